@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# Builds core.wasm (TinyGo) and, unless only the core is asked for, the control Worker (standard Go).
+#   build.sh [all|core|panic]     panic: the core with the panic switch, for tests of traps
+set -euo pipefail
+cd "$(dirname "$0")"
+export PATH="$PWD/.tools/bin:$PWD/node_modules/.bin:$PATH"
+
+CORE_LIMIT_BYTES=256000 # gzip; raising it needs an entry in RATIONALE.md
+
+# newer FILE DIR...: FILE is newer than everything in DIRs, so there is nothing to build.
+newer() {
+  local file=$1
+  shift
+  [ -e "$file" ] && [ -z "$(find "$@" -newer "$file" -type f ! -name '*_test.go' -print -quit)" ]
+}
+
+tinygo_build() { # OUT [FLAG...]
+  local out=$1
+  shift
+  newer "$out" core go.mod tools/target.json && return
+  mkdir -p build
+  tinygo build -target tools/target.json -opt=2 -no-debug -panic=trap -gc=leaking "$@" -o "$out.new" ./core/wasm
+  node tools/check-wasm.mjs "$out.new" "$CORE_LIMIT_BYTES"
+  mv "$out.new" "$out"
+}
+
+case "${1:-all}" in
+  core) tinygo_build build/core.wasm ;;
+  panic) tinygo_build build/core-panic.wasm -tags panicswitch ;;
+  all)
+    tinygo_build build/core.wasm
+    newer build/control/app.wasm core control worker/control go.mod || worker/control/build.sh
+    ;;
+  *)
+    echo "build.sh: all, core or panic" >&2
+    exit 1
+    ;;
+esac

@@ -1,0 +1,348 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"crypto/rand"
+
+	"github.com/postern-ai/postern/control"
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/catalog"
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/host"
+)
+
+// Local is a host in this process with the test control of the Worker's test bundle (/__test/…): tests own
+// the clock, the staleness of KV, and faults.
+type Local struct {
+	Server *httptest.Server
+	// MakeEngine configures the core that is to run.
+	MakeEngine func(abi.Config) (host.Engine, error)
+	Log        *LogBuffer
+
+	mu      sync.Mutex
+	env     map[string]string // the deployment's
+	now     atomic.Uint64
+	engine  host.Engine
+	objects *host.MemoryObjects
+	kv      *faultyKV
+	faults  faults // guarded by faultMu: hosts look at it while commands change it
+	faultMu sync.Mutex
+	stats   *host.Stats
+	host    *host.Host
+	control http.Handler
+}
+
+// faults is the body of POST /__test/fault; what it does not name works.
+type faults struct {
+	KV         string            `json:"kv"`
+	Objects    map[string]string `json:"objects"`
+	Deliveries string            `json:"deliveries"`
+}
+
+var classNames = [...]string{"KV", "KeyMeter", "Ledger", "Directory"}
+
+// Now is the virtual clock.
+func (l *Local) Now() uint64 { return l.now.Load() }
+
+// NewLocal starts one with the deployment's variables.
+func NewLocal(env map[string]string, makeEngine func(abi.Config) (host.Engine, error)) (*Local, error) {
+	l := &Local{MakeEngine: makeEngine, env: env, Log: &LogBuffer{}}
+	l.now.Store(uint64(time.Now().UnixMilli()))
+	l.kv = &faultyKV{KV: host.NewMemoryKV(l), local: l}
+	if err := l.reset(nil); err != nil {
+		return nil, err
+	}
+	l.Server = httptest.NewServer(l)
+	return l, nil
+}
+
+// reset makes a fresh host over the same stores.
+func (l *Local) reset(more map[string]string) error {
+	env := map[string]string{}
+	for name, value := range l.env {
+		env[name] = value
+	}
+	for name, value := range more {
+		env[name] = value
+	}
+	cfg := abi.Config{Catalog: catalog.Default}
+	for name, value := range env {
+		cfg.Env = append(cfg.Env, abi.Header{Name: name, Value: value})
+	}
+	engine, err := l.MakeEngine(cfg)
+	if err != nil {
+		return err
+	}
+	l.engine, l.stats = engine, &host.Stats{}
+	l.setFaults(faults{})
+	if l.objects == nil {
+		l.objects = &host.MemoryObjects{Clock: l, Deliver: l.deliver}
+	}
+	l.objects.Engine, l.objects.Stats = engine, l.stats
+	parsed, wrong := config.Parse(cfg)
+	if wrong != "" {
+		return errors.New(wrong)
+	}
+	token := env["POSTERN_ADMIN_TOKEN"]
+	l.control = control.New(control.Config{
+		Objects: objectsOf{l}, AdminToken: func() string { return token }, Plans: control.PlansOf(parsed), Now: time.Now, Rand: rand.Reader,
+	})
+	l.host, err = host.New(host.Options{
+		Engine: engine, Clock: l, KV: l.kv, Objects: objectsOf{l}, Control: l.control, Log: l.Log, Stats: l.stats,
+	})
+	return err
+}
+
+// ServeHTTP is the host, with the test control beside it.
+func (l *Local) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	command, isTest := strings.CutPrefix(r.URL.Path, "/__test/")
+	if !isTest {
+		l.mu.Lock()
+		h := l.host
+		l.mu.Unlock()
+		h.ServeHTTP(w, r)
+		return
+	}
+	var body struct {
+		Env   map[string]string `json:"env"`
+		NowMs uint64            `json:"nowMs"`
+	}
+	var raw json.RawMessage
+	_ = json.NewDecoder(r.Body).Decode(&raw)
+	_ = json.Unmarshal(raw, &body)
+	if err := l.command(w, r, command, raw, body.Env, body.NowMs); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	}
+}
+
+func (l *Local) command(w http.ResponseWriter, r *http.Request, command string, raw []byte, env map[string]string, nowMs uint64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch command {
+	case "reset":
+		l.host.Wait()
+		l.objects.Wait()
+		l.now.Store(nowMs)
+		l.kv.thaw()
+		return l.reset(env)
+	case "clock":
+		l.moveClock(nowMs)
+	case "fault":
+		l.kv.thaw()
+		var f faults
+		if err := json.Unmarshal(raw, &f); err != nil {
+			return err
+		}
+		l.setFaults(f)
+	case "settle":
+		l.host.Wait()
+		l.objects.Wait()
+	case "evict":
+		l.host.Evict()
+	case "corrupt":
+		l.kv.corrupt()
+		l.host.Evict()
+	case "trap":
+		w, ok := l.engine.(*host.Wasm)
+		if !ok {
+			return errors.New("only wasm traps")
+		}
+		return w.ArmPanic()
+	case "stats":
+		if r.Method == http.MethodPost {
+			l.stats = &host.Stats{}
+			l.host.Stats, l.objects.Stats = l.stats, l.stats
+		}
+		return json.NewEncoder(w).Encode(l.statistics())
+	case "log":
+		_, _ = w.Write(l.Log.Take())
+	default:
+		return fmt.Errorf("no test command %q", command)
+	}
+	return nil
+}
+
+// moveClock lets every alarm ring that is due on the way, each at its own time.
+func (l *Local) moveClock(to uint64) {
+	l.host.Wait()
+	l.objects.Wait()
+	for {
+		at := l.objects.NextAlarm()
+		if at == 0 || at > to {
+			break
+		}
+		l.now.Store(max(l.now.Load(), at))
+		l.objects.RingNext()
+		l.objects.Wait()
+	}
+	l.now.Store(to)
+}
+
+func (l *Local) statistics() map[string]any {
+	s := l.stats
+	calls := map[string]int64{}
+	for class := 1; class < len(classNames); class++ {
+		calls[classNames[class]] = s.ObjectCalls[class].Load()
+	}
+	return map[string]any{
+		"objectCalls": calls, "kvReads": s.KVReads.Load(), "kvWrites": s.KVWrites.Load(), "rowsRead": s.RowsRead.Load(),
+		"rowsWritten": s.RowsWritten.Load(), "alarmsSet": s.AlarmsSet.Load(), "fetches": s.Fetches.Load(), "steps": s.Steps.Load(),
+	}
+}
+
+var errInjected = errors.New("injected fault")
+
+// objectsOf is the objects as callers reach them, faults included.
+type objectsOf struct{ local *Local }
+
+func (o objectsOf) Call(ctx context.Context, class abi.Class, name, region string, command []byte) ([]byte, error) {
+	switch o.local.objectFault(classNames[class]) {
+	case "down":
+		return nil, errors.Join(host.ErrUnavailable, errInjected)
+	case "overloaded":
+		return nil, host.ErrOverloaded
+	case "lost":
+		_, _ = o.local.objects.Call(ctx, class, name, region, command)
+		return nil, errors.Join(host.ErrUnavailable, errInjected)
+	}
+	return o.local.objects.Call(ctx, class, name, region, command)
+}
+
+func (l *Local) setFaults(f faults) {
+	l.faultMu.Lock()
+	defer l.faultMu.Unlock()
+	l.faults = f
+}
+
+// objectFault is what is wrong with a class. "lost" loses one reply: the repeated call gets through.
+func (l *Local) objectFault(class string) string {
+	l.faultMu.Lock()
+	defer l.faultMu.Unlock()
+	kind := l.faults.Objects[class]
+	if kind == "lost" {
+		delete(l.faults.Objects, class)
+	}
+	return kind
+}
+
+func (l *Local) kvFault() string {
+	l.faultMu.Lock()
+	defer l.faultMu.Unlock()
+	return l.faults.KV
+}
+
+func (l *Local) deliveriesFail() bool {
+	l.faultMu.Lock()
+	defer l.faultMu.Unlock()
+	return l.faults.Deliveries == "down"
+}
+
+func (l *Local) deliver(d abi.Delivery) error {
+	if l.deliveriesFail() {
+		return errInjected
+	}
+	if d.Class == abi.ClassKV {
+		return l.kv.KV.Write(d.Name, d.Data, 0)
+	}
+	_, err := l.objects.Call(context.Background(), d.Class, d.Name, d.Region, d.Data)
+	return err
+}
+
+// faultyKV can be down, and can be frozen: then reads answer what stood when it froze.
+type faultyKV struct {
+	host.KV
+	local   *Local
+	mu      sync.Mutex
+	written map[string][]byte // while frozen: what stood before
+	rotten  bool
+}
+
+func (k *faultyKV) Read(key string) ([]byte, bool, error) {
+	if k.local.kvFault() == "down" {
+		return nil, false, errInjected
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if old, changed := k.written[key]; changed && k.local.kvFault() == "frozen" {
+		return old, len(old) > 0, nil
+	}
+	value, ok, err := k.KV.Read(key)
+	if k.rotten && ok && strings.HasPrefix(key, "cache/") {
+		value = bytes.Clone(value)
+		value[len(value)/2] ^= 0x20
+	}
+	return value, ok, err
+}
+
+func (k *faultyKV) Write(key string, value []byte, ttl uint64) error {
+	if k.local.kvFault() == "down" {
+		return errInjected
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, changed := k.written[key]; !changed && k.local.kvFault() == "frozen" {
+		old, _, _ := k.KV.Read(key)
+		if k.written == nil {
+			k.written = map[string][]byte{}
+		}
+		k.written[key] = old
+	}
+	return k.KV.Write(key, value, ttl)
+}
+
+func (k *faultyKV) thaw() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.written, k.rotten = nil, false
+}
+
+// corrupt flips a bit in every cached answer that is read from now on.
+func (k *faultyKV) corrupt() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.rotten = true
+}
+
+// LogBuffer keeps the log.
+type LogBuffer struct {
+	mu   sync.Mutex
+	data bytes.Buffer
+}
+
+func (b *LogBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.data.Write(p)
+}
+
+// Take empties it.
+func (b *LogBuffer) Take() []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := bytes.Clone(b.data.Bytes())
+	b.data.Reset()
+	return out
+}
+
+// WasmEngine loads a core module for NewLocal.
+func WasmEngine(path string) func(abi.Config) (host.Engine, error) {
+	return func(cfg abi.Config) (host.Engine, error) {
+		binary, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		return host.NewWasm(context.Background(), binary, cfg)
+	}
+}

@@ -1,0 +1,231 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/money"
+)
+
+const token = "token-of-this-test"
+
+// sent is one call to an object other than the Directory.
+type sent struct {
+	class        abi.Class
+	name, region string
+	command      []byte
+}
+
+// memory is Objects: a Directory that runs the real reducer, and a record of all other calls.
+type memory struct {
+	mu      sync.Mutex
+	rows    map[string][]byte
+	sent    []sent
+	fail    func(class abi.Class, name string, command []byte) error
+	before  func(command []byte) // runs before each Directory command, unlocked
+	ledgers func(command []byte) []byte
+}
+
+var errOut = errors.New("object is out")
+
+func (m *memory) Call(_ context.Context, class abi.Class, name, region string, command []byte) ([]byte, error) {
+	if m.before != nil && class == abi.ClassDirectory {
+		m.before(command)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.fail != nil {
+		if err := m.fail(class, name, command); err != nil {
+			return nil, err
+		}
+	}
+	if class == abi.ClassDirectory {
+		return m.directory(command)
+	}
+	m.sent = append(m.sent, sent{class, name, region, slices.Clone(command)})
+	if class == abi.ClassLedger && m.ledgers != nil {
+		return m.ledgers(command), nil
+	}
+	return []byte{0}, nil
+}
+
+func (m *memory) directory(command []byte) ([]byte, error) {
+	ranges, err := directory.Reads(command)
+	if err != nil {
+		return nil, err
+	}
+	var rows []abi.Row
+	for _, r := range ranges {
+		rows = append(rows, m.read(r)...)
+	}
+	out, err := directory.Apply(command, rows)
+	for _, put := range out.Puts {
+		m.rows[put.Key] = put.Value
+	}
+	for _, key := range out.Deletes {
+		delete(m.rows, key)
+	}
+	return out.Reply, err
+}
+
+func (m *memory) read(r abi.Range) []abi.Row {
+	var rows []abi.Row
+	for key, value := range m.rows {
+		if key == r.Start || r.End != "" && key >= r.Start && key < r.End {
+			rows = append(rows, abi.Row{Key: key, Value: value})
+		}
+	}
+	slices.SortFunc(rows, func(a, b abi.Row) int { return strings.Compare(a.Key, b.Key) })
+	if r.End != "" && uint64(len(rows)) > r.Limit {
+		rows = rows[:r.Limit]
+	}
+	return rows
+}
+
+// outbox is what stands in the Directory's outbox, in order.
+func (m *memory) outbox(t *testing.T) []abi.Delivery {
+	t.Helper()
+	var deliveries []abi.Delivery
+	for _, row := range m.read(abi.Range{Start: abi.OutboxPrefix, End: abi.OutboxEnd, Limit: 1 << 20}) {
+		d, err := abi.DecodeDelivery(row.Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		deliveries = append(deliveries, d)
+	}
+	return deliveries
+}
+
+// forget empties the outbox and the record of calls.
+func (m *memory) forget() {
+	m.sent = nil
+	for key := range m.rows {
+		if strings.HasPrefix(key, abi.OutboxPrefix) {
+			delete(m.rows, key)
+		}
+	}
+}
+
+// bench is a control plane over memory.
+type bench struct {
+	*testing.T
+	memory  *memory
+	handler http.Handler
+	token   string
+	now     time.Time
+}
+
+func newBench(t *testing.T) *bench {
+	b := &bench{
+		T: t, memory: &memory{rows: map[string][]byte{}}, token: token,
+		now: time.Date(2026, 11, 21, 9, 8, 7, 6_000_000, time.FixedZone("elsewhere", 3600)),
+	}
+	b.handler = New(Config{
+		Objects: b.memory, AdminToken: func() string { return b.token },
+		Plans: []Plan{{"free", 5 * money.Dollar}, {"team", 100 * money.Dollar}},
+		Now:   func() time.Time { return b.now }, Rand: rand.Reader,
+	})
+	return b
+}
+
+// reply is an answer with its JSON taken apart.
+type reply struct {
+	*httptest.ResponseRecorder
+	fields map[string]any
+}
+
+// do sends one request with the admin token. A header of "" removes.
+func (b *bench) do(method, path, body string, headers ...string) reply {
+	b.Helper()
+	r := httptest.NewRequest(method, path, strings.NewReader(body))
+	r.Header.Set("Authorization", "Bearer "+token)
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+		if headers[i+1] == "" {
+			r.Header.Del(headers[i])
+		}
+	}
+	w := httptest.NewRecorder()
+	b.handler.ServeHTTP(w, r)
+	answer := reply{ResponseRecorder: w}
+	if w.Body.Len() > 0 {
+		decoder := json.NewDecoder(bytes.NewReader(w.Body.Bytes()))
+		decoder.UseNumber()
+		if err := decoder.Decode(&answer.fields); err != nil {
+			b.Fatalf("%s %s: %v in %q", method, path, err, w.Body)
+		}
+	}
+	if got := w.Header().Get("Cache-Control"); got != "private, no-store" {
+		b.Errorf("%s %s: cache-control %q", method, path, got)
+	}
+	if got := w.Header().Get("X-Request-Id"); !requestIDs.MatchString(got) {
+		b.Errorf("%s %s: x-request-id %q", method, path, got)
+	}
+	return answer
+}
+
+// must is do, for what has to succeed.
+func (b *bench) must(status int, method, path, body string) reply {
+	b.Helper()
+	got := b.do(method, path, body)
+	if got.Code != status {
+		b.Fatalf("%s %s: %d %s, want %d", method, path, got.Code, got.Body, status)
+	}
+	return got
+}
+
+func (r reply) text(field string) string {
+	text, _ := r.fields[field].(string)
+	return text
+}
+
+// refused checks that an answer is a refusal, whole and consistent.
+func (b *bench) refused(got reply, status int, code, text string) {
+	b.Helper()
+	if got.Code != status || got.text("code") != code || got.text("error") != text {
+		b.Errorf("got %d %s, want %d %s %q", got.Code, got.Body, status, code, text)
+	}
+	if id := got.Header().Get("X-Request-Id"); got.text("requestId") != id {
+		b.Errorf("requestId %q in the body, %q in the header", got.text("requestId"), id)
+	}
+}
+
+// problems are a 400's fields, in order.
+func (r reply) problems() []string {
+	var fields []string
+	details, _ := r.fields["details"].([]any)
+	for _, d := range details {
+		fields = append(fields, d.(map[string]any)["field"].(string))
+	}
+	return fields
+}
+
+// project makes a project and forgets that; key makes a key in it, likewise.
+func (b *bench) project() string {
+	b.Helper()
+	id := b.must(201, "POST", "/api/admin/projects", `{"name":"Test"}`).text("id")
+	b.memory.forget()
+	return "/api/admin/projects/" + id
+}
+
+func (b *bench) key(project string) (path string, made reply) {
+	b.Helper()
+	made = b.must(201, "POST", project+"/keys", `{"name":"k","kind":"gateway","environment":"production"}`)
+	b.memory.forget()
+	return project + "/keys/" + made.text("id"), made
+}

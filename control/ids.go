@@ -1,0 +1,56 @@
+package control
+
+import (
+	"encoding/hex"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/postern-ai/postern/core/abi"
+)
+
+const (
+	projectPrefix = "proj_"
+	keyPrefix     = "key_"
+	idRandomBytes = 10
+	maxIDLength   = 64
+)
+
+// newID is a fresh id: the time first, so that lists are in the order of creation, then 80 random bits.
+func newID(prefix string, now time.Time, rand io.Reader) (string, error) {
+	var random [idRandomBytes]byte
+	if _, err := io.ReadFull(rand, random[:]); err != nil {
+		return "", err
+	}
+	return prefix + abi.Fixed(uint64(now.UnixMilli())) + hex.EncodeToString(random[:]), nil
+}
+
+// isID tells whether a text could be an id with a prefix. Other makers of ids than newID are welcome to
+// use more of the alphabet.
+func isID(text, prefix string) bool {
+	rest, ok := strings.CutPrefix(text, prefix)
+	if !ok || rest == "" || len(text) > maxIDLength {
+		return false
+	}
+	for i := range len(rest) {
+		if c := rest[i] | 0x20; (c < 'a' || c > 'z') && (rest[i] < '0' || rest[i] > '9') {
+			return false
+		}
+	}
+	return true
+}
+
+var requestIDs = regexp.MustCompile(`^req_[0-9a-f]{32}$`)
+
+// requestID is the one that the gateway gave to the request, or a new one if there is none of its shape.
+func requestID(r *http.Request, rand io.Reader) string {
+	if id := r.Header.Get("X-Request-Id"); requestIDs.MatchString(id) {
+		return id
+	}
+	var random [16]byte
+	// Without randomness the id is all zeros: worth less, but no reason to refuse.
+	_, _ = io.ReadFull(rand, random[:])
+	return "req_" + hex.EncodeToString(random[:])
+}

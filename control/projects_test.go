@@ -1,0 +1,211 @@
+package control
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+)
+
+func TestCreateProject(t *testing.T) {
+	b := newBench(t)
+	got := b.must(201, "POST", "/api/admin/projects",
+		`{"name":"Über <b>&","budget":12.345,"plan":"team","region":"weur","cacheTtlSeconds":60}`)
+	id := got.text("id")
+	want := `{"id":"` + id + `","name":"Über <b>&","plan":"team","region":"weur","budget":12.345,` +
+		`"cacheTtlSeconds":60,"createdAt":"2026-11-21T08:08:07.006Z","version":1}`
+	if got.Body.String() != want {
+		t.Errorf("got %s\nwant %s", got.Body, want)
+	}
+	if again := b.must(200, "GET", "/api/admin/projects/"+id, ""); again.Body.String() != want {
+		t.Errorf("read back: %s", again.Body)
+	}
+	put := ledger.Put{Version: 1, BudgetPico: 12_345_000_000_000}
+	command := abi.Delivery{Class: abi.ClassLedger, Name: id, Region: "weur", Data: put.Encode()}
+	if out := b.memory.outbox(t); !reflect.DeepEqual(out, []abi.Delivery{command}) {
+		t.Errorf("outbox: %+v", out)
+	}
+	if want := []sent{{abi.ClassLedger, id, "weur", put.Encode()}}; !reflect.DeepEqual(b.memory.sent, want) {
+		t.Errorf("sent: %+v", b.memory.sent)
+	}
+}
+
+func TestCreateProjectDefaults(t *testing.T) {
+	b := newBench(t)
+	got := b.must(201, "POST", "/api/admin/projects", `{"name":"x"}`)
+	if !strings.Contains(got.Body.String(), `"plan":"free","region":null,"budget":5,"cacheTtlSeconds":3600,`) {
+		t.Error(got.Body)
+	}
+	got = b.must(201, "POST", "/api/admin/projects", `{"name":"x","plan":"team","region":null}`)
+	if !strings.Contains(got.Body.String(), `"plan":"team","region":null,"budget":100,`) {
+		t.Error(got.Body)
+	}
+}
+
+func TestBudgets(t *testing.T) {
+	for digits, want := range map[string]money.Pico{
+		"0": 0, "0.000000000001": 1, "1e3": 1000 * money.Dollar, "1.5E-1": 15 * money.Cent, "9000000": 9_000_000 * money.Dollar,
+		"9000000.000000000001": -1, "1e400": -1, "1e99": -1, "1e-400": 0, "0.0000000000001": -1, "-1": -1, "-0.5": -1,
+		`"5"`: -1, "null": -1, "[5]": -1, "true": -1, "{}": -1,
+		"1" + strings.Repeat("0", 70): -1, "0." + strings.Repeat("0", 70) + "1": -1, "99999999999999999999": -1,
+	} {
+		b := newBench(t)
+		got := b.do("POST", "/api/admin/projects", `{"name":"x","budget":`+digits+`}`)
+		if want < 0 {
+			b.refused(got, 400, "invalid_request", "Invalid request")
+			continue
+		}
+		if got.Code != 201 || fmt.Sprint(got.fields["budget"]) != string(money.Append(nil, want, money.Dollar)) {
+			t.Errorf("%s: %d %s", digits, got.Code, got.Body)
+		}
+	}
+}
+
+func TestInvalidProjectsSayAllThatIsWrong(t *testing.T) {
+	b := newBench(t)
+	for body, want := range map[string][]string{
+		`{}`: {"name"},
+		`{"name":"","budget":-1,"plan":"gold","region":"mars","cacheTtlSeconds":1.5,"z":1,"a":2}`: {
+			"name", "plan", "budget", "region", "cacheTtlSeconds", "a", "z"},
+		`{"name":null,"budget":"1","plan":7,"region":[],"cacheTtlSeconds":-1}`: {
+			"name", "plan", "budget", "region", "cacheTtlSeconds"},
+		`{"Name":"x"}`:                                     {"name", "Name"},
+		`{"name":"x","cacheTtlSeconds":2592001}`:           {"cacheTtlSeconds"},
+		`{"name":"x","region":""}`:                         {"region"},
+		`{"name":"x","` + strings.Repeat("a", 65) + `":1}`: {""},
+	} {
+		got := b.do("POST", "/api/admin/projects", body)
+		b.refused(got, 400, "invalid_request", "Invalid request")
+		if fields := got.problems(); !reflect.DeepEqual(fields, want) {
+			t.Errorf("%s: %q, want %q", body, fields, want)
+		}
+	}
+	if len(b.memory.rows) != 0 || len(b.memory.sent) != 0 {
+		t.Error("a refused call wrote something")
+	}
+}
+
+func TestManyUnknownFieldsAreNotAllEchoed(t *testing.T) {
+	var body strings.Builder
+	for i := range 5000 {
+		fmt.Fprintf(&body, `,"f%d":0`, i)
+	}
+	b := newBench(t)
+	got := b.do("POST", "/api/admin/projects", `{"name":"x"`+body.String()+`}`)
+	if len(got.problems()) != maxUnknown {
+		t.Errorf("%d %d", got.Code, len(got.problems()))
+	}
+}
+
+func TestListProjects(t *testing.T) {
+	b := newBench(t)
+	if got := b.must(200, "GET", "/api/admin/projects", ""); got.Body.String() != `{"projects":[],"next":null}` {
+		t.Error(got.Body)
+	}
+	var made []string
+	for i := range 5 {
+		b.now = b.now.Add(1e6)
+		made = append(made, b.must(201, "POST", "/api/admin/projects", fmt.Sprintf(`{"name":"p%d"}`, i)).text("id"))
+	}
+	var seen []string
+	query := "?limit=2"
+	for pages := 1; ; pages++ {
+		got := b.must(200, "GET", "/api/admin/projects"+query, "")
+		for _, p := range got.fields["projects"].([]any) {
+			seen = append(seen, p.(map[string]any)["id"].(string))
+		}
+		if got.fields["next"] == nil {
+			if pages != 3 {
+				t.Errorf("%d pages", pages)
+			}
+			break
+		}
+		query = "?limit=2&after=" + got.text("next")
+	}
+	if !reflect.DeepEqual(seen, made) {
+		t.Errorf("got %q, want %q", seen, made)
+	}
+	for _, query := range []string{"?limit=0", "?limit=101", "?limit=x", "?limit=-1", "?after=p/x", "?after=proj_", "?after=proj_%00"} {
+		b.refused(b.do("GET", "/api/admin/projects"+query, ""), 400, "invalid_request", "Invalid request")
+	}
+	if got := b.do("GET", "/api/admin/projects?limit=9999999999999999999&after=%ff", "").problems(); len(got) != 2 {
+		t.Errorf("problems: %q", got)
+	}
+}
+
+func TestPatchProject(t *testing.T) {
+	b := newBench(t)
+	path := b.project()
+	got := b.must(200, "PATCH", path, `{"name":"New","budget":7}`)
+	for _, part := range []string{`"name":"New"`, `"budget":7,`, `"plan":"free"`, `"cacheTtlSeconds":3600`, `"version":2`} {
+		if !strings.Contains(got.Body.String(), part) {
+			t.Errorf("%s lacks %s", got.Body, part)
+		}
+	}
+	put := ledger.Put{Version: 2, BudgetPico: 7 * money.Dollar}
+	id := got.text("id")
+	if want := []sent{{abi.ClassLedger, id, "", put.Encode()}}; !reflect.DeepEqual(b.memory.sent, want) {
+		t.Errorf("sent: %+v", b.memory.sent)
+	}
+	if got := b.do("PATCH", path, `{"region":"weur","id":"proj_x","name":5}`); !reflect.DeepEqual(got.problems(), []string{"name", "id", "region"}) {
+		t.Error(got.Body)
+	}
+	b.must(200, "PATCH", path, `{}`)
+}
+
+func TestPatchOfPlanReachesAllKeys(t *testing.T) {
+	b := newBench(t)
+	path := b.project()
+	_, first := b.key(path)
+	second, other := b.key(path)
+	b.must(200, "POST", second+"/deactivate", "")
+	b.memory.forget()
+
+	b.must(200, "PATCH", path, `{"plan":"team","cacheTtlSeconds":0}`)
+	// Version 1, two keys, a deactivation, this: 5. The second key has version 2.
+	out := b.memory.outbox(t)
+	if len(out) != 5 || len(b.memory.sent) != 3 {
+		t.Fatalf("%d deliveries, %d sent", len(out), len(b.memory.sent))
+	}
+	statuses := map[string]struct {
+		status  doc.Status
+		version uint64
+	}{first.text("id"): {doc.Active, 6}, other.text("id"): {doc.Inactive, 7}}
+	for i := 1; i < len(out); i += 2 {
+		record, err := doc.DecodeRecord(out[i+1].Data)
+		if err != nil || out[i+1].Class != abi.ClassKV || out[i+1].Name != doc.RecordKey(out[i].Name) {
+			t.Fatalf("%v %+v", err, out[i+1])
+		}
+		want := statuses[record.KeyID]
+		if record.Plan != "team" || record.CacheTTLSeconds != 0 || record.Version != want.version {
+			t.Errorf("record: %+v", record)
+		}
+		put := keymeter.Put{Status: want.status, Record: record}
+		if out[i].Class != abi.ClassKeyMeter || string(out[i].Data) != string(put.Encode()) {
+			t.Errorf("put: %+v", out[i])
+		}
+	}
+}
+
+func TestPatchOfManyKeys(t *testing.T) {
+	b := newBench(t)
+	path := b.project()
+	const n = 1001 // more than one page of the Directory
+	for range n {
+		b.key(path)
+	}
+	b.must(200, "PATCH", path, `{"plan":"team"}`)
+	meters := map[string]bool{}
+	for _, s := range b.memory.sent {
+		meters[s.name] = true
+	}
+	if len(meters) != n+1 || len(b.memory.outbox(t)) != 2*n+1 {
+		t.Errorf("%d objects, %d deliveries", len(meters), len(b.memory.outbox(t)))
+	}
+}

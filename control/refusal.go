@@ -1,0 +1,74 @@
+package control
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/postern-ai/postern/core/fault"
+)
+
+// refusal is an error that the caller sees: a row of the core's table, so that both planes speak alike.
+// Nothing from the inside gets into it.
+type refusal struct {
+	fault.Fault
+	allow      string // the Allow header of a 405
+	retryAfter string // seconds
+	details    []fault.Detail
+	cause      error // for the log only
+}
+
+// Refusals that are always the same.
+var (
+	errMissingKey    = &refusal{Fault: fault.MissingKey}
+	errWrongKey      = &refusal{Fault: fault.InvalidKey}
+	errNotFound      = &refusal{Fault: fault.NotFound}
+	errConflict      = &refusal{Fault: fault.Conflict}
+	errTooLarge      = &refusal{Fault: fault.BodyTooLarge}
+	errMediaType     = &refusal{Fault: fault.UnsupportedType}
+	errInternal      = &refusal{Fault: fault.Internal}
+	errNotConfigured = &refusal{Fault: fault.AdminOff}
+)
+
+// invalid is a 400 that says all that is wrong.
+func invalid(details ...fault.Detail) *refusal {
+	return &refusal{Fault: fault.InvalidRequest, details: details}
+}
+
+func methodNotAllowed(allowed []string) *refusal {
+	return &refusal{Fault: fault.MethodNotAllowed, allow: strings.Join(allowed, ", ")}
+}
+
+// unavailable is for an object that is out. By the time the caller tries again, the outbox has too.
+func unavailable(cause error) *refusal {
+	return &refusal{Fault: fault.Unavailable, retryAfter: "2", cause: cause}
+}
+
+// asRefusal finds what the caller is told of an error: a 500 if it is none of ours.
+func asRefusal(err error) *refusal {
+	var r *refusal
+	if errors.As(err, &r) {
+		return r
+	}
+	return &refusal{Fault: fault.Internal, cause: err}
+}
+
+// Error is for the inside.
+func (r *refusal) Error() string {
+	if r.cause != nil {
+		return r.Code + ": " + r.cause.Error()
+	}
+	return r.Code
+}
+
+func (r *refusal) headers(h http.Header) {
+	if r.allow != "" {
+		h.Set("Allow", r.allow)
+	}
+	if r.retryAfter != "" {
+		h.Set("Retry-After", r.retryAfter)
+	}
+	if r.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", "Bearer")
+	}
+}

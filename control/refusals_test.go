@@ -1,0 +1,254 @@
+package control
+
+import (
+	"bytes"
+	"errors"
+	"log"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/doc"
+)
+
+const someID = "0123456789abcdef0123456789abcdef"
+
+// Every route of the table asks for the token, and none works without one being configured.
+func TestEveryRouteIsBehindTheToken(t *testing.T) {
+	for _, route := range routes {
+		path := strings.NewReplacer("{project}", "proj_"+someID, "{key}", "key_"+someID).Replace(route.pattern)
+		b := newBench(t)
+		b.refused(b.do(route.method, path, "{}", "Authorization", ""), 401, "missing_api_key", "Missing API key")
+		for _, value := range []string{"Bearer", "Bearer ", "Basic " + token, token, "Bearer\t" + token} {
+			b.refused(b.do(route.method, path, "{}", "Authorization", value), 401, "missing_api_key", "Missing API key")
+		}
+		for _, value := range []string{"x", token[:len(token)-1], token + "x", strings.ToUpper(token), token + "," + token, token + " x"} {
+			got := b.do(route.method, path, "{}", "Authorization", "Bearer "+value)
+			b.refused(got, 401, "invalid_api_key", "Invalid or inactive API key")
+			if got.Header().Get("WWW-Authenticate") != "Bearer" {
+				t.Error("no WWW-Authenticate")
+			}
+		}
+		b.token = ""
+		for _, value := range []string{"Bearer " + token, "Bearer ", ""} {
+			b.refused(b.do(route.method, path, "{}", "Authorization", value), 503, "admin_not_configured", "Admin API is not configured")
+		}
+		if len(b.memory.rows) != 0 || len(b.memory.sent) != 0 {
+			t.Errorf("%s %s did something", route.method, path)
+		}
+	}
+}
+
+func TestTheTokenMayHaveCommas(t *testing.T) {
+	b := newBench(t)
+	b.token = "a, b,c"
+	b.handler.(*handler).AdminToken = func() string { return b.token }
+	if got := b.do("GET", "/api/admin/projects", "", "Authorization", "bearer a, b,c"); got.Code != 200 {
+		t.Error(got.Body)
+	}
+}
+
+func TestUnknownPaths(t *testing.T) {
+	b := newBench(t)
+	project := "/api/admin/projects/proj_" + someID
+	for _, path := range []string{
+		"/", "/api/admin", "/api/admin/", "/api/admin/projects/", "/api/admin//projects", "/api/admin/projects/x", "/API/admin/projects",
+		"/api/admin/projects/proj_", "/api/admin/projects/proj_..", "/api/admin/projects/proj_a%2Fkeys", "/api/admin/projects/proj_%00",
+		"/api/admin/projects/../projects", project + "/", project + "%2Fkeys", project + "/keys/", project + "/keys/proj_x",
+		project + "/keys/key_" + strings.Repeat("a", 65) + "/deactivate", project + "/keys/key_x/explode",
+	} {
+		b.refused(b.do("GET", path, "", "Authorization", ""), 404, "not_found", "Not found")
+	}
+}
+
+func TestMethods(t *testing.T) {
+	b := newBench(t)
+	for path, want := range map[string]string{
+		"/api/admin/projects":                                           "GET, POST",
+		"/api/admin/projects/proj_" + someID:                            "GET, PATCH",
+		"/api/admin/projects/proj_" + someID + "/keys":                  "GET, POST",
+		"/api/admin/projects/proj_" + someID + "/keys/key_1":            "DELETE",
+		"/api/admin/projects/proj_" + someID + "/keys/key_1/deactivate": "POST",
+	} {
+		for _, method := range []string{"PUT", "OPTIONS", "NONSENSE"} {
+			got := b.do(method, path, "", "Authorization", "")
+			b.refused(got, 405, "method_not_allowed", "Method not allowed")
+			if allow := got.Header().Get("Allow"); allow != want {
+				t.Errorf("%s: Allow %q, want %q", path, allow, want)
+			}
+		}
+	}
+	if got := b.do("HEAD", "/api/admin/projects", ""); got.Code != 405 || got.Body.Len() != 0 {
+		t.Errorf("HEAD: %d %q", got.Code, got.Body)
+	}
+}
+
+func TestBodies(t *testing.T) {
+	b := newBench(t)
+	path := b.project()
+	for _, body := range []string{
+		"", " ", "null", "[]", `"name"`, "1", "{", `{"name":"x"}}`, `{"name":"x"}{}`, `{"name":"x",}`, `{'name':'x'}`, "\ufeff{}",
+		"{\"name\":\"a\xffb\"}", `{"name":"x","name":"y"}`, `{"name":"x","n\u0061me":"y"}`, `{"name":"x"`, `{"name":"\x"}`, `{"name":` + "\"a\nb\"}",
+		strings.Repeat("[", 60000), strings.Repeat(`{"a":`, 12000), "\x00",
+	} {
+		for _, call := range [][2]string{{"POST", "/api/admin/projects"}, {"PATCH", path}, {"POST", path + "/keys"}} {
+			got := b.do(call[0], call[1], body, "Content-Type", "application/json")
+			b.refused(got, 400, "invalid_request", "Invalid request")
+			if !reflect.DeepEqual(got.problems(), []string{"body"}) {
+				t.Errorf("%.40q: %s", body, got.Body)
+			}
+		}
+	}
+	for _, mediaType := range []string{"", "text/plain", "application/jsonx", "application/x-www-form-urlencoded", "application/json, text/plain", "x y"} {
+		got := b.do("POST", "/api/admin/projects", `{"name":"x"}`, "Content-Type", mediaType)
+		b.refused(got, 415, "unsupported_media_type", "Unsupported media type")
+	}
+	if got := b.do("POST", "/api/admin/projects", `{"name":"x"}`, "Content-Type", "Application/JSON; charset=utf-8"); got.Code != 201 {
+		t.Error(got.Body)
+	}
+	pad := func(n int) string { return `{"name":"x"` + strings.Repeat(" ", n-12) + "}" }
+	b.must(201, "POST", "/api/admin/projects", pad(64<<10))
+	b.refused(b.do("POST", "/api/admin/projects", pad(64<<10+1)), 413, "request_too_large", "Request too large")
+}
+
+func TestHostileNames(t *testing.T) {
+	b := newBench(t)
+	for _, name := range []string{
+		"", "a\nb", "\x00", "a\tb", "\u007f", "\u0085", "\u2028", strings.Repeat("é", 121), "a\u2029",
+	} {
+		body, _ := encode(map[string]string{"name": name})
+		b.refused(b.do("POST", "/api/admin/projects", string(body)), 400, "invalid_request", "Invalid request")
+	}
+	for _, name := range []string{
+		strings.Repeat("𝔸", 120), `'; DROP TABLE projects; --`, `<script>alert(1)</script>`, "../../etc/passwd", `\"{}`, "👩‍👩‍👧‍👦 ﷽", "%s%n${7*7}", "d/p/o/seq",
+	} {
+		body, _ := encode(map[string]string{"name": name})
+		got := b.must(201, "POST", "/api/admin/projects", string(body))
+		if again := b.must(200, "GET", "/api/admin/projects/"+got.text("id"), ""); again.text("name") != name {
+			t.Errorf("%q came back as %q", name, again.text("name"))
+		}
+	}
+}
+
+func TestRequestID(t *testing.T) {
+	b := newBench(t)
+	if got := b.do("GET", "/nowhere", "", "X-Request-Id", "req_"+someID); got.text("requestId") != "req_"+someID {
+		t.Error(got.Body)
+	}
+	for _, id := range []string{"req_" + strings.ToUpper(someID), "req_" + someID + "0", someID, "req_\n" + someID, `req_"`} {
+		if got := b.do("GET", "/nowhere", "", "X-Request-Id", id); got.Header().Get("X-Request-Id") == id {
+			t.Errorf("%q was taken", id)
+		}
+	}
+}
+
+func TestAnObjectThatIsOutIs503(t *testing.T) {
+	var lines bytes.Buffer
+	log.SetOutput(&lines)
+	defer log.SetOutput(os.Stderr)
+	for _, out := range []abi.Class{abi.ClassDirectory, abi.ClassLedger, abi.ClassKeyMeter} {
+		b := newBench(t)
+		path := b.project()
+		keyPath, made := b.key(path)
+		b.memory.fail = func(class abi.Class, _ string, _ []byte) error {
+			if class == out {
+				return errors.New("object is\nout")
+			}
+			return nil
+		}
+		calls := map[abi.Class][][3]string{
+			abi.ClassDirectory: {
+				{"POST", "/api/admin/projects", `{"name":"x"}`}, {"GET", "/api/admin/projects", ""}, {"GET", path, ""},
+				{"PATCH", path, `{}`}, {"POST", path + "/keys", `{"name":"k","kind":"project","environment":"development"}`},
+				{"GET", path + "/keys", ""}, {"POST", keyPath + "/deactivate", ""}, {"POST", keyPath + "/reactivate", ""}, {"DELETE", keyPath, ""},
+			},
+			abi.ClassLedger:   {{"POST", "/api/admin/projects", `{"name":"x"}`}, {"PATCH", path, `{}`}, {"GET", path + "/keys", ""}},
+			abi.ClassKeyMeter: {{"POST", keyPath + "/deactivate", ""}, {"POST", keyPath + "/reactivate", ""}, {"DELETE", keyPath, ""}},
+		}
+		for _, call := range calls[out] {
+			got := b.do(call[0], call[1], call[2])
+			b.refused(got, 503, "service_unavailable", "Service unavailable")
+			if got.Header().Get("Retry-After") != "2" {
+				t.Errorf("%s %s: Retry-After %q", call[0], call[1], got.Header().Get("Retry-After"))
+			}
+		}
+		if strings.Contains(lines.String(), made.text("value")) || strings.Contains(lines.String(), token) {
+			t.Error("the log has a secret")
+		}
+	}
+	if !strings.Contains(lines.String(), `"object is\nout"`) {
+		t.Errorf("log: %s", lines.String())
+	}
+}
+
+// A deactivation must not wait for the ledger, which only knows the last use.
+func TestDeactivationDoesNotNeedTheLedger(t *testing.T) {
+	b := newBench(t)
+	keyPath, _ := b.key(b.project())
+	log.SetOutput(&bytes.Buffer{})
+	defer log.SetOutput(os.Stderr)
+	b.memory.fail = func(class abi.Class, _ string, _ []byte) error {
+		if class == abi.ClassLedger {
+			return errOut
+		}
+		return nil
+	}
+	if got := b.must(200, "POST", keyPath+"/deactivate", ""); got.text("status") != "inactive" {
+		t.Error(got.Body)
+	}
+}
+
+func TestAnUndeliveredChangeStandsInTheOutbox(t *testing.T) {
+	b := newBench(t)
+	log.SetOutput(&bytes.Buffer{})
+	defer log.SetOutput(os.Stderr)
+	path := b.project()
+	keyPath, _ := b.key(path)
+	b.memory.fail = func(class abi.Class, _ string, _ []byte) error {
+		if class == abi.ClassKeyMeter {
+			return errOut
+		}
+		return nil
+	}
+	b.refused(b.do("POST", keyPath+"/deactivate", ""), 503, "service_unavailable", "Service unavailable")
+	first := b.memory.outbox(t)
+	if len(first) != 1 || first[0].Class != abi.ClassKeyMeter {
+		t.Fatalf("outbox: %+v", first)
+	}
+	// The key reads as inactive already; that is no acknowledgement. The next attempt delivers before it says 200.
+	b.memory.fail = nil
+	if got := b.must(200, "GET", path+"/keys", ""); !strings.Contains(got.Body.String(), `"status":"inactive"`) {
+		t.Error(got.Body)
+	}
+	b.memory.sent = nil
+	b.must(200, "POST", keyPath+"/deactivate", "")
+	if len(b.memory.sent) == 0 || b.memory.sent[0].class != abi.ClassKeyMeter {
+		t.Errorf("sent: %+v", b.memory.sent)
+	}
+}
+
+func TestAPanicIsOneCalls500(t *testing.T) {
+	b := newBench(t)
+	var lines bytes.Buffer
+	log.SetOutput(&lines)
+	defer log.SetOutput(os.Stderr)
+	b.memory.fail = func(abi.Class, string, []byte) error { panic("sk_live_secret") }
+	b.refused(b.do("GET", "/api/admin/projects", ""), 500, "internal_error", "Internal error")
+	if strings.Contains(lines.String(), "sk_live_secret") || !strings.Contains(lines.String(), "panic") {
+		t.Errorf("log: %s", lines.String())
+	}
+}
+
+func TestADocumentThatDoesNotDecodeIs500(t *testing.T) {
+	b := newBench(t)
+	log.SetOutput(&bytes.Buffer{})
+	defer log.SetOutput(os.Stderr)
+	commit := directory.Commit{Writes: []directory.Write{{Key: doc.ProjectKey("proj_1"), Value: []byte{99}}}}
+	if _, err := b.memory.Call(t.Context(), abi.ClassDirectory, directory.Name, "", commit.Encode()); err != nil {
+		t.Fatal(err)
+	}
+	b.refused(b.do("GET", "/api/admin/projects/proj_1", ""), 500, "internal_error", "Internal error")
+}

@@ -1,0 +1,47 @@
+package control
+
+import (
+	"bytes"
+	"encoding/json"
+	"log"
+	"net/http"
+	"strconv"
+)
+
+// write sends an answer. The body's length is always declared: a host that knows it needs no stream.
+func write(w http.ResponseWriter, r *http.Request, requestID string, result answer) {
+	header := w.Header()
+	header.Set("X-Request-Id", requestID)
+	header.Set("Cache-Control", "private, no-store")
+	if result.body == nil {
+		w.WriteHeader(result.status)
+		return
+	}
+	body, err := encode(result.body)
+	if err != nil {
+		log.Printf("control: %s: answer does not encode", requestID)
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	header.Set("Content-Type", "application/json")
+	header.Set("X-Content-Type-Options", "nosniff")
+	if r.Method == http.MethodHead {
+		w.WriteHeader(result.status)
+		return
+	}
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(result.status)
+	// A failure means that the caller is gone; there is nobody to tell.
+	_, _ = w.Write(body)
+}
+
+// encode is JSON as it was meant: names with < in them are not escaped for HTML.
+func encode(v any) ([]byte, error) {
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buffer.Bytes(), []byte("\n")), nil
+}

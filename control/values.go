@@ -1,0 +1,160 @@
+package control
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/keys"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// What a value may be.
+const (
+	maxNameRunes           = 120
+	maxBudgetDollars       = "9000000" // money.Pico reaches a little farther
+	maxCacheTTLSeconds     = 30 * 24 * 60 * 60
+	defaultCacheTTLSeconds = 60 * 60
+	maxListLimit           = 100
+	defaultListLimit       = 50
+	maxBudgetText          = 64
+)
+
+// regions are the platform's location hints.
+// Source: developers.cloudflare.com/durable-objects/reference/data-location/
+var regions = []string{"wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "me"}
+
+// name takes the field "name" if it is given.
+func (f *fields) name() (name string, given bool) {
+	name, given = f.text("name", "")
+	if given && !isName(name) {
+		f.wrong("name", "must be 1 to 120 characters, none of them a control character")
+	}
+	return name, given
+}
+
+// requiredName takes the field "name", which must be there.
+func (f *fields) requiredName() string {
+	if _, ok := f.values["name"]; !ok {
+		f.wrong("name", "is required")
+	}
+	name, _ := f.name()
+	return name
+}
+
+// isName is for what people read in lists and logs: no line breaks of any kind.
+func isName(text string) bool {
+	n := utf8.RuneCountInString(text)
+	return n >= 1 && n <= maxNameRunes && utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
+		return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp)
+	})
+}
+
+// choice takes a text that must be one of some.
+func (f *fields) choice(field, otherwise string, choices []string) (text string, given bool) {
+	text, given = f.text(field, otherwise)
+	if given && !slices.Contains(choices, text) {
+		f.wrong(field, "must be one of "+strings.Join(choices, ", "))
+		return otherwise, false
+	}
+	return text, given
+}
+
+// defaultedChoice is choice with the first as the default.
+func (f *fields) defaultedChoice(field string, choices []string) string {
+	text, _ := f.choice(field, choices[0], choices)
+	return text
+}
+
+// budget takes the field "budget": dollars a month, to the picodollar.
+func (f *fields) budget(otherwise money.Pico) (amount money.Pico, given bool) {
+	digits, given := f.number("budget")
+	if !given {
+		return otherwise, false
+	}
+	limit, _ := money.Parse(maxBudgetDollars, money.Dollar)
+	amount, ok := parseDollars(digits)
+	if !ok || amount > limit {
+		f.wrong("budget", "must be dollars from 0 to "+maxBudgetDollars+", to 12 decimal places")
+		return otherwise, false
+	}
+	return amount, true
+}
+
+// parseDollars reads a JSON number. An exponent is written out first; floating point holds its digits as
+// exactly as the caller's own JSON library did.
+func parseDollars(digits string) (money.Pico, bool) {
+	if len(digits) > maxBudgetText {
+		return 0, false
+	}
+	if strings.ContainsAny(digits, "eE") {
+		v, err := strconv.ParseFloat(digits, 64)
+		if err != nil {
+			return 0, false
+		}
+		digits = strconv.FormatFloat(v, 'f', -1, 64)
+	}
+	return money.Parse(digits, money.Dollar)
+}
+
+// cacheTTL takes the field "cacheTtlSeconds".
+func (f *fields) cacheTTL(otherwise uint64) (seconds uint64, given bool) {
+	digits, given := f.number("cacheTtlSeconds")
+	if !given {
+		return otherwise, false
+	}
+	seconds, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil || seconds > maxCacheTTLSeconds {
+		f.wrong("cacheTtlSeconds", "must be an integer from 0 to 2592000")
+		return otherwise, false
+	}
+	return seconds, true
+}
+
+// page is which part of a list is asked for.
+type page struct {
+	after string // an id
+	limit int
+}
+
+// readPage takes limit (1 to 100, default 50) and after (an id, as "next" gave it) from the query.
+func readPage(r *http.Request, idPrefix string) (page, error) {
+	query := r.URL.Query()
+	p := page{query.Get("after"), defaultListLimit}
+	var problems []fault.Detail
+	if text := query.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > maxListLimit {
+			problems = append(problems, fault.Detail{Field: "limit", Message: "must be an integer from 1 to 100"})
+		}
+		p.limit = n
+	}
+	if p.after != "" && !isID(p.after, idPrefix) {
+		problems = append(problems, fault.Detail{Field: "after", Message: "must be an id that a list gave as next"})
+	}
+	if problems != nil {
+		return page{}, invalid(problems...)
+	}
+	return p, nil
+}
+
+// The words of the interface, each with what it means inside, in the same order.
+var (
+	kindWords        = []string{"gateway", "project"}
+	kindValues       = []keys.Kind{keys.Gateway, keys.Project}
+	environmentWords = []string{"production", "development"}
+	environments     = []keys.Environment{keys.Production, keys.Development}
+)
+
+// translate finds the counterpart of a value in a list of the same order. An unknown value has none: the
+// zero value.
+func translate[From comparable, To any](value From, from []From, to []To) (counterpart To) {
+	if i := slices.Index(from, value); i >= 0 {
+		counterpart = to[i]
+	}
+	return counterpart
+}

@@ -1,0 +1,142 @@
+// Package config is what configure makes of the catalog, the operator's overlay and the deployment's
+// variables. It is read-only afterwards.
+package config
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/keys"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// Variables that an operator sets. Providers name theirs in the catalog.
+const (
+	EnvCatalog      = "POSTERN_CATALOG"        // the overlay: JSON of the catalog's shape; what it names is added or replaced
+	EnvMaxBodyBytes = "POSTERN_MAX_BODY_BYTES" // of a request's body; default 4,000,000
+	EnvControl      = "POSTERN_CONTROL"        // "off": the control plane is not reachable through the gateway
+)
+
+// Config is all of it.
+type Config struct {
+	Version      string // of the prices, with which every cost is labelled
+	DefaultPlan  string
+	Plans        []Plan
+	Providers    []Provider
+	Models       []Model
+	Tiers        []Tier
+	Routing      Routing
+	MaxBodyBytes uint64
+	ControlOff   bool
+}
+
+// Plan is the limits of a project's keys. 0 is no limit.
+type Plan struct {
+	Name        string
+	Production  Limits
+	Development Limits
+	Concurrent  uint64     // requests of one key under way
+	BudgetPico  money.Pico // a project's default, a calendar month
+}
+
+// Limits of one key: admissions in any second, and in a UTC day.
+type Limits struct{ PerSecond, PerDay uint64 }
+
+// Provider is where models are had.
+type Provider struct {
+	Name    string
+	Wire    string // the family of its wire format: a folder of core/provider
+	BaseURL string // no slash at the end; from the catalog or the operator, never from a caller
+	Key     string // empty: no credentials
+	Ready   bool   // it can be called: it has credentials, or needs none
+}
+
+// Model is a catalog entry. A model without a price cannot be configured.
+type Model struct {
+	Name             string
+	Provider         *Provider
+	Upstream         string // the provider's name for it
+	InputPico        money.Pico
+	OutputPico       money.Pico // a token each
+	MaxTokensField   string     // how the wire names the output limit
+	FixedTemperature bool       // it refuses a temperature
+}
+
+// Tier is a route: what a quality means. The first target is drawn by weight among those that have one;
+// the others follow in their order.
+type Tier struct {
+	Name    string
+	Targets []Target
+}
+
+// Target is one model of a route.
+type Target struct {
+	Model  *Model
+	Weight uint64
+}
+
+// Routing is how often and how long to try. Timeouts are those of one attempt.
+type Routing struct {
+	Retries      uint64 // on the same target, after the first attempt
+	BackoffMs    uint64 // before the first retry; doubled each time, with full jitter
+	MaxBackoffMs uint64 // no wait is longer: a Retry-After beyond it means the next target
+	CoolAfter    uint64 // failures in a row
+	CoolMs       uint64 // how long a target then rests
+	Timeouts     abi.Timeouts
+}
+
+// Plan finds a plan by name; an unknown name is the default plan.
+func (c *Config) Plan(name string) *Plan {
+	for i := range c.Plans {
+		if c.Plans[i].Name == name {
+			return &c.Plans[i]
+		}
+	}
+	return c.Plan(c.DefaultPlan)
+}
+
+// For is the limits of a key of that environment.
+func (p *Plan) For(env keys.Environment) Limits {
+	if env == keys.Development {
+		return p.Development
+	}
+	return p.Production
+}
+
+// Tier finds a tier by name, or nil.
+func (c *Config) Tier(name string) *Tier {
+	for i := range c.Tiers {
+		if c.Tiers[i].Name == name {
+			return &c.Tiers[i]
+		}
+	}
+	return nil
+}
+
+// Model finds a model by name, or nil.
+func (c *Config) Model(name string) *Model {
+	for i := range c.Models {
+		if c.Models[i].Name == name {
+			return &c.Models[i]
+		}
+	}
+	return nil
+}
+
+func (c *Config) provider(name string) *Provider {
+	for i := range c.Providers {
+		if c.Providers[i].Name == name {
+			return &c.Providers[i]
+		}
+	}
+	return nil
+}
+
+// Cost is what tokens of a model cost.
+func (m *Model) Cost(prompt, completion uint64) money.Pico {
+	return money.Add(money.Cost(prompt, m.InputPico), money.Cost(completion, m.OutputPico))
+}
+
+// LongestAttemptMs bounds the life of a reservation: every target with all its retries and waits.
+func (c *Config) LongestAttemptMs(targets int) uint64 {
+	attempts := uint64(targets) * (c.Routing.Retries + 2)
+	return attempts*(c.Routing.Timeouts.TotalMs+c.Routing.MaxBackoffMs) + 60_000
+}

@@ -1,0 +1,265 @@
+package config
+
+import (
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// parser reads catalogs and remembers the first thing that is wrong.
+type parser struct {
+	config *Config
+	env    []abi.Header
+	wrong  string
+	// By name until all catalogs are read: an overlay may replace what they point to.
+	modelProviders []string
+	tierModels     [][]string
+}
+
+// Parse is configure's work. The error text names what is wrong and holds no value of a variable.
+func Parse(in abi.Config) (*Config, string) {
+	p := parser{config: &Config{MaxBodyBytes: 4_000_000}, env: in.Env}
+	p.catalog("catalog", in.Catalog)
+	if overlay := p.variable(EnvCatalog); overlay != "" {
+		p.catalog(EnvCatalog, []byte(overlay))
+	}
+	p.settings()
+	p.link()
+	return p.config, p.wrong
+}
+
+func (p *parser) fail(what string) {
+	if p.wrong == "" {
+		p.wrong = what
+	}
+}
+
+func (p *parser) variable(name string) string {
+	for _, h := range p.env {
+		if h.Name == name {
+			return h.Value
+		}
+	}
+	return ""
+}
+
+func (p *parser) settings() {
+	if text := p.variable(EnvMaxBodyBytes); text != "" {
+		n, err := strconv.ParseUint(text, 10, 32)
+		if err != nil || n == 0 {
+			p.fail(EnvMaxBodyBytes + " must be a number of bytes")
+		}
+		p.config.MaxBodyBytes = n
+	}
+	p.config.ControlOff = p.variable(EnvControl) == "off"
+}
+
+func (p *parser) catalog(source string, text []byte) {
+	if problem := jsontext.Check(text); problem != jsontext.OK {
+		p.fail(source + " " + problem.String())
+		return
+	}
+	root := gjson.ParseBytes(text)
+	if !root.IsObject() {
+		p.fail(source + " must be a JSON object")
+		return
+	}
+	setText(&p.config.Version, root.Get("version"))
+	setText(&p.config.DefaultPlan, root.Get("defaultPlan"))
+	each(root.Get("plans"), p.plan)
+	each(root.Get("providers"), p.provider)
+	each(root.Get("models"), p.model)
+	each(root.Get("tiers"), p.tier)
+	p.routing(root.Get("routing"))
+}
+
+func each(list gjson.Result, f func(gjson.Result)) {
+	if list.IsArray() {
+		list.ForEach(func(_, v gjson.Result) bool { f(v); return true })
+	}
+}
+
+func setText(to *string, v gjson.Result) {
+	if v.Type == gjson.String {
+		*to = v.String()
+	}
+}
+
+func setNumber(to *uint64, v gjson.Result) {
+	if v.Type == gjson.Number && v.Num >= 0 && v.Num < 1<<53 {
+		*to = uint64(v.Num)
+	}
+}
+
+// name takes the entry's name, which every list is keyed by.
+func (p *parser) name(v gjson.Result) string {
+	name := v.Get("name").String()
+	if name == "" || len(name) > 100 {
+		p.fail("catalog: an entry has no name, or one longer than 100 bytes")
+	}
+	for i := 0; i < len(name); i++ {
+		if name[i] <= ' ' || name[i] > '~' {
+			p.fail("catalog: names are printable ASCII")
+		}
+	}
+	return name
+}
+
+func (p *parser) amount(v gjson.Result, unit money.Pico, what string) money.Pico {
+	text := v.Raw
+	if v.Type == gjson.String {
+		text = v.String()
+	}
+	amount, ok := money.Parse(text, unit)
+	if !ok {
+		p.fail("catalog: " + what + " must be a decimal number, not negative")
+	}
+	return amount
+}
+
+func (p *parser) plan(v gjson.Result) {
+	plan := Plan{Name: p.name(v)}
+	setNumber(&plan.Production.PerSecond, v.Get("perSecond"))
+	setNumber(&plan.Production.PerDay, v.Get("perDay"))
+	setNumber(&plan.Development.PerSecond, v.Get("developmentPerSecond"))
+	setNumber(&plan.Development.PerDay, v.Get("developmentPerDay"))
+	plan.Concurrent = 200
+	setNumber(&plan.Concurrent, v.Get("concurrent"))
+	plan.BudgetPico = p.amount(v.Get("budget"), money.Dollar, "budget of plan "+plan.Name)
+	for i := range p.config.Plans {
+		if p.config.Plans[i].Name == plan.Name {
+			p.config.Plans[i] = plan
+			return
+		}
+	}
+	p.config.Plans = append(p.config.Plans, plan)
+}
+
+func (p *parser) provider(v gjson.Result) {
+	provider := Provider{Name: p.name(v), Wire: v.Get("wire").String(), BaseURL: v.Get("baseUrl").String()}
+	if url := p.variable(v.Get("baseUrlEnv").String()); url != "" {
+		provider.BaseURL = url
+	}
+	keyEnv := v.Get("keyEnv").String()
+	provider.Key = p.variable(keyEnv)
+	provider.Ready = provider.Wire == "mock" || provider.BaseURL != "" && (keyEnv == "" || provider.Key != "")
+	p.checkUpstream(&provider)
+	for i := range p.config.Providers {
+		if p.config.Providers[i].Name == provider.Name {
+			p.config.Providers[i] = provider
+			return
+		}
+	}
+	p.config.Providers = append(p.config.Providers, provider)
+}
+
+// checkUpstream refuses what would move a request elsewhere or break a header.
+func (p *parser) checkUpstream(provider *Provider) {
+	for len(provider.BaseURL) > 0 && provider.BaseURL[len(provider.BaseURL)-1] == '/' {
+		provider.BaseURL = provider.BaseURL[:len(provider.BaseURL)-1]
+	}
+	url := provider.BaseURL
+	secure := len(url) > 8 && url[:8] == "https://"
+	plain := len(url) > 7 && url[:7] == "http://"
+	if provider.Wire != "mock" && !secure && !plain {
+		p.fail("the base URL of provider " + provider.Name + " must start with https:// or http://")
+	}
+	for i := 0; i < len(url); i++ {
+		if c := url[i]; c <= ' ' || c > '~' || c == '#' || c == '?' || c == '@' || c == '\\' {
+			p.fail("the base URL of provider " + provider.Name + " has a character that it must not have")
+		}
+	}
+	for i := 0; i < len(provider.Key); i++ {
+		if provider.Key[i] <= ' ' || provider.Key[i] > '~' {
+			p.fail("the key of provider " + provider.Name + " must be printable ASCII without spaces")
+		}
+	}
+}
+
+func (p *parser) model(v gjson.Result) {
+	model := Model{Name: p.name(v), MaxTokensField: "max_tokens"}
+	model.Upstream = model.Name
+	setText(&model.Upstream, v.Get("upstream"))
+	setText(&model.MaxTokensField, v.Get("maxTokensField"))
+	model.FixedTemperature = v.Get("fixedTemperature").Bool()
+	// Dollars a million tokens.
+	model.InputPico = p.amount(v.Get("input"), money.Dollar, "input price of model "+model.Name) / 1_000_000
+	model.OutputPico = p.amount(v.Get("output"), money.Dollar, "output price of model "+model.Name) / 1_000_000
+	provider := v.Get("provider").String()
+	for i := range p.config.Models {
+		if p.config.Models[i].Name == model.Name {
+			p.config.Models[i], p.modelProviders[i] = model, provider
+			return
+		}
+	}
+	p.config.Models = append(p.config.Models, model)
+	p.modelProviders = append(p.modelProviders, provider)
+}
+
+func (p *parser) tier(v gjson.Result) {
+	tier := Tier{Name: p.name(v)}
+	var models []string
+	each(v.Get("targets"), func(t gjson.Result) {
+		var target Target
+		setNumber(&target.Weight, t.Get("weight"))
+		tier.Targets = append(tier.Targets, target)
+		models = append(models, t.Get("model").String())
+	})
+	if len(models) == 0 || len(models) > 8 {
+		p.fail("catalog: tier " + tier.Name + " must have 1 to 8 targets")
+	}
+	for i := range p.config.Tiers {
+		if p.config.Tiers[i].Name == tier.Name {
+			p.config.Tiers[i], p.tierModels[i] = tier, models
+			return
+		}
+	}
+	p.config.Tiers = append(p.config.Tiers, tier)
+	p.tierModels = append(p.tierModels, models)
+}
+
+func (p *parser) routing(v gjson.Result) {
+	r := &p.config.Routing
+	setNumber(&r.Retries, v.Get("retries"))
+	setNumber(&r.BackoffMs, v.Get("backoffMs"))
+	setNumber(&r.MaxBackoffMs, v.Get("maxBackoffMs"))
+	setNumber(&r.CoolAfter, v.Get("coolAfter"))
+	setNumber(&r.CoolMs, v.Get("coolMs"))
+	setNumber(&r.Timeouts.HeadMs, v.Get("headMs"))
+	setNumber(&r.Timeouts.FirstByteMs, v.Get("firstByteMs"))
+	setNumber(&r.Timeouts.IdleMs, v.Get("idleMs"))
+	setNumber(&r.Timeouts.TotalMs, v.Get("totalMs"))
+	r.Retries = min(r.Retries, 5)
+}
+
+// link turns names into pointers, now that the lists do not move any more.
+func (p *parser) link() {
+	for i, name := range p.modelProviders {
+		model := &p.config.Models[i]
+		if model.Provider = p.config.provider(name); model.Provider == nil {
+			p.fail("catalog: model " + model.Name + " names a provider that is not there")
+		}
+	}
+	for i, models := range p.tierModels {
+		tier := &p.config.Tiers[i]
+		for j, name := range models {
+			if tier.Targets[j].Model = p.config.Model(name); tier.Targets[j].Model == nil {
+				p.fail("catalog: tier " + tier.Name + " names a model that is not there")
+			}
+		}
+	}
+	if p.config.DefaultPlan == "" || len(p.config.Plans) == 0 {
+		p.fail("catalog: there must be a default plan")
+		return
+	}
+	for i := range p.config.Plans {
+		if p.config.Plans[i].Name == p.config.DefaultPlan {
+			return
+		}
+	}
+	p.fail("catalog: the default plan is not among the plans")
+}

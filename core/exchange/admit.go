@@ -1,0 +1,241 @@
+package exchange
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/keys"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+	"github.com/postern-ai/postern/core/route"
+)
+
+// maxRounds bounds how often an exchange asks for admission: again with a newer record, or with a grant.
+const maxRounds = 8
+
+// admitComplete asks to let a completion in: as a hit, or with a reservation and, beside it, a look at the
+// slower tier of the cache.
+func (x *exchange) admitComplete() {
+	if x.s.lookup == lookupHit {
+		x.admit(keymeter.ModeHit)
+		return
+	}
+	if len(x.s.order) == 0 {
+		x.s.order = route.Order(x.tier().Targets, x.random)
+	}
+	x.s.admission.reserved = x.expectedCost()
+	x.admit(keymeter.ModeReserve)
+	if x.mayRead() && x.s.lookup == lookupMemory {
+		x.lookInKV()
+	}
+}
+
+// expectedCost is the most that the dearest target of the route should cost. JSON mode may ask twice.
+func (x *exchange) expectedCost() money.Pico {
+	var most money.Pico
+	for _, t := range x.tier().Targets {
+		if !x.testMode() {
+			// The estimate of the prompt is an average: reserve twice as much.
+			most = max(most, t.Model.Cost(2*x.s.request.promptTokens, x.s.request.maxTokens))
+		}
+	}
+	if x.s.request.json {
+		most = money.Add(most, most)
+	}
+	return most
+}
+
+// testMode: development keys are answered by the mock, whatever the model, and cost nothing.
+func (x *exchange) testMode() bool { return x.s.record.Environment == keys.Development }
+
+func (x *exchange) tier() *config.Tier { return x.config.Tier(x.s.request.tier) }
+
+// model is that of the present target.
+func (x *exchange) model() *config.Model {
+	return x.tier().Targets[x.s.order[min(int(x.s.at), len(x.s.order)-1)]].Model
+}
+
+func (x *exchange) admit(mode keymeter.Mode) {
+	s := &x.s
+	s.admission.asked, s.admission.mode = true, mode
+	s.admission.rounds++
+	s.times.admitStart = x.now
+	command := keymeter.Admit{
+		RequestID: s.requestID, Version: s.record.Version, Mode: mode, Grant: s.admission.grant,
+	}
+	switch mode {
+	case keymeter.ModeReserve:
+		command.Model, command.AmountPico = x.model().Name, s.admission.reserved
+	case keymeter.ModeHit:
+		command.Model = s.hit.model
+	}
+	if mode != keymeter.ModeCheck {
+		command.Idempotency, command.BodyHash = s.idempotency, s.bodyHash
+		command.ExpiresMs = x.config.LongestAttemptMs(max(1, len(s.order)))
+	}
+	x.call(idAdmit, abi.ClassKeyMeter, s.keyHash, command.Encode())
+}
+
+func (x *exchange) admitReply() {
+	s := &x.s
+	s.times.admit += x.now - s.times.admitStart
+	var reply keymeter.AdmitReply
+	var err error
+	if x.event.Code == abi.OutcomeOK {
+		reply, err = keymeter.DecodeAdmitReply(x.event.Data)
+	}
+	if x.failedCall(err) {
+		return
+	}
+	s.admission.windows = reply.Windows
+	switch reply.Verdict {
+	case keymeter.Admitted:
+		x.admitted()
+	case keymeter.Unknown:
+		x.strange()
+	case keymeter.Stale:
+		if s.admission.rounds < maxRounds {
+			x.adopt(reply.Record)
+			return
+		}
+		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
+	case keymeter.Short:
+		x.askGrant(ledger.Grant{Key: s.keyHash, Month: reply.Month, Seq: reply.Seq, NeedPico: reply.NeedPico})
+	default:
+		x.notAdmitted(&reply)
+	}
+}
+
+// notAdmitted answers the verdicts that end the exchange.
+func (x *exchange) notAdmitted(reply *keymeter.AdmitReply) {
+	switch reply.Verdict {
+	case keymeter.RateLimited:
+		if x.s.bad != 0 {
+			// The request is wrong, whoever sends it and however often: that comes first.
+			x.refuseBad()
+			return
+		}
+		x.refuse(fault.RateLimited, refusal{retryMs: reply.RetryMs})
+	case keymeter.Crowded:
+		x.refuse(fault.RateLimited, refusal{retryMs: crowdedRetryMs})
+	case keymeter.Replay:
+		x.replay(reply.Answer)
+	case keymeter.Running:
+		x.refuse(fault.IdempotencyRunning, refusal{retryMs: crowdedRetryMs})
+	case keymeter.Mismatch:
+		x.refuse(fault.IdempotencyReused, refusal{})
+	case keymeter.Unreplayable:
+		x.refuse(fault.Unreplayable, refusal{noRetry: true})
+	default:
+		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
+	}
+}
+
+const crowdedRetryMs = 1000
+
+// admitted goes on with what the exchange is about.
+func (x *exchange) admitted() {
+	s := &x.s
+	s.admission.admitted = true
+	switch {
+	case !x.permitted():
+		x.refuse(fault.Forbidden, refusal{})
+	case s.route == routeHealth:
+		x.health()
+	case s.route == routeUsage:
+		x.usage()
+	case s.bad != 0:
+		x.refuseBad()
+	case s.lookup == lookupHit:
+		x.respondHit()
+	case s.lookup == lookupKV:
+		// The cache has not answered yet.
+	default:
+		x.dispatch()
+	}
+}
+
+// askGrant asks the Ledger for a slice of the budget.
+func (x *exchange) askGrant(g ledger.Grant) {
+	if x.s.admission.rounds >= maxRounds {
+		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
+		return
+	}
+	x.s.admission.need = keymeter.Grant{Month: g.Month, Seq: g.Seq, AmountPico: g.NeedPico}
+	x.call(idGrant, abi.ClassLedger, x.s.record.ProjectID, g.Encode())
+}
+
+// grantReply takes the slice and asks for admission again. If the budget has no more, unused slices of the
+// project's other keys are recalled, once, before it is called exceeded.
+func (x *exchange) grantReply() {
+	s := &x.s
+	var reply ledger.GrantReply
+	var err error
+	if x.event.Code == abi.OutcomeOK {
+		reply, err = ledger.DecodeGrantReply(x.event.Data)
+	}
+	if x.failedCall(err) {
+		return
+	}
+	switch {
+	case reply.AmountPico >= 0:
+		s.admission.grant = keymeter.Grant{Month: reply.Month, Seq: s.admission.need.Seq, AmountPico: reply.AmountPico}
+		x.admit(s.admission.mode)
+	case len(reply.Recall) > 0 && !s.admission.recalled:
+		s.admission.recalled = true
+		x.flush(reply.Recall, true)
+	default:
+		x.refuse(fault.BudgetExceeded, refusal{noRetry: true})
+	}
+}
+
+// flush has meters hand over their news.
+func (x *exchange) flush(meters []string, recall bool) {
+	x.s.pending, x.s.open = uint64(len(meters)), 0
+	command := keymeter.Flush{Recall: recall}
+	encoded := command.Encode()
+	for i, meter := range meters {
+		x.call(idFlush+uint64(i), abi.ClassKeyMeter, meter, encoded)
+	}
+}
+
+// flushReply carries a meter's news to the Ledger. A meter that cannot be asked will deliver by itself.
+func (x *exchange) flushReply() {
+	x.s.pending--
+	if x.event.Code == abi.OutcomeOK {
+		if reply, err := keymeter.DecodeFlushReply(x.event.Data); err == nil {
+			x.s.open += reply.Open
+			if len(reply.Absorbs) > 0 {
+				x.carry(x.event.ID-idFlush, reply.Absorbs)
+				return
+			}
+		}
+	}
+	x.flushedOne()
+}
+
+// carry sends the batches of one meter, which must arrive in order, as one command.
+func (x *exchange) carry(meter uint64, absorbs [][]byte) {
+	x.s.pending++
+	x.call(idAbsorb+meter, abi.ClassLedger, x.s.record.ProjectID, ledger.Batch(absorbs))
+}
+
+func (x *exchange) flushed() {
+	x.s.pending--
+	x.flushedOne()
+}
+
+// flushedOne goes on when all news is there.
+func (x *exchange) flushedOne() {
+	s := &x.s
+	if s.pending > 0 {
+		return
+	}
+	if s.route == routeUsage {
+		x.newsIn()
+		return
+	}
+	need := s.admission.need
+	x.askGrant(ledger.Grant{Key: s.keyHash, Month: need.Month, Seq: need.Seq, NeedPico: need.AmountPico})
+}

@@ -1,0 +1,153 @@
+package exchange
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/keymeter"
+)
+
+// entry is a cached answer. Only clean, complete ones are stored.
+type entry struct {
+	storedMs  uint64
+	expiresMs uint64
+	provider  string
+	model     string
+	tokens    keymeter.Tokens
+	text      []byte // as a JSON string
+}
+
+const (
+	entryFormat = 1
+	// minKVSeconds is the shortest life that KV takes (expirationTtl).
+	minKVSeconds = 60
+)
+
+func (e *entry) encode() []byte {
+	w := abi.Writer{Buf: make([]byte, 8, 128+len(e.text))}
+	w.Uint(entryFormat)
+	w.Uint(e.storedMs)
+	w.Uint(e.expiresMs)
+	w.String(e.provider)
+	w.String(e.model)
+	w.Uint(e.tokens.Prompt)
+	w.Uint(e.tokens.Completion)
+	w.Bytes(e.text)
+	sum := checksum(w.Buf[8:])
+	for i := range 8 {
+		w.Buf[i] = byte(sum >> (8 * i))
+	}
+	return w.Buf
+}
+
+// decodeEntry reads an entry; ok is false for one that is damaged.
+func decodeEntry(data []byte) (e entry, ok bool) {
+	if len(data) < 8 {
+		return e, false
+	}
+	var sum uint64
+	for i := range 8 {
+		sum |= uint64(data[i]) << (8 * i)
+	}
+	r := abi.Reader{Buf: data[8:]}
+	if sum != checksum(r.Buf) || r.Uint() != entryFormat {
+		return e, false
+	}
+	e = entry{r.Uint(), r.Uint(), r.String(), r.String(), keymeter.Tokens{Prompt: r.Uint(), Completion: r.Uint()}, r.Bytes()}
+	return e, r.End() == nil
+}
+
+// checksum is FNV-1a, against damage, not against malice: nobody but us writes there.
+func checksum(data []byte) uint64 {
+	sum := uint64(14695981039346656037)
+	for _, b := range data {
+		sum = (sum ^ uint64(b)) * 1099511628211
+	}
+	return sum
+}
+
+// cacheName is where an answer stands, in memory and in KV: under the project, so that no two projects ever
+// share one, and the mock's answers apart from real ones.
+func (x *exchange) cacheName() string {
+	name := "cache/" + x.s.record.ProjectID + "/" + x.s.cacheKey
+	if x.testMode() {
+		name += "/test"
+	}
+	return name
+}
+
+// cacheable: the project wants a cache and the caller has not forbidden it.
+func (x *exchange) cacheable() bool {
+	return x.s.record.CacheTTLSeconds > 0 && !x.s.cacheControl.noStore
+}
+
+func (x *exchange) mayRead() bool {
+	return x.cacheable() && !x.s.cacheControl.noCache && x.s.cacheControl.maxAge != 1
+}
+
+func (x *exchange) cacheLookup(where uint64) {
+	x.do(abi.Action{Kind: abi.ActionRead, ID: idCache, Key: x.cacheName(), Where: where, KeepMs: hotKeepMs})
+}
+
+// hotKeepMs is how long an answer that was found in KV stays in the isolate's memory.
+const hotKeepMs = 60_000
+
+func (x *exchange) lookInMemory() {
+	x.s.lookup = lookupMemory
+	x.cacheLookup(abi.WhereMemory)
+}
+
+func (x *exchange) lookInKV() {
+	x.s.lookup = lookupKV
+	x.cacheLookup(abi.WhereKV)
+}
+
+// cacheRead takes a tier's answer. A failure, or a damaged or an old entry, is a miss.
+func (x *exchange) cacheRead() {
+	s := &x.s
+	inMemory := s.lookup == lookupMemory
+	found := x.event.Code == abi.OutcomeOK && x.takeHit(x.event.Data)
+	switch {
+	case inMemory:
+		x.admitComplete()
+	case s.responded:
+	case !found:
+		s.lookup = lookupMissed
+		if s.admission.admitted {
+			x.dispatch()
+		}
+	case s.admission.admitted:
+		x.respondHit()
+	}
+}
+
+// takeHit keeps a stored answer ready, if it is good for this request.
+func (x *exchange) takeHit(data []byte) bool {
+	e, ok := decodeEntry(data)
+	if !ok || e.expiresMs <= x.now {
+		return false
+	}
+	if limit := x.s.cacheControl.maxAge; limit > 0 && e.storedMs+(limit-1)*1000 < x.now {
+		return false
+	}
+	x.s.lookup = lookupHit
+	x.s.hit = hit{e.provider, e.model, e.tokens}
+	a := answer{text: e.text, provider: e.provider, model: e.model, tokens: e.tokens, cached: true}
+	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferAnswer, Data: a.json()})
+	return true
+}
+
+// store puts a fresh answer into the cache.
+func (x *exchange) store(a *answer) {
+	if !x.cacheable() || !a.clean {
+		return
+	}
+	ttl := x.s.record.CacheTTLSeconds
+	e := entry{x.now, x.now + ttl*1000, a.provider, a.model, a.tokens, a.text}
+	write := abi.Action{
+		Kind: abi.ActionWrite, Key: x.cacheName(), Where: abi.WhereMemory, KeepMs: ttl * 1000, TTL: ttl,
+		Body: []abi.Part{{Data: e.encode()}},
+	}
+	if ttl >= minKVSeconds {
+		write.Where |= abi.WhereKV
+	}
+	x.do(write)
+}

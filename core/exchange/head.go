@@ -1,0 +1,239 @@
+package exchange
+
+import (
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/keys"
+)
+
+// RequestHeaders are the caller's headers that a decision depends on.
+var RequestHeaders = []string{
+	"authorization", "cache-control", "cf-connecting-ip", "content-length", "content-type", "idempotency-key", "x-api-key",
+}
+
+// ResponseHeaders are the provider's.
+var ResponseHeaders = []string{"content-type", "retry-after", "retry-after-ms"}
+
+type routeID uint8
+
+const (
+	routeNone routeID = iota
+	routeComplete
+	routeUsage
+	routeHealth
+	routeControl
+)
+
+// endpoint is one row of the route table.
+type endpoint struct {
+	path, method string
+	id           routeID
+	gatewayOnly  bool // project keys are refused
+}
+
+// Endpoints is the route table: all there is, but for what is forwarded to the control plane.
+var endpoints = []endpoint{
+	{"/api/ai/complete", "POST", routeComplete, true},
+	{"/api/usage", "GET", routeUsage, false},
+	{"/api/health", "GET", routeHealth, false},
+}
+
+func (r routeID) endpoint() endpoint {
+	for _, e := range endpoints {
+		if e.id == r {
+			return e
+		}
+	}
+	return endpoint{}
+}
+
+func (x *exchange) header(name string) string {
+	for _, h := range x.event.Headers {
+		if h.Name == name {
+			return h.Value
+		}
+	}
+	return ""
+}
+
+// recordKeepMs is how long an isolate uses a key's record before it asks KV again. (It may be old anyway:
+// the key's meter, which every exchange asks, tells.)
+const recordKeepMs = 30_000
+
+// maxQuery bounds what the state has to hold. No query of ours is nearly as long.
+const maxQuery = 1024
+
+// head takes the request's head: route, method, key. The body is not read before the key parses.
+func (x *exchange) head() {
+	s := &x.s
+	s.requestID, s.startMs, s.address = x.header(":id"), x.now, x.header("cf-connecting-ip")
+	if len(s.address) > 64 {
+		s.address = s.address[:64]
+	}
+	for i, b := range x.event.Data {
+		s.seed ^= uint64(b) << (8 * (i % 8))
+	}
+	path := x.header(":path")
+	if isControl(path) && !x.config.ControlOff {
+		x.forward()
+		return
+	}
+	if f, allow := x.match(path, x.header(":method")); f.Status != 0 {
+		x.refuse(f, refusal{allow: allow})
+		return
+	}
+	key, ok := x.key()
+	if !ok {
+		x.refuse(fault.MissingKey, refusal{})
+		return
+	}
+	if _, _, ok := keys.Parse(key); !ok {
+		x.refuse(fault.InvalidKey, refusal{})
+		return
+	}
+	s.keyHash = keys.Hash(key)
+	if query := x.header(":query"); len(query) <= maxQuery {
+		s.query = query
+	}
+	x.do(abi.Action{
+		Kind: abi.ActionRead, ID: idRecord, Key: doc.RecordKey(s.keyHash), Where: abi.WhereMemory | abi.WhereKV, KeepMs: recordKeepMs,
+	})
+	if s.route == routeComplete {
+		x.postHead()
+	}
+}
+
+// match finds the route. A path that another method would find is a 405.
+func (x *exchange) match(path, method string) (f fault.Fault, allow string) {
+	for _, e := range endpoints {
+		if e.path != path {
+			continue
+		}
+		if e.method != method {
+			return fault.MethodNotAllowed, e.method
+		}
+		x.s.route = e.id
+		return fault.Fault{}, ""
+	}
+	return fault.NotFound, ""
+}
+
+// key takes the caller's key: X-API-Key, else the bearer token.
+func (x *exchange) key() (string, bool) {
+	if key := strings.TrimSpace(x.header("x-api-key")); key != "" {
+		return key, true
+	}
+	scheme, token, _ := strings.Cut(strings.TrimSpace(x.header("authorization")), " ")
+	token = strings.TrimSpace(token)
+	return token, strings.EqualFold(scheme, "bearer") && token != ""
+}
+
+// postHead checks what a POST's head says of its body, and asks for it if there is no complaint.
+func (x *exchange) postHead() {
+	s := &x.s
+	s.cacheControl = parseCacheControl(x.header("cache-control"))
+	if key := x.header("idempotency-key"); key != "" {
+		if len(key) > 255 || !printable(key) {
+			x.reject(fault.InvalidRequest, fault.Detail{Field: "Idempotency-Key", Message: "must be 1 to 255 printable ASCII characters"})
+			return
+		}
+		s.idempotency = keys.Hash(key)
+	}
+	if !isJSON(x.header("content-type")) {
+		x.reject(fault.UnsupportedType)
+		return
+	}
+	if n, ok := parseUint(x.header("content-length")); ok && n > x.config.MaxBodyBytes {
+		x.reject(fault.BodyTooLarge)
+		return
+	}
+	x.do(abi.Action{Kind: abi.ActionReadBody, ID: idBody, Buffer: bufferBody, Limit: x.config.MaxBodyBytes})
+}
+
+// reject notes what is wrong with the request, to be answered once the key is known to be good: whoever
+// has no key learns nothing else.
+func (x *exchange) reject(f fault.Fault, details ...fault.Detail) {
+	x.s.bad, x.s.bodyDone = f.Status, true
+	if f != fault.InvalidRequest {
+		x.s.idempotency = "" // the body was not read: there is nothing to compare a repeat with
+	}
+	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferError, Data: f.Append(nil, x.s.requestID, details)})
+}
+
+func printable(text string) bool {
+	for i := 0; i < len(text); i++ {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func isJSON(contentType string) bool {
+	media, _, _ := strings.Cut(contentType, ";")
+	return strings.EqualFold(strings.TrimSpace(media), "application/json")
+}
+
+// parseUint reads a decimal number below 2^53.
+func parseUint(text string) (uint64, bool) {
+	if text == "" || len(text) > 15 {
+		return 0, false
+	}
+	var n uint64
+	for i := 0; i < len(text); i++ {
+		if text[i] < '0' || text[i] > '9' {
+			return 0, false
+		}
+		n = n*10 + uint64(text[i]-'0')
+	}
+	return n, true
+}
+
+func parseCacheControl(text string) cacheControl {
+	var c cacheControl
+	for text != "" {
+		var part string
+		part, text, _ = strings.Cut(text, ",")
+		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		switch strings.ToLower(name) {
+		case "no-store":
+			c.noStore = true
+		case "no-cache":
+			c.noCache = true
+		case "max-age":
+			if n, ok := parseUint(strings.Trim(value, `" `)); ok {
+				c.maxAge = n + 1
+			}
+		}
+	}
+	return c
+}
+
+// isControl says whether a path belongs to the control plane.
+func isControl(path string) bool {
+	for _, prefix := range []string{"/api/admin", "/dashboard"} {
+		if path == prefix || strings.HasPrefix(path, prefix+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// forward hands the request to the control plane, which has its own authentication: nothing is trusted for
+// arriving through here.
+func (x *exchange) forward() {
+	x.s.route = routeControl
+	x.do(abi.Action{Kind: abi.ActionForward, ID: idForward, Headers: []abi.Header{{Name: "x-request-id", Value: x.s.requestID}}})
+}
+
+func (x *exchange) forwarded() {
+	if x.event.Kind != abi.EventResponse {
+		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
+		return
+	}
+	x.s.responded = true
+	x.log(x.event.Code, "")
+}

@@ -1,0 +1,91 @@
+package exchange
+
+import (
+	"strconv"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// log writes the one line of an exchange. It holds no prompt, no answer and no secret: ids, names from the
+// catalog, and figures. Development keys get more of them.
+func (x *exchange) log(status uint64, code string) {
+	s := &x.s
+	l := line{append(make([]byte, 0, 512), '{')}
+	l.text("level", level(status))
+	l.number("timeMs", x.now)
+	l.text("requestId", s.requestID)
+	l.text("route", s.route.endpoint().path)
+	l.number("status", status)
+	l.text("code", code)
+	l.number("durationMs", x.now-min(x.now, s.startMs))
+	if s.haveRecord {
+		l.text("projectId", s.record.ProjectID)
+		l.text("keyId", s.record.KeyID)
+	}
+	if s.request.tier != "" && s.bad == 0 {
+		x.logCompletion(&l, status)
+	}
+	x.do(abi.Action{Kind: abi.ActionLog, Code: flags(status >= 500), Data: append(l.b, '}')})
+}
+
+func level(status uint64) string {
+	if status >= 500 {
+		return "error"
+	}
+	return "info"
+}
+
+func (x *exchange) logCompletion(l *line, status uint64) {
+	s := &x.s
+	if status == 200 {
+		l.text("provider", s.hit.provider)
+		l.text("model", s.hit.model)
+		l.text("cache", x.cacheState(s.lookup == lookupHit))
+	}
+	l.number("promptTokens", s.spent.tokens.Prompt)
+	l.number("completionTokens", s.spent.tokens.Completion)
+	l.raw("costCents", money.Append(nil, s.spent.costPico, money.Cent))
+	l.number("attempts", s.attempts)
+	if s.spent.estimated {
+		l.raw("estimated", []byte("true"))
+	}
+	if x.testMode() {
+		l.text("quality", s.request.tier)
+		l.raw("temperature", []byte(s.request.temperature))
+		l.number("maxTokens", s.request.maxTokens)
+		l.number("estimatedPromptTokens", s.request.promptTokens)
+		l.number("admissionRounds", s.admission.rounds)
+		l.number("admitMs", s.times.admit)
+		l.number("upstreamMs", s.times.upstream)
+	}
+}
+
+// line is a JSON object being written.
+type line struct{ b []byte }
+
+func (l *line) name(name string) {
+	if len(l.b) > 1 {
+		l.b = append(l.b, ',')
+	}
+	l.b = append(append(append(l.b, '"'), name...), `":`...)
+}
+
+// text leaves out what is empty.
+func (l *line) text(name, value string) {
+	if value != "" {
+		l.name(name)
+		l.b = jsontext.AppendString(l.b, value)
+	}
+}
+
+func (l *line) number(name string, value uint64) {
+	l.name(name)
+	l.b = strconv.AppendUint(l.b, value, 10)
+}
+
+func (l *line) raw(name string, value []byte) {
+	l.name(name)
+	l.b = append(l.b, value...)
+}

@@ -1,0 +1,265 @@
+// Package exchange is one caller's request from its head to its settled end, as a state machine: every event
+// moves it on and yields actions. Everything that affects the state stands in state; hosts keep it as bytes
+// between steps.
+package exchange
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/route"
+)
+
+// Ids of actions that are answered. Flushes and absorbs are numbered from their first id on.
+const (
+	idBody    = 1
+	idRecord  = 2
+	idAdmit   = 3
+	idCache   = 4
+	idFetch   = 5
+	idWait    = 6
+	idSettle  = 7
+	idGrant   = 8
+	idReport  = 9
+	idSupply  = 10
+	idForward = 11
+	idFlush   = 1000
+	idAbsorb  = 100000
+)
+
+// Buffers that the host keeps.
+const (
+	bufferBody     = 1 // the request's body
+	bufferMessages = 2 // its messages, written anew: the part of an upstream body that all targets share
+	bufferAnswer   = 3 // an answer that waits for its admission
+	bufferError    = 4 // the body of an error that does
+	bufferUpstream = 5 // the provider's answer
+)
+
+// state is what an exchange remembers between steps.
+type state struct {
+	requestID string
+	seed      uint64 // the state of the exchange's random numbers
+	startMs   uint64
+	route     routeID
+	keyHash   string
+	address   string
+	query     string
+	left      bool // the caller is gone
+	responded bool
+
+	haveRecord bool
+	known      bool // some record was found: the key is not just anybody's guess
+	record     doc.Record
+
+	bodyDone     bool
+	bad          uint64 // the status of a request that is refused once it is admitted; its body is bufferError
+	cacheControl cacheControl
+	idempotency  string // hash of the caller's Idempotency-Key
+	bodyHash     string
+	request      request
+	cacheKey     string
+
+	lookup    lookup
+	hit       hit
+	admission admission
+
+	order    []byte // the route's targets, in the order of trying
+	at       uint64 // the present one
+	retries  uint64 // on it
+	attempts uint64 // fetches in all
+	mended   bool   // the provider was asked once more because its answer was not JSON
+	spent    spent
+
+	pending uint64 // flushes and absorbs that are not answered
+	open    uint64 // reservations that the flushed meters still hold
+	waits   uint64 // of a usage report, for those
+	times   times
+}
+
+// request is what the body asked for.
+type request struct {
+	tier         string
+	temperature  string // a JSON number, in its shortest form
+	maxTokens    uint64
+	json         bool
+	promptTokens uint64 // estimated
+}
+
+type cacheControl struct {
+	noStore, noCache bool
+	maxAge           uint64 // seconds + 1; 0: not given
+}
+
+// lookup says how far the cache was asked.
+type lookup uint8
+
+const (
+	lookupNone lookup = iota
+	lookupMemory
+	lookupKV
+	lookupMissed
+	lookupHit
+)
+
+// hit describes the cached answer in bufferAnswer.
+type hit struct {
+	provider, model string
+	tokens          keymeter.Tokens
+}
+
+type admission struct {
+	asked    bool
+	admitted bool
+	rounds   uint64
+	recalled bool
+	mode     keymeter.Mode
+	grant    keymeter.Grant
+	need     keymeter.Grant // what the Ledger is asked for
+	reserved int64
+	windows  []keymeter.Window
+}
+
+// spent is what attempts have cost so far, failed ones included.
+type spent struct {
+	tokens    keymeter.Tokens
+	costPico  int64
+	estimated bool
+}
+
+// times are milliseconds for server-timing: when the running part began, and the sums.
+type times struct{ admitStart, admit, upstreamStart, upstream uint64 }
+
+// exchange is one step's view.
+type exchange struct {
+	config   *config.Config
+	now      uint64
+	event    *abi.Event
+	s        state
+	circuits route.Circuits
+	out      abi.StepOutput
+}
+
+func (s *state) encode() []byte {
+	w := abi.Writer{Buf: make([]byte, 0, 768)}
+	w.String(s.requestID)
+	w.Uint(s.seed)
+	w.Uint(s.startMs)
+	w.Uint(uint64(s.route))
+	w.String(s.keyHash)
+	w.String(s.address)
+	w.String(s.query)
+	w.Uint(flags(s.left, s.responded, s.haveRecord, s.known, s.bodyDone, s.mended, s.cacheControl.noStore, s.cacheControl.noCache))
+	if s.haveRecord {
+		w.Bytes(s.record.Encode())
+	}
+	w.Uint(s.bad)
+	w.Uint(s.cacheControl.maxAge)
+	w.String(s.idempotency)
+	w.String(s.bodyHash)
+	w.String(s.request.tier)
+	w.String(s.request.temperature)
+	w.Uint(s.request.maxTokens)
+	w.Bool(s.request.json)
+	w.Uint(s.request.promptTokens)
+	w.String(s.cacheKey)
+	w.Uint(uint64(s.lookup))
+	w.String(s.hit.provider)
+	w.String(s.hit.model)
+	w.Uint(s.hit.tokens.Prompt)
+	w.Uint(s.hit.tokens.Completion)
+	s.admission.encode(&w)
+	w.Bytes(s.order)
+	w.Uint(s.at)
+	w.Uint(s.retries)
+	w.Uint(s.attempts)
+	w.Uint(s.spent.tokens.Prompt)
+	w.Uint(s.spent.tokens.Completion)
+	w.Int(s.spent.costPico)
+	w.Bool(s.spent.estimated)
+	w.Uint(s.pending)
+	w.Uint(s.open)
+	w.Uint(s.waits)
+	w.Uint(s.times.admitStart)
+	w.Uint(s.times.admit)
+	w.Uint(s.times.upstreamStart)
+	w.Uint(s.times.upstream)
+	return w.Buf
+}
+
+func decodeState(data []byte) state {
+	r := abi.Reader{Buf: data}
+	s := state{requestID: r.String(), seed: r.Uint(), startMs: r.Uint(), route: routeID(r.Uint()), keyHash: r.String(), address: r.String(), query: r.String()}
+	f := r.Uint()
+	for i, flag := range []*bool{&s.left, &s.responded, &s.haveRecord, &s.known, &s.bodyDone, &s.mended, &s.cacheControl.noStore, &s.cacheControl.noCache} {
+		*flag = f>>i&1 == 1
+	}
+	if s.haveRecord {
+		s.record, _ = doc.DecodeRecord(r.Bytes())
+	}
+	s.bad, s.cacheControl.maxAge = r.Uint(), r.Uint()
+	s.idempotency, s.bodyHash = r.String(), r.String()
+	s.request = request{r.String(), r.String(), r.Uint(), r.Bool(), r.Uint()}
+	s.cacheKey, s.lookup = r.String(), lookup(r.Uint())
+	s.hit = hit{r.String(), r.String(), keymeter.Tokens{Prompt: r.Uint(), Completion: r.Uint()}}
+	s.admission = decodeAdmission(&r)
+	s.order, s.at, s.retries, s.attempts = r.Bytes(), r.Uint(), r.Uint(), r.Uint()
+	s.spent = spent{keymeter.Tokens{Prompt: r.Uint(), Completion: r.Uint()}, r.Int(), r.Bool()}
+	s.pending, s.open, s.waits = r.Uint(), r.Uint(), r.Uint()
+	s.times = times{r.Uint(), r.Uint(), r.Uint(), r.Uint()}
+	if r.End() != nil {
+		panic("exchange: a state that this version did not write")
+	}
+	return s
+}
+
+func flags(values ...bool) uint64 {
+	var f uint64
+	for i, v := range values {
+		if v {
+			f |= 1 << i
+		}
+	}
+	return f
+}
+
+func (a *admission) encode(w *abi.Writer) {
+	w.Uint(flags(a.asked, a.admitted, a.recalled))
+	w.Uint(a.rounds)
+	w.Uint(uint64(a.mode))
+	for _, g := range []keymeter.Grant{a.grant, a.need} {
+		w.Uint(g.Month)
+		w.Uint(g.Seq)
+		w.Int(g.AmountPico)
+	}
+	w.Int(a.reserved)
+	w.Uint(uint64(len(a.windows)))
+	for _, win := range a.windows {
+		w.Uint(win.WindowMs)
+		w.Uint(win.Limit)
+		w.Uint(win.Remaining)
+		w.Uint(win.ResetMs)
+	}
+}
+
+func decodeAdmission(r *abi.Reader) admission {
+	f := r.Uint()
+	a := admission{asked: f&1 != 0, admitted: f&2 != 0, recalled: f&4 != 0, rounds: r.Uint(), mode: keymeter.Mode(r.Uint())}
+	a.grant = keymeter.Grant{Month: r.Uint(), Seq: r.Uint(), AmountPico: r.Int()}
+	a.need = keymeter.Grant{Month: r.Uint(), Seq: r.Uint(), AmountPico: r.Int()}
+	a.reserved = r.Int()
+	for n := r.Count(); n > 0; n-- {
+		a.windows = append(a.windows, keymeter.Window{WindowMs: r.Uint(), Limit: r.Uint(), Remaining: r.Uint(), ResetMs: r.Uint()})
+	}
+	return a
+}
+
+// random is the next number of the exchange's own sequence (splitmix64).
+func (x *exchange) random() uint64 {
+	x.s.seed += 0x9e3779b97f4a7c15
+	z := x.s.seed
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}

@@ -1,0 +1,143 @@
+package exchange
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// settleWaitMs are the waits of a report for settles that are under way: a second in all.
+var settleWaitMs = [...]uint64{100, 300, 600}
+
+// usage answers GET /api/usage?projectId=…&period=day|week|month.
+func (x *exchange) usage() {
+	project, period := query(x.s.query, "projectId"), query(x.s.query, "period")
+	var details []fault.Detail
+	if project == "" {
+		details = append(details, fault.Detail{Field: "projectId", Message: "is required"})
+	}
+	if period != "" && period != "day" && period != "week" && period != "month" {
+		details = append(details, fault.Detail{Field: "period", Message: "must be day, week or month"})
+	}
+	switch {
+	case project != "" && project != x.s.record.ProjectID:
+		x.refuse(fault.Forbidden, refusal{})
+	case len(details) > 0:
+		x.refuse(fault.InvalidRequest, refusal{details: details})
+	default:
+		x.report(false, false)
+	}
+}
+
+// query takes the first value of a parameter. Our values are plain words and ids: an escape is none of them.
+func query(text, name string) string {
+	for text != "" {
+		var pair string
+		pair, text, _ = strings.Cut(text, "&")
+		if key, value, _ := strings.Cut(pair, "="); key == name {
+			return value
+		}
+	}
+	return ""
+}
+
+// days are the first day of the period that now is in, and the day after its last.
+func (x *exchange) days() (first, end uint64) {
+	today := calendar.Day(x.s.startMs)
+	switch query(x.s.query, "period") {
+	case "day":
+		return today, today + 1
+	case "week":
+		monday := calendar.Monday(today)
+		return monday, monday + 7
+	}
+	month := calendar.Month(today)
+	return calendar.MonthStart(month), calendar.MonthStart(month + 1)
+}
+
+// report asks the Ledger: it first wants the meters flushed that may have news.
+func (x *exchange) report(waited, final bool) {
+	first, end := x.days()
+	q := ledger.Report{FirstDay: first, EndDay: end, AsOfMs: x.s.startMs, Waited: waited, Final: final}
+	x.call(idReport, abi.ClassLedger, x.s.record.ProjectID, q.Encode())
+}
+
+func (x *exchange) reportReply() {
+	var reply ledger.ReportReply
+	var err error
+	if x.event.Code == abi.OutcomeOK {
+		reply, err = ledger.DecodeReportReply(x.event.Data)
+	}
+	switch {
+	case x.failedCall(err):
+	case reply.WaitMs > 0:
+		x.do(abi.Action{Kind: abi.ActionWait, ID: idWait, KeepMs: reply.WaitMs})
+	case len(reply.Flush) > 0:
+		x.flush(reply.Flush, false)
+	default:
+		first, end := x.days()
+		body := usageJSON(&reply, first, end)
+		x.respond(200, []abi.Header{{Name: "content-type", Value: "application/json"}}, []abi.Part{{Data: body}})
+		x.log(200, "")
+	}
+}
+
+// newsIn goes on when the meters were flushed: to the figures, or to another flush if requests are just
+// being settled.
+func (x *exchange) newsIn() {
+	if x.s.open > 0 && x.s.waits < uint64(len(settleWaitMs)) {
+		x.do(abi.Action{Kind: abi.ActionWait, ID: idWait, KeepMs: settleWaitMs[x.s.waits]})
+		x.s.waits++
+		return
+	}
+	x.report(true, true)
+}
+
+// usageJSON is the Usage report of interface.md, section 2.
+func usageJSON(p *ledger.ReportReply, first, end uint64) []byte {
+	var hits, misses uint64
+	for i := range p.Models {
+		hits += p.Models[i].Hits
+		misses += p.Models[i].Misses
+	}
+	b := append(make([]byte, 0, 512), `{"budget":{"limit":`...)
+	b = money.Append(b, p.BudgetPico, money.Dollar)
+	b = money.Append(append(b, `,"used":`...), p.UsedPico, money.Dollar)
+	b = money.Append(append(b, `,"remaining":`...), max(0, p.BudgetPico-p.UsedPico), money.Dollar)
+	b = strconv.AppendUint(append(b, `},"cache":{"hits":`...), hits, 10)
+	b = strconv.AppendUint(append(b, `,"misses":`...), misses, 10)
+	b = append(append(b, `,"hitRate":`...), percent(hits, hits+misses)...)
+	b = append(b, `},"models":{`...)
+	separator := ""
+	for i := range p.Models {
+		if u := &p.Models[i]; u.Requests > 0 || u.CostPico != 0 {
+			b = modelJSON(append(b, separator...), u)
+			separator = ","
+		}
+	}
+	b = calendar.AppendDate(append(b, `},"period":{"start":"`...), first)
+	b = calendar.AppendDate(append(b, `T00:00:00.000Z","end":"`...), end)
+	return append(b, `T00:00:00.000Z"}}`...)
+}
+
+func modelJSON(b []byte, u *ledger.Usage) []byte {
+	b = jsontext.AppendString(b, u.Model)
+	b = strconv.AppendUint(append(b, `:{"requests":`...), u.Requests, 10)
+	b = strconv.AppendUint(append(b, `,"tokens":`...), u.Prompt+u.Completion, 10)
+	b = money.Append(append(b, `,"cost":`...), u.CostPico, money.Dollar)
+	return append(b, '}')
+}
+
+// percent is part of whole from 0 to 100, to two places; 0 of nothing is 0.
+func percent(part, whole uint64) string {
+	if whole == 0 {
+		return "0"
+	}
+	return string(money.Append(nil, int64((part*10000+whole/2)/whole), 100))
+}

@@ -1,0 +1,69 @@
+// Package fault is the one table of errors that callers see: status, code and text. Texts that
+// interface.md fixes are exact.
+package fault
+
+import "github.com/postern-ai/postern/core/jsontext"
+
+// Fault is one row of the table.
+type Fault struct {
+	Status uint64
+	Code   string
+	Text   string
+}
+
+var (
+	InvalidRequest     = Fault{400, "invalid_request", "Invalid request"}
+	MissingKey         = Fault{401, "missing_api_key", "Missing API key"}
+	InvalidKey         = Fault{401, "invalid_api_key", "Invalid or inactive API key"}
+	BudgetExceeded     = Fault{402, "budget_exceeded", "Budget exceeded"}
+	Forbidden          = Fault{403, "insufficient_permissions", "API key lacks required permissions"}
+	NotFound           = Fault{404, "not_found", "Not found"}
+	MethodNotAllowed   = Fault{405, "method_not_allowed", "Method not allowed"}
+	Conflict           = Fault{409, "conflict", "Changed by somebody else"}
+	IdempotencyRunning = Fault{409, "idempotency_in_progress", "Idempotent request in progress"}
+	Unreplayable       = Fault{409, "idempotency_not_replayable", "Idempotent answer too large to replay"}
+	BodyTooLarge       = Fault{413, "request_too_large", "Request too large"}
+	UnsupportedType    = Fault{415, "unsupported_media_type", "Unsupported media type"}
+	IdempotencyReused  = Fault{422, "idempotency_key_reused", "Idempotency key reused"}
+	RateLimited        = Fault{429, "rate_limit_exceeded", "Rate limit exceeded"}
+	Internal           = Fault{500, "internal_error", "Internal error"}
+	Misconfigured      = Fault{500, "misconfigured", "Gateway misconfigured"}
+	ProviderError      = Fault{502, "provider_error", "Provider error"}
+	ProviderRejected   = Fault{502, "provider_rejected", "Provider error"}
+	ProviderBusy       = Fault{502, "provider_rate_limited", "Provider error"}
+	ProviderAnswer     = Fault{502, "provider_invalid_response", "Provider error"}
+	Unavailable        = Fault{503, "service_unavailable", "Service unavailable"}
+	NoProvider         = Fault{503, "no_provider_available", "Service unavailable"}
+	AdminOff           = Fault{503, "admin_not_configured", "Admin API is not configured"}
+	ProviderTimeout    = Fault{504, "provider_timeout", "Provider timeout"}
+)
+
+// Detail says what is wrong with one field of a request.
+type Detail struct{ Field, Message string }
+
+// Append writes the error's body: {"error","code","requestId"} and, if there are any, details.
+func (f Fault) Append(dst []byte, requestID string, details []Detail) []byte {
+	before, after := f.Halves()
+	dst = append(dst, before...)
+	dst = append(dst, requestID...)
+	if len(details) == 0 {
+		return append(dst, after...)
+	}
+	dst = append(dst, `","details":[`...)
+	for i, d := range details {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `{"field":`...)
+		dst = jsontext.AppendString(dst, d.Field)
+		dst = append(dst, `,"message":`...)
+		dst = jsontext.AppendString(dst, d.Message)
+		dst = append(dst, '}')
+	}
+	return append(dst, `]}`...)
+}
+
+// Halves is the body without details, before and after the request id.
+func (f Fault) Halves() (before, after string) {
+	return `{"error":"` + f.Text + `","code":"` + f.Code + `","requestId":"`, `"}`
+}

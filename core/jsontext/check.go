@@ -1,0 +1,338 @@
+// Package jsontext checks JSON that came from outside, before gjson reads it, and writes JSON.
+//
+// gjson's validator accepts invalid UTF-8, recurses without a limit, and gjson returns the first of two
+// equal keys where other parsers return the last: what one side has checked, the other would not obey. So
+// one pass, without recursion, refuses all of that.
+package jsontext
+
+import (
+	"slices"
+	"unicode/utf8"
+)
+
+// MaxDepth is how deep arrays and objects may nest.
+const MaxDepth = 100
+
+// Problem says why a text was refused; OK that it was not.
+type Problem uint8
+
+const (
+	OK Problem = iota
+	Syntax
+	BadUTF8
+	TooDeep
+	DuplicateKey
+)
+
+// String is the message for the caller.
+func (p Problem) String() string {
+	switch p {
+	case BadUTF8:
+		return "must be valid UTF-8"
+	case TooDeep:
+		return "must not nest deeper than 100 levels"
+	case DuplicateKey:
+		return "must not have the same key twice in an object"
+	}
+	return "must be valid JSON"
+}
+
+// scanner is one pass over a text.
+type scanner struct {
+	data  []byte
+	at    int
+	kinds [MaxDepth]byte // '{' or '[' of the open levels
+	first [MaxDepth]int  // where the open levels' keys start in keys
+	depth int
+	keys  []span
+}
+
+// span is where a key stands, without its quotes.
+type span struct{ start, end int }
+
+// Check says whether data is one JSON value that every parser understands in the same way.
+func Check(data []byte) Problem {
+	s := scanner{data: data}
+	for {
+		s.space()
+		opened, p := s.value()
+		if p != OK {
+			return p
+		}
+		if opened {
+			continue
+		}
+		if done, p := s.after(); p != OK || done {
+			return p
+		}
+	}
+}
+
+func (s *scanner) peek() byte {
+	if s.at < len(s.data) {
+		return s.data[s.at]
+	}
+	return 0
+}
+
+func (s *scanner) space() {
+	for s.at < len(s.data) {
+		switch s.data[s.at] {
+		case ' ', '\n', '\r', '\t':
+			s.at++
+		default:
+			return
+		}
+	}
+}
+
+// value reads a scalar, or an array's or object's start; opened says that a value (an element, or a
+// member's value, its key being read already) comes next.
+func (s *scanner) value() (opened bool, p Problem) {
+	switch c := s.peek(); {
+	case c == '"':
+		return false, s.text()
+	case c == '{' || c == '[':
+		return s.open(c)
+	case c == '-' || c >= '0' && c <= '9':
+		return false, s.number()
+	case c == 't':
+		return false, s.word("true")
+	case c == 'f':
+		return false, s.word("false")
+	case c == 'n':
+		return false, s.word("null")
+	}
+	return false, Syntax
+}
+
+func (s *scanner) open(c byte) (opened bool, p Problem) {
+	if s.depth == MaxDepth {
+		return false, TooDeep
+	}
+	s.kinds[s.depth] = c
+	s.first[s.depth] = len(s.keys)
+	s.depth++
+	s.at++
+	s.space()
+	if s.peek() == c+2 { // ']' and '}' are two after '[' and '{'
+		s.at++
+		s.depth--
+		return false, OK
+	}
+	if c == '{' {
+		return true, s.key()
+	}
+	return true, OK
+}
+
+func (s *scanner) key() Problem {
+	start := s.at + 1
+	if s.peek() != '"' {
+		return Syntax
+	}
+	if p := s.text(); p != OK {
+		return p
+	}
+	s.keys = append(s.keys, span{start, s.at - 1})
+	s.space()
+	if s.peek() != ':' {
+		return Syntax
+	}
+	s.at++
+	return OK
+}
+
+// after reads what follows a value: the ends of levels, then a comma, or the end of the text.
+func (s *scanner) after() (done bool, p Problem) {
+	for {
+		s.space()
+		if s.depth == 0 {
+			if s.at != len(s.data) {
+				return false, Syntax
+			}
+			return true, OK
+		}
+		kind := s.kinds[s.depth-1]
+		switch s.peek() {
+		case ',':
+			s.at++
+			if kind == '[' {
+				return false, OK
+			}
+			s.space()
+			return false, s.key()
+		case kind + 2:
+			s.at++
+			s.depth--
+			if kind == '{' && s.duplicate(s.first[s.depth]) {
+				return false, DuplicateKey
+			}
+			s.keys = s.keys[:s.first[s.depth]]
+		default:
+			return false, Syntax
+		}
+	}
+}
+
+func (s *scanner) word(w string) Problem {
+	if len(s.data)-s.at < len(w) || string(s.data[s.at:s.at+len(w)]) != w {
+		return Syntax
+	}
+	s.at += len(w)
+	return OK
+}
+
+func (s *scanner) digits() bool {
+	start := s.at
+	for s.at < len(s.data) && s.data[s.at] >= '0' && s.data[s.at] <= '9' {
+		s.at++
+	}
+	return s.at > start
+}
+
+func (s *scanner) number() Problem {
+	if s.peek() == '-' {
+		s.at++
+	}
+	if s.peek() == '0' {
+		s.at++
+	} else if !s.digits() {
+		return Syntax
+	}
+	if s.peek() == '.' {
+		s.at++
+		if !s.digits() {
+			return Syntax
+		}
+	}
+	if c := s.peek(); c == 'e' || c == 'E' {
+		s.at++
+		if c := s.peek(); c == '+' || c == '-' {
+			s.at++
+		}
+		if !s.digits() {
+			return Syntax
+		}
+	}
+	return OK
+}
+
+// text reads a string with its quotes.
+func (s *scanner) text() Problem {
+	s.at++
+	for {
+		s.at += plainLength(s.data[s.at:])
+		if s.at == len(s.data) {
+			return Syntax
+		}
+		switch c := s.data[s.at]; {
+		case c == '"':
+			s.at++
+			return OK
+		case c == '\\':
+			if p := s.escape(); p != OK {
+				return p
+			}
+		case c < 0x20:
+			return Syntax
+		default:
+			r, size := utf8.DecodeRune(s.data[s.at:])
+			if r == utf8.RuneError && size <= 1 {
+				return BadUTF8
+			}
+			s.at += size
+		}
+	}
+}
+
+func (s *scanner) escape() Problem {
+	s.at++
+	switch s.peek() {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		s.at++
+		return OK
+	case 'u':
+		if len(s.data)-s.at < 5 {
+			return Syntax
+		}
+		if _, ok := hex4(s.data[s.at+1:]); !ok {
+			return Syntax
+		}
+		s.at += 5
+		return OK
+	}
+	return Syntax
+}
+
+// plainLength is how many bytes at the start are printable ASCII other than quote and backslash. It takes
+// eight at a time: prompts are long, and this is where a body's time goes.
+func plainLength(b []byte) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	n := 0
+	for len(b)-n >= 8 {
+		c := b[n : n+8 : n+8]
+		w := uint64(c[0]) | uint64(c[1])<<8 | uint64(c[2])<<16 | uint64(c[3])<<24 |
+			uint64(c[4])<<32 | uint64(c[5])<<40 | uint64(c[6])<<48 | uint64(c[7])<<56
+		quote, backslash := w^(ones*'"'), w^(ones*'\\')
+		// A high bit where a byte is not ASCII, below 0x20, a quote or a backslash. Borrows can only raise
+		// bits above the first such byte, so "none" is exact.
+		if (w|(w-ones*0x20)|(quote-ones)|(backslash-ones))&highs != 0 {
+			break
+		}
+		n += 8
+	}
+	for n < len(b) && b[n] >= 0x20 && b[n] < 0x80 && b[n] != '"' && b[n] != '\\' {
+		n++
+	}
+	return n
+}
+
+// duplicate says whether two of the keys from first on are the same text.
+func (s *scanner) duplicate(first int) bool {
+	keys := s.keys[first:]
+	const few = 12
+	if len(keys) <= few {
+		for i := range keys {
+			for j := range keys[:i] {
+				if s.compare(keys[i], keys[j]) == 0 {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	slices.SortFunc(keys, s.compare)
+	for i := 1; i < len(keys); i++ {
+		if s.compare(keys[i-1], keys[i]) == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *scanner) compare(a, b span) int {
+	x, y := s.data[a.start:a.end], s.data[b.start:b.end]
+	if !escaped(x) && !escaped(y) {
+		return compareBytes(x, y)
+	}
+	return compareBytes(Unescape(nil, x), Unescape(nil, y))
+}
+
+func compareBytes(x, y []byte) int {
+	for i := 0; i < len(x) && i < len(y); i++ {
+		if x[i] != y[i] {
+			return int(x[i]) - int(y[i])
+		}
+	}
+	return len(x) - len(y)
+}
+
+func escaped(b []byte) bool {
+	for _, c := range b {
+		if c == '\\' {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,162 @@
+package keymeter
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/doc"
+)
+
+// idem is an idempotency record, i/<hash>.
+type idem struct {
+	bodyHash  string
+	requestID string
+	done      bool
+	oversized bool
+	expiresMs uint64 // of a running one: when its exchange is surely dead
+}
+
+func (i *idem) encode() []byte {
+	var w abi.Writer
+	w.Uint(format)
+	w.String(i.bodyHash)
+	w.String(i.requestID)
+	w.Bool(i.done)
+	w.Bool(i.oversized)
+	w.Uint(i.expiresMs)
+	return w.Buf
+}
+
+func decodeIdem(data []byte) (idem, bool) {
+	r := abi.Reader{Buf: data}
+	if r.Uint() != format {
+		return idem{}, false
+	}
+	i := idem{r.String(), r.String(), r.Bool(), r.Bool(), r.Uint()}
+	return i, r.End() == nil
+}
+
+// admit decides on one request. What it refuses it does not store: a flood of refusals writes nothing.
+func (c *call) admit(a *Admit) AdmitReply {
+	m := c.m
+	if m == nil || m.status != doc.Active {
+		return AdmitReply{Verdict: Unknown}
+	}
+	if a.Version < m.record.Version {
+		return AdmitReply{Verdict: Stale, Record: m.record.Encode()}
+	}
+	limits := c.limits()
+	if m.advance(c.in.NowMs, limits) {
+		c.store()
+	}
+	if verdict, answer := c.replayed(a); verdict != 0 {
+		return AdmitReply{Verdict: verdict, Answer: answer}
+	}
+	if a.Mode == ModeCheck || c.open(a.RequestID) {
+		return AdmitReply{Verdict: Admitted, Windows: m.windows(limits)}
+	}
+	if reply := c.refusal(a, limits); reply.Verdict != 0 {
+		return reply
+	}
+	c.book(a, limits)
+	c.store()
+	return AdmitReply{Verdict: Admitted, Windows: m.windows(limits)}
+}
+
+func (c *call) open(id string) bool {
+	for i := range c.m.reservations {
+		if c.m.reservations[i].id == id {
+			return true
+		}
+	}
+	return false
+}
+
+// replayed says what a request with an idempotency key gets instead of an admission, if anything.
+func (c *call) replayed(a *Admit) (Verdict, []byte) {
+	if a.Idempotency == "" {
+		return 0, nil
+	}
+	row, ok := c.row(rowIdem + a.Idempotency)
+	if !ok {
+		return 0, nil
+	}
+	i, ok := decodeIdem(row)
+	switch {
+	case !ok, i.expiresMs <= c.in.NowMs, i.requestID == a.RequestID && !i.done:
+		return 0, nil
+	case i.bodyHash != a.BodyHash:
+		return Mismatch, nil
+	case !i.done:
+		return Running, nil
+	case i.oversized:
+		return Unreplayable, nil
+	}
+	answer, _ := c.row(rowAnswer + a.Idempotency)
+	return Replay, answer
+}
+
+// refusal is the first thing that stands against an admission: limits first, then money.
+func (c *call) refusal(a *Admit, limits config.Limits) AdmitReply {
+	m := c.m
+	windows := m.windows(limits)
+	retry, limited := uint64(0), false
+	for _, w := range windows {
+		if w.Remaining == 0 {
+			retry, limited = max(retry, w.ResetMs), true
+		}
+	}
+	if limited {
+		return AdmitReply{Verdict: RateLimited, Windows: windows, RetryMs: retry}
+	}
+	if a.Mode == ModeCount {
+		return AdmitReply{}
+	}
+	if a.Mode == ModeReserve && uint64(len(m.reservations)) >= c.config.Plan(m.record.Plan).Concurrent {
+		return AdmitReply{Verdict: Crowded, Windows: windows}
+	}
+	c.accept(a.Grant)
+	s := &m.slice
+	free := s.granted - s.spent - s.reserved
+	if !s.live || a.AmountPico > 0 && free < a.AmountPico {
+		return AdmitReply{Verdict: Short, Windows: windows, Month: s.month, Seq: m.grantSeq + 1, NeedPico: a.AmountPico}
+	}
+	return AdmitReply{}
+}
+
+// accept adds a grant to the slice, once: two exchanges that were both short carry the same one.
+func (c *call) accept(g Grant) {
+	if g.Seq != c.m.grantSeq+1 {
+		return
+	}
+	c.m.grantSeq = g.Seq
+	c.m.turnMonth(g.Month)
+	if g.Month == c.m.slice.month {
+		c.m.slice.live = true
+		c.m.slice.granted += g.AmountPico
+	}
+	// Kept even if this request is refused after all: the Ledger counts it as given.
+	c.store()
+}
+
+// book lets the request in.
+func (c *call) book(a *Admit, limits config.Limits) {
+	m := c.m
+	m.count(limits)
+	if a.Idempotency != "" {
+		running := idem{bodyHash: a.BodyHash, requestID: a.RequestID, expiresMs: c.in.NowMs + a.ExpiresMs}
+		c.put(rowIdem+a.Idempotency, running.encode())
+		c.remember(rowIdem + a.Idempotency)
+	}
+	switch a.Mode {
+	case ModeHit:
+		u := m.use(calendar.Day(m.lastMs), a.Model)
+		u.Requests++
+		u.Hits++
+	case ModeReserve:
+		m.slice.reserved += a.AmountPico
+		m.reservations = append(m.reservations, reservation{
+			a.RequestID, m.lastMs, m.lastMs + a.ExpiresMs, m.slice.month, a.AmountPico, a.Model, a.Idempotency,
+		})
+	}
+}

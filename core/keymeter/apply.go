@@ -1,0 +1,244 @@
+package keymeter
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/doc"
+)
+
+// Rows of the object:
+//
+//	h                  the meter
+//	x/<request id>     a reservation that expired, in case a settle comes late
+//	i/<hash>           an idempotency record, and a/<hash> its answer
+//	t/<time>/<row key> when a row of the kinds above is to be forgotten
+//	o/<number>         the outbox: batches for the project's Ledger
+const (
+	rowMeter   = "h"
+	rowExpired = "x/"
+	rowIdem    = "i/"
+	rowAnswer  = "a/"
+	rowTimes   = "t/"
+	endTimes   = "t0"
+
+	maxPending = 32      // batches that one flush hands over
+	maxForget  = 100     // rows that one alarm forgets
+	rememberMs = 86400e3 // how long expired reservations and idempotency records are kept
+)
+
+// Reads names the rows that a command needs.
+func Reads(in *abi.ObjectInput) ([]abi.Range, error) {
+	ranges := []abi.Range{{Start: rowMeter}}
+	if len(in.Command) == 0 {
+		return append(ranges, abi.Range{Start: rowTimes, End: endTimes, Limit: maxForget}), nil
+	}
+	r := abi.Reader{Buf: in.Command}
+	switch r.Uint() {
+	case opAdmit:
+		c := decodeAdmit(&r)
+		if c.Idempotency != "" {
+			ranges = append(ranges, abi.Range{Start: rowIdem + c.Idempotency}, abi.Range{Start: rowAnswer + c.Idempotency})
+		}
+	case opSettle:
+		c := decodeSettle(&r)
+		if c.Idempotency != "" {
+			ranges = append(ranges, abi.Range{Start: rowIdem + c.Idempotency})
+		}
+	case opPut:
+		r.Uint()
+		r.Bytes()
+	case opFlush:
+		r.Bool()
+		ranges = append(ranges, abi.Range{Start: abi.OutboxPrefix, End: abi.OutboxEnd, Limit: maxPending})
+	default:
+		return nil, abi.ErrMalformed
+	}
+	return ranges, r.End()
+}
+
+// call is one command being applied.
+type call struct {
+	config *config.Config
+	in     *abi.ObjectInput
+	m      *meter // nil: this key was never put
+	out    abi.ObjectOutput
+}
+
+func (c *call) row(key string) ([]byte, bool) {
+	for _, row := range c.in.Rows {
+		if row.Key == key {
+			return row.Value, true
+		}
+	}
+	return nil, false
+}
+
+func (c *call) put(key string, value []byte) {
+	for i := range c.out.Puts {
+		if c.out.Puts[i].Key == key {
+			c.out.Puts[i].Value = value
+			return
+		}
+	}
+	c.out.Puts = append(c.out.Puts, abi.Row{Key: key, Value: value})
+}
+
+// store writes the meter back and sets the alarm for what is due next.
+func (c *call) store() {
+	c.put(rowMeter, c.m.encode())
+	c.out.AlarmMs = c.m.alarmMs()
+}
+
+func (c *call) limits() config.Limits {
+	return c.config.Plan(c.m.record.Plan).For(c.m.record.Environment)
+}
+
+// remember makes the alarm forget a row after a day.
+func (c *call) remember(key string) {
+	at := c.m.lastMs + rememberMs
+	c.put(rowTimes+abi.Fixed(at)+"/"+key, []byte{1})
+	c.m.cleanMs = earlier(c.m.cleanMs, at)
+}
+
+// Apply runs a command on its rows.
+func Apply(cfg *config.Config, in *abi.ObjectInput) (abi.ObjectOutput, error) {
+	c := call{config: cfg, in: in}
+	if row, ok := c.row(rowMeter); ok {
+		m, err := decodeMeter(row)
+		if err != nil {
+			return abi.ObjectOutput{}, err
+		}
+		c.m = m
+	}
+	if len(in.Command) == 0 {
+		c.alarm()
+		return c.out, nil
+	}
+	r := abi.Reader{Buf: in.Command}
+	switch r.Uint() {
+	case opAdmit:
+		admit := decodeAdmit(&r)
+		reply := c.admit(&admit)
+		c.out.Reply = reply.encode()
+	case opSettle:
+		settle := decodeSettle(&r)
+		c.settle(&settle)
+	case opPut:
+		if err := c.replace(doc.Status(r.Uint()), r.Bytes()); err != nil {
+			return c.out, err
+		}
+	case opFlush:
+		reply := c.flush(r.Bool())
+		c.out.Reply = reply.encode()
+	}
+	return c.out, r.End()
+}
+
+// replace takes a newer record. An older one, delivered late, changes nothing.
+func (c *call) replace(status doc.Status, encoded []byte) error {
+	record, err := doc.DecodeRecord(encoded)
+	if err != nil {
+		return err
+	}
+	if c.m == nil {
+		c.m = &meter{}
+	}
+	if record.Version <= c.m.record.Version {
+		return nil
+	}
+	c.m.status, c.m.record = status, record
+	c.store()
+	return nil
+}
+
+// alarm expires reservations, reports usage and forgets old rows.
+func (c *call) alarm() {
+	if c.m == nil {
+		return
+	}
+	c.m.advance(c.in.NowMs, c.limits())
+	c.expire()
+	c.forget()
+	if c.m.flushMs != 0 && c.m.flushMs <= c.in.NowMs {
+		c.report(c.m.cut(c.in.Name, 0, false))
+	}
+	c.store()
+	c.out.Deliver = true
+}
+
+// report puts a batch into the outbox.
+func (c *call) report(batch []byte) {
+	d := abi.Delivery{Class: abi.ClassLedger, Name: c.m.record.ProjectID, Region: c.m.record.Region, Data: batch}
+	c.put(abi.OutboxKey(c.m.outSeq), d.Encode())
+}
+
+// forget deletes the rows whose time has come.
+func (c *call) forget() {
+	c.m.cleanMs = 0
+	due := abi.Fixed(c.in.NowMs + 1)
+	for _, row := range c.in.Rows {
+		if len(row.Key) < len(rowTimes)+13 || row.Key[:len(rowTimes)] != rowTimes {
+			continue
+		}
+		at, key := row.Key[len(rowTimes):len(rowTimes)+12], row.Key[len(rowTimes)+13:]
+		if at >= due {
+			c.m.cleanMs = earlier(c.m.cleanMs, abi.Unfixed(at))
+			continue
+		}
+		c.out.Deletes = append(c.out.Deletes, row.Key, key)
+		if len(key) > 2 && key[:2] == rowIdem {
+			c.out.Deletes = append(c.out.Deletes, rowAnswer+key[2:])
+		}
+		if c.m.cleanMs == 0 {
+			// There may be more rows than were read.
+			c.m.cleanMs = c.in.NowMs + flushDelayMs
+		}
+	}
+}
+
+// flush hands over all batches that the Ledger may not have yet. They stay in the outbox until they are
+// delivered from there too; the Ledger drops repeats.
+func (c *call) flush(recall bool) FlushReply {
+	var reply FlushReply
+	if c.m == nil {
+		return reply
+	}
+	for _, row := range c.in.Rows {
+		if len(row.Key) > 2 && row.Key[:2] == abi.OutboxPrefix {
+			if d, err := abi.DecodeDelivery(row.Value); err == nil {
+				reply.Absorbs = append(reply.Absorbs, d.Data)
+			}
+		}
+	}
+	c.m.advance(c.in.NowMs, c.limits())
+	reply.Open = uint64(len(c.m.reservations))
+	returned, closed := c.giveBack(recall)
+	if len(c.m.usage) == 0 && returned == 0 && !closed || len(reply.Absorbs) >= maxPending {
+		return reply
+	}
+	batch := c.m.cut(c.in.Name, returned, closed)
+	reply.Absorbs = append(reply.Absorbs, batch)
+	c.report(batch)
+	c.store()
+	c.out.AlarmMs = earlier(c.out.AlarmMs, c.in.NowMs+abi.RedeliverMs)
+	return reply
+}
+
+// idleMs is after how long without a request a key's slice is closed, so that the reports that follow do
+// not have to ask it.
+const idleMs = 60_000
+
+// giveBack frees what is neither spent nor reserved, if it is recalled or the key has been idle.
+func (c *call) giveBack(recall bool) (returned int64, closed bool) {
+	s := &c.m.slice
+	closed = s.live && len(c.m.reservations) == 0 && c.m.lastUsedMs+idleMs <= c.in.NowMs
+	if !recall && !closed {
+		return 0, false
+	}
+	returned = max(0, s.granted-s.spent-s.reserved)
+	s.granted -= returned
+	if closed {
+		s.live = false
+	}
+	return returned, closed
+}

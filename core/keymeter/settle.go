@@ -1,0 +1,145 @@
+package keymeter
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+)
+
+// expired is what was booked for a reservation that nobody settled in time, x/<request id>.
+type expired struct {
+	admittedMs uint64
+	month      uint64
+	amountPico int64
+	model      string
+}
+
+func (e *expired) encode() []byte {
+	var w abi.Writer
+	w.Uint(format)
+	w.Uint(e.admittedMs)
+	w.Uint(e.month)
+	w.Int(e.amountPico)
+	w.String(e.model)
+	return w.Buf
+}
+
+func decodeExpired(data []byte) (expired, bool) {
+	r := abi.Reader{Buf: data}
+	if r.Uint() != format {
+		return expired{}, false
+	}
+	e := expired{r.Uint(), r.Uint(), r.Int(), r.String()}
+	return e, r.End() == nil
+}
+
+// settle books what happened to a request, once. A repeat finds neither the reservation nor an expired one.
+func (c *call) settle(s *Settle) {
+	if c.m == nil {
+		return
+	}
+	c.m.advance(c.in.NowMs, c.limits())
+	if s.Outcome == Finish {
+		c.finish(s)
+		c.store()
+		return
+	}
+	if r, ok := c.m.take(s.RequestID); ok {
+		c.m.sliceOf(r.month).reserved -= r.amountPico
+		c.charge(s, r.admittedMs, r.month)
+		c.finish(s)
+		c.store()
+		return
+	}
+	if c.in.Round == 0 {
+		c.out = abi.ObjectOutput{Ranges: []abi.Range{{Start: rowExpired + s.RequestID}}}
+		return
+	}
+	if row, ok := c.row(rowExpired + s.RequestID); ok {
+		c.settleLate(s, row)
+	}
+}
+
+// charge books a settle to the day and the month of its admission.
+func (c *call) charge(s *Settle, admittedMs, month uint64) {
+	u := c.m.use(calendar.Day(admittedMs), s.Model)
+	switch s.Outcome {
+	case Released:
+		u.Failed++
+	case Hit:
+		u.Requests++
+		u.Hits++
+	case Served:
+		u.Requests++
+	}
+	u.Prompt += s.Tokens.Prompt
+	u.Completion += s.Tokens.Completion
+	u.CostPico += s.CostPico
+	c.m.sliceOf(month).spent += s.CostPico
+	if s.Missed {
+		u.Misses++
+	}
+	if s.Estimated {
+		u.Estimated++
+	}
+}
+
+// settleLate replaces what expiry booked by what really happened.
+func (c *call) settleLate(s *Settle, row []byte) {
+	e, ok := decodeExpired(row)
+	if !ok {
+		return
+	}
+	u := c.m.use(calendar.Day(e.admittedMs), e.model)
+	// Counters wrap: the Ledger adds what went below zero here back to what it has.
+	u.Expired--
+	u.Requests--
+	u.CostPico -= e.amountPico
+	c.m.sliceOf(e.month).spent -= e.amountPico
+	c.charge(s, e.admittedMs, e.month)
+	c.out.Deletes = append(c.out.Deletes, rowExpired+s.RequestID)
+	c.store()
+}
+
+// finish ends the idempotency record: with the answer, or by dropping it so that the caller may try again.
+func (c *call) finish(s *Settle) {
+	if s.Idempotency == "" {
+		return
+	}
+	row, ok := c.row(rowIdem + s.Idempotency)
+	i, valid := decodeIdem(row)
+	if !ok || !valid || i.requestID != s.RequestID || i.done {
+		return
+	}
+	if len(s.Answer) == 0 && !s.Oversized {
+		c.out.Deletes = append(c.out.Deletes, rowIdem+s.Idempotency)
+		return
+	}
+	i.done, i.oversized, i.expiresMs = true, s.Oversized, c.m.lastMs+rememberMs
+	c.put(rowIdem+s.Idempotency, i.encode())
+	if !s.Oversized {
+		c.put(rowAnswer+s.Idempotency, s.Answer)
+	}
+}
+
+// expire settles the reservations that nobody settled, at the reserved amount, flagged.
+func (c *call) expire() {
+	m := c.m
+	open := m.reservations[:0]
+	for _, r := range m.reservations {
+		if r.expiresMs > c.in.NowMs {
+			open = append(open, r)
+			continue
+		}
+		u := m.use(calendar.Day(r.admittedMs), r.model)
+		u.Requests++
+		u.Expired++
+		u.CostPico += r.amountPico
+		s := m.sliceOf(r.month)
+		s.reserved -= r.amountPico
+		s.spent += r.amountPico
+		e := expired{r.admittedMs, r.month, r.amountPico, r.model}
+		c.put(rowExpired+r.id, e.encode())
+		c.remember(rowExpired + r.id)
+	}
+	m.reservations = open
+}

@@ -1,0 +1,89 @@
+// Package money is the only arithmetic on prices and costs. An amount is an int64 of picodollars
+// (10^-12 dollars): a price of one dollar a million tokens is exactly 10^6 picodollars a token.
+package money
+
+import "math/bits"
+
+// Pico is an amount in picodollars. It reaches to about ±9.2 million dollars and saturates there.
+type Pico = int64
+
+const (
+	Dollar Pico = 1_000_000_000_000
+	Cent   Pico = Dollar / 100
+	// Max is where sums stop growing.
+	Max Pico = 1<<63 - 1
+)
+
+// Add is a + b for amounts that are not negative, at most Max.
+func Add(a, b Pico) Pico {
+	if a > Max-b {
+		return Max
+	}
+	return a + b
+}
+
+// Cost is count units at a price each, neither negative, at most Max.
+func Cost(count uint64, each Pico) Pico {
+	high, low := bits.Mul64(count, uint64(each))
+	if high != 0 || low > uint64(Max) {
+		return Max
+	}
+	return Pico(low)
+}
+
+// Parse reads a decimal number of units, such as "0.15", at most 12 places, not negative.
+func Parse(text string, unit Pico) (amount Pico, ok bool) {
+	if text == "" || text == "." {
+		return 0, false
+	}
+	var whole Pico
+	i := 0
+	for ; i < len(text) && text[i] != '.'; i++ {
+		if text[i] < '0' || text[i] > '9' || whole > Max/unit/10 {
+			return 0, false
+		}
+		whole = whole*10 + Pico(text[i]-'0')
+	}
+	if whole >= Max/unit {
+		return 0, false
+	}
+	amount = whole * unit
+	if i == len(text) {
+		return amount, true
+	}
+	for i++; i < len(text); i++ {
+		if unit%10 != 0 && text[i] != '0' || text[i] < '0' || text[i] > '9' {
+			return 0, false
+		}
+		unit /= 10
+		amount += Pico(text[i]-'0') * unit
+	}
+	return amount, true
+}
+
+// Append writes an amount in units (Dollar or Cent) as a JSON number: exact, no exponent, no trailing zeros.
+func Append(dst []byte, amount, unit Pico) []byte {
+	if amount < 0 {
+		dst = append(dst, '-')
+		amount = -amount
+	}
+	dst = appendUint(dst, amount/unit)
+	rest := amount % unit
+	if rest == 0 {
+		return dst
+	}
+	dst = append(dst, '.')
+	for rest > 0 {
+		unit /= 10
+		dst = append(dst, byte('0'+rest/unit))
+		rest %= unit
+	}
+	return dst
+}
+
+func appendUint(dst []byte, v Pico) []byte {
+	if v >= 10 {
+		dst = appendUint(dst, v/10)
+	}
+	return append(dst, byte('0'+v%10))
+}

@@ -1,0 +1,74 @@
+//go:build tinygo
+
+// The core as a WebAssembly module: memory and exports, nothing else.
+//
+// A host calls reserve(n), writes n bytes of input at the pointer it gets, and calls configure, step, reads
+// or apply with n. Each returns a pointer to a 32-bit little-endian length and that many bytes of output,
+// which stay until the next reserve: reserve sets the heap back to where configure left it. Nothing
+// allocated during a call may be reached after it, so no package variable may be written outside configure.
+package main
+
+import (
+	"unsafe"
+
+	"github.com/postern-ai/postern/core"
+	"github.com/postern-ai/postern/core/abi"
+)
+
+// heapNext is the runtime's bump pointer: with -gc=leaking, allocation only moves it forward.
+//
+//go:extern runtime.heapptr
+var heapNext uintptr
+
+var (
+	heapMark uintptr // what lies below is kept
+	input    []byte
+	engine   *core.Core
+)
+
+func main() {}
+
+//go:wasmexport abi_version
+func abiVersion() uint32 { return abi.Version }
+
+//go:wasmexport reserve
+func reserve(n uint32) uint32 {
+	if heapMark == 0 {
+		heapMark = heapNext
+	}
+	// The allocator takes memory to be zero, as fresh wasm memory is: make the used part so again.
+	used := unsafe.Slice((*byte)(unsafe.Pointer(heapMark)), heapNext-heapMark)
+	clear(used)
+	heapNext = heapMark
+	input = make([]byte, n)
+	return uint32(uintptr(unsafe.Pointer(unsafe.SliceData(input))))
+}
+
+//go:wasmexport configure
+func configure(n uint32) uint32 {
+	// The parsed configuration shares memory with this input: all of it stays.
+	var out []byte
+	engine, out = core.Configure(input[:n])
+	result := deliver(out)
+	heapMark = heapNext
+	return result
+}
+
+//go:wasmexport step
+func step(n uint32) uint32 {
+	panicIfAsked()
+	return deliver(engine.Step(input[:n]))
+}
+
+//go:wasmexport reads
+func reads(n uint32) uint32 { return deliver(engine.Reads(input[:n])) }
+
+//go:wasmexport apply
+func apply(n uint32) uint32 { return deliver(engine.Apply(input[:n])) }
+
+// deliver writes the length in front of what Core returns with four bytes left free for it.
+func deliver(out []byte) uint32 {
+	n := uint32(len(out) - core.Headroom)
+	out[0], out[1], out[2], out[3] = byte(n), byte(n>>8), byte(n>>16), byte(n>>24)
+	return uint32(uintptr(unsafe.Pointer(unsafe.SliceData(out))))
+}

@@ -1,0 +1,5 @@
+//go:build tinygo && !panicswitch
+
+package main
+
+func panicIfAsked() {}

@@ -1,0 +1,196 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/postern-ai/postern/core/abi"
+)
+
+// do carries out one action. What takes time goes on beside the loop and comes back as an event.
+func (x *exchange) do(a *abi.Action) {
+	switch a.Kind {
+	case abi.ActionReadBody:
+		x.start(a, x.readBody)
+	case abi.ActionSupply:
+		x.answer(abi.Event{Kind: abi.EventSupplied, ID: a.ID, Data: x.buffers[a.Buffer]})
+	case abi.ActionKeep:
+		x.buffers[a.Buffer] = a.Data
+	case abi.ActionRead:
+		x.read(a)
+	case abi.ActionWrite:
+		x.write(a)
+	case abi.ActionCall:
+		x.start(a, x.call)
+	case abi.ActionFetch:
+		x.startFetch(a)
+	case abi.ActionRespond:
+		if !x.done {
+			x.respond(a.Code, a.Headers, x.join(a.Body))
+		}
+	case abi.ActionWait:
+		x.start(a, wait)
+	case abi.ActionCancel:
+		if cancel := x.open[a.ID]; cancel != nil {
+			cancel()
+			delete(x.open, a.ID)
+		}
+	case abi.ActionLog:
+		x.host.log(a.Data)
+	case abi.ActionForward:
+		x.forward(a)
+	}
+}
+
+// answer queues an event that needs no waiting.
+func (x *exchange) answer(event abi.Event) { x.ready = append(x.ready, event) }
+
+// start runs f beside the loop. A cancelled action, and one that outlives its exchange, is not answered.
+func (x *exchange) start(a *abi.Action, f func(context.Context, *abi.Action) abi.Event) {
+	ctx, cancel := context.WithCancel(context.Background())
+	x.open[a.ID] = cancel
+	go func() {
+		defer cancel()
+		event := f(ctx, a)
+		select {
+		case x.events <- event:
+		case <-ctx.Done():
+		}
+	}()
+}
+
+func (x *exchange) readBody(_ context.Context, a *abi.Action) abi.Event {
+	event := abi.Event{Kind: abi.EventBody, ID: a.ID}
+	data, err := io.ReadAll(io.LimitReader(x.request.Body, int64(a.Limit)+1))
+	switch {
+	case err != nil:
+		event.Code = abi.OutcomeFailed
+	case uint64(len(data)) > a.Limit:
+		event.Code = abi.OutcomeTooLarge
+	default:
+		x.buffers[a.Buffer], event.Data = data, data
+	}
+	return event
+}
+
+func (x *exchange) join(parts []abi.Part) []byte {
+	var body []byte
+	for _, p := range parts {
+		if p.Buffer != 0 {
+			body = append(body, x.buffers[p.Buffer]...)
+		} else {
+			body = append(body, p.Data...)
+		}
+	}
+	return body
+}
+
+// read looks in memory first, then in KV.
+func (x *exchange) read(a *abi.Action) {
+	if a.Where&abi.WhereMemory != 0 {
+		if value, ok := x.host.hot.read(a.Key); ok {
+			x.answer(abi.Event{Kind: abi.EventStored, ID: a.ID, Data: value})
+			return
+		}
+	}
+	if a.Where&abi.WhereKV == 0 {
+		x.answer(abi.Event{Kind: abi.EventStored, ID: a.ID, Code: abi.OutcomeAbsent})
+		return
+	}
+	x.start(a, x.readKV)
+}
+
+func (x *exchange) readKV(_ context.Context, a *abi.Action) abi.Event {
+	h := x.host
+	h.Stats.KVReads.Add(1)
+	event := abi.Event{Kind: abi.EventStored, ID: a.ID}
+	value, ok, err := h.KV.Read(a.Key)
+	switch {
+	case err != nil:
+		event.Code = abi.OutcomeFailed
+	case !ok:
+		event.Code = abi.OutcomeAbsent
+	default:
+		event.Data = value
+		if a.KeepMs > 0 {
+			h.hot.write(a.Key, value, a.KeepMs)
+		}
+	}
+	return event
+}
+
+func (x *exchange) write(a *abi.Action) {
+	h := x.host
+	body := x.join(a.Body)
+	if a.Where&abi.WhereMemory != 0 {
+		h.hot.write(a.Key, body, a.KeepMs)
+	}
+	if a.Where&abi.WhereKV != 0 {
+		h.Stats.KVWrites.Add(1)
+		if err := h.KV.Write(a.Key, body, a.TTL); err != nil {
+			h.log([]byte(`{"level":"error","code":"kv_write_failed"}`))
+		}
+	}
+}
+
+func (x *exchange) call(ctx context.Context, a *abi.Action) abi.Event {
+	event := abi.Event{Kind: abi.EventReply, ID: a.ID}
+	reply, err := x.host.Objects.Call(ctx, a.Class, a.Name, a.Region, a.Data)
+	if errors.Is(err, ErrUnavailable) {
+		reply, err = x.host.Objects.Call(ctx, a.Class, a.Name, a.Region, a.Data)
+	}
+	switch {
+	case errors.Is(err, ErrOverloaded):
+		event.Code = abi.OutcomeOverloaded
+	case err != nil:
+		event.Code = abi.OutcomeFailed
+	}
+	event.Data = reply
+	return event
+}
+
+func (x *exchange) startFetch(a *abi.Action) {
+	x.host.Stats.Fetches.Add(1)
+	body := x.join(a.Body)
+	x.start(a, func(ctx context.Context, a *abi.Action) abi.Event { return x.host.fetch(ctx, a, body) })
+}
+
+func wait(ctx context.Context, a *abi.Action) abi.Event {
+	timer := time.NewTimer(time.Duration(a.KeepMs) * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return abi.Event{Kind: abi.EventTimer, ID: a.ID}
+}
+
+// statusWriter notes the status that a handler answers with.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (s *statusWriter) WriteHeader(status int) {
+	s.status = status
+	s.ResponseWriter.WriteHeader(status)
+}
+
+// forward hands the request to the control plane.
+func (x *exchange) forward(a *abi.Action) {
+	if x.host.Control == nil {
+		x.answer(fault(a, abi.FaultConnect))
+		return
+	}
+	request := x.request.Clone(x.request.Context())
+	for _, header := range a.Headers {
+		request.Header.Set(header.Name, header.Value)
+	}
+	w := &statusWriter{x.writer, 200}
+	x.host.Control.ServeHTTP(w, request)
+	x.answer(abi.Event{Kind: abi.EventResponse, ID: a.ID, Code: uint64(w.status)})
+	x.finish()
+}

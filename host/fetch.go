@@ -1,0 +1,99 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/postern-ai/postern/core/abi"
+)
+
+// upstream is one fetch under way, with the clock that runs against its present part.
+type upstream struct {
+	cancel  context.CancelFunc
+	timer   *time.Timer
+	expired atomic.Uint32 // which timeout it was
+}
+
+func (u *upstream) limit(ms uint64, fault uint32) {
+	if u.timer != nil {
+		u.timer.Stop()
+	}
+	if ms > 0 {
+		u.timer = time.AfterFunc(time.Duration(ms)*time.Millisecond, func() {
+			u.expired.CompareAndSwap(0, fault)
+			u.cancel()
+		})
+	}
+}
+
+// fetch does an ActionFetch and gives the event that answers it.
+func (h *Host) fetch(ctx context.Context, a *abi.Action, body []byte) abi.Event {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	u := &upstream{cancel: cancel}
+	if a.TotalMs > 0 {
+		total := time.AfterFunc(time.Duration(a.TotalMs)*time.Millisecond, func() {
+			u.expired.CompareAndSwap(0, abi.FaultTotal)
+			cancel()
+		})
+		defer total.Stop()
+	}
+	u.limit(a.HeadMs, abi.FaultHead)
+	defer func() { u.limit(0, 0) }()
+	request, err := http.NewRequestWithContext(ctx, a.Method, a.URL, bytes.NewReader(body))
+	if err != nil {
+		return fault(a, abi.FaultUndelivered)
+	}
+	for _, header := range a.Headers {
+		request.Header.Set(header.Name, header.Value)
+	}
+	response, err := h.client.Do(request)
+	if err != nil {
+		return fault(a, u.reason(abi.FaultConnect))
+	}
+	defer response.Body.Close()
+	u.limit(a.FirstByteMs, abi.FaultFirstByte)
+	data, code := u.readAll(response.Body, a)
+	if code != 0 {
+		return fault(a, code)
+	}
+	event := abi.Event{Kind: abi.EventResponse, ID: a.ID, Code: uint64(response.StatusCode), Data: data}
+	event.Headers = pick(response.Header, h.configured.ResponseHeaders)
+	return event
+}
+
+func (u *upstream) reason(otherwise uint64) uint64 {
+	if code := u.expired.Load(); code != 0 {
+		return uint64(code)
+	}
+	return otherwise
+}
+
+func (u *upstream) readAll(body io.Reader, a *abi.Action) ([]byte, uint64) {
+	var data []byte
+	chunk := make([]byte, 32<<10)
+	for {
+		n, err := body.Read(chunk)
+		if n > 0 {
+			u.limit(a.IdleMs, abi.FaultIdle)
+			data = append(data, chunk[:n]...)
+		}
+		switch {
+		case uint64(len(data)) > a.Limit:
+			return nil, abi.FaultTooLarge
+		case errors.Is(err, io.EOF):
+			return data, 0
+		case err != nil:
+			return nil, u.reason(abi.FaultBroken)
+		}
+	}
+}
+
+func fault(a *abi.Action, code uint64) abi.Event {
+	return abi.Event{Kind: abi.EventFault, ID: a.ID, Code: code}
+}

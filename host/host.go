@@ -1,0 +1,214 @@
+package host
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/postern-ai/postern/core/abi"
+)
+
+// Options are what a Host is made of.
+type Options struct {
+	Engine  Engine
+	Clock   Clock
+	KV      KV
+	Objects Objects
+	Control http.Handler // the control plane; nil: none
+	Log     io.Writer    // one line of JSON each
+	Stats   *Stats
+}
+
+// Host answers callers over HTTP.
+type Host struct {
+	Options
+	configured abi.Configured
+	client     *http.Client
+	hot        *hot
+	logMu      sync.Mutex
+	sharedMu   sync.Mutex
+	shared     []byte
+	working    sync.WaitGroup
+}
+
+// New makes a host. A core that refused its configuration is refused here.
+func New(o Options) (*Host, error) {
+	configured := o.Engine.Configured()
+	if configured.Error != "" {
+		return nil, errors.New("host: " + configured.Error)
+	}
+	client := &http.Client{
+		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return &Host{Options: o, configured: configured, client: client, hot: newHot(o.Clock)}, nil
+}
+
+// Wait returns when all exchanges are over, what follows their answers included.
+func (h *Host) Wait() { h.working.Wait() }
+
+// Evict empties what the host remembers between exchanges, as a new isolate would.
+func (h *Host) Evict() {
+	h.hot = newHot(h.Clock)
+	h.sharedMu.Lock()
+	h.shared = nil
+	h.sharedMu.Unlock()
+}
+
+// ServeHTTP answers one request. It returns with the answer; the exchange goes on until it is settled.
+func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := &exchange{
+		host: h, request: r, writer: w, id: requestID(), events: make(chan abi.Event), answered: make(chan struct{}),
+	}
+	h.working.Go(x.run)
+	<-x.answered
+}
+
+func requestID() string {
+	var random [16]byte
+	_, _ = rand.Read(random[:])
+	return "req_" + hex.EncodeToString(random[:])
+}
+
+// exchange is one request under way.
+type exchange struct {
+	host     *Host
+	request  *http.Request
+	writer   http.ResponseWriter
+	id       string
+	state    []byte
+	buffers  [8][]byte
+	events   chan abi.Event
+	ready    []abi.Event // answers that were there at once
+	open     map[uint64]context.CancelFunc
+	answered chan struct{}
+	done     bool // answered is closed
+}
+
+func (x *exchange) run() {
+	x.open = map[uint64]context.CancelFunc{}
+	defer func() {
+		for _, cancel := range x.open {
+			cancel()
+		}
+	}()
+	seed := make([]byte, 16)
+	_, _ = rand.Read(seed)
+	headers := []abi.Header{
+		{Name: ":id", Value: x.id}, {Name: ":method", Value: x.request.Method},
+		{Name: ":path", Value: x.request.URL.EscapedPath()}, {Name: ":query", Value: x.request.URL.RawQuery},
+	}
+	headers = append(headers, pick(x.request.Header, x.host.configured.RequestHeaders)...)
+	event := abi.Event{Kind: abi.EventRequest, Headers: headers, Data: seed}
+	left := x.request.Context().Done()
+	for {
+		if !x.step(event) {
+			return
+		}
+		switch {
+		case len(x.ready) > 0:
+			event, x.ready = x.ready[0], x.ready[1:]
+			delete(x.open, event.ID)
+			continue
+		case len(x.open) == 0:
+			x.lastResort(errors.New("the core left the caller without an answer"))
+			return
+		}
+		if x.done {
+			left = nil
+		}
+		select {
+		case event = <-x.events:
+			delete(x.open, event.ID)
+		case <-left:
+			left = nil
+			event = abi.Event{Kind: abi.EventLeft}
+		}
+	}
+}
+
+// pick takes the named header fields, several of one name joined as HTTP says.
+func pick(header http.Header, names []string) []abi.Header {
+	var picked []abi.Header
+	for _, name := range names {
+		if values := header.Values(name); len(values) > 0 {
+			picked = append(picked, abi.Header{Name: name, Value: strings.Join(values, ", ")})
+		}
+	}
+	return picked
+}
+
+// step runs the core on one event and does what it says; false ends the exchange.
+func (x *exchange) step(event abi.Event) bool {
+	h := x.host
+	if h.Stats != nil {
+		h.Stats.Steps.Add(1)
+	}
+	h.sharedMu.Lock()
+	in := abi.StepInput{NowMs: h.Clock.Now(), Shared: h.shared, State: x.state, Event: event}
+	h.sharedMu.Unlock()
+	var w abi.Writer
+	in.Encode(&w)
+	message, err := h.Engine.Step(w.Buf)
+	if err != nil {
+		x.lastResort(err)
+		return false
+	}
+	out, err := abi.DecodeStepOutput(message)
+	if err != nil {
+		x.lastResort(err)
+		return false
+	}
+	if out.SharedChanged {
+		h.sharedMu.Lock()
+		h.shared = out.Shared
+		h.sharedMu.Unlock()
+	}
+	x.state = out.State
+	for i := range out.Actions {
+		x.do(&out.Actions[i])
+	}
+	return !x.done || len(x.open) > 0 || len(x.ready) > 0
+}
+
+// lastResort answers in place of a core that could not.
+func (x *exchange) lastResort(err error) {
+	c := &x.host.configured
+	x.host.log(fmt.Appendf(nil, `{"level":"error","requestId":%q,"code":"step_failed"}`, x.id))
+	_ = err // it may hold the core's words on what it choked on: not for the log
+	if x.done {
+		return
+	}
+	body := append(append(append([]byte(nil), c.LastResortBody[0]...), x.id...), c.LastResortBody[1]...)
+	headers := append([]abi.Header{{Name: "x-request-id", Value: x.id}}, c.LastResortHeaders...)
+	x.respond(c.LastResortStatus, headers, body)
+}
+
+func (x *exchange) respond(status uint64, headers []abi.Header, body []byte) {
+	for _, header := range headers {
+		x.writer.Header().Set(header.Name, header.Value)
+	}
+	x.writer.WriteHeader(int(status))
+	_, _ = x.writer.Write(body)
+	x.finish()
+}
+
+func (x *exchange) finish() {
+	x.done = true
+	close(x.answered)
+}
+
+func (h *Host) log(line []byte) {
+	if h.Log == nil {
+		return
+	}
+	h.logMu.Lock()
+	defer h.logMu.Unlock()
+	_, _ = h.Log.Write(append(line, '\n'))
+}

@@ -1,0 +1,121 @@
+package host
+
+import (
+	"container/list"
+	"sync"
+)
+
+// KV is the key-value store: eventually consistent wherever it is real, so never the authority.
+type KV interface {
+	// Read gives a value, or ok = false.
+	Read(key string) (value []byte, ok bool, err error)
+	// Write stores a value for some seconds (0: for good); an empty one removes.
+	Write(key string, value []byte, ttlSeconds uint64) error
+}
+
+// memoryKV is a KV in this process.
+type memoryKV struct {
+	mu    sync.Mutex
+	clock Clock
+	rows  map[string]kvRow
+}
+
+type kvRow struct {
+	value     []byte
+	expiresMs uint64
+}
+
+// NewMemoryKV makes an empty KV.
+func NewMemoryKV(clock Clock) KV { return &memoryKV{clock: clock, rows: map[string]kvRow{}} }
+
+func (m *memoryKV) Read(key string) ([]byte, bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	row, ok := m.rows[key]
+	if !ok || row.expiresMs != 0 && row.expiresMs <= m.clock.Now() {
+		return nil, false, nil
+	}
+	return row.value, true, nil
+}
+
+func (m *memoryKV) Write(key string, value []byte, ttlSeconds uint64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(value) == 0 {
+		delete(m.rows, key)
+		return nil
+	}
+	row := kvRow{value: value}
+	if ttlSeconds > 0 {
+		row.expiresMs = m.clock.Now() + ttlSeconds*1000
+	}
+	m.rows[key] = row
+	return nil
+}
+
+// Bounds of the isolate's memory, as in the Worker.
+const (
+	hotBytes      = 16 << 20
+	hotEntryBytes = 1 << 20
+)
+
+// hot is the host memory that only actions read and write: a byte-bounded LRU with expiry.
+type hot struct {
+	mu      sync.Mutex
+	clock   Clock
+	bytes   int
+	order   *list.List // of *hotEntry, the most recently used in front
+	entries map[string]*list.Element
+}
+
+type hotEntry struct {
+	key       string
+	value     []byte
+	expiresMs uint64
+}
+
+func newHot(clock Clock) *hot {
+	return &hot{clock: clock, order: list.New(), entries: map[string]*list.Element{}}
+}
+
+func (h *hot) read(key string) ([]byte, bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	element, ok := h.entries[key]
+	if !ok {
+		return nil, false
+	}
+	entry := element.Value.(*hotEntry)
+	if entry.expiresMs <= h.clock.Now() {
+		h.remove(element)
+		return nil, false
+	}
+	h.order.MoveToFront(element)
+	return entry.value, true
+}
+
+func (h *hot) write(key string, value []byte, keepMs uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if element, ok := h.entries[key]; ok {
+		h.remove(element)
+	}
+	size := len(key) + len(value)
+	if len(value) == 0 || keepMs == 0 || size > hotEntryBytes {
+		return
+	}
+	h.entries[key] = h.order.PushFront(&hotEntry{key, value, h.clock.Now() + keepMs})
+	h.bytes += size
+	for h.bytes > hotBytes {
+		h.remove(h.order.Back())
+	}
+}
+
+func (h *hot) remove(element *list.Element) {
+	entry := h.order.Remove(element).(*hotEntry)
+	delete(h.entries, entry.key)
+	h.bytes -= len(entry.key) + len(entry.value)
+}
+
+// Clock tells the time in Unix milliseconds. Tests own theirs.
+type Clock interface{ Now() uint64 }

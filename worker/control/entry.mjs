@@ -1,0 +1,118 @@
+// The control Worker's entry: one Go instance serves all of an isolate's requests.
+//
+// An instance per request, as the library generates it, costs 6 ms of CPU and 10 MB at a time, without
+// bound. One instance is correct because everything a request waits for is its own: Go runs only when
+// JavaScript calls into it, on behalf of one request, and then until every goroutine waits again. So a
+// goroutine is woken by its own request's promises, and its I/O is made on behalf of that request, as
+// long as requests share no lock that is held across I/O, no channel and no timer. They do not.
+// A pool with a queue would be wrong here: a queued request would wait for another's, and the platform
+// takes a request that waits for nothing of its own to be hung.
+import '../../build/control/wasm_exec.js'
+import module from '../../build/control/app.wasm'
+
+const CALL_TIMEOUT_MS = 10_000
+// Wasm memory never shrinks and the isolate has 128 MiB, of which two instances must fit.
+const MEMORY_CEILING_BYTES = 48 << 20
+const RETRY_AFTER_SECONDS = 2
+
+let current
+
+export default {
+  async fetch(request, env) {
+    try {
+      return await running(env).handle(request)
+    } catch (error) {
+      console.error(JSON.stringify({ message: 'control plane failed', error: String(error) }))
+      return unavailable(request)
+    }
+  },
+}
+
+// The instance to use. One that ended or outgrew its memory is replaced; requests that it still has are
+// served by it to their end.
+function running(env) {
+  if (current === undefined || current.ended || current.memory.buffer.byteLength > MEMORY_CEILING_BYTES) {
+    current = new Instance(env)
+  }
+  return current
+}
+
+class Instance {
+  ended = false
+  #binding = {}
+  #rejects = new Set()
+
+  constructor(env) {
+    const go = new globalThis.Go()
+    let ready = false
+    const workers = {
+      ready: () => {
+        ready = true
+      },
+    }
+    const instance = new WebAssembly.Instance(module, { ...go.importObject, workers })
+    this.memory = instance.exports.mem
+    go.exit = (code) => this.#end(`exit code ${code}`)
+    // A trap leaves the program in the middle of something: it must not run on.
+    const resume = go._resume
+    go._resume = () => {
+      try {
+        resume.call(go)
+      } catch (error) {
+        this.#end(String(error))
+        throw error
+      }
+    }
+    // Runs main until it waits, before this returns: no request ever waits for another's start.
+    go.run(instance, { env, binding: this.#binding, callObject: callObject.bind(undefined, env) })
+    if (!ready) throw new Error('the Go program did not start')
+  }
+
+  handle(request) {
+    return new Promise((resolve, reject) => {
+      this.#rejects.add(reject)
+      this.#binding
+        .handleRequest(request)
+        .then(resolve, reject)
+        .finally(() => this.#rejects.delete(reject))
+    })
+  }
+
+  // The program ended, which it does only by a fault that no handler could recover from: a stack that
+  // overflowed, memory that ran out. Nobody else would tell those who wait.
+  #end(cause) {
+    this.ended = true
+    for (const reject of this.#rejects) reject(new Error(`the Go program ended: ${cause}`))
+  }
+}
+
+// Sends a command to an object near region and returns its reply. Not repeated on failure: a commit that
+// was made would conflict with itself.
+async function callObject(env, binding, name, region, command) {
+  const namespace = env[binding]
+  const id = namespace.idFromName(name)
+  const stub = region === '' ? namespace.get(id) : namespace.get(id, { locationHint: region })
+  const response = await stub.fetch('http://object/', {
+    method: 'POST',
+    body: command,
+    signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+  })
+  if (response.status !== 200) {
+    await response.body?.cancel()
+    throw new Error(`the object answered ${response.status}`)
+  }
+  return new Uint8Array(await response.arrayBuffer())
+}
+
+// The last resort, in the shape of the control plane's own refusals.
+function unavailable(request) {
+  const given = request.headers.get('x-request-id') ?? ''
+  const requestId = /^req_[0-9a-f]{32}$/.test(given) ? given : `req_${crypto.randomUUID().replaceAll('-', '')}`
+  const headers = {
+    'cache-control': 'private, no-store',
+    'retry-after': String(RETRY_AFTER_SECONDS),
+    'x-request-id': requestId,
+  }
+  const body = { error: 'Service unavailable', code: 'service_unavailable', requestId }
+  return Response.json(body, { status: 503, headers })
+}

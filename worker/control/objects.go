@@ -1,0 +1,69 @@
+//go:build js && wasm
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall/js"
+
+	"github.com/postern-ai/postern/core/abi"
+)
+
+// bindings are the names of the objects' namespaces in wrangler.toml.
+var bindings = map[abi.Class]string{
+	abi.ClassKeyMeter:  "KEY_METER",
+	abi.ClassLedger:    "LEDGER",
+	abi.ClassDirectory: "DIRECTORY",
+}
+
+// objects is control.Objects by entry.mjs's callObject. The library's own stub has no location hint, and
+// an object never moves from where it was first called, which for a project's objects is here. It also
+// leaves a buffer and two callbacks behind with each call, which an instance that stays would collect.
+type objects struct{ call js.Value }
+
+func newObjects() objects { return objects{js.Global().Get("context").Get("callObject")} }
+
+// Call takes no notice of ctx: the platform ends a request's I/O with the request, and entry.mjs limits
+// the time of a call. There must be no Go timer in this program, for the runtime would set it on behalf of
+// whichever request runs, and it would end with that one.
+func (o objects) Call(_ context.Context, class abi.Class, name, region string, command []byte) ([]byte, error) {
+	binding, ok := bindings[class]
+	if !ok {
+		return nil, fmt.Errorf("no object class %d", class)
+	}
+	data := js.Global().Get("Uint8Array").New(len(command))
+	js.CopyBytesToJS(data, command)
+	reply, err := await(o.call.Invoke(binding, name, region, data))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", binding, err)
+	}
+	result := make([]byte, reply.Get("byteLength").Int())
+	js.CopyBytesToGo(result, reply)
+	return result, nil
+}
+
+// await parks the goroutine until a promise is settled, and keeps nothing of it.
+func await(promise js.Value) (js.Value, error) {
+	var (
+		value   js.Value
+		err     error
+		settled = make(chan struct{})
+	)
+	fulfilled := js.FuncOf(func(_ js.Value, args []js.Value) any {
+		value = args[0]
+		close(settled)
+		return nil
+	})
+	defer fulfilled.Release()
+	rejected := js.FuncOf(func(_ js.Value, args []js.Value) any {
+		err = errors.New(js.Global().Get("String").Invoke(args[0]).String())
+		close(settled)
+		return nil
+	})
+	defer rejected.Release()
+	promise.Call("then", fulfilled, rejected)
+	<-settled
+	return value, err
+}

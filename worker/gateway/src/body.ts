@@ -1,0 +1,66 @@
+import { type Bytes, NO_BYTES } from './abi.ts'
+
+const FIRST_CHUNK_BYTES = 16 << 10
+// A result that wastes more than this of its backing buffer is copied out of it.
+const SLACK_BYTES = 1 << 10
+
+/**
+ * Reads a body to its end, at most limit bytes of it: undefined if there are more, and then the rest is
+ * cancelled. The hint, from content-length, only sizes the first buffer: what counts is what arrives.
+ * Calls onBytes after every read that brought some.
+ */
+export async function readBody(
+  body: ReadableStream<Uint8Array> | null,
+  limit: number,
+  hint: number,
+  onBytes?: () => void,
+): Promise<Bytes | undefined> {
+  if (body === null) return NO_BYTES
+  const reader = body.getReader({ mode: 'byob' })
+  // One byte more than may come: a read of it proves that the body is too long.
+  let buffer: Bytes = new Uint8Array(Math.min(limit, hint > 0 ? hint : FIRST_CHUNK_BYTES) + 1)
+  let length = 0
+  for (;;) {
+    const { done, value } = (await reader.read(buffer.subarray(length))) as { done: boolean; value?: Bytes }
+    if (value === undefined) throw new Error('the body was cancelled')
+    buffer = new Uint8Array(value.buffer) // read took the old one away
+    if (done) return trimmed(buffer, length)
+    length += value.byteLength
+    if (length > limit) {
+      await reader.cancel()
+      return undefined
+    }
+    if (length === buffer.length) buffer = grown(buffer, limit)
+    onBytes?.()
+  }
+}
+
+/** The content-length of a message, 0 if there is none. */
+export function lengthHint(headers: Headers): number {
+  return Number(headers.get('content-length') ?? 0) || 0
+}
+
+/** One body out of several pieces; a single piece is not copied. */
+export function joined(pieces: Bytes[]): Bytes {
+  if (pieces.length === 1) return pieces[0] as Bytes
+  let length = 0
+  for (const piece of pieces) length += piece.length
+  const whole = new Uint8Array(length)
+  let at = 0
+  for (const piece of pieces) {
+    whole.set(piece, at)
+    at += piece.length
+  }
+  return whole
+}
+
+function grown(buffer: Bytes, limit: number): Bytes {
+  const larger = new Uint8Array(Math.min(buffer.length * 2, limit + 1))
+  larger.set(buffer)
+  return larger
+}
+
+function trimmed(buffer: Bytes, length: number): Bytes {
+  const part = buffer.subarray(0, length)
+  return buffer.length - length > SLACK_BYTES ? part.slice() : part
+}

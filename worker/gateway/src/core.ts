@@ -1,0 +1,147 @@
+import {
+  ABI_VERSION,
+  type Bytes,
+  type Configured,
+  type Event,
+  type Headers,
+  NO_BYTES,
+  type ObjectInput,
+  type ObjectOutput,
+  Reader,
+  readConfigured,
+  readObjectOutput,
+  readStepOutput,
+  type StepOutput,
+  Writer,
+  writeConfig,
+  writeObjectInput,
+  writeStepInput,
+} from './abi.ts'
+
+// Wasm memory never shrinks and the isolate has 128 MiB: beyond this the instance is replaced.
+const MEMORY_CEILING_BYTES = 32 << 20
+
+/** What core/wasm exports; how they work together is said there. */
+interface CoreExports {
+  memory: WebAssembly.Memory
+  _initialize?(): void
+  abi_version(): number
+  reserve(size: number): number
+  configure(size: number): number
+  step(size: number): number
+  reads(size: number): number
+  apply(size: number): number
+}
+
+type Call = 'configure' | 'step' | 'reads' | 'apply'
+
+/**
+ * The core: one WebAssembly instance per isolate, shared by all exchanges and objects. No call outlives
+ * its turn, so none can meet another. An instance that trapped or outgrew its memory is replaced before
+ * the next call: nothing but the call that failed is lost.
+ */
+export class Core {
+  protected exports: CoreExports | undefined
+  private view: Bytes = NO_BYTES
+  private settings: Headers | undefined
+  private configured: Configured | undefined
+  private readonly module: WebAssembly.Module
+  private readonly catalog: string
+  private readonly reader = new Reader()
+  private readonly writer = new Writer()
+
+  constructor(module: WebAssembly.Module, catalog: string) {
+    this.module = module
+    this.catalog = catalog
+    this.exports = instantiate(module)
+  }
+
+  /** Configures the core with the texts of env, which only a request brings, on first use. */
+  start(env: object): Configured {
+    this.settings ??= textBindings(env)
+    return this.ready()
+  }
+
+  step(nowMs: number, shared: Bytes, state: Bytes, event: Event): StepOutput {
+    this.ready()
+    writeStepInput(this.writer.clear(), nowMs, shared, state, event)
+    return this.guarded('step', event.data, readStepOutput)
+  }
+
+  reads(input: ObjectInput): ObjectOutput {
+    return this.object('reads', input)
+  }
+
+  apply(input: ObjectInput): ObjectOutput {
+    return this.object('apply', input)
+  }
+
+  private object(call: Call, input: ObjectInput): ObjectOutput {
+    const { error } = this.ready()
+    if (error !== '') throw new Error(error)
+    writeObjectInput(this.writer.clear(), input)
+    return this.guarded(call, NO_BYTES, readObjectOutput)
+  }
+
+  // The configuration, after making sure of an instance that has it.
+  private ready(): Configured {
+    if (this.view.length > MEMORY_CEILING_BYTES) this.exports = undefined
+    if (this.exports !== undefined && this.configured !== undefined) return this.configured
+    if (this.settings === undefined) throw new Error('core: used before start')
+    this.exports ??= instantiate(this.module)
+    writeConfig(this.writer.clear(), this.catalog, this.settings)
+    this.configured = this.guarded('configure', NO_BYTES, readConfigured)
+    return this.configured
+  }
+
+  private guarded<T>(call: Call, tail: Bytes, read: (r: Reader) => T): T {
+    try {
+      return read(this.run(call, tail))
+    } catch (error) {
+      this.exports = undefined
+      this.view = NO_BYTES
+      throw error
+    }
+  }
+
+  // Passes what the writer holds, with tail behind it, and opens the reader on the result.
+  private run(call: Call, tail: Bytes): Reader {
+    const exports = this.exports as CoreExports
+    const head = this.writer.written()
+    const size = head.length + tail.length
+    const input = exports.reserve(size)
+    const memory = this.memory(exports)
+    memory.set(head, input)
+    if (tail.length > 0) memory.set(tail, input + head.length)
+    const output = exports[call](size)
+    const result = this.memory(exports)
+    return this.reader.open(result, output + 4, length32(result, output))
+  }
+
+  // Growth detaches the old buffer: the view is made anew whenever that may have happened.
+  private memory(exports: CoreExports): Bytes {
+    const buffer = exports.memory.buffer as ArrayBuffer
+    if (this.view.buffer !== buffer) this.view = new Uint8Array(buffer)
+    return this.view
+  }
+}
+
+function instantiate(module: WebAssembly.Module): CoreExports {
+  const exports = new WebAssembly.Instance(module, {}).exports as unknown as CoreExports
+  exports._initialize?.()
+  const version = exports.abi_version()
+  if (version !== ABI_VERSION) throw new Error(`core: ABI version ${version}, this host has ${ABI_VERSION}`)
+  return exports
+}
+
+function textBindings(env: object): Headers {
+  const texts: Headers = []
+  for (const [name, value] of Object.entries(env)) if (typeof value === 'string') texts.push(name, value)
+  return texts
+}
+
+function length32(bytes: Bytes, at: number): number {
+  let length = 0
+  for (let i = 3; i >= 0; i--) length = length * 256 + (bytes[at + i] ?? 0)
+  return length
+}

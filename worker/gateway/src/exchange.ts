@@ -1,0 +1,387 @@
+import {
+  ACTION_CALL,
+  ACTION_CANCEL,
+  ACTION_FETCH,
+  ACTION_FORWARD,
+  ACTION_KEEP,
+  ACTION_LOG,
+  ACTION_READ,
+  ACTION_READ_BODY,
+  ACTION_RESPOND,
+  ACTION_SUPPLY,
+  ACTION_WAIT,
+  ACTION_WRITE,
+  type Action,
+  type Bytes,
+  type Configured,
+  EVENT_BODY,
+  EVENT_FAULT,
+  EVENT_LEFT,
+  EVENT_REPLY,
+  EVENT_REQUEST,
+  EVENT_RESPONSE,
+  EVENT_STORED,
+  EVENT_SUPPLIED,
+  EVENT_TIMER,
+  type Event,
+  FAULT_CONNECT,
+  FAULT_UNDELIVERED,
+  type Headers as Fields,
+  MalformedError,
+  NO_BYTES,
+  OUTCOME_ABSENT,
+  OUTCOME_FAILED,
+  OUTCOME_OK,
+  OUTCOME_OVERLOADED,
+  OUTCOME_TOO_LARGE,
+  OUTCOME_UNSUPPORTED,
+  type Part,
+  WHERE_KV,
+  WHERE_MEMORY,
+} from './abi.ts'
+import { joined, lengthHint, readBody } from './body.ts'
+import { callObject, isOverloaded } from './calls.ts'
+import { clock } from './clock.ts'
+import type { Isolate } from './isolate.ts'
+import { readKV, writeKV } from './storage.ts'
+import { httpHeaders, picked, Upstream } from './upstream.ts'
+
+const NO_FIELDS: Fields = []
+const ID_BYTES = 16
+const SEED_BYTES = 16
+
+const decoder = new TextDecoder()
+const encoder = new TextEncoder()
+
+/** What the exchange uses of the platform's execution context. */
+export type Lifetime = Pick<ExecutionContext, 'waitUntil'>
+
+/** Answers one request of a caller: the core decides, this performs. */
+export function serve(isolate: Isolate, request: Request, env: Env, ctx: Lifetime): Response | Promise<Response> {
+  const random = crypto.getRandomValues(new Uint8Array(ID_BYTES + SEED_BYTES))
+  const id = `req_${random.subarray(0, ID_BYTES).toHex()}`
+  let configured: Configured
+  try {
+    configured = isolate.core.start(env)
+  } catch (error) {
+    logFailure('the core could not be configured', id, error)
+    return new Response(null, { status: 500, headers: { 'x-request-id': id } })
+  }
+  if (configured.error !== '') {
+    logFailure('the configuration is wrong', id, configured.error)
+    return lastResort(configured, id)
+  }
+  return new Exchange(isolate, configured, request, env, id).run(ctx, random.slice(ID_BYTES))
+}
+
+/**
+ * The loop of one exchange: step, perform the actions, step with what came of them. Events are stepped one
+ * at a time, in the order of their arrival; what is at hand at once (memory, a buffer) in the same turn.
+ */
+class Exchange {
+  private readonly isolate: Isolate
+  private readonly configured: Configured
+  private readonly request: Request
+  private readonly env: Env
+  private readonly id: string
+
+  private state: Bytes = NO_BYTES
+  private readonly queue: Event[] = []
+  private readonly buffers = new Map<number, Bytes>()
+  // Actions whose answer has not been stepped yet, and how to give up those that can be.
+  private readonly outstanding = new Map<number, (() => void) | undefined>()
+  // Work without an answer that must be finished nevertheless.
+  private background = 0
+  private stepping = false
+  private failed = false
+
+  private response: Response | undefined
+  private resolve: ((response: Response) => void) | undefined
+  private finish: (() => void) | undefined
+
+  constructor(isolate: Isolate, configured: Configured, request: Request, env: Env, id: string) {
+    this.isolate = isolate
+    this.configured = configured
+    this.request = request
+    this.env = env
+    this.id = id
+  }
+
+  run(ctx: Lifetime, seed: Bytes): Response | Promise<Response> {
+    this.push(EVENT_REQUEST, 0, 0, seed, this.requestFields())
+    if (!this.isOver()) this.outlive(ctx)
+    if (this.response !== undefined) return this.response
+    return new Promise((resolve) => {
+      this.resolve = resolve
+    })
+  }
+
+  // Keeps the exchange alive until it is over, also after the response and when the caller leaves.
+  private outlive(ctx: Lifetime): void {
+    ctx.waitUntil(
+      new Promise<void>((resolve) => {
+        this.finish = resolve
+      }),
+    )
+    this.request.signal.addEventListener('abort', () => {
+      if (this.response === undefined) this.push(EVENT_LEFT, 0, 0)
+    })
+  }
+
+  private requestFields(): Fields {
+    const { method, url, headers } = this.request
+    const fields = picked(headers, this.configured.requestHeaders)
+    const { path, query } = pathAndQuery(url)
+    fields.push(':id', this.id, ':method', method, ':path', path, ':query', query)
+    return fields
+  }
+
+  private push(kind: number, id: number, code: number, data = NO_BYTES, headers = NO_FIELDS): void {
+    this.queue.push({ kind, id, code, headers, data })
+    if (this.stepping) return
+    this.stepping = true
+    for (let event = this.queue.shift(); event !== undefined; event = this.queue.shift()) this.advance(event)
+    this.stepping = false
+    this.endIfOver()
+  }
+
+  private advance(event: Event): void {
+    // An answer that is no longer outstanding was cancelled while it waited its turn.
+    if (event.id !== 0 && !this.outstanding.delete(event.id)) return
+    if (this.failed) return
+    try {
+      const out = this.isolate.core.step(clock.now(), this.isolate.shared, this.state, event)
+      if (out.shared !== undefined) this.isolate.shared = out.shared
+      this.state = out.state
+      for (const action of out.actions) this.perform(action)
+    } catch (error) {
+      this.fail(error)
+    }
+  }
+
+  // The step is lost, and with it the exchange; what it has under way may end, but is not followed up.
+  private fail(error: unknown): void {
+    this.failed = true
+    logFailure('step failed', this.id, error)
+    for (const [id, giveUp] of this.outstanding) if (giveUp !== undefined) this.cancel(id)
+    if (this.response === undefined) this.respond(lastResort(this.configured, this.id))
+  }
+
+  private isOver(): boolean {
+    return this.outstanding.size === 0 && this.background === 0 && this.response !== undefined
+  }
+
+  private endIfOver(): void {
+    // With nothing outstanding and no response nothing would ever happen again.
+    if (this.outstanding.size === 0 && this.response === undefined) this.fail('the core left the caller unanswered')
+    if (this.isOver()) this.finish?.()
+  }
+
+  private respond(response: Response): void {
+    if (this.response !== undefined) throw new Error('a second response')
+    this.response = response
+    this.resolve?.(response)
+  }
+
+  private perform(action: Action): void {
+    switch (action.kind) {
+      case ACTION_READ_BODY:
+        this.start(action, this.readBody(action))
+        break
+      case ACTION_SUPPLY:
+        this.answer(action, EVENT_SUPPLIED, OUTCOME_OK, this.buffer(action.buffer))
+        break
+      case ACTION_KEEP:
+        this.buffers.set(action.buffer, action.data)
+        break
+      case ACTION_READ:
+        this.read(action)
+        break
+      case ACTION_WRITE:
+        this.write(action)
+        break
+      case ACTION_CALL:
+        this.start(action, this.call(action))
+        break
+      case ACTION_FETCH:
+        this.fetch(action)
+        break
+      case ACTION_RESPOND:
+        this.respond(httpResponse(action.code, action.headers, this.join(action.body)))
+        break
+      case ACTION_WAIT:
+        this.wait(action)
+        break
+      case ACTION_CANCEL:
+        this.cancel(action.id)
+        break
+      case ACTION_LOG:
+        log(action)
+        break
+      case ACTION_FORWARD:
+        this.start(action, this.forward(action))
+        break
+      default:
+        throw new MalformedError()
+    }
+  }
+
+  // Answers in the same turn, after the other actions of the step.
+  private answer({ id }: Action, kind: number, code: number, data = NO_BYTES): void {
+    this.outstanding.set(id, undefined)
+    this.push(kind, id, code, data)
+  }
+
+  // The work answers by a push, which comes later in any case; it never rejects.
+  private start(action: Action, work: Promise<void>, giveUp?: () => void): void {
+    this.outstanding.set(action.id, giveUp)
+    void work
+  }
+
+  private cancel(id: number): void {
+    this.outstanding.get(id)?.()
+    this.outstanding.delete(id)
+  }
+
+  private wait(action: Action): void {
+    const timer = setTimeout(() => this.push(EVENT_TIMER, action.id, OUTCOME_OK), action.keepMs)
+    this.outstanding.set(action.id, () => clearTimeout(timer))
+  }
+
+  private async readBody({ id, buffer, limit }: Action): Promise<void> {
+    try {
+      const body = await readBody(this.request.body, limit, lengthHint(this.request.headers))
+      if (body === undefined) return this.push(EVENT_BODY, id, OUTCOME_TOO_LARGE)
+      this.buffers.set(buffer, body)
+      this.push(EVENT_BODY, id, OUTCOME_OK, body)
+    } catch {
+      this.push(EVENT_BODY, id, OUTCOME_FAILED)
+    }
+  }
+
+  private read(action: Action): void {
+    const { where, key } = action
+    const found = where & WHERE_MEMORY ? this.isolate.memory.read(key) : undefined
+    if (found !== undefined) this.answer(action, EVENT_STORED, OUTCOME_OK, found)
+    else if (where & WHERE_KV) this.start(action, this.readKV(action))
+    else this.answer(action, EVENT_STORED, where & WHERE_MEMORY ? OUTCOME_ABSENT : OUTCOME_UNSUPPORTED)
+  }
+
+  private async readKV({ id, key, where, keepMs }: Action): Promise<void> {
+    let value: Bytes | null
+    try {
+      value = await readKV(this.env.KV, key)
+    } catch (error) {
+      logFailure('KV read failed', this.id, error)
+      return this.push(EVENT_STORED, id, OUTCOME_FAILED)
+    }
+    if (value === null) return this.push(EVENT_STORED, id, OUTCOME_ABSENT)
+    if (where & WHERE_MEMORY) this.isolate.memory.write(key, value, keepMs)
+    this.push(EVENT_STORED, id, OUTCOME_OK, value)
+  }
+
+  private write({ key, where, keepMs, ttlSeconds, body }: Action): void {
+    const value = this.join(body)
+    if (where & WHERE_MEMORY) {
+      if (value.length > 0) this.isolate.memory.write(key, value, keepMs)
+      else this.isolate.memory.remove(key)
+    }
+    if (where & WHERE_KV) void this.writeKV(key, value, ttlSeconds)
+  }
+
+  private async writeKV(key: string, value: Bytes, ttlSeconds: number): Promise<void> {
+    this.background++
+    try {
+      await writeKV(this.env.KV, key, value, ttlSeconds)
+    } catch (error) {
+      logFailure('KV write failed', this.id, error)
+    }
+    this.background--
+    this.endIfOver()
+  }
+
+  private async call({ id, class: objectClass, name, region, data }: Action): Promise<void> {
+    let reply: Bytes
+    try {
+      reply = await callObject(this.env, objectClass, name, region, data)
+    } catch (error) {
+      logFailure('object call failed', this.id, error)
+      return this.push(EVENT_REPLY, id, isOverloaded(error) ? OUTCOME_OVERLOADED : OUTCOME_FAILED)
+    }
+    this.push(EVENT_REPLY, id, OUTCOME_OK, reply)
+  }
+
+  private fetch(action: Action): void {
+    const upstream = new Upstream()
+    const giveUp = () => upstream.abort(FAULT_CONNECT)
+    this.start(action, this.send(upstream, action), giveUp)
+  }
+
+  private async send(upstream: Upstream, action: Action): Promise<void> {
+    const names = this.configured.responseHeaders
+    const { fault, status, headers, body } = await upstream.send(action, this.join(action.body), names)
+    if (fault !== 0) return this.push(EVENT_FAULT, action.id, fault)
+    // A late answer to a cancelled fetch must not touch the buffer: another fetch may have it by now.
+    if (this.outstanding.has(action.id)) this.buffers.set(action.buffer, body)
+    this.push(EVENT_RESPONSE, action.id, status, body, headers)
+  }
+
+  private async forward({ id, headers }: Action): Promise<void> {
+    let response: Response
+    try {
+      response = await this.env.CONTROL.fetch(withFields(this.request, headers))
+    } catch (error) {
+      logFailure('the control plane could not be reached', this.id, error)
+      return this.push(EVENT_FAULT, id, FAULT_UNDELIVERED)
+    }
+    if (!this.outstanding.has(id)) return
+    this.respond(response)
+    this.push(EVENT_RESPONSE, id, response.status)
+  }
+
+  private buffer(number: number): Bytes {
+    return this.buffers.get(number) ?? NO_BYTES
+  }
+
+  private join(parts: Part[]): Bytes {
+    return joined(parts.map(({ buffer, data }) => (buffer === 0 ? data : this.buffer(buffer))))
+  }
+}
+
+// Not by way of URL: the core gets the path as it was sent.
+function pathAndQuery(url: string): { path: string; query: string } {
+  const authority = url.indexOf('://') + 3
+  const queryAt = url.indexOf('?', authority)
+  const end = queryAt < 0 ? url.length : queryAt
+  const pathAt = url.indexOf('/', authority)
+  const path = pathAt < 0 || pathAt > end ? '/' : url.slice(pathAt, end)
+  return { path, query: queryAt < 0 ? '' : url.slice(queryAt + 1) }
+}
+
+function withFields(request: Request, fields: Fields): Request {
+  const headers = new Headers(request.headers)
+  for (let i = 0; i < fields.length; i += 2) headers.set(fields[i] as string, fields[i + 1] as string)
+  return new Request(request, { headers, redirect: 'manual' })
+}
+
+function httpResponse(status: number, fields: Fields, body: Bytes): Response {
+  return new Response(body.length > 0 ? body : null, { status, headers: httpHeaders(fields) })
+}
+
+function lastResort(configured: Configured, id: string): Response {
+  const [before, after] = configured.lastResortBody
+  const body = joined([before, encoder.encode(id) as Bytes, after])
+  const response = httpResponse(configured.lastResortStatus, configured.lastResortHeaders, body)
+  response.headers.set('x-request-id', id)
+  return response
+}
+
+function log({ code, data }: Action): void {
+  const line = decoder.decode(data)
+  if (code === 0) console.log(line)
+  else console.error(line)
+}
+
+function logFailure(message: string, requestId: string, error: unknown): void {
+  console.error(JSON.stringify({ message, requestId, error: String(error) }))
+}

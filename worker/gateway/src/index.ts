@@ -1,0 +1,32 @@
+import module from '../../../build/core.wasm'
+import catalog from '../../../core/catalog/catalog.json'
+import { CLASS_DIRECTORY, CLASS_KEY_METER, CLASS_LEDGER, NO_BYTES } from './abi.ts'
+import { Core } from './core.ts'
+import { serve } from './exchange.ts'
+import type { Isolate } from './isolate.ts'
+import { Memory } from './memory.ts'
+import { PosternObject } from './objects.ts'
+
+const isolate: Isolate = { core: new Core(module, catalog), memory: new Memory(), shared: NO_BYTES }
+
+export default {
+  fetch: (request, env, ctx) => serve(isolate, request, env, ctx),
+} satisfies ExportedHandler<Env>
+
+export class KeyMeter extends PosternObject {
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env, isolate, CLASS_KEY_METER)
+  }
+}
+
+export class Ledger extends PosternObject {
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env, isolate, CLASS_LEDGER)
+  }
+}
+
+export class Directory extends PosternObject {
+  constructor(ctx: DurableObjectState, env: Env) {
+    super(ctx, env, isolate, CLASS_DIRECTORY)
+  }
+}

@@ -1,0 +1,121 @@
+import {
+  type Action,
+  type Bytes,
+  FAULT_BROKEN,
+  FAULT_CONNECT,
+  FAULT_FIRST_BYTE,
+  FAULT_HEAD,
+  FAULT_IDLE,
+  FAULT_TOO_LARGE,
+  FAULT_TOTAL,
+  FAULT_UNDELIVERED,
+  type Headers as Fields,
+  NO_BYTES,
+} from './abi.ts'
+import { lengthHint, readBody } from './body.ts'
+
+/** What came of a fetch: a whole response if fault is 0. */
+export interface Answer {
+  fault: number
+  status: number
+  headers: Fields
+  body: Bytes
+}
+
+/** One fetch: its request, its four timeouts, its answer. */
+export class Upstream {
+  private readonly controller = new AbortController()
+  private fault = 0
+  private phaseTimer: number | null = null
+  private totalTimer: number | null = null
+
+  /** Sends; never rejects. names are the response headers that the core wants. */
+  async send(action: Action, body: Bytes, names: string[]): Promise<Answer> {
+    const request = this.request(action, body)
+    if (request === undefined) return failed(FAULT_UNDELIVERED)
+    if (action.totalMs > 0) this.totalTimer = setTimeout(() => this.abort(FAULT_TOTAL), action.totalMs)
+    this.phase(action.headMs, FAULT_HEAD)
+    try {
+      return await this.exchange(request, action, names)
+    } finally {
+      clearTimeout(this.phaseTimer)
+      clearTimeout(this.totalTimer)
+    }
+  }
+
+  /** Gives up; the first fault is the one that counts. */
+  abort(fault: number): void {
+    this.fault ||= fault
+    this.controller.abort()
+  }
+
+  private request(action: Action, body: Bytes): Request | undefined {
+    try {
+      return new Request(action.url, {
+        method: action.method,
+        headers: httpHeaders(action.headers),
+        body: body.length > 0 ? body : null,
+        redirect: 'manual',
+        signal: this.controller.signal,
+      })
+    } catch {
+      return undefined
+    }
+  }
+
+  private async exchange(request: Request, action: Action, names: string[]): Promise<Answer> {
+    let response: Response
+    try {
+      response = await fetch(request)
+    } catch {
+      return failed(this.fault || FAULT_CONNECT)
+    }
+    try {
+      this.phase(action.firstByteMs, FAULT_FIRST_BYTE)
+      const idle = () => this.phase(action.idleMs, FAULT_IDLE)
+      const body = await readBody(response.body, action.limit, lengthHint(response.headers), idle)
+      if (body === undefined) return failed(FAULT_TOO_LARGE)
+      return { fault: 0, status: response.status, headers: picked(response.headers, names), body }
+    } catch {
+      return failed(this.fault || FAULT_BROKEN)
+    }
+  }
+
+  // Starts the time of the next phase, in place of the last one's.
+  private phase(ms: number, fault: number): void {
+    clearTimeout(this.phaseTimer)
+    this.phaseTimer = ms > 0 ? setTimeout(() => this.abort(fault), ms) : null
+  }
+}
+
+function failed(fault: number): Answer {
+  return { fault, status: 0, headers: [], body: NO_BYTES }
+}
+
+/** The fields with these names, in the wire's form. */
+export function picked(headers: Headers, names: string[]): Fields {
+  const fields: Fields = []
+  for (const name of names) {
+    const value = headers.get(name)
+    if (value !== null) fields.push(name, value)
+  }
+  return fields
+}
+
+/** The wire's fields in the platform's form. A repeated name stays repeated. */
+export function httpHeaders(fields: Fields): HeadersInit {
+  // Measured: the platform takes a record faster than a Headers.
+  const record: Record<string, string> = {}
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] as string
+    if (name in record) return repeatedHeaders(fields)
+    record[name] = fields[i + 1] as string
+  }
+  return record
+}
+
+function repeatedHeaders(fields: Fields): Headers {
+  const headers = new Headers()
+  for (let i = 0; i < fields.length; i += 2) headers.append(fields[i] as string, fields[i + 1] as string)
+  return headers
+}

@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import { beforeEach, test } from 'node:test'
+import { clock } from '../src/clock.ts'
+import { Memory } from '../src/memory.ts'
+
+const KEEP_MS = 1000
+const bytes = (length) => new Uint8Array(length)
+let nowMs
+
+beforeEach(() => {
+  nowMs = 1_000_000
+  clock.now = () => nowMs
+})
+
+test('gives back what was written', () => {
+  const memory = new Memory()
+  const value = bytes(3)
+  memory.write('a', value, KEEP_MS)
+  assert.equal(memory.read('a'), value)
+  assert.equal(memory.read('b'), undefined)
+})
+
+test('an entry ends with its time', () => {
+  const memory = new Memory()
+  memory.write('a', bytes(3), KEEP_MS)
+  nowMs += KEEP_MS - 1
+  assert.ok(memory.read('a'))
+  nowMs++
+  assert.equal(memory.read('a'), undefined)
+  assert.equal(memory.bytes, 0)
+})
+
+test('a clock that jumps back ends entries instead of prolonging them', () => {
+  const memory = new Memory()
+  memory.write('a', bytes(3), KEEP_MS)
+  nowMs -= 1
+  assert.equal(memory.read('a'), undefined)
+})
+
+test('no time to keep is a removal', () => {
+  const memory = new Memory()
+  memory.write('a', bytes(3), KEEP_MS)
+  memory.write('a', bytes(3), 0)
+  assert.equal(memory.read('a'), undefined)
+  assert.equal(memory.bytes, 0)
+})
+
+test('what was used longest ago goes first', () => {
+  const memory = new Memory(3000, 1000)
+  for (const key of ['a', 'b', 'c']) memory.write(key, bytes(800), KEEP_MS)
+  memory.read('a')
+  memory.write('d', bytes(800), KEEP_MS)
+  assert.deepEqual(
+    ['a', 'b', 'c', 'd'].filter((key) => memory.read(key)),
+    ['a', 'c', 'd'],
+  )
+})
+
+test('an entry over the limit is not stored, and replaces nothing but itself', () => {
+  const memory = new Memory(3000, 1000)
+  memory.write('a', bytes(10), KEEP_MS)
+  memory.write('b', bytes(10), KEEP_MS)
+  memory.write('a', bytes(1001), KEEP_MS)
+  assert.equal(memory.read('a'), undefined)
+  assert.ok(memory.read('b'))
+})
+
+test('never holds more than its capacity, empty values included', () => {
+  const memory = new Memory(10_000, 1000)
+  for (let i = 0; i < 5000; i++) {
+    memory.write(`key ${i % 700}`, bytes((i * 7919) % 990), KEEP_MS)
+    memory.write(`empty ${i}`, bytes(0), KEEP_MS)
+    if (i % 3 === 0) memory.remove(`key ${i % 500}`)
+    assert.ok(memory.bytes <= 10_000)
+  }
+  memory.clear()
+  assert.equal(memory.bytes, 0)
+})
