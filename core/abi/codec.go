@@ -15,10 +15,14 @@ const Version = 1
 // ErrMalformed is the only decoding error: what was read is not what this package writes.
 var ErrMalformed = errors.New("abi: malformed message")
 
+// The primitives are not inlined: at their hundreds of call sites that would make the module half as big again.
+
 // Writer appends values to Buf.
 type Writer struct{ Buf []byte }
 
 // Uint appends a number.
+//
+//go:noinline
 func (w *Writer) Uint(v uint64) {
 	for v >= 0x80 {
 		w.Buf = append(w.Buf, byte(v)|0x80)
@@ -40,12 +44,16 @@ func (w *Writer) Bool(v bool) {
 }
 
 // Bytes appends a byte string.
+//
+//go:noinline
 func (w *Writer) Bytes(v []byte) {
 	w.Uint(uint64(len(v)))
 	w.Buf = append(w.Buf, v...)
 }
 
 // String appends a text.
+//
+//go:noinline
 func (w *Writer) String(v string) {
 	w.Uint(uint64(len(v)))
 	w.Buf = append(w.Buf, v...)
@@ -57,6 +65,7 @@ type Reader struct {
 	failed bool
 }
 
+//go:noinline
 func (r *Reader) fail() {
 	r.failed = true
 	r.Buf = nil
@@ -79,6 +88,8 @@ func (r *Reader) End() error {
 }
 
 // Uint takes a number. Encodings longer than needed are malformed: every value has one form.
+//
+//go:noinline
 func (r *Reader) Uint() uint64 {
 	var v uint64
 	for i := 0; i < len(r.Buf) && i < 10; i++ {
@@ -112,6 +123,8 @@ func (r *Reader) Bool() bool {
 }
 
 // Bytes takes a byte string. The result shares memory with Buf.
+//
+//go:noinline
 func (r *Reader) Bytes() []byte {
 	n := r.Uint()
 	if n > uint64(len(r.Buf)) {
@@ -124,6 +137,8 @@ func (r *Reader) Bytes() []byte {
 }
 
 // String takes a text.
+//
+//go:noinline
 func (r *Reader) String() string { return string(r.Bytes()) }
 
 // Count takes the length of a list whose elements each take at least one byte, so that a hostile length
