@@ -12,12 +12,14 @@ const problems = []
 for (const { module: from, name } of WebAssembly.Module.imports(module)) {
   if (!allowedImports.includes(`${from}.${name}`)) problems.push(`imports ${from}.${name}, which is not allowed`)
 }
-const exported = WebAssembly.Module.exports(module).map(e => e.name)
+const exported = WebAssembly.Module.exports(module).map((e) => e.name)
 for (const name of neededExports) {
   if (!exported.includes(name)) problems.push(`does not export ${name}`)
 }
 const gzipped = gzipSync(binary, { level: 9 }).length
 if (gzipped > Number(limit)) problems.push(`is ${gzipped} bytes gzipped, more than ${limit}`)
-console.error(`${file.replace(/\.new$/, '')}: ${binary.length} bytes, ${gzipped} gzipped, imports: ${WebAssembly.Module.imports(module).length}`)
+console.error(
+  `${file.replace(/\.new$/, '')}: ${binary.length} bytes, ${gzipped} gzipped, imports: ${WebAssembly.Module.imports(module).length}`,
+)
 for (const problem of problems) console.error(`${file} ${problem}`)
 process.exit(problems.length ? 1 : 0)

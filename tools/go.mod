@@ -1,15 +1,16 @@
 // The build tools' own module: what builds Postern, not what is in it.
 module github.com/postern-ai/postern/tools
 
-go 1.26
+go 1.26.0
 
 tool (
 	github.com/syumai/workers/cmd/workers-assets-gen
 	github.com/tinygo-org/tinygo
+	honnef.co/go/tools/cmd/staticcheck
 )
 
 require (
-	github.com/BurntSushi/toml v1.4.0 // indirect
+	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect
 	github.com/aykevl/go-wasm v0.0.2-0.20250317121156-42b86c494139 // indirect
 	github.com/blakesmith/ar v0.0.0-20150311145944-8bd4349a67f2 // indirect
 	github.com/chavacava/garif v0.1.0 // indirect
@@ -47,10 +48,13 @@ require (
 	go.bug.st/serial v1.6.4 // indirect
 	go.bytecodealliance.org v0.6.2 // indirect
 	go.bytecodealliance.org/cm v0.2.2 // indirect
-	golang.org/x/mod v0.23.0 // indirect
-	golang.org/x/sys v0.30.0 // indirect
+	golang.org/x/exp/typeparams v0.0.0-20231108232855-2478ac86f678 // indirect
+	golang.org/x/mod v0.41.0 // indirect
+	golang.org/x/sync v0.23.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
 	golang.org/x/text v0.22.0 // indirect
-	golang.org/x/tools v0.30.0 // indirect
+	golang.org/x/tools v0.51.0 // indirect
+	honnef.co/go/tools v0.8.2 // indirect
 	tinygo.org/x/espflasher v0.6.0 // indirect
 	tinygo.org/x/go-llvm v0.0.0-20250422114502-b8f170971e74 // indirect
 )

@@ -94,6 +94,15 @@ setup_tinygo() {
   touch "$stamp"
 }
 
+setup_lint() {
+  local stamp
+  stamp=$tools/staticcheck-$(cd tools && go list -m -f '{{.Version}}' honnef.co/go/tools)
+  [ -e "$stamp" ] && return
+  say "staticcheck"
+  (cd tools && go build -o "$tools/bin/staticcheck" honnef.co/go/tools/cmd/staticcheck)
+  touch "$stamp"
+}
+
 setup_browser() {
   command -v chromium >/dev/null || { say "Chromium"; apt_install chromium; }
 }
@@ -102,8 +111,12 @@ export PATH="$tools/bin:$PATH"
 command -v go >/dev/null || { say "Go is needed: https://go.dev/dl"; exit 1; }
 for part in "${@:-all}"; do
   case $part in
-    all) setup_node && setup_packages && setup_tinygo ;;
-    node) setup_node && setup_packages ;;
+    all)
+      setup_node
+      setup_packages
+      setup_tinygo
+      ;;
+    lint) setup_lint ;;
     browser) setup_browser ;;
     *) say "unknown part: $part"; exit 1 ;;
   esac

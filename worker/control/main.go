@@ -21,13 +21,13 @@ import (
 const envAdminToken = "POSTERN_ADMIN_TOKEN"
 
 func main() {
-	workers.ServeNonBlock(control.New(control.Config{
+	workers.ServeNonBlock(lean(control.New(control.Config{
 		Objects:    newObjects(),
 		AdminToken: func() string { return cloudflare.Getenv(envAdminToken) },
 		Plans:      plans(),
 		Now:        time.Now,
 		Rand:       rand.Reader,
-	}))
+	})))
 	workers.Ready()
 	// Not workers.Serve, which returns, and ends the program, after the first response: this instance
 	// serves all requests of its isolate.

@@ -20,7 +20,7 @@ var bindings = map[abi.Class]string{
 
 // objects is control.Objects by entry.mjs's callObject. The library's own stub has no location hint, and
 // an object never moves from where it was first called, which for a project's objects is here. It also
-// leaves a buffer and two callbacks behind with each call, which an instance that stays would collect.
+// leaves callbacks and a buffer behind with each call, as lean says.
 type objects struct{ call js.Value }
 
 func newObjects() objects { return objects{js.Global().Get("context").Get("callObject")} }
@@ -33,15 +33,11 @@ func (o objects) Call(_ context.Context, class abi.Class, name, region string, c
 	if !ok {
 		return nil, fmt.Errorf("no object class %d", class)
 	}
-	data := js.Global().Get("Uint8Array").New(len(command))
-	js.CopyBytesToJS(data, command)
-	reply, err := await(o.call.Invoke(binding, name, region, data))
+	reply, err := await(o.call.Invoke(binding, name, region, bytesToJS(command)))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", binding, err)
 	}
-	result := make([]byte, reply.Get("byteLength").Int())
-	js.CopyBytesToGo(result, reply)
-	return result, nil
+	return bytesToGo(reply), nil
 }
 
 // await parks the goroutine until a promise is settled, and keeps nothing of it.

@@ -177,7 +177,7 @@ export class PosternObject extends DurableObject<Env> {
 
   constructor(ctx: DurableObjectState, env: Env, isolate: Isolate, objectClass: number) {
     super(ctx, env)
-    this.shell = new Shell(isolate, env, objectClass, ctx.id.name ?? '', {
+    this.shell = new Shell(isolate, env, objectClass, nameOf(ctx), {
       storage: ctx.storage,
       alarm: new StoredAlarm(ctx),
       deliver: (delivery) => deliver(env, delivery),
@@ -196,6 +196,13 @@ export class PosternObject extends DurableObject<Env> {
   override alarm(): Promise<void> {
     return this.shell.ring()
   }
+}
+
+/** An object's own name, which the platform tells it since March 2026, also when an alarm wakes it. */
+export function nameOf(ctx: DurableObjectState): string {
+  const { name } = ctx.id
+  if (name === undefined) throw new Error('this object was not made by name')
+  return name
 }
 
 /** HTTP's form of a call: the body is the command, the answer's body the reply. */

@@ -28,7 +28,7 @@ import { Core } from '../src/core.ts'
 import { serve } from '../src/exchange.ts'
 import type { Isolate } from '../src/isolate.ts'
 import { Memory } from '../src/memory.ts'
-import { answer, deliver, Shell } from '../src/objects.ts'
+import { answer, deliver, nameOf, Shell } from '../src/objects.ts'
 import { countCall, countedStorage, freezeKV, testEnv } from './platform.ts'
 import { alarmOf, dueAlarm, type Faults, type ObjectClass, setClock, settle, track, world } from './world.ts'
 
@@ -146,7 +146,7 @@ class TestObject extends DurableObject<Env> {
 
   constructor(ctx: DurableObjectState, env: Env, objectClass: number, className: ObjectClass) {
     super(ctx, env)
-    const name = ctx.id.name ?? ''
+    const name = nameOf(ctx)
     const tested = testEnv(env)
     this.className = className
     this.shell = new Shell(isolate, tested, objectClass, name, {

@@ -1,0 +1,58 @@
+# Tool versions: Go in go.mod, TinyGo and staticcheck in tools/go.mod, npm packages in package.json,
+# Node and LLVM at the top of tools/setup.sh. Every target sets up what it needs.
+
+export PATH := $(CURDIR)/.tools/bin:$(CURDIR)/node_modules/.bin:$(PATH)
+export WRANGLER_SEND_METRICS := false
+export CLOUDFLARE_CF_FETCH_ENABLED := false
+export REDOCLY_TELEMETRY := off
+
+.PHONY: help
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
+
+.PHONY: setup
+setup:
+	@tools/setup.sh
+
+.PHONY: dev
+dev: setup ## the gateway on http://127.0.0.1:8787, with a demo project
+	@./build.sh
+	@node tools/dev.mjs
+
+.PHONY: build
+build: setup ## core.wasm and both Workers, with their sizes
+	@./build.sh
+	@wrangler deploy --dry-run --outdir build/gateway >build/gateway.log 2>&1 || { cat build/gateway.log; exit 1; }
+	@node tools/sizes.mjs
+
+.PHONY: types
+types: setup
+	@wrangler types worker/gateway/worker-configuration.d.ts >/dev/null
+
+.PHONY: check
+check: setup types ## format, vet, lint, types, the API's description
+	@tools/setup.sh lint
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo 'run gofmt -w'; exit 1; }
+	go vet ./...
+	GOOS=js GOARCH=wasm go vet ./worker/control
+	staticcheck ./...
+	biome ci --colors=off --error-on-warnings .
+	tsc -p worker/gateway
+	redocly lint docs/openapi.yaml
+	@tools/check-words.sh
+
+.PHONY: test
+test: setup ## every test: native, wasm under wazero, workerd
+	@./build.sh
+	@./build.sh panic
+	node --test worker/gateway/test/*.test.mjs
+	go test ./...
+
+.PHONY: bench
+bench: setup ## what Postern costs, as ratios against baselines of the same run
+	@./build.sh
+	node bench/run.mjs
+
+.PHONY: deploy
+deploy: build ## both Workers, to the account that wrangler is signed in to
+	tools/deploy.sh
