@@ -12,6 +12,7 @@ require (
 	github.com/tidwall/match v1.1.1 // indirect
 	github.com/tidwall/pretty v1.2.0 // indirect
 	golang.org/x/sys v0.44.0 // indirect
+	pgregory.net/rapid v1.3.0 // indirect
 )
 
 ignore (
