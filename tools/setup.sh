@@ -53,7 +53,9 @@ setup_packages() {
   local stamp=node_modules/.postern-lock
   cmp -s package-lock.json "$stamp" && return
   say "npm packages"
-  npm ci --silent --no-audit --no-fund
+  # Not `npm ci`: that refuses a lock file without the optional packages of every other platform, and some
+  # registries do not serve them all. What is in the lock is installed as locked.
+  npm install --no-save --silent --no-audit --no-fund
   cp package-lock.json "$stamp"
 }
 
