@@ -37,14 +37,15 @@ type Local struct {
 	engine  host.Engine
 	objects *host.MemoryObjects
 	kv      *faultyKV
-	faults  faults // guarded by faultMu: hosts look at it while commands change it
+	faults  faults         // guarded by faultMu: hosts look at it while commands change it
+	lost    map[*byte]bool // commands whose first reply was lost; guarded by faultMu
 	faultMu sync.Mutex
 	stats   *host.Stats
 	host    *host.Host
 	control http.Handler
 }
 
-// faults is the body of POST /__test/fault; what it does not name works.
+// faults is the body of POST /__test/fault; what it does not name, or calls "ok", works.
 type faults struct {
 	KV         string            `json:"kv"`
 	Objects    map[string]string `json:"objects"`
@@ -60,7 +61,6 @@ func (l *Local) Now() uint64 { return l.now.Load() }
 func NewLocal(env map[string]string, makeEngine func(abi.Config) (host.Engine, error)) (*Local, error) {
 	l := &Local{MakeEngine: makeEngine, env: env, Log: &LogBuffer{}}
 	l.now.Store(uint64(time.Now().UnixMilli()))
-	l.kv = &faultyKV{KV: host.NewMemoryKV(l), local: l}
 	if err := l.reset(nil); err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func NewLocal(env map[string]string, makeEngine func(abi.Config) (host.Engine, e
 	return l, nil
 }
 
-// reset makes a fresh host over the same stores.
+// reset makes a fresh host over fresh stores.
 func (l *Local) reset(more map[string]string) error {
 	env := map[string]string{}
 	for name, value := range l.env {
@@ -85,12 +85,14 @@ func (l *Local) reset(more map[string]string) error {
 	if err != nil {
 		return err
 	}
+	if w, ok := l.engine.(*host.Wasm); ok {
+		_ = w.Close(context.Background())
+	}
 	l.engine, l.stats = engine, &host.Stats{}
 	l.setFaults(faults{})
-	if l.objects == nil {
-		l.objects = &host.MemoryObjects{Clock: l, Deliver: l.deliver}
-	}
-	l.objects.Engine, l.objects.Stats = engine, l.stats
+	l.Log.Take()
+	l.kv = &faultyKV{KV: host.NewMemoryKV(l), local: l}
+	l.objects = &host.MemoryObjects{Clock: l, Deliver: l.deliver, Engine: engine, Stats: l.stats}
 	parsed, wrong := config.Parse(cfg)
 	if wrong != "" {
 		return errors.New(wrong)
@@ -115,37 +117,46 @@ func (l *Local) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(w, r)
 		return
 	}
-	var body struct {
-		Env   map[string]string `json:"env"`
-		NowMs uint64            `json:"nowMs"`
-	}
 	var raw json.RawMessage
 	_ = json.NewDecoder(r.Body).Decode(&raw)
-	_ = json.Unmarshal(raw, &body)
-	if err := l.command(w, r, command, raw, body.Env, body.NowMs); err != nil {
+	if err := l.command(w, r, command, raw); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 	}
 }
 
-func (l *Local) command(w http.ResponseWriter, r *http.Request, command string, raw []byte, env map[string]string, nowMs uint64) error {
+// input is what the bodies of the commands hold.
+type input struct {
+	faults
+	Env      map[string]string `json:"env"`
+	NowMs    uint64            `json:"nowMs"`
+	InFlight bool              `json:"inFlight"` // clock: do not wait for the exchanges under way
+}
+
+func (l *Local) command(w http.ResponseWriter, r *http.Request, command string, raw []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	var in input
+	if len(raw) > 0 {
+		if err := json.Unmarshal(raw, &in); err != nil {
+			return err
+		}
+	}
 	switch command {
 	case "reset":
 		l.host.Wait()
 		l.objects.Wait()
-		l.now.Store(nowMs)
-		l.kv.thaw()
-		return l.reset(env)
+		l.now.Store(in.NowMs)
+		return l.reset(in.Env)
 	case "clock":
-		l.moveClock(nowMs)
-	case "fault":
-		l.kv.thaw()
-		var f faults
-		if err := json.Unmarshal(raw, &f); err != nil {
-			return err
+		if !in.InFlight {
+			l.host.Wait()
 		}
-		l.setFaults(f)
+		l.moveClock(in.NowMs)
+	case "fault":
+		if in.KV != "frozen" {
+			l.kv.thaw()
+		}
+		l.setFaults(in.faults)
 	case "settle":
 		l.host.Wait()
 		l.objects.Wait()
@@ -176,7 +187,6 @@ func (l *Local) command(w http.ResponseWriter, r *http.Request, command string, 
 
 // moveClock lets every alarm ring that is due on the way, each at its own time.
 func (l *Local) moveClock(to uint64) {
-	l.host.Wait()
 	l.objects.Wait()
 	for {
 		at := l.objects.NextAlarm()
@@ -208,7 +218,7 @@ var errInjected = errors.New("injected fault")
 type objectsOf struct{ local *Local }
 
 func (o objectsOf) Call(ctx context.Context, class abi.Class, name, region string, command []byte) ([]byte, error) {
-	switch o.local.objectFault(classNames[class]) {
+	switch o.local.objectFault(classNames[class], command) {
 	case "down":
 		return nil, errors.Join(host.ErrUnavailable, errInjected)
 	case "overloaded":
@@ -223,16 +233,20 @@ func (o objectsOf) Call(ctx context.Context, class abi.Class, name, region strin
 func (l *Local) setFaults(f faults) {
 	l.faultMu.Lock()
 	defer l.faultMu.Unlock()
-	l.faults = f
+	l.faults, l.lost = f, map[*byte]bool{}
 }
 
-// objectFault is what is wrong with a class. "lost" loses one reply: the repeated call gets through.
-func (l *Local) objectFault(class string) string {
+// objectFault is what is wrong with a class. "lost" loses the first reply to every command: a call and its
+// repetition pass the same bytes, which is how that gets through.
+func (l *Local) objectFault(class string, command []byte) string {
 	l.faultMu.Lock()
 	defer l.faultMu.Unlock()
 	kind := l.faults.Objects[class]
 	if kind == "lost" {
-		delete(l.faults.Objects, class)
+		if l.lost[&command[0]] {
+			return "ok"
+		}
+		l.lost[&command[0]] = true
 	}
 	return kind
 }
@@ -254,9 +268,9 @@ func (l *Local) deliver(d abi.Delivery) error {
 		return errInjected
 	}
 	if d.Class == abi.ClassKV {
-		return l.kv.KV.Write(d.Name, d.Data, 0)
+		return l.kv.Write(d.Name, d.Data, 0)
 	}
-	_, err := l.objects.Call(context.Background(), d.Class, d.Name, d.Region, d.Data)
+	_, err := objectsOf{l}.Call(context.Background(), d.Class, d.Name, d.Region, d.Data)
 	return err
 }
 

@@ -11,6 +11,7 @@ import (
 type Scenario struct {
 	Name  string
 	File  string
+	Wasm  bool // its title ends in [wasm]: it needs a core that can trap
 	Steps []Step
 }
 
@@ -53,7 +54,7 @@ func parseTranscript(file, text string) ([]Scenario, error) {
 		case trimmed == "" || strings.HasPrefix(trimmed, "#") && !indented:
 			continue
 		case isTitle:
-			scenarios = append(scenarios, Scenario{Name: name, File: file})
+			scenarios = append(scenarios, Scenario{Name: name, File: file, Wasm: strings.HasSuffix(name, "[wasm]")})
 			continue
 		case len(scenarios) == 0:
 			return nil, fmt.Errorf("%s:%d: a step before the first scenario", file, i+1)

@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"sync"
-	"time"
 )
 
 // Upstream is a provider on this machine that speaks real HTTP and misbehaves on command.
@@ -16,6 +15,8 @@ type Upstream struct {
 	mu    sync.Mutex
 	queue []Behaviour
 	seen  []Seen
+	held  int           // requests at the gate
+	gate  chan struct{} // closed when they may go on
 }
 
 // Behaviour is what the upstream does with one request.
@@ -24,7 +25,6 @@ type Behaviour struct {
 	Status  int
 	Headers map[string]string
 	Body    string
-	DelayMs int
 }
 
 // Seen is a request as the upstream got it.
@@ -36,16 +36,44 @@ type Seen struct {
 
 // NewUpstream starts one. Without commands it answers every request well.
 func NewUpstream() *Upstream {
-	u := &Upstream{}
+	u := &Upstream{gate: make(chan struct{})}
 	u.Server = httptest.NewServer(http.HandlerFunc(u.serve))
 	return u
 }
 
-// Reset forgets commands and requests.
+// Reset forgets commands and requests, and lets go what it holds.
 func (u *Upstream) Reset() {
+	u.Release()
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.queue, u.seen = nil, nil
+}
+
+// Release lets the held requests go on to a good answer.
+func (u *Upstream) Release() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	close(u.gate)
+	u.held, u.gate = 0, make(chan struct{})
+}
+
+// Held is how many requests wait for Release.
+func (u *Upstream) Held() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.held
+}
+
+// hold makes a request wait at the gate.
+func (u *Upstream) hold(r *http.Request) {
+	u.mu.Lock()
+	u.held++
+	gate := u.gate
+	u.mu.Unlock()
+	select {
+	case <-gate:
+	case <-r.Context().Done():
+	}
 }
 
 // Next queues what to do with the next request that has no command yet.
@@ -82,8 +110,9 @@ const GoodAnswer = `{"id":"chatcmpl-1","object":"chat.completion","created":1790
 
 func (u *Upstream) serve(w http.ResponseWriter, r *http.Request) {
 	b := u.take(r)
-	time.Sleep(time.Duration(b.DelayMs) * time.Millisecond)
 	switch b.Kind {
+	case "hold": // until it is released
+		u.hold(r)
 	case "hang": // no response head, ever
 		<-r.Context().Done()
 		return

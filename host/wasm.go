@@ -28,6 +28,9 @@ type Wasm struct {
 	idle       []*instance
 }
 
+// compiled is shared by all hosts of this process, so that one module is compiled once.
+var compiled = wazero.NewCompilationCache()
+
 // instance is one instantiation, with its exports looked up.
 type instance struct {
 	module                     api.Module
@@ -36,7 +39,7 @@ type instance struct {
 
 // NewWasm compiles a core module and configures a first instance of it.
 func NewWasm(ctx context.Context, binary []byte, config abi.Config) (*Wasm, error) {
-	w := &Wasm{runtime: wazero.NewRuntime(ctx)}
+	w := &Wasm{runtime: wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCompilationCache(compiled))}
 	module, err := w.runtime.CompileModule(ctx, binary)
 	if err != nil {
 		return nil, err
@@ -163,18 +166,22 @@ func (w *Wasm) MemorySize() uint32 {
 	return size
 }
 
-// ArmPanic makes the next step of every idle instance trap. Only the build with the panic switch can.
+// ArmPanic makes the next step trap, and only that: one idle instance is left, the armed one. Only the build
+// with the panic switch can.
 func (w *Wasm) ArmPanic() error {
+	ctx := context.Background()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, i := range w.idle {
-		arm := i.module.ExportedFunction("panic_next")
-		if arm == nil {
-			return errors.New("host: this build of the core has no panic switch")
-		}
-		if _, err := arm.Call(context.Background()); err != nil {
-			return err
-		}
+	for ; len(w.idle) > 1; w.idle = w.idle[1:] {
+		_ = w.idle[0].module.Close(ctx)
 	}
-	return nil
+	if len(w.idle) == 0 {
+		return errors.New("host: no instance is idle")
+	}
+	arm := w.idle[0].module.ExportedFunction("panic_next")
+	if arm == nil {
+		return errors.New("host: this build of the core has no panic switch")
+	}
+	_, err := arm.Call(ctx)
+	return err
 }

@@ -177,7 +177,7 @@ func (a *Action) encode(w *Writer) {
 }
 
 func (r *Reader) action() Action {
-	a := Action{Kind: ActionKind(r.Uint()), ID: r.Uint()}
+	a := Action{Kind: ActionKind(r.Byte()), ID: r.Uint()}
 	switch a.Kind {
 	case ActionReadBody:
 		a.Buffer, a.Limit = r.Uint(), r.Uint()
@@ -190,7 +190,7 @@ func (r *Reader) action() Action {
 	case ActionWrite:
 		a.Key, a.Where, a.KeepMs, a.TTL, a.Body = r.String(), r.Uint(), r.Uint(), r.Uint(), r.parts()
 	case ActionCall:
-		a.Class, a.Name, a.Region, a.Data = Class(r.Uint()), r.String(), r.String(), r.Bytes()
+		a.Class, a.Name, a.Region, a.Data = Class(r.Byte()), r.String(), r.String(), r.Bytes()
 	case ActionFetch:
 		a.Buffer, a.Limit, a.Method, a.URL, a.Headers = r.Uint(), r.Uint(), r.String(), r.String(), r.headers()
 		a.Timeouts = Timeouts{r.Uint(), r.Uint(), r.Uint(), r.Uint()}

@@ -141,6 +141,16 @@ func (r *Reader) Bytes() []byte {
 //go:noinline
 func (r *Reader) String() string { return string(r.Bytes()) }
 
+// Byte takes a number that is a kind or a class: one above 255 must not be read as another.
+func (r *Reader) Byte() uint8 {
+	v := r.Uint()
+	if v > 255 {
+		r.fail()
+		return 0
+	}
+	return uint8(v)
+}
+
 // Count takes the length of a list whose elements each take at least one byte, so that a hostile length
 // cannot make the reader allocate more than the message is long.
 func (r *Reader) Count() int {

@@ -105,6 +105,6 @@ func (in *StepInput) Encode(w *Writer) {
 func DecodeStepInput(data []byte) (StepInput, error) {
 	r := Reader{Buf: data}
 	in := StepInput{NowMs: r.Uint(), Shared: r.Bytes(), State: r.Bytes()}
-	in.Event = Event{Kind: EventKind(r.Uint()), ID: r.Uint(), Code: r.Uint(), Headers: r.headers(), Data: r.Bytes()}
+	in.Event = Event{Kind: EventKind(r.Byte()), ID: r.Uint(), Code: r.Uint(), Headers: r.headers(), Data: r.Bytes()}
 	return in, r.End()
 }

@@ -91,7 +91,7 @@ func (d *Delivery) Encode() []byte {
 // DecodeDelivery reads what Encode wrote.
 func DecodeDelivery(data []byte) (Delivery, error) {
 	r := Reader{Buf: data}
-	d := Delivery{Class(r.Uint()), r.String(), r.String(), r.Bytes()}
+	d := Delivery{Class(r.Byte()), r.String(), r.String(), r.Bytes()}
 	return d, r.End()
 }
 
@@ -128,7 +128,7 @@ func (in *ObjectInput) Encode(w *Writer) {
 // DecodeObjectInput reads what Encode wrote. The result shares memory with data.
 func DecodeObjectInput(data []byte) (ObjectInput, error) {
 	r := Reader{Buf: data}
-	in := ObjectInput{r.Uint(), Class(r.Uint()), r.String(), r.Bytes(), r.Uint(), r.rows()}
+	in := ObjectInput{r.Uint(), Class(r.Byte()), r.String(), r.Bytes(), r.Uint(), r.rows()}
 	return in, r.End()
 }
 

@@ -94,6 +94,10 @@ func (x *exchange) admitReply() {
 		x.admitted()
 	case keymeter.Unknown:
 		x.strange()
+	case keymeter.Inactive:
+		// Not remembered as unknown: it may be active again any moment.
+		x.s.known = true
+		x.strange()
 	case keymeter.Stale:
 		if s.admission.rounds < maxRounds {
 			x.adopt(reply.Record)

@@ -48,6 +48,10 @@ func (x *exchange) adopt(encoded []byte) {
 	}
 	x.s.record, x.s.haveRecord, x.s.known = record, true, true
 	x.s.admission.asked = false
+	if x.s.lookup == lookupHit && !x.mayRead() {
+		// The answer was found while the old record allowed to look.
+		x.s.lookup = lookupMissed
+	}
 	x.do(abi.Action{
 		Kind: abi.ActionWrite, Key: doc.RecordKey(x.s.keyHash), Where: abi.WhereMemory, KeepMs: recordKeepMs,
 		Body: []abi.Part{{Data: encoded}},

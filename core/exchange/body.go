@@ -45,23 +45,11 @@ func (x *exchange) body() {
 }
 
 func (x *exchange) parse(body []byte) {
-	if problem := jsontext.Check(body); problem != jsontext.OK {
-		x.reject(fault.InvalidRequest, fault.Detail{Field: "body", Message: problem.String()})
-		return
-	}
-	root := gjson.ParseBytes(body)
-	if !root.IsObject() {
-		x.reject(fault.InvalidRequest, fault.Detail{Field: "body", Message: "must be a JSON object"})
-		return
-	}
 	p := requestParser{request: request{tier: defaultTier, temperature: defaultTemperature, maxTokens: defaultMaxTokens}}
-	root.ForEach(func(key, value gjson.Result) bool {
-		p.field(key.String(), value, len(body))
-		return true
-	})
-	if !p.haveMessages {
-		p.wrong("messages", "is required")
+	if x.s.badIdempotency {
+		p.wrong("Idempotency-Key", "must be 1 to 255 printable ASCII characters")
 	}
+	p.body(body)
 	if len(p.details) > 0 {
 		x.reject(fault.InvalidRequest, p.details...)
 		return
@@ -97,6 +85,25 @@ type requestParser struct {
 	messages     []byte
 	haveMessages bool
 	details      []fault.Detail
+}
+
+func (p *requestParser) body(body []byte) {
+	if problem := jsontext.Check(body); problem != jsontext.OK {
+		p.wrong("body", problem.String())
+		return
+	}
+	root := gjson.ParseBytes(body)
+	if !root.IsObject() {
+		p.wrong("body", "must be a JSON object")
+		return
+	}
+	root.ForEach(func(key, value gjson.Result) bool {
+		p.field(key.String(), value, len(body))
+		return true
+	})
+	if !p.haveMessages {
+		p.wrong("messages", "is required")
+	}
 }
 
 func (p *requestParser) wrong(field, message string) {

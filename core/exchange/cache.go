@@ -104,7 +104,7 @@ func (x *exchange) lookInKV() {
 func (x *exchange) cacheRead() {
 	s := &x.s
 	inMemory := s.lookup == lookupMemory
-	found := x.event.Code == abi.OutcomeOK && x.takeHit(x.event.Data)
+	found := x.event.Code == abi.OutcomeOK && x.mayRead() && x.takeHit(x.event.Data)
 	switch {
 	case inMemory:
 		x.admitComplete()

@@ -135,13 +135,6 @@ func (x *exchange) key() (string, bool) {
 func (x *exchange) postHead() {
 	s := &x.s
 	s.cacheControl = parseCacheControl(x.header("cache-control"))
-	if key := x.header("idempotency-key"); key != "" {
-		if len(key) > 255 || !printable(key) {
-			x.reject(fault.InvalidRequest, fault.Detail{Field: "Idempotency-Key", Message: "must be 1 to 255 printable ASCII characters"})
-			return
-		}
-		s.idempotency = keys.Hash(key)
-	}
 	if !isJSON(x.header("content-type")) {
 		x.reject(fault.UnsupportedType)
 		return
@@ -149,6 +142,12 @@ func (x *exchange) postHead() {
 	if n, ok := parseUint(x.header("content-length")); ok && n > x.config.MaxBodyBytes {
 		x.reject(fault.BodyTooLarge)
 		return
+	}
+	if key := x.header("idempotency-key"); key != "" {
+		// A wrong one is named together with what is wrong with the body.
+		if s.badIdempotency = len(key) > 255 || !printable(key); !s.badIdempotency {
+			s.idempotency = keys.Hash(key)
+		}
 	}
 	x.do(abi.Action{Kind: abi.ActionReadBody, ID: idBody, Buffer: bufferBody, Limit: x.config.MaxBodyBytes})
 }

@@ -61,6 +61,8 @@ type state struct {
 	request      request
 	cacheKey     string
 
+	badIdempotency bool // the caller's Idempotency-Key cannot be one
+
 	lookup    lookup
 	hit       hit
 	admission admission
@@ -150,7 +152,7 @@ func (s *state) encode() []byte {
 	w.String(s.keyHash)
 	w.String(s.address)
 	w.String(s.query)
-	w.Uint(flags(s.left, s.responded, s.haveRecord, s.known, s.bodyDone, s.mended, s.cacheControl.noStore, s.cacheControl.noCache))
+	w.Uint(flags(s.left, s.responded, s.haveRecord, s.known, s.bodyDone, s.mended, s.cacheControl.noStore, s.cacheControl.noCache, s.badIdempotency))
 	if s.haveRecord {
 		w.Bytes(s.record.Encode())
 	}
@@ -192,7 +194,7 @@ func decodeState(data []byte) state {
 	r := abi.Reader{Buf: data}
 	s := state{requestID: r.String(), seed: r.Uint(), startMs: r.Uint(), route: routeID(r.Uint()), keyHash: r.String(), address: r.String(), query: r.String()}
 	f := r.Uint()
-	for i, flag := range []*bool{&s.left, &s.responded, &s.haveRecord, &s.known, &s.bodyDone, &s.mended, &s.cacheControl.noStore, &s.cacheControl.noCache} {
+	for i, flag := range []*bool{&s.left, &s.responded, &s.haveRecord, &s.known, &s.bodyDone, &s.mended, &s.cacheControl.noStore, &s.cacheControl.noCache, &s.badIdempotency} {
 		*flag = f>>i&1 == 1
 	}
 	if s.haveRecord {

@@ -14,6 +14,7 @@ type idem struct {
 	done      bool
 	oversized bool
 	expiresMs uint64 // of a running one: when its exchange is surely dead
+	forgetMs  uint64 // when the alarm deletes it
 }
 
 func (i *idem) encode() []byte {
@@ -24,6 +25,7 @@ func (i *idem) encode() []byte {
 	w.Bool(i.done)
 	w.Bool(i.oversized)
 	w.Uint(i.expiresMs)
+	w.Uint(i.forgetMs)
 	return w.Buf
 }
 
@@ -32,15 +34,18 @@ func decodeIdem(data []byte) (idem, bool) {
 	if r.Uint() != format {
 		return idem{}, false
 	}
-	i := idem{r.String(), r.String(), r.Bool(), r.Bool(), r.Uint()}
+	i := idem{r.String(), r.String(), r.Bool(), r.Bool(), r.Uint(), r.Uint()}
 	return i, r.End() == nil
 }
 
 // admit decides on one request. What it refuses it does not store: a flood of refusals writes nothing.
 func (c *call) admit(a *Admit) AdmitReply {
 	m := c.m
-	if m == nil || m.status != doc.Active {
+	switch {
+	case m == nil || m.status == doc.Removed:
 		return AdmitReply{Verdict: Unknown}
+	case m.status != doc.Active:
+		return AdmitReply{Verdict: Inactive}
 	}
 	if a.Version < m.record.Version {
 		return AdmitReply{Verdict: Stale, Record: m.record.Encode()}
@@ -52,7 +57,7 @@ func (c *call) admit(a *Admit) AdmitReply {
 	if verdict, answer := c.replayed(a); verdict != 0 {
 		return AdmitReply{Verdict: verdict, Answer: answer}
 	}
-	if a.Mode == ModeCheck || c.open(a.RequestID) {
+	if a.Mode == ModeCheck || c.open(a.RequestID) || m.knows(a.RequestID) {
 		return AdmitReply{Verdict: Admitted, Windows: m.windows(limits)}
 	}
 	if reply := c.refusal(a, limits); reply.Verdict != 0 {
@@ -143,10 +148,11 @@ func (c *call) accept(g Grant) {
 func (c *call) book(a *Admit, limits config.Limits) {
 	m := c.m
 	m.count(limits)
+	if a.Mode != ModeReserve {
+		m.note(a.RequestID)
+	}
 	if a.Idempotency != "" {
-		running := idem{bodyHash: a.BodyHash, requestID: a.RequestID, expiresMs: c.in.NowMs + a.ExpiresMs}
-		c.put(rowIdem+a.Idempotency, running.encode())
-		c.remember(rowIdem + a.Idempotency)
+		c.begin(a)
 	}
 	switch a.Mode {
 	case ModeHit:
@@ -158,5 +164,23 @@ func (c *call) book(a *Admit, limits config.Limits) {
 		m.reservations = append(m.reservations, reservation{
 			a.RequestID, m.lastMs, m.lastMs + a.ExpiresMs, m.slice.month, a.AmountPico, a.Model, a.Idempotency,
 		})
+	}
+}
+
+// begin writes the idempotency record of a request that is let in, in place of one whose time is over.
+func (c *call) begin(a *Admit) {
+	key := rowIdem + a.Idempotency
+	if row, ok := c.row(key); ok {
+		c.unremember(key, row)
+	}
+	i := idem{bodyHash: a.BodyHash, requestID: a.RequestID, expiresMs: c.in.NowMs + a.ExpiresMs, forgetMs: c.remember(key)}
+	c.put(key, i.encode())
+}
+
+// unremember takes back that the alarm is to delete an idempotency record: the next one with its key has a
+// day of its own.
+func (c *call) unremember(key string, row []byte) {
+	if i, ok := decodeIdem(row); ok {
+		c.out.Deletes = append(c.out.Deletes, timesKey(i.forgetMs, key))
 	}
 }

@@ -93,12 +93,15 @@ func (c *call) limits() config.Limits {
 	return c.config.Plan(c.m.record.Plan).For(c.m.record.Environment)
 }
 
-// remember makes the alarm forget a row after a day.
-func (c *call) remember(key string) {
+// remember makes the alarm forget a row after a day; it gives the time.
+func (c *call) remember(key string) uint64 {
 	at := c.m.lastMs + rememberMs
-	c.put(rowTimes+abi.Fixed(at)+"/"+key, []byte{1})
+	c.put(timesKey(at, key), []byte{1})
 	c.m.cleanMs = earlier(c.m.cleanMs, at)
+	return at
 }
+
+func timesKey(at uint64, key string) string { return rowTimes + abi.Fixed(at) + "/" + key }
 
 // Apply runs a command on its rows.
 func Apply(cfg *config.Config, in *abi.ObjectInput) (abi.ObjectOutput, error) {

@@ -53,7 +53,7 @@ type Verdict uint8
 
 const (
 	Admitted     Verdict = 1
-	Unknown      Verdict = 2  // no such key, or it is not active
+	Unknown      Verdict = 2  // no such key, or it was removed
 	Stale        Verdict = 3  // Record is newer than what the exchange used
 	RateLimited  Verdict = 4  // Limits and RetryMs say which window
 	Short        Verdict = 5  // the slice is too small: ask the Ledger for NeedPico with Month and Seq
@@ -62,6 +62,7 @@ const (
 	Mismatch     Verdict = 8  // that key was used with another body
 	Unreplayable Verdict = 9  // that answer was too large to keep
 	Crowded      Verdict = 10 // too many requests of this key are under way
+	Inactive     Verdict = 11 // until it is reactivated
 )
 
 // Window is the state of one limit.

@@ -27,6 +27,7 @@ type meter struct {
 	oldSlice     slice // last month's, while reservations made on it are open
 	grantSeq     uint64
 	reservations []reservation
+	noted        []uint64       // the last admissions that left no reservation, by the sum of their request ids
 	usage        []ledger.Usage // not reported yet
 	flushMs      uint64         // when to report it; 0: nothing to report
 	outSeq       uint64         // of the last batch in the outbox
@@ -82,6 +83,10 @@ func (m *meter) encode() []byte {
 		w.String(r.model)
 		w.String(r.idem)
 	}
+	w.Uint(uint64(len(m.noted)))
+	for _, sum := range m.noted {
+		w.Uint(sum)
+	}
 	w.Uint(uint64(len(m.usage)))
 	for i := range m.usage {
 		ledger.EncodeUsage(&w, &m.usage[i])
@@ -124,6 +129,9 @@ func decodeMeter(data []byte) (*meter, error) {
 		m.reservations = append(m.reservations, reservation{
 			r.String(), r.Uint(), r.Uint(), r.Uint(), r.Int(), r.String(), r.String(),
 		})
+	}
+	for n := r.Count(); n > 0; n-- {
+		m.noted = append(m.noted, r.Uint())
 	}
 	for n := r.Count(); n > 0; n-- {
 		m.usage = append(m.usage, ledger.DecodeUsage(&r))
@@ -203,6 +211,36 @@ func (m *meter) count(limits config.Limits) {
 		return
 	}
 	m.ticks = append(m.ticks, tick{m.lastMs, 1})
+}
+
+// maxNoted is how many admissions without a reservation a meter knows again. A lost reply makes the host
+// repeat the call at once: few others come between.
+const maxNoted = 16
+
+// note remembers an admission, so that its repetition does not count twice.
+func (m *meter) note(requestID string) {
+	if len(m.noted) == maxNoted {
+		m.noted = m.noted[1:]
+	}
+	m.noted = append(m.noted, sum(requestID))
+}
+
+func (m *meter) knows(requestID string) bool {
+	for _, n := range m.noted {
+		if n == sum(requestID) {
+			return true
+		}
+	}
+	return false
+}
+
+// sum is FNV-1a. Request ids are random: no caller can choose two with one sum.
+func sum(requestID string) uint64 {
+	h := uint64(14695981039346656037)
+	for i := 0; i < len(requestID); i++ {
+		h = (h ^ uint64(requestID[i])) * 1099511628211
+	}
+	return h
 }
 
 // use is the unreported usage of a day and model.

@@ -96,6 +96,7 @@ func (c *call) settleLate(s *Settle, row []byte) {
 	u.CostPico -= e.amountPico
 	c.m.sliceOf(e.month).spent -= e.amountPico
 	c.charge(s, e.admittedMs, e.month)
+	c.finish(s)
 	c.out.Deletes = append(c.out.Deletes, rowExpired+s.RequestID)
 	c.store()
 }
@@ -112,6 +113,7 @@ func (c *call) finish(s *Settle) {
 	}
 	if len(s.Answer) == 0 && !s.Oversized {
 		c.out.Deletes = append(c.out.Deletes, rowIdem+s.Idempotency)
+		c.unremember(rowIdem+s.Idempotency, row)
 		return
 	}
 	i.done, i.oversized, i.expiresMs = true, s.Oversized, c.m.lastMs+rememberMs

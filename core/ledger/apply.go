@@ -20,9 +20,10 @@ const (
 
 	maxKeys   = 1000 // meters that a recall or a report looks at
 	maxRecall = 32
-	maxWave   = 256  // meters that one report has flushed
-	maxUsage  = 8192 // rows of one report
-	waveMs    = 1000 // waves of flushes are at least so far apart
+	maxWave   = 256    // meters that one report has flushed
+	maxUsage  = 8192   // rows of one report
+	turnMs    = 3600e3 // for so long into a month, last month's requests may still be under way
+	waveMs    = 1000   // waves of flushes are at least so far apart
 )
 
 // budget is the row "b".
@@ -379,7 +380,7 @@ func (c *call) report(q Report) error {
 	reply := ReportReply{BudgetPico: c.b.pico, UsedPico: c.b.spent}
 	var live []string
 	c.eachMeter(func(key string, m meter) {
-		if m.live && m.month == c.b.month && len(live) < maxWave {
+		if m.live && m.month >= c.newsSince() && len(live) < maxWave {
 			live = append(live, key)
 		}
 	})
@@ -400,6 +401,14 @@ func (c *call) report(q Report) error {
 	reply.Models = models
 	c.out.Reply = reply.encode()
 	return err
+}
+
+// newsSince is the first month whose slices may still bring usage that was not reported.
+func (c *call) newsSince() uint64 {
+	if c.in.NowMs < calendar.MonthStart(c.b.month)*calendar.DayMs+turnMs {
+		return c.b.month - 1
+	}
+	return c.b.month
 }
 
 // models sums the usage rows that were read by model, in order of the name.

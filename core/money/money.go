@@ -52,7 +52,7 @@ func Parse(text string, unit Pico) (amount Pico, ok bool) {
 		return amount, true
 	}
 	for i++; i < len(text); i++ {
-		if unit%10 != 0 && text[i] != '0' || text[i] < '0' || text[i] > '9' {
+		if unit < 10 && text[i] != '0' || text[i] < '0' || text[i] > '9' {
 			return 0, false
 		}
 		unit /= 10
@@ -65,7 +65,7 @@ func Parse(text string, unit Pico) (amount Pico, ok bool) {
 func Append(dst []byte, amount, unit Pico) []byte {
 	if amount < 0 {
 		dst = append(dst, '-')
-		amount = -amount
+		amount = -max(amount, -Max)
 	}
 	dst = appendUint(dst, amount/unit)
 	rest := amount % unit

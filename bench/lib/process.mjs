@@ -1,0 +1,63 @@
+// Child processes: started, read, and stopped with us.
+import { execFile, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
+export const BENCH = join(ROOT, 'bench')
+export const OUT = join(ROOT, 'build/bench')
+
+// What /proc counts CPU time in: USER_HZ, which is 100 on every Linux that Node runs on.
+const TICKS_PER_SECOND = 100
+const STOP_TIMEOUT_MS = 5_000
+
+/** Runs a command to its end and returns what it printed. */
+export async function output(command, args, input) {
+  const running = promisify(execFile)(command, args, { cwd: ROOT, maxBuffer: 64 << 20 })
+  if (input !== undefined) running.child.stdin.end(input)
+  return (await running).stdout
+}
+
+const children = new Set()
+
+/** Starts a process that runs until stop(child); fd 3 of it can be read if control is set. */
+export function start(command, args, { control = false, stdout = 'ignore' } = {}) {
+  const stdio = ['ignore', stdout, 'inherit']
+  if (control) stdio.push('pipe')
+  const child = spawn(command, args, { cwd: ROOT, stdio })
+  children.add(child)
+  child.exited = new Promise((resolve) => child.once('exit', resolve))
+  child.exited.then(() => children.delete(child))
+  return child
+}
+
+/** The first line of a stream, or an error if the child exits before it. */
+export function firstLine(child, stream) {
+  return new Promise((resolve, reject) => {
+    createInterface({ input: stream }).once('line', resolve)
+    child.exited.then((code) => reject(new Error(`${child.spawnargs[0]} exited with ${code}`)))
+    child.once('error', reject)
+  })
+}
+
+export async function stop(child) {
+  child.kill()
+  const killer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS)
+  await child.exited
+  clearTimeout(killer)
+}
+
+process.on('exit', () => {
+  for (const child of children) child.kill('SIGKILL')
+})
+
+/** CPU seconds that a process has used so far, all threads, user and kernel. Linux only. */
+export function cpuSeconds({ pid }) {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  // The fields after the name, which may itself hold spaces: the state is the third of the line.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
+}

@@ -1,0 +1,307 @@
+package abi
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write testdata/abi/vectors.json anew")
+
+const vectorsFile = "../../testdata/abi/vectors.json"
+
+// vector is one value with its encoding. worker/gateway/test/abi.test.mjs reads them too.
+type vector struct {
+	Name  string `json:"name"`
+	Type  string `json:"type"`
+	Hex   string `json:"hex"`
+	Value any    `json:"value"`
+}
+
+type encoder interface{ Encode(*Writer) }
+
+// decoders give the value in Go, for every type that a vector may have.
+var decoders = map[string]func([]byte) (any, error){
+	"StepInput":    func(b []byte) (any, error) { v, err := DecodeStepInput(b); return v, err },
+	"StepOutput":   func(b []byte) (any, error) { v, err := DecodeStepOutput(b); return v, err },
+	"ObjectInput":  func(b []byte) (any, error) { v, err := DecodeObjectInput(b); return v, err },
+	"ObjectOutput": func(b []byte) (any, error) { v, err := DecodeObjectOutput(b); return v, err },
+	"Config":       func(b []byte) (any, error) { v, err := DecodeConfig(b); return v, err },
+	"Configured":   func(b []byte) (any, error) { v, err := DecodeConfigured(b); return v, err },
+	"Delivery":     func(b []byte) (any, error) { v, err := DecodeDelivery(b); return v, err },
+}
+
+func encode(v any) []byte {
+	if d, ok := v.(Delivery); ok {
+		return d.Encode()
+	}
+	p := reflect.New(reflect.TypeOf(v))
+	p.Elem().Set(reflect.ValueOf(v))
+	var w Writer
+	p.Interface().(encoder).Encode(&w)
+	return w.Buf
+}
+
+// plain is a value as it stands in the file: Go's field names, embedded fields among the others, byte
+// strings in hexadecimal, and lists that are never null.
+func plain(v reflect.Value) any {
+	switch {
+	case v.Kind() == reflect.Struct:
+		return plainFields(map[string]any{}, v)
+	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8:
+		return hex.EncodeToString(v.Bytes())
+	case v.Kind() == reflect.Slice || v.Kind() == reflect.Array:
+		list := make([]any, v.Len())
+		for i := range list {
+			list[i] = plain(v.Index(i))
+		}
+		return list
+	}
+	return v.Interface()
+}
+
+func plainFields(fields map[string]any, v reflect.Value) map[string]any {
+	for i := range v.NumField() {
+		if f := v.Type().Field(i); f.Anonymous {
+			plainFields(fields, v.Field(i))
+		} else {
+			fields[f.Name] = plain(v.Field(i))
+		}
+	}
+	return fields
+}
+
+// value is a named value to be a vector of.
+type value struct {
+	name string
+	v    any
+}
+
+const maxNumber = 1<<53 - 1
+
+// Texts that UTF-8 encoders get wrong.
+const strange = "é € 😀 \ufeff\u2028\x00\"\\ \U0010ffff مرحبا"
+
+// Numbers at the edges of each varint length.
+var edges = []uint64{0, 1, 127, 128, 16383, 16384, 1<<21 - 1, 1 << 21, 1<<28 - 1, 1 << 28, 1<<35 - 1, 1 << 35, 1<<42 - 1, 1 << 42, 1<<49 - 1, 1 << 49, maxNumber}
+
+func values() []value {
+	all := stepInputs()
+	all = append(all, stepOutputs()...)
+	all = append(all, objects()...)
+	return append(all, configurations()...)
+}
+
+func stepInputs() []value {
+	request := []Header{{":id", "req_1"}, {":method", "POST"}, {":path", "/api/ai/complete"}, {":query", ""}, {"x-api-key", "sk_live_0"}}
+	event := func(name string, e Event) value {
+		return value{name, StepInput{NowMs: 1_790_000_000_000, Shared: []byte{1}, State: []byte{2, 3}, Event: e}}
+	}
+	all := []value{
+		{"empty", StepInput{}},
+		event("request", Event{Kind: EventRequest, Headers: request, Data: []byte("0123456789abcdef")}),
+		event("body", Event{Kind: EventBody, ID: 1, Data: []byte(`{"messages":[]}`)}),
+		event("body too large", Event{Kind: EventBody, ID: 1, Code: OutcomeTooLarge}),
+		event("supplied", Event{Kind: EventSupplied, ID: 10, Data: []byte{0, 255}}),
+		event("stored", Event{Kind: EventStored, ID: 2, Data: []byte("value")}),
+		event("absent", Event{Kind: EventStored, ID: 4, Code: OutcomeAbsent}),
+		event("no such tier", Event{Kind: EventStored, ID: 4, Code: OutcomeUnsupported}),
+		event("reply", Event{Kind: EventReply, ID: 3, Data: []byte{1}}),
+		event("overloaded", Event{Kind: EventReply, ID: 3, Code: OutcomeOverloaded}),
+		event("failed", Event{Kind: EventReply, ID: 3, Code: OutcomeFailed}),
+		event("response", Event{Kind: EventResponse, ID: 5, Code: 200, Headers: []Header{{"content-type", "application/json"}, {"retry-after", ""}}, Data: []byte("{}")}),
+		event("timer", Event{Kind: EventTimer, ID: 6}),
+		event("left", Event{Kind: EventLeft}),
+		event("strange texts", Event{Kind: EventRequest, Headers: []Header{{":path", strange}, {strange, strange}}}),
+		{"large", StepInput{NowMs: maxNumber, Shared: bytes.Repeat([]byte{7}, 200), State: bytes.Repeat([]byte{8}, 4096), Event: Event{Kind: EventBody, ID: 1, Data: bytes.Repeat([]byte("x"), 16_400)}}},
+	}
+	for fault := uint64(FaultConnect); fault <= FaultUndelivered; fault++ {
+		all = append(all, event("fault "+string(rune('0'+fault)), Event{Kind: EventFault, ID: 5, Code: fault}))
+	}
+	for _, n := range edges {
+		all = append(all, value{"number " + number(n), StepInput{NowMs: n, Event: Event{Kind: EventTimer, ID: n, Code: n}}})
+	}
+	return all
+}
+
+func number(n uint64) string { return string(json.RawMessage(mustMarshal(n))) }
+
+func mustMarshal(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
+
+// actions are one of each kind, with all the fields that the kind has.
+func actions() []Action {
+	headers := []Header{{"content-type", "application/json"}, {"x-empty", ""}}
+	parts := []Part{{Data: []byte("before ")}, {Buffer: 2}, {Data: []byte(strange)}, {}}
+	return []Action{
+		{Kind: ActionReadBody, ID: 1, Buffer: 1, Limit: 4_000_000},
+		{Kind: ActionSupply, ID: 10, Buffer: 2},
+		{Kind: ActionKeep, Buffer: 3, Data: []byte("kept")},
+		{Kind: ActionRead, ID: 2, Key: "key/00", Where: WhereMemory | WhereKV, KeepMs: 30_000},
+		{Kind: ActionWrite, Key: "cache/" + strange, Where: WhereMemory, KeepMs: 3_600_000, TTL: 3600, Body: parts},
+		{Kind: ActionCall, ID: 3, Class: ClassKeyMeter, Name: "00ff", Region: "weur", Data: []byte{1, 2}},
+		{
+			Kind: ActionFetch, ID: 5, Buffer: 5, Limit: 8 << 20, Method: "POST", URL: "https://up.example/v1/chat/completions",
+			Headers: headers, Body: parts, Timeouts: Timeouts{1, 128, 16384, 180_000},
+		},
+		{Kind: ActionRespond, Code: 200, Headers: headers, Body: parts},
+		{Kind: ActionWait, ID: 6, KeepMs: 250},
+		{Kind: ActionCancel, ID: 5},
+		{Kind: ActionLog, Code: 1, Data: []byte(`{"level":"error"}`)},
+		{Kind: ActionForward, ID: 11, Headers: []Header{{"x-request-id", "req_1"}}},
+	}
+}
+
+func stepOutputs() []value {
+	all := []value{
+		{"empty", StepOutput{}},
+		{"shared emptied", StepOutput{SharedChanged: true}},
+		{"shared", StepOutput{SharedChanged: true, Shared: []byte{1, 2}, State: []byte("state")}},
+		{"all actions", StepOutput{State: []byte{0}, Actions: actions()}},
+		{"bare kinds", StepOutput{Actions: bareActions()}},
+		{"large", StepOutput{State: bytes.Repeat([]byte{9}, 4095), Actions: []Action{{Kind: ActionRespond, Code: 200, Body: []Part{{Data: bytes.Repeat([]byte("y"), 16_400)}}}}}},
+	}
+	for _, a := range actions() {
+		all = append(all, value{"action " + number(uint64(a.Kind)), StepOutput{Actions: []Action{a}}})
+	}
+	for _, n := range edges {
+		wait := Action{Kind: ActionWait, ID: n, KeepMs: n}
+		fetch := Action{Kind: ActionFetch, ID: n, Buffer: n, Limit: n, Timeouts: Timeouts{n, n, n, n}}
+		all = append(all, value{"number " + number(n), StepOutput{Actions: []Action{wait, fetch}}})
+	}
+	return all
+}
+
+func bareActions() []Action {
+	var all []Action
+	for kind := ActionReadBody; kind <= ActionForward; kind++ {
+		all = append(all, Action{Kind: kind})
+	}
+	return all
+}
+
+func objects() []value {
+	rows := []Row{{"h", []byte{1, 2, 3}}, {"o/000000000001", nil}, {"x/" + strange, []byte(strange)}}
+	ranges := []Range{{Start: "h"}, {Start: "t/", End: "t0", Limit: 100}, {Start: "a", End: "b", Limit: maxNumber}}
+	all := []value{
+		{"alarm", ObjectInput{NowMs: 1, Class: ClassKeyMeter, Name: "00"}},
+		{"command", ObjectInput{NowMs: 1_790_000_000_000, Class: ClassLedger, Name: "prj_1", Command: []byte{2}, Rows: rows}},
+		{"second round", ObjectInput{NowMs: maxNumber, Class: ClassDirectory, Name: strange, Command: []byte{2}, Round: 1, Rows: rows}},
+		{"large", ObjectInput{Class: ClassKeyMeter, Rows: []Row{{strings.Repeat("k", 1024), bytes.Repeat([]byte{6}, 300)}}}},
+		{"empty", ObjectOutput{}},
+		{"ranges", ObjectOutput{Ranges: ranges}},
+		{"transaction", ObjectOutput{Puts: rows, Deletes: []string{"x/1", strange, ""}, Reply: []byte("reply"), AlarmMs: maxNumber, Deliver: true}},
+		{"large reply", ObjectOutput{Reply: bytes.Repeat([]byte{5}, 300)}},
+		{"to KV", Delivery{Class: ClassKV, Name: "key/00", Data: []byte("record")}},
+		{"removal", Delivery{Class: ClassKV, Name: "key/00"}},
+		{"to an object", Delivery{Class: ClassLedger, Name: "prj_" + strange, Region: "apac", Data: bytes.Repeat([]byte{3}, 200)}},
+		{"to the Directory", Delivery{Class: ClassDirectory, Name: "directory"}},
+	}
+	for _, n := range edges {
+		all = append(all, value{"number " + number(n), ObjectOutput{Ranges: []Range{{Start: "s", Limit: n}}, AlarmMs: n}})
+	}
+	return all
+}
+
+func configurations() []value {
+	return []value{
+		{"empty", Config{}},
+		{"catalog and variables", Config{Catalog: []byte(`{"version":"1"}`), Env: []Header{{"OPENAI_API_KEY", "sk-up"}, {"EMPTY", ""}, {"STRANGE", strange}}}},
+		{"large", Config{Catalog: bytes.Repeat([]byte(" "), 300)}},
+		{"nothing", Configured{}},
+		{"wrong", Configured{Version: 1, Error: "catalog must be valid JSON", LastResortStatus: 500}},
+		{"right", Configured{
+			Version: maxNumber, RequestHeaders: []string{"authorization", "x-api-key"}, ResponseHeaders: []string{"content-type", ""},
+			LastResortStatus: 500, LastResortHeaders: []Header{{"content-type", "application/json"}},
+			LastResortBody: [2][]byte{[]byte(`{"error":"` + strange), []byte(`"}`)},
+		}},
+	}
+}
+
+func vectors() []vector {
+	var all []vector
+	for _, v := range values() {
+		t := reflect.TypeOf(v.v)
+		all = append(all, vector{v.name, t.Name(), hex.EncodeToString(encode(v.v)), plain(reflect.ValueOf(v.v))})
+	}
+	return all
+}
+
+func marshalVectors() []byte {
+	lines := [][]byte{}
+	for _, v := range vectors() {
+		lines = append(lines, append([]byte("  "), mustMarshal(v)...))
+	}
+	return append(append([]byte("[\n"), bytes.Join(lines, []byte(",\n"))...), "\n]\n"...)
+}
+
+func TestVectorsFile(t *testing.T) {
+	want := marshalVectors()
+	if *update {
+		if err := os.WriteFile(vectorsFile, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(vectorsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("testdata/abi/vectors.json is not what the codec writes; if the change is meant, raise Version and run go test ./core/abi -update")
+	}
+}
+
+func TestVectorsCoverAllKinds(t *testing.T) {
+	events, kinds, types := map[EventKind]bool{}, map[ActionKind]bool{}, map[string]bool{}
+	for _, v := range values() {
+		types[reflect.TypeOf(v.v).Name()] = true
+		switch v := v.v.(type) {
+		case StepInput:
+			events[v.Event.Kind] = true
+		case StepOutput:
+			for _, a := range v.Actions {
+				kinds[a.Kind] = true
+			}
+		}
+	}
+	for kind := EventRequest; kind <= EventLeft; kind++ {
+		if !events[kind] {
+			t.Errorf("no vector of event kind %d", kind)
+		}
+	}
+	for kind := ActionReadBody; kind <= ActionForward; kind++ {
+		if !kinds[kind] {
+			t.Errorf("no vector of action kind %d", kind)
+		}
+	}
+	if len(types) != len(decoders) {
+		t.Errorf("vectors are of types %v, there are decoders of %d", types, len(decoders))
+	}
+}
+
+func TestVectorsRoundTrip(t *testing.T) {
+	for _, v := range vectors() {
+		data, _ := hex.DecodeString(v.Hex)
+		decoded, err := decoders[v.Type](data)
+		if err != nil {
+			t.Errorf("%s %s: %v", v.Type, v.Name, err)
+			continue
+		}
+		if got, want := mustMarshal(plain(reflect.ValueOf(decoded))), mustMarshal(v.Value); !bytes.Equal(got, want) {
+			t.Errorf("%s %s: decoded as\n%s, want\n%s", v.Type, v.Name, got, want)
+		}
+		if again := encode(decoded); !bytes.Equal(again, data) {
+			t.Errorf("%s %s: encoded again as %x, want %x", v.Type, v.Name, again, data)
+		}
+	}
+}

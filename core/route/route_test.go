@@ -1,0 +1,230 @@
+package route_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/route"
+)
+
+func targets(weights ...uint64) []config.Target {
+	var all []config.Target
+	for i, w := range weights {
+		all = append(all, config.Target{Model: &config.Model{Name: fmt.Sprint("m", i)}, Weight: w})
+	}
+	return all
+}
+
+// TestOrderFollowsWeights goes through all draws once: each target comes first as often as its weight says.
+func TestOrderFollowsWeights(t *testing.T) {
+	for _, weights := range [][]uint64{{1}, {1, 0}, {0, 1}, {1, 1}, {3, 0, 5, 2}, {0, 0, 7}, {100, 1}} {
+		var total uint64
+		for _, w := range weights {
+			total += w
+		}
+		firsts := make([]uint64, len(weights))
+		for draw := range total {
+			order := route.Order(targets(weights...), func() uint64 { return draw })
+			firsts[order[0]]++
+			checkOrder(t, order, len(weights))
+		}
+		for i, w := range weights {
+			if firsts[i] != w {
+				t.Errorf("of %d draws with weights %v, target %d was first %d times", total, weights, i, firsts[i])
+			}
+		}
+	}
+}
+
+// checkOrder: all targets, each once, those after the first as they are listed.
+func checkOrder(t interface{ Errorf(string, ...any) }, order []byte, n int) {
+	seen := map[byte]bool{}
+	for i, at := range order {
+		if seen[at] || int(at) >= n || i > 1 && order[i-1] >= at {
+			t.Errorf("order %v", order)
+		}
+		seen[at] = true
+	}
+	if len(order) != n {
+		t.Errorf("order %v of %d targets", order, n)
+	}
+}
+
+func TestOrderWithoutWeights(t *testing.T) {
+	order := route.Order(targets(0, 0, 0), func() uint64 { t.Error("there is nothing to draw"); return 0 })
+	if !bytes.Equal(order, []byte{0, 1, 2}) {
+		t.Errorf("order %v", order)
+	}
+}
+
+func TestOrderProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		weights := rapid.SliceOfN(rapid.Uint64Range(0, 1<<53), 1, 8).Draw(t, "weights")
+		random := rapid.Uint64().Draw(t, "random")
+		order := route.Order(targets(weights...), func() uint64 { return random })
+		checkOrder(t, order, len(weights))
+		var total uint64
+		for _, w := range weights {
+			total += w
+		}
+		if total > 0 && weights[order[0]] == 0 {
+			t.Fatalf("a target without a weight was drawn from %v", weights)
+		}
+	})
+}
+
+func TestBackoffBounds(t *testing.T) {
+	routing := &config.Routing{BackoffMs: 250, MaxBackoffMs: 4000}
+	for _, c := range []struct {
+		retry, retryAfter, random uint64
+		want                      uint64
+		ok                        bool
+	}{
+		{0, 0, 0, 0, true},
+		{0, 0, 250, 250, true},
+		{0, 0, 251, 0, true},
+		{1, 0, 500, 500, true},
+		{4, 0, 4000, 4000, true},
+		{5, 0, 4000, 4000, true},
+		{5, 0, 4001, 0, true},
+		{63, 0, 4000, 4000, true},
+		{math.MaxUint64, 0, 4000, 4000, true},
+		{0, 1000, 0, 1000, true},
+		{0, 1000, 250, 1000, true},
+		{3, 1000, 1500, 1500, true},
+		{0, 4000, 0, 4000, true},
+		{0, 4001, 0, 0, false},
+		{0, math.MaxUint64, 0, 0, false},
+	} {
+		if got, ok := route.BackoffMs(routing, c.retry, c.retryAfter, c.random); got != c.want || ok != c.ok {
+			t.Errorf("retry %d after %d with %d: %d, %v, want %d, %v", c.retry, c.retryAfter, c.random, got, ok, c.want, c.ok)
+		}
+	}
+}
+
+func TestBackoffProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		routing := &config.Routing{
+			BackoffMs: rapid.Uint64Range(0, 100_000).Draw(t, "backoff"), MaxBackoffMs: rapid.Uint64Range(0, 100_000).Draw(t, "max"),
+		}
+		after := rapid.Uint64Range(0, 200_000).Draw(t, "retry after")
+		ms, ok := route.BackoffMs(routing, rapid.Uint64().Draw(t, "retry"), after, rapid.Uint64().Draw(t, "random"))
+		if ok != (after <= routing.MaxBackoffMs) || ok && (ms < after || ms > routing.MaxBackoffMs) {
+			t.Fatalf("%d, %v", ms, ok)
+		}
+	})
+}
+
+// again is the circuits as the next step sees them.
+func again(t *testing.T, c *route.Circuits) *route.Circuits {
+	t.Helper()
+	decoded := route.DecodeCircuits(c.Encode())
+	if decoded.Changed || !bytes.Equal(decoded.Encode(), c.Encode()) {
+		t.Errorf("%x came back as %x", c.Encode(), decoded.Encode())
+	}
+	return &decoded
+}
+
+func TestCoolDown(t *testing.T) {
+	routing := &config.Routing{CoolAfter: 3, CoolMs: 30_000}
+	c := &route.Circuits{}
+	for i := range uint64(3) {
+		if c.Resting("a", 1000+i) {
+			t.Errorf("rests after %d failures", i)
+		}
+		c.Failed(routing, "a", 1000+i)
+		if !c.Changed {
+			t.Error("a failure was not noted")
+		}
+		c = again(t, c)
+	}
+	if !c.Resting("a", 1002) || !c.Resting("a", 31_001) || c.Resting("a", 31_002) || c.Resting("b", 1002) {
+		t.Error("a is to rest for 30 s, and b not at all")
+	}
+	// One more failure after the rest, and it rests again at once.
+	c.Failed(routing, "a", 40_000)
+	if !c.Resting("a", 69_999) || c.Resting("a", 70_000) {
+		t.Error("the next failure is to start another rest")
+	}
+	c.Worked("a")
+	if c.Resting("a", 40_001) {
+		t.Error("an answer is to end the rest")
+	}
+	c.Failed(routing, "a", 80_000)
+	if c.Resting("a", 80_000) {
+		t.Error("an answer is to end the row of failures")
+	}
+}
+
+func TestCoolDownAtOnce(t *testing.T) {
+	c := &route.Circuits{}
+	c.Failed(&config.Routing{CoolAfter: 1, CoolMs: 10}, "a", 100)
+	if !c.Resting("a", 109) || c.Resting("a", 110) {
+		t.Error("a is to rest for 10 ms after one failure")
+	}
+}
+
+func TestWorkedWithoutFailuresChangesNothing(t *testing.T) {
+	c := &route.Circuits{}
+	if c.Worked("a"); c.Changed || len(c.Encode()) != 2 {
+		t.Errorf("%v, %x", c.Changed, c.Encode())
+	}
+}
+
+func TestGuesses(t *testing.T) {
+	c := &route.Circuits{}
+	for i := range uint64(30) {
+		if wait := c.GuessWaitMs("1.2.3.4", 5000+i); wait != 0 {
+			t.Errorf("has to wait %d ms after %d guesses", wait, i)
+		}
+		c.Guessed("1.2.3.4", 5000+i)
+		c = again(t, c)
+	}
+	for now, want := range map[uint64]uint64{5029: 59_971, 64_999: 1, 65_000: 0, 65_001: 0} {
+		if wait := c.GuessWaitMs("1.2.3.4", now); wait != want {
+			t.Errorf("at %d: %d ms, want %d", now, wait, want)
+		}
+	}
+	if c.GuessWaitMs("1.2.3.5", 5030) != 0 {
+		t.Error("another address has to wait")
+	}
+	c.Guessed("1.2.3.4", 65_000)
+	if c.GuessWaitMs("1.2.3.4", 65_001) != 0 {
+		t.Error("a new minute is to start at nothing")
+	}
+}
+
+// TestBlobStaysSmall: neither models nor addresses make it grow without a bound.
+func TestBlobStaysSmall(t *testing.T) {
+	c := &route.Circuits{}
+	for i := range 1000 {
+		c.Failed(&config.Routing{CoolAfter: 1, CoolMs: 10}, fmt.Sprintf("model-%060d", i), 1_790_000_000_000)
+		c.Guessed(fmt.Sprintf("%064d", i), 1_790_000_000_000)
+	}
+	if size := len(c.Encode()); size > 10_000 {
+		t.Errorf("%d bytes", size)
+	}
+	if !c.Resting(fmt.Sprintf("model-%060d", 999), 1_790_000_000_000) || c.Resting(fmt.Sprintf("model-%060d", 0), 1_790_000_000_000) {
+		t.Error("the oldest is to be forgotten, not the newest")
+	}
+}
+
+func TestDamagedBlobIsNone(t *testing.T) {
+	c := &route.Circuits{}
+	c.Failed(&config.Routing{CoolAfter: 1, CoolMs: 10}, "a", 100)
+	c.Guessed("1.2.3.4", 100)
+	blob := c.Encode()
+	for i := range blob {
+		if d := route.DecodeCircuits(blob[:i]); len(d.Encode()) != 2 {
+			t.Errorf("%x was read as %x", blob[:i], d.Encode())
+		}
+	}
+	if d := route.DecodeCircuits(append(blob, 0)); len(d.Encode()) != 2 {
+		t.Error("a byte too many was accepted")
+	}
+}

@@ -1,0 +1,271 @@
+package host
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/keys"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+)
+
+const say = `{"messages":[{"role":"user","content":"Say hello."}]}`
+
+// requestSeeds are bodies of every kind: right, wrong, and strange.
+var requestSeeds = []string{
+	say,
+	`{"messages":[{"role":"system","content":"é€😀"},{"role":"user","content":"\ud83d\ude00\u0000"}],"quality":"cheap","temperature":1.25,"maxTokens":10,"mode":"json"}`,
+	`{"messages":[{"role":"user","content":"\ud800"}],"maxTokens":1e3,"temperature":0}`,
+	`{"messages":[],"quality":"best","temperature":3,"maxTokens":0.5,"mode":1}`,
+	`{"messages":[{"role":"robot"},{"content":1},3,{"role":"user","content":""}]}`,
+	`{"messages":{"a":1},"messages":[]}`,
+	`{"messages":[{"role":"user","role":"system","content":"x"}]}`,
+	`{"messages":[{"role":"user","content":"x"}],"temperature":2.0000000000000001,"maxTokens":9999999.0}`,
+	`{"messages":[{"role":"user","content":"x"}],"temperature":1e-320,"maxTokens":1e400}`,
+	`{"messages":[{"role":"user","content":"x"}],"temperature":-0}`,
+	`{"\u006dessages":[{"r\u006fle":"\u0075ser","content":"x"}],"quality":"\u0063heap"}`,
+	`{"messages":[{"role":"user","content":"x"}],"extra":` + strings.Repeat("[", 99) + strings.Repeat("]", 99) + `}`,
+	`{"messages":[{"role":"user","content":"x"}],"extra":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`,
+	`[]`, `null`, `"`, ``, "\xff", "{\"a\":\"\xff\"}", `{"messages":[{"role":"user","content":"` + strings.Repeat("long ", 5000) + `"}]}`,
+	`{"messages":[` + strings.Repeat(`{"role":"user","content":"x"},`, 40) + `{}]}`,
+}
+
+// pairOf makes engines that all inputs of a fuzz target share.
+func pairOf(f *testing.F) func(*testing.T) *pair {
+	native, module := newNative(f), newWasm(f)
+	return func(t *testing.T) *pair { return &pair{t, native, module} }
+}
+
+// FuzzRequest: a request's body, through an exchange from its head to its settled end.
+func FuzzRequest(f *testing.F) {
+	for _, body := range requestSeeds {
+		f.Add([]byte(body), "", false)
+		f.Add([]byte(body), "max-age=60, no-cache", true)
+	}
+	f.Add([]byte(say), "no-store", false)
+	f.Add([]byte(say), "max-age=99999999999999999999", true)
+	newPair := pairOf(f)
+	f.Fuzz(func(t *testing.T, body []byte, cacheControl string, development bool) {
+		w := newWorld(newPair(t))
+		env := keys.Production
+		if development {
+			env = keys.Development
+		}
+		c := complete(env, string(body), abi.Header{Name: "cache-control", Value: cacheControl}, abi.Header{Name: "idempotency-key", Value: "1"})
+		for range 2 { // the second is a replay, or a hit, or the same refusal
+			if status := w.exchange(c); w.traps > 0 || status == 0 || status >= 500 {
+				t.Errorf("%.200q: answered %d, %d traps", body, status, w.traps)
+			}
+		}
+	})
+}
+
+// FuzzHead: what a request's head brings.
+func FuzzHead(f *testing.F) {
+	key := testKey(keys.Production)
+	f.Add("POST", "/api/ai/complete", "", key, "", "application/json")
+	f.Add("GET", "/api/usage", "projectId=prj_1&period=day", "", "Bearer "+key, "")
+	f.Add("GET", "/api/usage", "projectId=prj_2", key, "", "")
+	f.Add("GET", "/api/usage", "projectId=&period=%64ay&&=", key, "", "")
+	f.Add("GET", "/api/health", "", key[:36], "bearer  "+key+" ", "text/plain")
+	f.Add("PUT", "/api/health", "", "", "Basic x", "application/json; charset=utf-8")
+	f.Add("GET", "/api/admin/../health", strings.Repeat("q", 2000), "", "", "")
+	f.Add("\xff", "/\x00", "\xff\xfe", "\xff", "Bearer", "\r\n")
+	newPair := pairOf(f)
+	f.Fuzz(func(t *testing.T, method, path, query, key, authorization, contentType string) {
+		w := newWorld(newPair(t))
+		w.exchange(caller{method, path, query, []abi.Header{
+			{Name: "x-api-key", Value: key}, {Name: "authorization", Value: authorization}, {Name: "content-type", Value: contentType},
+		}, []byte(say)})
+		if w.traps > 0 {
+			t.Error("trapped")
+		}
+	})
+}
+
+// responseSeeds are providers' answers.
+var responseSeeds = []string{
+	`{"choices":[{"message":{"content":"Hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"completion_tokens":3}}`,
+	`{"choices":[{"message":{"content":"[1,2"},"finish_reason":"length"}]}`,
+	`{"choices":[{"message":{"content":null,"refusal":"No."},"finish_reason":"stop"}],"usage":null}`,
+	`{"choices":[{"message":{"content":"\ud800\u0000é"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1e11,"completion_tokens":-1}}`,
+	`{"choices":[{"message":{"content":"x"}}],"usage":{"prompt_tokens":0.5,"completion_tokens":999999999999}}`,
+	`{"choices":{"0":{"message":{"content":"x"}}}}`,
+	`{"choices":[],"usage":{}}`, `{"choices":[{"message":{"content":["x"]}}]}`, `{"choices":[null]}`, `{"choices":[{"message":"content"}]}`,
+	`{"error":{"message":"overloaded"}}`, `{"choices":[{"message":{"content":"cut of`, `<html>`, ``, "\xff",
+	`{"choices":[{"message":{"content":"` + strings.Repeat("word ", 4000) + `"},"finish_reason":"stop"}]}`,
+}
+
+// FuzzResponse: a provider's answer, of any status, through retries, fallbacks and the second try for JSON.
+func FuzzResponse(f *testing.F) {
+	for i, body := range responseSeeds {
+		f.Add(uint16(200), "application/json", []byte(body), "", i%2 == 0)
+	}
+	for _, status := range []uint16{0, 100, 204, 301, 400, 401, 404, 408, 413, 422, 429, 500, 503, 529, 999} {
+		f.Add(status, "application/json; charset=utf-8", []byte(responseSeeds[0]), "1", false)
+	}
+	f.Add(uint16(200), "text/html", []byte(responseSeeds[0]), "", false)
+	f.Add(uint16(429), "", []byte(nil), "1e300", true)
+	f.Add(uint16(503), "", []byte(nil), " 0.0001 ", true)
+	newPair := pairOf(f)
+	f.Fuzz(func(t *testing.T, status uint16, contentType string, body []byte, retryAfter string, mode bool) {
+		w := newWorld(newPair(t))
+		w.upstream = func(abi.Action) abi.Event {
+			return abi.Event{Kind: abi.EventResponse, Code: uint64(status), Data: body, Headers: []abi.Header{
+				{Name: "content-type", Value: contentType}, {Name: "retry-after", Value: retryAfter},
+			}}
+		}
+		request := say
+		if mode {
+			request = `{"messages":[{"role":"user","content":"x"}],"mode":"json"}`
+		}
+		answered := w.exchange(complete(keys.Production, request))
+		if w.traps > 0 || answered == 0 || answered == 500 {
+			t.Errorf("%d %.200q: answered %d, %d traps", status, body, answered, w.traps)
+		}
+	})
+}
+
+func TestFaultsDifferential(t *testing.T) {
+	both := &pair{t, newNative(t), newWasm(t)}
+	for fault := uint64(0); fault <= abi.FaultUndelivered+1; fault++ {
+		w := newWorld(both)
+		w.upstream = func(abi.Action) abi.Event { return abi.Event{Kind: abi.EventFault, Code: fault} }
+		if status := w.exchange(complete(keys.Production, say)); status != 502 && status != 504 {
+			t.Errorf("fault %d: answered %d", fault, status)
+		}
+	}
+}
+
+// objectRows is one object's storage, for commands that no host would send.
+type objectRows struct {
+	in   abi.ObjectInput
+	rows map[string][]byte
+}
+
+func (o *objectRows) read(ranges []abi.Range) {
+	memory := MemoryObjects{Stats: &Stats{}}
+	for _, g := range ranges {
+		g.Limit = min(g.Limit, 1000)
+		o.in.Rows = append(o.in.Rows, memory.read(&object{rows: o.rows}, []abi.Range{g})...)
+	}
+}
+
+// apply runs one command as a host would. A trap changes nothing.
+func (o *objectRows) apply(e Engine, command []byte) {
+	o.in.Command, o.in.Round, o.in.Rows = command, 0, nil
+	out, ok := ask(e.Reads, &o.in)
+	if !ok {
+		return
+	}
+	o.read(out.Ranges)
+	if out, ok = ask(e.Apply, &o.in); ok && len(out.Ranges) > 0 {
+		o.read(out.Ranges)
+		o.in.Round = 1
+		out, ok = ask(e.Apply, &o.in)
+	}
+	if !ok {
+		return
+	}
+	for _, row := range out.Puts {
+		o.rows[row.Key] = row.Value
+	}
+	for _, key := range out.Deletes {
+		delete(o.rows, key)
+	}
+}
+
+func ask(f func([]byte) ([]byte, error), in *abi.ObjectInput) (abi.ObjectOutput, bool) {
+	var w abi.Writer
+	in.Encode(&w)
+	data, err := f(w.Buf)
+	if err != nil {
+		return abi.ObjectOutput{}, false
+	}
+	out, err := abi.DecodeObjectOutput(data)
+	return out, err == nil
+}
+
+// commands joins commands to one fuzz input.
+func commands(list ...[]byte) []byte {
+	var w abi.Writer
+	for _, c := range list {
+		w.Bytes(c)
+	}
+	return w.Buf
+}
+
+type command interface{ Encode() []byte }
+
+func meterSeed() []byte {
+	record := doc.Record{Version: 3, KeyID: "key_1", ProjectID: testProject, Kind: keys.Gateway, Environment: keys.Production, Plan: "free"}
+	list := [][]byte{(&keymeter.Put{Status: doc.Active, Record: record}).Encode()}
+	grant := keymeter.Grant{Month: 682, Seq: 1, AmountPico: 5 * money.Dollar}
+	for i, mode := range []keymeter.Mode{keymeter.ModeCheck, keymeter.ModeCount, keymeter.ModeReserve, keymeter.ModeReserve, keymeter.ModeReserve, keymeter.ModeHit} {
+		admit := keymeter.Admit{
+			RequestID: fmt.Sprint("req_", i), Version: 3, Mode: mode, Model: "m", AmountPico: money.Dollar, ExpiresMs: 1500, Grant: grant,
+			Idempotency: fmt.Sprint("idem", i%2), BodyHash: "b",
+		}
+		list = append(list, admit.Encode())
+	}
+	for _, c := range []command{
+		&keymeter.Settle{RequestID: "req_2", Outcome: keymeter.Served, Model: "m", Tokens: keymeter.Tokens{Prompt: 5, Completion: 6}, CostPico: 7, Idempotency: "idem0", Answer: []byte("a")},
+		&keymeter.Settle{RequestID: "req_2", Outcome: keymeter.Released, Model: "m"},
+		&keymeter.Flush{}, &keymeter.Flush{Recall: true},
+	} {
+		list = append(list, c.Encode())
+	}
+	list = append(list, nil, nil, (&keymeter.Settle{RequestID: "req_3", Outcome: keymeter.Hit, Model: "m"}).Encode(), nil)
+	return commands(list...)
+}
+
+func ledgerSeed() []byte {
+	usage := []ledger.Usage{{Day: 20778, Model: "m", Requests: 2, Prompt: 5, CostPico: money.Dollar}, {Day: 20779, Model: "n", Hits: 1, CostPico: -5}}
+	absorb := ledger.Absorb{Key: "00", Seq: 1, Month: 682, ReturnedPico: 100, LastUsedMs: 5, Usage: usage}
+	next := ledger.Absorb{Key: "00", Seq: 2, Month: 682, Closed: true, Usage: usage}
+	return commands(
+		(&ledger.Put{Version: 1, BudgetPico: 5 * money.Dollar}).Encode(),
+		(&ledger.Grant{Key: "00", Month: 682, Seq: 1, NeedPico: money.Dollar}).Encode(),
+		(&ledger.Grant{Key: "00", Month: 682, Seq: 1, NeedPico: money.Dollar}).Encode(),
+		(&ledger.Grant{Key: "01", Month: 682, Seq: 1, NeedPico: 9 * money.Dollar}).Encode(),
+		absorb.Encode(), absorb.Encode(), ledger.Batch([][]byte{absorb.Encode(), next.Encode()}),
+		(&ledger.Report{FirstDay: 20700, EndDay: 20800, AsOfMs: 5}).Encode(),
+		(&ledger.Report{FirstDay: 20700, EndDay: 20800, AsOfMs: 5, Final: true}).Encode(),
+		(&ledger.Keys{After: "", Limit: 10}).Encode(),
+	)
+}
+
+func directorySeed() []byte {
+	commit := directory.Commit{
+		Writes:     []directory.Write{{Key: "p/prj_1", Value: []byte("v")}, {Key: "k/prj_1/key_1", Value: []byte("w")}},
+		Deliveries: []abi.Delivery{{Class: abi.ClassKV, Name: "key/00", Data: []byte("r")}, {Class: abi.ClassKeyMeter, Name: "00"}},
+	}
+	removal := directory.Commit{Writes: []directory.Write{{Key: "p/prj_1", Version: 1}}}
+	return commands(
+		commit.Encode(), commit.Encode(), (&directory.List{Prefix: "k/prj_1/", Limit: 10}).Encode(), (&directory.List{Prefix: "p/", After: "p/prj_0", Limit: 1}).Encode(),
+		removal.Encode(), nil,
+	)
+}
+
+// FuzzObject: any sequence of commands on any object, each half a second after the last.
+func FuzzObject(f *testing.F) {
+	f.Add(uint8(abi.ClassKeyMeter), meterSeed())
+	f.Add(uint8(abi.ClassLedger), ledgerSeed())
+	f.Add(uint8(abi.ClassDirectory), directorySeed())
+	f.Add(uint8(abi.ClassKV), commands(nil, []byte{1}))
+	f.Add(uint8(abi.ClassKeyMeter), commands([]byte{1}, []byte{9}, []byte{2, 0xff}))
+	newPair := pairOf(f)
+	f.Fuzz(func(t *testing.T, class uint8, list []byte) {
+		both := newPair(t)
+		o := objectRows{in: abi.ObjectInput{NowMs: 1_795_262_400_000, Class: abi.Class(class), Name: "00"}, rows: map[string][]byte{}}
+		for r := (abi.Reader{Buf: list}); len(r.Buf) > 0; {
+			o.in.NowMs += 500
+			o.apply(both, r.Bytes())
+		}
+	})
+}

@@ -1,0 +1,279 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/catalog"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/keys"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// wasmFile is the core with the panic switch, as build.sh panic makes it.
+const wasmFile = "../build/core-panic.wasm"
+
+var testConfig = abi.Config{Catalog: catalog.Default, Env: []abi.Header{
+	{Name: "OPENAI_BASE_URL", Value: "http://upstream.example/v1"}, {Name: "OPENAI_API_KEY", Value: "sk-upstream"},
+}}
+
+// loadWasm reads the module once, and says why not if there is none or it is older than the core.
+var loadWasm = sync.OnceValues(func() ([]byte, error) {
+	built, err := os.Stat(wasmFile)
+	if err != nil {
+		return nil, err
+	}
+	err = filepath.WalkDir("../core", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "testdata") {
+			return err
+		}
+		if info, err := entry.Info(); err != nil || info.ModTime().After(built.ModTime()) {
+			return fmt.Errorf("%s is newer than the module: run ./build.sh panic", path)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(wasmFile)
+})
+
+// newWasm is a fresh core under wazero. Without a module the test is skipped; with an old one it fails.
+func newWasm(t testing.TB) *Wasm {
+	t.Helper()
+	binary, err := loadWasm()
+	if os.IsNotExist(err) {
+		t.Skip("there is no " + wasmFile + ": run ./build.sh panic")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := NewWasm(context.Background(), binary, testConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close(context.Background()) })
+	return w
+}
+
+func newNative(t testing.TB) Engine {
+	t.Helper()
+	e, err := NewNative(testConfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// message is one call of an engine.
+type message struct {
+	export string // step, reads or apply
+	data   []byte
+}
+
+func (m message) run(e Engine) ([]byte, error) {
+	switch m.export {
+	case "step":
+		return e.Step(m.data)
+	case "reads":
+		return e.Reads(m.data)
+	}
+	return e.Apply(m.data)
+}
+
+// recorder keeps every message that goes to an engine.
+type recorder struct {
+	Engine
+	messages []message
+}
+
+func (r *recorder) Step(data []byte) ([]byte, error) {
+	return r.note(message{"step", bytes.Clone(data)})
+}
+
+func (r *recorder) Reads(data []byte) ([]byte, error) {
+	return r.note(message{"reads", bytes.Clone(data)})
+}
+
+func (r *recorder) Apply(data []byte) ([]byte, error) {
+	return r.note(message{"apply", bytes.Clone(data)})
+}
+
+func (r *recorder) note(m message) ([]byte, error) {
+	r.messages = append(r.messages, m)
+	return m.run(r.Engine)
+}
+
+// pair asks both engines and complains if they do not say the same.
+type pair struct {
+	t              testing.TB
+	native, module Engine
+}
+
+func (p *pair) Configured() abi.Configured        { return p.native.Configured() }
+func (p *pair) Step(data []byte) ([]byte, error)  { return p.both(message{"step", data}) }
+func (p *pair) Reads(data []byte) ([]byte, error) { return p.both(message{"reads", data}) }
+func (p *pair) Apply(data []byte) ([]byte, error) { return p.both(message{"apply", data}) }
+
+func (p *pair) both(m message) ([]byte, error) {
+	want, wantErr := m.run(p.native)
+	got, err := m.run(p.module)
+	if (err != nil) != (wantErr != nil) || !bytes.Equal(got, want) {
+		p.t.Errorf("%s of %x:\nnative %x, %v\nwasm   %x, %v", m.export, m.data, want, wantErr, got, err)
+	}
+	return want, wantErr
+}
+
+// fixedClock is a clock that stands where it is put.
+type fixedClock uint64
+
+func (c *fixedClock) Now() uint64 { return uint64(*c) }
+
+// world is all that an exchange meets, in one goroutine and without chance.
+type world struct {
+	engine   Engine
+	clock    fixedClock
+	objects  *MemoryObjects
+	stored   map[string][]byte
+	shared   []byte
+	upstream func(abi.Action) abi.Event
+	count    uint64
+	traps    int
+}
+
+const testProject = "prj_1"
+
+// newWorld has an active key of each environment, on a plan without limits.
+func newWorld(e Engine) *world {
+	w := &world{engine: e, clock: 1_795_262_400_000, stored: map[string][]byte{}}
+	w.objects = &MemoryObjects{Engine: e, Clock: &w.clock, Stats: &Stats{}, Deliver: func(abi.Delivery) error { return nil }}
+	w.upstream = func(a abi.Action) abi.Event { return goodResponse(&a) }
+	budget := ledger.Put{Version: 1, BudgetPico: 1000 * money.Dollar}
+	w.call(abi.ClassLedger, testProject, budget.Encode())
+	for _, env := range []keys.Environment{keys.Production, keys.Development} {
+		put := keymeter.Put{Status: doc.Active, Record: doc.Record{
+			Version: 2, KeyID: "key_1", ProjectID: testProject, Kind: keys.Gateway, Environment: env, Plan: "unlimited", CacheTTLSeconds: 3600,
+		}}
+		w.call(abi.ClassKeyMeter, keys.Hash(testKey(env)), put.Encode())
+	}
+	return w
+}
+
+func testKey(env keys.Environment) string {
+	return keys.New(keys.Gateway, env, [keys.RandomBytes]byte{1, 2, 3, byte(env)})
+}
+
+func goodResponse(a *abi.Action) abi.Event {
+	return abi.Event{
+		Kind: abi.EventResponse, ID: a.ID, Code: 200, Headers: []abi.Header{{Name: "content-type", Value: "application/json"}},
+		Data: []byte(`{"choices":[{"message":{"content":"{\"a\":1}"},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"completion_tokens":3}}`),
+	}
+}
+
+func (w *world) call(class abi.Class, name string, command []byte) ([]byte, error) {
+	reply, err := w.objects.Call(context.Background(), class, name, "", command)
+	w.objects.Wait()
+	return reply, err
+}
+
+// caller is what one request brings.
+type caller struct {
+	method, path, query string
+	headers             []abi.Header
+	body                []byte
+}
+
+func complete(env keys.Environment, body string, headers ...abi.Header) caller {
+	headers = append(headers, abi.Header{Name: "x-api-key", Value: testKey(env)}, abi.Header{Name: "content-type", Value: "application/json"})
+	return caller{"POST", "/api/ai/complete", "", headers, []byte(body)}
+}
+
+// exchange runs one request to its end and gives the status that it was answered with; 0 if it trapped or
+// was not answered.
+func (w *world) exchange(c caller) (status uint64) {
+	w.count++
+	headers := append([]abi.Header{
+		{Name: ":id", Value: fmt.Sprintf("req_%d", w.count)}, {Name: ":method", Value: c.method}, {Name: ":path", Value: c.path}, {Name: ":query", Value: c.query},
+	}, c.headers...)
+	events := []abi.Event{{Kind: abi.EventRequest, Headers: headers, Data: []byte("seed of 16 bytes")}}
+	var state []byte
+	buffers := map[uint64][]byte{}
+	for len(events) > 0 {
+		w.clock++
+		in := abi.StepInput{NowMs: uint64(w.clock), Shared: w.shared, State: state, Event: events[0]}
+		events = events[1:]
+		var wire abi.Writer
+		in.Encode(&wire)
+		data, err := w.engine.Step(wire.Buf)
+		if err != nil {
+			w.traps++
+			return 0
+		}
+		out, err := abi.DecodeStepOutput(data)
+		if err != nil {
+			panic(err)
+		}
+		if out.SharedChanged {
+			w.shared = out.Shared
+		}
+		state = out.State
+		for _, a := range out.Actions {
+			if a.Kind == abi.ActionRespond {
+				status = a.Code
+			}
+			if event := w.do(a, c, buffers); event.Kind != 0 {
+				event.ID = a.ID
+				events = append(events, event)
+			}
+		}
+	}
+	return status
+}
+
+// do carries out one action. What has no answer gives an event without a kind.
+func (w *world) do(a abi.Action, c caller, buffers map[uint64][]byte) abi.Event {
+	switch a.Kind {
+	case abi.ActionReadBody:
+		buffers[a.Buffer] = c.body
+		return abi.Event{Kind: abi.EventBody, Data: c.body}
+	case abi.ActionSupply:
+		return abi.Event{Kind: abi.EventSupplied, Data: buffers[a.Buffer]}
+	case abi.ActionKeep:
+		buffers[a.Buffer] = a.Data
+	case abi.ActionRead:
+		if value, ok := w.stored[a.Key]; ok {
+			return abi.Event{Kind: abi.EventStored, Data: value}
+		}
+		return abi.Event{Kind: abi.EventStored, Code: abi.OutcomeAbsent}
+	case abi.ActionWrite:
+		var body []byte
+		for _, p := range a.Body {
+			body = append(append(body, p.Data...), buffers[p.Buffer]...)
+		}
+		w.stored[a.Key] = body
+	case abi.ActionCall:
+		reply, err := w.call(a.Class, a.Name, a.Data)
+		if err != nil {
+			return abi.Event{Kind: abi.EventReply, Code: abi.OutcomeFailed}
+		}
+		return abi.Event{Kind: abi.EventReply, Data: reply}
+	case abi.ActionFetch:
+		return w.upstream(a)
+	case abi.ActionWait:
+		w.clock += fixedClock(a.KeepMs)
+		return abi.Event{Kind: abi.EventTimer}
+	case abi.ActionForward:
+		return abi.Event{Kind: abi.EventResponse, Code: 200}
+	}
+	return abi.Event{}
+}
