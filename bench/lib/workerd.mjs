@@ -1,9 +1,12 @@
 // workerd without anything in front of it: its configuration, and a process that serves it.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { firstLine, OUT, ROOT, start } from './process.mjs'
+import { createInterface } from 'node:readline'
+import workerd from 'workerd'
+import { OUT, start } from './process.mjs'
 
-const BINARY = join(ROOT, 'node_modules/workerd/bin/workerd')
+// The program itself, not the script around it: its CPU time is read by process id.
+const BINARY = workerd.default
 const COMPATIBILITY_DATE = '2026-11-17'
 
 /** A file of the configuration, by absolute path. */
@@ -67,26 +70,17 @@ export function configure(name, services, sockets) {
   return { path, sockets }
 }
 
-/** Starts workerd; urls are by socket. */
+/**
+ * Starts workerd and waits until it listens on all sockets; urls are by socket. Its standard output, the log
+ * lines of the Workers, goes nowhere: to read it here would cost more than to write it.
+ */
 export async function serve({ path, sockets }) {
-  // Log lines are written, but go nowhere: what reading them would cost is not the gateway's.
   const child = start(BINARY, ['serve', '--experimental', '--control-fd=3', path], { control: true })
   const urls = {}
-  const lines = listening(child, sockets.length)
-  for await (const { socket, port } of lines) urls[socket] = `http://127.0.0.1:${port}`
-  return { child, urls }
-}
-
-async function* listening(child, count) {
-  const { createInterface } = await import('node:readline')
-  let left = count
   for await (const line of createInterface({ input: child.stdio[3] })) {
-    const event = JSON.parse(line)
-    if (event.event !== 'listen') continue
-    yield event
-    if (--left === 0) return
+    const { event, socket, port } = JSON.parse(line)
+    if (event === 'listen') urls[socket] = `http://127.0.0.1:${port}`
+    if (Object.keys(urls).length === sockets.length) return { child, urls }
   }
-  throw new Error('workerd ended before it listened')
+  throw new Error(`workerd ended before it listened: ${path}`)
 }
-
-export { BINARY, firstLine }

@@ -3,6 +3,10 @@ import { type Bytes, NO_BYTES } from './abi.ts'
 const FIRST_CHUNK_BYTES = 16 << 10
 // A result that wastes more than this of its backing buffer is copied out of it.
 const SLACK_BYTES = 1 << 10
+// The server itself reads so much of a body that nobody wanted; with more to come it closes the connection,
+// and a caller that is still sending never sees its answer.
+const SERVER_DRAINS_BYTES = 64 << 10
+const DRAIN_BYTES = 8 << 20
 
 interface ReadResult {
   done: boolean
@@ -11,7 +15,7 @@ interface ReadResult {
 
 /**
  * Reads a body to its end, at most limit bytes of it: undefined if there are more, and then the rest is
- * cancelled. The hint, from content-length, only sizes the first buffer: what counts is what arrives.
+ * drained. The hint, from content-length, only sizes the first buffer: what counts is what arrives.
  * With onBytes, which is called after every read that brought some, it reads what is there at a time;
  * without, a buffer at a time, which takes fewer turns.
  */
@@ -34,7 +38,7 @@ export async function readBody(
     buffer = new Uint8Array(value.buffer) // the read took the old one away
     length += value.length
     if (length > limit) {
-      await reader.cancel()
+      await drain(reader)
       return undefined
     }
     if (done || value.length < least) return trimmed(buffer, length)
@@ -42,6 +46,29 @@ export async function readBody(
     onBytes?.()
   }
 }
+
+/** Whether the answer to a request must wait until its unread body is drained. */
+export function mustDrain(request: Request): boolean {
+  if (request.body === null || request.bodyUsed || request.body.locked) return false
+  const length = request.headers.get('content-length')
+  return length === null || !(Number(length) <= SERVER_DRAINS_BYTES)
+}
+
+/** Reads a body that nobody wants, up to a bound. */
+export async function drain(reader: ReadableStreamReader): Promise<void> {
+  try {
+    for (let left = DRAIN_BYTES; left > 0; ) {
+      const { done, value } = await reader.read(new Uint8Array(FIRST_CHUNK_BYTES))
+      if (done) return
+      left -= value.length
+    }
+    await reader.cancel()
+  } catch {
+    // The caller has given up.
+  }
+}
+
+type ReadableStreamReader = Pick<ReadableStreamBYOBReader, 'read' | 'cancel'>
 
 /** The content-length of a message, 0 if there is none. */
 export function lengthHint(headers: Headers): number {

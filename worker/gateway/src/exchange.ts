@@ -39,7 +39,7 @@ import {
   WHERE_KV,
   WHERE_MEMORY,
 } from './abi.ts'
-import { joined, lengthHint, readBody } from './body.ts'
+import { drain, joined, lengthHint, mustDrain, readBody } from './body.ts'
 import { callObject, isOverloaded } from './calls.ts'
 import { clock } from './clock.ts'
 import type { Isolate } from './isolate.ts'
@@ -110,9 +110,11 @@ class Exchange {
   run(ctx: Lifetime, seed: Bytes): Response | Promise<Response> {
     this.push(EVENT_REQUEST, 0, 0, seed, this.requestFields())
     if (!this.isOver()) this.outlive(ctx)
-    if (this.response !== undefined) return this.response
+    const { response } = this
+    if (response !== undefined && !mustDrain(this.request)) return response
     return new Promise((resolve) => {
       this.resolve = resolve
+      if (response !== undefined) void this.respondDrained(resolve, response)
     })
   }
 
@@ -180,7 +182,17 @@ class Exchange {
   private respond(response: Response): void {
     if (this.response !== undefined) throw new Error('a second response')
     this.response = response
-    this.resolve?.(response)
+    if (this.resolve === undefined) return
+    if (mustDrain(this.request)) void this.respondDrained(this.resolve, response)
+    else this.resolve(response)
+  }
+
+  private async respondDrained(resolve: (response: Response) => void, response: Response): Promise<void> {
+    this.background++
+    if (this.request.body !== null) await drain(this.request.body.getReader({ mode: 'byob' }))
+    resolve(response)
+    this.background--
+    this.endIfOver()
   }
 
   private perform(action: Action): void {
@@ -267,7 +279,7 @@ class Exchange {
     else this.answer(action, EVENT_STORED, where & WHERE_MEMORY ? OUTCOME_ABSENT : OUTCOME_UNSUPPORTED)
   }
 
-  private async readKV({ id, key, where, keepMs }: Action): Promise<void> {
+  private async readKV({ id, key, keepMs }: Action): Promise<void> {
     let value: Bytes | null
     try {
       value = await readKV(this.env.KV, key)
@@ -276,7 +288,7 @@ class Exchange {
       return this.push(EVENT_STORED, id, OUTCOME_FAILED)
     }
     if (value === null) return this.push(EVENT_STORED, id, OUTCOME_ABSENT)
-    if (where & WHERE_MEMORY) this.isolate.memory.write(key, value, keepMs)
+    if (keepMs > 0) this.isolate.memory.write(key, value, keepMs)
     this.push(EVENT_STORED, id, OUTCOME_OK, value)
   }
 

@@ -3,9 +3,12 @@
 //
 //   POST reset   {"env": {...}, "nowMs": n}   a fresh core with env over the deployment's texts; empty
 //                                             memory; no faults, no alarms; the clock stands at nowMs
-//   POST clock   {"nowMs": n}                 moves the clock; alarms due until then ring at their time
+//   POST clock   {"nowMs": n, "inFlight": b}  moves the clock; alarms due until then ring at their time;
+//                                             inFlight: exchanges that are under way are not waited for
 //   POST settle                               waits for everything that goes on after responses
-//   POST fault   {"kv", "objects", "deliveries"}   what is named changes, the rest stays: see Faults
+//   POST fault   {"kv", "objects", "deliveries"}   what is not named works: see Faults
+//   POST corrupt                              flips a bit in all cached answers; empties host memory
+//   POST log                                  the log since the last look, as text
 //   GET  stats   /  POST stats                counts since the last reset of the counts  /  resets them
 //   POST trap                                 the core's next step panics
 //   POST evict                                empties host memory and the shared blob
@@ -30,7 +33,7 @@ import type { Isolate } from '../src/isolate.ts'
 import { Memory } from '../src/memory.ts'
 import { answer, deliver, nameOf, Shell } from '../src/objects.ts'
 import { countCall, countedStorage, freezeKV, testEnv } from './platform.ts'
-import { alarmOf, dueAlarm, type Faults, type ObjectClass, setClock, settle, track, world } from './world.ts'
+import { alarmOf, dueAlarm, type Faults, type ObjectClass, setClock, settle, takeLog, track, world } from './world.ts'
 
 class TestCore extends Core {
   override step(nowMs: number, shared: Bytes, state: Bytes, event: Event): StepOutput {
@@ -59,7 +62,9 @@ export default {
     const { pathname } = new URL(request.url)
     if (pathname.startsWith(PREFIX))
       return await control(`${request.method} ${pathname.slice(PREFIX.length)}`, request, env)
-    return await serve(isolate, request, testEnv(env), { waitUntil: (promise) => ctx.waitUntil(track(promise)) })
+    return await serve(isolate, request, testEnv(env), {
+      waitUntil: (promise) => ctx.waitUntil(track('exchanges', promise)),
+    })
   },
 } satisfies ExportedHandler<Env>
 
@@ -68,15 +73,17 @@ async function control(route: string, request: Request, env: Env): Promise<Respo
   if (command === undefined) return Response.json({ error: `no such test route: ${route}` }, { status: 404 })
   try {
     const text = await request.text()
-    return Response.json((await command(env, text === '' ? {} : JSON.parse(text))) ?? {})
+    const result = await command(env, text === '' ? {} : JSON.parse(text))
+    return typeof result === 'string' ? new Response(result) : Response.json(result ?? {})
   } catch (error) {
     return Response.json({ error: String(error) }, { status: 500 })
   }
 }
 
-type Input = { env?: Record<string, string>; nowMs?: number } & Partial<Faults>
+type Input = { env?: Record<string, string>; nowMs?: number; inFlight?: boolean } & Partial<Faults>
+type Result = object | string | undefined
 
-const commands: Record<string, (env: Env, input: Input) => object | undefined | Promise<object | undefined>> = {
+const commands: Record<string, (env: Env, input: Input) => Result | Promise<Result>> = {
   'POST reset': reset,
   'POST clock': advance,
   'POST settle': () => settle().then(() => undefined),
@@ -85,12 +92,16 @@ const commands: Record<string, (env: Env, input: Input) => object | undefined | 
   'POST stats': () => world.resetStats() as undefined,
   'POST trap': (env) => core.trapNext(testEnv(env)) as undefined,
   'POST evict': evict,
+  'POST corrupt': corrupt,
+  'POST log': takeLog,
 }
 
 function reset(env: Env, input: Input): object | undefined {
   world.env = input.env ?? {}
   world.resetFaults()
+  world.rotten = false
   world.alarms.clear()
+  takeLog()
   if (input.nowMs !== undefined) setClock(input.nowMs)
   core = new TestCore(module, catalog)
   isolate.core = core
@@ -104,19 +115,24 @@ function evict(): undefined {
   isolate.shared = NO_BYTES
 }
 
+function corrupt(): undefined {
+  world.rotten = true
+  evict()
+}
+
 async function fault(env: Env, input: Input): Promise<undefined> {
-  const { faults } = world
-  if (input.kv === 'frozen' && faults.kv !== 'frozen') await freezeKV(env.KV)
-  faults.kv = input.kv ?? faults.kv
-  faults.deliveries = input.deliveries ?? faults.deliveries
-  Object.assign(faults.objects, input.objects)
+  if (input.kv === 'frozen' && world.faults.kv !== 'frozen') await freezeKV(env.KV)
+  world.resetFaults()
+  world.faults.kv = input.kv ?? 'ok'
+  world.faults.deliveries = input.deliveries ?? 'ok'
+  Object.assign(world.faults.objects, input.objects)
 }
 
 // Alarms that ring may set others, which may be due on the way as well.
-async function advance(env: Env, { nowMs = clock.now() }: Input): Promise<object> {
+async function advance(env: Env, { nowMs = clock.now(), inFlight }: Input): Promise<object> {
   let rang = 0
   const errors: string[] = []
-  await settle()
+  await settle(inFlight)
   for (let alarm = dueAlarm(nowMs); alarm !== undefined; alarm = dueAlarm(nowMs)) {
     world.alarms.delete(alarm.key)
     setClock(Math.max(clock.now(), alarm.ms))
@@ -126,7 +142,7 @@ async function advance(env: Env, { nowMs = clock.now() }: Input): Promise<object
       // The platform, too, tries again after a while.
       alarmOf(alarm.key).atLatest(clock.now() + REDELIVER_MS)
     })
-    await settle()
+    await settle(inFlight)
   }
   setClock(nowMs)
   return { rang, errors }
@@ -156,7 +172,7 @@ class TestObject extends DurableObject<Env> {
         if (world.faults.deliveries === 'down') throw new Error('deliveries are down')
         await deliver(tested, delivery)
       },
-      waitUntil: (promise) => ctx.waitUntil(track(promise)),
+      waitUntil: (promise) => ctx.waitUntil(track('objects', promise)),
     })
   }
 

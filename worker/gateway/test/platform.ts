@@ -21,7 +21,8 @@ function faultyKV(kv: KVNamespace): KVNamespace {
       world.stats.kvReads++
       if (world.faults.kv === 'down') throw new Error('KV is down')
       if (world.faults.kv === 'frozen') return world.frozen.get(key)?.slice() ?? null
-      return await kv.get(key, options)
+      const value = await kv.get(key, options)
+      return value !== null && world.rotten && key.startsWith('cache/') ? damaged(value) : value
     },
     async put(key: string, value: Bytes, options: KVNamespacePutOptions) {
       world.stats.kvWrites++
@@ -35,6 +36,13 @@ function faultyKV(kv: KVNamespace): KVNamespace {
     },
   }
   return used as KVNamespace
+}
+
+function damaged(value: ArrayBuffer): ArrayBuffer {
+  const bytes = new Uint8Array(value.slice())
+  const at = bytes.length >> 1
+  bytes[at] = (bytes[at] ?? 0) ^ 0x20
+  return bytes.buffer
 }
 
 /** Remembers all of KV, for reads to answer from. */

@@ -33,6 +33,8 @@ export const world = {
   stats: noStats(),
   /** What KV held when it froze. */
   frozen: new Map<string, ArrayBuffer>(),
+  /** A bit is wrong in every cached answer that is read from KV. */
+  rotten: false,
   /** Texts that stand in front of the deployment's own. */
   env: {} as Record<string, string>,
   /** When each object's alarm rings. */
@@ -76,20 +78,38 @@ export function dueAlarm(untilMs: number): { key: string; ms: number } | undefin
   return first
 }
 
-let working = 0
+const working = { exchanges: 0, objects: 0 }
 
 /** Counts the promise as work until it settles. */
-export function track(promise: Promise<unknown>): Promise<unknown> {
-  working++
+export function track(of: keyof typeof working, promise: Promise<unknown>): Promise<unknown> {
+  working[of]++
   return promise.finally(() => {
-    working--
+    working[of]--
   })
 }
 
-/** Waits for all tracked work. Polls: a promise of another request cannot be awaited from this one. */
-export async function settle(): Promise<void> {
-  for (let waited = 0; working > 0; waited++) {
-    if (waited > SETTLE_LIMIT_MS) throw new Error(`${working} pieces of work do not end`)
+/**
+ * Waits for all tracked work, or with inFlight for that of objects only, while exchanges go on. Polls: a
+ * promise of another request cannot be awaited from this one.
+ */
+export async function settle(inFlight = false): Promise<void> {
+  for (let waited = 0; working.objects > 0 || (working.exchanges > 0 && !inFlight); waited++) {
+    if (waited > SETTLE_LIMIT_MS) throw new Error(`work does not end: ${JSON.stringify(working)}`)
     await scheduler.wait(1)
+  }
+}
+
+let lines: string[] = []
+
+/** The log since the last look. */
+export function takeLog(): string {
+  const text = lines.map((line) => `${line}\n`).join('')
+  lines = []
+  return text
+}
+
+for (const level of ['log', 'error'] as const) {
+  console[level] = (line: string) => {
+    lines.push(line)
   }
 }

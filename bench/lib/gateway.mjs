@@ -1,0 +1,49 @@
+// The gateway as it is shipped, in workerd, with KV and a seeded key beside it.
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { BENCH, OUT, output, ROOT } from './process.mjs'
+import { configure, disk, modules, worker } from './workerd.mjs'
+
+const classes = ['KeyMeter', 'Ledger', 'Directory']
+const bindingNames = { KeyMeter: 'KEY_METER', Ledger: 'LEDGER', Directory: 'DIRECTORY' }
+
+/** Bundles the Worker of a wrangler configuration as a deployment would; the modules of the bundle. */
+export async function bundle(name, config) {
+  const folder = join(OUT, name)
+  rmSync(folder, { recursive: true, force: true })
+  process.env.WRANGLER_SEND_METRICS = 'false'
+  process.env.CLOUDFLARE_CF_FETCH_ENABLED = 'false'
+  await output(join(ROOT, 'node_modules/.bin/wrangler'), ['deploy', '--dry-run', '--outdir', folder, '-c', config])
+  const files = readdirSync(folder)
+  const main = files.find((file) => file.endsWith('.js'))
+  const text = readFileSync(join(folder, main), 'utf8')
+  return modules(folder, main, ...files.filter((file) => file !== main && text.includes(`./${file}`)))
+}
+
+function bindings(serviceName) {
+  const objects = classes.map((className) => ({
+    name: bindingNames[className],
+    durableObjectNamespace: serviceName === undefined ? { className } : { className, serviceName },
+  }))
+  return [...objects, { name: 'KV', kvNamespace: 'kv' }]
+}
+
+/** The configuration of the gateway with sockets "gateway" and "seed". Objects are kept if keep is set. */
+export function gatewayConfig(name, parts, upstreamURL, { keep = false } = {}) {
+  const storage = disk(`${name}-objects`, keep)
+  const texts = { OPENAI_BASE_URL: `${upstreamURL}/v1`, OPENAI_API_KEY: 'sk-bench' }
+  const workers = join(BENCH, 'workers')
+  const services = [
+    storage,
+    worker('gateway', parts, { texts, bindings: bindings(), classes, disk: storage.name }),
+    worker('kv', modules(workers, 'kv.js')),
+    worker('seed', modules(workers, 'seed.js'), { bindings: bindings('gateway') }),
+  ]
+  return configure(name, services, ['gateway', 'seed'])
+}
+
+/** Plants the project and the key that bench/seed made. */
+export async function plant(urls, seed) {
+  const response = await fetch(urls.seed, { method: 'POST', body: JSON.stringify(seed) })
+  if (!response.ok) throw new Error(`seeding: ${response.status} ${await response.text()}`)
+}

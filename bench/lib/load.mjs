@@ -1,0 +1,39 @@
+// Rounds of load, and what they say.
+import { join } from 'node:path'
+import { BENCH, cpuSeconds, output } from './process.mjs'
+
+export const CONNECTIONS = 8
+
+/** One round of wrk against a URL; mode is "unique" or "same". The process is the one whose CPU time counts. */
+export async function load(url, child, { key, mode, round, seconds }) {
+  const before = cpuSeconds(child)
+  const args = ['-t', '1', '-c', `${CONNECTIONS}`, '-d', `${seconds}s`, '-s', join(BENCH, 'load.lua'), url, '--']
+  const text = await output('wrk', [...args, key, mode, round])
+  const result = JSON.parse(text.trim().split('\n').at(-1))
+  if (result.errors > 0 || result.requests === 0) throw new Error(`${url}, ${round}: ${result.errors} errors\n${text}`)
+  return {
+    ...result,
+    perSecond: result.requests / result.seconds,
+    cpuMs: ((cpuSeconds(child) - before) * 1000) / result.requests,
+  }
+}
+
+export function median(values) {
+  const sorted = [...values].sort((a, b) => a - b)
+  const middle = sorted.length >> 1
+  return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
+}
+
+/** Runs the contenders in turn, rounds times: A B A B. Returns each one's results, in the order of rounds. */
+export async function interleave(rounds, contenders) {
+  const results = contenders.map(() => [])
+  for (let round = 0; round < rounds; round++) {
+    for (const [i, contend] of contenders.entries()) results[i].push(await contend(round))
+  }
+  return results
+}
+
+/** The median over the rounds of ours / theirs, each pair of the same round. */
+export function ratio(ours, theirs, of) {
+  return median(ours.map((result, i) => of(result) / of(theirs[i])))
+}
