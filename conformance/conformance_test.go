@@ -21,6 +21,11 @@ func runAll(t *testing.T, r *Runner) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	contract, err := NewContract("../docs/openapi.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Check = contract.Check
 	for _, s := range scenarios {
 		t.Run(s.Name, func(t *testing.T) {
 			switch err := r.Run(s); {
