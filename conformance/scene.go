@@ -1,0 +1,208 @@
+package conformance
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/keys"
+)
+
+// env NAME=VALUE…: sets variables of the deployment, which starts anew.
+func (x *run) setEnv(s Step) error {
+	for name, value := range s.Options {
+		x.env[name] = value
+	}
+	return x.reset()
+}
+
+// routing NAME=NUMBER…: sets numbers of the overlay's routing. The deployment starts anew.
+func (x *run) setRouting(s Step) error {
+	var overlay map[string]any
+	if err := json.Unmarshal([]byte(Overlay()), &overlay); err != nil {
+		return err
+	}
+	routing := overlay["routing"].(map[string]any)
+	for name, value := range s.Options {
+		if _, known := routing[name]; !known {
+			return fmt.Errorf("routing has no %s", name)
+		}
+		routing[name] = json.RawMessage(value)
+	}
+	encoded, err := json.Marshal(overlay)
+	x.env["POSTERN_CATALOG"] = string(encoded)
+	return errors.Join(err, x.reset())
+}
+
+func (x *run) reset() error {
+	return x.control("reset", map[string]any{"env": x.env, "nowMs": x.now.UnixMilli()})
+}
+
+// advance DURATION [inflight]: moves the clock; alarms ring on the way.
+func (x *run) advance(s Step) error {
+	d, err := time.ParseDuration(s.Args[0])
+	if err != nil {
+		return err
+	}
+	return x.moveClock(x.now.Add(d), s)
+}
+
+// clock TIME [inflight]: sets the clock, also back.
+func (x *run) setClock(s Step) error {
+	at, err := time.Parse(time.RFC3339, s.Args[0])
+	if err != nil {
+		return err
+	}
+	return x.moveClock(at, s)
+}
+
+func (x *run) moveClock(to time.Time, s Step) error {
+	x.now = to
+	inFlight := len(s.Args) > 1 && s.Args[1] == "inflight"
+	return x.control("clock", map[string]any{"nowMs": to.UnixMilli(), "inFlight": inFlight})
+}
+
+// fault [kv=down|frozen] [deliveries=down] [CLASS=down|overloaded|lost]…: what is not named works again.
+func (x *run) fault(s Step) error {
+	objects := map[string]string{"KeyMeter": "ok", "Ledger": "ok", "Directory": "ok"}
+	body := map[string]any{"kv": "ok", "deliveries": "ok", "objects": objects}
+	for name, value := range s.Options {
+		if name == "kv" || name == "deliveries" {
+			body[name] = value
+			continue
+		}
+		objects[name] = value
+	}
+	return x.control("fault", body)
+}
+
+// adminCall calls the admin API; names like $demo.id keep what it answers.
+func (x *run) adminCall(method, path, body string) (reply, error) {
+	headers := map[string]string{"authorization": "Bearer " + AdminToken, "content-type": "application/json"}
+	return x.do(request{method: method, path: path, headers: headers, body: body})
+}
+
+// project NAME [option=value…]: creates a project; $NAME is its id.
+func (x *run) project(s Step) error {
+	body := map[string]any{"name": s.Args[0]}
+	for name, value := range s.Options {
+		body[name] = value
+		if n, err := strconv.ParseFloat(value, 64); err == nil {
+			body[name] = n
+		}
+	}
+	encoded, _ := json.Marshal(body)
+	got, err := x.adminCall("POST", "/api/admin/projects", string(encoded))
+	if err != nil || got.status != 201 {
+		return fmt.Errorf("%d %s %w", got.status, got.body, err)
+	}
+	x.names[s.Args[0]] = gjson.GetBytes(got.body, "id").String()
+	return x.control("settle", nil)
+}
+
+// key NAME PROJECT [option=value…]: creates a key; $NAME is its value, $NAME.id its id.
+func (x *run) key(s Step) error {
+	body := map[string]string{"name": s.Args[0]}
+	for name, value := range s.Options {
+		body[name] = value
+	}
+	encoded, _ := json.Marshal(body)
+	got, err := x.adminCall("POST", "/api/admin/projects/"+x.names[s.Args[1]]+"/keys", string(encoded))
+	if err != nil || got.status != 201 {
+		return fmt.Errorf("%d %s %w", got.status, got.body, err)
+	}
+	x.names[s.Args[0]] = gjson.GetBytes(got.body, "value").String()
+	x.names[s.Args[0]+".id"] = gjson.GetBytes(got.body, "id").String()
+	return x.control("settle", nil)
+}
+
+// forge NAME [kind=project] [environment=development]: $NAME is a well-formed key that nobody made.
+func (x *run) forge(s Step) error {
+	kind, environment := keys.Gateway, keys.Production
+	if s.Options["kind"] == "project" {
+		kind = keys.Project
+	}
+	if s.Options["environment"] == "development" {
+		environment = keys.Development
+	}
+	x.names[s.Args[0]] = forgedKey(kind, environment)
+	return nil
+}
+
+func forgedKey(kind keys.Kind, environment keys.Environment) string {
+	var random [keys.RandomBytes]byte
+	_, _ = rand.Read(random[:])
+	return keys.New(kind, environment, random)
+}
+
+// admin METHOD PATH: a call of the admin API that must succeed; the block is its body.
+func (x *run) admin(s Step) error {
+	got, err := x.adminCall(s.Args[0], x.expand(s.Args[1]), x.expand(strings.Join(s.Lines, "\n")))
+	if err != nil || got.status >= 300 {
+		return fmt.Errorf("%d %s %w", got.status, got.body, err)
+	}
+	x.last = got
+	return x.settled()
+}
+
+// upstream KIND [status=N] [header.NAME=VALUE]… [times=N] [pad=N]: what the provider does with the next
+// requests; the block is the body.
+func (x *run) queueUpstream(s Step) error {
+	b := Behaviour{Kind: s.Args[0], Headers: map[string]string{}, Body: padded(s, strings.Join(s.Lines, "\n"))}
+	times := 1
+	for name, value := range s.Options {
+		switch {
+		case name == "pad":
+		case name == "status":
+			b.Status, _ = strconv.Atoi(value)
+		case name == "times":
+			times, _ = strconv.Atoi(value)
+		default:
+			b.Headers[strings.TrimPrefix(name, "header.")] = value
+		}
+	}
+	for range times {
+		x.Upstream.Next(b)
+	}
+	return nil
+}
+
+// held N: waits until the upstream holds so many requests.
+func (x *run) held(s Step) error {
+	want, err := strconv.Atoi(s.Args[0])
+	if err != nil {
+		return err
+	}
+	for end := time.Now().Add(20 * time.Second); x.Upstream.Held() != want; time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			return fmt.Errorf("it holds %d", x.Upstream.Held())
+		}
+	}
+	return nil
+}
+
+// release: the upstream answers what it holds.
+func (x *run) release(Step) error {
+	x.Upstream.Release()
+	return nil
+}
+
+// Overlay is the routing of all conformance runs: real timers, but short.
+func Overlay() string {
+	text, err := os.ReadFile("testdata/conformance/overlay.json")
+	if err != nil {
+		text, err = os.ReadFile("../testdata/conformance/overlay.json")
+	}
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
