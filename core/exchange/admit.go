@@ -190,6 +190,18 @@ func (x *exchange) grantReply() {
 		s.admission.recalled = true
 		x.flush(reply.Recall, true)
 	default:
+		x.outOfBudget()
+	}
+}
+
+// outOfBudget refuses, unless the answer is cached and costs nothing. The cache may not have answered yet.
+func (x *exchange) outOfBudget() {
+	x.s.broke = true
+	switch x.s.lookup {
+	case lookupHit:
+		x.admit(keymeter.ModeHit)
+	case lookupKV:
+	default:
 		x.refuse(fault.BudgetExceeded, refusal{noRetry: true})
 	}
 }

@@ -111,9 +111,14 @@ func (x *exchange) cacheRead() {
 	case s.responded:
 	case !found:
 		s.lookup = lookupMissed
-		if s.admission.admitted {
+		switch {
+		case s.broke:
+			x.outOfBudget()
+		case s.admission.admitted:
 			x.dispatch()
 		}
+	case s.broke:
+		x.outOfBudget()
 	case s.admission.admitted:
 		x.respondHit()
 	}

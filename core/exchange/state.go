@@ -62,6 +62,7 @@ type state struct {
 	cacheKey     string
 
 	badIdempotency bool // the caller's Idempotency-Key cannot be one
+	broke          bool // the budget has no more: only a cached answer, which costs nothing, can help
 
 	lookup    lookup
 	hit       hit
@@ -152,7 +153,7 @@ func (s *state) encode() []byte {
 	w.String(s.keyHash)
 	w.String(s.address)
 	w.String(s.query)
-	w.Uint(flags(s.left, s.responded, s.haveRecord, s.known, s.bodyDone, s.mended, s.cacheControl.noStore, s.cacheControl.noCache, s.badIdempotency))
+	w.Uint(flags(s.left, s.responded, s.haveRecord, s.known, s.bodyDone, s.mended, s.cacheControl.noStore, s.cacheControl.noCache, s.badIdempotency, s.broke))
 	if s.haveRecord {
 		w.Bytes(s.record.Encode())
 	}
@@ -194,7 +195,7 @@ func decodeState(data []byte) state {
 	r := abi.Reader{Buf: data}
 	s := state{requestID: r.String(), seed: r.Uint(), startMs: r.Uint(), route: routeID(r.Uint()), keyHash: r.String(), address: r.String(), query: r.String()}
 	f := r.Uint()
-	for i, flag := range []*bool{&s.left, &s.responded, &s.haveRecord, &s.known, &s.bodyDone, &s.mended, &s.cacheControl.noStore, &s.cacheControl.noCache, &s.badIdempotency} {
+	for i, flag := range []*bool{&s.left, &s.responded, &s.haveRecord, &s.known, &s.bodyDone, &s.mended, &s.cacheControl.noStore, &s.cacheControl.noCache, &s.badIdempotency, &s.broke} {
 		*flag = f>>i&1 == 1
 	}
 	if s.haveRecord {
