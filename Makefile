@@ -50,8 +50,9 @@ test: setup ## every test: native, wasm under wazero, workerd
 
 .PHONY: bench
 bench: setup ## what Postern costs, as ratios against baselines of the same run
+	@tools/setup.sh bench
 	@./build.sh
-	node bench/run.mjs
+	@node --disable-warning=ExperimentalWarning bench/run.mjs
 
 .PHONY: deploy
 deploy: build ## both Workers, to the account that wrangler is signed in to

@@ -2,11 +2,13 @@ package conformance
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"mime"
 	"net/http"
 	"os"
-	"strconv"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,12 +19,29 @@ import (
 // Contract is docs/openapi.yaml, to hold answers against. (OpenAPI 3.1 schemas are JSON Schema 2020-12.)
 type Contract struct {
 	document map[string]any
+	paths    []describedPath
 	compiler *jsonschema.Compiler
 	mu       sync.Mutex
-	schemas  map[string]*jsonschema.Schema
+	schemas  map[string]*jsonschema.Schema // by their place in the document
 }
 
+// describedPath is one path of the document.
+type describedPath struct {
+	segments []string // one in braces stands for any
+	methods  map[string]map[string]any
+	allow    string // its methods, as the Allow header names them
+}
+
+// elsewhere describes, in the document, the answers where no operation is.
+const elsewhere = "/x-elsewhere"
+
+// documentURL only names the document inside the schema library; nothing is fetched.
 const documentURL = "https://postern.invalid/openapi.json"
+
+// transport are the headers that belong to HTTP, not to us: the document does not name them.
+var transport = []string{
+	"Cf-Cache-Status", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Date", "Keep-Alive", "Transfer-Encoding", "Vary",
+}
 
 // NewContract reads the document.
 func NewContract(path string) (*Contract, error) {
@@ -38,125 +57,218 @@ func NewContract(path string) (*Contract, error) {
 	if err != nil {
 		return nil, err
 	}
-	object, ok := document.(map[string]any)
+	root, ok := document.(map[string]any)
 	if !ok {
-		return nil, errors.New("openapi: not an object")
+		return nil, errors.New("openapi: the document is not an object")
 	}
-	c := &Contract{document: object, compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}}
+	c := &Contract{document: root, compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}}
 	c.compiler.DefaultDraft(jsonschema.Draft2020)
+	c.compiler.AssertFormat()
+	for template, item := range object(root["paths"]) {
+		c.paths = append(c.paths, describe(template, object(item)))
+	}
 	return c, c.compiler.AddResource(documentURL, document)
 }
 
-// Check says what is wrong with an answer: an operation or a status that is not described, a header that is
-// missing or does not fit, a body that does not.
-func (c *Contract) Check(request *http.Request, response *http.Response, body []byte) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	at, found := c.describe(request, response.StatusCode)
-	if !found {
-		return fmt.Errorf("openapi: %s %s: %d is not described", request.Method, request.URL.Path, response.StatusCode)
-	}
-	description, pointer := c.resolve(at)
-	if err := c.checkHeaders(description, pointer, response.Header); err != nil {
-		return fmt.Errorf("openapi: %s %s: %d: %w", request.Method, request.URL.Path, response.StatusCode, err)
-	}
-	content, _ := description["content"].(map[string]any)
-	if _, described := content["application/json"]; !described {
-		if len(body) > 0 {
-			return fmt.Errorf("openapi: %s %s: %d has a body", request.Method, request.URL.Path, response.StatusCode)
+func describe(template string, item map[string]any) describedPath {
+	p := describedPath{segments: strings.Split(template, "/"), methods: map[string]map[string]any{}}
+	var allowed []string
+	for name, member := range item {
+		if name == "parameters" {
+			continue
 		}
+		method := strings.ToUpper(name)
+		allowed = append(allowed, method)
+		p.methods[method] = object(object(member)["responses"])
+	}
+	slices.Sort(allowed)
+	p.allow = strings.Join(allowed, ", ")
+	return p
+}
+
+// object is v as an object; of anything else, an empty one.
+func object(v any) map[string]any {
+	o, _ := v.(map[string]any)
+	return o
+}
+
+// Check says what is wrong with an answer: an operation or a status that is not described, a header that is
+// missing, not described or of a wrong form, a body that does not fit. A Runner checks every answer with it.
+func (c *Contract) Check(request *http.Request, response *http.Response, body []byte) error {
+	err := c.check(request, response, body)
+	if err == nil {
 		return nil
 	}
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
-	if err == nil {
-		err = c.validate(pointer+"/content/application~1json/schema", value)
-	}
+	return fmt.Errorf("docs/openapi.yaml: %s %s: %d: %w", request.Method, request.URL.EscapedPath(), response.StatusCode, err)
+}
+
+func (c *Contract) check(request *http.Request, response *http.Response, body []byte) error {
+	at, err := c.find(request, response)
 	if err != nil {
-		return fmt.Errorf("openapi: %s %s: %d %s: %w", request.Method, request.URL.Path, response.StatusCode, body, err)
+		return err
 	}
-	return nil
+	described, at, err := c.at(at)
+	if err != nil {
+		return err
+	}
+	if err := c.checkHeaders(object(described["headers"]), at+"/headers", response.Header); err != nil {
+		return err
+	}
+	if request.Method == http.MethodHead {
+		return nil // such an answer has no body, whatever it would be
+	}
+	return c.checkBody(object(described["content"]), at+"/content", response.Header.Get("Content-Type"), body)
 }
 
-// describe finds the response's place in the document. What no path fits is a 404, what no method fits a 405.
-func (c *Contract) describe(request *http.Request, status int) (pointer string, found bool) {
-	paths := c.document["paths"].(map[string]any)
-	for template, item := range paths {
-		if !fits(template, request.URL.EscapedPath()) {
-			continue
+// find is the place where an answer is described.
+func (c *Contract) find(request *http.Request, response *http.Response) (place string, err error) {
+	path := c.path(request.URL.EscapedPath())
+	status := fmt.Sprint(response.StatusCode)
+	if path == nil {
+		if response.StatusCode != http.StatusNotFound {
+			return "", errors.New("there is no such path, this must be 404")
 		}
-		operation, ok := item.(map[string]any)[strings.ToLower(request.Method)].(map[string]any)
-		if !ok {
-			return "/components/responses/MethodNotAllowed", status == http.StatusMethodNotAllowed
-		}
-		responses := operation["responses"].(map[string]any)
-		_, ok = responses[strconv.Itoa(status)]
-		if !ok && status == http.StatusNotFound && strings.HasPrefix(template, "/api/admin") {
-			return "/components/responses/Error", true // the admin API is turned off
-		}
-		return "/paths/" + escape(template) + "/" + strings.ToLower(request.Method) + "/responses/" + strconv.Itoa(status), ok
+		return elsewhere + "/" + status, nil
 	}
-	if status == http.StatusUnauthorized && strings.HasPrefix(request.URL.Path, "/api/admin") {
-		return "/components/responses/Unauthorized", true // without the token nobody learns what is there
+	responses, ok := path.methods[request.Method]
+	if ok {
+		if responses[status] == nil {
+			return "", errors.New("this status is not described")
+		}
+		return pointer("paths", strings.Join(path.segments, "/"), strings.ToLower(request.Method), "responses", status), nil
 	}
-	return "/components/responses/Error", status == http.StatusNotFound || status == http.StatusServiceUnavailable
+	switch response.StatusCode {
+	case http.StatusMethodNotAllowed:
+		if allow := response.Header.Get("Allow"); allow != path.allow {
+			return "", fmt.Errorf("allow is %q, the path has %q", allow, path.allow)
+		}
+	case http.StatusNotFound: // an id that is none, or the admin API is turned off
+	default:
+		return "", errors.New("there is no such operation, this must be 405")
+	}
+	return elsewhere + "/" + status, nil
 }
 
-func fits(template, path string) bool {
-	want, have := strings.Split(template, "/"), strings.Split(path, "/")
-	if len(want) != len(have) {
-		return false
-	}
-	for i := range want {
-		if want[i] != have[i] && (!strings.HasPrefix(want[i], "{") || have[i] == "") {
-			return false
-		}
-	}
-	return true
-}
-
-func escape(segment string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(segment)
-}
-
-// resolve follows references.
-func (c *Contract) resolve(pointer string) (map[string]any, string) {
-	var node any = c.document
-	for segment := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
-		node = node.(map[string]any)[strings.NewReplacer("~1", "/", "~0", "~").Replace(segment)]
-	}
-	object := node.(map[string]any)
-	if reference, ok := object["$ref"].(string); ok {
-		return c.resolve(strings.TrimPrefix(reference, "#"))
-	}
-	return object, pointer
-}
-
-func (c *Contract) checkHeaders(description map[string]any, pointer string, got http.Header) error {
-	headers, _ := description["headers"].(map[string]any)
-	for name := range headers {
-		header, at := c.resolve(pointer + "/headers/" + escape(name))
-		values := got.Values(name)
-		if len(values) == 0 {
-			if required, _ := header["required"].(bool); required {
-				return fmt.Errorf("header %s is missing", name)
-			}
-			continue
-		}
-		if err := c.validate(at+"/schema", strings.Join(values, ", ")); err != nil {
-			return fmt.Errorf("header %s: %w", name, err)
+// path finds the path that a request's path, as sent, fits; nil if none does.
+func (c *Contract) path(sent string) *describedPath {
+	have := strings.Split(sent, "/")
+	for i := range c.paths {
+		if slices.EqualFunc(c.paths[i].segments, have, fits) {
+			return &c.paths[i]
 		}
 	}
 	return nil
 }
 
-func (c *Contract) validate(pointer string, value any) error {
-	schema := c.schemas[pointer]
-	if schema == nil {
-		compiled, err := c.compiler.Compile(documentURL + "#" + pointer)
+func fits(want, have string) bool {
+	return want == have || strings.HasPrefix(want, "{") && have != ""
+}
+
+// pointer makes a JSON pointer (RFC 6901).
+func pointer(segments ...string) string {
+	var text string
+	for _, s := range segments {
+		text += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(s)
+	}
+	return text
+}
+
+// at is the object at a place, and, if a reference stands there, what that leads to, with its own place.
+func (c *Contract) at(place string) (map[string]any, string, error) {
+	var here any = c.document
+	for segment := range strings.SplitSeq(place[1:], "/") {
+		here = object(here)[strings.NewReplacer("~1", "/", "~0", "~").Replace(segment)]
+	}
+	found, ok := here.(map[string]any)
+	if !ok {
+		return nil, "", fmt.Errorf("nothing is described at #%s", place)
+	}
+	if reference, ok := found["$ref"].(string); ok {
+		return c.at(strings.TrimPrefix(reference, "#"))
+	}
+	return found, place, nil
+}
+
+func (c *Contract) checkHeaders(described map[string]any, at string, have http.Header) error {
+	known := slices.Clone(transport)
+	for name := range described {
+		known = append(known, http.CanonicalHeaderKey(name))
+		header, place, err := c.at(at + pointer(name))
 		if err != nil {
 			return err
 		}
-		c.schemas[pointer], schema = compiled, compiled
+		values := have.Values(name)
+		switch {
+		case len(values) == 0 && header["required"] == true:
+			return fmt.Errorf("header %s is missing", name)
+		case len(values) == 0:
+		default:
+			if err := c.validateText(place+"/schema", strings.Join(values, ", ")); err != nil {
+				return fmt.Errorf("header %s is %q: %w", name, values, err)
+			}
+		}
+	}
+	for name := range have {
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("header %s is not described", strings.ToLower(name))
+		}
+	}
+	return nil
+}
+
+func (c *Contract) checkBody(described map[string]any, at, contentType string, body []byte) error {
+	if len(described) == 0 {
+		if len(body) > 0 || contentType != "" {
+			return fmt.Errorf("there must be no body, but there is %q of type %q", body, contentType)
+		}
+		return nil
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	if err != nil || described[media] == nil {
+		return fmt.Errorf("the type %q is not described", contentType)
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("the body is not JSON: %w: %.600q", err, body)
+	}
+	if err := c.validate(at+pointer(media, "schema"), value); err != nil {
+		return fmt.Errorf("body %.600s: %w", body, err)
+	}
+	return nil
+}
+
+// validateText holds a header's text against a schema: as a number or true or false, if the schema is for
+// one and the text is one.
+func (c *Contract) validateText(place, text string) error {
+	schema, _, err := c.at(place)
+	if err != nil {
+		return err
+	}
+	var value any = text
+	if kind, _ := schema["type"].(string); kind != "string" && json.Valid([]byte(text)) {
+		value, _ = jsonschema.UnmarshalJSON(strings.NewReader(text))
+	}
+	return c.validate(place, value)
+}
+
+func (c *Contract) validate(place string, value any) error {
+	schema, err := c.schema(place)
+	if err != nil {
+		return err
 	}
 	return schema.Validate(value)
+}
+
+// schema compiles a schema once.
+func (c *Contract) schema(place string) (*jsonschema.Schema, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if schema, ok := c.schemas[place]; ok {
+		return schema, nil
+	}
+	schema, err := c.compiler.Compile(documentURL + "#" + strings.NewReplacer("{", "%7B", "}", "%7D").Replace(place))
+	if err == nil {
+		c.schemas[place] = schema
+	}
+	return schema, err
 }

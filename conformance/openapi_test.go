@@ -1,44 +1,249 @@
 package conformance
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"reflect"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/host"
 )
 
-func TestContractRefuses(t *testing.T) {
-	contract, err := NewContract("../docs/openapi.yaml")
+const contractPath = "../docs/openapi.yaml"
+
+const anyRequestID = "req_0123456789abcdef0123456789abcdef"
+
+func newContract(t *testing.T) *Contract {
+	t.Helper()
+	contract, err := NewContract(contractPath)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const id = "req_0123456789abcdef0123456789abcdef"
-	const health = `{"status":"ok","authenticated":true,"project_id":"proj_1"}`
-	good := http.Header{"X-Request-Id": {id}, "Cache-Control": {"private, no-store"}}
-	for _, c := range []struct {
-		what, method, path string
-		status             int
-		header             http.Header
-		body               string
-		ok                 bool
-	}{
-		{"a right answer", "GET", "/api/health", 200, good, health, true},
-		{"a missing header", "GET", "/api/health", 200, http.Header{"Cache-Control": {"private, no-store"}}, health, false},
-		{"a wrong header", "GET", "/api/health", 200, http.Header{"X-Request-Id": {"1"}, "Cache-Control": {"private, no-store"}}, health, false},
-		{"one member too many", "GET", "/api/health", 200, good, strings.Replace(health, "{", `{"key":"sk",`, 1), false},
-		{"a wrong type", "GET", "/api/health", 200, good, strings.Replace(health, "true", `"yes"`, 1), false},
-		{"not JSON", "GET", "/api/health", 200, good, "ok", false},
-		{"an undescribed status", "GET", "/api/health", 418, good, health, false},
-		{"an undescribed path with 200", "GET", "/api/nothing", 200, good, health, false},
-		{"a right 404", "GET", "/api/nothing", 404, good, `{"error":"Not found","code":"not_found","requestId":"` + id + `"}`, true},
-		{"a 405 without Allow", "PUT", "/api/health", 405, good, `{"error":"Method not allowed","code":"method_not_allowed","requestId":"` + id + `"}`, false},
-		{"an unknown code", "GET", "/api/nothing", 404, good, `{"error":"Not found","code":"oops","requestId":"` + id + `"}`, false},
-		{"a body where there is none", "DELETE", "/api/admin/projects/proj_1/keys/key_1", 204, good, "{}", false},
-	} {
-		request := httptest.NewRequest(c.method, c.path, nil)
-		err := contract.Check(request, &http.Response{StatusCode: c.status, Header: c.header}, []byte(c.body))
-		if (err == nil) != c.ok {
-			t.Errorf("%s: %v", c.what, err)
+	return contract
+}
+
+// answered is an answer to check, with the headers that all have; "-NAME" takes one away.
+type answered struct {
+	method, path string
+	status       int
+	body         string
+	headers      []string // name, value, …
+}
+
+func (a *answered) check(c *Contract) error {
+	header := http.Header{
+		"Content-Type": {"application/json"}, "X-Request-Id": {anyRequestID}, "Cache-Control": {"private, no-store"},
+		"Server-Timing": {"total;dur=3"}, "Date": {"Sat, 21 Nov 2026 12:00:00 GMT"},
+	}
+	if strings.HasPrefix(a.path, "/api/admin") {
+		header.Del("Server-Timing")
+		header.Set("X-Content-Type-Options", "nosniff")
+	}
+	for i := 0; i < len(a.headers); i += 2 {
+		if name, away := strings.CutPrefix(a.headers[i], "-"); away {
+			header.Del(name)
+		} else {
+			header.Set(name, a.headers[i+1])
 		}
 	}
+	return c.Check(httptest.NewRequest(a.method, a.path, nil), &http.Response{StatusCode: a.status, Header: header}, []byte(a.body))
+}
+
+func errorBody(f fault.Fault, details ...fault.Detail) string {
+	return string(f.Append(nil, anyRequestID, details))
+}
+
+const (
+	goodHealth = `{"status":"ok","authenticated":true,"project_id":"proj_1"}`
+	goodUsage  = `{"budget":{"limit":1,"used":0.25,"remaining":0.75},"cache":{"hits":0,"misses":0,"hitRate":0},` +
+		`"models":{"m":{"requests":1,"tokens":2,"cost":0.25}},` +
+		`"period":{"start":"2026-11-01T00:00:00.000Z","end":"2026-12-01T00:00:00.000Z"}}`
+	goodKey = `{"id":"key_1","name":"n","kind":"gateway","environment":"production","prefix":"sk_live_","last4":"abcd",` +
+		`"status":"active","createdAt":"2026-11-01T00:00:00.000Z","lastUsedAt":null}`
+)
+
+func TestContractAccepts(t *testing.T) {
+	c := newContract(t)
+	for _, a := range []answered{
+		{"GET", "/api/health", 200, goodHealth, nil},
+		{"GET", "/api/health?x=y", 200, goodHealth, []string{"ratelimit", `"second";r=10;t=0, "day";r=9;t=3`, "Content-Type", "application/json; charset=utf-8"}},
+		{"GET", "/api/usage", 200, goodUsage, nil},
+		{"GET", "/api/health", 401, errorBody(fault.MissingKey), []string{"WWW-Authenticate", "Bearer"}},
+		{"GET", "/api/nothing", 404, errorBody(fault.NotFound), nil},
+		{"GET", "/", 404, errorBody(fault.NotFound), nil},
+		{"PUT", "/api/health", 405, errorBody(fault.MethodNotAllowed), []string{"Allow", "GET"}},
+		{"HEAD", "/api/health", 405, "", []string{"Allow", "GET"}},
+		{"PUT", "/api/admin/projects", 405, errorBody(fault.MethodNotAllowed), []string{"Allow", "GET, POST"}},
+		{"PUT", "/api/admin/projects", 404, errorBody(fault.NotFound), []string{"-X-Content-Type-Options", ""}},
+		{"POST", "/api/admin/projects/proj_1/keys/key_1/deactivate", 200, goodKey, nil},
+		{"DELETE", "/api/admin/projects/proj_1/keys/key_1", 204, "", []string{"-Content-Type", "", "-X-Content-Type-Options", ""}},
+		{"GET", "/api/usage", 400, errorBody(fault.InvalidRequest, fault.Detail{Field: "projectId", Message: "is required"}), nil},
+	} {
+		if err := a.check(c); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestContractRefuses(t *testing.T) {
+	c := newContract(t)
+	with := func(body, old, new string) string { return strings.Replace(body, old, new, 1) }
+	for what, a := range map[string]answered{
+		"a status that is not described":     {"GET", "/api/health", 418, goodHealth, nil},
+		"another operation's status":         {"GET", "/api/health", 402, errorBody(fault.BudgetExceeded), nil},
+		"no such path, but 200":              {"GET", "/api/nothing", 200, goodHealth, nil},
+		"no such path, but 405":              {"GET", "/api/nothing", 405, errorBody(fault.MethodNotAllowed), []string{"Allow", "GET"}},
+		"a path that only looks alike":       {"GET", "/api/health/", 200, goodHealth, nil},
+		"an escaped slash":                   {"GET", "/api/admin/projects/proj_1%2Fkeys", 201, goodHealth, nil},
+		"no such operation, but 200":         {"POST", "/api/health", 200, goodHealth, nil},
+		"405 without allow":                  {"PUT", "/api/health", 405, errorBody(fault.MethodNotAllowed), nil},
+		"405 with another allow":             {"PUT", "/api/health", 405, errorBody(fault.MethodNotAllowed), []string{"Allow", "GET, POST"}},
+		"404 with another error's body":      {"GET", "/api/nothing", 404, errorBody(fault.Forbidden), nil},
+		"a header that is missing":           {"GET", "/api/health", 200, goodHealth, []string{"-X-Request-Id", ""}},
+		"a header of the wrong form":         {"GET", "/api/health", 200, goodHealth, []string{"X-Request-Id", "1"}},
+		"a header that is not described":     {"GET", "/api/health", 200, goodHealth, []string{"X-Postern-Key", "sk_live_1"}},
+		"a header that is not a number":      {"GET", "/api/health", 200, goodHealth, []string{"X-Ratelimit-Limit-Requests", "many"}},
+		"an optional header of a wrong form": {"GET", "/api/health", 200, goodHealth, []string{"Ratelimit", "9"}},
+		"a public cache":                     {"GET", "/api/health", 200, goodHealth, []string{"Cache-Control", "public"}},
+		"401 without a challenge":            {"GET", "/api/health", 401, errorBody(fault.MissingKey), nil},
+		"429 without retry-after":            {"GET", "/api/health", 429, errorBody(fault.RateLimited), nil},
+		"an empty body":                      {"GET", "/api/health", 200, "", nil},
+		"a body that is not JSON":            {"GET", "/api/health", 200, "ok", nil},
+		"two values":                         {"GET", "/api/health", 200, goodHealth + goodHealth, nil},
+		"another type":                       {"GET", "/api/health", 200, goodHealth, []string{"Content-Type", "text/plain"}},
+		"no type":                            {"GET", "/api/health", 200, goodHealth, []string{"-Content-Type", ""}},
+		"a member too many":                  {"GET", "/api/health", 200, with(goodHealth, "{", `{"key":"sk_live_1",`), nil},
+		"a member too few":                   {"GET", "/api/health", 200, with(goodHealth, `"authenticated":true,`, ""), nil},
+		"a wrong type":                       {"GET", "/api/health", 200, with(goodHealth, "true", `"true"`), nil},
+		"a count that is none":               {"GET", "/api/usage", 200, with(goodUsage, `"requests":1`, `"requests":1.5`), nil},
+		"a model with a member too many":     {"GET", "/api/usage", 200, with(goodUsage, `"cost"`, `"price":1,"cost"`), nil},
+		"a rate above 100":                   {"GET", "/api/usage", 200, with(goodUsage, `"hitRate":0`, `"hitRate":100.5`), nil},
+		"a date that is none":                {"GET", "/api/usage", 200, with(goodUsage, "11-01T", "11-31T"), nil},
+		"a key's value shown again":          {"POST", "/api/admin/projects/proj_1/keys/key_1/reactivate", 200, with(goodKey, "{", `{"value":"sk_live_1",`), nil},
+		"a new key without its value":        {"POST", "/api/admin/projects/proj_1/keys", 201, goodKey, nil},
+		"204 with a body":                    {"DELETE", "/api/admin/projects/proj_1/keys/key_1", 204, "{}", []string{"-Content-Type", "", "-X-Content-Type-Options", ""}},
+		"400 without details":                {"GET", "/api/usage", 400, errorBody(fault.InvalidRequest), nil},
+		"details elsewhere":                  {"GET", "/api/usage", 403, errorBody(fault.Forbidden, fault.Detail{Field: "projectId", Message: "is not yours"}), nil},
+		"a code with another's text":         {"GET", "/api/health", 401, with(errorBody(fault.MissingKey), "Missing API key", "Invalid or inactive API key"), []string{"WWW-Authenticate", "Bearer"}},
+		"a code that nobody knows":           {"GET", "/api/nothing", 404, with(errorBody(fault.NotFound), "not_found", "lost"), nil},
+		"a request id of another form":       {"GET", "/api/nothing", 404, with(errorBody(fault.NotFound), anyRequestID, "1"), nil},
+	} {
+		if a.check(c) == nil {
+			t.Errorf("%s was accepted", what)
+		}
+	}
+}
+
+// TestContractHasAllFaults: every row of the table of errors is an answer of some operation, or of none.
+func TestContractHasAllFaults(t *testing.T) {
+	source, err := os.ReadFile("../core/fault/fault.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile(`Fault\{(\d+), "([^"]+)", "([^"]+)"\}`).FindAllStringSubmatch(string(source), -1)
+	if len(rows) < 20 {
+		t.Fatalf("only %d rows were found", len(rows))
+	}
+	c := newContract(t)
+	for _, row := range rows {
+		status, _ := strconv.ParseUint(row[1], 10, 16)
+		body := errorBody(fault.Fault{Status: status, Code: row[2], Text: row[3]})
+		if status == 400 {
+			body = errorBody(fault.Fault{Status: status, Code: row[2], Text: row[3]}, fault.Detail{Field: "body", Message: "is wrong"})
+		}
+		if !c.describesBody(row[1], body) {
+			t.Errorf("no answer with status %d is described that %s fits", status, body)
+		}
+	}
+}
+
+// describesBody says whether a body fits any answer with that status.
+func (c *Contract) describesBody(status, body string) bool {
+	places := []string{elsewhere + "/" + status}
+	for _, path := range c.paths {
+		for method := range path.methods {
+			places = append(places, pointer("paths", strings.Join(path.segments, "/"), strings.ToLower(method), "responses", status))
+		}
+	}
+	for _, place := range places {
+		described, at, err := c.at(place)
+		if err == nil && c.checkBody(object(described["content"]), at+"/content", "application/json", []byte(body)) == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// TestContractExample: what the document says of test mode is what a deployment without an overlay answers.
+func TestContractExample(t *testing.T) {
+	c := newContract(t)
+	local, err := NewLocal(map[string]string{"POSTERN_ADMIN_TOKEN": AdminToken}, host.NewNative)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer local.Server.Close()
+	post := func(path, body string, headers ...string) map[string]any {
+		request, err := http.NewRequest("POST", local.Server.URL+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set(headers[0], headers[1])
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		answer, err := io.ReadAll(response.Body)
+		if err == nil {
+			err = c.Check(request, response, answer)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var value map[string]any
+		_ = json.Unmarshal(answer, &value)
+		return value
+	}
+	const projects = "/api/admin/projects"
+	project := post(projects, `{"name":"Example"}`, "Authorization", "Bearer "+AdminToken)
+	key := post(fmt.Sprint(projects, "/", project["id"], "/keys"), `{"name":"Example","environment":"development"}`, "Authorization", "Bearer "+AdminToken)
+	operation := pointer("paths", "/api/ai/complete", "post")
+	request := c.example(t, operation+pointer("requestBody", "content", "application/json", "examples", "least", "value"))
+	for _, name := range []string{"testMode", "cached"} {
+		body, _ := json.Marshal(request)
+		got := post("/api/ai/complete", string(body), "X-API-Key", fmt.Sprint(key["value"]))
+		want := c.example(t, operation+pointer("responses", "200", "content", "application/json", "examples", name, "value"))
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %v, the document has %v", name, got, want)
+		}
+		local.host.Wait()
+	}
+}
+
+// example is an object of the document with plain numbers.
+func (c *Contract) example(t *testing.T, place string) map[string]any {
+	t.Helper()
+	found, _, err := c.at(place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plain map[string]any
+	if err := json.NewDecoder(bytes.NewReader(text)).Decode(&plain); err != nil {
+		t.Fatal(err)
+	}
+	return plain
 }

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 fail=0
-if git grep -n -I -E 'proxy\.golang\.org|registry\.npmjs|deb\.debian|/(root|home)/[a-z]' -- . ':!tools/check-words.sh' ':!*.sum'; then
+if git grep -n -I -E 'proxy\.golang\.org|registry\.npmjs|deb\.debian|(^|[^a-z])/(root|home)/[a-z]' -- . ':!tools/check-words.sh' ':!*.sum'; then
   echo 'check-words: these lines name a package registry or a path of one machine' >&2
   fail=1
 fi

@@ -105,6 +105,10 @@ setup_lint() {
   touch "$stamp"
 }
 
+setup_bench() {
+  command -v wrk >/dev/null || { say "wrk"; apt_install wrk; }
+}
+
 setup_browser() {
   command -v chromium >/dev/null || { say "Chromium"; apt_install chromium; }
 }
@@ -119,6 +123,7 @@ for part in "${@:-all}"; do
       setup_tinygo
       ;;
     lint) setup_lint ;;
+    bench) setup_bench ;;
     browser) setup_browser ;;
     *) say "unknown part: $part"; exit 1 ;;
   esac

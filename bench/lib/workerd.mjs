@@ -1,6 +1,6 @@
 // workerd without anything in front of it: its configuration, and a process that serves it.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { createInterface } from 'node:readline'
 import workerd from 'workerd'
 import { OUT, start } from './process.mjs'
@@ -9,7 +9,7 @@ import { OUT, start } from './process.mjs'
 const BINARY = workerd.default
 const COMPATIBILITY_DATE = '2026-11-17'
 
-/** A file of the configuration, by absolute path. */
+/** A file of the configuration; capnp takes paths as relative to the configuration's own. */
 class Embed {
   constructor(path) {
     this.path = path
@@ -18,7 +18,7 @@ class Embed {
 
 // Cap'n Proto's text form: names are bare, a list is [..], a struct (..).
 function capnp(value) {
-  if (value instanceof Embed) return `embed ${JSON.stringify(value.path)}`
+  if (value instanceof Embed) return `embed ${JSON.stringify(relative(OUT, value.path))}`
   if (Array.isArray(value)) return `[${value.map(capnp).join(', ')}]`
   if (typeof value !== 'object') return JSON.stringify(value)
   return `(${Object.entries(value)
@@ -41,7 +41,11 @@ export function worker(name, parts, { texts = {}, bindings = [], classes = [], d
     bindings: [...Object.entries(texts).map(([name, text]) => ({ name, text })), ...bindings],
   }
   if (classes.length > 0) {
-    described.durableObjectNamespaces = classes.map((className) => ({ className, uniqueKey: className, enableSql: true }))
+    described.durableObjectNamespaces = classes.map((className) => ({
+      className,
+      uniqueKey: className,
+      enableSql: true,
+    }))
     described.durableObjectStorage = { localDisk: disk }
   }
   return { name, worker: described }
@@ -66,7 +70,10 @@ export function configure(name, services, sockets) {
   }
   const path = join(OUT, `${name}.capnp`)
   mkdirSync(OUT, { recursive: true })
-  writeFileSync(path, `using Workerd = import "/workerd/workerd.capnp";\nconst config :Workerd.Config = ${capnp(config)};\n`)
+  writeFileSync(
+    path,
+    `using Workerd = import "/workerd/workerd.capnp";\nconst config :Workerd.Config = ${capnp(config)};\n`,
+  )
   return { path, sockets }
 }
 

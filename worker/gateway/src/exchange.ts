@@ -65,7 +65,9 @@ export function serve(isolate: Isolate, request: Request, env: Env, ctx: Lifetim
     configured = isolate.core.start(env)
   } catch (error) {
     logFailure('the core could not be configured', id, error)
-    return new Response(null, { status: 500, headers: { 'x-request-id': id } })
+    const body = JSON.stringify({ error: 'Internal error', code: 'internal_error', requestId: id })
+    const headers = { 'content-type': 'application/json', 'cache-control': 'private, no-store', 'x-request-id': id }
+    return new Response(body, { status: 500, headers })
   }
   if (configured.error !== '') {
     logFailure('the configuration is wrong', id, configured.error)

@@ -1,0 +1,158 @@
+// Counts what requests cost on the platform, in a Go host with the same core and the same loop as the
+// Worker's: prints, as JSON, the mean of each kind of request.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/catalog"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/keys"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+	"github.com/postern-ai/postern/host"
+)
+
+const requests = 200 // of each kind but the cold one
+
+const completion = `{"choices":[{"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],` +
+	`"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`
+
+// clock runs 20 ms a request: 50 requests a second of one key.
+type clock struct{ ms uint64 }
+
+func (c *clock) Now() uint64 { return c.ms }
+
+type counts struct {
+	Name        string  `json:"name"`
+	ObjectCalls float64 `json:"objectCalls"`
+	KVReads     float64 `json:"kvReads"`
+	KVWrites    float64 `json:"kvWrites"`
+	RowsRead    float64 `json:"rowsRead"`
+	RowsWritten float64 `json:"rowsWritten"`
+	AlarmsSet   float64 `json:"alarmsSet"`
+	Steps       float64 `json:"steps"`
+}
+
+type bench struct {
+	clock   *clock
+	stats   *host.Stats
+	objects *host.MemoryObjects
+	host    *host.Host
+	key     string
+}
+
+func main() {
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, completion)
+	}))
+	defer upstream.Close()
+	b, err := newBench(upstream.URL)
+	if err != nil {
+		log.Fatal(err)
+	}
+	all := []counts{
+		b.measure("uncached, the key's first", 1, "cold%d", nil),
+		b.measure("uncached", requests, "unique%d", nil),
+		b.measure("hit in memory", requests, "unique1", nil),
+		b.measure("hit in KV", requests, "unique%d", b.host.Evict),
+		b.measure("refused: no such key", requests, "", nil),
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(all); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func newBench(upstream string) (*bench, error) {
+	b := &bench{clock: &clock{uint64(time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC).UnixMilli())}, stats: &host.Stats{}}
+	engine, err := host.NewNative(abi.Config{Catalog: catalog.Default, Env: []abi.Header{
+		{Name: "OPENAI_BASE_URL", Value: upstream + "/v1"}, {Name: "OPENAI_API_KEY", Value: "sk-bench"},
+	}})
+	if err != nil {
+		return nil, err
+	}
+	kv := host.NewMemoryKV(b.clock)
+	b.objects = &host.MemoryObjects{Engine: engine, Clock: b.clock, Stats: b.stats}
+	b.objects.Deliver = func(d abi.Delivery) error {
+		_, err := b.objects.Call(context.Background(), d.Class, d.Name, d.Region, d.Data)
+		return err
+	}
+	if err := b.seed(kv); err != nil {
+		return nil, err
+	}
+	b.host, err = host.New(host.Options{Engine: engine, Clock: b.clock, KV: kv, Objects: b.objects, Stats: b.stats})
+	return b, err
+}
+
+func (b *bench) seed(kv host.KV) error {
+	b.key = keys.New(keys.Gateway, keys.Production, [keys.RandomBytes]byte{1})
+	project := doc.Project{ID: "proj_bench", Plan: "unlimited", CacheTTLSeconds: 3600}
+	key := doc.Key{ID: "key_bench", ProjectID: project.ID, Kind: keys.Gateway, Environment: keys.Production}
+	put := keymeter.Put{Status: doc.Active, Record: doc.NewRecord(key, 1, project, 1)}
+	budget := ledger.Put{Version: 1, BudgetPico: 1000 * int64(money.Dollar)}
+	ctx, hash := context.Background(), keys.Hash(b.key)
+	if _, err := b.objects.Call(ctx, abi.ClassLedger, project.ID, "", budget.Encode()); err != nil {
+		return err
+	}
+	if _, err := b.objects.Call(ctx, abi.ClassKeyMeter, hash, "", put.Encode()); err != nil {
+		return err
+	}
+	return kv.Write(doc.RecordKey(hash), put.Record.Encode(), 0)
+}
+
+// measure runs n requests, alarms and deliveries included, and gives their mean. A prompt of "" is a
+// request with a key that does not exist.
+func (b *bench) measure(name string, n int, prompt string, before func()) counts {
+	b.host.Stats, b.objects.Stats = &host.Stats{}, nil
+	b.stats = b.host.Stats
+	b.objects.Stats = b.stats
+	for i := range n {
+		if before != nil {
+			before()
+		}
+		b.send(prompt, i)
+		b.clock.ms += 20
+		for b.objects.RingNext() {
+		}
+		b.objects.Wait()
+	}
+	s, mean := b.stats, func(total int64) float64 { return float64(total) / float64(n) }
+	calls := s.ObjectCalls[abi.ClassKeyMeter].Load() + s.ObjectCalls[abi.ClassLedger].Load()
+	return counts{
+		name, mean(calls), mean(s.KVReads.Load()), mean(s.KVWrites.Load()), mean(s.RowsRead.Load()),
+		mean(s.RowsWritten.Load()), mean(s.AlarmsSet.Load()), mean(s.Steps.Load()),
+	}
+}
+
+func (b *bench) send(prompt string, i int) {
+	key, want := b.key, http.StatusOK
+	if prompt == "" {
+		key, want = keys.New(keys.Gateway, keys.Production, [keys.RandomBytes]byte{9}), http.StatusUnauthorized
+	}
+	if strings.Contains(prompt, "%d") {
+		prompt = fmt.Sprintf(prompt, i)
+	}
+	body := strings.NewReader(`{"messages":[{"role":"user","content":"` + prompt + `"}]}`)
+	request := httptest.NewRequest(http.MethodPost, "/api/ai/complete", body)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("X-API-Key", key)
+	answer := httptest.NewRecorder()
+	b.host.ServeHTTP(answer, request)
+	b.host.Wait()
+	if answer.Code != want {
+		log.Fatalf("%s: %d %s", prompt, answer.Code, answer.Body)
+	}
+}

@@ -1,0 +1,98 @@
+// The core's own work: steps on one instance in Node's V8, through the Worker's own encoding.
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Core } from '../../worker/gateway/src/core.ts'
+import { median } from './load.mjs'
+import { ROOT } from './process.mjs'
+import { mib, ms, row } from './table.mjs'
+
+const NOW_MS = 1_790_000_000_000
+const [EVENT_REQUEST, EVENT_BODY] = [1, 2]
+const BODY_ID = 1
+const ROUNDS = 7
+const ROUND_MS = 200
+const EXCHANGES = 1_000_000
+const NOTHING = new Uint8Array()
+const SENTENCE = 'The quick brown fox said "naïve café" — and jumped over the lazy dog.\n'
+
+class MeasuredCore extends Core {
+  get memoryBytes() {
+    return this.exports.memory.buffer.byteLength
+  }
+}
+
+function newCore() {
+  const module = new WebAssembly.Module(readFileSync(join(ROOT, 'build/core.wasm')))
+  const core = new MeasuredCore(module, readFileSync(join(ROOT, 'core/catalog/catalog.json'), 'utf8'))
+  const { error } = core.start({})
+  if (error !== '') throw new Error(error)
+  return core
+}
+
+function head(core, key) {
+  const headers = [':id', 'req_1', ':method', 'POST', ':path', '/api/ai/complete', ':query', '']
+  headers.push('content-type', 'application/json', 'x-api-key', key)
+  const event = { kind: EVENT_REQUEST, id: 0, code: 0, headers, data: new Uint8Array(16) }
+  return core.step(NOW_MS, NOTHING, NOTHING, event)
+}
+
+/** A chat of about so many bytes, as JSON. */
+function chat(bytes) {
+  const messages = []
+  for (let length = 0; length < bytes; length += messages.at(-1).content.length + 40) {
+    const content = SENTENCE.repeat(Math.max(1, Math.min(25, Math.round(bytes / 100))))
+    messages.push({ role: messages.length % 2 ? 'assistant' : 'user', content })
+  }
+  return JSON.stringify({ messages, quality: 'balanced', temperature: 0.5 })
+}
+
+/** Milliseconds that one call of work takes, as the mean of a short round. */
+function round(work) {
+  const start = performance.now()
+  let calls = 0
+  while (performance.now() - start < ROUND_MS) {
+    work()
+    calls++
+  }
+  return (performance.now() - start) / calls
+}
+
+/** The step that takes a body, against parsing and writing the same text in the same V8. */
+export function steps(key) {
+  const rows = []
+  for (const [name, bytes, most] of [
+    ['step, body of 1 KB', 1e3],
+    ['step, body of 32 KB', 32e3],
+    ['step, body of 1 MB', 1e6, 3],
+  ]) {
+    const core = newCore()
+    const { state } = head(core, key)
+    const text = chat(bytes)
+    const event = { kind: EVENT_BODY, id: BODY_ID, code: 0, headers: [], data: new TextEncoder().encode(text) }
+    const ours = () => core.step(NOW_MS, NOTHING, state, event)
+    if (ours().actions.length === 0) throw new Error('the step did nothing')
+    const pairs = Array.from({ length: ROUNDS }, () => [round(ours), round(() => JSON.stringify(JSON.parse(text)))])
+    const value = median(pairs.map(([a, b]) => a / b))
+    const note = most === undefined ? '' : `wasm memory ${mib(core.memoryBytes)}`
+    rows.push(row(name, ms(median(pairs.map(([a]) => a))), ms(median(pairs.map(([, b]) => b))), value, { most, note }))
+    if (most !== undefined && core.memoryBytes >= 16 << 20) throw new Error('a body of 1 MB takes 16 MiB or more')
+  }
+  return rows
+}
+
+/** Small exchanges on one instance: the memory must stay where it was after the first thousand. */
+export function memory(key) {
+  const core = newCore()
+  const data = new TextEncoder().encode(chat(100))
+  const exchange = () => {
+    const { state } = head(core, key)
+    core.step(NOW_MS, NOTHING, state, { kind: EVENT_BODY, id: BODY_ID, code: 0, headers: [], data })
+  }
+  for (let i = 0; i < 1000; i++) exchange()
+  const before = core.memoryBytes
+  for (let i = 1000; i < EXCHANGES; i++) exchange()
+  if (core.memoryBytes !== before) throw new Error(`memory grew from ${before} to ${core.memoryBytes} bytes`)
+  return row('wasm memory after 1,000,000 exchanges, against after 1,000', mib(core.memoryBytes), mib(before), 1, {
+    most: 1,
+  })
+}

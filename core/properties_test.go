@@ -1,0 +1,677 @@
+package core_test
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/keys"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+)
+
+const project = "prj_1"
+
+// key is what the model knows of one key.
+type key struct {
+	name      string // its meter's
+	plan      string
+	perSecond int
+	perDay    int
+	puts      []keymeter.Put // all that was ever delivered, the newest last
+	admitted  []admission
+}
+
+// GoString keeps the reports of failures short.
+func (k *key) GoString() string { return k.name }
+
+func (k *key) newest() keymeter.Put { return k.puts[len(k.puts)-1] }
+
+func (k *key) active() bool { return k.newest().Status == doc.Active }
+
+// admission is one that counts against the limits.
+type admission struct {
+	real    uint64
+	forward int    // how often clocks had jumped forward
+	day     uint64 // the largest that the meter had seen
+}
+
+// phase is how far an exchange is.
+type phase int
+
+const (
+	asking  phase = iota // for admission
+	short                // the slice is too small: it is to ask the Ledger
+	open                 // admitted, with a reservation
+	expired              // nobody settled it in time
+	over
+)
+
+// exchange is one request as the model sees it.
+type exchange struct {
+	phase
+	key       *key
+	admit     keymeter.Admit
+	day       uint64 // of its admission
+	month     uint64 // of the slice that its reservation is on
+	expiresMs uint64
+	forgetMs  uint64 // until then a late settle must count
+	forgotten bool   // an alarm after forgetMs may have forgotten it
+	settled   bool
+}
+
+// GoString keeps the reports of failures short.
+func (x *exchange) GoString() string { return x.admit.RequestID }
+
+// model runs the objects and keeps its own books.
+type model struct {
+	*sim
+	t         *rapid.T
+	keys      []*key
+	exchanges []*exchange
+	usage     map[usageID]*ledger.Usage
+	puts      []ledger.Put // of the budget
+	jumps     bool         // clocks may jump
+	faults    bool         // replies and deliveries may be lost, exchanges may die
+	forward   int
+	backward  bool
+	count     uint64
+}
+
+type usageID struct {
+	day   uint64
+	model string
+}
+
+func newModel(t *rapid.T) *model {
+	m := &model{sim: newSim(), t: t, usage: map[usageID]*ledger.Usage{}}
+	m.jumps, m.faults = rapid.Bool().Draw(t, "jumps"), rapid.Bool().Draw(t, "faults")
+	for i, plan := range []string{"tiny", "tiny", "wide"} {
+		k := &key{name: fmt.Sprint("meter", i), plan: plan}
+		if plan == "tiny" {
+			k.perSecond, k.perDay = 3, 20
+		}
+		m.keys = append(m.keys, k)
+		m.put(k, doc.Active)
+	}
+	m.setBudget(money.Dollar)
+	return m
+}
+
+// names are those of all meters.
+func (m *model) names() []string {
+	var names []string
+	for _, k := range m.keys {
+		names = append(names, k.name)
+	}
+	return names
+}
+
+// lost draws whether a reply, a confirmation or an exchange is lost.
+func (m *model) lost(what string) bool {
+	return m.faults && rapid.IntRange(0, 9).Draw(m.t, what) == 0
+}
+
+// put delivers a new status, and comes back when it is acknowledged.
+func (m *model) put(k *key, status doc.Status) {
+	put := keymeter.Put{Status: status, Record: doc.Record{
+		Version: uint64(3*len(k.puts) + 2), KeyID: "key_" + k.name, ProjectID: project, Kind: keys.Gateway, Environment: keys.Production,
+		Plan: k.plan, CacheTTLSeconds: uint64(len(k.puts)),
+	}}
+	k.puts = append(k.puts, put)
+	m.call(abi.ClassKeyMeter, k.name, put.Encode())
+}
+
+func (m *model) setBudget(amount money.Pico) {
+	put := ledger.Put{Version: uint64(len(m.puts) + 1), BudgetPico: amount}
+	m.puts = append(m.puts, put)
+	m.call(abi.ClassLedger, project, put.Encode())
+}
+
+func (m *model) budget() money.Pico { return m.puts[len(m.puts)-1].BudgetPico }
+
+// begin starts a request.
+func (m *model) begin(t *rapid.T) {
+	m.count++
+	k := rapid.SampledFrom(m.keys).Draw(t, "key")
+	x := &exchange{key: k, admit: keymeter.Admit{
+		RequestID: fmt.Sprint("req_", m.count), Version: k.newest().Record.Version,
+		Mode:       rapid.SampledFrom([]keymeter.Mode{keymeter.ModeReserve, keymeter.ModeReserve, keymeter.ModeReserve, keymeter.ModeHit, keymeter.ModeCount, keymeter.ModeCheck}).Draw(t, "mode"),
+		Model:      rapid.SampledFrom([]string{"a", "b"}).Draw(t, "model"),
+		AmountPico: rapid.OneOf(rapid.Int64Range(0, money.Cent), rapid.Int64Range(0, money.Dollar/3)).Draw(t, "amount"),
+		ExpiresMs:  rapid.Uint64Range(500, 120_000).Draw(t, "expires"),
+	}}
+	if x.admit.Mode != keymeter.ModeReserve {
+		x.admit.AmountPico = 0
+	}
+	m.exchanges = append(m.exchanges, x)
+	m.advance(x)
+}
+
+// advance asks for admission.
+func (m *model) advance(x *exchange) {
+	x.admit.Version = x.key.newest().Record.Version
+	reply := m.admit(x.key.name, x.admit)
+	if m.lost("admit reply") {
+		again := m.admit(x.key.name, x.admit)
+		if reply.Verdict == keymeter.Admitted && again.Verdict != keymeter.Admitted {
+			m.t.Fatalf("%s was admitted, and when asked again got %d", x.admit.RequestID, again.Verdict)
+		}
+		if reply.Verdict != keymeter.Admitted && again.Verdict == keymeter.Admitted {
+			m.t.Fatalf("%s got %d, and when asked again was admitted", x.admit.RequestID, reply.Verdict)
+		}
+		reply = again
+	}
+	if !x.key.active() {
+		if reply.Verdict == keymeter.Admitted {
+			m.t.Fatalf("I4: %s was admitted on key %s, whose status is %d", x.admit.RequestID, x.key.name, x.key.newest().Status)
+		}
+		x.phase = over
+		return
+	}
+	m.verdict(x, &reply)
+}
+
+func (m *model) verdict(x *exchange, reply *keymeter.AdmitReply) {
+	x.phase = over
+	switch reply.Verdict {
+	case keymeter.Admitted:
+		m.admitted(x)
+	case keymeter.Short:
+		x.phase = short
+		x.admit.Grant = keymeter.Grant{Month: reply.Month, Seq: reply.Seq, AmountPico: reply.NeedPico}
+	case keymeter.RateLimited:
+		m.checkRefusal(x, reply)
+	case keymeter.Crowded:
+		if n := m.openOn(x.key); n < 8 {
+			m.t.Fatalf("crowded, with %d reservations open", n)
+		}
+	default:
+		m.t.Fatalf("%s got verdict %d on an active key", x.admit.RequestID, reply.Verdict)
+	}
+}
+
+// admitted books an admission and checks I1.
+func (m *model) admitted(x *exchange) {
+	x.day = m.told / dayMs
+	if x.admit.Mode == keymeter.ModeCheck {
+		return
+	}
+	k := x.key
+	k.admitted = append(k.admitted, admission{m.real, m.forward, max(x.day, m.object(abi.ClassKeyMeter, k.name).seenDay)})
+	second, day := m.counts(k)
+	if k.perSecond > 0 && second > k.perSecond || k.perDay > 0 && day > k.perDay {
+		m.t.Fatalf("I1: %d admissions in the last second, %d on this day", second, day)
+	}
+	switch x.admit.Mode {
+	case keymeter.ModeHit:
+		u := m.use(x.day, x.admit.Model)
+		u.Requests++
+		u.Hits++
+	case keymeter.ModeReserve:
+		x.phase = open
+		x.expiresMs = m.told + x.admit.ExpiresMs
+		x.month = m.object(abi.ClassKeyMeter, k.name).slices()[0].month
+	}
+}
+
+// counts is how many admissions the second and the day have that the last one is in. Of a clock's jump
+// forward nobody can know: it starts a new count.
+func (m *model) counts(k *key) (second, day int) {
+	last := k.admitted[len(k.admitted)-1]
+	for _, a := range k.admitted {
+		if a.forward == last.forward && a.real+1000 > last.real {
+			second++
+		}
+		if a.day == last.day {
+			day++
+		}
+	}
+	return second, day
+}
+
+// checkRefusal: without jumps, nothing is refused that the limits allow.
+func (m *model) checkRefusal(x *exchange, reply *keymeter.AdmitReply) {
+	if m.backward || m.forward > 0 {
+		return
+	}
+	second, day := 0, 0
+	for _, a := range x.key.admitted {
+		if a.real+1000 > m.real {
+			second++
+		}
+		if a.day == m.told/dayMs {
+			day++
+		}
+	}
+	if second < x.key.perSecond && day < x.key.perDay {
+		m.t.Fatalf("refused after %d admissions in this second and %d on this day", second, day)
+	}
+	if reply.RetryMs == 0 || day < x.key.perDay && reply.RetryMs > 1000 {
+		m.t.Fatalf("refused for %d ms after %d admissions in this second and %d on this day", reply.RetryMs, second, day)
+	}
+}
+
+func (m *model) use(day uint64, name string) *ledger.Usage {
+	id := usageID{day, name}
+	if m.usage[id] == nil {
+		m.usage[id] = &ledger.Usage{Day: day, Model: name}
+	}
+	return m.usage[id]
+}
+
+func (m *model) openOn(k *key) (n int) {
+	for _, x := range m.exchanges {
+		if x.key == k && x.phase == open {
+			n++
+		}
+	}
+	return n
+}
+
+// pick draws an exchange in one of some phases, or skips the action.
+func (m *model) pick(t *rapid.T, phases ...phase) *exchange {
+	var some []*exchange
+	for _, x := range m.exchanges {
+		if slices.Contains(phases, x.phase) {
+			some = append(some, x)
+		}
+	}
+	if len(some) == 0 {
+		t.Skip("none")
+	}
+	return rapid.SampledFrom(some).Draw(t, "exchange")
+}
+
+// askLedger takes a slice, recalling what is idle if there is none, and asks for admission again.
+func (m *model) askLedger(t *rapid.T) {
+	x := m.pick(t, short)
+	if m.lost("exchange") {
+		x.phase = over
+		return
+	}
+	need := x.admit.Grant
+	reply := m.askGrant(x, need)
+	if reply.AmountPico < 0 {
+		m.recall(reply.Recall)
+		if reply = m.askGrant(x, need); reply.AmountPico < 0 {
+			m.checkExceeded(x, reply.Month)
+			x.phase = over
+			return
+		}
+	}
+	if m.lost("exchange after its grant") {
+		x.phase = over
+		return
+	}
+	x.admit.Grant = keymeter.Grant{Month: reply.Month, Seq: need.Seq, AmountPico: reply.AmountPico}
+	m.advance(x)
+}
+
+func (m *model) askGrant(x *exchange, need keymeter.Grant) ledger.GrantReply {
+	ask := ledger.Grant{Key: x.key.name, Month: need.Month, Seq: need.Seq, NeedPico: need.AmountPico}
+	reply := m.grant(project, ask)
+	if m.lost("grant reply") {
+		again := m.grant(project, ask)
+		if again.AmountPico != reply.AmountPico {
+			m.t.Fatalf("the same question got %d and %d", reply.AmountPico, again.AmountPico)
+		}
+	}
+	return reply
+}
+
+// recall has meters give back what is idle.
+func (m *model) recall(names []string) {
+	for _, name := range names {
+		m.carry(m.flush(name, true).Absorbs)
+	}
+}
+
+// carry takes a flushed meter's news to the Ledger.
+func (m *model) carry(absorbs [][]byte) {
+	if len(absorbs) == 0 || m.lost("news") {
+		return
+	}
+	m.call(abi.ClassLedger, project, ledger.Batch(absorbs))
+	if m.lost("absorb reply") {
+		m.call(abi.ClassLedger, project, ledger.Batch(absorbs))
+	}
+}
+
+// checkExceeded: when nothing was lost on the way, no request is refused for money that is there.
+func (m *model) checkExceeded(x *exchange, month uint64) {
+	if m.faults || m.jumps {
+		return
+	}
+	if used := m.used(month); used+x.admit.Grant.AmountPico <= m.budget() {
+		for _, k := range m.keys {
+			m.t.Logf("%s has %+v", k.name, m.object(abi.ClassKeyMeter, k.name).slices())
+		}
+		m.t.Fatalf("refused for its budget: %d used or reserved, %d asked, of %d; the Ledger has given %+v",
+			used, x.admit.Grant.AmountPico, m.budget(), m.object(abi.ClassLedger, project).book())
+	}
+}
+
+// used is what a month's requests have cost or have reserved.
+func (m *model) used(month uint64) (sum money.Pico) {
+	for id, u := range m.usage {
+		if calendar.Month(id.day) == month {
+			sum += u.CostPico
+		}
+	}
+	for _, x := range m.exchanges {
+		if x.phase == open && calendar.Month(x.day) == month {
+			sum += x.admit.AmountPico
+		}
+	}
+	return sum
+}
+
+// settle ends an exchange, in time or late.
+func (m *model) settle(t *rapid.T) {
+	x := m.pick(t, open, expired)
+	s := keymeter.Settle{
+		RequestID: x.admit.RequestID, Outcome: rapid.SampledFrom([]keymeter.Outcome{keymeter.Served, keymeter.Served, keymeter.Released, keymeter.Hit}).Draw(t, "outcome"),
+		Model:    rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "model"),
+		Tokens:   keymeter.Tokens{Prompt: rapid.Uint64Range(0, 1000).Draw(t, "prompt"), Completion: rapid.Uint64Range(0, 1000).Draw(t, "completion")},
+		CostPico: rapid.Int64Range(0, x.admit.AmountPico).Draw(t, "cost"), Estimated: rapid.Bool().Draw(t, "estimated"), Missed: rapid.Bool().Draw(t, "missed"),
+	}
+	m.settleWith(x, s)
+	if m.lost("settle reply") {
+		m.call(abi.ClassKeyMeter, x.key.name, s.Encode())
+	}
+}
+
+func (m *model) settleWith(x *exchange, s keymeter.Settle) {
+	_, remembered := m.object(abi.ClassKeyMeter, x.key.name).rows["x/"+x.admit.RequestID]
+	if x.phase == expired && !remembered && !x.forgotten {
+		m.t.Fatalf("I2: %s expired less than a day ago and is forgotten", x.admit.RequestID)
+	}
+	m.call(abi.ClassKeyMeter, x.key.name, s.Encode())
+	late := x.phase == expired
+	x.phase, x.settled = over, true
+	if late && !remembered {
+		return
+	}
+	if late {
+		u := m.use(x.day, x.admit.Model)
+		u.Requests--
+		u.Expired--
+		u.CostPico -= x.admit.AmountPico
+	}
+	u := m.use(x.day, s.Model)
+	u.Prompt += s.Tokens.Prompt
+	u.Completion += s.Tokens.Completion
+	u.CostPico += s.CostPico
+	u.Requests += one(s.Outcome != keymeter.Released)
+	u.Failed += one(s.Outcome == keymeter.Released)
+	u.Hits += one(s.Outcome == keymeter.Hit)
+	u.Estimated += one(s.Estimated)
+	u.Misses += one(s.Missed)
+}
+
+func one(yes bool) uint64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// settleAgain repeats a settle with other figures, long after the first; or settles what was never let in.
+func (m *model) settleAgain(t *rapid.T) {
+	id, name := "req_nobody", rapid.SampledFrom(m.names()).Draw(t, "meter")
+	if x := m.pick(t, over); x.settled || x.admit.Mode != keymeter.ModeReserve {
+		id, name = x.admit.RequestID, x.key.name
+	}
+	s := keymeter.Settle{RequestID: id, Outcome: keymeter.Served, Model: "a", Tokens: keymeter.Tokens{Prompt: 77}, CostPico: 77}
+	m.call(abi.ClassKeyMeter, name, s.Encode())
+}
+
+// admitAgain repeats the admission of an open exchange.
+func (m *model) admitAgain(t *rapid.T) {
+	x := m.pick(t, open)
+	if !x.key.active() {
+		t.Skip("inactive")
+	}
+	if reply := m.admit(x.key.name, x.admit); reply.Verdict != keymeter.Admitted && reply.Verdict != keymeter.Stale {
+		m.t.Fatalf("%s is open, and got verdict %d", x.admit.RequestID, reply.Verdict)
+	}
+}
+
+// wait lets time pass, and alarms ring or be late.
+func (m *model) wait(t *rapid.T) {
+	ms := rapid.OneOf(rapid.Uint64Range(0, 1500), rapid.Uint64Range(0, 150_000), rapid.Just(uint64(hourMs)), rapid.Just(uint64(25*hourMs))).Draw(t, "ms")
+	m.pass(ms)
+	if rapid.IntRange(0, 3).Draw(t, "alarms") > 0 {
+		m.alarms()
+	}
+}
+
+// jump moves the clocks by an hour, or to about where they should be.
+func (m *model) jump(t *rapid.T) {
+	if !m.jumps {
+		t.Skip("no jumps")
+	}
+	if rapid.Bool().Draw(t, "forward") {
+		m.told += hourMs
+		m.forward++
+	} else {
+		m.told -= min(hourMs, rapid.Uint64Range(1, 2*hourMs).Draw(t, "back"))
+		m.backward = true
+	}
+	if rapid.Bool().Draw(t, "alarms") {
+		m.alarms()
+	}
+}
+
+// alarms rings those that are due.
+func (m *model) alarms() {
+	for _, k := range m.keys {
+		if m.ring(abi.ClassKeyMeter, k.name) {
+			m.rang(k)
+		}
+	}
+}
+
+// rang books what the alarm must have expired.
+func (m *model) rang(k *key) {
+	for _, x := range m.exchanges {
+		if x.key != k {
+			continue
+		}
+		if x.phase == expired && x.forgetMs <= m.told {
+			x.forgotten = true
+		}
+		if x.phase == open && x.expiresMs <= m.told {
+			x.phase, x.forgetMs = expired, m.told+dayMs
+			u := m.use(x.day, x.admit.Model)
+			u.Requests++
+			u.Expired++
+			u.CostPico += x.admit.AmountPico
+		}
+	}
+}
+
+// outbox carries out some of what waits in a meter's outbox, or nothing, or twice.
+func (m *model) outbox(t *rapid.T) {
+	name := rapid.SampledFrom(m.names()).Draw(t, "meter")
+	for !m.lost("delivery") && m.deliver(abi.ClassKeyMeter, name, m.lost("confirmation")) && rapid.Bool().Draw(t, "more") {
+	}
+}
+
+func (m *model) usageReport(t *rapid.T) {
+	name := rapid.SampledFrom(m.names()).Draw(t, "meter")
+	m.carry(m.flush(name, false).Absorbs)
+}
+
+func (m *model) changeStatus(t *rapid.T) {
+	k := rapid.SampledFrom(m.keys).Draw(t, "key")
+	m.put(k, rapid.SampledFrom([]doc.Status{doc.Active, doc.Active, doc.Inactive, doc.Removed}).Draw(t, "status"))
+}
+
+// oldPut delivers an older record or budget once more, late.
+func (m *model) oldPut(t *rapid.T) {
+	k := rapid.SampledFrom(m.keys).Draw(t, "key")
+	put := rapid.SampledFrom(k.puts).Draw(t, "put")
+	m.call(abi.ClassKeyMeter, k.name, put.Encode())
+	budget := rapid.SampledFrom(m.puts).Draw(t, "budget")
+	m.call(abi.ClassLedger, project, budget.Encode())
+}
+
+func (m *model) raiseBudget(t *rapid.T) {
+	m.setBudget(m.budget() + rapid.Int64Range(0, money.Dollar/4).Draw(t, "more"))
+}
+
+// check is what must hold after every action.
+func (m *model) check(t *rapid.T) {
+	m.t = t
+	b := m.object(abi.ClassLedger, project).book()
+	if b.budget != m.budget() {
+		t.Fatalf("I10: the budget is %d, want %d", b.budget, m.budget())
+	}
+	if b.committed != b.sum || b.committed > b.budget {
+		t.Fatalf("I3: slices and spend sum up to %d, noted as %d, of a budget of %d", b.sum, b.committed, b.budget)
+	}
+	if month := calendar.Month(m.told / dayMs); !m.jumps && m.used(month) > m.budget() {
+		t.Fatalf("I3: %d used or reserved of %d", m.used(month), m.budget())
+	}
+	for _, k := range m.keys {
+		m.checkMeter(k, b)
+	}
+}
+
+func (m *model) checkMeter(k *key, b book) {
+	o := m.object(abi.ClassKeyMeter, k.name)
+	for _, s := range o.slices() {
+		var reserved int64
+		for _, x := range m.exchanges {
+			if x.key == k && x.phase == open && x.month == s.month {
+				reserved += x.admit.AmountPico
+			}
+		}
+		if s.month != 0 && s.reserved != reserved {
+			m.t.Fatalf("I6: %s has %d reserved in month %d, its open reservations are %d", k.name, s.reserved, s.month, reserved)
+		}
+		if s.granted < s.spent+s.reserved || s.reserved < 0 {
+			m.t.Fatalf("I3: %s has spent %d and reserved %d of %d", k.name, s.spent, s.reserved, s.granted)
+		}
+		if granted := b.granted[k.name]; s.month == b.month && s.granted > granted {
+			m.t.Fatalf("I3: %s has a slice of %d, the Ledger gave %d", k.name, s.granted, granted)
+		}
+	}
+	for _, x := range m.exchanges {
+		if x.key == k && x.phase == open && (o.alarmMs == 0 || o.alarmMs > x.expiresMs) {
+			m.t.Fatalf("I6: %s expires at %d, the alarm is at %d", x.admit.RequestID, x.expiresMs, o.alarmMs)
+		}
+	}
+	m.checkRecord(k)
+}
+
+// checkRecord: I10, the meter has the newest record, whatever came when.
+func (m *model) checkRecord(k *key) {
+	reply := m.admit(k.name, keymeter.Admit{RequestID: "req_check", Mode: keymeter.ModeCheck})
+	want := k.newest()
+	if k.active() != (reply.Verdict == keymeter.Stale) {
+		m.t.Fatalf("I10: status %d was answered with verdict %d", want.Status, reply.Verdict)
+	}
+	if k.active() && !bytes.Equal(reply.Record, want.Record.Encode()) {
+		m.t.Fatalf("I10: the record is %x, want %x", reply.Record, want.Record.Encode())
+	}
+}
+
+// final lets everything come to rest and compares the books: I2.
+func (m *model) final() {
+	m.alarms()
+	m.settleDown(m.names(), func(meter string) {
+		for _, k := range m.keys {
+			if k.name == meter {
+				m.rang(k)
+			}
+		}
+	})
+	for _, k := range m.keys {
+		if n := m.openOn(k); n > 0 || m.flush(k.name, false).Open > 0 {
+			m.t.Fatalf("I6: %s still has %d reservations", k.name, n)
+		}
+		m.carry(m.flush(k.name, false).Absorbs)
+		for m.deliver(abi.ClassKeyMeter, k.name, false) {
+		}
+		if rows := m.object(abi.ClassKeyMeter, k.name).keys("", "~"); len(rows) > 1 {
+			m.t.Fatalf("%s has kept %q", k.name, rows)
+		}
+	}
+	m.compareUsage()
+}
+
+func (m *model) compareUsage() {
+	reply := m.report(project, ledger.Report{EndDay: m.told/dayMs + 1000, AsOfMs: m.told, Final: true})
+	var want []ledger.Usage
+	for _, u := range m.usage {
+		at := slices.IndexFunc(want, func(w ledger.Usage) bool { return w.Model == u.Model })
+		if at < 0 {
+			want = append(want, ledger.Usage{Model: u.Model})
+			at = len(want) - 1
+		}
+		want[at] = sum(want[at], *u)
+	}
+	slices.SortFunc(want, func(a, b ledger.Usage) int { return cmp.Compare(a.Model, b.Model) })
+	if !slices.Equal(reply.Models, want) {
+		m.t.Fatalf("I2: the report says\n%+v, want\n%+v", reply.Models, want)
+	}
+}
+
+func sum(a, b ledger.Usage) ledger.Usage {
+	return ledger.Usage{
+		Model: a.Model, Requests: a.Requests + b.Requests, Hits: a.Hits + b.Hits, Misses: a.Misses + b.Misses, Failed: a.Failed + b.Failed,
+		Prompt: a.Prompt + b.Prompt, Completion: a.Completion + b.Completion, CostPico: a.CostPico + b.CostPico,
+		Estimated: a.Estimated + b.Estimated, Expired: a.Expired + b.Expired,
+	}
+}
+
+// TestInvariants: I1 to I4, I6 and I10 over random interleavings of exchanges on three keys of one budget,
+// with clocks that jump, months that turn, and calls, replies and deliveries that are lost or come twice.
+func TestInvariants(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newModel(t)
+		on := func(f func(*rapid.T)) func(*rapid.T) {
+			return func(t *rapid.T) {
+				m.t = t
+				f(t)
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"":           m.check,
+			"begin":      on(m.begin),
+			"begin more": on(m.begin),
+			"begin four": on(func(t *rapid.T) {
+				for range 4 {
+					m.begin(t)
+				}
+			}),
+			"ask ledger":    on(m.askLedger),
+			"ask ledger 2":  on(m.askLedger),
+			"settle":        on(m.settle),
+			"settle 2":      on(m.settle),
+			"settle again":  on(m.settleAgain),
+			"admit again":   on(m.admitAgain),
+			"wait":          on(m.wait),
+			"wait 2":        on(m.wait),
+			"jump":          on(m.jump),
+			"outbox":        on(m.outbox),
+			"usage report":  on(m.usageReport),
+			"change status": on(m.changeStatus),
+			"old put":       on(m.oldPut),
+			"raise budget":  on(m.raiseBudget),
+		})
+		m.t = t
+		m.final()
+	})
+}

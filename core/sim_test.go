@@ -1,0 +1,299 @@
+package core_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/postern-ai/postern/core"
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/catalog"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
+)
+
+// TestMain gives the properties of this package a fixed seed, so that a run can be repeated, and more steps
+// than usual; -rapid.seed and its like say otherwise.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	given := map[string]bool{}
+	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	for name, value := range map[string]string{"rapid.seed": "20261121", "rapid.checks": "1000", "rapid.steps": "80", "rapid.nofailfile": "true"} {
+		if !given[name] && !given["rapid.failfile"] {
+			_ = flag.Set(name, value)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+const (
+	hourMs = 3600_000
+	dayMs  = 24 * hourMs
+)
+
+type objectName struct {
+	class abi.Class
+	name  string
+}
+
+// simObject is an object's storage. seenDay is the largest UTC day of which its rows can know.
+type simObject struct {
+	rows    map[string][]byte
+	alarmMs uint64
+	seenDay uint64
+}
+
+// sim runs objects on a clock of its own, one command at a time. told is what clocks say, real what is:
+// the two part when a clock jumps.
+type sim struct {
+	core       *core.Core
+	told, real uint64
+	objects    map[objectName]*simObject
+}
+
+const simOverlay = `{"plans":[
+	{"name":"tiny","perSecond":3,"perDay":20,"developmentPerSecond":2,"developmentPerDay":9,"concurrent":8,"budget":"1"},
+	{"name":"wide","perSecond":0,"perDay":0,"developmentPerSecond":0,"developmentPerDay":0,"concurrent":100,"budget":"1"}]}`
+
+var simCore = func() *core.Core {
+	var w abi.Writer
+	(&abi.Config{Catalog: catalog.Default, Env: []abi.Header{{Name: "POSTERN_CATALOG", Value: simOverlay}}}).Encode(&w)
+	c, out := core.Configure(w.Buf)
+	if configured, err := abi.DecodeConfigured(out[core.Headroom:]); err != nil || configured.Error != "" {
+		panic(fmt.Sprint(err, configured.Error))
+	}
+	return c
+}()
+
+// newSim starts on November 30th, 2026, at 22:00 UTC: a day's and a month's end are near.
+func newSim() *sim {
+	const start = 1_796_076_000_000
+	return &sim{core: simCore, told: start, real: start, objects: map[objectName]*simObject{}}
+}
+
+func (s *sim) object(class abi.Class, name string) *simObject {
+	id := objectName{class, name}
+	if s.objects[id] == nil {
+		s.objects[id] = &simObject{rows: map[string][]byte{}}
+	}
+	return s.objects[id]
+}
+
+// call runs one command in one transaction; nil rings the alarm.
+func (s *sim) call(class abi.Class, name string, command []byte) []byte {
+	o := s.object(class, name)
+	in := abi.ObjectInput{NowMs: s.told, Class: class, Name: name, Command: command}
+	o.read(&in, ask(s.core.Reads, &in).Ranges)
+	out := ask(s.core.Apply, &in)
+	if len(out.Ranges) > 0 {
+		o.read(&in, out.Ranges)
+		in.Round = 1
+		out = ask(s.core.Apply, &in)
+	}
+	for _, row := range out.Puts {
+		o.rows[row.Key] = slices.Clone(row.Value)
+		if row.Key == "h" {
+			o.seenDay = max(o.seenDay, s.told/dayMs)
+		}
+	}
+	for _, key := range out.Deletes {
+		delete(o.rows, key)
+	}
+	if out.AlarmMs != 0 && (o.alarmMs == 0 || out.AlarmMs < o.alarmMs) {
+		o.alarmMs = out.AlarmMs
+	}
+	return out.Reply
+}
+
+func ask(f func([]byte) []byte, in *abi.ObjectInput) abi.ObjectOutput {
+	var w abi.Writer
+	in.Encode(&w)
+	out, err := abi.DecodeObjectOutput(f(w.Buf)[core.Headroom:])
+	if err != nil {
+		panic(err)
+	}
+	return out
+}
+
+func (o *simObject) read(in *abi.ObjectInput, ranges []abi.Range) {
+	for _, g := range ranges {
+		if value, ok := o.rows[g.Start]; g.End == "" && ok {
+			in.Rows = append(in.Rows, abi.Row{Key: g.Start, Value: value})
+		}
+		if g.End == "" {
+			continue
+		}
+		keys := o.keys(g.Start, g.End)
+		for _, key := range keys[:min(uint64(len(keys)), g.Limit)] {
+			in.Rows = append(in.Rows, abi.Row{Key: key, Value: o.rows[key]})
+		}
+	}
+}
+
+// keys are those of the rows from start to end, in order.
+func (o *simObject) keys(start, end string) []string {
+	var keys []string
+	for key := range o.rows {
+		if key >= start && key < end {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// deliver carries the oldest row of an outbox out; keep leaves it there, as if the confirmation was lost.
+func (s *sim) deliver(class abi.Class, name string, keep bool) (delivered bool) {
+	o := s.object(class, name)
+	rows := o.keys(abi.OutboxPrefix, abi.OutboxEnd)
+	if len(rows) == 0 {
+		return false
+	}
+	d, err := abi.DecodeDelivery(o.rows[rows[0]])
+	if err != nil {
+		panic(err)
+	}
+	s.call(d.Class, d.Name, d.Data)
+	if !keep {
+		delete(o.rows, rows[0])
+	}
+	return true
+}
+
+// ring rings an object's alarm if it is due.
+func (s *sim) ring(class abi.Class, name string) (rang bool) {
+	o := s.object(class, name)
+	if o.alarmMs == 0 || o.alarmMs > s.told {
+		return false
+	}
+	o.alarmMs = 0
+	s.call(class, name, nil)
+	return true
+}
+
+// settleDown lets all that is due or waiting happen, however long it takes; rang is told of every alarm.
+func (s *sim) settleDown(meters []string, rang func(meter string)) {
+	for range 10_000 {
+		next := uint64(0)
+		for _, name := range meters {
+			for s.deliver(abi.ClassKeyMeter, name, false) {
+			}
+			if at := s.object(abi.ClassKeyMeter, name).alarmMs; at != 0 && (next == 0 || at < next) {
+				next = at
+			}
+		}
+		if next == 0 {
+			return
+		}
+		s.pass(max(s.told, next) - s.told)
+		for _, name := range meters {
+			if s.ring(abi.ClassKeyMeter, name) {
+				rang(name)
+			}
+		}
+	}
+	panic("the alarms never end")
+}
+
+// pass lets time pass.
+func (s *sim) pass(ms uint64) { s.told, s.real = s.told+ms, s.real+ms }
+
+func (s *sim) admit(meter string, a keymeter.Admit) keymeter.AdmitReply {
+	reply, err := keymeter.DecodeAdmitReply(s.call(abi.ClassKeyMeter, meter, a.Encode()))
+	if err != nil {
+		panic(err)
+	}
+	return reply
+}
+
+func (s *sim) flush(meter string, recall bool) keymeter.FlushReply {
+	reply, err := keymeter.DecodeFlushReply(s.call(abi.ClassKeyMeter, meter, (&keymeter.Flush{Recall: recall}).Encode()))
+	if err != nil {
+		panic(err)
+	}
+	return reply
+}
+
+func (s *sim) grant(project string, g ledger.Grant) ledger.GrantReply {
+	reply, err := ledger.DecodeGrantReply(s.call(abi.ClassLedger, project, g.Encode()))
+	if err != nil {
+		panic(err)
+	}
+	return reply
+}
+
+func (s *sim) report(project string, r ledger.Report) ledger.ReportReply {
+	reply, err := ledger.DecodeReportReply(s.call(abi.ClassLedger, project, r.Encode()))
+	if err != nil {
+		panic(err)
+	}
+	return reply
+}
+
+// slice is one of a meter's two, as its row "h" has them.
+type slice struct {
+	month                    uint64
+	granted, spent, reserved int64
+}
+
+// slices reads them from the front of the meter's row: the format, the status, the record, two times, the
+// ticks, the day and its count, and then this month's and last month's slice.
+func (o *simObject) slices() [2]slice {
+	r := abi.Reader{Buf: o.rows["h"]}
+	if len(r.Buf) == 0 {
+		return [2]slice{}
+	}
+	if r.Uint() != 1 {
+		panic("the meter's row has a new format: teach slices to read it")
+	}
+	r.Uint()
+	r.Bytes()
+	r.Uint()
+	r.Uint()
+	for n := 2 * r.Count(); n > 0; n-- {
+		r.Uint()
+	}
+	r.Uint()
+	r.Uint()
+	var both [2]slice
+	for i := range both {
+		both[i].month = r.Uint()
+		r.Bool()
+		both[i].granted, both[i].spent, both[i].reserved = r.Int(), r.Int(), r.Int()
+	}
+	if r.Err() != nil {
+		panic(r.Err())
+	}
+	return both
+}
+
+// book is what the Ledger's rows say of the month.
+type book struct {
+	month                  uint64
+	budget, committed, sum int64
+	granted                map[string]int64
+}
+
+func (o *simObject) book() book {
+	r := abi.Reader{Buf: o.rows["b"]}
+	if r.Uint() != 1 {
+		panic("the budget's row has a new format: teach book to read it")
+	}
+	r.Uint()
+	b := book{budget: r.Int(), month: r.Uint(), committed: r.Int(), granted: map[string]int64{}}
+	for _, key := range o.keys("k/", "k0") {
+		r := abi.Reader{Buf: o.rows[key]}
+		if r.Uint() != 1 {
+			panic("a meter's row at the Ledger has a new format: teach book to read it")
+		}
+		month := r.Uint()
+		r.Bool()
+		if granted, spent := r.Int(), r.Int(); month == b.month {
+			b.sum += max(granted, spent)
+			b.granted[key[2:]] = granted
+		}
+	}
+	return b
+}
