@@ -1,12 +1,10 @@
 package core_test
 
 import (
-	"flag"
 	"fmt"
-	"os"
 	"slices"
-	"testing"
 
+	"github.com/postern-ai/postern/conformance/suite"
 	"github.com/postern-ai/postern/core"
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/catalog"
@@ -14,19 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// TestMain gives the properties of this package a fixed seed, so that a run can be repeated, and more steps
-// than usual; -rapid.seed and its like say otherwise.
-func TestMain(m *testing.M) {
-	flag.Parse()
-	given := map[string]bool{}
-	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	for name, value := range map[string]string{"rapid.seed": "20261121", "rapid.checks": "1000", "rapid.steps": "80", "rapid.nofailfile": "true"} {
-		if !given[name] && !given["rapid.failfile"] {
-			_ = flag.Set(name, value)
-		}
-	}
-	os.Exit(m.Run())
-}
+func init() { suite.FixSeed(map[string]string{"checks": "1000", "steps": "80"}) }
 
 const (
 	hourMs = 3600_000

@@ -1,11 +1,12 @@
-// Package suite reads the collections of hostile input that nobody here wrote, from the npm packages that
-// carry them. Only tests use it.
+// Package suite is what tests of several packages share: the collections of hostile input that nobody here
+// wrote, from the npm packages that carry them, and the seed of random tests.
 package suite
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,4 +76,18 @@ func read(path string) ([]byte, error) {
 		folder = filepath.Dir(folder)
 	}
 	return nil, err
+}
+
+// FixSeed gives the random tests of a package (pgregory.net/rapid) a fixed seed, so that every run is the
+// same, and other settings by name. It is for init functions: flags of the command line still win.
+func FixSeed(settings map[string]string) {
+	all := map[string]string{"seed": "20261121", "nofailfile": "true"}
+	for name, value := range settings {
+		all[name] = value
+	}
+	for name, value := range all {
+		if err := flag.Set("rapid."+name, value); err != nil {
+			panic(err)
+		}
+	}
 }

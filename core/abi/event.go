@@ -23,7 +23,8 @@ const (
 	EventFault EventKind = 7
 	// EventTimer answers ActionWait.
 	EventTimer EventKind = 8
-	// EventLeft says that the caller closed the connection before it had the answer.
+	// EventLeft says that the caller closed the connection before it had the answer. Hosts need not notice
+	// it unless an ActionFetch is or was under way.
 	EventLeft EventKind = 9
 )
 

@@ -165,6 +165,9 @@ func (p *requestParser) messageList(list gjson.Result, size int) {
 	p.messages = append(make([]byte, 0, size+64), '[')
 	count := 0
 	list.ForEach(func(_, v gjson.Result) bool {
+		if len(p.details) == maxDetails {
+			return false // no more is said, so no more is looked at
+		}
 		if count > 0 {
 			p.messages = append(p.messages, ',')
 		}

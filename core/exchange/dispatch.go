@@ -13,7 +13,7 @@ import (
 // maxAnswerBytes bounds a provider's answer.
 const maxAnswerBytes = 8 << 20
 
-// clientClosed is what the log says of a caller that left before anything was sent for it.
+// clientClosed is what the log says of a caller that left before it had an answer.
 var clientClosed = fault.Fault{Status: 499, Code: "client_closed_request", Text: "Client closed request"}
 
 // supplied takes a buffer that this exchange asked for.
@@ -31,8 +31,6 @@ func (x *exchange) supplied() {
 // dispatch sends the request to the first target that can take it.
 func (x *exchange) dispatch() {
 	switch {
-	case x.s.left:
-		x.refuse(clientClosed, refusal{})
 	case x.testMode():
 		x.do(abi.Action{Kind: abi.ActionSupply, ID: idSupply, Buffer: bufferMessages})
 	case !x.settleOnTarget():
@@ -62,9 +60,14 @@ func (x *exchange) settleOnTarget() bool {
 	return resting < len(s.order)
 }
 
-// attempt sends the request to the present target.
+// attempt sends the request to the present target. A caller that has left gets no further attempt: the
+// first one goes on to its end, because the provider bills it anyway and its answer can be cached.
 func (x *exchange) attempt() {
 	s := &x.s
+	if s.left {
+		x.refuse(clientClosed, refusal{})
+		return
+	}
 	model := x.model()
 	wire := provider.For(model.Provider.Wire)
 	if wire.Request == nil {

@@ -57,41 +57,59 @@ func appendEscape(dst []byte, c byte) []byte {
 
 // Unescape appends what the inside of a checked JSON string stands for. A lone surrogate becomes U+FFFD.
 func Unescape(dst, inside []byte) []byte {
-	for i := 0; i < len(inside); {
-		c := inside[i]
-		if c != '\\' {
-			dst = append(dst, c)
-			i++
+	for len(inside) > 0 {
+		if c := inside[0]; c != '\\' {
+			dst, inside = append(dst, c), inside[1:]
 			continue
 		}
-		c = inside[i+1]
-		i += 2
-		switch c {
-		case 'b':
-			dst = append(dst, '\b')
-		case 'f':
-			dst = append(dst, '\f')
-		case 'n':
-			dst = append(dst, '\n')
-		case 'r':
-			dst = append(dst, '\r')
-		case 't':
-			dst = append(dst, '\t')
-		case 'u':
-			r, _ := hex4(inside[i:])
-			i += 4
-			if r >= 0xD800 && r < 0xDC00 && len(inside)-i >= 6 && inside[i] == '\\' && inside[i+1] == 'u' {
-				if low, _ := hex4(inside[i+2:]); low >= 0xDC00 && low < 0xE000 {
-					r = 0x10000 + (r-0xD800)<<10 + (low - 0xDC00)
-					i += 6
-				}
-			}
-			dst = utf8.AppendRune(dst, r)
-		default:
-			dst = append(dst, c)
-		}
+		var r rune
+		r, inside = nextRune(inside)
+		dst = utf8.AppendRune(dst, r)
 	}
 	return dst
+}
+
+// nextRune takes the first character off the inside of a checked JSON string.
+func nextRune(inside []byte) (rune, []byte) {
+	c := inside[0]
+	if c != '\\' {
+		if c < utf8.RuneSelf {
+			return rune(c), inside[1:]
+		}
+		r, size := utf8.DecodeRune(inside)
+		return r, inside[size:]
+	}
+	c, inside = inside[1], inside[2:]
+	switch c {
+	case 'b':
+		return '\b', inside
+	case 'f':
+		return '\f', inside
+	case 'n':
+		return '\n', inside
+	case 'r':
+		return '\r', inside
+	case 't':
+		return '\t', inside
+	case 'u':
+		return nextUnit(inside)
+	}
+	return rune(c), inside
+}
+
+// nextUnit takes four digits, and with a high surrogate the low one that follows it.
+func nextUnit(inside []byte) (rune, []byte) {
+	r, _ := hex4(inside)
+	inside = inside[4:]
+	if r >= 0xD800 && r < 0xDC00 && len(inside) >= 6 && inside[0] == '\\' && inside[1] == 'u' {
+		if low, _ := hex4(inside[2:]); low >= 0xDC00 && low < 0xE000 {
+			return 0x10000 + (r-0xD800)<<10 + (low - 0xDC00), inside[6:]
+		}
+	}
+	if r >= 0xD800 && r < 0xE000 {
+		r = utf8.RuneError
+	}
+	return r, inside
 }
 
 // hex4 reads four hexadecimal digits.

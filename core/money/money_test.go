@@ -9,8 +9,11 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/postern-ai/postern/conformance/suite"
 	"github.com/postern-ai/postern/core/money"
 )
+
+func init() { suite.FixSeed(nil) }
 
 func TestParse(t *testing.T) {
 	for _, c := range []struct {

@@ -8,9 +8,12 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/postern-ai/postern/conformance/suite"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/route"
 )
+
+func init() { suite.FixSeed(nil) }
 
 func targets(weights ...uint64) []config.Target {
 	var all []config.Target

@@ -39,7 +39,7 @@ import {
   WHERE_KV,
   WHERE_MEMORY,
 } from './abi.ts'
-import { drain, joined, lengthHint, mustDrain, readBody } from './body.ts'
+import { drain, joined, lengthHint, mustDrain, readBody, readDeclared } from './body.ts'
 import { callObject, isOverloaded } from './calls.ts'
 import { clock } from './clock.ts'
 import type { Isolate } from './isolate.ts'
@@ -95,6 +95,7 @@ class Exchange {
   // Work without an answer that must be finished nevertheless.
   private background = 0
   private stepping = false
+  private watching = false
   private failed = false
 
   private response: Response | undefined
@@ -127,9 +128,6 @@ class Exchange {
         this.finish = resolve
       }),
     )
-    this.request.signal.addEventListener('abort', () => {
-      if (this.response === undefined) this.push(EVENT_LEFT, 0, 0)
-    })
   }
 
   private requestFields(): Fields {
@@ -264,7 +262,11 @@ class Exchange {
 
   private async readBody({ id, buffer, limit }: Action): Promise<void> {
     try {
-      const body = await readBody(this.request.body, limit, lengthHint(this.request.headers))
+      const declared = readDeclared(this.request, limit)
+      const body =
+        declared === undefined
+          ? await readBody(this.request.body, limit, lengthHint(this.request.headers))
+          : new Uint8Array(await declared)
       if (body === undefined) return this.push(EVENT_BODY, id, OUTCOME_TOO_LARGE)
       this.buffers.set(buffer, body)
       this.push(EVENT_BODY, id, OUTCOME_OK, body)
@@ -325,7 +327,17 @@ class Exchange {
     this.push(EVENT_REPLY, id, OUTCOME_OK, reply)
   }
 
+  // Only while a provider is asked, which may take long: the signal costs 0.2 ms of CPU, a fifth of a cache hit.
+  private watch(): void {
+    if (this.watching) return
+    this.watching = true
+    this.request.signal.addEventListener('abort', () => {
+      if (this.response === undefined) this.push(EVENT_LEFT, 0, 0)
+    })
+  }
+
   private fetch(action: Action): void {
+    this.watch()
     const upstream = new Upstream()
     const giveUp = () => upstream.abort(FAULT_CONNECT)
     this.start(action, this.send(upstream, action), giveUp)

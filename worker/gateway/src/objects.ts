@@ -110,12 +110,13 @@ export class Shell {
   // The alarm is part of the transaction too: writes with no await between them commit together.
   private commit(out: ObjectOutput): void {
     const { storage, alarm } = this.platform
-    if (out.puts.length + out.deletes.length > 0) {
-      storage.transactionSync(() => {
-        for (const { key, value } of out.puts) storage.kv.put(key, value)
-        for (const key of out.deletes) storage.kv.delete(key)
-      })
+    const write = () => {
+      for (const { key, value } of out.puts) storage.kv.put(key, value)
+      for (const key of out.deletes) storage.kv.delete(key)
     }
+    // One write is whole by itself: the usual case does not pay for a transaction.
+    if (out.puts.length + out.deletes.length > 1) storage.transactionSync(write)
+    else write()
     if (out.alarmMs > 0) alarm.atLatest(out.alarmMs)
   }
 

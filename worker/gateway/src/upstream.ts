@@ -12,7 +12,9 @@ import {
   type Headers as Fields,
   NO_BYTES,
 } from './abi.ts'
-import { lengthHint, readBody } from './body.ts'
+import { lengthHint, readBody, readDeclared } from './body.ts'
+
+const SHORT_BYTES = 64 << 10
 
 /** What came of a fetch: a whole response if fault is 0. */
 export interface Answer {
@@ -26,20 +28,19 @@ export interface Answer {
 export class Upstream {
   private readonly controller = new AbortController()
   private fault = 0
-  private phaseTimer: number | null = null
-  private totalTimer: number | null = null
+  private timer: number | null = null
+  private endMs = Number.POSITIVE_INFINITY
 
   /** Sends; never rejects. names are the response headers that the core wants. */
   async send(action: Action, body: Bytes, names: string[]): Promise<Answer> {
     const request = this.request(action, body)
     if (request === undefined) return failed(FAULT_UNDELIVERED)
-    if (action.totalMs > 0) this.totalTimer = setTimeout(() => this.abort(FAULT_TOTAL), action.totalMs)
+    if (action.totalMs > 0) this.endMs = Date.now() + action.totalMs
     this.phase(action.headMs, FAULT_HEAD)
     try {
       return await this.exchange(request, action, names)
     } finally {
-      clearTimeout(this.phaseTimer)
-      clearTimeout(this.totalTimer)
+      clearTimeout(this.timer)
     }
   }
 
@@ -72,8 +73,7 @@ export class Upstream {
     }
     try {
       this.phase(action.firstByteMs, FAULT_FIRST_BYTE)
-      const idle = () => this.phase(action.idleMs, FAULT_IDLE)
-      const body = await readBody(response.body, action.limit, lengthHint(response.headers), idle)
+      const body = await this.body(response, action)
       if (body === undefined) return failed(FAULT_TOO_LARGE)
       return { fault: 0, status: response.status, headers: picked(response.headers, names), body }
     } catch {
@@ -81,10 +81,21 @@ export class Upstream {
     }
   }
 
-  // Starts the time of the next phase, in place of the last one's.
+  // A short body comes at once or not at all: it has the time of a first byte.
+  private async body(response: Response, action: Action): Promise<Bytes | undefined> {
+    const short = readDeclared(response, Math.min(action.limit, SHORT_BYTES))
+    if (short !== undefined) return new Uint8Array(await short)
+    const idle = () => this.phase(action.idleMs, FAULT_IDLE)
+    return readBody(response.body, action.limit, lengthHint(response.headers), idle)
+  }
+
+  // Starts the time of the next phase, in place of the last one's; the time of the whole may end sooner.
   private phase(ms: number, fault: number): void {
-    clearTimeout(this.phaseTimer)
-    this.phaseTimer = ms > 0 ? setTimeout(() => this.abort(fault), ms) : null
+    clearTimeout(this.timer)
+    const left = this.endMs - Date.now()
+    const total = ms === 0 || left < ms
+    const waitMs = total ? left : ms
+    this.timer = Number.isFinite(waitMs) ? setTimeout(() => this.abort(total ? FAULT_TOTAL : fault), waitMs) : null
   }
 }
 

@@ -1,0 +1,134 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+	"pgregory.net/rapid"
+
+	"github.com/postern-ai/postern/conformance/suite"
+	"github.com/postern-ai/postern/host"
+)
+
+func init() { suite.FixSeed(nil) }
+
+// moody is a provider that numbers its answers and spoils those that it is told to.
+type moody struct {
+	*httptest.Server
+	mood  string
+	count int
+	clean bool // the last answer may be stored
+}
+
+// moods are what can be wrong with an answer; none of them may be stored.
+var moods = []string{"good", "good", "good", "length", "no usage", "truncated", "not JSON", "status 500", "status 400", "status 204", "wrong type", "no content"}
+
+func (m *moody) serve(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	m.count++
+	m.clean = m.mood == "good"
+	finish, usage, contentType := "stop", `,"usage":{"prompt_tokens":3,"completion_tokens":4}`, "application/json"
+	switch m.mood {
+	case "length":
+		finish = "length"
+	case "no usage":
+		usage = ""
+	case "wrong type":
+		contentType = "text/html"
+	}
+	body := fmt.Sprintf(`{"choices":[{"message":{"content":"answer %d"},"finish_reason":"%s"}]%s}`, m.count, finish, usage)
+	switch m.mood {
+	case "truncated":
+		body = body[:len(body)-10]
+	case "not JSON":
+		body = "answer"
+	case "no content":
+		body = strings.Replace(body, `"content"`, `"contents"`, 1)
+	}
+	w.Header().Set("Content-Type", contentType)
+	var status int
+	if _, err := fmt.Sscanf(m.mood, "status %d", &status); err == nil {
+		w.WriteHeader(status)
+		if status == http.StatusNoContent {
+			return
+		}
+	}
+	_, _ = io.WriteString(w, body)
+}
+
+// cached is what the model knows to be stored.
+type cached map[string]string
+
+// TestCacheNeverCrosses: I5. Whatever is asked by whom, in whatever order, an answer is fresh from the
+// provider, or the clean one that the same project got for the same request in the same environment.
+func TestCacheNeverCrosses(t *testing.T) {
+	provider := &moody{}
+	provider.Server = httptest.NewServer(http.HandlerFunc(provider.serve))
+	defer provider.Close()
+	local, err := NewLocal(map[string]string{
+		"OPENAI_BASE_URL": provider.URL, "OPENAI_API_KEY": "sk-upstream", "POSTERN_ADMIN_TOKEN": AdminToken, "POSTERN_CATALOG": Overlay(),
+	}, host.NewNative)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer local.Server.Close()
+	rapid.Check(t, func(rt *rapid.T) {
+		s := &site{t: t, local: local}
+		var callers [][2]string // project and key
+		for range 2 {
+			project := s.made("/api/admin/projects", `{"name":"p","plan":"unlimited"}`, "id")
+			for range 2 {
+				callers = append(callers, [2]string{project, s.made("/api/admin/projects/"+project+"/keys", `{"name":"k"}`, "value")})
+			}
+		}
+		stored := cached{}
+		rt.Repeat(map[string]func(*rapid.T){
+			"ask": func(rt *rapid.T) { ask(rt, local, provider, callers, stored) },
+			"evict": func(*rapid.T) {
+				local.host.Wait()
+				local.host.Evict()
+			},
+		})
+	})
+}
+
+func ask(t *rapid.T, local *Local, provider *moody, callers [][2]string, stored cached) {
+	caller := rapid.SampledFrom(callers).Draw(t, "caller")
+	request := rapid.SampledFrom([]string{
+		`"content":"a"}]`, `"content":"b"}]`, `"content":"a"}],"maxTokens":7`, `"content":"a"}],"temperature":0`, `"content":"a"}],"quality":"frontier"`,
+	}).Draw(t, "request")
+	control := rapid.SampledFrom([]string{"", "", "", "no-cache", "no-store"}).Draw(t, "cache-control")
+	provider.mood = rapid.SampledFrom(moods).Draw(t, "mood")
+	before := provider.count
+	r, _ := http.NewRequest("POST", local.Server.URL+"/api/ai/complete", strings.NewReader(`{"messages":[{"role":"user",`+request+`}`))
+	r.Header = http.Header{"X-Api-Key": {caller[1]}, "Content-Type": {"application/json"}, "Cache-Control": {control}}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, _ := io.ReadAll(response.Body)
+	local.host.Wait()
+	if !json.Valid(body) {
+		t.Fatalf("%d %s", response.StatusCode, body)
+	}
+	text, hit := gjson.GetBytes(body, "text").String(), gjson.GetBytes(body, "cacheHit").Bool()
+	name := caller[0] + request
+	switch want, known := stored[name]; {
+	case hit && (control != "" || !known || text != want || provider.count != before):
+		t.Fatalf("a hit with %q and cache-control %q; stored was %q", text, control, want)
+	case !hit && known && control == "" && response.StatusCode == 200:
+		t.Fatalf("%q was stored, and %q was fetched", want, text)
+	case hit || response.StatusCode != 200:
+	case text != fmt.Sprint("answer ", provider.count):
+		t.Fatalf("fetched %q, the provider said number %d", text, provider.count)
+	case provider.clean && control != "no-store":
+		stored[name] = text
+	}
+}
