@@ -1,16 +1,32 @@
-import { BENCH, firstLine, output, start } from './lib/process.mjs'
+// make bench: what Postern costs, each row against its baseline of the same run. A row that falls short of
+// its target says so; only wrong answers and broken runs make the exit code other than 0.
 import { bundle } from './lib/gateway.mjs'
-import { throughput } from './lib/throughput.mjs'
+import { hops } from './lib/hops.mjs'
+import { CONNECTIONS } from './lib/load.mjs'
+import { firstLine, output, start, stop } from './lib/process.mjs'
+import { startup } from './lib/startup.mjs'
+import { memory, steps } from './lib/steps.mjs'
 import { table } from './lib/table.mjs'
-import { OUT, ROOT } from './lib/process.mjs'
-import { join } from 'node:path'
-async function upstream() {
-  const child = start(join(OUT, 'upstream'), [], { stdout: 'pipe' })
-  return `http://127.0.0.1:${await firstLine(child, child.stdout)}`
+import { throughput } from './lib/throughput.mjs'
+
+async function startUpstream() {
+  await output('go', ['build', '-o', 'build/bench/upstream', './bench/upstream'])
+  const child = start('build/bench/upstream', [], { stdout: 'pipe' })
+  return { child, url: `http://127.0.0.1:${await firstLine(child, child.stdout)}` }
 }
-await output('go', ['build', '-o', OUT + '/', './bench/seed', './bench/upstream'])
-const seed = JSON.parse(await output(join(OUT, 'seed'), []))
+
+const seed = JSON.parse(await output('go', ['run', './bench/seed']))
 const parts = await bundle('bundle', 'wrangler.toml')
-const r = await throughput(parts, { gateway: await upstream(), baseline: await upstream() }, seed)
-console.log(table(['a','b','c','d','e','f'], r.rows)); console.log(r.checked, r.cpuMs)
-process.exit(0)
+const upstream = await startUpstream()
+const rows = [
+  ...(await throughput(parts, upstream.url, seed)),
+  ...steps(seed.key),
+  await startup(parts, upstream.url),
+  memory(seed.key),
+]
+const counted = await hops()
+await stop(upstream.child)
+
+console.log(`\nplain workerd, ${CONNECTIONS} connections, medians; ratios are of pairs in the same round\n`)
+console.log(table(['what', 'Postern', 'baseline', 'ratio', 'target', ''], rows))
+console.log(`\n${counted}\n`)

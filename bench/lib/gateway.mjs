@@ -28,9 +28,9 @@ function bindings(serviceName) {
   return [...objects, { name: 'KV', kvNamespace: 'kv' }]
 }
 
-/** The configuration of the gateway with sockets "gateway" and "seed". */
-export function gatewayConfig(name, parts, upstreamURL) {
-  const storage = disk(`${name}-objects`)
+/** The configuration of the gateway with sockets "gateway" and "seed". Objects are kept if keep is set. */
+export function gatewayConfig(name, parts, upstreamURL, { keep = false } = {}) {
+  const storage = disk(`${name}-objects`, keep)
   const texts = { OPENAI_BASE_URL: `${upstreamURL}/v1`, OPENAI_API_KEY: 'sk-bench' }
   const workers = join(BENCH, 'workers')
   const services = [

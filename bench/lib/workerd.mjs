@@ -1,6 +1,5 @@
 // workerd without anything in front of it: its configuration, and a process that serves it.
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { createInterface } from 'node:readline'
 import workerd from 'workerd'
@@ -52,14 +51,10 @@ export function worker(name, parts, { texts = {}, bindings = [], classes = [], d
   return { name, worker: described }
 }
 
-// Objects are stored in memory where that can be had: the run measures what a request computes, and not how
-// long this machine's disk takes to make a row safe, which has nothing to do with the platform's.
-const storage = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'postern-bench-'))
-process.on('exit', () => rmSync(storage, { recursive: true, force: true }))
-
-/** A folder that Durable Objects are stored in, empty at first unless it is there already. */
-export function disk(name) {
-  const path = join(storage, name)
+/** A folder that Durable Objects are stored in, empty at first unless it is to be kept. */
+export function disk(name, keep = false) {
+  const path = join(OUT, name)
+  if (!keep) rmSync(path, { recursive: true, force: true })
   mkdirSync(path, { recursive: true })
   return { name, disk: { path, writable: true } }
 }
