@@ -361,7 +361,7 @@ var hostileBodies = []struct {
 }
 
 // slow is how long no request may take, whatever it holds.
-const slow = 5 * time.Second
+const slow = 10 * time.Second
 
 func TestHostileBodies(t *testing.T) {
 	onEngines(t, func(t *testing.T, s *site) {

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-func init() { suite.FixSeed(map[string]string{"checks": "1000", "steps": "80"}) }
+func init() { suite.FixSeed(map[string]string{"checks": "2000", "steps": "80", "shrinktime": "10s"}) }
 
 const (
 	hourMs = 3600_000
@@ -40,8 +40,9 @@ type sim struct {
 }
 
 const simOverlay = `{"plans":[
-	{"name":"tiny","perSecond":3,"perDay":20,"developmentPerSecond":2,"developmentPerDay":9,"concurrent":8,"budget":"1"},
-	{"name":"wide","perSecond":0,"perDay":0,"developmentPerSecond":0,"developmentPerDay":0,"concurrent":100,"budget":"1"}]}`
+	{"name":"tiny","perSecond":3,"perDay":40,"concurrent":8,"budget":"1"},
+	{"name":"daily","perSecond":4,"perDay":6,"concurrent":8,"budget":"1"},
+	{"name":"wide","perSecond":0,"perDay":0,"concurrent":100,"budget":"1"}]}`
 
 var simCore = func() *core.Core {
 	var w abi.Writer
@@ -53,9 +54,11 @@ var simCore = func() *core.Core {
 	return c
 }()
 
-// newSim starts on November 30th, 2026, at 22:00 UTC: a day's and a month's end are near.
+// firstDay is November 30th, 2026, on which simulations start, at 23:30 UTC: a month's end is near.
+const firstDay = 20_787
+
 func newSim() *sim {
-	const start = 1_796_076_000_000
+	const start = firstDay*dayMs + dayMs - hourMs/2
 	return &sim{core: simCore, told: start, real: start, objects: map[objectName]*simObject{}}
 }
 

@@ -79,7 +79,7 @@ func (x *exchange) admit(mode keymeter.Mode) {
 
 func (x *exchange) admitReply() {
 	s := &x.s
-	s.times.admit += x.now - s.times.admitStart
+	s.times.admit += x.since(s.times.admitStart)
 	var reply keymeter.AdmitReply
 	var err error
 	if x.event.Code == abi.OutcomeOK {

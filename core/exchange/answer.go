@@ -145,7 +145,7 @@ func (x *exchange) respond(status uint64, headers []abi.Header, body []abi.Part)
 func (x *exchange) serverTiming() string {
 	s := &x.s
 	b := append([]byte(nil), "total;dur="...)
-	b = strconv.AppendUint(b, x.now-min(x.now, s.startMs), 10)
+	b = strconv.AppendUint(b, x.since(s.startMs), 10)
 	if s.admission.asked {
 		b = append(b, ", admit;dur="...)
 		b = strconv.AppendUint(b, s.times.admit, 10)

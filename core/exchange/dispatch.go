@@ -5,6 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/money"
 	"github.com/postern-ai/postern/core/provider"
 	"github.com/postern-ai/postern/core/provider/mock"
 	"github.com/postern-ai/postern/core/route"
@@ -86,7 +87,7 @@ func (x *exchange) attempt() {
 
 // upstreamResponse takes a provider's answer, whatever its status.
 func (x *exchange) upstreamResponse() {
-	x.s.times.upstream += x.now - x.s.times.upstreamStart
+	x.s.times.upstream += x.since(x.s.times.upstreamStart)
 	status := x.event.Code
 	switch {
 	case status == 200:
@@ -111,7 +112,7 @@ func (x *exchange) upstreamResponse() {
 // upstreamFault takes an attempt that brought no whole answer.
 func (x *exchange) upstreamFault() {
 	s := &x.s
-	s.times.upstream += x.now - s.times.upstreamStart
+	s.times.upstream += x.since(s.times.upstreamStart)
 	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
 	switch x.event.Code {
 	case abi.FaultConnect, abi.FaultUndelivered:
@@ -134,7 +135,7 @@ func (x *exchange) spend(tokens keymeter.Tokens, estimated bool) {
 	spent := &x.s.spent
 	spent.tokens.Prompt += tokens.Prompt
 	spent.tokens.Completion += tokens.Completion
-	spent.costPico += x.model().Cost(tokens.Prompt, tokens.Completion)
+	spent.costPico = money.Add(spent.costPico, x.model().Cost(tokens.Prompt, tokens.Completion))
 	spent.estimated = spent.estimated || estimated
 }
 

@@ -19,7 +19,7 @@ func (x *exchange) log(status uint64, code string) {
 	l.text("route", s.route.endpoint().path)
 	l.number("status", status)
 	l.text("code", code)
-	l.number("durationMs", x.now-min(x.now, s.startMs))
+	l.number("durationMs", x.since(s.startMs))
 	if s.haveRecord {
 		l.text("projectId", s.record.ProjectID)
 		l.text("keyId", s.record.KeyID)

@@ -63,6 +63,9 @@ func (x *exchange) handle() {
 
 func (x *exchange) do(a abi.Action) { x.out.Actions = append(x.out.Actions, a) }
 
+// since is how long ago an instant was; 0 if the clock went back meanwhile.
+func (x *exchange) since(ms uint64) uint64 { return x.now - min(x.now, ms) }
+
 // call sends a command to an object near the project's region.
 func (x *exchange) call(id uint64, class abi.Class, name string, command []byte) {
 	x.do(abi.Action{Kind: abi.ActionCall, ID: id, Class: class, Name: name, Region: x.s.record.Region, Data: command})

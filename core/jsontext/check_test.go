@@ -173,7 +173,7 @@ func TestManyKeysStayFast(t *testing.T) {
 			t.Errorf("%s: %d", name, got)
 		}
 		t.Log(name, len(object), "bytes", time.Since(start))
-		if took := time.Since(start); took > 2*time.Second {
+		if took := time.Since(start); took > 10*time.Second {
 			t.Errorf("%s: %d bytes took %v", name, len(object), took)
 		}
 	}

@@ -41,6 +41,9 @@ func decodeIdem(data []byte) (idem, bool) {
 // admit decides on one request. What it refuses it does not store: a flood of refusals writes nothing.
 func (c *call) admit(a *Admit) AdmitReply {
 	m := c.m
+	if m != nil {
+		c.accept(a.Grant)
+	}
 	switch {
 	case m == nil || m.status == doc.Removed:
 		return AdmitReply{Verdict: Unknown}
@@ -120,7 +123,6 @@ func (c *call) refusal(a *Admit, limits config.Limits) AdmitReply {
 	if a.Mode == ModeReserve && uint64(len(m.reservations)) >= c.config.Plan(m.record.Plan).Concurrent {
 		return AdmitReply{Verdict: Crowded, Windows: windows}
 	}
-	c.accept(a.Grant)
 	s := &m.slice
 	free := s.granted - s.spent - s.reserved
 	if !s.live || a.AmountPico > 0 && free < a.AmountPico {
@@ -129,7 +131,8 @@ func (c *call) refusal(a *Admit, limits config.Limits) AdmitReply {
 	return AdmitReply{}
 }
 
-// accept adds a grant to the slice, once: two exchanges that were both short carry the same one.
+// accept adds a grant to the slice, once: two exchanges that were both short carry the same one. It comes
+// before anything that refuses, or the slice would be lost to the project's other keys.
 func (c *call) accept(g Grant) {
 	if g.Seq != c.m.grantSeq+1 {
 		return

@@ -160,8 +160,9 @@ func (c *call) alarm() {
 		return
 	}
 	c.m.advance(c.in.NowMs, c.limits())
-	c.expire()
+	// First, because it works out anew when the next row is due, from the rows that were there.
 	c.forget()
+	c.expire()
 	if c.m.flushMs != 0 && c.m.flushMs <= c.in.NowMs {
 		c.report(c.m.cut(c.in.Name, 0, false))
 	}

@@ -288,7 +288,7 @@ func earlier(a, b uint64) uint64 {
 func (m *meter) cut(key string, returned int64, closed bool) []byte {
 	m.outSeq++
 	batch := ledger.Absorb{
-		Key: key, Seq: m.outSeq, Month: m.slice.month, ReturnedPico: returned, Closed: closed,
+		Key: key, Seq: m.outSeq, Month: m.slice.month, ReturnedPico: returned, Closed: closed, GrantSeq: m.grantSeq,
 		LastUsedMs: m.lastUsedMs, Usage: m.usage,
 	}
 	m.usage, m.flushMs = nil, 0

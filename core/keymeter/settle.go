@@ -3,6 +3,7 @@ package keymeter
 import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/money"
 )
 
 // expired is what was booked for a reservation that nobody settled in time, x/<request id>.
@@ -73,8 +74,9 @@ func (c *call) charge(s *Settle, admittedMs, month uint64) {
 	}
 	u.Prompt += s.Tokens.Prompt
 	u.Completion += s.Tokens.Completion
-	u.CostPico += s.CostPico
-	c.m.sliceOf(month).spent += s.CostPico
+	u.CostPico = money.Add(u.CostPico, s.CostPico)
+	slice := c.m.sliceOf(month)
+	slice.spent = money.Add(slice.spent, s.CostPico)
 	if s.Missed {
 		u.Misses++
 	}

@@ -249,8 +249,11 @@ func (c *call) grant(g Grant) error {
 	if err != nil {
 		return err
 	}
-	if g.Seq == m.grantSeq {
+	if g.Seq <= m.grantSeq {
 		reply := GrantReply{Month: m.grantMonth, AmountPico: m.grantedAmount}
+		if g.Seq < m.grantSeq {
+			reply.AmountPico = 0 // the meter has gone on: it would not take a slice for this question
+		}
 		c.out.Reply = reply.encode()
 		return nil
 	}
@@ -323,18 +326,19 @@ func (c *call) absorb(a Absorb) error {
 	m.lastUsedMs = max(m.lastUsedMs, a.LastUsedMs)
 	if a.Month == c.b.month {
 		m.granted -= a.ReturnedPico
-		m.live = m.live && !a.Closed
+		// A grant that was given since holds: that the meter closed before it is old news.
+		m.live = m.live && (!a.Closed || a.GrantSeq < m.grantSeq)
 	}
 	for i := range a.Usage {
 		if calendar.Month(a.Usage[i].Day) == c.b.month {
-			m.spent += a.Usage[i].CostPico
-			c.b.spent += a.Usage[i].CostPico
+			m.spent = money.Add(m.spent, a.Usage[i].CostPico)
+			c.b.spent = money.Add(c.b.spent, a.Usage[i].CostPico)
 		}
 		if err := c.add(&a.Usage[i]); err != nil {
 			return err
 		}
 	}
-	c.b.committed += m.committed() - before
+	c.b.committed = money.Add(c.b.committed, m.committed()-before)
 	c.put(rowKeys+a.Key, m.encode())
 	c.put(rowBudget, c.b.encode())
 	return nil
@@ -369,7 +373,7 @@ func (u *Usage) plus(o *Usage) {
 	u.Failed += o.Failed
 	u.Prompt += o.Prompt
 	u.Completion += o.Completion
-	u.CostPico += o.CostPico
+	u.CostPico = money.Add(u.CostPico, o.CostPico)
 	u.Estimated += o.Estimated
 	u.Expired += o.Expired
 }
@@ -385,7 +389,7 @@ func (c *call) report(q Report) error {
 		}
 	})
 	switch {
-	case q.Final || len(live) == 0 || c.b.waveMs > q.AsOfMs && !q.Waited:
+	case q.Final || len(live) == 0 || c.b.waveMs > q.AsOfMs && c.b.waveMs <= c.in.NowMs && !q.Waited:
 	case c.b.waveMs+waveMs > c.in.NowMs && c.b.waveMs <= c.in.NowMs && !q.Waited:
 		reply.WaitMs = c.b.waveMs + waveMs - c.in.NowMs
 		c.out.Reply = reply.encode()

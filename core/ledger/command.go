@@ -58,6 +58,7 @@ type Absorb struct {
 	Month        uint64 // of ReturnedPico
 	ReturnedPico int64  // part of the slice that the meter gives back
 	Closed       bool   // the meter gave back all and will ask again before it admits
+	GrantSeq     uint64 // the last grant that it had when it closed
 	LastUsedMs   uint64
 	Usage        []Usage
 }
@@ -167,6 +168,7 @@ func (c *Absorb) Encode() []byte {
 	w.Uint(c.Month)
 	w.Int(c.ReturnedPico)
 	w.Bool(c.Closed)
+	w.Uint(c.GrantSeq)
 	w.Uint(c.LastUsedMs)
 
 	w.Uint(uint64(len(c.Usage)))
@@ -177,7 +179,7 @@ func (c *Absorb) Encode() []byte {
 }
 
 func decodeAbsorb(r *abi.Reader) Absorb {
-	c := Absorb{r.String(), r.Uint(), r.Uint(), r.Int(), r.Bool(), r.Uint(), nil}
+	c := Absorb{r.String(), r.Uint(), r.Uint(), r.Int(), r.Bool(), r.Uint(), r.Uint(), nil}
 	for n := r.Count(); n > 0; n-- {
 		c.Usage = append(c.Usage, DecodeUsage(r))
 	}

@@ -14,9 +14,9 @@ const (
 	Max Pico = 1<<63 - 1
 )
 
-// Add is a + b for amounts that are not negative, at most Max.
+// Add is a + b, at most Max. (Costs are not negative; a correction may be.)
 func Add(a, b Pico) Pico {
-	if a > Max-b {
+	if b > 0 && a > Max-b {
 		return Max
 	}
 	return a + b
