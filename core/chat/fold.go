@@ -1,0 +1,273 @@
+package chat
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/jsontext"
+)
+
+// AppendDelta writes a delta in the form in which an exchange keeps a stream to itself.
+func AppendDelta(w *abi.Writer, d *Delta) {
+	w.Uint(uint64(d.Kind))
+	w.Uint(d.Choice)
+	w.Uint(d.Index)
+	w.String(string(d.Text))
+	switch d.Kind {
+	case DeltaStart, DeltaTool:
+		w.String(string(d.ID))
+		w.String(string(d.Name))
+		w.String(string(d.Model))
+	case DeltaLogProbs:
+		w.String(d.JSON)
+	case DeltaFinish:
+		w.Uint(uint64(d.Finish))
+	case DeltaUsage:
+		d.Usage.Encode(w)
+	}
+}
+
+func readDelta(r *abi.Reader) Delta {
+	d := Delta{Kind: DeltaKind(r.Byte()), Choice: r.Uint(), Index: r.Uint(), Text: jsontext.Spelled(r.String())}
+	switch d.Kind {
+	case DeltaStart, DeltaTool:
+		d.ID, d.Name, d.Model = jsontext.Spelled(r.String()), jsontext.Spelled(r.String()), jsontext.Spelled(r.String())
+	case DeltaLogProbs:
+		d.JSON = r.String()
+	case DeltaFinish:
+		d.Finish = Finish(r.Byte())
+	case DeltaUsage:
+		d.Usage = DecodeUsage(r)
+	}
+	return d
+}
+
+// ReadDeltas reads what AppendDelta wrote, one after the other.
+func ReadDeltas(data []byte) ([]Delta, error) {
+	r := abi.Reader{Buf: data}
+	var deltas []Delta
+	for len(r.Buf) > 0 {
+		deltas = append(deltas, readDelta(&r))
+	}
+	return deltas, r.End()
+}
+
+// Encode writes the figures.
+func (u *Usage) Encode(w *abi.Writer) {
+	w.Uint(u.Input)
+	w.Uint(u.CachedInput)
+	w.Uint(u.CacheWrite)
+	w.Uint(u.CacheWrite1h)
+	w.Uint(u.Output)
+	w.Uint(u.Reasoning)
+	w.Bool(u.Reported)
+}
+
+// DecodeUsage reads what Encode wrote.
+func DecodeUsage(r *abi.Reader) Usage {
+	return Usage{r.Uint(), r.Uint(), r.Uint(), r.Uint(), r.Uint(), r.Uint(), r.Bool()}
+}
+
+// maxChoices bounds what a provider can make us allocate.
+const maxChoices = 128
+
+// Fold makes the whole answer of a stream's deltas.
+func Fold(deltas []Delta) Response {
+	var f folder
+	for i := range deltas {
+		f.add(&deltas[i])
+	}
+	f.flush()
+	if len(f.out.Choices) == 0 {
+		f.out.Choices = make([]Answer, 1)
+	}
+	return f.out
+}
+
+// folder gathers the pieces of one part in text; a piece of another part ends it.
+type folder struct {
+	out    Response
+	choice uint64
+	part   Part
+	tool   uint64
+	text   []byte
+	logs   []byte
+}
+
+func (f *folder) add(d *Delta) {
+	if d.Choice >= maxChoices {
+		return
+	}
+	switch d.Kind {
+	case DeltaStart:
+		f.out.ID, f.out.Model = d.ID, d.Model
+	case DeltaText:
+		f.piece(Text, d)
+	case DeltaRefusal:
+		f.piece(Refusal, d)
+	case DeltaThinking:
+		f.piece(Thinking, d)
+	case DeltaSignature:
+		f.piece(Thinking, &Delta{Choice: d.Choice})
+		f.part.Signature = d.Text
+		f.flush()
+	case DeltaRedacted:
+		f.flush()
+		f.begin(d.Choice, Part{Kind: Redacted, Data: d.Text})
+		f.flush()
+	case DeltaTool:
+		f.flush()
+		f.begin(d.Choice, Part{Kind: ToolCall, ID: d.ID, Name: d.Name})
+		f.tool = d.Index
+	case DeltaArgs:
+		f.args(d)
+	case DeltaLogProbs:
+		a := f.answer(d.Choice)
+		a.LogProbs = joinLogProbs(a.LogProbs, d.JSON)
+	case DeltaFinish:
+		f.flush()
+		f.answer(d.Choice).Finish = d.Finish
+		f.out.StopSequence = d.Text
+	case DeltaUsage:
+		f.out.Usage = d.Usage
+	}
+}
+
+func (f *folder) answer(choice uint64) *Answer {
+	for uint64(len(f.out.Choices)) <= choice {
+		f.out.Choices = append(f.out.Choices, Answer{})
+	}
+	return &f.out.Choices[choice]
+}
+
+func (f *folder) begin(choice uint64, p Part) {
+	f.choice, f.part = choice, p
+	f.text = f.text[:0]
+}
+
+func (f *folder) piece(kind PartKind, d *Delta) {
+	if f.part.Kind != kind || f.choice != d.Choice {
+		f.flush()
+		f.begin(d.Choice, Part{Kind: kind})
+	}
+	f.text = append(f.text, d.Text...)
+}
+
+// args takes a piece of a tool call's arguments. Parallel calls may take turns: then the piece belongs to a
+// call that is in the answer already.
+func (f *folder) args(d *Delta) {
+	if f.part.Kind == ToolCall && f.choice == d.Choice && f.tool == d.Index {
+		f.text = append(f.text, d.Text...)
+		return
+	}
+	a := f.answer(d.Choice)
+	index := uint64(0)
+	for i := range a.Parts {
+		if a.Parts[i].Kind != ToolCall {
+			continue
+		}
+		if index == d.Index {
+			a.Parts[i].Args += d.Text.Plain()
+			return
+		}
+		index++
+	}
+}
+
+func (f *folder) flush() {
+	if f.part.Kind == 0 {
+		return
+	}
+	switch f.part.Kind {
+	case ToolCall:
+		f.part.Args = jsontext.Spelled(f.text).Plain()
+	case Redacted:
+	default:
+		f.part.Text = jsontext.Spelled(f.text)
+	}
+	a := f.answer(f.choice)
+	a.Parts = append(a.Parts, f.part)
+	f.part = Part{}
+	f.text = f.text[:0]
+}
+
+// joinLogProbs joins two objects {"content":[…],"refusal":…} as streams carry them.
+func joinLogProbs(a, b string) string {
+	const head = `{"content":[`
+	if a == "" || len(a) <= len(head) || len(b) <= len(head) || a[:len(head)] != head || b[:len(head)] != head {
+		return b
+	}
+	end := len(a) - 1
+	for end > 0 && a[end] != ']' {
+		end--
+	}
+	return a[:end] + "," + b[len(head):]
+}
+
+// Unfold makes a stream's deltas of a whole answer: texts in pieces of about so many bytes.
+func Unfold(r *Response, pieceBytes int) []Delta {
+	deltas := []Delta{{Kind: DeltaStart, ID: r.ID, Model: r.Model}}
+	for i := range r.Choices {
+		deltas = unfoldAnswer(deltas, uint64(i), &r.Choices[i], pieceBytes)
+		deltas = append(deltas, Delta{Kind: DeltaFinish, Choice: uint64(i), Finish: r.Choices[i].Finish, Text: r.StopSequence})
+	}
+	return append(deltas, Delta{Kind: DeltaUsage, Usage: r.Usage}, Delta{Kind: DeltaEnd})
+}
+
+func unfoldAnswer(deltas []Delta, choice uint64, a *Answer, size int) []Delta {
+	index := uint64(0)
+	for i := range a.Parts {
+		p := &a.Parts[i]
+		switch p.Kind {
+		case Text:
+			deltas = pieces(deltas, Delta{Kind: DeltaText, Choice: choice}, p.Text, size)
+		case Refusal:
+			deltas = pieces(deltas, Delta{Kind: DeltaRefusal, Choice: choice}, p.Text, size)
+		case Thinking:
+			deltas = pieces(deltas, Delta{Kind: DeltaThinking, Choice: choice}, p.Text, size)
+			deltas = append(deltas, Delta{Kind: DeltaSignature, Choice: choice, Text: p.Signature})
+		case Redacted:
+			deltas = append(deltas, Delta{Kind: DeltaRedacted, Choice: choice, Text: p.Data})
+		case ToolCall:
+			deltas = append(deltas, Delta{Kind: DeltaTool, Choice: choice, Index: index, ID: p.ID, Name: p.Name})
+			deltas = pieces(deltas, Delta{Kind: DeltaArgs, Choice: choice, Index: index}, jsontext.Spell(p.Args), size)
+			index++
+		}
+	}
+	if a.LogProbs != "" {
+		deltas = append(deltas, Delta{Kind: DeltaLogProbs, Choice: choice, JSON: a.LogProbs})
+	}
+	return deltas
+}
+
+// pieces cuts a text, never inside a character or an escape.
+func pieces(deltas []Delta, d Delta, text jsontext.Spelled, size int) []Delta {
+	for len(text) > size {
+		n := cut(text, size)
+		d.Text = text[:n]
+		deltas = append(deltas, d)
+		text = text[n:]
+	}
+	d.Text = text
+	return append(deltas, d)
+}
+
+// cut is the first place at or after size where a piece may end: behind a space, if there is one nearby.
+func cut(text jsontext.Spelled, size int) int {
+	n := 0
+	for n < len(text) {
+		switch {
+		case text[n] == '\\' && n+1 < len(text) && text[n+1] == 'u':
+			n += 6
+		case text[n] == '\\':
+			n += 2
+		default:
+			n++
+			for n < len(text) && text[n]&0xC0 == 0x80 {
+				n++
+			}
+		}
+		if n >= size && (text[n-1] == ' ' || n >= 2*size) {
+			break
+		}
+	}
+	return min(n, len(text))
+}

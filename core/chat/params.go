@@ -1,0 +1,139 @@
+package chat
+
+// Params is a set of what a request may ask for and a target may lack.
+type Params uint64
+
+const (
+	ParamTemperature Params = 1 << iota
+	ParamTopP
+	ParamTopK
+	ParamFrequencyPenalty
+	ParamPresencePenalty
+	ParamSeed
+	ParamStop
+	ParamN
+	ParamLogProbs
+	ParamTopLogProbs
+	ParamUser
+	ParamParallelTools
+	ParamToolChoice
+	ParamFormatJSON
+	ParamFormatSchema
+	ParamReasoning
+	ParamCache    // cache markers on parts or tools
+	ParamThinking // thinking of earlier turns
+	ParamName     // names of speakers
+	// From here on: content. A target that cannot take it is no target for the request.
+	ParamTools
+	ParamImages
+	ParamImageURLs // images by address, not by value
+	ParamFiles
+	ParamAudio
+	paramEnd
+)
+
+// Content are the parameters that cannot be left out of a request without changing what it says.
+const Content = ParamTools | ParamImages | ParamImageURLs | ParamFiles | ParamAudio
+
+// All is every parameter.
+const All = paramEnd - 1
+
+// names are what callers read in x-postern-dropped-params, and operators write into a catalog's "drops".
+var names = [...]string{
+	"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "n", "logprobs",
+	"top_logprobs", "user", "parallel_tool_calls", "tool_choice", "response_format", "response_format.json_schema",
+	"reasoning", "cache_control", "thinking", "name", "tools", "images", "image_urls", "files", "audio",
+}
+
+// ParamByName finds a parameter; 0 if there is none of that name.
+func ParamByName(name string) Params {
+	for i, n := range names {
+		if n == name {
+			return 1 << i
+		}
+	}
+	return 0
+}
+
+// AppendNames writes the names of a set, with commas, after what dst has.
+func (p Params) AppendNames(dst []byte) []byte {
+	for i, n := range names {
+		if p>>i&1 == 1 {
+			if len(dst) > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(dst, n...)
+		}
+	}
+	return dst
+}
+
+func given(to *Params, text string, p Params) {
+	if text != "" {
+		*to |= p
+	}
+}
+
+// Params is what the request asks for.
+func (r *Request) Params() Params {
+	var p Params
+	given(&p, r.Temperature, ParamTemperature)
+	given(&p, r.TopP, ParamTopP)
+	given(&p, r.TopK, ParamTopK)
+	given(&p, r.FrequencyPenalty, ParamFrequencyPenalty)
+	given(&p, r.PresencePenalty, ParamPresencePenalty)
+	given(&p, r.Seed, ParamSeed)
+	given(&p, r.LogProbs, ParamLogProbs)
+	given(&p, r.TopLogProbs, ParamTopLogProbs)
+	given(&p, string(r.User), ParamUser)
+	given(&p, r.ParallelTools, ParamParallelTools)
+	if len(r.Stop) > 0 {
+		p |= ParamStop
+	}
+	if r.N > 1 {
+		p |= ParamN
+	}
+	if r.ToolChoice.Choice != ChoiceUnset && r.ToolChoice.Choice != ChoiceAuto {
+		p |= ParamToolChoice
+	}
+	switch r.Format.Kind {
+	case FormatJSON:
+		p |= ParamFormatJSON
+	case FormatSchema:
+		p |= ParamFormatSchema
+	}
+	if r.Reasoning != (Reasoning{}) {
+		p |= ParamReasoning
+	}
+	for i := range r.Tools {
+		p |= ParamTools
+		given(&p, r.Tools[i].Cache, ParamCache)
+	}
+	for i := range r.Messages {
+		given(&p, string(r.Messages[i].Name), ParamName)
+		p |= contents(r.Messages[i].Parts)
+	}
+	return p
+}
+
+func contents(parts []Part) Params {
+	var p Params
+	for i := range parts {
+		part := &parts[i]
+		given(&p, part.Cache, ParamCache)
+		switch part.Kind {
+		case Image:
+			p |= ParamImages
+			given(&p, string(part.URL), ParamImageURLs)
+		case File:
+			p |= ParamFiles
+		case Audio:
+			p |= ParamAudio
+		case Thinking, Redacted:
+			p |= ParamThinking
+		case ToolResult:
+			p |= contents(part.Parts)
+		}
+	}
+	return p
+}
