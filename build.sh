@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 export PATH="$PWD/.tools/bin:$PWD/node_modules/.bin:$PATH"
 
-CORE_LIMIT_BYTES=256000 # gzip; raising it needs an entry in RATIONALE.md
+CORE_LIMIT_BYTES=440000 # gzip; raising it needs an entry in RATIONALE.md
 
 # newer FILE DIR...: FILE is newer than everything in DIRs, so there is nothing to build.
 newer() {

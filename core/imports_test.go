@@ -16,7 +16,7 @@ const module = "github.com/postern-ai/postern/"
 // allowed is what the core may import besides its own folders: nothing that fills package variables lazily,
 // for the arena's reset would leave those dangling, and nothing that does I/O or keeps time.
 var allowed = []string{
-	"bytes", "crypto/sha256", "errors", "math/bits", "slices", "sort", "strconv", "strings", "unicode", "unicode/utf8",
+	"bytes", "crypto/sha256", "errors", "math", "math/bits", "slices", "sort", "strconv", "strings", "unicode", "unicode/utf8",
 	"github.com/tidwall/gjson",
 }
 

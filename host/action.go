@@ -31,6 +31,16 @@ func (x *exchange) do(a *abi.Action) {
 		if !x.done {
 			x.respond(a.Code, a.Headers, x.join(a.Body))
 		}
+	case abi.ActionOpen:
+		x.opened, x.lastWord = true, a.Data
+		x.head(a.Code, a.Headers)
+		x.send(nil)
+	case abi.ActionSend:
+		x.send(x.join(a.Body))
+	case abi.ActionClose:
+		x.finish()
+	case abi.ActionAppend:
+		x.buffers[a.Buffer] = append(x.buffers[a.Buffer], a.Data...)
 	case abi.ActionWait:
 		x.start(a, wait)
 	case abi.ActionCancel:
@@ -54,12 +64,22 @@ func (x *exchange) start(a *abi.Action, f func(context.Context, *abi.Action) abi
 	x.open[a.ID] = cancel
 	go func() {
 		defer cancel()
-		event := f(ctx, a)
-		select {
-		case x.events <- event:
-		case <-ctx.Done():
-		}
+		x.deliver(ctx, delivery{Event: f(ctx, a)})
 	}()
+}
+
+// deliver hands an event to the loop; if it says so, it waits until the loop is done with it. False: it was
+// given up.
+func (x *exchange) deliver(ctx context.Context, d delivery) bool {
+	select {
+	case x.events <- d:
+	case <-ctx.Done():
+		return false
+	}
+	if d.handled != nil {
+		<-d.handled
+	}
+	return true
 }
 
 func (x *exchange) readBody(_ context.Context, a *abi.Action) abi.Event {
@@ -155,7 +175,7 @@ func (x *exchange) call(ctx context.Context, a *abi.Action) abi.Event {
 func (x *exchange) startFetch(a *abi.Action) {
 	x.host.Stats.Fetches.Add(1)
 	body := x.join(a.Body)
-	x.start(a, func(ctx context.Context, a *abi.Action) abi.Event { return x.host.fetch(ctx, a, body) })
+	x.start(a, func(ctx context.Context, a *abi.Action) abi.Event { return x.fetch(ctx, a, body) })
 }
 
 func wait(ctx context.Context, a *abi.Action) abi.Event {

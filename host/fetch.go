@@ -31,8 +31,8 @@ func (u *upstream) limit(ms uint64, fault uint32) {
 	}
 }
 
-// fetch does an ActionFetch and gives the event that answers it.
-func (h *Host) fetch(ctx context.Context, a *abi.Action, body []byte) abi.Event {
+// fetch does an ActionFetch and gives the event that ends it.
+func (x *exchange) fetch(ctx context.Context, a *abi.Action, body []byte) abi.Event {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	u := &upstream{cancel: cancel}
@@ -43,6 +43,7 @@ func (h *Host) fetch(ctx context.Context, a *abi.Action, body []byte) abi.Event 
 		})
 		defer total.Stop()
 	}
+	h := x.host
 	u.limit(a.HeadMs, abi.FaultHead)
 	defer func() { u.limit(0, 0) }()
 	request, err := http.NewRequestWithContext(ctx, a.Method, a.URL, bytes.NewReader(body))
@@ -58,13 +59,44 @@ func (h *Host) fetch(ctx context.Context, a *abi.Action, body []byte) abi.Event 
 	}
 	defer response.Body.Close()
 	u.limit(a.FirstByteMs, abi.FaultFirstByte)
+	event := abi.Event{Kind: abi.EventResponse, ID: a.ID, Code: uint64(response.StatusCode)}
+	event.Headers = pick(response.Header, h.configured.ResponseHeaders)
+	if a.Stream && response.StatusCode == http.StatusOK {
+		event.Kind = abi.EventHead
+		return x.pump(ctx, u, response.Body, a, event)
+	}
 	data, code := u.readAll(response.Body, a)
 	if code != 0 {
 		return fault(a, code)
 	}
-	event := abi.Event{Kind: abi.EventResponse, ID: a.ID, Code: uint64(response.StatusCode), Data: data}
-	event.Headers = pick(response.Header, h.configured.ResponseHeaders)
+	x.buffers[a.Buffer], event.Data = data, data
 	return event
+}
+
+// pump hands a response to the loop as it comes. While the caller is slow to take it, the provider's time
+// stands still.
+func (x *exchange) pump(ctx context.Context, u *upstream, body io.Reader, a *abi.Action, head abi.Event) abi.Event {
+	if !x.deliver(ctx, delivery{head, make(chan struct{})}) {
+		return fault(a, u.reason(abi.FaultBroken))
+	}
+	chunk := make([]byte, a.Limit)
+	for {
+		n, err := body.Read(chunk)
+		if n > 0 {
+			u.limit(0, 0)
+			piece := delivery{abi.Event{Kind: abi.EventChunk, ID: a.ID, Data: chunk[:n]}, make(chan struct{})}
+			if !x.deliver(ctx, piece) {
+				return fault(a, u.reason(abi.FaultBroken))
+			}
+			u.limit(a.IdleMs, abi.FaultIdle)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return abi.Event{Kind: abi.EventEnd, ID: a.ID}
+		case err != nil:
+			return fault(a, u.reason(abi.FaultBroken))
+		}
+	}
 }
 
 func (u *upstream) reason(otherwise uint64) uint64 {

@@ -64,7 +64,7 @@ func (h *Host) Evict() {
 // ServeHTTP answers one request. It returns with the answer; the exchange goes on until it is settled.
 func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{
-		host: h, request: r, writer: w, id: requestID(), events: make(chan abi.Event), answered: make(chan struct{}),
+		host: h, request: r, writer: w, id: requestID(), events: make(chan delivery), answered: make(chan struct{}),
 	}
 	h.working.Go(x.run)
 	<-x.answered
@@ -84,11 +84,19 @@ type exchange struct {
 	id       string
 	state    []byte
 	buffers  [8][]byte
-	events   chan abi.Event
+	events   chan delivery
 	ready    []abi.Event // answers that were there at once
 	open     map[uint64]context.CancelFunc
 	answered chan struct{}
 	done     bool // answered is closed
+	opened   bool // the answer is sent piece by piece
+	lastWord []byte
+}
+
+// delivery is an event on its way to the loop. What made it waits until handled is closed, if there is one.
+type delivery struct {
+	abi.Event
+	handled chan struct{}
 }
 
 func (x *exchange) run() {
@@ -107,8 +115,14 @@ func (x *exchange) run() {
 	headers = append(headers, pick(x.request.Header, x.host.configured.RequestHeaders)...)
 	event := abi.Event{Kind: abi.EventRequest, Headers: headers, Data: seed}
 	left := x.request.Context().Done()
+	var handled chan struct{}
 	for {
-		if !x.step(event) {
+		goesOn := x.step(event)
+		if handled != nil {
+			close(handled)
+			handled = nil
+		}
+		if !goesOn {
 			return
 		}
 		switch {
@@ -116,6 +130,8 @@ func (x *exchange) run() {
 			event, x.ready = x.ready[0], x.ready[1:]
 			delete(x.open, event.ID)
 			continue
+		case x.done && len(x.open) == 0:
+			return
 		case len(x.open) == 0:
 			x.lastResort(errors.New("the core left the caller without an answer"))
 			return
@@ -124,11 +140,15 @@ func (x *exchange) run() {
 			left = nil
 		}
 		select {
-		case event = <-x.events:
-			delete(x.open, event.ID)
+		case next := <-x.events:
+			event, handled = next.Event, next.handled
+			if handled == nil {
+				delete(x.open, event.ID)
+			}
 		case <-left:
 			left = nil
 			event = abi.Event{Kind: abi.EventLeft}
+			x.finish()
 		}
 	}
 }
@@ -182,7 +202,12 @@ func (x *exchange) lastResort(err error) {
 	c := &x.host.configured
 	x.host.log(fmt.Appendf(nil, `{"level":"error","requestId":%q,"code":"step_failed"}`, x.id))
 	_ = err // it may hold the core's words on what it choked on: not for the log
-	if x.done {
+	switch {
+	case x.done:
+		return
+	case x.opened:
+		x.send(x.lastWord)
+		x.finish()
 		return
 	}
 	body := append(append(append([]byte(nil), c.LastResortBody[0]...), x.id...), c.LastResortBody[1]...)
@@ -191,17 +216,39 @@ func (x *exchange) lastResort(err error) {
 }
 
 func (x *exchange) respond(status uint64, headers []abi.Header, body []byte) {
-	for _, header := range headers {
-		x.writer.Header().Set(header.Name, header.Value)
-	}
-	x.writer.WriteHeader(int(status))
+	x.head(status, headers)
 	_, _ = x.writer.Write(body)
 	x.finish()
 }
 
+func (x *exchange) head(status uint64, headers []abi.Header) {
+	for _, header := range headers {
+		x.writer.Header().Set(header.Name, header.Value)
+	}
+	x.writer.WriteHeader(int(status))
+}
+
+// send writes a piece of the answer through to the caller, and waits until it is taken.
+func (x *exchange) send(piece []byte) {
+	if x.done {
+		return
+	}
+	if _, err := x.writer.Write(piece); err == nil {
+		err = http.NewResponseController(x.writer).Flush()
+		if err == nil {
+			return
+		}
+	}
+	x.answer(abi.Event{Kind: abi.EventLeft})
+	x.finish()
+}
+
+// finish lets the caller go; nothing more is written.
 func (x *exchange) finish() {
-	x.done = true
-	close(x.answered)
+	if !x.done {
+		x.done = true
+		close(x.answered)
+	}
 }
 
 func (h *Host) log(line []byte) {

@@ -22,9 +22,12 @@ const (
 	// host repeats a call that the platform marks retryable once, on a new stub.
 	ActionCall ActionKind = 6
 	// ActionFetch sends an HTTP request with Body and answers EventResponse or EventFault. Redirects are
-	// not followed. The response's body is also kept as Buffer.
+	// not followed. The response's body is also kept as Buffer. With Stream, a 200 is answered piece by piece:
+	// EventHead, any number of EventChunk, then EventEnd or EventFault. The next piece is read only when the
+	// last one was stepped and what that sent to the caller has drained; pieces that are there together come as
+	// one, up to Limit bytes.
 	ActionFetch ActionKind = 7
-	// ActionRespond answers the caller. Once per exchange.
+	// ActionRespond answers the caller. Once per exchange, unless ActionOpen does.
 	ActionRespond ActionKind = 8
 	// ActionWait answers EventTimer after KeepMs.
 	ActionWait ActionKind = 9
@@ -37,6 +40,16 @@ const (
 	// EventResponse with the status only, or EventFault if the control plane could not be reached, and then
 	// ActionRespond is still due.
 	ActionForward ActionKind = 12
+	// ActionOpen answers the caller with a head, and a body that ActionSend sends piece by piece and
+	// ActionClose ends. Data is what the host sends before it closes the body itself, should no step be able
+	// to: the instance has trapped.
+	ActionOpen ActionKind = 13
+	// ActionSend sends the next piece of the body.
+	ActionSend ActionKind = 14
+	// ActionClose ends the body.
+	ActionClose ActionKind = 15
+	// ActionAppend adds Data to Buffer.
+	ActionAppend ActionKind = 16
 )
 
 // Tiers of ActionRead and ActionWrite.
@@ -89,6 +102,7 @@ type Action struct {
 	Headers []Header
 	Body    []Part
 	Timeouts
+	Stream bool
 }
 
 // StepOutput is what step gives back.
@@ -161,7 +175,17 @@ func (a *Action) encode(w *Writer) {
 		w.Uint(a.FirstByteMs)
 		w.Uint(a.IdleMs)
 		w.Uint(a.TotalMs)
+		w.Bool(a.Stream)
 		w.parts(a.Body)
+	case ActionOpen:
+		w.Uint(a.Code)
+		w.headers(a.Headers)
+		w.Bytes(a.Data)
+	case ActionSend:
+		w.parts(a.Body)
+	case ActionAppend:
+		w.Uint(a.Buffer)
+		w.Bytes(a.Data)
 	case ActionRespond:
 		w.Uint(a.Code)
 		w.headers(a.Headers)
@@ -194,14 +218,20 @@ func (r *Reader) action() Action {
 	case ActionFetch:
 		a.Buffer, a.Limit, a.Method, a.URL, a.Headers = r.Uint(), r.Uint(), r.String(), r.String(), r.headers()
 		a.Timeouts = Timeouts{r.Uint(), r.Uint(), r.Uint(), r.Uint()}
+		a.Stream, a.Body = r.Bool(), r.parts()
+	case ActionOpen:
+		a.Code, a.Headers, a.Data = r.Uint(), r.headers(), r.Bytes()
+	case ActionSend:
 		a.Body = r.parts()
+	case ActionAppend:
+		a.Buffer, a.Data = r.Uint(), r.Bytes()
 	case ActionRespond:
 		a.Code, a.Headers, a.Body = r.Uint(), r.headers(), r.parts()
 	case ActionForward:
 		a.Headers = r.headers()
 	case ActionWait:
 		a.KeepMs = r.Uint()
-	case ActionCancel:
+	case ActionCancel, ActionClose:
 	case ActionLog:
 		a.Code, a.Data = r.Uint(), r.Bytes()
 	default:

@@ -19,13 +19,19 @@ const (
 	// EventResponse answers ActionFetch. Code is the HTTP status; Headers those Configured.ResponseHeaders
 	// names; Data the whole body. The body also stands in the buffer that the fetch named.
 	EventResponse EventKind = 6
-	// EventFault answers ActionFetch when no whole response came. Code is a Fault.
+	// EventFault answers ActionFetch when no whole response came, or ends a streamed one. Code is a Fault.
 	EventFault EventKind = 7
 	// EventTimer answers ActionWait.
 	EventTimer EventKind = 8
-	// EventLeft says that the caller closed the connection before it had the answer. Hosts need not notice
-	// it unless an ActionFetch is or was under way.
+	// EventLeft says that the caller closed the connection before it had the whole answer. Hosts need not
+	// notice it unless an ActionFetch is or was under way.
 	EventLeft EventKind = 9
+	// EventHead is the head of a streamed response: Code and Headers as in EventResponse. The action goes on.
+	EventHead EventKind = 10
+	// EventChunk is the next piece of it: Data. The action goes on.
+	EventChunk EventKind = 11
+	// EventEnd says that it is whole.
+	EventEnd EventKind = 12
 )
 
 // Outcome is the Code of a body, stored or reply event.

@@ -117,6 +117,9 @@ func stepInputs() []value {
 		event("response", Event{Kind: EventResponse, ID: 5, Code: 200, Headers: []Header{{"content-type", "application/json"}, {"retry-after", ""}}, Data: []byte("{}")}),
 		event("timer", Event{Kind: EventTimer, ID: 6}),
 		event("left", Event{Kind: EventLeft}),
+		event("head", Event{Kind: EventHead, ID: 5, Code: 200, Headers: []Header{{"content-type", "text/event-stream"}}}),
+		event("chunk", Event{Kind: EventChunk, ID: 5, Data: []byte("data: {}\n\n")}),
+		event("end", Event{Kind: EventEnd, ID: 5}),
 		event("strange texts", Event{Kind: EventRequest, Headers: []Header{{":path", strange}, {strange, strange}}}),
 		{"large", StepInput{NowMs: maxNumber, Shared: bytes.Repeat([]byte{7}, 200), State: bytes.Repeat([]byte{8}, 4096), Event: Event{Kind: EventBody, ID: 1, Data: bytes.Repeat([]byte("x"), 16_400)}}},
 	}
@@ -154,11 +157,16 @@ func actions() []Action {
 			Kind: ActionFetch, ID: 5, Buffer: 5, Limit: 8 << 20, Method: "POST", URL: "https://up.example/v1/chat/completions",
 			Headers: headers, Body: parts, Timeouts: Timeouts{1, 128, 16384, 180_000},
 		},
+		{Kind: ActionFetch, ID: 5, Buffer: 5, Limit: 64 << 10, Method: "POST", URL: "https://up.example/v1/messages", Stream: true},
 		{Kind: ActionRespond, Code: 200, Headers: headers, Body: parts},
 		{Kind: ActionWait, ID: 6, KeepMs: 250},
 		{Kind: ActionCancel, ID: 5},
 		{Kind: ActionLog, Code: 1, Data: []byte(`{"level":"error"}`)},
 		{Kind: ActionForward, ID: 11, Headers: []Header{{"x-request-id", "req_1"}}},
+		{Kind: ActionOpen, Code: 200, Headers: headers, Data: []byte("event: error\n\n")},
+		{Kind: ActionSend, Body: parts},
+		{Kind: ActionClose},
+		{Kind: ActionAppend, Buffer: 6, Data: []byte("more")},
 	}
 }
 
@@ -184,7 +192,7 @@ func stepOutputs() []value {
 
 func bareActions() []Action {
 	var all []Action
-	for kind := ActionReadBody; kind <= ActionForward; kind++ {
+	for kind := ActionReadBody; kind <= ActionAppend; kind++ {
 		all = append(all, Action{Kind: kind})
 	}
 	return all
@@ -279,7 +287,7 @@ func TestVectorsCoverAllKinds(t *testing.T) {
 			t.Errorf("no vector of event kind %d", kind)
 		}
 	}
-	for kind := ActionReadBody; kind <= ActionForward; kind++ {
+	for kind := ActionReadBody; kind <= ActionAppend; kind++ {
 		if !kinds[kind] {
 			t.Errorf("no vector of action kind %d", kind)
 		}

@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/jsontext"
 )
@@ -76,6 +78,7 @@ func Fold(deltas []Delta) Response {
 		f.add(&deltas[i])
 	}
 	f.flush()
+	f.joinLogProbs()
 	if len(f.out.Choices) == 0 {
 		f.out.Choices = make([]Answer, 1)
 	}
@@ -89,7 +92,7 @@ type folder struct {
 	part   Part
 	tool   uint64
 	text   []byte
-	logs   []byte
+	logs   []*Delta
 }
 
 func (f *folder) add(d *Delta) {
@@ -120,8 +123,8 @@ func (f *folder) add(d *Delta) {
 	case DeltaArgs:
 		f.args(d)
 	case DeltaLogProbs:
-		a := f.answer(d.Choice)
-		a.LogProbs = joinLogProbs(a.LogProbs, d.JSON)
+		f.answer(d.Choice)
+		f.logs = append(f.logs, d)
 	case DeltaFinish:
 		f.flush()
 		f.answer(d.Choice).Finish = d.Finish
@@ -189,17 +192,27 @@ func (f *folder) flush() {
 	f.text = f.text[:0]
 }
 
-// joinLogProbs joins two objects {"content":[…],"refusal":…} as streams carry them.
-func joinLogProbs(a, b string) string {
-	const head = `{"content":[`
-	if a == "" || len(a) <= len(head) || len(b) <= len(head) || a[:len(head)] != head || b[:len(head)] != head {
-		return b
+// joinLogProbs joins the objects {"content":[…],"refusal":…} that a stream has carried for a choice.
+func (f *folder) joinLogProbs() {
+	const head, tail = `{"content":[`, `],"refusal":null}`
+	for i := range f.out.Choices {
+		var joined []byte
+		for _, d := range f.logs {
+			list := gjson.Get(d.JSON, "content").Raw
+			if d.Choice != uint64(i) || len(list) <= len("[]") {
+				continue
+			}
+			if joined == nil {
+				joined = append(make([]byte, 0, 1024), head...)
+			} else {
+				joined = append(joined, ',')
+			}
+			joined = append(joined, list[1:len(list)-1]...)
+		}
+		if joined != nil {
+			f.out.Choices[i].LogProbs = string(append(joined, tail...))
+		}
 	}
-	end := len(a) - 1
-	for end > 0 && a[end] != ']' {
-		end--
-	}
-	return a[:end] + "," + b[len(head):]
 }
 
 // Unfold makes a stream's deltas of a whole answer: texts in pieces of about so many bytes.

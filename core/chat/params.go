@@ -137,3 +137,78 @@ func contents(parts []Part) Params {
 	}
 	return p
 }
+
+// Drop takes out of the request what a target does not carry. Content stays: a target that cannot take it
+// does not get the request.
+func (r *Request) Drop(carries Params) {
+	lacks := ^carries
+	clearIf := func(p Params, text *string) {
+		if lacks&p != 0 {
+			*text = ""
+		}
+	}
+	clearIf(ParamTemperature, &r.Temperature)
+	clearIf(ParamTopP, &r.TopP)
+	clearIf(ParamTopK, &r.TopK)
+	clearIf(ParamFrequencyPenalty, &r.FrequencyPenalty)
+	clearIf(ParamPresencePenalty, &r.PresencePenalty)
+	clearIf(ParamSeed, &r.Seed)
+	clearIf(ParamLogProbs, &r.LogProbs)
+	clearIf(ParamTopLogProbs, &r.TopLogProbs)
+	clearIf(ParamParallelTools, &r.ParallelTools)
+	if lacks&ParamUser != 0 {
+		r.User = ""
+	}
+	if lacks&ParamStop != 0 {
+		r.Stop = nil
+	}
+	if lacks&ParamN != 0 {
+		r.N = 0
+	}
+	if lacks&ParamToolChoice != 0 {
+		r.ToolChoice = ToolChoice{}
+	}
+	if r.Format.Kind == FormatSchema && lacks&ParamFormatSchema != 0 {
+		r.Format = Format{Kind: FormatJSON}
+	}
+	if r.Format.Kind == FormatJSON && lacks&ParamFormatJSON != 0 {
+		r.Format = Format{}
+	}
+	if lacks&ParamReasoning != 0 {
+		r.Reasoning = Reasoning{}
+	}
+	r.dropInMessages(lacks)
+}
+
+func (r *Request) dropInMessages(lacks Params) {
+	if lacks&(ParamCache|ParamThinking|ParamName) == 0 {
+		return
+	}
+	for i := range r.Tools {
+		if lacks&ParamCache != 0 {
+			r.Tools[i].Cache = ""
+		}
+	}
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		if lacks&ParamName != 0 {
+			m.Name = ""
+		}
+		m.Parts = dropParts(m.Parts, lacks)
+	}
+}
+
+func dropParts(parts []Part, lacks Params) []Part {
+	kept := parts[:0]
+	for _, p := range parts {
+		if lacks&ParamThinking != 0 && (p.Kind == Thinking || p.Kind == Redacted) {
+			continue
+		}
+		if lacks&ParamCache != 0 {
+			p.Cache = ""
+		}
+		p.Parts = dropParts(p.Parts, lacks)
+		kept = append(kept, p)
+	}
+	return kept
+}

@@ -86,3 +86,37 @@ type Delta struct {
 
 // Content says whether a delta is part of the answer itself: once one has gone out, there is no going back.
 func (d *Delta) Content() bool { return d.Kind >= DeltaText && d.Kind <= DeltaLogProbs }
+
+// Add adds another answer's figures. The sum is reported if both are.
+func (u *Usage) Add(v *Usage) {
+	u.Reported = v.Reported && (u.Reported || u.Total() == 0)
+	u.Input += v.Input
+	u.CachedInput += v.CachedInput
+	u.CacheWrite += v.CacheWrite
+	u.CacheWrite1h += v.CacheWrite1h
+	u.Output += v.Output
+	u.Reasoning += v.Reasoning
+}
+
+// Join is the text of all parts of one kind.
+func Join(parts []Part, kind PartKind) jsontext.Spelled {
+	var joined []byte
+	var only jsontext.Spelled
+	for i := range parts {
+		if parts[i].Kind != kind {
+			continue
+		}
+		if only == "" && joined == nil {
+			only = parts[i].Text
+			continue
+		}
+		if joined == nil {
+			joined = append(joined, only...)
+		}
+		joined = append(joined, parts[i].Text...)
+	}
+	if joined == nil {
+		return only
+	}
+	return jsontext.Spelled(joined)
+}

@@ -3,7 +3,11 @@
 package config
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/keys"
 	"github.com/postern-ai/postern/core/money"
 )
@@ -42,22 +46,55 @@ type Limits struct{ PerSecond, PerDay uint64 }
 
 // Provider is where models are had.
 type Provider struct {
-	Name    string
-	Wire    string // the family of its wire format: a folder of core/provider
-	BaseURL string // no slash at the end; from the catalog or the operator, never from a caller
-	Key     string // empty: no credentials
-	Ready   bool   // it can be called: it has credentials, or needs none
+	Name     string
+	Wire     string // the family of its wire format: a folder of core/provider
+	BaseURL  string // no slash at the end; from the catalog or the operator, never from a caller
+	Key      string // empty: no credentials
+	Ready    bool   // it can be called: it has credentials and settings, or needs none
+	Settings []abi.Header
+	Drops    chat.Params // what this provider lacks of what its wire family carries
+	// NoStreamOptions: it refuses OpenAI's stream_options, or reports usage without being asked.
+	NoStreamOptions bool
 }
+
+// Setting is a further value that a provider needs, such as a region; empty if there is none of that name.
+func (p *Provider) Setting(name string) string {
+	for _, s := range p.Settings {
+		if s.Name == name {
+			return s.Value
+		}
+	}
+	return ""
+}
+
+// Kind is what a model is for.
+type Kind uint8
+
+const (
+	ChatModel Kind = iota
+	EmbeddingModel
+)
 
 // Model is a catalog entry. A model without a price cannot be configured.
 type Model struct {
-	Name             string
-	Provider         *Provider
-	Upstream         string // the provider's name for it
-	InputPico        money.Pico
-	OutputPico       money.Pico // a token each
-	MaxTokensField   string     // how the wire names the output limit
-	FixedTemperature bool       // it refuses a temperature
+	Name           string
+	Aliases        []string // other names that callers may use
+	Kind           Kind
+	Provider       *Provider
+	Upstream       string // the provider's name for it
+	Prices         Prices
+	Context        uint64      // tokens of prompt and answer together; 0: not known
+	MaxOutput      uint64      // tokens of an answer; 0: not known
+	Drops          chat.Params // what this model lacks of what its provider carries
+	MaxTokensField string      // how OpenAI's dialect names the output limit
+}
+
+// Prices are for one token each.
+type Prices struct {
+	Input, Cached, Write, Write1h, Output money.Pico
+	// Above so many tokens of prompt (0: never) the whole request is charged at these.
+	LongAbove                         uint64
+	LongInput, LongCached, LongOutput money.Pico
 }
 
 // Tier is a route: what a quality means. The first target is drawn by weight among those that have one;
@@ -111,11 +148,22 @@ func (c *Config) Tier(name string) *Tier {
 	return nil
 }
 
-// Model finds a model by name, or nil.
+// Model finds a model by its name or one of its aliases, or as "provider/name" or "provider/upstream"; nil if
+// there is none.
 func (c *Config) Model(name string) *Model {
 	for i := range c.Models {
-		if c.Models[i].Name == name {
-			return &c.Models[i]
+		if m := &c.Models[i]; m.Name == name || slices.Contains(m.Aliases, name) {
+			return m
+		}
+	}
+	provider, rest, ok := strings.Cut(name, "/")
+	if !ok {
+		return nil
+	}
+	for i := range c.Models {
+		m := &c.Models[i]
+		if m.Provider.Name == provider && (m.Name == rest || m.Upstream == rest || slices.Contains(m.Aliases, rest)) {
+			return m
 		}
 	}
 	return nil
@@ -131,8 +179,18 @@ func (c *Config) provider(name string) *Provider {
 }
 
 // Cost is what tokens of a model cost.
-func (m *Model) Cost(prompt, completion uint64) money.Pico {
-	return money.Add(money.Cost(prompt, m.InputPico), money.Cost(completion, m.OutputPico))
+func (m *Model) Cost(u *chat.Usage) money.Pico {
+	p := &m.Prices
+	input, cached, output := p.Input, p.Cached, p.Output
+	if p.LongAbove > 0 && u.Input > p.LongAbove {
+		input, cached, output = p.LongInput, p.LongCached, p.LongOutput
+	}
+	// Parts that a provider reports beyond the whole are charged all the same.
+	fresh := u.Input - min(u.Input, u.CachedInput+u.CacheWrite+u.CacheWrite1h)
+	cost := money.Add(money.Cost(fresh, input), money.Cost(u.CachedInput, cached))
+	cost = money.Add(cost, money.Cost(u.CacheWrite, p.Write))
+	cost = money.Add(cost, money.Cost(u.CacheWrite1h, p.Write1h))
+	return money.Add(cost, money.Cost(u.Output, output))
 }
 
 // LongestAttemptMs bounds the life of a reservation: every target with all its retries and waits.

@@ -2,10 +2,12 @@ package config
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/money"
 )
@@ -140,14 +142,21 @@ func (p *parser) plan(v gjson.Result) {
 }
 
 func (p *parser) provider(v gjson.Result) {
-	provider := Provider{Name: p.name(v), Wire: v.Get("wire").String(), BaseURL: v.Get("baseUrl").String()}
+	provider := Provider{Name: p.name(v), Wire: v.Get("wire").String(), BaseURL: v.Get("baseUrl").String(), Ready: true}
 	if url := p.variable(v.Get("baseUrlEnv").String()); url != "" {
 		provider.BaseURL = url
 	}
-	keyEnv := v.Get("keyEnv").String()
-	provider.Key = p.variable(keyEnv)
-	provider.Ready = provider.Wire == "mock" || provider.BaseURL != "" && (keyEnv == "" || provider.Key != "")
-	p.checkUpstream(&provider)
+	if keyEnv := v.Get("keyEnv").String(); keyEnv != "" {
+		provider.Key = p.variable(keyEnv)
+		provider.Ready = provider.Key != ""
+	}
+	provider.Drops = p.drops(v)
+	provider.NoStreamOptions = v.Get("noStreamOptions").Bool()
+	p.providerSettings(&provider, v.Get("settings"))
+	if provider.Wire != "mock" {
+		provider.Ready = provider.Ready && provider.BaseURL != ""
+		p.checkUpstream(&provider)
+	}
 	for i := range p.config.Providers {
 		if p.config.Providers[i].Name == provider.Name {
 			p.config.Providers[i] = provider
@@ -155,6 +164,56 @@ func (p *parser) provider(v gjson.Result) {
 		}
 	}
 	p.config.Providers = append(p.config.Providers, provider)
+}
+
+// providerSettings reads {"region": {"env": "AWS_REGION", "default": "us-east-1"}}. In the base URL a name in
+// braces stands for its value. A setting without a value, unless it is optional, means no credentials.
+func (p *parser) providerSettings(provider *Provider, v gjson.Result) {
+	v.ForEach(func(key, setting gjson.Result) bool {
+		name, value := key.String(), p.variable(setting.Get("env").String())
+		if value == "" {
+			value = setting.Get("default").String()
+		}
+		if value == "" && !setting.Get("optional").Bool() {
+			provider.Ready = false
+		}
+		for i := 0; i < len(value); i++ {
+			if value[i] <= ' ' || value[i] > '~' {
+				p.fail("the setting " + name + " of provider " + provider.Name + " must be printable ASCII without spaces")
+			}
+		}
+		provider.Settings = append(provider.Settings, abi.Header{Name: name, Value: value})
+		if strings.Contains(provider.BaseURL, "{"+name+"}") {
+			if !isLabel(value) {
+				// It must not become another host or path.
+				p.fail("the setting " + name + " of provider " + provider.Name + " must be letters, digits and hyphens")
+			}
+			provider.BaseURL = strings.ReplaceAll(provider.BaseURL, "{"+name+"}", value)
+		}
+		return true
+	})
+}
+
+func isLabel(text string) bool {
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if !(c == '-' && i > 0 || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z') {
+			return false
+		}
+	}
+	return true
+}
+
+// drops reads the list of parameters that a provider or a model lacks.
+func (p *parser) drops(v gjson.Result) (drops chat.Params) {
+	each(v.Get("drops"), func(name gjson.Result) {
+		param := chat.ParamByName(name.String())
+		if param == 0 {
+			p.fail("catalog: there is no parameter " + name.String() + " to drop")
+		}
+		drops |= param
+	})
+	return drops
 }
 
 // checkUpstream refuses what would move a request elsewhere or break a header.
@@ -165,7 +224,7 @@ func (p *parser) checkUpstream(provider *Provider) {
 	url := provider.BaseURL
 	secure := len(url) > 8 && url[:8] == "https://"
 	plain := len(url) > 7 && url[:7] == "http://"
-	if provider.Wire != "mock" && !secure && !plain {
+	if url != "" && !secure && !plain {
 		p.fail("the base URL of provider " + provider.Name + " must start with https:// or http://")
 	}
 	for i := 0; i < len(url); i++ {
@@ -185,10 +244,14 @@ func (p *parser) model(v gjson.Result) {
 	model.Upstream = model.Name
 	setText(&model.Upstream, v.Get("upstream"))
 	setText(&model.MaxTokensField, v.Get("maxTokensField"))
-	model.FixedTemperature = v.Get("fixedTemperature").Bool()
-	// Dollars a million tokens.
-	model.InputPico = p.amount(v.Get("input"), money.Dollar, "input price of model "+model.Name) / 1_000_000
-	model.OutputPico = p.amount(v.Get("output"), money.Dollar, "output price of model "+model.Name) / 1_000_000
+	each(v.Get("aliases"), func(alias gjson.Result) { model.Aliases = append(model.Aliases, alias.String()) })
+	setNumber(&model.Context, v.Get("context"))
+	setNumber(&model.MaxOutput, v.Get("maxOutput"))
+	model.Drops = p.drops(v)
+	if v.Get("kind").Str == "embedding" {
+		model.Kind = EmbeddingModel
+	}
+	p.prices(&model, v)
 	provider := v.Get("provider").String()
 	for i := range p.config.Models {
 		if p.config.Models[i].Name == model.Name {
@@ -198,6 +261,28 @@ func (p *parser) model(v gjson.Result) {
 	}
 	p.config.Models = append(p.config.Models, model)
 	p.modelProviders = append(p.modelProviders, provider)
+}
+
+// prices reads dollars a million tokens. What is read from or written to a prompt cache costs what input
+// does, unless the catalog says otherwise.
+func (p *parser) prices(model *Model, v gjson.Result) {
+	price := func(name string, otherwise money.Pico) money.Pico {
+		if field := v.Get(name); field.Exists() {
+			return p.amount(field, money.Dollar, name+" price of model "+model.Name) / 1_000_000
+		}
+		return otherwise
+	}
+	c := &model.Prices
+	c.Input = p.amount(v.Get("input"), money.Dollar, "input price of model "+model.Name) / 1_000_000
+	if model.Kind == ChatModel {
+		c.Output = p.amount(v.Get("output"), money.Dollar, "output price of model "+model.Name) / 1_000_000
+	}
+	c.Cached = price("cached", c.Input)
+	c.Write = price("write", c.Input)
+	c.Write1h = price("write1h", c.Write)
+	setNumber(&c.LongAbove, v.Get("longAbove"))
+	c.LongInput, c.LongOutput = price("longInput", c.Input), price("longOutput", c.Output)
+	c.LongCached = price("longCached", c.Cached)
 }
 
 func (p *parser) tier(v gjson.Result) {

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
@@ -22,7 +23,7 @@ func (x *exchange) admitComplete() {
 		return
 	}
 	if len(x.s.order) == 0 {
-		x.s.order = route.Order(x.tier().Targets, x.random)
+		x.s.order = route.Order(x.targets(), x.random)
 	}
 	x.s.admission.reserved = x.expectedCost()
 	x.admit(keymeter.ModeReserve)
@@ -31,17 +32,38 @@ func (x *exchange) admitComplete() {
 	}
 }
 
-// expectedCost is the most that the dearest target of the route should cost. JSON mode may ask twice.
+// Bounds on what is reserved: a worst case would keep a key's other requests out for nothing.
+const (
+	unlimitedTokens = 4096 // for an answer whose length nobody limited
+	streamTokens    = 1024 // for a stream, which reserves more as it goes
+)
+
+// expectedCost is the most that the dearest target of the route should cost, or for a stream its beginning.
+// JSON mode may ask twice.
 func (x *exchange) expectedCost() money.Pico {
-	var most money.Pico
-	for _, t := range x.tier().Targets {
-		if !x.testMode() {
-			// The estimate of the prompt is an average: reserve twice as much.
-			most = max(most, t.Model.Cost(2*x.s.request.promptTokens, x.s.request.maxTokens))
-		}
+	q := &x.s.request
+	// The estimate of the prompt is an average: reserve twice as much.
+	u := chat.Usage{Input: 2 * q.promptTokens, Output: q.maxTokens}
+	if q.maxTokens == 0 {
+		u.Output = unlimitedTokens
 	}
-	if x.s.request.json {
+	if q.stream {
+		u.Output = min(u.Output, streamTokens)
+	}
+	u.Output *= max(q.n, 1)
+	most := x.dearest(&u)
+	if q.json {
 		most = money.Add(most, most)
+	}
+	return most
+}
+
+func (x *exchange) dearest(u *chat.Usage) (most money.Pico) {
+	if x.testMode() {
+		return 0
+	}
+	for _, t := range x.targets() {
+		most = max(most, t.Model.Cost(u))
 	}
 	return most
 }
@@ -49,11 +71,25 @@ func (x *exchange) expectedCost() money.Pico {
 // testMode: development keys are answered by the mock, whatever the model, and cost nothing.
 func (x *exchange) testMode() bool { return x.s.record.Environment == keys.Development }
 
-func (x *exchange) tier() *config.Tier { return x.config.Tier(x.s.request.tier) }
+// targets are those of the tier that the caller named, or the one model.
+func (x *exchange) targets() []config.Target {
+	if tier := x.config.Tier(x.s.request.model); tier != nil {
+		return tier.Targets
+	}
+	return []config.Target{{Model: x.config.Model(x.s.request.model)}}
+}
 
 // model is that of the present target.
 func (x *exchange) model() *config.Model {
-	return x.tier().Targets[x.s.order[min(int(x.s.at), len(x.s.order)-1)]].Model
+	return x.targets()[x.s.order[min(int(x.s.at), len(x.s.order)-1)]].Model
+}
+
+// modelName is the present target's, if there is one yet.
+func (x *exchange) modelName() string {
+	if len(x.s.order) == 0 {
+		return ""
+	}
+	return x.model().Name
 }
 
 func (x *exchange) admit(mode keymeter.Mode) {
@@ -149,8 +185,12 @@ func (x *exchange) admitted() {
 		x.health()
 	case s.route == routeUsage:
 		x.usage()
+	case s.route == routeModels || s.route == routeModel:
+		x.models()
 	case s.bad != 0:
 		x.refuseBad()
+	case s.route == routeCount:
+		x.countTokens()
 	case s.lookup == lookupHit:
 		x.respondHit()
 	case s.lookup == lookupKV:
@@ -178,6 +218,12 @@ func (x *exchange) grantReply() {
 	var err error
 	if x.event.Code == abi.OutcomeOK {
 		reply, err = ledger.DecodeGrantReply(x.event.Data)
+	}
+	if s.stream.begun {
+		if x.event.Code == abi.OutcomeOK && err == nil {
+			x.extendGranted(&reply)
+		}
+		return
 	}
 	if x.failedCall(err) {
 		return
@@ -255,3 +301,6 @@ func (x *exchange) flushedOne() {
 	need := s.admission.need
 	x.askGrant(ledger.Grant{Key: s.keyHash, Month: need.Month, Seq: need.Seq, NeedPico: need.AmountPico})
 }
+
+// allowed says whether the key may use a model.
+func (x *exchange) allowed(*config.Model) bool { return true }

@@ -4,61 +4,85 @@ import (
 	"strconv"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/money"
 )
 
 // answer is a completion on its way to the caller.
 type answer struct {
-	text      []byte // as a JSON string
 	provider  string
 	model     string
-	tokens    keymeter.Tokens
+	usage     chat.Usage
 	costPico  money.Pico
 	cached    bool
 	clean     bool // complete, and stopped by itself: worth storing
 	estimated bool
-	dropped   string // parameters that the model does not take
 }
 
-// json is the Completion result of interface.md, section 2.
-func (a *answer) json() []byte {
-	b := append(make([]byte, 0, 256+len(a.text)), `{"text":`...)
-	b = append(b, a.text...)
-	b = append(b, `,"provider":"`...)
-	b = append(b, a.provider...)
-	b = append(b, `","model":"`...)
-	b = append(b, a.model...)
-	b = append(b, `","cacheHit":`...)
-	b = strconv.AppendBool(b, a.cached)
-	b = append(b, `,"usage":{"promptTokens":`...)
-	b = strconv.AppendUint(b, a.tokens.Prompt, 10)
-	b = append(b, `,"completionTokens":`...)
-	b = strconv.AppendUint(b, a.tokens.Completion, 10)
-	b = append(b, `,"totalTokens":`...)
-	b = strconv.AppendUint(b, a.tokens.Prompt+a.tokens.Completion, 10)
-	b = append(b, `,"costCents":`...)
-	b = money.Append(b, a.costPico, money.Cent)
-	return append(b, `}}`...)
+func (x *exchange) meta(a *answer) api.Meta {
+	return api.Meta{
+		RequestID: x.s.requestID, Model: a.model, Provider: a.provider, CreatedMs: x.s.startMs, Cached: a.cached,
+		CostPico: a.costPico, Usage: a.usage, IncludeUsage: x.s.request.includeUsage,
+	}
+}
+
+// pieceBytes is how much of a text one event of a replayed stream carries.
+const pieceBytes = 32
+
+// written is an answer in the caller's shape: whole, or all of a stream's events.
+func (x *exchange) written(r *chat.Response, m *api.Meta) []byte {
+	f := x.family()
+	if !x.s.request.stream {
+		return f.Answer(make([]byte, 0, 1024), r, m)
+	}
+	var state api.State
+	out := make([]byte, 0, 4096)
+	deltas := chat.Unfold(r, pieceBytes)
+	for i := range deltas {
+		out = f.Stream(out, &state, &deltas[i], m)
+	}
+	return f.End(out, &state, r, m)
+}
+
+// deltasOf is an answer in the form in which the core keeps it.
+func deltasOf(r *chat.Response) []byte {
+	w := abi.Writer{Buf: make([]byte, 0, 1024)}
+	deltas := chat.Unfold(r, maxEntryBytes)
+	for i := range deltas {
+		chat.AppendDelta(&w, &deltas[i])
+	}
+	return w.Buf
 }
 
 // maxReplayBytes is the longest answer that an idempotency record keeps.
 const maxReplayBytes = 256 << 10
 
-// succeed answers the caller, and after that settles and stores.
-func (x *exchange) succeed(a *answer) {
+// succeed answers the caller with what was read from a provider, and after that settles and stores. raw is
+// the provider's own answer, if that is in the caller's dialect: it is sent as it came.
+func (x *exchange) succeed(a *answer, r *chat.Response, raw []byte) {
 	s := &x.s
 	if !x.testMode() {
 		x.circuits.Worked(a.model)
 	}
-	body := a.json()
+	part, kept := abi.Part{Buffer: bufferUpstream}, raw
+	if raw == nil {
+		m := x.meta(a)
+		part = abi.Part{Data: x.written(r, &m)}
+		kept = deltasOf(r)
+	}
 	headers := x.answerHeaders(a)
-	x.respond(200, headers, []abi.Part{{Data: body}})
+	x.respond(200, headers, []abi.Part{part})
 	settle := x.settlement(keymeter.Served, a.model)
-	x.keepReplay(&settle, 200, headers, body)
+	if raw == nil {
+		x.keepReplay(&settle, 200, headers, part.Data)
+	} else {
+		x.keepReplay(&settle, 200, headers, raw)
+	}
 	x.settle(&settle)
-	x.store(a)
-	s.hit = hit{a.provider, a.model, a.tokens}
+	x.store(a, raw != nil, kept)
+	s.hit = hit{a.provider, a.model}
 	x.log(200, "")
 }
 
@@ -87,18 +111,28 @@ func (x *exchange) respondHit() {
 func (x *exchange) answerHeaders(a *answer) []abi.Header {
 	s := &x.s
 	headers := []abi.Header{
-		{Name: "content-type", Value: "application/json"},
+		{Name: "content-type", Value: x.contentType()},
 		{Name: "x-postern-provider", Value: a.provider},
 		{Name: "x-postern-model", Value: a.model},
 		{Name: "x-postern-cache", Value: x.cacheState(a.cached)},
-		{Name: "x-postern-cost-cents", Value: string(money.Append(nil, a.costPico, money.Cent))},
 		{Name: "x-postern-price-version", Value: x.config.Version},
 		{Name: "x-postern-attempts", Value: strconv.FormatUint(s.attempts, 10)},
 	}
-	if a.dropped != "" {
-		headers = append(headers, abi.Header{Name: "x-postern-dropped-params", Value: a.dropped})
+	if !s.request.stream || a.cached {
+		// A stream's cost is not known yet.
+		headers = append(headers, abi.Header{Name: "x-postern-cost-cents", Value: string(money.Append(nil, a.costPico, money.Cent))})
+	}
+	if s.dropped != "" && !a.cached {
+		headers = append(headers, abi.Header{Name: "x-postern-dropped-params", Value: s.dropped})
 	}
 	return headers
+}
+
+func (x *exchange) contentType() string {
+	if x.s.request.stream {
+		return "text/event-stream; charset=utf-8"
+	}
+	return "application/json"
 }
 
 // cacheState is hit, miss, or bypass: the cache was not asked.
@@ -116,7 +150,8 @@ func (x *exchange) cacheState(cached bool) string {
 func (x *exchange) settlement(outcome keymeter.Outcome, model string) keymeter.Settle {
 	s := &x.s
 	return keymeter.Settle{
-		RequestID: s.requestID, Outcome: outcome, Model: model, Tokens: s.spent.tokens, CostPico: s.spent.costPico,
+		RequestID: s.requestID, Outcome: outcome, Model: model, CostPico: s.spent.costPico,
+		Tokens:    keymeter.Tokens{Prompt: s.spent.usage.Input, Completion: s.spent.usage.Output},
 		Estimated: s.spent.estimated, Missed: outcome == keymeter.Served && x.mayRead(), Idempotency: s.idempotency,
 	}
 }
@@ -132,13 +167,18 @@ func (x *exchange) respond(status uint64, headers []abi.Header, body []abi.Part)
 		return
 	}
 	s.responded = true
+	x.do(abi.Action{Kind: abi.ActionRespond, Code: status, Headers: x.allHeaders(headers), Body: body})
+}
+
+// allHeaders adds what every answer has.
+func (x *exchange) allHeaders(headers []abi.Header) []abi.Header {
+	s := &x.s
 	all := append(make([]abi.Header, 0, len(headers)+10), headers...)
 	all = append(all,
 		abi.Header{Name: "x-request-id", Value: s.requestID},
 		abi.Header{Name: "cache-control", Value: "private, no-store"},
 		abi.Header{Name: "server-timing", Value: x.serverTiming()})
-	all = append(all, limitHeaders(s.admission.windows)...)
-	x.do(abi.Action{Kind: abi.ActionRespond, Code: status, Headers: all, Body: body})
+	return append(all, limitHeaders(s.admission.windows)...)
 }
 
 // serverTiming says where the time went, in milliseconds (W3C Server Timing).

@@ -80,10 +80,10 @@ func (x *exchange) proceed() {
 	s := &x.s
 	switch {
 	case s.admission.asked || !s.haveRecord:
-	case !x.permitted() || s.route != routeComplete:
+	case !x.permitted() || !s.route.hasBody():
 		x.admit(keymeter.ModeCheck)
 	case !s.bodyDone:
-	case s.bad != 0:
+	case s.bad != 0 || s.route == routeCount:
 		x.admit(keymeter.ModeCount)
 	case x.mayRead() && s.lookup == lookupNone:
 		x.lookInMemory()

@@ -1,8 +1,11 @@
 package exchange
 
 import (
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/provider"
 )
 
 // entry is a cached answer. Only clean, complete ones are stored.
@@ -11,26 +14,27 @@ type entry struct {
 	expiresMs uint64
 	provider  string
 	model     string
-	tokens    keymeter.Tokens
-	text      []byte // as a JSON string
+	usage     chat.Usage
+	raw       bool // body is a whole answer as the provider sent it, in the caller's dialect; else deltas
+	body      []byte
 }
 
 const (
-	entryFormat = 1
+	entryFormat = 2
 	// minKVSeconds is the shortest life that KV takes (expirationTtl).
 	minKVSeconds = 60
 )
 
 func (e *entry) encode() []byte {
-	w := abi.Writer{Buf: make([]byte, 8, 128+len(e.text))}
+	w := abi.Writer{Buf: make([]byte, 8, 128+len(e.body))}
 	w.Uint(entryFormat)
 	w.Uint(e.storedMs)
 	w.Uint(e.expiresMs)
 	w.String(e.provider)
 	w.String(e.model)
-	w.Uint(e.tokens.Prompt)
-	w.Uint(e.tokens.Completion)
-	w.Bytes(e.text)
+	e.usage.Encode(&w)
+	w.Bool(e.raw)
+	w.Bytes(e.body)
 	sum := checksum(w.Buf[8:])
 	for i := range 8 {
 		w.Buf[i] = byte(sum >> (8 * i))
@@ -51,8 +55,17 @@ func decodeEntry(data []byte) (e entry, ok bool) {
 	if sum != checksum(r.Buf) || r.Uint() != entryFormat {
 		return e, false
 	}
-	e = entry{r.Uint(), r.Uint(), r.String(), r.String(), keymeter.Tokens{Prompt: r.Uint(), Completion: r.Uint()}, r.Bytes()}
+	e = entry{r.Uint(), r.Uint(), r.String(), r.String(), chat.DecodeUsage(&r), r.Bool(), r.Bytes()}
 	return e, r.End() == nil
+}
+
+// response is the answer that an entry holds.
+func (x *exchange) response(e *entry) (r chat.Response, ok bool) {
+	if e.raw {
+		return provider.Of(x.s.dialect).Response(gjson.ParseBytes(e.body))
+	}
+	deltas, err := chat.ReadDeltas(e.body)
+	return chat.Fold(deltas), err == nil
 }
 
 // checksum is FNV-1a, against damage, not against malice: nobody but us writes there.
@@ -133,20 +146,31 @@ func (x *exchange) takeHit(data []byte) bool {
 	if limit := x.s.cacheControl.maxAge; limit > 0 && e.storedMs+(limit-1)*1000 < x.now {
 		return false
 	}
+	body := e.body
+	if !e.raw || x.s.request.stream {
+		r, ok := x.response(&e)
+		if !ok {
+			return false
+		}
+		m := x.meta(&answer{provider: e.provider, model: e.model, usage: e.usage, cached: true})
+		body = x.written(&r, &m)
+	}
 	x.s.lookup = lookupHit
-	x.s.hit = hit{e.provider, e.model, e.tokens}
-	a := answer{text: e.text, provider: e.provider, model: e.model, tokens: e.tokens, cached: true}
-	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferAnswer, Data: a.json()})
+	x.s.hit = hit{e.provider, e.model}
+	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferAnswer, Data: body})
 	return true
 }
 
-// store puts a fresh answer into the cache.
-func (x *exchange) store(a *answer) {
-	if !x.cacheable() || !a.clean {
+// maxEntryBytes bounds what is kept of an answer: longer ones are rarely asked for twice.
+const maxEntryBytes = 1 << 20
+
+// store puts a fresh answer into the cache: as it came (raw), or its deltas.
+func (x *exchange) store(a *answer, raw bool, body []byte) {
+	if !x.cacheable() || !a.clean || len(body) > maxEntryBytes {
 		return
 	}
 	ttl := x.s.record.CacheTTLSeconds
-	e := entry{x.now, x.now + ttl*1000, a.provider, a.model, a.tokens, a.text}
+	e := entry{x.now, x.now + ttl*1000, a.provider, a.model, a.usage, raw, body}
 	write := abi.Action{
 		Kind: abi.ActionWrite, Key: x.cacheName(), Where: abi.WhereMemory, KeepMs: ttl * 1000, TTL: ttl,
 		Body: []abi.Part{{Data: e.encode()}},

@@ -1,18 +1,25 @@
 package exchange
 
 import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/jsontext"
-	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/money"
 	"github.com/postern-ai/postern/core/provider"
 	"github.com/postern-ai/postern/core/provider/mock"
+	"github.com/postern-ai/postern/core/provider/wire"
 	"github.com/postern-ai/postern/core/route"
 )
 
-// maxAnswerBytes bounds a provider's answer.
-const maxAnswerBytes = 8 << 20
+const (
+	maxAnswerBytes = 8 << 20  // of a provider's whole answer
+	chunkBytes     = 64 << 10 // of a streamed one, at a time
+)
 
 // clientClosed is what the log says of a caller that left before it had an answer.
 var clientClosed = fault.Fault{Status: 499, Code: "client_closed_request", Text: "Client closed request"}
@@ -24,8 +31,14 @@ func (x *exchange) supplied() {
 		x.refuseBad()
 	case x.s.lookup == lookupHit:
 		x.respondHit()
-	default:
+	case x.s.stream.over:
+		x.finishStream(x.event.Data)
+	case x.s.route == routeEmbeddings:
+		x.sendEmbeddings(x.event.Data)
+	case x.testMode() || x.model().Provider.Wire == "mock":
 		x.mockAnswer()
+	default:
+		x.translate(x.event.Data)
 	}
 }
 
@@ -33,9 +46,9 @@ func (x *exchange) supplied() {
 func (x *exchange) dispatch() {
 	switch {
 	case x.testMode():
-		x.do(abi.Action{Kind: abi.ActionSupply, ID: idSupply, Buffer: bufferMessages})
+		x.do(abi.Action{Kind: abi.ActionSupply, ID: idSupply, Buffer: bufferBody})
 	case !x.settleOnTarget():
-		x.refuse(fault.NoProvider, refusal{retryMs: noProviderRetryMs})
+		x.refuseUnready()
 	default:
 		x.attempt()
 	}
@@ -43,13 +56,37 @@ func (x *exchange) dispatch() {
 
 const noProviderRetryMs = 30_000
 
-// settleOnTarget moves on to a target with credentials that does not rest; if all rest, to one that does.
+// refuseUnready says why no target can be asked: none has credentials, or none can carry the request.
+func (x *exchange) refuseUnready() {
+	for i := range x.s.order {
+		x.s.at = uint64(i)
+		if x.model().Provider.Ready {
+			x.refuseUnfit()
+			return
+		}
+	}
+	x.refuse(fault.NoProvider, refusal{retryMs: noProviderRetryMs})
+}
+
+// refuseUnfit names what the targets lack.
+func (x *exchange) refuseUnfit() {
+	lacks := x.lacks()
+	if !x.s.strict {
+		lacks &= chat.Content
+	}
+	x.refuse(fault.InvalidRequest, refusal{noRetry: true, details: []fault.Detail{
+		{Field: string(lacks.AppendNames(nil)), Message: "cannot be carried by the model"},
+	}})
+}
+
+// settleOnTarget moves on to a target with credentials that carries the request and does not rest; if all
+// rest, to one that does.
 func (x *exchange) settleOnTarget() bool {
 	s := &x.s
 	resting := len(s.order)
 	for at := int(s.at); at < len(s.order); at++ {
 		s.at = uint64(at)
-		if !x.model().Provider.Ready {
+		if !x.model().Provider.Ready || !x.fits() {
 			continue
 		}
 		if !x.circuits.Resting(x.model().Name, x.now) {
@@ -61,6 +98,26 @@ func (x *exchange) settleOnTarget() bool {
 	return resting < len(s.order)
 }
 
+// carries is what the present target has a place for.
+func (x *exchange) carries() chat.Params {
+	model := x.model()
+	f, ok := provider.For(model.Provider.Wire)
+	if !ok {
+		return chat.All
+	}
+	return f.Carries &^ model.Provider.Drops &^ model.Drops
+}
+
+// lacks is what the request asks for and the present target has no place for.
+func (x *exchange) lacks() chat.Params { return x.s.request.params &^ x.carries() }
+
+// fits says whether the present target may get the request: what it lacks may be left out, but for content,
+// and unless the caller forbade it.
+func (x *exchange) fits() bool {
+	lacks := x.lacks()
+	return lacks&chat.Content == 0 && !(x.s.strict && lacks&^x.s.request.defaulted != 0)
+}
+
 // attempt sends the request to the present target. A caller that has left gets no further attempt: the
 // first one goes on to its end, because the provider bills it anyway and its answer can be cached.
 func (x *exchange) attempt() {
@@ -69,73 +126,205 @@ func (x *exchange) attempt() {
 		x.refuse(clientClosed, refusal{})
 		return
 	}
-	model := x.model()
-	wire := provider.For(model.Provider.Wire)
-	if wire.Request == nil {
-		x.do(abi.Action{Kind: abi.ActionSupply, ID: idSupply, Buffer: bufferMessages})
+	model, lacks := x.model(), x.lacks()
+	f, ok := provider.For(model.Provider.Wire)
+	s.dropped = string((lacks &^ s.request.defaulted).AppendNames(nil))
+	if !ok || s.route == routeEmbeddings || lacks != 0 || f.Direct == nil || f.Dialect != x.family().Members {
+		x.do(abi.Action{Kind: abi.ActionSupply, ID: idSupply, Buffer: bufferBody})
 		return
 	}
+	r := chat.Request{Dialect: f.Dialect, MaxTokens: s.request.maxTokens, N: s.request.n, Stream: s.request.stream}
+	x.fetch(f.Direct(x.wireCall(&r), abi.Part{Buffer: bufferMembers}))
+}
+
+func (x *exchange) wireCall(r *chat.Request) *wire.Call {
+	return &wire.Call{Model: x.model(), Request: r, NowMs: x.now, Beta: x.s.beta}
+}
+
+// translate sends the request to a target of another dialect, or one that does not take all of it.
+func (x *exchange) translate(body []byte) {
+	s := &x.s
+	f, _ := provider.For(x.model().Provider.Wire)
+	r := x.reread(body)
+	r.Drop(x.carries())
+	if r.Dialect != f.Dialect && len(r.Extra) > 0 {
+		if s.strict {
+			x.next(fault.InvalidRequest, refusal{noRetry: true, details: extraDetails(r.Extra)})
+			return
+		}
+		s.dropped = appendExtra(s.dropped, r.Extra)
+	}
+	request := f.Request(x.wireCall(&r))
+	if request.URL == "" {
+		x.next(fault.InvalidRequest, refusal{noRetry: true})
+		return
+	}
+	x.fetch(request)
+}
+
+const (
+	maxExtraNames = 16
+	maxDropped    = 512
+)
+
+// appendExtra adds the names of members that our form has no place for. They come from the caller, and go
+// into a header.
+func appendExtra(dropped string, extra []chat.Member) string {
+	for i, m := range extra {
+		if i == maxExtraNames || len(dropped)+len(m.Name) > maxDropped {
+			break
+		}
+		if !isWord(m.Name) {
+			continue
+		}
+		if dropped != "" {
+			dropped += ","
+		}
+		dropped += m.Name
+	}
+	return dropped
+}
+
+func isWord(name string) bool {
+	for i := 0; i < len(name); i++ {
+		if c := name[i]; c != '_' && c != '.' && c != '-' && !(c|0x20 >= 'a' && c|0x20 <= 'z') && !(c >= '0' && c <= '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+func extraDetails(extra []chat.Member) (details []fault.Detail) {
+	for i, m := range extra {
+		if i < maxExtraNames {
+			details = append(details, fault.Detail{Field: m.Name, Message: "cannot be carried by the model"})
+		}
+	}
+	return details
+}
+
+// fetch makes the call.
+func (x *exchange) fetch(request abi.Action) {
+	s := &x.s
 	s.attempts++
 	s.times.upstreamStart = x.now
-	request := wire.Request(model, &provider.Params{
-		Temperature: s.request.temperature, MaxTokens: s.request.maxTokens, JSON: s.request.json, Messages: abi.Part{Buffer: bufferMessages},
-	})
+	s.stream = stream{opened: s.stream.opened}
 	request.Kind, request.ID, request.Buffer, request.Limit = abi.ActionFetch, idFetch, bufferUpstream, maxAnswerBytes
+	if s.request.stream {
+		request.Stream, request.Limit = true, chunkBytes
+	}
 	request.Timeouts = x.config.Routing.Timeouts
 	x.do(request)
 }
 
-// upstreamResponse takes a provider's answer, whatever its status.
-func (x *exchange) upstreamResponse() {
-	x.s.times.upstream += x.since(x.s.times.upstreamStart)
-	status := x.event.Code
+// upstream takes what came of a fetch.
+func (x *exchange) upstream() {
 	switch {
-	case status == 200:
-		x.upstreamOK()
-	case status == 408 || status == 429 || status >= 500:
-		x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
-		f := fault.ProviderError
-		if status == 429 {
-			f = fault.ProviderBusy
-		}
-		x.retry(f, provider.RetryAfterMs(x.header("retry-after-ms"), x.header("retry-after")))
-	case status == 400 || status == 413 || status == 422:
-		// It is the request: no other target is likely to take it.
-		x.refuse(fault.ProviderRejected, refusal{noRetry: true})
+	case x.s.stream.over:
+		// What comes after the end is nothing to us.
+	case x.event.Kind == abi.EventResponse:
+		x.upstreamResponse()
+	case x.event.Kind == abi.EventHead:
+		x.streamHead()
+	case x.event.Kind == abi.EventChunk:
+		x.streamChunk(x.event.Data, false)
+	case x.event.Kind == abi.EventEnd:
+		x.streamChunk(nil, true)
+	case x.s.stream.begun:
+		x.streamFault()
 	default:
-		// It is the target: wrong credentials, an unknown model, a redirect.
-		x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
-		x.next(fault.ProviderError, 0)
+		x.upstreamFault()
 	}
 }
 
-// upstreamFault takes an attempt that brought no whole answer.
+// upstreamResponse takes a provider's whole answer, whatever its status.
+func (x *exchange) upstreamResponse() {
+	x.s.times.upstream += x.since(x.s.times.upstreamStart)
+	if x.event.Code == 200 {
+		x.upstreamOK()
+		return
+	}
+	f, _ := provider.For(x.model().Provider.Wire)
+	x.failed(f.Failure(x.event.Code, x.json()))
+}
+
+// json is the event's data, if it is JSON.
+func (x *exchange) json() (root gjson.Result) {
+	if jsontext.Check(x.event.Data) == jsontext.OK {
+		root = gjson.ParseBytes(x.event.Data)
+	}
+	return root
+}
+
+// failed goes on after a provider's error: with the same target, with another, or not at all.
+func (x *exchange) failed(failure wire.Failure) {
+	model := x.model()
+	retryMs := provider.RetryAfterMs(x.header("retry-after-ms"), x.header("retry-after"))
+	message := x.publicMessage(failure.Message)
+	switch failure.Kind {
+	case wire.FailDown:
+		x.circuits.Failed(&x.config.Routing, model.Name, x.now)
+		x.retry(fault.ProviderError, retryMs)
+	case wire.FailBusy:
+		x.circuits.Failed(&x.config.Routing, model.Name, x.now)
+		x.retry(fault.ProviderBusy, retryMs)
+	case wire.FailTarget:
+		x.circuits.Failed(&x.config.Routing, model.Name, x.now)
+		x.next(fault.ProviderError, refusal{retryMs: retryMs})
+	case wire.FailTooLong:
+		x.next(x.rejection(fault.TooLong), refusal{noRetry: true, message: message})
+	case wire.FailFiltered:
+		x.refuse(x.rejection(fault.Filtered), refusal{noRetry: true, message: message})
+	default:
+		x.refuse(x.rejection(fault.RejectedRequest), refusal{noRetry: true, message: message})
+	}
+}
+
+// rejection is how the caller's family is told that the provider did not want the request. Our own says 502:
+// its requests are checked, so that it is not the caller's fault.
+func (x *exchange) rejection(f fault.Fault) fault.Fault {
+	if x.s.dialect == chat.Native {
+		return fault.ProviderRejected
+	}
+	return f
+}
+
+const maxMessage = 600
+
+// publicMessage is a provider's message as a caller may read it: short, and without the operator's key.
+func (x *exchange) publicMessage(message jsontext.Spelled) jsontext.Spelled {
+	if key := x.model().Provider.Key; key != "" && strings.Contains(string(message), key) || len(message) > maxMessage {
+		return ""
+	}
+	return message
+}
+
+// upstreamFault takes an attempt that brought no whole answer, and no stream's beginning.
 func (x *exchange) upstreamFault() {
 	s := &x.s
 	s.times.upstream += x.since(s.times.upstreamStart)
 	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
 	switch x.event.Code {
 	case abi.FaultConnect, abi.FaultUndelivered:
-		x.next(fault.ProviderError, 0)
+		x.next(fault.ProviderError, refusal{})
 	case abi.FaultBroken, abi.FaultTooLarge:
 		x.bookUnknown()
 		x.refuse(fault.ProviderAnswer, refusal{})
 	default:
 		x.bookUnknown()
-		x.next(fault.ProviderTimeout, 0)
+		x.next(fault.ProviderTimeout, refusal{})
 	}
 }
 
 // bookUnknown books an attempt that the provider may have billed without telling: its prompt, estimated.
 func (x *exchange) bookUnknown() {
-	x.spend(keymeter.Tokens{Prompt: x.s.request.promptTokens}, true)
+	x.spend(&chat.Usage{Input: x.s.request.promptTokens}, true)
 }
 
-func (x *exchange) spend(tokens keymeter.Tokens, estimated bool) {
+func (x *exchange) spend(u *chat.Usage, estimated bool) {
 	spent := &x.s.spent
-	spent.tokens.Prompt += tokens.Prompt
-	spent.tokens.Completion += tokens.Completion
-	spent.costPico = money.Add(spent.costPico, x.model().Cost(tokens.Prompt, tokens.Completion))
+	spent.usage.Add(u)
+	spent.costPico = money.Add(spent.costPico, x.model().Cost(u))
 	spent.estimated = spent.estimated || estimated
 }
 
@@ -144,7 +333,7 @@ func (x *exchange) retry(f fault.Fault, retryAfterMs uint64) {
 	s := &x.s
 	wait, ok := route.BackoffMs(&x.config.Routing, s.retries, retryAfterMs, x.random())
 	if s.retries >= x.config.Routing.Retries || !ok || x.circuits.Resting(x.model().Name, x.now) {
-		x.next(f, retryAfterMs)
+		x.next(f, refusal{retryMs: retryAfterMs})
 		return
 	}
 	s.retries++
@@ -152,13 +341,13 @@ func (x *exchange) retry(f fault.Fault, retryAfterMs uint64) {
 }
 
 // next falls back to the next target. If there is none, the caller gets the last target's error.
-func (x *exchange) next(f fault.Fault, retryAfterMs uint64) {
+func (x *exchange) next(f fault.Fault, r refusal) {
 	s := &x.s
 	s.at++
 	s.retries = 0
 	if !x.settleOnTarget() {
 		s.at = uint64(len(s.order) - 1)
-		x.refuse(f, refusal{retryMs: retryAfterMs})
+		x.refuse(f, r)
 		return
 	}
 	x.attempt()
@@ -167,28 +356,70 @@ func (x *exchange) next(f fault.Fault, retryAfterMs uint64) {
 // upstreamOK reads a 200.
 func (x *exchange) upstreamOK() {
 	s := &x.s
-	model := x.model()
-	wire := provider.For(model.Provider.Wire)
-	result, ok := wire.Response(x.header("content-type"), x.event.Data)
-	if !ok {
-		x.circuits.Failed(&x.config.Routing, model.Name, x.now)
-		x.spend(keymeter.Tokens{Prompt: s.request.promptTokens, Completion: EstimateTokens(len(x.event.Data))}, true)
-		x.refuse(fault.ProviderAnswer, refusal{})
+	if s.route == routeEmbeddings {
+		x.embeddingsOK()
 		return
 	}
-	tokens := result.Tokens
-	if !result.Reported {
-		tokens = keymeter.Tokens{Prompt: s.request.promptTokens, Completion: EstimateTokens(len(result.Text))}
+	model := x.model()
+	f, _ := provider.For(model.Provider.Wire)
+	r, ok := chat.Response{}, false
+	if isJSON(x.header("content-type")) {
+		if root := x.json(); root.IsObject() {
+			r, ok = f.Response(root)
+		}
 	}
-	x.spend(tokens, !result.Reported)
-	if s.request.json && !isJSONText(result.Text) {
+	if !ok {
+		x.unreadable()
+		return
+	}
+	if !r.Usage.Reported {
+		r.Usage = x.estimate(responseBytes(&r))
+	}
+	x.spend(&r.Usage, !r.Usage.Reported)
+	if s.request.json && !isJSONText(&r) {
 		x.mend()
 		return
 	}
-	x.succeed(&answer{
-		text: result.Text, provider: model.Provider.Name, model: model.Name, tokens: s.spent.tokens, costPico: s.spent.costPico,
-		clean: result.Complete && !s.spent.estimated, estimated: s.spent.estimated, dropped: wire.Dropped(model),
-	})
+	a := answer{
+		provider: model.Provider.Name, model: model.Name, usage: s.spent.usage, costPico: s.spent.costPico,
+		clean: complete(&r) && !s.spent.estimated, estimated: s.spent.estimated,
+	}
+	var raw []byte
+	if f.Dialect == s.dialect {
+		raw = x.event.Data
+	}
+	x.succeed(&a, &r, raw)
+}
+
+// unreadable ends an exchange whose provider answered with something else than an answer.
+func (x *exchange) unreadable() {
+	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
+	u := x.estimate(uint64(len(x.event.Data)))
+	x.spend(&u, true)
+	x.refuse(fault.ProviderAnswer, refusal{})
+}
+
+// estimate is the usage of an answer of so many bytes.
+func (x *exchange) estimate(bytes uint64) chat.Usage {
+	return chat.Usage{Input: x.s.request.promptTokens, Output: (bytes + 3) / 4}
+}
+
+func responseBytes(r *chat.Response) (n uint64) {
+	for i := range r.Choices {
+		for _, p := range r.Choices[i].Parts {
+			n += uint64(len(p.Text) + len(p.Args) + len(p.Name))
+		}
+	}
+	return n
+}
+
+func complete(r *chat.Response) bool {
+	for i := range r.Choices {
+		if !r.Choices[i].Finish.Complete() {
+			return false
+		}
+	}
+	return true
 }
 
 // mend asks once more for JSON. What the first answer cost stays booked.
@@ -201,16 +432,26 @@ func (x *exchange) mend() {
 	x.attempt()
 }
 
-// isJSONText says whether a JSON string holds JSON itself.
-func isJSONText(text []byte) bool {
-	return jsontext.Check(jsontext.Unescape(nil, text[1:len(text)-1])) == jsontext.OK
+// isJSONText says whether an answer's text is JSON.
+func isJSONText(r *chat.Response) bool {
+	var text []byte
+	for _, p := range r.Choices[0].Parts {
+		if p.Kind == chat.Text {
+			text = jsontext.Unescape(text, []byte(p.Text))
+		}
+	}
+	return jsontext.Check(text) == jsontext.OK
 }
 
 // mockAnswer answers in place of a provider.
 func (x *exchange) mockAnswer() {
 	s := &x.s
 	model := x.model()
-	result := mock.Answer(x.event.Data, s.request.json, s.request.maxTokens)
-	s.spent.tokens = keymeter.Tokens{Prompt: s.request.promptTokens, Completion: min(EstimateTokens(len(result.Text)), s.request.maxTokens)}
-	x.succeed(&answer{text: result.Text, provider: "mock", model: model.Name, tokens: s.spent.tokens, clean: result.Complete})
+	request := x.reread(x.event.Data)
+	r := mock.Answer(&request)
+	s.spent.usage = chat.Usage{Input: s.request.promptTokens, Output: x.estimate(responseBytes(&r)).Output, Reported: true}
+	if s.request.maxTokens > 0 {
+		s.spent.usage.Output = min(s.spent.usage.Output, s.request.maxTokens)
+	}
+	x.succeed(&answer{provider: "mock", model: model.Name, usage: s.spent.usage, clean: complete(&r)}, &r, nil)
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keys"
@@ -11,7 +12,8 @@ import (
 
 // RequestHeaders are the caller's headers that a decision depends on.
 var RequestHeaders = []string{
-	"authorization", "cache-control", "cf-connecting-ip", "content-length", "content-type", "idempotency-key", "x-api-key",
+	"anthropic-beta", "anthropic-version", "authorization", "cache-control", "cf-connecting-ip", "content-length", "content-type",
+	"idempotency-key", "x-api-key", "x-postern-strict",
 }
 
 // ResponseHeaders are the provider's.
@@ -22,6 +24,14 @@ type routeID uint8
 const (
 	routeNone routeID = iota
 	routeComplete
+	routeChat
+	routeOpenAI
+	routeResponses
+	routeAnthropic
+	routeCount
+	routeEmbeddings
+	routeModels
+	routeModel
 	routeUsage
 	routeHealth
 	routeControl
@@ -31,14 +41,24 @@ const (
 type endpoint struct {
 	path, method string
 	id           routeID
-	gatewayOnly  bool // project keys are refused
+	gatewayOnly  bool         // project keys are refused
+	dialect      chat.Dialect // of requests, answers and errors
 }
 
-// Endpoints is the route table: all there is, but for what is forwarded to the control plane.
+// endpoints is the route table: all there is, but for what is forwarded to the control plane. A path that
+// ends with a slash stands for all that begin with it.
 var endpoints = []endpoint{
-	{"/api/ai/complete", "POST", routeComplete, true},
-	{"/api/usage", "GET", routeUsage, false},
-	{"/api/health", "GET", routeHealth, false},
+	{"/api/ai/complete", "POST", routeComplete, true, chat.Native},
+	{"/api/ai/chat", "POST", routeChat, true, chat.Native},
+	{"/v1/chat/completions", "POST", routeOpenAI, true, chat.OpenAI},
+	{"/v1/responses", "POST", routeResponses, true, chat.Responses},
+	{"/v1/messages", "POST", routeAnthropic, true, chat.Anthropic},
+	{"/v1/messages/count_tokens", "POST", routeCount, true, chat.Anthropic},
+	{"/v1/embeddings", "POST", routeEmbeddings, true, chat.OpenAI},
+	{"/v1/models", "GET", routeModels, false, chat.OpenAI},
+	{"/v1/models/", "GET", routeModel, false, chat.OpenAI},
+	{"/api/usage", "GET", routeUsage, false, chat.Native},
+	{"/api/health", "GET", routeHealth, false, chat.Native},
 }
 
 func (r routeID) endpoint() endpoint {
@@ -49,6 +69,12 @@ func (r routeID) endpoint() endpoint {
 	}
 	return endpoint{}
 }
+
+// isChat: a conversation is to be continued.
+func (r routeID) isChat() bool { return r >= routeComplete && r <= routeAnthropic }
+
+// hasBody: the request has one, of JSON.
+func (r routeID) hasBody() bool { return r >= routeComplete && r <= routeEmbeddings }
 
 func (x *exchange) header(name string) string {
 	for _, h := range x.event.Headers {
@@ -65,6 +91,8 @@ const recordKeepMs = 30_000
 
 // maxQuery bounds what the state has to hold. No query of ours is nearly as long.
 const maxQuery = 1024
+
+const maxBeta = 256
 
 // head takes the request's head: route, method, key. The body is not read before the key parses.
 func (x *exchange) head() {
@@ -95,30 +123,48 @@ func (x *exchange) head() {
 		return
 	}
 	s.keyHash = keys.Hash(key)
-	if query := x.header(":query"); len(query) <= maxQuery {
+	if query := x.header(":query"); len(query) <= maxQuery && s.query == "" {
 		s.query = query
 	}
 	x.do(abi.Action{
 		Kind: abi.ActionRead, ID: idRecord, Key: doc.RecordKey(s.keyHash), Where: abi.WhereMemory | abi.WhereKV, KeepMs: recordKeepMs,
 	})
-	if s.route == routeComplete {
+	if s.route.hasBody() {
 		x.postHead()
 	}
 }
 
 // match finds the route. A path that another method would find is a 405.
 func (x *exchange) match(path, method string) (f fault.Fault, allow string) {
+	x.s.dialect = pathDialect(path)
 	for _, e := range endpoints {
-		if e.path != path {
+		if e.path != path && !(strings.HasSuffix(e.path, "/") && strings.HasPrefix(path, e.path) && len(path) > len(e.path)) {
 			continue
 		}
 		if e.method != method {
 			return fault.MethodNotAllowed, e.method
 		}
-		x.s.route = e.id
+		x.s.route, x.s.dialect = e.id, e.dialect
+		if x.header("anthropic-version") != "" && (e.id == routeModels || e.id == routeModel) {
+			x.s.dialect = chat.Anthropic
+		}
+		if e.id == routeModel {
+			x.s.query = path[len(e.path):min(len(path), len(e.path)+maxQuery)]
+		}
 		return fault.Fault{}, ""
 	}
 	return fault.NotFound, ""
+}
+
+// pathDialect is what a caller of a path that is not there probably speaks.
+func pathDialect(path string) chat.Dialect {
+	switch {
+	case strings.HasPrefix(path, "/v1/messages"):
+		return chat.Anthropic
+	case strings.HasPrefix(path, "/v1/"):
+		return chat.OpenAI
+	}
+	return chat.Native
 }
 
 // key takes the caller's key: X-API-Key, else the bearer token.
@@ -135,6 +181,10 @@ func (x *exchange) key() (string, bool) {
 func (x *exchange) postHead() {
 	s := &x.s
 	s.cacheControl = parseCacheControl(x.header("cache-control"))
+	s.strict = x.header("x-postern-strict") == "true"
+	if beta := x.header("anthropic-beta"); len(beta) <= maxBeta && printable(beta) {
+		s.beta = beta
+	}
 	if !isJSON(x.header("content-type")) {
 		x.reject(fault.UnsupportedType)
 		return
@@ -156,10 +206,10 @@ func (x *exchange) postHead() {
 // has no key learns nothing else.
 func (x *exchange) reject(f fault.Fault, details ...fault.Detail) {
 	x.s.bad, x.s.bodyDone = f.Status, true
-	if f != fault.InvalidRequest {
+	if f == fault.BodyTooLarge || f == fault.UnsupportedType {
 		x.s.idempotency = "" // the body was not read: there is nothing to compare a repeat with
 	}
-	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferError, Data: f.Append(nil, x.s.requestID, details)})
+	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferError, Data: x.errorBody(f, refusal{details: details})})
 }
 
 func printable(text string) bool {

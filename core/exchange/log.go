@@ -24,7 +24,7 @@ func (x *exchange) log(status uint64, code string) {
 		l.text("projectId", s.record.ProjectID)
 		l.text("keyId", s.record.KeyID)
 	}
-	if s.request.tier != "" && s.bad == 0 {
+	if s.request.model != "" && s.bad == 0 {
 		x.logCompletion(&l, status)
 	}
 	x.do(abi.Action{Kind: abi.ActionLog, Code: flags(status >= 500), Data: append(l.b, '}')})
@@ -44,16 +44,18 @@ func (x *exchange) logCompletion(l *line, status uint64) {
 		l.text("model", s.hit.model)
 		l.text("cache", x.cacheState(s.lookup == lookupHit))
 	}
-	l.number("promptTokens", s.spent.tokens.Prompt)
-	l.number("completionTokens", s.spent.tokens.Completion)
+	l.number("promptTokens", s.spent.usage.Input)
+	l.number("completionTokens", s.spent.usage.Output)
 	l.raw("costCents", money.Append(nil, s.spent.costPico, money.Cent))
 	l.number("attempts", s.attempts)
+	if s.request.stream {
+		l.raw("stream", []byte("true"))
+	}
 	if s.spent.estimated {
 		l.raw("estimated", []byte("true"))
 	}
 	if x.testMode() {
-		l.text("quality", s.request.tier)
-		l.raw("temperature", []byte(s.request.temperature))
+		l.text("requested", s.request.model)
 		l.number("maxTokens", s.request.maxTokens)
 		l.number("estimatedPromptTokens", s.request.promptTokens)
 		l.number("admissionRounds", s.admission.rounds)

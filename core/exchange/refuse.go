@@ -5,6 +5,7 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
@@ -16,14 +17,15 @@ var ErrorHeaders = []abi.Header{
 // refusal is what an error says besides its row of the table.
 type refusal struct {
 	details []fault.Detail
-	allow   string // 405
-	retryMs uint64 // when it may help to try again; 0: not said
-	noRetry bool   // it will not help
+	allow   string           // 405
+	retryMs uint64           // when it may help to try again; 0: not said
+	noRetry bool             // it will not help
+	message jsontext.Spelled // the provider's word for it, for callers who may read that
 }
 
 // refuse ends the exchange with an error, and gives back what it had reserved.
 func (x *exchange) refuse(f fault.Fault, r refusal) {
-	x.refuseWith(f, r, []abi.Part{{Data: f.Append(nil, x.s.requestID, r.details)}})
+	x.refuseWith(f, r, []abi.Part{{Data: x.errorBody(f, r)}})
 }
 
 // refuseBad answers a bad request with the error that was written when it was found.
@@ -35,7 +37,7 @@ func (x *exchange) refuseBad() {
 		return
 	}
 	f := fault.InvalidRequest
-	for _, other := range []fault.Fault{fault.BodyTooLarge, fault.UnsupportedType} {
+	for _, other := range []fault.Fault{fault.UnknownModel, fault.BodyTooLarge, fault.UnsupportedType} {
 		if other.Status == s.bad {
 			f = other
 		}
@@ -50,6 +52,10 @@ func (x *exchange) refuseBad() {
 
 func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
 	s := &x.s
+	if s.stream.opened && !s.stream.over {
+		x.breakOff(f, r)
+		return
+	}
 	if s.responded {
 		return
 	}
@@ -74,7 +80,7 @@ func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
 	}
 	x.respond(f.Status, headers, body)
 	if s.admission.admitted && s.admission.mode == keymeter.ModeReserve {
-		settle := x.settlement(keymeter.Released, x.model().Name)
+		settle := x.settlement(keymeter.Released, x.modelName())
 		x.settle(&settle)
 	}
 	x.log(f.Status, f.Code)

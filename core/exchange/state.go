@@ -5,6 +5,7 @@ package exchange
 
 import (
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/keymeter"
@@ -24,6 +25,8 @@ const (
 	idReport  = 9
 	idSupply  = 10
 	idForward = 11
+	idTick    = 12
+	idExtend  = 13
 	idFlush   = 1000
 	idAbsorb  = 100000
 )
@@ -31,10 +34,11 @@ const (
 // Buffers that the host keeps.
 const (
 	bufferBody     = 1 // the request's body
-	bufferMessages = 2 // its messages, written anew: the part of an upstream body that all targets share
+	bufferMembers  = 2 // its members, written anew: the part of an upstream body that targets of one dialect share
 	bufferAnswer   = 3 // an answer that waits for its admission
 	bufferError    = 4 // the body of an error that does
 	bufferUpstream = 5 // the provider's answer
+	bufferDeltas   = 6 // a streamed answer, as the core keeps it to itself
 )
 
 // state is what an exchange remembers between steps.
@@ -43,6 +47,7 @@ type state struct {
 	seed      uint64 // the state of the exchange's random numbers
 	startMs   uint64
 	route     routeID
+	dialect   chat.Dialect // the caller's
 	keyHash   string
 	address   string
 	query     string
@@ -73,7 +78,11 @@ type state struct {
 	retries  uint64 // on it
 	attempts uint64 // fetches in all
 	mended   bool   // the provider was asked once more because its answer was not JSON
+	beta     string // the caller's anthropic-beta
+	strict   bool   // nothing of the request may be dropped
+	dropped  string // names of what the present target does not get
 	spent    spent
+	stream   stream
 
 	pending uint64 // flushes and absorbs that are not answered
 	open    uint64 // reservations that the flushed meters still hold
@@ -83,11 +92,15 @@ type state struct {
 
 // request is what the body asked for.
 type request struct {
-	tier         string
-	temperature  string // a JSON number, in its shortest form
+	model        string // a tier, or a name that the catalog knows
+	stream       bool
+	includeUsage bool
+	json         bool // the text must be JSON, or the provider is asked again
 	maxTokens    uint64
-	json         bool
+	n            uint64
 	promptTokens uint64 // estimated
+	params       chat.Params
+	defaulted    chat.Params // those of them that the caller did not give
 }
 
 type cacheControl struct {
@@ -107,10 +120,7 @@ const (
 )
 
 // hit describes the cached answer in bufferAnswer.
-type hit struct {
-	provider, model string
-	tokens          keymeter.Tokens
-}
+type hit struct{ provider, model string }
 
 type admission struct {
 	asked    bool
@@ -126,7 +136,7 @@ type admission struct {
 
 // spent is what attempts have cost so far, failed ones included.
 type spent struct {
-	tokens    keymeter.Tokens
+	usage     chat.Usage
 	costPico  int64
 	estimated bool
 }
@@ -150,10 +160,11 @@ func (s *state) encode() []byte {
 	w.Uint(s.seed)
 	w.Uint(s.startMs)
 	w.Uint(uint64(s.route))
+	w.Uint(uint64(s.dialect))
 	w.String(s.keyHash)
 	w.String(s.address)
 	w.String(s.query)
-	w.Uint(flags(s.left, s.responded, s.haveRecord, s.known, s.bodyDone, s.mended, s.cacheControl.noStore, s.cacheControl.noCache, s.badIdempotency, s.broke))
+	w.Uint(flags(s.left, s.responded, s.haveRecord, s.known, s.bodyDone, s.mended, s.cacheControl.noStore, s.cacheControl.noCache, s.badIdempotency, s.broke, s.strict))
 	if s.haveRecord {
 		w.Bytes(s.record.Encode())
 	}
@@ -161,26 +172,22 @@ func (s *state) encode() []byte {
 	w.Uint(s.cacheControl.maxAge)
 	w.String(s.idempotency)
 	w.String(s.bodyHash)
-	w.String(s.request.tier)
-	w.String(s.request.temperature)
-	w.Uint(s.request.maxTokens)
-	w.Bool(s.request.json)
-	w.Uint(s.request.promptTokens)
+	s.request.encode(&w)
 	w.String(s.cacheKey)
 	w.Uint(uint64(s.lookup))
 	w.String(s.hit.provider)
 	w.String(s.hit.model)
-	w.Uint(s.hit.tokens.Prompt)
-	w.Uint(s.hit.tokens.Completion)
 	s.admission.encode(&w)
 	w.Bytes(s.order)
 	w.Uint(s.at)
 	w.Uint(s.retries)
 	w.Uint(s.attempts)
-	w.Uint(s.spent.tokens.Prompt)
-	w.Uint(s.spent.tokens.Completion)
+	w.String(s.beta)
+	w.String(s.dropped)
+	s.spent.usage.Encode(&w)
 	w.Int(s.spent.costPico)
 	w.Bool(s.spent.estimated)
+	s.stream.encode(&w)
 	w.Uint(s.pending)
 	w.Uint(s.open)
 	w.Uint(s.waits)
@@ -193,9 +200,9 @@ func (s *state) encode() []byte {
 
 func decodeState(data []byte) state {
 	r := abi.Reader{Buf: data}
-	s := state{requestID: r.String(), seed: r.Uint(), startMs: r.Uint(), route: routeID(r.Uint()), keyHash: r.String(), address: r.String(), query: r.String()}
+	s := state{requestID: r.String(), seed: r.Uint(), startMs: r.Uint(), route: routeID(r.Uint()), dialect: chat.Dialect(r.Byte()), keyHash: r.String(), address: r.String(), query: r.String()}
 	f := r.Uint()
-	for i, flag := range []*bool{&s.left, &s.responded, &s.haveRecord, &s.known, &s.bodyDone, &s.mended, &s.cacheControl.noStore, &s.cacheControl.noCache, &s.badIdempotency, &s.broke} {
+	for i, flag := range []*bool{&s.left, &s.responded, &s.haveRecord, &s.known, &s.bodyDone, &s.mended, &s.cacheControl.noStore, &s.cacheControl.noCache, &s.badIdempotency, &s.broke, &s.strict} {
 		*flag = f>>i&1 == 1
 	}
 	if s.haveRecord {
@@ -203,18 +210,39 @@ func decodeState(data []byte) state {
 	}
 	s.bad, s.cacheControl.maxAge = r.Uint(), r.Uint()
 	s.idempotency, s.bodyHash = r.String(), r.String()
-	s.request = request{r.String(), r.String(), r.Uint(), r.Bool(), r.Uint()}
+	s.request = decodeRequest(&r)
 	s.cacheKey, s.lookup = r.String(), lookup(r.Uint())
-	s.hit = hit{r.String(), r.String(), keymeter.Tokens{Prompt: r.Uint(), Completion: r.Uint()}}
+	s.hit = hit{r.String(), r.String()}
 	s.admission = decodeAdmission(&r)
 	s.order, s.at, s.retries, s.attempts = r.Bytes(), r.Uint(), r.Uint(), r.Uint()
-	s.spent = spent{keymeter.Tokens{Prompt: r.Uint(), Completion: r.Uint()}, r.Int(), r.Bool()}
+	s.beta, s.dropped = r.String(), r.String()
+	s.spent = spent{chat.DecodeUsage(&r), r.Int(), r.Bool()}
+	s.stream = decodeStream(&r)
 	s.pending, s.open, s.waits = r.Uint(), r.Uint(), r.Uint()
 	s.times = times{r.Uint(), r.Uint(), r.Uint(), r.Uint()}
 	if r.End() != nil {
 		panic("exchange: a state that this version did not write")
 	}
 	return s
+}
+
+func (q *request) encode(w *abi.Writer) {
+	w.String(q.model)
+	w.Uint(flags(q.stream, q.includeUsage, q.json))
+	w.Uint(q.maxTokens)
+	w.Uint(q.n)
+	w.Uint(q.promptTokens)
+	w.Uint(uint64(q.params))
+	w.Uint(uint64(q.defaulted))
+}
+
+func decodeRequest(r *abi.Reader) request {
+	q := request{model: r.String()}
+	f := r.Uint()
+	q.stream, q.includeUsage, q.json = f&1 != 0, f&2 != 0, f&4 != 0
+	q.maxTokens, q.n, q.promptTokens = r.Uint(), r.Uint(), r.Uint()
+	q.params, q.defaulted = chat.Params(r.Uint()), chat.Params(r.Uint())
+	return q
 }
 
 func flags(values ...bool) uint64 {

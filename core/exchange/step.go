@@ -28,7 +28,7 @@ func (x *exchange) handle() {
 	e := x.event
 	switch {
 	case e.Kind == abi.EventLeft:
-		x.s.left = true
+		x.callerLeft()
 	case e.ID == idBody:
 		x.body()
 	case e.ID == idRecord:
@@ -37,10 +37,12 @@ func (x *exchange) handle() {
 		x.admitReply()
 	case e.ID == idCache:
 		x.cacheRead()
-	case e.ID == idFetch && e.Kind == abi.EventResponse:
-		x.upstreamResponse()
 	case e.ID == idFetch:
-		x.upstreamFault()
+		x.upstream()
+	case e.ID == idTick:
+		x.tick()
+	case e.ID == idExtend:
+		x.extended()
 	case e.ID == idSupply:
 		x.supplied()
 	case e.ID == idWait && x.s.route == routeUsage:

@@ -17,7 +17,9 @@ var (
 	InvalidKey         = Fault{401, "invalid_api_key", "Invalid or inactive API key"}
 	BudgetExceeded     = Fault{402, "budget_exceeded", "Budget exceeded"}
 	Forbidden          = Fault{403, "insufficient_permissions", "API key lacks required permissions"}
+	ModelForbidden     = Fault{403, "model_not_allowed", "API key lacks required permissions"}
 	NotFound           = Fault{404, "not_found", "Not found"}
+	UnknownModel       = Fault{404, "model_not_found", "Unknown model"}
 	MethodNotAllowed   = Fault{405, "method_not_allowed", "Method not allowed"}
 	Conflict           = Fault{409, "conflict", "Changed by somebody else"}
 	IdempotencyRunning = Fault{409, "idempotency_in_progress", "Idempotent request in progress"}
@@ -25,6 +27,9 @@ var (
 	BodyTooLarge       = Fault{413, "request_too_large", "Request too large"}
 	UnsupportedType    = Fault{415, "unsupported_media_type", "Unsupported media type"}
 	IdempotencyReused  = Fault{422, "idempotency_key_reused", "Idempotency key reused"}
+	RejectedRequest    = Fault{400, "provider_rejected", "The provider rejected the request"}
+	TooLong            = Fault{400, "context_length_exceeded", "The request is longer than the model's context"}
+	Filtered           = Fault{400, "content_filter", "The provider's content filter rejected the request"}
 	RateLimited        = Fault{429, "rate_limit_exceeded", "Rate limit exceeded"}
 	Internal           = Fault{500, "internal_error", "Internal error"}
 	Misconfigured      = Fault{500, "misconfigured", "Gateway misconfigured"}

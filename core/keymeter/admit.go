@@ -131,6 +131,34 @@ func (c *call) refusal(a *Admit, limits config.Limits) AdmitReply {
 	return AdmitReply{}
 }
 
+// extend makes a reservation larger. To ask twice for the same total is to ask once.
+func (c *call) extend(e *Extend) AdmitReply {
+	m := c.m
+	if m == nil {
+		return AdmitReply{Verdict: Unknown}
+	}
+	c.accept(e.Grant)
+	m.advance(c.in.NowMs, c.limits())
+	for i := range m.reservations {
+		r := &m.reservations[i]
+		if r.id != e.RequestID {
+			continue
+		}
+		more := e.TotalPico - r.amountPico
+		s := m.sliceOf(r.month)
+		if more > 0 && s.granted-s.spent-s.reserved < more {
+			return AdmitReply{Verdict: Short, Month: m.slice.month, Seq: m.grantSeq + 1, NeedPico: more}
+		}
+		if more > 0 {
+			r.amountPico += more
+			s.reserved += more
+			c.store()
+		}
+		return AdmitReply{Verdict: Admitted}
+	}
+	return AdmitReply{Verdict: Unknown}
+}
+
 // accept adds a grant to the slice, once: two exchanges that were both short carry the same one. It comes
 // before anything that refuses, or the slice would be lost to the project's other keys.
 func (c *call) accept(g Grant) {

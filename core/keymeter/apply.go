@@ -47,6 +47,8 @@ func Reads(in *abi.ObjectInput) ([]abi.Range, error) {
 	case opPut:
 		r.Uint()
 		r.Bytes()
+	case opExtend:
+		decodeExtend(&r)
 	case opFlush:
 		r.Bool()
 		ranges = append(ranges, abi.Range{Start: abi.OutboxPrefix, End: abi.OutboxEnd, Limit: maxPending})
@@ -130,6 +132,10 @@ func Apply(cfg *config.Config, in *abi.ObjectInput) (abi.ObjectOutput, error) {
 		if err := c.replace(doc.Status(r.Uint()), r.Bytes()); err != nil {
 			return c.out, err
 		}
+	case opExtend:
+		extend := decodeExtend(&r)
+		reply := c.extend(&extend)
+		c.out.Reply = reply.encode()
 	case opFlush:
 		reply := c.flush(r.Bool())
 		c.out.Reply = reply.encode()

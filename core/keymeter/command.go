@@ -14,6 +14,7 @@ const (
 	opSettle = 2
 	opPut    = 3
 	opFlush  = 4
+	opExtend = 5
 )
 
 // Mode is what an admission is for.
@@ -46,6 +47,30 @@ type Admit struct {
 	// request's path and body.
 	Idempotency string
 	BodyHash    string
+}
+
+// Extend asks that an open reservation be of TotalPico, if it is smaller. AdmitReply answers: Admitted, Short,
+// or Unknown if there is no such reservation (any more).
+type Extend struct {
+	RequestID string
+	TotalPico int64
+	Grant     Grant
+}
+
+// Encode is the command.
+func (c *Extend) Encode() []byte {
+	var w abi.Writer
+	w.Uint(opExtend)
+	w.String(c.RequestID)
+	w.Int(c.TotalPico)
+	w.Uint(c.Grant.Month)
+	w.Uint(c.Grant.Seq)
+	w.Int(c.Grant.AmountPico)
+	return w.Buf
+}
+
+func decodeExtend(r *abi.Reader) Extend {
+	return Extend{r.String(), r.Int(), Grant{r.Uint(), r.Uint(), r.Int()}}
 }
 
 // Verdict is the answer to Admit.

@@ -5,35 +5,46 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/provider/cohere"
+	"github.com/postern-ai/postern/core/provider/gemini"
 	"github.com/postern-ai/postern/core/provider/openai"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Params and Result are what all families take and give.
-type (
-	Params = wire.Params
-	Result = wire.Result
-)
-
-// Family is one wire format.
-type Family struct {
-	// Request makes the fetch: method, URL, headers and body. A family without one is answered in the core.
-	Request func(*config.Model, *Params) abi.Action
-	// Response reads the body of a 200; ok is false if it is not what the family sends.
-	Response func(contentType string, body []byte) (result Result, ok bool)
-	// Dropped names the parameters that a model does not take, with commas.
-	Dropped func(*config.Model) string
-}
-
-// For finds a family by its name in the catalog.
-func For(name string) Family {
+// For finds a family by its name in the catalog. The mock, which is answered in the core, has none.
+func For(name string) (f wire.Family, ok bool) {
 	switch name {
 	case "openai":
-		return Family{openai.Request, openai.Response, openai.Dropped}
+		return wire.Family{
+			Dialect: chat.OpenAI, Carries: openai.Carries, Request: openai.Request, Direct: openai.Direct, Response: openai.Response,
+			Stream: openai.Stream, Failure: openai.Failure, EmbedRequest: openai.EmbedRequest, EmbedResponse: openai.EmbedResponse,
+		}, true
+	case "gemini":
+		return wire.Family{
+			Carries: gemini.Carries, Request: gemini.Request, Response: gemini.Response, Stream: gemini.Stream, Failure: gemini.Failure,
+			EmbedRequest: gemini.EmbedRequest, EmbedResponse: gemini.EmbedResponse,
+		}, true
+	case "cohere":
+		return wire.Family{
+			Carries: cohere.Carries, Request: cohere.Request, Response: cohere.Response, Stream: cohere.Stream, Failure: cohere.Failure,
+			EmbedRequest: cohere.EmbedRequest, EmbedResponse: cohere.EmbedResponse,
+		}, true
 	}
-	return Family{}
+	return f, false
+}
+
+// Of is a family that speaks a dialect, to read answers of that dialect with.
+func Of(d chat.Dialect) wire.Family {
+	name := "openai"
+	switch d {
+	case chat.Responses:
+		name = "responses"
+	case chat.Anthropic:
+		name = "anthropic"
+	}
+	f, _ := For(name)
+	return f
 }
 
 // RetryAfterMs reads how long a provider asks to wait: retry-after-ms, else retry-after in seconds. (Its

@@ -70,10 +70,10 @@ func next(buf []byte, final bool) (event Event, has bool, rest []byte, ended boo
 		case name == "event":
 			event.Name = string(value)
 		case name != "data":
-		case has:
-			event.Data = append(append(event.Data[:len(event.Data):len(event.Data)], '\n'), value...)
+		case !has:
+			event.Data, has = value[:len(value):len(value)], true // so that a second line makes a copy
 		default:
-			event.Data, has = value, true
+			event.Data = append(append(event.Data, '\n'), value...)
 		}
 	}
 }

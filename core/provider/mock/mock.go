@@ -3,34 +3,109 @@
 package mock
 
 import (
+	"crypto/sha256"
+	"strconv"
+
 	"github.com/tidwall/gjson"
 
+	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
-	"github.com/postern-ai/postern/core/provider/wire"
 )
 
 // quoteBytes is how much of the caller's last message an answer quotes.
 const quoteBytes = 120
 
-// Answer answers a conversation: the array of {"role","content"} that all providers are sent.
-func Answer(messages []byte, json bool, maxTokens uint64) wire.Result {
-	last := ""
-	gjson.ParseBytes(messages).ForEach(func(_, m gjson.Result) bool {
-		if m.Get("role").Str == "user" {
-			last = m.Get("content").String()
+// Answer answers a conversation: with a call of a tool if there are tools and no result of one stands last,
+// with JSON if JSON is asked for, else with a text that quotes the last message.
+func Answer(r *chat.Request) chat.Response {
+	out := chat.Response{ID: "mock-1", Model: jsontext.Spell(r.Model)}
+	for range max(r.N, 1) {
+		out.Choices = append(out.Choices, answer(r))
+	}
+	return out
+}
+
+func answer(r *chat.Request) chat.Answer {
+	if calls := toolCalls(r); len(calls) > 0 {
+		return chat.Answer{Parts: calls, Finish: chat.FinishTools}
+	}
+	text, finish := jsontext.Spell(text(r)), chat.FinishStop
+	// Four bytes a token: an answer that the limit cuts is not complete.
+	if limit := 4 * r.MaxTokens; limit > 0 && uint64(len(text.Plain())) > limit && r.Format.Kind == chat.FormatText {
+		text, finish = jsontext.Spell(cut(text.Plain(), int(limit))), chat.FinishLength
+	}
+	return chat.Answer{Parts: []chat.Part{{Kind: chat.Text, Text: text}}, Finish: finish}
+}
+
+func text(r *chat.Request) string {
+	last := lastSaid(r)
+	switch r.Format.Kind {
+	case chat.FormatSchema:
+		return string(Instance(nil, gjson.Parse(r.Format.Schema)))
+	case chat.FormatJSON:
+		return `{"provider":"mock","youSaid":` + string(jsontext.AppendString(nil, quote(last))) + `}`
+	}
+	return "This is Postern's test mode. You said: " + quote(last)
+}
+
+// lastSaid is the last user's text or tool's result, and what images came with it.
+func lastSaid(r *chat.Request) string {
+	for i := len(r.Messages) - 1; i >= 0; i-- {
+		if role := r.Messages[i].Role; role == chat.User || role == chat.ToolRole {
+			return said(r.Messages[i].Parts)
 		}
-		return true
-	})
-	text := "This is Postern's test mode. You said: " + quote(last)
-	if json {
-		text = `{"provider":"mock","youSaid":` + string(jsontext.AppendString(nil, quote(last))) + `}`
-		return wire.Result{Text: jsontext.AppendString(nil, text), Complete: true}
 	}
-	// Four bytes a token, as everywhere: an answer that maxTokens cuts is not complete.
-	if limit := 4 * maxTokens; uint64(len(text)) > limit {
-		return wire.Result{Text: jsontext.AppendString(nil, cut(text, int(limit)))}
+	return ""
+}
+
+func said(parts []chat.Part) (text string) {
+	for i := range parts {
+		switch p := &parts[i]; p.Kind {
+		case chat.Text:
+			text += p.Text.Plain()
+		case chat.ToolResult:
+			text += said(p.Parts)
+		case chat.Image:
+			text += "[image]"
+		case chat.File:
+			text += "[file]"
+		case chat.Audio:
+			text += "[audio]"
+		}
 	}
-	return wire.Result{Text: jsontext.AppendString(nil, text), Complete: true}
+	return text
+}
+
+// toolCalls calls the tool that the caller wants, or the first.
+func toolCalls(r *chat.Request) []chat.Part {
+	if len(r.Tools) == 0 || r.ToolChoice.Choice == chat.ChoiceNone || answered(r) {
+		return nil
+	}
+	for i := range r.Tools {
+		t := &r.Tools[i]
+		if t.Raw != "" || r.ToolChoice.Choice == chat.ChoiceTool && t.Name != r.ToolChoice.Name {
+			continue
+		}
+		args := "{}"
+		if t.Schema != "" {
+			args = string(Instance(nil, gjson.Parse(t.Schema)))
+		}
+		return []chat.Part{{Kind: chat.ToolCall, ID: "call_" + jsontext.Spelled(strconv.Itoa(len(r.Messages))), Name: t.Name, Args: args}}
+	}
+	return nil
+}
+
+// answered: the last turn holds a tool's result.
+func answered(r *chat.Request) bool {
+	if len(r.Messages) == 0 {
+		return false
+	}
+	for _, p := range r.Messages[len(r.Messages)-1].Parts {
+		if p.Kind == chat.ToolResult {
+			return true
+		}
+	}
+	return false
 }
 
 func quote(text string) string {
@@ -46,4 +121,41 @@ func cut(text string, n int) string {
 		n--
 	}
 	return text[:n]
+}
+
+// Vector is an embedding of a text: a unit vector that depends on the text alone.
+func Vector(text string, dimensions uint64) string {
+	if dimensions == 0 || dimensions > 4096 {
+		dimensions = defaultDimensions
+	}
+	numbers := append(make([]byte, 0, 12*dimensions), '[')
+	seed := []byte(text)
+	for n := uint64(0); n < dimensions; {
+		sum := sha256.Sum256(seed)
+		for i := 0; i < len(sum) && n < dimensions; i += 2 {
+			if n > 0 {
+				numbers = append(numbers, ',')
+			}
+			// All of the same size, with signs by the text: their squares add up to 1.
+			v := 1 / root(float64(dimensions))
+			if sum[i]&1 == 1 {
+				v = -v
+			}
+			numbers = strconv.AppendFloat(numbers, v, 'f', 6, 64)
+			n++
+		}
+		seed = sum[:]
+	}
+	return string(append(numbers, ']'))
+}
+
+const defaultDimensions = 256
+
+// root is Newton's square root; package math is not among the core's imports.
+func root(x float64) float64 {
+	r := x
+	for range 64 {
+		r = (r + x/r) / 2
+	}
+	return r
 }

@@ -1,46 +1,398 @@
-// Package openai speaks OpenAI's chat completions, as many other servers do too.
-// Source: OpenAI's API reference, "Create chat completion" (platform.openai.com/docs/api-reference/chat).
+// Package openai speaks OpenAI's chat completions and embeddings, as many other providers do too: what sets
+// those apart is data in the catalog.
+// Source: OpenAI's API reference, "Create chat completion", "The chat completion chunk object" and "Create
+// embeddings" (platform.openai.com/docs/api-reference).
 package openai
 
 import (
 	"strconv"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Request makes the call. The messages are sent from their buffer, as they stand.
-func Request(m *config.Model, p *wire.Params) abi.Action {
-	before := jsontext.AppendString(append(make([]byte, 0, 128), `{"model":`...), m.Upstream)
-	before = append(before, `,"messages":`...)
-	after := append(make([]byte, 0, 128), `,"`...)
-	after = append(after, m.MaxTokensField...)
-	after = append(after, `":`...)
-	after = strconv.AppendUint(after, p.MaxTokens, 10)
-	if !m.FixedTemperature {
-		after = append(after, `,"temperature":`...)
-		after = append(after, p.Temperature...)
+// Carries is what chat completions have a place for.
+const Carries = chat.All &^ (chat.ParamTopK | chat.ParamCache | chat.ParamThinking)
+
+// URL is where a model's chat completions are.
+func URL(m *config.Model) string { return m.Provider.BaseURL + "/chat/completions" }
+
+// Auth is the header that carries the operator's key.
+func Auth(m *config.Model) []abi.Header {
+	if m.Provider.Key == "" {
+		return nil
 	}
-	if p.JSON {
-		after = append(after, `,"response_format":{"type":"json_object"}`...)
+	return []abi.Header{{Name: "authorization", Value: "Bearer " + m.Provider.Key}}
+}
+
+// Request translates a conversation.
+func Request(c *wire.Call) abi.Action {
+	return wire.Post(URL(c.Model), []abi.Part{{Data: Body(c)}}, Auth(c.Model)...)
+}
+
+// Direct sends a body of this dialect.
+func Direct(c *wire.Call, members abi.Part) abi.Action {
+	return wire.Post(URL(c.Model), DirectBody(c, members), Auth(c.Model)...)
+}
+
+// DirectBody is the body of Direct.
+func DirectBody(c *wire.Call, members abi.Part) []abi.Part {
+	b := jsontext.Builder{B: make([]byte, 0, 128)}
+	b.Open('{')
+	head(&b, c)
+	after := jsontext.Builder{B: make([]byte, 0, 96)}
+	tail(&after, c)
+	// tail starts with a comma, because its first key follows members.
+	return []abi.Part{{Data: append(b.B, ',')}, members, {Data: append(after.B, '}')}}
+}
+
+// head writes the members that come first.
+func head(b *jsontext.Builder, c *wire.Call) {
+	b.Key("model")
+	b.String(c.Model.Upstream)
+}
+
+// tail writes the members that Postern decides on.
+func tail(b *jsontext.Builder, c *wire.Call) {
+	r := c.Request
+	if r.MaxTokens > 0 {
+		if len(b.B) == 0 {
+			b.B = append(b.B, ',')
+		}
+		b.Key(c.Model.MaxTokensField)
+		b.Uint(r.MaxTokens)
 	}
-	after = append(after, '}')
-	headers := []abi.Header{{Name: "content-type", Value: "application/json"}, {Name: "accept", Value: "application/json"}}
-	if m.Provider.Key != "" {
-		headers = append(headers, abi.Header{Name: "authorization", Value: "Bearer " + m.Provider.Key})
+	if !r.Stream {
+		return
 	}
-	return abi.Action{
-		Method: "POST", URL: m.Provider.BaseURL + "/chat/completions", Headers: headers,
-		Body: []abi.Part{{Data: before}, p.Messages, {Data: after}},
+	if len(b.B) == 0 {
+		b.B = append(b.B, ',')
+	}
+	b.Key("stream")
+	b.Bool(true)
+	if !c.Model.Provider.NoStreamOptions {
+		// Without it there would be no figures to bill by.
+		b.Key("stream_options")
+		b.Raw(`{"include_usage":true}`)
 	}
 }
 
-// Dropped names what Request leaves out: reasoning models refuse a temperature.
-func Dropped(m *config.Model) string {
-	if m.FixedTemperature {
-		return "temperature"
+// Body is the whole body of a translated conversation.
+func Body(c *wire.Call) []byte {
+	r := c.Request
+	b := jsontext.Builder{B: make([]byte, 0, 1024)}
+	b.Open('{')
+	head(&b, c)
+	b.Key("messages")
+	Messages(&b, r.Messages)
+	tools(&b, r)
+	b.Member("temperature", r.Temperature)
+	b.Member("top_p", r.TopP)
+	b.Member("frequency_penalty", r.FrequencyPenalty)
+	b.Member("presence_penalty", r.PresencePenalty)
+	b.Member("seed", r.Seed)
+	if r.N > 1 {
+		b.Key("n")
+		b.Uint(r.N)
+	}
+	b.Member("logprobs", r.LogProbs)
+	b.Member("top_logprobs", r.TopLogProbs)
+	stop(&b, r.Stop)
+	format(&b, &r.Format)
+	b.TextMember("user", r.User)
+	if effort := Effort(&r.Reasoning); effort != "" {
+		b.Key("reasoning_effort")
+		b.String(effort)
+	}
+	if r.Dialect == chat.OpenAI {
+		for _, m := range r.Extra {
+			b.Member(m.Name, m.Value)
+		}
+	}
+	tail(&b, c)
+	b.Close('}')
+	return b.B
+}
+
+func stop(b *jsontext.Builder, stop []jsontext.Spelled) {
+	if len(stop) == 0 {
+		return
+	}
+	b.Key("stop")
+	b.Open('[')
+	for _, s := range stop {
+		b.Text(s)
+	}
+	b.Close(']')
+}
+
+func format(b *jsontext.Builder, f *chat.Format) {
+	switch f.Kind {
+	case chat.FormatJSON:
+		b.Member("response_format", `{"type":"json_object"}`)
+	case chat.FormatSchema:
+		b.Key("response_format")
+		b.Open('{')
+		b.Member("type", `"json_schema"`)
+		b.Key("json_schema")
+		b.Open('{')
+		b.Key("name")
+		b.Text(orText(f.Name, "answer"))
+		b.TextMember("description", f.Description)
+		b.Member("schema", f.Schema)
+		b.Member("strict", f.Strict)
+		b.Close('}')
+		b.Close('}')
+	}
+}
+
+func orText(text, otherwise jsontext.Spelled) jsontext.Spelled {
+	if text == "" {
+		return otherwise
+	}
+	return text
+}
+
+// Effort is how OpenAI names an amount of reasoning. A budget of tokens becomes the level that Anthropic's
+// and Google's own compatibility tables put it next to (1024 low, 8192 medium, 24576 high).
+func Effort(r *chat.Reasoning) string {
+	switch {
+	case r.Effort != "":
+		return r.Effort
+	case r.Off:
+		return "none"
+	case r.Budget > 16384:
+		return "high"
+	case r.Budget > 4096 || r.Adaptive:
+		return "medium"
+	case r.Budget > 0:
+		return "low"
 	}
 	return ""
+}
+
+func tools(b *jsontext.Builder, r *chat.Request) {
+	if len(r.Tools) > 0 {
+		b.Key("tools")
+		b.Open('[')
+		for i := range r.Tools {
+			tool(b, &r.Tools[i])
+		}
+		b.Close(']')
+		b.Member("parallel_tool_calls", r.ParallelTools)
+	}
+	switch r.ToolChoice.Choice {
+	case chat.ChoiceAuto:
+		b.Member("tool_choice", `"auto"`)
+	case chat.ChoiceNone:
+		b.Member("tool_choice", `"none"`)
+	case chat.ChoiceAny:
+		b.Member("tool_choice", `"required"`)
+	case chat.ChoiceTool:
+		b.Key("tool_choice")
+		b.Raw(`{"type":"function","function":{"name":"` + string(r.ToolChoice.Name) + `"}}`)
+	}
+}
+
+func tool(b *jsontext.Builder, t *chat.Tool) {
+	if t.Raw != "" {
+		b.Raw(t.Raw)
+		return
+	}
+	b.Open('{')
+	b.Member("type", `"function"`)
+	b.Key("function")
+	b.Open('{')
+	b.Key("name")
+	b.Text(t.Name)
+	b.TextMember("description", t.Description)
+	b.Member("parameters", t.Schema)
+	b.Member("strict", t.Strict)
+	b.Close('}')
+	b.Close('}')
+}
+
+// Messages writes the array of messages.
+func Messages(b *jsontext.Builder, messages []chat.Message) {
+	b.Open('[')
+	for i := range messages {
+		message(b, &messages[i])
+	}
+	b.Close(']')
+}
+
+// message writes a turn. Tool results are messages of their own here, before what else the turn says.
+func message(b *jsontext.Builder, m *chat.Message) {
+	rest := m.Parts[:0:0]
+	for i := range m.Parts {
+		if m.Parts[i].Kind == chat.ToolResult {
+			toolResult(b, &m.Parts[i])
+			continue
+		}
+		rest = append(rest, m.Parts[i])
+	}
+	if len(rest) == 0 && len(m.Parts) > 0 {
+		return
+	}
+	b.Open('{')
+	b.Key("role")
+	b.String(roles[m.Role])
+	b.TextMember("name", m.Name)
+	if m.Role == chat.Assistant {
+		assistant(b, rest)
+	} else {
+		b.Key("content")
+		content(b, rest)
+	}
+	b.Close('}')
+}
+
+var roles = [...]string{chat.System: "system", chat.User: "user", chat.Assistant: "assistant", chat.ToolRole: "user"}
+
+func toolResult(b *jsontext.Builder, p *chat.Part) {
+	b.Open('{')
+	b.Member("role", `"tool"`)
+	b.Key("tool_call_id")
+	b.Text(p.ID)
+	b.Key("content")
+	content(b, p.Parts)
+	b.Close('}')
+}
+
+// assistant writes what the model said: its text as one string, and its calls.
+func assistant(b *jsontext.Builder, parts []chat.Part) {
+	text, refusal := chat.Join(parts, chat.Text), chat.Join(parts, chat.Refusal)
+	calls := 0
+	for i := range parts {
+		if parts[i].Kind == chat.ToolCall {
+			calls++
+		}
+	}
+	b.Key("content")
+	if text == "" && (calls > 0 || refusal != "") {
+		b.Raw("null")
+	} else {
+		b.Text(text)
+	}
+	b.TextMember("refusal", refusal)
+	if calls == 0 {
+		return
+	}
+	b.Key("tool_calls")
+	b.Open('[')
+	for i := range parts {
+		if parts[i].Kind == chat.ToolCall {
+			toolCall(b, &parts[i])
+		}
+	}
+	b.Close(']')
+}
+
+func toolCall(b *jsontext.Builder, p *chat.Part) {
+	b.Open('{')
+	b.Key("id")
+	b.Text(p.ID)
+	b.Member("type", `"function"`)
+	b.Key("function")
+	b.Open('{')
+	b.Key("name")
+	b.Text(p.Name)
+	b.Key("arguments")
+	b.String(p.Args)
+	b.Close('}')
+	b.Close('}')
+}
+
+// content writes a string if there is one text only, else the array of parts.
+func content(b *jsontext.Builder, parts []chat.Part) {
+	if len(parts) == 1 && parts[0].Kind == chat.Text {
+		b.Text(parts[0].Text)
+		return
+	}
+	if len(parts) == 0 {
+		b.Raw(`""`)
+		return
+	}
+	b.Open('[')
+	for i := range parts {
+		part(b, &parts[i])
+	}
+	b.Close(']')
+}
+
+func part(b *jsontext.Builder, p *chat.Part) {
+	switch p.Kind {
+	case chat.Text, chat.Refusal:
+		b.Open('{')
+		b.Member("type", `"text"`)
+		b.Key("text")
+		b.Text(p.Text)
+		b.Close('}')
+	case chat.Image:
+		b.Open('{')
+		b.Member("type", `"image_url"`)
+		b.Key("image_url")
+		b.Open('{')
+		b.Key("url")
+		b.Text(imageURL(p))
+		b.TextMember("detail", p.Detail)
+		b.Close('}')
+		b.Close('}')
+	case chat.Audio:
+		b.Raw(`{"type":"input_audio","input_audio":{"data":"` + string(p.Data) + `","format":"` + string(p.Media) + `"}}`)
+	case chat.File:
+		file(b, p)
+	}
+}
+
+func imageURL(p *chat.Part) jsontext.Spelled {
+	if p.URL != "" {
+		return p.URL
+	}
+	return "data:" + p.Media + ";base64," + p.Data
+}
+
+func file(b *jsontext.Builder, p *chat.Part) {
+	b.Open('{')
+	b.Member("type", `"file"`)
+	b.Key("file")
+	b.Open('{')
+	b.Key("filename")
+	b.Text(orText(p.Name, "file"))
+	b.Key("file_data")
+	b.Text(imageURL(p))
+	b.Close('}')
+	b.Close('}')
+}
+
+// EmbedRequest asks for embeddings.
+func EmbedRequest(c *wire.EmbedCall) abi.Action {
+	return wire.Post(c.Model.Provider.BaseURL+"/embeddings", []abi.Part{{Data: EmbedBody(c)}}, Auth(c.Model)...)
+}
+
+// EmbedBody is its body.
+func EmbedBody(c *wire.EmbedCall) []byte {
+	b := jsontext.Builder{B: make([]byte, 0, 256)}
+	b.Open('{')
+	b.Key("model")
+	b.String(c.Model.Upstream)
+	b.Key("input")
+	b.Open('[')
+	for _, text := range c.Inputs {
+		b.Text(text)
+	}
+	for _, ids := range c.Tokens {
+		b.Raw(ids)
+	}
+	b.Close(']')
+	b.Member("encoding_format", `"float"`)
+	if c.Dimensions > 0 {
+		b.Member("dimensions", strconv.FormatUint(c.Dimensions, 10))
+	}
+	b.TextMember("user", c.User)
+	b.Close('}')
+	return b.B
 }

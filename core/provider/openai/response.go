@@ -1,50 +1,173 @@
 package openai
 
 import (
-	"strings"
-
 	"github.com/tidwall/gjson"
 
+	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
-	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Response reads the first choice of a chat completion:
+// Response reads a chat completion:
 //
-//	{"choices":[{"message":{"content":"…"|null,"refusal":"…"|null},"finish_reason":"stop"|"length"|…}],
-//	 "usage":{"prompt_tokens":n,"completion_tokens":n,"total_tokens":n}}
-func Response(contentType string, body []byte) (result wire.Result, ok bool) {
-	media, _, _ := strings.Cut(contentType, ";")
-	if !strings.EqualFold(strings.TrimSpace(media), "application/json") || jsontext.Check(body) != jsontext.OK {
-		return result, false
-	}
-	root := gjson.ParseBytes(body)
-	choice := root.Get("choices.0")
-	text := choice.Get("message.content")
-	if text.Type == gjson.Null {
-		// A refusal is an answer too: it was generated and is billed.
-		text = choice.Get("message.refusal")
-	}
-	if text.Type != gjson.String {
-		return result, false
-	}
-	result.Text = []byte(text.Raw)
-	result.Complete = choice.Get("finish_reason").String() == "stop"
-	result.Tokens, result.Reported = tokens(root.Get("usage"))
-	return result, true
+//	{"id","created","model","choices":[{"index","message":{"content":"…"|null,"refusal","reasoning_content",
+//	 "tool_calls":[{"id","type":"function","function":{"name","arguments"}}]},"logprobs","finish_reason"}],
+//	 "usage":{"prompt_tokens","completion_tokens",…}}
+//
+// reasoning_content is DeepSeek's, and what others took over from it; reasoning is OpenRouter's and Groq's.
+func Response(root gjson.Result) (r chat.Response, ok bool) {
+	r = chat.Response{ID: wire.Text(root.Get("id")), Model: wire.Text(root.Get("model")), Created: wire.Count(root.Get("created"))}
+	root.Get("choices").ForEach(func(_, v gjson.Result) bool {
+		var a chat.Answer
+		if a, ok = answer(v); ok {
+			r.Choices = append(r.Choices, a)
+		}
+		return ok
+	})
+	r.Usage = Usage(root.Get("usage"))
+	return r, ok
 }
 
-// tokens reads usage. Reasoning tokens are part of completion_tokens.
-func tokens(usage gjson.Result) (t keymeter.Tokens, ok bool) {
-	prompt, okPrompt := count(usage.Get("prompt_tokens"))
-	completion, okCompletion := count(usage.Get("completion_tokens"))
-	return keymeter.Tokens{Prompt: prompt, Completion: completion}, okPrompt && okCompletion
+func answer(v gjson.Result) (a chat.Answer, ok bool) {
+	message := v.Get("message")
+	if !message.IsObject() {
+		return a, false
+	}
+	if !readable(message.Get("content")) {
+		return a, false
+	}
+	message.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "content":
+			a.Parts = append(a.Parts, contentParts(value)...)
+		case "refusal":
+			a.Parts = addText(a.Parts, chat.Refusal, value)
+		case "reasoning_content", "reasoning":
+			// The thinking comes first, wherever it stands.
+			a.Parts = append(addText(nil, chat.Thinking, value), a.Parts...)
+		case "tool_calls":
+			value.ForEach(func(_, call gjson.Result) bool {
+				a.Parts = append(a.Parts, ToolCall(call))
+				return true
+			})
+		}
+		return true
+	})
+	a.Finish = FinishOf(v.Get("finish_reason").Str)
+	if logs := v.Get("logprobs"); logs.IsObject() {
+		a.LogProbs = logs.Raw
+	}
+	return a, len(a.Parts) > 0 || a.Finish != chat.FinishNone
 }
 
-func count(v gjson.Result) (uint64, bool) {
-	if v.Type != gjson.Number || !(v.Num >= 0 && v.Num < 1e12) {
-		return 0, false
+// readable: a text, none, or a list of chunks.
+func readable(content gjson.Result) bool {
+	if content.IsArray() {
+		first := content.Get("0")
+		return !first.Exists() || first.IsObject()
 	}
-	return uint64(v.Num), true
+	return content.Type == gjson.String || content.Type == gjson.Null
+}
+
+// contentParts reads a text, or Mistral's array of chunks.
+func contentParts(v gjson.Result) (parts []chat.Part) {
+	if !v.IsArray() {
+		return addText(nil, chat.Text, v)
+	}
+	v.ForEach(func(_, chunk gjson.Result) bool {
+		switch chunk.Get("type").Str {
+		case "text":
+			parts = addText(parts, chat.Text, chunk.Get("text"))
+		case "thinking":
+			chunk.Get("thinking").ForEach(func(_, t gjson.Result) bool {
+				parts = addText(parts, chat.Thinking, t.Get("text"))
+				return true
+			})
+		}
+		return true
+	})
+	return parts
+}
+
+func addText(parts []chat.Part, kind chat.PartKind, v gjson.Result) []chat.Part {
+	if text := wire.Text(v); text != "" {
+		parts = append(parts, chat.Part{Kind: kind, Text: text})
+	}
+	return parts
+}
+
+// ToolCall reads {"id","function":{"name","arguments"}}.
+func ToolCall(v gjson.Result) chat.Part {
+	f := v.Get("function")
+	return chat.Part{
+		Kind: chat.ToolCall, ID: wire.Text(v.Get("id")), Name: wire.Text(f.Get("name")), Args: Arguments(f.Get("arguments")),
+	}
+}
+
+// Arguments are a tool call's, out of the string that they come in. What is no JSON object becomes one, so
+// that nothing else has to look.
+func Arguments(v gjson.Result) string {
+	text := v.Raw
+	if v.Type == gjson.String {
+		text = jsontext.Inside(v.Raw).Plain()
+	}
+	if text == "" {
+		return "{}"
+	}
+	if jsontext.Check([]byte(text)) != jsontext.OK {
+		return `{"_invalid":` + string(jsontext.AppendString(nil, text)) + `}`
+	}
+	return text
+}
+
+// FinishOf reads a finish_reason.
+func FinishOf(reason string) chat.Finish {
+	switch reason {
+	case "stop", "eos", "stop_sequence":
+		return chat.FinishStop
+	case "length", "model_length", "max_tokens":
+		return chat.FinishLength
+	case "tool_calls", "function_call":
+		return chat.FinishTools
+	case "content_filter":
+		return chat.FinishFilter
+	case "error":
+		return chat.FinishError
+	case "":
+		return chat.FinishNone
+	}
+	return chat.FinishStop
+}
+
+// Usage reads {"prompt_tokens","completion_tokens","prompt_tokens_details":{"cached_tokens"},
+// "completion_tokens_details":{"reasoning_tokens"}}. DeepSeek has prompt_cache_hit_tokens instead.
+func Usage(v gjson.Result) chat.Usage {
+	u := chat.Usage{
+		Input: wire.Count(v.Get("prompt_tokens")), Output: wire.Count(v.Get("completion_tokens")),
+		CachedInput: wire.Count(v.Get("prompt_tokens_details.cached_tokens")),
+		Reasoning:   wire.Count(v.Get("completion_tokens_details.reasoning_tokens")),
+		Reported:    v.Get("prompt_tokens").Type == gjson.Number,
+	}
+	if hit := v.Get("prompt_cache_hit_tokens"); hit.Exists() {
+		u.CachedInput = wire.Count(hit)
+	}
+	// xAI counts reasoning beside completion_tokens, as its total shows.
+	if total := wire.Count(v.Get("total_tokens")); u.Reasoning > 0 && total == u.Input+u.Output+u.Reasoning {
+		u.Output += u.Reasoning
+	}
+	u.CachedInput = min(u.CachedInput, u.Input)
+	return u
+}
+
+// EmbedResponse reads {"data":[{"index","embedding":[…]}],"usage":{"prompt_tokens"}}.
+func EmbedResponse(root gjson.Result) (e wire.Embedding, ok bool) {
+	root.Get("data").ForEach(func(_, v gjson.Result) bool {
+		vector := v.Get("embedding")
+		if ok = vector.IsArray(); ok {
+			e.Vectors = append(e.Vectors, vector.Raw)
+		}
+		return ok
+	})
+	e.Usage = Usage(root.Get("usage"))
+	return e, ok
 }

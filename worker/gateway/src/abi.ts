@@ -7,7 +7,7 @@
 // as a number, it stays inside rows and commands, which hosts do not open.
 
 /** Changes with any change to the layouts. Compared with the core's at start. */
-export const ABI_VERSION = 1
+export const ABI_VERSION = 2
 
 export const EVENT_REQUEST = 1
 export const EVENT_BODY = 2
@@ -18,6 +18,9 @@ export const EVENT_RESPONSE = 6
 export const EVENT_FAULT = 7
 export const EVENT_TIMER = 8
 export const EVENT_LEFT = 9
+export const EVENT_HEAD = 10
+export const EVENT_CHUNK = 11
+export const EVENT_END = 12
 
 export const OUTCOME_OK = 0
 export const OUTCOME_ABSENT = 1
@@ -47,6 +50,10 @@ export const ACTION_WAIT = 9
 export const ACTION_CANCEL = 10
 export const ACTION_LOG = 11
 export const ACTION_FORWARD = 12
+export const ACTION_OPEN = 13
+export const ACTION_SEND = 14
+export const ACTION_CLOSE = 15
+export const ACTION_APPEND = 16
 
 export const WHERE_MEMORY = 1
 export const WHERE_KV = 2
@@ -160,6 +167,7 @@ export class Action {
   firstByteMs = 0
   idleMs = 0
   totalMs = 0
+  stream = false
 }
 
 /** The only decoding error: what was read is not what core/abi writes. */
@@ -442,6 +450,7 @@ function readAction(r: Reader): Action {
       a.buffer = r.uint()
       break
     case ACTION_KEEP:
+    case ACTION_APPEND:
       a.buffer = r.uint()
       a.data = r.data()
       break
@@ -478,6 +487,15 @@ function readAction(r: Reader): Action {
       a.keepMs = r.uint()
       break
     case ACTION_CANCEL:
+    case ACTION_CLOSE:
+      break
+    case ACTION_OPEN:
+      a.code = r.uint()
+      a.headers = r.headers()
+      a.data = r.data()
+      break
+    case ACTION_SEND:
+      a.body = readParts(r)
       break
     case ACTION_LOG:
       a.code = r.uint()
@@ -499,6 +517,7 @@ function readFetch(r: Reader, a: Action): void {
   a.firstByteMs = r.uint()
   a.idleMs = r.uint()
   a.totalMs = r.uint()
+  a.stream = r.bool()
   a.body = readParts(r)
 }
 

@@ -1,13 +1,17 @@
 import {
+  ACTION_APPEND,
   ACTION_CALL,
   ACTION_CANCEL,
+  ACTION_CLOSE,
   ACTION_FETCH,
   ACTION_FORWARD,
   ACTION_KEEP,
   ACTION_LOG,
+  ACTION_OPEN,
   ACTION_READ,
   ACTION_READ_BODY,
   ACTION_RESPOND,
+  ACTION_SEND,
   ACTION_SUPPLY,
   ACTION_WAIT,
   ACTION_WRITE,
@@ -15,7 +19,10 @@ import {
   type Bytes,
   type Configured,
   EVENT_BODY,
+  EVENT_CHUNK,
+  EVENT_END,
   EVENT_FAULT,
+  EVENT_HEAD,
   EVENT_LEFT,
   EVENT_REPLY,
   EVENT_REQUEST,
@@ -44,7 +51,8 @@ import { callObject, isOverloaded } from './calls.ts'
 import { clock } from './clock.ts'
 import type { Isolate } from './isolate.ts'
 import { readKV, writeKV } from './storage.ts'
-import { httpHeaders, picked, Upstream } from './upstream.ts'
+import { CallerStream, GrowingBuffer } from './stream.ts'
+import { httpHeaders, picked, type Sink, Upstream } from './upstream.ts'
 
 const NO_FIELDS: Fields = []
 const ID_BYTES = 16
@@ -90,6 +98,7 @@ class Exchange {
   private state: Bytes = NO_BYTES
   private readonly queue: Event[] = []
   private readonly buffers = new Map<number, Bytes>()
+  private readonly appended = new Map<number, GrowingBuffer>()
   // Actions whose answer has not been stepped yet, and how to give up those that can be.
   private readonly outstanding = new Map<number, (() => void) | undefined>()
   // Work without an answer that must be finished nevertheless.
@@ -99,6 +108,7 @@ class Exchange {
   private failed = false
 
   private response: Response | undefined
+  private stream: CallerStream | undefined
   private resolve: ((response: Response) => void) | undefined
   private finish: (() => void) | undefined
 
@@ -149,7 +159,8 @@ class Exchange {
 
   private advance(event: Event): void {
     // An answer that is no longer outstanding was cancelled while it waited its turn.
-    if (event.id !== 0 && !this.outstanding.delete(event.id)) return
+    if (event.id !== 0 && !this.outstanding.has(event.id)) return
+    if (event.kind !== EVENT_HEAD && event.kind !== EVENT_CHUNK) this.outstanding.delete(event.id)
     if (this.failed) return
     try {
       const out = this.isolate.core.step(clock.now(), this.isolate.shared, this.state, event)
@@ -167,6 +178,7 @@ class Exchange {
     logFailure('step failed', this.id, error)
     for (const [id, giveUp] of this.outstanding) if (giveUp !== undefined) this.cancel(id)
     if (this.response === undefined) this.respond(lastResort(this.configured, this.id))
+    else this.stream?.giveUp()
   }
 
   private isOver(): boolean {
@@ -206,6 +218,9 @@ class Exchange {
       case ACTION_KEEP:
         this.buffers.set(action.buffer, action.data)
         break
+      case ACTION_APPEND:
+        this.append(action)
+        break
       case ACTION_READ:
         this.read(action)
         break
@@ -220,6 +235,15 @@ class Exchange {
         break
       case ACTION_RESPOND:
         this.respond(httpResponse(action.code, action.headers, this.join(action.body)))
+        break
+      case ACTION_OPEN:
+        this.open(action)
+        break
+      case ACTION_SEND:
+        this.stream?.send(this.join(action.body))
+        break
+      case ACTION_CLOSE:
+        this.stream?.close()
         break
       case ACTION_WAIT:
         this.wait(action)
@@ -236,6 +260,25 @@ class Exchange {
       default:
         throw new MalformedError()
     }
+  }
+
+  private open({ code, headers, data }: Action): void {
+    this.background++
+    this.stream = new CallerStream(
+      data,
+      () => this.push(EVENT_LEFT, 0, 0),
+      () => {
+        this.background--
+        this.endIfOver()
+      },
+    )
+    this.respond(new Response(this.stream.body, { status: code, headers: httpHeaders(headers) }))
+  }
+
+  private append({ buffer, data }: Action): void {
+    const held = this.appended.get(buffer) ?? new GrowingBuffer()
+    this.appended.set(buffer, held)
+    this.buffers.set(buffer, held.append(data))
   }
 
   // Answers in the same turn, after the other actions of the step.
@@ -333,6 +376,7 @@ class Exchange {
     this.watching = true
     this.request.signal.addEventListener('abort', () => {
       if (this.response === undefined) this.push(EVENT_LEFT, 0, 0)
+      else this.stream?.leave()
     })
   }
 
@@ -344,12 +388,21 @@ class Exchange {
   }
 
   private async send(upstream: Upstream, action: Action): Promise<void> {
+    const { id } = action
     const names = this.configured.responseHeaders
-    const { fault, status, headers, body } = await upstream.send(action, this.join(action.body), names)
-    if (fault !== 0) return this.push(EVENT_FAULT, action.id, fault)
+    const sink: Sink = {
+      head: (status, headers) => this.push(EVENT_HEAD, id, status, NO_BYTES, headers),
+      chunk: (data) => {
+        this.push(EVENT_CHUNK, id, 0, data)
+        return this.stream?.drained
+      },
+    }
+    const { fault, status, headers, body } = await upstream.send(action, this.join(action.body), names, sink)
+    if (fault !== 0) return this.push(EVENT_FAULT, id, fault)
+    if (status === 0) return this.push(EVENT_END, id, 0)
     // A late answer to a cancelled fetch must not touch the buffer: another fetch may have it by now.
-    if (this.outstanding.has(action.id)) this.buffers.set(action.buffer, body)
-    this.push(EVENT_RESPONSE, action.id, status, body, headers)
+    if (this.outstanding.has(id)) this.buffers.set(action.buffer, body)
+    this.push(EVENT_RESPONSE, id, status, body, headers)
   }
 
   private async forward({ id, headers }: Action): Promise<void> {

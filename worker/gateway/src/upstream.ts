@@ -16,7 +16,9 @@ import { lengthHint, readBody, readDeclared } from './body.ts'
 
 const SHORT_BYTES = 64 << 10
 
-/** What came of a fetch: a whole response if fault is 0. */
+const CHUNK_BYTES = 32 << 10
+
+/** What came of a fetch: a whole response if fault is 0; with status 0 it went to the sink, and has ended. */
 export interface Answer {
   fault: number
   status: number
@@ -24,21 +26,31 @@ export interface Answer {
   body: Bytes
 }
 
+/** Where a response goes that is read piece by piece. A piece's memory is used again for the next. */
+export interface Sink {
+  head(status: number, headers: Fields): void
+  /** Takes a piece; the next is read when what it gives is settled. */
+  chunk(data: Bytes): Promise<void> | undefined
+}
+
 /** One fetch: its request, its four timeouts, its answer. */
 export class Upstream {
   private readonly controller = new AbortController()
   private fault = 0
   private timer: number | null = null
+  private phaseEndMs = Number.POSITIVE_INFINITY
+  private phaseFault = 0
+  private timerMs = Number.POSITIVE_INFINITY
   private endMs = Number.POSITIVE_INFINITY
 
   /** Sends; never rejects. names are the response headers that the core wants. */
-  async send(action: Action, body: Bytes, names: string[]): Promise<Answer> {
+  async send(action: Action, body: Bytes, names: string[], sink: Sink): Promise<Answer> {
     const request = this.request(action, body)
     if (request === undefined) return failed(FAULT_UNDELIVERED)
     if (action.totalMs > 0) this.endMs = Date.now() + action.totalMs
     this.phase(action.headMs, FAULT_HEAD)
     try {
-      return await this.exchange(request, action, names)
+      return await this.exchange(request, action, names, sink)
     } finally {
       clearTimeout(this.timer)
     }
@@ -64,7 +76,7 @@ export class Upstream {
     }
   }
 
-  private async exchange(request: Request, action: Action, names: string[]): Promise<Answer> {
+  private async exchange(request: Request, action: Action, names: string[], sink: Sink): Promise<Answer> {
     let response: Response
     try {
       response = await fetch(request)
@@ -73,6 +85,11 @@ export class Upstream {
     }
     try {
       this.phase(action.firstByteMs, FAULT_FIRST_BYTE)
+      if (action.stream && response.status === 200) {
+        sink.head(response.status, picked(response.headers, names))
+        await this.pump(response, action, sink)
+        return failed(this.fault)
+      }
       const body = await this.body(response, action)
       if (body === undefined) return failed(FAULT_TOO_LARGE)
       return { fault: 0, status: response.status, headers: picked(response.headers, names), body }
@@ -89,13 +106,46 @@ export class Upstream {
     return readBody(response.body, action.limit, lengthHint(response.headers), idle)
   }
 
-  // Starts the time of the next phase, in place of the last one's; the time of the whole may end sooner.
+  // Hands over what is there at a time. While the caller is slow to take it, the provider's time stands still.
+  private async pump(response: Response, action: Action, sink: Sink): Promise<void> {
+    if (response.body === null) return
+    const reader = response.body.getReader({ mode: 'byob' })
+    let buffer = new Uint8Array(CHUNK_BYTES)
+    for (;;) {
+      const { done, value } = await reader.read(buffer)
+      if (this.controller.signal.aborted) throw new Error('aborted')
+      if (done || value === undefined) return
+      const drained = sink.chunk(value as Bytes)
+      if (drained !== undefined) {
+        this.phase(0, 0)
+        await drained
+      }
+      this.phase(action.idleMs, FAULT_IDLE)
+      buffer = new Uint8Array(value.buffer as ArrayBuffer)
+    }
+  }
+
+  // Starts the time of the next phase, in place of the last one's; the time of the whole may end sooner. A
+  // timer that rings too early is set again: that is cheaper than a new one for every chunk.
   private phase(ms: number, fault: number): void {
+    const end = ms === 0 ? Number.POSITIVE_INFINITY : Date.now() + ms
+    const total = this.endMs < end
+    this.phaseEndMs = total ? this.endMs : end
+    this.phaseFault = total ? FAULT_TOTAL : fault
+    if (this.timer === null || this.phaseEndMs < this.timerMs) this.arm()
+  }
+
+  private arm(): void {
     clearTimeout(this.timer)
-    const left = this.endMs - Date.now()
-    const total = ms === 0 || left < ms
-    const waitMs = total ? left : ms
-    this.timer = Number.isFinite(waitMs) ? setTimeout(() => this.abort(total ? FAULT_TOTAL : fault), waitMs) : null
+    this.timer = null
+    this.timerMs = this.phaseEndMs
+    if (Number.isFinite(this.phaseEndMs)) this.timer = setTimeout(() => this.ring(), this.phaseEndMs - Date.now())
+  }
+
+  private ring(): void {
+    this.timer = null
+    if (Date.now() >= this.phaseEndMs) this.abort(this.phaseFault)
+    else this.arm()
   }
 }
 

@@ -98,6 +98,7 @@ function action(a) {
     FirstByteMs: a.firstByteMs,
     IdleMs: a.idleMs,
     TotalMs: a.totalMs,
+    Stream: a.stream,
   }
 }
 

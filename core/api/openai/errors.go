@@ -1,0 +1,48 @@
+package openai
+
+import (
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/jsontext"
+)
+
+// Error writes {"error":{"message","type","param","code"},"request_id"}.
+// Source: OpenAI's guide "Error codes" (platform.openai.com/docs/guides/error-codes).
+func Error(dst []byte, e *api.Error) []byte {
+	b := jsontext.Builder{B: dst}
+	b.B = append(b.B, '{')
+	b.Key("error")
+	b.Open('{')
+	b.Key("message")
+	b.Text(e.Say())
+	b.Key("type")
+	b.String(errorType(e.Status))
+	b.Key("param")
+	if len(e.Details) > 0 && e.Details[0].Field != "body" {
+		b.String(e.Details[0].Field)
+	} else {
+		b.Raw("null")
+	}
+	b.Key("code")
+	b.String(e.Code)
+	b.Close('}')
+	b.Key("request_id")
+	b.String(e.RequestID)
+	b.Close('}')
+	return b.B
+}
+
+func errorType(status uint64) string {
+	switch {
+	case status == 401:
+		return "authentication_error"
+	case status == 403:
+		return "permission_error"
+	case status == 402:
+		return "insufficient_quota"
+	case status == 429:
+		return "rate_limit_error"
+	case status >= 500:
+		return "server_error"
+	}
+	return "invalid_request_error"
+}

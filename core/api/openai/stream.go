@@ -1,0 +1,96 @@
+package openai
+
+import (
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
+)
+
+// Stream writes a chat.completion.chunk for a delta.
+func Stream(dst []byte, s *api.State, d *chat.Delta, m *api.Meta) []byte {
+	switch d.Kind {
+	case chat.DeltaStart:
+		return chunk(dst, m, d.Choice, func(b *jsontext.Builder) {
+			b.Member("role", `"assistant"`)
+			b.Member("content", `""`)
+		}, "")
+	case chat.DeltaText:
+		return textChunk(dst, m, d, "content")
+	case chat.DeltaRefusal:
+		return textChunk(dst, m, d, "refusal")
+	case chat.DeltaThinking:
+		return textChunk(dst, m, d, "reasoning_content")
+	case chat.DeltaTool, chat.DeltaArgs:
+		return chunk(dst, m, d.Choice, func(b *jsontext.Builder) { toolDelta(b, d) }, "")
+	case chat.DeltaLogProbs:
+		return chunk(dst, m, d.Choice, func(*jsontext.Builder) {}, `,"logprobs":`+d.JSON+`,"finish_reason":null`)
+	case chat.DeltaFinish:
+		return chunk(dst, m, d.Choice, func(*jsontext.Builder) {}, `,"logprobs":null,"finish_reason":"`+reason(d.Finish)+`"`)
+	}
+	return dst
+}
+
+func textChunk(dst []byte, m *api.Meta, d *chat.Delta, name string) []byte {
+	return chunk(dst, m, d.Choice, func(b *jsontext.Builder) { b.TextMember(name, d.Text) }, "")
+}
+
+func toolDelta(b *jsontext.Builder, d *chat.Delta) {
+	b.Key("tool_calls")
+	b.Open('[')
+	b.Open('{')
+	b.Key("index")
+	b.Uint(d.Index)
+	if d.Kind == chat.DeltaTool {
+		b.Key("id")
+		b.Text(d.ID)
+		b.Member("type", `"function"`)
+	}
+	b.Key("function")
+	b.Open('{')
+	if d.Kind == chat.DeltaTool {
+		b.Key("name")
+		b.Text(d.Name)
+	}
+	b.Key("arguments")
+	b.Text(d.Text)
+	b.Close('}')
+	b.Close('}')
+	b.Close(']')
+}
+
+// chunk writes one event. rest stands behind the delta.
+func chunk(dst []byte, m *api.Meta, choice uint64, delta func(*jsontext.Builder), rest string) []byte {
+	b := jsontext.Builder{B: append(dst, "data: {"...)}
+	head(&b, "", "chat.completion.chunk", m)
+	b.Key("choices")
+	b.Open('[')
+	b.Open('{')
+	b.Key("index")
+	b.Uint(choice)
+	b.Key("delta")
+	b.Open('{')
+	delta(&b)
+	b.Close('}')
+	if rest == "" {
+		rest = `,"logprobs":null,"finish_reason":null`
+	}
+	return append(append(b.B, rest...), "}]}\n\n"...)
+}
+
+// End writes the usage, if it was asked for, and the end mark.
+func End(dst []byte, _ *api.State, _ *chat.Response, m *api.Meta) []byte {
+	if m.IncludeUsage {
+		b := jsontext.Builder{B: append(dst, "data: {"...)}
+		head(&b, "", "chat.completion.chunk", m)
+		b.Member("choices", "[]")
+		b.Key("usage")
+		Usage(&b, &m.Usage)
+		dst = append(b.B, "}\n\n"...)
+	}
+	return append(dst, "data: [DONE]\n\n"...)
+}
+
+// StreamError writes an error in place of an end: data: {"error":{…}}, which the SDKs throw.
+func StreamError(dst []byte, _ *api.State, e *api.Error, _ *api.Meta) []byte {
+	return append(Error(append(dst, "data: "...), e), "\n\n"...)
+}

@@ -1,0 +1,238 @@
+package catalog_test
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/catalog"
+	"github.com/postern-ai/postern/core/config"
+)
+
+// maxBytes: the catalog is compiled into the Worker and parsed at every start.
+const maxBytes = 60_000
+
+// file is what the parser skips too.
+type file struct {
+	Sources map[string]string
+	Models  []struct {
+		Name, Source, Date string
+		Aliases            []string
+	}
+}
+
+func parse(t *testing.T, env ...abi.Header) *config.Config {
+	t.Helper()
+	c, wrong := config.Parse(abi.Config{Catalog: catalog.Default, Env: env})
+	if wrong != "" {
+		t.Fatal(wrong)
+	}
+	return c
+}
+
+func read(t *testing.T) (f file) {
+	t.Helper()
+	if err := json.Unmarshal(catalog.Default, &f); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestSize(t *testing.T) {
+	if len(catalog.Default) > maxBytes {
+		t.Errorf("the catalog has %d bytes, more than %d", len(catalog.Default), maxBytes)
+	}
+}
+
+func TestProviders(t *testing.T) {
+	c := parse(t)
+	wires := map[string]string{
+		"mock": "mock", "openai": "openai", "openai-responses": "responses", "anthropic": "anthropic", "gemini": "gemini",
+		"azure": "azure", "bedrock": "bedrock", "mistral": "mistral", "cohere": "cohere", "workers-ai": "workersai",
+		"groq": "openai", "deepseek": "openai", "xai": "openai", "together": "openai", "fireworks": "openai",
+		"openrouter": "openai", "perplexity": "openai", "cerebras": "openai", "nvidia": "openai",
+		"ollama": "openai", "vllm": "openai", "lmstudio": "openai",
+	}
+	for i := range c.Providers {
+		p := &c.Providers[i]
+		if wire, ok := wires[p.Name]; !ok || wire != p.Wire {
+			t.Errorf("%s speaks %q, want %q", p.Name, p.Wire, wire)
+		}
+		if p.Ready != (p.Name == "mock") {
+			t.Errorf("%s: ready is %v without any variable", p.Name, p.Ready)
+		}
+		delete(wires, p.Name)
+	}
+	for name := range wires {
+		t.Errorf("%s is missing", name)
+	}
+}
+
+// TestEveryProviderHasModels, but for the mock, which the tests' overlays fill.
+func TestEveryProviderHasModels(t *testing.T) {
+	c := parse(t)
+	chats, models := 0, map[string]int{}
+	for i := range c.Models {
+		models[c.Models[i].Provider.Name]++
+		if c.Models[i].Kind == config.ChatModel {
+			chats++
+		}
+	}
+	for i := range c.Providers {
+		if name := c.Providers[i].Name; models[name] == 0 && name != "mock" {
+			t.Errorf("%s has no model", name)
+		}
+	}
+	if chats < 60 {
+		t.Errorf("%d chat models", chats)
+	}
+}
+
+func TestSourcesAndDates(t *testing.T) {
+	f := read(t)
+	month := regexp.MustCompile(`^20[0-9]{2}-(0[1-9]|1[0-2])$`)
+	used := map[string]bool{}
+	for _, m := range f.Models {
+		used[m.Source] = true
+		if f.Sources[m.Source] == "" || !month.MatchString(m.Date) {
+			t.Errorf("%s: source %q, date %q", m.Name, m.Source, m.Date)
+		}
+	}
+	for source := range f.Sources {
+		if !used[source] {
+			t.Errorf("nothing comes from the source %s", source)
+		}
+	}
+}
+
+// TestNamesAreUnique over names and aliases, and never look like "provider/name".
+func TestNamesAreUnique(t *testing.T) {
+	c := parse(t)
+	seen := map[string]string{}
+	for _, m := range read(t).Models {
+		for _, name := range append([]string{m.Name}, m.Aliases...) {
+			if other := seen[name]; other != "" {
+				t.Errorf("%s names both %s and %s", name, other, m.Name)
+			}
+			seen[name] = m.Name
+			for i := range c.Providers {
+				if strings.HasPrefix(name, c.Providers[i].Name+"/") {
+					t.Errorf("%s looks like a provider's", name)
+				}
+			}
+			if c.Tier(name) != nil || strings.HasPrefix(name, "/") || strings.ContainsFunc(name, unprintable) {
+				t.Errorf("%q is no name", name)
+			}
+		}
+	}
+}
+
+func unprintable(r rune) bool { return r <= ' ' || r > '~' }
+
+func TestPricesAreSane(t *testing.T) {
+	c := parse(t)
+	for i := range c.Models {
+		m := &c.Models[i]
+		p := &m.Prices
+		switch wire := m.Provider.Wire; {
+		case p.Cached > p.Input:
+			t.Errorf("%s: cached costs more than fresh", m.Name)
+		case p.Write < p.Input && p.Input > 0 || p.Write1h < p.Write:
+			t.Errorf("%s: writing to the cache costs less than reading the prompt", m.Name)
+		case p.LongInput < p.Input || p.LongOutput < p.Output || p.LongCached < p.Cached:
+			t.Errorf("%s: long prompts cost less", m.Name)
+		case (p.LongAbove > 0) != (p.LongInput > p.Input):
+			t.Errorf("%s: a price for long prompts without their length, or the other way round", m.Name)
+		case m.Kind == config.ChatModel && p.Output < p.Input:
+			t.Errorf("%s: output costs less than input", m.Name)
+		case m.Kind == config.EmbeddingModel && p.Output != 0:
+			t.Errorf("%s: embeddings have no output", m.Name)
+		case wire == "anthropic" && (p.Write*4 != p.Input*5 || p.Write1h != p.Input*2):
+			t.Errorf("%s: writes are not 1.25 and 2 times the input", m.Name)
+		case p.Input == 0 && m.Provider.Name != "ollama" && m.Provider.Name != "vllm" && m.Provider.Name != "lmstudio":
+			t.Errorf("%s is free", m.Name)
+		case p.Input > 100_000_000 || p.Output > 200_000_000:
+			t.Errorf("%s costs more than any model does", m.Name)
+		case m.MaxOutput > 0 && m.MaxOutput > m.Context:
+			t.Errorf("%s: an answer longer than the context", m.Name)
+		}
+	}
+}
+
+func TestTiers(t *testing.T) {
+	c := parse(t)
+	first := map[string]string{"cheap": "gpt-4.1-nano", "balanced": "gpt-4.1-mini", "frontier": "gpt-5.4"}
+	for i := range c.Tiers {
+		tier := &c.Tiers[i]
+		if target := tier.Targets[0]; target.Model.Name != first[tier.Name] || target.Weight != 1 {
+			t.Errorf("%s starts with %s", tier.Name, target.Model.Name)
+		}
+		providers := map[string]bool{}
+		for _, target := range tier.Targets {
+			providers[target.Model.Provider.Name] = true
+			if target.Model.Kind != config.ChatModel {
+				t.Errorf("%s has %s", tier.Name, target.Model.Name)
+			}
+		}
+		if len(providers) < 3 {
+			t.Errorf("%s knows %d providers only", tier.Name, len(providers))
+		}
+	}
+	if len(c.Tiers) != len(first) {
+		t.Errorf("%d tiers", len(c.Tiers))
+	}
+}
+
+// TestExamplesResolve: the names that the examples of SDKs and frameworks use.
+func TestExamplesResolve(t *testing.T) {
+	c := parse(t)
+	for name, provider := range map[string]string{
+		"gpt-5.6": "openai-responses", "gpt-5.2": "openai", "gpt-5": "openai", "gpt-5-mini": "openai", "gpt-4.1": "openai",
+		"gpt-4o": "openai", "gpt-4o-mini": "openai", "gpt-4": "openai", "gpt-3.5-turbo": "openai", "o3-mini": "openai",
+		"o1": "openai", "gpt-4o-2024-08-06": "openai", "openai/gpt-4o": "openai", "text-embedding-3-small": "openai",
+		"text-embedding-ada-002": "openai",
+		"claude-opus-4-6":        "anthropic", "claude-sonnet-4-5-20250929": "anthropic", "claude-sonnet-4-5": "anthropic",
+		"claude-haiku-4-5": "anthropic", "claude-sonnet-4-20250514": "anthropic", "claude-3-5-sonnet-latest": "anthropic",
+		"claude-3-7-sonnet-20250219": "anthropic", "anthropic/claude-opus-4-8": "anthropic",
+		"gemini-2.5-flash": "gemini", "gemini-2.5-pro": "gemini", "gemini-embedding-001": "gemini",
+		"mistral-large-latest": "mistral", "mistral-small-latest": "mistral", "codestral-latest": "mistral",
+		"mistral-embed": "mistral", "command-a-03-2025": "cohere", "embed-v4.0": "cohere",
+		"deepseek/deepseek-v4-pro": "deepseek", "grok-4": "xai", "llama-3.3-70b-versatile": "groq",
+		"groq/openai/gpt-oss-120b": "groq", "together/meta-llama/Llama-3.3-70B-Instruct-Turbo": "together",
+		"fireworks/accounts/fireworks/models/gpt-oss-120b": "fireworks", "sonar-pro": "perplexity",
+		"openrouter/qwen/qwen3-coder": "openrouter", "azure/gpt-4o": "azure", "ollama/llama3.2": "ollama",
+		"@cf/meta/llama-3.3-70b-instruct-fp8-fast": "workers-ai", "@cf/baai/bge-m3": "workers-ai",
+		"bedrock/amazon.nova-lite-v1:0": "bedrock", "amazon.titan-embed-text-v2:0": "bedrock",
+	} {
+		if m := c.Model(name); m == nil || m.Provider.Name != provider {
+			t.Errorf("%s is not at %s", name, provider)
+		}
+	}
+}
+
+// TestSettings: where the base URLs of the providers with settings lead.
+func TestSettings(t *testing.T) {
+	c := parse(t,
+		abi.Header{Name: "AWS_SECRET_ACCESS_KEY", Value: "s"}, abi.Header{Name: "AWS_ACCESS_KEY_ID", Value: "a"},
+		abi.Header{Name: "AWS_REGION", Value: "eu-west-1"},
+		abi.Header{Name: "WORKERS_AI_API_TOKEN", Value: "t"}, abi.Header{Name: "CLOUDFLARE_ACCOUNT_ID", Value: "0123abcd"},
+		abi.Header{Name: "AZURE_OPENAI_API_KEY", Value: "k"},
+		abi.Header{Name: "AZURE_OPENAI_BASE_URL", Value: "https://x.openai.azure.com/openai/v1/"},
+		abi.Header{Name: "OLLAMA_BASE_URL", Value: "http://localhost:11434/v1"},
+		abi.Header{Name: "OPENAI_API_KEY", Value: "k"},
+	)
+	want := map[string]string{
+		"mock": "", "bedrock": "https://bedrock-runtime.eu-west-1.amazonaws.com", "azure": "https://x.openai.azure.com/openai/v1",
+		"workers-ai": "https://api.cloudflare.com/client/v4/accounts/0123abcd/ai", "ollama": "http://localhost:11434/v1",
+		"openai": "https://api.openai.com/v1", "openai-responses": "https://api.openai.com/v1",
+	}
+	for i := range c.Providers {
+		p := &c.Providers[i]
+		url, ready := want[p.Name]
+		if p.Ready != ready || ready && p.BaseURL != url {
+			t.Errorf("%s: ready %v at %q", p.Name, p.Ready, p.BaseURL)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package chat
+
+import "github.com/postern-ai/postern/core/jsontext"
+
+// Kinds of characters. Of the first seven, what one costs depends on the one before it: it begins something
+// or goes on with it. All others cost the same wherever they stand.
+const (
+	kindNewline = iota
+	kindSpace
+	kindDigit
+	kindLower
+	kindUpper
+	kindPunct
+	kindLatin // letters of Latin alphabets beyond ASCII
+	kindElse
+	kinds
+)
+
+// tokenUnits of cost are a token.
+const tokenUnits = 64
+
+// asciiKinds is the kind of each ASCII character.
+var asciiKinds = func() (k [128]uint8) {
+	for c := range k {
+		switch {
+		case c == '\n' || c == '\r':
+			k[c] = kindNewline
+		case c <= ' ' || c == 127:
+			k[c] = kindSpace
+		case c >= '0' && c <= '9':
+			k[c] = kindDigit
+		case c >= 'a' && c <= 'z':
+			k[c] = kindLower
+		case c >= 'A' && c <= 'Z':
+			k[c] = kindUpper
+		default:
+			k[c] = kindPunct
+		}
+	}
+	return k
+}()
+
+// tokenCosts is what a character costs (second index) after one of the first index: fitted, by least squares of
+// the relative error, to the texts of testdata/tokens.json. No character is free when it is repeated: a long
+// text is never taken for a short one.
+var tokenCosts = [kinds][kinds]uint8{
+	//            \n   sp   0-9  a-z  A-Z  .,-  é
+	kindNewline: {4, 20, 112, 16, 16, 33, 78},
+	kindSpace:   {0, 4, 112, 16, 16, 33, 78},
+	kindDigit:   {0, 0, 18, 24, 24, 33, 78},
+	kindLower:   {0, 0, 112, 15, 16, 33, 62},
+	kindUpper:   {0, 0, 112, 15, 23, 33, 62},
+	kindPunct:   {80, 0, 112, 16, 16, 26, 78},
+	kindLatin:   {0, 0, 112, 15, 16, 33, 62},
+	kindElse:    {0, 0, 112, 16, 16, 33, 78},
+}
+
+// EstimateTokens is about how many tokens a text is, for the time before a provider has counted them and for
+// providers that do not. It looks at each character once: words of Latin letters cost by their length, digits
+// and punctuation by the run, other scripts by the character.
+//
+// Against OpenAI's o200k tokenizer it is off by 9% on average and 24% at worst on the 54 texts that it was fitted
+// to, by 13% and 24% on 18 others (prose in 30 languages, code, data); four bytes a token are off by 30% and
+// 134%. Other providers' tokenizers differ among themselves by more: Anthropic's newer models count about a
+// third more. All spellings of a text give the same figure. Base64 of images and files is no text: do not ask.
+func EstimateTokens(text jsontext.Spelled) uint64 {
+	var cost uint64
+	prev := uint8(kindElse)
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c < 128 && c != '\\' {
+			kind := asciiKinds[c]
+			cost += uint64(tokenCosts[prev&7][kind&7])
+			prev = kind
+			i++
+			continue
+		}
+		char, size := spelledChar(text[i:])
+		kind, each := charCost(char)
+		if kind < kindElse {
+			each = tokenCosts[prev&7][kind&7]
+		}
+		cost += uint64(each)
+		prev = kind
+		i += size
+	}
+	return (cost + tokenUnits - 1) / tokenUnits
+}
+
+// spelledChar reads an escape or a character beyond ASCII, and how many bytes it takes. Of \u it gives UTF-16's
+// units one by one.
+func spelledChar(text jsontext.Spelled) (char uint32, size int) {
+	if text[0] == '\\' {
+		return escapedChar(text)
+	}
+	switch c := uint32(text[0]); {
+	case c < 0xE0 && len(text) >= 2:
+		return c&0x1F<<6 | uint32(text[1])&0x3F, 2
+	case c < 0xF0 && len(text) >= 3:
+		return c&0x0F<<12 | uint32(text[1])&0x3F<<6 | uint32(text[2])&0x3F, 3
+	case len(text) >= 4:
+		return 0x10000, 4
+	}
+	return 0, len(text)
+}
+
+func escapedChar(text jsontext.Spelled) (char uint32, size int) {
+	if len(text) < 2 {
+		return '\\', len(text)
+	}
+	switch text[1] {
+	case 'n', 'r':
+		return '\n', 2
+	case 't', 'b', 'f':
+		return '\t', 2
+	case 'u':
+		if len(text) < 6 {
+			return 0, len(text)
+		}
+		for i := 2; i < 6; i++ {
+			char = char<<4 | hexDigit(text[i])
+		}
+		return char, 6
+	}
+	return uint32(text[1]), 2 // a quote, a slash or a backslash
+}
+
+func hexDigit(c byte) uint32 {
+	if c >= 'A' {
+		return uint32(c|0x20-'a'+10) & 0xF
+	}
+	return uint32(c-'0') & 0xF
+}
+
+// charCost is the kind of a character and, for kindElse, its cost by the script that it belongs to.
+func charCost(c uint32) (kind, cost uint8) {
+	switch {
+	case c < 0x80:
+		return asciiKinds[c], 0
+	case c < 0xC0:
+		return kindElse, 39 // symbols
+	case c < 0x250, c >= 0x300 && c < 0x370, c >= 0x1E00 && c < 0x1F00:
+		return kindLatin, 0 // and accents, and Vietnamese
+	case c < 0x400:
+		return kindElse, 28 // phonetic letters, Greek
+	case c < 0x530:
+		return kindElse, 24 // Cyrillic
+	case c < 0x600:
+		return kindElse, 28 // Armenian, Hebrew
+	case c < 0xE00:
+		return kindElse, 24 // Arabic, the scripts of India
+	case c < 0x1000:
+		return kindElse, 27 // Thai, Lao, Tibetan
+	case c < 0x2000:
+		return kindElse, 34 // Georgian, Ethiopic, Khmer, …
+	case c < 0x3040:
+		return kindElse, 39 // symbols, and China's and Japan's punctuation
+	case c < 0x3100:
+		return kindElse, 43 // Kana
+	case c >= 0xDC00 && c < 0xE000:
+		return kindElse, 0 // the second half of a pair
+	case c < 0xAC00, c >= 0xE000 && c < 0xFF00:
+		return kindElse, 56 // Chinese characters
+	case c < 0xD800:
+		return kindElse, 53 // Hangul
+	case c < 0xDC00, c >= 0x10000:
+		return kindElse, 144 // emoji, and what else is rare
+	}
+	return kindElse, 39 // wide punctuation
+}

@@ -1,0 +1,247 @@
+package exchange
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/provider"
+	"github.com/postern-ai/postern/core/provider/mock"
+	"github.com/postern-ai/postern/core/provider/wire"
+)
+
+const (
+	embeddingModel = config.EmbeddingModel
+	maxInputs      = 2048
+	maxDimensions  = 65536
+)
+
+// embeddings is a body of POST /v1/embeddings.
+// Source: OpenAI's API reference, "Create embeddings" (platform.openai.com/docs/api-reference/embeddings).
+type embeddings struct {
+	call   wire.EmbedCall
+	model  string
+	base64 bool
+}
+
+func readEmbeddings(p *api.Parser, root gjson.Result) (e embeddings) {
+	haveInput := false
+	root.ForEach(func(key, v gjson.Result) bool {
+		switch name := key.String(); name {
+		case "model":
+			e.model = p.Model(v)
+		case "input":
+			haveInput = true
+			e.inputs(p, v)
+		case "dimensions":
+			e.call.Dimensions = p.Integer(name, v, 1, maxDimensions)
+		case "encoding_format":
+			if e.base64 = v.Str == "base64"; !e.base64 && v.Str != "float" && v.Type != gjson.Null {
+				p.Wrong(name, "must be float or base64")
+			}
+		case "user":
+			e.call.User = p.Text(name, v)
+		}
+		return true
+	})
+	if e.model == "" && len(p.Details) == 0 {
+		p.Wrong("model", "is required")
+	}
+	if !haveInput {
+		p.Wrong("input", "is required")
+	}
+	return e
+}
+
+func (e *embeddings) inputs(p *api.Parser, v gjson.Result) {
+	switch {
+	case v.Type == gjson.String:
+		e.call.Inputs = []jsontext.Spelled{jsontext.Inside(v.Raw)}
+	case v.IsArray() && v.Get("0").Type == gjson.Number:
+		e.tokens(p, v)
+	case v.IsArray():
+		v.ForEach(func(_, item gjson.Result) bool {
+			if item.IsArray() {
+				e.tokens(p, item)
+			} else {
+				e.call.Inputs = append(e.call.Inputs, p.Text("input", item))
+			}
+			return !p.Full() && len(e.call.Inputs)+len(e.call.Tokens) <= maxInputs
+		})
+	default:
+		p.Wrong("input", "must be a string or an array")
+	}
+	if n := len(e.call.Inputs) + len(e.call.Tokens); len(p.Details) == 0 && (n == 0 || n > maxInputs) {
+		p.Wrong("input", "must have 1 to 2048 elements")
+	}
+	if len(e.call.Inputs) > 0 && len(e.call.Tokens) > 0 {
+		p.Wrong("input", "must be all texts or all tokens")
+	}
+}
+
+// tokens takes one input that is given as token ids.
+func (e *embeddings) tokens(p *api.Parser, v gjson.Result) {
+	v.ForEach(func(_, id gjson.Result) bool {
+		if id.Type != gjson.Number {
+			p.Wrong("input", "must be all texts or all tokens")
+		}
+		return id.Type == gjson.Number
+	})
+	e.call.Tokens = append(e.call.Tokens, v.Raw)
+}
+
+func (e *embeddings) promptTokens() (n uint64) {
+	for _, text := range e.call.Inputs {
+		n += chat.EstimateTokens(text)
+	}
+	for _, ids := range e.call.Tokens {
+		n += uint64(len(ids))/4 + 1
+	}
+	return n
+}
+
+func (x *exchange) parseEmbeddings(p *api.Parser, root gjson.Result) {
+	e := readEmbeddings(p, root)
+	switch {
+	case len(p.Details) > 0:
+		x.reject(fault.InvalidRequest, p.Details...)
+	case !x.knowsModel(e.model):
+		x.rejectModel()
+	default:
+		x.s.request = request{model: e.model, promptTokens: e.promptTokens()}
+		x.nameRequest([]byte(root.Raw))
+	}
+}
+
+// sendEmbeddings asks the present target.
+func (x *exchange) sendEmbeddings(body []byte) {
+	e := readEmbeddings(&api.Parser{}, gjson.ParseBytes(body))
+	if x.testMode() {
+		x.mockEmbeddings(&e)
+		return
+	}
+	e.call.Model, e.call.NowMs = x.model(), x.now
+	f, _ := provider.For(e.call.Model.Provider.Wire)
+	var request abi.Action
+	if f.EmbedRequest != nil {
+		request = f.EmbedRequest(&e.call)
+	}
+	if request.URL == "" {
+		x.next(fault.InvalidRequest, refusal{noRetry: true, details: []fault.Detail{
+			{Field: "input", Message: "cannot be carried by the model"},
+		}})
+		return
+	}
+	x.s.request.includeUsage = e.base64
+	x.fetch(request)
+}
+
+func (x *exchange) mockEmbeddings(e *embeddings) {
+	x.s.request.includeUsage = e.base64
+	var out wire.Embedding
+	for _, text := range e.call.Inputs {
+		out.Vectors = append(out.Vectors, mock.Vector(text.Plain(), e.call.Dimensions))
+	}
+	for _, ids := range e.call.Tokens {
+		out.Vectors = append(out.Vectors, mock.Vector(ids, e.call.Dimensions))
+	}
+	out.Usage = chat.Usage{Input: x.s.request.promptTokens, Reported: true}
+	x.s.spent.usage = out.Usage
+	x.answerEmbeddings(&out, "mock")
+}
+
+// embeddingsOK reads a provider's 200.
+func (x *exchange) embeddingsOK() {
+	model := x.model()
+	f, _ := provider.For(model.Provider.Wire)
+	var e wire.Embedding
+	root, ok := x.json(), false
+	if root.IsObject() && isJSON(x.header("content-type")) {
+		e, ok = f.EmbedResponse(root)
+	}
+	if !ok {
+		x.unreadable()
+		return
+	}
+	if !e.Usage.Reported {
+		e.Usage = chat.Usage{Input: x.s.request.promptTokens}
+	}
+	e.Usage.Output = 0
+	x.spend(&e.Usage, !e.Usage.Reported)
+	x.answerEmbeddings(&e, model.Provider.Name)
+}
+
+func (x *exchange) answerEmbeddings(e *wire.Embedding, providerName string) {
+	s := &x.s
+	a := answer{
+		provider: providerName, model: x.model().Name, usage: s.spent.usage, costPico: s.spent.costPico, clean: !s.spent.estimated,
+		estimated: s.spent.estimated,
+	}
+	body := embeddingsJSON(e, a.model, &a.usage, s.request.includeUsage)
+	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferUpstream, Data: body})
+	x.succeed(&a, nil, body)
+}
+
+// embeddingsJSON writes OpenAI's list of embeddings.
+func embeddingsJSON(e *wire.Embedding, model string, u *chat.Usage, base64 bool) []byte {
+	b := jsontext.Builder{B: make([]byte, 0, 4096)}
+	b.Open('{')
+	b.Member("object", `"list"`)
+	b.Key("data")
+	b.Open('[')
+	for i, vector := range e.Vectors {
+		b.Open('{')
+		b.Member("object", `"embedding"`)
+		b.Key("index")
+		b.Uint(uint64(i))
+		b.Key("embedding")
+		if base64 {
+			b.Raw(`"`)
+			b.B = append(appendBase64(b.B, floats(vector)), '"')
+		} else {
+			b.Raw(vector)
+		}
+		b.Close('}')
+	}
+	b.Close(']')
+	b.Key("model")
+	b.String(model)
+	b.Key("usage")
+	b.Raw(`{"prompt_tokens":` + strconv.FormatUint(u.Input, 10) + `,"total_tokens":` + strconv.FormatUint(u.Input, 10) + `}`)
+	b.Close('}')
+	return b.B
+}
+
+// floats are a vector's numbers as OpenAI packs them: 32-bit floats, the lowest byte first.
+func floats(vector string) (packed []byte) {
+	gjson.Parse(vector).ForEach(func(_, v gjson.Result) bool {
+		bits := math.Float32bits(float32(v.Num))
+		packed = append(packed, byte(bits), byte(bits>>8), byte(bits>>16), byte(bits>>24))
+		return true
+	})
+	return packed
+}
+
+func appendBase64(dst, data []byte) []byte {
+	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+	for ; len(data) >= 3; data = data[3:] {
+		n := uint(data[0])<<16 | uint(data[1])<<8 | uint(data[2])
+		dst = append(dst, digits[n>>18&63], digits[n>>12&63], digits[n>>6&63], digits[n&63])
+	}
+	switch len(data) {
+	case 1:
+		n := uint(data[0]) << 16
+		dst = append(dst, digits[n>>18&63], digits[n>>12&63], '=', '=')
+	case 2:
+		n := uint(data[0])<<16 | uint(data[1])<<8
+		dst = append(dst, digits[n>>18&63], digits[n>>12&63], digits[n>>6&63], '=')
+	}
+	return dst
+}

@@ -1,0 +1,78 @@
+package exchange
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// watchBudget reserves more for a stream that grows beyond what was expected of it, well before it gets
+// there; and cuts it when the budget has no more.
+func (x *exchange) watchBudget() {
+	s := &x.s
+	st := &s.stream
+	u := x.estimate(st.bytes)
+	cost := money.Add(s.spent.costPico, x.model().Cost(&u))
+	switch {
+	case x.testMode() || cost == 0 || cost < s.admission.reserved*3/4:
+	case st.refused && cost >= s.admission.reserved:
+		x.cutStream()
+	case st.refused || st.reserve > 0:
+	default:
+		u.Output += extendTokens
+		st.reserve = money.Add(s.spent.costPico, x.model().Cost(&u))
+		x.extend(keymeter.Grant{})
+	}
+}
+
+// extendTokens is for how much more of a stream is reserved at a time.
+const extendTokens = 4096
+
+func (x *exchange) extend(grant keymeter.Grant) {
+	command := keymeter.Extend{RequestID: x.s.requestID, TotalPico: x.s.stream.reserve, Grant: grant}
+	x.call(idExtend, abi.ClassKeyMeter, x.s.keyHash, command.Encode())
+}
+
+// extended takes the meter's answer. What cannot be asked is no reason to cut a stream: what it costs beyond
+// its reservation is what it was underestimated by.
+func (x *exchange) extended() {
+	s := &x.s
+	st := &s.stream
+	if st.over || x.event.Code != abi.OutcomeOK {
+		st.reserve = 0
+		return
+	}
+	reply, err := keymeter.DecodeAdmitReply(x.event.Data)
+	switch {
+	case err != nil:
+		st.reserve = 0
+	case reply.Verdict == keymeter.Admitted:
+		s.admission.reserved, st.reserve = st.reserve, 0
+	case reply.Verdict == keymeter.Short:
+		s.admission.need = keymeter.Grant{Month: reply.Month, Seq: reply.Seq, AmountPico: reply.NeedPico}
+		grant := ledger.Grant{Key: s.keyHash, Month: reply.Month, Seq: reply.Seq, NeedPico: reply.NeedPico}
+		x.call(idGrant, abi.ClassLedger, s.record.ProjectID, grant.Encode())
+	default:
+		st.refused, st.reserve = true, 0
+	}
+}
+
+// extendGranted takes the Ledger's answer to a stream's wish.
+func (x *exchange) extendGranted(reply *ledger.GrantReply) {
+	st := &x.s.stream
+	if reply.AmountPico >= 0 {
+		x.extend(keymeter.Grant{Month: reply.Month, Seq: x.s.admission.need.Seq, AmountPico: reply.AmountPico})
+		return
+	}
+	st.refused, st.reserve = true, 0
+}
+
+// cutStream ends a stream whose budget has ended.
+func (x *exchange) cutStream() {
+	x.do(abi.Action{Kind: abi.ActionCancel, ID: idFetch})
+	x.bookStream(false)
+	x.open()
+	x.breakOff(fault.BudgetExceeded, refusal{noRetry: true})
+}

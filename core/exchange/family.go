@@ -1,0 +1,27 @@
+package exchange
+
+import (
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/api/native"
+	"github.com/postern-ai/postern/core/api/openai"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/fault"
+)
+
+// family is what the caller speaks.
+func (x *exchange) family() api.Family {
+	switch x.s.dialect {
+	case chat.OpenAI:
+		return openai.Family()
+	}
+	return native.Family()
+}
+
+func (x *exchange) apiError(f fault.Fault, r refusal) *api.Error {
+	return &api.Error{Fault: f, RequestID: x.s.requestID, Details: r.details, Message: r.message}
+}
+
+// errorBody is an error in the caller's family's shape.
+func (x *exchange) errorBody(f fault.Fault, r refusal) []byte {
+	return x.family().Error(nil, x.apiError(f, r))
+}

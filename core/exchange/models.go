@@ -1,0 +1,96 @@
+package exchange
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/jsontext"
+)
+
+// modelsCreated stands where the families want a date of a model, which the catalog does not have.
+const modelsCreated = "2026-01-01T00:00:00Z"
+
+// models answers GET /v1/models with what the key may use now, and GET /v1/models/{id} with one of them, in
+// OpenAI's shape or, for callers who send anthropic-version, in Anthropic's.
+func (x *exchange) models() {
+	b := jsontext.Builder{B: make([]byte, 0, 8192)}
+	if x.s.route == routeModel {
+		x.oneModel(&b)
+		return
+	}
+	b.Open('{')
+	if x.s.dialect == chat.OpenAI {
+		b.Member("object", `"list"`)
+	}
+	b.Key("data")
+	b.Open('[')
+	for i := range x.config.Tiers {
+		if t := &x.config.Tiers[i]; x.usableTier(t) {
+			x.modelEntry(&b, t.Name, "postern")
+		}
+	}
+	for i := range x.config.Models {
+		if m := &x.config.Models[i]; x.usable(m) {
+			x.modelEntry(&b, m.Name, m.Provider.Name)
+		}
+	}
+	b.Close(']')
+	if x.s.dialect == chat.Anthropic {
+		b.Member("has_more", "false")
+		b.Member("first_id", "null")
+		b.Member("last_id", "null")
+	}
+	b.Close('}')
+	x.respondJSON(b.B)
+}
+
+func (x *exchange) respondJSON(body []byte) {
+	x.respond(200, []abi.Header{{Name: "content-type", Value: "application/json"}}, []abi.Part{{Data: body}})
+	x.log(200, "")
+}
+
+func (x *exchange) oneModel(b *jsontext.Builder) {
+	name := x.s.query
+	if m := x.config.Model(name); m != nil && x.usable(m) {
+		x.modelEntry(b, name, m.Provider.Name)
+	} else if t := x.config.Tier(name); t != nil && x.usableTier(t) {
+		x.modelEntry(b, name, "postern")
+	} else {
+		x.refuse(fault.UnknownModel, refusal{})
+		return
+	}
+	x.respondJSON(b.B)
+}
+
+func (x *exchange) usable(m *config.Model) bool {
+	return (x.testMode() || m.Provider.Ready) && x.allowed(m)
+}
+
+func (x *exchange) usableTier(t *config.Tier) bool {
+	for _, target := range t.Targets {
+		if x.usable(target.Model) {
+			return true
+		}
+	}
+	return false
+}
+
+func (x *exchange) modelEntry(b *jsontext.Builder, name, owner string) {
+	b.Open('{')
+	b.Key("id")
+	b.String(name)
+	if x.s.dialect == chat.Anthropic {
+		b.Member("type", `"model"`)
+		b.Key("display_name")
+		b.String(name)
+		b.Key("created_at")
+		b.String(modelsCreated)
+	} else {
+		b.Member("object", `"model"`)
+		b.Member("created", "1767225600")
+		b.Key("owned_by")
+		b.String(owner)
+	}
+	b.Close('}')
+}

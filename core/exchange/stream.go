@@ -1,0 +1,467 @@
+package exchange
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/eventstream"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/provider"
+	"github.com/postern-ai/postern/core/provider/wire"
+	"github.com/postern-ai/postern/core/sse"
+)
+
+// stream is a provider's stream on its way to the caller.
+type stream struct {
+	begun    bool // its head came
+	opened   bool // the caller has a head
+	content  bool // something of the answer has gone out: no falling back any more
+	sent     bool // something went out since the last tick
+	ticking  bool
+	ended    bool // the provider's end mark came
+	over     bool // the exchange has no more use for it
+	direct   bool // the caller speaks the provider's dialect: events are passed on as they came
+	parser   sse.Parser
+	wire     wire.State
+	api      api.State
+	finish   chat.Finish
+	usage    chat.Usage
+	bytes    uint64 // of the answer so far
+	pending  []byte // what goes out with the first content
+	deltas   uint64 // bytes in bufferDeltas
+	reserve  int64  // what the meter was asked to reserve in all; 0: nothing is asked
+	refused  bool   // the budget has no more
+	firstMs  uint64
+	received uint64 // pieces, for the log
+}
+
+func (s *stream) encode(w *abi.Writer) {
+	if !s.begun && !s.opened {
+		w.Uint(0)
+		return
+	}
+	w.Uint(1 | flags(s.begun, s.opened, s.content, s.sent, s.ticking, s.ended, s.over, s.direct, s.parser.Begun, s.refused)<<1)
+	w.Bytes(s.parser.Rest)
+	s.wire.Encode(w)
+	s.api.Encode(w)
+	w.Uint(uint64(s.finish))
+	s.usage.Encode(w)
+	w.Uint(s.bytes)
+	w.Bytes(s.pending)
+	w.Uint(s.deltas)
+	w.Int(s.reserve)
+	w.Uint(s.firstMs)
+	w.Uint(s.received)
+}
+
+func decodeStream(r *abi.Reader) (s stream) {
+	f := r.Uint()
+	if f == 0 {
+		return s
+	}
+	for i, flag := range []*bool{
+		&s.begun, &s.opened, &s.content, &s.sent, &s.ticking, &s.ended, &s.over, &s.direct, &s.parser.Begun, &s.refused,
+	} {
+		*flag = f>>(i+1)&1 == 1
+	}
+	s.parser.Rest = r.Bytes()
+	s.wire, s.api = wire.DecodeState(r), api.DecodeState(r)
+	s.finish, s.usage = chat.Finish(r.Byte()), chat.DecodeUsage(r)
+	s.bytes, s.pending, s.deltas, s.reserve = r.Uint(), r.Bytes(), r.Uint(), r.Int()
+	s.firstMs, s.received = r.Uint(), r.Uint()
+	return s
+}
+
+// streamHead takes the head of a stream. The caller gets one when there is something to send.
+func (x *exchange) streamHead() {
+	s := &x.s
+	f, _ := provider.For(x.model().Provider.Wire)
+	s.stream.begun = true
+	s.stream.direct = f.Dialect == s.dialect
+	media, _, _ := strings.Cut(x.header("content-type"), ";")
+	want := "text/event-stream"
+	if f.Framing == wire.EventStream {
+		want = "application/vnd.amazon.eventstream"
+	}
+	if !strings.EqualFold(strings.TrimSpace(media), want) {
+		x.streamBroken(fault.ProviderAnswer, "")
+		return
+	}
+	x.startTicking()
+}
+
+// tickMs is how long a stream may be silent before the caller gets a comment: only by writing does a host
+// learn that a caller has left, and an upstream that nobody reads any more must be cut within a second.
+const tickMs = 400
+
+var keepAlive = []byte(": keep-alive\n\n")
+
+func (x *exchange) startTicking() {
+	if !x.s.stream.ticking {
+		x.s.stream.ticking = true
+		x.do(abi.Action{Kind: abi.ActionWait, ID: idTick, KeepMs: tickMs})
+	}
+}
+
+func (x *exchange) tick() {
+	st := &x.s.stream
+	st.ticking = false
+	if st.over || !st.begun {
+		return
+	}
+	if !st.sent {
+		x.open()
+		x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: keepAlive}}})
+	}
+	st.sent = false
+	x.startTicking()
+}
+
+// open answers the caller with the head of a stream.
+func (x *exchange) open() {
+	s := &x.s
+	if s.stream.opened {
+		return
+	}
+	s.stream.opened = true
+	model := x.model()
+	a := answer{provider: model.Provider.Name, model: model.Name}
+	m := x.meta(&a)
+	last := x.family().StreamError(nil, &s.stream.api, x.apiError(fault.Internal, refusal{}), &m)
+	s.responded = true
+	x.do(abi.Action{Kind: abi.ActionOpen, Code: 200, Headers: x.allHeaders(x.answerHeaders(&a)), Data: last})
+}
+
+// streamChunk takes the next piece of a stream; final says that nothing follows.
+func (x *exchange) streamChunk(data []byte, final bool) {
+	st := &x.s.stream
+	st.received++
+	out := st.pending
+	st.pending = nil
+	events, ok := x.events(data, final)
+	var kept abi.Writer
+	for i := range events {
+		var broken *chat.Delta
+		if out, broken, ok = x.streamEvent(out, &events[i], &kept, ok); broken != nil || !ok {
+			x.push(out)
+			x.keepDeltas(kept.Buf)
+			x.streamBroken(fault.ProviderError, messageOf(broken))
+			return
+		}
+		if st.ended {
+			break
+		}
+	}
+	x.push(out)
+	x.keepDeltas(kept.Buf)
+	switch {
+	case !ok:
+		x.streamBroken(fault.ProviderAnswer, "")
+	case st.ended, final && st.finish != chat.FinishNone:
+		x.endStream(final)
+	case final:
+		x.streamBroken(fault.ProviderAnswer, "")
+	default:
+		x.watchBudget()
+	}
+}
+
+func messageOf(d *chat.Delta) jsontext.Spelled {
+	if d == nil {
+		return ""
+	}
+	return d.Text
+}
+
+// events cuts a piece of the stream into its events.
+func (x *exchange) events(data []byte, final bool) (events []sse.Event, ok bool) {
+	st := &x.s.stream
+	if f, _ := provider.For(x.model().Provider.Wire); f.Framing != wire.EventStream {
+		return st.parser.Feed(data, final)
+	}
+	buf := append(st.parser.Rest[:len(st.parser.Rest):len(st.parser.Rest)], data...)
+	for {
+		m, rest, status := eventstream.Next(buf)
+		switch status {
+		case eventstream.Bad:
+			return events, false
+		case eventstream.Need:
+			st.parser.Rest = buf
+			return events, true
+		}
+		events = append(events, sse.Event{Name: m.Event, Data: m.Payload})
+		buf = rest
+	}
+}
+
+var endMark = "[DONE]"
+
+// streamEvent takes one event: what it means is noted, and what the caller is to get of it added to out.
+func (x *exchange) streamEvent(out []byte, e *sse.Event, kept *abi.Writer, ok bool) (_ []byte, broken *chat.Delta, _ bool) {
+	st := &x.s.stream
+	if !ok {
+		return out, nil, false
+	}
+	if string(e.Data) == endMark {
+		st.ended = true
+		return out, nil, true
+	}
+	if jsontext.Check(e.Data) != jsontext.OK {
+		return out, nil, false
+	}
+	f, _ := provider.For(x.model().Provider.Wire)
+	deltas, ok := f.Stream(&st.wire, e.Name, gjson.ParseBytes(e.Data), nil)
+	if !ok {
+		return out, nil, false
+	}
+	usageOnly := len(deltas) > 0
+	family := x.family()
+	m := x.streamMeta()
+	for i := range deltas {
+		d := &deltas[i]
+		if d.Kind == chat.DeltaError {
+			return out, d, true
+		}
+		usageOnly = usageOnly && d.Kind == chat.DeltaUsage
+		x.note(d)
+		if x.keepsDeltas() {
+			chat.AppendDelta(kept, d)
+		}
+		if !st.direct {
+			out = family.Stream(out, &st.api, d, &m)
+		}
+	}
+	if st.direct && !(usageOnly && x.s.dialect == chat.OpenAI && !x.s.request.includeUsage) {
+		out = appendEvent(out, e)
+	}
+	return out, nil, true
+}
+
+// note keeps of a delta what the exchange has to know.
+func (x *exchange) note(d *chat.Delta) {
+	st := &x.s.stream
+	switch {
+	case d.Kind == chat.DeltaUsage:
+		st.usage = d.Usage
+	case d.Kind == chat.DeltaFinish:
+		st.finish = d.Finish
+	case d.Kind == chat.DeltaEnd:
+		st.ended = true
+	case d.Content():
+		st.bytes += uint64(len(d.Text) + len(d.Name))
+		if !st.content {
+			st.content, st.firstMs = true, x.now
+			x.s.times.upstream += x.since(x.s.times.upstreamStart)
+		}
+	}
+}
+
+// keepsDeltas: the answer is wanted as a whole, when it is.
+func (x *exchange) keepsDeltas() bool {
+	s := &x.s
+	return (x.cacheable() || s.idempotency != "" || x.family().NeedsWhole && !s.stream.direct || s.request.json) && s.stream.deltas <= maxEntryBytes
+}
+
+func (x *exchange) keepDeltas(deltas []byte) {
+	if len(deltas) > 0 {
+		x.s.stream.deltas += uint64(len(deltas))
+		x.do(abi.Action{Kind: abi.ActionAppend, Buffer: bufferDeltas, Data: deltas})
+	}
+}
+
+// appendEvent writes an event as it came.
+func appendEvent(out []byte, e *sse.Event) []byte {
+	if e.Name != "" {
+		out = append(append(append(out, "event: "...), e.Name...), '\n')
+	}
+	rest := e.Data
+	for i := 0; i < len(rest); i++ {
+		if rest[i] == '\n' || rest[i] == '\r' {
+			out = append(append(append(out, "data: "...), rest[:i]...), '\n')
+			rest, i = rest[i+1:], -1
+		}
+	}
+	return append(append(append(out, "data: "...), rest...), "\n\n"...)
+}
+
+// push sends what is ready. Until there is something of the answer itself, it waits: another target may still
+// take over.
+func (x *exchange) push(out []byte) {
+	st := &x.s.stream
+	if len(out) == 0 {
+		return
+	}
+	if !st.content && st.finish == chat.FinishNone && !st.ended && len(out) <= maxPending {
+		st.pending = out
+		return
+	}
+	x.open()
+	st.sent = true
+	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: out}}})
+}
+
+// maxPending is how much is held back before the first content.
+const maxPending = 2048
+
+func (x *exchange) streamMeta() api.Meta {
+	model := x.model()
+	a := answer{provider: model.Provider.Name, model: model.Name, usage: x.s.stream.usage}
+	if !a.usage.Reported && a.usage.Input == 0 {
+		a.usage.Input = x.s.request.promptTokens
+	}
+	return x.meta(&a)
+}
+
+// endStream ends a stream that is complete. What the provider sends after that is not read.
+func (x *exchange) endStream(final bool) {
+	st := &x.s.stream
+	st.over = true
+	x.dropTicks()
+	x.bookStream(st.finish.Complete() || st.finish == chat.FinishLength)
+	x.circuits.Worked(x.model().Name)
+	if st.deltas > 0 && st.deltas <= maxEntryBytes {
+		x.do(abi.Action{Kind: abi.ActionSupply, ID: idSupply, Buffer: bufferDeltas})
+		return
+	}
+	x.finishStream(nil)
+}
+
+func (x *exchange) dropTicks() {
+	if x.s.stream.ticking {
+		x.s.stream.ticking = false
+		x.do(abi.Action{Kind: abi.ActionCancel, ID: idTick})
+	}
+}
+
+// bookStream books a stream by the provider's figures, or by what was seen of it.
+func (x *exchange) bookStream(whole bool) {
+	st := &x.s.stream
+	u := st.usage
+	if !u.Reported || !whole {
+		seen := x.estimate(st.bytes)
+		u.Input, u.Output = max(u.Input, seen.Input), max(u.Output, seen.Output)
+		if st.usage.Input > 0 {
+			u.Input = st.usage.Input
+		}
+		u.Reported = false
+	}
+	x.spend(&u, !u.Reported)
+}
+
+// finishStream sends the end, with the figures, and settles. deltas are the whole answer, if it was kept.
+func (x *exchange) finishStream(kept []byte) {
+	s := &x.s
+	st := &s.stream
+	model := x.model()
+	a := answer{
+		provider: model.Provider.Name, model: model.Name, usage: s.spent.usage, costPico: s.spent.costPico,
+		clean: st.finish.Complete() && !s.spent.estimated, estimated: s.spent.estimated,
+	}
+	m := x.meta(&a)
+	var whole *chat.Response
+	if len(kept) > 0 {
+		if deltas, err := chat.ReadDeltas(kept); err == nil {
+			r := chat.Fold(deltas)
+			whole = &r
+		}
+	}
+	x.open()
+	end := x.family().End(nil, &st.api, whole, &m)
+	if st.direct && s.dialect != chat.OpenAI {
+		end = nil // it was passed on
+	}
+	if st.direct && s.dialect == chat.OpenAI {
+		end = []byte("data: [DONE]\n\n")
+	}
+	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: end}}})
+	x.do(abi.Action{Kind: abi.ActionClose})
+	settle := x.settlement(keymeter.Served, a.model)
+	if whole != nil {
+		if s.idempotency != "" {
+			x.keepReplay(&settle, 200, x.answerHeaders(&a), x.written(whole, &m))
+		}
+		x.store(&a, false, kept)
+	} else if s.idempotency != "" {
+		settle.Oversized = true
+	}
+	x.settle(&settle)
+	s.hit = hit{a.provider, a.model}
+	x.log(200, "")
+}
+
+// streamFault takes a stream that broke off, stalled or took too long.
+func (x *exchange) streamFault() {
+	switch x.event.Code {
+	case abi.FaultFirstByte, abi.FaultIdle, abi.FaultTotal:
+		x.streamBroken(fault.ProviderTimeout, "")
+	default:
+		x.streamBroken(fault.ProviderAnswer, "")
+	}
+}
+
+// streamBroken gives a stream up. Before anything of the answer has gone out, another target may take over;
+// afterwards the caller gets an error event, and pays for what it has seen.
+func (x *exchange) streamBroken(f fault.Fault, message jsontext.Spelled) {
+	s := &x.s
+	if x.event.Kind != abi.EventFault && x.event.Kind != abi.EventEnd {
+		x.do(abi.Action{Kind: abi.ActionCancel, ID: idFetch})
+	}
+	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
+	x.bookStream(false)
+	if s.stream.content {
+		x.refuse(f, refusal{message: x.publicMessage(message)})
+		return
+	}
+	opened, ticking := s.stream.opened, s.stream.ticking
+	s.stream = stream{opened: opened, ticking: ticking}
+	x.next(f, refusal{message: x.publicMessage(message)})
+}
+
+// breakOff ends a stream that the caller has begun to read with an error, and settles what was seen.
+func (x *exchange) breakOff(f fault.Fault, r refusal) {
+	s := &x.s
+	s.stream.over = true
+	x.dropTicks()
+	m := x.streamMeta()
+	last := x.family().StreamError(nil, &s.stream.api, x.apiError(f, r), &m)
+	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: last}}})
+	x.do(abi.Action{Kind: abi.ActionClose})
+	x.settleBroken()
+	x.log(f.Status, f.Code)
+}
+
+// settleBroken settles a stream that has no end: as served if the caller got something of it.
+func (x *exchange) settleBroken() {
+	outcome := keymeter.Released
+	if x.s.stream.content {
+		outcome = keymeter.Served
+	}
+	settle := x.settlement(outcome, x.model().Name)
+	x.settle(&settle)
+}
+
+// callerLeft notes that nobody waits any more. A stream is cut at once; a whole answer comes to its end, for
+// the provider bills it anyway and it can be cached.
+func (x *exchange) callerLeft() {
+	s := &x.s
+	s.left = true
+	if !s.stream.begun || s.stream.over {
+		return
+	}
+	x.do(abi.Action{Kind: abi.ActionCancel, ID: idFetch})
+	s.stream.over = true
+	x.dropTicks()
+	x.bookStream(false)
+	if !s.stream.opened {
+		x.refuse(clientClosed, refusal{})
+		return
+	}
+	x.settleBroken()
+	x.log(clientClosed.Status, clientClosed.Code)
+}

@@ -1,0 +1,52 @@
+package cohere
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/provider/openai"
+	"github.com/postern-ai/postern/core/provider/wire"
+)
+
+// EmbedRequest asks for embeddings. One request takes up to 96 texts; Cohere refuses more.
+func EmbedRequest(c *wire.EmbedCall) abi.Action {
+	return wire.Post(c.Model.Provider.BaseURL+"/embed", []abi.Part{{Data: EmbedBody(c)}}, openai.Auth(c.Model)...)
+}
+
+// EmbedBody is its body. Cohere embeds what is stored and what is searched for in different ways; callers cannot
+// say which they mean, and most texts are of the first kind.
+func EmbedBody(c *wire.EmbedCall) []byte {
+	b := jsontext.Builder{B: make([]byte, 0, 256)}
+	b.Open('{')
+	b.Key("model")
+	b.String(c.Model.Upstream)
+	b.Member("input_type", `"search_document"`)
+	b.Key("texts")
+	b.Open('[')
+	for _, text := range c.Inputs {
+		b.Text(text)
+	}
+	b.Close(']')
+	b.Member("embedding_types", `["float"]`)
+	if c.Dimensions > 0 {
+		b.Key("output_dimension")
+		b.Uint(c.Dimensions)
+	}
+	b.Close('}')
+	return b.B
+}
+
+// EmbedResponse reads {"embeddings":{"float":[[…]]},"meta":{"billed_units":{"input_tokens"}}}.
+func EmbedResponse(root gjson.Result) (e wire.Embedding, ok bool) {
+	root.Get("embeddings.float").ForEach(func(_, vector gjson.Result) bool {
+		if ok = vector.IsArray(); ok {
+			e.Vectors = append(e.Vectors, vector.Raw)
+		}
+		return ok
+	})
+	tokens := root.Get("meta.billed_units.input_tokens")
+	e.Usage = chat.Usage{Input: wire.Count(tokens), Reported: tokens.Type == gjson.Number}
+	return e, ok
+}

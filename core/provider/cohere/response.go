@@ -1,0 +1,137 @@
+package cohere
+
+import (
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/provider/openai"
+	"github.com/postern-ai/postern/core/provider/wire"
+)
+
+// Response reads an answer of chat:
+//
+//	{"id","finish_reason","message":{"role":"assistant","content":[{"type":"text","text"}|{"type":"thinking",
+//	 "thinking"}],"tool_plan","tool_calls":[{"id","type":"function","function":{"name","arguments"}}],
+//	 "citations"},"usage":{…},"logprobs":[…]}
+//
+// tool_plan is what the model means to do before it calls tools: it is read as thinking, and comes first.
+// Citations have no place in an answer of ours.
+func Response(root gjson.Result) (r chat.Response, ok bool) {
+	message := root.Get("message")
+	if !message.IsObject() {
+		return r, false
+	}
+	a := chat.Answer{
+		Parts: parts(message), Finish: finishOf(root.Get("finish_reason").Str), LogProbs: logProbs(root.Get("logprobs")),
+	}
+	r = chat.Response{ID: wire.Text(root.Get("id")), Usage: usage(root.Get("usage")), Choices: []chat.Answer{a}}
+	return r, len(a.Parts) > 0 || a.Finish != chat.FinishNone
+}
+
+func parts(message gjson.Result) (parts []chat.Part) {
+	parts = addText(parts, chat.Thinking, message.Get("tool_plan"))
+	message.Get("content").ForEach(func(_, v gjson.Result) bool {
+		switch v.Get("type").Str {
+		case "text":
+			parts = addText(parts, chat.Text, v.Get("text"))
+		case "thinking":
+			parts = addText(parts, chat.Thinking, v.Get("thinking"))
+		}
+		return true
+	})
+	message.Get("tool_calls").ForEach(func(_, v gjson.Result) bool {
+		if v.IsObject() {
+			parts = append(parts, openai.ToolCall(v))
+		}
+		return true
+	})
+	return parts
+}
+
+func addText(parts []chat.Part, kind chat.PartKind, v gjson.Result) []chat.Part {
+	if text := wire.Text(v); text != "" {
+		parts = append(parts, chat.Part{Kind: kind, Text: text})
+	}
+	return parts
+}
+
+// finishOf reads a finish_reason; ERROR and TIMEOUT are failures, and so is what is not known.
+func finishOf(reason string) chat.Finish {
+	switch reason {
+	case "":
+		return chat.FinishNone
+	case "COMPLETE":
+		return chat.FinishStop
+	case "STOP_SEQUENCE":
+		return chat.FinishStopSeq
+	case "MAX_TOKENS":
+		return chat.FinishLength
+	case "TOOL_CALL":
+		return chat.FinishTools
+	}
+	return chat.FinishError
+}
+
+// usage reads {"billed_units":{"input_tokens","output_tokens"},"tokens":{the same},"cached_tokens"}. What counts
+// is billed_units: Cohere charges for those, and not for the tokens that it adds to a prompt or has its models
+// write on its own account, which tokens counts as well.
+func usage(v gjson.Result) chat.Usage {
+	units := v.Get("billed_units")
+	if units.Get("input_tokens").Type != gjson.Number && units.Get("output_tokens").Type != gjson.Number {
+		units = v.Get("tokens")
+	}
+	input, output := units.Get("input_tokens"), units.Get("output_tokens")
+	u := chat.Usage{
+		Input: wire.Count(input), Output: wire.Count(output), CachedInput: wire.Count(v.Get("cached_tokens")),
+		Reported: input.Type == gjson.Number || output.Type == gjson.Number,
+	}
+	u.CachedInput = min(u.CachedInput, u.Input)
+	return u
+}
+
+// logProbs makes OpenAI's {"content":[{"token","logprob","bytes":null,"top_logprobs":[]}],"refusal":null} of
+// [{"text","token_ids","logprobs":[…]}]: pieces of text with a number for each of their tokens. A piece's
+// probability is the product of its tokens', so that the logarithms are added.
+func logProbs(v gjson.Result) string {
+	if !v.IsArray() && !v.IsObject() {
+		return ""
+	}
+	b := jsontext.Builder{B: make([]byte, 0, 128)}
+	b.Open('{')
+	b.Key("content")
+	b.Open('[')
+	if v.IsObject() { // a stream's: the one piece that came with the text
+		logProb(&b, v)
+	} else {
+		v.ForEach(func(_, piece gjson.Result) bool {
+			logProb(&b, piece)
+			return true
+		})
+	}
+	b.Close(']')
+	b.Member("refusal", "null")
+	b.Close('}')
+	return string(b.B)
+}
+
+func logProb(b *jsontext.Builder, piece gjson.Result) {
+	sum := 0.0
+	piece.Get("logprobs").ForEach(func(_, n gjson.Result) bool {
+		// Bounded, so that the sum of whatever comes is a number that JSON has.
+		if n.Type == gjson.Number && n.Num > -1e6 && n.Num <= 0 {
+			sum += n.Num
+		}
+		return true
+	})
+	b.Open('{')
+	b.Key("token")
+	b.Text(wire.Text(piece.Get("text")))
+	b.Key("logprob")
+	b.Raw(strconv.FormatFloat(sum, 'g', -1, 64))
+	b.Member("bytes", "null")
+	b.Member("top_logprobs", "[]")
+	b.Close('}')
+}

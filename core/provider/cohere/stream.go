@@ -1,0 +1,126 @@
+package cohere
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/provider/wire"
+)
+
+// argsGiven, in wire.State.Flags, is set once a piece of the open tool call's arguments has come.
+const argsGiven = 1
+
+// Stream reads one event. All have a type, which is also the event's name:
+//
+//	message-start    {"id","delta":{"message":{"role"}}}
+//	content-start    {"index","delta":{"message":{"content":{"type":"text"|"thinking","text"|"thinking"}}}}
+//	content-delta    {"index","delta":{"message":{"content":{"text"|"thinking"}}},"logprobs":{…}}
+//	tool-plan-delta  {"delta":{"message":{"tool_plan"}}}
+//	tool-call-start  {"index","delta":{"message":{"tool_calls":{"id","function":{"name","arguments"}}}}}
+//	tool-call-delta  {"index","delta":{"message":{"tool_calls":{"function":{"arguments"}}}}}
+//	tool-call-end    {"index"}
+//	message-end      {"id","delta":{"finish_reason","usage":{…},"error"}}
+//
+// Others (content-end, citation-start, citation-end, debug) say nothing that we have a place for. message-end is
+// the end mark, unless it tells of a failure.
+func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
+	if !root.IsObject() {
+		return out, false
+	}
+	kind := root.Get("type").Str
+	if kind == "" {
+		kind = name
+	}
+	if kind == "" {
+		return failure(root, out)
+	}
+	if !s.Started {
+		s.Started = true
+		out = append(out, chat.Delta{Kind: chat.DeltaStart, ID: wire.Text(root.Get("id"))})
+	}
+	delta := root.Get("delta")
+	message := delta.Get("message")
+	switch kind {
+	case "content-start", "content-delta":
+		out = contentDeltas(message.Get("content"), out)
+		if logs := logProbs(root.Get("logprobs")); logs != "" {
+			out = append(out, chat.Delta{Kind: chat.DeltaLogProbs, JSON: logs})
+		}
+	case "tool-plan-delta":
+		out = text(chat.DeltaThinking, message.Get("tool_plan"), out)
+	case "tool-call-start":
+		out = toolStart(s, message.Get("tool_calls"), out)
+	case "tool-call-delta":
+		out = arguments(s, message.Get("tool_calls"), out)
+	case "tool-call-end":
+		out = toolEnd(s, out)
+	case "message-end":
+		out = end(delta, out)
+	}
+	return out, true
+}
+
+// failure reads {"message"}, with which a stream may be broken off.
+func failure(root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
+	message := wire.Text(root.Get("message"))
+	if message == "" {
+		return out, false
+	}
+	return append(out, chat.Delta{Kind: chat.DeltaError, Text: message}), true
+}
+
+func text(kind chat.DeltaKind, v gjson.Result, out []chat.Delta) []chat.Delta {
+	if t := wire.Text(v); t != "" {
+		out = append(out, chat.Delta{Kind: kind, Text: t})
+	}
+	return out
+}
+
+func contentDeltas(v gjson.Result, out []chat.Delta) []chat.Delta {
+	out = text(chat.DeltaThinking, v.Get("thinking"), out)
+	return text(chat.DeltaText, v.Get("text"), out)
+}
+
+// toolStart begins a call. Calls come one after the other, and are counted here: the event's own index is not
+// always there.
+func toolStart(s *wire.State, call gjson.Result, out []chat.Delta) []chat.Delta {
+	out = append(out, chat.Delta{
+		Kind: chat.DeltaTool, Index: s.Tools, ID: wire.Text(call.Get("id")), Name: wire.Text(call.Get("function.name")),
+	})
+	s.Tools++
+	s.Flags &^= argsGiven
+	return arguments(s, call, out)
+}
+
+func arguments(s *wire.State, call gjson.Result, out []chat.Delta) []chat.Delta {
+	piece := wire.Text(call.Get("function.arguments"))
+	if piece == "" || s.Tools == 0 {
+		return out
+	}
+	s.Flags |= argsGiven
+	return append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: piece})
+}
+
+// toolEnd gives a call without arguments an empty object for them.
+func toolEnd(s *wire.State, out []chat.Delta) []chat.Delta {
+	if s.Tools == 0 || s.Flags&argsGiven != 0 {
+		return out
+	}
+	s.Flags |= argsGiven
+	return append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: "{}"})
+}
+
+func end(delta gjson.Result, out []chat.Delta) []chat.Delta {
+	if u := usage(delta.Get("usage")); u.Reported {
+		out = append(out, chat.Delta{Kind: chat.DeltaUsage, Usage: u})
+	}
+	reason, problem := delta.Get("finish_reason"), wire.Text(delta.Get("error"))
+	finish := finishOf(reason.Str)
+	if finish == chat.FinishError || problem != "" {
+		return append(out, chat.Delta{Kind: chat.DeltaError, Name: wire.Text(reason), Text: problem})
+	}
+	if finish != chat.FinishNone {
+		out = append(out, chat.Delta{Kind: chat.DeltaFinish, Finish: finish})
+	}
+	return append(out, chat.Delta{Kind: chat.DeltaEnd})
+}

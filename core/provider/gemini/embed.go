@@ -1,0 +1,53 @@
+package gemini
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/provider/wire"
+)
+
+// EmbedRequest asks for embeddings: one request of a batch for each text.
+func EmbedRequest(c *wire.EmbedCall) abi.Action {
+	return wire.Post(url(c.Model, ":batchEmbedContents"), []abi.Part{{Data: EmbedBody(c)}}, auth(c.Model)...)
+}
+
+// EmbedBody is its body: {"requests":[{"model","content":{"parts":[{"text"}]},"outputDimensionality"}]}.
+func EmbedBody(c *wire.EmbedCall) []byte {
+	b := jsontext.Builder{B: make([]byte, 0, 256)}
+	b.Open('{')
+	b.Key("requests")
+	b.Open('[')
+	for _, text := range c.Inputs {
+		b.Open('{')
+		b.Key("model")
+		b.String("models/" + c.Model.Upstream)
+		b.Key("content")
+		b.B = append(b.B, `{"parts":[{"text":`...)
+		b.Text(text)
+		b.B = append(b.B, `}]}`...)
+		if c.Dimensions > 0 {
+			b.Key("outputDimensionality")
+			b.Uint(c.Dimensions)
+		}
+		b.Close('}')
+	}
+	b.Close(']')
+	b.Close('}')
+	return b.B
+}
+
+// EmbedResponse reads {"embeddings":[{"values":[…]}],"usageMetadata":{"promptTokenCount"}}; not all models
+// report usage.
+func EmbedResponse(root gjson.Result) (e wire.Embedding, ok bool) {
+	root.Get("embeddings").ForEach(func(_, v gjson.Result) bool {
+		values := v.Get("values")
+		if ok = values.IsArray(); ok {
+			e.Vectors = append(e.Vectors, values.Raw)
+		}
+		return ok
+	})
+	e.Usage = usage(root.Get("usageMetadata"))
+	return e, ok
+}

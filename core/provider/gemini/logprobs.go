@@ -1,0 +1,58 @@
+package gemini
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/provider/wire"
+)
+
+// logProbs makes OpenAI's {"content":[{"token","logprob","bytes":null,"top_logprobs":[…]}],"refusal":null} of
+// {"chosenCandidates":[{"token","logProbability"}],"topCandidates":[{"candidates":[…]}]}, whose two lists have
+// one element for each step.
+func logProbs(v gjson.Result) string {
+	var tops []gjson.Result
+	v.Get("topCandidates").ForEach(func(_, top gjson.Result) bool {
+		tops = append(tops, top)
+		return true
+	})
+	b := jsontext.Builder{B: make([]byte, 0, 256)}
+	b.Open('{')
+	b.Key("content")
+	b.Open('[')
+	step := 0
+	v.Get("chosenCandidates").ForEach(func(_, chosen gjson.Result) bool {
+		b.Open('{')
+		logProb(&b, chosen)
+		b.Key("top_logprobs")
+		b.Open('[')
+		if step < len(tops) {
+			tops[step].Get("candidates").ForEach(func(_, one gjson.Result) bool {
+				b.Open('{')
+				logProb(&b, one)
+				b.Close('}')
+				return true
+			})
+		}
+		b.Close(']')
+		b.Close('}')
+		step++
+		return true
+	})
+	b.Close(']')
+	b.Member("refusal", "null")
+	b.Close('}')
+	return string(b.B)
+}
+
+func logProb(b *jsontext.Builder, v gjson.Result) {
+	b.Key("token")
+	b.Text(wire.Text(v.Get("token")))
+	b.Key("logprob")
+	if p := v.Get("logProbability"); p.Type == gjson.Number {
+		b.Raw(p.Raw)
+	} else {
+		b.Raw("0") // JSON of Google's leaves zeros out
+	}
+	b.Member("bytes", "null")
+}

@@ -1,0 +1,202 @@
+package gemini
+
+import (
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/provider/wire"
+)
+
+// What the API gives at most: candidates, and calls of one candidate that are told apart.
+const (
+	maxCandidates = 8
+	callBits      = 7
+	maxCalls      = 1<<callBits - 1
+)
+
+// endedShift divides wire.State.Flags: below it a bit for each candidate that has begun, above it one for each
+// that has ended. wire.State.Block holds how many functions each has called, callBits each.
+const endedShift = maxCandidates
+
+// Stream reads one chunk, which has the shape that Response reads. There is no end mark: the chunk with the
+// last candidate's finishReason ends the stream, and has the final usageMetadata.
+//
+// A function call's thoughtSignature comes as a DeltaSignature before its DeltaTool: folded, it is the
+// signature of the Thinking before the call, which is of no text if the model showed none. The request's side
+// takes it from there. Signatures of texts are dropped: the API does without them, and they would end answers
+// with an empty thought.
+func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
+	var c chunk
+	if !root.IsObject() {
+		return out, false
+	}
+	c.read(root)
+	if c.failure.Exists() {
+		name, message := wire.Text(c.failure.Get("status")), wire.Text(c.failure.Get("message"))
+		return append(out, chat.Delta{Kind: chat.DeltaError, Name: name, Text: message}), true
+	}
+	if !c.blocked && !c.candidates.IsArray() && !c.usage.Reported {
+		return out, false
+	}
+	if !s.Started {
+		s.Started = true
+		out = append(out, chat.Delta{Kind: chat.DeltaStart, ID: c.id, Model: c.model})
+	}
+	c.candidates.ForEach(func(_, v gjson.Result) bool {
+		out = candidate(s, &c, v, out)
+		return true
+	})
+	if c.blocked {
+		s.Flags |= 1<<endedShift | 1
+		out = append(out, chat.Delta{Kind: chat.DeltaFinish, Finish: chat.FinishFilter})
+	}
+	if c.usage.Reported {
+		out = append(out, chat.Delta{Kind: chat.DeltaUsage, Usage: c.usage})
+	}
+	if begun := s.Flags & (1<<endedShift - 1); begun != 0 && begun == s.Flags>>endedShift {
+		out = append(out, chat.Delta{Kind: chat.DeltaEnd})
+	}
+	return out, true
+}
+
+// chunk is what a chunk says besides its candidates' words.
+type chunk struct {
+	id, model  jsontext.Spelled
+	candidates gjson.Result
+	blocked    bool // the prompt was refused: there are no candidates
+	usage      chat.Usage
+	failure    gjson.Result
+}
+
+func (c *chunk) read(root gjson.Result) {
+	root.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "responseId":
+			c.id = wire.Text(value)
+		case "modelVersion":
+			c.model = wire.Text(value)
+		case "candidates":
+			c.candidates = value
+		case "promptFeedback":
+			c.blocked = value.Get("blockReason").Str != ""
+		case "usageMetadata":
+			c.usage = usage(value)
+		case "error":
+			c.failure = value
+		}
+		return true
+	})
+}
+
+func candidate(s *wire.State, c *chunk, v gjson.Result, out []chat.Delta) []chat.Delta {
+	var parts, logs gjson.Result
+	index, finish := uint64(0), chat.FinishNone
+	v.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "index":
+			index = wire.Count(value)
+		case "content":
+			parts = value.Get("parts")
+		case "finishReason":
+			finish = finishOf(value.Str)
+		case "logprobsResult":
+			logs = value
+		}
+		return true
+	})
+	if index >= maxCandidates {
+		return out
+	}
+	s.Flags |= 1 << index
+	parts.ForEach(func(_, p gjson.Result) bool {
+		out = part(s, c, index, p, out)
+		return true
+	})
+	if logs.IsObject() {
+		out = append(out, chat.Delta{Kind: chat.DeltaLogProbs, Choice: index, JSON: logProbs(logs)})
+	}
+	if finish == chat.FinishNone {
+		return out
+	}
+	if finish == chat.FinishStop && calls(s, index) > 0 {
+		finish = chat.FinishTools
+	}
+	s.Flags |= 1 << (endedShift + index)
+	return append(out, chat.Delta{Kind: chat.DeltaFinish, Choice: index, Finish: finish})
+}
+
+func part(s *wire.State, c *chunk, choice uint64, v gjson.Result, out []chat.Delta) []chat.Delta {
+	var text, signature jsontext.Spelled
+	var call gjson.Result
+	thought := false
+	v.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "text":
+			text = wire.Text(value)
+		case "thought":
+			thought = value.Type == gjson.True
+		case "thoughtSignature":
+			signature = wire.Text(value)
+		case "functionCall":
+			call = value
+		}
+		return true
+	})
+	kind := chat.DeltaText
+	if thought {
+		kind = chat.DeltaThinking
+	}
+	if text != "" {
+		out = append(out, chat.Delta{Kind: kind, Choice: choice, Text: text})
+	}
+	if signature != "" && (thought || call.IsObject()) {
+		out = append(out, chat.Delta{Kind: chat.DeltaSignature, Choice: choice, Text: signatureMark + signature})
+	}
+	if call.IsObject() {
+		out = functionCall(s, c, choice, call, out)
+	}
+	return out
+}
+
+// functionCall reads a call, which always comes whole.
+func functionCall(s *wire.State, c *chunk, choice uint64, v gjson.Result, out []chat.Delta) []chat.Delta {
+	index := calls(s, choice)
+	if index == maxCalls {
+		return out
+	}
+	s.Block += 1 << (choice * callBits)
+	id := wire.Text(v.Get("id"))
+	if id == "" {
+		id = callID(c.id, s.Tools)
+	}
+	s.Tools++
+	args := jsontext.Spelled("{}")
+	if a := v.Get("args"); a.IsObject() {
+		args = jsontext.Spell(a.Raw)
+	}
+	return append(out,
+		chat.Delta{Kind: chat.DeltaTool, Choice: choice, Index: index, ID: id, Name: wire.Text(v.Get("name"))},
+		chat.Delta{Kind: chat.DeltaArgs, Choice: choice, Index: index, Text: args})
+}
+
+// calls is how many functions a candidate has called so far.
+func calls(s *wire.State, choice uint64) uint64 { return s.Block >> (choice * callBits) & maxCalls }
+
+// callID makes an id for a call that came without one, as those of the models before 3 do. It has the answer's
+// id in it, because ids must differ within a conversation, for other providers if not for this one.
+func callID(response jsontext.Spelled, n uint64) jsontext.Spelled {
+	id := "call_" + strconv.FormatUint(n, 10)
+	if len(response) == 0 || len(response) > 28 {
+		return jsontext.Spelled(id)
+	}
+	for i := range len(response) {
+		c := response[i]
+		if !(c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c == '-' || c == '_') {
+			return jsontext.Spelled(id)
+		}
+	}
+	return jsontext.Spelled(id) + "_" + response
+}

@@ -1,0 +1,133 @@
+package openai
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/provider/wire"
+)
+
+// Stream reads one chat.completion.chunk:
+//
+//	{"id","model","choices":[{"index","delta":{"content","refusal","reasoning_content","tool_calls":[{"index",
+//	 "id","function":{"name","arguments"}}]},"logprobs","finish_reason"}],"usage":null|{…}}
+//
+// The usage stands in a last chunk with no choices; some providers put it, as it grows, into every chunk. A
+// failure comes as {"error":{…}}.
+func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
+	if !root.IsObject() {
+		return out, false
+	}
+	if e := root.Get("error"); e.Exists() && e.Type != gjson.Null {
+		return append(out, chat.Delta{Kind: chat.DeltaError, Name: wire.Text(e.Get("type")), Text: wire.Text(e.Get("message"))}), true
+	}
+	if !s.Started {
+		s.Started = true
+		out = append(out, chat.Delta{Kind: chat.DeltaStart, ID: wire.Text(root.Get("id")), Model: wire.Text(root.Get("model"))})
+	}
+	root.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "choices":
+			value.ForEach(func(_, choice gjson.Result) bool {
+				out = choiceDeltas(s, choice, out)
+				return true
+			})
+		case "usage", "x_groq":
+			if key.Str == "x_groq" { // Groq's older place for it
+				value = value.Get("usage")
+			}
+			if u := Usage(value); u.Reported {
+				out = append(out, chat.Delta{Kind: chat.DeltaUsage, Usage: u})
+			}
+		}
+		return true
+	})
+	return out, true
+}
+
+func choiceDeltas(s *wire.State, choice gjson.Result, out []chat.Delta) []chat.Delta {
+	var index uint64
+	var delta, logs gjson.Result
+	finish := chat.FinishNone
+	choice.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "index":
+			index = wire.Count(value)
+		case "delta":
+			delta = value
+		case "finish_reason":
+			finish = FinishOf(value.Str)
+		case "logprobs":
+			logs = value
+		}
+		return true
+	})
+	delta.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "content":
+			out = contentDeltas(out, index, value)
+		case "refusal":
+			out = textDelta(out, chat.DeltaRefusal, index, value)
+		case "reasoning_content", "reasoning":
+			out = textDelta(out, chat.DeltaThinking, index, value)
+		case "tool_calls":
+			value.ForEach(func(_, call gjson.Result) bool {
+				out = toolDeltas(s, out, index, call)
+				return true
+			})
+		}
+		return true
+	})
+	if logs.IsObject() {
+		out = append(out, chat.Delta{Kind: chat.DeltaLogProbs, Choice: index, JSON: logs.Raw})
+	}
+	if finish != chat.FinishNone {
+		out = append(out, chat.Delta{Kind: chat.DeltaFinish, Choice: index, Finish: finish})
+	}
+	return out
+}
+
+func contentDeltas(out []chat.Delta, index uint64, v gjson.Result) []chat.Delta {
+	if !v.IsArray() {
+		return textDelta(out, chat.DeltaText, index, v)
+	}
+	for _, p := range contentParts(v) {
+		kind := chat.DeltaText
+		if p.Kind == chat.Thinking {
+			kind = chat.DeltaThinking
+		}
+		out = append(out, chat.Delta{Kind: kind, Choice: index, Text: p.Text})
+	}
+	return out
+}
+
+func textDelta(out []chat.Delta, kind chat.DeltaKind, index uint64, v gjson.Result) []chat.Delta {
+	if text := wire.Text(v); text != "" {
+		out = append(out, chat.Delta{Kind: kind, Choice: index, Text: text})
+	}
+	return out
+}
+
+// toolDeltas reads a piece of a call. The first has its id and name; some providers send a call whole.
+func toolDeltas(s *wire.State, out []chat.Delta, choice uint64, call gjson.Result) []chat.Delta {
+	f := call.Get("function")
+	index := wire.Count(call.Get("index"))
+	if id := wire.Text(call.Get("id")); id != "" && (wire.Text(f.Get("name")) != "" || index >= s.Tools) {
+		if !call.Get("index").Exists() {
+			index = s.Tools
+		}
+		s.Tools = max(s.Tools, index+1)
+		out = append(out, chat.Delta{Kind: chat.DeltaTool, Choice: choice, Index: index, ID: id, Name: wire.Text(f.Get("name"))})
+	}
+	if args := f.Get("arguments"); args.Type == gjson.String {
+		out = textDeltaAt(out, choice, index, args)
+	}
+	return out
+}
+
+func textDeltaAt(out []chat.Delta, choice, index uint64, v gjson.Result) []chat.Delta {
+	if text := wire.Text(v); text != "" {
+		out = append(out, chat.Delta{Kind: chat.DeltaArgs, Choice: choice, Index: index, Text: text})
+	}
+	return out
+}
