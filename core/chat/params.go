@@ -29,20 +29,22 @@ const (
 	ParamImageURLs // images by address, not by value
 	ParamFiles
 	ParamAudio
+	ParamForeign // parts and tools that only their own dialect has
 	paramEnd
 )
 
 // Content are the parameters that cannot be left out of a request without changing what it says.
-const Content = ParamTools | ParamImages | ParamImageURLs | ParamFiles | ParamAudio
+const Content = ParamTools | ParamImages | ParamImageURLs | ParamFiles | ParamAudio | ParamForeign
 
-// All is every parameter.
-const All = paramEnd - 1
+// All is every parameter that a family may have a place for.
+const All = (paramEnd - 1) &^ ParamForeign
 
 // names are what callers read in x-postern-dropped-params, and operators write into a catalog's "drops".
 var names = [...]string{
 	"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "n", "logprobs",
 	"top_logprobs", "user", "parallel_tool_calls", "tool_choice", "response_format", "response_format.json_schema",
 	"reasoning", "cache_control", "thinking", "name", "tools", "images", "image_urls", "files", "audio",
+	"provider_specific_content",
 }
 
 // ParamByName finds a parameter; 0 if there is none of that name.
@@ -108,6 +110,7 @@ func (r *Request) Params() Params {
 	for i := range r.Tools {
 		p |= ParamTools
 		given(&p, r.Tools[i].Cache, ParamCache)
+		given(&p, r.Tools[i].Raw, ParamForeign)
 	}
 	for i := range r.Messages {
 		given(&p, string(r.Messages[i].Name), ParamName)
@@ -131,6 +134,8 @@ func contents(parts []Part) Params {
 			p |= ParamAudio
 		case Thinking, Redacted:
 			p |= ParamThinking
+		case Foreign:
+			p |= ParamForeign
 		case ToolResult:
 			p |= contents(part.Parts)
 		}

@@ -82,6 +82,7 @@ const (
 	Thinking                       // Text and Signature
 	Redacted                       // Data: thinking that only the provider can read
 	Refusal                        // Text: the model declined
+	Foreign                        // something that only its own dialect has: targets get it with the body as it came, or not at all
 )
 
 // Part is a piece of a turn.

@@ -56,7 +56,7 @@ func (x *exchange) parse(body []byte) {
 		x.parseEmbeddings(&p, root)
 		return
 	}
-	parsed := x.family().Parse(&p, root)
+	parsed := x.read(&p, root)
 	switch {
 	case len(p.Details) > 0:
 		x.reject(fault.InvalidRequest, p.Details...)
@@ -106,7 +106,7 @@ func (x *exchange) nameRequest(members []byte) {
 // reread reads the request again, for a target that it has to be translated for.
 func (x *exchange) reread(body []byte) chat.Request {
 	p := api.Parser{}
-	parsed := x.family().Parse(&p, gjson.ParseBytes(body))
+	parsed := x.read(&p, gjson.ParseBytes(body))
 	parsed.Request.Stream = x.s.request.stream
 	return parsed.Request
 }

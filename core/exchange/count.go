@@ -4,14 +4,46 @@ import (
 	"strconv"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/provider"
 )
 
-// countTokens answers POST /v1/messages/count_tokens. It counts against the limits, and costs nothing.
+// countTokens answers POST /v1/messages/count_tokens. It counts against the limits, and costs nothing. A
+// provider that counts is asked; of others, and if that fails, the count is an estimate.
 func (x *exchange) countTokens() {
+	s := &x.s
+	for i := range x.targets() {
+		s.order = append(s.order, byte(i))
+	}
+	if x.testMode() || !x.settleOnTarget() {
+		x.respondCount(s.request.promptTokens, true)
+		return
+	}
+	f, _ := provider.For(x.model().Provider.Wire)
+	if f.CountRequest == nil || f.Dialect != s.dialect {
+		x.respondCount(s.request.promptTokens, true)
+		return
+	}
+	x.fetch(f.CountRequest(x.wireCall(&chat.Request{Dialect: s.dialect}), abi.Part{Buffer: bufferMembers}))
+}
+
+// counted takes the provider's answer.
+func (x *exchange) counted() {
+	f, _ := provider.For(x.model().Provider.Wire)
+	if x.event.Kind == abi.EventResponse && x.event.Code == 200 {
+		if n, ok := f.CountResponse(x.json()); ok {
+			x.respondCount(n, false)
+			return
+		}
+	}
+	x.respondCount(x.s.request.promptTokens, true)
+}
+
+func (x *exchange) respondCount(tokens uint64, estimated bool) {
 	b := append([]byte(nil), `{"input_tokens":`...)
-	b = strconv.AppendUint(b, x.s.request.promptTokens, 10)
+	b = strconv.AppendUint(b, tokens, 10)
 	x.respond(200, []abi.Header{
-		{Name: "content-type", Value: "application/json"}, {Name: "x-postern-estimated", Value: "true"},
+		{Name: "content-type", Value: "application/json"}, {Name: "x-postern-estimated", Value: strconv.FormatBool(estimated)},
 	}, []abi.Part{{Data: append(b, '}')}})
 	x.log(200, "")
 }

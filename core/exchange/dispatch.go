@@ -105,7 +105,11 @@ func (x *exchange) carries() chat.Params {
 	if !ok {
 		return chat.All
 	}
-	return f.Carries &^ model.Provider.Drops &^ model.Drops
+	carries := f.Carries &^ model.Provider.Drops &^ model.Drops
+	if f.Direct != nil && f.Dialect == x.family().Members && x.s.request.params&^carries == chat.ParamForeign {
+		carries |= chat.ParamForeign // the body goes as it came
+	}
+	return carries
 }
 
 // lacks is what the request asks for and the present target has no place for.
@@ -220,6 +224,8 @@ func (x *exchange) fetch(request abi.Action) {
 // upstream takes what came of a fetch.
 func (x *exchange) upstream() {
 	switch {
+	case x.s.route == routeCount:
+		x.counted()
 	case x.s.stream.over:
 		// What comes after the end is nothing to us.
 	case x.event.Kind == abi.EventResponse:

@@ -1,7 +1,10 @@
 package exchange
 
 import (
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/api/anthropic"
 	"github.com/postern-ai/postern/core/api/native"
 	"github.com/postern-ai/postern/core/api/openai"
 	"github.com/postern-ai/postern/core/chat"
@@ -13,6 +16,8 @@ func (x *exchange) family() api.Family {
 	switch x.s.dialect {
 	case chat.OpenAI:
 		return openai.Family()
+	case chat.Anthropic:
+		return anthropic.Family
 	}
 	return native.Family()
 }
@@ -24,4 +29,12 @@ func (x *exchange) apiError(f fault.Fault, r refusal) *api.Error {
 // errorBody is an error in the caller's family's shape.
 func (x *exchange) errorBody(f fault.Fault, r refusal) []byte {
 	return x.family().Error(nil, x.apiError(f, r))
+}
+
+// read reads a checked body.
+func (x *exchange) read(p *api.Parser, root gjson.Result) api.Parsed {
+	if x.s.route == routeCount {
+		return anthropic.ParseCount(p, root)
+	}
+	return x.family().Parse(p, root)
 }

@@ -56,6 +56,14 @@ func (b *Builder) Key(name string) {
 	b.B = append(append(append(b.B, '"'), name...), '"', ':')
 }
 
+// KeyText writes a member's name that is any text, such as a caller's.
+//
+//go:noinline
+func (b *Builder) KeyText(name string) {
+	b.comma()
+	b.B = append(AppendString(b.B, name), ':')
+}
+
 // Raw writes a value that is JSON already.
 //
 //go:noinline

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/provider/anthropic"
 	"github.com/postern-ai/postern/core/provider/cohere"
 	"github.com/postern-ai/postern/core/provider/gemini"
 	"github.com/postern-ai/postern/core/provider/openai"
@@ -19,6 +20,12 @@ func For(name string) (f wire.Family, ok bool) {
 		return wire.Family{
 			Dialect: chat.OpenAI, Carries: openai.Carries, Request: openai.Request, Direct: openai.Direct, Response: openai.Response,
 			Stream: openai.Stream, Failure: openai.Failure, EmbedRequest: openai.EmbedRequest, EmbedResponse: openai.EmbedResponse,
+		}, true
+	case "anthropic":
+		return wire.Family{
+			Dialect: chat.Anthropic, Carries: anthropic.Carries, Request: anthropic.Request, Direct: anthropic.Direct,
+			Response: anthropic.Response, Stream: anthropic.Stream, Failure: anthropic.Failure,
+			CountRequest: anthropic.CountRequest, CountResponse: anthropic.CountResponse,
 		}, true
 	case "gemini":
 		return wire.Family{

@@ -3,6 +3,7 @@ package native
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -38,7 +39,7 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 		switch name := key.String(); name {
 		case "messages":
 			haveMessages = true
-			out.Members = messages(p, r, v, len(root.Raw))
+			messages(p, r, v)
 		case "quality":
 			choice(p, &r.Model, name, v, "cheap", "balanced", "frontier")
 		case "mode":
@@ -70,12 +71,42 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	if !haveMessages {
 		p.Wrong("messages", "is required")
 	}
-	out.Members = append(append(out.Members, `,"temperature":`...), r.Temperature...)
 	if r.Format.Kind == chat.FormatJSON {
-		out.Members = append(out.Members, `,"response_format":{"type":"json_object"}`...)
+		wantJSON(r)
 	}
+	out.Members = members(r, len(root.Raw))
 	return out
 }
+
+// wantJSON says in words what is wanted: OpenAI refuses JSON mode for a conversation without the word.
+func wantJSON(r *chat.Request) {
+	for i := range r.Messages {
+		if strings.Contains(strings.ToLower(string(r.Messages[i].Parts[0].Text)), "json") {
+			return
+		}
+	}
+	words := chat.Message{Role: chat.System, Parts: []chat.Part{{Kind: chat.Text, Text: "Answer with JSON."}}}
+	r.Messages = append([]chat.Message{words}, r.Messages...)
+}
+
+// members writes the request anew, in OpenAI's form.
+func members(r *chat.Request, size int) []byte {
+	b := append(make([]byte, 0, size+256), `"messages":[`...)
+	for i := range r.Messages {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, `{"role":"`...), roles[r.Messages[i].Role]...), `","content":"`...)
+		b = append(append(b, r.Messages[i].Parts[0].Text...), `"}`...)
+	}
+	b = append(append(b, `],"temperature":`...), r.Temperature...)
+	if r.Format.Kind == chat.FormatJSON {
+		b = append(b, `,"response_format":{"type":"json_object"}`...)
+	}
+	return b
+}
+
+var roles = [...]string{chat.System: "system", chat.User: "user", chat.Assistant: "assistant"}
 
 func choice(p *api.Parser, to *string, name string, v gjson.Result, choices ...string) {
 	message := "must be "
@@ -95,24 +126,18 @@ func choice(p *api.Parser, to *string, name string, v gjson.Result, choices ...s
 	p.Wrong(name, message)
 }
 
-// messages reads the conversation and writes it anew, as "messages":[…].
-func messages(p *api.Parser, r *chat.Request, list gjson.Result, size int) []byte {
+// messages reads the conversation.
+func messages(p *api.Parser, r *chat.Request, list gjson.Result) {
 	if !list.IsArray() {
 		p.Wrong("messages", "must be an array")
-		return nil
+		return
 	}
-	written := append(make([]byte, 0, size+128), `"messages":[`...)
 	count := 0
 	list.ForEach(func(_, v gjson.Result) bool {
 		if p.Full() {
 			return false // no more is said, so no more is looked at
 		}
-		if count > 0 {
-			written = append(written, ',')
-		}
 		role, content := message(p, count, v)
-		written = append(append(append(written, `{"role":"`...), role...), `","content":`...)
-		written = append(append(written, content...), '}')
 		r.Messages = append(r.Messages, chat.Message{Role: roleOf(role), Parts: []chat.Part{{Kind: chat.Text, Text: jsontext.Inside(content)}}})
 		count++
 		return true
@@ -120,7 +145,6 @@ func messages(p *api.Parser, r *chat.Request, list gjson.Result, size int) []byt
 	if count == 0 {
 		p.Wrong("messages", "must not be empty")
 	}
-	return append(written, ']')
 }
 
 func roleOf(role string) chat.Role {

@@ -335,7 +335,7 @@ func contentParts(p *api.Parser, index int, v gjson.Result) (parts []chat.Part) 
 		v.ForEach(func(_, part gjson.Result) bool {
 			if c, ok := contentPart(part); ok {
 				parts = append(parts, c)
-			} else if !part.IsObject() || part.Get("type").Type != gjson.String {
+			} else if parts = append(parts, chat.Part{Kind: chat.Foreign}); !part.IsObject() || part.Get("type").Type != gjson.String {
 				p.Wrong(api.At("messages", index, api.At(".content", count, "")), "must be a content part")
 			}
 			count++

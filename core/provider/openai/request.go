@@ -109,7 +109,8 @@ func Body(c *wire.Call) []byte {
 	}
 	if r.Dialect == chat.OpenAI {
 		for _, m := range r.Extra {
-			b.Member(m.Name, m.Value)
+			b.KeyText(m.Name)
+			b.Raw(m.Value)
 		}
 	}
 	tail(&b, c)

@@ -44,6 +44,10 @@ type Family struct {
 	// Failure reads an answer that is not a 200. The root does not exist if it was not JSON.
 	Failure func(status uint64, root gjson.Result) Failure
 
+	// CountRequest asks how many tokens a prompt has; nil for families that do not tell. members as in Direct.
+	CountRequest  func(c *Call, members abi.Part) abi.Action
+	CountResponse func(root gjson.Result) (tokens uint64, ok bool)
+
 	EmbedRequest  func(*EmbedCall) abi.Action
 	EmbedResponse func(root gjson.Result) (Embedding, bool)
 }

@@ -1,0 +1,275 @@
+package anthropic
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
+)
+
+func (r *reader) messages(v gjson.Result) {
+	if !v.IsArray() {
+		r.Wrong("messages", "must be an array")
+		return
+	}
+	i := 0
+	v.ForEach(func(_, m gjson.Result) bool {
+		r.message(place{message: i, block: -1, inner: -1}, m)
+		i++
+		return !r.Full()
+	})
+	if i == 0 {
+		r.Wrong("messages", "must not be empty")
+	}
+}
+
+func (r *reader) message(at place, v gjson.Result) {
+	if !v.IsObject() {
+		r.Wrong(at.name(""), "must be an object")
+		return
+	}
+	m := chat.Message{}
+	switch v.Get("role").Str {
+	case "user":
+		m.Role = chat.User
+	case "assistant":
+		m.Role = chat.Assistant
+	case "system": // since Claude 4.8, behind a user's turn
+		m.Role = chat.System
+	default:
+		r.Wrong(at.name(".role"), "must be user, assistant or system")
+		return
+	}
+	m.Parts = r.content(at, v.Get("content"), m.Role)
+	r.out.Request.Messages = append(r.out.Request.Messages, m)
+}
+
+// content reads a text or an array of blocks: of a message, of the system prompt or of a tool's result.
+func (r *reader) content(at place, v gjson.Result, role chat.Role) []chat.Part {
+	if v.Type == gjson.String {
+		return []chat.Part{{Kind: chat.Text, Text: jsontext.Inside(v.Raw)}}
+	}
+	if !v.IsArray() {
+		field := ".content"
+		if at.message == inSystem {
+			field = ""
+		}
+		r.Wrong(at.name(field), "must be a string or an array of blocks")
+		return nil
+	}
+	var parts []chat.Part
+	i := 0
+	v.ForEach(func(_, b gjson.Result) bool {
+		here := at
+		if at.block < 0 {
+			here.block = i
+		} else {
+			here.inner = i
+		}
+		part := r.block(here, b, role)
+		if part.Kind == 0 {
+			part.Kind = chat.Foreign
+		}
+		parts = append(parts, part)
+		i++
+		return !r.Full()
+	})
+	return parts
+}
+
+// fields are the members that blocks may have; which do is up to their type.
+type fields struct {
+	kind, text, source, title, cache, id, name, input, result, content, failed, thinking, signature, data gjson.Result
+}
+
+func fieldsOf(v gjson.Result) (f fields) {
+	v.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "type":
+			f.kind = value
+		case "text":
+			f.text = value
+		case "source":
+			f.source = value
+		case "title":
+			f.title = value
+		case "cache_control":
+			f.cache = value
+		case "id":
+			f.id = value
+		case "name":
+			f.name = value
+		case "input":
+			f.input = value
+		case "tool_use_id":
+			f.result = value
+		case "content":
+			f.content = value
+		case "is_error":
+			f.failed = value
+		case "thinking":
+			f.thinking = value
+		case "signature":
+			f.signature = value
+		case "data":
+			f.data = value
+		}
+		return true
+	})
+	return f
+}
+
+// block reads a block. Its part's kind is 0 if it is of a type that has no place in a request.
+func (r *reader) block(at place, v gjson.Result, role chat.Role) (p chat.Part) {
+	if !v.IsObject() {
+		r.Wrong(at.name(""), "must be an object")
+		return p
+	}
+	f := fieldsOf(v)
+	if f.kind.Type != gjson.String || f.kind.Str == "" {
+		r.Wrong(at.name(".type"), "must be a string that is not empty")
+		return p
+	}
+	if !r.allowed(at, f.kind.Str, role) {
+		return p
+	}
+	switch f.kind.Str {
+	case "text":
+		p = chat.Part{Kind: chat.Text, Text: r.text(at, ".text", f.text)}
+	case "image":
+		p = r.source(at, f.source, chat.Image)
+	case "document":
+		if p = r.source(at, f.source, chat.File); p.Kind != 0 {
+			p.Name = r.maybe(at, ".title", f.title)
+		}
+	case "tool_use":
+		p = r.toolUse(at, &f)
+	case "tool_result":
+		p = r.toolResult(at, &f, role)
+	case "thinking":
+		p = chat.Part{Kind: chat.Thinking, Text: r.text(at, ".thinking", f.thinking), Signature: r.maybe(at, ".signature", f.signature)}
+	case "redacted_thinking":
+		p = chat.Part{Kind: chat.Redacted, Data: r.text(at, ".data", f.data)}
+	}
+	if f.cache.Exists() && f.cache.Type != gjson.Null {
+		p.Cache = r.object(at, ".cache_control", f.cache)
+	}
+	return p
+}
+
+// allowed says whether a block of that type may stand there; if not, that is wrong.
+func (r *reader) allowed(at place, kind string, role chat.Role) bool {
+	said := ""
+	switch kind {
+	case "tool_use", "thinking", "redacted_thinking":
+		if role != chat.Assistant || at.inner >= 0 {
+			said = "may stand in an assistant's message only"
+		}
+	case "tool_result":
+		if role != chat.User || at.inner >= 0 {
+			said = "may stand in a user's message only"
+		}
+	case "image", "document":
+		if role == chat.System {
+			said = "must be text in a system prompt"
+		}
+	}
+	if said != "" {
+		r.Wrong(at.name(".type"), said)
+	}
+	return said == ""
+}
+
+func (r *reader) toolUse(at place, f *fields) chat.Part {
+	return chat.Part{
+		Kind: chat.ToolCall, ID: r.named(at, ".id", f.id), Name: r.named(at, ".name", f.name), Args: r.object(at, ".input", f.input),
+	}
+}
+
+func (r *reader) toolResult(at place, f *fields, role chat.Role) chat.Part {
+	p := chat.Part{Kind: chat.ToolResult, ID: r.named(at, ".tool_use_id", f.result)}
+	if f.content.Exists() && f.content.Type != gjson.Null {
+		p.Parts = r.content(at, f.content, role)
+	}
+	switch f.failed.Type {
+	case gjson.True:
+		p.Failed = true
+	case gjson.False, gjson.Null:
+	default:
+		r.Wrong(at.name(".is_error"), "must be true or false")
+	}
+	return p
+}
+
+// source reads {"type":"base64","media_type","data"}, {"type":"url","url"} or, for documents,
+// {"type":"text","media_type":"text/plain","data"}. Others (file, content) have no place in a request.
+func (r *reader) source(at place, v gjson.Result, kind chat.PartKind) (p chat.Part) {
+	if r.object(at, ".source", v) == "" {
+		return p
+	}
+	switch from := v.Get("type"); {
+	case from.Type != gjson.String:
+		r.Wrong(at.name(".source.type"), "must be a string")
+	case from.Str == "base64":
+		p = chat.Part{Kind: kind, Media: r.named(at, ".source.media_type", v.Get("media_type")), Data: r.named(at, ".source.data", v.Get("data"))}
+	case from.Str == "url":
+		p = chat.Part{Kind: kind, URL: r.named(at, ".source.url", v.Get("url"))}
+	case from.Str == "text" && kind == chat.File:
+		plain := r.text(at, ".source.data", v.Get("data")).Plain()
+		p = chat.Part{Kind: kind, Media: "text/plain", Data: jsontext.Spelled(appendBase64(nil, plain))}
+	}
+	return p
+}
+
+func (r *reader) text(at place, rest string, v gjson.Result) jsontext.Spelled {
+	if v.Type != gjson.String {
+		r.Wrong(at.name(rest), "must be a string")
+		return ""
+	}
+	return jsontext.Inside(v.Raw)
+}
+
+// named reads a text that must say something.
+func (r *reader) named(at place, rest string, v gjson.Result) jsontext.Spelled {
+	text := jsontext.Inside(v.Raw)
+	if v.Type != gjson.String || text == "" {
+		r.Wrong(at.name(rest), "must be a string that is not empty")
+		return ""
+	}
+	return text
+}
+
+// maybe reads a text that need not be given.
+func (r *reader) maybe(at place, rest string, v gjson.Result) jsontext.Spelled {
+	if v.Type == gjson.Null {
+		return ""
+	}
+	return r.text(at, rest, v)
+}
+
+func (r *reader) object(at place, rest string, v gjson.Result) string {
+	if !v.IsObject() {
+		r.Wrong(at.name(rest), "must be an object")
+		return ""
+	}
+	return v.Raw
+}
+
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+// appendBase64 writes the standard alphabet with padding. (RFC 4648, section 4.)
+func appendBase64(dst []byte, s string) []byte {
+	for ; len(s) >= 3; s = s[3:] {
+		n := uint(s[0])<<16 | uint(s[1])<<8 | uint(s[2])
+		dst = append(dst, alphabet[n>>18], alphabet[n>>12&63], alphabet[n>>6&63], alphabet[n&63])
+	}
+	switch len(s) {
+	case 1:
+		n := uint(s[0]) << 16
+		dst = append(dst, alphabet[n>>18], alphabet[n>>12&63], '=', '=')
+	case 2:
+		n := uint(s[0])<<16 | uint(s[1])<<8
+		dst = append(dst, alphabet[n>>18], alphabet[n>>12&63], alphabet[n>>6&63], '=')
+	}
+	return dst
+}

@@ -1,0 +1,283 @@
+// Package anthropic is what callers of Anthropic's Messages API speak: POST /v1/messages.
+// Source: Anthropic's API reference, "Create a Message", "Streaming messages" and "Errors"
+// (platform.claude.com/docs/en/api), and the types of its TypeScript SDK, @anthropic-ai/sdk 1.11.
+package anthropic
+
+import (
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
+)
+
+// Family is the Messages API.
+var Family = api.Family{
+	Dialect: chat.Anthropic, Members: chat.Anthropic, Parse: Parse,
+	Answer: Answer, Stream: Stream, End: End, StreamError: StreamError, Error: Error,
+}
+
+// reader is one body that is being read.
+type reader struct {
+	*api.Parser
+	out    api.Parsed
+	system chat.Message
+}
+
+// Parse reads a body. Blocks, tools and members that are not known here are no mistakes: the API has more of
+// them every month. They have no place in the request, but stand in Members.
+func Parse(p *api.Parser, root gjson.Result) api.Parsed {
+	r := parse(p, root)
+	if r.out.Request.MaxTokens == 0 && !root.Get("max_tokens").Exists() {
+		p.Wrong("max_tokens", "is required")
+	}
+	return r.out
+}
+
+// ParseCount reads a body of POST /v1/messages/count_tokens, which has no max_tokens.
+func ParseCount(p *api.Parser, root gjson.Result) api.Parsed { return parse(p, root).out }
+
+func parse(p *api.Parser, root gjson.Result) *reader {
+	r := &reader{Parser: p}
+	r.out.Request.Dialect = chat.Anthropic
+	model, messages := false, false
+	root.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "model":
+			model = true
+			r.out.Request.Model = p.Model(value)
+		case "stream":
+			r.out.Request.Stream = p.Bool("stream", value) == "true"
+		case "max_tokens":
+			r.maxTokens(value)
+		default:
+			messages = messages || key.Str == "messages"
+			r.out.Members = api.AppendMember(r.out.Members, key, value)
+			r.member(key.Str, value)
+		}
+		return !p.Full()
+	})
+	if !model {
+		p.Wrong("model", "is required")
+	}
+	if !messages {
+		p.Wrong("messages", "is required")
+	}
+	if len(r.system.Parts) > 0 {
+		r.out.Request.Messages = append([]chat.Message{r.system}, r.out.Request.Messages...)
+	}
+	return r
+}
+
+// maxTokens is required, so that null is no way out. (The API takes 0 too, to fill its cache.)
+func (r *reader) maxTokens(v gjson.Result) {
+	if v.Type == gjson.Null {
+		r.Wrong("max_tokens", "is required")
+		return
+	}
+	r.out.Request.MaxTokens = r.Integer("max_tokens", v, 1, api.MaxTokens)
+}
+
+func (r *reader) member(name string, v gjson.Result) {
+	q := &r.out.Request
+	switch name {
+	case "messages":
+		r.messages(v)
+	case "system":
+		if v.Type != gjson.Null && v.Raw != `""` {
+			r.system = chat.Message{Role: chat.System, Parts: r.content(place{message: inSystem, block: -1, inner: -1}, v, chat.System)}
+		}
+	case "temperature":
+		q.Temperature = r.Number(name, v, 0, 1)
+	case "top_p":
+		q.TopP = r.Number(name, v, 0, 1)
+	case "top_k":
+		if v.Type != gjson.Null {
+			r.Integer(name, v, 0, 1<<31)
+			q.TopK = v.Raw
+		}
+	case "stop_sequences":
+		r.stop(v)
+	case "metadata":
+		r.metadata(v)
+	case "tools":
+		r.tools(v)
+	case "tool_choice":
+		r.toolChoice(v)
+	case "thinking":
+		r.thinking(v)
+	case "output_config":
+		r.outputConfig(v)
+	default:
+		q.Extra = append(q.Extra, chat.Member{Name: name, Value: v.Raw})
+	}
+}
+
+func (r *reader) stop(v gjson.Result) {
+	if v.Type == gjson.Null {
+		return
+	}
+	if !v.IsArray() {
+		r.Wrong("stop_sequences", "must be an array of strings")
+		return
+	}
+	i := 0
+	v.ForEach(func(_, s gjson.Result) bool {
+		if s.Type != gjson.String {
+			r.Wrong(api.At("stop_sequences", i, ""), "must be a string")
+		}
+		r.out.Request.Stop = append(r.out.Request.Stop, jsontext.Inside(s.Raw))
+		i++
+		return !r.Full()
+	})
+}
+
+func (r *reader) metadata(v gjson.Result) {
+	if r.Object("metadata", v) == "" {
+		return
+	}
+	if user := v.Get("user_id"); user.Exists() && user.Type != gjson.Null {
+		r.out.Request.User = r.Text("metadata.user_id", user)
+	}
+}
+
+// tools reads functions; a tool of a type of its own is the provider's.
+func (r *reader) tools(v gjson.Result) {
+	if v.Type == gjson.Null {
+		return
+	}
+	if !v.IsArray() {
+		r.Wrong("tools", "must be an array")
+		return
+	}
+	i := 0
+	v.ForEach(func(_, t gjson.Result) bool {
+		r.out.Request.Tools = append(r.out.Request.Tools, r.tool(i, t))
+		i++
+		return !r.Full()
+	})
+}
+
+func (r *reader) tool(i int, v gjson.Result) (t chat.Tool) {
+	if !v.IsObject() {
+		r.Wrong(api.At("tools", i, ""), "must be an object")
+		return t
+	}
+	kind, name, schema := v.Get("type"), v.Get("name"), v.Get("input_schema")
+	if kind.Type == gjson.String && kind.Str != "custom" {
+		return chat.Tool{Raw: v.Raw}
+	}
+	if kind.Exists() && kind.Type != gjson.Null && kind.Type != gjson.String {
+		r.Wrong(api.At("tools", i, ".type"), "must be a string")
+	}
+	if t.Name = jsontext.Inside(name.Raw); t.Name == "" {
+		r.Wrong(api.At("tools", i, ".name"), "must be a string that is not empty")
+	}
+	if !schema.IsObject() {
+		r.Wrong(api.At("tools", i, ".input_schema"), "must be an object")
+	}
+	t.Schema = schema.Raw
+	if d := v.Get("description"); d.Exists() && d.Type != gjson.Null {
+		t.Description = r.Text(api.At("tools", i, ".description"), d)
+	}
+	t.Strict = r.Bool(api.At("tools", i, ".strict"), v.Get("strict"))
+	t.Cache = r.Object(api.At("tools", i, ".cache_control"), v.Get("cache_control"))
+	return t
+}
+
+func (r *reader) toolChoice(v gjson.Result) {
+	if r.Object("tool_choice", v) == "" {
+		return
+	}
+	choice := &r.out.Request.ToolChoice
+	switch v.Get("type").Str {
+	case "auto":
+		choice.Choice = chat.ChoiceAuto
+	case "any":
+		choice.Choice = chat.ChoiceAny
+	case "none":
+		choice.Choice = chat.ChoiceNone
+	case "tool":
+		choice.Choice = chat.ChoiceTool
+		choice.Name = r.Text("tool_choice.name", v.Get("name"))
+	default:
+		r.Wrong("tool_choice.type", "must be auto, any, tool or none")
+	}
+	switch r.Bool("tool_choice.disable_parallel_tool_use", v.Get("disable_parallel_tool_use")) {
+	case "true":
+		r.out.Request.ParallelTools = "false"
+	case "false":
+		r.out.Request.ParallelTools = "true"
+	}
+}
+
+// thinking reads {"type":"enabled","budget_tokens"}, {"type":"adaptive"} or {"type":"disabled"}, and display:
+// summarized or omitted. What else there may be is handed on.
+func (r *reader) thinking(v gjson.Result) {
+	if r.Object("thinking", v) == "" {
+		return
+	}
+	q := &r.out.Request
+	switch kind := v.Get("type"); {
+	case kind.Type != gjson.String:
+		r.Wrong("thinking.type", "must be a string")
+	case kind.Str == "enabled":
+		budget := v.Get("budget_tokens")
+		if !budget.Exists() {
+			r.Wrong("thinking.budget_tokens", "is required")
+		}
+		q.Reasoning.Budget = r.Integer("thinking.budget_tokens", budget, 1024, api.MaxTokens)
+	case kind.Str == "adaptive":
+		q.Reasoning.Adaptive = true
+	case kind.Str == "disabled":
+		q.Reasoning.Off = true
+	default:
+		q.Extra = append(q.Extra, chat.Member{Name: "thinking", Value: v.Raw})
+	}
+	q.Reasoning.Visible = v.Get("display").Str == "summarized"
+}
+
+// outputConfig reads {"effort","format":{"type":"json_schema","schema":{…}}}.
+func (r *reader) outputConfig(v gjson.Result) {
+	if r.Object("output_config", v) == "" {
+		return
+	}
+	if effort := v.Get("effort"); effort.Exists() && effort.Type != gjson.Null {
+		r.out.Request.Reasoning.Effort = r.Text("output_config.effort", effort).Plain()
+	}
+	format := v.Get("format")
+	if r.Object("output_config.format", format) == "" || format.Get("type").Str != "json_schema" {
+		return
+	}
+	schema := format.Get("schema")
+	if !schema.IsObject() {
+		r.Wrong("output_config.format.schema", "must be an object")
+	}
+	r.out.Request.Format = chat.Format{Kind: chat.FormatSchema, Schema: schema.Raw}
+}
+
+// inSystem stands for the number of a message in the place of what is in the system prompt.
+const inSystem = -1
+
+// place is where a block stands; block and inner (in a tool result) are -1 for what is not in one. It is
+// spelled out only when there is something wrong there.
+type place struct{ message, block, inner int }
+
+func (at place) name(rest string) string {
+	name := "system"
+	if at.message != inSystem {
+		name = "messages[" + strconv.Itoa(at.message) + "]"
+		if at.block >= 0 {
+			name += ".content"
+		}
+	}
+	if at.block >= 0 {
+		name += "[" + strconv.Itoa(at.block) + "]"
+	}
+	if at.inner >= 0 {
+		name += ".content[" + strconv.Itoa(at.inner) + "]"
+	}
+	return name + rest
+}

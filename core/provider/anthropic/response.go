@@ -1,0 +1,125 @@
+package anthropic
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/provider/wire"
+)
+
+// Response reads a message:
+//
+//	{"id","type":"message","role":"assistant","model","content":[{"type":"text","text"},{"type":"thinking",
+//	 "thinking","signature"},{"type":"redacted_thinking","data"},{"type":"tool_use","id","name","input":{…}}],
+//	 "stop_reason","stop_sequence":null|"…","usage":{…}}
+//
+// Blocks of the provider's own tools have no place in an answer and are left out.
+func Response(root gjson.Result) (r chat.Response, ok bool) {
+	var a chat.Answer
+	root.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "id":
+			r.ID = wire.Text(value)
+		case "model":
+			r.Model = wire.Text(value)
+		case "content":
+			ok = value.IsArray()
+			value.ForEach(func(_, v gjson.Result) bool {
+				a.Parts = blockPart(a.Parts, v)
+				return true
+			})
+		case "stop_reason":
+			a.Finish = FinishOf(value.Str)
+		case "stop_sequence":
+			r.StopSequence = wire.Text(value)
+		case "usage":
+			mergeUsage(&r.Usage, value)
+		}
+		return true
+	})
+	r.Choices = []chat.Answer{a}
+	return r, ok && root.IsObject()
+}
+
+func blockPart(parts []chat.Part, v gjson.Result) []chat.Part {
+	switch v.Get("type").Str {
+	case "text":
+		if text := wire.Text(v.Get("text")); text != "" {
+			parts = append(parts, chat.Part{Kind: chat.Text, Text: text})
+		}
+	case "thinking":
+		parts = append(parts, chat.Part{Kind: chat.Thinking, Text: wire.Text(v.Get("thinking")), Signature: wire.Text(v.Get("signature"))})
+	case "redacted_thinking":
+		parts = append(parts, chat.Part{Kind: chat.Redacted, Data: wire.Text(v.Get("data"))})
+	case "tool_use":
+		parts = append(parts, chat.Part{
+			Kind: chat.ToolCall, ID: wire.Text(v.Get("id")), Name: wire.Text(v.Get("name")), Args: input(v.Get("input")),
+		})
+	}
+	return parts
+}
+
+// input is a call's arguments, which are an object.
+func input(v gjson.Result) string {
+	if !v.IsObject() {
+		return "{}"
+	}
+	return v.Raw
+}
+
+// FinishOf reads a stop_reason.
+func FinishOf(reason string) chat.Finish {
+	switch reason {
+	case "":
+		return chat.FinishNone
+	case "max_tokens", "model_context_window_exceeded":
+		return chat.FinishLength
+	case "stop_sequence":
+		return chat.FinishStopSeq
+	case "tool_use":
+		return chat.FinishTools
+	case "pause_turn":
+		return chat.FinishPause
+	case "refusal":
+		return chat.FinishFilter
+	}
+	return chat.FinishStop
+}
+
+// mergeUsage takes over the figures that are given:
+//
+//	{"input_tokens","cache_read_input_tokens","cache_creation_input_tokens","output_tokens",
+//	 "cache_creation":{"ephemeral_5m_input_tokens","ephemeral_1h_input_tokens"},
+//	 "output_tokens_details":{"thinking_tokens"}}
+//
+// In a stream they are cumulative, and the last event has some of them only. input_tokens is the prompt
+// without what was read from or written to the cache.
+func mergeUsage(u *chat.Usage, v gjson.Result) {
+	fresh := u.Input - min(u.Input, u.CachedInput+u.CacheWrite+u.CacheWrite1h)
+	write, hour := u.CacheWrite+u.CacheWrite1h, u.CacheWrite1h
+	v.ForEach(func(key, value gjson.Result) bool {
+		if value.Type == gjson.Null {
+			return true
+		}
+		switch key.Str {
+		case "input_tokens":
+			fresh = wire.Count(value)
+		case "cache_read_input_tokens":
+			u.CachedInput = wire.Count(value)
+		case "cache_creation_input_tokens":
+			write = wire.Count(value)
+		case "cache_creation":
+			hour = wire.Count(value.Get("ephemeral_1h_input_tokens"))
+		case "output_tokens":
+			u.Output = wire.Count(value)
+			u.Reported = u.Reported || value.Type == gjson.Number
+		case "output_tokens_details":
+			u.Reasoning = wire.Count(value.Get("thinking_tokens"))
+		}
+		return true
+	})
+	u.CacheWrite1h = min(hour, write)
+	u.CacheWrite = write - u.CacheWrite1h
+	u.Input = fresh + u.CachedInput + write
+	u.Reasoning = min(u.Reasoning, u.Output)
+}

@@ -1,0 +1,163 @@
+package anthropic
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/provider/wire"
+)
+
+// Kinds of the open block, in wire.State.Block.
+const (
+	noBlock = iota
+	toolBlock
+	otherBlock
+)
+
+// What is known of an open tool_use block's arguments, in wire.State.Flags.
+const (
+	noArgs    = iota
+	someArgs  // pieces have come
+	wholeArgs // they stood in the block's start
+)
+
+// Stream reads one event. All blocks come one after the other:
+//
+//	message_start {"message":{"id","model","usage"}}, content_block_start {"index","content_block"},
+//	content_block_delta {"index","delta"}, content_block_stop {"index"},
+//	message_delta {"delta":{"stop_reason","stop_sequence"},"usage"}, message_stop, ping, error {"error"}
+//
+// The API may add events at any time: those that are not known here say nothing.
+func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
+	if !root.IsObject() {
+		return out, false
+	}
+	if kind := root.Get("type"); kind.Type == gjson.String {
+		name = kind.Str
+	}
+	switch name {
+	case "":
+		return out, false
+	case "error":
+		e := root.Get("error")
+		return append(out, chat.Delta{Kind: chat.DeltaError, Name: wire.Text(e.Get("type")), Text: wire.Text(e.Get("message"))}), true
+	case "message_start":
+		return messageStart(s, root.Get("message"), out)
+	case "content_block_start", "content_block_delta", "content_block_stop", "message_delta", "message_stop":
+		if s.Started {
+			return event(s, name, root, out), true
+		}
+		return out, false
+	}
+	return out, true
+}
+
+func messageStart(s *wire.State, message gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
+	if s.Started || !message.IsObject() {
+		return out, false
+	}
+	s.Started = true
+	out = append(out, chat.Delta{Kind: chat.DeltaStart, ID: wire.Text(message.Get("id")), Model: wire.Text(message.Get("model"))})
+	return usage(s, message.Get("usage"), out), true
+}
+
+func event(s *wire.State, name string, root gjson.Result, out []chat.Delta) []chat.Delta {
+	switch name {
+	case "content_block_start":
+		return blockStart(s, root.Get("content_block"), out)
+	case "content_block_delta":
+		return blockDelta(s, root.Get("delta"), out)
+	case "content_block_stop":
+		return blockStop(s, out)
+	case "message_delta":
+		return messageDelta(s, root, out)
+	}
+	return append(out, chat.Delta{Kind: chat.DeltaEnd})
+}
+
+// blockStart reads the block as it begins: its text is empty then, as a rule, and a call's input is {}.
+func blockStart(s *wire.State, block gjson.Result, out []chat.Delta) []chat.Delta {
+	out = blockStop(s, out)
+	s.Block = otherBlock
+	switch block.Get("type").Str {
+	case "text":
+		return textDelta(out, chat.DeltaText, block.Get("text"))
+	case "thinking":
+		out = textDelta(out, chat.DeltaThinking, block.Get("thinking"))
+		return textDelta(out, chat.DeltaSignature, block.Get("signature"))
+	case "redacted_thinking":
+		return textDelta(out, chat.DeltaRedacted, block.Get("data"))
+	case "tool_use":
+		s.Block, s.Flags = toolBlock, noArgs
+		s.Tools++
+		out = append(out, chat.Delta{Kind: chat.DeltaTool, Index: s.Tools - 1, ID: wire.Text(block.Get("id")), Name: wire.Text(block.Get("name"))})
+		if args := block.Get("input"); hasMembers(args) {
+			s.Flags = wholeArgs
+			out = append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: jsontext.Spell(args.Raw)})
+		}
+	}
+	return out
+}
+
+func hasMembers(v gjson.Result) (some bool) {
+	if v.IsObject() {
+		v.ForEach(func(_, _ gjson.Result) bool {
+			some = true
+			return false
+		})
+	}
+	return some
+}
+
+func blockDelta(s *wire.State, delta gjson.Result, out []chat.Delta) []chat.Delta {
+	switch delta.Get("type").Str {
+	case "text_delta":
+		return textDelta(out, chat.DeltaText, delta.Get("text"))
+	case "thinking_delta":
+		return textDelta(out, chat.DeltaThinking, delta.Get("thinking"))
+	case "signature_delta":
+		return textDelta(out, chat.DeltaSignature, delta.Get("signature"))
+	case "input_json_delta":
+		// The provider's own tools have such pieces too.
+		piece := wire.Text(delta.Get("partial_json"))
+		if s.Block == toolBlock && s.Flags != wholeArgs && piece != "" {
+			s.Flags = someArgs
+			out = append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: piece})
+		}
+	}
+	return out
+}
+
+// blockStop ends a block. A call without arguments has no pieces of any; here they are an object always.
+func blockStop(s *wire.State, out []chat.Delta) []chat.Delta {
+	if s.Block == toolBlock && s.Flags == noArgs {
+		out = append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: "{}"})
+	}
+	s.Block, s.Flags = noBlock, noArgs
+	return out
+}
+
+func messageDelta(s *wire.State, root gjson.Result, out []chat.Delta) []chat.Delta {
+	out = blockStop(s, out)
+	delta := root.Get("delta")
+	if finish := FinishOf(delta.Get("stop_reason").Str); finish != chat.FinishNone {
+		out = append(out, chat.Delta{Kind: chat.DeltaFinish, Finish: finish, Text: wire.Text(delta.Get("stop_sequence"))})
+	}
+	return usage(s, root.Get("usage"), out)
+}
+
+func usage(s *wire.State, v gjson.Result, out []chat.Delta) []chat.Delta {
+	if !v.IsObject() {
+		return out
+	}
+	mergeUsage(&s.Usage, v)
+	return append(out, chat.Delta{Kind: chat.DeltaUsage, Usage: s.Usage})
+}
+
+func textDelta(out []chat.Delta, kind chat.DeltaKind, v gjson.Result) []chat.Delta {
+	if text := wire.Text(v); text != "" {
+		out = append(out, chat.Delta{Kind: kind, Text: text})
+	}
+	return out
+}

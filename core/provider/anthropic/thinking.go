@@ -1,0 +1,211 @@
+package anthropic
+
+import (
+	"strings"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/provider/wire"
+)
+
+// minBudget is the smallest budget_tokens that the API takes.
+const minBudget = 1024
+
+// thinking is what is asked of the model's reasoning: the type of the member thinking (empty: no such
+// member), and output_config.effort.
+type thinking struct {
+	kind      string
+	budget    uint64
+	effort    string
+	visible   bool
+	maxTokens uint64 // of the request: there has to be room for the budget
+}
+
+func (t *thinking) on() bool { return t.kind == "enabled" || t.kind == "adaptive" }
+
+func (t *thinking) write(b *jsontext.Builder) {
+	if t.kind == "" {
+		return
+	}
+	b.Key("thinking")
+	b.Open('{')
+	b.Key("type")
+	b.String(t.kind)
+	if t.kind == "enabled" {
+		b.Key("budget_tokens")
+		b.Uint(t.budget)
+	}
+	if t.on() && t.visible {
+		b.Member("display", `"summarized"`)
+	}
+	b.Close('}')
+}
+
+// thinkingOf decides. A caller of this dialect gets what it said; for others it depends on the model:
+// before 4.6 thinking takes a budget of tokens, since then the model decides and takes an effort.
+func thinkingOf(c *wire.Call) thinking {
+	r := c.Request
+	t := thinking{maxTokens: maxTokens(c), visible: r.Reasoning.Visible}
+	if native(r) {
+		t.asked(&r.Reasoning)
+	} else {
+		t.translate(c)
+	}
+	if t.kind == "enabled" && t.budget >= t.maxTokens {
+		t.fit(c.Model.MaxOutput)
+	}
+	return t
+}
+
+func (t *thinking) asked(r *chat.Reasoning) {
+	t.effort, t.budget = r.Effort, r.Budget
+	switch {
+	case r.Off:
+		t.kind = "disabled"
+	case r.Adaptive:
+		t.kind = "adaptive"
+	case r.Budget > 0:
+		t.kind = "enabled"
+	}
+}
+
+// translate leaves thinking out where the API would refuse it: with a tool that must be called, and, for a
+// budget, after a tool call whose thinking another provider did, or kept to itself.
+func (t *thinking) translate(c *wire.Call) {
+	r := &c.Request.Reasoning
+	major, minor, versioned := modelVersion(c.Model.Upstream)
+	old := versioned && (major < 4 || major == 4 && minor < 6)
+	switch {
+	case *r == chat.Reasoning{} || *r == chat.Reasoning{Visible: true}:
+	case r.Off || r.Effort == "none":
+		t.kind = "disabled"
+	case old && !forced(c.Request) && !unsignedCall(c.Request.Messages):
+		t.kind, t.budget = "enabled", budgetOf(r)
+	case !old:
+		t.effort = effortOf(r, versioned && major == 4 && minor < 7)
+		if !forced(c.Request) {
+			t.kind = "adaptive"
+		}
+	}
+}
+
+// fit makes room: the answer keeps what it was to have, if the model has that much.
+func (t *thinking) fit(maxOutput uint64) {
+	room := t.maxTokens
+	t.maxTokens += t.budget
+	if maxOutput == 0 || t.maxTokens <= maxOutput {
+		return
+	}
+	t.maxTokens = maxOutput
+	t.budget = min(t.budget, maxOutput/2)
+	if t.budget < minBudget {
+		t.kind, t.budget, t.maxTokens = "", 0, room
+	}
+}
+
+func forced(r *chat.Request) bool {
+	return len(r.Tools) > 0 && (r.ToolChoice.Choice == chat.ChoiceAny || r.ToolChoice.Choice == chat.ChoiceTool)
+}
+
+// unsignedCall says whether the last turn of the model calls tools without thinking that the API accepts.
+func unsignedCall(messages []chat.Message) bool {
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].Role != chat.Assistant {
+			continue
+		}
+		called := false
+		for j := range messages[i].Parts {
+			p := &messages[i].Parts[j]
+			if p.Kind == chat.Redacted || p.Kind == chat.Thinking && p.Signature != "" {
+				return false
+			}
+			called = called || p.Kind == chat.ToolCall
+		}
+		return called
+	}
+	return false
+}
+
+// budgetOf is how many tokens an effort is worth: the figures that Anthropic's and Google's own compatibility
+// tables give for OpenAI's levels.
+func budgetOf(r *chat.Reasoning) uint64 {
+	switch r.Effort {
+	case "minimal", "low":
+		return minBudget
+	case "medium":
+		return 8192
+	case "high":
+		return 24576
+	case "xhigh", "max":
+		return 32768
+	}
+	if r.Budget > 0 {
+		return max(r.Budget, minBudget)
+	}
+	return 8192
+}
+
+// effortOf is the level of effort; empty leaves it to the model. xhigh came with 4.7.
+func effortOf(r *chat.Reasoning, noXHigh bool) string {
+	switch r.Effort {
+	case "minimal", "low":
+		return "low"
+	case "medium", "high", "max":
+		return r.Effort
+	case "xhigh":
+		if noXHigh {
+			return "high"
+		}
+		return r.Effort
+	}
+	switch {
+	case r.Budget > 16384:
+		return "high"
+	case r.Budget > 4096:
+		return "medium"
+	case r.Budget > 0:
+		return "low"
+	}
+	return ""
+}
+
+// modelVersion reads a model's version off its name: claude-opus-4-6, claude-sonnet-5 and
+// claude-3-7-sonnet-20250219 are 4.6, 5.0 and 3.7. Dates are no versions; a name without one is of a model
+// that is newer than the scheme.
+func modelVersion(name string) (major, minor int, ok bool) {
+	if i := strings.Index(name, "claude"); i >= 0 {
+		name = name[i:]
+	}
+	for i := 0; i < len(name); {
+		n, end := smallNumber(name, i)
+		if end == i {
+			i++
+			continue
+		}
+		if n >= 0 {
+			if end < len(name) && (name[end] == '-' || name[end] == '.') {
+				if m, _ := smallNumber(name, end+1); m > 0 {
+					minor = m
+				}
+			}
+			return n, minor, true
+		}
+		i = end
+	}
+	return 0, 0, false
+}
+
+// smallNumber reads the digits at i: end is behind them, n is -1 if there are none or more than two.
+func smallNumber(s string, i int) (n, end int) {
+	end = i
+	for end < len(s) && s[end] >= '0' && s[end] <= '9' {
+		if end-i < 2 {
+			n = n*10 + int(s[end]-'0')
+		}
+		end++
+	}
+	if end == i || end-i > 2 {
+		return -1, end
+	}
+	return n, end
+}

@@ -1,0 +1,224 @@
+package fakeprovider_test
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/eventstream"
+	"github.com/postern-ai/postern/core/provider/anthropic"
+	"github.com/postern-ai/postern/core/provider/cohere"
+	"github.com/postern-ai/postern/core/provider/gemini"
+	"github.com/postern-ai/postern/core/provider/openai"
+	"github.com/postern-ai/postern/core/provider/wire"
+	"github.com/postern-ai/postern/internal/fakeprovider"
+)
+
+// reader is the core's side of a family.
+type reader struct {
+	response func(gjson.Result) (chat.Response, bool)
+	stream   func(*wire.State, string, gjson.Result, []chat.Delta) ([]chat.Delta, bool)
+	failure  func(uint64, gjson.Result) wire.Failure
+}
+
+var readers = map[string]reader{
+	"openai": chatReader, "azure": chatReader, "mistral": chatReader, "workersai": chatReader, "deepseek": chatReader,
+	"anthropic": {anthropic.Response, anthropic.Stream, anthropic.Failure},
+	"cohere":    {cohere.Response, cohere.Stream, cohere.Failure},
+	"gemini":    {gemini.Response, gemini.Stream, gemini.Failure},
+}
+
+var chatReader = reader{openai.Response, openai.Stream, openai.Failure}
+
+// outline is what an answer says, in one line.
+func outline(r *chat.Response) string {
+	var b strings.Builder
+	for _, p := range r.Choices[0].Parts {
+		switch p.Kind {
+		case chat.Text:
+			b.WriteString("text " + p.Text.Plain() + "; ")
+		case chat.Thinking:
+			if p.Text != "" { // a signature alone is thinking too
+				b.WriteString("thinking " + p.Text.Plain() + "; ")
+			}
+		case chat.ToolCall:
+			b.WriteString("call " + p.Name.Plain() + gjson.Get(p.Args, "@ugly").Raw + "; ")
+		}
+	}
+	return b.String()
+}
+
+const saysAll = "thinking The user wants me to think. I shall say little.; "
+
+var outlines = []struct {
+	text, want string
+	tools      bool
+	finish     chat.Finish
+}{
+	{"hi", "text Hello from upstream; ", false, chat.FinishStop},
+	{"think, cached", saysAll + "text Hello from upstream; ", false, chat.FinishStop},
+	{"count to 12", "text 1 2 3 4 5 6 7 8 9 10 11 12; ", false, chat.FinishStop},
+	{"hi", `call weather{"city":"Paris"}; `, true, chat.FinishTools},
+	{"think in parallel", saysAll + `call weather{"city":"Paris"}; call clock{"zone":7}; `, true, chat.FinishTools},
+}
+
+func TestCoreReadsWhole(t *testing.T) {
+	t.Parallel()
+	s := fakeprovider.New()
+	defer s.Close()
+	for _, f := range families() {
+		read, ok := readers[f.name]
+		if !ok {
+			continue
+		}
+		for _, c := range outlines {
+			_, body := ask(t, s, f, says(f.wholeBody, c.text, members(f, c.tools)...))
+			r, ok := read.response(gjson.Parse(body))
+			if !ok {
+				t.Errorf("%s, %s: not read: %s", f.name, c.text, body)
+				continue
+			}
+			compare(t, f, "whole", c.text, &r, c.want, c.finish)
+		}
+	}
+}
+
+func members(f family, tools bool) []string {
+	if tools {
+		return []string{f.tools}
+	}
+	return nil
+}
+
+func compare(t *testing.T, f family, how, text string, r *chat.Response, want string, finish chat.Finish) {
+	t.Helper()
+	if f.name == "cohere" && finish == chat.FinishTools && !strings.Contains(text, "think") {
+		want = "thinking I will use a tool.; " + want // its plan
+	}
+	if got := outline(r); got != want {
+		t.Errorf("%s, %s, %s: %q, want %q", f.name, how, text, got, want)
+	}
+	if r.Choices[0].Finish != finish {
+		t.Errorf("%s, %s, %s: finish %d, want %d", f.name, how, text, r.Choices[0].Finish, finish)
+	}
+	u := chat.Usage{Input: fakeprovider.InputTokens, Output: fakeprovider.OutputTokens, Reported: true}
+	if strings.Contains(text, "cached") {
+		u.CachedInput = fakeprovider.CachedTokens
+	}
+	if strings.Contains(text, "think") && f.name != "mistral" && f.name != "cohere" { // these two do not say
+		u.Reasoning = fakeprovider.ReasoningTokens
+	}
+	if f.name == "cohere" {
+		u.CachedInput = r.Usage.CachedInput // named in its types, not in its reference
+	}
+	if r.Usage != u {
+		t.Errorf("%s, %s, %s: %+v, want %+v", f.name, how, text, r.Usage, u)
+	}
+}
+
+func TestCoreReadsStreams(t *testing.T) {
+	t.Parallel()
+	s := fakeprovider.New()
+	defer s.Close()
+	for _, f := range families() {
+		read, ok := readers[f.name]
+		if !ok {
+			continue
+		}
+		for _, kind := range []string{"answer", "comment"} {
+			for _, c := range outlines {
+				s.Next(fakeprovider.Behaviour{Kind: kind, DelayMs: -1})
+				events, _ := askStream(t, s, f, c.text, members(f, c.tools)...)
+				deltas, ended := deltasOf(t, f, read, events)
+				if !ended {
+					t.Errorf("%s, %s: no end", f.name, c.text)
+				}
+				r := chat.Fold(deltas)
+				compare(t, f, kind, c.text, &r, c.want, c.finish)
+			}
+		}
+	}
+}
+
+func deltasOf(t *testing.T, f family, read reader, events []streamed) (deltas []chat.Delta, ended bool) {
+	t.Helper()
+	var state wire.State
+	for _, e := range events {
+		if e.data == "[DONE]" {
+			ended = true
+			continue
+		}
+		var ok bool
+		if deltas, ok = read.stream(&state, e.name, gjson.Parse(e.data), deltas); !ok {
+			t.Errorf("%s: not read: %s", f.name, e.data)
+		}
+	}
+	for _, d := range deltas {
+		ended = ended || d.Kind == chat.DeltaEnd
+	}
+	return deltas, ended
+}
+
+func TestCoreReadsFailures(t *testing.T) {
+	t.Parallel()
+	s := fakeprovider.New()
+	defer s.Close()
+	for _, f := range families() {
+		read, ok := readers[f.name]
+		if !ok {
+			continue
+		}
+		for status, want := range map[int]wire.FailureKind{
+			400: wire.FailRejected, 404: wire.FailTarget, 429: wire.FailBusy, 500: wire.FailDown, 503: wire.FailDown,
+		} {
+			s.Next(fakeprovider.Behaviour{Kind: "status", Status: status})
+			_, body := ask(t, s, f, says(f.wholeBody, "hi"))
+			if got := read.failure(uint64(status), gjson.Parse(body)); got.Kind != want {
+				t.Errorf("%s, %d: %+v of %s", f.name, status, got, body)
+			}
+		}
+		s.Next(fakeprovider.Behaviour{Kind: "error-event"})
+		events, _ := askStream(t, s, f, "hi")
+		deltas, _ := deltasOf(t, f, read, events)
+		failed := false
+		for _, d := range deltas {
+			failed = failed || d.Kind == chat.DeltaError || d.Kind == chat.DeltaFinish && d.Finish == chat.FinishError
+		}
+		if !failed && f.name != "mistral" { // whose failures within a stream nobody describes
+			t.Errorf("%s: no error in %v", f.name, deltas)
+		}
+	}
+}
+
+func TestCoreReadsFrames(t *testing.T) {
+	t.Parallel()
+	s := fakeprovider.New()
+	defer s.Close()
+	f := bedrockFamily()
+	for _, c := range []struct {
+		kind, names string
+		last        eventstream.Status
+	}{
+		{"answer", "messageStart contentBlockDelta contentBlockDelta contentBlockDelta contentBlockStop messageStop metadata ", eventstream.Need},
+		{"comment", "somethingNew messageStart contentBlockDelta contentBlockDelta contentBlockDelta contentBlockStop messageStop metadata ", eventstream.Need},
+		{"corrupt", "messageStart contentBlockDelta contentBlockDelta ", eventstream.Bad},
+		{"error-event", "messageStart contentBlockDelta contentBlockDelta modelStreamErrorException ", eventstream.Need},
+	} {
+		s.Next(fakeprovider.Behaviour{Kind: c.kind})
+		data, _ := io.ReadAll(do(t, s, f.stream, says(f.streamBody, "hi"), f.headers).Body)
+		names := ""
+		m, rest, status := eventstream.Next(data)
+		for ; status == eventstream.OK; m, rest, status = eventstream.Next(rest) {
+			names += m.Event + " "
+			if !gjson.ValidBytes(m.Payload) {
+				t.Errorf("%s: %s", c.kind, m.Payload)
+			}
+		}
+		if names != c.names || status != c.last || (len(rest) > 0) != (c.last == eventstream.Bad) {
+			t.Errorf("%s: %s, status %d, %d bytes left", c.kind, names, status, len(rest))
+		}
+	}
+}

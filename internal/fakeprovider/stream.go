@@ -1,0 +1,134 @@
+package fakeprovider
+
+// event is one event of a stream, before it is framed.
+type event struct {
+	name string // of the SSE event field, or of an event stream's :event-type
+	data []byte // JSON, or an end mark
+	kind eventKind
+	fail bool // an event stream's exception
+}
+
+type eventKind uint8
+
+const (
+	middle  eventKind = iota
+	opening           // carries no content yet
+	text              // a piece of the answer's text, and nothing else
+	usage             // figures, and nothing else
+	endMark           // nothing but the end
+)
+
+// stream sends events as the kind says.
+func (x *exchange) stream(events []event) {
+	half := max(len(events)/2, 1)
+	switch x.b.Kind {
+	case "silent":
+		_ = x.flush.Flush()
+		x.untilLeft()
+	case "stall":
+		if x.events(events[:half]) {
+			x.untilLeft()
+		}
+	case "broken":
+		if x.events(events[:half]) {
+			x.reset()
+		}
+	case "cut", "truncated":
+		x.finished = x.events(events[:half])
+	case "malformed", "corrupt":
+		x.finished = x.events(events[:half]) && x.spoiled(events[half]) && x.events(events[half+1:])
+	case "error-event":
+		x.finished = x.events(events[:half]) && x.events(x.request.wire.broke())
+	case "error-first":
+		x.finished = x.events(x.request.wire.broke())
+	case "error-head":
+		x.finished = x.events(ofKind(events, opening)) && x.events(x.request.wire.broke())
+	case "endless":
+		x.endless(events)
+	case "no-done":
+		x.finished = x.events(without(events, endMark))
+	default:
+		x.finished = x.events(events)
+	}
+}
+
+// events sends events one by one; false if the client left meanwhile.
+func (x *exchange) events(events []event) bool {
+	for _, e := range events {
+		if !x.event(x.frame(e)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (x *exchange) frame(e event) []byte {
+	f := x.request.wire.framing
+	if x.b.Kind == "comment" {
+		return f.odd(e, x.seen.EventsSent == 0)
+	}
+	return f.plain(e)
+}
+
+func (x *exchange) event(framed []byte) bool {
+	if !x.sleep(x.b.delayMs(x.seen.EventsSent)) {
+		return false
+	}
+	sent := false
+	if x.b.Kind == "bytewise" {
+		sent = x.bytewise(framed)
+	} else {
+		sent = x.write(framed)
+	}
+	if sent {
+		x.server.mu.Lock()
+		x.seen.EventsSent++
+		x.server.mu.Unlock()
+	}
+	return sent
+}
+
+// spoiled sends an event that nobody can read.
+func (x *exchange) spoiled(e event) bool {
+	f := x.request.wire.framing
+	if x.b.Kind == "corrupt" && f == eventStream {
+		framed := f.plain(e)
+		framed[len(framed)-1] ^= 0xFF
+		return x.event(framed)
+	}
+	e.data = e.data[:len(e.data)/2]
+	return x.event(f.plain(e))
+}
+
+// endless sends what comes up to the last piece of text, and that again and again.
+func (x *exchange) endless(events []event) {
+	last := len(events) - 1
+	for i, e := range events {
+		if e.kind == text {
+			last = i
+		}
+	}
+	if !x.events(events[:last]) {
+		return
+	}
+	for x.events(events[last : last+1]) {
+	}
+}
+
+func ofKind(events []event, kind eventKind) (some []event) {
+	for _, e := range events {
+		if e.kind == kind {
+			some = append(some, e)
+		}
+	}
+	return some
+}
+
+func without(events []event, kind eventKind) (some []event) {
+	for _, e := range events {
+		if e.kind != kind {
+			some = append(some, e)
+		}
+	}
+	return some
+}
