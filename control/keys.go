@@ -28,7 +28,9 @@ type keyView struct {
 	Status      string  `json:"status"`
 	CreatedAt   string  `json:"createdAt"`  // RFC 3339, UTC, milliseconds
 	LastUsedAt  *string `json:"lastUsedAt"` // likewise, as of the latest report; null: never
-	Value       string  `json:"value,omitempty"`
+	// Models are those that the key may use, by name, and tiers; empty: all.
+	Models []string `json:"models"`
+	Value  string   `json:"value,omitempty"`
 }
 
 type keysView struct {
@@ -41,7 +43,7 @@ func (k key) view(lastUsedMs uint64) keyView {
 		ID: k.ID, Name: k.Name, Kind: translate(k.Kind, kindValues, kindWords),
 		Environment: translate(k.Environment, environments, environmentWords),
 		Prefix:      keys.Prefix(k.Kind, k.Environment), Last4: k.Last4, Status: "inactive",
-		CreatedAt: timestamp(k.CreatedMs),
+		CreatedAt: timestamp(k.CreatedMs), Models: append([]string{}, k.Models...),
 	}
 	if k.Status == doc.Active {
 		v.Status = "active"
@@ -84,6 +86,7 @@ func (h *handler) newKey(projectID string, f *fields) (k key, value string, err 
 	k.Name = f.requiredName()
 	k.Kind = translate(f.defaultedChoice("kind", kindWords), kindWords, kindValues)
 	k.Environment = translate(f.defaultedChoice("environment", environmentWords), environmentWords, environments)
+	k.Models = f.models()
 	if err := f.refused(); err != nil {
 		return k, "", err
 	}

@@ -34,7 +34,7 @@ func TestCreateKey(t *testing.T) {
 				t.Errorf("value %q", value)
 			}
 			want := fmt.Sprintf(`{"id":%q,"name":"<k>","kind":%q,"environment":%q,"prefix":%q,"last4":%q,"status":"active",`+
-				`"createdAt":"2026-11-21T08:08:07.006Z","lastUsedAt":null,"value":%q}`,
+				`"createdAt":"2026-11-21T08:08:07.006Z","lastUsedAt":null,"models":[],"value":%q}`,
 				got.text("id"), kind, environment, value[:8], value[len(value)-4:], value)
 			if got.Body.String() != want {
 				t.Errorf("got %s\nwant %s", got.Body, want)

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keys"
 	"github.com/postern-ai/postern/core/money"
@@ -113,6 +115,26 @@ func (f *fields) cacheTTL(otherwise uint64) (seconds uint64, given bool) {
 		return otherwise, false
 	}
 	return seconds, true
+}
+
+// models takes the field "models": the names that a key may use. Whether the catalog has them is not asked
+// here: it may change, and a name that it does not have opens nothing.
+func (f *fields) models() (names []string) {
+	value, given := f.take("models")
+	if !given {
+		return nil
+	}
+	if len(value) == 0 || value[0] != '[' || json.Unmarshal(value, &names) != nil || len(names) > doc.MaxModels {
+		f.wrong("models", "must be at most "+strconv.Itoa(doc.MaxModels)+" names")
+		return nil
+	}
+	for _, name := range names {
+		if name == "" || len(name) > doc.MaxModelBytes || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			f.wrong("models", "must be names of models or tiers")
+			return nil
+		}
+	}
+	return names
 }
 
 // page is which part of a list is asked for.

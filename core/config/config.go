@@ -97,12 +97,24 @@ type Prices struct {
 	LongInput, LongCached, LongOutput money.Pico
 }
 
-// Tier is a route: what a quality means. The first target is drawn by weight among those that have one;
-// the others follow in their order.
+// Tier is a route: what a quality means.
 type Tier struct {
-	Name    string
-	Targets []Target
+	Name     string
+	Strategy Strategy
+	Targets  []Target
+	Timeouts abi.Timeouts // of one attempt; those that are 0 are Routing's
 }
+
+// Strategy is the order in which a route's targets are tried. Whatever it is, targets that rest come last,
+// and those without credentials never.
+type Strategy uint8
+
+const (
+	Weighted Strategy = iota // the first drawn by weight among those that have one, the others as listed
+	Ordered                  // as listed
+	Cheapest                 // by the expected cost of the request
+	Fastest                  // by the time to the first piece of an answer, as lately seen
+)
 
 // Target is one model of a route.
 type Target struct {
@@ -193,8 +205,25 @@ func (m *Model) Cost(u *chat.Usage) money.Pico {
 	return money.Add(cost, money.Cost(u.Output, output))
 }
 
+// TimeoutsOf are those of an attempt for a tier, nil for a model that was named itself.
+func (c *Config) TimeoutsOf(t *Tier) abi.Timeouts {
+	all := c.Routing.Timeouts
+	if t == nil {
+		return all
+	}
+	for _, own := range []struct{ to, from *uint64 }{
+		{&all.HeadMs, &t.Timeouts.HeadMs}, {&all.FirstByteMs, &t.Timeouts.FirstByteMs},
+		{&all.IdleMs, &t.Timeouts.IdleMs}, {&all.TotalMs, &t.Timeouts.TotalMs},
+	} {
+		if *own.from > 0 {
+			*own.to = *own.from
+		}
+	}
+	return all
+}
+
 // LongestAttemptMs bounds the life of a reservation: every target with all its retries and waits.
-func (c *Config) LongestAttemptMs(targets int) uint64 {
+func (c *Config) LongestAttemptMs(t *Tier, targets int) uint64 {
 	attempts := uint64(targets) * (c.Routing.Retries + 2)
-	return attempts*(c.Routing.Timeouts.TotalMs+c.Routing.MaxBackoffMs) + 60_000
+	return attempts*(c.TimeoutsOf(t).TotalMs+c.Routing.MaxBackoffMs) + 60_000
 }

@@ -287,6 +287,18 @@ func (p *parser) prices(model *Model, v gjson.Result) {
 
 func (p *parser) tier(v gjson.Result) {
 	tier := Tier{Name: p.name(v)}
+	switch strategy := v.Get("strategy").Str; strategy {
+	case "", "weighted":
+	case "ordered":
+		tier.Strategy = Ordered
+	case "cheapest":
+		tier.Strategy = Cheapest
+	case "fastest":
+		tier.Strategy = Fastest
+	default:
+		p.fail("catalog: the strategy of tier " + tier.Name + " must be weighted, ordered, cheapest or fastest")
+	}
+	timeouts(&tier.Timeouts, v)
 	var models []string
 	each(v.Get("targets"), func(t gjson.Result) {
 		var target Target
@@ -314,11 +326,15 @@ func (p *parser) routing(v gjson.Result) {
 	setNumber(&r.MaxBackoffMs, v.Get("maxBackoffMs"))
 	setNumber(&r.CoolAfter, v.Get("coolAfter"))
 	setNumber(&r.CoolMs, v.Get("coolMs"))
-	setNumber(&r.Timeouts.HeadMs, v.Get("headMs"))
-	setNumber(&r.Timeouts.FirstByteMs, v.Get("firstByteMs"))
-	setNumber(&r.Timeouts.IdleMs, v.Get("idleMs"))
-	setNumber(&r.Timeouts.TotalMs, v.Get("totalMs"))
+	timeouts(&r.Timeouts, v)
 	r.Retries = min(r.Retries, 5)
+}
+
+func timeouts(t *abi.Timeouts, v gjson.Result) {
+	setNumber(&t.HeadMs, v.Get("headMs"))
+	setNumber(&t.FirstByteMs, v.Get("firstByteMs"))
+	setNumber(&t.IdleMs, v.Get("idleMs"))
+	setNumber(&t.TotalMs, v.Get("totalMs"))
 }
 
 // link turns names into pointers, now that the lists do not move any more.

@@ -7,7 +7,17 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-const format = 1
+// Formats: 2 has the allow-list of models in keys and records; 1, which is still read, had none.
+const (
+	format    = 1 // of projects
+	keyFormat = 2
+)
+
+// Bounds of a key's allow-list: an exchange carries it from step to step.
+const (
+	MaxModels     = 32
+	MaxModelBytes = 100 // of one name
+)
 
 // Status of a key.
 type Status uint8
@@ -41,6 +51,7 @@ type Key struct {
 	Last4       string // the value's last characters
 	Status      Status
 	CreatedMs   uint64
+	Models      []string // names of models and tiers that the key may use; none: all
 }
 
 // Record is all that one exchange needs to know of a key and its project. It stands in KV under RecordKey,
@@ -54,6 +65,7 @@ type Record struct {
 	Plan            string
 	Region          string
 	CacheTTLSeconds uint64
+	Models          []string // that the key may use; none: all
 }
 
 // ProjectKey is where the Directory keeps a project.
@@ -73,6 +85,7 @@ func NewRecord(k Key, keyVersion uint64, p Project, projectVersion uint64) Recor
 	return Record{
 		Version: keyVersion + projectVersion, KeyID: k.ID, ProjectID: k.ProjectID, Kind: k.Kind, Environment: k.Environment,
 		Plan: p.Plan, Region: p.Region, CacheTTLSeconds: p.CacheTTLSeconds,
+		Models: k.Models,
 	}
 }
 
@@ -104,7 +117,7 @@ func DecodeProject(data []byte) (Project, error) {
 // Encode is the stored form.
 func (k *Key) Encode() []byte {
 	var w abi.Writer
-	w.Uint(format)
+	w.Uint(keyFormat)
 	w.String(k.ID)
 	w.String(k.ProjectID)
 	w.String(k.Name)
@@ -114,26 +127,46 @@ func (k *Key) Encode() []byte {
 	w.String(k.Last4)
 	w.Uint(uint64(k.Status))
 	w.Uint(k.CreatedMs)
+	encodeModels(&w, k.Models)
 	return w.Buf
+}
+
+func encodeModels(w *abi.Writer, models []string) {
+	w.Uint(uint64(len(models)))
+	for _, m := range models {
+		w.String(m)
+	}
+}
+
+func decodeModels(r *abi.Reader, version uint64) (models []string) {
+	if version < 2 {
+		return nil
+	}
+	for n := r.Count(); n > 0; n-- {
+		models = append(models, r.String())
+	}
+	return models
 }
 
 // DecodeKey reads the stored form.
 func DecodeKey(data []byte) (Key, error) {
 	r := abi.Reader{Buf: data}
-	if r.Uint() != format {
+	version := r.Uint()
+	if version == 0 || version > keyFormat {
 		return Key{}, abi.ErrMalformed
 	}
 	k := Key{
-		r.String(), r.String(), r.String(), keys.Kind(r.Uint()), keys.Environment(r.Uint()),
-		r.String(), r.String(), Status(r.Uint()), r.Uint(),
+		ID: r.String(), ProjectID: r.String(), Name: r.String(), Kind: keys.Kind(r.Uint()), Environment: keys.Environment(r.Uint()),
+		Hash: r.String(), Last4: r.String(), Status: Status(r.Uint()), CreatedMs: r.Uint(),
 	}
+	k.Models = decodeModels(&r, version)
 	return k, r.End()
 }
 
 // Encode is the stored form.
 func (rec *Record) Encode() []byte {
 	var w abi.Writer
-	w.Uint(format)
+	w.Uint(keyFormat)
 	w.Uint(rec.Version)
 	w.String(rec.KeyID)
 	w.String(rec.ProjectID)
@@ -142,17 +175,21 @@ func (rec *Record) Encode() []byte {
 	w.String(rec.Plan)
 	w.String(rec.Region)
 	w.Uint(rec.CacheTTLSeconds)
+	encodeModels(&w, rec.Models)
 	return w.Buf
 }
 
 // DecodeRecord reads the stored form.
 func DecodeRecord(data []byte) (Record, error) {
 	r := abi.Reader{Buf: data}
-	if r.Uint() != format {
+	version := r.Uint()
+	if version == 0 || version > keyFormat {
 		return Record{}, abi.ErrMalformed
 	}
 	rec := Record{
-		r.Uint(), r.String(), r.String(), keys.Kind(r.Uint()), keys.Environment(r.Uint()), r.String(), r.String(), r.Uint(),
+		Version: r.Uint(), KeyID: r.String(), ProjectID: r.String(), Kind: keys.Kind(r.Uint()),
+		Environment: keys.Environment(r.Uint()), Plan: r.String(), Region: r.String(), CacheTTLSeconds: r.Uint(),
 	}
+	rec.Models = decodeModels(&r, version)
 	return rec, r.End()
 }

@@ -151,7 +151,7 @@ func TestLongest(t *testing.T) {
 	if m, rest, status := eventstream.Next(whole); status != eventstream.OK || string(m.Payload) != payload || len(rest) != 0 {
 		t.Errorf("the longest message is %d", status)
 	}
-	if _, _, status := eventstream.Next(frame(isEvent, payload + "x")[:12]); status != eventstream.Bad {
+	if _, _, status := eventstream.Next(frame(isEvent, payload+"x")[:12]); status != eventstream.Bad {
 		t.Errorf("one byte more is %d", status)
 	}
 }

@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"slices"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
@@ -9,7 +11,6 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
-	"github.com/postern-ai/postern/core/route"
 )
 
 // maxRounds bounds how often an exchange asks for admission: again with a newer record, or with a grant.
@@ -23,7 +24,7 @@ func (x *exchange) admitComplete() {
 		return
 	}
 	if len(x.s.order) == 0 {
-		x.s.order = route.Order(x.targets(), x.random)
+		x.s.order = x.orderTargets()
 	}
 	x.s.admission.reserved = x.expectedCost()
 	x.admit(keymeter.ModeReserve)
@@ -71,9 +72,25 @@ func (x *exchange) dearest(u *chat.Usage) (most money.Pico) {
 // testMode: development keys are answered by the mock, whatever the model, and cost nothing.
 func (x *exchange) testMode() bool { return x.s.record.Environment == keys.Development }
 
+func (x *exchange) orderTargets() []byte {
+	strategy := config.Ordered
+	if tier := x.tier(); tier != nil {
+		strategy = tier.Strategy
+	}
+	q := &x.s.request
+	u := chat.Usage{Input: q.promptTokens, Output: q.maxTokens}
+	if q.maxTokens == 0 {
+		u.Output = streamTokens
+	}
+	return x.circuits.Order(strategy, x.targets(), x.now, x.random, func(m *config.Model) int64 { return m.Cost(&u) })
+}
+
+// tier is the one that the caller named, or nil.
+func (x *exchange) tier() *config.Tier { return x.config.Tier(x.s.request.model) }
+
 // targets are those of the tier that the caller named, or the one model.
 func (x *exchange) targets() []config.Target {
-	if tier := x.config.Tier(x.s.request.model); tier != nil {
+	if tier := x.tier(); tier != nil {
 		return tier.Targets
 	}
 	return []config.Target{{Model: x.config.Model(x.s.request.model)}}
@@ -108,7 +125,7 @@ func (x *exchange) admit(mode keymeter.Mode) {
 	}
 	if mode != keymeter.ModeCheck {
 		command.Idempotency, command.BodyHash = s.idempotency, s.bodyHash
-		command.ExpiresMs = x.config.LongestAttemptMs(max(1, len(s.order)))
+		command.ExpiresMs = x.config.LongestAttemptMs(x.tier(), max(1, len(s.order)))
 	}
 	x.call(idAdmit, abi.ClassKeyMeter, s.keyHash, command.Encode())
 }
@@ -302,5 +319,28 @@ func (x *exchange) flushedOne() {
 	x.askGrant(ledger.Grant{Key: s.keyHash, Month: need.Month, Seq: need.Seq, NeedPico: need.AmountPico})
 }
 
-// allowed says whether the key may use a model.
-func (x *exchange) allowed(*config.Model) bool { return true }
+// allowed says whether the key may use a model. A list may name models, aliases and provider/model.
+func (x *exchange) allowed(m *config.Model) bool {
+	if len(x.s.record.Models) == 0 {
+		return true
+	}
+	for _, name := range x.s.record.Models {
+		if name == m.Name || x.config.Tier(name) == nil && x.config.Model(name) == m {
+			return true
+		}
+	}
+	return false
+}
+
+// allowedTier: a list that names a tier allows its models under the tier's name.
+func (x *exchange) allowedTier(name string) bool { return slices.Contains(x.s.record.Models, name) }
+
+// allowsAny says whether the key may use any of the request's targets.
+func (x *exchange) allowsAny() bool {
+	for _, t := range x.targets() {
+		if x.allowed(t.Model) || x.allowedTier(x.s.request.model) {
+			return true
+		}
+	}
+	return false
+}

@@ -64,7 +64,7 @@ const maxReplayBytes = 256 << 10
 func (x *exchange) succeed(a *answer, r *chat.Response, raw []byte) {
 	s := &x.s
 	if !x.testMode() {
-		x.circuits.Worked(a.model)
+		x.circuits.Worked(a.model, x.latencyMs(), x.now)
 	}
 	part, kept := abi.Part{Buffer: bufferUpstream}, raw
 	if raw == nil {
@@ -116,7 +116,7 @@ func (x *exchange) answerHeaders(a *answer) []abi.Header {
 		{Name: "x-postern-model", Value: a.model},
 		{Name: "x-postern-cache", Value: x.cacheState(a.cached)},
 		{Name: "x-postern-price-version", Value: x.config.Version},
-		{Name: "x-postern-attempts", Value: strconv.FormatUint(s.attempts, 10)},
+		{Name: "x-postern-attempts", Value: x.attemptsHeader()},
 	}
 	if !s.request.stream || a.cached {
 		// A stream's cost is not known yet.

@@ -48,6 +48,9 @@ func (x *exchange) adopt(encoded []byte) {
 	}
 	x.s.record, x.s.haveRecord, x.s.known = record, true, true
 	x.s.admission.asked = false
+	if x.s.bad == fault.ModelForbidden.Status {
+		x.s.bad = 0 // the newer record may allow it
+	}
 	if x.s.lookup == lookupHit && !x.mayRead() {
 		// The answer was found while the old record allowed to look.
 		x.s.lookup = lookupMissed
@@ -83,6 +86,9 @@ func (x *exchange) proceed() {
 	case !x.permitted() || !s.route.hasBody():
 		x.admit(keymeter.ModeCheck)
 	case !s.bodyDone:
+	case s.bad == 0 && !x.allowsAny():
+		x.reject(fault.ModelForbidden)
+		x.admit(keymeter.ModeCount)
 	case s.bad != 0 || s.route == routeCount:
 		x.admit(keymeter.ModeCount)
 	case x.mayRead() && s.lookup == lookupNone:

@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -86,7 +87,7 @@ func (x *exchange) settleOnTarget() bool {
 	resting := len(s.order)
 	for at := int(s.at); at < len(s.order); at++ {
 		s.at = uint64(at)
-		if !x.model().Provider.Ready || !x.fits() {
+		if !x.model().Provider.Ready || !x.fits() || !x.permits() {
 			continue
 		}
 		if !x.circuits.Resting(x.model().Name, x.now) {
@@ -97,6 +98,9 @@ func (x *exchange) settleOnTarget() bool {
 	s.at = uint64(resting)
 	return resting < len(s.order)
 }
+
+// permits says whether the key may use the present target.
+func (x *exchange) permits() bool { return x.allowed(x.model()) || x.allowedTier(x.s.request.model) }
 
 // carries is what the present target has a place for.
 func (x *exchange) carries() chat.Params {
@@ -217,7 +221,8 @@ func (x *exchange) fetch(request abi.Action) {
 	if s.request.stream {
 		request.Stream, request.Limit = true, chunkBytes
 	}
-	request.Timeouts = x.config.Routing.Timeouts
+	request.Timeouts = x.config.TimeoutsOf(x.tier())
+	x.circuits.Try(&x.config.Routing, x.model().Name, x.now)
 	x.do(request)
 }
 
@@ -246,12 +251,49 @@ func (x *exchange) upstream() {
 // upstreamResponse takes a provider's whole answer, whatever its status.
 func (x *exchange) upstreamResponse() {
 	x.s.times.upstream += x.since(x.s.times.upstreamStart)
+	x.tell(strconv.FormatUint(x.event.Code, 10))
 	if x.event.Code == 200 {
 		x.upstreamOK()
 		return
 	}
 	f, _ := provider.For(x.model().Provider.Wire)
 	x.failed(f.Failure(x.event.Code, x.json()))
+}
+
+const maxStory = 400
+
+// tell adds to the story of the attempts: which target, and what came of it.
+func (x *exchange) tell(what string) {
+	s := &x.s
+	model := x.model()
+	word := model.Provider.Name + "/" + model.Name + "=" + what
+	if s.story != "" {
+		word = ", " + word
+	}
+	if len(s.story)+len(word) <= maxStory {
+		s.story += word
+	}
+}
+
+func faultWord(code uint64) string {
+	switch code {
+	case abi.FaultConnect, abi.FaultUndelivered:
+		return "unreachable"
+	case abi.FaultBroken:
+		return "broken"
+	case abi.FaultTooLarge:
+		return "too_large"
+	}
+	return "timeout"
+}
+
+// attemptsHeader is the number of attempts, and their story: "2; openai/gpt-4.1=503, gemini/gemini-3-flash=200".
+func (x *exchange) attemptsHeader() string {
+	n := strconv.FormatUint(x.s.attempts, 10)
+	if x.s.story == "" {
+		return n
+	}
+	return n + "; " + x.s.story
 }
 
 // json is the event's data, if it is JSON.
@@ -309,6 +351,7 @@ func (x *exchange) publicMessage(message jsontext.Spelled) jsontext.Spelled {
 func (x *exchange) upstreamFault() {
 	s := &x.s
 	s.times.upstream += x.since(s.times.upstreamStart)
+	x.tell(faultWord(x.event.Code))
 	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
 	switch x.event.Code {
 	case abi.FaultConnect, abi.FaultUndelivered:

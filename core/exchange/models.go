@@ -69,7 +69,7 @@ func (x *exchange) usable(m *config.Model) bool {
 
 func (x *exchange) usableTier(t *config.Tier) bool {
 	for _, target := range t.Targets {
-		if x.usable(target.Model) {
+		if x.usable(target.Model) || x.allowedTier(t.Name) && (x.testMode() || target.Model.Provider.Ready) {
 			return true
 		}
 	}

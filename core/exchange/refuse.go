@@ -37,7 +37,7 @@ func (x *exchange) refuseBad() {
 		return
 	}
 	f := fault.InvalidRequest
-	for _, other := range []fault.Fault{fault.UnknownModel, fault.BodyTooLarge, fault.UnsupportedType} {
+	for _, other := range []fault.Fault{fault.ModelForbidden, fault.UnknownModel, fault.BodyTooLarge, fault.UnsupportedType} {
 		if other.Status == s.bad {
 			f = other
 		}
@@ -76,7 +76,7 @@ func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
 		add("x-should-retry", "false")
 	}
 	if s.attempts > 0 {
-		add("x-postern-attempts", strconv.FormatUint(s.attempts, 10))
+		add("x-postern-attempts", x.attemptsHeader())
 	}
 	x.respond(f.Status, headers, body)
 	if s.admission.admitted && s.admission.mode == keymeter.ModeReserve {

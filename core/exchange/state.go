@@ -81,6 +81,7 @@ type state struct {
 	beta     string // the caller's anthropic-beta
 	strict   bool   // nothing of the request may be dropped
 	dropped  string // names of what the present target does not get
+	story    string // what came of the attempts
 	spent    spent
 	stream   stream
 
@@ -184,6 +185,7 @@ func (s *state) encode() []byte {
 	w.Uint(s.attempts)
 	w.String(s.beta)
 	w.String(s.dropped)
+	w.String(s.story)
 	s.spent.usage.Encode(&w)
 	w.Int(s.spent.costPico)
 	w.Bool(s.spent.estimated)
@@ -215,7 +217,7 @@ func decodeState(data []byte) state {
 	s.hit = hit{r.String(), r.String()}
 	s.admission = decodeAdmission(&r)
 	s.order, s.at, s.retries, s.attempts = r.Bytes(), r.Uint(), r.Uint(), r.Uint()
-	s.beta, s.dropped = r.String(), r.String()
+	s.beta, s.dropped, s.story = r.String(), r.String(), r.String()
 	s.spent = spent{chat.DecodeUsage(&r), r.Int(), r.Bool()}
 	s.stream = decodeStream(&r)
 	s.pending, s.open, s.waits = r.Uint(), r.Uint(), r.Uint()

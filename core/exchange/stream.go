@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -83,6 +84,7 @@ func (x *exchange) streamHead() {
 	s := &x.s
 	f, _ := provider.For(x.model().Provider.Wire)
 	s.stream.begun = true
+	x.tell(strconv.FormatUint(x.event.Code, 10))
 	s.stream.direct = f.Dialect == s.dialect
 	media, _, _ := strings.Cut(x.header("content-type"), ";")
 	want := "text/event-stream"
@@ -324,12 +326,21 @@ func (x *exchange) endStream(final bool) {
 	st.over = true
 	x.dropTicks()
 	x.bookStream(st.finish.Complete() || st.finish == chat.FinishLength)
-	x.circuits.Worked(x.model().Name)
+	x.circuits.Worked(x.model().Name, x.latencyMs(), x.now)
 	if st.deltas > 0 && st.deltas <= maxEntryBytes {
 		x.do(abi.Action{Kind: abi.ActionSupply, ID: idSupply, Buffer: bufferDeltas})
 		return
 	}
 	x.finishStream(nil)
+}
+
+// latencyMs is from the last attempt to the first piece of its answer.
+func (x *exchange) latencyMs() uint64 {
+	start := x.s.times.upstreamStart
+	if first := x.s.stream.firstMs; first >= start && first > 0 {
+		return first - start
+	}
+	return x.since(start)
 }
 
 func (x *exchange) dropTicks() {
@@ -412,6 +423,7 @@ func (x *exchange) streamBroken(f fault.Fault, message jsontext.Spelled) {
 	if x.event.Kind != abi.EventFault && x.event.Kind != abi.EventEnd {
 		x.do(abi.Action{Kind: abi.ActionCancel, ID: idFetch})
 	}
+	x.tell(f.Code)
 	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
 	x.bookStream(false)
 	if s.stream.content {

@@ -2,35 +2,64 @@
 package route
 
 import (
+	"slices"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/config"
 )
 
-// Order is the order in which to try a route's targets: the first drawn by weight among those that have
-// one, the others as they are listed. random returns the next random number.
-func Order(targets []config.Target, random func() uint64) []byte {
+// Order is the order in which to try a route's targets. random returns the next random number; cost is what
+// the request should cost at a target.
+func (c *Circuits) Order(s config.Strategy, targets []config.Target, now uint64, random func() uint64, cost func(*config.Model) int64) []byte {
+	order := make([]byte, len(targets))
+	for i := range order {
+		order[i] = byte(i)
+	}
+	switch s {
+	case config.Weighted:
+		first := draw(targets, random)
+		copy(order[1:first+1], order[:first])
+		order[0] = byte(first)
+	case config.Cheapest:
+		slices.SortStableFunc(order, func(a, b byte) int {
+			return compare(cost(targets[a].Model), cost(targets[b].Model))
+		})
+	case config.Fastest:
+		// Of what is not known, one is tried: that is how it becomes known.
+		slices.SortStableFunc(order, func(a, b byte) int {
+			return compare(int64(c.LatencyMs(targets[a].Model.Name, now)), int64(c.LatencyMs(targets[b].Model.Name, now)))
+		})
+	}
+	return order
+}
+
+func compare(a, b int64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// draw is a target by weight; the first if none has any.
+func draw(targets []config.Target, random func() uint64) int {
 	var total uint64
 	for _, t := range targets {
 		total += t.Weight
 	}
-	first := 0
-	if total > 0 {
-		draw := random() % total
-		for i, t := range targets {
-			if draw < t.Weight {
-				first = i
-				break
-			}
-			draw -= t.Weight
-		}
+	if total == 0 {
+		return 0
 	}
-	order := []byte{byte(first)}
-	for i := range targets {
-		if i != first {
-			order = append(order, byte(i))
+	number := random() % total
+	for i, t := range targets {
+		if number < t.Weight {
+			return i
 		}
+		number -= t.Weight
 	}
-	return order
+	return 0
 }
 
 // BackoffMs is how long to wait before a retry: full jitter below a doubling bound, but at least what the
@@ -50,10 +79,14 @@ type Circuits struct {
 	addresses []address
 }
 
+// circuit is one target: closed while it works, open (resting) after so many failures in a row, and then half
+// open: one request tries it, and the others wait for what becomes of that.
 type circuit struct {
-	model    string
-	failures uint64 // in a row
-	untilMs  uint64 // it rests until then
+	model     string
+	failures  uint64 // in a row
+	untilMs   uint64 // it rests until then
+	latencyMs uint64 // to the first piece of an answer, a decayed average; 0: not known
+	seenMs    uint64 // when that was last measured
 }
 
 type address struct {
@@ -64,7 +97,7 @@ type address struct {
 
 // Bounds of the blob, and how many unknown keys an address may try in a minute.
 const (
-	maxTargets     = 32
+	maxTargets     = 64
 	maxAddresses   = 64
 	guessesAllowed = 30
 	guessWindowMs  = 60_000
@@ -78,7 +111,7 @@ func DecodeCircuits(data []byte) Circuits {
 	}
 	r := abi.Reader{Buf: data}
 	for n := r.Count(); n > 0; n-- {
-		c.targets = append(c.targets, circuit{r.String(), r.Uint(), r.Uint()})
+		c.targets = append(c.targets, circuit{r.String(), r.Uint(), r.Uint(), r.Uint(), r.Uint()})
 	}
 	for n := r.Count(); n > 0; n-- {
 		c.addresses = append(c.addresses, address{r.String(), r.Uint(), r.Uint()})
@@ -97,6 +130,8 @@ func (c *Circuits) Encode() []byte {
 		w.String(t.model)
 		w.Uint(t.failures)
 		w.Uint(t.untilMs)
+		w.Uint(t.latencyMs)
+		w.Uint(t.seenMs)
 	}
 	w.Uint(uint64(len(c.addresses)))
 	for _, a := range c.addresses {
@@ -107,48 +142,85 @@ func (c *Circuits) Encode() []byte {
 	return w.Buf
 }
 
-// Resting says whether a target is to be left alone.
-func (c *Circuits) Resting(model string, now uint64) bool {
-	for _, t := range c.targets {
-		if t.model == model {
-			return t.untilMs > now
+func (c *Circuits) find(model string) *circuit {
+	for i := range c.targets {
+		if c.targets[i].model == model {
+			return &c.targets[i]
 		}
 	}
-	return false
+	return nil
 }
 
-// Failed counts a failure; after so many in a row the target rests.
-func (c *Circuits) Failed(r *config.Routing, model string, now uint64) {
+// of is a target's circuit, a new one if it has none. The oldest makes room.
+func (c *Circuits) of(model string) *circuit {
 	c.Changed = true
-	for i := range c.targets {
-		t := &c.targets[i]
-		if t.model != model {
-			continue
-		}
-		if t.failures++; t.failures >= r.CoolAfter {
-			t.untilMs = now + r.CoolMs
-		}
-		return
-	}
-	t := circuit{model: model, failures: 1}
-	if r.CoolAfter == 1 {
-		t.untilMs = now + r.CoolMs
+	if t := c.find(model); t != nil {
+		return t
 	}
 	if len(c.targets) == maxTargets {
 		c.targets = c.targets[1:]
 	}
-	c.targets = append(c.targets, t)
+	c.targets = append(c.targets, circuit{model: model})
+	return &c.targets[len(c.targets)-1]
 }
 
-// Worked ends a row of failures.
-func (c *Circuits) Worked(model string) {
-	for i := range c.targets {
-		if c.targets[i].model == model {
-			c.targets = append(c.targets[:i], c.targets[i+1:]...)
-			c.Changed = true
-			return
-		}
+// Resting says whether a target is to be left alone.
+func (c *Circuits) Resting(model string, now uint64) bool {
+	t := c.find(model)
+	return t != nil && t.untilMs > now
+}
+
+// Try notes that a request goes to a target. If that has rested, it is a probe: the next comes only when
+// this one has succeeded, or as much later as a rest takes.
+func (c *Circuits) Try(r *config.Routing, model string, now uint64) {
+	if t := c.find(model); t != nil && t.failures >= r.CoolAfter && t.untilMs <= now {
+		t.untilMs = now + r.CoolMs
+		c.Changed = true
 	}
+}
+
+// Failed counts a failure; after so many in a row the target rests.
+func (c *Circuits) Failed(r *config.Routing, model string, now uint64) {
+	t := c.of(model)
+	if t.failures++; t.failures >= r.CoolAfter {
+		t.untilMs = now + r.CoolMs
+	}
+}
+
+// Worked ends a row of failures, and takes a measurement: how long the first piece of an answer took. One
+// that says nothing new is not noted: hosts carry the blob from step to step.
+func (c *Circuits) Worked(model string, latencyMs, now uint64) {
+	latencyMs = max(latencyMs, 1)
+	t := c.find(model)
+	if t != nil && t.failures == 0 && t.seenMs+noteLatencyMs > now && near(t.latencyMs, latencyMs) {
+		return
+	}
+	t = c.of(model)
+	t.failures, t.untilMs = 0, 0
+	if t.latencyMs == 0 || t.seenMs+forgetLatencyMs <= now {
+		t.latencyMs = latencyMs
+	} else {
+		t.latencyMs = (t.latencyMs*7 + latencyMs + 4) / 8
+	}
+	t.seenMs = now
+}
+
+// near: within an eighth.
+func near(average, latencyMs uint64) bool {
+	return latencyMs <= average+average/8 && latencyMs+average/8 >= average
+}
+
+const noteLatencyMs = 60_000
+
+// forgetLatencyMs is after how long a target is measured anew.
+const forgetLatencyMs = 300_000
+
+// LatencyMs is a target's average; 0 if it is not known, or too old.
+func (c *Circuits) LatencyMs(model string, now uint64) uint64 {
+	if t := c.find(model); t != nil && t.seenMs+forgetLatencyMs > now {
+		return t.latencyMs
+	}
+	return 0
 }
 
 // Guessed counts an unknown key that came from an address.

@@ -23,6 +23,69 @@ func targets(weights ...uint64) []config.Target {
 	return all
 }
 
+func weighted(targets []config.Target, random func() uint64) []byte {
+	return (&route.Circuits{}).Order(config.Weighted, targets, 0, random, nil)
+}
+
+func TestOrderedIsAsListed(t *testing.T) {
+	order := (&route.Circuits{}).Order(config.Ordered, targets(0, 9, 0), 0, nil, nil)
+	if !bytes.Equal(order, []byte{0, 1, 2}) {
+		t.Errorf("order %v", order)
+	}
+}
+
+func TestCheapestFirst(t *testing.T) {
+	costs := map[string]int64{"m0": 3, "m1": 1, "m2": 3, "m3": 2}
+	cost := func(m *config.Model) int64 { return costs[m.Name] }
+	if order := (&route.Circuits{}).Order(config.Cheapest, targets(9, 0, 0, 0), 0, nil, cost); !bytes.Equal(order, []byte{1, 3, 0, 2}) {
+		t.Errorf("order %v", order)
+	}
+}
+
+// TestFastestFirst: what is not known comes first, then by the average, which forgets.
+func TestFastestFirst(t *testing.T) {
+	c := &route.Circuits{}
+	c.Worked("m0", 500, 1000)
+	c.Worked("m1", 100, 1000)
+	fastest := func(now uint64) []byte { return c.Order(config.Fastest, targets(0, 0, 0), now, nil, nil) }
+	if order := fastest(1001); !bytes.Equal(order, []byte{2, 1, 0}) {
+		t.Errorf("order %v", order)
+	}
+	c.Worked("m2", 300, 1002)
+	for i := range uint64(40) {
+		c = again(t, c)
+		c.Worked("m1", 900, 2000+i)
+	}
+	if order := fastest(3000); !bytes.Equal(order, []byte{2, 0, 1}) {
+		t.Errorf("order %v, m1 is at %d ms", order, c.LatencyMs("m1", 3000))
+	}
+	if got := c.LatencyMs("m0", 301_000); got != 0 {
+		t.Errorf("after five minutes it is still said to take %d ms", got)
+	}
+	before := again(t, c)
+	if before.Worked("m2", 310, 3000); before.Changed {
+		t.Error("a time as usual was noted")
+	}
+}
+
+// TestHalfOpen: after a rest one request tries the target, and the others wait for what becomes of it.
+func TestHalfOpen(t *testing.T) {
+	routing := &config.Routing{CoolAfter: 1, CoolMs: 100}
+	c := &route.Circuits{}
+	c.Failed(routing, "a", 1000)
+	if c.Try(routing, "a", 1050); !c.Resting("a", 1099) || c.Resting("a", 1100) {
+		t.Error("a try during the rest, when all targets rest, is to change nothing")
+	}
+	c.Try(routing, "a", 1100)
+	if c = again(t, c); !c.Resting("a", 1101) || !c.Resting("a", 1199) || c.Resting("a", 1200) {
+		t.Error("while the probe is under way, and no longer than a rest, the target is to be left alone")
+	}
+	c.Worked("a", 5, 1150)
+	if c.Resting("a", 1151) {
+		t.Error("the probe's success is to close the circuit")
+	}
+}
+
 // TestOrderFollowsWeights goes through all draws once: each target comes first as often as its weight says.
 func TestOrderFollowsWeights(t *testing.T) {
 	for _, weights := range [][]uint64{{1}, {1, 0}, {0, 1}, {1, 1}, {3, 0, 5, 2}, {0, 0, 7}, {100, 1}} {
@@ -32,7 +95,7 @@ func TestOrderFollowsWeights(t *testing.T) {
 		}
 		firsts := make([]uint64, len(weights))
 		for draw := range total {
-			order := route.Order(targets(weights...), func() uint64 { return draw })
+			order := weighted(targets(weights...), func() uint64 { return draw })
 			firsts[order[0]]++
 			checkOrder(t, order, len(weights))
 		}
@@ -59,7 +122,7 @@ func checkOrder(t interface{ Errorf(string, ...any) }, order []byte, n int) {
 }
 
 func TestOrderWithoutWeights(t *testing.T) {
-	order := route.Order(targets(0, 0, 0), func() uint64 { t.Error("there is nothing to draw"); return 0 })
+	order := weighted(targets(0, 0, 0), func() uint64 { t.Error("there is nothing to draw"); return 0 })
 	if !bytes.Equal(order, []byte{0, 1, 2}) {
 		t.Errorf("order %v", order)
 	}
@@ -69,7 +132,7 @@ func TestOrderProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		weights := rapid.SliceOfN(rapid.Uint64Range(0, 1<<53), 1, 8).Draw(t, "weights")
 		random := rapid.Uint64().Draw(t, "random")
-		order := route.Order(targets(weights...), func() uint64 { return random })
+		order := weighted(targets(weights...), func() uint64 { return random })
 		checkOrder(t, order, len(weights))
 		var total uint64
 		for _, w := range weights {
@@ -154,7 +217,7 @@ func TestCoolDown(t *testing.T) {
 	if !c.Resting("a", 69_999) || c.Resting("a", 70_000) {
 		t.Error("the next failure is to start another rest")
 	}
-	c.Worked("a")
+	c.Worked("a", 10, 40_000)
 	if c.Resting("a", 40_001) {
 		t.Error("an answer is to end the rest")
 	}
@@ -169,13 +232,6 @@ func TestCoolDownAtOnce(t *testing.T) {
 	c.Failed(&config.Routing{CoolAfter: 1, CoolMs: 10}, "a", 100)
 	if !c.Resting("a", 109) || c.Resting("a", 110) {
 		t.Error("a is to rest for 10 ms after one failure")
-	}
-}
-
-func TestWorkedWithoutFailuresChangesNothing(t *testing.T) {
-	c := &route.Circuits{}
-	if c.Worked("a"); c.Changed || len(c.Encode()) != 2 {
-		t.Errorf("%v, %x", c.Changed, c.Encode())
 	}
 }
 
