@@ -6,6 +6,7 @@ import { CONNECTIONS } from './lib/load.mjs'
 import { firstLine, output, start, stop } from './lib/process.mjs'
 import { startup } from './lib/startup.mjs'
 import { memory, steps } from './lib/steps.mjs'
+import { streams } from './lib/stream.mjs'
 import { table } from './lib/table.mjs'
 import { throughput } from './lib/throughput.mjs'
 
@@ -20,6 +21,7 @@ const parts = await bundle('bundle', 'wrangler.toml')
 const upstream = await startUpstream()
 const rows = [
   ...(await throughput(parts, upstream.url, seed)),
+  ...(await streams(parts, upstream.url, seed)),
   ...steps(seed.key),
   await startup(parts, upstream.url),
   memory(seed.key),

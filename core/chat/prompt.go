@@ -1,5 +1,7 @@
 package chat
 
+import "github.com/postern-ai/postern/core/jsontext"
+
 // tokensPerMessage is what a message's frame costs in the common chat formats.
 const tokensPerMessage = 4
 
@@ -9,16 +11,36 @@ const tokensPerImage = 1000
 // PromptTokens estimates what the request will cost to read.
 func (r *Request) PromptTokens() (n uint64) {
 	for i := range r.Messages {
-		n += tokensPerMessage + partTokens(r.Messages[i].Parts)
+		n += tokensPerMessage + PartTokens(r.Messages[i].Parts)
 	}
 	for i := range r.Tools {
 		t := &r.Tools[i]
-		n += tokensPerMessage + EstimateTokens(t.Name) + EstimateTokens(t.Description) + uint64(len(t.Schema)+len(t.Raw)+3)/4
+		n += tokensPerMessage + textTokens(t.Name) + textTokens(t.Description) + textTokens(jsontext.Spelled(t.Schema+t.Raw))
 	}
-	return n + uint64(len(r.Format.Schema)+3)/4
+	return n + textTokens(jsontext.Spelled(r.Format.Schema))
 }
 
-func partTokens(parts []Part) (n uint64) {
+const (
+	sampleBytes = 2 << 10
+	samples     = 4
+)
+
+// textTokens estimates a text; a long one by samples, for the estimate must not cost more than the rest of
+// the work on it.
+func textTokens(text jsontext.Spelled) uint64 {
+	if len(text) <= 2*samples*sampleBytes {
+		return EstimateTokens(text)
+	}
+	var n uint64
+	for i := range samples {
+		at := i * (len(text) - sampleBytes) / (samples - 1)
+		n += EstimateTokens(text[at : at+sampleBytes])
+	}
+	return n * uint64(len(text)) / (samples * sampleBytes)
+}
+
+// PartTokens estimates what a turn's parts are.
+func PartTokens(parts []Part) (n uint64) {
 	for i := range parts {
 		switch p := &parts[i]; p.Kind {
 		case Image:
@@ -26,7 +48,7 @@ func partTokens(parts []Part) (n uint64) {
 		case File, Audio:
 			n += max(tokensPerImage, uint64(len(p.Data))/32)
 		default:
-			n += EstimateTokens(p.Text) + uint64(len(p.Args)+3)/4 + partTokens(p.Parts)
+			n += textTokens(p.Text) + textTokens(p.Name) + textTokens(jsontext.Spelled(p.Args)) + PartTokens(p.Parts)
 		}
 	}
 	return n

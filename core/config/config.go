@@ -93,8 +93,8 @@ type Model struct {
 type Prices struct {
 	Input, Cached, Write, Write1h, Output money.Pico
 	// Above so many tokens of prompt (0: never) the whole request is charged at these.
-	LongAbove                         uint64
-	LongInput, LongCached, LongOutput money.Pico
+	LongAbove                                    uint64
+	LongInput, LongCached, LongWrite, LongOutput money.Pico
 }
 
 // Tier is a route: what a quality means.
@@ -193,14 +193,14 @@ func (c *Config) provider(name string) *Provider {
 // Cost is what tokens of a model cost.
 func (m *Model) Cost(u *chat.Usage) money.Pico {
 	p := &m.Prices
-	input, cached, output := p.Input, p.Cached, p.Output
+	input, cached, write, output := p.Input, p.Cached, p.Write, p.Output
 	if p.LongAbove > 0 && u.Input > p.LongAbove {
-		input, cached, output = p.LongInput, p.LongCached, p.LongOutput
+		input, cached, write, output = p.LongInput, p.LongCached, p.LongWrite, p.LongOutput
 	}
 	// Parts that a provider reports beyond the whole are charged all the same.
 	fresh := u.Input - min(u.Input, u.CachedInput+u.CacheWrite+u.CacheWrite1h)
 	cost := money.Add(money.Cost(fresh, input), money.Cost(u.CachedInput, cached))
-	cost = money.Add(cost, money.Cost(u.CacheWrite, p.Write))
+	cost = money.Add(cost, money.Cost(u.CacheWrite, write))
 	cost = money.Add(cost, money.Cost(u.CacheWrite1h, p.Write1h))
 	return money.Add(cost, money.Cost(u.Output, output))
 }

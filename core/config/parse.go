@@ -148,7 +148,7 @@ func (p *parser) provider(v gjson.Result) {
 	}
 	if keyEnv := v.Get("keyEnv").String(); keyEnv != "" {
 		provider.Key = p.variable(keyEnv)
-		provider.Ready = provider.Key != ""
+		provider.Ready = provider.Key != "" || v.Get("keyOptional").Bool()
 	}
 	provider.Drops = p.drops(v)
 	provider.NoStreamOptions = v.Get("noStreamOptions").Bool()
@@ -282,7 +282,7 @@ func (p *parser) prices(model *Model, v gjson.Result) {
 	c.Write1h = price("write1h", c.Write)
 	setNumber(&c.LongAbove, v.Get("longAbove"))
 	c.LongInput, c.LongOutput = price("longInput", c.Input), price("longOutput", c.Output)
-	c.LongCached = price("longCached", c.Cached)
+	c.LongCached, c.LongWrite = price("longCached", c.Cached), price("longWrite", c.Write)
 }
 
 func (p *parser) tier(v gjson.Result) {

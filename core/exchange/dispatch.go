@@ -422,7 +422,7 @@ func (x *exchange) upstreamOK() {
 		return
 	}
 	if !r.Usage.Reported {
-		r.Usage = x.estimate(responseBytes(&r))
+		r.Usage = x.estimate(responseTokens(&r))
 	}
 	x.spend(&r.Usage, !r.Usage.Reported)
 	if s.request.json && !isJSONText(&r) {
@@ -443,21 +443,19 @@ func (x *exchange) upstreamOK() {
 // unreadable ends an exchange whose provider answered with something else than an answer.
 func (x *exchange) unreadable() {
 	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
-	u := x.estimate(uint64(len(x.event.Data)))
+	u := x.estimate(uint64(len(x.event.Data)+3) / 4)
 	x.spend(&u, true)
 	x.refuse(fault.ProviderAnswer, refusal{})
 }
 
-// estimate is the usage of an answer of so many bytes.
-func (x *exchange) estimate(bytes uint64) chat.Usage {
-	return chat.Usage{Input: x.s.request.promptTokens, Output: (bytes + 3) / 4}
+// estimate is the usage of an answer of so many tokens.
+func (x *exchange) estimate(tokens uint64) chat.Usage {
+	return chat.Usage{Input: x.s.request.promptTokens, Output: tokens}
 }
 
-func responseBytes(r *chat.Response) (n uint64) {
+func responseTokens(r *chat.Response) (n uint64) {
 	for i := range r.Choices {
-		for _, p := range r.Choices[i].Parts {
-			n += uint64(len(p.Text) + len(p.Args) + len(p.Name))
-		}
+		n += chat.PartTokens(r.Choices[i].Parts)
 	}
 	return n
 }
@@ -498,7 +496,7 @@ func (x *exchange) mockAnswer() {
 	model := x.model()
 	request := x.reread(x.event.Data)
 	r := mock.Answer(&request)
-	s.spent.usage = chat.Usage{Input: s.request.promptTokens, Output: x.estimate(responseBytes(&r)).Output, Reported: true}
+	s.spent.usage = chat.Usage{Input: s.request.promptTokens, Output: x.estimate(responseTokens(&r)).Output, Reported: true}
 	if s.request.maxTokens > 0 {
 		s.spent.usage.Output = min(s.spent.usage.Output, s.request.maxTokens)
 	}

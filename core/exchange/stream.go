@@ -33,7 +33,7 @@ type stream struct {
 	api      api.State
 	finish   chat.Finish
 	usage    chat.Usage
-	bytes    uint64 // of the answer so far
+	tokens   uint64 // of the answer so far, estimated
 	pending  []byte // what goes out with the first content
 	deltas   uint64 // bytes in bufferDeltas
 	reserve  int64  // what the meter was asked to reserve in all; 0: nothing is asked
@@ -53,7 +53,7 @@ func (s *stream) encode(w *abi.Writer) {
 	s.api.Encode(w)
 	w.Uint(uint64(s.finish))
 	s.usage.Encode(w)
-	w.Uint(s.bytes)
+	w.Uint(s.tokens)
 	w.Bytes(s.pending)
 	w.Uint(s.deltas)
 	w.Int(s.reserve)
@@ -74,7 +74,7 @@ func decodeStream(r *abi.Reader) (s stream) {
 	s.parser.Rest = r.Bytes()
 	s.wire, s.api = wire.DecodeState(r), api.DecodeState(r)
 	s.finish, s.usage = chat.Finish(r.Byte()), chat.DecodeUsage(r)
-	s.bytes, s.pending, s.deltas, s.reserve = r.Uint(), r.Bytes(), r.Uint(), r.Int()
+	s.tokens, s.pending, s.deltas, s.reserve = r.Uint(), r.Bytes(), r.Uint(), r.Int()
 	s.firstMs, s.received = r.Uint(), r.Uint()
 	return s
 }
@@ -256,7 +256,7 @@ func (x *exchange) note(d *chat.Delta) {
 	case d.Kind == chat.DeltaEnd:
 		st.ended = true
 	case d.Content():
-		st.bytes += uint64(len(d.Text) + len(d.Name))
+		st.tokens += chat.EstimateTokens(d.Text) + chat.EstimateTokens(d.Name)
 		if !st.content {
 			st.content, st.firstMs = true, x.now
 			x.s.times.upstream += x.since(x.s.times.upstreamStart)
@@ -355,7 +355,7 @@ func (x *exchange) bookStream(whole bool) {
 	st := &x.s.stream
 	u := st.usage
 	if !u.Reported || !whole {
-		seen := x.estimate(st.bytes)
+		seen := x.estimate(st.tokens)
 		u.Input, u.Output = max(u.Input, seen.Input), max(u.Output, seen.Output)
 		if st.usage.Input > 0 {
 			u.Input = st.usage.Input

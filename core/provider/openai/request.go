@@ -302,7 +302,11 @@ func toolCall(b *jsontext.Builder, p *chat.Part) {
 	b.Key("name")
 	b.Text(p.Name)
 	b.Key("arguments")
-	b.String(p.Args)
+	if p.Args != "" {
+		b.String(p.Args)
+	} else {
+		b.String("{}")
+	}
 	b.Close('}')
 	b.Close('}')
 }

@@ -43,11 +43,15 @@ func answer(v gjson.Result) (a chat.Answer, ok bool) {
 		case "refusal":
 			a.Parts = addText(a.Parts, chat.Refusal, value)
 		case "reasoning_content", "reasoning":
-			// The thinking comes first, wherever it stands.
-			a.Parts = append(addText(nil, chat.Thinking, value), a.Parts...)
+			// The thinking comes first, wherever it stands; once, where it has both names.
+			if len(a.Parts) == 0 || a.Parts[0].Kind != chat.Thinking {
+				a.Parts = append(addText(nil, chat.Thinking, value), a.Parts...)
+			}
 		case "tool_calls":
 			value.ForEach(func(_, call gjson.Result) bool {
-				a.Parts = append(a.Parts, ToolCall(call))
+				if call.IsObject() { // null is visited too
+					a.Parts = append(a.Parts, ToolCall(call))
+				}
 				return true
 			})
 		}
@@ -111,10 +115,10 @@ func Arguments(v gjson.Result) string {
 	if v.Type == gjson.String {
 		text = jsontext.Inside(v.Raw).Plain()
 	}
-	if text == "" {
+	if text == "" || text == "null" {
 		return "{}"
 	}
-	if jsontext.Check([]byte(text)) != jsontext.OK {
+	if jsontext.Check([]byte(text)) != jsontext.OK || !gjson.Parse(text).IsObject() {
 		return `{"_invalid":` + string(jsontext.AppendString(nil, text)) + `}`
 	}
 	return text
@@ -131,7 +135,7 @@ func FinishOf(reason string) chat.Finish {
 		return chat.FinishTools
 	case "content_filter":
 		return chat.FinishFilter
-	case "error":
+	case "error", "insufficient_system_resource", "abort": // the second is DeepSeek's, the third of vLLM and SGLang
 		return chat.FinishError
 	case "":
 		return chat.FinishNone
@@ -139,12 +143,14 @@ func FinishOf(reason string) chat.Finish {
 	return chat.FinishStop
 }
 
-// Usage reads {"prompt_tokens","completion_tokens","prompt_tokens_details":{"cached_tokens"},
-// "completion_tokens_details":{"reasoning_tokens"}}. DeepSeek has prompt_cache_hit_tokens instead.
+// Usage reads {"prompt_tokens","completion_tokens","prompt_tokens_details":{"cached_tokens",
+// "cache_write_tokens"},"completion_tokens_details":{"reasoning_tokens"}}; prompt_tokens holds what was read
+// from or written to the cache. DeepSeek has prompt_cache_hit_tokens instead.
 func Usage(v gjson.Result) chat.Usage {
 	u := chat.Usage{
 		Input: wire.Count(v.Get("prompt_tokens")), Output: wire.Count(v.Get("completion_tokens")),
 		CachedInput: wire.Count(v.Get("prompt_tokens_details.cached_tokens")),
+		CacheWrite:  wire.Count(v.Get("prompt_tokens_details.cache_write_tokens")),
 		Reasoning:   wire.Count(v.Get("completion_tokens_details.reasoning_tokens")),
 		Reported:    v.Get("prompt_tokens").Type == gjson.Number,
 	}
@@ -156,6 +162,7 @@ func Usage(v gjson.Result) chat.Usage {
 		u.Output += u.Reasoning
 	}
 	u.CachedInput = min(u.CachedInput, u.Input)
+	u.CacheWrite = min(u.CacheWrite, u.Input-u.CachedInput)
 	return u
 }
 

@@ -19,7 +19,7 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 		return out, false
 	}
 	if e := root.Get("error"); e.Exists() && e.Type != gjson.Null {
-		return append(out, chat.Delta{Kind: chat.DeltaError, Name: wire.Text(e.Get("type")), Text: wire.Text(e.Get("message"))}), true
+		return append(out, chat.Delta{Kind: chat.DeltaError, Name: wire.Text(e.Get("type")), Text: errorText(root)}), true
 	}
 	if !s.Started {
 		s.Started = true
@@ -62,6 +62,7 @@ func choiceDeltas(s *wire.State, choice gjson.Result, out []chat.Delta) []chat.D
 		}
 		return true
 	})
+	thought := false
 	delta.ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "content":
@@ -69,7 +70,11 @@ func choiceDeltas(s *wire.State, choice gjson.Result, out []chat.Delta) []chat.D
 		case "refusal":
 			out = textDelta(out, chat.DeltaRefusal, index, value)
 		case "reasoning_content", "reasoning":
-			out = textDelta(out, chat.DeltaThinking, index, value)
+			if !thought { // some say it under both names
+				before := len(out)
+				out = textDelta(out, chat.DeltaThinking, index, value)
+				thought = len(out) > before
+			}
 		case "tool_calls":
 			value.ForEach(func(_, call gjson.Result) bool {
 				out = toolDeltas(s, out, index, call)
@@ -108,16 +113,22 @@ func textDelta(out []chat.Delta, kind chat.DeltaKind, index uint64, v gjson.Resu
 	return out
 }
 
-// toolDeltas reads a piece of a call. The first has its id and name; some providers send a call whole.
+// toolDeltas reads a piece of a call. The first has its id and name; some providers send a call whole, and some
+// leave out its number: then a name begins the next call, and what has none belongs to the last.
 func toolDeltas(s *wire.State, out []chat.Delta, choice uint64, call gjson.Result) []chat.Delta {
 	f := call.Get("function")
-	index := wire.Count(call.Get("index"))
-	if id := wire.Text(call.Get("id")); id != "" && (wire.Text(f.Get("name")) != "" || index >= s.Tools) {
-		if !call.Get("index").Exists() {
-			index = s.Tools
-		}
+	id, name := wire.Text(call.Get("id")), wire.Text(f.Get("name"))
+	index, numbered := wire.Count(call.Get("index")), call.Get("index").Type == gjson.Number
+	switch {
+	case numbered:
+	case name != "":
+		index = s.Tools
+	default:
+		index = max(s.Tools, 1) - 1
+	}
+	if name != "" || id != "" && index >= s.Tools {
 		s.Tools = max(s.Tools, index+1)
-		out = append(out, chat.Delta{Kind: chat.DeltaTool, Choice: choice, Index: index, ID: id, Name: wire.Text(f.Get("name"))})
+		out = append(out, chat.Delta{Kind: chat.DeltaTool, Choice: choice, Index: index, ID: id, Name: name})
 	}
 	if args := f.Get("arguments"); args.Type == gjson.String {
 		out = textDeltaAt(out, choice, index, args)

@@ -288,8 +288,8 @@ class Exchange {
   }
 
   // The work answers by a push, which comes later in any case; it never rejects.
-  private start(action: Action, work: Promise<void>, giveUp?: () => void): void {
-    this.outstanding.set(action.id, giveUp)
+  private start(action: Action, work: Promise<void>): void {
+    this.outstanding.set(action.id, undefined)
     void work
   }
 
@@ -384,24 +384,29 @@ class Exchange {
     this.watch()
     const upstream = new Upstream()
     const giveUp = () => upstream.abort(FAULT_CONNECT)
-    this.start(action, this.send(upstream, action), giveUp)
+    this.outstanding.set(action.id, giveUp)
+    void this.send(upstream, action, giveUp)
   }
 
-  private async send(upstream: Upstream, action: Action): Promise<void> {
+  private async send(upstream: Upstream, action: Action, giveUp: () => void): Promise<void> {
     const { id } = action
     const names = this.configured.responseHeaders
+    // What comes late of a cancelled fetch goes nowhere: another may have its id and its buffer by now.
+    const wanted = () => this.outstanding.get(id) === giveUp
     const sink: Sink = {
-      head: (status, headers) => this.push(EVENT_HEAD, id, status, NO_BYTES, headers),
+      head: (status, headers) => {
+        if (wanted()) this.push(EVENT_HEAD, id, status, NO_BYTES, headers)
+      },
       chunk: (data) => {
-        this.push(EVENT_CHUNK, id, 0, data)
+        if (wanted()) this.push(EVENT_CHUNK, id, 0, data)
         return this.stream?.drained
       },
     }
     const { fault, status, headers, body } = await upstream.send(action, this.join(action.body), names, sink)
+    if (!wanted()) return
     if (fault !== 0) return this.push(EVENT_FAULT, id, fault)
     if (status === 0) return this.push(EVENT_END, id, 0)
-    // A late answer to a cancelled fetch must not touch the buffer: another fetch may have it by now.
-    if (this.outstanding.has(id)) this.buffers.set(action.buffer, body)
+    this.buffers.set(action.buffer, body)
     this.push(EVENT_RESPONSE, id, status, body, headers)
   }
 

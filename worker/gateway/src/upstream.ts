@@ -12,11 +12,13 @@ import {
   type Headers as Fields,
   NO_BYTES,
 } from './abi.ts'
-import { lengthHint, readBody, readDeclared } from './body.ts'
+import { joined, lengthHint, readBody, readDeclared } from './body.ts'
 
 const SHORT_BYTES = 64 << 10
 
 const CHUNK_BYTES = 32 << 10
+// Chunks that come within this time of each other are handed over together.
+const BURST_MS = 1
 
 /** What came of a fetch: a whole response if fault is 0; with status 0 it went to the sink, and has ended. */
 export interface Answer {
@@ -106,19 +108,21 @@ export class Upstream {
     return readBody(response.body, action.limit, lengthHint(response.headers), idle)
   }
 
-  // Hands over what is there at a time. While the caller is slow to take it, the provider's time stands still.
+  // Hands over what is there. What arrives while the caller takes the last piece is handed over together; a
+  // caller that is slow to take it stops the reading, and with it the provider's time.
   private async pump(response: Response, action: Action, sink: Sink): Promise<void> {
     if (response.body === null) return
     const reader = response.body.getReader({ mode: 'byob' })
+    const pieces = new Pieces(sink, action.limit)
     let buffer = new Uint8Array(CHUNK_BYTES)
     for (;;) {
       const { done, value } = await reader.read(buffer)
       if (this.controller.signal.aborted) throw new Error('aborted')
-      if (done || value === undefined) return
-      const drained = sink.chunk(value as Bytes)
-      if (drained !== undefined) {
+      if (done || value === undefined) return pieces.end()
+      pieces.add(value as Bytes)
+      if (pieces.room !== undefined) {
         this.phase(0, 0)
-        await drained
+        await pieces.room
       }
       this.phase(action.idleMs, FAULT_IDLE)
       buffer = new Uint8Array(value.buffer as ArrayBuffer)
@@ -146,6 +150,65 @@ export class Upstream {
     this.timer = null
     if (Date.now() >= this.phaseEndMs) this.abort(this.phaseFault)
     else this.arm()
+  }
+}
+
+/** What has arrived of a stream and not been handed over, because the last piece is still being taken. */
+class Pieces {
+  /** Settled when there is room for more; undefined while there is. */
+  room: Promise<void> | undefined
+  private makeRoom: (() => void) | undefined
+  private held: Bytes[] = []
+  private bytes = 0
+  private taking: Promise<void> | undefined
+  private lastMs = 0
+  private readonly sink: Sink
+  private readonly limit: number
+
+  constructor(sink: Sink, limit: number) {
+    this.sink = sink
+    this.limit = limit
+  }
+
+  add(piece: Bytes): void {
+    const now = Date.now()
+    const burst = now - this.lastMs < BURST_MS
+    this.lastMs = now
+    if (this.taking === undefined && this.held.length === 0) {
+      if (!burst) {
+        this.hand(piece)
+        return
+      }
+      // More is likely to be there already: the platform reads one chunk of HTTP at a time.
+      this.taking = scheduler.wait(0).then(() => this.taken())
+    }
+    this.held.push(piece.slice())
+    this.bytes += piece.length
+    if (this.bytes >= this.limit) {
+      this.room = new Promise((resolve) => {
+        this.makeRoom = resolve
+      })
+    }
+  }
+
+  /** Returns when all is handed over and taken. */
+  async end(): Promise<void> {
+    while (this.taking !== undefined) await this.taking
+  }
+
+  private hand(piece: Bytes): void {
+    this.taking = this.sink.chunk(piece)?.then(() => this.taken())
+  }
+
+  private taken(): void {
+    this.taking = undefined
+    if (this.held.length === 0) return
+    const piece = joined(this.held)
+    this.held = []
+    this.bytes = 0
+    this.room = undefined
+    this.makeRoom?.()
+    this.hand(piece)
   }
 }
 
