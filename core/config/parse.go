@@ -167,8 +167,10 @@ func (p *parser) provider(v gjson.Result) {
 }
 
 // providerSettings reads {"region": {"env": "AWS_REGION", "default": "us-east-1"}}. In the base URL a name in
-// braces stands for its value. A setting without a value, unless it is optional, means no credentials.
+// braces stands for its value. A setting without a value, unless it is optional, means no credentials; one
+// that suffices stands for all credentials.
 func (p *parser) providerSettings(provider *Provider, v gjson.Result) {
+	suffices := false
 	v.ForEach(func(key, setting gjson.Result) bool {
 		name, value := key.String(), p.variable(setting.Get("env").String())
 		if value == "" {
@@ -177,6 +179,7 @@ func (p *parser) providerSettings(provider *Provider, v gjson.Result) {
 		if value == "" && !setting.Get("optional").Bool() {
 			provider.Ready = false
 		}
+		suffices = suffices || value != "" && setting.Get("suffices").Bool()
 		for i := 0; i < len(value); i++ {
 			if value[i] <= ' ' || value[i] > '~' {
 				p.fail("the setting " + name + " of provider " + provider.Name + " must be printable ASCII without spaces")
@@ -192,6 +195,7 @@ func (p *parser) providerSettings(provider *Provider, v gjson.Result) {
 		}
 		return true
 	})
+	provider.Ready = provider.Ready || suffices
 }
 
 func isLabel(text string) bool {

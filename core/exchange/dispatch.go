@@ -339,13 +339,21 @@ func (x *exchange) rejection(f fault.Fault) fault.Fault {
 
 const maxMessage = 600
 
-// publicMessage is a provider's message as a caller may read it: short, and without the operator's key.
+// publicMessage is a provider's message as a caller may read it: short, and without the operator's secrets.
 func (x *exchange) publicMessage(message jsontext.Spelled) jsontext.Spelled {
-	if key := x.model().Provider.Key; key != "" && strings.Contains(string(message), key) || len(message) > maxMessage {
+	p := x.model().Provider
+	secret := p.Key != "" && strings.Contains(string(message), p.Key)
+	for _, s := range p.Settings {
+		secret = secret || len(s.Value) >= minSecret && strings.Contains(string(message), s.Value)
+	}
+	if secret || len(message) > maxMessage {
 		return ""
 	}
 	return message
 }
+
+// minSecret is how long a setting is at least that could be one.
+const minSecret = 12
 
 // upstreamFault takes an attempt that brought no whole answer, and no stream's beginning.
 func (x *exchange) upstreamFault() {

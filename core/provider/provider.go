@@ -7,10 +7,14 @@ import (
 
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/provider/anthropic"
+	"github.com/postern-ai/postern/core/provider/azure"
+	"github.com/postern-ai/postern/core/provider/bedrock"
 	"github.com/postern-ai/postern/core/provider/cohere"
 	"github.com/postern-ai/postern/core/provider/gemini"
+	"github.com/postern-ai/postern/core/provider/mistral"
 	"github.com/postern-ai/postern/core/provider/openai"
 	"github.com/postern-ai/postern/core/provider/wire"
+	"github.com/postern-ai/postern/core/provider/workersai"
 )
 
 // For finds a family by its name in the catalog. The mock, which is answered in the core, has none.
@@ -31,6 +35,27 @@ func For(name string) (f wire.Family, ok bool) {
 		return wire.Family{
 			Carries: gemini.Carries, Request: gemini.Request, Response: gemini.Response, Stream: gemini.Stream, Failure: gemini.Failure,
 			EmbedRequest: gemini.EmbedRequest, EmbedResponse: gemini.EmbedResponse,
+		}, true
+	case "azure":
+		return wire.Family{
+			Dialect: chat.OpenAI, Carries: azure.Carries, Request: azure.Request, Direct: azure.Direct, Response: azure.Response,
+			Stream: azure.Stream, Failure: azure.Failure, EmbedRequest: azure.EmbedRequest, EmbedResponse: azure.EmbedResponse,
+		}, true
+	case "workersai":
+		return wire.Family{
+			Dialect: chat.OpenAI, Carries: workersai.Carries, Request: workersai.Request, Direct: workersai.Direct,
+			Response: workersai.Response, Stream: workersai.Stream, Failure: workersai.Failure,
+			EmbedRequest: workersai.EmbedRequest, EmbedResponse: workersai.EmbedResponse,
+		}, true
+	case "mistral":
+		return wire.Family{
+			Carries: mistral.Carries, Request: mistral.Request, Response: mistral.Response, Stream: mistral.Stream,
+			Failure: mistral.Failure, EmbedRequest: mistral.EmbedRequest, EmbedResponse: mistral.EmbedResponse,
+		}, true
+	case "bedrock":
+		return wire.Family{
+			Carries: bedrock.Carries, Framing: wire.EventStream, Request: bedrock.Request, Response: bedrock.Response,
+			Stream: bedrock.Stream, Failure: bedrock.Failure, EmbedRequest: bedrock.EmbedRequest, EmbedResponse: bedrock.EmbedResponse,
 		}, true
 	case "cohere":
 		return wire.Family{

@@ -1,0 +1,30 @@
+package azure
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/provider/openai"
+	"github.com/postern-ai/postern/core/provider/wire"
+)
+
+// Failure reads {"error":{"message","type","param","code","status","innererror":{"code",
+// "content_filter_result":{…}}}}, and the {"statusCode","message"} of what stands before the service. Codes are
+// OpenAI's, Azure's own (DeploymentNotFound) or the status as a text.
+func Failure(status uint64, root gjson.Result) wire.Failure {
+	f := openai.Failure(status, root)
+	if status != 400 {
+		return f
+	}
+	e := root.Get("error")
+	switch code := e.Get("code").Str; {
+	case e.Get("innererror.code").Str == "ResponsibleAIPolicyViolation":
+		f.Kind = wire.FailFiltered
+	case code == "OperationNotSupported" || code == "DeploymentNotFound" || code == "unknown_model":
+		f.Kind = wire.FailTarget
+	case code == "BadRequest" && strings.Contains(string(f.Message), "API version"):
+		f.Kind = wire.FailTarget // the operator's setting
+	}
+	return f
+}

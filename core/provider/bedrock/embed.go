@@ -1,0 +1,84 @@
+package bedrock
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/provider/wire"
+)
+
+// EmbedRequest asks for embeddings of Amazon Titan or Cohere. Titan takes one text a request: with more, with
+// tokens, and for other models the action has no URL.
+// Source: Amazon Bedrock User Guide, "Amazon Titan Embeddings Text" and "Cohere Embed models".
+func EmbedRequest(c *wire.EmbedCall) abi.Action {
+	b := jsontext.Builder{B: make([]byte, 0, 256)}
+	b.Open('{')
+	switch id := c.Model.Upstream; {
+	case len(c.Tokens) > 0 || len(c.Inputs) == 0:
+		return abi.Action{}
+	case strings.Contains(id, "cohere.embed"):
+		cohere(&b, c)
+	case strings.Contains(id, "amazon.titan-embed-text") && len(c.Inputs) == 1:
+		titan(&b, c)
+	default:
+		return abi.Action{}
+	}
+	b.Close('}')
+	return post(c.Model, c.NowMs, "/invoke", b.B)
+}
+
+func titan(b *jsontext.Builder, c *wire.EmbedCall) {
+	b.Key("inputText")
+	b.Text(c.Inputs[0])
+	dimensions(b, "dimensions", c)
+}
+
+// cohere embeds what is stored and what is searched for in different ways; callers cannot say which they
+// mean, and most texts are of the first kind.
+func cohere(b *jsontext.Builder, c *wire.EmbedCall) {
+	b.Member("input_type", `"search_document"`)
+	b.Key("texts")
+	b.Open('[')
+	for _, text := range c.Inputs {
+		b.Text(text)
+	}
+	b.Close(']')
+	b.Member("embedding_types", `["float"]`)
+	dimensions(b, "output_dimension", c)
+}
+
+func dimensions(b *jsontext.Builder, name string, c *wire.EmbedCall) {
+	if c.Dimensions > 0 {
+		b.Key(name)
+		b.Uint(c.Dimensions)
+	}
+}
+
+// EmbedResponse reads Titan's {"embedding":[…],"inputTextTokenCount"} and Cohere's {"embeddings":{"float":
+// [[…]]}}, without types {"embeddings":[[…]]}. Cohere's tokens are counted in a header only.
+func EmbedResponse(root gjson.Result) (e wire.Embedding, ok bool) {
+	if vector := root.Get("embedding"); vector.IsArray() {
+		e.Vectors = []string{vector.Raw}
+		tokens := root.Get("inputTextTokenCount")
+		e.Usage = chat.Usage{Input: wire.Count(tokens), Reported: tokens.Type == gjson.Number}
+		return e, true
+	}
+	vectors := root.Get("embeddings")
+	if vectors.IsObject() {
+		vectors = vectors.Get("float")
+	}
+	if !vectors.IsArray() {
+		return e, false
+	}
+	vectors.ForEach(func(_, vector gjson.Result) bool {
+		if ok = vector.IsArray(); ok {
+			e.Vectors = append(e.Vectors, vector.Raw)
+		}
+		return ok
+	})
+	return e, ok
+}

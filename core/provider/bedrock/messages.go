@@ -1,0 +1,332 @@
+package bedrock
+
+import (
+	"crypto/sha256"
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
+)
+
+// writer writes a conversation.
+type writer struct {
+	b         jsontext.Builder
+	documents int  // so far: their names must differ
+	failed    bool // there was a part that cannot be carried
+	calls     bool // there were calls of tools, or results
+}
+
+// system writes the instructions: those before the conversation, and those of later messages.
+func (w *writer) system(r *chat.Request) {
+	begun := false
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		if m.Role != chat.System {
+			continue
+		}
+		for j := range m.Parts {
+			p := &m.Parts[j]
+			if p.Kind != chat.Text || blank(p.Text) {
+				continue
+			}
+			if !begun {
+				w.b.Key("system")
+				w.b.Open('[')
+				begun = true
+			}
+			w.text(p.Text)
+			w.cachePoint(p.Cache)
+		}
+	}
+	if begun {
+		w.b.Close(']')
+	}
+}
+
+// messages writes the turns. They must alternate, so that neighbours of one role become one.
+func (w *writer) messages(r *chat.Request) {
+	w.b.Key("messages")
+	w.b.Open('[')
+	for at := 0; at < len(r.Messages); {
+		role := roleOf(&r.Messages[at])
+		end := at + 1
+		for end < len(r.Messages) && (role == "" || roleOf(&r.Messages[end]) == role || roleOf(&r.Messages[end]) == "") {
+			if role == "" {
+				role = roleOf(&r.Messages[end])
+			}
+			end++
+		}
+		if role != "" {
+			w.turn(r.Messages[at:end], role)
+		}
+		at = end
+	}
+	w.b.Close(']')
+}
+
+// roleOf is empty for a message that is not written.
+func roleOf(m *chat.Message) string {
+	if m.Role == chat.System {
+		return ""
+	}
+	role := "user"
+	if m.Role == chat.Assistant {
+		role = "assistant"
+	}
+	for i := range m.Parts {
+		if writable(&m.Parts[i], role) {
+			return role
+		}
+	}
+	return ""
+}
+
+// turn writes one. Results of tools come first: models want them right behind the calls.
+func (w *writer) turn(messages []chat.Message, role string) {
+	w.b.Open('{')
+	w.b.Key("role")
+	w.b.String(role)
+	w.b.Key("content")
+	w.b.Open('[')
+	for _, results := range [...]bool{true, false} {
+		for i := range messages {
+			if messages[i].Role == chat.System {
+				continue
+			}
+			for j := range messages[i].Parts {
+				p := &messages[i].Parts[j]
+				if (p.Kind == chat.ToolResult) == results && writable(p, role) {
+					w.block(p)
+				}
+			}
+		}
+	}
+	w.b.Close(']')
+	w.b.Close('}')
+}
+
+// writable says whether a part is sent: texts must not be blank, thinking must be signed.
+func writable(p *chat.Part, role string) bool {
+	switch p.Kind {
+	case chat.Text, chat.Refusal:
+		return !blank(p.Text)
+	case chat.Image, chat.File, chat.ToolResult:
+		return role == "user"
+	case chat.ToolCall:
+		return role == "assistant"
+	case chat.Thinking:
+		return role == "assistant" && p.Signature != ""
+	case chat.Redacted:
+		return role == "assistant" && p.Data != ""
+	}
+	return false
+}
+
+// blank says whether a text has nothing but spaces and ends of lines: such texts are refused.
+func blank(text jsontext.Spelled) bool {
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == ' ':
+		case text[i] == '\\' && i+1 < len(text) && (text[i+1] == 'n' || text[i+1] == 'r' || text[i+1] == 't'):
+			i++
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// block writes a part, and behind it the mark that the prompt up to here is worth caching.
+func (w *writer) block(p *chat.Part) {
+	switch p.Kind {
+	case chat.Text, chat.Refusal:
+		w.text(p.Text)
+	case chat.Image:
+		w.image(p)
+	case chat.File:
+		w.document(p)
+	case chat.ToolCall:
+		w.toolUse(p)
+	case chat.ToolResult:
+		w.toolResult(p)
+	case chat.Thinking:
+		w.b.Raw(`{"reasoningContent":{"reasoningText":{"text":"` + string(p.Text) + `","signature":"` + string(p.Signature) + `"}}}`)
+	case chat.Redacted:
+		w.b.Raw(`{"reasoningContent":{"redactedContent":"` + string(p.Data) + `"}}`)
+	}
+	w.cachePoint(p.Cache)
+}
+
+func (w *writer) text(text jsontext.Spelled) {
+	w.b.Open('{')
+	w.b.Key("text")
+	w.b.Text(text)
+	w.b.Close('}')
+}
+
+// cachePoint translates Anthropic's {"type":"ephemeral","ttl":"5m"|"1h"}.
+func (w *writer) cachePoint(marker string) {
+	switch {
+	case marker == "":
+	case gjson.Get(marker, "ttl").Str == "1h":
+		w.b.Raw(`{"cachePoint":{"type":"default","ttl":"1h"}}`)
+	default:
+		w.b.Raw(`{"cachePoint":{"type":"default"}}`)
+	}
+}
+
+// image writes {"image":{"format":"png","source":{"bytes":"…"}}}.
+func (w *writer) image(p *chat.Part) {
+	format := ""
+	switch media(p) {
+	case "image/png", "":
+		format = "png"
+	case "image/jpeg", "image/jpg":
+		format = "jpeg"
+	case "image/gif":
+		format = "gif"
+	case "image/webp":
+		format = "webp"
+	}
+	if format == "" || p.Data == "" {
+		w.failed = true
+		return
+	}
+	w.b.Raw(`{"image":{"format":"` + format + `","source":{"bytes":"`)
+	w.b.B = append(append(w.b.B, p.Data...), `"}}}`...)
+}
+
+// media is a part's media type, in lower case and without parameters.
+func media(p *chat.Part) string {
+	kind, _, _ := strings.Cut(p.Media.Plain(), ";")
+	return strings.ToLower(strings.TrimSpace(kind))
+}
+
+// document writes {"document":{"format":"pdf","name":"…","source":{"bytes":"…"}}}.
+func (w *writer) document(p *chat.Part) {
+	format := documentFormat(media(p))
+	if format == "" || p.Data == "" {
+		w.failed = true
+		return
+	}
+	w.documents++
+	name := documentName(p.Name.Plain())
+	if w.documents > 1 {
+		name += "-" + strconv.Itoa(w.documents)
+	}
+	w.b.Raw(`{"document":{"format":"` + format + `","name":"` + name + `","source":{"bytes":"`)
+	w.b.B = append(append(w.b.B, p.Data...), `"}}}`...)
+}
+
+func documentFormat(media string) string {
+	switch media {
+	case "application/pdf", "":
+		return "pdf"
+	case "text/csv":
+		return "csv"
+	case "text/html":
+		return "html"
+	case "text/markdown":
+		return "md"
+	case "application/msword":
+		return "doc"
+	case "application/vnd.openxmlformats-officedocument.wordprocessingml.document":
+		return "docx"
+	case "application/vnd.ms-excel":
+		return "xls"
+	case "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":
+		return "xlsx"
+	}
+	if strings.HasPrefix(media, "text/") {
+		return "txt"
+	}
+	return ""
+}
+
+// maxName keeps documents' names, with the numbers behind them, below the 200 characters that are allowed.
+const maxName = 150
+
+// documentName keeps to letters, digits, hyphens, parentheses, brackets and single spaces.
+func documentName(name string) string {
+	clean := make([]byte, 0, min(len(name), maxName))
+	for i := 0; i < len(name) && len(clean) < maxName; i++ {
+		c := name[i]
+		if !idByte(c) && c != '(' && c != ')' && c != '[' && c != ']' || c == '_' {
+			c = '-'
+		}
+		clean = append(clean, c)
+	}
+	if len(clean) == 0 {
+		return "document"
+	}
+	return string(clean)
+}
+
+func (w *writer) toolUse(p *chat.Part) {
+	w.calls = true
+	b := &w.b
+	b.Open('{')
+	b.Key("toolUse")
+	b.Open('{')
+	b.Key("toolUseId")
+	b.Text(toolID(p.ID))
+	b.Key("name")
+	b.Text(p.Name)
+	b.Key("input")
+	if p.Args != "" {
+		b.Raw(p.Args)
+	} else {
+		b.Raw("{}")
+	}
+	b.Close('}')
+	b.Close('}')
+}
+
+func (w *writer) toolResult(p *chat.Part) {
+	w.calls = true
+	b := &w.b
+	b.Open('{')
+	b.Key("toolResult")
+	b.Open('{')
+	b.Key("toolUseId")
+	b.Text(toolID(p.ID))
+	b.Key("content")
+	b.Open('[')
+	for i := range p.Parts {
+		inner := p.Parts[i]
+		inner.Cache = "" // there is no place for it inside
+		switch inner.Kind {
+		case chat.Text, chat.Image, chat.File:
+			if writable(&inner, "user") {
+				w.block(&inner)
+			}
+		}
+	}
+	b.Close(']')
+	if p.Failed {
+		b.Member("status", `"error"`)
+	}
+	b.Close('}')
+	b.Close('}')
+}
+
+// toolID keeps to the 64 letters, digits, "_" and "-" that ids are made of here: another provider's id becomes
+// a hash of it. A call and its result are changed in the same way.
+func toolID(id jsontext.Spelled) jsontext.Spelled {
+	valid := id != "" && len(id) <= 64
+	for i := 0; i < len(id) && valid; i++ {
+		valid = idByte(id[i])
+	}
+	if valid {
+		return id
+	}
+	sum := sha256.Sum256([]byte(id))
+	return jsontext.Spelled(hex(sum[:16]))
+}
+
+func idByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-'
+}

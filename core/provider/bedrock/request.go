@@ -1,0 +1,202 @@
+// Package bedrock speaks Amazon Bedrock's Converse, and InvokeModel for embeddings.
+// Source: Amazon Bedrock API Reference, "Converse", "ConverseStream" and "InvokeModel"
+// (docs.aws.amazon.com/bedrock/latest/APIReference), Amazon Bedrock User Guide, "Prompt caching", "Extended
+// thinking", "Adaptive thinking" and "Inference request parameters", and the types of the SDK for JavaScript,
+// @aws-sdk/client-bedrock-runtime 3.1162.
+package bedrock
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/provider/wire"
+)
+
+// Carries is what Converse has a place for. Images by address it takes from S3 only. What a model lacks (cache
+// points, a schema, a tool that must be called) is for the catalog's drops to say.
+const Carries = chat.ParamTemperature | chat.ParamTopP | chat.ParamTopK | chat.ParamStop | chat.ParamToolChoice |
+	chat.ParamFormatSchema | chat.ParamReasoning | chat.ParamCache | chat.ParamThinking | chat.ParamTools |
+	chat.ParamImages | chat.ParamFiles
+
+// Names of settings. With a bearer, which is a Bedrock API key, nothing is signed; otherwise Provider.Key is
+// the secret access key.
+const (
+	settingRegion = "region"
+	settingKeyID  = "accessKeyId"
+	settingToken  = "sessionToken"
+	settingBearer = "bearer"
+)
+
+// Request translates a conversation; its URL is empty if there is a part that Converse cannot carry.
+func Request(c *wire.Call) abi.Action {
+	operation := "/converse"
+	if c.Request.Stream {
+		operation = "/converse-stream"
+	}
+	b, ok := body(c)
+	if !ok {
+		return abi.Action{}
+	}
+	return post(c.Model, c.NowMs, operation, b)
+}
+
+func post(m *config.Model, nowMs uint64, operation string, body []byte) abi.Action {
+	p := m.Provider
+	url := p.BaseURL + "/model/" + escape(m.Upstream, false) + operation
+	var auth []abi.Header
+	if bearer := p.Setting(settingBearer); bearer != "" {
+		auth = []abi.Header{{Name: "authorization", Value: "Bearer " + bearer}}
+	} else if p.Key != "" {
+		s := signer{
+			accessKeyID: p.Setting(settingKeyID), secret: p.Key, token: p.Setting(settingToken),
+			region: p.Setting(settingRegion), service: "bedrock", nowMs: nowMs,
+		}
+		auth = s.sign("POST", url, "application/json", body)
+	}
+	return wire.Post(url, []abi.Part{{Data: body}}, auth...)
+}
+
+// vendor is whose model it is, as far as it matters here: vendors have fields of their own.
+type vendor uint8
+
+const (
+	otherVendor vendor = iota
+	anthropic
+	nova
+)
+
+func vendorOf(m *config.Model) vendor {
+	switch {
+	case strings.Contains(m.Upstream, "anthropic"):
+		return anthropic
+	case strings.Contains(m.Upstream, "amazon.nova"):
+		return nova
+	}
+	return otherVendor
+}
+
+func body(c *wire.Call) ([]byte, bool) {
+	r := c.Request
+	v := vendorOf(c.Model)
+	t := thinkingOf(c, v)
+	w := writer{b: jsontext.Builder{B: make([]byte, 0, 1024)}}
+	b := &w.b
+	b.Open('{')
+	w.system(r)
+	w.messages(r)
+	inference(b, r, v, &t)
+	w.tools(r)
+	extraFields(b, r, v, &t)
+	output(b, &r.Format, t.effort)
+	if v == anthropic && len(r.Stop) > 0 {
+		// Which sequence it was is not in the answer otherwise.
+		b.Member("additionalModelResponseFieldPaths", `["/stop_sequence"]`)
+	}
+	b.Close('}')
+	return b.B, !w.failed
+}
+
+// inference writes {"maxTokens","temperature","topP","stopSequences"}. Claude refuses temperature and topP
+// with thinking, and since 4.1 together; callers of other APIs cannot know that.
+func inference(b *jsontext.Builder, r *chat.Request, v vendor, t *thinking) {
+	temperature, topP := temperature(r.Temperature), r.TopP
+	if v == anthropic && temperature != "" || t.alone() {
+		topP = ""
+	}
+	if t.alone() {
+		temperature = ""
+	}
+	if t.maxTokens == 0 && temperature == "" && topP == "" && len(r.Stop) == 0 {
+		return
+	}
+	b.Key("inferenceConfig")
+	b.Open('{')
+	if t.maxTokens > 0 {
+		b.Key("maxTokens")
+		b.Uint(t.maxTokens)
+	}
+	b.Member("temperature", temperature)
+	b.Member("topP", topP)
+	if len(r.Stop) > 0 {
+		b.Key("stopSequences")
+		b.Open('[')
+		for _, s := range r.Stop {
+			b.Text(s)
+		}
+		b.Close(']')
+	}
+	b.Close('}')
+}
+
+// temperature keeps to 0..1, which is the range here; elsewhere it is 0..2.
+func temperature(number string) string {
+	if number != "" && gjson.Parse(number).Num > 1 {
+		return "1"
+	}
+	return number
+}
+
+// extraFields writes what Converse hands on to the model as it is.
+func extraFields(b *jsontext.Builder, r *chat.Request, v vendor, t *thinking) {
+	topK := r.TopK
+	if v == otherVendor || t.alone() {
+		topK = ""
+	}
+	if topK == "" && t.kind == "" {
+		return
+	}
+	b.Key("additionalModelRequestFields")
+	b.Open('{')
+	switch {
+	case topK == "":
+	case v == anthropic:
+		b.Member("top_k", topK)
+	default:
+		b.Raw(`"inferenceConfig":{"topK":` + topK + `}`)
+	}
+	t.write(b, v)
+	b.Close('}')
+}
+
+// output writes {"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"schema":"…"}}},"effort"}. The
+// schema is JSON in a string.
+func output(b *jsontext.Builder, f *chat.Format, effort string) {
+	if f.Kind != chat.FormatSchema && effort == "" {
+		return
+	}
+	b.Key("outputConfig")
+	b.Open('{')
+	if f.Kind == chat.FormatSchema {
+		b.Key("textFormat")
+		b.Open('{')
+		b.Member("type", `"json_schema"`)
+		b.Key("structure")
+		b.Open('{')
+		b.Key("jsonSchema")
+		b.Open('{')
+		b.Key("schema")
+		b.String(orEmptyObject(f.Schema))
+		b.TextMember("name", f.Name)
+		b.TextMember("description", f.Description)
+		b.Close('}')
+		b.Close('}')
+		b.Close('}')
+	}
+	if effort != "" {
+		b.Key("effort")
+		b.String(effort)
+	}
+	b.Close('}')
+}
+
+func orEmptyObject(json string) string {
+	if json == "" {
+		return `{"type":"object"}`
+	}
+	return json
+}

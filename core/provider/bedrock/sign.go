@@ -1,0 +1,133 @@
+package bedrock
+
+import (
+	"crypto/sha256"
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+)
+
+// signer signs requests to AWS, by Signature Version 4.
+// Source: AWS IAM User Guide, "AWS Signature Version 4 for API requests"
+// (docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html).
+type signer struct {
+	accessKeyID, secret, token string // token: of temporary credentials; empty for others
+	region, service            string
+	nowMs                      uint64
+}
+
+const algorithm = "AWS4-HMAC-SHA256"
+
+// sign gives the headers to add to a request. Of those that it has already only content-type, empty for none,
+// is signed. The URL has no query.
+func (s *signer) sign(method, url, contentType string, body []byte) []abi.Header {
+	stamp := timestamp(s.nowMs)
+	scope := stamp[:len("20060102")] + "/" + s.region + "/" + s.service + "/aws4_request"
+	canonical, signed := s.canonical(method, url, contentType, stamp, body)
+	hash := sha256.Sum256([]byte(canonical))
+	signature := mac(s.key(stamp[:len("20060102")]), algorithm+"\n"+stamp+"\n"+scope+"\n"+hex(hash[:]))
+
+	headers := append(make([]abi.Header, 0, 3), abi.Header{Name: "x-amz-date", Value: stamp})
+	if s.token != "" {
+		headers = append(headers, abi.Header{Name: "x-amz-security-token", Value: s.token})
+	}
+	return append(headers, abi.Header{Name: "authorization", Value: algorithm +
+		" Credential=" + s.accessKeyID + "/" + scope + ", SignedHeaders=" + signed + ", Signature=" + hex(signature)})
+}
+
+// canonical is the request as both sides write it down, and the names of its headers in their order.
+func (s *signer) canonical(method, url, contentType, stamp string, body []byte) (request, signed string) {
+	host, path := split(url)
+	headers := "host:" + host + "\nx-amz-date:" + stamp + "\n"
+	signed = "host;x-amz-date"
+	if contentType != "" {
+		headers = "content-type:" + contentType + "\n" + headers
+		signed = "content-type;" + signed
+	}
+	if s.token != "" {
+		headers += "x-amz-security-token:" + s.token + "\n"
+		signed += ";x-amz-security-token"
+	}
+	hash := sha256.Sum256(body)
+	// The path is escaped once more than in the URL, as for every service but S3.
+	return method + "\n" + escape(path, true) + "\n\n" + headers + "\n" + signed + "\n" + hex(hash[:]), signed
+}
+
+// key is good for a day, a region and a service.
+func (s *signer) key(date string) []byte {
+	key := mac([]byte("AWS4"+s.secret), date)
+	key = mac(key, s.region)
+	key = mac(key, s.service)
+	return mac(key, "aws4_request")
+}
+
+// split gives a URL's host, with its port if it has one, and its path.
+func split(url string) (host, path string) {
+	if i := strings.Index(url, "://"); i >= 0 {
+		url = url[i+len("://"):]
+	}
+	if i := strings.IndexByte(url, '/'); i >= 0 {
+		return url[:i], url[i:]
+	}
+	return url, "/"
+}
+
+// mac is the HMAC with SHA-256 (RFC 2104).
+func mac(key []byte, message string) []byte {
+	var pad [sha256.BlockSize]byte
+	if len(key) > len(pad) {
+		sum := sha256.Sum256(key)
+		key = sum[:]
+	}
+	copy(pad[:], key)
+	for i := range pad {
+		pad[i] ^= 0x36
+	}
+	inner := sha256.Sum256(append(pad[:len(pad):len(pad)], message...))
+	for i := range pad {
+		pad[i] ^= 0x36 ^ 0x5c
+	}
+	outer := sha256.Sum256(append(pad[:len(pad):len(pad)], inner[:]...))
+	return outer[:]
+}
+
+const lowerDigits = "0123456789abcdef"
+
+func hex(b []byte) string {
+	out := make([]byte, 0, 2*len(b))
+	for _, c := range b {
+		out = append(out, lowerDigits[c>>4], lowerDigits[c&15])
+	}
+	return string(out)
+}
+
+// escape writes every byte but letters, digits and "-._~" as %XX; slashes too, unless they part a path.
+func escape(s string, slashes bool) string {
+	const digits = "0123456789ABCDEF"
+	out := make([]byte, 0, len(s)+16)
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9',
+			c == '-' || c == '.' || c == '_' || c == '~', c == '/' && slashes:
+			out = append(out, c)
+		default:
+			out = append(out, '%', digits[c>>4], digits[c&15])
+		}
+	}
+	return string(out)
+}
+
+// timestamp writes an instant as 20261121T093000Z.
+func timestamp(ms uint64) string {
+	year, month, day := calendar.Date(calendar.Day(ms))
+	second := ms % calendar.DayMs / calendar.SecondMs
+	b := make([]byte, 0, 16)
+	b = two(two(two(two(b, year/100), year%100), month), day)
+	b = append(b, 'T')
+	b = two(two(two(b, second/3600), second/60%60), second%60)
+	return string(append(b, 'Z'))
+}
+
+func two(b []byte, n uint64) []byte { return append(b, byte('0'+n/10%10), byte('0'+n%10)) }

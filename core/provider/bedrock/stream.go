@@ -1,0 +1,135 @@
+package bedrock
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/provider/wire"
+)
+
+// Kinds of the open block, in wire.State.Block.
+const (
+	otherBlock  = iota
+	toolBlock   // of whose arguments nothing has come
+	argsBlock   // a call of which some of the arguments have come
+	serverBlock // a call that Bedrock answers itself
+)
+
+// Stream reads the payload of one message; name is its event's type, or its exception's. Blocks come one after
+// the other; only those of tools and the like have a start:
+//
+//	messageStart {"role"}, contentBlockStart {"contentBlockIndex","start":{"toolUse":{"toolUseId","name"}}},
+//	contentBlockDelta {"contentBlockIndex","delta":{"text"}|{"toolUse":{"input":"…"}}|{"reasoningContent":
+//	{"text"}|{"signature"}|{"redactedContent"}}}, contentBlockStop {"contentBlockIndex"},
+//	messageStop {"stopReason","additionalModelResponseFields"}, metadata {"usage","metrics"}
+//
+// metadata is the last. Exceptions are throttlingException {"message"} and the like. (Payloads also have a
+// member "p" of random length.) Events that are not known here say nothing.
+func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
+	if strings.HasSuffix(name, "Exception") || strings.HasSuffix(name, "Error") {
+		return append(out, failed(name, root)), true
+	}
+	if !root.IsObject() {
+		return out, false
+	}
+	switch name {
+	case "messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop", "metadata":
+		if !s.Started {
+			s.Started = true
+			out = append(out, chat.Delta{Kind: chat.DeltaStart})
+		}
+		return event(s, name, root, out), true
+	}
+	return out, name != ""
+}
+
+func failed(name string, root gjson.Result) chat.Delta {
+	text := wire.Text(root.Get("message"))
+	if text == "" {
+		text = wire.Text(root.Get("originalMessage"))
+	}
+	return chat.Delta{Kind: chat.DeltaError, Name: jsontext.Spell(name), Text: text}
+}
+
+func event(s *wire.State, name string, root gjson.Result, out []chat.Delta) []chat.Delta {
+	switch name {
+	case "contentBlockStart":
+		return blockStart(s, root.Get("start.toolUse"), blockStop(s, out))
+	case "contentBlockDelta":
+		return blockDelta(s, root.Get("delta"), out)
+	case "contentBlockStop":
+		return blockStop(s, out)
+	case "messageStop":
+		out = blockStop(s, out)
+		if finish := finishOf(root.Get("stopReason").Str); finish != chat.FinishNone {
+			sequence := wire.Text(root.Get("additionalModelResponseFields.stop_sequence"))
+			out = append(out, chat.Delta{Kind: chat.DeltaFinish, Finish: finish, Text: sequence})
+		}
+	case "metadata":
+		if u := usage(root.Get("usage")); u.Reported {
+			out = append(out, chat.Delta{Kind: chat.DeltaUsage, Usage: u})
+		}
+		out = append(out, chat.Delta{Kind: chat.DeltaEnd})
+	}
+	return out
+}
+
+func blockStart(s *wire.State, tool gjson.Result, out []chat.Delta) []chat.Delta {
+	switch {
+	case !tool.IsObject():
+		return out
+	case tool.Get("type").Str == serverTool:
+		s.Block = serverBlock
+		return out
+	}
+	s.Block = toolBlock
+	s.Tools++
+	return append(out, chat.Delta{
+		Kind: chat.DeltaTool, Index: s.Tools - 1, ID: wire.Text(tool.Get("toolUseId")), Name: wire.Text(tool.Get("name")),
+	})
+}
+
+func blockDelta(s *wire.State, delta gjson.Result, out []chat.Delta) []chat.Delta {
+	delta.ForEach(func(key, value gjson.Result) bool {
+		switch key.Str {
+		case "text":
+			out = textDelta(out, chat.DeltaText, value)
+		case "toolUse":
+			out = argsDelta(s, out, value.Get("input"))
+		case "reasoningContent":
+			out = textDelta(out, chat.DeltaThinking, value.Get("text"))
+			out = textDelta(out, chat.DeltaSignature, value.Get("signature"))
+			out = textDelta(out, chat.DeltaRedacted, value.Get("redactedContent"))
+		}
+		return true
+	})
+	return out
+}
+
+func argsDelta(s *wire.State, out []chat.Delta, v gjson.Result) []chat.Delta {
+	text := wire.Text(v)
+	if text == "" || s.Block != toolBlock && s.Block != argsBlock {
+		return out
+	}
+	s.Block = argsBlock
+	return append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: text})
+}
+
+// blockStop ends a block. A call without arguments has no pieces of any; here they are an object always.
+func blockStop(s *wire.State, out []chat.Delta) []chat.Delta {
+	if s.Block == toolBlock {
+		out = append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: "{}"})
+	}
+	s.Block = otherBlock
+	return out
+}
+
+func textDelta(out []chat.Delta, kind chat.DeltaKind, v gjson.Result) []chat.Delta {
+	if text := wire.Text(v); text != "" {
+		out = append(out, chat.Delta{Kind: kind, Text: text})
+	}
+	return out
+}

@@ -1,0 +1,40 @@
+package mistral
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/provider/wire"
+)
+
+// Failure reads {"object":"error","message","type","param","code","raw_status_code"}; what stands before the
+// service has {"message","request_id"} or {"detail":"Unauthorized"}. A 422 names what is wrong with the body:
+// {"detail":[{"type","loc","msg"}]}, or that as the message.
+func Failure(status uint64, root gjson.Result) wire.Failure {
+	f := wire.Failure{Kind: wire.ByStatus(status), Message: message(root)}
+	switch {
+	case status == 400 && root.Get("type").Str == "invalid_model":
+		f.Kind = wire.FailTarget
+	case status == 400 && strings.Contains(string(f.Message), "too large for model with"):
+		f.Kind = wire.FailTooLong
+	}
+	return f
+}
+
+// message is the first text that there is.
+func message(root gjson.Result) jsontext.Spelled {
+	v := root.Get("message")
+	if text := wire.Text(v); text != "" {
+		return text
+	}
+	detail := root.Get("detail")
+	if v.IsObject() {
+		detail = v.Get("detail")
+	}
+	if text := wire.Text(detail); text != "" {
+		return text
+	}
+	return wire.Text(detail.Get("0.msg"))
+}

@@ -1,0 +1,28 @@
+package mistral
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/provider/openai"
+	"github.com/postern-ai/postern/core/provider/wire"
+)
+
+// Response reads a chat completion, which is as OpenAI's; but with reasoning the content is an array:
+//
+//	[{"type":"thinking","thinking":[{"type":"text","text"}]},{"type":"text","text"}]
+func Response(root gjson.Result) (chat.Response, bool) {
+	r, ok := openai.Response(root)
+	cached(&r.Usage, root.Get("usage"))
+	return r, ok
+}
+
+// cached reads where Mistral says how much of the prompt was read from its cache:
+// {"num_cached_tokens"}, or {"prompt_token_details":{"cached_tokens"}} beside OpenAI's prompt_tokens_details.
+func cached(u *chat.Usage, v gjson.Result) {
+	if u.CachedInput > 0 {
+		return
+	}
+	n := max(wire.Count(v.Get("num_cached_tokens")), wire.Count(v.Get("prompt_token_details.cached_tokens")))
+	u.CachedInput = min(n, u.Input)
+}

@@ -1,0 +1,18 @@
+package workersai
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/provider/openai"
+	"github.com/postern-ai/postern/core/provider/wire"
+)
+
+// Stream reads one chunk. A failure may come in the form of Cloudflare's API instead of OpenAI's.
+func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
+	if e := root.Get("errors.0"); e.IsObject() {
+		return append(out, chat.Delta{Kind: chat.DeltaError, Name: jsontext.Spelled(code(e)), Text: wire.Text(e.Get("message"))}), true
+	}
+	return openai.Stream(s, name, root, out)
+}
