@@ -1,5 +1,7 @@
 package chat
 
+import "strings"
+
 // Params is a set of what a request may ask for and a target may lack.
 type Params uint64
 
@@ -23,6 +25,9 @@ const (
 	ParamCache    // cache markers on parts or tools
 	ParamThinking // thinking of earlier turns
 	ParamName     // names of speakers
+	// ParamMarkedThinking is thinking whose signature a provider other than the dialect's own has made, as the
+	// mark before its colon says. It makes its targets' bodies be written anew.
+	ParamMarkedThinking
 	// From here on: content. A target that cannot take it is no target for the request.
 	ParamTools
 	ParamImages
@@ -37,13 +42,13 @@ const (
 const Content = ParamTools | ParamImages | ParamImageURLs | ParamFiles | ParamAudio | ParamForeign
 
 // All is every parameter that a family may have a place for.
-const All = (paramEnd - 1) &^ ParamForeign
+const All = (paramEnd - 1) &^ (ParamForeign | ParamMarkedThinking)
 
 // names are what callers read in x-postern-dropped-params, and operators write into a catalog's "drops".
 var names = [...]string{
 	"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "n", "logprobs",
 	"top_logprobs", "user", "parallel_tool_calls", "tool_choice", "response_format", "response_format.json_schema",
-	"reasoning", "cache_control", "thinking", "name", "tools", "images", "image_urls", "files", "audio",
+	"reasoning", "cache_control", "thinking", "name", "thinking_of_others", "tools", "images", "image_urls", "files", "audio",
 	"provider_specific_content",
 }
 
@@ -134,6 +139,9 @@ func contents(parts []Part) Params {
 			p |= ParamAudio
 		case Thinking, Redacted:
 			p |= ParamThinking
+			if strings.Contains(string(part.Signature), ":") {
+				p |= ParamMarkedThinking
+			}
 		case Foreign:
 			p |= ParamForeign
 		case ToolResult:

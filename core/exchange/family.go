@@ -7,6 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/api/anthropic"
 	"github.com/postern-ai/postern/core/api/native"
 	"github.com/postern-ai/postern/core/api/openai"
+	"github.com/postern-ai/postern/core/api/responses"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/fault"
 )
@@ -16,6 +17,8 @@ func (x *exchange) family() api.Family {
 	switch x.s.dialect {
 	case chat.OpenAI:
 		return openai.Family()
+	case chat.Responses:
+		return responses.Family()
 	case chat.Anthropic:
 		return anthropic.Family
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/postern-ai/postern/core/provider/gemini"
 	"github.com/postern-ai/postern/core/provider/mistral"
 	"github.com/postern-ai/postern/core/provider/openai"
+	"github.com/postern-ai/postern/core/provider/responses"
 	"github.com/postern-ai/postern/core/provider/wire"
 	"github.com/postern-ai/postern/core/provider/workersai"
 )
@@ -24,6 +25,11 @@ func For(name string) (f wire.Family, ok bool) {
 		return wire.Family{
 			Dialect: chat.OpenAI, Carries: openai.Carries, Request: openai.Request, Direct: openai.Direct, Response: openai.Response,
 			Stream: openai.Stream, Failure: openai.Failure, EmbedRequest: openai.EmbedRequest, EmbedResponse: openai.EmbedResponse,
+		}, true
+	case "responses":
+		return wire.Family{
+			Dialect: chat.Responses, Carries: responses.Carries, Request: responses.Request, Direct: responses.Direct,
+			Response: responses.Response, Stream: responses.Stream, Failure: responses.Failure,
 		}, true
 	case "anthropic":
 		return wire.Family{

@@ -127,7 +127,7 @@ func writable(p *chat.Part, role chat.Role) bool {
 	case chat.ToolResult:
 		return role == chat.User || role == chat.ToolRole
 	case chat.Thinking:
-		return role == chat.Assistant && p.Signature != ""
+		return role == chat.Assistant && p.Signature != "" && !strings.Contains(string(p.Signature), ":") // base64 has none
 	case chat.Redacted:
 		return role == chat.Assistant && p.Data != ""
 	}

@@ -118,7 +118,7 @@ func writable(p *chat.Part, role string) bool {
 	case chat.ToolCall:
 		return role == "assistant"
 	case chat.Thinking:
-		return role == "assistant" && p.Signature != ""
+		return role == "assistant" && p.Signature != "" && !strings.Contains(string(p.Signature), ":")
 	case chat.Redacted:
 		return role == "assistant" && p.Data != ""
 	}

@@ -16,7 +16,7 @@ import (
 
 // Carries is what generateContent has a place for. Images may be given by address (fileData), though not to
 // the 2.0 models: their catalog entries drop image_urls.
-const Carries = chat.All &^ (chat.ParamUser | chat.ParamParallelTools | chat.ParamCache | chat.ParamName)
+const Carries = (chat.All | chat.ParamMarkedThinking) &^ (chat.ParamUser | chat.ParamParallelTools | chat.ParamCache | chat.ParamName)
 
 // url is a model's method. The key is never part of it: URLs are logged.
 func url(m *config.Model, method string) string {

@@ -1,0 +1,312 @@
+// Package responses is the family of callers who speak OpenAI's Responses API, without its state: nothing is
+// stored, and nothing that was can be referred to.
+// Source: OpenAI's API reference, "Create a model response", "The response object" and "Streaming events"
+// (platform.openai.com/docs/api-reference/responses), and the types of its SDK, openai 7.55.
+package responses
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/api/openai"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
+	openaiwire "github.com/postern-ai/postern/core/provider/openai"
+	wire "github.com/postern-ai/postern/core/provider/responses"
+)
+
+// Family is this family.
+func Family() api.Family {
+	return api.Family{
+		Dialect: chat.Responses, Members: chat.Responses, Parse: Parse, Answer: Answer, Stream: Stream, End: End, NeedsWhole: true,
+		StreamError: StreamError, Error: openai.Error,
+	}
+}
+
+// stateful are the members that need what the provider would have stored.
+var stateful = []string{"previous_response_id", "conversation", "prompt"}
+
+// Parse reads a request.
+func Parse(p *api.Parser, root gjson.Result) api.Parsed {
+	out := api.Parsed{Request: chat.Request{Dialect: chat.Responses}}
+	out.Members = make([]byte, 0, len(root.Raw))
+	r := &out.Request
+	haveInput := false
+	var instructions jsontext.Spelled
+	root.ForEach(func(key, v gjson.Result) bool {
+		switch name := key.String(); name {
+		case "model":
+			r.Model = p.Model(v)
+			return true
+		case "stream":
+			r.Stream = p.Bool(name, v) == "true"
+			return true
+		case "max_output_tokens":
+			r.MaxTokens = p.Integer(name, v, 1, api.MaxTokens)
+			return true
+		case "store":
+			return true
+		case "instructions":
+			if v.Type != gjson.Null {
+				instructions = p.Text(name, v)
+			}
+		case "input":
+			haveInput = true
+			r.Messages = input(p, v)
+		case "background":
+			if p.Bool(name, v) == "true" {
+				p.Wrong(name, "is not supported: nothing is kept")
+			}
+		default:
+			for _, s := range stateful {
+				if name == s && v.Type != gjson.Null {
+					p.Wrong(name, "is not supported: nothing is kept from one request to the next")
+				}
+			}
+			if !parameter(p, r, name, v) {
+				r.Extra = append(r.Extra, chat.Member{Name: name, Value: v.Raw})
+			}
+		}
+		out.Members = api.AppendMember(out.Members, key, v)
+		return !p.Full()
+	})
+	if instructions != "" {
+		words := chat.Message{Role: chat.System, Parts: []chat.Part{{Kind: chat.Text, Text: instructions}}}
+		r.Messages = append([]chat.Message{words}, r.Messages...)
+	}
+	if r.Model == "" && len(p.Details) == 0 {
+		p.Wrong("model", "is required")
+	}
+	if !haveInput {
+		p.Wrong("input", "is required")
+	}
+	return out
+}
+
+// parameter reads one of the members that say how to answer; false if it is none.
+func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool {
+	switch name {
+	case "temperature":
+		r.Temperature = p.Number(name, v, 0, 2)
+	case "top_p":
+		r.TopP = p.Number(name, v, 0, 1)
+	case "top_logprobs":
+		if r.TopLogProbs = p.Number(name, v, 0, 20); v.Num > 0 {
+			r.LogProbs = "true"
+		}
+	case "user":
+		if v.Type != gjson.Null {
+			r.User = p.Text(name, v)
+		}
+	case "parallel_tool_calls":
+		r.ParallelTools = p.Bool(name, v)
+	case "tools":
+		r.Tools = tools(p, v)
+	case "tool_choice":
+		r.ToolChoice = toolChoice(p, v)
+	case "text":
+		r.Format = format(p, v.Get("format"))
+	case "reasoning":
+		r.Reasoning.Effort = v.Get("effort").Str
+		summary := v.Get("summary").Str
+		r.Reasoning.Visible = summary != "" && summary != "none"
+	case "include", "truncation", "service_tier", "metadata", "prompt_cache_key", "safety_identifier":
+		// They change nothing that another dialect has a word for.
+		return v.Type == gjson.Null || name == "include"
+	default:
+		return v.Type == gjson.Null
+	}
+	return true
+}
+
+func format(p *api.Parser, v gjson.Result) (f chat.Format) {
+	switch v.Get("type").Str {
+	case "json_object":
+		f.Kind = chat.FormatJSON
+	case "json_schema":
+		f = chat.Format{Kind: chat.FormatSchema, Name: inside(v.Get("name")), Description: inside(v.Get("description"))}
+		f.Schema = p.Object("text.format.schema", v.Get("schema"))
+		f.Strict = p.Bool("text.format.strict", v.Get("strict"))
+	case "", "text":
+	default:
+		p.Wrong("text.format.type", "must be text, json_object or json_schema")
+	}
+	return f
+}
+
+func inside(v gjson.Result) jsontext.Spelled {
+	if v.Type != gjson.String {
+		return ""
+	}
+	return jsontext.Inside(v.Raw)
+}
+
+func tools(p *api.Parser, v gjson.Result) (all []chat.Tool) {
+	if v.Type == gjson.Null {
+		return nil
+	}
+	if !v.IsArray() {
+		p.Wrong("tools", "must be an array")
+		return nil
+	}
+	v.ForEach(func(_, t gjson.Result) bool {
+		if t.Get("type").Str != "function" {
+			all = append(all, chat.Tool{Raw: t.Raw})
+			return true
+		}
+		tool := chat.Tool{Name: inside(t.Get("name")), Description: inside(t.Get("description"))}
+		if tool.Name == "" {
+			p.Wrong(api.At("tools", len(all), ".name"), "is required")
+		}
+		tool.Schema = p.Object(api.At("tools", len(all), ".parameters"), t.Get("parameters"))
+		tool.Strict = p.Bool(api.At("tools", len(all), ".strict"), t.Get("strict"))
+		all = append(all, tool)
+		return !p.Full()
+	})
+	return all
+}
+
+func toolChoice(p *api.Parser, v gjson.Result) chat.ToolChoice {
+	if name := v.Get("name"); v.IsObject() && v.Get("type").Str == "function" && name.Type == gjson.String {
+		return chat.ToolChoice{Choice: chat.ChoiceTool, Name: inside(name)}
+	}
+	switch {
+	case v.Type == gjson.Null || v.IsObject():
+	case v.Str == "auto":
+		return chat.ToolChoice{Choice: chat.ChoiceAuto}
+	case v.Str == "none":
+		return chat.ToolChoice{Choice: chat.ChoiceNone}
+	case v.Str == "required":
+		return chat.ToolChoice{Choice: chat.ChoiceAny}
+	default:
+		p.Wrong("tool_choice", "must be auto, none, required or a tool")
+	}
+	return chat.ToolChoice{}
+}
+
+// input reads a text, or a list of items.
+func input(p *api.Parser, v gjson.Result) (messages []chat.Message) {
+	switch {
+	case v.Type == gjson.String:
+		return []chat.Message{{Role: chat.User, Parts: []chat.Part{{Kind: chat.Text, Text: inside(v)}}}}
+	case !v.IsArray():
+		p.Wrong("input", "must be a string or an array of items")
+		return nil
+	}
+	index := 0
+	v.ForEach(func(_, item gjson.Result) bool {
+		role, parts := readItem(p, index, item)
+		index++
+		// What the model said in one turn is one message, however many items it is.
+		if n := len(messages); n > 0 && role == chat.Assistant && messages[n-1].Role == chat.Assistant {
+			messages[n-1].Parts = append(messages[n-1].Parts, parts...)
+		} else {
+			messages = append(messages, chat.Message{Role: role, Parts: parts})
+		}
+		return !p.Full()
+	})
+	if index == 0 {
+		p.Wrong("input", "must not be empty")
+	}
+	return messages
+}
+
+func readItem(p *api.Parser, index int, v gjson.Result) (chat.Role, []chat.Part) {
+	kind := v.Get("type").Str
+	switch {
+	case !v.IsObject():
+		p.Wrong(api.At("input", index, ""), "must be an object")
+	case kind == "message" || kind == "" && v.Get("role").Exists():
+		return message(p, index, v)
+	case kind == "function_call":
+		return chat.Assistant, []chat.Part{{
+			Kind: chat.ToolCall, ID: p.Text(api.At("input", index, ".call_id"), v.Get("call_id")), Name: inside(v.Get("name")),
+			Args: openaiwire.Arguments(v.Get("arguments")),
+		}}
+	case kind == "function_call_output":
+		return chat.ToolRole, []chat.Part{{
+			Kind: chat.ToolResult, ID: p.Text(api.At("input", index, ".call_id"), v.Get("call_id")), Parts: content(p, index, v.Get("output")),
+		}}
+	case kind == "reasoning":
+		return chat.Assistant, reasoning(v)
+	case kind == "item_reference":
+		p.Wrong(api.At("input", index, ""), "must not refer to a stored item: nothing is kept")
+	}
+	return chat.Assistant, []chat.Part{{Kind: chat.Foreign}}
+}
+
+func reasoning(v gjson.Result) []chat.Part {
+	part := chat.Part{Kind: chat.Thinking}
+	if summary := v.Get("summary"); summary.IsArray() {
+		summary.ForEach(func(_, s gjson.Result) bool {
+			part.Text += inside(s.Get("text"))
+			return true
+		})
+	}
+	if encrypted := inside(v.Get("encrypted_content")); encrypted != "" {
+		part.Signature = wire.Mark + encrypted
+	}
+	return []chat.Part{part}
+}
+
+func message(p *api.Parser, index int, v gjson.Result) (role chat.Role, parts []chat.Part) {
+	switch v.Get("role").Str {
+	case "user":
+		role = chat.User
+	case "assistant":
+		role = chat.Assistant
+	case "system", "developer":
+		role = chat.System
+	default:
+		p.Wrong(api.At("input", index, ".role"), "must be user, assistant, system or developer")
+	}
+	return role, content(p, index, v.Get("content"))
+}
+
+func content(p *api.Parser, index int, v gjson.Result) (parts []chat.Part) {
+	switch {
+	case v.Type == gjson.String:
+		return []chat.Part{{Kind: chat.Text, Text: inside(v)}}
+	case !v.IsArray():
+		p.Wrong(api.At("input", index, ".content"), "must be a string or an array of parts")
+		return nil
+	}
+	v.ForEach(func(_, c gjson.Result) bool {
+		parts = append(parts, part(c))
+		return true
+	})
+	return parts
+}
+
+func part(v gjson.Result) (p chat.Part) {
+	switch v.Get("type").Str {
+	case "input_text", "output_text", "text":
+		return chat.Part{Kind: chat.Text, Text: inside(v.Get("text"))}
+	case "refusal":
+		return chat.Part{Kind: chat.Refusal, Text: inside(v.Get("refusal"))}
+	case "input_image":
+		p = chat.Part{Kind: chat.Image, Detail: inside(v.Get("detail"))}
+		address(&p, inside(v.Get("image_url")))
+	case "input_file":
+		p = chat.Part{Kind: chat.File, Name: inside(v.Get("filename")), URL: inside(v.Get("file_url"))}
+		if data := inside(v.Get("file_data")); data != "" {
+			address(&p, data)
+		}
+	}
+	if p.URL == "" && p.Data == "" {
+		return chat.Part{Kind: chat.Foreign} // a stored file, or a kind that is new
+	}
+	return p
+}
+
+// address takes a data URL apart.
+func address(p *chat.Part, url jsontext.Spelled) {
+	media, data, ok := strings.Cut(strings.TrimPrefix(string(url), "data:"), ";base64,")
+	if !ok || !strings.HasPrefix(string(url), "data:") {
+		p.URL = url
+		return
+	}
+	p.Media, p.Data = jsontext.Spelled(media), jsontext.Spelled(data)
+}

@@ -1,0 +1,197 @@
+package responses
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
+)
+
+// Answer writes a response object.
+func Answer(dst []byte, r *chat.Response, m *api.Meta) []byte {
+	b := jsontext.Builder{B: dst}
+	object(&b, status(r.Choices[0].Finish), r, m, nil)
+	return b.B
+}
+
+func status(f chat.Finish) string {
+	if f == chat.FinishLength || f == chat.FinishFilter {
+		return "incomplete"
+	}
+	return "completed"
+}
+
+// object writes a response object: of an answer, or without one of a response that is under way or failed.
+func object(b *jsontext.Builder, status string, r *chat.Response, m *api.Meta, e *api.Error) {
+	b.Open('{')
+	b.Key("id")
+	b.String("resp_" + bare(m))
+	b.Member("object", `"response"`)
+	b.Key("created_at")
+	b.Uint(m.CreatedMs / 1000)
+	b.Key("status")
+	b.String(status)
+	b.Member("background", "false")
+	b.Key("error")
+	if e == nil {
+		b.Raw("null")
+	} else {
+		b.Open('{')
+		b.Key("code")
+		b.String(e.Code)
+		b.Key("message")
+		b.Text(e.Say())
+		b.Close('}')
+	}
+	incomplete(b, status, r)
+	b.Key("model")
+	b.String(m.Model)
+	b.Key("output")
+	b.Open('[')
+	if r != nil {
+		for i, p := range items(r) {
+			item(b, i, &p, "completed", m)
+		}
+	}
+	b.Close(']')
+	// What the request asked for is not repeated; the members are there because the SDKs' types have them.
+	for _, name := range []string{"instructions", "max_output_tokens", "previous_response_id", "temperature", "top_p", "user"} {
+		b.Member(name, "null")
+	}
+	b.Member("metadata", "{}")
+	b.Member("parallel_tool_calls", "true")
+	b.Member("reasoning", `{"effort":null,"summary":null}`)
+	b.Member("store", "false")
+	b.Member("text", `{"format":{"type":"text"}}`)
+	b.Member("tool_choice", `"auto"`)
+	b.Member("tools", "[]")
+	b.Member("truncation", `"disabled"`)
+	b.Key("usage")
+	if r == nil {
+		b.Raw("null")
+	} else {
+		usage(b, &m.Usage)
+	}
+	b.Close('}')
+}
+
+func incomplete(b *jsontext.Builder, status string, r *chat.Response) {
+	switch {
+	case status != "incomplete" || r == nil:
+		b.Member("incomplete_details", "null")
+	case r.Choices[0].Finish == chat.FinishFilter:
+		b.Member("incomplete_details", `{"reason":"content_filter"}`)
+	default:
+		b.Member("incomplete_details", `{"reason":"max_output_tokens"}`)
+	}
+}
+
+// items are the parts that are output items, each its own.
+func items(r *chat.Response) (parts []chat.Part) {
+	for _, p := range r.Choices[0].Parts {
+		if p.Kind != chat.Redacted {
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+func bare(m *api.Meta) string { return strings.TrimPrefix(m.RequestID, "req_") }
+
+// itemID is made of the request's id and the item's place.
+func itemID(kind chat.PartKind, index int, m *api.Meta) string {
+	prefix := "msg_"
+	switch kind {
+	case chat.Thinking:
+		prefix = "rs_"
+	case chat.ToolCall:
+		prefix = "fc_"
+	}
+	return prefix + bare(m) + "_" + strconv.Itoa(index)
+}
+
+// item writes an output item; one that is in progress is still empty.
+func item(b *jsontext.Builder, index int, p *chat.Part, status string, m *api.Meta) {
+	b.Open('{')
+	b.Key("id")
+	b.String(itemID(p.Kind, index, m))
+	switch p.Kind {
+	case chat.Thinking:
+		b.Member("type", `"reasoning"`)
+		b.Key("summary")
+		b.Open('[')
+		if p.Text != "" {
+			summary(b, p.Text)
+		}
+		b.Close(']')
+	case chat.ToolCall:
+		b.Member("type", `"function_call"`)
+		b.Key("status")
+		b.String(status)
+		b.Key("call_id")
+		b.Text(p.ID)
+		b.Key("name")
+		b.Text(p.Name)
+		b.Key("arguments")
+		b.String(p.Args)
+	default:
+		b.Member("type", `"message"`)
+		b.Member("role", `"assistant"`)
+		b.Key("status")
+		b.String(status)
+		b.Key("content")
+		b.Open('[')
+		if status == "completed" {
+			writeContent(b, p)
+		}
+		b.Close(']')
+	}
+	b.Close('}')
+}
+
+func summary(b *jsontext.Builder, text jsontext.Spelled) {
+	b.Open('{')
+	b.Member("type", `"summary_text"`)
+	b.Key("text")
+	b.Text(text)
+	b.Close('}')
+}
+
+func writeContent(b *jsontext.Builder, p *chat.Part) {
+	b.Open('{')
+	if p.Kind == chat.Refusal {
+		b.Member("type", `"refusal"`)
+		b.Key("refusal")
+		b.Text(p.Text)
+	} else {
+		b.Member("type", `"output_text"`)
+		b.Member("annotations", "[]")
+		b.Member("logprobs", "[]")
+		b.Key("text")
+		b.Text(p.Text)
+	}
+	b.Close('}')
+}
+
+func usage(b *jsontext.Builder, u *chat.Usage) {
+	b.Open('{')
+	b.Key("input_tokens")
+	b.Uint(u.Input)
+	b.Key("input_tokens_details")
+	b.Open('{')
+	b.Key("cached_tokens")
+	b.Uint(u.CachedInput)
+	b.Close('}')
+	b.Key("output_tokens")
+	b.Uint(u.Output)
+	b.Key("output_tokens_details")
+	b.Open('{')
+	b.Key("reasoning_tokens")
+	b.Uint(u.Reasoning)
+	b.Close('}')
+	b.Key("total_tokens")
+	b.Uint(u.Total())
+	b.Close('}')
+}

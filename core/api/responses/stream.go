@@ -1,0 +1,210 @@
+package responses
+
+import (
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
+)
+
+// Of a stream's State, Block is the kind of the part whose item is open (0: none), Index how many items were
+// begun, Tools how many calls, Flags how many events were written. An item is a part of what chat.Fold makes
+// of the same deltas, in the same order: End finds each one's text there.
+
+// Stream writes the events of a delta. What an item holds in the end is said by End, for all items, because
+// only there it is known.
+func Stream(dst []byte, s *api.State, d *chat.Delta, m *api.Meta) []byte {
+	if d.Choice > 0 {
+		return dst
+	}
+	w := writer{jsontext.Builder{B: dst}, s, m}
+	switch d.Kind {
+	case chat.DeltaStart:
+		w.response("response.created", "in_progress", nil, nil)
+		w.response("response.in_progress", "in_progress", nil, nil)
+	case chat.DeltaText:
+		w.piece(chat.Text, "response.output_text.delta", d)
+	case chat.DeltaRefusal:
+		w.piece(chat.Refusal, "response.refusal.delta", d)
+	case chat.DeltaThinking:
+		w.piece(chat.Thinking, "response.reasoning_summary_text.delta", d)
+	case chat.DeltaSignature:
+		if w.s.Block != uint64(chat.Thinking) {
+			w.begin(&chat.Part{Kind: chat.Thinking})
+		}
+		w.s.Block = 0
+	case chat.DeltaRedacted:
+		w.s.Block = 0
+	case chat.DeltaTool:
+		w.begin(&chat.Part{Kind: chat.ToolCall, ID: d.ID, Name: d.Name})
+		w.s.Tools++
+	case chat.DeltaArgs:
+		w.args(d)
+	case chat.DeltaFinish:
+		w.s.Block = 0
+	}
+	return w.b.B
+}
+
+type writer struct {
+	b jsontext.Builder
+	s *api.State
+	m *api.Meta
+}
+
+// open writes an event's name and the members that all have.
+func (w *writer) open(kind string) {
+	w.b.B = append(w.b.B, "event: "+kind+"\ndata: {"...)
+	w.b.Key("type")
+	w.b.String(kind)
+	w.b.Key("sequence_number")
+	w.b.Uint(w.s.Flags)
+	w.s.Flags++
+}
+
+func (w *writer) close() { w.b.B = append(w.b.B, "}\n\n"...) }
+
+func (w *writer) response(kind, status string, r *chat.Response, e *api.Error) {
+	w.open(kind)
+	w.b.Key("response")
+	object(&w.b, status, r, w.m, e)
+	w.close()
+}
+
+// place writes where an event belongs.
+func (w *writer) place(kind chat.PartKind, index int) {
+	w.b.Key("item_id")
+	w.b.String(itemID(kind, index, w.m))
+	w.b.Key("output_index")
+	w.b.Uint(uint64(index))
+	switch kind {
+	case chat.Thinking:
+		w.b.Member("summary_index", "0")
+	case chat.Text, chat.Refusal:
+		w.b.Member("content_index", "0")
+	}
+}
+
+// begin opens the item of a part.
+func (w *writer) begin(p *chat.Part) {
+	index := int(w.s.Index)
+	w.s.Index++
+	w.s.Block = uint64(p.Kind)
+	w.open("response.output_item.added")
+	w.b.Key("output_index")
+	w.b.Uint(uint64(index))
+	w.b.Key("item")
+	item(&w.b, index, p, "in_progress", w.m)
+	w.close()
+	switch p.Kind {
+	case chat.Text, chat.Refusal:
+		w.open("response.content_part.added")
+		w.place(p.Kind, index)
+		w.b.Key("part")
+		writeContent(&w.b, p)
+		w.close()
+	case chat.Thinking:
+		w.open("response.reasoning_summary_part.added")
+		w.place(p.Kind, index)
+		w.b.Key("part")
+		summary(&w.b, "")
+		w.close()
+	}
+}
+
+func (w *writer) piece(kind chat.PartKind, event string, d *chat.Delta) {
+	if w.s.Block != uint64(kind) {
+		w.begin(&chat.Part{Kind: kind})
+	}
+	w.open(event)
+	w.place(kind, int(w.s.Index)-1)
+	w.b.Key("delta")
+	w.b.Text(d.Text)
+	if kind == chat.Text {
+		w.b.Member("logprobs", "[]")
+	}
+	w.close()
+}
+
+// args writes a piece of the last call's arguments. A piece of an earlier one comes with its item's end.
+func (w *writer) args(d *chat.Delta) {
+	if w.s.Block != uint64(chat.ToolCall) || d.Index+1 != w.s.Tools {
+		return
+	}
+	w.open("response.function_call_arguments.delta")
+	w.place(chat.ToolCall, int(w.s.Index)-1)
+	w.b.Key("delta")
+	w.b.Text(d.Text)
+	w.close()
+}
+
+// End writes how each item ended, and the response.
+func End(dst []byte, s *api.State, whole *chat.Response, m *api.Meta) []byte {
+	w := writer{jsontext.Builder{B: dst}, s, m}
+	if whole == nil {
+		whole = &chat.Response{Choices: make([]chat.Answer, 1)} // too long to be kept: the caller has its pieces
+	}
+	for i, p := range items(whole) {
+		w.done(i, &p)
+	}
+	st := status(whole.Choices[0].Finish)
+	w.response("response."+st, st, whole, nil)
+	return w.b.B
+}
+
+func (w *writer) done(index int, p *chat.Part) {
+	switch p.Kind {
+	case chat.Text:
+		w.text("response.output_text.done", index, p, "text")
+	case chat.Refusal:
+		w.text("response.refusal.done", index, p, "refusal")
+	case chat.Thinking:
+		w.text("response.reasoning_summary_text.done", index, p, "text")
+		w.open("response.reasoning_summary_part.done")
+		w.place(p.Kind, index)
+		w.b.Key("part")
+		summary(&w.b, p.Text)
+		w.close()
+	case chat.ToolCall:
+		w.open("response.function_call_arguments.done")
+		w.place(p.Kind, index)
+		w.b.Key("name")
+		w.b.Text(p.Name)
+		w.b.Key("arguments")
+		w.b.String(p.Args)
+		w.close()
+	}
+	if p.Kind == chat.Text || p.Kind == chat.Refusal {
+		w.open("response.content_part.done")
+		w.place(p.Kind, index)
+		w.b.Key("part")
+		writeContent(&w.b, p)
+		w.close()
+	}
+	w.open("response.output_item.done")
+	w.b.Key("output_index")
+	w.b.Uint(uint64(index))
+	w.b.Key("item")
+	item(&w.b, index, p, "completed", w.m)
+	w.close()
+}
+
+func (w *writer) text(event string, index int, p *chat.Part, name string) {
+	w.open(event)
+	w.place(p.Kind, index)
+	w.b.Key(name)
+	w.b.Text(p.Text)
+	if p.Kind == chat.Text {
+		w.b.Member("logprobs", "[]")
+	}
+	w.close()
+}
+
+// StreamError writes response.failed, which the SDKs throw or end with, and never response.completed.
+func StreamError(dst []byte, s *api.State, e *api.Error, m *api.Meta) []byte {
+	w := writer{jsontext.Builder{B: dst}, s, m}
+	if !s.Started && s.Flags == 0 {
+		w.response("response.created", "in_progress", nil, nil)
+	}
+	w.response("response.failed", "failed", nil, e)
+	return w.b.B
+}

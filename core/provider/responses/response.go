@@ -1,0 +1,108 @@
+package responses
+
+import (
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/provider/openai"
+	"github.com/postern-ai/postern/core/provider/wire"
+)
+
+// Response reads a response:
+//
+//	{"id","created_at","model","status":"completed"|"incomplete"|"failed","incomplete_details":{"reason"},
+//	 "output":[{"type":"message","content":[{"type":"output_text","text"}|{"type":"refusal","refusal"}]},
+//	  {"type":"function_call","call_id","name","arguments"},
+//	  {"type":"reasoning","summary":[{"text"}],"encrypted_content"}],"usage":{…}}
+func Response(root gjson.Result) (r chat.Response, ok bool) {
+	output := root.Get("output")
+	if !output.IsArray() || root.Get("status").Str == "failed" {
+		return r, false
+	}
+	r = chat.Response{ID: wire.Text(root.Get("id")), Model: wire.Text(root.Get("model")), Created: wire.Count(root.Get("created_at"))}
+	var a chat.Answer
+	output.ForEach(func(_, item gjson.Result) bool {
+		a.Parts = append(a.Parts, itemParts(item)...)
+		return true
+	})
+	a.Finish = finish(root, hasCalls(a.Parts))
+	r.Choices = []chat.Answer{a}
+	r.Usage = Usage(root.Get("usage"))
+	return r, true
+}
+
+func hasCalls(parts []chat.Part) bool {
+	for i := range parts {
+		if parts[i].Kind == chat.ToolCall {
+			return true
+		}
+	}
+	return false
+}
+
+func itemParts(item gjson.Result) (parts []chat.Part) {
+	switch item.Get("type").Str {
+	case "message":
+		list(item.Get("content"), func(c gjson.Result) {
+			switch c.Get("type").Str {
+			case "output_text":
+				parts = append(parts, chat.Part{Kind: chat.Text, Text: wire.Text(c.Get("text"))})
+			case "refusal":
+				parts = append(parts, chat.Part{Kind: chat.Refusal, Text: wire.Text(c.Get("refusal"))})
+			}
+		})
+	case "function_call":
+		parts = append(parts, chat.Part{
+			Kind: chat.ToolCall, ID: wire.Text(item.Get("call_id")), Name: wire.Text(item.Get("name")),
+			Args: openai.Arguments(item.Get("arguments")),
+		})
+	case "reasoning":
+		p := chat.Part{Kind: chat.Thinking}
+		list(item.Get("summary"), func(c gjson.Result) { p.Text += wire.Text(c.Get("text")) })
+		if encrypted := wire.Text(item.Get("encrypted_content")); encrypted != "" {
+			p.Signature = Mark + encrypted
+		}
+		if p.Text != "" || p.Signature != "" {
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+// list is ForEach for what is an array; gjson's visits anything else once.
+func list(v gjson.Result, f func(gjson.Result)) {
+	if v.IsArray() {
+		v.ForEach(func(_, element gjson.Result) bool { f(element); return true })
+	}
+}
+
+func finish(root gjson.Result, calls bool) chat.Finish {
+	switch root.Get("incomplete_details.reason").Str {
+	case "max_output_tokens":
+		return chat.FinishLength
+	case "content_filter":
+		return chat.FinishFilter
+	}
+	switch {
+	case root.Get("status").Str == "incomplete":
+		return chat.FinishLength
+	case calls:
+		return chat.FinishTools
+	}
+	return chat.FinishStop
+}
+
+// Usage reads {"input_tokens","input_tokens_details":{"cached_tokens","cache_write_tokens"},"output_tokens",
+// "output_tokens_details":{"reasoning_tokens"}}.
+func Usage(v gjson.Result) chat.Usage {
+	u := chat.Usage{
+		Input: wire.Count(v.Get("input_tokens")), Output: wire.Count(v.Get("output_tokens")),
+		CachedInput: wire.Count(v.Get("input_tokens_details.cached_tokens")),
+		CacheWrite:  wire.Count(v.Get("input_tokens_details.cache_write_tokens")),
+		Reasoning:   wire.Count(v.Get("output_tokens_details.reasoning_tokens")),
+		Reported:    v.Get("input_tokens").Type == gjson.Number,
+	}
+	u.CachedInput = min(u.CachedInput, u.Input)
+	u.CacheWrite = min(u.CacheWrite, u.Input-u.CachedInput)
+	return u
+}
