@@ -446,6 +446,43 @@ func (m *model) admitAgain(t *rapid.T) {
 	}
 }
 
+// extend asks for a larger reservation, as a stream does that grows; with a grant, if the slice is too small.
+func (m *model) extend(t *rapid.T) {
+	x := m.pick(t, open)
+	e := keymeter.Extend{RequestID: x.admit.RequestID, TotalPico: x.admit.AmountPico + rapid.Int64Range(-50, int64(money.Dollar)/5).Draw(t, "more")}
+	for range 3 {
+		reply := m.extendOnce(x, e)
+		if reply.Verdict != keymeter.Short {
+			if reply.Verdict == keymeter.Admitted {
+				x.admit.AmountPico = max(x.admit.AmountPico, e.TotalPico)
+			}
+			return
+		}
+		granted := m.askGrant(x, keymeter.Grant{Month: reply.Month, Seq: reply.Seq, AmountPico: reply.NeedPico})
+		if granted.AmountPico < 0 || m.lost("stream after its grant") {
+			return
+		}
+		e.Grant = keymeter.Grant{Month: granted.Month, Seq: reply.Seq, AmountPico: granted.AmountPico}
+	}
+}
+
+func (m *model) extendOnce(x *exchange, e keymeter.Extend) keymeter.AdmitReply {
+	ask := func() keymeter.AdmitReply {
+		reply, err := keymeter.DecodeAdmitReply(m.call(abi.ClassKeyMeter, x.key.name, e.Encode()))
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		return reply
+	}
+	reply := ask()
+	if m.lost("extend reply") {
+		if again := ask(); again.Verdict != reply.Verdict {
+			m.t.Fatalf("%s was extended with verdict %d, and when asked again with %d", e.RequestID, reply.Verdict, again.Verdict)
+		}
+	}
+	return reply
+}
+
 // wait lets time pass, and alarms ring or be late.
 func (m *model) wait(t *rapid.T) {
 	ms := rapid.OneOf(
@@ -657,6 +694,7 @@ func TestInvariants(t *testing.T) {
 			"settle 2":      on(m.settle),
 			"settle again":  on(m.settleAgain),
 			"admit again":   on(m.admitAgain),
+			"extend":        on(m.extend),
 			"wait":          on(m.wait),
 			"wait 2":        on(m.wait),
 			"jump":          on(m.jump),

@@ -16,7 +16,7 @@ func (x *exchange) watchBudget() {
 	u := x.estimate(st.tokens)
 	cost := money.Add(s.spent.costPico, x.model().Cost(&u))
 	switch {
-	case x.testMode() || cost == 0 || cost < s.admission.reserved*3/4:
+	case x.testMode() || st.unwatched || cost == 0 || cost < s.admission.reserved*3/4:
 	case st.refused && cost >= s.admission.reserved:
 		x.cutStream()
 	case st.refused || st.reserve > 0:
@@ -55,18 +55,24 @@ func (x *exchange) extended() {
 		grant := ledger.Grant{Key: s.keyHash, Month: reply.Month, Seq: reply.Seq, NeedPico: reply.NeedPico}
 		x.call(idGrant, abi.ClassLedger, s.record.ProjectID, grant.Encode())
 	default:
-		st.refused, st.reserve = true, 0
+		// The meter does not have the reservation, or its month is over: nobody is kept out by this stream.
+		st.unwatched, st.reserve = true, 0
 	}
 }
 
 // extendGranted takes the Ledger's answer to a stream's wish.
 func (x *exchange) extendGranted(reply *ledger.GrantReply) {
-	st := &x.s.stream
-	if reply.AmountPico >= 0 {
-		x.extend(keymeter.Grant{Month: reply.Month, Seq: x.s.admission.need.Seq, AmountPico: reply.AmountPico})
-		return
+	s := &x.s
+	switch {
+	case s.stream.over:
+	case reply.AmountPico >= 0:
+		x.extend(keymeter.Grant{Month: reply.Month, Seq: s.admission.need.Seq, AmountPico: reply.AmountPico})
+	case len(reply.Recall) > 0 && !s.admission.recalled:
+		s.admission.recalled = true
+		x.flush(reply.Recall, true)
+	default:
+		s.stream.refused, s.stream.reserve = true, 0
 	}
-	st.refused, st.reserve = true, 0
 }
 
 // cutStream ends a stream whose budget has ended.

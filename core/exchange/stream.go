@@ -20,26 +20,27 @@ import (
 
 // stream is a provider's stream on its way to the caller.
 type stream struct {
-	begun    bool // its head came
-	opened   bool // the caller has a head
-	content  bool // something of the answer has gone out: no falling back any more
-	sent     bool // something went out since the last tick
-	ticking  bool
-	ended    bool // the provider's end mark came
-	over     bool // the exchange has no more use for it
-	direct   bool // the caller speaks the provider's dialect: events are passed on as they came
-	parser   sse.Parser
-	wire     wire.State
-	api      api.State
-	finish   chat.Finish
-	usage    chat.Usage
-	tokens   uint64 // of the answer so far, estimated
-	pending  []byte // what goes out with the first content
-	deltas   uint64 // bytes in bufferDeltas
-	reserve  int64  // what the meter was asked to reserve in all; 0: nothing is asked
-	refused  bool   // the budget has no more
-	firstMs  uint64
-	received uint64 // pieces, for the log
+	begun     bool // its head came
+	opened    bool // the caller has a head
+	content   bool // something of the answer has gone out: no falling back any more
+	sent      bool // something went out since the last tick
+	ticking   bool
+	ended     bool // the provider's end mark came
+	over      bool // the exchange has no more use for it
+	direct    bool // the caller speaks the provider's dialect: events are passed on as they came
+	parser    sse.Parser
+	wire      wire.State
+	api       api.State
+	finish    chat.Finish
+	usage     chat.Usage
+	tokens    uint64 // of the answer so far, estimated
+	pending   []byte // what goes out with the first content
+	deltas    uint64 // bytes in bufferDeltas
+	reserve   int64  // what the meter was asked to reserve in all; 0: nothing is asked
+	refused   bool   // the budget has no more
+	unwatched bool   // its reservation cannot be made larger
+	firstMs   uint64
+	received  uint64 // pieces, for the log
 }
 
 func (s *stream) encode(w *abi.Writer) {
@@ -47,7 +48,7 @@ func (s *stream) encode(w *abi.Writer) {
 		w.Uint(0)
 		return
 	}
-	w.Uint(1 | flags(s.begun, s.opened, s.content, s.sent, s.ticking, s.ended, s.over, s.direct, s.parser.Begun, s.refused)<<1)
+	w.Uint(1 | flags(s.begun, s.opened, s.content, s.sent, s.ticking, s.ended, s.over, s.direct, s.parser.Begun, s.refused, s.unwatched)<<1)
 	w.Bytes(s.parser.Rest)
 	s.wire.Encode(w)
 	s.api.Encode(w)
@@ -67,7 +68,7 @@ func decodeStream(r *abi.Reader) (s stream) {
 		return s
 	}
 	for i, flag := range []*bool{
-		&s.begun, &s.opened, &s.content, &s.sent, &s.ticking, &s.ended, &s.over, &s.direct, &s.parser.Begun, &s.refused,
+		&s.begun, &s.opened, &s.content, &s.sent, &s.ticking, &s.ended, &s.over, &s.direct, &s.parser.Begun, &s.refused, &s.unwatched,
 	} {
 		*flag = f>>(i+1)&1 == 1
 	}

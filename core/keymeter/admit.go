@@ -131,32 +131,37 @@ func (c *call) refusal(a *Admit, limits config.Limits) AdmitReply {
 	return AdmitReply{}
 }
 
-// extend makes a reservation larger. To ask twice for the same total is to ask once.
+// extend makes a reservation larger. To ask twice for the same total is to ask once. One of a month that is
+// over stays as it is.
 func (c *call) extend(e *Extend) AdmitReply {
 	m := c.m
 	if m == nil {
 		return AdmitReply{Verdict: Unknown}
 	}
 	c.accept(e.Grant)
-	m.advance(c.in.NowMs, c.limits())
+	if m.advance(c.in.NowMs, c.limits()) {
+		c.store()
+	}
 	for i := range m.reservations {
-		r := &m.reservations[i]
-		if r.id != e.RequestID {
-			continue
+		if r := &m.reservations[i]; r.id == e.RequestID && r.month == m.slice.month {
+			return c.enlarge(r, e.TotalPico-r.amountPico)
 		}
-		more := e.TotalPico - r.amountPico
-		s := m.sliceOf(r.month)
-		if more > 0 && s.granted-s.spent-s.reserved < more {
-			return AdmitReply{Verdict: Short, Month: m.slice.month, Seq: m.grantSeq + 1, NeedPico: more}
-		}
-		if more > 0 {
-			r.amountPico += more
-			s.reserved += more
-			c.store()
-		}
-		return AdmitReply{Verdict: Admitted}
 	}
 	return AdmitReply{Verdict: Unknown}
+}
+
+func (c *call) enlarge(r *reservation, more int64) AdmitReply {
+	s := &c.m.slice
+	switch {
+	case more <= 0:
+	case !s.live || s.granted-s.spent-s.reserved < more:
+		return AdmitReply{Verdict: Short, Month: s.month, Seq: c.m.grantSeq + 1, NeedPico: more}
+	default:
+		r.amountPico += more
+		s.reserved += more
+		c.store()
+	}
+	return AdmitReply{Verdict: Admitted}
 }
 
 // accept adds a grant to the slice, once: two exchanges that were both short carry the same one. It comes
