@@ -296,10 +296,12 @@ func message(p *api.Parser, index int, v gjson.Result) (m chat.Message) {
 		return m
 	}
 	m.Parts = append(m.Parts, parts...)
-	calls.ForEach(func(_, call gjson.Result) bool {
-		m.Parts = append(m.Parts, provider.ToolCall(call))
-		return true
-	})
+	if calls.IsArray() {
+		calls.ForEach(func(_, call gjson.Result) bool {
+			m.Parts = append(m.Parts, provider.ToolCall(call))
+			return true
+		})
+	}
 	if len(m.Parts) == 0 && m.Role != chat.Assistant && !content.Exists() {
 		p.Wrong(api.At("messages", index, ".content"), "is required")
 	}

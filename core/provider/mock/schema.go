@@ -87,7 +87,11 @@ func (w *instance) array(dst []byte, s gjson.Result, depth int) []byte {
 func (w *instance) object(dst []byte, s gjson.Result, depth int) []byte {
 	dst = append(dst, '{')
 	separator := ""
-	member(s, "properties").ForEach(func(key, property gjson.Result) bool {
+	properties := member(s, "properties")
+	if !properties.IsObject() {
+		return append(dst, '}')
+	}
+	properties.ForEach(func(key, property gjson.Result) bool {
 		dst = append(append(append(dst, separator...), key.Raw...), ':')
 		dst = w.value(dst, property, depth+1)
 		separator = ","
