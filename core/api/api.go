@@ -45,6 +45,8 @@ type Parsed struct {
 	// Members are the body's members in the dialect Family.Members, with commas between and none at the ends,
 	// without those that wire.Family.Direct writes. They were written anew, values as they were spelled.
 	Members []byte
+	// PromptTokens is an estimate; 0 if it is to be made of the Request.
+	PromptTokens uint64
 	// Defaulted are parameters that the caller did not give but the family's own default did.
 	Defaulted chat.Params
 }
@@ -113,7 +115,23 @@ func DecodeState(r *abi.Reader) State {
 const maxDetails = 20
 
 // Parser collects what is wrong with a request.
-type Parser struct{ Details []fault.Detail }
+type Parser struct {
+	Details []fault.Detail
+	// Skim: only what the exchange keeps is wanted; Parsed.PromptTokens may stand for Request.Messages.
+	Skim   bool
+	pieces int
+}
+
+// maxPieces bounds the messages, parts and tools of a request: each takes more memory than its JSON does.
+const maxPieces = 20_000
+
+// Piece counts one of them; false if there are too many.
+func (p *Parser) Piece(field string) bool {
+	if p.pieces++; p.pieces == maxPieces+1 {
+		p.Wrong(field, "has too many elements: all in all at most 20000")
+	}
+	return p.pieces <= maxPieces
+}
 
 // Wrong notes a problem with a field, such as messages[0].role: "is required", "must be a string".
 func (p *Parser) Wrong(field, message string) {

@@ -20,6 +20,9 @@ func (r *Request) PromptTokens() (n uint64) {
 	return n + textTokens(jsontext.Spelled(r.Format.Schema))
 }
 
+// MessageTokens estimates a message that is a text.
+func MessageTokens(text jsontext.Spelled) uint64 { return tokensPerMessage + textTokens(text) }
+
 const (
 	sampleBytes = 2 << 10
 	samples     = 4

@@ -37,7 +37,7 @@ func (x *exchange) body() {
 }
 
 func (x *exchange) parse(body []byte) {
-	p := api.Parser{}
+	p := api.Parser{Skim: true}
 	if x.s.badIdempotency {
 		p.Wrong("Idempotency-Key", "must be 1 to 255 printable ASCII characters")
 	}
@@ -70,10 +70,13 @@ func (x *exchange) parse(body []byte) {
 // take keeps what the exchange needs of a request, and its members for targets of their dialect.
 func (x *exchange) take(parsed *api.Parsed) {
 	s, r := &x.s, &parsed.Request
+	if parsed.PromptTokens == 0 {
+		parsed.PromptTokens = r.PromptTokens()
+	}
 	s.request = request{
 		model: r.Model, stream: r.Stream && s.route != routeComplete, includeUsage: r.IncludeUsage, maxTokens: r.MaxTokens, n: r.N,
 		json:         r.Dialect == chat.Native && r.Format.Kind == chat.FormatJSON,
-		promptTokens: r.PromptTokens(), params: r.Params(), defaulted: parsed.Defaulted,
+		promptTokens: parsed.PromptTokens, params: r.Params(), defaulted: parsed.Defaulted,
 	}
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferMembers, Data: parsed.Members})
 	x.nameRequest(parsed.Members)

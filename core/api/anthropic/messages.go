@@ -16,7 +16,7 @@ func (r *reader) messages(v gjson.Result) {
 	v.ForEach(func(_, m gjson.Result) bool {
 		r.message(place{message: i, block: -1, inner: -1}, m)
 		i++
-		return !r.Full()
+		return r.Piece("messages") && !r.Full()
 	})
 	if i == 0 {
 		r.Wrong("messages", "must not be empty")
@@ -65,6 +65,9 @@ func (r *reader) content(at place, v gjson.Result, role chat.Role) []chat.Part {
 			here.block = i
 		} else {
 			here.inner = i
+		}
+		if !r.Piece("messages") {
+			return false
 		}
 		part := r.block(here, b, role)
 		if part.Kind == 0 {

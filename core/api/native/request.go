@@ -2,8 +2,8 @@
 package native
 
 import (
+	"bytes"
 	"strconv"
-	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -30,83 +30,64 @@ const (
 // Parse reads a request. Unknown members are ignored. (Stream is what the body says, true unless it says
 // otherwise; /api/ai/complete does not look at it.)
 func Parse(p *api.Parser, root gjson.Result) api.Parsed {
-	out := api.Parsed{Request: chat.Request{
+	r := reader{Parser: p, out: api.Parsed{Request: chat.Request{
 		Dialect: chat.Native, Model: defaultTier, Temperature: defaultTemperature, MaxTokens: defaultMaxTokens, Stream: true,
-	}, Defaulted: chat.ParamTemperature}
-	r := &out.Request
+	}, Defaulted: chat.ParamTemperature}}
 	haveMessages := false
 	root.ForEach(func(key, v gjson.Result) bool {
-		switch name := key.String(); name {
-		case "messages":
+		name := key.String()
+		if name == "messages" {
 			haveMessages = true
-			messages(p, r, v)
-		case "quality":
-			choice(p, &r.Model, name, v, "cheap", "balanced", "frontier")
-		case "mode":
-			mode := "text"
-			choice(p, &mode, name, v, "text", "json")
-			if mode == "json" {
-				r.Format.Kind = chat.FormatJSON
-			}
-		case "temperature":
-			if v.Type != gjson.Number || !(v.Num >= 0 && v.Num <= 2) {
-				p.Wrong(name, "must be a number from 0 to 2")
-				break
-			}
-			r.Temperature, out.Defaulted = strconv.FormatFloat(v.Num, 'f', -1, 64), 0
-		case "maxTokens":
-			if v.Type == gjson.Null {
-				p.Wrong(name, "must be an integer from 1 to 10000000")
-				break
-			}
-			r.MaxTokens = p.Integer(name, v, 1, api.MaxTokens)
-		case "stream":
-			if v.Type != gjson.True && v.Type != gjson.False {
-				p.Wrong(name, "must be true or false")
-			}
-			r.Stream = v.Type == gjson.True
+			r.messages(v, len(root.Raw))
+		} else {
+			r.parameter(name, v)
 		}
 		return true
 	})
 	if !haveMessages {
 		p.Wrong("messages", "is required")
 	}
-	if r.Format.Kind == chat.FormatJSON {
-		wantJSON(r)
-	}
-	out.Members = members(r, len(root.Raw))
-	return out
+	r.finish()
+	return r.out
 }
 
-// wantJSON says in words what is wanted: OpenAI refuses JSON mode for a conversation without the word.
-func wantJSON(r *chat.Request) {
-	for i := range r.Messages {
-		if strings.Contains(strings.ToLower(string(r.Messages[i].Parts[0].Text)), "json") {
+// reader is one body that is being read.
+type reader struct {
+	*api.Parser
+	out  api.Parsed
+	list []byte // the messages, written anew
+}
+
+func (r *reader) parameter(name string, v gjson.Result) {
+	q := &r.out.Request
+	switch name {
+	case "quality":
+		choice(r.Parser, &q.Model, name, v, "cheap", "balanced", "frontier")
+	case "mode":
+		mode := "text"
+		choice(r.Parser, &mode, name, v, "text", "json")
+		if mode == "json" {
+			q.Format.Kind = chat.FormatJSON
+		}
+	case "temperature":
+		if v.Type != gjson.Number || !(v.Num >= 0 && v.Num <= 2) {
+			r.Wrong(name, "must be a number from 0 to 2")
 			return
 		}
-	}
-	words := chat.Message{Role: chat.System, Parts: []chat.Part{{Kind: chat.Text, Text: "Answer with JSON."}}}
-	r.Messages = append([]chat.Message{words}, r.Messages...)
-}
-
-// members writes the request anew, in OpenAI's form.
-func members(r *chat.Request, size int) []byte {
-	b := append(make([]byte, 0, size+256), `"messages":[`...)
-	for i := range r.Messages {
-		if i > 0 {
-			b = append(b, ',')
+		q.Temperature, r.out.Defaulted = strconv.FormatFloat(v.Num, 'f', -1, 64), 0
+	case "maxTokens":
+		if v.Type == gjson.Null {
+			r.Wrong(name, "must be an integer from 1 to 10000000")
+			return
 		}
-		b = append(append(append(b, `{"role":"`...), roles[r.Messages[i].Role]...), `","content":"`...)
-		b = append(append(b, r.Messages[i].Parts[0].Text...), `"}`...)
+		q.MaxTokens = r.Integer(name, v, 1, api.MaxTokens)
+	case "stream":
+		if v.Type != gjson.True && v.Type != gjson.False {
+			r.Wrong(name, "must be true or false")
+		}
+		q.Stream = v.Type == gjson.True
 	}
-	b = append(append(b, `],"temperature":`...), r.Temperature...)
-	if r.Format.Kind == chat.FormatJSON {
-		b = append(b, `,"response_format":{"type":"json_object"}`...)
-	}
-	return b
 }
-
-var roles = [...]string{chat.System: "system", chat.User: "user", chat.Assistant: "assistant"}
 
 func choice(p *api.Parser, to *string, name string, v gjson.Result, choices ...string) {
 	message := "must be "
@@ -126,25 +107,74 @@ func choice(p *api.Parser, to *string, name string, v gjson.Result, choices ...s
 	p.Wrong(name, message)
 }
 
-// messages reads the conversation.
-func messages(p *api.Parser, r *chat.Request, list gjson.Result) {
+// messages reads the conversation, and writes it anew in OpenAI's form.
+func (r *reader) messages(list gjson.Result, size int) {
 	if !list.IsArray() {
-		p.Wrong("messages", "must be an array")
+		r.Wrong("messages", "must be an array")
 		return
 	}
+	r.list = make([]byte, 0, size+256)
 	count := 0
 	list.ForEach(func(_, v gjson.Result) bool {
-		if p.Full() {
+		if r.Full() {
 			return false // no more is said, so no more is looked at
 		}
-		role, content := message(p, count, v)
-		r.Messages = append(r.Messages, chat.Message{Role: roleOf(role), Parts: []chat.Part{{Kind: chat.Text, Text: jsontext.Inside(content)}}})
+		role, content := message(r.Parser, count, v)
 		count++
+		if len(r.Details) == 0 {
+			r.add(role, content)
+		}
 		return true
 	})
 	if count == 0 {
-		p.Wrong("messages", "must not be empty")
+		r.Wrong("messages", "must not be empty")
 	}
+}
+
+// add takes a message that is as it should be; content is with its quotes.
+func (r *reader) add(role, content string) {
+	if len(r.list) > 0 {
+		r.list = append(r.list, ',')
+	}
+	r.list = append(append(append(r.list, `{"role":"`...), role...), `","content":`...)
+	r.list = append(append(r.list, content...), '}')
+	text := jsontext.Inside(content)
+	r.out.PromptTokens += chat.MessageTokens(text)
+	if !r.Skim {
+		r.out.Request.Messages = append(r.out.Request.Messages, turn(roleOf(role), text))
+	}
+}
+
+func turn(role chat.Role, text jsontext.Spelled) chat.Message {
+	return chat.Message{Role: role, Parts: []chat.Part{{Kind: chat.Text, Text: text}}}
+}
+
+func hasJSON(text []byte) bool {
+	for _, word := range []string{"JSON", "json", "Json"} {
+		if bytes.Contains(text, []byte(word)) {
+			return true
+		}
+	}
+	return false
+}
+
+// jsonWanted says in words what is wanted: OpenAI refuses JSON mode for a conversation without the word.
+const jsonWanted = "Answer with JSON."
+
+// finish writes the members.
+func (r *reader) finish() {
+	q := &r.out.Request
+	b := append(make([]byte, 0, len(r.list)+128), `"messages":[`...)
+	if q.Format.Kind == chat.FormatJSON && !hasJSON(r.list) {
+		b = append(b, `{"role":"system","content":"`+jsonWanted+`"},`...)
+		q.Messages = append([]chat.Message{turn(chat.System, jsonWanted)}, q.Messages...)
+	}
+	b = append(append(b, r.list...), `],"temperature":`...)
+	b = append(b, q.Temperature...)
+	if q.Format.Kind == chat.FormatJSON {
+		b = append(b, `,"response_format":{"type":"json_object"}`...)
+	}
+	r.out.Members = b
 }
 
 func roleOf(role string) chat.Role {

@@ -169,7 +169,7 @@ func tools(p *api.Parser, v gjson.Result) (tools []chat.Tool) {
 	}
 	v.ForEach(func(_, t gjson.Result) bool {
 		tools = append(tools, tool(p, len(tools), t))
-		return !p.Full()
+		return p.Piece("tools") && !p.Full()
 	})
 	return tools
 }
@@ -236,6 +236,9 @@ func messages(p *api.Parser, list gjson.Result) (all []chat.Message) {
 	}
 	count := 0
 	list.ForEach(func(_, v gjson.Result) bool {
+		if !p.Piece("messages") {
+			return false
+		}
 		all = append(all, message(p, count, v))
 		count++
 		return !p.Full()
@@ -298,6 +301,9 @@ func message(p *api.Parser, index int, v gjson.Result) (m chat.Message) {
 	m.Parts = append(m.Parts, parts...)
 	if calls.IsArray() {
 		calls.ForEach(func(_, call gjson.Result) bool {
+			if !p.Piece("messages") {
+				return false
+			}
 			m.Parts = append(m.Parts, provider.ToolCall(call))
 			return true
 		})
@@ -335,6 +341,9 @@ func contentParts(p *api.Parser, index int, v gjson.Result) (parts []chat.Part) 
 	case v.IsArray():
 		count := 0
 		v.ForEach(func(_, part gjson.Result) bool {
+			if !p.Piece("messages") {
+				return false
+			}
 			if c, ok := contentPart(part); ok {
 				parts = append(parts, c)
 			} else if parts = append(parts, chat.Part{Kind: chat.Foreign}); !part.IsObject() || part.Get("type").Type != gjson.String {

@@ -152,6 +152,9 @@ func tools(p *api.Parser, v gjson.Result) (all []chat.Tool) {
 		return nil
 	}
 	v.ForEach(func(_, t gjson.Result) bool {
+		if !p.Piece("tools") {
+			return false
+		}
 		if t.Get("type").Str != "function" {
 			all = append(all, chat.Tool{Raw: t.Raw})
 			return true
@@ -197,6 +200,9 @@ func input(p *api.Parser, v gjson.Result) (messages []chat.Message) {
 	}
 	index := 0
 	v.ForEach(func(_, item gjson.Result) bool {
+		if !p.Piece("input") {
+			return false
+		}
 		role, parts := readItem(p, index, item)
 		index++
 		// What the model said in one turn is one message, however many items it is.
@@ -275,7 +281,7 @@ func content(p *api.Parser, index int, v gjson.Result) (parts []chat.Part) {
 	}
 	v.ForEach(func(_, c gjson.Result) bool {
 		parts = append(parts, part(c))
-		return true
+		return p.Piece("input")
 	})
 	return parts
 }
