@@ -154,7 +154,11 @@ func (x *exchange) streamChunk(data []byte, final bool) {
 		if out, broken, ok = x.streamEvent(out, &events[i], &kept, ok); broken != nil || !ok {
 			x.push(out)
 			x.keepDeltas(kept.Buf)
-			x.streamBroken(fault.ProviderError, messageOf(broken))
+			if broken == nil {
+				x.streamBroken(fault.ProviderAnswer, "")
+			} else {
+				x.streamBroken(fault.ProviderError, broken.Text)
+			}
 			return
 		}
 		if st.ended {
@@ -173,13 +177,6 @@ func (x *exchange) streamChunk(data []byte, final bool) {
 	default:
 		x.watchBudget()
 	}
-}
-
-func messageOf(d *chat.Delta) jsontext.Spelled {
-	if d == nil {
-		return ""
-	}
-	return d.Text
 }
 
 // events cuts a piece of the stream into its events.
@@ -384,12 +381,11 @@ func (x *exchange) finishStream(kept []byte) {
 		}
 	}
 	x.open()
-	end := x.family().End(nil, &st.api, whole, &m)
-	if st.direct && s.dialect != chat.OpenAI {
-		end = nil // it was passed on
-	}
-	if st.direct && s.dialect == chat.OpenAI {
-		end = []byte("data: [DONE]\n\n")
+	var end []byte
+	if st.direct {
+		end = x.directEnd()
+	} else {
+		end = x.family().End(nil, &st.api, whole, &m)
 	}
 	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: end}}})
 	x.do(abi.Action{Kind: abi.ActionClose})
@@ -405,6 +401,18 @@ func (x *exchange) finishStream(kept []byte) {
 	x.settle(&settle)
 	s.hit = hit{a.provider, a.model}
 	x.log(200, "")
+}
+
+// directEnd is what a stream still lacks whose events were passed on as they came. OpenAI's mark never is, and
+// Anthropic's may not have come.
+func (x *exchange) directEnd() []byte {
+	switch {
+	case x.s.dialect == chat.OpenAI:
+		return []byte("data: [DONE]\n\n")
+	case x.s.dialect == chat.Anthropic && !x.s.stream.ended:
+		return []byte("event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n")
+	}
+	return nil
 }
 
 // streamFault takes a stream that broke off, stalled or took too long.
@@ -426,7 +434,9 @@ func (x *exchange) streamBroken(f fault.Fault, message jsontext.Spelled) {
 	}
 	x.tell(f.Code)
 	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
-	x.bookStream(false)
+	if f != fault.ProviderError || s.stream.content {
+		x.bookStream(false) // an error before anything else is billed as little as one in place of a stream
+	}
 	if s.stream.content {
 		x.refuse(f, refusal{message: x.publicMessage(message)})
 		return

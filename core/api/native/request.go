@@ -55,7 +55,7 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 type reader struct {
 	*api.Parser
 	out  api.Parsed
-	list []byte // the messages, written anew
+	body []byte // the members, written anew; the messages come first
 }
 
 func (r *reader) parameter(name string, v gjson.Result) {
@@ -107,13 +107,15 @@ func choice(p *api.Parser, to *string, name string, v gjson.Result, choices ...s
 	p.Wrong(name, message)
 }
 
+const head = `"messages":[`
+
 // messages reads the conversation, and writes it anew in OpenAI's form.
 func (r *reader) messages(list gjson.Result, size int) {
 	if !list.IsArray() {
 		r.Wrong("messages", "must be an array")
 		return
 	}
-	r.list = make([]byte, 0, size+256)
+	r.body = append(make([]byte, 0, size+256), head...)
 	count := 0
 	list.ForEach(func(_, v gjson.Result) bool {
 		if r.Full() {
@@ -133,11 +135,11 @@ func (r *reader) messages(list gjson.Result, size int) {
 
 // add takes a message that is as it should be; content is with its quotes.
 func (r *reader) add(role, content string) {
-	if len(r.list) > 0 {
-		r.list = append(r.list, ',')
+	if len(r.body) > len(head) {
+		r.body = append(r.body, ',')
 	}
-	r.list = append(append(append(r.list, `{"role":"`...), role...), `","content":`...)
-	r.list = append(append(r.list, content...), '}')
+	r.body = append(append(append(r.body, `{"role":"`...), role...), `","content":`...)
+	r.body = append(append(r.body, content...), '}')
 	text := jsontext.Inside(content)
 	r.out.PromptTokens += chat.MessageTokens(text)
 	if !r.Skim {
@@ -161,16 +163,15 @@ func hasJSON(text []byte) bool {
 // jsonWanted says in words what is wanted: OpenAI refuses JSON mode for a conversation without the word.
 const jsonWanted = "Answer with JSON."
 
-// finish writes the members.
+// finish writes the other members behind the messages.
 func (r *reader) finish() {
 	q := &r.out.Request
-	b := append(make([]byte, 0, len(r.list)+128), `"messages":[`...)
-	if q.Format.Kind == chat.FormatJSON && !hasJSON(r.list) {
-		b = append(b, `{"role":"system","content":"`+jsonWanted+`"},`...)
+	b := r.body
+	if q.Format.Kind == chat.FormatJSON && !hasJSON(b) {
+		b = append([]byte(head+`{"role":"system","content":"`+jsonWanted+`"},`), b[min(len(head), len(b)):]...)
 		q.Messages = append([]chat.Message{turn(chat.System, jsonWanted)}, q.Messages...)
 	}
-	b = append(append(b, r.list...), `],"temperature":`...)
-	b = append(b, q.Temperature...)
+	b = append(append(b, `],"temperature":`...), q.Temperature...)
 	if q.Format.Kind == chat.FormatJSON {
 		b = append(b, `,"response_format":{"type":"json_object"}`...)
 	}
