@@ -24,22 +24,24 @@ func (r *Request) PromptTokens() (n uint64) {
 func MessageTokens(text jsontext.Spelled) uint64 { return tokensPerMessage + textTokens(text) }
 
 const (
-	sampleBytes = 2 << 10
 	samples     = 4
+	sampleBytes = 64 // at least, of each
+	sampleShare = 64 // one of so many bytes, in each
 )
 
-// textTokens estimates a text; a long one by samples, for the estimate must not cost more than the rest of
-// the work on it.
+// textTokens estimates a text; one that is not short by samples, for the estimate must not cost more than the
+// rest of the work on it.
 func textTokens(text jsontext.Spelled) uint64 {
-	if len(text) <= 2*samples*sampleBytes {
+	if len(text) <= samples*sampleBytes {
 		return EstimateTokens(text)
 	}
+	size := max(sampleBytes, len(text)/sampleShare)
 	var n uint64
 	for i := range samples {
-		at := i * (len(text) - sampleBytes) / (samples - 1)
-		n += EstimateTokens(text[at : at+sampleBytes])
+		at := i * (len(text) - size) / (samples - 1)
+		n += EstimateTokens(text[at : at+size])
 	}
-	return n * uint64(len(text)) / (samples * sampleBytes)
+	return n*uint64(len(text))/uint64(samples*size) + 1
 }
 
 // PartTokens estimates what a turn's parts are.
