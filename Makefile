@@ -46,6 +46,7 @@ test: setup ## every test: native, wasm under wazero, workerd
 	@./build.sh
 	@./build.sh panic
 	node --test worker/gateway/test/*.test.mjs
+	node --test test/sdk/*.test.mjs
 	go test ./...
 
 .PHONY: bench

@@ -1,0 +1,138 @@
+// The Worker in workerd, in front of a provider that speaks every family, with keys for a test.
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { after } from 'node:test'
+import { fileURLToPath } from 'node:url'
+
+export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
+const ADMIN_TOKEN = 'sdk-admin-token'
+
+async function line(child, read) {
+  for await (const text of createInterface({ input: child.stdout })) {
+    const value = read(text)
+    if (value !== undefined) return value
+  }
+  throw new Error(`${child.spawnfile} ended before it was ready`)
+}
+
+function start(command, args) {
+  return spawn(command, args, { cwd: ROOT, stdio: ['pipe', 'pipe', 'inherit'] })
+}
+
+async function post(url, body, headers = {}) {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  })
+  if (!response.ok) throw new Error(`${url}: ${response.status} ${await response.text()}`)
+  const text = await response.text()
+  return text === '' ? undefined : JSON.parse(text)
+}
+
+/** Starts both, and stops them after the file's tests. */
+export async function startGateway() {
+  execFileSync('go', ['build', '-o', 'build/fakeprovider', './internal/fakeprovider/serve'], { cwd: ROOT })
+  const provider = start('build/fakeprovider', ['-port', '0'])
+  const upstream = await line(provider, (text) => JSON.parse(text).url)
+  const env = {
+    OPENAI_BASE_URL: `${upstream}/v1`,
+    OPENAI_API_KEY: 'sk-upstream',
+    ANTHROPIC_BASE_URL: `${upstream}/v1`,
+    ANTHROPIC_API_KEY: 'sk-ant-upstream',
+    POSTERN_ADMIN_TOKEN: ADMIN_TOKEN,
+    POSTERN_CATALOG: readFileSync(join(ROOT, 'testdata/conformance/overlay.json'), 'utf8'),
+  }
+  const worker = start('node', [
+    'worker/gateway/test/serve.mjs',
+    ...Object.entries(env).map(([name, value]) => `${name}=${value}`),
+  ])
+  const url = await line(worker, (text) => (text.startsWith('ready ') ? text.slice('ready '.length) : undefined))
+  after(async () => {
+    for (const child of [provider, worker]) {
+      child.stdin.end()
+      child.kill()
+      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+    }
+  })
+  await post(`${url}/__test/reset`, { env: {}, nowMs: Date.now() })
+  return new Gateway(url, upstream)
+}
+
+class Gateway {
+  constructor(url, upstream) {
+    this.url = url
+    this.upstream = upstream
+  }
+
+  #admin(path, body) {
+    return post(`${this.url}/api/admin/${path}`, body, { authorization: `Bearer ${ADMIN_TOKEN}` })
+  }
+
+  project(fields = {}) {
+    return this.#admin('projects', { name: 'SDK', plan: 'unlimited', ...fields })
+  }
+
+  /** A key's value: production asks the provider, development the built-in mock. */
+  async key(project, fields = {}) {
+    return (await this.#admin(`projects/${project.id}/keys`, { name: 'SDK', ...fields })).value
+  }
+
+  /** Lets the Worker's clock, which tests own, run with ours while something is done. */
+  async whileTimePasses(run) {
+    const tick = () => post(`${this.url}/__test/clock`, { nowMs: Date.now(), inFlight: true })
+    let ticking = tick()
+    const timer = setInterval(() => {
+      ticking = ticking.then(tick)
+    }, 100)
+    try {
+      return await run()
+    } finally {
+      clearInterval(timer)
+      await ticking
+    }
+  }
+
+  /** What the provider does with its next request. */
+  next(behaviour) {
+    return post(`${this.upstream}/__fake/next`, behaviour)
+  }
+
+  async seen() {
+    return (await fetch(`${this.upstream}/__fake/seen`)).json()
+  }
+
+  async usage(project, key) {
+    const response = await fetch(`${this.url}/api/usage?projectId=${project.id}`, { headers: { 'x-api-key': key } })
+    return response.json()
+  }
+}
+
+/** Waits until a condition holds; what it gives then. */
+export async function eventually(condition, withinMs) {
+  for (const end = performance.now() + withinMs; ; ) {
+    const value = await condition()
+    if (value) return value
+    if (performance.now() > end) throw new Error(`not within ${withinMs} ms`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
+/** A function to call, as JSON Schema. */
+export const weatherSchema = {
+  type: 'object',
+  properties: { city: { type: 'string' } },
+  required: ['city'],
+  additionalProperties: false,
+}
+
+/** A picture of eight bytes. */
+export const picture = 'iVBORw0KGgo='
+
+/** What the provider says to "count to N". */
+export function counted(n) {
+  return Array.from({ length: n }, (_, i) => i + 1).join(' ')
+}
