@@ -62,15 +62,13 @@ func (x *exchange) answer(event abi.Event) { x.ready = append(x.ready, event) }
 func (x *exchange) start(a *abi.Action, f func(context.Context, *abi.Action) abi.Event) {
 	ctx, cancel := context.WithCancel(context.Background())
 	x.open[a.ID] = cancel
-	go func() {
-		defer cancel()
-		x.deliver(ctx, delivery{Event: f(ctx, a)})
-	}()
+	go func() { x.deliver(ctx, delivery{Event: f(ctx, a)}) }()
 }
 
 // deliver hands an event to the loop; if it says so, it waits until the loop is done with it. False: it was
 // given up.
 func (x *exchange) deliver(ctx context.Context, d delivery) bool {
+	d.action = ctx
 	select {
 	case x.events <- d:
 	case <-ctx.Done():

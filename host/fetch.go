@@ -76,7 +76,7 @@ func (x *exchange) fetch(ctx context.Context, a *abi.Action, body []byte) abi.Ev
 // pump hands a response to the loop as it comes. While the caller is slow to take it, the provider's time
 // stands still.
 func (x *exchange) pump(ctx context.Context, u *upstream, body io.Reader, a *abi.Action, head abi.Event) abi.Event {
-	if !x.deliver(ctx, delivery{head, make(chan struct{})}) {
+	if !x.deliver(ctx, delivery{Event: head, handled: make(chan struct{})}) {
 		return fault(a, u.reason(abi.FaultBroken))
 	}
 	chunk := make([]byte, a.Limit)
@@ -84,7 +84,7 @@ func (x *exchange) pump(ctx context.Context, u *upstream, body io.Reader, a *abi
 		n, err := body.Read(chunk)
 		if n > 0 {
 			u.limit(0, 0)
-			piece := delivery{abi.Event{Kind: abi.EventChunk, ID: a.ID, Data: chunk[:n]}, make(chan struct{})}
+			piece := delivery{Event: abi.Event{Kind: abi.EventChunk, ID: a.ID, Data: chunk[:n]}, handled: make(chan struct{})}
 			if !x.deliver(ctx, piece) {
 				return fault(a, u.reason(abi.FaultBroken))
 			}

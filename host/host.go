@@ -97,6 +97,7 @@ type exchange struct {
 type delivery struct {
 	abi.Event
 	handled chan struct{}
+	action  context.Context // of what it answers; once that is cancelled, nobody wants the event
 }
 
 func (x *exchange) run() {
@@ -139,16 +140,30 @@ func (x *exchange) run() {
 		if x.done {
 			left = nil
 		}
+		event, handled = x.next(&left)
+	}
+}
+
+// next waits for the next event. What was cancelled while its event waited has none: its id may be that of
+// another action by now.
+func (x *exchange) next(left *<-chan struct{}) (event abi.Event, handled chan struct{}) {
+	for {
 		select {
-		case next := <-x.events:
-			event, handled = next.Event, next.handled
-			if handled == nil {
-				delete(x.open, event.ID)
+		case d := <-x.events:
+			if d.action.Err() == nil {
+				if d.handled == nil {
+					x.open[d.ID]()
+					delete(x.open, d.ID)
+				}
+				return d.Event, d.handled
 			}
-		case <-left:
-			left = nil
-			event = abi.Event{Kind: abi.EventLeft}
+			if d.handled != nil {
+				close(d.handled)
+			}
+		case <-*left:
+			*left = nil
 			x.finish()
+			return abi.Event{Kind: abi.EventLeft}, nil
 		}
 	}
 }

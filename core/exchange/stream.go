@@ -441,8 +441,8 @@ func (x *exchange) streamBroken(f fault.Fault, message jsontext.Spelled) {
 		x.refuse(f, refusal{message: x.publicMessage(message)})
 		return
 	}
-	opened, ticking := s.stream.opened, s.stream.ticking
-	s.stream = stream{opened: opened, ticking: ticking}
+	x.dropTicks()
+	s.stream = stream{opened: s.stream.opened}
 	x.next(f, refusal{message: x.publicMessage(message)})
 }
 
