@@ -11,9 +11,12 @@ import (
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/money"
 	"github.com/postern-ai/postern/core/provider/anthropic"
+	"github.com/postern-ai/postern/core/provider/bedrock"
 	"github.com/postern-ai/postern/core/provider/cohere"
 	"github.com/postern-ai/postern/core/provider/gemini"
+	"github.com/postern-ai/postern/core/provider/mistral"
 	"github.com/postern-ai/postern/core/provider/openai"
+	"github.com/postern-ai/postern/core/provider/responses"
 )
 
 // readers are how the answers of each wire are read, and a whole answer around the usage of a case.
@@ -22,9 +25,11 @@ var readers = map[string]struct {
 	head, after string
 }{
 	"openai":    {openai.Response, `{"id":"x","choices":[{"index":0,"message":{"content":"ok"},"finish_reason":"stop"}],"usage":`, `}`},
-	"mistral":   {openai.Response, `{"id":"x","choices":[{"index":0,"message":{"content":"ok"},"finish_reason":"stop"}],"usage":`, `}`},
+	"mistral":   {mistral.Response, `{"id":"x","choices":[{"index":0,"message":{"content":"ok"},"finish_reason":"stop"}],"usage":`, `}`},
 	"anthropic": {anthropic.Response, `{"id":"x","content":[{"type":"text","text":"ok"}],"stop_reason":"end_turn","usage":`, `}`},
 	"gemini":    {gemini.Response, `{"candidates":[{"content":{"parts":[{"text":"ok"}],"role":"model"},"finishReason":"STOP"}],"usageMetadata":`, `}`},
+	"responses": {responses.Response, `{"id":"x","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"ok"}]}],"usage":`, `}`},
+	"bedrock":   {bedrock.Response, `{"output":{"message":{"role":"assistant","content":[{"text":"ok"}]}},"stopReason":"end_turn","usage":`, `}`},
 	"cohere":    {cohere.Response, `{"id":"x","message":{"role":"assistant","content":[{"type":"text","text":"ok"}]},"finish_reason":"COMPLETE","usage":`, `}`},
 }
 
@@ -93,6 +98,12 @@ func TestCost(t *testing.T) {
 		// 1,000 × 150,000 + 500 × 75,000 + 200 × 600,000
 		"Azure": {"azure/gpt-4o-mini", `{"prompt_tokens":1500,"completion_tokens":200,"total_tokens":1700,
 			"prompt_tokens_details":{"cached_tokens":500}}`, 307_500_000},
+		// 300 fresh × 2,000,000 + 600 read × 100,000 + 100 written × 2,500,000 + 200 × 10,000,000
+		"OpenAI's responses": {"gpt-6.1-sol", `{"input_tokens":1000,"input_tokens_details":{"cached_tokens":600,"cache_write_tokens":100},
+			"output_tokens":200,"output_tokens_details":{"reasoning_tokens":150},"total_tokens":1200}`, 2_910_000_000},
+		// 100 × 3,000,000 + 1,000 read × 300,000 + 500 written × 3,750,000 + 50 × 15,000,000
+		"Bedrock": {"global.anthropic.claude-sonnet-4-5-20250929-v1:0", `{"inputTokens":100,"outputTokens":50,"totalTokens":1650,
+			"cacheReadInputTokens":1000,"cacheWriteInputTokens":500}`, 3_225_000_000},
 		// Nothing is charged for tokens of one's own server.
 		"Ollama": {"llama3.2", `{"prompt_tokens":26,"completion_tokens":298,"total_tokens":324}`, 0},
 	} {
