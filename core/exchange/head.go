@@ -70,9 +70,6 @@ func (r routeID) endpoint() endpoint {
 	return endpoint{}
 }
 
-// isChat: a conversation is to be continued.
-func (r routeID) isChat() bool { return r >= routeComplete && r <= routeAnthropic }
-
 // hasBody: the request has one, of JSON.
 func (r routeID) hasBody() bool { return r >= routeComplete && r <= routeEmbeddings }
 

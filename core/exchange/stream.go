@@ -239,6 +239,7 @@ func (x *exchange) streamEvent(out []byte, e *sse.Event, kept *abi.Writer, ok bo
 	}
 	if st.direct && !(usageOnly && x.s.dialect == chat.OpenAI && !x.s.request.includeUsage) {
 		out = appendEvent(out, e)
+		st.api.Started = true // by the provider itself: an error event of ours only ends it
 	}
 	return out, nil, true
 }
@@ -265,7 +266,7 @@ func (x *exchange) note(d *chat.Delta) {
 // keepsDeltas: the answer is wanted as a whole, when it is.
 func (x *exchange) keepsDeltas() bool {
 	s := &x.s
-	return (x.cacheable() || s.idempotency != "" || x.family().NeedsWhole && !s.stream.direct || s.request.json) && s.stream.deltas <= maxEntryBytes
+	return (x.cacheable() || s.idempotency != "" || x.family().NeedsWhole && !s.stream.direct) && s.stream.deltas <= maxEntryBytes
 }
 
 func (x *exchange) keepDeltas(deltas []byte) {
