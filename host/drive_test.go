@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,6 +26,8 @@ const wasmFile = "../build/core-panic.wasm"
 
 var testConfig = abi.Config{Catalog: catalog.Default, Env: []abi.Header{
 	{Name: "OPENAI_BASE_URL", Value: "http://upstream.example/v1"}, {Name: "OPENAI_API_KEY", Value: "sk-upstream"},
+	{Name: "ANTHROPIC_API_KEY", Value: "sk-ant"}, {Name: "GEMINI_API_KEY", Value: "gem"}, {Name: "COHERE_API_KEY", Value: "co"},
+	{Name: "MISTRAL_API_KEY", Value: "mi"}, {Name: "AWS_ACCESS_KEY_ID", Value: "AKID"}, {Name: "AWS_SECRET_ACCESS_KEY", Value: "aws"},
 }}
 
 // loadWasm reads the module once, and says why not if there is none or it is older than the core.
@@ -147,8 +150,11 @@ type world struct {
 	stored   map[string][]byte
 	shared   []byte
 	upstream func(abi.Action) abi.Event
-	count    uint64
-	traps    int
+	// pieces are what a provider sends that was asked for a stream, with its content type; none: upstream answers.
+	pieces [][]byte
+	framed string
+	count  uint64
+	traps  int
 }
 
 const testProject = "prj_1"
@@ -228,10 +234,13 @@ func (w *world) exchange(c caller) (status uint64) {
 		}
 		state = out.State
 		for _, a := range out.Actions {
-			if a.Kind == abi.ActionRespond {
+			if a.Kind == abi.ActionRespond || a.Kind == abi.ActionOpen {
 				status = a.Code
 			}
-			if event := w.do(a, c, buffers); event.Kind != 0 {
+			if a.Kind == abi.ActionCancel {
+				events = slices.DeleteFunc(events, func(e abi.Event) bool { return e.ID == a.ID })
+			}
+			for _, event := range w.do(a, c, buffers) {
 				event.ID = a.ID
 				events = append(events, event)
 			}
@@ -240,8 +249,35 @@ func (w *world) exchange(c caller) (status uint64) {
 	return status
 }
 
-// do carries out one action. What has no answer gives an event without a kind.
-func (w *world) do(a abi.Action, c caller, buffers map[uint64][]byte) abi.Event {
+// do carries out one action, and gives what comes of it.
+func (w *world) do(a abi.Action, c caller, buffers map[uint64][]byte) []abi.Event {
+	switch {
+	case a.Kind == abi.ActionFetch && a.Stream && w.pieces != nil:
+		return w.stream()
+	case a.Kind == abi.ActionWait && a.KeepMs == tickMs:
+		return nil // nobody waits: this world has no silence
+	case a.Kind == abi.ActionAppend:
+		buffers[a.Buffer] = append(buffers[a.Buffer], a.Data...)
+	}
+	if event := w.answer(a, c, buffers); event.Kind != 0 {
+		return []abi.Event{event}
+	}
+	return nil
+}
+
+// tickMs is the wait between two looks at a stream's silence.
+const tickMs = 400
+
+func (w *world) stream() []abi.Event {
+	events := []abi.Event{{Kind: abi.EventHead, Code: 200, Headers: []abi.Header{{Name: "content-type", Value: w.framed}}}}
+	for _, piece := range w.pieces {
+		events = append(events, abi.Event{Kind: abi.EventChunk, Data: piece})
+	}
+	return append(events, abi.Event{Kind: abi.EventEnd})
+}
+
+// answer is what comes of an action that has one answer; without a kind there is none.
+func (w *world) answer(a abi.Action, c caller, buffers map[uint64][]byte) abi.Event {
 	switch a.Kind {
 	case abi.ActionReadBody:
 		buffers[a.Buffer] = c.body
