@@ -49,6 +49,9 @@ func (x *run) upstreamSaw(s Step) error {
 //	json PATH OP VALUE      with gjson paths and = != ~ < > absent (VALUE is JSON for =)
 //	body ~ REGEXP           or !~
 //	count N REGEXP          so many lines match
+//	event N PATH OP VALUE   as json, of the N-th event of a stream: from 0, or from -1 at the end
+//	data N VALUE            the data of the N-th event, exactly
+//	says TEXT               what the deltas of a stream say, in any of the families' forms
 //	PATH -> NAME            $NAME is from now on what stands there
 func (x *run) expect(s Step) error {
 	if strconv.Itoa(x.last.status) != s.Args[0] {
@@ -66,6 +69,18 @@ func (x *run) assert(line string, header http.Header, body []byte) error {
 	line = x.expand(line)
 	if rest, ok := strings.CutPrefix(line, "json "); ok {
 		return assertJSON(rest, body)
+	}
+	if rest, ok := strings.CutPrefix(line, "event "); ok {
+		return assertEvent(rest, body)
+	}
+	if rest, ok := strings.CutPrefix(line, "data "); ok {
+		return assertData(rest, body)
+	}
+	if want, ok := strings.CutPrefix(line, "says "); ok {
+		if got := streamText(body); got != want {
+			return fmt.Errorf("the stream says %.600q, want %q, in %.2000s", got, want, body)
+		}
+		return nil
 	}
 	if pattern, ok := strings.CutPrefix(line, "body ~ "); ok {
 		return match(pattern, string(body))

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -15,6 +16,7 @@ type request struct {
 	method, path, body string
 	headers            map[string]string
 	chunked            bool
+	leave              int // the caller leaves after so many bytes of the answer; 0: it stays
 }
 
 func (x *run) request(s Step, args []string) request {
@@ -22,6 +24,7 @@ func (x *run) request(s Step, args []string) request {
 	if key := s.Options["key"]; key != "" {
 		r.headers["x-api-key"] = x.expand("$" + key)
 	}
+	r.leave, _ = strconv.Atoi(s.Options["leave"])
 	for i, line := range s.Lines {
 		if strings.HasPrefix(line, "{") || strings.HasPrefix(line, "[") || strings.HasPrefix(line, "body:") {
 			r.body = x.expand(strings.TrimSpace(strings.TrimPrefix(strings.Join(s.Lines[i:], "\n"), "body:")))
@@ -61,7 +64,7 @@ func (r request) numbered(n int) request {
 	return r
 }
 
-// send METHOD PATH [key=NAME] [times=N] [pad=N] [chunked=yes]: its answer, the last one, is what expect
+// send METHOD PATH [key=NAME] [times=N] [pad=N] [chunked=yes] [leave=N]: its answer, the last one, is what expect
 // looks at.
 func (x *run) send(s Step) (err error) {
 	times := 1
@@ -139,11 +142,18 @@ func (x *run) do(r request) (reply, error) {
 	for name, value := range r.headers {
 		request.Header.Set(name, value)
 	}
-	response, err := x.Client.Do(request)
+	ctx, leave := context.WithCancel(context.Background())
+	defer leave()
+	response, err := x.Client.Do(request.WithContext(ctx))
 	if err != nil {
 		return reply{}, err
 	}
 	defer response.Body.Close()
+	if r.leave > 0 {
+		part := make([]byte, r.leave)
+		n, err := io.ReadFull(response.Body, part)
+		return reply{response.StatusCode, response.Header, part[:n]}, err
+	}
 	answer, err := io.ReadAll(response.Body)
 	if err != nil {
 		return reply{}, err

@@ -152,20 +152,28 @@ func (x *run) admin(s Step) error {
 	return x.settled()
 }
 
-// upstream KIND [status=N] [header.NAME=VALUE]… [times=N] [pad=N]: what the provider does with the next
-// requests; the block is the body.
+// upstream KIND [status=N] [family=NAME] [delay=MS] [chunks=N] [finish=WHY] [header.NAME=VALUE]… [times=N]
+// [pad=N]: what the provider does with the next requests; the block is the body.
 func (x *run) queueUpstream(s Step) error {
 	b := Behaviour{Kind: s.Args[0], Headers: map[string]string{}, Body: padded(s, strings.Join(s.Lines, "\n"))}
 	times := 1
+	numbers := map[string]*int{"status": &b.Status, "times": &times, "delay": &b.DelayMs, "chunks": &b.Chunks, "pad": new(int)}
+	texts := map[string]*string{"family": &b.Family, "finish": &b.Finish}
 	for name, value := range s.Options {
+		header, isHeader := strings.CutPrefix(name, "header.")
+		var err error
 		switch {
-		case name == "pad":
-		case name == "status":
-			b.Status, _ = strconv.Atoi(value)
-		case name == "times":
-			times, _ = strconv.Atoi(value)
+		case isHeader:
+			b.Headers[header] = value
+		case numbers[name] != nil:
+			*numbers[name], err = strconv.Atoi(value)
+		case texts[name] != nil:
+			*texts[name] = value
 		default:
-			b.Headers[strings.TrimPrefix(name, "header.")] = value
+			err = fmt.Errorf("upstream has no option %s", name)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	for range times {

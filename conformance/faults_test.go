@@ -1,0 +1,511 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/internal/fakeprovider"
+)
+
+// TestFaults: whatever breaks ends right, for streams and whole answers, on both hosts. A cell is one row of
+// faultRows in one of its modes on one host; it asks in every family that callers speak, and of two providers.
+func TestFaults(t *testing.T) {
+	var board scoreboard
+	t.Run("hosts", func(t *testing.T) {
+		t.Run("wazero", func(t *testing.T) {
+			t.Parallel()
+			upstream := NewUpstream()
+			defer upstream.Close()
+			local, err := NewLocal(deployment(upstream), WasmEngine("../build/core-panic.wasm"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer local.Server.Close()
+			board.run(t, "wazero", &Runner{URL: local.Server.URL, Client: http.DefaultClient, Upstream: upstream})
+		})
+		t.Run("workerd", func(t *testing.T) {
+			t.Parallel()
+			upstream := NewUpstream()
+			defer upstream.Close()
+			url := startWorkerd(t, deployment(upstream))
+			board.run(t, "workerd", &Runner{URL: url, Client: http.DefaultClient, Upstream: upstream})
+		})
+	})
+	board.print()
+}
+
+// scoreboard counts the cells of each host.
+type scoreboard struct {
+	mu             sync.Mutex
+	passed, played map[string]int
+}
+
+func (b *scoreboard) count(host string, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.played == nil {
+		b.passed, b.played = map[string]int{}, map[string]int{}
+	}
+	b.played[host]++
+	if ok {
+		b.passed[host]++
+	}
+}
+
+// print writes to the process's output, for it is to be read without -v too.
+func (b *scoreboard) print() {
+	passed, played := b.passed["workerd"]+b.passed["wazero"], b.played["workerd"]+b.played["wazero"]
+	fmt.Fprintf(os.Stdout, "fault cells: %d of %d passed (workerd %d, wazero %d)\n", passed, played, b.passed["workerd"], b.passed["wazero"])
+}
+
+func (b *scoreboard) run(t *testing.T, host string, r *Runner) {
+	for _, row := range faultRows {
+		for _, mode := range row.modes.list() {
+			t.Run(row.name+"/"+mode, func(t *testing.T) {
+				defer func() { b.count(host, !t.Failed()) }()
+				for i := range callers {
+					if callers[i].translated && (mode == "whole" || row.routing != "") {
+						continue // they would wait for the same once more
+					}
+					t.Run(callers[i].name, func(t *testing.T) { play(t, r, &row, &callers[i], mode == "stream") })
+				}
+			})
+		}
+	}
+}
+
+type modes int
+
+const (
+	both modes = iota
+	streams
+	wholes
+)
+
+func (m modes) list() []string {
+	return [...][]string{both: {"stream", "whole"}, streams: {"stream"}, wholes: {"whole"}}[m]
+}
+
+// faultRow is a fault, and what must come of it.
+type faultRow struct {
+	name    string
+	modes   modes
+	routing string // NAME=NUMBER…
+	check   func(*cell)
+}
+
+// asMessages and asInput are the members that hold what is asked.
+const (
+	asMessages = `"messages":[{"role":"user","content":%q}]`
+	asInput    = `"input":%q`
+)
+
+// caller is a family of callers before a provider. Its routes have the same prices: 1 and 2 dollars for a
+// million tokens at the first target, ten times that at the second.
+type caller struct {
+	name, path    string
+	single, pair  string // the members that name a route with one target, and with two
+	first, second string // those targets' models
+	prompt        string
+	shape         shape
+	translated    bool // the provider is of another family
+}
+
+var callers = []caller{
+	{"native", "/api/ai/chat", `"quality":"cheap"`, `"quality":"balanced"`, "only", "spare", asMessages, nativeShape, false},
+	{"openai", "/v1/chat/completions", `"model":"only"`, `"model":"balanced"`, "only", "spare", asMessages, openaiShape, false},
+	{"anthropic", "/v1/messages", `"max_tokens":1000,"model":"poet"`, `"max_tokens":1000,"model":"verses"`, "poet", "bard", asMessages, anthropicShape, false},
+	{"anthropic to openai", "/v1/messages", `"max_tokens":1000,"model":"only"`, `"max_tokens":1000,"model":"balanced"`, "only", "spare", asMessages, anthropicShape, true},
+	{"openai to anthropic", "/v1/chat/completions", `"model":"poet"`, `"model":"verses"`, "poet", "bard", asMessages, openaiShape, true},
+	{"responses", "/v1/responses", `"model":"sage"`, `"model":"wisdom"`, "sage", "elder", asInput, responsesShape, false},
+	{"responses to anthropic", "/v1/responses", `"model":"poet"`, `"model":"verses"`, "poet", "bard", asInput, responsesShape, true},
+}
+
+// shape is how a family looks.
+type shape struct {
+	text    string                         // where a whole answer has its text
+	end     string                         // what only a stream that is complete has
+	failure func(f failure) string         // an error, with ID in the place of the request's id
+	event   func(e event, f failure) error // a stream's last event, if that is an error
+}
+
+// failure is a row of the table of errors, as callers must see it.
+type failure struct {
+	status          int
+	code, text      string
+	openai, claudes string // the families' types
+}
+
+var (
+	providerError   = failure{502, "provider_error", "Provider error", "server_error", "api_error"}
+	providerBusy    = failure{502, "provider_rate_limited", "Provider error", "server_error", "api_error"}
+	providerAnswer  = failure{502, "provider_invalid_response", "Provider error", "server_error", "api_error"}
+	providerTimeout = failure{504, "provider_timeout", "Provider timeout", "server_error", "timeout_error"}
+	unavailable     = failure{503, "service_unavailable", "Service unavailable", "server_error", "overloaded_error"}
+	internalError   = failure{500, "internal_error", "Internal error", "server_error", "api_error"}
+	inactiveKey     = failure{401, "invalid_api_key", "Invalid or inactive API key", "authentication_error", "authentication_error"}
+)
+
+var nativeShape = shape{
+	text: "text", end: "data: [DONE]",
+	failure: func(f failure) string {
+		return fmt.Sprintf(`{"error":%q,"code":%q,"requestId":"ID"}`, f.text, f.code)
+	},
+	event: func(e event, f failure) error {
+		return same(e, "", fmt.Sprintf(`{"type":"error","error":%q,"code":%q,"requestId":"ID"}`, f.text, f.code))
+	},
+}
+
+var openaiShape = shape{
+	text: "choices.0.message.content", end: "data: [DONE]",
+	failure: openaiFailure,
+	event:   func(e event, f failure) error { return same(e, "", openaiFailure(f)) },
+}
+
+func openaiFailure(f failure) string {
+	return fmt.Sprintf(`{"error":{"message":%q,"type":%q,"param":null,"code":%q},"request_id":"ID"}`, f.text, f.openai, f.code)
+}
+
+var anthropicShape = shape{
+	text: "content.0.text", end: "event: message_stop",
+	failure: anthropicFailure,
+	event:   func(e event, f failure) error { return same(e, "error", anthropicFailure(f)) },
+}
+
+func anthropicFailure(f failure) string {
+	return fmt.Sprintf(`{"type":"error","error":{"type":%q,"message":%q},"request_id":"ID"}`, f.claudes, f.text)
+}
+
+// responsesShape has whole errors like OpenAI's others, and a stream's within the response that failed.
+var responsesShape = shape{
+	text: "output.0.content.0.text", end: "event: response.completed",
+	failure: openaiFailure,
+	event: func(e event, f failure) error {
+		v := gjson.Parse(e.data)
+		if e.name != "response.failed" || v.Get("type").Str != e.name || v.Get("response.status").Str != "failed" ||
+			v.Get("response.error.message").Str != f.text || v.Get("response.error.code").Str == "" {
+			return fmt.Errorf("got %s %s, want the failure %q", e.name, e.data, f.text)
+		}
+		return nil
+	},
+}
+
+func same(e event, name, want string) error {
+	if e.name != name {
+		return fmt.Errorf("the event is %q, want %q", e.name, name)
+	}
+	return sameBody([]byte(e.data), want)
+}
+
+// sameBody compares an error with what it must be, but for the request's id, which must look like one.
+func sameBody(body []byte, want string) error {
+	id := gjson.GetBytes(body, "requestId").Str + gjson.GetBytes(body, "request_id").Str
+	if err := match(`^req_[0-9a-f]{32}$`, id); err != nil {
+		return fmt.Errorf("%w, in %s", err, body)
+	}
+	if got := strings.Replace(string(body), id, "ID", 1); got != want {
+		return fmt.Errorf("got %s, want %s", got, want)
+	}
+	return nil
+}
+
+// cell is one row for one family in one mode.
+type cell struct {
+	*run
+	*testing.T
+	caller *caller
+	stream bool
+}
+
+func play(t *testing.T, r *Runner, row *faultRow, family *caller, stream bool) {
+	x := &run{Runner: r, names: map[string]string{"admin": AdminToken}, env: map[string]string{}, now: Start, flights: map[string]chan flight{}}
+	c := &cell{run: x, T: t, caller: family, stream: stream}
+	r.Upstream.Reset()
+	defer r.Upstream.Release()
+	c.must(x.setRouting(parseStep(0, "routing "+row.routing)))
+	c.do("project demo", "key live demo", "log")
+	row.check(c)
+}
+
+func (c *cell) must(err error) {
+	c.Helper()
+	if err != nil {
+		c.Fatal(err)
+	}
+}
+
+// do runs commands of the transcripts.
+func (c *cell) do(lines ...string) {
+	c.Helper()
+	for _, line := range lines {
+		if err := c.step(parseStep(0, line)); err != nil {
+			c.Fatalf("%s: %v", line, err)
+		}
+	}
+}
+
+// body is a request to the route that has one target, or two.
+func (c *cell) body(route, text string) string {
+	return fmt.Sprintf(`{%s,"stream":%t,`+c.caller.prompt+`}`, route, c.stream, text)
+}
+
+// asked is a request under way.
+type asked struct {
+	c      *cell
+	leave  context.CancelFunc
+	begun  chan struct{} // closed when some of the answer's text is there
+	ended  chan struct{}
+	once   sync.Once
+	status int
+	header http.Header
+	body   []byte
+	err    error
+}
+
+// begin sends a request.
+func (c *cell) begin(route, text string) *asked {
+	ctx, leave := context.WithCancel(context.Background())
+	a := &asked{c: c, leave: leave, begun: make(chan struct{}), ended: make(chan struct{})}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL+c.caller.path, strings.NewReader(c.body(route, text)))
+	c.must(err)
+	request.Header = http.Header{"Content-Type": {"application/json"}, "X-Api-Key": {c.names["live"]}}
+	go func() {
+		defer close(a.ended)
+		a.read(c.Client.Do(request))
+	}()
+	return a
+}
+
+func (a *asked) read(response *http.Response, err error) {
+	if a.err = err; err != nil {
+		return
+	}
+	defer response.Body.Close()
+	a.status, a.header = response.StatusCode, response.Header
+	piece := make([]byte, 4096)
+	for {
+		n, err := response.Body.Read(piece)
+		a.body = append(a.body, piece[:n]...)
+		if n > 0 && len(a.body) < 1<<16 && streamText(a.body) != "" {
+			a.once.Do(func() { close(a.begun) })
+		}
+		if err == io.EOF {
+			return
+		}
+		if a.err = err; err != nil {
+			return
+		}
+	}
+}
+
+// patience is how long something may take that takes a moment.
+const patience = 20 * time.Second
+
+func (c *cell) await(what string, done <-chan struct{}) {
+	c.Helper()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		c.Fatalf("%s: nothing happens", what)
+	}
+}
+
+// end waits for all of the answer.
+func (a *asked) end() *asked {
+	a.c.Helper()
+	a.c.await("the answer's end", a.ended)
+	a.c.must(a.err)
+	return a
+}
+
+// ask sends a request and waits for its end and all that follows it.
+func (c *cell) ask(route, text string) *asked {
+	c.Helper()
+	a := c.begin(route, text).end()
+	c.must(c.settled())
+	return a
+}
+
+// errorMember finds errors; the Responses API says null where there is none.
+var errorMember = regexp.MustCompile(`"error": ?[^n ]`)
+
+// good: the answer is complete, and says what the provider said.
+func (a *asked) good(says string) {
+	c := a.c
+	c.Helper()
+	if a.status != 200 {
+		c.Fatalf("%d %.2000s", a.status, a.body)
+	}
+	got := gjson.GetBytes(a.body, c.caller.shape.text).Str
+	if c.stream {
+		got = streamText(a.body)
+		if !strings.Contains(string(a.body), c.caller.shape.end) {
+			c.Errorf("the stream does not end with %s: %.2000s", c.caller.shape.end, a.body)
+		}
+		if errorMember.Match(a.body) {
+			c.Errorf("the stream has an error: %.2000s", a.body)
+		}
+	}
+	if got != says {
+		c.Errorf("it says %.200q, want %.200q", got, says)
+	}
+}
+
+// refused: the answer is an error, and nothing else.
+func (a *asked) refused(f failure) {
+	c := a.c
+	c.Helper()
+	if a.status != f.status || a.header.Get("Content-Type") != "application/json" {
+		c.Fatalf("%d %s %.2000s", a.status, a.header.Get("Content-Type"), a.body)
+	}
+	if err := sameBody(a.body, c.caller.shape.failure(f)); err != nil {
+		c.Error(err)
+	}
+}
+
+// broken: the stream began, and ends with the family's error and without its end mark.
+func (a *asked) broken(f failure) {
+	c := a.c
+	c.Helper()
+	events := eventsOf(a.body)
+	if a.status != 200 || !strings.HasPrefix(a.header.Get("Content-Type"), "text/event-stream") || len(events) == 0 {
+		c.Fatalf("%d %s %.2000s", a.status, a.header.Get("Content-Type"), a.body)
+	}
+	if err := c.caller.shape.event(events[len(events)-1], f); err != nil {
+		c.Errorf("the last event: %v", err)
+	}
+	if strings.Contains(string(a.body), c.caller.shape.end) {
+		c.Errorf("the stream has its end mark: %.2000s", a.body)
+	}
+	if n := len(errorMember.FindAll(a.body, -1)); n != 1 {
+		c.Errorf("the stream has %d errors: %.2000s", n, a.body)
+	}
+}
+
+// failed: a whole answer is the error; a stream, of which something has gone out, is broken off with it.
+func (a *asked) failed(f failure) {
+	a.c.Helper()
+	if a.c.stream {
+		a.broken(f)
+		return
+	}
+	a.refused(f)
+}
+
+// header checks one header of the answer by a pattern.
+func (a *asked) has(name, pattern string) *asked {
+	a.c.Helper()
+	if err := match(pattern, a.header.Get(name)); err != nil {
+		a.c.Errorf("%s: %v", name, err)
+	}
+	return a
+}
+
+// queue says what the provider does next.
+func (c *cell) queue(b Behaviour, times int) {
+	for range times {
+		c.Upstream.Next(b)
+	}
+}
+
+func (c *cell) upstreamSaw(want int) {
+	c.Helper()
+	if got := len(c.Upstream.Seen()); got != want {
+		c.Errorf("the provider saw %d requests, want %d", got, want)
+	}
+}
+
+// usage is the report of the project.
+func (c *cell) usage() gjson.Result {
+	c.Helper()
+	c.do("advance 1s inflight") // a second report within one would wait for it
+	got, err := c.run.do(request{method: "GET", path: "/api/usage?projectId=" + c.names["demo"], headers: map[string]string{"x-api-key": c.names["live"]}})
+	c.must(err)
+	if got.status != 200 {
+		c.Fatalf("usage: %d %s", got.status, got.body)
+	}
+	return gjson.ParseBytes(got.body)
+}
+
+// firstCost and secondCost are what a good answer costs at the targets, in dollars.
+const (
+	firstCost  = 0.0002
+	secondCost = 0.002
+)
+
+// booked: the ledger has so many good answers of the targets, and nothing else.
+func (c *cell) booked(first, second int) {
+	c.Helper()
+	u := c.usage()
+	for _, want := range []struct {
+		model string
+		n     int
+		cost  float64
+	}{{c.caller.first, first, firstCost}, {c.caller.second, second, secondCost}} {
+		m := u.Get("models." + want.model)
+		if int(m.Get("requests").Int()) != want.n || int(m.Get("tokens").Int()) != 150*want.n || !near(m.Get("cost").Num, float64(want.n)*want.cost) {
+			c.Errorf("the ledger has %s of %s, want %d good answers", m.Raw, want.model, want.n)
+		}
+	}
+	if want := float64(first)*firstCost + float64(second)*secondCost; !near(u.Get("budget.used").Num, want) {
+		c.Errorf("the ledger has used %v, want %v", u.Get("budget.used").Raw, want)
+	}
+}
+
+func near(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
+
+// partly: something of an unknown cost is booked, as so many requests, and the log flags it.
+func (c *cell) partly(requests int) {
+	c.Helper()
+	c.flagged(1)
+	u := c.usage()
+	if got := int(u.Get("models." + c.caller.first + ".requests").Int()); got != requests {
+		c.Errorf("the ledger has %d requests, want %d: %s", got, requests, u.Raw)
+	}
+	if u.Get("budget.used").Num <= 0 || u.Get("budget.used").Num > 0.01 {
+		c.Errorf("the ledger has used %s", u.Get("budget.used").Raw)
+	}
+}
+
+// flagged: so many lines of the log since the last look say that the figures are an estimate.
+func (c *cell) flagged(lines int) {
+	c.Helper()
+	if err := c.logLines(lines, `"estimated":true`); err != nil {
+		c.Error(err)
+	}
+}
+
+func (c *cell) logLines(lines int, pattern string) error {
+	text, err := c.controlBody(http.MethodPost, "log", nil)
+	if err != nil {
+		return err
+	}
+	return assertCount(fmt.Sprintf("%d %s", lines, pattern), text)
+}
+
+// asksAgain: nothing of it was cached: the same request goes to the provider, and is answered.
+func (c *cell) asksAgain(route, text string) {
+	c.Helper()
+	before := len(c.Upstream.Seen())
+	c.do("fault")
+	a := c.ask(route, text)
+	a.has("x-postern-cache", "^miss$")
+	if a.status != 200 || len(c.Upstream.Seen()) <= before {
+		c.Errorf("the same request again: %d, the provider saw %d more: %.500s", a.status, len(c.Upstream.Seen())-before, a.body)
+	}
+}
+
+const (
+	hello = "Hi there"
+	says  = fakeprovider.GoodText
+)
