@@ -22,13 +22,19 @@ func (x *exchange) watchBudget() {
 	case st.refused || st.reserve > 0:
 	default:
 		u.Output += extendTokens
+		if st.modest {
+			u.Output -= extendTokens - modestTokens
+		}
 		st.reserve = money.Add(s.spent.costPico, x.model().Cost(&u))
 		x.extend(keymeter.Grant{})
 	}
 }
 
-// extendTokens is for how much more of a stream is reserved at a time.
-const extendTokens = 4096
+// extendTokens is for how much more of a stream is reserved at a time; near the end of a budget, modestTokens.
+const (
+	extendTokens = 4096
+	modestTokens = 256
+)
 
 func (x *exchange) extend(grant keymeter.Grant) {
 	command := keymeter.Extend{RequestID: x.s.requestID, TotalPico: x.s.stream.reserve, Grant: grant}
@@ -70,6 +76,9 @@ func (x *exchange) extendGranted(reply *ledger.GrantReply) {
 	case len(reply.Recall) > 0 && !s.admission.recalled:
 		s.admission.recalled = true
 		x.flush(reply.Recall, true)
+	case !s.stream.modest:
+		s.stream.modest, s.stream.reserve = true, 0
+		x.watchBudget()
 	default:
 		s.stream.refused, s.stream.reserve = true, 0
 	}

@@ -39,6 +39,7 @@ type stream struct {
 	reserve   int64  // what the meter was asked to reserve in all; 0: nothing is asked
 	refused   bool   // the budget has no more
 	unwatched bool   // its reservation cannot be made larger
+	modest    bool   // the budget has too little for a large step
 	firstMs   uint64
 	received  uint64 // pieces, for the log
 }
@@ -48,7 +49,7 @@ func (s *stream) encode(w *abi.Writer) {
 		w.Uint(0)
 		return
 	}
-	w.Uint(1 | flags(s.begun, s.opened, s.content, s.sent, s.ticking, s.ended, s.over, s.direct, s.parser.Begun, s.refused, s.unwatched)<<1)
+	w.Uint(1 | flags(s.begun, s.opened, s.content, s.sent, s.ticking, s.ended, s.over, s.direct, s.parser.Begun, s.refused, s.unwatched, s.modest)<<1)
 	w.Bytes(s.parser.Rest)
 	s.wire.Encode(w)
 	s.api.Encode(w)
@@ -68,7 +69,7 @@ func decodeStream(r *abi.Reader) (s stream) {
 		return s
 	}
 	for i, flag := range []*bool{
-		&s.begun, &s.opened, &s.content, &s.sent, &s.ticking, &s.ended, &s.over, &s.direct, &s.parser.Begun, &s.refused, &s.unwatched,
+		&s.begun, &s.opened, &s.content, &s.sent, &s.ticking, &s.ended, &s.over, &s.direct, &s.parser.Begun, &s.refused, &s.unwatched, &s.modest,
 	} {
 		*flag = f>>(i+1)&1 == 1
 	}
@@ -93,7 +94,7 @@ func (x *exchange) streamHead() {
 		want = "application/vnd.amazon.eventstream"
 	}
 	if !strings.EqualFold(strings.TrimSpace(media), want) {
-		x.streamBroken(fault.ProviderAnswer, "")
+		x.streamBroken(fault.ProviderAnswer)
 		return
 	}
 	x.startTicking()
@@ -155,9 +156,9 @@ func (x *exchange) streamChunk(data []byte, final bool) {
 			x.push(out)
 			x.keepDeltas(kept.Buf)
 			if broken == nil {
-				x.streamBroken(fault.ProviderAnswer, "")
+				x.streamBroken(fault.ProviderAnswer)
 			} else {
-				x.streamBroken(fault.ProviderError, broken.Text)
+				x.streamBroken(fault.ProviderError)
 			}
 			return
 		}
@@ -169,11 +170,11 @@ func (x *exchange) streamChunk(data []byte, final bool) {
 	x.keepDeltas(kept.Buf)
 	switch {
 	case !ok:
-		x.streamBroken(fault.ProviderAnswer, "")
+		x.streamBroken(fault.ProviderAnswer)
 	case st.ended, final && st.finish != chat.FinishNone:
 		x.endStream(final)
 	case final:
-		x.streamBroken(fault.ProviderAnswer, "")
+		x.streamBroken(fault.ProviderAnswer)
 	default:
 		x.watchBudget()
 	}
@@ -420,15 +421,15 @@ func (x *exchange) directEnd() []byte {
 func (x *exchange) streamFault() {
 	switch x.event.Code {
 	case abi.FaultFirstByte, abi.FaultIdle, abi.FaultTotal:
-		x.streamBroken(fault.ProviderTimeout, "")
+		x.streamBroken(fault.ProviderTimeout)
 	default:
-		x.streamBroken(fault.ProviderAnswer, "")
+		x.streamBroken(fault.ProviderAnswer)
 	}
 }
 
 // streamBroken gives a stream up. Before anything of the answer has gone out, another target may take over;
 // afterwards the caller gets an error event, and pays for what it has seen.
-func (x *exchange) streamBroken(f fault.Fault, message jsontext.Spelled) {
+func (x *exchange) streamBroken(f fault.Fault) {
 	s := &x.s
 	if x.event.Kind != abi.EventFault && x.event.Kind != abi.EventEnd {
 		x.do(abi.Action{Kind: abi.ActionCancel, ID: idFetch})
@@ -439,12 +440,12 @@ func (x *exchange) streamBroken(f fault.Fault, message jsontext.Spelled) {
 		x.bookStream(false) // an error before anything else is billed as little as one in place of a stream
 	}
 	if s.stream.content {
-		x.refuse(f, refusal{message: x.publicMessage(message)})
+		x.refuse(f, refusal{})
 		return
 	}
 	x.dropTicks()
 	s.stream = stream{opened: s.stream.opened}
-	x.next(f, refusal{message: x.publicMessage(message)})
+	x.next(f, refusal{})
 }
 
 // breakOff ends a stream that the caller has begun to read with an error, and settles what was seen.
