@@ -16,8 +16,8 @@ const (
 	kinds
 )
 
-// tokenUnits of cost are a token.
-const tokenUnits = 64
+// TokenUnits of cost are a token.
+const TokenUnits = 64
 
 // asciiKinds is the kind of each ASCII character.
 var asciiKinds = func() (k [128]uint8) {
@@ -64,6 +64,11 @@ var tokenCosts = [kinds][kinds]uint8{
 // 134%. Other providers' tokenizers differ among themselves by more: Anthropic's newer models count about a
 // third more. All spellings of a text give the same figure. Base64 of images and files is no text: do not ask.
 func EstimateTokens(text jsontext.Spelled) uint64 {
+	return (EstimateUnits(text) + TokenUnits - 1) / TokenUnits
+}
+
+// EstimateUnits is that in TokenUnits, for texts that come in pieces: rounded up each, they would be too much.
+func EstimateUnits(text jsontext.Spelled) uint64 {
 	var cost uint64
 	prev := uint8(kindElse)
 	for i := 0; i < len(text); {
@@ -84,7 +89,7 @@ func EstimateTokens(text jsontext.Spelled) uint64 {
 		prev = kind
 		i += size
 	}
-	return (cost + tokenUnits - 1) / tokenUnits
+	return cost
 }
 
 // spelledChar reads an escape or a character beyond ASCII, and how many bytes it takes. Of \u it gives UTF-16's

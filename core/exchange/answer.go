@@ -178,6 +178,9 @@ func (x *exchange) allHeaders(headers []abi.Header) []abi.Header {
 		abi.Header{Name: "x-request-id", Value: s.requestID},
 		abi.Header{Name: "cache-control", Value: "private, no-store"},
 		abi.Header{Name: "server-timing", Value: x.serverTiming()})
+	if s.dialect == chat.Anthropic {
+		all = append(all, abi.Header{Name: "request-id", Value: s.requestID}) // what its SDKs read
+	}
 	return append(all, limitHeaders(s.admission.windows)...)
 }
 

@@ -13,7 +13,7 @@ import (
 func (x *exchange) watchBudget() {
 	s := &x.s
 	st := &s.stream
-	u := x.estimate(st.tokens)
+	u := x.estimate(st.tokens())
 	cost := money.Add(s.spent.costPico, x.model().Cost(&u))
 	switch {
 	case x.testMode() || st.unwatched || cost == 0 || cost < s.admission.reserved*3/4:

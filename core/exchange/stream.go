@@ -33,7 +33,7 @@ type stream struct {
 	api       api.State
 	finish    chat.Finish
 	usage     chat.Usage
-	tokens    uint64 // of the answer so far, estimated
+	units     uint64 // of tokens of the answer so far, estimated (chat.TokenUnits)
 	pending   []byte // what goes out with the first content
 	deltas    uint64 // bytes in bufferDeltas
 	reserve   int64  // what the meter was asked to reserve in all; 0: nothing is asked
@@ -43,6 +43,9 @@ type stream struct {
 	firstMs   uint64
 	received  uint64 // pieces, for the log
 }
+
+// tokens is how many tokens of the answer were seen, estimated.
+func (s *stream) tokens() uint64 { return (s.units + chat.TokenUnits - 1) / chat.TokenUnits }
 
 func (s *stream) encode(w *abi.Writer) {
 	if !s.begun && !s.opened {
@@ -55,7 +58,7 @@ func (s *stream) encode(w *abi.Writer) {
 	s.api.Encode(w)
 	w.Uint(uint64(s.finish))
 	s.usage.Encode(w)
-	w.Uint(s.tokens)
+	w.Uint(s.units)
 	w.Bytes(s.pending)
 	w.Uint(s.deltas)
 	w.Int(s.reserve)
@@ -76,7 +79,7 @@ func decodeStream(r *abi.Reader) (s stream) {
 	s.parser.Rest = r.Bytes()
 	s.wire, s.api = wire.DecodeState(r), api.DecodeState(r)
 	s.finish, s.usage = chat.Finish(r.Byte()), chat.DecodeUsage(r)
-	s.tokens, s.pending, s.deltas, s.reserve = r.Uint(), r.Bytes(), r.Uint(), r.Int()
+	s.units, s.pending, s.deltas, s.reserve = r.Uint(), r.Bytes(), r.Uint(), r.Int()
 	s.firstMs, s.received = r.Uint(), r.Uint()
 	return s
 }
@@ -256,7 +259,7 @@ func (x *exchange) note(d *chat.Delta) {
 	case d.Kind == chat.DeltaEnd:
 		st.ended = true
 	case d.Content():
-		st.tokens += chat.EstimateTokens(d.Text) + chat.EstimateTokens(d.Name)
+		st.units += chat.EstimateUnits(d.Text) + chat.EstimateUnits(d.Name)
 		if !st.content {
 			st.content, st.firstMs = true, x.now
 			x.s.times.upstream += x.since(x.s.times.upstreamStart)
@@ -355,7 +358,7 @@ func (x *exchange) bookStream(whole bool) {
 	st := &x.s.stream
 	u := st.usage
 	if !u.Reported || !whole {
-		seen := x.estimate(st.tokens)
+		seen := x.estimate(st.tokens())
 		u.Input, u.Output = max(u.Input, seen.Input), max(u.Output, seen.Output)
 		if st.usage.Input > 0 {
 			u.Input = st.usage.Input

@@ -43,6 +43,10 @@ export async function startGateway() {
     OPENAI_API_KEY: 'sk-upstream',
     ANTHROPIC_BASE_URL: `${upstream}/v1`,
     ANTHROPIC_API_KEY: 'sk-ant-upstream',
+    GEMINI_BASE_URL: `${upstream}/v1beta`,
+    GEMINI_API_KEY: 'gemini-upstream',
+    COHERE_BASE_URL: `${upstream}/v2`,
+    COHERE_API_KEY: 'cohere-upstream',
     POSTERN_ADMIN_TOKEN: ADMIN_TOKEN,
     POSTERN_CATALOG: readFileSync(join(ROOT, 'testdata/conformance/overlay.json'), 'utf8'),
   }

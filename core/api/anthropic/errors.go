@@ -12,6 +12,9 @@ func Error(dst []byte, e *api.Error) []byte {
 	b.B = append(append(b.B, errorType(e.Status)...), '"')
 	b.Key("message")
 	b.Text(e.Say())
+	if len(e.Details) > 0 && e.Details[0].Field == "thread" {
+		b.Member("details", `{"error_code":"thread_unsupported_request"}`) // the SDK goes on without
+	}
 	b.Close('}')
 	b.Key("request_id")
 	b.String(e.RequestID)

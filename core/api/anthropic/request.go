@@ -110,6 +110,10 @@ func (r *reader) member(name string, v gjson.Result) {
 		r.thinking(v)
 	case "output_config":
 		r.outputConfig(v)
+	case "thread":
+		if v.Type != gjson.Null {
+			r.Wrong(name, "is not supported: nothing is kept from one request to the next")
+		}
 	default:
 		q.Extra = append(q.Extra, chat.Member{Name: name, Value: v.Raw})
 	}

@@ -1,0 +1,166 @@
+// Limits and failures as the SDKs' own retries see them: which error, after how many requests, after what wait.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createAnthropic } from '@ai-sdk/anthropic'
+import { createOpenAI } from '@ai-sdk/openai'
+import Anthropic from '@anthropic-ai/sdk'
+import { ChatOpenAI } from '@langchain/openai'
+import { APICallError, generateText, RetryError } from 'ai'
+import OpenAI from 'openai'
+import { startGateway } from './gateway.mjs'
+
+const gateway = await startGateway()
+const live = await gateway.key(await gateway.project())
+const baseURL = `${gateway.url}/v1`
+
+/** A fetch that counts. */
+function counter() {
+  const counting = (url, init) => {
+    counting.requests++
+    return fetch(url, init)
+  }
+  counting.requests = 0
+  return counting
+}
+
+// What each SDK needs to ask one question. Each has a model of its own: a model that fails rests for a while.
+const askers = {
+  openai: (apiKey, maxRetries, counting) => {
+    const client = new OpenAI({ baseURL, apiKey, maxRetries, fetch: counting })
+    return async (text, model = 'only') => {
+      const messages = [{ role: 'user', content: text }]
+      return (await client.chat.completions.create({ model, messages })).choices[0].message.content
+    }
+  },
+  'openai responses': (apiKey, maxRetries, counting) => {
+    const client = new OpenAI({ baseURL, apiKey, maxRetries, fetch: counting })
+    return async (text, model = 'sage') => (await client.responses.create({ model, input: text })).output_text
+  },
+  anthropic: (apiKey, maxRetries, counting) => {
+    const client = new Anthropic({ baseURL: gateway.url, apiKey, maxRetries, fetch: counting })
+    return async (text, model = 'poet') => {
+      const messages = [{ role: 'user', content: text }]
+      return (await client.messages.create({ model, max_tokens: 50, messages })).content[0].text
+    }
+  },
+  'ai, OpenAI': (apiKey, maxRetries, counting) => {
+    const provider = createOpenAI({ baseURL, apiKey, fetch: counting })
+    return async (text, model = 'spare') =>
+      (await generateText({ model: provider(model), prompt: text, maxRetries })).text
+  },
+  'ai, Anthropic': (apiKey, maxRetries, counting) => {
+    const provider = createAnthropic({ baseURL, apiKey, fetch: counting })
+    return async (text, model = 'bard') =>
+      (await generateText({ model: provider(model), prompt: text, maxRetries })).text
+  },
+  langchain: (apiKey, maxRetries, counting) => {
+    return async (text, model = 'reasoner') => {
+      const chat = new ChatOpenAI({ model, apiKey, maxRetries, configuration: { baseURL, fetch: counting } })
+      return (await chat.invoke(text)).content
+    }
+  },
+}
+
+// The AI SDK wraps the last error when it has retried.
+const unwrapped = (error) => (RetryError.isInstance(error) ? error.lastError : error)
+const statusOf = (error) => unwrapped(error).status ?? unwrapped(error).statusCode
+
+async function failure(promise) {
+  try {
+    await promise
+  } catch (error) {
+    return error
+  }
+  throw new assert.AssertionError({ message: 'it did not fail' })
+}
+
+for (const [name, asker] of Object.entries(askers)) {
+  test(`${name}: a provider that is down for a moment costs one retry of the SDK`, async () => {
+    const counting = counter()
+    await gateway.next({ kind: 'status', status: 500, times: 2 }) // the gateway's own attempt and its retry
+    assert.equal(await asker(live, 2, counting)(`down, ${name}`), 'Hello from upstream')
+    assert.equal(counting.requests, 2)
+  })
+
+  test(`${name}: what the provider rejects is asked once, and its message comes through`, async () => {
+    const counting = counter()
+    await gateway.next({ kind: 'status', status: 400 })
+    const error = unwrapped(await failure(asker(live, 2, counting)(`rejected, ${name}`)))
+    assert.equal(statusOf(error), 400)
+    assert.match(error.message, /The provider says 400\./)
+    assert.equal(counting.requests, 1)
+  })
+
+  test(`${name}: a limit per second is waited for`, async () => {
+    const counting = counter()
+    const key = await gateway.key(await gateway.project({ plan: 'free' }), { environment: 'development' })
+    const ask = asker(key, 3, counting)
+    const started = performance.now()
+    const answers = await gateway.whileTimePasses(() =>
+      Promise.all(Array.from({ length: 6 }, (_, i) => ask(`burst ${i} ${name}`, 'only'))),
+    )
+    assert.equal(answers.length, 6)
+    assert.ok(counting.requests > 6, `${counting.requests} requests`)
+    assert.ok(performance.now() - started < 6000)
+  })
+
+  // The AI SDK does not look at x-should-retry.
+  if (name.startsWith('ai')) continue
+  test(`${name}: a limit per day is not waited for`, async () => {
+    const counting = counter()
+    const key = await gateway.key(await gateway.project({ plan: 'tiny' }), { environment: 'development' })
+    const ask = asker(key, 3, counting)
+    const error = await gateway.whileTimePasses(async () => {
+      for (let i = 0; i < 6; i++) {
+        if (i === 4) await new Promise((resolve) => setTimeout(resolve, 1200)) // five a second
+        await ask(`one of six ${i} ${name}`, 'only')
+      }
+      counting.requests = 0
+      return failure(ask(`the seventh ${name}`, 'only'))
+    })
+    assert.equal(statusOf(error), 429)
+    assert.equal(counting.requests, 1)
+  })
+}
+
+test("the SDKs' classes for a limit, and how long to wait", async () => {
+  for (const [name, kind] of [
+    ['openai', OpenAI.RateLimitError],
+    ['openai responses', OpenAI.RateLimitError],
+    ['anthropic', Anthropic.RateLimitError],
+  ]) {
+    const key = await gateway.key(await gateway.project({ plan: 'free' }), { environment: 'development' })
+    const ask = askers[name](key, 0, fetch)
+    const results = await Promise.allSettled(Array.from({ length: 8 }, (_, i) => ask(`${i}`, 'only')))
+    const { reason } = results.find(({ status }) => status === 'rejected')
+    assert.ok(reason instanceof kind, name)
+    assert.equal(reason.type, 'rate_limit_error')
+    const waitMs = Number(reason.headers.get('retry-after-ms'))
+    assert.ok(waitMs > 0 && waitMs <= 1000, `${waitMs} ms`)
+    assert.equal(reason.headers.get('retry-after'), '1')
+  }
+})
+
+test('a busy provider: how long it wants to rest reaches the caller, who is not held', async () => {
+  for (const [name, model] of [
+    ['openai', 'twin'],
+    ['anthropic', 'herald'],
+  ]) {
+    await gateway.next({ kind: 'status', status: 429, headers: { 'retry-after': '77' } })
+    const started = performance.now()
+    const error = await failure(askers[name](live, 0, fetch)('busy', model))
+    assert.ok(performance.now() - started < 2000)
+    assert.ok(error.status >= 500, `${error.status}`)
+    assert.equal(error.headers.get('retry-after'), '77')
+  }
+})
+
+test('ai: what may be tried again is marked so', async () => {
+  const ask = (model, maxRetries) => askers['ai, OpenAI'](live, maxRetries, fetch)('x', model)
+  const error = await failure(ask('nope', 2))
+  assert.ok(APICallError.isInstance(error))
+  assert.equal(error.isRetryable, false)
+  await gateway.next({ kind: 'status', status: 503, times: 2 })
+  const down = await failure(ask('elder', 0))
+  assert.equal(down.isRetryable, true)
+})
