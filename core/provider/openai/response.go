@@ -61,7 +61,9 @@ func answer(v gjson.Result) (a chat.Answer, ok bool) {
 	if logs := v.Get("logprobs"); logs.IsObject() {
 		a.LogProbs = logs.Raw
 	}
-	return a, len(a.Parts) > 0 || a.Finish != chat.FinishNone
+	// Nothing said, and nothing to say why: that is no answer, and must not be kept as one.
+	said := len(a.Parts) > 0 || message.Get("content").Type == gjson.String
+	return a, said || a.Finish != chat.FinishNone && a.Finish != chat.FinishStop
 }
 
 // readable: a text, none, or a list of chunks.
