@@ -72,7 +72,7 @@ var faultRows = concat(statusRows(), []faultRow{
 	{"cut in half", both, "", brokenBy("truncated", providerAnswer)},
 	{"connection breaks", both, "", brokenBy("broken", providerAnswer)},
 	{"malformed event", streams, "", brokenBy("malformed", providerAnswer)},
-	{"error event", streams, "", func(c *cell) { brokenBy("error-event", c.saidError())(c) }},
+	{"error event", streams, "", func(c *cell) { brokenBy("error-event", providerError)(c) }},
 	{"huge event", streams, "", brokenBy("huge-event", providerAnswer)},
 	{"huge answer", wholes, "", func(c *cell) {
 		c.queue(Behaviour{Kind: "huge-event"}, 1) // three megabytes of text are an answer like any other
@@ -87,7 +87,7 @@ var faultRows = concat(statusRows(), []faultRow{
 	{"error event before the content: the next target", streams, "", func(c *cell) {
 		c.queue(Behaviour{Kind: "error-first"}, 1)
 		c.queue(Behaviour{Kind: "error-head"}, 1)
-		c.ask(c.caller.pair, hello).has("x-postern-attempts", "^2; ").refused(c.saidError())
+		c.ask(c.caller.pair, hello).has("x-postern-attempts", "^2; ").refused(providerError)
 		for _, kind := range []string{"error-first", "error-head"} {
 			c.queue(Behaviour{Kind: kind}, 1)
 			c.ask(c.caller.pair, kind).has("x-postern-attempts", "^2; ").good(says)
@@ -99,7 +99,7 @@ var faultRows = concat(statusRows(), []faultRow{
 	{"error event before the content, no other target", streams, "", func(c *cell) {
 		for _, kind := range []string{"error-first", "error-head"} {
 			c.queue(Behaviour{Kind: kind}, 1)
-			c.ask(c.caller.single, hello).refused(c.saidError())
+			c.ask(c.caller.single, hello).refused(providerError)
 		}
 		c.booked(0, 0)
 		c.asksAgain(c.caller.single, hello)
@@ -241,19 +241,6 @@ func brokenBy(kind string, f failure) func(*cell) {
 		c.partly(served)
 		c.asksAgain(c.caller.single, hello)
 	}
-}
-
-// saidError is providerError in the provider's words, for callers whose errors have a place for them.
-func (c *cell) saidError() failure {
-	f := providerError
-	switch {
-	case c.caller.name == "native":
-	case c.caller.first == "poet":
-		f.text = "Overloaded"
-	default:
-		f.text = "The server had an error while processing your request."
-	}
-	return f
 }
 
 // wrongType: a 200 that is no answer. Of a stream nothing has gone out: the next target is asked.
