@@ -8,7 +8,7 @@ const client = new Anthropic({
 
 const stream = client.messages
   .stream({
-    model: 'claude-sonnet-4-5',
+    model: 'claude-opus-5-5',
     max_tokens: 1024,
     messages: [{ role: 'user', content: 'Say this is a test' }],
   })
