@@ -30,7 +30,7 @@ func runAll(t *testing.T, r *Runner) {
 		t.Fatal(err)
 	}
 	r.Check = func(request *http.Request, response *http.Response, body []byte) error {
-		if undescribed(request.URL.Path) {
+		if undescribed(request, response) {
 			return nil
 		}
 		return contract.Check(request, response, body)
@@ -47,10 +47,12 @@ func runAll(t *testing.T, r *Runner) {
 	}
 }
 
-// undescribed are the paths that docs/openapi.yaml does not have: their bodies are held against their own
-// families' descriptions by the scenarios and the official SDKs.
-func undescribed(path string) bool {
-	return path == "/api/ai/chat" || strings.HasPrefix(path, "/v1/")
+// undescribed is what docs/openapi.yaml has no place for: answers under /v1 where no operation is, which are in
+// the shapes of other APIs, and names of models with slashes in them. The scenarios look at these themselves.
+func undescribed(request *http.Request, response *http.Response) bool {
+	path, status := request.URL.Path, response.StatusCode
+	noOperation := strings.HasPrefix(path, "/v1/") && (status == http.StatusNotFound || status == http.StatusMethodNotAllowed)
+	return noOperation || strings.Count(path, "/") > 3 && strings.HasPrefix(path, "/v1/models/")
 }
 
 func TestNative(t *testing.T) {

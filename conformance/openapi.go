@@ -14,6 +14,8 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/postern-ai/postern/core/sse"
 )
 
 // Contract is docs/openapi.yaml, to hold answers against. (OpenAPI 3.1 schemas are JSON Schema 2020-12.)
@@ -227,12 +229,31 @@ func (c *Contract) checkBody(described map[string]any, at, contentType string, b
 	if err != nil || described[media] == nil {
 		return fmt.Errorf("the type %q is not described", contentType)
 	}
+	if media == "text/event-stream" {
+		return checkEvents(body)
+	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("the body is not JSON: %w: %.600q", err, body)
 	}
 	if err := c.validate(at+pointer(media, "schema"), value); err != nil {
 		return fmt.Errorf("body %.600s: %w", body, err)
+	}
+	return nil
+}
+
+// checkEvents: a stream is nothing but comments and events, whose data is JSON or the end mark; and every
+// stream that was not left has an end of some kind, which scenarios look at.
+func checkEvents(body []byte) error {
+	var p sse.Parser
+	events, ok := p.Feed(body, true)
+	if !ok || len(p.Rest) > 0 {
+		return fmt.Errorf("the stream breaks off within an event: %.600q", p.Rest)
+	}
+	for _, e := range events {
+		if string(e.Data) != "[DONE]" && !json.Valid(e.Data) {
+			return fmt.Errorf("the data of an event is not JSON: %.600q", e.Data)
+		}
 	}
 	return nil
 }
