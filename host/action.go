@@ -16,7 +16,9 @@ func (x *exchange) do(a *abi.Action) {
 	case abi.ActionReadBody:
 		x.start(a, x.readBody)
 	case abi.ActionSupply:
-		x.answer(abi.Event{Kind: abi.EventSupplied, ID: a.ID, Data: x.buffers[a.Buffer]})
+		x.answer(abi.Event{Kind: abi.EventSupplied, ID: a.ID, Data: x.buffer(a.Buffer)})
+	case abi.ActionUnseal:
+		x.answer(unsealed(a, x.buffer(a.Buffer)))
 	case abi.ActionKeep:
 		x.buffers[a.Buffer] = a.Data
 	case abi.ActionRead:
@@ -94,11 +96,19 @@ func (x *exchange) readBody(_ context.Context, a *abi.Action) abi.Event {
 	return event
 }
 
+// buffer is the content of a buffer; one that nothing was written to is empty.
+func (x *exchange) buffer(number uint64) []byte {
+	if number >= uint64(len(x.buffers)) {
+		return nil
+	}
+	return x.buffers[number]
+}
+
 func (x *exchange) join(parts []abi.Part) []byte {
 	var body []byte
 	for _, p := range parts {
 		if p.Buffer != 0 {
-			body = append(body, x.buffers[p.Buffer]...)
+			body = append(body, x.buffer(p.Buffer)...)
 		} else {
 			body = append(body, p.Data...)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/keymeter"
@@ -202,10 +203,13 @@ func commands(list ...[]byte) []byte {
 
 type command interface{ Encode() []byte }
 
+// period is the month that the seeds are in.
+var period = calendar.NewPeriod(calendar.Monthly, 0, 20778)
+
 func meterSeed() []byte {
 	record := doc.Record{Version: 3, KeyID: "key_1", ProjectID: testProject, Kind: keys.Gateway, Environment: keys.Production, Plan: "free"}
 	list := [][]byte{(&keymeter.Put{Status: doc.Active, Record: record}).Encode()}
-	grant := keymeter.Grant{Month: 682, Seq: 1, AmountPico: 5 * money.Dollar}
+	grant := keymeter.Grant{Period: period, Seq: 1, AmountPico: 5 * money.Dollar}
 	for i, mode := range []keymeter.Mode{keymeter.ModeCheck, keymeter.ModeCount, keymeter.ModeReserve, keymeter.ModeReserve, keymeter.ModeReserve, keymeter.ModeHit} {
 		admit := keymeter.Admit{
 			RequestID: fmt.Sprint("req_", i), Version: 3, Mode: mode, Model: "m", AmountPico: money.Dollar, ExpiresMs: 1500, Grant: grant,
@@ -226,17 +230,25 @@ func meterSeed() []byte {
 
 func ledgerSeed() []byte {
 	usage := []ledger.Usage{{Day: 20778, Model: "m", Requests: 2, Prompt: 5, CostPico: money.Dollar}, {Day: 20779, Model: "n", Hits: 1, CostPico: -5}}
-	absorb := ledger.Absorb{Key: "00", Seq: 1, Month: 682, ReturnedPico: 100, LastUsedMs: 5, Usage: usage}
-	next := ledger.Absorb{Key: "00", Seq: 2, Month: 682, Closed: true, Usage: usage}
+	recent := []ledger.Request{{AtMs: 5, ID: "req_1", Model: "m", Provider: "p", Status: 200, DurationMs: 7, Cache: ledger.CacheMiss}}
+	alerts := doc.Alerts{URL: "https://example.com", Secret: []byte("secret")}
+	daily := calendar.NewPeriod(calendar.Daily, 1, 20778)
+	absorb := ledger.Absorb{Key: "00", KeyID: "key_1", Recent: recent, Seq: 1, Period: period, ReturnedPico: 100, LastUsedMs: 5, Usage: usage}
+	next := ledger.Absorb{Key: "00", Seq: 2, Period: period, Closed: true, Usage: usage}
 	return commands(
 		(&ledger.Put{Version: 1, BudgetPico: 5 * money.Dollar}).Encode(),
-		(&ledger.Grant{Key: "00", Month: 682, Seq: 1, NeedPico: money.Dollar}).Encode(),
-		(&ledger.Grant{Key: "00", Month: 682, Seq: 1, NeedPico: money.Dollar}).Encode(),
-		(&ledger.Grant{Key: "01", Month: 682, Seq: 1, NeedPico: 9 * money.Dollar}).Encode(),
+		(&ledger.Grant{Key: "00", Period: period, Seq: 1, NeedPico: money.Dollar}).Encode(),
+		(&ledger.Grant{Key: "00", Period: period, Seq: 1, NeedPico: money.Dollar}).Encode(),
+		(&ledger.Grant{Key: "01", Period: period, Seq: 1, NeedPico: 9 * money.Dollar}).Encode(),
 		absorb.Encode(), absorb.Encode(), ledger.Batch([][]byte{absorb.Encode(), next.Encode()}),
 		(&ledger.Report{FirstDay: 20700, EndDay: 20800, AsOfMs: 5}).Encode(),
 		(&ledger.Report{FirstDay: 20700, EndDay: 20800, AsOfMs: 5, Final: true}).Encode(),
-		(&ledger.Keys{After: "", Limit: 10}).Encode(),
+		(&ledger.Keys{Names: []string{"00", "01"}}).Encode(),
+		(&ledger.Put{Version: 2, BudgetPico: money.Dollar, Period: daily, Alerts: alerts, Policy: []byte("p")}).Encode(),
+		absorb.Encode(), nil, ledger.Policy(), (&ledger.Recent{Limit: 5}).Encode(),
+		(&ledger.Query{FirstDay: 20700, EndDay: 20800, By: ledger.ByKey}).Encode(),
+		(&ledger.Query{FirstDay: 20700, EndDay: 20800, By: ledger.ByHour}).Encode(),
+		(&abi.Posted{ID: "evt", Status: 204}).Encode(), (&ledger.Prune{FirstDay: 20779, FirstHourDay: 20779}).Encode(),
 	)
 }
 
@@ -245,6 +257,7 @@ func directorySeed() []byte {
 		Writes:     []directory.Write{{Key: "p/prj_1", Value: []byte("v")}, {Key: "k/prj_1/key_1", Value: []byte("w")}},
 		Deliveries: []abi.Delivery{{Class: abi.ClassKV, Name: "key/00", Data: []byte("r")}, {Class: abi.ClassKeyMeter, Name: "00"}},
 	}
+	commit.Republish = "prj_1"
 	removal := directory.Commit{Writes: []directory.Write{{Key: "p/prj_1", Version: 1}}}
 	return commands(
 		commit.Encode(), commit.Encode(), (&directory.List{Prefix: "k/prj_1/", Limit: 10}).Encode(), (&directory.List{Prefix: "p/", After: "p/prj_0", Limit: 1}).Encode(),

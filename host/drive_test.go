@@ -284,6 +284,8 @@ func (w *world) answer(a abi.Action, c caller, buffers map[uint64][]byte) abi.Ev
 		return abi.Event{Kind: abi.EventBody, Data: c.body}
 	case abi.ActionSupply:
 		return abi.Event{Kind: abi.EventSupplied, Data: buffers[a.Buffer]}
+	case abi.ActionUnseal:
+		return unsealed(&a, buffers[a.Buffer])
 	case abi.ActionKeep:
 		buffers[a.Buffer] = a.Data
 	case abi.ActionRead:

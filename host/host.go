@@ -45,7 +45,7 @@ func New(o Options) (*Host, error) {
 	}
 	client := &http.Client{
 		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: stay,
 	}
 	return &Host{Options: o, configured: configured, client: client, hot: newHot(o.Clock)}, nil
 }
@@ -83,7 +83,7 @@ type exchange struct {
 	writer   http.ResponseWriter
 	id       string
 	state    []byte
-	buffers  [8][]byte
+	buffers  [16][]byte
 	events   chan delivery
 	ready    []abi.Event // answers that were there at once
 	open     map[uint64]context.CancelFunc

@@ -34,7 +34,7 @@ type Stats struct {
 }
 
 // MemoryObjects are objects in this process: each runs one command at a time, its rows change in one step,
-// its outbox is delivered at least once and in order.
+// its outbox is delivered at least once and in order, what it posts at most once and in none.
 type MemoryObjects struct {
 	Engine Engine
 	Clock  Clock
@@ -57,6 +57,7 @@ type object struct {
 	delivering sync.Mutex
 	rows       map[string][]byte
 	alarmMs    uint64
+	posting    chan struct{} // holds a token for each Post under way
 }
 
 func (o *MemoryObjects) object(id objectID) *object {
@@ -66,12 +67,12 @@ func (o *MemoryObjects) object(id objectID) *object {
 		o.objects = map[objectID]*object{}
 	}
 	if o.objects[id] == nil {
-		o.objects[id] = &object{rows: map[string][]byte{}}
+		o.objects[id] = &object{rows: map[string][]byte{}, posting: make(chan struct{}, abi.PostsAtOnce)}
 	}
 	return o.objects[id]
 }
 
-// Call runs one command. What must be delivered goes out after it returns.
+// Call runs one command. What must be delivered or posted goes out after it returns.
 func (o *MemoryObjects) Call(_ context.Context, class abi.Class, name, _ string, command []byte) ([]byte, error) {
 	o.Stats.ObjectCalls[class].Add(1)
 	id := objectID{class, name}
@@ -79,9 +80,7 @@ func (o *MemoryObjects) Call(_ context.Context, class abi.Class, name, _ string,
 	if err != nil {
 		return nil, errors.Join(ErrUnavailable, err)
 	}
-	if out.Deliver {
-		o.working.Go(func() { o.deliver(id) })
-	}
+	o.follow(id, out)
 	return out.Reply, nil
 }
 
@@ -185,7 +184,7 @@ func (o *MemoryObjects) deliver(id objectID) {
 	}
 }
 
-// Wait returns when all deliveries that were begun are done.
+// Wait returns when all deliveries and posts that were begun are done.
 func (o *MemoryObjects) Wait() { o.working.Wait() }
 
 // NextAlarm is when the first alarm rings, 0 if none is set.
@@ -224,6 +223,7 @@ func (o *MemoryObjects) RingNext() (rang bool) {
 		object.mu.Unlock()
 		return true
 	}
+	o.post(id, out.Posts)
 	if out.Deliver {
 		o.deliver(id)
 	}

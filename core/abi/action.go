@@ -50,6 +50,17 @@ const (
 	ActionClose ActionKind = 15
 	// ActionAppend adds Data to Buffer.
 	ActionAppend ActionKind = 16
+	// ActionUnseal decrypts the content of Buffer by AES-256-GCM and answers EventSupplied with the plaintext,
+	// of which the host keeps nothing. Key is the AES key, 32 bytes in standard base64; Name the additional
+	// authenticated data; the buffer a nonce of UnsealNonceBytes, the ciphertext and a tag of UnsealTagBytes.
+	// Whatever is wrong with any of them, the answer is OutcomeFailed and no data.
+	ActionUnseal ActionKind = 17
+)
+
+// Lengths around the ciphertext of ActionUnseal: those that AES-GCM has by default (NIST SP 800-38D).
+const (
+	UnsealNonceBytes = 12
+	UnsealTagBytes   = 16
 )
 
 // Tiers of ActionRead and ActionWrite.
@@ -194,6 +205,10 @@ func (a *Action) encode(w *Writer) {
 		w.headers(a.Headers)
 	case ActionWait:
 		w.Uint(a.KeepMs)
+	case ActionUnseal:
+		w.Uint(a.Buffer)
+		w.String(a.Key)
+		w.String(a.Name)
 	case ActionLog:
 		w.Uint(a.Code)
 		w.Bytes(a.Data)
@@ -231,6 +246,8 @@ func (r *Reader) action() Action {
 		a.Headers = r.headers()
 	case ActionWait:
 		a.KeepMs = r.Uint()
+	case ActionUnseal:
+		a.Buffer, a.Key, a.Name = r.Uint(), r.String(), r.String()
 	case ActionCancel, ActionClose:
 	case ActionLog:
 		a.Code, a.Data = r.Uint(), r.Bytes()

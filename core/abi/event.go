@@ -10,7 +10,8 @@ const (
 	EventRequest EventKind = 1
 	// EventBody answers ActionReadBody. Code is an Outcome; Data the body if it is OutcomeOK.
 	EventBody EventKind = 2
-	// EventSupplied answers ActionSupply. Data is the buffer.
+	// EventSupplied answers ActionSupply, with the buffer as Data, and ActionUnseal, with the plaintext; the
+	// Code of the latter is an Outcome.
 	EventSupplied EventKind = 3
 	// EventStored answers ActionRead. Code is an Outcome; Data the value.
 	EventStored EventKind = 4
@@ -34,11 +35,11 @@ const (
 	EventEnd EventKind = 12
 )
 
-// Outcome is the Code of a body, stored or reply event.
+// Outcome is the Code of a body, supplied, stored or reply event.
 const (
 	OutcomeOK          = 0
 	OutcomeAbsent      = 1 // stored: no such key
-	OutcomeFailed      = 2 // the host could not: storage down, object unreachable, body broken off
+	OutcomeFailed      = 2 // the host could not: storage down, object unreachable, body broken off, not to be unsealed
 	OutcomeTooLarge    = 3 // body: longer than the limit
 	OutcomeOverloaded  = 4 // reply: the object said so; not to be repeated
 	OutcomeUnsupported = 5 // stored: this host has no such tier

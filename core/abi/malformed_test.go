@@ -161,3 +161,18 @@ func FuzzDecodeObjectOutput(f *testing.F) { fuzzDecode(f, "ObjectOutput") }
 func FuzzDecodeConfig(f *testing.F)       { fuzzDecode(f, "Config") }
 func FuzzDecodeConfigured(f *testing.F)   { fuzzDecode(f, "Configured") }
 func FuzzDecodeDelivery(f *testing.F)     { fuzzDecode(f, "Delivery") }
+func FuzzDecodePosted(f *testing.F)       { fuzzDecode(f, "Posted") }
+
+// TestPostedOp: a reducer's own command is not taken for Posted.
+func TestPostedOp(t *testing.T) {
+	posted := Posted{ID: "1", Status: 200}
+	command := posted.Encode()
+	if command[0] != OpPosted {
+		t.Fatalf("the op of %x is not %x", command, OpPosted)
+	}
+	for _, op := range []byte{0, 1, 6, OpPosted - 1} {
+		if got, err := DecodePosted(append([]byte{op}, command[1:]...)); err == nil {
+			t.Errorf("op %d was read as %+v", op, got)
+		}
+	}
+}

@@ -33,6 +33,7 @@ type ObjectOutput struct {
 	Reply   []byte
 	AlarmMs uint64 // 0: none. Set only if it is earlier than the alarm that stands
 	Deliver bool   // outbox rows are waiting: deliver them now, after the reply
+	Posts   []Post // to be sent after the reply
 }
 
 // OutboxPrefix starts the keys of outbox rows. The host delivers them in order: a KV delivery is a put of
@@ -148,6 +149,7 @@ func (out *ObjectOutput) Encode(w *Writer) {
 	w.Bytes(out.Reply)
 	w.Uint(out.AlarmMs)
 	w.Bool(out.Deliver)
+	w.posts(out.Posts)
 }
 
 // DecodeObjectOutput reads what Encode wrote. The result shares memory with data.
@@ -162,6 +164,7 @@ func DecodeObjectOutput(data []byte) (ObjectOutput, error) {
 		out.Deletes = append(out.Deletes, r.String())
 	}
 	out.Reply, out.AlarmMs, out.Deliver = r.Bytes(), r.Uint(), r.Bool()
+	out.Posts = r.posts()
 	return out, r.End()
 }
 

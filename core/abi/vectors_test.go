@@ -34,11 +34,15 @@ var decoders = map[string]func([]byte) (any, error){
 	"Config":       func(b []byte) (any, error) { v, err := DecodeConfig(b); return v, err },
 	"Configured":   func(b []byte) (any, error) { v, err := DecodeConfigured(b); return v, err },
 	"Delivery":     func(b []byte) (any, error) { v, err := DecodeDelivery(b); return v, err },
+	"Posted":       func(b []byte) (any, error) { v, err := DecodePosted(b); return v, err },
 }
 
 func encode(v any) []byte {
-	if d, ok := v.(Delivery); ok {
-		return d.Encode()
+	switch v := v.(type) {
+	case Delivery:
+		return v.Encode()
+	case Posted:
+		return v.Encode()
 	}
 	p := reflect.New(reflect.TypeOf(v))
 	p.Elem().Set(reflect.ValueOf(v))
@@ -109,6 +113,7 @@ func stepInputs() []value {
 		event("body too large", Event{Kind: EventBody, ID: 1, Code: OutcomeTooLarge}),
 		event("supplied", Event{Kind: EventSupplied, ID: 10, Data: []byte{0, 255}}),
 		event("stored", Event{Kind: EventStored, ID: 2, Data: []byte("value")}),
+		event("not unsealed", Event{Kind: EventSupplied, ID: 12, Code: OutcomeFailed}),
 		event("absent", Event{Kind: EventStored, ID: 4, Code: OutcomeAbsent}),
 		event("no such tier", Event{Kind: EventStored, ID: 4, Code: OutcomeUnsupported}),
 		event("reply", Event{Kind: EventReply, ID: 3, Data: []byte{1}}),
@@ -167,6 +172,7 @@ func actions() []Action {
 		{Kind: ActionSend, Body: parts},
 		{Kind: ActionClose},
 		{Kind: ActionAppend, Buffer: 6, Data: []byte("more")},
+		{Kind: ActionUnseal, ID: 12, Buffer: 7, Key: "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", Name: "prj_1/" + strange},
 	}
 }
 
@@ -192,7 +198,7 @@ func stepOutputs() []value {
 
 func bareActions() []Action {
 	var all []Action
-	for kind := ActionReadBody; kind <= ActionAppend; kind++ {
+	for kind := ActionReadBody; kind <= ActionUnseal; kind++ {
 		all = append(all, Action{Kind: kind})
 	}
 	return all
@@ -210,15 +216,27 @@ func objects() []value {
 		{"ranges", ObjectOutput{Ranges: ranges}},
 		{"transaction", ObjectOutput{Puts: rows, Deletes: []string{"x/1", strange, ""}, Reply: []byte("reply"), AlarmMs: maxNumber, Deliver: true}},
 		{"large reply", ObjectOutput{Reply: bytes.Repeat([]byte{5}, 300)}},
+		{"posts", ObjectOutput{Reply: []byte("reply"), AlarmMs: 1, Posts: posts()}},
+		{"posted", Posted{ID: "1", Status: 204}},
+		{"unanswered", Posted{ID: strange}},
 		{"to KV", Delivery{Class: ClassKV, Name: "key/00", Data: []byte("record")}},
 		{"removal", Delivery{Class: ClassKV, Name: "key/00"}},
 		{"to an object", Delivery{Class: ClassLedger, Name: "prj_" + strange, Region: "apac", Data: bytes.Repeat([]byte{3}, 200)}},
 		{"to the Directory", Delivery{Class: ClassDirectory, Name: "directory"}},
 	}
 	for _, n := range edges {
+		all = append(all, value{"number " + number(n), Posted{Status: n}})
 		all = append(all, value{"number " + number(n), ObjectOutput{Ranges: []Range{{Start: "s", Limit: n}}, AlarmMs: n}})
 	}
 	return all
+}
+
+func posts() []Post {
+	return []Post{
+		{ID: "1", URL: "https://hooks.example/a?b=c", Headers: []Header{{"content-type", "application/json"}, {"x-empty", ""}}, Body: []byte(`{"a":1}`)},
+		{},
+		{ID: strange, URL: strange, Headers: []Header{{strange, strange}}, Body: bytes.Repeat([]byte{4}, 300)},
+	}
 }
 
 func configurations() []value {
@@ -282,12 +300,12 @@ func TestVectorsCoverAllKinds(t *testing.T) {
 			}
 		}
 	}
-	for kind := EventRequest; kind <= EventLeft; kind++ {
+	for kind := EventRequest; kind <= EventEnd; kind++ {
 		if !events[kind] {
 			t.Errorf("no vector of event kind %d", kind)
 		}
 	}
-	for kind := ActionReadBody; kind <= ActionAppend; kind++ {
+	for kind := ActionReadBody; kind <= ActionUnseal; kind++ {
 		if !kinds[kind] {
 			t.Errorf("no vector of action kind %d", kind)
 		}

@@ -7,7 +7,7 @@
 // as a number, it stays inside rows and commands, which hosts do not open.
 
 /** Changes with any change to the layouts. Compared with the core's at start. */
-export const ABI_VERSION = 2
+export const ABI_VERSION = 3
 
 export const EVENT_REQUEST = 1
 export const EVENT_BODY = 2
@@ -54,6 +54,10 @@ export const ACTION_OPEN = 13
 export const ACTION_SEND = 14
 export const ACTION_CLOSE = 15
 export const ACTION_APPEND = 16
+export const ACTION_UNSEAL = 17
+
+export const UNSEAL_NONCE_BYTES = 12
+export const UNSEAL_TAG_BYTES = 16
 
 export const WHERE_MEMORY = 1
 export const WHERE_KV = 2
@@ -66,6 +70,10 @@ export const CLASS_DIRECTORY = 3
 export const OUTBOX_PREFIX = 'o/'
 export const OUTBOX_END = 'o0'
 export const REDELIVER_MS = 2000
+
+export const OP_POSTED = 0x7f
+export const POST_TIMEOUT_MS = 10_000
+export const POSTS_AT_ONCE = 16
 
 export type Bytes = Uint8Array<ArrayBuffer>
 
@@ -120,6 +128,15 @@ export interface ObjectOutput {
   reply: Bytes
   alarmMs: number
   deliver: boolean
+  posts: Post[]
+}
+
+/** An HTTP POST that an object asks for; core/abi/post.go says what becomes of it. */
+export interface Post {
+  id: string
+  url: string
+  headers: Headers
+  body: Bytes
 }
 
 export interface Delivery {
@@ -142,6 +159,7 @@ export interface Configured {
 export const NO_BYTES: Bytes = new Uint8Array(0)
 const NO_HEADERS: Headers = []
 const NO_PARTS: Part[] = []
+const NO_POSTS: Post[] = []
 
 /** One thing for the host to do; which fields count is said at its kind in core/abi/action.go. */
 export class Action {
@@ -422,6 +440,13 @@ export function writeObjectInput(w: Writer, input: ObjectInput): void {
   }
 }
 
+/** The command that tells an object what came of its Post: status 0 if no answer did. */
+export function writePosted(w: Writer, id: string, status: number): void {
+  w.uint(OP_POSTED)
+  w.text(id)
+  w.uint(status)
+}
+
 /** catalog is the catalog file's text; env the deployment's variables and secrets. */
 export function writeConfig(w: Writer, catalog: string, env: Headers): void {
   w.text(catalog)
@@ -486,6 +511,11 @@ function readAction(r: Reader): Action {
     case ACTION_WAIT:
       a.keepMs = r.uint()
       break
+    case ACTION_UNSEAL:
+      a.buffer = r.uint()
+      a.key = r.text()
+      a.name = r.text()
+      break
     case ACTION_CANCEL:
     case ACTION_CLOSE:
       break
@@ -538,9 +568,17 @@ export function readObjectOutput(r: Reader): ObjectOutput {
   const puts: Row[] = []
   for (let n = r.count(); n > 0; n--) puts.push({ key: r.text(), value: r.data() })
   const deletes = r.texts()
-  const out = { ranges, puts, deletes, reply: r.data(), alarmMs: r.uint(), deliver: r.bool() }
+  const out = { ranges, puts, deletes, reply: r.data(), alarmMs: r.uint(), deliver: r.bool(), posts: readPosts(r) }
   r.end()
   return out
+}
+
+function readPosts(r: Reader): Post[] {
+  const count = r.count()
+  if (count === 0) return NO_POSTS
+  const posts: Post[] = []
+  for (let i = 0; i < count; i++) posts.push({ id: r.text(), url: r.text(), headers: r.headers(), body: r.data() })
+  return posts
 }
 
 export function readConfigured(r: Reader): Configured {

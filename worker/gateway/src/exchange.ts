@@ -13,6 +13,7 @@ import {
   ACTION_RESPOND,
   ACTION_SEND,
   ACTION_SUPPLY,
+  ACTION_UNSEAL,
   ACTION_WAIT,
   ACTION_WRITE,
   type Action,
@@ -52,6 +53,7 @@ import { clock } from './clock.ts'
 import type { Isolate } from './isolate.ts'
 import { readKV, writeKV } from './storage.ts'
 import { CallerStream, GrowingBuffer } from './stream.ts'
+import { unseal } from './unseal.ts'
 import { httpHeaders, picked, type Sink, Upstream } from './upstream.ts'
 
 const NO_FIELDS: Fields = []
@@ -215,6 +217,9 @@ class Exchange {
       case ACTION_SUPPLY:
         this.answer(action, EVENT_SUPPLIED, OUTCOME_OK, this.buffer(action.buffer))
         break
+      case ACTION_UNSEAL:
+        this.start(action, this.unseal(action, this.buffer(action.buffer)))
+        break
       case ACTION_KEEP:
         this.buffers.set(action.buffer, action.data)
         break
@@ -316,6 +321,13 @@ class Exchange {
     } catch {
       this.push(EVENT_BODY, id, OUTCOME_FAILED)
     }
+  }
+
+  // Why it failed is not told to the core, nor to the log.
+  private async unseal({ id, key, name }: Action, sealed: Bytes): Promise<void> {
+    const plain = await unseal(key, name, sealed)
+    if (plain === undefined) this.push(EVENT_SUPPLIED, id, OUTCOME_FAILED)
+    else this.push(EVENT_SUPPLIED, id, OUTCOME_OK, plain)
   }
 
   private read(action: Action): void {

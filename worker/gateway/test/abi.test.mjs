@@ -34,6 +34,10 @@ const encoders = {
     })
     return [w.written()]
   },
+  Posted(w, v) {
+    abi.writePosted(w, v.ID, v.Status)
+    return [w.written()]
+  },
   Config(w, v) {
     abi.writeConfig(w, Buffer.from(bytes(v.Catalog)).toString(), flat(v.Env))
     return [w.written()]
@@ -59,6 +63,12 @@ const decoders = {
       Reply: hex(out.reply),
       AlarmMs: out.alarmMs,
       Deliver: out.deliver,
+      Posts: out.posts.map(({ id, url, headers, body }) => ({
+        ID: id,
+        URL: url,
+        Headers: unflat(headers),
+        Body: hex(body),
+      })),
     }
   },
   Configured(r) {

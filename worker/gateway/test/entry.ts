@@ -31,7 +31,9 @@ import { Core } from '../src/core.ts'
 import { serve } from '../src/exchange.ts'
 import type { Isolate } from '../src/isolate.ts'
 import { Memory } from '../src/memory.ts'
-import { answer, deliver, nameOf, Shell } from '../src/objects.ts'
+import { answer, deliver, nameOf } from '../src/objects.ts'
+import { sendPost } from '../src/post.ts'
+import { Shell } from '../src/shell.ts'
 import { countCall, countedStorage, freezeKV, testEnv } from './platform.ts'
 import { alarmOf, dueAlarm, type Faults, type ObjectClass, setClock, settle, takeLog, track, world } from './world.ts'
 
@@ -172,6 +174,7 @@ class TestObject extends DurableObject<Env> {
         if (world.faults.deliveries === 'down') throw new Error('deliveries are down')
         await deliver(tested, delivery)
       },
+      post: sendPost,
       waitUntil: (promise) => ctx.waitUntil(track('objects', promise)),
     })
   }

@@ -1,6 +1,6 @@
 // The platform's bindings with the faults and the counts of world.ts around them.
 import type { Bytes } from '../src/abi.ts'
-import type { Platform } from '../src/objects.ts'
+import type { Platform } from '../src/shell.ts'
 import { type ObjectClass, world } from './world.ts'
 
 /** The deployment's bindings, faulty, and its texts under those of the last reset. */

@@ -1,0 +1,19 @@
+import { POST_TIMEOUT_MS, type Post } from './abi.ts'
+import { httpHeaders } from './upstream.ts'
+
+/** Sends a Post once, and gives the status of the answer, 0 if none came. The error is dropped: it may hold the URL. */
+export async function sendPost({ url, headers, body }: Post): Promise<number> {
+  try {
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: httpHeaders(headers),
+      body,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(POST_TIMEOUT_MS),
+    })
+    void response.body?.cancel().catch(() => undefined)
+    return response.status
+  } catch {
+    return 0
+  }
+}
