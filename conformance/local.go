@@ -99,7 +99,7 @@ func (l *Local) reset(more map[string]string) error {
 	}
 	token := env["POSTERN_ADMIN_TOKEN"]
 	l.control = control.New(control.Config{
-		Objects: objectsOf{l}, AdminToken: func() string { return token }, Plans: control.PlansOf(parsed), Now: time.Now, Rand: rand.Reader,
+		Objects: objectsOf{l}, AdminToken: func() string { return token }, Catalog: parsed, Now: time.Now, Rand: rand.Reader,
 	})
 	l.host, err = host.New(host.Options{
 		Engine: engine, Clock: l, KV: l.kv, Objects: objectsOf{l}, Control: l.control, Log: l.Log, Stats: l.stats,

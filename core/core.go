@@ -98,7 +98,7 @@ func (c *Core) Apply(message []byte) []byte {
 	case abi.ClassLedger:
 		out, err = ledger.Apply(&in)
 	case abi.ClassDirectory:
-		out, err = directory.Apply(in.Command, in.Rows)
+		out, err = directory.Apply(&in)
 	default:
 		err = abi.ErrMalformed
 	}

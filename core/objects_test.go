@@ -53,11 +53,11 @@ func (s *story) want(meter string, a keymeter.Admit, verdict keymeter.Verdict) k
 // slice asks the Ledger for what a meter is short of, and puts the answer into the request.
 func (s *story) slice(meter string, a *keymeter.Admit, short keymeter.AdmitReply) {
 	s.t.Helper()
-	reply := s.grant(project, ledger.Grant{Key: meter, Month: short.Month, Seq: short.Seq, NeedPico: short.NeedPico})
+	reply := s.grant(project, ledger.Grant{Key: meter, Period: short.Period, Seq: short.Seq, NeedPico: short.NeedPico})
 	if reply.AmountPico < 0 {
 		s.t.Fatalf("the Ledger had nothing for %s", meter)
 	}
-	a.Grant = keymeter.Grant{Month: reply.Month, Seq: short.Seq, AmountPico: reply.AmountPico}
+	a.Grant = keymeter.Grant{Period: reply.Period, Seq: short.Seq, AmountPico: reply.AmountPico}
 }
 
 // enter lets a request in, with as much of the budget as it needs.
@@ -211,7 +211,7 @@ func TestSumsSaturate(t *testing.T) {
 		used = max(used, report.UsedPico)
 	}
 	a := s.ask(keymeter.ModeReserve, 1)
-	if reply := s.want("meter1", a, keymeter.Short); s.grant(project, ledger.Grant{Key: "meter1", Month: reply.Month, Seq: reply.Seq, NeedPico: 1}).AmountPico >= 0 {
+	if reply := s.want("meter1", a, keymeter.Short); s.grant(project, ledger.Grant{Key: "meter1", Period: reply.Period, Seq: reply.Seq, NeedPico: 1}).AmountPico >= 0 {
 		t.Error("there is money again")
 	}
 }

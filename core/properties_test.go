@@ -59,8 +59,8 @@ type exchange struct {
 	phase
 	key       *key
 	admit     keymeter.Admit
-	day       uint64 // of its admission
-	month     uint64 // of the slice that its reservation is on
+	day       uint64          // of its admission
+	period    calendar.Period // of the slice that its reservation is on
 	expiresMs uint64
 	forgetMs  uint64 // until then a late settle must count
 	forgotten bool   // an alarm after forgetMs may have forgotten it
@@ -82,7 +82,8 @@ type model struct {
 	faults    bool         // replies and deliveries may be lost, exchanges may die
 	forward   int
 	backward  bool
-	late      bool // something was settled after it had expired
+	cycle     calendar.Cycle // of the budget
+	late      bool           // something was settled after it had expired
 	count     uint64
 }
 
@@ -94,6 +95,7 @@ type usageID struct {
 func newModel(t *rapid.T) *model {
 	m := &model{sim: newSim(), t: t, usage: map[usageID]*ledger.Usage{}}
 	m.jumps, m.faults = rapid.Bool().Draw(t, "jumps"), rapid.Bool().Draw(t, "faults")
+	m.cycle = rapid.SampledFrom([]calendar.Cycle{calendar.Monthly, calendar.Weekly, calendar.Daily}).Draw(t, "cycle")
 	for i, k := range []*key{{plan: "tiny", perSecond: 3, perDay: 40}, {plan: "daily", perSecond: 4, perDay: 6}, {plan: "wide"}} {
 		k.name = fmt.Sprint("meter", i)
 		m.keys = append(m.keys, k)
@@ -121,17 +123,20 @@ func (m *model) lost(what string) bool {
 func (m *model) put(k *key, status doc.Status) {
 	put := keymeter.Put{Status: status, Record: doc.Record{
 		Version: uint64(3*len(k.puts) + 2), KeyID: "key_" + k.name, ProjectID: project, Kind: keys.Gateway, Environment: keys.Production,
-		Plan: k.plan, CacheTTLSeconds: uint64(len(k.puts)),
+		Plan: k.plan, CacheTTLSeconds: uint64(len(k.puts)), Cycle: m.cycle,
 	}}
 	k.puts = append(k.puts, put)
 	m.call(abi.ClassKeyMeter, k.name, put.Encode())
 }
 
 func (m *model) setBudget(amount money.Pico) {
-	put := ledger.Put{Version: uint64(len(m.puts) + 1), BudgetPico: amount}
+	put := ledger.Put{Version: uint64(len(m.puts) + 1), BudgetPico: amount, Period: m.period()}
 	m.puts = append(m.puts, put)
 	m.call(abi.ClassLedger, project, put.Encode())
 }
+
+// period is the present turn of the budget's cycle.
+func (m *model) period() calendar.Period { return calendar.NewPeriod(m.cycle, 0, m.told/dayMs) }
 
 func (m *model) budget() money.Pico { return m.puts[len(m.puts)-1].BudgetPico }
 
@@ -184,7 +189,7 @@ func (m *model) verdict(x *exchange, reply *keymeter.AdmitReply) {
 		m.admitted(x)
 	case keymeter.Short:
 		x.phase = short
-		x.admit.Grant = keymeter.Grant{Month: reply.Month, Seq: reply.Seq, AmountPico: reply.NeedPico}
+		x.admit.Grant = keymeter.Grant{Period: reply.Period, Seq: reply.Seq, AmountPico: reply.NeedPico}
 	case keymeter.RateLimited:
 		m.checkRefusal(x, reply)
 	case keymeter.Crowded:
@@ -213,10 +218,11 @@ func (m *model) admitted(x *exchange) {
 		u := m.use(x.day, x.admit.Model)
 		u.Requests++
 		u.Hits++
+		u.Latency.Add(0)
 	case keymeter.ModeReserve:
 		x.phase = open
 		x.expiresMs = m.told + x.admit.ExpiresMs
-		x.month = m.object(abi.ClassKeyMeter, k.name).slices()[0].month
+		x.period = m.object(abi.ClassKeyMeter, k.name).slices()[0].period
 	}
 }
 
@@ -300,7 +306,7 @@ func (m *model) askLedger(t *rapid.T) {
 	if reply.AmountPico < 0 {
 		m.recall(reply.Recall)
 		if reply = m.askGrant(x, need); reply.AmountPico < 0 {
-			m.checkExceeded(x, reply.Month)
+			m.checkExceeded(x, reply.Period)
 			x.phase = over
 			return
 		}
@@ -309,12 +315,12 @@ func (m *model) askLedger(t *rapid.T) {
 		x.phase = over
 		return
 	}
-	x.admit.Grant = keymeter.Grant{Month: reply.Month, Seq: need.Seq, AmountPico: reply.AmountPico}
+	x.admit.Grant = keymeter.Grant{Period: reply.Period, Seq: need.Seq, AmountPico: reply.AmountPico}
 	m.advance(x)
 }
 
 func (m *model) askGrant(x *exchange, need keymeter.Grant) ledger.GrantReply {
-	ask := ledger.Grant{Key: x.key.name, Month: need.Month, Seq: need.Seq, NeedPico: need.AmountPico}
+	ask := ledger.Grant{Key: x.key.name, Period: need.Period, Seq: need.Seq, NeedPico: need.AmountPico}
 	reply := m.grant(project, ask)
 	if m.lost("grant reply") {
 		again := m.grant(project, ask)
@@ -345,12 +351,12 @@ func (m *model) carry(absorbs [][]byte) {
 
 // checkExceeded: when nothing was lost on the way, no request is refused for money that is there. (What a
 // late settle gives back is not there before the Ledger hears of it, and a request that asked in the last
-// moment of a month is judged by that.)
-func (m *model) checkExceeded(x *exchange, month uint64) {
-	if m.faults || m.jumps || m.late || month != calendar.Month(m.told/dayMs) {
+// moment of a period is judged by that.)
+func (m *model) checkExceeded(x *exchange, period calendar.Period) {
+	if m.faults || m.jumps || m.late || period != m.period() {
 		return
 	}
-	if used := m.used(month); used+x.admit.Grant.AmountPico <= m.budget() {
+	if used := m.used(period); used+x.admit.Grant.AmountPico <= m.budget() {
 		for _, k := range m.keys {
 			m.t.Logf("%s has %+v", k.name, m.object(abi.ClassKeyMeter, k.name).slices())
 		}
@@ -359,15 +365,15 @@ func (m *model) checkExceeded(x *exchange, month uint64) {
 	}
 }
 
-// used is what a month's requests have cost or have reserved.
-func (m *model) used(month uint64) (sum money.Pico) {
+// used is what a period's requests have cost or have reserved.
+func (m *model) used(period calendar.Period) (sum money.Pico) {
 	for id, u := range m.usage {
-		if calendar.Month(id.day) == month {
+		if period.Contains(id.day) {
 			sum += u.CostPico
 		}
 	}
 	for _, x := range m.exchanges {
-		if x.phase == open && calendar.Month(x.day) == month {
+		if x.phase == open && period.Contains(x.day) {
 			sum += x.admit.AmountPico
 		}
 	}
@@ -380,6 +386,7 @@ func (m *model) settle(t *rapid.T) {
 	s := keymeter.Settle{
 		RequestID: x.admit.RequestID, Outcome: rapid.SampledFrom([]keymeter.Outcome{keymeter.Served, keymeter.Served, keymeter.Released, keymeter.Hit}).Draw(t, "outcome"),
 		Model:    rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "model"),
+		Trace:    keymeter.Trace{Status: 200, DurationMs: rapid.Uint64Range(0, 200_000).Draw(t, "duration")},
 		Tokens:   keymeter.Tokens{Prompt: rapid.Uint64Range(0, 1000).Draw(t, "prompt"), Completion: rapid.Uint64Range(0, 1000).Draw(t, "completion")},
 		CostPico: rapid.Int64Range(0, x.admit.AmountPico).Draw(t, "cost"), Estimated: rapid.Bool().Draw(t, "estimated"), Missed: rapid.Bool().Draw(t, "missed"),
 	}
@@ -408,6 +415,7 @@ func (m *model) settleWith(x *exchange, s keymeter.Settle) {
 		u.CostPico -= x.admit.AmountPico
 	}
 	u := m.use(x.day, s.Model)
+	u.Latency.Add(s.Trace.DurationMs)
 	u.Prompt += s.Tokens.Prompt
 	u.Completion += s.Tokens.Completion
 	u.CostPico += s.CostPico
@@ -458,11 +466,11 @@ func (m *model) extend(t *rapid.T) {
 			}
 			return
 		}
-		granted := m.askGrant(x, keymeter.Grant{Month: reply.Month, Seq: reply.Seq, AmountPico: reply.NeedPico})
+		granted := m.askGrant(x, keymeter.Grant{Period: reply.Period, Seq: reply.Seq, AmountPico: reply.NeedPico})
 		if granted.AmountPico < 0 || m.lost("stream after its grant") {
 			return
 		}
-		e.Grant = keymeter.Grant{Month: granted.Month, Seq: reply.Seq, AmountPico: granted.AmountPico}
+		e.Grant = keymeter.Grant{Period: granted.Period, Seq: reply.Seq, AmountPico: granted.AmountPico}
 	}
 }
 
@@ -579,8 +587,8 @@ func (m *model) check(t *rapid.T) {
 	if b.committed != b.sum || b.committed > b.budget {
 		t.Fatalf("I3: slices and spend sum up to %d, noted as %d, of a budget of %d", b.sum, b.committed, b.budget)
 	}
-	if month := calendar.Month(m.told / dayMs); !m.jumps && m.used(month) > m.budget() {
-		t.Fatalf("I3: %d used or reserved of %d", m.used(month), m.budget())
+	if period := m.period(); !m.jumps && m.used(period) > m.budget() {
+		t.Fatalf("I3: %d used or reserved of %d", m.used(period), m.budget())
 	}
 	for _, k := range m.keys {
 		m.checkMeter(k, b)
@@ -592,17 +600,17 @@ func (m *model) checkMeter(k *key, b book) {
 	for _, s := range o.slices() {
 		var reserved int64
 		for _, x := range m.exchanges {
-			if x.key == k && x.phase == open && x.month == s.month {
+			if x.key == k && x.phase == open && x.period == s.period {
 				reserved += x.admit.AmountPico
 			}
 		}
-		if s.month != 0 && s.reserved != reserved {
-			m.t.Fatalf("I6: %s has %d reserved in month %d, its open reservations are %d", k.name, s.reserved, s.month, reserved)
+		if s.period != 0 && s.reserved != reserved {
+			m.t.Fatalf("I6: %s has %d reserved in period %d, its open reservations are %d", k.name, s.reserved, s.period, reserved)
 		}
 		if s.granted < s.spent+s.reserved || s.reserved < 0 {
 			m.t.Fatalf("I3: %s has spent %d and reserved %d of %d", k.name, s.spent, s.reserved, s.granted)
 		}
-		if granted := b.granted[k.name]; s.month == b.month && s.granted > granted {
+		if granted := b.granted[k.name]; s.period == b.period && s.granted > granted {
 			m.t.Fatalf("I3: %s has a slice of %d, the Ledger gave %d", k.name, s.granted, granted)
 		}
 	}
@@ -665,11 +673,33 @@ func (m *model) compareUsage() {
 				m.t.Fatalf("I2: of %s on day %d the report says\n%+v, want\n%+v", name, day-firstDay, got[name], want)
 			}
 		}
+		m.compareSums(day)
 	}
 }
 
+// compareSums compares the other sums of a day, by hour, by key and in detail, with that by model.
+func (m *model) compareSums(day uint64) {
+	want := m.sum(ledger.Query{FirstDay: day, EndDay: day + 1, By: ledger.ByModel})
+	for _, by := range []ledger.Grouping{ledger.ByDay, ledger.ByHour, ledger.ByKey, ledger.ByDetail} {
+		if got := m.sum(ledger.Query{FirstDay: day, EndDay: day + 1, By: by}); got != want {
+			m.t.Fatalf("I2: day %d summed up by %d is\n%+v, by model\n%+v", day-firstDay, by, got, want)
+		}
+	}
+}
+
+func (m *model) sum(q ledger.Query) (sum ledger.Usage) {
+	reply, err := ledger.DecodeQueryReply(m.call(abi.ClassLedger, project, q.Encode()))
+	if err != nil || reply.Next != "" {
+		m.t.Fatal(err, reply.Next)
+	}
+	for i := range reply.Groups {
+		sum.Plus(&reply.Groups[i].Usage)
+	}
+	return sum
+}
+
 // TestInvariants: I1 to I4, I6 and I10 over random interleavings of exchanges on three keys of one budget,
-// with clocks that jump, months that turn, and calls, replies and deliveries that are lost or come twice.
+// with clocks that jump, periods that turn, and calls, replies and deliveries that are lost or come twice.
 func TestInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := newModel(t)

@@ -7,6 +7,7 @@ import (
 	"github.com/postern-ai/postern/conformance/suite"
 	"github.com/postern-ai/postern/core"
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/catalog"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/ledger"
@@ -223,18 +224,18 @@ func (s *sim) report(project string, r ledger.Report) ledger.ReportReply {
 
 // slice is one of a meter's two, as its row "h" has them.
 type slice struct {
-	month                    uint64
+	period                   calendar.Period
 	granted, spent, reserved int64
 }
 
 // slices reads them from the front of the meter's row: the format, the status, the record, two times, the
-// ticks, the day and its count, and then this month's and last month's slice.
+// ticks, the day and its count, and then this period's and last period's slice.
 func (o *simObject) slices() [2]slice {
 	r := abi.Reader{Buf: o.rows["h"]}
 	if len(r.Buf) == 0 {
 		return [2]slice{}
 	}
-	if r.Uint() != 1 {
+	if r.Uint() != 2 {
 		panic("the meter's row has a new format: teach slices to read it")
 	}
 	r.Uint()
@@ -248,7 +249,7 @@ func (o *simObject) slices() [2]slice {
 	r.Uint()
 	var both [2]slice
 	for i := range both {
-		both[i].month = r.Uint()
+		both[i].period = calendar.Period(r.Uint())
 		r.Bool()
 		both[i].granted, both[i].spent, both[i].reserved = r.Int(), r.Int(), r.Int()
 	}
@@ -258,28 +259,28 @@ func (o *simObject) slices() [2]slice {
 	return both
 }
 
-// book is what the Ledger's rows say of the month.
+// book is what the Ledger's rows say of the period.
 type book struct {
-	month                  uint64
+	period                 calendar.Period
 	budget, committed, sum int64
 	granted                map[string]int64
 }
 
 func (o *simObject) book() book {
 	r := abi.Reader{Buf: o.rows["b"]}
-	if r.Uint() != 1 {
+	if r.Uint() != 2 {
 		panic("the budget's row has a new format: teach book to read it")
 	}
 	r.Uint()
-	b := book{budget: r.Int(), month: r.Uint(), committed: r.Int(), granted: map[string]int64{}}
+	b := book{budget: r.Int(), period: calendar.Period(r.Uint()), committed: r.Int(), granted: map[string]int64{}}
 	for _, key := range o.keys("k/", "k0") {
 		r := abi.Reader{Buf: o.rows[key]}
 		if r.Uint() != 1 {
 			panic("a meter's row at the Ledger has a new format: teach book to read it")
 		}
-		month := r.Uint()
+		period := calendar.Period(r.Uint())
 		r.Bool()
-		if granted, spent := r.Int(), r.Int(); month == b.month {
+		if granted, spent := r.Int(), r.Int(); period == b.period {
 			b.sum += max(granted, spent)
 			b.granted[key[2:]] = granted
 		}

@@ -101,7 +101,7 @@ func (b *bench) seed(kv host.KV) error {
 	b.key = keys.New(keys.Gateway, keys.Production, [keys.RandomBytes]byte{1})
 	project := doc.Project{ID: "proj_bench", Plan: "unlimited", CacheTTLSeconds: 3600}
 	key := doc.Key{ID: "key_bench", ProjectID: project.ID, Kind: keys.Gateway, Environment: keys.Production}
-	put := keymeter.Put{Status: doc.Active, Record: doc.NewRecord(key, 1, project, 1)}
+	put := keymeter.Put{Status: doc.Active, Record: doc.NewRecord(&key, 1, &project, 1)}
 	budget := ledger.Put{Version: 1, BudgetPico: 1000 * int64(money.Dollar)}
 	ctx, hash := context.Background(), keys.Hash(b.key)
 	if _, err := b.objects.Call(ctx, abi.ClassLedger, project.ID, "", budget.Encode()); err != nil {

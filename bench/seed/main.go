@@ -37,9 +37,9 @@ func main() {
 	const budgetPico = 1000 * money.Dollar
 	key := keys.New(keys.Gateway, keys.Production, [keys.RandomBytes]byte{1, 2, 3})
 	project := doc.Project{ID: "proj_bench", Name: "Bench", Plan: "unlimited", BudgetPico: int64(budgetPico), CacheTTLSeconds: 3600}
-	record := doc.NewRecord(doc.Key{
+	record := doc.NewRecord(&doc.Key{
 		ID: "key_bench", ProjectID: project.ID, Kind: keys.Gateway, Environment: keys.Production, Hash: keys.Hash(key), Status: doc.Active,
-	}, 1, project, 1)
+	}, 1, &project, 1)
 	putKey := keymeter.Put{Status: doc.Active, Record: record}
 	putProject := ledger.Put{Version: 1, BudgetPico: project.BudgetPico}
 	out := seed{

@@ -59,3 +59,90 @@ func AppendDate(dst []byte, day uint64) []byte {
 	dst = append(dst, '-', byte('0'+month/10), byte('0'+month%10))
 	return append(dst, '-', byte('0'+dayOfMonth/10), byte('0'+dayOfMonth%10))
 }
+
+// Cycle is how often a budget begins anew.
+type Cycle uint8
+
+const (
+	Monthly Cycle = iota
+	Weekly        // on Mondays
+	Daily
+)
+
+// Bounds are the first day of the turn of a cycle that day is in, and the day after its last.
+func (c Cycle) Bounds(day uint64) (first, end uint64) {
+	switch c {
+	case Weekly:
+		monday := Monday(day)
+		return monday, monday + 7
+	case Daily:
+		return day, day + 1
+	}
+	month := Month(day)
+	return MonthStart(month), MonthStart(month + 1)
+}
+
+// Period is one turn of a budget's cycle as a number that only grows: how often the cycle was changed, the
+// cycle, and the first day.
+type Period uint64
+
+const (
+	epochShift = 32
+	cycleShift = 28
+)
+
+// NewPeriod is the period that day is in, of a cycle that is the epoch-th of its budget.
+func NewPeriod(c Cycle, epoch, day uint64) Period {
+	first, _ := c.Bounds(day)
+	return Period(epoch<<epochShift | uint64(c)<<cycleShift | first)
+}
+
+// ReadPeriod is a stored period. Before there were cycles, it was the number of a month.
+func ReadPeriod(stored uint64) Period {
+	if stored > 0 && stored < firstStart {
+		return NewPeriod(Monthly, 0, MonthStart(stored))
+	}
+	return Period(stored)
+}
+
+// firstStart is a day (in 1997) before any budget's start, and a month (in 2803) after any.
+const firstStart = 10_000
+
+// Epoch is how often the cycle was changed before.
+func (p Period) Epoch() uint64 { return uint64(p) >> epochShift }
+
+// Cycle is the one that the period is a turn of.
+func (p Period) Cycle() Cycle { return Cycle(p >> cycleShift & 15) }
+
+// Bounds are the first day, and the day after the last.
+func (p Period) Bounds() (first, end uint64) {
+	return p.Cycle().Bounds(uint64(p) & (1<<cycleShift - 1))
+}
+
+// Contains says whether a day is in the period.
+func (p Period) Contains(day uint64) bool {
+	first, end := p.Bounds()
+	return first <= day && day < end
+}
+
+// At is the period of the same cycle that another day is in.
+func (p Period) At(day uint64) Period { return NewPeriod(p.Cycle(), p.Epoch(), day) }
+
+// HourMs is one hour. Hour is the hour of its UTC day that an instant is in.
+const HourMs = 60 * 60 * SecondMs
+
+func Hour(ms uint64) uint64 { return ms % DayMs / HourMs }
+
+// AppendTimestamp writes an instant as 2026-11-21T09:30:00.000Z (RFC 3339).
+func AppendTimestamp(dst []byte, ms uint64) []byte {
+	dst = append(AppendDate(dst, Day(ms)), 'T')
+	second := ms % DayMs / SecondMs
+	for i, part := range [...]uint64{second / 3600, second / 60 % 60, second % 60} {
+		if i > 0 {
+			dst = append(dst, ':')
+		}
+		dst = append(dst, byte('0'+part/10), byte('0'+part%10))
+	}
+	ms %= SecondMs
+	return append(dst, '.', byte('0'+ms/100), byte('0'+ms/10%10), byte('0'+ms%10), 'Z')
+}

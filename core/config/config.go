@@ -17,6 +17,7 @@ const (
 	EnvCatalog      = "POSTERN_CATALOG"        // the overlay: JSON of the catalog's shape; what it names is added or replaced
 	EnvMaxBodyBytes = "POSTERN_MAX_BODY_BYTES" // of a request's body; default 4,000,000
 	EnvControl      = "POSTERN_CONTROL"        // "off": the control plane is not reachable through the gateway
+	EnvMasterKeys   = "POSTERN_MASTER_KEYS"    // id:key,…; a key is 32 bytes in base64. The first seals, all unseal
 )
 
 // Config is all of it.
@@ -27,9 +28,24 @@ type Config struct {
 	Providers    []Provider
 	Models       []Model
 	Tiers        []Tier
+	Sources      []abi.Header // of models' figures
 	Routing      Routing
 	MaxBodyBytes uint64
 	ControlOff   bool
+	MasterKeys   []MasterKey // none: projects cannot bring keys of their own
+}
+
+// MasterKey seals projects' own provider keys.
+type MasterKey struct{ ID, Key string }
+
+// MasterKey finds one by its id; empty if there is none.
+func (c *Config) MasterKey(id string) string {
+	for _, k := range c.MasterKeys {
+		if k.ID == id {
+			return k.Key
+		}
+	}
+	return ""
 }
 
 // Plan is the limits of a project's keys. 0 is no limit.
@@ -41,8 +57,8 @@ type Plan struct {
 	BudgetPico  money.Pico // a project's default, a calendar month
 }
 
-// Limits of one key: admissions in any second, and in a UTC day.
-type Limits struct{ PerSecond, PerDay uint64 }
+// Limits of one key: admissions in any second and in a UTC day, and tokens that were settled in any minute.
+type Limits struct{ PerSecond, PerDay, TokensPerMinute uint64 }
 
 // Provider is where models are had.
 type Provider struct {
@@ -51,6 +67,7 @@ type Provider struct {
 	BaseURL  string // no slash at the end; from the catalog or the operator, never from a caller
 	Key      string // empty: no credentials
 	Ready    bool   // it can be called: it has credentials and settings, or needs none
+	Ownable  bool   // it can be called with a project's own key
 	Settings []abi.Header
 	Drops    chat.Params // what this provider lacks of what its wire family carries
 	// NoStreamOptions: it refuses OpenAI's stream_options, or reports usage without being asked.
@@ -87,6 +104,8 @@ type Model struct {
 	MaxOutput      uint64      // tokens of an answer; 0: not known
 	Drops          chat.Params // what this model lacks of what its provider carries
 	MaxTokensField string      // how OpenAI's dialect names the output limit
+	Source         string      // where its figures are from: a name of Config.Sources, or the operator's own word
+	Date           string      // when they were looked up
 }
 
 // Prices are for one token each.

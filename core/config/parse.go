@@ -57,6 +57,11 @@ func (p *parser) settings() {
 		}
 		p.config.MaxBodyBytes = n
 	}
+	keys, ok := ParseMasterKeys(p.variable(EnvMasterKeys))
+	if !ok {
+		p.fail(EnvMasterKeys + " must be id:key,…, each key 32 bytes in base64")
+	}
+	p.config.MasterKeys = keys
 	p.config.ControlOff = p.variable(EnvControl) == "off"
 }
 
@@ -77,6 +82,10 @@ func (p *parser) catalog(source string, text []byte) {
 	each(root.Get("models"), p.model)
 	each(root.Get("tiers"), p.tier)
 	p.routing(root.Get("routing"))
+	root.Get("sources").ForEach(func(name, text gjson.Result) bool {
+		p.config.Sources = append(p.config.Sources, abi.Header{Name: name.String(), Value: text.String()})
+		return true
+	})
 }
 
 func each(list gjson.Result, f func(gjson.Result)) {
@@ -127,6 +136,8 @@ func (p *parser) plan(v gjson.Result) {
 	plan := Plan{Name: p.name(v)}
 	setNumber(&plan.Production.PerSecond, v.Get("perSecond"))
 	setNumber(&plan.Production.PerDay, v.Get("perDay"))
+	setNumber(&plan.Production.TokensPerMinute, v.Get("tokensPerMinute"))
+	setNumber(&plan.Development.TokensPerMinute, v.Get("developmentTokensPerMinute"))
 	setNumber(&plan.Development.PerSecond, v.Get("developmentPerSecond"))
 	setNumber(&plan.Development.PerDay, v.Get("developmentPerDay"))
 	plan.Concurrent = 200
@@ -152,7 +163,8 @@ func (p *parser) provider(v gjson.Result) {
 	}
 	provider.Drops = p.drops(v)
 	provider.NoStreamOptions = v.Get("noStreamOptions").Bool()
-	p.providerSettings(&provider, v.Get("settings"))
+	complete := p.providerSettings(&provider, v.Get("settings"))
+	provider.Ownable = v.Get("keyEnv").Exists() && !v.Get("deploymentKey").Bool() && complete && provider.BaseURL != ""
 	if provider.Wire != "mock" {
 		provider.Ready = provider.Ready && provider.BaseURL != ""
 		p.checkUpstream(&provider)
@@ -168,8 +180,9 @@ func (p *parser) provider(v gjson.Result) {
 
 // providerSettings reads {"region": {"env": "AWS_REGION", "default": "us-east-1"}}. In the base URL a name in
 // braces stands for its value. A setting without a value, unless it is optional, means no credentials; one
-// that suffices stands for all credentials.
-func (p *parser) providerSettings(provider *Provider, v gjson.Result) {
+// that suffices stands for all credentials. complete says that none is missing.
+func (p *parser) providerSettings(provider *Provider, v gjson.Result) (complete bool) {
+	complete = true
 	suffices := false
 	v.ForEach(func(key, setting gjson.Result) bool {
 		name, value := key.String(), p.variable(setting.Get("env").String())
@@ -177,7 +190,7 @@ func (p *parser) providerSettings(provider *Provider, v gjson.Result) {
 			value = setting.Get("default").String()
 		}
 		if value == "" && !setting.Get("optional").Bool() {
-			provider.Ready = false
+			provider.Ready, complete = false, false
 		}
 		suffices = suffices || value != "" && setting.Get("suffices").Bool()
 		for i := 0; i < len(value); i++ {
@@ -196,6 +209,7 @@ func (p *parser) providerSettings(provider *Provider, v gjson.Result) {
 		return true
 	})
 	provider.Ready = provider.Ready || suffices
+	return complete
 }
 
 func isLabel(text string) bool {
@@ -252,6 +266,8 @@ func (p *parser) model(v gjson.Result) {
 	setNumber(&model.Context, v.Get("context"))
 	setNumber(&model.MaxOutput, v.Get("maxOutput"))
 	model.Drops = p.drops(v)
+	setText(&model.Source, v.Get("source"))
+	setText(&model.Date, v.Get("date"))
 	if v.Get("kind").Str == "embedding" {
 		model.Kind = EmbeddingModel
 	}
@@ -367,4 +383,33 @@ func (p *parser) link() {
 		}
 	}
 	p.fail("catalog: the default plan is not among the plans")
+}
+
+// ParseMasterKeys reads what EnvMasterKeys holds.
+func ParseMasterKeys(text string) (parsed []MasterKey, ok bool) {
+	for text != "" {
+		var entry string
+		entry, text, _ = strings.Cut(text, ",")
+		id, key, _ := strings.Cut(strings.TrimSpace(entry), ":")
+		if !isLabel(id) || id == "" || len(id) > maxMasterID || !isKey(key) {
+			return nil, false
+		}
+		parsed = append(parsed, MasterKey{id, key})
+	}
+	return parsed, true
+}
+
+const (
+	maxMasterID    = 16
+	masterKeyChars = 44 // 32 bytes in base64, with one character of padding
+)
+
+func isKey(text string) bool {
+	for i := 0; i < len(text)-1; i++ {
+		c := text[i]
+		if !(c == '+' || c == '/' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z') {
+			return false
+		}
+	}
+	return len(text) == masterKeyChars && text[len(text)-1] == '='
 }

@@ -7,6 +7,13 @@ import "github.com/postern-ai/postern/core/abi"
 // Name of the one Directory.
 const Name = "directory"
 
+// Rows of the object: documents with their versions, the number of the last outbox row, and what republish
+// keeps.
+const (
+	rowDocument = "d/"
+	rowSeq      = "seq"
+)
+
 // Commands start with one of these.
 const (
 	opList   = 1
@@ -41,10 +48,12 @@ type Write struct {
 }
 
 // Commit makes all changes, or none if any version does not hold. Deliveries are made afterwards, in order,
-// at least once.
+// at least once. Republish, if it is not empty, is the id of a project all of whose keys are then told anew
+// what the project says.
 type Commit struct {
 	Writes     []Write
 	Deliveries []abi.Delivery
+	Republish  string
 }
 
 // Encode is the command.
@@ -81,6 +90,7 @@ func (c *Commit) Encode() []byte {
 	for i := range c.Deliveries {
 		w.Bytes(c.Deliveries[i].Encode())
 	}
+	w.String(c.Republish)
 	return w.Buf
 }
 
@@ -95,6 +105,7 @@ func decodeCommit(r *abi.Reader) (c Commit, err error) {
 		}
 		c.Deliveries = append(c.Deliveries, d)
 	}
+	c.Republish = r.String()
 	return c, r.Err()
 }
 
@@ -105,25 +116,25 @@ func DecodeConflict(data []byte) (string, error) {
 	return key, r.End()
 }
 
-// Reads names the rows that a command needs. The alarm needs none: it only makes the host deliver.
+// Reads names the rows that a command needs.
 func Reads(command []byte) ([]abi.Range, error) {
 	if len(command) == 0 {
-		return nil, nil
+		return fanReads(), nil
 	}
 	r := abi.Reader{Buf: command}
 	switch r.Uint() {
 	case opList:
 		prefix, after, limit := r.String(), r.String(), min(r.Uint(), MaxList)
-		start := "d/" + max(prefix, after+"\x00")
+		start := rowDocument + max(prefix, after+"\x00")
 		if after == "" {
-			start = "d/" + prefix
+			start = rowDocument + prefix
 		}
-		return []abi.Range{{Start: start, End: "d/" + prefix + "\x7f", Limit: limit}}, r.End()
+		return []abi.Range{{Start: start, End: rowDocument + prefix + "\x7f", Limit: limit}}, r.End()
 	case opCommit:
 		commit, err := decodeCommit(&r)
-		ranges := []abi.Range{{Start: "seq"}}
+		ranges := []abi.Range{{Start: rowSeq}}
 		for _, write := range commit.Writes {
-			ranges = append(ranges, abi.Range{Start: "d/" + write.Key})
+			ranges = append(ranges, abi.Range{Start: rowDocument + write.Key})
 		}
 		return ranges, err
 	}
@@ -131,20 +142,20 @@ func Reads(command []byte) ([]abi.Range, error) {
 }
 
 // Apply runs a command on its rows.
-func Apply(command []byte, rows []abi.Row) (abi.ObjectOutput, error) {
-	if len(command) == 0 {
-		return abi.ObjectOutput{Deliver: true}, nil
+func Apply(in *abi.ObjectInput) (abi.ObjectOutput, error) {
+	if len(in.Command) == 0 {
+		return republish(in)
 	}
-	r := abi.Reader{Buf: command}
+	r := abi.Reader{Buf: in.Command}
 	switch r.Uint() {
 	case opList:
-		return list(rows), nil
+		return list(in.Rows), nil
 	case opCommit:
 		commit, err := decodeCommit(&r)
 		if err != nil {
 			return abi.ObjectOutput{}, err
 		}
-		return apply(commit, rows)
+		return apply(&commit, in)
 	}
 	return abi.ObjectOutput{}, abi.ErrMalformed
 }
@@ -153,12 +164,17 @@ func list(rows []abi.Row) abi.ObjectOutput {
 	var w abi.Writer
 	w.Uint(uint64(len(rows)))
 	for _, row := range rows {
-		version, value := splitVersion(row.Value)
-		w.String(row.Key[len("d/"):])
-		w.Uint(version)
-		w.Bytes(value)
+		d := documentOf(row)
+		w.String(d.Key)
+		w.Uint(d.Version)
+		w.Bytes(d.Value)
 	}
 	return abi.ObjectOutput{Reply: w.Buf}
+}
+
+func documentOf(row abi.Row) Document {
+	version, value := splitVersion(row.Value)
+	return Document{row.Key[len(rowDocument):], version, value}
 }
 
 func splitVersion(stored []byte) (uint64, []byte) {
@@ -166,29 +182,34 @@ func splitVersion(stored []byte) (uint64, []byte) {
 	return r.Uint(), r.Bytes()
 }
 
-func apply(commit Commit, rows []abi.Row) (abi.ObjectOutput, error) {
+func apply(commit *Commit, in *abi.ObjectInput) (abi.ObjectOutput, error) {
 	var out abi.ObjectOutput
+	rows := in.Rows
 	if len(commit.Writes) > MaxWrites {
 		return out, abi.ErrMalformed
 	}
 	for _, write := range commit.Writes {
-		if version := versionOf(rows, "d/"+write.Key); version != write.Version {
+		if version := versionOf(rows, rowDocument+write.Key); version != write.Version {
 			var w abi.Writer
 			w.String(write.Key)
 			return abi.ObjectOutput{Reply: w.Buf}, nil
 		}
 		if len(write.Value) == 0 {
-			out.Deletes = append(out.Deletes, "d/"+write.Key)
+			out.Deletes = append(out.Deletes, rowDocument+write.Key)
 			continue
 		}
 		var w abi.Writer
 		w.Uint(write.Version + 1)
 		w.Bytes(write.Value)
-		out.Puts = append(out.Puts, abi.Row{Key: "d/" + write.Key, Value: w.Buf})
+		out.Puts = append(out.Puts, abi.Row{Key: rowDocument + write.Key, Value: w.Buf})
 	}
 	if len(commit.Deliveries) > 0 {
-		out.Puts = append(out.Puts, outbox(commit.Deliveries, versionOf(rows, "seq"))...)
+		out.Puts = append(out.Puts, outbox(commit.Deliveries, versionOf(rows, rowSeq))...)
 		out.Deliver = true
+	}
+	if commit.Republish != "" {
+		out.Puts = append(out.Puts, abi.Row{Key: rowFan + commit.Republish})
+		out.AlarmMs = in.NowMs + 1
 	}
 	out.Reply = []byte{0}
 	return out, nil
@@ -213,5 +234,5 @@ func outbox(deliveries []abi.Delivery, seq uint64) []abi.Row {
 	var w abi.Writer
 	w.Uint(seq)
 	w.Bytes(nil)
-	return append(puts, abi.Row{Key: "seq", Value: w.Buf})
+	return append(puts, abi.Row{Key: rowSeq, Value: w.Buf})
 }

@@ -63,8 +63,10 @@ func (x *exchange) dearest(u *chat.Usage) (most money.Pico) {
 	if x.testMode() {
 		return 0
 	}
-	for _, t := range x.targets() {
-		most = max(most, t.Model.Cost(u))
+	for i, t := range x.targets() {
+		if x.ready(i) && x.permits(i) {
+			most = max(most, t.Model.Cost(u))
+		}
 	}
 	return most
 }
@@ -74,7 +76,9 @@ func (x *exchange) testMode() bool { return x.s.record.Environment == keys.Devel
 
 func (x *exchange) orderTargets() []byte {
 	strategy := config.Ordered
-	if tier := x.tier(); tier != nil {
+	if tier := x.tier(); x.s.policy.routed {
+		strategy = x.s.policy.strategy
+	} else if tier != nil {
 		strategy = tier.Strategy
 	}
 	q := &x.s.request
@@ -88,18 +92,30 @@ func (x *exchange) orderTargets() []byte {
 // tier is the one that the caller named, or nil.
 func (x *exchange) tier() *config.Tier { return x.config.Tier(x.s.request.model) }
 
-// targets are those of the tier that the caller named, or the one model.
+// targets are those of the tier that the caller named, by the project's word or the catalog's, or the one
+// model.
 func (x *exchange) targets() []config.Target {
+	if x.memo == nil {
+		x.memo = x.findTargets()
+	}
+	return x.memo
+}
+
+func (x *exchange) findTargets() []config.Target {
+	if x.s.policy.routed {
+		return x.s.policy.targets
+	}
 	if tier := x.tier(); tier != nil {
 		return tier.Targets
 	}
 	return []config.Target{{Model: x.config.Model(x.s.request.model)}}
 }
 
+// target is the present one's place among the targets.
+func (x *exchange) target() int { return int(x.s.order[min(int(x.s.at), len(x.s.order)-1)]) }
+
 // model is that of the present target.
-func (x *exchange) model() *config.Model {
-	return x.targets()[x.s.order[min(int(x.s.at), len(x.s.order)-1)]].Model
-}
+func (x *exchange) model() *config.Model { return x.targets()[x.target()].Model }
 
 // modelName is the present target's, if there is one yet.
 func (x *exchange) modelName() string {
@@ -121,7 +137,12 @@ func (x *exchange) admit(mode keymeter.Mode) {
 	case keymeter.ModeReserve:
 		command.Model, command.AmountPico = x.model().Name, s.admission.reserved
 	case keymeter.ModeHit:
-		command.Model = s.hit.model
+		command.Model, command.Trace = s.hit.model, x.trace(200)
+	case keymeter.ModeCount:
+		command.Model, command.Trace = s.request.model, x.trace(max(s.bad, 200))
+		if s.bad != 0 {
+			command.Model = "" // whatever the caller named
+		}
 	}
 	if mode != keymeter.ModeCheck {
 		command.Idempotency, command.BodyHash = s.idempotency, s.bodyHash
@@ -158,7 +179,7 @@ func (x *exchange) admitReply() {
 		}
 		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 	case keymeter.Short:
-		x.askGrant(ledger.Grant{Key: s.keyHash, Month: reply.Month, Seq: reply.Seq, NeedPico: reply.NeedPico})
+		x.askGrant(ledger.Grant{Key: s.keyHash, Period: reply.Period, Seq: reply.Seq, NeedPico: reply.NeedPico})
 	default:
 		x.notAdmitted(&reply)
 	}
@@ -223,7 +244,7 @@ func (x *exchange) askGrant(g ledger.Grant) {
 		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 		return
 	}
-	x.s.admission.need = keymeter.Grant{Month: g.Month, Seq: g.Seq, AmountPico: g.NeedPico}
+	x.s.admission.need = keymeter.Grant{Period: g.Period, Seq: g.Seq, AmountPico: g.NeedPico}
 	x.call(idGrant, abi.ClassLedger, x.s.record.ProjectID, g.Encode())
 }
 
@@ -247,7 +268,7 @@ func (x *exchange) grantReply() {
 	}
 	switch {
 	case reply.AmountPico >= 0:
-		s.admission.grant = keymeter.Grant{Month: reply.Month, Seq: s.admission.need.Seq, AmountPico: reply.AmountPico}
+		s.admission.grant = keymeter.Grant{Period: reply.Period, Seq: s.admission.need.Seq, AmountPico: reply.AmountPico}
 		x.admit(s.admission.mode)
 	case len(reply.Recall) > 0 && !s.admission.recalled:
 		s.admission.recalled = true
@@ -316,15 +337,16 @@ func (x *exchange) flushedOne() {
 		return
 	}
 	need := s.admission.need
-	x.askGrant(ledger.Grant{Key: s.keyHash, Month: need.Month, Seq: need.Seq, NeedPico: need.AmountPico})
+	x.askGrant(ledger.Grant{Key: s.keyHash, Period: need.Period, Seq: need.Seq, NeedPico: need.AmountPico})
 }
 
-// allowed says whether the key may use a model. A list may name models, aliases and provider/model.
-func (x *exchange) allowed(m *config.Model) bool {
-	if len(x.s.record.Models) == 0 {
+// listed says whether a list of names allows a model that is asked for under a name. An empty list allows all.
+// It may name models, aliases, provider/model, and tiers: a tier's models are allowed under the tier's name.
+func (x *exchange) listed(list []string, m *config.Model, as string) bool {
+	if len(list) == 0 || slices.Contains(list, as) {
 		return true
 	}
-	for _, name := range x.s.record.Models {
+	for _, name := range list {
 		if name == m.Name || x.config.Tier(name) == nil && x.config.Model(name) == m {
 			return true
 		}
@@ -332,13 +354,10 @@ func (x *exchange) allowed(m *config.Model) bool {
 	return false
 }
 
-// allowedTier: a list that names a tier allows its models under the tier's name.
-func (x *exchange) allowedTier(name string) bool { return slices.Contains(x.s.record.Models, name) }
-
-// allowsAny says whether the key may use any of the request's targets.
+// allowsAny says whether the key and its project allow any of the request's targets.
 func (x *exchange) allowsAny() bool {
-	for _, t := range x.targets() {
-		if x.allowed(t.Model) || x.allowedTier(x.s.request.model) {
+	for i := range x.targets() {
+		if x.permits(i) {
 			return true
 		}
 	}

@@ -5,8 +5,10 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
 )
 
@@ -74,7 +76,7 @@ func (x *exchange) succeed(a *answer, r *chat.Response, raw []byte) {
 	}
 	headers := x.answerHeaders(a)
 	x.respond(200, headers, []abi.Part{part})
-	settle := x.settlement(keymeter.Served, a.model)
+	settle := x.settlement(keymeter.Served, a.model, 200)
 	if raw == nil {
 		x.keepReplay(&settle, 200, headers, part.Data)
 	} else {
@@ -101,7 +103,7 @@ func (x *exchange) respondHit() {
 		outcome = keymeter.Hit
 	}
 	if outcome == keymeter.Hit || s.idempotency != "" {
-		settle := x.settlement(outcome, s.hit.model)
+		settle := x.settlement(outcome, s.hit.model, 200)
 		x.keepReplay(&settle, 200, headers, x.event.Data)
 		x.settle(&settle)
 	}
@@ -146,15 +148,37 @@ func (x *exchange) cacheState(cached bool) string {
 	return "bypass"
 }
 
-// settlement is what the meter is told of this exchange.
-func (x *exchange) settlement(outcome keymeter.Outcome, model string) keymeter.Settle {
+// settlement is what the meter is told of this exchange, whose answer has that status.
+func (x *exchange) settlement(outcome keymeter.Outcome, model string, status uint64) keymeter.Settle {
 	s := &x.s
 	return keymeter.Settle{
 		RequestID: s.requestID, Outcome: outcome, Model: model, CostPico: s.spent.costPico,
 		Tokens:    keymeter.Tokens{Prompt: s.spent.usage.Input, Completion: s.spent.usage.Output},
 		Estimated: s.spent.estimated, Missed: outcome == keymeter.Served && x.mayRead(), Idempotency: s.idempotency,
+		Trace: x.trace(status),
 	}
 }
+
+// trace is this exchange's entry in the list of recent requests, as far as it is known by now.
+func (x *exchange) trace(status uint64) keymeter.Trace {
+	s := &x.s
+	t := keymeter.Trace{Status: status, DurationMs: x.since(s.startMs), Stream: s.request.stream}
+	switch {
+	case s.lookup == lookupHit:
+		t.Provider, t.Cache = s.hit.provider, ledger.CacheHit
+	case s.attempts > 0:
+		t.Provider = x.model().Provider.Name
+	case x.testMode() && len(s.order) > 0:
+		t.Provider = mockProvider
+	}
+	if t.Cache == ledger.CacheBypass && s.route.hasBody() && x.mayRead() {
+		t.Cache = ledger.CacheMiss
+	}
+	return t
+}
+
+// mockProvider is the built-in one's name.
+const mockProvider = "mock"
 
 func (x *exchange) settle(settle *keymeter.Settle) {
 	x.call(idSettle, abi.ClassKeyMeter, x.s.keyHash, settle.Encode())
@@ -201,33 +225,46 @@ func (x *exchange) serverTiming() string {
 }
 
 // limitHeaders tell the caller's limits: RateLimit and RateLimit-Policy for all windows (the IETF draft
-// "RateLimit header fields for HTTP"), X-RateLimit-* for the one with the least left.
+// "RateLimit header fields for HTTP"), X-RateLimit-*-Requests for the one with the least left, and
+// X-RateLimit-*-Tokens for that of tokens, if there is one.
 func limitHeaders(windows []keymeter.Window) []abi.Header {
 	if len(windows) == 0 {
 		return nil
 	}
-	least := windows[0]
+	least := keymeter.Window{}
+	var headers []abi.Header
 	var limits, policies []byte
 	for i, w := range windows {
-		if w.Remaining < least.Remaining {
+		switch {
+		case w.Tokens:
+			headers = append(headers, windowHeaders(w, "tokens")...)
+		case least.Limit == 0 || w.Remaining < least.Remaining:
 			least = w
 		}
 		if i > 0 {
 			limits, policies = append(limits, ", "...), append(policies, ", "...)
 		}
 		name := `"day"`
-		if w.WindowMs == 1000 {
+		switch {
+		case w.Tokens:
+			name = `"tokens"`
+		case w.WindowMs == calendar.SecondMs:
 			name = `"second"`
 		}
 		limits = appendField(appendField(append(limits, name...), ";r=", w.Remaining), ";t=", seconds(w.ResetMs))
 		policies = appendField(appendField(append(policies, name...), ";q=", w.Limit), ";w=", w.WindowMs/1000)
 	}
+	if least.Limit > 0 {
+		headers = append(headers, windowHeaders(least, "requests")...)
+	}
+	return append(headers, abi.Header{Name: "ratelimit", Value: string(limits)}, abi.Header{Name: "ratelimit-policy", Value: string(policies)})
+}
+
+func windowHeaders(w keymeter.Window, unit string) []abi.Header {
 	return []abi.Header{
-		{Name: "x-ratelimit-limit-requests", Value: strconv.FormatUint(least.Limit, 10)},
-		{Name: "x-ratelimit-remaining-requests", Value: strconv.FormatUint(least.Remaining, 10)},
-		{Name: "x-ratelimit-reset-requests", Value: strconv.FormatUint(seconds(least.ResetMs), 10)},
-		{Name: "ratelimit", Value: string(limits)},
-		{Name: "ratelimit-policy", Value: string(policies)},
+		{Name: "x-ratelimit-limit-" + unit, Value: strconv.FormatUint(w.Limit, 10)},
+		{Name: "x-ratelimit-remaining-" + unit, Value: strconv.FormatUint(w.Remaining, 10)},
+		{Name: "x-ratelimit-reset-" + unit, Value: strconv.FormatUint(seconds(w.ResetMs), 10)},
 	}
 }
 

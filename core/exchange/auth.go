@@ -5,7 +5,6 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
-	"github.com/postern-ai/postern/core/keys"
 )
 
 // unknownKeepMs is how long an isolate remembers that there is no such key. A new key is not hurt: nobody
@@ -48,12 +47,12 @@ func (x *exchange) adopt(encoded []byte) {
 	}
 	x.s.record, x.s.haveRecord, x.s.known = record, true, true
 	x.s.admission.asked = false
+	if x.s.lookup == lookupHit {
+		// The answer was found under the old record: it may be another project policy's, or no longer allowed.
+		x.s.lookup = lookupNone
+	}
 	if x.s.bad == fault.ModelForbidden.Status {
 		x.s.bad = 0 // the newer record may allow it
-	}
-	if x.s.lookup == lookupHit && !x.mayRead() {
-		// The answer was found while the old record allowed to look.
-		x.s.lookup = lookupMissed
 	}
 	x.do(abi.Action{
 		Kind: abi.ActionWrite, Key: doc.RecordKey(x.s.keyHash), Where: abi.WhereMemory, KeepMs: recordKeepMs,
@@ -73,19 +72,21 @@ func (x *exchange) strange() {
 	x.refuse(fault.InvalidKey, refusal{})
 }
 
-// permitted says whether the key's kind opens this endpoint.
-func (x *exchange) permitted() bool {
-	return !x.s.route.endpoint().gatewayOnly || x.s.record.Kind == keys.Gateway
-}
+// permitted says whether the key opens this endpoint.
+func (x *exchange) permitted() bool { return x.s.record.May(x.s.route.endpoint().needs) }
 
 // proceed goes on to the admission when the record and the body are there, in whatever order they came.
 func (x *exchange) proceed() {
 	s := &x.s
 	switch {
 	case s.admission.asked || !s.haveRecord:
-	case !x.permitted() || !s.route.hasBody():
+	case !x.permitted():
 		x.admit(keymeter.ModeCheck)
-	case !s.bodyDone:
+	case s.route.hasBody() && !s.bodyDone:
+	case x.wantsPolicy():
+		x.readPolicy()
+	case !s.route.hasBody():
+		x.admit(keymeter.ModeCheck)
 	case s.bad == 0 && !x.allowsAny():
 		x.reject(fault.ModelForbidden)
 		x.admit(keymeter.ModeCount)

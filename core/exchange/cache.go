@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"strconv"
+
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/abi"
@@ -78,9 +80,12 @@ func checksum(data []byte) uint64 {
 }
 
 // cacheName is where an answer stands, in memory and in KV: under the project, so that no two projects ever
-// share one, and the mock's answers apart from real ones.
+// share one, nor two versions of a project's policy, and the mock's answers apart from real ones.
 func (x *exchange) cacheName() string {
 	name := "cache/" + x.s.record.ProjectID + "/" + x.s.cacheKey
+	if version := x.s.record.Policy; version > 0 {
+		name += "/" + strconv.FormatUint(version, 10)
+	}
 	if x.testMode() {
 		name += "/test"
 	}
@@ -145,6 +150,9 @@ func (x *exchange) takeHit(data []byte) bool {
 	}
 	if limit := x.s.cacheControl.maxAge; limit > 0 && e.storedMs+(limit-1)*1000 < x.now {
 		return false
+	}
+	if m := x.config.Model(e.model); m == nil || !x.listed(x.s.record.Models, m, x.s.request.model) {
+		return false // another key of the project has asked; this one may not
 	}
 	body := e.body
 	if !e.raw || x.s.request.stream {

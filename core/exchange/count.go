@@ -24,7 +24,14 @@ func (x *exchange) countTokens() {
 		x.respondCount(s.request.promptTokens, true)
 		return
 	}
-	x.fetch(f.CountRequest(x.wireCall(&chat.Request{Dialect: s.dialect}), abi.Part{Buffer: bufferMembers}))
+	if !x.unseal() {
+		x.fetchCount()
+	}
+}
+
+func (x *exchange) fetchCount() {
+	f, _ := provider.For(x.model().Provider.Wire)
+	x.fetch(f.CountRequest(x.wireCall(&chat.Request{Dialect: x.s.dialect}), abi.Part{Buffer: bufferMembers}))
 }
 
 // counted takes the provider's answer.

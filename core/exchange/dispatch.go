@@ -34,6 +34,8 @@ func (x *exchange) supplied() {
 		x.respondHit()
 	case x.s.stream.over:
 		x.finishStream(x.event.Data)
+	case x.s.route == routeModels || x.s.route == routeModel:
+		x.models()
 	case x.s.route == routeEmbeddings:
 		x.sendEmbeddings(x.event.Data)
 	case x.testMode() || x.model().Provider.Wire == "mock":
@@ -61,7 +63,7 @@ const noProviderRetryMs = 30_000
 func (x *exchange) refuseUnready() {
 	for i := range x.s.order {
 		x.s.at = uint64(i)
-		if x.model().Provider.Ready {
+		if x.ready(x.target()) && x.permits(x.target()) {
 			x.refuseUnfit()
 			return
 		}
@@ -87,7 +89,7 @@ func (x *exchange) settleOnTarget() bool {
 	resting := len(s.order)
 	for at := int(s.at); at < len(s.order); at++ {
 		s.at = uint64(at)
-		if !x.model().Provider.Ready || !x.fits() || !x.permits() {
+		if !x.ready(x.target()) || !x.permits(x.target()) || !x.fits() {
 			continue
 		}
 		if !x.circuits.Resting(x.model().Name, x.now) {
@@ -98,9 +100,6 @@ func (x *exchange) settleOnTarget() bool {
 	s.at = uint64(resting)
 	return resting < len(s.order)
 }
-
-// permits says whether the key may use the present target.
-func (x *exchange) permits() bool { return x.allowed(x.model()) || x.allowedTier(x.s.request.model) }
 
 // carries is what the present target has a place for.
 func (x *exchange) carries() chat.Params {
@@ -134,6 +133,9 @@ func (x *exchange) attempt() {
 		x.refuse(clientClosed, refusal{})
 		return
 	}
+	if x.unseal() {
+		return
+	}
 	model, lacks := x.model(), x.lacks()
 	f, ok := provider.For(model.Provider.Wire)
 	s.dropped = string((lacks &^ s.request.defaulted).AppendNames(nil))
@@ -146,7 +148,7 @@ func (x *exchange) attempt() {
 }
 
 func (x *exchange) wireCall(r *chat.Request) *wire.Call {
-	return &wire.Call{Model: x.model(), Request: r, NowMs: x.now, Beta: x.s.beta}
+	return &wire.Call{Model: x.keyed(x.model()), Request: r, NowMs: x.now, Beta: x.s.beta}
 }
 
 // translate sends the request to a target of another dialect, or one that does not take all of it.
@@ -215,8 +217,9 @@ func extraDetails(extra []chat.Member) (details []fault.Detail) {
 func (x *exchange) fetch(request abi.Action) {
 	s := &x.s
 	s.attempts++
+	s.policy.secret = "" // it is in the request now
 	s.times.upstreamStart = x.now
-	s.stream = stream{opened: s.stream.opened}
+	s.stream = stream{opened: s.stream.opened, asked: s.request.stream}
 	request.Kind, request.ID, request.Buffer, request.Limit = abi.ActionFetch, idFetch, bufferUpstream, maxAnswerBytes
 	if s.request.stream {
 		request.Stream, request.Limit = true, chunkBytes
@@ -317,7 +320,9 @@ func (x *exchange) failed(failure wire.Failure) {
 		x.circuits.Failed(&x.config.Routing, model.Name, x.now)
 		x.retry(fault.ProviderBusy, retryMs)
 	case wire.FailTarget:
-		x.circuits.Failed(&x.config.Routing, model.Name, x.now)
+		if x.owner(x.target()) == "" { // a project's own bad key is no reason to keep others away
+			x.circuits.Failed(&x.config.Routing, model.Name, x.now)
+		}
 		x.next(fault.ProviderError, refusal{retryMs: retryMs})
 	case wire.FailTooLong:
 		x.next(x.rejection(fault.TooLong), refusal{noRetry: true, message: message})
@@ -340,9 +345,10 @@ func (x *exchange) rejection(f fault.Fault) fault.Fault {
 const maxMessage = 600
 
 // publicMessage is a provider's message as a caller may read it: short, and without the operator's secrets.
+// Where the project's own key was used, which is not at hand any more, there is none.
 func (x *exchange) publicMessage(message jsontext.Spelled) jsontext.Spelled {
 	p := x.model().Provider
-	secret := p.Key != "" && strings.Contains(string(message), p.Key)
+	secret := x.owner(x.target()) != "" || p.Key != "" && strings.Contains(string(message), p.Key)
 	for _, s := range p.Settings {
 		secret = secret || len(s.Value) >= minSecret && strings.Contains(string(message), s.Value)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/base64"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/fault"
@@ -127,7 +128,7 @@ func (x *exchange) sendEmbeddings(body []byte) {
 		x.mockEmbeddings(&e)
 		return
 	}
-	e.call.Model, e.call.NowMs = x.model(), x.now
+	e.call.Model, e.call.NowMs = x.keyed(x.model()), x.now
 	f, _ := provider.For(e.call.Model.Provider.Wire)
 	var request abi.Action
 	if f.EmbedRequest != nil {
@@ -139,12 +140,12 @@ func (x *exchange) sendEmbeddings(body []byte) {
 		}})
 		return
 	}
-	x.s.request.includeUsage = e.base64
+	x.s.request.base64 = e.base64
 	x.fetch(request)
 }
 
 func (x *exchange) mockEmbeddings(e *embeddings) {
-	x.s.request.includeUsage = e.base64
+	x.s.request.base64 = e.base64
 	var out wire.Embedding
 	for _, text := range e.call.Inputs {
 		out.Vectors = append(out.Vectors, mock.Vector(text.Plain(), e.call.Dimensions))
@@ -184,13 +185,13 @@ func (x *exchange) answerEmbeddings(e *wire.Embedding, providerName string) {
 		provider: providerName, model: x.model().Name, usage: s.spent.usage, costPico: s.spent.costPico, clean: !s.spent.estimated,
 		estimated: s.spent.estimated,
 	}
-	body := embeddingsJSON(e, a.model, &a.usage, s.request.includeUsage)
+	body := embeddingsJSON(e, a.model, &a.usage, s.request.base64)
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferUpstream, Data: body})
 	x.succeed(&a, nil, body)
 }
 
 // embeddingsJSON writes OpenAI's list of embeddings.
-func embeddingsJSON(e *wire.Embedding, model string, u *chat.Usage, base64 bool) []byte {
+func embeddingsJSON(e *wire.Embedding, model string, u *chat.Usage, packed bool) []byte {
 	b := jsontext.Builder{B: make([]byte, 0, 4096)}
 	b.Open('{')
 	b.Member("object", `"list"`)
@@ -202,9 +203,9 @@ func embeddingsJSON(e *wire.Embedding, model string, u *chat.Usage, base64 bool)
 		b.Key("index")
 		b.Uint(uint64(i))
 		b.Key("embedding")
-		if base64 {
+		if packed {
 			b.Raw(`"`)
-			b.B = append(appendBase64(b.B, floats(vector)), '"')
+			b.B = append(base64.Append(b.B, floats(vector)), '"')
 		} else {
 			b.Raw(vector)
 		}
@@ -227,21 +228,4 @@ func floats(vector string) (packed []byte) {
 		return true
 	})
 	return packed
-}
-
-func appendBase64(dst, data []byte) []byte {
-	const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-	for ; len(data) >= 3; data = data[3:] {
-		n := uint(data[0])<<16 | uint(data[1])<<8 | uint(data[2])
-		dst = append(dst, digits[n>>18&63], digits[n>>12&63], digits[n>>6&63], digits[n&63])
-	}
-	switch len(data) {
-	case 1:
-		n := uint(data[0]) << 16
-		dst = append(dst, digits[n>>18&63], digits[n>>12&63], '=', '=')
-	case 2:
-		n := uint(data[0])<<16 | uint(data[1])<<8
-		dst = append(dst, digits[n>>18&63], digits[n>>12&63], digits[n>>6&63], '=')
-	}
-	return dst
 }

@@ -57,11 +57,11 @@ func (x *exchange) extended() {
 	case reply.Verdict == keymeter.Admitted:
 		s.admission.reserved, st.reserve = st.reserve, 0
 	case reply.Verdict == keymeter.Short:
-		s.admission.need = keymeter.Grant{Month: reply.Month, Seq: reply.Seq, AmountPico: reply.NeedPico}
-		grant := ledger.Grant{Key: s.keyHash, Month: reply.Month, Seq: reply.Seq, NeedPico: reply.NeedPico}
+		s.admission.need = keymeter.Grant{Period: reply.Period, Seq: reply.Seq, AmountPico: reply.NeedPico}
+		grant := ledger.Grant{Key: s.keyHash, Period: reply.Period, Seq: reply.Seq, NeedPico: reply.NeedPico}
 		x.call(idGrant, abi.ClassLedger, s.record.ProjectID, grant.Encode())
 	default:
-		// The meter does not have the reservation, or its month is over: nobody is kept out by this stream.
+		// The meter does not have the reservation, or its period is over: nobody is kept out by this stream.
 		st.unwatched, st.reserve = true, 0
 	}
 }
@@ -72,7 +72,7 @@ func (x *exchange) extendGranted(reply *ledger.GrantReply) {
 	switch {
 	case s.stream.over:
 	case reply.AmountPico >= 0:
-		x.extend(keymeter.Grant{Month: reply.Month, Seq: s.admission.need.Seq, AmountPico: reply.AmountPico})
+		x.extend(keymeter.Grant{Period: reply.Period, Seq: s.admission.need.Seq, AmountPico: reply.AmountPico})
 	case len(reply.Recall) > 0 && !s.admission.recalled:
 		s.admission.recalled = true
 		x.flush(reply.Recall, true)

@@ -41,24 +41,24 @@ const (
 type endpoint struct {
 	path, method string
 	id           routeID
-	gatewayOnly  bool         // project keys are refused
-	dialect      chat.Dialect // of requests, answers and errors
+	needs        doc.Permission // of the key; 0: any key
+	dialect      chat.Dialect   // of requests, answers and errors
 }
 
 // endpoints is the route table: all there is, but for what is forwarded to the control plane. A path that
 // ends with a slash stands for all that begin with it.
 var endpoints = []endpoint{
-	{"/api/ai/complete", "POST", routeComplete, true, chat.Native},
-	{"/api/ai/chat", "POST", routeChat, true, chat.Native},
-	{"/v1/chat/completions", "POST", routeOpenAI, true, chat.OpenAI},
-	{"/v1/responses", "POST", routeResponses, true, chat.Responses},
-	{"/v1/messages", "POST", routeAnthropic, true, chat.Anthropic},
-	{"/v1/messages/count_tokens", "POST", routeCount, true, chat.Anthropic},
-	{"/v1/embeddings", "POST", routeEmbeddings, true, chat.OpenAI},
-	{"/v1/models", "GET", routeModels, false, chat.OpenAI},
-	{"/v1/models/", "GET", routeModel, false, chat.OpenAI},
-	{"/api/usage", "GET", routeUsage, false, chat.Native},
-	{"/api/health", "GET", routeHealth, false, chat.Native},
+	{"/api/ai/complete", "POST", routeComplete, doc.MayComplete, chat.Native},
+	{"/api/ai/chat", "POST", routeChat, doc.MayComplete, chat.Native},
+	{"/v1/chat/completions", "POST", routeOpenAI, doc.MayComplete, chat.OpenAI},
+	{"/v1/responses", "POST", routeResponses, doc.MayComplete, chat.Responses},
+	{"/v1/messages", "POST", routeAnthropic, doc.MayComplete, chat.Anthropic},
+	{"/v1/messages/count_tokens", "POST", routeCount, doc.MayComplete, chat.Anthropic},
+	{"/v1/embeddings", "POST", routeEmbeddings, doc.MayEmbed, chat.OpenAI},
+	{"/v1/models", "GET", routeModels, doc.MayListModels, chat.OpenAI},
+	{"/v1/models/", "GET", routeModel, doc.MayListModels, chat.OpenAI},
+	{"/api/usage", "GET", routeUsage, doc.MaySeeUsage, chat.Native},
+	{"/api/health", "GET", routeHealth, 0, chat.Native},
 }
 
 func (r routeID) endpoint() endpoint {
@@ -103,7 +103,7 @@ func (x *exchange) head() {
 	}
 	path := x.header(":path")
 	if isControl(path) && !x.config.ControlOff {
-		x.forward()
+		x.forward(path)
 		return
 	}
 	if f, allow := x.match(path, x.header(":method")); f.Status != 0 {
@@ -270,9 +270,13 @@ func isControl(path string) bool {
 
 // forward hands the request to the control plane, which has its own authentication: nothing is trusted for
 // arriving through here.
-func (x *exchange) forward() {
+func (x *exchange) forward(path string) {
 	x.s.route = routeControl
-	x.do(abi.Action{Kind: abi.ActionForward, ID: idForward, Headers: []abi.Header{{Name: "x-request-id", Value: x.s.requestID}}})
+	headers := []abi.Header{{Name: "x-request-id", Value: x.s.requestID}}
+	if strings.HasSuffix(path, "/providers") || strings.HasSuffix(path, "/routes") {
+		headers = append(headers, abi.Header{Name: providersHeader, Value: x.providersJSON()})
+	}
+	x.do(abi.Action{Kind: abi.ActionForward, ID: idForward, Headers: headers})
 }
 
 func (x *exchange) forwarded() {

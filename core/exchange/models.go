@@ -4,6 +4,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/jsontext"
 )
@@ -14,9 +15,14 @@ const modelsCreated = "2026-01-01T00:00:00Z"
 // models answers GET /v1/models with what the key may use now, and GET /v1/models/{id} with one of them, in
 // OpenAI's shape or, for callers who send anthropic-version, in Anthropic's.
 func (x *exchange) models() {
+	if x.s.record.Policy != 0 && x.event.Kind != abi.EventSupplied {
+		x.do(abi.Action{Kind: abi.ActionSupply, ID: idSupply, Buffer: bufferPolicy})
+		return
+	}
+	catalogue := x.shown()
 	b := jsontext.Builder{B: make([]byte, 0, 8192)}
 	if x.s.route == routeModel {
-		x.oneModel(&b)
+		x.oneModel(&b, &catalogue)
 		return
 	}
 	b.Open('{')
@@ -26,12 +32,12 @@ func (x *exchange) models() {
 	b.Key("data")
 	b.Open('[')
 	for i := range x.config.Tiers {
-		if t := &x.config.Tiers[i]; x.usableTier(t) {
+		if t := &x.config.Tiers[i]; catalogue.usableTier(t) {
 			x.modelEntry(&b, t.Name, "postern")
 		}
 	}
 	for i := range x.config.Models {
-		if m := &x.config.Models[i]; x.usable(m) {
+		if m := &x.config.Models[i]; catalogue.usable(m, m.Name) {
 			x.modelEntry(&b, m.Name, m.Provider.Name)
 		}
 	}
@@ -50,11 +56,11 @@ func (x *exchange) respondJSON(body []byte) {
 	x.log(200, "")
 }
 
-func (x *exchange) oneModel(b *jsontext.Builder) {
+func (x *exchange) oneModel(b *jsontext.Builder, catalogue *shelf) {
 	name := x.s.query
-	if m := x.config.Model(name); m != nil && x.usable(m) {
+	if m := x.config.Model(name); m != nil && catalogue.usable(m, name) {
 		x.modelEntry(b, name, m.Provider.Name)
-	} else if t := x.config.Tier(name); t != nil && x.usableTier(t) {
+	} else if t := x.config.Tier(name); t != nil && catalogue.usableTier(t) {
 		x.modelEntry(b, name, "postern")
 	} else {
 		x.refuse(fault.UnknownModel, refusal{})
@@ -63,13 +69,39 @@ func (x *exchange) oneModel(b *jsontext.Builder) {
 	x.respondJSON(b.B)
 }
 
-func (x *exchange) usable(m *config.Model) bool {
-	return (x.testMode() || m.Provider.Ready) && x.allowed(m)
+// shelf is what a key is shown: what it and its project may use, and what can be asked.
+type shelf struct {
+	x      *exchange
+	policy doc.Policy
 }
 
-func (x *exchange) usableTier(t *config.Tier) bool {
+func (x *exchange) shown() shelf {
+	sh := shelf{x: x}
+	if x.event.Kind == abi.EventSupplied {
+		// Nothing else than what was decoded before is in that buffer.
+		sh.policy, _ = doc.DecodePolicy(x.event.Data)
+	}
+	return sh
+}
+
+func (sh *shelf) usable(m *config.Model, as string) bool {
+	x := sh.x
+	own := sh.policy.ProviderKey(m.Provider.Name)
+	ready := x.testMode() || m.Provider.Ready || own != nil && m.Provider.Ownable && x.config.MasterKey(own.KeyID) != ""
+	return ready && x.listed(x.s.record.Models, m, as) && x.listed(sh.policy.Models, m, as)
+}
+
+func (sh *shelf) usableTier(t *config.Tier) bool {
+	if route := sh.policy.Route(t.Name); route != nil {
+		for _, target := range route.Targets {
+			if m := sh.x.config.Model(target.Model); m != nil && sh.usable(m, t.Name) {
+				return true
+			}
+		}
+		return false
+	}
 	for _, target := range t.Targets {
-		if x.usable(target.Model) || x.allowedTier(t.Name) && (x.testMode() || target.Model.Provider.Ready) {
+		if sh.usable(target.Model, t.Name) {
 			return true
 		}
 	}

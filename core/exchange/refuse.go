@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/keymeter"
@@ -44,7 +45,7 @@ func (x *exchange) refuseBad() {
 	}
 	x.refuseWith(f, refusal{}, []abi.Part{{Buffer: bufferError}})
 	if admitted {
-		settle := x.settlement(keymeter.Finish, "")
+		settle := x.settlement(keymeter.Finish, "", f.Status)
 		x.keepReplay(&settle, f.Status, []abi.Header{{Name: "content-type", Value: "application/json"}}, x.event.Data)
 		x.settle(&settle)
 	}
@@ -80,7 +81,7 @@ func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
 	}
 	x.respond(f.Status, headers, body)
 	if s.admission.admitted && s.admission.mode == keymeter.ModeReserve {
-		settle := x.settlement(keymeter.Released, x.modelName())
+		settle := x.settlement(keymeter.Released, x.modelName(), f.Status)
 		x.settle(&settle)
 	}
 	x.log(f.Status, f.Code)
@@ -89,7 +90,7 @@ func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
 // daySpent: the limit that was hit is the day's, so waiting a moment does not help.
 func (x *exchange) daySpent() bool {
 	for _, w := range x.s.admission.windows {
-		if w.WindowMs > 1000 && w.Remaining == 0 {
+		if w.WindowMs == calendar.DayMs && w.Remaining == 0 {
 			return true
 		}
 	}

@@ -5,6 +5,7 @@ package exchange
 
 import (
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
@@ -27,18 +28,24 @@ const (
 	idForward = 11
 	idTick    = 12
 	idExtend  = 13
+	idPolicy  = 14
+	idUnseal  = 15
 	idFlush   = 1000
 	idAbsorb  = 100000
+
+	idLedgerPolicy = 16
 )
 
 // Buffers that the host keeps.
 const (
-	bufferBody     = 1 // the request's body
-	bufferMembers  = 2 // its members, written anew: the part of an upstream body that targets of one dialect share
-	bufferAnswer   = 3 // an answer that waits for its admission
-	bufferError    = 4 // the body of an error that does
-	bufferUpstream = 5 // the provider's answer
-	bufferDeltas   = 6 // a streamed answer, as the core keeps it to itself
+	bufferBody     = 1  // the request's body
+	bufferMembers  = 2  // its members, written anew: the part of an upstream body that targets of one dialect share
+	bufferAnswer   = 3  // an answer that waits for its admission
+	bufferError    = 4  // the body of an error that does
+	bufferUpstream = 5  // the provider's answer
+	bufferDeltas   = 6  // a streamed answer, as the core keeps it to itself
+	bufferPolicy   = 7  // the project's policy
+	bufferSealed   = 32 // and on, by target: the project's own key for its provider, sealed
 )
 
 // state is what an exchange remembers between steps.
@@ -65,6 +72,7 @@ type state struct {
 	bodyHash     string
 	request      request
 	cacheKey     string
+	policy       policy
 
 	badIdempotency bool // the caller's Idempotency-Key cannot be one
 	broke          bool // the budget has no more: only a cached answer, which costs nothing, can help
@@ -97,6 +105,7 @@ type request struct {
 	stream       bool
 	includeUsage bool
 	json         bool // the text must be JSON, or the provider is asked again
+	base64       bool // embeddings are wanted in it
 	maxTokens    uint64
 	n            uint64
 	promptTokens uint64 // estimated
@@ -153,9 +162,10 @@ type exchange struct {
 	s        state
 	circuits route.Circuits
 	out      abi.StepOutput
+	memo     []config.Target // what targets said
 }
 
-func (s *state) encode() []byte {
+func (s *state) encode(models []config.Model) []byte {
 	w := abi.Writer{Buf: make([]byte, 0, 768)}
 	w.String(s.requestID)
 	w.Uint(s.seed)
@@ -175,6 +185,7 @@ func (s *state) encode() []byte {
 	w.String(s.bodyHash)
 	s.request.encode(&w)
 	w.String(s.cacheKey)
+	s.policy.encode(&w, models)
 	w.Uint(uint64(s.lookup))
 	w.String(s.hit.provider)
 	w.String(s.hit.model)
@@ -200,7 +211,7 @@ func (s *state) encode() []byte {
 	return w.Buf
 }
 
-func decodeState(data []byte) state {
+func decodeState(data []byte, models []config.Model) state {
 	r := abi.Reader{Buf: data}
 	s := state{requestID: r.String(), seed: r.Uint(), startMs: r.Uint(), route: routeID(r.Uint()), dialect: chat.Dialect(r.Byte()), keyHash: r.String(), address: r.String(), query: r.String()}
 	f := r.Uint()
@@ -213,7 +224,9 @@ func decodeState(data []byte) state {
 	s.bad, s.cacheControl.maxAge = r.Uint(), r.Uint()
 	s.idempotency, s.bodyHash = r.String(), r.String()
 	s.request = decodeRequest(&r)
-	s.cacheKey, s.lookup = r.String(), lookup(r.Uint())
+	s.cacheKey = r.String()
+	s.policy = decodePolicy(&r, models)
+	s.lookup = lookup(r.Uint())
 	s.hit = hit{r.String(), r.String()}
 	s.admission = decodeAdmission(&r)
 	s.order, s.at, s.retries, s.attempts = r.Bytes(), r.Uint(), r.Uint(), r.Uint()
@@ -230,7 +243,7 @@ func decodeState(data []byte) state {
 
 func (q *request) encode(w *abi.Writer) {
 	w.String(q.model)
-	w.Uint(flags(q.stream, q.includeUsage, q.json))
+	w.Uint(flags(q.stream, q.includeUsage, q.json, q.base64))
 	w.Uint(q.maxTokens)
 	w.Uint(q.n)
 	w.Uint(q.promptTokens)
@@ -241,7 +254,7 @@ func (q *request) encode(w *abi.Writer) {
 func decodeRequest(r *abi.Reader) request {
 	q := request{model: r.String()}
 	f := r.Uint()
-	q.stream, q.includeUsage, q.json = f&1 != 0, f&2 != 0, f&4 != 0
+	q.stream, q.includeUsage, q.json, q.base64 = f&1 != 0, f&2 != 0, f&4 != 0, f&8 != 0
 	q.maxTokens, q.n, q.promptTokens = r.Uint(), r.Uint(), r.Uint()
 	q.params, q.defaulted = chat.Params(r.Uint()), chat.Params(r.Uint())
 	return q
@@ -262,13 +275,14 @@ func (a *admission) encode(w *abi.Writer) {
 	w.Uint(a.rounds)
 	w.Uint(uint64(a.mode))
 	for _, g := range []keymeter.Grant{a.grant, a.need} {
-		w.Uint(g.Month)
+		w.Uint(uint64(g.Period))
 		w.Uint(g.Seq)
 		w.Int(g.AmountPico)
 	}
 	w.Int(a.reserved)
 	w.Uint(uint64(len(a.windows)))
 	for _, win := range a.windows {
+		w.Bool(win.Tokens)
 		w.Uint(win.WindowMs)
 		w.Uint(win.Limit)
 		w.Uint(win.Remaining)
@@ -279,11 +293,11 @@ func (a *admission) encode(w *abi.Writer) {
 func decodeAdmission(r *abi.Reader) admission {
 	f := r.Uint()
 	a := admission{asked: f&1 != 0, admitted: f&2 != 0, recalled: f&4 != 0, rounds: r.Uint(), mode: keymeter.Mode(r.Uint())}
-	a.grant = keymeter.Grant{Month: r.Uint(), Seq: r.Uint(), AmountPico: r.Int()}
-	a.need = keymeter.Grant{Month: r.Uint(), Seq: r.Uint(), AmountPico: r.Int()}
+	a.grant = keymeter.Grant{Period: calendar.Period(r.Uint()), Seq: r.Uint(), AmountPico: r.Int()}
+	a.need = keymeter.Grant{Period: calendar.Period(r.Uint()), Seq: r.Uint(), AmountPico: r.Int()}
 	a.reserved = r.Int()
 	for n := r.Count(); n > 0; n-- {
-		a.windows = append(a.windows, keymeter.Window{WindowMs: r.Uint(), Limit: r.Uint(), Remaining: r.Uint(), ResetMs: r.Uint()})
+		a.windows = append(a.windows, keymeter.Window{Tokens: r.Bool(), WindowMs: r.Uint(), Limit: r.Uint(), Remaining: r.Uint(), ResetMs: r.Uint()})
 	}
 	return a
 }

@@ -13,13 +13,13 @@ func Step(cfg *config.Config, in *abi.StepInput) abi.StepOutput {
 	if in.Event.Kind == abi.EventRequest {
 		x.head()
 	} else {
-		x.s = decodeState(in.State)
+		x.s = decodeState(in.State, cfg.Models)
 		x.handle()
 	}
 	if x.circuits.Changed {
 		x.out.SharedChanged, x.out.Shared = true, x.circuits.Encode()
 	}
-	x.out.State = x.s.encode()
+	x.out.State = x.s.encode(cfg.Models)
 	return x.out
 }
 
@@ -43,6 +43,12 @@ func (x *exchange) handle() {
 		x.tick()
 	case e.ID == idExtend:
 		x.extended()
+	case e.ID == idPolicy:
+		x.policyRead()
+	case e.ID == idLedgerPolicy:
+		x.ledgerPolicy()
+	case e.ID == idUnseal:
+		x.unsealed()
 	case e.ID == idSupply:
 		x.supplied()
 	case e.ID == idWait && x.s.route == routeUsage:

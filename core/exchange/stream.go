@@ -20,6 +20,7 @@ import (
 
 // stream is a provider's stream on its way to the caller.
 type stream struct {
+	asked     bool // it was fetched
 	begun     bool // its head came
 	opened    bool // the caller has a head
 	content   bool // something of the answer has gone out: no falling back any more
@@ -41,18 +42,17 @@ type stream struct {
 	unwatched bool   // its reservation cannot be made larger
 	modest    bool   // the budget has too little for a large step
 	firstMs   uint64
-	received  uint64 // pieces, for the log
 }
 
 // tokens is how many tokens of the answer were seen, estimated.
 func (s *stream) tokens() uint64 { return (s.units + chat.TokenUnits - 1) / chat.TokenUnits }
 
 func (s *stream) encode(w *abi.Writer) {
-	if !s.begun && !s.opened {
+	if !s.asked && !s.opened {
 		w.Uint(0)
 		return
 	}
-	w.Uint(1 | flags(s.begun, s.opened, s.content, s.sent, s.ticking, s.ended, s.over, s.direct, s.parser.Begun, s.refused, s.unwatched, s.modest)<<1)
+	w.Uint(1 | flags(s.begun, s.opened, s.content, s.sent, s.ticking, s.ended, s.over, s.direct, s.parser.Begun, s.refused, s.unwatched, s.modest, s.asked)<<1)
 	w.Bytes(s.parser.Rest)
 	s.wire.Encode(w)
 	s.api.Encode(w)
@@ -63,7 +63,6 @@ func (s *stream) encode(w *abi.Writer) {
 	w.Uint(s.deltas)
 	w.Int(s.reserve)
 	w.Uint(s.firstMs)
-	w.Uint(s.received)
 }
 
 func decodeStream(r *abi.Reader) (s stream) {
@@ -72,7 +71,7 @@ func decodeStream(r *abi.Reader) (s stream) {
 		return s
 	}
 	for i, flag := range []*bool{
-		&s.begun, &s.opened, &s.content, &s.sent, &s.ticking, &s.ended, &s.over, &s.direct, &s.parser.Begun, &s.refused, &s.unwatched, &s.modest,
+		&s.begun, &s.opened, &s.content, &s.sent, &s.ticking, &s.ended, &s.over, &s.direct, &s.parser.Begun, &s.refused, &s.unwatched, &s.modest, &s.asked,
 	} {
 		*flag = f>>(i+1)&1 == 1
 	}
@@ -80,7 +79,7 @@ func decodeStream(r *abi.Reader) (s stream) {
 	s.wire, s.api = wire.DecodeState(r), api.DecodeState(r)
 	s.finish, s.usage = chat.Finish(r.Byte()), chat.DecodeUsage(r)
 	s.units, s.pending, s.deltas, s.reserve = r.Uint(), r.Bytes(), r.Uint(), r.Int()
-	s.firstMs, s.received = r.Uint(), r.Uint()
+	s.firstMs = r.Uint()
 	return s
 }
 
@@ -148,7 +147,6 @@ func (x *exchange) open() {
 // streamChunk takes the next piece of a stream; final says that nothing follows.
 func (x *exchange) streamChunk(data []byte, final bool) {
 	st := &x.s.stream
-	st.received++
 	out := st.pending
 	st.pending = nil
 	events, ok := x.events(data, final)
@@ -175,7 +173,7 @@ func (x *exchange) streamChunk(data []byte, final bool) {
 	case !ok:
 		x.streamBroken(fault.ProviderAnswer)
 	case st.ended, final && st.finish != chat.FinishNone:
-		x.endStream(final)
+		x.endStream()
 	case final:
 		x.streamBroken(fault.ProviderAnswer)
 	default:
@@ -324,7 +322,7 @@ func (x *exchange) streamMeta() api.Meta {
 }
 
 // endStream ends a stream that is complete. What the provider sends after that is not read.
-func (x *exchange) endStream(final bool) {
+func (x *exchange) endStream() {
 	st := &x.s.stream
 	st.over = true
 	x.dropTicks()
@@ -394,7 +392,7 @@ func (x *exchange) finishStream(kept []byte) {
 	}
 	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: end}}})
 	x.do(abi.Action{Kind: abi.ActionClose})
-	settle := x.settlement(keymeter.Served, a.model)
+	settle := x.settlement(keymeter.Served, a.model, 200)
 	if whole != nil {
 		if s.idempotency != "" {
 			x.keepReplay(&settle, 200, x.answerHeaders(&a), x.written(whole, &m))
@@ -460,17 +458,17 @@ func (x *exchange) breakOff(f fault.Fault, r refusal) {
 	last := x.family().StreamError(nil, &s.stream.api, x.apiError(f, r), &m)
 	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: last}}})
 	x.do(abi.Action{Kind: abi.ActionClose})
-	x.settleBroken()
+	x.settleBroken(f.Status)
 	x.log(f.Status, f.Code)
 }
 
 // settleBroken settles a stream that has no end: as served if the caller got something of it.
-func (x *exchange) settleBroken() {
+func (x *exchange) settleBroken(status uint64) {
 	outcome := keymeter.Released
 	if x.s.stream.content {
 		outcome = keymeter.Served
 	}
-	settle := x.settlement(outcome, x.model().Name)
+	settle := x.settlement(outcome, x.model().Name, status)
 	x.settle(&settle)
 }
 
@@ -479,7 +477,7 @@ func (x *exchange) settleBroken() {
 func (x *exchange) callerLeft() {
 	s := &x.s
 	s.left = true
-	if !s.stream.begun || s.stream.over {
+	if !s.stream.asked || s.stream.over {
 		return
 	}
 	x.do(abi.Action{Kind: abi.ActionCancel, ID: idFetch})
@@ -490,6 +488,6 @@ func (x *exchange) callerLeft() {
 		x.refuse(clientClosed, refusal{})
 		return
 	}
-	x.settleBroken()
+	x.settleBroken(clientClosed.Status)
 	x.log(clientClosed.Status, clientClosed.Code)
 }

@@ -15,13 +15,16 @@ var (
 	InvalidRequest     = Fault{400, "invalid_request", "Invalid request"}
 	MissingKey         = Fault{401, "missing_api_key", "Missing API key"}
 	InvalidKey         = Fault{401, "invalid_api_key", "Invalid or inactive API key"}
+	WrongToken         = Fault{401, "wrong_token", "Wrong token"}
 	BudgetExceeded     = Fault{402, "budget_exceeded", "Budget exceeded"}
 	Forbidden          = Fault{403, "insufficient_permissions", "API key lacks required permissions"}
 	ModelForbidden     = Fault{403, "model_not_allowed", "API key lacks required permissions"}
+	CrossOrigin        = Fault{403, "cross_origin", "Cross-origin request refused"}
 	NotFound           = Fault{404, "not_found", "Not found"}
 	UnknownModel       = Fault{404, "model_not_found", "Unknown model"}
 	MethodNotAllowed   = Fault{405, "method_not_allowed", "Method not allowed"}
 	Conflict           = Fault{409, "conflict", "Changed by somebody else"}
+	NoMasterKey        = Fault{409, "no_master_key", "No master key is configured"}
 	IdempotencyRunning = Fault{409, "idempotency_in_progress", "Idempotent request in progress"}
 	Unreplayable       = Fault{409, "idempotency_not_replayable", "Idempotent answer too large to replay"}
 	BodyTooLarge       = Fault{413, "request_too_large", "Request too large"}

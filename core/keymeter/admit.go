@@ -2,9 +2,9 @@ package keymeter
 
 import (
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/ledger"
 )
 
 // idem is an idempotency record, i/<hash>.
@@ -47,7 +47,7 @@ func (c *call) admit(a *Admit) AdmitReply {
 	switch {
 	case m == nil || m.status == doc.Removed:
 		return AdmitReply{Verdict: Unknown}
-	case m.status != doc.Active:
+	case m.status != doc.Active || m.expired(c.in.NowMs):
 		return AdmitReply{Verdict: Inactive}
 	}
 	if a.Version < m.record.Version {
@@ -69,6 +69,11 @@ func (c *call) admit(a *Admit) AdmitReply {
 	c.book(a, limits)
 	c.store()
 	return AdmitReply{Verdict: Admitted, Windows: m.windows(limits)}
+}
+
+// expired says whether the key's time is over.
+func (m *meter) expired(now uint64) bool {
+	return m.record.ExpiresMs != 0 && m.record.ExpiresMs <= now
 }
 
 func (c *call) open(id string) bool {
@@ -126,13 +131,13 @@ func (c *call) refusal(a *Admit, limits config.Limits) AdmitReply {
 	s := &m.slice
 	free := s.granted - s.spent - s.reserved
 	if !s.live || a.AmountPico > 0 && free < a.AmountPico {
-		return AdmitReply{Verdict: Short, Windows: windows, Month: s.month, Seq: m.grantSeq + 1, NeedPico: a.AmountPico}
+		return AdmitReply{Verdict: Short, Windows: windows, Period: s.period, Seq: m.grantSeq + 1, NeedPico: a.AmountPico}
 	}
 	return AdmitReply{}
 }
 
-// extend makes a reservation larger. To ask twice for the same total is to ask once. One of a month that is
-// over stays as it is.
+// extend makes a reservation larger. To ask twice for the same total is to ask once. One of a period that
+// is over stays as it is.
 func (c *call) extend(e *Extend) AdmitReply {
 	m := c.m
 	if m == nil {
@@ -143,7 +148,7 @@ func (c *call) extend(e *Extend) AdmitReply {
 		c.store()
 	}
 	for i := range m.reservations {
-		if r := &m.reservations[i]; r.id == e.RequestID && r.month == m.slice.month {
+		if r := &m.reservations[i]; r.id == e.RequestID && r.period == m.slice.period {
 			return c.enlarge(r, e.TotalPico-r.amountPico)
 		}
 	}
@@ -155,7 +160,7 @@ func (c *call) enlarge(r *reservation, more int64) AdmitReply {
 	switch {
 	case more <= 0:
 	case !s.live || s.granted-s.spent-s.reserved < more:
-		return AdmitReply{Verdict: Short, Month: s.month, Seq: c.m.grantSeq + 1, NeedPico: more}
+		return AdmitReply{Verdict: Short, Period: s.period, Seq: c.m.grantSeq + 1, NeedPico: more}
 	default:
 		r.amountPico += more
 		s.reserved += more
@@ -171,8 +176,8 @@ func (c *call) accept(g Grant) {
 		return
 	}
 	c.m.grantSeq = g.Seq
-	c.m.turnMonth(g.Month)
-	if g.Month == c.m.slice.month {
+	c.m.turn(g.Period)
+	if g.Period == c.m.slice.period {
 		c.m.slice.live = true
 		c.m.slice.granted += g.AmountPico
 	}
@@ -191,16 +196,32 @@ func (c *call) book(a *Admit, limits config.Limits) {
 		c.begin(a)
 	}
 	switch a.Mode {
+	case ModeCount:
+		c.note(a)
 	case ModeHit:
-		u := m.use(calendar.Day(m.lastMs), a.Model)
+		u := m.use(m.lastMs, a.Model)
 		u.Requests++
 		u.Hits++
+		u.Latency.Add(a.Trace.DurationMs)
+		c.note(a)
 	case ModeReserve:
 		m.slice.reserved += a.AmountPico
 		m.reservations = append(m.reservations, reservation{
-			a.RequestID, m.lastMs, m.lastMs + a.ExpiresMs, m.slice.month, a.AmountPico, a.Model, a.Idempotency,
+			a.RequestID, m.lastMs, m.lastMs + a.ExpiresMs, m.slice.period, a.AmountPico, a.Model, a.Idempotency,
 		})
 	}
+}
+
+// note remembers a request that is answered at once.
+func (c *call) note(a *Admit) {
+	t := &a.Trace
+	if t.Status == 0 {
+		return
+	}
+	c.m.trace(ledger.Request{
+		AtMs: c.m.lastMs, ID: a.RequestID, Model: a.Model, Provider: t.Provider, Status: t.Status, DurationMs: t.DurationMs,
+		Cache: t.Cache, Stream: t.Stream,
+	})
 }
 
 // begin writes the idempotency record of a request that is let in, in place of one whose time is over.

@@ -91,8 +91,22 @@ func (c *call) store() {
 	c.out.AlarmMs = c.m.alarmMs()
 }
 
+// limits are the plan's, or the key's own where those are narrower.
 func (c *call) limits() config.Limits {
-	return c.config.Plan(c.m.record.Plan).For(c.m.record.Environment)
+	limits, own := c.config.Plan(c.m.record.Plan).For(c.m.record.Environment), c.m.record.Limits
+	return config.Limits{
+		PerSecond:       narrower(limits.PerSecond, own.PerSecond),
+		PerDay:          narrower(limits.PerDay, own.PerDay),
+		TokensPerMinute: narrower(limits.TokensPerMinute, own.TokensPerMinute),
+	}
+}
+
+// narrower is the smaller limit, where 0 is none.
+func narrower(a, b uint64) uint64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // remember makes the alarm forget a row after a day; it gives the time.
@@ -223,7 +237,7 @@ func (c *call) flush(recall bool) FlushReply {
 	c.m.advance(c.in.NowMs, c.limits())
 	reply.Open = uint64(len(c.m.reservations))
 	returned, closed := c.giveBack(recall)
-	if len(c.m.usage) == 0 && returned == 0 && !closed || len(reply.Absorbs) >= maxPending {
+	if len(c.m.usage)+len(c.m.recent) == 0 && returned == 0 && !closed || len(reply.Absorbs) >= maxPending {
 		return reply
 	}
 	batch := c.m.cut(c.in.Name, returned, closed)

@@ -5,7 +5,9 @@ package keymeter
 
 import (
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/ledger"
 )
 
 // Commands start with one of these.
@@ -22,14 +24,14 @@ type Mode uint8
 
 const (
 	ModeCheck   Mode = 1 // status only: uses up nothing
-	ModeCount   Mode = 2 // counts against the limits; the request was bad and goes nowhere
+	ModeCount   Mode = 2 // counts against the limits; the request goes to no provider, or costs nothing there
 	ModeReserve Mode = 3 // counts, and reserves AmountPico until settled
 	ModeHit     Mode = 4 // counts, and books a cache hit at once
 )
 
-// Grant is a slice of the month's budget on its way from the Ledger.
+// Grant is a slice of the period's budget on its way from the Ledger.
 type Grant struct {
-	Month      uint64
+	Period     calendar.Period
 	Seq        uint64 // which of the meter's requests for a slice this answers; 0: no grant
 	AmountPico int64
 }
@@ -47,6 +49,29 @@ type Admit struct {
 	// request's path and body.
 	Idempotency string
 	BodyHash    string
+	Trace       Trace // ModeHit and ModeCount: the request is answered at once
+}
+
+// Trace is what a request's entry in the list of recent requests says besides its tokens and cost. Without a
+// status it gets none.
+type Trace struct {
+	Provider   string
+	Status     uint64 // of the answer
+	DurationMs uint64 // from the request's arrival
+	Cache      ledger.Cache
+	Stream     bool
+}
+
+func (t *Trace) encode(w *abi.Writer) {
+	w.String(t.Provider)
+	w.Uint(t.Status)
+	w.Uint(t.DurationMs)
+	w.Uint(uint64(t.Cache))
+	w.Bool(t.Stream)
+}
+
+func decodeTrace(r *abi.Reader) Trace {
+	return Trace{r.String(), r.Uint(), r.Uint(), ledger.Cache(r.Byte()), r.Bool()}
 }
 
 // Extend asks that an open reservation be of TotalPico, if it is smaller. AdmitReply answers: Admitted, Short,
@@ -63,14 +88,14 @@ func (c *Extend) Encode() []byte {
 	w.Uint(opExtend)
 	w.String(c.RequestID)
 	w.Int(c.TotalPico)
-	w.Uint(c.Grant.Month)
+	w.Uint(uint64(c.Grant.Period))
 	w.Uint(c.Grant.Seq)
 	w.Int(c.Grant.AmountPico)
 	return w.Buf
 }
 
 func decodeExtend(r *abi.Reader) Extend {
-	return Extend{r.String(), r.Int(), Grant{r.Uint(), r.Uint(), r.Int()}}
+	return Extend{r.String(), r.Int(), Grant{calendar.ReadPeriod(r.Uint()), r.Uint(), r.Int()}}
 }
 
 // Verdict is the answer to Admit.
@@ -81,7 +106,7 @@ const (
 	Unknown      Verdict = 2  // no such key, or it was removed
 	Stale        Verdict = 3  // Record is newer than what the exchange used
 	RateLimited  Verdict = 4  // Limits and RetryMs say which window
-	Short        Verdict = 5  // the slice is too small: ask the Ledger for NeedPico with Month and Seq
+	Short        Verdict = 5  // the slice is too small: ask the Ledger for NeedPico with Period and Seq
 	Replay       Verdict = 6  // Answer is what the first request with this idempotency key got
 	Running      Verdict = 7  // that first request is not finished
 	Mismatch     Verdict = 8  // that key was used with another body
@@ -92,6 +117,7 @@ const (
 
 // Window is the state of one limit.
 type Window struct {
+	Tokens    bool // it counts tokens; else requests
 	WindowMs  uint64
 	Limit     uint64
 	Remaining uint64
@@ -103,8 +129,8 @@ type AdmitReply struct {
 	Verdict  Verdict
 	Record   []byte // Stale
 	Windows  []Window
-	RetryMs  uint64 // RateLimited
-	Month    uint64 // Short
+	RetryMs  uint64          // RateLimited
+	Period   calendar.Period // Short
 	Seq      uint64
 	NeedPico int64
 	Answer   []byte // Replay
@@ -137,6 +163,7 @@ type Settle struct {
 	Idempotency string
 	Answer      []byte
 	Oversized   bool
+	Trace       Trace
 }
 
 // Put gives the meter a record and status, if Version is newer than its own.
@@ -164,18 +191,19 @@ func (c *Admit) Encode() []byte {
 	w.String(c.Model)
 	w.Int(c.AmountPico)
 	w.Uint(c.ExpiresMs)
-	w.Uint(c.Grant.Month)
+	w.Uint(uint64(c.Grant.Period))
 	w.Uint(c.Grant.Seq)
 	w.Int(c.Grant.AmountPico)
 	w.String(c.Idempotency)
 	w.String(c.BodyHash)
+	c.Trace.encode(&w)
 	return w.Buf
 }
 
 func decodeAdmit(r *abi.Reader) Admit {
 	return Admit{
 		RequestID: r.String(), Version: r.Uint(), Mode: Mode(r.Uint()), Model: r.String(), AmountPico: r.Int(), ExpiresMs: r.Uint(),
-		Grant: Grant{r.Uint(), r.Uint(), r.Int()}, Idempotency: r.String(), BodyHash: r.String(),
+		Grant: Grant{calendar.ReadPeriod(r.Uint()), r.Uint(), r.Int()}, Idempotency: r.String(), BodyHash: r.String(), Trace: decodeTrace(r),
 	}
 }
 
@@ -185,13 +213,14 @@ func (a *AdmitReply) encode() []byte {
 	w.Bytes(a.Record)
 	w.Uint(uint64(len(a.Windows)))
 	for _, win := range a.Windows {
+		w.Bool(win.Tokens)
 		w.Uint(win.WindowMs)
 		w.Uint(win.Limit)
 		w.Uint(win.Remaining)
 		w.Uint(win.ResetMs)
 	}
 	w.Uint(a.RetryMs)
-	w.Uint(a.Month)
+	w.Uint(uint64(a.Period))
 	w.Uint(a.Seq)
 	w.Int(a.NeedPico)
 	w.Bytes(a.Answer)
@@ -203,9 +232,9 @@ func DecodeAdmitReply(data []byte) (AdmitReply, error) {
 	r := abi.Reader{Buf: data}
 	a := AdmitReply{Verdict: Verdict(r.Uint()), Record: r.Bytes()}
 	for n := r.Count(); n > 0; n-- {
-		a.Windows = append(a.Windows, Window{r.Uint(), r.Uint(), r.Uint(), r.Uint()})
+		a.Windows = append(a.Windows, Window{r.Bool(), r.Uint(), r.Uint(), r.Uint(), r.Uint()})
 	}
-	a.RetryMs, a.Month, a.Seq, a.NeedPico, a.Answer = r.Uint(), r.Uint(), r.Uint(), r.Int(), r.Bytes()
+	a.RetryMs, a.Period, a.Seq, a.NeedPico, a.Answer = r.Uint(), calendar.ReadPeriod(r.Uint()), r.Uint(), r.Int(), r.Bytes()
 	return a, r.End()
 }
 
@@ -224,13 +253,14 @@ func (c *Settle) Encode() []byte {
 	w.String(c.Idempotency)
 	w.Bytes(c.Answer)
 	w.Bool(c.Oversized)
+	c.Trace.encode(&w)
 	return w.Buf
 }
 
 func decodeSettle(r *abi.Reader) Settle {
 	return Settle{
 		r.String(), Outcome(r.Uint()), r.String(), Tokens{r.Uint(), r.Uint()}, r.Int(), r.Bool(), r.Bool(),
-		r.String(), r.Bytes(), r.Bool(),
+		r.String(), r.Bytes(), r.Bool(), decodeTrace(r),
 	}
 }
 

@@ -10,6 +10,9 @@ import (
 
 const format = 1
 
+// meterFormat is of the row "h": 1 had no recent requests and no tokens, and usage without hours and latencies.
+const meterFormat = 2
+
 // flushDelayMs is how long usage may wait for more before it is reported. Whoever reads the usage flushes
 // first, so this only bounds how much one isolate's death can leave waiting for the next alarm.
 const flushDelayMs = 5000
@@ -21,26 +24,28 @@ type meter struct {
 	lastMs       uint64 // the largest time seen
 	lastUsedMs   uint64
 	ticks        []tick // admissions of the last second, oldest first
+	tokens       []tick // tokens that were settled in the last minute, by the second
 	day          uint64 // the largest seen
 	dayCount     uint64
 	slice        slice
-	oldSlice     slice // last month's, while reservations made on it are open
+	oldSlice     slice // last period's, while reservations made on it are open
 	grantSeq     uint64
 	reservations []reservation
-	noted        []uint64       // the last admissions that left no reservation, by the sum of their request ids
-	usage        []ledger.Usage // not reported yet
-	flushMs      uint64         // when to report it; 0: nothing to report
-	outSeq       uint64         // of the last batch in the outbox
-	cleanMs      uint64         // when the next remembered row expires; 0: none
+	noted        []uint64         // the last admissions that left no reservation, by the sum of their request ids
+	usage        []ledger.Usage   // not reported yet
+	recent       []ledger.Request // likewise, the newest of them
+	flushMs      uint64           // when to report it; 0: nothing to report
+	outSeq       uint64           // of the last batch in the outbox
+	cleanMs      uint64           // when the next remembered row expires; 0: none
 }
 
-// tick is a number of admissions in one millisecond.
+// tick is a number of admissions in one millisecond, or of tokens in one second.
 type tick struct{ ms, count uint64 }
 
-// slice is this key's part of a month's budget: granted >= spent + reserved, unless a request cost more
+// slice is this key's part of a period's budget: granted >= spent + reserved, unless a request cost more
 // than it had reserved.
 type slice struct {
-	month                    uint64
+	period                   calendar.Period
 	live                     bool // granted, perhaps 0
 	granted, spent, reserved int64
 }
@@ -49,24 +54,20 @@ type reservation struct {
 	id         string
 	admittedMs uint64
 	expiresMs  uint64
-	month      uint64
+	period     calendar.Period
 	amountPico int64
 	model      string
 	idem       string
 }
 
 func (m *meter) encode() []byte {
-	w := abi.Writer{Buf: make([]byte, 0, 512+64*len(m.reservations))}
-	w.Uint(format)
+	w := abi.Writer{Buf: make([]byte, 0, 512+64*len(m.reservations)+128*len(m.recent))}
+	w.Uint(meterFormat)
 	w.Uint(uint64(m.status))
 	w.Bytes(m.record.Encode())
 	w.Uint(m.lastMs)
 	w.Uint(m.lastUsedMs)
-	w.Uint(uint64(len(m.ticks)))
-	for _, t := range m.ticks {
-		w.Uint(t.ms)
-		w.Uint(t.count)
-	}
+	encodeTicks(&w, m.ticks)
 	w.Uint(m.day)
 	w.Uint(m.dayCount)
 	m.slice.encode(&w)
@@ -78,7 +79,7 @@ func (m *meter) encode() []byte {
 		w.String(r.id)
 		w.Uint(r.admittedMs)
 		w.Uint(r.expiresMs)
-		w.Uint(r.month)
+		w.Uint(uint64(r.period))
 		w.Int(r.amountPico)
 		w.String(r.model)
 		w.String(r.idem)
@@ -91,25 +92,45 @@ func (m *meter) encode() []byte {
 	for i := range m.usage {
 		ledger.EncodeUsage(&w, &m.usage[i])
 	}
+	ledger.EncodeRequests(&w, m.recent)
+	encodeTicks(&w, m.tokens)
 	w.Uint(m.flushMs)
 	w.Uint(m.outSeq)
 	w.Uint(m.cleanMs)
 	return w.Buf
 }
 
+func encodeTicks(w *abi.Writer, ticks []tick) {
+	w.Uint(uint64(len(ticks)))
+	for _, t := range ticks {
+		w.Uint(t.ms)
+		w.Uint(t.count)
+	}
+}
+
+func decodeTicks(r *abi.Reader) (ticks []tick) {
+	for n := r.Count(); n > 0; n-- {
+		ticks = append(ticks, tick{r.Uint(), r.Uint()})
+	}
+	return ticks
+}
+
 func (s *slice) encode(w *abi.Writer) {
-	w.Uint(s.month)
+	w.Uint(uint64(s.period))
 	w.Bool(s.live)
 	w.Int(s.granted)
 	w.Int(s.spent)
 	w.Int(s.reserved)
 }
 
-func decodeSlice(r *abi.Reader) slice { return slice{r.Uint(), r.Bool(), r.Int(), r.Int(), r.Int()} }
+func decodeSlice(r *abi.Reader) slice {
+	return slice{calendar.ReadPeriod(r.Uint()), r.Bool(), r.Int(), r.Int(), r.Int()}
+}
 
 func decodeMeter(data []byte) (*meter, error) {
 	r := abi.Reader{Buf: data}
-	if r.Uint() != format {
+	version := r.Uint()
+	if version != format && version != meterFormat {
 		return nil, abi.ErrMalformed
 	}
 	m := &meter{status: doc.Status(r.Uint())}
@@ -118,29 +139,34 @@ func decodeMeter(data []byte) (*meter, error) {
 		return nil, err
 	}
 	m.record, m.lastMs, m.lastUsedMs = record, r.Uint(), r.Uint()
-	for n := r.Count(); n > 0; n-- {
-		m.ticks = append(m.ticks, tick{r.Uint(), r.Uint()})
-	}
+	m.ticks = decodeTicks(&r)
 	m.day, m.dayCount = r.Uint(), r.Uint()
 	m.slice, m.oldSlice, m.grantSeq = decodeSlice(&r), decodeSlice(&r), r.Uint()
 	n := r.Count()
 	m.reservations = make([]reservation, 0, n+1)
 	for ; n > 0; n-- {
 		m.reservations = append(m.reservations, reservation{
-			r.String(), r.Uint(), r.Uint(), r.Uint(), r.Int(), r.String(), r.String(),
+			r.String(), r.Uint(), r.Uint(), calendar.ReadPeriod(r.Uint()), r.Int(), r.String(), r.String(),
 		})
 	}
 	for n := r.Count(); n > 0; n-- {
 		m.noted = append(m.noted, r.Uint())
 	}
 	for n := r.Count(); n > 0; n-- {
+		if version == format {
+			m.usage = append(m.usage, ledger.DecodeOldUsage(&r))
+			continue
+		}
 		m.usage = append(m.usage, ledger.DecodeUsage(&r))
+	}
+	if version == meterFormat {
+		m.recent, m.tokens = ledger.DecodeRequests(&r), decodeTicks(&r)
 	}
 	m.flushMs, m.outSeq, m.cleanMs = r.Uint(), r.Uint(), r.Uint()
 	return m, r.End()
 }
 
-// advance brings the meter to now. If the clock went back, the day and the month stay the largest seen, and
+// advance brings the meter to now. If the clock went back, the day and the period stay the largest seen, and
 // the one-second window starts full: nothing is admitted twice because an hour comes twice. That must be
 // stored, or the window would stay full until the clock is where it was.
 func (m *meter) advance(now uint64, limits config.Limits) (jumped bool) {
@@ -151,29 +177,35 @@ func (m *meter) advance(now uint64, limits config.Limits) (jumped bool) {
 	for len(m.ticks) > 0 && m.ticks[0].ms+calendar.SecondMs <= now {
 		m.ticks = m.ticks[1:]
 	}
+	for len(m.tokens) > 0 && m.tokens[0].ms+minuteMs <= now {
+		m.tokens = m.tokens[1:]
+	}
 	if day := calendar.Day(now); day > m.day {
 		m.day, m.dayCount = day, 0
 	}
-	m.turnMonth(calendar.Month(m.day))
+	m.turn(m.record.Period(m.day))
 	return jumped
 }
 
-// turnMonth ends a month's slice. What was granted and not spent lapses with the Ledger's month.
-func (m *meter) turnMonth(month uint64) {
-	if month <= m.slice.month {
+// minuteMs is the window of a limit on tokens.
+const minuteMs = 60 * calendar.SecondMs
+
+// turn ends a period's slice. What was granted and not spent lapses with the Ledger's period.
+func (m *meter) turn(period calendar.Period) {
+	if period <= m.slice.period {
 		return
 	}
-	m.oldSlice, m.slice = m.slice, slice{month: month}
+	m.oldSlice, m.slice = m.slice, slice{period: period}
 }
 
-func (m *meter) sliceOf(month uint64) *slice {
-	switch month {
-	case m.slice.month:
+func (m *meter) sliceOf(period calendar.Period) *slice {
+	switch period {
+	case m.slice.period:
 		return &m.slice
-	case m.oldSlice.month:
+	case m.oldSlice.period:
 		return &m.oldSlice
 	}
-	return &slice{} // two months ago: nothing holds it to account any more
+	return &slice{} // two periods ago: nothing holds it to account any more
 }
 
 // windows is the state of the limits, the second before the day.
@@ -196,7 +228,41 @@ func (m *meter) windows(limits config.Limits) []Window {
 		w.ResetMs = (m.day+1)*calendar.DayMs - m.lastMs
 		windows = append(windows, w)
 	}
+	if limits.TokensPerMinute > 0 {
+		windows = append(windows, m.tokenWindow(limits.TokensPerMinute))
+	}
 	return windows
+}
+
+// tokenWindow is the state of the limit on tokens. Those of a request count when it is settled: so one
+// request can go over the limit, and what comes after it waits.
+func (m *meter) tokenWindow(limit uint64) Window {
+	w := Window{Tokens: true, WindowMs: minuteMs, Limit: limit}
+	used := uint64(0)
+	for _, t := range m.tokens {
+		used += t.count
+	}
+	w.Remaining = limit - min(used, limit)
+	for _, t := range m.tokens {
+		w.ResetMs = t.ms + minuteMs - m.lastMs
+		if used -= t.count; used < limit {
+			break
+		}
+	}
+	return w
+}
+
+// countTokens books settled tokens against the limit on them, to the second.
+func (m *meter) countTokens(n, limit uint64) {
+	if limit == 0 || n == 0 {
+		return
+	}
+	second := m.lastMs - m.lastMs%calendar.SecondMs
+	if last := len(m.tokens) - 1; last >= 0 && m.tokens[last].ms == second {
+		m.tokens[last].count += n
+		return
+	}
+	m.tokens = append(m.tokens, tick{second, n})
 }
 
 // count books one admission against the limits.
@@ -243,17 +309,32 @@ func sum(requestID string) uint64 {
 	return h
 }
 
-// use is the unreported usage of a day and model.
-func (m *meter) use(day uint64, model string) *ledger.Usage {
+// maxRecent is how many requests a batch tells of one by one: of a busy key the newest ones.
+const maxRecent = 32
+
+// trace notes a request for the list of recent ones.
+func (m *meter) trace(q ledger.Request) {
+	if m.flushMs == 0 {
+		m.flushMs = m.lastMs + flushDelayMs
+	}
+	if len(m.recent) == maxRecent {
+		m.recent = m.recent[1:]
+	}
+	m.recent = append(m.recent, q)
+}
+
+// use is the unreported usage of a model in the hour of an instant.
+func (m *meter) use(ms uint64, model string) *ledger.Usage {
+	day, hour := calendar.Day(ms), calendar.Hour(ms)
 	if m.flushMs == 0 {
 		m.flushMs = m.lastMs + flushDelayMs
 	}
 	for i := range m.usage {
-		if m.usage[i].Day == day && m.usage[i].Model == model {
+		if m.usage[i].Day == day && m.usage[i].Hour == hour && m.usage[i].Model == model {
 			return &m.usage[i]
 		}
 	}
-	m.usage = append(m.usage, ledger.Usage{Day: day, Model: model})
+	m.usage = append(m.usage, ledger.Usage{Day: day, Hour: hour, Model: model})
 	return &m.usage[len(m.usage)-1]
 }
 
@@ -288,9 +369,9 @@ func earlier(a, b uint64) uint64 {
 func (m *meter) cut(key string, returned int64, closed bool) []byte {
 	m.outSeq++
 	batch := ledger.Absorb{
-		Key: key, Seq: m.outSeq, Month: m.slice.month, ReturnedPico: returned, Closed: closed, GrantSeq: m.grantSeq,
-		LastUsedMs: m.lastUsedMs, Usage: m.usage,
+		Key: key, KeyID: m.record.KeyID, Seq: m.outSeq, Period: m.slice.period, ReturnedPico: returned, Closed: closed,
+		GrantSeq: m.grantSeq, LastUsedMs: m.lastUsedMs, Usage: m.usage, Recent: m.recent,
 	}
-	m.usage, m.flushMs = nil, 0
+	m.usage, m.recent, m.flushMs = nil, nil, 0
 	return batch.Encode()
 }

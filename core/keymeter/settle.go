@@ -3,13 +3,14 @@ package keymeter
 import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
 )
 
 // expired is what was booked for a reservation that nobody settled in time, x/<request id>.
 type expired struct {
 	admittedMs uint64
-	month      uint64
+	period     calendar.Period
 	amountPico int64
 	model      string
 }
@@ -18,7 +19,7 @@ func (e *expired) encode() []byte {
 	var w abi.Writer
 	w.Uint(format)
 	w.Uint(e.admittedMs)
-	w.Uint(e.month)
+	w.Uint(uint64(e.period))
 	w.Int(e.amountPico)
 	w.String(e.model)
 	return w.Buf
@@ -29,7 +30,7 @@ func decodeExpired(data []byte) (expired, bool) {
 	if r.Uint() != format {
 		return expired{}, false
 	}
-	e := expired{r.Uint(), r.Uint(), r.Int(), r.String()}
+	e := expired{r.Uint(), calendar.ReadPeriod(r.Uint()), r.Int(), r.String()}
 	return e, r.End() == nil
 }
 
@@ -45,8 +46,8 @@ func (c *call) settle(s *Settle) {
 		return
 	}
 	if r, ok := c.m.take(s.RequestID); ok {
-		c.m.sliceOf(r.month).reserved -= r.amountPico
-		c.charge(s, r.admittedMs, r.month)
+		c.m.sliceOf(r.period).reserved -= r.amountPico
+		c.charge(s, r.admittedMs, r.period)
 		c.finish(s)
 		c.store()
 		return
@@ -60,9 +61,9 @@ func (c *call) settle(s *Settle) {
 	}
 }
 
-// charge books a settle to the day and the month of its admission.
-func (c *call) charge(s *Settle, admittedMs, month uint64) {
-	u := c.m.use(calendar.Day(admittedMs), s.Model)
+// charge books a settle to the hour and the period of its admission.
+func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) {
+	u := c.m.use(admittedMs, s.Model)
 	switch s.Outcome {
 	case Released:
 		u.Failed++
@@ -75,7 +76,7 @@ func (c *call) charge(s *Settle, admittedMs, month uint64) {
 	u.Prompt += s.Tokens.Prompt
 	u.Completion += s.Tokens.Completion
 	u.CostPico = money.Add(u.CostPico, s.CostPico)
-	slice := c.m.sliceOf(month)
+	slice := c.m.sliceOf(period)
 	slice.spent = money.Add(slice.spent, s.CostPico)
 	if s.Missed {
 		u.Misses++
@@ -83,6 +84,13 @@ func (c *call) charge(s *Settle, admittedMs, month uint64) {
 	if s.Estimated {
 		u.Estimated++
 	}
+	u.Latency.Add(s.Trace.DurationMs)
+	c.m.countTokens(s.Tokens.Prompt+s.Tokens.Completion, c.limits().TokensPerMinute)
+	c.m.trace(ledger.Request{
+		AtMs: admittedMs, ID: s.RequestID, Model: s.Model, Provider: s.Trace.Provider, Status: s.Trace.Status,
+		DurationMs: s.Trace.DurationMs, Prompt: s.Tokens.Prompt, Completion: s.Tokens.Completion, CostPico: s.CostPico,
+		Cache: s.Trace.Cache, Stream: s.Trace.Stream, Estimated: s.Estimated,
+	})
 }
 
 // settleLate replaces what expiry booked by what really happened.
@@ -91,13 +99,13 @@ func (c *call) settleLate(s *Settle, row []byte) {
 	if !ok {
 		return
 	}
-	u := c.m.use(calendar.Day(e.admittedMs), e.model)
+	u := c.m.use(e.admittedMs, e.model)
 	// Counters wrap: the Ledger adds what went below zero here back to what it has.
 	u.Expired--
 	u.Requests--
 	u.CostPico -= e.amountPico
-	c.m.sliceOf(e.month).spent -= e.amountPico
-	c.charge(s, e.admittedMs, e.month)
+	c.m.sliceOf(e.period).spent -= e.amountPico
+	c.charge(s, e.admittedMs, e.period)
 	c.finish(s)
 	c.out.Deletes = append(c.out.Deletes, rowExpired+s.RequestID)
 	c.store()
@@ -134,16 +142,17 @@ func (c *call) expire() {
 			open = append(open, r)
 			continue
 		}
-		u := m.use(calendar.Day(r.admittedMs), r.model)
+		u := m.use(r.admittedMs, r.model)
 		u.Requests++
 		u.Expired++
 		u.CostPico += r.amountPico
-		s := m.sliceOf(r.month)
+		s := m.sliceOf(r.period)
 		s.reserved -= r.amountPico
 		s.spent += r.amountPico
-		e := expired{r.admittedMs, r.month, r.amountPico, r.model}
+		e := expired{r.admittedMs, r.period, r.amountPico, r.model}
 		c.put(rowExpired+r.id, e.encode())
 		c.remember(rowExpired + r.id)
+		m.trace(ledger.Request{AtMs: r.admittedMs, ID: r.id, Model: r.model, CostPico: r.amountPico, Estimated: true})
 	}
 	m.reservations = open
 }

@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"errors"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/money"
@@ -8,21 +10,34 @@ import (
 
 // Rows of the object:
 //
-//	b                   the budget and what of it is given out
-//	k/<meter>           what one meter holds and when it was last heard of
-//	u/<day>/<model>     usage
+//	b                       the budget and what of it is given out
+//	p                       the project's policy, as exchanges want it
+//	al                      alerts, told and to be told
+//	k/<meter>               what one meter holds and when it was last heard of
+//	u/<day>/<model>         usage, and by other sums:
+//	x/<day>/<key>/<model>
+//	y/<hour>
+//	r/<number>              a batch of requests' metadata, in a ring
 const (
-	rowBudget = "b"
-	rowKeys   = "k/"
-	endKeys   = "k0"
-	rowUsage  = "u/"
-	format    = 1
+	rowBudget  = "b"
+	rowPolicy  = "p"
+	rowAlerts  = "al"
+	rowKeys    = "k/"
+	endKeys    = "k0"
+	rowModels  = "u/"
+	rowDetails = "x/"
+	rowHours   = "y/"
+	rowRecent  = "r/"
+	format     = 1
+
+	budgetFormat = 2 // of "b": 1 had no number of batches
+	usageFormat  = 2 // of sums: 1 had no hours and latencies
 
 	maxKeys   = 1000 // meters that a recall or a report looks at
 	maxRecall = 32
 	maxWave   = 256    // meters that one report has flushed
 	maxUsage  = 8192   // rows of one report
-	turnMs    = 3600e3 // for so long into a month, last month's requests may still be under way
+	turnMs    = 3600e3 // for so long into a period, the last one's requests may still be under way
 	waveMs    = 1000   // waves of flushes are at least so far apart
 )
 
@@ -30,20 +45,21 @@ const (
 type budget struct {
 	version   uint64
 	pico      int64
-	month     uint64 // the largest seen
-	committed int64  // the sum, over the meters, of what they were granted or spent this month, whichever is more
-	spent     int64  // this month
-	waveMs    uint64 // when the last wave of flushes began
+	period    calendar.Period // the largest seen
+	committed int64           // what meters were granted or spent in this period, whichever is more of each, and base
+	spent     int64           // in this period
+	waveMs    uint64          // when the last wave of flushes began
+	recent    uint64          // number of the last batch of requests
 }
 
 // meter is a row "k/".
 type meter struct {
-	month         uint64
+	period        calendar.Period
 	live          bool
 	granted       int64
 	spent         int64
 	grantSeq      uint64 // the last answered, with its answer
-	grantMonth    uint64
+	grantPeriod   calendar.Period
 	grantedAmount int64
 	absorbed      uint64 // the last batch
 	lastUsedMs    uint64
@@ -51,25 +67,26 @@ type meter struct {
 
 func (b *budget) encode() []byte {
 	var w abi.Writer
-	w.Uint(format)
+	w.Uint(budgetFormat)
 	w.Uint(b.version)
 	w.Int(b.pico)
-	w.Uint(b.month)
+	w.Uint(uint64(b.period))
 	w.Int(b.committed)
 	w.Int(b.spent)
 	w.Uint(b.waveMs)
+	w.Uint(b.recent)
 	return w.Buf
 }
 
 func (m *meter) encode() []byte {
 	var w abi.Writer
 	w.Uint(format)
-	w.Uint(m.month)
+	w.Uint(uint64(m.period))
 	w.Bool(m.live)
 	w.Int(m.granted)
 	w.Int(m.spent)
 	w.Uint(m.grantSeq)
-	w.Uint(m.grantMonth)
+	w.Uint(uint64(m.grantPeriod))
 	w.Int(m.grantedAmount)
 	w.Uint(m.absorbed)
 	w.Uint(m.lastUsedMs)
@@ -78,10 +95,14 @@ func (m *meter) encode() []byte {
 
 func decodeBudget(data []byte) (budget, error) {
 	r := abi.Reader{Buf: data}
-	if r.Uint() != format {
+	version := r.Uint()
+	if version != format && version != budgetFormat {
 		return budget{}, abi.ErrMalformed
 	}
-	b := budget{r.Uint(), r.Int(), r.Uint(), r.Int(), r.Int(), r.Uint()}
+	b := budget{r.Uint(), r.Int(), calendar.ReadPeriod(r.Uint()), r.Int(), r.Int(), r.Uint(), 0}
+	if version == budgetFormat {
+		b.recent = r.Uint()
+	}
 	return b, r.End()
 }
 
@@ -90,26 +111,47 @@ func decodeMeter(data []byte) (meter, error) {
 	if r.Uint() != format {
 		return meter{}, abi.ErrMalformed
 	}
-	m := meter{r.Uint(), r.Bool(), r.Int(), r.Int(), r.Uint(), r.Uint(), r.Int(), r.Uint(), r.Uint()}
+	m := meter{
+		calendar.ReadPeriod(r.Uint()), r.Bool(), r.Int(), r.Int(), r.Uint(), calendar.ReadPeriod(r.Uint()), r.Int(), r.Uint(), r.Uint(),
+	}
 	return m, r.End()
 }
-
-func usageKey(day uint64, model string) string { return rowUsage + abi.Fixed(day) + "/" + model }
 
 // Reads names the rows that a command needs.
 func Reads(in *abi.ObjectInput) ([]abi.Range, error) {
 	ranges := []abi.Range{{Start: rowBudget}}
+	if len(in.Command) == 0 {
+		return append(ranges, abi.Range{Start: rowAlerts}), nil
+	}
 	r := abi.Reader{Buf: in.Command}
 	switch r.Uint() {
+	case abi.OpPosted:
+		_, err := abi.DecodePosted(in.Command)
+		return append(ranges, abi.Range{Start: rowAlerts}), err
 	case opPut:
+		decodePut(&r)
+		ranges = append(ranges, abi.Range{Start: rowAlerts})
+	case opPolicy:
+		ranges = append(ranges, abi.Range{Start: rowPolicy})
+	case opQuery:
+		q := decodeQuery(&r)
+		ranges = append(ranges, q.reads())
+	case opPrune:
+		p := Prune{r.Uint(), r.Uint()}
+		ranges = append(ranges, p.reads()...)
+	case opRecent:
 		r.Uint()
-		r.Int()
+		r.Uint()
 	case opGrant:
 		ranges = append(ranges, abi.Range{Start: rowKeys + decodeGrant(&r).Key})
-	case opAbsorb:
-		c := decodeAbsorb(&r)
-		ranges = append(ranges, absorbRanges(&c)...)
+	case opAbsorb, opOldAbsorb:
+		c, err := decodeBatched(in.Command)
+		if err != nil {
+			return nil, err
+		}
+		return append(append(ranges, abi.Range{Start: rowAlerts}), absorbRanges(&c)...), nil
 	case opBatch:
+		ranges = append(ranges, abi.Range{Start: rowAlerts})
 		for n := r.Count(); n > 0; n-- {
 			c, err := decodeBatched(r.Bytes())
 			if err != nil {
@@ -121,10 +163,11 @@ func Reads(in *abi.ObjectInput) ([]abi.Range, error) {
 		c := decodeReport(&r)
 		ranges = append(ranges,
 			abi.Range{Start: rowKeys, End: endKeys, Limit: maxKeys},
-			abi.Range{Start: rowUsage + abi.Fixed(c.FirstDay), End: rowUsage + abi.Fixed(c.EndDay), Limit: maxUsage})
+			abi.Range{Start: rowModels + abi.Fixed(c.FirstDay), End: rowModels + abi.Fixed(c.EndDay), Limit: maxUsage})
 	case opKeys:
-		after, limit := r.String(), r.Uint()
-		ranges = append(ranges, abi.Range{Start: rowKeys + after + "\x20", End: endKeys, Limit: limit})
+		for n := r.Count(); n > 0; n-- {
+			ranges = append(ranges, abi.Range{Start: rowKeys + r.String()})
+		}
 	default:
 		return nil, abi.ErrMalformed
 	}
@@ -134,17 +177,24 @@ func Reads(in *abi.ObjectInput) ([]abi.Range, error) {
 func absorbRanges(c *Absorb) []abi.Range {
 	ranges := []abi.Range{{Start: rowKeys + c.Key}}
 	for i := range c.Usage {
-		ranges = append(ranges, abi.Range{Start: usageKey(c.Usage[i].Day, c.Usage[i].Model)})
+		for _, key := range sumKeys(&c.Usage[i], c.KeyID) {
+			ranges = append(ranges, abi.Range{Start: key})
+		}
 	}
 	return ranges
 }
 
 func decodeBatched(command []byte) (Absorb, error) {
 	r := abi.Reader{Buf: command}
-	if r.Uint() != opAbsorb {
-		return Absorb{}, abi.ErrMalformed
+	var c Absorb
+	switch r.Uint() {
+	case opAbsorb:
+		c = decodeAbsorb(&r)
+	case opOldAbsorb:
+		c = decodeOldAbsorb(&r)
+	default:
+		return c, abi.ErrMalformed
 	}
-	c := decodeAbsorb(&r)
 	return c, r.End()
 }
 
@@ -188,20 +238,47 @@ func Apply(in *abi.ObjectInput) (out abi.ObjectOutput, err error) {
 			return out, err
 		}
 	}
+	if len(in.Command) == 0 {
+		return c.out, c.alarm()
+	}
 	r := abi.Reader{Buf: in.Command}
 	switch r.Uint() {
+	case abi.OpPosted:
+		var p abi.Posted
+		if p, err = abi.DecodePosted(in.Command); err == nil {
+			err = c.posted(p)
+		}
 	case opPut:
-		c.setBudget(Put{r.Uint(), r.Int()})
+		p := decodePut(&r)
+		err = c.set(&p)
+	case opPolicy:
+		c.out.Reply, _ = c.row(rowPolicy)
+	case opQuery:
+		q := decodeQuery(&r)
+		err = c.query(&q)
+	case opPrune:
+		c.prune()
+	case opRecent:
+		err = c.recent(&Recent{r.Uint(), r.Uint()})
 	case opGrant:
 		err = c.grant(decodeGrant(&r))
-	case opAbsorb:
-		err = c.absorb(decodeAbsorb(&r))
+	case opAbsorb, opOldAbsorb:
+		var a Absorb
+		if a, err = decodeBatched(in.Command); err == nil {
+			err = c.absorb(a)
+		}
+		if err == nil {
+			err = c.watch()
+		}
 	case opBatch:
 		for n := r.Count(); n > 0 && err == nil; n-- {
 			var a Absorb
 			if a, err = decodeBatched(r.Bytes()); err == nil {
 				err = c.absorb(a)
 			}
+		}
+		if err == nil {
+			err = c.watch()
 		}
 	case opReport:
 		err = c.report(decodeReport(&r))
@@ -211,30 +288,53 @@ func Apply(in *abi.ObjectInput) (out abi.ObjectOutput, err error) {
 	return c.out, err
 }
 
-func (c *call) setBudget(p Put) {
+// set takes what the control plane says, if it is news. If the budget's cycle is another one, what was spent
+// in its present turn has to be summed up first.
+func (c *call) set(p *Put) error {
 	if p.Version <= c.b.version {
-		return
+		return nil
+	}
+	if p.Period.Epoch() > c.b.period.Epoch() && c.b.period != 0 {
+		first, end := p.Period.Bounds()
+		if c.in.Round == 0 {
+			c.out.Ranges = []abi.Range{{Start: rowModels + abi.Fixed(first), End: rowModels + abi.Fixed(end), Limit: maxUsage}}
+			return nil
+		}
+		spent, err := c.spent()
+		if err != nil {
+			return err
+		}
+		c.b.period, c.b.spent, c.b.committed = p.Period, spent, spent
 	}
 	c.b.version, c.b.pico = p.Version, p.BudgetPico
+	c.turn(p.Period)
 	c.put(rowBudget, c.b.encode())
+	c.put(rowPolicy, p.Policy)
+	if err := c.setAlerts(p.Alerts); err != nil {
+		return err
+	}
+	return c.watch()
 }
 
-// turn begins a later month: nothing of its budget is given out yet.
-func (c *call) turn(month uint64) {
-	if month > c.b.month {
-		c.b.month, c.b.committed, c.b.spent = month, 0, 0
+// turn begins a later period: nothing of its budget is given out yet.
+func (c *call) turn(period calendar.Period) {
+	if period > c.b.period {
+		c.b.period, c.b.committed, c.b.spent = period, 0, 0
 	}
 }
 
-// meter reads a meter's row as it stands in the budget's month.
+// errEarly is for a meter that knows of a new cycle before this object does: it asks again.
+var errEarly = errors.New("ledger: the budget's cycle is not known yet")
+
+// meter reads a meter's row as it stands in the budget's period.
 func (c *call) meter(key string) (meter, error) {
 	row, ok := c.row(rowKeys + key)
 	if !ok {
-		return meter{month: c.b.month}, nil
+		return meter{period: c.b.period}, nil
 	}
 	m, err := decodeMeter(row)
-	if m.month < c.b.month {
-		m.month, m.live, m.granted, m.spent = c.b.month, false, 0, 0
+	if m.period < c.b.period {
+		m.period, m.live, m.granted, m.spent = c.b.period, false, 0, 0
 	}
 	return m, err
 }
@@ -244,13 +344,16 @@ func (m *meter) committed() int64 { return max(m.granted, m.spent) }
 // grant gives a meter a slice: what it needs and, to save the next question, a little more. The sum of the
 // slices and of what was spent stays within the budget.
 func (c *call) grant(g Grant) error {
-	c.turn(g.Month)
+	if g.Period.Epoch() > c.b.period.Epoch() {
+		return errEarly
+	}
+	c.turn(g.Period)
 	m, err := c.meter(g.Key)
 	if err != nil {
 		return err
 	}
 	if g.Seq <= m.grantSeq {
-		reply := GrantReply{Month: m.grantMonth, AmountPico: m.grantedAmount}
+		reply := GrantReply{Period: m.grantPeriod, AmountPico: m.grantedAmount}
 		if g.Seq < m.grantSeq {
 			reply.AmountPico = 0 // the meter has gone on: it would not take a slice for this question
 		}
@@ -268,11 +371,11 @@ func (c *call) grant(g Grant) error {
 	}
 	before := m.committed()
 	m.live, m.granted = true, money.Add(m.granted, amount)
-	m.grantSeq, m.grantMonth, m.grantedAmount = g.Seq, c.b.month, amount
+	m.grantSeq, m.grantPeriod, m.grantedAmount = g.Seq, c.b.period, amount
 	c.b.committed += m.committed() - before
 	c.put(rowKeys+g.Key, m.encode())
 	c.put(rowBudget, c.b.encode())
-	reply := GrantReply{Month: c.b.month, AmountPico: amount}
+	reply := GrantReply{Period: c.b.period, AmountPico: amount}
 	c.out.Reply = reply.encode()
 	return nil
 }
@@ -284,9 +387,9 @@ func (c *call) refuse(g Grant) {
 		c.out.Ranges = []abi.Range{{Start: rowKeys, End: endKeys, Limit: maxKeys}}
 		return
 	}
-	reply := GrantReply{Month: c.b.month, AmountPico: -1}
+	reply := GrantReply{Period: c.b.period, AmountPico: -1}
 	c.eachMeter(func(key string, m meter) {
-		if m.month == c.b.month && m.granted > m.spent && len(reply.Recall) < maxRecall && !contains(reply.Recall, key) {
+		if m.period == c.b.period && m.granted > m.spent && len(reply.Recall) < maxRecall && !contains(reply.Recall, key) {
 			reply.Recall = append(reply.Recall, key)
 		}
 	})
@@ -315,7 +418,7 @@ func (c *call) eachMeter(f func(key string, m meter)) {
 // absorb books a batch, if it is the one that follows the last.
 func (c *call) absorb(a Absorb) error {
 	for i := range a.Usage {
-		c.turn(calendar.Month(a.Usage[i].Day))
+		c.turn(c.b.period.At(a.Usage[i].Day))
 	}
 	m, err := c.meter(a.Key)
 	if err != nil || a.Seq != m.absorbed+1 {
@@ -324,67 +427,34 @@ func (c *call) absorb(a Absorb) error {
 	before := m.committed()
 	m.absorbed = a.Seq
 	m.lastUsedMs = max(m.lastUsedMs, a.LastUsedMs)
-	if a.Month == c.b.month {
+	if a.Period == c.b.period {
 		m.granted -= a.ReturnedPico
 		// A grant that was given since holds: that the meter closed before it is old news.
 		m.live = m.live && (!a.Closed || a.GrantSeq < m.grantSeq)
 	}
 	for i := range a.Usage {
-		if calendar.Month(a.Usage[i].Day) == c.b.month {
+		if c.b.period.Contains(a.Usage[i].Day) {
 			m.spent = money.Add(m.spent, a.Usage[i].CostPico)
 			c.b.spent = money.Add(c.b.spent, a.Usage[i].CostPico)
 		}
-		if err := c.add(&a.Usage[i]); err != nil {
+		if err := c.add(&a.Usage[i], a.KeyID); err != nil {
 			return err
 		}
 	}
 	c.b.committed = money.Add(c.b.committed, m.committed()-before)
+	c.remember(&a)
 	c.put(rowKeys+a.Key, m.encode())
 	c.put(rowBudget, c.b.encode())
 	return nil
 }
 
-// add sums usage up in its row.
-func (c *call) add(u *Usage) error {
-	key := usageKey(u.Day, u.Model)
-	total := Usage{Day: u.Day, Model: u.Model}
-	if row, ok := c.row(key); ok {
-		r := abi.Reader{Buf: row}
-		if r.Uint() != format {
-			return abi.ErrMalformed
-		}
-		total = DecodeUsage(&r)
-		if err := r.End(); err != nil {
-			return err
-		}
-	}
-	total.plus(u)
-	w := abi.Writer{}
-	w.Uint(format)
-	EncodeUsage(&w, &total)
-	c.put(key, w.Buf)
-	return nil
-}
-
-func (u *Usage) plus(o *Usage) {
-	u.Requests += o.Requests
-	u.Hits += o.Hits
-	u.Misses += o.Misses
-	u.Failed += o.Failed
-	u.Prompt += o.Prompt
-	u.Completion += o.Completion
-	u.CostPico = money.Add(u.CostPico, o.CostPico)
-	u.Estimated += o.Estimated
-	u.Expired += o.Expired
-}
-
 // report answers with the figures, once all meters that may have news were flushed after the question came.
 func (c *call) report(q Report) error {
-	c.turn(calendar.Month(calendar.Day(c.in.NowMs)))
-	reply := ReportReply{BudgetPico: c.b.pico, UsedPico: c.b.spent}
+	c.turn(c.b.period.At(calendar.Day(c.in.NowMs)))
+	reply := ReportReply{BudgetPico: c.b.pico, UsedPico: c.b.spent, Period: c.b.period}
 	var live []string
 	c.eachMeter(func(key string, m meter) {
-		if m.live && m.month >= c.newsSince() && len(live) < maxWave {
+		if m.live && m.period >= c.newsSince() && len(live) < maxWave {
 			live = append(live, key)
 		}
 	})
@@ -407,46 +477,13 @@ func (c *call) report(q Report) error {
 	return err
 }
 
-// newsSince is the first month whose slices may still bring usage that was not reported.
-func (c *call) newsSince() uint64 {
-	if c.in.NowMs < calendar.MonthStart(c.b.month)*calendar.DayMs+turnMs {
-		return c.b.month - 1
+// newsSince is the first period whose slices may still bring usage that was not reported.
+func (c *call) newsSince() calendar.Period {
+	first, _ := c.b.period.Bounds()
+	if c.in.NowMs < first*calendar.DayMs+turnMs {
+		return c.b.period.At(first - 1)
 	}
-	return c.b.month
-}
-
-// models sums the usage rows that were read by model, in order of the name.
-func (c *call) models() ([]Usage, error) {
-	var models []Usage
-	for _, row := range c.in.Rows {
-		if len(row.Key) < len(rowUsage) || row.Key[:len(rowUsage)] != rowUsage {
-			continue
-		}
-		r := abi.Reader{Buf: row.Value}
-		r.Uint()
-		u := DecodeUsage(&r)
-		if err := r.End(); err != nil {
-			return nil, err
-		}
-		models = insert(models, u)
-	}
-	return models, nil
-}
-
-func insert(models []Usage, u Usage) []Usage {
-	at := 0
-	for at < len(models) && models[at].Model < u.Model {
-		at++
-	}
-	if at < len(models) && models[at].Model == u.Model {
-		models[at].plus(&u)
-		return models
-	}
-	u.Day = 0
-	models = append(models, Usage{})
-	copy(models[at+1:], models[at:])
-	models[at] = u
-	return models
+	return c.b.period
 }
 
 // keys answers when the meters that were read were last used.

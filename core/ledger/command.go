@@ -2,28 +2,41 @@
 // id. Usage comes to it from the keys' meters, in numbered batches.
 package ledger
 
-import "github.com/postern-ai/postern/core/abi"
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/doc"
+)
 
 // Commands start with one of these.
 const (
 	opPut    = 1
 	opGrant  = 2
-	opAbsorb = 3
 	opReport = 4
 	opKeys   = 5
 	opBatch  = 6
+	opPolicy = 7
+	opQuery  = 8
+	opPrune  = 9
+	opRecent = 10
+	opAbsorb = 11
+
+	opOldAbsorb = 3 // without hours, latencies, the key's id and recent requests
 )
 
-// Put sets the budget, if Version is newer than the last.
+// Put sets what the control plane says of the project, if Version is newer than the last.
 type Put struct {
 	Version    uint64
-	BudgetPico int64 // a calendar month
+	BudgetPico int64           // a turn of the cycle
+	Period     calendar.Period // the present one: its cycle and epoch count
+	Alerts     doc.Alerts
+	Policy     []byte // a doc.Policy, encoded; empty: the project has none
 }
 
-// Grant asks for a slice of the month's budget. The same Seq gets the same answer.
+// Grant asks for a slice of the period's budget. The same Seq gets the same answer.
 type Grant struct {
 	Key      string // the meter's name
-	Month    uint64
+	Period   calendar.Period
 	Seq      uint64
 	NeedPico int64
 }
@@ -31,36 +44,23 @@ type Grant struct {
 // GrantReply answers Grant. A negative amount means that the budget has no more; Recall names the
 // meters that hold unused slices.
 type GrantReply struct {
-	Month      uint64 // may be later than asked: the month has turned
+	Period     calendar.Period // may be later than asked: the period has turned
 	AmountPico int64
 	Recall     []string
 }
 
-// Usage is what a meter counted for one day and model.
-type Usage struct {
-	Day        uint64
-	Model      string
-	Requests   uint64 // answered, cache hits included
-	Hits       uint64
-	Misses     uint64
-	Failed     uint64 // admitted, but not answered
-	Prompt     uint64
-	Completion uint64
-	CostPico   int64
-	Estimated  uint64 // requests whose usage the provider did not report
-	Expired    uint64 // requests that nobody settled: the reserved amount was booked
-}
-
 // Absorb is one batch of a meter's news. A Seq that was seen before is dropped.
 type Absorb struct {
-	Key          string
+	Key          string // the meter's name
+	KeyID        string
 	Seq          uint64
-	Month        uint64 // of ReturnedPico
-	ReturnedPico int64  // part of the slice that the meter gives back
-	Closed       bool   // the meter gave back all and will ask again before it admits
-	GrantSeq     uint64 // the last grant that it had when it closed
+	Period       calendar.Period // of ReturnedPico
+	ReturnedPico int64           // part of the slice that the meter gives back
+	Closed       bool            // the meter gave back all and will ask again before it admits
+	GrantSeq     uint64          // the last grant that it had when it closed
 	LastUsedMs   uint64
 	Usage        []Usage
+	Recent       []Request // the newest requests since the last batch, oldest first
 }
 
 // Report asks for usage of days FirstDay to EndDay (exclusive). AsOfMs is when the question arrived: the
@@ -78,8 +78,9 @@ type ReportReply struct {
 	Flush      []string
 	WaitMs     uint64
 	BudgetPico int64
-	UsedPico   int64   // in the current month
-	Models     []Usage // Day is 0, summed by model, in order of the name
+	UsedPico   int64           // in Period
+	Period     calendar.Period // of the budget
+	Models     []Usage         // Day is 0, summed by model, in order of the name
 }
 
 // KeyUse is when a key was last used.
@@ -88,11 +89,8 @@ type KeyUse struct {
 	LastUsedMs uint64
 }
 
-// Keys asks for the last use of the keys after After, in order of their hash, at most Limit.
-type Keys struct {
-	After string
-	Limit uint64
-}
+// Keys asks for the last use of keys, by their hash. Those that were never used are not in the answer.
+type Keys struct{ Names []string }
 
 // Encode is the command.
 func (c *Put) Encode() []byte {
@@ -100,7 +98,20 @@ func (c *Put) Encode() []byte {
 	w.Uint(opPut)
 	w.Uint(c.Version)
 	w.Int(c.BudgetPico)
+	w.Uint(uint64(c.Period))
+	w.String(c.Alerts.URL)
+	w.Bytes(c.Alerts.Secret)
+	w.Bytes(c.Policy)
 	return w.Buf
+}
+
+func decodePut(r *abi.Reader) Put {
+	p := Put{Version: r.Uint(), BudgetPico: r.Int()}
+	if len(r.Buf) == 0 {
+		return p // from before there was more: it may wait in an outbox
+	}
+	p.Period, p.Alerts, p.Policy = calendar.ReadPeriod(r.Uint()), doc.Alerts{URL: r.String(), Secret: r.Bytes()}, r.Bytes()
+	return p
 }
 
 // Encode is the command.
@@ -108,17 +119,19 @@ func (c *Grant) Encode() []byte {
 	var w abi.Writer
 	w.Uint(opGrant)
 	w.String(c.Key)
-	w.Uint(c.Month)
+	w.Uint(uint64(c.Period))
 	w.Uint(c.Seq)
 	w.Int(c.NeedPico)
 	return w.Buf
 }
 
-func decodeGrant(r *abi.Reader) Grant { return Grant{r.String(), r.Uint(), r.Uint(), r.Int()} }
+func decodeGrant(r *abi.Reader) Grant {
+	return Grant{r.String(), calendar.ReadPeriod(r.Uint()), r.Uint(), r.Int()}
+}
 
 func (g *GrantReply) encode() []byte {
 	var w abi.Writer
-	w.Uint(g.Month)
+	w.Uint(uint64(g.Period))
 	w.Int(g.AmountPico)
 	w.Uint(uint64(len(g.Recall)))
 	for _, key := range g.Recall {
@@ -130,33 +143,11 @@ func (g *GrantReply) encode() []byte {
 // DecodeGrantReply reads the answer to Grant.
 func DecodeGrantReply(data []byte) (GrantReply, error) {
 	r := abi.Reader{Buf: data}
-	g := GrantReply{Month: r.Uint(), AmountPico: r.Int()}
+	g := GrantReply{Period: calendar.ReadPeriod(r.Uint()), AmountPico: r.Int()}
 	for n := r.Count(); n > 0; n-- {
 		g.Recall = append(g.Recall, r.String())
 	}
 	return g, r.End()
-}
-
-// EncodeUsage appends u, and DecodeUsage takes it off again: meters keep unreported usage in this form.
-func EncodeUsage(w *abi.Writer, u *Usage) {
-	w.Uint(u.Day)
-	w.String(u.Model)
-	w.Uint(u.Requests)
-	w.Uint(u.Hits)
-	w.Uint(u.Misses)
-	w.Uint(u.Failed)
-	w.Uint(u.Prompt)
-	w.Uint(u.Completion)
-	w.Int(u.CostPico)
-	w.Uint(u.Estimated)
-	w.Uint(u.Expired)
-}
-
-// DecodeUsage is EncodeUsage's other half.
-func DecodeUsage(r *abi.Reader) Usage {
-	return Usage{
-		r.Uint(), r.String(), r.Uint(), r.Uint(), r.Uint(), r.Uint(), r.Uint(), r.Uint(), r.Int(), r.Uint(), r.Uint(),
-	}
 }
 
 // Encode is the command.
@@ -164,8 +155,9 @@ func (c *Absorb) Encode() []byte {
 	var w abi.Writer
 	w.Uint(opAbsorb)
 	w.String(c.Key)
+	w.String(c.KeyID)
 	w.Uint(c.Seq)
-	w.Uint(c.Month)
+	w.Uint(uint64(c.Period))
 	w.Int(c.ReturnedPico)
 	w.Bool(c.Closed)
 	w.Uint(c.GrantSeq)
@@ -175,13 +167,29 @@ func (c *Absorb) Encode() []byte {
 	for i := range c.Usage {
 		EncodeUsage(&w, &c.Usage[i])
 	}
+	EncodeRequests(&w, c.Recent)
 	return w.Buf
 }
 
 func decodeAbsorb(r *abi.Reader) Absorb {
-	c := Absorb{r.String(), r.Uint(), r.Uint(), r.Int(), r.Bool(), r.Uint(), r.Uint(), nil}
+	c := Absorb{
+		Key: r.String(), KeyID: r.String(), Seq: r.Uint(), Period: calendar.ReadPeriod(r.Uint()), ReturnedPico: r.Int(), Closed: r.Bool(),
+		GrantSeq: r.Uint(), LastUsedMs: r.Uint(),
+	}
 	for n := r.Count(); n > 0; n-- {
 		c.Usage = append(c.Usage, DecodeUsage(r))
+	}
+	c.Recent = DecodeRequests(r)
+	return c
+}
+
+func decodeOldAbsorb(r *abi.Reader) Absorb {
+	c := Absorb{
+		Key: r.String(), Seq: r.Uint(), Period: calendar.ReadPeriod(r.Uint()), ReturnedPico: r.Int(), Closed: r.Bool(),
+		GrantSeq: r.Uint(), LastUsedMs: r.Uint(),
+	}
+	for n := r.Count(); n > 0; n-- {
+		c.Usage = append(c.Usage, DecodeOldUsage(r))
 	}
 	return c
 }
@@ -211,6 +219,7 @@ func (p *ReportReply) encode() []byte {
 	w.Uint(p.WaitMs)
 	w.Int(p.BudgetPico)
 	w.Int(p.UsedPico)
+	w.Uint(uint64(p.Period))
 	w.Uint(uint64(len(p.Models)))
 	for i := range p.Models {
 		EncodeUsage(&w, &p.Models[i])
@@ -225,7 +234,7 @@ func DecodeReportReply(data []byte) (ReportReply, error) {
 	for n := r.Count(); n > 0; n-- {
 		p.Flush = append(p.Flush, r.String())
 	}
-	p.WaitMs, p.BudgetPico, p.UsedPico = r.Uint(), r.Int(), r.Int()
+	p.WaitMs, p.BudgetPico, p.UsedPico, p.Period = r.Uint(), r.Int(), r.Int(), calendar.ReadPeriod(r.Uint())
 	for n := r.Count(); n > 0; n-- {
 		p.Models = append(p.Models, DecodeUsage(&r))
 	}
@@ -236,8 +245,10 @@ func DecodeReportReply(data []byte) (ReportReply, error) {
 func (c *Keys) Encode() []byte {
 	var w abi.Writer
 	w.Uint(opKeys)
-	w.String(c.After)
-	w.Uint(c.Limit)
+	w.Uint(uint64(len(c.Names)))
+	for _, name := range c.Names {
+		w.String(name)
+	}
 	return w.Buf
 }
 
@@ -270,4 +281,62 @@ func Batch(absorbs [][]byte) []byte {
 		w.Bytes(a)
 	}
 	return w.Buf
+}
+
+// Policy is the command that asks for the project's policy: the reply is a doc.Policy, encoded, or empty.
+func Policy() []byte { return []byte{opPolicy} }
+
+// Encode is the command.
+func (q *Query) Encode() []byte {
+	var w abi.Writer
+	w.Uint(opQuery)
+	w.Uint(q.FirstDay)
+	w.Uint(q.EndDay)
+	w.Uint(uint64(q.By))
+	w.String(q.Key)
+	w.String(q.Model)
+	w.String(q.After)
+	return w.Buf
+}
+
+func decodeQuery(r *abi.Reader) Query {
+	return Query{r.Uint(), r.Uint(), Grouping(r.Byte()), r.String(), r.String(), r.String()}
+}
+
+func (p *QueryReply) encode() []byte {
+	w := abi.Writer{Buf: make([]byte, 0, 64+64*len(p.Groups))}
+	w.Uint(uint64(len(p.Groups)))
+	for i := range p.Groups {
+		w.String(p.Groups[i].KeyID)
+		EncodeUsage(&w, &p.Groups[i].Usage)
+	}
+	w.String(p.Next)
+	return w.Buf
+}
+
+// DecodeQueryReply reads the answer to Query.
+func DecodeQueryReply(data []byte) (QueryReply, error) {
+	r := abi.Reader{Buf: data}
+	var p QueryReply
+	for n := r.Count(); n > 0; n-- {
+		p.Groups = append(p.Groups, Group{r.String(), DecodeUsage(&r)})
+	}
+	p.Next = r.String()
+	return p, r.End()
+}
+
+// Encode is the command.
+func (p *Prune) Encode() []byte {
+	var w abi.Writer
+	w.Uint(opPrune)
+	w.Uint(p.FirstDay)
+	w.Uint(p.FirstHourDay)
+	return w.Buf
+}
+
+// DecodePruned reads the answer to Prune: how many rows were removed.
+func DecodePruned(data []byte) (uint64, error) {
+	r := abi.Reader{Buf: data}
+	n := r.Uint()
+	return n, r.End()
 }

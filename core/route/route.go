@@ -205,6 +205,27 @@ func (c *Circuits) Worked(model string, latencyMs, now uint64) {
 	t.seenMs = now
 }
 
+// Target is what an isolate knows of one target.
+type Target struct {
+	Model     string
+	State     string // closed, open or half_open
+	LatencyMs uint64 // 0: not known
+}
+
+// Targets are those that the isolate has seen.
+func (c *Circuits) Targets(r *config.Routing, now uint64) (targets []Target) {
+	for _, t := range c.targets {
+		state := "closed"
+		if t.untilMs > now {
+			state = "open"
+		} else if t.failures >= r.CoolAfter {
+			state = "half_open"
+		}
+		targets = append(targets, Target{t.model, state, c.LatencyMs(t.model, now)})
+	}
+	return targets
+}
+
 // near: within an eighth.
 func near(average, latencyMs uint64) bool {
 	return latencyMs <= average+average/8 && latencyMs+average/8 >= average

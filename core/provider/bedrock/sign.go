@@ -6,6 +6,7 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/hmac"
 )
 
 // signer signs requests to AWS, by Signature Version 4.
@@ -26,7 +27,7 @@ func (s *signer) sign(method, url, contentType string, body []byte) []abi.Header
 	scope := stamp[:len("20060102")] + "/" + s.region + "/" + s.service + "/aws4_request"
 	canonical, signed := s.canonical(method, url, contentType, stamp, body)
 	hash := sha256.Sum256([]byte(canonical))
-	signature := mac(s.key(stamp[:len("20060102")]), algorithm+"\n"+stamp+"\n"+scope+"\n"+hex(hash[:]))
+	signature := hmac.SHA256(s.key(stamp[:len("20060102")]), algorithm+"\n"+stamp+"\n"+scope+"\n"+hex(hash[:]))
 
 	headers := append(make([]abi.Header, 0, 3), abi.Header{Name: "x-amz-date", Value: stamp})
 	if s.token != "" {
@@ -56,10 +57,10 @@ func (s *signer) canonical(method, url, contentType, stamp string, body []byte) 
 
 // key is good for a day, a region and a service.
 func (s *signer) key(date string) []byte {
-	key := mac([]byte("AWS4"+s.secret), date)
-	key = mac(key, s.region)
-	key = mac(key, s.service)
-	return mac(key, "aws4_request")
+	key := hmac.SHA256([]byte("AWS4"+s.secret), date)
+	key = hmac.SHA256(key, s.region)
+	key = hmac.SHA256(key, s.service)
+	return hmac.SHA256(key, "aws4_request")
 }
 
 // split gives a URL's host, with its port if it has one, and its path.
@@ -71,25 +72,6 @@ func split(url string) (host, path string) {
 		return url[:i], url[i:]
 	}
 	return url, "/"
-}
-
-// mac is the HMAC with SHA-256 (RFC 2104).
-func mac(key []byte, message string) []byte {
-	var pad [sha256.BlockSize]byte
-	if len(key) > len(pad) {
-		sum := sha256.Sum256(key)
-		key = sum[:]
-	}
-	copy(pad[:], key)
-	for i := range pad {
-		pad[i] ^= 0x36
-	}
-	inner := sha256.Sum256(append(pad[:len(pad):len(pad)], message...))
-	for i := range pad {
-		pad[i] ^= 0x36 ^ 0x5c
-	}
-	outer := sha256.Sum256(append(pad[:len(pad):len(pad)], inner[:]...))
-	return outer[:]
 }
 
 const lowerDigits = "0123456789abcdef"

@@ -1,0 +1,22 @@
+// Package base64 writes the standard encoding, padded (RFC 4648, section 4). The standard library's imports
+// more than the core may.
+package base64
+
+const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+// Append adds the encoding of data to dst.
+func Append(dst, data []byte) []byte {
+	for ; len(data) >= 3; data = data[3:] {
+		n := uint(data[0])<<16 | uint(data[1])<<8 | uint(data[2])
+		dst = append(dst, digits[n>>18&63], digits[n>>12&63], digits[n>>6&63], digits[n&63])
+	}
+	switch len(data) {
+	case 1:
+		n := uint(data[0]) << 16
+		dst = append(dst, digits[n>>18&63], digits[n>>12&63], '=', '=')
+	case 2:
+		n := uint(data[0])<<16 | uint(data[1])<<8
+		dst = append(dst, digits[n>>18&63], digits[n>>12&63], digits[n>>6&63], '=')
+	}
+	return dst
+}

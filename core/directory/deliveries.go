@@ -1,0 +1,68 @@
+package directory
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
+)
+
+// Project is a project's document at its version, and Key a key's.
+type Project struct {
+	doc.Project
+	Version uint64
+}
+
+// Key is a key's document at its version.
+type Key struct {
+	doc.Key
+	Version uint64
+}
+
+// DecodeProject reads a stored document of a project.
+func DecodeProject(d Document) (Project, error) {
+	p, err := doc.DecodeProject(d.Value)
+	return Project{p, d.Version}, err
+}
+
+// DecodeKey reads a stored document of a key.
+func DecodeKey(d Document) (Key, error) {
+	k, err := doc.DecodeKey(d.Value)
+	return Key{k, d.Version}, err
+}
+
+// SettingsTo tells the project's ledger its budget, alerts and policy.
+func SettingsTo(p *Project, nowMs uint64) abi.Delivery {
+	put := ledger.Put{Version: p.Version, BudgetPico: p.BudgetPico, Period: p.Period(calendar.Day(nowMs)), Alerts: p.Alerts}
+	if p.Policy.Version != 0 {
+		put.Policy = p.Policy.Encode()
+	}
+	return abi.Delivery{Class: abi.ClassLedger, Name: p.ID, Region: p.Region, Data: put.Encode()}
+}
+
+// PolicyTo publishes a version of the project's policy in KV, and OldPolicyTo takes one away.
+func PolicyTo(p *Project) abi.Delivery {
+	return abi.Delivery{Class: abi.ClassKV, Name: doc.PolicyKey(p.ID, p.Policy.Version), Data: p.Policy.Encode()}
+}
+
+// OldPolicyTo takes a version of the project's policy out of KV.
+func OldPolicyTo(p *Project) abi.Delivery {
+	return abi.Delivery{Class: abi.ClassKV, Name: doc.PolicyKey(p.ID, p.Policy.Version)}
+}
+
+// StatusTo tells a key's meter, which is the authority on it, its status and record.
+func StatusTo(k *Key, p *Project) abi.Delivery {
+	put := keymeter.Put{Status: k.StatusIn(&p.Project), Record: doc.NewRecord(&k.Key, k.Version, &p.Project, p.Version)}
+	return abi.Delivery{Class: abi.ClassKeyMeter, Name: k.Hash, Region: p.Region, Data: put.Encode()}
+}
+
+// RecordTo publishes a key's record in KV, from where exchanges have it at first. A removed key's goes.
+func RecordTo(k *Key, p *Project) abi.Delivery {
+	d := abi.Delivery{Class: abi.ClassKV, Name: doc.RecordKey(k.Hash)}
+	if k.Status != doc.Removed {
+		record := doc.NewRecord(&k.Key, k.Version, &p.Project, p.Version)
+		d.Data = record.Encode()
+	}
+	return d
+}

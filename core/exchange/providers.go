@@ -1,0 +1,36 @@
+package exchange
+
+import "github.com/postern-ai/postern/core/jsontext"
+
+// providersHeader tells the control plane how this isolate sees the providers: which have credentials, and
+// the state of the targets that it has asked. The control plane only shows it.
+const providersHeader = "x-postern-providers"
+
+// providersJSON is {"ready": [names], "targets": [{"model", "state", "latencyMs"}]}.
+func (x *exchange) providersJSON() string {
+	b := jsontext.Builder{B: make([]byte, 0, 512)}
+	b.Open('{')
+	b.Key("ready")
+	b.Open('[')
+	for i := range x.config.Providers {
+		if p := &x.config.Providers[i]; p.Ready {
+			b.String(p.Name)
+		}
+	}
+	b.Close(']')
+	b.Key("targets")
+	b.Open('[')
+	for _, t := range x.circuits.Targets(&x.config.Routing, x.now) {
+		b.Open('{')
+		b.Key("model")
+		b.String(t.Model)
+		b.Key("state")
+		b.String(t.State)
+		b.Key("latencyMs")
+		b.Uint(t.LatencyMs)
+		b.Close('}')
+	}
+	b.Close(']')
+	b.Close('}')
+	return string(b.B)
+}

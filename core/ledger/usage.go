@@ -1,0 +1,396 @@
+package ledger
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// Usage is what was counted for one day, hour and model.
+type Usage struct {
+	Day        uint64
+	Hour       uint64 // of the day; 0 in sums over more than one
+	Model      string
+	Requests   uint64 // answered, cache hits included
+	Hits       uint64
+	Misses     uint64
+	Failed     uint64 // admitted, but not answered
+	Prompt     uint64
+	Completion uint64
+	CostPico   int64
+	Estimated  uint64 // requests whose usage the provider did not report
+	Expired    uint64 // requests that nobody settled: the reserved amount was booked
+	Latency    Latency
+}
+
+// Latency is how long requests took, from their arrival to the end of their answer.
+type Latency struct {
+	SumMs   uint64
+	Buckets [len(LatencyBoundsMs) + 1]uint64 // requests up to each bound, and above the last
+}
+
+// LatencyBoundsMs are the upper bounds of the buckets, each about 1.8 times the one before: an answer's
+// percentile is right to that factor at worst.
+var LatencyBoundsMs = [...]uint64{5, 10, 18, 32, 56, 100, 180, 320, 560, 1000, 1800, 3200, 5600, 10_000, 18_000, 32_000, 56_000, 100_000}
+
+// Add counts one request.
+func (l *Latency) Add(ms uint64) {
+	l.SumMs += ms
+	at := 0
+	for at < len(LatencyBoundsMs) && ms > LatencyBoundsMs[at] {
+		at++
+	}
+	l.Buckets[at]++
+}
+
+// Count is how many requests there were.
+func (l *Latency) Count() (n uint64) {
+	for _, b := range l.Buckets {
+		n += b
+	}
+	return n
+}
+
+// At says what the slowest of the fastest percent of the requests took, as the bound of its bucket, or the
+// mean of what is above the last bound.
+func (l *Latency) At(percent uint64) uint64 {
+	rank := (l.Count()*percent + 99) / 100
+	for i, n := range l.Buckets {
+		if rank <= n && i < len(LatencyBoundsMs) {
+			return LatencyBoundsMs[i]
+		}
+		rank -= min(rank, n)
+	}
+	return 2 * LatencyBoundsMs[len(LatencyBoundsMs)-1]
+}
+
+func (l *Latency) plus(o *Latency) {
+	l.SumMs += o.SumMs
+	for i := range l.Buckets {
+		l.Buckets[i] += o.Buckets[i]
+	}
+}
+
+// Plus adds another one's counts.
+func (u *Usage) Plus(o *Usage) {
+	u.Requests += o.Requests
+	u.Hits += o.Hits
+	u.Misses += o.Misses
+	u.Failed += o.Failed
+	u.Prompt += o.Prompt
+	u.Completion += o.Completion
+	u.CostPico = money.Add(u.CostPico, o.CostPico)
+	u.Estimated += o.Estimated
+	u.Expired += o.Expired
+	u.Latency.plus(&o.Latency)
+}
+
+// EncodeUsage appends u, and DecodeUsage takes it off again: meters keep unreported usage in this form.
+func EncodeUsage(w *abi.Writer, u *Usage) {
+	w.Uint(u.Day)
+	w.Uint(u.Hour)
+	w.String(u.Model)
+	w.Uint(u.Requests)
+	w.Uint(u.Hits)
+	w.Uint(u.Misses)
+	w.Uint(u.Failed)
+	w.Uint(u.Prompt)
+	w.Uint(u.Completion)
+	w.Int(u.CostPico)
+	w.Uint(u.Estimated)
+	w.Uint(u.Expired)
+	u.Latency.encode(w)
+}
+
+// encode writes only the buckets that have something: most rows have one or two.
+func (l *Latency) encode(w *abi.Writer) {
+	w.Uint(l.SumMs)
+	var mask uint64
+	for i, n := range l.Buckets {
+		if n != 0 {
+			mask |= 1 << i
+		}
+	}
+	w.Uint(mask)
+	for _, n := range l.Buckets {
+		if n != 0 {
+			w.Uint(n)
+		}
+	}
+}
+
+func decodeLatency(r *abi.Reader) Latency {
+	l := Latency{SumMs: r.Uint()}
+	mask := r.Uint()
+	for i := range l.Buckets {
+		if mask>>i&1 == 1 {
+			l.Buckets[i] = r.Uint()
+		}
+	}
+	return l
+}
+
+// DecodeOldUsage reads the form that meters and rows had before there were hours and latencies.
+func DecodeOldUsage(r *abi.Reader) Usage {
+	return Usage{
+		Day: r.Uint(), Model: r.String(), Requests: r.Uint(), Hits: r.Uint(), Misses: r.Uint(), Failed: r.Uint(), Prompt: r.Uint(),
+		Completion: r.Uint(), CostPico: r.Int(), Estimated: r.Uint(), Expired: r.Uint(),
+	}
+}
+
+// DecodeUsage is EncodeUsage's other half.
+func DecodeUsage(r *abi.Reader) Usage {
+	return Usage{
+		r.Uint(), r.Uint(), r.String(), r.Uint(), r.Uint(), r.Uint(), r.Uint(), r.Uint(), r.Uint(), r.Int(), r.Uint(), r.Uint(),
+		decodeLatency(r),
+	}
+}
+
+// decodeUsageRow reads a stored sum.
+func decodeUsageRow(data []byte) (Usage, error) {
+	r := abi.Reader{Buf: data}
+	var u Usage
+	switch r.Uint() {
+	case usageFormat:
+		u = DecodeUsage(&r)
+	case format:
+		u = DecodeOldUsage(&r)
+	default:
+		return u, abi.ErrMalformed
+	}
+	return u, r.End()
+}
+
+// Keys of rows that sum usage up: by day and model, by day, key and model, and by hour.
+func modelKey(day uint64, model string) string { return rowModels + abi.Fixed(day) + "/" + model }
+
+func detailKey(day uint64, keyID, model string) string {
+	return rowDetails + abi.Fixed(day) + "/" + keyID + "/" + model
+}
+
+func hourKey(day, hour uint64) string { return rowHours + abi.Fixed(day*24+hour) }
+
+// sumKeys are the rows that usage of a key goes into.
+func sumKeys(u *Usage, keyID string) [3]string {
+	return [3]string{modelKey(u.Day, u.Model), detailKey(u.Day, keyID, u.Model), hourKey(u.Day, u.Hour)}
+}
+
+// add sums usage up in its rows.
+func (c *call) add(u *Usage, keyID string) error {
+	keys := sumKeys(u, keyID)
+	for i, key := range keys {
+		total := Usage{Day: u.Day, Model: u.Model}
+		if i == 2 {
+			total = Usage{Day: u.Day, Hour: u.Hour}
+		}
+		if row, ok := c.row(key); ok {
+			var err error
+			if total, err = decodeUsageRow(row); err != nil {
+				return err
+			}
+		}
+		total.Plus(u)
+		w := abi.Writer{}
+		w.Uint(usageFormat)
+		EncodeUsage(&w, &total)
+		c.put(key, w.Buf)
+	}
+	return nil
+}
+
+// How long sums are kept.
+const (
+	KeepDays     = 400
+	KeepHourDays = 9 // rows by hour
+	maxPrune     = 500
+)
+
+// Grouping is what the rows of a Query stand for.
+type Grouping uint8
+
+const (
+	ByModel  Grouping = 1
+	ByDay    Grouping = 2
+	ByHour   Grouping = 3
+	ByKey    Grouping = 4
+	ByDetail Grouping = 5 // day, key and model
+)
+
+// Query asks for sums of days FirstDay to EndDay (exclusive). Key and Model, if given, leave others out
+// (not by hour). A query's answer may be one part of several: After is what the one before said.
+type Query struct {
+	FirstDay, EndDay uint64
+	By               Grouping
+	Key, Model       string
+	After            string
+}
+
+// QueryReply answers Query. Groups may come again in the next part: their sums add up.
+type QueryReply struct {
+	Groups []Group
+	Next   string // for After; empty: that was all
+}
+
+// Group is one row of a Query's answer. What it is not grouped by is zero.
+type Group struct {
+	KeyID string
+	Usage Usage
+}
+
+// maxScan is how many rows one part of a query reads.
+const maxScan = 4096
+
+// byKey says whether only the rows with keys can tell.
+func (q *Query) byKey() bool { return q.By == ByKey || q.By == ByDetail || q.Key != "" }
+
+func (q *Query) reads() abi.Range {
+	first, end := rowModels+abi.Fixed(q.FirstDay), rowModels+abi.Fixed(q.EndDay)
+	switch {
+	case q.By == ByHour:
+		first, end = hourKey(q.FirstDay, 0), hourKey(q.EndDay, 0)
+	case q.byKey():
+		first, end = rowDetails+abi.Fixed(q.FirstDay), rowDetails+abi.Fixed(q.EndDay)
+	}
+	if q.After != "" {
+		first = max(first, q.After+"\x00")
+	}
+	return abi.Range{Start: first, End: end, Limit: maxScan}
+}
+
+// query groups the rows that were read.
+func (c *call) query(q *Query) error {
+	var reply QueryReply
+	rows := c.in.Rows
+	count := 0
+	for _, row := range rows {
+		if row.Key == rowBudget {
+			continue
+		}
+		count++
+		reply.Next = row.Key
+		u, err := decodeUsageRow(row.Value)
+		if err != nil {
+			return err
+		}
+		key := keyIDOf(row.Key)
+		if q.Key != "" && key != q.Key || q.Model != "" && u.Model != q.Model {
+			continue
+		}
+		reply.add(q.By, key, &u)
+	}
+	if count < maxScan {
+		reply.Next = ""
+	}
+	c.out.Reply = reply.encode()
+	return nil
+}
+
+// keyIDOf is the key's id in the name of a row by key, or empty.
+func keyIDOf(row string) string {
+	const at = len(rowDetails) + 12 + 1
+	if len(row) <= at || row[:len(rowDetails)] != rowDetails {
+		return ""
+	}
+	end := at
+	for end < len(row) && row[end] != '/' {
+		end++
+	}
+	return row[at:end]
+}
+
+func (p *QueryReply) add(by Grouping, key string, u *Usage) {
+	var g Group
+	switch by {
+	case ByModel:
+		g.Usage.Model = u.Model
+	case ByDay:
+		g.Usage.Day = u.Day
+	case ByHour:
+		g.Usage.Day, g.Usage.Hour = u.Day, u.Hour
+	case ByKey:
+		g.KeyID = key
+	default: // each row is a group of its own
+		p.Groups = append(p.Groups, Group{key, *u})
+		return
+	}
+	p.group(&g).Usage.Plus(u)
+}
+
+// group finds the same group, from the end: rows come in order of their days.
+func (p *QueryReply) group(g *Group) *Group {
+	for i := len(p.Groups) - 1; i >= 0; i-- {
+		if o := &p.Groups[i]; o.Same(g) {
+			return o
+		}
+	}
+	p.Groups = append(p.Groups, *g)
+	return &p.Groups[len(p.Groups)-1]
+}
+
+// Same says whether two groups stand for the same.
+func (g *Group) Same(o *Group) bool {
+	return g.KeyID == o.KeyID && g.Usage.Model == o.Usage.Model && g.Usage.Day == o.Usage.Day && g.Usage.Hour == o.Usage.Hour
+}
+
+// Prune removes the sums of days before FirstDay, and those by hour of days before FirstHourDay, some at a
+// time: the reply is how many were removed.
+type Prune struct{ FirstDay, FirstHourDay uint64 }
+
+func (p *Prune) reads() []abi.Range {
+	return []abi.Range{
+		{Start: rowModels, End: rowModels + abi.Fixed(p.FirstDay), Limit: maxPrune},
+		{Start: rowDetails, End: rowDetails + abi.Fixed(p.FirstDay), Limit: maxPrune},
+		{Start: rowHours, End: hourKey(p.FirstHourDay, 0), Limit: maxPrune},
+	}
+}
+
+func (c *call) prune() {
+	for _, row := range c.in.Rows {
+		if row.Key != rowBudget {
+			c.out.Deletes = append(c.out.Deletes, row.Key)
+		}
+	}
+	var w abi.Writer
+	w.Uint(uint64(len(c.out.Deletes)))
+	c.out.Reply = w.Buf
+}
+
+// models sums the usage rows that were read by model, in order of the name.
+func (c *call) models() ([]Usage, error) {
+	var models []Usage
+	for _, row := range c.in.Rows {
+		if len(row.Key) < len(rowModels) || row.Key[:len(rowModels)] != rowModels {
+			continue
+		}
+		u, err := decodeUsageRow(row.Value)
+		if err != nil {
+			return nil, err
+		}
+		models = insert(models, u)
+	}
+	return models, nil
+}
+
+func insert(models []Usage, u Usage) []Usage {
+	at := 0
+	for at < len(models) && models[at].Model < u.Model {
+		at++
+	}
+	if at < len(models) && models[at].Model == u.Model {
+		models[at].Plus(&u)
+		return models
+	}
+	u.Day = 0
+	models = append(models, Usage{})
+	copy(models[at+1:], models[at:])
+	models[at] = u
+	return models
+}
+
+// spent is what the usage rows that were read say was spent.
+func (c *call) spent() (pico int64, err error) {
+	models, err := c.models()
+	for i := range models {
+		pico = money.Add(pico, models[i].CostPico)
+	}
+	return pico, err
+}
