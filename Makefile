@@ -22,7 +22,7 @@ dev: setup ## the gateway on http://127.0.0.1:8787, with a demo project
 .PHONY: build
 build: setup ## core.wasm and both Workers, with their sizes
 	@./build.sh
-	@wrangler deploy --dry-run --outdir build/gateway >build/gateway.log 2>&1 || { cat build/gateway.log; exit 1; }
+	@tools/check-dry-run.sh
 	@node tools/sizes.mjs
 
 .PHONY: types
@@ -30,7 +30,7 @@ types: setup
 	@wrangler types worker/gateway/worker-configuration.d.ts >/dev/null
 
 .PHONY: check
-check: setup types ## format, vet, lint, types, the API's description
+check: setup types ## format, vet, lint, types, the API's description, both Workers' deployment
 	@tools/setup.sh lint
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo 'run gofmt -w'; exit 1; }
 	go vet ./...
@@ -39,6 +39,8 @@ check: setup types ## format, vet, lint, types, the API's description
 	biome ci --colors=off --error-on-warnings .
 	tsc -p worker/gateway
 	redocly lint docs/openapi.yaml
+	@./build.sh
+	@tools/check-dry-run.sh
 	@tools/check-words.sh
 
 .PHONY: test

@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/postern-ai/postern/core/fault"
@@ -122,4 +123,26 @@ func (f *fields) refused() error {
 		return nil
 	}
 	return invalid(f.problems...)
+}
+
+// objects takes a field that is a list of at most so many objects.
+func (f *fields) objects(field string, most int) (list []*fields, given bool) {
+	value, given := f.take(field)
+	if !given {
+		return nil, false
+	}
+	var elements []json.RawMessage
+	if len(value) == 0 || value[0] != '[' || json.Unmarshal(value, &elements) != nil || len(elements) > most {
+		f.wrong(field, "must be a list of at most "+strconv.Itoa(most)+" objects")
+		return nil, false
+	}
+	for _, element := range elements {
+		values, err := decodeObject(element)
+		if err != nil {
+			f.wrong(field, "must be a list of objects")
+			return nil, false
+		}
+		list = append(list, &fields{values: values})
+	}
+	return list, true
 }

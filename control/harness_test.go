@@ -12,11 +12,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/catalog"
+	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/directory"
-	"github.com/postern-ai/postern/core/money"
 )
 
 const token = "token-of-this-test"
@@ -66,11 +68,11 @@ func (m *memory) directory(command []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var rows []abi.Row
+	in := abi.ObjectInput{Class: abi.ClassDirectory, Name: directory.Name, Command: command}
 	for _, r := range ranges {
-		rows = append(rows, m.read(r)...)
+		in.Rows = append(in.Rows, m.read(r)...)
 	}
-	out, err := directory.Apply(command, rows)
+	out, err := directory.Apply(&in)
 	for _, put := range out.Puts {
 		m.rows[put.Key] = put.Value
 	}
@@ -123,7 +125,12 @@ type bench struct {
 	*testing.T
 	memory  *memory
 	handler http.Handler
-	token   string
+	token   string // the owners'
+	viewer  string // the viewers' token
+	access  Access
+	masters string                           // the master keys
+	certs   func(url string) ([]byte, error) // what Config.Fetch does
+	files   fstest.MapFS                     // the dashboard
 	now     time.Time
 }
 
@@ -133,11 +140,26 @@ func newBench(t *testing.T) *bench {
 		now: time.Date(2026, 11, 21, 9, 8, 7, 6_000_000, time.FixedZone("elsewhere", 3600)),
 	}
 	b.handler = New(Config{
-		Objects: b.memory, AdminToken: func() string { return b.token },
-		Plans: []Plan{{"free", 5 * money.Dollar}, {"team", 100 * money.Dollar}},
-		Now:   func() time.Time { return b.now }, Rand: rand.Reader,
-	})
+		Objects: b.memory, AdminToken: func() string { return b.token }, ViewerToken: func() string { return b.viewer },
+		Access: func() Access { return b.access }, Dashboard: &b.files,
+		MasterKeys: func() string { return b.masters }, Seal: sealNatively,
+		Fetch:   func(_ context.Context, url string) ([]byte, error) { return b.certs(url) },
+		Catalog: testCatalog(),
+		Now:     func() time.Time { return b.now }, Rand: rand.Reader,
+	}).handler
 	return b
+}
+
+// testCatalog is the catalog with two plans of the tests.
+func testCatalog() *config.Config {
+	const overlay = `{"plans":[
+		{"name":"free","perSecond":10,"perDay":1000,"tokensPerMinute":5000,"budget":"5"},
+		{"name":"team","perSecond":50,"perDay":0,"budget":"100"}]}`
+	parsed, wrong := config.Parse(abi.Config{Catalog: catalog.Default, Env: []abi.Header{{Name: config.EnvCatalog, Value: overlay}}})
+	if wrong != "" {
+		panic(wrong)
+	}
+	return parsed
 }
 
 // reply is an answer with its JSON taken apart.
@@ -228,4 +250,32 @@ func (b *bench) key(project string) (path string, made reply) {
 	made = b.must(201, "POST", project+"/keys", `{"name":"k","kind":"gateway","environment":"production"}`)
 	b.memory.forget()
 	return project + "/keys/" + made.text("id"), made
+}
+
+// everythingFails has all objects out.
+func everythingFails(abi.Class, string, []byte) error { return errOut }
+
+// failCommits has the Directory answer questions, but keep nothing.
+func (m *memory) failCommits() {
+	m.fail = func(class abi.Class, _ string, command []byte) error {
+		list := directory.List{}
+		if class == abi.ClassDirectory && command[0] != list.Encode()[0] {
+			return errOut
+		}
+		return nil
+	}
+}
+
+// newRequest is a request that only its headers matter of.
+func newRequest(headers ...string) *http.Request {
+	r := httptest.NewRequest("GET", "/", nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	return r
+}
+
+// example is a path that fits a route.
+func (r *route) example() string {
+	return strings.NewReplacer("{project}", "proj_"+someID, "{key}", "key_"+someID, "{provider}", "openai").Replace(r.pattern)
 }

@@ -61,7 +61,7 @@ func TestCreateKeyDeliversToMeterThenKV(t *testing.T) {
 		t.Errorf("sent: %+v", b.memory.sent)
 	}
 	p, _ := b.handler.(*handler).store.project(t.Context(), strings.TrimPrefix(path, "/api/admin/projects/"))
-	if p.KeyCount != 1 || p.version != 2 {
+	if p.KeyCount != 1 || p.Version != 2 {
 		t.Errorf("project: %+v", p)
 	}
 }

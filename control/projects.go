@@ -2,11 +2,13 @@ package control
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/money"
@@ -14,14 +16,26 @@ import (
 
 // projectView is a project as the API shows it.
 type projectView struct {
-	ID              string          `json:"id"`
-	Name            string          `json:"name"`
-	Plan            string          `json:"plan"`
-	Region          *string         `json:"region"`          // null: where it is first used
-	Budget          json.RawMessage `json:"budget"`          // dollars a calendar month, exact
-	CacheTTLSeconds uint64          `json:"cacheTtlSeconds"` // 0: answers are not cached
-	CreatedAt       string          `json:"createdAt"`       // RFC 3339, UTC, milliseconds
-	Version         uint64          `json:"version"`         // grows with each change of the project or its keys
+	ID              string               `json:"id"`
+	Name            string               `json:"name"`
+	Plan            string               `json:"plan"`
+	Region          *string              `json:"region"` // null: where it is first used
+	Budget          json.RawMessage      `json:"budget"` // dollars a turn of the period, exact
+	BudgetPeriod    string               `json:"budgetPeriod"`
+	CacheTTLSeconds uint64               `json:"cacheTtlSeconds"` // 0: answers are not cached
+	Models          []string             `json:"models"`          // that its keys may use, by name, and tiers; empty: all
+	Routes          map[string]routeView `json:"routes"`          // of the tiers that it has targets of its own for
+	Alerts          *alertsView          `json:"alerts"`
+	Status          string               `json:"status"`
+	CreatedAt       string               `json:"createdAt"` // RFC 3339, UTC, milliseconds
+	Version         uint64               `json:"version"`   // counts the project's changes, not those of its keys
+}
+
+// alertsView is where alerts go. Secret is set only in the answer that makes it.
+type alertsView struct {
+	URL         string `json:"url"`
+	SecretLast4 string `json:"secretLast4"`
+	Secret      string `json:"secret,omitempty"`
 }
 
 type projectsView struct {
@@ -29,13 +43,22 @@ type projectsView struct {
 	Next     *string       `json:"next"` // for after; null: that was all
 }
 
-func (p project) view() projectView {
+func viewProject(p *project) projectView {
 	v := projectView{
 		ID: p.ID, Name: p.Name, Plan: p.Plan, Budget: money.Append(nil, p.BudgetPico, money.Dollar),
-		CacheTTLSeconds: p.CacheTTLSeconds, CreatedAt: timestamp(p.CreatedMs), Version: p.version,
+		BudgetPeriod: translate(p.Cycle, cycles, cycleWords), CacheTTLSeconds: p.CacheTTLSeconds,
+		Models: append([]string{}, p.Policy.Models...), Routes: viewRoutes(p.Policy.Routes), Status: "active",
+		CreatedAt: timestamp(p.CreatedMs), Version: p.Revision + 1,
 	}
 	if p.Region != "" {
 		v.Region = &p.Region
+	}
+	if p.Archived {
+		v.Status = "archived"
+	}
+	if p.Alerts.URL != "" {
+		secret := webhookSecret(p.Alerts.Secret)
+		v.Alerts = &alertsView{URL: p.Alerts.URL, SecretLast4: secret[len(secret)-4:]}
 	}
 	return v
 }
@@ -54,25 +77,45 @@ func (h *handler) createProject(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
+	view := viewProject(&p)
+	entry, err := h.audited(c, "project.create", p.ID, "", nil, view)
+	if err != nil {
+		return answer{}, err
+	}
 	err = h.store.change(c, func() (change, error) {
-		return change{[]directory.Write{p.write()}, []abi.Delivery{budgetTo(p)}}, nil
+		made := change{writes: []directory.Write{writeProject(&p), entry}, deliveries: []abi.Delivery{h.settingsTo(&p)}}
+		if p.Policy.Version != 0 {
+			made.deliveries = append(made.deliveries, directory.PolicyTo(&p))
+		}
+		return made, nil
 	})
-	return answer{http.StatusCreated, p.view()}, err
+	return answer{http.StatusCreated, view}, err
+}
+
+func (h *handler) settingsTo(p *project) abi.Delivery {
+	return directory.SettingsTo(p, uint64(h.Now().UnixMilli()))
 }
 
 // newProject makes the first version of a project.
 func (h *handler) newProject(f *fields) (project, error) {
-	p := project{version: 1}
+	p := project{Version: 1}
 	p.Name = f.requiredName()
-	p.Plan, _ = f.choice("plan", h.Plans[0].Name, h.planNames())
-	p.BudgetPico, _ = f.budget(h.plan(p.Plan).BudgetPico)
+	p.Plan, _ = f.choice("plan", h.Catalog.DefaultPlan, h.planNames())
+	p.BudgetPico, _ = f.budget(h.Catalog.Plan(p.Plan).BudgetPico)
+	cycle, _ := f.choice("budgetPeriod", cycleWords[0], cycleWords)
+	p.Cycle = translate(cycle, cycleWords, cycles)
 	if string(f.values["region"]) == "null" { // as it is shown
 		delete(f.values, "region")
 	}
 	p.Region, _ = f.choice("region", "", regions)
 	p.CacheTTLSeconds, _ = f.cacheTTL(defaultCacheTTLSeconds)
+	p.Policy.Models, _ = f.models()
+	p.Policy.Routes, _ = h.routes(f)
 	if err := f.refused(); err != nil {
 		return p, err
+	}
+	if !p.Policy.Empty() {
+		p.Policy.Version = 1
 	}
 	now := h.Now()
 	p.CreatedMs = uint64(now.UnixMilli())
@@ -81,52 +124,37 @@ func (h *handler) newProject(f *fields) (project, error) {
 	return p, err
 }
 
-func (h *handler) planNames() []string {
-	names := make([]string, len(h.Plans))
-	for i, plan := range h.Plans {
-		names[i] = plan.Name
-	}
-	return names
-}
-
-func (h *handler) plan(name string) Plan {
-	i := slices.IndexFunc(h.Plans, func(plan Plan) bool { return plan.Name == name })
-	return h.Plans[max(i, 0)]
-}
-
-// listProjects is GET /api/admin/projects?limit=&after=, oldest first.
+// listProjects is GET /api/admin/projects?limit=&after=&status=&q=, oldest first.
 func (h *handler) listProjects(c *call) (answer, error) {
-	page, err := readPage(c.request, projectPrefix)
+	q, err := readQuery(c.request, projectPrefix, "status", "q")
 	if err != nil {
 		return answer{}, err
 	}
-	// One more than asked tells whether there is a next page.
-	query := directory.List{Prefix: doc.ProjectKey(""), Limit: uint64(page.limit + 1)}
-	if page.after != "" {
-		query.After = doc.ProjectKey(page.after)
+	status := q.choice("status", []string{"active", "archived"})
+	if err := q.refused(); err != nil {
+		return answer{}, err
 	}
-	docs, err := h.store.list(c, query)
+	found, more, err := scan(c, h.store, q, doc.ProjectKey(""), directory.DecodeProject, func(p *project) bool {
+		return (status == "" || p.Archived == (status == "archived")) && q.matches(p.Name)
+	})
 	if err != nil {
 		return answer{}, err
 	}
 	view := projectsView{Projects: []projectView{}}
-	for _, d := range docs[:min(len(docs), page.limit)] {
-		p, err := decodeProject(d)
-		if err != nil {
-			return answer{}, err
-		}
-		view.Projects = append(view.Projects, p.view())
+	for i := range found {
+		view.Projects = append(view.Projects, viewProject(&found[i]))
 	}
-	if len(docs) > page.limit {
-		view.Next = &view.Projects[page.limit-1].ID
-	}
+	view.Next = nextID(more, doc.ProjectKey(""))
 	return answer{http.StatusOK, view}, nil
 }
 
 // getProject is GET /api/admin/projects/{project}.
 func (h *handler) getProject(c *call) (answer, error) {
 	p, err := h.store.project(c, c.project)
-	return answer{http.StatusOK, p.view()}, err
+	if err != nil {
+		return answer{}, err
+	}
+	return answer{http.StatusOK, viewProject(&p)}, nil
 }
 
 // patchProject is PATCH /api/admin/projects/{project}: what is not given stays. A project's region is not
@@ -140,52 +168,144 @@ func (h *handler) patchProject(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	var after project
-	err = h.store.change(c, func() (change, error) {
+	return h.changeProject(c, "project.update", patch.version, func(p *project) error {
+		patch.apply(p)
+		return nil
+	})
+}
+
+// archiveProject is POST …/archive: all its keys are refused until it is restored.
+func (h *handler) archiveProject(c *call) (answer, error) {
+	return h.changeProject(c, "project.archive", 0, func(p *project) error { p.Archived = true; return nil })
+}
+
+// restoreProject is POST …/restore.
+func (h *handler) restoreProject(c *call) (answer, error) {
+	return h.changeProject(c, "project.restore", 0, func(p *project) error { p.Archived = false; return nil })
+}
+
+// changeProject commits what edit makes of a project, if its version is the expected one (0: any), and tells
+// the ledger, KV and, if it concerns them, the keys.
+func (h *handler) changeProject(c *call, action string, version uint64, edit func(*project) error) (answer, error) {
+	var view projectView
+	err := h.store.change(c, func() (change, error) {
 		before, err := h.store.project(c, c.project)
 		if err != nil {
 			return change{}, err
 		}
-		after = before.next()
-		patch(&after.Project)
-		made := change{[]directory.Write{after.write()}, []abi.Delivery{budgetTo(after)}}
-		if after.Plan != before.Plan || after.CacheTTLSeconds != before.CacheTTLSeconds {
-			err = h.addRecords(c, after, &made)
+		if version != 0 && version != before.Revision+1 {
+			return change{}, errConflict
 		}
-		return made, err
+		after := next(before)
+		after.Revision++
+		if err := edit(&after); err != nil {
+			return change{}, err
+		}
+		h.settlePolicy(&before, &after)
+		view = viewProject(&after)
+		entry, err := h.audited(c, action, c.project, "", viewProject(&before), view)
+		if err == nil && view.Alerts != nil && string(before.Alerts.Secret) != string(after.Alerts.Secret) {
+			view.Alerts.Secret = webhookSecret(after.Alerts.Secret)
+		}
+		return h.projectChange(&before, &after, entry), err
 	})
-	return answer{http.StatusOK, after.view()}, err
+	return answer{http.StatusOK, view}, err
 }
 
-// readPatch makes the function that changes what the fields name.
-func (h *handler) readPatch(f *fields) (func(*doc.Project), error) {
+// settlePolicy gives a changed policy the version of the revision that made it.
+func (h *handler) settlePolicy(before, after *project) {
+	old := before.Policy
+	after.Policy.Version = old.Version
+	if string(after.Policy.Encode()) == string(old.Encode()) {
+		return
+	}
+	after.Policy.Version = after.Revision + 1
+	if after.Policy.Empty() {
+		after.Policy = doc.Policy{}
+	}
+}
+
+// projectChange is the commit of a project's change.
+func (h *handler) projectChange(before, after *project, entry directory.Write) change {
+	made := change{writes: []directory.Write{writeProject(after), entry}, deliveries: []abi.Delivery{h.settingsTo(after)}}
+	if before.Policy.Version != after.Policy.Version {
+		if after.Policy.Version != 0 {
+			made.deliveries = append(made.deliveries, directory.PolicyTo(after))
+		}
+		if before.Policy.Version != 0 {
+			made.deliveries = append(made.deliveries, directory.OldPolicyTo(before))
+		}
+	}
+	if concernsKeys(&before.Project, &after.Project) {
+		made.republish = after.ID
+	}
+	return made
+}
+
+// concernsKeys says whether the keys' records, or their status, differ.
+func concernsKeys(before, after *doc.Project) bool {
+	return doc.NewRecord(&doc.Key{}, 0, before, 0).Differs(doc.NewRecord(&doc.Key{}, 0, after, 0)) || before.Archived != after.Archived
+}
+
+// projectPatch is what a PATCH names.
+type projectPatch struct {
+	version uint64
+	apply   func(*project)
+}
+
+// readPatch reads the fields of a PATCH.
+func (h *handler) readPatch(f *fields) (projectPatch, error) {
+	version, _ := f.count("version", 1<<53)
 	name, named := f.name()
 	plan, planned := f.choice("plan", "", h.planNames())
 	budget, budgeted := f.budget(0)
+	cycle, cycled := f.choice("budgetPeriod", "", cycleWords)
 	ttl, timed := f.cacheTTL(0)
-	patch := func(p *doc.Project) {
-		if named {
-			p.Name = name
+	models, listed := f.models()
+	routes, routed := h.routes(f)
+	url, alerted := f.alerts()
+	secret := make([]byte, webhookSecretBytes)
+	if _, err := io.ReadFull(h.Rand, secret); err != nil {
+		return projectPatch{}, err
+	}
+	apply := func(p *project) {
+		set(named, &p.Name, name)
+		set(planned, &p.Plan, plan)
+		set(budgeted, &p.BudgetPico, budget)
+		if cycled && p.Cycle != translate(cycle, cycleWords, cycles) {
+			p.Cycle = translate(cycle, cycleWords, cycles)
+			p.Epoch++
 		}
-		if planned {
-			p.Plan = plan
-		}
-		if budgeted {
-			p.BudgetPico = budget
-		}
-		if timed {
-			p.CacheTTLSeconds = ttl
+		set(timed, &p.CacheTTLSeconds, ttl)
+		set(listed, &p.Policy.Models, models)
+		set(routed, &p.Policy.Routes, routes)
+		if alerted && url != p.Alerts.URL {
+			p.Alerts = doc.Alerts{URL: url}
+			set(url != "", &p.Alerts.Secret, secret)
 		}
 	}
-	return patch, f.refused()
+	return projectPatch{version, apply}, f.refused()
 }
 
-// addRecords has a change reach all keys of its project. The keys' documents stay as they are. If one of
-// them changes while they are read, so does the project's version, and the commit does not hold.
-func (h *handler) addRecords(c *call, p project, made *change) error {
-	all, err := h.store.keys(c, p.ID, "", 0)
-	for _, k := range all {
-		made.deliveries = append(made.deliveries, statusTo(k, p), recordTo(k, p))
+// set changes a field if the caller named it.
+func set[T any](named bool, field *T, value T) {
+	if named {
+		*field = value
 	}
-	return err
+}
+
+// The budget's periods.
+var (
+	cycleWords = []string{"month", "week", "day"}
+	cycles     = []calendar.Cycle{calendar.Monthly, calendar.Weekly, calendar.Daily}
+)
+
+func (h *handler) planNames() []string {
+	names := []string{h.Catalog.DefaultPlan}
+	for _, plan := range h.Catalog.Plans {
+		if !strings.EqualFold(plan.Name, names[0]) {
+			names = append(names, plan.Name)
+		}
+	}
+	return names
 }

@@ -3,7 +3,9 @@ package control
 import (
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/postern-ai/postern/core/fault"
 )
@@ -22,8 +24,12 @@ type refusal struct {
 var (
 	errMissingKey    = &refusal{Fault: fault.MissingKey}
 	errWrongKey      = &refusal{Fault: fault.InvalidKey}
+	errWrongToken    = &refusal{Fault: fault.WrongToken}
+	errForbidden     = &refusal{Fault: fault.Forbidden}
+	errCrossOrigin   = &refusal{Fault: fault.CrossOrigin}
 	errNotFound      = &refusal{Fault: fault.NotFound}
 	errConflict      = &refusal{Fault: fault.Conflict}
+	errNoMasterKey   = &refusal{Fault: fault.NoMasterKey}
 	errTooLarge      = &refusal{Fault: fault.BodyTooLarge}
 	errMediaType     = &refusal{Fault: fault.UnsupportedType}
 	errInternal      = &refusal{Fault: fault.Internal}
@@ -37,6 +43,12 @@ func invalid(details ...fault.Detail) *refusal {
 
 func methodNotAllowed(allowed []string) *refusal {
 	return &refusal{Fault: fault.MethodNotAllowed, allow: strings.Join(allowed, ", ")}
+}
+
+// slowedDown is for who has to wait, rounded up to whole seconds.
+func slowedDown(wait time.Duration) *refusal {
+	seconds := max(1, (wait+time.Second-1)/time.Second)
+	return &refusal{Fault: fault.RateLimited, retryAfter: strconv.Itoa(int(seconds))}
 }
 
 // unavailable is for an object that is out. By the time the caller tries again, the outbox has too.

@@ -17,13 +17,13 @@ func write(w http.ResponseWriter, r *http.Request, requestID string, result answ
 		w.WriteHeader(result.status)
 		return
 	}
-	body, err := encode(result.body)
+	contentType, body, err := result.content()
 	if err != nil {
 		log.Printf("control: %s: answer does not encode", requestID)
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}
-	header.Set("Content-Type", "application/json")
+	header.Set("Content-Type", contentType)
 	header.Set("X-Content-Type-Options", "nosniff")
 	if r.Method == http.MethodHead {
 		w.WriteHeader(result.status)
@@ -33,6 +33,15 @@ func write(w http.ResponseWriter, r *http.Request, requestID string, result answ
 	w.WriteHeader(result.status)
 	// A failure means that the caller is gone; there is nobody to tell.
 	_, _ = w.Write(body)
+}
+
+// content is the body, and what it is.
+func (a answer) content() (contentType string, body []byte, err error) {
+	if f, ok := a.body.(file); ok {
+		return f.contentType, f.data, nil
+	}
+	body, err = encode(a.body)
+	return "application/json", body, err
 }
 
 // encode is JSON as it was meant: names with < in them are not escaped for HTML.

@@ -6,23 +6,45 @@ import (
 	"strings"
 )
 
-// route is one line of the table: everything in it is behind the admin token.
+// sessionPath is where people sign in and out.
+const sessionPath = "/api/admin/session"
+
+// route is one line of the table: everything in it is for those who are known, but for the sign-in.
 type route struct {
 	method, pattern string
 	serve           func(*handler, *call) (answer, error)
 }
 
 var routes = []route{
+	{http.MethodPost, sessionPath, (*handler).signIn},
+	{http.MethodGet, sessionPath, (*handler).getSession},
+	{http.MethodDelete, sessionPath, (*handler).signOut},
+	{http.MethodGet, "/api/admin/audit", (*handler).listAudit},
+	{http.MethodGet, "/api/admin/catalog", (*handler).getCatalog},
+	{http.MethodGet, "/api/admin/providers", (*handler).listProviders},
 	{http.MethodPost, "/api/admin/projects", (*handler).createProject},
 	{http.MethodGet, "/api/admin/projects", (*handler).listProjects},
 	{http.MethodGet, "/api/admin/projects/{project}", (*handler).getProject},
 	{http.MethodPatch, "/api/admin/projects/{project}", (*handler).patchProject},
+	{http.MethodPost, "/api/admin/projects/{project}/archive", (*handler).archiveProject},
+	{http.MethodPost, "/api/admin/projects/{project}/restore", (*handler).restoreProject},
+	{http.MethodGet, "/api/admin/projects/{project}/routes", (*handler).listRoutes},
+	{http.MethodGet, "/api/admin/projects/{project}/usage", (*handler).getUsage},
+	{http.MethodGet, "/api/admin/projects/{project}/requests", (*handler).listRequests},
+	{http.MethodGet, "/api/admin/projects/{project}/provider-keys", (*handler).listProviderKeys},
+	{http.MethodPut, "/api/admin/projects/{project}/provider-keys/{provider}", (*handler).putProviderKey},
+	{http.MethodDelete, "/api/admin/projects/{project}/provider-keys/{provider}", (*handler).deleteProviderKey},
 	{http.MethodPost, "/api/admin/projects/{project}/keys", (*handler).createKey},
 	{http.MethodGet, "/api/admin/projects/{project}/keys", (*handler).listKeys},
+	{http.MethodGet, "/api/admin/projects/{project}/keys/{key}", (*handler).getKey},
+	{http.MethodPatch, "/api/admin/projects/{project}/keys/{key}", (*handler).patchKey},
 	{http.MethodDelete, "/api/admin/projects/{project}/keys/{key}", (*handler).deleteKey},
+	{http.MethodPost, "/api/admin/projects/{project}/keys/{key}/rotate", (*handler).rotateKey},
 	{http.MethodPost, "/api/admin/projects/{project}/keys/{key}/deactivate", (*handler).deactivateKey},
 	{http.MethodPost, "/api/admin/projects/{project}/keys/{key}/reactivate", (*handler).reactivateKey},
 }
+
+func (r *route) isSignIn() bool { return r.pattern == sessionPath && r.method == http.MethodPost }
 
 // match finds the route of a request, by its path as sent: an escaped slash does not part segments. It
 // refuses with 404, or with 405 and all the methods that the path has.
@@ -58,9 +80,18 @@ func (c *call) bind(pattern, path string) bool {
 			c.project = have[i]
 		case segment == "{key}" && isID(have[i], keyPrefix):
 			c.key = have[i]
+		case segment == "{provider}" && isProviderName(have[i]):
+			c.provider = have[i]
 		case segment != have[i]:
 			return false
 		}
 	}
 	return true
+}
+
+// isProviderName tells whether a text could be the catalog's name of a provider.
+func isProviderName(text string) bool {
+	return text != "" && len(text) <= maxIDLength && !strings.ContainsFunc(text, func(r rune) bool {
+		return r != '-' && r != '_' && r != '.' && (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	})
 }

@@ -2,8 +2,7 @@ package control
 
 import (
 	"context"
-	"errors"
-	"sync"
+	"slices"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/directory"
@@ -12,9 +11,6 @@ import (
 
 // maxAttempts is how often a change is tried again from fresh documents before it is a 409.
 const maxAttempts = 10
-
-// maxParallel is how many deliveries are under way at once: a Worker's request has six connections.
-const maxParallel = 6
 
 // store is the Directory's documents, and the deliveries of their changes.
 //
@@ -25,22 +21,36 @@ const maxParallel = 6
 // drop the second, whichever that is.
 type store struct{ objects Objects }
 
-// project is a project's document at its version.
-type project struct {
-	doc.Project
-	version uint64
-}
-
-// key is a key's document at its version.
-type key struct {
-	doc.Key
-	version uint64
-}
+// project and key are documents at their versions.
+type (
+	project = directory.Project
+	key     = directory.Key
+)
 
 // change is a commit in the making.
 type change struct {
 	writes     []directory.Write
 	deliveries []abi.Delivery
+	republish  string // a project's id: all its keys are told what it says now
+}
+
+// next is a document as it will stand after the commit that writes it.
+func next(p project) project { return project{Project: p.Project, Version: p.Version + 1} }
+
+func nextKey(k key) key { return key{Key: k.Key, Version: k.Version + 1} }
+
+// writeProject puts a project into a commit: p is what next returned.
+func writeProject(p *project) directory.Write {
+	return directory.Write{Key: doc.ProjectKey(p.ID), Version: p.Version - 1, Value: p.Encode()}
+}
+
+// writeKey puts a key into a commit. A removed key leaves no document; its tombstone is in its meter.
+func writeKey(k *key) directory.Write {
+	w := directory.Write{Key: doc.KeyKey(k.ProjectID, k.ID), Version: k.Version - 1}
+	if k.Status != doc.Removed {
+		w.Value = k.Encode()
+	}
+	return w
 }
 
 // list reads documents, in the order of their keys.
@@ -70,7 +80,7 @@ func (s store) project(ctx context.Context, id string) (project, error) {
 	if err != nil {
 		return project{}, err
 	}
-	return decodeProject(found)
+	return directory.DecodeProject(found)
 }
 
 func (s store) key(ctx context.Context, projectID, id string) (key, error) {
@@ -78,46 +88,26 @@ func (s store) key(ctx context.Context, projectID, id string) (key, error) {
 	if err != nil {
 		return key{}, err
 	}
-	return decodeKey(found)
+	return directory.DecodeKey(found)
 }
 
-// keys reads a page of a project's keys; a limit of 0 is all of them.
+// keys reads a page of a project's keys, oldest first.
 func (s store) keys(ctx context.Context, projectID, after string, limit int) ([]key, error) {
-	query := directory.List{Prefix: doc.KeysOf(projectID), Limit: directory.MaxList}
-	if limit > 0 {
-		query.Limit = uint64(limit)
-	}
+	query := directory.List{Prefix: doc.KeysOf(projectID), Limit: uint64(limit)}
 	if after != "" {
 		query.After = doc.KeyKey(projectID, after)
 	}
-	var found []key
-	for {
-		docs, err := s.list(ctx, query)
-		if err != nil {
+	docs, err := s.list(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]key, len(docs))
+	for i, d := range docs {
+		if found[i], err = directory.DecodeKey(d); err != nil {
 			return nil, err
 		}
-		for _, d := range docs {
-			k, err := decodeKey(d)
-			if err != nil {
-				return nil, err
-			}
-			found = append(found, k)
-		}
-		if limit > 0 || len(docs) < directory.MaxList {
-			return found, nil
-		}
-		query.After = docs[len(docs)-1].Key
 	}
-}
-
-func decodeProject(d directory.Document) (project, error) {
-	p, err := doc.DecodeProject(d.Value)
-	return project{p, d.Version}, err
-}
-
-func decodeKey(d directory.Document) (key, error) {
-	k, err := doc.DecodeKey(d.Value)
-	return key{k, d.Version}, err
+	return found, nil
 }
 
 // change commits what build makes of fresh documents, and makes the deliveries. If somebody else's commit
@@ -133,7 +123,7 @@ func (s store) change(ctx context.Context, build func() (change, error)) error {
 			return err
 		}
 		if held {
-			return s.deliver(ctx, made.deliveries)
+			return s.carryOut(ctx, &made)
 		}
 	}
 	return errConflict
@@ -141,7 +131,7 @@ func (s store) change(ctx context.Context, build func() (change, error)) error {
 
 // commit is not repeated after an error: it may have been made, and would conflict with itself.
 func (s store) commit(ctx context.Context, made change) (held bool, err error) {
-	command := directory.Commit{Writes: made.writes, Deliveries: made.deliveries}
+	command := directory.Commit{Writes: made.writes, Deliveries: made.deliveries, Republish: made.republish}
 	reply, err := s.objects.Call(ctx, abi.ClassDirectory, directory.Name, "", command.Encode())
 	if err != nil {
 		return false, unavailable(err)
@@ -150,26 +140,49 @@ func (s store) commit(ctx context.Context, made change) (held bool, err error) {
 	return conflict == "", err
 }
 
-// deliver makes the deliveries to objects, a few at a time, and waits for all. Those to KV are left to the
+// carryOut makes a change's deliveries. The ledger is first: the meters' questions to it presume what the
+// change says.
+func (s store) carryOut(ctx context.Context, made *change) error {
+	ledgers := slices.DeleteFunc(slices.Clone(made.deliveries), func(d abi.Delivery) bool { return d.Class != abi.ClassLedger })
+	if err := s.deliver(ctx, ledgers); err != nil {
+		return err
+	}
+	meters := slices.DeleteFunc(slices.Clone(made.deliveries), func(d abi.Delivery) bool { return d.Class != abi.ClassKeyMeter })
+	if err := s.deliver(ctx, meters); err != nil || made.republish == "" {
+		return err
+	}
+	return s.tellKeys(ctx, made.republish)
+}
+
+// maxTold is how many keys are told of their project's change before it is acknowledged. Those of a larger
+// project hear of it from the Directory, within a minute or so.
+const maxTold = 200
+
+// tellKeys tells a project's keys what it says now, as the Directory will tell them too.
+func (s store) tellKeys(ctx context.Context, projectID string) error {
+	p, err := s.project(ctx, projectID)
+	if err != nil {
+		return err
+	}
+	all, err := s.keys(ctx, projectID, "", maxTold)
+	if err != nil {
+		return err
+	}
+	deliveries := make([]abi.Delivery, len(all))
+	for i := range all {
+		deliveries[i] = directory.StatusTo(&all[i], &p)
+	}
+	return s.deliver(ctx, deliveries)
+}
+
+// deliver makes deliveries to objects, a few at a time, and waits for all. Those to KV are left to the
 // outbox: nothing depends on KV being fresh.
 func (s store) deliver(ctx context.Context, deliveries []abi.Delivery) error {
-	var (
-		all   sync.WaitGroup
-		slots = make(chan struct{}, maxParallel)
-		errs  = make([]error, len(deliveries))
-	)
-	for i, d := range deliveries {
-		if d.Class == abi.ClassKV {
-			continue
-		}
-		slots <- struct{}{}
-		all.Go(func() {
-			defer func() { <-slots }()
-			_, errs[i] = s.objects.Call(ctx, d.Class, d.Name, d.Region, d.Data)
-		})
-	}
-	all.Wait()
-	if err := errors.Join(errs...); err != nil {
+	err := parallel(deliveries, func(d abi.Delivery) error {
+		_, err := s.objects.Call(ctx, d.Class, d.Name, d.Region, d.Data)
+		return err
+	})
+	if err != nil {
 		return unavailable(err)
 	}
 	return nil

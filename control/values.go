@@ -119,22 +119,73 @@ func (f *fields) cacheTTL(otherwise uint64) (seconds uint64, given bool) {
 
 // models takes the field "models": the names that a key may use. Whether the catalog has them is not asked
 // here: it may change, and a name that it does not have opens nothing.
-func (f *fields) models() (names []string) {
+func (f *fields) models() (names []string, given bool) {
 	value, given := f.take("models")
 	if !given {
-		return nil
+		return nil, false
 	}
 	if len(value) == 0 || value[0] != '[' || json.Unmarshal(value, &names) != nil || len(names) > doc.MaxModels {
 		f.wrong("models", "must be at most "+strconv.Itoa(doc.MaxModels)+" names")
-		return nil
+		return nil, false
 	}
 	for _, name := range names {
-		if name == "" || len(name) > doc.MaxModelBytes || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		if !isModelName(name) {
 			f.wrong("models", "must be names of models or tiers")
-			return nil
+			return nil, false
 		}
 	}
-	return names
+	return names, true
+}
+
+func isModelName(name string) bool {
+	return name != "" && len(name) <= doc.MaxModelBytes && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// count takes a field that is a whole number from 1 to most.
+func (f *fields) count(field string, most uint64) (n uint64, given bool) {
+	digits, given := f.number(field)
+	if !given {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(digits, 10, 64)
+	if err != nil || n < 1 || n > most {
+		f.wrong(field, "must be an integer from 1 to "+strconv.FormatUint(most, 10))
+		return 0, false
+	}
+	return n, true
+}
+
+// null takes a field if it is null.
+func (f *fields) null(field string) bool {
+	if string(f.values[field]) != "null" {
+		return false
+	}
+	delete(f.values, field)
+	return true
+}
+
+// object takes a field that is an object, as fields of its own.
+func (f *fields) object(field string) (inner *fields, given bool) {
+	value, given := f.take(field)
+	if !given {
+		return nil, false
+	}
+	values, err := decodeObject(value)
+	if err != nil {
+		f.wrong(field, "must be an object")
+		return nil, false
+	}
+	return &fields{values: values}, true
+}
+
+// close adds what is wrong with an inner object to the outer one's problems.
+func (f *fields) close(field string, inner *fields) {
+	if err := inner.refused(); err == nil {
+		return
+	}
+	for _, p := range inner.problems {
+		f.wrong(field+"."+p.Field, p.Message)
+	}
 }
 
 // page is which part of a list is asked for.

@@ -11,6 +11,8 @@ import '../../build/control/wasm_exec.js'
 import module from '../../build/control/app.wasm'
 
 const CALL_TIMEOUT_MS = 10_000
+const FETCH_TIMEOUT_MS = 10_000
+const NONCE_BYTES = 12
 // Wasm memory never shrinks and the isolate has 128 MiB, of which two instances must fit.
 const MEMORY_CEILING_BYTES = 48 << 20
 const RETRY_AFTER_SECONDS = 2
@@ -25,6 +27,9 @@ export default {
       console.error(JSON.stringify({ message: 'control plane failed', error: String(error) }))
       return unavailable(request)
     }
+  },
+  async scheduled(event, env) {
+    await running(env).runScheduler(event)
   },
 }
 
@@ -64,15 +69,22 @@ class Instance {
       }
     }
     // Runs main until it waits, before this returns: no request ever waits for another's start.
-    go.run(instance, { env, binding: this.#binding, callObject: callObject.bind(undefined, env) })
+    go.run(instance, { env, binding: this.#binding, ...helpers(env) })
     if (!ready) throw new Error('the Go program did not start')
   }
 
   handle(request) {
+    return this.#unlessEnded(() => this.#binding.handleRequest(request))
+  }
+
+  runScheduler(event) {
+    return this.#unlessEnded(() => this.#binding.runScheduler(event))
+  }
+
+  #unlessEnded(run) {
     return new Promise((resolve, reject) => {
       this.#rejects.add(reject)
-      this.#binding
-        .handleRequest(request)
+      run()
         .then(resolve, reject)
         .finally(() => this.#rejects.delete(reject))
     })
@@ -83,6 +95,16 @@ class Instance {
   #end(cause) {
     this.ended = true
     for (const reject of this.#rejects) reject(new Error(`the Go program ended: ${cause}`))
+  }
+}
+
+// What the Go program calls, each returning a promise.
+function helpers(env) {
+  return {
+    callObject: callObject.bind(undefined, env),
+    fetchSmall,
+    seal,
+    putExport: env.EXPORTS && ((name, body) => env.EXPORTS.put(name, body)),
   }
 }
 
@@ -102,6 +124,34 @@ async function callObject(env, binding, name, region, command) {
     throw new Error(`the object answered ${response.status}`)
   }
   return new Uint8Array(await response.arrayBuffer())
+}
+
+// The body of a 200, or an error; never more than the caller has room for.
+async function fetchSmall(url, maxBytes) {
+  const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) })
+  if (response.status !== 200 || response.body === null) {
+    await response.body?.cancel()
+    throw new Error(`answered ${response.status}`)
+  }
+  const body = new Uint8Array(maxBytes)
+  let length = 0
+  for await (const chunk of response.body) {
+    if (length + chunk.byteLength > maxBytes) throw new Error(`the answer is over ${maxBytes} bytes`)
+    body.set(chunk, length)
+    length += chunk.byteLength
+  }
+  return body.subarray(0, length)
+}
+
+// AES-256-GCM: nonce, ciphertext and tag in one.
+async function seal(rawKey, additionalData, plaintext) {
+  const key = await crypto.subtle.importKey('raw', rawKey, 'AES-GCM', false, ['encrypt'])
+  const iv = crypto.getRandomValues(new Uint8Array(NONCE_BYTES))
+  const sealed = await crypto.subtle.encrypt({ name: 'AES-GCM', iv, additionalData }, key, plaintext)
+  const whole = new Uint8Array(NONCE_BYTES + sealed.byteLength)
+  whole.set(iv)
+  whole.set(new Uint8Array(sealed), NONCE_BYTES)
+  return whole
 }
 
 // The last resort, in the shape of the control plane's own refusals.

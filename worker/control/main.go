@@ -1,46 +1,91 @@
 //go:build js && wasm
 
 // The control plane as a Worker: control's http.Handler on github.com/syumai/workers, compiled by the
-// standard Go compiler. entry.mjs makes the instance and hands it requests.
+// standard Go compiler. entry.mjs makes the instance and hands it requests and the daily event.
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"log"
+	"runtime/debug"
 	"time"
 
 	"github.com/syumai/workers"
 	"github.com/syumai/workers/cloudflare"
+	"github.com/syumai/workers/cloudflare/cron"
 
 	"github.com/postern-ai/postern/control"
+	"github.com/postern-ai/postern/control/web"
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/catalog"
 	"github.com/postern-ai/postern/core/config"
 )
 
-const envAdminToken = "POSTERN_ADMIN_TOKEN"
+// The secrets and variables of this Worker, beside those of core/config. All but the first are optional.
+const (
+	envAdminToken     = "POSTERN_ADMIN_TOKEN"
+	envViewerToken    = "POSTERN_VIEWER_TOKEN"
+	envAccessTeam     = "POSTERN_ACCESS_TEAM"
+	envAccessAudience = "POSTERN_ACCESS_AUD"
+	envAccessOwners   = "POSTERN_ACCESS_OWNERS"
+)
 
 func main() {
-	workers.ServeNonBlock(lean(control.New(control.Config{
-		Objects:    newObjects(),
-		AdminToken: func() string { return cloudflare.Getenv(envAdminToken) },
-		Plans:      plans(),
-		Now:        time.Now,
-		Rand:       rand.Reader,
-	})))
+	service := control.New(control.Config{
+		Objects:     newObjects(),
+		AdminToken:  variable(envAdminToken),
+		ViewerToken: variable(envViewerToken),
+		MasterKeys:  variable(config.EnvMasterKeys),
+		Access:      access,
+		Catalog:     parsedCatalog(),
+		Fetch:       fetch,
+		Seal:        seal,
+		Exports:     exports(),
+		Dashboard:   web.Files(),
+		Now:         time.Now,
+		Rand:        rand.Reader,
+	})
+	workers.ServeNonBlock(lean(service))
+	cron.ScheduleTaskNonBlock(func(ctx context.Context) error { return daily(ctx, service) })
 	workers.Ready()
 	// Not workers.Serve, which returns, and ends the program, after the first response: this instance
 	// serves all requests of its isolate.
 	select {}
 }
 
-// plans are the catalog's. With a catalog that the core would refuse too, the program ends, and entry.mjs
-// answers for it.
-func plans() []control.Plan {
+func variable(name string) func() string {
+	return func() string { return cloudflare.Getenv(name) }
+}
+
+func access() control.Access {
+	return control.Access{
+		Team:     cloudflare.Getenv(envAccessTeam),
+		Audience: cloudflare.Getenv(envAccessAudience),
+		Owners:   cloudflare.Getenv(envAccessOwners),
+	}
+}
+
+// daily never fails: the library would end the program, and with it the requests that it serves.
+func daily(ctx context.Context, service *control.Service) error {
+	defer func() {
+		if recover() != nil {
+			log.Printf("control: daily: panic\n%s", debug.Stack())
+		}
+	}()
+	if err := service.Daily(ctx); err != nil {
+		log.Printf("control: daily: %q", err.Error())
+	}
+	return nil
+}
+
+// parsedCatalog is the catalog with the operator's overlay. With one that the core would refuse too, the
+// program ends, and entry.mjs answers for it.
+func parsedCatalog() *config.Config {
 	overlay := abi.Header{Name: config.EnvCatalog, Value: cloudflare.Getenv(config.EnvCatalog)}
 	parsed, wrong := config.Parse(abi.Config{Catalog: catalog.Default, Env: []abi.Header{overlay}})
 	if wrong != "" {
 		log.Fatalf("control: %s", wrong)
 	}
-	return control.PlansOf(parsed)
+	return parsed
 }

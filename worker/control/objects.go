@@ -23,7 +23,10 @@ var bindings = map[abi.Class]string{
 // leaves callbacks and a buffer behind with each call, as lean says.
 type objects struct{ call js.Value }
 
-func newObjects() objects { return objects{js.Global().Get("context").Get("callObject")} }
+func newObjects() objects { return objects{helper("callObject")} }
+
+// helper is one of entry.mjs's functions; undefined if this deployment does not have it.
+func helper(name string) js.Value { return js.Global().Get("context").Get(name) }
 
 // Call takes no notice of ctx: the platform ends a request's I/O with the request, and entry.mjs limits
 // the time of a call. There must be no Go timer in this program, for the runtime would set it on behalf of

@@ -1,0 +1,131 @@
+package control
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io/fs"
+	"net/http"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+const (
+	dashboardPath = "/dashboard"
+	indexFile     = "index.html"
+)
+
+// mediaTypes are the types of the dashboard's files. Those of other names are bytes.
+var mediaTypes = map[string]string{
+	".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8", ".ico": "image/x-icon",
+	".js": "text/javascript; charset=utf-8", ".json": "application/json", ".map": "application/json",
+	".png": "image/png", ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8", ".webmanifest": "application/manifest+json",
+	".woff2": "font/woff2",
+}
+
+// hashedNames are those that esbuild gives: name, contents' hash, type. Such a file never changes.
+// Source: esbuild.github.io/api/#entry-names
+var hashedNames = regexp.MustCompile(`^[a-z0-9-]+-[A-Z0-9]{8}\.[a-z0-9]+$`)
+
+// pageHeaders are on all of the dashboard's answers. Its page loads nothing from elsewhere, is in nobody's
+// frame, and tells nobody where its user came from.
+var pageHeaders = map[string]string{
+	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+		"font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+	"Cross-Origin-Opener-Policy": "same-origin",
+	"Permissions-Policy":         "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+	"Referrer-Policy":            "no-referrer",
+	"X-Content-Type-Options":     "nosniff",
+	"X-Frame-Options":            "DENY",
+}
+
+func isDashboard(r *http.Request) bool {
+	address := r.URL.EscapedPath()
+	return address == dashboardPath || strings.HasPrefix(address, dashboardPath+"/")
+}
+
+// serveDashboard answers with one of the dashboard's files. Anybody may have them; what they show comes from
+// the admin API, which asks who wants it.
+func (h *handler) serveDashboard(w http.ResponseWriter, r *http.Request) {
+	for name, value := range pageHeaders {
+		w.Header().Set(name, value)
+	}
+	id := requestID(r, h.Rand)
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		conclude(w, r, id, answer{}, methodNotAllowed([]string{http.MethodGet, http.MethodHead}))
+		return
+	}
+	w.Header().Set("X-Request-Id", id)
+	name, data, ok := h.dashboardFile(strings.TrimPrefix(r.URL.EscapedPath(), dashboardPath))
+	switch {
+	case ok:
+		writeFile(w, r, name, data)
+	case h.isBuilt():
+		conclude(w, r, id, answer{}, errNotFound)
+	default:
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("Content-Type", mediaTypes[".txt"])
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = w.Write([]byte("The dashboard is not built. Run make build.\n"))
+	}
+}
+
+// dashboardFile finds what a path below /dashboard names: a file, or the page, which knows itself what to
+// show there. A name with a dot is always a file's, so that a missing one is not answered with a page.
+func (h *handler) dashboardFile(address string) (name string, data []byte, ok bool) {
+	name = strings.TrimPrefix(address, "/")
+	if base := path.Base(name); !strings.Contains(base, ".") || name == "" {
+		name = indexFile
+	}
+	if h.Dashboard == nil || strings.HasPrefix(path.Base(name), ".") || !fs.ValidPath(name) {
+		return "", nil, false
+	}
+	data, err := fs.ReadFile(h.Dashboard, name)
+	return name, data, err == nil
+}
+
+func (h *handler) isBuilt() bool {
+	_, _, ok := h.dashboardFile("")
+	return ok
+}
+
+// writeFile sends a file. One of a hashed name is kept for good, of any other it is asked whether it is
+// still the same.
+func writeFile(w http.ResponseWriter, r *http.Request, name string, data []byte) {
+	header := w.Header()
+	mediaType, ok := mediaTypes[path.Ext(name)]
+	if !ok {
+		mediaType = "application/octet-stream"
+	}
+	header.Set("Content-Type", mediaType)
+	header.Set("Cache-Control", "no-cache")
+	if hashedNames.MatchString(path.Base(name)) {
+		header.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	sum := sha256.Sum256(data)
+	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
+	header.Set("ETag", tag)
+	if matches(headerValue(r.Header, "If-None-Match"), tag) {
+		header.Del("Content-Type")
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	if r.Method == http.MethodHead {
+		w.WriteHeader(http.StatusOK)
+		return
+	}
+	header.Set("Content-Length", strconv.Itoa(len(data)))
+	w.WriteHeader(http.StatusOK)
+	_, _ = w.Write(data) // a failure means that the caller is gone
+}
+
+// matches tells whether a list of tags has a tag. Weak ones count: an edge that compresses makes tags weak.
+func matches(list, tag string) bool {
+	for entry := range strings.SplitSeq(list, ",") {
+		if strings.TrimPrefix(strings.TrimSpace(entry), "W/") == tag {
+			return true
+		}
+	}
+	return false
+}

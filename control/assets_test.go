@@ -1,0 +1,177 @@
+package control
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/postern-ai/postern/control/web"
+)
+
+const (
+	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; " +
+		"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+	immutable = "public, max-age=31536000, immutable"
+)
+
+// page asks for a file of the dashboard, as anybody may.
+func (b *bench) page(method, path string, headers ...string) *httptest.ResponseRecorder {
+	b.Helper()
+	r := httptest.NewRequest(method, path, nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
+	}
+	w := httptest.NewRecorder()
+	b.handler.ServeHTTP(w, r)
+	for name, want := range map[string]string{
+		"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+		"Cross-Origin-Opener-Policy": "same-origin", "X-Frame-Options": "DENY",
+		"Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
+	} {
+		if got := w.Header().Get(name); got != want {
+			b.Errorf("%s %s: %s: %q", method, path, name, got)
+		}
+	}
+	if id := w.Header().Get("X-Request-Id"); !requestIDs.MatchString(id) {
+		b.Errorf("%s %s: x-request-id %q", method, path, id)
+	}
+	return w
+}
+
+// filesBench has a dashboard.
+func filesBench(t *testing.T) *bench {
+	b := newBench(t)
+	b.files = fstest.MapFS{}
+	for name, text := range map[string]string{
+		"index.html": "<!doctype html>", "app-2X3YZ4AB.js": "js", "app-Q7QQQQQQ.css": "css", "favicon.svg": "<svg/>", "touch-icon.png": "png",
+		"sub/chunk-ABCDEFGH.js": "chunk", "notes": "n", "robots.txt": "t", "app.bin": "b", ".gitkeep": "", ".secret.js": "s", "sub/.env": "e",
+	} {
+		b.files[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return b
+}
+
+func TestDashboardFiles(t *testing.T) {
+	b := filesBench(t)
+	const html = "text/html; charset=utf-8"
+	for path, want := range map[string][3]string{
+		"/dashboard":                            {"<!doctype html>", html, "no-cache"},
+		"/dashboard/":                           {"<!doctype html>", html, "no-cache"},
+		"/dashboard?x=1.js":                     {"<!doctype html>", html, "no-cache"},
+		"/dashboard/index.html":                 {"<!doctype html>", html, "no-cache"},
+		"/dashboard/projects/proj_1/keys":       {"<!doctype html>", html, "no-cache"},
+		"/dashboard/projects/":                  {"<!doctype html>", html, "no-cache"},
+		"/dashboard/v1.2/keys":                  {"<!doctype html>", html, "no-cache"},
+		"/dashboard/sub":                        {"<!doctype html>", html, "no-cache"},
+		"/dashboard/notes":                      {"<!doctype html>", html, "no-cache"},
+		"/dashboard/%3Cscript%3E":               {"<!doctype html>", html, "no-cache"},
+		"/dashboard/app-2X3YZ4AB.js":            {"js", "text/javascript; charset=utf-8", immutable},
+		"/dashboard/app-Q7QQQQQQ.css":           {"css", "text/css; charset=utf-8", immutable},
+		"/dashboard/sub/chunk-ABCDEFGH.js":      {"chunk", "text/javascript; charset=utf-8", immutable},
+		"/dashboard/favicon.svg":                {"<svg/>", "image/svg+xml", "no-cache"},
+		"/dashboard/touch-icon.png":             {"png", "image/png", "no-cache"},
+		"/dashboard/robots.txt":                 {"t", "text/plain; charset=utf-8", "no-cache"},
+		"/dashboard/app.bin":                    {"b", "application/octet-stream", "no-cache"},
+		"https://gateway.example/dashboard/key": {"<!doctype html>", html, "no-cache"},
+	} {
+		got := b.page("GET", path)
+		if got.Code != 200 || got.Body.String() != want[0] || got.Header().Get("Content-Type") != want[1] || got.Header().Get("Cache-Control") != want[2] {
+			t.Errorf("%s: %d %q %v", path, got.Code, got.Body, got.Header())
+		}
+		head := b.page("HEAD", path)
+		if head.Code != 200 || head.Body.Len() != 0 || head.Header().Get("ETag") != got.Header().Get("ETag") || head.Header().Get("Content-Type") != want[1] {
+			t.Errorf("HEAD %s: %d %q %v", path, head.Code, head.Body, head.Header())
+		}
+	}
+}
+
+func TestNoSuchDashboardFiles(t *testing.T) {
+	b := filesBench(t)
+	for _, path := range []string{
+		"/dashboard/app-old.js", "/dashboard/.gitkeep", "/dashboard/.secret.js", "/dashboard/sub/.env", "/dashboard/../control/control.go",
+		"/dashboard/..%2Findex.html", "/dashboard/%2e%2e/index.html", "/dashboard/sub/../index.html", "/dashboard//index.html",
+		"/dashboard/./index.html", "/dashboard/index.html/", "/dashboard/index.html%00.js", "/dashboard/app.bin%20", "/dashboard/..",
+		`/dashboard/sub\..\index.html`, "/dashboard/INDEX.HTML",
+	} {
+		r := httptest.NewRequest("GET", "/dashboard/x", nil)
+		r.URL.Path, r.URL.RawPath = unescape(t, path), path
+		w := httptest.NewRecorder()
+		b.handler.ServeHTTP(w, r)
+		if w.Code != 404 || !strings.Contains(w.Body.String(), `"code":"not_found"`) || w.Header().Get("Content-Security-Policy") != policy {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+	for _, path := range []string{"/dashboards", "/dashboard.js", "/", "/Dashboard"} {
+		b.refused(b.do("GET", path, ""), 404, "not_found", "Not found")
+	}
+}
+
+func unescape(t *testing.T, path string) string {
+	t.Helper()
+	text := strings.NewReplacer("%2F", "/", "%2e", ".", "%00", "\x00", "%20", " ").Replace(path)
+	if strings.Contains(text, "%") {
+		t.Fatalf("%s: not unescaped", path)
+	}
+	return text
+}
+
+func TestDashboardTags(t *testing.T) {
+	b := filesBench(t)
+	tag := b.page("GET", "/dashboard").Header().Get("ETag")
+	for header, want := range map[string]int{
+		tag: 304, "W/" + tag: 304, `"x", ` + tag: 304, `"x",W/` + tag + `,"y"`: 304, `"x"`: 200, "": 200, strings.Trim(tag, `"`): 200, tag[:len(tag)-1]: 200,
+	} {
+		got := b.page("GET", "/dashboard/keys", "If-None-Match", header)
+		if got.Code != want || (got.Body.Len() == 0) != (want == 304) || got.Header().Get("ETag") != tag || got.Header().Get("Cache-Control") != "no-cache" {
+			t.Errorf("%s: %d %q %v", header, got.Code, got.Body, got.Header())
+		}
+	}
+	b.files["index.html"].Data = []byte("another build")
+	if got := b.page("GET", "/dashboard", "If-None-Match", tag); got.Code != 200 || got.Header().Get("ETag") == tag {
+		t.Errorf("%d %v", got.Code, got.Header())
+	}
+}
+
+func TestDashboardMethods(t *testing.T) {
+	b := filesBench(t)
+	for _, method := range []string{"POST", "PUT", "DELETE", "OPTIONS", "NONSENSE"} {
+		got := b.page(method, "/dashboard")
+		if got.Code != 405 || got.Header().Get("Allow") != "GET, HEAD" || !strings.Contains(got.Body.String(), `"code":"method_not_allowed"`) {
+			t.Errorf("%s: %d %s %v", method, got.Code, got.Body, got.Header())
+		}
+	}
+}
+
+func TestNoDashboard(t *testing.T) {
+	b := newBench(t)
+	for _, files := range []fstest.MapFS{nil, {".gitkeep": {}}} {
+		b.files = files
+		for _, path := range []string{"/dashboard", "/dashboard/keys", "/dashboard/app-2X3YZ4AB.js"} {
+			got := b.page("GET", path)
+			if got.Code != 503 || !strings.Contains(got.Body.String(), "make build") || got.Header().Get("Content-Type") != "text/plain; charset=utf-8" {
+				t.Errorf("%s: %d %s", path, got.Code, got.Body)
+			}
+		}
+	}
+	b.handler.(*handler).Dashboard = nil
+	if got := b.page("GET", "/dashboard"); got.Code != 503 {
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+}
+
+// What is embedded is either a whole dashboard or none at all.
+func TestEmbeddedDashboard(t *testing.T) {
+	b := newBench(t)
+	b.handler.(*handler).Dashboard = web.Files()
+	got := b.page("GET", "/dashboard")
+	switch {
+	case got.Code == 503 && strings.Contains(got.Body.String(), "make build"):
+	case got.Code == 200 && strings.Contains(got.Body.String(), "/dashboard/app-"):
+	default:
+		t.Errorf("%d %s", got.Code, got.Body)
+	}
+	if got := b.page("GET", "/dashboard/.gitkeep"); got.Code == 200 {
+		t.Error("a file that is not the dashboard's")
+	}
+}

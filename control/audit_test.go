@@ -1,0 +1,288 @@
+package control
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/postern-ai/postern/core/directory"
+)
+
+const auditLog = "/api/admin/audit"
+
+// note writes an audit entry as an endpoint does.
+func (b *bench) note(who identity, action, project, key string, before, after any) directory.Write {
+	b.Helper()
+	h := b.handler.(*handler)
+	r := newRequest("Cf-Connecting-Ip", "2001:db8::7")
+	write, err := h.audited(&call{Context: b.Context(), request: r, who: who}, action, project, key, before, after)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if held, err := h.store.commit(b.Context(), change{writes: []directory.Write{write}}); !held || err != nil {
+		b.Fatal(held, err)
+	}
+	return write
+}
+
+// entries are a page of the log.
+func (b *bench) entries(query string) (entries []map[string]any, next string) {
+	b.Helper()
+	got := b.must(200, "GET", auditLog+query, "")
+	for _, e := range got.fields["entries"].([]any) {
+		entries = append(entries, e.(map[string]any))
+	}
+	return entries, got.text("next")
+}
+
+type view struct {
+	Name   string         `json:"name"`
+	Budget json.Number    `json:"budget"`
+	Models []string       `json:"models"`
+	Value  string         `json:"value,omitempty"`
+	Alerts map[string]any `json:"alerts"`
+}
+
+var boss = identity{Name: "boss@example.com", Role: owner, Via: viaAccess}
+
+func TestAnEntry(t *testing.T) {
+	b := newBench(t)
+	before := view{Name: "Old <b>", Budget: "100.000000000001", Models: []string{"a"}, Alerts: map[string]any{"url": "https://a.example"}}
+	after := before
+	after.Name, after.Budget = "New <b>", "200"
+	b.note(boss, "project.update", "proj_1", "", before, after)
+	got := b.must(200, "GET", auditLog, "")
+	entries, next := b.entries("")
+	id, _ := entries[0]["id"].(string)
+	want := `{"entries":[{"id":"` + id + `","time":"2026-11-21T08:08:07.006Z","actor":"boss@example.com","role":"owner","via":"access",` +
+		`"action":"project.update","project":"proj_1","key":null,"address":"2001:db8::7",` +
+		`"before":{"budget":100.000000000001,"name":"Old <b>"},"after":{"budget":200,"name":"New <b>"}}],"next":null}`
+	if got.Body.String() != want || next != "" || !isID(id, "aud_") {
+		t.Errorf("%s\nwant %s", got.Body, want)
+	}
+}
+
+func TestEntriesOfWhatComesAndGoes(t *testing.T) {
+	for _, c := range []struct{ before, after any }{{nil, view{Name: "x"}}, {view{Name: "x"}, nil}, {nil, nil}, {view{Name: "x"}, view{Name: "x"}}} {
+		b := newBench(t)
+		b.note(boss, "key.create", "proj_1", "key_1", c.before, c.after)
+		entries, _ := b.entries("")
+		e := entries[0]
+		if (e["before"] == nil) != (c.before == nil) || (e["after"] == nil) != (c.after == nil) || e["key"] != "key_1" {
+			t.Errorf("%v", e)
+		}
+		if c.before == nil && c.after != nil && e["after"].(map[string]any)["name"] != "x" {
+			t.Errorf("%v", e)
+		}
+		if c.before != nil && c.after != nil && len(e["before"].(map[string]any))+len(e["after"].(map[string]any)) != 0 {
+			t.Errorf("what did not change: %v", e)
+		}
+	}
+}
+
+func TestEntriesHaveNoSecrets(t *testing.T) {
+	b := newBench(t)
+	b.note(boss, "key.create", "proj_1", "key_1", nil, view{Name: "k", Value: "sk_live_secret"})
+	b.note(boss, "project.update", "proj_1", "",
+		view{Alerts: map[string]any{"url": "https://a.example", "secret": "whsec_secret"}},
+		view{Alerts: map[string]any{"url": "https://b.example", "Secret": "whsec_secret", "deep": []any{map[string]any{"token": "t_secret", "password": 1}}}})
+	b.note(boss, "provider_key.set", "proj_1", "", nil, map[string]any{"provider": "openai", "key": "sk-secret", "last4": "cret"})
+	b.try("192.0.2.1", "wrong_secret")
+	b.try("192.0.2.1", token)
+	text := b.must(200, "GET", auditLog, "").Body.String()
+	if strings.Contains(text, "secret") || strings.Contains(text, token) || strings.Contains(text, "password") {
+		t.Error(text)
+	}
+	for _, rest := range []string{`"last4":"cret"`, `"alerts":{"deep":[{}],"url":"https://b.example"}`, `"models":null,"name":"k"`} {
+		if !strings.Contains(text, rest) {
+			t.Errorf("no %s in %s", rest, text)
+		}
+	}
+}
+
+func TestLongEntriesAreCut(t *testing.T) {
+	many := map[string]any{}
+	for i := range 5000 {
+		many[fmt.Sprint("field", i)] = i
+	}
+	for name, c := range map[string]struct {
+		after any
+		has   string
+	}{
+		"fits":        {map[string]any{"name": "x", "models": strings.Repeat("m", 7000)}, "mmmm"},
+		"one field":   {map[string]any{"name": "x", "models": strings.Repeat("m", 9000)}, `"models":"(9002 bytes)","name":"x"`},
+		"two fields":  {map[string]any{"name": "x", "a": strings.Repeat("m", 5000), "b": strings.Repeat("m", 5000)}, `{"a":"(5002 bytes)","b":"(5002 bytes)","name":"x"}`},
+		"many fields": {many, `"after":null`},
+	} {
+		b := newBench(t)
+		write := b.note(boss, "project.update", "proj_1", "", nil, c.after)
+		if len(write.Value) > 8<<10 || !strings.Contains(string(write.Value), c.has) {
+			t.Errorf("%s: %d bytes: %.300s", name, len(write.Value), write.Value)
+		}
+		b.entries("")
+	}
+}
+
+func TestSessionsAreLogged(t *testing.T) {
+	b := newBench(t)
+	b.viewer = viewerToken
+	b.try("192.0.2.1", "wrong")
+	b.do("GET", auditLog, "", "Authorization", "Bearer wrong")
+	b.now = b.now.Add(time.Millisecond)
+	cookie := b.signIn(viewerToken)
+	b.now = b.now.Add(time.Millisecond)
+	b.with(cookie, "DELETE", sessions, "", "Origin", "http://example.com")
+	entries, _ := b.entries("")
+	var lines []string
+	for _, e := range entries {
+		lines = append(lines, fmt.Sprint(e["actor"], " ", e["role"], " ", e["via"], " ", e["action"], " ", e["address"], " ", e["project"], " ", e["after"]))
+	}
+	want := []string{
+		"viewer viewer session session.delete <nil> <nil> <nil>",
+		"viewer viewer session session.create <nil> <nil> <nil>",
+	}
+	refused := map[string]bool{
+		"unknown none session session.refuse 192.0.2.1 <nil> <nil>": true,
+		"unknown none bearer session.refuse <nil> <nil> <nil>":      true,
+	}
+	if len(lines) != 4 || lines[0] != want[0] || lines[1] != want[1] || !refused[lines[2]] || !refused[lines[3]] || lines[2] == lines[3] {
+		t.Errorf("%q", lines)
+	}
+}
+
+// fill writes entries, a second apart, for two projects in turn.
+func (b *bench) fill(n int) {
+	for i := range n {
+		b.now = b.now.Add(time.Second)
+		b.note(boss, fmt.Sprint("n", i), fmt.Sprint("proj_", i%2), "", nil, nil)
+	}
+}
+
+func TestAHundredPages(t *testing.T) {
+	b := newBench(t)
+	b.fill(300)
+	after, seen := "", 300
+	for range 100 {
+		entries, next := b.entries("?limit=3&after=" + after)
+		if len(entries) != 3 {
+			t.Fatalf("%d entries", len(entries))
+		}
+		for _, e := range entries {
+			if seen--; e["action"] != fmt.Sprint("n", seen) {
+				t.Fatalf("%v, want n%d", e["action"], seen)
+			}
+		}
+		after = next
+	}
+	if seen != 0 || after != "" {
+		t.Errorf("%d not seen, next %q", seen, after)
+	}
+}
+
+func TestAProjectsEntries(t *testing.T) {
+	b := newBench(t)
+	b.fill(21)
+	entries, next := b.entries("?project=proj_1&limit=4")
+	if len(entries) != 4 || entries[0]["action"] != "n19" || entries[3]["action"] != "n13" || next == "" {
+		t.Errorf("%v, next %q", entries, next)
+	}
+	entries, next = b.entries("?project=proj_1&limit=100&after=" + next)
+	if len(entries) != 6 || entries[0]["action"] != "n11" || entries[5]["action"] != "n1" || next != "" {
+		t.Errorf("%v, next %q", entries, next)
+	}
+	if entries, next = b.entries("?project=proj_9"); len(entries) != 0 || next != "" {
+		t.Errorf("%v, next %q", entries, next)
+	}
+}
+
+// One question reads so far and no farther; the next goes on from there.
+func TestARareProjectsEntries(t *testing.T) {
+	b := newBench(t)
+	b.note(boss, "the first", "proj_rare", "", nil, nil)
+	b.fill(1050)
+	asked := 0
+	b.memory.before = func([]byte) { asked++ }
+	entries, next := b.entries("?project=proj_rare")
+	if len(entries) != 0 || next == "" || asked != 5 {
+		t.Errorf("%v, next %q, %d lists", entries, next, asked)
+	}
+	if entries, next = b.entries("?project=proj_rare&after=" + next); len(entries) != 1 || next != "" {
+		t.Errorf("%v, next %q", entries, next)
+	}
+}
+
+func TestBadAuditQueries(t *testing.T) {
+	b := newBench(t)
+	for query, field := range map[string]string{
+		"?limit=0": "limit", "?limit=101": "limit", "?limit=x": "limit", "?after=x": "after", "?after=aud_": "after", "?after=aud_..%2Fp": "after",
+		"?after=proj_1": "after", "?project=x": "project", "?project=proj_%00": "project", "?project=key_1": "project",
+	} {
+		got := b.do("GET", auditLog+query, "")
+		b.refused(got, 400, "invalid_request", "Invalid request")
+		if p := got.problems(); len(p) != 1 || p[0] != field {
+			t.Errorf("%s: %s", query, got.Body)
+		}
+	}
+}
+
+func TestPruneAudit(t *testing.T) {
+	b := newBench(t)
+	b.fill(700)
+	b.now = b.now.Add(400 * 24 * time.Hour).Add(-99500 * time.Millisecond)
+	h := b.handler.(*handler)
+	if err := h.pruneAudit(t.Context()); err != nil || b.documents("a/") != 100 {
+		t.Errorf("%v, %d left", err, b.documents("a/"))
+	}
+	entries, _ := b.entries("?limit=100")
+	if entries[0]["action"] != "n699" || entries[99]["action"] != "n600" {
+		t.Errorf("left: %v to %v", entries[0]["action"], entries[99]["action"])
+	}
+	b.now = b.now.Add(time.Hour)
+	if err := h.pruneAudit(t.Context()); err != nil || b.documents("a/") != 0 {
+		t.Errorf("%v, %d left", err, b.documents("a/"))
+	}
+}
+
+// TestEveryChangeIsLogged: by all endpoints that change something, with who did it and without what is secret.
+func TestEveryChangeIsLogged(t *testing.T) {
+	b := newBench(t)
+	b.masters = "m1:" + base64.StdEncoding.EncodeToString(make([]byte, 32))
+	project := "/api/admin/projects/" + b.must(201, "POST", "/api/admin/projects", `{"name":"Test"}`).text("id")
+	made := b.must(201, "POST", project+"/keys", `{"name":"k"}`)
+	keyPath := project + "/keys/" + made.text("id")
+	alerts := b.must(200, "PATCH", project, `{"alerts":{"url":"https://alerts.example/hook"}}`).fields["alerts"].(map[string]any)
+	rotated := b.must(201, "POST", keyPath+"/rotate", `{}`)
+	for _, c := range [][3]string{
+		{"PATCH", keyPath, `{"name":"other"}`}, {"POST", keyPath + "/deactivate", ""}, {"POST", keyPath + "/reactivate", ""}, {"DELETE", keyPath, ""},
+		{"PUT", project + "/provider-keys/openai", `{"key":"sk-of-the-provider"}`}, {"DELETE", project + "/provider-keys/openai", ""},
+		{"POST", project + "/archive", ""}, {"POST", project + "/restore", ""},
+	} {
+		if got := b.do(c[0], c[1], c[2]); got.Code >= 300 {
+			t.Fatalf("%s %s: %d %s", c[0], c[1], got.Code, got.Body)
+		}
+	}
+	text := b.must(200, "GET", auditLog+"?limit=100", "").Body.String()
+	for _, secret := range []string{made.text("value"), rotated.text("value"), alerts["secret"].(string), "sk-of-the-provider", token} {
+		if secret == "" || strings.Contains(text, secret) {
+			t.Errorf("%q is in the log, or was never made", secret)
+		}
+	}
+	entries, _ := b.entries("?limit=100")
+	actions := map[string]int{}
+	for _, e := range entries {
+		if actions[e["action"].(string)]++; e["actor"] != "owner" || e["via"] != "bearer" || e["project"] == nil {
+			t.Errorf("%v", e)
+		}
+	}
+	for _, action := range []string{
+		"project.create", "project.update", "project.archive", "project.restore", "key.create", "key.update", "key.deactivate", "key.reactivate",
+		"key.rotate", "key.delete", "provider_key.set", "provider_key.delete",
+	} {
+		if actions[action] != 1 {
+			t.Errorf("%s: %d entries", action, actions[action])
+		}
+	}
+}

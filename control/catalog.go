@@ -1,0 +1,100 @@
+package control
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// price is dollars for a million tokens, exact.
+type price = json.RawMessage
+
+func perMillion(pico money.Pico) *price {
+	p := price(money.Append(nil, 1_000_000*pico, money.Dollar))
+	return &p
+}
+
+// catalogView is what the deployment offers.
+type catalogView struct {
+	Version string         `json:"version"` // of the prices
+	Plans   []planView     `json:"plans"`   // the default one first
+	Tiers   []tierEntry    `json:"tiers"`
+	Models  []catalogModel `json:"models"`
+}
+
+type planView struct {
+	Name        string          `json:"name"`
+	Budget      json.RawMessage `json:"budget"` // dollars
+	Concurrent  uint64          `json:"concurrent"`
+	Production  limitsView      `json:"production"` // null: no limit
+	Development limitsView      `json:"development"`
+}
+
+type tierEntry struct {
+	Name     string       `json:"name"`
+	Strategy string       `json:"strategy"`
+	Targets  []targetView `json:"targets"`
+}
+
+type catalogModel struct {
+	Name        string   `json:"name"`
+	Provider    string   `json:"provider"`
+	Kind        string   `json:"kind"`
+	Aliases     []string `json:"aliases"`
+	Context     *uint64  `json:"context"`   // tokens; null: not known
+	MaxOutput   *uint64  `json:"maxOutput"` // likewise
+	InputPrice  *price   `json:"inputPrice"`
+	OutputPrice *price   `json:"outputPrice"`
+	CachedPrice *price   `json:"cachedPrice"`
+	Source      *string  `json:"source"`
+	Checked     *string  `json:"checked"`
+}
+
+// getCatalog is GET /api/admin/catalog.
+func (h *handler) getCatalog(*call) (answer, error) {
+	view := catalogView{Version: h.Catalog.Version, Plans: []planView{}, Tiers: []tierEntry{}, Models: []catalogModel{}}
+	for _, name := range h.planNames() {
+		plan := h.Catalog.Plan(name)
+		view.Plans = append(view.Plans, planView{
+			plan.Name, money.Append(nil, plan.BudgetPico, money.Dollar), plan.Concurrent,
+			viewLimits(doc.Limits(plan.Production)), viewLimits(doc.Limits(plan.Development)),
+		})
+	}
+	for _, t := range h.Catalog.Tiers {
+		entry := tierEntry{Name: t.Name, Strategy: translate(t.Strategy, strategies, strategyWords), Targets: []targetView{}}
+		for _, target := range t.Targets {
+			entry.Targets = append(entry.Targets, targetView{target.Model.Name, target.Weight})
+		}
+		view.Tiers = append(view.Tiers, entry)
+	}
+	for i := range h.Catalog.Models {
+		view.Models = append(view.Models, h.viewModel(&h.Catalog.Models[i]))
+	}
+	return answer{http.StatusOK, view}, nil
+}
+
+func (h *handler) viewModel(m *config.Model) catalogModel {
+	kind := "chat"
+	if m.Kind == config.EmbeddingModel {
+		kind = "embedding"
+	}
+	return catalogModel{
+		Name: m.Name, Provider: m.Provider.Name, Kind: kind, Aliases: append([]string{}, m.Aliases...),
+		Context: orNone(m.Context), MaxOutput: orNone(m.MaxOutput), InputPrice: perMillion(m.Prices.Input),
+		OutputPrice: perMillion(m.Prices.Output), CachedPrice: perMillion(m.Prices.Cached),
+		Source: orNull(h.source(m.Source)), Checked: orNull(m.Date),
+	}
+}
+
+// source is what the catalog says of where figures are from.
+func (h *handler) source(name string) string {
+	for _, s := range h.Catalog.Sources {
+		if s.Name == name {
+			return s.Value
+		}
+	}
+	return name
+}

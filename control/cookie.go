@@ -1,0 +1,113 @@
+package control
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+)
+
+const (
+	cookieName = "postern_session"
+	// sessionSeconds is how long a session lasts, and how long one in the hands of a thief: signing out
+	// takes the cookie from the browser, only a new token ends all sessions of its role at once.
+	sessionSeconds = 12 * 60 * 60
+	maxCookieBytes = 512
+	// sessionVersion is of the layout below.
+	sessionVersion = 1
+)
+
+// session is what a cookie holds, as JSON: base64url(JSON) "." base64url(HMAC-SHA256 of what is before the dot).
+type session struct {
+	Version  int    `json:"v"`
+	Role     role   `json:"role"`
+	Name     string `json:"name"`
+	IssuedS  int64  `json:"iat"` // Unix seconds
+	ExpiresS int64  `json:"exp"`
+}
+
+// cookieEncoding is strict: each cookie has one spelling.
+var cookieEncoding = base64.RawURLEncoding.Strict()
+
+// newSession signs somebody in from now on.
+func (h *handler) newSession(role role) (cookie string, who identity, err error) {
+	now := h.Now().Unix()
+	s := session{sessionVersion, role, string(role), now, now + sessionSeconds}
+	payload, err := json.Marshal(s)
+	if err != nil {
+		return "", identity{}, err
+	}
+	text := cookieEncoding.EncodeToString(payload)
+	return text + "." + cookieEncoding.EncodeToString(signature(h.tokenOf(role), role, text)), s.identity(), nil
+}
+
+func (s session) identity() identity {
+	return identity{s.Name, s.Role, viaSession, time.Unix(s.ExpiresS, 0)}
+}
+
+// bySession knows people by their cookie. Its contents are looked at only if a role's signature fits.
+func (h *handler) bySession(cookie string) (who identity, ok bool) {
+	text, sum, _ := strings.Cut(cookie, ".")
+	signed, err := cookieEncoding.DecodeString(sum)
+	if err != nil || len(cookie) > maxCookieBytes {
+		return identity{}, false
+	}
+	for _, role := range []role{owner, viewer} {
+		token := h.tokenOf(role)
+		if token == "" || !hmac.Equal(signed, signature(token, role, text)) {
+			continue
+		}
+		if s, ok := decodeSession(text); ok && s.Role == role && s.holdsAt(h.Now()) {
+			return s.identity(), true
+		}
+	}
+	return identity{}, false
+}
+
+func decodeSession(text string) (s session, ok bool) {
+	payload, err := cookieEncoding.DecodeString(text)
+	return s, err == nil && json.Unmarshal(payload, &s) == nil && s.Version == sessionVersion
+}
+
+func (s session) holdsAt(now time.Time) bool {
+	return s.ExpiresS-s.IssuedS == sessionSeconds && now.Unix() < s.ExpiresS
+}
+
+// signature is under a key made of the role's token: with another token, all its sessions are over.
+func signature(token string, role role, text string) []byte {
+	key := mac([]byte(token), "postern session 1 "+string(role))
+	return mac(key, text)
+}
+
+func mac(key []byte, text string) []byte {
+	m := hmac.New(sha256.New, key)
+	m.Write([]byte(text))
+	return m.Sum(nil)
+}
+
+// sessionCookie takes the cookie out of a request's. Of several, which a neighbouring site can bring about,
+// the first counts.
+func sessionCookie(header http.Header) (value string, ok bool) {
+	for part := range strings.SplitSeq(headerValue(header, "Cookie"), ";") {
+		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		if name == cookieName {
+			return value, true
+		}
+	}
+	return "", false
+}
+
+// setCookie gives a browser the cookie; an empty value takes it away.
+func setCookie(header http.Header, value string) {
+	cookie := http.Cookie{
+		Name: cookieName, Value: value, Path: "/api/admin", MaxAge: sessionSeconds,
+		Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+	}
+	if value == "" {
+		cookie.MaxAge = -1
+	}
+	header.Add("Set-Cookie", cookie.String())
+}

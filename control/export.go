@@ -1,0 +1,90 @@
+package control
+
+import (
+	"bytes"
+	"encoding/csv"
+	"strconv"
+
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/ledger"
+)
+
+// file is an answer's body that is not JSON.
+type file struct {
+	contentType string
+	data        []byte
+}
+
+var tooMuchUsage = fault.Detail{Field: "to", Message: "is too far for this much usage: ask for fewer days at a time"}
+
+// ndjsonOf is a row a line.
+func ndjsonOf(rows []usageRow) ([]byte, error) {
+	var out bytes.Buffer
+	for i := range rows {
+		line, err := encode(&rows[i])
+		if err != nil {
+			return nil, err
+		}
+		out.Write(append(line, '\n'))
+	}
+	return out.Bytes(), nil
+}
+
+// csvOf is a table with a head (RFC 4180).
+func csvOf(by ledger.Grouping, rows []usageRow) []byte {
+	var out bytes.Buffer
+	w := csv.NewWriter(&out)
+	w.UseCRLF = true
+	// Writes to memory do not fail.
+	_ = w.Write(append(csvNames(by), "requests", "hits", "misses", "failed", "promptTokens", "completionTokens", "cost",
+		"estimated", "expired", "latencyMeanMs", "latencyP50Ms", "latencyP95Ms"))
+	for i := range rows {
+		_ = w.Write(csvRow(by, &rows[i]))
+	}
+	w.Flush()
+	return out.Bytes()
+}
+
+func csvNames(by ledger.Grouping) []string {
+	switch by {
+	case ledger.ByDay:
+		return []string{"day"}
+	case ledger.ByHour:
+		return []string{"hour"}
+	case ledger.ByModel:
+		return []string{"model"}
+	case ledger.ByKey:
+		return []string{"keyId", "keyName"}
+	}
+	return []string{"day", "keyId", "model"}
+}
+
+func csvRow(by ledger.Grouping, r *usageRow) []string {
+	var cells []string
+	names := map[string]*string{"day": r.Day, "hour": r.Hour, "model": r.Model, "keyId": r.KeyID, "keyName": r.KeyName}
+	for _, name := range csvNames(by) {
+		cells = append(cells, csvText(names[name]))
+	}
+	for _, n := range []uint64{r.Requests, r.Hits, r.Misses, r.Failed, r.PromptTokens, r.CompletionTokens} {
+		cells = append(cells, strconv.FormatUint(n, 10))
+	}
+	cells = append(cells, string(r.Cost), strconv.FormatUint(r.Estimated, 10), strconv.FormatUint(r.Expired, 10))
+	if r.Latency == nil {
+		return append(cells, "", "", "")
+	}
+	for _, n := range []uint64{r.Latency.MeanMs, r.Latency.P50Ms, r.Latency.P95Ms} {
+		cells = append(cells, strconv.FormatUint(n, 10))
+	}
+	return cells
+}
+
+// csvText is a text that no spreadsheet takes for a formula (OWASP, "CSV Injection").
+func csvText(text *string) string {
+	if text == nil {
+		return ""
+	}
+	if len(*text) > 0 && bytes.IndexByte([]byte("=+-@\t\r"), (*text)[0]) >= 0 {
+		return "'" + *text
+	}
+	return *text
+}

@@ -1,0 +1,153 @@
+package control
+
+import (
+	"encoding/base64"
+	"log"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
+)
+
+// maxProviderKeyBytes is how long a provider's key may be; sealed it is 28 bytes longer.
+const (
+	minProviderKeyBytes = 8
+	maxProviderKeyBytes = 512
+)
+
+// providerKeyView is a project's own key for a provider. Nobody sees the key itself again.
+type providerKeyView struct {
+	Provider    string `json:"provider"`
+	Last4       string `json:"last4"`
+	SetAt       string `json:"setAt"`
+	MasterKeyID string `json:"masterKeyId"`
+	Usable      bool   `json:"usable"` // the master key that sealed it is still there
+}
+
+type providerKeysView struct {
+	Enabled      bool              `json:"enabled"` // there is a master key to seal with
+	ProviderKeys []providerKeyView `json:"providerKeys"`
+	Providers    []string          `json:"providers"` // those for which a project can have a key of its own
+}
+
+// masterKeys are the deployment's, the first to seal with. What cannot be read is as good as none: the
+// gateway says so at its start.
+func (h *handler) masterKeys() []config.MasterKey {
+	parsed, ok := config.ParseMasterKeys(h.MasterKeys())
+	if !ok {
+		log.Printf("control: %s cannot be read", config.EnvMasterKeys)
+		return nil
+	}
+	return parsed
+}
+
+func (h *handler) viewProviderKey(k *doc.ProviderKey) providerKeyView {
+	usable := slices.ContainsFunc(h.masterKeys(), func(m config.MasterKey) bool { return m.ID == k.KeyID })
+	return providerKeyView{k.Provider, k.Last4, timestamp(k.SetMs), k.KeyID, usable}
+}
+
+// ownable are the providers for which a project can have a key of its own.
+func (h *handler) ownable() []string {
+	names := []string{}
+	for i := range h.Catalog.Providers {
+		if p := &h.Catalog.Providers[i]; p.Ownable {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// listProviderKeys is GET …/provider-keys.
+func (h *handler) listProviderKeys(c *call) (answer, error) {
+	p, err := h.store.project(c, c.project)
+	if err != nil {
+		return answer{}, err
+	}
+	view := providerKeysView{Enabled: len(h.masterKeys()) > 0, ProviderKeys: []providerKeyView{}, Providers: h.ownable()}
+	for i := range p.Policy.ProviderKeys {
+		view.ProviderKeys = append(view.ProviderKeys, h.viewProviderKey(&p.Policy.ProviderKeys[i]))
+	}
+	return answer{http.StatusOK, view}, nil
+}
+
+// putProviderKey is PUT …/provider-keys/{provider} {"key"}: it is sealed at once and never shown.
+func (h *handler) putProviderKey(c *call) (answer, error) {
+	if !slices.Contains(h.ownable(), c.provider) {
+		return answer{}, errNotFound
+	}
+	f, err := readFields(c.request)
+	if err != nil {
+		return answer{}, err
+	}
+	text, given := f.text("key", "")
+	if !given || len(text) < minProviderKeyBytes || len(text) > maxProviderKeyBytes || !isKeyText(text) {
+		f.wrong("key", "must be 8 to 512 printable ASCII characters without spaces")
+	}
+	if err := f.refused(); err != nil {
+		return answer{}, err
+	}
+	masters := h.masterKeys()
+	if len(masters) == 0 {
+		return answer{}, errNoMasterKey
+	}
+	fresh := doc.ProviderKey{Provider: c.provider, KeyID: masters[0].ID, Last4: text[len(text)-4:], SetMs: h.nowMs()}
+	if fresh.Sealed, err = h.sealed(c, masters[0], text); err != nil {
+		return answer{}, err
+	}
+	err = h.changePolicy(c, "provider_key.set", &fresh)
+	return answer{http.StatusOK, h.viewProviderKey(&fresh)}, err
+}
+
+func (h *handler) sealed(c *call, master config.MasterKey, text string) ([]byte, error) {
+	key, err := base64.StdEncoding.DecodeString(master.Key)
+	if err != nil {
+		return nil, err
+	}
+	return h.Seal(c, key, doc.SealedFor(c.project, c.provider), []byte(text))
+}
+
+// isKeyText: it becomes part of a header.
+func isKeyText(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// deleteProviderKey is DELETE …/provider-keys/{provider}.
+func (h *handler) deleteProviderKey(c *call) (answer, error) {
+	return answer{status: http.StatusNoContent}, h.changePolicy(c, "provider_key.delete", nil)
+}
+
+// changePolicy puts a provider's key into the project's policy, or with nil takes it out.
+func (h *handler) changePolicy(c *call, action string, fresh *doc.ProviderKey) error {
+	return h.store.change(c, func() (change, error) {
+		before, err := h.store.project(c, c.project)
+		if err != nil {
+			return change{}, err
+		}
+		var was, is any
+		after := next(before)
+		after.Revision++
+		after.Policy.ProviderKeys = nil
+		for i := range before.Policy.ProviderKeys {
+			if k := &before.Policy.ProviderKeys[i]; k.Provider != c.provider {
+				after.Policy.ProviderKeys = append(after.Policy.ProviderKeys, *k)
+			} else {
+				was = h.viewProviderKey(k)
+			}
+		}
+		switch {
+		case fresh != nil && len(after.Policy.ProviderKeys) == doc.MaxProviderKeys:
+			return change{}, invalid(fault.Detail{Field: "provider", Message: "is one too many"})
+		case fresh != nil:
+			after.Policy.ProviderKeys = append(after.Policy.ProviderKeys, *fresh)
+			is = h.viewProviderKey(fresh)
+		case was == nil:
+			return change{}, errNotFound
+		}
+		h.settlePolicy(&before, &after)
+		entry, err := h.audited(c, action, c.project, "", was, is)
+		return h.projectChange(&before, &after, entry), err
+	})
+}

@@ -1,0 +1,146 @@
+package control
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// requestView is what is remembered of a request.
+type requestView struct {
+	Time             string          `json:"time"` // when it was let in
+	RequestID        string          `json:"requestId"`
+	KeyID            string          `json:"keyId"`
+	Model            *string         `json:"model"`    // null: it named none that is known
+	Provider         *string         `json:"provider"` // null: none was asked
+	Status           *uint64         `json:"status"`   // null: nobody knows, its exchange died
+	LatencyMs        uint64          `json:"latencyMs"`
+	PromptTokens     uint64          `json:"promptTokens"`
+	CompletionTokens uint64          `json:"completionTokens"`
+	Cost             json.RawMessage `json:"cost"` // dollars, exact
+	Cache            string          `json:"cache"`
+	Stream           bool            `json:"stream"`
+	Estimated        bool            `json:"estimated"`
+}
+
+type requestsView struct {
+	Requests []requestView `json:"requests"`
+	Next     *string       `json:"next"` // for after; null: that was all
+}
+
+var (
+	cacheWords  = []string{"bypass", "miss", "hit"}
+	caches      = []ledger.Cache{ledger.CacheBypass, ledger.CacheMiss, ledger.CacheHit}
+	statusWords = []string{"2xx", "4xx", "5xx"}
+)
+
+// The place in the list of requests is that of a batch; it is written like an id.
+const batchPrefix = "batch_"
+
+// How much one question reads of a ledger's batches, which have up to 32 requests each.
+const (
+	batchesAtOnce = 100
+	maxBatchReads = 5
+)
+
+// requestFilter is which requests are asked for.
+type requestFilter struct {
+	key, model, provider, status, cache string
+}
+
+// listRequests is GET …/requests?limit=&after=&key=&model=&provider=&status=&cache=, newest first. A page is
+// filled with whole batches: it may have somewhat more requests than were asked for.
+func (h *handler) listRequests(c *call) (answer, error) {
+	q, err := readQuery(c.request, batchPrefix, "key", "model", "provider", "status", "cache")
+	if err != nil {
+		return answer{}, err
+	}
+	f := requestFilter{
+		q.values.Get("key"), q.values.Get("model"), q.values.Get("provider"), q.values.Get("status"), q.choice("cache", cacheWords),
+	}
+	if _, err := strconv.ParseUint(f.status, 10, 16); f.status != "" && err != nil && !slices.Contains(statusWords, f.status) {
+		q.wrong("status", "must be a status, 2xx, 4xx or 5xx")
+	}
+	if err := q.refused(); err != nil {
+		return answer{}, err
+	}
+	p, err := h.store.project(c, c.project)
+	if err != nil {
+		return answer{}, err
+	}
+	if _, err := h.fresh(c, &p); err != nil {
+		return answer{}, err
+	}
+	view, err := h.requests(c, &p, q, &f)
+	return answer{http.StatusOK, view}, err
+}
+
+// requests reads batches until the page is full, there are no more, or enough has been read.
+func (h *handler) requests(c *call, p *project, q *query, f *requestFilter) (requestsView, error) {
+	view := requestsView{Requests: []requestView{}}
+	before, _ := strconv.ParseUint(strings.TrimPrefix(q.after, batchPrefix), 10, 53)
+	for range maxBatchReads {
+		question := ledger.Recent{Before: before, Limit: batchesAtOnce}
+		reply, err := h.store.objects.Call(c, abi.ClassLedger, p.ID, p.Region, question.Encode())
+		if err != nil {
+			return view, unavailable(err)
+		}
+		batches, err := ledger.DecodeRecent(reply)
+		if err != nil {
+			return view, err
+		}
+		for i := range batches {
+			if len(view.Requests) >= q.limit {
+				return view.sorted(before), nil
+			}
+			view.take(&batches[i], f)
+			before = batches[i].Seq
+		}
+		if len(batches) < batchesAtOnce {
+			return view.sorted(0), nil
+		}
+	}
+	return view.sorted(before), nil
+}
+
+// sorted puts requests of keys whose batches overlap in the order of their time. next is the batch before
+// which the next page starts; 0: there is none.
+func (v requestsView) sorted(next uint64) requestsView {
+	slices.SortStableFunc(v.Requests, func(a, b requestView) int { return strings.Compare(b.Time, a.Time) })
+	if next > 1 {
+		text := batchPrefix + strconv.FormatUint(next, 10)
+		v.Next = &text
+	}
+	return v
+}
+
+func (v *requestsView) take(b *ledger.Batched, f *requestFilter) {
+	for i := len(b.Requests) - 1; i >= 0; i-- {
+		r := &b.Requests[i]
+		if !f.wants(b.KeyID, r) {
+			continue
+		}
+		v.Requests = append(v.Requests, requestView{
+			Time: timestamp(r.AtMs), RequestID: r.ID, KeyID: b.KeyID, Model: orNull(r.Model), Provider: orNull(r.Provider),
+			Status: orNone(r.Status), LatencyMs: r.DurationMs, PromptTokens: r.Prompt, CompletionTokens: r.Completion,
+			Cost: money.Append(nil, r.CostPico, money.Dollar), Cache: translate(r.Cache, caches, cacheWords),
+			Stream: r.Stream, Estimated: r.Estimated,
+		})
+	}
+}
+
+func (f *requestFilter) wants(keyID string, r *ledger.Request) bool {
+	return (f.key == "" || f.key == keyID) && (f.model == "" || f.model == r.Model) && (f.provider == "" || f.provider == r.Provider) &&
+		(f.cache == "" || translate(f.cache, cacheWords, caches) == r.Cache) && f.wantsStatus(r.Status)
+}
+
+func (f *requestFilter) wantsStatus(status uint64) bool {
+	text := strconv.FormatUint(status, 10)
+	return f.status == "" || f.status == text || strings.HasSuffix(f.status, "xx") && text[0] == f.status[0]
+}

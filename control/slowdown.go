@@ -1,0 +1,185 @@
+package control
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"log"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/fault"
+)
+
+// Wrong tokens lock the network that they come from out, each for twice as long as the one before.
+const (
+	freeFailures   = 5                // the last of these is the first to lock
+	failureWindow  = 15 * time.Minute // in which they have to fall; also for how long all must be quiet afterwards
+	shortLockout   = time.Second
+	longestLockout = 15 * time.Minute
+	maxLockouts    = 1000 // how many an instance remembers
+)
+
+// slowdownPrefix starts the keys of the documents that count failures: then comes the network's SHA-256.
+const slowdownPrefix = "s/"
+
+// failures is one of those documents.
+type failures struct {
+	Count   int   `json:"count"`
+	SinceMs int64 `json:"since"` // the first of them
+	UntilMs int64 `json:"until"` // the end of the lockout; 0: none yet
+}
+
+// over tells whether failures are so long ago that they count no more.
+func (f failures) over(now time.Time) bool {
+	from := f.SinceMs
+	if f.UntilMs != 0 {
+		from = f.UntilMs
+	}
+	return now.UnixMilli() >= from+failureWindow.Milliseconds()
+}
+
+// lockedFor is how long the lockout still is; not above 0 if there is none.
+func (f failures) lockedFor(now time.Time) time.Duration {
+	return time.UnixMilli(f.UntilMs).Sub(now)
+}
+
+// another counts one more failure.
+func (f failures) another(now time.Time) failures {
+	if f.Count == 0 || f.over(now) {
+		f = failures{SinceMs: now.UnixMilli()}
+	}
+	f.Count++
+	if beyond := f.Count - freeFailures; beyond >= 0 {
+		lockout := longestLockout
+		if beyond < 10 { // 2^10 seconds are over 15 minutes
+			lockout = min(lockout, shortLockout<<beyond)
+		}
+		f.UntilMs = now.Add(lockout).UnixMilli()
+	}
+	return f
+}
+
+// failed counts a wrong token and returns what to answer: the verdict on it, or that the caller has to wait.
+// With success it is one commit, so of tokens that are tried at the same time, too, no more than the free
+// ones get a verdict.
+func (h *handler) failed(r *http.Request, via string, verdict error) error {
+	c := &call{Context: r.Context(), request: r, who: identity{Name: "unknown", Role: "none", Via: via}}
+	var counted failures
+	err := h.settle(c, "session.refuse", func(f failures) ([]byte, error) {
+		counted = f.another(h.Now())
+		return json.Marshal(counted)
+	})
+	if err != nil {
+		return err
+	}
+	h.lockouts.note(clientNetwork(r), counted, h.Now())
+	return verdict
+}
+
+// succeeded forgets an address's failures, unless it is locked out.
+func (h *handler) succeeded(c *call) error {
+	return h.settle(c, "session.create", func(failures) ([]byte, error) { return nil, nil })
+}
+
+// settle makes one commit of what becomes of an address's failures and of an audit entry. It refuses who is
+// locked out, and who tries so often at once that no commit holds. If the failures are known and only the
+// commit fails, that stops nobody.
+func (h *handler) settle(c *call, action string, next func(failures) ([]byte, error)) error {
+	known := false
+	err := h.store.change(c, func() (change, error) {
+		found, document, err := h.failuresOf(c, clientNetwork(c.request))
+		known = err == nil
+		if err != nil {
+			return change{}, err
+		}
+		if wait := found.lockedFor(h.Now()); wait > 0 {
+			h.lockouts.note(clientNetwork(c.request), found, h.Now())
+			return change{}, slowedDown(wait)
+		}
+		if document.Value, err = next(found); err != nil {
+			return change{}, err
+		}
+		entry, err := h.audited(c, action, "", "", nil, nil)
+		return change{writes: []directory.Write{document, entry}}, err
+	})
+	var refused *refusal
+	switch {
+	case errors.Is(err, errConflict):
+		return slowedDown(shortLockout)
+	case known && errors.As(err, &refused) && refused.Fault == fault.Unavailable:
+		log.Printf("control: %s: %q", action, err.Error())
+		return nil
+	}
+	return err
+}
+
+// failuresOf reads a network's failures, and makes the write that stands for the document as it is read.
+func (h *handler) failuresOf(ctx context.Context, network string) (f failures, write directory.Write, err error) {
+	sum := sha256.Sum256([]byte(network))
+	write.Key = slowdownPrefix + hex.EncodeToString(sum[:])
+	docs, err := h.store.list(ctx, directory.List{Prefix: write.Key, Limit: 1})
+	if err != nil || len(docs) == 0 {
+		return f, write, err
+	}
+	write.Version = docs[0].Version
+	return f, write, json.Unmarshal(docs[0].Value, &f)
+}
+
+// pruneSlowdowns removes the documents of failures that count no more.
+func (h *handler) pruneSlowdowns(ctx context.Context) error {
+	return h.prune(ctx, directory.List{Prefix: slowdownPrefix}, func(d directory.Document) bool {
+		var f failures
+		return json.Unmarshal(d.Value, &f) != nil || f.over(h.Now())
+	})
+}
+
+// lockouts are those that this instance knows of: whoever keeps trying costs the Directory nothing.
+type lockouts struct {
+	mu    sync.Mutex
+	until map[string]time.Time // by network
+}
+
+// lockedOut refuses a network's tokens without a look at them.
+func (h *handler) lockedOut(network string) error {
+	h.lockouts.mu.Lock()
+	defer h.lockouts.mu.Unlock()
+	if wait := h.lockouts.until[network].Sub(h.Now()); wait > 0 {
+		return slowedDown(wait)
+	}
+	return nil
+}
+
+// note remembers a lockout. When there are too many, what is over goes, and one of the others if nothing is.
+func (l *lockouts) note(network string, f failures, now time.Time) {
+	if f.lockedFor(now) <= 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.until == nil {
+		l.until = map[string]time.Time{}
+	}
+	if len(l.until) >= maxLockouts {
+		l.makeRoom(now)
+	}
+	l.until[network] = time.UnixMilli(f.UntilMs)
+}
+
+func (l *lockouts) makeRoom(now time.Time) {
+	for network, until := range l.until {
+		if !now.Before(until) {
+			delete(l.until, network)
+		}
+	}
+	for network := range l.until {
+		if len(l.until) < maxLockouts {
+			break
+		}
+		delete(l.until, network)
+	}
+}

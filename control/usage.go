@@ -1,0 +1,319 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// figures are what was counted.
+type figures struct {
+	Requests         uint64          `json:"requests"` // answered, cache hits included
+	Hits             uint64          `json:"hits"`
+	Misses           uint64          `json:"misses"`
+	Failed           uint64          `json:"failed"` // let in, but not answered
+	PromptTokens     uint64          `json:"promptTokens"`
+	CompletionTokens uint64          `json:"completionTokens"`
+	Cost             json.RawMessage `json:"cost"`      // dollars, exact
+	Estimated        uint64          `json:"estimated"` // requests whose usage the provider did not report
+	Expired          uint64          `json:"expired"`   // requests whose reservation was booked in place of a settlement
+	Latency          *latencyView    `json:"latency"`   // null: nothing was measured
+}
+
+// latencyView: the percentiles are the upper bounds of buckets.
+type latencyView struct {
+	MeanMs uint64 `json:"meanMs"`
+	P50Ms  uint64 `json:"p50Ms"`
+	P95Ms  uint64 `json:"p95Ms"`
+}
+
+func viewFigures(u *ledger.Usage) figures {
+	f := figures{
+		u.Requests, u.Hits, u.Misses, u.Failed, u.Prompt, u.Completion, money.Append(nil, u.CostPico, money.Dollar),
+		u.Estimated, u.Expired, nil,
+	}
+	if n := u.Latency.Count(); n > 0 {
+		f.Latency = &latencyView{u.Latency.SumMs / n, u.Latency.At(50), u.Latency.At(95)}
+	}
+	return f
+}
+
+// usageRow is one group, with what it stands for.
+type usageRow struct {
+	Day     *string `json:"day,omitempty"`
+	Hour    *string `json:"hour,omitempty"`
+	KeyID   *string `json:"keyId,omitempty"`
+	KeyName *string `json:"keyName,omitempty"`
+	Model   *string `json:"model,omitempty"`
+	figures
+}
+
+// usageView is the answer to a question about usage.
+type usageView struct {
+	From   string     `json:"from"`
+	To     string     `json:"to"`
+	By     string     `json:"by"`
+	Budget budgetView `json:"budget"`
+	Totals figures    `json:"totals"`
+	Rows   []usageRow `json:"rows"`
+}
+
+// budgetView is the present turn of the budget's period, whatever was asked for.
+type budgetView struct {
+	Limit     json.RawMessage `json:"limit"`
+	Used      json.RawMessage `json:"used"`
+	Remaining json.RawMessage `json:"remaining"`
+	Period    string          `json:"period"`
+	Start     string          `json:"start"`
+	End       string          `json:"end"` // exclusive
+}
+
+// The groupings by which usage can be asked for.
+var (
+	groupingWords = []string{"day", "hour", "model", "key", "all"}
+	groupings     = []ledger.Grouping{ledger.ByDay, ledger.ByHour, ledger.ByModel, ledger.ByKey, ledger.ByDetail}
+	usageFormats  = []string{"json", "csv", "ndjson"}
+)
+
+const (
+	maxUsageDays = ledger.KeepDays
+	maxUsageRows = 200_000 // of one answer; a year of a large project is asked for in parts
+)
+
+// usageQuestion is what was asked for.
+type usageQuestion struct {
+	ledger.Query
+	by, format string
+}
+
+// getUsage is GET …/usage?from=&to=&by=&key=&model=&format=. It has every meter's news fetched first, so its
+// sums are those of GET /api/usage.
+func (h *handler) getUsage(c *call) (answer, error) {
+	q, err := h.readUsage(c.request)
+	if err != nil {
+		return answer{}, err
+	}
+	p, err := h.store.project(c, c.project)
+	if err != nil {
+		return answer{}, err
+	}
+	report, err := h.fresh(c, &p)
+	if err != nil {
+		return answer{}, err
+	}
+	groups, err := h.groups(c, &p, q.Query)
+	if err != nil {
+		return answer{}, err
+	}
+	view := usageView{
+		From: dateText(q.FirstDay), To: dateText(q.EndDay - 1), By: q.by, Budget: viewBudget(&report, &p), Rows: []usageRow{},
+	}
+	var total ledger.Usage
+	for i := range groups {
+		total.Plus(&groups[i].Usage)
+		view.Rows = append(view.Rows, q.row(&groups[i]))
+	}
+	view.Totals = viewFigures(&total)
+	if q.By == ledger.ByKey {
+		h.nameKeys(c, &p, view.Rows)
+	}
+	if q.format != "json" {
+		return h.download(c, q, &p, view.Rows)
+	}
+	return answer{http.StatusOK, view}, nil
+}
+
+// readUsage takes the question apart. Without days it is the present month.
+func (h *handler) readUsage(r *http.Request) (*usageQuestion, error) {
+	q, err := readQuery(r, "", "from", "to", "by", "key", "model", "format")
+	if err != nil {
+		return nil, err
+	}
+	today := calendar.Day(h.nowMs())
+	first, end := calendar.Monthly.Bounds(today)
+	u := &usageQuestion{by: q.choice("by", groupingWords), format: q.choice("format", usageFormats)}
+	u.FirstDay, u.EndDay = q.day("from", first), q.day("to", end-1)+1
+	u.Key, u.Model = q.values.Get("key"), q.values.Get("model")
+	if u.by == "" {
+		u.by = groupingWords[0]
+	}
+	if u.format == "" {
+		u.format = usageFormats[0]
+	}
+	u.By = translate(u.by, groupingWords, groupings)
+	switch {
+	case u.EndDay <= u.FirstDay || u.EndDay-u.FirstDay > maxUsageDays:
+		q.wrong("to", "must be 1 to "+strconv.Itoa(maxUsageDays)+" days from the first")
+	case u.By == ledger.ByHour && (u.Key != "" || u.Model != ""):
+		q.wrong("by", "hour cannot be combined with a key or a model")
+	case u.By == ledger.ByHour && u.EndDay-u.FirstDay > ledger.KeepHourDays:
+		q.wrong("by", "hour is for at most "+strconv.Itoa(ledger.KeepHourDays)+" days")
+	case u.Key != "" && !isID(u.Key, keyPrefix):
+		q.wrong("key", "must be a key's id")
+	case len(u.Model) > maxQueryText:
+		q.wrong("model", "must be a model's name")
+	}
+	return u, q.refused()
+}
+
+// day takes a parameter that is a day, such as 2026-11-21.
+func (q *query) day(name string, otherwise uint64) uint64 {
+	text := q.values.Get(name)
+	if text == "" {
+		return otherwise
+	}
+	at, err := time.Parse(time.DateOnly, text)
+	if err != nil || at.Year() < 1971 {
+		q.wrong(name, "must be a day such as 2026-11-21")
+		return otherwise
+	}
+	return calendar.Day(uint64(at.UnixMilli()))
+}
+
+func dateText(day uint64) string { return string(calendar.AppendDate(nil, day)) }
+
+// fresh has the meters that may have news hand it to the ledger, and asks for the budget. Requests that are
+// just being settled are not waited for.
+func (h *handler) fresh(ctx context.Context, p *project) (ledger.ReportReply, error) {
+	question := ledger.Report{AsOfMs: h.nowMs(), Waited: true}
+	report, err := h.askLedger(ctx, p, question.Encode())
+	if err != nil || len(report.Flush) == 0 {
+		return report, err
+	}
+	flush := keymeter.Flush{}
+	err = parallel(report.Flush, func(meter string) error {
+		reply, err := h.store.objects.Call(ctx, abi.ClassKeyMeter, meter, p.Region, flush.Encode())
+		if err != nil {
+			return nil // it will deliver by itself
+		}
+		news, err := keymeter.DecodeFlushReply(reply)
+		if err != nil || len(news.Absorbs) == 0 {
+			return err
+		}
+		_, err = h.store.objects.Call(ctx, abi.ClassLedger, p.ID, p.Region, ledger.Batch(news.Absorbs))
+		return err
+	})
+	if err != nil {
+		return report, unavailable(err)
+	}
+	question.Final = true
+	return h.askLedger(ctx, p, question.Encode())
+}
+
+func (h *handler) askLedger(ctx context.Context, p *project, command []byte) (report ledger.ReportReply, err error) {
+	reply, err := h.store.objects.Call(ctx, abi.ClassLedger, p.ID, p.Region, command)
+	if err != nil {
+		return report, unavailable(err)
+	}
+	return ledger.DecodeReportReply(reply)
+}
+
+// groups reads all parts of a query's answer.
+func (h *handler) groups(ctx context.Context, p *project, q ledger.Query) (all []ledger.Group, err error) {
+	at := map[groupID]int{}
+	for {
+		reply, err := h.store.objects.Call(ctx, abi.ClassLedger, p.ID, p.Region, q.Encode())
+		if err != nil {
+			return nil, unavailable(err)
+		}
+		part, err := ledger.DecodeQueryReply(reply)
+		if err != nil {
+			return nil, err
+		}
+		for _, g := range part.Groups {
+			id := groupID{g.KeyID, g.Usage.Model, g.Usage.Day, g.Usage.Hour}
+			if i, ok := at[id]; ok {
+				all[i].Usage.Plus(&g.Usage)
+				continue
+			}
+			at[id] = len(all)
+			all = append(all, g)
+		}
+		if part.Next == "" {
+			return all, nil
+		}
+		if len(all) > maxUsageRows {
+			return nil, invalid(tooMuchUsage)
+		}
+		q.After = part.Next
+	}
+}
+
+type groupID struct {
+	key, model string
+	day, hour  uint64
+}
+
+func viewBudget(r *ledger.ReportReply, p *project) budgetView {
+	first, end := r.Period.Bounds()
+	return budgetView{
+		Limit: money.Append(nil, r.BudgetPico, money.Dollar), Used: money.Append(nil, r.UsedPico, money.Dollar),
+		Remaining: money.Append(nil, max(0, r.BudgetPico-r.UsedPico), money.Dollar),
+		Period:    translate(p.Cycle, cycles, cycleWords), Start: timestamp(first * calendar.DayMs), End: timestamp(end * calendar.DayMs),
+	}
+}
+
+// row names what a group stands for.
+func (q *usageQuestion) row(g *ledger.Group) usageRow {
+	r := usageRow{figures: viewFigures(&g.Usage)}
+	day, model := dateText(g.Usage.Day), g.Usage.Model
+	switch q.By {
+	case ledger.ByDay:
+		r.Day = &day
+	case ledger.ByHour:
+		hour := timestamp(g.Usage.Day*calendar.DayMs + g.Usage.Hour*calendar.HourMs)
+		r.Hour = &hour
+	case ledger.ByModel:
+		r.Model = &model
+	case ledger.ByKey:
+		r.KeyID = &g.KeyID
+	default:
+		r.Day, r.KeyID, r.Model = &day, &g.KeyID, &model
+	}
+	return r
+}
+
+// maxNamed is how many keys' names one answer looks up.
+const maxNamed = 100
+
+// nameKeys adds the names of the keys that cost the most. Those that were deleted have none.
+func (h *handler) nameKeys(ctx context.Context, p *project, rows []usageRow) {
+	slices.SortStableFunc(rows, func(a, b usageRow) int { return int(b.Requests) - int(a.Requests) })
+	named := rows[:min(len(rows), maxNamed)]
+	_ = parallel(indexes(named), func(i int) error {
+		if k, err := h.store.key(ctx, p.ID, *named[i].KeyID); err == nil {
+			named[i].KeyName = &k.Name
+		}
+		return nil
+	})
+}
+
+func indexes[T any](list []T) []int {
+	all := make([]int, len(list))
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// download answers with a file.
+func (h *handler) download(c *call, q *usageQuestion, p *directory.Project, rows []usageRow) (answer, error) {
+	name := strings.Join([]string{"usage", p.ID, dateText(q.FirstDay), dateText(q.EndDay - 1), q.by}, "-") + "." + q.format
+	c.header.Set("Content-Disposition", `attachment; filename="`+name+`"`)
+	if q.format == "csv" {
+		return answer{http.StatusOK, file{"text/csv; charset=utf-8", csvOf(q.By, rows)}}, nil
+	}
+	text, err := ndjsonOf(rows)
+	return answer{http.StatusOK, file{"application/x-ndjson", text}}, err
+}

@@ -1,0 +1,100 @@
+// The admin API: JSON under /api/admin, with the session's cookie.
+
+const ROOT = '/api/admin'
+const UNREACHABLE = 'unreachable'
+
+/** A refusal, or no answer at all (status 0). */
+export class ApiError extends Error {
+  /**
+   * @param {number} status
+   * @param {{error?: string, code?: string, requestId?: string, details?: {field: string, message: string}[]}} body
+   * @param {number | null} retryAfter seconds
+   */
+  constructor(status, body, retryAfter = null) {
+    super(body.error ?? `Answer ${status}`)
+    this.status = status
+    this.code = body.code ?? `status_${status}`
+    this.requestId = body.requestId ?? ''
+    this.details = Array.isArray(body.details) ? body.details : []
+    this.retryAfter = retryAfter
+  }
+}
+
+let signedOut = () => {}
+
+/** @param {() => void} handler called when an answer says that nobody is signed in (any more) */
+export function onSignedOut(handler) {
+  signedOut = handler
+}
+
+/** The query string of what is set: no empty, null or undefined values. */
+export function queryOf(query = {}) {
+  const set = Object.entries(query).filter(([, value]) => value !== '' && value !== null && value !== undefined)
+  return set.length > 0 ? `?${new URLSearchParams(set)}` : ''
+}
+
+/** A path under /api/admin out of segments, which may be names: path`projects/${id}`. */
+export function path(strings, ...values) {
+  return strings.reduce((text, piece, i) => `${text}${encodeURIComponent(values[i - 1])}${piece}`)
+}
+
+/**
+ * One call.
+ * @param {string} method
+ * @param {string} to below /api/admin/
+ * @param {{query?: object, body?: object, signal?: AbortSignal, anonymous?: boolean}} [options]
+ *   anonymous: a 401 is an answer, not the end of the session
+ * @returns {Promise<any>} the answer's JSON; null for 204
+ * @throws {ApiError}
+ */
+export async function call(method, to, { query, body, signal, anonymous = false } = {}) {
+  const response = await send(`${ROOT}/${to}${queryOf(query)}`, {
+    method,
+    signal,
+    credentials: 'same-origin',
+    cache: 'no-store',
+    headers: body ? { 'Content-Type': 'application/json' } : {},
+    body: body ? JSON.stringify(body) : undefined,
+  })
+  if (response.ok) return response.status === 204 ? null : await jsonOf(response)
+  if (response.status === 401 && !anonymous) signedOut()
+  throw await errorOf(response)
+}
+
+async function send(url, init) {
+  try {
+    return await fetch(url, init)
+  } catch (cause) {
+    if (cause.name === 'AbortError') throw cause
+    throw new ApiError(0, { error: 'The server cannot be reached', code: UNREACHABLE })
+  }
+}
+
+async function jsonOf(response) {
+  try {
+    return await response.json()
+  } catch (cause) {
+    if (cause.name === 'AbortError') throw cause
+    throw new ApiError(0, { error: 'The answer was cut off', code: UNREACHABLE })
+  }
+}
+
+/** A refusal as an error, whatever its body is. @param {Response} response */
+export async function errorOf(response) {
+  const body = await response.json().catch(() => ({}))
+  const seconds = Number.parseInt(response.headers.get('retry-after') ?? '', 10)
+  return new ApiError(response.status, asOurs(body), Number.isNaN(seconds) ? null : seconds)
+}
+
+/** OpenAI's shape of an error as ours. */
+function asOurs(body) {
+  const nested = body?.error
+  if (nested === null || typeof nested !== 'object') return body ?? {}
+  return { error: nested.message, code: nested.code ?? nested.type, requestId: body.requestId }
+}
+
+export const get = (to, options) => call('GET', to, options)
+export const post = (to, body, options) => call('POST', to, { ...options, body })
+export const patch = (to, body) => call('PATCH', to, { body })
+export const put = (to, body) => call('PUT', to, { body })
+export const remove = (to, options) => call('DELETE', to, options)

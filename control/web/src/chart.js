@@ -1,0 +1,121 @@
+// One chart, drawn by uPlot. Screen readers get its title and extremes; the figures stand in a table nearby.
+import { useEffect, useRef, useState } from 'preact/hooks'
+import uPlot from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+import { timestamp } from './format.js'
+import { html } from './html.js'
+import { THEME_EVENT } from './theme.js'
+
+const HEIGHT = 170
+const AXIS_WIDTH = 62
+const X_AXIS_HEIGHT = 24
+const FONT = '12px system-ui, sans-serif'
+const COLOURS = ['--line-1', '--line-2']
+const DASHES = [[], [6, 4]]
+
+/**
+ * @param {{title: string, times: number[], by: 'day' | 'hour', bars?: boolean, format: (value: number) => string,
+ *   lines: {label: string, values: (number | null)[]}[]}} props  times in ms
+ */
+export function Chart({ title, times, by, lines, bars = false, format }) {
+  const frame = useRef(null)
+  const [pointed, setPointed] = useState(null)
+  const redraw = useRedraw()
+  useEffect(() => {
+    const target = frame.current
+    const data = [times.map((ms) => ms / 1000), ...lines.map((line) => line.values)]
+    const plot = new uPlot(options({ target, by, lines, bars, format, onPoint: setPointed }), data, target)
+    const observer = new ResizeObserver(() => plot.setSize({ width: target.clientWidth, height: HEIGHT }))
+    observer.observe(target)
+    return () => {
+      observer.disconnect()
+      plot.destroy()
+    }
+  }, [times.join(), JSON.stringify(lines), redraw])
+  const shown = pointed === null ? null : times[pointed]
+  return html`<div class="chart">
+    <p class="chart-key" aria-hidden="true">${lines.map(
+      (line, i) => html`<span key=${line.label}><i class=${`swatch line-${i + 1}`}></i>${line.label}${
+        shown === null ? '' : html` <b>${valueText(line.values[pointed], format)}</b>`
+      }</span>`,
+    )}<span class="muted">${shown === null ? '' : timeText(shown, by)}</span></p>
+    <div ref=${frame} class="plot" role="img" aria-label=${summary(title, lines, format)}></div>
+  </div>`
+}
+
+function valueText(value, format) {
+  return value === null || value === undefined ? '–' : format(value)
+}
+
+function timeText(ms, by) {
+  const text = timestamp(new Date(ms).toISOString())
+  return by === 'hour' ? `${text.slice(11, 16)} UTC` : text.slice(0, 10)
+}
+
+function summary(title, lines, format) {
+  const parts = lines.map(({ label, values }) => {
+    const known = values.filter((value) => value !== null)
+    if (known.length === 0) return `${label}: nothing`
+    return `${label} from ${format(Math.min(...known))} to ${format(Math.max(...known))}`
+  })
+  return `Chart. ${title}. ${parts.join('; ')}.`
+}
+
+/** A number that changes with the theme: canvases do not follow style sheets. */
+function useRedraw() {
+  const [count, setCount] = useState(0)
+  useEffect(() => {
+    const changed = () => setCount((n) => n + 1)
+    const scheme = matchMedia('(prefers-color-scheme: dark)')
+    scheme.addEventListener('change', changed)
+    document.addEventListener(THEME_EVENT, changed)
+    return () => {
+      scheme.removeEventListener('change', changed)
+      document.removeEventListener(THEME_EVENT, changed)
+    }
+  }, [])
+  return count
+}
+
+function options({ target, by, lines, bars, format, onPoint }) {
+  const styles = getComputedStyle(target)
+  const colour = (name) => styles.getPropertyValue(name).trim()
+  const axis = { stroke: colour('--muted'), font: FONT, ticks: { show: false } }
+  return {
+    width: target.clientWidth,
+    height: HEIGHT,
+    padding: [8, 8, 0, 0],
+    legend: { show: false },
+    cursor: { drag: { x: false, y: false }, y: false, points: { show: !bars } },
+    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
+    scales: { x: { range: (_, first, last) => padded(first, last, by) }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] } },
+    series: [{}, ...lines.map((_, i) => seriesOptions(i, bars, colour(COLOURS[i])))],
+    axes: [
+      { ...axis, size: X_AXIS_HEIGHT, gap: 4, grid: { show: false }, values: (_, splits) => splits.map((split) => tick(split, by)), incrs: increments(by), space: 44 },
+      { ...axis, size: AXIS_WIDTH, gap: 6, grid: { stroke: colour('--grid'), width: 1 }, space: 36, values: (_, splits) => splits.map(format) },
+    ],
+    hooks: { setCursor: [(plot) => onPoint(plot.cursor.idx ?? null)] },
+  }
+}
+
+function seriesOptions(i, bars, stroke) {
+  const common = { stroke, width: bars ? 0 : 2, points: { show: !bars, size: 5 } }
+  if (!bars) return { ...common, dash: DASHES[i], spanGaps: true }
+  return { ...common, fill: stroke, paths: uPlot.paths.bars({ size: [0.7 - 0.3 * i, 28] }), points: { show: false } }
+}
+
+const STEP_S = { hour: 3600, day: 86_400 }
+
+/** Room for half a bar at both ends. */
+function padded(first, last, by) {
+  return [first - STEP_S[by] / 2, last + STEP_S[by] / 2]
+}
+
+function increments(by) {
+  return (by === 'hour' ? [1, 2, 3, 6, 12] : [1, 2, 3, 5, 7, 10]).map((n) => n * STEP_S[by])
+}
+
+function tick(seconds, by) {
+  const text = new Date(seconds * 1000).toISOString()
+  return by === 'hour' ? text.slice(11, 16) : text.slice(5, 10)
+}

@@ -1,0 +1,79 @@
+// The overview's charts, and the same figures as a table.
+import { Chart } from './chart.js'
+import { Card } from './components/page.js'
+import { Table } from './components/table.js'
+import { compact, count, duration, errorRate, hitRate, money, timestamp } from './format.js'
+import { html } from './html.js'
+import { series, share } from './usage.js'
+
+const rate = (value) => (value === null ? '–' : `${Math.round(value * 10) / 10}%`)
+
+const CHARTS = [
+  { title: 'Spend', format: money, lines: [['Cost', (row) => row.cost]], bars: true },
+  {
+    title: 'Requests',
+    format: compact,
+    bars: true,
+    lines: [
+      ['All', (row) => row.requests],
+      ['Failed', (row) => row.failed],
+    ],
+  },
+  {
+    title: 'Tokens',
+    format: compact,
+    bars: true,
+    lines: [
+      ['In and out', (row) => row.promptTokens + row.completionTokens],
+      ['Out', (row) => row.completionTokens],
+    ],
+  },
+  {
+    title: 'Latency',
+    format: duration,
+    lines: [
+      ['p95', (row) => row.latency?.p95Ms ?? null],
+      ['Median', (row) => row.latency?.p50Ms ?? null],
+    ],
+  },
+  {
+    title: 'Rates',
+    format: rate,
+    lines: [
+      ['Hits', (row) => share(row.hits, row.hits + row.misses)],
+      ['Errors', (row) => share(row.failed, row.requests)],
+    ],
+  },
+]
+
+export function Charts({ span, rows }) {
+  const points = series(span, rows)
+  const times = span.slots
+  return html`<div class="charts">${CHARTS.map(({ title, format, lines, bars }) => {
+    const drawn = lines.map(([label, value]) => ({ label, values: times.map((_, i) => (points[i] ? value(points[i]) : null)) }))
+    return html`<${Card} title=${title} key=${title}><${Chart} title=${`${title}, ${span.label}`} times=${times} by=${span.by}
+      lines=${drawn} bars=${bars} format=${format} /><//>`
+  })}</div>
+  <details class="card figures"><summary>The charts’ figures as a table</summary>
+    <${Table} caption=${`Usage by ${span.by}, ${span.label}`} columns=${columns(span)} rows=${points} rowKey=${(row) => row.time} />
+  </details>`
+}
+
+function columns({ by }) {
+  const time = (row) => {
+    const text = timestamp(new Date(row.time).toISOString())
+    return by === 'hour' ? text.slice(11, 16) : text.slice(0, 10)
+  }
+  return [
+    { label: by === 'hour' ? 'Hour (UTC)' : 'Day (UTC)', head: true, cell: time },
+    { label: 'Cost', num: true, cell: (row) => money(row.cost) },
+    { label: 'Requests', num: true, cell: (row) => count(row.requests) },
+    { label: 'Failed', num: true, cell: (row) => count(row.failed) },
+    { label: 'Tokens in', num: true, cell: (row) => count(row.promptTokens) },
+    { label: 'Tokens out', num: true, cell: (row) => count(row.completionTokens) },
+    { label: 'Hit rate', num: true, cell: (row) => hitRate(row) },
+    { label: 'Error rate', num: true, cell: (row) => errorRate(row) },
+    { label: 'p50', num: true, cell: (row) => duration(row.latency?.p50Ms) },
+    { label: 'p95', num: true, cell: (row) => duration(row.latency?.p95Ms) },
+  ]
+}

@@ -1,0 +1,29 @@
+// Buttons. One that changes something is disabled for a viewer, and says why.
+import { html } from '../html.js'
+import { useViewer, VIEWER_REASON } from '../session.js'
+
+export const VIEWER_NOTE_ID = 'viewer-note'
+
+/**
+ * @param {object} props of the button; besides them
+ *   look: primary, danger, plain or small, with spaces between; changes: it changes something; busy: it is at it
+ */
+export function Button({ look = '', changes = false, busy = false, disabled = false, children, ...rest }) {
+  const refused = useViewer() && changes
+  const note = refused ? { title: VIEWER_REASON, 'aria-describedby': VIEWER_NOTE_ID } : {}
+  return html`<button
+    type="button"
+    class=${`button ${look}`}
+    ...${rest}
+    ...${note}
+    disabled=${disabled || busy || refused}
+    aria-busy=${busy ? 'true' : undefined}
+  >${children}</button>`
+}
+
+/** A link that looks like a button; for a viewer, a disabled button. */
+export function ButtonLink({ href, look = '', changes = false, children, ...rest }) {
+  const refused = useViewer() && changes
+  if (refused) return html`<${Button} look=${look} changes>${children}<//>`
+  return html`<a class=${`button ${look}`} href=${href} ...${rest}>${children}</a>`
+}

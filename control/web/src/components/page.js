@@ -1,0 +1,46 @@
+// The frame of one page: its title, heading and actions.
+import { useEffect, useRef } from 'preact/hooks'
+import { html } from '../html.js'
+import { visits } from '../router.js'
+import { useViewer, VIEWER_REASON } from '../session.js'
+import { VIEWER_NOTE_ID } from './button.js'
+
+/**
+ * Names the page, and moves the focus to its heading if one came here from another page.
+ * @param {{title: string, of?: string, actions?: any, children: any}} props  of: the project's name
+ */
+export function Page({ title, of, actions, lead, children }) {
+  const heading = useRef(null)
+  const viewer = useViewer()
+  useEffect(() => {
+    document.title = [title, of, 'Postern'].filter(Boolean).join(' · ')
+  }, [title, of])
+  useEffect(() => {
+    if (visits.count > 0) heading.current.focus()
+  }, [])
+  return html`<div class="page">
+    <header class="page-head">
+      <div>
+        ${of && html`<p class="page-of">${of}</p>`}
+        <h1 tabindex="-1" ref=${heading}>${title}</h1>
+      </div>
+      ${actions && html`<div class="page-actions">${actions}</div>`}
+    </header>
+    ${viewer && html`<p class="viewer-note" id=${VIEWER_NOTE_ID}>${VIEWER_REASON}</p>`}
+    ${lead && html`<p class="lead">${lead}</p>`}
+    ${children}
+  </div>`
+}
+
+export function Card({ title, actions, children, look = '' }) {
+  return html`<section class=${`card ${look}`} aria-label=${title}>
+    ${
+      title &&
+      html`<div class="card-head">
+      <h2>${title}</h2>
+      ${actions}
+    </div>`
+    }
+    ${children}
+  </section>`
+}

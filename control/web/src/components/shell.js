@@ -1,0 +1,102 @@
+// What is around every page: navigation, project switcher, theme, session, notices.
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { html } from '../html.js'
+import { subscribe } from '../notices.js'
+import { to } from '../router.js'
+import { useSession } from '../session.js'
+import { setTheme, THEMES, theme } from '../theme.js'
+import { Button } from './button.js'
+import { Switcher } from './switcher.js'
+
+const PROJECT_PAGES = [
+  ['home', 'Overview', []],
+  ['keys', 'Keys', ['keys']],
+  ['playground', 'Playground', ['playground']],
+  ['requests', 'Requests', ['requests']],
+  ['routes', 'Routes', ['routes']],
+  ['provider-keys', 'Provider keys', ['provider-keys']],
+  ['settings', 'Settings', ['settings']],
+]
+const OTHER_PAGES = [
+  ['projects', 'Projects', ['projects']],
+  ['models', 'Models and prices', ['models']],
+  ['providers', 'Provider status', ['providers']],
+  ['audit', 'Audit log', ['audit']],
+]
+const PARENTS = { 'key-new': 'keys', key: 'keys', 'project-new': 'projects' }
+
+export function Shell({ location, children }) {
+  const [open, setOpen] = useState(false)
+  const visited = useRef('')
+  if (location.params.project) visited.current = location.params.project
+  useEffect(() => setOpen(false), [location.path])
+  return html`<div class="shell">
+    <a class="skip" href="#main">Skip to the content</a>
+    <header class="side">
+      <div class="brand-line">
+        <a class="brand" href=${to()}><${Mark} /> Postern</a>
+        <${Button} look="small menu" aria-expanded=${open ? 'true' : 'false'} aria-controls="side-rest"
+          onClick=${() => setOpen(!open)}>Menu<//>
+      </div>
+      <div id="side-rest" class=${open ? 'open' : ''}>
+        <${Switcher} current=${visited.current} path=${location.path} />
+        <${Navigation} page=${location.page} project=${visited.current} />
+        <${Account} />
+      </div>
+    </header>
+    <main id="main">${children}</main>
+    <${Notices} />
+  </div>`
+}
+
+export function Mark() {
+  return html`<svg class="mark" viewBox="0 0 32 32" width="22" height="22" aria-hidden="true">
+    <path d="M3 30V10L8 4h16l5 6v20H21V18a5 5 0 0 0-10 0v12z" fill="currentColor" />
+  </svg>`
+}
+
+/** The pages of the project that was visited last, and those of the deployment. */
+function Navigation({ page, project }) {
+  const present = PARENTS[page] ?? page
+  const item = ([name, label], href) => html`<li key=${name}>
+    <a href=${href} aria-current=${name === present ? 'page' : undefined}>${label}</a>
+  </li>`
+  return html`<nav aria-label="Pages">
+    ${project && html`<ul>${PROJECT_PAGES.map((entry) => item(entry, to('projects', project, ...entry[2])))}</ul>`}
+    <ul aria-label="Deployment">${OTHER_PAGES.map((entry) => item(entry, to(...entry[2])))}</ul>
+  </nav>`
+}
+
+function Account() {
+  const { name, role, via, signOut } = useSession()
+  return html`<div class="account">
+    <${ThemeSwitch} />
+    <p class="who"><span class="muted">Signed in as</span> <strong>${name}</strong>${name === role ? '' : ` (${role})`}</p>
+    ${
+      via === 'session'
+        ? html`<${Button} look="small" onClick=${signOut}>Sign out<//>`
+        : html`<p class="muted">by ${via === 'access' ? 'Cloudflare Access' : 'token'}</p>`
+    }
+  </div>`
+}
+
+export function ThemeSwitch() {
+  const [chosen, choose] = useState(theme())
+  const change = (event) => {
+    setTheme(event.target.value)
+    choose(event.target.value)
+  }
+  return html`<label class="theme"><span>Theme</span>
+    <select value=${chosen} onChange=${change}>
+      ${THEMES.map((name) => html`<option value=${name} key=${name} selected=${name === chosen}>${name}</option>`)}
+    </select>
+  </label>`
+}
+
+export function Notices() {
+  const [notice, setNotice] = useState({ text: '', id: 0 })
+  useEffect(() => subscribe(setNotice), [])
+  return html`<div class="notices" role="status" aria-live="polite">
+    ${notice.text && html`<p key=${notice.id}>${notice.text}</p>`}
+  </div>`
+}

@@ -1,0 +1,79 @@
+// What stands in for something that is loading, failed or is not there.
+import { html } from '../html.js'
+import { relative, timestamp } from '../format.js'
+import { Button } from './button.js'
+
+export function Skeleton({ rows = 5, label = 'Loading' }) {
+  const lines = Array.from({ length: rows }, (_, i) => html`<div class="skeleton-line" key=${i}></div>`)
+  return html`<div class="skeleton" role="status"><span class="visually-hidden">${label}…</span>${lines}</div>`
+}
+
+/** What a person can do about an error. @param {import('../api.js').ApiError} error */
+export function adviceOn(error) {
+  if (error.status === 0) return 'Check the connection, then try again.'
+  if (error.status === 429) {
+    return `There were too many requests. Try again in ${error.retryAfter ?? 'a few'} seconds.`
+  }
+  if (error.code === 'admin_not_configured') {
+    return 'Set the secret POSTERN_ADMIN_TOKEN on the control Worker, then sign in with it.'
+  }
+  if (error.status === 403) return 'Your role does not allow this. Sign in as an owner to do it.'
+  if (error.status === 404) return 'It may have been deleted. Go back to the list and look there.'
+  if (error.status >= 500) return 'The service has trouble of its own. Try again in a moment.'
+  return 'Correct what is named, then try again.'
+}
+
+/** An error in place of what was to be shown, with a way to ask again. */
+export function Failure({ error, retry, what = 'this' }) {
+  return html`<div class="state failure" role="alert">
+    <p class="state-title">Could not load ${what}: ${error.message}</p>
+    <p>${adviceOn(error)}</p>
+    <${ErrorFacts} error=${error} />
+    ${retry && html`<${Button} onClick=${retry}>Try again<//>`}
+  </div>`
+}
+
+export function ErrorFacts({ error }) {
+  if (!error.code || error.status === 0) return null
+  return html`<p class="facts">Code <code>${error.code}</code>${
+    error.requestId ? html`, request <code>${error.requestId}</code>` : ''
+  }</p>`
+}
+
+export function Empty({ title, children }) {
+  return html`<div class="state empty">
+    <p class="state-title">${title}</p>
+    ${children}
+  </div>`
+}
+
+/**
+ * A resource in its present state; children is a function of its data. What was loaded before stays in
+ * sight while it is asked for again, also if that fails.
+ */
+export function Loaded({ of, what, rows, children }) {
+  if (of.data === undefined) {
+    if (of.error) return html`<${Failure} error=${of.error} retry=${of.reload} what=${what} />`
+    return html`<${Skeleton} rows=${rows} label=${`Loading ${what}`} />`
+  }
+  return html`<div aria-busy=${of.loading ? 'true' : 'false'} class=${`loaded ${of.loading ? 'stale' : ''}`}>
+    ${of.error && html`<${Failure} error=${of.error} retry=${of.reload} what=${what} />`}
+    ${children(of.data)}
+  </div>`
+}
+
+/** The button that loads again, and when that was done last. */
+export function Refresh({ of }) {
+  const at = of.at ? timestamp(new Date(of.at).toISOString()) : ''
+  return html`<span class="refresh">
+    <span class="muted" role="status">${of.at ? `Updated at ${at.slice(11)} UTC` : ''}</span>
+    <${Button} look="small" busy=${of.loading} onClick=${of.reload}>Refresh<//>
+  </span>`
+}
+
+/** A time in UTC, with how long ago it was. */
+export function Time({ at, ago = false }) {
+  if (!at) return html`<span class="muted">${ago ? 'never' : '–'}</span>`
+  const exact = timestamp(at)
+  return html`<time datetime=${at} title=${`${exact} UTC, ${relative(at)}`}>${ago ? relative(at) : exact}</time>`
+}

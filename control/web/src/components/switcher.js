@@ -1,0 +1,68 @@
+// The project switcher: a button that opens a list with a search.
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { get } from '../api.js'
+import { html } from '../html.js'
+import { useResource, useRested } from '../resource.js'
+import { to } from '../router.js'
+import { Button } from './button.js'
+import { Loaded } from './states.js'
+
+const SHOWN = 20
+
+export function Switcher({ current, path }) {
+  const [open, setOpen] = useState(false)
+  const frame = useRef(null)
+  const id = useId()
+  const name = useName(current, path)
+  useEffect(() => setOpen(false), [path])
+  useEffect(() => {
+    if (!open) return
+    const outside = (event) => frame.current.contains(event.target) || setOpen(false)
+    document.addEventListener('pointerdown', outside)
+    return () => document.removeEventListener('pointerdown', outside)
+  }, [open])
+  const escape = (event) => {
+    if (event.key !== 'Escape' || !open) return
+    setOpen(false)
+    frame.current.querySelector('button').focus()
+  }
+  return html`<div class="switcher" ref=${frame} onKeyDown=${escape}>
+    <${Button} look="switch" aria-expanded=${open ? 'true' : 'false'} aria-controls=${id} onClick=${() => setOpen(!open)}>
+      <span class="visually-hidden">Switch project: </span><span class="switch-name">${name}</span><span aria-hidden="true">▾</span>
+    <//>
+    <div id=${id} class="switch-panel" hidden=${!open}>${open && html`<${Choices} current=${current} />`}</div>
+  </div>`
+}
+
+/** The present project's name; asked for again on each page, because Settings may have changed it. */
+function useName(current, path) {
+  const { data } = useResource(
+    async (signal) => (current ? await get(`projects/${encodeURIComponent(current)}`, { signal }) : null),
+    [current, path],
+  )
+  if (!current) return 'Choose a project'
+  return data?.id === current ? data.name : '…'
+}
+
+function Choices({ current }) {
+  const [text, setText] = useState('')
+  const q = useRested(text.trim())
+  const input = useRef(null)
+  const found = useResource((signal) => get('projects', { query: { q, limit: SHOWN, status: 'active' }, signal }), [q])
+  useEffect(() => input.current.focus(), [])
+  return html`<div>
+    <label class="visually-hidden" for="switch-search">Search projects</label>
+    <input id="switch-search" type="search" placeholder="Search projects" autocomplete="off" ref=${input} value=${text}
+      onInput=${(event) => setText(event.target.value)} />
+    <${Loaded} of=${found} what="projects" rows=${3}>${({ projects, next }) =>
+      html`<ul aria-label="Projects">
+        ${projects.map(
+          (project) => html`<li key=${project.id}><a href=${to('projects', project.id)}
+            aria-current=${project.id === current ? 'true' : undefined}>${project.name}</a></li>`,
+        )}
+        ${projects.length === 0 && html`<li class="muted">No project has this in its name</li>`}
+        ${next && html`<li class="muted">… and more: type a part of the name</li>`}
+      </ul>`}<//>
+    <p class="switch-foot"><a href=${to('projects')}>All projects</a> <a href=${to('projects', 'new')}>New project</a></p>
+  </div>`
+}

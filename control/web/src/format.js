@@ -1,0 +1,126 @@
+// Numbers, money and times as text. Money comes as JSON numbers of dollars that are exact to 12 places.
+const LOCALE = 'en-US'
+const MAX_PLACES = 12
+const SECOND_MS = 1000
+const MINUTE_MS = 60 * SECOND_MS
+const HOUR_MS = 60 * MINUTE_MS
+const DAY_MS = 24 * HOUR_MS
+
+const integer = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 0 })
+const short = new Intl.NumberFormat(LOCALE, { notation: 'compact', maximumFractionDigits: 1 })
+const twoPlaces = decimals(2, 2)
+const exact = decimals(2, MAX_PLACES)
+const plain = decimals(0, MAX_PLACES)
+const significant = new Intl.NumberFormat(LOCALE, { minimumSignificantDigits: 1, maximumSignificantDigits: 3 })
+
+function decimals(minimumFractionDigits, maximumFractionDigits) {
+  return new Intl.NumberFormat(LOCALE, { minimumFractionDigits, maximumFractionDigits })
+}
+
+/** Rounds the decimal that JSON spelled, not the binary number beside it: 1.005 is 1.01. */
+function decimal(format, number) {
+  return format.format(String(number))
+}
+
+/** From here on three significant digits are whole cents. */
+const CENTS_FROM = 0.09995
+
+/**
+ * Dollars to the cent: $1,234.57. Less than ten cents, unless they are whole cents, have three significant
+ * digits, because a single answer costs that little: $0.00034.
+ */
+export function money(dollars) {
+  const size = Math.abs(dollars)
+  const whole = Number.isInteger(Math.round(size * 1e10) / 1e8)
+  const text = decimal(size >= CENTS_FROM || whole ? twoPlaces : significant, size)
+  return (dollars < 0 ? '−$' : '$') + text
+}
+
+/** Dollars with all their digits, at least the cents: $0.001234567891. */
+export function moneyExact(dollars) {
+  return (dollars < 0 ? '−$' : '$') + decimal(exact, Math.abs(dollars))
+}
+
+/** Cents with all their digits: 0.00034 ¢. */
+export function cents(amount) {
+  return `${decimal(plain, amount)} ¢`
+}
+
+/** A whole number with separators: 12,345. */
+export function count(number) {
+  return integer.format(number)
+}
+
+/** A whole number in few characters: 1.2M. */
+export function compact(number) {
+  return Math.abs(number) < 10_000 ? integer.format(number) : short.format(number)
+}
+
+/** A number as a person types it: no separators, no exponent. */
+export function typed(number) {
+  return number === null || number === undefined ? '' : decimal(plain, number).replaceAll(',', '')
+}
+
+/** A share of a whole: 12.5%; of nothing: a dash. */
+export function percent(part, whole) {
+  return whole > 0 ? `${decimals(0, 1).format((part / whole) * 100)}%` : '–'
+}
+
+/** The hit rate as GET /api/usage has it: of the requests that asked the cache. */
+export function hitRate({ hits, misses }) {
+  return percent(hits, hits + misses)
+}
+
+export function errorRate({ failed, requests }) {
+  return percent(failed, requests)
+}
+
+/** Milliseconds: 812 ms, 1.24 s, 2 min 5 s. */
+export function duration(ms) {
+  if (ms === null || ms === undefined) return '–'
+  if (ms < SECOND_MS) return `${Math.round(ms)} ms`
+  if (ms < MINUTE_MS) return `${decimals(0, 2).format(ms / SECOND_MS)} s`
+  const seconds = Math.round(ms / SECOND_MS)
+  return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
+}
+
+/** Whole seconds in the largest fitting units: 1 day, 2 hours, 90 seconds. */
+export function span(seconds) {
+  for (const [unit, size] of [
+    ['day', 86_400],
+    ['hour', 3600],
+    ['minute', 60],
+  ]) {
+    if (seconds >= size && seconds % size === 0) return plural(seconds / size, unit)
+  }
+  return plural(seconds, 'second')
+}
+
+export function plural(number, noun) {
+  return `${count(number)} ${noun}${number === 1 ? '' : 's'}`
+}
+
+/** An RFC 3339 time in UTC: 2026-11-21 07:31:04. */
+export function timestamp(rfc3339) {
+  return rfc3339 ? new Date(rfc3339).toISOString().slice(0, 19).replace('T', ' ') : '–'
+}
+
+/** How long ago or how soon: just now, 5 min ago, in 3 days. */
+export function relative(rfc3339, now = Date.now()) {
+  if (!rfc3339) return 'never'
+  const ms = Date.parse(rfc3339) - now
+  const size = Math.abs(ms)
+  if (size < MINUTE_MS) return 'just now'
+  const amount =
+    size < HOUR_MS
+      ? `${Math.floor(size / MINUTE_MS)} min`
+      : size < DAY_MS
+        ? `${Math.floor(size / HOUR_MS)} h`
+        : plural(Math.floor(size / DAY_MS), 'day')
+  return ms < 0 ? `${amount} ago` : `in ${amount}`
+}
+
+/** What stands in for a key's value everywhere but at its creation: sk_live_…a1B2. */
+export function masked({ prefix, last4 }) {
+  return `${prefix}…${last4}`
+}

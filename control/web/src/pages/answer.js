@@ -1,0 +1,57 @@
+// The playground's answer: the text as it comes, then what it took.
+import { Badge } from '../components/badge.js'
+import { ErrorFacts } from '../components/states.js'
+import { Facts } from '../components/table.js'
+import { cents, count, duration } from '../format.js'
+import { html } from '../html.js'
+
+const PHASES = {
+  idle: 'Nothing sent yet. Send a message to see the answer here.',
+  running: 'Answering…',
+  done: 'Complete',
+  stopped: 'Stopped by you. What came until then is paid for.',
+  failed: 'Failed',
+}
+
+export function Answer({ state, advice }) {
+  return html`<p class=${`phase ${state.phase}`} role="status">${PHASES[state.phase]}</p>
+    ${(state.text || state.phase === 'running') && html`<pre class="answer" tabindex="0" aria-label="Text of the answer">${state.text}</pre>`}
+    ${
+      state.error &&
+      html`<div class="form-error" role="alert">
+      <p class="state-title">${state.error.message || 'The gateway did not answer'}</p>
+      <p>${advice}</p>
+      <${Details} details=${state.error.details} />
+      <${ErrorFacts} error=${state.error} />
+    </div>`
+    }
+    ${state.facts && html`<${Facts} rows=${factRows(state)} />`}`
+}
+
+function Details({ details }) {
+  if (!details?.length) return null
+  return html`<ul>${details.map(({ field, message }) => html`<li key=${field}><code>${field}</code> ${message}</li>`)}</ul>`
+}
+
+function factRows({ facts, usage, phase, firstByteMs, totalMs }) {
+  const rows = [
+    ['Provider', facts.provider],
+    ['Model', facts.model],
+    ['Cache', facts.cache && html`<${Badge} of=${facts.cache} />`],
+    ['Tokens', usage && `${count(usage.promptTokens)} in, ${count(usage.completionTokens)} out`],
+    ['Cost', costText(facts, usage, phase)],
+    ['First byte', firstByteMs !== undefined && duration(firstByteMs)],
+    ['Total', totalMs !== undefined && duration(totalMs)],
+    ['Attempts', facts.attempts],
+    ['Left out', facts.dropped],
+    ['Request id', facts.requestId && html`<code class="id">${facts.requestId}</code>`],
+  ]
+  return rows.filter(([, value]) => value)
+}
+
+function costText(facts, usage, phase) {
+  const cost = usage?.costCents ?? facts.costCents
+  if (cost !== null && cost !== undefined) return cents(cost)
+  if (phase !== 'done') return ''
+  return usage && usage.costCents === null ? 'being settled…' : 'see Requests'
+}

@@ -1,0 +1,60 @@
+// Who changed what.
+import { get } from '../api.js'
+import { SelectField } from '../components/form.js'
+import { Page } from '../components/page.js'
+import { Empty, Loaded, Refresh, Time } from '../components/states.js'
+import { More, Table } from '../components/table.js'
+import { actionText, changesOf } from '../audit-text.js'
+import { html } from '../html.js'
+import { useList, useResource } from '../resource.js'
+import { to, useQuery } from '../router.js'
+
+const MOST_PROJECTS = 100
+
+export function AuditPage() {
+  const [{ project }, setQuery] = useQuery(['project'])
+  const list = useList('audit', 'entries', { project })
+  const projects = useResource((signal) => get('projects', { query: { limit: MOST_PROJECTS }, signal }), [])
+  const names = new Map((projects.data?.projects ?? []).map((p) => [p.id, p.name]))
+  const options = [['', 'All projects'], ...names]
+  if (project && !names.has(project)) options.push([project, project])
+  return html`<${Page} title="Audit log" actions=${html`<${Refresh} of=${list} />`}>
+    <form class="filters" role="search" aria-label="Audit log" onSubmit=${(event) => event.preventDefault()}>
+      <${SelectField} label="Project" options=${options} value=${project} onValue=${(value) => setQuery({ project: value })} />
+    </form>
+    <${Loaded} of=${list} what="the audit log" rows=${8}>${({ items }) =>
+      items.length === 0
+        ? html`<${Empty} title="Nothing happened yet"><p>Every sign-in and every change to projects and keys is listed here.</p><//>`
+        : html`<${Table} caption="Changes, the newest first" columns=${columns(names)} rows=${items} rowKey=${(entry) => entry.id} />
+          <${More} list=${list} noun="entry" nouns="entries" />`}<//>
+  <//>`
+}
+
+function columns(names) {
+  return [
+    { label: 'Time (UTC)', head: true, cell: (entry) => html`<${Time} at=${entry.time} />` },
+    { label: 'Who', cell: (entry) => html`${entry.actor} <span class="muted">${[entry.role !== entry.actor && entry.role, entry.via].filter(Boolean).join(', ')}</span>` },
+    { label: 'What', cell: (entry) => actionText(entry.action) },
+    { label: 'On', cell: (entry) => html`<${Subject} entry=${entry} names=${names} />` },
+    { label: 'Change', wide: true, cell: (entry) => html`<${Changes} entry=${entry} />` },
+    { label: 'From', cell: (entry) => html`<span class="muted">${entry.address ?? '–'}</span>` },
+  ]
+}
+
+function Subject({ entry, names }) {
+  if (!entry.project) return html`<span class="muted">–</span>`
+  const project = html`<a href=${to('projects', entry.project)}>${names.get(entry.project) ?? entry.project}</a>`
+  if (!entry.key) return project
+  const name = entry.after?.name ?? entry.before?.name ?? entry.key
+  return html`${project}, key <a href=${to('projects', entry.project, 'keys', entry.key)}>${name}</a>`
+}
+
+function Changes({ entry }) {
+  const changes = changesOf(entry)
+  if (changes.length === 0) return html`<span class="muted">–</span>`
+  return html`<ul class="changes">${changes.map(
+    ({ field, before, after }) => html`<li key=${field}><span class="muted">${field}:</span> ${
+      before !== null && html`<del>${before}</del>`
+    }${before !== null && after !== null && html`<span class="visually-hidden"> became </span><span aria-hidden="true"> → </span>`}${after !== null && html`<ins>${after}</ins>`}</li>`,
+  )}</ul>`
+}

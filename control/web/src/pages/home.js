@@ -1,0 +1,132 @@
+// A project's overview: what it spent and how it went, for a day, a week or a month.
+import { get, path } from '../api.js'
+import { Charts } from '../charts.js'
+import { Button, ButtonLink } from '../components/button.js'
+import { Card, Page } from '../components/page.js'
+import { Empty, Loaded, Refresh } from '../components/states.js'
+import { Table } from '../components/table.js'
+import { compact, count, duration, errorRate, hitRate, money, moneyExact, percent, timestamp } from '../format.js'
+import { html } from '../html.js'
+import { PERIODS, period } from '../periods.js'
+import { useResource } from '../resource.js'
+import { to, useQuery } from '../router.js'
+import { budgetShare, downloadHref } from '../usage.js'
+
+const WORDS = { day: 'Day', week: 'Week', month: 'Month' }
+
+export function HomePage({ project }) {
+  const [query, setQuery] = useQuery(['period', 'back'])
+  const kind = PERIODS.includes(query.period) ? query.period : 'month'
+  const back = Math.max(0, Number.parseInt(query.back, 10) || 0)
+  const span = period(kind, -back)
+  const usage = useResource((signal) => load(project.id, span, signal), [kind, back])
+  return html`<${Page} title="Overview" of=${project.name} actions=${html`<${Refresh} of=${usage} />`}>
+    <${PeriodBar} kind=${kind} span=${span}
+      onKind=${(value) => setQuery({ period: value === 'month' ? '' : value, back: '' })}
+      onBack=${(step) => setQuery({ back: back + step > 0 ? String(back + step) : '' })} />
+    <${Loaded} of=${usage} what="the usage" rows=${8}>${(data) => html`
+      <${Budget} budget=${data.budget} project=${project} />
+      <${Tiles} totals=${data.totals} />
+      ${data.totals.requests === 0 ? html`<${NoRequests} project=${project} />` : html`<${Details} data=${data} project=${project} />`}`}<//>
+  <//>`
+}
+
+/** The same answer's parts: by time, by model and by key. */
+async function load(id, { from, to: end, by, ...span }, signal) {
+  const ask = (by) => get(path`projects/${id}/usage`, { query: { from, to: end, by }, signal })
+  const [times, models, keys] = await Promise.all([ask(by), ask('model'), ask('key')])
+  return { span: { ...span, from, to: end, by }, budget: times.budget, totals: times.totals, times: times.rows, models: models.rows, keys: keys.rows }
+}
+
+function PeriodBar({ kind, span, onKind, onBack }) {
+  return html`<div class="period-bar">
+    <div class="segments" role="group" aria-label="Period">${PERIODS.map(
+      (name) => html`<${Button} key=${name} look="segment" aria-pressed=${name === kind ? 'true' : 'false'} onClick=${() => onKind(name)}>${WORDS[name]}<//>`,
+    )}</div>
+    <div class="stepper">
+      <${Button} look="small" disabled=${!span.earlier} aria-label=${`Earlier ${kind}`} onClick=${() => onBack(1)}>‹<//>
+      <span class="period-label" role="status">${span.label}</span>
+      <${Button} look="small" disabled=${!span.later} aria-label=${`Later ${kind}`} onClick=${() => onBack(-1)}>›<//>
+    </div>
+  </div>`
+}
+
+function Budget({ budget, project }) {
+  const part = budgetShare(budget)
+  const look = part >= 100 ? 'bad' : part >= 80 ? 'warn' : ''
+  return html`<${Card} title="Budget" look="budget">
+    <p class="budget-line"><span title=${moneyExact(budget.used)}><strong>${money(budget.used)}</strong> of ${money(budget.limit)} used this ${budget.period}</span>
+      <span>${money(budget.remaining)} left</span></p>
+    <div class=${`bar ${look}`} role="progressbar" aria-label="Part of the budget that is used" aria-valuemin="0" aria-valuemax="100"
+      aria-valuenow=${Math.round(part)} aria-valuetext=${`${percent(budget.used, budget.limit)} used`}><span style=${{ width: `${part}%` }}></span></div>
+    <p class="muted">${percent(budget.used, budget.limit)} used; a new ${budget.period} begins on ${timestamp(budget.end).slice(0, 10)} UTC.${' '}
+      ${part >= 80 && html`<a href=${to('projects', project.id, 'settings')}>Change the budget</a>`}</p>
+  <//>`
+}
+
+function Tiles({ totals }) {
+  const tokens = totals.promptTokens + totals.completionTokens
+  const tiles = [
+    ['Spend', money(totals.cost), moneyExact(totals.cost), totals.estimated > 0 ? `${count(totals.estimated)} estimated` : 'all as reported'],
+    ['Requests', compact(totals.requests), count(totals.requests), `${count(totals.failed)} failed`],
+    ['Tokens', compact(tokens), count(tokens), `${compact(totals.promptTokens)} in, ${compact(totals.completionTokens)} out`],
+    ['Hit rate', hitRate(totals), '', `${count(totals.hits)} of ${count(totals.hits + totals.misses)} from the cache`],
+    ['Error rate', errorRate(totals), '', `${count(totals.failed)} of ${count(totals.requests)}`],
+    ['Latency, p95', duration(totals.latency?.p95Ms), '', totals.latency ? `median ${duration(totals.latency.p50Ms)}` : 'nothing measured'],
+  ]
+  return html`<dl class="tiles" aria-label="Totals of the period">${tiles.map(
+    ([name, value, title, note]) => html`<div class="tile" key=${name}><dt>${name}</dt>
+      <dd class="tile-value" title=${title}>${value}</dd><dd class="tile-note">${note}</dd></div>`,
+  )}</dl>`
+}
+
+function NoRequests({ project }) {
+  return html`<${Empty} title="No requests in this period">
+    <p>Send one with a key of the project, or look at another period.</p>
+    <div class="buttons">
+      <${ButtonLink} href=${to('projects', project.id, 'keys', 'new')} look="primary" changes>Create a key<//>
+      <${ButtonLink} href=${to('projects', project.id, 'playground')}>Open the playground<//>
+    </div>
+  <//>`
+}
+
+function Details({ data, project }) {
+  const byCost = (rows) => [...rows].sort((a, b) => b.cost - a.cost || b.requests - a.requests)
+  return html`
+    <${Charts} span=${data.span} rows=${data.times} />
+    <${Card} title="By model"><${Table} caption="Usage by model" columns=${MODEL_COLUMNS} rows=${byCost(data.models)} rowKey=${(row) => row.model} /><//>
+    <${Card} title="By key"><${Table} caption="Usage by key" columns=${keyColumns(project)} rows=${byCost(data.keys)} rowKey=${(row) => row.keyId} /><//>
+    <${Downloads} project=${project} span=${data.span} />`
+}
+
+const FIGURES = [
+  { label: 'Requests', num: true, cell: (row) => count(row.requests) },
+  { label: 'Failed', num: true, cell: (row) => count(row.failed) },
+  { label: 'Hit rate', num: true, cell: (row) => hitRate(row) },
+  { label: 'Tokens in', num: true, cell: (row) => count(row.promptTokens) },
+  { label: 'Tokens out', num: true, cell: (row) => count(row.completionTokens) },
+  { label: 'p95', num: true, cell: (row) => duration(row.latency?.p95Ms) },
+  { label: 'Cost', num: true, cell: (row) => html`<span title=${moneyExact(row.cost)}>${money(row.cost)}</span>` },
+]
+const MODEL_COLUMNS = [{ label: 'Model', head: true, cell: (row) => row.model || html`<span class="muted">none</span>` }, ...FIGURES]
+
+function keyColumns(project) {
+  const name = (row) =>
+    row.keyName === null
+      ? html`<code>${row.keyId}</code> <span class="muted">(deleted)</span>`
+      : html`<a href=${to('projects', project.id, 'keys', row.keyId)}>${row.keyName}</a>`
+  return [{ label: 'Key', head: true, cell: name }, ...FIGURES]
+}
+
+function Downloads({ project, span }) {
+  const link = (by, format, label) => html`<li key=${label}><a href=${downloadHref(project.id, { ...span, by }, format)} download>${label}</a></li>`
+  return html`<${Card} title="Download">
+    <p class="muted">The figures of ${span.label}, exact to the last digit.</p>
+    <ul class="links">
+      ${link(span.by, 'csv', `By ${span.by}, CSV`)}
+      ${link(span.by, 'ndjson', `By ${span.by}, NDJSON`)}
+      ${link('all', 'csv', 'By day, key and model, CSV')}
+      ${link('all', 'ndjson', 'By day, key and model, NDJSON')}
+    </ul>
+  <//>`
+}

@@ -1,0 +1,91 @@
+// One key: what it is, its changeable fields, and what can be done with it.
+import { useState } from 'preact/hooks'
+import { get, patch, path } from '../api.js'
+import { Badge } from '../components/badge.js'
+import { Button } from '../components/button.js'
+import { Conflict } from '../components/conflict.js'
+import { Form, FormError } from '../components/form.js'
+import { Card, Page } from '../components/page.js'
+import { Failure, Loaded, Time } from '../components/states.js'
+import { Facts } from '../components/table.js'
+import { masked } from '../format.js'
+import { html } from '../html.js'
+import { notify } from '../notices.js'
+import { useAction, useResource } from '../resource.js'
+import { navigate, to } from '../router.js'
+import { same } from '../values.js'
+import { KeyDialog } from './key-dialogs.js'
+import { draftOf, fieldsOf, KEY_FIELDS, KeyFields } from './key-form.js'
+import { KeyActions } from './keys.js'
+
+export function KeyPage({ project, params }) {
+  const key = useResource((signal) => get(path`projects/${project.id}/keys/${params.key}`, { signal }), [params.key])
+  const [dialog, setDialog] = useState(null)
+  const done = (kind) => (kind === 'delete' ? navigate(to('projects', project.id, 'keys')) : key.reload())
+  const actions = key.data && html`<${KeyActions} row=${key.data} open=${setDialog} />`
+  if (key.error?.status === 404) {
+    return html`<${Page} title="Key" of=${project.name}><${Failure} error=${key.error} what="the key" />
+      <p><a href=${to('projects', project.id, 'keys')}>To the keys</a></p><//>`
+  }
+  return html`<${Page} title=${key.data ? `Key ${key.data.name}` : 'Key'} of=${project.name} actions=${actions}>
+    <${Loaded} of=${key} what="the key">${(data) => html`
+      <${Card} title="What it is"><${KeyFacts} of=${data} project=${project} /><//>
+      <${Card} title="Change it"><${EditKey} project=${project} of=${data} set=${key.set} /><//>`}<//>
+    ${dialog && html`<${KeyDialog} project=${project} dialog=${dialog} onClose=${() => setDialog(null)} onDone=${done} />`}
+  <//>`
+}
+
+function KeyFacts({ of: key, project }) {
+  const rows = [
+    ['Key', html`<code>${masked(key)}</code>`],
+    ['Status', html`<${Badge} of=${key.status} />`],
+    ['Kind', `${key.kind}, ${key.environment}`],
+    ['Created (UTC)', html`<${Time} at=${key.createdAt} />`],
+    ['Last used', html`<${Time} at=${key.lastUsedAt} ago />`],
+    ['Expires (UTC)', key.expiresAt ? html`<${Time} at=${key.expiresAt} />` : 'never'],
+    ['Id', html`<code>${key.id}</code>`],
+  ]
+  if (key.replacedBy) rows.push(['Replaced by', html`<a href=${to('projects', project.id, 'keys', key.replacedBy)}><code>${key.replacedBy}</code></a>`])
+  return html`<${Facts} rows=${rows} />`
+}
+
+function EditKey({ project, of: key, set }) {
+  const [base, setBase] = useState(key)
+  const [draft, setDraft] = useState(draftOf(key))
+  const at = path`projects/${project.id}/keys/${key.id}`
+  const { busy, error, run, clear } = useAction(async () => {
+    const saved = await patch(at, { ...changed(draft, base), version: base.version })
+    setBase(saved)
+    setDraft(draftOf(saved))
+    set(saved)
+    notify(`Key ${saved.name} saved`)
+  })
+  const takeTheirs = (theirs) => {
+    setDraft(merged(draft, draftOf(base), draftOf(theirs)))
+    setBase(theirs)
+    set(theirs)
+    clear()
+  }
+  const clean = same(draft, draftOf(base))
+  return html`<${Form} onSubmit=${run}>
+    <${KeyFields} draft=${draft} set=${(changes) => setDraft({ ...draft, ...changes })} error=${error} plan=${project.plan} environment=${key.environment} />
+    ${
+      error?.status === 409
+        ? html`<${Conflict} load=${() => get(at)} onLoaded=${takeTheirs} />`
+        : html`<${FormError} error=${error} shown=${KEY_FIELDS} />`
+    }
+    <div class="buttons"><${Button} look="primary" type="submit" changes busy=${busy} disabled=${clean}>Save<//></div>
+  <//>`
+}
+
+/** Only the fields that were changed here. */
+function changed(draft, base) {
+  const now = fieldsOf(draft)
+  const before = fieldsOf(draftOf(base))
+  return Object.fromEntries(Object.entries(now).filter(([name, value]) => !same(value, before[name])))
+}
+
+/** What was typed here stays; the rest is as others left it. */
+export function merged(mine, base, theirs) {
+  return Object.fromEntries(Object.keys(theirs).map((name) => [name, same(mine[name], base[name]) ? theirs[name] : mine[name]]))
+}

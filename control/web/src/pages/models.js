@@ -1,0 +1,82 @@
+// The catalog: models with their prices, and plans.
+import { SelectField, TextField } from '../components/form.js'
+import { Card, Page } from '../components/page.js'
+import { Empty, Loaded } from '../components/states.js'
+import { Table } from '../components/table.js'
+import { compact, count, money, plural } from '../format.js'
+import { html } from '../html.js'
+import { price } from '../prices.js'
+import { useCatalog } from '../resource.js'
+import { useQuery } from '../router.js'
+
+const KINDS = [
+  ['', 'Any'],
+  ['chat', 'Chat'],
+  ['embedding', 'Embedding'],
+]
+
+const COLUMNS = [
+  {
+    label: 'Model',
+    head: true,
+    cell: (model) => html`${model.name}${model.aliases.length > 0 && html`<span class="under">${model.aliases.join(', ')}</span>`}`,
+  },
+  { label: 'Provider', cell: (model) => model.provider },
+  { label: 'Context', num: true, cell: (model) => (model.context ? compact(model.context) : '–') },
+  { label: 'Longest answer', num: true, cell: (model) => (model.maxOutput ? compact(model.maxOutput) : '–') },
+  { label: 'Input', num: true, cell: (model) => price(model.inputPrice) },
+  { label: 'Output', num: true, cell: (model) => (model.kind === 'embedding' ? '–' : price(model.outputPrice)) },
+  { label: 'Cached input', num: true, cell: (model) => price(model.cachedPrice) },
+  { label: 'Source', wide: true, cell: (model) => html`<span class="source">${model.source}, <span class="nowrap">${model.checked}</span></span>` },
+]
+
+export function ModelsPage() {
+  const catalog = useCatalog()
+  return html`<${Page} title="Models and prices">
+    <${Loaded} of=${catalog} what="the catalog" rows=${10}>${(data) => html`
+      <p class="lead">Price list of <strong>${data.version}</strong>. Prices are dollars per million tokens; every cost names the version that it was computed with.</p>
+      <${Models} models=${data.models} />
+      <${Plans} plans=${data.plans} />`}<//>
+  <//>`
+}
+
+function Models({ models }) {
+  const [{ q, provider, kind }, setQuery] = useQuery(['q', 'provider', 'kind'])
+  const providers = [...new Set(models.map((model) => model.provider))].sort()
+  const found = models.filter((model) => fits(model, q.trim().toLowerCase(), provider, kind))
+  return html`<form class="filters" role="search" aria-label="Models" onSubmit=${(event) => event.preventDefault()}>
+      <${TextField} label="Search by name" type="search" value=${q} onValue=${(value) => setQuery({ q: value })} />
+      <${SelectField} label="Provider" value=${provider} onValue=${(value) => setQuery({ provider: value })}
+        options=${[['', 'Any'], ...providers.map((name) => [name, name])]} />
+      <${SelectField} label="Kind" value=${kind} onValue=${(value) => setQuery({ kind: value })} options=${KINDS} />
+    </form>
+    <p class="muted" role="status">${plural(found.length, 'model')}</p>
+    ${
+      found.length === 0
+        ? html`<${Empty} title="No model fits"><p>Change the search or the filters above. A model of your own is added with POSTERN_CATALOG.</p><//>`
+        : html`<${Table} caption="Models" columns=${COLUMNS} rows=${found} rowKey=${(model) => `${model.provider}/${model.name}`} />`
+    }`
+}
+
+function fits(model, q, provider, kind) {
+  const names = [model.name, ...model.aliases, model.provider]
+  return (!provider || model.provider === provider) && (!kind || model.kind === kind) && names.some((name) => name.toLowerCase().includes(q))
+}
+
+const limit = (number) => (number ? count(number) : 'none')
+
+function Plans({ plans }) {
+  const column = (label, environment, name) => ({ label, num: true, cell: (plan) => limit(plan[environment]?.[name]) })
+  const columns = [
+    { label: 'Plan', head: true, cell: (plan) => plan.name },
+    { label: 'Budget', num: true, cell: (plan) => money(plan.budget) },
+    { label: 'At once', num: true, cell: (plan) => limit(plan.concurrent) },
+    column('Per second', 'production', 'requestsPerSecond'),
+    column('Per day', 'production', 'requestsPerDay'),
+    column('Tokens per minute', 'production', 'tokensPerMinute'),
+    column('Development: per second', 'development', 'requestsPerSecond'),
+    column('Development: per day', 'development', 'requestsPerDay'),
+  ]
+  return html`<${Card} title="Plans"><p class="muted">Limits of each key, unless the key has its own.</p>
+    <${Table} caption="Plans" columns=${columns} rows=${plans} rowKey=${(plan) => plan.name} /><//>`
+}

@@ -1,0 +1,66 @@
+// A new project. The next step is its first key.
+import { useState } from 'preact/hooks'
+import { post } from '../api.js'
+import { Button, ButtonLink } from '../components/button.js'
+import { Form, FormError, SelectField, TextField, wrongWith } from '../components/form.js'
+import { Card, Page } from '../components/page.js'
+import { Loaded } from '../components/states.js'
+import { money, typed } from '../format.js'
+import { html } from '../html.js'
+import { notify } from '../notices.js'
+import { useAction, useCatalog } from '../resource.js'
+import { navigate, to } from '../router.js'
+import { BUDGET_PERIODS, numberOf } from '../values.js'
+
+const REGIONS = [
+  ['', 'Near its first caller'],
+  ['wnam', 'North America, west'],
+  ['enam', 'North America, east'],
+  ['sam', 'South America'],
+  ['weur', 'Europe, west'],
+  ['eeur', 'Europe, east'],
+  ['apac', 'Asia and Pacific'],
+  ['oc', 'Oceania'],
+  ['afr', 'Africa'],
+  ['me', 'Middle East'],
+]
+const FIELDS = ['name', 'plan', 'budget', 'budgetPeriod', 'region']
+
+export function NewProjectPage() {
+  const catalog = useCatalog()
+  return html`<${Page} title="New project">
+    <${Card}><${Loaded} of=${catalog} what="the plans">${({ plans }) => html`<${NewProject} plans=${plans} />`}<//><//>
+  <//>`
+}
+
+function NewProject({ plans }) {
+  const [name, setName] = useState('')
+  const [plan, setPlan] = useState(plans[0]?.name ?? '')
+  const [budget, setBudget] = useState('')
+  const [budgetPeriod, setPeriod] = useState('month')
+  const [region, setRegion] = useState('')
+  const { busy, error, run } = useAction(async () => {
+    const body = { name, plan, budgetPeriod, ...(region && { region }), ...(budget.trim() && { budget: numberOf(budget) }) }
+    const project = await post('projects', body)
+    notify(`Project ${project.name} created`)
+    navigate(to('projects', project.id, 'keys', 'new'))
+  })
+  const usual = plans.find((p) => p.name === plan)?.budget
+  return html`<${Form} onSubmit=${run}>
+    <${TextField} label="Name" required maxlength="100" value=${name} onValue=${setName} wrong=${wrongWith(error, 'name')} />
+    <div class="columns">
+      <${SelectField} label="Plan" options=${plans.map((p) => [p.name, p.name])} value=${plan} onValue=${setPlan}
+        wrong=${wrongWith(error, 'plan')} hint="It sets the keys’ limits." />
+      <${TextField} label="Budget in dollars" inputmode="decimal" value=${budget} onValue=${setBudget} wrong=${wrongWith(error, 'budget')}
+        placeholder=${typed(usual)} hint=${usual === undefined ? '' : `Left empty: ${money(usual)}, the plan’s.`} />
+      <${SelectField} label="Budget period" options=${BUDGET_PERIODS} value=${budgetPeriod} onValue=${setPeriod} wrong=${wrongWith(error, 'budgetPeriod')} />
+      <${SelectField} label="Region" options=${REGIONS} value=${region} onValue=${setRegion} wrong=${wrongWith(error, 'region')}
+        hint="Where its counters live. It cannot be changed later." />
+    </div>
+    <${FormError} error=${error} shown=${FIELDS} />
+    <div class="buttons">
+      <${Button} look="primary" type="submit" changes busy=${busy}>Create project<//>
+      <${ButtonLink} href=${to('projects')}>Cancel<//>
+    </div>
+  <//>`
+}

@@ -1,0 +1,93 @@
+// The project's own keys at providers, which are written and never read again.
+import { useState } from 'preact/hooks'
+import { get, path, put, remove } from '../api.js'
+import { Button } from '../components/button.js'
+import { CodeBlock } from '../components/copy.js'
+import { Confirm } from '../components/dialog.js'
+import { Form, FormError, SelectField, TextField, wrongWith } from '../components/form.js'
+import { Card, Page } from '../components/page.js'
+import { Empty, Loaded, Time } from '../components/states.js'
+import { Table } from '../components/table.js'
+import { html } from '../html.js'
+import { notify } from '../notices.js'
+import { useAction, useResource } from '../resource.js'
+
+const SECRET = 'POSTERN_MASTER_KEYS'
+const LEAD = 'A project that brings its own provider keys is billed by the provider itself. Without one, the deployment’s key is used.'
+const SET_IT = `npx wrangler secret put ${SECRET}
+npx wrangler secret put ${SECRET} -c worker/control/wrangler.toml
+`
+
+export function ProviderKeysPage({ project }) {
+  const keys = useResource((signal) => get(path`projects/${project.id}/provider-keys`, { signal }), [project.id])
+  const [provider, setProvider] = useState('')
+  return html`<${Page} title="Provider keys" of=${project.name} lead=${LEAD}>
+    <${Loaded} of=${keys} what="the provider keys">${(data) => html`
+      ${!data.enabled && html`<${Off} />`}
+      <${List} data=${data} project=${project} reload=${keys.reload} onReplace=${setProvider} />
+      ${data.enabled && html`<${SetKey} ...${{ data, project, provider, setProvider, reload: keys.reload }} />`}`}<//>
+  <//>`
+}
+
+function Off() {
+  return html`<${Card} title="Provider keys are off">
+    <p>They are kept sealed with a master key, and this deployment has none. Set the secret <code>${SECRET}</code> to the same value on both Workers, then reload this page.</p>
+    <${CodeBlock} title="Commands" text=${SET_IT} />
+  <//>`
+}
+
+function List({ data, project, reload, onReplace }) {
+  const [removing, setRemoving] = useState(null)
+  if (data.providerKeys.length === 0) {
+    return data.enabled && html`<${Empty} title="No provider keys yet"><p>Set the first one below.</p><//>`
+  }
+  const act = () => remove(path`projects/${project.id}/provider-keys/${removing.provider}`)
+  const done = () => {
+    notify(`Key for ${removing.provider} removed`)
+    reload()
+  }
+  return html`<${Table} caption="Provider keys" rows=${data.providerKeys} rowKey=${(entry) => entry.provider} columns=${columns(data.enabled, onReplace, setRemoving)} />
+    ${
+      removing &&
+      html`<${Confirm} title=${`Remove the key for ${removing.provider}?`} action="Remove key" danger act=${act} onDone=${done}
+      onClose=${() => setRemoving(null)}><p>Requests to ${removing.provider} are sent with the deployment’s key from now on, if it has one.</p><//>`
+    }`
+}
+
+function columns(enabled, onReplace, onRemove) {
+  return [
+    { label: 'Provider', head: true, cell: (entry) => entry.provider },
+    { label: 'Key', cell: (entry) => html`<code>…${entry.last4}</code>` },
+    { label: 'Set (UTC)', cell: (entry) => html`<${Time} at=${entry.setAt} />` },
+    { label: 'Master key', cell: (entry) => html`<code>${entry.masterKeyId}</code>` },
+    {
+      label: 'Actions',
+      wide: true,
+      cell: (entry) => html`<span class="row-actions">
+        ${enabled && html`<${Button} look="small" changes onClick=${() => onReplace(entry.provider)}>Replace<span class="visually-hidden"> the key for ${entry.provider}</span><//>`}
+        <${Button} look="small danger-text" changes onClick=${() => onRemove(entry)}>Remove<span class="visually-hidden"> the key for ${entry.provider}</span><//>
+      </span>`,
+    },
+  ]
+}
+
+function SetKey({ data, project, provider, setProvider, reload }) {
+  const [key, setKey] = useState('')
+  const chosen = provider || data.providers[0] || ''
+  const has = data.providerKeys.some((entry) => entry.provider === chosen)
+  const { busy, error, run } = useAction(async () => {
+    await put(path`projects/${project.id}/provider-keys/${chosen}`, { key: key.trim() })
+    setKey('')
+    notify(`Key for ${chosen} ${has ? 'replaced' : 'set'}`)
+    reload()
+  })
+  return html`<${Card} title="Set or replace a key"><${Form} onSubmit=${run} autocomplete="off">
+    <div class="columns">
+      <${SelectField} label="Provider" value=${chosen} onValue=${setProvider} options=${data.providers.map((name) => [name, name])} />
+      <${TextField} label=${`Key for ${chosen}`} type="password" autocomplete="off" spellcheck=${false} value=${key} onValue=${setKey}
+        wrong=${wrongWith(error, 'key')} hint="It is sealed before it is kept, and never shown again." />
+    </div>
+    <${FormError} error=${error} shown=${['key']} />
+    <div class="buttons"><${Button} look="primary" type="submit" changes busy=${busy} disabled=${key.trim() === ''}>${has ? 'Replace key' : 'Set key'}<//></div>
+  <//><//>`
+}

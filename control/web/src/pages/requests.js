@@ -1,0 +1,76 @@
+// The most recent requests: what is known of them besides what was said.
+import { get, path } from '../api.js'
+import { Badge, Status } from '../components/badge.js'
+import { ButtonLink } from '../components/button.js'
+import { CopyButton } from '../components/copy.js'
+import { SelectField, TextField } from '../components/form.js'
+import { Page } from '../components/page.js'
+import { Empty, Loaded, Refresh, Time } from '../components/states.js'
+import { More, Table } from '../components/table.js'
+import { count, duration, money, moneyExact } from '../format.js'
+import { html } from '../html.js'
+import { useList, useResource, useRested } from '../resource.js'
+import { to, useQuery } from '../router.js'
+
+const STATUSES = ['2xx', '4xx', '5xx', '400', '401', '402', '403', '429', '502', '503', '504']
+const CACHE = ['hit', 'miss', 'bypass']
+const LEAD = 'Metadata only: what was asked and answered is not kept. Of a key with more than 32 requests in five seconds, a sample is listed.'
+const anyOf = (values) => [['', 'Any'], ...values.map((value) => [value, value])]
+
+export function RequestsPage({ project }) {
+  const [filters, setFilters] = useQuery(['key', 'model', 'provider', 'status', 'cache'])
+  const model = useRested(filters.model)
+  const provider = useRested(filters.provider)
+  const list = useList(`projects/${encodeURIComponent(project.id)}/requests`, 'requests', { ...filters, model, provider })
+  const keys = useResource((signal) => get(path`projects/${project.id}/keys`, { query: { limit: 100 }, signal }), [project.id])
+  const names = new Map((keys.data?.keys ?? []).map((key) => [key.id, key.name]))
+  const filtered = Object.values(filters).some(Boolean)
+  return html`<${Page} title="Requests" of=${project.name} lead=${LEAD} actions=${html`<${Refresh} of=${list} />`}>
+    <${Filters} filters=${filters} set=${setFilters} names=${names} />
+    <${Loaded} of=${list} what="requests" rows=${8}>${({ items }) =>
+      items.length === 0
+        ? html`<${NoRequests} filtered=${filtered} project=${project} />`
+        : html`<${Table} caption="Recent requests, the newest first" columns=${columns(project, names)} rows=${items} rowKey=${(request) => request.requestId} />
+          <${More} list=${list} noun="request" />`}<//>
+  <//>`
+}
+
+function Filters({ filters, set, names }) {
+  const keyOptions = [['', 'Any'], ...names]
+  if (filters.key && !names.has(filters.key)) keyOptions.push([filters.key, filters.key])
+  return html`<form class="filters" role="search" aria-label="Requests" onSubmit=${(event) => event.preventDefault()}>
+    <${SelectField} label="Key" options=${keyOptions} value=${filters.key} onValue=${(key) => set({ key })} />
+    <${TextField} label="Model" value=${filters.model} onValue=${(model) => set({ model })} placeholder="Exact name" />
+    <${TextField} label="Provider" value=${filters.provider} onValue=${(provider) => set({ provider })} placeholder="Exact name" />
+    <${SelectField} label="Status" options=${anyOf(STATUSES)} value=${filters.status} onValue=${(status) => set({ status })} />
+    <${SelectField} label="Cache" options=${anyOf(CACHE)} value=${filters.cache} onValue=${(cache) => set({ cache })} />
+  </form>`
+}
+
+function NoRequests({ filtered, project }) {
+  if (filtered) return html`<${Empty} title="No request fits"><p>Change the filters above.</p><//>`
+  return html`<${Empty} title="No requests yet">
+    <p>Requests with this project’s keys are listed here a few seconds after they were answered.</p>
+    <${ButtonLink} href=${to('projects', project.id, 'playground')}>Open the playground<//>
+  <//>`
+}
+
+function RequestId({ id }) {
+  return html`<span class="row-actions copyable"><code class="id short" title=${id}>${id}</code><${CopyButton} text=${id} name="request id" /></span>`
+}
+
+function columns(project, names) {
+  const keyName = (id) => html`<a href=${to('projects', project.id, 'keys', id)}>${names.get(id) ?? id}</a>`
+  return [
+    { label: 'Time (UTC)', head: true, cell: (r) => html`<${Time} at=${r.time} />` },
+    { label: 'Status', cell: (r) => html`<${Status} code=${r.status} />` },
+    { label: 'Model', cell: (r) => html`${r.model || '–'}<span class="under">${r.provider}</span>` },
+    { label: 'Key', cell: (r) => keyName(r.keyId) },
+    { label: 'Cache', cell: (r) => html`<${Badge} of=${r.cache} />` },
+    { label: 'Latency', num: true, cell: (r) => html`${duration(r.latencyMs)}${r.stream && html` <span class="muted">stream</span>`}` },
+    { label: 'Tokens in', num: true, cell: (r) => count(r.promptTokens) },
+    { label: 'Tokens out', num: true, cell: (r) => count(r.completionTokens) },
+    { label: 'Cost', num: true, cell: (r) => html`<span title=${moneyExact(r.cost)}>${money(r.cost)}</span>${r.estimated && html` <span class="muted">estimated</span>`}` },
+    { label: 'Request', wide: true, cell: (r) => html`<${RequestId} id=${r.requestId} />` },
+  ]
+}

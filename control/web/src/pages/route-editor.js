@@ -1,0 +1,85 @@
+// The form for a tier's own targets.
+import { useId, useRef, useState } from 'preact/hooks'
+import { Button } from '../components/button.js'
+import { Conflict } from '../components/conflict.js'
+import { Form, FormError, SelectField } from '../components/form.js'
+import { ModelList } from '../components/models.js'
+import { typed } from '../format.js'
+import { html } from '../html.js'
+import { notify } from '../notices.js'
+import { useAction } from '../resource.js'
+import { numberOf, STRATEGIES } from '../values.js'
+
+/**
+ * @param {{tier: object, save: (route: object) => Promise<any>, reload: () => Promise<any>, onReloaded: (project: any) => void,
+ *   onSaved: (project: any) => void, onCancel: () => void}} props
+ */
+export function RouteEditor({ tier, save, reload, onReloaded, onSaved, onCancel }) {
+  const [strategy, setStrategy] = useState(tier.strategy)
+  const [targets, setTargets] = useState(tier.targets.map(({ model, weight }) => ({ model, weight: typed(weight) })))
+  const { busy, error, run, clear } = useAction(async () => onSaved(await save(routeOf(strategy, targets))))
+  const reloaded = (project) => {
+    onReloaded(project)
+    clear()
+  }
+  return html`<${Form} onSubmit=${run} aria-label=${`Route ${tier.name}`}>
+    <${SelectField} label="Strategy" options=${STRATEGIES} value=${strategy} onValue=${setStrategy} />
+    <${Targets} targets=${targets} setTargets=${setTargets} weighted=${strategy === 'weighted'} />
+    ${error?.status === 409 ? html`<${Conflict} load=${reload} onLoaded=${reloaded} />` : html`<${FormError} error=${error} />`}
+    <div class="buttons">
+      <${Button} look="primary" type="submit" changes busy=${busy}>Save route<//>
+      <${Button} onClick=${onCancel}>Cancel<//>
+    </div>
+  <//>`
+}
+
+function routeOf(strategy, targets) {
+  const filled = targets.filter(({ model }) => model.trim() !== '')
+  return {
+    strategy,
+    targets: filled.map(({ model, weight }) => ({
+      model: model.trim(),
+      ...(strategy === 'weighted' && weight.trim() !== '' && { weight: numberOf(weight) }),
+    })),
+  }
+}
+
+function Targets({ targets, setTargets, weighted }) {
+  const id = useId()
+  const list = useRef(null)
+  const change = (i, changes) => setTargets(targets.map((target, j) => (i === j ? { ...target, ...changes } : target)))
+  const move = (i, by) => {
+    const next = [...targets]
+    next.splice(i + by, 0, ...next.splice(i, 1))
+    setTargets(next)
+    notify(`${targets[i].model} is now number ${i + by + 1}`)
+  }
+  const drop = (i) => {
+    setTargets(targets.filter((_, j) => j !== i))
+    notify(`${targets[i].model || 'Empty line'} removed`)
+    list.current.focus()
+  }
+  return html`<div class="targets" role="group" aria-label="Targets" tabindex="-1" ref=${list}>
+    <${ModelList} id=${id} tiers=${false} />
+    <ol>${targets.map((target, i) => html`<${Target} key=${i} ...${{ target, i, list: id, weighted, change, move, drop, last: targets.length - 1 }} />`)}</ol>
+    <${Button} changes onClick=${() => setTargets([...targets, { model: '', weight: '' }])}>Add a target<//>
+  </div>`
+}
+
+function Target({ target, i, list, weighted, change, move, drop, last }) {
+  const place = `target ${i + 1}`
+  return html`<li class="target">
+    <input aria-label=${`Model of ${place}`} list=${list} value=${target.model} autocomplete="off" placeholder="Model"
+      onInput=${(event) => change(i, { model: event.target.value })} />
+    ${
+      weighted &&
+      html`<input class="weight" aria-label=${`Weight of ${place}`} inputmode="numeric" value=${target.weight} autocomplete="off"
+      placeholder="Weight" onInput=${(event) => change(i, { weight: event.target.value })} />`
+    }
+    <span class="row-actions">
+      <${Button} look="small" changes disabled=${i === 0} aria-label=${`Move ${place} up`} onClick=${() => move(i, -1)}>↑<//>
+      <${Button} look="small" changes disabled=${i === last} aria-label=${`Move ${place} down`} onClick=${() => move(i, 1)}>↓<//>
+      <${Button} look="small danger-text" changes aria-label=${`Remove ${place}`} onClick=${() => drop(i)}>Remove<//>
+    </span>
+  </li>`
+}

@@ -1,0 +1,77 @@
+// Which models a tier asks, and in which order.
+import { useState } from 'preact/hooks'
+import { get, patch, path } from '../api.js'
+import { Badge, Readiness } from '../components/badge.js'
+import { Button } from '../components/button.js'
+import { Confirm } from '../components/dialog.js'
+import { Card, Page } from '../components/page.js'
+import { Empty, Loaded, Refresh } from '../components/states.js'
+import { Table } from '../components/table.js'
+import { count, percent } from '../format.js'
+import { html } from '../html.js'
+import { notify } from '../notices.js'
+import { price } from '../prices.js'
+import { useResource } from '../resource.js'
+import { STRATEGIES } from '../values.js'
+import { RouteEditor } from './route-editor.js'
+
+export function RoutesPage({ project, setProject }) {
+  const routes = useResource((signal) => get(path`projects/${project.id}/routes`, { signal }), [project.version])
+  const lead = 'A request for a tier asks the first model; if that fails or is not ready, the next one.'
+  return html`<${Page} title="Routes" of=${project.name} lead=${lead} actions=${html`<${Refresh} of=${routes} />`}>
+    <${Loaded} of=${routes} what="the routes">${({ tiers }) =>
+      tiers.length === 0
+        ? html`<${Empty} title="The catalog has no tiers"><p>Add some with POSTERN_CATALOG; until then, requests name their model.</p><//>`
+        : tiers.map((tier) => html`<${Tier} key=${tier.name} tier=${tier} project=${project} setProject=${setProject} />`)}<//>
+  <//>`
+}
+
+function Tier({ tier, project, setProject }) {
+  const [editing, setEditing] = useState(false)
+  const [resetting, setResetting] = useState(false)
+  const own = tier.source === 'project'
+  const save = (routes) => patch(path`projects/${project.id}`, { routes, version: project.version })
+  const done = (text) => (saved) => {
+    setEditing(false)
+    setProject(saved)
+    notify(text)
+  }
+  const { [tier.name]: _, ...others } = project.routes
+  const buttons = html`<span class="row-actions">
+    <${Button} look="small" changes onClick=${() => setEditing(true)}>Edit<span class="visually-hidden"> ${tier.name}</span><//>
+    ${own && html`<${Button} look="small" changes onClick=${() => setResetting(true)}>Reset <span class="visually-hidden">${tier.name} </span>to the catalog<//>`}
+  </span>`
+  return html`<${Card} title=${tier.name} actions=${!editing && buttons}>
+    <p class="muted">${strategyName(tier.strategy)}; ${own ? 'this project’s own' : 'as in the catalog'} ${own && html`<${Badge} of="override" />`}</p>
+    ${
+      editing
+        ? html`<${RouteEditor} tier=${tier} save=${(route) => save({ ...project.routes, [tier.name]: route })}
+          reload=${() => get(path`projects/${project.id}`)} onReloaded=${setProject} onSaved=${done(`Route ${tier.name} saved`)} onCancel=${() => setEditing(false)} />`
+        : html`<${Table} caption=${`Targets of ${tier.name}, in their order`} columns=${columns(tier)} rows=${tier.targets} rowKey=${(target, i) => `${i} ${target.model}`} />`
+    }
+    ${
+      resetting &&
+      html`<${Confirm} title=${`Reset ${tier.name}?`} action="Reset to the catalog" act=${() => save(others)} onClose=${() => setResetting(false)}
+      onDone=${done(`Route ${tier.name} is the catalog’s again`)}><p>This project’s own list of targets is dropped, and the catalog’s is used.</p><//>`
+    }
+  <//>`
+}
+
+export function strategyName(strategy) {
+  return STRATEGIES.find(([name]) => name === strategy)?.[1] ?? strategy
+}
+
+function columns(tier) {
+  const place = (target) => count(tier.targets.indexOf(target) + 1)
+  const shares = tier.strategy === 'weighted'
+  return [
+    { label: 'Order', cell: place },
+    { label: 'Model', head: true, cell: (target) => target.model },
+    { label: 'Provider', cell: (target) => target.provider },
+    ...(shares ? [{ label: 'Asked first', num: true, cell: (target) => (target.share === null ? '–' : percent(target.share, 1)) }] : []),
+    { label: 'Input per 1M', num: true, cell: (target) => price(target.inputPrice) },
+    { label: 'Output per 1M', num: true, cell: (target) => price(target.outputPrice) },
+    { label: 'Provider key', cell: (target) => html`<${Readiness} ready=${target.ready} />` },
+    { label: 'Health', cell: (target) => (target.state ? html`<${Badge} of=${target.state} />` : html`<span class="muted">not seen</span>`) },
+  ]
+}

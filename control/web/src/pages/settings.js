@@ -1,0 +1,139 @@
+// A project's settings.
+import { useState } from 'preact/hooks'
+import { get, patch, path, post } from '../api.js'
+import { Button } from '../components/button.js'
+import { Conflict } from '../components/conflict.js'
+import { Confirm } from '../components/dialog.js'
+import { Form, FormError, SelectField, TextField, wrongWith } from '../components/form.js'
+import { ModelsField } from '../components/models.js'
+import { Card, Page } from '../components/page.js'
+import { Loaded, Time } from '../components/states.js'
+import { Facts } from '../components/table.js'
+import { span, typed } from '../format.js'
+import { html } from '../html.js'
+import { notify } from '../notices.js'
+import { useAction, useCatalog } from '../resource.js'
+import { BUDGET_PERIODS, numberOf, same } from '../values.js'
+import { AlertsCard } from './alerts.js'
+import { merged } from './key.js'
+
+const FIELDS = ['name', 'plan', 'budget', 'budgetPeriod', 'cacheTtlSeconds', 'models']
+
+export function SettingsPage({ project, setProject }) {
+  return html`<${Page} title="Settings" of=${project.name}>
+    <${Card} title="General"><${General} project=${project} setProject=${setProject} /><//>
+    <${AlertsCard} project=${project} setProject=${setProject} />
+    <${Card} title="About">
+      <${Facts} rows=${[
+        ['Id', html`<code>${project.id}</code>`],
+        ['Region', project.region ?? 'near its first caller'],
+        ['Created (UTC)', html`<${Time} at=${project.createdAt} />`],
+        ['Version', project.version],
+      ]} />
+    <//>
+    <${ArchiveCard} project=${project} setProject=${setProject} />
+  <//>`
+}
+
+function draftOf(project) {
+  return {
+    name: project.name,
+    plan: project.plan,
+    budget: typed(project.budget),
+    budgetPeriod: project.budgetPeriod,
+    cacheTtlSeconds: typed(project.cacheTtlSeconds),
+    models: project.models,
+  }
+}
+
+function fieldsOf(draft) {
+  return { ...draft, budget: numberOf(draft.budget), cacheTtlSeconds: numberOf(draft.cacheTtlSeconds) }
+}
+
+function changed(draft, base) {
+  const now = fieldsOf(draft)
+  const before = fieldsOf(draftOf(base))
+  return Object.fromEntries(Object.entries(now).filter(([name, value]) => !same(value, before[name])))
+}
+
+function General({ project, setProject }) {
+  const [base, setBase] = useState(project)
+  const [draft, setDraft] = useState(draftOf(project))
+  const at = path`projects/${project.id}`
+  const { busy, error, run, clear } = useAction(async () => {
+    const saved = await patch(at, { ...changed(draft, base), version: base.version })
+    take(saved)
+    setDraft(draftOf(saved))
+    notify('Settings saved')
+  })
+  const take = (saved) => {
+    setBase(saved)
+    setProject(saved)
+  }
+  const takeTheirs = (theirs) => {
+    setDraft(merged(draft, draftOf(base), draftOf(theirs)))
+    take(theirs)
+    clear()
+  }
+  // Other parts of this page change the project too: that is no conflict with what is typed here.
+  if (project.version > base.version && same(draftOf(project), draftOf(base))) setBase(project)
+  return html`<${Form} onSubmit=${run}>
+    <${Fields} draft=${draft} set=${(changes) => setDraft({ ...draft, ...changes })} error=${error} />
+    ${
+      error?.status === 409
+        ? html`<${Conflict} load=${() => get(at)} onLoaded=${takeTheirs} />`
+        : html`<${FormError} error=${error} shown=${FIELDS} />`
+    }
+    <div class="buttons">
+      <${Button} look="primary" type="submit" changes busy=${busy} disabled=${same(draft, draftOf(base))}>Save settings<//>
+    </div>
+  <//>`
+}
+
+function Fields({ draft, set, error }) {
+  const catalog = useCatalog()
+  const wrong = (name) => wrongWith(error, name)
+  const seconds = numberOf(draft.cacheTtlSeconds)
+  return html`
+    <${TextField} label="Name" required maxlength="100" value=${draft.name} onValue=${(name) => set({ name })} wrong=${wrong('name')} />
+    <div class="columns">
+      <${Loaded} of=${catalog} what="the plans" rows=${1}>${({ plans }) => html`<${SelectField} label="Plan" value=${draft.plan}
+        options=${plans.map((plan) => [plan.name, plan.name])} onValue=${(plan) => set({ plan })} wrong=${wrong('plan')} />`}<//>
+      <${TextField} label="Budget in dollars" inputmode="decimal" value=${draft.budget} onValue=${(budget) => set({ budget })} wrong=${wrong('budget')} />
+      <${SelectField} label="Budget period" options=${BUDGET_PERIODS} value=${draft.budgetPeriod}
+        onValue=${(budgetPeriod) => set({ budgetPeriod })} wrong=${wrong('budgetPeriod')} />
+      <${TextField} label="Cache lifetime in seconds" inputmode="numeric" value=${draft.cacheTtlSeconds} wrong=${wrong('cacheTtlSeconds')}
+        onValue=${(cacheTtlSeconds) => set({ cacheTtlSeconds })} hint=${cacheHint(seconds)} />
+    </div>
+    <${ModelsField} label="Models that the project may use" value=${draft.models} onValue=${(models) => set({ models })}
+      wrong=${wrong('models')} hint="Models or tiers. None named: all." />`
+}
+
+function cacheHint(seconds) {
+  if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds < 0) return 'A whole number; 0 turns the cache off.'
+  return seconds === 0 ? 'The cache is off.' : `That is ${span(seconds)}; 0 turns the cache off.`
+}
+
+function ArchiveCard({ project, setProject }) {
+  const [asking, setAsking] = useState(false)
+  const archived = project.status === 'archived'
+  const act = () => post(path`projects/${project.id}/${archived ? 'restore' : 'archive'}`)
+  const done = (saved) => {
+    setProject(saved)
+    notify(archived ? 'Project restored' : 'Project archived')
+  }
+  const action = archived ? 'Restore project' : 'Archive project'
+  return html`<${Card} title=${archived ? 'Restore' : 'Archive'}>
+    <p>${
+      archived
+        ? 'The project is archived: requests with its keys are refused with 401. Restored, its keys work again.'
+        : 'Requests with any key of an archived project are refused with 401. Its usage stays, and it can be restored.'
+    }</p>
+    <${Button} look=${archived ? 'primary' : 'danger'} changes onClick=${() => setAsking(true)}>${action}<//>
+    ${
+      asking &&
+      html`<${Confirm} title=${`${action}?`} action=${action} danger=${!archived} act=${act} onDone=${done} onClose=${() => setAsking(false)}>
+      <p>${archived ? 'All active keys of' : 'All keys of'} <strong>${project.name}</strong> ${archived ? 'work again at once.' : 'are refused with 401 at once.'}</p><//>`
+    }
+  <//>`
+}

@@ -1,0 +1,68 @@
+// The sign-in by the deployment's token.
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { post } from '../api.js'
+import { Button } from '../components/button.js'
+import { TextField } from '../components/form.js'
+import { Mark, ThemeSwitch } from '../components/shell.js'
+import { adviceOn, ErrorFacts } from '../components/states.js'
+import { duration } from '../format.js'
+import { html } from '../html.js'
+import { useAction } from '../resource.js'
+
+export function SignInPage({ onSignedIn }) {
+  const [token, setToken] = useState('')
+  const form = useRef(null)
+  const { busy, error, run } = useAction(async () => {
+    const session = await post('session', { token }, { anonymous: true })
+    onSignedIn(session)
+  })
+  const wait = useCountdown(error)
+  useEffect(() => {
+    document.title = 'Sign in · Postern'
+  }, [])
+  useEffect(() => {
+    if (error) form.current.querySelector('input').focus()
+  }, [error])
+  const submit = (event) => {
+    event.preventDefault()
+    if (!busy && wait === 0 && token !== '') void run()
+  }
+  return html`<main class="alone" id="main">
+    <div class="signin card">
+      <p class="brand"><${Mark} /> Postern</p>
+      <h1>Sign in</h1>
+      <form onSubmit=${submit} ref=${form}>
+        <${TextField} label="Token" type="password" name="token" autocomplete="current-password" required value=${token}
+          onValue=${setToken} wrong=${error?.code === 'wrong_token' ? 'This is not the owner’s or the viewer’s token.' : ''}
+          hint="The value of POSTERN_ADMIN_TOKEN, or of POSTERN_VIEWER_TOKEN to look only." />
+        <${Problem} error=${error} wait=${wait} />
+        <${Button} look="primary wide" type="submit" busy=${busy} disabled=${token === '' || wait > 0}>Sign in<//>
+      </form>
+    </div>
+    <${ThemeSwitch} />
+  </main>`
+}
+
+function Problem({ error, wait }) {
+  if (!error) return null
+  if (error.code === 'wrong_token') return html`<p class="form-error" role="alert">Wrong token. Check it and try again.</p>`
+  if (error.status === 429) {
+    return html`<div class="form-error"><p role="alert">Too many wrong tokens came from your address.</p>
+      <p>${wait > 0 ? `The next try is possible in ${duration(wait * 1000)}.` : 'You can try again now.'}</p></div>`
+  }
+  return html`<div class="form-error" role="alert"><p>${error.message}. ${adviceOn(error)}</p><${ErrorFacts} error=${error} /></div>`
+}
+
+/** Seconds until the next try is allowed. */
+function useCountdown(error) {
+  const [left, setLeft] = useState(0)
+  useEffect(() => {
+    if (error?.status !== 429) return setLeft(0)
+    const end = Date.now() + (error.retryAfter ?? 1) * 1000
+    const tick = () => setLeft(Math.max(0, Math.ceil((end - Date.now()) / 1000)))
+    tick()
+    const timer = setInterval(tick, 500)
+    return () => clearInterval(timer)
+  }, [error])
+  return left
+}

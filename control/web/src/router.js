@@ -1,0 +1,131 @@
+// Pages are paths below /dashboard. Links are plain <a href>: one listener takes the clicks.
+import { useEffect, useState } from 'preact/hooks'
+
+export const BASE = '/dashboard'
+
+const ROUTES = [
+  ['signin', ['signin']],
+  ['projects', []],
+  ['projects', ['projects']],
+  ['project-new', ['projects', 'new']],
+  ['home', ['projects', ':project']],
+  ['keys', ['projects', ':project', 'keys']],
+  ['key-new', ['projects', ':project', 'keys', 'new']],
+  ['key', ['projects', ':project', 'keys', ':key']],
+  ['routes', ['projects', ':project', 'routes']],
+  ['provider-keys', ['projects', ':project', 'provider-keys']],
+  ['requests', ['projects', ':project', 'requests']],
+  ['playground', ['projects', ':project', 'playground']],
+  ['settings', ['projects', ':project', 'settings']],
+  ['models', ['models']],
+  ['providers', ['providers']],
+  ['audit', ['audit']],
+]
+
+/**
+ * Which page a path is.
+ * @returns {{page: string, params: Record<string, string>}}
+ */
+export function match(pathname) {
+  const segments = segmentsOf(pathname)
+  for (const [page, pattern] of ROUTES) {
+    const params = segments && paramsOf(pattern, segments)
+    if (params) return { page, params }
+  }
+  return { page: 'missing', params: {} }
+}
+
+function segmentsOf(pathname) {
+  if (pathname !== BASE && !pathname.startsWith(`${BASE}/`)) return null
+  try {
+    return pathname.slice(BASE.length).split('/').filter(Boolean).map(decodeURIComponent)
+  } catch {
+    return null // not a percent-encoding
+  }
+}
+
+function paramsOf(pattern, segments) {
+  if (pattern.length !== segments.length) return null
+  const params = {}
+  for (const [i, part] of pattern.entries()) {
+    if (part.startsWith(':')) params[part.slice(1)] = segments[i]
+    else if (part !== segments[i]) return null
+  }
+  return params
+}
+
+/** The path of a page: to('projects', id, 'keys'). */
+export function to(...segments) {
+  return [BASE, ...segments.map(encodeURIComponent)].join('/')
+}
+
+/** Where to go after the sign-in: only ever a page of the dashboard. */
+export function safeNext(text) {
+  return text && /^\/dashboard(\/[\w%.~/-]*)?(\?[^#]*)?$/.test(text) && !text.includes('//') ? text : BASE
+}
+
+const listeners = new Set()
+const changed = () => {
+  for (const listener of listeners) listener()
+}
+
+/** How many times this page has gone somewhere else: the first page does not take the focus. */
+export const visits = { count: 0 }
+
+/** @param {string} href @param {{replace?: boolean}} [options] replace: no new entry in the history */
+export function navigate(href, { replace = false } = {}) {
+  const samePage = new URL(href, location.href).pathname === location.pathname
+  history[replace ? 'replaceState' : 'pushState'](null, '', href)
+  if (!samePage) {
+    visits.count++
+    scrollTo(0, 0)
+  }
+  changed()
+}
+
+/** Takes the clicks on our links, and the browser's back and forward. */
+export function startRouter() {
+  addEventListener('popstate', () => {
+    visits.count++
+    changed()
+  })
+  document.addEventListener('click', (event) => {
+    const link = event.target.closest?.('a[href]')
+    if (!link || !ours(link) || event.defaultPrevented || event.button !== 0) return
+    if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
+    event.preventDefault()
+    navigate(link.href)
+  })
+}
+
+function ours(link) {
+  if (link.target || link.hasAttribute('download') || link.origin !== location.origin || link.hash) return false
+  return link.pathname === BASE || link.pathname.startsWith(`${BASE}/`)
+}
+
+/** The present page, anew when it changes. */
+export function useLocation() {
+  const [, redraw] = useState(0)
+  useEffect(() => {
+    const listener = () => redraw((n) => n + 1)
+    listeners.add(listener)
+    return () => listeners.delete(listener)
+  }, [])
+  return { ...match(location.pathname), path: location.pathname, query: new URLSearchParams(location.search) }
+}
+
+/** The query's values, and a function that changes some of them; they stay with the page's address. */
+export function useQuery(names) {
+  const { query } = useLocation()
+  const values = Object.fromEntries(names.map((name) => [name, query.get(name) ?? '']))
+  const change = (changes) => {
+    const next = new URLSearchParams(location.search)
+    for (const [name, value] of Object.entries(changes)) {
+      if (value === '') next.delete(name)
+      else next.set(name, value)
+    }
+    const text = next.toString()
+    navigate(location.pathname + (text && `?${text}`), { replace: true })
+  }
+  return [values, change]
+}

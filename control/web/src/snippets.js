@@ -1,0 +1,79 @@
+// Commands and code to copy. The key stands in none of them, except where it is set as a variable.
+
+/** A word that any POSIX shell takes literally. */
+export function shellQuoted(text) {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+}
+
+/**
+ * A curl command with the key as $POSTERN_KEY.
+ * @param {string} url
+ * @param {object} [body] sent as JSON by POST
+ * @param {boolean} [streams] the answer is shown as it comes
+ */
+export function curl(url, body, streams = false) {
+  const parts = [`curl${streams ? ' -N' : ''} ${shellQuoted(url)}`, '-H "X-API-Key: $POSTERN_KEY"']
+  if (body) parts.push("-H 'Content-Type: application/json'", `-d ${shellQuoted(JSON.stringify(body))}`)
+  return parts.join(' \\\n  ')
+}
+
+export function exportLine(value) {
+  return `export POSTERN_KEY=${shellQuoted(value)}`
+}
+
+const HELLO = { messages: [{ role: 'user', content: 'Hello!' }] }
+
+/** What can be done with a key, as { title, text } to copy. */
+export function snippetsFor(origin, projectId, { kind, value }) {
+  if (kind === 'project') {
+    const url = `${origin}/api/usage?projectId=${encodeURIComponent(projectId)}`
+    return [{ title: 'curl', text: `${exportLine(value)}\n${curl(url)}` }]
+  }
+  return [
+    { title: 'curl', text: `${exportLine(value)}\n${curl(`${origin}/api/ai/complete`, HELLO)}` },
+    { title: 'OpenAI SDK', text: openai(origin) },
+    { title: 'Anthropic SDK', text: anthropic(origin) },
+    { title: 'fetch', text: fetched(origin) },
+  ]
+}
+
+const openai = (origin) => `import OpenAI from 'openai'
+
+const client = new OpenAI({
+  baseURL: '${origin}/v1',
+  apiKey: process.env.POSTERN_KEY,
+})
+const answer = await client.chat.completions.create({
+  model: 'balanced',
+  messages: [{ role: 'user', content: 'Hello!' }],
+})
+console.log(answer.choices[0].message.content)
+`
+
+const anthropic = (origin) => `import Anthropic from '@anthropic-ai/sdk'
+
+const client = new Anthropic({
+  baseURL: '${origin}',
+  apiKey: process.env.POSTERN_KEY,
+})
+const answer = await client.messages.create({
+  model: 'balanced',
+  max_tokens: 1024,
+  messages: [{ role: 'user', content: 'Hello!' }],
+})
+console.log(answer.content)
+`
+
+const fetched = (origin) => `const response = await fetch('${origin}/api/ai/complete', {
+  method: 'POST',
+  headers: {
+    'Content-Type': 'application/json',
+    'X-API-Key': process.env.POSTERN_KEY,
+  },
+  body: JSON.stringify({
+    quality: 'balanced',
+    messages: [{ role: 'user', content: 'Hello!' }],
+  }),
+})
+console.log(await response.json())
+`

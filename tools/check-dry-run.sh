@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Bundles both Workers as tools/deploy.sh deploys them, the gateway's first deployment included, and deploys
+# nothing. Needs what build.sh makes; leaves the gateway's bundle in build/gateway.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+dry_run() { # NAME OPTION...
+  local log=build/$1.log
+  shift
+  wrangler deploy --dry-run "$@" >"$log" 2>&1 </dev/null || {
+    cat "$log" >&2
+    echo "check-dry-run: wrangler deploy $* would fail" >&2
+    exit 1
+  }
+}
+
+trap 'rm -f wrangler.first.toml' EXIT
+tools/first-config.sh >wrangler.first.toml
+dry_run gateway --outdir build/gateway
+dry_run control -c worker/control/wrangler.toml
+dry_run first -c wrangler.first.toml
+
+# Of the bindings only that one may be missing in the first deployment.
+bindings() { grep -o 'env\.[A-Z_]*' "build/$1.log" | sort -u; }
+[ "$(bindings gateway)" = "$(printf '%s\n' "$(bindings first)" env.CONTROL | sort)" ] || {
+  echo 'check-dry-run: the first deployment is not the gateway without its binding to the control Worker' >&2
+  exit 1
+}

@@ -1,0 +1,42 @@
+//go:build js && wasm
+
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/postern-ai/postern/control"
+)
+
+// fetch is control.Config.Fetch. As with objects, entry.mjs limits the time.
+func fetch(_ context.Context, url string) ([]byte, error) {
+	body, err := await(helper("fetchSmall").Invoke(url, control.MaxFetchBytes))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", url, err)
+	}
+	return bytesToGo(body), nil
+}
+
+// seal is control.Config.Seal, by WebCrypto.
+func seal(_ context.Context, key []byte, additionalData string, plaintext []byte) ([]byte, error) {
+	sealed, err := await(helper("seal").Invoke(bytesToJS(key), bytesToJS([]byte(additionalData)), bytesToJS(plaintext)))
+	if err != nil {
+		return nil, fmt.Errorf("seal: %w", err)
+	}
+	return bytesToGo(sealed), nil
+}
+
+// exports is control.Config.Exports: the R2 bucket bound as EXPORTS, if there is one.
+func exports() func(context.Context, string, []byte) error {
+	put := helper("putExport")
+	if put.IsUndefined() {
+		return nil
+	}
+	return func(_ context.Context, name string, body []byte) error {
+		if _, err := await(put.Invoke(name, bytesToJS(body))); err != nil {
+			return fmt.Errorf("export %s: %w", name, err)
+		}
+		return nil
+	}
+}
