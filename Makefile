@@ -44,11 +44,13 @@ check: setup types ## format, vet, lint, types, the API's description, both Work
 	@tools/check-words.sh
 
 .PHONY: test
-test: setup ## every test: native, wasm under wazero, workerd
+test: setup ## every test: native, wasm under wazero, workerd, browser
 	@./build.sh
 	@./build.sh panic
-	node --test worker/gateway/test/*.test.mjs
+	@tools/setup.sh browser
+	node --test worker/gateway/test/*.test.mjs control/web/test/*.test.mjs test/deploy/*.test.mjs
 	node --test test/sdk/*.test.mjs
+	node --test test/browser/*.test.mjs
 	go test $$(go list ./... | grep -v /conformance$$)
 	cd conformance && go test -timeout 20m
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds core.wasm (TinyGo) and, unless only the core is asked for, the control Worker (standard Go).
+# Builds core.wasm (TinyGo) and, unless only the core is asked for, the dashboard and the control Worker
+# (standard Go), which embeds it.
 #   build.sh [all|core|panic]     panic: the core with the panic switch, for tests of traps
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -29,6 +30,7 @@ case "${1:-all}" in
   panic) tinygo_build build/core-panic.wasm -tags panicswitch ;;
   all)
     tinygo_build build/core.wasm
+    newer control/web/dist/index.html control/web/src tools/web.mjs package.json || node tools/web.mjs
     newer build/control/app.wasm core control worker/control go.mod || worker/control/build.sh
     ;;
   *)

@@ -21,6 +21,7 @@ const GATEWAY_FILE = join(ROOT, '.dev/gateway.env')
 // For the control Worker, which has only this place. The first line tells whose file it is.
 const CONTROL_FILE = join(ROOT, 'worker/control/.dev.vars')
 const CONTROL_MARK = '# Written by tools/dev.mjs at each start, removed when it stops.\n'
+const MASTER_FILE = join(ROOT, '.dev/master-keys')
 const USER_FILE = join(ROOT, '.dev.vars')
 
 const DEMO = 'Demo'
@@ -32,8 +33,28 @@ const DEMO_KEYS = [
 /** The variables of the shell that the gateway takes: its own, and those that the catalog's providers name. */
 function gatewayVariables() {
   const { providers } = JSON.parse(readFileSync(join(ROOT, 'core/catalog/catalog.json'), 'utf8'))
-  const names = providers.flatMap(({ baseUrlEnv, keyEnv }) => [baseUrlEnv, keyEnv])
+  const names = providers.flatMap(({ baseUrlEnv, keyEnv, settings = {} }) => [
+    baseUrlEnv,
+    keyEnv,
+    ...Object.values(settings).map(({ env }) => env),
+  ])
   return present(['POSTERN_CATALOG', 'POSTERN_MAX_BODY_BYTES', 'POSTERN_CONTROL', ...names])
+}
+
+/** What the control Worker takes of them. */
+const CONTROL_VARIABLES = [
+  'POSTERN_CATALOG',
+  'POSTERN_VIEWER_TOKEN',
+  'POSTERN_ACCESS_TEAM',
+  'POSTERN_ACCESS_AUD',
+  'POSTERN_ACCESS_OWNERS',
+]
+
+/** The key that projects' own provider keys are sealed with. It outlives a restart, as what it sealed does. */
+function masterKeys() {
+  if (process.env.POSTERN_MASTER_KEYS) return process.env.POSTERN_MASTER_KEYS
+  if (!existsSync(MASTER_FILE)) writePrivate(MASTER_FILE, `dev:${randomBytes(32).toString('base64')}`)
+  return readFileSync(MASTER_FILE, 'utf8')
 }
 
 function present(names) {
@@ -70,9 +91,10 @@ function writeSecrets(adminToken) {
   }
   removeFiles()
   mkdirSync(join(ROOT, '.dev'), { recursive: true })
-  const control = [['POSTERN_ADMIN_TOKEN', adminToken], ...present(['POSTERN_CATALOG'])]
+  const master = ['POSTERN_MASTER_KEYS', masterKeys()]
+  const control = [['POSTERN_ADMIN_TOKEN', adminToken], master, ...present(CONTROL_VARIABLES)]
   writePrivate(CONTROL_FILE, CONTROL_MARK + envText(control, false))
-  writePrivate(GATEWAY_FILE, envText(gatewayVariables(), true))
+  writePrivate(GATEWAY_FILE, envText([master, ...gatewayVariables()], true))
   // With any --env-file, wrangler does not look for .dev.vars itself. The shell wins over it.
   const files = existsSync(USER_FILE) ? [USER_FILE, GATEWAY_FILE] : [GATEWAY_FILE]
   return files.map((file) => `--env-file=${file}`)
@@ -171,6 +193,10 @@ function welcome({ baseUrl, projectId, gatewayKey, projectKey, adminToken }) {
   const json = `-H 'Content-Type: application/json'`
   return `
 Postern is ready on ${baseUrl}  (Ctrl-C stops it)
+
+The dashboard is ${baseUrl}/dashboard and the token to sign in with
+
+  ${adminToken}
 
 Ask something. This key is of the development environment: the built-in mock answers, at no cost.
 

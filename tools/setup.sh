@@ -80,18 +80,18 @@ setup_tinygo() {
   fi
   rm -rf "$tools/tinygo" && mkdir -p "$tools/tinygo"
   (cd tools && go build -tags llvm$LLVM -o "$tools/tinygo/tinygo" github.com/tinygo-org/tinygo)
-  cp -r "$(cd tools && go list -m -f '{{.Dir}}' github.com/tinygo-org/tinygo)" "$tools/tinygo/root"
-  chmod -R u+w "$tools/tinygo/root"
+  cp -r "$(cd tools && go list -m -f '{{.Dir}}' github.com/tinygo-org/tinygo)" "$tools/tinygo/tree"
+  chmod -R u+w "$tools/tinygo/tree"
   # Submodules are not in a Go module: src/net must exist (empty), and the C libraries are Debian's.
-  mkdir -p "$tools/tinygo/root/src/net"
+  mkdir -p "$tools/tinygo/tree/src/net"
   node -e '
     const fs = require("fs"), [file, ...libs] = process.argv.slice(1)
     const target = JSON.parse(fs.readFileSync(file, "utf8"))
     delete target.libc; delete target.rtlib
     target.ldflags = [...target.ldflags, ...libs]
     fs.writeFileSync(file, JSON.stringify(target, null, 2))
-  ' "$tools/tinygo/root/targets/wasm-unknown.json" "$clang" "$libc"
-  printf '#!/bin/sh\nTINYGOROOT=%s exec %s "$@"\n' "$tools/tinygo/root" "$tools/tinygo/tinygo" >"$tools/bin/tinygo"
+  ' "$tools/tinygo/tree/targets/wasm-unknown.json" "$clang" "$libc"
+  printf '#!/bin/sh\nTINYGOROOT=%s exec %s "$@"\n' "$tools/tinygo/tree" "$tools/tinygo/tinygo" >"$tools/bin/tinygo"
   chmod +x "$tools/bin/tinygo"
   touch "$stamp"
 }
