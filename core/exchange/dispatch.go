@@ -49,11 +49,20 @@ func (x *exchange) supplied() {
 func (x *exchange) dispatch() {
 	switch {
 	case x.testMode():
+		x.settleOnMock()
 		x.do(abi.Action{Kind: abi.ActionSupply, ID: idSupply, Buffer: bufferBody})
 	case !x.settleOnTarget():
 		x.refuseUnready()
 	default:
 		x.attempt()
+	}
+}
+
+// settleOnMock moves on to the first target that the key may use: in test mode that is the one that "answers".
+func (x *exchange) settleOnMock() {
+	s := &x.s
+	for int(s.at) < len(s.order)-1 && !x.permits(x.target()) {
+		s.at++
 	}
 }
 
@@ -408,6 +417,7 @@ func (x *exchange) next(f fault.Fault, r refusal) {
 	s := &x.s
 	s.at++
 	s.retries = 0
+	s.policy.secret = "" // it was the last target's provider's
 	if !x.settleOnTarget() {
 		s.at = uint64(len(s.order) - 1)
 		x.refuse(f, r)

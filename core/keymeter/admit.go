@@ -115,6 +115,9 @@ func (c *call) refusal(a *Admit, limits config.Limits) AdmitReply {
 	windows := m.windows(limits)
 	retry, limited := uint64(0), false
 	for _, w := range windows {
+		if w.Tokens && a.Mode != ModeReserve {
+			continue // a hit, or what goes to no provider, uses none
+		}
 		if w.Remaining == 0 {
 			retry, limited = max(retry, w.ResetMs), true
 		}

@@ -239,7 +239,8 @@ func Apply(in *abi.ObjectInput) (out abi.ObjectOutput, err error) {
 		}
 	}
 	if len(in.Command) == 0 {
-		return c.out, c.alarm()
+		err = c.alarm()
+		return c.out, err
 	}
 	r := abi.Reader{Buf: in.Command}
 	switch r.Uint() {
