@@ -1,5 +1,5 @@
 // Who may see what: the sign-in, the shell, and the page that the address names.
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import { ApiError, get, onSignedOut, path, remove } from './api.js'
 import { Page } from './components/page.js'
 import { Shell } from './components/shell.js'
@@ -76,7 +76,8 @@ export function App() {
     if (signedIn && onSignIn) navigate(safeNext(place.query.get('next')), { replace: true })
   }, [data, signedIn, onSignIn])
 
-  if (data === undefined && error) return html`<main class="alone"><${Failure} error=${error} retry=${session.reload} what="the session" /></main>`
+  if (data === undefined && error)
+    return html`<main class="alone"><${Failure} error=${error} retry=${session.reload} what="the session" /></main>`
   if (data === undefined) return html`<main class="alone"><${Skeleton} label="Loading the session" /></main>`
   if (!signedIn) return html`<${SignInPage} onSignedIn=${session.set} />`
   const signOut = async () => {

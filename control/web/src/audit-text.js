@@ -1,4 +1,7 @@
 // The audit log's entries in words.
+import { same } from './values.js'
+
+const NONE = 'none'
 
 const ACTIONS = {
   'session.create': 'signed in',
@@ -22,31 +25,48 @@ export function actionText(action) {
   return ACTIONS[action] ?? action
 }
 
-/** Fields that say nothing to a reader: a number that grows with every change. */
-const NOISE = new Set(['version'])
+/** Fields that the entry tells anyway, or that change with every change. */
+const NOISE = new Set(['version', 'id', 'createdAt', 'setAt', 'lastUsedAt'])
 
 /**
- * An entry's changed fields, in the order of their names.
+ * An entry's changed fields, in the order of their names; of objects on both sides, only the members that differ;
+ * of what was made or deleted, only the fields that say something.
  * @param {{before: object | null, after: object | null}} entry
  * @returns {{field: string, before: string | null, after: string | null}[]} null: the field was not there
  */
 export function changesOf({ before, after }) {
-  const fields = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
-  return fields
+  const changes = namesOf(before, after)
     .filter((field) => !NOISE.has(field))
-    .sort()
-    .map((field) => ({ field, before: textIn(before, field), after: textIn(after, field) }))
+    .flatMap((field) => changesIn(field, before?.[field], after?.[field]))
+  return before && after ? changes : changes.filter((change) => (change.before ?? change.after) !== NONE)
 }
 
-function textIn(object, field) {
-  return object && field in object ? valueText(object[field]) : null
+function namesOf(a, b) {
+  return [...new Set([...Object.keys(a ?? {}), ...Object.keys(b ?? {})])].sort()
+}
+
+function changesIn(field, before, after) {
+  if (isObject(before) && isObject(after)) {
+    const differing = namesOf(before, after).filter((name) => !same(before[name], after[name]))
+    return differing.map((name) => change(`${field}.${name}`, before[name], after[name]))
+  }
+  return [change(field, before, after)]
+}
+
+function change(field, before, after) {
+  const text = (value) => (value === undefined ? null : valueText(value))
+  return { field, before: text(before), after: text(after) }
+}
+
+function isObject(value) {
+  return value !== null && typeof value === 'object' && !Array.isArray(value)
 }
 
 /** A JSON value as a person reads it. */
 export function valueText(value) {
-  if (value === null || value === '') return 'none'
-  if (Array.isArray(value)) return value.length === 0 ? 'none' : value.map(valueText).join(', ')
+  if (value === null || value === '') return NONE
+  if (Array.isArray(value)) return value.length === 0 ? NONE : value.map(valueText).join(', ')
   if (typeof value !== 'object') return String(value)
   const members = Object.entries(value).map(([name, member]) => `${name} ${valueText(member)}`)
-  return members.length === 0 ? 'none' : `{${members.join('; ')}}`
+  return members.length === 0 ? NONE : `{${members.join('; ')}}`
 }

@@ -11,20 +11,22 @@ const AXIS_WIDTH = 62
 const X_AXIS_HEIGHT = 24
 const FONT = '12px system-ui, sans-serif'
 const COLOURS = ['--line-1', '--line-2']
+/** Steps between the marks of an axis that counts. */
+const WHOLE = Array.from({ length: 13 }, (_, i) => 10 ** i).flatMap((n) => [n, 2 * n, 5 * n])
 const DASHES = [[], [6, 4]]
 
 /**
- * @param {{title: string, times: number[], by: 'day' | 'hour', bars?: boolean, format: (value: number) => string,
- *   lines: {label: string, values: (number | null)[]}[]}} props  times in ms
+ * @param {{title: string, times: number[], by: 'day' | 'hour', bars?: boolean, whole?: boolean, format: (value: number) => string,
+ *   lines: {label: string, values: (number | null)[]}[]}} props  times in ms; whole: counts, which have no halves
  */
-export function Chart({ title, times, by, lines, bars = false, format }) {
+export function Chart({ title, times, by, lines, bars = false, whole = false, format }) {
   const frame = useRef(null)
   const [pointed, setPointed] = useState(null)
   const redraw = useRedraw()
   useEffect(() => {
     const target = frame.current
     const data = [times.map((ms) => ms / 1000), ...lines.map((line) => line.values)]
-    const plot = new uPlot(options({ target, by, lines, bars, format, onPoint: setPointed }), data, target)
+    const plot = new uPlot(options({ target, by, lines, bars, whole, format, onPoint: setPointed }), data, target)
     const observer = new ResizeObserver(() => plot.setSize({ width: target.clientWidth, height: HEIGHT }))
     observer.observe(target)
     return () => {
@@ -35,9 +37,10 @@ export function Chart({ title, times, by, lines, bars = false, format }) {
   const shown = pointed === null ? null : times[pointed]
   return html`<div class="chart">
     <p class="chart-key" aria-hidden="true">${lines.map(
-      (line, i) => html`<span key=${line.label}><i class=${`swatch line-${i + 1}`}></i>${line.label}${
-        shown === null ? '' : html` <b>${valueText(line.values[pointed], format)}</b>`
-      }</span>`,
+      (line, i) =>
+        html`<span key=${line.label}><i class=${`swatch line-${i + 1}`}></i>${line.label}${
+          shown === null ? '' : html` <b>${valueText(line.values[pointed], format)}</b>`
+        }</span>`,
     )}<span class="muted">${shown === null ? '' : timeText(shown, by)}</span></p>
     <div ref=${frame} class="plot" role="img" aria-label=${summary(title, lines, format)}></div>
   </div>`
@@ -77,7 +80,7 @@ function useRedraw() {
   return count
 }
 
-function options({ target, by, lines, bars, format, onPoint }) {
+function options({ target, by, lines, bars, whole, format, onPoint }) {
   const styles = getComputedStyle(target)
   const colour = (name) => styles.getPropertyValue(name).trim()
   const axis = { stroke: colour('--muted'), font: FONT, ticks: { show: false } }
@@ -88,18 +91,37 @@ function options({ target, by, lines, bars, format, onPoint }) {
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, y: false, points: { show: !bars } },
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
-    scales: { x: { range: (_, first, last) => padded(first, last, by) }, y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] } },
+    scales: {
+      x: { range: (_, first, last) => padded(first, last, by) },
+      y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] },
+    },
     series: [{}, ...lines.map((_, i) => seriesOptions(i, bars, colour(COLOURS[i])))],
     axes: [
-      { ...axis, size: X_AXIS_HEIGHT, gap: 4, grid: { show: false }, values: (_, splits) => splits.map((split) => tick(split, by)), incrs: increments(by), space: 44 },
-      { ...axis, size: AXIS_WIDTH, gap: 6, grid: { stroke: colour('--grid'), width: 1 }, space: 36, values: (_, splits) => splits.map(format) },
+      {
+        ...axis,
+        size: X_AXIS_HEIGHT,
+        gap: 4,
+        grid: { show: false },
+        values: (_, splits) => splits.map((split) => tick(split, by)),
+        incrs: increments(by),
+        space: 44,
+      },
+      {
+        ...axis,
+        size: AXIS_WIDTH,
+        gap: 6,
+        grid: { stroke: colour('--grid'), width: 1 },
+        space: 36,
+        values: (_, splits) => splits.map(format),
+        ...(whole && { incrs: WHOLE }),
+      },
     ],
     hooks: { setCursor: [(plot) => onPoint(plot.cursor.idx ?? null)] },
   }
 }
 
 function seriesOptions(i, bars, stroke) {
-  const common = { stroke, width: bars ? 0 : 2, points: { show: !bars, size: 5 } }
+  const common = { stroke, width: bars ? 0 : 2, points: { show: !bars, size: 6 } }
   if (!bars) return { ...common, dash: DASHES[i], spanGaps: true }
   return { ...common, fill: stroke, paths: uPlot.paths.bars({ size: [0.7 - 0.3 * i, 28] }), points: { show: false } }
 }

@@ -12,15 +12,17 @@ const CHARTS = [
   { title: 'Spend', format: money, lines: [['Cost', (row) => row.cost]], bars: true },
   {
     title: 'Requests',
+    whole: true,
     format: compact,
     bars: true,
     lines: [
-      ['All', (row) => row.requests],
+      ['All', (row) => row.requests + row.failed],
       ['Failed', (row) => row.failed],
     ],
   },
   {
     title: 'Tokens',
+    whole: true,
     format: compact,
     bars: true,
     lines: [
@@ -41,7 +43,7 @@ const CHARTS = [
     format: rate,
     lines: [
       ['Hits', (row) => share(row.hits, row.hits + row.misses)],
-      ['Errors', (row) => share(row.failed, row.requests)],
+      ['Errors', (row) => share(row.failed, row.requests + row.failed)],
     ],
   },
 ]
@@ -49,10 +51,13 @@ const CHARTS = [
 export function Charts({ span, rows }) {
   const points = series(span, rows)
   const times = span.slots
-  return html`<div class="charts">${CHARTS.map(({ title, format, lines, bars }) => {
-    const drawn = lines.map(([label, value]) => ({ label, values: times.map((_, i) => (points[i] ? value(points[i]) : null)) }))
+  return html`<div class="charts">${CHARTS.map(({ title, format, lines, bars, whole }) => {
+    const drawn = lines.map(([label, value]) => ({
+      label,
+      values: times.map((_, i) => (points[i] ? value(points[i]) : null)),
+    }))
     return html`<${Card} title=${title} key=${title}><${Chart} title=${`${title}, ${span.label}`} times=${times} by=${span.by}
-      lines=${drawn} bars=${bars} format=${format} /><//>`
+      lines=${drawn} bars=${bars} whole=${whole} format=${format} /><//>`
   })}</div>
   <details class="card figures"><summary>The charts’ figures as a table</summary>
     <${Table} caption=${`Usage by ${span.by}, ${span.label}`} columns=${columns(span)} rows=${points} rowKey=${(row) => row.time} />

@@ -21,7 +21,13 @@ export function requestOf({ target, system, user, maxTokens, temperature }) {
     return { to: '/api/ai/chat', body }
   }
   const options = { stream: true, stream_options: { include_usage: true } }
-  const body = { model: target, messages, ...set('max_tokens', maxTokens), ...set('temperature', temperature), ...options }
+  const body = {
+    model: target,
+    messages,
+    ...set('max_tokens', maxTokens),
+    ...set('temperature', temperature),
+    ...options,
+  }
   return { to: '/v1/chat/completions', body }
 }
 
@@ -130,7 +136,8 @@ const ADVICE = {
 /** What to do about a refusal of the gateway. */
 export function adviceFor(error) {
   if (ADVICE[error.code]) return ADVICE[error.code]
-  if (error.status === 0 || error instanceof TypeError) return 'The gateway cannot be reached. Check the connection, then try again.'
+  if (error.status === 0 || error instanceof TypeError)
+    return 'The gateway cannot be reached. Check the connection, then try again.'
   if (error.status === 502 || String(error.code).startsWith('provider_')) {
     return 'All targets failed: see the attempts, and Provider status. A development key is answered without a provider.'
   }

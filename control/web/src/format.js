@@ -31,8 +31,8 @@ const CENTS_FROM = 0.09995
  */
 export function money(dollars) {
   const size = Math.abs(dollars)
-  const whole = Number.isInteger(Math.round(size * 1e10) / 1e8)
-  const text = decimal(size >= CENTS_FROM || whole ? twoPlaces : significant, size)
+  const wholeCents = decimal(exact, size).split('.')[1].length === 2
+  const text = decimal(size >= CENTS_FROM || wholeCents ? twoPlaces : significant, size)
   return (dollars < 0 ? '−$' : '$') + text
 }
 
@@ -71,8 +71,9 @@ export function hitRate({ hits, misses }) {
   return percent(hits, hits + misses)
 }
 
+/** Requests counts those that were answered, failed the others that were let in. */
 export function errorRate({ failed, requests }) {
-  return percent(failed, requests)
+  return percent(failed, requests + failed)
 }
 
 /** Milliseconds: 812 ms, 1.24 s, 2 min 5 s. */

@@ -4,7 +4,12 @@ import { html } from './html.js'
 import { startRouter } from './router.js'
 import './styles/base.css'
 import './styles/layout.css'
-import './styles/parts.css'
+import './styles/buttons.css'
+import './styles/forms.css'
+import './styles/tables.css'
+import './styles/states.css'
+import './styles/code.css'
+import './styles/dialogs.css'
 
 startRouter()
 render(html`<${App} />`, document.getElementById('app'))

@@ -1,7 +1,7 @@
-// Prices: dollars per million tokens.
-import { money } from './format.js'
+// Prices: dollars per million tokens, exact, because that is what is multiplied.
+import { moneyExact } from './format.js'
 
 export function price(dollars) {
   if (dollars === null || dollars === undefined) return '–'
-  return dollars === 0 ? 'free' : money(dollars)
+  return dollars === 0 ? 'free' : moneyExact(dollars)
 }

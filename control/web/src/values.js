@@ -16,12 +16,17 @@ export const ENVIRONMENTS = [
   ['development', 'Development: test mode, free'],
 ]
 
-export const PERMISSIONS = [
+const PERMISSIONS = [
   ['completions', 'Completions'],
   ['embeddings', 'Embeddings'],
   ['models', 'List of models'],
   ['usage', 'Usage'],
 ]
+
+/** A key's permissions are at most those of its kind. */
+export function permissionsOf(kind) {
+  return kind === 'gateway' ? PERMISSIONS : PERMISSIONS.filter(([name]) => name === 'models' || name === 'usage')
+}
 
 export const LIMITS = [
   ['requestsPerSecond', 'Requests per second'],

@@ -21,6 +21,7 @@ export function Badge({ of, look }) {
 
 /** The status of a request: its number, with a colour by its class. */
 export function Status({ code }) {
+  if (code === null) return html`<span class="muted">none</span>`
   const look = code >= 500 || code === 0 ? 'bad' : code >= 400 ? 'warn' : 'good'
   return html`<${Badge} of=${String(code)} look=${look} />`
 }

@@ -4,21 +4,18 @@ import { useViewer, VIEWER_REASON } from '../session.js'
 
 export const VIEWER_NOTE_ID = 'viewer-note'
 
+const stop = (event) => event.preventDefault()
+
 /**
  * @param {object} props of the button; besides them
- *   look: primary, danger, plain or small, with spaces between; changes: it changes something; busy: it is at it
+ *   look: primary, danger, small …, with spaces between; changes: it changes something; busy: it is at it, and
+ *   does nothing more, but keeps the focus
  */
 export function Button({ look = '', changes = false, busy = false, disabled = false, children, ...rest }) {
   const refused = useViewer() && changes
   const note = refused ? { title: VIEWER_REASON, 'aria-describedby': VIEWER_NOTE_ID } : {}
-  return html`<button
-    type="button"
-    class=${`button ${look}`}
-    ...${rest}
-    ...${note}
-    disabled=${disabled || busy || refused}
-    aria-busy=${busy ? 'true' : undefined}
-  >${children}</button>`
+  const waiting = busy ? { 'aria-busy': 'true', 'aria-disabled': 'true', onClick: stop } : {}
+  return html`<button type="button" class=${`button ${look}`} ...${rest} ...${note} ...${waiting} disabled=${disabled || refused}>${children}</button>`
 }
 
 /** A link that looks like a button; for a viewer, a disabled button. */

@@ -5,7 +5,8 @@ import { useAction } from '../resource.js'
 import { Button } from './button.js'
 import { FormError } from './form.js'
 
-export function Dialog({ title, onClose, children }) {
+/** kept: Escape does not close it, because what it shows is not shown again. */
+export function Dialog({ title, kept = false, onClose, children }) {
   const ref = useRef(null)
   const id = useId()
   useEffect(() => {
@@ -13,10 +14,11 @@ export function Dialog({ title, onClose, children }) {
     ref.current.showModal()
     return () => before?.isConnected && before.focus()
   }, [])
-  return html`<dialog ref=${ref} aria-labelledby=${id} onCancel=${(event) => {
+  const cancel = (event) => {
     event.preventDefault()
-    onClose()
-  }}>
+    if (!kept) onClose()
+  }
+  return html`<dialog ref=${ref} aria-labelledby=${id} onCancel=${cancel} onClose=${onClose}>
     <h2 id=${id}>${title}</h2>
     ${children}
   </dialog>`

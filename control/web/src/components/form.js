@@ -46,7 +46,7 @@ export function SelectField({ label, hint, wrong, value, onValue, options, ...re
 }
 
 /** Several of a few. @param {{value: string[], options: [string, string][]}} props */
-export function ChecksField({ label, hint, value, onValue, options }) {
+export function ChecksField({ label, hint, wrong, value, onValue, options }) {
   const id = useId()
   const change = (name, on) => onValue(options.map(([o]) => o).filter((o) => (o === name ? on : value.includes(o))))
   return html`<fieldset class="field checks" aria-describedby=${hint ? id : undefined}>
@@ -58,6 +58,7 @@ export function ChecksField({ label, hint, value, onValue, options }) {
       </label>`,
     )}
     ${hint && html`<p class="hint" id=${id}>${hint}</p>`}
+    ${wrong && html`<p class="field-error" role="alert">${wrong}</p>`}
   </fieldset>`
 }
 

@@ -5,6 +5,11 @@ import { visits } from '../router.js'
 import { useViewer, VIEWER_REASON } from '../session.js'
 import { VIEWER_NOTE_ID } from './button.js'
 
+/** Where the focus goes when what had it is gone. */
+export function focusHeading() {
+  document.querySelector('h1')?.focus()
+}
+
 /**
  * Names the page, and moves the focus to its heading if one came here from another page.
  * @param {{title: string, of?: string, actions?: any, children: any}} props  of: the project's name

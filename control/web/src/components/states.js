@@ -1,6 +1,7 @@
 // What stands in for something that is loading, failed or is not there.
-import { html } from '../html.js'
+
 import { relative, timestamp } from '../format.js'
+import { html } from '../html.js'
 import { Button } from './button.js'
 
 export function Skeleton({ rows = 5, label = 'Loading' }) {

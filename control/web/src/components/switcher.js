@@ -21,12 +21,12 @@ export function Switcher({ current, path }) {
     document.addEventListener('pointerdown', outside)
     return () => document.removeEventListener('pointerdown', outside)
   }, [open])
-  const escape = (event) => {
+  const closeOnEscape = (event) => {
     if (event.key !== 'Escape' || !open) return
     setOpen(false)
     frame.current.querySelector('button').focus()
   }
-  return html`<div class="switcher" ref=${frame} onKeyDown=${escape}>
+  return html`<div class="switcher" ref=${frame} onKeyDown=${closeOnEscape}>
     <${Button} look="switch" aria-expanded=${open ? 'true' : 'false'} aria-controls=${id} onClick=${() => setOpen(!open)}>
       <span class="visually-hidden">Switch project: </span><span class="switch-name">${name}</span><span aria-hidden="true">▾</span>
     <//>

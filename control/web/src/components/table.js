@@ -1,7 +1,8 @@
 // Tables, which are lists of cards on narrow screens. The roles are spelled out because a table that is not
 // displayed as one loses them.
-import { html } from '../html.js'
+
 import { count } from '../format.js'
+import { html } from '../html.js'
 import { Button } from './button.js'
 import { Failure } from './states.js'
 

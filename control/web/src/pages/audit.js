@@ -1,10 +1,10 @@
 // Who changed what.
 import { get } from '../api.js'
+import { actionText, changesOf } from '../audit-text.js'
 import { SelectField } from '../components/form.js'
 import { Page } from '../components/page.js'
 import { Empty, Loaded, Refresh, Time } from '../components/states.js'
 import { More, Table } from '../components/table.js'
-import { actionText, changesOf } from '../audit-text.js'
 import { html } from '../html.js'
 import { useList, useResource } from '../resource.js'
 import { to, useQuery } from '../router.js'
@@ -33,7 +33,11 @@ export function AuditPage() {
 function columns(names) {
   return [
     { label: 'Time (UTC)', head: true, cell: (entry) => html`<${Time} at=${entry.time} />` },
-    { label: 'Who', cell: (entry) => html`${entry.actor} <span class="muted">${[entry.role !== entry.actor && entry.role, entry.via].filter(Boolean).join(', ')}</span>` },
+    {
+      label: 'Who',
+      cell: (entry) =>
+        html`${entry.actor} <span class="muted">${[entry.role !== entry.actor && entry.role !== 'none' && entry.role, entry.via].filter(Boolean).join(', ')}</span>`,
+    },
     { label: 'What', cell: (entry) => actionText(entry.action) },
     { label: 'On', cell: (entry) => html`<${Subject} entry=${entry} names=${names} />` },
     { label: 'Change', wide: true, cell: (entry) => html`<${Changes} entry=${entry} />` },
@@ -53,8 +57,9 @@ function Changes({ entry }) {
   const changes = changesOf(entry)
   if (changes.length === 0) return html`<span class="muted">–</span>`
   return html`<ul class="changes">${changes.map(
-    ({ field, before, after }) => html`<li key=${field}><span class="muted">${field}:</span> ${
-      before !== null && html`<del>${before}</del>`
-    }${before !== null && after !== null && html`<span class="visually-hidden"> became </span><span aria-hidden="true"> → </span>`}${after !== null && html`<ins>${after}</ins>`}</li>`,
+    ({ field, before, after }) =>
+      html`<li key=${field}><span class="muted">${field}:</span> ${
+        before !== null && html`<del>${before}</del>`
+      }${before !== null && after !== null && html`<span class="visually-hidden"> became </span><span aria-hidden="true"> → </span>`}${after !== null && html`<ins>${after}</ins>`}</li>`,
   )}</ul>`
 }

@@ -27,7 +27,7 @@ export function HomePage({ project }) {
     <${Loaded} of=${usage} what="the usage" rows=${8}>${(data) => html`
       <${Budget} budget=${data.budget} project=${project} />
       <${Tiles} totals=${data.totals} />
-      ${data.totals.requests === 0 ? html`<${NoRequests} project=${project} />` : html`<${Details} data=${data} project=${project} />`}`}<//>
+      ${data.totals.requests + data.totals.failed === 0 ? html`<${NoRequests} project=${project} />` : html`<${Details} data=${data} project=${project} />`}`}<//>
   <//>`
 }
 
@@ -35,13 +35,21 @@ export function HomePage({ project }) {
 async function load(id, { from, to: end, by, ...span }, signal) {
   const ask = (by) => get(path`projects/${id}/usage`, { query: { from, to: end, by }, signal })
   const [times, models, keys] = await Promise.all([ask(by), ask('model'), ask('key')])
-  return { span: { ...span, from, to: end, by }, budget: times.budget, totals: times.totals, times: times.rows, models: models.rows, keys: keys.rows }
+  return {
+    span: { ...span, from, to: end, by },
+    budget: times.budget,
+    totals: times.totals,
+    times: times.rows,
+    models: models.rows,
+    keys: keys.rows,
+  }
 }
 
 function PeriodBar({ kind, span, onKind, onBack }) {
   return html`<div class="period-bar">
     <div class="segments" role="group" aria-label="Period">${PERIODS.map(
-      (name) => html`<${Button} key=${name} look="segment" aria-pressed=${name === kind ? 'true' : 'false'} onClick=${() => onKind(name)}>${WORDS[name]}<//>`,
+      (name) =>
+        html`<${Button} key=${name} look="segment" aria-pressed=${name === kind ? 'true' : 'false'} onClick=${() => onKind(name)}>${WORDS[name]}<//>`,
     )}</div>
     <div class="stepper">
       <${Button} look="small" disabled=${!span.earlier} aria-label=${`Earlier ${kind}`} onClick=${() => onBack(1)}>‹<//>
@@ -67,12 +75,27 @@ function Budget({ budget, project }) {
 function Tiles({ totals }) {
   const tokens = totals.promptTokens + totals.completionTokens
   const tiles = [
-    ['Spend', money(totals.cost), moneyExact(totals.cost), totals.estimated > 0 ? `${count(totals.estimated)} estimated` : 'all as reported'],
-    ['Requests', compact(totals.requests), count(totals.requests), `${count(totals.failed)} failed`],
-    ['Tokens', compact(tokens), count(tokens), `${compact(totals.promptTokens)} in, ${compact(totals.completionTokens)} out`],
+    [
+      'Spend',
+      money(totals.cost),
+      moneyExact(totals.cost),
+      totals.estimated > 0 ? `${count(totals.estimated)} estimated` : 'all as reported',
+    ],
+    ['Requests', compact(totals.requests), count(totals.requests), `answered; ${count(totals.failed)} failed`],
+    [
+      'Tokens',
+      compact(tokens),
+      count(tokens),
+      `${compact(totals.promptTokens)} in, ${compact(totals.completionTokens)} out`,
+    ],
     ['Hit rate', hitRate(totals), '', `${count(totals.hits)} of ${count(totals.hits + totals.misses)} from the cache`],
-    ['Error rate', errorRate(totals), '', `${count(totals.failed)} of ${count(totals.requests)}`],
-    ['Latency, p95', duration(totals.latency?.p95Ms), '', totals.latency ? `median ${duration(totals.latency.p50Ms)}` : 'nothing measured'],
+    ['Error rate', errorRate(totals), '', `${count(totals.failed)} of ${count(totals.requests + totals.failed)}`],
+    [
+      'Latency, p95',
+      duration(totals.latency?.p95Ms),
+      '',
+      totals.latency ? `median ${duration(totals.latency.p50Ms)}` : 'nothing measured',
+    ],
   ]
   return html`<dl class="tiles" aria-label="Totals of the period">${tiles.map(
     ([name, value, title, note]) => html`<div class="tile" key=${name}><dt>${name}</dt>
@@ -108,7 +131,10 @@ const FIGURES = [
   { label: 'p95', num: true, cell: (row) => duration(row.latency?.p95Ms) },
   { label: 'Cost', num: true, cell: (row) => html`<span title=${moneyExact(row.cost)}>${money(row.cost)}</span>` },
 ]
-const MODEL_COLUMNS = [{ label: 'Model', head: true, cell: (row) => row.model || html`<span class="muted">none</span>` }, ...FIGURES]
+const MODEL_COLUMNS = [
+  { label: 'Model', head: true, cell: (row) => row.model || html`<span class="muted">none</span>` },
+  ...FIGURES,
+]
 
 function keyColumns(project) {
   const name = (row) =>
@@ -119,7 +145,8 @@ function keyColumns(project) {
 }
 
 function Downloads({ project, span }) {
-  const link = (by, format, label) => html`<li key=${label}><a href=${downloadHref(project.id, { ...span, by }, format)} download>${label}</a></li>`
+  const link = (by, format, label) =>
+    html`<li key=${label}><a href=${downloadHref(project.id, { ...span, by }, format)} download>${label}</a></li>`
   return html`<${Card} title="Download">
     <p class="muted">The figures of ${span.label}, exact to the last digit.</p>
     <ul class="links">

@@ -57,7 +57,7 @@ function Rotate({ project, row, at, name, onClose, onDone }) {
 }
 
 function Rotated({ project, made, grace, onClose }) {
-  return html`<${Dialog} title="Key rotated" onClose=${onClose}>
+  return html`<${Dialog} title="Key rotated" kept onClose=${onClose}>
     <${SecretOnce} label=${`Value of the new key ${made.name}`} value=${made.value}>
       <p>${grace === 0 ? 'The old key has ended.' : `The old key works for another ${span(grace)}.`}</p>
       <div class="buttons">

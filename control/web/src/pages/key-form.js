@@ -4,7 +4,7 @@ import { ModelsField } from '../components/models.js'
 import { count, typed } from '../format.js'
 import { html } from '../html.js'
 import { useCatalog } from '../resource.js'
-import { LIMITS, numberOrNull, PERMISSIONS } from '../values.js'
+import { LIMITS, numberOrNull, permissionsOf } from '../values.js'
 
 export const KEY_FIELDS = ['name', 'kind', 'environment', 'models', 'permissions', 'limits', 'expiresAt']
 
@@ -35,17 +35,18 @@ function localOf(rfc3339) {
   return rfc3339 ? new Date(rfc3339).toISOString().slice(0, 16) : ''
 }
 
-/** @param {{draft: object, set: (changes: object) => void, error?: Error, plan: string, environment: string}} props */
-export function KeyFields({ draft, set, error, plan, environment }) {
+/** @param {{draft: object, set: (changes: object) => void, error?: Error, kind: string, plan: string,
+ *   environment: string}} props */
+export function KeyFields({ draft, set, error, kind, plan, environment }) {
   const usual = usePlanLimits(plan, environment)
   return html`
-    <${TextField} label="Name" required maxlength="100" value=${draft.name} onValue=${(name) => set({ name })}
+    <${TextField} label="Name" required maxlength="120" value=${draft.name} onValue=${(name) => set({ name })}
       wrong=${wrongWith(error, 'name')} hint="Where it is used, such as “Backend”." />
     <details class="more-fields" open=${Boolean(error)}>
       <summary>Models, permissions, limits, expiry</summary>
       <${ModelsField} label="Models that it may use" value=${draft.models} onValue=${(models) => set({ models })}
         wrong=${wrongWith(error, 'models')} hint="Models or tiers. None named: all that the project allows." />
-      <${Permissions} draft=${draft} set=${set} />
+      <${Permissions} draft=${draft} set=${set} kind=${kind} wrong=${wrongWith(error, 'permissions')} />
       <div class="columns">${LIMITS.map(
         ([name, label]) => html`<${TextField} key=${name} label=${label} inputmode="numeric" value=${draft.limits[name]}
           placeholder=${placeholder(usual, name)} wrong=${wrongWith(error, `limits.${name}`)}
@@ -57,12 +58,13 @@ export function KeyFields({ draft, set, error, plan, environment }) {
     </details>`
 }
 
-function Permissions({ draft, set }) {
+function Permissions({ draft, set, kind, wrong }) {
+  const options = permissionsOf(kind)
   if (draft.permissions === null) {
     return html`<label class="check"><input type="checkbox" checked=${false}
-      onChange=${() => set({ permissions: PERMISSIONS.map(([name]) => name) })} /> Restrict what it may do</label>`
+      onChange=${() => set({ permissions: options.map(([name]) => name) })} /> Restrict what it may do</label>`
   }
-  return html`<${ChecksField} label="What it may do" options=${PERMISSIONS} value=${draft.permissions}
+  return html`<${ChecksField} label="What it may do" options=${options} wrong=${wrong} value=${draft.permissions}
     onValue=${(permissions) => set({ permissions })} />`
 }
 

@@ -25,25 +25,35 @@ function NewKey({ project, onMade }) {
   const [kind, setKind] = useState('gateway')
   const [environment, setEnvironment] = useState('production')
   const [draft, setDraft] = useState(draftOf())
+  const choose = (value) => {
+    setKind(value)
+    setDraft({ ...draft, permissions: null }) // another kind has others
+  }
   const { busy, error, run } = useAction(async () => {
-    const made = await post(path`projects/${project.id}/keys`, { ...fieldsOf(draft), kind, environment })
+    const made = await post(path`projects/${project.id}/keys`, { ...said(fieldsOf(draft)), kind, environment })
     if (made.kind === 'gateway') rememberKey({ project: project.id, key: made, value: made.value })
     notify(`Key ${made.name} created`)
     onMade(made)
   })
   return html`<${Card}><${Form} onSubmit=${run}>
     <div class="columns">
-      <${SelectField} label="Kind" options=${KINDS} value=${kind} onValue=${setKind} wrong=${wrongWith(error, 'kind')} />
+      <${SelectField} label="Kind" options=${KINDS} value=${kind} onValue=${choose} wrong=${wrongWith(error, 'kind')} />
       <${SelectField} label="Environment" options=${ENVIRONMENTS} value=${environment} onValue=${setEnvironment}
         wrong=${wrongWith(error, 'environment')} />
     </div>
-    <${KeyFields} draft=${draft} set=${(changes) => setDraft({ ...draft, ...changes })} error=${error} plan=${project.plan} environment=${environment} />
+    <${KeyFields} draft=${draft} set=${(changes) => setDraft({ ...draft, ...changes })} error=${error} kind=${kind} plan=${project.plan} environment=${environment} />
     <${FormError} error=${error} shown=${KEY_FIELDS} />
     <div class="buttons">
       <${Button} look="primary" type="submit" changes busy=${busy}>Create key<//>
       <${ButtonLink} href=${to('projects', project.id, 'keys')}>Cancel<//>
     </div>
   <//><//>`
+}
+
+/** Leaves out what is as it would be anyway. */
+function said({ models, limits, expiresAt, ...rest }) {
+  const own = Object.values(limits).some((limit) => limit !== null)
+  return { ...rest, ...(models.length > 0 && { models }), ...(own && { limits }), ...(expiresAt && { expiresAt }) }
 }
 
 /** A key's value with what can be done with it at once. */

@@ -8,6 +8,7 @@ import { Form, FormError } from '../components/form.js'
 import { Card, Page } from '../components/page.js'
 import { Failure, Loaded, Time } from '../components/states.js'
 import { Facts } from '../components/table.js'
+import { changed, merged } from '../draft.js'
 import { masked } from '../format.js'
 import { html } from '../html.js'
 import { notify } from '../notices.js'
@@ -17,6 +18,8 @@ import { same } from '../values.js'
 import { KeyDialog } from './key-dialogs.js'
 import { draftOf, fieldsOf, KEY_FIELDS, KeyFields } from './key-form.js'
 import { KeyActions } from './keys.js'
+
+const FORM = { draftOf, fieldsOf }
 
 export function KeyPage({ project, params }) {
   const key = useResource((signal) => get(path`projects/${project.id}/keys/${params.key}`, { signal }), [params.key])
@@ -45,7 +48,11 @@ function KeyFacts({ of: key, project }) {
     ['Expires (UTC)', key.expiresAt ? html`<${Time} at=${key.expiresAt} />` : 'never'],
     ['Id', html`<code>${key.id}</code>`],
   ]
-  if (key.replacedBy) rows.push(['Replaced by', html`<a href=${to('projects', project.id, 'keys', key.replacedBy)}><code>${key.replacedBy}</code></a>`])
+  if (key.replacedBy)
+    rows.push([
+      'Replaced by',
+      html`<a href=${to('projects', project.id, 'keys', key.replacedBy)}><code>${key.replacedBy}</code></a>`,
+    ])
   return html`<${Facts} rows=${rows} />`
 }
 
@@ -54,21 +61,21 @@ function EditKey({ project, of: key, set }) {
   const [draft, setDraft] = useState(draftOf(key))
   const at = path`projects/${project.id}/keys/${key.id}`
   const { busy, error, run, clear } = useAction(async () => {
-    const saved = await patch(at, { ...changed(draft, base), version: base.version })
+    const saved = await patch(at, { ...changed(draft, base, FORM), version: base.version })
     setBase(saved)
     setDraft(draftOf(saved))
     set(saved)
     notify(`Key ${saved.name} saved`)
   })
   const takeTheirs = (theirs) => {
-    setDraft(merged(draft, draftOf(base), draftOf(theirs)))
+    setDraft(merged(draft, base, theirs, FORM))
     setBase(theirs)
     set(theirs)
     clear()
   }
   const clean = same(draft, draftOf(base))
   return html`<${Form} onSubmit=${run}>
-    <${KeyFields} draft=${draft} set=${(changes) => setDraft({ ...draft, ...changes })} error=${error} plan=${project.plan} environment=${key.environment} />
+    <${KeyFields} draft=${draft} set=${(changes) => setDraft({ ...draft, ...changes })} error=${error} kind=${key.kind} plan=${project.plan} environment=${key.environment} />
     ${
       error?.status === 409
         ? html`<${Conflict} load=${() => get(at)} onLoaded=${takeTheirs} />`
@@ -76,16 +83,4 @@ function EditKey({ project, of: key, set }) {
     }
     <div class="buttons"><${Button} look="primary" type="submit" changes busy=${busy} disabled=${clean}>Save<//></div>
   <//>`
-}
-
-/** Only the fields that were changed here. */
-function changed(draft, base) {
-  const now = fieldsOf(draft)
-  const before = fieldsOf(draftOf(base))
-  return Object.fromEntries(Object.entries(now).filter(([name, value]) => !same(value, before[name])))
-}
-
-/** What was typed here stays; the rest is as others left it. */
-export function merged(mine, base, theirs) {
-  return Object.fromEntries(Object.keys(theirs).map((name) => [name, same(mine[name], base[name]) ? theirs[name] : mine[name]]))
 }

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { Badge } from '../components/badge.js'
 import { Button, ButtonLink } from '../components/button.js'
 import { SelectField, TextField } from '../components/form.js'
-import { Page } from '../components/page.js'
+import { focusHeading, Page } from '../components/page.js'
 import { Empty, Loaded, Time } from '../components/states.js'
 import { More, Table } from '../components/table.js'
 import { masked } from '../format.js'
@@ -24,13 +24,21 @@ export function KeysPage({ project }) {
   const [dialog, setDialog] = useState(null)
   const q = useRested(filters.q)
   const list = useList(`projects/${encodeURIComponent(project.id)}/keys`, 'keys', { ...filters, q })
+  const done = (kind) => {
+    if (kind === 'delete') focusHeading()
+    list.reload()
+  }
   const filtered = Object.values(filters).some(Boolean)
   const create = html`<${ButtonLink} href=${to('projects', project.id, 'keys', 'new')} look="primary" changes>Create key<//>`
   return html`<${Page} title="Keys" of=${project.name} actions=${create}>
     <form class="filters" role="search" aria-label="Keys" onSubmit=${(event) => event.preventDefault()}>
       <${TextField} label="Search by name" type="search" value=${filters.q} onValue=${(value) => setFilters({ q: value })} />
       ${FILTERS.map(
-        ([name, label, options]) => html`<${SelectField} key=${name} label=${label} options=${options} value=${filters[name]}
+        ([
+          name,
+          label,
+          options,
+        ]) => html`<${SelectField} key=${name} label=${label} options=${options} value=${filters[name]}
           onValue=${(value) => setFilters({ [name]: value })} />`,
       )}
     </form>
@@ -39,7 +47,7 @@ export function KeysPage({ project }) {
         ? html`<${NoKeys} filtered=${filtered} create=${create} />`
         : html`<${Table} caption=${`Keys of ${project.name}`} columns=${columns(project, setDialog)} rows=${items} rowKey=${(key) => key.id} />
           <${More} list=${list} noun="key" />`}<//>
-    ${dialog && html`<${KeyDialog} project=${project} dialog=${dialog} onClose=${() => setDialog(null)} onDone=${list.reload} />`}
+    ${dialog && html`<${KeyDialog} project=${project} dialog=${dialog} onClose=${() => setDialog(null)} onDone=${done} />`}
   <//>`
 }
 
@@ -60,16 +68,27 @@ function columns(project, open) {
     },
     { label: 'Key', cell: (key) => html`<code>${masked(key)}</code>` },
     { label: 'Kind', cell: (key) => html`${key.kind}<span class="under">${key.environment}</span>` },
-    { label: 'Status', cell: (key) => html`<${Badge} of=${key.status} />${key.replacedBy && html` <${Badge} of="replaced" />`}` },
+    {
+      label: 'Status',
+      cell: (key) => html`<${Badge} of=${key.status} />${key.replacedBy && html` <${Badge} of="replaced" />`}`,
+    },
     { label: 'Last used', cell: (key) => html`<${Time} at=${key.lastUsedAt} ago />` },
-    { label: 'Expires', cell: (key) => (key.expiresAt ? html`<${Time} at=${key.expiresAt} ago />` : html`<span class="muted">never</span>`) },
+    {
+      label: 'Expires',
+      cell: (key) =>
+        key.expiresAt ? html`<${Time} at=${key.expiresAt} ago />` : html`<span class="muted">never</span>`,
+    },
     { label: 'Actions', wide: true, cell: (key) => html`<${KeyActions} row=${key} open=${open} />` },
   ]
 }
 
 /** The buttons for a key; names tell a screen reader which one. */
 export function KeyActions({ row, open }) {
-  const button = (kind, label, look = '') => html`<${Button} look=${`small ${look}`} changes onClick=${() => open({ kind, key: row })}>
+  const button = (
+    kind,
+    label,
+    look = '',
+  ) => html`<${Button} look=${`small ${look}`} changes onClick=${() => open({ kind, key: row })}>
     ${label}<span class="visually-hidden"> ${row.name}</span><//>`
   return html`<span class="row-actions">
     ${row.status === 'inactive' ? button('reactivate', 'Reactivate') : button('deactivate', 'Deactivate')}

@@ -19,7 +19,8 @@ const COLUMNS = [
   {
     label: 'Model',
     head: true,
-    cell: (model) => html`${model.name}${model.aliases.length > 0 && html`<span class="under">${model.aliases.join(', ')}</span>`}`,
+    cell: (model) =>
+      html`${model.name}${model.aliases.length > 0 && html`<span class="under">${model.aliases.join(', ')}</span>`}`,
   },
   { label: 'Provider', cell: (model) => model.provider },
   { label: 'Context', num: true, cell: (model) => (model.context ? compact(model.context) : '–') },
@@ -27,7 +28,12 @@ const COLUMNS = [
   { label: 'Input', num: true, cell: (model) => price(model.inputPrice) },
   { label: 'Output', num: true, cell: (model) => (model.kind === 'embedding' ? '–' : price(model.outputPrice)) },
   { label: 'Cached input', num: true, cell: (model) => price(model.cachedPrice) },
-  { label: 'Source', wide: true, cell: (model) => html`<span class="source">${model.source}, <span class="nowrap">${model.checked}</span></span>` },
+  {
+    label: 'Source',
+    wide: true,
+    cell: (model) =>
+      html`<span class="source">${model.source ?? 'the operator’s own'}${model.checked && html`, <span class="nowrap">${model.checked}</span>`}</span>`,
+  },
 ]
 
 export function ModelsPage() {
@@ -60,7 +66,11 @@ function Models({ models }) {
 
 function fits(model, q, provider, kind) {
   const names = [model.name, ...model.aliases, model.provider]
-  return (!provider || model.provider === provider) && (!kind || model.kind === kind) && names.some((name) => name.toLowerCase().includes(q))
+  return (
+    (!provider || model.provider === provider) &&
+    (!kind || model.kind === kind) &&
+    names.some((name) => name.toLowerCase().includes(q))
+  )
 }
 
 const limit = (number) => (number ? count(number) : 'none')

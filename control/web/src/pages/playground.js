@@ -6,7 +6,6 @@ import { SelectField, TextField } from '../components/form.js'
 import { Card, Page } from '../components/page.js'
 import { adviceFor, converse, costOf, requestOf } from '../converse.js'
 import { html } from '../html.js'
-import { notify } from '../notices.js'
 import { useCatalog } from '../resource.js'
 import { to } from '../router.js'
 import { rememberedKey, rememberKey } from '../session.js'
@@ -24,7 +23,11 @@ export function PlaygroundPage({ project }) {
   const sent = { ...form, maxTokens: numberOrEmpty(form.maxTokens), temperature: numberOrEmpty(form.temperature) }
   const send = (event) => {
     event.preventDefault()
-    rememberKey({ project: project.id, key: rememberedKey(project.id)?.value === key ? rememberedKey(project.id).key : null, value: key })
+    rememberKey({
+      project: project.id,
+      key: rememberedKey(project.id)?.value === key ? rememberedKey(project.id).key : null,
+      value: key,
+    })
     void talk.start({ ...sent, key: key.trim() })
   }
   const { to: address, body } = requestOf(sent)
@@ -93,13 +96,18 @@ function useTalk(project) {
     const began = performance.now()
     setState({ ...IDLE, phase: 'running' })
     try {
-      await converse(form, mine.signal, ({ text, ...rest }) => update((before) => (text ? { ...rest, text: before.text + text } : rest)))
+      await converse(form, mine.signal, ({ text, ...rest }) =>
+        update((before) => (text ? { ...rest, text: before.text + text } : rest)),
+      )
       update(() => ({ phase: 'done', totalMs: performance.now() - began }))
-      notify('The answer is complete')
       await addCost(project, mine.signal, update)
     } catch (error) {
       const stopped = error.name === 'AbortError'
-      update(() => ({ phase: stopped ? 'stopped' : 'failed', error: stopped ? null : error, totalMs: performance.now() - began }))
+      update(() => ({
+        phase: stopped ? 'stopped' : 'failed',
+        error: stopped ? null : error,
+        totalMs: performance.now() - began,
+      }))
     }
   }
   return { state, start, stop: () => controller.current?.abort() }

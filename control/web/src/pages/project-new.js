@@ -40,14 +40,20 @@ function NewProject({ plans }) {
   const [budgetPeriod, setPeriod] = useState('month')
   const [region, setRegion] = useState('')
   const { busy, error, run } = useAction(async () => {
-    const body = { name, plan, budgetPeriod, ...(region && { region }), ...(budget.trim() && { budget: numberOf(budget) }) }
+    const body = {
+      name,
+      plan,
+      budgetPeriod,
+      ...(region && { region }),
+      ...(budget.trim() && { budget: numberOf(budget) }),
+    }
     const project = await post('projects', body)
     notify(`Project ${project.name} created`)
     navigate(to('projects', project.id, 'keys', 'new'))
   })
   const usual = plans.find((p) => p.name === plan)?.budget
   return html`<${Form} onSubmit=${run}>
-    <${TextField} label="Name" required maxlength="100" value=${name} onValue=${setName} wrong=${wrongWith(error, 'name')} />
+    <${TextField} label="Name" required maxlength="120" value=${name} onValue=${setName} wrong=${wrongWith(error, 'name')} />
     <div class="columns">
       <${SelectField} label="Plan" options=${plans.map((p) => [p.name, p.name])} value=${plan} onValue=${setPlan}
         wrong=${wrongWith(error, 'plan')} hint="It sets the keys’ limits." />

@@ -1,6 +1,7 @@
 // All projects.
-import { ButtonLink } from '../components/button.js'
+
 import { Badge } from '../components/badge.js'
+import { ButtonLink } from '../components/button.js'
 import { SelectField, TextField } from '../components/form.js'
 import { Page } from '../components/page.js'
 import { Empty, Loaded, Time } from '../components/states.js'

@@ -1,11 +1,12 @@
 // The project's own keys at providers, which are written and never read again.
-import { useState } from 'preact/hooks'
+import { useRef, useState } from 'preact/hooks'
 import { get, path, put, remove } from '../api.js'
+import { Badge } from '../components/badge.js'
 import { Button } from '../components/button.js'
 import { CodeBlock } from '../components/copy.js'
 import { Confirm } from '../components/dialog.js'
 import { Form, FormError, SelectField, TextField, wrongWith } from '../components/form.js'
-import { Card, Page } from '../components/page.js'
+import { Card, focusHeading, Page } from '../components/page.js'
 import { Empty, Loaded, Time } from '../components/states.js'
 import { Table } from '../components/table.js'
 import { html } from '../html.js'
@@ -13,7 +14,8 @@ import { notify } from '../notices.js'
 import { useAction, useResource } from '../resource.js'
 
 const SECRET = 'POSTERN_MASTER_KEYS'
-const LEAD = 'A project that brings its own provider keys is billed by the provider itself. Without one, the deployment’s key is used.'
+const LEAD =
+  'A project that brings its own provider keys is billed by the provider itself. Without one, the deployment’s key is used.'
 const SET_IT = `npx wrangler secret put ${SECRET}
 npx wrangler secret put ${SECRET} -c worker/control/wrangler.toml
 `
@@ -21,11 +23,16 @@ npx wrangler secret put ${SECRET} -c worker/control/wrangler.toml
 export function ProviderKeysPage({ project }) {
   const keys = useResource((signal) => get(path`projects/${project.id}/provider-keys`, { signal }), [project.id])
   const [provider, setProvider] = useState('')
+  const field = useRef(null)
+  const replace = (name) => {
+    setProvider(name)
+    field.current.querySelector('input').focus()
+  }
   return html`<${Page} title="Provider keys" of=${project.name} lead=${LEAD}>
     <${Loaded} of=${keys} what="the provider keys">${(data) => html`
       ${!data.enabled && html`<${Off} />`}
-      <${List} data=${data} project=${project} reload=${keys.reload} onReplace=${setProvider} />
-      ${data.enabled && html`<${SetKey} ...${{ data, project, provider, setProvider, reload: keys.reload }} />`}`}<//>
+      <${List} data=${data} project=${project} reload=${keys.reload} onReplace=${replace} />
+      ${data.enabled && html`<div ref=${field}><${SetKey} ...${{ data, project, provider, setProvider, reload: keys.reload }} /></div>`}`}<//>
   <//>`
 }
 
@@ -44,6 +51,7 @@ function List({ data, project, reload, onReplace }) {
   const act = () => remove(path`projects/${project.id}/provider-keys/${removing.provider}`)
   const done = () => {
     notify(`Key for ${removing.provider} removed`)
+    focusHeading()
     reload()
   }
   return html`<${Table} caption="Provider keys" rows=${data.providerKeys} rowKey=${(entry) => entry.provider} columns=${columns(data.enabled, onReplace, setRemoving)} />
@@ -59,7 +67,7 @@ function columns(enabled, onReplace, onRemove) {
     { label: 'Provider', head: true, cell: (entry) => entry.provider },
     { label: 'Key', cell: (entry) => html`<code>…${entry.last4}</code>` },
     { label: 'Set (UTC)', cell: (entry) => html`<${Time} at=${entry.setAt} />` },
-    { label: 'Master key', cell: (entry) => html`<code>${entry.masterKeyId}</code>` },
+    { label: 'Master key', cell: (entry) => html`<${MasterKey} of=${entry} />` },
     {
       label: 'Actions',
       wide: true,
@@ -69,6 +77,11 @@ function columns(enabled, onReplace, onRemove) {
       </span>`,
     },
   ]
+}
+
+/** Which master key sealed it; without that one it cannot be opened. */
+function MasterKey({ of: entry }) {
+  return html`<code>${entry.masterKeyId}</code>${entry.usable === false && html` <${Badge} of="gone: replace the key" look="bad" />`}`
 }
 
 function SetKey({ data, project, provider, setProvider, reload }) {

@@ -17,7 +17,8 @@ const COLUMNS = [
 
 export function ProvidersPage() {
   const providers = useResource((signal) => get('providers', { signal }), [])
-  const lead = 'As one isolate of the gateway sees them: others may have met other failures. Only models that it has asked are listed.'
+  const lead =
+    'As one isolate of the gateway sees them: others may have met other failures. Only models that it has asked are listed.'
   return html`<${Page} title="Provider status" lead=${lead} actions=${html`<${Refresh} of=${providers} />`}>
     <${Loaded} of=${providers} what="the providers" rows=${8}>${(data) => html`
       ${!data.observed && html`<p class="banner">The gateway could not be asked, so what is ready and healthy is not known. Refresh in a moment.</p>`}
@@ -32,6 +33,7 @@ export function ProvidersPage() {
 function Seen({ models }) {
   if (models.length === 0) return html`<span class="muted">none yet</span>`
   return html`<ul class="seen">${models.map(
-    ({ model, state, latencyMs }) => html`<li key=${model}>${model} <${Badge} of=${state} />${latencyMs !== null && html` <span class="muted">${duration(latencyMs)}</span>`}</li>`,
+    ({ model, state, latencyMs }) =>
+      html`<li key=${model}>${model} <${Badge} of=${state} />${latencyMs !== null && html` <span class="muted">${duration(latencyMs)}</span>`}</li>`,
   )}</ul>`
 }

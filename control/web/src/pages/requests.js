@@ -14,15 +14,23 @@ import { to, useQuery } from '../router.js'
 
 const STATUSES = ['2xx', '4xx', '5xx', '400', '401', '402', '403', '429', '502', '503', '504']
 const CACHE = ['hit', 'miss', 'bypass']
-const LEAD = 'Metadata only: what was asked and answered is not kept. Of a key with more than 32 requests in five seconds, a sample is listed.'
+const LEAD =
+  'Metadata only: what was asked and answered is not kept. Of a key with more than 32 requests in five seconds, a sample is listed.'
 const anyOf = (values) => [['', 'Any'], ...values.map((value) => [value, value])]
 
 export function RequestsPage({ project }) {
   const [filters, setFilters] = useQuery(['key', 'model', 'provider', 'status', 'cache'])
   const model = useRested(filters.model)
   const provider = useRested(filters.provider)
-  const list = useList(`projects/${encodeURIComponent(project.id)}/requests`, 'requests', { ...filters, model, provider })
-  const keys = useResource((signal) => get(path`projects/${project.id}/keys`, { query: { limit: 100 }, signal }), [project.id])
+  const list = useList(`projects/${encodeURIComponent(project.id)}/requests`, 'requests', {
+    ...filters,
+    model,
+    provider,
+  })
+  const keys = useResource(
+    (signal) => get(path`projects/${project.id}/keys`, { query: { limit: 100 }, signal }),
+    [project.id],
+  )
   const names = new Map((keys.data?.keys ?? []).map((key) => [key.id, key.name]))
   const filtered = Object.values(filters).some(Boolean)
   return html`<${Page} title="Requests" of=${project.name} lead=${LEAD} actions=${html`<${Refresh} of=${list} />`}>
@@ -64,13 +72,28 @@ function columns(project, names) {
   return [
     { label: 'Time (UTC)', head: true, cell: (r) => html`<${Time} at=${r.time} />` },
     { label: 'Status', cell: (r) => html`<${Status} code=${r.status} />` },
-    { label: 'Model', cell: (r) => html`${r.model || '–'}<span class="under">${r.provider}</span>` },
+    {
+      label: 'Model',
+      cell: (r) => html`<span class="nowrap">${r.model || '–'}</span><span class="under">${r.provider}</span>`,
+    },
     { label: 'Key', cell: (r) => keyName(r.keyId) },
     { label: 'Cache', cell: (r) => html`<${Badge} of=${r.cache} />` },
-    { label: 'Latency', num: true, cell: (r) => html`${duration(r.latencyMs)}${r.stream && html` <span class="muted">stream</span>`}` },
-    { label: 'Tokens in', num: true, cell: (r) => count(r.promptTokens) },
-    { label: 'Tokens out', num: true, cell: (r) => count(r.completionTokens) },
-    { label: 'Cost', num: true, cell: (r) => html`<span title=${moneyExact(r.cost)}>${money(r.cost)}</span>${r.estimated && html` <span class="muted">estimated</span>`}` },
+    {
+      label: 'Latency',
+      num: true,
+      cell: (r) => html`${duration(r.latencyMs)}${r.stream && html`<span class="under">stream</span>`}`,
+    },
+    {
+      label: 'Tokens',
+      num: true,
+      cell: (r) => html`${count(r.promptTokens)} in<span class="under">${count(r.completionTokens)} out</span>`,
+    },
+    {
+      label: 'Cost',
+      num: true,
+      cell: (r) =>
+        html`<span title=${moneyExact(r.cost)}>${money(r.cost)}</span>${r.estimated && html`<span class="under">estimated</span>`}`,
+    },
     { label: 'Request', wide: true, cell: (r) => html`<${RequestId} id=${r.requestId} />` },
   ]
 }

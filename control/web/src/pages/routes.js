@@ -1,5 +1,5 @@
 // Which models a tier asks, and in which order.
-import { useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 import { get, patch, path } from '../api.js'
 import { Badge, Readiness } from '../components/badge.js'
 import { Button } from '../components/button.js'
@@ -22,13 +22,16 @@ export function RoutesPage({ project, setProject }) {
     <${Loaded} of=${routes} what="the routes">${({ tiers }) =>
       tiers.length === 0
         ? html`<${Empty} title="The catalog has no tiers"><p>Add some with POSTERN_CATALOG; until then, requests name their model.</p><//>`
-        : tiers.map((tier) => html`<${Tier} key=${tier.name} tier=${tier} project=${project} setProject=${setProject} />`)}<//>
+        : tiers.map(
+            (tier) => html`<${Tier} key=${tier.name} tier=${tier} project=${project} setProject=${setProject} />`,
+          )}<//>
   <//>`
 }
 
 function Tier({ tier, project, setProject }) {
   const [editing, setEditing] = useState(false)
   const [resetting, setResetting] = useState(false)
+  const frame = useFocusOnChange(editing)
   const own = tier.source === 'project'
   const save = (routes) => patch(path`projects/${project.id}`, { routes, version: project.version })
   const done = (text) => (saved) => {
@@ -41,7 +44,7 @@ function Tier({ tier, project, setProject }) {
     <${Button} look="small" changes onClick=${() => setEditing(true)}>Edit<span class="visually-hidden"> ${tier.name}</span><//>
     ${own && html`<${Button} look="small" changes onClick=${() => setResetting(true)}>Reset <span class="visually-hidden">${tier.name} </span>to the catalog<//>`}
   </span>`
-  return html`<${Card} title=${tier.name} actions=${!editing && buttons}>
+  return html`<div ref=${frame}><${Card} title=${tier.name} actions=${!editing && buttons}>
     <p class="muted">${strategyName(tier.strategy)}; ${own ? 'this project’s own' : 'as in the catalog'} ${own && html`<${Badge} of="override" />`}</p>
     ${
       editing
@@ -54,11 +57,22 @@ function Tier({ tier, project, setProject }) {
       html`<${Confirm} title=${`Reset ${tier.name}?`} action="Reset to the catalog" act=${() => save(others)} onClose=${() => setResetting(false)}
       onDone=${done(`Route ${tier.name} is the catalog’s again`)}><p>This project’s own list of targets is dropped, and the catalog’s is used.</p><//>`
     }
-  <//>`
+  <//></div>`
 }
 
 export function strategyName(strategy) {
   return STRATEGIES.find(([name]) => name === strategy)?.[1] ?? strategy
+}
+
+/** Moves the focus to the first control of what has taken the other's place. */
+function useFocusOnChange(editing) {
+  const frame = useRef(null)
+  const before = useRef(editing)
+  useEffect(() => {
+    if (before.current !== editing) frame.current.querySelector('select, button')?.focus()
+    before.current = editing
+  }, [editing])
+  return frame
 }
 
 function columns(tier) {
@@ -68,10 +82,22 @@ function columns(tier) {
     { label: 'Order', cell: place },
     { label: 'Model', head: true, cell: (target) => target.model },
     { label: 'Provider', cell: (target) => target.provider },
-    ...(shares ? [{ label: 'Asked first', num: true, cell: (target) => (target.share === null ? '–' : percent(target.share, 1)) }] : []),
+    ...(shares
+      ? [
+          {
+            label: 'Asked first',
+            num: true,
+            cell: (target) => (target.share === null ? '–' : percent(target.share, 1)),
+          },
+        ]
+      : []),
     { label: 'Input per 1M', num: true, cell: (target) => price(target.inputPrice) },
     { label: 'Output per 1M', num: true, cell: (target) => price(target.outputPrice) },
     { label: 'Provider key', cell: (target) => html`<${Readiness} ready=${target.ready} />` },
-    { label: 'Health', cell: (target) => (target.state ? html`<${Badge} of=${target.state} />` : html`<span class="muted">not seen</span>`) },
+    {
+      label: 'Health',
+      cell: (target) =>
+        target.state ? html`<${Badge} of=${target.state} />` : html`<span class="muted">not seen</span>`,
+    },
   ]
 }

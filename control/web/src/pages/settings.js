@@ -9,13 +9,13 @@ import { ModelsField } from '../components/models.js'
 import { Card, Page } from '../components/page.js'
 import { Loaded, Time } from '../components/states.js'
 import { Facts } from '../components/table.js'
+import { changed, merged } from '../draft.js'
 import { span, typed } from '../format.js'
 import { html } from '../html.js'
 import { notify } from '../notices.js'
 import { useAction, useCatalog } from '../resource.js'
 import { BUDGET_PERIODS, numberOf, same } from '../values.js'
 import { AlertsCard } from './alerts.js'
-import { merged } from './key.js'
 
 const FIELDS = ['name', 'plan', 'budget', 'budgetPeriod', 'cacheTtlSeconds', 'models']
 
@@ -50,18 +50,14 @@ function fieldsOf(draft) {
   return { ...draft, budget: numberOf(draft.budget), cacheTtlSeconds: numberOf(draft.cacheTtlSeconds) }
 }
 
-function changed(draft, base) {
-  const now = fieldsOf(draft)
-  const before = fieldsOf(draftOf(base))
-  return Object.fromEntries(Object.entries(now).filter(([name, value]) => !same(value, before[name])))
-}
+const FORM = { draftOf, fieldsOf }
 
 function General({ project, setProject }) {
   const [base, setBase] = useState(project)
   const [draft, setDraft] = useState(draftOf(project))
   const at = path`projects/${project.id}`
   const { busy, error, run, clear } = useAction(async () => {
-    const saved = await patch(at, { ...changed(draft, base), version: base.version })
+    const saved = await patch(at, { ...changed(draft, base, FORM), version: base.version })
     take(saved)
     setDraft(draftOf(saved))
     notify('Settings saved')
@@ -71,12 +67,15 @@ function General({ project, setProject }) {
     setProject(saved)
   }
   const takeTheirs = (theirs) => {
-    setDraft(merged(draft, draftOf(base), draftOf(theirs)))
+    setDraft(merged(draft, base, theirs, FORM))
     take(theirs)
     clear()
   }
-  // Other parts of this page change the project too: that is no conflict with what is typed here.
-  if (project.version > base.version && same(draftOf(project), draftOf(base))) setBase(project)
+  // Loaded anew, or changed by another part of this page.
+  if (project.version > base.version) {
+    setDraft(merged(draft, base, project, FORM))
+    setBase(project)
+  }
   return html`<${Form} onSubmit=${run}>
     <${Fields} draft=${draft} set=${(changes) => setDraft({ ...draft, ...changes })} error=${error} />
     ${
@@ -95,9 +94,11 @@ function Fields({ draft, set, error }) {
   const wrong = (name) => wrongWith(error, name)
   const seconds = numberOf(draft.cacheTtlSeconds)
   return html`
-    <${TextField} label="Name" required maxlength="100" value=${draft.name} onValue=${(name) => set({ name })} wrong=${wrong('name')} />
+    <${TextField} label="Name" required maxlength="120" value=${draft.name} onValue=${(name) => set({ name })} wrong=${wrong('name')} />
     <div class="columns">
-      <${Loaded} of=${catalog} what="the plans" rows=${1}>${({ plans }) => html`<${SelectField} label="Plan" value=${draft.plan}
+      <${Loaded} of=${catalog} what="the plans" rows=${1}>${({
+        plans,
+      }) => html`<${SelectField} label="Plan" value=${draft.plan}
         options=${plans.map((plan) => [plan.name, plan.name])} onValue=${(plan) => set({ plan })} wrong=${wrong('plan')} />`}<//>
       <${TextField} label="Budget in dollars" inputmode="decimal" value=${draft.budget} onValue=${(budget) => set({ budget })} wrong=${wrong('budget')} />
       <${SelectField} label="Budget period" options=${BUDGET_PERIODS} value=${draft.budgetPeriod}
@@ -110,7 +111,8 @@ function Fields({ draft, set, error }) {
 }
 
 function cacheHint(seconds) {
-  if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds < 0) return 'A whole number; 0 turns the cache off.'
+  if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds < 0)
+    return 'A whole number; 0 turns the cache off.'
   return seconds === 0 ? 'The cache is off.' : `That is ${span(seconds)}; 0 turns the cache off.`
 }
 

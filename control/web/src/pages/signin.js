@@ -45,7 +45,8 @@ export function SignInPage({ onSignedIn }) {
 
 function Problem({ error, wait }) {
   if (!error) return null
-  if (error.code === 'wrong_token') return html`<p class="form-error" role="alert">Wrong token. Check it and try again.</p>`
+  if (error.code === 'wrong_token')
+    return html`<p class="form-error" role="alert">Wrong token. Check it and try again.</p>`
   if (error.status === 429) {
     return html`<div class="form-error"><p role="alert">Too many wrong tokens came from your address.</p>
       <p>${wait > 0 ? `The next try is possible in ${duration(wait * 1000)}.` : 'You can try again now.'}</p></div>`

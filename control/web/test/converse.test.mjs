@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { adviceFor, factsOf, partOf, requestOf } from '../src/converse.js'
+
+const FORM = { target: 'balanced', system: ' ', user: 'Hi', maxTokens: 10, temperature: '' }
+
+test('a tier goes to our own endpoint, a model to the one that takes models', () => {
+  assert.deepEqual(requestOf(FORM), {
+    to: '/api/ai/chat',
+    body: { quality: 'balanced', messages: [{ role: 'user', content: 'Hi' }], maxTokens: 10 },
+  })
+  assert.deepEqual(requestOf({ ...FORM, target: 'gpt-4.1', system: 'Be short', temperature: 0 }), {
+    to: '/v1/chat/completions',
+    body: {
+      model: 'gpt-4.1',
+      messages: [
+        { role: 'system', content: 'Be short' },
+        { role: 'user', content: 'Hi' },
+      ],
+      max_tokens: 10,
+      temperature: 0,
+      stream: true,
+      stream_options: { include_usage: true },
+    },
+  })
+})
+
+test('both streams are read', () => {
+  const usage = { promptTokens: 6, completionTokens: 11, totalTokens: 17, costCents: 0 }
+  assert.deepEqual(partOf('{"type":"delta","text":"a"}'), { text: 'a' })
+  assert.deepEqual(partOf(JSON.stringify({ type: 'done', provider: 'mock', usage })), { usage })
+  assert.deepEqual(partOf('[DONE]'), { end: true })
+  assert.equal(
+    partOf('{"type":"error","error":"Budget exceeded","code":"budget_exceeded"}').error.code,
+    'budget_exceeded',
+  )
+  assert.equal(partOf('{"choices":[{"delta":{"content":"b"}}]}').text, 'b')
+  assert.equal(partOf('{"choices":[{"delta":{"role":"assistant"}}]}').text, '')
+  assert.deepEqual(
+    partOf('{"choices":[],"usage":{"prompt_tokens":6,"completion_tokens":11,"total_tokens":17}}').usage,
+    {
+      ...usage,
+      costCents: null,
+    },
+  )
+  assert.deepEqual(partOf('{"error":{"message":"No","type":"server_error","code":null}}').error, {
+    error: 'No',
+    code: 'server_error',
+  })
+})
+
+test('headers tell how an answer was made; a cost that they leave out is not nothing', () => {
+  const facts = factsOf(
+    new Headers({ 'x-postern-provider': 'openai', 'x-postern-cache': 'hit', 'x-postern-cost-cents': '0' }),
+  )
+  assert.deepEqual([facts.provider, facts.cache, facts.costCents, facts.attempts], ['openai', 'hit', 0, ''])
+  assert.equal(factsOf(new Headers()).costCents, null)
+})
+
+test('every refusal comes with what to do', () => {
+  assert.match(adviceFor({ code: 'budget_exceeded', status: 402 }), /budget/)
+  assert.match(adviceFor({ code: 'provider_error', status: 502 }), /All targets failed/)
+  assert.match(adviceFor(new TypeError('Failed to fetch')), /cannot be reached/)
+  assert.match(adviceFor({ code: 'something_new', status: 500 }), /request id/)
+})

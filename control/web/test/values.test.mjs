@@ -1,0 +1,17 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { numberOf, numberOrNull, same } from '../src/values.js'
+
+test('numbers as people type them; what is none is left for the server to refuse', () => {
+  assert.equal(numberOf(' $1,000.50 '), 1000.5)
+  assert.equal(numberOf('0'), 0)
+  assert.equal(numberOf('ten'), 'ten')
+  assert.equal(numberOf(''), '')
+  assert.equal(numberOrNull(' '), null)
+  assert.equal(numberOrNull('5'), 5)
+})
+
+test('the same values', () => {
+  assert.equal(same({ a: [1, null] }, { a: [1, null] }), true)
+  assert.equal(same(['a'], []), false)
+})
