@@ -16,8 +16,8 @@ import (
 const (
 	exportKey      = "e/" // + a project's id: the Directory's note of the last day that was exported
 	maxExportDays  = 35
-	maxExportRuns  = 40 // days of all projects in one run; the rest is for the next
-	maxPruneRounds = 20
+	maxExportRuns  = 1000 // days of all projects in one run; the rest is for the next
+	maxPruneRounds = 100
 )
 
 // Daily does what is due once a day: every closed day's usage goes to where exports are kept, and what is
@@ -74,20 +74,21 @@ func (h *handler) export(ctx context.Context, p *project, runs *int) error {
 		last = (&abi.Reader{Buf: mark.Value}).Uint()
 	}
 	first := max(last+1, calendar.Day(p.CreatedMs), end-maxExportDays)
+	var failure error
 	for day := first; day < end && *runs < maxExportRuns; day++ {
 		*runs++
-		if err := h.exportDay(ctx, p, day); err != nil {
-			return err
+		if failure = h.exportDay(ctx, p, day); failure != nil {
+			break
 		}
 		last = day
 	}
 	if last < first {
-		return nil
+		return failure
 	}
 	var w abi.Writer
 	w.Uint(last)
 	_, err = h.store.commit(ctx, change{writes: []directory.Write{{Key: mark.Key, Version: mark.Version, Value: w.Buf}}})
-	return err
+	return errors.Join(failure, err)
 }
 
 func (h *handler) exportDay(ctx context.Context, p *project, day uint64) error {

@@ -19,6 +19,7 @@ import (
 	"github.com/postern-ai/postern/core/catalog"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/internal/testobject"
 )
 
 const token = "token-of-this-test"
@@ -30,14 +31,20 @@ type sent struct {
 	command      []byte
 }
 
-// memory is Objects: a Directory that runs the real reducer, and a record of all other calls.
+// memory is Objects: a Directory that runs the real reducer, and a record of all other calls. With reducers
+// the ledgers and meters run theirs too.
 type memory struct {
-	mu      sync.Mutex
-	rows    map[string][]byte
-	sent    []sent
-	fail    func(class abi.Class, name string, command []byte) error
-	before  func(command []byte) // runs before each Directory command, unlocked
-	ledgers func(command []byte) []byte
+	mu       sync.Mutex
+	rows     map[string][]byte // the Directory's
+	sent     []sent
+	fail     func(class abi.Class, name string, command []byte) error
+	before   func(command []byte) // runs before each Directory command, unlocked
+	ledgers  func(command []byte) []byte
+	reducers bool
+	now      func() time.Time
+	calls    int // of all objects
+	objects  map[objectName]*testobject.Object
+	kv       map[string][]byte // what was delivered there
 }
 
 var errOut = errors.New("object is out")
@@ -48,64 +55,31 @@ func (m *memory) Call(_ context.Context, class abi.Class, name, region string, c
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.calls++
 	if m.fail != nil {
 		if err := m.fail(class, name, command); err != nil {
 			return nil, err
 		}
 	}
 	if class == abi.ClassDirectory {
-		return m.directory(command)
+		return m.directory().Call(m.nowMs(), command)
 	}
 	m.sent = append(m.sent, sent{class, name, region, slices.Clone(command)})
-	if class == abi.ClassLedger && m.ledgers != nil {
+	switch {
+	case class == abi.ClassLedger && m.ledgers != nil:
 		return m.ledgers(command), nil
+	case m.reducers:
+		return m.object(class, name).Call(m.nowMs(), command)
 	}
 	return []byte{0}, nil
-}
-
-func (m *memory) directory(command []byte) ([]byte, error) {
-	ranges, err := directory.Reads(command)
-	if err != nil {
-		return nil, err
-	}
-	in := abi.ObjectInput{Class: abi.ClassDirectory, Name: directory.Name, Command: command}
-	for _, r := range ranges {
-		in.Rows = append(in.Rows, m.read(r)...)
-	}
-	out, err := directory.Apply(&in)
-	for _, put := range out.Puts {
-		m.rows[put.Key] = put.Value
-	}
-	for _, key := range out.Deletes {
-		delete(m.rows, key)
-	}
-	return out.Reply, err
-}
-
-func (m *memory) read(r abi.Range) []abi.Row {
-	var rows []abi.Row
-	for key, value := range m.rows {
-		if key == r.Start || r.End != "" && key >= r.Start && key < r.End {
-			rows = append(rows, abi.Row{Key: key, Value: value})
-		}
-	}
-	slices.SortFunc(rows, func(a, b abi.Row) int { return strings.Compare(a.Key, b.Key) })
-	if r.End != "" && uint64(len(rows)) > r.Limit {
-		rows = rows[:r.Limit]
-	}
-	return rows
 }
 
 // outbox is what stands in the Directory's outbox, in order.
 func (m *memory) outbox(t *testing.T) []abi.Delivery {
 	t.Helper()
-	var deliveries []abi.Delivery
-	for _, row := range m.read(abi.Range{Start: abi.OutboxPrefix, End: abi.OutboxEnd, Limit: 1 << 20}) {
-		d, err := abi.DecodeDelivery(row.Value)
-		if err != nil {
-			t.Fatal(err)
-		}
-		deliveries = append(deliveries, d)
+	_, deliveries, err := m.directory().Outbox()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return deliveries
 }
@@ -113,10 +87,8 @@ func (m *memory) outbox(t *testing.T) []abi.Delivery {
 // forget empties the outbox and the record of calls.
 func (m *memory) forget() {
 	m.sent = nil
-	for key := range m.rows {
-		if strings.HasPrefix(key, abi.OutboxPrefix) {
-			delete(m.rows, key)
-		}
+	if rows, _, err := m.directory().Outbox(); err == nil {
+		m.directory().Delete(rows...)
 	}
 }
 
@@ -139,6 +111,7 @@ func newBench(t *testing.T) *bench {
 		T: t, memory: &memory{rows: map[string][]byte{}}, token: token,
 		now: time.Date(2026, 11, 21, 9, 8, 7, 6_000_000, time.FixedZone("elsewhere", 3600)),
 	}
+	b.memory.now = func() time.Time { return b.now }
 	b.handler = New(Config{
 		Objects: b.memory, AdminToken: func() string { return b.token }, ViewerToken: func() string { return b.viewer },
 		Access: func() Access { return b.access }, Dashboard: &b.files,
@@ -155,6 +128,10 @@ func testCatalog() *config.Config {
 	const overlay = `{"plans":[
 		{"name":"free","perSecond":10,"perDay":1000,"tokensPerMinute":5000,"budget":"5"},
 		{"name":"team","perSecond":50,"perDay":0,"budget":"100"}]}`
+	return parseCatalog(overlay)
+}
+
+func parseCatalog(overlay string) *config.Config {
 	parsed, wrong := config.Parse(abi.Config{Catalog: catalog.Default, Env: []abi.Header{{Name: config.EnvCatalog, Value: overlay}}})
 	if wrong != "" {
 		panic(wrong)
@@ -199,6 +176,19 @@ func (b *bench) do(method, path, body string, headers ...string) reply {
 		b.Errorf("%s %s: x-request-id %q", method, path, got)
 	}
 	return answer
+}
+
+// raw sends a request as it is, but for its path, and takes nothing of the answer apart.
+func (b *bench) raw(r *http.Request, path string) *httptest.ResponseRecorder {
+	b.Helper()
+	target, err := r.URL.Parse(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	r.URL = target
+	w := httptest.NewRecorder()
+	b.handler.ServeHTTP(w, r)
+	return w
 }
 
 // must is do, for what has to succeed.

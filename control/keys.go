@@ -286,7 +286,12 @@ func (h *handler) rotateKey(c *call) (answer, error) {
 	if err := f.refused(); err != nil {
 		return answer{}, err
 	}
+	replaced, err := h.store.key(c, c.project, c.key) // its kind and environment are part of the new value too
+	if err != nil {
+		return answer{}, err
+	}
 	var fresh key
+	fresh.Kind, fresh.Environment = replaced.Kind, replaced.Environment
 	value, err := h.mint(&fresh)
 	if err != nil {
 		return answer{}, err

@@ -3,7 +3,6 @@ package control
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -33,9 +32,12 @@ func TestCreateKey(t *testing.T) {
 			if !ok || translate(k, kindValues, kindWords) != kind || translate(e, environments, environmentWords) != environment {
 				t.Errorf("value %q", value)
 			}
+			may := map[string]string{"gateway": `"completions","embeddings","models","usage"`, "project": `"models","usage"`}[kind]
 			want := fmt.Sprintf(`{"id":%q,"name":"<k>","kind":%q,"environment":%q,"prefix":%q,"last4":%q,"status":"active",`+
-				`"createdAt":"2026-11-21T08:08:07.006Z","lastUsedAt":null,"models":[],"value":%q}`,
-				got.text("id"), kind, environment, value[:8], value[len(value)-4:], value)
+				`"createdAt":"2026-11-21T08:08:07.006Z","lastUsedAt":null,"models":[],"permissions":[%s],`+
+				`"limits":{"requestsPerSecond":null,"requestsPerDay":null,"tokensPerMinute":null},"expiresAt":null,"replacedBy":null,`+
+				`"version":1,"value":%q}`,
+				got.text("id"), kind, environment, value[:8], value[len(value)-4:], may, value)
 			if got.Body.String() != want {
 				t.Errorf("got %s\nwant %s", got.Body, want)
 			}
@@ -169,17 +171,18 @@ func TestAKeyIsFoundOnlyInItsProject(t *testing.T) {
 	b.refused(b.do("GET", other[:len(other)-1], ""), 404, "not_found", "Not found")
 }
 
-// A ledger with uses of some hashes, and of others' keys between them.
-func ledgerOf(uses []ledger.KeyUse) func([]byte) []byte {
-	slices.SortFunc(uses, func(a, b ledger.KeyUse) int { return strings.Compare(a.Key, b.Key) })
+// ledgerOf answers when keys were last used; it fails the test if it is asked for more of them than a page has.
+func ledgerOf(t *testing.T, uses map[string]uint64) func([]byte) []byte {
 	return func(command []byte) []byte {
 		r := abi.Reader{Buf: command}
-		r.Uint()
-		after, limit := r.String(), int(r.Uint())
+		op, n := r.Uint(), r.Count()
+		if op != 5 || n > maxListLimit {
+			t.Errorf("op %d for %d keys", op, n)
+		}
 		var found []ledger.KeyUse
-		for _, use := range uses {
-			if use.Key > after && len(found) < limit {
-				found = append(found, use)
+		for ; n > 0; n-- {
+			if hash := r.String(); uses[hash] != 0 {
+				found = append(found, ledger.KeyUse{Key: hash, LastUsedMs: uses[hash]})
 			}
 		}
 		var w abi.Writer
@@ -195,20 +198,17 @@ func ledgerOf(uses []ledger.KeyUse) func([]byte) []byte {
 func TestListKeysWithLastUse(t *testing.T) {
 	b := newBench(t)
 	path := b.project()
-	var uses []ledger.KeyUse
+	uses := map[string]uint64{}
 	used := map[string]bool{}
 	for i := range 7 {
 		b.now = b.now.Add(1e6)
 		_, made := b.key(path)
 		if i%2 == 0 {
-			uses = append(uses, ledger.KeyUse{Key: keys.Hash(made.text("value")), LastUsedMs: 1_700_000_000_001})
+			uses[keys.Hash(made.text("value"))] = 1_700_000_000_001
 			used[made.text("id")] = true
 		}
 	}
-	for i := range 2500 { // so that one page of uses is not all
-		uses = append(uses, ledger.KeyUse{Key: keys.Hash(fmt.Sprint(i)), LastUsedMs: 1})
-	}
-	b.memory.ledgers = ledgerOf(uses)
+	b.memory.ledgers = ledgerOf(t, uses)
 	seen := 0
 	for query := "?limit=3"; query != ""; {
 		got := b.must(200, "GET", path+"/keys"+query, "")
@@ -236,7 +236,7 @@ func TestListKeysWithLastUse(t *testing.T) {
 func TestLastUseOfOneKey(t *testing.T) {
 	b := newBench(t)
 	keyPath, made := b.key(b.project())
-	b.memory.ledgers = ledgerOf([]ledger.KeyUse{{Key: keys.Hash(made.text("value")), LastUsedMs: 1_700_000_000_000}})
+	b.memory.ledgers = ledgerOf(t, map[string]uint64{keys.Hash(made.text("value")): 1_700_000_000_000})
 	if got := b.must(200, "POST", keyPath+"/deactivate", ""); got.text("lastUsedAt") != "2023-11-14T22:13:20.000Z" {
 		t.Error(got.Body)
 	}

@@ -2,7 +2,6 @@ package control
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -143,11 +142,6 @@ func statusOf(k *key, nowMs uint64) string {
 }
 
 var keyStatuses = []string{"active", "inactive", "expired"}
-
-// isTier says whether the catalog has a tier of that name.
-func (h *handler) isTier(name string) bool {
-	return slices.Contains(h.tierNames(), name)
-}
 
 func (h *handler) tierNames() []string {
 	var names []string

@@ -207,7 +207,11 @@ func (h *handler) changeProject(c *call, action string, version uint64, edit fun
 		if err == nil && view.Alerts != nil && string(before.Alerts.Secret) != string(after.Alerts.Secret) {
 			view.Alerts.Secret = webhookSecret(after.Alerts.Secret)
 		}
-		return h.projectChange(&before, &after, entry), err
+		made := h.projectChange(&before, &after, entry)
+		if action != "project.update" {
+			made.republish = c.project // if it was archived before, not all keys may have heard: this answer says they have
+		}
+		return made, err
 	})
 	return answer{http.StatusOK, view}, err
 }

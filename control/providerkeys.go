@@ -82,8 +82,8 @@ func (h *handler) putProviderKey(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	text, given := f.text("key", "")
-	if !given || len(text) < minProviderKeyBytes || len(text) > maxProviderKeyBytes || !isKeyText(text) {
+	text, _ := f.text("key", "")
+	if len(f.problems) == 0 && (len(text) < minProviderKeyBytes || len(text) > maxProviderKeyBytes || !isKeyText(text)) {
 		f.wrong("key", "must be 8 to 512 printable ASCII characters without spaces")
 	}
 	if err := f.refused(); err != nil {

@@ -24,8 +24,9 @@ type query struct {
 // maxQueryText is how long a text to look for may be.
 const maxQueryText = 200
 
-// readQuery takes limit (1 to 100, default 50), after (an id, as "next" gave it) and q from a query string.
-// Parameters other than these and allowed are wrong: a filter that is misspelt must not show everything.
+// readQuery takes limit (1 to 100, default 50), after (an id, as "next" gave it; not with an empty prefix) and q
+// from a query string. Parameters other than these and allowed are wrong: a filter that is misspelt must not
+// show everything.
 func readQuery(r *http.Request, idPrefix string, allowed ...string) (*query, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -33,7 +34,7 @@ func readQuery(r *http.Request, idPrefix string, allowed ...string) (*query, err
 	}
 	q := &query{after: values.Get("after"), limit: defaultListLimit, values: values, text: strings.ToLower(values.Get("q"))}
 	for name := range values {
-		if name != "limit" && name != "after" && !slices.Contains(allowed, name) {
+		if isPaging := idPrefix != "" && (name == "limit" || name == "after"); !isPaging && !slices.Contains(allowed, name) {
 			q.wrong(nameOrNothing(name), "is not a parameter here")
 		}
 	}
@@ -88,7 +89,7 @@ func (q *query) matches(name string) bool { return strings.Contains(strings.ToLo
 // a next all the same.
 const (
 	scanPage     = 1000
-	maxScanPages = 4
+	maxScanPages = 10
 )
 
 // scan reads documents under a prefix, after the one with q.after, until q.limit of them are wanted. more is

@@ -64,6 +64,9 @@ func (h *handler) listRequests(c *call) (answer, error) {
 	f := requestFilter{
 		q.values.Get("key"), q.values.Get("model"), q.values.Get("provider"), q.values.Get("status"), q.choice("cache", cacheWords),
 	}
+	if before, err := strconv.ParseUint(strings.TrimPrefix(q.after, batchPrefix), 10, 53); q.after != "" && (err != nil || before == 0) {
+		q.wrong("after", "must be an id that a list gave as next")
+	}
 	if _, err := strconv.ParseUint(f.status, 10, 16); f.status != "" && err != nil && !slices.Contains(statusWords, f.status) {
 		q.wrong("status", "must be a status, 2xx, 4xx or 5xx")
 	}

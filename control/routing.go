@@ -66,8 +66,9 @@ func (h *handler) routes(f *fields) (routes []doc.Route, given bool) {
 func (h *handler) route(tier string, f *fields) doc.Route {
 	strategy := f.defaultedChoice("strategy", strategyWords)
 	r := doc.Route{Tier: tier, Strategy: uint8(translate(strategy, strategyWords, strategies))}
+	_, named := f.values["targets"]
 	targets, given := f.objects("targets", doc.MaxTargets)
-	if given && len(targets) == 0 || !given {
+	if !named || given && len(targets) == 0 {
 		f.wrong("targets", "must be 1 to "+strconv.Itoa(doc.MaxTargets)+" models")
 	}
 	for i, t := range targets {
@@ -80,7 +81,7 @@ func (h *handler) route(tier string, f *fields) doc.Route {
 func (h *handler) target(f *fields) doc.RouteTarget {
 	name, _ := f.text("model", "")
 	model := h.Catalog.Model(name)
-	if model == nil || model.Kind != config.ChatModel {
+	if len(f.problems) == 0 && (model == nil || model.Kind != config.ChatModel) {
 		f.wrong("model", "must be the name of a chat model of the catalog")
 	}
 	weight := uint64(1)
@@ -104,7 +105,7 @@ func (f *fields) alerts() (address string, given bool) {
 		return "", false
 	}
 	address, _ = inner.text("url", "")
-	if !isWebhookURL(address) {
+	if len(inner.problems) == 0 && !isWebhookURL(address) {
 		inner.wrong("url", "must be an https URL of at most 512 characters, without a user or a fragment")
 	}
 	f.close("alerts", inner)
@@ -114,7 +115,7 @@ func (f *fields) alerts() (address string, given bool) {
 // isWebhookURL: https, or plain http to this machine, where a developer tries it out.
 func isWebhookURL(text string) bool {
 	u, err := url.Parse(text)
-	if err != nil || len(text) > maxURLBytes || u.Host == "" || u.User != nil || u.Fragment != "" || u.Opaque != "" {
+	if err != nil || len(text) > maxURLBytes || u.Hostname() == "" || u.User != nil || u.Fragment != "" || u.Opaque != "" {
 		return false
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/postern-ai/postern/core/abi"
@@ -155,16 +156,12 @@ func (s store) carryOut(ctx context.Context, made *change) error {
 }
 
 // maxTold is how many keys are told of their project's change before it is acknowledged. Those of a larger
-// project hear of it from the Directory, within a minute or so.
+// project hear of it from the Directory, within minutes.
 const maxTold = 200
 
 // tellKeys tells a project's keys what it says now, as the Directory will tell them too.
 func (s store) tellKeys(ctx context.Context, projectID string) error {
-	p, err := s.project(ctx, projectID)
-	if err != nil {
-		return err
-	}
-	all, err := s.keys(ctx, projectID, "", maxTold)
+	p, all, err := s.moment(ctx, projectID)
 	if err != nil {
 		return err
 	}
@@ -174,6 +171,27 @@ func (s store) tellKeys(ctx context.Context, projectID string) error {
 	}
 	return s.deliver(ctx, deliveries)
 }
+
+// moment reads a project and its first keys as they stood at one moment: every commit in the project changes
+// its version. A record of documents that never stood together could have the version of another record.
+func (s store) moment(ctx context.Context, projectID string) (p project, all []key, err error) {
+	after, err := s.project(ctx, projectID)
+	for range maxAttempts {
+		if err != nil {
+			return p, nil, err
+		}
+		p = after
+		if all, err = s.keys(ctx, projectID, "", maxTold); err != nil {
+			return p, nil, err
+		}
+		if after, err = s.project(ctx, projectID); err == nil && after.Version == p.Version {
+			return p, all, nil
+		}
+	}
+	return p, nil, unavailable(errBusy)
+}
+
+var errBusy = errors.New("the project does not stand still")
 
 // deliver makes deliveries to objects, a few at a time, and waits for all. Those to KV are left to the
 // outbox: nothing depends on KV being fresh.

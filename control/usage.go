@@ -88,7 +88,8 @@ var (
 
 const (
 	maxUsageDays = ledger.KeepDays
-	maxUsageRows = 200_000 // of one answer; a year of a large project is asked for in parts
+	hourDays     = ledger.KeepHourDays - 1 // before today; one more is kept, until it is pruned
+	maxUsageRows = 40_000                  // of one answer, which takes 80 MB to make; more is asked for in parts
 )
 
 // usageQuestion is what was asked for.
@@ -157,8 +158,8 @@ func (h *handler) readUsage(r *http.Request) (*usageQuestion, error) {
 		q.wrong("to", "must be 1 to "+strconv.Itoa(maxUsageDays)+" days from the first")
 	case u.By == ledger.ByHour && (u.Key != "" || u.Model != ""):
 		q.wrong("by", "hour cannot be combined with a key or a model")
-	case u.By == ledger.ByHour && u.EndDay-u.FirstDay > ledger.KeepHourDays:
-		q.wrong("by", "hour is for at most "+strconv.Itoa(ledger.KeepHourDays)+" days")
+	case u.By == ledger.ByHour && (u.FirstDay+hourDays < today || u.EndDay-u.FirstDay > hourDays+1):
+		q.wrong("by", "hour is for today and the last "+strconv.Itoa(hourDays)+" days")
 	case u.Key != "" && !isID(u.Key, keyPrefix):
 		q.wrong("key", "must be a key's id")
 	case len(u.Model) > maxQueryText:
@@ -287,7 +288,7 @@ func (q *usageQuestion) row(g *ledger.Group) usageRow {
 // maxNamed is how many keys' names one answer looks up.
 const maxNamed = 100
 
-// nameKeys adds the names of the keys that cost the most. Those that were deleted have none.
+// nameKeys adds the names of the keys that were used the most, which it puts first. Those that were deleted have none.
 func (h *handler) nameKeys(ctx context.Context, p *project, rows []usageRow) {
 	slices.SortStableFunc(rows, func(a, b usageRow) int { return int(b.Requests) - int(a.Requests) })
 	named := rows[:min(len(rows), maxNamed)]

@@ -54,3 +54,55 @@ func TestISOWeeksBeginOnMondays(t *testing.T) {
 		}
 	}
 }
+
+// TestPeriods: a period holds all days of its turn and no other, and later ones are larger, whatever the cycle.
+func TestPeriods(t *testing.T) {
+	const days = 400
+	for _, cycle := range []calendar.Cycle{calendar.Monthly, calendar.Weekly, calendar.Daily} {
+		for day := uint64(20_600); day < 20_600+days; day++ {
+			p := calendar.NewPeriod(cycle, 3, day)
+			first, end := p.Bounds()
+			if p.Cycle() != cycle || p.Epoch() != 3 || !p.Contains(first) || !p.Contains(end-1) || p.Contains(first-1) || p.Contains(end) || !p.Contains(day) {
+				t.Fatalf("cycle %d, day %d: from %d to %d", cycle, day, first, end)
+			}
+			if next := p.At(end); next <= p || p.At(first) != p || p.At(end-1) != p || next.At(day) != p {
+				t.Fatalf("cycle %d, day %d: %x, and then %x", cycle, day, p, next)
+			}
+			if calendar.ReadPeriod(uint64(p)) != p {
+				t.Fatalf("%x is read as %x", p, calendar.ReadPeriod(uint64(p)))
+			}
+		}
+	}
+	if a, b := calendar.NewPeriod(calendar.Daily, 1, 30_000), calendar.NewPeriod(calendar.Monthly, 2, 20_000); a >= b {
+		t.Errorf("a later epoch's %x is not after %x", b, a)
+	}
+}
+
+// TestStoredMonths: before there were cycles, a period was the number of its month.
+func TestStoredMonths(t *testing.T) {
+	if p := calendar.ReadPeriod(0); p != 0 {
+		t.Errorf("none is read as %x", p)
+	}
+	for year := 1980; year <= 2400; year += 7 {
+		month := uint64(year-1970)*12 + uint64(year%12)
+		first := time.Date(year, time.Month(year%12+1), 1, 0, 0, 0, 0, time.UTC)
+		p := calendar.ReadPeriod(month)
+		start, end := p.Bounds()
+		if p.Epoch() != 0 || p.Cycle() != calendar.Monthly || start != uint64(first.Unix()/86400) || end != uint64(first.AddDate(0, 1, 0).Unix()/86400) {
+			t.Errorf("%v is read as %x, from %d to %d", first, p, start, end)
+		}
+	}
+}
+
+func TestTimestamps(t *testing.T) {
+	for _, at := range []time.Time{
+		time.Unix(0, 0), time.Date(2026, 11, 21, 9, 8, 7, 6_000_000, time.UTC), time.Date(2024, 2, 29, 23, 59, 59, 999_000_000, time.UTC),
+		time.Date(2400, 12, 31, 10, 0, 0, 120_000_000, time.UTC),
+	} {
+		ms := uint64(at.UnixMilli())
+		want := at.UTC().Format("2006-01-02T15:04:05.000Z")
+		if got := string(calendar.AppendTimestamp([]byte(">"), ms)); got != ">"+want || calendar.Hour(ms) != uint64(at.UTC().Hour()) {
+			t.Errorf("%v is written %s, its hour %d", at, got, calendar.Hour(ms))
+		}
+	}
+}

@@ -35,44 +35,47 @@ func republish(in *abi.ObjectInput) (abi.ObjectOutput, error) {
 			{Start: rowDocument + max(keys, after+"\x00"), End: rowDocument + keys + "\x7f", Limit: fanPage},
 		}}, nil
 	}
-	p, found, err := fanPageOf(in.Rows[1:])
-	if err != nil {
-		return out, err
-	}
+	p, found, last := fanPageOf(in.Rows[1:])
 	var deliveries []abi.Delivery
 	for i := range found {
 		deliveries = append(deliveries, StatusTo(&found[i], p), RecordTo(&found[i], p))
 	}
 	out.Puts = outbox(deliveries, versionOf(in.Rows, rowSeq))
-	if len(found) < fanPage {
+	if last == "" {
 		out.Deletes = append(out.Deletes, rowFan+id)
 	} else {
-		out.Puts = append(out.Puts, abi.Row{Key: rowFan + id, Value: []byte(doc.KeyKey(id, found[len(found)-1].ID))})
+		out.Puts = append(out.Puts, abi.Row{Key: rowFan + id, Value: []byte(last)})
 	}
 	out.AlarmMs = in.NowMs + 1 // for the next page, or the next project
 	return out, nil
 }
 
-// fanPageOf takes the project and its keys from what was read.
-func fanPageOf(rows []abi.Row) (*Project, []Key, error) {
-	var p Project
-	var keys []Key
+// fanPageOf takes the project and its keys from what was read, and the last key if there may be more. What
+// cannot be read is passed over: it must not keep the others from hearing.
+func fanPageOf(rows []abi.Row) (p *Project, keys []Key, last string) {
+	p = &Project{}
+	read := 0
 	for _, row := range rows {
 		if row.Key == rowSeq {
 			continue
 		}
 		d := documentOf(row)
-		var err error
 		if d.Key[:2] == doc.ProjectKey("") {
-			p, err = DecodeProject(d)
-		} else {
-			var k Key
-			k, err = DecodeKey(d)
+			found, err := DecodeProject(d)
+			if err != nil {
+				return p, nil, ""
+			}
+			p = &found
+			continue
+		}
+		read++
+		last = d.Key
+		if k, err := DecodeKey(d); err == nil {
 			keys = append(keys, k)
 		}
-		if err != nil {
-			return nil, nil, err
-		}
 	}
-	return &p, keys, nil
+	if read < fanPage {
+		last = ""
+	}
+	return p, keys, last
 }

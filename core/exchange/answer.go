@@ -124,7 +124,7 @@ func (x *exchange) answerHeaders(a *answer) []abi.Header {
 		// A stream's cost is not known yet.
 		headers = append(headers, abi.Header{Name: "x-postern-cost-cents", Value: string(money.Append(nil, a.costPico, money.Cent))})
 	}
-	if s.dropped != "" && !a.cached {
+	if s.dropped != "" {
 		headers = append(headers, abi.Header{Name: "x-postern-dropped-params", Value: s.dropped})
 	}
 	return headers
@@ -171,7 +171,7 @@ func (x *exchange) trace(status uint64) keymeter.Trace {
 	case x.testMode() && len(s.order) > 0:
 		t.Provider = mockProvider
 	}
-	if t.Cache == ledger.CacheBypass && s.route.hasBody() && x.mayRead() {
+	if t.Cache == ledger.CacheBypass && s.route.hasBody() && s.bad == 0 && x.mayRead() {
 		t.Cache = ledger.CacheMiss
 	}
 	return t

@@ -47,9 +47,9 @@ func (x *exchange) adopt(encoded []byte) {
 	}
 	x.s.record, x.s.haveRecord, x.s.known = record, true, true
 	x.s.admission.asked = false
-	if x.s.lookup == lookupHit {
-		// The answer was found under the old record: it may be another project policy's, or no longer allowed.
-		x.s.lookup = lookupNone
+	x.forgetLookup()
+	if record.Policy != x.s.policy.version {
+		x.s.policy, x.s.order, x.memo = policy{}, nil, nil
 	}
 	if x.s.bad == fault.ModelForbidden.Status {
 		x.s.bad = 0 // the newer record may allow it
@@ -59,6 +59,15 @@ func (x *exchange) adopt(encoded []byte) {
 		Body: []abi.Part{{Data: encoded}},
 	})
 	x.proceed()
+}
+
+// forgetLookup gives up what was found in the cache under an old record, or is being looked for: it may be
+// another policy's, or no longer allowed.
+func (x *exchange) forgetLookup() {
+	if x.s.lookup == lookupKV {
+		x.do(abi.Action{Kind: abi.ActionCancel, ID: idCache})
+	}
+	x.s.lookup = lookupNone
 }
 
 // strange answers a key that its meter does not know, or knows as not active.

@@ -17,12 +17,13 @@ type entry struct {
 	provider  string
 	model     string
 	usage     chat.Usage
-	raw       bool // body is a whole answer as the provider sent it, in the caller's dialect; else deltas
+	dropped   string // names of what the provider did not get
+	raw       bool   // body is a whole answer as the provider sent it, in the caller's dialect; else deltas
 	body      []byte
 }
 
 const (
-	entryFormat = 2
+	entryFormat = 3
 	// minKVSeconds is the shortest life that KV takes (expirationTtl).
 	minKVSeconds = 60
 )
@@ -35,6 +36,7 @@ func (e *entry) encode() []byte {
 	w.String(e.provider)
 	w.String(e.model)
 	e.usage.Encode(&w)
+	w.String(e.dropped)
 	w.Bool(e.raw)
 	w.Bytes(e.body)
 	sum := checksum(w.Buf[8:])
@@ -57,7 +59,7 @@ func decodeEntry(data []byte) (e entry, ok bool) {
 	if sum != checksum(r.Buf) || r.Uint() != entryFormat {
 		return e, false
 	}
-	e = entry{r.Uint(), r.Uint(), r.String(), r.String(), chat.DecodeUsage(&r), r.Bool(), r.Bytes()}
+	e = entry{r.Uint(), r.Uint(), r.String(), r.String(), chat.DecodeUsage(&r), r.String(), r.Bool(), r.Bytes()}
 	return e, r.End() == nil
 }
 
@@ -164,7 +166,7 @@ func (x *exchange) takeHit(data []byte) bool {
 		body = x.written(&r, &m)
 	}
 	x.s.lookup = lookupHit
-	x.s.hit = hit{e.provider, e.model}
+	x.s.hit, x.s.dropped = hit{e.provider, e.model}, e.dropped
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferAnswer, Data: body})
 	return true
 }
@@ -178,7 +180,7 @@ func (x *exchange) store(a *answer, raw bool, body []byte) {
 		return
 	}
 	ttl := x.s.record.CacheTTLSeconds
-	e := entry{x.now, x.now + ttl*1000, a.provider, a.model, a.usage, raw, body}
+	e := entry{x.now, x.now + ttl*1000, a.provider, a.model, a.usage, x.s.dropped, raw, body}
 	write := abi.Action{
 		Kind: abi.ActionWrite, Key: x.cacheName(), Where: abi.WhereMemory, KeepMs: ttl * 1000, TTL: ttl,
 		Body: []abi.Part{{Data: e.encode()}},

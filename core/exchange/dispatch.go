@@ -262,6 +262,7 @@ func (x *exchange) upstream() {
 
 // upstreamResponse takes a provider's whole answer, whatever its status.
 func (x *exchange) upstreamResponse() {
+	x.s.stream.asked = false // it is no stream: there is nothing to cut
 	x.s.times.upstream += x.since(x.s.times.upstreamStart)
 	x.tell(strconv.FormatUint(x.event.Code, 10))
 	if x.event.Code == 200 {
@@ -373,6 +374,7 @@ const minSecret = 12
 // upstreamFault takes an attempt that brought no whole answer, and no stream's beginning.
 func (x *exchange) upstreamFault() {
 	s := &x.s
+	s.stream.asked = false
 	s.times.upstream += x.since(s.times.upstreamStart)
 	x.tell(faultWord(x.event.Code))
 	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)

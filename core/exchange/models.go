@@ -87,8 +87,11 @@ func (x *exchange) shown() shelf {
 func (sh *shelf) usable(m *config.Model, as string) bool {
 	x := sh.x
 	own := sh.policy.ProviderKey(m.Provider.Name)
-	ready := x.testMode() || m.Provider.Ready || own != nil && m.Provider.Ownable && x.config.MasterKey(own.KeyID) != ""
-	return ready && x.listed(x.s.record.Models, m, as) && x.listed(sh.policy.Models, m, as)
+	ready := m.Provider.Ready
+	if own != nil {
+		ready = m.Provider.Ownable && x.config.MasterKey(own.KeyID) != ""
+	}
+	return (ready || x.testMode()) && x.listed(x.s.record.Models, m, as) && x.listed(sh.policy.Models, m, as)
 }
 
 func (sh *shelf) usableTier(t *config.Tier) bool {

@@ -15,8 +15,14 @@ type policy struct {
 	strategy config.Strategy
 	targets  []config.Target
 	barred   uint64   // bits of the targets that the project does not allow
-	own      []string // by target: the id of the master key under which the project's own key is sealed, or ""
+	own      []ownKey // by target; empty if the project has none at all
 	secret   string   // such a key, unsealed for the fetch that comes next
+}
+
+// ownKey is the project's own key for a target's provider, if it has one.
+type ownKey struct {
+	master string // the id of the master key that it is sealed with; "": there is none
+	sealed []byte
 }
 
 func (p *policy) encode(w *abi.Writer, models []config.Model) {
@@ -33,8 +39,9 @@ func (p *policy) encode(w *abi.Writer, models []config.Model) {
 	}
 	w.Uint(p.barred)
 	w.Uint(uint64(len(p.own)))
-	for _, id := range p.own {
-		w.String(id)
+	for _, k := range p.own {
+		w.String(k.master)
+		w.Bytes(k.sealed)
 	}
 	w.String(p.secret)
 }
@@ -50,7 +57,7 @@ func decodePolicy(r *abi.Reader, models []config.Model) policy {
 	}
 	p.barred = r.Uint()
 	for n := r.Count(); n > 0; n-- {
-		p.own = append(p.own, r.String())
+		p.own = append(p.own, ownKey{r.String(), r.Bytes()})
 	}
 	p.secret = r.String()
 	return p
@@ -149,40 +156,38 @@ func (x *exchange) takeRoute(route *doc.Route) {
 	}
 }
 
-// takeProviderKeys keeps the sealed keys of the targets' providers. One whose master key is gone bars its
-// target: the deployment's own key must not pay in its place.
+// takeProviderKeys keeps the sealed keys of the targets' providers.
 func (x *exchange) takeProviderKeys(p *doc.Policy) {
-	s := &x.s
 	if len(p.ProviderKeys) == 0 {
 		return
 	}
-	for i, t := range x.targets() {
-		k := p.ProviderKey(t.Model.Provider.Name)
-		switch {
-		case k == nil:
-			s.policy.own = append(s.policy.own, "")
-			continue
-		case x.config.MasterKey(k.KeyID) == "" || !t.Model.Provider.Ownable:
-			s.policy.barred |= 1 << i
+	for _, t := range x.targets() {
+		own := ownKey{}
+		if k := p.ProviderKey(t.Model.Provider.Name); k != nil {
+			own = ownKey{k.KeyID, k.Sealed}
 		}
-		s.policy.own = append(s.policy.own, k.KeyID)
-		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferSealed + uint64(i), Data: k.Sealed})
+		x.s.policy.own = append(x.s.policy.own, own)
 	}
 }
 
 // owner is the id of the master key under which the project's own key for a target is sealed, or "".
 func (x *exchange) owner(target int) string {
 	if target < len(x.s.policy.own) {
-		return x.s.policy.own[target]
+		return x.s.policy.own[target].master
 	}
 	return ""
 }
 
 func (x *exchange) barred(target int) bool { return x.s.policy.barred>>target&1 == 1 }
 
-// ready says whether there are credentials for a target: the deployment's, or the project's own.
+// ready says whether there are credentials for a target: the project's own, or the deployment's. If the
+// master key of the project's own is gone, there are none: the deployment's must not pay in its place.
 func (x *exchange) ready(target int) bool {
-	return x.targets()[target].Model.Provider.Ready || x.owner(target) != ""
+	provider := x.targets()[target].Model.Provider
+	if id := x.owner(target); id != "" {
+		return provider.Ownable && x.config.MasterKey(id) != ""
+	}
+	return provider.Ready
 }
 
 // permits says whether the key and its project allow a target.
@@ -196,8 +201,9 @@ func (x *exchange) unseal() bool {
 	if id == "" || x.s.policy.secret != "" {
 		return false
 	}
+	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferSealed, Data: x.s.policy.own[x.target()].sealed})
 	x.do(abi.Action{
-		Kind: abi.ActionUnseal, ID: idUnseal, Buffer: bufferSealed + uint64(x.target()), Key: x.config.MasterKey(id),
+		Kind: abi.ActionUnseal, ID: idUnseal, Buffer: bufferSealed, Key: x.config.MasterKey(id),
 		Name: doc.SealedFor(x.s.record.ProjectID, x.model().Provider.Name),
 	})
 	return true

@@ -38,14 +38,14 @@ const (
 
 // Buffers that the host keeps.
 const (
-	bufferBody     = 1  // the request's body
-	bufferMembers  = 2  // its members, written anew: the part of an upstream body that targets of one dialect share
-	bufferAnswer   = 3  // an answer that waits for its admission
-	bufferError    = 4  // the body of an error that does
-	bufferUpstream = 5  // the provider's answer
-	bufferDeltas   = 6  // a streamed answer, as the core keeps it to itself
-	bufferPolicy   = 7  // the project's policy
-	bufferSealed   = 32 // and on, by target: the project's own key for its provider, sealed
+	bufferBody     = 1 // the request's body
+	bufferMembers  = 2 // its members, written anew: the part of an upstream body that targets of one dialect share
+	bufferAnswer   = 3 // an answer that waits for its admission
+	bufferError    = 4 // the body of an error that does
+	bufferUpstream = 5 // the provider's answer
+	bufferDeltas   = 6 // a streamed answer, as the core keeps it to itself
+	bufferPolicy   = 7 // the project's policy
+	bufferSealed   = 8 // the project's own key for the present target, sealed
 )
 
 // state is what an exchange remembers between steps.

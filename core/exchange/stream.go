@@ -1,7 +1,6 @@
 package exchange
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -88,7 +87,6 @@ func (x *exchange) streamHead() {
 	s := &x.s
 	f, _ := provider.For(x.model().Provider.Wire)
 	s.stream.begun = true
-	x.tell(strconv.FormatUint(x.event.Code, 10))
 	s.stream.direct = f.Dialect == s.dialect
 	media, _, _ := strings.Cut(x.header("content-type"), ";")
 	want := "text/event-stream"
@@ -136,6 +134,7 @@ func (x *exchange) open() {
 		return
 	}
 	s.stream.opened = true
+	x.tell("200")
 	model := x.model()
 	a := answer{provider: model.Provider.Name, model: model.Name}
 	m := x.meta(&a)

@@ -166,12 +166,14 @@ func decodeMeter(data []byte) (*meter, error) {
 	return m, r.End()
 }
 
-// advance brings the meter to now. If the clock went back, the day and the period stay the largest seen, and
-// the one-second window starts full: nothing is admitted twice because an hour comes twice. That must be
-// stored, or the window would stay full until the clock is where it was.
+// advance brings the meter to now. If the clock went back, the day and the period stay the largest seen, the
+// one-second window starts full, and the tokens of the last minute are of this second: nothing is admitted
+// twice because an hour comes twice. That must be stored, or the windows would stay full until the clock is
+// where it was.
 func (m *meter) advance(now uint64, limits config.Limits) (jumped bool) {
 	if jumped = now < m.lastMs; jumped {
 		m.ticks = append(m.ticks[:0], tick{now, limits.PerSecond})
+		m.restampTokens(now)
 	}
 	m.lastMs = now
 	for len(m.ticks) > 0 && m.ticks[0].ms+calendar.SecondMs <= now {
@@ -186,6 +188,20 @@ func (m *meter) advance(now uint64, limits config.Limits) (jumped bool) {
 	m.turn(m.record.Period(m.day))
 	return jumped
 }
+
+// restampTokens makes all counted tokens those of one second.
+func (m *meter) restampTokens(now uint64) {
+	all := uint64(0)
+	for _, t := range m.tokens {
+		all += t.count
+	}
+	m.tokens = m.tokens[:0]
+	if all > 0 {
+		m.tokens = append(m.tokens, tick{secondOf(now), all})
+	}
+}
+
+func secondOf(ms uint64) uint64 { return ms - ms%calendar.SecondMs }
 
 // minuteMs is the window of a limit on tokens.
 const minuteMs = 60 * calendar.SecondMs
@@ -257,7 +273,7 @@ func (m *meter) countTokens(n, limit uint64) {
 	if limit == 0 || n == 0 {
 		return
 	}
-	second := m.lastMs - m.lastMs%calendar.SecondMs
+	second := secondOf(m.lastMs)
 	if last := len(m.tokens) - 1; last >= 0 && m.tokens[last].ms == second {
 		m.tokens[last].count += n
 		return

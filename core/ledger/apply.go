@@ -135,7 +135,7 @@ func Reads(in *abi.ObjectInput) ([]abi.Range, error) {
 		ranges = append(ranges, abi.Range{Start: rowPolicy})
 	case opQuery:
 		q := decodeQuery(&r)
-		ranges = append(ranges, q.reads())
+		ranges = append(ranges, q.reads()...)
 	case opPrune:
 		p := Prune{r.Uint(), r.Uint()}
 		ranges = append(ranges, p.reads()...)

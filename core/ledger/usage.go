@@ -50,8 +50,8 @@ func (l *Latency) Count() (n uint64) {
 	return n
 }
 
-// At says what the slowest of the fastest percent of the requests took, as the bound of its bucket, or the
-// mean of what is above the last bound.
+// At says what the slowest of the fastest percent of the requests took, as the bound of its bucket, or twice
+// the last bound if it is above that.
 func (l *Latency) At(percent uint64) uint64 {
 	rank := (l.Count()*percent + 99) / 100
 	for i, n := range l.Buckets {
@@ -242,7 +242,22 @@ const maxScan = 4096
 // byKey says whether only the rows with keys can tell.
 func (q *Query) byKey() bool { return q.By == ByKey || q.By == ByDetail || q.Key != "" }
 
-func (q *Query) reads() abi.Range {
+// reads are the rows of a query: for one key some of every day, else all of the days, a part at a time.
+func (q *Query) reads() (ranges []abi.Range) {
+	if q.Key == "" || q.By == ByHour {
+		return []abi.Range{q.scan()}
+	}
+	for day := q.FirstDay; day < q.EndDay && day < q.FirstDay+KeepDays; day++ {
+		prefix := detailKey(day, q.Key, "")
+		ranges = append(ranges, abi.Range{Start: prefix, End: prefix + "\x7f", Limit: maxModels})
+	}
+	return ranges
+}
+
+// maxModels is how many models one key may use in a day, as far as its own figures go.
+const maxModels = 256
+
+func (q *Query) scan() abi.Range {
 	first, end := rowModels+abi.Fixed(q.FirstDay), rowModels+abi.Fixed(q.EndDay)
 	switch {
 	case q.By == ByHour:
@@ -277,7 +292,7 @@ func (c *call) query(q *Query) error {
 		}
 		reply.add(q.By, key, &u)
 	}
-	if count < maxScan {
+	if count < maxScan || q.Key != "" {
 		reply.Next = ""
 	}
 	c.out.Reply = reply.encode()

@@ -83,8 +83,7 @@ export async function converse(form, signal, tell) {
   const response = await fetch(to, {
     method: 'POST',
     signal,
-    credentials: 'omit',
-    cache: 'no-store',
+    credentials: 'omit', // and no cache mode: a browser turns no-store into a header that the gateway obeys
     redirect: 'error',
     headers: { 'Content-Type': 'application/json', 'X-API-Key': form.key },
     body: JSON.stringify(body),

@@ -1,0 +1,124 @@
+package control
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestCatalog(t *testing.T) {
+	b := routedCatalog(t)
+	got := b.must(200, "GET", "/api/admin/catalog", "")
+	var view struct {
+		Version string
+		Plans   []json.RawMessage
+		Tiers   []json.RawMessage
+		Models  []json.RawMessage
+	}
+	if err := json.Unmarshal(got.Body.Bytes(), &view); err != nil {
+		t.Fatal(err)
+	}
+	if c := b.handler.(*handler).Catalog; view.Version != c.Version || len(view.Plans) != len(c.Plans) || len(view.Tiers) != len(c.Tiers) || len(view.Models) != len(c.Models) {
+		t.Errorf("version %s, %d plans, %d tiers, %d models", view.Version, len(view.Plans), len(view.Tiers), len(view.Models))
+	}
+	want := `{"name":"b-embed","provider":"beta","kind":"embedding","aliases":[],"context":null,"maxOutput":null,"inputPrice":0.02,"outputPrice":0,` +
+		`"cachedPrice":0.02,"source":"x","checked":"2026-01-01"}`
+	if last := string(view.Models[len(view.Models)-1]); last != want {
+		t.Errorf("model %s\nwant %s", last, want)
+	}
+	if !strings.Contains(got.Body.String(), `"name":"a-cheap","provider":"alpha","kind":"chat","aliases":["cheapo"],"context":null,"maxOutput":null,"inputPrice":0.1,"outputPrice":0.4,`) {
+		t.Error("no a-cheap")
+	}
+	if tier := string(view.Tiers[len(view.Tiers)-1]); tier != `{"name":"best","strategy":"ordered","targets":[{"model":"b-free","weight":0},{"model":"a-dear","weight":0}]}` {
+		t.Error(tier)
+	}
+}
+
+func TestPlansInTheCatalog(t *testing.T) {
+	b := newBench(t)
+	text := b.must(200, "GET", "/api/admin/catalog", "").Body.String()
+	for _, plan := range []string{
+		`"plans":[{"name":"free","budget":5,`, // the default is first
+		`"production":{"requestsPerSecond":10,"requestsPerDay":1000,"tokensPerMinute":5000}`,
+		`{"name":"team","budget":100,`,
+		`"production":{"requestsPerSecond":50,"requestsPerDay":null,"tokensPerMinute":null}`,
+	} {
+		if !strings.Contains(text, plan) {
+			t.Errorf("no %s in %.600s", plan, text)
+		}
+	}
+	// What is shown can be chosen.
+	var view struct{ Plans []struct{ Name string } }
+	if err := json.Unmarshal([]byte(text), &view); err != nil {
+		t.Fatal(err)
+	}
+	for _, plan := range view.Plans {
+		b.must(201, "POST", "/api/admin/projects", `{"name":"x","plan":"`+plan.Name+`"}`)
+	}
+}
+
+// providerEntry is one entry of the providers' view.
+func providerEntry(t *testing.T, got reply, name string) string {
+	t.Helper()
+	var list []json.RawMessage
+	if err := json.Unmarshal([]byte(field(got, "providers")), &list); err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range list {
+		if strings.HasPrefix(string(entry), `{"name":"`+name+`",`) {
+			return string(entry)
+		}
+	}
+	return "none"
+}
+
+func TestProviders(t *testing.T) {
+	b := routedCatalog(t)
+	unseen := b.must(200, "GET", "/api/admin/providers", "")
+	if field(unseen, "observed") != "false" || providerEntry(t, unseen, "alpha") != `{"name":"alpha","wire":"openai","ready":null,"models":[]}` {
+		t.Error(unseen.Body)
+	}
+	if n := len(unseen.fields["providers"].([]any)); n != len(b.handler.(*handler).Catalog.Providers) {
+		t.Errorf("%d providers", n)
+	}
+	seen := b.do("GET", "/api/admin/providers", "", sightHeader, `{"ready":["alpha"],"targets":[{"model":"a-dear","state":"open","latencyMs":0},{"model":"nobody","state":"open"}]}`)
+	for name, want := range map[string]string{
+		"alpha": `{"name":"alpha","wire":"openai","ready":true,"models":[{"model":"a-dear","state":"open","latencyMs":null}]}`,
+		"beta":  `{"name":"beta","wire":"openai","ready":false,"models":[]}`,
+	} {
+		if got := providerEntry(t, seen, name); got != want || field(seen, "observed") != "true" {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// What is not the gateway's header says nothing, and breaks nothing.
+func TestSightsThatAreNone(t *testing.T) {
+	b := routedCatalog(t)
+	path := b.project()
+	for _, header := range []string{
+		" ", "null x", "5", "[]", `"ready"`, `{"ready":5}`, `{"targets":[5]}`, `{"targets":[{"latencyMs":-1}]}`, strings.Repeat("a", 33<<10),
+		`{"ready":["` + strings.Repeat("a", 33<<10) + `"]}`, `{"ready":["alpha"]`, "\xff",
+	} {
+		got := b.do("GET", "/api/admin/providers", "", sightHeader, header)
+		if got.Code != 200 || field(got, "observed") != "false" {
+			t.Errorf("%.40q: %d %.200s", header, got.Code, got.Body)
+		}
+		if got := b.do("GET", path+"/routes", "", sightHeader, header); got.Code != 200 || strings.Contains(got.Body.String(), `"ready":true`) {
+			t.Errorf("%.40q: %d", header, got.Code)
+		}
+	}
+}
+
+// A host may hand on a long header in parts.
+func TestASightInParts(t *testing.T) {
+	whole := newRequest(sightHeader, sightOfAlpha)
+	parts := newRequest()
+	for part := range strings.SplitSeq(sightOfAlpha, ",") {
+		parts.Header.Add(sightHeader, part)
+	}
+	if a, b := readSight(whole), readSight(parts); a == nil || !reflect.DeepEqual(a, b) {
+		t.Errorf("%+v, in parts %+v", a, b)
+	}
+}

@@ -1,0 +1,428 @@
+package control
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"log"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/keys"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// Two tabs show version 1, and both save: the second is told that there was a first.
+func TestTwoTabsSave(t *testing.T) {
+	b := newBench(t)
+	path := b.project()
+	if got := b.must(200, "PATCH", path, `{"name":"first","version":1}`); fmt.Sprint(got.fields["version"]) != "2" {
+		t.Error(got.Body)
+	}
+	b.refused(b.do("PATCH", path, `{"name":"second","version":1}`), 409, "conflict", "Changed by somebody else")
+	b.refused(b.do("PATCH", path, `{"name":"second","version":3}`), 409, "conflict", "Changed by somebody else")
+	b.must(200, "PATCH", path, `{"name":"second","version":2}`)
+	b.must(200, "PATCH", path, `{"name":"third"}`)
+	keyPath, _ := b.key(path)
+	if got := b.must(200, "GET", path, ""); got.text("name") != "third" || fmt.Sprint(got.fields["version"]) != "4" {
+		t.Errorf("a key changed the project's version: %s", got.Body)
+	}
+	b.must(200, "PATCH", keyPath, `{"name":"first","version":1}`)
+	b.refused(b.do("PATCH", keyPath, `{"name":"second","version":1}`), 409, "conflict", "Changed by somebody else")
+	b.must(200, "PATCH", path, `{"name":"fourth"}`)
+	if got := b.must(200, "PATCH", keyPath, `{"name":"second","version":2}`); fmt.Sprint(got.fields["version"]) != "3" {
+		t.Errorf("a project's change changed the key's version: %s", got.Body)
+	}
+	for _, version := range []string{"0", "-1", "1.5", `"1"`, "null", "9007199254740993", "1e1"} {
+		for _, at := range []string{path, keyPath} {
+			got := b.do("PATCH", at, `{"name":"x","version":`+version+`}`)
+			b.refused(got, 400, "invalid_request", "Invalid request")
+			if !reflect.DeepEqual(got.problems(), []string{"version"}) {
+				t.Errorf("version %s: %s", version, got.Body)
+			}
+		}
+	}
+}
+
+// Both tabs save at the same moment: the one whose commit comes later gets the 409, although it had looked
+// when its version was still the present one.
+func TestTwoTabsSaveAtOnce(t *testing.T) {
+	b := newBench(t)
+	path := b.project()
+	keyPath, _ := b.key(path)
+	for _, at := range []string{path, keyPath} {
+		b.interleave(func() { b.must(200, "PATCH", at, `{"name":"first","version":1}`) })
+		b.refused(b.do("PATCH", at, `{"name":"second","version":1}`), 409, "conflict", "Changed by somebody else")
+		if got := b.must(200, "GET", at, ""); got.text("name") != "first" || fmt.Sprint(got.fields["version"]) != "2" {
+			t.Error(got.Body)
+		}
+	}
+}
+
+// statusOfMeter is what a key's meter was told last.
+func (b *bench) statusOfMeter(value string) doc.Status {
+	status, _ := b.meterView(keys.Hash(value))
+	return status
+}
+
+func TestArchiveAndRestore(t *testing.T) {
+	b := newBench(t)
+	path := b.project()
+	_, active := b.key(path)
+	inactivePath, inactive := b.key(path)
+	b.must(200, "POST", inactivePath+"/deactivate", "")
+	for _, step := range []struct {
+		verb, status string
+		first        doc.Status
+	}{{"archive", "archived", doc.Inactive}, {"archive", "archived", doc.Inactive}, {"restore", "active", doc.Active}, {"restore", "active", doc.Active}} {
+		b.memory.forget()
+		if got := b.must(200, "POST", path+"/"+step.verb, ""); got.text("status") != step.status {
+			t.Errorf("%s: %s", step.verb, got.Body)
+		}
+		// Even if nothing is different, all keys are told before the answer: it may be a second attempt.
+		if len(b.memory.sent) != 3 {
+			t.Errorf("%s: %d objects were told", step.verb, len(b.memory.sent))
+		}
+		if status := b.statusOfMeter(active.text("value")); status != step.first {
+			t.Errorf("%s: the active key has status %d", step.verb, status)
+		}
+		if status := b.statusOfMeter(inactive.text("value")); status != doc.Inactive {
+			t.Errorf("%s: the inactive key has status %d", step.verb, status)
+		}
+	}
+}
+
+// What changes in an archived project is no use until it is restored.
+func TestChangesInAnArchivedProject(t *testing.T) {
+	b := newBench(t)
+	path := b.project()
+	keyPath, old := b.key(path)
+	b.must(200, "POST", path+"/archive", "")
+	b.must(200, "POST", keyPath+"/deactivate", "")
+	if got := b.must(200, "POST", keyPath+"/reactivate", ""); got.text("status") != "active" {
+		t.Error(got.Body)
+	}
+	made := b.must(201, "POST", path+"/keys", `{"name":"k"}`)
+	for _, value := range []string{old.text("value"), made.text("value")} {
+		if status := b.statusOfMeter(value); status != doc.Inactive {
+			t.Errorf("a key in an archived project has status %d", status)
+		}
+	}
+	if got := b.must(200, "GET", "/api/admin/projects?status=archived", ""); len(got.fields["projects"].([]any)) != 1 {
+		t.Error(got.Body)
+	}
+	if got := b.must(200, "GET", "/api/admin/projects?status=active", ""); got.Body.String() != `{"projects":[],"next":null}` {
+		t.Error(got.Body)
+	}
+	b.must(200, "POST", path+"/restore", "")
+	for _, value := range []string{old.text("value"), made.text("value")} {
+		if status := b.statusOfMeter(value); status != doc.Active {
+			t.Errorf("a key in a restored project has status %d", status)
+		}
+	}
+}
+
+// The archiving was committed, but a key's meter was out: the second attempt says 200 only when it knows.
+func TestArchivingIsInForceWhenItIsAcknowledged(t *testing.T) {
+	b := newBench(t)
+	log.SetOutput(&bytes.Buffer{})
+	defer log.SetOutput(os.Stderr)
+	path := b.project()
+	_, made := b.key(path)
+	b.memory.fail = func(class abi.Class, _ string, _ []byte) error {
+		if class == abi.ClassKeyMeter {
+			return errOut
+		}
+		return nil
+	}
+	b.refused(b.do("POST", path+"/archive", ""), 503, "service_unavailable", "Service unavailable")
+	b.memory.fail = nil
+	b.must(200, "POST", path+"/archive", "")
+	if status := b.statusOfMeter(made.text("value")); status != doc.Inactive {
+		t.Errorf("acknowledged, and the key has status %d", status)
+	}
+}
+
+// While a change tells the keys, others change the project and a key. No meter may hear two things under one
+// version: it would drop the second, whichever that is.
+func TestNoTwoRecordsHaveOneVersion(t *testing.T) {
+	b := newBench(t)
+	path := b.project()
+	keyPath, made := b.key(path)
+	lists := 0
+	b.memory.before = func(command []byte) {
+		question := directory.List{Prefix: doc.KeysOf(path[strings.LastIndex(path, "/")+1:]), Limit: maxTold}
+		if string(command) != string(question.Encode()) {
+			return
+		}
+		if lists++; lists == 1 { // the first change has read the project, and is about to read the keys
+			b.must(200, "POST", path+"/archive", "")
+			b.must(200, "PATCH", keyPath, `{"limits":{"requestsPerDay":1}}`)
+		}
+	}
+	b.must(200, "PATCH", path, `{"plan":"team"}`)
+	told := newTold(t)
+	told.take(b.memory.sent)
+	status, record := b.meterView(keys.Hash(made.text("value")))
+	if status != doc.Inactive || record.Plan != "team" || record.Limits.PerDay != 1 || lists < 2 {
+		t.Errorf("after %d readings the meter has status %d and %+v", lists, status, record)
+	}
+}
+
+// A project that never stands still keeps nobody waiting for ever.
+func TestAProjectThatDoesNotStandStill(t *testing.T) {
+	b := newBench(t)
+	log.SetOutput(&bytes.Buffer{})
+	defer log.SetOutput(os.Stderr)
+	path := b.project()
+	keyPath, _ := b.key(path)
+	b.memory.before = func(command []byte) {
+		question := directory.List{Prefix: doc.KeysOf(path[strings.LastIndex(path, "/")+1:]), Limit: maxTold}
+		if string(command) == string(question.Encode()) {
+			b.must(200, "PATCH", keyPath, `{}`)
+		}
+	}
+	b.refused(b.do("PATCH", path, `{"plan":"team"}`), 503, "service_unavailable", "Service unavailable")
+}
+
+// spend has a meter of the project spend money, and report it.
+func (b *bench) spend(project, meter, keyID, model string, seq uint64, cost money.Pico) {
+	b.Helper()
+	now := uint64(b.now.UnixMilli())
+	u := ledger.Usage{Day: now / 86400_000, Hour: now % 86400_000 / 3600_000, Model: model, Requests: 1, CostPico: cost}
+	u.Latency.Add(40)
+	absorb := ledger.Absorb{Key: meter, KeyID: keyID, Seq: seq, Usage: []ledger.Usage{u}}
+	name := strings.TrimPrefix(project, "/api/admin/projects/")
+	if _, err := b.memory.Call(b.Context(), abi.ClassLedger, name, "", absorb.Encode()); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b *bench) budget(path string) string {
+	b.Helper()
+	got := b.must(200, "GET", path+"/usage", "")
+	text, err := encode(got.fields["budget"])
+	if err != nil {
+		b.Fatal(err)
+	}
+	return string(text)
+}
+
+// Another period keeps what was spent in its present turn: the day's after the week's after the month's, and
+// the month's again.
+func TestBudgetPeriods(t *testing.T) {
+	b := newBench(t)
+	b.memory.reducers = true
+	path := b.must(201, "POST", "/api/admin/projects", `{"name":"x","budget":10}`).text("id")
+	path = "/api/admin/projects/" + path
+	saturday := b.now
+	for i, days := range []int{-20, -3, 0} { // the first of November, a Wednesday, and today
+		b.now = saturday.AddDate(0, 0, days)
+		b.spend(path, "meter", "key_a", "m", uint64(i+1), money.Dollar<<i)
+	}
+	for _, c := range []struct{ period, used, remaining, start, end string }{
+		{"month", "7", "3", "2026-11-01", "2026-12-01"},
+		{"week", "6", "4", "2026-11-16", "2026-11-23"},
+		{"day", "4", "6", "2026-11-21", "2026-11-22"},
+		{"month", "7", "3", "2026-11-01", "2026-12-01"},
+	} {
+		got := b.must(200, "PATCH", path, `{"budgetPeriod":"`+c.period+`"}`)
+		want := fmt.Sprintf(`{"end":"%sT00:00:00.000Z","limit":10,"period":%q,"remaining":%s,"start":"%sT00:00:00.000Z","used":%s}`,
+			c.end, c.period, c.remaining, c.start, c.used)
+		if budget := b.budget(path); got.text("budgetPeriod") != c.period || budget != want {
+			t.Errorf("%s: %s\nwant %s", got.text("budgetPeriod"), budget, want)
+		}
+	}
+	b.must(200, "PATCH", path, `{"budgetPeriod":"day"}`)
+	b.now = saturday.AddDate(0, 0, 1)
+	if budget := b.budget(path); !strings.Contains(budget, `"remaining":10,"start":"2026-11-22`) {
+		t.Errorf("the next day: %s", budget)
+	}
+	b.refused(b.do("PATCH", path, `{"budgetPeriod":"year"}`), 400, "invalid_request", "Invalid request")
+}
+
+// A period that stays the same is no new one.
+func TestTheSamePeriodAgain(t *testing.T) {
+	b := newBench(t)
+	path := b.project()
+	_, made := b.key(path)
+	b.must(200, "PATCH", path, `{"budgetPeriod":"month"}`)
+	if p, _ := b.handler.(*handler).store.project(t.Context(), path[strings.LastIndex(path, "/")+1:]); p.Epoch != 0 {
+		t.Errorf("epoch %d", p.Epoch)
+	}
+	b.must(200, "PATCH", path, `{"budgetPeriod":"day"}`)
+	if _, record := b.meterView(keys.Hash(made.text("value"))); record.Epoch != 1 || record.Cycle != 2 {
+		t.Errorf("%+v", record)
+	}
+}
+
+// The period's change reaches the real meter and the real ledger, and money flows on.
+func TestMoneyFlowsAfterAChangeOfPeriod(t *testing.T) {
+	b := newBench(t)
+	b.memory.reducers = true
+	path := "/api/admin/projects/" + b.must(201, "POST", "/api/admin/projects", `{"name":"x","budget":1}`).text("id")
+	value := b.must(201, "POST", path+"/keys", `{"name":"k"}`).text("value")
+	for i, period := range []string{"month", "day", "week", "month"} {
+		b.must(200, "PATCH", path, `{"budgetPeriod":"`+period+`"}`)
+		b.request(path, value, fmt.Sprint("req_", i), money.Cent)
+	}
+	if budget := b.budget(path); !strings.Contains(budget, `"used":0.04}`) {
+		t.Error(budget)
+	}
+}
+
+// request has a key's meter admit and settle a request of some cost, with the ledger's leave.
+func (b *bench) request(project, value, id string, cost money.Pico) {
+	b.Helper()
+	hash := keys.Hash(value)
+	admit := keymeter.Admit{RequestID: id, Version: 1 << 40, Mode: keymeter.ModeReserve, Model: "m", AmountPico: cost, ExpiresMs: 60_000}
+	reply := b.admit(hash, &admit)
+	if reply.Verdict == keymeter.Short {
+		grant := ledger.Grant{Key: hash, Period: reply.Period, Seq: reply.Seq, NeedPico: reply.NeedPico}
+		given, err := ledger.DecodeGrantReply(b.ask(abi.ClassLedger, strings.TrimPrefix(project, "/api/admin/projects/"), grant.Encode()))
+		if err != nil || given.AmountPico < 0 {
+			b.Fatalf("%v, the ledger gave %+v", err, given)
+		}
+		admit.Grant = keymeter.Grant{Period: given.Period, Seq: reply.Seq, AmountPico: given.AmountPico}
+		reply = b.admit(hash, &admit)
+	}
+	if reply.Verdict != keymeter.Admitted {
+		b.Fatalf("%s: verdict %d", id, reply.Verdict)
+	}
+	settle := keymeter.Settle{
+		RequestID: id, Outcome: keymeter.Served, Model: "m", CostPico: cost, Tokens: keymeter.Tokens{Prompt: 3, Completion: 4},
+		Trace: keymeter.Trace{Provider: "openai", Status: 200, DurationMs: 40},
+	}
+	b.ask(abi.ClassKeyMeter, hash, settle.Encode())
+}
+
+func (b *bench) admit(hash string, a *keymeter.Admit) keymeter.AdmitReply {
+	b.Helper()
+	reply, err := keymeter.DecodeAdmitReply(b.ask(abi.ClassKeyMeter, hash, a.Encode()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	return reply
+}
+
+func (b *bench) ask(class abi.Class, name string, command []byte) []byte {
+	b.Helper()
+	reply, err := b.memory.Call(b.Context(), class, name, "", command)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return reply
+}
+
+func TestAlerts(t *testing.T) {
+	b := newBench(t)
+	path := b.project()
+	alerts := func(body string) (url, last4, secret string) {
+		t.Helper()
+		got := b.must(200, "PATCH", path, body)
+		a, _ := got.fields["alerts"].(map[string]any)
+		url, _ = a["url"].(string)
+		last4, _ = a["secretLast4"].(string)
+		secret, _ = a["secret"].(string)
+		if a != nil && len(a) != 2 && secret == "" {
+			t.Errorf("%s: %s", body, got.Body)
+		}
+		return url, last4, secret
+	}
+	url, last4, first := alerts(`{"alerts":{"url":"https://hooks.example/a?b=c"}}`)
+	raw, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(first, "whsec_"))
+	if err != nil || len(raw) != 24 || !strings.HasPrefix(first, "whsec_") || !strings.HasSuffix(first, last4) || url != "https://hooks.example/a?b=c" {
+		t.Fatalf("%q %q %q %v", url, last4, first, err)
+	}
+	for _, body := range []string{`{"name":"y"}`, `{"alerts":{"url":"https://hooks.example/a?b=c"}}`, `{}`} {
+		if url, again, secret := alerts(body); url == "" || again != last4 || secret != "" {
+			t.Errorf("%s: %q %q %q", body, url, again, secret)
+		}
+	}
+	if got := b.must(200, "GET", path, ""); strings.Contains(got.Body.String(), "whsec_") || !strings.Contains(got.Body.String(), `"secretLast4":"`+last4+`"`) {
+		t.Error(got.Body)
+	}
+	_, _, second := alerts(`{"alerts":{"url":"https://hooks.example/b"}}`)
+	if second == "" || second == first {
+		t.Errorf("a new address has the secret %q", second)
+	}
+	if url, _, _ := alerts(`{"alerts":null}`); url != "" {
+		t.Errorf("still %s", url)
+	}
+	if _, _, third := alerts(`{"alerts":{"url":"https://hooks.example/b"}}`); third == "" || third == second {
+		t.Errorf("the secret of before came back: %q", third)
+	}
+	for key, row := range b.memory.rows {
+		if strings.HasPrefix(key, "d/a/") && (strings.Contains(string(row), "whsec_") || strings.Contains(string(row), first[6:])) {
+			t.Errorf("the audit log has a secret: %s", row)
+		}
+	}
+}
+
+// TestTheSecretSigns: the secret that was shown once is the one that the ledger signs with.
+func TestTheSecretSigns(t *testing.T) {
+	b := newBench(t)
+	b.memory.reducers = true
+	path := b.project()
+	made := b.must(200, "PATCH", path, `{"alerts":{"url":"https://hooks.example/a"}}`)
+	secret := made.fields["alerts"].(map[string]any)["secret"].(string)
+	b.spend(path, "meter", "key_a", "m", 1, 4*money.Dollar)
+	posts := b.memory.object(abi.ClassLedger, path[strings.LastIndex(path, "/")+1:]).Posts
+	if len(posts) != 1 || posts[0].URL != "https://hooks.example/a" {
+		t.Fatalf("%+v", posts)
+	}
+	headers := map[string]string{}
+	for _, h := range posts[0].Headers {
+		headers[h.Name] = h.Value
+	}
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mac := hmac.New(sha256.New, key)
+	fmt.Fprintf(mac, "%s.%s.%s", headers["webhook-id"], headers["webhook-timestamp"], posts[0].Body)
+	if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); headers["webhook-signature"] != want {
+		t.Errorf("%q, want %q", headers["webhook-signature"], want)
+	}
+}
+
+func TestAlertAddresses(t *testing.T) {
+	b := newBench(t)
+	path := b.project()
+	for _, url := range []string{
+		"", "hooks.example", "http://hooks.example/", "ftp://hooks.example/", "https://", "https://user@hooks.example/", "https://u:p@hooks.example/",
+		"https://hooks.example/#part", "https:hooks.example", "//hooks.example/", "https:///path", "https://:443/", "https://hooks.example/ö",
+		"https://hooks.example/a b", "https://hooks.example/\n", "javascript:alert(1)", "http://localhost.example/", "http://127.0.0.1.example/",
+		"https://hooks.example/" + strings.Repeat("a", 512), "https://[::1", "https://%zz/", "https://hooks.example:port/",
+	} {
+		body, _ := encode(map[string]any{"alerts": map[string]string{"url": url}})
+		got := b.do("PATCH", path, string(body))
+		b.refused(got, 400, "invalid_request", "Invalid request")
+		if !reflect.DeepEqual(got.problems(), []string{"alerts.url"}) {
+			t.Errorf("%q: %s", url, got.Body)
+		}
+	}
+	for body, want := range map[string][]string{
+		`{"alerts":{}}`: {"alerts.url"}, `{"alerts":"https://hooks.example/"}`: {"alerts"}, `{"alerts":[]}`: {"alerts"},
+		`{"alerts":{"url":5}}`: {"alerts.url"}, `{"alerts":{"url":"https://hooks.example/","secret":"x"}}`: {"alerts.secret"},
+	} {
+		if got := b.do("PATCH", path, body); got.Code != 400 || !reflect.DeepEqual(got.problems(), want) {
+			t.Errorf("%s: %d %q", body, got.Code, got.problems())
+		}
+	}
+	for _, url := range []string{"https://hooks.example", "https://hooks.example:8443/a%20b?c=%F0", "http://localhost:9/x", "http://127.0.0.1/", "http://[::1]:80/", "HTTPS://HOOKS.EXAMPLE/"} {
+		body, _ := encode(map[string]any{"alerts": map[string]string{"url": url}})
+		if got := b.must(200, "PATCH", path, string(body)); got.fields["alerts"].(map[string]any)["url"] != url {
+			t.Errorf("%q came back in %s", url, got.Body)
+		}
+	}
+}

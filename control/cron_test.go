@@ -1,0 +1,206 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/postern-ai/postern/core/abi"
+)
+
+// exports is where a test's exports are kept.
+type exports struct {
+	files map[string]string
+	order []string
+	fail  func(name string) error
+}
+
+func (e *exports) keep(_ context.Context, name string, body []byte) error {
+	if e.fail != nil {
+		if err := e.fail(name); err != nil {
+			return err
+		}
+	}
+	e.files[name] = string(body)
+	e.order = append(e.order, name)
+	return nil
+}
+
+// exportBench is usageBench, five days after the project was made, with somewhere to export to.
+func exportBench(t *testing.T) (b *bench, id string, kept *exports) {
+	b = newBench(t)
+	b.memory.reducers = true
+	b.now = b.now.AddDate(0, 0, -5)
+	path := b.project()
+	b.now = b.now.AddDate(0, 0, 5)
+	b.absorb(path, []booked{
+		{today - 4, 1, "key_a", "m-a", 1, 100}, {today - 4, 2, "key_a", "m-b", 2, 200}, {today - 4, 2, "key_b", "m-a", 3, 300},
+		{today - 2, 23, "key_a", "m-a", 4, 400}, {today - 1, 23, "key_a", "m-a", 5, 500}, {today, 0, "key_a", "m-a", 6, 600},
+	})
+	kept = &exports{files: map[string]string{}}
+	b.handler.(*handler).Exports = kept.keep
+	return b, path[strings.LastIndex(path, "/")+1:], kept
+}
+
+func (b *bench) daily() error { return (&Service{b.handler.(*handler)}).Daily(b.Context()) }
+
+func TestExportsOfClosedDays(t *testing.T) {
+	b, id, kept := exportBench(t)
+	name := func(daysAgo int) string { return "usage/" + dayOf(today-uint64(daysAgo)) + "/" + id + ".ndjson" }
+	if err := b.daily(); err != nil {
+		t.Fatal(err)
+	}
+	// The present day is not closed, and days without usage have no file.
+	if want := []string{name(4), name(2), name(1)}; !slices.Equal(kept.order, want) {
+		t.Fatalf("exported %q, want %q", kept.order, want)
+	}
+	const figures = `"requests":%d,"hits":0,"misses":%d,"failed":0,"promptTokens":%d,"completionTokens":%d,"cost":0.0000000%s,"estimated":0,"expired":0,"latency":{"meanMs":40,"p50Ms":56,"p95Ms":56}}` + "\n"
+	line := func(key, model string, n int, cost string) string {
+		return fmt.Sprintf(`{"day":"2026-11-17","keyId":%q,"model":%q,`+figures, key, model, n, n, 10*n, n, cost)
+	}
+	if want := line("key_a", "m-a", 1, "001") + line("key_a", "m-b", 2, "002") + line("key_b", "m-a", 3, "003"); kept.files[name(4)] != want {
+		t.Errorf("got %s\nwant %s", kept.files[name(4)], want)
+	}
+	for range 2 { // once is enough
+		if err := b.daily(); err != nil || len(kept.order) != 3 {
+			t.Errorf("%v %q", err, kept.order)
+		}
+	}
+	b.now = time.Date(2026, 11, 22, 0, 59, 59, 0, time.UTC) // not closed yet
+	if err := b.daily(); err != nil || len(kept.order) != 3 {
+		t.Errorf("%v %q", err, kept.order)
+	}
+	b.now = b.now.Add(time.Second)
+	if err := b.daily(); err != nil || len(kept.order) != 4 || kept.order[3] != name(0) {
+		t.Errorf("%v %q", err, kept.order)
+	}
+}
+
+// What failed is tried again the next time, and what was kept before the failure is not.
+func TestExportsAreResumed(t *testing.T) {
+	b, _, kept := exportBench(t)
+	out := errors.New("bucket is out")
+	kept.fail = func(name string) error {
+		if strings.Contains(name, dayOf(today-2)) {
+			return out
+		}
+		return nil
+	}
+	for range 2 {
+		if err := b.daily(); !errors.Is(err, out) {
+			t.Fatalf("%v", err)
+		}
+		if len(kept.order) != 1 {
+			t.Errorf("exported %q", kept.order)
+		}
+	}
+	kept.fail = nil
+	if err := b.daily(); err != nil || len(kept.order) != 3 || !strings.Contains(kept.order[1], dayOf(today-2)) {
+		t.Errorf("%v %q", err, kept.order)
+	}
+}
+
+// One project's failure, at its ledger or at the bucket, does not hold up the others.
+func TestOneProjectsFailureIsItsOwn(t *testing.T) {
+	b, first, kept := exportBench(t)
+	b.now = b.now.AddDate(0, 0, -5).Add(time.Millisecond)
+	second := b.project()
+	b.now = b.now.AddDate(0, 0, 5)
+	b.absorb(second, []booked{{today - 1, 1, "key_c", "m", 1, 1}})
+	b.memory.fail = func(class abi.Class, name string, _ []byte) error {
+		if class == abi.ClassLedger && name == first {
+			return errOut
+		}
+		return nil
+	}
+	if err := b.daily(); !errors.Is(err, errOut) {
+		t.Errorf("%v", err)
+	}
+	if len(kept.order) != 1 || !strings.Contains(kept.order[0], second[strings.LastIndex(second, "/")+1:]) {
+		t.Errorf("exported %q", kept.order)
+	}
+}
+
+// Every project's days are exported, of many projects too.
+func TestExportsOfManyProjects(t *testing.T) {
+	b := newBench(t)
+	b.memory.reducers = true
+	kept := &exports{files: map[string]string{}}
+	b.handler.(*handler).Exports = kept.keep
+	var paths []string
+	for range largeProjects {
+		b.now = b.now.Add(time.Millisecond)
+		paths = append(paths, b.project())
+	}
+	for day := uint64(today); day < today+3; day++ {
+		for _, path := range paths {
+			id := path[strings.LastIndex(path, "/")+1:]
+			b.absorb(path, []booked{{day, 1, "key_of_" + id + fmt.Sprint(day), "m", 1, 1}})
+		}
+		b.now = b.now.AddDate(0, 0, 1)
+		if err := b.daily(); err != nil {
+			t.Fatal(err)
+		}
+		if want := largeProjects * int(day-today+1); len(kept.files) != want {
+			t.Fatalf("%d files after day %d, want %d", len(kept.files), day, want)
+		}
+	}
+}
+
+// A deployment that was away for long exports what is not too old, and one without a bucket nothing.
+func TestExportsOfLongAgo(t *testing.T) {
+	b, _, kept := exportBench(t)
+	b.now = b.now.AddDate(0, 0, maxExportDays-1)
+	if err := b.daily(); err != nil || len(kept.order) != 2 || !strings.Contains(kept.order[0], dayOf(today-1)) {
+		t.Errorf("%v %q", err, kept.order)
+	}
+	without, _, _ := exportBench(t)
+	without.handler.(*handler).Exports = nil
+	if err := without.daily(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Sums are kept for 400 days, those by hour for nine and the present one.
+func TestOldUsageGoes(t *testing.T) {
+	b := newBench(t)
+	b.memory.reducers = true
+	path := b.project()
+	id := path[strings.LastIndex(path, "/")+1:]
+	var all []booked
+	for _, ago := range []uint64{0, 8, 9, 10, 399, 400, 401, 500} {
+		all = append(all, booked{today - ago, 5, "key_a", "m", 1, 1})
+	}
+	for i := range uint64(1200) { // more than one step removes
+		all = append(all, booked{today - 401, i % 24, "key_a", fmt.Sprint("m", i), 1, 1})
+	}
+	b.absorb(path, all)
+	if err := b.daily(); err != nil {
+		t.Fatal(err)
+	}
+	var left []string
+	for _, row := range b.memory.object(abi.ClassLedger, id).Read(abi.Range{Start: "u/", End: "z", Limit: 1 << 20}) {
+		left = append(left, row.Key)
+	}
+	var want []string
+	for _, ago := range []uint64{400, 399, 10, 9, 8, 0} {
+		want = append(want, "u/"+abi.Fixed(today-ago)+"/m")
+	}
+	for _, ago := range []uint64{400, 399, 10, 9, 8, 0} {
+		want = append(want, "x/"+abi.Fixed(today-ago)+"/key_a/m")
+	}
+	for _, ago := range []uint64{9, 8, 0} {
+		want = append(want, "y/"+abi.Fixed((today-ago)*24+5))
+	}
+	if !slices.Equal(left, want) {
+		t.Errorf("left are %d rows: %.300q\nwant %q", len(left), left, want)
+	}
+	got := b.must(200, "GET", path+"/usage?from=2025-10-18&to=2026-11-21", "")
+	if rows := got.fields["rows"].([]any); len(rows) != 5 {
+		t.Errorf("%v", rows)
+	}
+}

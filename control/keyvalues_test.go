@@ -1,0 +1,325 @@
+package control
+
+import (
+	"bytes"
+	"fmt"
+	"log"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/keys"
+)
+
+// made makes a key with some further fields, and gives its path.
+func (b *bench) made(project, fields string) (path string, made reply) {
+	b.Helper()
+	made = b.must(201, "POST", project+"/keys", `{"name":"k"`+fields+`}`)
+	return project + "/keys/" + made.text("id"), made
+}
+
+func TestPermissions(t *testing.T) {
+	b := newBench(t)
+	project := b.project()
+	const all, look = `["completions","embeddings","models","usage"]`, `["models","usage"]`
+	for _, c := range []struct{ kind, permissions, want string }{
+		{"gateway", "", all}, {"project", "", look},
+		{"gateway", all, all}, {"project", look, look},
+		{"gateway", `["usage","completions"]`, `["completions","usage"]`}, {"gateway", `["models","models"]`, `["models"]`},
+		{"project", `["usage"]`, `["usage"]`},
+		{"gateway", `[]`, ""}, {"gateway", `null`, ""}, {"gateway", `"models"`, ""}, {"gateway", `["Models"]`, ""}, {"gateway", `[""]`, ""},
+		{"gateway", `["models",null]`, ""}, {"gateway", `["admin"]`, ""}, {"project", `["completions"]`, ""}, {"project", all, ""}, {"gateway", `{}`, ""},
+	} {
+		body := fmt.Sprintf(`{"name":"k","kind":%q,"permissions":%s}`, c.kind, c.permissions)
+		if c.permissions == "" {
+			body = fmt.Sprintf(`{"name":"k","kind":%q}`, c.kind)
+		}
+		got := b.do("POST", project+"/keys", body)
+		if c.want == "" {
+			b.refused(got, 400, "invalid_request", "Invalid request")
+			if !reflect.DeepEqual(got.problems(), []string{"permissions"}) {
+				t.Errorf("%s: %q", body, got.problems())
+			}
+			continue
+		}
+		if text := field(got, "permissions"); got.Code != 201 || text != c.want {
+			t.Errorf("%s: %s", body, got.Body)
+		}
+	}
+}
+
+// A key's kind says what a PATCH can permit, and the record says it to the data plane.
+func TestPermissionsArePatched(t *testing.T) {
+	b := newBench(t)
+	project := b.project()
+	path, made := b.made(project, `,"kind":"project"`)
+	if got := b.do("PATCH", path, `{"permissions":["completions"]}`); got.Code != 400 {
+		t.Error(got.Body)
+	}
+	b.must(200, "PATCH", path, `{"permissions":["usage"]}`)
+	_, record := b.meterView(keys.Hash(made.text("value")))
+	if !record.May(doc.MaySeeUsage) || record.May(doc.MayListModels) || record.May(doc.MayComplete) {
+		t.Errorf("%+v", record)
+	}
+}
+
+func TestKeyLimits(t *testing.T) {
+	b := newBench(t)
+	project := b.project()
+	limits := func(second, day, tokens string) string {
+		return fmt.Sprintf(`{"requestsPerSecond":%s,"requestsPerDay":%s,"tokensPerMinute":%s}`, second, day, tokens)
+	}
+	path, made := b.made(project, `,"limits":{"requestsPerSecond":2,"tokensPerMinute":null}`)
+	if got := field(made, "limits"); got != limits("2", "null", "null") {
+		t.Error(got)
+	}
+	for _, step := range []struct{ body, want string }{
+		{`{"name":"other"}`, limits("2", "null", "null")},
+		{`{"limits":{"requestsPerDay":1000000000,"tokensPerMinute":1}}`, limits("null", "1000000000", "1")},
+		{`{"limits":{}}`, limits("null", "null", "null")},
+	} {
+		if got := field(b.must(200, "PATCH", path, step.body), "limits"); got != step.want {
+			t.Errorf("%s: %s, want %s", step.body, got, step.want)
+		}
+	}
+	for body, want := range map[string]string{
+		`null`: "limits", `[]`: "limits", `5`: "limits", `{"requestsPerSecond":0}`: "limits.requestsPerSecond", `{"requestsPerDay":-1}`: "limits.requestsPerDay",
+		`{"requestsPerDay":1.5}`: "limits.requestsPerDay", `{"tokensPerMinute":"5"}`: "limits.tokensPerMinute", `{"requestsPerHour":5}`: "limits.requestsPerHour",
+		`{"requestsPerSecond":1000001}`: "limits.requestsPerSecond", `{"tokensPerMinute":1000000001}`: "limits.tokensPerMinute",
+		`{"requestsPerDay":99999999999999999999}`: "limits.requestsPerDay", `{"requestsPerDay":1e3}`: "limits.requestsPerDay",
+	} {
+		if got := b.do("PATCH", path, `{"limits":`+body+`}`); got.Code != 400 || !reflect.DeepEqual(got.problems(), []string{want}) {
+			t.Errorf("%s: %d %q", body, got.Code, got.problems())
+		}
+	}
+	b.must(200, "PATCH", path, `{"limits":{"requestsPerSecond":3,"requestsPerDay":4,"tokensPerMinute":5}}`)
+	if _, record := b.meterView(keys.Hash(made.text("value"))); record.Limits != (doc.Limits{PerSecond: 3, PerDay: 4, TokensPerMinute: 5}) {
+		t.Errorf("%+v", record)
+	}
+}
+
+func TestExpiry(t *testing.T) {
+	b := newBench(t)
+	project := b.project()
+	path, made := b.made(project, `,"expiresAt":"2026-11-21T10:09:07.5+01:00"`)
+	if made.text("expiresAt") != "2026-11-21T09:09:07.500Z" || made.text("status") != "active" {
+		t.Fatal(made.Body)
+	}
+	if _, record := b.meterView(keys.Hash(made.text("value"))); record.ExpiresMs != 1795252147_500 {
+		t.Errorf("%+v", record)
+	}
+	b.now = b.now.Add(time.Hour + time.Minute + 494*time.Millisecond) // right then
+	for _, c := range []struct{ query, want string }{{"", "expired"}, {"?status=expired", "expired"}, {"?status=active", ""}, {"?status=inactive", ""}} {
+		list := b.must(200, "GET", project+"/keys"+c.query, "").fields["keys"].([]any)
+		if len(list) != 1 && c.want != "" || len(list) != 0 && c.want == "" {
+			t.Errorf("%s: %v", c.query, list)
+		} else if c.want != "" && list[0].(map[string]any)["status"] != c.want {
+			t.Errorf("%s: %v", c.query, list)
+		}
+	}
+	if got := b.must(200, "PATCH", path, `{"name":"kept"}`); got.text("expiresAt") == "" || got.text("status") != "expired" {
+		t.Error(got.Body)
+	}
+	if got := b.must(200, "PATCH", path, `{"expiresAt":null}`); got.fields["expiresAt"] != nil || got.text("status") != "active" {
+		t.Error(got.Body)
+	}
+	for _, at := range []string{
+		`""`, `"tomorrow"`, `"2026-11-22"`, `"2026-11-22T00:00:00"`, `"2026-11-21T08:08:07Z"`, `"1970-01-01T00:00:00Z"`, `"2036-11-25T00:00:00Z"`,
+		`"9999-12-31T23:59:59Z"`, `"2027-02-30T00:00:00Z"`, `"-2027-01-01T00:00:00Z"`, `1795252147500`, `[]`, `"2027-01-01T00:00:00Z\u0000"`,
+	} {
+		if got := b.do("PATCH", path, `{"expiresAt":`+at+`}`); got.Code != 400 || !reflect.DeepEqual(got.problems(), []string{"expiresAt"}) {
+			t.Errorf("%s: %d %s", at, got.Code, got.Body)
+		}
+	}
+}
+
+// TestRotate: the new key is like the old one, and the old one is good for the grace period.
+func TestRotate(t *testing.T) {
+	for _, kind := range kindWords {
+		for _, environment := range environmentWords {
+			b := newBench(t)
+			project := b.project()
+			path, old := b.made(project, fmt.Sprintf(`,"kind":%q,"environment":%q,"models":["m"],"permissions":["usage"],"limits":{"requestsPerDay":9}`, kind, environment))
+			b.now = b.now.Add(time.Second)
+			fresh := b.must(201, "POST", path+"/rotate", `{"graceSeconds":60}`)
+			value := fresh.text("value")
+			k, e, ok := keys.Parse(value)
+			if !ok || translate(k, kindValues, kindWords) != kind || translate(e, environments, environmentWords) != environment || value == old.text("value") {
+				t.Errorf("%s %s: the new value is %q", kind, environment, value)
+			}
+			want := fmt.Sprintf(`{"id":%q,"name":"k","kind":%q,"environment":%q,"prefix":%q,"last4":%q,"status":"active",`+
+				`"createdAt":"2026-11-21T08:08:08.006Z","lastUsedAt":null,"models":["m"],"permissions":["usage"],`+
+				`"limits":{"requestsPerSecond":null,"requestsPerDay":9,"tokensPerMinute":null},"expiresAt":null,"replacedBy":null,`+
+				`"version":1,"value":%q}`, fresh.text("id"), kind, environment, value[:8], value[len(value)-4:], value)
+			if fresh.Body.String() != want {
+				t.Errorf("got %s\nwant %s", fresh.Body, want)
+			}
+			after := b.must(200, "GET", path, "")
+			if after.text("replacedBy") != fresh.text("id") || after.text("expiresAt") != "2026-11-21T08:09:08.006Z" || fmt.Sprint(after.fields["version"]) != "2" {
+				t.Errorf("the old one: %s", after.Body)
+			}
+			b.rotatedMeters(old, fresh)
+		}
+	}
+}
+
+// rotatedMeters checks what the meters of a rotated key and its successor were told.
+func (b *bench) rotatedMeters(old, fresh reply) {
+	b.Helper()
+	for i, made := range []reply{old, fresh} {
+		status, record := b.meterView(keys.Hash(made.text("value")))
+		if expires := []uint64{1795248548_006, 0}[i]; status != doc.Active || record.KeyID != made.text("id") || record.ExpiresMs != expires {
+			b.Errorf("%s: status %d, %+v", made.text("id"), status, record)
+		}
+	}
+	b.memory.deliver(b.T)
+	for _, made := range []reply{old, fresh} {
+		if record, err := doc.DecodeRecord(b.memory.kv[doc.RecordKey(keys.Hash(made.text("value")))]); err != nil || record.KeyID != made.text("id") {
+			b.Errorf("KV: %v %+v", err, record)
+		}
+	}
+}
+
+func TestGracePeriods(t *testing.T) {
+	for _, c := range []struct{ body, expires, status string }{
+		{`{}`, "2026-11-22T08:08:07.006Z", "active"},
+		{`{"graceSeconds":0}`, "2026-11-21T08:08:07.006Z", "expired"},
+		{`{"graceSeconds":2592000}`, "2026-12-21T08:08:07.006Z", "active"},
+	} {
+		b := newBench(t)
+		path, _ := b.key(b.project())
+		b.must(201, "POST", path+"/rotate", c.body)
+		if got := b.must(200, "GET", path, ""); got.text("expiresAt") != c.expires || got.text("status") != c.status {
+			t.Errorf("%s: %s", c.body, got.Body)
+		}
+	}
+	b := newBench(t)
+	path, _ := b.key(b.project())
+	for _, body := range []string{`{"graceSeconds":-1}`, `{"graceSeconds":2592001}`, `{"graceSeconds":1.5}`, `{"graceSeconds":"5"}`, `{"graceSeconds":null}`, `{"graceSeconds":1e3}`, `{"graceSeconds":99999999999999999999}`, `{"grace":5}`} {
+		b.refused(b.do("POST", path+"/rotate", body), 400, "invalid_request", "Invalid request")
+	}
+	if got := b.must(200, "GET", path, ""); got.fields["replacedBy"] != nil || got.fields["expiresAt"] != nil {
+		t.Error(got.Body)
+	}
+}
+
+// A key that expires before its grace period is over is not given more time.
+func TestRotationOfAKeyThatExpiresEarlier(t *testing.T) {
+	b := newBench(t)
+	path, _ := b.made(b.project(), `,"expiresAt":"2026-11-21T09:00:00Z"`)
+	fresh := b.must(201, "POST", path+"/rotate", `{"graceSeconds":86400}`)
+	if got := b.must(200, "GET", path, ""); got.text("expiresAt") != "2026-11-21T09:00:00.000Z" {
+		t.Error(got.Body)
+	}
+	if fresh.text("expiresAt") != "2026-11-21T09:00:00.000Z" {
+		t.Errorf("the new one has other settings: %s", fresh.Body)
+	}
+}
+
+func TestRotateTwice(t *testing.T) {
+	b := newBench(t)
+	project := b.project()
+	path, _ := b.key(project)
+	first := b.must(201, "POST", path+"/rotate", `{}`)
+	again := b.do("POST", path+"/rotate", `{}`)
+	b.refused(again, 400, "invalid_request", "Invalid request")
+	if !reflect.DeepEqual(again.problems(), []string{"key"}) {
+		t.Error(again.Body)
+	}
+	second := b.must(201, "POST", project+"/keys/"+first.text("id")+"/rotate", `{}`)
+	if got := b.must(200, "GET", project+"/keys/"+first.text("id"), ""); got.text("replacedBy") != second.text("id") {
+		t.Error(got.Body)
+	}
+	if got := b.must(200, "GET", project+"/keys", ""); len(got.fields["keys"].([]any)) != 3 {
+		t.Error(got.Body)
+	}
+	b.refused(b.do("POST", project+"/keys/key_nobody/rotate", `{}`), 404, "not_found", "Not found")
+	b.must(204, "DELETE", path, "")
+	b.refused(b.do("POST", path+"/rotate", `{}`), 404, "not_found", "Not found")
+}
+
+// Two rotations at once: one wins, the other makes no key.
+func TestRotationsAtOnce(t *testing.T) {
+	b := newBench(t)
+	project := b.project()
+	path, _ := b.key(project)
+	b.interleave(func() { b.must(201, "POST", path+"/rotate", `{}`) })
+	b.refused(b.do("POST", path+"/rotate", `{}`), 400, "invalid_request", "Invalid request")
+	if got := b.must(200, "GET", project+"/keys", ""); len(got.fields["keys"].([]any)) != 2 {
+		t.Error(got.Body)
+	}
+}
+
+// A lost race is tried again with the same new key, not with a second one.
+func TestRotationAfterALostRace(t *testing.T) {
+	b := newBench(t)
+	project := b.project()
+	path, _ := b.key(project)
+	b.interleave(func() { b.must(200, "PATCH", path, `{"name":"renamed","limits":{"requestsPerDay":3}}`) })
+	fresh := b.must(201, "POST", path+"/rotate", `{}`)
+	if fresh.text("name") != "renamed" || !strings.Contains(fresh.Body.String(), `"requestsPerDay":3`) {
+		t.Errorf("the new key has settings of before: %s", fresh.Body)
+	}
+	if got := b.must(200, "GET", project+"/keys", ""); len(got.fields["keys"].([]any)) != 2 {
+		t.Error(got.Body)
+	}
+	if record := b.recordOf(fresh); record.Limits.PerDay != 3 || record.KeyID != fresh.text("id") {
+		t.Errorf("%+v", record)
+	}
+}
+
+func (b *bench) recordOf(made reply) doc.Record {
+	_, record := b.meterView(keys.Hash(made.text("value")))
+	return record
+}
+
+// What rotates shows its value once, and logs nothing of it.
+func TestARotatedValueIsKeptNowhere(t *testing.T) {
+	var lines bytes.Buffer
+	log.SetOutput(&lines)
+	defer log.SetOutput(os.Stderr)
+	b := newBench(t)
+	project := b.project()
+	path, _ := b.key(project)
+	value := b.must(201, "POST", path+"/rotate", `{}`).text("value")
+	for _, at := range []string{path, project + "/keys", "/api/admin/audit"} {
+		if got := b.must(200, "GET", at, ""); strings.Contains(got.Body.String(), value[8:]) {
+			t.Errorf("%s shows it", at)
+		}
+	}
+	for key, row := range b.memory.rows {
+		if strings.Contains(key+string(row), value[8:]) {
+			t.Errorf("row %q has it", key)
+		}
+	}
+	if strings.Contains(lines.String(), value[8:]) {
+		t.Error("the log has it")
+	}
+}
+
+func TestPatchKey(t *testing.T) {
+	b := newBench(t)
+	project := b.project()
+	path, _ := b.key(project)
+	got := b.must(200, "PATCH", path, `{"name":"Neu","models":["gpt-4.1","cheap"]}`)
+	if got.text("name") != "Neu" || field(got, "models") != `["gpt-4.1","cheap"]` || fmt.Sprint(got.fields["version"]) != "2" {
+		t.Error(got.Body)
+	}
+	if again := b.must(200, "GET", path, ""); again.Body.String() != got.Body.String() {
+		t.Errorf("read back: %s", again.Body)
+	}
+	for body, want := range map[string][]string{
+		`{"kind":"project","environment":"development","status":"inactive","value":"x","id":"key_1"}`: {"environment", "id", "kind", "status", "value"},
+		`{"name":"","models":"m"}`: {"name", "models"}, `{"models":[""]}`: {"models"}, `{"models":["a b"]}`: {"models"},
+		`{"models":["` + strings.Repeat("m", 65) + `"]}`: {"models"}, `{"models":[` + strings.Repeat(`"m",`, 32) + `"m"]}`: {"models"},
+	} {
+		if got := b.do("PATCH", path, body); got.Code != 400 || !reflect.DeepEqual(got.problems(), want) {
+			t.Errorf("%s: %d %q, want %q", body, got.Code, got.problems(), want)
+		}
+	}
+	b.refused(b.do("PATCH", project+"/keys/key_nobody", `{}`), 404, "not_found", "Not found")
+	b.refused(b.do("GET", project+"/keys/key_nobody", ""), 404, "not_found", "Not found")
+}

@@ -1,0 +1,211 @@
+package control
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/ledger"
+)
+
+const providerKey = "sk-of-the-project-1234"
+
+func master(id string, fill byte) (text string, key []byte) {
+	key = bytes.Repeat([]byte{fill}, 32)
+	return id + ":" + base64.StdEncoding.EncodeToString(key), key
+}
+
+func TestProviderKeys(t *testing.T) {
+	b := newBench(t)
+	var key []byte
+	b.masters, key = master("k1", 1)
+	path := b.project()
+	id := strings.TrimPrefix(path, "/api/admin/projects/")
+	empty := b.must(200, "GET", path+"/provider-keys", "")
+	if text := empty.Body.String(); !strings.HasPrefix(text, `{"enabled":true,"providerKeys":[],"providers":["openai",`) || strings.Contains(text, `"mock"`) {
+		t.Errorf("empty: %s", text)
+	}
+	const entry = `{"provider":"openai","last4":"1234","setAt":"2026-11-21T08:08:07.006Z","masterKeyId":"k1","usable":true}`
+	if got := b.must(200, "PUT", path+"/provider-keys/openai", `{"key":"`+providerKey+`"}`); got.Body.String() != entry {
+		t.Errorf("got %s\nwant %s", got.Body, entry)
+	}
+	if got := b.must(200, "GET", path+"/provider-keys", ""); field(got, "providerKeys") != "["+entry+"]" {
+		t.Error(got.Body)
+	}
+	p := b.policy(id)
+	k := p.ProviderKey("openai")
+	if k == nil || len(k.Sealed) != 12+len(providerKey)+16 {
+		t.Fatalf("%+v", p)
+	}
+	if got, err := unsealNatively(key, doc.SealedFor(id, "openai"), k.Sealed); err != nil || string(got) != providerKey {
+		t.Errorf("%q, %v", got, err)
+	}
+	for _, elsewhere := range []string{doc.SealedFor("proj_other", "openai"), doc.SealedFor(id, "anthropic"), ""} {
+		if _, err := unsealNatively(key, elsewhere, k.Sealed); err == nil {
+			t.Errorf("it opens as %q", elsewhere)
+		}
+	}
+	b.must(204, "DELETE", path+"/provider-keys/openai", "")
+	b.refused(b.do("DELETE", path+"/provider-keys/openai", ""), 404, "not_found", "Not found")
+	if got := b.must(200, "GET", path+"/provider-keys", ""); field(got, "providerKeys") != "[]" {
+		t.Error(got.Body)
+	}
+}
+
+// policy is what the project's ledger was told last, which has to be what KV gets.
+func (b *bench) policy(id string) *doc.Policy {
+	b.Helper()
+	b.memory.deliver(b.T)
+	p, err := b.handler.(*handler).store.project(b.Context(), id)
+	if err != nil {
+		b.Fatal(err)
+	}
+	put := ledger.Put{Version: p.Version, BudgetPico: p.BudgetPico, Period: november, Policy: p.Policy.Encode()}
+	if last := b.memory.sent[len(b.memory.sent)-1]; last.class != abi.ClassLedger || !bytes.Equal(last.command, put.Encode()) {
+		b.Errorf("the ledger was told %x, want %x", last.command, put.Encode())
+	}
+	if data := b.memory.kv[doc.PolicyKey(id, p.Policy.Version)]; !bytes.Equal(data, p.Policy.Encode()) {
+		b.Errorf("KV has %x", data)
+	}
+	return &p.Policy
+}
+
+// Two keys sealed from one text differ, and one provider's leaves the others'.
+func TestProviderKeysSideBySide(t *testing.T) {
+	b := newBench(t)
+	b.masters, _ = master("k1", 1)
+	path := b.project()
+	id := strings.TrimPrefix(path, "/api/admin/projects/")
+	for _, provider := range []string{"openai", "anthropic", "openai"} {
+		b.must(200, "PUT", path+"/provider-keys/"+provider, `{"key":"`+providerKey+`"}`)
+	}
+	p := b.policy(id)
+	if len(p.ProviderKeys) != 2 || p.ProviderKeys[0].Provider != "anthropic" || bytes.Equal(p.ProviderKeys[0].Sealed, p.ProviderKeys[1].Sealed) {
+		t.Errorf("%+v", p)
+	}
+	b.must(200, "PATCH", path, `{"models":["gpt-4.1"]}`)
+	if got := field(b.must(200, "GET", path+"/provider-keys", ""), "providerKeys"); strings.Count(got, `"provider"`) != 2 {
+		t.Errorf("a PATCH lost keys: %s", got)
+	}
+	b.must(204, "DELETE", path+"/provider-keys/anthropic", "")
+	if p := b.policy(id); len(p.ProviderKeys) != 1 || p.ProviderKey("openai") == nil || len(p.Models) != 1 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// The first master key seals, and those that are listed after it still open. One that is listed no more makes
+// what it sealed unusable, and says so.
+func TestRotationOfMasterKeys(t *testing.T) {
+	b := newBench(t)
+	first, _ := master("k1", 1)
+	second, key2 := master("k2", 2)
+	b.masters = first
+	path := b.project()
+	id := strings.TrimPrefix(path, "/api/admin/projects/")
+	b.must(200, "PUT", path+"/provider-keys/openai", `{"key":"`+providerKey+`"}`)
+	for _, step := range []struct {
+		masters string
+		usable  bool
+	}{{second + "," + first, true}, {second, false}, {"", false}, {first, true}} {
+		b.masters = step.masters
+		got := b.must(200, "GET", path+"/provider-keys", "")
+		want := fmt.Sprintf(`"masterKeyId":"k1","usable":%t}]`, step.usable)
+		if !strings.HasSuffix(field(got, "providerKeys"), want) || field(got, "enabled") != fmt.Sprint(step.masters != "") {
+			t.Errorf("%q: %s", step.masters, got.Body)
+		}
+	}
+	b.masters = second + ", " + first
+	b.must(200, "PUT", path+"/provider-keys/openai", `{"key":"`+providerKey+`"}`)
+	k := b.policy(id).ProviderKey("openai")
+	if got, err := unsealNatively(key2, doc.SealedFor(id, "openai"), k.Sealed); k.KeyID != "k2" || err != nil || string(got) != providerKey {
+		t.Errorf("%+v %q %v", k, got, err)
+	}
+}
+
+func TestWithoutAMasterKey(t *testing.T) {
+	var lines bytes.Buffer
+	log.SetOutput(&lines)
+	defer log.SetOutput(os.Stderr)
+	b := newBench(t)
+	path := b.project()
+	good, _ := master("k1", 1)
+	for _, masters := range []string{"", "k1", "k1:short", good + "," + "k2", ":" + good[3:]} {
+		b.masters = masters
+		b.refused(b.do("PUT", path+"/provider-keys/openai", `{"key":"`+providerKey+`"}`), 409, "no_master_key", "No master key is configured")
+		if got := b.must(200, "GET", path+"/provider-keys", ""); field(got, "enabled") != "false" {
+			t.Errorf("%q: %s", masters, got.Body)
+		}
+	}
+	if strings.Contains(lines.String(), good[3:]) || strings.Contains(lines.String(), providerKey) {
+		t.Error("the log has a secret")
+	}
+}
+
+func TestInvalidProviderKeys(t *testing.T) {
+	b := newBench(t)
+	b.masters, _ = master("k1", 1)
+	path := b.project()
+	for _, body := range []string{
+		`{}`, `{"key":null}`, `{"key":5}`, `{"key":""}`, `{"key":"1234567"}`, `{"key":"` + strings.Repeat("k", 513) + `"}`, `{"key":"with a space"}`,
+		`{"key":"with\nnewline"}`, `{"key":"sk-ünicode"}`, `{"key":["sk-123456789"]}`, `{"key":"nul\u0000nul\u0000"}`,
+	} {
+		got := b.do("PUT", path+"/provider-keys/openai", body)
+		b.refused(got, 400, "invalid_request", "Invalid request")
+		if !reflect.DeepEqual(got.problems(), []string{"key"}) {
+			t.Errorf("%s: %q", body, got.problems())
+		}
+	}
+	if got := b.do("PUT", path+"/provider-keys/openai", `{"key":"`+providerKey+`","extra":1}`); !reflect.DeepEqual(got.problems(), []string{"extra"}) {
+		t.Error(got.Body)
+	}
+	for _, provider := range []string{"nobody", "mock", "OpenAI", "openai%2f", "open ai", "..", strings.Repeat("a", 65)} {
+		b.refused(b.do("PUT", path+"/provider-keys/"+strings.ReplaceAll(provider, " ", "%20"), `{"key":"`+providerKey+`"}`), 404, "not_found", "Not found")
+	}
+	b.refused(b.do("PUT", "/api/admin/projects/proj_nobody/provider-keys/openai", `{"key":"`+providerKey+`"}`), 404, "not_found", "Not found")
+	b.must(200, "PUT", path+"/provider-keys/openai", `{"key":"`+strings.Repeat("~", 512)+`"}`)
+}
+
+// The key itself is in no answer, no audit entry, no row, no delivery and no log.
+func TestAProviderKeyIsSeenNowhere(t *testing.T) {
+	var lines bytes.Buffer
+	log.SetOutput(&lines)
+	defer log.SetOutput(os.Stderr)
+	b := newBench(t)
+	b.masters, _ = master("k1", 1)
+	path := b.project()
+	b.must(200, "PUT", path+"/provider-keys/openai", `{"key":"`+providerKey+`"}`)
+	b.handler.(*handler).Seal = func(context.Context, []byte, string, []byte) ([]byte, error) { return nil, errors.New("no crypto") }
+	b.refused(b.do("PUT", path+"/provider-keys/openai", `{"key":"`+providerKey+`"}`), 500, "internal_error", "Internal error")
+	b.refused(b.do("PUT", path+"/provider-keys/openai", `{"key":"`+providerKey+` x"}`), 400, "invalid_request", "Invalid request")
+	for _, at := range []string{path, path + "/provider-keys", "/api/admin/audit", path + "/routes"} {
+		got := b.must(200, "GET", at, "")
+		if strings.Contains(got.Body.String(), providerKey) {
+			t.Errorf("%s shows it", at)
+		}
+		if at == "/api/admin/audit" && !strings.Contains(got.Body.String(), `"action":"provider_key.set"`) {
+			t.Errorf("not in the audit log: %s", got.Body)
+		}
+	}
+	for name, row := range b.memory.rows {
+		if bytes.Contains(row, []byte(providerKey)) {
+			t.Errorf("row %q has it", name)
+		}
+	}
+	for _, s := range b.memory.sent {
+		if bytes.Contains(s.command, []byte(providerKey)) {
+			t.Errorf("%s was told it", s.name)
+		}
+	}
+	if strings.Contains(lines.String(), providerKey) || !strings.Contains(lines.String(), "no crypto") {
+		t.Errorf("log: %s", lines.String())
+	}
+}

@@ -1,0 +1,199 @@
+package control
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// recall has the ledger remember batches of requests, of one meter after the other in turn.
+func (b *bench) recall(path string, batches [][]ledger.Request) {
+	b.Helper()
+	for i, batch := range batches {
+		meter := fmt.Sprint("meter", i%3)
+		command := ledger.Absorb{Key: meter, KeyID: fmt.Sprint("key_", i%3), Seq: uint64(i/3) + 1, Recent: batch}
+		b.ask(abi.ClassLedger, path[strings.LastIndex(path, "/")+1:], command.Encode())
+	}
+}
+
+// remembered is the n-th request of a test.
+func remembered(n uint64) ledger.Request {
+	return ledger.Request{
+		AtMs: 1_795_248_000_000 + n, ID: fmt.Sprintf("req_%032x", n), Model: []string{"m-a", "m-b"}[n%2], Provider: []string{"openai", "gemini", ""}[n%3],
+		Status: []uint64{200, 200, 404, 502, 0}[n%5], DurationMs: n, Prompt: 2 * n, Completion: 3 * n, CostPico: int64(n) * money.Cent,
+		Cache: ledger.Cache(n % 3), Stream: n%2 == 0, Estimated: n%7 == 0,
+	}
+}
+
+// recalled is a bench whose ledger has n batches of three requests.
+func recalled(t *testing.T, n int) (b *bench, path string) {
+	b = newBench(t)
+	b.memory.reducers = true
+	path = b.project()
+	var batches [][]ledger.Request
+	for i := range uint64(n) {
+		batches = append(batches, []ledger.Request{remembered(3 * i), remembered(3*i + 1), remembered(3*i + 2)})
+	}
+	b.recall(path, batches)
+	return b, path
+}
+
+// requestIDsOf reads the list to its end.
+func (b *bench) requestIDsOf(path, query string) (ids []string, pages int) {
+	b.Helper()
+	return b.requestIDsAfter(path, query, "")
+}
+
+func (b *bench) requestIDsAfter(path, query, after string) (ids []string, pages int) {
+	b.Helper()
+	for ; ; pages++ {
+		got := b.must(200, "GET", path+"/requests?"+query+after, "")
+		for _, r := range got.fields["requests"].([]any) {
+			ids = append(ids, r.(map[string]any)["requestId"].(string))
+		}
+		if got.fields["next"] == nil || pages > 5000 {
+			return ids, pages + 1
+		}
+		after = "&after=" + got.text("next")
+	}
+}
+
+func wantedIDs(from, to uint64, wanted func(n uint64, r ledger.Request) bool) (ids []string) {
+	for n := to; n > from; n-- {
+		if r := remembered(n - 1); wanted(n-1, r) {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
+}
+
+func all(uint64, ledger.Request) bool { return true }
+
+func TestRequestsArePaged(t *testing.T) {
+	b, path := recalled(t, 250)
+	for _, limit := range []int{1, 2, 3, 7, 50, 100} {
+		ids, pages := b.requestIDsOf(path, "limit="+strconv.Itoa(limit))
+		if want := wantedIDs(0, 750, all); !slices.Equal(ids, want) {
+			t.Errorf("limit %d: %d requests, want %d", limit, len(ids), len(want))
+		}
+		if most := 750/limit + 1; pages > most {
+			t.Errorf("limit %d: %d pages, want at most %d", limit, pages, most)
+		}
+	}
+}
+
+// The ledger remembers 1,000 batches; the newest stand in the place of the oldest.
+func TestTheRingOfRequests(t *testing.T) {
+	b, path := recalled(t, ledger.KeepBatches+7)
+	ids, _ := b.requestIDsOf(path, "limit=100")
+	if want := wantedIDs(3*7, 3*(ledger.KeepBatches+7), all); !slices.Equal(ids, want) {
+		t.Errorf("%d requests, want %d: from %s to %s", len(ids), len(want), ids[0], ids[len(ids)-1])
+	}
+}
+
+// A page that is read while more comes goes on where the one before ended.
+func TestRequestsThatComeBetweenPages(t *testing.T) {
+	b, path := recalled(t, 9)
+	first := b.must(200, "GET", path+"/requests?limit=3", "")
+	more := ledger.Absorb{Key: "other", KeyID: "key_x", Seq: 1, Recent: []ledger.Request{remembered(500)}}
+	b.ask(abi.ClassLedger, path[strings.LastIndex(path, "/")+1:], more.Encode())
+	ids, _ := b.requestIDsAfter(path, "limit=3", "&after="+first.text("next"))
+	if want := wantedIDs(0, 24, all); !slices.Equal(ids, want) {
+		t.Errorf("%d requests, want %d", len(ids), len(want))
+	}
+}
+
+func TestFiltersOfRequests(t *testing.T) {
+	b, path := recalled(t, 600) // more than one question reads of them
+	status := func(n uint64) uint64 { return remembered(n).Status }
+	for query, wanted := range map[string]func(n uint64, r ledger.Request) bool{
+		"key=key_1":                     func(n uint64, _ ledger.Request) bool { return n/3%3 == 1 },
+		"model=m-b":                     func(_ uint64, r ledger.Request) bool { return r.Model == "m-b" },
+		"provider=gemini":               func(_ uint64, r ledger.Request) bool { return r.Provider == "gemini" },
+		"status=200":                    func(n uint64, _ ledger.Request) bool { return status(n) == 200 },
+		"status=2xx":                    func(n uint64, _ ledger.Request) bool { return status(n) == 200 },
+		"status=4xx":                    func(n uint64, _ ledger.Request) bool { return status(n) == 404 },
+		"status=5xx":                    func(n uint64, _ ledger.Request) bool { return status(n) == 502 },
+		"status=503":                    func(uint64, ledger.Request) bool { return false },
+		"cache=hit":                     func(_ uint64, r ledger.Request) bool { return r.Cache == ledger.CacheHit },
+		"cache=miss":                    func(_ uint64, r ledger.Request) bool { return r.Cache == ledger.CacheMiss },
+		"cache=bypass":                  func(_ uint64, r ledger.Request) bool { return r.Cache == ledger.CacheBypass },
+		"model=m-a&status=5xx&limit=10": func(_ uint64, r ledger.Request) bool { return r.Model == "m-a" && r.Status == 502 },
+		"key=key_0&cache=hit&limit=1":   func(n uint64, r ledger.Request) bool { return n/3%3 == 0 && r.Cache == ledger.CacheHit },
+		"key=key_nobody":                func(uint64, ledger.Request) bool { return false },
+	} {
+		ids, _ := b.requestIDsOf(path, query)
+		if want := wantedIDs(0, 1800, wanted); !slices.Equal(ids, want) {
+			t.Errorf("%s: %d requests, want %d", query, len(ids), len(want))
+		}
+	}
+	b.refusedQueries(path+"/requests", map[string][]string{
+		"status=2": nil, "status=3xx": {"status"}, "status=-1": {"status"}, "status=ok": {"status"}, "status=70000": {"status"}, "cache=HIT": {"cache"},
+		"after=req_1": {"after"}, "after=batch_": {"after"}, "after=batch_x": {"after"}, "after=batch_0": {"after"}, "after=batch_99999999999999999999": {"after"},
+		"limit=0": {"limit"}, "limit=101": {"limit"}, "from=2026-11-01": {"from"}, "q=x": {"q"},
+	})
+}
+
+// refusedQueries checks which parameters are wrong; nil is none.
+func (b *bench) refusedQueries(path string, queries map[string][]string) {
+	b.Helper()
+	for query, want := range queries {
+		got := b.do("GET", path+"?"+query, "")
+		if want == nil && got.Code == 200 {
+			continue
+		}
+		b.refused(got, 400, "invalid_request", "Invalid request")
+		if !reflect.DeepEqual(got.problems(), want) {
+			b.Errorf("%s: %q, want %q", query, got.problems(), want)
+		}
+	}
+}
+
+func TestOneRequest(t *testing.T) {
+	b := newBench(t)
+	b.memory.reducers = true
+	path := b.project()
+	if got := b.must(200, "GET", path+"/requests", ""); got.Body.String() != `{"requests":[],"next":null}` {
+		t.Error(got.Body)
+	}
+	b.recall(path, [][]ledger.Request{{remembered(14), {AtMs: 1_795_248_000_500, ID: "req_x"}}})
+	want := `{"requests":[{"time":"2026-11-21T08:00:00.500Z","requestId":"req_x","keyId":"key_0","model":null,"provider":null,"status":null,` +
+		`"latencyMs":0,"promptTokens":0,"completionTokens":0,"cost":0,"cache":"bypass","stream":false,"estimated":false},` +
+		`{"time":"2026-11-21T08:00:00.014Z","requestId":"req_0000000000000000000000000000000e","keyId":"key_0","model":"m-a","provider":null,"status":null,` +
+		`"latencyMs":14,"promptTokens":28,"completionTokens":42,"cost":0.14,"cache":"hit","stream":true,"estimated":true}],"next":null}`
+	if got := b.must(200, "GET", path+"/requests", ""); got.Body.String() != want {
+		t.Errorf("got %s\nwant %s", got.Body, want)
+	}
+}
+
+// What a meter has not reported yet is in the list; of a busy key it has the newest 32.
+func TestRequestsAreFresh(t *testing.T) {
+	b := newBench(t)
+	b.memory.reducers = true
+	path := b.project()
+	made := b.must(201, "POST", path+"/keys", `{"name":"k"}`)
+	b.request(path, made.text("value"), "req_1", money.Cent)
+	var list []requestView
+	if err := json.Unmarshal([]byte(field(b.must(200, "GET", path+"/requests", ""), "requests")), &list); err != nil || len(list) != 1 {
+		t.Fatalf("%v %+v", err, list)
+	}
+	if r := list[0]; r.RequestID != "req_1" || r.KeyID != made.text("id") || *r.Provider != "openai" || *r.Status != 200 || string(r.Cost) != "0.01" {
+		t.Errorf("%+v", r)
+	}
+	for i := range 40 {
+		b.now = b.now.Add(1_000_000_000)
+		b.request(path, made.text("value"), fmt.Sprint("req_busy_", i), 0)
+	}
+	ids, _ := b.requestIDsOf(path, "limit=100")
+	if len(ids) != 1+32 || ids[0] != "req_busy_39" || ids[31] != "req_busy_8" {
+		t.Errorf("%d requests: %q", len(ids), ids)
+	}
+}

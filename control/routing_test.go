@@ -1,0 +1,213 @@
+package control
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/ledger"
+)
+
+// routedCatalog is a bench whose catalog has a tier of one model, and models that tell strategies apart.
+func routedCatalog(t *testing.T) *bench {
+	b := newBench(t)
+	b.handler.(*handler).Catalog = parseCatalog(`{"tiers":[
+			{"name":"fast","strategy":"weighted","targets":[{"model":"a-dear","weight":1},{"model":"a-cheap","weight":3}]},
+			{"name":"best","strategy":"ordered","targets":[{"model":"b-free","weight":0},{"model":"a-dear","weight":0}]}],
+		"providers":[{"name":"alpha","wire":"openai","baseUrl":"https://alpha.example/v1","keyEnv":"ALPHA_KEY"},
+			{"name":"beta","wire":"openai","baseUrl":"https://beta.example/v1","keyEnv":"BETA_KEY"}],
+		"models":[
+			{"name":"a-dear","provider":"alpha","upstream":"dear","input":"3","output":"15","source":"x","date":"2026-01-01"},
+			{"name":"a-cheap","provider":"alpha","upstream":"cheap","aliases":["cheapo"],"input":"0.1","output":"0.4","source":"x","date":"2026-01-01"},
+			{"name":"b-free","provider":"beta","upstream":"free","input":"0","output":"0","source":"x","date":"2026-01-01"},
+			{"name":"b-embed","provider":"beta","kind":"embedding","upstream":"embed","input":"0.02","source":"x","date":"2026-01-01"}]}`)
+	return b
+}
+
+func TestRouteOverrides(t *testing.T) {
+	b := routedCatalog(t)
+	path := b.project()
+	const routes = `{"best":{"strategy":"cheapest","targets":[{"model":"alpha/dear","weight":1}]},` +
+		`"fast":{"strategy":"weighted","targets":[{"model":"cheapo","weight":7},{"model":"b-free","weight":0}]}}`
+	got := b.must(200, "PATCH", path, `{"routes":{"fast":{"targets":[{"model":"cheapo","weight":7},{"weight":0,"model":"b-free"}]},`+
+		`"best":{"strategy":"cheapest","targets":[{"model":"alpha/dear"}]}}}`)
+	if text := field(got, "routes"); text != routes {
+		t.Errorf("got %s\nwant %s", text, routes)
+	}
+	b.must(200, "PATCH", path, `{"name":"other"}`)
+	if text := field(b.must(200, "GET", path, ""), "routes"); text != routes {
+		t.Errorf("lost: %s", text)
+	}
+	one := b.must(200, "PATCH", path, `{"routes":{"best":{"strategy":"fastest","targets":[{"model":"b-free","weight":1000000}]}}}`)
+	if text := field(one, "routes"); text != `{"best":{"strategy":"fastest","targets":[{"model":"b-free","weight":1000000}]}}` {
+		t.Errorf("not replaced: %s", text)
+	}
+	if text := field(b.must(200, "PATCH", path, `{"routes":{}}`), "routes"); text != "{}" {
+		t.Errorf("not removed: %s", text)
+	}
+}
+
+// field is one field of an answer, as it is written.
+func field(r reply, name string) string {
+	values, err := decodeObject(r.Body.Bytes())
+	if err != nil {
+		return err.Error()
+	}
+	return string(values[name])
+}
+
+func TestInvalidRoutes(t *testing.T) {
+	b := routedCatalog(t)
+	path := b.project()
+	many := strings.Repeat(`{"model":"b-free"},`, 16) + `{"model":"b-free"}`
+	for routes, want := range map[string][]string{
+		`null`: {"routes"}, `[]`: {"routes"}, `"fast"`: {"routes"}, `5`: {"routes"},
+		`{"fast":null}`: {"routes.fast"}, `{"fast":[]}`: {"routes.fast"}, `{"Fast":{"targets":[{"model":"b-free"}]}}`: {"routes.Fast"},
+		`{"fast":{}}`: {"routes.fast.targets"}, `{"fast":{"targets":[]}}`: {"routes.fast.targets"}, `{"fast":{"targets":{}}}`: {"routes.fast.targets"},
+		`{"fast":{"targets":[5]}}`: {"routes.fast.targets"}, `{"fast":{"targets":[` + many + `]}}`: {"routes.fast.targets"},
+		`{"fast":{"strategy":"random","targets":[]}}`:                             {"routes.fast.strategy", "routes.fast.targets"},
+		`{"fast":{"strategy":null,"targets":[{"model":"b-free"}]}}`:               {"routes.fast.strategy"},
+		`{"fast":{"targets":[{}]}}`:                                               {"routes.fast.targets.0.model"},
+		`{"fast":{"targets":[{"model":"b-free"},{"model":7}]}}`:                   {"routes.fast.targets.1.model"},
+		`{"fast":{"targets":[{"model":"b-embed"}]}}`:                              {"routes.fast.targets.0.model"},
+		`{"fast":{"targets":[{"model":"fast"}]}}`:                                 {"routes.fast.targets.0.model"},
+		`{"fast":{"targets":[{"model":"b-free","weight":-1}]}}`:                   {"routes.fast.targets.0.weight"},
+		`{"fast":{"targets":[{"model":"b-free","weight":1000001}]}}`:              {"routes.fast.targets.0.weight"},
+		`{"fast":{"targets":[{"model":"b-free","weight":18446744073709551616}]}}`: {"routes.fast.targets.0.weight"},
+		`{"fast":{"targets":[{"model":"b-free","weight":0.5}]}}`:                  {"routes.fast.targets.0.weight"},
+		`{"fast":{"targets":[{"model":"b-free","weight":"1"}]}}`:                  {"routes.fast.targets.0.weight"},
+		`{"fast":{"targets":[{"model":"b-free","wait":1}],"timeout":5}}`:          {"routes.fast.targets.0.wait", "routes.fast.timeout"},
+	} {
+		for _, call := range [][2]string{{"PATCH", path}, {"POST", "/api/admin/projects"}} {
+			got := b.do(call[0], call[1], `{"name":"x","routes":`+routes+`}`)
+			b.refused(got, 400, "invalid_request", "Invalid request")
+			if !reflect.DeepEqual(got.problems(), want) {
+				t.Errorf("%s: %q, want %q", routes, got.problems(), want)
+			}
+		}
+	}
+}
+
+// A project's policy goes to its ledger and to KV under the revision's number; the one before it goes from KV.
+func TestPoliciesArePublished(t *testing.T) {
+	b := routedCatalog(t)
+	path := b.project()
+	id := strings.TrimPrefix(path, "/api/admin/projects/")
+	_, made := b.key(path)
+	for _, step := range []struct {
+		body string
+		kv   []uint64 // versions whose documents are there in the end
+	}{
+		{`{"models":["b-free","fast"]}`, []uint64{2}},
+		{`{"name":"no change of the policy"}`, []uint64{2}},
+		{`{"models":["b-free","fast"]}`, []uint64{2}}, // the same again
+		{`{"models":["b-free"]}`, []uint64{5}},
+		{`{"models":[]}`, nil},
+	} {
+		b.must(200, "PATCH", path, step.body)
+		b.memory.deliver(t)
+		b.checkPolicies(id, made.text("value"), step.kv)
+	}
+}
+
+func (b *bench) checkPolicies(id, value string, versions []uint64) {
+	b.Helper()
+	var want, have []string
+	for _, v := range versions {
+		want = append(want, doc.PolicyKey(id, v))
+	}
+	for name, data := range b.memory.kv {
+		if !strings.HasPrefix(name, "policy/") {
+			continue
+		}
+		have = append(have, name)
+		if p, err := doc.DecodePolicy(data); err != nil || doc.PolicyKey(id, p.Version) != name {
+			b.Errorf("%s: %v %+v", name, err, p)
+		}
+	}
+	if !reflect.DeepEqual(have, want) {
+		b.Errorf("KV has %q, want %q", have, want)
+	}
+	var last uint64
+	if len(versions) > 0 {
+		last = versions[len(versions)-1]
+	}
+	for i := len(b.memory.sent) - 1; i >= 0; i-- {
+		if s := b.memory.sent[i]; s.class == abi.ClassKeyMeter {
+			if _, record := b.meterView(s.name); record.Policy != last {
+				b.Errorf("the key's record names policy %d, want %d", record.Policy, last)
+			}
+			break
+		}
+	}
+}
+
+func TestTheLedgerHasThePolicy(t *testing.T) {
+	b := routedCatalog(t)
+	b.memory.reducers = true
+	path := b.project()
+	b.must(200, "PATCH", path, `{"models":["b-free"]}`)
+	id := strings.TrimPrefix(path, "/api/admin/projects/")
+	p, err := doc.DecodePolicy(b.ask(abi.ClassLedger, id, ledger.Policy()))
+	if err != nil || p.Version != 2 || !reflect.DeepEqual(p.Models, []string{"b-free"}) {
+		t.Errorf("%v %+v", err, p)
+	}
+	b.must(200, "PATCH", path, `{"models":[]}`)
+	if reply := b.ask(abi.ClassLedger, id, ledger.Policy()); len(reply) != 0 {
+		t.Errorf("still %x", reply)
+	}
+}
+
+const sightOfAlpha = `{"ready":["alpha"],"targets":[{"model":"a-dear","state":"open","latencyMs":50},{"model":"a-cheap","state":"closed","latencyMs":900}]}`
+
+func TestRoutesView(t *testing.T) {
+	b := routedCatalog(t)
+	path := b.project()
+	const (
+		dear  = `{"model":"a-dear","provider":"alpha","weight":%d,"share":%s,"inputPrice":3,"outputPrice":15,"ready":%s,"state":%s}`
+		cheap = `{"model":"a-cheap","provider":"alpha","weight":%d,"share":%s,"inputPrice":0.1,"outputPrice":0.4,"ready":%s,"state":%s}`
+		free  = `{"model":"b-free","provider":"beta","weight":%d,"share":%s,"inputPrice":0,"outputPrice":0,"ready":%s,"state":%s}`
+	)
+	tier := func(name, strategy, source string, targets ...string) string {
+		return fmt.Sprintf(`{"name":%q,"strategy":%q,"source":%q,"targets":[%s]}`, name, strategy, source, strings.Join(targets, ","))
+	}
+	best := tier("best", "ordered", "catalog", fmt.Sprintf(free, 0, "null", "null", "null"), fmt.Sprintf(dear, 0, "null", "null", "null"))
+	fast := tier("fast", "weighted", "catalog", fmt.Sprintf(cheap, 3, "0.75", "null", "null"), fmt.Sprintf(dear, 1, "0.25", "null", "null"))
+	b.routesAre(path, "", fast, best)
+	b.must(200, "PATCH", path, `{"routes":{"fast":{"strategy":"fastest","targets":[{"model":"b-free"},{"model":"a-cheap"},{"model":"a-dear"}]},`+
+		`"best":{"strategy":"cheapest","targets":[{"model":"a-dear"},{"model":"a-cheap","weight":0},{"model":"b-free"}]}}}`)
+	b.routesAre(path, sightOfAlpha,
+		tier("fast", "fastest", "project", fmt.Sprintf(dear, 1, "null", "true", `"open"`), fmt.Sprintf(cheap, 1, "null", "true", `"closed"`), fmt.Sprintf(free, 1, "null", "false", "null")),
+		tier("best", "cheapest", "project", fmt.Sprintf(free, 1, "null", "false", "null"), fmt.Sprintf(cheap, 0, "null", "true", `"closed"`), fmt.Sprintf(dear, 1, "null", "true", `"open"`)))
+	b.must(200, "PATCH", path, `{"routes":{"fast":{"targets":[{"model":"b-free","weight":0},{"model":"a-cheap","weight":0}]}}}`)
+	b.routesAre(path, "", tier("fast", "weighted", "project", fmt.Sprintf(free, 0, "null", "null", "null"), fmt.Sprintf(cheap, 0, "null", "null", "null")), best)
+}
+
+// routesAre compares the view with two tiers; the catalog's own come before them.
+func (b *bench) routesAre(path, sight string, tiers ...string) {
+	b.Helper()
+	got := b.do("GET", path+"/routes", "", sightHeader, sight)
+	if want := strings.Join(tiers, ",") + "]}"; got.Code != 200 || !strings.HasSuffix(got.Body.String(), want) {
+		b.Errorf("got %d %s\nwant …%s", got.Code, got.Body, want)
+	}
+}
+
+// A model that the catalog has no more is left out; the project's own key makes its provider ready.
+func TestRoutesViewAfterTheCatalogChanged(t *testing.T) {
+	b := routedCatalog(t)
+	b.masters = "k1:" + strings.Repeat("A", 43) + "="
+	path := b.project()
+	b.must(200, "PATCH", path, `{"routes":{"fast":{"targets":[{"model":"b-free"},{"model":"a-dear"}]}}}`)
+	b.must(200, "PUT", path+"/provider-keys/beta", `{"key":"sk-of-the-project"}`)
+	got := b.do("GET", path+"/routes", "", sightHeader, `{"ready":[],"targets":[]}`)
+	if !strings.Contains(got.Body.String(), `"model":"b-free","provider":"beta","weight":1,"share":0.5,"inputPrice":0,"outputPrice":0,"ready":true,`) {
+		t.Error(got.Body)
+	}
+	b.handler.(*handler).Catalog.Models = b.handler.(*handler).Catalog.Models[:len(b.handler.(*handler).Catalog.Models)-2]
+	if got := b.must(200, "GET", path+"/routes", ""); strings.Contains(got.Body.String(), "b-free\",\"provider\":\"beta\",\"weight\":1") {
+		t.Error(got.Body)
+	}
+}

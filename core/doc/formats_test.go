@@ -1,0 +1,163 @@
+package doc_test
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/keys"
+)
+
+var (
+	wholePolicy = doc.Policy{
+		Version: 3, Models: []string{"a", "b"},
+		Routes:       []doc.Route{{Tier: "fast", Strategy: 2, Targets: []doc.RouteTarget{{Model: "a", Weight: 5}, {Model: "b"}}}, {Tier: "best"}},
+		ProviderKeys: []doc.ProviderKey{{Provider: "openai", KeyID: "k1", Sealed: []byte{1, 2, 3}, Last4: "1234", SetMs: 9}},
+	}
+	wholeProject = doc.Project{
+		ID: "proj_1", Name: "ü", Plan: "free", Region: "weur", BudgetPico: 5, CacheTTLSeconds: 6, CreatedMs: 7, KeyCount: 8, Revision: 9,
+		Archived: true, Cycle: calendar.Daily, Epoch: 10, Alerts: doc.Alerts{URL: "https://a.example", Secret: []byte{4}}, Policy: wholePolicy,
+	}
+	wholeKey = doc.Key{
+		ID: "key_1", ProjectID: "proj_1", Name: "k", Kind: keys.Project, Environment: keys.Development, Hash: "h", Last4: "abcd", Status: doc.Inactive,
+		CreatedMs: 1, Models: []string{"m"}, Limits: doc.Limits{PerSecond: 1, PerDay: 2, TokensPerMinute: 3}, Permissions: doc.MaySeeUsage, ExpiresMs: 4,
+		ReplacedBy: "key_2",
+	}
+	wholeRecord = doc.NewRecord(&wholeKey, 3, &wholeProject, 4)
+)
+
+// decoders read each kind of document back into a pointer to it.
+var decoders = map[string]struct {
+	whole  []byte
+	want   any
+	decode func([]byte) (any, error)
+}{
+	"policy":  {wholePolicy.Encode(), wholePolicy, func(b []byte) (any, error) { return doc.DecodePolicy(b) }},
+	"project": {wholeProject.Encode(), wholeProject, func(b []byte) (any, error) { return doc.DecodeProject(b) }},
+	"key":     {wholeKey.Encode(), wholeKey, func(b []byte) (any, error) { return doc.DecodeKey(b) }},
+	"record":  {wholeRecord.Encode(), wholeRecord, func(b []byte) (any, error) { return doc.DecodeRecord(b) }},
+}
+
+func TestDocumentsComeBackTheSame(t *testing.T) {
+	for name, d := range decoders {
+		if got, err := d.decode(d.whole); err != nil || !reflect.DeepEqual(got, d.want) {
+			t.Errorf("%s: %v\ngot  %+v\nwant %+v", name, err, got, d.want)
+		}
+	}
+}
+
+// What is cut off, too long or of another format is malformed, and no panic.
+func TestMalformedDocuments(t *testing.T) {
+	for name, d := range decoders {
+		for n := range len(d.whole) {
+			if got, err := d.decode(d.whole[:n]); err == nil {
+				t.Errorf("%s: %d bytes are read as %+v", name, n, got)
+			}
+		}
+		longer := append(d.whole[:len(d.whole):len(d.whole)], 0)
+		other := append([]byte{9}, d.whole[1:]...)
+		none := append([]byte{0}, d.whole[1:]...)
+		for _, data := range [][]byte{longer, other, none} {
+			if _, err := d.decode(data); err == nil {
+				t.Errorf("%s: %x is read", name, data)
+			}
+		}
+	}
+}
+
+// Documents of older formats, written by hand: what they did not have is zero.
+func TestOldFormats(t *testing.T) {
+	var p, k1, k2, r1, r2 abi.Writer
+	p.Uint(1)
+	for _, text := range []string{"proj_1", "ü", "free", "weur"} {
+		p.String(text)
+	}
+	p.Int(5)
+	for n := uint64(6); n <= 8; n++ {
+		p.Uint(n)
+	}
+	oldKey := func(w *abi.Writer, format uint64) {
+		w.Uint(format)
+		for _, text := range []string{"key_1", "proj_1", "k"} {
+			w.String(text)
+		}
+		w.Uint(2)
+		w.Uint(2)
+		w.String("h")
+		w.String("abcd")
+		w.Uint(2)
+		w.Uint(1)
+	}
+	oldRecord := func(w *abi.Writer, format uint64) {
+		w.Uint(format)
+		w.Uint(7)
+		w.String("key_1")
+		w.String("proj_1")
+		w.Uint(2)
+		w.Uint(2)
+		w.String("free")
+		w.String("weur")
+		w.Uint(6)
+	}
+	oldKey(&k1, 1)
+	oldKey(&k2, 2)
+	oldRecord(&r1, 1)
+	oldRecord(&r2, 2)
+	for _, w := range []*abi.Writer{&k2, &r2} {
+		w.Uint(1)
+		w.String("m")
+	}
+	project := doc.Project{ID: "proj_1", Name: "ü", Plan: "free", Region: "weur", BudgetPico: 5, CacheTTLSeconds: 6, CreatedMs: 7, KeyCount: 8}
+	key := doc.Key{ID: "key_1", ProjectID: "proj_1", Name: "k", Kind: keys.Project, Environment: keys.Development, Hash: "h", Last4: "abcd", Status: doc.Inactive, CreatedMs: 1}
+	record := doc.Record{Version: 7, KeyID: "key_1", ProjectID: "proj_1", Kind: keys.Project, Environment: keys.Development, Plan: "free", Region: "weur", CacheTTLSeconds: 6}
+	keyWithModels, recordWithModels := key, record
+	keyWithModels.Models, recordWithModels.Models = []string{"m"}, []string{"m"}
+	for _, c := range []struct {
+		kind string
+		data []byte
+		want any
+	}{{"project", p.Buf, project}, {"key", k1.Buf, key}, {"key", k2.Buf, keyWithModels}, {"record", r1.Buf, record}, {"record", r2.Buf, recordWithModels}} {
+		if got, err := decoders[c.kind].decode(c.data); err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s %x: %v\ngot  %+v\nwant %+v", c.kind, c.data[:1], err, got, c.want)
+		}
+	}
+}
+
+func TestPermissions(t *testing.T) {
+	for _, c := range []struct {
+		kind keys.Kind
+		p    doc.Permission
+		want doc.Permission // all that it may
+	}{
+		{keys.Gateway, 0, doc.MayAll}, {keys.Project, 0, doc.MayLook}, {keys.Gateway, doc.MayEmbed, doc.MayEmbed},
+		{keys.Project, doc.MaySeeUsage, doc.MaySeeUsage}, {keys.Gateway, doc.MayLook, doc.MayLook},
+	} {
+		for bit := doc.MayComplete; bit <= doc.MaySeeUsage; bit <<= 1 {
+			if got := c.p.May(c.kind, bit); got != (c.want&bit != 0) {
+				t.Errorf("kind %d with %b may %b: %v", c.kind, c.p, bit, got)
+			}
+		}
+	}
+}
+
+// Whatever of a project concerns its keys makes their records differ; its name, budget and alerts do not.
+func TestWhatConcernsKeys(t *testing.T) {
+	before := doc.NewRecord(&wholeKey, 1, &wholeProject, 1)
+	for name, c := range map[string]struct {
+		edit func(*doc.Project)
+		want bool
+	}{
+		"plan": {func(p *doc.Project) { p.Plan = "x" }, true}, "cache": {func(p *doc.Project) { p.CacheTTLSeconds++ }, true},
+		"cycle": {func(p *doc.Project) { p.Cycle = calendar.Weekly }, true}, "epoch": {func(p *doc.Project) { p.Epoch++ }, true},
+		"policy": {func(p *doc.Project) { p.Policy.Version++ }, true}, "name": {func(p *doc.Project) { p.Name = "x" }, false},
+		"budget": {func(p *doc.Project) { p.BudgetPico++ }, false}, "alerts": {func(p *doc.Project) { p.Alerts.URL = "" }, false},
+	} {
+		p := wholeProject
+		c.edit(&p)
+		if got := before.Differs(doc.NewRecord(&wholeKey, 5, &p, 5)); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -1,0 +1,141 @@
+package keymeter_test
+
+import (
+	"testing"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// A period was the number of its month.
+const novemberMonth = (2026-1970)*12 + 10
+
+// oldRecord is a record of the first format.
+func oldRecord(version uint64, plan string) []byte {
+	var w abi.Writer
+	w.Uint(1)
+	w.Uint(version)
+	w.String("key_1")
+	w.String("proj_1")
+	w.Uint(1) // gateway
+	w.Uint(1) // production
+	w.String(plan)
+	w.String("weur")
+	w.Uint(3600)
+	return w.Buf
+}
+
+// oldMeter is a meter as an older version left it: a slice of a dollar, one open reservation of ten cents, and
+// unreported usage, without hours and latencies.
+func oldMeter(t *testing.T) *key {
+	k := newKey(t, doc.Record{})
+	var w abi.Writer
+	w.Uint(1)
+	w.Uint(1) // active
+	w.Bytes(oldRecord(2, "wide"))
+	w.Uint(start)        // the clock
+	w.Uint(start - 5000) // last used
+	w.Uint(0)            // ticks
+	w.Uint(today)
+	w.Uint(17) // requests today
+	w.Uint(novemberMonth)
+	w.Bool(true)
+	w.Int(money.Dollar)    // granted
+	w.Int(5 * money.Cent)  // spent
+	w.Int(10 * money.Cent) // reserved
+	w.Uint(novemberMonth - 1)
+	w.Bool(false)
+	for range 3 { // October's slice
+		w.Int(0)
+	}
+	w.Uint(3) // grants
+	w.Uint(1) // reservations
+	w.String("req_open")
+	w.Uint(start - 5000)  // admitted
+	w.Uint(start + 55000) // expires
+	w.Uint(novemberMonth)
+	w.Int(10 * money.Cent)
+	w.String("m")
+	w.String("")
+	w.Uint(0) // noted
+	w.Uint(1) // usage
+	w.Uint(today)
+	w.String("m")
+	for _, n := range []uint64{2, 1, 1, 0, 30, 40} { // requests, hits, misses, failed, prompt, completion
+		w.Uint(n)
+	}
+	w.Int(5 * money.Cent)
+	w.Uint(1)            // estimated
+	w.Uint(0)            // expired
+	w.Uint(start + 1000) // when to report it
+	w.Uint(6)            // batches
+	w.Uint(0)            // nothing to forget
+	k.Rows = map[string][]byte{"h": w.Buf}
+	return k
+}
+
+func TestOldMeter(t *testing.T) {
+	k := oldMeter(t)
+	k.settle("req_open", 10, 4*money.Cent) // the reservation is known
+	k.enter("req_new", 91*money.Cent)      // and so is the slice: 100 - 5 - 4
+	if reply := k.admit(keymeter.Admit{Mode: keymeter.ModeReserve, AmountPico: 1}); reply.Verdict != keymeter.Short || reply.Seq != 4 || reply.Period != calendar.NewPeriod(calendar.Monthly, 0, today) {
+		t.Errorf("%+v", reply)
+	}
+	flush := keymeter.Flush{}
+	reply, err := keymeter.DecodeFlushReply(k.do(flush.Encode()))
+	if err != nil || len(reply.Absorbs) != 1 || reply.Open != 1 {
+		t.Fatalf("%v %+v", err, reply)
+	}
+	r := abi.Reader{Buf: reply.Absorbs[0]}
+	if op, name, id, seq := r.Uint(), r.String(), r.String(), r.Uint(); op != 11 || name != "hash" || id != "key_1" || seq != 7 {
+		t.Errorf("batch %d of %s %s, op %d", seq, name, id, op)
+	}
+}
+
+// Its usage is reported as it was, the new beside it.
+func TestOldUnreportedUsage(t *testing.T) {
+	k := oldMeter(t)
+	k.absorbed = 6
+	k.settle("req_open", 10, 4*money.Cent)
+	u := k.reported()
+	if u.Requests != 3 || u.Hits != 1 || u.Misses != 1 || u.Prompt != 35 || u.Completion != 45 || u.CostPico != 9*money.Cent || u.Estimated != 1 || u.Latency.Count() != 1 {
+		t.Errorf("%+v", u)
+	}
+}
+
+// An old record in a Put is read: it has no limits, and all of its kind's permissions.
+func TestOldPut(t *testing.T) {
+	k := newKey(t, doc.Record{})
+	var w abi.Writer
+	w.Uint(3) // the op
+	w.Uint(1) // active
+	w.Bytes(oldRecord(2, "counted"))
+	k.do(w.Buf)
+	if limits := k.check().Windows; len(limits) != 3 || limits[2].Limit != 1000 {
+		t.Errorf("%+v", limits)
+	}
+	stale := keymeter.Admit{RequestID: "req_1", Version: 1, Mode: keymeter.ModeCheck}
+	reply, err := keymeter.DecodeAdmitReply(k.do(stale.Encode()))
+	if err != nil || reply.Verdict != keymeter.Stale {
+		t.Fatalf("%v %+v", err, reply)
+	}
+	if r, err := doc.DecodeRecord(reply.Record); err != nil || r.Region != "weur" || !r.May(doc.MayAll) || r.Limits != (doc.Limits{}) || r.ExpiresMs != 0 || r.Policy != 0 {
+		t.Errorf("%v %+v", err, r)
+	}
+}
+
+// No row of another format is taken for a meter.
+func TestMalformedMeter(t *testing.T) {
+	whole := oldMeter(t).Rows["h"]
+	for _, row := range [][]byte{{}, {0}, {3}, whole[:len(whole)-1], append(whole[:len(whole):len(whole)], 0)} {
+		k := oldMeter(t)
+		k.Rows["h"] = row
+		check := keymeter.Admit{Mode: keymeter.ModeCheck}
+		if _, err := k.Call(k.now, check.Encode()); err == nil {
+			t.Errorf("%x is read", row)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package ledger_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// A change of the cycle keeps what was spent in the present turn, and no more of it.
+func TestChangesOfTheCycle(t *testing.T) {
+	b := newBook(t)
+	b.put(10, month(), hook)
+	for i, ago := range []uint64{20, 5, 3, 0} { // the first, the Monday's week before, Wednesday, Saturday
+		b.absorb(ledger.Usage{Day: today - ago, Model: fmt.Sprint("m", i), Requests: 1, CostPico: money.Cent << i})
+	}
+	for epoch, c := range []struct {
+		cycle calendar.Cycle
+		cents int64
+	}{{calendar.Weekly, 2 + 4 + 8}, {calendar.Daily, 8}, {calendar.Monthly, 15}, {calendar.Daily, 8}} {
+		b.put(10, calendar.NewPeriod(c.cycle, uint64(epoch)+1, today), hook)
+		if r := b.report(); r.UsedPico != c.cents*money.Cent || r.Period.Cycle() != c.cycle {
+			t.Errorf("cycle %d: used %d, period %x", c.cycle, r.UsedPico, r.Period)
+		}
+	}
+	b.spend(1)
+	if r := b.report(); r.UsedPico != 9*money.Cent {
+		t.Errorf("used %d", r.UsedPico)
+	}
+	b.now += calendar.DayMs
+	if r := b.report(); r.UsedPico != 0 {
+		t.Errorf("the next day: used %d", r.UsedPico)
+	}
+}
+
+// What was given out before a change of the cycle does not narrow the new turn; what was spent does.
+func TestGrantsAfterAChangeOfTheCycle(t *testing.T) {
+	b := newBook(t)
+	b.put(1, month(), hook)
+	grant := func(seq uint64, p calendar.Period, need money.Pico) (ledger.GrantReply, error) {
+		command := ledger.Grant{Key: "meter", Period: p, Seq: seq, NeedPico: need}
+		reply, err := b.Call(b.now, command.Encode())
+		if err != nil {
+			return ledger.GrantReply{}, err
+		}
+		return ledger.DecodeGrantReply(reply)
+	}
+	if g, err := grant(1, month(), 90*money.Cent); err != nil || g.AmountPico < 90*money.Cent {
+		t.Fatalf("%v %+v", err, g)
+	}
+	b.spend(20)
+	day := calendar.NewPeriod(calendar.Daily, 1, today)
+	if _, err := grant(2, day, money.Cent); err == nil {
+		t.Error("a grant of a cycle that the ledger does not know")
+	}
+	b.put(1, day, hook)
+	if g, err := grant(2, day, 81*money.Cent); err != nil || g.AmountPico >= 0 {
+		t.Errorf("%v %+v: 20 of 100 cents are spent", err, g)
+	}
+	if g, err := grant(2, day, 80*money.Cent); err != nil || g.AmountPico != 80*money.Cent || g.Period != day {
+		t.Errorf("%v %+v", err, g)
+	}
+}
+
+// An old Put that comes late changes nothing, whatever its cycle.
+func TestLatePuts(t *testing.T) {
+	b := newBook(t)
+	b.put(10, month(), hook)
+	b.put(20, calendar.NewPeriod(calendar.Daily, 1, today), hook)
+	for _, version := range []uint64{0, 1, 2} {
+		late := ledger.Put{Version: version, BudgetPico: 5, Period: calendar.NewPeriod(calendar.Weekly, 7, today)}
+		b.do(late.Encode())
+	}
+	if r := b.report(); r.BudgetPico != 20*money.Dollar || r.Period != calendar.NewPeriod(calendar.Daily, 1, today) {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestLatencies(t *testing.T) {
+	var l ledger.Latency
+	for ms := uint64(1); ms <= 100; ms++ {
+		l.Add(ms)
+	}
+	if l.Count() != 100 || l.SumMs != 5050 || l.At(50) != 56 || l.At(95) != 100 || l.At(5) != 5 || l.At(6) != 10 || l.At(100) != 100 {
+		t.Errorf("%+v: %d %d", l, l.At(50), l.At(95))
+	}
+	l = ledger.Latency{}
+	l.Add(0)
+	l.Add(1 << 40)
+	if l.At(50) != 5 || l.At(95) != 200_000 {
+		t.Errorf("%d %d", l.At(50), l.At(95))
+	}
+	u := ledger.Usage{Day: 1, Hour: 2, Model: "m", Latency: l}
+	var w abi.Writer
+	ledger.EncodeUsage(&w, &u)
+	r := abi.Reader{Buf: w.Buf}
+	if again := ledger.DecodeUsage(&r); r.End() != nil || !reflect.DeepEqual(again, u) {
+		t.Errorf("%+v came back as %+v", u, again)
+	}
+}
+
+func (b *book) recent(before, limit uint64) (seqs []uint64) {
+	b.Helper()
+	question := ledger.Recent{Before: before, Limit: limit}
+	batches, err := ledger.DecodeRecent(b.do(question.Encode()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, batch := range batches {
+		seqs = append(seqs, batch.Seq)
+		if want := fmt.Sprint("req_", batch.Seq); len(batch.Requests) != 1 || batch.Requests[0].ID != want || batch.KeyID != "key_1" {
+			b.Errorf("batch %d: %+v", batch.Seq, batch)
+		}
+	}
+	return seqs
+}
+
+func TestRecentRequests(t *testing.T) {
+	b := newBook(t)
+	if got := b.recent(0, 10); got != nil {
+		t.Errorf("%v", got)
+	}
+	batch := func() {
+		b.seq++
+		command := ledger.Absorb{Key: "meter", KeyID: "key_1", Seq: b.seq, Recent: []ledger.Request{{ID: fmt.Sprint("req_", b.seq)}}}
+		b.do(command.Encode())
+	}
+	for range 3 {
+		batch()
+	}
+	for _, c := range []struct {
+		before, limit uint64
+		want          []uint64
+	}{{0, 10, []uint64{3, 2, 1}}, {0, 2, []uint64{3, 2}}, {2, 10, []uint64{1}}, {1, 10, nil}, {99, 1, []uint64{3}}, {0, 0, nil}, {1<<64 - 1, 1<<64 - 1, []uint64{3, 2, 1}}} {
+		if got := b.recent(c.before, c.limit); !slices.Equal(got, c.want) {
+			t.Errorf("before %d at most %d: %v, want %v", c.before, c.limit, got, c.want)
+		}
+	}
+	for range ledger.KeepBatches {
+		batch()
+	}
+	if got := b.recent(0, 5000); len(got) != ledger.KeepBatches || got[0] != ledger.KeepBatches+3 || got[len(got)-1] != 4 {
+		t.Errorf("%d batches, from %d to %d", len(got), got[0], got[len(got)-1])
+	}
+	if got := b.recent(4, 5); got != nil {
+		t.Errorf("what is gone: %v", got)
+	}
+}

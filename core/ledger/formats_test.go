@@ -1,0 +1,171 @@
+package ledger_test
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// The layouts of before there were cycles, hours and latencies, written by hand: numbers as varints, texts with
+// their length. A period was the number of its month.
+const novemberMonth = (2026-1970)*12 + 10
+
+func oldUsage(w *abi.Writer, day uint64, model string, requests uint64, cost money.Pico) {
+	w.Uint(day)
+	w.String(model)
+	w.Uint(requests)
+	for range 3 { // hits, misses, failed
+		w.Uint(0)
+	}
+	w.Uint(7)   // prompt
+	w.Uint(8)   // completion
+	w.Int(cost) // picodollars
+	w.Uint(1)   // estimated
+	w.Uint(0)   // expired
+}
+
+// oldBook is a ledger as an older version left it: 5 dollars spent of 10, most of them by one meter.
+func oldBook(t *testing.T) *book {
+	b := newBook(t)
+	var budget, meter, usage abi.Writer
+	budget.Uint(1)
+	budget.Uint(7) // version
+	budget.Int(10 * money.Dollar)
+	budget.Uint(novemberMonth)
+	budget.Int(6 * money.Dollar) // committed
+	budget.Int(5 * money.Dollar) // spent
+	budget.Uint(0)               // wave
+	meter.Uint(1)
+	meter.Uint(novemberMonth)
+	meter.Bool(true)
+	meter.Int(6 * money.Dollar) // granted
+	meter.Int(5 * money.Dollar) // spent
+	meter.Uint(4)               // the last grant's number, its period and amount
+	meter.Uint(novemberMonth)
+	meter.Int(2 * money.Dollar)
+	meter.Uint(3)             // batches
+	meter.Uint(start - 10000) // last used
+	usage.Uint(1)
+	oldUsage(&usage, today-1, "m", 2, 5*money.Dollar)
+	b.Rows = map[string][]byte{"b": budget.Buf, "k/meter": meter.Buf, "u/" + abi.Fixed(today-1) + "/m": usage.Buf}
+	b.version, b.seq = 7, 3
+	return b
+}
+
+func TestOldRows(t *testing.T) {
+	b := oldBook(t)
+	if r := b.report(); r.BudgetPico != 10*money.Dollar || r.UsedPico != 5*money.Dollar || r.Period != month() {
+		t.Errorf("%+v", r)
+	}
+	question := ledger.Keys{Names: []string{"meter", "other"}}
+	if uses, err := ledger.DecodeKeyUses(b.do(question.Encode())); err != nil || !reflect.DeepEqual(uses, []ledger.KeyUse{{Key: "meter", LastUsedMs: start - 10000}}) {
+		t.Errorf("%v %+v", err, uses)
+	}
+	again := ledger.Grant{Key: "meter", Period: month(), Seq: 4, NeedPico: money.Dollar}
+	if g, err := ledger.DecodeGrantReply(b.do(again.Encode())); err != nil || g.AmountPico != 2*money.Dollar || g.Period != month() {
+		t.Errorf("the grant that was answered: %v %+v", err, g)
+	}
+	more := ledger.Grant{Key: "meter", Period: month(), Seq: 5, NeedPico: 4*money.Dollar + 1}
+	if g, err := ledger.DecodeGrantReply(b.do(more.Encode())); err != nil || g.AmountPico != -1 {
+		t.Errorf("more than is left: %v %+v", err, g)
+	}
+	// New usage of the same day and model comes into the old row.
+	b.absorb(ledger.Usage{Day: today - 1, Hour: 3, Model: "m", Requests: 1, CostPico: money.Dollar})
+	b.queryIs(ledger.Query{FirstDay: today - 1, EndDay: today, By: ledger.ByDay}, ledger.Group{Usage: ledger.Usage{
+		Day: today - 1, Requests: 3, Prompt: 7, Completion: 8, CostPico: 6 * money.Dollar, Estimated: 1,
+	}})
+	if r := b.report(); r.UsedPico != 6*money.Dollar {
+		t.Errorf("%+v", r)
+	}
+}
+
+func (b *book) queryIs(q ledger.Query, want ...ledger.Group) {
+	b.Helper()
+	reply, err := ledger.DecodeQueryReply(b.do(q.Encode()))
+	if err != nil || !reflect.DeepEqual(reply.Groups, want) || reply.Next != "" {
+		b.Errorf("%v, got %+v\nwant %+v", err, reply, want)
+	}
+}
+
+// A batch that an older meter put into its outbox (op 3) is booked: without a key's id, an hour and latencies.
+func TestOldAbsorb(t *testing.T) {
+	for _, batched := range []bool{false, true} {
+		b := oldBook(t)
+		var w abi.Writer
+		w.Uint(3) // the op
+		w.String("meter")
+		w.Uint(4) // number of the batch
+		w.Uint(novemberMonth)
+		w.Int(money.Dollar / 2) // given back
+		w.Bool(false)
+		w.Uint(4)     // the last grant
+		w.Uint(start) // last used
+		w.Uint(1)
+		oldUsage(&w, today, "old", 3, money.Dollar/4)
+		command := w.Buf
+		if batched {
+			command = ledger.Batch([][]byte{w.Buf})
+		}
+		for range 2 { // a repeat is dropped
+			b.do(command)
+		}
+		b.queryIs(ledger.Query{FirstDay: today, EndDay: today + 1, By: ledger.ByDetail}, ledger.Group{Usage: ledger.Usage{
+			Day: today, Model: "old", Requests: 3, Prompt: 7, Completion: 8, CostPico: money.Dollar / 4, Estimated: 1,
+		}})
+		if r := b.report(); r.UsedPico != 5*money.Dollar+money.Dollar/4 {
+			t.Errorf("%+v", r)
+		}
+		free := ledger.Grant{Key: "other", Period: month(), Seq: 1, NeedPico: 4*money.Dollar + money.Dollar/2}
+		if g, err := ledger.DecodeGrantReply(b.do(free.Encode())); err != nil || g.AmountPico != 4*money.Dollar+money.Dollar/2 {
+			t.Errorf("what was given back: %v %+v", err, g)
+		}
+	}
+}
+
+// A Put from before there was more says the version and the budget; the cycle that the ledger knows stays.
+func TestOldPut(t *testing.T) {
+	b := newBook(t)
+	b.put(10, calendar.NewPeriod(calendar.Weekly, 2, today), hook)
+	var w abi.Writer
+	w.Uint(1)
+	w.Uint(9)
+	w.Int(3 * money.Dollar)
+	b.do(w.Buf)
+	if r := b.report(); r.BudgetPico != 3*money.Dollar || r.Period != calendar.NewPeriod(calendar.Weekly, 2, today) {
+		t.Errorf("%+v", r)
+	}
+	fresh := newBook(t)
+	fresh.do(w.Buf)
+	fresh.spend(5)
+	if r := fresh.report(); r.UsedPico != 5*money.Cent || r.Period != month() {
+		t.Errorf("%+v", r)
+	}
+}
+
+// No command, whole or cut off, and no row of another format makes the ledger panic or lose what it has.
+func TestMalformedLedgerInput(t *testing.T) {
+	query, put := ledger.Query{EndDay: today, By: ledger.ByKey, Key: "k", Model: "m"}, ledger.Put{Version: 99, Period: month(), Alerts: hook, Policy: []byte("p")}
+	absorb := ledger.Absorb{Key: "meter", Seq: 1, Usage: []ledger.Usage{{Model: "m"}}, Recent: []ledger.Request{{ID: "r"}}}
+	prune, recent := ledger.Prune{FirstDay: 1}, ledger.Recent{Limit: 1}
+	for _, whole := range [][]byte{query.Encode(), put.Encode(), absorb.Encode(), prune.Encode(), recent.Encode(), ledger.Batch([][]byte{absorb.Encode()}), {0}, {12}, {200, 1}} {
+		for n := 1; n < len(whole); n++ {
+			b := oldBook(t)
+			if reply, err := b.Call(b.now, whole[:n]); err == nil && whole[0] == 11 {
+				t.Errorf("%x is taken: %x", whole[:n], reply)
+			}
+		}
+	}
+	for _, key := range []string{"b", "k/meter", "al"} {
+		for _, value := range [][]byte{{}, {0}, {99}, {1, 0xff}} {
+			b := oldBook(t)
+			b.Rows[key] = value
+			if _, err := b.Call(b.now, absorb.Encode()); err == nil {
+				t.Errorf("%s = %x is read", key, value)
+			}
+		}
+	}
+}
