@@ -61,11 +61,9 @@ func fanPageOf(rows []abi.Row) (p *Project, keys []Key, last string) {
 		}
 		d := documentOf(row)
 		if d.Key[:2] == doc.ProjectKey("") {
-			found, err := DecodeProject(d)
-			if err != nil {
-				return p, nil, ""
+			if found, err := DecodeProject(d); err == nil {
+				p = &found
 			}
-			p = &found
 			continue
 		}
 		read++
@@ -73,6 +71,9 @@ func fanPageOf(rows []abi.Row) (p *Project, keys []Key, last string) {
 		if k, err := DecodeKey(d); err == nil {
 			keys = append(keys, k)
 		}
+	}
+	if p.ID == "" {
+		return p, nil, "" // nobody can say what the keys are to hear
 	}
 	if read < fanPage {
 		last = ""
