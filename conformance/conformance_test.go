@@ -16,7 +16,8 @@ func deployment(upstream *Upstream) map[string]string {
 		"ANTHROPIC_BASE_URL": upstream.URL + "/v1", "ANTHROPIC_API_KEY": "sk-ant-upstream",
 		"GEMINI_BASE_URL": upstream.URL + "/v1beta", "GEMINI_API_KEY": "gemini-upstream",
 		"COHERE_BASE_URL": upstream.URL + "/v2", "COHERE_API_KEY": "cohere-upstream",
-		"POSTERN_ADMIN_TOKEN": AdminToken, "POSTERN_CATALOG": Overlay(),
+		"POSTERN_ADMIN_TOKEN": AdminToken, "POSTERN_VIEWER_TOKEN": ViewerToken, "POSTERN_CATALOG": Overlay(),
+		"POSTERN_MASTER_KEYS": "2026:" + MasterKey,
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 )
@@ -43,6 +44,30 @@ func (x *run) upstreamSaw(s Step) error {
 	return nil
 }
 
+// leftWithin is how soon the upstream must notice that nobody waits for its answer any more.
+const leftWithin = time.Second
+
+// upstream-left N: of the requests that the upstream got, so many were given up before their answer's end.
+func (x *run) upstreamLeft(s Step) error {
+	want, err := strconv.Atoi(s.Args[0])
+	if err != nil {
+		return err
+	}
+	left := 0
+	for end := time.Now().Add(leftWithin); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		left = 0
+		for _, seen := range x.Upstream.Seen() {
+			if seen.Left {
+				left++
+			}
+		}
+		if left == want && x.Upstream.Active() == 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("%d were given up, %d go on", left, x.Upstream.Active())
+}
+
 // expect STATUS: looks at the last answer. Its block, one assertion a line:
 //
 //	NAME: VALUE             a header, exactly; "NAME: ~ REGEXP"; "!NAME" is absent
@@ -53,6 +78,7 @@ func (x *run) upstreamSaw(s Step) error {
 //	data N VALUE            the data of the N-th event, exactly
 //	says TEXT               what the deltas of a stream say, in any of the families' forms
 //	PATH -> NAME            $NAME is from now on what stands there
+//	NAME: -> NAME           likewise of a header, up to its first ;
 func (x *run) expect(s Step) error {
 	if strconv.Itoa(x.last.status) != s.Args[0] {
 		return fmt.Errorf("got %d %s", x.last.status, x.last.body)
@@ -98,6 +124,10 @@ func (x *run) assert(line string, header http.Header, body []byte) error {
 		if values := header.Values(name); len(values) > 0 {
 			return fmt.Errorf("header %s is there: %q", name, values)
 		}
+		return nil
+	}
+	if name, save, ok := strings.Cut(line, ": -> "); ok {
+		x.names[save], _, _ = strings.Cut(header.Get(name), ";")
 		return nil
 	}
 	if name, save, ok := strings.Cut(line, " -> "); ok {

@@ -228,7 +228,7 @@ type cell struct {
 }
 
 func play(t *testing.T, r *Runner, row *faultRow, family *caller, stream bool) {
-	x := &run{Runner: r, names: map[string]string{"admin": AdminToken}, env: map[string]string{}, now: Start, flights: map[string]chan flight{}}
+	x := &run{Runner: r, names: map[string]string{"admin": AdminToken}, env: map[string]string{}, now: Start, flights: map[string]underway{}}
 	c := &cell{run: x, T: t, caller: family, stream: stream}
 	r.Upstream.Reset()
 	defer r.Upstream.Release()

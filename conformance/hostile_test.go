@@ -61,12 +61,12 @@ func newSite(t *testing.T, makeEngine func(abi.Config) (host.Engine, error)) *si
 	return s
 }
 
-// onEngines runs a test natively and, where the module was built, as wasm.
+// onEngines runs a test natively and as wasm.
 func onEngines(t *testing.T, f func(*testing.T, *site)) {
 	t.Run("native", func(t *testing.T) { f(t, newSite(t, host.NewNative)) })
 	t.Run("wasm", func(t *testing.T) {
 		if _, err := os.Stat(panicModule); errors.Is(err, os.ErrNotExist) {
-			t.Skip("the module is not built")
+			t.Fatal("the module is not built: run ./build.sh panic")
 		}
 		f(t, newSite(t, WasmEngine(panicModule)))
 	})

@@ -3,9 +3,13 @@ package conformance
 import (
 	"bytes"
 	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -13,8 +17,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"crypto/rand"
 
 	"github.com/postern-ai/postern/control"
 	"github.com/postern-ai/postern/core/abi"
@@ -70,13 +72,21 @@ func NewLocal(env map[string]string, makeEngine func(abi.Config) (host.Engine, e
 
 // reset makes a fresh host over fresh stores.
 func (l *Local) reset(more map[string]string) error {
-	env := map[string]string{}
-	for name, value := range l.env {
-		env[name] = value
+	l.stats = &host.Stats{}
+	l.setFaults(faults{})
+	l.Log.Take()
+	l.kv = &faultyKV{KV: host.NewMemoryKV(l), local: l}
+	l.objects = &host.MemoryObjects{Clock: l, Deliver: l.deliver, Stats: l.stats}
+	return l.deploy(more)
+}
+
+// deploy makes a fresh host, with variables over the deployment's, over the stores that are there.
+func (l *Local) deploy(more map[string]string) error {
+	env := maps.Clone(l.env)
+	if env == nil {
+		env = map[string]string{}
 	}
-	for name, value := range more {
-		env[name] = value
-	}
+	maps.Copy(env, more)
 	cfg := abi.Config{Catalog: catalog.Default}
 	for name, value := range env {
 		cfg.Env = append(cfg.Env, abi.Header{Name: name, Value: value})
@@ -88,23 +98,41 @@ func (l *Local) reset(more map[string]string) error {
 	if w, ok := l.engine.(*host.Wasm); ok {
 		_ = w.Close(context.Background())
 	}
-	l.engine, l.stats = engine, &host.Stats{}
-	l.setFaults(faults{})
-	l.Log.Take()
-	l.kv = &faultyKV{KV: host.NewMemoryKV(l), local: l}
-	l.objects = &host.MemoryObjects{Clock: l, Deliver: l.deliver, Engine: engine, Stats: l.stats}
+	l.engine, l.objects.Engine = engine, engine
 	parsed, wrong := config.Parse(cfg)
 	if wrong != "" {
 		return errors.New(wrong)
 	}
-	token := env["POSTERN_ADMIN_TOKEN"]
-	l.control = control.New(control.Config{
-		Objects: objectsOf{l}, AdminToken: func() string { return token }, Catalog: parsed, Now: time.Now, Rand: rand.Reader,
-	})
+	l.control = l.newControl(env, parsed)
 	l.host, err = host.New(host.Options{
 		Engine: engine, Clock: l, KV: l.kv, Objects: objectsOf{l}, Control: l.control, Log: l.Log, Stats: l.stats,
 	})
 	return err
+}
+
+// newControl is the control plane, on the virtual clock.
+func (l *Local) newControl(env map[string]string, parsed *config.Config) http.Handler {
+	variable := func(name string) func() string { return func() string { return env[name] } }
+	return control.New(control.Config{
+		Objects: objectsOf{l}, AdminToken: variable("POSTERN_ADMIN_TOKEN"), ViewerToken: variable("POSTERN_VIEWER_TOKEN"),
+		MasterKeys: variable(config.EnvMasterKeys), Seal: seal, Catalog: parsed,
+		Now: func() time.Time { return time.UnixMilli(int64(l.Now())) }, Rand: rand.Reader,
+	})
+}
+
+// seal is what the control Worker does with WebCrypto.
+func seal(_ context.Context, key []byte, additionalData string, plaintext []byte) ([]byte, error) {
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, err
+	}
+	gcm, err := cipher.NewGCM(block)
+	if err != nil {
+		return nil, err
+	}
+	nonce := make([]byte, gcm.NonceSize())
+	_, _ = rand.Read(nonce)
+	return gcm.Seal(nonce, nonce, plaintext, []byte(additionalData)), nil
 }
 
 // ServeHTTP is the host, with the test control beside it.
@@ -130,6 +158,7 @@ type input struct {
 	Env      map[string]string `json:"env"`
 	NowMs    uint64            `json:"nowMs"`
 	InFlight bool              `json:"inFlight"` // clock: do not wait for the exchanges under way
+	Keep     bool              `json:"keep"`     // reset: what is stored stays
 }
 
 func (l *Local) command(w http.ResponseWriter, r *http.Request, command string, raw []byte) error {
@@ -146,6 +175,9 @@ func (l *Local) command(w http.ResponseWriter, r *http.Request, command string, 
 		l.host.Wait()
 		l.objects.Wait()
 		l.now.Store(in.NowMs)
+		if in.Keep {
+			return l.deploy(in.Env)
+		}
 		return l.reset(in.Env)
 	case "clock":
 		if !in.InFlight {

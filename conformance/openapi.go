@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -229,8 +230,13 @@ func (c *Contract) checkBody(described map[string]any, at, contentType string, b
 	if err != nil || described[media] == nil {
 		return fmt.Errorf("the type %q is not described", contentType)
 	}
-	if media == "text/event-stream" {
+	switch media {
+	case "text/event-stream":
 		return checkEvents(body)
+	case "text/csv":
+		return c.checkTable(at+pointer(media, "schema"), body)
+	case "application/x-ndjson":
+		return c.checkLines(at+pointer(media, "x-line"), body)
 	}
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
 	if err != nil {
@@ -238,6 +244,32 @@ func (c *Contract) checkBody(described map[string]any, at, contentType string, b
 	}
 	if err := c.validate(at+pointer(media, "schema"), value); err != nil {
 		return fmt.Errorf("body %.600s: %w", body, err)
+	}
+	return nil
+}
+
+// checkTable: rows of equal length under a head, and a text that fits (RFC 4180).
+func (c *Contract) checkTable(place string, body []byte) error {
+	if _, err := csv.NewReader(bytes.NewReader(body)).ReadAll(); err != nil {
+		return fmt.Errorf("the body is not CSV: %w", err)
+	}
+	return c.validate(place, string(body))
+}
+
+// checkLines: each line is JSON that fits, and has an end.
+func (c *Contract) checkLines(place string, body []byte) error {
+	lines := strings.SplitAfter(string(body), "\n")
+	if rest := lines[len(lines)-1]; rest != "" {
+		return fmt.Errorf("the last line has no end: %.600q", rest)
+	}
+	for _, line := range lines[:len(lines)-1] {
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
+		if err != nil {
+			return fmt.Errorf("a line is not JSON: %w: %.600q", err, line)
+		}
+		if err := c.validate(place, value); err != nil {
+			return fmt.Errorf("line %.600s: %w", line, err)
+		}
 	}
 	return nil
 }

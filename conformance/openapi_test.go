@@ -68,7 +68,18 @@ const (
 		`"models":{"m":{"requests":1,"tokens":2,"cost":0.25}},` +
 		`"period":{"start":"2026-11-01T00:00:00.000Z","end":"2026-12-01T00:00:00.000Z"}}`
 	goodKey = `{"id":"key_1","name":"n","kind":"gateway","environment":"production","prefix":"sk_live_","last4":"abcd",` +
-		`"status":"active","createdAt":"2026-11-01T00:00:00.000Z","lastUsedAt":null,"models":[]}`
+		`"status":"active","createdAt":"2026-11-01T00:00:00.000Z","lastUsedAt":null,"models":[],` +
+		`"permissions":["models"],"limits":{"requestsPerSecond":null,"requestsPerDay":null,"tokensPerMinute":5},"expiresAt":null,` +
+		`"replacedBy":null,"version":1}`
+	tableHead = "model,requests,hits,misses,failed,promptTokens,completionTokens,cost,estimated,expired,latencyMeanMs,latencyP50Ms,latencyP95Ms\r\n"
+	goodRow   = `{"model":"m","requests":1,"hits":0,"misses":1,"failed":0,"promptTokens":1,"completionTokens":1,"cost":0.1,"estimated":0,` +
+		`"expired":0,"latency":null}` + "\n"
+	projectUsage = "/api/admin/projects/proj_1/usage"
+)
+
+var (
+	csvHeaders    = []string{"Content-Type", "text/csv; charset=utf-8", "Content-Disposition", `attachment; filename="usage-proj_1-2026-11-01-2026-11-30-model.csv"`}
+	ndjsonHeaders = []string{"Content-Type", "application/x-ndjson", "Content-Disposition", `attachment; filename="usage-proj_1-2026-11-01-2026-11-30-model.ndjson"`}
 )
 
 func TestContractAccepts(t *testing.T) {
@@ -86,6 +97,9 @@ func TestContractAccepts(t *testing.T) {
 		{"PUT", "/api/admin/projects", 404, errorBody(fault.NotFound), []string{"-X-Content-Type-Options", ""}},
 		{"POST", "/api/admin/projects/proj_1/keys/key_1/deactivate", 200, goodKey, nil},
 		{"DELETE", "/api/admin/projects/proj_1/keys/key_1", 204, "", []string{"-Content-Type", "", "-X-Content-Type-Options", ""}},
+		{"GET", projectUsage, 200, tableHead + "m,1,0,1,0,1,1,0.1,0,0,,,\r\n", csvHeaders},
+		{"GET", projectUsage, 200, goodRow + goodRow, ndjsonHeaders},
+		{"GET", projectUsage, 200, "", ndjsonHeaders},
 		{"GET", "/api/usage", 400, errorBody(fault.InvalidRequest, fault.Detail{Field: "projectId", Message: "is required"}), nil},
 	} {
 		if err := a.check(c); err != nil {
@@ -135,6 +149,11 @@ func TestContractRefuses(t *testing.T) {
 		"details elsewhere":                  {"GET", "/api/usage", 403, errorBody(fault.Forbidden, fault.Detail{Field: "projectId", Message: "is not yours"}), nil},
 		"a code with another's text":         {"GET", "/api/health", 401, with(errorBody(fault.MissingKey), "Missing API key", "Invalid or inactive API key"), []string{"WWW-Authenticate", "Bearer"}},
 		"a code that nobody knows":           {"GET", "/api/nothing", 404, with(errorBody(fault.NotFound), "not_found", "lost"), nil},
+		"a table without a head":             {"GET", projectUsage, 200, "m,1,0,1,0,1,1,0.1,0,0,,,\r\n", csvHeaders},
+		"a table with a row too short":       {"GET", projectUsage, 200, tableHead + "m,1\r\n", csvHeaders},
+		"a line that does not fit":           {"GET", projectUsage, 200, goodRow + with(goodRow, "{", `{"value":"sk_live_1",`), ndjsonHeaders},
+		"a line without an end":              {"GET", projectUsage, 200, strings.TrimSpace(goodRow), ndjsonHeaders},
+		"a file with another name":           {"GET", projectUsage, 200, goodRow, append(csvHeaders[2:3:3], `attachment; filename="x"`, "Content-Type", "application/x-ndjson")},
 		"a request id of another form":       {"GET", "/api/nothing", 404, with(errorBody(fault.NotFound), anyRequestID, "1"), nil},
 	} {
 		if a.check(c) == nil {

@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"regexp"
@@ -90,22 +91,39 @@ func (x *run) settled() error {
 // start NAME METHOD PATH …: like send, but does not wait for the answer.
 func (x *run) start(s Step) error {
 	answer := make(chan flight, 1)
-	x.flights[s.Args[0]] = answer
+	ctx, leave := context.WithCancel(context.Background())
+	x.flights[s.Args[0]] = underway{answer, leave}
 	r := x.request(s, s.Args[1:])
 	go func() {
-		got, err := x.do(r)
+		got, err := x.doWhile(ctx, r)
 		answer <- flight{got, err}
 	}()
 	return nil
 }
 
-// join NAME: waits for the answer of what was started.
-func (x *run) join(s Step) error {
-	answer, ok := x.flights[s.Args[0]]
+// leave NAME: the caller of what was started leaves without having had a head.
+func (x *run) leave(s Step) error {
+	started, ok := x.flights[s.Args[0]]
 	if !ok {
 		return errors.New("no such request in flight")
 	}
-	got := <-answer
+	started.leave()
+	got := <-started.answer
+	delete(x.flights, s.Args[0])
+	if got.err == nil {
+		return fmt.Errorf("it was answered before: %d %s", got.status, got.body)
+	}
+	return nil
+}
+
+// join NAME: waits for the answer of what was started.
+func (x *run) join(s Step) error {
+	started, ok := x.flights[s.Args[0]]
+	if !ok {
+		return errors.New("no such request in flight")
+	}
+	got := <-started.answer
+	started.leave()
 	delete(x.flights, s.Args[0])
 	x.last = got.reply
 	return errors.Join(got.err, x.settled())
@@ -128,7 +146,13 @@ func (x *run) burst(s Step) error {
 	return errors.Join(errors.Join(errs...), x.settled())
 }
 
-func (x *run) do(r request) (reply, error) {
+func (x *run) do(r request) (reply, error) { return x.doWhile(context.Background(), r) }
+
+// testNow tells the control Worker of a test bundle what time it is.
+const testNow = "x-test-now-ms"
+
+// doWhile sends a request whose caller stays until ctx ends.
+func (x *run) doWhile(ctx context.Context, r request) (reply, error) {
 	request, err := http.NewRequest(r.method, x.URL+r.path, strings.NewReader(r.body))
 	if err != nil {
 		return reply{}, err
@@ -142,7 +166,8 @@ func (x *run) do(r request) (reply, error) {
 	for name, value := range r.headers {
 		request.Header.Set(name, value)
 	}
-	ctx, leave := context.WithCancel(context.Background())
+	request.Header.Set(testNow, strconv.FormatInt(x.now.UnixMilli(), 10))
+	ctx, leave := context.WithCancel(ctx)
 	defer leave()
 	response, err := x.Client.Do(request.WithContext(ctx))
 	if err != nil {

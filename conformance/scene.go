@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,15 @@ func (x *run) setEnv(s Step) error {
 		x.env[name] = value
 	}
 	return x.reset()
+}
+
+// redeploy NAME=VALUE…: sets variables of the gateway, which starts anew over what is stored. An empty value is
+// that of a variable that is not set. The control plane keeps its own.
+func (x *run) redeploy(s Step) error {
+	for name, value := range s.Options {
+		x.env[name] = x.expand(value)
+	}
+	return x.control("reset", map[string]any{"env": x.env, "nowMs": x.now.UnixMilli(), "keep": true})
 }
 
 // routing NAME=NUMBER…: sets numbers of the overlay's routing. The deployment starts anew.
@@ -54,9 +64,13 @@ func (x *run) advance(s Step) error {
 	return x.moveClock(x.now.Add(d), s)
 }
 
-// clock TIME [inflight]: sets the clock, also back.
+// clock TIME [inflight]: sets the clock, also back. TIME- is a millisecond before.
 func (x *run) setClock(s Step) error {
-	at, err := time.Parse(time.RFC3339, s.Args[0])
+	text, before := strings.CutSuffix(x.expand(s.Args[0]), "-")
+	at, err := time.Parse(time.RFC3339, text)
+	if before {
+		at = at.Add(-time.Millisecond)
+	}
 	if err != nil {
 		return err
 	}
@@ -91,14 +105,7 @@ func (x *run) adminCall(method, path, body string) (reply, error) {
 
 // project NAME [option=value…]: creates a project; $NAME is its id.
 func (x *run) project(s Step) error {
-	body := map[string]any{"name": s.Args[0]}
-	for name, value := range s.Options {
-		body[name] = value
-		if n, err := strconv.ParseFloat(value, 64); err == nil {
-			body[name] = n
-		}
-	}
-	encoded, _ := json.Marshal(body)
+	encoded, _ := json.Marshal(fieldsOf(s))
 	got, err := x.adminCall("POST", "/api/admin/projects", string(encoded))
 	if err != nil || got.status != 201 {
 		return fmt.Errorf("%d %s %w", got.status, got.body, err)
@@ -107,13 +114,34 @@ func (x *run) project(s Step) error {
 	return x.control("settle", nil)
 }
 
+// listFields are those that are lists: their options are separated by commas. limitFields are parts of "limits".
+var (
+	listFields  = []string{"models", "permissions"}
+	limitFields = []string{"requestsPerSecond", "requestsPerDay", "tokensPerMinute"}
+)
+
+// fieldsOf is what the options of project and key say, as the body of a request.
+func fieldsOf(s Step) map[string]any {
+	body, limits := map[string]any{"name": s.Args[0]}, map[string]any{}
+	for name, value := range s.Options {
+		n, err := strconv.ParseFloat(value, 64)
+		switch {
+		case slices.Contains(limitFields, name):
+			limits[name], body["limits"] = n, limits
+		case slices.Contains(listFields, name):
+			body[name] = strings.Split(value, ",")
+		case err == nil:
+			body[name] = n
+		default:
+			body[name] = value
+		}
+	}
+	return body
+}
+
 // key NAME PROJECT [option=value…]: creates a key; $NAME is its value, $NAME.id its id.
 func (x *run) key(s Step) error {
-	body := map[string]string{"name": s.Args[0]}
-	for name, value := range s.Options {
-		body[name] = value
-	}
-	encoded, _ := json.Marshal(body)
+	encoded, _ := json.Marshal(fieldsOf(s))
 	got, err := x.adminCall("POST", "/api/admin/projects/"+x.names[s.Args[1]]+"/keys", string(encoded))
 	if err != nil || got.status != 201 {
 		return fmt.Errorf("%d %s %w", got.status, got.body, err)
@@ -184,14 +212,25 @@ func (x *run) queueUpstream(s Step) error {
 
 // held N: waits until the upstream holds so many requests.
 func (x *run) held(s Step) error {
+	return x.await(s, func() (have int, what string) { return x.Upstream.Held(), "it holds %d" })
+}
+
+// asked N: waits until the upstream got so many requests.
+func (x *run) asked(s Step) error {
+	return x.await(s, func() (have int, what string) { return len(x.Upstream.Seen()), "it got %d" })
+}
+
+func (x *run) await(s Step, look func() (have int, what string)) error {
 	want, err := strconv.Atoi(s.Args[0])
 	if err != nil {
 		return err
 	}
-	for end := time.Now().Add(20 * time.Second); x.Upstream.Held() != want; time.Sleep(2 * time.Millisecond) {
+	end := time.Now().Add(20 * time.Second)
+	for have, what := look(); have != want; have, what = look() {
 		if time.Now().After(end) {
-			return fmt.Errorf("it holds %d", x.Upstream.Held())
+			return fmt.Errorf(what, have)
 		}
+		time.Sleep(2 * time.Millisecond)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ type Scenario struct {
 	Name  string
 	File  string
 	Wasm  bool // its title ends in [wasm]: it needs a core that can trap
+	Go    bool // its title ends in [go]: it needs a host that learns of a caller's leaving before there is a head
 	Steps []Step
 }
 
@@ -54,7 +55,9 @@ func parseTranscript(file, text string) ([]Scenario, error) {
 		case trimmed == "" || strings.HasPrefix(trimmed, "#") && !indented:
 			continue
 		case isTitle:
-			scenarios = append(scenarios, Scenario{Name: name, File: file, Wasm: strings.HasSuffix(name, "[wasm]")})
+			scenarios = append(scenarios, Scenario{
+				Name: name, File: file, Wasm: strings.HasSuffix(name, "[wasm]"), Go: strings.HasSuffix(name, "[go]"),
+			})
 			continue
 		case len(scenarios) == 0:
 			return nil, fmt.Errorf("%s:%d: a step before the first scenario", file, i+1)

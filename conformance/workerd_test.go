@@ -55,5 +55,5 @@ func TestWorkerd(t *testing.T) {
 	upstream := NewUpstream()
 	defer upstream.Close()
 	url := startWorkerd(t, deployment(upstream))
-	runAll(t, &Runner{URL: url, Client: http.DefaultClient, Upstream: upstream})
+	runAll(t, &Runner{URL: url, Client: http.DefaultClient, Upstream: upstream, Workerd: true})
 }
