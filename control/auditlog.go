@@ -29,11 +29,11 @@ type auditView struct {
 // listAudit is GET /api/admin/audit?project=&limit=&after=, newest first. With a project, a page may have
 // fewer entries than asked, or none, and there is more all the same.
 func (h *handler) listAudit(c *call) (answer, error) {
-	page, err := readPage(c.request, auditIDPrefix)
+	page, err := readQuery(c.request, auditIDPrefix, "project")
 	if err != nil {
 		return answer{}, err
 	}
-	project := c.request.URL.Query().Get("project")
+	project := page.values.Get("project")
 	if project != "" && !isID(project, projectPrefix) {
 		return answer{}, invalid(fault.Detail{Field: "project", Message: "must be a project's id"})
 	}

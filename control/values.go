@@ -2,7 +2,6 @@ package control
 
 import (
 	"encoding/json"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/postern-ai/postern/core/doc"
-	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keys"
 	"github.com/postern-ai/postern/core/money"
 )
@@ -186,33 +184,6 @@ func (f *fields) close(field string, inner *fields) {
 	for _, p := range inner.problems {
 		f.wrong(field+"."+p.Field, p.Message)
 	}
-}
-
-// page is which part of a list is asked for.
-type page struct {
-	after string // an id
-	limit int
-}
-
-// readPage takes limit (1 to 100, default 50) and after (an id, as "next" gave it) from the query.
-func readPage(r *http.Request, idPrefix string) (page, error) {
-	query := r.URL.Query()
-	p := page{query.Get("after"), defaultListLimit}
-	var problems []fault.Detail
-	if text := query.Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > maxListLimit {
-			problems = append(problems, fault.Detail{Field: "limit", Message: "must be an integer from 1 to 100"})
-		}
-		p.limit = n
-	}
-	if p.after != "" && !isID(p.after, idPrefix) {
-		problems = append(problems, fault.Detail{Field: "after", Message: "must be an id that a list gave as next"})
-	}
-	if problems != nil {
-		return page{}, invalid(problems...)
-	}
-	return p, nil
 }
 
 // The words of the interface, each with what it means inside, in the same order.

@@ -97,12 +97,7 @@ func (x *exchange) readBody(_ context.Context, a *abi.Action) abi.Event {
 }
 
 // buffer is the content of a buffer; one that nothing was written to is empty.
-func (x *exchange) buffer(number uint64) []byte {
-	if number >= uint64(len(x.buffers)) {
-		return nil
-	}
-	return x.buffers[number]
-}
+func (x *exchange) buffer(number uint64) []byte { return x.buffers[number] }
 
 func (x *exchange) join(parts []abi.Part) []byte {
 	var body []byte

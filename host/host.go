@@ -83,7 +83,7 @@ type exchange struct {
 	writer   http.ResponseWriter
 	id       string
 	state    []byte
-	buffers  [16][]byte
+	buffers  map[uint64][]byte
 	events   chan delivery
 	ready    []abi.Event // answers that were there at once
 	open     map[uint64]context.CancelFunc
@@ -101,7 +101,7 @@ type delivery struct {
 }
 
 func (x *exchange) run() {
-	x.open = map[uint64]context.CancelFunc{}
+	x.open, x.buffers = map[uint64]context.CancelFunc{}, map[uint64][]byte{}
 	defer func() {
 		for _, cancel := range x.open {
 			cancel()

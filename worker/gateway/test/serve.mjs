@@ -81,7 +81,12 @@ function gateway(withControl) {
 }
 
 function control() {
-  const files = ['worker/control/entry.mjs', 'build/control/wasm_exec.js', 'build/control/app.wasm']
+  const files = [
+    'worker/gateway/test/control.mjs',
+    'worker/control/entry.mjs',
+    'build/control/wasm_exec.js',
+    'build/control/app.wasm',
+  ]
   return {
     name: 'postern-control',
     compatibilityDate,
