@@ -1,0 +1,187 @@
+// Chromium, and pages that tell of everything a page of ours must not do.
+import assert from 'node:assert/strict'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { chromium } from 'playwright-core'
+import { ROOT } from './workers.mjs'
+
+const FAILURES = join(ROOT, 'build/browser/failures')
+const WAIT_MS = 10_000
+const JOURNEY_TIMEOUT_MS = 120_000
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "font-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+]
+
+/** Widths at which everything has to fit. */
+export const NARROW = { width: 360, height: 740 }
+export const WIDE = { width: 1440, height: 900 }
+
+/** Starts Chromium for a file's tests. */
+export async function startBrowser(service) {
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
+    args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
+  })
+  after(() => browser.close())
+  return new Browser(browser, service)
+}
+
+class Browser {
+  #browser
+  #service
+
+  constructor(browser, service) {
+    this.#browser = browser
+    this.#service = service
+  }
+
+  /**
+   * A test in a browser of its own. At its end nothing may have gone wrong that a person would not see; if it
+   * fails, a screenshot is kept.
+   * @param {{as?: 'owner' | 'viewer', viewport?: object, colorScheme?: string, permissions?: string[]}} options
+   * @param {(visit: Visit) => Promise<void>} run
+   */
+  journey = (name, { as, ...options }, run) => {
+    test(name, { timeout: JOURNEY_TIMEOUT_MS }, async () => {
+      const visit = await this.visit(as, options)
+      try {
+        await run(visit)
+        visit.checkQuiet()
+      } catch (error) {
+        error.message += await visit.screenshots(name)
+        throw error
+      } finally {
+        await visit.close()
+      }
+    })
+  }
+
+  /** A browser of its own, signed in as somebody or nobody, with one page. */
+  async visit(as, options = {}) {
+    const context = await this.#browser.newContext({
+      baseURL: this.#service.url,
+      viewport: WIDE,
+      reducedMotion: 'reduce',
+      ...options,
+    })
+    context.setDefaultTimeout(WAIT_MS)
+    const visit = new Visit(context, this.#service.url)
+    if (as) await context.addCookies([await this.#service.cookie(as)])
+    visit.page = await visit.open()
+    return visit
+  }
+}
+
+class Visit {
+  /** Origins besides the dashboard's that the test itself opens. */
+  others = new Set()
+  /** All answers of the dashboard's origin, for searching: {url, body}, the body a promise. */
+  answers = []
+  #context
+  #origin
+  #wrong = []
+
+  constructor(context, origin) {
+    this.#context = context
+    this.#origin = origin
+    this.context = context
+    context.on('request', (request) => this.#request(request))
+    context.on('response', (response) => this.#response(response))
+    context.on('console', (message) => this.#console(message))
+    context.on('weberror', (error) => this.#wrong.push(`error: ${error.error().message}`))
+    context.on('dialog', (dialog) => {
+      this.#wrong.push(`dialog: ${dialog.message()}`)
+      void dialog.dismiss()
+    })
+  }
+
+  /** Another tab. */
+  async open() {
+    const page = await this.#context.newPage()
+    // A violation is written to the console as well; this is for those that are not.
+    await page.addInitScript(() =>
+      document.addEventListener('securitypolicyviolation', (event) =>
+        console.error(`policy violated: ${event.violatedDirective} ${event.blockedURI}`),
+      ),
+    )
+    return page
+  }
+
+  #foreign(url) {
+    const { protocol, origin } = new URL(url)
+    return protocol.startsWith('http') && origin !== this.#origin && !this.others.has(origin)
+  }
+
+  #request(request) {
+    if (this.#foreign(request.url())) this.#wrong.push(`foreign request: ${request.url()}`)
+  }
+
+  #response(response) {
+    if (!response.url().startsWith(`${this.#origin}/`)) return
+    if (response.request().resourceType() === 'document') this.#document(response)
+    this.answers.push({ url: response.url(), body: response.text().catch(() => '') })
+  }
+
+  #document(response) {
+    const policy = response.headers()['content-security-policy'] ?? 'none'
+    if (new URL(response.url()).pathname.startsWith('/dashboard') && policy !== POLICY.join('; ')) {
+      this.#wrong.push(`policy of ${response.url()}: ${policy}`)
+    }
+  }
+
+  // Chromium notes every answer of 400 and more there. The API's refusals are for the page to show.
+  #console(message) {
+    if (message.type() !== 'error' && message.type() !== 'warning') return
+    const at = message.location().url
+    const refusal = /^Failed to load resource: the server responded with a status of 4\d\d/.test(message.text())
+    if (refusal && at.startsWith(this.#origin) && !at.startsWith(`${this.#origin}/dashboard`)) return
+    if (this.others.has(originOf(at)) || this.others.has(originOf(message.page()?.url()))) return
+    this.#wrong.push(`console: ${message.text()} (${at})`)
+  }
+
+  /** Fails if something went wrong besides what the test looked at. */
+  checkQuiet() {
+    assert.deepEqual(this.#wrong, [])
+  }
+
+  /** Fails if a text is in any answer so far or in a page as it stands. */
+  async checkAbsent(secret, what) {
+    for (const { url, body } of this.answers) {
+      assert.ok(!(await body).includes(secret), `${what} is in the answer of ${url}`)
+    }
+    for (const page of this.#context.pages()) {
+      assert.ok(!(await page.content()).includes(secret), `${what} is in the page ${page.url()}`)
+    }
+  }
+
+  async screenshots(name) {
+    mkdirSync(FAILURES, { recursive: true })
+    let text = ''
+    for (const [i, page] of this.#context.pages().entries()) {
+      const path = join(FAILURES, `${name.replace(/\W+/g, '-')}-${i + 1}.png`)
+      const taken = await page.screenshot({ path, fullPage: true }).then(
+        () => path,
+        (error) => error.message,
+      )
+      text += `\n  page ${page.url()}: ${taken}`
+    }
+    return text
+  }
+
+  close() {
+    return this.#context.close()
+  }
+}
+
+function originOf(url) {
+  return URL.canParse(url) ? new URL(url).origin : ''
+}

@@ -1,0 +1,182 @@
+// Both Workers as `wrangler dev` runs them, with a state of their own, in front of the fake provider.
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+
+export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
+const BUILD = join(ROOT, 'build/browser')
+const START_TIMEOUT_MS = 90_000
+const START_TRIES = 3
+const STOP_TIMEOUT_MS = 5_000
+
+const dated = { source: 'made up for tests', date: '2026-11-21' }
+// The provider says 100 tokens in and 50 out to everything: 5 cents of nickel, 10 of dime.
+const CATALOG = {
+  plans: [
+    {
+      name: 'small',
+      perSecond: 50,
+      perDay: 10_000,
+      developmentPerSecond: 50,
+      developmentPerDay: 10_000,
+      concurrent: 20,
+      budget: '5',
+    },
+  ],
+  models: [
+    { name: 'nickel', provider: 'openai', input: '200', output: '600', ...dated },
+    { name: 'dime', provider: 'openai', input: '400', output: '1200', ...dated },
+  ],
+  tiers: [
+    { name: 'cheap', targets: [{ model: 'nickel' }] },
+    { name: 'balanced', targets: [{ model: 'nickel', weight: 1 }, { model: 'dime' }] },
+    { name: 'frontier', targets: [{ model: 'dime' }] },
+  ],
+}
+
+/** Starts the fake provider and gives its address. */
+export async function startProvider() {
+  execFileSync('go', ['build', '-o', 'build/fakeprovider', './internal/fakeprovider/serve'], { cwd: ROOT })
+  const child = spawn('build/fakeprovider', ['-port', '0'], { cwd: ROOT, stdio: ['pipe', 'pipe', 'inherit'] })
+  for await (const line of createInterface({ input: child.stdout })) {
+    return { url: JSON.parse(line).url, stop: () => child.kill() }
+  }
+  throw new Error('the provider ended before it was ready')
+}
+
+/** What both Workers know besides their bindings. */
+export function variables(upstream, tokens) {
+  const both = { POSTERN_CATALOG: JSON.stringify(CATALOG), POSTERN_MASTER_KEYS: tokens.master }
+  return {
+    gateway: { ...both, OPENAI_BASE_URL: `${upstream}/v1`, OPENAI_API_KEY: 'sk-upstream' },
+    control: { ...both, POSTERN_ADMIN_TOKEN: tokens.owner, POSTERN_VIEWER_TOKEN: tokens.viewer },
+  }
+}
+
+/** A copy of a Worker's configuration that runs what was built already. */
+function writeConfig(folder, file, main, vars) {
+  const lines = Object.entries(vars).map(([name, value]) => `${name} = ${JSON.stringify(value)}\n`)
+  const text = readFileSync(join(ROOT, file), 'utf8')
+    .replace(/^\[build\]\n(.+\n)*/m, '')
+    .replace(/^main = .*$/m, `main = ${JSON.stringify(join(ROOT, main))}`)
+  const path = join(folder, `${file.replaceAll('/', '-')}`)
+  writeFileSync(path, `${text}\n[vars]\n${lines.join('')}`)
+  return path
+}
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address()
+  server.close()
+  return port
+}
+
+// What is to be done at the process's end is done also when somebody stops it.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1))
+
+/** A folder for the Workers' state, which outlives a restart. */
+export function makeState() {
+  mkdirSync(BUILD, { recursive: true })
+  const folder = mkdtempSync(join(tmpdir(), 'postern-browser-'))
+  const remove = () => rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 })
+  process.on('exit', remove)
+  return { folder, remove }
+}
+
+/** Starts both Workers on a state, and gives their address and the means to stop them. */
+export async function startWorkers(state, vars, port) {
+  for (let left = START_TRIES; ; left--) {
+    try {
+      return await tryToStart(state, vars, port ?? (await freePort()))
+    } catch (error) {
+      // wrangler looks for free ports of its own too, and another process may be quicker to take one.
+      if (left <= 1 || !error.message.includes('Address already in use')) throw error
+    }
+  }
+}
+
+async function tryToStart(state, { gateway, control }, port) {
+  const folder = mkdtempSync(join(BUILD, 'config-'))
+  const removeConfigs = () => rmSync(folder, { recursive: true, force: true })
+  process.on('exit', removeConfigs)
+  const configs = [
+    writeConfig(folder, 'wrangler.toml', 'worker/gateway/src/index.ts', gateway),
+    writeConfig(folder, 'worker/control/wrangler.toml', 'worker/control/entry.mjs', control),
+  ]
+  const wrangler = run(port, configs, state.folder)
+  const stop = async () => {
+    await end(wrangler)
+    removeConfigs()
+  }
+  try {
+    const url = `http://127.0.0.1:${port}`
+    await ready(wrangler, url)
+    return { url, port, stop, output: wrangler.output }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+function run(port, configs, stateFolder) {
+  const args = ['--port', String(port), '--ip', '127.0.0.1', '--persist-to', join(stateFolder, 'state')]
+  const child = spawn(
+    process.execPath,
+    [join(ROOT, 'node_modules/wrangler/bin/wrangler.js'), 'dev', ...configs.flatMap((path) => ['-c', path]), ...args],
+    {
+      cwd: stateFolder,
+      detached: true, // a process group of its own, so that stopping reaches its children too
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: {
+        ...process.env,
+        WRANGLER_SEND_METRICS: 'false',
+        CLOUDFLARE_CF_FETCH_ENABLED: 'false',
+        WRANGLER_REGISTRY_PATH: join(stateFolder, 'registry'), // another `wrangler dev` is not to meet this one
+        WRANGLER_LOG_PATH: join(stateFolder, 'logs'),
+      },
+    },
+  )
+  process.on('exit', () => signalGroup(child, 'SIGKILL')) // also if the file of tests failed as a whole
+  const output = []
+  child.stdout.on('data', (chunk) => output.push(String(chunk)))
+  child.stderr.on('data', (chunk) => output.push(String(chunk)))
+  return Object.assign(child, { output })
+}
+
+/** Waits until both answer: the gateway is ready a little before the control Worker is. */
+async function ready(wrangler, url) {
+  const answers = async () => {
+    const response = await fetch(`${url}/api/admin/session`)
+    await response.body?.cancel()
+    return response.status === 401
+  }
+  for (const deadline = Date.now() + START_TIMEOUT_MS; Date.now() < deadline; ) {
+    if (wrangler.exitCode !== null) break
+    if (wrangler.output.join('').includes(`Ready on ${url}`) && (await answers().catch(() => false))) return
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  throw new Error(`wrangler is not ready:\n${wrangler.output.join('').slice(-4000)}`)
+}
+
+async function end(wrangler) {
+  const exited = wrangler.exitCode === null ? once(wrangler, 'exit') : undefined
+  signalGroup(wrangler, 'SIGINT')
+  const timer = setTimeout(signalGroup, STOP_TIMEOUT_MS, wrangler, 'SIGKILL')
+  await exited
+  clearTimeout(timer)
+  signalGroup(wrangler, 'SIGKILL') // whatever of its group is left
+}
+
+function signalGroup(leader, signal) {
+  try {
+    process.kill(-leader.pid, signal)
+  } catch {
+    // All of it has ended already.
+  }
+}
