@@ -10,8 +10,9 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// maxAttempts is how often a change is tried again from fresh documents before it is a 409.
-const maxAttempts = 10
+// maxAttempts is how often a change is tried again from fresh documents before it is a 409: of so many that
+// are made at once, each round lets one through.
+const maxAttempts = 40
 
 // store is the Directory's documents, and the deliveries of their changes.
 //

@@ -102,7 +102,7 @@ func (x *exchange) head() {
 		s.seed ^= uint64(b) << (8 * (i % 8))
 	}
 	path := x.header(":path")
-	if isControl(path) && !x.config.ControlOff {
+	if isControl(path) && wellEscaped(path) && !x.config.ControlOff {
 		x.forward(path)
 		return
 	}
@@ -266,6 +266,25 @@ func isControl(path string) bool {
 		}
 	}
 	return false
+}
+
+// wellEscaped says whether every % of a path is followed by two hexadecimal digits. Libraries differ in what
+// they make of others.
+func wellEscaped(path string) bool {
+	for i := 0; i < len(path); i++ {
+		if path[i] != '%' {
+			continue
+		}
+		if i+2 >= len(path) || !isHex(path[i+1]) || !isHex(path[i+2]) {
+			return false
+		}
+		i += 2
+	}
+	return true
+}
+
+func isHex(c byte) bool {
+	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f'
 }
 
 // forward hands the request to the control plane, which has its own authentication: nothing is trusted for

@@ -136,3 +136,11 @@ journey('an address may hold anything and leads nowhere else', { as: 'owner' }, 
     assert.equal(new URL(page.url()).pathname, '/dashboard', next)
   }
 })
+
+journey('a path that is not well escaped is not found', {}, async () => {
+  for (const path of ['/dashboard/%E0%A4%A', '/api/admin/projects/%', '/api/admin/%zz']) {
+    const response = await fetch(service.url + path)
+    assert.equal(response.status, 404, path)
+    assert.equal((await response.json()).code, 'not_found', path)
+  }
+})

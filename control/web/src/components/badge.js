@@ -11,7 +11,6 @@ const LOOKS = {
   archived: 'warn',
   open: 'bad',
   half_open: 'warn',
-  'not set up': 'bad',
 }
 const WORDS = { closed: 'healthy', open: 'failing', half_open: 'recovering' }
 
