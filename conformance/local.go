@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"testing/fstest"
 	"time"
 
 	"github.com/postern-ai/postern/control"
@@ -115,10 +116,13 @@ func (l *Local) newControl(env map[string]string, parsed *config.Config) http.Ha
 	variable := func(name string) func() string { return func() string { return env[name] } }
 	return control.New(control.Config{
 		Objects: objectsOf{l}, AdminToken: variable("POSTERN_ADMIN_TOKEN"), ViewerToken: variable("POSTERN_VIEWER_TOKEN"),
-		MasterKeys: variable(config.EnvMasterKeys), Seal: seal, Catalog: parsed,
+		MasterKeys: variable(config.EnvMasterKeys), Seal: seal, Catalog: parsed, Dashboard: dashboard,
 		Now: func() time.Time { return time.UnixMilli(int64(l.Now())) }, Rand: rand.Reader,
 	})
 }
+
+// dashboard stands in for the built one, which need not be there.
+var dashboard = fstest.MapFS{"index.html": {Data: []byte("<!doctype html><title>Postern</title>")}}
 
 // seal is what the control Worker does with WebCrypto.
 func seal(_ context.Context, key []byte, additionalData string, plaintext []byte) ([]byte, error) {
