@@ -84,6 +84,8 @@ class Browser {
 class Visit {
   /** Origins besides the dashboard's that the test itself opens. */
   others = new Set()
+  /** What a test makes the page complain about in the console. */
+  expected = []
   /** All answers of the dashboard's origin, for searching: {url, body}, the body a promise. */
   answers = []
   #context
@@ -144,6 +146,7 @@ class Visit {
     const at = message.location().url
     const refusal = /^Failed to load resource: the server responded with a status of 4\d\d/.test(message.text())
     if (refusal && at.startsWith(this.#origin) && !at.startsWith(`${this.#origin}/dashboard`)) return
+    if (this.expected.some((pattern) => pattern.test(message.text()))) return
     if (this.others.has(originOf(at)) || this.others.has(originOf(message.page()?.url()))) return
     this.#wrong.push(`console: ${message.text()} (${at})`)
   }

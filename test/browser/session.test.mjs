@@ -80,6 +80,42 @@ for (const [how, spoil] of [
   )
 }
 
+journey('what was typed is still there after signing in again', { as: 'owner' }, async ({ page, context }) => {
+  const project = await service.project({ name: 'Typed' })
+  await page.goto(`/dashboard/projects/${project.id}/settings`)
+  await page.getByLabel('Name').fill('Typed for long')
+  await context.clearCookies()
+  const save = page.getByRole('button', { name: 'Save settings' })
+  await save.click()
+  await onSignIn(page)
+  await page.keyboard.press('Escape')
+  await signIn(page, service.tokens.owner)
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  assert.equal(await save.evaluate((button) => button === document.activeElement), true)
+  await save.click()
+  await until('it is saved', async () => (await service.get(`projects/${project.id}`)).name === 'Typed for long')
+
+  await page.getByLabel('Name').fill('Given up')
+  await context.clearCookies()
+  await save.click()
+  await page.getByRole('button', { name: 'Leave' }).click()
+  await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor()
+  assert.equal(await page.getByText('Typed for long').count(), 0)
+})
+
+journey('a sign-out that did not happen is not shown as one', { as: 'owner' }, async ({ page }) => {
+  await page.goto('/dashboard/projects')
+  await signedIn(page)
+  const refuse = (route) =>
+    route.fulfill({ status: 429, headers: { 'retry-after': '3' }, json: { error: 'Slow down' } })
+  await page.route('**/api/admin/session', refuse)
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.locator('.notices').getByText('You are still signed in').waitFor()
+  await page.unrouteAll()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await onSignIn(page)
+})
+
 journey('a viewer looks at everything and changes nothing', { as: 'viewer' }, async ({ page }) => {
   const project = await service.project({ name: 'Watched' })
   const key = await service.key(project, { name: 'Theirs' })

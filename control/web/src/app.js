@@ -1,10 +1,13 @@
 // Who may see what: the sign-in, the shell, and the page that the address names.
-import { useEffect } from 'preact/hooks'
+import { Component } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
 import { ApiError, get, onSignedOut, path, remove } from './api.js'
+import { Button } from './components/button.js'
 import { Page } from './components/page.js'
 import { Shell } from './components/shell.js'
-import { Failure, Loaded, Skeleton } from './components/states.js'
+import { adviceOn, Failure, Loaded, Skeleton } from './components/states.js'
 import { html } from './html.js'
+import { notify } from './notices.js'
 import { AuditPage } from './pages/audit.js'
 import { HomePage } from './pages/home.js'
 import { KeyPage } from './pages/key.js'
@@ -20,7 +23,7 @@ import { ProvidersPage } from './pages/providers.js'
 import { RequestsPage } from './pages/requests.js'
 import { RoutesPage } from './pages/routes.js'
 import { SettingsPage } from './pages/settings.js'
-import { SignInPage } from './pages/signin.js'
+import { SignInDialog, SignInPage } from './pages/signin.js'
 import { useResource } from './resource.js'
 import { navigate, safeNext, to, useLocation } from './router.js'
 import { forgetKeys, Session } from './session.js'
@@ -63,12 +66,6 @@ export function App() {
   const session = useResource(presentSession, [])
   const { data, error } = session
   const signedIn = Boolean(data)
-  useEffect(() => {
-    onSignedOut(() => {
-      forgetKeys()
-      session.set(null)
-    })
-  }, [session.set])
   const onSignIn = place.page === 'signin'
   useEffect(() => {
     if (data === undefined) return
@@ -80,14 +77,59 @@ export function App() {
     return html`<main class="alone"><${Failure} error=${error} retry=${session.reload} what="the session" /></main>`
   if (data === undefined) return html`<main class="alone"><${Skeleton} label="Loading the session" /></main>`
   if (!signedIn) return html`<${SignInPage} onSignedIn=${session.set} />`
+  return html`<${SignedIn} key=${`${data.role} ${data.name}`} session=${data} setSession=${session.set} place=${place} />`
+}
+
+/** All of the dashboard, for one person in one role; it stays as it is while they sign in again. */
+function SignedIn({ session, setSession, place }) {
+  const [ended, setEnded] = useState(false)
+  const [renewals, setRenewals] = useState(0)
+  useEffect(() => onSignedOut(() => setEnded(true)), [])
+  useEffect(() => forgetKeys, []) // whoever comes next has not made them
+  const leave = () => setSession(null)
   const signOut = async () => {
-    await remove('session', { anonymous: true }).catch(() => {})
-    forgetKeys()
-    session.set(null)
+    try {
+      await remove('session', { anonymous: true })
+    } catch (error) {
+      if (error.status !== 401) return notify(`You are still signed in: ${error.message}. ${adviceOn(error)}`)
+    }
+    leave()
   }
-  return html`<${Session.Provider} value=${{ ...data, signOut }}>
-    <${Shell} location=${place}><${CurrentPage} place=${place} /><//>
+  const renewed = (next) => {
+    setEnded(false)
+    setRenewals(renewals + 1)
+    setSession(next)
+  }
+  return html`<${Session.Provider} value=${{ ...session, renewals, signOut }}>
+    <${Shell} location=${place}><${Boundary} path=${place.path}><${CurrentPage} place=${place} /><//><//>
+    ${ended && html`<${SignInDialog} onSignedIn=${renewed} onLeave=${leave} />`}
   <//>`
+}
+
+/** Keeps a fault of one page from the others. */
+class Boundary extends Component {
+  state = { fault: null }
+
+  static getDerivedStateFromError(fault) {
+    return { fault }
+  }
+
+  componentDidCatch(fault) {
+    console.error(fault)
+  }
+
+  componentDidUpdate({ path: before }) {
+    if (this.state.fault && before !== this.props.path) this.setState({ fault: null })
+  }
+
+  render({ children }, { fault }) {
+    if (!fault) return children
+    return html`<${Page} title="This page has a fault">
+      <p>The dashboard made a mistake: <code>${String(fault.message ?? fault)}</code></p>
+      <p>Load the page anew; if that does not help, the other pages still work.</p>
+      <${Button} look="primary" onClick=${() => location.reload()}>Load anew<//>
+    <//>`
+  }
 }
 
 function CurrentPage({ place }) {
@@ -108,7 +150,7 @@ function ProjectScope({ id, page, children }) {
   if (project.data === undefined && project.error) {
     return html`<${Page} title="Project"><${Failure} error=${project.error} retry=${project.reload} what="the project" /><//>`
   }
-  return html`<${Loaded} of=${{ ...project, loading: false }} what="the project">${() => html`
+  return html`<${Loaded} of=${{ ...project, loading: false, stale: false }} what="the project">${() => html`
     ${project.data.status === 'archived' && html`<p class="banner">This project is archived: all its keys are refused with 401. <a href=${to('projects', id, 'settings')}>Restore it in its settings</a></p>`}
     ${children(project)}`}<//>`
 }

@@ -4,7 +4,15 @@ import { useContext } from 'preact/hooks'
 
 export const VIEWER_REASON = 'You are signed in as a viewer, who can look at everything and change nothing.'
 
-export const Session = createContext({ role: 'viewer', name: '', via: 'session', expiresAt: null, signOut() {} })
+/** renewals: how often somebody has signed in again since the page was opened; what failed meanwhile is loaded anew. */
+export const Session = createContext({
+  role: 'viewer',
+  name: '',
+  via: 'session',
+  expiresAt: null,
+  renewals: 0,
+  signOut() {},
+})
 
 export const useSession = () => useContext(Session)
 export const useViewer = () => useSession().role !== 'owner'

@@ -9,12 +9,20 @@ const stop = (event) => event.preventDefault()
 /**
  * @param {object} props of the button; besides them
  *   look: primary, danger, small …, with spaces between; changes: it changes something; busy: it is at it, and
- *   does nothing more, but keeps the focus
+ *   does nothing more, but keeps the focus; idle: it has nothing to do now, and keeps the focus too
  */
-export function Button({ look = '', changes = false, busy = false, disabled = false, children, ...rest }) {
+export function Button({
+  look = '',
+  changes = false,
+  busy = false,
+  idle = false,
+  disabled = false,
+  children,
+  ...rest
+}) {
   const refused = useViewer() && changes
   const note = refused ? { title: VIEWER_REASON, 'aria-describedby': VIEWER_NOTE_ID } : {}
-  const waiting = busy ? { 'aria-busy': 'true', 'aria-disabled': 'true', onClick: stop } : {}
+  const waiting = busy || idle ? { 'aria-busy': String(busy), 'aria-disabled': 'true', onClick: stop } : {}
   return html`<button type="button" class=${`button ${look}`} ...${rest} ...${note} ...${waiting} disabled=${disabled || refused}>${children}</button>`
 }
 

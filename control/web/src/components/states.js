@@ -19,6 +19,9 @@ export function adviceOn(error) {
     return 'Set the secret POSTERN_ADMIN_TOKEN on the control Worker, then sign in with it.'
   }
   if (error.status === 403) return 'Your role does not allow this. Sign in as an owner to do it.'
+  if (error.status === 409) {
+    return 'Somebody else has changed it meanwhile. What they left is shown now: look it over, then try again.'
+  }
   if (error.status === 404) return 'It may have been deleted. Go back to the list and look there.'
   if (error.status >= 500) return 'The service has trouble of its own. Try again in a moment.'
   return 'Correct what is named, then try again.'

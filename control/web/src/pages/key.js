@@ -8,13 +8,12 @@ import { Form, FormError } from '../components/form.js'
 import { Card, Page } from '../components/page.js'
 import { Failure, Loaded, Time } from '../components/states.js'
 import { Facts } from '../components/table.js'
-import { changed, merged } from '../draft.js'
+import { useDraft } from '../draft.js'
 import { masked } from '../format.js'
 import { html } from '../html.js'
 import { notify } from '../notices.js'
 import { useAction, useResource } from '../resource.js'
 import { navigate, to } from '../router.js'
-import { same } from '../values.js'
 import { KeyDialog } from './key-dialogs.js'
 import { draftOf, fieldsOf, KEY_FIELDS, KeyFields } from './key-form.js'
 import { KeyActions } from './keys.js'
@@ -57,30 +56,26 @@ function KeyFacts({ of: key, project }) {
 }
 
 function EditKey({ project, of: key, set }) {
-  const [base, setBase] = useState(key)
-  const [draft, setDraft] = useState(draftOf(key))
+  const form = useDraft(key, FORM)
   const at = path`projects/${project.id}/keys/${key.id}`
   const { busy, error, run, clear } = useAction(async () => {
-    const saved = await patch(at, { ...changed(draft, base, FORM), version: base.version })
-    setBase(saved)
-    setDraft(draftOf(saved))
+    const saved = await patch(at, { ...form.changes(), version: form.base.version })
+    form.restart(saved)
     set(saved)
     notify(`Key ${saved.name} saved`)
   })
   const takeTheirs = (theirs) => {
-    setDraft(merged(draft, base, theirs, FORM))
-    setBase(theirs)
+    form.follow(theirs)
     set(theirs)
     clear()
   }
-  const clean = same(draft, draftOf(base))
   return html`<${Form} onSubmit=${run}>
-    <${KeyFields} draft=${draft} set=${(changes) => setDraft({ ...draft, ...changes })} error=${error} kind=${key.kind} plan=${project.plan} environment=${key.environment} />
+    <${KeyFields} draft=${form.draft} set=${form.change} error=${error} kind=${key.kind} plan=${project.plan} environment=${key.environment} />
     ${
       error?.status === 409
         ? html`<${Conflict} load=${() => get(at)} onLoaded=${takeTheirs} />`
         : html`<${FormError} error=${error} shown=${KEY_FIELDS} />`
     }
-    <div class="buttons"><${Button} look="primary" type="submit" changes busy=${busy} disabled=${clean}>Save<//></div>
+    <div class="buttons"><${Button} look="primary" type="submit" changes busy=${busy} idle=${form.clean}>Save<//></div>
   <//>`
 }

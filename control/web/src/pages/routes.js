@@ -7,6 +7,7 @@ import { Confirm } from '../components/dialog.js'
 import { Card, Page } from '../components/page.js'
 import { Empty, Loaded, Refresh } from '../components/states.js'
 import { Table } from '../components/table.js'
+import { orReload } from '../draft.js'
 import { count, percent } from '../format.js'
 import { html } from '../html.js'
 import { notify } from '../notices.js'
@@ -33,6 +34,7 @@ function Tier({ tier, project, setProject }) {
   const [resetting, setResetting] = useState(false)
   const frame = useFocusOnChange(editing)
   const own = tier.source === 'project'
+  const load = () => get(path`projects/${project.id}`)
   const save = (routes) => patch(path`projects/${project.id}`, { routes, version: project.version })
   const done = (text) => (saved) => {
     setEditing(false)
@@ -49,12 +51,12 @@ function Tier({ tier, project, setProject }) {
     ${
       editing
         ? html`<${RouteEditor} tier=${tier} save=${(route) => save({ ...project.routes, [tier.name]: route })}
-          reload=${() => get(path`projects/${project.id}`)} onReloaded=${setProject} onSaved=${done(`Route ${tier.name} saved`)} onCancel=${() => setEditing(false)} />`
+          reload=${load} onReloaded=${setProject} onSaved=${done(`Route ${tier.name} saved`)} onCancel=${() => setEditing(false)} />`
         : html`<${Table} caption=${`Targets of ${tier.name}, in their order`} columns=${columns(tier)} rows=${tier.targets} rowKey=${(target, i) => `${i} ${target.model}`} />`
     }
     ${
       resetting &&
-      html`<${Confirm} title=${`Reset ${tier.name}?`} action="Reset to the catalog" act=${() => save(others)} onClose=${() => setResetting(false)}
+      html`<${Confirm} title=${`Reset ${tier.name}?`} action="Reset to the catalog" act=${() => orReload(() => save(others), load, setProject)} onClose=${() => setResetting(false)}
       onDone=${done(`Route ${tier.name} is the catalog’s again`)}><p>This project’s own list of targets is dropped, and the catalog’s is used.</p><//>`
     }
   <//></div>`

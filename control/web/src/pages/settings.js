@@ -9,12 +9,12 @@ import { ModelsField } from '../components/models.js'
 import { Card, Page } from '../components/page.js'
 import { Loaded, Time } from '../components/states.js'
 import { Facts } from '../components/table.js'
-import { changed, merged } from '../draft.js'
+import { useDraft } from '../draft.js'
 import { span, typed } from '../format.js'
 import { html } from '../html.js'
 import { notify } from '../notices.js'
 import { useAction, useCatalog } from '../resource.js'
-import { BUDGET_PERIODS, numberOf, same } from '../values.js'
+import { BUDGET_PERIODS, numberOf } from '../values.js'
 import { AlertsCard } from './alerts.js'
 
 const FIELDS = ['name', 'plan', 'budget', 'budgetPeriod', 'cacheTtlSeconds', 'models']
@@ -53,38 +53,28 @@ function fieldsOf(draft) {
 const FORM = { draftOf, fieldsOf }
 
 function General({ project, setProject }) {
-  const [base, setBase] = useState(project)
-  const [draft, setDraft] = useState(draftOf(project))
+  const form = useDraft(project, FORM)
   const at = path`projects/${project.id}`
   const { busy, error, run, clear } = useAction(async () => {
-    const saved = await patch(at, { ...changed(draft, base, FORM), version: base.version })
-    take(saved)
-    setDraft(draftOf(saved))
+    const saved = await patch(at, { ...form.changes(), version: form.base.version })
+    form.restart(saved)
+    setProject(saved)
     notify('Settings saved')
   })
-  const take = (saved) => {
-    setBase(saved)
-    setProject(saved)
-  }
   const takeTheirs = (theirs) => {
-    setDraft(merged(draft, base, theirs, FORM))
-    take(theirs)
+    form.follow(theirs)
+    setProject(theirs)
     clear()
   }
-  // Loaded anew, or changed by another part of this page.
-  if (project.version > base.version) {
-    setDraft(merged(draft, base, project, FORM))
-    setBase(project)
-  }
   return html`<${Form} onSubmit=${run}>
-    <${Fields} draft=${draft} set=${(changes) => setDraft({ ...draft, ...changes })} error=${error} />
+    <${Fields} draft=${form.draft} set=${form.change} error=${error} />
     ${
       error?.status === 409
         ? html`<${Conflict} load=${() => get(at)} onLoaded=${takeTheirs} />`
         : html`<${FormError} error=${error} shown=${FIELDS} />`
     }
     <div class="buttons">
-      <${Button} look="primary" type="submit" changes busy=${busy} disabled=${same(draft, draftOf(base))}>Save settings<//>
+      <${Button} look="primary" type="submit" changes busy=${busy} idle=${form.clean}>Save settings<//>
     </div>
   <//>`
 }

@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { post } from '../api.js'
 import { Button } from '../components/button.js'
+import { Dialog } from '../components/dialog.js'
 import { TextField } from '../components/form.js'
 import { Mark, ThemeSwitch } from '../components/shell.js'
 import { adviceOn, ErrorFacts } from '../components/states.js'
@@ -10,16 +11,33 @@ import { html } from '../html.js'
 import { useAction } from '../resource.js'
 
 export function SignInPage({ onSignedIn }) {
-  const [token, setToken] = useState('')
-  const form = useRef(null)
-  const { busy, error, run } = useAction(async () => {
-    const session = await post('session', { token }, { anonymous: true })
-    onSignedIn(session)
-  })
-  const wait = useCountdown(error)
   useEffect(() => {
     document.title = 'Sign in · Postern'
   }, [])
+  return html`<main class="alone" id="main">
+    <div class="signin card">
+      <p class="brand"><${Mark} /> Postern</p>
+      <h1>Sign in</h1>
+      <${SignInForm} onSignedIn=${onSignedIn} />
+    </div>
+    <${ThemeSwitch} />
+  </main>`
+}
+
+/** The sign-in over a page whose session has ended, so that what was typed there is still there afterwards. */
+export function SignInDialog({ onSignedIn, onLeave }) {
+  return html`<${Dialog} title="Sign in again" kept onClose=${() => {}}>
+    <p>Your session has ended. What you typed is kept until you leave.</p>
+    <${SignInForm} onSignedIn=${onSignedIn} />
+    <div class="buttons"><${Button} onClick=${onLeave}>Leave<//></div>
+  <//>`
+}
+
+function SignInForm({ onSignedIn }) {
+  const [token, setToken] = useState('')
+  const form = useRef(null)
+  const { busy, error, run } = useAction(async () => onSignedIn(await post('session', { token }, { anonymous: true })))
+  const wait = useCountdown(error)
   useEffect(() => {
     if (error) form.current.querySelector('input').focus()
   }, [error])
@@ -27,20 +45,13 @@ export function SignInPage({ onSignedIn }) {
     event.preventDefault()
     if (!busy && wait === 0 && token !== '') void run()
   }
-  return html`<main class="alone" id="main">
-    <div class="signin card">
-      <p class="brand"><${Mark} /> Postern</p>
-      <h1>Sign in</h1>
-      <form onSubmit=${submit} ref=${form}>
-        <${TextField} label="Token" type="password" name="token" autocomplete="current-password" required value=${token}
-          onValue=${setToken} wrong=${error?.code === 'wrong_token' ? 'This is not the owner’s or the viewer’s token.' : ''}
-          hint="The value of POSTERN_ADMIN_TOKEN, or of POSTERN_VIEWER_TOKEN to look only." />
-        <${Problem} error=${error} wait=${wait} />
-        <${Button} look="primary wide" type="submit" busy=${busy} disabled=${token === '' || wait > 0}>Sign in<//>
-      </form>
-    </div>
-    <${ThemeSwitch} />
-  </main>`
+  return html`<form onSubmit=${submit} ref=${form}>
+    <${TextField} label="Token" type="password" name="token" autocomplete="current-password" required value=${token}
+      onValue=${setToken} wrong=${error?.code === 'wrong_token' ? 'This is not the owner’s or the viewer’s token.' : ''}
+      hint="The value of POSTERN_ADMIN_TOKEN, or of POSTERN_VIEWER_TOKEN to look only." />
+    <${Problem} error=${error} wait=${wait} />
+    <${Button} look="primary wide" type="submit" busy=${busy} disabled=${token === '' || wait > 0}>Sign in<//>
+  </form>`
 }
 
 function Problem({ error, wait }) {
