@@ -101,6 +101,10 @@ func cut(f fieldsOf, maxField int) {
 	}
 }
 
+// sayingWhich is the field of a provider key's view that stays although it is the same on both sides: an
+// entry has no other place for it.
+const sayingWhich = "provider"
+
 // differing takes two views apart and keeps the fields that are not the same in both.
 func differing(before, after any) (was, is fieldsOf, err error) {
 	if was, err = apart(before); err != nil {
@@ -110,7 +114,7 @@ func differing(before, after any) (was, is fieldsOf, err error) {
 		return nil, nil, err
 	}
 	for name, value := range was {
-		if other, ok := is[name]; ok && bytes.Equal(value, other) {
+		if other, ok := is[name]; ok && bytes.Equal(value, other) && name != sayingWhich {
 			delete(was, name)
 			delete(is, name)
 		}

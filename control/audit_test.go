@@ -218,7 +218,7 @@ func TestBadAuditQueries(t *testing.T) {
 	b := newBench(t)
 	for query, field := range map[string]string{
 		"?limit=0": "limit", "?limit=101": "limit", "?limit=x": "limit", "?after=x": "after", "?after=aud_": "after", "?after=aud_..%2Fp": "after",
-		"?after=proj_1": "after", "?project=x": "project", "?project=proj_%00": "project", "?project=key_1": "project",
+		"?action=keys": "action", "?after=proj_1": "after", "?project=x": "project", "?project=proj_%00": "project", "?project=key_1": "project",
 	} {
 		got := b.do("GET", auditLog+query, "")
 		b.refused(got, 400, "invalid_request", "Invalid request")
@@ -283,6 +283,62 @@ func TestEveryChangeIsLogged(t *testing.T) {
 	} {
 		if actions[action] != 1 {
 			t.Errorf("%s: %d entries", action, actions[action])
+		}
+	}
+}
+
+// A provider key that takes another's place is told of with its provider, which is the same on both sides.
+func TestReplacedProviderKeysAreTold(t *testing.T) {
+	b := newBench(t)
+	b.masters, _ = master("k1", 1)
+	path := b.project()
+	for _, key := range []string{"sk-first-key-aaaa", "sk-second-key-bbbb"} {
+		b.now = b.now.Add(time.Minute)
+		b.must(200, "PUT", path+"/provider-keys/openai", `{"key":"`+key+`"}`)
+	}
+	entries, _ := b.entries("?limit=1")
+	before, after := entries[0]["before"].(map[string]any), entries[0]["after"].(map[string]any)
+	if before["provider"] != "openai" || before["last4"] != "aaaa" || after["provider"] != "openai" || after["last4"] != "bbbb" {
+		t.Errorf("%v", entries[0])
+	}
+}
+
+// The log can be narrowed to one kind of action: what floods it does not hide the rest.
+func TestAuditOfOneKind(t *testing.T) {
+	b := newBench(t)
+	path := b.project()
+	b.key(path)
+	b.signIn(token)
+	for kind, want := range map[string]string{"project": "project.create", "key": "key.create", "session": "session.create"} {
+		entries, next := b.entries("?action=" + kind)
+		if len(entries) != 1 || entries[0]["action"] != want || next != "" {
+			t.Errorf("%s: %v", kind, entries)
+		}
+	}
+	if entries, _ := b.entries("?action=provider_key"); len(entries) != 0 {
+		t.Errorf("%v", entries)
+	}
+}
+
+// A webhook's address may hold a secret: only owners see more than its host.
+func TestWebhookAddressesAreForOwners(t *testing.T) {
+	b := newBench(t)
+	b.viewer = viewerToken
+	path := b.project()
+	b.must(200, "PATCH", path, `{"alerts":{"url":"https://hooks.example:8443/services/SECRET?token=SECRET"}}`)
+	b.must(200, "PATCH", path, `{"name":"Other"}`)
+	for _, at := range []string{path, "/api/admin/projects", auditLog} {
+		got := b.do("GET", at, "", "Authorization", "Bearer "+viewerToken)
+		if text := got.Body.String(); strings.Contains(text, "SECRET") || !strings.Contains(text, `"https://hooks.example:8443/***"`) {
+			t.Errorf("a viewer sees at %s: %s", at, text)
+		}
+	}
+	if text := b.must(200, "GET", auditLog, "").Body.String(); strings.Contains(text, "SECRET") {
+		t.Errorf("in the log: %s", text)
+	}
+	for _, at := range []string{path, "/api/admin/projects"} {
+		if text := b.must(200, "GET", at, "").Body.String(); !strings.Contains(text, "/services/SECRET?token=SECRET") {
+			t.Errorf("an owner sees at %s: %s", at, text)
 		}
 	}
 }

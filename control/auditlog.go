@@ -9,7 +9,6 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/directory"
-	"github.com/postern-ai/postern/core/fault"
 )
 
 // How far one question about one project looks; who asks can go on from there.
@@ -26,32 +25,41 @@ type auditView struct {
 	Next    *string           `json:"next"`    // for after; null: that was all
 }
 
-// listAudit is GET /api/admin/audit?project=&limit=&after=, newest first. With a project, a page may have
-// fewer entries than asked, or none, and there is more all the same.
+// auditFilter is which entries are asked for; what is empty is all.
+type auditFilter struct{ project, action string }
+
+// actionKinds are what an entry's action starts with, up to its dot.
+var actionKinds = []string{"project", "key", "provider_key", "session"}
+
+// listAudit is GET /api/admin/audit?project=&action=&limit=&after=, newest first. With a filter, a page may
+// have fewer entries than asked, or none, and there is more all the same.
 func (h *handler) listAudit(c *call) (answer, error) {
-	page, err := readQuery(c.request, auditIDPrefix, "project")
+	page, err := readQuery(c.request, auditIDPrefix, "project", "action")
 	if err != nil {
 		return answer{}, err
 	}
-	project := page.values.Get("project")
-	if project != "" && !isID(project, projectPrefix) {
-		return answer{}, invalid(fault.Detail{Field: "project", Message: "must be a project's id"})
+	f := auditFilter{page.values.Get("project"), page.choice("action", actionKinds)}
+	if f.project != "" && !isID(f.project, projectPrefix) {
+		page.wrong("project", "must be a project's id")
+	}
+	if err := page.refused(); err != nil {
+		return answer{}, err
 	}
 	query := directory.List{Prefix: auditPrefix, Limit: uint64(page.limit + 1)}
 	if page.after != "" {
 		query.After = auditKey(page.after)
 	}
-	if project != "" {
+	if f != (auditFilter{}) {
 		query.Limit = auditScanDocuments
 	}
-	view, err := h.auditPage(c, query, project, page.limit)
+	view, err := h.auditPage(c, query, f, page.limit)
 	return answer{http.StatusOK, view}, err
 }
 
 func auditKey(id string) string { return auditPrefix + strings.TrimPrefix(id, auditIDPrefix) }
 
 // auditPage reads until the page is full, the log is at its end, or enough has been read.
-func (h *handler) auditPage(ctx context.Context, query directory.List, project string, limit int) (auditView, error) {
+func (h *handler) auditPage(ctx context.Context, query directory.List, f auditFilter, limit int) (auditView, error) {
 	view := auditView{Entries: []json.RawMessage{}}
 	var last string
 	for range maxAuditScans {
@@ -65,11 +73,11 @@ func (h *handler) auditPage(ctx context.Context, query directory.List, project s
 				return view, nil
 			}
 			last = auditIDPrefix + strings.TrimPrefix(d.Key, auditPrefix)
-			about, err := isAbout(d, project)
+			fits, err := f.fits(d)
 			if err != nil {
 				return view, err
 			}
-			if about {
+			if fits {
 				view.Entries = append(view.Entries, d.Value)
 			}
 		}
@@ -82,11 +90,14 @@ func (h *handler) auditPage(ctx context.Context, query directory.List, project s
 	return view, nil
 }
 
-// isAbout tells whether an entry is about a project; no project is about all.
-func isAbout(d directory.Document, project string) (bool, error) {
-	var entry struct{ Project string }
+func (f auditFilter) fits(d directory.Document) (bool, error) {
+	if f == (auditFilter{}) {
+		return true, nil
+	}
+	var entry struct{ Project, Action string }
 	err := json.Unmarshal(d.Value, &entry)
-	return project == "" || entry.Project == project, err
+	kind, _, _ := strings.Cut(entry.Action, ".")
+	return (f.project == "" || f.project == entry.Project) && (f.action == "" || f.action == kind), err
 }
 
 // pruneAudit removes the entries that have been kept long enough. They are the last ones.

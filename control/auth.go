@@ -43,8 +43,8 @@ func (h *handler) authenticate(r *http.Request) (identity, error) {
 	}
 	cookie, hasCookie := sessionCookie(r.Header)
 	if hasCookie {
-		if who, ok := h.bySession(cookie); ok {
-			return who, nil
+		if who, ok, err := h.bySession(r.Context(), cookie); ok || err != nil {
+			return who, err
 		}
 	}
 	if who, asked, err := h.byAccess(r); asked {

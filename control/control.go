@@ -60,7 +60,7 @@ type Config struct {
 // MaxFetchBytes is how long a body may be that Config.Fetch returns.
 const MaxFetchBytes = 64 << 10
 
-// Service is a control plane: an http.Handler for requests, and Daily for what is due once a day.
+// Service is a control plane: an http.Handler for requests, and Hourly for what is due without being asked.
 type Service struct{ handler *handler }
 
 // New is a control plane. It serves the paths under /api/admin/ and /dashboard and refuses all others.
@@ -88,6 +88,7 @@ type handler struct {
 	store      store
 	accessKeys accessKeys
 	lockouts   lockouts
+	salt       salt
 }
 
 // call is one request on its way through an endpoint.

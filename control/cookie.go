@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -17,7 +18,7 @@ const (
 	sessionSeconds = 12 * 60 * 60
 	maxCookieBytes = 512
 	// sessionVersion is of the layout below.
-	sessionVersion = 1
+	sessionVersion = 2
 )
 
 // session is what a cookie holds, as JSON: base64url(JSON) "." base64url(HMAC-SHA256 of what is before the dot).
@@ -33,7 +34,11 @@ type session struct {
 var cookieEncoding = base64.RawURLEncoding.Strict()
 
 // newSession signs somebody in from now on.
-func (h *handler) newSession(role role) (cookie string, who identity, err error) {
+func (h *handler) newSession(ctx context.Context, role role) (cookie string, who identity, err error) {
+	salt, err := h.sessionSalt(ctx)
+	if err != nil {
+		return "", identity{}, err
+	}
 	now := h.Now().Unix()
 	s := session{sessionVersion, role, string(role), now, now + sessionSeconds}
 	payload, err := json.Marshal(s)
@@ -41,7 +46,7 @@ func (h *handler) newSession(role role) (cookie string, who identity, err error)
 		return "", identity{}, err
 	}
 	text := cookieEncoding.EncodeToString(payload)
-	return text + "." + cookieEncoding.EncodeToString(signature(h.tokenOf(role), role, text)), s.identity(), nil
+	return text + "." + cookieEncoding.EncodeToString(signature(h.tokenOf(role), salt, role, text)), s.identity(), nil
 }
 
 func (s session) identity() identity {
@@ -49,22 +54,26 @@ func (s session) identity() identity {
 }
 
 // bySession knows people by their cookie. Its contents are looked at only if a role's signature fits.
-func (h *handler) bySession(cookie string) (who identity, ok bool) {
+func (h *handler) bySession(ctx context.Context, cookie string) (who identity, ok bool, err error) {
 	text, sum, _ := strings.Cut(cookie, ".")
 	signed, err := cookieEncoding.DecodeString(sum)
-	if err != nil || len(cookie) > maxCookieBytes {
-		return identity{}, false
+	if err != nil || len(signed) != sha256.Size || len(cookie) > maxCookieBytes {
+		return identity{}, false, nil
+	}
+	salt, err := h.sessionSalt(ctx)
+	if err != nil {
+		return identity{}, false, err
 	}
 	for _, role := range []role{owner, viewer} {
 		token := h.tokenOf(role)
-		if token == "" || !hmac.Equal(signed, signature(token, role, text)) {
+		if token == "" || !hmac.Equal(signed, signature(token, salt, role, text)) {
 			continue
 		}
 		if s, ok := decodeSession(text); ok && s.Role == role && s.holdsAt(h.Now()) {
-			return s.identity(), true
+			return s.identity(), true, nil
 		}
 	}
-	return identity{}, false
+	return identity{}, false, nil
 }
 
 func decodeSession(text string) (s session, ok bool) {
@@ -76,9 +85,10 @@ func (s session) holdsAt(now time.Time) bool {
 	return s.ExpiresS-s.IssuedS == sessionSeconds && now.Unix() < s.ExpiresS
 }
 
-// signature is under a key made of the role's token: with another token, all its sessions are over.
-func signature(token string, role role, text string) []byte {
-	key := mac([]byte(token), "postern session 1 "+string(role))
+// signature is under a key made of the role's token and the deployment's salt: with another token, all its
+// sessions are over.
+func signature(token string, salt []byte, role role, text string) []byte {
+	key := mac([]byte(token), "postern session 2 "+string(role)+" "+string(salt))
 	return mac(key, text)
 }
 

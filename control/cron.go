@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log"
 
@@ -12,115 +13,113 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// How far back an export goes that was missed, and how much one run does.
+// roundKey is the Directory's document of how far the day's work has come.
+const roundKey = "w/round"
+
+// How much one run does.
 const (
-	exportKey      = "e/" // + a project's id: the Directory's note of the last day that was exported
-	maxExportDays  = 35
-	maxExportRuns  = 1000 // days of all projects in one run; the rest is for the next
+	maxRunCalls    = 1000 // of objects, about: a Worker may make 10,000
+	roundPage      = 100
 	maxPruneRounds = 100
 )
 
-// Daily does what is due once a day: every closed day's usage goes to where exports are kept, and what is
-// too old goes away. What fails is left to the next day.
-func (s *Service) Daily(ctx context.Context) error {
-	h := s.handler
-	return errors.Join(h.eachProject(ctx), h.pruneSlowdowns(ctx), h.pruneAudit(ctx))
+// round is the work that each closed day makes: every project's usage goes to where exports are kept, and what
+// is too old goes away. It is spread over as many runs as it takes, and repeated until nothing in it failed.
+type round struct {
+	Day    uint64 `json:"day"`    // the first that is not closed
+	After  string `json:"after"`  // the last project that is done
+	Failed bool   `json:"failed"` // some project's work did
+	Done   bool   `json:"done"`
 }
 
-// eachProject exports and prunes project by project. One that fails does not hold up the others.
-func (h *handler) eachProject(ctx context.Context) error {
+// Hourly does a part of what is due, if something is. What fails is left to the next time.
+func (s *Service) Hourly(ctx context.Context) error {
+	h := s.handler
+	return errors.Join(h.continueRound(ctx), h.pruneSlowdowns(ctx), h.pruneAudit(ctx))
+}
+
+// continueRound goes on where the last run stopped. A day is closed an hour after its end, when nothing is
+// under way any more; settlements that come later still are in the ledger only.
+func (h *handler) continueRound(ctx context.Context) error {
+	write := directory.Write{Key: roundKey}
+	docs, err := h.store.list(ctx, directory.List{Prefix: roundKey, Limit: 1})
+	if err != nil {
+		return err
+	}
+	var r round
+	if len(docs) > 0 {
+		write.Version = docs[0].Version
+		if err := json.Unmarshal(docs[0].Value, &r); err != nil {
+			return err
+		}
+	}
+	if day := calendar.Day(h.nowMs() - calendar.HourMs); day != r.Day {
+		r = round{Day: day}
+	}
+	if r.Done {
+		return nil
+	}
+	failure := (&run{handler: h, left: maxRunCalls}).projects(ctx, &r)
+	if write.Value, err = json.Marshal(r); err == nil {
+		_, err = h.store.commit(ctx, change{writes: []directory.Write{write}})
+	}
+	return errors.Join(failure, err)
+}
+
+// run is one run's part of a round.
+type run struct {
+	*handler
+	left int // calls that it still makes
+}
+
+// projects does one project after the other. One that fails does not hold up the others; one that is not
+// finished when the run ends is gone on with by the next.
+func (n *run) projects(ctx context.Context, r *round) error {
 	var failures []error
-	runs := 0
-	query := directory.List{Prefix: doc.ProjectKey(""), Limit: scanPage}
 	for {
-		docs, err := h.store.list(ctx, query)
+		docs, err := n.store.list(ctx, directory.List{Prefix: doc.ProjectKey(""), After: r.After, Limit: roundPage})
 		if err != nil {
 			return errors.Join(append(failures, err)...)
 		}
 		for _, d := range docs {
-			p, err := directory.DecodeProject(d)
-			if err == nil {
-				err = errors.Join(h.export(ctx, &p, &runs), h.pruneUsage(ctx, &p))
-			}
-			if err != nil {
+			if err := n.project(ctx, d, r.Day); err != nil {
+				r.Failed = true
 				failures = append(failures, err)
 			}
+			if n.left <= 0 {
+				return errors.Join(failures...)
+			}
+			r.After = d.Key
 		}
-		if len(docs) < scanPage {
+		if len(docs) < roundPage {
+			*r = round{Day: r.Day, Done: !r.Failed}
 			return errors.Join(failures...)
 		}
-		query.After = docs[len(docs)-1].Key
 	}
 }
 
-// export keeps the usage of each closed day that was not exported before, as <day>/<project>.ndjson with a
-// line for each key and model. A day is closed an hour after its end, when nothing is under way any more;
-// settlements that come later still are in the ledger only.
-func (h *handler) export(ctx context.Context, p *project, runs *int) error {
-	if h.Exports == nil {
-		return nil
-	}
-	note, err := h.store.list(ctx, directory.List{Prefix: exportKey + p.ID, Limit: 1})
+func (n *run) project(ctx context.Context, d directory.Document, day uint64) error {
+	p, err := directory.DecodeProject(d)
 	if err != nil {
 		return err
 	}
-	mark := directory.Document{Key: exportKey + p.ID}
-	if len(note) == 1 && note[0].Key == mark.Key {
-		mark = note[0]
-	}
-	end := calendar.Day(h.nowMs() - calendar.HourMs)
-	last := uint64(0)
-	if mark.Version > 0 {
-		last = (&abi.Reader{Buf: mark.Value}).Uint()
-	}
-	first := max(last+1, calendar.Day(p.CreatedMs), end-maxExportDays)
-	var failure error
-	for day := first; day < end && *runs < maxExportRuns; day++ {
-		*runs++
-		if failure = h.exportDay(ctx, p, day); failure != nil {
-			break
-		}
-		last = day
-	}
-	if last < first {
-		return failure
-	}
-	var w abi.Writer
-	w.Uint(last)
-	_, err = h.store.commit(ctx, change{writes: []directory.Write{{Key: mark.Key, Version: mark.Version, Value: w.Buf}}})
-	return errors.Join(failure, err)
-}
-
-func (h *handler) exportDay(ctx context.Context, p *project, day uint64) error {
-	q := usageQuestion{Query: ledger.Query{FirstDay: day, EndDay: day + 1, By: ledger.ByDetail}}
-	groups, err := h.groups(ctx, p, q.Query)
-	if err != nil || len(groups) == 0 {
-		return err
-	}
-	rows := make([]usageRow, len(groups))
-	for i := range groups {
-		rows[i] = q.row(&groups[i])
-	}
-	text, err := ndjsonOf(rows)
-	if err != nil {
-		return err
-	}
-	return h.Exports(ctx, "usage/"+dateText(day)+"/"+p.ID+".ndjson", text)
+	return errors.Join(n.export(ctx, &p, day), n.pruneUsage(ctx, &p))
 }
 
 // pruneUsage has a project's ledger forget what is too old.
-func (h *handler) pruneUsage(ctx context.Context, p *project) error {
-	today := calendar.Day(h.nowMs())
+func (n *run) pruneUsage(ctx context.Context, p *project) error {
+	today := calendar.Day(n.nowMs())
 	question := ledger.Prune{FirstDay: today - ledger.KeepDays, FirstHourDay: today - ledger.KeepHourDays}
 	for range maxPruneRounds {
-		reply, err := h.store.objects.Call(ctx, abi.ClassLedger, p.ID, p.Region, question.Encode())
+		n.left--
+		reply, err := n.store.objects.Call(ctx, abi.ClassLedger, p.ID, p.Region, question.Encode())
 		if err != nil {
 			return err
 		}
-		if n, err := ledger.DecodePruned(reply); err != nil || n == 0 {
+		if removed, err := ledger.DecodePruned(reply); err != nil || removed == 0 {
 			return err
 		}
 	}
-	log.Printf("control: %s has more old usage than one day removes", p.ID)
+	log.Printf("control: %s has more old usage than one run removes", p.ID)
 	return nil
 }

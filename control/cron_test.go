@@ -46,12 +46,12 @@ func exportBench(t *testing.T) (b *bench, id string, kept *exports) {
 	return b, path[strings.LastIndex(path, "/")+1:], kept
 }
 
-func (b *bench) daily() error { return (&Service{b.handler.(*handler)}).Daily(b.Context()) }
+func (b *bench) hourly() error { return (&Service{b.handler.(*handler)}).Hourly(b.Context()) }
 
 func TestExportsOfClosedDays(t *testing.T) {
 	b, id, kept := exportBench(t)
 	name := func(daysAgo int) string { return "usage/" + dayOf(today-uint64(daysAgo)) + "/" + id + ".ndjson" }
-	if err := b.daily(); err != nil {
+	if err := b.hourly(); err != nil {
 		t.Fatal(err)
 	}
 	// The present day is not closed, and days without usage have no file.
@@ -66,16 +66,16 @@ func TestExportsOfClosedDays(t *testing.T) {
 		t.Errorf("got %s\nwant %s", kept.files[name(4)], want)
 	}
 	for range 2 { // once is enough
-		if err := b.daily(); err != nil || len(kept.order) != 3 {
+		if err := b.hourly(); err != nil || len(kept.order) != 3 {
 			t.Errorf("%v %q", err, kept.order)
 		}
 	}
 	b.now = time.Date(2026, 11, 22, 0, 59, 59, 0, time.UTC) // not closed yet
-	if err := b.daily(); err != nil || len(kept.order) != 3 {
+	if err := b.hourly(); err != nil || len(kept.order) != 3 {
 		t.Errorf("%v %q", err, kept.order)
 	}
 	b.now = b.now.Add(time.Second)
-	if err := b.daily(); err != nil || len(kept.order) != 4 || kept.order[3] != name(0) {
+	if err := b.hourly(); err != nil || len(kept.order) != 4 || kept.order[3] != name(0) {
 		t.Errorf("%v %q", err, kept.order)
 	}
 }
@@ -91,7 +91,7 @@ func TestExportsAreResumed(t *testing.T) {
 		return nil
 	}
 	for range 2 {
-		if err := b.daily(); !errors.Is(err, out) {
+		if err := b.hourly(); !errors.Is(err, out) {
 			t.Fatalf("%v", err)
 		}
 		if len(kept.order) != 1 {
@@ -99,7 +99,7 @@ func TestExportsAreResumed(t *testing.T) {
 		}
 	}
 	kept.fail = nil
-	if err := b.daily(); err != nil || len(kept.order) != 3 || !strings.Contains(kept.order[1], dayOf(today-2)) {
+	if err := b.hourly(); err != nil || len(kept.order) != 3 || !strings.Contains(kept.order[1], dayOf(today-2)) {
 		t.Errorf("%v %q", err, kept.order)
 	}
 }
@@ -117,7 +117,7 @@ func TestOneProjectsFailureIsItsOwn(t *testing.T) {
 		}
 		return nil
 	}
-	if err := b.daily(); !errors.Is(err, errOut) {
+	if err := b.hourly(); !errors.Is(err, errOut) {
 		t.Errorf("%v", err)
 	}
 	if len(kept.order) != 1 || !strings.Contains(kept.order[0], second[strings.LastIndex(second, "/")+1:]) {
@@ -142,7 +142,7 @@ func TestExportsOfManyProjects(t *testing.T) {
 			b.absorb(path, []booked{{day, 1, "key_of_" + id + fmt.Sprint(day), "m", 1, 1}})
 		}
 		b.now = b.now.AddDate(0, 0, 1)
-		if err := b.daily(); err != nil {
+		if err := b.hourly(); err != nil {
 			t.Fatal(err)
 		}
 		if want := largeProjects * int(day-today+1); len(kept.files) != want {
@@ -151,16 +151,64 @@ func TestExportsOfManyProjects(t *testing.T) {
 	}
 }
 
+// What one run does not come to is done by the next ones, of each day, whatever the number of projects.
+func TestARoundOfManyRuns(t *testing.T) {
+	b := newBench(t)
+	b.memory.reducers = true
+	kept := &exports{files: map[string]string{}}
+	b.handler.(*handler).Exports = kept.keep
+	var last string
+	for range maxRunCalls {
+		b.now = b.now.Add(time.Millisecond)
+		last = b.project()
+	}
+	for day := uint64(today); day < today+2; day++ {
+		b.absorb(last, []booked{{day, 1, "key_" + fmt.Sprint(day), "m", 1, 1}})
+		b.now = b.now.AddDate(0, 0, 1)
+		runs := 0
+		for ; len(kept.files) <= int(day-today) && runs < 12; runs++ {
+			before := b.memory.calls
+			if err := b.hourly(); err != nil {
+				t.Fatal(err)
+			}
+			if n := b.memory.calls - before; n > maxRunCalls+100 {
+				t.Fatalf("a run made %d calls", n)
+			}
+		}
+		if runs < 2 || runs == 12 {
+			t.Errorf("day %d: exported after %d runs", day, runs)
+		}
+	}
+}
+
+// A day of more rows than a file has goes on in another.
+func TestALargeDay(t *testing.T) {
+	b, id, kept := exportBench(t)
+	var all []booked
+	for i := range exportRows + 5000 {
+		all = append(all, booked{today - 3, 1, fmt.Sprint("key_", i), "m", 1, 1})
+	}
+	b.absorb("/api/admin/projects/"+id, all)
+	if err := b.hourly(); err != nil {
+		t.Fatal(err)
+	}
+	name := "usage/" + dayOf(today-3) + "/" + id
+	lines := strings.Count(kept.files[name+".ndjson"]+kept.files[name+".2.ndjson"], "\n")
+	if len(kept.order) != 5 || lines != len(all) || kept.files[name+".2.ndjson"] == "" {
+		t.Errorf("%d lines in %q", lines, kept.order)
+	}
+}
+
 // A deployment that was away for long exports what is not too old, and one without a bucket nothing.
 func TestExportsOfLongAgo(t *testing.T) {
 	b, _, kept := exportBench(t)
 	b.now = b.now.AddDate(0, 0, maxExportDays-1)
-	if err := b.daily(); err != nil || len(kept.order) != 2 || !strings.Contains(kept.order[0], dayOf(today-1)) {
+	if err := b.hourly(); err != nil || len(kept.order) != 2 || !strings.Contains(kept.order[0], dayOf(today-1)) {
 		t.Errorf("%v %q", err, kept.order)
 	}
 	without, _, _ := exportBench(t)
 	without.handler.(*handler).Exports = nil
-	if err := without.daily(); err != nil {
+	if err := without.hourly(); err != nil {
 		t.Error(err)
 	}
 }
@@ -179,7 +227,7 @@ func TestOldUsageGoes(t *testing.T) {
 		all = append(all, booked{today - 401, i % 24, "key_a", fmt.Sprint("m", i), 1, 1})
 	}
 	b.absorb(path, all)
-	if err := b.daily(); err != nil {
+	if err := b.hourly(); err != nil {
 		t.Fatal(err)
 	}
 	var left []string

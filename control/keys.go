@@ -309,6 +309,9 @@ func (h *handler) rotateKey(c *call) (answer, error) {
 // replacedAlready: of two rotations of one key the first would be lost sight of.
 var replacedAlready = fault.Detail{Field: "key", Message: "was rotated before: rotate the key that replaced it"}
 
+// expiredAlready: the new key would have the old one's expiry, and would never work.
+var expiredAlready = fault.Detail{Field: "key", Message: "has expired: give it a later expiry first, or create a key"}
+
 // rotation is the commit that puts a freshly minted key in another's place.
 func (h *handler) rotation(c *call, fresh *key, grace time.Duration) (change, error) {
 	p, err := h.store.project(c, c.project)
@@ -321,6 +324,9 @@ func (h *handler) rotation(c *call, fresh *key, grace time.Duration) (change, er
 	}
 	if before.ReplacedBy != "" {
 		return change{}, invalid(replacedAlready)
+	}
+	if before.ExpiresMs != 0 && before.ExpiresMs <= h.nowMs() {
+		return change{}, invalid(expiredAlready)
 	}
 	id, hash, last4, created := fresh.ID, fresh.Hash, fresh.Last4, fresh.CreatedMs
 	*fresh = key{Key: before.Key, Version: 1}

@@ -219,6 +219,22 @@ func TestRotationOfAKeyThatExpiresEarlier(t *testing.T) {
 	}
 }
 
+// The successor of a key that has expired would have expired as well.
+func TestRotationOfAnExpiredKey(t *testing.T) {
+	b := newBench(t)
+	path, _ := b.made(b.project(), `,"expiresAt":"2026-11-21T09:00:00Z"`)
+	b.now = b.now.Add(2 * time.Hour)
+	got := b.do("POST", path+"/rotate", `{}`)
+	b.refused(got, 400, "invalid_request", "Invalid request")
+	if p := got.problems(); len(p) != 1 || p[0] != "key" {
+		t.Error(got.Body)
+	}
+	b.must(200, "PATCH", path, `{"expiresAt":null}`)
+	if got := b.must(201, "POST", path+"/rotate", `{}`); got.text("status") != "active" {
+		t.Error(got.Body)
+	}
+}
+
 func TestRotateTwice(t *testing.T) {
 	b := newBench(t)
 	project := b.project()

@@ -63,6 +63,23 @@ func viewProject(p *project) projectView {
 	return v
 }
 
+// forOthers is a project as viewers and the audit log see it: an address with a secret in its path, as chat
+// services give them out, is shown to those who may set it.
+func (v projectView) forOthers() projectView {
+	if v.Alerts != nil {
+		v.Alerts = &alertsView{URL: hostOf(v.Alerts.URL), SecretLast4: v.Alerts.SecretLast4}
+	}
+	return v
+}
+
+// to is the view for somebody.
+func (v projectView) to(who identity) projectView {
+	if who.Role == owner {
+		return v
+	}
+	return v.forOthers()
+}
+
 func timestamp(ms uint64) string {
 	return time.UnixMilli(int64(ms)).UTC().Format("2006-01-02T15:04:05.000Z")
 }
@@ -78,7 +95,7 @@ func (h *handler) createProject(c *call) (answer, error) {
 		return answer{}, err
 	}
 	view := viewProject(&p)
-	entry, err := h.audited(c, "project.create", p.ID, "", nil, view)
+	entry, err := h.audited(c, "project.create", p.ID, "", nil, view.forOthers())
 	if err != nil {
 		return answer{}, err
 	}
@@ -142,7 +159,7 @@ func (h *handler) listProjects(c *call) (answer, error) {
 	}
 	view := projectsView{Projects: []projectView{}}
 	for i := range found {
-		view.Projects = append(view.Projects, viewProject(&found[i]))
+		view.Projects = append(view.Projects, viewProject(&found[i]).to(c.who))
 	}
 	view.Next = nextID(more, doc.ProjectKey(""))
 	return answer{http.StatusOK, view}, nil
@@ -154,7 +171,7 @@ func (h *handler) getProject(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{http.StatusOK, viewProject(&p)}, nil
+	return answer{http.StatusOK, viewProject(&p).to(c.who)}, nil
 }
 
 // patchProject is PATCH /api/admin/projects/{project}: what is not given stays. A project's region is not
@@ -203,7 +220,7 @@ func (h *handler) changeProject(c *call, action string, version uint64, edit fun
 		}
 		h.settlePolicy(&before, &after)
 		view = viewProject(&after)
-		entry, err := h.audited(c, action, c.project, "", viewProject(&before), view)
+		entry, err := h.audited(c, action, c.project, "", viewProject(&before).forOthers(), view.forOthers())
 		if err == nil && view.Alerts != nil && string(before.Alerts.Secret) != string(after.Alerts.Secret) {
 			view.Alerts.Secret = webhookSecret(after.Alerts.Secret)
 		}

@@ -1,7 +1,9 @@
 package control
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -219,4 +221,24 @@ func (b *bench) republish() {
 			b.Fatal(err)
 		}
 	}
+}
+
+// Names are for people: there is something to see, and nothing that turns the text around it. Searches take
+// as much as a name has.
+func TestNames(t *testing.T) {
+	b := newBench(t)
+	for name, status := range map[string]int{
+		"名前": 201, "👩\u200d💻 team": 201, "مشروع": 201, "e\u0301": 201, strings.Repeat("名", 120): 201,
+		" ": 400, "\u3000\u00a0": 400, "\u200b\ufeff": 400, "safe\u202etxt.exe": 400, "a\u2066b": 400, "a\u2028b": 400, strings.Repeat("名", 121): 400,
+	} {
+		body, _ := json.Marshal(map[string]string{"name": name})
+		if got := b.do("POST", "/api/admin/projects", string(body)); got.Code != status {
+			t.Errorf("%q: %d %s", name, got.Code, got.Body)
+		}
+	}
+	got := b.must(200, "GET", "/api/admin/projects?q="+url.QueryEscape(strings.Repeat("名", 120)), "")
+	if n := len(got.fields["projects"].([]any)); n != 1 {
+		t.Errorf("%d found", n)
+	}
+	b.refused(b.do("GET", "/api/admin/projects?q="+strings.Repeat("a", 201), ""), 400, "invalid_request", "Invalid request")
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/fault"
@@ -48,8 +49,8 @@ func readQuery(r *http.Request, idPrefix string, allowed ...string) (*query, err
 	if q.after != "" && !isID(q.after, idPrefix) {
 		q.wrong("after", "must be an id that a list gave as next")
 	}
-	if len(q.text) > maxQueryText {
-		q.wrong("q", "must be at most 200 bytes")
+	if utf8.RuneCountInString(q.text) > maxQueryText {
+		q.wrong("q", "must be at most 200 characters")
 	}
 	return q, q.refused()
 }

@@ -115,12 +115,24 @@ func (h *handler) requests(c *call, p *project, q *query, f *requestFilter) (req
 // sorted puts requests of keys whose batches overlap in the order of their time. next is the batch before
 // which the next page starts; 0: there is none.
 func (v requestsView) sorted(next uint64) requestsView {
+	v.dropProvisional()
 	slices.SortStableFunc(v.Requests, func(a, b requestView) int { return strings.Compare(b.Time, a.Time) })
 	if next > 1 {
 		text := batchPrefix + strconv.FormatUint(next, 10)
 		v.Next = &text
 	}
 	return v
+}
+
+// dropProvisional removes what was noted of requests that nobody had settled in time, if they were after all.
+func (v *requestsView) dropProvisional() {
+	settled := map[string]bool{}
+	for i := range v.Requests {
+		if v.Requests[i].Status != nil {
+			settled[v.Requests[i].RequestID] = true
+		}
+	}
+	v.Requests = slices.DeleteFunc(v.Requests, func(r requestView) bool { return r.Status == nil && settled[r.RequestID] })
 }
 
 func (v *requestsView) take(b *ledger.Batched, f *requestFilter) {

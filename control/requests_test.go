@@ -197,3 +197,21 @@ func TestRequestsAreFresh(t *testing.T) {
 		t.Errorf("%d requests: %q", len(ids), ids)
 	}
 }
+
+// A request that expiry booked and that was settled after all is listed once, as it went.
+func TestLateSettlementsAreListedOnce(t *testing.T) {
+	b := newBench(t)
+	b.memory.reducers = true
+	path := b.project()
+	late, lost, settled := remembered(4), remembered(9), remembered(5)
+	settled.ID = late.ID
+	b.recall(path, [][]ledger.Request{{late, lost}, {settled}})
+	var listed []string
+	for _, r := range b.must(200, "GET", path+"/requests", "").fields["requests"].([]any) {
+		r := r.(map[string]any)
+		listed = append(listed, fmt.Sprint(r["requestId"], " ", r["status"]))
+	}
+	if want := []string{lost.ID + " <nil>", late.ID + " 200"}; !slices.Equal(listed, want) {
+		t.Errorf("%q, want %q", listed, want)
+	}
+}

@@ -124,6 +124,15 @@ func isWebhookURL(text string) bool {
 	return u.Scheme == "https" || u.Scheme == "http" && slices.Contains([]string{"127.0.0.1", "localhost", "::1"}, u.Hostname())
 }
 
+// hostOf is a webhook's address without what may be secret in it.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host + "/***"
+}
+
 // webhookSecret is a secret as the receiver's library wants it (Standard Webhooks).
 func webhookSecret(secret []byte) string { return string(base64.Append([]byte("whsec_"), secret)) }
 

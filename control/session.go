@@ -67,12 +67,12 @@ func readToken(r *http.Request) (string, error) {
 
 // startSession answers with the cookie, if the address is not locked out.
 func (h *handler) startSession(c *call, role role) (answer, error) {
-	cookie, who, err := h.newSession(role)
-	if err != nil {
+	c.who = identity{Name: string(role), Role: role, Via: viaSession}
+	if err := h.succeeded(c, role); err != nil {
 		return answer{}, err
 	}
-	c.who = who
-	if err := h.succeeded(c); err != nil {
+	cookie, who, err := h.newSession(c, role)
+	if err != nil {
 		return answer{}, err
 	}
 	setCookie(c.header, cookie)

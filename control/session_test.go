@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/postern-ai/postern/core/abi"
 )
 
 const (
@@ -113,7 +115,7 @@ func TestNoViewersToken(t *testing.T) {
 	b.viewer = ""
 	b.refused(b.with(cookie, "GET", sessions, ""), 401, "invalid_api_key", "Invalid or inactive API key")
 	text, _, _ := strings.Cut(strings.TrimPrefix(cookie, "postern_session="), ".")
-	forged := "postern_session=" + text + "." + cookieEncoding.EncodeToString(signature("", viewer, text))
+	forged := "postern_session=" + text + "." + cookieEncoding.EncodeToString(signature("", b.salt(), viewer, text))
 	b.refused(b.with(forged, "GET", sessions, ""), 401, "invalid_api_key", "Invalid or inactive API key")
 }
 
@@ -147,17 +149,40 @@ func TestSessionsEnd(t *testing.T) {
 	b.refused(b.do("GET", sessions, "", "Cookie", viewersCookie), 401, "invalid_api_key", "Invalid or inactive API key")
 }
 
+// salt is what sessions are signed with besides the token, made if no session has been.
+func (b *bench) salt() []byte {
+	salt, err := b.handler.(*handler).sessionSalt(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	return salt
+}
+
+// A session holds on every instance, and is not judged when the salt cannot be read.
+func TestTheSalt(t *testing.T) {
+	b := newBench(t)
+	cookie := b.signIn(token)
+	b.handler.(*handler).salt.set(nil) // another instance
+	if got := b.with(cookie, "GET", sessions, ""); got.Code != 200 {
+		t.Error(got.Body)
+	}
+	b.handler.(*handler).salt.set(nil)
+	b.memory.fail = func(abi.Class, string, []byte) error { return errOut }
+	b.refused(b.with(cookie, "GET", sessions, ""), 503, "service_unavailable", "Service unavailable")
+}
+
 // TestForgedCookies: signed with what a forger could have, or with a role's own key but other contents.
 func TestForgedCookies(t *testing.T) {
 	b := newBench(t)
 	b.viewer = viewerToken
 	now := b.now.Unix()
-	good := session{1, owner, "owner", now, now + sessionSeconds}
+	good := session{2, owner, "owner", now, now + sessionSeconds}
 	make := func(s any, key string, as role) string {
 		payload, _ := json.Marshal(s)
 		text := cookieEncoding.EncodeToString(payload)
-		return text + "." + cookieEncoding.EncodeToString(signature(key, as, text))
+		return text + "." + cookieEncoding.EncodeToString(signature(key, b.salt(), as, text))
 	}
+	unsalted := cookieEncoding.EncodeToString(signature(token, nil, owner, strings.Split(make(good, token, owner), ".")[0]))
 	whole := make(good, token, owner)
 	text, sum, _ := strings.Cut(whole, ".")
 	unsigned := func(payload string) string { return cookieEncoding.EncodeToString([]byte(payload)) }
@@ -176,15 +201,16 @@ func TestForgedCookies(t *testing.T) {
 		"signed with another token":   make(good, "x", owner),
 		"an owner by viewers' key":    make(good, viewerToken, viewer),
 		"an owner by viewers' token":  make(good, viewerToken, owner),
-		"a viewer by owners' key":     make(session{1, viewer, "viewer", now, now + sessionSeconds}, token, owner),
+		"a viewer by owners' key":     make(session{2, viewer, "viewer", now, now + sessionSeconds}, token, owner),
+		"signed without the salt":     text + "." + unsalted,
 		"as signed by the token":      text + "." + cookieEncoding.EncodeToString(mac([]byte(token), text)),
-		"another version":             make(session{2, owner, "owner", now, now + sessionSeconds}, token, owner),
-		"too long a time":             make(session{1, owner, "owner", now, now + sessionSeconds + 1}, token, owner),
-		"over":                        make(session{1, owner, "owner", now - sessionSeconds, now}, token, owner),
-		"another role":                make(session{1, "admin", "owner", now, now + sessionSeconds}, token, owner),
+		"another version":             make(session{1, owner, "owner", now, now + sessionSeconds}, token, owner),
+		"too long a time":             make(session{2, owner, "owner", now, now + sessionSeconds + 1}, token, owner),
+		"over":                        make(session{2, owner, "owner", now - sessionSeconds, now}, token, owner),
+		"another role":                make(session{2, "admin", "owner", now, now + sessionSeconds}, token, owner),
 		"not a session":               make([]int{1}, token, owner),
-		"too much":                    make(session{1, owner, strings.Repeat("x", 600), now, now + sessionSeconds}, token, owner),
-		"claims with nobody's mark":   unsigned(`{"v":1,"role":"owner","name":"owner","iat":0,"exp":9999999999}`) + "." + sum,
+		"too much":                    make(session{2, owner, strings.Repeat("x", 600), now, now + sessionSeconds}, token, owner),
+		"claims with nobody's mark":   unsigned(`{"v":2,"role":"owner","name":"owner","iat":0,"exp":9999999999}`) + "." + sum,
 		"claims that say they are ok": unsigned(`{"alg":"none"}`) + ".",
 	} {
 		if got := b.with("postern_session="+value, "GET", sessions, ""); got.Code != 401 || got.text("code") != "invalid_api_key" {
@@ -233,7 +259,7 @@ func TestViewersOnlyLook(t *testing.T) {
 // forgetLog empties the memory of all but projects and keys.
 func (b *bench) forgetLog() {
 	for key := range b.memory.rows {
-		if strings.HasPrefix(key, "d/a/") || strings.HasPrefix(key, "d/s/") {
+		if strings.HasPrefix(key, "d/a/") || strings.HasPrefix(key, "d/s/") || key == "d/"+saltKey {
 			delete(b.memory.rows, key)
 		}
 	}
@@ -245,6 +271,7 @@ func TestSigningInWithoutALog(t *testing.T) {
 	var lines bytes.Buffer
 	log.SetOutput(&lines)
 	defer log.SetOutput(os.Stderr)
+	b.salt()
 	b.memory.failCommits()
 	cookie := b.signIn(token)
 	if got := b.with(cookie, "DELETE", sessions, "", "Origin", "http://example.com"); got.Code != 204 {

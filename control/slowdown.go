@@ -81,9 +81,15 @@ func (h *handler) failed(r *http.Request, via string, verdict error) error {
 	return verdict
 }
 
-// succeeded forgets an address's failures, unless it is locked out.
-func (h *handler) succeeded(c *call) error {
-	return h.settle(c, "session.create", func(failures) ([]byte, error) { return nil, nil })
+// succeeded forgets an address's failures when its owner has signed in, unless it is locked out. A viewer
+// who tries the owner's token gets no new tries by signing in with their own.
+func (h *handler) succeeded(c *call, role role) error {
+	return h.settle(c, "session.create", func(f failures) ([]byte, error) {
+		if role == owner || f.Count == 0 {
+			return nil, nil
+		}
+		return json.Marshal(f)
+	})
 }
 
 // settle makes one commit of what becomes of an address's failures and of an audit entry. It refuses who is

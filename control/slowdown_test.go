@@ -251,6 +251,22 @@ func TestALockoutInBetween(t *testing.T) {
 	}
 }
 
+// Whoever has the viewers' token gets no more tries at the owner's by signing in with it.
+func TestViewersDoNotForgetFailures(t *testing.T) {
+	b := newBench(t)
+	b.viewer = viewerToken
+	for range freeFailures - 1 {
+		b.try("192.0.2.1", "wrong")
+	}
+	if got := b.try("192.0.2.1", viewerToken); got.Code != 200 {
+		t.Fatal(got.Body)
+	}
+	b.try("192.0.2.1", "wrong")
+	if got := b.try("192.0.2.1", "wrong"); got.Code != 429 {
+		t.Errorf("not locked out: %d", got.Code)
+	}
+}
+
 // An instance forgets lockouts before it lets them grow without bound, those that are over first.
 func TestLockoutsThatAnInstanceRemembers(t *testing.T) {
 	var l lockouts
@@ -296,7 +312,7 @@ func TestPruneSlowdowns(t *testing.T) {
 		t.Errorf("%v, %d left", err, b.documents("s/"))
 	}
 	b.memory.fail = everythingFails
-	if (&Service{b.handler.(*handler)}).Daily(t.Context()) == nil {
+	if (&Service{b.handler.(*handler)}).Hourly(t.Context()) == nil {
 		t.Error("no error")
 	}
 }

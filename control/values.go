@@ -32,7 +32,7 @@ var regions = []string{"wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr
 func (f *fields) name() (name string, given bool) {
 	name, given = f.text("name", "")
 	if given && !isName(name) {
-		f.wrong("name", "must be 1 to 120 characters, none of them a control character")
+		f.wrong("name", "must be 1 to 120 characters, not all of them blank, none of them a control character")
 	}
 	return name, given
 }
@@ -46,12 +46,13 @@ func (f *fields) requiredName() string {
 	return name
 }
 
-// isName is for what people read in lists and logs: no line breaks of any kind.
+// isName is for what people read in lists and logs: something to see, no line breaks of any kind, and nothing
+// that turns the text around it.
 func isName(text string) bool {
 	n := utf8.RuneCountInString(text)
 	return n >= 1 && n <= maxNameRunes && utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
-		return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp)
-	})
+		return unicode.IsControl(r) || unicode.In(r, unicode.Zl, unicode.Zp, unicode.Bidi_Control)
+	}) && strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsSpace(r) && !unicode.Is(unicode.Cf, r) })
 }
 
 // choice takes a text that must be one of some.

@@ -106,11 +106,14 @@ func setNumber(to *uint64, v gjson.Result) {
 	}
 }
 
+// maxNameBytes is how long a name may be that stands in keys' and projects' allow-lists (doc.MaxModelBytes).
+const maxNameBytes = 64
+
 // name takes the entry's name, which every list is keyed by.
 func (p *parser) name(v gjson.Result) string {
 	name := v.Get("name").String()
-	if name == "" || len(name) > 100 {
-		p.fail("catalog: an entry has no name, or one longer than 100 bytes")
+	if name == "" || len(name) > maxNameBytes {
+		p.fail("catalog: an entry has no name, or one longer than 64 bytes")
 	}
 	for i := 0; i < len(name); i++ {
 		if name[i] <= ' ' || name[i] > '~' {

@@ -4,10 +4,8 @@ import "github.com/postern-ai/postern/core/abi"
 
 // Bounds of a policy. A route's targets are as many as an exchange can number.
 const (
-	MaxRoutes       = 16
 	MaxTargets      = 16
 	MaxProviderKeys = 32
-	MaxSealedBytes  = 1024
 )
 
 // Policy is what a project says of models, routes and providers' keys. Most projects say nothing. Those that

@@ -71,13 +71,17 @@ func (c *call) alerts() (alerts, error) {
 	return decodeAlerts(row)
 }
 
-// setAlerts takes a new address. What waited for the old one is dropped: it is not the new one's business.
+// setAlerts takes a new address. What waited for the old one is dropped, and what holds now is told to the
+// new one: perhaps the old one never heard of it.
 func (c *call) setAlerts(to doc.Alerts) error {
 	a, err := c.alerts()
 	if err != nil || a.to.URL == to.URL && string(a.to.Secret) == string(to.Secret) {
 		return err
 	}
-	a.to, a.pending = to, nil
+	if a.to.URL != to.URL {
+		a.told, a.pending = 0, nil
+	}
+	a.to = to
 	c.put(rowAlerts, a.encode())
 	return nil
 }

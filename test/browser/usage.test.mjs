@@ -222,7 +222,7 @@ journey('the day’s work runs', { as: 'owner' }, async ({ page }) => {
   const response = await service.fetch('/cdn-cgi/local/explorer/api/local/scheduled?worker=postern-control', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ cron: '17 0 * * *' }),
+    body: JSON.stringify({ cron: '17 * * * *' }),
   })
   assert.equal((await response.json()).result?.outcome, 'ok')
   await page.goto('/dashboard')

@@ -1,7 +1,7 @@
 //go:build js && wasm
 
 // The control plane as a Worker: control's http.Handler on github.com/syumai/workers, compiled by the
-// standard Go compiler. entry.mjs makes the instance and hands it requests and the daily event.
+// standard Go compiler. entry.mjs makes the instance and hands it requests and the hourly event.
 package main
 
 import (
@@ -47,7 +47,7 @@ func main() {
 		Rand:        rand.Reader,
 	})
 	workers.ServeNonBlock(lean(service))
-	cron.ScheduleTaskNonBlock(func(ctx context.Context) error { return daily(ctx, service) })
+	cron.ScheduleTaskNonBlock(func(ctx context.Context) error { return hourly(ctx, service) })
 	workers.Ready()
 	// Not workers.Serve, which returns, and ends the program, after the first response: this instance
 	// serves all requests of its isolate.
@@ -66,15 +66,15 @@ func access() control.Access {
 	}
 }
 
-// daily never fails: the library would end the program, and with it the requests that it serves.
-func daily(ctx context.Context, service *control.Service) error {
+// hourly never fails: the library would end the program, and with it the requests that it serves.
+func hourly(ctx context.Context, service *control.Service) error {
 	defer func() {
 		if recover() != nil {
-			log.Printf("control: daily: panic\n%s", debug.Stack())
+			log.Printf("control: hourly: panic\n%s", debug.Stack())
 		}
 	}()
-	if err := service.Daily(ctx); err != nil {
-		log.Printf("control: daily: %q", err.Error())
+	if err := service.Hourly(ctx); err != nil {
+		log.Printf("control: hourly: %q", err.Error())
 	}
 	return nil
 }

@@ -55,6 +55,7 @@ function changesIn(field, before, after) {
 
 function change(field, before, after) {
   const text = (value) => (value === undefined ? null : valueText(value))
+  if (same(before, after)) return { field, before: null, after: text(after) } // it says what the rest is about
   return { field, before: text(before), after: text(after) }
 }
 

@@ -10,10 +10,17 @@ import { useList, useResource } from '../resource.js'
 import { to, useQuery } from '../router.js'
 
 const MOST_PROJECTS = 100
+const ACTIONS = [
+  ['', 'Everything'],
+  ['project', 'Projects'],
+  ['key', 'Keys'],
+  ['provider_key', 'Provider keys'],
+  ['session', 'Sign-ins'],
+]
 
 export function AuditPage() {
-  const [{ project }, setQuery] = useQuery(['project'])
-  const list = useList('audit', 'entries', { project })
+  const [{ project, action }, setQuery] = useQuery(['project', 'action'])
+  const list = useList('audit', 'entries', { project, action })
   const projects = useResource((signal) => get('projects', { query: { limit: MOST_PROJECTS }, signal }), [])
   const names = new Map((projects.data?.projects ?? []).map((p) => [p.id, p.name]))
   const options = [['', 'All projects'], ...names]
@@ -21,13 +28,19 @@ export function AuditPage() {
   return html`<${Page} title="Audit log" actions=${html`<${Refresh} of=${list} />`}>
     <form class="filters" role="search" aria-label="Audit log" onSubmit=${(event) => event.preventDefault()}>
       <${SelectField} label="Project" options=${options} value=${project} onValue=${(value) => setQuery({ project: value })} />
+      <${SelectField} label="About" options=${ACTIONS} value=${action} onValue=${(value) => setQuery({ action: value })} />
     </form>
     <${Loaded} of=${list} what="the audit log" rows=${8}>${({ items }) =>
       items.length === 0
-        ? html`<${Empty} title="Nothing happened yet"><p>Every sign-in and every change to projects and keys is listed here.</p><//>`
+        ? html`<${NoEntries} filtered=${project || action} />`
         : html`<${Table} caption="Changes, the newest first" columns=${columns(names)} rows=${items} rowKey=${(entry) => entry.id} />
           <${More} list=${list} noun="entry" nouns="entries" />`}<//>
   <//>`
+}
+
+function NoEntries({ filtered }) {
+  if (filtered) return html`<${Empty} title="No entry fits"><p>Change the filters above.</p><//>`
+  return html`<${Empty} title="Nothing happened yet"><p>Every sign-in and every change to projects and keys is listed here.</p><//>`
 }
 
 function columns(names) {

@@ -1,0 +1,60 @@
+package control
+
+import (
+	"context"
+	"io"
+	"sync"
+
+	"github.com/postern-ai/postern/core/directory"
+)
+
+// saltKey is the Directory's document of random bytes that sessions' signatures are made with besides the
+// token. Without them somebody could try tokens out on cookies of their own, at no cost and unseen.
+const (
+	saltKey   = "c/salt"
+	saltBytes = 32
+)
+
+// salt is what an instance remembers of that document. Two requests may read it at once: neither waits for
+// the other's I/O.
+type salt struct {
+	mu    sync.Mutex
+	bytes []byte
+}
+
+// sessionSalt reads the salt, and makes it if this is the first time.
+func (h *handler) sessionSalt(ctx context.Context) ([]byte, error) {
+	if known := h.salt.get(); known != nil {
+		return known, nil
+	}
+	for range maxAttempts {
+		docs, err := h.store.list(ctx, directory.List{Prefix: saltKey, Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		if len(docs) > 0 {
+			h.salt.set(docs[0].Value)
+			return docs[0].Value, nil
+		}
+		fresh := make([]byte, saltBytes)
+		if _, err := io.ReadFull(h.Rand, fresh); err != nil {
+			return nil, err
+		}
+		if _, err := h.store.commit(ctx, change{writes: []directory.Write{{Key: saltKey, Value: fresh}}}); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errConflict
+}
+
+func (s *salt) get() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bytes
+}
+
+func (s *salt) set(bytes []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bytes = bytes
+}
