@@ -26,6 +26,7 @@ export function Chart({ title, times, by, lines, bars = false, whole = false, fo
   useEffect(() => {
     const target = frame.current
     const data = [times.map((ms) => ms / 1000), ...lines.map((line) => line.values)]
+    setPointed(null) // a place of the plot before, which may have had more
     const plot = new uPlot(options({ target, by, lines, bars, whole, format, onPoint: setPointed }), data, target)
     const observer = new ResizeObserver(() => plot.setSize({ width: target.clientWidth, height: HEIGHT }))
     observer.observe(target)
@@ -34,7 +35,7 @@ export function Chart({ title, times, by, lines, bars = false, whole = false, fo
       plot.destroy()
     }
   }, [times.join(), JSON.stringify(lines), redraw])
-  const shown = pointed === null ? null : times[pointed]
+  const shown = times[pointed] ?? null
   return html`<div class="chart">
     <p class="chart-key" aria-hidden="true">${lines.map(
       (line, i) =>

@@ -2,8 +2,9 @@
 export const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
 export const PERIODS = ['day', 'week', 'month']
-/** How far back the hours of a day are kept. */
+/** How far back one can look: hours are kept for eight days, days for 400. */
 const HOURS_KEPT_DAYS = 8
+const DAYS_KEPT = 400
 
 const dayName = new Intl.DateTimeFormat('en-GB', {
   weekday: 'long',
@@ -16,8 +17,14 @@ const dateName = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'long
 const monthName = new Intl.DateTimeFormat('en-GB', { month: 'long', year: 'numeric', timeZone: 'UTC' })
 
 /** A day as 2026-11-21. */
-export function isoDay(ms) {
+function isoDay(ms) {
   return new Date(ms).toISOString().slice(0, 10)
+}
+
+/** The Monday, at midnight, of a moment's week. */
+function mondayOf(ms) {
+  const day = Math.floor(ms / DAY_MS) * DAY_MS
+  return day - ((new Date(ms).getUTCDay() + 6) % 7) * DAY_MS
 }
 
 /** @returns {[number, number]} first instant, and the first one after it, in ms */
@@ -27,10 +34,17 @@ function bounds(kind, offset, now) {
     const at = (months) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + months)
     return [at(offset), at(offset + 1)]
   }
-  const today = Math.floor(now / DAY_MS) * DAY_MS
-  if (kind === 'day') return [today + offset * DAY_MS, today + (offset + 1) * DAY_MS]
-  const monday = today - ((date.getUTCDay() + 6) % 7) * DAY_MS
-  return [monday + offset * 7 * DAY_MS, monday + (offset + 1) * 7 * DAY_MS]
+  const [length, first] = kind === 'day' ? [DAY_MS, Math.floor(now / DAY_MS) * DAY_MS] : [7 * DAY_MS, mondayOf(now)]
+  return [first + offset * length, first + (offset + 1) * length]
+}
+
+/** How many periods one can go back and still find something that is kept. */
+export function mostBack(kind, now = Date.now()) {
+  if (kind === 'day') return HOURS_KEPT_DAYS - 1
+  const oldest = now - DAYS_KEPT * DAY_MS
+  if (kind === 'week') return (mondayOf(now) - mondayOf(oldest)) / (7 * DAY_MS)
+  const months = (ms) => new Date(ms).getUTCFullYear() * 12 + new Date(ms).getUTCMonth()
+  return months(now) - months(oldest)
 }
 
 /** The number of an ISO week: the week that has the year's first Thursday is 1. */
@@ -63,7 +77,7 @@ export function period(kind, offset = 0, now = Date.now()) {
     to: isoDay(Math.min(end - 1, Math.max(now, start))),
     by: kind === 'day' ? 'hour' : 'day',
     slots,
-    earlier: kind !== 'day' || -offset < HOURS_KEPT_DAYS - 1,
+    earlier: -offset < mostBack(kind, now),
     later: offset < 0,
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { period } from '../src/periods.js'
+import { mostBack, period } from '../src/periods.js'
 
 const SATURDAY = Date.parse('2026-11-21T07:31:04.000Z')
 const range = ({ from, to, by, slots }) => [from, to, by, slots.length]
@@ -31,6 +31,20 @@ test('labels name the period', () => {
   assert.match(period('day', 0, SATURDAY).label, /^Saturday,? 21 November 2026$/)
   assert.match(period('week', 0, SATURDAY).label, /^Week 47: 16.*22 November 2026$/)
   assert.equal(period('month', 0, SATURDAY).label, 'November 2026')
+})
+
+test('one goes back as far as days are kept, 400 of them, and no farther', () => {
+  assert.deepEqual(
+    ['day', 'week', 'month'].map((kind) => mostBack(kind, SATURDAY)),
+    [7, 57, 13],
+  )
+  const oldest = '2025-10-17'
+  for (const kind of ['week', 'month']) {
+    const { from, to, earlier } = period(kind, -mostBack(kind, SATURDAY), SATURDAY)
+    assert.ok(from <= oldest && oldest <= to, `${kind} from ${from} to ${to}`)
+    assert.equal(earlier, false)
+    assert.equal(period(kind, 1 - mostBack(kind, SATURDAY), SATURDAY).earlier, true)
+  }
 })
 
 test('the hours of eight days can be looked at, and nothing of the future', () => {

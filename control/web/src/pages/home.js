@@ -7,7 +7,7 @@ import { Empty, Loaded, Refresh } from '../components/states.js'
 import { Table } from '../components/table.js'
 import { compact, count, duration, errorRate, hitRate, money, moneyExact, percent, timestamp } from '../format.js'
 import { html } from '../html.js'
-import { PERIODS, period } from '../periods.js'
+import { mostBack, PERIODS, period } from '../periods.js'
 import { useResource } from '../resource.js'
 import { to, useQuery } from '../router.js'
 import { budgetShare, downloadHref } from '../usage.js'
@@ -17,7 +17,7 @@ const WORDS = { day: 'Day', week: 'Week', month: 'Month' }
 export function HomePage({ project }) {
   const [query, setQuery] = useQuery(['period', 'back'])
   const kind = PERIODS.includes(query.period) ? query.period : 'month'
-  const back = Math.max(0, Number.parseInt(query.back, 10) || 0)
+  const back = Math.min(mostBack(kind), Math.max(0, Number.parseInt(query.back, 10) || 0))
   const span = period(kind, -back)
   const usage = useResource((signal) => load(project.id, span, signal), [kind, back])
   return html`<${Page} title="Overview" of=${project.name} actions=${html`<${Refresh} of=${usage} />`}>

@@ -1,0 +1,56 @@
+// What people do while an answer is awaited, and what stands there when it comes, or does not.
+import assert from 'node:assert/strict'
+import { startBrowser } from './browser.mjs'
+import { startService, until } from './service.mjs'
+
+const service = await startService()
+const { journey } = await startBrowser(service)
+
+/** Keeps a page's calls waiting; what it gives lets them go. */
+async function hold(page, url, method = 'GET') {
+  const { promise, resolve } = Promise.withResolvers()
+  await page.route(url, async (route) => {
+    if (route.request().method() === method) await promise
+    await route.continue()
+  })
+  return resolve
+}
+
+/** A project whose overview has charts. */
+async function used() {
+  const project = await service.project({ name: 'Used' })
+  const key = await service.key(project)
+  assert.equal((await service.ask(key.value)).status, 200)
+  await until('the usage', async () => (await service.get(`projects/${project.id}/usage`)).totals.requests === 1)
+  return project
+}
+
+journey('a chart is pointed at while a shorter period is loaded', { as: 'owner' }, async ({ page }) => {
+  const project = await used()
+  await page.goto(`/dashboard/projects/${project.id}`)
+  const chart = (label) => page.getByRole('img', { name: new RegExp(`^Chart\\. Spend, ${label}`) })
+  await chart('').waitFor()
+  const release = await hold(page, '**/usage?*')
+  await page.getByRole('button', { name: 'Week', exact: true }).click()
+  const box = await chart('').boundingBox()
+  await page.mouse.move(box.x + box.width - 20, box.y + box.height / 2)
+  await page.locator('.chart-key b').first().waitFor()
+  release()
+  await chart('Week').waitFor()
+  assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1)
+  assert.equal(await page.locator('.chart-key b').count(), 0, 'nothing of the new chart is pointed at')
+})
+
+journey('an address leads no farther back than something is kept', { as: 'owner' }, async ({ page }) => {
+  const project = await service.project({ name: 'Old' })
+  for (const [kind, most] of [
+    ['day', 7],
+    ['week', 57],
+  ]) {
+    await page.goto(`/dashboard/projects/${project.id}?period=${kind}&back=999999999999`)
+    await page.getByText('No requests in this period').waitFor()
+    assert.equal(await page.getByRole('button', { name: `Earlier ${kind}` }).isDisabled(), true)
+    await page.getByRole('button', { name: `Later ${kind}` }).click()
+    await until('one later', () => new URL(page.url()).searchParams.get('back') === String(most - 1))
+  }
+})
