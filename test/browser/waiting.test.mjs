@@ -54,3 +54,40 @@ journey('an address leads no farther back than something is kept', { as: 'owner'
     await until('one later', () => new URL(page.url()).searchParams.get('back') === String(most - 1))
   }
 })
+
+journey('a key that is being rotated is shown, whatever is pressed meanwhile', { as: 'owner' }, async ({ page }) => {
+  const project = await service.project({ name: 'Rotating' })
+  await service.key(project, { name: 'Old' })
+  await page.goto(`/dashboard/projects/${project.id}/keys`)
+  await page.getByRole('button', { name: 'Rotate Old' }).click()
+  const dialog = page.getByRole('dialog')
+  const release = await hold(page, '**/rotate', 'POST')
+  const asked = page.waitForRequest('**/rotate')
+  await dialog.getByRole('button', { name: 'Rotate', exact: true }).click()
+  await asked
+  for (let i = 0; i < 3; i++) await page.keyboard.press('Escape')
+  assert.equal(await dialog.getByRole('button', { name: 'Cancel' }).isDisabled(), true)
+  release()
+  const value = dialog.getByRole('group', { name: 'Value of the new key' }).locator('code')
+  assert.match(await value.textContent(), /^sk_live_\w{20,}$/)
+
+  for (let i = 0; i < 3; i++) await page.keyboard.press('Escape')
+  await page.mouse.click(5, 5) // beside the dialog: nothing in it has the focus
+  for (let i = 0; i < 3; i++) await page.keyboard.press('Escape')
+  assert.equal(await value.isVisible(), true)
+  await page.getByRole('link', { name: 'I have kept it' }).click()
+  await page.getByRole('heading', { name: 'Key Old' }).waitFor()
+})
+
+journey('a dialog whose request failed can be left again', { as: 'owner' }, async ({ page }) => {
+  const project = await service.project({ name: 'Unlucky' })
+  await service.key(project, { name: 'Old' })
+  await page.goto(`/dashboard/projects/${project.id}/keys`)
+  await page.route('**/rotate', (route) => route.fulfill({ status: 429, json: { error: 'Slow down', code: 'slow' } }))
+  await page.getByRole('button', { name: 'Rotate Old' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('button', { name: 'Rotate', exact: true }).click()
+  await dialog.getByRole('alert').getByText('Slow down').waitFor()
+  await page.keyboard.press('Escape')
+  await dialog.waitFor({ state: 'detached' })
+})
