@@ -1,5 +1,5 @@
 // Parts of forms. Each has a label, may have a hint, and shows what the server found wrong with it.
-import { useId } from 'preact/hooks'
+import { useId, useState } from 'preact/hooks'
 import { html } from '../html.js'
 import { useViewer } from '../session.js'
 import { adviceOn, ErrorFacts } from './states.js'
@@ -24,13 +24,26 @@ function described(id, hint, wrong) {
   return { 'aria-describedby': ids || undefined, 'aria-invalid': wrong ? 'true' : undefined }
 }
 
+/** What to do about an input that the browser cannot make a value of, and so gives as empty. */
+const UNREADABLE = {
+  'datetime-local': 'Give both the date and the time, or clear the field.',
+  number: 'Write a number, or clear the field.',
+}
+
 /** A field of text. @param {{label: string, value: string, onValue: (value: string) => void}} props */
 export function TextField({ label, hint, wrong, value, onValue, multiline = false, ...rest }) {
   const id = useId()
+  const [unreadable, setUnreadable] = useState(false)
+  const look = (event) => setUnreadable(event.target.validity.badInput)
+  const input = (event) => {
+    if (unreadable) look(event)
+    onValue(event.target.value)
+  }
   const tag = multiline ? 'textarea' : 'input'
-  return html`<${Frame} id=${id} label=${label} hint=${hint} wrong=${wrong}>
-    <${tag} id=${id} value=${value} autocomplete="off" onInput=${(event) => onValue(event.target.value)}
-      ...${rest} ...${described(id, hint, wrong)} />
+  const shown = unreadable ? UNREADABLE[rest.type] : wrong
+  return html`<${Frame} id=${id} label=${label} hint=${hint} wrong=${shown}>
+    <${tag} id=${id} value=${value} autocomplete="off" onInput=${input} onBlur=${look} onInvalid=${look}
+      ...${rest} ...${described(id, hint, shown)} />
   <//>`
 }
 
@@ -74,12 +87,24 @@ export function FormError({ error, shown = [] }) {
   </div>`
 }
 
-/** A form whose parts are all disabled for a viewer. */
+/** Whether all inputs could be read; if not, those say so, and the first one has the focus. */
+function readable(form) {
+  const wrong = [...form.elements].filter((input) => input.validity?.badInput)
+  for (const input of wrong) {
+    const folded = input.closest('details')
+    if (folded) folded.open = true
+    input.checkValidity() // has it hear of "invalid"
+  }
+  wrong[0]?.focus()
+  return wrong.length === 0
+}
+
+/** A form whose parts are all disabled for a viewer. Nothing is sent of a form that cannot be read as it was meant. */
 export function Form({ onSubmit, children, ...rest }) {
   const viewer = useViewer()
   const submit = (event) => {
     event.preventDefault()
-    if (!viewer) void onSubmit()
+    if (!viewer && readable(event.currentTarget)) void onSubmit()
   }
   return html`<form onSubmit=${submit} novalidate ...${rest}><fieldset class="bare" disabled=${viewer}>${children}</fieldset></form>`
 }

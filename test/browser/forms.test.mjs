@@ -1,0 +1,62 @@
+// What was typed is what is sent, or nothing is.
+import assert from 'node:assert/strict'
+import { startBrowser } from './browser.mjs'
+import { startService } from './service.mjs'
+
+const service = await startService()
+const { journey } = await startBrowser(service)
+
+const keysOf = (project) => `projects/${project.id}/keys`
+const notice = (page, text) => page.locator('.notices').getByText(text).waitFor()
+
+/** Opens the form for a new key, with a name in it. */
+async function startKey(page, project, name) {
+  await page.goto(`/dashboard/${keysOf(project)}/new`)
+  await page.getByLabel('Name', { exact: true }).fill(name)
+  await page.getByText('Models, permissions, limits, expiry').click()
+}
+
+/** Until the new key is shown. */
+const made = (page, name) => page.getByRole('group', { name: `Value of the key ${name}` }).waitFor()
+
+const WHOLE = 'Give both the date and the time, or clear the field.'
+
+journey('an expiry without its time makes no key that lasts for ever', { as: 'owner' }, async ({ page }) => {
+  const project = await service.project({ name: 'Expiring' })
+  await startKey(page, project, 'Guest')
+  const field = page.getByLabel('Expires at (UTC)')
+  await field.pressSequentially('12312030')
+  await page.getByText('Models, permissions, limits, expiry').click() // folds it away
+  await page.getByRole('button', { name: 'Create key' }).click()
+  await page.getByText(WHOLE).waitFor()
+  assert.equal(await field.getAttribute('aria-invalid'), 'true')
+  assert.equal(await field.evaluate((input) => input === document.activeElement), true)
+  assert.deepEqual((await service.get(keysOf(project))).keys, [])
+
+  await field.fill('2030-12-31T10:30')
+  await page.getByText(WHOLE).waitFor({ state: 'detached' })
+  await page.getByRole('button', { name: 'Create key' }).click()
+  await made(page, 'Guest')
+  const [key] = (await service.get(keysOf(project))).keys
+  assert.equal(key.expiresAt, '2030-12-31T10:30:00.000Z')
+})
+
+journey('an expiry of which a part is taken out stays until it is whole or gone', { as: 'owner' }, async ({ page }) => {
+  const project = await service.project({ name: 'Expiring' })
+  const expiresAt = '2030-12-31T10:30:00.000Z'
+  const { id } = await service.key(project, { expiresAt })
+  const present = async () => (await service.get(`${keysOf(project)}/${id}`)).expiresAt
+  await page.goto(`/dashboard/${keysOf(project)}/${id}`)
+  await page.getByText('Models, permissions, limits, expiry').click()
+  const field = page.getByLabel('Expires at (UTC)')
+  await field.click({ position: { x: 20, y: 12 } })
+  await page.keyboard.press('Backspace')
+  assert.equal(await field.inputValue(), '', 'it has no value any more')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await page.getByText(WHOLE).waitFor()
+  assert.equal(await present(), expiresAt)
+  await field.fill('')
+  await page.getByRole('button', { name: 'Save', exact: true }).click()
+  await notice(page, 'saved')
+  assert.equal(await present(), null)
+})
