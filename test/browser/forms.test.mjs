@@ -1,7 +1,7 @@
 // What was typed is what is sent, or nothing is.
 import assert from 'node:assert/strict'
 import { startBrowser } from './browser.mjs'
-import { startService } from './service.mjs'
+import { startService, until } from './service.mjs'
 
 const service = await startService()
 const { journey } = await startBrowser(service)
@@ -59,4 +59,40 @@ journey('an expiry of which a part is taken out stays until it is whole or gone'
   await page.getByRole('button', { name: 'Save', exact: true }).click()
   await notice(page, 'saved')
   assert.equal(await present(), null)
+})
+
+const modelsOf = (page) => page.getByRole('combobox', { name: /^Models that/ })
+
+journey('a model that was typed and not added is in the key’s list', { as: 'owner' }, async ({ page }) => {
+  const project = await service.project({ name: 'Restricted' })
+  await startKey(page, project, 'Narrow')
+  await modelsOf(page).fill('dime')
+  await modelsOf(page).press('Enter')
+  await page.getByRole('list', { name: 'Models that it may use' }).getByText('dime', { exact: true }).waitFor()
+  assert.equal(await modelsOf(page).inputValue(), '')
+  await modelsOf(page).pressSequentially(' nickel')
+  await page.getByRole('button', { name: 'Create key' }).click()
+  await made(page, 'Narrow')
+  assert.deepEqual((await service.get(keysOf(project))).keys[0].models, ['dime', 'nickel'])
+})
+
+journey('nor is one left out of a project’s list, and what is taken out is out', { as: 'owner' }, async ({ page }) => {
+  const project = await service.project({ name: 'Restricted', models: ['nickel'] })
+  const save = async (models) => {
+    await Promise.all([
+      page.waitForResponse((response) => response.request().method() === 'PATCH'),
+      page.getByRole('button', { name: 'Save settings' }).click(),
+    ])
+    assert.deepEqual((await service.get(`projects/${project.id}`)).models, models)
+    await until('all of it is in the list', async () => (await modelsOf(page).inputValue()) === '')
+  }
+  await page.goto(`/dashboard/projects/${project.id}/settings`)
+  await modelsOf(page).pressSequentially('nickel')
+  assert.equal(await page.getByRole('button', { name: 'Save settings' }).isDisabled(), true, 'it is there already')
+  await modelsOf(page).fill('dime')
+  await save(['nickel', 'dime'])
+  await page.getByRole('button', { name: 'Remove nickel' }).click()
+  await modelsOf(page).fill('quarter')
+  await modelsOf(page).fill('')
+  await save(['dime'])
 })

@@ -1,5 +1,5 @@
 // Choosing models: names of the catalog and tiers.
-import { useId, useState } from 'preact/hooks'
+import { useId, useRef, useState } from 'preact/hooks'
 import { html } from '../html.js'
 import { useCatalog } from '../resource.js'
 import { Button } from './button.js'
@@ -12,31 +12,58 @@ export function ModelList({ id, tiers = true }) {
   return html`<datalist id=${id}>${names.map((name) => html`<option value=${name} key=${name} />`)}</datalist>`
 }
 
+const NOTHING = { text: '', name: '', names: null }
+
+/**
+ * A list of names with one more being typed. That one is in the list too, from the first letter on: a form that
+ * is sent without it would allow what it was to forbid.
+ */
+function useTyped(value, onValue) {
+  const [typed, setTyped] = useState(NOTHING)
+  const { text, name } = typed.names === value ? typed : NOTHING // else the form was filled anew
+  const added = value.filter((other) => other !== name)
+  const put = (names, text) => {
+    const last = text.trim()
+    const counts = last !== '' && !names.includes(last)
+    const all = counts ? [...names, last] : names
+    setTyped({ text, name: counts ? last : '', names: all })
+    onValue(all)
+  }
+  const type = (to) => put(added, to)
+  const drop = (gone) =>
+    put(
+      added.filter((other) => other !== gone),
+      text,
+    )
+  const finish = () => setTyped(NOTHING)
+  return { text, added, type, drop, finish }
+}
+
 /** A list of models and tiers that may be used; an empty one allows all. */
 export function ModelsField({ label, hint, wrong, value, onValue }) {
   const id = useId()
-  const [text, setText] = useState('')
-  const add = () => {
-    const name = text.trim()
-    if (name && !value.includes(name)) onValue([...value, name])
-    setText('')
-  }
+  const input = useRef(null)
+  const { text, added, type, finish, drop } = useTyped(value, onValue)
   const enter = (event) => {
     if (event.key !== 'Enter') return
     event.preventDefault()
-    add()
+    finish()
+  }
+  const add = () => {
+    finish()
+    input.current.focus()
   }
   return html`<div class=${`field ${wrong ? 'wrong' : ''}`}>
     <label for=${id}>${label}</label>
     <div class="inline">
-      <input id=${id} list=${`${id}-names`} value=${text} autocomplete="off" aria-describedby=${`${id}-hint`}
-        placeholder="Name of a model or tier" onInput=${(event) => setText(event.target.value)} onKeyDown=${enter} />
-      <${Button} changes disabled=${text.trim() === ''} onClick=${add}>Add<//>
+      <input id=${id} ref=${input} list=${`${id}-names`} value=${text} autocomplete="off" aria-describedby=${`${id}-hint`}
+        placeholder="Name of a model or tier" onInput=${(event) => type(event.target.value)} onKeyDown=${enter} />
+      <${Button} changes onClick=${add}>Add<//>
     </div>
     <${ModelList} id=${`${id}-names`} />
     <p class="hint" id=${`${id}-hint`}>${hint}</p>
     ${wrong && html`<p class="field-error" role="alert">${wrong}</p>`}
-    <${Chips} label=${label} value=${value} onRemove=${(name) => onValue(value.filter((v) => v !== name))} />
+    <${Chips} label=${label} value=${added} onRemove=${drop} />
   </div>`
 }
 
