@@ -96,3 +96,18 @@ journey('nor is one left out of a project’s list, and what is taken out is out
   await modelsOf(page).fill('')
   await save(['dime'])
 })
+
+journey('a decimal comma is refused, with what to write', { as: 'owner' }, async ({ page }) => {
+  const project = await service.project({ name: 'Frugal', budget: 5 })
+  await page.goto(`/dashboard/projects/${project.id}/settings`)
+  const field = page.getByLabel('Budget in dollars')
+  await field.fill('2,50')
+  await page.getByRole('button', { name: 'Save settings' }).click()
+  await page.getByText('must be a number with a point before its decimals').waitFor()
+  assert.equal(await field.getAttribute('aria-invalid'), 'true')
+  assert.equal((await service.get(`projects/${project.id}`)).budget, 5)
+  await field.fill('2.50')
+  await page.getByRole('button', { name: 'Save settings' }).click()
+  await notice(page, 'Settings saved')
+  assert.equal((await service.get(`projects/${project.id}`)).budget, 2.5)
+})

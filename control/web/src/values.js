@@ -41,12 +41,15 @@ export const STRATEGIES = [
   ['fastest', 'Fastest first'],
 ]
 
+const THOUSANDS = /^-?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$/
+
 /**
  * A number as somebody typed it: $1,000 and 1000 are the same. What is no number is sent as it is, so that the
- * server says what is wrong with it.
+ * server says what is wrong with it; so is 2,50, which nobody writes for 250.
  */
 export function numberOf(text) {
-  const plain = text.trim().replace(/^\$/, '').replaceAll(',', '')
+  const typed = text.trim().replace(/^\$/, '')
+  const plain = THOUSANDS.test(typed) ? typed.replaceAll(',', '') : typed
   const number = Number(plain)
   return plain === '' || Number.isNaN(number) ? text : number
 }

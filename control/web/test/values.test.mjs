@@ -4,7 +4,11 @@ import { numberOf, numberOrNull, same } from '../src/values.js'
 
 test('numbers as people type them; what is none is left for the server to refuse', () => {
   assert.equal(numberOf(' $1,000.50 '), 1000.5)
+  assert.equal(numberOf('1,234,567'), 1234567)
   assert.equal(numberOf('0'), 0)
+  for (const text of ['2,50', '0,500', '1,0000', '1234,567', '1.234,50', ',500', '1,,000', '0.1,000']) {
+    assert.equal(numberOf(text), text)
+  }
   assert.equal(numberOf('ten'), 'ten')
   assert.equal(numberOf(''), '')
   assert.equal(numberOrNull(' '), null)
