@@ -91,3 +91,47 @@ journey('a dialog whose request failed can be left again', { as: 'owner' }, asyn
   await page.keyboard.press('Escape')
   await dialog.waitFor({ state: 'detached' })
 })
+
+/** Has calls be refused; what it gives ends that. */
+async function refuse(page, url) {
+  await page.route(url, (route) => route.fulfill({ status: 429, json: { error: 'Slow down', code: 'slow' } }))
+  return () => page.unroute(url)
+}
+
+journey('a period that cannot be loaded has no other one’s figures', { as: 'owner' }, async ({ page }) => {
+  const project = await used()
+  await page.goto(`/dashboard/projects/${project.id}`)
+  const tiles = page.getByLabel('Totals of the period')
+  await tiles.waitFor()
+  const allow = await refuse(page, '**/usage?*')
+  await page.getByRole('button', { name: 'Refresh' }).click()
+  await page.getByText('Could not load the usage').waitFor()
+  assert.equal(await tiles.isVisible(), true, 'the figures of the same period stay')
+
+  await page.getByRole('button', { name: 'Day', exact: true }).click()
+  await tiles.waitFor({ state: 'detached' })
+  await page.getByText('Could not load the usage').waitFor()
+  await allow()
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await page.getByRole('img', { name: /^Chart\. Spend, \w+day/ }).waitFor()
+})
+
+journey('a search that cannot be made has no other one’s results', { as: 'owner' }, async ({ page }) => {
+  const project = await service.project({ name: 'Searched' })
+  await service.key(project, { name: 'Needle' })
+  await page.goto(`/dashboard/projects/${project.id}/keys`)
+  const needle = page.getByRole('rowheader', { name: 'Needle' })
+  await needle.waitFor()
+  const release = await hold(page, '**/keys?*')
+  await page.getByLabel('Search by name').fill('hay')
+  await page.locator('[aria-busy=true]').filter({ has: needle }).waitFor()
+  release()
+  await page.getByText('No key fits').waitFor()
+  const allow = await refuse(page, '**/keys?*')
+  await page.getByLabel('Search by name').fill('needle')
+  await page.getByText('Could not load keys').waitFor()
+  assert.equal(await page.getByText('No key fits').count(), 0)
+  await allow()
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await needle.waitFor()
+})

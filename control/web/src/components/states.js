@@ -53,14 +53,16 @@ export function Empty({ title, children }) {
 
 /**
  * A resource in its present state; children is a function of its data. What was loaded before stays in
- * sight while it is asked for again, also if that fails.
+ * sight while it is asked for again, also if that fails. What is of another period, search or the like (stale)
+ * does so only until then: under the new one's name it would be wrong.
  */
 export function Loaded({ of, what, rows, children }) {
-  if (of.data === undefined) {
+  if (of.data === undefined || (of.stale && of.error)) {
     if (of.error) return html`<${Failure} error=${of.error} retry=${of.reload} what=${what} />`
     return html`<${Skeleton} rows=${rows} label=${`Loading ${what}`} />`
   }
-  return html`<div aria-busy=${of.loading ? 'true' : 'false'} class=${`loaded ${of.loading ? 'stale' : ''}`}>
+  const old = of.loading || of.stale
+  return html`<div aria-busy=${old ? 'true' : 'false'} class=${`loaded ${old ? 'stale' : ''}`}>
     ${of.error && html`<${Failure} error=${of.error} retry=${of.reload} what=${what} />`}
     ${children(of.data)}
   </div>`
