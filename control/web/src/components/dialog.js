@@ -13,7 +13,10 @@ export function Dialog({ title, kept = false, onClose, children }) {
   useEffect(() => {
     const before = document.activeElement
     ref.current.showModal()
-    return () => before?.isConnected && before.focus()
+    return () => {
+      const elsewhere = document.activeElement !== document.body // somebody has seen to the focus already
+      if (!elsewhere && before?.isConnected) before.focus()
+    }
   }, [])
   const cancel = (event) => {
     event.preventDefault()

@@ -5,9 +5,9 @@ import { visits } from '../router.js'
 import { useViewer, VIEWER_REASON } from '../session.js'
 import { VIEWER_NOTE_ID } from './button.js'
 
-/** Where the focus goes when what had it is gone. */
+/** Where the focus goes when what had it is gone; not before a dialog is, under which nothing takes the focus. */
 export function focusHeading() {
-  document.querySelector('h1')?.focus()
+  setTimeout(() => document.querySelector('h1')?.focus())
 }
 
 /**
