@@ -1,7 +1,7 @@
 // Where the focus is when what had it is gone or has moved.
 import assert from 'node:assert/strict'
 import { startBrowser } from './browser.mjs'
-import { startService } from './service.mjs'
+import { startService, until } from './service.mjs'
 
 const service = await startService()
 const { journey } = await startBrowser(service)
@@ -37,4 +37,24 @@ journey('a dialog gives the focus back to the button that opened it', { as: 'own
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     assert.match(await focused(page), new RegExp(`^${button}\\s+Kept$`))
   }
+})
+
+journey('a target that is moved takes the focus along', { as: 'owner' }, async ({ page }) => {
+  const project = await service.project({ name: 'Routed' })
+  const targets = ['nickel', 'dime', 'nickel'].map((model, i) => ({ model, weight: 3 - i }))
+  await service.admin('PATCH', `projects/${project.id}`, { routes: { balanced: { strategy: 'weighted', targets } } })
+  await page.goto(`/dashboard/projects/${project.id}/routes`)
+  await page.getByRole('button', { name: 'Edit balanced' }).click()
+  const weights = () =>
+    page.getByLabel(/^Weight of target/).evaluateAll((inputs) => inputs.map(({ value }) => value).join())
+  const enter = async (order, focus) => {
+    await page.keyboard.press('Enter')
+    await until(`the order is ${order}`, async () => (await weights()) === order)
+    assert.equal(await focused(page), focus)
+  }
+  await page.getByRole('button', { name: 'Move target 3 up' }).focus()
+  await enter('3,1,2', 'Move target 2 up')
+  await enter('1,3,2', 'Move target 1 down') // the other button: at the top there is no way up
+  await enter('3,1,2', 'Move target 2 down')
+  await enter('3,2,1', 'Move target 3 up')
 })

@@ -1,5 +1,5 @@
 // The form for a tier's own targets.
-import { useId, useRef, useState } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Button } from '../components/button.js'
 import { Conflict } from '../components/conflict.js'
 import { Form, FormError, SelectField } from '../components/form.js'
@@ -10,13 +10,18 @@ import { notify } from '../notices.js'
 import { useAction } from '../resource.js'
 import { numberOf, STRATEGIES } from '../values.js'
 
+let lines = 0
+
+/** A target in the form; its id is the line's, which keeps it wherever it is moved. */
+const lineOf = (model = '', weight = '') => ({ id: lines++, model, weight })
+
 /**
  * @param {{tier: object, save: (route: object) => Promise<any>, reload: () => Promise<any>, onReloaded: (project: any) => void,
  *   onSaved: (project: any) => void, onCancel: () => void}} props
  */
 export function RouteEditor({ tier, save, reload, onReloaded, onSaved, onCancel }) {
   const [strategy, setStrategy] = useState(tier.strategy)
-  const [targets, setTargets] = useState(tier.targets.map(({ model, weight }) => ({ model, weight: typed(weight) })))
+  const [targets, setTargets] = useState(tier.targets.map(({ model, weight }) => lineOf(model, typed(weight))))
   const { busy, error, run, clear } = useAction(async () => onSaved(await save(routeOf(strategy, targets))))
   const reloaded = (project) => {
     onReloaded(project)
@@ -47,11 +52,17 @@ function routeOf(strategy, targets) {
 function Targets({ targets, setTargets, weighted }) {
   const id = useId()
   const list = useRef(null)
+  const moved = useRef(null)
+  useLayoutEffect(() => {
+    if (moved.current) focusButton(list.current, moved.current)
+    moved.current = null
+  }, [targets])
   const change = (i, changes) => setTargets(targets.map((target, j) => (i === j ? { ...target, ...changes } : target)))
   const move = (i, by) => {
     const next = [...targets]
     next.splice(i + by, 0, ...next.splice(i, 1))
     setTargets(next)
+    moved.current = { to: i + by, by }
     notify(`${targets[i].model} is now number ${i + by + 1}`)
   }
   const drop = (i) => {
@@ -61,9 +72,17 @@ function Targets({ targets, setTargets, weighted }) {
   }
   return html`<div class="targets" role="group" aria-label="Targets" tabindex="-1" ref=${list}>
     <${ModelList} id=${id} tiers=${false} />
-    <ol>${targets.map((target, i) => html`<${Target} key=${i} ...${{ target, i, list: id, weighted, change, move, drop, last: targets.length - 1 }} />`)}</ol>
-    <${Button} changes onClick=${() => setTargets([...targets, { model: '', weight: '' }])}>Add a target<//>
+    <ol>${targets.map((target, i) => html`<${Target} key=${target.id} ...${{ target, i, list: id, weighted, change, move, drop, last: targets.length - 1 }} />`)}</ol>
+    <${Button} changes onClick=${() => setTargets([...targets, lineOf()])}>Add a target<//>
   </div>`
+}
+
+/** Focuses the button that moves a target on in its direction; at the end of the list, the one that leads back. */
+function focusButton(list, { to, by }) {
+  const [up, down] = list.querySelectorAll('li')[to].querySelectorAll('button')
+  const [on, back] = by < 0 ? [up, down] : [down, up]
+  const button = on.disabled ? back : on
+  button.focus()
 }
 
 function Target({ target, i, list, weighted, change, move, drop, last }) {
