@@ -58,3 +58,36 @@ journey('a target that is moved takes the focus along', { as: 'owner' }, async (
   await enter('3,1,2', 'Move target 2 down')
   await enter('3,2,1', 'Move target 3 up')
 })
+
+journey('what a key may do is restricted and set free again, from one place', { as: 'owner' }, async ({ page }) => {
+  const project = await service.project({ name: 'Permitted' })
+  const { id } = await service.key(project, { name: 'Reader' })
+  const allowed = async () => (await service.get(`projects/${project.id}/keys/${id}`)).permissions
+  const all = await allowed()
+  const save = () =>
+    Promise.all([
+      page.waitForResponse((response) => response.request().method() === 'PATCH'),
+      page.getByRole('button', { name: 'Save', exact: true }).click(),
+    ])
+  await page.goto(`/dashboard/projects/${project.id}/keys/${id}`)
+  await page.getByText('Models, permissions, limits, expiry').click()
+  const restrict = page.getByLabel('Restrict what it may do')
+  await restrict.press('Space')
+  const completions = page.getByRole('group', { name: 'What it may do' }).getByLabel('Completions')
+  await completions.waitFor()
+  assert.equal(await restrict.evaluate((input) => input === document.activeElement), true, 'the focus stays')
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Space')
+  await save()
+  assert.deepEqual(
+    await allowed(),
+    all.filter((name) => name !== 'completions'),
+  )
+  await page.reload()
+  await page.getByText('Models, permissions, limits, expiry').click()
+  assert.deepEqual([await restrict.isChecked(), await completions.isChecked()], [true, false])
+  await restrict.press('Space')
+  await completions.waitFor({ state: 'detached' })
+  await save()
+  assert.deepEqual(await allowed(), all)
+})

@@ -1,10 +1,11 @@
 // The fields that a key's creation and its change have in common.
+import { useState } from 'preact/hooks'
 import { ChecksField, TextField, wrongWith } from '../components/form.js'
 import { ModelsField } from '../components/models.js'
 import { count, typed } from '../format.js'
 import { html } from '../html.js'
 import { useCatalog } from '../resource.js'
-import { LIMITS, numberOrNull, permissionsOf } from '../values.js'
+import { LIMITS, numberOrNull, permissionsOf, same } from '../values.js'
 
 export const KEY_FIELDS = ['name', 'kind', 'environment', 'models', 'permissions', 'limits', 'expiresAt']
 
@@ -58,14 +59,23 @@ export function KeyFields({ draft, set, error, kind, plan, environment }) {
     </details>`
 }
 
+/** A key that may do all that its kind can is not restricted; whether somebody is about to do so is not in the draft. */
 function Permissions({ draft, set, kind, wrong }) {
+  const [asked, setAsked] = useState(false)
   const options = permissionsOf(kind)
-  if (draft.permissions === null) {
-    return html`<label class="check"><input type="checkbox" checked=${false}
-      onChange=${() => set({ permissions: options.map(([name]) => name) })} /> Restrict what it may do</label>`
+  const all = options.map(([name]) => name)
+  const value = draft.permissions ?? all
+  const restricted = asked || !same(value, all)
+  const change = (event) => {
+    setAsked(event.target.checked)
+    if (!event.target.checked && draft.permissions) set({ permissions: all })
   }
-  return html`<${ChecksField} label="What it may do" options=${options} wrong=${wrong} value=${draft.permissions}
-    onValue=${(permissions) => set({ permissions })} />`
+  return html`<label class="check"><input type="checkbox" checked=${restricted} onChange=${change} /> Restrict what it may do</label>
+    ${
+      restricted &&
+      html`<${ChecksField} label="What it may do" options=${options} wrong=${wrong} value=${value}
+        onValue=${(permissions) => set({ permissions })} />`
+    }`
 }
 
 function usePlanLimits(plan, environment) {
