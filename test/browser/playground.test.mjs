@@ -23,3 +23,13 @@ journey('without a clipboard, what is to be copied is shown and selected', { as:
   await copy.click()
   await until('it is selected anew', async () => /Something else/.test(await selection()))
 })
+
+journey('a key’s shortened form is known as such', { as: 'owner' }, async ({ page }) => {
+  const project = await service.project({ name: 'Shortened' })
+  const { prefix, last4 } = await service.key(project)
+  await page.goto(`/dashboard/projects/${project.id}/playground`)
+  await page.getByRole('textbox', { name: 'Key' }).fill(`${prefix}…${last4}`)
+  await page.getByRole('button', { name: 'Send' }).click()
+  await page.getByRole('alert').getByText('This is the shortened form of a key').waitFor()
+  await page.getByText('Paste the whole value').waitFor()
+})

@@ -1,5 +1,5 @@
 // The playground's request, and its answer as it comes.
-import { errorOf, get, path } from './api.js'
+import { ApiError, errorOf, get, path } from './api.js'
 import { eventsOf } from './sse.js'
 
 /** The tiers that POST /api/ai/chat takes by name; everything else is a model for POST /v1/chat/completions. */
@@ -70,14 +70,21 @@ export function factsOf(headers) {
   }
 }
 
+/** @throws an ApiError for a key that cannot be sent: headers have no other characters, and no key has. */
+function checkKey(key) {
+  if (key.includes('…')) throw new ApiError(0, { error: 'This is the shortened form of a key', code: 'shortened_key' })
+  if (!/^[!-~]*$/.test(key)) throw new ApiError(0, { error: 'This is not a key', code: 'invalid_api_key' })
+}
+
 /**
  * Sends, and tells of the answer as it comes.
  * @param {object} form as for requestOf, and key
  * @param {AbortSignal} signal
  * @param {(part: {facts?: object, text?: string, usage?: object, firstByteMs?: number}) => void} tell
- * @throws an ApiError for a refusal; an AbortError; {error, code} for a stream that failed
+ * @throws an ApiError for a refusal, or for a key that cannot be one; an AbortError; {error, code} for a stream that failed
  */
 export async function converse(form, signal, tell) {
+  checkKey(form.key)
   const { to, body } = requestOf(form)
   const began = performance.now()
   const response = await fetch(to, {
@@ -118,6 +125,8 @@ export async function costOf(projectId, requestId, signal) {
 
 const ADVICE = {
   missing_api_key: 'Paste a key above.',
+  shortened_key:
+    'Lists show a key’s beginning and end only. Paste the whole value, which was shown when the key was made; if it is lost, rotate the key or create another one.',
   invalid_api_key: 'Check that the key is whole, active and not expired, and that its project is not archived.',
   insufficient_permissions: 'Use a gateway key (sk_) that may make completions.',
   model_not_allowed: 'Choose another model, or allow this one in the key’s or the project’s settings.',

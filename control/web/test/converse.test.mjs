@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { adviceFor, factsOf, partOf, requestOf } from '../src/converse.js'
+import { adviceFor, converse, factsOf, partOf, requestOf } from '../src/converse.js'
 
 const FORM = { target: 'balanced', system: ' ', user: 'Hi', maxTokens: 10, temperature: '' }
 
@@ -55,6 +55,19 @@ test('headers tell how an answer was made; a cost that they leave out is not not
   )
   assert.deepEqual([facts.provider, facts.cache, facts.costCents, facts.attempts], ['openai', 'hit', 0, ''])
   assert.equal(factsOf(new Headers()).costCents, null)
+})
+
+test('what cannot be a key is not sent, and the reason is not the connection', async () => {
+  const { signal } = new AbortController()
+  for (const [key, message, advice] of [
+    ['sk_live_…abcd', /shortened form/, /whole value.* rotate the key/],
+    ['sk_live_schlüssel', /not a key/, /whole/],
+    ['sk_live_a b', /not a key/, /whole/],
+  ]) {
+    const refused = await converse({ ...FORM, key }, signal, assert.fail).catch((error) => error)
+    assert.match(refused.message, message)
+    assert.match(adviceFor(refused), advice)
+  }
 })
 
 test('every refusal comes with what to do', () => {
