@@ -190,6 +190,7 @@ journey('a page full of keys is searched, filtered and continued', { as: 'owner'
   await page.getByText('1 key', { exact: true }).waitFor()
   await row(page, 'The needle').waitFor()
   await page.getByLabel('Search by name').fill('')
+  await page.getByText('50 keys so far').waitFor()
   await page.getByLabel('Environment').selectOption('production')
   await page.getByText('1 key', { exact: true }).waitFor()
   await page.reload()

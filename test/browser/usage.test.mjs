@@ -77,8 +77,8 @@ journey(
       .waitFor()
 
     await page.getByRole('button', { name: 'Day', exact: true }).click()
-    await page.getByText('4 requests').or(page.getByText('used this month')).first().waitFor()
-    await until('the day has the same spend', async () => (await tile(page, 'Spend'))[0] === '$0.15')
+    await page.getByRole('img', { name: /^Chart\. Spend, \w+day/ }).waitFor()
+    assert.equal((await tile(page, 'Spend'))[0], '$0.15', 'the day has the same spend')
     await page.getByText('The charts’ figures as a table').click()
     await page
       .getByRole('table', { name: /Usage by hour/ })
