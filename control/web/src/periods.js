@@ -1,5 +1,5 @@
 // The periods of GET /api/usage: the calendar day, the ISO week and the month, in UTC.
-export const DAY_MS = 86_400_000
+const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
 export const PERIODS = ['day', 'week', 'month']
 /** How far back one can look: hours are kept for eight days, days for 400. */

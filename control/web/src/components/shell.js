@@ -93,7 +93,7 @@ export function ThemeSwitch() {
   </label>`
 }
 
-export function Notices() {
+function Notices() {
   const [notice, setNotice] = useState({ text: '', id: 0 })
   useEffect(() => subscribe(setNotice), [])
   return html`<div class="notices" role="status" aria-live="polite">

@@ -57,7 +57,7 @@ function said({ models, limits, expiresAt, ...rest }) {
 }
 
 /** A key's value with what can be done with it at once. */
-export function KeyValue({ project, made }) {
+function KeyValue({ project, made }) {
   const frame = useRef(null)
   useEffect(() => frame.current.focus(), [])
   return html`<div class="key-value" tabindex="-1" ref=${frame}>
