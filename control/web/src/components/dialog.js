@@ -1,5 +1,5 @@
 // Dialogs: the browser's own, which keep the focus inside and close with Escape.
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { html } from '../html.js'
 import { useAction } from '../resource.js'
 import { Button } from './button.js'
@@ -10,20 +10,21 @@ export function Dialog({ title, kept = false, onClose, children }) {
   const ref = useRef(null)
   const id = useId()
   useIgnoredEscape(kept)
-  useEffect(() => {
-    const before = document.activeElement
-    ref.current.showModal()
-    return () => {
-      const elsewhere = document.activeElement !== document.body // somebody has seen to the focus already
-      if (!elsewhere && before?.isConnected) before.focus()
-    }
+  useLayoutEffect(() => {
+    const dialog = ref.current
+    dialog.showModal()
+    return () => dialog.close() // which gives the focus back to what had it before
   }, [])
   const cancel = (event) => {
     event.preventDefault()
     if (!kept) onClose()
   }
   // A browser closes it all the same if it is asked to twice, as by a telephone's button for going back.
-  const closed = () => (kept ? ref.current?.showModal() : onClose())
+  const closed = () => {
+    if (!ref.current) return // it is gone already
+    if (kept) ref.current.showModal()
+    else onClose()
+  }
   return html`<dialog ref=${ref} aria-labelledby=${id} onCancel=${cancel} onClose=${closed}>
     <h2 id=${id}>${title}</h2>
     ${children}
@@ -32,7 +33,7 @@ export function Dialog({ title, kept = false, onClose, children }) {
 
 /** Chromium lets a dialog refuse one Escape only, and closes it at the next: so it is not to hear of any. */
 function useIgnoredEscape(ignored) {
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!ignored) return
     const ignore = (event) => event.key === 'Escape' && event.preventDefault()
     document.addEventListener('keydown', ignore)
