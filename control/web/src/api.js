@@ -2,6 +2,7 @@
 
 const ROOT = '/api/admin'
 const UNREACHABLE = 'unreachable'
+const TIMEOUT_MS = 30_000
 
 /** A refusal, or no answer at all (status 0). */
 export class ApiError extends Error {
@@ -39,7 +40,7 @@ export function path(strings, ...values) {
 }
 
 /**
- * One call.
+ * One call. It ends after 30 s, unanswered or not: no dialog waits for ever.
  * @param {string} method
  * @param {string} to below /api/admin/
  * @param {{query?: object, body?: object, signal?: AbortSignal, anonymous?: boolean}} [options]
@@ -50,7 +51,7 @@ export function path(strings, ...values) {
 export async function call(method, to, { query, body, signal, anonymous = false } = {}) {
   const response = await send(`${ROOT}/${to}${queryOf(query)}`, {
     method,
-    signal,
+    signal: AbortSignal.any([AbortSignal.timeout(TIMEOUT_MS), ...(signal ? [signal] : [])]),
     credentials: 'same-origin',
     cache: 'no-store',
     headers: body ? { 'Content-Type': 'application/json' } : {},

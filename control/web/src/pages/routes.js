@@ -62,7 +62,7 @@ function Tier({ tier, project, setProject }) {
   <//></div>`
 }
 
-export function strategyName(strategy) {
+function strategyName(strategy) {
   return STRATEGIES.find(([name]) => name === strategy)?.[1] ?? strategy
 }
 
