@@ -17,6 +17,12 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
+// noPolicy is what a ledger is told of a project that has none.
+func noPolicy(version uint64) []byte {
+	p := doc.Policy{Version: version}
+	return p.Encode()
+}
+
 // november is the present month, whose first day is the 20,758th.
 var november = calendar.NewPeriod(calendar.Monthly, 0, 20_758)
 
@@ -34,7 +40,7 @@ func TestCreateProject(t *testing.T) {
 	if again := b.must(200, "GET", "/api/admin/projects/"+id, ""); again.Body.String() != want {
 		t.Errorf("read back: %s", again.Body)
 	}
-	put := ledger.Put{Version: 1, BudgetPico: 12_345_000_000_000, Period: november}
+	put := ledger.Put{Version: 1, BudgetPico: 12_345_000_000_000, Period: november, Policy: noPolicy(1)}
 	command := abi.Delivery{Class: abi.ClassLedger, Name: id, Region: "weur", Data: put.Encode()}
 	if out := b.memory.outbox(t); !reflect.DeepEqual(out, []abi.Delivery{command}) {
 		t.Errorf("outbox: %+v", out)
@@ -156,7 +162,7 @@ func TestPatchProject(t *testing.T) {
 			t.Errorf("%s lacks %s", got.Body, part)
 		}
 	}
-	put := ledger.Put{Version: 2, BudgetPico: 7 * money.Dollar, Period: november}
+	put := ledger.Put{Version: 2, BudgetPico: 7 * money.Dollar, Period: november, Policy: noPolicy(2)}
 	id := got.text("id")
 	if want := []sent{{abi.ClassLedger, id, "", put.Encode()}}; !reflect.DeepEqual(b.memory.sent, want) {
 		t.Errorf("sent: %+v", b.memory.sent)

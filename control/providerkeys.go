@@ -53,7 +53,7 @@ func (h *handler) viewProviderKey(k *doc.ProviderKey) providerKeyView {
 func (h *handler) ownable() []string {
 	names := []string{}
 	for i := range h.Catalog.Providers {
-		if p := &h.Catalog.Providers[i]; p.Ownable {
+		if p := &h.Catalog.Providers[i]; p.Ownable && p.Account == p.Name {
 			names = append(names, p.Name)
 		}
 	}

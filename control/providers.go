@@ -40,7 +40,7 @@ func readSight(r *http.Request) *sight {
 
 // ready says whether a provider can be asked for a project; nil: the gateway did not say.
 func (s *sight) ready(p *config.Provider, policy *doc.Policy) *bool {
-	own := policy.ProviderKey(p.Name) != nil && p.Ownable
+	own := policy.ProviderKey(p.Account) != nil && p.Ownable
 	if s == nil && !own {
 		return nil
 	}

@@ -62,12 +62,15 @@ type Limits struct{ PerSecond, PerDay, TokensPerMinute uint64 }
 
 // Provider is where models are had.
 type Provider struct {
-	Name     string
-	Wire     string // the family of its wire format: a folder of core/provider
-	BaseURL  string // no slash at the end; from the catalog or the operator, never from a caller
-	Key      string // empty: no credentials
-	Ready    bool   // it can be called: it has credentials and settings, or needs none
-	Ownable  bool   // it can be called with a project's own key
+	Name    string
+	Wire    string // the family of its wire format: a folder of core/provider
+	BaseURL string // no slash at the end; from the catalog or the operator, never from a caller
+	Key     string // empty: no credentials
+	Ready   bool   // it can be called: it has credentials and settings, or needs none
+	Ownable bool   // it can be called with a project's own key
+	// Account is the provider whose key this one takes: the first that reads the same variable, usually itself.
+	Account  string
+	keyEnv   string
 	Settings []abi.Header
 	Drops    chat.Params // what this provider lacks of what its wire family carries
 	// NoStreamOptions: it refuses OpenAI's stream_options, or reports usage without being asked.

@@ -161,9 +161,10 @@ func (p *parser) provider(v gjson.Result) {
 		provider.BaseURL = url
 	}
 	if keyEnv := v.Get("keyEnv").String(); keyEnv != "" {
-		provider.Key = p.variable(keyEnv)
+		provider.Key, provider.keyEnv = p.variable(keyEnv), keyEnv
 		provider.Ready = provider.Key != "" || v.Get("keyOptional").Bool()
 	}
+	provider.Account = p.account(&provider)
 	provider.Drops = p.drops(v)
 	provider.NoStreamOptions = v.Get("noStreamOptions").Bool()
 	complete := p.providerSettings(&provider, v.Get("settings"))
@@ -179,6 +180,15 @@ func (p *parser) provider(v gjson.Result) {
 		}
 	}
 	p.config.Providers = append(p.config.Providers, provider)
+}
+
+func (p *parser) account(of *Provider) string {
+	for i := range p.config.Providers {
+		if other := &p.config.Providers[i]; of.keyEnv != "" && other.keyEnv == of.keyEnv && other.Name != of.Name {
+			return other.Account
+		}
+	}
+	return of.Name
 }
 
 // providerSettings reads {"region": {"env": "AWS_REGION", "default": "us-east-1"}}. In the base URL a name in

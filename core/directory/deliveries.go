@@ -32,11 +32,15 @@ func DecodeKey(d Document) (Key, error) {
 	return Key{k, d.Version}, err
 }
 
-// SettingsTo tells the project's ledger its budget, alerts and policy.
+// SettingsTo tells the project's ledger its budget, alerts and policy. One that has become empty is told too, with
+// its version: whoever still asks for the one before is to learn that there is none.
 func SettingsTo(p *Project, nowMs uint64) abi.Delivery {
-	put := ledger.Put{Version: p.Version, BudgetPico: p.BudgetPico, Period: p.Period(calendar.Day(nowMs)), Alerts: p.Alerts}
-	if p.Policy.Version != 0 {
-		put.Policy = p.Policy.Encode()
+	policy := p.Policy
+	if policy.Version == 0 {
+		policy = doc.Policy{Version: p.Revision + 1}
+	}
+	put := ledger.Put{
+		Version: p.Version, BudgetPico: p.BudgetPico, Period: p.Period(calendar.Day(nowMs)), Alerts: p.Alerts, Policy: policy.Encode(),
 	}
 	return abi.Delivery{Class: abi.ClassLedger, Name: p.ID, Region: p.Region, Data: put.Encode()}
 }

@@ -86,7 +86,9 @@ func (x *exchange) orderTargets() []byte {
 	if q.maxTokens == 0 {
 		u.Output = streamTokens
 	}
-	return x.circuits.Order(strategy, x.targets(), x.now, x.random, func(m *config.Model) int64 { return m.Cost(&u) })
+	return x.circuits.Order(strategy, x.targets(), x.now, x.random,
+		func(m *config.Model) int64 { return m.Cost(&u) },
+		func(i int) bool { return x.testMode() || x.ready(i) && x.permits(i) })
 }
 
 // tier is the one that the caller named, or nil.
@@ -145,10 +147,19 @@ func (x *exchange) admit(mode keymeter.Mode) {
 		}
 	}
 	if mode != keymeter.ModeCheck {
-		command.Idempotency, command.BodyHash = s.idempotency, s.bodyHash
+		command.Idempotency, command.BodyHash = x.repeatable(), s.bodyHash
 		command.ExpiresMs = x.config.LongestAttemptMs(x.tier(), max(1, len(s.order)))
 	}
 	x.call(idAdmit, abi.ClassKeyMeter, s.keyHash, command.Encode())
+}
+
+// repeatable is the hash of the caller's Idempotency-Key, or "" if no answer is to be kept under it: whether a
+// model is allowed depends on the operator, not on the request.
+func (x *exchange) repeatable() string {
+	if x.s.bad == fault.ModelForbidden.Status {
+		return ""
+	}
+	return x.s.idempotency
 }
 
 func (x *exchange) admitReply() {

@@ -66,7 +66,7 @@ const maxReplayBytes = 256 << 10
 func (x *exchange) succeed(a *answer, r *chat.Response, raw []byte) {
 	s := &x.s
 	if !x.testMode() {
-		x.circuits.Worked(a.model, x.latencyMs(), x.now)
+		x.circuits.Worked(a.model, x.owned(), x.latencyMs(), x.now)
 	}
 	part, kept := abi.Part{Buffer: bufferUpstream}, raw
 	if raw == nil {

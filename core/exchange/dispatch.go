@@ -92,7 +92,7 @@ func (x *exchange) settleOnTarget() bool {
 		if !x.ready(x.target()) || !x.permits(x.target()) || !x.fits() {
 			continue
 		}
-		if !x.circuits.Resting(x.model().Name, x.now) {
+		if !x.resting() {
 			return true
 		}
 		resting = min(resting, at)
@@ -100,6 +100,9 @@ func (x *exchange) settleOnTarget() bool {
 	s.at = uint64(resting)
 	return resting < len(s.order)
 }
+
+// resting says whether the present target is to be left alone for a while.
+func (x *exchange) resting() bool { return x.circuits.Resting(x.model().Name, x.owned(), x.now) }
 
 // carries is what the present target has a place for.
 func (x *exchange) carries() chat.Params {
@@ -225,6 +228,6 @@ func (x *exchange) fetch(request abi.Action) {
 		request.Stream, request.Limit = true, chunkBytes
 	}
 	request.Timeouts = x.config.TimeoutsOf(x.tier())
-	x.circuits.Try(&x.config.Routing, x.model().Name, x.now)
+	x.circuits.Try(&x.config.Routing, x.model().Name, x.owned(), x.now)
 	x.do(request)
 }

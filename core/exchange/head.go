@@ -190,7 +190,7 @@ func (x *exchange) postHead() {
 		x.reject(fault.BodyTooLarge)
 		return
 	}
-	if key := x.header("idempotency-key"); key != "" {
+	if key := x.header("idempotency-key"); key != "" && s.route != routeCount { // a count is the same each time
 		// A wrong one is named together with what is wrong with the body.
 		if s.badIdempotency = len(key) > 255 || !printable(key); !s.badIdempotency {
 			s.idempotency = keys.Hash(key)

@@ -86,7 +86,7 @@ func (x *exchange) shown() shelf {
 
 func (sh *shelf) usable(m *config.Model, as string) bool {
 	x := sh.x
-	own := sh.policy.ProviderKey(m.Provider.Name)
+	own := sh.policy.ProviderKey(m.Provider.Account)
 	ready := m.Provider.Ready
 	if own != nil {
 		ready = m.Provider.Ownable && x.config.MasterKey(own.KeyID) != ""
@@ -95,15 +95,11 @@ func (sh *shelf) usable(m *config.Model, as string) bool {
 }
 
 func (sh *shelf) usableTier(t *config.Tier) bool {
-	if route := sh.policy.Route(t.Name); route != nil {
-		for _, target := range route.Targets {
-			if m := sh.x.config.Model(target.Model); m != nil && sh.usable(m, t.Name) {
-				return true
-			}
-		}
-		return false
+	targets := t.Targets
+	if own := sh.x.routed(sh.policy.Route(t.Name)); len(own) > 0 {
+		targets = own
 	}
-	for _, target := range t.Targets {
+	for _, target := range targets {
 		if sh.usable(target.Model, t.Name) {
 			return true
 		}

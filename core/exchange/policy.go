@@ -145,15 +145,23 @@ func (x *exchange) takePolicy(p *doc.Policy) {
 // all have, the tier stays as it is.
 func (x *exchange) takeRoute(route *doc.Route) {
 	p := &x.s.policy
-	for _, t := range route.Targets {
-		if m := x.config.Model(t.Model); m != nil && m.Kind == config.ChatModel && len(p.targets) < doc.MaxTargets {
-			p.targets = append(p.targets, config.Target{Model: m, Weight: t.Weight})
-		}
-	}
-	if len(p.targets) > 0 {
+	if p.targets = x.routed(route); len(p.targets) > 0 {
 		p.routed, p.strategy = true, config.Strategy(route.Strategy)
 		x.memo = nil
 	}
+}
+
+// routed are a route's targets that the catalog has.
+func (x *exchange) routed(route *doc.Route) (targets []config.Target) {
+	if route == nil {
+		return nil
+	}
+	for _, t := range route.Targets {
+		if m := x.config.Model(t.Model); m != nil && m.Kind == config.ChatModel && len(targets) < doc.MaxTargets {
+			targets = append(targets, config.Target{Model: m, Weight: t.Weight})
+		}
+	}
+	return targets
 }
 
 // takeProviderKeys keeps the sealed keys of the targets' providers.
@@ -163,7 +171,7 @@ func (x *exchange) takeProviderKeys(p *doc.Policy) {
 	}
 	for _, t := range x.targets() {
 		own := ownKey{}
-		if k := p.ProviderKey(t.Model.Provider.Name); k != nil {
+		if k := p.ProviderKey(t.Model.Provider.Account); k != nil {
 			own = ownKey{k.KeyID, k.Sealed}
 		}
 		x.s.policy.own = append(x.s.policy.own, own)
@@ -177,6 +185,9 @@ func (x *exchange) owner(target int) string {
 	}
 	return ""
 }
+
+// owned says whether the present target is asked with the project's own key.
+func (x *exchange) owned() bool { return x.owner(x.target()) != "" }
 
 func (x *exchange) barred(target int) bool { return x.s.policy.barred>>target&1 == 1 }
 
@@ -204,7 +215,7 @@ func (x *exchange) unseal() bool {
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferSealed, Data: x.s.policy.own[x.target()].sealed})
 	x.do(abi.Action{
 		Kind: abi.ActionUnseal, ID: idUnseal, Buffer: bufferSealed, Key: x.config.MasterKey(id),
-		Name: doc.SealedFor(x.s.record.ProjectID, x.model().Provider.Name),
+		Name: doc.SealedFor(x.s.record.ProjectID, x.model().Provider.Account),
 	})
 	return true
 }

@@ -32,7 +32,7 @@ func (x *exchange) refuse(f fault.Fault, r refusal) {
 // refuseBad answers a bad request with the error that was written when it was found.
 func (x *exchange) refuseBad() {
 	s := &x.s
-	admitted := s.admission.admitted && s.idempotency != ""
+	admitted := s.admission.admitted && x.repeatable() != ""
 	if admitted && x.event.Kind != abi.EventSupplied {
 		x.do(abi.Action{Kind: abi.ActionSupply, ID: idSupply, Buffer: bufferError})
 		return

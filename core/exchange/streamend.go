@@ -13,7 +13,7 @@ func (x *exchange) endStream() {
 	st.over = true
 	x.dropTicks()
 	x.bookStream(st.finish.Complete() || st.finish == chat.FinishLength)
-	x.circuits.Worked(x.model().Name, x.latencyMs(), x.now)
+	x.circuits.Worked(x.model().Name, x.owned(), x.latencyMs(), x.now)
 	if st.deltas > 0 && st.deltas <= maxEntryBytes {
 		x.do(abi.Action{Kind: abi.ActionSupply, ID: idSupply, Buffer: bufferDeltas})
 		return

@@ -106,12 +106,10 @@ func (x *exchange) failed(failure wire.Failure) {
 		x.circuits.Failed(&x.config.Routing, model.Name, x.now)
 		x.retry(fault.ProviderError, retryMs)
 	case wire.FailBusy:
-		x.circuits.Failed(&x.config.Routing, model.Name, x.now)
+		x.refusedCredentials()
 		x.retry(fault.ProviderBusy, retryMs)
 	case wire.FailTarget:
-		if x.owner(x.target()) == "" { // a project's own bad key is no reason to keep others away
-			x.circuits.Failed(&x.config.Routing, model.Name, x.now)
-		}
+		x.refusedCredentials()
 		x.next(fault.ProviderError, refusal{retryMs: retryMs})
 	case wire.FailTooLong:
 		x.next(x.rejection(fault.TooLong), refusal{noRetry: true, message: message})
@@ -119,6 +117,13 @@ func (x *exchange) failed(failure wire.Failure) {
 		x.refuse(x.rejection(fault.Filtered), refusal{noRetry: true, message: message})
 	default:
 		x.refuse(x.rejection(fault.RejectedRequest), refusal{noRetry: true, message: message})
+	}
+}
+
+// refusedCredentials counts a failure that says nothing of the target for others' credentials.
+func (x *exchange) refusedCredentials() {
+	if !x.owned() {
+		x.circuits.Refused(&x.config.Routing, x.model().Name, x.now)
 	}
 }
 
@@ -137,7 +142,7 @@ const maxMessage = 600
 // Where the project's own key was used, which is not at hand any more, there is none.
 func (x *exchange) publicMessage(message jsontext.Spelled) jsontext.Spelled {
 	p := x.model().Provider
-	secret := x.owner(x.target()) != "" || p.Key != "" && strings.Contains(string(message), p.Key)
+	secret := x.owned() || p.Key != "" && strings.Contains(string(message), p.Key)
 	for _, s := range p.Settings {
 		secret = secret || len(s.Value) >= minSecret && strings.Contains(string(message), s.Value)
 	}
@@ -185,7 +190,7 @@ func (x *exchange) spend(u *chat.Usage, estimated bool) {
 func (x *exchange) retry(f fault.Fault, retryAfterMs uint64) {
 	s := &x.s
 	wait, ok := route.BackoffMs(&x.config.Routing, s.retries, retryAfterMs, x.random())
-	if s.retries >= x.config.Routing.Retries || !ok || x.circuits.Resting(x.model().Name, x.now) {
+	if s.retries >= x.config.Routing.Retries || !ok || x.resting() {
 		x.next(f, refusal{retryMs: retryAfterMs})
 		return
 	}

@@ -71,6 +71,9 @@ func (t *Trace) encode(w *abi.Writer) {
 }
 
 func decodeTrace(r *abi.Reader) Trace {
+	if len(r.Buf) == 0 {
+		return Trace{} // from an isolate of the version before there were any, while a deployment goes out
+	}
 	return Trace{r.String(), r.Uint(), r.Uint(), ledger.Cache(r.Byte()), r.Bool()}
 }
 

@@ -51,6 +51,17 @@ func TestTokensPerMinute(t *testing.T) {
 	k.use(1)
 }
 
+// What is settled late in a second counts for a whole minute as well: in no minute are there more than the limit.
+func TestTokensOfALateMoment(t *testing.T) {
+	k := newKey(t, record("counted"))
+	k.now += 990
+	k.use(1000)
+	k.now += 59_999
+	k.windowIs("a moment before a minute", 0, 11)
+	k.now += 11
+	k.windowIs("after the second's end", 1000, 0)
+}
+
 // The window says when the next token is free: when enough of the oldest have gone.
 func TestTokensResetWhenSomeAreFree(t *testing.T) {
 	k := newKey(t, record("counted"))
@@ -234,5 +245,22 @@ func TestSettlementAfterExpiry(t *testing.T) {
 		if len(recent) != 2 || recent[0].Status != 0 || !recent[0].Estimated || recent[1].Status != 200 || recent[1].ID != "req_late" {
 			t.Errorf("%+v", recent)
 		}
+	}
+}
+
+// While a deployment goes out, isolates of the version before still ask, without what came after it.
+func TestCommandsOfTheVersionBefore(t *testing.T) {
+	k := newKey(t, record("counted"))
+	const untraced = 5 // bytes of an empty trace, at the end
+	grant := keymeter.Grant{Period: calendar.NewPeriod(calendar.Monthly, 0, today), Seq: 1, AmountPico: 100}
+	admit := (&keymeter.Admit{RequestID: "req_1", Version: 2, Mode: keymeter.ModeReserve, Model: "m", ExpiresMs: 60_000, Grant: grant}).Encode()
+	reply, err := keymeter.DecodeAdmitReply(k.do(admit[:len(admit)-untraced]))
+	if err != nil || reply.Verdict != keymeter.Admitted {
+		t.Errorf("%v %+v", err, reply)
+	}
+	settle := (&keymeter.Settle{RequestID: "req_1", Outcome: keymeter.Served, Model: "m", CostPico: 7}).Encode()
+	k.do(settle[:len(settle)-untraced])
+	if u := k.reported(); u.Requests != 1 || u.CostPico != 7 {
+		t.Errorf("%+v", u)
 	}
 }

@@ -455,7 +455,7 @@ func (c *call) report(q Report) error {
 	reply := ReportReply{BudgetPico: c.b.pico, UsedPico: c.b.spent, Period: c.b.period}
 	var live []string
 	c.eachMeter(func(key string, m meter) {
-		if m.live && m.period >= c.newsSince() && len(live) < maxWave {
+		if m.live && c.hasNews(&m) && len(live) < maxWave {
 			live = append(live, key)
 		}
 	})
@@ -476,6 +476,12 @@ func (c *call) report(q Report) error {
 	reply.Models = models
 	c.out.Reply = reply.encode()
 	return err
+}
+
+// hasNews says whether a meter may have usage that it has not reported: in this period, or, before a change of
+// the budget's cycle, in one of the cycle before.
+func (c *call) hasNews(m *meter) bool {
+	return m.period >= c.newsSince() || m.period.Epoch() < c.b.period.Epoch()
 }
 
 // newsSince is the first period whose slices may still bring usage that was not reported.

@@ -9,15 +9,18 @@ import (
 )
 
 // Order is the order in which to try a route's targets. random returns the next random number; cost is what
-// the request should cost at a target.
-func (c *Circuits) Order(s config.Strategy, targets []config.Target, now uint64, random func() uint64, cost func(*config.Model) int64) []byte {
+// the request should cost at a target; usable says whether it can be asked at all (it has a place all the same,
+// but no share).
+func (c *Circuits) Order(
+	s config.Strategy, targets []config.Target, now uint64, random func() uint64, cost func(*config.Model) int64, usable func(int) bool,
+) []byte {
 	order := make([]byte, len(targets))
 	for i := range order {
 		order[i] = byte(i)
 	}
 	switch s {
 	case config.Weighted:
-		first := draw(targets, random)
+		first := draw(targets, random, usable)
 		copy(order[1:first+1], order[:first])
 		order[0] = byte(first)
 	case config.Cheapest:
@@ -44,20 +47,26 @@ func compare(a, b int64) int {
 }
 
 // draw is a target by weight; the first if none has any.
-func draw(targets []config.Target, random func() uint64) int {
+func draw(targets []config.Target, random func() uint64, usable func(int) bool) int {
+	weight := func(i int) uint64 {
+		if !usable(i) {
+			return 0
+		}
+		return targets[i].Weight
+	}
 	var total uint64
-	for _, t := range targets {
-		total += t.Weight
+	for i := range targets {
+		total += weight(i)
 	}
 	if total == 0 {
 		return 0
 	}
 	number := random() % total
-	for i, t := range targets {
-		if number < t.Weight {
+	for i := range targets {
+		if number < weight(i) {
 			return i
 		}
-		number -= t.Weight
+		number -= weight(i)
 	}
 	return 0
 }
@@ -84,6 +93,7 @@ type Circuits struct {
 type circuit struct {
 	model     string
 	failures  uint64 // in a row
+	refused   bool   // all of them were of the deployment's credentials: a project's own may still do
 	untilMs   uint64 // it rests until then
 	latencyMs uint64 // to the first piece of an answer, a decayed average; 0: not known
 	seenMs    uint64 // when that was last measured
@@ -111,7 +121,7 @@ func DecodeCircuits(data []byte) Circuits {
 	}
 	r := abi.Reader{Buf: data}
 	for n := r.Count(); n > 0; n-- {
-		c.targets = append(c.targets, circuit{r.String(), r.Uint(), r.Uint(), r.Uint(), r.Uint()})
+		c.targets = append(c.targets, circuit{r.String(), r.Uint(), r.Bool(), r.Uint(), r.Uint(), r.Uint()})
 	}
 	for n := r.Count(); n > 0; n-- {
 		c.addresses = append(c.addresses, address{r.String(), r.Uint(), r.Uint()})
@@ -129,6 +139,7 @@ func (c *Circuits) Encode() []byte {
 	for _, t := range c.targets {
 		w.String(t.model)
 		w.Uint(t.failures)
+		w.Bool(t.refused)
 		w.Uint(t.untilMs)
 		w.Uint(t.latencyMs)
 		w.Uint(t.seenMs)
@@ -164,16 +175,16 @@ func (c *Circuits) of(model string) *circuit {
 	return &c.targets[len(c.targets)-1]
 }
 
-// Resting says whether a target is to be left alone.
-func (c *Circuits) Resting(model string, now uint64) bool {
+// Resting says whether a target is to be left alone; owned, by who has credentials of their own for it.
+func (c *Circuits) Resting(model string, owned bool, now uint64) bool {
 	t := c.find(model)
-	return t != nil && t.untilMs > now
+	return t != nil && t.untilMs > now && !(owned && t.refused)
 }
 
 // Try notes that a request goes to a target. If that has rested, it is a probe: the next comes only when
 // this one has succeeded, or as much later as a rest takes.
-func (c *Circuits) Try(r *config.Routing, model string, now uint64) {
-	if t := c.find(model); t != nil && t.failures >= r.CoolAfter && t.untilMs <= now {
+func (c *Circuits) Try(r *config.Routing, model string, owned bool, now uint64) {
+	if t := c.find(model); t != nil && t.failures >= r.CoolAfter && t.untilMs <= now && !(owned && t.refused) {
 		t.untilMs = now + r.CoolMs
 		c.Changed = true
 	}
@@ -181,7 +192,17 @@ func (c *Circuits) Try(r *config.Routing, model string, now uint64) {
 
 // Failed counts a failure; after so many in a row the target rests.
 func (c *Circuits) Failed(r *config.Routing, model string, now uint64) {
+	c.failed(r, model, false, now)
+}
+
+// Refused counts a failure that is the deployment's credentials': they are unknown, or used up for a while.
+func (c *Circuits) Refused(r *config.Routing, model string, now uint64) {
+	c.failed(r, model, true, now)
+}
+
+func (c *Circuits) failed(r *config.Routing, model string, refused bool, now uint64) {
 	t := c.of(model)
+	t.refused = refused && (t.failures == 0 || t.refused)
 	if t.failures++; t.failures >= r.CoolAfter {
 		t.untilMs = now + r.CoolMs
 	}
@@ -189,14 +210,17 @@ func (c *Circuits) Failed(r *config.Routing, model string, now uint64) {
 
 // Worked ends a row of failures, and takes a measurement: how long the first piece of an answer took. One
 // that says nothing new is not noted: hosts carry the blob from step to step.
-func (c *Circuits) Worked(model string, latencyMs, now uint64) {
+func (c *Circuits) Worked(model string, owned bool, latencyMs, now uint64) {
 	latencyMs = max(latencyMs, 1)
 	t := c.find(model)
-	if t != nil && t.failures == 0 && t.seenMs+noteLatencyMs > now && near(t.latencyMs, latencyMs) {
+	ends := t != nil && t.failures > 0 && !(owned && t.refused)
+	if t != nil && !ends && t.seenMs+noteLatencyMs > now && near(t.latencyMs, latencyMs) {
 		return
 	}
 	t = c.of(model)
-	t.failures, t.untilMs = 0, 0
+	if ends {
+		t.failures, t.untilMs = 0, 0
+	}
 	if t.latencyMs == 0 || t.seenMs+forgetLatencyMs <= now {
 		t.latencyMs = latencyMs
 	} else {

@@ -24,11 +24,11 @@ func targets(weights ...uint64) []config.Target {
 }
 
 func weighted(targets []config.Target, random func() uint64) []byte {
-	return (&route.Circuits{}).Order(config.Weighted, targets, 0, random, nil)
+	return (&route.Circuits{}).Order(config.Weighted, targets, 0, random, nil, all)
 }
 
 func TestOrderedIsAsListed(t *testing.T) {
-	order := (&route.Circuits{}).Order(config.Ordered, targets(0, 9, 0), 0, nil, nil)
+	order := (&route.Circuits{}).Order(config.Ordered, targets(0, 9, 0), 0, nil, nil, all)
 	if !bytes.Equal(order, []byte{0, 1, 2}) {
 		t.Errorf("order %v", order)
 	}
@@ -37,7 +37,7 @@ func TestOrderedIsAsListed(t *testing.T) {
 func TestCheapestFirst(t *testing.T) {
 	costs := map[string]int64{"m0": 3, "m1": 1, "m2": 3, "m3": 2}
 	cost := func(m *config.Model) int64 { return costs[m.Name] }
-	if order := (&route.Circuits{}).Order(config.Cheapest, targets(9, 0, 0, 0), 0, nil, cost); !bytes.Equal(order, []byte{1, 3, 0, 2}) {
+	if order := (&route.Circuits{}).Order(config.Cheapest, targets(9, 0, 0, 0), 0, nil, cost, all); !bytes.Equal(order, []byte{1, 3, 0, 2}) {
 		t.Errorf("order %v", order)
 	}
 }
@@ -45,16 +45,16 @@ func TestCheapestFirst(t *testing.T) {
 // TestFastestFirst: what is not known comes first, then by the average, which forgets.
 func TestFastestFirst(t *testing.T) {
 	c := &route.Circuits{}
-	c.Worked("m0", 500, 1000)
-	c.Worked("m1", 100, 1000)
-	fastest := func(now uint64) []byte { return c.Order(config.Fastest, targets(0, 0, 0), now, nil, nil) }
+	c.Worked("m0", false, 500, 1000)
+	c.Worked("m1", false, 100, 1000)
+	fastest := func(now uint64) []byte { return c.Order(config.Fastest, targets(0, 0, 0), now, nil, nil, all) }
 	if order := fastest(1001); !bytes.Equal(order, []byte{2, 1, 0}) {
 		t.Errorf("order %v", order)
 	}
-	c.Worked("m2", 300, 1002)
+	c.Worked("m2", false, 300, 1002)
 	for i := range uint64(40) {
 		c = again(t, c)
-		c.Worked("m1", 900, 2000+i)
+		c.Worked("m1", false, 900, 2000+i)
 	}
 	if order := fastest(3000); !bytes.Equal(order, []byte{2, 0, 1}) {
 		t.Errorf("order %v, m1 is at %d ms", order, c.LatencyMs("m1", 3000))
@@ -63,7 +63,7 @@ func TestFastestFirst(t *testing.T) {
 		t.Errorf("after five minutes it is still said to take %d ms", got)
 	}
 	before := again(t, c)
-	if before.Worked("m2", 310, 3000); before.Changed {
+	if before.Worked("m2", false, 310, 3000); before.Changed {
 		t.Error("a time as usual was noted")
 	}
 }
@@ -73,15 +73,15 @@ func TestHalfOpen(t *testing.T) {
 	routing := &config.Routing{CoolAfter: 1, CoolMs: 100}
 	c := &route.Circuits{}
 	c.Failed(routing, "a", 1000)
-	if c.Try(routing, "a", 1050); !c.Resting("a", 1099) || c.Resting("a", 1100) {
+	if c.Try(routing, "a", false, 1050); !c.Resting("a", false, 1099) || c.Resting("a", false, 1100) {
 		t.Error("a try during the rest, when all targets rest, is to change nothing")
 	}
-	c.Try(routing, "a", 1100)
-	if c = again(t, c); !c.Resting("a", 1101) || !c.Resting("a", 1199) || c.Resting("a", 1200) {
+	c.Try(routing, "a", false, 1100)
+	if c = again(t, c); !c.Resting("a", false, 1101) || !c.Resting("a", false, 1199) || c.Resting("a", false, 1200) {
 		t.Error("while the probe is under way, and no longer than a rest, the target is to be left alone")
 	}
-	c.Worked("a", 5, 1150)
-	if c.Resting("a", 1151) {
+	c.Worked("a", false, 5, 1150)
+	if c.Resting("a", false, 1151) {
 		t.Error("the probe's success is to close the circuit")
 	}
 }
@@ -200,7 +200,7 @@ func TestCoolDown(t *testing.T) {
 	routing := &config.Routing{CoolAfter: 3, CoolMs: 30_000}
 	c := &route.Circuits{}
 	for i := range uint64(3) {
-		if c.Resting("a", 1000+i) {
+		if c.Resting("a", false, 1000+i) {
 			t.Errorf("rests after %d failures", i)
 		}
 		c.Failed(routing, "a", 1000+i)
@@ -209,20 +209,20 @@ func TestCoolDown(t *testing.T) {
 		}
 		c = again(t, c)
 	}
-	if !c.Resting("a", 1002) || !c.Resting("a", 31_001) || c.Resting("a", 31_002) || c.Resting("b", 1002) {
+	if !c.Resting("a", false, 1002) || !c.Resting("a", false, 31_001) || c.Resting("a", false, 31_002) || c.Resting("b", false, 1002) {
 		t.Error("a is to rest for 30 s, and b not at all")
 	}
 	// One more failure after the rest, and it rests again at once.
 	c.Failed(routing, "a", 40_000)
-	if !c.Resting("a", 69_999) || c.Resting("a", 70_000) {
+	if !c.Resting("a", false, 69_999) || c.Resting("a", false, 70_000) {
 		t.Error("the next failure is to start another rest")
 	}
-	c.Worked("a", 10, 40_000)
-	if c.Resting("a", 40_001) {
+	c.Worked("a", false, 10, 40_000)
+	if c.Resting("a", false, 40_001) {
 		t.Error("an answer is to end the rest")
 	}
 	c.Failed(routing, "a", 80_000)
-	if c.Resting("a", 80_000) {
+	if c.Resting("a", false, 80_000) {
 		t.Error("an answer is to end the row of failures")
 	}
 }
@@ -230,7 +230,7 @@ func TestCoolDown(t *testing.T) {
 func TestCoolDownAtOnce(t *testing.T) {
 	c := &route.Circuits{}
 	c.Failed(&config.Routing{CoolAfter: 1, CoolMs: 10}, "a", 100)
-	if !c.Resting("a", 109) || c.Resting("a", 110) {
+	if !c.Resting("a", false, 109) || c.Resting("a", false, 110) {
 		t.Error("a is to rest for 10 ms after one failure")
 	}
 }
@@ -268,7 +268,7 @@ func TestBlobStaysSmall(t *testing.T) {
 	if size := len(c.Encode()); size > 10_000 {
 		t.Errorf("%d bytes", size)
 	}
-	if !c.Resting(fmt.Sprintf("model-%060d", 999), 1_790_000_000_000) || c.Resting(fmt.Sprintf("model-%060d", 0), 1_790_000_000_000) {
+	if !c.Resting(fmt.Sprintf("model-%060d", 999), false, 1_790_000_000_000) || c.Resting(fmt.Sprintf("model-%060d", 0), false, 1_790_000_000_000) {
 		t.Error("the oldest is to be forgotten, not the newest")
 	}
 }
@@ -285,5 +285,58 @@ func TestDamagedBlobIsNone(t *testing.T) {
 	}
 	if d := route.DecodeCircuits(append(blob, 0)); len(d.Encode()) != 2 {
 		t.Error("a byte too many was accepted")
+	}
+}
+
+// all: every target can be asked.
+func all(int) bool { return true }
+
+// What cannot be asked has no share: the others keep theirs.
+func TestSharesOfUsableTargets(t *testing.T) {
+	usable := func(i int) bool { return i != 2 }
+	var first [3]int
+	for n := range uint64(100) {
+		order := (&route.Circuits{}).Order(config.Weighted, targets(1, 1, 8), 0, func() uint64 { return n }, nil, usable)
+		first[order[0]]++
+	}
+	if first != [3]int{50, 50, 0} {
+		t.Errorf("%v", first)
+	}
+	none := (&route.Circuits{}).Order(config.Weighted, targets(1, 1, 8), 0, nil, nil, func(int) bool { return false })
+	if !bytes.Equal(none, []byte{0, 1, 2}) {
+		t.Errorf("%v", none)
+	}
+}
+
+// What the deployment's credentials were refused for keeps nobody away who has credentials of their own, and
+// those do not end it. A failure of another kind in the row is everybody's.
+func TestRefusedCredentials(t *testing.T) {
+	r := &config.Routing{CoolAfter: 2, CoolMs: 100}
+	c := &route.Circuits{}
+	c.Refused(r, "a", 1000)
+	c.Refused(r, "a", 1000)
+	c = again(t, c)
+	if !c.Resting("a", false, 1001) || c.Resting("a", true, 1001) {
+		t.Error("the wrong ones are kept away")
+	}
+	if c.Try(r, "a", true, 1100); c.Resting("a", false, 1100) {
+		t.Error("an owner's request was taken for the probe")
+	}
+	c.Worked("a", true, 5, 1050)
+	if !c.Resting("a", false, 1051) || c.LatencyMs("a", 1051) != 5 {
+		t.Error("an owner's success ended the rest, or was not measured")
+	}
+	c.Failed(r, "a", 1052)
+	if !c.Resting("a", true, 1053) {
+		t.Error("a target that fails for all does not rest for all")
+	}
+	c.Worked("a", true, 5, 1060)
+	if c.Resting("a", false, 1061) {
+		t.Error("it works again")
+	}
+	c.Failed(r, "b", 1000)
+	c.Refused(r, "b", 1000)
+	if !c.Resting("b", true, 1001) {
+		t.Error("a mixed row is not everybody's")
 	}
 }

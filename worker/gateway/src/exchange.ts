@@ -86,6 +86,12 @@ export function serve(isolate: Isolate, request: Request, env: Env, ctx: Lifetim
   return new Exchange(isolate, configured, request, env, id).run(ctx, random.slice(ID_BYTES))
 }
 
+/** An action under way, and how to give it up if it can be. */
+type Pending = { giveUp?: () => void }
+
+/** Steps with what came of an action. */
+type Answer = (kind: number, code: number, data?: Bytes, headers?: Fields) => void
+
 /**
  * The loop of one exchange: step, perform the actions, step with what came of them. Events are stepped one
  * at a time, in the order of their arrival; what is at hand at once (memory, a buffer) in the same turn.
@@ -101,8 +107,8 @@ class Exchange {
   private readonly queue: Event[] = []
   private readonly buffers = new Map<number, Bytes>()
   private readonly appended = new Map<number, GrowingBuffer>()
-  // Actions whose answer has not been stepped yet, and how to give up those that can be.
-  private readonly outstanding = new Map<number, (() => void) | undefined>()
+  // Actions whose answer has not been stepped yet.
+  private readonly outstanding = new Map<number, Pending>()
   // Work without an answer that must be finished nevertheless.
   private background = 0
   private stepping = false
@@ -178,7 +184,7 @@ class Exchange {
   private fail(error: unknown): void {
     this.failed = true
     logFailure('step failed', this.id, error)
-    for (const [id, giveUp] of this.outstanding) if (giveUp !== undefined) this.cancel(id)
+    for (const [id, { giveUp }] of this.outstanding) if (giveUp !== undefined) this.cancel(id)
     if (this.response === undefined) this.respond(lastResort(this.configured, this.id))
     else this.stream?.giveUp()
   }
@@ -212,13 +218,13 @@ class Exchange {
   private perform(action: Action): void {
     switch (action.kind) {
       case ACTION_READ_BODY:
-        this.start(action, this.readBody(action))
+        this.start(action, (answer) => this.readBody(action, answer))
         break
       case ACTION_SUPPLY:
         this.answer(action, EVENT_SUPPLIED, OUTCOME_OK, this.buffer(action.buffer))
         break
       case ACTION_UNSEAL:
-        this.start(action, this.unseal(action, this.buffer(action.buffer)))
+        this.start(action, (answer) => this.unseal(action, this.buffer(action.buffer), answer))
         break
       case ACTION_KEEP:
         this.buffers.set(action.buffer, action.data)
@@ -233,7 +239,7 @@ class Exchange {
         this.write(action)
         break
       case ACTION_CALL:
-        this.start(action, this.call(action))
+        this.start(action, (answer) => this.call(action, answer))
         break
       case ACTION_FETCH:
         this.fetch(action)
@@ -260,7 +266,7 @@ class Exchange {
         log(action)
         break
       case ACTION_FORWARD:
-        this.start(action, this.forward(action))
+        this.start(action, (answer) => this.forward(action, answer))
         break
       default:
         throw new MalformedError()
@@ -288,67 +294,71 @@ class Exchange {
 
   // Answers in the same turn, after the other actions of the step.
   private answer({ id }: Action, kind: number, code: number, data = NO_BYTES): void {
-    this.outstanding.set(id, undefined)
+    this.outstanding.set(id, {})
     this.push(kind, id, code, data)
   }
 
-  // The work answers by a push, which comes later in any case; it never rejects.
-  private start(action: Action, work: Promise<void>): void {
-    this.outstanding.set(action.id, undefined)
-    void work
+  // The work answers later in any case, and never rejects. What comes of a cancelled action goes nowhere:
+  // another may have its id by now.
+  private start({ id }: Action, work: (answer: Answer) => Promise<void>): void {
+    const pending: Pending = {}
+    this.outstanding.set(id, pending)
+    void work((kind, code, data, headers) => {
+      if (this.outstanding.get(id) === pending) this.push(kind, id, code, data, headers)
+    })
   }
 
   private cancel(id: number): void {
-    this.outstanding.get(id)?.()
+    this.outstanding.get(id)?.giveUp?.()
     this.outstanding.delete(id)
   }
 
   private wait(action: Action): void {
     const timer = setTimeout(() => this.push(EVENT_TIMER, action.id, OUTCOME_OK), action.keepMs)
-    this.outstanding.set(action.id, () => clearTimeout(timer))
+    this.outstanding.set(action.id, { giveUp: () => clearTimeout(timer) })
   }
 
-  private async readBody({ id, buffer, limit }: Action): Promise<void> {
+  private async readBody({ buffer, limit }: Action, answer: Answer): Promise<void> {
     try {
       const declared = readDeclared(this.request, limit)
       const body =
         declared === undefined
           ? await readBody(this.request.body, limit, lengthHint(this.request.headers))
           : new Uint8Array(await declared)
-      if (body === undefined) return this.push(EVENT_BODY, id, OUTCOME_TOO_LARGE)
+      if (body === undefined) return answer(EVENT_BODY, OUTCOME_TOO_LARGE)
       this.buffers.set(buffer, body)
-      this.push(EVENT_BODY, id, OUTCOME_OK, body)
+      answer(EVENT_BODY, OUTCOME_OK, body)
     } catch {
-      this.push(EVENT_BODY, id, OUTCOME_FAILED)
+      answer(EVENT_BODY, OUTCOME_FAILED)
     }
   }
 
   // Why it failed is not told to the core, nor to the log.
-  private async unseal({ id, key, name }: Action, sealed: Bytes): Promise<void> {
+  private async unseal({ key, name }: Action, sealed: Bytes, answer: Answer): Promise<void> {
     const plain = await unseal(key, name, sealed)
-    if (plain === undefined) this.push(EVENT_SUPPLIED, id, OUTCOME_FAILED)
-    else this.push(EVENT_SUPPLIED, id, OUTCOME_OK, plain)
+    if (plain === undefined) answer(EVENT_SUPPLIED, OUTCOME_FAILED)
+    else answer(EVENT_SUPPLIED, OUTCOME_OK, plain)
   }
 
   private read(action: Action): void {
     const { where, key } = action
     const found = where & WHERE_MEMORY ? this.isolate.memory.read(key) : undefined
     if (found !== undefined) this.answer(action, EVENT_STORED, OUTCOME_OK, found)
-    else if (where & WHERE_KV) this.start(action, this.readKV(action))
+    else if (where & WHERE_KV) this.start(action, (answer) => this.readKV(action, answer))
     else this.answer(action, EVENT_STORED, where & WHERE_MEMORY ? OUTCOME_ABSENT : OUTCOME_UNSUPPORTED)
   }
 
-  private async readKV({ id, key, keepMs }: Action): Promise<void> {
+  private async readKV({ key, keepMs }: Action, answer: Answer): Promise<void> {
     let value: Bytes | null
     try {
       value = await readKV(this.env.KV, key)
     } catch (error) {
       logFailure('KV read failed', this.id, error)
-      return this.push(EVENT_STORED, id, OUTCOME_FAILED)
+      return answer(EVENT_STORED, OUTCOME_FAILED)
     }
-    if (value === null) return this.push(EVENT_STORED, id, OUTCOME_ABSENT)
+    if (value === null) return answer(EVENT_STORED, OUTCOME_ABSENT)
     if (keepMs > 0) this.isolate.memory.write(key, value, keepMs)
-    this.push(EVENT_STORED, id, OUTCOME_OK, value)
+    answer(EVENT_STORED, OUTCOME_OK, value)
   }
 
   private write({ key, where, keepMs, ttlSeconds, body }: Action): void {
@@ -371,15 +381,15 @@ class Exchange {
     this.endIfOver()
   }
 
-  private async call({ id, class: objectClass, name, region, data }: Action): Promise<void> {
+  private async call({ class: objectClass, name, region, data }: Action, answer: Answer): Promise<void> {
     let reply: Bytes
     try {
       reply = await callObject(this.env, objectClass, name, region, data)
     } catch (error) {
       logFailure('object call failed', this.id, error)
-      return this.push(EVENT_REPLY, id, isOverloaded(error) ? OUTCOME_OVERLOADED : OUTCOME_FAILED)
+      return answer(EVENT_REPLY, isOverloaded(error) ? OUTCOME_OVERLOADED : OUTCOME_FAILED)
     }
-    this.push(EVENT_REPLY, id, OUTCOME_OK, reply)
+    answer(EVENT_REPLY, OUTCOME_OK, reply)
   }
 
   // Only while a provider is asked, which may take long: the signal costs 0.2 ms of CPU, a fifth of a cache hit.
@@ -395,16 +405,16 @@ class Exchange {
   private fetch(action: Action): void {
     this.watch()
     const upstream = new Upstream()
-    const giveUp = () => upstream.abort(FAULT_CONNECT)
-    this.outstanding.set(action.id, giveUp)
-    void this.send(upstream, action, giveUp)
+    const pending: Pending = { giveUp: () => upstream.abort(FAULT_CONNECT) }
+    this.outstanding.set(action.id, pending)
+    void this.send(upstream, action, pending)
   }
 
-  private async send(upstream: Upstream, action: Action, giveUp: () => void): Promise<void> {
+  private async send(upstream: Upstream, action: Action, pending: Pending): Promise<void> {
     const { id } = action
     const names = this.configured.responseHeaders
     // What comes late of a cancelled fetch goes nowhere: another may have its id and its buffer by now.
-    const wanted = () => this.outstanding.get(id) === giveUp
+    const wanted = () => this.outstanding.get(id) === pending
     const sink: Sink = {
       head: (status, headers) => {
         if (wanted()) this.push(EVENT_HEAD, id, status, NO_BYTES, headers)
@@ -422,17 +432,17 @@ class Exchange {
     this.push(EVENT_RESPONSE, id, status, body, headers)
   }
 
-  private async forward({ id, headers }: Action): Promise<void> {
+  private async forward({ id, headers }: Action, answer: Answer): Promise<void> {
     let response: Response
     try {
       response = await this.env.CONTROL.fetch(withFields(this.request, headers))
     } catch (error) {
       logFailure('the control plane could not be reached', this.id, error)
-      return this.push(EVENT_FAULT, id, FAULT_UNDELIVERED)
+      return answer(EVENT_FAULT, FAULT_UNDELIVERED)
     }
     if (!this.outstanding.has(id)) return
     this.respond(response)
-    this.push(EVENT_RESPONSE, id, response.status)
+    answer(EVENT_RESPONSE, response.status)
   }
 
   private buffer(number: number): Bytes {

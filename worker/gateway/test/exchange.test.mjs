@@ -2,14 +2,20 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import {
+  ACTION_CANCEL,
   ACTION_FORWARD,
   ACTION_KEEP,
+  ACTION_READ,
   ACTION_RESPOND,
   ACTION_UNSEAL,
+  ACTION_WAIT,
   Action,
   EVENT_REQUEST,
+  EVENT_STORED,
   EVENT_SUPPLIED,
+  EVENT_TIMER,
   NO_BYTES,
+  WHERE_KV,
 } from '../src/abi.ts'
 import { serve } from '../src/exchange.ts'
 import { unseal } from '../src/unseal.ts'
@@ -151,4 +157,25 @@ test("a forwarded request has the core's headers in place of the caller's", asyn
     body: 'body',
     headers: ['req_core', 'core', '1', 'kept'],
   })
+})
+
+test('what comes late of a cancelled read is not the answer to the next one of its id', async () => {
+  const KV = {
+    get: async (key) => {
+      await new Promise((resolve) => setTimeout(resolve, key === 'old' ? 30 : 90))
+      return new TextEncoder().encode(key).buffer
+    },
+  }
+  const read = (key) => action(ACTION_READ, { id: 4, key, where: WHERE_KV, keepMs: 0 })
+  const response = await exchange(
+    ({ kind, data }) => {
+      if (kind === EVENT_REQUEST) return [read('old'), action(ACTION_WAIT, { id: 6, keepMs: 1 })]
+      if (kind === EVENT_TIMER) return [action(ACTION_CANCEL, { id: 4 }), read('new')]
+      assert.equal(kind, EVENT_STORED)
+      return [action(ACTION_RESPOND, { code: 200, headers: [], body: [{ buffer: 0, data }] })]
+    },
+    new Request('http://gateway.example/'),
+    { KV },
+  )
+  assert.equal(await response.text(), 'new')
 })
