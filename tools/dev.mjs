@@ -5,6 +5,7 @@
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -208,9 +209,10 @@ See what it used:
 
 To reach a real provider, start with its variables set, such as OPENAI_API_KEY, and make a production key:
 
-  curl ${baseUrl}/api/admin/projects/${projectId}/keys -H 'Authorization: Bearer ${adminToken}' ${json} -d '{"name":"My live key","kind":"gateway","environment":"production"}'
+  curl ${baseUrl}/api/admin/projects/${projectId}/keys -H 'Authorization: Bearer ${adminToken}' ${json} -d '{"name":"Backend"}'
 
-All of this is in .dev/keys.json for as long as Postern runs.
+All of this is in .dev/keys.json for as long as Postern runs. Projects, keys of your own and figures stay in .wrangler/state
+until you delete it; another port is POSTERN_PORT.
 
 `
 }
@@ -229,7 +231,17 @@ function signalGroup(leader, signal) {
   }
 }
 
+/** Fails if somebody listens already: perhaps another one of us, whose files must stay. */
+function portIsFree() {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', () => reject(new Error(`port ${PORT} is taken: stop what listens there, or set POSTERN_PORT`)))
+    server.listen(Number(PORT), '127.0.0.1', () => server.close(resolve))
+  })
+}
+
 async function main() {
+  await portIsFree()
   const adminToken = randomBytes(32).toString('base64url')
   const wrangler = startWrangler(writeSecrets(adminToken))
   let stopping = false

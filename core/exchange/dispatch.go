@@ -68,7 +68,8 @@ func (x *exchange) refuseUnready() {
 			return
 		}
 	}
-	x.refuse(fault.NoProvider, refusal{retryMs: noProviderRetryMs})
+	// Only the operator can help, which takes longer than a client's retries.
+	x.refuse(fault.NoProvider, refusal{retryMs: noProviderRetryMs, noRetry: true})
 }
 
 // refuseUnfit names what the targets lack.

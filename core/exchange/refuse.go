@@ -81,7 +81,11 @@ func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
 	}
 	x.respond(f.Status, headers, body)
 	if s.admission.admitted && s.admission.mode == keymeter.ModeReserve {
-		settle := x.settlement(keymeter.Released, x.modelName(), f.Status)
+		model := ""
+		if s.attempts > 0 {
+			model = x.modelName() // else none is to blame
+		}
+		settle := x.settlement(keymeter.Released, model, f.Status)
 		x.settle(&settle)
 	}
 	x.log(f.Status, f.Code)

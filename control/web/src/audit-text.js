@@ -68,6 +68,9 @@ export function valueText(value) {
   if (value === null || value === '') return NONE
   if (Array.isArray(value)) return value.length === 0 ? NONE : value.map(valueText).join(', ')
   if (typeof value !== 'object') return String(value)
-  const members = Object.entries(value).map(([name, member]) => `${name} ${valueText(member)}`)
+  const members = Object.entries(value)
+    .map(([name, member]) => [name, valueText(member)])
+    .filter(([, text]) => text !== NONE)
+    .map(([name, text]) => `${name} ${text}`)
   return members.length === 0 ? NONE : `{${members.join('; ')}}`
 }

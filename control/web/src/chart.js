@@ -113,7 +113,7 @@ function options({ target, by, lines, bars, whole, format, onPoint }) {
         gap: 6,
         grid: { stroke: colour('--grid'), width: 1 },
         space: 36,
-        values: (_, splits) => splits.map(format),
+        values: (_, splits) => splits.map((split) => (split === 0 ? '' : format(split))), // the axis is 0
         ...(whole && { incrs: WHOLE }),
       },
     ],

@@ -2,7 +2,7 @@
 import { Chart } from './chart.js'
 import { Card } from './components/page.js'
 import { Table } from './components/table.js'
-import { compact, count, duration, errorRate, hitRate, money, timestamp } from './format.js'
+import { atMost, compact, count, errorRate, hitRate, money, timestamp } from './format.js'
 import { html } from './html.js'
 import { series, share } from './usage.js'
 
@@ -32,7 +32,7 @@ const CHARTS = [
   },
   {
     title: 'Latency',
-    format: duration,
+    format: atMost,
     lines: [
       ['p95', (row) => row.latency?.p95Ms ?? null],
       ['Median', (row) => row.latency?.p50Ms ?? null],
@@ -78,7 +78,7 @@ function columns({ by }) {
     { label: 'Tokens out', num: true, cell: (row) => count(row.completionTokens) },
     { label: 'Hit rate', num: true, cell: (row) => hitRate(row) },
     { label: 'Error rate', num: true, cell: (row) => errorRate(row) },
-    { label: 'p50', num: true, cell: (row) => duration(row.latency?.p50Ms) },
-    { label: 'p95', num: true, cell: (row) => duration(row.latency?.p95Ms) },
+    { label: 'p50', num: true, cell: (row) => atMost(row.latency?.p50Ms) },
+    { label: 'p95', num: true, cell: (row) => atMost(row.latency?.p95Ms) },
   ]
 }

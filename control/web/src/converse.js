@@ -136,7 +136,8 @@ const ADVICE = {
   invalid_request: 'Correct what is named below.',
   context_length_exceeded: 'Shorten the messages, or choose a model with a longer context.',
   content_filter: 'The provider will not answer this. Say it differently, or choose another provider.',
-  no_provider_available: 'Set the key of a provider that the tier has: see Routes for what is ready.',
+  no_provider_available:
+    'No provider of this model is set up. Set one’s key under Provider keys (Routes shows what is ready), or use a development key: the built-in provider answers that.',
   provider_timeout: 'Try again, or choose a faster model. Provider status tells how it is doing.',
   stream_broken: 'Try again. What came until then is shown, and paid for.',
 }

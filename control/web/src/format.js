@@ -85,6 +85,11 @@ export function duration(ms) {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
 
+/** A duration of which only an upper bound is known, as the API gives percentiles: ≤ 3.2 s. */
+export function atMost(ms) {
+  return ms === null || ms === undefined ? '–' : `≤ ${duration(ms)}`
+}
+
 /** Whole seconds in the largest fitting units: 1 day, 2 hours, 90 seconds. */
 export function span(seconds) {
   for (const [unit, size] of [

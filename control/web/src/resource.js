@@ -101,6 +101,7 @@ async function nextPage(to, field, { query, signal, page }) {
 
 /** Something that a button does: whether it is at it, and what went wrong. */
 export function useAction(act) {
+  const { renewals } = useSession()
   const [state, setState] = useState({ busy: false, error: undefined })
   const run = async (...args) => {
     setState({ busy: true, error: undefined })
@@ -109,12 +110,14 @@ export function useAction(act) {
       setState({ busy: false, error: undefined })
       return result
     } catch (error) {
-      setState({ busy: false, error })
+      setState({ busy: false, error, renewals })
       return undefined
     }
   }
   const clear = () => setState({ busy: false, error: undefined })
-  return { ...state, run, clear }
+  // That nobody was signed in is mended when somebody is.
+  const over = state.error?.status === 401 && state.renewals !== renewals
+  return { ...state, error: over ? undefined : state.error, run, clear }
 }
 
 /** A value that follows another once it has rested, for searches while somebody types. */

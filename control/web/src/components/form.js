@@ -1,11 +1,12 @@
 // Parts of forms. Each has a label, may have a hint, and shows what the server found wrong with it.
-import { useId, useState } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { html } from '../html.js'
 import { useViewer } from '../session.js'
 import { adviceOn, ErrorFacts } from './states.js'
 
 /** The server’s words for programs, where a person needs to be told what to write. */
 const IN_WORDS = {
+  'must be a time in the next ten years, such as 2027-01-31T00:00:00Z': 'must be a time in the next ten years',
   'must be a number': 'must be a number with a point before its decimals, such as 1234.50 or 1,234.50',
 }
 
@@ -84,9 +85,13 @@ export function ChecksField({ label, hint, wrong, value, onValue, options }) {
 
 /** What the server says against a form: in words, with the fields that no part of the form shows. */
 export function FormError({ error, shown = [] }) {
+  const frame = useRef(null)
+  useEffect(() => {
+    frame.current?.closest('form')?.querySelector('[aria-invalid="true"]')?.focus()
+  }, [error])
   if (!error) return null
   const rest = (error.details ?? []).filter(({ field }) => !shown.some((s) => field === s || field.startsWith(`${s}.`)))
-  return html`<div class="form-error" role="alert">
+  return html`<div class="form-error" role="alert" ref=${frame}>
     <p class="state-title">${error.message}</p>
     <p>${adviceOn(error)}</p>
     ${rest.length > 0 && html`<ul>${rest.map(({ field, message }) => html`<li key=${field}><code>${field}</code> ${inWords(message)}</li>`)}</ul>`}

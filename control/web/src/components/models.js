@@ -63,8 +63,22 @@ export function ModelsField({ label, hint, wrong, value, onValue }) {
     <${ModelList} id=${`${id}-names`} />
     <p class="hint" id=${`${id}-hint`}>${hint}</p>
     ${wrong && html`<p class="field-error" role="alert">${wrong}</p>`}
+    <${Unknown} names=${value} />
     <${Chips} label=${label} value=${added} onRemove=${drop} />
   </div>`
+}
+
+/** A list may have names of models to come; but one that is misspelt allows nothing. */
+function Unknown({ names }) {
+  const { data } = useCatalog()
+  if (!data) return null
+  const known = new Set([
+    ...data.tiers.map(({ name }) => name),
+    ...data.models.flatMap(({ name, provider, aliases = [] }) => [name, `${provider}/${name}`, ...aliases]),
+  ])
+  const unknown = names.filter((name) => !known.has(name))
+  if (unknown.length === 0) return html`<p role="status"></p>`
+  return html`<p class="warning" role="status">Not in the catalog, so nothing is allowed by it: ${unknown.join(', ')}</p>`
 }
 
 function Chips({ label, value, onRemove }) {

@@ -48,7 +48,7 @@ export function AlertsCard({ project, setProject }) {
     <p>What needs attention, such as a budget that runs out, is sent to this address by POST, with a signature.</p>
     ${secret && html`<${SecretOnce} label="The webhook’s signing secret" value=${secret} />`}
     <${Form} onSubmit=${run}>
-      <${TextField} label="Webhook address" type="url" inputmode="url" placeholder="https://" value=${url} onValue=${(url) => form.change({ url })} wrong=${wrongWith(error, 'alerts')}
+      <${TextField} label="Webhook address" type="url" inputmode="url" placeholder="https://" value=${url} onValue=${(url) => form.change({ url })} wrong=${wrongWith(error, 'alerts.url')}
         hint=${project.alerts ? `Its secret ends with ${project.alerts.secretLast4}. Another address gets another secret.` : 'No webhook is set.'} />
       ${
         error?.status === 409

@@ -42,7 +42,7 @@ function factRows({ facts, usage, phase, firstByteMs, totalMs }) {
     ['Cost', costText(facts, usage, phase)],
     ['First byte', firstByteMs !== undefined && duration(firstByteMs)],
     ['Total', totalMs !== undefined && duration(totalMs)],
-    ['Attempts', facts.attempts],
+    ['Attempts', facts.attempts !== '0' && facts.attempts],
     ['Left out', facts.dropped],
     ['Request id', facts.requestId && html`<code class="id">${facts.requestId}</code>`],
   ]

@@ -5,7 +5,7 @@ import { Button, ButtonLink } from '../components/button.js'
 import { Card, Page } from '../components/page.js'
 import { Empty, Loaded, Refresh } from '../components/states.js'
 import { Table } from '../components/table.js'
-import { compact, count, duration, errorRate, hitRate, money, moneyExact, percent, timestamp } from '../format.js'
+import { atMost, compact, count, errorRate, hitRate, money, moneyExact, percent, timestamp } from '../format.js'
 import { html } from '../html.js'
 import { mostBack, PERIODS, period } from '../periods.js'
 import { useResource } from '../resource.js'
@@ -92,9 +92,9 @@ function Tiles({ totals }) {
     ['Error rate', errorRate(totals), '', `${count(totals.failed)} of ${count(totals.requests + totals.failed)}`],
     [
       'Latency, p95',
-      duration(totals.latency?.p95Ms),
-      '',
-      totals.latency ? `median ${duration(totals.latency.p50Ms)}` : 'nothing measured',
+      atMost(totals.latency?.p95Ms),
+      'The upper end of the class that it fell into; classes grow by 1.8.',
+      totals.latency ? `median ${atMost(totals.latency.p50Ms)}` : 'nothing measured',
     ],
   ]
   return html`<dl class="tiles" aria-label="Totals of the period">${tiles.map(
@@ -128,7 +128,7 @@ const FIGURES = [
   { label: 'Hit rate', num: true, cell: (row) => hitRate(row) },
   { label: 'Tokens in', num: true, cell: (row) => count(row.promptTokens) },
   { label: 'Tokens out', num: true, cell: (row) => count(row.completionTokens) },
-  { label: 'p95', num: true, cell: (row) => duration(row.latency?.p95Ms) },
+  { label: 'p95', num: true, cell: (row) => atMost(row.latency?.p95Ms) },
   { label: 'Cost', num: true, cell: (row) => html`<span title=${moneyExact(row.cost)}>${money(row.cost)}</span>` },
 ]
 const MODEL_COLUMNS = [

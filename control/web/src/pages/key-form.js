@@ -43,7 +43,7 @@ export function KeyFields({ draft, set, error, kind, plan, environment }) {
   return html`
     <${TextField} label="Name" required maxlength="120" value=${draft.name} onValue=${(name) => set({ name })}
       wrong=${wrongWith(error, 'name')} hint="Where it is used, such as “Backend”." />
-    <details class="more-fields" open=${Boolean(error)}>
+    <details class="more-fields" open=${Boolean(error?.details?.some(({ field }) => field !== 'name'))}>
       <summary>Models, permissions, limits, expiry</summary>
       <${ModelsField} label="Models that it may use" value=${draft.models} onValue=${(models) => set({ models })}
         wrong=${wrongWith(error, 'models')} hint="Models or tiers. None named: all that the project allows." />

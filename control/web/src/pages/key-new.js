@@ -1,13 +1,13 @@
 // A new key, and its value, which is shown this once.
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { path, post } from '../api.js'
+import { get, path, post } from '../api.js'
 import { Button, ButtonLink } from '../components/button.js'
 import { CodeBlock, SecretOnce } from '../components/copy.js'
 import { Form, FormError, SelectField, wrongWith } from '../components/form.js'
 import { Card, Page } from '../components/page.js'
 import { html } from '../html.js'
 import { notify } from '../notices.js'
-import { useAction } from '../resource.js'
+import { useAction, useResource } from '../resource.js'
 import { to } from '../router.js'
 import { rememberKey } from '../session.js'
 import { snippetsFor } from '../snippets.js'
@@ -23,7 +23,9 @@ export function NewKeyPage({ project }) {
 
 function NewKey({ project, onMade }) {
   const [kind, setKind] = useState('gateway')
-  const [environment, setEnvironment] = useState('production')
+  const [chosen, setEnvironment] = useState(null)
+  const ready = useProviders(project)
+  const environment = chosen ?? (ready === false ? 'development' : 'production')
   const [draft, setDraft] = useState(draftOf())
   const choose = (value) => {
     setKind(value)
@@ -39,7 +41,7 @@ function NewKey({ project, onMade }) {
     <div class="columns">
       <${SelectField} label="Kind" options=${KINDS} value=${kind} onValue=${choose} wrong=${wrongWith(error, 'kind')} />
       <${SelectField} label="Environment" options=${ENVIRONMENTS} value=${environment} onValue=${setEnvironment}
-        wrong=${wrongWith(error, 'environment')} />
+        wrong=${wrongWith(error, 'environment')} hint=${environmentHint(environment, ready)} />
     </div>
     <${KeyFields} draft=${draft} set=${(changes) => setDraft({ ...draft, ...changes })} error=${error} kind=${kind} plan=${project.plan} environment=${environment} />
     <${FormError} error=${error} shown=${KEY_FIELDS} />
@@ -48,6 +50,19 @@ function NewKey({ project, onMade }) {
       <${ButtonLink} href=${to('projects', project.id, 'keys')}>Cancel<//>
     </div>
   <//><//>`
+}
+
+/** Whether any tier of the project has a model whose provider can be asked; undefined while that is not known. */
+function useProviders(project) {
+  const { data } = useResource((signal) => get(path`projects/${project.id}/routes`, { signal }), [project.id])
+  return data?.tiers.some(({ targets }) => targets.some(({ ready }) => ready))
+}
+
+function environmentHint(environment, ready) {
+  if (environment === 'development') return 'The built-in provider answers, at no cost: good for a first try.'
+  if (ready === false)
+    return 'No provider is set up for this project yet, so requests would fail: set its key under Provider keys, or start with a development key.'
+  return 'Providers answer, and the budget pays.'
 }
 
 /** Leaves out what is as it would be anyway. */

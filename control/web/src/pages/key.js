@@ -16,7 +16,7 @@ import { useAction, useResource } from '../resource.js'
 import { navigate, to } from '../router.js'
 import { KeyDialog } from './key-dialogs.js'
 import { draftOf, fieldsOf, KEY_FIELDS, KeyFields } from './key-form.js'
-import { KeyActions } from './keys.js'
+import { KeyActions, LastUsed } from './keys.js'
 
 const FORM = { draftOf, fieldsOf }
 
@@ -43,7 +43,7 @@ function KeyFacts({ of: key, project }) {
     ['Status', html`<${Badge} of=${key.status} />`],
     ['Kind', `${key.kind}, ${key.environment}`],
     ['Created (UTC)', html`<${Time} at=${key.createdAt} />`],
-    ['Last used', html`<${Time} at=${key.lastUsedAt} ago />`],
+    ['Last used', html`<${LastUsed} of=${key} />`],
     ['Expires (UTC)', key.expiresAt ? html`<${Time} at=${key.expiresAt} />` : 'never'],
     ['Id', html`<code>${key.id}</code>`],
   ]

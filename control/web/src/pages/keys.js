@@ -72,7 +72,7 @@ function columns(project, open) {
       label: 'Status',
       cell: (key) => html`<${Badge} of=${key.status} />${key.replacedBy && html` <${Badge} of="replaced" />`}`,
     },
-    { label: 'Last used', cell: (key) => html`<${Time} at=${key.lastUsedAt} ago />` },
+    { label: 'Last used', cell: (key) => html`<${LastUsed} of=${key} />` },
     {
       label: 'Expires',
       cell: (key) =>
@@ -80,6 +80,12 @@ function columns(project, open) {
     },
     { label: 'Actions', wide: true, cell: (key) => html`<${KeyActions} row=${key} open=${open} />` },
   ]
+}
+
+/** Only what asks models is counted; a project key’s questions are not. */
+export function LastUsed({ of: key }) {
+  if (key.kind === 'project') return html`<span class="muted">not recorded</span>`
+  return html`<${Time} at=${key.lastUsedAt} ago />`
 }
 
 /** The buttons for a key; names tell a screen reader which one. */

@@ -92,8 +92,8 @@ function Target({ target, i, list, weighted, change, move, drop, last }) {
       onInput=${(event) => change(i, { model: event.target.value })} />
     ${
       weighted &&
-      html`<input class="weight" aria-label=${`Weight of ${place}`} inputmode="numeric" value=${target.weight} autocomplete="off"
-      placeholder="Weight" onInput=${(event) => change(i, { weight: event.target.value })} />`
+      html`<label class="weight"><span>Weight<span class="visually-hidden"> of ${place}</span></span>
+        <input inputmode="numeric" value=${target.weight} autocomplete="off" onInput=${(event) => change(i, { weight: event.target.value })} /></label>`
     }
     <span class="row-actions">
       <${Button} look="small" changes disabled=${i === 0} aria-label=${`Move ${place} up`} onClick=${() => move(i, -1)}>↑<//>

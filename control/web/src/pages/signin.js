@@ -36,28 +36,28 @@ export function SignInDialog({ onSignedIn, onLeave }) {
 function SignInForm({ onSignedIn }) {
   const [token, setToken] = useState('')
   const form = useRef(null)
-  const { busy, error, run } = useAction(async () => onSignedIn(await post('session', { token }, { anonymous: true })))
+  const { busy, error, run } = useAction(async () =>
+    onSignedIn(await post('session', { token: token.trim() }, { anonymous: true })),
+  )
   const wait = useCountdown(error)
-  useEffect(() => {
-    if (error) form.current.querySelector('input').focus()
-  }, [error])
+  useEffect(() => form.current.querySelector('input').focus(), [error])
   const submit = (event) => {
     event.preventDefault()
-    if (!busy && wait === 0 && token !== '') void run()
+    if (!busy && wait === 0 && token.trim() !== '') void run()
   }
   return html`<form onSubmit=${submit} ref=${form}>
     <${TextField} label="Token" type="password" name="token" autocomplete="current-password" required value=${token}
-      onValue=${setToken} wrong=${error?.code === 'wrong_token' ? 'This is not the owner’s or the viewer’s token.' : ''}
-      hint="The value of POSTERN_ADMIN_TOKEN, or of POSTERN_VIEWER_TOKEN to look only." />
+      onValue=${setToken}
+      hint="On your own machine “make dev” prints it. A deployment has it as POSTERN_ADMIN_TOKEN, and as POSTERN_VIEWER_TOKEN to look only." />
     <${Problem} error=${error} wait=${wait} />
-    <${Button} look="primary wide" type="submit" busy=${busy} disabled=${token === '' || wait > 0}>Sign in<//>
+    <${Button} look="primary wide" type="submit" busy=${busy} disabled=${token.trim() === '' || wait > 0}>Sign in<//>
   </form>`
 }
 
 function Problem({ error, wait }) {
   if (!error) return null
   if (error.code === 'wrong_token')
-    return html`<p class="form-error" role="alert">Wrong token. Check it and try again.</p>`
+    return html`<p class="form-error" role="alert">Wrong token: it is neither the owner’s nor the viewer’s. Check it and try again.</p>`
   if (error.status === 429) {
     return html`<div class="form-error"><p role="alert">Too many wrong tokens came from your address.</p>
       <p>${wait > 0 ? `The next try is possible in ${duration(wait * 1000)}.` : 'You can try again now.'}</p></div>`
