@@ -198,6 +198,33 @@ journey('a page full of keys is searched, filtered and continued', { as: 'owner'
   assert.equal(await page.getByLabel('Environment').inputValue(), 'production', 'the filter is in the address')
 })
 
+journey(
+  'a first key is one that works: of the development environment until a provider is set up',
+  { as: 'owner' },
+  async ({ page }) => {
+    const project = await service.project({ name: 'First steps' })
+    await page.route('**/api/admin/projects/*/routes', async (route) => {
+      const response = await route.fetch()
+      const { tiers } = await response.json()
+      for (const { targets } of tiers) for (const target of targets) target.ready = false
+      await route.fulfill({ response, json: { tiers } })
+    })
+    await page.goto(`${keysOf(project)}/new`)
+    await until(
+      'development is proposed',
+      async () => (await page.getByLabel('Environment').inputValue()) === 'development',
+    )
+    await page.getByLabel('Environment').selectOption('production')
+    await page.getByText('No provider is set up for this project yet').waitFor()
+    await page.getByLabel('Environment').selectOption('development')
+    await page.getByLabel('Name').fill('First')
+    await page.getByRole('button', { name: 'Create key' }).click()
+    await page.getByRole('link', { name: 'Try it in the playground' }).click()
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByLabel('Text of the answer').getByText('test mode').waitFor()
+  },
+)
+
 /** The element that has the focus, by its role's name or text. */
 const focused = (page) =>
   page.evaluate(() => document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent.trim())
@@ -215,8 +242,10 @@ journey('all by keyboard: sign in, create a key, close a dialog', {}, async ({ p
   const project = await service.project()
   await page.goto(keysOf(project))
   await page.getByLabel('Token').waitFor()
-  await page.keyboard.press('Tab')
-  await page.keyboard.type(service.tokens.owner)
+  await until('the field has the focus', () =>
+    page.getByLabel('Token').evaluate((input) => input === document.activeElement),
+  )
+  await page.keyboard.type(`  ${service.tokens.owner} `)
   await page.keyboard.press('Enter')
   await page.getByText('This project has no keys').waitFor()
 
