@@ -202,7 +202,9 @@ func (m *meter) restampTokens(now uint64) {
 }
 
 // secondOf is when the second of a moment ends, so that its tokens count for a minute at least.
-func secondOf(ms uint64) uint64 { return (ms + calendar.SecondMs - 1) / calendar.SecondMs * calendar.SecondMs }
+func secondOf(ms uint64) uint64 {
+	return (ms + calendar.SecondMs - 1) / calendar.SecondMs * calendar.SecondMs
+}
 
 // minuteMs is the window of a limit on tokens.
 const minuteMs = 60 * calendar.SecondMs
