@@ -17,9 +17,10 @@ const DASHES = [[], [6, 4]]
 
 /**
  * @param {{title: string, times: number[], by: 'day' | 'hour', bars?: boolean, whole?: boolean, format: (value: number) => string,
- *   lines: {label: string, values: (number | null)[]}[]}} props  times in ms; whole: counts, which have no halves
+ *   scale?: (value: number) => string, lines: {label: string, values: (number | null)[]}[]}} props  times in ms; whole: counts,
+ *   which have no halves; scale: how the axis is marked, if not by format
  */
-export function Chart({ title, times, by, lines, bars = false, whole = false, format }) {
+export function Chart({ title, times, by, lines, bars = false, whole = false, format, scale = format }) {
   const frame = useRef(null)
   const [pointed, setPointed] = useState(null)
   const redraw = useRedraw()
@@ -27,7 +28,11 @@ export function Chart({ title, times, by, lines, bars = false, whole = false, fo
     const target = frame.current
     const data = [times.map((ms) => ms / 1000), ...lines.map((line) => line.values)]
     setPointed(null) // a place of the plot before, which may have had more
-    const plot = new uPlot(options({ target, by, lines, bars, whole, format, onPoint: setPointed }), data, target)
+    const plot = new uPlot(
+      options({ target, by, lines, bars, whole, format: scale, onPoint: setPointed }),
+      data,
+      target,
+    )
     const observer = new ResizeObserver(() => plot.setSize({ width: target.clientWidth, height: HEIGHT }))
     observer.observe(target)
     return () => {

@@ -2,7 +2,7 @@
 import { Chart } from './chart.js'
 import { Card } from './components/page.js'
 import { Table } from './components/table.js'
-import { atMost, compact, count, errorRate, hitRate, money, timestamp } from './format.js'
+import { atMost, compact, count, duration, errorRate, hitRate, money, timestamp } from './format.js'
 import { html } from './html.js'
 import { series, share } from './usage.js'
 
@@ -33,6 +33,7 @@ const CHARTS = [
   {
     title: 'Latency',
     format: atMost,
+    scale: duration,
     lines: [
       ['p95', (row) => row.latency?.p95Ms ?? null],
       ['Median', (row) => row.latency?.p50Ms ?? null],
@@ -51,13 +52,13 @@ const CHARTS = [
 export function Charts({ span, rows }) {
   const points = series(span, rows)
   const times = span.slots
-  return html`<div class="charts">${CHARTS.map(({ title, format, lines, bars, whole }) => {
+  return html`<div class="charts">${CHARTS.map(({ title, format, scale, lines, bars, whole }) => {
     const drawn = lines.map(([label, value]) => ({
       label,
       values: times.map((_, i) => (points[i] ? value(points[i]) : null)),
     }))
     return html`<${Card} title=${title} key=${title}><${Chart} title=${`${title}, ${span.label}`} times=${times} by=${span.by}
-      lines=${drawn} bars=${bars} whole=${whole} format=${format} /><//>`
+      lines=${drawn} bars=${bars} whole=${whole} format=${format} scale=${scale} /><//>`
   })}</div>
   <details class="card figures"><summary>The charts’ figures as a table</summary>
     <${Table} caption=${`Usage by ${span.by}, ${span.label}`} columns=${columns(span)} rows=${points} rowKey=${(row) => row.time} />
