@@ -1,7 +1,6 @@
 package control
 
 import (
-	"bytes"
 	"crypto"
 	"crypto/hmac"
 	"crypto/rand"
@@ -11,10 +10,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"log"
 	"maps"
 	"math/big"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -236,8 +233,7 @@ func TestWhichProofCounts(t *testing.T) {
 }
 
 func TestAccessIsOff(t *testing.T) {
-	log.SetOutput(&bytes.Buffer{})
-	defer log.SetOutput(os.Stderr)
+	quiet(t)
 	for _, access := range []Access{
 		{}, {Team: team}, {Audience: audience}, {"https://" + team, audience, ""}, {"acme", audience, ""}, {"ACME.cloudflareaccess.com", audience, ""},
 		{"acme.example/x", audience, ""}, {"acme.example:8443", audience, ""}, {"user@acme.example", audience, ""}, {"-a.example", audience, ""},
@@ -304,8 +300,7 @@ func TestKeyRotation(t *testing.T) {
 
 // While the team's keys cannot be had, nobody is told that they are wrong, and the team is not flooded.
 func TestKeysThatCannotBeHad(t *testing.T) {
-	log.SetOutput(&bytes.Buffer{})
-	defer log.SetOutput(os.Stderr)
+	quiet(t)
 	weak, _ := rsa.GenerateKey(rand.Reader, 1024)
 	for name, answer := range map[string]string{
 		"nothing": "", "not JSON": "<html>", "no keys": `{}`, "an empty set": `{"keys":[]}`, "another shape": `{"keys":{"one":"x"}}`, "null": "null",
@@ -343,8 +338,7 @@ func TestKeysThatCannotBeHad(t *testing.T) {
 
 // Those who come while a fetch for a key is under way fetch no more for themselves, and are not refused.
 func TestAFetchUnderWay(t *testing.T) {
-	log.SetOutput(&bytes.Buffer{})
-	defer log.SetOutput(os.Stderr)
+	quiet(t)
 	b, fetches := accessBench(t)
 	b.byAccess(assertion(testKeys()[0], "one", b.claimsNow()), "GET", sessions, "")
 	b.now = b.now.Add(2 * time.Minute)

@@ -102,7 +102,7 @@ func (f *fields) number(field string) (digits string, given bool) {
 		return "", false
 	}
 	if len(value) == 0 || value[0] != '-' && (value[0] < '0' || value[0] > '9') {
-		f.wrong(field, "must be a number")
+		f.wrong(field, "must be a number, such as 1234.5")
 		return "", false
 	}
 	return string(value), true

@@ -1,13 +1,10 @@
 package control
 
 import (
-	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
-	"log"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -134,16 +131,10 @@ func TestChangesInAnArchivedProject(t *testing.T) {
 // The archiving was committed, but a key's meter was out: the second attempt says 200 only when it knows.
 func TestArchivingIsInForceWhenItIsAcknowledged(t *testing.T) {
 	b := newBench(t)
-	log.SetOutput(&bytes.Buffer{})
-	defer log.SetOutput(os.Stderr)
+	quiet(t)
 	path := b.project()
 	_, made := b.key(path)
-	b.memory.fail = func(class abi.Class, _ string, _ []byte) error {
-		if class == abi.ClassKeyMeter {
-			return errOut
-		}
-		return nil
-	}
+	b.memory.failAll(abi.ClassKeyMeter)
 	b.refused(b.do("POST", path+"/archive", ""), 503, "service_unavailable", "Service unavailable")
 	b.memory.fail = nil
 	b.must(200, "POST", path+"/archive", "")
@@ -181,8 +172,7 @@ func TestNoTwoRecordsHaveOneVersion(t *testing.T) {
 // A project that never stands still keeps nobody waiting for ever.
 func TestAProjectThatDoesNotStandStill(t *testing.T) {
 	b := newBench(t)
-	log.SetOutput(&bytes.Buffer{})
-	defer log.SetOutput(os.Stderr)
+	quiet(t)
 	path := b.project()
 	keyPath, _ := b.key(path)
 	b.memory.before = func(command []byte) {

@@ -41,17 +41,13 @@ func (s *Service) Hourly(ctx context.Context) error {
 // continueRound goes on where the last run stopped. A day is closed an hour after its end, when nothing is
 // under way any more; settlements that come later still are in the ledger only.
 func (h *handler) continueRound(ctx context.Context) error {
-	write := directory.Write{Key: roundKey}
-	docs, err := h.store.list(ctx, directory.List{Prefix: roundKey, Limit: 1})
+	write, err := h.store.asRead(ctx, roundKey)
+	var r round
+	if err == nil && write.Version > 0 {
+		err = json.Unmarshal(write.Value, &r)
+	}
 	if err != nil {
 		return err
-	}
-	var r round
-	if len(docs) > 0 {
-		write.Version = docs[0].Version
-		if err := json.Unmarshal(docs[0].Value, &r); err != nil {
-			return err
-		}
 	}
 	if day := calendar.Day(h.nowMs() - calendar.HourMs); day != r.Day {
 		r = round{Day: day}

@@ -47,14 +47,12 @@ func (n *run) export(ctx context.Context, p *project, end uint64) error {
 
 // exported is the last day that was, 0 if none, and the write that stands for its document as it is read.
 func (n *run) exported(ctx context.Context, p *project) (mark directory.Write, last uint64, err error) {
-	mark.Key = exportKey + p.ID
 	n.left--
-	docs, err := n.store.list(ctx, directory.List{Prefix: mark.Key, Limit: 1})
-	if err != nil || len(docs) == 0 {
+	mark, err = n.store.asRead(ctx, exportKey+p.ID)
+	if err != nil || mark.Version == 0 {
 		return mark, 0, err
 	}
-	mark.Version = docs[0].Version
-	r := abi.Reader{Buf: docs[0].Value}
+	r := abi.Reader{Buf: mark.Value}
 	return mark, r.Uint(), r.End()
 }
 
@@ -66,11 +64,7 @@ func (n *run) exportDay(ctx context.Context, p *project, day uint64) error {
 	var rows []usageRow
 	for part := 1; ; {
 		n.left--
-		reply, err := n.store.objects.Call(ctx, abi.ClassLedger, p.ID, p.Region, question.Encode())
-		if err != nil {
-			return unavailable(err)
-		}
-		found, err := ledger.DecodeQueryReply(reply)
+		found, err := n.part(ctx, p, &question.Query)
 		if err != nil {
 			return err
 		}

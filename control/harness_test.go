@@ -6,8 +6,11 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -244,6 +247,22 @@ func (b *bench) key(project string) (path string, made reply) {
 
 // everythingFails has all objects out.
 func everythingFails(abi.Class, string, []byte) error { return errOut }
+
+// failAll has all objects of a class fail.
+func (m *memory) failAll(class abi.Class) {
+	m.fail = func(c abi.Class, _ string, _ []byte) error {
+		if c == class {
+			return errOut
+		}
+		return nil
+	}
+}
+
+// quiet keeps the log to itself until the test ends.
+func quiet(t *testing.T) {
+	log.SetOutput(io.Discard)
+	t.Cleanup(func() { log.SetOutput(os.Stderr) })
+}
 
 // failCommits has the Directory answer questions, but keep nothing.
 func (m *memory) failCommits() {

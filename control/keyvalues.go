@@ -111,7 +111,7 @@ func (f *fields) expiry(now time.Time) (ms uint64, given bool) {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil || !at.After(now) || at.Sub(now) > maxExpiry {
-		f.wrong("expiresAt", "must be a time in the next ten years, such as 2027-01-31T00:00:00Z")
+		f.wrong("expiresAt", "must be a time in the next ten years (RFC 3339)")
 		return 0, false
 	}
 	return uint64(at.UnixMilli()), true

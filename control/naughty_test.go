@@ -1,12 +1,10 @@
 package control
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"log"
 	"net/url"
 	"os"
 	"reflect"
@@ -54,8 +52,7 @@ type endpoint struct {
 // TestNaughtyBodies puts every odd value into every field of every endpoint: none is a 500, each refusal has
 // the error's shape, and what is accepted comes back as it was given.
 func TestNaughtyBodies(t *testing.T) {
-	log.SetOutput(&bytes.Buffer{})
-	defer log.SetOutput(os.Stderr)
+	quiet(t)
 	b := routedCatalog(t)
 	b.masters, _ = master("k1", 1)
 	path := b.project()

@@ -197,14 +197,8 @@ func TestAnObjectThatIsOutIs503(t *testing.T) {
 func TestDeactivationDoesNotNeedTheLedger(t *testing.T) {
 	b := newBench(t)
 	keyPath, _ := b.key(b.project())
-	log.SetOutput(&bytes.Buffer{})
-	defer log.SetOutput(os.Stderr)
-	b.memory.fail = func(class abi.Class, _ string, _ []byte) error {
-		if class == abi.ClassLedger {
-			return errOut
-		}
-		return nil
-	}
+	quiet(t)
+	b.memory.failAll(abi.ClassLedger)
 	if got := b.must(200, "POST", keyPath+"/deactivate", ""); got.text("status") != "inactive" {
 		t.Error(got.Body)
 	}
@@ -212,16 +206,10 @@ func TestDeactivationDoesNotNeedTheLedger(t *testing.T) {
 
 func TestAnUndeliveredChangeStandsInTheOutbox(t *testing.T) {
 	b := newBench(t)
-	log.SetOutput(&bytes.Buffer{})
-	defer log.SetOutput(os.Stderr)
+	quiet(t)
 	path := b.project()
 	keyPath, _ := b.key(path)
-	b.memory.fail = func(class abi.Class, _ string, _ []byte) error {
-		if class == abi.ClassKeyMeter {
-			return errOut
-		}
-		return nil
-	}
+	b.memory.failAll(abi.ClassKeyMeter)
 	b.refused(b.do("POST", keyPath+"/deactivate", ""), 503, "service_unavailable", "Service unavailable")
 	first := b.memory.outbox(t)
 	if len(first) != 1 || first[0].Class != abi.ClassKeyMeter {
@@ -253,8 +241,7 @@ func TestAPanicIsOneCalls500(t *testing.T) {
 
 func TestADocumentThatDoesNotDecodeIs500(t *testing.T) {
 	b := newBench(t)
-	log.SetOutput(&bytes.Buffer{})
-	defer log.SetOutput(os.Stderr)
+	quiet(t)
 	commit := directory.Commit{Writes: []directory.Write{{Key: doc.ProjectKey("proj_1"), Value: []byte{99}}}}
 	if _, err := b.memory.Call(t.Context(), abi.ClassDirectory, directory.Name, "", commit.Encode()); err != nil {
 		t.Fatal(err)

@@ -28,19 +28,19 @@ func (h *handler) sessionSalt(ctx context.Context) ([]byte, error) {
 		return known, nil
 	}
 	for range maxAttempts {
-		docs, err := h.store.list(ctx, directory.List{Prefix: saltKey, Limit: 1})
+		document, err := h.store.asRead(ctx, saltKey)
 		if err != nil {
 			return nil, err
 		}
-		if len(docs) > 0 {
-			h.salt.set(docs[0].Value)
-			return docs[0].Value, nil
+		if document.Version > 0 {
+			h.salt.set(document.Value)
+			return document.Value, nil
 		}
-		fresh := make([]byte, saltBytes)
-		if _, err := io.ReadFull(h.Rand, fresh); err != nil {
+		document.Value = make([]byte, saltBytes)
+		if _, err := io.ReadFull(h.Rand, document.Value); err != nil {
 			return nil, err
 		}
-		if _, err := h.store.commit(ctx, change{writes: []directory.Write{{Key: saltKey, Value: fresh}}}); err != nil {
+		if _, err := h.store.commit(ctx, change{writes: []directory.Write{document}}); err != nil {
 			return nil, err
 		}
 	}

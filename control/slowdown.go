@@ -127,13 +127,11 @@ func (h *handler) settle(c *call, action string, next func(failures) ([]byte, er
 // failuresOf reads a network's failures, and makes the write that stands for the document as it is read.
 func (h *handler) failuresOf(ctx context.Context, network string) (f failures, write directory.Write, err error) {
 	sum := sha256.Sum256([]byte(network))
-	write.Key = slowdownPrefix + hex.EncodeToString(sum[:])
-	docs, err := h.store.list(ctx, directory.List{Prefix: write.Key, Limit: 1})
-	if err != nil || len(docs) == 0 {
+	write, err = h.store.asRead(ctx, slowdownPrefix+hex.EncodeToString(sum[:]))
+	if err != nil || write.Version == 0 {
 		return f, write, err
 	}
-	write.Version = docs[0].Version
-	return f, write, json.Unmarshal(docs[0].Value, &f)
+	return f, write, json.Unmarshal(write.Value, &f)
 }
 
 // pruneSlowdowns removes the documents of failures that count no more.

@@ -3,9 +3,7 @@ package control
 import (
 	"bytes"
 	"fmt"
-	"log"
 	"net/http/httptest"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -183,8 +181,7 @@ func TestWhatFailuresLeaveBehind(t *testing.T) {
 
 // Of many that try at once, no more than the free ones are told whether they are right.
 func TestManySignInsAtOnce(t *testing.T) {
-	log.SetOutput(&bytes.Buffer{})
-	defer log.SetOutput(os.Stderr)
+	quiet(t)
 	b := newBench(t)
 	var all sync.WaitGroup
 	codes := make([]int, 200)

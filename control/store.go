@@ -64,6 +64,15 @@ func (s store) list(ctx context.Context, query directory.List) ([]directory.Docu
 	return directory.DecodeDocuments(reply)
 }
 
+// asRead is the write that stands for a document as it is now: its version and value, or neither if it is not there.
+func (s store) asRead(ctx context.Context, key string) (directory.Write, error) {
+	found, err := s.one(ctx, key)
+	if errors.Is(err, errNotFound) {
+		return directory.Write{Key: key}, nil
+	}
+	return directory.Write{Key: key, Version: found.Version, Value: found.Value}, err
+}
+
 // one reads a document, or refuses with 404. The id is part of the whole key, so what comes first under
 // that prefix is that document or there is none.
 func (s store) one(ctx context.Context, documentKey string) (directory.Document, error) {

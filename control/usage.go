@@ -224,11 +224,7 @@ func (h *handler) askLedger(ctx context.Context, p *project, command []byte) (re
 func (h *handler) groups(ctx context.Context, p *project, q ledger.Query) (all []ledger.Group, err error) {
 	at := map[groupID]int{}
 	for {
-		reply, err := h.store.objects.Call(ctx, abi.ClassLedger, p.ID, p.Region, q.Encode())
-		if err != nil {
-			return nil, unavailable(err)
-		}
-		part, err := ledger.DecodeQueryReply(reply)
+		part, err := h.part(ctx, p, &q)
 		if err != nil {
 			return nil, err
 		}
@@ -249,6 +245,15 @@ func (h *handler) groups(ctx context.Context, p *project, q ledger.Query) (all [
 		}
 		q.After = part.Next
 	}
+}
+
+// part reads one part of a query's answer.
+func (h *handler) part(ctx context.Context, p *project, q *ledger.Query) (ledger.QueryReply, error) {
+	reply, err := h.store.objects.Call(ctx, abi.ClassLedger, p.ID, p.Region, q.Encode())
+	if err != nil {
+		return ledger.QueryReply{}, unavailable(err)
+	}
+	return ledger.DecodeQueryReply(reply)
 }
 
 type groupID struct {

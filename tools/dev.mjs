@@ -116,20 +116,35 @@ function startWrangler(envArguments) {
   )
 }
 
-/** Resolves when wrangler says that it is ready; its output goes on to ours from then on. */
-function ready(wrangler) {
-  return new Promise((resolve) => {
-    let seen = ''
-    wrangler.stdout.on('data', (chunk) => {
-      process.stdout.write(chunk)
-      if (seen === undefined) return
-      seen += chunk
-      if (!seen.includes(`Ready on ${BASE_URL}`)) return
-      seen = undefined
-      resolve()
+/**
+ * Wrangler's output: held back until we have said where everything is, or shown all at once when it fails. Of its
+ * start there is too much to find that in.
+ */
+class Output {
+  #held = ''
+  #shown = false
+
+  constructor(wrangler) {
+    for (const from of [wrangler.stdout, wrangler.stderr]) from.on('data', (chunk) => this.#take(chunk))
+    this.ready = new Promise((resolve) => {
+      this.#resolve = resolve
     })
-    wrangler.stderr.pipe(process.stderr)
-  })
+  }
+
+  #resolve
+
+  #take(chunk) {
+    if (this.#shown) return process.stdout.write(chunk)
+    this.#held += chunk
+    if (this.#held.includes(`Ready on ${BASE_URL}`)) this.#resolve()
+  }
+
+  /** Shows what comes from now on, and what has come if that matters. */
+  show({ all = false } = {}) {
+    this.#shown = true
+    if (all) process.stderr.write(this.#held)
+    this.#held = ''
+  }
 }
 
 /** One call of the admin API; anything but success throws. */
@@ -244,6 +259,8 @@ async function main() {
   await portIsFree()
   const adminToken = randomBytes(32).toString('base64url')
   const wrangler = startWrangler(writeSecrets(adminToken))
+  const output = new Output(wrangler)
+  console.log('Starting both Workers …')
   let stopping = false
   let failed = false
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
@@ -255,16 +272,21 @@ async function main() {
   wrangler.on('exit', () => {
     removeFiles()
     signalGroup(wrangler, 'SIGKILL') // whatever of its group is left
-    if (!stopping) console.error('dev: wrangler ended')
+    if (!stopping) {
+      output.show({ all: true })
+      console.error('dev: wrangler ended')
+    }
     process.exit(stopping && !failed ? 0 : 1)
   })
   try {
-    await ready(wrangler)
+    await output.ready
     const keys = await seed(adminToken)
     writePrivate(KEYS_FILE, `${JSON.stringify(keys, null, 2)}\n`)
     process.stdout.write(welcome(keys))
+    output.show()
   } catch (error) {
     if (stopping) return
+    output.show({ all: true })
     console.error(`dev: ${error.message}`)
     stopping = failed = true
     stop(wrangler)

@@ -41,7 +41,7 @@ setup_node() {
     package=node-$os-$arch
     say "Node $NODE_PACKAGE_VERSION ($package)"
     rm -rf "$tools/node" && mkdir -p "$tools/node/$NODE_PACKAGE_VERSION/unpack"
-    npm install --silent --no-save --prefix "$tools/node/$NODE_PACKAGE_VERSION/unpack" "$package@$NODE_PACKAGE_VERSION"
+    npm install --loglevel=error --no-audit --no-fund --no-save --prefix "$tools/node/$NODE_PACKAGE_VERSION/unpack" "$package@$NODE_PACKAGE_VERSION"
     mv "$tools/node/$NODE_PACKAGE_VERSION/unpack/node_modules/$package/bin" "$tools/node/$NODE_PACKAGE_VERSION/bin"
     rm -rf "$tools/node/$NODE_PACKAGE_VERSION/unpack"
   }
@@ -55,7 +55,7 @@ setup_packages() {
   say "npm packages"
   # Not `npm ci`: that refuses a lock file without the optional packages of every other platform, and some
   # registries do not serve them all. What is in the lock is installed as locked.
-  npm install --no-save --silent --no-audit --no-fund
+  npm install --no-save --loglevel=error --no-audit --no-fund
   cp package-lock.json "$stamp"
 }
 

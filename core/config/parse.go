@@ -8,6 +8,7 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/money"
 )
@@ -106,14 +107,11 @@ func setNumber(to *uint64, v gjson.Result) {
 	}
 }
 
-// maxNameBytes is how long a name may be that stands in keys' and projects' allow-lists (doc.MaxModelBytes).
-const maxNameBytes = 64
-
-// name takes the entry's name, which every list is keyed by.
+// name takes the entry's name, which every list is keyed by: those of what a key may use, too.
 func (p *parser) name(v gjson.Result) string {
 	name := v.Get("name").String()
-	if name == "" || len(name) > maxNameBytes {
-		p.fail("catalog: an entry has no name, or one longer than 64 bytes")
+	if name == "" || len(name) > doc.MaxModelBytes {
+		p.fail("catalog: an entry has no name, or one longer than " + strconv.Itoa(doc.MaxModelBytes) + " bytes")
 	}
 	for i := 0; i < len(name); i++ {
 		if name[i] <= ' ' || name[i] > '~' {

@@ -103,7 +103,7 @@ journey('a decimal comma is refused, with what to write', { as: 'owner' }, async
   const field = page.getByLabel('Budget in dollars')
   await field.fill('2,50')
   await page.getByRole('button', { name: 'Save settings' }).click()
-  await page.getByText('must be a number with a point before its decimals').waitFor()
+  await page.getByText('must be a number, such as 1234.5').waitFor()
   assert.equal(await field.getAttribute('aria-invalid'), 'true')
   assert.equal((await service.get(`projects/${project.id}`)).budget, 5)
   await field.fill('2.50')

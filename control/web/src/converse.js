@@ -73,7 +73,7 @@ export function factsOf(headers) {
 /** @throws an ApiError for a key that cannot be sent: headers have no other characters, and no key has. */
 function checkKey(key) {
   if (key.includes('…')) throw new ApiError(0, { error: 'This is the shortened form of a key', code: 'shortened_key' })
-  if (!/^[!-~]*$/.test(key)) throw new ApiError(0, { error: 'This is not a key', code: 'invalid_api_key' })
+  if (!/^[!-~]*$/.test(key)) throw new ApiError(0, { error: 'This is not a key', code: 'not_a_key' })
 }
 
 /**
@@ -125,6 +125,7 @@ export async function costOf(projectId, requestId, signal) {
 
 const ADVICE = {
   missing_api_key: 'Paste a key above.',
+  not_a_key: 'Paste the whole key and nothing besides: it has letters, digits and underscores only.',
   shortened_key:
     'Lists show a key’s beginning and end only. Paste the whole value, which was shown when the key was made; if it is lost, rotate the key or create another one.',
   invalid_api_key: 'Check that the key is whole, active and not expired, and that its project is not archived.',

@@ -4,18 +4,10 @@ import { html } from '../html.js'
 import { useViewer } from '../session.js'
 import { adviceOn, ErrorFacts } from './states.js'
 
-/** The server’s words for programs, where a person needs to be told what to write. */
-const IN_WORDS = {
-  'must be a time in the next ten years, such as 2027-01-31T00:00:00Z': 'must be a time in the next ten years',
-  'must be a number': 'must be a number with a point before its decimals, such as 1234.50 or 1,234.50',
-}
-
-const inWords = (message) => IN_WORDS[message] ?? message
-
 /** What a 400 says about one field; fields inside of it count too (limits: limits.requestsPerDay). */
 export function wrongWith(error, field) {
   const found = error?.details?.find((detail) => detail.field === field || detail.field.startsWith(`${field}.`))
-  return found && `${field === found.field ? '' : `${found.field} `}${inWords(found.message)}`
+  return found && `${field === found.field ? '' : `${found.field} `}${found.message}`
 }
 
 function Frame({ id, label, hint, wrong, children }) {
@@ -94,7 +86,7 @@ export function FormError({ error, shown = [] }) {
   return html`<div class="form-error" role="alert" ref=${frame}>
     <p class="state-title">${error.message}</p>
     <p>${adviceOn(error)}</p>
-    ${rest.length > 0 && html`<ul>${rest.map(({ field, message }) => html`<li key=${field}><code>${field}</code> ${inWords(message)}</li>`)}</ul>`}
+    ${rest.length > 0 && html`<ul>${rest.map(({ field, message }) => html`<li key=${field}><code>${field}</code> ${message}</li>`)}</ul>`}
     <${ErrorFacts} error=${error} />
   </div>`
 }

@@ -63,22 +63,18 @@ export function ModelsField({ label, hint, wrong, value, onValue }) {
     <${ModelList} id=${`${id}-names`} />
     <p class="hint" id=${`${id}-hint`}>${hint}</p>
     ${wrong && html`<p class="field-error" role="alert">${wrong}</p>`}
-    <${Unknown} names=${value} />
+    <${Unlisted} names=${value} />
     <${Chips} label=${label} value=${added} onRemove=${drop} />
   </div>`
 }
 
-/** A list may have names of models to come; but one that is misspelt allows nothing. */
-function Unknown({ names }) {
+/** Names that the catalog does not list, in case one is misspelt. What a name allows is the gateway's to say. */
+function Unlisted({ names }) {
   const { data } = useCatalog()
   if (!data) return null
-  const known = new Set([
-    ...data.tiers.map(({ name }) => name),
-    ...data.models.flatMap(({ name, provider, aliases = [] }) => [name, `${provider}/${name}`, ...aliases]),
-  ])
-  const unknown = names.filter((name) => !known.has(name))
-  if (unknown.length === 0) return html`<p role="status"></p>`
-  return html`<p class="warning" role="status">Not in the catalog, so nothing is allowed by it: ${unknown.join(', ')}</p>`
+  const listed = new Set([...data.tiers, ...data.models].flatMap(({ name, aliases = [] }) => [name, ...aliases]))
+  const others = names.filter((name) => !listed.has(name) && !name.includes('/')) // provider/model has many spellings
+  return html`<p class="warning" role="status">${others.length > 0 && `The catalog does not list ${others.join(', ')}: check the spelling.`}</p>`
 }
 
 function Chips({ label, value, onRemove }) {
