@@ -123,20 +123,21 @@ function startWrangler(envArguments) {
 class Output {
   #held = ''
   #shown = false
+  #ready = Promise.withResolvers()
 
   constructor(wrangler) {
     for (const from of [wrangler.stdout, wrangler.stderr]) from.on('data', (chunk) => this.#take(chunk))
-    this.ready = new Promise((resolve) => {
-      this.#resolve = resolve
-    })
   }
 
-  #resolve
+  /** Resolves when the Workers answer. */
+  get ready() {
+    return this.#ready.promise
+  }
 
   #take(chunk) {
     if (this.#shown) return process.stdout.write(chunk)
     this.#held += chunk
-    if (this.#held.includes(`Ready on ${BASE_URL}`)) this.#resolve()
+    if (this.#held.includes(`Ready on ${BASE_URL}`)) this.#ready.resolve()
   }
 
   /** Shows what comes from now on, and what has come if that matters. */
