@@ -19,7 +19,8 @@ const (
 	// An empty Body removes. It has no answer; the host logs a failure.
 	ActionWrite ActionKind = 5
 	// ActionCall sends Data to the object (Class, Name), created near Region, and answers EventReply. The
-	// host repeats a call that the platform marks retryable once, on a new stub.
+	// host repeats a call that the platform marks retryable once, on a new stub. With ID 0 nobody waits for
+	// the answer: the host carries the call out all the same, and logs a failure.
 	ActionCall ActionKind = 6
 	// ActionFetch sends an HTTP request with Body and answers EventResponse or EventFault. Redirects are
 	// not followed. The response's body is also kept as Buffer. With Stream, a 200 is answered piece by piece:

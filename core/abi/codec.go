@@ -10,7 +10,7 @@ package abi
 import "errors"
 
 // Version changes with any change to this package's layouts. Hosts compare it at start.
-const Version = 3
+const Version = 4
 
 // ErrMalformed is the only decoding error: what was read is not what this package writes.
 var ErrMalformed = errors.New("abi: malformed message")

@@ -5,8 +5,9 @@ type EventKind uint8
 
 const (
 	// EventRequest opens the exchange. Headers are those Configured.RequestHeaders names plus the pseudo
-	// headers ":id" (the request id), ":method", ":path" (as sent, undecoded) and ":query". Data is a
-	// 16-byte random seed: all jitter and weighting of the exchange comes from it.
+	// headers ":id" (the request id), ":method", ":path" (as sent, undecoded), ":query" and ":address" (the
+	// caller's IP address as the host knows it, empty if it does not). Data is a 16-byte random seed: all
+	// jitter and weighting of the exchange comes from it.
 	EventRequest EventKind = 1
 	// EventBody answers ActionReadBody. Code is an Outcome; Data the body if it is OutcomeOK.
 	EventBody EventKind = 2

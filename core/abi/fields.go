@@ -1,0 +1,138 @@
+package abi
+
+// Fields visits the fields of a message or a stored row, in order, and either writes or reads each. A type
+// lists its fields once, in a method that takes a *Fields; both directions follow from that list.
+//
+//	func (g *Grant) fields(f *abi.Fields) {
+//		f.Uint(&g.Seq)
+//		f.Int(&g.AmountPico)
+//	}
+type Fields struct {
+	w *Writer // nil: reading
+	r *Reader
+}
+
+// WriteTo makes Fields that append to w.
+func WriteTo(w *Writer) *Fields { return &Fields{w: w} }
+
+// ReadFrom makes Fields that take values off r. Errors are r's: ask its End.
+func ReadFrom(r *Reader) *Fields { return &Fields{r: r} }
+
+// Reading tells the two directions apart, for what only one of them does, such as checking a format.
+func (f *Fields) Reading() bool { return f.r != nil }
+
+// Fail makes the read malformed. A writer ignores it.
+func (f *Fields) Fail() {
+	if f.r != nil {
+		f.r.fail()
+	}
+}
+
+// More says whether a reader has bytes left: false only at the end of a message that an older version wrote.
+func (f *Fields) More() bool { return f.r == nil || len(f.r.Buf) > 0 }
+
+// Uint is a number.
+//
+//go:noinline
+func (f *Fields) Uint(p *uint64) {
+	if f.r != nil {
+		*p = f.r.Uint()
+	} else {
+		f.w.Uint(*p)
+	}
+}
+
+// Int is a signed number.
+//
+//go:noinline
+func (f *Fields) Int(p *int64) {
+	if f.r != nil {
+		*p = f.r.Int()
+	} else {
+		f.w.Int(*p)
+	}
+}
+
+// Bool is 0 or 1.
+//
+//go:noinline
+func (f *Fields) Bool(p *bool) {
+	if f.r != nil {
+		*p = f.r.Bool()
+	} else {
+		f.w.Bool(*p)
+	}
+}
+
+// Bytes is a byte string. What is read shares memory with the reader's buffer.
+//
+//go:noinline
+func (f *Fields) Bytes(p *[]byte) {
+	if f.r != nil {
+		*p = f.r.Bytes()
+	} else {
+		f.w.Bytes(*p)
+	}
+}
+
+// String is a text.
+//
+//go:noinline
+func (f *Fields) String(p *string) {
+	if f.r != nil {
+		*p = f.r.String()
+	} else {
+		f.w.String(*p)
+	}
+}
+
+// Flags packs up to 63 booleans into one number, the first in its lowest bit.
+//
+//go:noinline
+func (f *Fields) Flags(flags ...*bool) {
+	if f.r == nil {
+		var v uint64
+		for i, flag := range flags {
+			if *flag {
+				v |= 1 << i
+			}
+		}
+		f.w.Uint(v)
+		return
+	}
+	v := f.r.Uint()
+	if v>>len(flags) != 0 {
+		f.r.fail()
+	}
+	for i, flag := range flags {
+		*flag = v>>i&1 == 1
+	}
+}
+
+// Enum is a number of a type of its own; one above 255 is malformed.
+func Enum[T ~uint8 | ~uint64](f *Fields, p *T) {
+	if f.r != nil {
+		*p = T(f.r.Byte())
+	} else {
+		f.w.Uint(uint64(*p))
+	}
+}
+
+// List is a list's length and then each of its elements.
+func List[T any](f *Fields, list *[]T, element func(*Fields, *T)) {
+	if f.r == nil {
+		f.w.Uint(uint64(len(*list)))
+		for i := range *list {
+			element(f, &(*list)[i])
+		}
+		return
+	}
+	n := f.r.Count()
+	*list = nil
+	if n > 0 {
+		*list = make([]T, n)
+	}
+	for i := range *list {
+		element(f, &(*list)[i])
+	}
+}
