@@ -15,6 +15,7 @@ import (
 	"log"
 	"net/http"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/postern-ai/postern/core/abi"
@@ -33,9 +34,10 @@ type Objects interface {
 // is in force at once; those that are optional may be nil.
 type Config struct {
 	Objects Objects
-	// AdminToken is the owners' token. An empty one means that none is configured: all calls are refused.
+	// AdminToken is the owners' token, of at least 16 bytes. An empty or shorter one means that none is
+	// configured: all calls are refused.
 	AdminToken func() string
-	// ViewerToken is the token of those who may only look. Optional, as what it returns: empty is none.
+	// ViewerToken is the token of those who may only look, likewise. Optional, as what it returns: empty is none.
 	ViewerToken func() string
 	// Access is whom to let in by Cloudflare Access. Optional.
 	Access func() Access
@@ -89,6 +91,7 @@ type handler struct {
 	accessKeys accessKeys
 	lockouts   lockouts
 	salt       salt
+	tooShort   sync.Once // the log has said that a token is
 }
 
 // call is one request on its way through an endpoint.
