@@ -39,6 +39,8 @@ type Config struct {
 	AdminToken func() string
 	// ViewerToken is the token of those who may only look, likewise. Optional, as what it returns: empty is none.
 	ViewerToken func() string
+	// PrivateWebhooks says whether alerts may go to private networks and this machine. Optional: they may not.
+	PrivateWebhooks func() bool
 	// Access is whom to let in by Cloudflare Access. Optional.
 	Access func() Access
 	// MasterKeys are the secrets that providers' keys are sealed with, or empty. Optional.
@@ -72,6 +74,7 @@ type Service struct{ handler *handler }
 func New(config Config) *Service {
 	h := &handler{Config: config, store: store{config.Objects}}
 	h.ViewerToken = orEmpty(h.ViewerToken)
+	h.PrivateWebhooks = orEmpty(h.PrivateWebhooks)
 	h.MasterKeys = orEmpty(h.MasterKeys)
 	h.Access = orEmpty(h.Access)
 	return &Service{h}
