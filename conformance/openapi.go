@@ -133,16 +133,20 @@ func (c *Contract) find(request *http.Request, response *http.Response) (place s
 		}
 		return elsewhere + "/" + status, nil
 	}
-	responses, ok := path.methods[request.Method]
+	method := request.Method
+	if method == http.MethodHead && response.StatusCode != http.StatusMethodNotAllowed {
+		method = http.MethodGet // which is described
+	}
+	responses, ok := path.methods[method]
 	if ok {
 		if responses[status] == nil {
 			return "", errors.New("this status is not described")
 		}
-		return pointer("paths", strings.Join(path.segments, "/"), strings.ToLower(request.Method), "responses", status), nil
+		return pointer("paths", strings.Join(path.segments, "/"), strings.ToLower(method), "responses", status), nil
 	}
 	switch response.StatusCode {
 	case http.StatusMethodNotAllowed:
-		if allow := response.Header.Get("Allow"); allow != path.allow {
+		if allow := strings.Replace(response.Header.Get("Allow"), "GET, HEAD", "GET", 1); allow != path.allow {
 			return "", fmt.Errorf("allow is %q, the path has %q", allow, path.allow)
 		}
 	case http.StatusNotFound: // an id that is none, or the admin API is turned off
