@@ -384,35 +384,3 @@ func TestTheSecretSigns(t *testing.T) {
 		t.Errorf("%q, want %q", headers["webhook-signature"], want)
 	}
 }
-
-func TestAlertAddresses(t *testing.T) {
-	b := newBench(t)
-	path := b.project()
-	for _, url := range []string{
-		"", "hooks.example", "http://hooks.example/", "ftp://hooks.example/", "https://", "https://user@hooks.example/", "https://u:p@hooks.example/",
-		"https://hooks.example/#part", "https:hooks.example", "//hooks.example/", "https:///path", "https://:443/", "https://hooks.example/ö",
-		"https://hooks.example/a b", "https://hooks.example/\n", "javascript:alert(1)", "http://localhost.example/", "http://127.0.0.1.example/",
-		"https://hooks.example/" + strings.Repeat("a", 512), "https://[::1", "https://%zz/", "https://hooks.example:port/",
-	} {
-		body, _ := encode(map[string]any{"alerts": map[string]string{"url": url}})
-		got := b.do("PATCH", path, string(body))
-		b.refused(got, 400, "invalid_request", "Invalid request")
-		if !reflect.DeepEqual(got.problems(), []string{"alerts.url"}) {
-			t.Errorf("%q: %s", url, got.Body)
-		}
-	}
-	for body, want := range map[string][]string{
-		`{"alerts":{}}`: {"alerts.url"}, `{"alerts":"https://hooks.example/"}`: {"alerts"}, `{"alerts":[]}`: {"alerts"},
-		`{"alerts":{"url":5}}`: {"alerts.url"}, `{"alerts":{"url":"https://hooks.example/","secret":"x"}}`: {"alerts.secret"},
-	} {
-		if got := b.do("PATCH", path, body); got.Code != 400 || !reflect.DeepEqual(got.problems(), want) {
-			t.Errorf("%s: %d %q", body, got.Code, got.problems())
-		}
-	}
-	for _, url := range []string{"https://hooks.example", "https://hooks.example:8443/a%20b?c=%F0", "http://localhost:9/x", "http://127.0.0.1/", "http://[::1]:80/", "HTTPS://HOOKS.EXAMPLE/"} {
-		body, _ := encode(map[string]any{"alerts": map[string]string{"url": url}})
-		if got := b.must(200, "PATCH", path, string(body)); got.fields["alerts"].(map[string]any)["url"] != url {
-			t.Errorf("%q came back in %s", url, got.Body)
-		}
-	}
-}
