@@ -74,7 +74,8 @@ function writeConfig(folder, file, main, vars) {
   return path
 }
 
-async function freePort() {
+/** A port that nobody listens on. */
+export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address()
