@@ -14,7 +14,7 @@ import (
 )
 
 // maxRounds bounds how often an exchange asks for admission: again with a newer record, or with a grant.
-const maxRounds = 8
+const maxRounds = 32
 
 // admitComplete asks to let a completion in: as a hit, or with a reservation and, beside it, a look at the
 // slower tier of the cache.
@@ -133,7 +133,7 @@ func (x *exchange) admit(mode keymeter.Mode) {
 	s.admission.rounds++
 	s.times.admitStart = x.now
 	command := keymeter.Admit{
-		RequestID: s.requestID, Version: s.record.Version, Mode: mode, Grant: s.admission.grant,
+		RequestID: s.requestID, Version: s.record.Version, Mode: mode, Grant: s.admission.grant, Final: s.admission.final,
 	}
 	switch mode {
 	case keymeter.ModeReserve:
@@ -176,6 +176,9 @@ func (x *exchange) admitReply() {
 	s.admission.windows = reply.Windows
 	switch reply.Verdict {
 	case keymeter.Admitted:
+		if s.admission.mode == keymeter.ModeReserve {
+			s.admission.reserved = reply.ReservedPico
+		}
 		x.admitted()
 	case keymeter.Unknown:
 		x.strange()
@@ -190,7 +193,7 @@ func (x *exchange) admitReply() {
 		}
 		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 	case keymeter.Short:
-		x.askGrant(ledger.Grant{Key: s.keyHash, Period: reply.Period, Seq: reply.Seq, NeedPico: reply.NeedPico})
+		x.askGrant(x.shortOf(&reply))
 	default:
 		x.notAdmitted(&reply)
 	}
@@ -249,18 +252,25 @@ func (x *exchange) admitted() {
 	}
 }
 
+// shortOf is the question for the Ledger that a short meter's answer leads to.
+func (x *exchange) shortOf(reply *keymeter.AdmitReply) ledger.Grant {
+	return ledger.Grant{
+		Key: x.s.keyHash, Period: reply.Period, Epoch: reply.Epoch, HeldPico: reply.HeldPico, NeedPico: reply.NeedPico, LeastPico: reply.LeastPico,
+	}
+}
+
 // askGrant asks the Ledger for a slice of the budget.
 func (x *exchange) askGrant(g ledger.Grant) {
 	if x.s.admission.rounds >= maxRounds {
 		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 		return
 	}
-	x.s.admission.need = keymeter.Grant{Period: g.Period, Seq: g.Seq, AmountPico: g.NeedPico}
+	x.s.admission.need = g
 	x.call(idGrant, abi.ClassLedger, x.s.record.ProjectID, g.Encode())
 }
 
 // grantReply takes the slice and asks for admission again. If the budget has no more, unused slices of the
-// project's other keys are recalled, once, before it is called exceeded.
+// project's other keys are recalled, page by page, before it is called exceeded.
 func (x *exchange) grantReply() {
 	s := &x.s
 	var reply ledger.GrantReply
@@ -278,15 +288,25 @@ func (x *exchange) grantReply() {
 		return
 	}
 	switch {
-	case reply.AmountPico >= 0:
-		s.admission.grant = keymeter.Grant{Period: reply.Period, Seq: s.admission.need.Seq, AmountPico: reply.AmountPico}
+	case reply.Granted:
+		s.admission.grant = keymeter.Grant{Period: reply.Period, Epoch: reply.Epoch, TotalPico: reply.TotalPico}
+		s.admission.final = reply.Final
 		x.admit(s.admission.mode)
-	case len(reply.Recall) > 0 && !s.admission.recalled:
-		s.admission.recalled = true
-		x.flush(reply.Recall, true)
+	case reply.Next != "":
+		x.recall(&reply)
 	default:
 		x.outOfBudget()
 	}
+}
+
+// recall has meters give back, and then asks the Ledger once more.
+func (x *exchange) recall(reply *ledger.GrantReply) {
+	x.s.admission.need.After = reply.Next
+	if len(reply.Recall) == 0 {
+		x.askGrant(x.s.admission.need)
+		return
+	}
+	x.flush(reply.Recall, true)
 }
 
 // outOfBudget refuses, unless the answer is cached and costs nothing. The cache may not have answered yet.
@@ -347,8 +367,7 @@ func (x *exchange) flushedOne() {
 		x.newsIn()
 		return
 	}
-	need := s.admission.need
-	x.askGrant(ledger.Grant{Key: s.keyHash, Period: need.Period, Seq: need.Seq, NeedPico: need.AmountPico})
+	x.askGrant(s.admission.need)
 }
 
 // listed says whether a list of names allows a model that is asked for under a name. An empty list allows all.

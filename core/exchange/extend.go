@@ -26,7 +26,7 @@ func (x *exchange) watchBudget() {
 			u.Output -= extendTokens - modestTokens
 		}
 		st.reserve = money.Add(s.spent.costPico, x.model().Cost(&u))
-		x.extend(keymeter.Grant{})
+		x.extend(keymeter.Grant{}, false)
 	}
 }
 
@@ -36,8 +36,8 @@ const (
 	modestTokens = 256
 )
 
-func (x *exchange) extend(grant keymeter.Grant) {
-	command := keymeter.Extend{RequestID: x.s.requestID, TotalPico: x.s.stream.reserve, Grant: grant}
+func (x *exchange) extend(grant keymeter.Grant, final bool) {
+	command := keymeter.Extend{RequestID: x.s.requestID, TotalPico: x.s.stream.reserve, Final: final, Grant: grant}
 	x.call(idExtend, abi.ClassKeyMeter, x.s.keyHash, command.Encode())
 }
 
@@ -55,11 +55,10 @@ func (x *exchange) extended() {
 	case err != nil:
 		st.reserve = 0
 	case reply.Verdict == keymeter.Admitted:
-		s.admission.reserved, st.reserve = st.reserve, 0
+		s.admission.reserved, st.reserve = reply.ReservedPico, 0
 	case reply.Verdict == keymeter.Short:
-		s.admission.need = keymeter.Grant{Period: reply.Period, Seq: reply.Seq, AmountPico: reply.NeedPico}
-		grant := ledger.Grant{Key: s.keyHash, Period: reply.Period, Seq: reply.Seq, NeedPico: reply.NeedPico}
-		x.call(idGrant, abi.ClassLedger, s.record.ProjectID, grant.Encode())
+		s.admission.need = x.shortOf(&reply)
+		x.call(idGrant, abi.ClassLedger, s.record.ProjectID, s.admission.need.Encode())
 	default:
 		// The meter does not have the reservation, or its period is over: nobody is kept out by this stream.
 		st.unwatched, st.reserve = true, 0
@@ -71,11 +70,10 @@ func (x *exchange) extendGranted(reply *ledger.GrantReply) {
 	s := &x.s
 	switch {
 	case s.stream.over:
-	case reply.AmountPico >= 0:
-		x.extend(keymeter.Grant{Period: reply.Period, Seq: s.admission.need.Seq, AmountPico: reply.AmountPico})
-	case len(reply.Recall) > 0 && !s.admission.recalled:
-		s.admission.recalled = true
-		x.flush(reply.Recall, true)
+	case reply.Granted:
+		x.extend(keymeter.Grant{Period: reply.Period, Epoch: reply.Epoch, TotalPico: reply.TotalPico}, reply.Final)
+	case reply.Next != "":
+		x.recall(reply)
 	case !s.stream.modest:
 		s.stream.modest, s.stream.reserve = true, 0
 		x.watchBudget()

@@ -5,11 +5,11 @@ package exchange
 
 import (
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/route"
 )
 
@@ -136,10 +136,10 @@ type admission struct {
 	asked    bool
 	admitted bool
 	rounds   uint64
-	recalled bool
+	final    bool // the Ledger has no more than grant
 	mode     keymeter.Mode
 	grant    keymeter.Grant
-	need     keymeter.Grant // what the Ledger is asked for
+	need     ledger.Grant // what the Ledger is asked for
 	reserved int64
 	windows  []keymeter.Window
 }
@@ -271,14 +271,11 @@ func flags(values ...bool) uint64 {
 }
 
 func (a *admission) encode(w *abi.Writer) {
-	w.Uint(flags(a.asked, a.admitted, a.recalled))
+	w.Uint(flags(a.asked, a.admitted, a.final))
 	w.Uint(a.rounds)
 	w.Uint(uint64(a.mode))
-	for _, g := range []keymeter.Grant{a.grant, a.need} {
-		w.Uint(uint64(g.Period))
-		w.Uint(g.Seq)
-		w.Int(g.AmountPico)
-	}
+	a.grant.Fields(abi.WriteTo(w))
+	a.need.Fields(abi.WriteTo(w))
 	w.Int(a.reserved)
 	w.Uint(uint64(len(a.windows)))
 	for _, win := range a.windows {
@@ -292,9 +289,9 @@ func (a *admission) encode(w *abi.Writer) {
 
 func decodeAdmission(r *abi.Reader) admission {
 	f := r.Uint()
-	a := admission{asked: f&1 != 0, admitted: f&2 != 0, recalled: f&4 != 0, rounds: r.Uint(), mode: keymeter.Mode(r.Uint())}
-	a.grant = keymeter.Grant{Period: calendar.Period(r.Uint()), Seq: r.Uint(), AmountPico: r.Int()}
-	a.need = keymeter.Grant{Period: calendar.Period(r.Uint()), Seq: r.Uint(), AmountPico: r.Int()}
+	a := admission{asked: f&1 != 0, admitted: f&2 != 0, final: f&4 != 0, rounds: r.Uint(), mode: keymeter.Mode(r.Uint())}
+	a.grant.Fields(abi.ReadFrom(r))
+	a.need.Fields(abi.ReadFrom(r))
 	a.reserved = r.Int()
 	for n := r.Count(); n > 0; n-- {
 		a.windows = append(a.windows, keymeter.Window{Tokens: r.Bool(), WindowMs: r.Uint(), Limit: r.Uint(), Remaining: r.Uint(), ResetMs: r.Uint()})
