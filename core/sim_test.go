@@ -42,6 +42,7 @@ type sim struct {
 const simOverlay = `{"plans":[
 	{"name":"tiny","perSecond":3,"perDay":40,"concurrent":8,"budget":"1"},
 	{"name":"daily","perSecond":4,"perDay":6,"concurrent":8,"budget":"1"},
+	{"name":"crowd","perSecond":0,"perDay":0,"concurrent":10000,"budget":"1"},
 	{"name":"wide","perSecond":0,"perDay":0,"concurrent":100,"budget":"1"}]}`
 
 var simCore = func() *core.Core {
