@@ -271,7 +271,7 @@ func TestLess(t *testing.T) {
 func TestManyKeysAtOnce(t *testing.T) {
 	const meters = 12
 	refused := 0
-	for seed := range uint64(60) {
+	for seed := range uint64(10) {
 		p := newPressure(t, seed, 10*money.Dollar, meters)
 		var flows []*flow
 		for range 90 {

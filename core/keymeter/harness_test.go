@@ -39,6 +39,7 @@ type key struct {
 	now      uint64
 	count    int
 	absorbed int // batches that the ledger has had before the test
+	flushed  int // batches that the test has seen
 }
 
 func newKey(t *testing.T, record doc.Record) *key {

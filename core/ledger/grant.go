@@ -75,7 +75,7 @@ func (c *call) grant(g *Grant) error {
 		return nil
 	default:
 		c.recall(g, &reply)
-		if room := c.room(&m); reply.Next == "" && room > 0 && room >= g.LeastPico {
+		if room := c.room(&m); reply.Next == "" && room >= g.LeastPico {
 			reply.Granted, reply.Final, raise = true, true, min(room, g.NeedPico)
 		}
 	}
@@ -128,7 +128,7 @@ func (g *Grant) held(m *meter) int64 {
 
 // hopeless says that so much was spent that nothing which is given back can help.
 func (c *call) hopeless(g *Grant, m *meter) bool {
-	return c.b.pico-c.b.spent-(m.granted-m.spent) < g.LeastPico
+	return max(0, c.b.pico-c.b.spent-(m.granted-m.spent)) < g.LeastPico
 }
 
 // recall names meters that hold more than they have spent, from a page of them. (The asking one's own row came
