@@ -277,12 +277,12 @@ func (b *bench) request(project, value, id string, cost money.Pico) {
 	admit := keymeter.Admit{RequestID: id, Version: 1 << 40, Mode: keymeter.ModeReserve, Model: "m", AmountPico: cost, ExpiresMs: 60_000}
 	reply := b.admit(hash, &admit)
 	if reply.Verdict == keymeter.Short {
-		grant := ledger.Grant{Key: hash, Period: reply.Period, Seq: reply.Seq, NeedPico: reply.NeedPico}
+		grant := ledger.Grant{Key: hash, Period: reply.Period, Epoch: reply.Epoch, HeldPico: reply.HeldPico, NeedPico: reply.NeedPico, LeastPico: reply.LeastPico}
 		given, err := ledger.DecodeGrantReply(b.ask(abi.ClassLedger, strings.TrimPrefix(project, "/api/admin/projects/"), grant.Encode()))
-		if err != nil || given.AmountPico < 0 {
+		if err != nil || !given.Granted {
 			b.Fatalf("%v, the ledger gave %+v", err, given)
 		}
-		admit.Grant = keymeter.Grant{Period: given.Period, Seq: reply.Seq, AmountPico: given.AmountPico}
+		admit.Grant = keymeter.Grant{Period: given.Period, Epoch: given.Epoch, TotalPico: given.TotalPico}
 		reply = b.admit(hash, &admit)
 	}
 	if reply.Verdict != keymeter.Admitted {

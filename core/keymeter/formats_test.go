@@ -81,7 +81,7 @@ func TestOldMeter(t *testing.T) {
 	k := oldMeter(t)
 	k.settle("req_open", 10, 4*money.Cent) // the reservation is known
 	k.enter("req_new", 91*money.Cent)      // and so is the slice: 100 - 5 - 4
-	if reply := k.admit(keymeter.Admit{Mode: keymeter.ModeReserve, AmountPico: 1}); reply.Verdict != keymeter.Short || reply.Seq != 4 || reply.Period != calendar.NewPeriod(calendar.Monthly, 0, today) {
+	if reply := k.admit(keymeter.Admit{Mode: keymeter.ModeReserve, AmountPico: 1}); reply.Verdict != keymeter.Short || reply.Epoch != 2 || reply.HeldPico != money.Dollar || reply.NeedPico != 1 || reply.Period != calendar.NewPeriod(calendar.Monthly, 0, today) {
 		t.Errorf("%+v", reply)
 	}
 	flush := keymeter.Flush{}
@@ -90,7 +90,7 @@ func TestOldMeter(t *testing.T) {
 		t.Fatalf("%v %+v", err, reply)
 	}
 	r := abi.Reader{Buf: reply.Absorbs[0]}
-	if op, name, id, seq := r.Uint(), r.String(), r.String(), r.Uint(); op != 11 || name != "hash" || id != "key_1" || seq != 7 {
+	if op, name, id, seq := r.Uint(), r.String(), r.String(), r.Uint(); op != 13 || name != "hash" || id != "key_1" || seq != 7 {
 		t.Errorf("batch %d of %s %s, op %d", seq, name, id, op)
 	}
 }
@@ -130,7 +130,7 @@ func TestOldPut(t *testing.T) {
 // No row of another format is taken for a meter.
 func TestMalformedMeter(t *testing.T) {
 	whole := oldMeter(t).Rows["h"]
-	for _, row := range [][]byte{{}, {0}, {3}, whole[:len(whole)-1], append(whole[:len(whole):len(whole)], 0)} {
+	for _, row := range [][]byte{{}, {0}, {4}, whole[:len(whole)-1], append(whole[:len(whole):len(whole)], 0)} {
 		k := oldMeter(t)
 		k.Rows["h"] = row
 		check := keymeter.Admit{Mode: keymeter.ModeCheck}

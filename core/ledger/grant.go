@@ -75,7 +75,7 @@ func (c *call) grant(g *Grant) error {
 		return nil
 	default:
 		c.recall(g, &reply)
-		if room := c.room(&m); reply.Next == "" && room > 0 && room >= g.LeastPico {
+		if room := c.room(&m); reply.Next == "" && room >= g.LeastPico {
 			reply.Granted, reply.Final, raise = true, true, min(room, g.NeedPico)
 		}
 	}
@@ -98,6 +98,10 @@ func (c *call) room(m *meter) int64 {
 	return money.Add(max(0, c.b.pico-c.b.committed), max(0, m.spent-m.granted))
 }
 
+// scarce is the part of a budget below which nobody is given more than they need: what one key holds for its next
+// request, another one would have to have recalled.
+const scarce = 8
+
 // raise says how much more a meter gets, if no others have to give back for it. Nothing is raised for a question
 // that the meter has moved on from; nor, if there is not enough, while the meter was given more than it has: it may
 // have been lost on its way, and is to be counted before anybody is refused.
@@ -108,8 +112,8 @@ func (c *call) raise(g *Grant, m *meter) (pico int64, ok bool) {
 		return 0, true
 	case g.NeedPico > room:
 		return 0, underWay > 0
-	case underWay != 0:
-		return g.NeedPico, true // not more: many may be asking at once
+	case underWay != 0, room < c.b.pico/scarce:
+		return g.NeedPico, true // not more: many may be asking at once, or others need the rest
 	}
 	return min(room, max(g.NeedPico, min(c.b.pico/64, money.Cost(16, g.NeedPico)))), true
 }
@@ -124,7 +128,7 @@ func (g *Grant) held(m *meter) int64 {
 
 // hopeless says that so much was spent that nothing which is given back can help.
 func (c *call) hopeless(g *Grant, m *meter) bool {
-	return c.b.pico-c.b.spent-(m.granted-m.spent) < g.LeastPico
+	return max(0, c.b.pico-c.b.spent-(m.granted-m.spent)) < g.LeastPico
 }
 
 // recall names meters that hold more than they have spent, from a page of them. (The asking one's own row came
