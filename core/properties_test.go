@@ -68,7 +68,7 @@ type exchange struct {
 	settled   bool
 	asks      ledger.Grant     // of one that is short
 	grants    []keymeter.Grant // that it got, the newest last
-	raises    int              // of the model, when it asked the Ledger first
+	moves     int              // of the model, when it was found short
 }
 
 // GoString keeps the reports of failures short.
@@ -89,7 +89,7 @@ type model struct {
 	cycle     calendar.Cycle // of the budget
 	late      bool           // something was settled after it had expired
 	withheld  bool           // a meter has told what the Ledger was not told
-	raises    int            // how often the Ledger has given something
+	moves     int            // how often money was given, settled or added
 	count     uint64
 }
 
@@ -146,6 +146,7 @@ func (m *model) put(k *key, status doc.Status) {
 func (m *model) setBudget(amount money.Pico) {
 	put := ledger.Put{Version: uint64(len(m.puts) + 1), BudgetPico: amount, Period: m.period()}
 	m.puts = append(m.puts, put)
+	m.moves++
 	m.call(abi.ClassLedger, project, put.Encode())
 }
 
@@ -206,7 +207,7 @@ func (m *model) verdict(x *exchange, reply *keymeter.AdmitReply) {
 		m.admitted(x, reply.ReservedPico)
 	case keymeter.Short:
 		x.phase = short
-		x.asks = shortOf(x.key.name, reply)
+		x.asks, x.moves = shortOf(x.key.name, reply), m.moves
 	case keymeter.RateLimited:
 		m.checkRefusal(x, reply)
 	case keymeter.Crowded:
@@ -323,9 +324,6 @@ func (m *model) askLedger(t *rapid.T) {
 		x.phase = over
 		return
 	}
-	if x.asks.After == "" {
-		x.raises = m.raises
-	}
 	reply := m.ask(x.asks)
 	if m.lost("grant reply") {
 		reply = m.ask(x.asks)
@@ -405,13 +403,13 @@ func (m *model) carry(absorbs [][]byte) {
 
 // checkExceeded: no request is refused for money that is there. (What a late settle gives back, and what a batch says
 // that is still on its way, is not there before the Ledger hears of it, and a request that asked in the last moment
-// of a period is judged by that.) If others were given money between this one's questions, it may have been kept out
-// by what they did not use; but then not the one that asks next.
+// of a period is judged by that.) If money moved since this one was found short, others may hold what they do not use,
+// or its question is out of date; but who asks then, and is not interrupted, gets what is there.
 func (m *model) checkExceeded(x *exchange, period calendar.Period) {
 	if m.withheld || m.jumps || m.late || period != m.period() {
 		return
 	}
-	if m.raises != x.raises && m.insist(x) {
+	if m.moves != x.moves && m.insist(x) {
 		return
 	}
 	if used := m.used(period); used+x.least() <= m.budget() {
@@ -447,7 +445,7 @@ func (m *model) ask(g ledger.Grant) ledger.GrantReply {
 	before := m.object(abi.ClassLedger, project).book().committed
 	reply := m.grant(project, g)
 	if m.object(abi.ClassLedger, project).book().committed > before {
-		m.raises++
+		m.moves++
 	}
 	return reply
 }
@@ -477,6 +475,11 @@ func (m *model) settle(t *rapid.T) {
 		Tokens:   keymeter.Tokens{Prompt: rapid.Uint64Range(0, 1000).Draw(t, "prompt"), Completion: rapid.Uint64Range(0, 1000).Draw(t, "completion")},
 		CostPico: rapid.Int64Range(0, x.admit.AmountPico).Draw(t, "cost"), Estimated: rapid.Bool().Draw(t, "estimated"), Missed: rapid.Bool().Draw(t, "missed"),
 	}
+	if rapid.Bool().Draw(t, "attempts") {
+		part := rapid.Int64Range(0, s.CostPico).Draw(t, "cost of attempts")
+		s.CostPico -= part
+		s.Attempts = []keymeter.Charge{{Model: "c", Tokens: keymeter.Tokens{Prompt: 3}, CostPico: part / 2, Estimated: true}, {Model: "b", Tokens: keymeter.Tokens{Completion: 5}, CostPico: part - part/2}}
+	}
 	m.settleWith(x, s)
 	if m.lost("settle reply") {
 		m.call(abi.ClassKeyMeter, x.key.name, s.Encode())
@@ -491,6 +494,7 @@ func (m *model) settleWith(x *exchange, s keymeter.Settle) {
 	m.call(abi.ClassKeyMeter, x.key.name, s.Encode())
 	late := x.phase == expired
 	m.late = m.late || late
+	m.moves++
 	x.phase, x.settled = over, true
 	if late && !remembered {
 		return
@@ -511,6 +515,13 @@ func (m *model) settleWith(x *exchange, s keymeter.Settle) {
 	u.Hits += one(s.Outcome == keymeter.Hit)
 	u.Estimated += one(s.Estimated)
 	u.Misses += one(s.Missed)
+	for _, a := range s.Attempts {
+		u := m.use(x.day, a.Model)
+		u.Prompt += a.Tokens.Prompt
+		u.Completion += a.Tokens.Completion
+		u.CostPico += a.CostPico
+		u.Estimated += one(a.Estimated)
+	}
 }
 
 func one(yes bool) uint64 {
@@ -660,6 +671,11 @@ func (m *model) outbox(t *rapid.T) {
 func (m *model) usageReport(t *rapid.T) {
 	name := rapid.SampledFrom(m.names()).Draw(t, "meter")
 	m.carry(m.flush(name, false).Absorbs)
+}
+
+// recallSome has a meter give back, as if for a request that is not in the model: what is on its way to it is void.
+func (m *model) recallSome(t *rapid.T) {
+	m.recall([]string{rapid.SampledFrom(m.names()).Draw(t, "meter")})
 }
 
 func (m *model) changeStatus(t *rapid.T) {
@@ -835,6 +851,7 @@ func TestInvariants(t *testing.T) {
 			"jump":          on(m.jump),
 			"outbox":        on(m.outbox),
 			"usage report":  on(m.usageReport),
+			"recall":        on(m.recallSome),
 			"change status": on(m.changeStatus),
 			"old put":       on(m.oldPut),
 			"raise budget":  on(m.raiseBudget),

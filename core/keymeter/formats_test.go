@@ -7,6 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
 )
 
@@ -75,6 +76,76 @@ func oldMeter(t *testing.T) *key {
 	w.Uint(0)            // nothing to forget
 	k.Rows = map[string][]byte{"h": w.Buf}
 	return k
+}
+
+// meterOfFormat2 is one as the version before left it: with the number of the last grant in place of an epoch.
+func meterOfFormat2(t *testing.T) *key {
+	k := newKey(t, doc.Record{})
+	var w abi.Writer
+	w.Uint(2)
+	w.Uint(1) // active
+	r := record("counted")
+	w.Bytes(r.Encode())
+	w.Uint(start)
+	w.Uint(start)
+	w.Uint(1) // ticks
+	w.Uint(start)
+	w.Uint(2)
+	w.Uint(today)
+	w.Uint(17)
+	w.Uint(uint64(november))
+	w.Bool(true)
+	w.Int(100) // granted
+	w.Int(10)  // spent
+	w.Int(40)  // reserved
+	w.Uint(0)
+	w.Bool(false)
+	for range 3 {
+		w.Int(0)
+	}
+	w.Uint(9) // grants
+	w.Uint(1) // reservations
+	w.String("req_open")
+	w.Uint(start)
+	w.Uint(start + 60_000)
+	w.Uint(uint64(november))
+	w.Int(40)
+	w.String("m")
+	w.String("")
+	w.Uint(1) // noted
+	w.Uint(77)
+	w.Uint(1) // usage
+	u := ledger.Usage{Day: today, Hour: 8, Model: "m", Requests: 1, CostPico: 10}
+	u.Latency.Add(7)
+	ledger.UsageFields(abi.WriteTo(&w), &u)
+	w.Uint(1) // recent requests
+	ledger.RequestFields(abi.WriteTo(&w), &ledger.Request{AtMs: start, ID: "req_old", Model: "m", CostPico: 10})
+	w.Uint(1) // tokens
+	w.Uint(start)
+	w.Uint(300)
+	w.Uint(start + 1000)
+	w.Uint(6)
+	w.Uint(0)
+	k.Rows = map[string][]byte{"h": w.Buf}
+	k.absorbed = 6
+	return k
+}
+
+func TestMeterOfFormat2(t *testing.T) {
+	k := meterOfFormat2(t)
+	k.windowIs("its tokens", 700, minuteMs)
+	k.reserveIs(51, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 900}, short(november, 2, 100, 51, 1))
+	k.reserveIs(50, keymeter.Grant{}, admitted(50))
+	k.settle("req_open", 10, 5)
+	want := ledger.Usage{Requests: 2, Prompt: 5, Completion: 5, CostPico: 15}
+	want.Latency.Add(7)
+	want.Latency.Add(7)
+	if u := k.reported(); u != want {
+		t.Errorf("%+v, want %+v", u, want)
+	}
+	if recent := k.recent(); len(recent) != 2 || recent[0].ID != "req_old" || recent[1].ID != "req_open" {
+		t.Errorf("%+v", recent)
+	}
 }
 
 func TestOldMeter(t *testing.T) {
