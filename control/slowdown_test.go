@@ -14,7 +14,7 @@ import (
 // try is a sign-in from an address.
 func (b *bench) try(address, token string) reply {
 	b.Helper()
-	return b.do("POST", sessions, `{"token":"`+token+`"}`, "Authorization", "", "Cf-Connecting-Ip", address)
+	return b.do("POST", sessions, `{"token":"`+token+`"}`, "Authorization", "", "X-Postern-Address", address)
 }
 
 func (b *bench) locked(got reply, seconds int) {
@@ -120,7 +120,7 @@ func TestLockoutsHoldOverIsolates(t *testing.T) {
 	b.memory.before = func([]byte) { asked++ }
 	for range 10 {
 		other.locked(other.try("192.0.2.1", token), 1)
-		other.locked(other.do("GET", sessions, "", "Cf-Connecting-Ip", "192.0.2.1"), 1)
+		other.locked(other.do("GET", sessions, "", "X-Postern-Address", "192.0.2.1"), 1)
 	}
 	if asked != 1 || len(b.memory.rows) != kept {
 		t.Errorf("the Directory was asked %d times, and has %d rows, not %d", asked, len(b.memory.rows), kept)
@@ -132,7 +132,7 @@ func TestWrongBearersCount(t *testing.T) {
 	b := newBench(t)
 	cookie := b.signIn(token)
 	from := func(token string) reply {
-		return b.do("GET", "/api/admin/projects", "", "Authorization", "Bearer "+token, "Cf-Connecting-Ip", "192.0.2.1")
+		return b.do("GET", "/api/admin/projects", "", "Authorization", "Bearer "+token, "X-Postern-Address", "192.0.2.1")
 	}
 	for range 3 {
 		b.refused(from("wrong"), 401, "invalid_api_key", "Invalid or inactive API key")
@@ -144,7 +144,7 @@ func TestWrongBearersCount(t *testing.T) {
 	b.refused(from("wrong"), 401, "invalid_api_key", "Invalid or inactive API key")
 	b.locked(from(token), 1)
 	b.locked(from("wrong"), 1)
-	if got := b.with(cookie, "GET", "/api/admin/projects", "", "Cf-Connecting-Ip", "192.0.2.1"); got.Code != 200 {
+	if got := b.with(cookie, "GET", "/api/admin/projects", "", "X-Postern-Address", "192.0.2.1"); got.Code != 200 {
 		t.Error(got.Body)
 	}
 	b.now = b.now.Add(time.Second)

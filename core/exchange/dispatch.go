@@ -226,7 +226,7 @@ func (x *exchange) fetch(request abi.Action) {
 	s.stream = stream{opened: s.stream.opened, asked: s.request.stream}
 	request.Kind, request.ID, request.Buffer, request.Limit = abi.ActionFetch, idFetch, bufferUpstream, maxAnswerBytes
 	if s.request.stream {
-		request.Stream, request.Limit = true, chunkBytes
+		request.Stream, request.Limit = 200, chunkBytes
 	}
 	request.Timeouts = x.config.TimeoutsOf(x.tier())
 	x.circuits.Try(&x.config.Routing, x.model().Name, x.owned(), x.now)

@@ -12,7 +12,7 @@ import (
 
 // RequestHeaders are the caller's headers that a decision depends on.
 var RequestHeaders = []string{
-	"anthropic-beta", "anthropic-version", "authorization", "cache-control", "cf-connecting-ip", "content-length", "content-type",
+	"anthropic-beta", "anthropic-version", "authorization", "cache-control", "content-encoding", "content-length", "content-type",
 	"idempotency-key", "x-api-key", "x-postern-strict",
 }
 
@@ -94,7 +94,7 @@ const maxBeta = 256
 // head takes the request's head: route, method, key. The body is not read before the key parses.
 func (x *exchange) head() {
 	s := &x.s
-	s.requestID, s.startMs, s.address = x.header(":id"), x.now, x.header("cf-connecting-ip")
+	s.requestID, s.startMs, s.address = x.header(":id"), x.now, x.header(":address")
 	if len(s.address) > 64 {
 		s.address = s.address[:64]
 	}
