@@ -78,11 +78,11 @@ export function serve(isolate: Isolate, request: Request, env: Env, ctx: Lifetim
     configured = isolate.core.start(env)
   } catch (error) {
     logFailure('configure_failed', { requestId: id }, error)
-    return lastResort(UNCONFIGURED, id)
+    return lastResort(UNCONFIGURED, request.method, id)
   }
   if (configured.error !== '') {
     logFailure('misconfigured', { requestId: id, wrong: configured.error })
-    return lastResort(configured, id)
+    return lastResort(configured, request.method, id)
   }
   isolate.memory.bound(configured)
   return new Exchange(isolate, configured, request, env, id).run(ctx, random.slice(ID_BYTES))
@@ -194,7 +194,7 @@ class Exchange {
     this.failed = true
     logFailure('step_failed', { requestId: this.id }, error)
     for (const [id, { giveUp }] of this.outstanding) if (giveUp !== undefined) this.cancel(id)
-    if (this.response === undefined) this.respond(lastResort(this.configured, this.id))
+    if (this.response === undefined) this.respond(lastResort(this.configured, this.request.method, this.id))
     else this.stream?.giveUp()
   }
 
@@ -279,7 +279,7 @@ class Exchange {
         this.fetch(action)
         break
       case ACTION_RESPOND:
-        this.respond(httpResponse(action.code, action.headers, this.join(action.body)))
+        this.respond(httpResponse(this.request.method, action.code, action.headers, this.join(action.body)))
         break
       case ACTION_OPEN:
         this.open(action)
@@ -500,14 +500,22 @@ function forwarded(request: Request, fields: Fields, address: string): Request {
   return new Request(request, { headers, redirect: 'manual' })
 }
 
-function httpResponse(status: number, fields: Fields, body: Bytes): Response {
-  return new Response(body.length > 0 ? body : null, { status, headers: httpHeaders(fields) })
+// The platform leaves the body of an answer to a HEAD away, and its length too, unless that is said.
+function httpResponse(method: string, status: number, fields: Fields, body: Bytes): Response {
+  if (method !== 'HEAD') return new Response(body.length > 0 ? body : null, { status, headers: httpHeaders(fields) })
+  const headers = new Headers(httpHeaders(fields))
+  headers.set('content-length', String(body.length))
+  return new Response(null, { status, headers })
 }
 
-function lastResort({ lastResortStatus, lastResortHeaders, lastResortBody }: LastResort, id: string): Response {
+function lastResort(
+  { lastResortStatus, lastResortHeaders, lastResortBody }: LastResort,
+  method: string,
+  id: string,
+): Response {
   const [before, after] = lastResortBody
   const body = joined([before, encoder.encode(id) as Bytes, after])
-  const response = httpResponse(lastResortStatus, lastResortHeaders, body)
+  const response = httpResponse(method, lastResortStatus, lastResortHeaders, body)
   response.headers.set('x-request-id', id)
   return response
 }
