@@ -291,6 +291,52 @@ func TestCallerBreaksOffWhileSending(t *testing.T) {
 	h.Wait()
 }
 
+// TestDroppedReadLeavesItsBuffer: what comes late of a body's read that was cancelled is not kept, for another may
+// have its buffer by now. The store answers when the body has been read.
+func TestDroppedReadLeavesItsBuffer(t *testing.T) {
+	body := &signalling{Reader: strings.NewReader("late"), read: make(chan struct{})}
+	h := newStubHost(t, &stub{step: func(in *abi.StepInput) abi.StepOutput {
+		if in.Event.Kind == abi.EventStored {
+			return abi.StepOutput{Actions: []abi.Action{{Kind: abi.ActionRespond, Code: 200, Body: []abi.Part{{Buffer: 1}}}}}
+		}
+		return abi.StepOutput{Actions: []abi.Action{
+			{Kind: abi.ActionReadBody, ID: 1, Buffer: 1, Limit: 1000}, {Kind: abi.ActionCancel, ID: 1},
+			{Kind: abi.ActionKeep, Buffer: 1, Data: []byte("kept")}, {Kind: abi.ActionRead, ID: 2, Key: "a", Where: abi.WhereKV},
+		}}
+	}}, func(o *Options) { o.KV = waitingKV{o.KV, body.read} })
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest("POST", "/", body))
+	h.Wait()
+	if got := w.Body.String(); got != "kept" {
+		t.Errorf("the buffer holds %q", got)
+	}
+}
+
+// signalling closes read at the end of what it reads.
+type signalling struct {
+	io.Reader
+	read chan struct{}
+	once sync.Once
+}
+
+func (s *signalling) Read(p []byte) (int, error) {
+	n, err := s.Reader.Read(p)
+	if err != nil {
+		s.once.Do(func() { close(s.read) })
+	}
+	return n, err
+}
+
+type waitingKV struct {
+	KV
+	until chan struct{}
+}
+
+func (k waitingKV) Read(key string) ([]byte, bool, error) {
+	<-k.until
+	return k.KV.Read(key)
+}
+
 // TestFetchInPieces: only the status that the core names is answered piece by piece.
 func TestFetchInPieces(t *testing.T) {
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

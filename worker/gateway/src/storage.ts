@@ -7,7 +7,7 @@ export async function readKV(kv: KVNamespace, key: string, cacheSeconds: number)
 }
 
 /** An empty value removes. A TTL of 0 keeps the value for good. */
-export function writeKV(kv: KVNamespace, key: string, value: Bytes, ttlSeconds: number): Promise<void> {
-  if (value.length === 0) return kv.delete(key)
-  return kv.put(key, value, ttlSeconds > 0 ? { expirationTtl: ttlSeconds } : {})
+export async function writeKV(kv: KVNamespace, key: string, value: Bytes, ttlSeconds: number): Promise<void> {
+  if (value.length === 0) await kv.delete(key)
+  else await kv.put(key, value, ttlSeconds > 0 ? { expirationTtl: ttlSeconds } : {})
 }

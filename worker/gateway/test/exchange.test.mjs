@@ -268,7 +268,12 @@ for (const [where, outcome] of [
   [0, OUTCOME_UNSUPPORTED],
 ]) {
   test(`a read in the tiers ${where} has the outcome ${outcome}`, async () => {
-    const KV = { get: async () => null }
+    const KV = {
+      get: async (_key, { cacheTtl }) => {
+        assert.equal(cacheTtl, CONFIGURED.kvCacheSeconds)
+        return null
+      },
+    }
     const step = ({ kind, code }) =>
       kind === EVENT_REQUEST ? [action(ACTION_READ, { id: 1, key: 'a', where })] : [respond(200, String(code))]
     const response = await exchange(step, new Request('http://gateway.example/'), { KV })
