@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/postern-ai/postern/core/abi"
 )
@@ -124,8 +125,8 @@ func (x *exchange) run() {
 	seed := make([]byte, 16)
 	_, _ = rand.Read(seed)
 	headers := []abi.Header{
-		{Name: ":id", Value: x.id}, {Name: ":method", Value: x.request.Method}, {Name: ":path", Value: sentPath(x.request)},
-		{Name: ":query", Value: x.request.URL.RawQuery}, {Name: ":address", Value: x.address},
+		{Name: ":id", Value: x.id}, {Name: ":method", Value: x.request.Method}, {Name: ":path", Value: text(sentPath(x.request))},
+		{Name: ":query", Value: text(x.request.URL.RawQuery)}, {Name: ":address", Value: x.address},
 	}
 	headers = append(headers, pick(x.request.Header, x.host.configured.RequestHeaders)...)
 	event := abi.Event{Kind: abi.EventRequest, Headers: headers, Data: seed}
@@ -204,10 +205,18 @@ func pick(header http.Header, names []string) []abi.Header {
 	var picked []abi.Header
 	for _, name := range names {
 		if values := header.Values(name); len(values) > 0 {
-			picked = append(picked, abi.Header{Name: name, Value: strings.Join(values, ", ")})
+			picked = append(picked, abi.Header{Name: name, Value: text(strings.Join(values, ", "))})
 		}
 	}
 	return picked
+}
+
+// text is what a text of the wire may hold: a byte that is not UTF-8 is told as U+FFFD, as the Worker's platform does.
+func text(raw string) string {
+	if utf8.ValidString(raw) {
+		return raw
+	}
+	return string([]rune(raw))
 }
 
 // step runs the core on one event and does what it says; false ends the exchange.

@@ -103,7 +103,9 @@ func TestWhatTheCoreIsTold(t *testing.T) {
 		{"/", ":address: 192.0.2.1\r\n", ":address", ""}, // net/http refuses it
 		{"/", "Content-Encoding: gzip\r\n", "content-encoding", "gzip"},
 		{"/", "Authorization: a\r\nauthorization: b\r\n", "authorization", "a, b"},
-		{"/", "X-Api-Key: \xe9\r\n", "x-api-key", "\xe9"},
+		{"/", "X-Api-Key: \xe9\r\n", "x-api-key", "\ufffd"},
+		{"/\xe9?\xff", "", ":path", "/\ufffd"},
+		{"/\xe9?\xff", "", ":query", "\ufffd"},
 	} {
 		told = nil
 		wire := dial(t, server)

@@ -1,4 +1,4 @@
-// src/exchange.ts in workerd, with a core of the test's own: callers who are still sending, and HEAD.
+// src/exchange.ts in workerd, with a core of the test's own: callers who are still sending, HEAD, odd requests.
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, test } from 'node:test'
@@ -28,12 +28,14 @@ const paths = {
   '/over': () => [read(1000), cancel, respond(401, 'no')],
   '/read': () => [read(4 << 20)],
   '/head': () => [respond(200, 'x'.repeat(5000))],
+  '/told': (told) => [respond(200, JSON.stringify(told))],
   '/seen': () => [respond(200, JSON.stringify({ rejections, outcomes }))],
 }
 
 function step(_now, _shared, _state, event) {
   const actions = () => {
-    if (event.kind === EVENT_REQUEST) return paths[event.headers[event.headers.indexOf(':path') + 1]]()
+    const path = event.headers[event.headers.indexOf(':path') + 1]
+    if (event.kind === EVENT_REQUEST) return (paths[path] ?? paths['/told'])(event.headers)
     if (event.kind !== EVENT_BODY) return []
     outcomes.push(event.code)
     return [respond(200, String(event.data.length))]
@@ -42,7 +44,7 @@ function step(_now, _shared, _state, event) {
 }
 
 const configured = {
-  error: '', requestHeaders: [], responseHeaders: [], memoryBytes: 0, memoryEntryBytes: 0, memoryOverheadBytes: 0,
+  error: '', requestHeaders: ['content-encoding', 'x-twice', 'x-strange'], responseHeaders: [], memoryBytes: 0, memoryEntryBytes: 0, memoryOverheadBytes: 0,
   kvCacheSeconds: 60, lastResortStatus: 500, lastResortHeaders: [], lastResortBody: [NO_BYTES, NO_BYTES],
 }
 const isolate = { core: { start: () => configured, step }, memory: new Memory(), shared: NO_BYTES }
@@ -159,3 +161,29 @@ test('a caller that breaks off while it sends', async () => {
   assert.equal(rejections, 0)
   assert.ok(outcomes.includes(0))
 })
+
+// As in host/odd_test.go.
+for (const [target, header, name, want] of [
+  ['/told//b?b?c=%zz', '', ':query', 'b?c=%zz'],
+  ['/told//b?b?c=%zz', '', ':path', '/told//b'],
+  ['//told', '', ':path', '//told'],
+  ['/told/%2f%68', '', ':path', '/told/%2f%68'],
+  ['/told/"a"', '', ':path', '/told/%22a%22'],
+  // A URL has no dots: the platform resolves them before a Worker sees the request. The Go host does not; no route of
+  // ours has any.
+  ['/told/../x/%2e%2E/y', '', ':path', '/y'],
+  ['/told', 'Cf-Connecting-Ip: 192.0.2.1', ':address', '192.0.2.1'],
+  ['/told', 'X-Forwarded-For: 192.0.2.1', ':address', '127.0.0.1'],
+  ['/told', 'Content-Encoding: gzip', 'content-encoding', 'gzip'],
+  ['/told', 'X-Twice: a\r\nx-twice: b', 'x-twice', 'a, b'],
+  ['/told', 'X-Strange: \xe9', 'x-strange', '\u00ef\u00bf\u00bd'], // U+FFFD, read as Latin-1 here
+  [`/told?${'q'.repeat(20_000)}`, '', ':query', 'q'.repeat(20_000)],
+]) {
+  test(`the core is told ${name} of ${target.slice(0, 30)} with ${JSON.stringify(header)}`, async () => {
+    const wire = new Wire()
+    await wire.send(Buffer.from(`GET ${target} HTTP/1.1\r\nHost: x\r\n${header}${header && '\r\n'}\r\n`, 'latin1'))
+    const told = JSON.parse((await wire.answer()).body)
+    assert.equal(told[told.indexOf(name) + 1], want)
+    wire.socket.destroy()
+  })
+}
