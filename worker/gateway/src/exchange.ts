@@ -34,7 +34,6 @@ import {
   EVENT_TIMER,
   type Event,
   FAULT_CONNECT,
-  FAULT_UNDELIVERED,
   type Headers as Fields,
   MalformedError,
   NO_BYTES,
@@ -466,7 +465,7 @@ class Exchange {
       response = await this.env.CONTROL.fetch(forwarded(this.request, headers, this.address))
     } catch (error) {
       logFailure('control_unreachable', { requestId: this.id }, error)
-      return answer(EVENT_FAULT, FAULT_UNDELIVERED)
+      return answer(EVENT_FAULT, FAULT_CONNECT)
     }
     if (!this.outstanding.has(id)) return
     this.respond(response)
