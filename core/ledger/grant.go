@@ -80,9 +80,7 @@ func (c *call) grant(g *Grant) error {
 		}
 	}
 	if reply.Granted {
-		committed := m.committed()
-		m.live, m.granted = true, money.Add(m.granted, raise)
-		c.b.committed += m.committed() - committed
+		c.give(&m, raise)
 	}
 	if m != before {
 		c.put(rowKeys+g.Key, encode(0, &m, 64))
@@ -91,6 +89,12 @@ func (c *call) grant(g *Grant) error {
 	reply.Period, reply.Epoch, reply.TotalPico = c.b.period, m.epoch, m.granted
 	c.out.Reply = encode(0, &reply, 64)
 	return nil
+}
+
+func (c *call) give(m *meter, pico int64) {
+	before := m.committed()
+	m.live, m.granted = true, money.Add(m.granted, pico)
+	c.b.committed += m.committed() - before
 }
 
 // room is how much more a meter can be given. A debt, which was spent beyond the slice, is committed already.
