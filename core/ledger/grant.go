@@ -135,12 +135,14 @@ func (c *call) hopeless(g *Grant, m *meter) bool {
 	return max(0, c.b.pico-c.b.spent-(m.granted-m.spent)) < g.LeastPico
 }
 
-// recall names meters that hold more than they have spent, from a page of them. (The asking one's own row came
-// before the page.)
+// recall names meters that hold more than they have spent, from a page of them. (The asking one's own row was
+// read before the page, and is perhaps in it once more.)
 func (c *call) recall(g *Grant, reply *GrantReply) {
 	page := c.in.Rows
-	for len(page) > 0 && (page[0].Key == rowBudget || page[0].Key == rowKeys+g.Key) {
-		page = page[1:]
+	for _, read := range [...]string{rowBudget, rowKeys + g.Key} {
+		if len(page) > 0 && page[0].Key == read {
+			page = page[1:]
+		}
 	}
 	last := ""
 	c.eachMeter(page, func(key string, m *meter) {
