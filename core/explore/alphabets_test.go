@@ -1,0 +1,141 @@
+package explore_test
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
+)
+
+func ok(name string, data []byte) choice { return choice{name: name, event: abi.Event{Data: data}} }
+
+func code(name string, code uint64) choice { return choice{name: name, event: abi.Event{Code: code}} }
+
+var (
+	absent     = code("absent", abi.OutcomeAbsent)
+	failed     = code("failed", abi.OutcomeFailed)
+	overloaded = code("overloaded", abi.OutcomeOverloaded)
+	damaged    = ok("damaged", []byte{0xff, 0xff})
+	done       = ok("done", nil)
+)
+
+var windows = []keymeter.Window{{WindowMs: calendar.SecondMs, Limit: 10, Remaining: 9, ResetMs: 1000}, {WindowMs: calendar.DayMs, Limit: 1000, Remaining: 999, ResetMs: 1000}}
+
+func verdict(name string, reply keymeter.AdmitReply) choice {
+	reply.Windows = windows
+	return ok(name, reply.Encode())
+}
+
+var period = (&doc.Record{}).Period(calendar.Day(startMs))
+
+var (
+	admitted     = verdict("admitted", keymeter.AdmitReply{Verdict: keymeter.Admitted})
+	short        = verdict("short", keymeter.AdmitReply{Verdict: keymeter.Short, Period: period, Seq: 3, NeedPico: 1000})
+	rateLimited  = verdict("rate limited", keymeter.AdmitReply{Verdict: keymeter.RateLimited, RetryMs: 500})
+	inactive     = verdict("inactive", keymeter.AdmitReply{Verdict: keymeter.Inactive})
+	unknown      = verdict("unknown", keymeter.AdmitReply{Verdict: keymeter.Unknown})
+	crowded      = verdict("crowded", keymeter.AdmitReply{Verdict: keymeter.Crowded})
+	running      = verdict("running", keymeter.AdmitReply{Verdict: keymeter.Running})
+	mismatch     = verdict("mismatch", keymeter.AdmitReply{Verdict: keymeter.Mismatch})
+	unreplayable = verdict("unreplayable", keymeter.AdmitReply{Verdict: keymeter.Unreplayable})
+)
+
+func stale(change func(*doc.Record)) choice {
+	return verdict("stale", keymeter.AdmitReply{Verdict: keymeter.Stale, Record: keyRecord(both(newer, change))})
+}
+
+func record(change func(*doc.Record)) choice { return ok("record", keyRecord(change)) }
+
+var granted = ok("granted", (&ledger.GrantReply{Period: period, AmountPico: 1 << 40}).Encode())
+
+func noMore(recall ...string) choice {
+	name := "no more"
+	if len(recall) > 0 {
+		name = "recall"
+	}
+	return ok(name, (&ledger.GrantReply{Period: period, AmountPico: -1, Recall: recall}).Encode())
+}
+
+var (
+	news   = ok("news", (&keymeter.FlushReply{Absorbs: [][]byte{{1}}, Open: 1}).Encode())
+	noNews = ok("no news", (&keymeter.FlushReply{}).Encode())
+)
+
+func fault(code uint64) choice {
+	return choice{name: faultName(code), event: abi.Event{Kind: abi.EventFault, Code: code}}
+}
+
+func response(name string, status uint64, body string) choice {
+	return choice{name: name, event: abi.Event{Kind: abi.EventResponse, Code: status, Headers: jsonType, Data: []byte(body)}}
+}
+
+func streamed(s *script) choice {
+	return choice{name: s.name, script: s, event: abi.Event{Kind: abi.EventHead, Code: 200, Headers: eventStreamType}}
+}
+
+var (
+	jsonType        = []abi.Header{{Name: "content-type", Value: "application/json"}}
+	eventStreamType = []abi.Header{{Name: "content-type", Value: "text/event-stream"}}
+)
+
+const openaiAnswer = `{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"` + answerMark +
+	`"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}`
+
+var (
+	openaiOK   = choice{name: "200", clean: true, event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType, Data: []byte(openaiAnswer)}}
+	notJSON    = response("200 that is not JSON", 200, "<html>")
+	busy       = response("429", 429, `{"error":{"message":"slow down, `+openaiKey+`"}}`)
+	down       = response("500", 500, `{"error":{"message":"oops"}}`)
+	rejected   = response("400", 400, `{"error":{"message":"no `+promptMark+`"}}`)
+	unpaid     = response("401", 401, `{"error":{"message":"wrong key `+openaiKey+`"}}`)
+	tooLong    = response("400 too long", 400, `{"error":{"message":"too long","code":"context_length_exceeded"}}`)
+	everyFault = []choice{
+		fault(abi.FaultConnect), fault(abi.FaultHead), fault(abi.FaultFirstByte), fault(abi.FaultIdle), fault(abi.FaultTotal), fault(abi.FaultBroken),
+		fault(abi.FaultTooLarge), fault(abi.FaultUndelivered),
+	}
+	streamFaults = []uint64{abi.FaultFirstByte, abi.FaultIdle, abi.FaultTotal, abi.FaultBroken}
+)
+
+func chunkOf(delta, finish string) string {
+	return `data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":` + delta + `,"finish_reason":` + finish + `}]}` + "\n\n"
+}
+
+func text(name, data string) piece { return piece{name: name, data: []byte(data)} }
+
+func last(name, data string) piece { return piece{name: name, data: []byte(data), ends: true} }
+
+const openaiEnd = `data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}` +
+	"\n\ndata: [DONE]\n\n"
+
+var (
+	openaiStart  = chunkOf(`{"role":"assistant","content":""}`, "null")
+	openaiText   = chunkOf(`{"content":"`+answerMark+` and so on, word for word for word"}`, "null")
+	openaiFinish = chunkOf(`{}`, `"stop"`)
+
+	openaiStream = &script{name: "a stream", faults: streamFaults, pieces: []piece{
+		text("start", openaiStart), text("text", openaiText), last("finish", openaiFinish+openaiEnd),
+	}}
+	openaiSplit = &script{name: "a split stream", faults: streamFaults[1:2], pieces: []piece{
+		text("half an event", openaiText[:40]), text("the other half", openaiText[40:]), last("finish", openaiFinish+openaiEnd),
+	}}
+	openaiError = &script{name: "an error", faults: streamFaults[1:2], pieces: []piece{
+		text("start", openaiStart), text("error", `data: {"error":{"message":"overloaded `+openaiKey+`"}}`+"\n\n"),
+	}}
+	openaiNonsense = &script{name: "nonsense", noEnd: true, pieces: []piece{text("nonsense", "data: {\n\n")}}
+	openaiNoMark   = &script{name: "no end mark", pieces: []piece{text("text", openaiText), last("finish", openaiFinish)}}
+)
+
+// base is what most requests meet: nothing fails.
+var base = alphabet{
+	"body":   {ok("whole", nil)},
+	"key":    {record(nil)},
+	"admit":  {admitted},
+	"settle": {done},
+	"grant":  {granted},
+	"extend": {admitted},
+	"flush":  {noNews},
+	"absorb": {done},
+	"cache":  {absent},
+	"policy": {absent},
+}

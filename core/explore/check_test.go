@@ -1,0 +1,194 @@
+package explore_test
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/keymeter"
+)
+
+// maxState bounds what the exchange remembers between two steps.
+const maxState = 8 << 10
+
+// Words that must not turn up where they have no business.
+const (
+	promptMark = "marked-prompt"
+	answerMark = "marked-answer"
+	openaiKey  = "marked-openai-key-of-the-deployment"
+	poetKey    = "marked-anthropic-key-of-the-deployment"
+	ownKey     = "marked-key-of-the-project"
+	masterKey  = "bWFya2VkLW1hc3Rlci1rZXktMzItYnl0ZXMtbG9uZyE="
+)
+
+// secrets are never told to anybody, and where those of providers may be sent.
+var secrets = []struct{ text, url string }{
+	{callerKey, ""}, {developmentKey, ""}, {projectKey, ""}, {masterKey, ""},
+	{openaiKey, "https://openai.test/"}, {poetKey, "https://anthropic.test/"}, {ownKey, "https://openai.test/"},
+}
+
+// texts are what callers and providers say to each other: not for logs, headers and names.
+var texts = []string{promptMark, answerMark}
+
+func (w *world) checkState() {
+	if len(w.state) > maxState+w.scenario.maxKept {
+		w.violate("the state has %d bytes", len(w.state))
+	}
+}
+
+// checkAction looks at what an action says to the outside.
+func (w *world) checkAction(a *abi.Action) {
+	switch a.Kind {
+	case abi.ActionLog:
+		w.checkTold("the log", a.Data, true)
+	case abi.ActionRespond, abi.ActionOpen:
+		w.checkHeaders(a)
+		w.checkTold("the answer", append(w.join(a.Body), a.Data...), false)
+	case abi.ActionForward:
+		w.checkHeaders(a)
+	case abi.ActionSend:
+		w.checkTold("the answer", w.join(a.Body), false)
+	case abi.ActionRead:
+		w.checkTold("a stored key", []byte(a.Key), true)
+	case abi.ActionWrite:
+		w.checkTold("a stored key", []byte(a.Key), true)
+		w.checkTold("what is stored", w.join(a.Body), false)
+		w.checkStored(a)
+	case abi.ActionCall:
+		w.checkTold("an object's name", []byte(a.Name), true)
+		w.checkTold("a command", a.Data, false)
+	case abi.ActionFetch:
+		w.checkFetch(a)
+	case abi.ActionUnseal:
+		w.content(a.Buffer)
+	}
+}
+
+func (w *world) checkHeaders(a *abi.Action) {
+	for _, h := range a.Headers {
+		w.checkTold("the header "+h.Name, []byte(h.Value), true)
+	}
+}
+
+// checkTold finds secrets, and if nothing of the conversation belongs there, that too.
+func (w *world) checkTold(where string, data []byte, silent bool) {
+	for _, s := range secrets {
+		if bytes.Contains(data, []byte(s.text)) {
+			w.violate("%s holds the secret %s", where, s.text)
+		}
+	}
+	for _, text := range texts {
+		if silent && bytes.Contains(data, []byte(text)) {
+			w.violate("%s holds %s", where, text)
+		}
+	}
+}
+
+// checkStored holds the cache to whole and clean answers.
+func (w *world) checkStored(a *abi.Action) {
+	if strings.HasPrefix(a.Key, "cache/") && !w.facts.clean {
+		w.violate("an answer is cached that is not whole and clean")
+	}
+}
+
+// checkFetch holds a fetch to an admitted request, an allowed target, and that target's credentials.
+func (w *world) checkFetch(a *abi.Action) {
+	body := w.join(a.Body)
+	for _, s := range secrets {
+		if (s.url == "" || !strings.HasPrefix(a.URL, s.url)) && contains(a, body, s.text) {
+			w.violate("%s is sent the secret %s", a.URL, s.text)
+		}
+	}
+	model := w.target(a)
+	switch {
+	case w.facts.admitted == 0:
+		w.violate("%s is fetched before an admission", model)
+	case w.facts.left:
+		w.violate("%s is fetched after the caller left", model)
+	case !slices.Contains(w.scenario.allowed, model):
+		w.violate("%s is fetched, which the route or a policy does not allow", model)
+	}
+	for i := range w.open {
+		if w.open[i].action.Kind == abi.ActionFetch {
+			w.violate("%s is fetched while %s is outstanding", model, w.open[i].meaning)
+		}
+	}
+	if w.facts.answer == whole || w.facts.answer == closed {
+		w.violate("%s is fetched after the answer", model)
+	}
+}
+
+func contains(a *abi.Action, body []byte, text string) bool {
+	if strings.Contains(a.URL, text) || bytes.Contains(body, []byte(text)) {
+		return true
+	}
+	return slices.ContainsFunc(a.Headers, func(h abi.Header) bool { return strings.Contains(h.Value, text) })
+}
+
+// target is the model that a fetch goes to. Each has its name at the provider in the request.
+func (w *world) target(a *abi.Action) string {
+	body := w.join(a.Body)
+	for i := range w.config.Models {
+		m := &w.config.Models[i]
+		if contains(a, body, `"`+m.Upstream+`"`) || strings.Contains(a.URL, "/"+m.Upstream) {
+			return m.Name
+		}
+	}
+	return "unknown"
+}
+
+func (w *world) noteFetch(a *abi.Action) {
+	f := &w.facts
+	f.fetches++
+	f.clean = false
+	if model := w.target(a); !strings.Contains(f.asked, model+" ") {
+		f.asked += model + " "
+	}
+	f.dispatched = f.dispatched || f.admitted == keymeter.ModeReserve
+}
+
+// noteReply keeps what the meter has said.
+func (w *world) noteReply(p *pending, e *abi.Event) {
+	command, ok := keymeter.Open(p.action.Data).(*keymeter.Admit)
+	if !ok || p.action.Class != abi.ClassKeyMeter || e.Code != abi.OutcomeOK {
+		return
+	}
+	if reply, err := keymeter.DecodeAdmitReply(e.Data); err == nil && reply.Verdict == keymeter.Admitted {
+		w.facts.admitted, w.facts.idem = command.Mode, command.Idempotency != ""
+	}
+}
+
+// noteCall counts settlements, whoever waits for their reply.
+func (w *world) noteCall(a *abi.Action) {
+	settle, ok := keymeter.Open(a.Data).(*keymeter.Settle)
+	if !ok || a.Class != abi.ClassKeyMeter {
+		return
+	}
+	f := &w.facts
+	if f.settled++; f.settled > 1 {
+		w.violate("a reservation is settled %d times", f.settled)
+	}
+	if f.admitted == 0 {
+		w.violate("what was never admitted is settled")
+	}
+	if m := settle.Model; m != "" && !strings.Contains(f.asked, m+" ") && !slices.Contains(w.scenario.mayName, m) {
+		w.violate("%s is settled, which was not asked (asked: %s)", m, f.asked)
+	}
+}
+
+// checkEnd looks at an exchange that is over.
+func (w *world) checkEnd() {
+	f := &w.facts
+	switch {
+	case f.answer == nothing:
+		w.violate("the exchange ends without an answer")
+	case f.answer == opened && !f.left:
+		w.violate("the exchange ends with an open answer")
+	}
+	reserved := f.admitted == keymeter.ModeReserve
+	switch {
+	case (f.dispatched || reserved || f.idem) && f.settled == 0:
+		w.violate("a reservation is not settled")
+	}
+}

@@ -1,0 +1,91 @@
+package explore_test
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/config"
+)
+
+// scenario is one request and its finite world.
+type scenario struct {
+	name     string
+	deploy   deployment
+	headers  []abi.Header // of the request, pseudo headers included
+	body     string
+	alphabet alphabet
+	// allowed are the models that may be fetched: by the route, the key and the project's policy.
+	allowed []string
+	mayName []string // further models that may be named in a settlement without having been asked
+	leaves  bool     // the caller may leave at any point
+	maxKept int      // bytes of one unfinished event, beyond the bound of the state
+}
+
+// deployment is how the gateway is configured.
+type deployment struct {
+	name    string
+	catalog string
+	env     []abi.Header
+}
+
+// alphabet says what may answer an action, by its meaning ("admit reserve", "stream", "cache", …).
+type alphabet map[string][]choice
+
+// choice is one answer.
+type choice struct {
+	name      string
+	event     abi.Event
+	clean     bool    // a provider's whole, clean 200
+	script    *script // a stream follows this head
+	advanceMs uint64  // of the clock before it
+	times     int     // how often on one path; 0: any number
+}
+
+// script is a provider's stream. It may end or fail at any point.
+type script struct {
+	name   string
+	pieces []piece
+	faults []uint64
+	noEnd  bool // it never just ends
+}
+
+type piece struct {
+	name string
+	data []byte
+	ends bool // with this piece the answer is whole and clean
+}
+
+func (a alphabet) with(more alphabet) alphabet {
+	all := alphabet{}
+	for meaning, choices := range a {
+		all[meaning] = choices
+	}
+	for meaning, choices := range more {
+		all[meaning] = choices
+	}
+	return all
+}
+
+func (a alphabet) String() string {
+	var lines []string
+	for meaning, choices := range a {
+		var names []string
+		for _, c := range choices {
+			names = append(names, c.name)
+		}
+		lines = append(lines, meaning+": "+strings.Join(names, ", "))
+	}
+	sort.Strings(lines)
+	return strings.Join(lines, "; ")
+}
+
+func (d *deployment) parse() *config.Config {
+	env := append([]abi.Header(nil), d.env...)
+	cfg, wrong := config.Parse(abi.Config{Catalog: []byte(d.catalog), Env: env})
+	if wrong != "" {
+		panic(fmt.Sprintf("deployment %s: %s", d.name, wrong))
+	}
+	return cfg
+}
