@@ -139,3 +139,92 @@ var base = alphabet{
 	"cache":  {absent},
 	"policy": {absent},
 }
+
+// A stream of Anthropic's messages.
+const (
+	anthropicStart = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m\",\"content\":[],\"usage\":{\"input_tokens\":5,\"output_tokens\":1}}}\n\n" +
+		"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n"
+	anthropicText = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"" + answerMark + "\"}}\n\n"
+	anthropicEnd  = "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n" +
+		"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\",\"stop_sequence\":null},\"usage\":{\"output_tokens\":2}}\n\n" +
+		"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
+	anthropicAnswer = `{"id":"m1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"` + answerMark +
+		`"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":5,"output_tokens":2}}`
+)
+
+var (
+	anthropicStream = &script{name: "messages", faults: streamFaults[1:2], pieces: []piece{
+		text("start", anthropicStart), text("text", anthropicText), last("stop", anthropicEnd),
+	}}
+	anthropicError = &script{name: "messages with an error", noEnd: true, pieces: []piece{
+		text("start", anthropicStart), text("error", "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"later\"}}\n\n"),
+	}}
+	anthropicOK = choice{name: "200", clean: true, event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType, Data: []byte(anthropicAnswer)}}
+)
+
+// A stream of OpenAI's responses.
+const (
+	responsesStart  = "event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"id\":\"r1\",\"model\":\"m\"}}\n\n"
+	responsesText   = "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"" + answerMark + "\"}\n\n"
+	responsesWhole  = `{"id":"r1","object":"response","created_at":1,"status":"completed","model":"m","output":[{"type":"message","id":"i1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"` + answerMark + `","annotations":[]}]}],"usage":{"input_tokens":5,"output_tokens":2,"total_tokens":7}}`
+	responsesEnd    = "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":" + responsesWhole + "}\n\n"
+	responsesFailed = "event: response.failed\ndata: {\"type\":\"response.failed\",\"response\":{\"error\":{\"code\":\"server_error\",\"message\":\"no\"}}}\n\n"
+)
+
+var (
+	responsesStream = &script{name: "response", faults: streamFaults[1:2], pieces: []piece{
+		text("start", responsesStart), text("text", responsesText), last("completed", responsesEnd),
+	}}
+	responsesError = &script{name: "response that fails", noEnd: true, pieces: []piece{text("start", responsesStart), text("failed", responsesFailed)}}
+	responsesOK    = choice{name: "200", clean: true, event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType, Data: []byte(responsesWhole)}}
+)
+
+var (
+	notAStream = choice{name: "a head of another type", script: openaiNonsense, event: abi.Event{Kind: abi.EventHead, Code: 200, Headers: jsonType}}
+	counted    = response("200", 200, `{"input_tokens":7}`)
+	embedded   = choice{name: "200", clean: true, event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType,
+		Data: []byte(`{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.5]}],"model":"m","usage":{"prompt_tokens":3,"total_tokens":3}}`)}}
+	notJSONText = choice{name: "200 with a text that is not JSON", clean: true, event: openaiOK.event}
+	jsonText    = choice{name: "200 with JSON", clean: true, event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType,
+		Data: []byte(`{"choices":[{"index":0,"message":{"role":"assistant","content":"{}"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}`)}}
+	silent = choice{name: "200 without usage", event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType,
+		Data: []byte(`{"choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}]}`)}}
+	cutOff = choice{name: "200 that is cut off", event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType,
+		Data: []byte(`{"choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"length"}],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}`)}}
+)
+
+func report(name string, reply ledger.ReportReply) choice {
+	reply.Period = period
+	return ok(name, reply.Encode())
+}
+
+var (
+	figures    = report("figures", ledger.ReportReply{BudgetPico: 100, Models: []ledger.Usage{{Model: "only", Requests: 1}}})
+	flushFirst = report("flush first", ledger.ReportReply{Flush: []string{"meter-2", "meter-3"}})
+	waitFirst  = report("wait first", ledger.ReportReply{WaitMs: 100})
+)
+
+// A project's policies, at the version that records name, and an older one.
+func policyOf(version uint64, change func(*doc.Policy)) []byte {
+	p := doc.Policy{Version: version}
+	if change != nil {
+		change(&p)
+	}
+	return p.Encode()
+}
+
+func ownOpenAI(p *doc.Policy) {
+	p.ProviderKeys = []doc.ProviderKey{{Provider: "openai", KeyID: "m1", Sealed: []byte("sealed-openai-key-sealed-openai-key")}}
+}
+
+func spareFirst(p *doc.Policy) {
+	p.Routes = []doc.Route{{Tier: "balanced", Strategy: 1, Targets: []doc.RouteTarget{{Model: "spare"}, {Model: "third"}}}}
+	p.Models = []string{"balanced"}
+}
+
+func onlySpare(p *doc.Policy) { p.Models = []string{"spare"} }
+
+// openaiLong goes on for a while.
+var openaiLong = &script{name: "a long stream", faults: streamFaults[1:2], pieces: []piece{
+	text("text", openaiText), text("more", openaiText), text("still more", openaiText), last("finish", openaiFinish+openaiEnd),
+}}

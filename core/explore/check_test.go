@@ -87,7 +87,11 @@ func (w *world) checkTold(where string, data []byte, silent bool) {
 
 // checkStored holds the cache to whole and clean answers.
 func (w *world) checkStored(a *abi.Action) {
-	if strings.HasPrefix(a.Key, "cache/") && !w.facts.clean {
+	if !strings.HasPrefix(a.Key, "cache/") {
+		return
+	}
+	w.stored = w.join(a.Body)
+	if !w.facts.clean {
 		w.violate("an answer is cached that is not whole and clean")
 	}
 }

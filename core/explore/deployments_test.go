@@ -72,7 +72,9 @@ func withPolicy(version uint64) func(*doc.Record) {
 func both(changes ...func(*doc.Record)) func(*doc.Record) {
 	return func(r *doc.Record) {
 		for _, change := range changes {
-			change(r)
+			if change != nil {
+				change(r)
+			}
 		}
 	}
 }

@@ -18,6 +18,9 @@ func TestExplore(t *testing.T) {
 			began := time.Now()
 			x := explore(s)
 			t.Logf("%d states, %d edges, %d ends, %v; %v", len(x.nodes), len(x.edges), x.ends, time.Since(began).Round(time.Millisecond), s.alphabet)
+			if unused := s.unused(); len(unused) > 0 {
+				t.Errorf("never happened: %q", unused)
+			}
 			for i, f := range x.findings {
 				t.Errorf("%s", f.what)
 				if *out == "" {

@@ -16,6 +16,8 @@ type scenario struct {
 	headers  []abi.Header // of the request, pseudo headers included
 	body     string
 	alphabet alphabet
+	own      alphabet // the part of it that this scenario is about: all of that must happen
+	used     map[string]bool
 	// allowed are the models that may be fetched: by the route, the key and the project's policy.
 	allowed []string
 	mayName []string // further models that may be named in a settlement without having been asked
@@ -41,6 +43,7 @@ type choice struct {
 	script    *script // a stream follows this head
 	advanceMs uint64  // of the clock before it
 	times     int     // how often on one path; 0: any number
+	meaning   string  // of its alphabet
 }
 
 // script is a provider's stream. It may end or fail at any point.
@@ -66,6 +69,26 @@ func (a alphabet) with(more alphabet) alphabet {
 		all[meaning] = choices
 	}
 	return all
+}
+
+func (s *scenario) happened(c *choice) {
+	if s.used == nil {
+		s.used = map[string]bool{}
+	}
+	s.used[c.meaning+": "+c.name] = true
+}
+
+// unused are the choices of a scenario's own alphabet that never happened.
+func (s *scenario) unused() (names []string) {
+	for meaning, choices := range s.own {
+		for _, c := range choices {
+			if name := meaning + ": " + c.name; !s.used[name] {
+				names = append(names, name)
+			}
+		}
+	}
+	sort.Strings(names)
+	return names
 }
 
 func (a alphabet) String() string {

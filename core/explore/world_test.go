@@ -36,6 +36,7 @@ type world struct {
 	uses    map[string]int // of choices that are bounded
 	facts   facts
 	broken  []string // what was violated
+	stored  []byte   // in the cache
 }
 
 // pending is an action that is not answered.
@@ -158,7 +159,7 @@ func (w *world) leave() {
 func (w *world) choices(meaning string) []choice {
 	for name := meaning; ; {
 		if choices, ok := w.scenario.alphabet[name]; ok {
-			return w.within(choices)
+			return w.within(name, choices)
 		}
 		at := strings.LastIndexByte(name, ' ')
 		if at < 0 {
@@ -169,9 +170,10 @@ func (w *world) choices(meaning string) []choice {
 	}
 }
 
-func (w *world) within(choices []choice) []choice {
+func (w *world) within(meaning string, choices []choice) []choice {
 	var left []choice
 	for _, c := range choices {
+		c.meaning = meaning
 		if c.times == 0 || w.uses[c.name] < c.times {
 			left = append(left, c)
 		}
@@ -189,6 +191,7 @@ func (w *world) answers(p *pending) (options []option) {
 
 // answer delivers a choice.
 func (w *world) answer(id uint64, c *choice) {
+	w.scenario.happened(c)
 	p := w.find(id)
 	w.nowMs += c.advanceMs
 	if c.times > 0 {
@@ -331,8 +334,9 @@ func (w *world) step(event abi.Event) {
 	}
 }
 
+// streamOpen says whether a provider may still send something that is billed: its end mark has not come.
 func (w *world) streamOpen() bool {
-	return slices.ContainsFunc(w.open, func(p pending) bool { return p.action.Kind == abi.ActionFetch && p.action.Stream })
+	return !w.facts.clean && slices.ContainsFunc(w.open, func(p pending) bool { return p.action.Kind == abi.ActionFetch && p.action.Stream })
 }
 
 func (w *world) run(event abi.Event) (out abi.StepOutput, ok bool) {
@@ -443,6 +447,7 @@ func (w *world) readMemory(a *abi.Action) {
 		for _, c := range choices {
 			if c.event.Code == abi.OutcomeOK {
 				if at--; at == 0 {
+					w.scenario.happened(&c)
 					event.Code, event.Data = c.event.Code, c.event.Data
 				}
 			}
