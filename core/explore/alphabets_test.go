@@ -119,10 +119,10 @@ var (
 	openaiSplit = &script{name: "a split stream", faults: streamFaults[1:2], pieces: []piece{
 		text("half an event", openaiText[:40]), text("the other half", openaiText[40:]), last("finish", openaiFinish+openaiEnd),
 	}}
-	openaiError = &script{name: "an error", faults: streamFaults[1:2], pieces: []piece{
+	openaiError = &script{name: "an error", bad: true, faults: streamFaults[1:2], pieces: []piece{
 		text("start", openaiStart), text("error", `data: {"error":{"message":"overloaded `+openaiKey+`"}}`+"\n\n"),
 	}}
-	openaiNonsense = &script{name: "nonsense", noEnd: true, pieces: []piece{text("nonsense", "data: {\n\n")}}
+	openaiNonsense = &script{name: "nonsense", bad: true, noEnd: true, pieces: []piece{text("nonsense", "data: {\n\n")}}
 	openaiNoMark   = &script{name: "no end mark", pieces: []piece{text("text", openaiText), last("finish", openaiFinish)}}
 )
 
@@ -156,7 +156,7 @@ var (
 	anthropicStream = &script{name: "messages", faults: streamFaults[1:2], pieces: []piece{
 		text("start", anthropicStart), text("text", anthropicText), last("stop", anthropicEnd),
 	}}
-	anthropicError = &script{name: "messages with an error", noEnd: true, pieces: []piece{
+	anthropicError = &script{name: "messages with an error", bad: true, noEnd: true, pieces: []piece{
 		text("start", anthropicStart), text("error", "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"later\"}}\n\n"),
 	}}
 	anthropicOK = choice{name: "200", clean: true, event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType, Data: []byte(anthropicAnswer)}}
@@ -175,7 +175,7 @@ var (
 	responsesStream = &script{name: "response", faults: streamFaults[1:2], pieces: []piece{
 		text("start", responsesStart), text("text", responsesText), last("completed", responsesEnd),
 	}}
-	responsesError = &script{name: "response that fails", noEnd: true, pieces: []piece{text("start", responsesStart), text("failed", responsesFailed)}}
+	responsesError = &script{name: "response that fails", bad: true, noEnd: true, pieces: []piece{text("start", responsesStart), text("failed", responsesFailed)}}
 	responsesOK    = choice{name: "200", clean: true, event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType, Data: []byte(responsesWhole)}}
 )
 
@@ -184,7 +184,7 @@ var (
 	counted    = response("200", 200, `{"input_tokens":7}`)
 	embedded   = choice{name: "200", clean: true, event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType,
 		Data: []byte(`{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.5]}],"model":"m","usage":{"prompt_tokens":3,"total_tokens":3}}`)}}
-	notJSONText = choice{name: "200 with a text that is not JSON", clean: true, event: openaiOK.event}
+	notJSONText = choice{name: "200 with a text that is not JSON", event: openaiOK.event}
 	jsonText    = choice{name: "200 with JSON", clean: true, event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType,
 		Data: []byte(`{"choices":[{"index":0,"message":{"role":"assistant","content":"{}"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}`)}}
 	silent = choice{name: "200 without usage", event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType,
@@ -227,4 +227,9 @@ func onlySpare(p *doc.Policy) { p.Models = []string{"spare"} }
 // openaiLong goes on for a while.
 var openaiLong = &script{name: "a long stream", faults: streamFaults[1:2], pieces: []piece{
 	text("text", openaiText), text("more", openaiText), text("still more", openaiText), last("finish", openaiFinish+openaiEnd),
+}}
+
+// openaiBrief is a stream in as few pieces as tell something: before its text, with it, and after it.
+var openaiBrief = &script{name: "a brief stream", faults: streamFaults[1:2], noEnd: true, pieces: []piece{
+	text("start", openaiStart), text("text", openaiText), last("finish", openaiFinish+openaiEnd),
 }}

@@ -2,11 +2,14 @@ package explore_test
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
 )
 
 // maxState bounds what the exchange remembers between two steps.
@@ -44,6 +47,7 @@ func (w *world) checkAction(a *abi.Action) {
 		w.checkTold("the log", a.Data, true)
 	case abi.ActionRespond, abi.ActionOpen:
 		w.checkHeaders(a)
+		w.checkStatus(a.Code)
 		w.checkTold("the answer", append(w.join(a.Body), a.Data...), false)
 	case abi.ActionForward:
 		w.checkHeaders(a)
@@ -62,6 +66,22 @@ func (w *world) checkAction(a *abi.Action) {
 		w.checkFetch(a)
 	case abi.ActionUnseal:
 		w.content(a.Buffer)
+	}
+}
+
+// checkStatus wants a reason for every refusal.
+func (w *world) checkStatus(status uint64) {
+	reason, known := map[uint64]reasons{
+		401: sawStranger, 402: sawNoBudget, 429: sawLimit, 502: sawBadProvider, 503: sawOutage | sawSealed | sawRounds, 504: sawSlow,
+	}[status]
+	switch {
+	case slices.Contains(w.scenario.refused, status):
+	case status == 499 && !w.facts.left:
+		w.violate("499, and the caller is there")
+	case status == 500:
+		w.violate("500")
+	case known && w.facts.seen&reason == 0:
+		w.violate("%d for no reason", status)
 	}
 }
 
@@ -91,6 +111,7 @@ func (w *world) checkStored(a *abi.Action) {
 		return
 	}
 	w.stored = w.join(a.Body)
+	w.facts.tell("store")
 	if !w.facts.clean {
 		w.violate("an answer is cached that is not whole and clean")
 	}
@@ -152,14 +173,100 @@ func (w *world) noteFetch(a *abi.Action) {
 	f.dispatched = f.dispatched || f.admitted == keymeter.ModeReserve
 }
 
-// noteReply keeps what the meter has said.
+// noteAnswer keeps what an answer says: what was admitted, and what may justify a refusal.
+func (w *world) noteAnswer(p *pending, e *abi.Event) {
+	seen := &w.facts.seen
+	switch p.action.Kind {
+	case abi.ActionFetch, abi.ActionForward:
+		switch {
+		case e.Kind == abi.EventFault:
+			w.noteFault(e.Code)
+		case e.Kind == abi.EventResponse && !w.facts.clean:
+			*seen |= sawBadProvider
+		}
+	case abi.ActionUnseal:
+		if e.Code != abi.OutcomeOK {
+			*seen |= sawSealed
+		}
+	case abi.ActionRead:
+		if string(e.Data) == "\x00" {
+			*seen |= sawStranger
+		}
+		if e.Code == abi.OutcomeFailed {
+			*seen |= sawOutage
+		}
+	case abi.ActionCall:
+		w.noteReply(p, e)
+	}
+}
+
+func (w *world) noteFault(code uint64) {
+	w.facts.seen |= sawBadProvider
+	if code >= abi.FaultHead && code <= abi.FaultTotal {
+		w.facts.seen |= sawSlow
+	}
+}
+
 func (w *world) noteReply(p *pending, e *abi.Event) {
-	command, ok := keymeter.Open(p.action.Data).(*keymeter.Admit)
-	if !ok || p.action.Class != abi.ClassKeyMeter || e.Code != abi.OutcomeOK {
+	seen := &w.facts.seen
+	if e.Code != abi.OutcomeOK {
+		*seen |= sawOutage
 		return
 	}
-	if reply, err := keymeter.DecodeAdmitReply(e.Data); err == nil && reply.Verdict == keymeter.Admitted {
-		w.facts.admitted, w.facts.idem = command.Mode, command.Idempotency != ""
+	switch p.action.Class {
+	case abi.ClassKeyMeter:
+		if p.meaning == "flush" || p.meaning == "settle" {
+			return
+		}
+		reply, err := keymeter.DecodeAdmitReply(e.Data)
+		if err != nil {
+			*seen |= sawOutage
+			return
+		}
+		w.noteVerdict(p, &reply)
+	case abi.ClassLedger:
+		w.noteLedger(p.meaning, e.Data)
+	}
+}
+
+func (w *world) noteLedger(meaning string, data []byte) {
+	var err error
+	switch meaning {
+	case "grant":
+		var reply ledger.GrantReply
+		if reply, err = ledger.DecodeGrantReply(data); err == nil && reply.AmountPico < 0 {
+			w.facts.seen |= sawNoBudget
+		}
+	case "ask-policy":
+		var policy doc.Policy
+		policy, err = doc.DecodePolicy(data)
+		if policy.Version < currentPolicy || policy.Version == currentPolicy && w.facts.seen&sawRound != 0 {
+			err = abi.ErrMalformed // older than what a record may name by now
+		}
+	case "report first", "report waited", "report final":
+		_, err = ledger.DecodeReportReply(data)
+	}
+	if err != nil {
+		w.facts.seen |= sawOutage
+	}
+}
+
+func (w *world) noteVerdict(p *pending, reply *keymeter.AdmitReply) {
+	f := &w.facts
+	switch reply.Verdict {
+	case keymeter.Admitted:
+		if command, ok := keymeter.Open(p.action.Data).(*keymeter.Admit); ok {
+			f.admitted, f.idem = command.Mode, command.Idempotency != ""
+		}
+	case keymeter.Unknown, keymeter.Inactive:
+		f.seen |= sawStranger
+	case keymeter.RateLimited, keymeter.Crowded:
+		f.seen |= sawLimit
+	case keymeter.Stale, keymeter.Short:
+		if f.seen&sawRound != 0 {
+			f.seen |= sawRounds
+		}
+		f.seen |= sawRound
 	}
 }
 
@@ -179,6 +286,24 @@ func (w *world) noteCall(a *abi.Action) {
 	if m := settle.Model; m != "" && !strings.Contains(f.asked, m+" ") && !slices.Contains(w.scenario.mayName, m) {
 		w.violate("%s is settled, which was not asked (asked: %s)", m, f.asked)
 	}
+	f.tell(settleText(settle))
+}
+
+// settleText is a settlement in words.
+func settleText(s *keymeter.Settle) string {
+	text := fmt.Sprintf("settle %s %s", [...]string{"?", "served", "hit", "released", "finish"}[s.Outcome], s.Model)
+	if s.CostPico != 0 || s.Tokens != (keymeter.Tokens{}) {
+		text += fmt.Sprintf(" %d pico %d+%d tokens", s.CostPico, s.Tokens.Prompt, s.Tokens.Completion)
+	}
+	for _, flag := range []struct {
+		set  bool
+		name string
+	}{{s.Estimated, "estimated"}, {s.Missed, "missed"}, {s.Oversized, "oversized"}, {len(s.Answer) > 0, "kept"}} {
+		if flag.set {
+			text += " " + flag.name
+		}
+	}
+	return fmt.Sprintf("%s (%d, %s, cache %d)", text, s.Trace.Status, s.Trace.Provider, s.Trace.Cache)
 }
 
 // checkEnd looks at an exchange that is over.

@@ -20,8 +20,11 @@ type scenario struct {
 	used     map[string]bool
 	// allowed are the models that may be fetched: by the route, the key and the project's policy.
 	allowed []string
+	refused []uint64 // statuses that the request deserves by itself
 	mayName []string // further models that may be named in a settlement without having been asked
 	leaves  bool     // the caller may leave at any point
+	clock   bool     // timers move the clock; not for streams, which have timers without end
+	shared  []byte   // what the isolate knows
 	maxKept int      // bytes of one unfinished event, beyond the bound of the state
 }
 
@@ -52,6 +55,7 @@ type script struct {
 	pieces []piece
 	faults []uint64
 	noEnd  bool // it never just ends
+	bad    bool // it is no answer
 }
 
 type piece struct {

@@ -33,13 +33,14 @@ type search struct {
 	edges    []edge
 	known    map[[sha256.Size]byte]int32
 	ends     int
+	told     map[string]bool // what was told on all paths
 	rows     []bool
 	findings []finding
 }
 
 func explore(s *scenario) *search {
 	root := newWorld(s, s.deploy.parse())
-	x := &search{scenario: s, root: root, known: map[[sha256.Size]byte]int32{}, rows: root.rows}
+	x := &search{scenario: s, root: root, known: map[[sha256.Size]byte]int32{}, told: map[string]bool{}, rows: root.rows}
 	x.add(root, -1, "", 0)
 	for at := 0; at < len(x.nodes); at++ {
 		x.expand(int32(at))
@@ -92,6 +93,7 @@ func (x *search) expand(at int32) {
 		id, any := next.advance(d.choose)
 		if !any {
 			x.ends++
+			x.told[fmt.Sprintf("asked %s: %s", w.facts.asked, w.facts.told)] = true
 			return
 		}
 		switch {

@@ -75,10 +75,49 @@ type facts struct {
 	asked      string // the models that were fetched, each after a space
 	clean      bool   // the last fetch brought a whole, clean answer
 	dispatched bool   // a fetch went out under a reservation
+	seen       reasons
+	told       string // what the caller, the meter and the cache were told, in words
+}
+
+// reasons are what may justify a refusal.
+type reasons uint16
+
+const (
+	sawStranger    reasons = 1 << iota // the key is unknown or inactive
+	sawLimit                           // a window is full, or too much is under way
+	sawNoBudget                        // the Ledger has no more
+	sawOutage                          // a part of ours failed
+	sawBadProvider                     // a provider did not answer well
+	sawSlow                            // a provider took too long
+	sawSealed                          // a project's key did not open
+	sawRound                           // the meter was asked again
+	sawRounds                          // and again
+)
+
+func (f *facts) encode(w *abi.Writer) {
+	w.Bool(f.begun)
+	w.Uint(uint64(f.answer))
+	w.Bool(f.left)
+	w.Uint(uint64(f.admitted))
+	w.Bool(f.idem)
+	w.Uint(uint64(f.settled))
+	w.Uint(uint64(f.fetches))
+	w.String(f.asked)
+	w.Bool(f.clean)
+	w.Bool(f.dispatched)
+	w.Uint(uint64(f.seen))
+	w.String(f.told)
+}
+
+func (f *facts) tell(what string) {
+	if f.told != "" {
+		f.told += "; "
+	}
+	f.told += what
 }
 
 func newWorld(s *scenario, cfg *config.Config) *world {
-	return &world{scenario: s, config: cfg, nowMs: startMs, rows: make([]bool, len(machine.rows()))}
+	return &world{scenario: s, config: cfg, nowMs: startMs, shared: s.shared, rows: make([]bool, len(machine.rows()))}
 }
 
 // clone is a world that goes its own way. Contents of buffers are never changed in place.
@@ -145,6 +184,9 @@ func (w *world) begin() {
 
 func timer(id uint64) func(*world) {
 	return func(w *world) {
+		if w.scenario.clock {
+			w.nowMs += w.find(id).action.KeepMs
+		}
 		w.remove(id)
 		w.step(abi.Event{Kind: abi.EventTimer, ID: id})
 	}
@@ -212,12 +254,14 @@ func (w *world) answer(id uint64, c *choice) {
 		} else {
 			w.keep(p.action.Buffer, event.Data)
 		}
-	case abi.EventReply:
-		w.noteReply(p, &event)
 	}
 	w.facts.clean = w.facts.clean || c.clean
+	w.noteAnswer(p, &event)
 	if c.script != nil {
 		p.script, p.at = c.script, 0
+		if c.script.bad {
+			w.facts.seen |= sawBadProvider
+		}
 	} else {
 		w.remove(id)
 	}
@@ -257,12 +301,14 @@ func (p *pending) pieces() (options []option) {
 	}
 	if !s.noEnd {
 		add("end", func(w *world) {
+			w.facts.seen |= sawBadProvider
 			w.remove(id)
 			w.step(abi.Event{Kind: abi.EventEnd, ID: id})
 		})
 	}
 	for _, code := range s.faults {
 		add(faultName(code), func(w *world) {
+			w.noteFault(code)
 			w.remove(id)
 			w.step(abi.Event{Kind: abi.EventFault, ID: id, Code: code})
 		})
@@ -379,8 +425,10 @@ func (w *world) perform(a *abi.Action) {
 		w.cancel(a.ID)
 	case abi.ActionRespond:
 		w.answerOnce(whole, "Respond")
+		w.facts.tell(fmt.Sprint("respond ", a.Code))
 	case abi.ActionOpen:
 		w.answerOnce(opened, "Open")
+		w.facts.tell(fmt.Sprint("open ", a.Code))
 		w.drain()
 	case abi.ActionSend:
 		if w.facts.answer != opened {
@@ -392,6 +440,7 @@ func (w *world) perform(a *abi.Action) {
 			w.violate("Close without an open answer")
 		}
 		w.facts.answer = closed
+		w.facts.tell("close")
 	}
 }
 
@@ -425,7 +474,13 @@ func (w *world) start(a *abi.Action) {
 	w.open = append(w.open, pending{action: *a, meaning: meaning})
 }
 
-func (w *world) cancel(id uint64) { w.remove(id) }
+// cancel drops an action. One whose answer is there already must not be: hosts need not look for it.
+func (w *world) cancel(id uint64) {
+	if slices.ContainsFunc(w.ready, func(e abi.Event) bool { return e.ID == id }) {
+		w.violate("id %d is cancelled when its answer is there", id)
+	}
+	w.remove(id)
+}
 
 // readMemory answers a read from host memory, at once, or leaves it to KV.
 func (w *world) readMemory(a *abi.Action) {
@@ -449,6 +504,7 @@ func (w *world) readMemory(a *abi.Action) {
 				if at--; at == 0 {
 					w.scenario.happened(&c)
 					event.Code, event.Data = c.event.Code, c.event.Data
+					w.noteAnswer(w.find(a.ID), &event)
 				}
 			}
 		}
@@ -585,11 +641,16 @@ func (w *world) key() [sha256.Size]byte {
 			b.String(p.script.name)
 		}
 	}
-	b.String(fmt.Sprint(w.facts, w.uses))
+	w.facts.encode(&b)
+	if len(w.uses) > 0 {
+		b.String(fmt.Sprint(w.uses))
+	}
 	for i := range w.buffers {
 		b.Uint(w.buffers[i].number)
 		b.Bytes(w.buffers[i].data)
-		b.String(fmt.Sprint(w.buffers[i].fetches))
+		for _, n := range w.buffers[i].fetches {
+			b.Uint(uint64(n))
+		}
 	}
 	return sha256.Sum256(b.Buf)
 }
