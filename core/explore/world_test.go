@@ -1,6 +1,7 @@
 package explore_test
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"slices"
@@ -37,6 +38,7 @@ type world struct {
 	facts   facts
 	broken  []string // what was violated
 	stored  []byte   // in the cache
+	sent    []byte   // of a stream, to the caller, but for comments
 }
 
 // pending is an action that is not answered.
@@ -425,14 +427,17 @@ func (w *world) perform(a *abi.Action) {
 		w.cancel(a.ID)
 	case abi.ActionRespond:
 		w.answerOnce(whole, "Respond")
-		w.facts.tell(fmt.Sprint("respond ", a.Code))
+		w.facts.tell(fmt.Sprintf("respond %d%s%s", a.Code, contents(w.join(a.Body)), headersTold(a.Headers)))
 	case abi.ActionOpen:
 		w.answerOnce(opened, "Open")
-		w.facts.tell(fmt.Sprint("open ", a.Code))
+		w.facts.tell(fmt.Sprintf("open %d%s", a.Code, headersTold(a.Headers)))
 		w.drain()
 	case abi.ActionSend:
 		if w.facts.answer != opened {
 			w.violate("Send without an open answer")
+		}
+		if body := w.join(a.Body); !bytes.HasPrefix(body, []byte(":")) {
+			w.sent = append(slices.Clip(w.sent), body...)
 		}
 		w.drain()
 	case abi.ActionClose:
@@ -440,7 +445,8 @@ func (w *world) perform(a *abi.Action) {
 			w.violate("Close without an open answer")
 		}
 		w.facts.answer = closed
-		w.facts.tell("close")
+		w.facts.tell("close" + contents(w.sent))
+		w.sent = nil
 	}
 }
 
@@ -642,6 +648,7 @@ func (w *world) key() [sha256.Size]byte {
 		}
 	}
 	w.facts.encode(&b)
+	b.Bytes(w.sent)
 	if len(w.uses) > 0 {
 		b.String(fmt.Sprint(w.uses))
 	}
