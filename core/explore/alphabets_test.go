@@ -1,6 +1,8 @@
 package explore_test
 
 import (
+	"strings"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/doc"
@@ -233,3 +235,41 @@ var openaiLong = &script{name: "a long stream", faults: streamFaults[1:2], piece
 var openaiBrief = &script{name: "a brief stream", faults: streamFaults[1:2], noEnd: true, pieces: []piece{
 	text("start", openaiStart), text("text", openaiText), last("finish", openaiFinish+openaiEnd),
 }}
+
+// ask is an answer with further headers.
+func (c choice) saying(name string, headers ...abi.Header) choice {
+	c.name = name
+	c.event.Headers = append(append([]abi.Header(nil), c.event.Headers...), headers...)
+	return c
+}
+
+// after is an answer that comes late.
+func (c choice) after(ms uint64) choice {
+	c.advanceMs = ms
+	return c
+}
+
+const geminiAnswer = `{"candidates":[{"content":{"role":"model","parts":[{"text":"` + answerMark + `"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":2,"totalTokenCount":7}}`
+
+var (
+	geminiOK     = choice{name: "200", clean: true, event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType, Data: []byte(geminiAnswer)}}
+	geminiStream = &script{name: "candidates", faults: streamFaults[1:2], pieces: []piece{last("all", "data: "+geminiAnswer+"\n\n")}}
+
+	negative = choice{name: "200 with nonsense for usage", event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType,
+		Data: []byte(`{"choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":-5,"completion_tokens":2.5,"total_tokens":7e12}}`)}}
+	soon   = busy.saying("429, in a second", abi.Header{Name: "retry-after", Value: "1"})
+	late   = busy.saying("429, in a minute", abi.Header{Name: "retry-after", Value: "60"})
+	onDate = busy.saying("429, at a date", abi.Header{Name: "retry-after", Value: "Sat, 21 Nov 2026 12:00:01 GMT"})
+
+	// openaiWordy sends more before its text than is held back.
+	openaiWordy = &script{name: "a wordy stream", faults: streamFaults[1:2], pieces: []piece{
+		text("much ado", strings.Repeat(openaiStart, 20)), text("text", openaiText), last("finish", openaiFinish+openaiEnd),
+	}}
+	// openaiEndless never ends an event.
+	openaiEndless = &script{name: "an event without an end", bad: true, pieces: []piece{
+		text("a beginning", "data: "+strings.Repeat("x", 1<<19)), text("more", strings.Repeat("x", 1<<19)), text("still more", strings.Repeat("x", 1<<19)),
+	}}
+	openaiFiltered = &script{name: "a filtered stream", faults: streamFaults[1:2], pieces: []piece{
+		text("start", openaiStart), text("filtered", chunkOf(`{}`, `"content_filter"`)), last("done", openaiEnd),
+	}}
+)

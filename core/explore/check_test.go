@@ -21,14 +21,16 @@ const (
 	answerMark = "marked-answer"
 	openaiKey  = "marked-openai-key-of-the-deployment"
 	poetKey    = "marked-anthropic-key-of-the-deployment"
+	twinKey    = "marked-gemini-key-of-the-deployment"
 	ownKey     = "marked-key-of-the-project"
+	ownPoetKey = "marked-anthropic-key-of-the-project"
 	masterKey  = "bWFya2VkLW1hc3Rlci1rZXktMzItYnl0ZXMtbG9uZyE="
 )
 
 // secrets are never told to anybody, and where those of providers may be sent.
 var secrets = []struct{ text, url string }{
 	{callerKey, ""}, {developmentKey, ""}, {projectKey, ""}, {masterKey, ""},
-	{openaiKey, "https://openai.test/"}, {poetKey, "https://anthropic.test/"}, {ownKey, "https://openai.test/"},
+	{openaiKey, "https://openai.test/"}, {poetKey, "https://anthropic.test/"}, {ownKey, "https://openai.test/"}, {twinKey, "https://gemini.test/"}, {ownPoetKey, "https://anthropic.test/"},
 }
 
 // texts are what callers and providers say to each other: not for logs, headers and names.
@@ -185,7 +187,7 @@ func (w *world) noteAnswer(p *pending, e *abi.Event) {
 			*seen |= sawBadProvider
 		}
 	case abi.ActionUnseal:
-		if e.Code != abi.OutcomeOK {
+		if e.Code != abi.OutcomeOK || len(e.Data) == 0 {
 			*seen |= sawSealed
 		}
 	case abi.ActionRead:
@@ -304,6 +306,26 @@ func settleText(s *keymeter.Settle) string {
 		}
 	}
 	return fmt.Sprintf("%s (%d, %s, cache %d)", text, s.Trace.Status, s.Trace.Provider, s.Trace.Cache)
+}
+
+// checkOver wants nothing to run on when the caller has the whole answer: no timer, and no provider that may
+// still send something. (What is being read ends by itself.)
+func (w *world) checkOver() {
+	if w.facts.answer != whole && w.facts.answer != closed || len(w.ready) > 0 {
+		return
+	}
+	for i := range w.open {
+		switch p := &w.open[i]; p.action.Kind {
+		case abi.ActionWait:
+			w.violate("a timer runs on after the answer")
+		case abi.ActionFetch:
+			if !w.facts.clean {
+				w.violate("%s runs on after the answer", p.meaning)
+			}
+		case abi.ActionUnseal, abi.ActionSupply, abi.ActionForward:
+			w.violate("%s is outstanding after the answer", p.meaning)
+		}
+	}
 }
 
 // checkEnd looks at an exchange that is over.

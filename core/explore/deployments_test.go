@@ -19,6 +19,7 @@ const catalogHead = `{"version":"1","defaultPlan":"free",
 		{"name":"openai-responses","wire":"responses","baseUrl":"https://openai.test/v1","keyEnv":"OPENAI_API_KEY"},
 		{"name":"anthropic","wire":"anthropic","baseUrl":"https://anthropic.test/v1","keyEnv":"ANTHROPIC_API_KEY"},
 		{"name":"bare","wire":"openai","baseUrl":"https://bare.test/v1","keyEnv":"BARE_API_KEY"},
+		{"name":"gemini","wire":"gemini","baseUrl":"https://gemini.test/v1beta","keyEnv":"GEMINI_API_KEY"},
 		{"name":"mock","wire":"mock"}],
 	"models":[
 		{"name":"only","upstream":"up-only","provider":"openai","input":"1","output":"1","source":"made up","date":"2026-11"},
@@ -27,6 +28,8 @@ const catalogHead = `{"version":"1","defaultPlan":"free",
 		{"name":"sage","upstream":"up-sage","provider":"openai-responses","input":"1","output":"1","source":"made up","date":"2026-11"},
 		{"name":"poet","upstream":"up-poet","provider":"anthropic","input":"1","output":"1","source":"made up","date":"2026-11"},
 		{"name":"naked","upstream":"up-naked","provider":"bare","input":"1","output":"1","source":"made up","date":"2026-11"},
+		{"name":"twin","upstream":"up-twin","provider":"gemini","input":"1","output":"1","source":"made up","date":"2026-11"},
+		{"name":"plain","upstream":"up-plain","provider":"openai","input":"1","output":"1","drops":["temperature","images"],"source":"made up","date":"2026-11"},
 		{"name":"parrot","upstream":"up-parrot","provider":"mock","input":"0","output":"0","source":"made up","date":"2026-11"},
 		{"name":"vectors","upstream":"up-vectors","kind":"embedding","provider":"openai","input":"1","source":"made up","date":"2026-11"}],
 	"tiers":[
@@ -34,21 +37,30 @@ const catalogHead = `{"version":"1","defaultPlan":"free",
 		{"name":"balanced","strategy":"ordered","targets":[{"model":"only"},{"model":"spare"}]},
 		{"name":"frontier","strategy":"ordered","targets":[{"model":"only"},{"model":"spare"},{"model":"third"}]},
 		{"name":"mixed","strategy":"ordered","targets":[{"model":"poet"},{"model":"only"}]},
+		{"name":"plainer","strategy":"ordered","targets":[{"model":"plain"},{"model":"only"}]},
+		{"name":"strange","strategy":"ordered","targets":[{"model":"twin"},{"model":"only"}]},
+		{"name":"fast","strategy":"fastest","targets":[{"model":"spare"},{"model":"only"}]},
+		{"name":"thrifty","strategy":"cheapest","targets":[{"model":"only"},{"model":"spare"}]},
+		{"name":"drawn","targets":[{"model":"only","weight":1},{"model":"spare","weight":1}]},
 		{"name":"ragged","strategy":"ordered","targets":[{"model":"only"},{"model":"naked"}]},
 		{"name":"nowhere","strategy":"ordered","targets":[{"model":"naked"}]}],`
 
 func catalogWith(routing string) string { return catalogHead + `"routing":` + routing + `}` }
 
 var deploymentEnv = []abi.Header{
-	{Name: "OPENAI_API_KEY", Value: openaiKey}, {Name: "ANTHROPIC_API_KEY", Value: poetKey}, {Name: "POSTERN_MASTER_KEYS", Value: "m1:" + masterKey},
+	{Name: "OPENAI_API_KEY", Value: openaiKey}, {Name: "GEMINI_API_KEY", Value: twinKey}, {Name: "ANTHROPIC_API_KEY", Value: poetKey}, {Name: "POSTERN_MASTER_KEYS", Value: "m1:" + masterKey},
 }
 
-// plain never retries a target, patient once.
+// plain never retries a target, patient once; touchy lets one rest after two failures.
 var (
 	plain = deployment{"plain", catalogWith(
 		`{"retries":0,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"headMs":8000,"firstByteMs":8000,"idleMs":8000,"totalMs":15000}`), deploymentEnv}
 	patient = deployment{"patient", catalogWith(
 		`{"retries":1,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"headMs":8000,"firstByteMs":8000,"idleMs":8000,"totalMs":15000}`), deploymentEnv}
+	touchy = deployment{"touchy", catalogWith(
+		`{"retries":2,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":2,"coolMs":30000,"headMs":8000,"firstByteMs":8000,"idleMs":8000,"totalMs":15000}`), deploymentEnv}
+	closedOff = deployment{"without a control plane", catalogWith(`{"retries":0,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"totalMs":15000}`),
+		append([]abi.Header{{Name: "POSTERN_CONTROL", Value: "off"}}, deploymentEnv...)}
 )
 
 // keyRecord is the record that the caller's key has, as KV and its meter tell it.

@@ -25,7 +25,9 @@ type scenario struct {
 	leaves  bool     // the caller may leave at any point
 	clock   bool     // timers move the clock; not for streams, which have timers without end
 	shared  []byte   // what the isolate knows
-	maxKept int      // bytes of one unfinished event, beyond the bound of the state
+	// meanwhile is what the isolate knows from some time on, which may be any; nil: as before.
+	meanwhile []byte
+	maxKept   int // bytes of one unfinished event, beyond the bound of the state
 }
 
 // deployment is how the gateway is configured.

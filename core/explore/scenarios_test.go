@@ -7,6 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/keys"
+	"github.com/postern-ai/postern/core/route"
 )
 
 func header(name, value string) abi.Header { return abi.Header{Name: name, Value: value} }
@@ -92,6 +93,7 @@ func heads() []*scenario {
 		get("no key", "/api/health", "", nil, deserving(401)),
 		get("a mistyped key", "/api/health", "sk_live_wrong", nil, deserving(401)),
 		get("forwarded", "/api/admin/keys", "", alphabet{"forward": {response("200", 200, ""), fault(abi.FaultConnect)}}, deserving(503)),
+		get("not forwarded", "/api/admin/keys", "", nil, in(closedOff)),
 		get("forwarded, with the providers' states", "/api/admin/providers", "", alphabet{"forward": {response("404", 404, ""), fault(abi.FaultUndelivered)}}, deserving(503)),
 	}
 }
@@ -100,6 +102,13 @@ func heads() []*scenario {
 func admissions() []*scenario {
 	refusals := []choice{rateLimited, inactive, unknown, crowded, overloaded, failed, damaged}
 	return []*scenario{
+		post("too many guesses", "/api/ai/complete", nativeBody, alphabet{"key": {record(nil), absent}, "fetch": {openaiOK}}, deserving(429), func(s *scenario) {
+			var c route.Circuits
+			for range 30 {
+				c.Guessed("192.0.2.1", startMs)
+			}
+			s.shared = c.Encode()
+		}),
 		post("every refusal of the meter", "/api/ai/complete", nativeBody, alphabet{"admit": append([]choice{admitted}, refusals...), "fetch": {openaiOK}}),
 		post("a key without a record", "/api/ai/complete", nativeBody, alphabet{
 			"key": {record(nil), absent, failed, damaged, ok("known to be unknown", []byte{0})}, "fetch": {openaiOK},
@@ -164,6 +173,32 @@ func wholeAnswers() []*scenario {
 		}, allowing("poet", "only")),
 		post("a last target without credentials", "/v1/chat/completions", to("ragged", messages), alphabet{"fetch": {openaiOK, down, unpaid, fault(abi.FaultHead)}}),
 		post("no target with credentials", "/v1/chat/completions", to("nowhere", messages), nil, allowing(), deserving(503)),
+		post("when to come back", "/v1/chat/completions", to("balanced", messages), alphabet{"fetch": {openaiOK, soon, late, onDate}}, allowing("only", "spare"), in(patient)),
+		post("nonsense for usage", "/v1/chat/completions", to("only", messages), alphabet{"fetch": {openaiOK, negative}}),
+		post("a target that rests", "/v1/chat/completions", to("balanced", messages), alphabet{"fetch": {openaiOK, down}}, allowing("only", "spare"), resting("only", startMs)),
+		post("a target that tires meanwhile", "/v1/chat/completions", to("balanced", messages), alphabet{"fetch": {openaiOK, down, busy}}, allowing("only", "spare"), in(patient), func(s *scenario) {
+			other := &scenario{deploy: s.deploy}
+			resting("only", startMs)(other)
+			s.meanwhile = other.shared
+		}),
+		post("targets that all rest", "/v1/chat/completions", to("balanced", messages), alphabet{"fetch": {openaiOK, down}}, allowing("only", "spare"),
+			resting("only", startMs), resting("spare", startMs)),
+		post("a target that has rested", "/v1/chat/completions", to("balanced", messages), alphabet{"fetch": {openaiOK, down}}, allowing("only", "spare"), resting("only", startMs-30_000)),
+		post("targets that tire", "/v1/chat/completions", to("balanced", messages), alphabet{"fetch": {openaiOK, down, unpaid}}, allowing("only", "spare"), in(touchy)),
+		post("the fastest target", "/v1/chat/completions", to("fast", messages), alphabet{"fetch": {openaiOK, down}}, allowing("only", "spare"), func(s *scenario) {
+			var c route.Circuits
+			c.Worked("only", false, 100, startMs-1000)
+			c.Worked("spare", false, 200, startMs-1000)
+			s.shared = c.Encode()
+		}),
+		post("the cheapest target", "/v1/chat/completions", to("thrifty", messages), alphabet{"fetch": {openaiOK, down}}, allowing("only", "spare")),
+		post("a target that is drawn", "/v1/chat/completions", to("drawn", messages), alphabet{"fetch": {openaiOK, down}}, allowing("only", "spare")),
+		post("what a target lacks", "/v1/chat/completions", to("plainer", messages+`,"temperature":1`), alphabet{"fetch": {openaiOK, down}}, allowing("plain", "only")),
+		post("what a target must not lack", "/v1/chat/completions", to("plainer", messages+`,"temperature":1`), alphabet{"fetch": {openaiOK, down}}, saying(header("x-postern-strict", "true"))),
+		post("what no target carries", "/v1/chat/completions", to("plain", messages+`,"temperature":1`), nil, saying(header("x-postern-strict", "true"))),
+		post("a family without a dialect", "/v1/chat/completions", to("strange", messages), alphabet{"fetch twin": {geminiOK, notJSON, down}, "fetch only": {openaiOK}}, allowing("twin", "only")),
+		post("what our form does not know, strictly", "/v1/chat/completions", to("strange", messages+`,"store":true`), alphabet{"fetch": {openaiOK, down}}, allowing("only"),
+			saying(header("x-postern-strict", "true"))),
 		post("JSON that is mended", "/api/ai/complete", jsonBody, alphabet{"fetch": {jsonText, notJSONText, down}}),
 		post("responses, passed on", "/v1/responses", to("sage", input), alphabet{"fetch": {responsesOK, down}}, allowing("sage")),
 		post("responses, translated", "/v1/responses", to("only", input), alphabet{"fetch": {openaiOK, notJSON}}),
@@ -173,13 +208,25 @@ func wholeAnswers() []*scenario {
 	}
 }
 
+// resting lets a target of the deployment rest, since it failed three times.
+func resting(model string, sinceMs uint64) func(*scenario) {
+	return func(s *scenario) {
+		c := route.DecodeCircuits(s.shared)
+		cfg := s.deploy.parse()
+		for range cfg.Routing.CoolAfter {
+			c.Failed(&cfg.Routing, model, sinceMs)
+		}
+		s.shared = c.Encode()
+	}
+}
+
 // caches are requests whose answers may be remembered.
 func caches() []*scenario {
 	ask := func(name, path, body string, more alphabet, changes ...func(*scenario)) *scenario {
 		first := post("the first of "+name, path, body, alphabet{"key": {record(cached)}}.with(more).with(alphabet{"cache": {absent}, "admit": {admitted}}), append(changes, stays)...)
 		entry := ok("hit", prime(first))
 		old := ok("an old entry", entry.event.Data[:len(entry.event.Data)-1])
-		s := post(name, path, body, alphabet{"key": {record(cached)}, "cache": {absent, entry, failed, old}}.with(more), append(changes, naming("only", "vectors"))...)
+		s := post(name, path, body, alphabet{"key": {record(cached)}, "cache": {absent, entry, failed, old}}.with(more), append([]func(*scenario){naming("only", "vectors")}, changes...)...)
 		return s
 	}
 	whole := alphabet{"fetch": {openaiOK, down, silent}}
@@ -191,7 +238,14 @@ func caches() []*scenario {
 		ask("cached, and the budget is spent", "/api/ai/complete", nativeBody, whole.with(alphabet{
 			"admit": {admitted, short}, "grant": {granted, noMore(), noMore("meter-2"), failed}, "flush": {news, noNews}})),
 		ask("cached, under an idempotency key", "/api/ai/complete", nativeBody, whole.with(alphabet{"admit": {admitted, replayed("{}"), running}}), saying(header("idempotency-key", "i1"))),
+		ask("cached, under a policy", "/api/ai/complete", nativeTo("balanced"), whole.with(alphabet{
+			"key": {record(both(cached, withPolicy(3)))}, "policy": {ok("the policy", policyOf(3, onlySpare))}, "policy 4": {absent}, "ask-policy": {ok("the policy", policyOf(4, ownOpenAI))},
+			"admit": {admitted, stale(both(cached, withPolicy(4)))}, "unseal": {ok("open", []byte(ownKey))},
+		}), allowing("spare", "only"), func(s *scenario) { s.mayName = append(s.mayName, "spare") }),
+		ask("cached, and the caller wants it fresh", "/v1/chat/completions", to("only", messages), alphabet{"fetch": {openaiOK, down}}, saying(header("cache-control", "max-age=5"))),
 		ask("a cached stream", "/v1/chat/completions", streaming(to("only", messages)), alphabet{"stream": {streamed(openaiStream), down}}),
+		post("an answer that is not looked for", "/v1/chat/completions", to("only", messages), alphabet{"key": {record(cached)}, "fetch": {openaiOK, down}}, saying(header("cache-control", "no-cache"))),
+		post("an answer that is not stored", "/v1/chat/completions", to("only", messages), alphabet{"key": {record(cached)}, "fetch": {openaiOK, down}}, saying(header("cache-control", "no-store"))),
 		ask("cached embeddings", "/v1/embeddings", to("vectors", `"input":"`+promptMark+`"`), alphabet{"fetch": {embedded, down}}, allowing("vectors")),
 	}
 }
@@ -232,6 +286,16 @@ func policies() []*scenario {
 		post("a project's own key, streamed", "/v1/chat/completions", streaming(to("mixed", messages)), known(ownOpenAI).with(alphabet{
 			"admit": {admitted}, "stream": {streamed(anthropicStream), down}, "stream only": {streamed(openaiStream), down}, "unseal": {ok("open", []byte(ownKey)), failed},
 		}), allowing("only", "poet")),
+		post("a project's own key, translated", "/v1/messages", to("strange", messages), known(ownOpenAI).with(alphabet{
+			"admit": {admitted}, "fetch twin": {geminiOK, down}, "fetch only": {openaiOK, down}, "unseal": {ok("open", []byte(ownKey)), ok("empty", nil), failed},
+		}), allowing("twin", "only")),
+		post("keys of a project for two providers", "/v1/messages", to("mixed", messages), known(ownBoth).with(alphabet{
+			"admit": {admitted}, "ask-policy": {failed}, "policy": {ok("the policy", policyOf(3, ownBoth)), absent},
+			"fetch poet": {anthropicOK, down}, "fetch only": {openaiOK, down}, "unseal openai": {ok("open", []byte(ownKey)), failed}, "unseal anthropic": {ok("open", []byte(ownPoetKey)), failed},
+		}), allowing("poet", "only")),
+		post("a project's own key whose master key is gone", "/v1/chat/completions", to("mixed", messages), known(ownLost).with(alphabet{"admit": {admitted}, "fetch": {anthropicOK, down}}),
+			allowing("poet", "only"), deserving(503)),
+		post("a project that allows nothing", "/v1/chat/completions", to("only", messages), known(onlySpare).with(alphabet{"admit": {admitted, rateLimited}, "fetch": {openaiOK}})),
 		get("models, by a policy", "/v1/models", callerKey, known(onlySpare)),
 	}
 }
@@ -242,6 +306,11 @@ func streams() []*scenario {
 	return []*scenario{
 		post("a stream", "/v1/chat/completions", chat, alphabet{"stream": {streamed(openaiStream), streamed(openaiNonsense), notAStream, busy, down, fault(abi.FaultHead)}}),
 		post("a stream that comes in halves", "/v1/chat/completions", chat, alphabet{"stream": {streamed(openaiSplit), streamed(openaiError), streamed(openaiNoMark)}}),
+		post("a stream with a long beginning", "/v1/chat/completions", streaming(to("balanced", messages)), alphabet{"stream": {streamed(openaiWordy), down}}, allowing("only", "spare")),
+		post("a stream whose event does not end", "/v1/chat/completions", chat, alphabet{"stream": {streamed(openaiEndless)}}, func(s *scenario) { s.maxKept, s.leaves = 1<<20, false }),
+		post("a stream that is filtered", "/v1/responses", streaming(to("balanced", input)), alphabet{"stream": {streamed(openaiFiltered)}}, allowing("only", "spare")),
+		post("a stream of a family without a dialect", "/v1/responses", streaming(to("strange", input)), alphabet{"stream twin": {streamed(geminiStream), down}, "stream only": {streamed(openaiStream)}},
+			allowing("twin", "only")),
 		post("our own stream", "/api/ai/chat", nativeBody, alphabet{"stream": {streamed(openaiStream), streamed(openaiError), down}}),
 		post("a stream of messages, passed on", "/v1/messages", streaming(to("poet", messages)), alphabet{"stream": {streamed(anthropicStream), streamed(anthropicError)}}, allowing("poet")),
 		post("a stream of messages, translated", "/v1/messages", chat, alphabet{"stream": {streamed(openaiStream), streamed(openaiError)}}),
@@ -250,7 +319,7 @@ func streams() []*scenario {
 		post("a stream that falls back", "/v1/chat/completions", streaming(to("mixed", messages)), alphabet{
 			"stream poet": {streamed(anthropicStream), streamed(anthropicError), down}, "stream only": {streamed(openaiStream), streamed(openaiError), busy},
 		}, allowing("poet", "only")),
-		post("a stream under an idempotency key", "/v1/chat/completions", chat, alphabet{"admit": {admitted, running}, "stream": {streamed(openaiStream), down}}, saying(header("idempotency-key", "i1"))),
+		post("a stream under an idempotency key", "/v1/chat/completions", chat, alphabet{"admit": {admitted, running, replayed("data: [DONE]")}, "stream": {streamed(openaiStream), down}}, saying(header("idempotency-key", "i1"))),
 		post("a stream that is kept and falls back", "/v1/chat/completions", streaming(to("balanced", messages)), alphabet{
 			"key": {record(cached)}, "stream": {streamed(openaiStream), down},
 		}, allowing("only", "spare")),
@@ -260,6 +329,10 @@ func streams() []*scenario {
 			"extend": {admitted, short},
 			"grant":  {granted, noMore()},
 		}, allowing("only", "spare", "third")),
+		post("every answer to an extension", "/v1/chat/completions", streaming(to("only", `"messages":[{"role":"user","content":"`+promptMark+`"}],"max_tokens":1`)), alphabet{
+			"stream": {streamed(openaiLong)},
+			"extend": {admitted, short, unknown, inactive, rateLimited, failed, overloaded, damaged}, "grant": {granted, noMore(), noMore("meter-2"), failed, damaged},
+		}),
 		post("a stream whose budget ends", "/v1/chat/completions", streaming(to("only", `"messages":[{"role":"user","content":"`+promptMark+`"}],"max_tokens":1`)), alphabet{
 			"stream": {streamed(openaiLong)},
 			"extend": {admitted, short}, "grant": {granted, noMore(), noMore("meter-2", "meter-3")}, "flush": {news, noNews, failed},
@@ -289,6 +362,15 @@ func others() []*scenario {
 		get("usage of another project", "/api/usage", callerKey, nil, asking("projectId=prj_2")),
 		get("usage, asked wrongly", "/api/usage", callerKey, alphabet{"admit": {admitted, inactive}}, asking("period=year")),
 	}
+}
+
+func ownBoth(p *doc.Policy) {
+	ownOpenAI(p)
+	p.ProviderKeys = append(p.ProviderKeys, doc.ProviderKey{Provider: "anthropic", KeyID: "m1", Sealed: []byte("sealed-anthropic-key-sealed-anthropic")})
+}
+
+func ownLost(p *doc.Policy) {
+	p.ProviderKeys = []doc.ProviderKey{{Provider: "openai", KeyID: "m9", Sealed: []byte("sealed-openai-key-sealed-openai-key")}}
 }
 
 func ownAnthropic(p *doc.Policy) {

@@ -169,6 +169,9 @@ func (w *world) options() []option {
 			now = append(now, w.answers(p)...)
 		}
 	}
+	if w.scenario.meanwhile != nil && w.uses["meanwhile"] == 0 && len(w.open) > 0 {
+		later = append(later, option{"meanwhile other exchanges fail", 0, (*world).otherwise})
+	}
 	if w.scenario.leaves && !w.facts.left && w.facts.answer != whole && w.facts.answer != closed && len(w.open) > 0 {
 		later = append(later, option{"the caller leaves", 0, (*world).leave})
 	}
@@ -182,6 +185,12 @@ func (p *pending) label(what string) string {
 func (w *world) begin() {
 	w.facts.begun = true
 	w.step(abi.Event{Kind: abi.EventRequest, Headers: w.scenario.headers, Data: []byte("0123456789abcdef")})
+}
+
+// otherwise is what other exchanges of the isolate do to its knowledge of targets.
+func (w *world) otherwise() {
+	w.use("meanwhile", 1)
+	w.shared = w.scenario.meanwhile
 }
 
 func timer(id uint64) func(*world) {
@@ -377,6 +386,7 @@ func (w *world) step(event abi.Event) {
 		w.checkAction(a)
 		w.perform(a)
 	}
+	w.checkOver()
 	if streaming && w.streamOpen() {
 		w.violate("the caller left a stream, and the upstream is not cut")
 	}
@@ -452,6 +462,9 @@ func (w *world) perform(a *abi.Action) {
 
 // drain is a write to the caller, who may be gone: the host learns of it then.
 func (w *world) drain() {
+	if w.scenario.meanwhile != nil && w.uses["meanwhile"] == 0 && len(w.open) > 0 {
+		later = append(later, option{"meanwhile other exchanges fail", 0, (*world).otherwise})
+	}
 	if w.scenario.leaves && !w.facts.left && !w.leaving() && w.oracle([]string{"it is taken", "nobody takes it"}) == 1 {
 		w.ready = append(w.ready, abi.Event{Kind: abi.EventLeft})
 	}
@@ -578,13 +591,16 @@ func (w *world) meaning(a *abi.Action) string {
 	case abi.ActionSupply:
 		return "supply"
 	case abi.ActionUnseal:
-		return "unseal"
+		return "unseal " + a.Name[strings.LastIndexByte(a.Name, '/')+1:]
 	case abi.ActionWait:
 		return "wait"
 	case abi.ActionForward:
 		return "forward"
 	case abi.ActionRead:
-		word, _, _ := strings.Cut(a.Key, "/")
+		word, rest, _ := strings.Cut(a.Key, "/")
+		if word == "policy" {
+			word += " " + strings.TrimLeft(rest[strings.LastIndexByte(rest, '/')+1:], "0")
+		}
 		return word
 	case abi.ActionFetch:
 		if a.Stream {
