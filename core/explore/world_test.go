@@ -462,9 +462,6 @@ func (w *world) perform(a *abi.Action) {
 
 // drain is a write to the caller, who may be gone: the host learns of it then.
 func (w *world) drain() {
-	if w.scenario.meanwhile != nil && w.uses["meanwhile"] == 0 && len(w.open) > 0 {
-		later = append(later, option{"meanwhile other exchanges fail", 0, (*world).otherwise})
-	}
 	if w.scenario.leaves && !w.facts.left && !w.leaving() && w.oracle([]string{"it is taken", "nobody takes it"}) == 1 {
 		w.ready = append(w.ready, abi.Event{Kind: abi.EventLeft})
 	}
