@@ -84,6 +84,9 @@ func describe(template string, item map[string]any) describedPath {
 		allowed = append(allowed, method)
 		p.methods[method] = object(object(member)["responses"])
 	}
+	if slices.Contains(allowed, http.MethodGet) && !slices.Contains(allowed, http.MethodHead) {
+		allowed = append(allowed, http.MethodHead)
+	}
 	slices.Sort(allowed)
 	p.allow = strings.Join(allowed, ", ")
 	return p
@@ -133,16 +136,20 @@ func (c *Contract) find(request *http.Request, response *http.Response) (place s
 		}
 		return elsewhere + "/" + status, nil
 	}
-	responses, ok := path.methods[request.Method]
+	method := request.Method
+	if method == http.MethodHead && path.methods[method] == nil {
+		method = http.MethodGet // answered alike, without the body
+	}
+	responses, ok := path.methods[method]
 	if ok {
 		if responses[status] == nil {
 			return "", errors.New("this status is not described")
 		}
-		return pointer("paths", strings.Join(path.segments, "/"), strings.ToLower(request.Method), "responses", status), nil
+		return pointer("paths", strings.Join(path.segments, "/"), strings.ToLower(method), "responses", status), nil
 	}
 	switch response.StatusCode {
 	case http.StatusMethodNotAllowed:
-		if allow := response.Header.Get("Allow"); allow != path.allow {
+		if allow := response.Header.Get("Allow"); !sameMethods(allow, path.allow) {
 			return "", fmt.Errorf("allow is %q, the path has %q", allow, path.allow)
 		}
 	case http.StatusNotFound: // an id that is none, or the admin API is turned off
@@ -150,6 +157,17 @@ func (c *Contract) find(request *http.Request, response *http.Response) (place s
 		return "", errors.New("there is no such operation, this must be 405")
 	}
 	return elsewhere + "/" + status, nil
+}
+
+// sameMethods compares two Allow headers in any order. The admin API need not name HEAD.
+func sameMethods(have, want string) bool {
+	list := func(text string) []string {
+		methods := strings.Split(strings.ReplaceAll(text, " ", ""), ",")
+		methods = slices.DeleteFunc(methods, func(m string) bool { return m == http.MethodHead })
+		slices.Sort(methods)
+		return methods
+	}
+	return slices.Equal(list(have), list(want))
 }
 
 // path finds the path that a request's path, as sent, fits; nil if none does.

@@ -154,7 +154,7 @@ func TestExpiredRowsAreForgotten(t *testing.T) {
 	s.pass(hourMs)
 	s.ring(abi.ClassKeyMeter, "meter0")
 	s.settleDown([]string{"meter0", "meter1"}, func(string) {})
-	if rows := s.object(abi.ClassKeyMeter, "meter0").keys("", "~"); !slices.Equal(rows, []string{"h"}) {
+	if rows := s.object(abi.ClassKeyMeter, "meter0").Keys("", "~"); !slices.Equal(rows, []string{"h"}) {
 		t.Errorf("left are %q", rows)
 	}
 }

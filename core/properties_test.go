@@ -397,7 +397,7 @@ func (m *model) settle(t *rapid.T) {
 }
 
 func (m *model) settleWith(x *exchange, s keymeter.Settle) {
-	_, remembered := m.object(abi.ClassKeyMeter, x.key.name).rows["x/"+x.admit.RequestID]
+	_, remembered := m.object(abi.ClassKeyMeter, x.key.name).Rows["x/"+x.admit.RequestID]
 	if x.phase == expired && !remembered && !x.forgotten {
 		m.t.Fatalf("I2: %s expired less than a day ago and is forgotten", x.admit.RequestID)
 	}
@@ -615,8 +615,8 @@ func (m *model) checkMeter(k *key, b book) {
 		}
 	}
 	for _, x := range m.exchanges {
-		if x.key == k && x.phase == open && (o.alarmMs == 0 || o.alarmMs > x.expiresMs) {
-			m.t.Fatalf("I6: %s expires at %d, the alarm is at %d", x.admit.RequestID, x.expiresMs, o.alarmMs)
+		if x.key == k && x.phase == open && (o.AlarmMs == 0 || o.AlarmMs > x.expiresMs) {
+			m.t.Fatalf("I6: %s expires at %d, the alarm is at %d", x.admit.RequestID, x.expiresMs, o.AlarmMs)
 		}
 	}
 	m.checkRecord(k)
@@ -651,7 +651,7 @@ func (m *model) final() {
 		m.carry(m.flush(k.name, false).Absorbs)
 		for m.deliver(abi.ClassKeyMeter, k.name, false) {
 		}
-		if rows := m.object(abi.ClassKeyMeter, k.name).keys("", "~"); len(rows) > 1 {
+		if rows := m.object(abi.ClassKeyMeter, k.name).Keys("", "~"); len(rows) > 1 {
 			m.t.Fatalf("%s has kept %q", k.name, rows)
 		}
 	}

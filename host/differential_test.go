@@ -13,6 +13,7 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
+	"github.com/postern-ai/postern/core/object"
 )
 
 const say = `{"messages":[{"role":"user","content":"Say hello."}]}`
@@ -145,51 +146,14 @@ func TestFaultsDifferential(t *testing.T) {
 
 // objectRows is one object's storage, for commands that no host would send.
 type objectRows struct {
-	in   abi.ObjectInput
-	rows map[string][]byte
-}
-
-func (o *objectRows) read(ranges []abi.Range) {
-	memory := MemoryObjects{Stats: &Stats{}}
-	for _, g := range ranges {
-		g.Limit = min(g.Limit, 1000)
-		o.in.Rows = append(o.in.Rows, memory.read(&object{rows: o.rows}, []abi.Range{g})...)
-	}
+	object.Memory
+	in abi.ObjectInput
 }
 
 // apply runs one command as a host would. A trap changes nothing.
 func (o *objectRows) apply(e Engine, command []byte) {
-	o.in.Command, o.in.Round, o.in.Rows = command, 0, nil
-	out, ok := ask(e.Reads, &o.in)
-	if !ok {
-		return
-	}
-	o.read(out.Ranges)
-	if out, ok = ask(e.Apply, &o.in); ok && len(out.Ranges) > 0 {
-		o.read(out.Ranges)
-		o.in.Round = 1
-		out, ok = ask(e.Apply, &o.in)
-	}
-	if !ok {
-		return
-	}
-	for _, row := range out.Puts {
-		o.rows[row.Key] = row.Value
-	}
-	for _, key := range out.Deletes {
-		delete(o.rows, key)
-	}
-}
-
-func ask(f func([]byte) ([]byte, error), in *abi.ObjectInput) (abi.ObjectOutput, bool) {
-	var w abi.Writer
-	in.Encode(&w)
-	data, err := f(w.Buf)
-	if err != nil {
-		return abi.ObjectOutput{}, false
-	}
-	out, err := abi.DecodeObjectOutput(data)
-	return out, err == nil
+	o.in.Command = command
+	_, _ = object.Coded(e.Reads, e.Apply).Run(&o.Memory, o.in)
 }
 
 // commands joins commands to one fuzz input.
@@ -275,7 +239,7 @@ func FuzzObject(f *testing.F) {
 	newPair := pairOf(f)
 	f.Fuzz(func(t *testing.T, class uint8, list []byte) {
 		both := newPair(t)
-		o := objectRows{in: abi.ObjectInput{NowMs: 1_795_262_400_000, Class: abi.Class(class), Name: "00"}, rows: map[string][]byte{}}
+		o := objectRows{in: abi.ObjectInput{NowMs: 1_795_262_400_000, Class: abi.Class(class), Name: "00"}}
 		for r := (abi.Reader{Buf: list}); len(r.Buf) > 0; {
 			o.in.NowMs += 500
 			o.apply(both, r.Bytes())
