@@ -32,8 +32,9 @@ func verdict(name string, reply keymeter.AdmitReply) choice {
 var period = (&doc.Record{}).Period(calendar.Day(startMs))
 
 var (
-	admitted     = verdict("admitted", keymeter.AdmitReply{Verdict: keymeter.Admitted})
-	short        = verdict("short", keymeter.AdmitReply{Verdict: keymeter.Short, Period: period, Seq: 3, NeedPico: 1000})
+	admitted     = choice{name: "admitted", reply: reserving(false)}
+	admittedLess = choice{name: "admitted with less", reply: reserving(true)}
+	short        = verdict("short", keymeter.AdmitReply{Verdict: keymeter.Short, Period: period, Epoch: 3, HeldPico: 500, NeedPico: 1000, LeastPico: 100})
 	rateLimited  = verdict("rate limited", keymeter.AdmitReply{Verdict: keymeter.RateLimited, RetryMs: 500})
 	inactive     = verdict("inactive", keymeter.AdmitReply{Verdict: keymeter.Inactive})
 	unknown      = verdict("unknown", keymeter.AdmitReply{Verdict: keymeter.Unknown})
@@ -43,25 +44,68 @@ var (
 	unreplayable = verdict("unreplayable", keymeter.AdmitReply{Verdict: keymeter.Unreplayable})
 )
 
+// reserving lets a request in, with all that it asked for or the least that it can do with.
+func reserving(less bool) func(any) []byte {
+	return func(command any) []byte {
+		reply := keymeter.AdmitReply{Verdict: keymeter.Admitted, Windows: windows}
+		switch c := command.(type) {
+		case *keymeter.Admit:
+			reply.ReservedPico = c.AmountPico
+			if less {
+				reply.ReservedPico = c.LeastPico
+			}
+		case *keymeter.Extend:
+			reply.ReservedPico = c.TotalPico
+			if less {
+				reply.ReservedPico = c.LeastPico
+			}
+		}
+		return reply.Encode()
+	}
+}
+
 func stale(change func(*doc.Record)) choice {
 	return verdict("stale", keymeter.AdmitReply{Verdict: keymeter.Stale, Record: keyRecord(both(newer, change))})
 }
 
 func record(change func(*doc.Record)) choice { return ok("record", keyRecord(change)) }
 
-var granted = ok("granted", (&ledger.GrantReply{Period: period, AmountPico: 1 << 40}).Encode())
-
-func noMore(recall ...string) choice {
-	name := "no more"
-	if len(recall) > 0 {
-		name = "recall"
-	}
-	return ok(name, (&ledger.GrantReply{Period: period, AmountPico: -1, Recall: recall}).Encode())
+func grant(name string, reply ledger.GrantReply) choice {
+	reply.Period, reply.Epoch = period, 3
+	return ok(name, reply.Encode())
 }
 
 var (
-	news   = ok("news", (&keymeter.FlushReply{Absorbs: [][]byte{{1}}, Open: 1}).Encode())
-	noNews = ok("no news", (&keymeter.FlushReply{}).Encode())
+	granted     = grant("granted", ledger.GrantReply{Granted: true, TotalPico: 1 << 40})
+	grantedLast = grant("granted the last", ledger.GrantReply{Granted: true, Final: true, TotalPico: 1 << 20})
+	noMore      = grant("no more", ledger.GrantReply{})
+	askOn       = grant("ask on", ledger.GrantReply{Next: "meter-9"}).given(after("meter-3"))
+	recall      = grant("recall", ledger.GrantReply{Recall: []string{"meter-2", "meter-3"}, Next: "meter-3"}).given(after(""))
+	recallOne   = grant("recall one", ledger.GrantReply{Recall: []string{"meter-2"}, Next: "meter-3"}).given(after(""))
+)
+
+// after says whether the Ledger is asked to go on after a meter, "" for the first time. It never names one twice.
+func after(meter string) func(any) bool {
+	return func(command any) bool {
+		g, ok := command.(*ledger.Grant)
+		return ok && g.After == meter
+	}
+}
+
+func (c choice) only(times int) choice {
+	c.times = times
+	return c
+}
+
+func (c choice) given(when func(any) bool) choice {
+	c.when = when
+	return c
+}
+
+var (
+	news     = ok("news", (&keymeter.FlushReply{Absorbs: [][]byte{{1}}}).Encode())
+	openNews = ok("news, and more to come", (&keymeter.FlushReply{Absorbs: [][]byte{{1}}, Open: 1}).Encode())
+	noNews   = ok("no news", (&keymeter.FlushReply{}).Encode())
 )
 
 func fault(code uint64) choice {
@@ -133,7 +177,6 @@ var base = alphabet{
 	"body":   {ok("whole", nil)},
 	"key":    {record(nil)},
 	"admit":  {admitted},
-	"settle": {done},
 	"grant":  {granted},
 	"extend": {admitted},
 	"flush":  {noNews},

@@ -236,7 +236,7 @@ func (w *world) noteLedger(meaning string, data []byte) {
 	switch meaning {
 	case "grant":
 		var reply ledger.GrantReply
-		if reply, err = ledger.DecodeGrantReply(data); err == nil && reply.AmountPico < 0 {
+		if reply, err = ledger.DecodeGrantReply(data); err == nil && !reply.Granted && reply.Next == "" {
 			w.facts.seen |= sawNoBudget
 		}
 	case "ask-policy":
@@ -246,7 +246,10 @@ func (w *world) noteLedger(meaning string, data []byte) {
 			err = abi.ErrMalformed // older than what a record may name by now
 		}
 	case "report first", "report waited", "report final":
-		_, err = ledger.DecodeReportReply(data)
+		var reply ledger.ReportReply
+		if reply, err = ledger.DecodeReportReply(data); reply.WaitMs > 0 || len(reply.Flush) > 0 {
+			w.noteRound()
+		}
 	}
 	if err != nil {
 		w.facts.seen |= sawOutage
@@ -259,17 +262,24 @@ func (w *world) noteVerdict(p *pending, reply *keymeter.AdmitReply) {
 	case keymeter.Admitted:
 		if command, ok := keymeter.Open(p.action.Data).(*keymeter.Admit); ok {
 			f.admitted, f.idem = command.Mode, command.Idempotency != ""
+			if command.Version == 0 {
+				f.seen |= sawOutage // the meter must tell the record
+			}
 		}
 	case keymeter.Unknown, keymeter.Inactive:
 		f.seen |= sawStranger
 	case keymeter.RateLimited, keymeter.Crowded:
 		f.seen |= sawLimit
 	case keymeter.Stale, keymeter.Short:
-		if f.seen&sawRound != 0 {
-			f.seen |= sawRounds
-		}
-		f.seen |= sawRound
+		w.noteRound()
 	}
+}
+
+func (w *world) noteRound() {
+	if w.facts.seen&sawRound != 0 {
+		w.facts.seen |= sawRounds
+	}
+	w.facts.seen |= sawRound
 }
 
 // noteCall counts settlements, whoever waits for their reply.
@@ -285,10 +295,18 @@ func (w *world) noteCall(a *abi.Action) {
 	if f.admitted == 0 {
 		w.violate("what was never admitted is settled")
 	}
-	if m := settle.Model; m != "" && !strings.Contains(f.asked, m+" ") && !slices.Contains(w.scenario.mayName, m) {
-		w.violate("%s is settled, which was not asked (asked: %s)", m, f.asked)
+	w.checkCharged(settle.Model)
+	for i := range settle.Attempts {
+		w.checkCharged(settle.Attempts[i].Model)
 	}
 	f.tell(settleText(settle))
+}
+
+// checkCharged holds a settlement to models that were asked.
+func (w *world) checkCharged(model string) {
+	if model != "" && !strings.Contains(w.facts.asked, model+" ") && !slices.Contains(w.scenario.mayName, model) {
+		w.violate("%s is settled, which was not asked (asked: %s)", model, w.facts.asked)
+	}
 }
 
 // settleText is a settlement in words.
@@ -296,6 +314,12 @@ func settleText(s *keymeter.Settle) string {
 	text := fmt.Sprintf("settle %s %s", [...]string{"?", "served", "hit", "released", "finish"}[s.Outcome], s.Model)
 	if s.CostPico != 0 || s.Tokens != (keymeter.Tokens{}) {
 		text += fmt.Sprintf(" %d pico %d+%d tokens", s.CostPico, s.Tokens.Prompt, s.Tokens.Completion)
+	}
+	for _, c := range s.Attempts {
+		text += fmt.Sprintf(", %s %d pico %d+%d tokens", c.Model, c.CostPico, c.Tokens.Prompt, c.Tokens.Completion)
+		if c.Estimated {
+			text += " estimated"
+		}
 	}
 	for _, flag := range []struct {
 		set  bool

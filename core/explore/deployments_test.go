@@ -54,12 +54,12 @@ var deploymentEnv = []abi.Header{
 // plain never retries a target, patient once; touchy lets one rest after two failures.
 var (
 	plain = deployment{"plain", catalogWith(
-		`{"retries":0,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"headMs":8000,"firstByteMs":8000,"idleMs":8000,"totalMs":15000}`), deploymentEnv}
+		`{"retries":0,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"headMs":8000,"firstByteMs":8000,"idleMs":8000,"totalMs":15000,"requestMs":40000}`), deploymentEnv}
 	patient = deployment{"patient", catalogWith(
-		`{"retries":1,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"headMs":8000,"firstByteMs":8000,"idleMs":8000,"totalMs":15000}`), deploymentEnv}
+		`{"retries":1,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"headMs":8000,"firstByteMs":8000,"idleMs":8000,"totalMs":15000,"requestMs":40000}`), deploymentEnv}
 	touchy = deployment{"touchy", catalogWith(
-		`{"retries":2,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":2,"coolMs":30000,"headMs":8000,"firstByteMs":8000,"idleMs":8000,"totalMs":15000}`), deploymentEnv}
-	closedOff = deployment{"without a control plane", catalogWith(`{"retries":0,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"totalMs":15000}`),
+		`{"retries":2,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":2,"coolMs":30000,"headMs":8000,"firstByteMs":8000,"idleMs":8000,"totalMs":15000,"requestMs":40000}`), deploymentEnv}
+	closedOff = deployment{"without a control plane", catalogWith(`{"retries":0,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"totalMs":15000,"requestMs":40000}`),
 		append([]abi.Header{{Name: "POSTERN_CONTROL", Value: "off"}}, deploymentEnv...)}
 )
 

@@ -8,13 +8,8 @@ import (
 
 // machine is the exchange as the explorer sees it.
 var machine = struct {
-	step      func(cfg *config.Config, in *abi.StepInput) abi.StepOutput
-	rows      func() []string                                          // of the table, "phase/event"
-	rowOf     func(cfg *config.Config, state []byte, e *abi.Event) int // the row that takes the event; -1: none
-	canonical func(cfg *config.Config, state []byte) []byte            // without clock readings, seed and latencies
-}{
-	step:      exchange.Step,
-	rows:      func() []string { return nil },
-	rowOf:     func(*config.Config, []byte, *abi.Event) int { return -1 },
-	canonical: func(_ *config.Config, state []byte) []byte { return state },
-}
+	step      func(*config.Config, *abi.StepInput) abi.StepOutput
+	rows      func() []string                              // of the table, as phase/input
+	rowOf     func(*config.Config, []byte, *abi.Event) int // the row that takes an event in a state; -1: none
+	canonical func(*config.Config, []byte) []byte          // a state without clock readings, random numbers and latencies
+}{exchange.Step, exchange.Rows, exchange.RowOf, exchange.Canonical}

@@ -114,11 +114,13 @@ func admissions() []*scenario {
 			"key": {record(nil), absent, failed, damaged, ok("known to be unknown", []byte{0})}, "fetch": {openaiOK},
 			"admit check": {stale(nil), unknown, inactive, admitted, failed, damaged}, "admit": {admitted, stale(nil)},
 		}),
-		post("a record that is old", "/api/ai/complete", nativeBody, alphabet{"admit": {admitted, stale(nil), short, failed}, "grant": {granted, failed}, "fetch": {openaiOK}}),
+		post("a record that is old", "/api/ai/complete", nativeBody, alphabet{"admit": {admitted, stale(nil).only(2), short.only(2), failed}, "grant": {granted, failed}, "fetch": {openaiOK}}),
 		post("a slice that is too small", "/api/ai/complete", nativeBody, alphabet{
-			"admit": {admitted, short, rateLimited}, "grant": {granted, noMore(), noMore("meter-2", "meter-3"), failed, damaged}, "flush": {news, noNews, failed},
-			"absorb": {done, failed}, "fetch": {openaiOK},
+			"admit": {admitted, admittedLess, short.only(2), rateLimited}, "grant": {granted, grantedLast, noMore, recall, askOn, failed, damaged},
+			"flush": {news, noNews, failed}, "absorb": {done, failed}, "fetch": {openaiOK},
 		}),
+		post("a slice that is never enough", "/api/ai/complete", nativeBody, alphabet{"admit": {short}, "grant": {granted, recallOne, noMore}, "flush": {news, noNews}}, stays),
+		post("a record that is never new enough", "/api/ai/complete", nativeBody, alphabet{"admit": {stale(nil), stale(cached)}}, stays),
 		post("a key that may not", "/v1/embeddings", to("vectors", `"input":"x"`), alphabet{
 			"key":   {record(func(r *doc.Record) { r.Permissions = doc.MayComplete })},
 			"admit": {admitted, rateLimited, inactive, stale(nil), failed}, "fetch": {embedded},
@@ -161,8 +163,7 @@ func replayed(body string) choice {
 func wholeAnswers() []*scenario {
 	return []*scenario{
 		post("every answer of a provider", "/api/ai/complete", nativeBody, alphabet{
-			"fetch":  append([]choice{openaiOK, notJSON, busy, down, rejected, unpaid, tooLong, silent, cutOff}, everyFault...),
-			"settle": {done, failed},
+			"fetch": append([]choice{openaiOK, notJSON, busy, down, rejected, unpaid, tooLong, silent, cutOff}, everyFault...),
 		}),
 		post("falling back", "/api/ai/complete", nativeTo("balanced"), alphabet{"fetch": {openaiOK, busy, down, rejected, unpaid, tooLong, fault(abi.FaultHead), fault(abi.FaultConnect)}},
 			allowing("only", "spare")),
@@ -236,7 +237,7 @@ func caches() []*scenario {
 		ask("cached, and the record is old", "/api/ai/complete", nativeBody, whole.with(alphabet{"admit": {admitted, stale(cached)}})),
 		ask("cached, and the record is old and knows of no cache", "/api/ai/complete", nativeBody, whole.with(alphabet{"admit": {admitted, stale(nil)}})),
 		ask("cached, and the budget is spent", "/api/ai/complete", nativeBody, whole.with(alphabet{
-			"admit": {admitted, short}, "grant": {granted, noMore(), noMore("meter-2"), failed}, "flush": {news, noNews}})),
+			"admit": {admitted, short}, "grant": {granted, noMore, recallOne, failed}, "flush": {news, noNews}})),
 		ask("cached, under an idempotency key", "/api/ai/complete", nativeBody, whole.with(alphabet{"admit": {admitted, replayed("{}"), running}}), saying(header("idempotency-key", "i1"))),
 		ask("cached, under a policy", "/api/ai/complete", nativeTo("balanced"), whole.with(alphabet{
 			"key": {record(both(cached, withPolicy(3)))}, "policy": {ok("the policy", policyOf(3, onlySpare))}, "policy 4": {absent}, "ask-policy": {ok("the policy", policyOf(4, ownOpenAI))},
@@ -327,15 +328,15 @@ func streams() []*scenario {
 		post("a stream whose reservation is extended", "/v1/chat/completions", streaming(to("frontier", `"messages":[{"role":"user","content":"`+promptMark+`"}],"max_tokens":1`)), alphabet{
 			"stream": {streamed(openaiBrief), fault(abi.FaultHead)},
 			"extend": {admitted, short},
-			"grant":  {granted, noMore()},
+			"grant":  {granted, noMore},
 		}, allowing("only", "spare", "third")),
 		post("every answer to an extension", "/v1/chat/completions", streaming(to("only", `"messages":[{"role":"user","content":"`+promptMark+`"}],"max_tokens":1`)), alphabet{
 			"stream": {streamed(openaiLong)},
-			"extend": {admitted, short, unknown, inactive, rateLimited, failed, overloaded, damaged}, "grant": {granted, noMore(), noMore("meter-2"), failed, damaged},
+			"extend": {admitted, short, unknown, inactive, rateLimited, failed, overloaded, damaged}, "grant": {granted, noMore, recallOne, failed, damaged},
 		}),
 		post("a stream whose budget ends", "/v1/chat/completions", streaming(to("only", `"messages":[{"role":"user","content":"`+promptMark+`"}],"max_tokens":1`)), alphabet{
 			"stream": {streamed(openaiLong)},
-			"extend": {admitted, short}, "grant": {granted, noMore(), noMore("meter-2", "meter-3")}, "flush": {news, noNews, failed},
+			"extend": {admitted, short}, "grant": {granted, noMore, recall}, "flush": {news, noNews, failed},
 		}),
 	}
 }
@@ -357,7 +358,7 @@ func others() []*scenario {
 		get("health", "/api/health", projectKey, alphabet{"key": {absent, record(func(r *doc.Record) { r.Kind = keys.Project })},
 			"admit check": {admitted, inactive, overloaded, stale(func(r *doc.Record) { r.Kind = keys.Project })}}),
 		get("usage", "/api/usage", callerKey, alphabet{
-			"report": {figures, flushFirst, waitFirst, failed, damaged}, "report final": {figures, failed}, "flush": {news, noNews, failed}, "absorb": {done, failed},
+			"report": {figures, flushFirst, waitFirst, failed, damaged}, "report final": {figures, failed}, "flush": {openNews, news, noNews, failed}, "absorb": {done, failed},
 		}, asking("projectId=prj_1&period=day")),
 		get("usage of another project", "/api/usage", callerKey, nil, asking("projectId=prj_2")),
 		get("usage, asked wrongly", "/api/usage", callerKey, alphabet{"admit": {admitted, inactive}}, asking("period=year")),

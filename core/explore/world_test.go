@@ -237,6 +237,9 @@ func (w *world) within(meaning string, choices []choice) []choice {
 func (w *world) answers(p *pending) (options []option) {
 	id := p.action.ID
 	for _, c := range w.choices(p.meaning) {
+		if c.when != nil && !c.when(ledger.Open(p.action.Data)) {
+			continue
+		}
 		options = append(options, option{p.label(c.name), id, func(w *world) { w.answer(id, &c) }})
 	}
 	return options
@@ -265,6 +268,9 @@ func (w *world) answer(id uint64, c *choice) {
 		} else {
 			w.keep(p.action.Buffer, event.Data)
 		}
+	}
+	if c.reply != nil {
+		event.Data = c.reply(keymeter.Open(p.action.Data))
 	}
 	w.facts.clean = w.facts.clean || c.clean
 	w.noteAnswer(p, &event)
@@ -646,7 +652,9 @@ func callMeaning(a *abi.Action) string {
 func (w *world) key() [sha256.Size]byte {
 	var b abi.Writer
 	b.Buf = make([]byte, 0, 4096)
-	b.Bytes(machine.canonical(w.config, w.state))
+	if w.facts.begun {
+		b.Bytes(machine.canonical(w.config, w.state))
+	}
 	b.Bytes(w.shared)
 	b.Uint(w.nowMs)
 	open := slices.Clone(w.open)

@@ -6,28 +6,27 @@ import "github.com/postern-ai/postern/core/abi"
 // *Settle, *Extend or *Flush; nil for any other, and for what none of them wrote.
 func Open(command []byte) any {
 	r := abi.Reader{Buf: command}
-	var opened any
+	var opened message
 	switch r.Uint() {
 	case opAdmit:
-		c := decodeAdmit(&r)
-		opened = &c
+		opened = &Admit{}
 	case opSettle:
-		c := decodeSettle(&r)
-		opened = &c
+		opened = &Settle{}
 	case opExtend:
-		c := decodeExtend(&r)
-		opened = &c
+		opened = &Extend{}
 	case opFlush:
-		opened = &Flush{r.Bool()}
+		opened = &Flush{}
+	default:
+		return nil
 	}
-	if r.End() != nil {
+	if decode(r.Buf, opened) != nil {
 		return nil
 	}
 	return opened
 }
 
 // Encode is the reply.
-func (a *AdmitReply) Encode() []byte { return a.encode() }
+func (a *AdmitReply) Encode() []byte { return encode(0, a, 128) }
 
 // Encode is the reply.
-func (f *FlushReply) Encode() []byte { return f.encode() }
+func (r *FlushReply) Encode() []byte { return encode(0, r, 64) }

@@ -12,30 +12,27 @@ type Absorbing struct{}
 // *Report, *Absorbing or *PolicyQuestion; nil for any other, and for what none of them wrote.
 func Open(command []byte) any {
 	r := abi.Reader{Buf: command}
-	var opened any
+	var opened message
 	switch r.Uint() {
 	case opGrant:
-		c := decodeGrant(&r)
-		opened = &c
+		opened = &Grant{}
 	case opReport:
-		c := decodeReport(&r)
-		opened = &c
+		opened = &Report{}
 	case opBatch:
-		for n := r.Count(); n > 0; n-- {
-			r.Bytes()
-		}
-		opened = &Absorbing{}
+		return &Absorbing{}
 	case opPolicy:
-		opened = &PolicyQuestion{}
+		return &PolicyQuestion{}
+	default:
+		return nil
 	}
-	if r.End() != nil {
+	if decode(r.Buf, opened) != nil {
 		return nil
 	}
 	return opened
 }
 
 // Encode is the reply.
-func (g *GrantReply) Encode() []byte { return g.encode() }
+func (g *GrantReply) Encode() []byte { return encode(0, g, 64) }
 
 // Encode is the reply.
-func (p *ReportReply) Encode() []byte { return p.encode() }
+func (p *ReportReply) Encode() []byte { return encode(0, p, 256) }
