@@ -316,3 +316,8 @@ var (
 		text("start", openaiStart), text("filtered", chunkOf(`{}`, `"content_filter"`)), last("done", openaiEnd),
 	}}
 )
+
+// openaiPostscript sends something after its end mark.
+var openaiPostscript = &script{name: "a stream with a postscript", faults: streamFaults[1:2], pieces: []piece{
+	text("text", openaiText), last("finish", openaiFinish+openaiEnd), text("postscript", openaiText),
+}}

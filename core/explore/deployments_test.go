@@ -42,6 +42,7 @@ const catalogHead = `{"version":"1","defaultPlan":"free",
 		{"name":"fast","strategy":"fastest","targets":[{"model":"spare"},{"model":"only"}]},
 		{"name":"thrifty","strategy":"cheapest","targets":[{"model":"only"},{"model":"spare"}]},
 		{"name":"drawn","targets":[{"model":"only","weight":1},{"model":"spare","weight":1}]},
+		{"name":"echoing","strategy":"ordered","targets":[{"model":"only"},{"model":"parrot"}]},
 		{"name":"ragged","strategy":"ordered","targets":[{"model":"only"},{"model":"naked"}]},
 		{"name":"nowhere","strategy":"ordered","targets":[{"model":"naked"}]}],`
 
@@ -59,6 +60,7 @@ var (
 		`{"retries":1,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"headMs":8000,"firstByteMs":8000,"idleMs":8000,"totalMs":15000,"requestMs":40000}`), deploymentEnv}
 	touchy = deployment{"touchy", catalogWith(
 		`{"retries":2,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":2,"coolMs":30000,"headMs":8000,"firstByteMs":8000,"idleMs":8000,"totalMs":15000,"requestMs":40000}`), deploymentEnv}
+	paced     = deployment{"paced", catalogWith(`{"retries":0,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"totalMs":15000,"requestMs":40000,"mockPauseMs":20}`), deploymentEnv}
 	closedOff = deployment{"without a control plane", catalogWith(`{"retries":0,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"totalMs":15000,"requestMs":40000}`),
 		append([]abi.Header{{Name: "POSTERN_CONTROL", Value: "off"}}, deploymentEnv...)}
 )

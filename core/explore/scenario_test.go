@@ -23,6 +23,7 @@ type scenario struct {
 	refused []uint64 // statuses that the request deserves by itself
 	mayName []string // further models that may be named in a settlement without having been asked
 	leaves  bool     // the caller may leave at any point
+	slow    bool     // the host answers nothing at once
 	clock   bool     // timers move the clock; not for streams, which have timers without end
 	shared  []byte   // what the isolate knows
 	// meanwhile is what the isolate knows from some time on, which may be any; nil: as before.

@@ -78,9 +78,14 @@ func nativeTo(quality string) string { return strings.Replace(nativeBody, "cheap
 
 func streaming(body string) string { return strings.TrimSuffix(body, "}") + `,"stream":true}` }
 
+// scenarios are all, each on a host that answers from memory at once, as ours do, and on a slow one.
 func scenarios() (all []*scenario) {
 	for _, group := range [][]*scenario{heads(), admissions(), wholeAnswers(), caches(), policies(), streams(), others()} {
-		all = append(all, group...)
+		for _, s := range group {
+			onSlow := *s
+			onSlow.name, onSlow.slow = s.name+", on a slow host", true
+			all = append(all, s, &onSlow)
+		}
 	}
 	return all
 }
@@ -325,6 +330,10 @@ func streams() []*scenario {
 			"key": {record(cached)}, "stream": {streamed(openaiStream), down},
 		}, allowing("only", "spare")),
 		post("a stream in test mode", "/v1/chat/completions", chat, alphabet{"key": {record(testing5)}}, by(developmentKey), naming("only")),
+		post("a stream of the mock, word by word", "/api/ai/chat", nativeBody, alphabet{"key": {record(both(testing5, cached))}}, by(developmentKey), naming("only"), in(paced)),
+		post("a stream of the mock that is kept", "/v1/chat/completions", chat, alphabet{"key": {record(testing5)}}, by(developmentKey), naming("only"), in(paced), saying(header("idempotency-key", "i1"))),
+		post("a stream that falls back on the mock", "/v1/messages", streaming(to("echoing", messages)), alphabet{"stream": {streamed(openaiWordy), streamed(openaiError), down}}, naming("parrot"), in(paced)),
+		post("a stream that goes on after its end", "/v1/chat/completions", chat, alphabet{"key": {record(cached)}, "stream": {streamed(openaiPostscript)}}),
 		post("a stream whose reservation is extended", "/v1/chat/completions", streaming(to("frontier", `"messages":[{"role":"user","content":"`+promptMark+`"}],"max_tokens":1`)), alphabet{
 			"stream": {streamed(openaiBrief), fault(abi.FaultHead)},
 			"extend": {admitted, short},

@@ -45,8 +45,9 @@ type world struct {
 type pending struct {
 	action  abi.Action
 	meaning string
-	script  *script // a stream that has begun
-	at      int     // its next piece
+	script  *script    // a stream that has begun
+	at      int        // its next piece
+	answer  *abi.Event // that a slow host has
 }
 
 type buffer struct {
@@ -161,6 +162,8 @@ func (w *world) options() []option {
 	for i := range w.open {
 		p := &w.open[i]
 		switch {
+		case p.answer != nil:
+			now = append(now, option{p.label("there"), p.action.ID, handOver(p.action.ID)})
 		case p.action.Kind == abi.ActionWait:
 			later = append(later, option{p.label("timer"), p.action.ID, timer(p.action.ID)})
 		case p.script != nil:
@@ -191,6 +194,14 @@ func (w *world) begin() {
 func (w *world) otherwise() {
 	w.use("meanwhile", 1)
 	w.shared = w.scenario.meanwhile
+}
+
+func handOver(id uint64) func(*world) {
+	return func(w *world) {
+		event := *w.find(id).answer
+		w.remove(id)
+		w.step(event)
+	}
 }
 
 func timer(id uint64) func(*world) {
@@ -425,7 +436,7 @@ func (w *world) perform(a *abi.Action) {
 		w.append(a.Buffer, a.Data)
 	case abi.ActionSupply:
 		w.start(a)
-		w.ready = append(w.ready, abi.Event{Kind: abi.EventSupplied, ID: a.ID, Data: w.content(a.Buffer)})
+		w.atOnce(abi.Event{Kind: abi.EventSupplied, ID: a.ID, Data: w.content(a.Buffer)})
 	case abi.ActionRead:
 		w.start(a)
 		w.readMemory(a)
@@ -531,6 +542,15 @@ func (w *world) readMemory(a *abi.Action) {
 			}
 		}
 	case a.Where&abi.WhereKV != 0:
+		return
+	}
+	w.atOnce(event)
+}
+
+// atOnce answers an action at once, as hosts do; a slow one has other things happen first.
+func (w *world) atOnce(event abi.Event) {
+	if w.scenario.slow {
+		w.find(event.ID).answer = &event
 		return
 	}
 	w.ready = append(w.ready, event)
@@ -666,6 +686,10 @@ func (w *world) key() [sha256.Size]byte {
 		b.Uint(uint64(p.at))
 		if p.script != nil {
 			b.String(p.script.name)
+		}
+		if p.answer != nil {
+			b.Bytes(p.answer.Data)
+			b.Uint(p.answer.Code)
 		}
 	}
 	w.facts.encode(&b)
