@@ -79,13 +79,13 @@ var (
 	granted     = grant("granted", ledger.GrantReply{Granted: true, TotalPico: 1 << 40})
 	grantedLast = grant("granted the last", ledger.GrantReply{Granted: true, Final: true, TotalPico: 1 << 20})
 	noMore      = grant("no more", ledger.GrantReply{})
-	askOn       = grant("ask on", ledger.GrantReply{Next: "meter-9"}).given(after("meter-3"))
-	recall      = grant("recall", ledger.GrantReply{Recall: []string{"meter-2", "meter-3"}, Next: "meter-3"}).given(after(""))
-	recallOne   = grant("recall one", ledger.GrantReply{Recall: []string{"meter-2"}, Next: "meter-3"}).given(after(""))
+	askOn       = grant("ask on", ledger.GrantReply{Next: "meter-9"}).given(afterMeter("meter-3"))
+	recall      = grant("recall", ledger.GrantReply{Recall: []string{"meter-2", "meter-3"}, Next: "meter-3"}).given(afterMeter(""))
+	recallOne   = grant("recall one", ledger.GrantReply{Recall: []string{"meter-2"}, Next: "meter-3"}).given(afterMeter(""))
 )
 
-// after says whether the Ledger is asked to go on after a meter, "" for the first time. It never names one twice.
-func after(meter string) func(any) bool {
+// afterMeter says whether the Ledger is asked to go on after a meter, "" for the first time. It never names one twice.
+func afterMeter(meter string) func(any) bool {
 	return func(command any) bool {
 		g, ok := command.(*ledger.Grant)
 		return ok && g.After == meter
@@ -321,3 +321,9 @@ var (
 var openaiPostscript = &script{name: "a stream with a postscript", faults: streamFaults[1:2], pieces: []piece{
 	text("text", openaiText), last("finish", openaiFinish+openaiEnd), text("postscript", openaiText),
 }}
+
+// noChoices is a 200 without an answer in it.
+var noChoices = response("200 without choices", 200, `{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}`)
+
+// openaiHasty is a stream in one piece, or none.
+var openaiHasty = &script{name: "a hasty stream", faults: streamFaults[:2], noEnd: true, pieces: []piece{last("all", openaiText+openaiFinish+openaiEnd)}}

@@ -30,6 +30,7 @@ const catalogHead = `{"version":"1","defaultPlan":"free",
 		{"name":"naked","upstream":"up-naked","provider":"bare","input":"1","output":"1","source":"made up","date":"2026-11"},
 		{"name":"twin","upstream":"up-twin","provider":"gemini","input":"1","output":"1","source":"made up","date":"2026-11"},
 		{"name":"plain","upstream":"up-plain","provider":"openai","input":"1","output":"1","drops":["temperature","images"],"source":"made up","date":"2026-11"},
+		{"name":"narrow","upstream":"up-narrow","provider":"openai","input":"1","output":"1","context":10000,"maxOutput":8000,"source":"made up","date":"2026-11"},
 		{"name":"parrot","upstream":"up-parrot","provider":"mock","input":"0","output":"0","source":"made up","date":"2026-11"},
 		{"name":"vectors","upstream":"up-vectors","kind":"embedding","provider":"openai","input":"1","source":"made up","date":"2026-11"}],
 	"tiers":[
@@ -45,6 +46,9 @@ const catalogHead = `{"version":"1","defaultPlan":"free",
 		{"name":"echoing","strategy":"ordered","targets":[{"model":"only"},{"model":"parrot"}]},
 		{"name":"ragged","strategy":"ordered","targets":[{"model":"only"},{"model":"naked"}]},
 		{"name":"nowhere","strategy":"ordered","targets":[{"model":"naked"}]}],`
+
+// idleMs is how long a silent provider is waited for.
+const idleMs = 8000
 
 func catalogWith(routing string) string { return catalogHead + `"routing":` + routing + `}` }
 

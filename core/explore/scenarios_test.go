@@ -33,6 +33,15 @@ func get(name, path, key string, more alphabet, changes ...func(*scenario)) *sce
 	return s
 }
 
+// head is one of HEAD in place of GET.
+func head(name, path, key string, more alphabet, changes ...func(*scenario)) *scenario {
+	s := get(name, path, key, more, changes...)
+	s.headers[1].Value = "HEAD"
+	return s
+}
+
+func clocked(s *scenario) { s.clock = true }
+
 func allowing(models ...string) func(*scenario) { return func(s *scenario) { s.allowed = models } }
 
 func naming(models ...string) func(*scenario) { return func(s *scenario) { s.mayName = models } }
@@ -68,6 +77,7 @@ const (
 	nativeRest = `"messages":[{"role":"user","content":"` + promptMark + `"}],"maxTokens":8}`
 	jsonBody   = `{"quality":"cheap","mode":"json",` + nativeRest
 	messages   = `"messages":[{"role":"user","content":"` + promptMark + `"}],"max_tokens":4`
+	unlimited  = `"messages":[{"role":"user","content":"` + promptMark + `"}]`
 	input      = `"input":"` + promptMark + `","max_output_tokens":16`
 )
 
@@ -95,6 +105,8 @@ func heads() []*scenario {
 	return []*scenario{
 		get("no such path", "/nothing", callerKey, nil),
 		get("the wrong method", "/v1/chat/completions", callerKey, nil),
+		get("the front door", "/", "", nil),
+		head("the head of health", "/api/health", callerKey, alphabet{"admit": {admitted, inactive}}),
 		get("no key", "/api/health", "", nil, deserving(401)),
 		get("a mistyped key", "/api/health", "sk_live_wrong", nil, deserving(401)),
 		get("forwarded", "/api/admin/keys", "", alphabet{"forward": {response("200", 200, ""), fault(abi.FaultConnect)}}, deserving(503)),
@@ -137,6 +149,7 @@ func admissions() []*scenario {
 		post("a body of another type", "/api/ai/complete", nativeBody, alphabet{"admit": {admitted, rateLimited, inactive}}, func(s *scenario) {
 			s.headers[6].Value = "text/plain"
 		}),
+		post("a body that is compressed", "/v1/responses", nativeBody, alphabet{"admit": {admitted, unknown}}, saying(header("content-encoding", "gzip"))),
 		post("a body that says it is too large", "/api/ai/complete", nativeBody, alphabet{"admit": {admitted, crowded}}, saying(header("content-length", "5000000"))),
 		post("an unknown model", "/v1/chat/completions", to("nobody", messages), alphabet{"admit": {admitted, rateLimited}}),
 		post("a model that the key may not use", "/v1/chat/completions", to("only", messages), alphabet{
@@ -205,7 +218,18 @@ func wholeAnswers() []*scenario {
 		post("a family without a dialect", "/v1/chat/completions", to("strange", messages), alphabet{"fetch twin": {geminiOK, notJSON, down}, "fetch only": {openaiOK}}, allowing("twin", "only")),
 		post("what our form does not know, strictly", "/v1/chat/completions", to("strange", messages+`,"store":true`), alphabet{"fetch": {openaiOK, down}}, allowing("only"),
 			saying(header("x-postern-strict", "true"))),
-		post("JSON that is mended", "/api/ai/complete", jsonBody, alphabet{"fetch": {jsonText, notJSONText, down}}),
+		post("an answer without a limit", "/v1/chat/completions", to("narrow", unlimited), alphabet{
+			"admit": {admitted, admittedLess, short.only(1)}, "grant": {granted, grantedLast, noMore}, "fetch": {openaiOK, noChoices},
+		}, allowing("narrow")),
+		post("answers without a limit", "/v1/chat/completions", to("balanced", unlimited+`,"n":2`), alphabet{"admit": {admitted, admittedLess}, "fetch": {openaiOK, fault(abi.FaultIdle)}},
+			allowing("only", "spare")),
+		post("an unbounded answer", "/v1/chat/completions", to("narrow", unlimited), alphabet{
+			"key": {record(func(r *doc.Record) { r.Unbounded = true })}, "admit": {admitted, admittedLess}, "fetch": {openaiOK},
+		}, allowing("narrow")),
+		post("time that runs out", "/v1/chat/completions", to("frontier", messages), alphabet{
+			"fetch": {openaiOK, busy.saying("429, in a second and a half", header("retry-after-ms", "1500")), fault(abi.FaultTotal).after(15_000), fault(abi.FaultHead).after(idleMs)},
+		}, allowing("only", "spare", "third"), in(patient), clocked),
+		post("JSON that is mended", "/api/ai/complete", jsonBody, alphabet{"fetch": {jsonText, notJSONText, noChoices, down}}),
 		post("responses, passed on", "/v1/responses", to("sage", input), alphabet{"fetch": {responsesOK, down}}, allowing("sage")),
 		post("responses, translated", "/v1/responses", to("only", input), alphabet{"fetch": {openaiOK, notJSON}}),
 		post("chat in one piece", "/api/ai/chat", strings.TrimSuffix(nativeBody, "}")+`,"stream":false}`, alphabet{"fetch": {openaiOK, down}}),
@@ -333,6 +357,10 @@ func streams() []*scenario {
 		post("a stream of the mock, word by word", "/api/ai/chat", nativeBody, alphabet{"key": {record(both(testing5, cached))}}, by(developmentKey), naming("only"), in(paced)),
 		post("a stream of the mock that is kept", "/v1/chat/completions", chat, alphabet{"key": {record(testing5)}}, by(developmentKey), naming("only"), in(paced), saying(header("idempotency-key", "i1"))),
 		post("a stream that falls back on the mock", "/v1/messages", streaming(to("echoing", messages)), alphabet{"stream": {streamed(openaiWordy), streamed(openaiError), down}}, naming("parrot"), in(paced)),
+		post("a stream that falls back on the mock, which is quick", "/v1/messages", streaming(to("echoing", messages)), alphabet{"stream": {streamed(openaiWordy), streamed(openaiError)}}, naming("parrot")),
+		post("time that runs out for a stream", "/v1/chat/completions", streaming(to("frontier", messages)), alphabet{
+			"stream": {streamed(openaiHasty), fault(abi.FaultHead).after(idleMs), fault(abi.FaultTotal).after(15_000), soon},
+		}, allowing("only", "spare", "third"), in(patient), clocked),
 		post("a stream that goes on after its end", "/v1/chat/completions", chat, alphabet{"key": {record(cached)}, "stream": {streamed(openaiPostscript)}}),
 		post("a stream whose reservation is extended", "/v1/chat/completions", streaming(to("frontier", `"messages":[{"role":"user","content":"`+promptMark+`"}],"max_tokens":1`)), alphabet{
 			"stream": {streamed(openaiBrief), fault(abi.FaultHead)},

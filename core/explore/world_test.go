@@ -206,7 +206,7 @@ func handOver(id uint64) func(*world) {
 
 func timer(id uint64) func(*world) {
 	return func(w *world) {
-		if w.scenario.clock {
+		if w.scenario.clock && !w.streamOpen() { // ticks come without end
 			w.nowMs += w.find(id).action.KeepMs
 		}
 		w.remove(id)
@@ -337,6 +337,9 @@ func (p *pending) pieces() (options []option) {
 	for _, code := range s.faults {
 		add(faultName(code), func(w *world) {
 			w.noteFault(code)
+			if w.scenario.clock && code != abi.FaultBroken {
+				w.nowMs += idleMs
+			}
 			w.remove(id)
 			w.step(abi.Event{Kind: abi.EventFault, ID: id, Code: code})
 		})
@@ -672,7 +675,10 @@ func callMeaning(a *abi.Action) string {
 func (w *world) key() [sha256.Size]byte {
 	var b abi.Writer
 	b.Buf = make([]byte, 0, 4096)
-	if w.facts.begun {
+	switch {
+	case w.scenario.clock:
+		b.Bytes(w.state) // what is left of the request's time is in it
+	case w.facts.begun:
 		b.Bytes(machine.canonical(w.config, w.state))
 	}
 	b.Bytes(w.shared)
