@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"strings"
 	"sync"
@@ -107,6 +108,7 @@ func (l *Local) deploy(more map[string]string) error {
 	l.control = l.newControl(env, parsed)
 	l.host, err = host.New(host.Options{
 		Engine: engine, Clock: l, KV: l.kv, Objects: objectsOf{l}, Control: l.control, Log: l.Log, Stats: l.stats,
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 	})
 	return err
 }
@@ -118,6 +120,7 @@ func (l *Local) newControl(env map[string]string, parsed *config.Config) http.Ha
 		Objects: objectsOf{l}, AdminToken: variable("POSTERN_ADMIN_TOKEN"), ViewerToken: variable("POSTERN_VIEWER_TOKEN"),
 		MasterKeys: variable(config.EnvMasterKeys), Seal: seal, Catalog: parsed, Dashboard: dashboard,
 		Now: func() time.Time { return time.UnixMilli(int64(l.Now())) }, Rand: rand.Reader,
+		PrivateWebhooks: func() bool { return env["POSTERN_PRIVATE_WEBHOOKS"] == "on" },
 	})
 }
 

@@ -84,7 +84,7 @@ func describe(template string, item map[string]any) describedPath {
 		allowed = append(allowed, method)
 		p.methods[method] = object(object(member)["responses"])
 	}
-	if slices.Contains(allowed, http.MethodGet) && !slices.Contains(allowed, http.MethodHead) {
+	if p.methods[http.MethodGet] != nil {
 		allowed = append(allowed, http.MethodHead)
 	}
 	slices.Sort(allowed)
@@ -137,8 +137,8 @@ func (c *Contract) find(request *http.Request, response *http.Response) (place s
 		return elsewhere + "/" + status, nil
 	}
 	method := request.Method
-	if method == http.MethodHead && path.methods[method] == nil {
-		method = http.MethodGet // answered alike, without the body
+	if method == http.MethodHead {
+		method = http.MethodGet // which is described
 	}
 	responses, ok := path.methods[method]
 	if ok {
@@ -149,7 +149,7 @@ func (c *Contract) find(request *http.Request, response *http.Response) (place s
 	}
 	switch response.StatusCode {
 	case http.StatusMethodNotAllowed:
-		if allow := response.Header.Get("Allow"); !sameMethods(allow, path.allow) {
+		if allow := response.Header.Get("Allow"); allow != path.allow {
 			return "", fmt.Errorf("allow is %q, the path has %q", allow, path.allow)
 		}
 	case http.StatusNotFound: // an id that is none, or the admin API is turned off
@@ -157,17 +157,6 @@ func (c *Contract) find(request *http.Request, response *http.Response) (place s
 		return "", errors.New("there is no such operation, this must be 405")
 	}
 	return elsewhere + "/" + status, nil
-}
-
-// sameMethods compares two Allow headers in any order. The admin API need not name HEAD.
-func sameMethods(have, want string) bool {
-	list := func(text string) []string {
-		methods := strings.Split(strings.ReplaceAll(text, " ", ""), ",")
-		methods = slices.DeleteFunc(methods, func(m string) bool { return m == http.MethodHead })
-		slices.Sort(methods)
-		return methods
-	}
-	return slices.Equal(list(have), list(want))
 }
 
 // path finds the path that a request's path, as sent, fits; nil if none does.

@@ -42,6 +42,7 @@ type sim struct {
 const simOverlay = `{"plans":[
 	{"name":"tiny","perSecond":3,"perDay":40,"concurrent":8,"budget":"1"},
 	{"name":"daily","perSecond":4,"perDay":6,"concurrent":8,"budget":"1"},
+	{"name":"crowd","perSecond":0,"perDay":0,"concurrent":10000,"budget":"1"},
 	{"name":"wide","perSecond":0,"perDay":0,"concurrent":100,"budget":"1"}]}`
 
 var simCore = func() *core.Core {
@@ -182,6 +183,7 @@ func (s *sim) report(project string, r ledger.Report) ledger.ReportReply {
 type slice struct {
 	period                   calendar.Period
 	granted, spent, reserved int64
+	epoch                    uint64 // the meter's
 }
 
 // slices reads them from the front of the meter's row: the format, the status, the record, two times, the
@@ -191,7 +193,7 @@ func (o *simObject) slices() [2]slice {
 	if len(r.Buf) == 0 {
 		return [2]slice{}
 	}
-	if r.Uint() != 2 {
+	if r.Uint() != 3 {
 		panic("the meter's row has a new format: teach slices to read it")
 	}
 	r.Uint()
@@ -209,6 +211,7 @@ func (o *simObject) slices() [2]slice {
 		r.Bool()
 		both[i].granted, both[i].spent, both[i].reserved = r.Int(), r.Int(), r.Int()
 	}
+	both[0].epoch = r.Uint()
 	if r.Err() != nil {
 		panic(r.Err())
 	}
@@ -231,7 +234,7 @@ func (o *simObject) book() book {
 	b := book{budget: r.Int(), period: calendar.Period(r.Uint()), committed: r.Int(), granted: map[string]int64{}}
 	for _, key := range o.Keys("k/", "k0") {
 		r := abi.Reader{Buf: o.Rows[key]}
-		if r.Uint() != 1 {
+		if r.Uint() != 2 {
 			panic("a meter's row at the Ledger has a new format: teach book to read it")
 		}
 		period := calendar.Period(r.Uint())

@@ -173,7 +173,7 @@ var period = calendar.NewPeriod(calendar.Monthly, 0, 20778)
 func meterSeed() []byte {
 	record := doc.Record{Version: 3, KeyID: "key_1", ProjectID: testProject, Kind: keys.Gateway, Environment: keys.Production, Plan: "free"}
 	list := [][]byte{(&keymeter.Put{Status: doc.Active, Record: record}).Encode()}
-	grant := keymeter.Grant{Period: period, Seq: 1, AmountPico: 5 * money.Dollar}
+	grant := keymeter.Grant{Period: period, Epoch: 1, TotalPico: 5 * money.Dollar}
 	for i, mode := range []keymeter.Mode{keymeter.ModeCheck, keymeter.ModeCount, keymeter.ModeReserve, keymeter.ModeReserve, keymeter.ModeReserve, keymeter.ModeHit} {
 		admit := keymeter.Admit{
 			RequestID: fmt.Sprint("req_", i), Version: 3, Mode: mode, Model: "m", AmountPico: money.Dollar, ExpiresMs: 1500, Grant: grant,
@@ -182,7 +182,7 @@ func meterSeed() []byte {
 		list = append(list, admit.Encode())
 	}
 	for _, c := range []command{
-		&keymeter.Settle{RequestID: "req_2", Outcome: keymeter.Served, Model: "m", Tokens: keymeter.Tokens{Prompt: 5, Completion: 6}, CostPico: 7, Idempotency: "idem0", Answer: []byte("a")},
+		&keymeter.Settle{RequestID: "req_2", Outcome: keymeter.Served, Model: "m", Tokens: keymeter.Tokens{Prompt: 5, Completion: 6}, CostPico: 7, Idempotency: "idem0", Answer: []byte("a"), Attempts: []keymeter.Charge{{Model: "n", CostPico: 3}}},
 		&keymeter.Settle{RequestID: "req_2", Outcome: keymeter.Released, Model: "m"},
 		&keymeter.Flush{}, &keymeter.Flush{Recall: true},
 	} {
@@ -197,13 +197,15 @@ func ledgerSeed() []byte {
 	recent := []ledger.Request{{AtMs: 5, ID: "req_1", Model: "m", Provider: "p", Status: 200, DurationMs: 7, Cache: ledger.CacheMiss}}
 	alerts := doc.Alerts{URL: "https://example.com", Secret: []byte("secret")}
 	daily := calendar.NewPeriod(calendar.Daily, 1, 20778)
-	absorb := ledger.Absorb{Key: "00", KeyID: "key_1", Recent: recent, Seq: 1, Period: period, ReturnedPico: 100, LastUsedMs: 5, Usage: usage}
-	next := ledger.Absorb{Key: "00", Seq: 2, Period: period, Closed: true, Usage: usage}
+	absorb := ledger.Absorb{Key: "00", KeyID: "key_1", Recent: recent, Seq: 1, Period: period, Epoch: 2, HeldPico: 100, LastUsedMs: 5, Usage: usage}
+	next := ledger.Absorb{Key: "00", Seq: 2, Period: period, Epoch: 3, Closed: true, Usage: usage}
 	return commands(
 		(&ledger.Put{Version: 1, BudgetPico: 5 * money.Dollar}).Encode(),
-		(&ledger.Grant{Key: "00", Period: period, Seq: 1, NeedPico: money.Dollar}).Encode(),
-		(&ledger.Grant{Key: "00", Period: period, Seq: 1, NeedPico: money.Dollar}).Encode(),
-		(&ledger.Grant{Key: "01", Period: period, Seq: 1, NeedPico: 9 * money.Dollar}).Encode(),
+		(&ledger.Grant{Key: "00", Period: period, Epoch: 1, NeedPico: money.Dollar, LeastPico: money.Dollar}).Encode(),
+		(&ledger.Grant{Key: "00", Period: period, Epoch: 1, NeedPico: money.Dollar, LeastPico: money.Dollar}).Encode(),
+		(&ledger.Grant{Key: "01", Period: period, Epoch: 1, NeedPico: 9 * money.Dollar, LeastPico: 9 * money.Dollar}).Encode(),
+		(&ledger.Grant{Key: "01", Period: period, Epoch: 1, NeedPico: 9 * money.Dollar, LeastPico: money.Dollar}).Encode(),
+		(&ledger.Grant{Key: "01", Period: period, Epoch: 1, NeedPico: 9 * money.Dollar, LeastPico: money.Dollar, After: "00"}).Encode(),
 		absorb.Encode(), absorb.Encode(), ledger.Batch([][]byte{absorb.Encode(), next.Encode()}),
 		(&ledger.Report{FirstDay: 20700, EndDay: 20800, AsOfMs: 5}).Encode(),
 		(&ledger.Report{FirstDay: 20700, EndDay: 20800, AsOfMs: 5, Final: true}).Encode(),

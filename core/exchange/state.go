@@ -268,9 +268,7 @@ func (l *slice) fields(f *abi.Fields) {
 	f.Int(&l.need.NeedPico)
 	f.Int(&l.need.LeastPico)
 	f.String(&l.need.After)
-	f.Uint((*uint64)(&l.grant.Period))
-	f.Uint(&l.grant.Epoch)
-	f.Int(&l.grant.TotalPico)
+	l.grant.Fields(f)
 	f.Bool(&l.final)
 }
 
@@ -282,13 +280,7 @@ func (a *admission) fields(f *abi.Fields) {
 	f.Int(&a.amount)
 	f.Int(&a.least)
 	f.Int(&a.reserved)
-	abi.List(f, &a.windows, func(f *abi.Fields, w *keymeter.Window) {
-		f.Bool(&w.Tokens)
-		f.Uint(&w.WindowMs)
-		f.Uint(&w.Limit)
-		f.Uint(&w.Remaining)
-		f.Uint(&w.ResetMs)
-	})
+	abi.List(f, &a.windows, keymeter.WindowFields)
 }
 
 func (t *times) fields(f *abi.Fields) {

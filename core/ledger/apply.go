@@ -116,7 +116,7 @@ func decodeCommand(data []byte) (command, error) {
 		p, err := abi.DecodePosted(data)
 		return &posted{p}, err
 	case opAbsorb, opFirstAbsorb, opSecondAbsorb:
-		c, err := decodeAbsorb(data)
+		c, err := DecodeAbsorb(data)
 		return &batch{[]Absorb{c}}, err
 	}
 	c := newCommand(op)

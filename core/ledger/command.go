@@ -166,7 +166,8 @@ func (c *Absorb) fieldsOf(f *abi.Fields, op uint64) {
 	abi.List(f, &c.Recent, RequestFields)
 }
 
-func decodeAbsorb(data []byte) (c Absorb, err error) {
+// DecodeAbsorb reads a batch, of any version.
+func DecodeAbsorb(data []byte) (c Absorb, err error) {
 	r := abi.Reader{Buf: data}
 	op := r.Uint()
 	if op != opAbsorb && op != opFirstAbsorb && op != opSecondAbsorb {
@@ -184,7 +185,7 @@ func (b *batch) fields(f *abi.Fields) {
 		var encoded []byte
 		f.Bytes(&encoded)
 		var err error
-		if *c, err = decodeAbsorb(encoded); err != nil {
+		if *c, err = DecodeAbsorb(encoded); err != nil {
 			f.Fail()
 		}
 	})

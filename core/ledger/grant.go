@@ -75,14 +75,12 @@ func (c *call) grant(g *Grant) error {
 		return nil
 	default:
 		c.recall(g, &reply)
-		if room := c.room(&m); reply.Next == "" && room > 0 && room >= g.LeastPico {
+		if room := c.room(&m); reply.Next == "" && room >= g.LeastPico {
 			reply.Granted, reply.Final, raise = true, true, min(room, g.NeedPico)
 		}
 	}
 	if reply.Granted {
-		committed := m.committed()
-		m.live, m.granted = true, money.Add(m.granted, raise)
-		c.b.committed += m.committed() - committed
+		c.give(&m, raise)
 	}
 	if m != before {
 		c.put(rowKeys+g.Key, encode(0, &m, 64))
@@ -93,10 +91,20 @@ func (c *call) grant(g *Grant) error {
 	return nil
 }
 
+func (c *call) give(m *meter, pico int64) {
+	before := m.committed()
+	m.live, m.granted = true, money.Add(m.granted, pico)
+	c.b.committed += m.committed() - before
+}
+
 // room is how much more a meter can be given. A debt, which was spent beyond the slice, is committed already.
 func (c *call) room(m *meter) int64 {
 	return money.Add(max(0, c.b.pico-c.b.committed), max(0, m.spent-m.granted))
 }
+
+// scarce is the part of a budget below which nobody is given more than they need: what one key holds for its next
+// request, another one would have to have recalled.
+const scarce = 8
 
 // raise says how much more a meter gets, if no others have to give back for it. Nothing is raised for a question
 // that the meter has moved on from; nor, if there is not enough, while the meter was given more than it has: it may
@@ -108,8 +116,8 @@ func (c *call) raise(g *Grant, m *meter) (pico int64, ok bool) {
 		return 0, true
 	case g.NeedPico > room:
 		return 0, underWay > 0
-	case underWay != 0:
-		return g.NeedPico, true // not more: many may be asking at once
+	case underWay != 0, room < c.b.pico/scarce:
+		return g.NeedPico, true // not more: many may be asking at once, or others need the rest
 	}
 	return min(room, max(g.NeedPico, min(c.b.pico/64, money.Cost(16, g.NeedPico)))), true
 }
@@ -124,15 +132,17 @@ func (g *Grant) held(m *meter) int64 {
 
 // hopeless says that so much was spent that nothing which is given back can help.
 func (c *call) hopeless(g *Grant, m *meter) bool {
-	return c.b.pico-c.b.spent-(m.granted-m.spent) < g.LeastPico
+	return max(0, c.b.pico-c.b.spent-(m.granted-m.spent)) < g.LeastPico
 }
 
-// recall names meters that hold more than they have spent, from a page of them. (The asking one's own row came
-// before the page.)
+// recall names meters that hold more than they have spent, from a page of them. (The asking one's own row was
+// read before the page, and is perhaps in it once more.)
 func (c *call) recall(g *Grant, reply *GrantReply) {
 	page := c.in.Rows
-	for len(page) > 0 && (page[0].Key == rowBudget || page[0].Key == rowKeys+g.Key) {
-		page = page[1:]
+	for _, read := range [...]string{rowBudget, rowKeys + g.Key} {
+		if len(page) > 0 && page[0].Key == read {
+			page = page[1:]
+		}
 	}
 	last := ""
 	c.eachMeter(page, func(key string, m *meter) {

@@ -129,7 +129,7 @@ func targetFields(f *abi.Fields, t *config.Target, models []config.Model) {
 	f.Uint(&t.Weight)
 	if place >= uint64(len(models)) {
 		f.Fail()
-		place = 0
+		return
 	}
 	t.Model = &models[place]
 }
