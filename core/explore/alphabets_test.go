@@ -286,12 +286,6 @@ func (c choice) saying(name string, headers ...abi.Header) choice {
 	return c
 }
 
-// after is an answer that comes late.
-func (c choice) after(ms uint64) choice {
-	c.advanceMs = ms
-	return c
-}
-
 const geminiAnswer = `{"candidates":[{"content":{"role":"model","parts":[{"text":"` + answerMark + `"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":2,"totalTokenCount":7}}`
 
 var (

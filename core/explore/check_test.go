@@ -141,8 +141,21 @@ func (w *world) checkFetch(a *abi.Action) {
 			w.violate("%s is fetched while %s is outstanding", model, w.open[i].meaning)
 		}
 	}
+	if w.scenario.clock {
+		w.checkTime(a)
+	}
 	if w.facts.answer == whole || w.facts.answer == closed {
 		w.violate("%s is fetched after the answer", model)
+	}
+}
+
+// checkTime holds an attempt to what is left of the request's time: all of it, or a stream's beginning.
+func (w *world) checkTime(a *abi.Action) {
+	left := startMs + w.config.Routing.RequestMs - min(w.nowMs, startMs+w.config.Routing.RequestMs)
+	for _, ms := range []uint64{a.HeadMs, a.FirstByteMs, a.TotalMs} {
+		if (ms == 0 || ms > left) && !(a.Stream && ms == a.TotalMs) {
+			w.violate("an attempt may take %d ms, and %d are left", ms, left)
+		}
 	}
 }
 
@@ -329,7 +342,7 @@ func settleText(s *keymeter.Settle) string {
 			text += " " + flag.name
 		}
 	}
-	return fmt.Sprintf("%s (%d, %s, cache %d)", text, s.Trace.Status, s.Trace.Provider, s.Trace.Cache)
+	return fmt.Sprintf("%s (%d %s)", text, s.Trace.Status, strings.TrimSpace(s.Trace.Provider+" "+[...]string{"", "hit", "miss"}[s.Trace.Cache]))
 }
 
 // checkOver wants nothing to run on when the caller has the whole answer: no timer, and no provider that may

@@ -47,9 +47,6 @@ const catalogHead = `{"version":"1","defaultPlan":"free",
 		{"name":"ragged","strategy":"ordered","targets":[{"model":"only"},{"model":"naked"}]},
 		{"name":"nowhere","strategy":"ordered","targets":[{"model":"naked"}]}],`
 
-// idleMs is how long a silent provider is waited for.
-const idleMs = 8000
-
 func catalogWith(routing string) string { return catalogHead + `"routing":` + routing + `}` }
 
 var deploymentEnv = []abi.Header{

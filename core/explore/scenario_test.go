@@ -24,7 +24,7 @@ type scenario struct {
 	mayName []string // further models that may be named in a settlement without having been asked
 	leaves  bool     // the caller may leave at any point
 	slow    bool     // the host answers nothing at once
-	clock   bool     // timeouts, timers but for ticks, and answers that say so move the clock
+	clock   bool     // timeouts, and timers but for ticks, move the clock
 	shared  []byte   // what the isolate knows
 	// meanwhile is what the isolate knows from some time on, which may be any; nil: as before.
 	meanwhile []byte

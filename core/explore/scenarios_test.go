@@ -227,7 +227,7 @@ func wholeAnswers() []*scenario {
 			"key": {record(func(r *doc.Record) { r.Unbounded = true })}, "admit": {admitted, admittedLess}, "fetch": {openaiOK},
 		}, allowing("narrow")),
 		post("time that runs out", "/v1/chat/completions", to("frontier", messages), alphabet{
-			"fetch": {openaiOK, busy.saying("429, in a second and a half", header("retry-after-ms", "1500")), fault(abi.FaultTotal).after(15_000), fault(abi.FaultHead).after(idleMs)},
+			"fetch": {openaiOK, busy.saying("429, in a second and a half", header("retry-after-ms", "1500")), fault(abi.FaultTotal), fault(abi.FaultHead)},
 		}, allowing("only", "spare", "third"), in(patient), clocked),
 		post("JSON that is mended", "/api/ai/complete", jsonBody, alphabet{"fetch": {jsonText, notJSONText, noChoices, down}}),
 		post("responses, passed on", "/v1/responses", to("sage", input), alphabet{"fetch": {responsesOK, down}}, allowing("sage")),
@@ -359,7 +359,7 @@ func streams() []*scenario {
 		post("a stream that falls back on the mock", "/v1/messages", streaming(to("echoing", messages)), alphabet{"stream": {streamed(openaiWordy), streamed(openaiError), down}}, naming("parrot"), in(paced)),
 		post("a stream that falls back on the mock, which is quick", "/v1/messages", streaming(to("echoing", messages)), alphabet{"stream": {streamed(openaiWordy), streamed(openaiError)}}, naming("parrot")),
 		post("time that runs out for a stream", "/v1/chat/completions", streaming(to("frontier", messages)), alphabet{
-			"stream": {streamed(openaiHasty), fault(abi.FaultHead).after(idleMs), fault(abi.FaultTotal).after(15_000), soon},
+			"stream": {streamed(openaiHasty), fault(abi.FaultHead), fault(abi.FaultTotal), soon},
 		}, allowing("only", "spare", "third"), in(patient), clocked),
 		post("a stream that goes on after its end", "/v1/chat/completions", chat, alphabet{"key": {record(cached)}, "stream": {streamed(openaiPostscript)}}),
 		post("a stream whose reservation is extended", "/v1/chat/completions", streaming(to("frontier", `"messages":[{"role":"user","content":"`+promptMark+`"}],"max_tokens":1`)), alphabet{

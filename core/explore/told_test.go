@@ -40,10 +40,21 @@ func contents(body []byte) (text string) {
 func headersTold(headers []abi.Header) (text string) {
 	for _, h := range headers {
 		switch h.Name {
-		case "x-postern-attempts", "retry-after-ms", "x-should-retry", "x-postern-model", "x-postern-cache", "x-postern-cost-cents", "x-postern-dropped-params",
+		case "x-postern-attempts":
+			text += fmt.Sprintf(" attempts=%q", briefly(h.Value))
+		case "retry-after-ms", "x-should-retry", "x-postern-model", "x-postern-cache", "x-postern-cost-cents", "x-postern-dropped-params",
 			"idempotent-replayed", "allow", "x-postern-estimated", "x-postern-max-tokens":
 			text += fmt.Sprintf(" %s=%q", strings.TrimPrefix(h.Name, "x-postern-"), h.Value)
 		}
 	}
 	return text
+}
+
+// briefly is the story of at most two attempts, or how many there were and how the last one ended.
+func briefly(attempts string) string {
+	if strings.Count(attempts, ",") < 2 {
+		return attempts
+	}
+	count, _, _ := strings.Cut(attempts, ";")
+	return count + "; …" + attempts[strings.LastIndexByte(attempts, ',')+1:]
 }

@@ -165,7 +165,7 @@ func (w *world) options() []option {
 		case p.answer != nil:
 			now = append(now, option{p.label("there"), p.action.ID, handOver(p.action.ID)})
 		case p.action.Kind == abi.ActionWait:
-			later = append(later, option{p.label("timer"), p.action.ID, timer(p.action.ID)})
+			later = append(later, w.timers(p)...)
 		case p.script != nil:
 			now = append(now, p.pieces()...)
 		default:
@@ -204,11 +204,22 @@ func handOver(id uint64) func(*world) {
 	}
 }
 
-func timer(id uint64) func(*world) {
+// timers are when a wait may end: in time or, where there is a clock, when the request's time is up.
+func (w *world) timers(p *pending) []option {
+	id, ms := p.action.ID, uint64(0)
+	if w.scenario.clock && !w.streamOpen() { // ticks come without end
+		ms = p.action.KeepMs
+	}
+	options := []option{{p.label("timer"), id, timer(id, ms)}}
+	if end := startMs + w.config.Routing.RequestMs; w.scenario.clock && w.nowMs < end {
+		options = append(options, option{p.label("timer, when time is up"), id, timer(id, end-w.nowMs)})
+	}
+	return options
+}
+
+func timer(id, ms uint64) func(*world) {
 	return func(w *world) {
-		if w.scenario.clock && !w.streamOpen() { // ticks come without end
-			w.nowMs += w.find(id).action.KeepMs
-		}
+		w.nowMs += ms
 		w.remove(id)
 		w.step(abi.Event{Kind: abi.EventTimer, ID: id})
 	}
@@ -260,7 +271,9 @@ func (w *world) answers(p *pending) (options []option) {
 func (w *world) answer(id uint64, c *choice) {
 	w.scenario.happened(c)
 	p := w.find(id)
-	w.nowMs += c.advanceMs
+	if c.event.Kind == abi.EventFault {
+		w.nowMs += w.waited(&p.action, c.event.Code)
+	}
 	if c.times > 0 {
 		w.use(c.name, 1)
 	}
@@ -337,14 +350,30 @@ func (p *pending) pieces() (options []option) {
 	for _, code := range s.faults {
 		add(faultName(code), func(w *world) {
 			w.noteFault(code)
-			if w.scenario.clock && code != abi.FaultBroken {
-				w.nowMs += idleMs
-			}
+			w.nowMs += w.waited(&w.find(id).action, code)
 			w.remove(id)
 			w.step(abi.Event{Kind: abi.EventFault, ID: id, Code: code})
 		})
 	}
 	return options
+}
+
+// waited is how long a fetch took to its fault, where there is a clock.
+func (w *world) waited(a *abi.Action, code uint64) uint64 {
+	if !w.scenario.clock {
+		return 0
+	}
+	switch code {
+	case abi.FaultHead:
+		return a.HeadMs
+	case abi.FaultFirstByte:
+		return a.FirstByteMs
+	case abi.FaultIdle:
+		return a.IdleMs
+	case abi.FaultTotal:
+		return a.TotalMs
+	}
+	return 0
 }
 
 func faultName(code uint64) string {
