@@ -443,7 +443,7 @@ func (w *world) step(event abi.Event) {
 
 // streamOpen says whether a provider may still send something that is billed: its end mark has not come.
 func (w *world) streamOpen() bool {
-	return !w.facts.clean && slices.ContainsFunc(w.open, func(p pending) bool { return p.action.Kind == abi.ActionFetch && p.action.Stream })
+	return !w.facts.clean && slices.ContainsFunc(w.open, func(p pending) bool { return p.action.Kind == abi.ActionFetch && p.action.Stream > 0 })
 }
 
 func (w *world) run(event abi.Event) (out abi.StepOutput, ok bool) {
@@ -658,7 +658,7 @@ func (w *world) meaning(a *abi.Action) string {
 		}
 		return word
 	case abi.ActionFetch:
-		if a.Stream {
+		if a.Stream > 0 {
 			return "stream " + w.target(a)
 		}
 		return "fetch " + w.target(a)
