@@ -62,6 +62,10 @@ test: setup ## every test: native, wasm under wazero, workerd, browser
 	cd conformance && go test -timeout 20m
 	cd tools && go test ./...
 
+.PHONY: mutants
+mutants: ## changes the exchange, KeyMeter and Ledger in one place at a time: do the tests notice? flags='-only core/ledger -sample 50 -resume'
+	@cd tools && go run ./mutants $(flags)
+
 .PHONY: bench
 bench: setup ## what Postern costs, as ratios against baselines of the same run
 	@tools/setup.sh bench

@@ -37,7 +37,7 @@ func functions(f repo.File) ([]place, error) {
 		name := ""
 		switch n := n.(type) {
 		case *ast.FuncDecl:
-			name = declared(n)
+			name = repo.FuncName(n)
 		case *ast.FuncLit:
 			name = "func literal"
 		default:
@@ -48,22 +48,6 @@ func functions(f repo.File) ([]place, error) {
 		return false
 	})
 	return found, nil
-}
-
-// declared is a function's name with its receiver's type: (*meter).advance.
-func declared(f *ast.FuncDecl) string {
-	if f.Recv == nil || len(f.Recv.List) == 0 {
-		return f.Name.Name
-	}
-	switch t := f.Recv.List[0].Type.(type) {
-	case *ast.StarExpr:
-		if name, ok := t.X.(*ast.Ident); ok {
-			return "(*" + name.Name + ")." + f.Name.Name
-		}
-	case *ast.Ident:
-		return t.Name + "." + f.Name.Name
-	}
-	return f.Name.Name
 }
 
 // wholeFile is the place that a file as a whole takes.
