@@ -92,7 +92,11 @@ func run(root string, folders []string, judges []suite, o options, out io.Writer
 		}
 		return nil
 	}
-	b := builder{root, filepath.Join(root, "build", "mutants")}
+	return hunt(builder{root, filepath.Join(root, "build", "mutants")}, all, mutants, judges, o, out)
+}
+
+// hunt compiles everything, judges the mutants and reports the survivors.
+func hunt(b builder, all instrumented, mutants []mutant, judges []suite, o options, out io.Writer) error {
 	suites, err := prepare(b, all, judges, out)
 	if err != nil {
 		return err
@@ -104,13 +108,11 @@ func run(root string, folders []string, judges []suite, o options, out io.Writer
 	var text bytes.Buffer
 	enough := report(mutants, verdicts, &text)
 	out.Write(text.Bytes())
-	if err := os.WriteFile(filepath.Join(b.work, "survivors.txt"), text.Bytes(), 0o644); err != nil {
-		return err
-	}
+	err = os.WriteFile(filepath.Join(b.work, "survivors.txt"), text.Bytes(), 0o644)
 	if !enough {
-		return errSurvivors
+		err = errors.Join(err, errSurvivors)
 	}
-	return nil
+	return err
 }
 
 // choose keeps the mutants that the options ask for, in order.

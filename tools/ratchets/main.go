@@ -27,10 +27,11 @@ import (
 )
 
 // ratchet is a measure's entry in the file. Reason says why the value was allowed to grow the last time; it
-// goes when the value shrinks.
+// goes when the value shrinks. Files is what each file adds to a sum, to tell who is to blame when it grows.
 type ratchet struct {
-	Value  int    `json:"value"`
-	Reason string `json:"reason,omitempty"`
+	Value  int            `json:"value"`
+	Reason string         `json:"reason,omitempty"`
+	Files  map[string]int `json:"files,omitempty"`
 }
 
 const (
@@ -85,7 +86,7 @@ func check(held map[string]ratchet, measures []measure, out io.Writer) error {
 		case !ok:
 			fmt.Fprintf(out, "%s is %d and not in %s: run make ratchets\n", m.name, m.value, ratchetsFile)
 		case m.value > limit.Value:
-			blame(m, limit.Value, out)
+			blame(m, limit, out)
 		case m.value < limit.Value:
 			fmt.Fprintf(out, "%s got better: %d, it was %d. Tighten %s: run make ratchets\n", m.name, m.value, limit.Value, ratchetsFile)
 		default:
@@ -103,9 +104,9 @@ func check(held map[string]ratchet, measures []measure, out io.Writer) error {
 }
 
 // blame names a number that grew, and the places that it is about.
-func blame(m measure, limit int, out io.Writer) {
-	fmt.Fprintf(out, "%s got worse: %d, it was %d\n", m.name, m.value, limit)
-	places := m.worse(limit)
+func blame(m measure, held ratchet, out io.Writer) {
+	fmt.Fprintf(out, "%s got worse: %d, it was %d\n", m.name, m.value, held.Value)
+	places := m.worse(held)
 	for i, p := range places {
 		if i == placesShown {
 			fmt.Fprintf(out, "  and %d more\n", len(places)-i)
@@ -127,13 +128,15 @@ func update(held map[string]ratchet, measures []measure, loosen string, out io.W
 		limit, ok := held[m.name]
 		switch {
 		case !ok || m.value < limit.Value:
-			held[m.name] = ratchet{Value: m.value}
+			held[m.name] = ratchet{m.value, "", m.files}
 		case m.value > limit.Value && m.name == name:
-			held[m.name] = ratchet{m.value, reason}
+			held[m.name] = ratchet{m.value, reason, m.files}
 			used = true
 		case m.value > limit.Value:
-			blame(m, limit.Value, out)
+			blame(m, limit, out)
 			worse++
+		default:
+			held[m.name] = ratchet{m.value, limit.Reason, m.files}
 		}
 	}
 	for _, gone := range unknown(held, measures) {

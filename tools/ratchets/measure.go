@@ -2,6 +2,7 @@ package main
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/postern-ai/postern/tools/internal/repo"
@@ -17,15 +18,16 @@ type measure struct {
 	name   string
 	value  int
 	places []place
-	length bool // the number is a length: places that are no longer than what is allowed are not to blame
+	files  map[string]int // of a sum: what each file adds; nil if the number is a length
 }
 
-// worse lists the places to blame if the number exceeds limit.
-func (m measure) worse(limit int) []place {
-	if m.length {
-		return over(m.places, limit)
+// worse lists the places to blame if the number is larger than the one that is held: what is longer, or what
+// is in files that add more than they did.
+func (m measure) worse(held ratchet) []place {
+	if m.files == nil {
+		return over(m.places, held.Value)
 	}
-	return m.places
+	return slices.DeleteFunc(slices.Clone(m.places), func(p place) bool { return m.files[p.path] <= held.Files[p.path] })
 }
 
 // measureAll measures the sources.
@@ -64,11 +66,11 @@ func measureGroup(group string, files []repo.File, long int) ([]measure, error) 
 	longestFirst(copies)
 	p90 := percentile90(all)
 	return []measure{
-		{group + ".longestFunctionLines", longest(all), all, true},
-		{group + ".longFunctions", len(over(all, long)), over(all, long), false},
-		{group + ".functionLinesP90", p90, all, true},
-		{group + ".longestFileLines", longest(whole), whole, true},
-		{group + ".repeatedLines", sum(copies), copies, false},
+		length(group+".longestFunctionLines", longest(all), all),
+		length(group+".functionLinesP90", p90, all),
+		length(group+".longestFileLines", longest(whole), whole),
+		total(group+".longFunctions", over(all, long), func(place) int { return 1 }),
+		total(group+".repeatedLines", copies, func(p place) int { return p.lines }),
 	}, nil
 }
 
@@ -79,12 +81,18 @@ func longest(sorted []place) int {
 	return sorted[0].lines
 }
 
-func sum(all []place) int {
-	total := 0
-	for _, p := range all {
-		total += p.lines
+func length(name string, value int, places []place) measure {
+	return measure{name, value, places, nil}
+}
+
+// total sums up what the places weigh.
+func total(name string, places []place, weight func(place) int) measure {
+	m := measure{name, 0, places, map[string]int{}}
+	for _, p := range places {
+		m.value += weight(p)
+		m.files[p.path] += weight(p)
 	}
-	return total
+	return m
 }
 
 // isSource says whether a file is measured: Go, TypeScript and JavaScript that people write.

@@ -3,12 +3,12 @@ package main
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/postern-ai/postern/tools/internal/repo"
+	"github.com/postern-ai/postern/tools/internal/repotest"
 )
 
 // goFunction is a function of so many lines, all of them different.
@@ -29,28 +29,14 @@ type checkout struct {
 
 func newCheckout(t *testing.T, files map[string]string) checkout {
 	t.Helper()
-	c := checkout{t, t.TempDir()}
-	command := exec.Command("git", "init", "-q")
-	command.Dir = c.root
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("git init: %v\n%s", err, out)
-	}
+	c := checkout{t, repotest.New(t, files)}
 	c.write(ratchetsFile, "{}\n")
-	for path, text := range files {
-		c.write(path, text)
-	}
 	return c
 }
 
 func (c checkout) write(path, text string) {
 	c.t.Helper()
-	file := filepath.Join(c.root, path)
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		c.t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		c.t.Fatal(err)
-	}
+	repotest.Write(c.t, c.root, path, text)
 }
 
 func (c checkout) run(write bool, loosen string) (string, error) {
@@ -201,6 +187,17 @@ func TestWorse(t *testing.T) {
 	}
 	if out, err := c.run(true, ""); err == nil || c.held() != before {
 		t.Errorf("make ratchets loosens: %v\n%s", err, out)
+	}
+}
+
+// TestBlame: of a sum, only files that add more than they did are named.
+func TestBlame(t *testing.T) {
+	c := newCheckout(t, map[string]string{"a.go": "package a\n" + goFunction("F", 60)})
+	c.mustTighten()
+	c.write("b.go", "package a\n\n"+goFunction("G", 50))
+	out, err := c.run(false, "")
+	if err == nil || !strings.Contains(out, "code.longFunctions got worse: 2, it was 1\n  b.go:3: G, 50 lines\n") || strings.Contains(out, "a.go") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

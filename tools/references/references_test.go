@@ -1,31 +1,16 @@
 package main
 
 import (
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/postern-ai/postern/tools/internal/repotest"
 )
 
 // report runs the command in a repository with some files.
 func report(t *testing.T, excused []string, files map[string]string) (string, error) {
 	t.Helper()
-	root := t.TempDir()
-	command := exec.Command("git", "init", "-q")
-	command.Dir = root
-	if out, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("git init: %v\n%s", err, out)
-	}
-	for path, text := range files {
-		file := filepath.Join(root, path)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	root := repotest.New(t, files)
 	var out strings.Builder
 	err := run(root, excused, &out)
 	return out.String(), err
