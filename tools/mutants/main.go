@@ -2,7 +2,7 @@
 // changes that the tests notice. Mutants are: each row of the exchange's table deleted, each cancel skipped,
 // each comparison negated; beside these, each order comparison with its boundary moved (< for <=).
 //
-//	mutants [-only FOLDER] [-kind KIND] [-sample N] [-resume] [-workers N] [-list]
+//	mutants [-only FOLDER] [-kind KIND] [-sample N] [-resume] [-workers N] [-also FOLDERS] [-list]
 //
 // All mutants are compiled at once: the sources are replaced (go test -overlay) by ones with a switch at each
 // place, and an environment variable names the one that is on. A mutant is killed if a suite fails or does
@@ -36,8 +36,19 @@ var judges = []suite{
 	{folder: "core/ledger"},
 	{folder: "core/exchange"},
 	{folder: "core/explore"},
-	{folder: "core/sim"},
+	{folder: "core/sim", flags: []string{"-seeds=500"}},
 	{folder: "core", flags: []string{"-test.skip=^(TestCoreImports|TestWasmMainIsThin|TestPlanesDoNotMix)$", "-rapid.checks=300", "-rapid.shrinktime=1ms"}},
+}
+
+// judges adds the folders that the options name.
+func (o options) judges() []suite {
+	all := slices.Clone(judges)
+	for folder := range strings.SplitSeq(o.also, ",") {
+		if folder != "" {
+			all = append(all, suite{folder: folder})
+		}
+	}
+	return all
 }
 
 // options are the command line's.
@@ -48,6 +59,7 @@ type options struct {
 	resume  bool
 	workers int
 	list    bool
+	also    string
 }
 
 func main() {
@@ -58,10 +70,11 @@ func main() {
 	flag.BoolVar(&o.resume, "resume", false, "keep the verdicts of a run of the same code that was interrupted")
 	flag.IntVar(&o.workers, "workers", 2, "suites that run at the same time")
 	flag.BoolVar(&o.list, "list", false, "print the mutants and run nothing")
+	flag.StringVar(&o.also, "also", "", "folders, with commas between, whose tests judge too: host,control")
 	flag.Parse()
 	root, err := repo.Root()
 	if err == nil {
-		err = run(root, mutated, judges, o, os.Stdout)
+		err = run(root, mutated, o.judges(), o, os.Stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mutants:", err)

@@ -269,7 +269,7 @@ func TestResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := verdict{"a", "core/ledger"}
+	want := verdict{"a", "core/ledger", true}
 	if err := kept.line(want); err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func TestResults(t *testing.T) {
 	if err != nil || len(known) != 1 || known["a"] != want {
 		t.Fatalf("got %v, %v", known, err)
 	}
-	if err := again.line(verdict{"c", ""}); err != nil {
+	if err := again.line(verdict{Key: "c"}); err != nil {
 		t.Fatal(err)
 	}
 	again.file.Close()
@@ -299,7 +299,7 @@ func TestReport(t *testing.T) {
 	for i := range 20 {
 		m := mutant{ID: i + 1, Kind: negated, File: "a.go", Text: fmt.Sprint(i)}
 		mutants = append(mutants, m, mutant{ID: i + 21, Kind: offBoundary, File: "a.go", Text: fmt.Sprint(i)})
-		verdicts[m.key()] = verdict{m.key(), "core"}
+		verdicts[m.key()] = verdict{m.key(), "core", false}
 		verdicts[mutants[len(mutants)-1].key()] = verdict{}
 	}
 	var out strings.Builder
@@ -322,15 +322,44 @@ func TestFailsWithoutAMutant(t *testing.T) {
 	}
 }
 
-// TestSuiteThatDoesNotEnd: a mutant under which the tests hang is killed.
-func TestSuiteThatDoesNotEnd(t *testing.T) {
-	root := t.TempDir()
-	binary := filepath.Join(root, "hangs")
-	if err := os.WriteFile(binary, []byte("#!/bin/sh\nexec sleep 1000\n"), 0o755); err != nil {
+// script is a suite that is a shell script.
+func script(t *testing.T, text string, timeout time.Duration) suite {
+	t.Helper()
+	root := repotest.New(t, map[string]string{"suite": "#!/bin/sh\n" + text})
+	binary := filepath.Join(root, "suite")
+	if err := os.Chmod(binary, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s := suite{folder: ".", binary: binary, timeout: 200 * time.Millisecond}
-	if killed, err := s.kills(root, mutant{ID: 1}); err != nil || !killed {
-		t.Errorf("killed: %t, %v", killed, err)
+	return suite{folder: ".", binary: binary, timeout: timeout}
+}
+
+func TestTry(t *testing.T) {
+	for name, c := range map[string]struct {
+		text    string
+		timeout time.Duration
+		want    end
+	}{
+		"passes":                  {"exit 0\n", time.Hour, passed},
+		"fails":                   {"exit 1\n", time.Hour, failed},
+		"does not end":            {"exec sleep 1000\n", 200 * time.Millisecond, timedOut},
+		"goes on after a failure": {"echo '    --- FAIL: TestX (0.00s)'\nexec sleep 1000\n", time.Hour, failed},
+	} {
+		s := script(t, c.text, c.timeout)
+		if got, err := s.try(t.TempDir(), mutant{ID: 1}); err != nil || got != c.want {
+			t.Errorf("%s: got %d, want %d, %v", name, got, c.want, err)
+		}
+	}
+}
+
+func TestWatch(t *testing.T) {
+	calls := 0
+	w := watch{failed: func() { calls++ }}
+	for _, part := range []string{"=== RUN TestX\n--- PASS\n--- FA", "IL: TestX\n", "--- FAIL: TestY\n", strings.Repeat("x", 2*tailBytes)} {
+		if n, err := w.Write([]byte(part)); n != len(part) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if calls != 1 || len(w.tail) != tailBytes {
+		t.Errorf("%d calls, %d bytes kept", calls, len(w.tail))
 	}
 }

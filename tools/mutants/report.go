@@ -9,10 +9,14 @@ import (
 const wantedPercent = 95
 
 // tally counts the mutants of a kind.
-type tally struct{ killed, total int }
+type tally struct{ killed, timedOut, total int }
 
 func (t tally) String() string {
-	return fmt.Sprintf("%d of %d killed (%.1f %%)", t.killed, t.total, 100*float64(t.killed)/float64(max(t.total, 1)))
+	text := fmt.Sprintf("%d of %d killed (%.1f %%)", t.killed, t.total, 100*float64(t.killed)/float64(max(t.total, 1)))
+	if t.timedOut > 0 {
+		text += fmt.Sprintf(", %d of them by a suite that did not end", t.timedOut)
+	}
+	return text
 }
 
 // report writes the survivors and the counts, and says whether enough mutants were killed.
@@ -28,6 +32,9 @@ func report(mutants []mutant, verdicts map[string]verdict, out io.Writer) bool {
 		switch {
 		case v.killed():
 			t.killed++
+			if v.TimedOut {
+				t.timedOut++
+			}
 		case v.By == unreached:
 			fmt.Fprintf(out, "%s (no test gets there)\n", m)
 		default:
@@ -44,6 +51,7 @@ func report(mutants []mutant, verdicts map[string]verdict, out io.Writer) bool {
 		fmt.Fprintf(out, "%-10s %s\n", k, t)
 		if k != offBoundary {
 			all.killed += t.killed
+			all.timedOut += t.timedOut
 			all.total += t.total
 		}
 	}

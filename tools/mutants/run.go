@@ -32,15 +32,20 @@ const (
 	memoryKiB     = 6 << 20
 )
 
-// start runs the tests until they end or ctx does. A mutant may allocate without end: memory is limited.
-func (s *suite) start(ctx context.Context, root string, environment ...string) ([]byte, error) {
-	arguments := append([]string{"-c", fmt.Sprintf(`ulimit -v %d 2>/dev/null; exec "$0" "$@"`, memoryKiB), s.binary, "-test.failfast"}, s.flags...)
-	command := exec.CommandContext(ctx, "sh", arguments...)
+// start runs the tests until they end, one fails or ctx is done. A mutant may allocate without end: memory is
+// limited.
+func (s *suite) start(ctx context.Context, root string, environment ...string) (*watch, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	out := &watch{failed: cancel}
+	limited := fmt.Sprintf(`ulimit -v %d 2>/dev/null; exec "$0" "$@"`, memoryKiB)
+	command := exec.CommandContext(ctx, "sh", append([]string{"-c", limited, s.binary, "-test.failfast", "-test.v"}, s.flags...)...)
 	command.Dir = filepath.Join(root, s.folder)
 	command.Env = append(os.Environ(), "GOMAXPROCS=1", "GOTRACEBACK=none")
 	command.Env = append(command.Env, environment...)
 	command.WaitDelay = time.Second
-	return command.CombinedOutput()
+	command.Stdout, command.Stderr = out, out
+	return out, command.Run()
 }
 
 // measure runs the tests without a mutant, which must pass, and notes which switches they meet.
@@ -50,7 +55,7 @@ func (s *suite) measure(root, traceFile string) error {
 	}
 	began := time.Now()
 	if out, err := s.start(context.Background(), root, "MUTANT_TRACE="+traceFile); err != nil {
-		return fmt.Errorf("%s fails without a mutant: %w\n%s", s.folder, err, out)
+		return fmt.Errorf("%s fails without a mutant: %w\n%s", s.folder, err, out.tail)
 	}
 	s.took = time.Since(began)
 	s.timeout = max(leastTimeout, timeoutFactor*s.took)
@@ -69,19 +74,32 @@ func (s *suite) measure(root, traceFile string) error {
 	return nil
 }
 
-// kills says whether the tests fail, or do not end, with a mutant.
-func (s *suite) kills(root string, m mutant) (bool, error) {
+// end is how a suite came to its end.
+type end int
+
+const (
+	passed end = iota
+	failed
+	timedOut
+)
+
+// try runs the tests with a mutant.
+func (s *suite) try(root string, m mutant) (end, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
 	defer cancel()
-	_, err := s.start(ctx, root, "MUTANT="+strconv.Itoa(m.ID))
-	var failed *exec.ExitError
+	out, err := s.start(ctx, root, "MUTANT="+strconv.Itoa(m.ID))
+	var status *exec.ExitError
 	switch {
 	case err == nil:
-		return false, nil
-	case ctx.Err() != nil, errors.As(err, &failed):
-		return true, nil
+		return passed, nil
+	case out.seen:
+		return failed, nil
+	case ctx.Err() != nil:
+		return timedOut, nil
+	case errors.As(err, &status):
+		return failed, nil
 	}
-	return false, err
+	return passed, err
 }
 
 // unreached is the verdict on a mutant that no test meets.
@@ -89,27 +107,27 @@ const unreached = "unreached"
 
 // verdict is what became of a mutant: By is the suite that killed it, "" or unreached if it survives.
 type verdict struct {
-	Key string `json:"mutant"`
-	By  string `json:"by"`
+	Key      string `json:"mutant"`
+	By       string `json:"by"`
+	TimedOut bool   `json:"timedOut,omitempty"` // the suite did not end
 }
 
 func (v verdict) killed() bool { return v.By != "" && v.By != unreached }
 
 // judge runs the suites that meet a mutant until one kills it: its own package's first, then the fastest.
 func judge(root string, suites []suite, m mutant) (verdict, error) {
-	v := verdict{m.key(), unreached}
+	v := verdict{m.key(), unreached, false}
 	for _, s := range inOrder(suites, path.Dir(m.File)) {
 		if !s.reaches[m.ID] {
 			continue
 		}
 		v.By = ""
-		killed, err := s.kills(root, m)
+		end, err := s.try(root, m)
 		if err != nil {
 			return v, fmt.Errorf("%s with %s: %w", s.folder, m, err)
 		}
-		if killed {
-			v.By = s.folder
-			break
+		if end != passed {
+			return verdict{m.key(), s.folder, end == timedOut}, nil
 		}
 	}
 	return v, nil

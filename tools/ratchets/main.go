@@ -8,8 +8,8 @@
 // The functions counted as long have over 40 lines (tests: 80); repeated lines are copies of at least 6
 // lines in a row.
 //
-// The largest exchange state is not measured here, for it depends on a run: core/explore asserts that no
-// state it meets exceeds a constant, and that constant is lowered by hand.
+// The largest state of an exchange is not measured here, for that takes a run: the tests of core/explore hold
+// it below a constant, which is lowered by hand.
 package main
 
 import (
