@@ -363,3 +363,41 @@ func TestWatch(t *testing.T) {
 		t.Errorf("%d calls, %d bytes kept", calls, len(w.tail))
 	}
 }
+
+// TestFailureOfASubtest: one parallel subtest fails and another never ends.
+func TestFailureOfASubtest(t *testing.T) {
+	root := repotest.New(t, map[string]string{
+		"go.mod": fixture["go.mod"],
+		"core/slow/slow_test.go": `package slow
+
+import (
+	"testing"
+	"time"
+)
+
+func TestAll(t *testing.T) {
+	for _, name := range []string{"fails", "hangs"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if name == "fails" {
+				t.Fatal("wrong")
+			}
+			time.Sleep(time.Hour)
+		})
+	}
+}
+`,
+	})
+	b := builder{root, t.TempDir()}
+	if err := b.overlay(instrumented{}); err != nil {
+		t.Fatal(err)
+	}
+	binary, err := b.compile("core/slow")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := suite{folder: "core/slow", binary: binary, flags: []string{"-test.parallel=2"}, timeout: time.Hour}
+	if got, err := s.try(root, mutant{ID: 1}); err != nil || got != failed {
+		t.Errorf("got %d, %v", got, err)
+	}
+}

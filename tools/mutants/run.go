@@ -33,13 +33,13 @@ const (
 )
 
 // start runs the tests until they end, one fails or ctx is done. A mutant may allocate without end: memory is
-// limited.
+// limited. In the form for test2json a subtest's failure is printed at once, not after its parent's end.
 func (s *suite) start(ctx context.Context, root string, environment ...string) (*watch, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	out := &watch{failed: cancel}
 	limited := fmt.Sprintf(`ulimit -v %d 2>/dev/null; exec "$0" "$@"`, memoryKiB)
-	command := exec.CommandContext(ctx, "sh", append([]string{"-c", limited, s.binary, "-test.failfast", "-test.v"}, s.flags...)...)
+	command := exec.CommandContext(ctx, "sh", append([]string{"-c", limited, s.binary, "-test.failfast", "-test.v=test2json"}, s.flags...)...)
 	command.Dir = filepath.Join(root, s.folder)
 	command.Env = append(os.Environ(), "GOMAXPROCS=1", "GOTRACEBACK=none")
 	command.Env = append(command.Env, environment...)
