@@ -1,0 +1,370 @@
+package sim_test
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/keymeter"
+)
+
+// witness is told of every command that an object has committed, and its reply: from these the world keeps its own
+// books, and judges the objects.
+func (w *world) witness(o *object, command, reply []byte) {
+	switch o.class {
+	case abi.ClassKeyMeter:
+		if k := w.byHash[o.name]; k != nil {
+			k.witness(o, command, reply)
+		}
+	case abi.ClassLedger:
+		if len(command) > 0 && op(command) == opBudget {
+			p := w.projectOf(o.name)
+			if version, pico := readBudget(command); version > p.told {
+				p.told, p.budget, p.most = version, pico, max(p.most, pico)
+				p.changed()
+			}
+		}
+	}
+}
+
+func (w *world) projectOf(id string) *project {
+	at := slices.IndexFunc(w.projects, func(p *project) bool { return p.id == id })
+	return w.projects[at]
+}
+
+func (k *key) witness(o *object, command, reply []byte) {
+	told := o.told()
+	k.day = max(k.day, told/dayMs)
+	if len(command) == 0 {
+		k.expire(told)
+		return
+	}
+	switch op(command) {
+	case opAdmit:
+		a := readAdmit(command)
+		r, err := keymeter.DecodeAdmitReply(reply)
+		if err != nil {
+			k.w.fail("host", "the answer to an admission is malformed")
+		}
+		k.answeredAdmit(told, &a, &r)
+	case opExtend:
+		id, total := readExtend(command)
+		r, err := keymeter.DecodeAdmitReply(reply)
+		if v := k.open[id]; err == nil && v != nil && r.Verdict == keymeter.Admitted && total > v.amount {
+			k.project.reserved += total - v.amount
+			v.amount = total
+			k.project.changed()
+		}
+	case opSettle:
+		s := readSettle(command)
+		k.settle(&s)
+	case opPut:
+		if status, record := readPut(command); record.Version > k.state().record.Version {
+			k.states = append(k.states, keyState{k.w.now, status, record})
+			k.w.say("%s: the meter knows version %d, status %d", k.id, record.Version, status)
+		}
+	}
+}
+
+// answeredAdmit judges the answer to an admission: I1, I4, and I11 of its limits.
+func (k *key) answeredAdmit(told uint64, a *admitCommand, r *keymeter.AdmitReply) {
+	w, state := k.w, k.state()
+	x := w.byID[a.id]
+	w.say("%s: %s at the meter: mode %d, %d, of version %d: verdict %d, need %d", a.id, k.id, a.mode, a.amount, a.version, r.Verdict, r.NeedPico)
+	expired := state.record.ExpiresMs != 0 && state.record.ExpiresMs <= told
+	switch r.Verdict {
+	case keymeter.Admitted:
+		if state.status != doc.Active || expired {
+			w.fail("I4", "%s is admitted on %s, whose status is %d", a.id, k.id, state.status)
+		}
+		if a.version < state.record.Version {
+			w.fail("I10", "%s is admitted with version %d of %s, which has %d", a.id, a.version, k.id, state.record.Version)
+		}
+		if a.mode != keymeter.ModeCheck {
+			k.admit(told, a, r)
+		}
+	case keymeter.Unknown, keymeter.Inactive:
+		if state.status == doc.Active && !expired {
+			w.fail("I11", "%s is told that %s is not active (verdict %d)", a.id, k.id, r.Verdict)
+		}
+	case keymeter.RateLimited:
+		k.checkLimited(a)
+		x.story.limited = true
+	case keymeter.Crowded:
+		if concurrent := worldConfig.Plan(state.record.Plan).Concurrent; uint64(len(k.open)) < concurrent {
+			w.fail("I11", "%s is crowded out with %d of %d requests open", a.id, len(k.open), concurrent)
+		}
+		x.story.limited = true
+	}
+}
+
+// admit books an admission that counts, and checks I1.
+func (k *key) admit(told uint64, a *admitCommand, r *keymeter.AdmitReply) {
+	w := k.w
+	if k.open[a.id] != nil {
+		return // it is asked again
+	}
+	if k.counted[a.id] {
+		if v := k.all[a.id]; v != nil && (v.settled || v.expired) {
+			w.fail("I6", "%s is admitted again after it was settled", a.id)
+		}
+		return
+	}
+	k.counted[a.id] = true
+	k.day = max(k.day, told/dayMs)
+	k.admitted = append(k.admitted, admission{w.now, k.day, k.jumped})
+	second, day := k.counts()
+	if limits := k.limits(); limits.PerSecond > 0 && second > limits.PerSecond || limits.PerDay > 0 && day > limits.PerDay {
+		w.fail("I1", "%s: %d admissions in a second of %d, %d in a day of %d", k.id, second, limits.PerSecond, day, limits.PerDay)
+	}
+	if a.mode != keymeter.ModeReserve {
+		return
+	}
+	v := &reservation{x: w.byID[a.id], amount: reservedBy(a, r), model: a.model, expiresMs: told + a.expiresMs}
+	v.x.story.resv = v
+	k.open[a.id], k.all[a.id] = v, v
+	k.project.reserved += v.amount
+	k.project.changed()
+}
+
+// counts are the admissions of the last second and of the day. A clock that jumped begins a new second.
+func (k *key) counts() (second, day uint64) {
+	for i := len(k.admitted) - 1; i >= 0; i-- {
+		a := &k.admitted[i]
+		if a.jumped == k.jumped && a.at+secondMs > k.w.now {
+			second++
+		}
+		if a.day == k.day {
+			day++
+		}
+	}
+	return second, day
+}
+
+// checkLimited: 429 only if a window was full.
+func (k *key) checkLimited(a *admitCommand) {
+	if k.jumped > 0 {
+		return // the second begins full after a jump back, and tokens count anew
+	}
+	limits := k.limits()
+	second, day := k.counts()
+	used := uint64(0)
+	for _, t := range k.usedUp {
+		if t.at+minuteMs+secondMs > k.w.now {
+			used += t.count
+		}
+	}
+	full := limits.PerSecond > 0 && second >= limits.PerSecond || limits.PerDay > 0 && day >= limits.PerDay ||
+		limits.TokensPerMinute > 0 && used >= limits.TokensPerMinute
+	if !full {
+		k.w.fail("I11", "%s is limited on %s: %d in this second of %d, %d on this day of %d, %d tokens of %d",
+			a.id, k.id, second, limits.PerSecond, day, limits.PerDay, used, limits.TokensPerMinute)
+	}
+}
+
+// settle books a settle, if it is the first.
+func (k *key) settle(s *settleCommand) {
+	if s.outcome == keymeter.Finish {
+		return
+	}
+	w, v := k.w, k.all[s.id]
+	if v == nil || v.settled {
+		return
+	}
+	w.say("%s: settled: outcome %d, %q, %d tokens, %d, of %d reserved", s.id, s.outcome, s.model, s.tokens, s.cost, v.amount)
+	v.settled, v.outcome = true, *s
+	p := k.project
+	if v.expired {
+		p.spent -= v.amount
+	} else {
+		delete(k.open, s.id)
+		p.reserved -= v.amount
+	}
+	p.spent += s.cost
+	p.changed()
+	k.usedUp = append(k.usedUp, tokens{w.now, s.tokens})
+	if s.cost > v.amount {
+		p.excess += v.x.allowedExcess(s.cost, v.amount)
+	}
+	k.checkBudget(s.id)
+}
+
+// allowedExcess is by how much an exchange may cost more than it had reserved: what the prompt was underestimated
+// by, what failed attempts may have cost, and what the provider did against its word. A stream is cut only when
+// what was seen of it is worth its reservation.
+func (x *exchange) allowedExcess(cost, reserved int64) int64 {
+	over := cost - reserved
+	if len(x.story.fetches) != 1 {
+		return over
+	}
+	f := x.story.fetches[0]
+	if f.stream || f.does.Over || f.flagged {
+		return over
+	}
+	prompt := costOf(f.model, f.in, 0) - costOf(f.model, 2*f.prompt*3/4, 0)
+	return min(over, max(0, prompt))
+}
+
+// checkBudget is I3.
+func (k *key) checkBudget(id string) {
+	if p := k.project; p.spent > p.most+p.excess && !p.jumped {
+		k.w.fail("I3", "%s: %s has spent %d of at most %d, and %d of that may be underestimated", id, p.id, p.spent, p.most, p.excess)
+	}
+}
+
+// expire books the reservations whose time is over.
+func (k *key) expire(told uint64) {
+	for id, v := range k.open {
+		if v.expiresMs > told {
+			continue
+		}
+		x := v.x
+		if !x.dead && !x.story.shaky && !x.story.failed && k.jumped == 0 {
+			k.w.fail("I13", "%s: its reservation expires, and nothing had failed", id)
+		}
+		k.w.say("%s: its reservation of %d expires", id, v.amount)
+		v.expired = true
+		delete(k.open, id)
+		k.project.reserved -= v.amount
+		k.project.spent += v.amount
+		k.project.changed()
+		k.w.stats.Expired++
+	}
+}
+
+// account is what the Ledger has to say of a key and a model.
+type account struct {
+	cost, tokens span
+	flagged      bool
+}
+
+type accountID struct{ keyID, model string }
+
+// closeBooks compares the Ledger's figures with the truth, when nothing is under way any more.
+func (w *world) closeBooks() {
+	for _, x := range w.exchanges {
+		if !x.over {
+			w.fail("I13", "%s does not end: %d actions are outstanding", x.id, len(x.open))
+		}
+	}
+	for _, o := range w.ordered {
+		if rows := o.read([]abi.Range{{Start: abi.OutboxPrefix, End: abi.OutboxEnd, Limit: 1}}, nil); len(rows) > 0 {
+			w.fail("I13", "%s %s still has %s in its outbox", className(o.class), o.name, rows[0].Key)
+		}
+		if o.class != abi.ClassKeyMeter || w.byHash[o.name] == nil {
+			continue
+		}
+		reply, _ := o.call(flushCommand(true))
+		if open, _, err := readFlush(reply); err != nil || open > 0 {
+			w.fail("I13", "%s still has %d reservations", o.name, open)
+		}
+	}
+	w.drain()
+	want := w.accounts()
+	for _, p := range w.projects {
+		w.compare(p, want)
+	}
+}
+
+// accounts are all that is to be booked.
+func (w *world) accounts() map[accountID]*account {
+	want := map[accountID]*account{}
+	of := func(k *key, model string) *account {
+		id := accountID{k.id, model}
+		if want[id] == nil {
+			want[id] = &account{}
+		}
+		return want[id]
+	}
+	for _, k := range w.keys {
+		for _, v := range k.all {
+			if !v.settled {
+				a := of(k, v.model)
+				a.cost.add(exactly(v.amount))
+				a.flagged = true
+				continue
+			}
+			for _, f := range v.x.story.fetches {
+				if f.nothing || k.test() {
+					continue
+				}
+				a := of(k, f.model.Name)
+				a.cost.add(f.cost)
+				a.tokens.add(f.tokens)
+				a.flagged = a.flagged || f.flagged
+			}
+		}
+	}
+	return want
+}
+
+func (w *world) compare(p *project, want map[accountID]*account) {
+	o := w.object(abi.ClassLedger, p.id)
+	reply, _ := o.call(detailsQuery(0, 1<<20))
+	details, err := readDetails(reply)
+	if err != nil {
+		w.fail("host", "the Ledger's answer is malformed")
+	}
+	got := map[accountID]*detail{}
+	sum := int64(0)
+	for i := range details {
+		d := &details[i]
+		sum += d.usage.CostPico
+		id := accountID{d.keyID, d.model}
+		if have := got[id]; have != nil {
+			have.usage.Plus(&d.usage)
+			continue
+		}
+		got[id] = d
+	}
+	if sum != p.spent {
+		w.fail("I2", "%s: the Ledger has %d, the meters have booked %d", p.id, sum, p.spent)
+	}
+	var ids []accountID
+	for id := range got {
+		ids = append(ids, id)
+	}
+	for id := range want {
+		if got[id] == nil && w.keyByID(id.keyID).project == p {
+			got[id] = &detail{}
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b accountID) int {
+		return cmp.Or(cmp.Compare(a.keyID, b.keyID), cmp.Compare(a.model, b.model))
+	})
+	for _, id := range ids {
+		w.compareOne(id, got[id], want[id])
+	}
+}
+
+func (w *world) keyByID(id string) *key {
+	at := slices.IndexFunc(w.keys, func(k *key) bool { return k.id == id })
+	return w.keys[at]
+}
+
+func (w *world) compareOne(id accountID, got *detail, want *account) {
+	if want == nil {
+		want = &account{}
+	}
+	u := &got.usage
+	k := w.keyByID(id.keyID)
+	if !want.cost.holds(u.CostPico) {
+		w.fail(rule(want), "%s %q: booked are %d, to be booked %s", id.keyID, id.model, u.CostPico, want.cost)
+	}
+	if have := int64(u.Prompt + u.Completion); !k.test() && !want.tokens.holds(have) {
+		w.fail(rule(want), "%s %q: booked are %d tokens, to be booked %s", id.keyID, id.model, have, want.tokens)
+	}
+	if flagged := u.Estimated+u.Expired > 0; flagged != want.flagged {
+		w.fail(rule(want), "%s %q: %d are flagged as estimated and %d as expired; estimates there were: %t", id.keyID, id.model, u.Estimated, u.Expired, want.flagged)
+	}
+}
+
+// rule is the one that a difference in the sums breaks.
+func rule(want *account) string {
+	if want.flagged || want.cost == (span{}) {
+		return "I12"
+	}
+	return "I2"
+}

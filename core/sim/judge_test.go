@@ -1,0 +1,237 @@
+package sim_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/keys"
+)
+
+// judge is I11 and what goes with it: whether an answer is owed.
+func (x *exchange) judge() {
+	s := &x.story
+	switch s.status {
+	case 200:
+		x.judgeAnswer()
+	case 400:
+		x.owed(x.item.Bad == "body" || x.rejected(), "the request is well formed")
+	case 401:
+		x.owed(x.item.Bad == "malformed" || x.item.Bad == "key" || x.someState(func(st *keyState) bool { return !st.active(x.w.now) }), "the key was active all the time")
+	case 402:
+		x.judgeBroke()
+	case 403:
+		x.owed(s.code != "" && x.someState(func(st *keyState) bool { return !x.allowsSome(st) }), "the key was allowed a model all the time")
+	case 404:
+		x.owed(len(targetsOf(x.asks.model)) == 0, "the model is in the catalog")
+	case 409, 422:
+		x.owed(x.item.Idem != "", "there is no twin")
+	case 415:
+		x.owed(x.item.Bad == "type", "it is JSON")
+	case 429:
+		x.owed(s.limited || x.item.Bad == "key", "no window was full")
+	case 503:
+		x.owed(s.failed || x.noneReady(), "no part was made to fail")
+	case 502, 504:
+		x.owed(slices.ContainsFunc(s.fetches, func(f *fetch) bool { return f.status != 200 || f.does.Fault != "" || f.does.Lie != "" }), "every provider answered")
+	default:
+		x.w.fail("I11", "%s is answered with %d", x.id, s.status)
+	}
+}
+
+func (x *exchange) owed(ok bool, because string) {
+	if !ok {
+		x.w.fail("I11", "%s is answered with %d %s: %s", x.id, x.story.status, x.story.code, because)
+	}
+}
+
+func (st *keyState) active(now uint64) bool {
+	// A clock may be off by some seconds, and a jump makes it anything: expiry is judged at the meter.
+	return st.status == doc.Active && (st.record.ExpiresMs == 0 || st.record.ExpiresMs > now+2*hourMs)
+}
+
+func (x *exchange) someState(f func(*keyState) bool) bool {
+	states := x.key.statesSince(x.story.arrivedAt)
+	for i := range states {
+		if f(&states[i]) {
+			return true
+		}
+	}
+	return len(states) == 0
+}
+
+// permits says whether a state of the key, and the policy that it names, allow a model that is asked for as a name.
+func (x *exchange) permits(st *keyState, m *config.Model) bool {
+	listed := func(list []string) bool {
+		return len(list) == 0 || slices.Contains(list, x.asks.model) || slices.Contains(list, m.Name)
+	}
+	if !listed(st.record.Models) {
+		return false
+	}
+	for i := range x.project.policies {
+		if p := &x.project.policies[i]; p.Version == st.record.Policy && st.record.Policy != 0 && !listed(p.Models) {
+			return false
+		}
+	}
+	return true
+}
+
+func (x *exchange) allowsSome(st *keyState) bool {
+	return !x.asks.completion || slices.ContainsFunc(targetsOf(x.asks.model), func(m *config.Model) bool { return x.permits(st, m) })
+}
+
+// noneReady: no target has credentials and is allowed, in some state of the key.
+func (x *exchange) noneReady() bool {
+	return x.someState(func(st *keyState) bool {
+		return !slices.ContainsFunc(targetsOf(x.asks.model), func(m *config.Model) bool { return m.Provider.Ready && x.permits(st, m) })
+	})
+}
+
+// rejected: a provider has refused the request itself.
+func (x *exchange) rejected() bool {
+	return slices.ContainsFunc(x.story.fetches, func(f *fetch) bool { return f.status == 400 || f.status == 413 || f.status == 422 })
+}
+
+// dispatched is I8: the model that is asked is one that was asked for, and allowed.
+func (x *exchange) dispatched(f *fetch) {
+	w := x.w
+	if !slices.Contains(targetsOf(x.asks.model), f.model) {
+		w.fail("I8", "%s asked for %s, and %s is asked", x.id, x.asks.model, f.model.Name)
+	}
+	if !x.someState(func(st *keyState) bool { return x.permits(st, f.model) }) {
+		w.fail("I8", "%s: %s is asked, which was not allowed at any time", x.id, f.model.Name)
+	}
+	if x.key.value[:8] == keys.Prefix(keys.Gateway, keys.Development) {
+		w.fail("I8", "%s: a development key's request is dispatched", x.id)
+	}
+	if x.item.Bad != "" {
+		w.fail("I9", "%s: a bad request (%s) is dispatched", x.id, x.item.Bad)
+	}
+	if x.asks.completion && x.story.resv == nil {
+		w.fail("I9", "%s: it is dispatched without an admission", x.id)
+	}
+}
+
+// judgeBroke: 402 only if at some time since its arrival what was free could not cover the least that it may reserve.
+func (x *exchange) judgeBroke() {
+	s, p := &x.story, x.project
+	if x.w.unsure(x) {
+		return
+	}
+	free := slices.Min(p.free[max(0, s.freeFrom):])
+	if s.least < 0 || free >= s.least {
+		x.w.fail("I11", "%s is answered with 402: it may reserve as little as %d, and at least %d of %s were free all the time", x.id, s.least, free, p.id)
+	}
+}
+
+// unsure: slices may be on their way to meters that will never hear of them.
+func (w *world) unsure(x *exchange) bool {
+	return w.plan.Faults.Calls || w.plan.Faults.Overload || w.plan.Faults.Outbox || x.project.jumped || w.killed()
+}
+
+func (w *world) killed() bool {
+	return slices.ContainsFunc(w.plan.Items, func(it item) bool { return it.Do == "kill" })
+}
+
+// judgeAnswer checks where an answer is from: I5, and replays.
+func (x *exchange) judgeAnswer() {
+	if !x.asks.completion || x.key.test() || x.item.Bad != "" {
+		return
+	}
+	n, project, ok := markIn(x.story.body)
+	if !ok {
+		x.w.fail("I2", "%s: an answer that no provider gave: %.200s", x.id, x.story.body)
+	}
+	f := x.w.fetches[n]
+	if project != x.projectNumber() {
+		x.w.fail("I5", "%s of project %d got an answer that was made for project %d", x.id, x.projectNumber(), project)
+	}
+	switch {
+	case f.x == x:
+		if x.story.hit || x.story.replayed {
+			x.w.fail("I5", "%s: its own answer is called an old one", x.id)
+		}
+	case x.story.replayed:
+		if f.x.key != x.key && f.x.key.successor != x.key || x.item.Idem == "" || f.x.item.Idem != x.item.Idem && !f.x.cachedTo(x) {
+			x.w.fail("I5", "%s: the answer of %s is replayed", x.id, f.x.id)
+		}
+	default:
+		x.judgeHit(f)
+	}
+}
+
+// cachedTo: a replay may be of an answer that came from the cache.
+func (x *exchange) cachedTo(o *exchange) bool {
+	return x.project == o.project && x.item.Prompt == o.item.Prompt
+}
+
+func (x *exchange) judgeHit(f *fetch) {
+	a, b := x.item, f.x.item
+	fail := func(why string) { x.w.fail("I5", "%s has an answer of %s: %s", x.id, f.x.id, why) }
+	switch {
+	case !x.story.hit && !x.opened:
+		fail("it is not called cached")
+	case a.Prompt != b.Prompt || a.Words != b.Words || a.Model != b.Model || a.Max != b.Max:
+		fail("that was another request")
+	case !f.clean:
+		fail("that was not clean and complete")
+	case f.x.key.test() != x.key.test():
+		fail("one of the two is in test mode")
+	case a.Cache == "no-cache" || a.Cache == "no-store" || b.Cache == "no-store":
+		fail("that was forbidden")
+	}
+}
+
+// markIn finds the mark of a fetch.
+func markIn(body []byte) (n, project int, ok bool) {
+	for rest := body; ; {
+		_, after, found := bytes.Cut(rest, []byte("zq"))
+		if !found {
+			return markInVector(body)
+		}
+		rest = after
+		first, second, found := bytes.Cut(after[:min(len(after), 24)], []byte("x"))
+		last, _, closed := bytes.Cut(second, []byte("z"))
+		a, err := strconv.Atoi(string(first))
+		b, err2 := strconv.Atoi(string(last))
+		if found && closed && err == nil && err2 == nil {
+			return a, b, true
+		}
+	}
+}
+
+func markInVector(body []byte) (n, project int, ok bool) {
+	_, after, found := bytes.Cut(body, []byte(`"embedding":[`))
+	if !found {
+		return 0, 0, false
+	}
+	_, err := fmt.Sscanf(string(after[:min(len(after), 40)]), "%d,%d,", &n, &project)
+	return n, project, err == nil
+}
+
+// judgeStream: a stream's success mark only comes when the provider's answer is whole.
+func (x *exchange) judgeStream(whole bool) {
+	fetches := x.story.fetches
+	if len(fetches) == 0 {
+		return // cached
+	}
+	last := fetches[len(fetches)-1]
+	complete := last.over && (last.whole || last.does.Lie != "") && last.does.Fault == ""
+	if whole && !complete && last.does.Fault != "truncated" {
+		x.w.fail("I13", "%s: the stream ends as if it was whole", x.id)
+	}
+	if whole {
+		x.judgeAnswer()
+	}
+}
+
+// ended checks that an exchange that comes to its end has settled what it reserved.
+func (x *exchange) ended() {
+	s := &x.story
+	if !x.dead && s.resv != nil && !s.settled && !s.failed && !s.shaky {
+		x.w.fail("I13", "%s ends, and has not settled", x.id)
+	}
+}
