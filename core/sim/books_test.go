@@ -113,9 +113,10 @@ func (k *key) admit(told uint64, a *admitCommand, r *keymeter.AdmitReply) {
 	}
 	k.counted[a.id] = true
 	k.day = max(k.day, told/dayMs)
-	k.admitted = append(k.admitted, admission{w.now, k.day, k.jumped})
+	limits := k.limits()
+	k.admitted = append(k.admitted, admission{w.now, k.day, k.jumped, limits.PerSecond > 0})
 	second, day := k.counts()
-	if limits := k.limits(); limits.PerSecond > 0 && second > limits.PerSecond || limits.PerDay > 0 && day > limits.PerDay {
+	if limits.PerSecond > 0 && second > limits.PerSecond || limits.PerDay > 0 && day > limits.PerDay {
 		w.fail("I1", "%s: %d admissions in a second of %d, %d in a day of %d", k.id, second, limits.PerSecond, day, limits.PerDay)
 	}
 	if a.mode != keymeter.ModeReserve {
@@ -123,6 +124,7 @@ func (k *key) admit(told uint64, a *admitCommand, r *keymeter.AdmitReply) {
 	}
 	v := &reservation{x: w.byID[a.id], amount: reservedBy(a, r), model: a.model, expiresMs: told + a.expiresMs}
 	v.x.story.resv = v
+	v.x.story.claim.end(w.now)
 	k.open[a.id], k.all[a.id] = v, v
 	k.project.reserved += v.amount
 	k.project.changed()
@@ -132,7 +134,7 @@ func (k *key) admit(told uint64, a *admitCommand, r *keymeter.AdmitReply) {
 func (k *key) counts() (second, day uint64) {
 	for i := len(k.admitted) - 1; i >= 0; i-- {
 		a := &k.admitted[i]
-		if a.jumped == k.jumped && a.at+secondMs > k.w.now {
+		if a.limited && a.jumped == k.jumped && a.at+secondMs > k.w.now {
 			second++
 		}
 		if a.day == k.day {
@@ -174,6 +176,9 @@ func (k *key) settle(s *settleCommand) {
 	}
 	w.say("%s: settled: outcome %d, %q, %d tokens, %d, of %d reserved", s.id, s.outcome, s.model, s.tokens, s.cost, v.amount)
 	v.settled, v.outcome = true, *s
+	if s.cost > 0 && !slices.ContainsFunc(v.x.story.fetches, func(f *fetch) bool { return f.model.Name == s.model }) {
+		w.fail("I12 never asked", "%s: %d is booked to %q, which was not asked", s.id, s.cost, s.model)
+	}
 	p := k.project
 	if v.expired {
 		p.spent -= v.amount
@@ -261,6 +266,11 @@ func (w *world) closeBooks() {
 		}
 	}
 	w.drain()
+	for _, x := range w.exchanges {
+		if x.story.status == 402 {
+			x.judgeBroke()
+		}
+	}
 	want := w.accounts()
 	for _, p := range w.projects {
 		w.compare(p, want)
@@ -334,8 +344,33 @@ func (w *world) compare(p *project, want map[accountID]*account) {
 	slices.SortFunc(ids, func(a, b accountID) int {
 		return cmp.Or(cmp.Compare(a.keyID, b.keyID), cmp.Compare(a.model, b.model))
 	})
+	w.compareKeys(ids, got, want)
 	for _, id := range ids {
 		w.compareOne(id, got[id], want[id])
+	}
+}
+
+// compareKeys finds keys whose sums are right all in all, and booked to the wrong targets.
+func (w *world) compareKeys(ids []accountID, got map[accountID]*detail, want map[accountID]*account) {
+	for _, k := range w.keys {
+		sum, all, wrong := int64(0), span{}, accountID{}
+		for _, id := range ids {
+			if id.keyID != k.id {
+				continue
+			}
+			a := want[id]
+			if a == nil {
+				a = &account{}
+			}
+			sum += got[id].usage.CostPico
+			all.add(a.cost)
+			if !a.cost.holds(got[id].usage.CostPico) {
+				wrong = id
+			}
+		}
+		if wrong.keyID != "" && all.holds(sum) {
+			w.fail("I12 target", "%s %q: booked are %d, which is right for the key but not for the model", k.id, wrong.model, got[wrong].usage.CostPico)
+		}
 	}
 }
 
@@ -351,20 +386,20 @@ func (w *world) compareOne(id accountID, got *detail, want *account) {
 	u := &got.usage
 	k := w.keyByID(id.keyID)
 	if !want.cost.holds(u.CostPico) {
-		w.fail(rule(want), "%s %q: booked are %d, to be booked %s", id.keyID, id.model, u.CostPico, want.cost)
+		w.fail(w.rule(want), "%s %q: booked are %d, to be booked %s", id.keyID, id.model, u.CostPico, want.cost)
 	}
 	if have := int64(u.Prompt + u.Completion); !k.test() && !want.tokens.holds(have) {
-		w.fail(rule(want), "%s %q: booked are %d tokens, to be booked %s", id.keyID, id.model, have, want.tokens)
+		w.fail(w.rule(want), "%s %q: booked are %d tokens, to be booked %s", id.keyID, id.model, have, want.tokens)
 	}
 	if flagged := u.Estimated+u.Expired > 0; flagged != want.flagged {
-		w.fail(rule(want), "%s %q: %d are flagged as estimated and %d as expired; estimates there were: %t", id.keyID, id.model, u.Estimated, u.Expired, want.flagged)
+		w.fail(w.rule(want), "%s %q: %d are flagged as estimated and %d as expired; estimates there were: %t", id.keyID, id.model, u.Estimated, u.Expired, want.flagged)
 	}
 }
 
-// rule is the one that a difference in the sums breaks.
-func rule(want *account) string {
-	if want.flagged || want.cost == (span{}) {
-		return "I12"
+// rule is the one that a difference in a key's sums breaks: if all in all they are right, only the targets are wrong.
+func (w *world) rule(want *account) string {
+	if want.flagged {
+		return "I12 estimate"
 	}
 	return "I2"
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +24,7 @@ type request struct {
 	body         []byte
 	promptTokens uint64 // estimated
 	completion   bool   // it is to be answered by a model
+	named        bool   // it names a model
 	model        string
 	stream       bool
 }
@@ -44,6 +46,7 @@ type story struct {
 	body      []byte
 	settled   bool // a settle was sent
 	resv      *reservation
+	claim     claim
 	waits     uint64
 }
 
@@ -79,7 +82,7 @@ var unknownKey = keys.New(keys.Gateway, keys.Production, [keys.RandomBytes]byte{
 // compose writes the request.
 func (x *exchange) compose(i int) request {
 	it := x.item
-	r := request{method: "POST", completion: true, model: it.Model, stream: it.Stream}
+	r := request{method: "POST", completion: true, named: true, model: it.Model, stream: it.Stream}
 	prompt := fmt.Sprintf("p%d. ", it.Prompt) + wordsOf(max(it.Words, 3))
 	text := strconv.Quote(prompt)
 	r.promptTokens = chat.MessageTokens(jsontext.Spelled(prompt))
@@ -113,10 +116,13 @@ func (x *exchange) compose(i int) request {
 		r.path, r.completion = "/v1/messages/count_tokens", false
 		r.body = fmt.Appendf(nil, `{"model":%q,%s}`, it.Model, messages)
 	case "models":
+		r.named = false
 		r.path, r.method, r.completion = "/v1/models", "GET", false
 	case "health":
+		r.named = false
 		r.path, r.method, r.completion = "/api/health", "GET", false
 	case "usage":
+		r.named = false
 		r.path, r.method, r.completion, r.query = "/api/usage", "GET", false, "projectId="+x.project.id+"&period=month"
 	default:
 		x.w.fail("host", "nobody knows the path %q", it.Path)
@@ -229,6 +235,7 @@ func (x *exchange) finished(status uint64) {
 	if !x.done {
 		x.done = true
 		x.story.waits = x.w.now - x.story.arrivedAt
+		x.story.claim.end(x.w.now)
 		x.w.stats.answered(status)
 	}
 }
@@ -267,13 +274,25 @@ func (x *exchange) calls(a *abi.Action) {
 	case opAdmit:
 		if c := readAdmit(a.Data); c.mode == keymeter.ModeReserve && (x.story.least < 0 || c.least < x.story.least) {
 			x.story.least = c.least
+			x.claims()
 		}
 	case opSettle:
 		x.story.settled = true
+		for _, f := range x.story.fetches {
+			if !f.over {
+				x.w.fail("I13 fetch", "%s settles while %s is being asked", x.id, f.model.Name)
+			}
+		}
 	}
 }
 
 // targets are the models that a request may go to.
+func (x *exchange) targets() []*config.Model {
+	return slices.DeleteFunc(targetsOf(x.asks.model), func(m *config.Model) bool {
+		return (m.Kind == config.EmbeddingModel) != (x.item.Path == "embed")
+	})
+}
+
 func targetsOf(name string) []*config.Model {
 	if t := worldConfig.Tier(name); t != nil {
 		var all []*config.Model

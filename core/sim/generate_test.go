@@ -13,7 +13,9 @@ func generate(seed uint64) *plan {
 	switch g.below(20) {
 	case 0:
 		g.idleSlices()
-	case 1, 2, 3:
+	case 1:
+		g.deficit()
+	case 2, 3, 4:
 		g.people(1, 1)
 		g.burst()
 	default:
@@ -238,7 +240,7 @@ func (g *generator) burst() {
 // idleSlices is many keys that have each used a little, and one that then needs nearly all that is left.
 func (g *generator) idleSlices() {
 	n := int(g.between(5, 50))
-	g.p.Projects = []projectPlan{{Budget: 10 * money.Dollar, Plan: "open"}}
+	g.p.Projects = []projectPlan{{Budget: pick(g.rng, money.Pico(2), 4, 10) * money.Dollar, Plan: "open"}}
 	for k := range n + 1 {
 		g.p.Keys = append(g.p.Keys, keyPlan{})
 		if k == n {
@@ -250,9 +252,24 @@ func (g *generator) idleSlices() {
 		})
 	}
 	g.add(item{
-		At: 100_000, Do: "ask", Seed: g.next(), Key: n, Path: "openai", Model: "omega", Max: g.between(1000, 32_000), Words: 3,
+		At: 100_000, Do: "ask", Seed: g.next(), Key: n, Path: "openai", Model: "omega", Max: g.between(1000, 60_000), Words: 3,
 		Times: int(g.between(1, 4)), Answers: []answer{{Out: 10, Text: 3, Ms: 10}},
 	})
+}
+
+// deficit is a key whose first request costs far more than it looked like.
+func (g *generator) deficit() {
+	g.people(1, 2)
+	it := g.request()
+	it.Bad, it.Key = "", 0
+	it.Path, it.Model, it.Max, it.Stream = "openai", pick(g.rng, "gamma", "omega", "beta"), g.between(1, 300), false
+	it.Answers = []answer{{Out: 30, Text: 3, In: pick(g.rng, uint64(3000), 100_000, 1_000_000)}}
+	g.add(it)
+	for range g.between(1, 3) {
+		late := g.request()
+		late.At, late.Key = g.between(1000, 30_000), 0
+		g.add(late)
+	}
 }
 
 // order sorts the items by time, and keeps those of one time in their order.

@@ -21,12 +21,11 @@ func (x *exchange) judge() {
 		x.owed(x.item.Bad == "body" || x.rejected(), "the request is well formed")
 	case 401:
 		x.owed(x.item.Bad == "malformed" || x.item.Bad == "key" || x.someState(func(st *keyState) bool { return !st.active(x.w.now) }), "the key was active all the time")
-	case 402:
-		x.judgeBroke()
+	case 402: // is judged when it is known who got what there was
 	case 403:
 		x.owed(s.code != "" && x.someState(func(st *keyState) bool { return !x.allowsSome(st) }), "the key was allowed a model all the time")
 	case 404:
-		x.owed(len(targetsOf(x.asks.model)) == 0, "the model is in the catalog")
+		x.owed(len(x.targets()) == 0, "the model is in the catalog")
 	case 409, 422:
 		x.owed(x.item.Idem != "", "there is no twin")
 	case 415:
@@ -34,17 +33,20 @@ func (x *exchange) judge() {
 	case 429:
 		x.owed(s.limited || x.item.Bad == "key", "no window was full")
 	case 503:
+		if !s.failed && !x.noneReady() && !x.contended() {
+			x.w.fail("I11 503 alone", "%s is answered with 503 %s: no part was made to fail, and nobody else asked for money", x.id, s.code)
+		}
 		x.owed(s.failed || x.noneReady(), "no part was made to fail")
 	case 502, 504:
 		x.owed(slices.ContainsFunc(s.fetches, func(f *fetch) bool { return f.status != 200 || f.does.Fault != "" || f.does.Lie != "" }), "every provider answered")
 	default:
-		x.w.fail("I11", "%s is answered with %d", x.id, s.status)
+		x.w.fail(fmt.Sprint("I11 ", s.status), "%s is answered with %d", x.id, s.status)
 	}
 }
 
 func (x *exchange) owed(ok bool, because string) {
 	if !ok {
-		x.w.fail("I11", "%s is answered with %d %s: %s", x.id, x.story.status, x.story.code, because)
+		x.w.fail(fmt.Sprint("I11 ", x.story.status), "%s is answered with %d %s: %s", x.id, x.story.status, x.story.code, because)
 	}
 }
 
@@ -80,13 +82,13 @@ func (x *exchange) permits(st *keyState, m *config.Model) bool {
 }
 
 func (x *exchange) allowsSome(st *keyState) bool {
-	return !x.asks.completion || slices.ContainsFunc(targetsOf(x.asks.model), func(m *config.Model) bool { return x.permits(st, m) })
+	return !x.asks.named || slices.ContainsFunc(x.targets(), func(m *config.Model) bool { return x.permits(st, m) })
 }
 
 // noneReady: no target has credentials and is allowed, in some state of the key.
 func (x *exchange) noneReady() bool {
 	return x.someState(func(st *keyState) bool {
-		return !slices.ContainsFunc(targetsOf(x.asks.model), func(m *config.Model) bool { return m.Provider.Ready && x.permits(st, m) })
+		return !slices.ContainsFunc(x.targets(), func(m *config.Model) bool { return m.Provider.Ready && x.permits(st, m) })
 	})
 }
 
@@ -98,7 +100,7 @@ func (x *exchange) rejected() bool {
 // dispatched is I8: the model that is asked is one that was asked for, and allowed.
 func (x *exchange) dispatched(f *fetch) {
 	w := x.w
-	if !slices.Contains(targetsOf(x.asks.model), f.model) {
+	if !slices.Contains(x.targets(), f.model) {
 		w.fail("I8", "%s asked for %s, and %s is asked", x.id, x.asks.model, f.model.Name)
 	}
 	if !x.someState(func(st *keyState) bool { return x.permits(st, f.model) }) {
@@ -112,18 +114,6 @@ func (x *exchange) dispatched(f *fetch) {
 	}
 	if x.asks.completion && x.story.resv == nil {
 		w.fail("I9", "%s: it is dispatched without an admission", x.id)
-	}
-}
-
-// judgeBroke: 402 only if at some time since its arrival what was free could not cover the least that it may reserve.
-func (x *exchange) judgeBroke() {
-	s, p := &x.story, x.project
-	if x.w.unsure(x) {
-		return
-	}
-	free := slices.Min(p.free[max(0, s.freeFrom):])
-	if s.least < 0 || free >= s.least {
-		x.w.fail("I11", "%s is answered with 402: it may reserve as little as %d, and at least %d of %s were free all the time", x.id, s.least, free, p.id)
 	}
 }
 
@@ -174,9 +164,13 @@ func (x *exchange) judgeHit(f *fetch) {
 	switch {
 	case !x.story.hit && !x.opened:
 		fail("it is not called cached")
-	case a.Prompt != b.Prompt || a.Words != b.Words || a.Model != b.Model || a.Max != b.Max:
+	case a.Prompt != b.Prompt || a.Words != b.Words || a.Model != b.Model || a.Max != b.Max && a.Path != "embed":
 		fail("that was another request")
 	case !f.clean:
+		if f.does.Lie != "" {
+			x.w.fail("I12 estimate", "%s has an answer of %s, whose usage is no usage (%s)", x.id, f.x.id, f.does.Lie)
+			return
+		}
 		fail("that was not clean and complete")
 	case f.x.key.test() != x.key.test():
 		fail("one of the two is in test mode")
@@ -234,4 +228,12 @@ func (x *exchange) ended() {
 	if !x.dead && s.resv != nil && !s.settled && !s.failed && !s.shaky {
 		x.w.fail("I13", "%s ends, and has not settled", x.id)
 	}
+}
+
+// contended: others of its project asked for money while it did.
+func (x *exchange) contended() bool {
+	c := x.story.claim
+	return slices.ContainsFunc(x.w.exchanges, func(o *exchange) bool {
+		return o != x && o.project == x.project && o.story.claim.from != 0 && o.story.claim.from <= c.until && (o.story.claim.until == 0 || o.story.claim.until >= c.from)
+	})
 }

@@ -22,13 +22,21 @@ type project struct {
 	spent    int64  // settled or expired at the meters
 	reserved int64
 	excess   int64   // what settles may have cost beyond their reservations
-	free     []int64 // budget - spent - reserved, each value that it had
+	free     []level // budget - spent - reserved, each value that it had
 	policies []doc.Policy
 	jumped   bool
 }
 
 // changed notes what of the budget is free now.
-func (p *project) changed() { p.free = append(p.free, p.budget-p.spent-p.reserved) }
+func (p *project) changed() {
+	p.free = append(p.free, level{p.w.now, p.budget - p.spent - p.reserved})
+}
+
+// level is what was free from a time on.
+type level struct {
+	at   uint64
+	free int64
+}
 
 // key is a key as the world knows it.
 type key struct {
@@ -59,6 +67,7 @@ type keyState struct {
 type admission struct {
 	at, day uint64
 	jumped  int
+	limited bool // the plan had a limit by the second
 }
 
 type tokens struct{ at, count uint64 }

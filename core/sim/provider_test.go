@@ -234,7 +234,7 @@ func (f *fetch) response() abi.Event {
 		f.guess(f.seen)
 	default:
 		f.exact()
-		f.clean = !d.Length
+		f.clean = !d.Length || f.model.Kind == config.EmbeddingModel
 	}
 	return e
 }

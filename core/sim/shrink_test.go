@@ -127,6 +127,14 @@ func (s *shrinker) people() (smaller bool) {
 		smaller = s.try(func(p *plan) { p.Projects[i].CacheTTL = 0 }) || smaller
 		smaller = s.try(func(p *plan) { p.Projects[i].Plan = "open" }) || smaller
 	}
+	for i := 0; i < len(s.best.Projects) && len(s.best.Projects) > 1; i++ {
+		smaller = s.try(func(p *plan) {
+			p.Projects = p.Projects[i : i+1]
+			for n := range p.Keys {
+				p.Keys[n].Project = 0
+			}
+		}) || smaller
+	}
 	return s.try(func(p *plan) {
 		for _, k := range p.Keys {
 			if k.Project > 0 {

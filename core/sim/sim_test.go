@@ -21,6 +21,16 @@ var (
 	traceRaw = flag.Bool("raw", false, "with -trace: do not shrink")
 )
 
+// known are rules whose breach does not end a run: to look for others behind it.
+var known []string
+
+func init() {
+	flag.Func("known", "rules that may be broken, with commas between", func(text string) error {
+		known = strings.Split(text, ",")
+		return nil
+	})
+}
+
 // TestWorld runs a world for each of many seeds.
 func TestWorld(t *testing.T) {
 	if *traceOf > 0 {
