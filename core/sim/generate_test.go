@@ -15,6 +15,8 @@ func generate(seed uint64) *plan {
 		g.idleSlices()
 	case 1:
 		g.deficit()
+	case 5:
+		g.repeats()
 	case 2, 3, 4:
 		g.people(1, 1)
 		g.burst()
@@ -255,6 +257,34 @@ func (g *generator) idleSlices() {
 		At: 100_000, Do: "ask", Seed: g.next(), Key: n, Path: "openai", Model: "omega", Max: g.between(1000, 60_000), Words: 3,
 		Times: int(g.between(1, 4)), Answers: []answer{{Out: 10, Text: 3, Ms: 10}},
 	})
+}
+
+// repeats is one request again and again: of several keys and projects, with and without the cache and twins.
+func (g *generator) repeats() {
+	g.people(3, 5)
+	for i := range g.p.Projects {
+		g.p.Projects[i].CacheTTL = pick(g.rng, uint64(30), 30, 3600)
+		g.p.Projects[i].Budget = max(g.p.Projects[i].Budget, money.Dollar)
+	}
+	it := g.request()
+	it.Bad, it.Leave, it.Cache = "", 0, ""
+	for range g.between(2, 10) {
+		again := it
+		again.At, again.Seed, again.Key = g.below(50_000), g.next(), int(g.below(uint64(len(g.p.Keys))))
+		if g.one(3) {
+			again.Stream = !again.Stream && it.Path != "embed"
+		}
+		if g.one(4) {
+			again.Cache = pick(g.rng, "no-store", "no-cache", "max-age=5")
+		}
+		g.add(again)
+	}
+	if g.one(3) {
+		g.operator(50_000)
+	}
+	if !g.calm {
+		g.misfortunes(50_000)
+	}
 }
 
 // deficit is a key whose first request costs far more than it looked like.

@@ -163,3 +163,33 @@ func readBudget(command []byte) (version uint64, pico int64) {
 	r.Uint()
 	return r.Uint(), r.Int()
 }
+
+const opGrant = 2 // a Ledger's
+
+// noGrant is a Ledger's answer that its budget has no more, and nobody to recall from.
+var noGrant = func() []byte {
+	var w abi.Writer
+	w.Uint(uint64(calendar.NewPeriod(calendar.Monthly, 0, noon/dayMs)))
+	w.Int(-1)
+	w.Uint(0)
+	return w.Buf
+}()
+
+// unknownVerdict is a meter's answer that there is no such key.
+var unknownVerdict = []byte{byte(keymeter.Unknown), 0, 0, 0, 0, 0, 0, 0}
+
+func putCommand(status doc.Status, record doc.Record) []byte {
+	p := keymeter.Put{Status: status, Record: record}
+	return p.Encode()
+}
+
+// settledAgain are commands that book once more what a settle booked.
+func settledAgain(command []byte) [][]byte {
+	s := readSettle(command)
+	if s.cost == 0 {
+		s.cost = 1
+	}
+	admit := keymeter.Admit{RequestID: s.id + "/again", Version: 1 << 40, Mode: keymeter.ModeReserve, Model: s.model, ExpiresMs: 1000}
+	settle := keymeter.Settle{RequestID: s.id + "/again", Outcome: keymeter.Served, Model: s.model, CostPico: s.cost}
+	return [][]byte{admit.Encode(), settle.Encode()}
+}

@@ -76,16 +76,26 @@ func (o *object) read(ranges []abi.Range, rows []abi.Row) []abi.Row {
 	return rows
 }
 
-// call runs one command: reads, apply, commit. What is to be delivered goes out afterwards. A nil command is the
-// alarm.
+// call runs one command, and has the world witness it. A nil command is the alarm.
 func (o *object) call(command []byte) (reply []byte, ok bool) {
 	w := o.w
 	w.stats.Commands++
-	if w.breaks.before != nil {
-		if reply, done := w.breaks.before(o, command); done {
-			return reply, true
-		}
+	if w.breaks.before != nil && w.breaks.before(o, command) {
+		return nil, true
 	}
+	if reply, ok = o.commit(command); !ok {
+		return nil, false
+	}
+	if w.breaks.after != nil {
+		reply = w.breaks.after(o, command, reply)
+	}
+	w.witness(o, command, reply)
+	return reply, true
+}
+
+// commit runs a command: reads, apply, commit. What is to be delivered goes out afterwards.
+func (o *object) commit(command []byte) (reply []byte, ok bool) {
+	w := o.w
 	in := abi.ObjectInput{NowMs: o.told(), Class: o.class, Name: o.name, Command: command}
 	ranges, err := reads(&in)
 	if err != nil {
@@ -113,12 +123,7 @@ func (o *object) call(command []byte) (reply []byte, ok bool) {
 	if out.Deliver {
 		w.after(w.delay(o.random), o.deliver)
 	}
-	reply = out.Reply
-	if w.breaks.after != nil {
-		reply = w.breaks.after(o, command, reply)
-	}
-	w.witness(o, command, reply)
-	return reply, true
+	return out.Reply, true
 }
 
 func className(c abi.Class) string {

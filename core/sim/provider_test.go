@@ -33,7 +33,8 @@ type fetch struct {
 	cost    span // what is to be booked
 	tokens  span
 	flagged bool
-	nothing bool // nothing is to be booked
+	nothing bool  // nothing is to be booked
+	skew    int64 // a test's: what the provider charges beside its figures
 }
 
 // span is what is allowed, from low to high.
@@ -95,6 +96,9 @@ func (x *exchange) fetch(a *abi.Action) {
 	}
 	f.write()
 	o.fetch = f
+	if w.breaks.truth != nil {
+		w.breaks.truth(f)
+	}
 	if f.does.Lie != "" || f.does.Fault != "" || f.does.Status > 299 {
 		w.stats.Faults++
 	}
@@ -247,7 +251,7 @@ func (f *fetch) errorBody() []byte {
 // exact: the provider's figures are delivered, and are to be booked as they are.
 func (f *fetch) exact() {
 	f.whole = true
-	f.cost, f.tokens = exactly(costOf(f.model, f.in, f.out)), exactly(int64(f.in+f.out))
+	f.cost, f.tokens = exactly(costOf(f.model, f.in, f.out)+f.skew), exactly(int64(f.in+f.out))
 }
 
 // guess: there are no figures that can be believed. What is booked is an estimate, and flagged.
