@@ -52,7 +52,7 @@ func (k *key) witness(o *object, command, reply []byte) {
 		id, total := readExtend(command)
 		r, err := keymeter.DecodeAdmitReply(reply)
 		if v := k.open[id]; err == nil && v != nil && r.Verdict == keymeter.Admitted && total > v.amount {
-			k.project.reserved += total - v.amount
+			v.turn.reserved += total - v.amount
 			v.amount = total
 			k.project.changed()
 		}
@@ -119,14 +119,17 @@ func (k *key) admit(told uint64, a *admitCommand, r *keymeter.AdmitReply) {
 	if limits.PerSecond > 0 && second > limits.PerSecond || limits.PerDay > 0 && day > limits.PerDay {
 		w.fail("I1", "%s: %d admissions in a second of %d, %d in a day of %d", k.id, second, limits.PerSecond, day, limits.PerDay)
 	}
+	if a.mode == keymeter.ModeHit {
+		k.hits++
+	}
 	if a.mode != keymeter.ModeReserve {
 		return
 	}
-	v := &reservation{x: w.byID[a.id], amount: reservedBy(a, r), model: a.model, expiresMs: told + a.expiresMs}
+	v := &reservation{x: w.byID[a.id], amount: reservedBy(a, r), model: a.model, expiresMs: told + a.expiresMs, turn: k.project.turn(max(told, k.day*dayMs))}
 	v.x.story.resv = v
 	v.x.story.claim.end(w.now)
 	k.open[a.id], k.all[a.id] = v, v
-	k.project.reserved += v.amount
+	v.turn.reserved += v.amount
 	k.project.changed()
 }
 
@@ -176,23 +179,37 @@ func (k *key) settle(s *settleCommand) {
 	}
 	w.say("%s: settled: outcome %d, %q, %d tokens, %d, of %d reserved", s.id, s.outcome, s.model, s.tokens, s.cost, v.amount)
 	v.settled, v.outcome = true, *s
+	v.x.checkOutcome(s)
 	if s.cost > 0 && !slices.ContainsFunc(v.x.story.fetches, func(f *fetch) bool { return f.model.Name == s.model }) {
 		w.fail("I12 never asked", "%s: %d is booked to %q, which was not asked", s.id, s.cost, s.model)
 	}
 	p := k.project
 	if v.expired {
-		p.spent -= v.amount
+		v.turn.spent -= v.amount
+		p.booked -= v.amount
 	} else {
 		delete(k.open, s.id)
-		p.reserved -= v.amount
+		v.turn.reserved -= v.amount
 	}
-	p.spent += s.cost
+	v.turn.spent += s.cost
+	p.booked += s.cost
 	p.changed()
 	k.usedUp = append(k.usedUp, tokens{w.now, s.tokens})
 	if s.cost > v.amount {
-		p.excess += v.x.allowedExcess(s.cost, v.amount)
+		v.turn.excess += v.x.allowedExcess(s.cost, v.amount)
 	}
-	k.checkBudget(s.id)
+	k.checkBudget(v.turn, s.id)
+}
+
+// checkOutcome: what is settled is what the caller got.
+func (x *exchange) checkOutcome(s *settleCommand) {
+	served := x.story.status == 200
+	if x.opened {
+		served = x.story.hit || slices.ContainsFunc(x.story.fetches, func(f *fetch) bool { return f.content })
+	}
+	if settled := s.outcome != keymeter.Released; settled != served && !x.left && !x.dead {
+		x.w.fail("I2 counts", "%s is settled with outcome %d, and its caller got %d", x.id, s.outcome, x.story.status)
+	}
 }
 
 // allowedExcess is by how much an exchange may cost more than it had reserved: what the prompt was underestimated
@@ -212,9 +229,9 @@ func (x *exchange) allowedExcess(cost, reserved int64) int64 {
 }
 
 // checkBudget is I3.
-func (k *key) checkBudget(id string) {
-	if p := k.project; p.spent > p.most+p.excess && !p.jumped {
-		k.w.fail("I3", "%s: %s has spent %d of at most %d, and %d of that may be underestimated", id, p.id, p.spent, p.most, p.excess)
+func (k *key) checkBudget(t *turn, id string) {
+	if p := k.project; t.spent > p.most+t.excess && !p.jumped {
+		k.w.fail("I3", "%s: %s has spent %d of at most %d, and %d of that may be underestimated", id, p.id, t.spent, p.most, t.excess)
 	}
 }
 
@@ -231,8 +248,9 @@ func (k *key) expire(told uint64) {
 		k.w.say("%s: its reservation of %d expires", id, v.amount)
 		v.expired = true
 		delete(k.open, id)
-		k.project.reserved -= v.amount
-		k.project.spent += v.amount
+		v.turn.reserved -= v.amount
+		v.turn.spent += v.amount
+		k.project.booked += v.amount
 		k.project.changed()
 		k.w.stats.Expired++
 	}
@@ -328,8 +346,8 @@ func (w *world) compare(p *project, want map[accountID]*account) {
 		}
 		got[id] = d
 	}
-	if sum != p.spent {
-		w.fail("I2", "%s: the Ledger has %d, the meters have booked %d", p.id, sum, p.spent)
+	if sum != p.booked {
+		w.fail("I2", "%s: the Ledger has %d, the meters have booked %d", p.id, sum, p.booked)
 	}
 	var ids []accountID
 	for id := range got {
@@ -344,9 +362,37 @@ func (w *world) compare(p *project, want map[accountID]*account) {
 	slices.SortFunc(ids, func(a, b accountID) int {
 		return cmp.Or(cmp.Compare(a.keyID, b.keyID), cmp.Compare(a.model, b.model))
 	})
+	w.compareCounts(p, ids, got)
 	w.compareKeys(ids, got, want)
 	for _, id := range ids {
 		w.compareOne(id, got[id], want[id])
+	}
+}
+
+// compareCounts compares how many requests were answered, from the cache or not.
+func (w *world) compareCounts(p *project, ids []accountID, got map[accountID]*detail) {
+	for _, k := range w.keys {
+		if k.project != p {
+			continue
+		}
+		requests, hits := k.hits, k.hits
+		for _, v := range k.all {
+			switch {
+			case !v.settled || v.outcome.outcome == keymeter.Served:
+				requests++
+			case v.outcome.outcome == keymeter.Hit:
+				requests, hits = requests+1, hits+1
+			}
+		}
+		haveRequests, haveHits := uint64(0), uint64(0)
+		for _, id := range ids {
+			if id.keyID == k.id {
+				haveRequests, haveHits = haveRequests+got[id].usage.Requests, haveHits+got[id].usage.Hits
+			}
+		}
+		if haveRequests != requests || haveHits != hits {
+			w.fail("I2 counts", "%s: the Ledger counts %d requests and %d hits, there were %d and %d", k.id, haveRequests, haveHits, requests, hits)
+		}
 	}
 }
 

@@ -24,8 +24,19 @@ func generate(seed uint64) *plan {
 		g.people(2, 4)
 		g.mixture()
 	}
+	if g.one(12) {
+		g.midnight()
+	}
 	g.order()
 	return g.p
+}
+
+// midnight moves the start to a few seconds before a month and a day end, and makes some budgets daily.
+func (g *generator) midnight() {
+	g.p.Start = 20_787*dayMs + dayMs - g.between(1, 10_000)
+	for i := range g.p.Projects {
+		g.p.Projects[i].Cycle = uint8(g.below(3))
+	}
 }
 
 type generator struct {
@@ -164,6 +175,9 @@ func (g *generator) answer() answer {
 	if g.one(6) {
 		a.Length = true
 	}
+	if g.one(5) {
+		a.Cut = pick(g.rng, uint64(50), 333, 4000, 64_000)
+	}
 	if g.honest || g.one(2) {
 		return a
 	}
@@ -187,7 +201,7 @@ func (g *generator) answer() answer {
 func (g *generator) operator(span uint64) {
 	it := item{
 		At: g.below(span + 1), Seed: g.next(), Key: int(g.below(uint64(len(g.p.Keys)))), Project: int(g.below(uint64(len(g.p.Projects)))),
-		Do: pick(g.rng, "deactivate", "deactivate", "activate", "delete", "budget", "plan", "policy", "rotate", "keymodels", "cache", "archive", "restore"),
+		Do: pick(g.rng, "deactivate", "deactivate", "activate", "delete", "budget", "plan", "policy", "route", "rotate", "keymodels", "cache", "archive", "restore"),
 	}
 	switch it.Do {
 	case "budget":
@@ -196,6 +210,9 @@ func (g *generator) operator(span uint64) {
 		it.Name = pick(g.rng, "open", "free", "tight", "crowd")
 	case "policy", "keymodels":
 		it.Names = pick(g.rng, nil, []string{"cheap", "alpha"}, []string{"gamma"}, []string{"omega", "vector"})
+	case "route":
+		it.Names = pick(g.rng, nil, []string{"beta", "gamma"}, []string{"small"}, []string{"delta", "alpha"})
+		it.Name = pick(g.rng, "cheap", "balanced", "frontier")
 	case "rotate":
 		it.Ms = pick(g.rng, int64(0), 500, 60_000)
 	case "cache":

@@ -65,30 +65,39 @@ func (x *exchange) someState(f func(*keyState) bool) bool {
 	return len(states) == 0
 }
 
-// permits says whether a state of the key, and the policy that it names, allow a model that is asked for as a name.
-func (x *exchange) permits(st *keyState, m *config.Model) bool {
-	listed := func(list []string) bool {
-		return len(list) == 0 || slices.Contains(list, x.asks.model) || slices.Contains(list, m.Name)
-	}
-	if !listed(st.record.Models) {
-		return false
-	}
+// policyOf is the project's policy that a state of the key names.
+func (x *exchange) policyOf(st *keyState) doc.Policy {
 	for i := range x.project.policies {
-		if p := &x.project.policies[i]; p.Version == st.record.Policy && st.record.Policy != 0 && !listed(p.Models) {
-			return false
+		if p := &x.project.policies[i]; p.Version == st.record.Policy && st.record.Policy != 0 {
+			return *p
 		}
 	}
-	return true
+	return doc.Policy{}
 }
 
-func (x *exchange) allowsSome(st *keyState) bool {
-	return !x.asks.named || slices.ContainsFunc(x.targets(), func(m *config.Model) bool { return x.permits(st, m) })
+// permitted are the models that a request may go to in a state of its key: of the project's own route, if it has
+// one, and as the lists of the key and the project allow.
+func (x *exchange) permitted(st *keyState) []*config.Model {
+	policy := x.policyOf(st)
+	targets := x.targets()
+	if route := policy.Route(x.asks.model); route != nil && worldConfig.Tier(x.asks.model) != nil && x.item.Path != "embed" {
+		targets = nil
+		for _, t := range route.Targets {
+			targets = append(targets, worldConfig.Model(t.Model))
+		}
+	}
+	listed := func(list []string, m *config.Model) bool {
+		return len(list) == 0 || slices.Contains(list, x.asks.model) || slices.Contains(list, m.Name)
+	}
+	return slices.DeleteFunc(targets, func(m *config.Model) bool { return !listed(st.record.Models, m) || !listed(policy.Models, m) })
 }
+
+func (x *exchange) allowsSome(st *keyState) bool { return !x.asks.named || len(x.permitted(st)) > 0 }
 
 // noneReady: no target has credentials and is allowed, in some state of the key.
 func (x *exchange) noneReady() bool {
 	return x.someState(func(st *keyState) bool {
-		return !slices.ContainsFunc(x.targets(), func(m *config.Model) bool { return m.Provider.Ready && x.permits(st, m) })
+		return !slices.ContainsFunc(x.permitted(st), func(m *config.Model) bool { return m.Provider.Ready })
 	})
 }
 
@@ -100,11 +109,8 @@ func (x *exchange) rejected() bool {
 // dispatched is I8: the model that is asked is one that was asked for, and allowed.
 func (x *exchange) dispatched(f *fetch) {
 	w := x.w
-	if !slices.Contains(x.targets(), f.model) {
-		w.fail("I8", "%s asked for %s, and %s is asked", x.id, x.asks.model, f.model.Name)
-	}
-	if !x.someState(func(st *keyState) bool { return x.permits(st, f.model) }) {
-		w.fail("I8", "%s: %s is asked, which was not allowed at any time", x.id, f.model.Name)
+	if !x.someState(func(st *keyState) bool { return slices.Contains(x.permitted(st), f.model) }) {
+		w.fail("I8", "%s asked for %s, and %s is asked, which was not allowed at any time", x.id, x.asks.model, f.model.Name)
 	}
 	if x.key.value[:8] == keys.Prefix(keys.Gateway, keys.Development) {
 		w.fail("I8", "%s: a development key's request is dispatched", x.id)
@@ -213,12 +219,28 @@ func (x *exchange) judgeStream(whole bool) {
 		return // cached
 	}
 	last := fetches[len(fetches)-1]
-	complete := last.over && (last.whole || last.does.Lie != "") && last.does.Fault == ""
-	if whole && !complete && last.does.Fault != "truncated" {
+	if whole && !last.ended {
 		x.w.fail("I13", "%s: the stream ends as if it was whole", x.id)
 	}
 	if whole {
 		x.judgeAnswer()
+	} else if bytes.Contains(x.story.body, []byte("budget_exceeded")) || bytes.Contains(x.story.body, []byte("Budget exceeded")) {
+		x.judgeCut(last)
+	}
+}
+
+// judgeCut: a stream that is cut for money had none to go on. Judged only where nobody else can have had it.
+func (x *exchange) judgeCut(f *fetch) {
+	if x.w.unsure(x) || x.contended() || x.story.resv == nil {
+		return
+	}
+	need := costOf(f.model, f.prompt, f.seen+256+64) - x.story.resv.amount
+	free := int64(1) << 62
+	for _, l := range x.project.free[max(0, x.story.freeFrom):] {
+		free = min(free, l.free)
+	}
+	if free > need {
+		x.w.fail("I11 cut", "%s is cut for money: %d more would have done, and at least %d were free all the time", x.id, need, free)
 	}
 }
 

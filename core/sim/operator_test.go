@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
 )
@@ -170,10 +171,18 @@ func (op *operation) changeProject() {
 	case "restore":
 		p.Archived = false
 	case "policy":
-		p.Policy = doc.Policy{}
+		p.Policy.Models = op.it.Names
+		op.settlePolicy()
+	case "route":
+		p.Policy.Routes = nil
 		if len(op.it.Names) > 0 {
-			p.Policy = doc.Policy{Version: p.Revision + 1, Models: op.it.Names}
+			route := doc.Route{Tier: op.it.Name, Strategy: uint8(config.Ordered)}
+			for _, name := range op.it.Names {
+				route.Targets = append(route.Targets, doc.RouteTarget{Model: name})
+			}
+			p.Policy.Routes = []doc.Route{route}
 		}
+		op.settlePolicy()
 	default:
 		op.w.fail("host", "nobody knows how to %s", op.it.Do)
 	}
@@ -189,6 +198,15 @@ func (op *operation) changeProject() {
 	}
 	op.republish = op.it.Do != "budget"
 	op.commit()
+}
+
+// settlePolicy gives a changed policy its version; one that says nothing is none.
+func (op *operation) settlePolicy() {
+	p := &op.project
+	p.Policy.Version = p.Revision + 1
+	if p.Policy.Empty() {
+		p.Policy = doc.Policy{}
+	}
 }
 
 func (op *operation) commit() {

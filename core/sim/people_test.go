@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
@@ -19,17 +20,34 @@ type project struct {
 	told     uint64 // version of the budget that the Ledger has
 	budget   int64  // as the Ledger has it
 	most     int64  // the most that it ever was
-	spent    int64  // settled or expired at the meters
-	reserved int64
-	excess   int64   // what settles may have cost beyond their reservations
-	free     []level // budget - spent - reserved, each value that it had
+	cycle    calendar.Cycle
+	turns    map[uint64]*turn // by the first day
+	booked   int64            // of all turns
+	free     []level          // budget - spent - reserved, each value that it had
 	policies []doc.Policy
 	jumped   bool
 }
 
+// turn is one turn of the budget's cycle.
+type turn struct {
+	spent    int64 // settled or expired at the meters
+	reserved int64
+	excess   int64 // what settles may have cost beyond their reservations
+}
+
+// turn is the one that a time of the objects' clocks is in.
+func (p *project) turn(told uint64) *turn {
+	first, _ := p.cycle.Bounds(told / dayMs)
+	if p.turns[first] == nil {
+		p.turns[first] = &turn{}
+	}
+	return p.turns[first]
+}
+
 // changed notes what of the budget is free now.
 func (p *project) changed() {
-	p.free = append(p.free, level{p.w.now, p.budget - p.spent - p.reserved})
+	t := p.turn(uint64(int64(p.w.now) + p.w.objectOffset))
+	p.free = append(p.free, level{p.w.now, p.budget - t.spent - t.reserved})
 }
 
 // level is what was free from a time on.
@@ -53,6 +71,7 @@ type key struct {
 	counted   map[string]bool // ids that were admitted
 	usedUp    []tokens        // that were settled
 	jumped    int
+	hits      uint64 // admitted as such
 	day       uint64 // the largest that its meter was told
 	successor *key
 }
@@ -81,6 +100,7 @@ type reservation struct {
 	expired   bool
 	settled   bool
 	outcome   settleCommand
+	turn      *turn
 }
 
 func (k *key) state() *keyState {
@@ -145,9 +165,9 @@ func (w *world) found() {
 	var writes []directory.Write
 	var docs []directory.Project
 	for i, pp := range w.plan.Projects {
-		p := &project{w: w, number: i, id: fmt.Sprint("prj_", i)}
+		p := &project{w: w, number: i, id: fmt.Sprint("prj_", i), cycle: calendar.Cycle(pp.Cycle), turns: map[uint64]*turn{}}
 		w.projects = append(w.projects, p)
-		d := directory.Project{Version: 1, Project: doc.Project{ID: p.id, Name: p.id, Plan: pp.Plan, BudgetPico: pp.Budget, CacheTTLSeconds: pp.CacheTTL}}
+		d := directory.Project{Version: 1, Project: doc.Project{ID: p.id, Name: p.id, Plan: pp.Plan, BudgetPico: pp.Budget, CacheTTLSeconds: pp.CacheTTL, Cycle: p.cycle}}
 		docs = append(docs, d)
 		w.tell(directory.SettingsTo(&d, w.now))
 		writes = append(writes, directory.Write{Key: doc.ProjectKey(p.id), Value: d.Encode()})
@@ -164,6 +184,11 @@ func (w *world) found() {
 		w.tell(directory.RecordTo(&d, &docs[kp.Project]))
 		writes = append(writes, directory.Write{Key: doc.KeyKey(p.id, k.id), Value: d.Encode()})
 	}
+	w.queue.push((w.now/dayMs+1)*dayMs, func() { // a budget may begin anew
+		for _, p := range w.projects {
+			p.changed()
+		}
+	})
 	for operated && len(writes) > 0 {
 		n := min(len(writes), directory.MaxWrites)
 		commit := directory.Commit{Writes: writes[:n]}

@@ -36,6 +36,7 @@ type projectPlan struct {
 	Budget   int64  `json:"budget"` // picodollars
 	Plan     string `json:"plan"`
 	CacheTTL uint64 `json:"cacheTtl,omitempty"`
+	Cycle    uint8  `json:"cycle,omitempty"` // a calendar.Cycle
 }
 
 type keyPlan struct {
@@ -92,6 +93,7 @@ type answer struct {
 	Chunks uint64 `json:"chunks,omitempty"`
 	Gap    uint64 `json:"gap,omitempty"` // ms between chunks
 	Length bool   `json:"length,omitempty"`
+	Cut    uint64 `json:"cut,omitempty"` // a stream comes in pieces of so many bytes, wherever they fall
 }
 
 // text is the transcript of a plan: a line for the world, and one for each project, key and item.

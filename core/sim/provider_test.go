@@ -28,6 +28,7 @@ type fetch struct {
 	stream  bool
 	status  uint64 // that was delivered, 0: none
 	over    bool
+	ended   bool // the stream's end was delivered
 	whole   bool // the answer was delivered to its end, with usage
 	clean   bool // and may be cached
 	cost    span // what is to be booked

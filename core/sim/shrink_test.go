@@ -96,7 +96,7 @@ func (s *shrinker) item(i int) (simpler bool) {
 			func(a *answer) { a.Ms, a.Gap = 0, 0 },
 			func(a *answer) { a.Chunks, a.After = 1, 0 },
 			func(a *answer) { a.Length, a.Over = false, false },
-			func(a *answer) { a.Retry = "" },
+			func(a *answer) { a.Retry, a.Cut = "", 0 },
 			func(a *answer) { a.In = 0 },
 			func(a *answer) { a.Text = 3 },
 			func(a *answer) { a.Out = 20 },
@@ -126,6 +126,7 @@ func (s *shrinker) people() (smaller bool) {
 	for i := range s.best.Projects {
 		smaller = s.try(func(p *plan) { p.Projects[i].CacheTTL = 0 }) || smaller
 		smaller = s.try(func(p *plan) { p.Projects[i].Plan = "open" }) || smaller
+		smaller = s.try(func(p *plan) { p.Projects[i].Cycle = 0 }) || smaller
 	}
 	for i := 0; i < len(s.best.Projects) && len(s.best.Projects) > 1; i++ {
 		smaller = s.try(func(p *plan) {
@@ -156,6 +157,7 @@ func (s *shrinker) settings() (smaller bool) {
 		func(p *plan) { p.Faults.Stale = false },
 		func(p *plan) { p.Faults.Evict = false },
 		func(p *plan) { p.Isolates = 1 },
+		func(p *plan) { p.Start = noon },
 		func(p *plan) { p.Delay = "" },
 		func(p *plan) {
 			if p.Delay == "long" {

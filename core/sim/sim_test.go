@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,6 +43,7 @@ func TestWorld(t *testing.T) {
 		t.Log(transcript(p))
 		return
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(600))
 	var next, failed atomic.Uint64
 	next.Store(*first - 1)
 	var mu sync.Mutex

@@ -85,7 +85,7 @@ func (f *fetch) delivered(p *piece) {
 			f.free()
 		}
 	case p.end:
-		f.over = true
+		f.over, f.ended = true, true
 		if f.does.Lie != "" {
 			f.guess(f.seen)
 			return
@@ -126,6 +126,31 @@ func (f *fetch) pieces() []piece {
 		all = append(all[:at:at], piece{data: "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"no\"},\"message\":\"no\"}\n\n", broken: true})
 	case d.Fault == "truncated":
 		all = all[:min(len(all)-3, int(d.After)+1)]
+	}
+	if d.Cut > 0 {
+		all = recut(all, int(d.Cut))
+	}
+	return all
+}
+
+// recut joins pieces and cuts them anew, every n bytes: what a piece tells is told when its last byte is there.
+func recut(pieces []piece, n int) (all []piece) {
+	var next piece
+	for _, p := range pieces {
+		for rest := p.data; rest != ""; {
+			k := min(n-len(next.data), len(rest))
+			next.data, rest = next.data+rest[:k], rest[k:]
+			if rest == "" {
+				next.tokens += p.tokens
+				next.input, next.end, next.broken = next.input || p.input, next.end || p.end, next.broken || p.broken
+			}
+			if len(next.data) == n {
+				all, next = append(all, next), piece{}
+			}
+		}
+	}
+	if next.data != "" {
+		all = append(all, next)
 	}
 	return all
 }
