@@ -48,7 +48,7 @@ test: setup ## every test: native, wasm under wazero, workerd, browser
 	@./build.sh
 	@./build.sh panic
 	@tools/setup.sh browser
-	node --test worker/gateway/test/*.test.mjs control/web/test/*.test.mjs test/deploy/*.test.mjs
+	node --test worker/gateway/test/*.test.mjs control/web/test/*.test.mjs test/deploy/*.test.mjs test/dev/*.test.mjs
 	node --test test/sdk/*.test.mjs
 	node --test test/browser/*.test.mjs
 	go test $$(go list ./... | grep -v /conformance$$)

@@ -118,6 +118,7 @@ func (l *Local) newControl(env map[string]string, parsed *config.Config) http.Ha
 		Objects: objectsOf{l}, AdminToken: variable("POSTERN_ADMIN_TOKEN"), ViewerToken: variable("POSTERN_VIEWER_TOKEN"),
 		MasterKeys: variable(config.EnvMasterKeys), Seal: seal, Catalog: parsed, Dashboard: dashboard,
 		Now: func() time.Time { return time.UnixMilli(int64(l.Now())) }, Rand: rand.Reader,
+		PrivateWebhooks: func() bool { return env["POSTERN_PRIVATE_WEBHOOKS"] == "on" },
 	})
 }
 

@@ -84,6 +84,9 @@ func describe(template string, item map[string]any) describedPath {
 		allowed = append(allowed, method)
 		p.methods[method] = object(object(member)["responses"])
 	}
+	if p.methods[http.MethodGet] != nil {
+		allowed = append(allowed, http.MethodHead)
+	}
 	slices.Sort(allowed)
 	p.allow = strings.Join(allowed, ", ")
 	return p
@@ -133,12 +136,16 @@ func (c *Contract) find(request *http.Request, response *http.Response) (place s
 		}
 		return elsewhere + "/" + status, nil
 	}
-	responses, ok := path.methods[request.Method]
+	method := request.Method
+	if method == http.MethodHead {
+		method = http.MethodGet // which is described
+	}
+	responses, ok := path.methods[method]
 	if ok {
 		if responses[status] == nil {
 			return "", errors.New("this status is not described")
 		}
-		return pointer("paths", strings.Join(path.segments, "/"), strings.ToLower(request.Method), "responses", status), nil
+		return pointer("paths", strings.Join(path.segments, "/"), strings.ToLower(method), "responses", status), nil
 	}
 	switch response.StatusCode {
 	case http.StatusMethodNotAllowed:

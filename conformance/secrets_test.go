@@ -159,6 +159,7 @@ func newVault(t *testing.T, makeEngine func(abi.Config) (host.Engine, error)) *v
 	v.local, err = NewLocal(map[string]string{
 		"OPENAI_BASE_URL": v.provider.URL + "/v1", "OPENAI_API_KEY": providerSecret, "POSTERN_ADMIN_TOKEN": adminSecret,
 		"POSTERN_VIEWER_TOKEN": viewerSecret, "POSTERN_MASTER_KEYS": "first:" + masterSecret, "POSTERN_CATALOG": Overlay(),
+		"POSTERN_PRIVATE_WEBHOOKS": "on",
 	}, func(c abi.Config) (host.Engine, error) {
 		engine, err := makeEngine(c)
 		v.watch.Engine = engine

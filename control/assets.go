@@ -67,7 +67,9 @@ func (h *handler) serveDashboard(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("Content-Type", mediaTypes[".txt"])
 		w.WriteHeader(http.StatusServiceUnavailable)
-		_, _ = w.Write([]byte("The dashboard is not built. Run make build.\n"))
+		if r.Method != http.MethodHead {
+			_, _ = w.Write([]byte("The dashboard is not built. Run make build.\n"))
+		}
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; " +
+	contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; " +
 		"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 	immutable = "public, max-age=31536000, immutable"
 )
@@ -25,7 +25,7 @@ func (b *bench) page(method, path string, headers ...string) *httptest.ResponseR
 	w := httptest.NewRecorder()
 	b.handler.ServeHTTP(w, r)
 	for name, want := range map[string]string{
-		"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+		"Content-Security-Policy": contentPolicy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
 		"Cross-Origin-Opener-Policy": "same-origin", "X-Frame-Options": "DENY",
 		"Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=(), usb=()",
 	} {
@@ -98,7 +98,7 @@ func TestNoSuchDashboardFiles(t *testing.T) {
 		r.URL.Path, r.URL.RawPath = unescape(t, path), path
 		w := httptest.NewRecorder()
 		b.handler.ServeHTTP(w, r)
-		if w.Code != 404 || !strings.Contains(w.Body.String(), `"code":"not_found"`) || w.Header().Get("Content-Security-Policy") != policy {
+		if w.Code != 404 || !strings.Contains(w.Body.String(), `"code":"not_found"`) || w.Header().Get("Content-Security-Policy") != contentPolicy {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
 	}

@@ -3,6 +3,7 @@ package control
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"log"
 	"net/http"
 	"strings"
 	"time"
@@ -35,7 +36,7 @@ type identity struct {
 // has to be right, then a session, then what Cloudflare Access says. A session that has ended leaves the
 // word to Access.
 func (h *handler) authenticate(r *http.Request) (identity, error) {
-	if h.AdminToken() == "" {
+	if h.tokenOf(owner) == "" {
 		return identity{}, errNotConfigured
 	}
 	if presented, ok := bearer(r.Header); ok {
@@ -70,12 +71,8 @@ func (who identity) mayAsk(route *route, r *http.Request) error {
 	return nil
 }
 
-// byBearer knows people by a token. One that is wrong counts against the address that it comes from; from an
-// address that is locked out, as far as this instance knows, none is looked at.
+// byBearer knows people by a token. One that is wrong counts against the network that it comes from.
 func (h *handler) byBearer(r *http.Request, presented string) (identity, error) {
-	if err := h.lockedOut(clientNetwork(r)); err != nil {
-		return identity{}, err
-	}
 	who, ok := h.byToken(presented)
 	if !ok {
 		return identity{}, h.failed(r, viaBearer, errWrongKey)
@@ -98,12 +95,23 @@ func (h *handler) byToken(presented string) (who identity, ok bool) {
 	return who, ok
 }
 
-// tokenOf is a role's token, or empty if it has none.
+// minTokenBytes is how long a role's token must be. It can be guessed at as fast as the control plane answers:
+// 16 random characters of base64 are 96 bits.
+const minTokenBytes = 16
+
+// tokenOf is a role's token, or empty if it has none. One that is too short is none.
 func (h *handler) tokenOf(role role) string {
+	token, name := h.ViewerToken(), "viewers'"
 	if role == owner {
-		return h.AdminToken()
+		token, name = h.AdminToken(), "owners'"
 	}
-	return h.ViewerToken()
+	if token == "" || len(token) >= minTokenBytes {
+		return token
+	}
+	h.tooShort.Do(func() {
+		log.Printf("control: the %s token is not used: it has %d bytes and needs at least %d", name, len(token), minTokenBytes)
+	})
+	return ""
 }
 
 // bearer takes the token out of the Authorization header.

@@ -15,6 +15,7 @@ import (
 	"log"
 	"net/http"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/postern-ai/postern/core/abi"
@@ -33,10 +34,13 @@ type Objects interface {
 // is in force at once; those that are optional may be nil.
 type Config struct {
 	Objects Objects
-	// AdminToken is the owners' token. An empty one means that none is configured: all calls are refused.
+	// AdminToken is the owners' token, of at least 16 bytes. An empty or shorter one means that none is
+	// configured: all calls are refused.
 	AdminToken func() string
-	// ViewerToken is the token of those who may only look. Optional, as what it returns: empty is none.
+	// ViewerToken is the token of those who may only look, likewise. Optional, as what it returns: empty is none.
 	ViewerToken func() string
+	// PrivateWebhooks says whether alerts may go to private networks and this machine. Optional: they may not.
+	PrivateWebhooks func() bool
 	// Access is whom to let in by Cloudflare Access. Optional.
 	Access func() Access
 	// MasterKeys are the secrets that providers' keys are sealed with, or empty. Optional.
@@ -70,6 +74,7 @@ type Service struct{ handler *handler }
 func New(config Config) *Service {
 	h := &handler{Config: config, store: store{config.Objects}}
 	h.ViewerToken = orEmpty(h.ViewerToken)
+	h.PrivateWebhooks = orEmpty(h.PrivateWebhooks)
 	h.MasterKeys = orEmpty(h.MasterKeys)
 	h.Access = orEmpty(h.Access)
 	return &Service{h}
@@ -89,6 +94,7 @@ type handler struct {
 	accessKeys accessKeys
 	lockouts   lockouts
 	salt       salt
+	tooShort   sync.Once // the log has said that a token is
 }
 
 // call is one request on its way through an endpoint.

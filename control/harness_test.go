@@ -104,6 +104,7 @@ type bench struct {
 	viewer  string // the viewers' token
 	access  Access
 	masters string                           // the master keys
+	private bool                             // webhooks may be private
 	certs   func(url string) ([]byte, error) // what Config.Fetch does
 	files   fstest.MapFS                     // the dashboard
 	now     time.Time
@@ -119,9 +120,10 @@ func newBench(t *testing.T) *bench {
 		Objects: b.memory, AdminToken: func() string { return b.token }, ViewerToken: func() string { return b.viewer },
 		Access: func() Access { return b.access }, Dashboard: &b.files,
 		MasterKeys: func() string { return b.masters }, Seal: sealNatively,
-		Fetch:   func(_ context.Context, url string) ([]byte, error) { return b.certs(url) },
-		Catalog: testCatalog(),
-		Now:     func() time.Time { return b.now }, Rand: rand.Reader,
+		PrivateWebhooks: func() bool { return b.private },
+		Fetch:           func(_ context.Context, url string) ([]byte, error) { return b.certs(url) },
+		Catalog:         testCatalog(),
+		Now:             func() time.Time { return b.now }, Rand: rand.Reader,
 	}).handler
 	return b
 }

@@ -24,7 +24,7 @@ func (m *memory) object(class abi.Class, name string) *testobject.Object {
 		m.objects = map[objectName]*testobject.Object{}
 	}
 	if m.objects[id] == nil {
-		m.objects[id] = &testobject.Object{Class: class, Name: name, Reads: reads, Apply: apply, Rows: map[string][]byte{}}
+		m.objects[id] = &testobject.Object{Class: class, Name: name, Reads: reads, Apply: apply}
 		if class == abi.ClassDirectory {
 			m.objects[id].Rows = m.rows
 		}

@@ -284,7 +284,7 @@ func (h *handler) readPatch(f *fields) (projectPatch, error) {
 	ttl, timed := f.cacheTTL(0)
 	models, listed := f.models()
 	routes, routed := h.routes(f)
-	url, alerted := f.alerts()
+	url, alerted := h.alerts(f)
 	secret := make([]byte, webhookSecretBytes)
 	if _, err := io.ReadFull(h.Rand, secret); err != nil {
 		return projectPatch{}, err

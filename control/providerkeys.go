@@ -45,7 +45,8 @@ func (h *handler) masterKeys() []config.MasterKey {
 }
 
 func (h *handler) viewProviderKey(k *doc.ProviderKey) providerKeyView {
-	usable := slices.ContainsFunc(h.masterKeys(), func(m config.MasterKey) bool { return m.ID == k.KeyID })
+	deployment := config.Config{MasterKeys: h.masterKeys()}
+	usable := deployment.MasterKey(k.KeyID) != ""
 	return providerKeyView{k.Provider, k.Last4, timestamp(k.SetMs), k.KeyID, usable}
 }
 

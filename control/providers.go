@@ -2,12 +2,11 @@ package control
 
 import (
 	"encoding/json"
-	"math"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/postern-ai/postern/core/config"
-	"github.com/postern-ai/postern/core/doc"
 )
 
 // sightHeader is what the gateway sends along of how its isolate sees the providers. It is only shown: who
@@ -38,16 +37,12 @@ func readSight(r *http.Request) *sight {
 	return &s
 }
 
-// ready says whether a provider can be asked for a project; nil: the gateway did not say.
-func (s *sight) ready(p *config.Provider, policy *doc.Policy) *bool {
-	own := policy.ProviderKey(p.Account) != nil && p.Ownable
-	if s == nil && !own {
+// ready says whether the deployment can call a provider; nil: the gateway did not say.
+func (s *sight) ready(p *config.Provider) *bool {
+	if s == nil {
 		return nil
 	}
-	ready := own
-	for i := 0; s != nil && i < len(s.Ready); i++ {
-		ready = ready || s.Ready[i] == p.Name
-	}
+	ready := slices.Contains(s.Ready, p.Name)
 	return &ready
 }
 
@@ -67,12 +62,12 @@ func (s *sight) state(model string) *string {
 	return nil
 }
 
-// latency is a target's, with the unknown last.
+// latency is a target's; 0: not known.
 func (s *sight) latency(model string) uint64 {
-	if t := s.target(model); t != nil && t.LatencyMs > 0 {
+	if t := s.target(model); t != nil {
 		return t.LatencyMs
 	}
-	return math.MaxUint64
+	return 0
 }
 
 // providersView is the deployment's providers.
@@ -101,7 +96,7 @@ func (h *handler) listProviders(c *call) (answer, error) {
 	view := providersView{Observed: seen != nil, Providers: []providerView{}}
 	for i := range h.Catalog.Providers {
 		p := &h.Catalog.Providers[i]
-		entry := providerView{Name: p.Name, Wire: p.Wire, Ready: seen.ready(p, &doc.Policy{}), Models: []observationView{}}
+		entry := providerView{Name: p.Name, Wire: p.Wire, Ready: seen.ready(p), Models: []observationView{}}
 		for j := 0; seen != nil && j < len(seen.Targets); j++ {
 			t := seen.Targets[j]
 			if m := h.Catalog.Model(t.Model); m != nil && m.Provider == p {

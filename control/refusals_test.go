@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"net/http"
 	"os"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/directory"
@@ -53,9 +55,9 @@ func TestEveryRouteIsBehindTheToken(t *testing.T) {
 
 func TestTheTokenMayHaveCommas(t *testing.T) {
 	b := newBench(t)
-	b.token = "a, b,c"
+	b.token = "a token, with,,commas"
 	b.handler.(*handler).AdminToken = func() string { return b.token }
-	if got := b.do("GET", "/api/admin/projects", "", "Authorization", "bearer a, b,c"); got.Code != 200 {
+	if got := b.do("GET", "/api/admin/projects", "", "Authorization", "bearer a token, with,,commas"); got.Code != 200 {
 		t.Error(got.Body)
 	}
 }
@@ -76,10 +78,10 @@ func TestUnknownPaths(t *testing.T) {
 func TestMethods(t *testing.T) {
 	b := newBench(t)
 	for path, want := range map[string]string{
-		"/api/admin/projects":                                           "GET, POST",
-		"/api/admin/projects/proj_" + someID:                            "GET, PATCH",
-		"/api/admin/projects/proj_" + someID + "/keys":                  "GET, POST",
-		"/api/admin/projects/proj_" + someID + "/keys/key_1":            "DELETE, GET, PATCH",
+		"/api/admin/projects":                                           "GET, HEAD, POST",
+		"/api/admin/projects/proj_" + someID:                            "GET, HEAD, PATCH",
+		"/api/admin/projects/proj_" + someID + "/keys":                  "GET, HEAD, POST",
+		"/api/admin/projects/proj_" + someID + "/keys/key_1":            "DELETE, GET, HEAD, PATCH",
 		"/api/admin/projects/proj_" + someID + "/keys/key_1/deactivate": "POST",
 	} {
 		for _, method := range []string{"PUT", "OPTIONS", "NONSENSE"} {
@@ -90,8 +92,43 @@ func TestMethods(t *testing.T) {
 			}
 		}
 	}
-	if got := b.do("HEAD", "/api/admin/projects", ""); got.Code != 405 || got.Body.Len() != 0 {
-		t.Errorf("HEAD: %d %q", got.Code, got.Body)
+	path := "/api/admin/projects/proj_" + someID + "/keys/key_1/deactivate"
+	if got := b.do("HEAD", path, ""); got.Code != 405 || got.Body.Len() != 0 || got.Header().Get("Allow") != "POST" {
+		t.Errorf("HEAD: %d %q %v", got.Code, got.Body, got.Header())
+	}
+}
+
+// HEAD is answered wherever GET is, as GET is, but for the body: also when it is refused.
+func TestHead(t *testing.T) {
+	b := newBench(t)
+	b.memory.reducers = true
+	project := b.project()
+	keyPath, _ := b.key(project)
+	checked := 0
+	for i := range routes {
+		if routes[i].method != http.MethodGet {
+			continue
+		}
+		checked++
+		path := strings.NewReplacer("/api/admin/projects/{project}/keys/{key}", keyPath, "/api/admin/projects/{project}", project).Replace(routes[i].pattern)
+		for _, authorization := range []string{"Bearer " + token, "Bearer wrong", ""} {
+			get, head := b.do("GET", path, "", "Authorization", authorization), b.do("HEAD", path, "", "Authorization", authorization)
+			if head.Code != get.Code || head.Body.Len() != 0 || get.Body.Len() == 0 {
+				t.Errorf("%s as %q: %d with %d bytes, GET %d with %d", path, authorization, head.Code, head.Body.Len(), get.Code, get.Body.Len())
+			}
+			for _, name := range []string{"Content-Type", "Cache-Control", "X-Content-Type-Options", "Www-Authenticate"} {
+				if head.Header().Get(name) != get.Header().Get(name) {
+					t.Errorf("%s as %q: %s %q, GET %q", path, authorization, name, head.Header().Get(name), get.Header().Get(name))
+				}
+			}
+			if (authorization == "Bearer "+token) != (get.Code == 200) {
+				t.Errorf("%s as %q: %d", path, authorization, get.Code)
+			}
+			b.now = b.now.Add(time.Hour)
+		}
+	}
+	if checked < 10 {
+		t.Errorf("only %d routes", checked)
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 	"strconv"
 )
 
-// write sends an answer. The body's length is always declared: a host that knows it needs no stream.
+// write sends an answer, without the body to a HEAD. The body's length is declared where there is one: a host
+// that knows it needs no stream.
 func write(w http.ResponseWriter, r *http.Request, requestID string, result answer) {
 	header := w.Header()
 	header.Set("X-Request-Id", requestID)

@@ -46,19 +46,26 @@ var routes = []route{
 
 func (r *route) isSignIn() bool { return r.pattern == sessionPath && r.method == http.MethodPost }
 
-// match finds the route of a request, by its path as sent: an escaped slash does not part segments. It
-// refuses with 404, or with 405 and all the methods that the path has.
+// match finds the route of a request, by its path as sent: an escaped slash does not part segments. HEAD is
+// GET without the body, which write leaves out. It refuses with 404, or with 405 and all the methods that the
+// path has.
 func match(r *http.Request) (*route, *call, error) {
+	method := r.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
 	var allowed []string
 	for i := range routes {
 		c := &call{Context: r.Context(), request: r}
 		if !c.bind(routes[i].pattern, r.URL.EscapedPath()) {
 			continue
 		}
-		if routes[i].method == r.Method {
+		if routes[i].method == method {
 			return &routes[i], c, nil
 		}
-		allowed = append(allowed, routes[i].method)
+		if allowed = append(allowed, routes[i].method); routes[i].method == http.MethodGet {
+			allowed = append(allowed, http.MethodHead)
+		}
 	}
 	if allowed == nil {
 		return nil, nil, errNotFound

@@ -1,7 +1,6 @@
 package control
 
 import (
-	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -159,56 +158,5 @@ func TestTheLedgerHasThePolicy(t *testing.T) {
 	// Whoever asks by an older record is to learn that there is none any more.
 	if p, err := doc.DecodePolicy(b.ask(abi.ClassLedger, id, ledger.Policy())); err != nil || p.Version != 3 || !p.Empty() {
 		t.Errorf("%v %+v", err, p)
-	}
-}
-
-const sightOfAlpha = `{"ready":["alpha"],"targets":[{"model":"a-dear","state":"open","latencyMs":50},{"model":"a-cheap","state":"closed","latencyMs":900}]}`
-
-func TestRoutesView(t *testing.T) {
-	b := routedCatalog(t)
-	path := b.project()
-	const (
-		dear  = `{"model":"a-dear","provider":"alpha","weight":%d,"share":%s,"inputPrice":3,"outputPrice":15,"ready":%s,"state":%s}`
-		cheap = `{"model":"a-cheap","provider":"alpha","weight":%d,"share":%s,"inputPrice":0.1,"outputPrice":0.4,"ready":%s,"state":%s}`
-		free  = `{"model":"b-free","provider":"beta","weight":%d,"share":%s,"inputPrice":0,"outputPrice":0,"ready":%s,"state":%s}`
-	)
-	tier := func(name, strategy, source string, targets ...string) string {
-		return fmt.Sprintf(`{"name":%q,"strategy":%q,"source":%q,"targets":[%s]}`, name, strategy, source, strings.Join(targets, ","))
-	}
-	best := tier("best", "ordered", "catalog", fmt.Sprintf(free, 0, "null", "null", "null"), fmt.Sprintf(dear, 0, "null", "null", "null"))
-	fast := tier("fast", "weighted", "catalog", fmt.Sprintf(cheap, 3, "0.75", "null", "null"), fmt.Sprintf(dear, 1, "0.25", "null", "null"))
-	b.routesAre(path, "", fast, best)
-	b.must(200, "PATCH", path, `{"routes":{"fast":{"strategy":"fastest","targets":[{"model":"b-free"},{"model":"a-cheap"},{"model":"a-dear"}]},`+
-		`"best":{"strategy":"cheapest","targets":[{"model":"a-dear"},{"model":"a-cheap","weight":0},{"model":"b-free"}]}}}`)
-	b.routesAre(path, sightOfAlpha,
-		tier("fast", "fastest", "project", fmt.Sprintf(dear, 1, "null", "true", `"open"`), fmt.Sprintf(cheap, 1, "null", "true", `"closed"`), fmt.Sprintf(free, 1, "null", "false", "null")),
-		tier("best", "cheapest", "project", fmt.Sprintf(free, 1, "null", "false", "null"), fmt.Sprintf(cheap, 0, "null", "true", `"closed"`), fmt.Sprintf(dear, 1, "null", "true", `"open"`)))
-	b.must(200, "PATCH", path, `{"routes":{"fast":{"targets":[{"model":"b-free","weight":0},{"model":"a-cheap","weight":0}]}}}`)
-	b.routesAre(path, "", tier("fast", "weighted", "project", fmt.Sprintf(free, 0, "null", "null", "null"), fmt.Sprintf(cheap, 0, "null", "null", "null")), best)
-}
-
-// routesAre compares the view with two tiers; the catalog's own come before them.
-func (b *bench) routesAre(path, sight string, tiers ...string) {
-	b.Helper()
-	got := b.do("GET", path+"/routes", "", sightHeader, sight)
-	if want := strings.Join(tiers, ",") + "]}"; got.Code != 200 || !strings.HasSuffix(got.Body.String(), want) {
-		b.Errorf("got %d %s\nwant …%s", got.Code, got.Body, want)
-	}
-}
-
-// A model that the catalog has no more is left out; the project's own key makes its provider ready.
-func TestRoutesViewAfterTheCatalogChanged(t *testing.T) {
-	b := routedCatalog(t)
-	b.masters = "k1:" + strings.Repeat("A", 43) + "="
-	path := b.project()
-	b.must(200, "PATCH", path, `{"routes":{"fast":{"targets":[{"model":"b-free"},{"model":"a-dear"}]}}}`)
-	b.must(200, "PUT", path+"/provider-keys/beta", `{"key":"sk-of-the-project"}`)
-	got := b.do("GET", path+"/routes", "", sightHeader, `{"ready":[],"targets":[]}`)
-	if !strings.Contains(got.Body.String(), `"model":"b-free","provider":"beta","weight":1,"share":0.5,"inputPrice":0,"outputPrice":0,"ready":true,`) {
-		t.Error(got.Body)
-	}
-	b.handler.(*handler).Catalog.Models = b.handler.(*handler).Catalog.Models[:len(b.handler.(*handler).Catalog.Models)-2]
-	if got := b.must(200, "GET", path+"/routes", ""); strings.Contains(got.Body.String(), "b-free\",\"provider\":\"beta\",\"weight\":1") {
-		t.Error(got.Body)
 	}
 }

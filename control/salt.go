@@ -9,7 +9,7 @@ import (
 )
 
 // saltKey is the Directory's document of random bytes that sessions' signatures are made with besides the
-// token. Without them somebody could try tokens out on cookies of their own, at no cost and unseen.
+// token. Without them somebody could try tokens out on a copied cookie, as fast as a machine can and unseen.
 const (
 	saltKey   = "c/salt"
 	saltBytes = 32

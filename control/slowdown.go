@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"log"
 	"net/http"
 	"sync"
 	"time"
@@ -15,7 +14,7 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// Wrong tokens lock the network that they come from out, each for twice as long as the one before.
+// Wrong tokens lock further wrong ones from the same network out, each for twice as long as the one before.
 const (
 	freeFailures   = 5                // the last of these is the first to lock
 	failureWindow  = 15 * time.Minute // in which they have to fall; also for how long all must be quiet afterwards
@@ -65,63 +64,54 @@ func (f failures) another(now time.Time) failures {
 }
 
 // failed counts a wrong token and returns what to answer: the verdict on it, or that the caller has to wait.
-// With success it is one commit, so of tokens that are tried at the same time, too, no more than the free
-// ones get a verdict.
+// The count is one commit, so of wrong tokens that come at the same time, too, no more than the free ones get
+// the verdict. While a network is locked out, nothing is counted, asked of the Directory or logged.
+//
+// A right token never comes here: whoever sends wrong ones from the same address keeps nobody out. So whether
+// a token is right can be asked as often as one likes, and what makes asking hopeless is the token's length
+// (minTokenBytes). What the lockout protects is the Directory and the log.
 func (h *handler) failed(r *http.Request, via string, verdict error) error {
+	network := clientNetwork(r)
+	if err := h.lockedOut(network); err != nil {
+		return err
+	}
 	c := &call{Context: r.Context(), request: r, who: identity{Name: "unknown", Role: "none", Via: via}}
-	var counted failures
-	err := h.settle(c, "session.refuse", func(f failures) ([]byte, error) {
-		counted = f.another(h.Now())
-		return json.Marshal(counted)
-	})
+	counted, err := h.count(c, network)
+	var refused *refusal
+	if errors.As(err, &refused) && refused.Fault == fault.Unavailable {
+		// It could not be counted. It is not logged more often than this either.
+		counted = failures{UntilMs: h.Now().Add(shortLockout).UnixMilli()}
+	}
+	h.lockouts.note(network, counted, h.Now())
 	if err != nil {
 		return err
 	}
-	h.lockouts.note(clientNetwork(r), counted, h.Now())
 	return verdict
 }
 
-// succeeded forgets an address's failures when its owner has signed in, unless it is locked out. A viewer
-// who tries the owner's token gets no new tries by signing in with their own.
-func (h *handler) succeeded(c *call, role role) error {
-	return h.settle(c, "session.create", func(f failures) ([]byte, error) {
-		if role == owner || f.Count == 0 {
-			return nil, nil
-		}
-		return json.Marshal(f)
-	})
-}
-
-// settle makes one commit of what becomes of an address's failures and of an audit entry. It refuses who is
-// locked out, and who tries so often at once that no commit holds. If the failures are known and only the
-// commit fails, that stops nobody.
-func (h *handler) settle(c *call, action string, next func(failures) ([]byte, error)) error {
-	known := false
-	err := h.store.change(c, func() (change, error) {
-		found, document, err := h.failuresOf(c, clientNetwork(c.request))
-		known = err == nil
+// count commits one more failure of a network, with its audit entry. It refuses a network that is locked out,
+// whose lockout it returns, and one that tries so often at once that no commit holds.
+func (h *handler) count(c *call, network string) (counted failures, err error) {
+	err = h.store.change(c, func() (change, error) {
+		found, document, err := h.failuresOf(c, network)
 		if err != nil {
 			return change{}, err
 		}
 		if wait := found.lockedFor(h.Now()); wait > 0 {
-			h.lockouts.note(clientNetwork(c.request), found, h.Now())
+			counted = found
 			return change{}, slowedDown(wait)
 		}
-		if document.Value, err = next(found); err != nil {
+		counted = found.another(h.Now())
+		if document.Value, err = json.Marshal(counted); err != nil {
 			return change{}, err
 		}
-		entry, err := h.audited(c, action, "", "", nil, nil)
+		entry, err := h.audited(c, "session.refuse", "", "", nil, nil)
 		return change{writes: []directory.Write{document, entry}}, err
 	})
-	var refused *refusal
-	switch {
-	case errors.Is(err, errConflict):
-		return slowedDown(shortLockout)
-	case known && errors.As(err, &refused) && refused.Fault == fault.Unavailable:
-		log.Printf("control: %s: %q", action, err.Error())
-		return nil
+	if errors.Is(err, errConflict) {
+		return failures{}, slowedDown(shortLockout)
 	}
-	return err
+	return counted, err
 }
 
 // failuresOf reads a network's failures, and makes the write that stands for the document as it is read.
@@ -148,7 +138,7 @@ type lockouts struct {
 	until map[string]time.Time // by network
 }
 
-// lockedOut refuses a network's tokens without a look at them.
+// lockedOut refuses a network's wrong tokens without a count.
 func (h *handler) lockedOut(network string) error {
 	h.lockouts.mu.Lock()
 	defer h.lockouts.mu.Unlock()

@@ -49,6 +49,7 @@ type phase int
 const (
 	asking  phase = iota // for admission
 	short                // the slice is too small: it is to ask the Ledger
+	granted              // the Ledger has answered
 	open                 // admitted, with a reservation
 	expired              // nobody settled it in time
 	over
@@ -65,6 +66,9 @@ type exchange struct {
 	forgetMs  uint64 // until then a late settle must count
 	forgotten bool   // an alarm after forgetMs may have forgotten it
 	settled   bool
+	asks      ledger.Grant     // of one that is short
+	grants    []keymeter.Grant // that it got, the newest last
+	moves     int              // of the model, when it was found short
 }
 
 // GoString keeps the reports of failures short.
@@ -84,6 +88,8 @@ type model struct {
 	backward  bool
 	cycle     calendar.Cycle // of the budget
 	late      bool           // something was settled after it had expired
+	withheld  bool           // a meter has told what the Ledger was not told
+	moves     int            // how often money was given, settled or added
 	count     uint64
 }
 
@@ -114,6 +120,14 @@ func (m *model) names() []string {
 	return names
 }
 
+// least is the least that the request takes.
+func (x *exchange) least() money.Pico {
+	if x.admit.LeastPico == 0 {
+		return x.admit.AmountPico
+	}
+	return min(x.admit.LeastPico, x.admit.AmountPico)
+}
+
 // lost draws whether a reply, a confirmation or an exchange is lost.
 func (m *model) lost(what string) bool {
 	return m.faults && rapid.IntRange(0, 9).Draw(m.t, what) == 0
@@ -132,6 +146,7 @@ func (m *model) put(k *key, status doc.Status) {
 func (m *model) setBudget(amount money.Pico) {
 	put := ledger.Put{Version: uint64(len(m.puts) + 1), BudgetPico: amount, Period: m.period()}
 	m.puts = append(m.puts, put)
+	m.moves++
 	m.call(abi.ClassLedger, project, put.Encode())
 }
 
@@ -151,8 +166,11 @@ func (m *model) begin(t *rapid.T) {
 		AmountPico: rapid.OneOf(rapid.Int64Range(0, money.Cent), rapid.Int64Range(0, money.Dollar/3), rapid.Int64Range(money.Dollar/4, money.Dollar)).Draw(t, "amount"),
 		ExpiresMs:  rapid.Uint64Range(500, 120_000).Draw(t, "expires"),
 	}}
+	if rapid.Bool().Draw(t, "less will do") {
+		x.admit.LeastPico = rapid.Int64Range(0, x.admit.AmountPico).Draw(t, "least")
+	}
 	if x.admit.Mode != keymeter.ModeReserve {
-		x.admit.AmountPico = 0
+		x.admit.AmountPico, x.admit.LeastPico = 0, 0
 	}
 	m.exchanges = append(m.exchanges, x)
 	m.advance(x)
@@ -186,10 +204,10 @@ func (m *model) verdict(x *exchange, reply *keymeter.AdmitReply) {
 	x.phase = over
 	switch reply.Verdict {
 	case keymeter.Admitted:
-		m.admitted(x)
+		m.admitted(x, reply.ReservedPico)
 	case keymeter.Short:
 		x.phase = short
-		x.admit.Grant = keymeter.Grant{Period: reply.Period, Seq: reply.Seq, AmountPico: reply.NeedPico}
+		x.asks, x.moves = shortOf(x.key.name, reply), m.moves
 	case keymeter.RateLimited:
 		m.checkRefusal(x, reply)
 	case keymeter.Crowded:
@@ -202,7 +220,7 @@ func (m *model) verdict(x *exchange, reply *keymeter.AdmitReply) {
 }
 
 // admitted books an admission and checks I1.
-func (m *model) admitted(x *exchange) {
+func (m *model) admitted(x *exchange, reserved money.Pico) {
 	x.day = m.told / dayMs
 	if x.admit.Mode == keymeter.ModeCheck {
 		return
@@ -220,7 +238,11 @@ func (m *model) admitted(x *exchange) {
 		u.Hits++
 		u.Latency.Add(0)
 	case keymeter.ModeReserve:
+		if reserved > x.admit.AmountPico || reserved < x.admit.AmountPico && (!x.admit.Final || reserved < x.least()) {
+			m.t.Fatalf("%s wants %d, at least %d, and has reserved %d", x.admit.RequestID, x.admit.AmountPico, x.least(), reserved)
+		}
 		x.phase = open
+		x.admit.AmountPico = reserved
 		x.expiresMs = m.told + x.admit.ExpiresMs
 		x.period = m.object(abi.ClassKeyMeter, k.name).slices()[0].period
 	}
@@ -294,41 +316,58 @@ func (m *model) pick(t *rapid.T, phases ...phase) *exchange {
 	return rapid.SampledFrom(some).Draw(t, "exchange")
 }
 
-// askLedger takes a slice, recalling what is idle if there is none, and asks for admission again.
+// askLedger takes one turn of a request that is short: it asks the Ledger, and then has meters give back, or asks for
+// admission with what it got. Others may come between its turns.
 func (m *model) askLedger(t *rapid.T) {
 	x := m.pick(t, short)
 	if m.lost("exchange") {
 		x.phase = over
 		return
 	}
-	need := x.admit.Grant
-	reply := m.askGrant(x, need)
-	if reply.AmountPico < 0 {
-		m.recall(reply.Recall)
-		if reply = m.askGrant(x, need); reply.AmountPico < 0 {
-			m.checkExceeded(x, reply.Period)
-			x.phase = over
-			return
-		}
+	reply := m.ask(x.asks)
+	if m.lost("grant reply") {
+		reply = m.ask(x.asks)
 	}
+	switch {
+	case reply.Granted:
+		x.grants = append(x.grants, keymeter.Grant{Period: reply.Period, Epoch: reply.Epoch, TotalPico: reply.TotalPico})
+		x.admit.Final = reply.Final
+		x.phase = granted
+	case reply.Next != "":
+		if reply.Next <= x.asks.After {
+			m.t.Fatalf("a page ends at %q, the one before at %q", reply.Next, x.asks.After)
+		}
+		m.recall(reply.Recall)
+		x.asks.After = reply.Next
+	default:
+		m.checkExceeded(x, reply.Period)
+		x.phase = over
+	}
+}
+
+// useGrant brings a grant to the meter: the newest, or first an older one once more.
+func (m *model) useGrant(t *rapid.T) {
+	x := m.pick(t, granted)
 	if m.lost("exchange after its grant") {
 		x.phase = over
 		return
 	}
-	x.admit.Grant = keymeter.Grant{Period: reply.Period, Seq: need.Seq, AmountPico: reply.AmountPico}
+	if rapid.IntRange(0, 4).Draw(t, "an older grant") == 0 {
+		old := keymeter.Admit{RequestID: "req_check", Mode: keymeter.ModeCheck, Grant: rapid.SampledFrom(m.grants(x.key)).Draw(t, "grant")}
+		m.admit(x.key.name, old)
+	}
+	x.admit.Grant = x.grants[len(x.grants)-1]
 	m.advance(x)
 }
 
-func (m *model) askGrant(x *exchange, need keymeter.Grant) ledger.GrantReply {
-	ask := ledger.Grant{Key: x.key.name, Period: need.Period, Seq: need.Seq, NeedPico: need.AmountPico}
-	reply := m.grant(project, ask)
-	if m.lost("grant reply") {
-		again := m.grant(project, ask)
-		if again.AmountPico != reply.AmountPico {
-			m.t.Fatalf("the same question got %d and %d", reply.AmountPico, again.AmountPico)
+// grants are all that a key's exchanges ever got.
+func (m *model) grants(k *key) (all []keymeter.Grant) {
+	for _, x := range m.exchanges {
+		if x.key == k {
+			all = append(all, x.grants...)
 		}
 	}
-	return reply
+	return all
 }
 
 // recall has meters give back what is idle.
@@ -338,9 +377,22 @@ func (m *model) recall(names []string) {
 	}
 }
 
+// recallNow is the same, and nothing is lost.
+func (m *model) recallNow(names []string) {
+	for _, name := range names {
+		if news := m.flush(name, true).Absorbs; len(news) > 0 {
+			m.call(abi.ClassLedger, project, ledger.Batch(news))
+		}
+	}
+}
+
 // carry takes a flushed meter's news to the Ledger.
 func (m *model) carry(absorbs [][]byte) {
-	if len(absorbs) == 0 || m.lost("news") {
+	if len(absorbs) == 0 {
+		return
+	}
+	if m.lost("news") {
+		m.withheld = true
 		return
 	}
 	m.call(abi.ClassLedger, project, ledger.Batch(absorbs))
@@ -349,20 +401,53 @@ func (m *model) carry(absorbs [][]byte) {
 	}
 }
 
-// checkExceeded: when nothing was lost on the way, no request is refused for money that is there. (What a
-// late settle gives back is not there before the Ledger hears of it, and a request that asked in the last
-// moment of a period is judged by that.)
+// checkExceeded: no request is refused for money that is there. (What a late settle gives back, and what a batch says
+// that is still on its way, is not there before the Ledger hears of it, and a request that asked in the last moment
+// of a period is judged by that.) If money moved since this one was found short, others may hold what they do not use,
+// or its question is out of date; but who asks then, and is not interrupted, gets what is there.
 func (m *model) checkExceeded(x *exchange, period calendar.Period) {
-	if m.faults || m.jumps || m.late || period != m.period() {
+	if m.withheld || m.jumps || m.late || period != m.period() {
 		return
 	}
-	if used := m.used(period); used+x.admit.Grant.AmountPico <= m.budget() {
+	if m.moves != x.moves && m.insist(x) {
+		return
+	}
+	if used := m.used(period); used+x.least() <= m.budget() {
 		for _, k := range m.keys {
 			m.t.Logf("%s has %+v", k.name, m.object(abi.ClassKeyMeter, k.name).slices())
 		}
 		m.t.Fatalf("refused for its budget: %d used or reserved, %d asked, of %d; the Ledger has given %+v",
-			used, x.admit.Grant.AmountPico, m.budget(), m.object(abi.ClassLedger, project).book())
+			used, x.least(), m.budget(), m.object(abi.ClassLedger, project).book())
 	}
+}
+
+// insist asks the Ledger for what the request is short of until it answers, without anybody coming between. What is
+// granted then is lost.
+func (m *model) insist(x *exchange) (granted bool) {
+	slice := m.object(abi.ClassKeyMeter, x.key.name).slices()[0]
+	free := slice.granted - slice.spent - slice.reserved
+	ask := ledger.Grant{
+		Key: x.key.name, Period: slice.period, Epoch: slice.epoch, HeldPico: slice.granted,
+		NeedPico: x.admit.AmountPico + max(0, -free), LeastPico: max(0, x.least()-free),
+	}
+	for {
+		given := m.ask(ask)
+		if given.Granted || given.Next == "" {
+			return given.Granted
+		}
+		m.recallNow(given.Recall)
+		ask.After = given.Next
+	}
+}
+
+// ask asks the Ledger, and notes whether it gave anything.
+func (m *model) ask(g ledger.Grant) ledger.GrantReply {
+	before := m.object(abi.ClassLedger, project).book().committed
+	reply := m.grant(project, g)
+	if m.object(abi.ClassLedger, project).book().committed > before {
+		m.moves++
+	}
+	return reply
 }
 
 // used is what a period's requests have cost or have reserved.
@@ -390,6 +475,11 @@ func (m *model) settle(t *rapid.T) {
 		Tokens:   keymeter.Tokens{Prompt: rapid.Uint64Range(0, 1000).Draw(t, "prompt"), Completion: rapid.Uint64Range(0, 1000).Draw(t, "completion")},
 		CostPico: rapid.Int64Range(0, x.admit.AmountPico).Draw(t, "cost"), Estimated: rapid.Bool().Draw(t, "estimated"), Missed: rapid.Bool().Draw(t, "missed"),
 	}
+	if rapid.Bool().Draw(t, "attempts") {
+		part := rapid.Int64Range(0, s.CostPico).Draw(t, "cost of attempts")
+		s.CostPico -= part
+		s.Attempts = []keymeter.Charge{{Model: "c", Tokens: keymeter.Tokens{Prompt: 3}, CostPico: part / 2, Estimated: true}, {Model: "b", Tokens: keymeter.Tokens{Completion: 5}, CostPico: part - part/2}}
+	}
 	m.settleWith(x, s)
 	if m.lost("settle reply") {
 		m.call(abi.ClassKeyMeter, x.key.name, s.Encode())
@@ -397,13 +487,14 @@ func (m *model) settle(t *rapid.T) {
 }
 
 func (m *model) settleWith(x *exchange, s keymeter.Settle) {
-	_, remembered := m.object(abi.ClassKeyMeter, x.key.name).rows["x/"+x.admit.RequestID]
+	_, remembered := m.object(abi.ClassKeyMeter, x.key.name).Rows["x/"+x.admit.RequestID]
 	if x.phase == expired && !remembered && !x.forgotten {
 		m.t.Fatalf("I2: %s expired less than a day ago and is forgotten", x.admit.RequestID)
 	}
 	m.call(abi.ClassKeyMeter, x.key.name, s.Encode())
 	late := x.phase == expired
 	m.late = m.late || late
+	m.moves++
 	x.phase, x.settled = over, true
 	if late && !remembered {
 		return
@@ -424,6 +515,13 @@ func (m *model) settleWith(x *exchange, s keymeter.Settle) {
 	u.Hits += one(s.Outcome == keymeter.Hit)
 	u.Estimated += one(s.Estimated)
 	u.Misses += one(s.Missed)
+	for _, a := range s.Attempts {
+		u := m.use(x.day, a.Model)
+		u.Prompt += a.Tokens.Prompt
+		u.Completion += a.Tokens.Completion
+		u.CostPico += a.CostPico
+		u.Estimated += one(a.Estimated)
+	}
 }
 
 func one(yes bool) uint64 {
@@ -458,20 +556,36 @@ func (m *model) admitAgain(t *rapid.T) {
 func (m *model) extend(t *rapid.T) {
 	x := m.pick(t, open)
 	e := keymeter.Extend{RequestID: x.admit.RequestID, TotalPico: x.admit.AmountPico + rapid.Int64Range(-50, int64(money.Dollar)/5).Draw(t, "more")}
+	if rapid.Bool().Draw(t, "less will do") {
+		e.LeastPico = rapid.Int64Range(0, max(0, e.TotalPico)).Draw(t, "least")
+	}
 	for range 3 {
 		reply := m.extendOnce(x, e)
 		if reply.Verdict != keymeter.Short {
 			if reply.Verdict == keymeter.Admitted {
-				x.admit.AmountPico = max(x.admit.AmountPico, e.TotalPico)
+				m.extended(x, &e, reply.ReservedPico)
 			}
 			return
 		}
-		granted := m.askGrant(x, keymeter.Grant{Period: reply.Period, Seq: reply.Seq, AmountPico: reply.NeedPico})
-		if granted.AmountPico < 0 || m.lost("stream after its grant") {
+		given := m.ask(shortOf(x.key.name, &reply))
+		if !given.Granted || m.lost("stream after its grant") {
 			return
 		}
-		e.Grant = keymeter.Grant{Period: granted.Period, Seq: reply.Seq, AmountPico: granted.AmountPico}
+		e.Grant, e.Final = keymeter.Grant{Period: given.Period, Epoch: given.Epoch, TotalPico: given.TotalPico}, given.Final
+		x.grants = append(x.grants, e.Grant)
 	}
+}
+
+// extended books a reservation that has grown: to what was asked for, or less, if there was no more.
+func (m *model) extended(x *exchange, e *keymeter.Extend, reserved money.Pico) {
+	least := e.TotalPico
+	if e.Final && e.LeastPico != 0 {
+		least = min(least, e.LeastPico)
+	}
+	if reserved < max(least, x.admit.AmountPico) || reserved > max(e.TotalPico, x.admit.AmountPico) {
+		m.t.Fatalf("%s had %d and asked for %d, at least %d: it has %d", e.RequestID, x.admit.AmountPico, e.TotalPico, least, reserved)
+	}
+	x.admit.AmountPico = reserved
 }
 
 func (m *model) extendOnce(x *exchange, e keymeter.Extend) keymeter.AdmitReply {
@@ -559,6 +673,11 @@ func (m *model) usageReport(t *rapid.T) {
 	m.carry(m.flush(name, false).Absorbs)
 }
 
+// recallSome has a meter give back, as if for a request that is not in the model: what is on its way to it is void.
+func (m *model) recallSome(t *rapid.T) {
+	m.recall([]string{rapid.SampledFrom(m.names()).Draw(t, "meter")})
+}
+
 func (m *model) changeStatus(t *rapid.T) {
 	k := rapid.SampledFrom(m.keys).Draw(t, "key")
 	m.put(k, rapid.SampledFrom([]doc.Status{doc.Active, doc.Active, doc.Inactive, doc.Removed}).Draw(t, "status"))
@@ -615,8 +734,8 @@ func (m *model) checkMeter(k *key, b book) {
 		}
 	}
 	for _, x := range m.exchanges {
-		if x.key == k && x.phase == open && (o.alarmMs == 0 || o.alarmMs > x.expiresMs) {
-			m.t.Fatalf("I6: %s expires at %d, the alarm is at %d", x.admit.RequestID, x.expiresMs, o.alarmMs)
+		if x.key == k && x.phase == open && (o.AlarmMs == 0 || o.AlarmMs > x.expiresMs) {
+			m.t.Fatalf("I6: %s expires at %d, the alarm is at %d", x.admit.RequestID, x.expiresMs, o.AlarmMs)
 		}
 	}
 	m.checkRecord(k)
@@ -651,7 +770,7 @@ func (m *model) final() {
 		m.carry(m.flush(k.name, false).Absorbs)
 		for m.deliver(abi.ClassKeyMeter, k.name, false) {
 		}
-		if rows := m.object(abi.ClassKeyMeter, k.name).keys("", "~"); len(rows) > 1 {
+		if rows := m.object(abi.ClassKeyMeter, k.name).Keys("", "~"); len(rows) > 1 {
 			m.t.Fatalf("%s has kept %q", k.name, rows)
 		}
 	}
@@ -720,6 +839,8 @@ func TestInvariants(t *testing.T) {
 			}),
 			"ask ledger":    on(m.askLedger),
 			"ask ledger 2":  on(m.askLedger),
+			"use grant":     on(m.useGrant),
+			"use grant 2":   on(m.useGrant),
 			"settle":        on(m.settle),
 			"settle 2":      on(m.settle),
 			"settle again":  on(m.settleAgain),
@@ -730,6 +851,7 @@ func TestInvariants(t *testing.T) {
 			"jump":          on(m.jump),
 			"outbox":        on(m.outbox),
 			"usage report":  on(m.usageReport),
+			"recall":        on(m.recallSome),
 			"change status": on(m.changeStatus),
 			"old put":       on(m.oldPut),
 			"raise budget":  on(m.raiseBudget),

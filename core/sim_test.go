@@ -2,7 +2,6 @@ package core_test
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/postern-ai/postern/conformance/suite"
 	"github.com/postern-ai/postern/core"
@@ -11,6 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/catalog"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/object"
 )
 
 func init() { suite.FixSeed(map[string]string{"checks": "2000", "steps": "80", "shrinktime": "10s"}) }
@@ -27,8 +27,7 @@ type objectName struct {
 
 // simObject is an object's storage. seenDay is the largest UTC day of which its rows can know.
 type simObject struct {
-	rows    map[string][]byte
-	alarmMs uint64
+	object.Memory
 	seenDay uint64
 }
 
@@ -43,6 +42,7 @@ type sim struct {
 const simOverlay = `{"plans":[
 	{"name":"tiny","perSecond":3,"perDay":40,"concurrent":8,"budget":"1"},
 	{"name":"daily","perSecond":4,"perDay":6,"concurrent":8,"budget":"1"},
+	{"name":"crowd","perSecond":0,"perDay":0,"concurrent":10000,"budget":"1"},
 	{"name":"wide","perSecond":0,"perDay":0,"concurrent":100,"budget":"1"}]}`
 
 var simCore = func() *core.Core {
@@ -66,7 +66,7 @@ func newSim() *sim {
 func (s *sim) object(class abi.Class, name string) *simObject {
 	id := objectName{class, name}
 	if s.objects[id] == nil {
-		s.objects[id] = &simObject{rows: map[string][]byte{}}
+		s.objects[id] = &simObject{}
 	}
 	return s.objects[id]
 }
@@ -75,79 +75,36 @@ func (s *sim) object(class abi.Class, name string) *simObject {
 func (s *sim) call(class abi.Class, name string, command []byte) []byte {
 	o := s.object(class, name)
 	in := abi.ObjectInput{NowMs: s.told, Class: class, Name: name, Command: command}
-	o.read(&in, ask(s.core.Reads, &in).Ranges)
-	out := ask(s.core.Apply, &in)
-	if len(out.Ranges) > 0 {
-		o.read(&in, out.Ranges)
-		in.Round = 1
-		out = ask(s.core.Apply, &in)
+	out, err := object.Coded(cut(s.core.Reads), cut(s.core.Apply)).Run(&o.Memory, in)
+	if err != nil {
+		panic(err)
 	}
 	for _, row := range out.Puts {
-		o.rows[row.Key] = slices.Clone(row.Value)
 		if row.Key == "h" {
 			o.seenDay = max(o.seenDay, s.told/dayMs)
 		}
 	}
-	for _, key := range out.Deletes {
-		delete(o.rows, key)
-	}
-	if out.AlarmMs != 0 && (o.alarmMs == 0 || out.AlarmMs < o.alarmMs) {
-		o.alarmMs = out.AlarmMs
-	}
 	return out.Reply
 }
 
-func ask(f func([]byte) []byte, in *abi.ObjectInput) abi.ObjectOutput {
-	var w abi.Writer
-	in.Encode(&w)
-	out, err := abi.DecodeObjectOutput(f(w.Buf)[core.Headroom:])
-	if err != nil {
-		panic(err)
-	}
-	return out
-}
-
-func (o *simObject) read(in *abi.ObjectInput, ranges []abi.Range) {
-	for _, g := range ranges {
-		if value, ok := o.rows[g.Start]; g.End == "" && ok {
-			in.Rows = append(in.Rows, abi.Row{Key: g.Start, Value: value})
-		}
-		if g.End == "" {
-			continue
-		}
-		keys := o.keys(g.Start, g.End)
-		for _, key := range keys[:min(uint64(len(keys)), g.Limit)] {
-			in.Rows = append(in.Rows, abi.Row{Key: key, Value: o.rows[key]})
-		}
-	}
-}
-
-// keys are those of the rows from start to end, in order.
-func (o *simObject) keys(start, end string) []string {
-	var keys []string
-	for key := range o.rows {
-		if key >= start && key < end {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	return keys
+// cut takes the headroom off a message.
+func cut(f func([]byte) []byte) func([]byte) ([]byte, error) {
+	return func(message []byte) ([]byte, error) { return f(message)[core.Headroom:], nil }
 }
 
 // deliver carries the oldest row of an outbox out; keep leaves it there, as if the confirmation was lost.
 func (s *sim) deliver(class abi.Class, name string, keep bool) (delivered bool) {
 	o := s.object(class, name)
-	rows := o.keys(abi.OutboxPrefix, abi.OutboxEnd)
-	if len(rows) == 0 {
-		return false
-	}
-	d, err := abi.DecodeDelivery(o.rows[rows[0]])
+	key, d, err := object.NextDelivery(o)
 	if err != nil {
 		panic(err)
 	}
+	if key == "" {
+		return false
+	}
 	s.call(d.Class, d.Name, d.Data)
 	if !keep {
-		delete(o.rows, rows[0])
+		_ = o.Commit(nil, []string{key}, 0)
 	}
 	return true
 }
@@ -155,10 +112,10 @@ func (s *sim) deliver(class abi.Class, name string, keep bool) (delivered bool) 
 // ring rings an object's alarm if it is due.
 func (s *sim) ring(class abi.Class, name string) (rang bool) {
 	o := s.object(class, name)
-	if o.alarmMs == 0 || o.alarmMs > s.told {
+	if o.AlarmMs == 0 || o.AlarmMs > s.told {
 		return false
 	}
-	o.alarmMs = 0
+	o.AlarmMs = 0
 	s.call(class, name, nil)
 	return true
 }
@@ -170,7 +127,7 @@ func (s *sim) settleDown(meters []string, rang func(meter string)) {
 		for _, name := range meters {
 			for s.deliver(abi.ClassKeyMeter, name, false) {
 			}
-			if at := s.object(abi.ClassKeyMeter, name).alarmMs; at != 0 && (next == 0 || at < next) {
+			if at := s.object(abi.ClassKeyMeter, name).AlarmMs; at != 0 && (next == 0 || at < next) {
 				next = at
 			}
 		}
@@ -226,16 +183,17 @@ func (s *sim) report(project string, r ledger.Report) ledger.ReportReply {
 type slice struct {
 	period                   calendar.Period
 	granted, spent, reserved int64
+	epoch                    uint64 // the meter's
 }
 
 // slices reads them from the front of the meter's row: the format, the status, the record, two times, the
 // ticks, the day and its count, and then this period's and last period's slice.
 func (o *simObject) slices() [2]slice {
-	r := abi.Reader{Buf: o.rows["h"]}
+	r := abi.Reader{Buf: o.Rows["h"]}
 	if len(r.Buf) == 0 {
 		return [2]slice{}
 	}
-	if r.Uint() != 2 {
+	if r.Uint() != 3 {
 		panic("the meter's row has a new format: teach slices to read it")
 	}
 	r.Uint()
@@ -253,6 +211,7 @@ func (o *simObject) slices() [2]slice {
 		r.Bool()
 		both[i].granted, both[i].spent, both[i].reserved = r.Int(), r.Int(), r.Int()
 	}
+	both[0].epoch = r.Uint()
 	if r.Err() != nil {
 		panic(r.Err())
 	}
@@ -267,15 +226,15 @@ type book struct {
 }
 
 func (o *simObject) book() book {
-	r := abi.Reader{Buf: o.rows["b"]}
+	r := abi.Reader{Buf: o.Rows["b"]}
 	if r.Uint() != 2 {
 		panic("the budget's row has a new format: teach book to read it")
 	}
 	r.Uint()
 	b := book{budget: r.Int(), period: calendar.Period(r.Uint()), committed: r.Int(), granted: map[string]int64{}}
-	for _, key := range o.keys("k/", "k0") {
-		r := abi.Reader{Buf: o.rows[key]}
-		if r.Uint() != 1 {
+	for _, key := range o.Keys("k/", "k0") {
+		r := abi.Reader{Buf: o.Rows[key]}
+		if r.Uint() != 2 {
 			panic("a meter's row at the Ledger has a new format: teach book to read it")
 		}
 		period := calendar.Period(r.Uint())

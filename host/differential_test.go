@@ -13,6 +13,7 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
+	"github.com/postern-ai/postern/core/object"
 )
 
 const say = `{"messages":[{"role":"user","content":"Say hello."}]}`
@@ -145,51 +146,14 @@ func TestFaultsDifferential(t *testing.T) {
 
 // objectRows is one object's storage, for commands that no host would send.
 type objectRows struct {
-	in   abi.ObjectInput
-	rows map[string][]byte
-}
-
-func (o *objectRows) read(ranges []abi.Range) {
-	memory := MemoryObjects{Stats: &Stats{}}
-	for _, g := range ranges {
-		g.Limit = min(g.Limit, 1000)
-		o.in.Rows = append(o.in.Rows, memory.read(&object{rows: o.rows}, []abi.Range{g})...)
-	}
+	object.Memory
+	in abi.ObjectInput
 }
 
 // apply runs one command as a host would. A trap changes nothing.
 func (o *objectRows) apply(e Engine, command []byte) {
-	o.in.Command, o.in.Round, o.in.Rows = command, 0, nil
-	out, ok := ask(e.Reads, &o.in)
-	if !ok {
-		return
-	}
-	o.read(out.Ranges)
-	if out, ok = ask(e.Apply, &o.in); ok && len(out.Ranges) > 0 {
-		o.read(out.Ranges)
-		o.in.Round = 1
-		out, ok = ask(e.Apply, &o.in)
-	}
-	if !ok {
-		return
-	}
-	for _, row := range out.Puts {
-		o.rows[row.Key] = row.Value
-	}
-	for _, key := range out.Deletes {
-		delete(o.rows, key)
-	}
-}
-
-func ask(f func([]byte) ([]byte, error), in *abi.ObjectInput) (abi.ObjectOutput, bool) {
-	var w abi.Writer
-	in.Encode(&w)
-	data, err := f(w.Buf)
-	if err != nil {
-		return abi.ObjectOutput{}, false
-	}
-	out, err := abi.DecodeObjectOutput(data)
-	return out, err == nil
+	o.in.Command = command
+	_, _ = object.Coded(e.Reads, e.Apply).Run(&o.Memory, o.in)
 }
 
 // commands joins commands to one fuzz input.
@@ -209,7 +173,7 @@ var period = calendar.NewPeriod(calendar.Monthly, 0, 20778)
 func meterSeed() []byte {
 	record := doc.Record{Version: 3, KeyID: "key_1", ProjectID: testProject, Kind: keys.Gateway, Environment: keys.Production, Plan: "free"}
 	list := [][]byte{(&keymeter.Put{Status: doc.Active, Record: record}).Encode()}
-	grant := keymeter.Grant{Period: period, Seq: 1, AmountPico: 5 * money.Dollar}
+	grant := keymeter.Grant{Period: period, Epoch: 1, TotalPico: 5 * money.Dollar}
 	for i, mode := range []keymeter.Mode{keymeter.ModeCheck, keymeter.ModeCount, keymeter.ModeReserve, keymeter.ModeReserve, keymeter.ModeReserve, keymeter.ModeHit} {
 		admit := keymeter.Admit{
 			RequestID: fmt.Sprint("req_", i), Version: 3, Mode: mode, Model: "m", AmountPico: money.Dollar, ExpiresMs: 1500, Grant: grant,
@@ -218,7 +182,7 @@ func meterSeed() []byte {
 		list = append(list, admit.Encode())
 	}
 	for _, c := range []command{
-		&keymeter.Settle{RequestID: "req_2", Outcome: keymeter.Served, Model: "m", Tokens: keymeter.Tokens{Prompt: 5, Completion: 6}, CostPico: 7, Idempotency: "idem0", Answer: []byte("a")},
+		&keymeter.Settle{RequestID: "req_2", Outcome: keymeter.Served, Model: "m", Tokens: keymeter.Tokens{Prompt: 5, Completion: 6}, CostPico: 7, Idempotency: "idem0", Answer: []byte("a"), Attempts: []keymeter.Charge{{Model: "n", CostPico: 3}}},
 		&keymeter.Settle{RequestID: "req_2", Outcome: keymeter.Released, Model: "m"},
 		&keymeter.Flush{}, &keymeter.Flush{Recall: true},
 	} {
@@ -233,13 +197,15 @@ func ledgerSeed() []byte {
 	recent := []ledger.Request{{AtMs: 5, ID: "req_1", Model: "m", Provider: "p", Status: 200, DurationMs: 7, Cache: ledger.CacheMiss}}
 	alerts := doc.Alerts{URL: "https://example.com", Secret: []byte("secret")}
 	daily := calendar.NewPeriod(calendar.Daily, 1, 20778)
-	absorb := ledger.Absorb{Key: "00", KeyID: "key_1", Recent: recent, Seq: 1, Period: period, ReturnedPico: 100, LastUsedMs: 5, Usage: usage}
-	next := ledger.Absorb{Key: "00", Seq: 2, Period: period, Closed: true, Usage: usage}
+	absorb := ledger.Absorb{Key: "00", KeyID: "key_1", Recent: recent, Seq: 1, Period: period, Epoch: 2, HeldPico: 100, LastUsedMs: 5, Usage: usage}
+	next := ledger.Absorb{Key: "00", Seq: 2, Period: period, Epoch: 3, Closed: true, Usage: usage}
 	return commands(
 		(&ledger.Put{Version: 1, BudgetPico: 5 * money.Dollar}).Encode(),
-		(&ledger.Grant{Key: "00", Period: period, Seq: 1, NeedPico: money.Dollar}).Encode(),
-		(&ledger.Grant{Key: "00", Period: period, Seq: 1, NeedPico: money.Dollar}).Encode(),
-		(&ledger.Grant{Key: "01", Period: period, Seq: 1, NeedPico: 9 * money.Dollar}).Encode(),
+		(&ledger.Grant{Key: "00", Period: period, Epoch: 1, NeedPico: money.Dollar, LeastPico: money.Dollar}).Encode(),
+		(&ledger.Grant{Key: "00", Period: period, Epoch: 1, NeedPico: money.Dollar, LeastPico: money.Dollar}).Encode(),
+		(&ledger.Grant{Key: "01", Period: period, Epoch: 1, NeedPico: 9 * money.Dollar, LeastPico: 9 * money.Dollar}).Encode(),
+		(&ledger.Grant{Key: "01", Period: period, Epoch: 1, NeedPico: 9 * money.Dollar, LeastPico: money.Dollar}).Encode(),
+		(&ledger.Grant{Key: "01", Period: period, Epoch: 1, NeedPico: 9 * money.Dollar, LeastPico: money.Dollar, After: "00"}).Encode(),
 		absorb.Encode(), absorb.Encode(), ledger.Batch([][]byte{absorb.Encode(), next.Encode()}),
 		(&ledger.Report{FirstDay: 20700, EndDay: 20800, AsOfMs: 5}).Encode(),
 		(&ledger.Report{FirstDay: 20700, EndDay: 20800, AsOfMs: 5, Final: true}).Encode(),
@@ -275,7 +241,7 @@ func FuzzObject(f *testing.F) {
 	newPair := pairOf(f)
 	f.Fuzz(func(t *testing.T, class uint8, list []byte) {
 		both := newPair(t)
-		o := objectRows{in: abi.ObjectInput{NowMs: 1_795_262_400_000, Class: abi.Class(class), Name: "00"}, rows: map[string][]byte{}}
+		o := objectRows{in: abi.ObjectInput{NowMs: 1_795_262_400_000, Class: abi.Class(class), Name: "00"}}
 		for r := (abi.Reader{Buf: list}); len(r.Buf) > 0; {
 			o.in.NowMs += 500
 			o.apply(both, r.Bytes())

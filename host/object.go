@@ -3,11 +3,11 @@ package host
 import (
 	"context"
 	"errors"
-	"sort"
 	"sync"
 	"sync/atomic"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/object"
 )
 
 // ErrOverloaded and ErrUnavailable are how a call to an object fails. An unavailable one may be repeated.
@@ -43,7 +43,7 @@ type MemoryObjects struct {
 	Deliver func(abi.Delivery) error
 
 	mu      sync.Mutex
-	objects map[objectID]*object
+	objects map[objectID]*memoryObject
 	working sync.WaitGroup
 }
 
@@ -52,22 +52,44 @@ type objectID struct {
 	name  string
 }
 
-type object struct {
+// memoryObject is one object. Its mutex is held while a command runs or its storage is used.
+type memoryObject struct {
 	mu         sync.Mutex
 	delivering sync.Mutex
-	rows       map[string][]byte
-	alarmMs    uint64
+	storage    counted
 	posting    chan struct{} // holds a token for each Post under way
 }
 
-func (o *MemoryObjects) object(id objectID) *object {
+// counted is an object's storage, whose use is counted.
+type counted struct {
+	object.Memory
+	stats *Stats
+}
+
+func (c *counted) Read(g abi.Range) ([]abi.Row, error) {
+	rows, err := c.Memory.Read(g)
+	c.stats.RowsRead.Add(int64(len(rows)))
+	return rows, err
+}
+
+func (c *counted) Commit(puts []abi.Row, deletes []string, alarmMs uint64) error {
+	before := c.AlarmMs
+	err := c.Memory.Commit(puts, deletes, alarmMs)
+	c.stats.RowsWritten.Add(int64(len(puts) + len(deletes)))
+	if c.AlarmMs != before {
+		c.stats.AlarmsSet.Add(1)
+	}
+	return err
+}
+
+func (o *MemoryObjects) object(id objectID) *memoryObject {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.objects == nil {
-		o.objects = map[objectID]*object{}
+		o.objects = map[objectID]*memoryObject{}
 	}
 	if o.objects[id] == nil {
-		o.objects[id] = &object{rows: map[string][]byte{}, posting: make(chan struct{}, abi.PostsAtOnce)}
+		o.objects[id] = &memoryObject{storage: counted{stats: o.Stats}, posting: make(chan struct{}, abi.PostsAtOnce)}
 	}
 	return o.objects[id]
 }
@@ -86,102 +108,45 @@ func (o *MemoryObjects) Call(_ context.Context, class abi.Class, name, _ string,
 
 // run applies one command in one transaction.
 func (o *MemoryObjects) run(id objectID, command []byte) (abi.ObjectOutput, error) {
-	object := o.object(id)
-	object.mu.Lock()
-	defer object.mu.Unlock()
+	of := o.object(id)
+	of.mu.Lock()
+	defer of.mu.Unlock()
 	in := abi.ObjectInput{NowMs: o.Clock.Now(), Class: id.class, Name: id.name, Command: command}
-	wanted, err := o.ask(o.Engine.Reads, &in)
-	if err != nil {
-		return wanted, err
-	}
-	in.Rows = o.read(object, wanted.Ranges)
-	out, err := o.ask(o.Engine.Apply, &in)
-	if err == nil && len(out.Ranges) > 0 {
-		in.Rows = append(in.Rows, o.read(object, out.Ranges)...)
-		in.Round = 1
-		out, err = o.ask(o.Engine.Apply, &in)
-	}
-	if err != nil {
-		return out, err
-	}
-	for _, row := range out.Puts {
-		object.rows[row.Key] = row.Value
-	}
-	for _, key := range out.Deletes {
-		delete(object.rows, key)
-	}
-	o.Stats.RowsWritten.Add(int64(len(out.Puts) + len(out.Deletes)))
-	o.setAlarm(object, out.AlarmMs)
-	return out, nil
-}
-
-func (o *MemoryObjects) ask(f func([]byte) ([]byte, error), in *abi.ObjectInput) (abi.ObjectOutput, error) {
-	var w abi.Writer
-	in.Encode(&w)
-	out, err := f(w.Buf)
-	if err != nil {
-		return abi.ObjectOutput{}, err
-	}
-	return abi.DecodeObjectOutput(out)
-}
-
-func (o *MemoryObjects) read(object *object, ranges []abi.Range) []abi.Row {
-	var rows []abi.Row
-	for _, g := range ranges {
-		if g.End == "" {
-			if value, ok := object.rows[g.Start]; ok {
-				rows = append(rows, abi.Row{Key: g.Start, Value: value})
-			}
-			continue
-		}
-		var keys []string
-		for key := range object.rows {
-			if key >= g.Start && key < g.End {
-				keys = append(keys, key)
-			}
-		}
-		sort.Strings(keys)
-		for _, key := range keys[:min(len(keys), int(g.Limit))] {
-			rows = append(rows, abi.Row{Key: key, Value: object.rows[key]})
-		}
-	}
-	o.Stats.RowsRead.Add(int64(len(rows)))
-	return rows
-}
-
-func (o *MemoryObjects) setAlarm(object *object, ms uint64) {
-	if ms != 0 && (object.alarmMs == 0 || ms < object.alarmMs) {
-		object.alarmMs = ms
-		o.Stats.AlarmsSet.Add(1)
-	}
+	return object.Coded(o.Engine.Reads, o.Engine.Apply).Run(&of.storage, in)
 }
 
 // deliver carries the outbox out, oldest first. At the first failure it stops and leaves the rest to an alarm.
 func (o *MemoryObjects) deliver(id objectID) {
-	object := o.object(id)
-	object.delivering.Lock()
-	defer object.delivering.Unlock()
+	of := o.object(id)
+	of.delivering.Lock()
+	defer of.delivering.Unlock()
 	for {
-		object.mu.Lock()
-		rows := o.read(object, []abi.Range{{Start: abi.OutboxPrefix, End: abi.OutboxEnd, Limit: 1}})
-		object.mu.Unlock()
-		if len(rows) == 0 {
+		key, d, err := of.next()
+		if key == "" {
 			return
 		}
-		d, err := abi.DecodeDelivery(rows[0].Value)
 		if err == nil {
 			err = o.Deliver(d)
 		}
-		object.mu.Lock()
 		if err != nil {
-			o.setAlarm(object, o.Clock.Now()+abi.RedeliverMs)
-			object.mu.Unlock()
+			of.commit(nil, o.Clock.Now()+abi.RedeliverMs)
 			return
 		}
-		delete(object.rows, rows[0].Key)
-		o.Stats.RowsWritten.Add(1)
-		object.mu.Unlock()
+		of.commit([]string{key}, 0)
 	}
+}
+
+func (of *memoryObject) next() (string, abi.Delivery, error) {
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	return object.NextDelivery(&of.storage)
+}
+
+// commit removes rows and sets the alarm outside of a command.
+func (of *memoryObject) commit(deletes []string, alarmMs uint64) {
+	of.mu.Lock()
+	defer of.mu.Unlock()
+	_ = of.storage.Commit(nil, deletes, alarmMs)
 }
 
 // Wait returns when all deliveries and posts that were begun are done.
@@ -196,12 +161,12 @@ func (o *MemoryObjects) NextAlarm() uint64 {
 func (o *MemoryObjects) nextAlarm() (first objectID, at uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for id, object := range o.objects {
-		object.mu.Lock()
-		if object.alarmMs != 0 && (at == 0 || object.alarmMs < at || object.alarmMs == at && id.name < first.name) {
-			first, at = id, object.alarmMs
+	for id, of := range o.objects {
+		of.mu.Lock()
+		if alarm := of.storage.AlarmMs; alarm != 0 && (at == 0 || alarm < at || alarm == at && id.name < first.name) {
+			first, at = id, alarm
 		}
-		object.mu.Unlock()
+		of.mu.Unlock()
 	}
 	return first, at
 }
@@ -212,15 +177,13 @@ func (o *MemoryObjects) RingNext() (rang bool) {
 	if at == 0 || at > o.Clock.Now() {
 		return false
 	}
-	object := o.object(id)
-	object.mu.Lock()
-	object.alarmMs = 0
-	object.mu.Unlock()
+	of := o.object(id)
+	of.mu.Lock()
+	of.storage.AlarmMs = 0
+	of.mu.Unlock()
 	out, err := o.run(id, nil)
 	if err != nil {
-		object.mu.Lock()
-		o.setAlarm(object, o.Clock.Now()+abi.RedeliverMs)
-		object.mu.Unlock()
+		of.commit(nil, o.Clock.Now()+abi.RedeliverMs)
 		return true
 	}
 	o.post(id, out.Posts)

@@ -208,7 +208,7 @@ func TestPostedTraps(t *testing.T) {
 func TestAlarmPosts(t *testing.T) {
 	url := serve(t, func(http.ResponseWriter, *http.Request) {})
 	p := newPoster(abi.Post{ID: "1", URL: url})
-	p.setAlarm(p.object(objectID{abi.ClassLedger, "prj_1"}), 900)
+	p.object(objectID{abi.ClassLedger, "prj_1"}).commit(nil, 900)
 	if !p.RingNext() {
 		t.Fatal("no alarm rang")
 	}

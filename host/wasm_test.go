@@ -37,7 +37,7 @@ func corpus(t *testing.T) []message {
 		w.exchange(caller{"GET", path, "projectId=prj_1", []abi.Header{{Name: "x-api-key", Value: testKey(keys.Production)}}, nil})
 	}
 	for class, list := range map[abi.Class][]byte{abi.ClassKeyMeter: meterSeed(), abi.ClassLedger: ledgerSeed(), abi.ClassDirectory: directorySeed()} {
-		o := objectRows{in: abi.ObjectInput{NowMs: uint64(w.clock), Class: class, Name: "00"}, rows: map[string][]byte{}}
+		o := objectRows{in: abi.ObjectInput{NowMs: uint64(w.clock), Class: class, Name: "00"}}
 		for list := (abi.Reader{Buf: list}); len(list.Buf) > 0; o.in.NowMs += 500 {
 			o.apply(r, list.Bytes())
 		}

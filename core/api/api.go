@@ -96,19 +96,14 @@ type State struct {
 	Finish  chat.Finish
 }
 
-// Encode writes the state.
-func (s *State) Encode(w *abi.Writer) {
-	w.Bool(s.Started)
-	w.Uint(s.Block)
-	w.Uint(s.Index)
-	w.Uint(s.Tools)
-	w.Uint(s.Flags)
-	w.Uint(uint64(s.Finish))
-}
-
-// DecodeState reads what Encode wrote.
-func DecodeState(r *abi.Reader) State {
-	return State{r.Bool(), r.Uint(), r.Uint(), r.Uint(), r.Uint(), chat.Finish(r.Byte())}
+// Fields are the state, for the exchange's own.
+func (s *State) Fields(f *abi.Fields) {
+	f.Bool(&s.Started)
+	f.Uint(&s.Block)
+	f.Uint(&s.Index)
+	f.Uint(&s.Tools)
+	f.Uint(&s.Flags)
+	abi.Enum(f, &s.Finish)
 }
 
 // maxDetails is how many problems one answer names.

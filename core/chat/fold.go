@@ -23,7 +23,7 @@ func AppendDelta(w *abi.Writer, d *Delta) {
 	case DeltaFinish:
 		w.Uint(uint64(d.Finish))
 	case DeltaUsage:
-		d.Usage.Encode(w)
+		d.Usage.Fields(abi.WriteTo(w))
 	}
 }
 
@@ -37,7 +37,7 @@ func readDelta(r *abi.Reader) Delta {
 	case DeltaFinish:
 		d.Finish = Finish(r.Byte())
 	case DeltaUsage:
-		d.Usage = DecodeUsage(r)
+		d.Usage.Fields(abi.ReadFrom(r))
 	}
 	return d
 }
@@ -52,20 +52,15 @@ func ReadDeltas(data []byte) ([]Delta, error) {
 	return deltas, r.End()
 }
 
-// Encode writes the figures.
-func (u *Usage) Encode(w *abi.Writer) {
-	w.Uint(u.Input)
-	w.Uint(u.CachedInput)
-	w.Uint(u.CacheWrite)
-	w.Uint(u.CacheWrite1h)
-	w.Uint(u.Output)
-	w.Uint(u.Reasoning)
-	w.Bool(u.Reported)
-}
-
-// DecodeUsage reads what Encode wrote.
-func DecodeUsage(r *abi.Reader) Usage {
-	return Usage{r.Uint(), r.Uint(), r.Uint(), r.Uint(), r.Uint(), r.Uint(), r.Bool()}
+// Fields are the figures, for messages and rows.
+func (u *Usage) Fields(f *abi.Fields) {
+	f.Uint(&u.Input)
+	f.Uint(&u.CachedInput)
+	f.Uint(&u.CacheWrite)
+	f.Uint(&u.CacheWrite1h)
+	f.Uint(&u.Output)
+	f.Uint(&u.Reasoning)
+	f.Bool(&u.Reported)
 }
 
 // maxChoices bounds what a provider can make us allocate.

@@ -58,3 +58,59 @@ func PartTokens(parts []Part) (n uint64) {
 	}
 	return n
 }
+
+// What is reserved for parts of a prompt whose length nobody knows before the provider has read them.
+const (
+	unseenImage    = 2_000  // beside tokensPerImage: large ones, and models that count them dearer
+	unseenDocument = 30_000 // a document by address or by a file's id: about ten pages of text and pictures
+	unseenSearch   = 20_000 // what a provider's own tool, such as web search, feeds to the model
+)
+
+// UnseenTokens is how many tokens a request may take to read beyond PromptTokens.
+func (r *Request) UnseenTokens() (n uint64) {
+	for i := range r.Messages {
+		n += unseenTokens(r.Messages[i].Parts)
+	}
+	for i := range r.Tools {
+		if r.Tools[i].Raw != "" {
+			n += unseenSearch
+		}
+	}
+	return n
+}
+
+func unseenTokens(parts []Part) (n uint64) {
+	for i := range parts {
+		switch p := &parts[i]; {
+		case p.Kind == Image:
+			n += unseenImage
+		case p.Kind == File && p.Data == "", p.Kind == Foreign:
+			n += unseenDocument
+		default:
+			n += unseenTokens(p.Parts)
+		}
+	}
+	return n
+}
+
+// Tokens is how many tokens the model may think beside its answer: the budget that was given, or what an effort
+// usually takes. 0: thinking was not asked for.
+func (r *Reasoning) Tokens() uint64 {
+	switch {
+	case r.Off || r.Effort == "none":
+		return 0
+	case r.Budget > 0:
+		return r.Budget
+	case r.Effort == "minimal":
+		return 1024
+	case r.Effort == "low":
+		return 4096
+	case r.Effort == "high":
+		return 24_576
+	case r.Effort == "xhigh" || r.Effort == "max":
+		return 32_768
+	case r.Effort != "" || r.Adaptive:
+		return 12_288
+	}
+	return 0
+}

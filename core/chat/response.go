@@ -31,6 +31,18 @@ type Usage struct {
 	Reported     bool   // by the provider; else estimated
 }
 
+// MaxTokens is the largest figure that is believed of a provider, and Nonsense one that never is: wire families
+// read it where a provider says something that is no number of tokens.
+const (
+	MaxTokens = 1_000_000_000
+	Nonsense  = 1 << 40
+)
+
+// Plausible says whether all figures can be true.
+func (u *Usage) Plausible() bool {
+	return max(u.Input, u.CachedInput, u.CacheWrite, u.CacheWrite1h, u.Output, u.Reasoning) <= MaxTokens
+}
+
 // Total is Input and Output.
 func (u *Usage) Total() uint64 { return u.Input + u.Output }
 

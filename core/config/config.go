@@ -125,6 +125,8 @@ type Tier struct {
 	Strategy Strategy
 	Targets  []Target
 	Timeouts abi.Timeouts // of one attempt; those that are 0 are Routing's
+	// RequestMs bounds all attempts together, until a whole answer or the first content of a stream; 0: Routing's.
+	RequestMs uint64
 }
 
 // Strategy is the order in which a route's targets are tried. Whatever it is, targets that rest come last,
@@ -152,6 +154,8 @@ type Routing struct {
 	CoolAfter    uint64 // failures in a row
 	CoolMs       uint64 // how long a target then rests
 	Timeouts     abi.Timeouts
+	RequestMs    uint64 // for all attempts together, until a whole answer or the first content of a stream
+	MockPauseMs  uint64 // between the pieces of the mock's streams; 0: they come at once
 }
 
 // Plan finds a plan by name; an unknown name is the default plan.
@@ -244,8 +248,17 @@ func (c *Config) TimeoutsOf(t *Tier) abi.Timeouts {
 	return all
 }
 
-// LongestAttemptMs bounds the life of a reservation: every target with all its retries and waits.
-func (c *Config) LongestAttemptMs(t *Tier, targets int) uint64 {
-	attempts := uint64(targets) * (c.Routing.Retries + 2)
-	return attempts*(c.TimeoutsOf(t).TotalMs+c.Routing.MaxBackoffMs) + 60_000
+// RequestMsOf is how long all attempts of a tier's request may take together; nil for a model that was named
+// itself.
+func (c *Config) RequestMsOf(t *Tier) uint64 {
+	if t != nil && t.RequestMs > 0 {
+		return t.RequestMs
+	}
+	return c.Routing.RequestMs
+}
+
+// LongestRequestMs bounds the life of a reservation: all attempts until the first content, a stream that then
+// flows for as long as it may, and a minute more.
+func (c *Config) LongestRequestMs(t *Tier) uint64 {
+	return c.RequestMsOf(t) + c.TimeoutsOf(t).TotalMs + 60_000
 }

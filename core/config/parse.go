@@ -330,6 +330,7 @@ func (p *parser) tier(v gjson.Result) {
 		p.fail("catalog: the strategy of tier " + tier.Name + " must be weighted, ordered, cheapest or fastest")
 	}
 	timeouts(&tier.Timeouts, v)
+	setNumber(&tier.RequestMs, v.Get("requestMs"))
 	var models []string
 	each(v.Get("targets"), func(t gjson.Result) {
 		var target Target
@@ -358,7 +359,12 @@ func (p *parser) routing(v gjson.Result) {
 	setNumber(&r.CoolAfter, v.Get("coolAfter"))
 	setNumber(&r.CoolMs, v.Get("coolMs"))
 	timeouts(&r.Timeouts, v)
+	setNumber(&r.RequestMs, v.Get("requestMs"))
+	setNumber(&r.MockPauseMs, v.Get("mockPauseMs"))
 	r.Retries = min(r.Retries, 5)
+	if r.RequestMs == 0 {
+		p.fail("catalog: routing.requestMs must be a number of milliseconds, and not 0")
+	}
 }
 
 func timeouts(t *abi.Timeouts, v gjson.Result) {

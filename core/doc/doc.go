@@ -6,8 +6,8 @@ import "github.com/postern-ai/postern/core/abi"
 
 // Formats. Older ones are still read: what they do not have is zero.
 const (
-	projectFormat = 2 // 1 had no policy, cycle, status and alerts
-	keyFormat     = 3 // of keys and records: 1 had no models, 2 no limits, expiry and permissions
+	projectFormat = 3 // 1 had no policy, cycle, status and alerts, 2 no Unbounded
+	keyFormat     = 3 // 1 had no models, 2 no limits, expiry and permissions
 	policyFormat  = 1
 )
 

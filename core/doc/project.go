@@ -22,6 +22,9 @@ type Project struct {
 	Epoch    uint64 // how often the cycle was changed
 	Alerts   Alerts
 	Policy   Policy
+	// Unbounded: answers for which the caller names no limit are reserved modestly and not limited, so that the
+	// budget may be overspent by what they cost.
+	Unbounded bool
 }
 
 // Alerts is where a project's owner is told that its budget runs out. Without a URL nobody is.
@@ -38,44 +41,57 @@ func (p *Project) Period(day uint64) calendar.Period {
 // Encode is the stored form.
 func (p *Project) Encode() []byte {
 	var w abi.Writer
-	w.Uint(projectFormat)
-	w.String(p.ID)
-	w.String(p.Name)
-	w.String(p.Plan)
-	w.String(p.Region)
-	w.Int(p.BudgetPico)
-	w.Uint(p.CacheTTLSeconds)
-	w.Uint(p.CreatedMs)
-	w.Uint(p.KeyCount)
-	w.Uint(p.Revision)
-	w.Bool(p.Archived)
-	w.Uint(uint64(p.Cycle))
-	w.Uint(p.Epoch)
-	w.String(p.Alerts.URL)
-	w.Bytes(p.Alerts.Secret)
-	w.Bytes(p.Policy.Encode())
+	format := uint64(projectFormat)
+	_ = p.fields(abi.WriteTo(&w), &format)
 	return w.Buf
 }
 
 // DecodeProject reads the stored form.
-func DecodeProject(data []byte) (Project, error) {
+func DecodeProject(data []byte) (p Project, err error) {
 	r := abi.Reader{Buf: data}
-	format := r.Uint()
-	if format == 0 || format > projectFormat {
-		return Project{}, abi.ErrMalformed
-	}
-	p := Project{
-		ID: r.String(), Name: r.String(), Plan: r.String(), Region: r.String(), BudgetPico: r.Int(), CacheTTLSeconds: r.Uint(),
-		CreatedMs: r.Uint(), KeyCount: r.Uint(),
-	}
-	if format >= 2 {
-		p.Revision, p.Archived, p.Cycle, p.Epoch = r.Uint(), r.Bool(), calendar.Cycle(r.Byte()), r.Uint()
-		p.Alerts = Alerts{r.String(), r.Bytes()}
-		policy, err := DecodePolicy(r.Bytes())
-		if err != nil {
-			return Project{}, err
-		}
-		p.Policy = policy
+	format := uint64(0)
+	if err := p.fields(abi.ReadFrom(&r), &format); err != nil {
+		return Project{}, err
 	}
 	return p, r.End()
+}
+
+func (p *Project) fields(f *abi.Fields, format *uint64) error {
+	if f.Uint(format); *format == 0 || *format > projectFormat {
+		return abi.ErrMalformed
+	}
+	f.String(&p.ID)
+	f.String(&p.Name)
+	f.String(&p.Plan)
+	f.String(&p.Region)
+	f.Int(&p.BudgetPico)
+	f.Uint(&p.CacheTTLSeconds)
+	f.Uint(&p.CreatedMs)
+	f.Uint(&p.KeyCount)
+	if *format >= 2 {
+		f.Uint(&p.Revision)
+		f.Bool(&p.Archived)
+		abi.Enum(f, &p.Cycle)
+		f.Uint(&p.Epoch)
+		f.String(&p.Alerts.URL)
+		f.Bytes(&p.Alerts.Secret)
+		if err := p.policyField(f); err != nil {
+			return err
+		}
+	}
+	if *format >= 3 {
+		f.Bool(&p.Unbounded)
+	}
+	return nil
+}
+
+func (p *Project) policyField(f *abi.Fields) (err error) {
+	var encoded []byte
+	if !f.Reading() {
+		encoded = p.Policy.Encode()
+	}
+	if f.Bytes(&encoded); f.Reading() {
+		p.Policy, err = DecodePolicy(encoded)
+	}
+	return err
 }

@@ -24,6 +24,7 @@ type Record struct {
 	Cycle           calendar.Cycle // of the project's budget
 	Epoch           uint64
 	Policy          uint64 // version of the project's Policy; 0: it has none
+	Unbounded       bool   // answers without a limit on tokens are reserved modestly, and not limited
 }
 
 // NewRecord is the record of a key in a project, both at their Directory versions.
@@ -32,6 +33,7 @@ func NewRecord(k *Key, keyVersion uint64, p *Project, projectVersion uint64) Rec
 		Version: keyVersion + projectVersion, KeyID: k.ID, ProjectID: k.ProjectID, Kind: k.Kind, Environment: k.Environment,
 		Plan: p.Plan, Region: p.Region, CacheTTLSeconds: p.CacheTTLSeconds, Models: k.Models, Limits: k.Limits,
 		Permissions: k.Permissions, ExpiresMs: k.ExpiresMs, Cycle: p.Cycle, Epoch: p.Epoch, Policy: p.Policy.Version,
+		Unbounded: p.Unbounded,
 	}
 }
 
@@ -60,43 +62,50 @@ func (rec *Record) Period(day uint64) calendar.Period {
 // Encode is the stored form.
 func (rec *Record) Encode() []byte {
 	w := abi.Writer{Buf: make([]byte, 0, 192)}
-	w.Uint(keyFormat)
-	w.Uint(rec.Version)
-	w.String(rec.KeyID)
-	w.String(rec.ProjectID)
-	w.Uint(uint64(rec.Kind))
-	w.Uint(uint64(rec.Environment))
-	w.String(rec.Plan)
-	w.String(rec.Region)
-	w.Uint(rec.CacheTTLSeconds)
-	encodeTexts(&w, rec.Models)
-	rec.Limits.encode(&w)
-	w.Uint(uint64(rec.Permissions))
-	w.Uint(rec.ExpiresMs)
-	w.Uint(uint64(rec.Cycle))
-	w.Uint(rec.Epoch)
-	w.Uint(rec.Policy)
+	format := uint64(recordFormat)
+	rec.fields(abi.WriteTo(&w), &format)
 	return w.Buf
 }
 
 // DecodeRecord reads the stored form.
-func DecodeRecord(data []byte) (Record, error) {
+func DecodeRecord(data []byte) (rec Record, err error) {
 	r := abi.Reader{Buf: data}
-	format := r.Uint()
-	if format == 0 || format > keyFormat {
-		return Record{}, abi.ErrMalformed
-	}
-	rec := Record{
-		Version: r.Uint(), KeyID: r.String(), ProjectID: r.String(), Kind: keys.Kind(r.Uint()),
-		Environment: keys.Environment(r.Uint()), Plan: r.String(), Region: r.String(), CacheTTLSeconds: r.Uint(),
-	}
-	if format >= 2 {
-		rec.Models = decodeTexts(&r)
-	}
-	if format >= 3 {
-		rec.Limits = Limits{r.Uint(), r.Uint(), r.Uint()}
-		rec.Permissions, rec.ExpiresMs = Permission(r.Byte()), r.Uint()
-		rec.Cycle, rec.Epoch, rec.Policy = calendar.Cycle(r.Byte()), r.Uint(), r.Uint()
-	}
+	format := uint64(0)
+	rec.fields(abi.ReadFrom(&r), &format)
 	return rec, r.End()
+}
+
+// recordFormat is of stored records: 1 had no models, 2 no limits, permissions, expiry, cycle and policy, 3 no
+// Unbounded.
+const recordFormat = 4
+
+func (rec *Record) fields(f *abi.Fields, format *uint64) {
+	if f.Uint(format); *format == 0 || *format > recordFormat {
+		f.Fail()
+		return
+	}
+	f.Uint(&rec.Version)
+	f.String(&rec.KeyID)
+	f.String(&rec.ProjectID)
+	abi.Enum(f, &rec.Kind)
+	abi.Enum(f, &rec.Environment)
+	f.String(&rec.Plan)
+	f.String(&rec.Region)
+	f.Uint(&rec.CacheTTLSeconds)
+	if *format >= 2 {
+		abi.List(f, &rec.Models, (*abi.Fields).String)
+	}
+	if *format >= 3 {
+		f.Uint(&rec.Limits.PerSecond)
+		f.Uint(&rec.Limits.PerDay)
+		f.Uint(&rec.Limits.TokensPerMinute)
+		abi.Enum(f, &rec.Permissions)
+		f.Uint(&rec.ExpiresMs)
+		abi.Enum(f, &rec.Cycle)
+		f.Uint(&rec.Epoch)
+		f.Uint(&rec.Policy)
+	}
+	if *format >= 4 {
+		f.Bool(&rec.Unbounded)
+	}
 }

@@ -8,24 +8,31 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/keys"
+	"github.com/postern-ai/postern/core/policy"
 )
 
-// body takes the request's body: checked, read, and its members written anew into a buffer of their own.
-func (x *exchange) body() {
+// takeBody takes the request's body: checked, read, and its members written anew into a buffer of their own.
+func (x *exchange) takeBody() {
+	x.readBody()
+	x.proceed()
+}
+
+// takeEarlyBody takes a body that is there before it is known whether the key may send it.
+func (x *exchange) takeEarlyBody() { x.readBody() }
+
+func (x *exchange) readBody() {
 	s := &x.s
-	if s.bodyDone {
-		return
-	}
 	switch x.event.Code {
 	case abi.OutcomeTooLarge:
 		x.reject(fault.BodyTooLarge)
 	case abi.OutcomeOK:
 		s.bodyDone = true
 		x.parse(x.event.Data)
-		if s.bad != 0 && s.idempotency != "" {
+		if s.bad != "" && s.idempotency != "" {
 			sum := sha256.Sum256(x.event.Data)
 			s.bodyHash = keys.Hex(sum[:])
 		}
@@ -33,7 +40,6 @@ func (x *exchange) body() {
 		s.idempotency = ""
 		x.reject(fault.InvalidRequest, fault.Detail{Field: "body", Message: "must arrive whole"})
 	}
-	x.proceed()
 }
 
 func (x *exchange) parse(body []byte) {
@@ -52,31 +58,32 @@ func (x *exchange) parse(body []byte) {
 		x.reject(fault.InvalidRequest, p.Details...)
 		return
 	}
-	if x.s.route == routeEmbeddings {
+	if x.s.endpoint == endpointEmbeddings {
 		x.parseEmbeddings(&p, root)
 		return
 	}
-	parsed := x.read(&p, root)
+	parsed := x.readRequest(&p, root)
 	switch {
 	case len(p.Details) > 0:
 		x.reject(fault.InvalidRequest, p.Details...)
-	case !x.knowsModel(parsed.Request.Model):
-		x.rejectModel()
+	case !policy.Knows(x.config, parsed.Request.Model, config.ChatModel):
+		x.unknownModel(parsed.Request.Model)
 	default:
-		x.take(&parsed)
+		x.takeRequest(&parsed)
 	}
 }
 
-// take keeps what the exchange needs of a request, and its members for targets of their dialect.
-func (x *exchange) take(parsed *api.Parsed) {
+// takeRequest keeps what the exchange needs of a request, and its members for targets of their dialect.
+func (x *exchange) takeRequest(parsed *api.Parsed) {
 	s, r := &x.s, &parsed.Request
 	if parsed.PromptTokens == 0 {
 		parsed.PromptTokens = r.PromptTokens()
 	}
 	s.request = request{
-		model: r.Model, stream: r.Stream && s.route != routeComplete, includeUsage: r.IncludeUsage, maxTokens: r.MaxTokens, n: r.N,
+		model: r.Model, stream: r.Stream && s.endpoint != endpointComplete, includeUsage: r.IncludeUsage, maxTokens: r.MaxTokens, n: r.N,
 		json:         r.Dialect == chat.Native && r.Format.Kind == chat.FormatJSON,
-		promptTokens: parsed.PromptTokens, params: r.Params(), defaulted: parsed.Defaulted,
+		promptTokens: parsed.PromptTokens, unseenTokens: r.UnseenTokens(), thinking: r.Reasoning.Tokens(),
+		params: r.Params(), defaulted: parsed.Defaulted,
 	}
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferMembers, Data: parsed.Members})
 	x.nameRequest(parsed.Members)
@@ -90,7 +97,8 @@ func (x *exchange) nameRequest(members []byte) {
 	w := abi.Writer{Buf: make([]byte, 0, 128)}
 	w.String(x.config.Version)
 	w.Uint(uint64(x.s.dialect))
-	w.Uint(flags(x.s.route == routeEmbeddings, x.s.strict))
+	embeddings := x.s.endpoint == endpointEmbeddings
+	abi.WriteTo(&w).Flags(&embeddings, &x.s.strict)
 	w.String(r.model)
 	w.String(x.s.beta)
 	w.Uint(r.maxTokens)
@@ -109,23 +117,13 @@ func (x *exchange) nameRequest(members []byte) {
 // reread reads the request again, for a target that it has to be translated for.
 func (x *exchange) reread(body []byte) chat.Request {
 	p := api.Parser{}
-	parsed := x.read(&p, gjson.ParseBytes(body))
+	parsed := x.readRequest(&p, gjson.ParseBytes(body))
 	parsed.Request.Stream = x.s.request.stream
 	return parsed.Request
 }
 
-func (x *exchange) rejectModel() {
-	x.reject(fault.UnknownModel, fault.Detail{Field: "model", Message: "is not in the catalog"})
-}
-
-func (x *exchange) knowsModel(name string) bool {
-	if x.config.Tier(name) != nil {
-		return true
-	}
-	m := x.config.Model(name)
-	if m == nil {
-		return false
-	}
-	wants := x.s.route == routeEmbeddings
-	return (m.Kind == embeddingModel) == wants
+// unknownModel notes a name that the catalog does not have. Which names would do is known with the key's record.
+func (x *exchange) unknownModel(name string) {
+	x.s.request.model = name
+	x.s.bad, x.s.bodyDone = fault.UnknownModel.Code, true
 }

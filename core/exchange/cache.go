@@ -7,6 +7,8 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/policy"
 	"github.com/postern-ai/postern/core/provider"
 )
 
@@ -31,19 +33,23 @@ const (
 func (e *entry) encode() []byte {
 	w := abi.Writer{Buf: make([]byte, 8, 128+len(e.body))}
 	w.Uint(entryFormat)
-	w.Uint(e.storedMs)
-	w.Uint(e.expiresMs)
-	w.String(e.provider)
-	w.String(e.model)
-	e.usage.Encode(&w)
-	w.String(e.dropped)
-	w.Bool(e.raw)
-	w.Bytes(e.body)
+	e.fields(abi.WriteTo(&w))
 	sum := checksum(w.Buf[8:])
 	for i := range 8 {
 		w.Buf[i] = byte(sum >> (8 * i))
 	}
 	return w.Buf
+}
+
+func (e *entry) fields(f *abi.Fields) {
+	f.Uint(&e.storedMs)
+	f.Uint(&e.expiresMs)
+	f.String(&e.provider)
+	f.String(&e.model)
+	e.usage.Fields(f)
+	f.String(&e.dropped)
+	f.Bool(&e.raw)
+	f.Bytes(&e.body)
 }
 
 // decodeEntry reads an entry; ok is false for one that is damaged.
@@ -59,7 +65,7 @@ func decodeEntry(data []byte) (e entry, ok bool) {
 	if sum != checksum(r.Buf) || r.Uint() != entryFormat {
 		return e, false
 	}
-	e = entry{r.Uint(), r.Uint(), r.String(), r.String(), chat.DecodeUsage(&r), r.String(), r.Bool(), r.Bytes()}
+	e.fields(abi.ReadFrom(&r))
 	return e, r.End() == nil
 }
 
@@ -99,76 +105,106 @@ func (x *exchange) cacheable() bool {
 	return x.s.record.CacheTTLSeconds > 0 && !x.s.cacheControl.noStore
 }
 
+// mayRead: the caller takes a cached answer.
 func (x *exchange) mayRead() bool {
 	return x.cacheable() && !x.s.cacheControl.noCache && x.s.cacheControl.maxAge != 1
-}
-
-func (x *exchange) cacheLookup(where uint64) {
-	x.do(abi.Action{Kind: abi.ActionRead, ID: idCache, Key: x.cacheName(), Where: where, KeepMs: hotKeepMs})
 }
 
 // hotKeepMs is how long an answer that was found in KV stays in the isolate's memory.
 const hotKeepMs = 60_000
 
+func (x *exchange) cacheLookup(id, where uint64) {
+	x.ask(abi.Action{Kind: abi.ActionRead, ID: id, Key: x.cacheName(), Where: where, KeepMs: hotKeepMs})
+}
+
 func (x *exchange) lookInMemory() {
-	x.s.lookup = lookupMemory
-	x.cacheLookup(abi.WhereMemory)
+	x.enter(phaseLookup)
+	x.cacheLookup(idMemory, abi.WhereMemory)
 }
 
-func (x *exchange) lookInKV() {
-	x.s.lookup = lookupKV
-	x.cacheLookup(abi.WhereKV)
-}
-
-// cacheRead takes a tier's answer. A failure, or a damaged or an old entry, is a miss.
-func (x *exchange) cacheRead() {
-	s := &x.s
-	inMemory := s.lookup == lookupMemory
-	found := x.event.Code == abi.OutcomeOK && x.mayRead() && x.takeHit(x.event.Data)
-	switch {
-	case inMemory:
-		x.admitComplete()
-	case s.responded:
-	case !found:
-		s.lookup = lookupMissed
-		switch {
-		case s.broke:
-			x.outOfBudget()
-		case s.admission.admitted:
-			x.dispatch()
-		}
-	case s.broke:
-		x.outOfBudget()
-	case s.admission.admitted:
-		x.respondHit()
+// takeMemory takes the fast tier's answer. On a miss the slow one is asked beside the admission.
+func (x *exchange) takeMemory() {
+	x.noteCached()
+	x.admitCompletion()
+	if !x.s.hit.found {
+		x.cacheLookup(idKV, abi.WhereKV)
 	}
+}
+
+// noteCached takes a tier's answer. A failure, or a damaged or an old entry, is a miss.
+func (x *exchange) noteCached() {
+	if x.event.Code == abi.OutcomeOK {
+		x.takeHit(x.event.Data)
+	}
+}
+
+// takeCached answers the admitted request from the cache, or sends it to a provider.
+func (x *exchange) takeCached() {
+	x.noteCached()
+	if x.s.hit.found {
+		x.respondHit()
+		return
+	}
+	x.dispatch()
+}
+
+// takeLastChance answers a request that the budget has nothing for from the cache, or refuses it.
+func (x *exchange) takeLastChance() {
+	x.noteCached()
+	x.outOfBudget()
+}
+
+// respondHit answers from the cache, now that the request is admitted.
+func (x *exchange) respondHit() {
+	if x.s.idempotency != "" {
+		x.enter(phaseKeepHit)
+		x.ask(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferAnswer})
+		return
+	}
+	x.finishHit()
+}
+
+// finishHit sends the cached answer, and keeps it for a repeat if the caller gave an Idempotency-Key.
+func (x *exchange) finishHit() {
+	s := &x.s
+	headers := x.answerHeaders(&answer{provider: s.hit.provider, model: s.hit.model, cached: true})
+	x.respond(200, headers, []abi.Part{{Buffer: bufferAnswer}})
+	outcome := keymeter.Finish
+	if s.admission.mode == keymeter.ModeReserve {
+		outcome = keymeter.Hit
+	}
+	if outcome == keymeter.Hit || s.idempotency != "" {
+		settle := x.settlement(outcome, s.hit.model, 200)
+		x.keepReplay(&settle, 200, headers, x.event.Data)
+		x.settle(&settle)
+	}
+	x.log(200, "")
+	x.end()
 }
 
 // takeHit keeps a stored answer ready, if it is good for this request.
-func (x *exchange) takeHit(data []byte) bool {
+func (x *exchange) takeHit(data []byte) {
 	e, ok := decodeEntry(data)
 	if !ok || e.expiresMs <= x.now {
-		return false
+		return
 	}
 	if limit := x.s.cacheControl.maxAge; limit > 0 && e.storedMs+(limit-1)*1000 < x.now {
-		return false
+		return
 	}
-	if m := x.config.Model(e.model); m == nil || !x.listed(x.s.record.Models, m, x.s.request.model) {
-		return false // another key of the project has asked; this one may not
+	if m := x.config.Model(e.model); m == nil || !policy.Listed(x.config, x.s.record.Models, m, x.s.request.model) {
+		return // another key of the project has asked; this one may not
 	}
 	body := e.body
 	if !e.raw || x.s.request.stream {
 		r, ok := x.response(&e)
 		if !ok {
-			return false
+			return
 		}
 		m := x.meta(&answer{provider: e.provider, model: e.model, usage: e.usage, cached: true})
 		body = x.written(&r, &m)
 	}
-	x.s.lookup = lookupHit
-	x.s.hit, x.s.dropped = hit{e.provider, e.model}, e.dropped
+	x.s.hit, x.s.dropped = hit{true, e.provider, e.model}, e.dropped
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferAnswer, Data: body})
-	return true
 }
 
 // maxEntryBytes bounds what is kept of an answer: longer ones are rarely asked for twice.

@@ -15,7 +15,7 @@ func (x *exchange) countTokens() {
 	for i := range x.targets() {
 		s.order = append(s.order, byte(i))
 	}
-	if x.testMode() || !x.settleOnTarget() {
+	if s.left || x.testMode() || !x.chooseTarget() {
 		x.respondCount(s.request.promptTokens, true)
 		return
 	}
@@ -24,18 +24,31 @@ func (x *exchange) countTokens() {
 		x.respondCount(s.request.promptTokens, true)
 		return
 	}
-	if !x.unseal() {
-		x.fetchCount()
+	x.s.dispatchMs = x.now
+	if x.unseal() {
+		x.enter(phaseCountUnseal)
+		return
 	}
+	x.fetchCount()
+}
+
+// takeCountKey counts with the project's own key; if that does not open, the count is an estimate.
+func (x *exchange) takeCountKey() {
+	if !x.takeSecret() || x.s.left {
+		x.respondCount(x.s.request.promptTokens, true)
+		return
+	}
+	x.fetchCount()
 }
 
 func (x *exchange) fetchCount() {
 	f, _ := provider.For(x.model().Provider.Wire)
 	x.fetch(f.CountRequest(x.wireCall(&chat.Request{Dialect: x.s.dialect}), abi.Part{Buffer: bufferMembers}))
+	x.enter(phaseCount)
 }
 
-// counted takes the provider's answer.
-func (x *exchange) counted() {
+// takeCount takes the provider's answer.
+func (x *exchange) takeCount() {
 	f, _ := provider.For(x.model().Provider.Wire)
 	if x.event.Kind == abi.EventResponse && x.event.Code == 200 {
 		if n, ok := f.CountResponse(x.json()); ok {
@@ -53,4 +66,5 @@ func (x *exchange) respondCount(tokens uint64, estimated bool) {
 		{Name: "content-type", Value: "application/json"}, {Name: "x-postern-estimated", Value: strconv.FormatBool(estimated)},
 	}, []abi.Part{{Data: append(b, '}')}})
 	x.log(200, "")
+	x.end()
 }

@@ -13,15 +13,15 @@ import (
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/policy"
 	"github.com/postern-ai/postern/core/provider"
 	"github.com/postern-ai/postern/core/provider/mock"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
 const (
-	embeddingModel = config.EmbeddingModel
-	maxInputs      = 2048
-	maxDimensions  = 65536
+	maxInputs     = 2048
+	maxDimensions = 65536
 )
 
 // embeddings is a body of POST /v1/embeddings.
@@ -113,8 +113,8 @@ func (x *exchange) parseEmbeddings(p *api.Parser, root gjson.Result) {
 	switch {
 	case len(p.Details) > 0:
 		x.reject(fault.InvalidRequest, p.Details...)
-	case !x.knowsModel(e.model):
-		x.rejectModel()
+	case !policy.Knows(x.config, e.model, config.EmbeddingModel):
+		x.unknownModel(e.model)
 	default:
 		x.s.request = request{model: e.model, promptTokens: e.promptTokens()}
 		x.nameRequest([]byte(root.Raw))
@@ -124,10 +124,6 @@ func (x *exchange) parseEmbeddings(p *api.Parser, root gjson.Result) {
 // sendEmbeddings asks the present target.
 func (x *exchange) sendEmbeddings(body []byte) {
 	e := readEmbeddings(&api.Parser{}, gjson.ParseBytes(body))
-	if x.testMode() {
-		x.mockEmbeddings(&e)
-		return
-	}
 	e.call.Model, e.call.NowMs = x.keyed(x.model()), x.now
 	f, _ := provider.For(e.call.Model.Provider.Wire)
 	var request abi.Action
@@ -144,7 +140,8 @@ func (x *exchange) sendEmbeddings(body []byte) {
 	x.fetch(request)
 }
 
-func (x *exchange) mockEmbeddings(e *embeddings) {
+func (x *exchange) mockEmbeddings(body []byte) {
+	e := readEmbeddings(&api.Parser{}, gjson.ParseBytes(body))
 	x.s.request.base64 = e.base64
 	var out wire.Embedding
 	for _, text := range e.call.Inputs {
@@ -154,12 +151,12 @@ func (x *exchange) mockEmbeddings(e *embeddings) {
 		out.Vectors = append(out.Vectors, mock.Vector(ids, e.call.Dimensions))
 	}
 	out.Usage = chat.Usage{Input: x.s.request.promptTokens, Reported: true}
-	x.s.spent.usage = out.Usage
+	x.spendNothing(out.Usage)
 	x.answerEmbeddings(&out, "mock")
 }
 
-// embeddingsOK reads a provider's 200.
-func (x *exchange) embeddingsOK() {
+// takeEmbeddings reads a provider's 200.
+func (x *exchange) takeEmbeddings() {
 	model := x.model()
 	f, _ := provider.For(model.Provider.Wire)
 	var e wire.Embedding
@@ -171,23 +168,20 @@ func (x *exchange) embeddingsOK() {
 		x.unreadable()
 		return
 	}
-	if !e.Usage.Reported {
+	if !believed(&e.Usage) {
 		e.Usage = chat.Usage{Input: x.s.request.promptTokens}
 	}
 	e.Usage.Output = 0
-	x.spend(&e.Usage, !e.Usage.Reported)
+	x.spend(&e.Usage)
 	x.answerEmbeddings(&e, model.Provider.Name)
 }
 
 func (x *exchange) answerEmbeddings(e *wire.Embedding, providerName string) {
-	s := &x.s
-	a := answer{
-		provider: providerName, model: x.model().Name, usage: s.spent.usage, costPico: s.spent.costPico, clean: !s.spent.estimated,
-		estimated: s.spent.estimated,
-	}
-	body := embeddingsJSON(e, a.model, &a.usage, s.request.base64)
+	a := x.answer(true)
+	a.provider = providerName
+	body := embeddingsJSON(e, a.model, &a.usage, x.s.request.base64)
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferUpstream, Data: body})
-	x.succeed(&a, nil, body)
+	x.succeed(a, nil, body)
 }
 
 // embeddingsJSON writes OpenAI's list of embeddings.

@@ -4,8 +4,26 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
-	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
+)
+
+// extension is a stream's wish to reserve more, beside its chunks.
+type extension struct {
+	total int64 // what the meter was asked to reserve in all; 0: nothing is asked
+	least int64 // and if the budget has not that much, at least
+	slice slice
+}
+
+func (e *extension) fields(f *abi.Fields) {
+	f.Int(&e.total)
+	f.Int(&e.least)
+	e.slice.fields(f)
+}
+
+// extendTokens is for how much more of a stream is reserved at a time; near the end of a budget, modestTokens.
+const (
+	extendTokens = 4096
+	modestTokens = 256
 )
 
 // watchBudget reserves more for a stream that grows beyond what was expected of it, well before it gets
@@ -19,75 +37,93 @@ func (x *exchange) watchBudget() {
 	case x.testMode() || st.unwatched || cost == 0 || cost < s.admission.reserved*3/4:
 	case st.refused && cost >= s.admission.reserved:
 		x.cutStream()
-	case st.refused || st.reserve > 0:
+	case st.refused || st.extension.total > 0:
 	default:
-		u.Output += extendTokens
-		if st.modest {
-			u.Output -= extendTokens - modestTokens
-		}
-		st.reserve = money.Add(s.spent.costPico, x.model().Cost(&u))
-		x.extend(keymeter.Grant{})
+		e := &st.extension
+		seen := u.Output
+		u.Output = seen + extendTokens
+		e.total = money.Add(s.spent.costPico, x.model().Cost(&u))
+		u.Output = seen + modestTokens
+		e.least = money.Add(s.spent.costPico, x.model().Cost(&u))
+		e.slice = slice{}
+		x.extend()
 	}
 }
 
-// extendTokens is for how much more of a stream is reserved at a time; near the end of a budget, modestTokens.
-const (
-	extendTokens = 4096
-	modestTokens = 256
-)
-
-func (x *exchange) extend(grant keymeter.Grant) {
-	command := keymeter.Extend{RequestID: x.s.requestID, TotalPico: x.s.stream.reserve, Grant: grant}
+func (x *exchange) extend() {
+	e := &x.s.stream.extension
+	command := keymeter.Extend{
+		RequestID: x.s.requestID, TotalPico: e.total, LeastPico: e.least, Final: e.slice.final, Grant: e.slice.grant,
+	}
 	x.call(idExtend, abi.ClassKeyMeter, x.s.keyHash, command.Encode())
 }
 
-// extended takes the meter's answer. What cannot be asked is no reason to cut a stream: what it costs beyond
-// its reservation is what it was underestimated by.
-func (x *exchange) extended() {
+// takeExtension takes the meter's answer. A meter that cannot be asked is no reason to cut a stream: what that
+// costs beyond its reservation is what it was underestimated by.
+func (x *exchange) takeExtension() {
 	s := &x.s
-	st := &s.stream
-	if st.over || x.event.Code != abi.OutcomeOK {
-		st.reserve = 0
-		return
+	e := &s.stream.extension
+	var reply keymeter.AdmitReply
+	err := abi.ErrMalformed
+	if x.event.Code == abi.OutcomeOK {
+		reply, err = keymeter.DecodeAdmitReply(x.event.Data)
 	}
-	reply, err := keymeter.DecodeAdmitReply(x.event.Data)
 	switch {
 	case err != nil:
-		st.reserve = 0
+		e.total = 0
 	case reply.Verdict == keymeter.Admitted:
-		s.admission.reserved, st.reserve = st.reserve, 0
+		s.admission.reserved, e.total = reply.ReservedPico, 0
 	case reply.Verdict == keymeter.Short:
-		s.admission.need = keymeter.Grant{Period: reply.Period, Seq: reply.Seq, AmountPico: reply.NeedPico}
-		grant := ledger.Grant{Key: s.keyHash, Period: reply.Period, Seq: reply.Seq, NeedPico: reply.NeedPico}
-		x.call(idGrant, abi.ClassLedger, s.record.ProjectID, grant.Encode())
+		e.slice.want(&reply)
+		x.askLedger(idExtendGrant, &e.slice)
 	default:
 		// The meter does not have the reservation, or its period is over: nobody is kept out by this stream.
-		st.unwatched, st.reserve = true, 0
+		s.stream.unwatched, e.total = true, 0
 	}
 }
 
-// extendGranted takes the Ledger's answer to a stream's wish.
-func (x *exchange) extendGranted(reply *ledger.GrantReply) {
-	s := &x.s
+// takeExtensionGrant takes the Ledger's answer to a stream's wish.
+func (x *exchange) takeExtensionGrant() {
+	e := &x.s.stream.extension
+	reply, err := x.grantReply()
 	switch {
-	case s.stream.over:
-	case reply.AmountPico >= 0:
-		x.extend(keymeter.Grant{Period: reply.Period, Seq: s.admission.need.Seq, AmountPico: reply.AmountPico})
-	case len(reply.Recall) > 0 && !s.admission.recalled:
-		s.admission.recalled = true
-		x.flush(reply.Recall, true)
-	case !s.stream.modest:
-		s.stream.modest, s.stream.reserve = true, 0
-		x.watchBudget()
+	case x.event.Code != abi.OutcomeOK || err != nil:
+		e.total = 0
+	case reply.Granted:
+		e.slice.got(&reply)
+		x.extend()
+	case reply.Next != "":
+		e.slice.need.After = reply.Next
+		if len(reply.Recall) == 0 {
+			x.askLedger(idExtendGrant, &e.slice)
+			return
+		}
+		x.flush(idExtendFlush, reply.Recall, true)
 	default:
-		s.stream.refused, s.stream.reserve = true, 0
+		x.s.stream.refused, e.total = true, 0
+	}
+}
+
+// takeExtensionFlush takes the news of a key that gives back what it holds idle.
+func (x *exchange) takeExtensionFlush() {
+	x.carry(x.event.ID - idExtendFlush + idExtendAbsorb)
+	x.extensionFlushed()
+}
+
+// takeExtensionAbsorbed: those news are with the Ledger.
+func (x *exchange) takeExtensionAbsorbed() { x.extensionFlushed() }
+
+// extensionFlushed asks the Ledger again when all news is there.
+func (x *exchange) extensionFlushed() {
+	if !x.waitsWithin(idExtendFlush, idListEnd) {
+		x.askLedger(idExtendGrant, &x.s.stream.extension.slice)
 	}
 }
 
 // cutStream ends a stream whose budget has ended.
 func (x *exchange) cutStream() {
-	x.do(abi.Action{Kind: abi.ActionCancel, ID: idFetch})
+	x.stopStream()
 	x.bookStream(false)
 	x.open()
-	x.breakOff(fault.BudgetExceeded, refusal{noRetry: true})
+	x.refuse(fault.BudgetExceeded, refusal{noRetry: true})
 }

@@ -34,9 +34,9 @@ func (x *exchange) errorBody(f fault.Fault, r refusal) []byte {
 	return x.family().Error(nil, x.apiError(f, r))
 }
 
-// read reads a checked body.
-func (x *exchange) read(p *api.Parser, root gjson.Result) api.Parsed {
-	if x.s.route == routeCount {
+// readRequest reads a checked body.
+func (x *exchange) readRequest(p *api.Parser, root gjson.Result) api.Parsed {
+	if x.s.endpoint == endpointCount {
 		return anthropic.ParseCount(p, root)
 	}
 	return x.family().Parse(p, root)

@@ -16,7 +16,7 @@ func (x *exchange) log(status uint64, code string) {
 	l.text("level", level(status))
 	l.number("timeMs", x.now)
 	l.text("requestId", s.requestID)
-	l.text("route", s.route.endpoint().path)
+	l.text("route", s.endpoint.row().path)
 	l.number("status", status)
 	l.text("code", code)
 	l.number("durationMs", x.since(s.startMs))
@@ -24,10 +24,18 @@ func (x *exchange) log(status uint64, code string) {
 		l.text("projectId", s.record.ProjectID)
 		l.text("keyId", s.record.KeyID)
 	}
-	if s.request.model != "" && s.bad == 0 {
+	if s.request.model != "" && s.bad == "" {
 		x.logCompletion(&l, status)
 	}
-	x.do(abi.Action{Kind: abi.ActionLog, Code: flags(status >= 500), Data: append(l.b, '}')})
+	x.do(abi.Action{Kind: abi.ActionLog, Code: severity(status), Data: append(l.b, '}')})
+}
+
+// severity is the Code of an ActionLog.
+func severity(status uint64) uint64 {
+	if status >= 500 {
+		return 1
+	}
+	return 0
 }
 
 func level(status uint64) string {
@@ -42,7 +50,7 @@ func (x *exchange) logCompletion(l *line, status uint64) {
 	if status == 200 {
 		l.text("provider", s.hit.provider)
 		l.text("model", s.hit.model)
-		l.text("cache", x.cacheState(s.lookup == lookupHit))
+		l.text("cache", x.cacheState(s.hit.found))
 	}
 	l.number("promptTokens", s.spent.usage.Input)
 	l.number("completionTokens", s.spent.usage.Output)

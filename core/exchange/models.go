@@ -7,6 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/policy"
 )
 
 // modelsCreated stands where the families want a date of a model, which the catalog does not have.
@@ -15,14 +16,25 @@ const modelsCreated = "2026-01-01T00:00:00Z"
 // models answers GET /v1/models with what the key may use now, and GET /v1/models/{id} with one of them, in
 // OpenAI's shape or, for callers who send anthropic-version, in Anthropic's.
 func (x *exchange) models() {
-	if x.s.record.Policy != 0 && x.event.Kind != abi.EventSupplied {
-		x.do(abi.Action{Kind: abi.ActionSupply, ID: idSupply, Buffer: bufferPolicy})
+	if x.s.record.Policy == 0 {
+		x.showModels(nil)
 		return
 	}
-	catalogue := x.shown()
+	x.enter(phaseModels)
+	x.ask(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferPolicy})
+}
+
+// listModels takes the project's policy. Nothing else than what was decoded before is in that buffer.
+func (x *exchange) listModels() {
+	p, _ := doc.DecodePolicy(x.event.Data)
+	x.showModels(&p)
+}
+
+func (x *exchange) showModels(p *doc.Policy) {
+	v := policy.View{Config: x.config, Key: x.s.record.Models, Project: p, Development: x.testMode()}
 	b := jsontext.Builder{B: make([]byte, 0, 8192)}
-	if x.s.route == routeModel {
-		x.oneModel(&b, &catalogue)
+	if x.s.endpoint == endpointModel {
+		x.showModel(&b, &v)
 		return
 	}
 	b.Open('{')
@@ -31,16 +43,10 @@ func (x *exchange) models() {
 	}
 	b.Key("data")
 	b.Open('[')
-	for i := range x.config.Tiers {
-		if t := &x.config.Tiers[i]; catalogue.usableTier(t) {
-			x.modelEntry(&b, t.Name, "postern")
-		}
-	}
-	for i := range x.config.Models {
-		if m := &x.config.Models[i]; catalogue.usable(m, m.Name) {
-			x.modelEntry(&b, m.Name, m.Provider.Name)
-		}
-	}
+	v.Names(func(name string, m *config.Model) bool {
+		x.modelEntry(&b, name, m)
+		return true
+	})
 	b.Close(']')
 	if x.s.dialect == chat.Anthropic {
 		b.Member("has_more", "false")
@@ -51,63 +57,33 @@ func (x *exchange) models() {
 	x.respondJSON(b.B)
 }
 
+// respondJSON ends an exchange that needed nothing but its answer.
 func (x *exchange) respondJSON(body []byte) {
 	x.respond(200, []abi.Header{{Name: "content-type", Value: "application/json"}}, []abi.Part{{Data: body}})
 	x.log(200, "")
+	x.end()
 }
 
-func (x *exchange) oneModel(b *jsontext.Builder, catalogue *shelf) {
+func (x *exchange) showModel(b *jsontext.Builder, v *policy.View) {
 	name := x.s.query
-	if m := x.config.Model(name); m != nil && catalogue.usable(m, name) {
-		x.modelEntry(b, name, m.Provider.Name)
-	} else if t := x.config.Tier(name); t != nil && catalogue.usableTier(t) {
-		x.modelEntry(b, name, "postern")
-	} else {
+	if !v.Usable(name) {
 		x.refuse(fault.UnknownModel, refusal{})
 		return
 	}
+	m := x.config.Model(name)
+	if x.config.Tier(name) != nil {
+		m = nil
+	}
+	x.modelEntry(b, name, m)
 	x.respondJSON(b.B)
 }
 
-// shelf is what a key is shown: what it and its project may use, and what can be asked.
-type shelf struct {
-	x      *exchange
-	policy doc.Policy
-}
-
-func (x *exchange) shown() shelf {
-	sh := shelf{x: x}
-	if x.event.Kind == abi.EventSupplied {
-		// Nothing else than what was decoded before is in that buffer.
-		sh.policy, _ = doc.DecodePolicy(x.event.Data)
+// modelEntry writes one model, or a tier, of which m is nil.
+func (x *exchange) modelEntry(b *jsontext.Builder, name string, m *config.Model) {
+	owner := "postern"
+	if m != nil {
+		owner = m.Provider.Name
 	}
-	return sh
-}
-
-func (sh *shelf) usable(m *config.Model, as string) bool {
-	x := sh.x
-	own := sh.policy.ProviderKey(m.Provider.Account)
-	ready := m.Provider.Ready
-	if own != nil {
-		ready = m.Provider.Ownable && x.config.MasterKey(own.KeyID) != ""
-	}
-	return (ready || x.testMode()) && x.listed(x.s.record.Models, m, as) && x.listed(sh.policy.Models, m, as)
-}
-
-func (sh *shelf) usableTier(t *config.Tier) bool {
-	targets := t.Targets
-	if own := sh.x.routed(sh.policy.Route(t.Name)); len(own) > 0 {
-		targets = own
-	}
-	for _, target := range targets {
-		if sh.usable(target.Model, t.Name) {
-			return true
-		}
-	}
-	return false
-}
-
-func (x *exchange) modelEntry(b *jsontext.Builder, name, owner string) {
 	b.Open('{')
 	b.Key("id")
 	b.String(name)

@@ -6,6 +6,9 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
+// maxReplayBytes is the longest answer that an idempotency record keeps.
+const maxReplayBytes = 256 << 10
+
 // keepReplay puts the answer into the settle, for later requests with the same idempotency key.
 func (x *exchange) keepReplay(settle *keymeter.Settle, status uint64, headers []abi.Header, body []byte) {
 	if x.s.idempotency == "" {
@@ -46,4 +49,5 @@ func (x *exchange) replay(stored []byte) {
 	headers = append(headers, abi.Header{Name: "idempotent-replayed", Value: "true"})
 	x.respond(status, headers, []abi.Part{{Data: body}})
 	x.log(status, "")
+	x.end()
 }

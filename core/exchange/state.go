@@ -1,102 +1,85 @@
-// Package exchange is one caller's request from its head to its settled end, as a state machine: every event
-// moves it on and yields actions. Everything that affects the state stands in state; hosts keep it as bytes
-// between steps.
 package exchange
 
 import (
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/policy"
 	"github.com/postern-ai/postern/core/route"
 )
 
-// Ids of actions that are answered. Flushes and absorbs are numbered from their first id on.
-const (
-	idBody    = 1
-	idRecord  = 2
-	idAdmit   = 3
-	idCache   = 4
-	idFetch   = 5
-	idWait    = 6
-	idSettle  = 7
-	idGrant   = 8
-	idReport  = 9
-	idSupply  = 10
-	idForward = 11
-	idTick    = 12
-	idExtend  = 13
-	idPolicy  = 14
-	idUnseal  = 15
-	idFlush   = 1000
-	idAbsorb  = 100000
-
-	idLedgerPolicy = 16
-)
-
-// Buffers that the host keeps.
+// Buffers that the host keeps. What may be large stands there, not in the state.
 const (
 	bufferBody     = 1 // the request's body
 	bufferMembers  = 2 // its members, written anew: the part of an upstream body that targets of one dialect share
-	bufferAnswer   = 3 // an answer that waits for its admission
+	bufferAnswer   = 3 // a cached answer that waits for its admission
 	bufferError    = 4 // the body of an error that does
 	bufferUpstream = 5 // the provider's answer
 	bufferDeltas   = 6 // a streamed answer, as the core keeps it to itself
 	bufferPolicy   = 7 // the project's policy
-	bufferSealed   = 8 // the project's own key for the present target, sealed
+	bufferPieces   = 16
+	bufferSealed   = 128 // the project's own key for each target, sealed, numbered from here on
 )
 
-// state is what an exchange remembers between steps.
+// state is what an exchange remembers between steps: at most 8 KiB, and an unfinished event of a stream besides.
 type state struct {
+	phase       phase
+	outstanding []uint64 // ids of actions that will be answered
+
 	requestID string
-	seed      uint64 // the state of the exchange's random numbers
+	seed      uint64 // of the exchange's random numbers
 	startMs   uint64
-	route     routeID
+	endpoint  endpointID
 	dialect   chat.Dialect // the caller's
 	keyHash   string
 	address   string
 	query     string
+
 	left      bool // the caller is gone
-	responded bool
+	responded bool // the caller has an answer, or its head
 
 	haveRecord bool
 	known      bool // some record was found: the key is not just anybody's guess
 	record     doc.Record
 
-	bodyDone     bool
-	bad          uint64 // the status of a request that is refused once it is admitted; its body is bufferError
-	cacheControl cacheControl
-	idempotency  string // hash of the caller's Idempotency-Key
-	bodyHash     string
-	request      request
-	cacheKey     string
-	policy       policy
+	bodyDone       bool
+	bad            string // code of the fault that refuses the request once it is admitted; its body is bufferError
+	cacheControl   cacheControl
+	badIdempotency bool   // the caller's Idempotency-Key cannot be one
+	idempotency    string // hash of the caller's Idempotency-Key
+	bodyHash       string
+	request        request
+	cacheKey       string
+	policyVersion  uint64 // of the selection; 0: no policy was read
+	selection      policy.Selection
 
-	badIdempotency bool // the caller's Idempotency-Key cannot be one
-	broke          bool // the budget has no more: only a cached answer, which costs nothing, can help
-
-	lookup    lookup
 	hit       hit
 	admission admission
 
-	order    []byte // the route's targets, in the order of trying
-	at       uint64 // the present one
-	retries  uint64 // on it
-	attempts uint64 // fetches in all
-	mended   bool   // the provider was asked once more because its answer was not JSON
-	beta     string // the caller's anthropic-beta
-	strict   bool   // nothing of the request may be dropped
-	dropped  string // names of what the present target does not get
-	story    string // what came of the attempts
-	spent    spent
-	stream   stream
+	order      []byte // the route's targets, in the order of trying
+	at         uint64 // the present one
+	retries    uint64 // on it
+	attempts   uint64 // fetches in all
+	asked      uint64 // the number of the target that was fetched from last, plus one; 0: none was
+	dispatchMs uint64 // when the first attempt began
+	mended     bool   // the provider was asked once more because its answer was not JSON
+	beta       string // the caller's anthropic-beta
+	strict     bool   // nothing of the request may be dropped
+	secret     string // the project's own key, unsealed for the fetch that comes next
+	limit      uint64 // of tokens, which the present attempt was given though the caller named none (or more)
+	dropped    string // names of what the present target does not get
+	story      string // how the attempts ended
+	spent      spent
+	stream     stream
+	pieces     pieces
 
-	pending uint64 // flushes and absorbs that are not answered
-	open    uint64 // reservations that the flushed meters still hold
-	waits   uint64 // of a usage report, for those
-	times   times
+	reported uint64 // settles under way that the flushed meters told of
+	pauses   uint64 // of a usage report, for those
+	reports  uint64 // how often the Ledger was asked for one
+	times    times
 }
 
 // request is what the body asked for.
@@ -109,6 +92,8 @@ type request struct {
 	maxTokens    uint64
 	n            uint64
 	promptTokens uint64 // estimated
+	unseenTokens uint64 // reserved for parts whose length nobody knows: documents by URL, file ids, searches
+	thinking     uint64 // tokens that the model may think beside its answer, given or typical
 	params       chat.Params
 	defaulted    chat.Params // those of them that the caller did not give
 }
@@ -118,38 +103,49 @@ type cacheControl struct {
 	maxAge           uint64 // seconds + 1; 0: not given
 }
 
-// lookup says how far the cache was asked.
-type lookup uint8
-
-const (
-	lookupNone lookup = iota
-	lookupMemory
-	lookupKV
-	lookupMissed
-	lookupHit
-)
-
 // hit describes the cached answer in bufferAnswer.
-type hit struct{ provider, model string }
+type hit struct {
+	found           bool
+	provider, model string
+}
+
+// slice is a conversation with the Ledger about more budget: what the meter lacks, and what came of it.
+type slice struct {
+	need  ledger.Grant // Key is the exchange's own, and empty here
+	grant keymeter.Grant
+	final bool // the Ledger has no more than that
+}
 
 type admission struct {
 	asked    bool
 	admitted bool
 	rounds   uint64
-	recalled bool
 	mode     keymeter.Mode
-	grant    keymeter.Grant
-	need     keymeter.Grant // what the Ledger is asked for
+	slice    slice
+	amount   int64 // to be reserved
+	least    int64 // and if the budget has not that much, at least
 	reserved int64
 	windows  []keymeter.Window
 }
 
-// spent is what attempts have cost so far, failed ones included.
+// spent is what attempts have cost so far, failed ones included, and to whom it is charged.
 type spent struct {
 	usage     chat.Usage
 	costPico  int64
 	estimated bool
+	charges   []charge
 }
+
+// charge is what one target has cost.
+type charge struct {
+	target    uint64
+	usage     chat.Usage
+	costPico  int64
+	estimated bool
+}
+
+// pieces is a mock's stream on its way to the caller: numbered buffers, one sent at a time.
+type pieces struct{ next, count uint64 }
 
 // times are milliseconds for server-timing: when the running part began, and the sums.
 type times struct{ admitStart, admit, upstreamStart, upstream uint64 }
@@ -162,144 +158,163 @@ type exchange struct {
 	s        state
 	circuits route.Circuits
 	out      abi.StepOutput
-	memo     []config.Target // what targets said
+	memo     []policy.Target // what targets said
 }
 
 func (s *state) encode(models []config.Model) []byte {
-	w := abi.Writer{Buf: make([]byte, 0, 768)}
-	w.String(s.requestID)
-	w.Uint(s.seed)
-	w.Uint(s.startMs)
-	w.Uint(uint64(s.route))
-	w.Uint(uint64(s.dialect))
-	w.String(s.keyHash)
-	w.String(s.address)
-	w.String(s.query)
-	w.Uint(flags(s.left, s.responded, s.haveRecord, s.known, s.bodyDone, s.mended, s.cacheControl.noStore, s.cacheControl.noCache, s.badIdempotency, s.broke, s.strict))
-	if s.haveRecord {
-		w.Bytes(s.record.Encode())
-	}
-	w.Uint(s.bad)
-	w.Uint(s.cacheControl.maxAge)
-	w.String(s.idempotency)
-	w.String(s.bodyHash)
-	s.request.encode(&w)
-	w.String(s.cacheKey)
-	s.policy.encode(&w, models)
-	w.Uint(uint64(s.lookup))
-	w.String(s.hit.provider)
-	w.String(s.hit.model)
-	s.admission.encode(&w)
-	w.Bytes(s.order)
-	w.Uint(s.at)
-	w.Uint(s.retries)
-	w.Uint(s.attempts)
-	w.String(s.beta)
-	w.String(s.dropped)
-	w.String(s.story)
-	s.spent.usage.Encode(&w)
-	w.Int(s.spent.costPico)
-	w.Bool(s.spent.estimated)
-	s.stream.encode(&w)
-	w.Uint(s.pending)
-	w.Uint(s.open)
-	w.Uint(s.waits)
-	w.Uint(s.times.admitStart)
-	w.Uint(s.times.admit)
-	w.Uint(s.times.upstreamStart)
-	w.Uint(s.times.upstream)
+	w := abi.Writer{Buf: make([]byte, 0, 1024)}
+	s.fields(abi.WriteTo(&w), models)
 	return w.Buf
 }
 
-func decodeState(data []byte, models []config.Model) state {
+func decodeState(data []byte, models []config.Model) (s state) {
 	r := abi.Reader{Buf: data}
-	s := state{requestID: r.String(), seed: r.Uint(), startMs: r.Uint(), route: routeID(r.Uint()), dialect: chat.Dialect(r.Byte()), keyHash: r.String(), address: r.String(), query: r.String()}
-	f := r.Uint()
-	for i, flag := range []*bool{&s.left, &s.responded, &s.haveRecord, &s.known, &s.bodyDone, &s.mended, &s.cacheControl.noStore, &s.cacheControl.noCache, &s.badIdempotency, &s.broke, &s.strict} {
-		*flag = f>>i&1 == 1
-	}
-	if s.haveRecord {
-		s.record, _ = doc.DecodeRecord(r.Bytes())
-	}
-	s.bad, s.cacheControl.maxAge = r.Uint(), r.Uint()
-	s.idempotency, s.bodyHash = r.String(), r.String()
-	s.request = decodeRequest(&r)
-	s.cacheKey = r.String()
-	s.policy = decodePolicy(&r, models)
-	s.lookup = lookup(r.Uint())
-	s.hit = hit{r.String(), r.String()}
-	s.admission = decodeAdmission(&r)
-	s.order, s.at, s.retries, s.attempts = r.Bytes(), r.Uint(), r.Uint(), r.Uint()
-	s.beta, s.dropped, s.story = r.String(), r.String(), r.String()
-	s.spent = spent{chat.DecodeUsage(&r), r.Int(), r.Bool()}
-	s.stream = decodeStream(&r)
-	s.pending, s.open, s.waits = r.Uint(), r.Uint(), r.Uint()
-	s.times = times{r.Uint(), r.Uint(), r.Uint(), r.Uint()}
+	s.fields(abi.ReadFrom(&r), models)
 	if r.End() != nil {
 		panic("exchange: a state that this version did not write")
 	}
 	return s
 }
 
-func (q *request) encode(w *abi.Writer) {
-	w.String(q.model)
-	w.Uint(flags(q.stream, q.includeUsage, q.json, q.base64))
-	w.Uint(q.maxTokens)
-	w.Uint(q.n)
-	w.Uint(q.promptTokens)
-	w.Uint(uint64(q.params))
-	w.Uint(uint64(q.defaulted))
+func (s *state) fields(f *abi.Fields, models []config.Model) {
+	abi.Enum(f, &s.phase)
+	abi.List(f, &s.outstanding, (*abi.Fields).Uint)
+	f.String(&s.requestID)
+	f.Uint(&s.seed)
+	f.Uint(&s.startMs)
+	abi.Enum(f, &s.endpoint)
+	abi.Enum(f, &s.dialect)
+	f.String(&s.keyHash)
+	f.String(&s.address)
+	f.String(&s.query)
+	f.Flags(&s.left, &s.responded, &s.haveRecord, &s.known, &s.bodyDone, &s.mended, &s.cacheControl.noStore, &s.cacheControl.noCache,
+		&s.badIdempotency, &s.strict, &s.hit.found)
+	s.recordField(f)
+	f.String(&s.bad)
+	f.Uint(&s.cacheControl.maxAge)
+	f.String(&s.idempotency)
+	f.String(&s.bodyHash)
+	s.request.fields(f)
+	f.String(&s.cacheKey)
+	if f.Uint(&s.policyVersion); s.policyVersion != 0 {
+		s.selection.Fields(f, models)
+	}
+	f.String(&s.hit.provider)
+	f.String(&s.hit.model)
+	s.admission.fields(f)
+	s.attemptFields(f)
+	s.stream.fields(f)
+	f.Uint(&s.reported)
+	f.Uint(&s.pauses)
+	f.Uint(&s.reports)
+	s.times.fields(f)
 }
 
-func decodeRequest(r *abi.Reader) request {
-	q := request{model: r.String()}
-	f := r.Uint()
-	q.stream, q.includeUsage, q.json, q.base64 = f&1 != 0, f&2 != 0, f&4 != 0, f&8 != 0
-	q.maxTokens, q.n, q.promptTokens = r.Uint(), r.Uint(), r.Uint()
-	q.params, q.defaulted = chat.Params(r.Uint()), chat.Params(r.Uint())
-	return q
-}
-
-func flags(values ...bool) uint64 {
-	var f uint64
-	for i, v := range values {
-		if v {
-			f |= 1 << i
-		}
+func (s *state) recordField(f *abi.Fields) {
+	if !s.haveRecord {
+		return
 	}
-	return f
-}
-
-func (a *admission) encode(w *abi.Writer) {
-	w.Uint(flags(a.asked, a.admitted, a.recalled))
-	w.Uint(a.rounds)
-	w.Uint(uint64(a.mode))
-	for _, g := range []keymeter.Grant{a.grant, a.need} {
-		w.Uint(uint64(g.Period))
-		w.Uint(g.Seq)
-		w.Int(g.AmountPico)
+	var encoded []byte
+	if !f.Reading() {
+		encoded = s.record.Encode()
 	}
-	w.Int(a.reserved)
-	w.Uint(uint64(len(a.windows)))
-	for _, win := range a.windows {
-		w.Bool(win.Tokens)
-		w.Uint(win.WindowMs)
-		w.Uint(win.Limit)
-		w.Uint(win.Remaining)
-		w.Uint(win.ResetMs)
+	f.Bytes(&encoded)
+	if f.Reading() {
+		s.record, _ = doc.DecodeRecord(encoded)
 	}
 }
 
-func decodeAdmission(r *abi.Reader) admission {
-	f := r.Uint()
-	a := admission{asked: f&1 != 0, admitted: f&2 != 0, recalled: f&4 != 0, rounds: r.Uint(), mode: keymeter.Mode(r.Uint())}
-	a.grant = keymeter.Grant{Period: calendar.Period(r.Uint()), Seq: r.Uint(), AmountPico: r.Int()}
-	a.need = keymeter.Grant{Period: calendar.Period(r.Uint()), Seq: r.Uint(), AmountPico: r.Int()}
-	a.reserved = r.Int()
-	for n := r.Count(); n > 0; n-- {
-		a.windows = append(a.windows, keymeter.Window{Tokens: r.Bool(), WindowMs: r.Uint(), Limit: r.Uint(), Remaining: r.Uint(), ResetMs: r.Uint()})
+func (s *state) attemptFields(f *abi.Fields) {
+	f.Bytes(&s.order)
+	f.Uint(&s.at)
+	f.Uint(&s.retries)
+	f.Uint(&s.attempts)
+	f.Uint(&s.asked)
+	f.Uint(&s.dispatchMs)
+	f.String(&s.beta)
+	f.String(&s.secret)
+	f.Uint(&s.limit)
+	f.String(&s.dropped)
+	f.String(&s.story)
+	s.spent.usage.Fields(f)
+	f.Int(&s.spent.costPico)
+	f.Bool(&s.spent.estimated)
+	abi.List(f, &s.spent.charges, func(f *abi.Fields, c *charge) {
+		f.Uint(&c.target)
+		c.usage.Fields(f)
+		f.Int(&c.costPico)
+		f.Bool(&c.estimated)
+	})
+	f.Uint(&s.pieces.next)
+	f.Uint(&s.pieces.count)
+}
+
+func (q *request) fields(f *abi.Fields) {
+	f.String(&q.model)
+	f.Flags(&q.stream, &q.includeUsage, &q.json, &q.base64)
+	f.Uint(&q.maxTokens)
+	f.Uint(&q.n)
+	f.Uint(&q.promptTokens)
+	f.Uint(&q.unseenTokens)
+	f.Uint(&q.thinking)
+	f.Uint((*uint64)(&q.params))
+	f.Uint((*uint64)(&q.defaulted))
+}
+
+func (l *slice) fields(f *abi.Fields) {
+	f.Uint((*uint64)(&l.need.Period))
+	f.Uint(&l.need.Epoch)
+	f.Int(&l.need.HeldPico)
+	f.Int(&l.need.NeedPico)
+	f.Int(&l.need.LeastPico)
+	f.String(&l.need.After)
+	f.Uint((*uint64)(&l.grant.Period))
+	f.Uint(&l.grant.Epoch)
+	f.Int(&l.grant.TotalPico)
+	f.Bool(&l.final)
+}
+
+func (a *admission) fields(f *abi.Fields) {
+	f.Flags(&a.asked, &a.admitted)
+	f.Uint(&a.rounds)
+	abi.Enum(f, &a.mode)
+	a.slice.fields(f)
+	f.Int(&a.amount)
+	f.Int(&a.least)
+	f.Int(&a.reserved)
+	abi.List(f, &a.windows, func(f *abi.Fields, w *keymeter.Window) {
+		f.Bool(&w.Tokens)
+		f.Uint(&w.WindowMs)
+		f.Uint(&w.Limit)
+		f.Uint(&w.Remaining)
+		f.Uint(&w.ResetMs)
+	})
+}
+
+func (t *times) fields(f *abi.Fields) {
+	f.Uint(&t.admitStart)
+	f.Uint(&t.admit)
+	f.Uint(&t.upstreamStart)
+	f.Uint(&t.upstream)
+}
+
+// fields of a stream; one that was not begun is a single zero.
+func (s *stream) fields(f *abi.Fields) {
+	begun := s.begun || s.opened
+	if f.Bool(&begun); !begun {
+		return
 	}
-	return a
+	f.Flags(&s.begun, &s.opened, &s.content, &s.sent, &s.ended, &s.direct, &s.parser.Begun, &s.refused, &s.unwatched)
+	f.Bytes(&s.parser.Rest)
+	s.wire.Fields(f)
+	s.api.Fields(f)
+	abi.Enum(f, &s.finish)
+	s.usage.Fields(f)
+	f.Uint(&s.units)
+	f.Bytes(&s.pending)
+	f.Uint(&s.deltas)
+	s.extension.fields(f)
+	f.Uint(&s.firstMs)
 }
 
 // random is the next number of the exchange's own sequence (splitmix64).
@@ -310,3 +325,6 @@ func (x *exchange) random() uint64 {
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	return z ^ z>>31
 }
+
+// since is how long ago an instant was; 0 if the clock went back meanwhile.
+func (x *exchange) since(ms uint64) uint64 { return x.now - min(x.now, ms) }

@@ -18,14 +18,11 @@ import (
 
 // stream is a provider's stream on its way to the caller.
 type stream struct {
-	asked     bool // it was fetched
 	begun     bool // its head came
 	opened    bool // the caller has a head
 	content   bool // something of the answer has gone out: no falling back any more
 	sent      bool // something went out since the last tick
-	ticking   bool
 	ended     bool // the provider's end mark came
-	over      bool // the exchange has no more use for it
 	direct    bool // the caller speaks the provider's dialect: events are passed on as they came
 	parser    sse.Parser
 	wire      wire.State
@@ -35,65 +32,29 @@ type stream struct {
 	units     uint64 // of tokens of the answer so far, estimated (chat.TokenUnits)
 	pending   []byte // what goes out with the first content
 	deltas    uint64 // bytes in bufferDeltas
-	reserve   int64  // what the meter was asked to reserve in all; 0: nothing is asked
-	refused   bool   // the budget has no more
-	unwatched bool   // its reservation cannot be made larger
-	modest    bool   // the budget has too little for a large step
+	extension extension
+	refused   bool // the budget has no more
+	unwatched bool // its reservation cannot be made larger
 	firstMs   uint64
 }
 
 // tokens is how many tokens of the answer were seen, estimated.
 func (s *stream) tokens() uint64 { return (s.units + chat.TokenUnits - 1) / chat.TokenUnits }
 
-func (s *stream) encode(w *abi.Writer) {
-	if !s.asked && !s.opened {
-		w.Uint(0)
-		return
-	}
-	w.Uint(1 | flags(s.begun, s.opened, s.content, s.sent, s.ticking, s.ended, s.over, s.direct, s.parser.Begun, s.refused, s.unwatched, s.modest, s.asked)<<1)
-	w.Bytes(s.parser.Rest)
-	s.wire.Encode(w)
-	s.api.Encode(w)
-	w.Uint(uint64(s.finish))
-	s.usage.Encode(w)
-	w.Uint(s.units)
-	w.Bytes(s.pending)
-	w.Uint(s.deltas)
-	w.Int(s.reserve)
-	w.Uint(s.firstMs)
-}
-
-func decodeStream(r *abi.Reader) (s stream) {
-	f := r.Uint()
-	if f == 0 {
-		return s
-	}
-	for i, flag := range []*bool{
-		&s.begun, &s.opened, &s.content, &s.sent, &s.ticking, &s.ended, &s.over, &s.direct, &s.parser.Begun, &s.refused, &s.unwatched, &s.modest, &s.asked,
-	} {
-		*flag = f>>(i+1)&1 == 1
-	}
-	s.parser.Rest = r.Bytes()
-	s.wire, s.api = wire.DecodeState(r), api.DecodeState(r)
-	s.finish, s.usage = chat.Finish(r.Byte()), chat.DecodeUsage(r)
-	s.units, s.pending, s.deltas, s.reserve = r.Uint(), r.Bytes(), r.Uint(), r.Int()
-	s.firstMs = r.Uint()
-	return s
-}
-
-// streamHead takes the head of a stream. The caller gets one when there is something to send.
-func (x *exchange) streamHead() {
+// takeStreamHead takes the head of a stream. The caller gets one when there is something to send.
+func (x *exchange) takeStreamHead() {
 	s := &x.s
 	f, _ := provider.For(x.model().Provider.Wire)
 	s.stream.begun = true
 	s.stream.direct = f.Dialect == s.dialect
+	x.enter(phaseStream)
 	media, _, _ := strings.Cut(x.header("content-type"), ";")
 	want := "text/event-stream"
 	if f.Framing == wire.EventStream {
 		want = "application/vnd.amazon.eventstream"
 	}
 	if !strings.EqualFold(strings.TrimSpace(media), want) {
-		x.streamBroken(fault.ProviderAnswer)
+		x.breakStream(fault.ProviderAnswer)
 		return
 	}
 	x.startTicking()
@@ -106,16 +67,14 @@ const tickMs = 400
 var keepAlive = []byte(": keep-alive\n\n")
 
 func (x *exchange) startTicking() {
-	if !x.s.stream.ticking {
-		x.s.stream.ticking = true
-		x.do(abi.Action{Kind: abi.ActionWait, ID: idTick, KeepMs: tickMs})
-	}
+	x.ask(abi.Action{Kind: abi.ActionWait, ID: idTick, KeepMs: tickMs})
 }
 
-func (x *exchange) tick() {
+// takeTick keeps a silent stream's caller informed, unless all attempts have taken too long to bring anything.
+func (x *exchange) takeTick() {
 	st := &x.s.stream
-	st.ticking = false
-	if st.over || !st.begun {
+	if !st.content && x.remainingMs() == 0 {
+		x.breakStream(fault.ProviderTimeout)
 		return
 	}
 	if !st.sent {
@@ -137,10 +96,19 @@ func (x *exchange) open() {
 	model := x.model()
 	a := answer{provider: model.Provider.Name, model: model.Name}
 	m := x.meta(&a)
-	last := x.family().StreamError(nil, &s.stream.api, x.apiError(fault.Internal, refusal{}), &m)
+	last := x.family().StreamError(nil, &s.stream.api, x.lastWord(), &m)
 	s.responded = true
 	x.do(abi.Action{Kind: abi.ActionOpen, Code: 200, Headers: x.allHeaders(x.answerHeaders(&a)), Data: last})
 }
+
+// lastWord is the error that a host ends a stream with when no step can.
+func (x *exchange) lastWord() *api.Error { return x.apiError(fault.Internal, refusal{}) }
+
+// takeChunk takes a piece of the stream.
+func (x *exchange) takeChunk() { x.streamChunk(x.event.Data, false) }
+
+// takeStreamEnd: the provider has closed the stream.
+func (x *exchange) takeStreamEnd() { x.streamChunk(nil, true) }
 
 // streamChunk takes the next piece of a stream; final says that nothing follows.
 func (x *exchange) streamChunk(data []byte, final bool) {
@@ -155,9 +123,9 @@ func (x *exchange) streamChunk(data []byte, final bool) {
 			x.push(out)
 			x.keepDeltas(kept.Buf)
 			if broken == nil {
-				x.streamBroken(fault.ProviderAnswer)
+				x.breakStream(fault.ProviderAnswer)
 			} else {
-				x.streamBroken(fault.ProviderError)
+				x.breakStream(fault.ProviderError)
 			}
 			return
 		}
@@ -169,11 +137,11 @@ func (x *exchange) streamChunk(data []byte, final bool) {
 	x.keepDeltas(kept.Buf)
 	switch {
 	case !ok:
-		x.streamBroken(fault.ProviderAnswer)
+		x.breakStream(fault.ProviderAnswer)
 	case st.ended, final && st.finish != chat.FinishNone:
 		x.endStream()
 	case final:
-		x.streamBroken(fault.ProviderAnswer)
+		x.breakStream(fault.ProviderAnswer)
 	default:
 		x.watchBudget()
 	}

@@ -10,15 +10,35 @@ import (
 // endStream ends a stream that is complete. What the provider sends after that is not read.
 func (x *exchange) endStream() {
 	st := &x.s.stream
-	st.over = true
-	x.dropTicks()
+	x.stopWatching()
 	x.bookStream(st.finish.Complete() || st.finish == chat.FinishLength)
 	x.circuits.Worked(x.model().Name, x.owned(), x.latencyMs(), x.now)
 	if st.deltas > 0 && st.deltas <= maxEntryBytes {
-		x.do(abi.Action{Kind: abi.ActionSupply, ID: idSupply, Buffer: bufferDeltas})
+		x.enter(phaseClosing)
+		x.ask(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferDeltas})
 		return
 	}
-	x.finishStream(nil)
+	x.closeStream(nil)
+}
+
+// drain takes what the provider sends after its end mark.
+func (x *exchange) drain() {}
+
+// cutDrained: an answered caller has left. A connection that is still open then is not read to its end.
+func (x *exchange) cutDrained() { x.cancel(idFetch) }
+
+// stopStream gives up all that a stream has under way.
+func (x *exchange) stopStream() {
+	x.cancel(idFetch)
+	x.stopWatching()
+}
+
+// stopWatching gives up the ticks, and what was asked for the stream's budget.
+func (x *exchange) stopWatching() {
+	x.cancel(idTick)
+	x.cancel(idExtend)
+	x.cancel(idExtendGrant)
+	x.cancelWithin(idExtendFlush, idListEnd)
 }
 
 // latencyMs is from the last attempt to the first piece of its answer.
@@ -30,38 +50,33 @@ func (x *exchange) latencyMs() uint64 {
 	return x.since(start)
 }
 
-func (x *exchange) dropTicks() {
-	if x.s.stream.ticking {
-		x.s.stream.ticking = false
-		x.do(abi.Action{Kind: abi.ActionCancel, ID: idTick})
-	}
-}
-
 // bookStream books a stream by the provider's figures, or by what was seen of it.
 func (x *exchange) bookStream(whole bool) {
 	st := &x.s.stream
 	u := st.usage
+	if !u.Plausible() {
+		u = chat.Usage{}
+	}
 	if !u.Reported || !whole {
 		seen := x.estimate(st.tokens())
 		u.Input, u.Output = max(u.Input, seen.Input), max(u.Output, seen.Output)
-		if st.usage.Input > 0 {
-			u.Input = st.usage.Input
+		if known := st.usage.Input; known > 0 && st.usage.Plausible() {
+			u.Input = known
 		}
 		u.Reported = false
 	}
-	x.spend(&u, !u.Reported)
+	x.spend(&u)
 }
 
-// finishStream sends the end, with the figures, and settles. deltas are the whole answer, if it was kept.
-func (x *exchange) finishStream(kept []byte) {
+// finishStream ends a stream of which the whole answer was kept.
+func (x *exchange) finishStream() { x.closeStream(x.event.Data) }
+
+// closeStream sends the end, with the figures, and settles. kept are the answer's deltas, if they were.
+func (x *exchange) closeStream(kept []byte) {
 	s := &x.s
 	st := &s.stream
-	model := x.model()
-	a := answer{
-		provider: model.Provider.Name, model: model.Name, usage: s.spent.usage, costPico: s.spent.costPico,
-		clean: st.finish.Complete() && !s.spent.estimated, estimated: s.spent.estimated,
-	}
-	m := x.meta(&a)
+	a := x.answer(st.finish.Complete())
+	m := x.meta(a)
 	var whole *chat.Response
 	if len(kept) > 0 {
 		if deltas, err := chat.ReadDeltas(kept); err == nil {
@@ -81,15 +96,16 @@ func (x *exchange) finishStream(kept []byte) {
 	settle := x.settlement(keymeter.Served, a.model, 200)
 	if whole != nil {
 		if s.idempotency != "" {
-			x.keepReplay(&settle, 200, x.answerHeaders(&a), x.written(whole, &m))
+			x.keepReplay(&settle, 200, x.answerHeaders(a), x.written(whole, &m))
 		}
-		x.store(&a, false, kept)
+		x.store(a, false, kept)
 	} else if s.idempotency != "" {
 		settle.Oversized = true
 	}
 	x.settle(&settle)
-	s.hit = hit{a.provider, a.model}
+	s.hit.provider, s.hit.model = a.provider, a.model
 	x.log(200, "")
+	x.end()
 }
 
 // directEnd is what a stream still lacks whose events were passed on as they came. OpenAI's mark never is, and
@@ -104,23 +120,21 @@ func (x *exchange) directEnd() []byte {
 	return nil
 }
 
-// streamFault takes a stream that broke off, stalled or took too long.
-func (x *exchange) streamFault() {
+// takeStreamFault takes a stream that broke off, stalled or took too long.
+func (x *exchange) takeStreamFault() {
 	switch x.event.Code {
 	case abi.FaultFirstByte, abi.FaultIdle, abi.FaultTotal:
-		x.streamBroken(fault.ProviderTimeout)
+		x.breakStream(fault.ProviderTimeout)
 	default:
-		x.streamBroken(fault.ProviderAnswer)
+		x.breakStream(fault.ProviderAnswer)
 	}
 }
 
-// streamBroken gives a stream up. Before anything of the answer has gone out, another target may take over;
+// breakStream gives a stream up. Before anything of the answer has gone out, another target may take over;
 // afterwards the caller gets an error event, and pays for what it has seen.
-func (x *exchange) streamBroken(f fault.Fault) {
+func (x *exchange) breakStream(f fault.Fault) {
 	s := &x.s
-	if x.event.Kind != abi.EventFault && x.event.Kind != abi.EventEnd {
-		x.do(abi.Action{Kind: abi.ActionCancel, ID: idFetch})
-	}
+	x.stopStream()
 	x.tell(f.Code)
 	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
 	if f != fault.ProviderError || s.stream.content {
@@ -130,50 +144,21 @@ func (x *exchange) streamBroken(f fault.Fault) {
 		x.refuse(f, refusal{})
 		return
 	}
-	x.dropTicks()
+	if s.stream.deltas > 0 {
+		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferDeltas}) // the next attempt's answer begins anew
+	}
 	s.stream = stream{opened: s.stream.opened}
 	x.next(f, refusal{})
 }
 
-// breakOff ends a stream that the caller has begun to read with an error, and settles what was seen.
-func (x *exchange) breakOff(f fault.Fault, r refusal) {
-	s := &x.s
-	s.stream.over = true
-	x.dropTicks()
-	m := x.streamMeta()
-	last := x.family().StreamError(nil, &s.stream.api, x.apiError(f, r), &m)
-	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: last}}})
-	x.do(abi.Action{Kind: abi.ActionClose})
-	x.settleBroken(f.Status)
-	x.log(f.Status, f.Code)
-}
-
-// settleBroken settles a stream that has no end: as served if the caller got something of it.
-func (x *exchange) settleBroken(status uint64) {
-	outcome := keymeter.Released
-	if x.s.stream.content {
-		outcome = keymeter.Served
-	}
-	settle := x.settlement(outcome, x.model().Name, status)
-	x.settle(&settle)
-}
-
-// callerLeft notes that nobody waits any more. A stream is cut at once; a whole answer comes to its end, for
-// the provider bills it anyway and it can be cached.
-func (x *exchange) callerLeft() {
-	s := &x.s
-	s.left = true
-	if !s.stream.asked || s.stream.over {
-		return
-	}
-	x.do(abi.Action{Kind: abi.ActionCancel, ID: idFetch})
-	s.stream.over = true
-	x.dropTicks()
+// abandonStream cuts a stream that nobody reads any more, and settles what was seen of it.
+func (x *exchange) abandonStream() {
+	x.s.left = true
+	x.stopStream()
 	x.bookStream(false)
-	if !s.stream.opened {
+	if !x.s.stream.opened {
 		x.refuse(clientClosed, refusal{})
 		return
 	}
-	x.settleBroken(clientClosed.Status)
-	x.log(clientClosed.Status, clientClosed.Code)
+	x.settleBroken(clientClosed)
 }

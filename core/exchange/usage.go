@@ -15,6 +15,9 @@ import (
 // settleWaitMs are the waits of a report for settles that are under way: a second in all.
 var settleWaitMs = [...]uint64{100, 300, 600}
 
+// maxReports bounds how often one request asks the Ledger: it needs four at most.
+const maxReports = 8
+
 // usage answers GET /api/usage?projectId=…&period=day|week|month.
 func (x *exchange) usage() {
 	project, period := query(x.s.query, "projectId"), query(x.s.query, "period")
@@ -65,10 +68,16 @@ func (x *exchange) days() (first, end uint64) {
 func (x *exchange) report(waited, final bool) {
 	first, end := x.days()
 	q := ledger.Report{FirstDay: first, EndDay: end, AsOfMs: x.s.startMs, Waited: waited, Final: final}
+	x.s.reports++
+	x.enter(phaseReport)
 	x.call(idReport, abi.ClassLedger, x.s.record.ProjectID, q.Encode())
 }
 
-func (x *exchange) reportReply() {
+// reportAgain asks once more after a pause.
+func (x *exchange) reportAgain() { x.report(true, false) }
+
+// takeReport takes the figures, or first has done what they lack.
+func (x *exchange) takeReport() {
 	var reply ledger.ReportReply
 	var err error
 	if x.event.Code == abi.OutcomeOK {
@@ -76,24 +85,33 @@ func (x *exchange) reportReply() {
 	}
 	switch {
 	case x.failedCall(err):
+	case x.s.reports > maxReports:
+		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 	case reply.WaitMs > 0:
-		x.do(abi.Action{Kind: abi.ActionWait, ID: idWait, KeepMs: reply.WaitMs})
+		x.pause(reply.WaitMs)
 	case len(reply.Flush) > 0:
-		x.flush(reply.Flush, false)
+		x.s.reported = 0
+		x.enter(phaseReportFlush)
+		x.flush(idFlush, reply.Flush, false)
 	default:
 		first, end := x.days()
 		body := usageJSON(&reply, first, end)
-		x.respond(200, []abi.Header{{Name: "content-type", Value: "application/json"}}, []abi.Part{{Data: body}})
-		x.log(200, "")
+		x.respondJSON(body)
 	}
+}
+
+// pause waits before the Ledger is asked again.
+func (x *exchange) pause(ms uint64) {
+	x.enter(phaseReportPause)
+	x.ask(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: ms})
 }
 
 // newsIn goes on when the meters were flushed: to the figures, or to another flush if requests are just
 // being settled.
 func (x *exchange) newsIn() {
-	if x.s.open > 0 && x.s.waits < uint64(len(settleWaitMs)) {
-		x.do(abi.Action{Kind: abi.ActionWait, ID: idWait, KeepMs: settleWaitMs[x.s.waits]})
-		x.s.waits++
+	if x.s.reported > 0 && x.s.pauses < uint64(len(settleWaitMs)) {
+		x.pause(settleWaitMs[x.s.pauses])
+		x.s.pauses++
 		return
 	}
 	x.report(true, true)

@@ -5,6 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
 )
 
 // idem is an idempotency record, i/<hash>.
@@ -17,25 +18,19 @@ type idem struct {
 	forgetMs  uint64 // when the alarm deletes it
 }
 
-func (i *idem) encode() []byte {
-	var w abi.Writer
-	w.Uint(format)
-	w.String(i.bodyHash)
-	w.String(i.requestID)
-	w.Bool(i.done)
-	w.Bool(i.oversized)
-	w.Uint(i.expiresMs)
-	w.Uint(i.forgetMs)
-	return w.Buf
+func (i *idem) fields(f *abi.Fields) {
+	formatField(f)
+	f.String(&i.bodyHash)
+	f.String(&i.requestID)
+	f.Bool(&i.done)
+	f.Bool(&i.oversized)
+	f.Uint(&i.expiresMs)
+	f.Uint(&i.forgetMs)
 }
 
-func decodeIdem(data []byte) (idem, bool) {
-	r := abi.Reader{Buf: data}
-	if r.Uint() != format {
-		return idem{}, false
-	}
-	i := idem{r.String(), r.String(), r.Bool(), r.Bool(), r.Uint(), r.Uint()}
-	return i, r.End() == nil
+func decodeIdem(data []byte) (i idem, ok bool) {
+	ok = decode(data, &i) == nil
+	return i, ok
 }
 
 // admit decides on one request. What it refuses it does not store: a flood of refusals writes nothing.
@@ -60,29 +55,33 @@ func (c *call) admit(a *Admit) AdmitReply {
 	if verdict, answer := c.replayed(a); verdict != 0 {
 		return AdmitReply{Verdict: verdict, Answer: answer}
 	}
-	if a.Mode == ModeCheck || c.open(a.RequestID) || m.knows(a.RequestID) {
+	if r := m.reservation(a.RequestID); r != nil {
+		return AdmitReply{Verdict: Admitted, Windows: m.windows(limits), ReservedPico: r.amountPico}
+	}
+	if a.Mode == ModeCheck || m.knows(a.RequestID) {
 		return AdmitReply{Verdict: Admitted, Windows: m.windows(limits)}
 	}
 	if reply := c.refusal(a, limits); reply.Verdict != 0 {
 		return reply
 	}
-	c.book(a, limits)
-	c.store()
-	return AdmitReply{Verdict: Admitted, Windows: m.windows(limits)}
+	reply := AdmitReply{Verdict: Admitted}
+	switch a.Mode {
+	case ModeReserve:
+		reply = m.claim(a.AmountPico, atLeast(a.LeastPico, a.AmountPico), a.Final)
+	case ModeHit:
+		reply = m.claim(0, 0, false)
+	}
+	if reply.Verdict == Admitted {
+		c.book(a, limits, reply.ReservedPico)
+		c.store()
+	}
+	reply.Windows = m.windows(limits)
+	return reply
 }
 
 // expired says whether the key's time is over.
 func (m *meter) expired(now uint64) bool {
 	return m.record.ExpiresMs != 0 && m.record.ExpiresMs <= now
-}
-
-func (c *call) open(id string) bool {
-	for i := range c.m.reservations {
-		if c.m.reservations[i].id == id {
-			return true
-		}
-	}
-	return false
 }
 
 // replayed says what a request with an idempotency key gets instead of an admission, if anything.
@@ -109,7 +108,7 @@ func (c *call) replayed(a *Admit) (Verdict, []byte) {
 	return Replay, answer
 }
 
-// refusal is the first thing that stands against an admission: limits first, then money.
+// refusal is the first limit that stands against an admission.
 func (c *call) refusal(a *Admit, limits config.Limits) AdmitReply {
 	m := c.m
 	windows := m.windows(limits)
@@ -125,16 +124,8 @@ func (c *call) refusal(a *Admit, limits config.Limits) AdmitReply {
 	if limited {
 		return AdmitReply{Verdict: RateLimited, Windows: windows, RetryMs: retry}
 	}
-	if a.Mode == ModeCount {
-		return AdmitReply{}
-	}
 	if a.Mode == ModeReserve && uint64(len(m.reservations)) >= c.config.Plan(m.record.Plan).Concurrent {
 		return AdmitReply{Verdict: Crowded, Windows: windows}
-	}
-	s := &m.slice
-	free := s.granted - s.spent - s.reserved
-	if !s.live || a.AmountPico > 0 && free < a.AmountPico {
-		return AdmitReply{Verdict: Short, Windows: windows, Period: s.period, Seq: m.grantSeq + 1, NeedPico: a.AmountPico}
 	}
 	return AdmitReply{}
 }
@@ -150,46 +141,72 @@ func (c *call) extend(e *Extend) AdmitReply {
 	if m.advance(c.in.NowMs, c.limits()) {
 		c.store()
 	}
-	for i := range m.reservations {
-		if r := &m.reservations[i]; r.id == e.RequestID && r.period == m.slice.period {
-			return c.enlarge(r, e.TotalPico-r.amountPico)
-		}
+	r := m.reservation(e.RequestID)
+	if r == nil || r.period != m.slice.period {
+		return AdmitReply{Verdict: Unknown}
 	}
-	return AdmitReply{Verdict: Unknown}
-}
-
-func (c *call) enlarge(r *reservation, more int64) AdmitReply {
-	s := &c.m.slice
-	switch {
-	case more <= 0:
-	case !s.live || s.granted-s.spent-s.reserved < more:
-		return AdmitReply{Verdict: Short, Period: s.period, Seq: c.m.grantSeq + 1, NeedPico: more}
-	default:
-		r.amountPico += more
-		s.reserved += more
+	if e.TotalPico <= r.amountPico {
+		return AdmitReply{Verdict: Admitted, ReservedPico: r.amountPico}
+	}
+	least := atLeast(e.LeastPico, e.TotalPico) - r.amountPico
+	reply := m.claim(e.TotalPico-r.amountPico, max(0, least), e.Final)
+	if reply.Verdict == Admitted {
+		r.amountPico += reply.ReservedPico
+		reply.ReservedPico = r.amountPico
 		c.store()
 	}
-	return AdmitReply{Verdict: Admitted}
+	return reply
 }
 
-// accept adds a grant to the slice, once: two exchanges that were both short carry the same one. It comes
-// before anything that refuses, or the slice would be lost to the project's other keys.
+// atLeast is the least amount that a command asks for: all of it, unless it says less.
+func atLeast(least, amount int64) int64 {
+	if least == 0 {
+		return amount
+	}
+	return min(least, amount)
+}
+
+// claim reserves want picodollars of the slice. If the Ledger has no more (final), it takes what is free, if that
+// is at least least. Otherwise the meter is short, of a debt too; of what is free it asks for once more,
+// because requests that wait beside this one count on it as well.
+func (m *meter) claim(want, least int64, final bool) AdmitReply {
+	s := &m.slice
+	free := s.free()
+	enough := want
+	if final {
+		enough = least
+	}
+	if s.live && (enough == 0 || free >= enough) {
+		got := min(want, max(free, 0))
+		s.reserved += got
+		return AdmitReply{Verdict: Admitted, ReservedPico: got}
+	}
+	reply := AdmitReply{Verdict: Short, Period: s.period, Epoch: m.epoch, HeldPico: s.granted}
+	if want > 0 {
+		reply.NeedPico, reply.LeastPico = money.Add(want, max(-free, 0)), max(0, money.Add(least, -free))
+	}
+	return reply
+}
+
+// accept raises the slice to what the Ledger has given. It comes before anything that refuses: what was given for
+// a request that is refused after all serves the next.
 func (c *call) accept(g Grant) {
-	if g.Seq != c.m.grantSeq+1 {
+	m := c.m
+	if g.Epoch == 0 {
 		return
 	}
-	c.m.grantSeq = g.Seq
-	c.m.turn(g.Period)
-	if g.Period == c.m.slice.period {
-		c.m.slice.live = true
-		c.m.slice.granted += g.AmountPico
+	before := m.slice
+	m.turn(g.Period)
+	if s := &m.slice; g.Period == s.period && g.Epoch == m.epoch {
+		s.live, s.granted = true, max(s.granted, g.TotalPico)
 	}
-	// Kept even if this request is refused after all: the Ledger counts it as given.
-	c.store()
+	if m.slice != before {
+		c.store()
+	}
 }
 
 // book lets the request in.
-func (c *call) book(a *Admit, limits config.Limits) {
+func (c *call) book(a *Admit, limits config.Limits, reserved int64) {
 	m := c.m
 	m.count(limits)
 	if a.Mode != ModeReserve {
@@ -208,9 +225,8 @@ func (c *call) book(a *Admit, limits config.Limits) {
 		u.Latency.Add(a.Trace.DurationMs)
 		c.note(a)
 	case ModeReserve:
-		m.slice.reserved += a.AmountPico
 		m.reservations = append(m.reservations, reservation{
-			a.RequestID, m.lastMs, m.lastMs + a.ExpiresMs, m.slice.period, a.AmountPico, a.Model, a.Idempotency,
+			a.RequestID, m.lastMs, m.lastMs + a.ExpiresMs, m.slice.period, reserved, a.Model, a.Idempotency,
 		})
 	}
 }
@@ -234,7 +250,7 @@ func (c *call) begin(a *Admit) {
 		c.unremember(key, row)
 	}
 	i := idem{bodyHash: a.BodyHash, requestID: a.RequestID, expiresMs: c.in.NowMs + a.ExpiresMs, forgetMs: c.remember(key)}
-	c.put(key, i.encode())
+	c.put(key, encode(0, &i, 128))
 }
 
 // unremember takes back that the alarm is to delete an idempotency record: the next one with its key has a

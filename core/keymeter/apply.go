@@ -3,7 +3,6 @@ package keymeter
 import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/config"
-	"github.com/postern-ai/postern/core/doc"
 )
 
 // Rows of the object:
@@ -26,36 +25,67 @@ const (
 	rememberMs = 86400e3 // how long expired reservations and idempotency records are kept
 )
 
+// command is one that was decoded.
+type command interface {
+	message
+	reads() []abi.Range // besides the meter
+	apply(*call)
+}
+
+func decodeCommand(data []byte) (command, error) {
+	r := abi.Reader{Buf: data}
+	var c command
+	switch r.Uint() {
+	case opAdmit:
+		c = new(Admit)
+	case opSettle:
+		c = new(Settle)
+	case opExtend:
+		c = new(Extend)
+	case opPut:
+		c = new(Put)
+	case opFlush:
+		c = new(Flush)
+	default:
+		return nil, abi.ErrMalformed
+	}
+	c.fields(abi.ReadFrom(&r))
+	return c, r.End()
+}
+
 // Reads names the rows that a command needs.
 func Reads(in *abi.ObjectInput) ([]abi.Range, error) {
 	ranges := []abi.Range{{Start: rowMeter}}
 	if len(in.Command) == 0 {
 		return append(ranges, abi.Range{Start: rowTimes, End: endTimes, Limit: maxForget}), nil
 	}
-	r := abi.Reader{Buf: in.Command}
-	switch r.Uint() {
-	case opAdmit:
-		c := decodeAdmit(&r)
-		if c.Idempotency != "" {
-			ranges = append(ranges, abi.Range{Start: rowIdem + c.Idempotency}, abi.Range{Start: rowAnswer + c.Idempotency})
-		}
-	case opSettle:
-		c := decodeSettle(&r)
-		if c.Idempotency != "" {
-			ranges = append(ranges, abi.Range{Start: rowIdem + c.Idempotency})
-		}
-	case opPut:
-		r.Uint()
-		r.Bytes()
-	case opExtend:
-		decodeExtend(&r)
-	case opFlush:
-		r.Bool()
-		ranges = append(ranges, abi.Range{Start: abi.OutboxPrefix, End: abi.OutboxEnd, Limit: maxPending})
-	default:
-		return nil, abi.ErrMalformed
+	c, err := decodeCommand(in.Command)
+	if err != nil {
+		return nil, err
 	}
-	return ranges, r.End()
+	return append(ranges, c.reads()...), nil
+}
+
+func (c *Admit) reads() []abi.Range {
+	if c.Idempotency == "" {
+		return nil
+	}
+	return []abi.Range{{Start: rowIdem + c.Idempotency}, {Start: rowAnswer + c.Idempotency}}
+}
+
+func (c *Settle) reads() []abi.Range {
+	if c.Idempotency == "" {
+		return nil
+	}
+	return []abi.Range{{Start: rowIdem + c.Idempotency}}
+}
+
+func (*Extend) reads() []abi.Range { return nil }
+
+func (*Put) reads() []abi.Range { return nil }
+
+func (*Flush) reads() []abi.Range {
+	return []abi.Range{{Start: abi.OutboxPrefix, End: abi.OutboxEnd, Limit: maxPending}}
 }
 
 // call is one command being applied.
@@ -133,45 +163,39 @@ func Apply(cfg *config.Config, in *abi.ObjectInput) (abi.ObjectOutput, error) {
 		c.alarm()
 		return c.out, nil
 	}
-	r := abi.Reader{Buf: in.Command}
-	switch r.Uint() {
-	case opAdmit:
-		admit := decodeAdmit(&r)
-		reply := c.admit(&admit)
-		c.out.Reply = reply.encode()
-	case opSettle:
-		settle := decodeSettle(&r)
-		c.settle(&settle)
-	case opPut:
-		if err := c.replace(doc.Status(r.Uint()), r.Bytes()); err != nil {
-			return c.out, err
-		}
-	case opExtend:
-		extend := decodeExtend(&r)
-		reply := c.extend(&extend)
-		c.out.Reply = reply.encode()
-	case opFlush:
-		reply := c.flush(r.Bool())
-		c.out.Reply = reply.encode()
+	command, err := decodeCommand(in.Command)
+	if err == nil {
+		command.apply(&c)
 	}
-	return c.out, r.End()
+	return c.out, err
 }
 
-// replace takes a newer record. An older one, delivered late, changes nothing.
-func (c *call) replace(status doc.Status, encoded []byte) error {
-	record, err := doc.DecodeRecord(encoded)
-	if err != nil {
-		return err
-	}
+func (a *Admit) apply(c *call) {
+	reply := c.admit(a)
+	c.out.Reply = encode(0, &reply, 128)
+}
+
+func (e *Extend) apply(c *call) {
+	reply := c.extend(e)
+	c.out.Reply = encode(0, &reply, 32)
+}
+
+func (s *Settle) apply(c *call) { c.settle(s) }
+
+func (f *Flush) apply(c *call) {
+	reply := c.flush(f.Recall)
+	c.out.Reply = encode(0, &reply, 512)
+}
+
+// apply takes a newer record. An older one, delivered late, changes nothing.
+func (p *Put) apply(c *call) {
 	if c.m == nil {
-		c.m = &meter{}
+		c.m = &meter{epoch: 1}
 	}
-	if record.Version <= c.m.record.Version {
-		return nil
+	if p.Record.Version > c.m.record.Version {
+		c.m.status, c.m.record = p.Status, p.Record
+		c.store()
 	}
-	c.m.status, c.m.record = status, record
-	c.store()
-	return nil
 }
 
 // alarm expires reservations, reports usage and forgets old rows.
@@ -184,7 +208,7 @@ func (c *call) alarm() {
 	c.forget()
 	c.expire()
 	if c.m.flushMs != 0 && c.m.flushMs <= c.in.NowMs {
-		c.report(c.m.cut(c.in.Name, 0, false))
+		c.report(c.m.cut(c.in.Name, false))
 	}
 	c.store()
 	c.out.Deliver = true
@@ -236,11 +260,11 @@ func (c *call) flush(recall bool) FlushReply {
 	}
 	c.m.advance(c.in.NowMs, c.limits())
 	reply.Open = uint64(len(c.m.reservations))
-	returned, closed := c.giveBack(recall)
-	if len(c.m.usage)+len(c.m.recent) == 0 && returned == 0 && !closed || len(reply.Absorbs) >= maxPending {
+	gave, closed := c.giveBack(recall)
+	if len(c.m.usage)+len(c.m.recent) == 0 && !gave || len(reply.Absorbs) >= maxPending {
 		return reply
 	}
-	batch := c.m.cut(c.in.Name, returned, closed)
+	batch := c.m.cut(c.in.Name, closed)
 	reply.Absorbs = append(reply.Absorbs, batch)
 	c.report(batch)
 	c.store()
@@ -252,17 +276,18 @@ func (c *call) flush(recall bool) FlushReply {
 // not have to ask it.
 const idleMs = 60_000
 
-// giveBack frees what is neither spent nor reserved, if it is recalled or the key has been idle.
-func (c *call) giveBack(recall bool) (returned int64, closed bool) {
+// giveBack frees what is neither spent nor reserved, if it is recalled or the key has been idle. Even if that is
+// nothing, a new epoch begins: the Ledger counts grants that were lost on their way until it hears of one.
+func (c *call) giveBack(recall bool) (gave, closed bool) {
 	s := &c.m.slice
 	closed = s.live && len(c.m.reservations) == 0 && c.m.lastUsedMs+idleMs <= c.in.NowMs
 	if !recall && !closed {
-		return 0, false
+		return false, false
 	}
-	returned = max(0, s.granted-s.spent-s.reserved)
-	s.granted -= returned
+	c.m.epoch++
+	s.granted -= max(0, s.free())
 	if closed {
 		s.live = false
 	}
-	return returned, closed
+	return true, closed
 }

@@ -10,14 +10,34 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// Commands start with one of these.
+// Commands start with one of these. 1, 2 and 5 were admit, settle and extend before grants were totals: an
+// isolate of that version gets an error while a deployment goes out.
 const (
-	opAdmit  = 1
-	opSettle = 2
 	opPut    = 3
 	opFlush  = 4
-	opExtend = 5
+	opAdmit  = 6
+	opSettle = 7
+	opExtend = 8
 )
+
+// message lists its fields once for both directions.
+type message interface{ fields(*abi.Fields) }
+
+// encode is a message of about so many bytes; op is 0 for replies.
+func encode(op uint64, m message, size int) []byte {
+	w := abi.Writer{Buf: make([]byte, 0, size)}
+	if op != 0 {
+		w.Uint(op)
+	}
+	m.fields(abi.WriteTo(&w))
+	return w.Buf
+}
+
+func decode(data []byte, m message) error {
+	r := abi.Reader{Buf: data}
+	m.fields(abi.ReadFrom(&r))
+	return r.End()
+}
 
 // Mode is what an admission is for.
 type Mode uint8
@@ -29,11 +49,19 @@ const (
 	ModeHit     Mode = 4 // counts, and books a cache hit at once
 )
 
-// Grant is a slice of the period's budget on its way from the Ledger.
+// Grant is a slice of the period's budget on its way from the Ledger: all that the meter was given since it last
+// gave something back. So grants may be lost, repeated and overtaken, and several may be on their way at once.
 type Grant struct {
-	Period     calendar.Period
-	Seq        uint64 // which of the meter's requests for a slice this answers; 0: no grant
-	AmountPico int64
+	Period    calendar.Period
+	Epoch     uint64 // the meter's, which grows whenever it gives back; 0: no grant
+	TotalPico int64
+}
+
+// Fields lists a grant's fields.
+func (g *Grant) Fields(f *abi.Fields) {
+	ledger.PeriodFields(f, &g.Period)
+	f.Uint(&g.Epoch)
+	f.Int(&g.TotalPico)
 }
 
 // Admit asks to let one request in. It may be repeated: the request id makes it one admission.
@@ -43,13 +71,33 @@ type Admit struct {
 	Mode       Mode
 	Model      string
 	AmountPico int64
-	ExpiresMs  uint64 // how long the reservation stands
+	LeastPico  int64 // what helps too, if the budget has no more; 0: AmountPico
+	Final      bool  // the Ledger has no more: reserve what there is, if it is LeastPico or more
+	ExpiresMs  uint64
 	Grant      Grant
 	// Idempotency is the SHA-256 of the caller's Idempotency-Key, empty without one; BodyHash that of the
 	// request's path and body.
 	Idempotency string
 	BodyHash    string
 	Trace       Trace // ModeHit and ModeCount: the request is answered at once
+}
+
+// Encode is the command.
+func (c *Admit) Encode() []byte { return encode(opAdmit, c, 256) }
+
+func (c *Admit) fields(f *abi.Fields) {
+	f.String(&c.RequestID)
+	f.Uint(&c.Version)
+	abi.Enum(f, &c.Mode)
+	f.String(&c.Model)
+	f.Int(&c.AmountPico)
+	f.Int(&c.LeastPico)
+	f.Bool(&c.Final)
+	f.Uint(&c.ExpiresMs)
+	c.Grant.Fields(f)
+	f.String(&c.Idempotency)
+	f.String(&c.BodyHash)
+	c.Trace.fields(f)
 }
 
 // Trace is what a request's entry in the list of recent requests says besides its tokens and cost. Without a
@@ -62,43 +110,33 @@ type Trace struct {
 	Stream     bool
 }
 
-func (t *Trace) encode(w *abi.Writer) {
-	w.String(t.Provider)
-	w.Uint(t.Status)
-	w.Uint(t.DurationMs)
-	w.Uint(uint64(t.Cache))
-	w.Bool(t.Stream)
-}
-
-func decodeTrace(r *abi.Reader) Trace {
-	if len(r.Buf) == 0 {
-		return Trace{} // from an isolate of the version before there were any, while a deployment goes out
-	}
-	return Trace{r.String(), r.Uint(), r.Uint(), ledger.Cache(r.Byte()), r.Bool()}
+func (t *Trace) fields(f *abi.Fields) {
+	f.String(&t.Provider)
+	f.Uint(&t.Status)
+	f.Uint(&t.DurationMs)
+	abi.Enum(f, &t.Cache)
+	f.Bool(&t.Stream)
 }
 
 // Extend asks that an open reservation be of TotalPico, if it is smaller. AdmitReply answers: Admitted, Short,
-// or Unknown if there is no such reservation (any more).
+// or Unknown if there is no such reservation (any more). LeastPico (of the total) and Final are as in Admit.
 type Extend struct {
 	RequestID string
 	TotalPico int64
+	LeastPico int64
+	Final     bool
 	Grant     Grant
 }
 
 // Encode is the command.
-func (c *Extend) Encode() []byte {
-	var w abi.Writer
-	w.Uint(opExtend)
-	w.String(c.RequestID)
-	w.Int(c.TotalPico)
-	w.Uint(uint64(c.Grant.Period))
-	w.Uint(c.Grant.Seq)
-	w.Int(c.Grant.AmountPico)
-	return w.Buf
-}
+func (c *Extend) Encode() []byte { return encode(opExtend, c, 64) }
 
-func decodeExtend(r *abi.Reader) Extend {
-	return Extend{r.String(), r.Int(), Grant{calendar.ReadPeriod(r.Uint()), r.Uint(), r.Int()}}
+func (c *Extend) fields(f *abi.Fields) {
+	f.String(&c.RequestID)
+	f.Int(&c.TotalPico)
+	f.Int(&c.LeastPico)
+	f.Bool(&c.Final)
+	c.Grant.Fields(f)
 }
 
 // Verdict is the answer to Admit.
@@ -108,8 +146,8 @@ const (
 	Admitted     Verdict = 1
 	Unknown      Verdict = 2  // no such key, or it was removed
 	Stale        Verdict = 3  // Record is newer than what the exchange used
-	RateLimited  Verdict = 4  // Limits and RetryMs say which window
-	Short        Verdict = 5  // the slice is too small: ask the Ledger for NeedPico with Period and Seq
+	RateLimited  Verdict = 4  // Windows and RetryMs say which limit
+	Short        Verdict = 5  // the slice is too small: ask the Ledger, with Period and what follows it
 	Replay       Verdict = 6  // Answer is what the first request with this idempotency key got
 	Running      Verdict = 7  // that first request is not finished
 	Mismatch     Verdict = 8  // that key was used with another body
@@ -127,16 +165,48 @@ type Window struct {
 	ResetMs   uint64 // until something is free again (or, with nothing used, 0)
 }
 
-// AdmitReply answers Admit.
+// WindowFields lists a window's fields.
+func WindowFields(f *abi.Fields, w *Window) {
+	f.Bool(&w.Tokens)
+	f.Uint(&w.WindowMs)
+	f.Uint(&w.Limit)
+	f.Uint(&w.Remaining)
+	f.Uint(&w.ResetMs)
+}
+
+// AdmitReply answers Admit and Extend. Period to LeastPico are for the ledger.Grant that a short meter needs.
 type AdmitReply struct {
-	Verdict  Verdict
-	Record   []byte // Stale
-	Windows  []Window
-	RetryMs  uint64          // RateLimited
-	Period   calendar.Period // Short
-	Seq      uint64
-	NeedPico int64
-	Answer   []byte // Replay
+	Verdict      Verdict
+	Record       []byte // Stale
+	Windows      []Window
+	RetryMs      uint64 // RateLimited
+	Period       calendar.Period
+	Epoch        uint64
+	HeldPico     int64
+	NeedPico     int64
+	LeastPico    int64
+	ReservedPico int64  // Admitted: what the request has reserved now
+	Answer       []byte // Replay
+}
+
+// DecodeAdmitReply reads the answer to Admit and Extend.
+func DecodeAdmitReply(data []byte) (a AdmitReply, err error) {
+	err = decode(data, &a)
+	return a, err
+}
+
+func (a *AdmitReply) fields(f *abi.Fields) {
+	abi.Enum(f, &a.Verdict)
+	f.Bytes(&a.Record)
+	abi.List(f, &a.Windows, WindowFields)
+	f.Uint(&a.RetryMs)
+	ledger.PeriodFields(f, &a.Period)
+	f.Uint(&a.Epoch)
+	f.Int(&a.HeldPico)
+	f.Int(&a.NeedPico)
+	f.Int(&a.LeastPico)
+	f.Int(&a.ReservedPico)
+	f.Bytes(&a.Answer)
 }
 
 // Outcome of a settled request.
@@ -151,6 +221,28 @@ const (
 
 // Tokens are what a provider reported or we estimated.
 type Tokens struct{ Prompt, Completion uint64 }
+
+func (t *Tokens) fields(f *abi.Fields) {
+	f.Uint(&t.Prompt)
+	f.Uint(&t.Completion)
+}
+
+// Charge is what attempts on one target cost.
+type Charge struct {
+	Model     string
+	Provider  string
+	Tokens    Tokens
+	CostPico  int64
+	Estimated bool // the provider did not report usage
+}
+
+func chargeFields(f *abi.Fields, c *Charge) {
+	f.String(&c.Model)
+	f.String(&c.Provider)
+	c.Tokens.fields(f)
+	f.Int(&c.CostPico)
+	f.Bool(&c.Estimated)
+}
 
 // Settle ends a reservation with what happened. It may be repeated: only the first counts.
 type Settle struct {
@@ -167,6 +259,23 @@ type Settle struct {
 	Answer      []byte
 	Oversized   bool
 	Trace       Trace
+	Attempts    []Charge // what attempts on targets other than Model cost besides
+}
+
+// Encode is the command.
+func (c *Settle) Encode() []byte { return encode(opSettle, c, 256+len(c.Answer)) }
+
+func (c *Settle) fields(f *abi.Fields) {
+	f.String(&c.RequestID)
+	abi.Enum(f, &c.Outcome)
+	f.String(&c.Model)
+	c.Tokens.fields(f)
+	f.Int(&c.CostPico)
+	f.Flags(&c.Estimated, &c.Missed, &c.Oversized)
+	f.String(&c.Idempotency)
+	f.Bytes(&c.Answer)
+	c.Trace.fields(f)
+	abi.List(f, &c.Attempts, chargeFields)
 }
 
 // Put gives the meter a record and status, if Version is newer than its own.
@@ -175,8 +284,37 @@ type Put struct {
 	Record doc.Record
 }
 
-// Flush asks for all usage that was not reported yet. With Recall the unused slice is given back too.
+// Encode is the command.
+func (c *Put) Encode() []byte { return encode(opPut, c, 256) }
+
+func (c *Put) fields(f *abi.Fields) {
+	abi.Enum(f, &c.Status)
+	recordFields(f, &c.Record)
+}
+
+func recordFields(f *abi.Fields, r *doc.Record) {
+	var encoded []byte
+	if !f.Reading() {
+		encoded = r.Encode()
+	}
+	f.Bytes(&encoded)
+	if !f.Reading() {
+		return
+	}
+	var err error
+	if *r, err = doc.DecodeRecord(encoded); err != nil {
+		f.Fail()
+	}
+}
+
+// Flush asks for all usage that was not reported yet. With Recall the unused slice is given back too, and
+// grants that are still on their way are void.
 type Flush struct{ Recall bool }
+
+// Encode is the command.
+func (c *Flush) Encode() []byte { return encode(opFlush, c, 2) }
+
+func (c *Flush) fields(f *abi.Fields) { f.Bool(&c.Recall) }
 
 // FlushReply answers Flush: commands for the project's Ledger, in order, which are also in the outbox.
 type FlushReply struct {
@@ -184,123 +322,13 @@ type FlushReply struct {
 	Open    uint64 // reservations that are not settled yet
 }
 
-// Encode is the command.
-func (c *Admit) Encode() []byte {
-	w := abi.Writer{Buf: make([]byte, 0, 256)}
-	w.Uint(opAdmit)
-	w.String(c.RequestID)
-	w.Uint(c.Version)
-	w.Uint(uint64(c.Mode))
-	w.String(c.Model)
-	w.Int(c.AmountPico)
-	w.Uint(c.ExpiresMs)
-	w.Uint(uint64(c.Grant.Period))
-	w.Uint(c.Grant.Seq)
-	w.Int(c.Grant.AmountPico)
-	w.String(c.Idempotency)
-	w.String(c.BodyHash)
-	c.Trace.encode(&w)
-	return w.Buf
-}
-
-func decodeAdmit(r *abi.Reader) Admit {
-	return Admit{
-		RequestID: r.String(), Version: r.Uint(), Mode: Mode(r.Uint()), Model: r.String(), AmountPico: r.Int(), ExpiresMs: r.Uint(),
-		Grant: Grant{calendar.ReadPeriod(r.Uint()), r.Uint(), r.Int()}, Idempotency: r.String(), BodyHash: r.String(), Trace: decodeTrace(r),
-	}
-}
-
-func (a *AdmitReply) encode() []byte {
-	w := abi.Writer{Buf: make([]byte, 0, 128)}
-	w.Uint(uint64(a.Verdict))
-	w.Bytes(a.Record)
-	w.Uint(uint64(len(a.Windows)))
-	for _, win := range a.Windows {
-		w.Bool(win.Tokens)
-		w.Uint(win.WindowMs)
-		w.Uint(win.Limit)
-		w.Uint(win.Remaining)
-		w.Uint(win.ResetMs)
-	}
-	w.Uint(a.RetryMs)
-	w.Uint(uint64(a.Period))
-	w.Uint(a.Seq)
-	w.Int(a.NeedPico)
-	w.Bytes(a.Answer)
-	return w.Buf
-}
-
-// DecodeAdmitReply reads the answer to Admit.
-func DecodeAdmitReply(data []byte) (AdmitReply, error) {
-	r := abi.Reader{Buf: data}
-	a := AdmitReply{Verdict: Verdict(r.Uint()), Record: r.Bytes()}
-	for n := r.Count(); n > 0; n-- {
-		a.Windows = append(a.Windows, Window{r.Bool(), r.Uint(), r.Uint(), r.Uint(), r.Uint()})
-	}
-	a.RetryMs, a.Period, a.Seq, a.NeedPico, a.Answer = r.Uint(), calendar.ReadPeriod(r.Uint()), r.Uint(), r.Int(), r.Bytes()
-	return a, r.End()
-}
-
-// Encode is the command.
-func (c *Settle) Encode() []byte {
-	w := abi.Writer{Buf: make([]byte, 0, 256+len(c.Answer))}
-	w.Uint(opSettle)
-	w.String(c.RequestID)
-	w.Uint(uint64(c.Outcome))
-	w.String(c.Model)
-	w.Uint(c.Tokens.Prompt)
-	w.Uint(c.Tokens.Completion)
-	w.Int(c.CostPico)
-	w.Bool(c.Estimated)
-	w.Bool(c.Missed)
-	w.String(c.Idempotency)
-	w.Bytes(c.Answer)
-	w.Bool(c.Oversized)
-	c.Trace.encode(&w)
-	return w.Buf
-}
-
-func decodeSettle(r *abi.Reader) Settle {
-	return Settle{
-		r.String(), Outcome(r.Uint()), r.String(), Tokens{r.Uint(), r.Uint()}, r.Int(), r.Bool(), r.Bool(),
-		r.String(), r.Bytes(), r.Bool(), decodeTrace(r),
-	}
-}
-
-// Encode is the command.
-func (c *Put) Encode() []byte {
-	var w abi.Writer
-	w.Uint(opPut)
-	w.Uint(uint64(c.Status))
-	w.Bytes(c.Record.Encode())
-	return w.Buf
-}
-
-// Encode is the command.
-func (c *Flush) Encode() []byte {
-	var w abi.Writer
-	w.Uint(opFlush)
-	w.Bool(c.Recall)
-	return w.Buf
-}
-
-func (f *FlushReply) encode() []byte {
-	var w abi.Writer
-	w.Uint(uint64(len(f.Absorbs)))
-	for _, a := range f.Absorbs {
-		w.Bytes(a)
-	}
-	w.Uint(f.Open)
-	return w.Buf
-}
-
 // DecodeFlushReply reads the answer to Flush.
-func DecodeFlushReply(data []byte) (FlushReply, error) {
-	r := abi.Reader{Buf: data}
-	var f FlushReply
-	for n := r.Count(); n > 0; n-- {
-		f.Absorbs = append(f.Absorbs, r.Bytes())
-	}
-	f.Open = r.Uint()
-	return f, r.End()
+func DecodeFlushReply(data []byte) (r FlushReply, err error) {
+	err = decode(data, &r)
+	return r, err
+}
+
+func (r *FlushReply) fields(f *abi.Fields) {
+	abi.List(f, &r.Absorbs, (*abi.Fields).Bytes)
+	f.Uint(&r.Open)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
 )
 
@@ -77,11 +78,81 @@ func oldMeter(t *testing.T) *key {
 	return k
 }
 
+// meterOfFormat2 is one as the version before left it: with the number of the last grant in place of an epoch.
+func meterOfFormat2(t *testing.T) *key {
+	k := newKey(t, doc.Record{})
+	var w abi.Writer
+	w.Uint(2)
+	w.Uint(1) // active
+	r := record("counted")
+	w.Bytes(r.Encode())
+	w.Uint(start)
+	w.Uint(start)
+	w.Uint(1) // ticks
+	w.Uint(start)
+	w.Uint(2)
+	w.Uint(today)
+	w.Uint(17)
+	w.Uint(uint64(november))
+	w.Bool(true)
+	w.Int(100) // granted
+	w.Int(10)  // spent
+	w.Int(40)  // reserved
+	w.Uint(0)
+	w.Bool(false)
+	for range 3 {
+		w.Int(0)
+	}
+	w.Uint(9) // grants
+	w.Uint(1) // reservations
+	w.String("req_open")
+	w.Uint(start)
+	w.Uint(start + 60_000)
+	w.Uint(uint64(november))
+	w.Int(40)
+	w.String("m")
+	w.String("")
+	w.Uint(1) // noted
+	w.Uint(77)
+	w.Uint(1) // usage
+	u := ledger.Usage{Day: today, Hour: 8, Model: "m", Requests: 1, CostPico: 10}
+	u.Latency.Add(7)
+	ledger.UsageFields(abi.WriteTo(&w), &u)
+	w.Uint(1) // recent requests
+	ledger.RequestFields(abi.WriteTo(&w), &ledger.Request{AtMs: start, ID: "req_old", Model: "m", CostPico: 10})
+	w.Uint(1) // tokens
+	w.Uint(start)
+	w.Uint(300)
+	w.Uint(start + 1000)
+	w.Uint(6)
+	w.Uint(0)
+	k.Rows = map[string][]byte{"h": w.Buf}
+	k.absorbed = 6
+	return k
+}
+
+func TestMeterOfFormat2(t *testing.T) {
+	k := meterOfFormat2(t)
+	k.windowIs("its tokens", 700, minuteMs)
+	k.reserveIs(51, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 900}, short(november, 2, 100, 51, 1))
+	k.reserveIs(50, keymeter.Grant{}, admitted(50))
+	k.settle("req_open", 10, 5)
+	want := ledger.Usage{Requests: 2, Prompt: 5, Completion: 5, CostPico: 15}
+	want.Latency.Add(7)
+	want.Latency.Add(7)
+	if u := k.reported(); u != want {
+		t.Errorf("%+v, want %+v", u, want)
+	}
+	if recent := k.recent(); len(recent) != 2 || recent[0].ID != "req_old" || recent[1].ID != "req_open" {
+		t.Errorf("%+v", recent)
+	}
+}
+
 func TestOldMeter(t *testing.T) {
 	k := oldMeter(t)
 	k.settle("req_open", 10, 4*money.Cent) // the reservation is known
 	k.enter("req_new", 91*money.Cent)      // and so is the slice: 100 - 5 - 4
-	if reply := k.admit(keymeter.Admit{Mode: keymeter.ModeReserve, AmountPico: 1}); reply.Verdict != keymeter.Short || reply.Seq != 4 || reply.Period != calendar.NewPeriod(calendar.Monthly, 0, today) {
+	if reply := k.admit(keymeter.Admit{Mode: keymeter.ModeReserve, AmountPico: 1}); reply.Verdict != keymeter.Short || reply.Epoch != 2 || reply.HeldPico != money.Dollar || reply.NeedPico != 1 || reply.Period != calendar.NewPeriod(calendar.Monthly, 0, today) {
 		t.Errorf("%+v", reply)
 	}
 	flush := keymeter.Flush{}
@@ -90,7 +161,7 @@ func TestOldMeter(t *testing.T) {
 		t.Fatalf("%v %+v", err, reply)
 	}
 	r := abi.Reader{Buf: reply.Absorbs[0]}
-	if op, name, id, seq := r.Uint(), r.String(), r.String(), r.Uint(); op != 11 || name != "hash" || id != "key_1" || seq != 7 {
+	if op, name, id, seq := r.Uint(), r.String(), r.String(), r.Uint(); op != 13 || name != "hash" || id != "key_1" || seq != 7 {
 		t.Errorf("batch %d of %s %s, op %d", seq, name, id, op)
 	}
 }
@@ -130,7 +201,7 @@ func TestOldPut(t *testing.T) {
 // No row of another format is taken for a meter.
 func TestMalformedMeter(t *testing.T) {
 	whole := oldMeter(t).Rows["h"]
-	for _, row := range [][]byte{{}, {0}, {3}, whole[:len(whole)-1], append(whole[:len(whole):len(whole)], 0)} {
+	for _, row := range [][]byte{{}, {0}, {4}, whole[:len(whole)-1], append(whole[:len(whole):len(whole)], 0)} {
 		k := oldMeter(t)
 		k.Rows["h"] = row
 		check := keymeter.Admit{Mode: keymeter.ModeCheck}

@@ -39,6 +39,7 @@ type key struct {
 	now      uint64
 	count    int
 	absorbed int // batches that the ledger has had before the test
+	flushed  int // batches that the test has seen
 }
 
 func newKey(t *testing.T, record doc.Record) *key {
@@ -91,7 +92,7 @@ func (k *key) enter(id string, amount money.Pico) {
 	a := keymeter.Admit{RequestID: id, Mode: keymeter.ModeReserve, AmountPico: amount}
 	reply := k.admit(a)
 	if reply.Verdict == keymeter.Short {
-		a.Grant = keymeter.Grant{Period: reply.Period, Seq: reply.Seq, AmountPico: amount}
+		a.Grant = keymeter.Grant{Period: reply.Period, Epoch: reply.Epoch, TotalPico: reply.HeldPico + reply.NeedPico}
 		reply = k.admit(a)
 	}
 	if reply.Verdict != keymeter.Admitted {

@@ -248,19 +248,24 @@ func TestSettlementAfterExpiry(t *testing.T) {
 	}
 }
 
-// While a deployment goes out, isolates of the version before still ask, without what came after it.
+// While a deployment goes out, isolates of the version before get an error: their admit, settle and extend say less.
 func TestCommandsOfTheVersionBefore(t *testing.T) {
 	k := newKey(t, record("counted"))
-	const untraced = 5 // bytes of an empty trace, at the end
-	grant := keymeter.Grant{Period: calendar.NewPeriod(calendar.Monthly, 0, today), Seq: 1, AmountPico: 100}
-	admit := (&keymeter.Admit{RequestID: "req_1", Version: 2, Mode: keymeter.ModeReserve, Model: "m", ExpiresMs: 60_000, Grant: grant}).Encode()
-	reply, err := keymeter.DecodeAdmitReply(k.do(admit[:len(admit)-untraced]))
-	if err != nil || reply.Verdict != keymeter.Admitted {
-		t.Errorf("%v %+v", err, reply)
-	}
-	settle := (&keymeter.Settle{RequestID: "req_1", Outcome: keymeter.Served, Model: "m", CostPico: 7}).Encode()
-	k.do(settle[:len(settle)-untraced])
-	if u := k.reported(); u.Requests != 1 || u.CostPico != 7 {
-		t.Errorf("%+v", u)
+	k.enter("req_1", 1)
+	for now, before := range map[uint64]byte{6: 1, 7: 2, 8: 5} {
+		command := (&keymeter.Settle{RequestID: "req_1", Outcome: keymeter.Served, Model: "m", CostPico: 7}).Encode()
+		switch now {
+		case 6:
+			command = (&keymeter.Admit{RequestID: "req_2", Version: 2, Mode: keymeter.ModeCount}).Encode()
+		case 8:
+			command = (&keymeter.Extend{RequestID: "req_1", TotalPico: 1}).Encode()
+		}
+		if command[0] != byte(now) {
+			t.Fatalf("op %d, want %d", command[0], now)
+		}
+		command[0] = before
+		if reply, err := k.Call(k.now, command); err == nil {
+			t.Errorf("op %d is taken: %x", before, reply)
+		}
 	}
 }

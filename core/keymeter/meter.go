@@ -6,12 +6,22 @@ import (
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
 )
 
 const format = 1
 
-// meterFormat is of the row "h": 1 had no recent requests and no tokens, and usage without hours and latencies.
-const meterFormat = 2
+// formatField is the number that a row starts with.
+func formatField(f *abi.Fields) {
+	version := uint64(format)
+	if f.Uint(&version); version != format {
+		f.Fail()
+	}
+}
+
+// meterFormat is of the row "h": 1 had no recent requests and no tokens, and usage without hours and latencies;
+// 2 had the number of the last grant in place of the epoch.
+const meterFormat = 3
 
 // flushDelayMs is how long usage may wait for more before it is reported. Whoever reads the usage flushes
 // first, so this only bounds how much one isolate's death can leave waiting for the next alarm.
@@ -28,8 +38,8 @@ type meter struct {
 	day          uint64 // the largest seen
 	dayCount     uint64
 	slice        slice
-	oldSlice     slice // last period's, while reservations made on it are open
-	grantSeq     uint64
+	oldSlice     slice  // last period's, while reservations made on it are open
+	epoch        uint64 // grows whenever part of the slice is given back: older grants are void
 	reservations []reservation
 	noted        []uint64         // the last admissions that left no reservation, by the sum of their request ids
 	usage        []ledger.Usage   // not reported yet
@@ -60,110 +70,75 @@ type reservation struct {
 	idem       string
 }
 
+// free is what a request can reserve. A request that cost more than it had reserved makes it negative.
+func (s *slice) free() int64 { return s.granted - money.Add(s.spent, s.reserved) }
+
 func (m *meter) encode() []byte {
-	w := abi.Writer{Buf: make([]byte, 0, 512+64*len(m.reservations)+128*len(m.recent))}
-	w.Uint(meterFormat)
-	w.Uint(uint64(m.status))
-	w.Bytes(m.record.Encode())
-	w.Uint(m.lastMs)
-	w.Uint(m.lastUsedMs)
-	encodeTicks(&w, m.ticks)
-	w.Uint(m.day)
-	w.Uint(m.dayCount)
-	m.slice.encode(&w)
-	m.oldSlice.encode(&w)
-	w.Uint(m.grantSeq)
-	w.Uint(uint64(len(m.reservations)))
-	for i := range m.reservations {
-		r := &m.reservations[i]
-		w.String(r.id)
-		w.Uint(r.admittedMs)
-		w.Uint(r.expiresMs)
-		w.Uint(uint64(r.period))
-		w.Int(r.amountPico)
-		w.String(r.model)
-		w.String(r.idem)
-	}
-	w.Uint(uint64(len(m.noted)))
-	for _, sum := range m.noted {
-		w.Uint(sum)
-	}
-	w.Uint(uint64(len(m.usage)))
-	for i := range m.usage {
-		ledger.EncodeUsage(&w, &m.usage[i])
-	}
-	ledger.EncodeRequests(&w, m.recent)
-	encodeTicks(&w, m.tokens)
-	w.Uint(m.flushMs)
-	w.Uint(m.outSeq)
-	w.Uint(m.cleanMs)
-	return w.Buf
-}
-
-func encodeTicks(w *abi.Writer, ticks []tick) {
-	w.Uint(uint64(len(ticks)))
-	for _, t := range ticks {
-		w.Uint(t.ms)
-		w.Uint(t.count)
-	}
-}
-
-func decodeTicks(r *abi.Reader) (ticks []tick) {
-	for n := r.Count(); n > 0; n-- {
-		ticks = append(ticks, tick{r.Uint(), r.Uint()})
-	}
-	return ticks
-}
-
-func (s *slice) encode(w *abi.Writer) {
-	w.Uint(uint64(s.period))
-	w.Bool(s.live)
-	w.Int(s.granted)
-	w.Int(s.spent)
-	w.Int(s.reserved)
-}
-
-func decodeSlice(r *abi.Reader) slice {
-	return slice{calendar.ReadPeriod(r.Uint()), r.Bool(), r.Int(), r.Int(), r.Int()}
+	return encode(0, m, 512+64*len(m.reservations)+128*len(m.recent))
 }
 
 func decodeMeter(data []byte) (*meter, error) {
-	r := abi.Reader{Buf: data}
-	version := r.Uint()
-	if version != format && version != meterFormat {
-		return nil, abi.ErrMalformed
+	m := new(meter)
+	return m, decode(data, m)
+}
+
+func (m *meter) fields(f *abi.Fields) {
+	version := uint64(meterFormat)
+	if f.Uint(&version); version == 0 || version > meterFormat {
+		f.Fail()
 	}
-	m := &meter{status: doc.Status(r.Uint())}
-	record, err := doc.DecodeRecord(r.Bytes())
-	if err != nil {
-		return nil, err
+	abi.Enum(f, &m.status)
+	recordFields(f, &m.record)
+	f.Uint(&m.lastMs)
+	f.Uint(&m.lastUsedMs)
+	abi.List(f, &m.ticks, tickFields)
+	f.Uint(&m.day)
+	f.Uint(&m.dayCount)
+	m.slice.fields(f)
+	m.oldSlice.fields(f)
+	f.Uint(&m.epoch)
+	if version < 3 {
+		m.epoch = firstEpoch
 	}
-	m.record, m.lastMs, m.lastUsedMs = record, r.Uint(), r.Uint()
-	m.ticks = decodeTicks(&r)
-	m.day, m.dayCount = r.Uint(), r.Uint()
-	m.slice, m.oldSlice, m.grantSeq = decodeSlice(&r), decodeSlice(&r), r.Uint()
-	n := r.Count()
-	m.reservations = make([]reservation, 0, n+1)
-	for ; n > 0; n-- {
-		m.reservations = append(m.reservations, reservation{
-			r.String(), r.Uint(), r.Uint(), calendar.ReadPeriod(r.Uint()), r.Int(), r.String(), r.String(),
-		})
+	abi.List(f, &m.reservations, reservationFields)
+	abi.List(f, &m.noted, (*abi.Fields).Uint)
+	if version == 1 {
+		abi.List(f, &m.usage, ledger.OldUsageFields)
+	} else {
+		abi.List(f, &m.usage, ledger.UsageFields)
+		abi.List(f, &m.recent, ledger.RequestFields)
+		abi.List(f, &m.tokens, tickFields)
 	}
-	for n := r.Count(); n > 0; n-- {
-		m.noted = append(m.noted, r.Uint())
-	}
-	for n := r.Count(); n > 0; n-- {
-		if version == format {
-			m.usage = append(m.usage, ledger.DecodeOldUsage(&r))
-			continue
-		}
-		m.usage = append(m.usage, ledger.DecodeUsage(&r))
-	}
-	if version == meterFormat {
-		m.recent, m.tokens = ledger.DecodeRequests(&r), decodeTicks(&r)
-	}
-	m.flushMs, m.outSeq, m.cleanMs = r.Uint(), r.Uint(), r.Uint()
-	return m, r.End()
+	f.Uint(&m.flushMs)
+	f.Uint(&m.outSeq)
+	f.Uint(&m.cleanMs)
+}
+
+// firstEpoch is of a meter from before there were epochs. To the Ledger it was in the epoch before, so that it
+// takes over what the meter holds and drops what was on its way.
+const firstEpoch = 2
+
+func tickFields(f *abi.Fields, t *tick) {
+	f.Uint(&t.ms)
+	f.Uint(&t.count)
+}
+
+func (s *slice) fields(f *abi.Fields) {
+	ledger.PeriodFields(f, &s.period)
+	f.Bool(&s.live)
+	f.Int(&s.granted)
+	f.Int(&s.spent)
+	f.Int(&s.reserved)
+}
+
+func reservationFields(f *abi.Fields, r *reservation) {
+	f.String(&r.id)
+	f.Uint(&r.admittedMs)
+	f.Uint(&r.expiresMs)
+	ledger.PeriodFields(f, &r.period)
+	f.Int(&r.amountPico)
+	f.String(&r.model)
+	f.String(&r.idem)
 }
 
 // advance brings the meter to now. If the clock went back, the day and the period stay the largest seen, the
@@ -357,6 +332,16 @@ func (m *meter) use(ms uint64, model string) *ledger.Usage {
 	return &m.usage[len(m.usage)-1]
 }
 
+// reservation is the open one with an id, or nil.
+func (m *meter) reservation(id string) *reservation {
+	for i := range m.reservations {
+		if m.reservations[i].id == id {
+			return &m.reservations[i]
+		}
+	}
+	return nil
+}
+
 // take removes the reservation with an id.
 func (m *meter) take(id string) (reservation, bool) {
 	for i, r := range m.reservations {
@@ -385,11 +370,11 @@ func earlier(a, b uint64) uint64 {
 }
 
 // cut takes the unreported usage out as one numbered batch.
-func (m *meter) cut(key string, returned int64, closed bool) []byte {
+func (m *meter) cut(key string, closed bool) []byte {
 	m.outSeq++
 	batch := ledger.Absorb{
-		Key: key, KeyID: m.record.KeyID, Seq: m.outSeq, Period: m.slice.period, ReturnedPico: returned, Closed: closed,
-		GrantSeq: m.grantSeq, LastUsedMs: m.lastUsedMs, Usage: m.usage, Recent: m.recent,
+		Key: key, KeyID: m.record.KeyID, Seq: m.outSeq, Period: m.slice.period, Epoch: m.epoch, HeldPico: m.slice.granted, Closed: closed,
+		LastUsedMs: m.lastUsedMs, Usage: m.usage, Recent: m.recent,
 	}
 	m.usage, m.recent, m.flushMs = nil, nil, 0
 	return batch.Encode()

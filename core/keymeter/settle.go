@@ -15,23 +15,12 @@ type expired struct {
 	model      string
 }
 
-func (e *expired) encode() []byte {
-	var w abi.Writer
-	w.Uint(format)
-	w.Uint(e.admittedMs)
-	w.Uint(uint64(e.period))
-	w.Int(e.amountPico)
-	w.String(e.model)
-	return w.Buf
-}
-
-func decodeExpired(data []byte) (expired, bool) {
-	r := abi.Reader{Buf: data}
-	if r.Uint() != format {
-		return expired{}, false
-	}
-	e := expired{r.Uint(), calendar.ReadPeriod(r.Uint()), r.Int(), r.String()}
-	return e, r.End() == nil
+func (e *expired) fields(f *abi.Fields) {
+	formatField(f)
+	f.Uint(&e.admittedMs)
+	ledger.PeriodFields(f, &e.period)
+	f.Int(&e.amountPico)
+	f.String(&e.model)
 }
 
 // settle books what happened to a request, once. A repeat finds neither the reservation nor an expired one.
@@ -61,7 +50,8 @@ func (c *call) settle(s *Settle) {
 	}
 }
 
-// charge books a settle to the hour and the period of its admission.
+// charge books a settle to the hour and the period of its admission: the request to the model that answered it,
+// what attempts cost to the models that were asked.
 func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) {
 	u := c.m.use(admittedMs, s.Model)
 	switch s.Outcome {
@@ -73,30 +63,48 @@ func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) {
 	case Served:
 		u.Requests++
 	}
-	u.Prompt += s.Tokens.Prompt
-	u.Completion += s.Tokens.Completion
-	u.CostPico = money.Add(u.CostPico, s.CostPico)
-	slice := c.m.sliceOf(period)
-	slice.spent = money.Add(slice.spent, s.CostPico)
 	if s.Missed {
 		u.Misses++
 	}
-	if s.Estimated {
-		u.Estimated++
-	}
 	u.Latency.Add(s.Trace.DurationMs)
-	c.m.countTokens(s.Tokens.Prompt+s.Tokens.Completion, c.limits().TokensPerMinute)
+	sum := Charge{Model: s.Model, Tokens: s.Tokens, CostPico: s.CostPico, Estimated: s.Estimated}
+	sum.book(u)
+	for i := range s.Attempts {
+		a := &s.Attempts[i]
+		a.book(c.m.use(admittedMs, a.Model))
+		sum.add(a)
+	}
+	slice := c.m.sliceOf(period)
+	slice.spent = money.Add(slice.spent, sum.CostPico)
+	c.m.countTokens(sum.Tokens.Prompt+sum.Tokens.Completion, c.limits().TokensPerMinute)
 	c.m.trace(ledger.Request{
 		AtMs: admittedMs, ID: s.RequestID, Model: s.Model, Provider: s.Trace.Provider, Status: s.Trace.Status,
-		DurationMs: s.Trace.DurationMs, Prompt: s.Tokens.Prompt, Completion: s.Tokens.Completion, CostPico: s.CostPico,
-		Cache: s.Trace.Cache, Stream: s.Trace.Stream, Estimated: s.Estimated,
+		DurationMs: s.Trace.DurationMs, Prompt: sum.Tokens.Prompt, Completion: sum.Tokens.Completion, CostPico: sum.CostPico,
+		Cache: s.Trace.Cache, Stream: s.Trace.Stream, Estimated: sum.Estimated,
 	})
+}
+
+// book adds the tokens and the cost to the usage of a model.
+func (a *Charge) book(u *ledger.Usage) {
+	u.Prompt += a.Tokens.Prompt
+	u.Completion += a.Tokens.Completion
+	u.CostPico = money.Add(u.CostPico, a.CostPico)
+	if a.Estimated {
+		u.Estimated++
+	}
+}
+
+func (a *Charge) add(o *Charge) {
+	a.Tokens.Prompt += o.Tokens.Prompt
+	a.Tokens.Completion += o.Tokens.Completion
+	a.CostPico = money.Add(a.CostPico, o.CostPico)
+	a.Estimated = a.Estimated || o.Estimated
 }
 
 // settleLate replaces what expiry booked by what really happened.
 func (c *call) settleLate(s *Settle, row []byte) {
-	e, ok := decodeExpired(row)
-	if !ok {
+	var e expired
+	if decode(row, &e) != nil {
 		return
 	}
 	u := c.m.use(e.admittedMs, e.model)
@@ -127,7 +135,7 @@ func (c *call) finish(s *Settle) {
 		return
 	}
 	i.done, i.oversized, i.expiresMs = true, s.Oversized, c.m.lastMs+rememberMs
-	c.put(rowIdem+s.Idempotency, i.encode())
+	c.put(rowIdem+s.Idempotency, encode(0, &i, 128))
 	if !s.Oversized {
 		c.put(rowAnswer+s.Idempotency, s.Answer)
 	}
@@ -150,7 +158,7 @@ func (c *call) expire() {
 		s.reserved -= r.amountPico
 		s.spent += r.amountPico
 		e := expired{r.admittedMs, r.period, r.amountPico, r.model}
-		c.put(rowExpired+r.id, e.encode())
+		c.put(rowExpired+r.id, encode(0, &e, 64))
 		c.remember(rowExpired + r.id)
 		m.trace(ledger.Request{AtMs: r.admittedMs, ID: r.id, Model: r.model, CostPico: r.amountPico, Estimated: true})
 	}

@@ -33,42 +33,33 @@ type alert struct {
 	dueMs     uint64
 }
 
-func (a *alerts) encode() []byte {
-	var w abi.Writer
-	w.Uint(format)
-	w.String(a.to.URL)
-	w.Bytes(a.to.Secret)
-	w.Uint(uint64(a.period))
-	w.Uint(a.told)
-	w.Uint(uint64(len(a.pending)))
-	for _, p := range a.pending {
-		w.String(p.id)
-		w.String(p.body)
-		w.Uint(p.createdMs)
-		w.Uint(p.tries)
-		w.Uint(p.dueMs)
-	}
-	return w.Buf
+func (a *alerts) fields(f *abi.Fields) {
+	formatField(f)
+	alertsFields(f, &a.to)
+	PeriodFields(f, &a.period)
+	f.Uint(&a.told)
+	abi.List(f, &a.pending, func(f *abi.Fields, p *alert) {
+		f.String(&p.id)
+		f.String(&p.body)
+		f.Uint(&p.createdMs)
+		f.Uint(&p.tries)
+		f.Uint(&p.dueMs)
+	})
 }
 
-func decodeAlerts(data []byte) (alerts, error) {
-	r := abi.Reader{Buf: data}
-	if r.Uint() != format {
-		return alerts{}, abi.ErrMalformed
+// formatField is the number that a row starts with.
+func formatField(f *abi.Fields) {
+	version := uint64(format)
+	if f.Uint(&version); version != format {
+		f.Fail()
 	}
-	a := alerts{to: doc.Alerts{URL: r.String(), Secret: r.Bytes()}, period: calendar.ReadPeriod(r.Uint()), told: r.Uint()}
-	for n := r.Count(); n > 0; n-- {
-		a.pending = append(a.pending, alert{r.String(), r.String(), r.Uint(), r.Uint(), r.Uint()})
-	}
-	return a, r.End()
 }
 
-func (c *call) alerts() (alerts, error) {
-	row, ok := c.row(rowAlerts)
-	if !ok {
-		return alerts{}, nil
+func (c *call) alerts() (a alerts, err error) {
+	if row, ok := c.row(rowAlerts); ok {
+		err = decode(row, &a)
 	}
-	return decodeAlerts(row)
+	return a, err
 }
 
 // setAlerts takes a new address. What waited for the old one is dropped, and what holds now is told to the
@@ -82,7 +73,7 @@ func (c *call) setAlerts(to doc.Alerts) error {
 		a.told, a.pending = 0, nil
 	}
 	a.to = to
-	c.put(rowAlerts, a.encode())
+	c.put(rowAlerts, encode(0, &a, 256))
 	return nil
 }
 
@@ -164,7 +155,7 @@ func (c *call) send(a *alerts) {
 		open = append(open, p)
 	}
 	a.pending = open
-	c.put(rowAlerts, a.encode())
+	c.put(rowAlerts, encode(0, a, 512))
 }
 
 // post is an alert as a request, signed after Standard Webhooks (github.com/standard-webhooks/standard-webhooks,
@@ -182,6 +173,11 @@ func post(to *doc.Alerts, p *alert, now uint64) abi.Post {
 	}
 }
 
+// posted is the outcome of a post, as a command. It has a layout of its own (package abi).
+type posted struct{ abi.Posted }
+
+func (*posted) fields(*abi.Fields) {}
+
 // posted takes what came of a post. Anything but success is tried again when it is due.
 func (c *call) posted(p abi.Posted) error {
 	a, err := c.alerts()
@@ -191,7 +187,7 @@ func (c *call) posted(p abi.Posted) error {
 	for i := range a.pending {
 		if a.pending[i].id == p.ID {
 			a.pending = append(a.pending[:i], a.pending[i+1:]...)
-			c.put(rowAlerts, a.encode())
+			c.put(rowAlerts, encode(0, &a, 256))
 			break
 		}
 	}

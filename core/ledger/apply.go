@@ -1,8 +1,6 @@
 package ledger
 
 import (
-	"errors"
-
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/money"
@@ -32,8 +30,9 @@ const (
 
 	budgetFormat = 2 // of "b": 1 had no number of batches
 	usageFormat  = 2 // of sums: 1 had no hours and latencies
+	meterFormat  = 2 // of "k/": 1 had the number of the last grant and its answer in place of the epoch
 
-	maxKeys   = 1000 // meters that a recall or a report looks at
+	maxKeys   = 1000 // meters that a page of a recall, or a report, looks at
 	maxRecall = 32
 	maxWave   = 256    // meters that one report has flushed
 	maxUsage  = 8192   // rows of one report
@@ -54,67 +53,102 @@ type budget struct {
 
 // meter is a row "k/".
 type meter struct {
-	period        calendar.Period
-	live          bool
-	granted       int64
-	spent         int64
-	grantSeq      uint64 // the last answered, with its answer
-	grantPeriod   calendar.Period
-	grantedAmount int64
-	absorbed      uint64 // the last batch
-	lastUsedMs    uint64
+	period     calendar.Period
+	live       bool
+	granted    int64 // in this epoch
+	spent      int64
+	epoch      uint64 // the meter's, as far as it is known
+	absorbed   uint64 // the last batch
+	lastUsedMs uint64
 }
 
-func (b *budget) encode() []byte {
-	var w abi.Writer
-	w.Uint(budgetFormat)
-	w.Uint(b.version)
-	w.Int(b.pico)
-	w.Uint(uint64(b.period))
-	w.Int(b.committed)
-	w.Int(b.spent)
-	w.Uint(b.waveMs)
-	w.Uint(b.recent)
-	return w.Buf
+func (b *budget) fields(f *abi.Fields) {
+	version := uint64(budgetFormat)
+	if f.Uint(&version); version == 0 || version > budgetFormat {
+		f.Fail()
+	}
+	f.Uint(&b.version)
+	f.Int(&b.pico)
+	PeriodFields(f, &b.period)
+	f.Int(&b.committed)
+	f.Int(&b.spent)
+	f.Uint(&b.waveMs)
+	if version > 1 {
+		f.Uint(&b.recent)
+	}
 }
 
-func (m *meter) encode() []byte {
-	var w abi.Writer
-	w.Uint(format)
-	w.Uint(uint64(m.period))
-	w.Bool(m.live)
-	w.Int(m.granted)
-	w.Int(m.spent)
-	w.Uint(m.grantSeq)
-	w.Uint(uint64(m.grantPeriod))
-	w.Int(m.grantedAmount)
-	w.Uint(m.absorbed)
-	w.Uint(m.lastUsedMs)
-	return w.Buf
+func (m *meter) fields(f *abi.Fields) {
+	version := uint64(meterFormat)
+	if f.Uint(&version); version == 0 || version > meterFormat {
+		f.Fail()
+	}
+	PeriodFields(f, &m.period)
+	f.Bool(&m.live)
+	f.Int(&m.granted)
+	f.Int(&m.spent)
+	if version > 1 {
+		f.Uint(&m.epoch)
+	} else {
+		var seq, period uint64
+		var amount int64
+		f.Uint(&seq)
+		f.Uint(&period)
+		f.Int(&amount)
+		m.epoch = 1
+	}
+	f.Uint(&m.absorbed)
+	f.Uint(&m.lastUsedMs)
 }
 
-func decodeBudget(data []byte) (budget, error) {
+// command is one that was decoded.
+type command interface {
+	message
+	reads() []abi.Range // besides the budget
+	apply(*call) error
+}
+
+func decodeCommand(data []byte) (command, error) {
 	r := abi.Reader{Buf: data}
-	version := r.Uint()
-	if version != format && version != budgetFormat {
-		return budget{}, abi.ErrMalformed
+	op := r.Uint()
+	switch op {
+	case abi.OpPosted:
+		p, err := abi.DecodePosted(data)
+		return &posted{p}, err
+	case opAbsorb, opFirstAbsorb, opSecondAbsorb:
+		c, err := DecodeAbsorb(data)
+		return &batch{[]Absorb{c}}, err
 	}
-	b := budget{r.Uint(), r.Int(), calendar.ReadPeriod(r.Uint()), r.Int(), r.Int(), r.Uint(), 0}
-	if version == budgetFormat {
-		b.recent = r.Uint()
+	c := newCommand(op)
+	if c == nil {
+		return nil, abi.ErrMalformed
 	}
-	return b, r.End()
+	c.fields(abi.ReadFrom(&r))
+	return c, r.End()
 }
 
-func decodeMeter(data []byte) (meter, error) {
-	r := abi.Reader{Buf: data}
-	if r.Uint() != format {
-		return meter{}, abi.ErrMalformed
+func newCommand(op uint64) command {
+	switch op {
+	case opPut:
+		return new(Put)
+	case opReport:
+		return new(Report)
+	case opKeys:
+		return new(Keys)
+	case opBatch:
+		return new(batch)
+	case opPolicy:
+		return policy{}
+	case opQuery:
+		return new(Query)
+	case opPrune:
+		return new(Prune)
+	case opRecent:
+		return new(Recent)
+	case opGrant:
+		return new(Grant)
 	}
-	m := meter{
-		calendar.ReadPeriod(r.Uint()), r.Bool(), r.Int(), r.Int(), r.Uint(), calendar.ReadPeriod(r.Uint()), r.Int(), r.Uint(), r.Uint(),
-	}
-	return m, r.End()
+	return nil
 }
 
 // Reads names the rows that a command needs.
@@ -123,79 +157,49 @@ func Reads(in *abi.ObjectInput) ([]abi.Range, error) {
 	if len(in.Command) == 0 {
 		return append(ranges, abi.Range{Start: rowAlerts}), nil
 	}
-	r := abi.Reader{Buf: in.Command}
-	switch r.Uint() {
-	case abi.OpPosted:
-		_, err := abi.DecodePosted(in.Command)
-		return append(ranges, abi.Range{Start: rowAlerts}), err
-	case opPut:
-		decodePut(&r)
-		ranges = append(ranges, abi.Range{Start: rowAlerts})
-	case opPolicy:
-		ranges = append(ranges, abi.Range{Start: rowPolicy})
-	case opQuery:
-		q := decodeQuery(&r)
-		ranges = append(ranges, q.reads()...)
-	case opPrune:
-		p := Prune{r.Uint(), r.Uint()}
-		ranges = append(ranges, p.reads()...)
-	case opRecent:
-		r.Uint()
-		r.Uint()
-	case opGrant:
-		ranges = append(ranges, abi.Range{Start: rowKeys + decodeGrant(&r).Key})
-	case opAbsorb, opOldAbsorb:
-		c, err := decodeBatched(in.Command)
-		if err != nil {
-			return nil, err
-		}
-		return append(append(ranges, abi.Range{Start: rowAlerts}), absorbRanges(&c)...), nil
-	case opBatch:
-		ranges = append(ranges, abi.Range{Start: rowAlerts})
-		for n := r.Count(); n > 0; n-- {
-			c, err := decodeBatched(r.Bytes())
-			if err != nil {
-				return nil, err
-			}
-			ranges = append(ranges, absorbRanges(&c)...)
-		}
-	case opReport:
-		c := decodeReport(&r)
-		ranges = append(ranges,
-			abi.Range{Start: rowKeys, End: endKeys, Limit: maxKeys},
-			abi.Range{Start: rowModels + abi.Fixed(c.FirstDay), End: rowModels + abi.Fixed(c.EndDay), Limit: maxUsage})
-	case opKeys:
-		for n := r.Count(); n > 0; n-- {
-			ranges = append(ranges, abi.Range{Start: rowKeys + r.String()})
-		}
-	default:
-		return nil, abi.ErrMalformed
+	c, err := decodeCommand(in.Command)
+	if err != nil {
+		return nil, err
 	}
-	return ranges, r.End()
+	return append(ranges, c.reads()...), nil
 }
 
-func absorbRanges(c *Absorb) []abi.Range {
-	ranges := []abi.Range{{Start: rowKeys + c.Key}}
-	for i := range c.Usage {
-		for _, key := range sumKeys(&c.Usage[i], c.KeyID) {
-			ranges = append(ranges, abi.Range{Start: key})
-		}
+func (*posted) reads() []abi.Range { return []abi.Range{{Start: rowAlerts}} }
+
+func (*Put) reads() []abi.Range { return []abi.Range{{Start: rowAlerts}} }
+
+func (policy) reads() []abi.Range { return []abi.Range{{Start: rowPolicy}} }
+
+func (*Recent) reads() []abi.Range { return nil }
+
+func (c *Grant) reads() []abi.Range { return []abi.Range{{Start: rowKeys + c.Key}} }
+
+func (c *Report) reads() []abi.Range {
+	return []abi.Range{
+		{Start: rowKeys, End: endKeys, Limit: maxKeys},
+		{Start: rowModels + abi.Fixed(c.FirstDay), End: rowModels + abi.Fixed(c.EndDay), Limit: maxUsage},
+	}
+}
+
+func (c *Keys) reads() (ranges []abi.Range) {
+	for _, name := range c.Names {
+		ranges = append(ranges, abi.Range{Start: rowKeys + name})
 	}
 	return ranges
 }
 
-func decodeBatched(command []byte) (Absorb, error) {
-	r := abi.Reader{Buf: command}
-	var c Absorb
-	switch r.Uint() {
-	case opAbsorb:
-		c = decodeAbsorb(&r)
-	case opOldAbsorb:
-		c = decodeOldAbsorb(&r)
-	default:
-		return c, abi.ErrMalformed
+func (b *batch) reads() []abi.Range {
+	ranges := []abi.Range{{Start: rowAlerts}}
+	for i := range b.absorbs {
+		c := &b.absorbs[i]
+		ranges = append(ranges, abi.Range{Start: rowKeys + c.Key})
+		for i := range c.Usage {
+			for _, key := range sumKeys(&c.Usage[i], c.KeyID) {
+				ranges = append(ranges, abi.Range{Start: key})
+			}
+		}
 	}
-	return c, r.End()
+	return ranges
 }
 
 // call is one command being applied.
@@ -234,7 +238,7 @@ func (c *call) put(key string, value []byte) {
 func Apply(in *abi.ObjectInput) (out abi.ObjectOutput, err error) {
 	c := call{in: in}
 	if row, ok := c.row(rowBudget); ok {
-		if c.b, err = decodeBudget(row); err != nil {
+		if err = decode(row, &c.b); err != nil {
 			return out, err
 		}
 	}
@@ -242,51 +246,49 @@ func Apply(in *abi.ObjectInput) (out abi.ObjectOutput, err error) {
 		err = c.alarm()
 		return c.out, err
 	}
-	r := abi.Reader{Buf: in.Command}
-	switch r.Uint() {
-	case abi.OpPosted:
-		var p abi.Posted
-		if p, err = abi.DecodePosted(in.Command); err == nil {
-			err = c.posted(p)
-		}
-	case opPut:
-		p := decodePut(&r)
-		err = c.set(&p)
-	case opPolicy:
-		c.out.Reply, _ = c.row(rowPolicy)
-	case opQuery:
-		q := decodeQuery(&r)
-		err = c.query(&q)
-	case opPrune:
-		c.prune()
-	case opRecent:
-		err = c.recent(&Recent{r.Uint(), r.Uint()})
-	case opGrant:
-		err = c.grant(decodeGrant(&r))
-	case opAbsorb, opOldAbsorb:
-		var a Absorb
-		if a, err = decodeBatched(in.Command); err == nil {
-			err = c.absorb(a)
-		}
-		if err == nil {
-			err = c.watch()
-		}
-	case opBatch:
-		for n := r.Count(); n > 0 && err == nil; n-- {
-			var a Absorb
-			if a, err = decodeBatched(r.Bytes()); err == nil {
-				err = c.absorb(a)
-			}
-		}
-		if err == nil {
-			err = c.watch()
-		}
-	case opReport:
-		err = c.report(decodeReport(&r))
-	case opKeys:
-		err = c.keys()
+	command, err := decodeCommand(in.Command)
+	if err == nil {
+		err = command.apply(&c)
 	}
 	return c.out, err
+}
+
+func (p *posted) apply(c *call) error { return c.posted(p.Posted) }
+
+func (p *Put) apply(c *call) error { return c.set(p) }
+
+func (policy) apply(c *call) error {
+	c.out.Reply, _ = c.row(rowPolicy)
+	return nil
+}
+
+func (q *Query) apply(c *call) error { return c.query(q) }
+
+func (*Prune) apply(c *call) error {
+	c.prune()
+	return nil
+}
+
+func (q *Recent) apply(c *call) error { return c.recent(q) }
+
+func (g *Grant) apply(c *call) error { return c.grant(g) }
+
+func (q *Report) apply(c *call) error { return c.report(q) }
+
+func (*Keys) apply(c *call) error {
+	var reply keyUses
+	c.eachMeter(c.in.Rows, func(key string, m *meter) { reply.uses = append(reply.uses, KeyUse{key, m.lastUsedMs}) })
+	c.out.Reply = encode(0, &reply, 256)
+	return nil
+}
+
+func (b *batch) apply(c *call) error {
+	for i := range b.absorbs {
+		if err := c.absorb(&b.absorbs[i]); err != nil {
+			return err
+		}
+	}
+	return c.watch()
 }
 
 // set takes what the control plane says, if it is news. If the budget's cycle is another one, what was spent
@@ -309,7 +311,7 @@ func (c *call) set(p *Put) error {
 	}
 	c.b.version, c.b.pico = p.Version, p.BudgetPico
 	c.turn(p.Period)
-	c.put(rowBudget, c.b.encode())
+	c.put(rowBudget, encode(0, &c.b, 64))
 	c.put(rowPolicy, p.Policy)
 	if err := c.setAlerts(p.Alerts); err != nil {
 		return err
@@ -324,100 +326,19 @@ func (c *call) turn(period calendar.Period) {
 	}
 }
 
-// errEarly is for a meter that knows of a new cycle before this object does: it asks again.
-var errEarly = errors.New("ledger: the budget's cycle is not known yet")
-
-// meter reads a meter's row as it stands in the budget's period.
-func (c *call) meter(key string) (meter, error) {
-	row, ok := c.row(rowKeys + key)
-	if !ok {
-		return meter{period: c.b.period}, nil
-	}
-	m, err := decodeMeter(row)
-	if m.period < c.b.period {
-		m.period, m.live, m.granted, m.spent = c.b.period, false, 0, 0
-	}
-	return m, err
-}
-
-func (m *meter) committed() int64 { return max(m.granted, m.spent) }
-
-// grant gives a meter a slice: what it needs and, to save the next question, a little more. The sum of the
-// slices and of what was spent stays within the budget.
-func (c *call) grant(g Grant) error {
-	if g.Period.Epoch() > c.b.period.Epoch() {
-		return errEarly
-	}
-	c.turn(g.Period)
-	m, err := c.meter(g.Key)
-	if err != nil {
-		return err
-	}
-	if g.Seq <= m.grantSeq {
-		reply := GrantReply{Period: m.grantPeriod, AmountPico: m.grantedAmount}
-		if g.Seq < m.grantSeq {
-			reply.AmountPico = 0 // the meter has gone on: it would not take a slice for this question
-		}
-		c.out.Reply = reply.encode()
-		return nil
-	}
-	free := max(0, c.b.pico-c.b.committed)
-	if g.NeedPico > free {
-		c.refuse(g)
-		return nil
-	}
-	amount := min(free, max(g.NeedPico, min(c.b.pico/64, money.Cost(16, max(g.NeedPico, 1)))))
-	if g.NeedPico == 0 {
-		amount = 0
-	}
-	before := m.committed()
-	m.live, m.granted = true, money.Add(m.granted, amount)
-	m.grantSeq, m.grantPeriod, m.grantedAmount = g.Seq, c.b.period, amount
-	c.b.committed += m.committed() - before
-	c.put(rowKeys+g.Key, m.encode())
-	c.put(rowBudget, c.b.encode())
-	reply := GrantReply{Period: c.b.period, AmountPico: amount}
-	c.out.Reply = reply.encode()
-	return nil
-}
-
-// refuse answers with who holds unused slices. The question's number stays open: asked again after they
-// were recalled, it may get another answer.
-func (c *call) refuse(g Grant) {
-	if c.in.Round == 0 {
-		c.out.Ranges = []abi.Range{{Start: rowKeys, End: endKeys, Limit: maxKeys}}
-		return
-	}
-	reply := GrantReply{Period: c.b.period, AmountPico: -1}
-	c.eachMeter(func(key string, m meter) {
-		if m.period == c.b.period && m.granted > m.spent && len(reply.Recall) < maxRecall && !contains(reply.Recall, key) {
-			reply.Recall = append(reply.Recall, key)
-		}
-	})
-	c.out.Reply = reply.encode()
-}
-
-func contains(list []string, text string) bool {
-	for _, t := range list {
-		if t == text {
-			return true
-		}
-	}
-	return false
-}
-
-func (c *call) eachMeter(f func(key string, m meter)) {
-	for _, row := range c.in.Rows {
+func (c *call) eachMeter(rows []abi.Row, f func(key string, m *meter)) {
+	for _, row := range rows {
 		if len(row.Key) > len(rowKeys) && row.Key[:len(rowKeys)] == rowKeys {
-			if m, err := decodeMeter(row.Value); err == nil {
-				f(row.Key[len(rowKeys):], m)
+			var m meter
+			if decode(row.Value, &m) == nil {
+				f(row.Key[len(rowKeys):], &m)
 			}
 		}
 	}
 }
 
 // absorb books a batch, if it is the one that follows the last.
-func (c *call) absorb(a Absorb) error {
+func (c *call) absorb(a *Absorb) error {
 	for i := range a.Usage {
 		c.turn(c.b.period.At(a.Usage[i].Day))
 	}
@@ -428,11 +349,7 @@ func (c *call) absorb(a Absorb) error {
 	before := m.committed()
 	m.absorbed = a.Seq
 	m.lastUsedMs = max(m.lastUsedMs, a.LastUsedMs)
-	if a.Period == c.b.period {
-		m.granted -= a.ReturnedPico
-		// A grant that was given since holds: that the meter closed before it is old news.
-		m.live = m.live && (!a.Closed || a.GrantSeq < m.grantSeq)
-	}
+	m.giveBack(a)
 	for i := range a.Usage {
 		if c.b.period.Contains(a.Usage[i].Day) {
 			m.spent = money.Add(m.spent, a.Usage[i].CostPico)
@@ -443,19 +360,19 @@ func (c *call) absorb(a Absorb) error {
 		}
 	}
 	c.b.committed = money.Add(c.b.committed, m.committed()-before)
-	c.remember(&a)
-	c.put(rowKeys+a.Key, m.encode())
-	c.put(rowBudget, c.b.encode())
+	c.remember(a)
+	c.put(rowKeys+a.Key, encode(0, &m, 64))
+	c.put(rowBudget, encode(0, &c.b, 64))
 	return nil
 }
 
 // report answers with the figures, once all meters that may have news were flushed after the question came.
-func (c *call) report(q Report) error {
+func (c *call) report(q *Report) error {
 	c.turn(c.b.period.At(calendar.Day(c.in.NowMs)))
 	reply := ReportReply{BudgetPico: c.b.pico, UsedPico: c.b.spent, Period: c.b.period}
 	var live []string
-	c.eachMeter(func(key string, m meter) {
-		if m.live && c.hasNews(&m) && len(live) < maxWave {
+	c.eachMeter(c.in.Rows, func(key string, m *meter) {
+		if m.live && c.hasNews(m) && len(live) < maxWave {
 			live = append(live, key)
 		}
 	})
@@ -463,18 +380,18 @@ func (c *call) report(q Report) error {
 	case q.Final || len(live) == 0 || c.b.waveMs > q.AsOfMs && c.b.waveMs <= c.in.NowMs && !q.Waited:
 	case c.b.waveMs+waveMs > c.in.NowMs && c.b.waveMs <= c.in.NowMs && !q.Waited:
 		reply.WaitMs = c.b.waveMs + waveMs - c.in.NowMs
-		c.out.Reply = reply.encode()
+		c.out.Reply = encode(0, &reply, 512)
 		return nil
 	default:
 		c.b.waveMs = c.in.NowMs
-		c.put(rowBudget, c.b.encode())
+		c.put(rowBudget, encode(0, &c.b, 64))
 		reply.Flush = live
-		c.out.Reply = reply.encode()
+		c.out.Reply = encode(0, &reply, 512)
 		return nil
 	}
 	models, err := c.models()
 	reply.Models = models
-	c.out.Reply = reply.encode()
+	c.out.Reply = encode(0, &reply, 512)
 	return err
 }
 
@@ -491,12 +408,4 @@ func (c *call) newsSince() calendar.Period {
 		return c.b.period.At(first - 1)
 	}
 	return c.b.period
-}
-
-// keys answers when the meters that were read were last used.
-func (c *call) keys() error {
-	var uses []KeyUse
-	c.eachMeter(func(key string, m meter) { uses = append(uses, KeyUse{key, m.lastUsedMs}) })
-	c.out.Reply = encodeKeyUses(uses)
-	return nil
 }

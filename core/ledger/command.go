@@ -8,10 +8,10 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// Commands start with one of these.
+// Commands start with one of these. 2 was grant before grants were totals: an isolate of that version gets an error
+// while a deployment goes out.
 const (
 	opPut    = 1
-	opGrant  = 2
 	opReport = 4
 	opKeys   = 5
 	opBatch  = 6
@@ -19,10 +19,41 @@ const (
 	opQuery  = 8
 	opPrune  = 9
 	opRecent = 10
-	opAbsorb = 11
+	opGrant  = 12
+	opAbsorb = 13
 
-	opOldAbsorb = 3 // without hours, latencies, the key's id and recent requests
+	// What may wait in outboxes from before: without hours, latencies, the key's id and recent requests; and with
+	// an amount that is given back in place of the one that is held.
+	opFirstAbsorb  = 3
+	opSecondAbsorb = 11
 )
+
+// message lists its fields once for both directions.
+type message interface{ fields(*abi.Fields) }
+
+// encode is a message of about so many bytes; op is 0 for replies and rows.
+func encode(op uint64, m message, size int) []byte {
+	w := abi.Writer{Buf: make([]byte, 0, size)}
+	if op != 0 {
+		w.Uint(op)
+	}
+	m.fields(abi.WriteTo(&w))
+	return w.Buf
+}
+
+func decode(data []byte, m message) error {
+	r := abi.Reader{Buf: data}
+	m.fields(abi.ReadFrom(&r))
+	return r.End()
+}
+
+// PeriodFields lists a period. One from before there were cycles is the number of a month.
+func PeriodFields(f *abi.Fields, p *calendar.Period) {
+	f.Uint((*uint64)(p))
+	if f.Reading() {
+		*p = calendar.ReadPeriod(uint64(*p))
+	}
+}
 
 // Put sets what the control plane says of the project, if Version is newer than the last.
 type Put struct {
@@ -33,34 +64,131 @@ type Put struct {
 	Policy     []byte // a doc.Policy, encoded; empty: the project has none
 }
 
-// Grant asks for a slice of the period's budget. The same Seq gets the same answer.
+// Grant asks for a slice of the period's budget. The meter says what it has (keymeter.AdmitReply).
 type Grant struct {
-	Key      string // the meter's name
-	Period   calendar.Period
-	Seq      uint64
-	NeedPico int64
+	Key       string // the meter's name
+	Period    calendar.Period
+	Epoch     uint64
+	HeldPico  int64
+	NeedPico  int64  // beyond HeldPico; 0: nothing, but the key is in use
+	LeastPico int64  // what helps too, if there is no more
+	After     string // GrantReply.Next, once those that it named have given back
 }
 
-// GrantReply answers Grant. A negative amount means that the budget has no more; Recall names the
-// meters that hold unused slices.
+// Encode is the command.
+func (c *Grant) Encode() []byte { return encode(opGrant, c, 128) }
+
+func (c *Grant) fields(f *abi.Fields) { c.Fields(f) }
+
+// Fields lists a grant's fields, for states that keep one.
+func (c *Grant) Fields(f *abi.Fields) {
+	f.String(&c.Key)
+	PeriodFields(f, &c.Period)
+	f.Uint(&c.Epoch)
+	f.Int(&c.HeldPico)
+	f.Int(&c.NeedPico)
+	f.Int(&c.LeastPico)
+	f.String(&c.After)
+}
+
+// GrantReply answers Grant. Unless Granted, Next says whether to ask once more, with After, when the meters of
+// Recall (maybe none) have given back what they do not use; if it is empty, the budget has no more.
 type GrantReply struct {
-	Period     calendar.Period // may be later than asked: the period has turned
-	AmountPico int64
-	Recall     []string
+	Period    calendar.Period // may be later than asked: the period has turned
+	Epoch     uint64
+	TotalPico int64 // given to the meter in this epoch; it may be less than it needs
+	Granted   bool
+	Final     bool // Granted: the budget had no more than this
+	Recall    []string
+	Next      string
+}
+
+// DecodeGrantReply reads the answer to Grant.
+func DecodeGrantReply(data []byte) (g GrantReply, err error) {
+	err = decode(data, &g)
+	return g, err
+}
+
+func (g *GrantReply) fields(f *abi.Fields) {
+	PeriodFields(f, &g.Period)
+	f.Uint(&g.Epoch)
+	f.Int(&g.TotalPico)
+	f.Flags(&g.Granted, &g.Final)
+	abi.List(f, &g.Recall, (*abi.Fields).String)
+	f.String(&g.Next)
 }
 
 // Absorb is one batch of a meter's news. A Seq that was seen before is dropped.
 type Absorb struct {
-	Key          string // the meter's name
-	KeyID        string
-	Seq          uint64
-	Period       calendar.Period // of ReturnedPico
-	ReturnedPico int64           // part of the slice that the meter gives back
-	Closed       bool            // the meter gave back all and will ask again before it admits
-	GrantSeq     uint64          // the last grant that it had when it closed
-	LastUsedMs   uint64
-	Usage        []Usage
-	Recent       []Request // the newest requests since the last batch, oldest first
+	Key        string // the meter's name
+	KeyID      string
+	Seq        uint64
+	Period     calendar.Period // of HeldPico
+	Epoch      uint64          // begins when the meter gives back; 0: from before there were epochs
+	HeldPico   int64           // what it had then
+	Closed     bool            // the meter gave back all and will ask again before it admits
+	LastUsedMs uint64
+	Usage      []Usage
+	Recent     []Request // the newest requests since the last batch, oldest first
+
+	returnedPico int64 // Epoch 0: part of the slice that the meter gives back
+}
+
+// Encode is the command.
+func (c *Absorb) Encode() []byte { return encode(opAbsorb, c, 256) }
+
+func (c *Absorb) fields(f *abi.Fields) { c.fieldsOf(f, opAbsorb) }
+
+// fieldsOf lists the fields that a batch has in one of the three layouts.
+func (c *Absorb) fieldsOf(f *abi.Fields, op uint64) {
+	f.String(&c.Key)
+	if op != opFirstAbsorb {
+		f.String(&c.KeyID)
+	}
+	f.Uint(&c.Seq)
+	PeriodFields(f, &c.Period)
+	if op == opAbsorb {
+		f.Uint(&c.Epoch)
+		f.Int(&c.HeldPico)
+		f.Bool(&c.Closed)
+	} else {
+		var lastGrant uint64
+		f.Int(&c.returnedPico)
+		f.Bool(&c.Closed)
+		f.Uint(&lastGrant)
+	}
+	f.Uint(&c.LastUsedMs)
+	if op == opFirstAbsorb {
+		abi.List(f, &c.Usage, OldUsageFields)
+		return
+	}
+	abi.List(f, &c.Usage, UsageFields)
+	abi.List(f, &c.Recent, RequestFields)
+}
+
+// DecodeAbsorb reads a batch, of any version.
+func DecodeAbsorb(data []byte) (c Absorb, err error) {
+	r := abi.Reader{Buf: data}
+	op := r.Uint()
+	if op != opAbsorb && op != opFirstAbsorb && op != opSecondAbsorb {
+		return c, abi.ErrMalformed
+	}
+	c.fieldsOf(abi.ReadFrom(&r), op)
+	return c, r.End()
+}
+
+// batch is several batches of one meter, in order.
+type batch struct{ absorbs []Absorb }
+
+func (b *batch) fields(f *abi.Fields) {
+	abi.List(f, &b.absorbs, func(f *abi.Fields, c *Absorb) {
+		var encoded []byte
+		f.Bytes(&encoded)
+		var err error
+		if *c, err = DecodeAbsorb(encoded); err != nil {
+			f.Fail()
+		}
+	})
 }
 
 // Report asks for usage of days FirstDay to EndDay (exclusive). AsOfMs is when the question arrived: the
@@ -92,246 +220,121 @@ type KeyUse struct {
 // Keys asks for the last use of keys, by their hash. Those that were never used are not in the answer.
 type Keys struct{ Names []string }
 
-// Encode is the command.
-func (c *Put) Encode() []byte {
-	var w abi.Writer
-	w.Uint(opPut)
-	w.Uint(c.Version)
-	w.Int(c.BudgetPico)
-	w.Uint(uint64(c.Period))
-	w.String(c.Alerts.URL)
-	w.Bytes(c.Alerts.Secret)
-	w.Bytes(c.Policy)
-	return w.Buf
-}
-
-func decodePut(r *abi.Reader) Put {
-	p := Put{Version: r.Uint(), BudgetPico: r.Int()}
-	if len(r.Buf) == 0 {
-		return p // from before there was more: it may wait in an outbox
-	}
-	p.Period, p.Alerts, p.Policy = calendar.ReadPeriod(r.Uint()), doc.Alerts{URL: r.String(), Secret: r.Bytes()}, r.Bytes()
-	return p
-}
-
-// Encode is the command.
-func (c *Grant) Encode() []byte {
-	var w abi.Writer
-	w.Uint(opGrant)
-	w.String(c.Key)
-	w.Uint(uint64(c.Period))
-	w.Uint(c.Seq)
-	w.Int(c.NeedPico)
-	return w.Buf
-}
-
-func decodeGrant(r *abi.Reader) Grant {
-	return Grant{r.String(), calendar.ReadPeriod(r.Uint()), r.Uint(), r.Int()}
-}
-
-func (g *GrantReply) encode() []byte {
-	var w abi.Writer
-	w.Uint(uint64(g.Period))
-	w.Int(g.AmountPico)
-	w.Uint(uint64(len(g.Recall)))
-	for _, key := range g.Recall {
-		w.String(key)
-	}
-	return w.Buf
-}
-
-// DecodeGrantReply reads the answer to Grant.
-func DecodeGrantReply(data []byte) (GrantReply, error) {
-	r := abi.Reader{Buf: data}
-	g := GrantReply{Period: calendar.ReadPeriod(r.Uint()), AmountPico: r.Int()}
-	for n := r.Count(); n > 0; n-- {
-		g.Recall = append(g.Recall, r.String())
-	}
-	return g, r.End()
-}
-
-// Encode is the command.
-func (c *Absorb) Encode() []byte {
-	var w abi.Writer
-	w.Uint(opAbsorb)
-	w.String(c.Key)
-	w.String(c.KeyID)
-	w.Uint(c.Seq)
-	w.Uint(uint64(c.Period))
-	w.Int(c.ReturnedPico)
-	w.Bool(c.Closed)
-	w.Uint(c.GrantSeq)
-	w.Uint(c.LastUsedMs)
-
-	w.Uint(uint64(len(c.Usage)))
-	for i := range c.Usage {
-		EncodeUsage(&w, &c.Usage[i])
-	}
-	EncodeRequests(&w, c.Recent)
-	return w.Buf
-}
-
-func decodeAbsorb(r *abi.Reader) Absorb {
-	c := Absorb{
-		Key: r.String(), KeyID: r.String(), Seq: r.Uint(), Period: calendar.ReadPeriod(r.Uint()), ReturnedPico: r.Int(), Closed: r.Bool(),
-		GrantSeq: r.Uint(), LastUsedMs: r.Uint(),
-	}
-	for n := r.Count(); n > 0; n-- {
-		c.Usage = append(c.Usage, DecodeUsage(r))
-	}
-	c.Recent = DecodeRequests(r)
-	return c
-}
-
-func decodeOldAbsorb(r *abi.Reader) Absorb {
-	c := Absorb{
-		Key: r.String(), Seq: r.Uint(), Period: calendar.ReadPeriod(r.Uint()), ReturnedPico: r.Int(), Closed: r.Bool(),
-		GrantSeq: r.Uint(), LastUsedMs: r.Uint(),
-	}
-	for n := r.Count(); n > 0; n-- {
-		c.Usage = append(c.Usage, DecodeOldUsage(r))
-	}
-	return c
-}
-
-// Encode is the command.
-func (c *Report) Encode() []byte {
-	var w abi.Writer
-	w.Uint(opReport)
-	w.Uint(c.FirstDay)
-	w.Uint(c.EndDay)
-	w.Uint(c.AsOfMs)
-	w.Bool(c.Waited)
-	w.Bool(c.Final)
-	return w.Buf
-}
-
-func decodeReport(r *abi.Reader) Report {
-	return Report{r.Uint(), r.Uint(), r.Uint(), r.Bool(), r.Bool()}
-}
-
-func (p *ReportReply) encode() []byte {
-	var w abi.Writer
-	w.Uint(uint64(len(p.Flush)))
-	for _, key := range p.Flush {
-		w.String(key)
-	}
-	w.Uint(p.WaitMs)
-	w.Int(p.BudgetPico)
-	w.Int(p.UsedPico)
-	w.Uint(uint64(p.Period))
-	w.Uint(uint64(len(p.Models)))
-	for i := range p.Models {
-		EncodeUsage(&w, &p.Models[i])
-	}
-	return w.Buf
-}
-
-// DecodeReportReply reads the answer to Report.
-func DecodeReportReply(data []byte) (ReportReply, error) {
-	r := abi.Reader{Buf: data}
-	var p ReportReply
-	for n := r.Count(); n > 0; n-- {
-		p.Flush = append(p.Flush, r.String())
-	}
-	p.WaitMs, p.BudgetPico, p.UsedPico, p.Period = r.Uint(), r.Int(), r.Int(), calendar.ReadPeriod(r.Uint())
-	for n := r.Count(); n > 0; n-- {
-		p.Models = append(p.Models, DecodeUsage(&r))
-	}
-	return p, r.End()
-}
-
-// Encode is the command.
-func (c *Keys) Encode() []byte {
-	var w abi.Writer
-	w.Uint(opKeys)
-	w.Uint(uint64(len(c.Names)))
-	for _, name := range c.Names {
-		w.String(name)
-	}
-	return w.Buf
-}
-
-func encodeKeyUses(uses []KeyUse) []byte {
-	var w abi.Writer
-	w.Uint(uint64(len(uses)))
-	for _, u := range uses {
-		w.String(u.Key)
-		w.Uint(u.LastUsedMs)
-	}
-	return w.Buf
-}
-
-// DecodeKeyUses reads the answer to Keys.
-func DecodeKeyUses(data []byte) ([]KeyUse, error) {
-	r := abi.Reader{Buf: data}
-	var uses []KeyUse
-	for n := r.Count(); n > 0; n-- {
-		uses = append(uses, KeyUse{r.String(), r.Uint()})
-	}
-	return uses, r.End()
-}
-
 // Batch is a command that absorbs several batches of one meter, in order.
 func Batch(absorbs [][]byte) []byte {
 	var w abi.Writer
 	w.Uint(opBatch)
-	w.Uint(uint64(len(absorbs)))
-	for _, a := range absorbs {
-		w.Bytes(a)
-	}
+	abi.List(abi.WriteTo(&w), &absorbs, (*abi.Fields).Bytes)
 	return w.Buf
 }
+
+// Encode is the command.
+func (c *Put) Encode() []byte { return encode(opPut, c, 256) }
+
+func (c *Put) fields(f *abi.Fields) {
+	f.Uint(&c.Version)
+	f.Int(&c.BudgetPico)
+	if !f.More() {
+		return // from before there was more: it may wait in an outbox
+	}
+	PeriodFields(f, &c.Period)
+	alertsFields(f, &c.Alerts)
+	f.Bytes(&c.Policy)
+}
+
+func alertsFields(f *abi.Fields, a *doc.Alerts) {
+	f.String(&a.URL)
+	f.Bytes(&a.Secret)
+}
+
+// Encode is the command.
+func (c *Report) Encode() []byte { return encode(opReport, c, 32) }
+
+func (c *Report) fields(f *abi.Fields) {
+	f.Uint(&c.FirstDay)
+	f.Uint(&c.EndDay)
+	f.Uint(&c.AsOfMs)
+	f.Bool(&c.Waited)
+	f.Bool(&c.Final)
+}
+
+// DecodeReportReply reads the answer to Report.
+func DecodeReportReply(data []byte) (p ReportReply, err error) {
+	err = decode(data, &p)
+	return p, err
+}
+
+func (p *ReportReply) fields(f *abi.Fields) {
+	abi.List(f, &p.Flush, (*abi.Fields).String)
+	f.Uint(&p.WaitMs)
+	f.Int(&p.BudgetPico)
+	f.Int(&p.UsedPico)
+	PeriodFields(f, &p.Period)
+	abi.List(f, &p.Models, UsageFields)
+}
+
+// Encode is the command.
+func (c *Keys) Encode() []byte { return encode(opKeys, c, 16+80*len(c.Names)) }
+
+func (c *Keys) fields(f *abi.Fields) { abi.List(f, &c.Names, (*abi.Fields).String) }
+
+// keyUses answers Keys.
+type keyUses struct{ uses []KeyUse }
+
+func (k *keyUses) fields(f *abi.Fields) {
+	abi.List(f, &k.uses, func(f *abi.Fields, u *KeyUse) {
+		f.String(&u.Key)
+		f.Uint(&u.LastUsedMs)
+	})
+}
+
+// DecodeKeyUses reads the answer to Keys.
+func DecodeKeyUses(data []byte) ([]KeyUse, error) {
+	var k keyUses
+	err := decode(data, &k)
+	return k.uses, err
+}
+
+// policy asks for the project's policy.
+type policy struct{}
+
+func (policy) fields(*abi.Fields) {}
 
 // Policy is the command that asks for the project's policy: the reply is a doc.Policy, encoded, or empty.
 func Policy() []byte { return []byte{opPolicy} }
 
 // Encode is the command.
-func (q *Query) Encode() []byte {
-	var w abi.Writer
-	w.Uint(opQuery)
-	w.Uint(q.FirstDay)
-	w.Uint(q.EndDay)
-	w.Uint(uint64(q.By))
-	w.String(q.Key)
-	w.String(q.Model)
-	w.String(q.After)
-	return w.Buf
-}
+func (q *Query) Encode() []byte { return encode(opQuery, q, 64) }
 
-func decodeQuery(r *abi.Reader) Query {
-	return Query{r.Uint(), r.Uint(), Grouping(r.Byte()), r.String(), r.String(), r.String()}
-}
-
-func (p *QueryReply) encode() []byte {
-	w := abi.Writer{Buf: make([]byte, 0, 64+64*len(p.Groups))}
-	w.Uint(uint64(len(p.Groups)))
-	for i := range p.Groups {
-		w.String(p.Groups[i].KeyID)
-		EncodeUsage(&w, &p.Groups[i].Usage)
-	}
-	w.String(p.Next)
-	return w.Buf
+func (q *Query) fields(f *abi.Fields) {
+	f.Uint(&q.FirstDay)
+	f.Uint(&q.EndDay)
+	abi.Enum(f, &q.By)
+	f.String(&q.Key)
+	f.String(&q.Model)
+	f.String(&q.After)
 }
 
 // DecodeQueryReply reads the answer to Query.
-func DecodeQueryReply(data []byte) (QueryReply, error) {
-	r := abi.Reader{Buf: data}
-	var p QueryReply
-	for n := r.Count(); n > 0; n-- {
-		p.Groups = append(p.Groups, Group{r.String(), DecodeUsage(&r)})
-	}
-	p.Next = r.String()
-	return p, r.End()
+func DecodeQueryReply(data []byte) (p QueryReply, err error) {
+	err = decode(data, &p)
+	return p, err
+}
+
+func (p *QueryReply) fields(f *abi.Fields) {
+	abi.List(f, &p.Groups, func(f *abi.Fields, g *Group) {
+		f.String(&g.KeyID)
+		UsageFields(f, &g.Usage)
+	})
+	f.String(&p.Next)
 }
 
 // Encode is the command.
-func (p *Prune) Encode() []byte {
-	var w abi.Writer
-	w.Uint(opPrune)
-	w.Uint(p.FirstDay)
-	w.Uint(p.FirstHourDay)
-	return w.Buf
+func (p *Prune) Encode() []byte { return encode(opPrune, p, 16) }
+
+func (p *Prune) fields(f *abi.Fields) {
+	f.Uint(&p.FirstDay)
+	f.Uint(&p.FirstHourDay)
 }
 
 // DecodePruned reads the answer to Prune: how many rows were removed.

@@ -42,27 +42,27 @@ func TestChangesOfTheCycle(t *testing.T) {
 func TestGrantsAfterAChangeOfTheCycle(t *testing.T) {
 	b := newBook(t)
 	b.put(1, month(), hook)
-	grant := func(seq uint64, p calendar.Period, need money.Pico) (ledger.GrantReply, error) {
-		command := ledger.Grant{Key: "meter", Period: p, Seq: seq, NeedPico: need}
+	grant := func(p calendar.Period, held, need money.Pico) (ledger.GrantReply, error) {
+		command := ledger.Grant{Key: "meter", Period: p, Epoch: 1, HeldPico: held, NeedPico: need, LeastPico: need}
 		reply, err := b.Call(b.now, command.Encode())
 		if err != nil {
 			return ledger.GrantReply{}, err
 		}
 		return ledger.DecodeGrantReply(reply)
 	}
-	if g, err := grant(1, month(), 90*money.Cent); err != nil || g.AmountPico < 90*money.Cent {
+	if g, err := grant(month(), 0, 90*money.Cent); err != nil || !g.Granted || g.TotalPico < 90*money.Cent {
 		t.Fatalf("%v %+v", err, g)
 	}
 	b.spend(20)
 	day := calendar.NewPeriod(calendar.Daily, 1, today)
-	if _, err := grant(2, day, money.Cent); err == nil {
+	if _, err := grant(day, 0, money.Cent); err == nil {
 		t.Error("a grant of a cycle that the ledger does not know")
 	}
 	b.put(1, day, hook)
-	if g, err := grant(2, day, 81*money.Cent); err != nil || g.AmountPico >= 0 {
+	if g, err := grant(day, 0, 81*money.Cent); err != nil || g.Granted || g.Next != "" {
 		t.Errorf("%v %+v: 20 of 100 cents are spent", err, g)
 	}
-	if g, err := grant(2, day, 80*money.Cent); err != nil || g.AmountPico != 80*money.Cent || g.Period != day {
+	if g, err := grant(day, 0, 80*money.Cent); err != nil || !g.Granted || g.TotalPico != 80*money.Cent || g.Period != day {
 		t.Errorf("%v %+v", err, g)
 	}
 }
@@ -97,9 +97,10 @@ func TestLatencies(t *testing.T) {
 	}
 	u := ledger.Usage{Day: 1, Hour: 2, Model: "m", Latency: l}
 	var w abi.Writer
-	ledger.EncodeUsage(&w, &u)
+	ledger.UsageFields(abi.WriteTo(&w), &u)
 	r := abi.Reader{Buf: w.Buf}
-	if again := ledger.DecodeUsage(&r); r.End() != nil || !reflect.DeepEqual(again, u) {
+	var again ledger.Usage
+	if ledger.UsageFields(abi.ReadFrom(&r), &again); r.End() != nil || !reflect.DeepEqual(again, u) {
 		t.Errorf("%+v came back as %+v", u, again)
 	}
 }

@@ -65,13 +65,15 @@ func TestOldRows(t *testing.T) {
 	if uses, err := ledger.DecodeKeyUses(b.do(question.Encode())); err != nil || !reflect.DeepEqual(uses, []ledger.KeyUse{{Key: "meter", LastUsedMs: start - 10000}}) {
 		t.Errorf("%v %+v", err, uses)
 	}
-	again := ledger.Grant{Key: "meter", Period: month(), Seq: 4, NeedPico: money.Dollar}
-	if g, err := ledger.DecodeGrantReply(b.do(again.Encode())); err != nil || g.AmountPico != 2*money.Dollar || g.Period != month() {
-		t.Errorf("the grant that was answered: %v %+v", err, g)
-	}
-	more := ledger.Grant{Key: "meter", Period: month(), Seq: 5, NeedPico: 4*money.Dollar + 1}
-	if g, err := ledger.DecodeGrantReply(b.do(more.Encode())); err != nil || g.AmountPico != -1 {
+	// The meter says what it has: what was granted to it and lost on its way comes back.
+	ask := ledger.Grant{Key: "meter", Period: month(), Epoch: 2, HeldPico: 5*money.Dollar + money.Dollar/2, NeedPico: 5 * money.Dollar, LeastPico: 5 * money.Dollar}
+	if g, err := ledger.DecodeGrantReply(b.do(ask.Encode())); err != nil || g.Granted || g.Next != "" {
 		t.Errorf("more than is left: %v %+v", err, g)
+	}
+	ask.NeedPico, ask.LeastPico = 4*money.Dollar+money.Dollar/2, money.Dollar
+	want := ledger.GrantReply{Period: month(), Epoch: 2, TotalPico: 10 * money.Dollar, Granted: true}
+	if g, err := ledger.DecodeGrantReply(b.do(ask.Encode())); err != nil || !reflect.DeepEqual(g, want) {
+		t.Errorf("all that is left: %v %+v", err, g)
 	}
 	// New usage of the same day and model comes into the old row.
 	b.absorb(ledger.Usage{Day: today - 1, Hour: 3, Model: "m", Requests: 1, CostPico: money.Dollar})
@@ -91,37 +93,66 @@ func (b *book) queryIs(q ledger.Query, want ...ledger.Group) {
 	}
 }
 
-// A batch that an older meter put into its outbox (op 3) is booked: without a key's id, an hour and latencies.
-func TestOldAbsorb(t *testing.T) {
-	for _, batched := range []bool{false, true} {
-		b := oldBook(t)
-		var w abi.Writer
-		w.Uint(3) // the op
-		w.String("meter")
-		w.Uint(4) // number of the batch
-		w.Uint(novemberMonth)
-		w.Int(money.Dollar / 2) // given back
-		w.Bool(false)
-		w.Uint(4)     // the last grant
-		w.Uint(start) // last used
-		w.Uint(1)
+// oldAbsorb is a batch that an older meter put into its outbox: op 3, without a key's id, an hour and latencies, or
+// op 11, with them.
+func oldAbsorb(op uint64) []byte {
+	var w abi.Writer
+	w.Uint(op)
+	w.String("meter")
+	if op == 11 {
+		w.String("key_1")
+	}
+	w.Uint(4) // number of the batch
+	w.Uint(novemberMonth)
+	w.Int(money.Dollar / 2) // given back
+	w.Bool(false)
+	w.Uint(4)     // the last grant
+	w.Uint(start) // last used
+	w.Uint(1)
+	if op == 3 {
 		oldUsage(&w, today, "old", 3, money.Dollar/4)
-		command := w.Buf
+		return w.Buf
+	}
+	u := ledger.Usage{Day: today, Model: "old", Requests: 3, Prompt: 7, Completion: 8, CostPico: money.Dollar / 4, Estimated: 1}
+	ledger.UsageFields(abi.WriteTo(&w), &u)
+	w.Uint(0) // recent requests
+	return w.Buf
+}
+
+// Both are booked, alone and in a batch; what they give back counts while the Ledger has not heard of the meter's
+// epoch, for then the meter said what it has.
+func TestOldAbsorb(t *testing.T) {
+	for i := range 8 {
+		op, batched, asked := [...]uint64{3, 11}[i%2], i&2 != 0, i&4 != 0
+		b := oldBook(t)
+		free := 4*money.Dollar + money.Dollar/2
+		if asked {
+			ask := ledger.Grant{Key: "meter", Period: month(), Epoch: 2, HeldPico: 5*money.Dollar + money.Dollar/4}
+			b.do(ask.Encode())
+			free += money.Dollar / 4
+		}
+		command := oldAbsorb(op)
 		if batched {
-			command = ledger.Batch([][]byte{w.Buf})
+			command = ledger.Batch([][]byte{command})
 		}
 		for range 2 { // a repeat is dropped
 			b.do(command)
 		}
-		b.queryIs(ledger.Query{FirstDay: today, EndDay: today + 1, By: ledger.ByDetail}, ledger.Group{Usage: ledger.Usage{
-			Day: today, Model: "old", Requests: 3, Prompt: 7, Completion: 8, CostPico: money.Dollar / 4, Estimated: 1,
-		}})
+		want := ledger.Group{Usage: ledger.Usage{Day: today, Model: "old", Requests: 3, Prompt: 7, Completion: 8, CostPico: money.Dollar / 4, Estimated: 1}}
+		if op == 11 {
+			want.KeyID = "key_1"
+		}
+		b.queryIs(ledger.Query{FirstDay: today, EndDay: today + 1, By: ledger.ByDetail}, want)
 		if r := b.report(); r.UsedPico != 5*money.Dollar+money.Dollar/4 {
 			t.Errorf("%+v", r)
 		}
-		free := ledger.Grant{Key: "other", Period: month(), Seq: 1, NeedPico: 4*money.Dollar + money.Dollar/2}
-		if g, err := ledger.DecodeGrantReply(b.do(free.Encode())); err != nil || g.AmountPico != 4*money.Dollar+money.Dollar/2 {
-			t.Errorf("what was given back: %v %+v", err, g)
+		ask := ledger.Grant{Key: "other", Period: month(), Epoch: 1, NeedPico: free + 1, LeastPico: free + 1}
+		if g, err := ledger.DecodeGrantReply(b.do(ask.Encode())); err != nil || g.Granted {
+			t.Errorf("op %d, asked %t: more than was given back: %v %+v", op, asked, err, g)
+		}
+		ask.NeedPico, ask.LeastPico = free, free
+		if g, err := ledger.DecodeGrantReply(b.do(ask.Encode())); err != nil || !g.Granted || g.TotalPico != free {
+			t.Errorf("op %d, asked %t: what was given back: %v %+v", op, asked, err, g)
 		}
 	}
 }
@@ -150,11 +181,12 @@ func TestOldPut(t *testing.T) {
 func TestMalformedLedgerInput(t *testing.T) {
 	query, put := ledger.Query{EndDay: today, By: ledger.ByKey, Key: "k", Model: "m"}, ledger.Put{Version: 99, Period: month(), Alerts: hook, Policy: []byte("p")}
 	absorb := ledger.Absorb{Key: "meter", Seq: 1, Usage: []ledger.Usage{{Model: "m"}}, Recent: []ledger.Request{{ID: "r"}}}
+	grant := ledger.Grant{Key: "meter", Period: month(), Epoch: 1, NeedPico: 5, LeastPico: 5, After: "a"}
 	prune, recent := ledger.Prune{FirstDay: 1}, ledger.Recent{Limit: 1}
-	for _, whole := range [][]byte{query.Encode(), put.Encode(), absorb.Encode(), prune.Encode(), recent.Encode(), ledger.Batch([][]byte{absorb.Encode()}), {0}, {12}, {200, 1}} {
+	for _, whole := range [][]byte{query.Encode(), put.Encode(), absorb.Encode(), prune.Encode(), recent.Encode(), ledger.Batch([][]byte{absorb.Encode()}), grant.Encode(), {0}, {2}, {14}, {200, 1}} {
 		for n := 1; n < len(whole); n++ {
 			b := oldBook(t)
-			if reply, err := b.Call(b.now, whole[:n]); err == nil && whole[0] == 11 {
+			if reply, err := b.Call(b.now, whole[:n]); err == nil && (whole[0] == 12 || whole[0] == 13) {
 				t.Errorf("%x is taken: %x", whole[:n], reply)
 			}
 		}

@@ -27,34 +27,20 @@ type Request struct {
 	Estimated  bool
 }
 
-// EncodeRequests appends requests, and DecodeRequests takes them off again.
-func EncodeRequests(w *abi.Writer, requests []Request) {
-	w.Uint(uint64(len(requests)))
-	for i := range requests {
-		q := &requests[i]
-		w.Uint(q.AtMs)
-		w.String(q.ID)
-		w.String(q.Model)
-		w.String(q.Provider)
-		w.Uint(q.Status)
-		w.Uint(q.DurationMs)
-		w.Uint(q.Prompt)
-		w.Uint(q.Completion)
-		w.Int(q.CostPico)
-		w.Uint(uint64(q.Cache))
-		w.Bool(q.Stream)
-		w.Bool(q.Estimated)
-	}
-}
-
-// DecodeRequests is EncodeRequests' other half.
-func DecodeRequests(r *abi.Reader) (requests []Request) {
-	for n := r.Count(); n > 0; n-- {
-		requests = append(requests, Request{
-			r.Uint(), r.String(), r.String(), r.String(), r.Uint(), r.Uint(), r.Uint(), r.Uint(), r.Int(), Cache(r.Byte()), r.Bool(), r.Bool(),
-		})
-	}
-	return requests
+// RequestFields lists a request's fields.
+func RequestFields(f *abi.Fields, q *Request) {
+	f.Uint(&q.AtMs)
+	f.String(&q.ID)
+	f.String(&q.Model)
+	f.String(&q.Provider)
+	f.Uint(&q.Status)
+	f.Uint(&q.DurationMs)
+	f.Uint(&q.Prompt)
+	f.Uint(&q.Completion)
+	f.Int(&q.CostPico)
+	abi.Enum(f, &q.Cache)
+	f.Bool(&q.Stream)
+	f.Bool(&q.Estimated)
 }
 
 // Recent asks for batches of remembered requests, newest first: those before the batch numbered Before (0:
@@ -66,6 +52,14 @@ type Batched struct {
 	Seq      uint64 // for Before
 	KeyID    string
 	Requests []Request // oldest first
+}
+
+// fields lists the row.
+func (b *Batched) fields(f *abi.Fields) {
+	formatField(f)
+	f.Uint(&b.Seq)
+	f.String(&b.KeyID)
+	abi.List(f, &b.Requests, RequestFields)
 }
 
 // KeepBatches is how many batches are remembered: each holds at least one request.
@@ -80,12 +74,7 @@ func (c *call) remember(a *Absorb) {
 		return
 	}
 	c.b.recent++
-	w := abi.Writer{Buf: make([]byte, 0, 128*len(a.Recent))}
-	w.Uint(format)
-	w.Uint(c.b.recent)
-	w.String(a.KeyID)
-	EncodeRequests(&w, a.Recent)
-	c.put(recentKey(c.b.recent), w.Buf)
+	c.put(recentKey(c.b.recent), encode(0, &Batched{c.b.recent, a.KeyID, a.Recent}, 128*len(a.Recent)))
 }
 
 // recent answers with what the ring has. Which rows those are is known only once the first was read.
@@ -102,41 +91,35 @@ func (c *call) recent(q *Recent) error {
 		}
 		return nil
 	}
-	var w abi.Writer
-	var found uint64
-	batches := abi.Writer{}
+	var rows [][]byte
 	for seq := last; seq > first; seq-- {
 		if row, ok := c.row(recentKey(seq)); ok {
-			batches.Bytes(row)
-			found++
+			rows = append(rows, row)
 		}
 	}
-	w.Uint(found)
-	c.out.Reply = append(w.Buf, batches.Buf...)
+	var w abi.Writer
+	abi.List(abi.WriteTo(&w), &rows, (*abi.Fields).Bytes)
+	c.out.Reply = w.Buf
 	return nil
 }
 
 // Encode is the command.
-func (q *Recent) Encode() []byte {
-	var w abi.Writer
-	w.Uint(opRecent)
-	w.Uint(q.Before)
-	w.Uint(q.Limit)
-	return w.Buf
+func (q *Recent) Encode() []byte { return encode(opRecent, q, 16) }
+
+func (q *Recent) fields(f *abi.Fields) {
+	f.Uint(&q.Before)
+	f.Uint(&q.Limit)
 }
 
 // DecodeRecent reads the answer to Recent.
 func DecodeRecent(data []byte) (batches []Batched, err error) {
 	r := abi.Reader{Buf: data}
 	for n := r.Count(); n > 0; n-- {
-		row := abi.Reader{Buf: r.Bytes()}
-		if row.Uint() != format {
-			return nil, abi.ErrMalformed
-		}
-		batches = append(batches, Batched{row.Uint(), row.String(), DecodeRequests(&row)})
-		if err := row.End(); err != nil {
+		var b Batched
+		if err := decode(r.Bytes(), &b); err != nil {
 			return nil, err
 		}
+		batches = append(batches, b)
 	}
 	return batches, r.End()
 }

@@ -84,80 +84,71 @@ func (u *Usage) Plus(o *Usage) {
 	u.Latency.plus(&o.Latency)
 }
 
-// EncodeUsage appends u, and DecodeUsage takes it off again: meters keep unreported usage in this form.
-func EncodeUsage(w *abi.Writer, u *Usage) {
-	w.Uint(u.Day)
-	w.Uint(u.Hour)
-	w.String(u.Model)
-	w.Uint(u.Requests)
-	w.Uint(u.Hits)
-	w.Uint(u.Misses)
-	w.Uint(u.Failed)
-	w.Uint(u.Prompt)
-	w.Uint(u.Completion)
-	w.Int(u.CostPico)
-	w.Uint(u.Estimated)
-	w.Uint(u.Expired)
-	u.Latency.encode(w)
+// UsageFields lists usage. Meters keep unreported usage in this form.
+func UsageFields(f *abi.Fields, u *Usage) {
+	f.Uint(&u.Day)
+	f.Uint(&u.Hour)
+	u.counts(f)
+	u.Latency.fields(f)
 }
 
-// encode writes only the buckets that have something: most rows have one or two.
-func (l *Latency) encode(w *abi.Writer) {
-	w.Uint(l.SumMs)
+// OldUsageFields lists the form that meters and rows had before there were hours and latencies.
+func OldUsageFields(f *abi.Fields, u *Usage) {
+	f.Uint(&u.Day)
+	u.counts(f)
+}
+
+func (u *Usage) counts(f *abi.Fields) {
+	f.String(&u.Model)
+	f.Uint(&u.Requests)
+	f.Uint(&u.Hits)
+	f.Uint(&u.Misses)
+	f.Uint(&u.Failed)
+	f.Uint(&u.Prompt)
+	f.Uint(&u.Completion)
+	f.Int(&u.CostPico)
+	f.Uint(&u.Estimated)
+	f.Uint(&u.Expired)
+}
+
+// fields lists only the buckets that have something: most rows have one or two.
+func (l *Latency) fields(f *abi.Fields) {
+	f.Uint(&l.SumMs)
 	var mask uint64
 	for i, n := range l.Buckets {
 		if n != 0 {
 			mask |= 1 << i
 		}
 	}
-	w.Uint(mask)
-	for _, n := range l.Buckets {
-		if n != 0 {
-			w.Uint(n)
-		}
-	}
-}
-
-func decodeLatency(r *abi.Reader) Latency {
-	l := Latency{SumMs: r.Uint()}
-	mask := r.Uint()
+	f.Uint(&mask)
 	for i := range l.Buckets {
 		if mask>>i&1 == 1 {
-			l.Buckets[i] = r.Uint()
+			f.Uint(&l.Buckets[i])
 		}
 	}
-	return l
 }
 
-// DecodeOldUsage reads the form that meters and rows had before there were hours and latencies.
-func DecodeOldUsage(r *abi.Reader) Usage {
-	return Usage{
-		Day: r.Uint(), Model: r.String(), Requests: r.Uint(), Hits: r.Uint(), Misses: r.Uint(), Failed: r.Uint(), Prompt: r.Uint(),
-		Completion: r.Uint(), CostPico: r.Int(), Estimated: r.Uint(), Expired: r.Uint(),
-	}
-}
+// sum is a stored one: usage with a format.
+type sum struct{ Usage }
 
-// DecodeUsage is EncodeUsage's other half.
-func DecodeUsage(r *abi.Reader) Usage {
-	return Usage{
-		r.Uint(), r.Uint(), r.String(), r.Uint(), r.Uint(), r.Uint(), r.Uint(), r.Uint(), r.Uint(), r.Int(), r.Uint(), r.Uint(),
-		decodeLatency(r),
+func (s *sum) fields(f *abi.Fields) {
+	version := uint64(usageFormat)
+	f.Uint(&version)
+	switch version {
+	case usageFormat:
+		UsageFields(f, &s.Usage)
+	case format:
+		OldUsageFields(f, &s.Usage)
+	default:
+		f.Fail()
 	}
 }
 
 // decodeUsageRow reads a stored sum.
 func decodeUsageRow(data []byte) (Usage, error) {
-	r := abi.Reader{Buf: data}
-	var u Usage
-	switch r.Uint() {
-	case usageFormat:
-		u = DecodeUsage(&r)
-	case format:
-		u = DecodeOldUsage(&r)
-	default:
-		return u, abi.ErrMalformed
-	}
-	return u, r.End()
+	var s sum
+	err := decode(data, &s)
+	return s.Usage, err
 }
 
 // Keys of rows that sum usage up: by day and model, by day, key and model, and by hour.
@@ -178,21 +169,18 @@ func sumKeys(u *Usage, keyID string) [3]string {
 func (c *call) add(u *Usage, keyID string) error {
 	keys := sumKeys(u, keyID)
 	for i, key := range keys {
-		total := Usage{Day: u.Day, Model: u.Model}
+		total := sum{Usage{Day: u.Day, Model: u.Model}}
 		if i == 2 {
-			total = Usage{Day: u.Day, Hour: u.Hour}
+			total = sum{Usage{Day: u.Day, Hour: u.Hour}}
 		}
 		if row, ok := c.row(key); ok {
 			var err error
-			if total, err = decodeUsageRow(row); err != nil {
+			if total.Usage, err = decodeUsageRow(row); err != nil {
 				return err
 			}
 		}
 		total.Plus(u)
-		w := abi.Writer{}
-		w.Uint(usageFormat)
-		EncodeUsage(&w, &total)
-		c.put(key, w.Buf)
+		c.put(key, encode(0, &total, 64))
 	}
 	return nil
 }
@@ -295,7 +283,7 @@ func (c *call) query(q *Query) error {
 	if count < maxScan || q.Key != "" {
 		reply.Next = ""
 	}
-	c.out.Reply = reply.encode()
+	c.out.Reply = encode(0, &reply, 64+64*len(reply.Groups))
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/provider/anthropic"
 	"github.com/postern-ai/postern/core/provider/azure"
@@ -85,14 +86,18 @@ func Of(d chat.Dialect) wire.Family {
 	return f
 }
 
-// RetryAfterMs reads how long a provider asks to wait: retry-after-ms, else retry-after in seconds. (Its
-// other form, a date, is not used by providers.) 0 is not said.
-func RetryAfterMs(ms, seconds string) uint64 {
+// RetryAfterMs reads how long a provider asks to wait: retry-after-ms, else retry-after in seconds or as a date
+// (RFC 9110, section 10.2.3). now is Unix milliseconds. 0: it does not say, or the date has passed.
+func RetryAfterMs(ms, after string, now uint64) uint64 {
 	if n, err := strconv.ParseFloat(strings.TrimSpace(ms), 64); err == nil && n > 0 && n < 1e12 {
 		return uint64(n)
 	}
-	if n, err := strconv.ParseFloat(strings.TrimSpace(seconds), 64); err == nil && n > 0 && n < 1e9 {
+	after = strings.TrimSpace(after)
+	if n, err := strconv.ParseFloat(after, 64); err == nil && n > 0 && n < 1e9 {
 		return uint64(n * 1000)
+	}
+	if date, ok := calendar.ParseHTTPDate(after); ok && date > now {
+		return date - now
 	}
 	return 0
 }

@@ -1,44 +1,30 @@
-// Package testobject runs an object's reducer on rows in memory, in the way that hosts do. It is for tests.
+// Package testobject is an object in memory for tests: its reducer, its rows, its alarm and its posts.
 package testobject
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/object"
 )
 
-// Object is one object: its reducer, its storage and its alarm.
+// Object is one object. Its Rows and AlarmMs are the memory's.
 type Object struct {
 	Class abi.Class
 	Name  string
 	Reads func(*abi.ObjectInput) ([]abi.Range, error)
 	Apply func(*abi.ObjectInput) (abi.ObjectOutput, error)
 
-	Rows    map[string][]byte
-	AlarmMs uint64     // 0: none is set
-	Posts   []abi.Post // all that it asked for
-	order   []string   // the keys of Rows, sorted
+	object.Memory
+	Posts []abi.Post // all that it asked for
 }
 
 // Call applies a command in one transaction at a time in Unix milliseconds; a nil one is the alarm.
 func (o *Object) Call(nowMs uint64, command []byte) (reply []byte, err error) {
 	in := abi.ObjectInput{NowMs: nowMs, Class: o.Class, Name: o.Name, Command: command}
-	ranges, err := o.Reads(&in)
+	out, err := object.Reducer{Reads: o.Reads, Apply: o.Apply}.Run(&o.Memory, in)
 	if err != nil {
 		return nil, err
 	}
-	in.Rows = o.Read(ranges...)
-	out, err := o.Apply(&in)
-	if err == nil && len(out.Ranges) > 0 {
-		in.Rows = append(in.Rows, o.Read(out.Ranges...)...)
-		in.Round = 1
-		out, err = o.Apply(&in)
-	}
-	if err != nil {
-		return nil, err
-	}
-	o.keep(&out)
+	o.Posts = append(o.Posts, out.Posts...)
 	return out.Reply, nil
 }
 
@@ -52,48 +38,12 @@ func (o *Object) Ring(nowMs uint64) (rang bool, err error) {
 	return true, err
 }
 
-// keep is the end of a transaction.
-func (o *Object) keep(out *abi.ObjectOutput) {
-	if o.Rows == nil {
-		o.Rows = map[string][]byte{}
-	}
-	for _, put := range out.Puts {
-		if at, found := slices.BinarySearch(o.order, put.Key); !found {
-			o.order = slices.Insert(o.order, at, put.Key)
-		}
-		o.Rows[put.Key] = slices.Clone(put.Value)
-	}
-	o.Delete(out.Deletes...)
-	if out.AlarmMs != 0 && (o.AlarmMs == 0 || out.AlarmMs < o.AlarmMs) {
-		o.AlarmMs = out.AlarmMs
-	}
-	o.Posts = append(o.Posts, out.Posts...)
-}
-
 // Delete removes rows.
-func (o *Object) Delete(keys ...string) {
-	for _, key := range keys {
-		if at, found := slices.BinarySearch(o.order, key); found {
-			o.order = slices.Delete(o.order, at, at+1)
-		}
-		delete(o.Rows, key)
-	}
-}
+func (o *Object) Delete(keys ...string) { _ = o.Commit(nil, keys, 0) }
 
-// Read gives the rows of ranges, in their order.
-func (o *Object) Read(ranges ...abi.Range) (rows []abi.Row) {
-	if len(o.order) != len(o.Rows) { // a test has changed Rows itself
-		o.order = slices.Sorted(maps.Keys(o.Rows))
-	}
-	for _, r := range ranges {
-		if value, ok := o.Rows[r.Start]; ok && r.End == "" {
-			rows = append(rows, abi.Row{Key: r.Start, Value: value})
-		}
-		at, _ := slices.BinarySearch(o.order, r.Start)
-		for n := uint64(0); n < r.Limit && at < len(o.order) && o.order[at] < r.End; n, at = n+1, at+1 {
-			rows = append(rows, abi.Row{Key: o.order[at], Value: o.Rows[o.order[at]]})
-		}
-	}
+// Read gives the rows of a range, in order.
+func (o *Object) Read(g abi.Range) []abi.Row {
+	rows, _ := o.Memory.Read(g)
 	return rows
 }
 

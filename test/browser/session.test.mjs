@@ -163,7 +163,7 @@ journey('another owner’s token ends all sessions of the one before', { as: 'ow
 })
 
 // The last of the file: from here on this machine is slowed down for a while.
-journey('many wrong tokens are slowed down, and the page says for how long', {}, async ({ page }) => {
+journey('many wrong tokens are slowed down, the right one is not', {}, async ({ page }) => {
   await page.goto('/dashboard')
   const refused = async () => (await service.call('POST', 'session', { token: 'guess' }, {})).status
   // Every lockout is twice as long as the one before: until one is long enough to be seen here.
@@ -172,12 +172,9 @@ journey('many wrong tokens are slowed down, and the page says for how long', {},
     assert.ok(status === 401 || status === 429, `status ${status}`)
     return status === 429 && Number(headers.get('retry-after')) > 2
   })
-  await signIn(page, service.tokens.owner)
-  await page.getByRole('alert').getByText('Too many wrong tokens').waitFor()
-  await page.getByText(/The next try is possible in \d+ s/).waitFor()
-  assert.equal(await page.getByRole('button', { name: 'Sign in' }).isDisabled(), true)
+  await signIn(page, 'guess')
+  await page.getByRole('alert').getByText('too many wrong ones came from your address').waitFor()
   assert.equal(await refused(), 429)
-  await page.getByText('You can try again now').waitFor({ timeout: 20_000 })
   await signIn(page, service.tokens.owner)
   await signedIn(page)
 })

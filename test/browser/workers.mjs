@@ -54,7 +54,12 @@ export function variables(upstream, tokens) {
   const both = { POSTERN_CATALOG: JSON.stringify(CATALOG), POSTERN_MASTER_KEYS: tokens.master }
   return {
     gateway: { ...both, OPENAI_BASE_URL: `${upstream}/v1`, OPENAI_API_KEY: 'sk-upstream' },
-    control: { ...both, POSTERN_ADMIN_TOKEN: tokens.owner, POSTERN_VIEWER_TOKEN: tokens.viewer },
+    control: {
+      ...both,
+      POSTERN_ADMIN_TOKEN: tokens.owner,
+      POSTERN_VIEWER_TOKEN: tokens.viewer,
+      POSTERN_PRIVATE_WEBHOOKS: 'on', // its receiver is here
+    },
   }
 }
 
@@ -69,7 +74,8 @@ function writeConfig(folder, file, main, vars) {
   return path
 }
 
-async function freePort() {
+/** A port that nobody listens on. */
+export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address()

@@ -8,7 +8,7 @@ import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
-const ADMIN_TOKEN = 'sdk-admin-token'
+const ADMIN_TOKEN = 'sdk-tests-admin-token'
 
 async function line(child, read) {
   for await (const text of createInterface({ input: child.stdout })) {

@@ -26,6 +26,7 @@ import (
 const (
 	envAdminToken     = "POSTERN_ADMIN_TOKEN"
 	envViewerToken    = "POSTERN_VIEWER_TOKEN"
+	envWebhooks       = "POSTERN_PRIVATE_WEBHOOKS"
 	envAccessTeam     = "POSTERN_ACCESS_TEAM"
 	envAccessAudience = "POSTERN_ACCESS_AUD"
 	envAccessOwners   = "POSTERN_ACCESS_OWNERS"
@@ -33,18 +34,19 @@ const (
 
 func main() {
 	service := control.New(control.Config{
-		Objects:     newObjects(),
-		AdminToken:  variable(envAdminToken),
-		ViewerToken: variable(envViewerToken),
-		MasterKeys:  variable(config.EnvMasterKeys),
-		Access:      access,
-		Catalog:     parsedCatalog(),
-		Fetch:       fetch,
-		Seal:        seal,
-		Exports:     exports(),
-		Dashboard:   web.Files(),
-		Now:         time.Now,
-		Rand:        rand.Reader,
+		Objects:         newObjects(),
+		AdminToken:      variable(envAdminToken),
+		ViewerToken:     variable(envViewerToken),
+		MasterKeys:      variable(config.EnvMasterKeys),
+		PrivateWebhooks: func() bool { return cloudflare.Getenv(envWebhooks) == "on" },
+		Access:          access,
+		Catalog:         parsedCatalog(),
+		Fetch:           fetch,
+		Seal:            seal,
+		Exports:         exports(),
+		Dashboard:       web.Files(),
+		Now:             time.Now,
+		Rand:            rand.Reader,
 	})
 	workers.ServeNonBlock(lean(service))
 	cron.ScheduleTaskNonBlock(func(ctx context.Context) error { return hourly(ctx, service) })

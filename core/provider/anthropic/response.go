@@ -118,8 +118,8 @@ func mergeUsage(u *chat.Usage, v gjson.Result) {
 		}
 		return true
 	})
-	u.CacheWrite1h = min(hour, write)
+	u.CacheWrite1h = wire.Within(hour, write)
 	u.CacheWrite = write - u.CacheWrite1h
 	u.Input = fresh + u.CachedInput + write
-	u.Reasoning = min(u.Reasoning, u.Output)
+	u.Reasoning = wire.Within(u.Reasoning, u.Output)
 }

@@ -116,7 +116,7 @@ func usage(v gjson.Result) chat.Usage {
 		}
 		return true
 	})
-	u.CacheWrite1h = min(u.CacheWrite1h, written)
+	u.CacheWrite1h = wire.Within(u.CacheWrite1h, written)
 	u.CacheWrite = written - u.CacheWrite1h
 	return u
 }

@@ -88,7 +88,7 @@ func usage(v gjson.Result) chat.Usage {
 		Input: wire.Count(input), Output: wire.Count(output), CachedInput: wire.Count(v.Get("cached_tokens")),
 		Reported: input.Type == gjson.Number || output.Type == gjson.Number,
 	}
-	u.CachedInput = min(u.CachedInput, u.Input)
+	u.CachedInput = wire.Within(u.CachedInput, u.Input)
 	return u
 }
 

@@ -158,8 +158,9 @@ func TestStream(t *testing.T) {
 			var got []chat.Delta
 			for _, e := range c.events {
 				var w abi.Writer
-				s.Encode(&w)
-				s = wire.DecodeState(&abi.Reader{Buf: w.Buf})
+				s.Fields(abi.WriteTo(&w))
+				s = wire.State{}
+				s.Fields(abi.ReadFrom(&abi.Reader{Buf: w.Buf}))
 				var ok bool
 				if got, ok = cohere.Stream(&s, e.name, gjson.Parse(e.data), got); !ok {
 					t.Errorf("refused %v", e)

@@ -64,6 +64,6 @@ func usage(v gjson.Result) chat.Usage {
 		Reported:    prompt.Type == gjson.Number,
 	}
 	u.Output = wire.Count(v.Get("candidatesTokenCount")) + u.Reasoning
-	u.CachedInput = min(u.CachedInput, u.Input)
+	u.CachedInput = wire.Within(u.CachedInput, u.Input)
 	return u
 }

@@ -195,8 +195,9 @@ func play(t *testing.T, events []string) (out []chat.Delta) {
 	var s wire.State
 	for _, e := range events {
 		var w abi.Writer
-		s.Encode(&w)
-		s = wire.DecodeState(&abi.Reader{Buf: w.Buf})
+		s.Fields(abi.WriteTo(&w))
+		s = wire.State{}
+		s.Fields(abi.ReadFrom(&abi.Reader{Buf: w.Buf}))
 		var ok bool
 		if out, ok = gemini.Stream(&s, "", gjson.Parse(e), out); !ok {
 			t.Errorf("refused %s", e)

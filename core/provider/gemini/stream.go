@@ -97,7 +97,7 @@ func candidate(s *wire.State, c *chunk, v gjson.Result, out []chat.Delta) []chat
 	v.ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "index":
-			index = wire.Count(value)
+			index = wire.Index(value)
 		case "content":
 			parts = value.Get("parts")
 		case "finishReason":

@@ -24,5 +24,5 @@ func cached(u *chat.Usage, v gjson.Result) {
 		return
 	}
 	n := max(wire.Count(v.Get("num_cached_tokens")), wire.Count(v.Get("prompt_token_details.cached_tokens")))
-	u.CachedInput = min(n, u.Input)
+	u.CachedInput = wire.Within(n, u.Input)
 }

@@ -16,7 +16,7 @@ import (
 //
 // reasoning_content is DeepSeek's, and what others took over from it; reasoning is OpenRouter's and Groq's.
 func Response(root gjson.Result) (r chat.Response, ok bool) {
-	r = chat.Response{ID: wire.Text(root.Get("id")), Model: wire.Text(root.Get("model")), Created: wire.Count(root.Get("created"))}
+	r = chat.Response{ID: wire.Text(root.Get("id")), Model: wire.Text(root.Get("model")), Created: wire.Index(root.Get("created"))}
 	root.Get("choices").ForEach(func(_, v gjson.Result) bool {
 		var a chat.Answer
 		if a, ok = answer(v); ok {
@@ -163,8 +163,8 @@ func Usage(v gjson.Result) chat.Usage {
 	if total := wire.Count(v.Get("total_tokens")); u.Reasoning > 0 && total == u.Input+u.Output+u.Reasoning {
 		u.Output += u.Reasoning
 	}
-	u.CachedInput = min(u.CachedInput, u.Input)
-	u.CacheWrite = min(u.CacheWrite, u.Input-u.CachedInput)
+	u.CachedInput = wire.Within(u.CachedInput, u.Input)
+	u.CacheWrite = wire.Within(u.CacheWrite, u.Input-u.CachedInput)
 	return u
 }
 

@@ -52,7 +52,7 @@ func choiceDeltas(s *wire.State, choice gjson.Result, out []chat.Delta) []chat.D
 	choice.ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "index":
-			index = wire.Count(value)
+			index = wire.Index(value)
 		case "delta":
 			delta = value
 		case "finish_reason":
@@ -118,7 +118,7 @@ func textDelta(out []chat.Delta, kind chat.DeltaKind, index uint64, v gjson.Resu
 func toolDeltas(s *wire.State, out []chat.Delta, choice uint64, call gjson.Result) []chat.Delta {
 	f := call.Get("function")
 	id, name := wire.Text(call.Get("id")), wire.Text(f.Get("name"))
-	index, numbered := wire.Count(call.Get("index")), call.Get("index").Type == gjson.Number
+	index, numbered := wire.Index(call.Get("index")), call.Get("index").Type == gjson.Number
 	switch {
 	case numbered:
 	case name != "":

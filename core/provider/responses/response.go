@@ -19,7 +19,7 @@ func Response(root gjson.Result) (r chat.Response, ok bool) {
 	if !output.IsArray() || root.Get("status").Str == "failed" {
 		return r, false
 	}
-	r = chat.Response{ID: wire.Text(root.Get("id")), Model: wire.Text(root.Get("model")), Created: wire.Count(root.Get("created_at"))}
+	r = chat.Response{ID: wire.Text(root.Get("id")), Model: wire.Text(root.Get("model")), Created: wire.Index(root.Get("created_at"))}
 	var a chat.Answer
 	output.ForEach(func(_, item gjson.Result) bool {
 		a.Parts = append(a.Parts, itemParts(item)...)
@@ -102,7 +102,7 @@ func Usage(v gjson.Result) chat.Usage {
 		Reasoning:   wire.Count(v.Get("output_tokens_details.reasoning_tokens")),
 		Reported:    v.Get("input_tokens").Type == gjson.Number,
 	}
-	u.CachedInput = min(u.CachedInput, u.Input)
-	u.CacheWrite = min(u.CacheWrite, u.Input-u.CachedInput)
+	u.CachedInput = wire.Within(u.CachedInput, u.Input)
+	u.CacheWrite = wire.Within(u.CacheWrite, u.Input-u.CachedInput)
 	return u
 }

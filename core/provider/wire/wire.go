@@ -71,19 +71,14 @@ type State struct {
 	Usage   chat.Usage
 }
 
-// Encode writes the state.
-func (s *State) Encode(w *abi.Writer) {
-	w.Bool(s.Started)
-	w.Uint(s.Block)
-	w.Uint(s.Tools)
-	w.Uint(s.Flags)
-	w.Uint(uint64(s.Finish))
-	s.Usage.Encode(w)
-}
-
-// DecodeState reads what Encode wrote.
-func DecodeState(r *abi.Reader) State {
-	return State{r.Bool(), r.Uint(), r.Uint(), r.Uint(), chat.Finish(r.Byte()), chat.DecodeUsage(r)}
+// Fields are the state, for the exchange's own.
+func (s *State) Fields(f *abi.Fields) {
+	f.Bool(&s.Started)
+	f.Uint(&s.Block)
+	f.Uint(&s.Tools)
+	f.Uint(&s.Flags)
+	abi.Enum(f, &s.Finish)
+	s.Usage.Fields(f)
 }
 
 // FailureKind says whose fault an error is, and so what to do.
@@ -102,6 +97,12 @@ const (
 type Failure struct {
 	Kind    FailureKind
 	Message jsontext.Spelled // the provider's words; shown to callers for the last three kinds only
+}
+
+// Public says whether callers may read the provider's message: it is about their request, not about the
+// operator's account.
+func (f *Failure) Public() bool {
+	return f.Kind == FailRejected || f.Kind == FailTooLong || f.Kind == FailFiltered
 }
 
 // ByStatus is the kind of a failure of which only the status is known.
@@ -139,9 +140,33 @@ func Post(url string, body []abi.Part, headers ...abi.Header) abi.Action {
 	return abi.Action{Method: "POST", URL: url, Headers: append(all, headers...), Body: body}
 }
 
-// Count reads a number of tokens; what is none is 0.
+// Count reads a number of tokens. What is not given is 0; what cannot be a number of tokens (negative, broken,
+// of another type, beyond chat.MaxTokens) is chat.Nonsense, with which no figure is believed.
 func Count(v gjson.Result) uint64 {
-	if v.Type != gjson.Number || !(v.Num >= 0 && v.Num < 1e12) {
+	if v.Type == gjson.Null {
+		return 0
+	}
+	n := uint64(0)
+	if v.Num >= 0 && v.Num <= chat.MaxTokens {
+		n = uint64(v.Num)
+	}
+	if v.Type != gjson.Number || float64(n) != v.Num {
+		return chat.Nonsense
+	}
+	return n
+}
+
+// Within is a part of a whole that providers sometimes report as more. Nonsense stays what it is.
+func Within(part, whole uint64) uint64 {
+	if part > chat.MaxTokens {
+		return part
+	}
+	return min(part, whole)
+}
+
+// Index reads the number of a choice or of a tool call; what is none is 0.
+func Index(v gjson.Result) uint64 {
+	if v.Type != gjson.Number || !(v.Num >= 0 && v.Num < 1<<32) {
 		return 0
 	}
 	return uint64(v.Num)

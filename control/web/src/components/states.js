@@ -16,7 +16,7 @@ export function adviceOn(error) {
     return `There were too many requests. Try again in ${error.retryAfter ?? 'a few'} seconds.`
   }
   if (error.code === 'admin_not_configured') {
-    return 'Set the secret POSTERN_ADMIN_TOKEN on the control Worker, then sign in with it.'
+    return 'Set the secret POSTERN_ADMIN_TOKEN, at least 16 characters, on the control Worker, then sign in with it.'
   }
   if (error.status === 403) return 'Your role does not allow this. Sign in as an owner to do it.'
   if (error.status === 409) {

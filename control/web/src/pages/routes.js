@@ -34,6 +34,7 @@ function Tier({ tier, project, setProject }) {
   const [resetting, setResetting] = useState(false)
   const frame = useFocusOnChange(editing)
   const own = tier.source === 'project'
+  const stored = tier.name in project.routes
   const load = () => get(path`projects/${project.id}`)
   const save = (routes) => patch(path`projects/${project.id}`, { routes, version: project.version })
   const done = (text) => (saved) => {
@@ -44,10 +45,10 @@ function Tier({ tier, project, setProject }) {
   const { [tier.name]: _, ...others } = project.routes
   const buttons = html`<span class="row-actions">
     <${Button} look="small" changes onClick=${() => setEditing(true)}>Edit<span class="visually-hidden"> ${tier.name}</span><//>
-    ${own && html`<${Button} look="small" changes onClick=${() => setResetting(true)}>Reset <span class="visually-hidden">${tier.name} </span>to the catalog<//>`}
+    ${stored && html`<${Button} look="small" changes onClick=${() => setResetting(true)}>Reset <span class="visually-hidden">${tier.name} </span>to the catalog<//>`}
   </span>`
   return html`<div ref=${frame}><${Card} title=${tier.name} actions=${!editing && buttons}>
-    <p class="muted">${strategyName(tier.strategy)}; ${own ? 'this project’s own' : 'as in the catalog'} ${own && html`<${Badge} of="override" />`}</p>
+    <p class="muted">${strategyName(tier.strategy)}; ${source(own, stored)} ${own && html`<${Badge} of="override" />`}</p>
     ${
       editing
         ? html`<${RouteEditor} tier=${tier} save=${(route) => save({ ...project.routes, [tier.name]: route })}
@@ -60,6 +61,11 @@ function Tier({ tier, project, setProject }) {
       onDone=${done(`Route ${tier.name} is the catalog’s again`)}><p>This project’s own list of targets is dropped, and the catalog’s is used.</p><//>`
     }
   <//></div>`
+}
+
+function source(own, stored) {
+  if (own) return 'this project’s own'
+  return stored ? 'as in the catalog, which has none of the models in this project’s own list' : 'as in the catalog'
 }
 
 function strategyName(strategy) {
@@ -82,7 +88,11 @@ function columns(tier) {
   const shares = tier.strategy === 'weighted'
   return [
     { label: 'Order', cell: place },
-    { label: 'Model', head: true, cell: (target) => target.model },
+    {
+      label: 'Model',
+      head: true,
+      cell: (target) => html`${target.model}${!target.allowed && html` <${Badge} of="not allowed" look="warn" />`}`,
+    },
     { label: 'Provider', cell: (target) => target.provider },
     ...(shares
       ? [

@@ -6,7 +6,6 @@ import { Dialog } from '../components/dialog.js'
 import { TextField } from '../components/form.js'
 import { Mark, ThemeSwitch } from '../components/shell.js'
 import { adviceOn, ErrorFacts } from '../components/states.js'
-import { duration } from '../format.js'
 import { html } from '../html.js'
 import { useAction } from '../resource.js'
 
@@ -39,42 +38,25 @@ function SignInForm({ onSignedIn }) {
   const { busy, error, run } = useAction(async () =>
     onSignedIn(await post('session', { token: token.trim() }, { anonymous: true })),
   )
-  const wait = useCountdown(error)
   useEffect(() => form.current.querySelector('input').focus(), [error])
   const submit = (event) => {
     event.preventDefault()
-    if (!busy && wait === 0 && token.trim() !== '') void run()
+    if (!busy && token.trim() !== '') void run()
   }
   return html`<form onSubmit=${submit} ref=${form}>
     <${TextField} label="Token" type="password" name="token" autocomplete="current-password" required value=${token}
       onValue=${setToken}
       hint="On your own machine “make dev” prints it. A deployment has it as POSTERN_ADMIN_TOKEN, and as POSTERN_VIEWER_TOKEN to look only." />
-    <${Problem} error=${error} wait=${wait} />
-    <${Button} look="primary wide" type="submit" busy=${busy} disabled=${token.trim() === '' || wait > 0}>Sign in<//>
+    <${Problem} error=${error} />
+    <${Button} look="primary wide" type="submit" busy=${busy} disabled=${token.trim() === ''}>Sign in<//>
   </form>`
 }
 
-function Problem({ error, wait }) {
+function Problem({ error }) {
   if (!error) return null
   if (error.code === 'wrong_token')
     return html`<p class="form-error" role="alert">Wrong token: it is neither the owner’s nor the viewer’s. Check it and try again.</p>`
-  if (error.status === 429) {
-    return html`<div class="form-error"><p role="alert">Too many wrong tokens came from your address.</p>
-      <p>${wait > 0 ? `The next try is possible in ${duration(wait * 1000)}.` : 'You can try again now.'}</p></div>`
-  }
+  if (error.status === 429)
+    return html`<p class="form-error" role="alert">Wrong token, and too many wrong ones came from your address. The right one is taken at any time.</p>`
   return html`<div class="form-error" role="alert"><p>${error.message}. ${adviceOn(error)}</p><${ErrorFacts} error=${error} /></div>`
-}
-
-/** Seconds until the next try is allowed. */
-function useCountdown(error) {
-  const [left, setLeft] = useState(0)
-  useEffect(() => {
-    if (error?.status !== 429) return setLeft(0)
-    const end = Date.now() + (error.retryAfter ?? 1) * 1000
-    const tick = () => setLeft(Math.max(0, Math.ceil((end - Date.now()) / 1000)))
-    tick()
-    const timer = setInterval(tick, 500)
-    return () => clearInterval(timer)
-  }, [error])
-  return left
 }

@@ -1,0 +1,66 @@
+package calendar
+
+import (
+	"strconv"
+	"strings"
+)
+
+// months are the names of months in HTTP dates.
+const months = "JanFebMarAprMayJunJulAugSepOctNovDec"
+
+// ParseHTTPDate reads a date in any of HTTP's three forms and gives Unix milliseconds; false if it is none.
+// Two-digit years are those nearest to 2000. Source: RFC 9110, section 5.6.7.
+func ParseHTTPDate(text string) (ms uint64, ok bool) {
+	_, rest, comma := strings.Cut(text, ",")
+	if !comma {
+		return parseAsctime(text)
+	}
+	// Sun, 06 Nov 1994 08:49:37 GMT or Sunday, 06-Nov-94 08:49:37 GMT
+	fields := strings.Fields(rest)
+	if len(fields) == 3 {
+		fields = append(strings.Split(fields[0], "-"), fields[1:]...)
+	}
+	if len(fields) != 5 || fields[4] != "GMT" {
+		return 0, false
+	}
+	return instant(fields[2], fields[1], fields[0], fields[3])
+}
+
+// parseAsctime reads Sun Nov  6 08:49:37 1994.
+func parseAsctime(text string) (ms uint64, ok bool) {
+	fields := strings.Fields(text)
+	if len(fields) != 5 {
+		return 0, false
+	}
+	return instant(fields[4], fields[1], fields[2], fields[3])
+}
+
+// instant puts a date and a time of day together.
+func instant(year, month, day, clock string) (ms uint64, ok bool) {
+	y, d, m := number(year), number(day), strings.Index(months, month)
+	if len(year) == 2 && y >= 0 {
+		y += 1900
+		if y < 1950 {
+			y += 100
+		}
+	}
+	parts := strings.Split(clock, ":")
+	if len(month) != 3 || m < 0 || m%3 != 0 || y < 1970 || y > 9999 || d < 1 || d > 31 || len(parts) != 3 {
+		return 0, false
+	}
+	h, min, s := number(parts[0]), number(parts[1]), number(parts[2])
+	if h < 0 || h > 23 || min < 0 || min > 59 || s < 0 || s > 60 {
+		return 0, false
+	}
+	days := MonthStart(uint64((y-1970)*12+m/3)) + uint64(d) - 1
+	return days*DayMs + uint64((h*60+min)*60+s)*SecondMs, true
+}
+
+// number reads one to four digits; -1 for anything else.
+func number(text string) int {
+	n, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || len(text) > 4 {
+		return -1
+	}
+	return int(n)
+}

@@ -1,0 +1,123 @@
+package exchange
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/provider/mock"
+)
+
+// mockTarget moves on to the first target that the key may use: in test mode that is the one that "answers".
+func (x *exchange) mockTarget() {
+	s := &x.s
+	for int(s.at) < len(s.order)-1 && !x.present().Allowed {
+		s.at++
+	}
+}
+
+// askMock has the built-in mock answer in a provider's place.
+func (x *exchange) askMock() {
+	x.enter(phaseMock)
+	x.ask(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferBody})
+}
+
+// takeMockBody answers from the request alone.
+func (x *exchange) takeMockBody() {
+	s := &x.s
+	if s.endpoint == endpointEmbeddings {
+		x.mockEmbeddings(x.event.Data)
+		return
+	}
+	request := x.reread(x.event.Data)
+	r := mock.Answer(&request)
+	u := chat.Usage{Input: s.request.promptTokens, Output: x.estimate(responseTokens(&r)).Output, Reported: true}
+	if s.request.maxTokens > 0 {
+		u.Output = min(u.Output, s.request.maxTokens)
+	}
+	x.spendNothing(u)
+	a := x.answer(complete(&r))
+	a.provider = mockProvider
+	if s.request.stream && x.config.Routing.MockPauseMs > 0 {
+		x.pace(a, &r)
+		return
+	}
+	x.succeed(a, &r, nil)
+}
+
+// spendNothing books tokens that cost nothing to the present target.
+func (x *exchange) spendNothing(u chat.Usage) {
+	x.s.spent.usage = u
+	x.s.spent.charges = []charge{{target: uint64(x.target()), usage: u}}
+}
+
+const (
+	// maxPieces bounds a mock's stream: at the catalog's pause it takes less than a second.
+	maxPieces = 32
+	// wordBytes is about how much one of its events says.
+	wordBytes = 6
+)
+
+// pace sends the mock's answer piece by piece, as a provider would: the pieces wait in buffers of the host. It is
+// settled and stored at once, for it costs nothing and nothing can go wrong with it any more.
+func (x *exchange) pace(a *answer, r *chat.Response) {
+	s := &x.s
+	m := x.meta(a)
+	pieces := x.streamPieces(r, &m)
+	for i, piece := range pieces {
+		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferPieces + uint64(i), Data: piece})
+	}
+	s.pieces.count = uint64(len(pieces))
+	s.responded, s.stream.opened = true, true
+	last := x.family().StreamError(nil, &api.State{Started: true}, x.lastWord(), &m)
+	headers := x.answerHeaders(a)
+	x.do(abi.Action{Kind: abi.ActionOpen, Code: 200, Headers: x.allHeaders(headers), Data: last})
+	settle := x.settlement(keymeter.Served, a.model, 200)
+	if s.idempotency != "" {
+		x.keepReplay(&settle, 200, headers, x.written(r, &m))
+	}
+	x.settle(&settle)
+	x.store(a, false, deltasOf(r))
+	s.hit.provider, s.hit.model = a.provider, a.model
+	x.log(200, "")
+	x.sendMockPiece()
+}
+
+// streamPieces are all events of a stream, in at most maxPieces pieces.
+func (x *exchange) streamPieces(r *chat.Response, m *api.Meta) (pieces [][]byte) {
+	var state api.State
+	f := x.family()
+	deltas := chat.Unfold(r, wordBytes)
+	each := (len(deltas) + maxPieces - 2) / (maxPieces - 1)
+	for len(deltas) > 0 {
+		n := min(each, len(deltas))
+		var piece []byte
+		for i := range deltas[:n] {
+			piece = f.Stream(piece, &state, &deltas[i], m)
+		}
+		if len(piece) > 0 {
+			pieces = append(pieces, piece)
+		}
+		deltas = deltas[n:]
+	}
+	return append(pieces, f.End(nil, &state, r, m))
+}
+
+// sendMockPiece sends the next piece, and waits before the one after it.
+func (x *exchange) sendMockPiece() {
+	p := &x.s.pieces
+	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Buffer: bufferPieces + p.next}}})
+	if p.next++; p.next < p.count {
+		x.enter(phasePacing)
+		x.ask(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: x.config.Routing.MockPauseMs})
+		return
+	}
+	x.do(abi.Action{Kind: abi.ActionClose})
+	x.end()
+}
+
+// abandonMock: nobody reads the rest.
+func (x *exchange) abandonMock() {
+	x.s.left = true
+	x.end()
+}

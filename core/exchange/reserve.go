@@ -1,0 +1,120 @@
+package exchange
+
+import (
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// Tokens of an answer that are reserved before anybody knows its length.
+const (
+	streamTokens  = 1024   // for a stream, which reserves more as it goes
+	leastTokens   = 4096   // for a whole answer without a limit, when the budget is short; thinking comes on top
+	assumedTokens = 32_768 // the longest answer of a model whose own maximum is not known
+)
+
+// promptBound is how many tokens the prompt is taken to have at most. The estimate is an average.
+func (q *request) promptBound() uint64 { return 2*q.promptTokens + q.unseenTokens }
+
+// room is how much of a model's context the prompt leaves for the answer. tight: less than an answer usually
+// takes, so that the bound on the prompt says too little; the provider's own limit then holds.
+func (q *request) room(m *config.Model) (tokens uint64, tight bool) {
+	if m.Context == 0 {
+		return assumedTokens, false
+	}
+	left := m.Context - min(m.Context, q.promptBound())
+	if left < leastTokens {
+		return m.Context, true
+	}
+	return left, false
+}
+
+// longest is how long one answer can become, in tokens: the caller's limit, else the model's.
+func (x *exchange) longest(m *config.Model) uint64 {
+	q := &x.s.request
+	switch {
+	case x.s.endpoint == endpointEmbeddings:
+		return 0
+	case q.maxTokens > 0:
+		return q.maxTokens + q.thinking // a translated limit is raised by what the model may think
+	case x.s.record.Unbounded:
+		return leastTokens
+	}
+	room, _ := q.room(m)
+	if m.MaxOutput > 0 {
+		return min(m.MaxOutput, room)
+	}
+	return min(assumedTokens, room)
+}
+
+// least is the shortest answer that is worth asking for when the budget is short.
+func (x *exchange) least(m *config.Model) uint64 {
+	longest := x.longest(m)
+	if x.s.request.maxTokens > 0 {
+		return longest
+	}
+	return min(longest, leastTokens+x.s.request.thinking)
+}
+
+// answerCost is what the request costs at a model if its prompt is as long as it may be, and each answer so long.
+func (x *exchange) answerCost(m *config.Model, tokens uint64) money.Pico {
+	q := &x.s.request
+	return m.Cost(&chat.Usage{Input: q.promptBound(), Output: tokens * max(q.n, 1)})
+}
+
+// expect sets what is to be reserved: the most that any target of the route may cost, or for a stream its
+// beginning; and the least that will do if the budget has not that much. JSON mode may ask twice.
+func (x *exchange) expect() {
+	a := &x.s.admission
+	a.amount, a.least = 0, 0
+	if x.testMode() {
+		return
+	}
+	for _, t := range x.targets() {
+		if !t.Usable() {
+			continue
+		}
+		longest, least := x.longest(t.Model), x.least(t.Model)
+		if x.s.request.stream {
+			longest, least = min(longest, streamTokens), min(least, streamTokens)
+		}
+		a.amount = max(a.amount, x.answerCost(t.Model, longest))
+		a.least = max(a.least, x.answerCost(t.Model, least))
+	}
+	if x.s.request.json {
+		a.amount, a.least = money.Add(a.amount, a.amount), money.Add(a.least, a.least)
+	}
+}
+
+// limitTokens is the limit that the present target gets though the caller named none: what was reserved, if that
+// is less than the longest answer that the model would give; else 0.
+func (x *exchange) limitTokens() uint64 {
+	q, m := &x.s.request, x.model()
+	if q.maxTokens > 0 || q.stream || x.s.record.Unbounded || x.testMode() || x.s.endpoint == endpointEmbeddings || m.Prices.Output == 0 {
+		return 0
+	}
+	longest := x.longest(m)
+	limit := max(x.affordable(m, longest), x.least(m))
+	if _, tight := q.room(m); tight && limit == longest || limit >= m.MaxOutput && m.MaxOutput > 0 {
+		return 0
+	}
+	return limit
+}
+
+// affordable is the longest answer, up to a bound, that the reservation still covers after what attempts have cost.
+func (x *exchange) affordable(m *config.Model, longest uint64) uint64 {
+	left := x.s.admission.reserved - x.s.spent.costPico
+	if x.s.request.json && !x.s.mended {
+		left /= 2
+	}
+	low, high := uint64(0), longest
+	for low < high {
+		middle := (low + high + 1) / 2
+		if x.answerCost(m, middle) <= left {
+			low = middle
+		} else {
+			high = middle - 1
+		}
+	}
+	return low
+}

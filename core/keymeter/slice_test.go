@@ -1,0 +1,254 @@
+package keymeter_test
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+)
+
+var (
+	november = calendar.NewPeriod(calendar.Monthly, 0, today)
+	december = calendar.NewPeriod(calendar.Monthly, 0, today+15)
+)
+
+// reserve asks for an amount, with a grant.
+func (k *key) reserve(amount, least money.Pico, final bool, grant keymeter.Grant) keymeter.AdmitReply {
+	k.Helper()
+	return moneyOf(k.admit(keymeter.Admit{Mode: keymeter.ModeReserve, AmountPico: amount, LeastPico: least, Final: final, Grant: grant}))
+}
+
+// moneyOf is what a reply says of money.
+func moneyOf(r keymeter.AdmitReply) keymeter.AdmitReply {
+	r.Record, r.Windows, r.Answer = nil, nil, nil
+	return r
+}
+
+func (k *key) reserveIs(amount money.Pico, grant keymeter.Grant, want keymeter.AdmitReply) {
+	k.Helper()
+	if got := k.reserve(amount, 0, false, grant); !reflect.DeepEqual(got, want) {
+		k.Errorf("%d with %+v: %+v, want %+v", amount, grant, got, want)
+	}
+}
+
+func admitted(reserved money.Pico) keymeter.AdmitReply {
+	return keymeter.AdmitReply{Verdict: keymeter.Admitted, ReservedPico: reserved}
+}
+
+func short(p calendar.Period, epoch uint64, held, need, least money.Pico) keymeter.AdmitReply {
+	return keymeter.AdmitReply{Verdict: keymeter.Short, Period: p, Epoch: epoch, HeldPico: held, NeedPico: need, LeastPico: least}
+}
+
+// flush gives the epoch and what is held, as the meter reports them; ok says whether it reported anything.
+func (k *key) flush(recall bool) (batch ledger.Absorb, ok bool) {
+	k.Helper()
+	command := keymeter.Flush{Recall: recall}
+	reply, err := keymeter.DecodeFlushReply(k.do(command.Encode()))
+	if err != nil {
+		k.Fatal(err)
+	}
+	if len(reply.Absorbs) == k.flushed {
+		return batch, false
+	}
+	k.flushed = len(reply.Absorbs)
+	if batch, err = ledger.DecodeAbsorb(reply.Absorbs[k.flushed-1]); err != nil {
+		k.Fatal(err)
+	}
+	return batch, true
+}
+
+// Grants are totals: they may be lost, come twice and overtake each other.
+func TestGrantsAreTotals(t *testing.T) {
+	k := newKey(t, record("wide"))
+	k.reserveIs(50, keymeter.Grant{}, short(november, 1, 0, 50, 50))
+	k.reserveIs(50, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 200}, admitted(50))
+	k.reserveIs(50, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 100}, admitted(50)) // overtaken
+	k.reserveIs(101, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 200}, short(november, 1, 200, 101, 1))
+	k.reserveIs(100, keymeter.Grant{}, admitted(100))
+	k.reserveIs(1, keymeter.Grant{Period: november, Epoch: 2, TotalPico: 900}, short(november, 1, 200, 1, 1)) // of no epoch yet
+	k.reserveIs(1, keymeter.Grant{Period: november - 1, Epoch: 1, TotalPico: 900}, short(november, 1, 200, 1, 1))
+}
+
+// A debt is asked for with the amount, and a grant of what was asked for is enough.
+func TestADebtIsAskedFor(t *testing.T) {
+	k := newKey(t, record("wide"))
+	k.enter("req_dear", 100)
+	k.settle("req_dear", 2, 1000)
+	k.reserveIs(30, keymeter.Grant{}, short(november, 1, 100, 930, 930))
+	k.reserveIs(30, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 1030}, admitted(30))
+	k.enter("req_vast", 0)
+	k.settle("req_vast", 2, money.Max)
+	k.reserveIs(30, keymeter.Grant{}, short(november, 1, 1030, money.Max-1000, money.Max-1000))
+}
+
+// What is recalled begins an epoch, even if nothing was left: what is on its way then is void.
+func TestRecallBeginsAnEpoch(t *testing.T) {
+	k := newKey(t, record("wide"))
+	if _, ok := k.flush(false); ok {
+		t.Error("a new key reports something")
+	}
+	k.reserveIs(40, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 100}, admitted(40))
+	for i, want := range []uint64{2, 3} {
+		if b, ok := k.flush(true); !ok || b.Epoch != want || b.HeldPico != 40 || b.Closed || b.Period != november {
+			t.Errorf("recall %d: %+v", i, b)
+		}
+		if b, ok := k.flush(false); ok {
+			t.Errorf("more: %+v", b)
+		}
+	}
+	k.reserveIs(1, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 500}, short(november, 3, 40, 1, 1))
+	k.reserveIs(1, keymeter.Grant{Period: november, Epoch: 2, TotalPico: 500}, short(november, 3, 40, 1, 1))
+	k.reserveIs(1, keymeter.Grant{Period: november, Epoch: 3, TotalPico: 41}, admitted(1))
+}
+
+// An idle key's slice is closed, and so it admits nothing, not even what costs nothing, before it asks again.
+func TestIdleSliceIsClosed(t *testing.T) {
+	k := newKey(t, record("wide"))
+	k.enter("req_x", 100)
+	k.settle("req_x", 2, 10)
+	k.now += minuteMs
+	if b, ok := k.flush(false); !ok || b.Epoch != 2 || b.HeldPico != 10 || !b.Closed {
+		t.Errorf("%+v", b)
+	}
+	k.reserveIs(0, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 100}, short(november, 2, 10, 0, 0))
+	k.reserveIs(0, keymeter.Grant{Period: november, Epoch: 2, TotalPico: 10}, admitted(0))
+}
+
+// A grant of a later period turns the meter, even if it is void.
+func TestGrantOfALaterPeriod(t *testing.T) {
+	k := newKey(t, record("wide"))
+	k.reserveIs(40, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 100}, admitted(40))
+	k.flush(true)
+	k.reserveIs(40, keymeter.Grant{Period: december, Epoch: 1, TotalPico: 300}, short(december, 2, 0, 40, 40))
+	k.reserveIs(40, keymeter.Grant{Period: november, Epoch: 2, TotalPico: 300}, short(december, 2, 0, 40, 40))
+	k.reserveIs(40, keymeter.Grant{Period: december, Epoch: 2, TotalPico: 50}, admitted(40))
+}
+
+// Where the Ledger has no more, a request takes what there is, if that is enough for it.
+func TestLessIsReserved(t *testing.T) {
+	grant := keymeter.Grant{Period: november, Epoch: 1, TotalPico: 100}
+	for _, c := range []struct {
+		amount, least money.Pico
+		final         bool
+		want          keymeter.AdmitReply
+	}{
+		{150, 90, false, short(november, 1, 100, 150, 0)},
+		{150, 90, true, admitted(100)},
+		{150, 100, true, admitted(100)},
+		{150, 101, true, short(november, 1, 100, 150, 1)},
+		{150, 0, true, short(november, 1, 100, 150, 50)},
+		{90, 20, true, admitted(90)},
+		{90, 200, true, admitted(90)},
+	} {
+		k := newKey(t, record("wide"))
+		if got := k.reserve(c.amount, c.least, c.final, grant); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%+v: %+v", c, got)
+		}
+	}
+}
+
+// A repeated admission says what was reserved the first time.
+func TestRepeatedAdmissionSaysWhatIsReserved(t *testing.T) {
+	k := newKey(t, record("wide"))
+	a := keymeter.Admit{RequestID: "req_x", Mode: keymeter.ModeReserve, AmountPico: 150, LeastPico: 10, Final: true, Grant: keymeter.Grant{Period: november, Epoch: 1, TotalPico: 100}}
+	for range 2 {
+		if reply := k.admit(a); reply.Verdict != keymeter.Admitted || reply.ReservedPico != 100 {
+			t.Errorf("%+v", reply)
+		}
+		a.Final, a.Grant.TotalPico = false, 500
+	}
+}
+
+func (k *key) extendIs(e keymeter.Extend, want keymeter.AdmitReply) {
+	k.Helper()
+	e.RequestID = "req_x"
+	if got, err := keymeter.DecodeAdmitReply(k.do(e.Encode())); err != nil || !reflect.DeepEqual(moneyOf(got), want) {
+		k.Errorf("%v, %+v: %+v, want %+v", err, e, got, want)
+	}
+}
+
+// A reservation grows to the total, or, where the Ledger has no more, to what there is.
+func TestExtend(t *testing.T) {
+	k := newKey(t, record("wide"))
+	k.extendIs(keymeter.Extend{TotalPico: 5}, keymeter.AdmitReply{Verdict: keymeter.Unknown})
+	k.enter("req_x", 40)
+	grant := keymeter.Grant{Period: november, Epoch: 1, TotalPico: 100}
+	k.extendIs(keymeter.Extend{TotalPico: 30}, admitted(40))
+	k.extendIs(keymeter.Extend{TotalPico: 60}, short(november, 1, 40, 20, 20))
+	k.extendIs(keymeter.Extend{TotalPico: 60, LeastPico: 50, Final: true}, short(november, 1, 40, 20, 10))
+	k.extendIs(keymeter.Extend{TotalPico: 60, LeastPico: 30, Final: true}, admitted(40))
+	for range 2 {
+		k.extendIs(keymeter.Extend{TotalPico: 60, Grant: grant}, admitted(60))
+	}
+	k.extendIs(keymeter.Extend{TotalPico: 150, LeastPico: 101, Final: true}, short(november, 1, 100, 90, 1))
+	k.extendIs(keymeter.Extend{TotalPico: 150, LeastPico: 100, Final: true}, admitted(100))
+	k.reserveIs(1, keymeter.Grant{}, short(november, 1, 100, 1, 1))
+}
+
+// What attempts cost is booked to the models that were asked; the request counts once, on the one that it ended with.
+func TestAttempts(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		for _, outcome := range []keymeter.Outcome{keymeter.Served, keymeter.Released} {
+			k := newKey(t, record("counted"))
+			k.enter("req_x", 100)
+			if late {
+				k.now += minuteMs
+				if rang, err := k.Ring(k.now); !rang || err != nil {
+					t.Fatalf("%v %v", rang, err)
+				}
+			}
+			command := keymeter.Settle{
+				RequestID: "req_x", Outcome: outcome, Model: "m", Tokens: keymeter.Tokens{Prompt: 1, Completion: 2}, CostPico: 3, Attempts: []keymeter.Charge{
+					{Model: "a", Provider: "p", Tokens: keymeter.Tokens{Prompt: 10, Completion: 20}, CostPico: 30, Estimated: true},
+					{Model: "b", Provider: "q", Tokens: keymeter.Tokens{Prompt: 100, Completion: 200}, CostPico: 300},
+					{Model: "a", Provider: "p", Tokens: keymeter.Tokens{Prompt: 10}, CostPico: 7, Estimated: true},
+				},
+			}
+			for range 2 {
+				k.do(command.Encode())
+			}
+			served, failed := uint64(1), uint64(0)
+			if outcome == keymeter.Released {
+				served, failed = 0, 1
+			}
+			k.windowIs("tokens", 1000-343, minuteMs)
+			want := map[string]string{
+				"a": fmt.Sprint(0, 0, 20, 20, 37, 2), "b": fmt.Sprint(0, 0, 100, 200, 300, 0), "m": fmt.Sprint(served, failed, 1, 2, 3, 0),
+			}
+			if got := k.byModel(); !reflect.DeepEqual(got, want) {
+				t.Errorf("late %t, outcome %d: %v, want %v", late, outcome, got, want)
+			}
+			recent := k.recent()
+			if r := recent[len(recent)-1]; r.CostPico != 340 || r.Prompt != 121 || r.Completion != 222 || !r.Estimated || r.Model != "m" {
+				t.Errorf("%+v", r)
+			}
+			if reply := k.reserve(1000, 0, false, keymeter.Grant{}); reply.NeedPico != 1240 {
+				t.Errorf("after 340 of 100 were spent: %+v", reply)
+			}
+		}
+	}
+}
+
+// byModel is the usage of each model: requests, failed, prompt, completion, cost, estimated.
+func (k *key) byModel() map[string]string {
+	k.Helper()
+	question := ledger.Query{EndDay: 1 << 40, By: ledger.ByModel}
+	reply, err := k.batches().Call(k.now, question.Encode())
+	if err != nil {
+		k.Fatal(err)
+	}
+	groups, err := ledger.DecodeQueryReply(reply)
+	if err != nil {
+		k.Fatal(err)
+	}
+	models := map[string]string{}
+	for _, g := range groups.Groups {
+		u := g.Usage
+		models[u.Model] = fmt.Sprint(u.Requests, u.Failed, u.Prompt, u.Completion, u.CostPico, u.Estimated)
+	}
+	return models
+}

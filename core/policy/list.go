@@ -1,0 +1,58 @@
+package policy
+
+import (
+	"slices"
+
+	"github.com/postern-ai/postern/core/config"
+)
+
+// Listed says whether an allow-list allows a model that is asked for as a name. An empty list allows all. A
+// list names models, their aliases, provider/model, and tiers: a tier in the list allows the tier's models
+// under the tier's name only.
+func Listed(cfg *config.Config, list []string, m *config.Model, as string) bool {
+	var l allowList
+	return l.of(cfg, list).allows(m, as)
+}
+
+// allowList is an allow-list with its names looked up once.
+type allowList struct {
+	config   *config.Config
+	names    []string
+	resolved bool
+	models   []*config.Model // by name; nil: a tier, or nothing
+}
+
+// of sets the list at the first call.
+func (l *allowList) of(cfg *config.Config, names []string) *allowList {
+	if l.config == nil {
+		l.config, l.names = cfg, names
+	}
+	return l
+}
+
+func (l *allowList) allows(m *config.Model, as string) bool {
+	if len(l.names) == 0 || slices.Contains(l.names, as) {
+		return true
+	}
+	if !l.resolved {
+		l.resolve()
+	}
+	return slices.Contains(l.names, m.Name) || slices.Contains(l.models, m)
+}
+
+func (l *allowList) resolve() {
+	l.resolved, l.models = true, make([]*config.Model, len(l.names))
+	for i, name := range l.names {
+		if l.config.Tier(name) == nil {
+			l.models[i] = l.config.Model(name)
+		}
+	}
+}
+
+func (v *View) keyAllows(m *config.Model, as string) bool {
+	return v.key.of(v.Config, v.Key).allows(m, as)
+}
+
+func (v *View) projectAllows(m *config.Model, as string) bool {
+	return v.Project == nil || v.project.of(v.Config, v.Project.Models).allows(m, as)
+}

@@ -1,0 +1,61 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/doc"
+)
+
+func TestNearest(t *testing.T) {
+	cfg := testConfig(t)
+	for _, c := range []struct {
+		about string
+		view  View
+		name  string
+		kind  config.Kind
+		limit int
+		want  string
+	}{
+		{"a slip", View{}, "a-largo", config.ChatModel, 2, "a-large a-small"},
+		{"another case", View{}, "A-SMALL", config.ChatModel, 1, "a-small"},
+		{"a tier", View{}, "Best", config.ChatModel, 1, "best"},
+		{"an alias", View{}, "a-bigg", config.ChatModel, 1, "a-large"},
+		{"provider/model", View{}, "alpha/a-smal", config.ChatModel, 1, "a-small"},
+		{"in the catalog's order", View{}, "zzzzzzz", config.ChatModel, 10, "fast best a-large a-small"},
+		{"embedding models", View{}, "a-large", config.EmbeddingModel, 10, "a-embed"},
+		{"what is forbidden is not named", View{Key: []string{"best", "a-small"}}, "a-large", config.ChatModel, 10, "a-small fast best"},
+		{"what has no credentials is not named", View{}, "b-large", config.ChatModel, 1, "a-large"},
+		{"what the project's key makes ready", View{Project: own("beta", "m2")}, "b-larg", config.ChatModel, 1, "b-large"},
+		{"nothing is allowed", View{Key: []string{"nobody"}}, "a-large", config.ChatModel, 10, ""},
+		{"none are wanted", View{}, "a-large", config.ChatModel, 0, ""},
+		{"the empty name", View{}, "", config.ChatModel, 2, "fast best"},
+		{"a name that is too long", View{}, "a-small" + strings.Repeat("x", 193), config.ChatModel, 1, "a-small"},
+		{"bytes that grow in lower case", View{}, strings.Repeat("\u023a", 32), config.ChatModel, 1, "fast"},
+	} {
+		c.view.Config = cfg
+		for range 2 {
+			if got := strings.Join(c.view.Nearest(c.name, c.kind, c.limit), " "); got != c.want {
+				t.Errorf("%s: %q, want %q", c.about, got, c.want)
+			}
+		}
+	}
+}
+
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0}, {"a", "", 1}, {"", "abc", 3}, {"kitten", "sitting", 3}, {"Flaw", "lawn", 2}, {"gpt-5", "GPT-5", 0},
+		{"gpt-5.4", "gpt-5.4-mini", 5}, {strings.Repeat("a", doc.MaxModelBytes), strings.Repeat("b", 129), 129},
+	} {
+		if got := distance(c.a, c.b); got != c.want {
+			t.Errorf("%q and %q: %d, want %d", c.a, c.b, got, c.want)
+		}
+		if len(c.b) <= doc.MaxModelBytes && distance(c.b, c.a) != c.want {
+			t.Errorf("%q and %q: %d, want %d", c.b, c.a, distance(c.b, c.a), c.want)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package policy
+
+import (
+	"testing"
+
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/route"
+)
+
+var latencies = map[string]uint64{"a-small": 900, "b-large": 50}
+
+func latencyOf(model string) uint64 { return latencies[model] }
+
+func TestExpected(t *testing.T) {
+	cfg := testConfig(t)
+	for _, c := range []struct {
+		strategy config.Strategy
+		want     string
+	}{
+		{config.Ordered, "a-large g-one? a-small b-large=m2"},
+		{config.Cheapest, "a-small g-one? b-large=m2 a-large"},
+		{config.Fastest, "a-large g-one? b-large=m2 a-small"},  // of the unknown, one is tried
+		{config.Weighted, "b-large=m2 a-small a-large g-one?"}, // 4, 3, 1, and 2 that do not count
+	} {
+		p := routeOf("fast", c.strategy, "a-large", "g-one", "a-small", "b-large")
+		p.ProviderKeys = own("beta", "m2").ProviderKeys
+		v := View{Config: cfg, Project: p}
+		if got := text(Expected(v.Strategy("fast"), v.Targets("fast"), latencyOf)); got != c.want {
+			t.Errorf("strategy %d: %s\nwant %s", c.strategy, got, c.want)
+		}
+	}
+}
+
+// What is expected is what an exchange does: its order for the strategies that sort, and for the one that
+// draws, how often each target is drawn first.
+func TestExpectedIsWhatIsTried(t *testing.T) {
+	cfg := testConfig(t)
+	var circuits route.Circuits
+	for model, ms := range latencies {
+		circuits.Worked(model, false, ms, 1)
+	}
+	cost := func(m *config.Model) int64 { return m.Cost(&typical) }
+	for _, s := range []config.Strategy{config.Weighted, config.Ordered, config.Cheapest, config.Fastest} {
+		v := View{Config: cfg, Key: []string{"a-large", "a-small", "g-one", "twin"}, Project: routeOf("fast", s, "a-large", "b-large", "g-one", "a-small", "twin")}
+		targets := v.Targets("fast")
+		plain := make([]config.Target, len(targets))
+		total := uint64(0)
+		for i, c := range targets {
+			plain[i] = c.Target
+			total += c.Drawn()
+		}
+		usable := func(i int) bool { return targets[i].Usable() }
+		first := map[string]uint64{}
+		for n := range total {
+			order := circuits.Order(s, plain, 2, func() uint64 { return n }, cost, usable)
+			first[plain[order[0]].Model.Name]++
+			if s == config.Weighted {
+				continue
+			}
+			for i, c := range Expected(s, targets, latencyOf) {
+				if tried := plain[order[i]].Model.Name; tried != c.Model.Name {
+					t.Errorf("strategy %d: %s is tried in place %d, not %s", s, tried, i, c.Model.Name)
+				}
+			}
+		}
+		for _, c := range targets {
+			if s == config.Weighted && first[c.Model.Name] != c.Drawn() {
+				t.Errorf("%s is drawn %d of %d times, not %d", c.Model.Name, first[c.Model.Name], total, c.Drawn())
+			}
+		}
+		if total != 1+4+5 {
+			t.Errorf("a total weight of %d", total)
+		}
+	}
+}

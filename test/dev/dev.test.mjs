@@ -1,0 +1,149 @@
+// `make dev` with wrangler: keys that last, a workerd that dies, the log, the end.
+import assert from 'node:assert/strict'
+import { statSync } from 'node:fs'
+import { after, test } from 'node:test'
+import { isAlive } from '../../tools/dev/processes.mjs'
+import { until } from '../browser/service.mjs'
+import { freePort } from '../browser/workers.mjs'
+import { Checkout } from './checkout.mjs'
+
+const checkout = new Checkout()
+// Nobody listens there: a request of a production key fails.
+const env = { OPENAI_BASE_URL: 'http://127.0.0.1:1/v1', OPENAI_API_KEY: 'sk-upstream' }
+let dev
+let last
+after(() => dev?.stop('SIGTERM'))
+
+async function health({ baseUrl }, key) {
+  const response = await fetch(`${baseUrl}/api/health`, { headers: { 'x-api-key': key } })
+  return { status: response.status, project: (await response.json()).project_id }
+}
+
+async function assertWorks(keys) {
+  for (const key of [keys.gatewayKey, keys.projectKey]) {
+    assert.deepEqual(await health(keys, key), { status: 200, project: keys.projectId })
+  }
+  await admin(keys, 'GET', '')
+}
+
+async function admin({ baseUrl, projectId, adminToken }, method, path, body) {
+  const response = await fetch(`${baseUrl}/api/admin/projects/${projectId}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${adminToken}`, 'content-type': 'application/json' },
+    body: body && JSON.stringify(body),
+  })
+  assert.ok(response.ok, `${method} ${path}: ${response.status}`)
+  return response.json()
+}
+
+async function ask({ baseUrl }, key) {
+  const response = await fetch(`${baseUrl}/api/ai/complete`, {
+    method: 'POST',
+    headers: { 'x-api-key': key, 'content-type': 'application/json' },
+    body: '{"messages":[{"role":"user","content":"Hello!"}]}',
+  })
+  await response.text()
+  return { status: response.status, id: response.headers.get('x-request-id') }
+}
+
+test('keys.json is there once the keys work, and not before', async () => {
+  checkout.write('.dev/keys.json', '{"baseUrl":"http://127.0.0.1:1"}')
+  checkout.hold()
+  dev = await checkout.start({ env })
+  await checkout.held()
+  assert.ok(!checkout.has('.dev/keys.json'), 'while starting')
+  checkout.release()
+  const keys = await dev.ready()
+  assert.equal(keys.baseUrl, `http://127.0.0.1:${dev.port}`)
+  await assertWorks(keys)
+  for (const file of ['keys.json', 'secrets.json']) {
+    assert.equal(statSync(checkout.path(`.dev/${file}`)).mode & 0o777, 0o600, file)
+  }
+})
+
+test('log lines come out as the Worker wrote them', async () => {
+  const keys = checkout.keys()
+  const { value } = await admin(keys, 'POST', '/keys', { name: 'Backend' })
+  const answers = [await ask(keys, keys.gatewayKey), await ask(keys, value)]
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 502],
+  )
+  for (const { status, id } of answers) {
+    await dev.says(`"${id}"`)
+    const line = await until('a whole line', () => /^.*$/m.exec(dev.output.slice(lineStart(dev.output, id)))?.[0])
+    assert.equal(JSON.parse(line).status, status)
+  }
+  assert.doesNotMatch(dev.output, /\[undefined\]/)
+})
+
+const lineStart = (text, part) => text.lastIndexOf('\n', text.indexOf(`"${part}"`)) + 1
+
+test('both workerd processes are killed: it starts again, with the same keys', async () => {
+  const keys = checkout.keys()
+  const runtimes = dev.family().filter(({ command }) => command.includes('workerd serve'))
+  assert.equal(runtimes.length, 2)
+  checkout.hold()
+  for (const { pid } of runtimes) process.kill(pid, 'SIGKILL')
+  await dev.says('dev: workerd is gone; starting again (1 of 3)')
+  await checkout.held()
+  assert.ok(!checkout.has('.dev/keys.json'), 'while starting again')
+  checkout.release()
+  assert.deepEqual(await dev.ready(2), keys)
+  await assertWorks(keys)
+})
+
+test('a second one says so and leaves the files of the first alone', async () => {
+  const keys = checkout.keys()
+  for (const port of [dev.port, await freePort()]) {
+    const { code, errors } = await (await checkout.start({ port })).ended
+    assert.equal(code, 1)
+    assert.match(errors, /make dev runs in this folder already/)
+  }
+  const elsewhere = await (await new Checkout({ wrangler: '// not started' }).start({ port: dev.port })).ended
+  assert.equal(elsewhere.code, 1)
+  assert.match(elsewhere.errors, /port \d+ is taken/)
+  assert.deepEqual(checkout.keys(), keys)
+  await assertWorks(keys)
+})
+
+test('SIGTERM leaves nothing running, and of the files what the next start needs', async () => {
+  last = checkout.keys()
+  const family = dev.family()
+  assert.ok(family.length >= 3, 'wrangler and its workerd processes')
+  assert.equal((await dev.stop('SIGTERM')).code, 0)
+  await until('all have ended', () => !family.some(({ pid }) => isAlive(pid)))
+  for (const file of ['.dev/keys.json', '.dev/gateway.env', '.dev/pid', 'worker/control/.dev.vars']) {
+    assert.ok(!checkout.has(file), file)
+  }
+  assert.ok(checkout.has('.dev/secrets.json'))
+})
+
+test('the next start has the same keys, also on another port; a deactivated one is replaced', async () => {
+  dev = await checkout.start()
+  const keys = await dev.ready()
+  assert.deepEqual(keys, { ...last, baseUrl: `http://127.0.0.1:${dev.port}` })
+  assert.notEqual(keys.baseUrl, last.baseUrl)
+  await assertWorks(keys)
+
+  const list = (await admin(keys, 'GET', '/keys?limit=100')).keys
+  const { id } = list.find(({ name }) => name === 'Demo gateway key')
+  await admin(keys, 'POST', `/keys/${id}/deactivate`)
+  await dev.stop('SIGHUP')
+  dev = await checkout.start({ port: dev.port })
+  const next = await dev.ready()
+  await assertWorks(next)
+  assert.deepEqual({ ...next, gatewayKey: keys.gatewayKey }, keys)
+  assert.equal((await health(next, keys.gatewayKey)).status, 401)
+})
+
+test('secrets of a state that was deleted: new keys, the same token', async () => {
+  const keys = checkout.keys()
+  await dev.stop('SIGINT')
+  checkout.remove('.wrangler')
+  dev = await checkout.start()
+  const next = await dev.ready()
+  assert.equal(next.adminToken, keys.adminToken)
+  assert.notEqual(next.gatewayKey, keys.gatewayKey)
+  await assertWorks(next)
+})

@@ -1,0 +1,43 @@
+// `make dev` with a stand-in for wrangler that ends when it is told to.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Checkout } from './checkout.mjs'
+
+const WRANGLER = `
+const port = process.argv[process.argv.indexOf('--port') + 1]
+const answers = {
+  'GET /api/admin/projects': { projects: [{ id: 'proj_1', name: 'Demo', status: 'active' }], next: null },
+  'GET /api/admin/projects/proj_1/keys': { keys: [], next: null },
+  'POST /api/admin/projects/proj_1/keys': { value: 'sk_test_1' },
+  'GET /api/health': { project_id: 'proj_1' },
+}
+require('node:http')
+  .createServer(({ method, url }, response) => {
+    if (url === '/end') process.exit(1)
+    response.end(JSON.stringify(answers[method + ' ' + url.split('?')[0]]))
+  })
+  .listen(port, '127.0.0.1', () => console.log('Ready on http://127.0.0.1:' + port))
+`
+
+test('wrangler that ends is started again three times, and then it is over', async () => {
+  const checkout = new Checkout({ wrangler: WRANGLER })
+  const dev = await checkout.start()
+  for (let runs = 1; runs <= 4; runs++) {
+    const { baseUrl } = await dev.ready(runs)
+    await assert.rejects(fetch(`${baseUrl}/end`))
+  }
+  const { code, errors } = await dev.ended
+  assert.equal(code, 1)
+  assert.match(errors, /dev: wrangler has ended again, after 3 restarts/)
+  assert.equal(dev.output.match(/starting again/g).length, 3)
+  assert.ok(!checkout.has('.dev/keys.json'))
+})
+
+test('wrangler that does not start: its output, and the end', async () => {
+  const checkout = new Checkout({ wrangler: `console.error('no such thing'); process.exit(1)` })
+  const { code, errors } = await (await checkout.start()).ended
+  assert.equal(code, 1)
+  assert.match(errors, /no such thing/)
+  assert.match(errors, /dev: wrangler has ended/)
+  assert.ok(!checkout.has('.dev/pid'))
+})

@@ -1,0 +1,107 @@
+// The demo project and its keys, by the admin API.
+import { setTimeout as sleep } from 'node:timers/promises'
+import { BASE_URL } from './files.mjs'
+
+const READY_TIMEOUT_MS = 30_000
+const CALL_TIMEOUT_MS = 10_000
+const POLL_MS = 250
+
+const DEMO = 'Demo'
+const GATEWAY_KEY = { name: 'Demo gateway key', kind: 'gateway', environment: 'development' }
+const PROJECT_KEY = { name: 'Demo project key', kind: 'project', environment: 'development' }
+
+/**
+ * The demo project's keys: those of the last start as long as they work, and new ones in place of those that do not.
+ * secrets is what files.readSecrets gives, with adminToken in force; so is the result.
+ */
+export async function demoKeys({ adminToken, projectId, gatewayKey, projectKey }) {
+  const admin = new Admin(adminToken)
+  await patiently(() => admin.call('GET', '?limit=1')) // The gateway is ready a little before the control Worker is.
+  const [gatewayWorks, projectWorks] = [await works(gatewayKey, projectId), await works(projectKey, projectId)]
+  const id = gatewayWorks || projectWorks ? projectId : await demoProject(admin, projectId)
+  return {
+    adminToken,
+    projectId: id,
+    gatewayKey: gatewayWorks ? gatewayKey : await newKey(admin, id, GATEWAY_KEY, gatewayKey),
+    projectKey: projectWorks ? projectKey : await newKey(admin, id, PROJECT_KEY, projectKey),
+  }
+}
+
+/** Repeats a call that changes nothing until it succeeds. */
+async function patiently(call) {
+  for (const end = performance.now() + READY_TIMEOUT_MS; ; await sleep(POLL_MS)) {
+    try {
+      return await call()
+    } catch (error) {
+      if (performance.now() > end) throw error
+    }
+  }
+}
+
+/** Reports whether a key authenticates for a project. */
+function works(key, projectId) {
+  if (key === undefined) return false
+  return patiently(async () => {
+    const response = await fetch(`${BASE_URL}/api/health`, {
+      headers: { 'x-api-key': key },
+      signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+    })
+    const text = await response.text()
+    if (response.status === 401) return false
+    if (!response.ok) throw new Error(`GET /api/health: ${response.status} ${text}`)
+    return JSON.parse(text).project_id === projectId
+  })
+}
+
+/** The id of the project of the last start if it is there still, else of one of our name, which may have to be made. */
+async function demoProject(admin, projectId) {
+  const projects = (await admin.all('', 'projects')).filter(({ status }) => status === 'active')
+  const project = projects.find(({ id }) => id === projectId) ?? projects.find(({ name }) => name === DEMO)
+  return (project ?? (await admin.call('POST', '', { name: DEMO }))).id
+}
+
+/**
+ * Makes a key in the place of one that is refused, or that nobody remembers, and gives its value. Those are removed;
+ * active keys of the same name are somebody's as long as we remember ours.
+ */
+async function newKey(admin, projectId, fields, remembered) {
+  const path = `/${projectId}/keys`
+  for (const { id, name, status } of await admin.all(path, 'keys')) {
+    const useless = status !== 'active' || remembered === undefined
+    if (name === fields.name && useless) await admin.call('DELETE', `${path}/${id}`)
+  }
+  return (await admin.call('POST', path, fields)).value
+}
+
+/** The admin API's projects. */
+class Admin {
+  #token
+
+  constructor(token) {
+    this.#token = token
+  }
+
+  /** One call; anything but success throws. */
+  async call(method, path, body) {
+    const response = await fetch(`${BASE_URL}/api/admin/projects${path}`, {
+      method,
+      headers: { authorization: `Bearer ${this.#token}`, 'content-type': 'application/json' },
+      body: body && JSON.stringify(body),
+      signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+    })
+    const text = await response.text()
+    if (!response.ok) throw new Error(`${method} /api/admin/projects${path}: ${response.status} ${text}`)
+    return text === '' ? undefined : JSON.parse(text)
+  }
+
+  /** The items of all pages of a list. */
+  async all(path, field) {
+    const items = []
+    for (let after = ''; ; ) {
+      const page = await this.call('GET', `${path}?limit=100${after}`)
+      items.push(...page[field])
+      if (page.next === null) return items
+      after = `&after=${page.next}`
+    }
+  }
+}

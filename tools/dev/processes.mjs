@@ -1,0 +1,51 @@
+// The processes of this machine.
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+
+/** All processes, as [{pid, group, command}]; command has the arguments. Linux has no `ps` everywhere, but /proc. */
+export function processes() {
+  return existsSync('/proc/self/stat') ? fromProc() : fromPs()
+}
+
+function fromProc() {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .flatMap((pid) => {
+      try {
+        const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+        // The name, in parentheses, may hold anything. After it: state, parent, group.
+        const [, , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+        const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
+        return [{ pid: Number(pid), group: Number(group), command }]
+      } catch {
+        return [] // It has ended meanwhile.
+      }
+    })
+}
+
+function fromPs() {
+  return execFileSync('ps', ['-Aww', '-o', 'pid=,pgid=,command='], { encoding: 'utf8' })
+    .split('\n')
+    .flatMap((line) => {
+      const [, pid, group, command] = /^ *(\d+) +(\d+) (.*)$/.exec(line) ?? []
+      return pid ? [{ pid: Number(pid), group: Number(group), command }] : []
+    })
+}
+
+/** Reports whether a process of this user is there. */
+export function isAlive(pid) {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+/** Sends a signal to all processes of a group. */
+export function signalGroup(group, signal) {
+  try {
+    process.kill(-group, signal)
+  } catch {
+    // All of it has ended already.
+  }
+}
