@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,7 +55,7 @@ var defects = []struct {
 		return breaks{after: func(o *object, command, reply []byte) []byte {
 			if isMeter(o, command, opSettle) && second() {
 				for _, again := range settledAgain(command) {
-					o.commit(again)
+					o.run(again)
 				}
 			}
 			return reply
@@ -78,7 +79,8 @@ var defects = []struct {
 		var before []abi.Row
 		return breaks{before: func(o *object, command []byte) bool {
 			if o.class == abi.ClassLedger {
-				before = o.read([]abi.Range{{Start: "k/", End: "k0", Limit: 1000}}, nil)
+				before, _ = o.Read(abi.Range{Start: "k/", End: "k0", Limit: 1000})
+				before = slices.Clone(before)
 			}
 			return false
 		}, after: func(o *object, command, reply []byte) []byte {
@@ -112,7 +114,7 @@ var defects = []struct {
 			if isMeter(o, command, opPut) {
 				if status, record := readPut(command); status == doc.Inactive {
 					record.Version++
-					o.commit(putCommand(doc.Active, record))
+					o.run(putCommand(doc.Active, record))
 				}
 			}
 			return reply

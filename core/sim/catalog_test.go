@@ -36,7 +36,7 @@ const worldCatalog = `{"version":"world","defaultPlan":"open",
  {"name":"frontier","targets":[{"model":"omega","weight":1},{"model":"gamma"}]},
  {"name":"lost","targets":[{"model":"delta","weight":1}]}],
 "routing":{"retries":1,"backoffMs":250,"maxBackoffMs":4000,"coolAfter":3,"coolMs":30000,
- "headMs":120000,"firstByteMs":30000,"idleMs":30000,"totalMs":180000}}`
+ "headMs":120000,"firstByteMs":30000,"idleMs":30000,"totalMs":180000,"requestMs":180000,"mockPauseMs":20}}`
 
 // Secrets of the deployment. None of them may appear anywhere but in a request to its own provider.
 var providerSecrets = map[string]string{

@@ -151,7 +151,8 @@ func (x *exchange) judgeAnswer() {
 			x.w.fail("I5", "%s: its own answer is called an old one", x.id)
 		}
 	case x.story.replayed:
-		if f.x.key != x.key && f.x.key.successor != x.key || x.item.Idem == "" || f.x.item.Idem != x.item.Idem && !f.x.cachedTo(x) {
+		twin := x.item.Idem != "" && f.x.item.Idem == x.item.Idem && (f.x.key == x.key || f.x.key.successor == x.key)
+		if !twin && !f.x.cachedTo(x) {
 			x.w.fail("I5", "%s: the answer of %s is replayed", x.id, f.x.id)
 		}
 	default:

@@ -8,39 +8,41 @@ import (
 	core "github.com/postern-ai/postern/core/exchange"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/ledger"
+	objects "github.com/postern-ai/postern/core/object"
 )
 
 // This file is the only one that knows how commands are laid out and which functions of the core a host calls.
 
 func step(in *abi.StepInput) abi.StepOutput { return core.Step(worldConfig, in) }
 
-func reads(in *abi.ObjectInput) ([]abi.Range, error) {
-	switch in.Class {
-	case abi.ClassKeyMeter:
-		return keymeter.Reads(in)
-	case abi.ClassLedger:
-		return ledger.Reads(in)
-	}
-	return directory.Reads(in.Command)
-}
-
-func apply(in *abi.ObjectInput) (abi.ObjectOutput, error) {
-	switch in.Class {
-	case abi.ClassKeyMeter:
-		return keymeter.Apply(worldConfig, in)
-	case abi.ClassLedger:
-		return ledger.Apply(in)
-	}
-	return directory.Apply(in)
+// reducer is the policy of all objects.
+var reducer = objects.Reducer{
+	Reads: func(in *abi.ObjectInput) ([]abi.Range, error) {
+		switch in.Class {
+		case abi.ClassKeyMeter:
+			return keymeter.Reads(in)
+		case abi.ClassLedger:
+			return ledger.Reads(in)
+		}
+		return directory.Reads(in.Command)
+	},
+	Apply: func(in *abi.ObjectInput) (abi.ObjectOutput, error) {
+		switch in.Class {
+		case abi.ClassKeyMeter:
+			return keymeter.Apply(worldConfig, in)
+		case abi.ClassLedger:
+			return ledger.Apply(in)
+		}
+		return directory.Apply(in)
+	},
 }
 
 // Ops of a KeyMeter's commands.
 const (
-	opAdmit  = 1
-	opSettle = 2
 	opPut    = 3
-	opFlush  = 4
-	opExtend = 5
+	opAdmit  = 6
+	opSettle = 7
+	opExtend = 8
 )
 
 // op is a command's kind.
@@ -55,47 +57,73 @@ type admitCommand struct {
 	version   uint64
 	mode      keymeter.Mode
 	model     string
+	amount    int64
 	least     int64 // the least that the request may reserve
-	amount    int64 // what it reserves if it is admitted
 	expiresMs uint64
-	idem      string
 }
 
 func readAdmit(command []byte) admitCommand {
 	r := abi.Reader{Buf: command}
 	r.Uint()
-	a := admitCommand{id: r.String(), version: r.Uint(), mode: keymeter.Mode(r.Uint()), model: r.String(), amount: r.Int(), expiresMs: r.Uint()}
-	a.least = a.amount
-	r.Uint()
-	r.Uint()
-	r.Int()
-	a.idem = r.String()
+	a := admitCommand{id: r.String(), version: r.Uint(), mode: keymeter.Mode(r.Uint()), model: r.String(), amount: r.Int(), least: r.Int()}
+	if a.least == 0 {
+		a.least = a.amount
+	}
+	r.Bool()
+	a.expiresMs = r.Uint()
 	return a
 }
 
-// reservedBy is what an admission reserved, by the command and the reply.
-func reservedBy(a *admitCommand, _ *keymeter.AdmitReply) int64 { return a.amount }
-
-// readExtend is whose reservation is to be how large.
-func readExtend(command []byte) (id string, total int64) {
+// readExtend is whose reservation is to be larger.
+func readExtend(command []byte) (id string) {
 	r := abi.Reader{Buf: command}
 	r.Uint()
-	return r.String(), r.Int()
+	return r.String()
 }
 
 // settleCommand is what the world's books need of a Settle.
 type settleCommand struct {
 	id      string
 	outcome keymeter.Outcome
-	model   string
-	tokens  uint64
+	charges []charge // by target
+	tokens  uint64   // of all
 	cost    int64
+}
+
+type charge struct {
+	model  string
+	tokens uint64
+	cost   int64
 }
 
 func readSettle(command []byte) settleCommand {
 	r := abi.Reader{Buf: command}
 	r.Uint()
-	return settleCommand{id: r.String(), outcome: keymeter.Outcome(r.Uint()), model: r.String(), tokens: r.Uint() + r.Uint(), cost: r.Int()}
+	s := settleCommand{id: r.String(), outcome: keymeter.Outcome(r.Uint())}
+	add := func(c charge) {
+		s.charges = append(s.charges, c)
+		s.tokens += c.tokens
+		s.cost += c.cost
+	}
+	add(charge{r.String(), r.Uint() + r.Uint(), r.Int()})
+	r.Uint()       // flags
+	_ = r.String() // idempotency
+	_ = r.Bytes()  // answer
+	_ = r.String() // the trace: provider, status, duration, cache, stream
+	for range 4 {
+		r.Uint()
+	}
+	for n := r.Count(); n > 0; n-- {
+		c := charge{model: r.String()}
+		_ = r.String()
+		c.tokens, c.cost = r.Uint()+r.Uint(), r.Int()
+		r.Bool()
+		add(c)
+	}
+	if r.End() != nil {
+		panic("a settle has a new layout: teach readSettle to read it")
+	}
+	return s
 }
 
 // detail is one line of the Ledger's sums.
@@ -164,19 +192,13 @@ func readBudget(command []byte) (version uint64, pico int64) {
 	return r.Uint(), r.Int()
 }
 
-const opGrant = 2 // a Ledger's
+const opGrant = 12 // a Ledger's
 
 // noGrant is a Ledger's answer that its budget has no more, and nobody to recall from.
-var noGrant = func() []byte {
-	var w abi.Writer
-	w.Uint(uint64(calendar.NewPeriod(calendar.Monthly, 0, noon/dayMs)))
-	w.Int(-1)
-	w.Uint(0)
-	return w.Buf
-}()
+var noGrant = []byte{0, 0, 0, 0, 0, 0}
 
 // unknownVerdict is a meter's answer that there is no such key.
-var unknownVerdict = []byte{byte(keymeter.Unknown), 0, 0, 0, 0, 0, 0, 0}
+var unknownVerdict = []byte{byte(keymeter.Unknown), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 func putCommand(status doc.Status, record doc.Record) []byte {
 	p := keymeter.Put{Status: status, Record: record}
@@ -186,10 +208,7 @@ func putCommand(status doc.Status, record doc.Record) []byte {
 // settledAgain are commands that book once more what a settle booked.
 func settledAgain(command []byte) [][]byte {
 	s := readSettle(command)
-	if s.cost == 0 {
-		s.cost = 1
-	}
-	admit := keymeter.Admit{RequestID: s.id + "/again", Version: 1 << 40, Mode: keymeter.ModeReserve, Model: s.model, ExpiresMs: 1000}
-	settle := keymeter.Settle{RequestID: s.id + "/again", Outcome: keymeter.Served, Model: s.model, CostPico: s.cost}
+	admit := keymeter.Admit{RequestID: s.id + "/again", Version: 1 << 40, Mode: keymeter.ModeReserve, Model: "alpha", ExpiresMs: 1000}
+	settle := keymeter.Settle{RequestID: s.id + "/again", Outcome: keymeter.Served, Model: "alpha", CostPico: s.cost + 1}
 	return [][]byte{admit.Encode(), settle.Encode()}
 }

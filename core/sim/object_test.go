@@ -5,6 +5,7 @@ import (
 	"sort"
 
 	"github.com/postern-ai/postern/core/abi"
+	objects "github.com/postern-ai/postern/core/object"
 )
 
 type objectID struct {
@@ -60,20 +61,34 @@ func (o *object) remove(key string) {
 	}
 }
 
-func (o *object) read(ranges []abi.Range, rows []abi.Row) []abi.Row {
-	for _, g := range ranges {
-		at, ok := o.find(g.Start)
-		if g.End == "" {
-			if ok {
-				rows = append(rows, o.rows[at])
-			}
-			continue
+// Read gives the rows of a range. It never fails.
+func (o *object) Read(g abi.Range) ([]abi.Row, error) {
+	at, ok := o.find(g.Start)
+	if g.End == "" {
+		if !ok {
+			return nil, nil
 		}
-		for n := uint64(0); n < g.Limit && at < len(o.rows) && o.rows[at].Key < g.End; n, at = n+1, at+1 {
-			rows = append(rows, o.rows[at])
-		}
+		return o.rows[at : at+1 : at+1], nil
 	}
-	return rows
+	end := at
+	for uint64(end-at) < g.Limit && end < len(o.rows) && o.rows[end].Key < g.End {
+		end++
+	}
+	return o.rows[at:end:end], nil
+}
+
+// Commit is a command's transaction. It never fails.
+func (o *object) Commit(puts []abi.Row, deletes []string, alarmMs uint64) error {
+	for _, row := range puts {
+		o.put(row)
+	}
+	for _, name := range deletes {
+		o.remove(name)
+	}
+	if alarmMs != 0 && (o.alarmMs == 0 || alarmMs < o.alarmMs) {
+		o.setAlarm(alarmMs)
+	}
+	return nil
 }
 
 // call runs one command, and has the world witness it. A nil command is the alarm.
@@ -83,7 +98,7 @@ func (o *object) call(command []byte) (reply []byte, ok bool) {
 	if w.breaks.before != nil && w.breaks.before(o, command) {
 		return nil, true
 	}
-	if reply, ok = o.commit(command); !ok {
+	if reply, ok = o.run(command); !ok {
 		return nil, false
 	}
 	if w.breaks.after != nil {
@@ -93,32 +108,13 @@ func (o *object) call(command []byte) (reply []byte, ok bool) {
 	return reply, true
 }
 
-// commit runs a command: reads, apply, commit. What is to be delivered goes out afterwards.
-func (o *object) commit(command []byte) (reply []byte, ok bool) {
+// run runs a command: reads, apply, commit. What is to be delivered goes out afterwards.
+func (o *object) run(command []byte) (reply []byte, ok bool) {
 	w := o.w
-	in := abi.ObjectInput{NowMs: o.told(), Class: o.class, Name: o.name, Command: command}
-	ranges, err := reads(&in)
-	if err != nil {
-		w.fail("host", "%s: a command is malformed", o.name)
-	}
-	in.Rows = o.read(ranges, nil)
-	out, err := apply(&in)
-	if err == nil && len(out.Ranges) > 0 {
-		in.Rows, in.Round = o.read(out.Ranges, in.Rows), 1
-		out, err = apply(&in)
-	}
+	out, err := reducer.Run(o, abi.ObjectInput{NowMs: o.told(), Class: o.class, Name: o.name, Command: command})
 	if err != nil {
 		w.say("%s %.8s fails: %v", className(o.class), o.name, err)
 		return nil, false
-	}
-	for _, row := range out.Puts {
-		o.put(row)
-	}
-	for _, name := range out.Deletes {
-		o.remove(name)
-	}
-	if out.AlarmMs != 0 && (o.alarmMs == 0 || out.AlarmMs < o.alarmMs) {
-		o.setAlarm(out.AlarmMs)
 	}
 	if out.Deliver {
 		w.after(w.delay(o.random), o.deliver)
@@ -177,14 +173,13 @@ func (o *object) deliver() {
 }
 
 func (o *object) deliverNext() {
-	rows := o.read([]abi.Range{{Start: abi.OutboxPrefix, End: abi.OutboxEnd, Limit: 1}}, nil)
-	if len(rows) == 0 {
-		o.delivering = false
-		return
-	}
-	d, err := abi.DecodeDelivery(rows[0].Value)
+	key, d, err := objects.NextDelivery(o)
 	if err != nil {
 		o.w.fail("host", "an outbox row of %s is malformed", o.name)
+	}
+	if key == "" {
+		o.delivering = false
+		return
 	}
 	w := o.w
 	lost, unconfirmed := false, false
@@ -192,7 +187,7 @@ func (o *object) deliverNext() {
 		lost, unconfirmed = o.random.one(8), o.random.one(8)
 	}
 	if w.breaks.delivery != nil && w.breaks.delivery(o, &d) {
-		o.remove(rows[0].Key)
+		o.remove(key)
 		w.after(0, o.deliverNext)
 		return
 	}
@@ -207,7 +202,7 @@ func (o *object) deliverNext() {
 				}
 				return
 			}
-			o.remove(rows[0].Key)
+			o.remove(key)
 			o.deliverNext()
 		})
 	})

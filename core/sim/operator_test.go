@@ -26,6 +26,8 @@ type operation struct {
 	delivers  []abi.Delivery
 	republish bool
 	version   uint64 // of the key's record
+
+	committing bool // the next call is the commit
 }
 
 func (w *world) operate(it *item) {
@@ -67,6 +69,9 @@ func (op *operation) call(class abi.Class, name string, command []byte, then fun
 			return
 		}
 		reply, ok := w.object(class, name).call(command)
+		if ok && op.committing {
+			op.committed(reply)
+		}
 		if !ok || draw == 1 {
 			w.say("the operator hears nothing of %s", className(class))
 			return
@@ -190,7 +195,6 @@ func (op *operation) changeProject() {
 	if op.before.Policy.Version != p.Policy.Version {
 		if p.Policy.Version != 0 {
 			op.delivers = append(op.delivers, directory.PolicyTo(p))
-			op.p.policies = append(op.p.policies, p.Policy)
 		}
 		if op.before.Policy.Version != 0 {
 			op.delivers = append(op.delivers, directory.OldPolicyTo(&op.before))
@@ -217,6 +221,7 @@ func (op *operation) commit() {
 	if op.republish {
 		commit.Republish = op.p.id
 	}
+	op.committing = true
 	op.call(abi.ClassDirectory, directory.Name, commit.Encode(), func(reply []byte) {
 		conflict, err := directory.DecodeConflict(reply)
 		if err != nil {
@@ -232,6 +237,14 @@ func (op *operation) commit() {
 		}
 		op.carryOut(op.delivers, abi.ClassLedger, func() { op.carryOut(op.delivers, abi.ClassKeyMeter, op.tellKeys) })
 	})
+}
+
+// committed is when the Directory has the change, whether the operator hears of it or not.
+func (op *operation) committed(reply []byte) {
+	op.committing = false
+	if conflict, _ := directory.DecodeConflict(reply); conflict == "" && op.project.Policy.Version != op.before.Policy.Version {
+		op.p.policies = append(op.p.policies, op.project.Policy)
+	}
 }
 
 // carryOut makes deliveries of one class, one after the other, and goes on when all are made.

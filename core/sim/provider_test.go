@@ -29,6 +29,7 @@ type fetch struct {
 	status  uint64 // that was delivered, 0: none
 	over    bool
 	ended   bool // the stream's end was delivered
+	told    bool // and its figures, before that
 	whole   bool // the answer was delivered to its end, with usage
 	clean   bool // and may be cached
 	cost    span // what is to be booked
@@ -265,8 +266,8 @@ func (f *fetch) guess(out uint64) {
 	if out == 0 {
 		high[1] = 8
 	}
-	// Figures that are in order may be taken from a report whose others are not.
-	if f.does.Lie != "" {
+	// Figures that are in order may be taken from a report whose others are not, or that came before the end.
+	if f.does.Lie != "" || f.told {
 		low[0], high[0] = min(low[0], f.in), max(high[0], f.in)
 		high[1] = max(high[1], f.out)
 	}

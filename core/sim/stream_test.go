@@ -76,6 +76,7 @@ func (f *fetch) delivered(p *piece) {
 	f.seen += p.tokens
 	f.content = f.content || p.tokens > 0
 	f.input = f.input || p.input
+	f.told = f.told || p.usage
 	switch {
 	case p.broken:
 		f.over = true
@@ -142,7 +143,8 @@ func recut(pieces []piece, n int) (all []piece) {
 			next.data, rest = next.data+rest[:k], rest[k:]
 			if rest == "" {
 				next.tokens += p.tokens
-				next.input, next.end, next.broken = next.input || p.input, next.end || p.end, next.broken || p.broken
+				next.input, next.usage = next.input || p.input, next.usage || p.usage
+				next.end, next.broken = next.end || p.end, next.broken || p.broken
 			}
 			if len(next.data) == n {
 				all, next = append(all, next), piece{}
@@ -162,7 +164,7 @@ func (f *fetch) openaiPieces() []piece {
 	}
 	all = append(all, piece{data: fmt.Sprintf("data: {\"id\":\"c%d\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}]}\n\n", f.number, f.finish("stop", "length"))})
 	if f.does.Lie != "none" {
-		all = append(all, piece{data: fmt.Sprintf("data: {\"id\":\"c%d\",\"choices\":[],\"usage\":%s}\n\n", f.number, f.usage("prompt_tokens", "completion_tokens"))})
+		all = append(all, piece{data: fmt.Sprintf("data: {\"id\":\"c%d\",\"choices\":[],\"usage\":%s}\n\n", f.number, f.usage("prompt_tokens", "completion_tokens")), usage: true})
 	}
 	return append(all, piece{data: "data: [DONE]\n\n", end: true})
 }
@@ -184,7 +186,7 @@ func (f *fetch) anthropicPieces() []piece {
 	}
 	return append(all,
 		piece{data: named("content_block_stop", `{"type":"content_block_stop","index":0}`)},
-		piece{data: named("message_delta", `{"type":"message_delta","delta":{"stop_reason":%q,"stop_sequence":null}%s}`, f.finish("end_turn", "max_tokens"), final)},
+		piece{data: named("message_delta", `{"type":"message_delta","delta":{"stop_reason":%q,"stop_sequence":null}%s}`, f.finish("end_turn", "max_tokens"), final), usage: true},
 		piece{data: named("message_stop", `{"type":"message_stop"}`), end: true})
 }
 
