@@ -48,6 +48,7 @@ type story struct {
 	resv      *reservation
 	claim     claim
 	waits     uint64
+	fetchedAt uint64 // the first time; 0: never
 }
 
 // ask is a caller's request.
@@ -172,6 +173,7 @@ func (x *exchange) responded(status uint64, headers []abi.Header, body []byte) {
 	s.code = codeOf(body)
 	x.w.say("%s: %d %s%s", x.id, status, s.code, note(s.hit, " (cached)")+note(s.replayed, " (replayed)"))
 	x.finished(status)
+	x.judgeTime()
 	x.judge()
 }
 

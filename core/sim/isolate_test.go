@@ -15,6 +15,7 @@ type isolate struct {
 	hot     map[string]hotRow
 	seen    map[string]kvSeen // KV as it was read here, for as long as it is stale
 	offset  int64
+	jumped  bool
 	running []*exchange
 	random  *rng
 }
@@ -415,9 +416,13 @@ func (x *exchange) callFault(draw uint64, a *abi.Action, target *object, back fu
 	case 4: // both replies are lost
 		w.say("%s: a reply of %s is lost", x.id, className(a.Class))
 		run(func([]byte, bool) { run(func([]byte, bool) { back(nil, abi.OutcomeFailed) }) })
-	case 5: // the command comes twice, side by side
+	case 5: // the command comes twice
 		w.say("%s: a call of %s comes twice", x.id, className(a.Class))
-		run(none)
-		run(finish)
+		if w.plan.Faults.Late {
+			run(none)
+			run(finish)
+			return
+		}
+		run(func([]byte, bool) { run(finish) })
 	}
 }

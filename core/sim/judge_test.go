@@ -23,7 +23,7 @@ func (x *exchange) judge() {
 		x.owed(x.item.Bad == "malformed" || x.item.Bad == "key" || x.someState(func(st *keyState) bool { return !st.active(x.w.now) }), "the key was active all the time")
 	case 402: // is judged when it is known who got what there was
 	case 403:
-		x.owed(s.code != "" && x.someState(func(st *keyState) bool { return !x.allowsSome(st) }), "the key was allowed a model all the time")
+		x.owed(x.asks.named && x.somePermits(func(models []*config.Model) bool { return len(models) == 0 }), "the key was allowed a model all the time")
 	case 404:
 		x.owed(len(x.targets()) == 0, "the model is in the catalog")
 	case 409, 422:
@@ -38,9 +38,17 @@ func (x *exchange) judge() {
 		}
 		x.owed(s.failed || x.noneReady(), "no part was made to fail")
 	case 502, 504:
-		x.owed(slices.ContainsFunc(s.fetches, func(f *fetch) bool { return f.status != 200 || f.does.Fault != "" || f.does.Lie != "" }), "every provider answered")
+		x.owed(x.isolate.jumped || slices.ContainsFunc(s.fetches, func(f *fetch) bool { return f.status != 200 || f.does.Fault != "" || f.does.Lie != "" }), "every provider answered")
 	default:
 		x.w.fail(fmt.Sprint("I11 ", s.status), "%s is answered with %d", x.id, s.status)
+	}
+}
+
+// judgeTime: a whole answer, or an error, comes within the time that the route has for all attempts.
+func (x *exchange) judgeTime() {
+	limit := worldConfig.RequestMsOf(worldConfig.Tier(x.asks.model))
+	if at := x.story.fetchedAt; at != 0 && x.w.now > at+limit && !x.isolate.jumped {
+		x.w.fail("I13", "%s is answered %d ms after its first attempt began, of %d", x.id, x.w.now-at, limit)
 	}
 }
 
@@ -65,20 +73,18 @@ func (x *exchange) someState(f func(*keyState) bool) bool {
 	return len(states) == 0
 }
 
-// policyOf is the project's policy that a state of the key names.
-func (x *exchange) policyOf(st *keyState) doc.Policy {
-	for i := range x.project.policies {
-		if p := &x.project.policies[i]; p.Version == st.record.Policy && st.record.Policy != 0 {
-			return *p
-		}
+// policiesOf are the project's policies that may be applied in a state of the key: the one that it names, or a newer
+// one, which the Ledger hears of before the key's meter does.
+func (x *exchange) policiesOf(st *keyState) []doc.Policy {
+	if st.record.Policy == 0 {
+		return []doc.Policy{{}}
 	}
-	return doc.Policy{}
+	return slices.DeleteFunc(slices.Clone(x.project.policies), func(p doc.Policy) bool { return p.Version < st.record.Policy })
 }
 
-// permitted are the models that a request may go to in a state of its key: of the project's own route, if it has
-// one, and as the lists of the key and the project allow.
-func (x *exchange) permitted(st *keyState) []*config.Model {
-	policy := x.policyOf(st)
+// permitted are the models that a request may go to in a state of its key and with a policy: of the project's own
+// route, if it has one, and as the lists of the key and the project allow.
+func (x *exchange) permitted(st *keyState, policy *doc.Policy) []*config.Model {
 	targets := x.targets()
 	if route := policy.Route(x.asks.model); route != nil && worldConfig.Tier(x.asks.model) != nil && x.item.Path != "embed" {
 		targets = nil
@@ -92,12 +98,17 @@ func (x *exchange) permitted(st *keyState) []*config.Model {
 	return slices.DeleteFunc(targets, func(m *config.Model) bool { return !listed(st.record.Models, m) || !listed(policy.Models, m) })
 }
 
-func (x *exchange) allowsSome(st *keyState) bool { return !x.asks.named || len(x.permitted(st)) > 0 }
-
-// noneReady: no target has credentials and is allowed, in some state of the key.
-func (x *exchange) noneReady() bool {
+// somePermits says whether in some state since the arrival, with some policy, what was permitted is as f says.
+func (x *exchange) somePermits(f func([]*config.Model) bool) bool {
 	return x.someState(func(st *keyState) bool {
-		return !slices.ContainsFunc(x.permitted(st), func(m *config.Model) bool { return m.Provider.Ready })
+		return slices.ContainsFunc(x.policiesOf(st), func(p doc.Policy) bool { return f(x.permitted(st, &p)) })
+	})
+}
+
+// noneReady: no target has credentials and is allowed.
+func (x *exchange) noneReady() bool {
+	return x.somePermits(func(models []*config.Model) bool {
+		return !slices.ContainsFunc(models, func(m *config.Model) bool { return m.Provider.Ready })
 	})
 }
 
@@ -109,7 +120,7 @@ func (x *exchange) rejected() bool {
 // dispatched is I8: the model that is asked is one that was asked for, and allowed.
 func (x *exchange) dispatched(f *fetch) {
 	w := x.w
-	if !x.someState(func(st *keyState) bool { return slices.Contains(x.permitted(st), f.model) }) {
+	if !x.somePermits(func(models []*config.Model) bool { return slices.Contains(models, f.model) }) {
 		w.fail("I8", "%s asked for %s, and %s is asked, which was not allowed at any time", x.id, x.asks.model, f.model.Name)
 	}
 	if x.key.value[:8] == keys.Prefix(keys.Gateway, keys.Development) {
@@ -123,14 +134,9 @@ func (x *exchange) dispatched(f *fetch) {
 	}
 }
 
-// unsure: slices may be on their way to meters that will never hear of them.
-func (w *world) unsure(x *exchange) bool {
-	return w.plan.Faults.Calls || w.plan.Faults.Overload || w.plan.Faults.Outbox || x.project.jumped || w.killed()
-}
-
-func (w *world) killed() bool {
-	return slices.ContainsFunc(w.plan.Items, func(it item) bool { return it.Do == "kill" })
-}
+// unsure: a jump of the objects' clocks may begin a budget anew at one of them only; and a request whose own call was
+// made to fail may not know of what other keys hold idle (402 or 503 are both allowed then).
+func (w *world) unsure(x *exchange) bool { return x.project.jumped || x.story.failed }
 
 // judgeAnswer checks where an answer is from: I5, and replays.
 func (x *exchange) judgeAnswer() {

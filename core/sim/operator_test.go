@@ -243,7 +243,11 @@ func (op *operation) commit() {
 func (op *operation) committed(reply []byte) {
 	op.committing = false
 	if conflict, _ := directory.DecodeConflict(reply); conflict == "" && op.project.Policy.Version != op.before.Policy.Version {
-		op.p.policies = append(op.p.policies, op.project.Policy)
+		policy := op.project.Policy
+		if policy.Version == 0 {
+			policy.Version = op.project.Revision + 1 // that of one that says nothing any more
+		}
+		op.p.policies = append(op.p.policies, policy)
 	}
 }
 

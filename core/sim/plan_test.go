@@ -23,6 +23,7 @@ type plan struct {
 // faults says which classes are on. A plan without any is under pressure only, and judged most strictly.
 type faults struct {
 	Calls    bool `json:"calls,omitempty"`    // calls to objects and their replies are lost, or come twice
+	Late     bool `json:"late,omitempty"`     // the second of two may run when its exchange is over
 	Overload bool `json:"overload,omitempty"` // objects say that they are overloaded
 	Outbox   bool `json:"outbox,omitempty"`   // deliveries fail, or their confirmation is lost
 	Alarms   bool `json:"alarms,omitempty"`   // alarms ring late

@@ -90,6 +90,9 @@ func (x *exchange) fetch(a *abi.Action) {
 		}
 	}
 	x.story.fetches = append(x.story.fetches, f)
+	if x.story.fetchedAt == 0 {
+		x.story.fetchedAt = w.now
+	}
 	w.stats.Fetches++
 	x.dispatched(f)
 	f.does = x.item.answer(len(x.story.fetches) - 1)

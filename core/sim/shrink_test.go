@@ -151,7 +151,7 @@ func (s *shrinker) settings() (smaller bool) {
 	for _, change := range []func(*plan){
 		func(p *plan) { p.Faults = faults{} },
 		func(p *plan) { p.Faults.Calls = false },
-		func(p *plan) { p.Faults.Overload = false },
+		func(p *plan) { p.Faults.Overload, p.Faults.Late = false, false },
 		func(p *plan) { p.Faults.Outbox = false },
 		func(p *plan) { p.Faults.Alarms = false },
 		func(p *plan) { p.Faults.Stale = false },

@@ -201,7 +201,8 @@ func (w *world) jump(it *item) {
 	w.stats.Faults++
 	w.say("a clock jumps by %d ms: %s %d", it.Ms, it.Name, it.Isolate)
 	if it.Name != "objects" {
-		w.isolate(it.Isolate).offset += it.Ms
+		i := w.isolate(it.Isolate)
+		i.offset, i.jumped = i.offset+it.Ms, true
 		return
 	}
 	for _, o := range w.ordered {
