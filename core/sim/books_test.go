@@ -124,7 +124,7 @@ func (k *key) admit(told uint64, a *admitCommand, r *keymeter.AdmitReply) {
 	if a.mode != keymeter.ModeReserve {
 		return
 	}
-	v := &reservation{x: w.byID[a.id], amount: r.ReservedPico, model: a.model, expiresMs: told + a.expiresMs, turn: k.project.turn(max(told, k.day*dayMs))}
+	v := &reservation{x: w.byID[a.id], amount: r.ReservedPico, first: r.ReservedPico, model: a.model, expiresMs: told + a.expiresMs, turn: k.project.turn(max(told, k.day*dayMs))}
 	v.x.story.resv = v
 	v.x.story.claim.end(w.now)
 	k.open[a.id], k.all[a.id] = v, v

@@ -48,11 +48,11 @@ func (p *project) freeAt(at uint64) int64 {
 	return free
 }
 
-// othersClaim is what other requests asked for at a time and were given later.
+// othersClaim is what other requests had asked for by a time and were given later.
 func (x *exchange) othersClaim(at uint64) (sum int64) {
 	for _, o := range x.w.exchanges {
 		if c := o.story.claim; o != x && o.project == x.project && c.from != 0 && c.from <= at && at < c.until && o.story.resv != nil {
-			sum += o.story.least
+			sum += o.story.resv.first
 		}
 	}
 	return sum

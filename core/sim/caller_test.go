@@ -229,6 +229,9 @@ func (x *exchange) closed() {
 		x.story.code = "broken"
 	}
 	x.finished(x.story.status)
+	if !slices.ContainsFunc(x.story.fetches, func(f *fetch) bool { return f.content }) {
+		x.judgeTime()
+	}
 	x.judgeStream(whole)
 }
 

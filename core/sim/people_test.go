@@ -95,6 +95,7 @@ type tokens struct{ at, count uint64 }
 type reservation struct {
 	x         *exchange
 	amount    int64
+	first     int64 // amount when it was admitted
 	model     string
 	expiresMs uint64
 	expired   bool

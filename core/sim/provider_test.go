@@ -189,7 +189,7 @@ func (f *fetch) begin(o *open, a *abi.Action) {
 	case d.Fault == "byte" && !a.Stream:
 		fault(limit(d.Ms+a.FirstByteMs), abi.FaultFirstByte)
 		return
-	case d.Fault == "total":
+	case d.Fault == "total" && !a.Stream:
 		fault(limit(a.TotalMs), abi.FaultTotal)
 		return
 	case d.Fault == "idle" && !a.Stream:

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/postern-ai/postern/core/abi"
 )
@@ -21,6 +22,10 @@ func (f *fetch) head(o *open, a *abi.Action, fault func(ms, code uint64)) {
 		return
 	}
 	pieces := f.pieces()
+	gap := d.Gap
+	if d.Fault == "total" { // something comes all the time, and never an answer
+		pieces, gap = slices.Repeat([]piece{{data: ": ping\n\n"}}, int(a.TotalMs/10_000)+1), 10_000
+	}
 	n := 0
 	var next func()
 	next = func() {
@@ -56,9 +61,9 @@ func (f *fetch) head(o *open, a *abi.Action, fault func(ms, code uint64)) {
 		n++
 		f.delivered(&p)
 		x.answered(o, abi.Event{Kind: abi.EventChunk, ID: a.ID, Data: []byte(p.data)}, false)
-		w.after(d.Gap, next)
+		w.after(gap, next)
 	}
-	w.after(d.Gap, next)
+	w.after(gap, next)
 }
 
 // piece is one chunk, and what the provider has told with it.
