@@ -152,8 +152,12 @@ func (w *world) checkFetch(a *abi.Action) {
 // checkTime holds an attempt to what is left of the request's time: all of it, or a stream's beginning.
 func (w *world) checkTime(a *abi.Action) {
 	left := startMs + w.config.Routing.RequestMs - min(w.nowMs, startMs+w.config.Routing.RequestMs)
-	for _, ms := range []uint64{a.HeadMs, a.FirstByteMs, a.TotalMs} {
-		if (ms == 0 || ms > left) && !(a.Stream && ms == a.TotalMs) {
+	limits := []uint64{a.HeadMs, a.FirstByteMs, a.TotalMs}
+	if a.Stream != 0 {
+		limits = limits[:2]
+	}
+	for _, ms := range limits {
+		if ms == 0 || ms > left {
 			w.violate("an attempt may take %d ms, and %d are left", ms, left)
 		}
 	}
