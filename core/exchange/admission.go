@@ -191,7 +191,7 @@ func (x *exchange) takeGrant() {
 	case reply.Granted:
 		s.admission.slice.got(&reply)
 		x.admit(s.admission.mode)
-	case reply.Next != "":
+	case reply.Next > s.admission.slice.need.After: // pages only go on, so that the paging ends
 		s.admission.slice.need.After = reply.Next
 		if len(reply.Recall) == 0 {
 			x.askGrant()
@@ -242,7 +242,9 @@ func (x *exchange) carry(first uint64) {
 	if err != nil {
 		return
 	}
-	x.s.reported += reply.Open
+	if x.s.phase == phaseReportFlush {
+		x.s.reported += reply.Open
+	}
 	if len(reply.Absorbs) > 0 {
 		x.call(first, abi.ClassLedger, x.s.record.ProjectID, ledger.Batch(reply.Absorbs))
 	}

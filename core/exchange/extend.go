@@ -92,7 +92,7 @@ func (x *exchange) takeExtensionGrant() {
 	case reply.Granted:
 		e.slice.got(&reply)
 		x.extend()
-	case reply.Next != "":
+	case reply.Next > e.slice.need.After:
 		e.slice.need.After = reply.Next
 		if len(reply.Recall) == 0 {
 			x.askLedger(idExtendGrant, &e.slice)
