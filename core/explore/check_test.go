@@ -369,6 +369,18 @@ func (w *world) checkOver() {
 	}
 }
 
+// checkSent holds a stream to one beginning and one end, whichever targets it is from.
+func (w *world) checkSent() {
+	for _, m := range marks {
+		switch m.name {
+		case "start", "stop", "done", "completed", "failed":
+			if n := bytes.Count(w.sent, []byte(m.text)); n > 1 {
+				w.violate("the caller is sent %q %d times", m.text, n)
+			}
+		}
+	}
+}
+
 // checkEnd looks at an exchange that is over.
 func (w *world) checkEnd() {
 	f := &w.facts

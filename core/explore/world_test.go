@@ -499,6 +499,7 @@ func (w *world) perform(a *abi.Action) {
 		}
 		if body := w.join(a.Body); !bytes.HasPrefix(body, []byte(":")) {
 			w.sent = append(slices.Clip(w.sent), body...)
+			w.checkSent()
 		}
 		w.drain()
 	case abi.ActionClose:
