@@ -346,7 +346,7 @@ func settleText(s *keymeter.Settle) string {
 			text += " " + flag.name
 		}
 	}
-	return fmt.Sprintf("%s (%d %s)", text, s.Trace.Status, strings.TrimSpace(s.Trace.Provider+" "+[...]string{"", "hit", "miss"}[s.Trace.Cache]))
+	return fmt.Sprintf("%s (%d %s)", text, s.Trace.Status, strings.TrimSpace(s.Trace.Provider+" "+[...]string{"", "miss", "hit"}[s.Trace.Cache]))
 }
 
 // checkOver wants nothing to run on when the caller has the whole answer: no timer, and no provider that may
