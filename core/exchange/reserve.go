@@ -104,9 +104,6 @@ func (x *exchange) limitTokens() uint64 {
 // affordable is the longest answer, up to a bound, that the reservation still covers after what attempts have cost.
 func (x *exchange) affordable(m *config.Model, longest uint64) uint64 {
 	left := x.s.admission.reserved - x.s.spent.costPico
-	if x.s.request.json && !x.s.mended {
-		left /= 2
-	}
 	low, high := uint64(0), longest
 	for low < high {
 		middle := (low + high + 1) / 2
