@@ -69,13 +69,18 @@ type request struct {
 	body                string
 	overlay             string // of the catalog
 	record              func(*doc.Record)
+	stranger            bool // neither memory nor KV has the key's record
 	policy              *doc.Policy
+	authority           *doc.Policy            // the ledger's, where neither memory nor KV has one
 	stored              []byte                 // in the cache
 	verdicts            []*keymeter.AdmitReply // of admissions, then extensions, in turn; then all are admitted
 	grants              []ledger.GrantReply    // in turn; then there is no more
 	absorbed            uint64                 // the outcome of an absorb
 	report              ledger.ReportReply
-	provider            [][]abi.Event // what fetches are answered with, in turn; a stream's events in turn
+	reports             []ledger.ReportReply          // before that, in turn
+	leaves              int                           // the caller leaves before so many answers less one; 0: never
+	hold                func(*host, *abi.Action) bool // what is not answered yet
+	provider            [][]abi.Event                 // what fetches are answered with, in turn; a stream's events in turn
 }
 
 // host is what a request has met so far.
@@ -89,20 +94,37 @@ type host struct {
 	open    []abi.Action
 	coming  []abi.Event // of the fetch that is under way
 	begun   bool        // something of it came
+	left    bool        // the caller is gone
 	buffers map[uint64][]byte
 	done    []abi.Action // all actions, in order
+}
+
+// deployments are configurations by their overlay. They are read-only.
+var deployments = map[string]*config.Config{}
+
+func configured(t *testing.T, overlay string) *config.Config {
+	t.Helper()
+	if deployments[overlay] == nil {
+		env := append([]abi.Header{{Name: "POSTERN_CATALOG", Value: overlay}}, variables...)
+		cfg, wrong := config.Parse(abi.Config{Catalog: []byte(deploymentCatalog), Env: env})
+		if wrong != "" {
+			t.Fatal(wrong)
+		}
+		deployments[overlay] = cfg
+	}
+	return deployments[overlay]
 }
 
 // run sends the request, and answers until nothing is open but ticks.
 func (r request) run(t *testing.T) *host {
 	t.Helper()
-	cfg, wrong := config.Parse(abi.Config{Catalog: []byte(deploymentCatalog), Env: append([]abi.Header{{Name: "POSTERN_CATALOG", Value: r.overlay}}, variables...)})
-	if wrong != "" {
-		t.Fatal(wrong)
-	}
-	h := &host{request: &r, t: t, config: cfg, nowMs: noon, buffers: map[uint64][]byte{}}
+	h := &host{request: &r, t: t, config: configured(t, r.overlay), nowMs: noon, buffers: map[uint64][]byte{}}
 	h.step(abi.Event{Kind: abi.EventRequest, Headers: h.head(), Data: []byte("0123456789abcdef")})
-	for range 200 {
+	for answers := range 200 {
+		if h.leaves > 0 && answers == h.leaves-1 && len(h.open) > 0 {
+			h.left = true
+			h.step(abi.Event{Kind: abi.EventLeft})
+		}
 		if !h.answerNext() {
 			return h
 		}
@@ -133,6 +155,9 @@ func (h *host) head() []abi.Header {
 func (h *host) answerNext() bool {
 	for i := range h.open {
 		a := h.open[i]
+		if h.hold != nil && h.hold(h, &a) {
+			continue
+		}
 		if event, ok := h.answer(&a); ok {
 			event.ID = a.ID
 			if event.Kind != abi.EventHead && event.Kind != abi.EventChunk {
@@ -203,7 +228,7 @@ func (h *host) fetching() bool {
 func (h *host) read(key string) abi.Event {
 	event := abi.Event{Kind: abi.EventStored, Code: abi.OutcomeAbsent}
 	switch {
-	case strings.HasPrefix(key, "key/"):
+	case strings.HasPrefix(key, "key/") && !h.stranger:
 		event.Code, event.Data = abi.OutcomeOK, h.recordAt(5)
 	case strings.HasPrefix(key, "policy/") && h.policy != nil:
 		event.Code, event.Data = abi.OutcomeOK, h.policy.Encode()
@@ -230,7 +255,7 @@ func (h *host) recordAt(version uint64) []byte {
 // call answers as the objects do: all is admitted, and the Ledger has no more than grants say.
 func (h *host) call(a *abi.Action) abi.Event {
 	event := abi.Event{Kind: abi.EventReply}
-	switch command := keymeter.Open(a.Data).(type) {
+	switch command := opened(a).(type) {
 	case *keymeter.Admit:
 		event.Data = h.verdict(command.AmountPico).Encode()
 	case *keymeter.Extend:
@@ -238,9 +263,20 @@ func (h *host) call(a *abi.Action) abi.Event {
 	case *keymeter.Flush:
 		event.Data = (&keymeter.FlushReply{Absorbs: [][]byte{{1}}}).Encode()
 	default:
-		h.askLedger(a, &event)
+		h.askLedger(command, &event)
 	}
 	return event
+}
+
+// opened is the command of a call; nil for other actions.
+func opened(a *abi.Action) any {
+	switch {
+	case a.Kind != abi.ActionCall:
+		return nil
+	case a.Class == abi.ClassLedger:
+		return ledger.Open(a.Data)
+	}
+	return keymeter.Open(a.Data)
 }
 
 func (h *host) verdict(amount int64) *keymeter.AdmitReply {
@@ -251,8 +287,8 @@ func (h *host) verdict(amount int64) *keymeter.AdmitReply {
 	return v
 }
 
-func (h *host) askLedger(a *abi.Action, event *abi.Event) {
-	switch ledger.Open(a.Data).(type) {
+func (h *host) askLedger(command any, event *abi.Event) {
+	switch command.(type) {
 	case *ledger.Grant:
 		var reply ledger.GrantReply
 		if len(h.grants) > 0 {
@@ -260,7 +296,15 @@ func (h *host) askLedger(a *abi.Action, event *abi.Event) {
 		}
 		event.Data = reply.Encode()
 	case *ledger.Report:
-		event.Data = h.report.Encode()
+		reply := h.report
+		if len(h.reports) > 0 {
+			reply, h.reports = h.reports[0], h.reports[1:]
+		}
+		event.Data = reply.Encode()
+	case *ledger.PolicyQuestion:
+		if h.authority != nil {
+			event.Data = h.authority.Encode()
+		}
 	default:
 		event.Code = h.absorbed
 	}
@@ -407,10 +451,7 @@ func (h *host) log() string {
 // told are the commands of a type that went to meters and the ledger.
 func told[T any](h *host) (found []T) {
 	for _, a := range h.all(abi.ActionCall) {
-		if c, ok := keymeter.Open(a.Data).(T); ok {
-			found = append(found, c)
-		}
-		if c, ok := ledger.Open(a.Data).(T); ok {
+		if c, ok := opened(&a).(T); ok {
 			found = append(found, c)
 		}
 	}

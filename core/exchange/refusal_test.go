@@ -1,6 +1,7 @@
 package exchange_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -172,8 +173,61 @@ func TestUsageNamesModelsWithRequestsOrCost(t *testing.T) {
 	want(t, "the answer without any", request{method: "GET", path: "/api/usage", query: "projectId=prj_1"}.run(t).answered(), `"hitRate":0`)
 }
 
-func TestPolicyThatCannotBeReadIsAskedOfTheLedger(t *testing.T) {
-	damaged := request{path: "/v1/chat/completions", body: hello, record: func(r *doc.Record) { r.Policy = 2 }}
-	h := damaged.run(t) // neither memory nor KV has it, and the ledger's answer is none
-	equal(t, "the status", h.status(), 503)
+func TestPolicyOfTheLedger(t *testing.T) {
+	ask := func(authority *doc.Policy) *host {
+		return request{path: "/v1/chat/completions", body: hello, record: func(r *doc.Record) { r.Policy = 4 }, authority: authority, provider: [][]abi.Event{whole(200, goodAnswer)}}.run(t)
+	}
+	kept := func(h *host) (n int) {
+		for _, a := range h.all(abi.ActionWrite) {
+			if a.Key == doc.PolicyKey("prj_1", 4) {
+				n++
+			}
+		}
+		return n
+	}
+	equal(t, "the status without one", ask(nil).status(), 503)
+	equal(t, "the status with an older one than the record's", ask(&doc.Policy{Version: 3}).status(), 503)
+	same, newer := ask(&doc.Policy{Version: 4}), ask(&doc.Policy{Version: 5})
+	equal(t, "the status with the record's", same.status(), 200)
+	equal(t, "how often that is kept", kept(same), 1)
+	equal(t, "the status with a newer one", newer.status(), 200)
+	equal(t, "how often that is kept", kept(newer), 0)
+}
+
+func TestOnlyAKeyThatNobodyKnowsIsRememberedAsUnknown(t *testing.T) {
+	forgotten := func(stranger bool, verdict keymeter.Verdict) *abi.Action {
+		h := request{path: "/v1/chat/completions", body: hello, stranger: stranger, verdicts: []*keymeter.AdmitReply{{Verdict: verdict}}}.run(t)
+		equal(t, "the status", h.status(), 401)
+		return h.one(abi.ActionWrite)
+	}
+	unknown := forgotten(true, keymeter.Unknown)
+	equal(t, "how long an unknown one is remembered", unknown.KeepMs, 10_000)
+	equal(t, "the parts of what is remembered", len(unknown.Body), 1)
+	for _, known := range []*abi.Action{forgotten(true, keymeter.Inactive), forgotten(false, keymeter.Unknown), forgotten(false, keymeter.Inactive)} {
+		equal(t, "the parts of what is remembered of another", len(known.Body), 0)
+	}
+	// Its meter may have the record that KV does not have yet.
+	newer := (&host{request: &request{}, t: t}).recordAt(6)
+	h := request{path: "/v1/chat/completions", body: hello, stranger: true, verdicts: []*keymeter.AdmitReply{{Verdict: keymeter.Stale, Record: newer}},
+		provider: [][]abi.Event{whole(200, goodAnswer)}}.run(t)
+	equal(t, "the status of a key that its meter knows", h.status(), 200)
+}
+
+func TestStaleRecordLooksIntoTheCacheAnew(t *testing.T) {
+	newer := (&host{request: &request{record: caching}, t: t}).recordAt(6)
+	h := request{path: "/v1/chat/completions", body: hello, record: caching, verdicts: []*keymeter.AdmitReply{{Verdict: keymeter.Stale, Record: newer}},
+		provider: [][]abi.Event{whole(200, goodAnswer)}}.run(t)
+	var looks, cancelled []uint64
+	for _, a := range h.all(abi.ActionRead) {
+		if strings.HasPrefix(a.Key, "cache/") && a.Where == abi.WhereKV {
+			looks = append(looks, a.ID)
+		}
+	}
+	for _, a := range h.all(abi.ActionCancel) {
+		cancelled = append(cancelled, a.ID)
+	}
+	if len(looks) != 2 || !slices.Equal(cancelled, looks[:1]) {
+		t.Errorf("of the looks %v are cancelled %v, not the first", looks, cancelled)
+	}
+	equal(t, "the status", h.status(), 200)
 }

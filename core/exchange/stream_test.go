@@ -131,6 +131,46 @@ func TestAbsorbThatFailsCutsNoStream(t *testing.T) {
 	equal(t, "questions for more", len(told[*keymeter.Extend](h)), 2)
 }
 
+func TestWholeStreamAsksForNoMoreBudget(t *testing.T) {
+	long := chunk(`{"content":"`+strings.Repeat("word ", 1200)+`"}`, "null")
+	meanwhile := map[string]func(*abi.Action) bool{
+		"its wish": func(a *abi.Action) bool { _, ok := opened(a).(*keymeter.Extend); return ok },
+		"a grant":  func(a *abi.Action) bool { _, ok := opened(a).(*ledger.Grant); return ok },
+		"a flush":  func(a *abi.Action) bool { _, ok := opened(a).(*keymeter.Flush); return ok },
+		"the news": func(a *abi.Action) bool { _, ok := opened(a).(*ledger.Absorbing); return ok },
+	}
+	for what, hold := range meanwhile {
+		held := map[uint64]bool{}
+		h := request{
+			path: "/v1/chat/completions", body: strings.Replace(streamed, `"max_tokens":100,`, "", 1), record: caching,
+			hold: func(_ *host, a *abi.Action) bool {
+				if hold(a) {
+					held[a.ID] = true
+				}
+				return hold(a)
+			},
+			verdicts: []*keymeter.AdmitReply{
+				{Verdict: keymeter.Admitted, ReservedPico: 10_000_000_000}, {Verdict: keymeter.Short, NeedPico: 5, LeastPico: 5, Epoch: 1},
+			},
+			grants:   []ledger.GrantReply{{Recall: []string{"meter-2", "meter-3"}, Next: "meter-3"}},
+			provider: [][]abi.Event{flowing(long, "tick", finish+"data: [DONE]\n\n", "end")},
+		}.run(t)
+		equal(t, "the outcome of a stream that waits for "+what, settled(t, h).Outcome, keymeter.Served)
+		if len(held) == 0 {
+			t.Errorf("the stream does not wait for %s", what)
+		}
+		for _, a := range h.done { // before the answer is asked back from the host, which takes a while
+			if a.Kind == abi.ActionSupply {
+				break
+			}
+			if a.Kind == abi.ActionCancel {
+				delete(held, a.ID)
+			}
+		}
+		equal(t, "what is not cancelled of "+what, len(held), 0)
+	}
+}
+
 func TestLatencyOfAStreamIsToItsFirstContent(t *testing.T) {
 	// The faster of two targets goes first, once both were asked.
 	tier := `{"tiers":[{"name":"balanced","strategy":"fastest","targets":[{"model":"gpt"},{"model":"mini"}]}]}`
@@ -143,4 +183,14 @@ func TestLatencyOfAStreamIsToItsFirstContent(t *testing.T) {
 	}
 	equal(t, "the latency", targets[0].LatencyMs, 400)
 	want(t, "the log", h.log(), `"durationMs":1200`)
+}
+
+func TestCutStreamStopsItsProvider(t *testing.T) {
+	h := request{
+		path: "/v1/chat/completions", body: strings.Replace(streamed, `"max_tokens":100,`, "", 1),
+		verdicts: []*keymeter.AdmitReply{{Verdict: keymeter.Admitted, ReservedPico: micro}, {Verdict: keymeter.Short, NeedPico: 5, LeastPico: 5, Epoch: 1}},
+		provider: [][]abi.Event{flowing(greeting, "tick", greeting)},
+	}.run(t)
+	want(t, "the stream", h.streamed(), `"code":"budget_exceeded"`)
+	equal(t, "what is still open", len(h.open), 0)
 }
