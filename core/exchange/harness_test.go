@@ -25,7 +25,7 @@ var (
 // openaiSecret is the deployment's key for a provider, tenant a setting of another one that is as secret.
 const (
 	openaiSecret = "sk-of-the-deployment"
-	tenant       = "tenant-of-the-deployment"
+	tenant       = "tenant-of-12"
 )
 
 var variables = []abi.Header{
@@ -63,6 +63,7 @@ const deploymentCatalog = `{"version":"7","defaultPlan":"free",
 // hold says to wait. Where a field is zero all goes well: a POST with the key of a production project, which is
 // admitted.
 type request struct {
+	after               uint64 // milliseconds from noon to its arrival
 	method, path, query string
 	key                 string // "-": none
 	headers             []abi.Header
@@ -78,6 +79,8 @@ type request struct {
 	absorbed            uint64                 // the outcome of an absorb
 	report              ledger.ReportReply
 	reports             []ledger.ReportReply          // before that, in turn
+	underWay            uint64                        // requests of each meter that is flushed
+	control             uint64                        // the status of the control plane\'s answer
 	leaves              int                           // the caller leaves before so many answers less one; 0: never
 	hold                func(*host, *abi.Action) bool // what is not answered yet
 	provider            [][]abi.Event                 // what fetches are answered with, in turn; a stream's events in turn
@@ -118,7 +121,7 @@ func configured(t *testing.T, overlay string) *config.Config {
 // run sends the request, and answers until nothing is open but ticks.
 func (r request) run(t *testing.T) *host {
 	t.Helper()
-	h := &host{request: &r, t: t, config: configured(t, r.overlay), nowMs: noon, buffers: map[uint64][]byte{}}
+	h := &host{request: &r, t: t, config: configured(t, r.overlay), nowMs: noon + r.after, buffers: map[uint64][]byte{}}
 	h.step(abi.Event{Kind: abi.EventRequest, Headers: h.head(), Data: []byte("0123456789abcdef")})
 	for answers := range 200 {
 		if h.leaves > 0 && answers == h.leaves-1 && len(h.open) > 0 {
@@ -210,7 +213,7 @@ func (h *host) answer(a *abi.Action) (abi.Event, bool) {
 	case abi.ActionFetch:
 		return h.fetched(a)
 	case abi.ActionForward:
-		return abi.Event{Kind: abi.EventResponse, Code: 200}, true
+		return abi.Event{Kind: abi.EventResponse, Code: h.control}, true
 	case abi.ActionWait:
 		if h.fetching() {
 			return abi.Event{}, false
@@ -261,7 +264,7 @@ func (h *host) call(a *abi.Action) abi.Event {
 	case *keymeter.Extend:
 		event.Data = h.verdict(command.TotalPico).Encode()
 	case *keymeter.Flush:
-		event.Data = (&keymeter.FlushReply{Absorbs: [][]byte{{1}}}).Encode()
+		event.Data = (&keymeter.FlushReply{Absorbs: [][]byte{{1}}, Open: h.underWay}).Encode()
 	default:
 		h.askLedger(command, &event)
 	}

@@ -20,25 +20,28 @@ func TestCallerMayLeaveAtAnyTime(t *testing.T) {
 	stale := &keymeter.AdmitReply{Verdict: keymeter.Stale, Record: (&host{request: &request{}, t: t}).recordAt(6)}
 	stored := cacheEntry(t, request{path: "/v1/chat/completions", body: hello, provider: [][]abi.Event{whole(200, goodAnswer)}})
 	stream := flowing(greeting, "tick", finish+"data: [DONE]\n\n", "end")
-	for name, r := range map[string]request{
-		"whole":        {path: "/v1/chat/completions", body: hello, provider: [][]abi.Event{whole(200, goodAnswer)}},
-		"unknown":      {path: "/v1/chat/completions", body: hello, stranger: true, verdicts: []*keymeter.AdmitReply{stale}, provider: [][]abi.Event{whole(200, goodAnswer)}},
-		"own key":      {path: "/v1/chat/completions", body: hello, policy: own, provider: [][]abi.Event{whole(200, goodAnswer)}},
-		"translated":   {path: "/v1/chat/completions", body: completion("claude"), record: caching, provider: [][]abi.Event{whole(200, goodMessage)}},
-		"hit":          {path: "/v1/chat/completions", body: hello, record: caching, stored: stored, headers: named},
-		"short":        {path: "/v1/chat/completions", body: hello, record: caching, verdicts: []*keymeter.AdmitReply{short}, grants: []ledger.GrantReply{recall}},
-		"broke":        {path: "/v1/chat/completions", body: hello, record: caching, verdicts: []*keymeter.AdmitReply{short}, hold: slowCache},
-		"grant":        {path: "/v1/chat/completions", body: hello, record: caching, verdicts: []*keymeter.AdmitReply{short}, grants: []ledger.GrantReply{recall}, hold: slowCache},
-		"stream":       {path: "/v1/chat/completions", body: streamed, record: caching, headers: named, provider: [][]abi.Event{stream}},
-		"mock":         {path: "/v1/chat/completions", key: mockedKey, overlay: `{"routing":{"mockPauseMs":20,"requestMs":40000}}`, body: streamed},
-		"bad":          {path: "/v1/chat/completions", body: "{", headers: named},
-		"retry":        {path: "/v1/chat/completions", overlay: `{"routing":{"retries":1,"requestMs":40000}}`, body: hello, provider: [][]abi.Event{whole(500, ""), whole(200, goodAnswer)}},
-		"models":       {method: "GET", path: "/v1/models", policy: own},
-		"count":        {path: "/v1/messages/count_tokens", body: completion("claude"), policy: own, provider: [][]abi.Event{whole(200, `{"input_tokens":7}`)}},
-		"usage":        {method: "GET", path: "/api/usage", query: "projectId=prj_1", reports: []ledger.ReportReply{{WaitMs: 100}, {Flush: []string{"meter-2"}}}},
-		"the operator": {method: "GET", path: "/dashboard"},
+	for _, c := range []struct {
+		name string
+		request
+	}{
+		{"whole", request{path: "/v1/chat/completions", body: hello, provider: [][]abi.Event{whole(200, goodAnswer)}}},
+		{"unknown", request{path: "/v1/chat/completions", body: hello, stranger: true, verdicts: []*keymeter.AdmitReply{stale}, provider: [][]abi.Event{whole(200, goodAnswer)}}},
+		{"own key", request{path: "/v1/chat/completions", body: hello, policy: own, provider: [][]abi.Event{whole(200, goodAnswer)}}},
+		{"translated", request{path: "/v1/chat/completions", body: completion("claude"), record: caching, provider: [][]abi.Event{whole(200, goodMessage)}}},
+		{"hit", request{path: "/v1/chat/completions", body: hello, record: caching, stored: stored, headers: named}},
+		{"short", request{path: "/v1/chat/completions", body: hello, record: caching, verdicts: []*keymeter.AdmitReply{short}, grants: []ledger.GrantReply{recall}}},
+		{"broke", request{path: "/v1/chat/completions", body: hello, record: caching, verdicts: []*keymeter.AdmitReply{short}, hold: slowCache}},
+		{"grant", request{path: "/v1/chat/completions", body: hello, record: caching, verdicts: []*keymeter.AdmitReply{short}, grants: []ledger.GrantReply{recall}, hold: slowCache}},
+		{"stream", request{path: "/v1/chat/completions", body: streamed, record: caching, headers: named, provider: [][]abi.Event{stream}}},
+		{"mock", request{path: "/v1/chat/completions", key: mockedKey, overlay: `{"routing":{"mockPauseMs":20,"requestMs":40000}}`, body: streamed}},
+		{"bad", request{path: "/v1/chat/completions", body: "{", headers: named}},
+		{"retry", request{path: "/v1/chat/completions", overlay: `{"routing":{"retries":1,"requestMs":40000}}`, body: hello, provider: [][]abi.Event{whole(500, ""), whole(200, goodAnswer)}}},
+		{"models", request{method: "GET", path: "/v1/models", policy: own}},
+		{"count", request{path: "/v1/messages/count_tokens", body: completion("claude"), policy: own, provider: [][]abi.Event{whole(200, `{"input_tokens":7}`)}}},
+		{"usage", request{method: "GET", path: "/api/usage", query: "projectId=prj_1", reports: []ledger.ReportReply{{WaitMs: 100}, {Flush: []string{"meter-2"}}}}},
+		{"the operator", request{method: "GET", path: "/dashboard"}},
 	} {
-		t.Run(name, func(t *testing.T) { leaveEverywhere(t, r) })
+		t.Run(c.name, func(t *testing.T) { leaveEverywhere(t, c.request) })
 	}
 }
 

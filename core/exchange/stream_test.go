@@ -1,6 +1,7 @@
 package exchange_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -172,17 +173,22 @@ func TestWholeStreamAsksForNoMoreBudget(t *testing.T) {
 }
 
 func TestLatencyOfAStreamIsToItsFirstContent(t *testing.T) {
-	// The faster of two targets goes first, once both were asked.
-	tier := `{"tiers":[{"name":"balanced","strategy":"fastest","targets":[{"model":"gpt"},{"model":"mini"}]}]}`
-	h := request{path: "/v1/chat/completions", overlay: tier, body: strings.Replace(streamed, `"gpt"`, `"balanced"`, 1),
-		provider: [][]abi.Event{flowing("tick", greeting, "tick", "tick", finish+"data: [DONE]\n\n")}}.run(t)
-	circuits := route.DecodeCircuits(h.shared)
-	targets := circuits.Targets(&h.config.Routing, h.nowMs)
-	if len(targets) != 1 {
-		t.Fatalf("%d targets are known, not one", len(targets))
+	for _, c := range []struct {
+		latency, took uint64
+		chunks        []string
+	}{
+		{400, 1200, []string{"tick", greeting, "tick", "tick", finish + "data: [DONE]\n\n"}},
+		{1, 400, []string{greeting, "tick", finish + "data: [DONE]\n\n"}},
+	} {
+		h := stream(t, c.chunks...)
+		circuits := route.DecodeCircuits(h.shared)
+		targets := circuits.Targets(&h.config.Routing, h.nowMs)
+		if len(targets) != 1 {
+			t.Fatalf("%d targets are known, not one", len(targets))
+		}
+		equal(t, "the latency", targets[0].LatencyMs, c.latency)
+		want(t, "the log", h.log(), fmt.Sprintf(`"durationMs":%d`, c.took))
 	}
-	equal(t, "the latency", targets[0].LatencyMs, 400)
-	want(t, "the log", h.log(), `"durationMs":1200`)
 }
 
 func TestCutStreamStopsItsProvider(t *testing.T) {
