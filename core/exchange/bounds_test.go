@@ -149,6 +149,7 @@ func TestNewsArriveInAnyOrder(t *testing.T) {
 	h := request{method: "GET", path: "/api/usage", query: "projectId=prj_1", hold: slow, reports: []ledger.ReportReply{{Flush: []string{"meter-2", "meter-3"}}}}.run(t)
 	equal(t, "the status", h.status(), 200)
 	equal(t, "reports", len(told[*ledger.Report](h)), 2)
+	equal(t, "answers that nobody waits for", len(h.all(abi.ActionCancel)), 0)
 }
 
 func TestWaitMustEndInTime(t *testing.T) {
@@ -201,5 +202,33 @@ func TestControlPlanesErrorIsOneInTheLog(t *testing.T) {
 		h := request{method: "GET", path: "/dashboard", control: status}.run(t)
 		want(t, "the log", h.log(), `"level":"`+level+`"`)
 		equal(t, "the log's code is an error's", h.one(abi.ActionLog).Code == 1, level == "error")
+	}
+}
+
+// An answer of "Hello!" costs 26 millionths of a dollar so far, with its prompt.
+func TestStreamGrowsAtThreeQuartersAndIsCutAtTheEnd(t *testing.T) {
+	send := func(reserved int64) *host {
+		nothing := chunk(`{}`, "null")
+		return request{
+			path: "/v1/chat/completions", body: streamed, provider: [][]abi.Event{flowing(greeting, "tick", nothing, finish+"data: [DONE]\n\n")},
+			verdicts: []*keymeter.AdmitReply{{Verdict: keymeter.Admitted, ReservedPico: reserved}, {Verdict: keymeter.Short, NeedPico: 5, LeastPico: 5, Epoch: 1}},
+		}.run(t)
+	}
+	const cost = 26 * micro
+	wishes := func(h *host) int { return len(told[*keymeter.Extend](h)) }
+	equal(t, "wishes at three quarters", wishes(send(cost*4/3+1)), 1)
+	equal(t, "wishes just below", wishes(send(cost*4/3+2)), 0)
+	want(t, "the stream that has a little left", send(cost+1).streamed(), "data: [DONE]")
+	want(t, "the stream that has nothing left", send(cost).streamed(), `"code":"budget_exceeded"`)
+}
+
+func TestMockInAnOpenStreamDoesNotWaitWithoutAPause(t *testing.T) {
+	h := request{path: "/v1/chat/completions", body: strings.Replace(streamed, `"gpt"`, `"echo"`, 1), provider: [][]abi.Event{flowing("tick", "end")}}.run(t)
+	equal(t, "heads", len(h.all(abi.ActionOpen)), 1)
+	want(t, "the stream", h.streamed(), "data: [DONE]")
+	for _, a := range h.all(abi.ActionWait) {
+		if a.KeepMs == 0 {
+			t.Error("the mock waits for no time")
+		}
 	}
 }
