@@ -33,6 +33,7 @@ func TestCallerMayLeaveAtAnyTime(t *testing.T) {
 		{"broke", request{path: "/v1/chat/completions", body: hello, record: caching, verdicts: []*keymeter.AdmitReply{short}, hold: slowCache}},
 		{"grant", request{path: "/v1/chat/completions", body: hello, record: caching, verdicts: []*keymeter.AdmitReply{short}, grants: []ledger.GrantReply{recall}, hold: slowCache}},
 		{"stream", request{path: "/v1/chat/completions", body: streamed, record: caching, headers: named, provider: [][]abi.Event{stream}}},
+		{"drained", request{path: "/v1/chat/completions", body: streamed, provider: [][]abi.Event{stream[:len(stream)-1]}}},
 		{"mock", request{path: "/v1/chat/completions", key: mockedKey, overlay: `{"routing":{"mockPauseMs":20,"requestMs":40000}}`, body: streamed}},
 		{"bad", request{path: "/v1/chat/completions", body: "{", headers: named}},
 		{"retry", request{path: "/v1/chat/completions", overlay: `{"routing":{"retries":1,"requestMs":40000}}`, body: hello, provider: [][]abi.Event{whole(500, ""), whole(200, goodAnswer)}}},
