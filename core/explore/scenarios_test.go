@@ -304,7 +304,7 @@ func policies() []*scenario {
 		return alphabet{
 			"key": {record(withPolicy(3))}, "policy": {ok("the policy", policyOf(3, change)), absent, failed, damaged},
 			"ask-policy": {ok("the policy", policyOf(3, change)), ok("an older policy", policyOf(2, nil)), ok("a newer policy", policyOf(4, nil)), failed, ok("none", nil)},
-			"admit":      {admitted, stale(withPolicy(4)), stale(nil)},
+			"admit":      {admitted, stale(withPolicy(4)).only(2), stale(nil).only(2)},
 		}
 	}
 	return []*scenario{

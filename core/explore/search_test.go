@@ -44,6 +44,9 @@ func explore(s *scenario) *search {
 	x.add(root, -1, "", 0)
 	for at := 0; at < len(x.nodes); at++ {
 		x.expand(int32(at))
+		if *hurry && len(x.findings) > 0 {
+			return x
+		}
 		if len(x.nodes) > maxStates {
 			x.find(fmt.Sprintf("more than %d states", maxStates), int32(at), "")
 			return x
