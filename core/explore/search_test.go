@@ -7,7 +7,7 @@ import (
 )
 
 // maxStates is what a scenario may have: one that needs more fails, it is not cut.
-const maxStates = 400_000
+const maxStates = 150_000
 
 // node is a state that was found, and how.
 type node struct {
