@@ -44,15 +44,14 @@ type alphabet map[string][]choice
 
 // choice is one answer.
 type choice struct {
-	name      string
-	event     abi.Event
-	reply     func(command any) []byte // an object's, to its command; nil: the event's data
-	when      func(command any) bool   // whether it may answer a command; nil: always
-	clean     bool                     // a provider's whole, clean 200
-	script    *script                  // a stream follows this head
-	advanceMs uint64                   // of the clock before it
-	times     int                      // how often on one path; 0: any number
-	meaning   string                   // of its alphabet
+	name    string
+	event   abi.Event
+	reply   func(command any) []byte // an object's, to its command; nil: the event's data
+	when    func(command any) bool   // whether it may answer a command; nil: always
+	clean   bool                     // a provider's whole, clean 200
+	script  *script                  // a stream follows this head
+	times   int                      // how often on one path; 0: any number
+	meaning string                   // of its alphabet
 }
 
 // script is a provider's stream. It may end or fail at any point.
