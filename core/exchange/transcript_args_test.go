@@ -14,14 +14,16 @@ import (
 type args struct {
 	t     *testing.T
 	line  string
-	name  string
 	words []string
 	input []string
+	late  bool // it answers an action that was cancelled
 }
 
 func parseArgs(t *testing.T, b *block) *args {
 	words := strings.Fields(b.command)
-	return &args{t: t, line: b.command, name: words[0], words: words[1:], input: b.input}
+	a := &args{t: t, line: b.command, words: words[1:], input: b.input}
+	a.late = a.flag("late")
+	return a
 }
 
 func (a *args) fail(what string) {

@@ -33,7 +33,11 @@ func (s *story) doAdmit(a *args) {
 	s.answer(a, call.ID, verdict(a, command.AmountPico, command.LeastPico))
 }
 
-const extendID = 13
+// Ids of what a stream asks for beside its chunks, for answers that come late.
+const (
+	extendID      = 13
+	extendGrantID = 17
+)
 
 // extend VERDICT: the meter's answer to a stream that wants to reserve more.
 func (s *story) doExtend(a *args) {
@@ -79,7 +83,10 @@ func stored(a *args) []byte {
 
 // grant total=$1 [final] | recall=METER,METER next=METER | next=METER | none | failed: the ledger's answer.
 func (s *story) doGrant(a *args) {
-	call := s.find(a, calling("grant"))
+	id := uint64(extendGrantID)
+	if at := slices.IndexFunc(s.open, func(o abi.Action) bool { return calling("grant")(&o) }); at >= 0 {
+		id = s.open[at].ID
+	}
 	total := a.dollars("total")
 	r := ledger.GrantReply{Granted: total > 0, Final: a.flag("final"), Recall: a.list("recall"), Next: a.text("next", "")}
 	if r.Granted {
@@ -89,7 +96,7 @@ func (s *story) doGrant(a *args) {
 	if word := a.word(); word != "" && word != "none" {
 		event = abi.Event{Kind: abi.EventReply, Code: outcome(a, word)}
 	}
-	s.answer(a, call.ID, event)
+	s.answer(a, id, event)
 }
 
 // flush METER [news] [open=1] [failed]: a meter's answer. News go on to the ledger; open requests will be settled soon.

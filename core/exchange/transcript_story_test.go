@@ -59,7 +59,7 @@ func (s *story) play(b *block) string {
 // answer delivers the answer to an action. One that comes late is to an action that was cancelled.
 func (s *story) answer(a *args, id uint64, event abi.Event) {
 	at := slices.IndexFunc(s.open, func(o abi.Action) bool { return o.ID == id })
-	if late := a.flag("late"); late == (at >= 0) {
+	if a.late == (at >= 0) {
 		a.fail("whether the action is outstanding is not as the transcript says")
 	}
 	if at >= 0 && event.Kind != abi.EventHead && event.Kind != abi.EventChunk {
