@@ -114,8 +114,14 @@ func (s *story) doFlush(a *args) {
 	s.answer(a, call.ID, event)
 }
 
-// absorbed: the ledger has the news of a meter.
-func (s *story) doAbsorbed(a *args) { s.answer(a, s.find(a, calling("absorb")).ID, reply(nil)) }
+// absorbed [failed]: the ledger has the news of a meter.
+func (s *story) doAbsorbed(a *args) {
+	event := reply(nil)
+	if word := a.word(); word != "" {
+		event.Code = outcome(a, word)
+	}
+	s.answer(a, s.find(a, calling("absorb")).ID, event)
+}
 
 // report flush=METER,METER | wait=100ms | failed | figures: the ledger's answer to a question for usage. Figures have
 // budget= and used=, and as input a line for each model: NAME requests= hits= misses= prompt= completion= cost=.
