@@ -12,6 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/ledger"
+	story "github.com/postern-ai/postern/internal/transcript"
 )
 
 // startMs is the clock at a request's arrival: November 21st, 2026, 12:00 UTC.
@@ -666,41 +667,7 @@ func (w *world) meaning(a *abi.Action) string {
 		}
 		return "fetch " + w.target(a)
 	}
-	return callMeaning(a)
-}
-
-func callMeaning(a *abi.Action) string {
-	if a.Class == abi.ClassKeyMeter {
-		switch c := keymeter.Open(a.Data).(type) {
-		case *keymeter.Admit:
-			return "admit " + [...]string{"?", "check", "count", "reserve", "hit"}[c.Mode]
-		case *keymeter.Extend:
-			return "extend"
-		case *keymeter.Settle:
-			return "settle"
-		case *keymeter.Flush:
-			return "flush"
-		}
-	}
-	if a.Class == abi.ClassLedger {
-		switch c := ledger.Open(a.Data).(type) {
-		case *ledger.Grant:
-			return "grant"
-		case *ledger.Absorbing:
-			return "absorb"
-		case *ledger.PolicyQuestion:
-			return "ask-policy"
-		case *ledger.Report:
-			switch {
-			case c.Final:
-				return "report final"
-			case c.Waited:
-				return "report waited"
-			}
-			return "report first"
-		}
-	}
-	return "call that nobody knows"
+	return story.Meaning(a)
 }
 
 // key is the world's identity: two worlds with one key have one future.
