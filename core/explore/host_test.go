@@ -8,8 +8,7 @@ import (
 	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/core/keymeter"
-	"github.com/postern-ai/postern/core/ledger"
+	story "github.com/postern-ai/postern/internal/transcript"
 )
 
 // happen lets one thing happen, and after it all that is answered at once.
@@ -302,39 +301,5 @@ func (w *world) meaning(a *abi.Action) string {
 		}
 		return "fetch " + w.target(a)
 	}
-	return callMeaning(a)
-}
-
-func callMeaning(a *abi.Action) string {
-	if a.Class == abi.ClassKeyMeter {
-		switch c := keymeter.Open(a.Data).(type) {
-		case *keymeter.Admit:
-			return "admit " + [...]string{"?", "check", "count", "reserve", "hit"}[c.Mode]
-		case *keymeter.Extend:
-			return "extend"
-		case *keymeter.Settle:
-			return "settle"
-		case *keymeter.Flush:
-			return "flush"
-		}
-	}
-	if a.Class == abi.ClassLedger {
-		switch c := ledger.Open(a.Data).(type) {
-		case *ledger.Grant:
-			return "grant"
-		case *ledger.Absorbing:
-			return "absorb"
-		case *ledger.PolicyQuestion:
-			return "ask-policy"
-		case *ledger.Report:
-			switch {
-			case c.Final:
-				return "report final"
-			case c.Waited:
-				return "report waited"
-			}
-			return "report first"
-		}
-	}
-	return "call that nobody knows"
+	return story.Meaning(a)
 }
