@@ -239,7 +239,10 @@ func (w *world) noteReply(p *pending, e *abi.Event) {
 	}
 	switch p.action.Class {
 	case abi.ClassKeyMeter:
-		if p.meaning == "flush" || p.meaning == "settle" {
+		if p.meaning == "flush" {
+			if _, err := keymeter.DecodeFlushReply(e.Data); err != nil {
+				*seen |= sawOutage
+			}
 			return
 		}
 		reply, err := keymeter.DecodeAdmitReply(e.Data)

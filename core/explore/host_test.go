@@ -197,6 +197,12 @@ func (w *world) readMemory(a *abi.Action) {
 	if a.Where&abi.WhereMemory == 0 {
 		return
 	}
+	if w.scenario.bare {
+		if a.Where == abi.WhereMemory {
+			w.atOnce(abi.Event{Kind: abi.EventStored, ID: a.ID, Code: abi.OutcomeUnsupported})
+		}
+		return
+	}
 	meaning := w.meaning(a)
 	held := slices.DeleteFunc(slices.Clone(w.choices(meaning+" memory")), func(c choice) bool { return c.event.Code != abi.OutcomeOK })
 	labels := []string{meaning + " is not in memory"}

@@ -24,6 +24,7 @@ type scenario struct {
 	mayName []string                                // further models that may be named in a settlement without having been asked
 	leaves  bool                                    // the caller may leave at any point
 	tamper  func(e *abi.Event, out *abi.StepOutput) // makes the machine a wrong one, to see that it is found; nil: no
+	bare    bool                                    // the host has no memory of its own
 	slow    bool                                    // the host answers nothing at once
 	clock   bool                                    // timeouts, and timers but for ticks, move the clock
 	shared  []byte                                  // what the isolate knows

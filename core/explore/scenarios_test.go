@@ -134,7 +134,7 @@ func admissions() []*scenario {
 		post("a record that is old", "/api/ai/complete", nativeBody, alphabet{"admit": {admitted, stale(nil).only(2), short.only(2), failed}, "grant": {granted, failed}, "fetch": {openaiOK}}),
 		post("a slice that is too small", "/api/ai/complete", nativeBody, alphabet{
 			"admit": {admitted, admittedLess, short.only(2), rateLimited}, "grant": {granted, grantedLast, noMore, recall, askOn, failed, damaged},
-			"flush": {news, noNews, failed}, "absorb": {done, failed}, "fetch": {openaiOK},
+			"flush": {news, noNews, failed, damaged}, "absorb": {done, overloaded}, "fetch": {openaiOK},
 		}),
 		post("a slice that is never enough", "/api/ai/complete", nativeBody, alphabet{"admit": {short}, "grant": {granted, recallOne, noMore}, "flush": {news, noNews}}, stays),
 		post("a record that is never new enough", "/api/ai/complete", nativeBody, alphabet{"admit": {stale(nil), stale(cached)}}, stays),
@@ -268,13 +268,18 @@ func caches() []*scenario {
 		ask("cached, and the record is old", "/api/ai/complete", nativeBody, whole.with(alphabet{"admit": {admitted, stale(cached)}})),
 		ask("cached, and the record is old and knows of no cache", "/api/ai/complete", nativeBody, whole.with(alphabet{"admit": {admitted, stale(nil)}})),
 		ask("cached, and the budget is spent", "/api/ai/complete", nativeBody, whole.with(alphabet{
-			"admit": {admitted, short}, "grant": {granted, noMore, recallOne, failed}, "flush": {news, noNews}})),
+			"admit": {admitted, short.only(2)}, "grant": {granted, noMore, recallOne, failed}, "flush": {news, noNews, failed}})),
 		ask("cached, under an idempotency key", "/api/ai/complete", nativeBody, whole.with(alphabet{"admit": {admitted, replayed("{}"), running}}), saying(header("idempotency-key", "i1"))),
 		ask("cached, under a policy", "/api/ai/complete", nativeTo("balanced"), whole.with(alphabet{
 			"key": {record(both(cached, withPolicy(3)))}, "policy": {ok("the policy", policyOf(3, onlySpare))}, "policy 4": {absent}, "ask-policy": {ok("the policy", policyOf(4, ownOpenAI))},
 			"admit": {admitted, stale(both(cached, withPolicy(4)))}, "unseal": {ok("open", []byte(ownKey))},
 		}), allowing("spare", "only"), func(s *scenario) { s.mayName = append(s.mayName, "spare") }),
 		ask("cached, and the caller wants it fresh", "/v1/chat/completions", to("only", messages), alphabet{"fetch": {openaiOK, down}}, saying(header("cache-control", "max-age=5"))),
+		ask("cached, on a host without memory", "/api/ai/complete", nativeBody, whole.with(alphabet{"admit": {admitted, short.only(1)}, "grant": {granted, noMore}}), func(s *scenario) { s.bare = true }),
+		post("an answer too long to keep", "/v1/chat/completions", to("only", messages), alphabet{"key": {record(cached)}, "fetch": {long(300_000)}}, stays, saying(header("idempotency-key", "i1"))),
+		post("an answer too long to store", "/v1/chat/completions", to("only", messages), alphabet{"key": {record(cached)}, "fetch": {long(1_100_000)}}, stays),
+		post("a stream too long to keep", "/v1/chat/completions", streaming(to("only", messages)), alphabet{"stream": {streamed(longStream(6))}}, stays,
+			saying(header("idempotency-key", "i1"))),
 		ask("a cached stream", "/v1/chat/completions", streaming(to("only", messages)), alphabet{"stream": {streamed(openaiStream), down}}),
 		post("an answer that is not looked for", "/v1/chat/completions", to("only", messages), alphabet{"key": {record(cached)}, "fetch": {openaiOK, down}}, saying(header("cache-control", "no-cache"))),
 		post("an answer that is not stored", "/v1/chat/completions", to("only", messages), alphabet{"key": {record(cached)}, "fetch": {openaiOK, down}}, saying(header("cache-control", "no-store"))),
