@@ -49,7 +49,6 @@ type choice struct {
 	when      func(command any) bool   // whether it may answer a command; nil: always
 	clean     bool                     // a provider's whole, clean 200
 	script    *script                  // a stream follows this head
-	advanceMs uint64                   // of the clock before it
 	times     int                      // how often on one path; 0: any number
 	meaning   string                   // of its alphabet
 }
