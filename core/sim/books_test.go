@@ -105,10 +105,14 @@ func (k *key) admit(told uint64, a *admitCommand, r *keymeter.AdmitReply) {
 		return // it is asked again
 	}
 	if k.counted[a.id] {
-		if v := k.all[a.id]; v != nil && (v.settled || v.expired) {
+		v := k.all[a.id]
+		switch {
+		case v == nil || !v.settled && !v.expired:
+			return
+		case v.settled || k.jumped == 0:
 			w.fail("I6", "%s is admitted again after it was settled", a.id)
 		}
-		return
+		k.lost = append(k.lost, v) // a jump made it expire before its call was repeated
 	}
 	k.counted[a.id] = true
 	k.day = max(k.day, told/dayMs)
@@ -307,7 +311,7 @@ func (w *world) accounts() map[accountID]*account {
 		return want[id]
 	}
 	for _, k := range w.keys {
-		for _, v := range k.all {
+		for _, v := range k.reservations() {
 			if !v.settled {
 				a := of(k, v.model)
 				a.cost.add(exactly(v.amount))
@@ -377,7 +381,7 @@ func (w *world) compareCounts(p *project, ids []accountID, got map[accountID]*de
 			continue
 		}
 		requests, hits := k.hits, k.hits
-		for _, v := range k.all {
+		for _, v := range k.reservations() {
 			switch {
 			case !v.settled || v.outcome.outcome == keymeter.Served:
 				requests++

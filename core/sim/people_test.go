@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/postern-ai/postern/core/abi"
@@ -68,6 +69,7 @@ type key struct {
 	admitted  []admission
 	open      map[string]*reservation
 	all       map[string]*reservation
+	lost      []*reservation  // that expired, and whose requests were admitted once more
 	counted   map[string]bool // ids that were admitted
 	usedUp    []tokens        // that were settled
 	jumped    int
@@ -102,6 +104,11 @@ type reservation struct {
 	settled   bool
 	outcome   settleCommand
 	turn      *turn
+}
+
+// reservations are all that the meter has ever made.
+func (k *key) reservations() []*reservation {
+	return append(slices.Collect(maps.Values(k.all)), k.lost...)
 }
 
 func (k *key) state() *keyState {
