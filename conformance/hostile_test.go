@@ -273,7 +273,7 @@ func TestNaughtyHeaders(t *testing.T) {
 			}
 			s.send("POST", "/api/ai/complete", body, "X-Api-Key", s.key, "Content-Type", text)
 			s.send("POST", "/api/ai/complete", body, "X-Api-Key", s.key, "Content-Type", "application/json; charset="+text, "Cache-Control", text, "Accept", text)
-			s.send("POST", "/api/ai/complete", body, "X-Api-Key", s.key, "Content-Type", "application/json", "Idempotency-Key", text, "X-Request-Id", text, "Cf-Connecting-Ip", text)
+			s.send("POST", "/api/ai/complete", body, "X-Api-Key", s.key, "Content-Type", "application/json", "Idempotency-Key", text, "X-Request-Id", text, "X-Forwarded-For", text)
 		}
 	})
 }

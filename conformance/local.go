@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"strings"
 	"sync"
@@ -107,6 +108,7 @@ func (l *Local) deploy(more map[string]string) error {
 	l.control = l.newControl(env, parsed)
 	l.host, err = host.New(host.Options{
 		Engine: engine, Clock: l, KV: l.kv, Objects: objectsOf{l}, Control: l.control, Log: l.Log, Stats: l.stats,
+		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
 	})
 	return err
 }

@@ -20,12 +20,21 @@ type request struct {
 	leave              int // the caller leaves after so many bytes of the answer; 0: it stays
 }
 
+// addressHeaders tell a host under test the caller's address: workerd as the platform would, the others as a proxy
+// that they trust.
+var addressHeaders = []string{"cf-connecting-ip", "x-forwarded-for"}
+
 func (x *run) request(s Step, args []string) request {
 	r := request{method: args[0], path: x.expand(args[1]), headers: map[string]string{}, chunked: s.Options["chunked"] != ""}
 	if key := s.Options["key"]; key != "" {
 		r.headers["x-api-key"] = x.expand("$" + key)
 	}
 	r.leave, _ = strconv.Atoi(s.Options["leave"])
+	for _, name := range addressHeaders {
+		if from := s.Options["from"]; from != "" {
+			r.headers[name] = from
+		}
+	}
 	for i, line := range s.Lines {
 		if strings.HasPrefix(line, "{") || strings.HasPrefix(line, "[") || strings.HasPrefix(line, "body:") {
 			r.body = x.expand(strings.TrimSpace(strings.TrimPrefix(strings.Join(s.Lines[i:], "\n"), "body:")))
@@ -65,7 +74,7 @@ func (r request) numbered(n int) request {
 	return r
 }
 
-// send METHOD PATH [key=NAME] [times=N] [pad=N] [chunked=yes] [leave=N]: its answer, the last one, is what expect
+// send METHOD PATH [key=NAME] [from=ADDRESS] [times=N] [pad=N] [chunked=yes] [leave=N]: its answer, the last one, is what expect
 // looks at.
 func (x *run) send(s Step) (err error) {
 	times := 1

@@ -35,8 +35,8 @@ const (
 const operatorAddress = "192.0.2.1"
 
 var (
-	asOwner  = []string{"Authorization", "Bearer " + adminSecret, "Content-Type", "application/json", "Cf-Connecting-Ip", operatorAddress}
-	asViewer = []string{"Authorization", "Bearer " + viewerSecret, "Content-Type", "application/json", "Cf-Connecting-Ip", operatorAddress}
+	asOwner  = []string{"Authorization", "Bearer " + adminSecret, "Content-Type", "application/json", "X-Forwarded-For", operatorAddress}
+	asViewer = []string{"Authorization", "Bearer " + viewerSecret, "Content-Type", "application/json", "X-Forwarded-For", operatorAddress}
 )
 
 // forms are the ways in which a secret could be written: whole, any longer part of it, or encoded.
@@ -341,7 +341,7 @@ func (v *vault) requests(project, live, test, other string) {
 		v.call("GET", "/api/admin/projects/"+key, "", "Authorization", "Bearer "+key)
 		v.call("POST", "/api/ai/complete", promptBody(""), "Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte("user:"+key)))
 	}
-	for _, header := range []string{"Idempotency-Key", "Cache-Control", "X-Request-Id", "Cf-Connecting-Ip", "User-Agent", "Cookie", "Content-Type"} {
+	for _, header := range []string{"Idempotency-Key", "Cache-Control", "X-Request-Id", "X-Forwarded-For", "X-Postern-Address", "User-Agent", "Cookie", "Content-Type"} {
 		v.complete(live, promptBody(""), header, live)
 		v.complete(test, promptBody(""), header, test)
 	}
@@ -376,7 +376,7 @@ func (v *vault) providers(live string) {
 // signedIn are sessions: right ones, and cookies and tokens where they do not belong.
 func (v *vault) signedIn(project, live string) {
 	for _, token := range []string{adminSecret, viewerSecret} {
-		header, _ := v.ask("POST", "/api/admin/session", `{"token":"`+token+`"}`, "Content-Type", "application/json", "Cf-Connecting-Ip", operatorAddress)
+		header, _ := v.ask("POST", "/api/admin/session", `{"token":"`+token+`"}`, "Content-Type", "application/json", "X-Forwarded-For", operatorAddress)
 		cookie, _, _ := strings.Cut(strings.TrimPrefix(header.Get("Set-Cookie"), "postern_session="), ";")
 		if len(cookie) < 40 {
 			v.t.Fatalf("signing in gave the cookie %q", cookie)
@@ -390,9 +390,9 @@ func (v *vault) signedIn(project, live string) {
 			v.call("GET", "/api/health", "", "Cookie", sent, "X-Api-Key", live)
 		}
 		v.call("GET", "/api/admin/projects?cookie="+cookie+"&token="+token, "", asViewer...)
-		v.call("GET", "/api/admin/session/"+cookie, "", "Cf-Connecting-Ip", "192.0.2.2")
-		v.call("POST", "/api/admin/session", `{"token":"`+token+`x","role":"`+token+`"}`, "Content-Type", "application/json", "Cf-Connecting-Ip", "192.0.2.2")
-		v.call("POST", "/api/admin/session", `{"token":"`+token+`x"}`, "Content-Type", "application/json", "Cf-Connecting-Ip", "192.0.2.2")
+		v.call("GET", "/api/admin/session/"+cookie, "", "X-Forwarded-For", "192.0.2.2")
+		v.call("POST", "/api/admin/session", `{"token":"`+token+`x","role":"`+token+`"}`, "Content-Type", "application/json", "X-Forwarded-For", "192.0.2.2")
+		v.call("POST", "/api/admin/session", `{"token":"`+token+`x"}`, "Content-Type", "application/json", "X-Forwarded-For", "192.0.2.2")
 		v.call("GET", "/api/health", "", "X-Api-Key", token)
 	}
 }

@@ -3,15 +3,19 @@ package control
 import (
 	"net/http"
 	"net/netip"
+
+	"github.com/postern-ai/postern/core/abi"
 )
+
+var addressHeader = http.CanonicalHeaderKey(abi.AddressHeader)
 
 // ipv6SiteBits is what one customer has at least of IPv6.
 const ipv6SiteBits = 64
 
-// clientAddress is where a request came from, as the platform says, or false if it does not.
-// Source: developers.cloudflare.com/fundamentals/reference/http-headers/#cf-connecting-ip
+// clientAddress is where a request came from, as the host says that forwarded it, or false if it does not. Nobody
+// else can: the host takes away what a caller sends under that name, and only hosts reach this handler.
 func clientAddress(r *http.Request) (netip.Addr, bool) {
-	address, err := netip.ParseAddr(headerValue(r.Header, "Cf-Connecting-Ip"))
+	address, err := netip.ParseAddr(headerValue(r.Header, addressHeader))
 	return address.Unmap().WithZone(""), err == nil
 }
 

@@ -17,7 +17,7 @@ const auditLog = "/api/admin/audit"
 func (b *bench) note(who identity, action, project, key string, before, after any) directory.Write {
 	b.Helper()
 	h := b.handler.(*handler)
-	r := newRequest("Cf-Connecting-Ip", "2001:db8::7")
+	r := newRequest("X-Postern-Address", "2001:db8::7")
 	write, err := h.audited(&call{Context: b.Context(), request: r, who: who}, action, project, key, before, after)
 	if err != nil {
 		b.Fatal(err)

@@ -32,7 +32,7 @@ func TestEveryRouteIsBehindTheToken(t *testing.T) {
 			b.refused(b.do(route.method, path, "{}", "Authorization", value), 401, "missing_api_key", "Missing API key")
 		}
 		for i, value := range []string{"x", token[:len(token)-1], token + "x", strings.ToUpper(token), token + "," + token, token + " x"} {
-			got := b.do(route.method, path, "{}", "Authorization", "Bearer "+value, "Cf-Connecting-Ip", fmt.Sprint("192.0.2.", i))
+			got := b.do(route.method, path, "{}", "Authorization", "Bearer "+value, "X-Postern-Address", fmt.Sprint("192.0.2.", i))
 			b.refused(got, 401, "invalid_api_key", "Invalid or inactive API key")
 			if got.Header().Get("WWW-Authenticate") != "Bearer" {
 				t.Error("no WWW-Authenticate")

@@ -17,7 +17,7 @@ import (
 // try is a sign-in from an address.
 func (b *bench) try(address, token string) reply {
 	b.Helper()
-	return b.do("POST", sessions, `{"token":"`+token+`"}`, "Authorization", "", "Cf-Connecting-Ip", address)
+	return b.do("POST", sessions, `{"token":"`+token+`"}`, "Authorization", "", "X-Postern-Address", address)
 }
 
 func (b *bench) locked(got reply, seconds int) {
@@ -61,7 +61,7 @@ func TestLockouts(t *testing.T) {
 // from asks with a bearer token from an address.
 func (b *bench) from(address, token string) reply {
 	b.Helper()
-	return b.do("GET", "/api/admin/projects", "", "Authorization", "Bearer "+token, "Cf-Connecting-Ip", address)
+	return b.do("GET", "/api/admin/projects", "", "Authorization", "Bearer "+token, "X-Postern-Address", address)
 }
 
 // Whoever has a right token or a cookie gets in at once, of whichever role, however many wrong tokens come from
@@ -90,7 +90,7 @@ func TestARightTokenPassesAStorm(t *testing.T) {
 			wrong()
 		}
 		for _, cookie := range cookies {
-			if got := b.with(cookie, "GET", "/api/admin/projects", "", "Cf-Connecting-Ip", address); got.Code != 200 {
+			if got := b.with(cookie, "GET", "/api/admin/projects", "", "X-Postern-Address", address); got.Code != 200 {
 				t.Errorf("round %d: a cookie: %d %s", i, got.Code, got.Body)
 			}
 		}
@@ -114,7 +114,7 @@ func TestRightTokensAmongWrongOnesAtOnce(t *testing.T) {
 	send := func(h http.Handler, text string) int {
 		r := httptest.NewRequest("POST", sessions, strings.NewReader(`{"token":"`+text+`"}`))
 		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Cf-Connecting-Ip", "192.0.2.1")
+		r.Header.Set("X-Postern-Address", "192.0.2.1")
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		return w.Code

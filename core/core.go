@@ -16,6 +16,16 @@ import (
 // writes there. Others cut them off.
 const Headroom = 4
 
+// Bounds of what a host remembers. An isolate has 128 MiB, most of them for its instance and for bodies under
+// way; a key's record may be late by the least that KV's own caches can be told, 60 seconds
+// (developers.cloudflare.com/kv/api/read-key-value-pairs: cacheTtl).
+const (
+	memoryBytes         = 16 << 20
+	memoryEntryBytes    = 1 << 20
+	memoryOverheadBytes = 128 // about what an entry takes beside its value: empty ones must not count as nothing
+	kvCacheSeconds      = 60
+)
+
 // Core is a configured core. It does not change after Configure and may be shared.
 type Core struct{ config *config.Config }
 
@@ -24,17 +34,15 @@ type Core struct{ config *config.Config }
 func Configure(message []byte) (*Core, []byte) {
 	answer := abi.Configured{
 		Version: abi.Version, RequestHeaders: exchange.RequestHeaders, ResponseHeaders: exchange.ResponseHeaders,
-		LastResortStatus: fault.Internal.Status, LastResortHeaders: exchange.ErrorHeaders,
+		MemoryBytes: memoryBytes, MemoryEntryBytes: memoryEntryBytes, MemoryOverheadBytes: memoryOverheadBytes,
+		KVCacheSeconds: kvCacheSeconds, LastResortStatus: fault.Internal.Status, LastResortHeaders: exchange.ErrorHeaders,
 	}
+	var c *config.Config
 	last := fault.Internal
 	in, err := abi.DecodeConfig(message)
 	if err != nil {
 		answer.Error = err.Error()
-		return nil, encode(&answer, 256)
-	}
-	c, wrong := config.Parse(in)
-	if wrong != "" {
-		answer.Error = wrong
+	} else if c, answer.Error = config.Parse(in); answer.Error != "" {
 		last = fault.Misconfigured
 	}
 	before, after := last.Halves()

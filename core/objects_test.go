@@ -267,3 +267,17 @@ func TestRepeatedAdmissionsCountOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestLateRepeatOfASettledAdmission: the copy of an admission arrives after its request was settled. It counts
+// nothing and reserves nothing: nobody would settle it.
+func TestLateRepeatOfASettledAdmission(t *testing.T) {
+	s := newStory(t, "wide")
+	a := s.enter("meter0", keymeter.ModeReserve, money.Cent)
+	s.settle("meter0", a, money.Cent/2)
+	s.want("meter0", a, keymeter.Admitted)
+	s.settleDown([]string{"meter0", "meter1"}, func(string) {})
+	month := s.month()
+	if len(month.Models) != 1 || month.Models[0].Requests != 1 || month.UsedPico != money.Cent/2 || month.Models[0].Expired != 0 {
+		t.Errorf("%+v", month)
+	}
+}

@@ -3,8 +3,6 @@ package host
 import (
 	"context"
 	"errors"
-	"io"
-	"net/http"
 	"time"
 
 	"github.com/postern-ai/postern/core/abi"
@@ -14,6 +12,7 @@ import (
 func (x *exchange) do(a *abi.Action) {
 	switch a.Kind {
 	case abi.ActionReadBody:
+		x.reading.Add(1)
 		x.start(a, x.readBody)
 	case abi.ActionSupply:
 		x.answer(abi.Event{Kind: abi.EventSupplied, ID: a.ID, Data: x.buffer(a.Buffer)})
@@ -26,7 +25,11 @@ func (x *exchange) do(a *abi.Action) {
 	case abi.ActionWrite:
 		x.write(a)
 	case abi.ActionCall:
-		x.start(a, x.call)
+		if a.ID == 0 {
+			x.host.working.Go(func() { x.callUnawaited(a) })
+		} else {
+			x.start(a, x.call)
+		}
 	case abi.ActionFetch:
 		x.startFetch(a)
 	case abi.ActionRespond:
@@ -64,7 +67,7 @@ func (x *exchange) answer(event abi.Event) { x.ready = append(x.ready, event) }
 func (x *exchange) start(a *abi.Action, f func(context.Context, *abi.Action) abi.Event) {
 	ctx, cancel := context.WithCancel(context.Background())
 	x.open[a.ID] = cancel
-	go func() { x.deliver(ctx, delivery{Event: f(ctx, a)}) }()
+	go func() { x.deliver(ctx, delivery{Event: f(ctx, a), buffer: a.Buffer}) }()
 }
 
 // deliver hands an event to the loop; if it says so, it waits until the loop is done with it. False: it was
@@ -80,20 +83,6 @@ func (x *exchange) deliver(ctx context.Context, d delivery) bool {
 		<-d.handled
 	}
 	return true
-}
-
-func (x *exchange) readBody(_ context.Context, a *abi.Action) abi.Event {
-	event := abi.Event{Kind: abi.EventBody, ID: a.ID}
-	data, err := io.ReadAll(io.LimitReader(x.request.Body, int64(a.Limit)+1))
-	switch {
-	case err != nil:
-		event.Code = abi.OutcomeFailed
-	case uint64(len(data)) > a.Limit:
-		event.Code = abi.OutcomeTooLarge
-	default:
-		x.buffers[a.Buffer], event.Data = data, data
-	}
-	return event
 }
 
 // buffer is the content of a buffer; one that nothing was written to is empty.
@@ -119,11 +108,14 @@ func (x *exchange) read(a *abi.Action) {
 			return
 		}
 	}
-	if a.Where&abi.WhereKV == 0 {
+	switch {
+	case a.Where&abi.WhereKV != 0:
+		x.start(a, x.readKV)
+	case a.Where&abi.WhereMemory != 0:
 		x.answer(abi.Event{Kind: abi.EventStored, ID: a.ID, Code: abi.OutcomeAbsent})
-		return
+	default:
+		x.answer(abi.Event{Kind: abi.EventStored, ID: a.ID, Code: abi.OutcomeUnsupported})
 	}
-	x.start(a, x.readKV)
 }
 
 func (x *exchange) readKV(_ context.Context, a *abi.Action) abi.Event {
@@ -133,6 +125,7 @@ func (x *exchange) readKV(_ context.Context, a *abi.Action) abi.Event {
 	value, ok, err := h.KV.Read(a.Key)
 	switch {
 	case err != nil:
+		h.logFailure("kv_read_failed", x.id)
 		event.Code = abi.OutcomeFailed
 	case !ok:
 		event.Code = abi.OutcomeAbsent
@@ -154,17 +147,14 @@ func (x *exchange) write(a *abi.Action) {
 	if a.Where&abi.WhereKV != 0 {
 		h.Stats.KVWrites.Add(1)
 		if err := h.KV.Write(a.Key, body, a.TTL); err != nil {
-			h.log([]byte(`{"level":"error","code":"kv_write_failed"}`))
+			h.logFailure("kv_write_failed", x.id)
 		}
 	}
 }
 
 func (x *exchange) call(ctx context.Context, a *abi.Action) abi.Event {
 	event := abi.Event{Kind: abi.EventReply, ID: a.ID}
-	reply, err := x.host.Objects.Call(ctx, a.Class, a.Name, a.Region, a.Data)
-	if errors.Is(err, ErrUnavailable) {
-		reply, err = x.host.Objects.Call(ctx, a.Class, a.Name, a.Region, a.Data)
-	}
+	reply, err := x.callObject(ctx, a)
 	switch {
 	case errors.Is(err, ErrOverloaded):
 		event.Code = abi.OutcomeOverloaded
@@ -173,6 +163,21 @@ func (x *exchange) call(ctx context.Context, a *abi.Action) abi.Event {
 	}
 	event.Data = reply
 	return event
+}
+
+// callUnawaited carries out a call that nobody waits for. It is not given up when the exchange ends otherwise.
+func (x *exchange) callUnawaited(a *abi.Action) { _, _ = x.callObject(context.Background(), a) }
+
+// callObject repeats a call to an object that was not there once.
+func (x *exchange) callObject(ctx context.Context, a *abi.Action) ([]byte, error) {
+	reply, err := x.host.Objects.Call(ctx, a.Class, a.Name, a.Region, a.Data)
+	if errors.Is(err, ErrUnavailable) {
+		reply, err = x.host.Objects.Call(ctx, a.Class, a.Name, a.Region, a.Data)
+	}
+	if err != nil && ctx.Err() == nil {
+		x.host.logFailure("call_failed", x.id)
+	}
+	return reply, err
 }
 
 func (x *exchange) startFetch(a *abi.Action) {
@@ -189,31 +194,4 @@ func wait(ctx context.Context, a *abi.Action) abi.Event {
 	case <-ctx.Done():
 	}
 	return abi.Event{Kind: abi.EventTimer, ID: a.ID}
-}
-
-// statusWriter notes the status that a handler answers with.
-type statusWriter struct {
-	http.ResponseWriter
-	status int
-}
-
-func (s *statusWriter) WriteHeader(status int) {
-	s.status = status
-	s.ResponseWriter.WriteHeader(status)
-}
-
-// forward hands the request to the control plane.
-func (x *exchange) forward(a *abi.Action) {
-	if x.host.Control == nil {
-		x.answer(fault(a, abi.FaultConnect))
-		return
-	}
-	request := x.request.Clone(x.request.Context())
-	for _, header := range a.Headers {
-		request.Header.Set(header.Name, header.Value)
-	}
-	w := &statusWriter{x.writer, 200}
-	x.host.Control.ServeHTTP(w, request)
-	x.answer(abi.Event{Kind: abi.EventResponse, ID: a.ID, Code: uint64(w.status)})
-	x.finish()
 }

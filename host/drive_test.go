@@ -252,7 +252,7 @@ func (w *world) exchange(c caller) (status uint64) {
 // do carries out one action, and gives what comes of it.
 func (w *world) do(a abi.Action, c caller, buffers map[uint64][]byte) []abi.Event {
 	switch {
-	case a.Kind == abi.ActionFetch && a.Stream && w.pieces != nil:
+	case a.Kind == abi.ActionFetch && a.Stream != 0 && w.pieces != nil:
 		return w.stream()
 	case a.Kind == abi.ActionWait && a.KeepMs == tickMs:
 		return nil // nobody waits: this world has no silence

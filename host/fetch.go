@@ -61,7 +61,7 @@ func (x *exchange) fetch(ctx context.Context, a *abi.Action, body []byte) abi.Ev
 	u.limit(a.FirstByteMs, abi.FaultFirstByte)
 	event := abi.Event{Kind: abi.EventResponse, ID: a.ID, Code: uint64(response.StatusCode)}
 	event.Headers = pick(response.Header, h.configured.ResponseHeaders)
-	if a.Stream && response.StatusCode == http.StatusOK {
+	if uint64(response.StatusCode) == a.Stream {
 		event.Kind = abi.EventHead
 		return x.pump(ctx, u, response.Body, a, event)
 	}
@@ -69,7 +69,7 @@ func (x *exchange) fetch(ctx context.Context, a *abi.Action, body []byte) abi.Ev
 	if code != 0 {
 		return fault(a, code)
 	}
-	x.buffers[a.Buffer], event.Data = data, data
+	event.Data = data
 	return event
 }
 

@@ -1,7 +1,9 @@
 package host
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -11,7 +13,7 @@ import (
 )
 
 // TestForward: the control plane gets the request as it came, with the core's headers in place of any that
-// the caller sent under their names.
+// the caller sent under their names, and the address that the host knows.
 func TestForward(t *testing.T) {
 	engine := &stub{step: func(in *abi.StepInput) abi.StepOutput {
 		if in.Event.Kind != abi.EventRequest {
@@ -24,8 +26,8 @@ func TestForward(t *testing.T) {
 		body := make([]byte, 4)
 		_, _ = r.Body.Read(body)
 		w.WriteHeader(http.StatusCreated)
-		_, _ = fmt.Fprintf(w, "%s %s %s %q %q %q %q", r.Method, r.URL, body,
-			r.Header["X-Request-Id"], r.Header["X-Postern-Client"], r.Header["X-New"], r.Header["X-Kept"])
+		_, _ = fmt.Fprintf(w, "%s %s %s %q %q %q %q %q", r.Method, r.URL, body,
+			r.Header["X-Request-Id"], r.Header["X-Postern-Client"], r.Header["X-New"], r.Header["X-Kept"], r.Header["X-Postern-Address"])
 	})
 	clock := fixedClock(1)
 	h, err := New(Options{Engine: engine, Clock: &clock, Control: control})
@@ -33,15 +35,95 @@ func TestForward(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := httptest.NewRequest("POST", "/api/admin/projects?a=b", strings.NewReader("body"))
-	r.Header = http.Header{"X-Request-Id": {"forged"}, "X-Postern-Client": {"forged", "twice"}, "X-Kept": {"1", "2"}}
+	r.Header = http.Header{"X-Request-Id": {"forged"}, "X-Postern-Client": {"forged", "twice"}, "X-Kept": {"1", "2"}, "X-Postern-Address": {"198.51.100.1", "twice"}}
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	h.Wait()
-	want := `POST /api/admin/projects?a=b body ["req_core"] ["core"] ["1"] ["1" "2"]`
+	want := `POST /api/admin/projects?a=b body ["req_core"] ["core"] ["1"] ["1" "2"] ["192.0.2.1"]`
 	if got := w.Body.String(); w.Code != http.StatusCreated || got != want {
 		t.Errorf("answered %d\n%s, want\n%s", w.Code, got, want)
 	}
 	if got := r.Header["X-Request-Id"]; got[0] != "forged" {
 		t.Errorf("the caller's own request was changed: %q", got)
+	}
+}
+
+// forwarding is a core that forwards all requests.
+func forwarding(in *abi.StepInput) abi.StepOutput {
+	if in.Event.Kind != abi.EventRequest {
+		return abi.StepOutput{}
+	}
+	return abi.StepOutput{Actions: []abi.Action{{Kind: abi.ActionForward, ID: 1}}}
+}
+
+// TestForwardWithoutAddress: where the host knows no address, the caller tells none either.
+func TestForwardWithoutAddress(t *testing.T) {
+	h := newStubHost(t, &stub{step: forwarding}, func(o *Options) {
+		o.Control = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = fmt.Fprint(w, len(r.Header.Values("X-Postern-Address")))
+		})
+	})
+	r := httptest.NewRequest("GET", "/", nil)
+	r.RemoteAddr, r.Header = "@", http.Header{"X-Postern-Address": {"198.51.100.1"}}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if w.Body.String() != "0" {
+		t.Errorf("%s addresses were told", w.Body)
+	}
+}
+
+// TestControlPanics: a handler that panics costs its own request, and what it threw is not logged. An answer that
+// had begun is broken off, so that half of it does not pass for the whole.
+func TestControlPanics(t *testing.T) {
+	var log bytes.Buffer
+	var statuses []uint64
+	h := newStubHost(t, &stub{step: func(in *abi.StepInput) abi.StepOutput {
+		if in.Event.Kind == abi.EventResponse {
+			statuses = append(statuses, in.Event.Code)
+		}
+		return forwarding(in)
+	}}, func(o *Options) {
+		o.Log = &log
+		o.Control = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "1000")
+			switch r.URL.Path {
+			case "/half":
+				_, _ = io.WriteString(w, "half")
+				_ = http.NewResponseController(w).Flush()
+				panic("secret")
+			case "/none":
+				panic("secret")
+			}
+			w.Header().Set("Content-Length", "2")
+			_, _ = io.WriteString(w, "ok")
+		})
+	})
+	server := httptest.NewServer(h)
+	defer server.Close()
+	get := func(path string) (status int, body string, err error) {
+		defer h.Wait()
+		response, err := http.Get(server.URL + path)
+		if err != nil {
+			return 0, "", err
+		}
+		defer response.Body.Close()
+		data, err := io.ReadAll(response.Body)
+		return response.StatusCode, string(data), err
+	}
+	if status, body, err := get("/none"); status != 500 || !lastResortBody.MatchString(body) || err != nil {
+		t.Errorf("before an answer: %d %q, %v", status, body, err)
+	}
+	if status, body, err := get("/half"); err == nil {
+		t.Errorf("within an answer: %d %q came whole", status, body)
+	}
+	if status, body, err := get("/"); status != 200 || body != "ok" || err != nil {
+		t.Errorf("afterwards: %d %q, %v", status, body, err)
+	}
+	h.Wait()
+	if fmt.Sprint(statuses) != "[500 200 200]" {
+		t.Errorf("the core was told of the statuses %v", statuses)
+	}
+	if got := log.String(); strings.Count(got, `"code":"control_panicked"`) != 2 || strings.Contains(got, "secret") {
+		t.Errorf("logged:\n%s", got)
 	}
 }

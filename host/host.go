@@ -8,8 +8,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
+	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/postern-ai/postern/core/abi"
 )
@@ -22,7 +25,9 @@ type Options struct {
 	Objects Objects
 	Control http.Handler // the control plane; nil: none
 	Log     io.Writer    // one line of JSON each
-	Stats   *Stats
+	Stats   *Stats       // nil: nobody looks at them
+	// TrustedProxies are the networks whose X-Forwarded-For is believed.
+	TrustedProxies []netip.Prefix
 }
 
 // Host answers callers over HTTP.
@@ -32,8 +37,7 @@ type Host struct {
 	client     *http.Client
 	hot        *hot
 	logMu      sync.Mutex
-	sharedMu   sync.Mutex
-	shared     []byte
+	shared     shared
 	working    sync.WaitGroup
 }
 
@@ -43,11 +47,14 @@ func New(o Options) (*Host, error) {
 	if configured.Error != "" {
 		return nil, errors.New("host: " + configured.Error)
 	}
+	if o.Stats == nil {
+		o.Stats = &Stats{}
+	}
 	client := &http.Client{
 		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
 		CheckRedirect: stay,
 	}
-	return &Host{Options: o, configured: configured, client: client, hot: newHot(o.Clock)}, nil
+	return &Host{Options: o, configured: configured, client: client, hot: newHot(o.Clock, &configured)}, nil
 }
 
 // Wait returns when all exchanges are over, what follows their answers included.
@@ -55,19 +62,23 @@ func (h *Host) Wait() { h.working.Wait() }
 
 // Evict empties what the host remembers between exchanges, as a new isolate would.
 func (h *Host) Evict() {
-	h.hot = newHot(h.Clock)
-	h.sharedMu.Lock()
-	h.shared = nil
-	h.sharedMu.Unlock()
+	h.hot.clear()
+	h.shared.clear()
 }
 
-// ServeHTTP answers one request. It returns with the answer; the exchange goes on until it is settled.
+// ServeHTTP answers one request. It returns when the answer is written and the request's body read; the exchange
+// goes on until it is settled.
 func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{
-		host: h, request: r, writer: w, id: requestID(), events: make(chan delivery), answered: make(chan struct{}),
+		host: h, request: r, writer: w, id: requestID(), address: h.address(r),
+		events: make(chan delivery), answered: make(chan struct{}),
 	}
 	h.working.Go(x.run)
 	<-x.answered
+	if x.broken {
+		panic(http.ErrAbortHandler) // net/http's way to break the connection; it logs nothing
+	}
+	x.drain()
 }
 
 func requestID() string {
@@ -82,20 +93,24 @@ type exchange struct {
 	request  *http.Request
 	writer   http.ResponseWriter
 	id       string
+	address  string
 	state    []byte
 	buffers  map[uint64][]byte
 	events   chan delivery
 	ready    []abi.Event // answers that were there at once
 	open     map[uint64]context.CancelFunc
 	answered chan struct{}
-	done     bool // answered is closed
-	opened   bool // the answer is sent piece by piece
+	done     bool           // answered is closed
+	opened   bool           // the answer is sent piece by piece
+	broken   bool           // the answer ends in its middle
+	reading  sync.WaitGroup // of the request's body
 	lastWord []byte
 }
 
 // delivery is an event on its way to the loop. What made it waits until handled is closed, if there is one.
 type delivery struct {
 	abi.Event
+	buffer  uint64 // where the loop keeps the body that the event brings
 	handled chan struct{}
 	action  context.Context // of what it answers; once that is cancelled, nobody wants the event
 }
@@ -110,8 +125,8 @@ func (x *exchange) run() {
 	seed := make([]byte, 16)
 	_, _ = rand.Read(seed)
 	headers := []abi.Header{
-		{Name: ":id", Value: x.id}, {Name: ":method", Value: x.request.Method},
-		{Name: ":path", Value: x.request.URL.EscapedPath()}, {Name: ":query", Value: x.request.URL.RawQuery},
+		{Name: ":id", Value: x.id}, {Name: ":method", Value: x.request.Method}, {Name: ":path", Value: text(sentPath(x.request))},
+		{Name: ":query", Value: text(x.request.URL.RawQuery)}, {Name: ":address", Value: x.address},
 	}
 	headers = append(headers, pick(x.request.Header, x.host.configured.RequestHeaders)...)
 	event := abi.Event{Kind: abi.EventRequest, Headers: headers, Data: seed}
@@ -134,7 +149,7 @@ func (x *exchange) run() {
 		case x.done && len(x.open) == 0:
 			return
 		case len(x.open) == 0:
-			x.lastResort(errors.New("the core left the caller without an answer"))
+			x.lastResort() // nothing would ever happen again
 			return
 		}
 		if x.done {
@@ -155,6 +170,7 @@ func (x *exchange) next(left *<-chan struct{}) (event abi.Event, handled chan st
 					x.open[d.ID]()
 					delete(x.open, d.ID)
 				}
+				x.keep(d)
 				return d.Event, d.handled
 			}
 			if d.handled != nil {
@@ -168,42 +184,49 @@ func (x *exchange) next(left *<-chan struct{}) (event abi.Event, handled chan st
 	}
 }
 
+// keep stores the body that an event brings. Buffers are the loop's: nothing beside it writes them.
+func (x *exchange) keep(d delivery) {
+	if d.Kind == abi.EventResponse || d.Kind == abi.EventBody && d.Code == abi.OutcomeOK {
+		x.buffers[d.buffer] = d.Data
+	}
+}
+
+// sentPath is the path as it was sent. That of the URL has been decoded, and is encoded again by other rules.
+func sentPath(r *http.Request) string {
+	path, _, _ := strings.Cut(r.RequestURI, "?")
+	if !strings.HasPrefix(path, "/") { // a whole URL, or a request of no server
+		return r.URL.EscapedPath()
+	}
+	return path
+}
+
 // pick takes the named header fields, several of one name joined as HTTP says.
 func pick(header http.Header, names []string) []abi.Header {
 	var picked []abi.Header
 	for _, name := range names {
 		if values := header.Values(name); len(values) > 0 {
-			picked = append(picked, abi.Header{Name: name, Value: strings.Join(values, ", ")})
+			picked = append(picked, abi.Header{Name: name, Value: text(strings.Join(values, ", "))})
 		}
 	}
 	return picked
 }
 
+// text is what a text of the wire may hold: a byte that is not UTF-8 is told as U+FFFD, as the Worker's platform does.
+func text(raw string) string {
+	if utf8.ValidString(raw) {
+		return raw
+	}
+	return string([]rune(raw))
+}
+
 // step runs the core on one event and does what it says; false ends the exchange.
 func (x *exchange) step(event abi.Event) bool {
 	h := x.host
-	if h.Stats != nil {
-		h.Stats.Steps.Add(1)
-	}
-	h.sharedMu.Lock()
-	in := abi.StepInput{NowMs: h.Clock.Now(), Shared: h.shared, State: x.state, Event: event}
-	h.sharedMu.Unlock()
-	var w abi.Writer
-	in.Encode(&w)
-	message, err := h.Engine.Step(w.Buf)
+	h.Stats.Steps.Add(1)
+	out, err := h.shared.step(&abi.StepInput{NowMs: h.Clock.Now(), State: x.state, Event: event}, h.runStep)
 	if err != nil {
-		x.lastResort(err)
+		x.lastResort()
 		return false
-	}
-	out, err := abi.DecodeStepOutput(message)
-	if err != nil {
-		x.lastResort(err)
-		return false
-	}
-	if out.SharedChanged {
-		h.sharedMu.Lock()
-		h.shared = out.Shared
-		h.sharedMu.Unlock()
 	}
 	x.state = out.State
 	for i := range out.Actions {
@@ -212,11 +235,19 @@ func (x *exchange) step(event abi.Event) bool {
 	return !x.done || len(x.open) > 0 || len(x.ready) > 0
 }
 
-// lastResort answers in place of a core that could not.
-func (x *exchange) lastResort(err error) {
-	c := &x.host.configured
-	x.host.log(fmt.Appendf(nil, `{"level":"error","requestId":%q,"code":"step_failed"}`, x.id))
-	_ = err // it may hold the core's words on what it choked on: not for the log
+func (h *Host) runStep(in *abi.StepInput) (abi.StepOutput, error) {
+	var w abi.Writer
+	in.Encode(&w)
+	message, err := h.Engine.Step(w.Buf)
+	if err != nil {
+		return abi.StepOutput{}, err
+	}
+	return abi.DecodeStepOutput(message)
+}
+
+// lastResort answers in place of a core that could not. Why is not logged: it may hold what the core choked on.
+func (x *exchange) lastResort() {
+	x.host.logFailure("step_failed", x.id)
 	switch {
 	case x.done:
 		return
@@ -225,18 +256,32 @@ func (x *exchange) lastResort(err error) {
 		x.finish()
 		return
 	}
-	body := append(append(append([]byte(nil), c.LastResortBody[0]...), x.id...), c.LastResortBody[1]...)
-	headers := append([]abi.Header{{Name: "x-request-id", Value: x.id}}, c.LastResortHeaders...)
-	x.respond(c.LastResortStatus, headers, body)
+	x.respond(x.host.lastAnswer(x.id))
 }
 
+// lastAnswer is what the core said to answer when no step can.
+func (h *Host) lastAnswer(id string) (status uint64, headers []abi.Header, body []byte) {
+	c := &h.configured
+	body = append(append(append(body, c.LastResortBody[0]...), id...), c.LastResortBody[1]...)
+	headers = append(append(headers, abi.Header{Name: "x-request-id", Value: id}), c.LastResortHeaders...)
+	return c.LastResortStatus, headers, body
+}
+
+// respond sends a whole answer. A HEAD gets its head only, which tells the length all the same.
 func (x *exchange) respond(status uint64, headers []abi.Header, body []byte) {
+	if status != http.StatusNoContent && status != http.StatusNotModified {
+		x.writer.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	}
 	x.head(status, headers)
-	_, _ = x.writer.Write(body)
+	if x.request.Method != http.MethodHead {
+		_, _ = x.writer.Write(body)
+	}
+	_ = http.NewResponseController(x.writer).Flush() // the caller need not have sent all of the body
 	x.finish()
 }
 
 func (x *exchange) head(status uint64, headers []abi.Header) {
+	x.answerBeside()
 	for _, header := range headers {
 		x.writer.Header().Set(header.Name, header.Value)
 	}
@@ -273,4 +318,9 @@ func (h *Host) log(line []byte) {
 	h.logMu.Lock()
 	defer h.logMu.Unlock()
 	_, _ = h.Log.Write(append(line, '\n'))
+}
+
+// logFailure logs what this host could not do: a code, and no error's text, which may hold a URL or worse.
+func (h *Host) logFailure(code, requestID string) {
+	h.log(fmt.Appendf(nil, `{"level":"error","requestId":%q,"code":%q}`, requestID, code))
 }

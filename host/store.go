@@ -3,11 +3,13 @@ package host
 import (
 	"container/list"
 	"sync"
+
+	"github.com/postern-ai/postern/core/abi"
 )
 
 // KV is the key-value store: eventually consistent wherever it is real, so never the authority.
 type KV interface {
-	// Read gives a value, or ok = false.
+	// Read gives a value, or ok = false. It may be late, by abi.Configured.KVCacheSeconds beside what the store itself is.
 	Read(key string) (value []byte, ok bool, err error)
 	// Write stores a value for some seconds (0: for good); an empty one removes.
 	Write(key string, value []byte, ttlSeconds uint64) error
@@ -53,17 +55,12 @@ func (m *memoryKV) Write(key string, value []byte, ttlSeconds uint64) error {
 	return nil
 }
 
-// Bounds of the isolate's memory, as in the Worker.
-const (
-	hotBytes      = 16 << 20
-	hotEntryBytes = 1 << 20
-)
-
 // hot is the host memory that only actions read and write: a byte-bounded LRU with expiry.
 type hot struct {
 	mu      sync.Mutex
 	clock   Clock
-	bytes   int
+	bounds  *abi.Configured
+	bytes   uint64
 	order   *list.List // of *hotEntry, the most recently used in front
 	entries map[string]*list.Element
 }
@@ -71,11 +68,12 @@ type hot struct {
 type hotEntry struct {
 	key       string
 	value     []byte
+	storedMs  uint64
 	expiresMs uint64
 }
 
-func newHot(clock Clock) *hot {
-	return &hot{clock: clock, order: list.New(), entries: map[string]*list.Element{}}
+func newHot(clock Clock, bounds *abi.Configured) *hot {
+	return &hot{clock: clock, bounds: bounds, order: list.New(), entries: map[string]*list.Element{}}
 }
 
 func (h *hot) read(key string) ([]byte, bool) {
@@ -86,7 +84,8 @@ func (h *hot) read(key string) ([]byte, bool) {
 		return nil, false
 	}
 	entry := element.Value.(*hotEntry)
-	if entry.expiresMs <= h.clock.Now() {
+	// A clock that jumped back must not make an entry live longer.
+	if now := h.clock.Now(); now >= entry.expiresMs || now < entry.storedMs {
 		h.remove(element)
 		return nil, false
 	}
@@ -100,13 +99,13 @@ func (h *hot) write(key string, value []byte, keepMs uint64) {
 	if element, ok := h.entries[key]; ok {
 		h.remove(element)
 	}
-	size := len(key) + len(value)
-	if len(value) == 0 || keepMs == 0 || size > hotEntryBytes {
+	now, size := h.clock.Now(), h.size(key, value)
+	if len(value) == 0 || keepMs == 0 || size > h.bounds.MemoryEntryBytes {
 		return
 	}
-	h.entries[key] = h.order.PushFront(&hotEntry{key, value, h.clock.Now() + keepMs})
+	h.entries[key] = h.order.PushFront(&hotEntry{key, value, now, now + keepMs})
 	h.bytes += size
-	for h.bytes > hotBytes {
+	for h.bytes > h.bounds.MemoryBytes {
 		h.remove(h.order.Back())
 	}
 }
@@ -114,7 +113,18 @@ func (h *hot) write(key string, value []byte, keepMs uint64) {
 func (h *hot) remove(element *list.Element) {
 	entry := h.order.Remove(element).(*hotEntry)
 	delete(h.entries, entry.key)
-	h.bytes -= len(entry.key) + len(entry.value)
+	h.bytes -= h.size(entry.key, entry.value)
+}
+
+func (h *hot) size(key string, value []byte) uint64 {
+	return uint64(len(key)+len(value)) + h.bounds.MemoryOverheadBytes
+}
+
+func (h *hot) clear() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.bytes, h.order = 0, list.New()
+	clear(h.entries)
 }
 
 // Clock tells the time in Unix milliseconds. Tests own theirs.

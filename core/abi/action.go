@@ -13,7 +13,8 @@ const (
 	// ActionKeep stores Data as Buffer.
 	ActionKeep ActionKind = 3
 	// ActionRead looks Key up in the tiers of Where, memory first, and answers EventStored. What is found
-	// in KV and not in memory is put into memory for KeepMs, if that is not 0.
+	// in KV and not in memory is put into memory for KeepMs, if that is not 0. Keys are printable ASCII. Tiers
+	// that the host does not have are passed over; with no other in Where the answer is OutcomeUnsupported.
 	ActionRead ActionKind = 4
 	// ActionWrite stores Body under Key in the tiers of Where: in memory for KeepMs, in KV for TTLSeconds.
 	// An empty Body removes. It has no answer; the host logs a failure.
@@ -23,7 +24,7 @@ const (
 	// the answer: the host carries the call out all the same, and logs a failure.
 	ActionCall ActionKind = 6
 	// ActionFetch sends an HTTP request with Body and answers EventResponse or EventFault. Redirects are
-	// not followed. The response's body is also kept as Buffer. With Stream, a 200 is answered piece by piece:
+	// not followed. The response's body is also kept as Buffer. One with the status Stream is answered piece by piece:
 	// EventHead, any number of EventChunk, then EventEnd or EventFault. The next piece is read only when the
 	// last one was stepped and what that sent to the caller has drained; pieces that are there together come as
 	// one, up to Limit bytes.
@@ -32,12 +33,13 @@ const (
 	ActionRespond ActionKind = 8
 	// ActionWait answers EventTimer after KeepMs.
 	ActionWait ActionKind = 9
-	// ActionCancel drops the outstanding action ID: it will not be answered.
+	// ActionCancel drops the outstanding action ID: it will not be answered. The host reads the rest of a body
+	// that nobody waits for, or closes the connection after the answer.
 	ActionCancel ActionKind = 10
 	// ActionLog writes Data, one line of JSON, to the log. Code is 0 for information, 1 for an error.
 	ActionLog ActionKind = 11
-	// ActionForward hands the caller's request, with its body unread and Headers set on it, to the control
-	// plane, and answers the caller with what that says. It stands for ActionRespond. Its answer is an
+	// ActionForward hands the caller's request, with its body unread and Headers and AddressHeader set on it, to
+	// the control plane, and answers the caller with what that says. It stands for ActionRespond. Its answer is an
 	// EventResponse with the status only, or EventFault if the control plane could not be reached, and then
 	// ActionRespond is still due.
 	ActionForward ActionKind = 12
@@ -63,6 +65,10 @@ const (
 	UnsealNonceBytes = 12
 	UnsealTagBytes   = 16
 )
+
+// AddressHeader tells the control plane the address that EventRequest has as ":address". The host sets it on a
+// forwarded request, or removes it if it knows none, whatever the caller sent under that name.
+const AddressHeader = "x-postern-address"
 
 // Tiers of ActionRead and ActionWrite.
 const (
@@ -114,7 +120,7 @@ type Action struct {
 	Headers []Header
 	Body    []Part
 	Timeouts
-	Stream bool
+	Stream uint64 // fetch: the status whose body is delivered in pieces; 0: none
 }
 
 // StepOutput is what step gives back.
@@ -187,7 +193,7 @@ func (a *Action) encode(w *Writer) {
 		w.Uint(a.FirstByteMs)
 		w.Uint(a.IdleMs)
 		w.Uint(a.TotalMs)
-		w.Bool(a.Stream)
+		w.Uint(a.Stream)
 		w.parts(a.Body)
 	case ActionOpen:
 		w.Uint(a.Code)
@@ -234,7 +240,7 @@ func (r *Reader) action() Action {
 	case ActionFetch:
 		a.Buffer, a.Limit, a.Method, a.URL, a.Headers = r.Uint(), r.Uint(), r.String(), r.String(), r.headers()
 		a.Timeouts = Timeouts{r.Uint(), r.Uint(), r.Uint(), r.Uint()}
-		a.Stream, a.Body = r.Bool(), r.parts()
+		a.Stream, a.Body = r.Uint(), r.parts()
 	case ActionOpen:
 		a.Code, a.Headers, a.Data = r.Uint(), r.headers(), r.Bytes()
 	case ActionSend:

@@ -43,7 +43,7 @@ const (
 	OutcomeFailed      = 2 // the host could not: storage down, object unreachable, body broken off, not to be unsealed
 	OutcomeTooLarge    = 3 // body: longer than the limit
 	OutcomeOverloaded  = 4 // reply: the object said so; not to be repeated
-	OutcomeUnsupported = 5 // stored: this host has no such tier
+	OutcomeUnsupported = 5 // stored: this host has none of the tiers that were asked for
 )
 
 // Fault is the Code of a fault event.
@@ -76,6 +76,11 @@ type StepInput struct {
 	Shared []byte // the isolate's blob, from the last StepOutput of any exchange; empty at first
 	State  []byte // the exchange's, from its last StepOutput; empty at first
 	Event  Event
+}
+
+func (f *Fields) header(h *Header) {
+	f.String(&h.Name)
+	f.String(&h.Value)
 }
 
 func (w *Writer) headers(headers []Header) {

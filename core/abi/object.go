@@ -174,12 +174,18 @@ type Config struct {
 	Env     []Header // the deployment's variables and secrets, all of them
 }
 
-// Configured is what configure gives back. With an Error the host serves nothing but that failure.
+// Configured is what configure gives back, whatever it is given. With an Error the host serves nothing but that failure.
 type Configured struct {
 	Version         uint64
 	Error           string   // what is wrong with the configuration; never holds a secret
 	RequestHeaders  []string // what EventRequest carries
 	ResponseHeaders []string // what EventResponse carries
+	// The host's memory holds at most MemoryBytes; each entry counts as its key, its value and
+	// MemoryOverheadBytes, and one over MemoryEntryBytes is not kept. Least recently used goes first.
+	MemoryBytes         uint64
+	MemoryEntryBytes    uint64
+	MemoryOverheadBytes uint64
+	KVCacheSeconds      uint64 // how old a copy of a KV row may be that answers ActionRead
 	// LastResort is the answer when a step could not be run, or Error is set: the status, headers, and a
 	// body in two halves between which the request id belongs.
 	LastResortStatus  uint64
@@ -200,38 +206,28 @@ func DecodeConfig(data []byte) (Config, error) {
 	return c, r.End()
 }
 
-func (w *Writer) texts(texts []string) {
-	w.Uint(uint64(len(texts)))
-	for _, t := range texts {
-		w.String(t)
-	}
-}
-
-func (r *Reader) texts() []string {
-	var texts []string
-	for n := r.Count(); n > 0; n-- {
-		texts = append(texts, r.String())
-	}
-	return texts
+func (c *Configured) fields(f *Fields) {
+	f.Uint(&c.Version)
+	f.String(&c.Error)
+	List(f, &c.RequestHeaders, (*Fields).String)
+	List(f, &c.ResponseHeaders, (*Fields).String)
+	f.Uint(&c.MemoryBytes)
+	f.Uint(&c.MemoryEntryBytes)
+	f.Uint(&c.MemoryOverheadBytes)
+	f.Uint(&c.KVCacheSeconds)
+	f.Uint(&c.LastResortStatus)
+	List(f, &c.LastResortHeaders, (*Fields).header)
+	f.Bytes(&c.LastResortBody[0])
+	f.Bytes(&c.LastResortBody[1])
 }
 
 // Encode is the message that configure returns.
-func (c *Configured) Encode(w *Writer) {
-	w.Uint(c.Version)
-	w.String(c.Error)
-	w.texts(c.RequestHeaders)
-	w.texts(c.ResponseHeaders)
-	w.Uint(c.LastResortStatus)
-	w.headers(c.LastResortHeaders)
-	w.Bytes(c.LastResortBody[0])
-	w.Bytes(c.LastResortBody[1])
-}
+func (c *Configured) Encode(w *Writer) { c.fields(WriteTo(w)) }
 
 // DecodeConfigured reads what Encode wrote.
 func DecodeConfigured(data []byte) (Configured, error) {
 	r := Reader{Buf: data}
-	c := Configured{Version: r.Uint(), Error: r.String(), RequestHeaders: r.texts(), ResponseHeaders: r.texts()}
-	c.LastResortStatus, c.LastResortHeaders = r.Uint(), r.headers()
-	c.LastResortBody = [2][]byte{r.Bytes(), r.Bytes()}
+	var c Configured
+	c.fields(ReadFrom(&r))
 	return c, r.End()
 }

@@ -162,7 +162,7 @@ func actions() []Action {
 			Kind: ActionFetch, ID: 5, Buffer: 5, Limit: 8 << 20, Method: "POST", URL: "https://up.example/v1/chat/completions",
 			Headers: headers, Body: parts, Timeouts: Timeouts{1, 128, 16384, 180_000},
 		},
-		{Kind: ActionFetch, ID: 5, Buffer: 5, Limit: 64 << 10, Method: "POST", URL: "https://up.example/v1/messages", Stream: true},
+		{Kind: ActionFetch, ID: 5, Buffer: 5, Limit: 64 << 10, Method: "POST", URL: "https://up.example/v1/messages", Stream: 200},
 		{Kind: ActionRespond, Code: 200, Headers: headers, Body: parts},
 		{Kind: ActionWait, ID: 6, KeepMs: 250},
 		{Kind: ActionCancel, ID: 5},
@@ -190,7 +190,7 @@ func stepOutputs() []value {
 	}
 	for _, n := range edges {
 		wait := Action{Kind: ActionWait, ID: n, KeepMs: n}
-		fetch := Action{Kind: ActionFetch, ID: n, Buffer: n, Limit: n, Timeouts: Timeouts{n, n, n, n}}
+		fetch := Action{Kind: ActionFetch, ID: n, Buffer: n, Limit: n, Timeouts: Timeouts{n, n, n, n}, Stream: n}
 		all = append(all, value{"number " + number(n), StepOutput{Actions: []Action{wait, fetch}}})
 	}
 	return all
@@ -248,6 +248,7 @@ func configurations() []value {
 		{"wrong", Configured{Version: 1, Error: "catalog must be valid JSON", LastResortStatus: 500}},
 		{"right", Configured{
 			Version: maxNumber, RequestHeaders: []string{"authorization", "x-api-key"}, ResponseHeaders: []string{"content-type", ""},
+			MemoryBytes: 16 << 20, MemoryEntryBytes: 1 << 20, MemoryOverheadBytes: 128, KVCacheSeconds: 60,
 			LastResortStatus: 500, LastResortHeaders: []Header{{"content-type", "application/json"}},
 			LastResortBody: [2][]byte{[]byte(`{"error":"` + strange), []byte(`"}`)},
 		}},

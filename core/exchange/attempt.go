@@ -196,7 +196,7 @@ func (x *exchange) fetch(request abi.Action) {
 	remaining := x.remainingMs()
 	t.HeadMs, t.FirstByteMs = min(t.HeadMs, remaining), min(t.FirstByteMs, remaining)
 	if s.request.stream {
-		request.Stream, request.Limit = true, chunkBytes
+		request.Stream, request.Limit = 200, chunkBytes
 		x.enter(phaseOpening)
 	} else {
 		t.TotalMs = min(t.TotalMs, remaining)

@@ -151,7 +151,7 @@ func (x *exchange) mockEmbeddings(body []byte) {
 		out.Vectors = append(out.Vectors, mock.Vector(ids, e.call.Dimensions))
 	}
 	out.Usage = chat.Usage{Input: x.s.request.promptTokens, Reported: true}
-	x.spendNothing(out.Usage)
+	x.charge(&out.Usage, 0)
 	x.answerEmbeddings(&out, "mock")
 }
 

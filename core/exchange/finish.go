@@ -174,9 +174,12 @@ func (x *exchange) daySpent() bool {
 	return false
 }
 
-// spend books the cost of an attempt to the present target.
-func (x *exchange) spend(u *chat.Usage) {
-	s, cost := &x.s.spent, x.model().Cost(u)
+// spend books an attempt at the present target, at its price.
+func (x *exchange) spend(u *chat.Usage) { x.charge(u, x.model().Cost(u)) }
+
+// charge books tokens and their cost to the present target.
+func (x *exchange) charge(u *chat.Usage, cost money.Pico) {
+	s := &x.s.spent
 	s.usage.Add(u)
 	s.costPico = money.Add(s.costPico, cost)
 	s.estimated = s.estimated || !u.Reported

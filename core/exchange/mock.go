@@ -18,6 +18,9 @@ func (x *exchange) mockTarget() {
 
 // askMock has the built-in mock answer in a provider's place.
 func (x *exchange) askMock() {
+	if !x.testMode() {
+		x.s.asked = uint64(x.target()) + 1
+	}
 	x.enter(phaseMock)
 	x.ask(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferBody})
 }
@@ -35,20 +38,14 @@ func (x *exchange) takeMockBody() {
 	if s.request.maxTokens > 0 {
 		u.Output = min(u.Output, s.request.maxTokens)
 	}
-	x.spendNothing(u)
+	x.charge(&u, 0)
 	a := x.answer(complete(&r))
 	a.provider = mockProvider
-	if s.request.stream && x.config.Routing.MockPauseMs > 0 {
+	if s.request.stream && (s.stream.opened || x.config.Routing.MockPauseMs > 0) {
 		x.pace(a, &r)
 		return
 	}
 	x.succeed(a, &r, nil)
-}
-
-// spendNothing books tokens that cost nothing to the present target.
-func (x *exchange) spendNothing(u chat.Usage) {
-	x.s.spent.usage = u
-	x.s.spent.charges = []charge{{target: uint64(x.target()), usage: u}}
 }
 
 const (
@@ -68,10 +65,12 @@ func (x *exchange) pace(a *answer, r *chat.Response) {
 		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferPieces + uint64(i), Data: piece})
 	}
 	s.pieces.count = uint64(len(pieces))
-	s.responded, s.stream.opened = true, true
-	last := x.family().StreamError(nil, &api.State{Started: true}, x.lastWord(), &m)
 	headers := x.answerHeaders(a)
-	x.do(abi.Action{Kind: abi.ActionOpen, Code: 200, Headers: x.allHeaders(headers), Data: last})
+	if !s.stream.opened { // by the silence of a target before
+		s.responded, s.stream.opened = true, true
+		last := x.family().StreamError(nil, &api.State{Started: true}, x.lastWord(), &m)
+		x.do(abi.Action{Kind: abi.ActionOpen, Code: 200, Headers: x.allHeaders(headers), Data: last})
+	}
 	settle := x.settlement(keymeter.Served, a.model, 200)
 	if s.idempotency != "" {
 		x.keepReplay(&settle, 200, headers, x.written(r, &m))
@@ -106,11 +105,13 @@ func (x *exchange) streamPieces(r *chat.Response, m *api.Meta) (pieces [][]byte)
 // sendMockPiece sends the next piece, and waits before the one after it.
 func (x *exchange) sendMockPiece() {
 	p := &x.s.pieces
-	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Buffer: bufferPieces + p.next}}})
-	if p.next++; p.next < p.count {
-		x.enter(phasePacing)
-		x.ask(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: x.config.Routing.MockPauseMs})
-		return
+	for pause := x.config.Routing.MockPauseMs; p.next < p.count; {
+		x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Buffer: bufferPieces + p.next}}})
+		if p.next++; p.next < p.count && pause > 0 {
+			x.enter(phasePacing)
+			x.ask(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: pause})
+			return
+		}
 	}
 	x.do(abi.Action{Kind: abi.ActionClose})
 	x.end()

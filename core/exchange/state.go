@@ -114,6 +114,8 @@ type slice struct {
 	need  ledger.Grant // Key is the exchange's own, and empty here
 	grant keymeter.Grant
 	final bool // the Ledger has no more than that
+	// unasked: a key that holds idle budget could not be asked for it. Then it is not known that there is no more.
+	unasked bool
 }
 
 type admission struct {
@@ -268,10 +270,8 @@ func (l *slice) fields(f *abi.Fields) {
 	f.Int(&l.need.NeedPico)
 	f.Int(&l.need.LeastPico)
 	f.String(&l.need.After)
-	f.Uint((*uint64)(&l.grant.Period))
-	f.Uint(&l.grant.Epoch)
-	f.Int(&l.grant.TotalPico)
-	f.Bool(&l.final)
+	l.grant.Fields(f)
+	f.Flags(&l.final, &l.unasked)
 }
 
 func (a *admission) fields(f *abi.Fields) {
@@ -282,13 +282,7 @@ func (a *admission) fields(f *abi.Fields) {
 	f.Int(&a.amount)
 	f.Int(&a.least)
 	f.Int(&a.reserved)
-	abi.List(f, &a.windows, func(f *abi.Fields, w *keymeter.Window) {
-		f.Bool(&w.Tokens)
-		f.Uint(&w.WindowMs)
-		f.Uint(&w.Limit)
-		f.Uint(&w.Remaining)
-		f.Uint(&w.ResetMs)
-	})
+	abi.List(f, &a.windows, keymeter.WindowFields)
 }
 
 func (t *times) fields(f *abi.Fields) {
@@ -304,7 +298,7 @@ func (s *stream) fields(f *abi.Fields) {
 	if f.Bool(&begun); !begun {
 		return
 	}
-	f.Flags(&s.begun, &s.opened, &s.content, &s.sent, &s.ended, &s.direct, &s.parser.Begun, &s.refused, &s.unwatched)
+	f.Flags(&s.begun, &s.opened, &s.content, &s.spoken, &s.sent, &s.ended, &s.direct, &s.parser.Begun, &s.refused, &s.unwatched)
 	f.Bytes(&s.parser.Rest)
 	s.wire.Fields(f)
 	s.api.Fields(f)

@@ -41,7 +41,7 @@ type meter struct {
 	oldSlice     slice  // last period's, while reservations made on it are open
 	epoch        uint64 // grows whenever part of the slice is given back: older grants are void
 	reservations []reservation
-	noted        []uint64         // the last admissions that left no reservation, by the sum of their request ids
+	noted        []uint64         // the last admissions whose reservation is not open, by the sum of their request ids
 	usage        []ledger.Usage   // not reported yet
 	recent       []ledger.Request // likewise, the newest of them
 	flushMs      uint64           // when to report it; 0: nothing to report
@@ -273,9 +273,9 @@ func (m *meter) count(limits config.Limits) {
 	m.ticks = append(m.ticks, tick{m.lastMs, 1})
 }
 
-// maxNoted is how many admissions without a reservation a meter knows again. A lost reply makes the host
-// repeat the call at once: few others come between.
-const maxNoted = 16
+// maxNoted is how many admissions without an open reservation a meter knows again: those that made none, and those
+// that were settled. A lost reply makes the host repeat the call at once: few others come between.
+const maxNoted = 32
 
 // note remembers an admission, so that its repetition does not count twice.
 func (m *meter) note(requestID string) {

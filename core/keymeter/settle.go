@@ -36,6 +36,7 @@ func (c *call) settle(s *Settle) {
 	}
 	if r, ok := c.m.take(s.RequestID); ok {
 		c.m.sliceOf(r.period).reserved -= r.amountPico
+		c.m.note(s.RequestID) // its admission, repeated late, must not reserve again
 		c.charge(s, r.admittedMs, r.period)
 		c.finish(s)
 		c.store()

@@ -80,9 +80,7 @@ func (c *call) grant(g *Grant) error {
 		}
 	}
 	if reply.Granted {
-		committed := m.committed()
-		m.live, m.granted = true, money.Add(m.granted, raise)
-		c.b.committed += m.committed() - committed
+		c.give(&m, raise)
 	}
 	if m != before {
 		c.put(rowKeys+g.Key, encode(0, &m, 64))
@@ -91,6 +89,12 @@ func (c *call) grant(g *Grant) error {
 	reply.Period, reply.Epoch, reply.TotalPico = c.b.period, m.epoch, m.granted
 	c.out.Reply = encode(0, &reply, 64)
 	return nil
+}
+
+func (c *call) give(m *meter, pico int64) {
+	before := m.committed()
+	m.live, m.granted = true, money.Add(m.granted, pico)
+	c.b.committed += m.committed() - before
 }
 
 // room is how much more a meter can be given. A debt, which was spent beyond the slice, is committed already.
@@ -131,12 +135,14 @@ func (c *call) hopeless(g *Grant, m *meter) bool {
 	return max(0, c.b.pico-c.b.spent-(m.granted-m.spent)) < g.LeastPico
 }
 
-// recall names meters that hold more than they have spent, from a page of them. (The asking one's own row came
-// before the page.)
+// recall names meters that hold more than they have spent, from a page of them. (The asking one's own row was
+// read before the page, and is perhaps in it once more.)
 func (c *call) recall(g *Grant, reply *GrantReply) {
 	page := c.in.Rows
-	for len(page) > 0 && (page[0].Key == rowBudget || page[0].Key == rowKeys+g.Key) {
-		page = page[1:]
+	for _, read := range [...]string{rowBudget, rowKeys + g.Key} {
+		if len(page) > 0 && page[0].Key == read {
+			page = page[1:]
+		}
 	}
 	last := ""
 	c.eachMeter(page, func(key string, m *meter) {

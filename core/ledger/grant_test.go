@@ -174,7 +174,9 @@ func TestRecallOfNobody(t *testing.T) {
 	b.ask(need("z", 1, 0, 6*money.Dollar))
 	ask := need("a", 1, 0, 5*money.Dollar)
 	b.askIs("the first page", ask, ledger.GrantReply{Epoch: 1, Next: "m00999"})
-	ask.After = "m00999"
+	ask.LeastPico = 4 * money.Dollar
+	b.askIs("others come before less", ask, ledger.GrantReply{Epoch: 1, Next: "m00998"})
+	ask.After, ask.LeastPico = "m00998", 5*money.Dollar
 	b.askIs("the second", ask, ledger.GrantReply{Epoch: 1, Recall: []string{"z"}, Next: "z"})
 	ask.After = "z"
 	b.askIs("the end", ask, ledger.GrantReply{Epoch: 1})

@@ -9,13 +9,13 @@
 // takes a request that waits for nothing of its own to be hung.
 import '../../build/control/wasm_exec.js'
 import module from '../../build/control/app.wasm'
+import { unavailable } from './unavailable.mjs'
 
 const CALL_TIMEOUT_MS = 10_000
 const FETCH_TIMEOUT_MS = 10_000
 const NONCE_BYTES = 12
 // Wasm memory never shrinks and the isolate has 128 MiB, of which two instances must fit.
 const MEMORY_CEILING_BYTES = 48 << 20
-const RETRY_AFTER_SECONDS = 2
 
 let current
 
@@ -24,7 +24,8 @@ export default {
     try {
       return await running(env).handle(request)
     } catch (error) {
-      console.error(JSON.stringify({ message: 'control plane failed', error: String(error) }))
+      // Not its text, which may hold anything; the Go program logs its own end.
+      console.error(JSON.stringify({ level: 'error', code: 'control_failed', cause: error?.name }))
       return unavailable(request)
     }
   },
@@ -152,17 +153,4 @@ async function seal(rawKey, additionalData, plaintext) {
   whole.set(iv)
   whole.set(new Uint8Array(sealed), NONCE_BYTES)
   return whole
-}
-
-// The last resort, in the shape of the control plane's own refusals.
-function unavailable(request) {
-  const given = request.headers.get('x-request-id') ?? ''
-  const requestId = /^req_[0-9a-f]{32}$/.test(given) ? given : `req_${crypto.randomUUID().replaceAll('-', '')}`
-  const headers = {
-    'cache-control': 'private, no-store',
-    'retry-after': String(RETRY_AFTER_SECONDS),
-    'x-request-id': requestId,
-  }
-  const body = { error: 'Service unavailable', code: 'service_unavailable', requestId }
-  return Response.json(body, { status: 503, headers })
 }

@@ -7,7 +7,7 @@
 // as a number, it stays inside rows and commands, which hosts do not open.
 
 /** Changes with any change to the layouts. Compared with the core's at start. */
-export const ABI_VERSION = 3
+export const ABI_VERSION = 4
 
 export const EVENT_REQUEST = 1
 export const EVENT_BODY = 2
@@ -61,6 +61,9 @@ export const UNSEAL_TAG_BYTES = 16
 
 export const WHERE_MEMORY = 1
 export const WHERE_KV = 2
+
+/** Tells the control plane the caller's address; the host sets it, or removes it. */
+export const ADDRESS_HEADER = 'x-postern-address'
 
 export const CLASS_KV = 0
 export const CLASS_KEY_METER = 1
@@ -151,6 +154,10 @@ export interface Configured {
   error: string
   requestHeaders: string[]
   responseHeaders: string[]
+  memoryBytes: number
+  memoryEntryBytes: number
+  memoryOverheadBytes: number
+  kvCacheSeconds: number
   lastResortStatus: number
   lastResortHeaders: Headers
   lastResortBody: [Bytes, Bytes]
@@ -185,7 +192,8 @@ export class Action {
   firstByteMs = 0
   idleMs = 0
   totalMs = 0
-  stream = false
+  /** The status whose body is delivered in pieces; 0: none. */
+  stream = 0
 }
 
 /** The only decoding error: what was read is not what core/abi writes. */
@@ -547,7 +555,7 @@ function readFetch(r: Reader, a: Action): void {
   a.firstByteMs = r.uint()
   a.idleMs = r.uint()
   a.totalMs = r.uint()
-  a.stream = r.bool()
+  a.stream = r.uint()
   a.body = readParts(r)
 }
 
@@ -587,6 +595,10 @@ export function readConfigured(r: Reader): Configured {
     error: r.text(),
     requestHeaders: r.texts(),
     responseHeaders: r.texts(),
+    memoryBytes: r.uint(),
+    memoryEntryBytes: r.uint(),
+    memoryOverheadBytes: r.uint(),
+    kvCacheSeconds: r.uint(),
     lastResortStatus: r.uint(),
     lastResortHeaders: r.headers(),
     lastResortBody: [r.data(), r.data()],

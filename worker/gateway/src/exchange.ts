@@ -17,6 +17,7 @@ import {
   ACTION_WAIT,
   ACTION_WRITE,
   type Action,
+  ADDRESS_HEADER,
   type Bytes,
   type Configured,
   EVENT_BODY,
@@ -33,7 +34,6 @@ import {
   EVENT_TIMER,
   type Event,
   FAULT_CONNECT,
-  FAULT_UNDELIVERED,
   type Headers as Fields,
   MalformedError,
   NO_BYTES,
@@ -51,6 +51,8 @@ import { drain, joined, lengthHint, mustDrain, readBody, readDeclared } from './
 import { callObject, isOverloaded } from './calls.ts'
 import { clock } from './clock.ts'
 import type { Isolate } from './isolate.ts'
+import { type LastResort, UNCONFIGURED } from './lastresort.ts'
+import { logFailure } from './log.ts'
 import { readKV, writeKV } from './storage.ts'
 import { CallerStream, GrowingBuffer } from './stream.ts'
 import { unseal } from './unseal.ts'
@@ -74,15 +76,14 @@ export function serve(isolate: Isolate, request: Request, env: Env, ctx: Lifetim
   try {
     configured = isolate.core.start(env)
   } catch (error) {
-    logFailure('the core could not be configured', id, error)
-    const body = JSON.stringify({ error: 'Internal error', code: 'internal_error', requestId: id })
-    const headers = { 'content-type': 'application/json', 'cache-control': 'private, no-store', 'x-request-id': id }
-    return new Response(body, { status: 500, headers })
+    logFailure('configure_failed', { requestId: id }, error)
+    return lastResort(UNCONFIGURED, request.method, id)
   }
   if (configured.error !== '') {
-    logFailure('the configuration is wrong', id, configured.error)
-    return lastResort(configured, id)
+    logFailure('misconfigured', { requestId: id, wrong: configured.error })
+    return lastResort(configured, request.method, id)
   }
+  isolate.memory.bound(configured)
   return new Exchange(isolate, configured, request, env, id).run(ctx, random.slice(ID_BYTES))
 }
 
@@ -102,6 +103,7 @@ class Exchange {
   private readonly request: Request
   private readonly env: Env
   private readonly id: string
+  private readonly address: string
 
   private state: Bytes = NO_BYTES
   private readonly queue: Event[] = []
@@ -111,6 +113,8 @@ class Exchange {
   private readonly outstanding = new Map<number, Pending>()
   // Work without an answer that must be finished nevertheless.
   private background = 0
+  // Settled when the request's body is read; undefined while nobody reads it.
+  private reading: Promise<void> | undefined
   private stepping = false
   private watching = false
   private failed = false
@@ -126,16 +130,20 @@ class Exchange {
     this.request = request
     this.env = env
     this.id = id
+    // The platform sets it at the edge, over whatever the caller sent. In workerd on a developer's machine a caller
+    // may set it: Miniflare does only where it is missing.
+    this.address = request.headers.get('cf-connecting-ip') ?? ''
   }
 
   run(ctx: Lifetime, seed: Bytes): Response | Promise<Response> {
     this.push(EVENT_REQUEST, 0, 0, seed, this.requestFields())
     if (!this.isOver()) this.outlive(ctx)
     const { response } = this
-    if (response !== undefined && !mustDrain(this.request)) return response
+    const unread = response && this.unread()
+    if (response !== undefined && unread === undefined) return response
     return new Promise((resolve) => {
       this.resolve = resolve
-      if (response !== undefined) void this.respondDrained(resolve, response)
+      if (response !== undefined && unread !== undefined) void this.respondAfter(unread, resolve, response)
     })
   }
 
@@ -152,7 +160,7 @@ class Exchange {
     const { method, url, headers } = this.request
     const fields = picked(headers, this.configured.requestHeaders)
     const { path, query } = pathAndQuery(url)
-    fields.push(':id', this.id, ':method', method, ':path', path, ':query', query)
+    fields.push(':id', this.id, ':method', method, ':path', path, ':query', query, ':address', this.address)
     return fields
   }
 
@@ -183,9 +191,9 @@ class Exchange {
   // The step is lost, and with it the exchange; what it has under way may end, but is not followed up.
   private fail(error: unknown): void {
     this.failed = true
-    logFailure('step failed', this.id, error)
+    logFailure('step_failed', { requestId: this.id }, error)
     for (const [id, { giveUp }] of this.outstanding) if (giveUp !== undefined) this.cancel(id)
-    if (this.response === undefined) this.respond(lastResort(this.configured, this.id))
+    if (this.response === undefined) this.respond(lastResort(this.configured, this.request.method, this.id))
     else this.stream?.giveUp()
   }
 
@@ -203,14 +211,38 @@ class Exchange {
     if (this.response !== undefined) throw new Error('a second response')
     this.response = response
     if (this.resolve === undefined) return
-    if (mustDrain(this.request)) void this.respondDrained(this.resolve, response)
-    else this.resolve(response)
+    const unread = this.unread()
+    if (unread === undefined) this.resolve(response)
+    else void this.respondAfter(unread, this.resolve, response)
   }
 
-  private async respondDrained(resolve: (response: Response) => void, response: Response): Promise<void> {
+  // What the caller still sends and nobody wants: a read that the core has dropped, or none.
+  private unread(): Promise<void> | undefined {
+    const { body } = this.request
+    if (this.reading !== undefined || body === null || !mustDrain(this.request)) return this.reading
+    return drain(body.getReader({ mode: 'byob' }))
+  }
+
+  private async respondAfter(
+    unread: Promise<void>,
+    resolve: (response: Response) => void,
+    response: Response,
+  ): Promise<void> {
     this.background++
-    if (this.request.body !== null) await drain(this.request.body.getReader({ mode: 'byob' }))
+    await unread
     resolve(response)
+    this.background--
+    this.endIfOver()
+  }
+
+  // Work that no event answers.
+  private async inBackground(code: string, work: Promise<unknown>): Promise<void> {
+    this.background++
+    try {
+      await work
+    } catch (error) {
+      logFailure(code, { requestId: this.id }, error)
+    }
     this.background--
     this.endIfOver()
   }
@@ -218,13 +250,13 @@ class Exchange {
   private perform(action: Action): void {
     switch (action.kind) {
       case ACTION_READ_BODY:
-        this.start(action, (answer) => this.readBody(action, answer))
+        this.reading = this.start(action, (answer) => this.readBody(action, answer))
         break
       case ACTION_SUPPLY:
         this.answer(action, EVENT_SUPPLIED, OUTCOME_OK, this.buffer(action.buffer))
         break
       case ACTION_UNSEAL:
-        this.start(action, (answer) => this.unseal(action, this.buffer(action.buffer), answer))
+        void this.start(action, (answer) => this.unseal(action, this.buffer(action.buffer), answer))
         break
       case ACTION_KEEP:
         this.buffers.set(action.buffer, action.data)
@@ -239,13 +271,14 @@ class Exchange {
         this.write(action)
         break
       case ACTION_CALL:
-        this.start(action, (answer) => this.call(action, answer))
+        if (action.id === 0) void this.inBackground('call_failed', this.callObject(action))
+        else void this.start(action, (answer) => this.call(action, answer))
         break
       case ACTION_FETCH:
         this.fetch(action)
         break
       case ACTION_RESPOND:
-        this.respond(httpResponse(action.code, action.headers, this.join(action.body)))
+        this.respond(httpResponse(this.request.method, action.code, action.headers, this.join(action.body)))
         break
       case ACTION_OPEN:
         this.open(action)
@@ -266,7 +299,7 @@ class Exchange {
         log(action)
         break
       case ACTION_FORWARD:
-        this.start(action, (answer) => this.forward(action, answer))
+        void this.start(action, (answer) => this.forward(action, answer))
         break
       default:
         throw new MalformedError()
@@ -300,11 +333,13 @@ class Exchange {
 
   // The work answers later in any case, and never rejects. What comes of a cancelled action goes nowhere:
   // another may have its id by now.
-  private start({ id }: Action, work: (answer: Answer) => Promise<void>): void {
+  private start({ id, buffer }: Action, work: (answer: Answer) => Promise<void>): Promise<void> {
     const pending: Pending = {}
     this.outstanding.set(id, pending)
-    void work((kind, code, data, headers) => {
-      if (this.outstanding.get(id) === pending) this.push(kind, id, code, data, headers)
+    return work((kind, code, data, headers) => {
+      if (this.outstanding.get(id) !== pending) return
+      if (kind === EVENT_BODY && data !== undefined) this.buffers.set(buffer, data)
+      this.push(kind, id, code, data, headers)
     })
   }
 
@@ -318,19 +353,21 @@ class Exchange {
     this.outstanding.set(action.id, { giveUp: () => clearTimeout(timer) })
   }
 
-  private async readBody({ buffer, limit }: Action, answer: Answer): Promise<void> {
+  private async readBody({ limit }: Action, answer: Answer): Promise<void> {
+    let body: Bytes | undefined
     try {
       const declared = readDeclared(this.request, limit)
-      const body =
+      body =
         declared === undefined
           ? await readBody(this.request.body, limit, lengthHint(this.request.headers))
           : new Uint8Array(await declared)
-      if (body === undefined) return answer(EVENT_BODY, OUTCOME_TOO_LARGE)
-      this.buffers.set(buffer, body)
-      answer(EVENT_BODY, OUTCOME_OK, body)
     } catch {
-      answer(EVENT_BODY, OUTCOME_FAILED)
+      this.reading = undefined
+      return answer(EVENT_BODY, OUTCOME_FAILED)
     }
+    this.reading = undefined
+    if (body === undefined) return answer(EVENT_BODY, OUTCOME_TOO_LARGE)
+    answer(EVENT_BODY, OUTCOME_OK, body)
   }
 
   // Why it failed is not told to the core, nor to the log.
@@ -344,16 +381,16 @@ class Exchange {
     const { where, key } = action
     const found = where & WHERE_MEMORY ? this.isolate.memory.read(key) : undefined
     if (found !== undefined) this.answer(action, EVENT_STORED, OUTCOME_OK, found)
-    else if (where & WHERE_KV) this.start(action, (answer) => this.readKV(action, answer))
+    else if (where & WHERE_KV) void this.start(action, (answer) => this.readKV(action, answer))
     else this.answer(action, EVENT_STORED, where & WHERE_MEMORY ? OUTCOME_ABSENT : OUTCOME_UNSUPPORTED)
   }
 
   private async readKV({ key, keepMs }: Action, answer: Answer): Promise<void> {
     let value: Bytes | null
     try {
-      value = await readKV(this.env.KV, key)
+      value = await readKV(this.env.KV, key, this.configured.kvCacheSeconds)
     } catch (error) {
-      logFailure('KV read failed', this.id, error)
+      logFailure('kv_read_failed', { requestId: this.id }, error)
       return answer(EVENT_STORED, OUTCOME_FAILED)
     }
     if (value === null) return answer(EVENT_STORED, OUTCOME_ABSENT)
@@ -363,30 +400,20 @@ class Exchange {
 
   private write({ key, where, keepMs, ttlSeconds, body }: Action): void {
     const value = this.join(body)
-    if (where & WHERE_MEMORY) {
-      if (value.length > 0) this.isolate.memory.write(key, value, keepMs)
-      else this.isolate.memory.remove(key)
-    }
-    if (where & WHERE_KV) void this.writeKV(key, value, ttlSeconds)
+    if (where & WHERE_MEMORY) this.isolate.memory.write(key, value, keepMs)
+    if (where & WHERE_KV) void this.inBackground('kv_write_failed', writeKV(this.env.KV, key, value, ttlSeconds))
   }
 
-  private async writeKV(key: string, value: Bytes, ttlSeconds: number): Promise<void> {
-    this.background++
-    try {
-      await writeKV(this.env.KV, key, value, ttlSeconds)
-    } catch (error) {
-      logFailure('KV write failed', this.id, error)
-    }
-    this.background--
-    this.endIfOver()
+  private callObject({ class: objectClass, name, region, data }: Action): Promise<Bytes> {
+    return callObject(this.env, objectClass, name, region, data)
   }
 
-  private async call({ class: objectClass, name, region, data }: Action, answer: Answer): Promise<void> {
+  private async call(action: Action, answer: Answer): Promise<void> {
     let reply: Bytes
     try {
-      reply = await callObject(this.env, objectClass, name, region, data)
+      reply = await this.callObject(action)
     } catch (error) {
-      logFailure('object call failed', this.id, error)
+      logFailure('call_failed', { requestId: this.id }, error)
       return answer(EVENT_REPLY, isOverloaded(error) ? OUTCOME_OVERLOADED : OUTCOME_FAILED)
     }
     answer(EVENT_REPLY, OUTCOME_OK, reply)
@@ -435,10 +462,10 @@ class Exchange {
   private async forward({ id, headers }: Action, answer: Answer): Promise<void> {
     let response: Response
     try {
-      response = await this.env.CONTROL.fetch(withFields(this.request, headers))
+      response = await this.env.CONTROL.fetch(forwarded(this.request, headers, this.address))
     } catch (error) {
-      logFailure('the control plane could not be reached', this.id, error)
-      return answer(EVENT_FAULT, FAULT_UNDELIVERED)
+      logFailure('control_unreachable', { requestId: this.id }, error)
+      return answer(EVENT_FAULT, FAULT_CONNECT)
     }
     if (!this.outstanding.has(id)) return
     this.respond(response)
@@ -464,20 +491,30 @@ function pathAndQuery(url: string): { path: string; query: string } {
   return { path, query: queryAt < 0 ? '' : url.slice(queryAt + 1) }
 }
 
-function withFields(request: Request, fields: Fields): Request {
+function forwarded(request: Request, fields: Fields, address: string): Request {
   const headers = new Headers(request.headers)
   for (let i = 0; i < fields.length; i += 2) headers.set(fields[i] as string, fields[i + 1] as string)
+  if (address === '') headers.delete(ADDRESS_HEADER)
+  else headers.set(ADDRESS_HEADER, address)
   return new Request(request, { headers, redirect: 'manual' })
 }
 
-function httpResponse(status: number, fields: Fields, body: Bytes): Response {
-  return new Response(body.length > 0 ? body : null, { status, headers: httpHeaders(fields) })
+// The platform leaves the body of an answer to a HEAD away, and its length too, unless that is said.
+function httpResponse(method: string, status: number, fields: Fields, body: Bytes): Response {
+  if (method !== 'HEAD') return new Response(body.length > 0 ? body : null, { status, headers: httpHeaders(fields) })
+  const headers = new Headers(httpHeaders(fields))
+  headers.set('content-length', String(body.length))
+  return new Response(null, { status, headers })
 }
 
-function lastResort(configured: Configured, id: string): Response {
-  const [before, after] = configured.lastResortBody
+function lastResort(
+  { lastResortStatus, lastResortHeaders, lastResortBody }: LastResort,
+  method: string,
+  id: string,
+): Response {
+  const [before, after] = lastResortBody
   const body = joined([before, encoder.encode(id) as Bytes, after])
-  const response = httpResponse(configured.lastResortStatus, configured.lastResortHeaders, body)
+  const response = httpResponse(method, lastResortStatus, lastResortHeaders, body)
   response.headers.set('x-request-id', id)
   return response
 }
@@ -486,8 +523,4 @@ function log({ code, data }: Action): void {
   const line = decoder.decode(data)
   if (code === 0) console.log(line)
   else console.error(line)
-}
-
-function logFailure(message: string, requestId: string, error: unknown): void {
-  console.error(JSON.stringify({ message, requestId, error: String(error) }))
 }

@@ -1,11 +1,8 @@
-import type { Bytes } from './abi.ts'
+import type { Bytes, Configured } from './abi.ts'
 import { clock } from './clock.ts'
 
-const CAPACITY_BYTES = 16 << 20
-const ENTRY_LIMIT_BYTES = 1 << 20
-// What a map entry and its objects take beside the value, roughly: without it a flood of empty values
-// would count as nothing.
-const OVERHEAD_BYTES = 128
+/** Bounds that the core tells; core/abi says what they mean. */
+export type Bounds = Pick<Configured, 'memoryBytes' | 'memoryEntryBytes' | 'memoryOverheadBytes'>
 
 interface Entry {
   value: Bytes
@@ -18,13 +15,12 @@ interface Entry {
 export class Memory {
   // A Map keeps its keys in order of insertion: the first is the one used longest ago.
   private readonly entries = new Map<string, Entry>()
-  private readonly capacity: number
-  private readonly entryLimit: number
+  private bounds: Bounds = { memoryBytes: 0, memoryEntryBytes: 0, memoryOverheadBytes: 0 }
   private used = 0
 
-  constructor(capacity = CAPACITY_BYTES, entryLimit = ENTRY_LIMIT_BYTES) {
-    this.capacity = capacity
-    this.entryLimit = entryLimit
+  /** Without bounds, which only the configured core knows, nothing is kept. */
+  bound(bounds: Bounds): void {
+    this.bounds = bounds
   }
 
   get bytes(): number {
@@ -45,10 +41,11 @@ export class Memory {
     return entry.value
   }
 
+  /** An empty value removes, as does no time to keep it. */
   write(key: string, value: Bytes, keepMs: number): void {
     this.remove(key)
-    const size = key.length + value.length + OVERHEAD_BYTES
-    if (size > this.entryLimit || keepMs <= 0) return
+    const size = key.length + value.length + this.bounds.memoryOverheadBytes
+    if (value.length === 0 || keepMs === 0 || size > this.bounds.memoryEntryBytes) return
     const now = clock.now()
     this.entries.set(key, { value, size, storedMs: now, expiresMs: now + keepMs })
     this.used += size
@@ -69,7 +66,7 @@ export class Memory {
 
   private evict(): void {
     for (const key of this.entries.keys()) {
-      if (this.used <= this.capacity) return
+      if (this.used <= this.bounds.memoryBytes) return
       this.remove(key)
     }
   }

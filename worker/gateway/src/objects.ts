@@ -2,8 +2,9 @@ import { DurableObject } from 'cloudflare:workers'
 import { type Bytes, CLASS_KV, type Delivery } from './abi.ts'
 import { callObject } from './calls.ts'
 import type { Isolate } from './isolate.ts'
+import { logFailure } from './log.ts'
 import { sendPost } from './post.ts'
-import { type Alarm, logFailure, Shell } from './shell.ts'
+import { type Alarm, Shell } from './shell.ts'
 import { writeKV } from './storage.ts'
 
 /** The platform's alarm, with the time it stands at kept in memory: asking costs a read, setting a write. */
@@ -49,7 +50,7 @@ export class PosternObject extends DurableObject<Env> {
   }
 
   override fetch(request: Request): Promise<Response> {
-    return answer(request, (command) => this.call(command))
+    return answer(nameOf(this.ctx), request, (command) => this.call(command))
   }
 
   override alarm(): Promise<void> {
@@ -65,11 +66,11 @@ export function nameOf(ctx: DurableObjectState): string {
 }
 
 /** HTTP's form of a call: the body is the command, the answer's body the reply. */
-export async function answer(request: Request, call: (command: Bytes) => Bytes): Promise<Response> {
+export async function answer(object: string, request: Request, call: (command: Bytes) => Bytes): Promise<Response> {
   try {
     return new Response(call(new Uint8Array(await request.arrayBuffer())))
   } catch (error) {
-    logFailure('command failed', '', error)
+    logFailure('command_failed', { object }, error)
     return new Response('the object could not run the command\n', { status: 503 })
   }
 }

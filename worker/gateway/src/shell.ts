@@ -17,6 +17,7 @@ import {
 } from './abi.ts'
 import { clock } from './clock.ts'
 import type { Isolate } from './isolate.ts'
+import { logFailure } from './log.ts'
 
 // Rows read at once by the delivery loop.
 const DELIVERY_BATCH = 32
@@ -137,7 +138,7 @@ export class Shell {
       while (await this.deliverBatch());
     } catch (error) {
       this.platform.alarm.atLatest(clock.now() + REDELIVER_MS)
-      logFailure('delivery failed', this.name, error)
+      logFailure('delivery_failed', { object: this.name }, error)
     } finally {
       this.delivering = undefined
     }
@@ -158,7 +159,7 @@ export class Shell {
     try {
       this.call(w.written())
     } catch (error) {
-      logFailure('what came of a post was lost', this.name, error)
+      logFailure('post_outcome_lost', { object: this.name }, error)
     }
   }
 
@@ -193,9 +194,4 @@ class Turns {
     if (next === undefined) this.free++
     else next()
   }
-}
-
-/** Never with what a post holds: its URL and headers may be secret. */
-export function logFailure(message: string, object: string, error: unknown): void {
-  console.error(JSON.stringify({ message, object, error: String(error) }))
 }

@@ -87,7 +87,7 @@ export class Upstream {
     }
     try {
       this.phase(action.firstByteMs, FAULT_FIRST_BYTE)
-      if (action.stream && response.status === 200) {
+      if (response.status === action.stream) {
         sink.head(response.status, picked(response.headers, names))
         await this.pump(response, action, sink)
         return failed(this.fault)

@@ -189,7 +189,7 @@ class TestObject extends DurableObject<Env> {
 
   // The control plane comes this way, past the faulty bindings: its faults are made here.
   override fetch(request: Request): Promise<Response> {
-    return answer(request, (command) => {
+    return answer(nameOf(this.ctx), request, (command) => {
       countCall(this.className)
       const reply = this.shell.call(command)
       if (world.faults.objects[this.className] === 'lost') throw new Error('the reply was lost')

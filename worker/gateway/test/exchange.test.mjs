@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import {
+  ACTION_CALL,
   ACTION_CANCEL,
   ACTION_FORWARD,
   ACTION_KEEP,
@@ -9,15 +10,21 @@ import {
   ACTION_RESPOND,
   ACTION_UNSEAL,
   ACTION_WAIT,
+  ACTION_WRITE,
   Action,
+  CLASS_KEY_METER,
   EVENT_REQUEST,
   EVENT_STORED,
   EVENT_SUPPLIED,
   EVENT_TIMER,
   NO_BYTES,
+  OUTCOME_ABSENT,
+  OUTCOME_UNSUPPORTED,
   WHERE_KV,
+  WHERE_MEMORY,
 } from '../src/abi.ts'
 import { serve } from '../src/exchange.ts'
+import { Memory } from '../src/memory.ts'
 import { unseal } from '../src/unseal.ts'
 
 // Node 22 does not have it yet.
@@ -25,7 +32,18 @@ Uint8Array.prototype.toHex ??= function toHex() {
   return Buffer.from(this).toString('hex')
 }
 
-const CONFIGURED = { error: '', requestHeaders: [], responseHeaders: [] }
+const CONFIGURED = {
+  error: '',
+  requestHeaders: [],
+  responseHeaders: [],
+  memoryBytes: 1000,
+  memoryEntryBytes: 1000,
+  memoryOverheadBytes: 0,
+  kvCacheSeconds: 60,
+  lastResortStatus: 500,
+  lastResortHeaders: [],
+  lastResortBody: [NO_BYTES, NO_BYTES],
+}
 const text = (data) => new TextDecoder().decode(data)
 const hex = (digits) => Uint8Array.from(Buffer.from(digits, 'hex'))
 
@@ -33,7 +51,7 @@ let logged
 beforeEach(() => {
   logged = ''
   console.error = (line) => {
-    logged += line
+    logged += `${line}\n`
   }
 })
 
@@ -47,10 +65,13 @@ async function exchange(step, request, env = {}) {
   }
   const waiting = []
   const ctx = { waitUntil: (promise) => waiting.push(promise) }
-  const response = await serve({ core, shared: NO_BYTES }, request, env, ctx)
+  const response = await serve({ core, memory: new Memory(), shared: NO_BYTES }, request, env, ctx)
   await Promise.all(waiting)
   return response
 }
+
+const respond = (status, body = '') =>
+  action(ACTION_RESPOND, { code: status, headers: [], body: [{ buffer: 0, data: new TextEncoder().encode(body) }] })
 
 // The same values as in host/unseal_test.go. OpenSSL made the ciphertext.
 const KEY = '/v/pkoZlcxxtao+UZzCDCP7/6ZKGZXMcbWqPlGcwgwg='
@@ -127,7 +148,7 @@ test("a forwarded request has the core's headers in place of the caller's", asyn
   let got
   const CONTROL = {
     fetch: async (request) => {
-      const names = ['x-request-id', 'x-postern-client', 'x-new', 'x-kept']
+      const names = ['x-request-id', 'x-postern-client', 'x-new', 'x-kept', 'x-postern-address']
       const { method, url, redirect } = request
       got = {
         method,
@@ -146,6 +167,8 @@ test("a forwarded request has the core's headers in place of the caller's", asyn
     ['x-postern-client', 'forged'],
     ['x-postern-client', 'twice'],
     ['x-kept', 'kept'],
+    ['x-postern-address', '198.51.100.1'],
+    ['cf-connecting-ip', '192.0.2.1'],
   ]
   const url = 'http://gateway.example/api/admin/projects?a=b'
   const response = await exchange(step, new Request(url, { method: 'POST', headers, body: 'body' }), { CONTROL })
@@ -155,8 +178,149 @@ test("a forwarded request has the core's headers in place of the caller's", asyn
     url,
     redirect: 'manual',
     body: 'body',
-    headers: ['req_core', 'core', '1', 'kept'],
+    headers: ['req_core', 'core', '1', 'kept', '192.0.2.1'],
   })
+})
+
+test('a caller whose address the platform does not tell cannot tell one', async () => {
+  let address
+  const CONTROL = {
+    fetch: async (request) => {
+      address = request.headers.get('x-postern-address')
+      return new Response()
+    },
+  }
+  const step = ({ kind }) => (kind === EVENT_REQUEST ? [action(ACTION_FORWARD, { id: 1, headers: [] })] : [])
+  await exchange(step, new Request('http://gateway.example/', { headers: { 'x-postern-address': '192.0.2.1' } }), {
+    CONTROL,
+  })
+  assert.equal(address, null)
+})
+
+test('the core is told the address, and the method as it is', async () => {
+  for (const [headers, address] of [
+    [{ 'cf-connecting-ip': '192.0.2.1', 'x-forwarded-for': '198.51.100.1' }, '192.0.2.1'],
+    [{ 'x-forwarded-for': '198.51.100.1' }, ''],
+  ]) {
+    let told
+    const step = ({ headers }) => {
+      told = Object.fromEntries(Array.from({ length: headers.length / 2 }, (_, i) => headers.slice(2 * i, 2 * i + 2)))
+      return [respond(200)]
+    }
+    await exchange(step, new Request('http://gateway.example/a//b/?q', { method: 'HEAD', headers }))
+    assert.equal(told[':address'], address)
+    assert.equal(told[':method'], 'HEAD')
+    assert.deepEqual([told[':path'], told[':query']], ['/a//b/', 'q'])
+  }
+})
+
+const failure = (marks) => Object.assign(new Error('secret'), marks)
+
+for (const [name, errors, calls, log] of [
+  ['is done', [], 1, ''],
+  ['is repeated', [failure({ retryable: true })], 2, ''],
+  ['is repeated once', [failure({ retryable: true }), failure({ retryable: true })], 2, 'call_failed'],
+  ['is not repeated when overloaded', [failure({ retryable: true, overloaded: true })], 1, 'call_failed'],
+  ['is not repeated when it failed', [failure({})], 1, 'call_failed'],
+]) {
+  test(`a call that nobody waits for ${name}`, async () => {
+    let called = 0
+    let answer
+    const answered = new Promise((resolve) => {
+      answer = resolve
+    })
+    const call = async () => {
+      await answered // the answer does not wait for the call
+      const error = errors[called++]
+      if (error !== undefined) throw error
+      return NO_BYTES
+    }
+    const KEY_METER = { idFromName: (name) => name, get: () => ({ call }) }
+    const kinds = []
+    const core = {
+      start: () => CONFIGURED,
+      step: (_nowMs, _shared, _state, { kind }) => {
+        kinds.push(kind)
+        const settle = action(ACTION_CALL, { id: 0, class: CLASS_KEY_METER, name: '00', data: NO_BYTES })
+        return { shared: undefined, state: NO_BYTES, actions: [settle, respond(200)] }
+      },
+    }
+    const waiting = []
+    const ctx = { waitUntil: (promise) => waiting.push(promise) }
+    const request = new Request('http://gateway.example/')
+    const response = await serve({ core, memory: new Memory(), shared: NO_BYTES }, request, { KEY_METER }, ctx)
+    assert.deepEqual([response.status, called, waiting.length], [200, 0, 1])
+    answer()
+    await Promise.all(waiting) // kept alive until it is done
+    assert.deepEqual([called, kinds], [calls, [EVENT_REQUEST]])
+    assert.equal(logged.includes(log) && !logged.includes('secret'), true, logged)
+    assert.equal(logged === '', log === '')
+  })
+}
+
+for (const [where, outcome] of [
+  [WHERE_MEMORY, OUTCOME_ABSENT],
+  [WHERE_KV, OUTCOME_ABSENT],
+  [WHERE_MEMORY | WHERE_KV, OUTCOME_ABSENT],
+  [4, OUTCOME_UNSUPPORTED],
+  [4 | WHERE_MEMORY, OUTCOME_ABSENT],
+  [4 | WHERE_KV, OUTCOME_ABSENT],
+  [0, OUTCOME_UNSUPPORTED],
+]) {
+  test(`a read in the tiers ${where} has the outcome ${outcome}`, async () => {
+    const KV = {
+      get: async (_key, { cacheTtl }) => {
+        assert.equal(cacheTtl, CONFIGURED.kvCacheSeconds)
+        return null
+      },
+    }
+    const step = ({ kind, code }) =>
+      kind === EVENT_REQUEST ? [action(ACTION_READ, { id: 1, key: 'a', where })] : [respond(200, String(code))]
+    const response = await exchange(step, new Request('http://gateway.example/'), { KV })
+    assert.equal(await response.text(), String(outcome))
+  })
+}
+
+test("failures are logged by codes, without the errors' texts", async () => {
+  const secret = () => Promise.reject(new TypeError('https://user:secret@upstream.example/?key=secret'))
+  const KV = { get: secret, put: secret }
+  const KEY_METER = { idFromName: (name) => name, get: () => ({ call: secret }) }
+  const CONTROL = { fetch: secret }
+  const step = ({ kind, id }) => {
+    if (kind === EVENT_REQUEST) {
+      return [
+        action(ACTION_READ, { id: 1, key: 'a', where: WHERE_KV }),
+        action(ACTION_WRITE, { key: 'a', where: WHERE_KV, body: [{ buffer: 0, data: hex('00') }] }),
+        action(ACTION_CALL, { id: 2, class: CLASS_KEY_METER, name: '00', data: NO_BYTES }),
+        action(ACTION_FORWARD, { id: 3, headers: [] }),
+      ]
+    }
+    if (id === 3) throw new Error('secret')
+    return []
+  }
+  const response = await exchange(step, new Request('http://gateway.example/secret?secret'), { KV, KEY_METER, CONTROL })
+  assert.equal(response.status, 500)
+  assert.doesNotMatch(logged, /secret|https/)
+  const codes = logged
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line).code)
+  assert.deepEqual(codes.sort(), [
+    'call_failed',
+    'control_unreachable',
+    'kv_read_failed',
+    'kv_write_failed',
+    'step_failed',
+  ])
+})
+
+test('the operator is told what is wrong with the configuration', async () => {
+  const core = { start: () => ({ ...CONFIGURED, error: 'catalog must be valid JSON' }) }
+  const request = new Request('http://gateway.example/')
+  const response = await serve({ core, memory: new Memory(), shared: NO_BYTES }, request, {}, {})
+  assert.equal(response.status, 500)
+  assert.match(logged, /"code":"misconfigured"/)
+  assert.match(logged, /catalog must be valid JSON/)
 })
 
 test('what comes late of a cancelled read is not the answer to the next one of its id', async () => {

@@ -4,7 +4,13 @@ import { clock } from '../src/clock.ts'
 import { Memory } from '../src/memory.ts'
 
 const KEEP_MS = 1000
+const BOUNDS = { memoryBytes: 3000, memoryEntryBytes: 1000, memoryOverheadBytes: 100 }
 const bytes = (length) => new Uint8Array(length)
+const bounded = (bounds) => {
+  const memory = new Memory()
+  memory.bound({ ...BOUNDS, ...bounds })
+  return memory
+}
 let nowMs
 
 beforeEach(() => {
@@ -13,7 +19,7 @@ beforeEach(() => {
 })
 
 test('gives back what was written', () => {
-  const memory = new Memory()
+  const memory = bounded()
   const value = bytes(3)
   memory.write('a', value, KEEP_MS)
   assert.equal(memory.read('a'), value)
@@ -21,7 +27,7 @@ test('gives back what was written', () => {
 })
 
 test('an entry ends with its time', () => {
-  const memory = new Memory()
+  const memory = bounded()
   memory.write('a', bytes(3), KEEP_MS)
   nowMs += KEEP_MS - 1
   assert.ok(memory.read('a'))
@@ -31,14 +37,14 @@ test('an entry ends with its time', () => {
 })
 
 test('a clock that jumps back ends entries instead of prolonging them', () => {
-  const memory = new Memory()
+  const memory = bounded()
   memory.write('a', bytes(3), KEEP_MS)
   nowMs -= 1
   assert.equal(memory.read('a'), undefined)
 })
 
 test('no time to keep is a removal', () => {
-  const memory = new Memory()
+  const memory = bounded()
   memory.write('a', bytes(3), KEEP_MS)
   memory.write('a', bytes(3), 0)
   assert.equal(memory.read('a'), undefined)
@@ -46,7 +52,7 @@ test('no time to keep is a removal', () => {
 })
 
 test('what was used longest ago goes first', () => {
-  const memory = new Memory(3000, 1000)
+  const memory = bounded()
   for (const key of ['a', 'b', 'c']) memory.write(key, bytes(800), KEEP_MS)
   memory.read('a')
   memory.write('d', bytes(800), KEEP_MS)
@@ -56,8 +62,31 @@ test('what was used longest ago goes first', () => {
   )
 })
 
+test('an entry counts as its key, its value and the overhead', () => {
+  const memory = bounded()
+  memory.write('a', bytes(900), KEEP_MS)
+  assert.equal(memory.read('a'), undefined)
+  memory.write('b', bytes(899), KEEP_MS)
+  assert.ok(memory.read('b'))
+  assert.equal(memory.bytes, 1000)
+})
+
+test('an empty value is a removal', () => {
+  const memory = bounded()
+  memory.write('a', bytes(3), KEEP_MS)
+  memory.write('a', bytes(0), KEEP_MS)
+  assert.equal(memory.read('a'), undefined)
+  assert.equal(memory.bytes, 0)
+})
+
+test('without bounds nothing is kept', () => {
+  const memory = new Memory()
+  memory.write('a', bytes(3), KEEP_MS)
+  assert.equal(memory.read('a'), undefined)
+})
+
 test('an entry over the limit is not stored, and replaces nothing but itself', () => {
-  const memory = new Memory(3000, 1000)
+  const memory = bounded()
   memory.write('a', bytes(10), KEEP_MS)
   memory.write('b', bytes(10), KEEP_MS)
   memory.write('a', bytes(1001), KEEP_MS)
@@ -65,11 +94,11 @@ test('an entry over the limit is not stored, and replaces nothing but itself', (
   assert.ok(memory.read('b'))
 })
 
-test('never holds more than its capacity, empty values included', () => {
-  const memory = new Memory(10_000, 1000)
+test('never holds more than its capacity', () => {
+  const memory = bounded({ memoryBytes: 10_000 })
   for (let i = 0; i < 5000; i++) {
     memory.write(`key ${i % 700}`, bytes((i * 7919) % 990), KEEP_MS)
-    memory.write(`empty ${i}`, bytes(0), KEEP_MS)
+    memory.write(`short ${i}`, bytes(1), KEEP_MS)
     if (i % 3 === 0) memory.remove(`key ${i % 500}`)
     assert.ok(memory.bytes <= 10_000)
   }

@@ -1,0 +1,142 @@
+package explore_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var (
+	found   = flag.String("found", "", "a folder: counter-examples are written there, one file each")
+	rewrite = flag.Bool("rewrite", false, "write testdata/ends anew")
+)
+
+// total is what all scenarios have explored.
+var total struct {
+	sync.Mutex
+	scenarios, states, edges, ends int
+	rows                           []bool
+}
+
+func (x *search) count() {
+	total.Lock()
+	defer total.Unlock()
+	total.scenarios++
+	total.states += len(x.nodes)
+	total.edges += len(x.edges)
+	total.ends += x.ends
+	if total.rows == nil {
+		total.rows = make([]bool, len(x.rows))
+	}
+	for i, reached := range x.rows {
+		total.rows[i] = total.rows[i] || reached
+	}
+}
+
+func TestMain(m *testing.M) {
+	began := time.Now()
+	code := m.Run()
+	if total.scenarios > 0 {
+		fmt.Printf("explore: %d scenarios, %d states, %d paths between them, %d ends, %d of %d rows, %v\n",
+			total.scenarios, total.states, total.edges, total.ends, reached(), len(total.rows), time.Since(began).Round(time.Millisecond))
+	}
+	os.Exit(code)
+}
+
+func reached() (n int) {
+	for _, r := range total.rows {
+		if r {
+			n++
+		}
+	}
+	return n
+}
+
+// TestExplore follows every path of every scenario. What must hold is in check_test.go; what callers, meters
+// and caches are told at the paths' ends stands in testdata/ends, for reading.
+func TestExplore(t *testing.T) {
+	t.Run("scenarios", func(t *testing.T) {
+		for _, s := range scenarios() {
+			t.Run(s.name, func(t *testing.T) {
+				t.Parallel()
+				x := explore(s)
+				x.count()
+				t.Logf("%d states, %d paths between them, %d ends; %v", len(x.nodes), len(x.edges), x.ends, s.alphabet)
+				x.report(t)
+			})
+		}
+	})
+	for i, name := range machine.rows() {
+		if !total.rows[i] && !testing.Short() {
+			t.Errorf("no scenario reaches the row %s", name)
+		}
+	}
+}
+
+func (x *search) report(t *testing.T) {
+	if unused := x.scenario.unused(); len(unused) > 0 {
+		t.Errorf("never happened: %q", unused)
+	}
+	for _, f := range x.findings {
+		t.Errorf("%s\n%s", f.what, f.transcript)
+		if *found != "" {
+			write(t, *found, x.scenario.name+"-"+f.what, f.transcript)
+		}
+	}
+	if x.scenario.slow {
+		return // its ends are the same, or more
+	}
+	var ends []string
+	for told := range x.told {
+		ends = append(ends, told)
+	}
+	slices.Sort(ends)
+	text := strings.Join(ends, "\n") + "\n"
+	if *rewrite {
+		write(t, "testdata/ends", x.scenario.name, text)
+		return
+	}
+	want, err := os.ReadFile(filepath.Join("testdata/ends", fileName(x.scenario.name)))
+	if err != nil || string(want) != text {
+		t.Errorf("the ends differ from testdata/ends (%v); read what `go test ./core/explore -rewrite` changes:\n%s", err, changes(string(want), text))
+	}
+}
+
+func changes(old, now string) (text string) {
+	were, are := strings.Split(old, "\n"), strings.Split(now, "\n")
+	for _, line := range were {
+		if !slices.Contains(are, line) {
+			text += "- " + line + "\n"
+		}
+	}
+	for _, line := range are {
+		if !slices.Contains(were, line) {
+			text += "+ " + line + "\n"
+		}
+	}
+	return text
+}
+
+func write(t *testing.T, folder, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(folder, fileName(name)), []byte(text), 0o644); err != nil {
+		t.Error(err)
+	}
+}
+
+// fileName makes a file's name of a text.
+func fileName(text string) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, text)
+	return name[:min(len(name), 120)] + ".txt"
+}

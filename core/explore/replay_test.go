@@ -1,0 +1,96 @@
+package explore_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestFound replays what explorations have found before: the choices of testdata/found/*.txt, in their order, as
+// far as an exchange still has them, and then the first choice each time until the exchange is over.
+func TestFound(t *testing.T) {
+	files, err := filepath.Glob("testdata/found/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("testdata/found: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			replayFile(t, strings.Split(string(data), "\n"))
+		})
+	}
+}
+
+func replayFile(t *testing.T, lines []string) {
+	t.Helper()
+	name := strings.TrimPrefix(lines[0], "scenario ")
+	all := scenarios()
+	at := slices.IndexFunc(all, func(s *scenario) bool { return s.name == name })
+	if at < 0 {
+		t.Fatalf("there is no scenario %q", name)
+	}
+	w := newWorld(all[at], all[at].deploy.parse())
+	w.trace = &transcript{}
+	r := replay{lines: choicesIn(lines)}
+	if len(r.lines) == 0 {
+		t.Fatal("no line begins with >")
+	}
+	for steps := 0; len(w.broken) == 0; steps++ {
+		r.first = true
+		if _, more := w.advance(r.choose); !more {
+			break
+		}
+		if steps > 10_000 {
+			t.Fatal("it does not end")
+		}
+	}
+	for _, what := range w.broken {
+		t.Errorf("%s\n%s", what, w.trace)
+	}
+	if r.taken == 0 {
+		t.Error("none of its choices is there any more")
+	}
+}
+
+// replay is an oracle that follows a transcript.
+type replay struct {
+	lines []string
+	first bool // of this advance: what happens next, not how
+	taken int
+}
+
+// number is of an action: another version numbers differently.
+var number = regexp.MustCompile(` #\d+`)
+
+func choicesIn(lines []string) (choices []string) {
+	for _, line := range lines {
+		if choice, ok := strings.CutPrefix(line, "> "); ok {
+			choices = append(choices, number.ReplaceAllString(choice, ""))
+		}
+	}
+	return choices
+}
+
+func (r *replay) choose(options []string) int {
+	what := r.first
+	r.first = false
+	for len(r.lines) > 0 {
+		at := slices.IndexFunc(options, func(o string) bool { return number.ReplaceAllString(o, "") == r.lines[0] })
+		if at >= 0 {
+			r.lines = r.lines[1:]
+			r.taken++
+			return at
+		}
+		if !what {
+			return 0
+		}
+		r.lines = r.lines[1:]
+	}
+	return 0
+}

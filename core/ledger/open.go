@@ -1,0 +1,38 @@
+package ledger
+
+import "github.com/postern-ai/postern/core/abi"
+
+// PolicyQuestion is what Open makes of Policy.
+type PolicyQuestion struct{}
+
+// Absorbing is what Open makes of Batch.
+type Absorbing struct{}
+
+// Open reads a command for those who stand between an exchange and its ledger, such as a simulation: a *Grant,
+// *Report, *Absorbing or *PolicyQuestion; nil for any other, and for what none of them wrote.
+func Open(command []byte) any {
+	r := abi.Reader{Buf: command}
+	var opened message
+	switch r.Uint() {
+	case opGrant:
+		opened = &Grant{}
+	case opReport:
+		opened = &Report{}
+	case opBatch:
+		return &Absorbing{}
+	case opPolicy:
+		return &PolicyQuestion{}
+	default:
+		return nil
+	}
+	if decode(r.Buf, opened) != nil {
+		return nil
+	}
+	return opened
+}
+
+// Encode is the reply.
+func (g *GrantReply) Encode() []byte { return encode(0, g, 64) }
+
+// Encode is the reply.
+func (p *ReportReply) Encode() []byte { return encode(0, p, 256) }

@@ -1,0 +1,74 @@
+package host
+
+import (
+	"net/http"
+
+	"github.com/postern-ai/postern/core/abi"
+)
+
+// statusWriter notes the status that a handler answers with; 0: it has not begun to.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (s *statusWriter) WriteHeader(status int) {
+	if status >= http.StatusOK {
+		s.status = status
+	}
+	s.ResponseWriter.WriteHeader(status)
+}
+
+func (s *statusWriter) Write(data []byte) (int, error) {
+	s.begun()
+	return s.ResponseWriter.Write(data)
+}
+
+// Unwrap is for http.ResponseController.
+func (s *statusWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+func (s *statusWriter) begun() {
+	if s.status == 0 {
+		s.status = http.StatusOK
+	}
+}
+
+// forward hands the request to the control plane.
+func (x *exchange) forward(a *abi.Action) {
+	if x.host.Control == nil {
+		x.answer(fault(a, abi.FaultConnect))
+		return
+	}
+	request := x.request.Clone(x.request.Context())
+	for _, header := range a.Headers {
+		request.Header.Set(header.Name, header.Value)
+	}
+	request.Header.Del(abi.AddressHeader)
+	if x.address != "" {
+		request.Header.Set(abi.AddressHeader, x.address)
+	}
+	w := &statusWriter{ResponseWriter: x.writer}
+	x.control(w, request)
+	w.begun()
+	x.answer(abi.Event{Kind: abi.EventResponse, ID: a.ID, Code: uint64(w.status)})
+	x.finish()
+}
+
+// control runs the handler. If it panics, the caller gets the last resort, or where the answer had begun a
+// connection that breaks: half of it must not pass for the whole. What was thrown may hold anything: it is not logged.
+func (x *exchange) control(w *statusWriter, r *http.Request) {
+	defer func() {
+		if recover() == nil {
+			return
+		}
+		x.host.logFailure("control_panicked", x.id)
+		if x.broken = w.status != 0; x.broken {
+			return
+		}
+		clear(w.Header())
+		status, headers, body := x.host.lastAnswer(x.id)
+		w.status = int(status)
+		x.respond(status, headers, body)
+	}()
+	x.host.Control.ServeHTTP(w, r)
+}

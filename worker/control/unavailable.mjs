@@ -1,0 +1,17 @@
+// A copy of fault.Unavailable, for when the Go program does not run: testdata/abi/lastresort.json, which the
+// core's tests write, holds it to that.
+export const UNAVAILABLE = {
+  status: 503,
+  headers: { 'content-type': 'application/json', 'cache-control': 'private, no-store' },
+  body: ['{"error":"Service unavailable","code":"service_unavailable","requestId":"', '"}'],
+}
+
+const RETRY_AFTER_SECONDS = 2
+
+/** The last resort, in the shape of the control plane's own refusals. */
+export function unavailable(request) {
+  const given = request.headers.get('x-request-id') ?? ''
+  const requestId = /^req_[0-9a-f]{32}$/.test(given) ? given : `req_${crypto.randomUUID().replaceAll('-', '')}`
+  const headers = { ...UNAVAILABLE.headers, 'retry-after': String(RETRY_AFTER_SECONDS), 'x-request-id': requestId }
+  return new Response(UNAVAILABLE.body.join(requestId), { status: UNAVAILABLE.status, headers })
+}

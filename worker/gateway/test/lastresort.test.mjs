@@ -1,0 +1,59 @@
+// What the Workers answer when their modules do not run, against the core's fault table: the core's tests write
+// testdata/abi/lastresort.json from it.
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import { unavailable } from '../../control/unavailable.mjs'
+import { serve } from '../src/exchange.ts'
+import { Memory } from '../src/memory.ts'
+
+const rows = JSON.parse(readFileSync(new URL('../../../testdata/abi/lastresort.json', import.meta.url), 'utf8'))
+const id = `req_${'0123456789abcdef'.repeat(2)}`
+
+// Node 22 does not have it yet.
+Uint8Array.prototype.toHex ??= function toHex() {
+  return Buffer.from(this).toString('hex')
+}
+
+async function said(response, requestId) {
+  const headers = Object.fromEntries([...response.headers].filter(([name]) => name !== 'x-request-id'))
+  const body = (await response.text()).split(requestId)
+  return { status: response.status, headers, body }
+}
+
+test('the gateway, when its core cannot be configured', async () => {
+  let logged = ''
+  console.error = (line) => {
+    logged += line
+  }
+  const core = {
+    start: () => {
+      throw new Error('secret')
+    },
+  }
+  const isolate = { core, memory: new Memory(), shared: new Uint8Array() }
+  const response = await serve(isolate, new Request('http://gateway.example/'), {}, {})
+  const requestId = response.headers.get('x-request-id')
+  assert.match(requestId, /^req_[0-9a-f]{32}$/)
+  assert.deepEqual(await said(response, requestId), rows.internal)
+  assert.match(logged, /configure_failed/)
+  assert.doesNotMatch(logged, /secret/)
+})
+
+test('the control plane, when its program does not run', async () => {
+  for (const [given, kept] of [
+    [id, true],
+    [`${id}x`, false],
+    ['', false],
+  ]) {
+    const request = new Request('http://gateway.example/', { headers: { 'x-request-id': given } })
+    const response = unavailable(request)
+    const requestId = response.headers.get('x-request-id')
+    assert.match(requestId, /^req_[0-9a-f]{32}$/)
+    assert.equal(requestId === given, kept)
+    const got = await said(response, requestId)
+    assert.equal(got.headers['retry-after'], '2')
+    delete got.headers['retry-after']
+    assert.deepEqual(got, rows.unavailable)
+  }
+})

@@ -1,0 +1,189 @@
+// src/exchange.ts in workerd, with a core of the test's own: callers who are still sending, HEAD, odd requests.
+import assert from 'node:assert/strict'
+import { connect } from 'node:net'
+import { after, test } from 'node:test'
+import { build } from 'esbuild'
+import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from 'miniflare'
+
+const SIZE = 1 << 20
+
+// What the core does, by the path.
+const worker = `
+import { ACTION_CANCEL, ACTION_READ_BODY, ACTION_RESPOND, Action, EVENT_BODY, EVENT_REQUEST, NO_BYTES } from '../src/abi.ts'
+import { serve } from '../src/exchange.ts'
+import { Memory } from '../src/memory.ts'
+
+let rejections = 0
+addEventListener('unhandledrejection', () => { rejections++ })
+const outcomes = []
+
+const action = (kind, fields) => Object.assign(new Action(), { kind }, fields)
+const respond = (code, text) =>
+  action(ACTION_RESPOND, { code, headers: [], body: [{ buffer: 0, data: new TextEncoder().encode(text) }] })
+const read = (limit) => action(ACTION_READ_BODY, { id: 1, buffer: 1, limit })
+const cancel = action(ACTION_CANCEL, { id: 1 })
+const paths = {
+  '/unasked': () => [respond(401, 'no')],
+  '/dropped': () => [read(4 << 20), cancel, respond(401, 'no')],
+  '/over': () => [read(1000), cancel, respond(401, 'no')],
+  '/read': () => [read(4 << 20)],
+  '/head': () => [respond(200, 'x'.repeat(5000))],
+  '/told': (told) => [respond(200, JSON.stringify(told))],
+  '/seen': () => [respond(200, JSON.stringify({ rejections, outcomes }))],
+}
+
+function step(_now, _shared, _state, event) {
+  const actions = () => {
+    const path = event.headers[event.headers.indexOf(':path') + 1]
+    if (event.kind === EVENT_REQUEST) return (paths[path] ?? paths['/told'])(event.headers)
+    if (event.kind !== EVENT_BODY) return []
+    outcomes.push(event.code)
+    return [respond(200, String(event.data.length))]
+  }
+  return { shared: undefined, state: NO_BYTES, actions: actions() }
+}
+
+const configured = {
+  error: '', requestHeaders: ['content-encoding', 'x-twice', 'x-strange'], responseHeaders: [], memoryBytes: 0, memoryEntryBytes: 0, memoryOverheadBytes: 0,
+  kvCacheSeconds: 60, lastResortStatus: 500, lastResortHeaders: [], lastResortBody: [NO_BYTES, NO_BYTES],
+}
+const isolate = { core: { start: () => configured, step }, memory: new Memory(), shared: NO_BYTES }
+export default { fetch: (request, env, ctx) => serve(isolate, request, env, ctx) }
+`
+
+const bundle = await build({
+  stdin: { contents: worker, resolveDir: import.meta.dirname, loader: 'js' },
+  bundle: true,
+  write: false,
+  format: 'esm',
+})
+const miniflare = new Miniflare(
+  convertV4MiniflareOptions({
+    log: new Log(LogLevel.NONE),
+    cf: false,
+    compatibilityDate: '2026-11-17',
+    modules: true,
+    script: bundle.outputFiles[0].text,
+  }),
+)
+const { port } = await miniflare.ready
+after(() => miniflare.dispose())
+
+/** A connection that is spoken to by hand. */
+class Wire {
+  #text = ''
+  #ended = false
+  #wake = () => {}
+
+  constructor() {
+    this.socket = connect(Number(port), '127.0.0.1')
+    this.socket.on('data', (data) => {
+      this.#text += data.toString('latin1')
+      this.#wake()
+    })
+    this.socket.on('close', () => {
+      this.#ended = true
+      this.#wake()
+    })
+    this.socket.on('error', () => {})
+  }
+
+  send(text) {
+    return new Promise((resolve) => this.socket.write(text, resolve))
+  }
+
+  /** The next answer: its status, its content-length and the bodyLength bytes of its body. */
+  async answer(bodyLength) {
+    for (;;) {
+      const end = this.#text.indexOf('\r\n\r\n') + 4
+      if (end >= 4) {
+        const head = this.#text.slice(0, end)
+        const length = Number(/\r\ncontent-length: (\d+)/i.exec(head)?.[1])
+        const size = bodyLength ?? length
+        if (this.#text.length >= end + size) {
+          const body = this.#text.slice(end, end + size)
+          this.#text = this.#text.slice(end + size)
+          return { status: Number(head.split(' ')[1]), length, body }
+        }
+      }
+      if (this.#ended) throw new Error(`the connection ended after ${JSON.stringify(this.#text)}`)
+      await new Promise((resolve) => {
+        this.#wake = resolve
+      })
+    }
+  }
+}
+
+async function seen() {
+  const response = await fetch(`http://127.0.0.1:${port}/seen`)
+  return await response.json()
+}
+
+const framings = {
+  'of a known length': [`Content-Length: ${SIZE}\r\n\r\n`, ''],
+  'in chunks': [`Transfer-Encoding: chunked\r\n\r\n${SIZE.toString(16)}\r\n`, '\r\n0\r\n\r\n'],
+}
+
+for (const path of ['/unasked', '/dropped', '/over']) {
+  for (const [framing, [before, behind]] of Object.entries(framings)) {
+    test(`${path}: a caller that sends its body ${framing} slowly gets the answer, and the connection stays`, async () => {
+      const wire = new Wire()
+      for (let round = 0; round < 2; round++) {
+        await wire.send(`POST ${path} HTTP/1.1\r\nHost: x\r\n${before}`)
+        for (let sent = 0; sent < SIZE; sent += SIZE / 16) await wire.send('x'.repeat(SIZE / 16))
+        await wire.send(behind)
+        assert.deepEqual(await wire.answer(), { status: 401, length: 2, body: 'no' })
+      }
+      wire.socket.destroy()
+      const { rejections, outcomes } = await seen()
+      assert.equal(rejections, 0)
+      assert.deepEqual(outcomes, [])
+    })
+  }
+}
+
+test('a HEAD gets the head of what the core answers', async () => {
+  const wire = new Wire()
+  for (const method of ['HEAD', 'GET', 'HEAD']) {
+    await wire.send(`${method} /head HTTP/1.1\r\nHost: x\r\n\r\n`)
+    const { status, length, body } = await wire.answer(method === 'HEAD' ? 0 : undefined)
+    assert.deepEqual([status, length, body.length], [200, 5000, method === 'HEAD' ? 0 : 5000])
+  }
+  wire.socket.destroy()
+})
+
+test('a caller that breaks off while it sends', async () => {
+  const wire = new Wire()
+  await wire.send(`POST /read HTTP/1.1\r\nHost: x\r\nContent-Length: ${SIZE}\r\n\r\nhalf`)
+  wire.socket.destroy()
+  assert.deepEqual(await (await fetch(`http://127.0.0.1:${port}/read`, { method: 'POST', body: 'abc' })).text(), '3')
+  const { rejections, outcomes } = await seen()
+  assert.equal(rejections, 0)
+  assert.ok(outcomes.includes(0))
+})
+
+// As in host/odd_test.go.
+for (const [target, header, name, want] of [
+  ['/told//b?b?c=%zz', '', ':query', 'b?c=%zz'],
+  ['/told//b?b?c=%zz', '', ':path', '/told//b'],
+  ['//told', '', ':path', '//told'],
+  ['/told/%2f%68', '', ':path', '/told/%2f%68'],
+  ['/told/"a"', '', ':path', '/told/%22a%22'],
+  // A URL has no dots: the platform resolves them before a Worker sees the request. The Go host does not; no route of
+  // ours has any.
+  ['/told/../x/%2e%2E/y', '', ':path', '/y'],
+  ['/told', 'Cf-Connecting-Ip: 192.0.2.1', ':address', '192.0.2.1'],
+  ['/told', 'X-Forwarded-For: 192.0.2.1', ':address', '127.0.0.1'],
+  ['/told', 'Content-Encoding: gzip', 'content-encoding', 'gzip'],
+  ['/told', 'X-Twice: a\r\nx-twice: b', 'x-twice', 'a, b'],
+  ['/told', 'X-Strange: \xe9', 'x-strange', '\u00ef\u00bf\u00bd'], // U+FFFD, read as Latin-1 here
+  [`/told?${'q'.repeat(20_000)}`, '', ':query', 'q'.repeat(20_000)],
+]) {
+  test(`the core is told ${name} of ${target.slice(0, 30)} with ${JSON.stringify(header)}`, async () => {
+    const wire = new Wire()
+    await wire.send(Buffer.from(`GET ${target} HTTP/1.1\r\nHost: x\r\n${header}${header && '\r\n'}\r\n`, 'latin1'))
+    const told = JSON.parse((await wire.answer()).body)
+    assert.equal(told[told.indexOf(name) + 1], want)
+    wire.socket.destroy()
+  })
+}
