@@ -49,9 +49,6 @@ type generator struct {
 	anyLies bool
 }
 
-// lateDuplicates: a meter knows an admission again after its settle.
-const lateDuplicates = false
-
 func (g *generator) faults() {
 	g.calm, g.honest = !g.one(2), g.one(2)
 	if g.calm {
@@ -61,7 +58,7 @@ func (g *generator) faults() {
 	g.p.Isolates = int(g.between(1, 3))
 	f := &g.p.Faults
 	f.Calls, f.Overload, f.Outbox = g.one(2), g.one(5), g.one(3)
-	f.Late = g.one(3) && lateDuplicates
+	f.Late = g.one(3)
 	f.Alarms, f.Stale, f.Evict = g.one(3), g.one(2), g.one(3)
 }
 

@@ -221,8 +221,10 @@ func (x *exchange) do(a *abi.Action) {
 	switch a.Kind {
 	case abi.ActionReadBody:
 		o := x.outstanding(a.ID)
-		x.buffers[a.Buffer] = x.asks.body
-		w.after(w.delay(x.random), func() { x.answered(o, abi.Event{Kind: abi.EventBody, ID: a.ID, Data: x.asks.body}, true) })
+		w.after(w.delay(x.random), func() {
+			x.buffers[a.Buffer] = x.asks.body
+			x.answered(o, abi.Event{Kind: abi.EventBody, ID: a.ID, Data: x.asks.body}, true)
+		})
 	case abi.ActionSupply:
 		x.ready = append(x.ready, abi.Event{Kind: abi.EventSupplied, ID: a.ID, Data: x.buffers[a.Buffer]})
 	case abi.ActionKeep:

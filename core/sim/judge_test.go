@@ -137,9 +137,8 @@ func (x *exchange) dispatched(f *fetch) {
 	}
 }
 
-// unsure: a jump of the objects' clocks may begin a budget anew at one of them only; and a request whose own call was
-// made to fail may not know of what other keys hold idle (402 or 503 are both allowed then).
-func (w *world) unsure(x *exchange) bool { return x.project.jumped || x.story.failed }
+// unsure: a jump of the objects' clocks may begin a budget anew at one of them only.
+func (w *world) unsure(x *exchange) bool { return x.project.jumped }
 
 // judgeAnswer checks where an answer is from: I5, and replays.
 func (x *exchange) judgeAnswer() {

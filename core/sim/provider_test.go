@@ -82,7 +82,7 @@ func (x *exchange) fetch(a *abi.Action) {
 	o := x.outstanding(a.ID)
 	body := x.join(a.Body)
 	root := gjson.ParseBytes(body)
-	f := &fetch{x: x, number: len(w.fetches), model: x.modelOf(a, root), stream: a.Stream}
+	f := &fetch{x: x, number: len(w.fetches), model: x.modelOf(a, root), stream: a.Stream > 0}
 	w.fetches = append(w.fetches, f)
 	for _, other := range x.story.fetches {
 		if !other.over {
@@ -186,16 +186,16 @@ func (f *fetch) begin(o *open, a *abi.Action) {
 	case d.Fault == "head" || a.HeadMs > 0 && d.Ms >= a.HeadMs:
 		fault(limit(a.HeadMs), abi.FaultHead)
 		return
-	case d.Fault == "byte" && !a.Stream:
+	case d.Fault == "byte" && a.Stream == 0:
 		fault(limit(d.Ms+a.FirstByteMs), abi.FaultFirstByte)
 		return
-	case d.Fault == "total" && !a.Stream:
+	case d.Fault == "total" && a.Stream == 0:
 		fault(limit(a.TotalMs), abi.FaultTotal)
 		return
-	case d.Fault == "idle" && !a.Stream:
+	case d.Fault == "idle" && a.Stream == 0:
 		fault(limit(d.Ms+a.IdleMs), abi.FaultIdle)
 		return
-	case d.Fault == "cut" && !a.Stream:
+	case d.Fault == "cut" && a.Stream == 0:
 		fault(d.Ms, abi.FaultBroken)
 		return
 	}
@@ -203,7 +203,7 @@ func (f *fetch) begin(o *open, a *abi.Action) {
 		if o.cancelled || x.over {
 			return
 		}
-		if a.Stream && (d.Status == 0 || d.Status == 200) {
+		if a.Stream == 200 && (d.Status == 0 || d.Status == 200) {
 			f.head(o, a, fault)
 			return
 		}
