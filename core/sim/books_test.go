@@ -107,8 +107,8 @@ func (k *key) admit(told uint64, a *admitCommand, r *keymeter.AdmitReply) {
 	if k.counted[a.id] {
 		v := k.all[a.id]
 		switch {
-		case v == nil || !v.settled && !v.expired:
-			return
+		case v == nil || !v.settled && !v.expired || v.settled && r.ReservedPico == 0:
+			return // known again (what costs nothing is counted at the end)
 		case v.settled || k.jumped == 0:
 			w.fail("I6", "%s is admitted again after it was settled", a.id)
 		}
