@@ -4,9 +4,13 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/money"
 )
 
 // witness is told of every command that an object has committed, and its reply: from these the world keeps its own
@@ -226,7 +230,7 @@ func (x *exchange) allowedExcess(cost, reserved int64) int64 {
 		return over
 	}
 	f := x.story.fetches[0]
-	if f.stream || f.does.Over || f.flagged {
+	if f.stream || f.does.Over || f.flagged || x.w.plan.Projects[x.project.number].Unbounded {
 		return over
 	}
 	prompt := costOf(f.model, f.in, 0) - costOf(f.model, 2*f.prompt*3/4, 0)
@@ -297,6 +301,43 @@ func (w *world) closeBooks() {
 	want := w.accounts()
 	for _, p := range w.projects {
 		w.compare(p, want)
+		w.compareAlert(p)
+	}
+	w.compareReports()
+}
+
+// compareAlert: the owner of a project is told that its budget is used up, as long as nobody changed it.
+func (w *world) compareAlert(p *project) {
+	changed := slices.ContainsFunc(w.plan.Items, func(it item) bool { return it.Do == "budget" })
+	if changed || p.jumped || !w.plan.Projects[p.number].Alerts || p.told100 {
+		return
+	}
+	for _, t := range p.turns {
+		if len(p.turns) == 1 && p.budget > 0 && t.spent >= p.budget {
+			w.fail("alert", "%s has spent %d of %d, and nobody was told", p.id, t.spent, p.budget)
+		}
+	}
+}
+
+// compareReports: GET /api/usage says of the present turn of the budget what was booked in it.
+func (w *world) compareReports() {
+	calm := *w.plan
+	calm.Faults, calm.Delay = faults{}, ""
+	w.plan, w.kv.downUntil = &calm, 0
+	for _, p := range w.projects {
+		at := slices.IndexFunc(w.keys, func(k *key) bool { return k.project == p && k.state().active(w.now) && k.state().record.ExpiresMs == 0 })
+		if at < 0 || p.jumped || p.cycle != calendar.Monthly {
+			continue
+		}
+		x := w.begin(&item{Do: "ask", Path: "usage", Seed: 1}, w.keys[at], w.isolates[0], 1)
+		if x.isolate.offset != 0 {
+			continue
+		}
+		w.drain()
+		used := gjson.GetBytes(x.story.body, "budget.used").Raw
+		if want := string(money.Append(nil, p.turn(w.now).spent, money.Dollar)); used != want {
+			w.fail("I2 report", "%s: the report says %s, spent were %s: %s", p.id, used, want, x.story.body)
+		}
 	}
 }
 
