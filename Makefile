@@ -58,7 +58,9 @@ test: setup ## every test: native, wasm under wazero, workerd, browser
 	node --test worker/gateway/test/*.test.mjs control/web/test/*.test.mjs test/deploy/*.test.mjs test/dev/*.test.mjs
 	node --test test/sdk/*.test.mjs
 	node --test test/browser/*.test.mjs
-	go test $$(go list ./... | grep -v /conformance$$)
+	go test $$(go list ./... | grep -v -e /conformance$$ -e /core/explore$$ -e /core/sim$$)
+	cd core/explore && go test
+	cd core/sim && go test
 	cd conformance && go test -timeout 20m
 	cd tools && go test ./...
 

@@ -68,7 +68,11 @@ const tickMs = 400
 var keepAlive = []byte(": keep-alive\n\n")
 
 func (x *exchange) startTicking() {
-	x.ask(abi.Action{Kind: abi.ActionWait, ID: idTick, KeepMs: tickMs})
+	wait := uint64(tickMs)
+	if !x.s.stream.content {
+		wait = max(1, min(wait, x.remainingMs()))
+	}
+	x.ask(abi.Action{Kind: abi.ActionWait, ID: idTick, KeepMs: wait})
 }
 
 // takeTick keeps a silent stream's caller informed, unless all attempts have taken too long to bring anything.
