@@ -38,7 +38,6 @@ type story struct {
 	failed    bool  // a part that it needs was made to fail
 	shaky     bool  // a call of its own met a fault
 	limited   bool  // its meter said so
-	guessing  bool  // it tried a key that nobody has
 	status    uint64
 	code      string
 	hit       bool

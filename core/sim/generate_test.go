@@ -41,12 +41,9 @@ func (g *generator) midnight() {
 
 type generator struct {
 	*rng
-	p       *plan
-	calm    bool // no fault classes, and no misfortunes of isolates, clocks and KV
-	honest  bool // providers answer, and tell the truth
-	least   int64
-	models  []string
-	anyLies bool
+	p      *plan
+	calm   bool // no fault classes, and no misfortunes of isolates, clocks and KV
+	honest bool // providers answer, and tell the truth
 }
 
 func (g *generator) faults() {

@@ -49,9 +49,6 @@ func (x *exchange) judge() {
 // judgeTime: a whole answer, or an error, comes within the time that the route has for all attempts.
 func (x *exchange) judgeTime() {
 	limit := worldConfig.RequestMsOf(worldConfig.Tier(x.asks.model))
-	if x.opened {
-		limit += 400 // it is noticed at a stream's next tick
-	}
 	if at := x.story.fetchedAt; at != 0 && x.w.now > at+limit && !x.isolate.jumped {
 		x.w.fail("I13", "%s is answered %d ms after its first attempt began, of %d", x.id, x.w.now-at, limit)
 	}

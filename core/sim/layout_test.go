@@ -2,7 +2,6 @@ package sim_test
 
 import (
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
 	core "github.com/postern-ai/postern/core/exchange"
@@ -125,18 +124,6 @@ func readDetails(reply []byte) ([]detail, error) {
 		all = append(all, detail{g.KeyID, g.Usage.Model, g.Usage})
 	}
 	return all, err
-}
-
-// reportQuery asks what was used of the budget, without asking the meters.
-func reportQuery(day, now uint64) []byte {
-	month := calendar.Month(day)
-	q := ledger.Report{FirstDay: calendar.MonthStart(month), EndDay: calendar.MonthStart(month + 1), AsOfMs: now, Final: true}
-	return q.Encode()
-}
-
-func readReport(reply []byte) (usedPico int64, err error) {
-	p, err := ledger.DecodeReportReply(reply)
-	return p.UsedPico, err
 }
 
 func flushCommand(recall bool) []byte {

@@ -21,7 +21,6 @@ type operation struct {
 	attempts  int
 	before    directory.Project
 	project   directory.Project
-	keys      []directory.Key
 	writes    []directory.Write
 	delivers  []abi.Delivery
 	republish bool
