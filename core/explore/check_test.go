@@ -80,6 +80,8 @@ func (w *world) checkStatus(status uint64) {
 	case slices.Contains(w.scenario.refused, status):
 	case status == 499 && !w.facts.left:
 		w.violate("499, and the caller is there")
+	case status == 402 && w.facts.seen&sawHit != 0:
+		w.violate("402, and the answer is cached")
 	case status == 500:
 		w.violate("500")
 	case known && w.facts.seen&reason == 0:
@@ -218,6 +220,9 @@ func (w *world) noteAnswer(p *pending, e *abi.Event) {
 		}
 		if e.Code == abi.OutcomeFailed {
 			*seen |= sawOutage
+		}
+		if p.meaning == "cache" && e.Code == abi.OutcomeOK && string(e.Data) == string(w.scenario.entry) {
+			*seen |= sawHit
 		}
 	case abi.ActionCall:
 		w.noteReply(p, e)

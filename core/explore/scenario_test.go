@@ -19,6 +19,7 @@ type scenario struct {
 	own      alphabet // the part of it that this scenario is about: all of that must happen
 	used     map[string]bool
 	// allowed are the models that may be fetched: by the route, the key and the project's policy.
+	entry   []byte // the cached answer, if there is one that is good
 	allowed []string
 	refused []uint64                                // statuses that the request deserves by itself
 	mayName []string                                // further models that may be named in a settlement without having been asked

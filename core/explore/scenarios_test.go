@@ -259,6 +259,7 @@ func caches() []*scenario {
 		entry := ok("hit", prime(first))
 		old := ok("an old entry", entry.event.Data[:len(entry.event.Data)-1])
 		s := post(name, path, body, alphabet{"key": {record(cached)}, "cache": {absent, entry, failed, old}}.with(more), append([]func(*scenario){naming("only", "vectors")}, changes...)...)
+		s.entry = entry.event.Data
 		return s
 	}
 	whole := alphabet{"fetch": {openaiOK, down, silent}}

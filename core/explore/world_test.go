@@ -90,6 +90,7 @@ const (
 	sawBadProvider                     // a provider did not answer well
 	sawSlow                            // a provider took too long
 	sawSealed                          // a project's key did not open
+	sawHit                             // a cached answer was found
 	sawRound                           // the meter was asked again
 	sawRounds                          // and again
 )
