@@ -334,3 +334,10 @@ var (
 		text("text", responsesText), last("completed", responsesEnd),
 	}}
 )
+
+// openaiLines has an event of several lines.
+var openaiLines = &script{name: "a stream of several lines", faults: streamFaults[1:2], pieces: []piece{
+	text("text", strings.Replace(openaiText, `,"choices"`, ",\ndata: \"choices\"", 1)), last("finish", openaiFinish+openaiEnd),
+}}
+
+var lateCount = response("500 with a count", 500, `{"input_tokens":9}`)

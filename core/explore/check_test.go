@@ -109,7 +109,12 @@ func (w *world) checkTold(where string, data []byte, silent bool) {
 
 // checkStored holds the cache to whole and clean answers.
 func (w *world) checkStored(a *abi.Action) {
-	if !strings.HasPrefix(a.Key, "cache/") {
+	kind, _, _ := strings.Cut(a.Key, "/")
+	if kind != "cache" {
+		// Once: how often a record was old is not what matters.
+		if what := fmt.Sprintf("remember %s (%d bytes)", kind, len(w.join(a.Body))); !strings.Contains(w.facts.told, what) {
+			w.facts.tell(what)
+		}
 		return
 	}
 	w.stored = w.join(a.Body)

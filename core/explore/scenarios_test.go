@@ -216,6 +216,8 @@ func wholeAnswers() []*scenario {
 		post("what a target must not lack", "/v1/chat/completions", to("plainer", messages+`,"temperature":1`), alphabet{"fetch": {openaiOK, down}}, saying(header("x-postern-strict", "true"))),
 		post("what no target carries", "/v1/chat/completions", to("plain", messages+`,"temperature":1`), nil, saying(header("x-postern-strict", "true"))),
 		post("a family without a dialect", "/v1/chat/completions", to("strange", messages), alphabet{"fetch twin": {geminiOK, notJSON, down}, "fetch only": {openaiOK}}, allowing("twin", "only")),
+		post("what our form does not know", "/v1/chat/completions", to("strange", messages+`,"store":true,"a_b.c-9":1,"Z0":1,"no way":1,"no{":1`), alphabet{"fetch twin": {geminiOK, down}, "fetch only": {openaiOK}},
+			allowing("twin", "only")),
 		post("what our form does not know, strictly", "/v1/chat/completions", to("strange", messages+`,"store":true`), alphabet{"fetch": {openaiOK, down}}, allowing("only"),
 			saying(header("x-postern-strict", "true"))),
 		post("an answer without a limit", "/v1/chat/completions", to("narrow", unlimited), alphabet{
@@ -304,7 +306,7 @@ func policies() []*scenario {
 		return alphabet{
 			"key": {record(withPolicy(3))}, "policy": {ok("the policy", policyOf(3, change)), absent, failed, damaged},
 			"ask-policy": {ok("the policy", policyOf(3, change)), ok("an older policy", policyOf(2, nil)), ok("a newer policy", policyOf(4, nil)), failed, ok("none", nil)},
-			"admit":      {admitted, stale(withPolicy(4)), stale(nil)},
+			"admit":      {admitted, stale(withPolicy(4)).only(2), stale(nil).only(2)},
 		}
 	}
 	return []*scenario{
@@ -335,7 +337,7 @@ func streams() []*scenario {
 	chat := streaming(to("only", messages))
 	return []*scenario{
 		post("a stream", "/v1/chat/completions", chat, alphabet{"stream": {streamed(openaiStream), streamed(openaiNonsense), notAStream, busy, down, fault(abi.FaultHead)}}),
-		post("a stream that comes in halves", "/v1/chat/completions", chat, alphabet{"stream": {streamed(openaiSplit), streamed(openaiError), streamed(openaiNoMark)}}),
+		post("a stream that comes in halves", "/v1/chat/completions", chat, alphabet{"stream": {streamed(openaiSplit), streamed(openaiLines), streamed(openaiError), streamed(openaiNoMark)}}),
 		post("a stream with a long beginning", "/v1/chat/completions", streaming(to("balanced", messages)), alphabet{"stream": {streamed(openaiWordy), down}}, allowing("only", "spare")),
 		post("a stream with a long beginning, translated", "/v1/messages", streaming(to("balanced", messages)), alphabet{"stream": {streamed(openaiWordy)}}, allowing("only", "spare")),
 		post("a stream of messages with a long beginning", "/v1/messages", streaming(to("verses", messages)), alphabet{"stream": {streamed(anthropicPing), down}}, allowing("poet", "bard")),
@@ -387,7 +389,7 @@ func others() []*scenario {
 	return []*scenario{
 		post("embeddings", "/v1/embeddings", to("vectors", `"input":"`+promptMark+`"`), alphabet{"fetch": append([]choice{embedded, notJSON, down}, everyFault[:3]...)}, allowing("vectors")),
 		post("embeddings in test mode", "/v1/embeddings", to("vectors", `"input":"`+promptMark+`"`), alphabet{"key": {record(testing5)}}, by(developmentKey), naming("vectors")),
-		post("a count of tokens", "/v1/messages/count_tokens", count, alphabet{"admit": {admitted, rateLimited, stale(nil)}, "fetch": {counted, notJSON, down, fault(abi.FaultHead)}}, allowing("poet")),
+		post("a count of tokens", "/v1/messages/count_tokens", count, alphabet{"admit": {admitted, rateLimited, stale(nil)}, "fetch": {counted, notJSON, lateCount, fault(abi.FaultHead)}}, allowing("poet")),
 		post("a count of tokens with a project's key", "/v1/messages/count_tokens", count, alphabet{
 			"key": {record(withPolicy(3))}, "policy": {ok("the policy", policyOf(3, ownAnthropic))}, "unseal": {ok("open", []byte("marked-other-key")), failed}, "fetch": {counted, down},
 		}, allowing("poet")),
