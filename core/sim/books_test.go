@@ -52,6 +52,7 @@ func (k *key) witness(o *object, command, reply []byte) {
 		if v := k.open[readExtend(command)]; err == nil && v != nil && r.Verdict == keymeter.Admitted && r.ReservedPico > v.amount {
 			v.turn.reserved += r.ReservedPico - v.amount
 			v.amount = r.ReservedPico
+			k.checkReserved(v)
 			k.project.changed()
 		}
 	case opSettle:
@@ -131,8 +132,19 @@ func (k *key) admit(told uint64, a *admitCommand, r *keymeter.AdmitReply) {
 	v.x.story.resv = v
 	v.x.story.claim.end(w.now)
 	k.open[a.id], k.all[a.id] = v, v
+	if concurrent := worldConfig.Plan(k.state().record.Plan).Concurrent; uint64(len(k.open)) > concurrent {
+		w.fail("I1", "%s has %d requests open, of %d", k.id, len(k.open), concurrent)
+	}
 	v.turn.reserved += v.amount
+	k.checkReserved(v)
 	k.project.changed()
+}
+
+// checkReserved is I3 before anything is spent: what is reserved and what was spent stay within the budget together.
+func (k *key) checkReserved(v *reservation) {
+	if p, t := k.project, v.turn; v.amount > 0 && t.spent+t.reserved > p.most+t.excess && !p.jumped {
+		k.w.fail("I3", "%s: %s has reserved %d and spent %d, of at most %d, and %d of that may be underestimated", v.x.id, p.id, t.reserved, t.spent, p.most, t.excess)
+	}
 }
 
 // counts are the admissions of the last second and of the day. A clock that jumped begins a new second.

@@ -42,6 +42,11 @@ func (x *exchange) call(a *abi.Action) {
 	f := w.plan.Faults
 	draw := x.random.below(40)
 	switch {
+	case f.Late && a.Class == abi.ClassKeyMeter && op(a.Data) == opSettle && draw >= 35:
+		w.stats.Faults++
+		w.say("%s: its settle is stuck", x.id)
+		x.story.shaky = true
+		w.after(x.random.between(5, 30)*minuteMs, func() { run(finish) })
 	case f.Overload && draw < 2:
 		w.stats.Faults++
 		w.say("%s: %s is overloaded", x.id, className(a.Class))

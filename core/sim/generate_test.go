@@ -107,6 +107,11 @@ func (g *generator) mixture() {
 	if !g.calm {
 		g.misfortunes(span)
 	}
+	if g.p.Faults.Late { // to see what a settle that came late has left
+		it := g.request()
+		it.At, it.Key = hourMs, 0
+		g.add(it)
+	}
 }
 
 // request is one caller's.
