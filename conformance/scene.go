@@ -132,6 +132,8 @@ func fieldsOf(s Step) map[string]any {
 			body[name] = strings.Split(value, ",")
 		case err == nil:
 			body[name] = n
+		case name == "unbounded":
+			body[name] = value == "true"
 		default:
 			body[name] = value
 		}
