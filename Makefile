@@ -30,18 +30,25 @@ types: setup
 	@wrangler types worker/gateway/worker-configuration.d.ts >/dev/null
 
 .PHONY: check
-check: setup types ## format, vet, lint, types, the API's description, both Workers' deployment
+check: setup types ## format, vet, lint, types, names of files, ratchets, the API's description, both Workers' deployment
 	@tools/setup.sh lint
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo 'run gofmt -w'; exit 1; }
 	go vet ./...
 	GOOS=js GOARCH=wasm go vet ./worker/control
 	staticcheck ./...
+	cd tools && go vet ./... && staticcheck ./...
+	@cd tools && go run ./references
+	@cd tools && go run ./ratchets
 	biome ci --colors=off --error-on-warnings .
 	tsc -p worker/gateway
 	redocly lint docs/openapi.yaml
 	@./build.sh
 	@tools/check-dry-run.sh
 	@tools/check-words.sh
+
+.PHONY: ratchets
+ratchets: ## tighten tools/ratchets.json to today's numbers; loosen='NAME=why' lets one grow
+	@cd tools && go run ./ratchets -tighten -loosen "$(loosen)"
 
 .PHONY: test
 test: setup ## every test: native, wasm under wazero, workerd, browser
@@ -53,6 +60,11 @@ test: setup ## every test: native, wasm under wazero, workerd, browser
 	node --test test/browser/*.test.mjs
 	go test $$(go list ./... | grep -v /conformance$$)
 	cd conformance && go test -timeout 20m
+	cd tools && go test ./...
+
+.PHONY: mutants
+mutants: ## changes the exchange, KeyMeter and Ledger in one place at a time: do the tests notice? flags='-only core/ledger -sample 50 -resume'
+	@cd tools && go run ./mutants $(flags)
 
 .PHONY: bench
 bench: setup ## what Postern costs, as ratios against baselines of the same run

@@ -144,21 +144,25 @@ type failure struct {
 	status          int
 	code, text      string
 	openai, claudes string // the families' types
+	details         string // of our own family, as JSON; "": none
 }
 
 var (
-	providerError   = failure{502, "provider_error", "Provider error", "server_error", "api_error"}
-	providerBusy    = failure{502, "provider_rate_limited", "Provider error", "server_error", "api_error"}
-	providerAnswer  = failure{502, "provider_invalid_response", "Provider error", "server_error", "api_error"}
-	providerTimeout = failure{504, "provider_timeout", "Provider timeout", "server_error", "timeout_error"}
-	unavailable     = failure{503, "service_unavailable", "Service unavailable", "server_error", "overloaded_error"}
-	internalError   = failure{500, "internal_error", "Internal error", "server_error", "api_error"}
-	inactiveKey     = failure{401, "invalid_api_key", "Invalid or inactive API key", "authentication_error", "authentication_error"}
+	providerError   = failure{502, "provider_error", "Provider error", "server_error", "api_error", ""}
+	providerBusy    = failure{502, "provider_rate_limited", "Provider error", "server_error", "api_error", ""}
+	providerAnswer  = failure{502, "provider_invalid_response", "Provider error", "server_error", "api_error", ""}
+	providerTimeout = failure{504, "provider_timeout", "Provider timeout", "server_error", "timeout_error", ""}
+	unavailable     = failure{503, "service_unavailable", "Service unavailable", "server_error", "overloaded_error", ""}
+	internalError   = failure{500, "internal_error", "Internal error", "server_error", "api_error", ""}
+	inactiveKey     = failure{401, "invalid_api_key", "Invalid or inactive API key", "authentication_error", "authentication_error", ""}
 )
 
 var nativeShape = shape{
 	text: "text", end: "data: [DONE]",
 	failure: func(f failure) string {
+		if f.details != "" {
+			return fmt.Sprintf(`{"error":%q,"code":%q,"requestId":"ID","details":%s}`, f.text, f.code, f.details)
+		}
 		return fmt.Sprintf(`{"error":%q,"code":%q,"requestId":"ID"}`, f.text, f.code)
 	},
 	event: func(e event, f failure) error {

@@ -6,7 +6,6 @@ import "github.com/postern-ai/postern/internal/fakeprovider"
 type (
 	Upstream  = fakeprovider.Server
 	Behaviour = fakeprovider.Behaviour
-	Seen      = fakeprovider.Seen
 )
 
 // NewUpstream starts one. Without commands it answers every request well.

@@ -8,7 +8,7 @@ import { configure, modules, serve, worker } from './workerd.mjs'
 
 const ROUNDS = 5
 const STREAMS = 5 // one after the other, on each connection
-export const CHUNKS = 500
+const CHUNKS = 500
 
 function baselines(upstreamURL) {
   const workers = join(BENCH, 'workers')

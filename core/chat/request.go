@@ -9,12 +9,11 @@ import "github.com/postern-ai/postern/core/jsontext"
 type Dialect uint8
 
 const (
-	None       Dialect = iota
-	Native             // our own: /api/ai/complete and /api/ai/chat
-	OpenAI             // chat completions
-	Responses          // OpenAI's responses
-	Anthropic          // messages
-	Embeddings         // OpenAI's embeddings
+	_         Dialect = iota
+	Native            // our own: /api/ai/complete and /api/ai/chat
+	OpenAI            // chat completions
+	Responses         // OpenAI's responses
+	Anthropic         // messages
 )
 
 // Request is a conversation to be continued, with what was asked of the answer.

@@ -22,7 +22,7 @@ const (
 
 // Limits on one command, so that an object's step stays small.
 const (
-	MaxList   = 1000
+	maxList   = 1000
 	MaxWrites = 100
 )
 
@@ -124,7 +124,7 @@ func Reads(command []byte) ([]abi.Range, error) {
 	r := abi.Reader{Buf: command}
 	switch r.Uint() {
 	case opList:
-		prefix, after, limit := r.String(), r.String(), min(r.Uint(), MaxList)
+		prefix, after, limit := r.String(), r.String(), min(r.Uint(), maxList)
 		start := rowDocument + max(prefix, after+"\x00")
 		if after == "" {
 			start = rowDocument + prefix

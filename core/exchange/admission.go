@@ -157,7 +157,7 @@ func (l *slice) want(reply *keymeter.AdmitReply) {
 	l.need = ledger.Grant{
 		Period: reply.Period, Epoch: reply.Epoch, HeldPico: reply.HeldPico, NeedPico: reply.NeedPico, LeastPico: reply.LeastPico,
 	}
-	l.final = false
+	l.final, l.unasked = false, false
 }
 
 // got takes over what the Ledger granted.
@@ -199,6 +199,8 @@ func (x *exchange) takeGrant() {
 		}
 		x.enter(phaseRecall)
 		x.flush(idFlush, reply.Recall, true)
+	case s.admission.slice.unasked:
+		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 	default:
 		x.outOfBudget()
 	}
@@ -232,15 +234,15 @@ func (x *exchange) flush(first uint64, meters []string, recall bool) {
 	}
 }
 
-// carry takes a meter's news on to the Ledger, as one command, because batches must arrive in order. A meter
-// that could not be asked will deliver by itself.
-func (x *exchange) carry(first uint64) {
+// carry takes a meter's news on to the Ledger, as one command, because batches must arrive in order; false: the
+// meter could not be asked. It will deliver its news by itself.
+func (x *exchange) carry(first uint64) bool {
 	if x.event.Code != abi.OutcomeOK {
-		return
+		return false
 	}
 	reply, err := keymeter.DecodeFlushReply(x.event.Data)
 	if err != nil {
-		return
+		return false
 	}
 	if x.s.phase == phaseReportFlush {
 		x.s.reported += reply.Open
@@ -248,16 +250,24 @@ func (x *exchange) carry(first uint64) {
 	if len(reply.Absorbs) > 0 {
 		x.call(first, abi.ClassLedger, x.s.record.ProjectID, ledger.Batch(reply.Absorbs))
 	}
+	return true
 }
 
 // takeFlush takes one meter's news.
 func (x *exchange) takeFlush() {
-	x.carry(x.event.ID - idFlush + idAbsorb)
+	if !x.carry(x.event.ID - idFlush + idAbsorb) {
+		x.s.admission.slice.unasked = true
+	}
 	x.flushed()
 }
 
-// takeAbsorbed: one meter's news is with the Ledger.
-func (x *exchange) takeAbsorbed() { x.flushed() }
+// takeAbsorbed: one meter's news is with the Ledger, or could not be taken there.
+func (x *exchange) takeAbsorbed() {
+	if x.event.Code != abi.OutcomeOK {
+		x.s.admission.slice.unasked = true
+	}
+	x.flushed()
+}
 
 // flushed goes on when all news is there.
 func (x *exchange) flushed() {

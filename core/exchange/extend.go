@@ -99,6 +99,8 @@ func (x *exchange) takeExtensionGrant() {
 			return
 		}
 		x.flush(idExtendFlush, reply.Recall, true)
+	case e.slice.unasked:
+		e.total = 0
 	default:
 		x.s.stream.refused, e.total = true, 0
 	}
@@ -106,12 +108,19 @@ func (x *exchange) takeExtensionGrant() {
 
 // takeExtensionFlush takes the news of a key that gives back what it holds idle.
 func (x *exchange) takeExtensionFlush() {
-	x.carry(x.event.ID - idExtendFlush + idExtendAbsorb)
+	if !x.carry(x.event.ID - idExtendFlush + idExtendAbsorb) {
+		x.s.stream.extension.slice.unasked = true
+	}
 	x.extensionFlushed()
 }
 
-// takeExtensionAbsorbed: those news are with the Ledger.
-func (x *exchange) takeExtensionAbsorbed() { x.extensionFlushed() }
+// takeExtensionAbsorbed: those news are with the Ledger, or could not be taken there.
+func (x *exchange) takeExtensionAbsorbed() {
+	if x.event.Code != abi.OutcomeOK {
+		x.s.stream.extension.slice.unasked = true
+	}
+	x.extensionFlushed()
+}
 
 // extensionFlushed asks the Ledger again when all news is there.
 func (x *exchange) extensionFlushed() {

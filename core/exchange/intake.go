@@ -4,13 +4,10 @@ import (
 	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/keys"
-	"github.com/postern-ai/postern/core/ledger"
-	"github.com/postern-ai/postern/core/policy"
 )
 
 // RequestHeaders are the caller's headers that a decision depends on.
@@ -32,22 +29,10 @@ func (x *exchange) header(name string) string {
 }
 
 const (
-	// recordKeepMs is how long an isolate uses a key's record before it asks KV again. (It may be old anyway:
-	// the key's meter, which every exchange asks, tells.)
-	recordKeepMs = 30_000
-	// unknownKeepMs is how long an isolate remembers that there is no such key. A new key is not hurt: nobody
-	// could have tried it before it was made.
-	unknownKeepMs = 10_000
-	// policyKeepMs is how long an isolate keeps a policy. It never changes: another one has another version.
-	policyKeepMs = 300_000
-
 	maxQuery   = 1024 // no query of ours is nearly as long
 	maxBeta    = 256
 	maxAddress = 64
 )
-
-// unknownMark stands in host memory where a record would be: there is none.
-var unknownMark = []byte{0}
 
 // takeHead takes the request's head: endpoint, method, key. The body is not read before the key parses.
 func (x *exchange) takeHead() {
@@ -162,83 +147,6 @@ func (x *exchange) rejection() fault.Fault {
 	return fault.Fault{}
 }
 
-// takeRecord takes the key's record from memory or KV. KV is not the authority, it only saves a hop: the key's
-// meter is asked for what it does not have.
-func (x *exchange) takeRecord() {
-	switch x.event.Code {
-	case abi.OutcomeOK:
-		if string(x.event.Data) == string(unknownMark) {
-			x.refuse(fault.InvalidKey, refusal{})
-			return
-		}
-		if record, err := doc.DecodeRecord(x.event.Data); err == nil {
-			x.s.record, x.s.haveRecord, x.s.known = record, true, true
-			x.proceed()
-			return
-		}
-	case abi.OutcomeFailed:
-		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
-		return
-	}
-	if wait := x.circuits.GuessWaitMs(x.s.address, x.now); wait > 0 {
-		x.refuse(fault.RateLimited, refusal{retryMs: wait})
-		return
-	}
-	x.admit(keymeter.ModeCheck)
-	x.enter(phaseKey)
-}
-
-// takeKey takes the meter's word on a key without a record: it has one, or there is no such key.
-func (x *exchange) takeKey() {
-	reply, ok := x.admitReply()
-	switch {
-	case !ok:
-	case reply.Verdict == keymeter.Stale:
-		x.adopt(reply.Record)
-	case reply.Verdict == keymeter.Unknown, reply.Verdict == keymeter.Inactive:
-		x.refuseUnknownKey(reply.Verdict == keymeter.Inactive)
-	default:
-		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
-	}
-}
-
-// adopt takes a newer record from the key's meter, and starts over with it.
-func (x *exchange) adopt(encoded []byte) {
-	record, err := doc.DecodeRecord(encoded)
-	if x.failedCall(err) {
-		return
-	}
-	s := &x.s
-	s.record, s.haveRecord, s.known = record, true, true
-	// Nothing that was found in the cache, or is being looked for, need be right under the newer record.
-	x.cancel(idKV)
-	s.hit = hit{}
-	if record.Policy != s.policyVersion {
-		s.policyVersion, s.selection, s.order, x.memo = 0, policy.Selection{}, nil, nil
-	}
-	if x.rejection() == fault.ModelForbidden {
-		s.bad = "" // the newer record may allow it
-	}
-	x.do(abi.Action{
-		Kind: abi.ActionWrite, Key: doc.RecordKey(s.keyHash), Where: abi.WhereMemory, KeepMs: recordKeepMs,
-		Body: []abi.Part{{Data: encoded}},
-	})
-	x.enter(phaseIntake)
-	x.proceed()
-}
-
-// refuseUnknownKey refuses a key that its meter does not know, or knows as inactive. An inactive one is not
-// remembered as unknown: it may be active again any moment.
-func (x *exchange) refuseUnknownKey(inactive bool) {
-	write := abi.Action{Kind: abi.ActionWrite, Key: doc.RecordKey(x.s.keyHash), Where: abi.WhereMemory}
-	if !x.s.known && !inactive {
-		x.circuits.Guessed(x.s.address, x.now)
-		write.KeepMs, write.Body = unknownKeepMs, []abi.Part{{Data: unknownMark}}
-	}
-	x.do(write)
-	x.refuse(fault.InvalidKey, refusal{})
-}
-
 // permitted says whether the key opens this endpoint.
 func (x *exchange) permitted() bool { return x.s.record.May(x.s.endpoint.row().needs) }
 
@@ -269,104 +177,6 @@ func (x *exchange) proceed() {
 	default:
 		x.admitCompletion()
 	}
-}
-
-// wantsPolicy says whether the project has a policy that this exchange has still to read: to choose targets, to
-// list models, or to name those that the caller may use instead of one that is unknown.
-func (x *exchange) wantsPolicy() bool {
-	s := &x.s
-	if s.record.Policy == 0 || s.policyVersion == s.record.Policy {
-		return false
-	}
-	return s.endpoint.listsModels() || s.endpoint.hasBody() && (s.bad == "" || x.rejection() == fault.UnknownModel)
-}
-
-func (x *exchange) readPolicy() {
-	x.enter(phasePolicy)
-	x.ask(abi.Action{
-		Kind: abi.ActionRead, ID: idPolicy, Key: doc.PolicyKey(x.s.record.ProjectID, x.s.record.Policy),
-		Where: abi.WhereMemory | abi.WhereKV, KeepMs: policyKeepMs,
-	})
-}
-
-// takePolicy takes the policy from memory or KV. The project's ledger is asked for one that is not there yet.
-func (x *exchange) takePolicy() {
-	if x.event.Code == abi.OutcomeOK {
-		if p, err := doc.DecodePolicy(x.event.Data); err == nil {
-			x.usePolicy(&p)
-			return
-		}
-	}
-	x.call(idLedgerPolicy, abi.ClassLedger, x.s.record.ProjectID, ledger.Policy())
-}
-
-// takeLedgerPolicy takes the authority's word. One that is older than the key's record is on its way.
-func (x *exchange) takeLedgerPolicy() {
-	p, err := doc.DecodePolicy(x.event.Data)
-	if err == nil && p.Version < x.s.record.Policy {
-		err = abi.ErrMalformed
-	}
-	if x.failedCall(err) {
-		return
-	}
-	if p.Version == x.s.record.Policy {
-		x.do(abi.Action{
-			Kind: abi.ActionWrite, Key: doc.PolicyKey(x.s.record.ProjectID, p.Version), Where: abi.WhereMemory, KeepMs: policyKeepMs,
-			Body: []abi.Part{{Data: x.event.Data}},
-		})
-	}
-	x.usePolicy(&p)
-}
-
-// usePolicy keeps of the policy what concerns this exchange, and goes on.
-func (x *exchange) usePolicy(p *doc.Policy) {
-	s := &x.s
-	s.policyVersion, s.order, x.memo = s.record.Policy, nil, nil
-	x.enter(phaseIntake)
-	switch {
-	case !s.endpoint.hasBody():
-		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferPolicy, Data: x.event.Data})
-	case s.bad != "":
-		x.rejectModel(x.rejection(), p)
-	default:
-		s.selection = policy.Select(x.config, p, s.request.model)
-		x.keepSealed(p)
-		if !x.allowsAny() {
-			x.rejectModel(fault.ModelForbidden, p)
-		}
-	}
-	x.proceed()
-}
-
-// keepSealed puts the project's own keys for the targets' providers aside.
-func (x *exchange) keepSealed(p *doc.Policy) {
-	for i := range x.s.selection.Owners {
-		if x.s.selection.Owners[i] == "" {
-			continue
-		}
-		if k := policy.Key(p, x.targets()[i].Model); k != nil {
-			x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferSealed + uint64(i), Data: k.Sealed})
-		}
-	}
-}
-
-const maxNearest = 10
-
-// rejectModel refuses the model that the caller named, and says which ones would do.
-func (x *exchange) rejectModel(f fault.Fault, p *doc.Policy) {
-	v := policy.View{Config: x.config, Key: x.s.record.Models, Project: p, Development: x.testMode()}
-	kind := config.ChatModel
-	if x.s.endpoint == endpointEmbeddings {
-		kind = config.EmbeddingModel
-	}
-	message := "is not in the catalog"
-	if f == fault.ModelForbidden {
-		message = "is not allowed for this key"
-	}
-	if names := v.Nearest(x.s.request.model, kind, maxNearest); len(names) > 0 {
-		message += "; allowed are " + strings.Join(names, ", ")
-	}
-	x.reject(f, fault.Detail{Field: "model", Message: message})
 }
 
 // call sends a command to an object near the project's region. With id 0 nobody waits for the answer.

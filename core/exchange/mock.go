@@ -18,6 +18,9 @@ func (x *exchange) mockTarget() {
 
 // askMock has the built-in mock answer in a provider's place.
 func (x *exchange) askMock() {
+	if !x.testMode() {
+		x.s.asked = uint64(x.target()) + 1
+	}
 	x.enter(phaseMock)
 	x.ask(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferBody})
 }

@@ -114,6 +114,8 @@ type slice struct {
 	need  ledger.Grant // Key is the exchange's own, and empty here
 	grant keymeter.Grant
 	final bool // the Ledger has no more than that
+	// unasked: a key that holds idle budget could not be asked for it. Then it is not known that there is no more.
+	unasked bool
 }
 
 type admission struct {
@@ -269,7 +271,7 @@ func (l *slice) fields(f *abi.Fields) {
 	f.Int(&l.need.LeastPico)
 	f.String(&l.need.After)
 	l.grant.Fields(f)
-	f.Bool(&l.final)
+	f.Flags(&l.final, &l.unasked)
 }
 
 func (a *admission) fields(f *abi.Fields) {
@@ -296,7 +298,7 @@ func (s *stream) fields(f *abi.Fields) {
 	if f.Bool(&begun); !begun {
 		return
 	}
-	f.Flags(&s.begun, &s.opened, &s.content, &s.sent, &s.ended, &s.direct, &s.parser.Begun, &s.refused, &s.unwatched)
+	f.Flags(&s.begun, &s.opened, &s.content, &s.spoken, &s.sent, &s.ended, &s.direct, &s.parser.Begun, &s.refused, &s.unwatched)
 	f.Bytes(&s.parser.Rest)
 	s.wire.Fields(f)
 	s.api.Fields(f)

@@ -20,7 +20,8 @@ import (
 type stream struct {
 	begun     bool // its head came
 	opened    bool // the caller has a head
-	content   bool // something of the answer has gone out: no falling back any more
+	content   bool // something of the answer itself has gone out
+	spoken    bool // something but comments has gone out: no falling back any more
 	sent      bool // something went out since the last tick
 	ended     bool // the provider's end mark came
 	direct    bool // the caller speaks the provider's dialect: events are passed on as they came
@@ -67,7 +68,11 @@ const tickMs = 400
 var keepAlive = []byte(": keep-alive\n\n")
 
 func (x *exchange) startTicking() {
-	x.ask(abi.Action{Kind: abi.ActionWait, ID: idTick, KeepMs: tickMs})
+	wait := uint64(tickMs)
+	if !x.s.stream.content {
+		wait = max(1, min(wait, x.remainingMs()))
+	}
+	x.ask(abi.Action{Kind: abi.ActionWait, ID: idTick, KeepMs: wait})
 }
 
 // takeTick keeps a silent stream's caller informed, unless all attempts have taken too long to bring anything.
@@ -271,7 +276,7 @@ func (x *exchange) push(out []byte) {
 		return
 	}
 	x.open()
-	st.sent = true
+	st.sent, st.spoken = true, true
 	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: out}}})
 }
 

@@ -130,7 +130,7 @@ func (x *exchange) takeStreamFault() {
 	}
 }
 
-// breakStream gives a stream up. Before anything of the answer has gone out, another target may take over;
+// breakStream gives a stream up. Before anything has gone out but comments, another target may take over;
 // afterwards the caller gets an error event, and pays for what it has seen.
 func (x *exchange) breakStream(f fault.Fault) {
 	s := &x.s
@@ -140,7 +140,7 @@ func (x *exchange) breakStream(f fault.Fault) {
 	if f != fault.ProviderError || s.stream.content {
 		x.bookStream(false) // an error before anything else is billed as little as one in place of a stream
 	}
-	if s.stream.content {
+	if s.stream.spoken {
 		x.refuse(f, refusal{})
 		return
 	}

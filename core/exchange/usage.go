@@ -117,7 +117,7 @@ func (x *exchange) newsIn() {
 	x.report(true, true)
 }
 
-// usageJSON is the Usage report of interface.md, section 2.
+// usageJSON is the UsageReport of docs/openapi.yaml.
 func usageJSON(p *ledger.ReportReply, first, end uint64) []byte {
 	var hits, misses uint64
 	for i := range p.Models {

@@ -321,3 +321,16 @@ var noChoices = response("200 without choices", 200, `{"choices":[],"usage":{"pr
 
 // openaiHasty is a stream in one piece, or none.
 var openaiHasty = &script{name: "a hasty stream", faults: streamFaults[:2], noEnd: true, pieces: []piece{last("all", openaiText+openaiFinish+openaiEnd)}}
+
+const ping = "event: ping\ndata: {\"type\":\"ping\"}\n\n"
+
+// anthropicPing and responsesPing send more before their text than is held back.
+var (
+	anthropicPing = &script{name: "messages that ping", faults: streamFaults[1:2], pieces: []piece{
+		text("start and pings", anthropicStart+strings.Repeat(ping, 60)), text("text", anthropicText), last("stop", anthropicEnd),
+	}}
+	responsesPing = &script{name: "response that goes on", faults: streamFaults[1:2], pieces: []piece{
+		text("start and more", responsesStart+strings.Repeat("event: response.in_progress\ndata: {\"type\":\"response.in_progress\"}\n\n", 40)),
+		text("text", responsesText), last("completed", responsesEnd),
+	}}
+)

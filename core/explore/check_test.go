@@ -152,8 +152,12 @@ func (w *world) checkFetch(a *abi.Action) {
 // checkTime holds an attempt to what is left of the request's time: all of it, or a stream's beginning.
 func (w *world) checkTime(a *abi.Action) {
 	left := startMs + w.config.Routing.RequestMs - min(w.nowMs, startMs+w.config.Routing.RequestMs)
-	for _, ms := range []uint64{a.HeadMs, a.FirstByteMs, a.TotalMs} {
-		if (ms == 0 || ms > left) && !(a.Stream > 0 && ms == a.TotalMs) {
+	limits := []uint64{a.HeadMs, a.FirstByteMs, a.TotalMs}
+	if a.Stream != 0 {
+		limits = limits[:2]
+	}
+	for _, ms := range limits {
+		if ms == 0 || ms > left {
 			w.violate("an attempt may take %d ms, and %d are left", ms, left)
 		}
 	}
@@ -342,7 +346,7 @@ func settleText(s *keymeter.Settle) string {
 			text += " " + flag.name
 		}
 	}
-	return fmt.Sprintf("%s (%d %s)", text, s.Trace.Status, strings.TrimSpace(s.Trace.Provider+" "+[...]string{"", "hit", "miss"}[s.Trace.Cache]))
+	return fmt.Sprintf("%s (%d %s)", text, s.Trace.Status, strings.TrimSpace(s.Trace.Provider+" "+[...]string{"", "miss", "hit"}[s.Trace.Cache]))
 }
 
 // checkOver wants nothing to run on when the caller has the whole answer: no timer, and no provider that may
@@ -361,6 +365,18 @@ func (w *world) checkOver() {
 			}
 		case abi.ActionUnseal, abi.ActionSupply, abi.ActionForward:
 			w.violate("%s is outstanding after the answer", p.meaning)
+		}
+	}
+}
+
+// checkSent holds a stream to one beginning and one end, whichever targets it is from.
+func (w *world) checkSent() {
+	for _, m := range marks {
+		switch m.name {
+		case "start", "stop", "done", "completed", "failed":
+			if n := bytes.Count(w.sent, []byte(m.text)); n > 1 {
+				w.violate("the caller is sent %q %d times", m.text, n)
+			}
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // marks are what an answer is known by, and what it is called in testdata/ends.
 var marks = []struct{ text, name string }{
-	{answerMark, "text"}, {"data: [DONE]", "done"}, {"event: message_stop", "stop"}, {"event: response.completed", "completed"},
+	{"event: message_start", "start"}, {"event: response.created", "start"}, {answerMark, "text"}, {"data: [DONE]", "done"}, {"event: message_stop", "stop"}, {"event: response.completed", "completed"},
 	{"event: response.failed", "failed"}, {`"type":"error"`, "error"},
 }
 

@@ -59,7 +59,7 @@ func (t *transcript) action(a *abi.Action) {
 	case abi.ActionCall:
 		line += " " + callMeaning(a)
 	case abi.ActionFetch:
-		line += fmt.Sprintf(" %s %s stream %v %s", a.Method, a.URL, a.Stream, parts(a.Body))
+		line += fmt.Sprintf(" %s %s stream %d %s", a.Method, a.URL, a.Stream, parts(a.Body))
 	case abi.ActionRead, abi.ActionWrite:
 		line += fmt.Sprintf(" %s where %d %s", a.Key, a.Where, parts(a.Body))
 	case abi.ActionRespond, abi.ActionOpen:

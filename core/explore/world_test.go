@@ -219,7 +219,9 @@ func (w *world) timers(p *pending) []option {
 
 func timer(id, ms uint64) func(*world) {
 	return func(w *world) {
-		w.nowMs += ms
+		if w.nowMs += ms; w.nowMs >= startMs+w.config.Routing.RequestMs {
+			w.facts.seen |= sawSlow
+		}
 		w.remove(id)
 		w.step(abi.Event{Kind: abi.EventTimer, ID: id})
 	}
@@ -443,7 +445,7 @@ func (w *world) step(event abi.Event) {
 
 // streamOpen says whether a provider may still send something that is billed: its end mark has not come.
 func (w *world) streamOpen() bool {
-	return !w.facts.clean && slices.ContainsFunc(w.open, func(p pending) bool { return p.action.Kind == abi.ActionFetch && p.action.Stream > 0 })
+	return !w.facts.clean && slices.ContainsFunc(w.open, func(p pending) bool { return p.action.Kind == abi.ActionFetch && p.action.Stream != 0 })
 }
 
 func (w *world) run(event abi.Event) (out abi.StepOutput, ok bool) {
@@ -497,6 +499,7 @@ func (w *world) perform(a *abi.Action) {
 		}
 		if body := w.join(a.Body); !bytes.HasPrefix(body, []byte(":")) {
 			w.sent = append(slices.Clip(w.sent), body...)
+			w.checkSent()
 		}
 		w.drain()
 	case abi.ActionClose:
@@ -658,7 +661,7 @@ func (w *world) meaning(a *abi.Action) string {
 		}
 		return word
 	case abi.ActionFetch:
-		if a.Stream > 0 {
+		if a.Stream != 0 {
 			return "stream " + w.target(a)
 		}
 		return "fetch " + w.target(a)

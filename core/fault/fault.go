@@ -1,5 +1,5 @@
-// Package fault is the one table of errors that callers see: status, code and text. Texts that
-// interface.md fixes are exact.
+// Package fault is the one table of errors that callers see: status, code and text. Callers
+// may compare the texts: they do not change.
 package fault
 
 import "github.com/postern-ai/postern/core/jsontext"

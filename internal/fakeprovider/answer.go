@@ -11,11 +11,6 @@ import (
 // GoodText is what a well-behaved provider says.
 const GoodText = "Hello from upstream"
 
-// GoodAnswer is that as a chat completion.
-const GoodAnswer = `{"id":"chatcmpl-1","object":"chat.completion","created":1790000000,"model":"m","choices":[{"index":0,` +
-	`"message":{"role":"assistant","content":"Hello from upstream"},"finish_reason":"stop"}],` +
-	`"usage":{"prompt_tokens":100,"completion_tokens":50,"total_tokens":150}}`
-
 // What every answer takes, in tokens.
 const (
 	InputTokens     = 100

@@ -68,9 +68,6 @@ func New() *Server {
 	return NewAt(listener)
 }
 
-// NewUpstream is New.
-func NewUpstream() *Server { return New() }
-
 // NewAt starts one on a listener.
 func NewAt(listener net.Listener) *Server {
 	s := &Server{gate: make(chan struct{})}

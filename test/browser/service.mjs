@@ -8,7 +8,6 @@ const token = () => randomBytes(24).toString('base64url')
 
 /** What one answer of the provider costs by the tests' catalog, in dollars. */
 export const NICKEL = 0.05
-export const DIME = 0.1
 
 /** Waits until a condition gives something, and gives that. What it throws meanwhile counts as nothing yet. */
 export async function until(what, condition, withinMs = 15_000) {

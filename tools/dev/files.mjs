@@ -73,7 +73,7 @@ export function readSecrets() {
   }
 }
 
-/** Remembers the secrets, and then shows them in keys.json. */
+/** Remembers the secrets, and then shows them in .dev/keys.json. */
 export function writeKeys(secrets) {
   writePrivate(SECRETS_FILE, JSON.stringify(secrets, SECRETS, 2))
   writePrivate(KEYS_FILE, `${JSON.stringify({ baseUrl: BASE_URL, ...secrets }, null, 2)}\n`)

@@ -1,4 +1,5 @@
-// Package native is the family of callers of POST /api/ai/complete and /api/ai/chat: interface.md, section 4.
+// Package native is the family of callers of POST /api/ai/complete and /api/ai/chat
+// (docs/openapi.yaml).
 package native
 
 import (

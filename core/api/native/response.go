@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// Answer writes a Completion result: interface.md, section 2. A refusal of the model's is its text.
+// Answer writes a Completion as docs/openapi.yaml has it. A refusal of the model's is its text.
 func Answer(dst []byte, r *chat.Response, m *api.Meta) []byte {
 	b := jsontext.Builder{B: dst}
 	b.Open('{')

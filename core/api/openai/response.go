@@ -18,7 +18,7 @@ func Answer(dst []byte, r *chat.Response, m *api.Meta) []byte {
 	}
 	b.Close(']')
 	b.Key("usage")
-	Usage(&b, &m.Usage)
+	usage(&b, &m.Usage)
 	b.Close('}')
 	return b.B
 }
@@ -123,8 +123,8 @@ func reason(f chat.Finish) string {
 	return "stop"
 }
 
-// Usage writes a usage object.
-func Usage(b *jsontext.Builder, u *chat.Usage) {
+// usage writes a usage object.
+func usage(b *jsontext.Builder, u *chat.Usage) {
 	b.Open('{')
 	b.Key("prompt_tokens")
 	b.Uint(u.Input)

@@ -84,7 +84,7 @@ func End(dst []byte, _ *api.State, _ *chat.Response, m *api.Meta) []byte {
 		head(&b, "", "chat.completion.chunk", m)
 		b.Member("choices", "[]")
 		b.Key("usage")
-		Usage(&b, &m.Usage)
+		usage(&b, &m.Usage)
 		dst = append(b.B, "}\n\n"...)
 	}
 	return append(dst, "data: [DONE]\n\n"...)

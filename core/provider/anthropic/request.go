@@ -29,7 +29,7 @@ func Request(c *wire.Call) abi.Action {
 	b.Open('{')
 	b.Key("model")
 	b.String(c.Model.Upstream)
-	Members(&b, c)
+	members(&b, c)
 	stream(&b, c)
 	b.Close('}')
 	return post(c, "/messages", []abi.Part{{Data: b.B}})
@@ -93,9 +93,8 @@ func maxTokens(c *wire.Call) uint64 {
 // native says that the caller speaks this dialect too: what it asks for is handed on, sensible or not.
 func native(r *chat.Request) bool { return r.Dialect == chat.Anthropic }
 
-// Members writes all of a translated body's members but model and stream, which other places where the same
-// models are had put elsewhere.
-func Members(b *jsontext.Builder, c *wire.Call) {
+// members writes a translated body's members but model and stream.
+func members(b *jsontext.Builder, c *wire.Call) {
 	r := c.Request
 	t := thinkingOf(c)
 	b.Key("max_tokens")

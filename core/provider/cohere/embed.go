@@ -12,12 +12,12 @@ import (
 
 // EmbedRequest asks for embeddings. One request takes up to 96 texts; Cohere refuses more.
 func EmbedRequest(c *wire.EmbedCall) abi.Action {
-	return wire.Post(c.Model.Provider.BaseURL+"/embed", []abi.Part{{Data: EmbedBody(c)}}, openai.Auth(c.Model)...)
+	return wire.Post(c.Model.Provider.BaseURL+"/embed", []abi.Part{{Data: embedBody(c)}}, openai.Auth(c.Model)...)
 }
 
-// EmbedBody is its body. Cohere embeds what is stored and what is searched for in different ways; callers cannot
+// embedBody is its body. Cohere embeds what is stored and what is searched for in different ways; callers cannot
 // say which they mean, and most texts are of the first kind.
-func EmbedBody(c *wire.EmbedCall) []byte {
+func embedBody(c *wire.EmbedCall) []byte {
 	b := jsontext.Builder{B: make([]byte, 0, 256)}
 	b.Open('{')
 	b.Key("model")

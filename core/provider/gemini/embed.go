@@ -10,11 +10,11 @@ import (
 
 // EmbedRequest asks for embeddings: one request of a batch for each text.
 func EmbedRequest(c *wire.EmbedCall) abi.Action {
-	return wire.Post(url(c.Model, ":batchEmbedContents"), []abi.Part{{Data: EmbedBody(c)}}, auth(c.Model)...)
+	return wire.Post(url(c.Model, ":batchEmbedContents"), []abi.Part{{Data: embedBody(c)}}, auth(c.Model)...)
 }
 
-// EmbedBody is its body: {"requests":[{"model","content":{"parts":[{"text"}]},"outputDimensionality"}]}.
-func EmbedBody(c *wire.EmbedCall) []byte {
+// embedBody is its body: {"requests":[{"model","content":{"parts":[{"text"}]},"outputDimensionality"}]}.
+func embedBody(c *wire.EmbedCall) []byte {
 	b := jsontext.Builder{B: make([]byte, 0, 256)}
 	b.Open('{')
 	b.Key("requests")

@@ -87,7 +87,7 @@ func Body(c *wire.Call) []byte {
 	b.Open('{')
 	head(&b, c)
 	b.Key("messages")
-	Messages(&b, r.Messages)
+	messages(&b, r.Messages)
 	tools(&b, r)
 	b.Member("temperature", r.Temperature)
 	b.Member("top_p", r.TopP)
@@ -216,8 +216,8 @@ func tool(b *jsontext.Builder, t *chat.Tool) {
 	b.Close('}')
 }
 
-// Messages writes the array of messages.
-func Messages(b *jsontext.Builder, messages []chat.Message) {
+// messages writes the array of messages.
+func messages(b *jsontext.Builder, messages []chat.Message) {
 	b.Open('[')
 	for i := range messages {
 		message(b, &messages[i])

@@ -24,7 +24,7 @@ func Response(root gjson.Result) (r chat.Response, ok bool) {
 		}
 		return ok
 	})
-	r.Usage = Usage(root.Get("usage"))
+	r.Usage = usage(root.Get("usage"))
 	return r, ok
 }
 
@@ -57,7 +57,7 @@ func answer(v gjson.Result) (a chat.Answer, ok bool) {
 		}
 		return true
 	})
-	a.Finish = FinishOf(v.Get("finish_reason").Str)
+	a.Finish = finishOf(v.Get("finish_reason").Str)
 	if logs := v.Get("logprobs"); logs.IsObject() {
 		a.LogProbs = logs.Raw
 	}
@@ -126,8 +126,8 @@ func Arguments(v gjson.Result) string {
 	return text
 }
 
-// FinishOf reads a finish_reason.
-func FinishOf(reason string) chat.Finish {
+// finishOf reads a finish_reason.
+func finishOf(reason string) chat.Finish {
 	switch reason {
 	case "stop", "eos", "stop_sequence":
 		return chat.FinishStop
@@ -145,10 +145,10 @@ func FinishOf(reason string) chat.Finish {
 	return chat.FinishStop
 }
 
-// Usage reads {"prompt_tokens","completion_tokens","prompt_tokens_details":{"cached_tokens",
+// usage reads {"prompt_tokens","completion_tokens","prompt_tokens_details":{"cached_tokens",
 // "cache_write_tokens"},"completion_tokens_details":{"reasoning_tokens"}}; prompt_tokens holds what was read
 // from or written to the cache. DeepSeek has prompt_cache_hit_tokens instead.
-func Usage(v gjson.Result) chat.Usage {
+func usage(v gjson.Result) chat.Usage {
 	u := chat.Usage{
 		Input: wire.Count(v.Get("prompt_tokens")), Output: wire.Count(v.Get("completion_tokens")),
 		CachedInput: wire.Count(v.Get("prompt_tokens_details.cached_tokens")),
@@ -177,6 +177,6 @@ func EmbedResponse(root gjson.Result) (e wire.Embedding, ok bool) {
 		}
 		return ok
 	})
-	e.Usage = Usage(root.Get("usage"))
+	e.Usage = usage(root.Get("usage"))
 	return e, ok
 }

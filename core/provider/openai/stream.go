@@ -36,7 +36,7 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 			if key.Str == "x_groq" { // Groq's older place for it
 				value = value.Get("usage")
 			}
-			if u := Usage(value); u.Reported {
+			if u := usage(value); u.Reported {
 				out = append(out, chat.Delta{Kind: chat.DeltaUsage, Usage: u})
 			}
 		}
@@ -56,7 +56,7 @@ func choiceDeltas(s *wire.State, choice gjson.Result, out []chat.Delta) []chat.D
 		case "delta":
 			delta = value
 		case "finish_reason":
-			finish = FinishOf(value.Str)
+			finish = finishOf(value.Str)
 		case "logprobs":
 			logs = value
 		}

@@ -27,7 +27,7 @@ func Response(root gjson.Result) (r chat.Response, ok bool) {
 	})
 	a.Finish = finish(root, hasCalls(a.Parts))
 	r.Choices = []chat.Answer{a}
-	r.Usage = Usage(root.Get("usage"))
+	r.Usage = usage(root.Get("usage"))
 	return r, true
 }
 
@@ -92,9 +92,9 @@ func finish(root gjson.Result, calls bool) chat.Finish {
 	return chat.FinishStop
 }
 
-// Usage reads {"input_tokens","input_tokens_details":{"cached_tokens","cache_write_tokens"},"output_tokens",
+// usage reads {"input_tokens","input_tokens_details":{"cached_tokens","cache_write_tokens"},"output_tokens",
 // "output_tokens_details":{"reasoning_tokens"}}.
-func Usage(v gjson.Result) chat.Usage {
+func usage(v gjson.Result) chat.Usage {
 	u := chat.Usage{
 		Input: wire.Count(v.Get("input_tokens")), Output: wire.Count(v.Get("output_tokens")),
 		CachedInput: wire.Count(v.Get("input_tokens_details.cached_tokens")),

@@ -38,7 +38,7 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 	case "response.completed", "response.incomplete":
 		response := root.Get("response")
 		out = append(out, chat.Delta{Kind: chat.DeltaFinish, Finish: finish(response, s.Tools > 0)})
-		if u := Usage(response.Get("usage")); u.Reported {
+		if u := usage(response.Get("usage")); u.Reported {
 			out = append(out, chat.Delta{Kind: chat.DeltaUsage, Usage: u})
 		}
 		out = append(out, chat.Delta{Kind: chat.DeltaEnd})

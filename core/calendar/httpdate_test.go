@@ -1,0 +1,38 @@
+package calendar_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/postern-ai/postern/core/calendar"
+)
+
+// All three forms of HTTP's dates are read as package time reads them.
+func TestHTTPDates(t *testing.T) {
+	const rfc850 = "Monday, 02-Jan-06 15:04:05 GMT"
+	for day := range 40_000 {
+		at := time.Unix(int64(day)*86_400+int64(day*7919)%86_400, 0).UTC()
+		forms := []string{at.Format("Mon, 02 Jan 2006 15:04:05 GMT"), at.Format(time.ANSIC)}
+		if at.Year() < 2050 {
+			forms = append(forms, at.Format(rfc850))
+		}
+		for _, text := range forms {
+			if ms, ok := calendar.ParseHTTPDate(text); !ok || ms != uint64(at.UnixMilli()) {
+				t.Fatalf("%q is %d, %v; want %d", text, ms, ok, at.UnixMilli())
+			}
+		}
+	}
+}
+
+func TestNoHTTPDate(t *testing.T) {
+	for _, text := range []string{
+		"", "120", "soon", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 06 Nov 1994 24:00:00 GMT",
+		"Sun, 06 Nvo 1994 08:49:37 GMT", "Sun, 06 anF 1994 08:49:37 GMT", "Sun, 32 Nov 1994 08:49:37 GMT", "Sun, 00 Nov 1994 08:49:37 GMT",
+		"Sun, 06 Nov 1969 08:49:37 GMT", "Sun, 06 Nov 19940 08:49:37 GMT", "Sun, 06 Nov 1994 08:49 GMT", "Sun, 06 Nov 1994 08:60:37 GMT",
+		"Sun, 06 Nov 1994 08:49:61 GMT", "Sun, -6 Nov 1994 08:49:37 GMT", "Sun Nov 6 08:49:37", "Sun, 06-Nov 08:49:37 GMT",
+	} {
+		if ms, ok := calendar.ParseHTTPDate(text); ok {
+			t.Errorf("%q was read as %d", text, ms)
+		}
+	}
+}

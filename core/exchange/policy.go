@@ -1,0 +1,113 @@
+package exchange
+
+import (
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/policy"
+)
+
+// policyKeepMs is how long an isolate keeps a policy. It never changes: another one has another version.
+const policyKeepMs = 300_000
+
+// wantsPolicy says whether the project has a policy that this exchange has still to read: to choose targets, to
+// list models, or to name those that the caller may use instead of one that is unknown.
+func (x *exchange) wantsPolicy() bool {
+	s := &x.s
+	if s.record.Policy == 0 || s.policyVersion == s.record.Policy {
+		return false
+	}
+	return s.endpoint.listsModels() || s.endpoint.hasBody() && (s.bad == "" || x.rejection() == fault.UnknownModel)
+}
+
+func (x *exchange) readPolicy() {
+	x.enter(phasePolicy)
+	x.ask(abi.Action{
+		Kind: abi.ActionRead, ID: idPolicy, Key: doc.PolicyKey(x.s.record.ProjectID, x.s.record.Policy),
+		Where: abi.WhereMemory | abi.WhereKV, KeepMs: policyKeepMs,
+	})
+}
+
+// takePolicy takes the policy from memory or KV. The project's ledger is asked for one that is not there yet.
+func (x *exchange) takePolicy() {
+	if x.event.Code == abi.OutcomeOK {
+		if p, err := doc.DecodePolicy(x.event.Data); err == nil {
+			x.usePolicy(&p)
+			return
+		}
+	}
+	x.call(idLedgerPolicy, abi.ClassLedger, x.s.record.ProjectID, ledger.Policy())
+}
+
+// takeLedgerPolicy takes the authority's word. One that is older than the key's record is on its way.
+func (x *exchange) takeLedgerPolicy() {
+	p, err := doc.DecodePolicy(x.event.Data)
+	if err == nil && p.Version < x.s.record.Policy {
+		err = abi.ErrMalformed
+	}
+	if x.failedCall(err) {
+		return
+	}
+	if p.Version == x.s.record.Policy {
+		x.do(abi.Action{
+			Kind: abi.ActionWrite, Key: doc.PolicyKey(x.s.record.ProjectID, p.Version), Where: abi.WhereMemory, KeepMs: policyKeepMs,
+			Body: []abi.Part{{Data: x.event.Data}},
+		})
+	}
+	x.usePolicy(&p)
+}
+
+// usePolicy keeps of the policy what concerns this exchange, and goes on.
+func (x *exchange) usePolicy(p *doc.Policy) {
+	s := &x.s
+	s.policyVersion, s.order, x.memo = s.record.Policy, nil, nil
+	x.enter(phaseIntake)
+	switch {
+	case !s.endpoint.hasBody():
+		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferPolicy, Data: x.event.Data})
+	case s.bad != "":
+		x.rejectModel(x.rejection(), p)
+	default:
+		s.selection = policy.Select(x.config, p, s.request.model)
+		x.keepSealed(p)
+		if !x.allowsAny() {
+			x.rejectModel(fault.ModelForbidden, p)
+		}
+	}
+	x.proceed()
+}
+
+// keepSealed puts the project's own keys for the targets' providers aside.
+func (x *exchange) keepSealed(p *doc.Policy) {
+	for i := range x.s.selection.Owners {
+		if x.s.selection.Owners[i] == "" {
+			continue
+		}
+		if k := policy.Key(p, x.targets()[i].Model); k != nil {
+			x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferSealed + uint64(i), Data: k.Sealed})
+		}
+	}
+}
+
+const maxNearest = 10
+
+// rejectModel refuses the model that the caller named, and says which ones would do.
+func (x *exchange) rejectModel(f fault.Fault, p *doc.Policy) {
+	v := policy.View{Config: x.config, Key: x.s.record.Models, Project: p, Development: x.testMode()}
+	kind := config.ChatModel
+	if x.s.endpoint == endpointEmbeddings {
+		kind = config.EmbeddingModel
+	}
+	message := "is not in the catalog"
+	if f == fault.ModelForbidden {
+		message = "is not allowed for this key"
+	}
+	if names := v.Nearest(x.s.request.model, kind, maxNearest); len(names) > 0 {
+		message += "; allowed are " + strings.Join(names, ", ")
+	}
+	x.reject(f, fault.Detail{Field: "model", Message: message})
+}

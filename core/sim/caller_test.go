@@ -1,0 +1,313 @@
+package sim_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/keys"
+)
+
+// request is what a caller sends.
+type request struct {
+	path, query  string
+	method       string
+	headers      []abi.Header
+	body         []byte
+	promptTokens uint64 // estimated
+	completion   bool   // it is to be answered by a model
+	named        bool   // it names a model
+	model        string
+	stream       bool
+}
+
+// story is what happened to an exchange, as far as the rules ask.
+type story struct {
+	arrivedAt uint64
+	freeFrom  int // in the project's list of what was free
+	fetches   []*fetch
+	least     int64 // the least that it asked to reserve; -1: it has not asked
+	failed    bool  // a part that it needs was made to fail
+	shaky     bool  // a call of its own met a fault
+	limited   bool  // its meter said so
+	guessing  bool  // it tried a key that nobody has
+	status    uint64
+	code      string
+	hit       bool
+	replayed  bool
+	body      []byte
+	settled   bool // a settle was sent
+	resv      *reservation
+	claim     claim
+	waits     uint64
+	fetchedAt uint64 // the first time; 0: never
+}
+
+// ask is a caller's request.
+func (w *world) ask(n, i int) {
+	it := &w.plan.Items[n]
+	k := w.keys[it.Key%len(w.keys)]
+	if k.successor != nil && fork(it.Seed, 77).one(2) {
+		k = k.successor
+	}
+	seed := it.Seed + uint64(i)*0x9e3779b9
+	x := &exchange{
+		w: w, isolate: w.isolate(it.Isolate + i), item: it, number: len(w.exchanges), key: k, project: k.project, random: fork(seed, 2),
+	}
+	x.id = fmt.Sprintf("req_%x", x.number)
+	w.exchanges = append(w.exchanges, x)
+	w.byID[x.id] = x
+	w.stats.Exchanges++
+	x.story = story{arrivedAt: w.now, freeFrom: len(x.project.free) - 1, least: -1}
+	x.asks = x.compose(i)
+	w.say("%s: %s of %s in isolate %d: %s %s", x.id, it.Path, k.id, x.isolate.number, x.asks.model, it.Cache)
+	if it.Leave > 0 {
+		w.after(it.Leave, x.leave)
+	}
+	x.start(x.asks.headers)
+}
+
+func (x *exchange) projectNumber() int { return x.project.number }
+
+// unknownKey is well formed, and nobody has it.
+var unknownKey = keys.New(keys.Gateway, keys.Production, [keys.RandomBytes]byte{1})
+
+// compose writes the request.
+func (x *exchange) compose(i int) request {
+	it := x.item
+	r := request{method: "POST", completion: true, named: true, model: it.Model, stream: it.Stream}
+	prompt := fmt.Sprintf("p%d. ", it.Prompt) + wordsOf(max(it.Words, 3))
+	text := strconv.Quote(prompt)
+	r.promptTokens = chat.MessageTokens(jsontext.Spelled(prompt))
+	limit := func(name string) string {
+		if it.Max == 0 {
+			return ""
+		}
+		return fmt.Sprintf(`,"%s":%d`, name, it.Max)
+	}
+	messages := `"messages":[{"role":"user","content":` + text + `}]`
+	switch it.Path {
+	case "complete", "chat":
+		r.path = "/api/ai/" + it.Path
+		r.body = fmt.Appendf(nil, `{%s,"quality":%q%s,"stream":%t}`, messages, it.Model, limit("maxTokens"), it.Stream)
+		r.stream = it.Stream && it.Path == "chat"
+	case "openai":
+		r.path = "/v1/chat/completions"
+		r.body = fmt.Appendf(nil, `{"model":%q,%s%s,"stream":%t}`, it.Model, messages, limit("max_tokens"), it.Stream)
+	case "responses":
+		r.path = "/v1/responses"
+		r.body = fmt.Appendf(nil, `{"model":%q,"input":%s%s,"stream":%t}`, it.Model, text, limit("max_output_tokens"), it.Stream)
+	case "anthropic":
+		r.path = "/v1/messages"
+		r.body = fmt.Appendf(nil, `{"model":%q,%s,"max_tokens":%d,"stream":%t}`, it.Model, messages, max(it.Max, 1), it.Stream)
+		r.headers = append(r.headers, abi.Header{Name: "anthropic-version", Value: "2023-06-01"})
+	case "embed":
+		r.path, r.model, r.stream = "/v1/embeddings", "vector", false
+		r.promptTokens -= chat.MessageTokens("")
+		r.body = fmt.Appendf(nil, `{"model":"vector","input":%s}`, text)
+	case "count":
+		r.path, r.completion = "/v1/messages/count_tokens", false
+		r.body = fmt.Appendf(nil, `{"model":%q,%s}`, it.Model, messages)
+	case "models":
+		r.named = false
+		r.path, r.method, r.completion = "/v1/models", "GET", false
+	case "health":
+		r.named = false
+		r.path, r.method, r.completion = "/api/health", "GET", false
+	case "usage":
+		r.named = false
+		r.path, r.method, r.completion, r.query = "/api/usage", "GET", false, "projectId="+x.project.id+"&period=month"
+	default:
+		x.w.fail("host", "nobody knows the path %q", it.Path)
+	}
+	value := x.key.value
+	kind := "application/json"
+	switch it.Bad {
+	case "body":
+		r.body = r.body[:len(r.body)-2]
+	case "type":
+		kind = "text/plain"
+	case "key":
+		value = unknownKey
+	case "malformed":
+		value = "sk_live_nonsense"
+	}
+	r.headers = append(r.headers,
+		abi.Header{Name: ":id", Value: x.id}, abi.Header{Name: ":method", Value: r.method}, abi.Header{Name: ":path", Value: r.path},
+		abi.Header{Name: ":query", Value: r.query}, abi.Header{Name: ":address", Value: "192.0.2.7"},
+		abi.Header{Name: "cf-connecting-ip", Value: "192.0.2.7"}, abi.Header{Name: "content-type", Value: kind},
+		abi.Header{Name: "x-api-key", Value: value})
+	if it.Cache != "" {
+		r.headers = append(r.headers, abi.Header{Name: "cache-control", Value: it.Cache})
+	}
+	if it.Idem != "" {
+		r.headers = append(r.headers, abi.Header{Name: "idempotency-key", Value: it.Idem})
+	}
+	return r
+}
+
+func headerOf(headers []abi.Header, name string) string {
+	for _, h := range headers {
+		if h.Name == name {
+			return h.Value
+		}
+	}
+	return ""
+}
+
+// responded is the caller's whole answer.
+func (x *exchange) responded(status uint64, headers []abi.Header, body []byte) {
+	x.headersOut(headers)
+	x.w.audit(body, "an answer")
+	s := &x.story
+	s.status, s.body = status, body
+	s.hit, s.replayed = headerOf(headers, "x-postern-cache") == "hit", headerOf(headers, "idempotent-replayed") != ""
+	s.code = codeOf(body)
+	x.w.say("%s: %d %s%s", x.id, status, s.code, note(s.hit, " (cached)")+note(s.replayed, " (replayed)"))
+	x.finished(status)
+	x.judgeTime()
+	x.judge()
+}
+
+func note(v bool, text string) string {
+	if v {
+		return text
+	}
+	return ""
+}
+
+// codeOf is an error's code; families have it in different places.
+func codeOf(body []byte) string {
+	for _, name := range [...]string{`"code":"`, `"type":"`} {
+		if _, rest, ok := bytes.Cut(body, []byte(name)); ok && bytes.Contains(body, []byte(`"error"`)) {
+			word, _, _ := bytes.Cut(rest, []byte(`"`))
+			return string(word)
+		}
+	}
+	return ""
+}
+
+// headed is the head of an answer that comes piece by piece.
+func (x *exchange) headed(status uint64, headers []abi.Header) {
+	x.headersOut(headers)
+	x.story.status = status
+	x.w.say("%s: %d, opened", x.id, status)
+}
+
+func (x *exchange) headersOut(headers []abi.Header) {
+	for _, h := range headers {
+		if leaks([]byte(h.Value)) {
+			x.w.fail("I7", "%s: a secret is in the header %s", x.id, h.Name)
+		}
+		if strings.ContainsAny(h.Value, "\r\n\x00") {
+			x.w.fail("I7", "%s: the header %s has a line break", x.id, h.Name)
+		}
+	}
+}
+
+func (x *exchange) sent(piece []byte) {
+	x.w.audit(piece, "a piece of an answer")
+	x.story.body = append(x.story.body, piece...)
+}
+
+// closed is the end of a body that came piece by piece.
+func (x *exchange) closed() {
+	whole := false
+	for _, mark := range [...]string{"data: [DONE]", `"type":"message_stop"`, `"type":"response.completed"`, `"type":"response.incomplete"`} {
+		whole = whole || bytes.Contains(x.story.body, []byte(mark))
+	}
+	x.w.say("%s: closed, %s", x.id, map[bool]string{true: "whole", false: "broken off"}[whole])
+	if !whole {
+		x.story.code = "broken"
+	}
+	x.finished(x.story.status)
+	if !slices.ContainsFunc(x.story.fetches, func(f *fetch) bool { return f.content }) {
+		x.judgeTime()
+	}
+	x.judgeStream(whole)
+}
+
+// finished lets the caller go; 0 is without an answer.
+func (x *exchange) finished(status uint64) {
+	if !x.done {
+		x.done = true
+		x.story.waits = x.w.now - x.story.arrivedAt
+		x.story.claim.end(x.w.now)
+		x.w.stats.answered(status)
+	}
+}
+
+// needles are what must not be seen anywhere outside: secrets whole, their beginnings, and in base64.
+var needles = func() (all [][]byte) {
+	all = append(all, []byte("upstream-secret"), []byte("sk_live_"), []byte("sk_test_"))
+	for _, secret := range [...]string{"upstream-secret-one", "sk_live_"} {
+		all = append(all, []byte(base64.RawStdEncoding.EncodeToString([]byte(secret))[:10]))
+	}
+	return all
+}()
+
+func leaks(data []byte) bool {
+	for _, n := range needles {
+		if bytes.Contains(data, n) {
+			return true
+		}
+	}
+	return false
+}
+
+// audit checks I7: no secret leaves, or is kept.
+func (w *world) audit(data []byte, where string) {
+	if leaks(data) {
+		w.fail("I7", "a secret is in %s: %.300s", where, data)
+	}
+}
+
+// calls notes what an exchange asks of objects.
+func (x *exchange) calls(a *abi.Action) {
+	if a.Class != abi.ClassKeyMeter {
+		return
+	}
+	switch op(a.Data) {
+	case opAdmit:
+		if c := readAdmit(a.Data); c.mode == keymeter.ModeReserve && (x.story.least < 0 || c.least < x.story.least) {
+			x.story.least = c.least
+			x.claims()
+		}
+	case opSettle:
+		x.story.settled = true
+		for _, f := range x.story.fetches {
+			if !f.over {
+				x.w.fail("I13 fetch", "%s settles while %s is being asked", x.id, f.model.Name)
+			}
+		}
+	}
+}
+
+// targets are the models that a request may go to.
+func (x *exchange) targets() []*config.Model {
+	return slices.DeleteFunc(targetsOf(x.asks.model), func(m *config.Model) bool {
+		return (m.Kind == config.EmbeddingModel) != (x.item.Path == "embed")
+	})
+}
+
+func targetsOf(name string) []*config.Model {
+	if t := worldConfig.Tier(name); t != nil {
+		var all []*config.Model
+		for _, target := range t.Targets {
+			all = append(all, target.Model)
+		}
+		return all
+	}
+	if m := worldConfig.Model(name); m != nil {
+		return []*config.Model{m}
+	}
+	return nil
+}

@@ -1,0 +1,334 @@
+package sim_test
+
+import "github.com/postern-ai/postern/core/money"
+
+// noon is November 18th, 2026, 12:00 UTC: in the middle of a month and of a day.
+const noon = 20_775*dayMs + 12*hourMs
+
+// generate makes a world of a seed. Half of them are without any fault: callers press, and nothing else.
+func generate(seed uint64) *plan {
+	g := &generator{rng: fork(seed, 0), p: &plan{Seed: seed, Start: noon, Isolates: 1}}
+	g.p.Delay = pick(g.rng, "", "short", "short", "long")
+	g.faults()
+	switch g.below(20) {
+	case 0:
+		g.idleSlices()
+	case 1:
+		g.deficit()
+	case 5:
+		g.repeats()
+	case 2, 3, 4:
+		g.people(1, 1)
+		g.burst()
+	default:
+		g.people(2, 4)
+		g.mixture()
+	}
+	if g.one(12) {
+		g.midnight()
+	}
+	g.order()
+	return g.p
+}
+
+// midnight moves the start to a few seconds before a month and a day end, and makes some budgets daily.
+func (g *generator) midnight() {
+	g.p.Start = 20_787*dayMs + dayMs - g.between(1, 10_000)
+	for i := range g.p.Projects {
+		g.p.Projects[i].Cycle = uint8(g.below(3))
+	}
+}
+
+type generator struct {
+	*rng
+	p       *plan
+	calm    bool // no fault classes, and no misfortunes of isolates, clocks and KV
+	honest  bool // providers answer, and tell the truth
+	least   int64
+	models  []string
+	anyLies bool
+}
+
+// lateDuplicates: a meter knows an admission again after its settle.
+const lateDuplicates = false
+
+func (g *generator) faults() {
+	g.calm, g.honest = !g.one(2), g.one(2)
+	if g.calm {
+		g.p.Isolates = int(g.between(1, 2))
+		return
+	}
+	g.p.Isolates = int(g.between(1, 3))
+	f := &g.p.Faults
+	f.Calls, f.Overload, f.Outbox = g.one(2), g.one(5), g.one(3)
+	f.Late = g.one(3) && lateDuplicates
+	f.Alarms, f.Stale, f.Evict = g.one(3), g.one(2), g.one(3)
+}
+
+// people makes projects and keys. A budget is tiny, about as much as a few requests, or ample.
+func (g *generator) people(projects, keys uint64) {
+	for range g.between(1, projects) {
+		g.p.Projects = append(g.p.Projects, projectPlan{
+			Budget: pick(g.rng, money.Cent/10, money.Cent, 5*money.Cent, money.Dollar/4, money.Dollar, 10*money.Dollar, 100*money.Dollar),
+			Plan:   pick(g.rng, "open", "open", "open", "free", "tight", "crowd", "tokens"), CacheTTL: pick(g.rng, uint64(0), 0, 30, 3600),
+		})
+	}
+	for range g.between(1, keys) {
+		k := keyPlan{Project: int(g.below(uint64(len(g.p.Projects)))), Test: g.one(25)}
+		if g.one(12) {
+			k.Models = pick(g.rng, []string{"alpha"}, []string{"cheap"}, []string{"gamma", "beta"})
+		}
+		if g.one(12) {
+			k.PerSecond = g.between(1, 4)
+		}
+		g.p.Keys = append(g.p.Keys, k)
+	}
+}
+
+func (g *generator) add(it item) { g.p.Items = append(g.p.Items, it) }
+
+// mixture is a little of everything.
+func (g *generator) mixture() {
+	span := pick(g.rng, uint64(0), 50, 2000, 20_000, 200_000)
+	for range g.between(1, 8) {
+		it := g.request()
+		it.At = g.below(span + 1)
+		if g.one(4) {
+			it.Times, it.Every = int(g.between(2, 12)), pick(g.rng, uint64(0), 0, 1, 40, 900)
+		}
+		g.add(it)
+		if g.one(5) { // a twin, or a repeat
+			again := it
+			again.At += g.below(4000)
+			again.Seed, again.Times = g.next(), 0
+			g.add(again)
+		}
+	}
+	if g.one(3) {
+		for range g.between(1, 4) {
+			g.operator(span)
+		}
+	}
+	if !g.calm {
+		g.misfortunes(span)
+	}
+}
+
+// request is one caller's.
+func (g *generator) request() item {
+	it := item{Do: "ask", Seed: g.next(), Key: int(g.below(uint64(len(g.p.Keys)))), Isolate: int(g.below(uint64(g.p.Isolates)))}
+	it.Path = pick(g.rng, "complete", "chat", "chat", "openai", "openai", "openai", "responses", "anthropic", "anthropic", "embed")
+	it.Stream = g.one(2)
+	switch it.Path {
+	case "complete", "chat":
+		it.Model = pick(g.rng, "cheap", "balanced", "frontier")
+	case "embed":
+		it.Model, it.Stream = "vector", false
+	default:
+		it.Model = pick(g.rng, "alpha", "beta", "gamma", "omega", "zeta", "small", "gratis", "cheap", "balanced", "frontier", "p1/alpha")
+	}
+	it.Max = pick(g.rng, uint64(0), 0, 1, 30, 500, 4096, 32_000)
+	if it.Path == "anthropic" {
+		it.Max = max(it.Max, 1)
+	}
+	it.Prompt, it.Words = g.below(3), pick(g.rng, uint64(3), 5, 40, 700)
+	if g.one(8) {
+		it.Idem = pick(g.rng, "once", "twice")
+	}
+	if g.one(8) {
+		it.Cache = pick(g.rng, "no-store", "no-cache", "max-age=5")
+	}
+	if g.one(8) {
+		it.Leave, it.Quiet = g.between(1, pick(g.rng, uint64(5), 300, 4000)), g.one(2)
+	}
+	g.odd(&it)
+	for range g.between(1, 3) {
+		it.Answers = append(it.Answers, g.answer())
+	}
+	return it
+}
+
+// odd makes some requests others than completions, or wrong.
+func (g *generator) odd(it *item) {
+	switch g.below(24) {
+	case 0:
+		it.Path, it.Model, it.Stream = "count", pick(g.rng, "gamma", "alpha"), false
+	case 1:
+		it.Path = pick(g.rng, "models", "health", "usage")
+	case 2:
+		it.Bad = pick(g.rng, "body", "type", "key", "malformed")
+		if it.Bad == "body" {
+			it.Path = "openai"
+		}
+	case 3:
+		if it.Path == "openai" {
+			it.Model = pick(g.rng, "lost", "nobody", "delta")
+		}
+	}
+}
+
+// answer is what a provider does.
+func (g *generator) answer() answer {
+	a := answer{
+		Ms: pick(g.rng, uint64(0), 1, 30, 800, 9000), Out: pick(g.rng, uint64(1), 20, 300, 4000, 100_000), Text: pick(g.rng, uint64(1), 8, 60, 900),
+		Chunks: g.between(1, 6), Gap: pick(g.rng, uint64(0), 1, 50, 700), In: pick(g.rng, uint64(0), 0, 0, 90, 150, 190),
+	}
+	if g.one(8) {
+		a.In = pick(g.rng, uint64(400), 3000, 100_000)
+	}
+	if g.one(6) {
+		a.Length = true
+	}
+	if g.one(5) {
+		a.Cut = pick(g.rng, uint64(50), 333, 4000, 64_000)
+	}
+	if g.honest || g.one(2) {
+		return a
+	}
+	switch g.below(3) {
+	case 0:
+		a.Status = pick(g.rng, uint64(429), 500, 503, 529, 400, 401, 404, 408)
+		if a.Status != 400 && g.one(3) {
+			a.Retry = pick(g.rng, "1", "0.2", "30", "Wed, 18 Nov 2026 12:00:20 GMT")
+		}
+	case 1:
+		a.Fault = pick(g.rng, "connect", "head", "byte", "total", "idle", "cut", "type", "truncated", "error")
+		a.After = g.below(4)
+	case 2:
+		a.Lie = pick(g.rng, "none", "negative", "absurd", "fraction", "text")
+		a.Over = g.one(3)
+	}
+	return a
+}
+
+// operator changes something.
+func (g *generator) operator(span uint64) {
+	it := item{
+		At: g.below(span + 1), Seed: g.next(), Key: int(g.below(uint64(len(g.p.Keys)))), Project: int(g.below(uint64(len(g.p.Projects)))),
+		Do: pick(g.rng, "deactivate", "deactivate", "activate", "delete", "budget", "plan", "policy", "route", "rotate", "keymodels", "cache", "archive", "restore"),
+	}
+	switch it.Do {
+	case "budget":
+		it.Amount = pick(g.rng, 0, money.Cent/10, 5*money.Cent, 10*money.Dollar)
+	case "plan":
+		it.Name = pick(g.rng, "open", "free", "tight", "crowd")
+	case "policy", "keymodels":
+		it.Names = pick(g.rng, nil, []string{"cheap", "alpha"}, []string{"gamma"}, []string{"omega", "vector"})
+	case "route":
+		it.Names = pick(g.rng, nil, []string{"beta", "gamma"}, []string{"small"}, []string{"delta", "alpha"})
+		it.Name = pick(g.rng, "cheap", "balanced", "frontier")
+	case "rotate":
+		it.Ms = pick(g.rng, int64(0), 500, 60_000)
+	case "cache":
+		it.Amount = pick(g.rng, int64(0), 60)
+	}
+	g.add(it)
+}
+
+// misfortunes are those of isolates, clocks and KV.
+func (g *generator) misfortunes(span uint64) {
+	if g.one(2) {
+		g.add(item{At: g.below(span + 3000), Do: "kill", Isolate: int(g.below(3))})
+	}
+	if g.one(5) {
+		g.add(item{At: g.below(span + 1), Do: "kv", Ms: int64(g.between(1, 3000))})
+	}
+	if g.one(5) {
+		g.add(item{
+			At: g.below(span + 1), Do: "jump", Name: pick(g.rng, "objects", "isolate"), Isolate: int(g.below(3)),
+			Ms: pick(g.rng, int64(-hourMs), -2000, 2000, hourMs),
+		})
+	}
+}
+
+// burst is many requests at once on one key, which the budget may or may not hold.
+func (g *generator) burst() {
+	it := g.request()
+	it.Bad, it.Idem, it.Leave = "", "", 0
+	if it.Path == "models" || it.Path == "health" || it.Path == "usage" || it.Path == "count" {
+		it.Path, it.Model, it.Max = "openai", "omega", 4096
+	}
+	it.Times, it.Every = int(g.between(8, 40)), pick(g.rng, uint64(0), 0, 1, 20)
+	g.add(it)
+	if g.one(2) {
+		late := g.request()
+		late.At = g.between(1000, 400_000)
+		g.add(late)
+	}
+	if !g.calm {
+		g.misfortunes(2000)
+	}
+}
+
+// idleSlices is many keys that have each used a little, and one that then needs nearly all that is left.
+func (g *generator) idleSlices() {
+	n := int(g.between(5, 50))
+	g.p.Projects = []projectPlan{{Budget: pick(g.rng, money.Pico(2), 4, 10) * money.Dollar, Plan: "open"}}
+	for k := range n + 1 {
+		g.p.Keys = append(g.p.Keys, keyPlan{})
+		if k == n {
+			break
+		}
+		g.add(item{
+			At: uint64(k), Do: "ask", Seed: g.next(), Key: k, Path: "openai", Model: "omega", Max: g.between(100, 2500), Words: 3,
+			Answers: []answer{{Out: 10, Text: 3, Ms: 10}},
+		})
+	}
+	g.add(item{
+		At: 100_000, Do: "ask", Seed: g.next(), Key: n, Path: "openai", Model: "omega", Max: g.between(1000, 60_000), Words: 3,
+		Times: int(g.between(1, 4)), Answers: []answer{{Out: 10, Text: 3, Ms: 10}},
+	})
+}
+
+// repeats is one request again and again: of several keys and projects, with and without the cache and twins.
+func (g *generator) repeats() {
+	g.people(3, 5)
+	for i := range g.p.Projects {
+		g.p.Projects[i].CacheTTL = pick(g.rng, uint64(30), 30, 3600)
+		g.p.Projects[i].Budget = max(g.p.Projects[i].Budget, money.Dollar)
+	}
+	it := g.request()
+	it.Bad, it.Leave, it.Cache = "", 0, ""
+	for range g.between(2, 10) {
+		again := it
+		again.At, again.Seed, again.Key = g.below(50_000), g.next(), int(g.below(uint64(len(g.p.Keys))))
+		if g.one(3) {
+			again.Stream = !again.Stream && it.Path != "embed"
+		}
+		if g.one(4) {
+			again.Cache = pick(g.rng, "no-store", "no-cache", "max-age=5")
+		}
+		g.add(again)
+	}
+	if g.one(3) {
+		g.operator(50_000)
+	}
+	if !g.calm {
+		g.misfortunes(50_000)
+	}
+}
+
+// deficit is a key whose first request costs far more than it looked like.
+func (g *generator) deficit() {
+	g.people(1, 2)
+	it := g.request()
+	it.Bad, it.Key = "", 0
+	it.Path, it.Model, it.Max, it.Stream = "openai", pick(g.rng, "gamma", "omega", "beta"), g.between(1, 300), false
+	it.Answers = []answer{{Out: 30, Text: 3, In: pick(g.rng, uint64(3000), 100_000, 1_000_000)}}
+	g.add(it)
+	for range g.between(1, 3) {
+		late := g.request()
+		late.At, late.Key = g.between(1000, 30_000), 0
+		g.add(late)
+	}
+}
+
+// order sorts the items by time, and keeps those of one time in their order.
+func (g *generator) order() {
+	items := g.p.Items
+	for i := 1; i < len(items); i++ {
+		for j := i; j > 0 && items[j].At < items[j-1].At; j-- {
+			items[j], items[j-1] = items[j-1], items[j]
+		}
+	}
+}

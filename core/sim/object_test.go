@@ -1,0 +1,253 @@
+package sim_test
+
+import (
+	"slices"
+	"sort"
+
+	"github.com/postern-ai/postern/core/abi"
+	objects "github.com/postern-ai/postern/core/object"
+)
+
+type objectID struct {
+	class abi.Class
+	name  string
+}
+
+// object is one object: rows in order, an alarm, an outbox. It runs one command at a time, in one transaction.
+type object struct {
+	objectID
+	w          *world
+	rows       []abi.Row // by key
+	alarmMs    uint64    // by its own clock; 0: none
+	alarmRound uint64    // an alarm that was planned for another round is void
+	offset     int64
+	random     *rng
+	delivering bool
+}
+
+func (w *world) object(class abi.Class, name string) *object {
+	id := objectID{class, name}
+	o := w.objects[id]
+	if o == nil {
+		h := uint64(class)
+		for i := 0; i < len(name); i++ {
+			h = h*1099511628211 ^ uint64(name[i])
+		}
+		o = &object{objectID: id, w: w, random: fork(w.plan.Seed, h), offset: w.objectOffset}
+		w.objects[id] = o
+		w.ordered = append(w.ordered, o)
+	}
+	return o
+}
+
+func (o *object) told() uint64 { return uint64(int64(o.w.now) + o.offset) }
+
+func (o *object) find(key string) (int, bool) {
+	at := sort.Search(len(o.rows), func(i int) bool { return o.rows[i].Key >= key })
+	return at, at < len(o.rows) && o.rows[at].Key == key
+}
+
+func (o *object) put(row abi.Row) {
+	if at, ok := o.find(row.Key); ok {
+		o.rows[at] = row
+	} else {
+		o.rows = slices.Insert(o.rows, at, row)
+	}
+}
+
+func (o *object) remove(key string) {
+	if at, ok := o.find(key); ok {
+		o.rows = slices.Delete(o.rows, at, at+1)
+	}
+}
+
+// Read gives the rows of a range. It never fails.
+func (o *object) Read(g abi.Range) ([]abi.Row, error) {
+	at, ok := o.find(g.Start)
+	if g.End == "" {
+		if !ok {
+			return nil, nil
+		}
+		return o.rows[at : at+1 : at+1], nil
+	}
+	end := at
+	for uint64(end-at) < g.Limit && end < len(o.rows) && o.rows[end].Key < g.End {
+		end++
+	}
+	return o.rows[at:end:end], nil
+}
+
+// Commit is a command's transaction. It never fails.
+func (o *object) Commit(puts []abi.Row, deletes []string, alarmMs uint64) error {
+	for _, row := range puts {
+		o.put(row)
+	}
+	for _, name := range deletes {
+		o.remove(name)
+	}
+	if alarmMs != 0 && (o.alarmMs == 0 || alarmMs < o.alarmMs) {
+		o.setAlarm(alarmMs)
+	}
+	return nil
+}
+
+// call runs one command, and has the world witness it. A nil command is the alarm.
+func (o *object) call(command []byte) (reply []byte, ok bool) {
+	w := o.w
+	w.stats.Commands++
+	if w.breaks.before != nil && w.breaks.before(o, command) {
+		return nil, true
+	}
+	if reply, ok = o.run(command); !ok {
+		return nil, false
+	}
+	if w.breaks.after != nil {
+		reply = w.breaks.after(o, command, reply)
+	}
+	w.witness(o, command, reply)
+	return reply, true
+}
+
+// run runs a command: reads, apply, commit. What is to be delivered goes out afterwards.
+func (o *object) run(command []byte) (reply []byte, ok bool) {
+	w := o.w
+	out, err := reducer.Run(o, abi.ObjectInput{NowMs: o.told(), Class: o.class, Name: o.name, Command: command})
+	if err != nil {
+		w.say("%s %.8s fails: %v", className(o.class), o.name, err)
+		return nil, false
+	}
+	if out.Deliver {
+		w.after(w.delay(o.random), o.deliver)
+	}
+	return out.Reply, true
+}
+
+func className(c abi.Class) string {
+	return [...]string{"KV", "meter", "ledger", "directory"}[c]
+}
+
+// setAlarm sets the alarm to a time of the object's clock.
+func (o *object) setAlarm(at uint64) {
+	o.alarmMs = at
+	o.reset()
+}
+
+// reset plans the ringing of the alarm that is set, by the clock as it is now.
+func (o *object) reset() {
+	o.alarmRound++
+	if o.alarmMs == 0 {
+		return
+	}
+	wait := uint64(0)
+	if now := o.told(); o.alarmMs > now {
+		wait = o.alarmMs - now
+	}
+	if o.w.plan.Faults.Alarms && o.random.one(3) {
+		wait += o.random.below(2 * minuteMs)
+		o.w.stats.Faults++
+	}
+	round := o.alarmRound
+	o.w.after(wait, func() {
+		if round == o.alarmRound {
+			o.ring()
+		}
+	})
+}
+
+func (o *object) ring() {
+	o.alarmMs = 0
+	o.alarmRound++
+	if _, ok := o.call(nil); !ok {
+		o.setAlarm(o.told() + abi.RedeliverMs)
+	}
+}
+
+// deliver carries the outbox out, oldest first, one at a time. At the first failure it stops and leaves the rest
+// to the alarm.
+func (o *object) deliver() {
+	if o.delivering {
+		return
+	}
+	o.delivering = true
+	o.deliverNext()
+}
+
+func (o *object) deliverNext() {
+	key, d, err := objects.NextDelivery(o)
+	if err != nil {
+		o.w.fail("host", "an outbox row of %s is malformed", o.name)
+	}
+	if key == "" {
+		o.delivering = false
+		return
+	}
+	w := o.w
+	lost, unconfirmed := false, false
+	if w.plan.Faults.Outbox {
+		lost, unconfirmed = o.random.one(8), o.random.one(8)
+	}
+	if w.breaks.delivery != nil && w.breaks.delivery(o, &d) {
+		o.remove(key)
+		w.after(0, o.deliverNext)
+		return
+	}
+	w.after(w.delay(o.random), func() {
+		ok := !lost && w.accept(&d, o.random)
+		w.after(w.delay(o.random), func() {
+			if !ok || unconfirmed {
+				w.stats.Faults++
+				o.delivering = false
+				if at := o.told() + abi.RedeliverMs; o.alarmMs == 0 || at < o.alarmMs {
+					o.setAlarm(at)
+				}
+				return
+			}
+			o.remove(key)
+			o.deliverNext()
+		})
+	})
+}
+
+// accept is a delivery at its receiver.
+func (w *world) accept(d *abi.Delivery, r *rng) bool {
+	if d.Class != abi.ClassKV {
+		_, ok := w.object(d.Class, d.Name).call(d.Data)
+		return ok
+	}
+	return w.kv.write(w, d.Name, d.Data, 0, r)
+}
+
+// kv is the key-value store: eventually consistent, and down at times.
+type kv struct {
+	rows      map[string]kvRow
+	downUntil uint64
+}
+
+type kvRow struct {
+	value     []byte
+	expiresMs uint64 // 0: never
+}
+
+func (k *kv) init() { k.rows = map[string]kvRow{} }
+
+func (k *kv) write(w *world, key string, value []byte, ttl uint64, _ *rng) bool {
+	if k.downUntil > w.now {
+		return false
+	}
+	w.audit(value, "KV")
+	if len(value) == 0 {
+		delete(k.rows, key)
+		return true
+	}
+	row := kvRow{value: value}
+	if ttl > 0 {
+		row.expiresMs = w.now + ttl*secondMs
+	}
+	k.rows[key] = row
+	return true
+}
+
+func (k *kv) read(now uint64, key string) ([]byte, bool) {
+	row, ok := k.rows[key]
+	return row.value, ok && (row.expiresMs == 0 || row.expiresMs > now)
+}

@@ -1,0 +1,359 @@
+package sim_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/jsontext"
+)
+
+// fetch is one request at a provider, and what the provider knows of it: the truth that Postern has to book.
+type fetch struct {
+	x       *exchange
+	number  int
+	model   *config.Model
+	limit   uint64 // that was sent; 0: none
+	does    answer
+	in, out uint64 // the real tokens of the prompt and of the answer
+	prompt  uint64 // the prompt's estimate
+	text    string // all that would be written
+	seen    uint64 // tokens of the text that was delivered, estimated
+	content bool   // something of the answer was delivered
+	input   bool   // the prompt's real tokens were delivered
+	stream  bool
+	status  uint64 // that was delivered, 0: none
+	over    bool
+	ended   bool // the stream's end was delivered
+	told    bool // and its figures, before that
+	whole   bool // the answer was delivered to its end, with usage
+	clean   bool // and may be cached
+	cost    span // what is to be booked
+	tokens  span
+	flagged bool
+	nothing bool  // nothing is to be booked
+	skew    int64 // a test's: what the provider charges beside its figures
+}
+
+// span is what is allowed, from low to high.
+type span struct{ low, high int64 }
+
+func (s span) plus(o span) span   { return span{s.low + o.low, s.high + o.high} }
+func (s span) holds(v int64) bool { return s.low <= v && v <= s.high }
+func exactly(v int64) span        { return span{v, v} }
+func (s *span) add(o span)        { *s = s.plus(o) }
+func (s span) String() string     { return fmt.Sprintf("%d to %d", s.low, s.high) }
+func costOf(m *config.Model, in, out uint64) int64 {
+	return m.Cost(&chat.Usage{Input: in, Output: out})
+}
+
+// modelOf finds what is asked by the address and the name, and checks I8: the authorised target is asked, with its
+// own provider's secret.
+func (x *exchange) modelOf(a *abi.Action, body gjson.Result) *config.Model {
+	name := body.Get("model").Str
+	for i := range worldConfig.Models {
+		m := &worldConfig.Models[i]
+		if m.Upstream != name {
+			continue
+		}
+		if !strings.HasPrefix(a.URL, m.Provider.BaseURL+"/") {
+			x.w.fail("I8", "%s: %s was asked of %s", x.id, name, a.URL)
+		}
+		secret := providerSecrets[m.Provider.Name]
+		for _, h := range a.Headers {
+			if strings.Contains(h.Value, "upstream-secret") && !strings.Contains(h.Value, secret) {
+				x.w.fail("I7", "%s: %s got another provider's key", x.id, a.URL)
+			}
+		}
+		x.w.audit([]byte(a.URL), "an address")
+		return m
+	}
+	x.w.fail("I8", "%s: no model is named %q", x.id, name)
+	return nil
+}
+
+// fetch sends a request to a provider.
+func (x *exchange) fetch(a *abi.Action) {
+	w := x.w
+	o := x.outstanding(a.ID)
+	body := x.join(a.Body)
+	root := gjson.ParseBytes(body)
+	f := &fetch{x: x, number: len(w.fetches), model: x.modelOf(a, root), stream: a.Stream > 0}
+	w.fetches = append(w.fetches, f)
+	for _, other := range x.story.fetches {
+		if !other.over {
+			w.fail("I13", "%s: a second fetch while one is outstanding", x.id)
+		}
+	}
+	x.story.fetches = append(x.story.fetches, f)
+	if x.story.fetchedAt == 0 {
+		x.story.fetchedAt = w.now
+	}
+	w.stats.Fetches++
+	x.dispatched(f)
+	f.does = x.item.answer(len(x.story.fetches) - 1)
+	for _, name := range [...]string{"max_tokens", "max_completion_tokens", "max_output_tokens"} {
+		f.limit = max(f.limit, root.Get(name).Uint())
+	}
+	f.write()
+	o.fetch = f
+	if w.breaks.truth != nil {
+		w.breaks.truth(f)
+	}
+	if f.does.Lie != "" || f.does.Fault != "" || f.does.Status > 299 {
+		w.stats.Faults++
+	}
+	w.say("%s: asks %s, limit %d (attempt %d): %+v", x.id, f.model.Name, f.limit, len(x.story.fetches), f.does)
+	f.begin(o, a)
+}
+
+// answer is what the provider does with the n-th attempt.
+func (it *item) answer(n int) answer {
+	if len(it.Answers) == 0 {
+		return answer{Out: 20, Text: 5}
+	}
+	return it.Answers[min(n, len(it.Answers)-1)]
+}
+
+// mark is in every answer of a fetch and tells whose it is.
+func (f *fetch) mark() string { return fmt.Sprintf("zq%dx%dz", f.number, f.x.projectNumber()) }
+
+const filler = "which was then told again to those who had not been there and wanted to know how it ended after all "
+
+// wordsOf is a text of about so many tokens: a word each.
+func wordsOf(n uint64) string {
+	var b strings.Builder
+	for b.Len() < int(n)*5 {
+		b.WriteString(filler[:min(len(filler), int(n)*5-b.Len())])
+	}
+	return b.String()
+}
+
+// write decides on the answer: its text, and how many tokens it really has.
+func (f *fetch) write() {
+	d := &f.does
+	f.prompt = f.x.asks.promptTokens
+	f.in = f.prompt
+	if d.In > 0 {
+		f.in = max(1, f.prompt*d.In/100)
+	}
+	if f.model.Kind == config.EmbeddingModel {
+		return
+	}
+	most := d.Out
+	if !d.Over {
+		if f.limit > 0 {
+			most = min(most, f.limit)
+		}
+		if f.model.MaxOutput > 0 {
+			most = min(most, f.model.MaxOutput)
+		}
+		if f.model.Context > f.in {
+			most = min(most, f.model.Context-f.in)
+		}
+	}
+	f.out = max(most, 1)
+	f.text = f.mark() + " " + wordsOf(min(d.Text, f.out))
+}
+
+func tokensOf(text string) uint64 { return chat.EstimateTokens(jsontext.Spelled(text)) }
+
+// begin plans the events of the fetch.
+func (f *fetch) begin(o *open, a *abi.Action) {
+	w, x, d := f.x.w, f.x, &f.does
+	fault := func(ms, code uint64) {
+		w.after(ms, func() {
+			if !o.cancelled && !x.over {
+				f.faulted(code)
+				x.answered(o, abi.Event{Kind: abi.EventFault, ID: a.ID, Code: code}, true)
+			}
+		})
+	}
+	limit := func(ms uint64) uint64 { // the total ends a fetch whatever it waits for
+		if a.TotalMs > 0 && (ms == 0 || ms > a.TotalMs) {
+			return a.TotalMs
+		}
+		return ms
+	}
+	switch {
+	case d.Fault == "connect":
+		fault(d.Ms, abi.FaultConnect)
+		return
+	case d.Fault == "head" || a.HeadMs > 0 && d.Ms >= a.HeadMs:
+		fault(limit(a.HeadMs), abi.FaultHead)
+		return
+	case d.Fault == "byte" && a.Stream == 0:
+		fault(limit(d.Ms+a.FirstByteMs), abi.FaultFirstByte)
+		return
+	case d.Fault == "total" && a.Stream == 0:
+		fault(limit(a.TotalMs), abi.FaultTotal)
+		return
+	case d.Fault == "idle" && a.Stream == 0:
+		fault(limit(d.Ms+a.IdleMs), abi.FaultIdle)
+		return
+	case d.Fault == "cut" && a.Stream == 0:
+		fault(d.Ms, abi.FaultBroken)
+		return
+	}
+	w.after(d.Ms, func() {
+		if o.cancelled || x.over {
+			return
+		}
+		if a.Stream > 0 && (d.Status == 0 || d.Status == 200) {
+			f.head(o, a, fault)
+			return
+		}
+		e := f.response()
+		e.ID = a.ID
+		x.buffers[a.Buffer] = e.Data
+		x.answered(o, e, true)
+	})
+}
+
+// response is a whole answer.
+func (f *fetch) response() abi.Event {
+	d := &f.does
+	e := abi.Event{Kind: abi.EventResponse, Code: 200, Headers: []abi.Header{{Name: "content-type", Value: "application/json"}}}
+	if d.Retry != "" {
+		e.Headers = append(e.Headers, abi.Header{Name: "retry-after", Value: d.Retry})
+	}
+	f.over, f.status = true, 200
+	if d.Status > 299 {
+		e.Code, f.status = d.Status, d.Status
+		e.Data = f.errorBody()
+		f.free()
+		return e
+	}
+	e.Data = f.body()
+	if d.Fault == "type" {
+		e.Headers[0].Value = "text/html"
+	}
+	if d.Fault == "truncated" {
+		e.Data = e.Data[:len(e.Data)*2/3]
+	}
+	f.content, f.seen = true, tokensOf(f.text)
+	switch {
+	case d.Fault == "type" || d.Fault == "truncated":
+		f.guess(uint64(len(e.Data)+3) / 4)
+	case d.Lie != "":
+		f.guess(f.seen)
+	default:
+		f.exact()
+		f.clean = !d.Length || f.model.Kind == config.EmbeddingModel
+	}
+	return e
+}
+
+// errorBody is an error that repeats the operator's secret, as some do.
+func (f *fetch) errorBody() []byte {
+	return fmt.Appendf(nil, `{"error":{"message":"no: %s","type":"error"}}`, providerSecrets[f.model.Provider.Name])
+}
+
+// exact: the provider's figures are delivered, and are to be booked as they are.
+func (f *fetch) exact() {
+	f.whole = true
+	f.cost, f.tokens = exactly(costOf(f.model, f.in, f.out)+f.skew), exactly(int64(f.in+f.out))
+}
+
+// guess: there are no figures that can be believed. What is booked is an estimate, and flagged.
+func (f *fetch) guess(out uint64) {
+	f.flagged = true
+	low, high := [2]uint64{f.prompt * 3 / 4, out * 3 / 4}, [2]uint64{f.prompt*5/4 + 8, out*5/4 + 8}
+	if f.input {
+		low[0], high[0] = min(low[0], f.in), max(high[0], f.in)
+	}
+	if out == 0 {
+		high[1] = 8
+	}
+	// Figures that are in order may be taken from a report whose others are not, or that came before the end.
+	if f.does.Lie != "" || f.told {
+		low[0], high[0] = min(low[0], f.in), max(high[0], f.in)
+		high[1] = max(high[1], f.out)
+	}
+	f.cost = span{costOf(f.model, low[0], low[1]), costOf(f.model, high[0], high[1])}
+	f.tokens = span{int64(low[0] + low[1]), int64(high[0] + high[1])}
+}
+
+// free: the provider takes nothing for it.
+func (f *fetch) free() { f.nothing = true }
+
+// faulted is how the exchange is told that no whole answer came.
+func (f *fetch) faulted(code uint64) {
+	f.over = true
+	f.x.w.say("%s: fault %d", f.x.id, code)
+	switch {
+	case code == abi.FaultConnect || code == abi.FaultUndelivered:
+		f.free()
+	default:
+		f.guess(f.seen)
+	}
+}
+
+// cut is the exchange's giving the fetch up.
+func (f *fetch) cut() {
+	if f.over {
+		return
+	}
+	f.over = true
+	f.guess(f.seen)
+}
+
+// usage is the figures that the provider tells, in the words of its family.
+func (f *fetch) usage(in, out string) string {
+	d := &f.does
+	switch d.Lie {
+	case "negative":
+		return fmt.Sprintf(`{"%s":%d,"%s":-%d}`, in, f.in, out, f.out)
+	case "absurd":
+		return fmt.Sprintf(`{"%s":%d,"%s":4000000000000}`, in, f.in, out)
+	case "fraction":
+		return fmt.Sprintf(`{"%s":%d.5,"%s":%d.25}`, in, f.in, out, f.out)
+	case "text":
+		return fmt.Sprintf(`{"%s":"%d","%s":"%d"}`, in, f.in, out, f.out)
+	}
+	return fmt.Sprintf(`{"%s":%d,"%s":%d}`, in, f.in, out, f.out)
+}
+
+// usageMember is the member usage with a comma before it, or nothing.
+func (f *fetch) usageMember(in, out string) string {
+	if f.does.Lie == "none" {
+		return ""
+	}
+	return `,"usage":` + f.usage(in, out)
+}
+
+func (f *fetch) finish(stop, length string) string {
+	if f.does.Length {
+		return length
+	}
+	return stop
+}
+
+// body is a whole answer in the provider's family.
+func (f *fetch) body() []byte {
+	switch {
+	case f.model.Kind == config.EmbeddingModel:
+		return fmt.Appendf(nil, `{"object":"list","data":[{"object":"embedding","index":0,"embedding":[%d,%d,0.5]}],"model":"vector"%s}`,
+			f.number, f.x.projectNumber(), f.embedUsage())
+	case f.model.Provider.Wire == "anthropic":
+		return fmt.Appendf(nil, `{"id":"msg_%d","type":"message","role":"assistant","model":%q,"content":[{"type":"text","text":%q}],"stop_reason":%q%s}`,
+			f.number, f.model.Name, f.text, f.finish("end_turn", "max_tokens"), f.usageMember("input_tokens", "output_tokens"))
+	case f.model.Provider.Wire == "responses":
+		status := f.finish(`"completed"`, `"incomplete","incomplete_details":{"reason":"max_output_tokens"}`)
+		return fmt.Appendf(nil, `{"id":"resp_%d","object":"response","created_at":1,"model":%q,"status":%s,"output":[{"type":"message","id":"m","role":"assistant","content":[{"type":"output_text","text":%q}]}]%s}`,
+			f.number, f.model.Name, status, f.text, f.usageMember("input_tokens", "output_tokens"))
+	}
+	return fmt.Appendf(nil, `{"id":"c%d","object":"chat.completion","created":1,"model":%q,"choices":[{"index":0,"message":{"role":"assistant","content":%q},"finish_reason":%q}]%s}`,
+		f.number, f.model.Name, f.text, f.finish("stop", "length"), f.usageMember("prompt_tokens", "completion_tokens"))
+}
+
+func (f *fetch) embedUsage() string {
+	if f.does.Lie != "" {
+		return ""
+	}
+	return fmt.Sprintf(`,"usage":{"prompt_tokens":%d,"total_tokens":%d}`, f.in, f.in)
+}

@@ -1,0 +1,36 @@
+package sim_test
+
+// rng is splitmix64: small, fast, and the same everywhere.
+type rng struct{ s uint64 }
+
+func (r *rng) next() uint64 {
+	r.s += 0x9e3779b97f4a7c15
+	z := r.s
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// below is a number in [0, n).
+func (r *rng) below(n uint64) uint64 {
+	if n == 0 {
+		return 0
+	}
+	return r.next() % n
+}
+
+// between is a number in [low, high].
+func (r *rng) between(low, high uint64) uint64 { return low + r.below(high-low+1) }
+
+// one is true once in n times on average.
+func (r *rng) one(n uint64) bool { return r.below(n) == 0 }
+
+// fork is a generator of its own for a numbered use: what it gives does not depend on other uses.
+func fork(seed, use uint64) *rng {
+	r := &rng{seed ^ use*0xd1342543de82ef95}
+	r.next()
+	return r
+}
+
+// pick is one of some values.
+func pick[T any](r *rng, values ...T) T { return values[r.below(uint64(len(values)))] }

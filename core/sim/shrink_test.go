@@ -1,0 +1,171 @@
+package sim_test
+
+import "slices"
+
+// shrink takes away from a plan what its failure does not need: items, repetitions, faults, answers, words. What it
+// gives still breaks the same rule.
+func shrink(p *plan, rule string, b func() breaks) *plan {
+	s := &shrinker{best: clone(p), rule: rule, breaks: b}
+	for again := true; again && s.runs < maxShrinks; {
+		again = s.items() || s.people() || s.settings()
+	}
+	return s.best
+}
+
+const maxShrinks = 4000
+
+type shrinker struct {
+	best   *plan
+	rule   string
+	breaks func() breaks
+	runs   int
+}
+
+func clone(p *plan) *plan {
+	c := *p
+	c.Projects, c.Keys, c.Items = slices.Clone(p.Projects), slices.Clone(p.Keys), slices.Clone(p.Items)
+	for i := range c.Items {
+		c.Items[i].Answers = slices.Clone(c.Items[i].Answers)
+	}
+	return &c
+}
+
+// try keeps a change if the rule is still broken.
+func (s *shrinker) try(change func(*plan)) bool {
+	c := clone(s.best)
+	change(c)
+	if s.runs++; s.runs > maxShrinks || c.text() == s.best.text() {
+		return false
+	}
+	if f := run(c, s.breaks(), &stats{}, nil); f == nil || f.rule != s.rule {
+		return false
+	}
+	s.best = c
+	return true
+}
+
+// items removes items, the largest runs of them first.
+func (s *shrinker) items() (smaller bool) {
+	for n := len(s.best.Items) / 2; n >= 1; n /= 2 {
+		for at := 0; at+n <= len(s.best.Items); {
+			if s.try(func(p *plan) { p.Items = slices.Delete(p.Items, at, at+n) }) {
+				smaller = true
+			} else {
+				at += n
+			}
+		}
+	}
+	for i := range s.best.Items {
+		smaller = s.item(i) || smaller
+	}
+	return smaller
+}
+
+// item makes one item simpler.
+func (s *shrinker) item(i int) (simpler bool) {
+	try := func(change func(*item)) { simpler = s.try(func(p *plan) { change(&p.Items[i]) }) || simpler }
+	for s.best.Items[i].Times > 1 && s.try(func(p *plan) { p.Items[i].Times /= 2 }) {
+		simpler = true
+	}
+	for s.best.Items[i].Times > 1 && s.try(func(p *plan) { p.Items[i].Times-- }) {
+		simpler = true
+	}
+	try(func(it *item) { it.Times = 0 })
+	try(func(it *item) { it.Every = 0 })
+	try(func(it *item) { it.Leave, it.Quiet = 0, false })
+	try(func(it *item) { it.Idem = "" })
+	try(func(it *item) { it.Cache = "" })
+	try(func(it *item) { it.Stream = false })
+	try(func(it *item) { it.Isolate = 0 })
+	try(func(it *item) { it.Key = 0 })
+	try(func(it *item) { it.At = 0 })
+	try(func(it *item) { it.Seed = uint64(i + 1) })
+	try(func(it *item) { it.Prompt, it.Words = 0, 3 })
+	try(func(it *item) {
+		if it.Do == "ask" && it.Path != "embed" {
+			it.Path = "openai"
+		}
+	})
+	for len(s.best.Items[i].Answers) > 1 && s.try(func(p *plan) { p.Items[i].Answers = p.Items[i].Answers[:len(p.Items[i].Answers)-1] }) {
+		simpler = true
+	}
+	for j := range s.best.Items[i].Answers {
+		plain := s.best.Items[i].Answers[j]
+		for _, change := range []func(*answer){
+			func(a *answer) { *a = answer{Out: plain.Out, Text: plain.Text} },
+			func(a *answer) { a.Ms, a.Gap = 0, 0 },
+			func(a *answer) { a.Chunks, a.After = 1, 0 },
+			func(a *answer) { a.Length, a.Over = false, false },
+			func(a *answer) { a.Retry, a.Cut = "", 0 },
+			func(a *answer) { a.In = 0 },
+			func(a *answer) { a.Text = 3 },
+			func(a *answer) { a.Out = 20 },
+		} {
+			try(func(it *item) { change(&it.Answers[j]) })
+		}
+	}
+	return simpler
+}
+
+// people makes all callers one's.
+func (s *shrinker) people() (smaller bool) {
+	for i := len(s.best.Keys) - 1; i > 0; i-- {
+		smaller = s.try(func(p *plan) {
+			p.Keys = slices.Delete(p.Keys, i, i+1)
+			for n := range p.Items {
+				if p.Items[n].Key >= i {
+					p.Items[n].Key--
+				}
+			}
+		}) || smaller
+	}
+	for i := range s.best.Keys {
+		smaller = s.try(func(p *plan) { p.Keys[i] = keyPlan{Project: p.Keys[i].Project} }) || smaller
+		smaller = s.try(func(p *plan) { p.Keys[i].Project = 0 }) || smaller
+	}
+	for i := range s.best.Projects {
+		smaller = s.try(func(p *plan) { p.Projects[i].CacheTTL = 0 }) || smaller
+		smaller = s.try(func(p *plan) { p.Projects[i].Plan = "open" }) || smaller
+		smaller = s.try(func(p *plan) { p.Projects[i].Cycle = 0 }) || smaller
+	}
+	for i := 0; i < len(s.best.Projects) && len(s.best.Projects) > 1; i++ {
+		smaller = s.try(func(p *plan) {
+			p.Projects = p.Projects[i : i+1]
+			for n := range p.Keys {
+				p.Keys[n].Project = 0
+			}
+		}) || smaller
+	}
+	return s.try(func(p *plan) {
+		for _, k := range p.Keys {
+			if k.Project > 0 {
+				return
+			}
+		}
+		p.Projects = p.Projects[:1]
+	}) || smaller
+}
+
+// settings turns off what is not needed.
+func (s *shrinker) settings() (smaller bool) {
+	for _, change := range []func(*plan){
+		func(p *plan) { p.Faults = faults{} },
+		func(p *plan) { p.Faults.Calls = false },
+		func(p *plan) { p.Faults.Overload, p.Faults.Late = false, false },
+		func(p *plan) { p.Faults.Outbox = false },
+		func(p *plan) { p.Faults.Alarms = false },
+		func(p *plan) { p.Faults.Stale = false },
+		func(p *plan) { p.Faults.Evict = false },
+		func(p *plan) { p.Isolates = 1 },
+		func(p *plan) { p.Start = noon },
+		func(p *plan) { p.Delay = "" },
+		func(p *plan) {
+			if p.Delay == "long" {
+				p.Delay = "short"
+			}
+		},
+	} {
+		smaller = s.try(change) || smaller
+	}
+	return smaller
+}

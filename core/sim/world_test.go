@@ -1,0 +1,219 @@
+package sim_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+)
+
+const (
+	secondMs = 1000
+	minuteMs = 60 * secondMs
+	hourMs   = 60 * minuteMs
+	dayMs    = 24 * hourMs
+)
+
+// world is one run. Real time is now; what a part is told is that plus the offset of its own clock.
+type world struct {
+	plan         *plan
+	now          uint64
+	queue        queue
+	isolates     []*isolate
+	objects      map[objectID]*object
+	ordered      []*object
+	kv           kv
+	projects     []*project
+	keys         []*key
+	byHash       map[string]*key
+	exchanges    []*exchange
+	byID         map[string]*exchange
+	fetches      []*fetch
+	stats        *stats
+	breaks       breaks
+	trace        *strings.Builder // nil: none is wanted
+	wrong        []string         // the rules that were broken, the first one first
+	late         bool             // a duplicate of a command may come when its exchange is over
+	objectOffset int64            // of the clocks of objects
+}
+
+// failure ends a run at the first broken rule: what comes after it may follow from it.
+type failure struct{ rule, text string }
+
+// fail says that a rule is broken.
+func (w *world) fail(rule, format string, args ...any) {
+	if slices.Contains(known, rule) {
+		return
+	}
+	panic(failure{rule, fmt.Sprintf(format, args...)})
+}
+
+// say adds a line to the trace.
+func (w *world) say(format string, args ...any) {
+	if w.trace != nil {
+		fmt.Fprintf(w.trace, "# %8d  ", w.now-w.plan.Start)
+		fmt.Fprintf(w.trace, format, args...)
+		w.trace.WriteByte('\n')
+	}
+}
+
+// event is something that happens at a time; of those of one time, in the order in which they were planned.
+type event struct {
+	at, seq uint64
+	do      func()
+}
+
+// queue is a binary heap of events.
+type queue struct {
+	heap []event
+	seq  uint64
+}
+
+func (q *queue) less(i, j int) bool {
+	a, b := &q.heap[i], &q.heap[j]
+	return a.at < b.at || a.at == b.at && a.seq < b.seq
+}
+
+func (q *queue) push(at uint64, do func()) {
+	q.seq++
+	q.heap = append(q.heap, event{at, q.seq, do})
+	for i := len(q.heap) - 1; i > 0 && q.less(i, (i-1)/2); i = (i - 1) / 2 {
+		q.heap[i], q.heap[(i-1)/2] = q.heap[(i-1)/2], q.heap[i]
+	}
+}
+
+func (q *queue) pop() event {
+	first, last := q.heap[0], len(q.heap)-1
+	q.heap[0], q.heap[last] = q.heap[last], event{}
+	q.heap = q.heap[:last]
+	for i := 0; ; {
+		least := i
+		for _, child := range [2]int{2*i + 1, 2*i + 2} {
+			if child < last && q.less(child, least) {
+				least = child
+			}
+		}
+		if least == i {
+			return first
+		}
+		q.heap[i], q.heap[least] = q.heap[least], q.heap[i]
+		i = least
+	}
+}
+
+// after plans something.
+func (w *world) after(ms uint64, do func()) { w.queue.push(w.now+ms, do) }
+
+// delay is how long something travels.
+func (w *world) delay(r *rng) uint64 {
+	switch w.plan.Delay {
+	case "short":
+		return r.below(12)
+	case "long":
+		if r.one(8) {
+			return r.below(4000)
+		}
+		return r.below(60)
+	}
+	return 0
+}
+
+// maxEvents ends a world that does not come to rest.
+const maxEvents = 2_000_000
+
+// run lets a plan happen, to its end and beyond, until nothing is left to do, and then closes the books.
+func run(p *plan, b breaks, s *stats, trace *strings.Builder) (wrong *failure) {
+	w := newWorld(p, b, s, trace)
+	defer func() {
+		if r := recover(); r != nil {
+			f, ok := r.(failure)
+			if !ok {
+				panic(fmt.Sprintf("%v\n%s", r, p.text()))
+			}
+			wrong = &f
+		}
+	}()
+	for i := range p.Items {
+		w.schedule(i)
+	}
+	w.drain()
+	w.closeBooks()
+	return nil
+}
+
+func (w *world) drain() {
+	for n := 0; len(w.queue.heap) > 0; n++ {
+		if n == maxEvents {
+			w.fail("I13", "the world does not come to rest")
+		}
+		e := w.queue.pop()
+		w.now = max(w.now, e.at)
+		e.do()
+	}
+}
+
+func newWorld(p *plan, b breaks, s *stats, trace *strings.Builder) *world {
+	w := &world{plan: p, now: p.Start, objects: map[objectID]*object{}, byHash: map[string]*key{}, byID: map[string]*exchange{}, stats: s, breaks: b, trace: trace}
+	w.kv.init()
+	for i := range max(1, p.Isolates) {
+		w.isolates = append(w.isolates, newIsolate(w, i))
+	}
+	w.found()
+	s.Worlds++
+	if !p.Faults.any() {
+		s.Calm++
+	}
+	return w
+}
+
+// schedule plans an item.
+func (w *world) schedule(n int) {
+	it := &w.plan.Items[n]
+	for i := range max(1, it.Times) {
+		at := w.plan.Start + it.At + uint64(i)*it.Every
+		w.queue.push(at, func() { w.happen(n, i) })
+	}
+}
+
+func (w *world) happen(n, i int) {
+	it := &w.plan.Items[n]
+	switch it.Do {
+	case "ask":
+		w.ask(n, i)
+	case "kill":
+		w.isolate(it.Isolate).kill()
+	case "jump":
+		w.jump(it)
+	case "kv":
+		w.kv.downUntil = max(w.kv.downUntil, w.now+uint64(it.Ms))
+		w.stats.Faults++
+		w.say("KV is down for %d ms", it.Ms)
+	default:
+		w.operate(it)
+	}
+}
+
+func (w *world) isolate(n int) *isolate { return w.isolates[n%len(w.isolates)] }
+
+// jump moves clocks: of all objects, or of one isolate.
+func (w *world) jump(it *item) {
+	w.stats.Faults++
+	w.say("a clock jumps by %d ms: %s %d", it.Ms, it.Name, it.Isolate)
+	if it.Name != "objects" {
+		i := w.isolate(it.Isolate)
+		i.offset, i.jumped = i.offset+it.Ms, true
+		return
+	}
+	for _, o := range w.ordered {
+		o.offset += it.Ms
+		o.reset()
+		if k := w.byHash[o.name]; k != nil && o.class == abi.ClassKeyMeter {
+			k.jumped++
+		}
+	}
+	for _, p := range w.projects {
+		p.jumped = true
+	}
+	w.objectOffset += it.Ms
+}

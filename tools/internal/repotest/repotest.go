@@ -1,0 +1,36 @@
+// Package repotest makes small repositories for tests.
+package repotest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// New makes a git repository with some files, in none of which anything is committed, and gives back its root.
+func New(t *testing.T, files map[string]string) string {
+	t.Helper()
+	root := t.TempDir()
+	command := exec.Command("git", "init", "-q")
+	command.Dir = root
+	if out, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("git init: %v\n%s", err, out)
+	}
+	for path, text := range files {
+		Write(t, root, path, text)
+	}
+	return root
+}
+
+// Write writes a file of a repository, and the folders above it.
+func Write(t *testing.T, root, path, text string) {
+	t.Helper()
+	file := filepath.Join(root, path)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

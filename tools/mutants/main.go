@@ -1,0 +1,205 @@
+// Command mutants changes the sources of the exchange and its objects in one place at a time and counts the
+// changes that the tests notice. Mutants are: each row of the exchange's table deleted, each cancel skipped,
+// each comparison negated; beside these, each order comparison with its boundary moved (< for <=).
+//
+//	mutants [-only FOLDER] [-kind KIND] [-sample N] [-resume] [-workers N] [-also FOLDERS] [-list]
+//
+// All mutants are compiled at once: the sources are replaced (go test -overlay) by ones with a switch at each
+// place, and an environment variable names the one that is on. A mutant is killed if a suite fails or does
+// not end in four times its time. Survivors are printed and written to build/mutants/survivors.txt. It exits
+// with 1 if fewer than 95 % are killed.
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/postern-ai/postern/tools/internal/repo"
+)
+
+// mutated are the packages whose sources are changed.
+var mutated = []string{"core/exchange", "core/keymeter", "core/ledger"}
+
+// judges are the packages whose tests have to notice. Those that do not exist are left out.
+var judges = []suite{
+	{folder: "core/keymeter"},
+	{folder: "core/ledger"},
+	{folder: "core/exchange"},
+	{folder: "core/explore"},
+	{folder: "core/sim", flags: []string{"-seeds=500"}},
+	{folder: "core", flags: []string{"-test.skip=^(TestCoreImports|TestWasmMainIsThin|TestPlanesDoNotMix)$", "-rapid.checks=300", "-rapid.shrinktime=1ms"}},
+}
+
+// judges adds the folders that the options name.
+func (o options) judges() []suite {
+	all := slices.Clone(judges)
+	for folder := range strings.SplitSeq(o.also, ",") {
+		if folder != "" {
+			all = append(all, suite{folder: folder})
+		}
+	}
+	return all
+}
+
+// options are the command line's.
+type options struct {
+	only    string
+	kind    string
+	sample  int
+	resume  bool
+	workers int
+	list    bool
+	also    string
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.only, "only", "", "mutate only files whose path begins with this")
+	flag.StringVar(&o.kind, "kind", "", "only mutants of this kind: row, cancel, comparison or boundary")
+	flag.IntVar(&o.sample, "sample", 0, "only so many mutants, the same ones every time")
+	flag.BoolVar(&o.resume, "resume", false, "keep the verdicts of a run of the same code that was interrupted")
+	flag.IntVar(&o.workers, "workers", 2, "suites that run at the same time")
+	flag.BoolVar(&o.list, "list", false, "print the mutants and run nothing")
+	flag.StringVar(&o.also, "also", "", "folders, with commas between, whose tests judge too: host,control")
+	flag.Parse()
+	root, err := repo.Root()
+	if err == nil {
+		err = run(root, mutated, o.judges(), o, os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "mutants:", err)
+		os.Exit(1)
+	}
+}
+
+var errSurvivors = errors.New("too many mutants survive")
+
+func run(root string, folders []string, judges []suite, o options, out io.Writer) error {
+	all, err := instrumentAll(root, folders)
+	if err != nil {
+		return err
+	}
+	list, err := readEquivalent(filepath.Join(root, equivalentFile))
+	if err != nil {
+		return err
+	}
+	mutants, err := without(all.mutants, list)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%d mutants, besides %d that are known to be equivalent\n", len(mutants), len(all.mutants)-len(mutants))
+	mutants = o.choose(mutants)
+	if o.list {
+		for _, m := range mutants {
+			fmt.Fprintln(out, m)
+		}
+		return nil
+	}
+	return hunt(builder{root, filepath.Join(root, "build", "mutants")}, all, mutants, judges, o, out)
+}
+
+// hunt compiles everything, judges the mutants and reports the survivors.
+func hunt(b builder, all instrumented, mutants []mutant, judges []suite, o options, out io.Writer) error {
+	suites, err := prepare(b, all, judges, out)
+	if err != nil {
+		return err
+	}
+	verdicts, err := judgeChosen(b, suites, mutants, o, out)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	enough := report(mutants, verdicts, &text)
+	out.Write(text.Bytes())
+	err = os.WriteFile(filepath.Join(b.work, "survivors.txt"), text.Bytes(), 0o644)
+	if !enough {
+		err = errors.Join(err, errSurvivors)
+	}
+	return err
+}
+
+// choose keeps the mutants that the options ask for, in order.
+func (o options) choose(mutants []mutant) []mutant {
+	chosen := slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool {
+		return !strings.HasPrefix(m.File, o.only) || o.kind != "" && m.Kind != kind(o.kind)
+	})
+	if o.sample > 0 && o.sample < len(chosen) {
+		slices.SortFunc(chosen, func(a, b mutant) int { return cmp.Compare(spread(a), spread(b)) })
+		chosen = chosen[:o.sample]
+		slices.SortFunc(chosen, func(a, b mutant) int { return a.ID - b.ID })
+	}
+	return chosen
+}
+
+// spread orders mutants without regard to where they are.
+func spread(m mutant) uint64 {
+	h := fnv.New64a()
+	io.WriteString(h, m.key())
+	return h.Sum64()
+}
+
+// prepare compiles the suites and runs each without a mutant.
+func prepare(b builder, all instrumented, judges []suite, out io.Writer) ([]suite, error) {
+	if err := os.RemoveAll(filepath.Join(b.work, "src")); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Join(b.work, "bin"), 0o755); err != nil {
+		return nil, err
+	}
+	if err := b.overlay(all); err != nil {
+		return nil, err
+	}
+	var suites []suite
+	for _, s := range judges {
+		var err error
+		if s.binary, err = b.compile(s.folder); err != nil {
+			return nil, err
+		}
+		if s.binary == "" {
+			fmt.Fprintf(out, "%s has no tests\n", s.folder)
+			continue
+		}
+		if err := s.measure(b.root, filepath.Join(b.work, "trace")); err != nil {
+			return nil, err
+		}
+		fmt.Fprintf(out, "%s passes in %s and meets %d mutants\n", s.folder, s.took.Round(10*time.Millisecond), len(s.reaches))
+		suites = append(suites, s)
+	}
+	return suites, nil
+}
+
+// progressEvery is how many verdicts pass between two signs of life.
+const progressEvery = 50
+
+// judgeChosen judges the mutants that have no verdict yet and gives back all verdicts.
+func judgeChosen(b builder, suites []suite, mutants []mutant, o options, out io.Writer) (map[string]verdict, error) {
+	sum, err := digest(suites)
+	if err != nil {
+		return nil, err
+	}
+	kept, verdicts, err := openResults(filepath.Join(b.work, "results.jsonl"), sum, o.resume)
+	if err != nil {
+		return nil, err
+	}
+	defer kept.file.Close()
+	open := slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool { _, known := verdicts[m.key()]; return known })
+	began, done := time.Now(), 0
+	err = judgeAll(b.root, suites, open, o.workers, func(v verdict) error {
+		verdicts[v.Key] = v
+		if done++; done%progressEvery == 0 || done == len(open) {
+			fmt.Fprintf(out, "%d of %d in %s\n", done, len(open), time.Since(began).Round(time.Second))
+		}
+		return kept.line(v)
+	})
+	return verdicts, err
+}

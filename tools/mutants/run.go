@@ -1,0 +1,182 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// suite is a package's compiled tests.
+type suite struct {
+	folder  string
+	flags   []string
+	binary  string
+	took    time.Duration // without a mutant
+	timeout time.Duration // of a run with a mutant
+	reaches map[int]bool  // the mutants whose switch it meets; others it cannot kill
+}
+
+const (
+	leastTimeout  = 10 * time.Second
+	timeoutFactor = 4 // times what the suite takes without a mutant
+	memoryKiB     = 6 << 20
+)
+
+// start runs the tests until they end, one fails or ctx is done. A mutant may allocate without end: memory is
+// limited. In the form for test2json a subtest's failure is printed at once, not after its parent's end.
+func (s *suite) start(ctx context.Context, root string, environment ...string) (*watch, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	out := &watch{failed: cancel}
+	limited := fmt.Sprintf(`ulimit -v %d 2>/dev/null; exec "$0" "$@"`, memoryKiB)
+	command := exec.CommandContext(ctx, "sh", append([]string{"-c", limited, s.binary, "-test.failfast", "-test.v=test2json"}, s.flags...)...)
+	command.Dir = filepath.Join(root, s.folder)
+	command.Env = append(os.Environ(), "GOMAXPROCS=1", "GOTRACEBACK=none")
+	command.Env = append(command.Env, environment...)
+	command.WaitDelay = time.Second
+	command.Stdout, command.Stderr = out, out
+	return out, command.Run()
+}
+
+// measure runs the tests without a mutant, which must pass, and notes which switches they meet.
+func (s *suite) measure(root, traceFile string) error {
+	if err := os.RemoveAll(traceFile); err != nil {
+		return err
+	}
+	began := time.Now()
+	if out, err := s.start(context.Background(), root, "MUTANT_TRACE="+traceFile); err != nil {
+		return fmt.Errorf("%s fails without a mutant: %w\n%s", s.folder, err, out.tail)
+	}
+	s.took = time.Since(began)
+	s.timeout = max(leastTimeout, timeoutFactor*s.took)
+	trace, err := os.ReadFile(traceFile)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	s.reaches = map[int]bool{}
+	for word := range bytes.FieldsSeq(trace) {
+		id, err := strconv.Atoi(string(word))
+		if err != nil {
+			return err
+		}
+		s.reaches[id] = true
+	}
+	return nil
+}
+
+// end is how a suite came to its end.
+type end int
+
+const (
+	passed end = iota
+	failed
+	timedOut
+)
+
+// try runs the tests with a mutant.
+func (s *suite) try(root string, m mutant) (end, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
+	defer cancel()
+	out, err := s.start(ctx, root, "MUTANT="+strconv.Itoa(m.ID))
+	var status *exec.ExitError
+	switch {
+	case err == nil:
+		return passed, nil
+	case out.seen:
+		return failed, nil
+	case ctx.Err() != nil:
+		return timedOut, nil
+	case errors.As(err, &status):
+		return failed, nil
+	}
+	return passed, err
+}
+
+// unreached is the verdict on a mutant that no test meets.
+const unreached = "unreached"
+
+// verdict is what became of a mutant: By is the suite that killed it, "" or unreached if it survives.
+type verdict struct {
+	Key      string `json:"mutant"`
+	By       string `json:"by"`
+	TimedOut bool   `json:"timedOut,omitempty"` // the suite did not end
+}
+
+func (v verdict) killed() bool { return v.By != "" && v.By != unreached }
+
+// judge runs the suites that meet a mutant until one kills it: its own package's first, then the fastest.
+func judge(root string, suites []suite, m mutant) (verdict, error) {
+	v := verdict{m.key(), unreached, false}
+	for _, s := range inOrder(suites, path.Dir(m.File)) {
+		if !s.reaches[m.ID] {
+			continue
+		}
+		v.By = ""
+		end, err := s.try(root, m)
+		if err != nil {
+			return v, fmt.Errorf("%s with %s: %w", s.folder, m, err)
+		}
+		if end != passed {
+			return verdict{m.key(), s.folder, end == timedOut}, nil
+		}
+	}
+	return v, nil
+}
+
+// inOrder puts a package's own tests first, then the fastest ones.
+func inOrder(suites []suite, own string) []suite {
+	sorted := slices.Clone(suites)
+	slices.SortStableFunc(sorted, func(a, b suite) int { return cmp.Compare(a.took, b.took) })
+	slices.SortStableFunc(sorted, func(a, b suite) int { return cmp.Compare(others(a, own), others(b, own)) })
+	return sorted
+}
+
+func others(s suite, own string) int {
+	if s.folder == own {
+		return 0
+	}
+	return 1
+}
+
+// judgeAll judges mutants on some workers. Each verdict is passed to done, one at a time.
+func judgeAll(root string, suites []suite, mutants []mutant, workers int, done func(verdict) error) error {
+	work := make(chan mutant)
+	var lock sync.Mutex
+	var failure error
+	var group sync.WaitGroup
+	for range workers {
+		group.Go(func() {
+			for m := range work {
+				v, err := judge(root, suites, m)
+				lock.Lock()
+				if err == nil && failure == nil {
+					err = done(v)
+				}
+				failure = errors.Join(failure, err)
+				lock.Unlock()
+			}
+		})
+	}
+	for _, m := range mutants {
+		lock.Lock()
+		stop := failure != nil
+		lock.Unlock()
+		if stop {
+			break
+		}
+		work <- m
+	}
+	close(work)
+	group.Wait()
+	return failure
+}

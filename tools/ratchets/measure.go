@@ -1,0 +1,117 @@
+package main
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/postern-ai/postern/tools/internal/repo"
+)
+
+const (
+	longCode = 40 // lines of a function that no longer fits on a screen
+	longTest = 80 // the same for tests, which are sequences more often
+)
+
+// measure is one number that must not grow, and the places that it is about, the longest first.
+type measure struct {
+	name   string
+	value  int
+	places []place
+	files  map[string]int // of a sum: what each file adds; nil if the number is a length
+}
+
+// worse lists the places to blame if the number is larger than the one that is held: what is longer, or what
+// is in files that add more than they did.
+func (m measure) worse(held ratchet) []place {
+	if m.files == nil {
+		return over(m.places, held.Value)
+	}
+	return slices.DeleteFunc(slices.Clone(m.places), func(p place) bool { return m.files[p.path] <= held.Files[p.path] })
+}
+
+// measureAll measures the sources.
+func measureAll(files []repo.File) ([]measure, error) {
+	var code, tests []repo.File
+	for _, f := range files {
+		if isTest(f.Path) {
+			tests = append(tests, f)
+		} else {
+			code = append(code, f)
+		}
+	}
+	ofCode, err := measureGroup("code", code, longCode)
+	if err != nil {
+		return nil, err
+	}
+	ofTests, err := measureGroup("tests", tests, longTest)
+	return append(ofCode, ofTests...), err
+}
+
+func measureGroup(group string, files []repo.File, long int) ([]measure, error) {
+	var all, whole []place
+	for _, f := range files {
+		if path.Ext(f.Path) != ".go" {
+			continue
+		}
+		found, err := functions(f)
+		if err != nil {
+			return nil, err
+		}
+		all, whole = append(all, found...), append(whole, wholeFile(f))
+	}
+	longestFirst(all)
+	longestFirst(whole)
+	copies := repeats(files)
+	longestFirst(copies)
+	p90 := percentile90(all)
+	return []measure{
+		length(group+".longestFunctionLines", longest(all), all),
+		length(group+".functionLinesP90", p90, all),
+		length(group+".longestFileLines", longest(whole), whole),
+		total(group+".longFunctions", over(all, long), func(place) int { return 1 }),
+		total(group+".repeatedLines", copies, func(p place) int { return p.lines }),
+	}, nil
+}
+
+func longest(sorted []place) int {
+	if len(sorted) == 0 {
+		return 0
+	}
+	return sorted[0].lines
+}
+
+func length(name string, value int, places []place) measure {
+	return measure{name, value, places, nil}
+}
+
+// total sums up what the places weigh.
+func total(name string, places []place, weight func(place) int) measure {
+	m := measure{name, 0, places, map[string]int{}}
+	for _, p := range places {
+		m.value += weight(p)
+		m.files[p.path] += weight(p)
+	}
+	return m
+}
+
+// isSource says whether a file is measured: Go, TypeScript and JavaScript that people write.
+func isSource(file string) bool {
+	switch path.Ext(file) {
+	case ".go", ".ts", ".js", ".mjs":
+		return !strings.Contains(file, "/testdata/")
+	}
+	return false
+}
+
+// testFolders hold nothing that is shipped.
+var testFolders = []string{"bench/", "conformance/", "internal/", "test/", "worker/gateway/test/", "control/web/test/"}
+
+func isTest(file string) bool {
+	for _, folder := range testFolders {
+		if strings.HasPrefix(file, folder) {
+			return true
+		}
+	}
+	return strings.HasSuffix(file, "_test.go") || strings.HasSuffix(file, ".test.mjs")
+}

@@ -1,0 +1,177 @@
+// Command references finds names of files in Markdown and in comments that no file of the repository has.
+// A name is looked for from the root, from the file that mentions it, and as the end of any path; * stands
+// for a part of a name. Names that git ignores are those of generated files and pass.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/postern-ai/postern/tools/internal/repo"
+)
+
+// temporary are files whose mentions pass for now, because they are being rewritten. Remove each entry with
+// its last mention; one that excuses nothing is an error.
+var temporary []string
+
+func main() {
+	root, err := repo.Root()
+	if err == nil {
+		err = run(root, temporary, os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "references:", err)
+		os.Exit(1)
+	}
+}
+
+func run(root string, excused []string, out io.Writer) error {
+	paths, err := repo.Paths(root)
+	if err != nil {
+		return err
+	}
+	files, err := repo.Read(root, paths, hasProse)
+	if err != nil {
+		return err
+	}
+	missing, err := dangling(root, paths, files)
+	if err != nil {
+		return err
+	}
+	faults := 0
+	for _, m := range missing {
+		if !slices.Contains(excused, m.path) {
+			fmt.Fprintf(out, "%s: no file has this name\n", m)
+			faults++
+		}
+	}
+	for _, file := range excused {
+		if !slices.ContainsFunc(missing, func(r reference) bool { return r.path == file }) {
+			fmt.Fprintf(out, "%s: excused, and no longer needs it: remove it from the list in tools/references\n", file)
+			faults++
+		}
+	}
+	if faults > 0 {
+		return fmt.Errorf("%d faults", faults)
+	}
+	return nil
+}
+
+// hasProse says whether a file is searched for names.
+func hasProse(file string) bool {
+	switch path.Ext(file) {
+	case ".md", ".go", ".ts", ".js", ".mjs", ".sh", ".yaml", ".toml":
+		return !strings.Contains(file, "/testdata/")
+	case ".txt":
+		return strings.HasPrefix(file, "testdata/conformance/")
+	}
+	return path.Base(file) == "Makefile"
+}
+
+// reference is a mention with its file.
+type reference struct {
+	path string
+	mention
+}
+
+func (r reference) String() string { return fmt.Sprintf("%s:%d: %s", r.path, r.line, r.name) }
+
+// dangling lists the mentions that name nothing.
+func dangling(root string, paths []string, files []repo.File) ([]reference, error) {
+	known := index(paths)
+	var unknown []reference
+	for _, f := range files {
+		for _, m := range mentions(f, known.isTop) {
+			if !known.has(m.name, path.Dir(f.Path)) {
+				unknown = append(unknown, reference{f.Path, m})
+			}
+		}
+	}
+	ignored, err := ignored(root, unknown)
+	return slices.DeleteFunc(unknown, func(r reference) bool { return ignored[candidates(r)[0]] || ignored[candidates(r)[1]] }), err
+}
+
+// candidates are the paths from the root that a mention can mean.
+func candidates(r reference) [2]string {
+	return [2]string{path.Clean(r.name), path.Join(path.Dir(r.path), r.name)}
+}
+
+// ignored asks git which of the mentioned paths it ignores.
+func ignored(root string, all []reference) (map[string]bool, error) {
+	var asked bytes.Buffer
+	for _, r := range all {
+		for _, candidate := range candidates(r) {
+			if !strings.HasPrefix(candidate, "..") && !path.IsAbs(candidate) {
+				asked.WriteString(candidate + "\x00")
+			}
+		}
+	}
+	command := exec.Command("git", "check-ignore", "-z", "--stdin")
+	command.Dir, command.Stdin = root, &asked
+	out, err := command.Output()
+	var status *exec.ExitError
+	if errors.As(err, &status) && status.ExitCode() == 1 { // none is
+		err = nil
+	}
+	found := map[string]bool{}
+	for name := range strings.SplitSeq(string(out), "\x00") {
+		found[name] = true
+	}
+	return found, err
+}
+
+// names are the repository's files and folders; tails are the ends of their paths.
+type names struct {
+	paths []string // files and folders
+	tails map[string]bool
+}
+
+func index(files []string) names {
+	n := names{tails: map[string]bool{}}
+	seen := map[string]bool{}
+	for _, file := range files {
+		for p := file; p != "." && !seen[p]; p = path.Dir(p) {
+			seen[p] = true
+			n.paths = append(n.paths, p)
+		}
+	}
+	for _, p := range n.paths {
+		for tail := p; tail != ""; {
+			n.tails[tail] = true
+			_, tail, _ = strings.Cut(tail, "/")
+		}
+	}
+	return n
+}
+
+func (n names) isTop(name string) bool {
+	return slices.ContainsFunc(n.paths, func(p string) bool { return strings.HasPrefix(p, name+"/") })
+}
+
+// has says whether a file or folder has the name, as written in a file of the folder from.
+func (n names) has(name, from string) bool {
+	name = strings.TrimSuffix(strings.TrimSuffix(name, "/..."), "/")
+	for _, candidate := range []string{path.Clean(name), path.Join(from, name)} {
+		if n.tails[candidate] || strings.Contains(name, "*") && n.matches(candidate) {
+			return true
+		}
+	}
+	return false
+}
+
+// matches says whether the end of any path has the form of a pattern.
+func (n names) matches(pattern string) bool {
+	for tail := range n.tails {
+		if ok, err := path.Match(pattern, tail); ok && err == nil {
+			return true
+		}
+	}
+	return false
+}

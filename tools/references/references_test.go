@@ -1,0 +1,73 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/postern-ai/postern/tools/internal/repotest"
+)
+
+// report runs the command in a repository with some files.
+func report(t *testing.T, excused []string, files map[string]string) (string, error) {
+	t.Helper()
+	root := repotest.New(t, files)
+	var out strings.Builder
+	err := run(root, excused, &out)
+	return out.String(), err
+}
+
+// with is a small repository and one file more.
+func with(path, text string) map[string]string {
+	return map[string]string{
+		"core/meter.go": "package core\n", "core/keys/keys.go": "package keys\n", "docs/api.md": "", ".gitignore": "/build/\n", path: text,
+	}
+}
+
+func TestPasses(t *testing.T) {
+	for name, file := range map[string]struct{ path, text string }{
+		"from the root":           {"README.md", "See core/meter.go, `core/keys/`, [the API](docs/api.md)."},
+		"beside":                  {"core/step.go", "package core\n\n// See meter.go and keys/keys.go.\n"},
+		"the end of a path":       {"README.md", "See keys/keys.go and keys.go."},
+		"a pattern":               {"README.md", "See core/*.go and `core/...`."},
+		"generated":               {"README.md", "See `build/core.wasm` and build/gone.js."},
+		"an address":              {"README.md", "See https://example.com/gone.json and example.com/gone.json."},
+		"a placeholder":           {"README.md", "Give it FILE.json or <name>.json, and Node.js."},
+		"a string of Go":          {"core/step.go", "package core\n\nconst file = \"gone.json\"\n"},
+		"a string of TypeScript":  {"a.ts", "const file = 'gone.json'\n"},
+		"a folder without quotes": {"README.md", "Either core/gone or nothing."},
+	} {
+		if out, err := report(t, nil, with(file.path, file.text)); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+}
+
+func TestDangling(t *testing.T) {
+	for name, file := range map[string]struct{ path, text, want string }{
+		"Markdown":       {"README.md", "one\nSee docs/gone.md.\n", "README.md:2: docs/gone.md: no file has this name\n"},
+		"a folder":       {"README.md", "See `core/gone`.", "README.md:1: core/gone: "},
+		"a pattern":      {"README.md", "See core/*.ts.", "README.md:1: core/*.ts: "},
+		"Go":             {"core/step.go", "package core\n\n// See gone.md.\nvar x = 1\n", "core/step.go:3: gone.md: "},
+		"Go, in a block": {"core/step.go", "package core\n\n/*\nSee gone.md.\n*/\n", "core/step.go:4: gone.md: "},
+		"TypeScript":     {"a.ts", "const x = 1 // see gone.ts\n", "a.ts:1: gone.ts: "},
+		"a doc block":    {"a.mjs", "/**\n * See gone.ts.\n */\n", "a.mjs:2: gone.ts: "},
+		"a shell script": {"a.sh", "#!/bin/sh\ntrue # as gone.sh\n", "a.sh:2: gone.sh: "},
+		"YAML":           {"a.yaml", "a: 1\n# see gone.md\n", "a.yaml:2: gone.md: "},
+		"the Makefile":   {"Makefile", "# see gone.md\n", "Makefile:1: gone.md: "},
+	} {
+		out, err := report(t, nil, with(file.path, file.text))
+		if err == nil || !strings.Contains(out, file.want) || strings.Count(out, "\n") != 1 {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
+	}
+}
+
+func TestExcuses(t *testing.T) {
+	if out, err := report(t, []string{"README.md"}, with("README.md", "See gone.md.")); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	out, err := report(t, []string{"README.md"}, with("README.md", "See docs/api.md."))
+	if err == nil || !strings.Contains(out, "README.md: excused, and no longer needs it") {
+		t.Errorf("an excuse for nothing passes: %v\n%s", err, out)
+	}
+}
