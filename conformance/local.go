@@ -251,6 +251,9 @@ func (l *Local) statistics() map[string]any {
 	}
 }
 
+// slowCall is how long a call to an object takes that is made slow.
+const slowCall = 10 * time.Millisecond
+
 var errInjected = errors.New("injected fault")
 
 // objectsOf is the objects as callers reach them, faults included.
@@ -262,6 +265,8 @@ func (o objectsOf) Call(ctx context.Context, class abi.Class, name, region strin
 		return nil, errors.Join(host.ErrUnavailable, errInjected)
 	case "overloaded":
 		return nil, host.ErrOverloaded
+	case "slow": // so that others' calls come between the steps of a request
+		time.Sleep(slowCall)
 	case "lost":
 		_, _ = o.local.objects.Call(ctx, class, name, region, command)
 		return nil, errors.Join(host.ErrUnavailable, errInjected)

@@ -63,10 +63,10 @@ func clean(text string) string {
 // publicMessage is a provider's message as a caller may read it: short, and without the operator's secrets.
 // Where the project's own key was used, which is not at hand any more, there is none.
 func (x *exchange) publicMessage(message jsontext.Spelled) jsontext.Spelled {
-	p := x.model().Provider
-	secret := x.owned() || p.Key != "" && strings.Contains(string(message), p.Key)
+	p, text := x.model().Provider, message.Plain()
+	secret := x.owned() || p.Key != "" && strings.Contains(text, p.Key)
 	for _, s := range p.Settings {
-		secret = secret || len(s.Value) >= minSecret && strings.Contains(string(message), s.Value)
+		secret = secret || len(s.Value) >= minSecret && strings.Contains(text, s.Value)
 	}
 	if secret || len(message) > maxMessage {
 		return ""
