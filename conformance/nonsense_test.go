@@ -11,8 +11,6 @@ import (
 	"testing"
 
 	"github.com/tidwall/gjson"
-
-	"github.com/postern-ai/postern/host"
 )
 
 // liar stands before the provider and changes what it says.
@@ -62,20 +60,6 @@ func deploymentBehind(upstream *Upstream, url string) map[string]string {
 	}
 	env["MISTRAL_BASE_URL"], env["MISTRAL_API_KEY"] = url+"/mistral/v1", "mistral-upstream"
 	return env
-}
-
-// newStage is a native host on the virtual clock with an empty memory. env is over the deployment's.
-func newStage(t *testing.T, upstream *Upstream, env map[string]string) *cell {
-	local, err := NewLocal(env, host.NewNative)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(local.Server.Close)
-	r := &Runner{URL: local.Server.URL, Client: http.DefaultClient, Upstream: upstream, Native: true}
-	x := &run{Runner: r, names: map[string]string{"admin": AdminToken}, env: map[string]string{}, now: Start, flights: map[string]underway{}}
-	c := &cell{run: x, T: t}
-	c.must(x.reset())
-	return c
 }
 
 // speaker is a wire family: how to ask it, and where it has its figures. %s is a number, so that nothing is cached.
