@@ -194,7 +194,7 @@ func (x *run) queueUpstream(s Step) error {
 		var err error
 		switch {
 		case isHeader:
-			b.Headers[header] = value
+			b.Headers[header] = strings.ReplaceAll(value, "_", " ")
 		case numbers[name] != nil:
 			*numbers[name], err = strconv.Atoi(value)
 		case texts[name] != nil:
