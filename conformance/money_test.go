@@ -254,7 +254,7 @@ func TestBudgetHolds(t *testing.T) {
 		{"openai", "/v1/chat/completions", `{"model":"gpt-5.4","messages":[{"role":"user","content":"%d"}]}`, 10, 6, 2.5e-4},
 		{"openai, thinking", "/v1/chat/completions", `{"model":"gpt-5.4","reasoning_effort":"high","messages":[{"role":"user","content":"%d"}]}`, 10, 5, 2.5e-4},
 		{"openai to anthropic, thinking", "/v1/chat/completions", `{"model":"claude-opus-4-6","reasoning_effort":"high","messages":[{"role":"user","content":"%d"}]}`, 20, 6, 5e-4},
-		{"native, with its own limit", "/api/ai/chat", `{"quality":"cheap","maxTokens":4000,"messages":[{"role":"user","content":"%d"}]}`, 0.1, 11, 1e-4},
+		{"native, with its own limit", "/api/ai/chat", `{"stream":false,"quality":"cheap","maxTokens":4000,"messages":[{"role":"user","content":"%d"}]}`, 0.1, 11, 1e-4},
 		{"openai to gemini", "/v1/chat/completions", `{"model":"twin","messages":[{"role":"user","content":"%d"}]}`, 0.5, 7, 1e-4},
 		{"openai to cohere", "/v1/chat/completions", `{"model":"herald","messages":[{"role":"user","content":"%d"}]}`, 0.5, 7, 1e-4},
 		{"responses", "/v1/responses", `{"model":"sage","input":"%d"}`, 0.5, 7, 1e-4},
