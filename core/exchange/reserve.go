@@ -84,7 +84,9 @@ func (x *exchange) expect() {
 		}
 		longest, least := x.longest(t.Model), x.least(t.Model)
 		if x.s.request.stream {
-			longest, least = min(longest, streamTokens), min(least, streamTokens)
+			// What a model thinks is billed, but need not be seen.
+			start := streamTokens + x.s.request.thinking
+			longest, least = min(longest, start), min(least, start)
 		}
 		a.amount = max(a.amount, x.answerCost(t.Model, longest))
 		a.least = max(a.least, x.answerCost(t.Model, least))
