@@ -68,6 +68,12 @@ test: setup ## every test: native, wasm under wazero, workerd, browser
 mutants: ## changes the exchange, KeyMeter and Ledger in one place at a time: do the tests notice? flags='-only core/ledger -sample 50 -resume'
 	@cd tools && go run ./mutants $(flags)
 
+SEEDS ?= 1000000
+
+.PHONY: world
+world: ## the simulated world, SEEDS=1000000 of them, with what happened in them
+	go test ./core/sim -run TestWorld -seeds $(SEEDS) -timeout 0 -v
+
 .PHONY: bench
 bench: setup ## what Postern costs, as ratios against baselines of the same run
 	@tools/setup.sh bench

@@ -38,6 +38,8 @@ type Local struct {
 	mu      sync.Mutex
 	env     map[string]string // the deployment's
 	now     atomic.Uint64
+	wall    atomic.Bool    // the clock is the machine's
+	proxies []netip.Prefix // whom the host believes what a caller's address is
 	engine  host.Engine
 	objects *host.MemoryObjects
 	kv      *faultyKV
@@ -58,12 +60,20 @@ type faults struct {
 
 var classNames = [...]string{"KV", "KeyMeter", "Ledger", "Directory"}
 
-// Now is the virtual clock.
-func (l *Local) Now() uint64 { return l.now.Load() }
+// localProxies are on this machine, as the tests are.
+var localProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+
+// Now is the virtual clock, or the machine's.
+func (l *Local) Now() uint64 {
+	if l.wall.Load() {
+		return uint64(time.Now().UnixMilli())
+	}
+	return l.now.Load()
+}
 
 // NewLocal starts one with the deployment's variables.
 func NewLocal(env map[string]string, makeEngine func(abi.Config) (host.Engine, error)) (*Local, error) {
-	l := &Local{MakeEngine: makeEngine, env: env, Log: &LogBuffer{}}
+	l := &Local{MakeEngine: makeEngine, env: env, Log: &LogBuffer{}, proxies: localProxies}
 	l.now.Store(uint64(time.Now().UnixMilli()))
 	if err := l.reset(nil); err != nil {
 		return nil, err
@@ -108,7 +118,7 @@ func (l *Local) deploy(more map[string]string) error {
 	l.control = l.newControl(env, parsed)
 	l.host, err = host.New(host.Options{
 		Engine: engine, Clock: l, KV: l.kv, Objects: objectsOf{l}, Control: l.control, Log: l.Log, Stats: l.stats,
-		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")},
+		TrustedProxies: l.proxies,
 	})
 	return err
 }
@@ -251,6 +261,9 @@ func (l *Local) statistics() map[string]any {
 	}
 }
 
+// slowCall is how long a call to an object takes that is made slow.
+const slowCall = 10 * time.Millisecond
+
 var errInjected = errors.New("injected fault")
 
 // objectsOf is the objects as callers reach them, faults included.
@@ -262,6 +275,8 @@ func (o objectsOf) Call(ctx context.Context, class abi.Class, name, region strin
 		return nil, errors.Join(host.ErrUnavailable, errInjected)
 	case "overloaded":
 		return nil, host.ErrOverloaded
+	case "slow": // so that others' calls come between the steps of a request
+		time.Sleep(slowCall)
 	case "lost":
 		_, _ = o.local.objects.Call(ctx, class, name, region, command)
 		return nil, errors.Join(host.ErrUnavailable, errInjected)

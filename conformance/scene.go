@@ -132,6 +132,8 @@ func fieldsOf(s Step) map[string]any {
 			body[name] = strings.Split(value, ",")
 		case err == nil:
 			body[name] = n
+		case name == "unbounded":
+			body[name] = value == "true"
 		default:
 			body[name] = value
 		}
@@ -192,7 +194,7 @@ func (x *run) queueUpstream(s Step) error {
 		var err error
 		switch {
 		case isHeader:
-			b.Headers[header] = value
+			b.Headers[header] = strings.ReplaceAll(value, "_", " ")
 		case numbers[name] != nil:
 			*numbers[name], err = strconv.Atoi(value)
 		case texts[name] != nil:

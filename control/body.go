@@ -108,6 +108,20 @@ func (f *fields) number(field string) (digits string, given bool) {
 	return string(value), true
 }
 
+// truth takes true or false.
+func (f *fields) truth(field string) (value, given bool) {
+	word, given := f.take(field)
+	if !given {
+		return false, false
+	}
+	value = string(word) == "true"
+	if !value && string(word) != "false" {
+		f.wrong(field, "must be true or false")
+		return false, false
+	}
+	return value, true
+}
+
 // refused is the 400 for all that is wrong, what nobody took included, or nil.
 func (f *fields) refused() error {
 	for i, field := range slices.Sorted(maps.Keys(f.values)) {

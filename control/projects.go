@@ -23,6 +23,7 @@ type projectView struct {
 	Budget          json.RawMessage      `json:"budget"` // dollars a turn of the period, exact
 	BudgetPeriod    string               `json:"budgetPeriod"`
 	CacheTTLSeconds uint64               `json:"cacheTtlSeconds"` // 0: answers are not cached
+	Unbounded       bool                 `json:"unbounded"`       // answers without max_tokens are not limited
 	Models          []string             `json:"models"`          // that its keys may use, by name, and tiers; empty: all
 	Routes          map[string]routeView `json:"routes"`          // of the tiers that it has targets of its own for
 	Alerts          *alertsView          `json:"alerts"`
@@ -46,7 +47,7 @@ type projectsView struct {
 func viewProject(p *project) projectView {
 	v := projectView{
 		ID: p.ID, Name: p.Name, Plan: p.Plan, Budget: money.Append(nil, p.BudgetPico, money.Dollar),
-		BudgetPeriod: translate(p.Cycle, cycles, cycleWords), CacheTTLSeconds: p.CacheTTLSeconds,
+		BudgetPeriod: translate(p.Cycle, cycles, cycleWords), CacheTTLSeconds: p.CacheTTLSeconds, Unbounded: p.Unbounded,
 		Models: append([]string{}, p.Policy.Models...), Routes: viewRoutes(p.Policy.Routes), Status: "active",
 		CreatedAt: timestamp(p.CreatedMs), Version: p.Revision + 1,
 	}
@@ -126,6 +127,7 @@ func (h *handler) newProject(f *fields) (project, error) {
 	}
 	p.Region, _ = f.choice("region", "", regions)
 	p.CacheTTLSeconds, _ = f.cacheTTL(defaultCacheTTLSeconds)
+	p.Unbounded, _ = f.truth("unbounded")
 	p.Policy.Models, _ = f.models()
 	p.Policy.Routes, _ = h.routes(f)
 	if err := f.refused(); err != nil {
@@ -282,6 +284,7 @@ func (h *handler) readPatch(f *fields) (projectPatch, error) {
 	budget, budgeted := f.budget(0)
 	cycle, cycled := f.choice("budgetPeriod", "", cycleWords)
 	ttl, timed := f.cacheTTL(0)
+	unbounded, freed := f.truth("unbounded")
 	models, listed := f.models()
 	routes, routed := h.routes(f)
 	url, alerted := h.alerts(f)
@@ -298,6 +301,7 @@ func (h *handler) readPatch(f *fields) (projectPatch, error) {
 			p.Epoch++
 		}
 		set(timed, &p.CacheTTLSeconds, ttl)
+		set(freed, &p.Unbounded, unbounded)
 		set(listed, &p.Policy.Models, models)
 		set(routed, &p.Policy.Routes, routes)
 		if alerted && url != p.Alerts.URL {

@@ -32,7 +32,7 @@ func TestCreateProject(t *testing.T) {
 		`{"name":"Über <b>&","budget":12.345,"plan":"team","region":"weur","cacheTtlSeconds":60}`)
 	id := got.text("id")
 	want := `{"id":"` + id + `","name":"Über <b>&","plan":"team","region":"weur","budget":12.345,` +
-		`"budgetPeriod":"month","cacheTtlSeconds":60,"models":[],"routes":{},"alerts":null,"status":"active",` +
+		`"budgetPeriod":"month","cacheTtlSeconds":60,"unbounded":false,"models":[],"routes":{},"alerts":null,"status":"active",` +
 		`"createdAt":"2026-11-21T08:08:07.006Z","version":1}`
 	if got.Body.String() != want {
 		t.Errorf("got %s\nwant %s", got.Body, want)
@@ -53,7 +53,7 @@ func TestCreateProject(t *testing.T) {
 func TestCreateProjectDefaults(t *testing.T) {
 	b := newBench(t)
 	got := b.must(201, "POST", "/api/admin/projects", `{"name":"x"}`)
-	if !strings.Contains(got.Body.String(), `"plan":"free","region":null,"budget":5,"budgetPeriod":"month","cacheTtlSeconds":3600,"models":[],`) {
+	if !strings.Contains(got.Body.String(), `"plan":"free","region":null,"budget":5,"budgetPeriod":"month","cacheTtlSeconds":3600,"unbounded":false,"models":[],`) {
 		t.Error(got.Body)
 	}
 	got = b.must(201, "POST", "/api/admin/projects", `{"name":"x","plan":"team","region":null}`)
@@ -87,8 +87,10 @@ func TestInvalidProjectsSayAllThatIsWrong(t *testing.T) {
 		`{}`: {"name"},
 		`{"name":"","budget":-1,"plan":"gold","region":"mars","cacheTtlSeconds":1.5,"z":1,"a":2}`: {
 			"name", "plan", "budget", "region", "cacheTtlSeconds", "a", "z"},
-		`{"name":null,"budget":"1","plan":7,"region":[],"cacheTtlSeconds":-1}`: {
-			"name", "plan", "budget", "region", "cacheTtlSeconds"},
+		`{"name":null,"budget":"1","plan":7,"region":[],"cacheTtlSeconds":-1,"unbounded":1}`: {
+			"name", "plan", "budget", "region", "cacheTtlSeconds", "unbounded"},
+		`{"name":"x","unbounded":"true"}`:                  {"unbounded"},
+		`{"name":"x","unbounded":null}`:                    {"unbounded"},
 		`{"Name":"x"}`:                                     {"name", "Name"},
 		`{"name":"x","cacheTtlSeconds":2592001}`:           {"cacheTtlSeconds"},
 		`{"name":"x","region":""}`:                         {"region"},
@@ -215,6 +217,39 @@ func TestPatchOfPlanReachesAllKeys(t *testing.T) {
 		if !slices.ContainsFunc(direct, same) {
 			t.Errorf("%s was told something else before the answer", out[i].Name)
 		}
+	}
+}
+
+// Whether answers are limited is in each key's record, of those that are there and of those that come.
+func TestUnboundedReachesAllKeys(t *testing.T) {
+	b := newBench(t)
+	path := b.project()
+	made := b.must(201, "POST", path+"/keys", `{"name":"old"}`)
+	before := b.recordOf(made)
+	got := b.must(200, "PATCH", path, `{"unbounded":true}`)
+	if !strings.Contains(got.Body.String(), `"unbounded":true,`) {
+		t.Error(got.Body)
+	}
+	after := b.recordOf(made)
+	if before.Version == 0 || before.Unbounded || !after.Unbounded || after.Version <= before.Version {
+		t.Errorf("before %+v, after %+v", before, after)
+	}
+	log, _ := b.entries("?action=project")
+	i := slices.IndexFunc(log, func(e map[string]any) bool { return e["action"] == "project.update" })
+	if i < 0 || log[i]["before"].(map[string]any)["unbounded"] != false || log[i]["after"].(map[string]any)["unbounded"] != true {
+		t.Errorf("audit: %v", log)
+	}
+	b.must(200, "PATCH", path, `{"budget":1}`)
+	other := b.must(201, "POST", path+"/keys", `{"name":"new"}`)
+	if !b.recordOf(made).Unbounded || !b.recordOf(other).Unbounded {
+		t.Error("a change of something else, or a new key, limits again")
+	}
+	b.must(200, "PATCH", path, `{"unbounded":false}`)
+	if b.recordOf(made).Unbounded || b.recordOf(other).Unbounded {
+		t.Error("still not limited")
+	}
+	if got := b.must(201, "POST", "/api/admin/projects", `{"name":"x","unbounded":true}`); !strings.Contains(got.Body.String(), `"unbounded":true,`) {
+		t.Error(got.Body)
 	}
 }
 

@@ -45,14 +45,18 @@ func instant(year, month, day, clock string) (ms uint64, ok bool) {
 		}
 	}
 	parts := strings.Split(clock, ":")
-	if len(month) != 3 || m < 0 || m%3 != 0 || y < 1970 || y > 9999 || d < 1 || d > 31 || len(parts) != 3 {
+	if len(month) != 3 || m < 0 || m%3 != 0 || y < 1970 || y > 9999 || len(parts) != 3 {
 		return 0, false
 	}
 	h, min, s := number(parts[0]), number(parts[1]), number(parts[2])
 	if h < 0 || h > 23 || min < 0 || min > 59 || s < 0 || s > 60 {
 		return 0, false
 	}
-	days := MonthStart(uint64((y-1970)*12+m/3)) + uint64(d) - 1
+	n := uint64((y-1970)*12 + m/3)
+	days := MonthStart(n) + uint64(d) - 1
+	if d < 1 || days >= MonthStart(n+1) {
+		return 0, false
+	}
 	return days*DayMs + uint64((h*60+min)*60+s)*SecondMs, true
 }
 

@@ -28,6 +28,7 @@ func TestNoHTTPDate(t *testing.T) {
 	for _, text := range []string{
 		"", "120", "soon", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 06 Nov 1994 24:00:00 GMT",
 		"Sun, 06 Nvo 1994 08:49:37 GMT", "Sun, 06 anF 1994 08:49:37 GMT", "Sun, 32 Nov 1994 08:49:37 GMT", "Sun, 00 Nov 1994 08:49:37 GMT",
+		"Sun, 31 Feb 2027 08:49:37 GMT", "Mon, 29 Feb 2027 08:49:37 GMT",
 		"Sun, 06 Nov 1969 08:49:37 GMT", "Sun, 06 Nov 19940 08:49:37 GMT", "Sun, 06 Nov 1994 08:49 GMT", "Sun, 06 Nov 1994 08:60:37 GMT",
 		"Sun, 06 Nov 1994 08:49:61 GMT", "Sun, -6 Nov 1994 08:49:37 GMT", "Sun Nov 6 08:49:37", "Sun, 06-Nov 08:49:37 GMT",
 	} {

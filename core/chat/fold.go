@@ -252,7 +252,9 @@ func pieces(deltas []Delta, d Delta, text jsontext.Spelled, size int) []Delta {
 		n := cut(text, size)
 		d.Text = text[:n]
 		deltas = append(deltas, d)
-		text = text[n:]
+		if text = text[n:]; text == "" {
+			return deltas
+		}
 	}
 	d.Text = text
 	return append(deltas, d)

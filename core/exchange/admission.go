@@ -199,8 +199,6 @@ func (x *exchange) takeGrant() {
 		}
 		x.enter(phaseRecall)
 		x.flush(idFlush, reply.Recall, true)
-	case s.admission.slice.unasked:
-		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 	default:
 		x.outOfBudget()
 	}
@@ -220,6 +218,8 @@ func (x *exchange) outOfBudget() {
 		x.admit(keymeter.ModeHit)
 	case x.waits(idKV):
 		x.enter(phaseBroke)
+	case x.s.admission.slice.unasked:
+		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 	default:
 		x.refuse(fault.BudgetExceeded, refusal{noRetry: true})
 	}

@@ -88,7 +88,7 @@ func (x *exchange) attempt() {
 	}
 	f, _ := provider.For(model.Provider.Wire)
 	s.dropped = string((lacks &^ s.request.defaulted).AppendNames(nil))
-	s.limit = x.limitTokens()
+	s.limit = x.limitTokens(model)
 	if s.endpoint == endpointEmbeddings || lacks != 0 || f.Direct == nil || f.Dialect != x.family().Members {
 		x.enter(phaseBuild)
 		x.ask(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferBody})

@@ -168,7 +168,7 @@ func (x *exchange) takeEmbeddings() {
 		x.unreadable()
 		return
 	}
-	if !believed(&e.Usage) {
+	if !believed(&e.Usage, 0) {
 		e.Usage = chat.Usage{Input: x.s.request.promptTokens}
 	}
 	e.Usage.Output = 0

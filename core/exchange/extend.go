@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/money"
@@ -39,15 +40,27 @@ func (x *exchange) watchBudget() {
 		x.cutStream()
 	case st.refused || st.extension.total > 0:
 	default:
-		e := &st.extension
-		seen := u.Output
-		u.Output = seen + extendTokens
-		e.total = money.Add(s.spent.costPico, x.model().Cost(&u))
-		u.Output = seen + modestTokens
-		e.least = money.Add(s.spent.costPico, x.model().Cost(&u))
-		e.slice = slice{}
-		x.extend()
+		x.wantMore(u)
 	}
+}
+
+// wantMore asks for the next part of a stream of which so much was seen: no more than the answer can still become.
+func (x *exchange) wantMore(seen chat.Usage) {
+	e := &x.s.stream.extension
+	total, least := seen, seen
+	total.Output = seen.Output + extendTokens
+	if q := &x.s.request; q.maxTokens > 0 {
+		total.Output = min(total.Output, max(x.longest(x.model())*max(q.n, 1), seen.Output+modestTokens))
+	}
+	least.Output = seen.Output + modestTokens
+	e.total = money.Add(x.s.spent.costPico, x.model().Cost(&total))
+	e.least = money.Add(x.s.spent.costPico, x.model().Cost(&least))
+	if e.total <= x.s.admission.reserved {
+		e.total = 0
+		return
+	}
+	e.slice = slice{}
+	x.extend()
 }
 
 func (x *exchange) extend() {

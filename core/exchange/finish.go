@@ -63,10 +63,10 @@ func clean(text string) string {
 // publicMessage is a provider's message as a caller may read it: short, and without the operator's secrets.
 // Where the project's own key was used, which is not at hand any more, there is none.
 func (x *exchange) publicMessage(message jsontext.Spelled) jsontext.Spelled {
-	p := x.model().Provider
-	secret := x.owned() || p.Key != "" && strings.Contains(string(message), p.Key)
+	p, text := x.model().Provider, message.Plain()
+	secret := x.owned() || p.Key != "" && strings.Contains(text, p.Key)
 	for _, s := range p.Settings {
-		secret = secret || len(s.Value) >= minSecret && strings.Contains(string(message), s.Value)
+		secret = secret || len(s.Value) >= minSecret && strings.Contains(text, s.Value)
 	}
 	if secret || len(message) > maxMessage {
 		return ""
@@ -195,8 +195,27 @@ func (x *exchange) charge(u *chat.Usage, cost money.Pico) {
 	s.charges = append(s.charges, charge{target, *u, cost, !u.Reported})
 }
 
-// believed says whether a provider's figures are there and can be true. What is not is estimated, and flagged.
-func believed(u *chat.Usage) bool { return u.Reported && u.Plausible() }
+// believed says whether a provider's figures for an answer of so many tokens, estimated, are there and can be
+// true: no prompt is empty, and no text comes from nothing. What is not is estimated, and flagged.
+func believed(u *chat.Usage, tokens uint64) bool {
+	return u.Reported && u.Plausible() && u.Input > 0 && (u.Output > 0 || tokens == 0)
+}
+
+// figures are a provider's, if they are believed and the answer is whole. Otherwise they are what was seen, of so
+// many tokens, and what of the provider's may be true: they are then an estimate.
+func (x *exchange) figures(u chat.Usage, tokens uint64, whole bool) chat.Usage {
+	if believed(&u, tokens) && whole {
+		return u
+	}
+	if !u.Plausible() {
+		u = chat.Usage{}
+	}
+	if u.Input == 0 {
+		u.Input = x.s.request.promptTokens
+	}
+	u.Output, u.Reported = max(u.Output, tokens), false
+	return u
+}
 
 // bookUnknown books an attempt that the provider may have billed without telling: its prompt, estimated.
 func (x *exchange) bookUnknown() {

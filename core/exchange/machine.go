@@ -5,7 +5,7 @@
 // This file is the machine: the phases, the inputs, and one table that says which handler takes which input in
 // which phase. Read the table from top to bottom as the story of a request. Handlers are grouped by phase in the
 // files beside it: intake.go, admission.go, attempt.go, stream.go and finish.go, and one file for each endpoint
-// that is not a completion.
+// that is not a completion. To see it at work, read testdata: stories of an exchange, events in and actions out.
 package exchange
 
 import (

@@ -16,17 +16,23 @@ const (
 // promptBound is how many tokens the prompt is taken to have at most. The estimate is an average.
 func (q *request) promptBound() uint64 { return 2*q.promptTokens + q.unseenTokens }
 
-// room is how much of a model's context the prompt leaves for the answer. tight: less than an answer usually
-// takes, so that the bound on the prompt says too little; the provider's own limit then holds.
+// room is how much of a model's context the prompt leaves for the answer. tight: less than an answer with its
+// thinking usually takes, so that the bound on the prompt says too little; the provider's own limit then holds.
 func (q *request) room(m *config.Model) (tokens uint64, tight bool) {
 	if m.Context == 0 {
 		return assumedTokens, false
 	}
 	left := m.Context - min(m.Context, q.promptBound())
-	if left < leastTokens {
+	if left < leastTokens+q.thinking {
 		return m.Context, true
 	}
 	return left, false
+}
+
+// overfull says whether a limit of so many tokens does not fit into the model's context beside the prompt, as that
+// is estimated. A provider refuses such a limit; without one, the context bounds the answer.
+func (q *request) overfull(m *config.Model, limit uint64) bool {
+	return q.promptTokens+limit > m.Context
 }
 
 // longest is how long one answer can become, in tokens: the caller's limit, else the model's.
@@ -35,8 +41,10 @@ func (x *exchange) longest(m *config.Model) uint64 {
 	switch {
 	case x.s.endpoint == endpointEmbeddings:
 		return 0
+	case q.maxTokens > 0 && q.thinking >= q.maxTokens:
+		return q.maxTokens + q.thinking // a translated limit that thinking would use up is raised by it
 	case q.maxTokens > 0:
-		return q.maxTokens + q.thinking // a translated limit is raised by what the model may think
+		return q.maxTokens
 	case x.s.record.Unbounded:
 		return leastTokens
 	}
@@ -76,7 +84,9 @@ func (x *exchange) expect() {
 		}
 		longest, least := x.longest(t.Model), x.least(t.Model)
 		if x.s.request.stream {
-			longest, least = min(longest, streamTokens), min(least, streamTokens)
+			// What a model thinks is billed, but need not be seen.
+			start := streamTokens + x.s.request.thinking
+			longest, least = min(longest, start), min(least, start)
 		}
 		a.amount = max(a.amount, x.answerCost(t.Model, longest))
 		a.least = max(a.least, x.answerCost(t.Model, least))
@@ -86,16 +96,20 @@ func (x *exchange) expect() {
 	}
 }
 
-// limitTokens is the limit that the present target gets though the caller named none: what was reserved, if that
-// is less than the longest answer that the model would give; else 0.
-func (x *exchange) limitTokens() uint64 {
-	q, m := &x.s.request, x.model()
+// limitTokens is the limit that a target gets though the caller named none: what was reserved, if that is less
+// than the longest answer that the model would give; else 0.
+func (x *exchange) limitTokens(m *config.Model) uint64 {
+	q := &x.s.request
 	if q.maxTokens > 0 || q.stream || x.s.record.Unbounded || x.testMode() || x.s.endpoint == endpointEmbeddings || m.Prices.Output == 0 {
 		return 0
 	}
 	longest := x.longest(m)
 	limit := max(x.affordable(m, longest), x.least(m))
-	if _, tight := q.room(m); tight && limit == longest || limit >= m.MaxOutput && m.MaxOutput > 0 {
+	_, tight := q.room(m)
+	switch {
+	case m.MaxOutput > 0 && limit >= m.MaxOutput:
+		return 0
+	case tight && (limit == longest || q.overfull(m, limit)):
 		return 0
 	}
 	return limit

@@ -1,124 +1,94 @@
-package exchange_test
+package exchange
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 
-	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/core/doc"
-	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/money"
 )
 
-// open is a completion without a limit, whose prompt is about so many words.
-func open(model string, words int, members string) string {
-	return `{"model":"` + model + `","messages":[{"role":"user","content":"` + strings.Repeat("word ", words) + `"}]` + members + `}`
+// asking is a whole request of a live key to a model at a dollar a million tokens, either way.
+func asking(q request, context, maxOutput uint64) (*exchange, *config.Model) {
+	x := &exchange{}
+	x.s.endpoint, x.s.request = endpointOpenAI, q
+	return x, &config.Model{Prices: config.Prices{Input: tokenPico, Output: tokenPico}, Context: context, MaxOutput: maxOutput}
 }
 
-// reserving sends a body; reserved is what the meter reserves, 0 for all that was asked.
-func reserving(t *testing.T, body string, reserved int64) *host {
-	r := request{path: "/v1/chat/completions", body: body, provider: [][]abi.Event{whole(200, goodAnswer)}}
-	if strings.Contains(body, `"stream":true`) {
-		r.provider[0] = flowing(greeting, finish+"data: [DONE]\n\n")
-	}
-	if reserved > 0 {
-		r.verdicts = []*keymeter.AdmitReply{{Verdict: keymeter.Admitted, ReservedPico: reserved}}
-	}
-	return r.run(t)
-}
+const tokenPico = money.Dollar / 1_000_000
 
-// micro is a millionth of a dollar: one token of a model of a dollar a million.
-const micro = 1_000_000
-
-func TestReservationIsForTheLongestAnswer(t *testing.T) {
-	for _, c := range []struct {
-		what, body string
-		tokens     int64 // of the answer; the prompt is bounded by 10
-		price      int64
+func TestLongestAnswers(t *testing.T) {
+	for name, c := range map[string]struct {
+		q                  request
+		unbounded          bool
+		context, maxOutput uint64
+		longest, least     uint64
 	}{
-		{"a limit", open("gpt", 1, `,"max_tokens":100`), 100, 10},
-		{"a limit, twice", open("gpt", 1, `,"max_tokens":100,"n":2`), 200, 10},
-		{"the model's maximum", open("gpt", 1, ""), 32_000, 10},
-		{"nothing known of the model", open("house", 1, ""), 32_768, 1},
-		{"a context that is larger than what is assumed", open("roomy", 1, ""), 32_768, 1},
-		{"a small context", open("small", 1, ""), 8192 - 10, 1},
-		{"a stream", open("gpt", 1, `,"stream":true`), 1024, 10},
-		{"a stream with a low limit", open("gpt", 1, `,"stream":true,"max_tokens":50`), 50, 10},
+		"the model's maximum":                {q: request{promptTokens: 100}, context: 100_000, maxOutput: 16_000, longest: 16_000, least: 4096},
+		"what the prompt leaves":             {q: request{promptTokens: 45_000}, context: 100_000, maxOutput: 16_000, longest: 10_000, least: 4096},
+		"the prompt and what nobody sees":    {q: request{promptTokens: 30_000, unseenTokens: 30_000}, context: 100_000, maxOutput: 16_000, longest: 10_000, least: 4096},
+		"nothing is known":                   {q: request{promptTokens: 100}, longest: 32_768, least: 4096},
+		"no maximum is known":                {q: request{promptTokens: 100}, context: 100_000, longest: 32_768, least: 4096},
+		"no maximum, little context":         {q: request{promptTokens: 100}, context: 8000, longest: 7800, least: 4096},
+		"a prompt that leaves little":        {q: request{promptTokens: 3000}, context: 8000, maxOutput: 8000, longest: 8000, least: 4096},
+		"a prompt that leaves exactly that":  {q: request{promptTokens: 2000}, context: 8096, maxOutput: 8000, longest: 4096, least: 4096},
+		"a prompt that leaves nothing":       {q: request{promptTokens: 9000}, context: 8000, maxOutput: 4000, longest: 4000, least: 4000},
+		"a model of few words":               {q: request{promptTokens: 100}, context: 100_000, maxOutput: 1000, longest: 1000, least: 1000},
+		"thinking":                           {q: request{promptTokens: 100, thinking: 10_000}, context: 100_000, maxOutput: 50_000, longest: 50_000, least: 14_096},
+		"thinking that the prompt cuts off":  {q: request{promptTokens: 45_000, thinking: 10_000}, context: 100_000, maxOutput: 50_000, longest: 50_000, least: 14_096},
+		"thinking beyond the maximum":        {q: request{promptTokens: 100, thinking: 10_000}, context: 100_000, maxOutput: 8000, longest: 8000, least: 8000},
+		"the caller's limit":                 {q: request{promptTokens: 100, maxTokens: 50}, context: 100_000, maxOutput: 16_000, longest: 50, least: 50},
+		"it covers thinking":                 {q: request{maxTokens: 20_000, thinking: 10_000}, context: 100_000, maxOutput: 16_000, longest: 20_000, least: 20_000},
+		"thinking would use it up":           {q: request{maxTokens: 10_000, thinking: 10_000}, context: 100_000, maxOutput: 16_000, longest: 20_000, least: 20_000},
+		"a project that is not bounded":      {q: request{promptTokens: 100, thinking: 10_000}, unbounded: true, context: 100_000, maxOutput: 16_000, longest: 4096, least: 4096},
+		"it obeys the caller's limit though": {q: request{maxTokens: 9000}, unbounded: true, context: 100_000, maxOutput: 16_000, longest: 9000, least: 9000},
 	} {
-		h := reserving(t, c.body, 0)
-		admit := told[*keymeter.Admit](h)[0]
-		equal(t, "what is reserved with "+c.what, admit.AmountPico, (10+c.tokens*c.price)*micro)
-	}
-}
-
-func TestLongPromptLeavesTheRestOfASmallContext(t *testing.T) {
-	for words, tokens := range map[int]int64{1: 8192 - 10, 1500: 8192 - 2*1503, 3000: 8192} {
-		admit := told[*keymeter.Admit](reserving(t, open("small", words, ""), 0))[0]
-		prompt := admit.AmountPico/micro - tokens
-		if prompt < int64(words) || prompt > 4*int64(words)+20 {
-			t.Errorf("%d micros are reserved for a prompt of %d words and an answer of %d tokens", admit.AmountPico/micro, words, tokens)
+		x, m := asking(c.q, c.context, c.maxOutput)
+		x.s.record.Unbounded = c.unbounded
+		if longest, least := x.longest(m), x.least(m); longest != c.longest || least != c.least {
+			t.Errorf("%s: %d, at least %d; want %d, at least %d", name, longest, least, c.longest, c.least)
 		}
 	}
 }
 
-// limits are the limit that the provider got and the one that the caller was told, as far as there is one.
-func limits(h *host) string {
-	body := h.text(h.last(abi.ActionFetch).Body)
-	sent := "none"
-	if _, after, ok := strings.Cut(body, `"max_tokens":`); ok {
-		sent, _, _ = strings.Cut(after, "}")
-		sent, _, _ = strings.Cut(sent, ",")
-	}
-	return fmt.Sprintf("%s/%s", sent, h.header("x-postern-max-tokens"))
-}
-
-func TestWhatWasReservedIsTheProvidersLimit(t *testing.T) {
-	for _, c := range []struct {
-		what, body string
-		reserved   int64
-		limits     string
+// The limit that a provider gets is what was reserved. It is neither below what an answer needs, nor one that the
+// provider would refuse.
+func TestLimits(t *testing.T) {
+	all := money.Pico(1_000_000)
+	for name, c := range map[string]struct {
+		q                  request
+		context, maxOutput uint64
+		reserved, spent    money.Pico // tokens
+		want               uint64
 	}{
-		{"all that the model gives", open("gpt", 1, ""), 0, "none/"},
-		{"less", open("gpt", 1, ""), (10 + 5000*10) * micro, "5000/5000"},
-		{"a little more than that", open("gpt", 1, ""), (10+5000*10)*micro + 9*micro, "5000/5000"},
-		{"less than the least", open("gpt", 1, ""), (10 + 100*10) * micro, "4096/4096"},
-		{"the caller's limit", open("gpt", 1, `,"max_tokens":100`), (10 + 50*10) * micro, "100/"},
-		{"what is assumed of a model that nothing is known of", open("house", 1, ""), 0, "32768/32768"},
-		{"what a small context leaves", open("small", 1, ""), 0, "8182/8182"},
-		{"less of a small context", open("small", 1, ""), (10 + 5000) * micro, "5000/5000"},
-		{"all of a context that the prompt nearly fills", open("small", 3000, ""), 0, "none/"},
-		{"less of a context that the prompt nearly fills", open("small", 3000, ""), (7000 + 10) * micro, "4096/4096"},
+		"all of the model's maximum":                {q: request{promptTokens: 100}, context: 100_000, maxOutput: 16_000, reserved: all},
+		"not all of it":                             {q: request{promptTokens: 100}, context: 100_000, maxOutput: 16_000, reserved: 10_200, want: 10_000},
+		"each of several answers":                   {q: request{promptTokens: 100, n: 2}, context: 100_000, maxOutput: 16_000, reserved: 20_200, want: 10_000},
+		"less was left by another attempt":          {q: request{promptTokens: 100}, context: 100_000, maxOutput: 16_000, reserved: 10_200, spent: 100, want: 9900},
+		"too little was left":                       {q: request{promptTokens: 100}, context: 100_000, maxOutput: 16_000, reserved: 4296, spent: 100, want: 4096},
+		"with thinking":                             {q: request{promptTokens: 100, thinking: 8000}, context: 100_000, maxOutput: 16_000, reserved: 4296, want: 12_096},
+		"what the prompt leaves":                    {q: request{promptTokens: 45_000}, context: 100_000, maxOutput: 16_000, reserved: all, want: 10_000},
+		"no maximum is known":                       {q: request{promptTokens: 100}, reserved: all, want: 32_768},
+		"a prompt that leaves little":               {q: request{promptTokens: 3000}, context: 8000, maxOutput: 8000, reserved: all},
+		"and no maximum is known":                   {q: request{promptTokens: 3000}, context: 8000, reserved: all},
+		"it leaves little, and money is short":      {q: request{promptTokens: 3000}, context: 8000, maxOutput: 8000, reserved: 10_500, want: 4500},
+		"the limit would just fit":                  {q: request{promptTokens: 3500}, context: 8000, maxOutput: 8000, reserved: 11_500, want: 4500},
+		"the limit would not fit beside the prompt": {q: request{promptTokens: 3501}, context: 8000, maxOutput: 8000, reserved: 11_502},
+		"the least would not fit":                   {q: request{promptTokens: 5000}, context: 8000, maxOutput: 8000, reserved: 14_096},
+		"thinking that the prompt cuts off":         {q: request{promptTokens: 45_000, thinking: 10_000}, context: 100_000, maxOutput: 50_000, reserved: 105_000, want: 15_000},
+		"the caller's limit":                        {q: request{promptTokens: 100, maxTokens: 50}, context: 100_000, maxOutput: 16_000, reserved: 250},
+		"a stream":                                  {q: request{promptTokens: 100, stream: true}, context: 100_000, maxOutput: 16_000, reserved: 1224},
 	} {
-		h := reserving(t, c.body, c.reserved)
-		equal(t, "the limits with "+c.what, limits(h), c.limits)
+		x, m := asking(c.q, c.context, c.maxOutput)
+		x.s.admission.reserved, x.s.spent.costPico = c.reserved*tokenPico, c.spent*tokenPico
+		if got := x.limitTokens(m); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+		if x.s.record.Unbounded = true; x.limitTokens(m) != 0 {
+			t.Errorf("%s: limited in a project that is not bounded", name)
+		}
+		x.s.record.Unbounded = false
+		if m.Prices.Output = 0; x.limitTokens(m) != 0 {
+			t.Errorf("%s: limited though it costs nothing", name)
+		}
 	}
-	free := `{"models":[{"name":"gratis","provider":"openai","input":"1","output":"0","source":"made up","date":"2026-11"}]}`
-	h := request{path: "/v1/chat/completions", overlay: free, body: open("gratis", 1, ""), provider: [][]abi.Event{whole(200, goodAnswer)}}.run(t)
-	equal(t, "the limits of a model whose answers are free", limits(h), "none/")
-	h = request{path: "/v1/chat/completions", body: open("house", 1, ""), provider: [][]abi.Event{whole(200, goodAnswer)},
-		record: func(r *doc.Record) { r.Unbounded = true }}.run(t)
-	equal(t, "the limits in a project that wants none", limits(h), "none/")
-	equal(t, "what that reserves", told[*keymeter.Admit](h)[0].AmountPico, (10+4096)*micro)
-}
-
-func TestLimitOfALaterTargetIsWhatIsLeft(t *testing.T) {
-	// The first answer broke off on its way: its prompt is paid.
-	h := request{
-		path: "/v1/chat/completions", body: open("balanced", 1, ""), verdicts: []*keymeter.AdmitReply{{Verdict: keymeter.Admitted, ReservedPico: 13000 * micro}},
-		provider: [][]abi.Event{{{Kind: abi.EventFault, Code: abi.FaultTotal}}, whole(200, goodAnswer)},
-	}.run(t)
-	equal(t, "the limits", limits(h), "6492/6492") // (13000 - 5 - 10) / 2
-}
-
-func TestCheapestTargetIsThatOfTheExpectedAnswer(t *testing.T) {
-	// gpt's answers cost more than mini's, its prompts a little less.
-	prices := `{"models":[{"name":"gpt","provider":"openai","input":"0.99","output":"10","source":"made up","date":"2026-11"},
-		{"name":"mini","provider":"openai","input":"1","output":"2","source":"made up","date":"2026-11"}]}`
-	first := func(limit string) string {
-		h := request{path: "/v1/chat/completions", overlay: prices, body: open("thrifty", 3000, limit), provider: [][]abi.Event{whole(200, goodAnswer)}}.run(t)
-		return h.header("x-postern-model")
-	}
-	equal(t, "the model of an answer without a limit", first(""), "mini")
-	equal(t, "that of a short one", first(`,"max_tokens":1`), "gpt")
-	equal(t, "that of a long one", first(`,"max_tokens":1000`), "mini")
 }

@@ -53,18 +53,7 @@ func (x *exchange) latencyMs() uint64 {
 // bookStream books a stream by the provider's figures, or by what was seen of it.
 func (x *exchange) bookStream(whole bool) {
 	st := &x.s.stream
-	u := st.usage
-	if !u.Plausible() {
-		u = chat.Usage{}
-	}
-	if !u.Reported || !whole {
-		seen := x.estimate(st.tokens())
-		u.Input, u.Output = max(u.Input, seen.Input), max(u.Output, seen.Output)
-		if known := st.usage.Input; known > 0 && st.usage.Plausible() {
-			u.Input = known
-		}
-		u.Reported = false
-	}
+	u := x.figures(st.usage, st.tokens(), whole)
 	x.spend(&u)
 }
 

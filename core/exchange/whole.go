@@ -49,9 +49,7 @@ func (x *exchange) takeAnswer() {
 		x.unreadable()
 		return
 	}
-	if !believed(&r.Usage) {
-		r.Usage = x.estimate(responseTokens(&r))
-	}
+	r.Usage = x.figures(r.Usage, responseTokens(&r), true)
 	x.spend(&r.Usage)
 	if s.request.json && !isJSONText(&r) {
 		x.mend()

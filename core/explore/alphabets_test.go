@@ -334,3 +334,31 @@ var (
 		text("text", responsesText), last("completed", responsesEnd),
 	}}
 )
+
+// openaiLines has an event of several lines.
+var openaiLines = &script{name: "a stream of several lines", faults: streamFaults[1:2], pieces: []piece{
+	text("text", strings.Replace(openaiText, `,"choices"`, ",\ndata: \"choices\"", 1)), last("finish", openaiFinish+openaiEnd),
+}}
+
+var lateCount = response("500 with a count", 500, `{"input_tokens":9}`)
+
+// manyWords is a text of so many bytes.
+func manyWords(n int) string { return strings.Repeat("many words ", n/11) }
+
+// long is an answer of so many bytes.
+func long(n int) choice {
+	c := openaiOK
+	c.name = "a long answer"
+	c.event.Data = []byte(strings.Replace(openaiAnswer, answerMark, manyWords(n), 1))
+	return c
+}
+
+// longStream is one in so many pieces of 50,000 bytes.
+func longStream(n int) *script {
+	s := &script{name: "a long stream", noEnd: true}
+	for range n {
+		s.pieces = append(s.pieces, text("more", chunkOf(`{"content":"`+manyWords(50_000)+`"}`, "null")))
+	}
+	s.pieces = append(s.pieces, last("finish", openaiFinish+openaiEnd))
+	return s
+}

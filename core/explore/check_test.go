@@ -80,6 +80,8 @@ func (w *world) checkStatus(status uint64) {
 	case slices.Contains(w.scenario.refused, status):
 	case status == 499 && !w.facts.left:
 		w.violate("499, and the caller is there")
+	case status == 402 && w.facts.seen&sawHit != 0:
+		w.violate("402, and the answer is cached")
 	case status == 500:
 		w.violate("500")
 	case known && w.facts.seen&reason == 0:
@@ -109,7 +111,12 @@ func (w *world) checkTold(where string, data []byte, silent bool) {
 
 // checkStored holds the cache to whole and clean answers.
 func (w *world) checkStored(a *abi.Action) {
-	if !strings.HasPrefix(a.Key, "cache/") {
+	kind, _, _ := strings.Cut(a.Key, "/")
+	if kind != "cache" {
+		// Once: how often a record was old is not what matters.
+		if what := fmt.Sprintf("remember %s (%d bytes)", kind, len(w.join(a.Body))); !strings.Contains(w.facts.told, what) {
+			w.facts.tell(what)
+		}
 		return
 	}
 	w.stored = w.join(a.Body)
@@ -214,6 +221,9 @@ func (w *world) noteAnswer(p *pending, e *abi.Event) {
 		if e.Code == abi.OutcomeFailed {
 			*seen |= sawOutage
 		}
+		if p.meaning == "cache" && e.Code == abi.OutcomeOK && string(e.Data) == string(w.scenario.entry) {
+			*seen |= sawHit
+		}
 	case abi.ActionCall:
 		w.noteReply(p, e)
 	}
@@ -234,7 +244,10 @@ func (w *world) noteReply(p *pending, e *abi.Event) {
 	}
 	switch p.action.Class {
 	case abi.ClassKeyMeter:
-		if p.meaning == "flush" || p.meaning == "settle" {
+		if p.meaning == "flush" {
+			if _, err := keymeter.DecodeFlushReply(e.Data); err != nil {
+				*seen |= sawOutage
+			}
 			return
 		}
 		reply, err := keymeter.DecodeAdmitReply(e.Data)

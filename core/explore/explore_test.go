@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -15,6 +16,7 @@ import (
 var (
 	found   = flag.String("found", "", "a folder: counter-examples are written there, one file each")
 	rewrite = flag.Bool("rewrite", false, "write testdata/ends anew")
+	hurry   = flag.Bool("hurry", false, "end with the first scenario that fails, as mutation tests like it")
 )
 
 // total is what all scenarios have explored.
@@ -23,6 +25,9 @@ var total struct {
 	scenarios, states, edges, ends int
 	rows                           []bool
 }
+
+// anyFailed says that some scenario has.
+var anyFailed atomic.Bool
 
 func (x *search) count() {
 	total.Lock()
@@ -65,15 +70,24 @@ func TestExplore(t *testing.T) {
 		for _, s := range scenarios() {
 			t.Run(s.name, func(t *testing.T) {
 				t.Parallel()
+				if *hurry && anyFailed.Load() {
+					t.Skip("another has failed")
+				}
 				x := explore(s)
 				x.count()
 				t.Logf("%d states, %d paths between them, %d ends; %v", len(x.nodes), len(x.edges), x.ends, s.alphabet)
 				x.report(t)
+				if t.Failed() {
+					anyFailed.Store(true)
+				}
 			})
 		}
 	})
 	for i, name := range machine.rows() {
-		if !total.rows[i] && !testing.Short() {
+		if *hurry && anyFailed.Load() {
+			break
+		}
+		if !total.rows[i] {
 			t.Errorf("no scenario reaches the row %s", name)
 		}
 	}

@@ -19,13 +19,16 @@ type scenario struct {
 	own      alphabet // the part of it that this scenario is about: all of that must happen
 	used     map[string]bool
 	// allowed are the models that may be fetched: by the route, the key and the project's policy.
+	entry   []byte // the cached answer, if there is one that is good
 	allowed []string
-	refused []uint64 // statuses that the request deserves by itself
-	mayName []string // further models that may be named in a settlement without having been asked
-	leaves  bool     // the caller may leave at any point
-	slow    bool     // the host answers nothing at once
-	clock   bool     // timeouts, and timers but for ticks, move the clock
-	shared  []byte   // what the isolate knows
+	refused []uint64                                // statuses that the request deserves by itself
+	mayName []string                                // further models that may be named in a settlement without having been asked
+	leaves  bool                                    // the caller may leave at any point
+	tamper  func(e *abi.Event, out *abi.StepOutput) // makes the machine a wrong one, to see that it is found; nil: no
+	bare    bool                                    // the host has no memory of its own
+	slow    bool                                    // the host answers nothing at once
+	clock   bool                                    // timeouts, and timers but for ticks, move the clock
+	shared  []byte                                  // what the isolate knows
 	// meanwhile is what the isolate knows from some time on, which may be any; nil: as before.
 	meanwhile []byte
 	maxKept   int // bytes of one unfinished event, beyond the bound of the state
@@ -43,15 +46,14 @@ type alphabet map[string][]choice
 
 // choice is one answer.
 type choice struct {
-	name      string
-	event     abi.Event
-	reply     func(command any) []byte // an object's, to its command; nil: the event's data
-	when      func(command any) bool   // whether it may answer a command; nil: always
-	clean     bool                     // a provider's whole, clean 200
-	script    *script                  // a stream follows this head
-	advanceMs uint64                   // of the clock before it
-	times     int                      // how often on one path; 0: any number
-	meaning   string                   // of its alphabet
+	name    string
+	event   abi.Event
+	reply   func(command any) []byte // an object's, to its command; nil: the event's data
+	when    func(command any) bool   // whether it may answer a command; nil: always
+	clean   bool                     // a provider's whole, clean 200
+	script  *script                  // a stream follows this head
+	times   int                      // how often on one path; 0: any number
+	meaning string                   // of its alphabet
 }
 
 // script is a provider's stream. It may end or fail at any point.

@@ -134,7 +134,7 @@ func admissions() []*scenario {
 		post("a record that is old", "/api/ai/complete", nativeBody, alphabet{"admit": {admitted, stale(nil).only(2), short.only(2), failed}, "grant": {granted, failed}, "fetch": {openaiOK}}),
 		post("a slice that is too small", "/api/ai/complete", nativeBody, alphabet{
 			"admit": {admitted, admittedLess, short.only(2), rateLimited}, "grant": {granted, grantedLast, noMore, recall, askOn, failed, damaged},
-			"flush": {news, noNews, failed}, "absorb": {done, failed}, "fetch": {openaiOK},
+			"flush": {news, noNews, failed, damaged}, "absorb": {done, overloaded}, "fetch": {openaiOK},
 		}),
 		post("a slice that is never enough", "/api/ai/complete", nativeBody, alphabet{"admit": {short}, "grant": {granted, recallOne, noMore}, "flush": {news, noNews}}, stays),
 		post("a record that is never new enough", "/api/ai/complete", nativeBody, alphabet{"admit": {stale(nil), stale(cached)}}, stays),
@@ -216,6 +216,8 @@ func wholeAnswers() []*scenario {
 		post("what a target must not lack", "/v1/chat/completions", to("plainer", messages+`,"temperature":1`), alphabet{"fetch": {openaiOK, down}}, saying(header("x-postern-strict", "true"))),
 		post("what no target carries", "/v1/chat/completions", to("plain", messages+`,"temperature":1`), nil, saying(header("x-postern-strict", "true"))),
 		post("a family without a dialect", "/v1/chat/completions", to("strange", messages), alphabet{"fetch twin": {geminiOK, notJSON, down}, "fetch only": {openaiOK}}, allowing("twin", "only")),
+		post("what our form does not know", "/v1/chat/completions", to("strange", messages+`,"store":true,"a_b.c-9":1,"Z0":1,"no way":1,"no{":1`), alphabet{"fetch twin": {geminiOK, down}, "fetch only": {openaiOK}},
+			allowing("twin", "only")),
 		post("what our form does not know, strictly", "/v1/chat/completions", to("strange", messages+`,"store":true`), alphabet{"fetch": {openaiOK, down}}, allowing("only"),
 			saying(header("x-postern-strict", "true"))),
 		post("an answer without a limit", "/v1/chat/completions", to("narrow", unlimited), alphabet{
@@ -257,6 +259,7 @@ func caches() []*scenario {
 		entry := ok("hit", prime(first))
 		old := ok("an old entry", entry.event.Data[:len(entry.event.Data)-1])
 		s := post(name, path, body, alphabet{"key": {record(cached)}, "cache": {absent, entry, failed, old}}.with(more), append([]func(*scenario){naming("only", "vectors")}, changes...)...)
+		s.entry = entry.event.Data
 		return s
 	}
 	whole := alphabet{"fetch": {openaiOK, down, silent}}
@@ -266,13 +269,18 @@ func caches() []*scenario {
 		ask("cached, and the record is old", "/api/ai/complete", nativeBody, whole.with(alphabet{"admit": {admitted, stale(cached)}})),
 		ask("cached, and the record is old and knows of no cache", "/api/ai/complete", nativeBody, whole.with(alphabet{"admit": {admitted, stale(nil)}})),
 		ask("cached, and the budget is spent", "/api/ai/complete", nativeBody, whole.with(alphabet{
-			"admit": {admitted, short}, "grant": {granted, noMore, recallOne, failed}, "flush": {news, noNews}})),
+			"admit": {admitted, short.only(2)}, "grant": {granted, noMore, recallOne, failed}, "flush": {news, noNews, failed}})),
 		ask("cached, under an idempotency key", "/api/ai/complete", nativeBody, whole.with(alphabet{"admit": {admitted, replayed("{}"), running}}), saying(header("idempotency-key", "i1"))),
 		ask("cached, under a policy", "/api/ai/complete", nativeTo("balanced"), whole.with(alphabet{
 			"key": {record(both(cached, withPolicy(3)))}, "policy": {ok("the policy", policyOf(3, onlySpare))}, "policy 4": {absent}, "ask-policy": {ok("the policy", policyOf(4, ownOpenAI))},
 			"admit": {admitted, stale(both(cached, withPolicy(4)))}, "unseal": {ok("open", []byte(ownKey))},
 		}), allowing("spare", "only"), func(s *scenario) { s.mayName = append(s.mayName, "spare") }),
 		ask("cached, and the caller wants it fresh", "/v1/chat/completions", to("only", messages), alphabet{"fetch": {openaiOK, down}}, saying(header("cache-control", "max-age=5"))),
+		ask("cached, on a host without memory", "/api/ai/complete", nativeBody, whole.with(alphabet{"admit": {admitted, short.only(1)}, "grant": {granted, noMore}}), func(s *scenario) { s.bare = true }),
+		post("an answer too long to keep", "/v1/chat/completions", to("only", messages), alphabet{"key": {record(cached)}, "fetch": {long(300_000)}}, stays, saying(header("idempotency-key", "i1"))),
+		post("an answer too long to store", "/v1/chat/completions", to("only", messages), alphabet{"key": {record(cached)}, "fetch": {long(1_100_000)}}, stays),
+		post("a stream too long to keep", "/v1/chat/completions", streaming(to("only", messages)), alphabet{"stream": {streamed(longStream(6))}}, stays,
+			saying(header("idempotency-key", "i1"))),
 		ask("a cached stream", "/v1/chat/completions", streaming(to("only", messages)), alphabet{"stream": {streamed(openaiStream), down}}),
 		post("an answer that is not looked for", "/v1/chat/completions", to("only", messages), alphabet{"key": {record(cached)}, "fetch": {openaiOK, down}}, saying(header("cache-control", "no-cache"))),
 		post("an answer that is not stored", "/v1/chat/completions", to("only", messages), alphabet{"key": {record(cached)}, "fetch": {openaiOK, down}}, saying(header("cache-control", "no-store"))),
@@ -304,7 +312,7 @@ func policies() []*scenario {
 		return alphabet{
 			"key": {record(withPolicy(3))}, "policy": {ok("the policy", policyOf(3, change)), absent, failed, damaged},
 			"ask-policy": {ok("the policy", policyOf(3, change)), ok("an older policy", policyOf(2, nil)), ok("a newer policy", policyOf(4, nil)), failed, ok("none", nil)},
-			"admit":      {admitted, stale(withPolicy(4)), stale(nil)},
+			"admit":      {admitted, stale(withPolicy(4)).only(2), stale(nil).only(2)},
 		}
 	}
 	return []*scenario{
@@ -335,7 +343,7 @@ func streams() []*scenario {
 	chat := streaming(to("only", messages))
 	return []*scenario{
 		post("a stream", "/v1/chat/completions", chat, alphabet{"stream": {streamed(openaiStream), streamed(openaiNonsense), notAStream, busy, down, fault(abi.FaultHead)}}),
-		post("a stream that comes in halves", "/v1/chat/completions", chat, alphabet{"stream": {streamed(openaiSplit), streamed(openaiError), streamed(openaiNoMark)}}),
+		post("a stream that comes in halves", "/v1/chat/completions", chat, alphabet{"stream": {streamed(openaiSplit), streamed(openaiLines), streamed(openaiError), streamed(openaiNoMark)}}),
 		post("a stream with a long beginning", "/v1/chat/completions", streaming(to("balanced", messages)), alphabet{"stream": {streamed(openaiWordy), down}}, allowing("only", "spare")),
 		post("a stream with a long beginning, translated", "/v1/messages", streaming(to("balanced", messages)), alphabet{"stream": {streamed(openaiWordy)}}, allowing("only", "spare")),
 		post("a stream of messages with a long beginning", "/v1/messages", streaming(to("verses", messages)), alphabet{"stream": {streamed(anthropicPing), down}}, allowing("poet", "bard")),
@@ -387,7 +395,7 @@ func others() []*scenario {
 	return []*scenario{
 		post("embeddings", "/v1/embeddings", to("vectors", `"input":"`+promptMark+`"`), alphabet{"fetch": append([]choice{embedded, notJSON, down}, everyFault[:3]...)}, allowing("vectors")),
 		post("embeddings in test mode", "/v1/embeddings", to("vectors", `"input":"`+promptMark+`"`), alphabet{"key": {record(testing5)}}, by(developmentKey), naming("vectors")),
-		post("a count of tokens", "/v1/messages/count_tokens", count, alphabet{"admit": {admitted, rateLimited, stale(nil)}, "fetch": {counted, notJSON, down, fault(abi.FaultHead)}}, allowing("poet")),
+		post("a count of tokens", "/v1/messages/count_tokens", count, alphabet{"admit": {admitted, rateLimited, stale(nil)}, "fetch": {counted, notJSON, lateCount, fault(abi.FaultHead)}}, allowing("poet")),
 		post("a count of tokens with a project's key", "/v1/messages/count_tokens", count, alphabet{
 			"key": {record(withPolicy(3))}, "policy": {ok("the policy", policyOf(3, ownAnthropic))}, "unseal": {ok("open", []byte("marked-other-key")), failed}, "fetch": {counted, down},
 		}, allowing("poet")),

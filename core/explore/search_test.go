@@ -7,7 +7,7 @@ import (
 )
 
 // maxStates is what a scenario may have: one that needs more fails, it is not cut.
-const maxStates = 400_000
+const maxStates = 150_000
 
 // node is a state that was found, and how.
 type node struct {
@@ -44,12 +44,15 @@ func explore(s *scenario) *search {
 	x.add(root, -1, "", 0)
 	for at := 0; at < len(x.nodes); at++ {
 		x.expand(int32(at))
+		if *hurry && len(x.findings) > 0 {
+			return x
+		}
 		if len(x.nodes) > maxStates {
 			x.find(fmt.Sprintf("more than %d states", maxStates), int32(at), "")
 			return x
 		}
 	}
-	x.findCycles()
+	x.findCircles()
 	return x
 }
 
@@ -153,11 +156,11 @@ func (x *search) find(what string, from int32, last string) {
 		path = append(path, x.nodes[from].choices)
 	}
 	slices.Reverse(path)
-	x.findings = append(x.findings, finding{what, x.tell(path)})
+	x.findings = append(x.findings, finding{what, x.tell(what, path)})
 }
 
 // tell walks a path again and writes it down.
-func (x *search) tell(path []string) string {
+func (x *search) tell(what string, path []string) string {
 	w := newWorld(x.scenario, x.root.config)
 	w.trace = &transcript{}
 	w.trace.add("scenario %s", x.scenario.name)
@@ -177,115 +180,6 @@ func (x *search) tell(path []string) string {
 			return chosen
 		})
 	}
-	for _, what := range w.broken {
-		w.trace.add("VIOLATION: %s", what)
-	}
+	w.trace.add("VIOLATION: %s", what)
 	return w.trace.String()
-}
-
-// findCycles finds circles that may go on for ever although every outstanding action is answered sooner or
-// later: strongly connected states in which no action stays unanswered (Tarjan, without recursion).
-func (x *search) findCycles() {
-	out := make([][]edge, len(x.nodes))
-	for _, e := range x.edges {
-		out[e.from] = append(out[e.from], e)
-	}
-	component := components(out)
-	type circle struct {
-		answered map[uint64]bool
-		edges    int
-	}
-	circles := map[int32]*circle{}
-	for _, e := range x.edges {
-		if component[e.from] != component[e.to] {
-			continue
-		}
-		c := circles[component[e.from]]
-		if c == nil {
-			c = &circle{answered: map[uint64]bool{}}
-			circles[component[e.from]] = c
-		}
-		c.edges++
-		c.answered[e.id] = true
-	}
-	always := map[int32][]uint64{}
-	first := map[int32]int32{}
-	for at := range x.nodes {
-		c := component[at]
-		if circles[c] == nil {
-			continue
-		}
-		if _, seen := first[c]; !seen {
-			first[c] = int32(at)
-			always[c] = x.nodes[at].open
-			continue
-		}
-		always[c] = slices.DeleteFunc(slices.Clone(always[c]), func(id uint64) bool { return !slices.Contains(x.nodes[at].open, id) })
-	}
-	for c, circle := range circles {
-		if !slices.ContainsFunc(always[c], func(id uint64) bool { return !circle.answered[id] }) {
-			x.find(fmt.Sprintf("it may go on for ever in a circle that answers %v", idsOf(circle.answered)), x.nodes[first[c]].from, x.nodes[first[c]].choices)
-		}
-	}
-}
-
-func idsOf(set map[uint64]bool) (list []uint64) {
-	for id := range set {
-		list = append(list, id)
-	}
-	slices.Sort(list)
-	return list
-}
-
-// components numbers the strongly connected components.
-func components(out [][]edge) []int32 {
-	n := len(out)
-	index, low, component := make([]int32, n), make([]int32, n), make([]int32, n)
-	for i := range component {
-		component[i] = -1
-	}
-	var stack, path []int32
-	next := make([]int, n)
-	count, components := int32(0), int32(0)
-	for root := range n {
-		if index[root] != 0 {
-			continue
-		}
-		path = append(path, int32(root))
-		for len(path) > 0 {
-			v := path[len(path)-1]
-			if index[v] == 0 {
-				count++
-				index[v], low[v] = count, count
-				stack = append(stack, v)
-			}
-			if next[v] < len(out[v]) {
-				to := out[v][next[v]].to
-				next[v]++
-				if index[to] == 0 {
-					path = append(path, to)
-				} else if component[to] < 0 {
-					low[v] = min(low[v], index[to])
-				}
-				continue
-			}
-			if low[v] == index[v] {
-				for {
-					top := stack[len(stack)-1]
-					stack = stack[:len(stack)-1]
-					component[top] = components
-					if top == v {
-						break
-					}
-				}
-				components++
-			}
-			path = path[:len(path)-1]
-			if len(path) > 0 {
-				parent := path[len(path)-1]
-				low[parent] = min(low[parent], low[v])
-			}
-		}
-	}
-	return component
 }

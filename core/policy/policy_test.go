@@ -12,7 +12,7 @@ import (
 
 // catalogText has a provider with credentials (alpha), one without (beta), two wires of one account (gamma and
 // gamma-chat, without), and one that cannot take a project's key (house).
-const catalogText = `{"version":"1","defaultPlan":"p","plans":[{"name":"p","budget":"1"}],
+const catalogText = `{"version":"1","defaultPlan":"p","routing":{"requestMs":1000},"plans":[{"name":"p","budget":"1"}],
 	"providers":[
 		{"name":"alpha","wire":"openai","baseUrl":"https://alpha.example/v1","keyEnv":"ALPHA_KEY"},
 		{"name":"beta","wire":"openai","baseUrl":"https://beta.example/v1","keyEnv":"BETA_KEY"},

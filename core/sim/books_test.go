@@ -1,7 +1,6 @@
 package sim_test
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/postern-ai/postern/core/abi"
@@ -53,6 +52,7 @@ func (k *key) witness(o *object, command, reply []byte) {
 		if v := k.open[readExtend(command)]; err == nil && v != nil && r.Verdict == keymeter.Admitted && r.ReservedPico > v.amount {
 			v.turn.reserved += r.ReservedPico - v.amount
 			v.amount = r.ReservedPico
+			k.checkReserved(v)
 			k.project.changed()
 		}
 	case opSettle:
@@ -105,10 +105,14 @@ func (k *key) admit(told uint64, a *admitCommand, r *keymeter.AdmitReply) {
 		return // it is asked again
 	}
 	if k.counted[a.id] {
-		if v := k.all[a.id]; v != nil && (v.settled || v.expired) {
+		v := k.all[a.id]
+		switch {
+		case v == nil || !v.settled && !v.expired || v.settled && r.ReservedPico == 0:
+			return // known again (what costs nothing is counted at the end)
+		case v.settled || k.jumped == 0:
 			w.fail("I6", "%s is admitted again after it was settled", a.id)
 		}
-		return
+		k.lost = append(k.lost, v) // a jump made it expire before its call was repeated
 	}
 	k.counted[a.id] = true
 	k.day = max(k.day, told/dayMs)
@@ -128,8 +132,19 @@ func (k *key) admit(told uint64, a *admitCommand, r *keymeter.AdmitReply) {
 	v.x.story.resv = v
 	v.x.story.claim.end(w.now)
 	k.open[a.id], k.all[a.id] = v, v
+	if concurrent := worldConfig.Plan(k.state().record.Plan).Concurrent; uint64(len(k.open)) > concurrent {
+		w.fail("I1", "%s has %d requests open, of %d", k.id, len(k.open), concurrent)
+	}
 	v.turn.reserved += v.amount
+	k.checkReserved(v)
 	k.project.changed()
+}
+
+// checkReserved is I3 before anything is spent: what is reserved and what was spent stay within the budget together.
+func (k *key) checkReserved(v *reservation) {
+	if p, t := k.project, v.turn; v.amount > 0 && t.spent+t.reserved > p.most+t.excess && !p.jumped {
+		k.w.fail("I3", "%s: %s has reserved %d and spent %d, of at most %d, and %d of that may be underestimated", v.x.id, p.id, t.reserved, t.spent, p.most, t.excess)
+	}
 }
 
 // counts are the admissions of the last second and of the day. A clock that jumped begins a new second.
@@ -222,7 +237,7 @@ func (x *exchange) allowedExcess(cost, reserved int64) int64 {
 		return over
 	}
 	f := x.story.fetches[0]
-	if f.stream || f.does.Over || f.flagged {
+	if f.stream || f.does.Over || f.flagged || x.w.plan.Projects[x.project.number].Unbounded {
 		return over
 	}
 	prompt := costOf(f.model, f.in, 0) - costOf(f.model, 2*f.prompt*3/4, 0)
@@ -255,198 +270,4 @@ func (k *key) expire(told uint64) {
 		k.project.changed()
 		k.w.stats.Expired++
 	}
-}
-
-// account is what the Ledger has to say of a key and a model.
-type account struct {
-	cost, tokens span
-	flagged      bool
-}
-
-type accountID struct{ keyID, model string }
-
-// closeBooks compares the Ledger's figures with the truth, when nothing is under way any more.
-func (w *world) closeBooks() {
-	for _, x := range w.exchanges {
-		if !x.over {
-			w.fail("I13", "%s does not end: %d actions are outstanding", x.id, len(x.open))
-		}
-	}
-	for _, o := range w.ordered {
-		if rows, _ := o.Read(abi.Range{Start: abi.OutboxPrefix, End: abi.OutboxEnd, Limit: 1}); len(rows) > 0 {
-			w.fail("I13", "%s %s still has %s in its outbox", className(o.class), o.name, rows[0].Key)
-		}
-		if o.class != abi.ClassKeyMeter || w.byHash[o.name] == nil {
-			continue
-		}
-		reply, _ := o.call(flushCommand(true))
-		if open, _, err := readFlush(reply); err != nil || open > 0 {
-			w.fail("I13", "%s still has %d reservations", o.name, open)
-		}
-	}
-	w.drain()
-	for _, x := range w.exchanges {
-		if x.story.status == 402 {
-			x.judgeBroke()
-		}
-	}
-	want := w.accounts()
-	for _, p := range w.projects {
-		w.compare(p, want)
-	}
-}
-
-// accounts are all that is to be booked.
-func (w *world) accounts() map[accountID]*account {
-	want := map[accountID]*account{}
-	of := func(k *key, model string) *account {
-		id := accountID{k.id, model}
-		if want[id] == nil {
-			want[id] = &account{}
-		}
-		return want[id]
-	}
-	for _, k := range w.keys {
-		for _, v := range k.all {
-			if !v.settled {
-				a := of(k, v.model)
-				a.cost.add(exactly(v.amount))
-				a.flagged = true
-				continue
-			}
-			for _, f := range v.x.story.fetches {
-				if f.nothing || k.test() {
-					continue
-				}
-				a := of(k, f.model.Name)
-				a.cost.add(f.cost)
-				a.tokens.add(f.tokens)
-				a.flagged = a.flagged || f.flagged
-			}
-		}
-	}
-	return want
-}
-
-func (w *world) compare(p *project, want map[accountID]*account) {
-	o := w.object(abi.ClassLedger, p.id)
-	reply, _ := o.call(detailsQuery(0, 1<<20))
-	details, err := readDetails(reply)
-	if err != nil {
-		w.fail("host", "the Ledger's answer is malformed")
-	}
-	got := map[accountID]*detail{}
-	sum := int64(0)
-	for i := range details {
-		d := &details[i]
-		sum += d.usage.CostPico
-		id := accountID{d.keyID, d.model}
-		if have := got[id]; have != nil {
-			have.usage.Plus(&d.usage)
-			continue
-		}
-		got[id] = d
-	}
-	if sum != p.booked {
-		w.fail("I2", "%s: the Ledger has %d, the meters have booked %d", p.id, sum, p.booked)
-	}
-	var ids []accountID
-	for id := range got {
-		ids = append(ids, id)
-	}
-	for id := range want {
-		if got[id] == nil && w.keyByID(id.keyID).project == p {
-			got[id] = &detail{}
-			ids = append(ids, id)
-		}
-	}
-	slices.SortFunc(ids, func(a, b accountID) int {
-		return cmp.Or(cmp.Compare(a.keyID, b.keyID), cmp.Compare(a.model, b.model))
-	})
-	w.compareCounts(p, ids, got)
-	w.compareKeys(ids, got, want)
-	for _, id := range ids {
-		w.compareOne(id, got[id], want[id])
-	}
-}
-
-// compareCounts compares how many requests were answered, from the cache or not.
-func (w *world) compareCounts(p *project, ids []accountID, got map[accountID]*detail) {
-	for _, k := range w.keys {
-		if k.project != p {
-			continue
-		}
-		requests, hits := k.hits, k.hits
-		for _, v := range k.all {
-			switch {
-			case !v.settled || v.outcome.outcome == keymeter.Served:
-				requests++
-			case v.outcome.outcome == keymeter.Hit:
-				requests, hits = requests+1, hits+1
-			}
-		}
-		haveRequests, haveHits := uint64(0), uint64(0)
-		for _, id := range ids {
-			if id.keyID == k.id {
-				haveRequests, haveHits = haveRequests+got[id].usage.Requests, haveHits+got[id].usage.Hits
-			}
-		}
-		if haveRequests != requests || haveHits != hits {
-			w.fail("I2 counts", "%s: the Ledger counts %d requests and %d hits, there were %d and %d", k.id, haveRequests, haveHits, requests, hits)
-		}
-	}
-}
-
-// compareKeys finds keys whose sums are right all in all, and booked to the wrong targets.
-func (w *world) compareKeys(ids []accountID, got map[accountID]*detail, want map[accountID]*account) {
-	for _, k := range w.keys {
-		sum, all, wrong := int64(0), span{}, accountID{}
-		for _, id := range ids {
-			if id.keyID != k.id {
-				continue
-			}
-			a := want[id]
-			if a == nil {
-				a = &account{}
-			}
-			sum += got[id].usage.CostPico
-			all.add(a.cost)
-			if !a.cost.holds(got[id].usage.CostPico) {
-				wrong = id
-			}
-		}
-		if wrong.keyID != "" && all.holds(sum) {
-			w.fail("I12 target", "%s %q: booked are %d, which is right for the key but not for the model", k.id, wrong.model, got[wrong].usage.CostPico)
-		}
-	}
-}
-
-func (w *world) keyByID(id string) *key {
-	at := slices.IndexFunc(w.keys, func(k *key) bool { return k.id == id })
-	return w.keys[at]
-}
-
-func (w *world) compareOne(id accountID, got *detail, want *account) {
-	if want == nil {
-		want = &account{}
-	}
-	u := &got.usage
-	k := w.keyByID(id.keyID)
-	if !want.cost.holds(u.CostPico) {
-		w.fail(w.rule(want), "%s %q: booked are %d, to be booked %s", id.keyID, id.model, u.CostPico, want.cost)
-	}
-	if have := int64(u.Prompt + u.Completion); !k.test() && !want.tokens.holds(have) {
-		w.fail(w.rule(want), "%s %q: booked are %d tokens, to be booked %s", id.keyID, id.model, have, want.tokens)
-	}
-	if flagged := u.Estimated+u.Expired > 0; flagged != want.flagged {
-		w.fail(w.rule(want), "%s %q: %d are flagged as estimated and %d as expired; estimates there were: %t", id.keyID, id.model, u.Estimated, u.Expired, want.flagged)
-	}
-}
-
-// rule is the one that a difference in a key's sums breaks: if all in all they are right, only the targets are wrong.
-func (w *world) rule(want *account) string {
-	if want.flagged {
-		return "I12 estimate"
-	}
-	return "I2"
 }

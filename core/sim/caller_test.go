@@ -38,7 +38,6 @@ type story struct {
 	failed    bool  // a part that it needs was made to fail
 	shaky     bool  // a call of its own met a fault
 	limited   bool  // its meter said so
-	guessing  bool  // it tried a key that nobody has
 	status    uint64
 	code      string
 	hit       bool
@@ -58,21 +57,24 @@ func (w *world) ask(n, i int) {
 	if k.successor != nil && fork(it.Seed, 77).one(2) {
 		k = k.successor
 	}
-	seed := it.Seed + uint64(i)*0x9e3779b9
-	x := &exchange{
-		w: w, isolate: w.isolate(it.Isolate + i), item: it, number: len(w.exchanges), key: k, project: k.project, random: fork(seed, 2),
-	}
+	w.begin(it, k, w.isolate(it.Isolate+i), it.Seed+uint64(i)*0x9e3779b9)
+}
+
+// begin starts a request in an isolate.
+func (w *world) begin(it *item, k *key, i *isolate, seed uint64) *exchange {
+	x := &exchange{w: w, isolate: i, item: it, number: len(w.exchanges), key: k, project: k.project, random: fork(seed, 2)}
 	x.id = fmt.Sprintf("req_%x", x.number)
 	w.exchanges = append(w.exchanges, x)
 	w.byID[x.id] = x
 	w.stats.Exchanges++
 	x.story = story{arrivedAt: w.now, freeFrom: len(x.project.free) - 1, least: -1}
-	x.asks = x.compose(i)
-	w.say("%s: %s of %s in isolate %d: %s %s", x.id, it.Path, k.id, x.isolate.number, x.asks.model, it.Cache)
+	x.asks = x.compose()
+	w.say("%s: %s of %s in isolate %d: %s %s", x.id, it.Path, k.id, i.number, x.asks.model, it.Cache)
 	if it.Leave > 0 {
 		w.after(it.Leave, x.leave)
 	}
 	x.start(x.asks.headers)
+	return x
 }
 
 func (x *exchange) projectNumber() int { return x.project.number }
@@ -81,7 +83,7 @@ func (x *exchange) projectNumber() int { return x.project.number }
 var unknownKey = keys.New(keys.Gateway, keys.Production, [keys.RandomBytes]byte{1})
 
 // compose writes the request.
-func (x *exchange) compose(i int) request {
+func (x *exchange) compose() request {
 	it := x.item
 	r := request{method: "POST", completion: true, named: true, model: it.Model, stream: it.Stream}
 	prompt := fmt.Sprintf("p%d. ", it.Prompt) + wordsOf(max(it.Words, 3))
@@ -97,17 +99,17 @@ func (x *exchange) compose(i int) request {
 	switch it.Path {
 	case "complete", "chat":
 		r.path = "/api/ai/" + it.Path
-		r.body = fmt.Appendf(nil, `{%s,"quality":%q%s,"stream":%t}`, messages, it.Model, limit("maxTokens"), it.Stream)
+		r.body = fmt.Appendf(nil, `{%s,"quality":%q,"mode":%q%s,"stream":%t}`, messages, it.Model, mode(it.JSON), limit("maxTokens"), it.Stream)
 		r.stream = it.Stream && it.Path == "chat"
 	case "openai":
 		r.path = "/v1/chat/completions"
-		r.body = fmt.Appendf(nil, `{"model":%q,%s%s,"stream":%t}`, it.Model, messages, limit("max_tokens"), it.Stream)
+		r.body = fmt.Appendf(nil, `{"model":%q,%s%s%s,"stream":%t}`, it.Model, messages, limit("max_tokens"), it.extras(), it.Stream)
 	case "responses":
 		r.path = "/v1/responses"
 		r.body = fmt.Appendf(nil, `{"model":%q,"input":%s%s,"stream":%t}`, it.Model, text, limit("max_output_tokens"), it.Stream)
 	case "anthropic":
 		r.path = "/v1/messages"
-		r.body = fmt.Appendf(nil, `{"model":%q,%s,"max_tokens":%d,"stream":%t}`, it.Model, messages, max(it.Max, 1), it.Stream)
+		r.body = fmt.Appendf(nil, `{"model":%q,%s,"max_tokens":%d%s,"stream":%t}`, it.Model, messages, max(it.Max, 1), it.extras(), it.Stream)
 		r.headers = append(r.headers, abi.Header{Name: "anthropic-version", Value: "2023-06-01"})
 	case "embed":
 		r.path, r.model, r.stream = "/v1/embeddings", "vector", false
@@ -152,6 +154,32 @@ func (x *exchange) compose(i int) request {
 		r.headers = append(r.headers, abi.Header{Name: "idempotency-key", Value: it.Idem})
 	}
 	return r
+}
+
+func mode(json bool) string {
+	if json {
+		return "json"
+	}
+	return "text"
+}
+
+// extras are members that only some families have.
+func (it *item) extras() string {
+	text := ""
+	switch it.Path {
+	case "anthropic":
+		if it.Think >= 1024 && it.Think < it.Max {
+			text = fmt.Sprintf(`,"thinking":{"type":"enabled","budget_tokens":%d}`, it.Think)
+		}
+	case "openai":
+		if it.N > 1 {
+			text += fmt.Sprintf(`,"n":%d`, it.N)
+		}
+		if it.Think > 0 {
+			text += `,"reasoning_effort":"high"`
+		}
+	}
+	return text
 }
 
 func headerOf(headers []abi.Header, name string) string {

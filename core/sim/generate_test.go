@@ -41,16 +41,10 @@ func (g *generator) midnight() {
 
 type generator struct {
 	*rng
-	p       *plan
-	calm    bool // no fault classes, and no misfortunes of isolates, clocks and KV
-	honest  bool // providers answer, and tell the truth
-	least   int64
-	models  []string
-	anyLies bool
+	p      *plan
+	calm   bool // no fault classes, and no misfortunes of isolates, clocks and KV
+	honest bool // providers answer, and tell the truth
 }
-
-// lateDuplicates: a meter knows an admission again after its settle.
-const lateDuplicates = false
 
 func (g *generator) faults() {
 	g.calm, g.honest = !g.one(2), g.one(2)
@@ -61,7 +55,7 @@ func (g *generator) faults() {
 	g.p.Isolates = int(g.between(1, 3))
 	f := &g.p.Faults
 	f.Calls, f.Overload, f.Outbox = g.one(2), g.one(5), g.one(3)
-	f.Late = g.one(3) && lateDuplicates
+	f.Late = g.one(3)
 	f.Alarms, f.Stale, f.Evict = g.one(3), g.one(2), g.one(3)
 }
 
@@ -71,6 +65,7 @@ func (g *generator) people(projects, keys uint64) {
 		g.p.Projects = append(g.p.Projects, projectPlan{
 			Budget: pick(g.rng, money.Cent/10, money.Cent, 5*money.Cent, money.Dollar/4, money.Dollar, 10*money.Dollar, 100*money.Dollar),
 			Plan:   pick(g.rng, "open", "open", "open", "free", "tight", "crowd", "tokens"), CacheTTL: pick(g.rng, uint64(0), 0, 30, 3600),
+			Unbounded: g.one(15), Alerts: g.one(6),
 		})
 	}
 	for range g.between(1, keys) {
@@ -112,6 +107,11 @@ func (g *generator) mixture() {
 	if !g.calm {
 		g.misfortunes(span)
 	}
+	if g.p.Faults.Late { // to see what a settle that came late has left
+		it := g.request()
+		it.At, it.Key = hourMs, 0
+		g.add(it)
+	}
 }
 
 // request is one caller's.
@@ -130,6 +130,13 @@ func (g *generator) request() item {
 	it.Max = pick(g.rng, uint64(0), 0, 1, 30, 500, 4096, 32_000)
 	if it.Path == "anthropic" {
 		it.Max = max(it.Max, 1)
+	}
+	it.JSON = g.one(6) && (it.Path == "complete" || it.Path == "chat")
+	if it.Path == "openai" && g.one(8) {
+		it.N = g.between(2, 4)
+	}
+	if g.one(8) {
+		it.Think = pick(g.rng, uint64(1024), 3000)
 	}
 	it.Prompt, it.Words = g.below(3), pick(g.rng, uint64(3), 5, 40, 700)
 	if g.one(8) {
@@ -179,6 +186,7 @@ func (g *generator) answer() answer {
 	if g.one(6) {
 		a.Length = true
 	}
+	a.JSON = g.one(3)
 	if g.one(5) {
 		a.Cut = pick(g.rng, uint64(50), 333, 4000, 64_000)
 	}

@@ -38,7 +38,9 @@ func (x *exchange) judge() {
 		}
 		x.owed(s.failed || x.noneReady(), "no part was made to fail")
 	case 502, 504:
-		x.owed(x.isolate.jumped || slices.ContainsFunc(s.fetches, func(f *fetch) bool { return f.status != 200 || f.does.Fault != "" || f.does.Lie != "" }), "every provider answered")
+		x.owed(x.isolate.jumped || slices.ContainsFunc(s.fetches, func(f *fetch) bool {
+			return f.status != 200 || f.does.Fault != "" || f.does.Lie != "" || x.item.JSON && !f.does.JSON
+		}), "every provider answered")
 	default:
 		x.w.fail(fmt.Sprint("I11 ", s.status), "%s is answered with %d", x.id, s.status)
 	}
@@ -134,9 +136,8 @@ func (x *exchange) dispatched(f *fetch) {
 	}
 }
 
-// unsure: a jump of the objects' clocks may begin a budget anew at one of them only; and a request whose own call was
-// made to fail may not know of what other keys hold idle (402 or 503 are both allowed then).
-func (w *world) unsure(x *exchange) bool { return x.project.jumped || x.story.failed }
+// unsure: a jump of the objects' clocks may begin a budget anew at one of them only.
+func (w *world) unsure(x *exchange) bool { return x.project.jumped }
 
 // judgeAnswer checks where an answer is from: I5, and replays.
 func (x *exchange) judgeAnswer() {
@@ -177,7 +178,7 @@ func (x *exchange) judgeHit(f *fetch) {
 	switch {
 	case !x.story.hit && !x.opened:
 		fail("it is not called cached")
-	case a.Prompt != b.Prompt || a.Words != b.Words || a.Model != b.Model || a.Max != b.Max && a.Path != "embed":
+	case a.Prompt != b.Prompt || a.Words != b.Words || a.Model != b.Model || a.JSON != b.JSON || a.N != b.N || a.Max != b.Max && a.Path != "embed":
 		fail("that was another request")
 	case !f.clean:
 		if f.does.Lie != "" {

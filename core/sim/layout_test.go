@@ -2,7 +2,6 @@ package sim_test
 
 import (
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
 	core "github.com/postern-ai/postern/core/exchange"
@@ -63,22 +62,17 @@ type admitCommand struct {
 }
 
 func readAdmit(command []byte) admitCommand {
-	r := abi.Reader{Buf: command}
-	r.Uint()
-	a := admitCommand{id: r.String(), version: r.Uint(), mode: keymeter.Mode(r.Uint()), model: r.String(), amount: r.Int(), least: r.Int()}
+	c := keymeter.Open(command).(*keymeter.Admit)
+	a := admitCommand{c.RequestID, c.Version, c.Mode, c.Model, c.AmountPico, c.LeastPico, c.ExpiresMs}
 	if a.least == 0 {
 		a.least = a.amount
 	}
-	r.Bool()
-	a.expiresMs = r.Uint()
 	return a
 }
 
 // readExtend is whose reservation is to be larger.
 func readExtend(command []byte) (id string) {
-	r := abi.Reader{Buf: command}
-	r.Uint()
-	return r.String()
+	return keymeter.Open(command).(*keymeter.Extend).RequestID
 }
 
 // settleCommand is what the world's books need of a Settle.
@@ -97,31 +91,16 @@ type charge struct {
 }
 
 func readSettle(command []byte) settleCommand {
-	r := abi.Reader{Buf: command}
-	r.Uint()
-	s := settleCommand{id: r.String(), outcome: keymeter.Outcome(r.Uint())}
-	add := func(c charge) {
-		s.charges = append(s.charges, c)
-		s.tokens += c.tokens
-		s.cost += c.cost
+	c := keymeter.Open(command).(*keymeter.Settle)
+	s := settleCommand{id: c.RequestID, outcome: c.Outcome}
+	add := func(model string, t keymeter.Tokens, cost int64) {
+		s.charges = append(s.charges, charge{model, t.Prompt + t.Completion, cost})
+		s.tokens += t.Prompt + t.Completion
+		s.cost += cost
 	}
-	add(charge{r.String(), r.Uint() + r.Uint(), r.Int()})
-	r.Uint()       // flags
-	_ = r.String() // idempotency
-	_ = r.Bytes()  // answer
-	_ = r.String() // the trace: provider, status, duration, cache, stream
-	for range 4 {
-		r.Uint()
-	}
-	for n := r.Count(); n > 0; n-- {
-		c := charge{model: r.String()}
-		_ = r.String()
-		c.tokens, c.cost = r.Uint()+r.Uint(), r.Int()
-		r.Bool()
-		add(c)
-	}
-	if r.End() != nil {
-		panic("a settle has a new layout: teach readSettle to read it")
+	add(c.Model, c.Tokens, c.CostPico)
+	for _, a := range c.Attempts {
+		add(a.Model, a.Tokens, a.CostPico)
 	}
 	return s
 }
@@ -145,18 +124,6 @@ func readDetails(reply []byte) ([]detail, error) {
 		all = append(all, detail{g.KeyID, g.Usage.Model, g.Usage})
 	}
 	return all, err
-}
-
-// reportQuery asks what was used of the budget, without asking the meters.
-func reportQuery(day, now uint64) []byte {
-	month := calendar.Month(day)
-	q := ledger.Report{FirstDay: calendar.MonthStart(month), EndDay: calendar.MonthStart(month + 1), AsOfMs: now, Final: true}
-	return q.Encode()
-}
-
-func readReport(reply []byte) (usedPico int64, err error) {
-	p, err := ledger.DecodeReportReply(reply)
-	return p.UsedPico, err
 }
 
 func flushCommand(recall bool) []byte {
@@ -198,7 +165,7 @@ const opGrant = 12 // a Ledger's
 var noGrant = []byte{0, 0, 0, 0, 0, 0}
 
 // unknownVerdict is a meter's answer that there is no such key.
-var unknownVerdict = []byte{byte(keymeter.Unknown), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+var unknownVerdict = (&keymeter.AdmitReply{Verdict: keymeter.Unknown}).Encode()
 
 func putCommand(status doc.Status, record doc.Record) []byte {
 	p := keymeter.Put{Status: status, Record: record}

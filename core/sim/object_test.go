@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"bytes"
 	"slices"
 	"sort"
 
@@ -119,7 +120,26 @@ func (o *object) run(command []byte) (reply []byte, ok bool) {
 	if out.Deliver {
 		w.after(w.delay(o.random), o.deliver)
 	}
+	for i := range out.Posts {
+		o.post(&out.Posts[i])
+	}
 	return out.Reply, true
+}
+
+// post sends a webhook, which may fail, and tells the object how it ended. If that is lost, its alarm finds out.
+func (o *object) post(p *abi.Post) {
+	w := o.w
+	status := pick(o.random, uint64(204), 204, 200, 500, 0)
+	if !w.plan.Faults.any() {
+		status = 204
+	}
+	w.projectOf(o.name).told100 = w.projectOf(o.name).told100 || status/100 == 2 && bytes.Contains(p.Body, []byte(`"thresholdPercent":100`))
+	posted := abi.Posted{ID: p.ID, Status: status}
+	w.after(w.delay(o.random), func() {
+		if !w.plan.Faults.Outbox || !o.random.one(4) {
+			o.call(posted.Encode())
+		}
+	})
 }
 
 func className(c abi.Class) string {

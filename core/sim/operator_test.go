@@ -21,7 +21,6 @@ type operation struct {
 	attempts  int
 	before    directory.Project
 	project   directory.Project
-	keys      []directory.Key
 	writes    []directory.Write
 	delivers  []abi.Delivery
 	republish bool
@@ -232,9 +231,6 @@ func (op *operation) commit() {
 			op.read()
 			return
 		}
-		if op.fresh != nil {
-			op.k.successor = op.fresh
-		}
 		op.carryOut(op.delivers, abi.ClassLedger, func() { op.carryOut(op.delivers, abi.ClassKeyMeter, op.tellKeys) })
 	})
 }
@@ -296,6 +292,9 @@ func (op *operation) tellKeys() {
 // acknowledge is when the operator is told that the change is in force: the key's meter must know by then (I4).
 func (op *operation) acknowledge() {
 	op.w.say("acknowledged: %s %s", op.it.Do, op.name())
+	if op.fresh != nil {
+		op.k.successor = op.fresh // its value is shown in this answer
+	}
 	if op.k != nil && op.k.state().record.Version < op.version {
 		op.w.fail("I4", "%s of %s is acknowledged, and its meter does not know", op.it.Do, op.k.id)
 	}

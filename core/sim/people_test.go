@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/postern-ai/postern/core/abi"
@@ -26,6 +27,7 @@ type project struct {
 	free     []level          // budget - spent - reserved, each value that it had
 	policies []doc.Policy
 	jumped   bool
+	told100  bool // its owner was told that the budget is used up
 }
 
 // turn is one turn of the budget's cycle.
@@ -68,6 +70,7 @@ type key struct {
 	admitted  []admission
 	open      map[string]*reservation
 	all       map[string]*reservation
+	lost      []*reservation  // that expired, and whose requests were admitted once more
 	counted   map[string]bool // ids that were admitted
 	usedUp    []tokens        // that were settled
 	jumped    int
@@ -102,6 +105,11 @@ type reservation struct {
 	settled   bool
 	outcome   settleCommand
 	turn      *turn
+}
+
+// reservations are all that the meter has ever made.
+func (k *key) reservations() []*reservation {
+	return append(slices.Collect(maps.Values(k.all)), k.lost...)
 }
 
 func (k *key) state() *keyState {
@@ -168,7 +176,10 @@ func (w *world) found() {
 	for i, pp := range w.plan.Projects {
 		p := &project{w: w, number: i, id: fmt.Sprint("prj_", i), cycle: calendar.Cycle(pp.Cycle), turns: map[uint64]*turn{}}
 		w.projects = append(w.projects, p)
-		d := directory.Project{Version: 1, Project: doc.Project{ID: p.id, Name: p.id, Plan: pp.Plan, BudgetPico: pp.Budget, CacheTTLSeconds: pp.CacheTTL, Cycle: p.cycle}}
+		d := directory.Project{Version: 1, Project: doc.Project{ID: p.id, Name: p.id, Plan: pp.Plan, BudgetPico: pp.Budget, CacheTTLSeconds: pp.CacheTTL, Cycle: p.cycle, Unbounded: pp.Unbounded}}
+		if pp.Alerts {
+			d.Alerts = doc.Alerts{URL: "https://hooks.example/" + p.id, Secret: []byte("hook-secret")}
+		}
 		docs = append(docs, d)
 		w.tell(directory.SettingsTo(&d, w.now))
 		writes = append(writes, directory.Write{Key: doc.ProjectKey(p.id), Value: d.Encode()})

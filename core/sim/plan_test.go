@@ -38,6 +38,9 @@ type projectPlan struct {
 	Plan     string `json:"plan"`
 	CacheTTL uint64 `json:"cacheTtl,omitempty"`
 	Cycle    uint8  `json:"cycle,omitempty"` // a calendar.Cycle
+
+	Unbounded bool `json:"unbounded,omitempty"`
+	Alerts    bool `json:"alerts,omitempty"`
 }
 
 type keyPlan struct {
@@ -65,6 +68,9 @@ type item struct {
 	Words   uint64   `json:"words,omitempty"`  // that it has
 	Times   int      `json:"times,omitempty"`  // so many of them
 	Every   uint64   `json:"every,omitempty"`  // ms apart
+	JSON    bool     `json:"json,omitempty"`   // the text must be JSON
+	N       uint64   `json:"n,omitempty"`      // answers
+	Think   uint64   `json:"think,omitempty"`  // tokens that the model may think
 	Idem    string   `json:"idem,omitempty"`
 	Cache   string   `json:"cache,omitempty"` // Cache-Control
 	Bad     string   `json:"bad,omitempty"`   // body, key, type: what is wrong with the request
@@ -94,7 +100,8 @@ type answer struct {
 	Chunks uint64 `json:"chunks,omitempty"`
 	Gap    uint64 `json:"gap,omitempty"` // ms between chunks
 	Length bool   `json:"length,omitempty"`
-	Cut    uint64 `json:"cut,omitempty"` // a stream comes in pieces of so many bytes, wherever they fall
+	JSON   bool   `json:"json,omitempty"` // the text is JSON
+	Cut    uint64 `json:"cut,omitempty"`  // a stream comes in pieces of so many bytes, wherever they fall
 }
 
 // text is the transcript of a plan: a line for the world, and one for each project, key and item.

@@ -18,6 +18,7 @@ type fetch struct {
 	number  int
 	model   *config.Model
 	limit   uint64 // that was sent; 0: none
+	n       uint64 // answers that were asked for
 	does    answer
 	in, out uint64 // the real tokens of the prompt and of the answer
 	prompt  uint64 // the prompt's estimate
@@ -99,6 +100,7 @@ func (x *exchange) fetch(a *abi.Action) {
 	for _, name := range [...]string{"max_tokens", "max_completion_tokens", "max_output_tokens"} {
 		f.limit = max(f.limit, root.Get(name).Uint())
 	}
+	f.n = max(1, root.Get("n").Uint())
 	f.write()
 	o.fetch = f
 	if w.breaks.truth != nil {
@@ -156,8 +158,11 @@ func (f *fetch) write() {
 			most = min(most, f.model.Context-f.in)
 		}
 	}
-	f.out = max(most, 1)
+	f.out = max(most, 1) * f.n
 	f.text = f.mark() + " " + wordsOf(min(d.Text, f.out))
+	if d.JSON {
+		f.text = `{"said":"` + f.text + `"}`
+	}
 }
 
 func tokensOf(text string) uint64 { return chat.EstimateTokens(jsontext.Spelled(text)) }
@@ -203,7 +208,7 @@ func (f *fetch) begin(o *open, a *abi.Action) {
 		if o.cancelled || x.over {
 			return
 		}
-		if a.Stream > 0 && (d.Status == 0 || d.Status == 200) {
+		if a.Stream == 200 && (d.Status == 0 || d.Status == 200) {
 			f.head(o, a, fault)
 			return
 		}
@@ -235,7 +240,7 @@ func (f *fetch) response() abi.Event {
 	if d.Fault == "truncated" {
 		e.Data = e.Data[:len(e.Data)*2/3]
 	}
-	f.content, f.seen = true, tokensOf(f.text)
+	f.content, f.seen = true, tokensOf(f.text)*f.n
 	switch {
 	case d.Fault == "type" || d.Fault == "truncated":
 		f.guess(uint64(len(e.Data)+3) / 4)
@@ -347,8 +352,15 @@ func (f *fetch) body() []byte {
 		return fmt.Appendf(nil, `{"id":"resp_%d","object":"response","created_at":1,"model":%q,"status":%s,"output":[{"type":"message","id":"m","role":"assistant","content":[{"type":"output_text","text":%q}]}]%s}`,
 			f.number, f.model.Name, status, f.text, f.usageMember("input_tokens", "output_tokens"))
 	}
-	return fmt.Appendf(nil, `{"id":"c%d","object":"chat.completion","created":1,"model":%q,"choices":[{"index":0,"message":{"role":"assistant","content":%q},"finish_reason":%q}]%s}`,
-		f.number, f.model.Name, f.text, f.finish("stop", "length"), f.usageMember("prompt_tokens", "completion_tokens"))
+	choices := ""
+	for i := range f.n {
+		if i > 0 {
+			choices += ","
+		}
+		choices += fmt.Sprintf(`{"index":%d,"message":{"role":"assistant","content":%q},"finish_reason":%q}`, i, f.text, f.finish("stop", "length"))
+	}
+	return fmt.Appendf(nil, `{"id":"c%d","object":"chat.completion","created":1,"model":%q,"choices":[%s]%s}`,
+		f.number, f.model.Name, choices, f.usageMember("prompt_tokens", "completion_tokens"))
 }
 
 func (f *fetch) embedUsage() string {

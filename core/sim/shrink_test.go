@@ -74,6 +74,8 @@ func (s *shrinker) item(i int) (simpler bool) {
 	try(func(it *item) { it.Every = 0 })
 	try(func(it *item) { it.Leave, it.Quiet = 0, false })
 	try(func(it *item) { it.Idem = "" })
+	try(func(it *item) { it.JSON = false })
+	try(func(it *item) { it.N, it.Think = 0, 0 })
 	try(func(it *item) { it.Cache = "" })
 	try(func(it *item) { it.Stream = false })
 	try(func(it *item) { it.Isolate = 0 })
@@ -98,6 +100,7 @@ func (s *shrinker) item(i int) (simpler bool) {
 			func(a *answer) { a.Length, a.Over = false, false },
 			func(a *answer) { a.Retry, a.Cut = "", 0 },
 			func(a *answer) { a.In = 0 },
+			func(a *answer) { a.JSON = false },
 			func(a *answer) { a.Text = 3 },
 			func(a *answer) { a.Out = 20 },
 		} {
@@ -126,7 +129,7 @@ func (s *shrinker) people() (smaller bool) {
 	for i := range s.best.Projects {
 		smaller = s.try(func(p *plan) { p.Projects[i].CacheTTL = 0 }) || smaller
 		smaller = s.try(func(p *plan) { p.Projects[i].Plan = "open" }) || smaller
-		smaller = s.try(func(p *plan) { p.Projects[i].Cycle = 0 }) || smaller
+		smaller = s.try(func(p *plan) { p.Projects[i].Cycle, p.Projects[i].Alerts, p.Projects[i].Unbounded = 0, false, false }) || smaller
 	}
 	for i := 0; i < len(s.best.Projects) && len(s.best.Projects) > 1; i++ {
 		smaller = s.try(func(p *plan) {

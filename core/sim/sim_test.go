@@ -72,7 +72,7 @@ func TestWorld(t *testing.T) {
 		})
 	}
 	workers.Wait()
-	t.Logf("%s\n%.2f ms a world", all, float64(time.Since(start).Milliseconds())*float64(runtime.GOMAXPROCS(0))/float64(max(1, all.Worlds)))
+	fmt.Printf("%s\n%.1f ms a world and processor\n", all, float64(time.Since(start).Milliseconds())*float64(runtime.GOMAXPROCS(0))/float64(max(1, all.Worlds)))
 	for rule, seeds := range found {
 		t.Errorf("%s is broken by %d seeds", rule, len(seeds))
 		for _, seed := range seeds[:min(len(seeds), max(1, *survey))] {

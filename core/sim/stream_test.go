@@ -105,7 +105,7 @@ func (f *fetch) delivered(p *piece) {
 func (f *fetch) chunks() []string {
 	n := max(1, int(f.does.Chunks))
 	size := max(1, (len(f.text)+n-1)/n)
-	size = max(size, len(f.mark()))
+	size = max(size, len(`{"said":"`)+len(f.mark())+1) // the mark is in one chunk
 	var all []string
 	for rest := f.text; rest != ""; {
 		k := min(size, len(rest))

@@ -33,8 +33,6 @@ type world struct {
 	stats        *stats
 	breaks       breaks
 	trace        *strings.Builder // nil: none is wanted
-	wrong        []string         // the rules that were broken, the first one first
-	late         bool             // a duplicate of a command may come when its exchange is over
 	objectOffset int64            // of the clocks of objects
 }
 

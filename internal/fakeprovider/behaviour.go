@@ -33,6 +33,7 @@ package fakeprovider
 //	slow         DelayMs between events (200 if not set)
 //	comment      everything the framing allows: byte order mark, comments, unknown fields, CRLF, data on many lines
 //	json         a whole answer although a stream was asked for
+//	chatter      comments and nothing else, until the client leaves
 //	no-done      all but the end mark
 //	huge-event   one event with 3 MB of text
 type Behaviour struct {
@@ -62,7 +63,7 @@ func (b *Behaviour) delayMs(event int) int {
 		return 0
 	case b.DelayMs != 0:
 		return max(b.DelayMs, 0)
-	case b.Kind == "slow":
+	case b.Kind == "slow" || b.Kind == "chatter":
 		return defaultSlowMs
 	case b.Kind == "endless":
 		return 1

@@ -45,6 +45,9 @@ func (x *exchange) stream(events []event) {
 		x.finished = x.events(ofKind(events, opening)) && x.events(x.request.wire.broke())
 	case "endless":
 		x.endless(events)
+	case "chatter":
+		for x.event([]byte(": still here\n\n")) {
+		}
 	case "no-done":
 		x.finished = x.events(without(events, endMark))
 	default:

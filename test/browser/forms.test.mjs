@@ -111,3 +111,17 @@ journey('a decimal comma is refused, with what to write', { as: 'owner' }, async
   await notice(page, 'Settings saved')
   assert.equal((await service.get(`projects/${project.id}`)).budget, 2.5)
 })
+
+journey('a project is unbounded, and bounded again', { as: 'owner' }, async ({ page }) => {
+  const project = await service.project({ name: 'Long-winded' })
+  await page.goto(`/dashboard/projects/${project.id}/settings`)
+  const box = page.getByRole('checkbox', { name: 'Don’t limit answers without max_tokens' })
+  for (const unbounded of [true, false]) {
+    await box.click()
+    await page.getByRole('button', { name: 'Save settings' }).click()
+    await until('it is saved', async () => (await service.get(`projects/${project.id}`)).unbounded === unbounded)
+    await page.reload()
+    await box.waitFor()
+    assert.equal(await box.isChecked(), unbounded)
+  }
+})

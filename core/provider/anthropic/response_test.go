@@ -107,9 +107,9 @@ func TestStream(t *testing.T) {
 			t.Fatal(e.data)
 		}
 	}
-	first := chat.Usage{Input: 2310, CachedInput: 2000, CacheWrite: 200, CacheWrite1h: 100, Output: 1, Reported: true}
+	first := chat.Usage{Input: 2310, CachedInput: 2000, CacheWrite: 200, CacheWrite1h: 100, Output: 1}
 	last := first
-	last.Output, last.Reasoning = 55, 20
+	last.Output, last.Reasoning, last.Reported = 55, 20, true
 	want := []chat.Delta{
 		{Kind: chat.DeltaStart, ID: "msg_01A", Model: "claude-opus-4-6"},
 		{Kind: chat.DeltaUsage, Usage: first},

@@ -59,7 +59,7 @@ func messageStart(s *wire.State, message gjson.Result, out []chat.Delta) ([]chat
 	}
 	s.Started = true
 	out = append(out, chat.Delta{Kind: chat.DeltaStart, ID: wire.Text(message.Get("id")), Model: wire.Text(message.Get("model"))})
-	return usage(s, message.Get("usage"), out), true
+	return usage(s, message.Get("usage"), out, false), true
 }
 
 func event(s *wire.State, name string, root gjson.Result, out []chat.Delta) []chat.Delta {
@@ -144,14 +144,16 @@ func messageDelta(s *wire.State, root gjson.Result, out []chat.Delta) []chat.Del
 	if finish := FinishOf(delta.Get("stop_reason").Str); finish != chat.FinishNone {
 		out = append(out, chat.Delta{Kind: chat.DeltaFinish, Finish: finish, Text: wire.Text(delta.Get("stop_sequence"))})
 	}
-	return usage(s, root.Get("usage"), out)
+	return usage(s, root.Get("usage"), out, true)
 }
 
-func usage(s *wire.State, v gjson.Result, out []chat.Delta) []chat.Delta {
+// usage takes figures over. Those of an answer that has only begun do not count as reported: it has more to come.
+func usage(s *wire.State, v gjson.Result, out []chat.Delta, last bool) []chat.Delta {
 	if !v.IsObject() {
 		return out
 	}
 	mergeUsage(&s.Usage, v)
+	s.Usage.Reported = s.Usage.Reported && last
 	return append(out, chat.Delta{Kind: chat.DeltaUsage, Usage: s.Usage})
 }
 

@@ -58,6 +58,19 @@ export function SelectField({ label, hint, wrong, value, onValue, options, ...re
   <//>`
 }
 
+/** Yes or no. @param {{value: boolean, onValue: (value: boolean) => void}} props */
+export function CheckField({ label, hint, wrong, value, onValue }) {
+  const id = useId()
+  return html`<div class="field">
+    <label class="check">
+      <input type="checkbox" checked=${value} onChange=${(event) => onValue(event.target.checked)} ...${described(id, hint, wrong)} />
+      ${label}
+    </label>
+    ${hint && html`<p class="hint" id=${`${id}-hint`}>${hint}</p>`}
+    ${wrong && html`<p class="field-error" id=${`${id}-wrong`}>${wrong}</p>`}
+  </div>`
+}
+
 /** Several of a few. @param {{value: string[], options: [string, string][]}} props */
 export function ChecksField({ label, hint, wrong, value, onValue, options }) {
   const id = useId()

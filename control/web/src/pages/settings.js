@@ -4,7 +4,7 @@ import { get, patch, path, post } from '../api.js'
 import { Button } from '../components/button.js'
 import { Conflict } from '../components/conflict.js'
 import { Confirm } from '../components/dialog.js'
-import { Form, FormError, SelectField, TextField, wrongWith } from '../components/form.js'
+import { CheckField, Form, FormError, SelectField, TextField, wrongWith } from '../components/form.js'
 import { ModelsField } from '../components/models.js'
 import { Card, Page } from '../components/page.js'
 import { Loaded, Time } from '../components/states.js'
@@ -17,7 +17,7 @@ import { useAction, useCatalog } from '../resource.js'
 import { BUDGET_PERIODS, numberOf } from '../values.js'
 import { AlertsCard } from './alerts.js'
 
-const FIELDS = ['name', 'plan', 'budget', 'budgetPeriod', 'cacheTtlSeconds', 'models']
+const FIELDS = ['name', 'plan', 'budget', 'budgetPeriod', 'cacheTtlSeconds', 'unbounded', 'models']
 
 export function SettingsPage({ project, setProject }) {
   return html`<${Page} title="Settings" of=${project.name}>
@@ -42,6 +42,7 @@ function draftOf(project) {
     budget: typed(project.budget),
     budgetPeriod: project.budgetPeriod,
     cacheTtlSeconds: typed(project.cacheTtlSeconds),
+    unbounded: project.unbounded,
     models: project.models,
   }
 }
@@ -96,6 +97,8 @@ function Fields({ draft, set, error }) {
       <${TextField} label="Cache lifetime in seconds" inputmode="numeric" value=${draft.cacheTtlSeconds} wrong=${wrong('cacheTtlSeconds')}
         onValue=${(cacheTtlSeconds) => set({ cacheTtlSeconds })} hint=${cacheHint(seconds)} />
     </div>
+    <${CheckField} label="Don’t limit answers without max_tokens" value=${draft.unbounded} onValue=${(unbounded) => set({ unbounded })}
+      wrong=${wrong('unbounded')} hint="The budget can be overspent by long answers." />
     <${ModelsField} label="Models that the project may use" value=${draft.models} onValue=${(models) => set({ models })}
       wrong=${wrong('models')} hint="Models or tiers. None named: all." />`
 }

@@ -1,0 +1,77 @@
+package exchange_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/exchange"
+)
+
+// request METHOD PATH[?QUERY] [key=caller|development|project|none], with further headers as input.
+func (s *story) doRequest(a *args) {
+	if s.requests > 0 {
+		s.checkOver()
+	}
+	s.requests++
+	s.state, s.open, s.buffers = nil, nil, map[uint64][]byte{}
+	s.answered, s.opened, s.closed, s.left = false, false, false, false
+	method := a.word()
+	path, query, _ := strings.Cut(a.word(), "?")
+	headers := []abi.Header{
+		{Name: ":id", Value: fmt.Sprintf("req_%d", s.requests)}, {Name: ":method", Value: method}, {Name: ":path", Value: path},
+		{Name: ":query", Value: query}, {Name: ":address", Value: "192.0.2.1"},
+	}
+	key := a.text("key", "caller")
+	if token, ok := callers[key]; ok {
+		headers = append(headers, abi.Header{Name: "authorization", Value: "Bearer " + token})
+	} else if key != "none" {
+		a.fail("there is no such key")
+	}
+	if method == "POST" {
+		headers = append(headers, abi.Header{Name: "content-type", Value: "application/json"})
+	}
+	given := a.headers()
+	for _, h := range given {
+		if !strings.HasPrefix(h.Name, ":") && !slices.Contains(exchange.RequestHeaders, h.Name) {
+			a.fail("hosts do not pass " + h.Name + " on")
+		}
+	}
+	s.step(abi.Event{Kind: abi.EventRequest, Headers: append(given, headers...), Data: []byte("0123456789abcdef")})
+}
+
+// body [too-large|failed]: the request's body, as input.
+func (s *story) doBody(a *args) {
+	read := s.find(a, kind(abi.ActionReadBody))
+	event := abi.Event{Kind: abi.EventBody}
+	switch word := a.word(); word {
+	case "":
+		event.Data = a.body()
+		s.buffers[read.Buffer] = event.Data
+	default:
+		event.Code = outcome(a, word)
+	}
+	s.answer(a, read.ID, event)
+}
+
+func outcome(a *args, word string) uint64 {
+	switch word {
+	case "absent":
+		return abi.OutcomeAbsent
+	case "failed":
+		return abi.OutcomeFailed
+	case "too-large":
+		return abi.OutcomeTooLarge
+	case "overloaded":
+		return abi.OutcomeOverloaded
+	}
+	a.fail("what is " + word)
+	return 0
+}
+
+// left: the caller has gone.
+func (s *story) doLeft(*args) {
+	s.left = true
+	s.step(abi.Event{Kind: abi.EventLeft})
+}

@@ -1,0 +1,156 @@
+// Package transcript writes events and actions of an exchange as text: for the stories in core/exchange/testdata, and
+// for the paths that core/explore prints. Only tests use it.
+package transcript
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/doc"
+)
+
+// Printer writes actions and events. The zero value writes them as they are.
+type Printer struct {
+	// Mask replaces secrets and hashes by names; nil: nothing.
+	Mask *strings.Replacer
+	// Buffer names a buffer; nil: by its number.
+	Buffer func(number uint64) string
+	// Timeouts adds those of a fetch.
+	Timeouts bool
+	// Limit is how many bytes of a body are shown; 0: defaultLimit.
+	Limit int
+}
+
+const defaultLimit = 160
+
+var actionNames = [...]string{
+	"", "read-body", "supply", "keep", "read", "write", "call", "fetch", "respond", "wait", "cancel", "log", "forward", "open", "send", "close", "append", "unseal",
+}
+
+// Action is one action: a line, and for requests and answers an indented line for each header that matters and one
+// for the body. It ends without a line break.
+func (p *Printer) Action(a *abi.Action) string {
+	line := actionNames[a.Kind]
+	if a.ID != 0 {
+		line += fmt.Sprintf(" #%d", a.ID)
+	}
+	if about := p.about(a); about != "" {
+		line += " " + about
+	}
+	return p.masked(line)
+}
+
+func (p *Printer) about(a *abi.Action) string {
+	switch a.Kind {
+	case abi.ActionReadBody:
+		return fmt.Sprintf("into %s, at most %d bytes", p.buffer(a.Buffer), a.Limit)
+	case abi.ActionSupply:
+		return p.buffer(a.Buffer)
+	case abi.ActionKeep, abi.ActionAppend:
+		return p.buffer(a.Buffer) + " " + p.text(a.Data)
+	case abi.ActionRead:
+		return a.Key + " in " + where(a.Where)
+	case abi.ActionWrite:
+		return p.write(a)
+	case abi.ActionCall:
+		return call(a)
+	case abi.ActionFetch:
+		return p.fetch(a)
+	case abi.ActionRespond:
+		return fmt.Sprint(a.Code) + headers(a.Headers) + p.body(a.Body)
+	case abi.ActionOpen:
+		return fmt.Sprint(a.Code) + headers(a.Headers)
+	case abi.ActionSend:
+		return strings.TrimLeft(p.body(a.Body), "\n ")
+	case abi.ActionWait:
+		return duration(a.KeepMs)
+	case abi.ActionLog:
+		return logLine(a.Data)
+	case abi.ActionForward:
+		return strings.TrimLeft(headers(a.Headers), "\n ")
+	case abi.ActionUnseal:
+		return fmt.Sprintf("%s for %s", p.buffer(a.Buffer), a.Name)
+	}
+	return ""
+}
+
+func where(tiers uint64) string {
+	return [...]string{"no tier", "memory", "KV", "memory, KV"}[tiers&3]
+}
+
+// write is what is stored, for how long; nothing: it is removed.
+func (p *Printer) write(a *abi.Action) string {
+	text := a.Key + " in " + where(a.Where)
+	if len(a.Body) == 0 {
+		return text + ": removed"
+	}
+	text += " for " + duration(a.KeepMs)
+	if a.Where&abi.WhereKV != 0 && a.TTL*1000 != a.KeepMs {
+		text += fmt.Sprintf(", in KV for %s", duration(a.TTL*1000))
+	}
+	return text + ": " + stored(a.Key, a.Body[0].Data)
+}
+
+// stored is what stands under a key, as far as its format is not the exchange's own.
+func stored(key string, data []byte) string {
+	if strings.HasPrefix(key, "cache/") {
+		return "the answer"
+	}
+	if record, err := doc.DecodeRecord(data); err == nil {
+		return fmt.Sprintf("record version %d", record.Version)
+	}
+	if policy, err := doc.DecodePolicy(data); err == nil {
+		return fmt.Sprintf("policy version %d", policy.Version)
+	}
+	return "no such key"
+}
+
+func (p *Printer) fetch(a *abi.Action) string {
+	text := a.Method + " " + a.URL
+	if a.Stream != 0 {
+		text += fmt.Sprintf(", streamed if %d", a.Stream)
+	}
+	if p.Timeouts {
+		text += fmt.Sprintf(", timeouts: head %s, first byte %s, idle %s, total %s",
+			duration(a.HeadMs), duration(a.FirstByteMs), duration(a.IdleMs), duration(a.TotalMs))
+	}
+	return text + headers(a.Headers) + p.body(a.Body)
+}
+
+// duration is a time without units that are zero.
+func duration(ms uint64) string {
+	text := (time.Duration(ms) * time.Millisecond).String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// dull headers are on every message, or say nothing that is not said beside them.
+var dull = map[string]bool{
+	"x-request-id": true, "request-id": true, "cache-control": true, "server-timing": true, "x-postern-price-version": true,
+	"accept": true,
+}
+
+func headers(all []abi.Header) (text string) {
+	for _, h := range all {
+		if dull[h.Name] || h.Name == "content-type" && h.Value == "application/json" {
+			continue
+		}
+		text += "\n    " + h.Name + ": " + h.Value
+	}
+	return text
+}
+
+func (p *Printer) body(parts []abi.Part) string {
+	text := p.parts(parts)
+	if text == "" {
+		return ""
+	}
+	return "\n    " + strings.ReplaceAll(text, "\n", "\n    ")
+}

@@ -1,0 +1,183 @@
+package transcript
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// Unknown is what Meaning says of a command that no exchange sends.
+const Unknown = "call that nobody knows"
+
+var (
+	modes    = [...]string{"?", "check", "count", "reserve", "hit"}
+	outcomes = [...]string{"?", "served", "hit", "released", "finish"}
+	caches   = [...]string{"bypass", "miss", "hit"}
+)
+
+// Open reads the command of an ActionCall, as the object's package does; nil: nobody wrote it.
+func Open(a *abi.Action) any {
+	switch a.Class {
+	case abi.ClassKeyMeter:
+		return keymeter.Open(a.Data)
+	case abi.ClassLedger:
+		return ledger.Open(a.Data)
+	}
+	return nil
+}
+
+// Meaning is what an ActionCall asks for, in one or two words.
+func Meaning(a *abi.Action) string {
+	switch c := Open(a).(type) {
+	case *keymeter.Admit:
+		return "admit " + modes[c.Mode]
+	case *keymeter.Extend:
+		return "extend"
+	case *keymeter.Settle:
+		return "settle"
+	case *keymeter.Flush:
+		return "flush"
+	case *ledger.Grant:
+		return "grant"
+	case *ledger.Absorbing:
+		return "absorb"
+	case *ledger.PolicyQuestion:
+		return "ask-policy"
+	case *ledger.Report:
+		switch {
+		case c.Final:
+			return "report final"
+		case c.Waited:
+			return "report waited"
+		}
+		return "report first"
+	}
+	return Unknown
+}
+
+// call is the object and the command with its fields.
+func call(a *abi.Action) string {
+	object := "meter"
+	if a.Class == abi.ClassLedger {
+		object = "ledger"
+	}
+	return object + " " + a.Name + ": " + Meaning(a) + details(Open(a))
+}
+
+// details are a command's fields that are not at rest.
+func details(command any) string {
+	var f fields
+	switch c := command.(type) {
+	case *keymeter.Admit:
+		f.admit(c)
+	case *keymeter.Extend:
+		f.dollars("total", c.TotalPico)
+		f.dollars("least", c.LeastPico)
+		f.flag("final", c.Final)
+		f.grant(&c.Grant)
+	case *keymeter.Settle:
+		f.settle(c)
+	case *keymeter.Flush:
+		f.flag("recall", c.Recall)
+	case *ledger.Grant:
+		f.dollars("held", c.HeldPico)
+		f.dollars("need", c.NeedPico)
+		f.dollars("least", c.LeastPico)
+		f.text("after", c.After)
+	case *ledger.Report:
+		f.text("from", string(calendar.AppendDate(nil, c.FirstDay)))
+		f.text("to", string(calendar.AppendDate(nil, c.EndDay)))
+	}
+	return f.String()
+}
+
+// fields are written one after the other, those that are empty or zero not at all.
+type fields struct{ strings.Builder }
+
+func (f *fields) text(name, value string) {
+	if value != "" {
+		fmt.Fprintf(f, " %s=%s", name, value)
+	}
+}
+
+func (f *fields) flag(name string, set bool) {
+	if set {
+		f.WriteString(" " + name)
+	}
+}
+
+func (f *fields) dollars(name string, amount money.Pico) {
+	if amount != 0 {
+		f.text(name, Dollars(amount))
+	}
+}
+
+// Dollars is an amount as "$0.000012".
+func Dollars(amount money.Pico) string { return "$" + string(money.Append(nil, amount, money.Dollar)) }
+
+func (f *fields) number(name string, n uint64) {
+	if n != 0 {
+		f.text(name, fmt.Sprint(n))
+	}
+}
+
+func (f *fields) admit(c *keymeter.Admit) {
+	f.number("version", c.Version)
+	f.text("model", c.Model)
+	f.dollars("amount", c.AmountPico)
+	f.dollars("least", c.LeastPico)
+	f.flag("final", c.Final)
+	f.grant(&c.Grant)
+	f.text("idempotency", c.Idempotency)
+	f.trace(&c.Trace)
+}
+
+func (f *fields) grant(g *keymeter.Grant) {
+	if g.Epoch != 0 {
+		f.text("granted", fmt.Sprintf("%s in epoch %d", Dollars(g.TotalPico), g.Epoch))
+	}
+}
+
+func (f *fields) settle(c *keymeter.Settle) {
+	f.WriteString(" " + outcomes[c.Outcome])
+	f.text("model", c.Model)
+	f.charge(c.Tokens, c.CostPico, c.Estimated)
+	f.flag("missed", c.Missed)
+	f.text("idempotency", c.Idempotency)
+	if len(c.Answer) > 0 {
+		f.WriteString(" with the answer")
+	}
+	f.flag("oversized", c.Oversized)
+	f.trace(&c.Trace)
+	for i := range c.Attempts {
+		a := &c.Attempts[i]
+		f.WriteString("; besides " + a.Provider + "/" + a.Model)
+		f.charge(a.Tokens, a.CostPico, a.Estimated)
+	}
+}
+
+// charge is tokens of the prompt and of the answer, and what they cost.
+func (f *fields) charge(t keymeter.Tokens, cost money.Pico, estimated bool) {
+	if t != (keymeter.Tokens{}) || cost != 0 {
+		f.text("tokens", fmt.Sprintf("%d+%d", t.Prompt, t.Completion))
+		f.text("cost", Dollars(cost))
+	}
+	f.flag("estimated", estimated)
+}
+
+// trace is the entry for the list of recent requests; without a status there is none.
+func (f *fields) trace(t *keymeter.Trace) {
+	if t.Status == 0 {
+		return
+	}
+	fmt.Fprintf(f, " (trace: %d", t.Status)
+	f.text("provider", t.Provider)
+	f.text("cache", caches[t.Cache])
+	f.flag("stream", t.Stream)
+	f.WriteString(")")
+}
