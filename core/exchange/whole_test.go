@@ -129,3 +129,13 @@ func TestForeignContentGoesToItsOwnDialect(t *testing.T) {
 	equal(t, "the status if the body must be written anew", send("/v1/chat/completions", "plain", `"temperature":1,`).status(), 400)
 	equal(t, "the status if it need not", send("/v1/chat/completions", "plain", "").status(), 200)
 }
+
+func TestNoPromptIsEmptyAndNoTextComesFromNothing(t *testing.T) {
+	for usage, estimated := range map[string]bool{
+		`{"prompt_tokens":1,"completion_tokens":1}`: false, `{"prompt_tokens":0,"completion_tokens":3}`: true, `{"prompt_tokens":9,"completion_tokens":0}`: true,
+	} {
+		answer := goodAnswer[:strings.Index(goodAnswer, `"usage":`)] + `"usage":` + usage + "}"
+		s := settled(t, request{path: "/v1/chat/completions", body: hello, provider: [][]abi.Event{whole(200, answer)}}.run(t))
+		equal(t, "whether "+usage+" is estimated", s.Estimated, estimated)
+	}
+}
