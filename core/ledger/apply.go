@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"strings"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/money"
@@ -328,10 +330,10 @@ func (c *call) turn(period calendar.Period) {
 
 func (c *call) eachMeter(rows []abi.Row, f func(key string, m *meter)) {
 	for _, row := range rows {
-		if len(row.Key) > len(rowKeys) && row.Key[:len(rowKeys)] == rowKeys {
+		if key, ok := strings.CutPrefix(row.Key, rowKeys); ok {
 			var m meter
 			if decode(row.Value, &m) == nil {
-				f(row.Key[len(rowKeys):], &m)
+				f(key, &m)
 			}
 		}
 	}
