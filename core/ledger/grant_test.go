@@ -99,7 +99,7 @@ func TestEpochs(t *testing.T) {
 // fresh asks for figures with all news.
 func (b *book) fresh() ledger.ReportReply {
 	b.Helper()
-	question := ledger.Report{AsOfMs: b.now}
+	question := ledger.Report{}
 	reply, err := ledger.DecodeReportReply(b.do(question.Encode()))
 	if err != nil {
 		b.Fatal(err)

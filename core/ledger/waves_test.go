@@ -29,24 +29,23 @@ func (b *book) reportIs(what string, q ledger.Report, want ledger.ReportReply) {
 	}
 }
 
-// Those who ask have the meters flushed, at most once a second, and again by those who asked after that began.
+// Whoever asks has the meters flushed, at most once a second; nobody counts on a flush that another one began.
 func TestWaves(t *testing.T) {
 	b := newBook(t)
 	b.put(10, month(), hook)
 	flush, figures := ledger.ReportReply{Flush: []string{"m"}}, ledger.ReportReply{}
-	b.reportIs("nobody has news", ledger.Report{AsOfMs: start}, figures)
+	b.reportIs("nobody has news", ledger.Report{}, figures)
 	b.ask(need("m", 1, 0, money.Cent))
-	b.reportIs("the first", ledger.Report{AsOfMs: start}, flush)
-	b.reportIs("asked when it began", ledger.Report{AsOfMs: start}, ledger.ReportReply{WaitMs: 1000})
-	b.reportIs("asked before", ledger.Report{AsOfMs: start - 1}, figures)
-	b.reportIs("that will not wait", ledger.Report{AsOfMs: start, Final: true}, figures)
+	b.reportIs("the first", ledger.Report{}, flush)
+	b.reportIs("beside it", ledger.Report{}, ledger.ReportReply{WaitMs: 1000})
+	b.reportIs("that will not wait", ledger.Report{Final: true}, figures)
 	b.now += 999
-	b.reportIs("asked later", ledger.Report{AsOfMs: start + 500}, ledger.ReportReply{WaitMs: 1})
+	b.reportIs("just before the next", ledger.Report{}, ledger.ReportReply{WaitMs: 1})
 	b.now++
-	b.reportIs("the next wave", ledger.Report{AsOfMs: start + 500}, flush)
-	b.reportIs("that has waited", ledger.Report{AsOfMs: start + 500, Waited: true}, flush)
+	b.reportIs("the next wave", ledger.Report{}, flush)
+	b.reportIs("that has waited", ledger.Report{Waited: true}, flush)
 	b.now -= calendar.HourMs
-	b.reportIs("when the clock went back", ledger.Report{AsOfMs: b.now}, flush)
+	b.reportIs("when the clock went back", ledger.Report{}, flush)
 }
 
 // One report has 256 meters flushed at most.
@@ -77,18 +76,18 @@ func TestWhoMayHaveNews(t *testing.T) {
 		want ledger.ReportReply
 	}{{december - 1, flush}, {december + calendar.HourMs - 1, flush}, {december + calendar.HourMs, figures}, {december + 31*calendar.DayMs, figures}} {
 		b.now = c.at
-		b.reportIs(fmt.Sprint(c.at-start, " ms on"), ledger.Report{AsOfMs: b.now}, c.want)
+		b.reportIs(fmt.Sprint(c.at-start, " ms on"), ledger.Report{}, c.want)
 	}
 	b = newBook(t)
 	b.put(10, month(), hook)
 	b.ask(need("m", 1, 0, money.Cent))
 	b.put(10, calendar.NewPeriod(calendar.Daily, 1, today), hook)
-	b.reportIs("after a change of the cycle", ledger.Report{AsOfMs: b.now}, flush)
+	b.reportIs("after a change of the cycle", ledger.Report{}, flush)
 	b.now += 3 * calendar.DayMs
-	b.reportIs("days later", ledger.Report{AsOfMs: b.now}, flush)
+	b.reportIs("days later", ledger.Report{}, flush)
 	news := ledger.Absorb{Key: "m", Seq: 1, Period: month(), Epoch: 2, Closed: true}
 	b.do(news.Encode())
-	b.reportIs("it gave back", ledger.Report{AsOfMs: b.now}, figures)
+	b.reportIs("it gave back", ledger.Report{}, figures)
 }
 
 // The figures of a report are by model, in order of the name.
@@ -98,7 +97,7 @@ func TestModelsOfAReport(t *testing.T) {
 		b.absorb(ledger.Usage{Day: today + uint64(i/3), Model: model, Requests: 1 << i})
 	}
 	b.absorb(ledger.Usage{Day: today - 1, Model: "a", Requests: 100}, ledger.Usage{Day: today + 2, Model: "a", Requests: 100})
-	b.reportIs("two days", ledger.Report{FirstDay: today, EndDay: today + 2, AsOfMs: b.now, Final: true}, ledger.ReportReply{
+	b.reportIs("two days", ledger.Report{FirstDay: today, EndDay: today + 2, Final: true}, ledger.ReportReply{
 		Models: []ledger.Usage{{Model: "a", Requests: 18}, {Model: "b", Requests: 9}, {Model: "c", Requests: 4}},
 	})
 }
@@ -122,7 +121,7 @@ func TestPutKeepsWhatWasGiven(t *testing.T) {
 // Open reads what exchanges send to a ledger, whole.
 func TestOpen(t *testing.T) {
 	grant := need("m", 1, 2, 3)
-	for _, c := range []interface{ Encode() []byte }{&grant, &ledger.Report{FirstDay: 1, AsOfMs: 2, Final: true}} {
+	for _, c := range []interface{ Encode() []byte }{&grant, &ledger.Report{FirstDay: 1, Final: true}} {
 		whole := c.Encode()
 		if got := ledger.Open(whole); reflect.TypeOf(got) != reflect.TypeOf(c) || !bytes.Equal(got.(interface{ Encode() []byte }).Encode(), whole) {
 			t.Errorf("%+v was opened as %+v", c, got)

@@ -150,7 +150,7 @@ func readDetails(reply []byte) ([]detail, error) {
 // reportQuery asks what was used of the budget, without asking the meters.
 func reportQuery(day, now uint64) []byte {
 	month := calendar.Month(day)
-	q := ledger.Report{FirstDay: calendar.MonthStart(month), EndDay: calendar.MonthStart(month + 1), AsOfMs: now, Final: true}
+	q := ledger.Report{FirstDay: calendar.MonthStart(month), EndDay: calendar.MonthStart(month + 1), Final: true}
 	return q.Encode()
 }
 
