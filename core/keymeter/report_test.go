@@ -99,8 +99,13 @@ func TestReportsOfAnswersThatCostNothing(t *testing.T) {
 	}
 	k = newKey(t, record("wide"))
 	k.enter("req_open", 0) // there is a slice
-	k.admit(keymeter.Admit{Mode: keymeter.ModeHit})
+	k.admit(keymeter.Admit{Mode: keymeter.ModeHit, Trace: keymeter.Trace{DurationMs: 9}})
 	k.outboxAt(start+5000, 1)
+	want := ledger.Usage{Requests: 1, Hits: 1}
+	want.Latency.Add(9)
+	if u := k.reported(); u != want {
+		t.Errorf("%+v, want %+v", u, want)
+	}
 }
 
 // Usage is reported in the hour and day of its admission.

@@ -83,6 +83,16 @@ func TestNoTokensAfterTheClockWentBack(t *testing.T) {
 	}
 }
 
+// That the clock went back is known from then on, whatever command came first: the window is full for one second.
+func TestClockWentBackBeforeAnExtension(t *testing.T) {
+	k := newKey(t, record("counted"))
+	k.enter("req_x", 40)
+	k.now -= calendar.HourMs
+	k.extendIs(keymeter.Extend{TotalPico: 40}, admitted(40))
+	k.now += 1000
+	k.countIs("a second later", keymeter.Admitted, 3, 1000)
+}
+
 // So many requests may be under way; what reserves nothing is none of them.
 func TestConcurrent(t *testing.T) {
 	k := newKey(t, record("few"))
@@ -147,6 +157,19 @@ func TestADebtIsNotAskedForByWhatIsFree(t *testing.T) {
 	}
 	k.reserveIs(0, keymeter.Grant{}, short(november, 2, 100, 0, 0))
 	k.reserveIs(1, keymeter.Grant{}, short(november, 2, 100, 901, 901))
+}
+
+// A hit costs nothing, but is let in only where the ledger knows that the key is in use.
+func TestAHitNeedsASlice(t *testing.T) {
+	k := newKey(t, record("wide"))
+	hit := keymeter.Admit{Mode: keymeter.ModeHit}
+	if got, want := moneyOf(k.admit(hit)), short(november, 1, 0, 0, 0); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	hit.Grant = keymeter.Grant{Period: november, Epoch: 1}
+	if got := moneyOf(k.admit(hit)); !reflect.DeepEqual(got, admitted(0)) {
+		t.Errorf("%+v", got)
+	}
 }
 
 // Open reads what exchanges send to a meter, whole.
