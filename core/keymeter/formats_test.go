@@ -177,6 +177,24 @@ func TestOldUnreportedUsage(t *testing.T) {
 	}
 }
 
+// A Put whose record is cut off changes nothing.
+func TestMalformedPut(t *testing.T) {
+	k := newKey(t, record("wide"))
+	whole := oldRecord(3, "counted")
+	for n := range len(whole) {
+		var w abi.Writer
+		w.Uint(3) // the op
+		w.Uint(3) // removed
+		w.Bytes(whole[:n])
+		if _, err := k.Call(k.now, w.Buf); err == nil {
+			t.Errorf("%x is taken", whole[:n])
+		}
+	}
+	if reply := k.check(); reply.Verdict != keymeter.Admitted {
+		t.Errorf("%+v", reply)
+	}
+}
+
 // An old record in a Put is read: it has no limits, and all of its kind's permissions.
 func TestOldPut(t *testing.T) {
 	k := newKey(t, doc.Record{})
@@ -241,7 +259,9 @@ func TestStoredRows(t *testing.T) {
 // No row of another format is taken for a meter.
 func TestMalformedMeter(t *testing.T) {
 	whole := oldMeter(t).Rows["h"]
-	for _, row := range [][]byte{{}, {0}, {4}, whole[:len(whole)-1], append(whole[:len(whole):len(whole)], 0)} {
+	second := meterOfFormat2(t).Rows["h"]
+	zeroth, fourth := append([]byte{0}, second[1:]...), append([]byte{4}, second[1:]...)
+	for _, row := range [][]byte{{}, {0}, {4}, zeroth, fourth, whole[:len(whole)-1], append(whole[:len(whole):len(whole)], 0)} {
 		k := oldMeter(t)
 		k.Rows["h"] = row
 		check := keymeter.Admit{Mode: keymeter.ModeCheck}

@@ -75,6 +75,9 @@ func TestIdempotencyWithoutAReservation(t *testing.T) {
 		t.Fatalf("%+v", reply)
 	}
 	k.onceIs("meanwhile", "req_2", "body", keymeter.Running)
+	if k.AlarmMs != start+calendar.DayMs {
+		t.Errorf("nothing but the record's end is due, and the alarm is set to %d", k.AlarmMs)
+	}
 	k.finish("req_1", "answer")
 	k.replayIs("finished", "req_2", "answer")
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/ledger"
@@ -130,6 +131,21 @@ func TestUsageByHour(t *testing.T) {
 	}
 	if want := []string{"day 0, 8:00: 1", "day 0, 9:00: 2", "day 1, 8:00: 2"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// What a flush hands over is delivered by the alarm too: whoever asked may die. And an alarm delivers.
+func TestFlushSetsAnAlarm(t *testing.T) {
+	k := newKey(t, record("wide"))
+	k.use(2)
+	k.AlarmMs = 0
+	k.absorbs()
+	if k.AlarmMs != start+abi.RedeliverMs {
+		t.Errorf("the alarm is set to %d ms after the flush", int64(k.AlarmMs)-start)
+	}
+	out, err := k.Apply(&abi.ObjectInput{NowMs: k.AlarmMs, Name: "hash", Rows: []abi.Row{{Key: "h", Value: k.Rows["h"]}}})
+	if err != nil || !out.Deliver {
+		t.Errorf("%v, the alarm delivers: %t", err, out.Deliver)
 	}
 }
 
