@@ -61,6 +61,26 @@ func TestPerDay(t *testing.T) {
 	}
 }
 
+// The last 32 admissions without a reservation are known again; one from before counts anew.
+func TestRepeatsThatAreKnown(t *testing.T) {
+	k := newKey(t, record("counted"))
+	repeat := func(i int, used uint64) {
+		t.Helper()
+		k.now += 1000
+		k.admit(keymeter.Admit{RequestID: fmt.Sprint("day_", i), Mode: keymeter.ModeCount})
+		if day := k.check().Windows[1]; day.Remaining != 100-used {
+			t.Errorf("request %d: %d are left, want %d", i, day.Remaining, 100-used)
+		}
+	}
+	for i := range 40 {
+		repeat(i, uint64(i)+1)
+	}
+	repeat(8, 40)
+	repeat(39, 40)
+	repeat(7, 41)
+	repeat(8, 42) // the oldest, until 7 came
+}
+
 // Tokens that just fill the limit leave nothing: the next is free when fewer than the limit are left.
 func TestTokensThatFillTheLimit(t *testing.T) {
 	k := newKey(t, record("counted"))

@@ -326,6 +326,24 @@ func TestAlertsAreGivenUpAfterADay(t *testing.T) {
 	}
 }
 
+// Giving up one alert leaves the others as they are.
+func TestOneOfTwoAlertsIsGivenUp(t *testing.T) {
+	b := newBook(t)
+	b.put(10, month(), hook)
+	b.spend(900)
+	b.now += calendar.HourMs
+	b.spend(100)
+	b.taken()
+	b.ring(calendar.DayMs + 1)
+	b.told("a day after the first", 100)
+	b.ring(b.AlarmMs - start)
+	b.told("then", 100)
+	b.posted([]abi.Post{{ID: "evt_proj_1_20758_1_100"}}, 200)
+	if after, _ := b.retries(3*calendar.DayMs, 500); after != nil {
+		t.Errorf("told again after %v", after)
+	}
+}
+
 // An alarm that finds nothing to tell writes nothing.
 func TestAlarmWithoutAlerts(t *testing.T) {
 	b := newBook(t)
