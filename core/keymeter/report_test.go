@@ -109,6 +109,27 @@ func TestReportsOfAnswersThatCostNothing(t *testing.T) {
 	}
 }
 
+// What is counted of a request depends on how it ended.
+func TestOutcomes(t *testing.T) {
+	for _, missed := range []bool{false, true} {
+		for outcome, want := range map[keymeter.Outcome]ledger.Usage{
+			keymeter.Served: {Requests: 1}, keymeter.Hit: {Requests: 1, Hits: 1}, keymeter.Released: {Failed: 1},
+		} {
+			k := newKey(t, record("wide"))
+			k.enter("req_1", 10)
+			settle := keymeter.Settle{RequestID: "req_1", Outcome: outcome, Model: "m", Missed: missed, Estimated: missed, Trace: keymeter.Trace{DurationMs: 9}}
+			k.do(settle.Encode())
+			want.Latency.Add(9)
+			if missed {
+				want.Misses, want.Estimated = 1, 1
+			}
+			if u := k.reported(); u != want {
+				t.Errorf("outcome %d, missed %t: %+v, want %+v", outcome, missed, u, want)
+			}
+		}
+	}
+}
+
 // Usage is reported in the hour and day of its admission.
 func TestUsageByHour(t *testing.T) {
 	k := newKey(t, record("wide"))

@@ -113,6 +113,38 @@ func TestClockWentBackBeforeAnExtension(t *testing.T) {
 	k.countIs("a second later", keymeter.Admitted, 3, 1000)
 }
 
+// Nor does it matter for the end of a request that reserved nothing, which otherwise leaves the meter's row alone.
+func TestFinishWritesTheMeterOnlyIfTheClockWentBack(t *testing.T) {
+	k := newKey(t, record("counted"))
+	k.admit(keymeter.Admit{RequestID: "req_bad", Mode: keymeter.ModeCount, Idempotency: "caller", BodyHash: "body"})
+	before := k.Rows["h"]
+	k.now++
+	k.finish("req_bad", "answer")
+	if !bytes.Equal(k.Rows["h"], before) {
+		t.Error("the meter's row has changed")
+	}
+	k.replayIs("finished", "req_2", "answer")
+	k.now -= calendar.HourMs
+	k.finish("req_bad", "a second one")
+	k.now += 1000
+	k.countIs("a second later", keymeter.Admitted, 3, 1000)
+}
+
+// An admission that is repeated after its settlement reserves nothing.
+func TestAdmissionAfterItsSettlement(t *testing.T) {
+	k := newKey(t, record("counted"))
+	k.enter("req_1", 10)
+	k.settle("req_1", 2, 1)
+	k.enter("req_1", 10)
+	if day := k.check().Windows[1]; day.Remaining != 99 {
+		t.Errorf("%+v", day)
+	}
+	flush := keymeter.Flush{}
+	if reply, err := keymeter.DecodeFlushReply(k.do(flush.Encode())); err != nil || reply.Open != 0 {
+		t.Errorf("%v %+v", err, reply)
+	}
+}
+
 // So many requests may be under way; what reserves nothing is none of them.
 func TestConcurrent(t *testing.T) {
 	k := newKey(t, record("few"))

@@ -118,6 +118,21 @@ func TestPutKeepsWhatWasGiven(t *testing.T) {
 	}
 }
 
+// The ledger hands out the policy that it was told last.
+func TestPolicy(t *testing.T) {
+	b := newBook(t)
+	if got := b.do(ledger.Policy()); len(got) != 0 {
+		t.Errorf("before any: %q", got)
+	}
+	for version, text := range []string{"first", "second"} {
+		put := ledger.Put{Version: uint64(version) + 1, Period: month(), Policy: []byte(text)}
+		b.do(put.Encode())
+		if got := string(b.do(ledger.Policy())); got != text {
+			t.Errorf("%q, want %q", got, text)
+		}
+	}
+}
+
 // Open reads what exchanges send to a ledger, whole.
 func TestOpen(t *testing.T) {
 	grant := need("m", 1, 2, 3)
