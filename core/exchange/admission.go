@@ -89,7 +89,7 @@ func (x *exchange) takeAdmission() {
 		x.s.admission.admitted, x.s.admission.reserved = true, reply.ReservedPico
 		x.admitted()
 	case reply.Verdict == keymeter.Unknown, reply.Verdict == keymeter.Inactive:
-		x.refuseUnknownKey(reply.Verdict == keymeter.Inactive)
+		x.refuseUnknownKey(reply.Verdict)
 	case reply.Verdict == keymeter.Stale && again:
 		x.adopt(reply.Record)
 	case reply.Verdict == keymeter.Short && again:

@@ -94,7 +94,7 @@ func (x *exchange) match(path, method string) (f fault.Fault, allow string) {
 
 // under says whether a path is below an endpoint that stands for all such paths.
 func (e *endpoint) under(path string) bool {
-	return e.path != rootPath && strings.HasSuffix(e.path, "/") && strings.HasPrefix(path, e.path) && len(path) > len(e.path)
+	return e.path != rootPath && strings.HasSuffix(e.path, "/") && strings.HasPrefix(path, e.path)
 }
 
 func allowed(method string) string {

@@ -363,15 +363,11 @@ func (x *exchange) cancelWithin(first, end uint64) {
 	}
 }
 
-// end is the last thing that an exchange does: nothing that is still under way concerns it any more, but for a
-// stream's connection, which is read to its end.
+// end is the last thing that an exchange does: nothing that is still under way concerns it any more. A fetch that
+// is, is a stream whose end mark came: its connection is read to its end.
 func (x *exchange) end() {
-	draining := x.s.stream.ended && x.waits(idFetch)
 	x.cancelWithin(0, idFetch)
 	x.cancelWithin(idFetch+1, idListEnd)
-	if !draining {
-		x.cancel(idFetch)
-	}
 	x.enter(phaseDone)
 }
 

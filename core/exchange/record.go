@@ -30,7 +30,7 @@ func (x *exchange) takeRecord() {
 			return
 		}
 		if record, err := doc.DecodeRecord(x.event.Data); err == nil {
-			x.s.record, x.s.haveRecord, x.s.known = record, true, true
+			x.s.record, x.s.haveRecord = record, true
 			x.proceed()
 			return
 		}
@@ -54,7 +54,7 @@ func (x *exchange) takeKey() {
 	case reply.Verdict == keymeter.Stale:
 		x.adopt(reply.Record)
 	case reply.Verdict == keymeter.Unknown, reply.Verdict == keymeter.Inactive:
-		x.refuseUnknownKey(reply.Verdict == keymeter.Inactive)
+		x.refuseUnknownKey(reply.Verdict)
 	default:
 		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 	}
@@ -67,7 +67,7 @@ func (x *exchange) adopt(encoded []byte) {
 		return
 	}
 	s := &x.s
-	s.record, s.haveRecord, s.known = record, true, true
+	s.record, s.haveRecord = record, true
 	// Nothing that was found in the cache, or is being looked for, need be right under the newer record.
 	x.cancel(idKV)
 	s.hit = hit{}
@@ -86,10 +86,10 @@ func (x *exchange) adopt(encoded []byte) {
 }
 
 // refuseUnknownKey refuses a key that its meter does not know, or knows as inactive. An inactive one is not
-// remembered as unknown: it may be active again any moment.
-func (x *exchange) refuseUnknownKey(inactive bool) {
+// remembered as unknown: it may be active again any moment. Nor is one that has a record just anybody's guess.
+func (x *exchange) refuseUnknownKey(verdict keymeter.Verdict) {
 	write := abi.Action{Kind: abi.ActionWrite, Key: doc.RecordKey(x.s.keyHash), Where: abi.WhereMemory}
-	if !x.s.known && !inactive {
+	if !x.s.haveRecord && verdict == keymeter.Unknown {
 		x.circuits.Guessed(x.s.address, x.now)
 		write.KeepMs, write.Body = unknownKeepMs, []abi.Part{{Data: unknownMark}}
 	}

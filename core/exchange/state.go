@@ -42,7 +42,6 @@ type state struct {
 	responded bool // the caller has an answer, or its head
 
 	haveRecord bool
-	known      bool // some record was found: the key is not just anybody's guess
 	record     doc.Record
 
 	bodyDone       bool
@@ -191,7 +190,7 @@ func (s *state) fields(f *abi.Fields, models []config.Model) {
 	f.String(&s.keyHash)
 	f.String(&s.address)
 	f.String(&s.query)
-	f.Flags(&s.left, &s.responded, &s.haveRecord, &s.known, &s.bodyDone, &s.mended, &s.cacheControl.noStore, &s.cacheControl.noCache,
+	f.Flags(&s.left, &s.responded, &s.haveRecord, &s.bodyDone, &s.mended, &s.cacheControl.noStore, &s.cacheControl.noCache,
 		&s.badIdempotency, &s.strict, &s.hit.found)
 	s.recordField(f)
 	f.String(&s.bad)

@@ -44,7 +44,7 @@ func (x *exchange) stopWatching() {
 // latencyMs is from the last attempt to the first piece of its answer.
 func (x *exchange) latencyMs() uint64 {
 	start := x.s.times.upstreamStart
-	if first := x.s.stream.firstMs; first >= start && first > 0 {
+	if first := x.s.stream.firstMs; first >= start {
 		return first - start
 	}
 	return x.since(start)
