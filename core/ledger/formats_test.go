@@ -178,6 +178,29 @@ func TestOldPut(t *testing.T) {
 	}
 }
 
+// A report of the version before says when the question came, too.
+func TestOldReport(t *testing.T) {
+	b := oldBook(t)
+	var w abi.Writer
+	w.Uint(4)
+	w.Uint(today - 1)
+	w.Uint(today)
+	w.Uint(start)
+	w.Bool(false)
+	w.Bool(true) // final
+	if r, err := ledger.DecodeReportReply(b.do(w.Buf)); err != nil || len(r.Models) != 1 || r.Models[0].CostPico != 5*money.Dollar {
+		t.Errorf("%v %+v", err, r)
+	}
+}
+
+// A batch of which one part is malformed is refused.
+func TestMalformedBatch(t *testing.T) {
+	b := oldBook(t)
+	if reply, err := b.Call(b.now, ledger.Batch([][]byte{oldAbsorb(11), {1}})); err == nil {
+		t.Errorf("it is taken: %x", reply)
+	}
+}
+
 // No command, whole or cut off, and no row of another format makes the ledger panic or lose what it has.
 func TestMalformedLedgerInput(t *testing.T) {
 	query, put := ledger.Query{EndDay: today, By: ledger.ByKey, Key: "k", Model: "m"}, ledger.Put{Version: 99, Period: month(), Alerts: hook, Policy: []byte("p")}
