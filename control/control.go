@@ -72,7 +72,7 @@ type Service struct{ handler *handler }
 // Every answer under /api/admin/ has a JSON body (except 204), the headers x-request-id and cache-control,
 // and, if it is a refusal, the shape {"error","code","requestId"} with "details" for 400.
 func New(config Config) *Service {
-	h := &handler{Config: config, store: store{config.Objects}}
+	h := &handler{Config: config, store: store{config.Objects, func() uint64 { return uint64(config.Now().UnixMilli()) }}}
 	h.ViewerToken = orEmpty(h.ViewerToken)
 	h.PrivateWebhooks = orEmpty(h.PrivateWebhooks)
 	h.MasterKeys = orEmpty(h.MasterKeys)

@@ -89,7 +89,7 @@ func (h *handler) createKey(c *call) (answer, error) {
 		p.KeyCount++
 		return change{
 			writes:     []directory.Write{writeProject(&p), writeKey(&k), entry},
-			deliveries: []abi.Delivery{directory.StatusTo(&k, &p), directory.RecordTo(&k, &p)},
+			deliveries: h.store.afterPolicy(&p, directory.StatusTo(&k, &p), directory.RecordTo(&k, &p)),
 		}, nil
 	})
 	view.Value = value
@@ -257,7 +257,7 @@ func (h *handler) changeKey(c *call, action string, version uint64, edit func(*k
 		k, p = nextKey(before), next(p)
 		edit(&k)
 		entry, err := h.auditedKey(c, action, &before, &k)
-		made := change{writes: []directory.Write{writeProject(&p), writeKey(&k), entry}, deliveries: []abi.Delivery{directory.StatusTo(&k, &p)}}
+		made := change{writes: []directory.Write{writeProject(&p), writeKey(&k), entry}, deliveries: h.store.afterPolicy(&p, directory.StatusTo(&k, &p))}
 		if k.Status != doc.Inactive {
 			// A key in use has its record published at the meter's version, or every exchange that has
 			// the record from KV would be told a newer one. An inactive key's may be old.
@@ -341,9 +341,8 @@ func (h *handler) rotation(c *call, fresh *key, grace time.Duration) (change, er
 	entry, err := h.auditedKey(c, "key.rotate", &before, &old)
 	return change{
 		writes: []directory.Write{writeProject(&p), writeKey(&old), writeKey(fresh), entry},
-		deliveries: []abi.Delivery{
-			directory.StatusTo(fresh, &p), directory.RecordTo(fresh, &p), directory.StatusTo(&old, &p), directory.RecordTo(&old, &p),
-		},
+		deliveries: h.store.afterPolicy(&p,
+			directory.StatusTo(fresh, &p), directory.RecordTo(fresh, &p), directory.StatusTo(&old, &p), directory.RecordTo(&old, &p)),
 	}, err
 }
 

@@ -101,17 +101,13 @@ func (h *handler) createProject(c *call) (answer, error) {
 		return answer{}, err
 	}
 	err = h.store.change(c, func() (change, error) {
-		made := change{writes: []directory.Write{writeProject(&p), entry}, deliveries: []abi.Delivery{h.settingsTo(&p)}}
+		made := change{writes: []directory.Write{writeProject(&p), entry}, deliveries: []abi.Delivery{h.store.settingsTo(&p)}}
 		if p.Policy.Version != 0 {
 			made.deliveries = append(made.deliveries, directory.PolicyTo(&p))
 		}
 		return made, nil
 	})
 	return answer{http.StatusCreated, view}, err
-}
-
-func (h *handler) settingsTo(p *project) abi.Delivery {
-	return directory.SettingsTo(p, uint64(h.Now().UnixMilli()))
 }
 
 // newProject makes the first version of a project.
@@ -250,7 +246,7 @@ func (h *handler) settlePolicy(before, after *project) {
 
 // projectChange is the commit of a project's change.
 func (h *handler) projectChange(before, after *project, entry directory.Write) change {
-	made := change{writes: []directory.Write{writeProject(after), entry}, deliveries: []abi.Delivery{h.settingsTo(after)}}
+	made := change{writes: []directory.Write{writeProject(after), entry}, deliveries: []abi.Delivery{h.store.settingsTo(after)}}
 	if before.Policy.Version != after.Policy.Version {
 		if after.Policy.Version != 0 {
 			made.deliveries = append(made.deliveries, directory.PolicyTo(after))

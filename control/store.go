@@ -21,7 +21,10 @@ const maxAttempts = 40
 // the key's version and the project's in sum, grows from each commit to the next. Without that, a PATCH of
 // the plan and a deactivation at the same time could give a meter two records of one version, and it would
 // drop the second, whichever that is.
-type store struct{ objects Objects }
+type store struct {
+	objects Objects
+	now     func() uint64 // Unix milliseconds
+}
 
 // project and key are documents at their versions.
 type (
@@ -169,6 +172,18 @@ func (s store) carryOut(ctx context.Context, made *change) error {
 // project hear of it from the Directory, within minutes.
 const maxTold = 200
 
+// settingsTo tells the project's ledger what the project says.
+func (s store) settingsTo(p *project) abi.Delivery { return directory.SettingsTo(p, s.now()) }
+
+// afterPolicy are deliveries that name the project's policy to meters, behind the one that gives the ledger that
+// policy: it may be another operator's change, which is committed and still being delivered.
+func (s store) afterPolicy(p *project, deliveries ...abi.Delivery) []abi.Delivery {
+	if p.Policy.Version == 0 {
+		return deliveries
+	}
+	return append([]abi.Delivery{s.settingsTo(p)}, deliveries...)
+}
+
 // tellKeys tells a project's keys what it says now, as the Directory will tell them too.
 func (s store) tellKeys(ctx context.Context, projectID string) error {
 	p, all, err := s.moment(ctx, projectID)
@@ -179,7 +194,7 @@ func (s store) tellKeys(ctx context.Context, projectID string) error {
 	for i := range all {
 		deliveries[i] = directory.StatusTo(&all[i], &p)
 	}
-	return s.deliver(ctx, deliveries)
+	return s.carryOut(ctx, &change{deliveries: s.afterPolicy(&p, deliveries...)})
 }
 
 // moment reads a project and its first keys as they stood at one moment: every commit in the project changes

@@ -187,7 +187,7 @@ func dateText(day uint64) string { return string(calendar.AppendDate(nil, day)) 
 // fresh has the meters that may have news hand it to the ledger, and asks for the budget. Requests that are
 // just being settled are not waited for.
 func (h *handler) fresh(ctx context.Context, p *project) (ledger.ReportReply, error) {
-	question := ledger.Report{AsOfMs: h.nowMs(), Waited: true}
+	question := ledger.Report{Waited: true}
 	report, err := h.askLedger(ctx, p, question.Encode())
 	if err != nil || len(report.Flush) == 0 {
 		return report, err

@@ -100,7 +100,7 @@ func (s *story) recallAll() {
 // month is the whole of the present month's usage, without asking the meters.
 func (s *story) month() ledger.ReportReply {
 	month := calendar.Month(s.told / dayMs)
-	return s.report(project, ledger.Report{FirstDay: calendar.MonthStart(month), EndDay: calendar.MonthStart(month + 1), AsOfMs: s.told, Final: true})
+	return s.report(project, ledger.Report{FirstDay: calendar.MonthStart(month), EndDay: calendar.MonthStart(month + 1), Final: true})
 }
 
 // TestGrantOutlivesRefusal: a slice that was given for a request which is then refused must not be lost to
@@ -176,9 +176,23 @@ func TestClosedBatchDoesNotHideANewGrant(t *testing.T) {
 	s.settle("meter0", s.enter("meter0", keymeter.ModeReserve, money.Cent), money.Cent)
 	s.deliverAll()
 	s.pass(1000)
-	reply := s.report(project, ledger.Report{EndDay: s.told/dayMs + 1, AsOfMs: s.told})
+	reply := s.report(project, ledger.Report{EndDay: s.told/dayMs + 1})
 	if !slices.Contains(reply.Flush, "meter0") && reply.WaitMs == 0 {
 		t.Errorf("a report does not ask meter0, which has unreported usage: %+v", reply)
+	}
+}
+
+// TestReportsBesideEachOther: the flush that one report has begun may not be over when another comes. That one's
+// figures must not lack what the first is still fetching.
+func TestReportsBesideEachOther(t *testing.T) {
+	s := newStory(t, "wide")
+	s.settle("meter0", s.enter("meter0", keymeter.ModeReserve, money.Cent), money.Cent)
+	question := ledger.Report{EndDay: s.told/dayMs + 1}
+	if first := s.report(project, question); !slices.Contains(first.Flush, "meter0") {
+		t.Fatalf("%+v", first)
+	}
+	if second := s.report(project, question); len(second.Flush) == 0 && second.WaitMs == 0 {
+		t.Errorf("figures without the cent that was spent: %+v", second)
 	}
 }
 
@@ -186,14 +200,14 @@ func TestClosedBatchDoesNotHideANewGrant(t *testing.T) {
 func TestReportAfterTheClockWentBack(t *testing.T) {
 	s := newStory(t, "wide")
 	s.enter("meter0", keymeter.ModeHit, 0)
-	if reply := s.report(project, ledger.Report{EndDay: s.told/dayMs + 1, AsOfMs: s.told}); len(reply.Flush) != 1 {
+	if reply := s.report(project, ledger.Report{EndDay: s.told/dayMs + 1}); len(reply.Flush) != 1 {
 		t.Fatalf("the first report: %+v", reply)
 	}
 	s.told -= hourMs
 	s.enter("meter0", keymeter.ModeCheck, 0)
 	s.pass(2000)
 	s.enter("meter0", keymeter.ModeHit, 0)
-	reply := s.report(project, ledger.Report{EndDay: s.told/dayMs + 1, AsOfMs: s.told})
+	reply := s.report(project, ledger.Report{EndDay: s.told/dayMs + 1})
 	if len(reply.Flush) == 0 && (reply.WaitMs == 0 || reply.WaitMs > 1000) {
 		t.Errorf("the report after the clock went back: %+v", reply)
 	}

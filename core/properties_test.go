@@ -780,7 +780,7 @@ func (m *model) final() {
 // compareUsage compares the Ledger's books with the model's, day by day.
 func (m *model) compareUsage() {
 	for day := uint64(firstDay); day <= m.told/dayMs; day++ {
-		reply := m.report(project, ledger.Report{FirstDay: day, EndDay: day + 1, AsOfMs: m.told, Final: true})
+		reply := m.report(project, ledger.Report{FirstDay: day, EndDay: day + 1, Final: true})
 		got := map[string]ledger.Usage{}
 		for _, u := range reply.Models {
 			got[u.Model] = u

@@ -157,7 +157,7 @@ func (l *slice) want(reply *keymeter.AdmitReply) {
 	l.need = ledger.Grant{
 		Period: reply.Period, Epoch: reply.Epoch, HeldPico: reply.HeldPico, NeedPico: reply.NeedPico, LeastPico: reply.LeastPico,
 	}
-	l.final, l.unasked = false, false
+	l.final, l.unasked, l.moved, l.passes = false, false, false, 0
 }
 
 // got takes over what the Ledger granted.
@@ -199,9 +199,25 @@ func (x *exchange) takeGrant() {
 		}
 		x.enter(phaseRecall)
 		x.flush(idFlush, reply.Recall, true)
+	case s.admission.slice.again():
+		x.askGrant()
 	default:
 		x.outOfBudget()
 	}
+}
+
+// maxPasses bounds how often the keys that hold idle budget are asked once more, because others took what they had
+// given back before the Ledger was asked again.
+const maxPasses = 3
+
+// again begins another pass over the keys that hold idle budget, if the last one moved anything.
+func (l *slice) again() bool {
+	if !l.moved || l.unasked || l.passes == maxPasses {
+		return false
+	}
+	l.moved, l.need.After = false, ""
+	l.passes++
+	return true
 }
 
 func (x *exchange) grantReply() (reply ledger.GrantReply, err error) {
@@ -234,30 +250,27 @@ func (x *exchange) flush(first uint64, meters []string, recall bool) {
 	}
 }
 
-// carry takes a meter's news on to the Ledger, as one command, because batches must arrive in order; false: the
-// meter could not be asked. It will deliver its news by itself.
-func (x *exchange) carry(first uint64) bool {
-	if x.event.Code != abi.OutcomeOK {
-		return false
+// carry takes a meter's news on to the Ledger, as one command, because batches must arrive in order. l is the slice that
+// they are recalled for. A meter that could not be asked will deliver its news by itself.
+func (x *exchange) carry(first uint64, l *slice) {
+	var reply keymeter.FlushReply
+	err := abi.ErrMalformed
+	if x.event.Code == abi.OutcomeOK {
+		reply, err = keymeter.DecodeFlushReply(x.event.Data)
 	}
-	reply, err := keymeter.DecodeFlushReply(x.event.Data)
-	if err != nil {
-		return false
-	}
+	l.unasked = l.unasked || err != nil
+	l.moved = l.moved || len(reply.Absorbs) > 0
 	if x.s.phase == phaseReportFlush {
 		x.s.reported += reply.Open
 	}
 	if len(reply.Absorbs) > 0 {
 		x.call(first, abi.ClassLedger, x.s.record.ProjectID, ledger.Batch(reply.Absorbs))
 	}
-	return true
 }
 
 // takeFlush takes one meter's news.
 func (x *exchange) takeFlush() {
-	if !x.carry(x.event.ID - idFlush + idAbsorb) {
-		x.s.admission.slice.unasked = true
-	}
+	x.carry(x.event.ID-idFlush+idAbsorb, &x.s.admission.slice)
 	x.flushed()
 }
 

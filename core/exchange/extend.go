@@ -112,6 +112,8 @@ func (x *exchange) takeExtensionGrant() {
 			return
 		}
 		x.flush(idExtendFlush, reply.Recall, true)
+	case e.slice.again():
+		x.askLedger(idExtendGrant, &e.slice)
 	case e.slice.unasked:
 		e.total = 0
 	default:
@@ -121,9 +123,7 @@ func (x *exchange) takeExtensionGrant() {
 
 // takeExtensionFlush takes the news of a key that gives back what it holds idle.
 func (x *exchange) takeExtensionFlush() {
-	if !x.carry(x.event.ID - idExtendFlush + idExtendAbsorb) {
-		x.s.stream.extension.slice.unasked = true
-	}
+	x.carry(x.event.ID-idExtendFlush+idExtendAbsorb, &x.s.stream.extension.slice)
 	x.extensionFlushed()
 }
 

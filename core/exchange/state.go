@@ -115,6 +115,8 @@ type slice struct {
 	final bool // the Ledger has no more than that
 	// unasked: a key that holds idle budget could not be asked for it. Then it is not known that there is no more.
 	unasked bool
+	moved   bool   // a key had news in this pass over those that hold idle budget: others may have taken what it gave back
+	passes  uint64 // that were made again for that
 }
 
 type admission struct {
@@ -270,7 +272,8 @@ func (l *slice) fields(f *abi.Fields) {
 	f.Int(&l.need.LeastPico)
 	f.String(&l.need.After)
 	l.grant.Fields(f)
-	f.Flags(&l.final, &l.unasked)
+	f.Flags(&l.final, &l.unasked, &l.moved)
+	f.Uint(&l.passes)
 }
 
 func (a *admission) fields(f *abi.Fields) {

@@ -67,7 +67,7 @@ func (x *exchange) days() (first, end uint64) {
 // report asks the Ledger: it first wants the meters flushed that may have news.
 func (x *exchange) report(waited, final bool) {
 	first, end := x.days()
-	q := ledger.Report{FirstDay: first, EndDay: end, AsOfMs: x.s.startMs, Waited: waited, Final: final}
+	q := ledger.Report{FirstDay: first, EndDay: end, Waited: waited, Final: final}
 	x.s.reports++
 	x.enter(phaseReport)
 	x.call(idReport, abi.ClassLedger, x.s.record.ProjectID, q.Encode())

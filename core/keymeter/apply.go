@@ -1,6 +1,8 @@
 package keymeter
 
 import (
+	"strings"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/config"
 )
@@ -125,25 +127,17 @@ func (c *call) store() {
 func (c *call) limits() config.Limits {
 	limits, own := c.config.Plan(c.m.record.Plan).For(c.m.record.Environment), c.m.record.Limits
 	return config.Limits{
-		PerSecond:       narrower(limits.PerSecond, own.PerSecond),
-		PerDay:          narrower(limits.PerDay, own.PerDay),
-		TokensPerMinute: narrower(limits.TokensPerMinute, own.TokensPerMinute),
+		PerSecond:       smaller(limits.PerSecond, own.PerSecond),
+		PerDay:          smaller(limits.PerDay, own.PerDay),
+		TokensPerMinute: smaller(limits.TokensPerMinute, own.TokensPerMinute),
 	}
-}
-
-// narrower is the smaller limit, where 0 is none.
-func narrower(a, b uint64) uint64 {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
 }
 
 // remember makes the alarm forget a row after a day; it gives the time.
 func (c *call) remember(key string) uint64 {
 	at := c.m.lastMs + rememberMs
 	c.put(timesKey(at, key), []byte{1})
-	c.m.cleanMs = earlier(c.m.cleanMs, at)
+	c.m.cleanMs = smaller(c.m.cleanMs, at)
 	return at
 }
 
@@ -223,19 +217,19 @@ func (c *call) report(batch []byte) {
 // forget deletes the rows whose time has come.
 func (c *call) forget() {
 	c.m.cleanMs = 0
-	due := abi.Fixed(c.in.NowMs + 1)
 	for _, row := range c.in.Rows {
-		if len(row.Key) < len(rowTimes)+13 || row.Key[:len(rowTimes)] != rowTimes {
+		name, ok := strings.CutPrefix(row.Key, rowTimes)
+		if !ok {
 			continue
 		}
-		at, key := row.Key[len(rowTimes):len(rowTimes)+12], row.Key[len(rowTimes)+13:]
-		if at >= due {
-			c.m.cleanMs = earlier(c.m.cleanMs, abi.Unfixed(at))
+		at, key, _ := strings.Cut(name, "/")
+		if due := abi.Unfixed(at); due > c.in.NowMs {
+			c.m.cleanMs = smaller(c.m.cleanMs, due)
 			continue
 		}
 		c.out.Deletes = append(c.out.Deletes, row.Key, key)
-		if len(key) > 2 && key[:2] == rowIdem {
-			c.out.Deletes = append(c.out.Deletes, rowAnswer+key[2:])
+		if hash, ok := strings.CutPrefix(key, rowIdem); ok {
+			c.out.Deletes = append(c.out.Deletes, rowAnswer+hash)
 		}
 		if c.m.cleanMs == 0 {
 			// There may be more rows than were read.
@@ -252,7 +246,7 @@ func (c *call) flush(recall bool) FlushReply {
 		return reply
 	}
 	for _, row := range c.in.Rows {
-		if len(row.Key) > 2 && row.Key[:2] == abi.OutboxPrefix {
+		if strings.HasPrefix(row.Key, abi.OutboxPrefix) {
 			if d, err := abi.DecodeDelivery(row.Value); err == nil {
 				reply.Absorbs = append(reply.Absorbs, d.Data)
 			}
@@ -268,7 +262,7 @@ func (c *call) flush(recall bool) FlushReply {
 	reply.Absorbs = append(reply.Absorbs, batch)
 	c.report(batch)
 	c.store()
-	c.out.AlarmMs = earlier(c.out.AlarmMs, c.in.NowMs+abi.RedeliverMs)
+	c.out.AlarmMs = smaller(c.out.AlarmMs, c.in.NowMs+abi.RedeliverMs)
 	return reply
 }
 

@@ -177,6 +177,24 @@ func TestOldUnreportedUsage(t *testing.T) {
 	}
 }
 
+// A Put whose record is cut off changes nothing.
+func TestMalformedPut(t *testing.T) {
+	k := newKey(t, record("wide"))
+	whole := oldRecord(3, "counted")
+	for n := range len(whole) {
+		var w abi.Writer
+		w.Uint(3) // the op
+		w.Uint(3) // removed
+		w.Bytes(whole[:n])
+		if _, err := k.Call(k.now, w.Buf); err == nil {
+			t.Errorf("%x is taken", whole[:n])
+		}
+	}
+	if reply := k.check(); reply.Verdict != keymeter.Admitted {
+		t.Errorf("%+v", reply)
+	}
+}
+
 // An old record in a Put is read: it has no limits, and all of its kind's permissions.
 func TestOldPut(t *testing.T) {
 	k := newKey(t, doc.Record{})
@@ -198,10 +216,52 @@ func TestOldPut(t *testing.T) {
 	}
 }
 
+// idemRow is an idempotency record as it is stored, of a request that is done.
+func idemRow(format uint64) []byte {
+	var w abi.Writer
+	w.Uint(format)
+	w.String("body")
+	w.String("req_old")
+	w.Bool(true)
+	w.Bool(false)                      // not too large
+	w.Uint(start + calendar.DayMs)     // expires
+	w.Uint(start + calendar.DayMs - 5) // to be forgotten
+	return w.Buf
+}
+
+// expiredRow is what is stored of a reservation of ten cents that expired.
+func expiredRow(format uint64) []byte {
+	var w abi.Writer
+	w.Uint(format)
+	w.Uint(start - 5000) // admitted
+	w.Uint(uint64(november))
+	w.Int(10 * money.Cent)
+	w.String("m")
+	return w.Buf
+}
+
+// Rows that are stored today are read tomorrow, and those of another format are not taken for them.
+func TestStoredRows(t *testing.T) {
+	for format, known := range []bool{false, true, false} {
+		k := newKey(t, record("wide"))
+		k.Rows["i/caller"], k.Rows["a/caller"] = idemRow(uint64(format)), []byte("answer")
+		k.Rows["x/req_late"] = expiredRow(uint64(format))
+		k.settle("req_late", 2, money.Cent)
+		if u := k.reported(); known && (u.CostPico != -9*money.Cent || u.Requests != 0) || !known && u != (ledger.Usage{}) {
+			t.Errorf("format %d: %+v", format, u)
+		}
+		if reply := k.once("req_new", "body"); (reply.Verdict == keymeter.Replay) != known {
+			t.Errorf("format %d: %+v", format, reply)
+		}
+	}
+}
+
 // No row of another format is taken for a meter.
 func TestMalformedMeter(t *testing.T) {
 	whole := oldMeter(t).Rows["h"]
-	for _, row := range [][]byte{{}, {0}, {4}, whole[:len(whole)-1], append(whole[:len(whole):len(whole)], 0)} {
+	second := meterOfFormat2(t).Rows["h"]
+	zeroth, fourth := append([]byte{0}, second[1:]...), append([]byte{4}, second[1:]...)
+	for _, row := range [][]byte{{}, {0}, {4}, zeroth, fourth, whole[:len(whole)-1], append(whole[:len(whole):len(whole)], 0)} {
 		k := oldMeter(t)
 		k.Rows["h"] = row
 		check := keymeter.Admit{Mode: keymeter.ModeCheck}

@@ -24,7 +24,8 @@ const (
 var plans = func() *config.Config {
 	const overlay = `{"plans":[
 		{"name":"counted","perSecond":4,"perDay":100,"tokensPerMinute":1000,"concurrent":1000,"budget":"1"},
-		{"name":"wide","perSecond":0,"perDay":0,"concurrent":1000,"budget":"1"}]}`
+		{"name":"wide","perSecond":0,"perDay":0,"concurrent":1000,"budget":"1"},
+		{"name":"few","perSecond":0,"perDay":0,"concurrent":2,"budget":"1"}]}`
 	parsed, wrong := config.Parse(abi.Config{Catalog: catalog.Default, Env: []abi.Header{{Name: config.EnvCatalog, Value: overlay}}})
 	if wrong != "" {
 		panic(wrong)

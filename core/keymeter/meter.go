@@ -251,12 +251,16 @@ func (m *meter) countTokens(n, limit uint64) {
 	if limit == 0 || n == 0 {
 		return
 	}
-	second := secondOf(m.lastMs)
-	if last := len(m.tokens) - 1; last >= 0 && m.tokens[last].ms == second {
-		m.tokens[last].count += n
-		return
+	m.tokens = tally(m.tokens, tick{secondOf(m.lastMs), n})
+}
+
+// tally adds a tick to those before it.
+func tally(ticks []tick, t tick) []tick {
+	if n := len(ticks); n > 0 && ticks[n-1].ms == t.ms {
+		ticks[n-1].count += t.count
+		return ticks
 	}
-	m.tokens = append(m.tokens, tick{second, n})
+	return append(ticks, t)
 }
 
 // count books one admission against the limits.
@@ -266,11 +270,7 @@ func (m *meter) count(limits config.Limits) {
 	if limits.PerSecond == 0 {
 		return
 	}
-	if last := len(m.ticks) - 1; last >= 0 && m.ticks[last].ms == m.lastMs {
-		m.ticks[last].count++
-		return
-	}
-	m.ticks = append(m.ticks, tick{m.lastMs, 1})
+	m.ticks = tally(m.ticks, tick{m.lastMs, 1})
 }
 
 // maxNoted is how many admissions without an open reservation a meter knows again: those that made none, and those
@@ -308,9 +308,7 @@ const maxRecent = 32
 
 // trace notes a request for the list of recent ones.
 func (m *meter) trace(q ledger.Request) {
-	if m.flushMs == 0 {
-		m.flushMs = m.lastMs + flushDelayMs
-	}
+	m.reportSoon()
 	if len(m.recent) == maxRecent {
 		m.recent = m.recent[1:]
 	}
@@ -320,9 +318,7 @@ func (m *meter) trace(q ledger.Request) {
 // use is the unreported usage of a model in the hour of an instant.
 func (m *meter) use(ms uint64, model string) *ledger.Usage {
 	day, hour := calendar.Day(ms), calendar.Hour(ms)
-	if m.flushMs == 0 {
-		m.flushMs = m.lastMs + flushDelayMs
-	}
+	m.reportSoon()
 	for i := range m.usage {
 		if m.usage[i].Day == day && m.usage[i].Hour == hour && m.usage[i].Model == model {
 			return &m.usage[i]
@@ -330,6 +326,13 @@ func (m *meter) use(ms uint64, model string) *ledger.Usage {
 	}
 	m.usage = append(m.usage, ledger.Usage{Day: day, Hour: hour, Model: model})
 	return &m.usage[len(m.usage)-1]
+}
+
+// reportSoon sets when the usage is to be reported, unless that is set.
+func (m *meter) reportSoon() {
+	if m.flushMs == 0 {
+		m.flushMs = m.lastMs + flushDelayMs
+	}
 }
 
 // reservation is the open one with an id, or nil.
@@ -357,16 +360,17 @@ func (m *meter) take(id string) (reservation, bool) {
 func (m *meter) alarmMs() uint64 {
 	next := m.flushMs
 	for i := range m.reservations {
-		next = earlier(next, m.reservations[i].expiresMs)
+		next = smaller(next, m.reservations[i].expiresMs)
 	}
-	return earlier(next, m.cleanMs)
+	return smaller(next, m.cleanMs)
 }
 
-func earlier(a, b uint64) uint64 {
-	if a == 0 || b != 0 && b < a {
-		return b
+// smaller is the smaller of two limits or times, where 0 is none.
+func smaller(a, b uint64) uint64 {
+	if a == 0 || b == 0 {
+		return max(a, b)
 	}
-	return a
+	return min(a, b)
 }
 
 // cut takes the unreported usage out as one numbered batch.

@@ -28,10 +28,12 @@ func (c *call) settle(s *Settle) {
 	if c.m == nil {
 		return
 	}
-	c.m.advance(c.in.NowMs, c.limits())
+	jumped := c.m.advance(c.in.NowMs, c.limits())
 	if s.Outcome == Finish {
 		c.finish(s)
-		c.store()
+		if jumped {
+			c.store()
+		}
 		return
 	}
 	if r, ok := c.m.take(s.RequestID); ok {

@@ -110,7 +110,11 @@ func TestIdleSliceIsClosed(t *testing.T) {
 	k := newKey(t, record("wide"))
 	k.enter("req_x", 100)
 	k.settle("req_x", 2, 10)
-	k.now += minuteMs
+	k.now += minuteMs - 1
+	if b, ok := k.flush(false); !ok || b.Epoch != 1 || b.HeldPico != 100 || b.Closed {
+		t.Errorf("a moment before: %+v", b)
+	}
+	k.now++
 	if b, ok := k.flush(false); !ok || b.Epoch != 2 || b.HeldPico != 10 || !b.Closed {
 		t.Errorf("%+v", b)
 	}
@@ -126,6 +130,16 @@ func TestGrantOfALaterPeriod(t *testing.T) {
 	k.reserveIs(40, keymeter.Grant{Period: december, Epoch: 1, TotalPico: 300}, short(december, 2, 0, 40, 40))
 	k.reserveIs(40, keymeter.Grant{Period: november, Epoch: 2, TotalPico: 300}, short(december, 2, 0, 40, 40))
 	k.reserveIs(40, keymeter.Grant{Period: december, Epoch: 2, TotalPico: 50}, admitted(40))
+}
+
+// What is recalled when the period is over is what was given in the new one: nothing yet.
+func TestRecallInALaterPeriod(t *testing.T) {
+	k := newKey(t, record("wide"))
+	k.reserveIs(40, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 100}, admitted(40))
+	k.now += 10 * calendar.DayMs
+	if b, ok := k.flush(true); !ok || b.Period != december || b.Epoch != 2 || b.HeldPico != 0 || b.Closed {
+		t.Errorf("%+v", b)
+	}
 }
 
 // Where the Ledger has no more, a request takes what there is, if that is enough for it.

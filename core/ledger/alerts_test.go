@@ -131,6 +131,40 @@ func TestAnotherAddress(t *testing.T) {
 	}
 }
 
+// A new secret at the same address tells nothing again; a new address with the same secret does.
+func TestAnotherSecret(t *testing.T) {
+	b := newBook(t)
+	b.put(10, month(), hook)
+	b.spend(900)
+	old := b.taken()
+	rotated := doc.Alerts{URL: hook.URL, Secret: []byte("another secret")}
+	b.put(10, month(), rotated)
+	b.told("a new secret")
+	b.now += 10_000
+	if _, err := b.Ring(b.now); err != nil {
+		t.Fatal(err)
+	}
+	again := b.taken()
+	if len(old) != 1 || len(again) != 1 || old[0].ID != again[0].ID || again[0].Headers[3].Value != signed(rotated.Secret, again[0]) {
+		t.Errorf("%+v", again)
+	}
+	b.put(10, month(), doc.Alerts{URL: "https://other.example/", Secret: rotated.Secret})
+	if posts := b.taken(); len(posts) != 1 || posts[0].URL != "https://other.example/" {
+		t.Errorf("a new address: %+v", posts)
+	}
+}
+
+// signed is the signature that a post ought to have.
+func signed(secret []byte, p abi.Post) string {
+	headers := map[string]string{}
+	for _, h := range p.Headers {
+		headers[h.Name] = h.Value
+	}
+	mac := hmac.New(sha256.New, secret)
+	fmt.Fprintf(mac, "%s.%s.%s", headers["webhook-id"], headers["webhook-timestamp"], p.Body)
+	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+}
+
 // TestSignature verifies a post as a receiver does (Standard Webhooks).
 func TestSignature(t *testing.T) {
 	b := newBook(t)
@@ -144,9 +178,7 @@ func TestSignature(t *testing.T) {
 	for _, h := range posts[0].Headers {
 		headers[h.Name] = h.Value
 	}
-	mac := hmac.New(sha256.New, hook.Secret)
-	fmt.Fprintf(mac, "%s.%s.%s", headers["webhook-id"], headers["webhook-timestamp"], posts[0].Body)
-	if want := "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)); headers["webhook-signature"] != want {
+	if want := signed(hook.Secret, posts[0]); headers["webhook-signature"] != want {
 		t.Errorf("signature %q, want %q", headers["webhook-signature"], want)
 	}
 	if headers["webhook-timestamp"] != strconv.Itoa(start/1000) || headers["content-type"] != "application/json" || headers["webhook-id"] != posts[0].ID || posts[0].URL != hook.URL {
@@ -239,4 +271,84 @@ func TestPostedTwice(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.told("the other one", 100)
+}
+
+// Each alert has retries of its own; the alarm is for the one that is due first, and only it sends them.
+func TestRetriesOfTwoAlerts(t *testing.T) {
+	b := newBook(t)
+	b.put(10, month(), hook)
+	b.spend(900)
+	b.told("the first", 80)
+	b.alarmIs(10_000)
+	b.ring(10_000)
+	b.told("again", 80)
+	b.alarmIs(30_000)
+	b.now = start + 12_000
+	b.spend(100)
+	b.told("the second", 100)
+	b.alarmIs(22_000)
+	b.ring(22_000)
+	b.told("the second again", 100)
+	b.alarmIs(30_000)
+	b.now = start + 31_000
+	b.spend(1)
+	b.told("usage when the alarm is late")
+	b.ring(31_000)
+	b.told("the late alarm", 80)
+	b.alarmIs(42_000)
+}
+
+func (b *book) alarmIs(afterMs uint64) {
+	b.Helper()
+	if b.AlarmMs != start+afterMs {
+		b.Errorf("the alarm is set to %d ms after the start, want %d", int64(b.AlarmMs)-start, afterMs)
+	}
+}
+
+// ring runs the alarm at a time after the start.
+func (b *book) ring(afterMs uint64) {
+	b.Helper()
+	b.now = start + afterMs
+	if rang, err := b.Ring(b.now); !rang || err != nil {
+		b.Fatalf("rang %t, %v", rang, err)
+	}
+}
+
+// A day after its threshold an alert is sent for the last time.
+func TestAlertsAreGivenUpAfterADay(t *testing.T) {
+	for late, want := range [][]int{{80}, nil} {
+		b := newBook(t)
+		b.put(10, month(), hook)
+		b.spend(900)
+		b.taken()
+		b.ring(calendar.DayMs + uint64(late))
+		b.told(fmt.Sprint(late, " ms after a day"), want...)
+	}
+}
+
+// Giving up one alert leaves the others as they are.
+func TestOneOfTwoAlertsIsGivenUp(t *testing.T) {
+	b := newBook(t)
+	b.put(10, month(), hook)
+	b.spend(900)
+	b.now += calendar.HourMs
+	b.spend(100)
+	b.taken()
+	b.ring(calendar.DayMs + 1)
+	b.told("a day after the first", 100)
+	b.ring(b.AlarmMs - start)
+	b.told("then", 100)
+	b.posted([]abi.Post{{ID: "evt_proj_1_20758_1_100"}}, 200)
+	if after, _ := b.retries(3*calendar.DayMs, 500); after != nil {
+		t.Errorf("told again after %v", after)
+	}
+}
+
+// An alarm that finds nothing to tell writes nothing.
+func TestAlarmWithoutAlerts(t *testing.T) {
+	b := newBook(t)
+	b.do(nil)
+	if len(b.Rows) != 0 || b.AlarmMs != 0 {
+		t.Errorf("%v, alarm %d", b.Rows, b.AlarmMs)
+	}
 }

@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"strings"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/money"
@@ -328,10 +330,10 @@ func (c *call) turn(period calendar.Period) {
 
 func (c *call) eachMeter(rows []abi.Row, f func(key string, m *meter)) {
 	for _, row := range rows {
-		if len(row.Key) > len(rowKeys) && row.Key[:len(rowKeys)] == rowKeys {
+		if key, ok := strings.CutPrefix(row.Key, rowKeys); ok {
 			var m meter
 			if decode(row.Value, &m) == nil {
-				f(row.Key[len(rowKeys):], &m)
+				f(key, &m)
 			}
 		}
 	}
@@ -366,7 +368,7 @@ func (c *call) absorb(a *Absorb) error {
 	return nil
 }
 
-// report answers with the figures, once all meters that may have news were flushed after the question came.
+// report answers with the figures, once who asks has flushed the meters that may have news.
 func (c *call) report(q *Report) error {
 	c.turn(c.b.period.At(calendar.Day(c.in.NowMs)))
 	reply := ReportReply{BudgetPico: c.b.pico, UsedPico: c.b.spent, Period: c.b.period}
@@ -377,7 +379,7 @@ func (c *call) report(q *Report) error {
 		}
 	})
 	switch {
-	case q.Final || len(live) == 0 || c.b.waveMs > q.AsOfMs && c.b.waveMs <= c.in.NowMs && !q.Waited:
+	case q.Final || len(live) == 0:
 	case c.b.waveMs+waveMs > c.in.NowMs && c.b.waveMs <= c.in.NowMs && !q.Waited:
 		reply.WaitMs = c.b.waveMs + waveMs - c.in.NowMs
 		c.out.Reply = encode(0, &reply, 512)

@@ -191,11 +191,10 @@ func (b *batch) fields(f *abi.Fields) {
 	})
 }
 
-// Report asks for usage of days FirstDay to EndDay (exclusive). AsOfMs is when the question arrived: the
-// answer is fresh if all meters were flushed since.
+// Report asks for usage of days FirstDay to EndDay (exclusive). Whoever asks flushes the meters that may have news,
+// unless Final: a flush that somebody else has begun may not be over.
 type Report struct {
 	FirstDay, EndDay uint64
-	AsOfMs           uint64
 	Waited           bool // WaitMs has passed: flush now
 	Final            bool // answer with what is there
 }
@@ -251,9 +250,10 @@ func alertsFields(f *abi.Fields, a *doc.Alerts) {
 func (c *Report) Encode() []byte { return encode(opReport, c, 32) }
 
 func (c *Report) fields(f *abi.Fields) {
+	var asOfMs uint64 // what isolates of the version before say, which a deployment meets
 	f.Uint(&c.FirstDay)
 	f.Uint(&c.EndDay)
-	f.Uint(&c.AsOfMs)
+	f.Uint(&asOfMs)
 	f.Bool(&c.Waited)
 	f.Bool(&c.Final)
 }

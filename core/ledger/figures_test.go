@@ -81,6 +81,19 @@ func TestLatePuts(t *testing.T) {
 	}
 }
 
+// A key's last use is the latest of which its meter told.
+func TestLastUse(t *testing.T) {
+	b := newBook(t)
+	for i, at := range []uint64{5, 9, 7} {
+		news := ledger.Absorb{Key: "meter", Seq: uint64(i) + 1, LastUsedMs: at}
+		b.do(news.Encode())
+	}
+	question := ledger.Keys{Names: []string{"none", "meter"}}
+	if uses, err := ledger.DecodeKeyUses(b.do(question.Encode())); err != nil || !reflect.DeepEqual(uses, []ledger.KeyUse{{Key: "meter", LastUsedMs: 9}}) {
+		t.Errorf("%v %+v", err, uses)
+	}
+}
+
 func TestLatencies(t *testing.T) {
 	var l ledger.Latency
 	for ms := uint64(1); ms <= 100; ms++ {

@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/postern-ai/postern/core/abi"
@@ -177,6 +178,29 @@ func TestOldPut(t *testing.T) {
 	}
 }
 
+// A report of the version before says when the question came, too.
+func TestOldReport(t *testing.T) {
+	b := oldBook(t)
+	var w abi.Writer
+	w.Uint(4)
+	w.Uint(today - 1)
+	w.Uint(today)
+	w.Uint(start)
+	w.Bool(false)
+	w.Bool(true) // final
+	if r, err := ledger.DecodeReportReply(b.do(w.Buf)); err != nil || len(r.Models) != 1 || r.Models[0].CostPico != 5*money.Dollar {
+		t.Errorf("%v %+v", err, r)
+	}
+}
+
+// A batch of which one part is malformed is refused.
+func TestMalformedBatch(t *testing.T) {
+	b := oldBook(t)
+	if reply, err := b.Call(b.now, ledger.Batch([][]byte{oldAbsorb(11), {1}})); err == nil {
+		t.Errorf("it is taken: %x", reply)
+	}
+}
+
 // No command, whole or cut off, and no row of another format makes the ledger panic or lose what it has.
 func TestMalformedLedgerInput(t *testing.T) {
 	query, put := ledger.Query{EndDay: today, By: ledger.ByKey, Key: "k", Model: "m"}, ledger.Put{Version: 99, Period: month(), Alerts: hook, Policy: []byte("p")}
@@ -200,4 +224,57 @@ func TestMalformedLedgerInput(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Rows whose first number, their format, is another than those that are known are not read.
+func TestRowsOfAnotherFormat(t *testing.T) {
+	known := map[string]byte{"b": 2, "k/": 2, "al": 1, "u/": 2, "x/": 2, "y/": 2, "r/": 1}
+	filled := func() *book {
+		b := newBook(t)
+		b.put(10, month(), hook)
+		news := ledger.Absorb{Key: "meter", KeyID: "key_1", Seq: 1, Usage: []ledger.Usage{{Day: today, Model: "m", CostPico: 9 * money.Dollar}}, Recent: []ledger.Request{{ID: "req_1"}}}
+		b.do(news.Encode())
+		return b
+	}
+	for name := range filled().Rows {
+		kind, rest, _ := strings.Cut(name, "/")
+		if rest != "" {
+			kind += "/"
+		}
+		format, ok := known[kind]
+		if !ok {
+			continue // the policy is not the ledger's
+		}
+		delete(known, kind)
+		for _, other := range []byte{0, format + 1} {
+			b := filled()
+			if b.Rows[name][0] != format {
+				t.Fatalf("%s is of format %d, want %d", name, b.Rows[name][0], format)
+			}
+			b.Rows[name] = append([]byte{other}, b.Rows[name][1:]...)
+			if err := b.touch(); err == nil {
+				t.Errorf("%s of format %d is read", name, other)
+			}
+		}
+	}
+	if len(known) != 0 {
+		t.Errorf("no rows of %v", known)
+	}
+}
+
+// touch has all rows read, and gives the first error.
+func (b *book) touch() error {
+	put := ledger.Put{Version: 9, BudgetPico: 1, Period: month(), Alerts: hook}
+	absorb := ledger.Absorb{Key: "meter", KeyID: "key_1", Seq: 2, Usage: []ledger.Usage{{Day: today, Model: "m"}}}
+	for _, command := range [][]byte{put.Encode(), absorb.Encode()} {
+		if _, err := b.Call(b.now, command); err != nil {
+			return err
+		}
+	}
+	recent := ledger.Recent{Limit: 1}
+	reply, err := b.Call(b.now, recent.Encode())
+	if err == nil {
+		_, err = ledger.DecodeRecent(reply)
+	}
+	return err
 }

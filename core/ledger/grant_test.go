@@ -63,6 +63,16 @@ func TestGrantsAndSlack(t *testing.T) {
 	b.askIs("of the rest", need("c", 1, 52*money.Dollar, money.Cent), given(1, 52*money.Dollar+money.Cent))
 }
 
+// The slack ends where less than an eighth of the budget is left.
+func TestSlackNeedsRoom(t *testing.T) {
+	for missing, want := range []money.Pico{16 * money.Cent, money.Cent} {
+		b := newBook(t)
+		b.put(64, month(), hook)
+		b.ask(need("a", 1, 0, 56*money.Dollar+money.Pico(missing)))
+		b.askIs(fmt.Sprintf("%d less than an eighth", missing), need("b", 1, 0, money.Cent), given(1, want))
+	}
+}
+
 // The meter moves on: from what it holds in a later epoch, the Ledger counts on. An old question raises nothing.
 func TestEpochs(t *testing.T) {
 	b := newBook(t)
@@ -89,7 +99,7 @@ func TestEpochs(t *testing.T) {
 // fresh asks for figures with all news.
 func (b *book) fresh() ledger.ReportReply {
 	b.Helper()
-	question := ledger.Report{AsOfMs: b.now}
+	question := ledger.Report{}
 	reply, err := ledger.DecodeReportReply(b.do(question.Encode()))
 	if err != nil {
 		b.Fatal(err)
@@ -185,6 +195,23 @@ func TestRecallOfNobody(t *testing.T) {
 	ask = need("z", 1, 6*money.Dollar, money.Dollar)
 	ask.After, ask.LeastPico = "z", 0
 	b.askIs("the slice that it has will do", ask, ledger.GrantReply{Epoch: 1, TotalPico: 6 * money.Dollar, Granted: true, Final: true})
+}
+
+// A full page of meters is followed by another; one that is not full is the last.
+func TestRecallOfTheLastPage(t *testing.T) {
+	for n, next := range map[int]string{0: "", 1: "", 999: "", 1000: "m00999"} {
+		b := newBook(t)
+		b.put(10, month(), hook)
+		b.ask(need("a", 1, 0, 6*money.Dollar))
+		for i := range n {
+			b.ask(need(fmt.Sprintf("m%05d", i), 1, 0, 0))
+		}
+		for range 2 { // a new meter, and one that has a row
+			ask := need("Z", 1, 0, 5*money.Dollar)
+			ask.After = "a"
+			b.askIs(fmt.Sprint(n, " meters without anything"), ask, ledger.GrantReply{Epoch: 1, Next: next})
+		}
+	}
 }
 
 // What so much was spent of that nobody's slice could help is refused at once.

@@ -73,7 +73,7 @@ func (b *book) taken() []abi.Post {
 
 func (b *book) report() ledger.ReportReply {
 	b.Helper()
-	question := ledger.Report{AsOfMs: b.now, Final: true}
+	question := ledger.Report{Final: true}
 	reply, err := ledger.DecodeReportReply(b.do(question.Encode()))
 	if err != nil {
 		b.Fatal(err)

@@ -79,10 +79,7 @@ func (c *call) remember(a *Absorb) {
 
 // recent answers with what the ring has. Which rows those are is known only once the first was read.
 func (c *call) recent(q *Recent) error {
-	last := c.b.recent
-	if q.Before > 0 {
-		last = min(last, q.Before-1)
-	}
+	last := min(c.b.recent, q.Before-1) // 0-1 is the largest number
 	oldest := c.b.recent - min(c.b.recent, KeepBatches)
 	first := max(oldest, last-min(last, q.Limit))
 	if c.in.Round == 0 && last > first {

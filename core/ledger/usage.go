@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"strings"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/money"
 )
@@ -253,10 +255,7 @@ func (q *Query) scan() abi.Range {
 	case q.byKey():
 		first, end = rowDetails+abi.Fixed(q.FirstDay), rowDetails+abi.Fixed(q.EndDay)
 	}
-	if q.After != "" {
-		first = max(first, q.After+"\x00")
-	}
-	return abi.Range{Start: first, End: end, Limit: maxScan}
+	return abi.Range{Start: max(first, q.After+"\x00"), End: end, Limit: maxScan}
 }
 
 // query groups the rows that were read.
@@ -289,15 +288,13 @@ func (c *call) query(q *Query) error {
 
 // keyIDOf is the key's id in the name of a row by key, or empty.
 func keyIDOf(row string) string {
-	const at = len(rowDetails) + 12 + 1
-	if len(row) <= at || row[:len(rowDetails)] != rowDetails {
+	name, ok := strings.CutPrefix(row, rowDetails)
+	if !ok {
 		return ""
 	}
-	end := at
-	for end < len(row) && row[end] != '/' {
-		end++
-	}
-	return row[at:end]
+	_, name, _ = strings.Cut(name, "/")
+	keyID, _, _ := strings.Cut(name, "/")
+	return keyID
 }
 
 func (p *QueryReply) add(by Grouping, key string, u *Usage) {
@@ -361,7 +358,7 @@ func (c *call) prune() {
 func (c *call) models() ([]Usage, error) {
 	var models []Usage
 	for _, row := range c.in.Rows {
-		if len(row.Key) < len(rowModels) || row.Key[:len(rowModels)] != rowModels {
+		if !strings.HasPrefix(row.Key, rowModels) {
 			continue
 		}
 		u, err := decodeUsageRow(row.Value)

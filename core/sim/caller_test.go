@@ -305,7 +305,7 @@ func (x *exchange) calls(a *abi.Action) {
 	}
 	switch op(a.Data) {
 	case opAdmit:
-		if c := readAdmit(a.Data); c.mode == keymeter.ModeReserve && (x.story.least < 0 || c.least < x.story.least) {
+		if c := readAdmit(a.Data); c.mode == keymeter.ModeReserve { // of the newest record: it may allow other models
 			x.story.least = c.least
 			x.claims()
 		}

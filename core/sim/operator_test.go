@@ -134,6 +134,7 @@ func (op *operation) changeKey(k directory.Key) {
 	}
 	op.writes = append(op.writes, write)
 	op.version = k.Version + op.project.Version
+	op.delivers = append(op.delivers, op.settings(&op.project)...)
 	op.delivers = append(op.delivers, directory.StatusTo(&k, &op.project))
 	if k.Status != doc.Inactive {
 		op.delivers = append(op.delivers, directory.RecordTo(&k, &op.project))
@@ -258,6 +259,14 @@ func (op *operation) carryOut(all []abi.Delivery, class abi.Class, then func()) 
 	op.call(d.Class, d.Name, d.Data, func([]byte) { op.carryOut(all[at+1:], class, then) })
 }
 
+// settings are what the ledger is told before a meter hears of a policy, which may be somebody else's change.
+func (op *operation) settings(p *directory.Project) []abi.Delivery {
+	if p.Policy.Version == 0 {
+		return nil
+	}
+	return []abi.Delivery{directory.SettingsTo(p, op.w.now)}
+}
+
 // tellKeys tells all of the project's keys what it says now.
 func (op *operation) tellKeys() {
 	if !op.republish {
@@ -283,7 +292,8 @@ func (op *operation) tellKeys() {
 					op.tellKeys() // somebody else changed something meanwhile: the moment is gone
 					return
 				}
-				op.carryOut(all, abi.ClassKeyMeter, op.acknowledge)
+				told := op.settings(&p)
+				op.carryOut(told, abi.ClassLedger, func() { op.carryOut(all, abi.ClassKeyMeter, op.acknowledge) })
 			})
 		})
 	})

@@ -88,7 +88,9 @@ func check(held map[string]ratchet, measures []measure, out io.Writer) error {
 		case m.value > limit.Value:
 			blame(m, limit, out)
 		case m.value < limit.Value:
+			// No failure: two changes that each hold the number may better it together.
 			fmt.Fprintf(out, "%s got better: %d, it was %d. Tighten %s: run make ratchets\n", m.name, m.value, limit.Value, ratchetsFile)
+			continue
 		default:
 			continue
 		}
