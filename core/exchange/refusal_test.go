@@ -117,7 +117,7 @@ func TestForbiddenModelIsAllowedByANewerRecord(t *testing.T) {
 }
 
 func TestStaleRecordStartsAnewWithItsPolicy(t *testing.T) {
-	// The newer record names another version of the policy, which allows another model only.
+	// The newer record names another version of the policy.
 	newer := (&host{request: &request{policy: &doc.Policy{Version: 3}}, t: t}).recordAt(6)
 	h := request{
 		path: "/v1/chat/completions", body: hello, policy: &doc.Policy{Version: 2},
