@@ -187,6 +187,7 @@ func (x *exchange) takeGrant() {
 	if x.failedCall(err) {
 		return
 	}
+	s.admission.slice.spent = reply.Spent
 	switch {
 	case reply.Granted:
 		s.admission.slice.got(&reply)
@@ -198,7 +199,7 @@ func (x *exchange) takeGrant() {
 			return
 		}
 		x.enter(phaseRecall)
-		x.flush(idFlush, reply.Recall, true)
+		x.recall(idFlush, &reply)
 	case s.admission.slice.again():
 		x.askGrant()
 	default:
@@ -208,7 +209,7 @@ func (x *exchange) takeGrant() {
 
 // maxPasses bounds how often the keys that hold idle budget are asked once more, because others took what they had
 // given back before the Ledger was asked again.
-const maxPasses = 3
+const maxPasses = 1
 
 // again begins another pass over the keys that hold idle budget, if the last one moved anything.
 func (l *slice) again() bool {
@@ -237,16 +238,18 @@ func (x *exchange) outOfBudget() {
 	case x.s.admission.slice.unasked:
 		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 	default:
-		x.refuse(fault.BudgetExceeded, refusal{noRetry: true})
+		x.refuse(fault.BudgetExceeded, refusal{noRetry: x.s.admission.slice.spent})
 	}
 }
 
-// flush has meters hand over their news; the replies are numbered from an id on.
-func (x *exchange) flush(first uint64, meters []string, recall bool) {
-	command := keymeter.Flush{Recall: recall}
-	encoded := command.Encode()
-	for i, meter := range meters {
-		x.call(first+uint64(i), abi.ClassKeyMeter, meter, encoded)
+// recall has meters give back what they hold idle; the replies are numbered from an id on.
+func (x *exchange) recall(first uint64, reply *ledger.GrantReply) {
+	for i, meter := range reply.Recall {
+		command := keymeter.Flush{Recall: true}
+		if i < len(reply.HeldPico) {
+			command.HeldPico = reply.HeldPico[i]
+		}
+		x.call(first+uint64(i), abi.ClassKeyMeter, meter, command.Encode())
 	}
 }
 

@@ -111,7 +111,7 @@ func (x *exchange) takeExtensionGrant() {
 			x.askLedger(idExtendGrant, &e.slice)
 			return
 		}
-		x.flush(idExtendFlush, reply.Recall, true)
+		x.recall(idExtendFlush, &reply)
 	case e.slice.again():
 		x.askLedger(idExtendGrant, &e.slice)
 	case e.slice.unasked:

@@ -107,7 +107,7 @@ func (x *exchange) rejectModel(f fault.Fault, p *doc.Policy) {
 		message = "is not allowed for this key"
 	}
 	if names := v.Nearest(x.s.request.model, kind, maxNearest); len(names) > 0 {
-		message += "; allowed are " + strings.Join(names, ", ")
+		message += "; nearest allowed: " + strings.Join(names, ", ")
 	}
 	x.reject(f, fault.Detail{Field: "model", Message: message})
 }

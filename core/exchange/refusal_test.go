@@ -76,10 +76,10 @@ func TestUnknownModelIsNamedWithThoseThatWouldDo(t *testing.T) {
 	}
 	h := send(nil)
 	equal(t, "the status", h.status(), 404)
-	want(t, "the answer", h.answered(), "is not in the catalog; allowed are gpt")
+	want(t, "the answer", h.answered(), "is not in the catalog; nearest allowed: gpt")
 	h = send(&doc.Policy{Version: 2, Models: []string{"claude"}})
 	equal(t, "the status with a policy", h.status(), 404)
-	want(t, "the answer with a policy", h.answered(), "allowed are claude")
+	want(t, "the answer with a policy", h.answered(), "nearest allowed: claude")
 	if strings.Contains(h.answered(), "gpt") {
 		t.Errorf("the answer names a model that the project does not allow: %s", h.answered())
 	}
@@ -92,7 +92,7 @@ func TestForbiddenModelIsNamedWithThoseThatAreAllowed(t *testing.T) {
 	onlyMini := func(r *doc.Record) { r.Models = []string{"mini"} }
 	h := request{path: "/v1/chat/completions", body: hello, record: onlyMini}.run(t)
 	equal(t, "the status", h.status(), 403)
-	want(t, "the answer", h.answered(), "is not allowed for this key; allowed are mini")
+	want(t, "the answer", h.answered(), "is not allowed for this key; nearest allowed: mini")
 	count := told[*keymeter.Admit](h)[0]
 	equal(t, "the mode of the admission", count.Mode, keymeter.ModeCount)
 	equal(t, "the status of its trace", count.Trace.Status, 403)

@@ -115,6 +115,7 @@ type slice struct {
 	final bool // the Ledger has no more than that
 	// unasked: a key that holds idle budget could not be asked for it. Then it is not known that there is no more.
 	unasked bool
+	spent   bool   // no more until the budget's next turn: what is missing is spent, not reserved by others
 	moved   bool   // a key had news in this pass over those that hold idle budget: others may have taken what it gave back
 	passes  uint64 // that were made again for that
 }
@@ -272,7 +273,7 @@ func (l *slice) fields(f *abi.Fields) {
 	f.Int(&l.need.LeastPico)
 	f.String(&l.need.After)
 	l.grant.Fields(f)
-	f.Flags(&l.final, &l.unasked, &l.moved)
+	f.Flags(&l.final, &l.unasked, &l.spent, &l.moved)
 	f.Uint(&l.passes)
 }
 

@@ -141,7 +141,7 @@ func (x *exchange) streamChunk(data []byte, final bool) {
 	x.push(out)
 	x.keepDeltas(kept.Buf)
 	switch {
-	case !ok:
+	case !ok, st.ended && !st.content && st.finish == chat.FinishNone: // an end mark is no answer
 		x.breakStream(fault.ProviderAnswer)
 	case st.ended, final && st.finish != chat.FinishNone:
 		x.endStream()

@@ -8,6 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
 )
@@ -92,11 +93,20 @@ func (x *exchange) takeReport() {
 	case len(reply.Flush) > 0:
 		x.s.reported = 0
 		x.enter(phaseReportFlush)
-		x.flush(idFlush, reply.Flush, false)
+		x.flush(reply.Flush)
 	default:
 		first, end := x.days()
 		body := usageJSON(&reply, first, end)
 		x.respondJSON(body)
+	}
+}
+
+// flush has meters hand over their news.
+func (x *exchange) flush(meters []string) {
+	command := keymeter.Flush{}
+	encoded := command.Encode()
+	for i, meter := range meters {
+		x.call(idFlush+uint64(i), abi.ClassKeyMeter, meter, encoded)
 	}
 }
 

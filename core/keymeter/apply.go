@@ -177,7 +177,7 @@ func (e *Extend) apply(c *call) {
 func (s *Settle) apply(c *call) { c.settle(s) }
 
 func (f *Flush) apply(c *call) {
-	reply := c.flush(f.Recall)
+	reply := c.flush(f)
 	c.out.Reply = encode(0, &reply, 512)
 }
 
@@ -240,7 +240,7 @@ func (c *call) forget() {
 
 // flush hands over all batches that the Ledger may not have yet. They stay in the outbox until they are
 // delivered from there too; the Ledger drops repeats.
-func (c *call) flush(recall bool) FlushReply {
+func (c *call) flush(f *Flush) FlushReply {
 	var reply FlushReply
 	if c.m == nil {
 		return reply
@@ -254,8 +254,8 @@ func (c *call) flush(recall bool) FlushReply {
 	}
 	c.m.advance(c.in.NowMs, c.limits())
 	reply.Open = uint64(len(c.m.reservations))
-	gave, closed := c.giveBack(recall)
-	if len(c.m.usage)+len(c.m.recent) == 0 && !gave || len(reply.Absorbs) >= maxPending {
+	began, closed := c.giveBack(f)
+	if len(c.m.usage)+len(c.m.recent) == 0 && !began || len(reply.Absorbs) >= maxPending {
 		return reply
 	}
 	batch := c.m.cut(c.in.Name, closed)
@@ -270,11 +270,12 @@ func (c *call) flush(recall bool) FlushReply {
 // not have to ask it.
 const idleMs = 60_000
 
-// giveBack frees what is neither spent nor reserved, if it is recalled or the key has been idle. Even if that is
-// nothing, a new epoch begins: the Ledger counts grants that were lost on their way until it hears of one.
-func (c *call) giveBack(recall bool) (gave, closed bool) {
+// giveBack frees what is neither spent nor reserved, if it is recalled or the key has been idle. A new epoch begins also
+// where that is nothing but the Ledger has granted more: it counts grants that were lost until it hears of one.
+func (c *call) giveBack(f *Flush) (began, closed bool) {
 	s := &c.m.slice
 	closed = s.live && len(c.m.reservations) == 0 && c.m.lastUsedMs+idleMs <= c.in.NowMs
+	recall := f.Recall && (s.free() > 0 || f.HeldPico == 0 || s.granted != f.HeldPico)
 	if !recall && !closed {
 		return false, false
 	}

@@ -309,12 +309,20 @@ func recordFields(f *abi.Fields, r *doc.Record) {
 
 // Flush asks for all usage that was not reported yet. With Recall the unused slice is given back too, and
 // grants that are still on their way are void.
-type Flush struct{ Recall bool }
+type Flush struct {
+	Recall bool
+	// HeldPico is what the Ledger has granted the meter. If the meter holds just that, and all of it is in use, there
+	// is nothing to give back and no grant under way, and the recall changes nothing. 0: not said.
+	HeldPico int64
+}
 
 // Encode is the command.
-func (c *Flush) Encode() []byte { return encode(opFlush, c, 2) }
+func (c *Flush) Encode() []byte { return encode(opFlush, c, 12) }
 
-func (c *Flush) fields(f *abi.Fields) { f.Bool(&c.Recall) }
+func (c *Flush) fields(f *abi.Fields) {
+	f.Bool(&c.Recall)
+	f.Int(&c.HeldPico)
+}
 
 // FlushReply answers Flush: commands for the project's Ledger, in order, which are also in the outbox.
 type FlushReply struct {

@@ -266,3 +266,31 @@ func (k *key) byModel() map[string]string {
 	}
 	return models
 }
+
+// A recall of what is all in use, and of which the Ledger knows, changes nothing: neither an epoch nor a row.
+func TestRecallOfWhatIsInUse(t *testing.T) {
+	k := newKey(t, record("wide"))
+	k.enter("req_1", money.Cent)
+	flush := keymeter.Flush{}
+	k.do(flush.Encode()) // there is no news any more
+	before := string(k.Rows["h"])
+	recall := func(held money.Pico) keymeter.FlushReply {
+		t.Helper()
+		command := keymeter.Flush{Recall: true, HeldPico: held}
+		reply, err := keymeter.DecodeFlushReply(k.do(command.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reply
+	}
+	if reply := recall(money.Cent); len(reply.Absorbs) > 1 || string(k.Rows["h"]) != before {
+		t.Errorf("all in use: %+v", reply)
+	}
+	if reply := recall(2 * money.Cent); len(reply.Absorbs) == 0 || string(k.Rows["h"]) == before {
+		t.Errorf("a grant that was lost is not told: %+v", reply)
+	}
+	k.settle("req_1", 2, money.Cent/2)
+	if reply := recall(money.Cent); len(reply.Absorbs) == 0 {
+		t.Errorf("half of it is idle: %+v", reply)
+	}
+}

@@ -99,7 +99,9 @@ type GrantReply struct {
 	TotalPico int64 // given to the meter in this epoch; it may be less than it needs
 	Granted   bool
 	Final     bool // Granted: the budget had no more than this
+	Spent     bool // not Granted: what is missing is spent, not reserved, as far as that was reported
 	Recall    []string
+	HeldPico  []int64 // by Recall: what the Ledger has granted each
 	Next      string
 }
 
@@ -113,8 +115,9 @@ func (g *GrantReply) fields(f *abi.Fields) {
 	PeriodFields(f, &g.Period)
 	f.Uint(&g.Epoch)
 	f.Int(&g.TotalPico)
-	f.Flags(&g.Granted, &g.Final)
+	f.Flags(&g.Granted, &g.Final, &g.Spent)
 	abi.List(f, &g.Recall, (*abi.Fields).String)
+	abi.List(f, &g.HeldPico, (*abi.Fields).Int)
 	f.String(&g.Next)
 }
 

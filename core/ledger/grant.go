@@ -81,6 +81,8 @@ func (c *call) grant(g *Grant) error {
 	}
 	if reply.Granted {
 		c.give(&m, raise)
+	} else {
+		reply.Spent = c.b.pico-c.b.spent < g.LeastPico
 	}
 	if m != before {
 		c.put(rowKeys+g.Key, encode(0, &m, 64))
@@ -151,7 +153,7 @@ func (c *call) recall(g *Grant, reply *GrantReply) {
 		}
 		last = key
 		if m.period == c.b.period && m.granted > m.spent && key != g.Key {
-			reply.Recall = append(reply.Recall, key)
+			reply.Recall, reply.HeldPico = append(reply.Recall, key), append(reply.HeldPico, m.granted)
 		}
 	})
 	if len(reply.Recall) > 0 || len(page) >= maxKeys {

@@ -83,7 +83,7 @@ func TestEpochs(t *testing.T) {
 	b.askIs("others", need("other", 1, 0, 2*money.Dollar), given(1, 2*money.Dollar))
 	late := ledger.Absorb{Key: "meter", Seq: 1, Period: month(), Epoch: 3, HeldPico: 0, Closed: true}
 	b.do(late.Encode()) // what it said when epoch 3 began: since then it was given more
-	b.askIs("after the late batch", need("other", 1, 2*money.Dollar, 1), ledger.GrantReply{Epoch: 1, TotalPico: 2 * money.Dollar, Recall: []string{"meter"}, Next: "other"})
+	b.askIs("after the late batch", need("other", 1, 2*money.Dollar, 1), ledger.GrantReply{Epoch: 1, TotalPico: 2 * money.Dollar, Recall: []string{"meter"}, HeldPico: []int64{8 * money.Dollar}, Next: "other"})
 	if r := b.fresh(); !slices.Equal(r.Flush, []string{"meter", "other"}) {
 		t.Errorf("who may have news: %+v", r)
 	}
@@ -187,7 +187,7 @@ func TestRecallOfNobody(t *testing.T) {
 	ask.LeastPico = 4 * money.Dollar
 	b.askIs("others come before less", ask, ledger.GrantReply{Epoch: 1, Next: "m00998"})
 	ask.After, ask.LeastPico = "m00998", 5*money.Dollar
-	b.askIs("the second", ask, ledger.GrantReply{Epoch: 1, Recall: []string{"z"}, Next: "z"})
+	b.askIs("the second", ask, ledger.GrantReply{Epoch: 1, Recall: []string{"z"}, HeldPico: []int64{6 * money.Dollar}, Next: "z"})
 	ask.After = "z"
 	b.askIs("the end", ask, ledger.GrantReply{Epoch: 1})
 	ask.LeastPico = 4 * money.Dollar
@@ -220,11 +220,11 @@ func TestRefusedForGood(t *testing.T) {
 	b.put(10, month(), hook)
 	b.ask(need("idle", 1, 0, money.Dollar))
 	b.spend(700)
-	b.askIs("could be had back", need("a", 1, 0, 3*money.Dollar), ledger.GrantReply{Epoch: 1, Recall: []string{"idle"}, Next: "meter"})
-	b.askIs("more than was not spent", need("a", 1, 0, 3*money.Dollar+1), ledger.GrantReply{Epoch: 1})
+	b.askIs("could be had back", need("a", 1, 0, 3*money.Dollar), ledger.GrantReply{Epoch: 1, Recall: []string{"idle"}, HeldPico: []int64{money.Dollar}, Next: "meter"})
+	b.askIs("more than was not spent", need("a", 1, 0, 3*money.Dollar+1), ledger.GrantReply{Epoch: 1, Spent: true})
 	less := need("a", 1, 0, 9*money.Dollar)
 	less.LeastPico = 3*money.Dollar + 1
-	b.askIs("and less than that", less, ledger.GrantReply{Epoch: 1})
+	b.askIs("and less than that", less, ledger.GrantReply{Epoch: 1, Spent: true})
 	// The meter that spent owes 7 dollars: they are not missing twice.
 	b.askIs("what it owes, and more", need("meter", 1, 0, 9*money.Dollar), given(1, 9*money.Dollar))
 }

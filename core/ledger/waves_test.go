@@ -108,7 +108,7 @@ func TestPutKeepsWhatWasGiven(t *testing.T) {
 	b.put(10, month(), hook)
 	b.ask(need("m", 1, 0, 6*money.Dollar))
 	b.put(10, month(), hook)
-	b.askIs("more than the rest", need("a", 1, 0, 4*money.Dollar+1), ledger.GrantReply{Epoch: 1, Recall: []string{"m"}, Next: "m"})
+	b.askIs("more than the rest", need("a", 1, 0, 4*money.Dollar+1), ledger.GrantReply{Epoch: 1, Recall: []string{"m"}, HeldPico: []int64{6 * money.Dollar}, Next: "m"})
 	b.askIs("the rest", need("a", 1, 0, 4*money.Dollar), given(1, 4*money.Dollar))
 	b.now += 11 * calendar.DayMs
 	b.spend(100)

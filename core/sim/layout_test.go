@@ -162,7 +162,7 @@ func readBudget(command []byte) (version uint64, pico int64) {
 const opGrant = 12 // a Ledger's
 
 // noGrant is a Ledger's answer that its budget has no more, and nobody to recall from.
-var noGrant = []byte{0, 0, 0, 0, 0, 0}
+var noGrant = (&ledger.GrantReply{}).Encode()
 
 // unknownVerdict is a meter's answer that there is no such key.
 var unknownVerdict = (&keymeter.AdmitReply{Verdict: keymeter.Unknown}).Encode()

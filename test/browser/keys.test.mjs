@@ -241,9 +241,9 @@ async function tabTo(page, name) {
 journey('all by keyboard: sign in, create a key, close a dialog', {}, async ({ page }) => {
   const project = await service.project()
   await page.goto(keysOf(project))
-  await page.getByLabel('Token').waitFor()
+  await page.getByLabel('Token', { exact: true }).waitFor()
   await until('the field has the focus', () =>
-    page.getByLabel('Token').evaluate((input) => input === document.activeElement),
+    page.getByLabel('Token', { exact: true }).evaluate((input) => input === document.activeElement),
   )
   await page.keyboard.type(`  ${service.tokens.owner} `)
   await page.keyboard.press('Enter')
