@@ -60,10 +60,7 @@ func (c *call) grant(g *Grant) error {
 		return err
 	}
 	before := m
-	if g.Epoch > m.epoch {
-		m.adopt(g.Epoch, g.Period, g.HeldPico)
-		c.b.committed += m.committed() - before.committed()
-	}
+	c.meet(g, &m)
 	reply := GrantReply{}
 	raise, ok := c.raise(g, &m)
 	switch {
@@ -88,9 +85,23 @@ func (c *call) grant(g *Grant) error {
 		c.put(rowKeys+g.Key, encode(0, &m, 64))
 		c.put(rowBudget, encode(0, &c.b, 64))
 	}
-	reply.Period, reply.Epoch, reply.TotalPico = c.b.period, m.epoch, m.granted
-	c.out.Reply = encode(0, &reply, 64)
+	c.answer(&reply, &m)
 	return nil
+}
+
+// answer says, whatever came of the question, what the meter has now.
+func (c *call) answer(reply *GrantReply, m *meter) {
+	reply.Period, reply.Epoch, reply.TotalPico = c.b.period, m.epoch, m.granted
+	c.out.Reply = encode(0, reply, 64)
+}
+
+// meet brings a meter's row to the epoch that it asks in.
+func (c *call) meet(g *Grant, m *meter) {
+	if g.Epoch > m.epoch {
+		before := m.committed()
+		m.adopt(g.Epoch, g.Period, g.HeldPico)
+		c.b.committed += m.committed() - before
+	}
 }
 
 func (c *call) give(m *meter, pico int64) {
