@@ -24,7 +24,10 @@ journey(
     assert.equal(await page.title(), 'Sign in · Postern')
     await signIn(page, 'not-it')
     await page.getByRole('alert').getByText('Wrong token').waitFor()
-    assert.equal(await page.getByLabel('Token', { exact: true }).evaluate((input) => input === document.activeElement), true)
+    assert.equal(
+      await page.getByLabel('Token', { exact: true }).evaluate((input) => input === document.activeElement),
+      true,
+    )
     await signIn(page, service.tokens.owner)
     await page.getByRole('heading', { name: 'Models and prices' }).waitFor()
     assert.equal(new URL(page.url()).pathname, '/dashboard/models')
