@@ -55,6 +55,8 @@ func (c *call) grant(g *Grant) error {
 		return errEarly
 	}
 	c.turn(g.Period)
+	// The question may have been asked before midnight, and what is missing then is there now.
+	c.turn(c.b.period.At(calendar.Day(c.in.NowMs)))
 	m, err := c.meter(g.Key)
 	if err != nil {
 		return err
