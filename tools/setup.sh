@@ -70,7 +70,7 @@ setup_tinygo() {
   local wanted stamp
   wanted=$(cd tools && go list -m -f '{{.Version}}' github.com/tinygo-org/tinygo)
   stamp=$tools/tinygo/$wanted-llvm$LLVM
-  [ -e "$stamp" ] && return
+  [ -e "$stamp" ] && [ -x "$tools/bin/tinygo" ] && return # the link goes when another one is found on PATH
   say "TinyGo $wanted (from source, against LLVM $LLVM)"
   local clang=/usr/lib/llvm-$LLVM/lib/clang/$LLVM/lib/wasi/libclang_rt.builtins-wasm32.a
   local libc=/usr/lib/wasm32-wasi/libc.a
