@@ -20,23 +20,23 @@ func (x *exchange) admitCompletion() {
 	if len(x.s.order) == 0 {
 		x.s.order = x.orderTargets()
 	}
-	x.expect()
+	x.planReservation()
 	x.admit(keymeter.ModeReserve)
 }
 
 // admit asks the key's meter.
 func (x *exchange) admit(mode keymeter.Mode) {
 	s := &x.s
-	s.admission.asked, s.admission.mode = true, mode
+	s.admission.called, s.admission.mode = true, mode
 	s.admission.rounds++
 	s.times.admitStart = x.now
 	command := keymeter.Admit{
-		RequestID: s.requestID, Version: s.record.Version, Mode: mode, Grant: s.admission.slice.grant,
+		RequestID: s.requestID, Version: s.record.Version, Mode: mode, Grant: s.admission.budget.grant,
 	}
 	switch mode {
 	case keymeter.ModeReserve:
-		command.Model, command.AmountPico, command.LeastPico = x.model().Name, s.admission.amount, s.admission.least
-		command.Final = s.admission.slice.final
+		command.Model, command.AmountPico, command.LeastPico = x.model().Name, s.admission.amount, s.admission.minAmount
+		command.Final = s.admission.budget.final
 	case keymeter.ModeHit:
 		command.Model, command.Trace = s.hit.model, x.trace(200)
 	case keymeter.ModeCount:
@@ -48,7 +48,7 @@ func (x *exchange) admit(mode keymeter.Mode) {
 		}
 	}
 	if mode != keymeter.ModeCheck {
-		command.Idempotency, command.BodyHash = x.repeatable(), s.bodyHash
+		command.Idempotency, command.BodyHash = x.replayKey(), s.bodyHash
 		command.ExpiresMs = x.config.LongestRequestMs(x.tier())
 	}
 	x.enter(phaseAdmit)
@@ -57,7 +57,7 @@ func (x *exchange) admit(mode keymeter.Mode) {
 
 // repeatable is the hash of the caller's Idempotency-Key, or "" if no answer is to be kept under it: whether a
 // model is allowed depends on the operator, not on the request.
-func (x *exchange) repeatable() string {
+func (x *exchange) replayKey() string {
 	if x.rejection() == fault.ModelForbidden {
 		return ""
 	}
@@ -71,14 +71,14 @@ func (x *exchange) admitReply() (reply keymeter.AdmitReply, ok bool) {
 	if x.event.Code == abi.OutcomeOK {
 		reply, err = keymeter.DecodeAdmitReply(x.event.Data)
 	}
-	if x.failedCall(err) {
+	if x.refuseFailedCall(err) {
 		return reply, false
 	}
 	x.s.admission.windows = reply.Windows
 	return reply, true
 }
 
-func (x *exchange) takeAdmission() {
+func (x *exchange) onAdmit() {
 	reply, ok := x.admitReply()
 	if !ok {
 		return
@@ -91,22 +91,22 @@ func (x *exchange) takeAdmission() {
 	case reply.Verdict == keymeter.Unknown, reply.Verdict == keymeter.Inactive:
 		x.refuseUnknownKey(reply.Verdict)
 	case reply.Verdict == keymeter.Stale && again:
-		x.adopt(reply.Record)
+		x.adoptRecord(reply.Record)
 	case reply.Verdict == keymeter.Short && again:
-		x.s.admission.slice.want(&reply)
-		x.askGrant()
+		x.s.admission.budget.begin(&reply)
+		x.requestGrant()
 	default:
-		x.notAdmitted(&reply)
+		x.refuseAdmission(&reply)
 	}
 }
 
 // notAdmitted answers the verdicts that end the exchange.
-func (x *exchange) notAdmitted(reply *keymeter.AdmitReply) {
+func (x *exchange) refuseAdmission(reply *keymeter.AdmitReply) {
 	switch reply.Verdict {
 	case keymeter.RateLimited:
-		if x.s.bad != "" {
+		if x.s.rejected != "" {
 			// The request is wrong, whoever sends it and however often: that comes first.
-			x.refuseBad()
+			x.respondRejection()
 			return
 		}
 		x.refuse(fault.RateLimited, refusal{retryMs: reply.RetryMs})
@@ -139,13 +139,13 @@ func (x *exchange) admitted() {
 		x.usage()
 	case s.endpoint.listsModels():
 		x.models()
-	case s.bad != "":
-		x.refuseBad()
+	case s.rejected != "":
+		x.respondRejection()
 	case s.endpoint == endpointCount:
 		x.countTokens()
 	case s.hit.found:
 		x.respondHit()
-	case x.waits(idKV):
+	case x.pending(idKV):
 		x.enter(phaseCache)
 	default:
 		x.dispatch()
@@ -153,55 +153,55 @@ func (x *exchange) admitted() {
 }
 
 // want notes what a meter is short of. After starts anew: other keys' slices may be idle by now.
-func (l *slice) want(reply *keymeter.AdmitReply) {
+func (l *budgetRequest) begin(reply *keymeter.AdmitReply) {
 	l.need = ledger.Grant{
 		Period: reply.Period, Epoch: reply.Epoch, HeldPico: reply.HeldPico, NeedPico: reply.NeedPico, LeastPico: reply.LeastPico,
 	}
-	l.final, l.unasked, l.moved, l.passes = false, false, false, 0
+	l.final, l.unreachable, l.recalled, l.passes = false, false, false, 0
 }
 
 // got takes over what the Ledger granted.
-func (l *slice) got(reply *ledger.GrantReply) {
+func (l *budgetRequest) accept(reply *ledger.GrantReply) {
 	l.grant = keymeter.Grant{Period: reply.Period, Epoch: reply.Epoch, TotalPico: reply.TotalPico}
 	l.final = reply.Final
 }
 
 // askLedger asks for what a meter is short of.
-func (x *exchange) askLedger(id uint64, l *slice) {
+func (x *exchange) callGrant(id uint64, l *budgetRequest) {
 	g := l.need
 	g.Key = x.s.keyHash
 	x.call(id, abi.ClassLedger, x.s.record.ProjectID, g.Encode())
 }
 
 // askGrant asks the Ledger for a slice of the budget.
-func (x *exchange) askGrant() {
+func (x *exchange) requestGrant() {
 	x.enter(phaseGrant)
-	x.askLedger(idGrant, &x.s.admission.slice)
+	x.callGrant(idGrant, &x.s.admission.budget)
 }
 
 // takeGrant takes the slice and asks for admission again. If the budget has too little, the project's other keys
 // give back what they hold idle before it is called exceeded.
-func (x *exchange) takeGrant() {
+func (x *exchange) onGrant() {
 	s := &x.s
 	reply, err := x.grantReply()
-	if x.failedCall(err) {
+	if x.refuseFailedCall(err) {
 		return
 	}
-	s.admission.slice.spent = reply.Spent
+	s.admission.budget.spent = reply.Spent
 	switch {
 	case reply.Granted:
-		s.admission.slice.got(&reply)
+		s.admission.budget.accept(&reply)
 		x.admit(s.admission.mode)
-	case reply.Next > s.admission.slice.need.After: // pages only go on, so that the paging ends
-		s.admission.slice.need.After = reply.Next
+	case reply.Next > s.admission.budget.need.After: // pages only go on, so that the paging ends
+		s.admission.budget.need.After = reply.Next
 		if len(reply.Recall) == 0 {
-			x.askGrant()
+			x.requestGrant()
 			return
 		}
 		x.enter(phaseRecall)
 		x.recall(idFlush, &reply)
-	case s.admission.slice.again():
-		x.askGrant()
+	case s.admission.budget.nextPass():
+		x.requestGrant()
 	default:
 		x.outOfBudget()
 	}
@@ -212,11 +212,11 @@ func (x *exchange) takeGrant() {
 const maxPasses = 1
 
 // again begins another pass over the keys that hold idle budget, if the last one moved anything.
-func (l *slice) again() bool {
-	if !l.moved || l.unasked || l.passes == maxPasses {
+func (l *budgetRequest) nextPass() bool {
+	if !l.recalled || l.unreachable || l.passes == maxPasses {
 		return false
 	}
-	l.moved, l.need.After = false, ""
+	l.recalled, l.need.After = false, ""
 	l.passes++
 	return true
 }
@@ -233,12 +233,12 @@ func (x *exchange) outOfBudget() {
 	switch {
 	case x.s.hit.found:
 		x.admit(keymeter.ModeHit)
-	case x.waits(idKV):
-		x.enter(phaseBroke)
-	case x.s.admission.slice.unasked:
+	case x.pending(idKV):
+		x.enter(phaseOverBudget)
+	case x.s.admission.budget.unreachable:
 		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 	default:
-		x.refuse(fault.BudgetExceeded, refusal{noRetry: x.s.admission.slice.spent})
+		x.refuse(fault.BudgetExceeded, refusal{noRetry: x.s.admission.budget.spent})
 	}
 }
 
@@ -255,14 +255,14 @@ func (x *exchange) recall(first uint64, reply *ledger.GrantReply) {
 
 // carry takes a meter's news on to the Ledger, as one command, because batches must arrive in order. l is the slice that
 // they are recalled for. A meter that could not be asked will deliver its news by itself.
-func (x *exchange) carry(first uint64, l *slice) {
+func (x *exchange) deliverFlush(first uint64, l *budgetRequest) {
 	var reply keymeter.FlushReply
 	err := abi.ErrMalformed
 	if x.event.Code == abi.OutcomeOK {
 		reply, err = keymeter.DecodeFlushReply(x.event.Data)
 	}
-	l.unasked = l.unasked || err != nil
-	l.moved = l.moved || len(reply.Absorbs) > 0
+	l.unreachable = l.unreachable || err != nil
+	l.recalled = l.recalled || len(reply.Absorbs) > 0
 	if x.s.phase == phaseReportFlush {
 		x.s.reported += reply.Open
 	}
@@ -272,26 +272,26 @@ func (x *exchange) carry(first uint64, l *slice) {
 }
 
 // takeFlush takes one meter's news.
-func (x *exchange) takeFlush() {
-	x.carry(x.event.ID-idFlush+idAbsorb, &x.s.admission.slice)
-	x.flushed()
+func (x *exchange) onFlush() {
+	x.deliverFlush(x.event.ID-idFlush+idAbsorb, &x.s.admission.budget)
+	x.afterFlush()
 }
 
 // takeAbsorbed: one meter's news is with the Ledger, or could not be taken there.
-func (x *exchange) takeAbsorbed() {
+func (x *exchange) onAbsorb() {
 	if x.event.Code != abi.OutcomeOK {
-		x.s.admission.slice.unasked = true
+		x.s.admission.budget.unreachable = true
 	}
-	x.flushed()
+	x.afterFlush()
 }
 
 // flushed goes on when all news is there.
-func (x *exchange) flushed() {
+func (x *exchange) afterFlush() {
 	switch {
-	case x.waitsWithin(idFlush, idExtendFlush):
+	case x.pendingWithin(idFlush, idExtendFlush):
 	case x.s.phase == phaseReportFlush:
-		x.newsIn()
+		x.afterReportFlush()
 	default:
-		x.askGrant()
+		x.requestGrant()
 	}
 }

@@ -25,7 +25,7 @@ func (x *exchange) dispatch() {
 	switch {
 	case x.testMode():
 		x.mockTarget()
-		x.askMock()
+		x.startMock()
 	case !x.chooseTarget():
 		x.refuseUnready()
 	default:
@@ -38,9 +38,9 @@ const noProviderRetryMs = 30_000
 // refuseUnready says why no target can be asked: none has credentials, or none can carry the request.
 func (x *exchange) refuseUnready() {
 	for i := range x.s.order {
-		x.s.at = uint64(i)
-		if x.present().Usable() {
-			x.refuseUnfit()
+		x.s.orderIndex = uint64(i)
+		if x.current().Usable() {
+			x.refuseUnsupported()
 			return
 		}
 	}
@@ -49,8 +49,8 @@ func (x *exchange) refuseUnready() {
 }
 
 // refuseUnfit names what the targets lack.
-func (x *exchange) refuseUnfit() {
-	lacks := x.lacks()
+func (x *exchange) refuseUnsupported() {
+	lacks := x.unsupported()
 	if !x.s.strict {
 		lacks &= chat.Content
 	}
@@ -71,7 +71,7 @@ func (x *exchange) remainingMs() uint64 {
 func (x *exchange) attempt() {
 	s := &x.s
 	switch {
-	case s.left:
+	case s.disconnected:
 		x.refuse(clientClosed, refusal{})
 		return
 	case x.remainingMs() == 0:
@@ -81,35 +81,37 @@ func (x *exchange) attempt() {
 		x.enter(phaseUnseal)
 		return
 	}
-	model, lacks := x.model(), x.lacks()
+	model, lacks := x.model(), x.unsupported()
 	if model.Provider.Wire == mockProvider {
-		x.askMock()
+		x.startMock()
 		return
 	}
 	f, _ := provider.For(model.Provider.Wire)
 	s.dropped = string((lacks &^ s.request.defaulted).AppendNames(nil))
-	s.limit = x.limitTokens(model)
+	s.imposedMaxTokens = x.imposedLimit(model)
 	if s.endpoint == endpointEmbeddings || lacks != 0 || f.Direct == nil || f.Dialect != x.family().Members {
 		x.enter(phaseBuild)
-		x.ask(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferBody})
+		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferBody})
 		return
 	}
-	r := chat.Request{Dialect: f.Dialect, MaxTokens: x.maxTokens(), N: s.request.n, Stream: s.request.stream}
+	r := chat.Request{Dialect: f.Dialect, MaxTokens: x.effectiveMaxTokens(), N: s.request.n, Stream: s.request.stream}
 	x.fetch(f.Direct(x.wireCall(&r), abi.Part{Buffer: bufferMembers}))
 }
 
 // maxTokens is the limit that the target gets: the caller's, else what was reserved.
-func (x *exchange) maxTokens() uint64 { return max(x.s.request.maxTokens, x.s.limit) }
+func (x *exchange) effectiveMaxTokens() uint64 {
+	return max(x.s.request.maxTokens, x.s.imposedMaxTokens)
+}
 
 func (x *exchange) wireCall(r *chat.Request) *wire.Call {
-	return &wire.Call{Model: x.keyed(x.model()), Request: r, NowMs: x.now, Beta: x.s.beta}
+	return &wire.Call{Model: x.withProjectKey(x.model()), Request: r, NowMs: x.now, Beta: x.s.beta}
 }
 
 // takeUnsealed goes on with the attempt. A key that does not open is the operator's to mend; the next target may
 // do without.
-func (x *exchange) takeUnsealed() {
-	if !x.takeSecret() {
-		x.tell("sealed")
+func (x *exchange) onUnsealed() {
+	if !x.keepProviderKey() {
+		x.noteAttempt("sealed")
 		x.next(fault.NoProvider, refusal{retryMs: noProviderRetryMs})
 		return
 	}
@@ -117,16 +119,16 @@ func (x *exchange) takeUnsealed() {
 }
 
 // build writes the request anew, for a target of another dialect or one that does not take all of it.
-func (x *exchange) build() {
+func (x *exchange) onBuildBody() {
 	if x.s.endpoint == endpointEmbeddings {
 		x.sendEmbeddings(x.event.Data)
 		return
 	}
 	s := &x.s
 	f, _ := provider.For(x.model().Provider.Wire)
-	r := x.reread(x.event.Data)
-	r.MaxTokens = x.maxTokens()
-	r.Drop(x.carries())
+	r := x.reparse(x.event.Data)
+	r.MaxTokens = x.effectiveMaxTokens()
+	r.Drop(x.supported())
 	if r.Dialect != f.Dialect && len(r.Extra) > 0 {
 		if s.strict {
 			x.next(fault.InvalidRequest, refusal{noRetry: true, details: extraDetails(r.Extra)})
@@ -187,8 +189,8 @@ func extraDetails(extra []chat.Member) (details []fault.Detail) {
 func (x *exchange) fetch(request abi.Action) {
 	s := &x.s
 	s.attempts++
-	s.asked = uint64(x.target()) + 1
-	s.secret = "" // it is in the request now
+	s.lastTarget = uint64(x.currentIndex()) + 1
+	s.providerKey = "" // it is in the request now
 	s.times.upstreamStart = x.now
 	s.stream = stream{opened: s.stream.opened}
 	request.Kind, request.ID, request.Buffer, request.Limit = abi.ActionFetch, idFetch, bufferUpstream, maxAnswerBytes
@@ -203,16 +205,16 @@ func (x *exchange) fetch(request abi.Action) {
 		x.enter(phaseWhole)
 	}
 	request.Timeouts = t
-	x.circuits.Try(&x.config.Routing, x.model().Name, x.owned(), x.now)
-	x.ask(request)
+	x.circuits.Try(&x.config.Routing, x.model().Name, x.usesProjectKey(), x.now)
+	x.await(request)
 }
 
 // takeResponse takes a provider's whole answer, whatever its status.
-func (x *exchange) takeResponse() {
+func (x *exchange) onResponse() {
 	x.s.times.upstream += x.since(x.s.times.upstreamStart)
-	x.tell(strconv.FormatUint(x.event.Code, 10))
+	x.noteAttempt(strconv.FormatUint(x.event.Code, 10))
 	if x.event.Code == 200 {
-		x.takeAnswer()
+		x.readAnswer()
 		return
 	}
 	f, _ := provider.For(x.model().Provider.Wire)
@@ -223,37 +225,37 @@ func (x *exchange) takeResponse() {
 func (x *exchange) failed(failure wire.Failure) {
 	model := x.model()
 	failure.Message = x.publicMessage(failure.Message)
-	r := x.explained(&failure)
+	r := x.providerRefusal(&failure)
 	r.retryMs = provider.RetryAfterMs(x.header("retry-after-ms"), x.header("retry-after"), x.now)
 	switch failure.Kind {
 	case wire.FailDown:
 		x.circuits.Failed(&x.config.Routing, model.Name, x.now)
 		x.retry(fault.ProviderError, r)
 	case wire.FailBusy:
-		x.refusedCredentials()
+		x.noteCredentialFailure()
 		x.retry(fault.ProviderBusy, r)
 	case wire.FailTarget:
-		x.refusedCredentials()
+		x.noteCredentialFailure()
 		x.next(fault.ProviderError, r)
 	case wire.FailTooLong:
-		x.next(x.rejectedAs(fault.TooLong), r.forGood(failure.Message))
+		x.next(x.familyFault(fault.TooLong), r.permanent(failure.Message))
 	case wire.FailFiltered:
-		x.refuse(x.rejectedAs(fault.Filtered), r.forGood(failure.Message))
+		x.refuse(x.familyFault(fault.Filtered), r.permanent(failure.Message))
 	default:
-		x.refuse(x.rejectedAs(fault.RejectedRequest), r.forGood(failure.Message))
+		x.refuse(x.familyFault(fault.RejectedRequest), r.permanent(failure.Message))
 	}
 }
 
 // refusedCredentials counts a failure that says nothing of the target for others' credentials.
-func (x *exchange) refusedCredentials() {
-	if !x.owned() {
+func (x *exchange) noteCredentialFailure() {
+	if !x.usesProjectKey() {
 		x.circuits.Refused(&x.config.Routing, x.model().Name, x.now)
 	}
 }
 
 // rejectedAs is how the caller's family is told that the provider did not want the request. Our own says 502:
 // its requests are checked, so that it is not the caller's fault.
-func (x *exchange) rejectedAs(f fault.Fault) fault.Fault {
+func (x *exchange) familyFault(f fault.Fault) fault.Fault {
 	if x.s.dialect == chat.Native {
 		return fault.ProviderRejected
 	}
@@ -261,19 +263,19 @@ func (x *exchange) rejectedAs(f fault.Fault) fault.Fault {
 }
 
 // takeFault takes an attempt that brought no whole answer, and no stream's beginning.
-func (x *exchange) takeFault() {
+func (x *exchange) onFault() {
 	s := &x.s
 	s.times.upstream += x.since(s.times.upstreamStart)
-	x.tell(faultWord(x.event.Code))
+	x.noteAttempt(faultWord(x.event.Code))
 	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
 	switch x.event.Code {
 	case abi.FaultConnect, abi.FaultUndelivered:
 		x.next(fault.ProviderError, refusal{})
 	case abi.FaultBroken, abi.FaultTooLarge:
-		x.bookUnknown()
+		x.chargeUnreported()
 		x.refuse(fault.ProviderAnswer, refusal{})
 	default:
-		x.bookUnknown()
+		x.chargeUnreported()
 		x.next(fault.ProviderTimeout, refusal{})
 	}
 }
@@ -300,53 +302,53 @@ func (x *exchange) retry(f fault.Fault, r refusal) {
 	}
 	s.retries++
 	x.enter(phaseBackoff)
-	x.ask(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: wait})
+	x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: wait})
 }
 
 // next falls back to the next target. If there is none, the caller gets the last target's error.
 func (x *exchange) next(f fault.Fault, r refusal) {
 	s := &x.s
-	last := s.at
-	s.at++
-	s.retries, s.limit = 0, 0
-	s.secret = "" // it was the last target's provider's
+	last := s.orderIndex
+	s.orderIndex++
+	s.retries, s.imposedMaxTokens = 0, 0
+	s.providerKey = "" // it was the last target's provider's
 	if !x.chooseTarget() {
-		s.at = last
+		s.orderIndex = last
 		x.refuse(f, r)
 		return
 	}
 	x.attempt()
 }
 
-const maxStory = 400
+const maxAttemptResults = 400
 
 // tell adds to the story of the attempts: which target, and how its attempt ended.
-func (x *exchange) tell(how string) {
+func (x *exchange) noteAttempt(how string) {
 	s := &x.s
 	model := x.model()
 	word := model.Provider.Name + "/" + model.Name + "=" + how
-	if s.story != "" {
+	if s.attemptResults != "" {
 		word = ", " + word
 	}
-	if len(s.story)+len(word) <= maxStory {
-		s.story += word
+	if len(s.attemptResults)+len(word) <= maxAttemptResults {
+		s.attemptResults += word
 	}
 }
 
 // attemptsHeader is the number of attempts, and their story: "2; openai/gpt-4.1=503, gemini/gemini-3-flash=200".
 func (x *exchange) attemptsHeader() string {
 	n := strconv.FormatUint(x.s.attempts, 10)
-	if x.s.story == "" {
+	if x.s.attemptResults == "" {
 		return n
 	}
-	return n + "; " + x.s.story
+	return n + "; " + x.s.attemptResults
 }
 
 // noteLeft notes that nobody waits any more.
-func (x *exchange) noteLeft() { x.s.left = true }
+func (x *exchange) noteDisconnect() { x.s.disconnected = true }
 
 // abandon ends a request between two attempts: its caller is gone.
 func (x *exchange) abandon() {
-	x.s.left = true
+	x.s.disconnected = true
 	x.refuse(clientClosed, refusal{})
 }

@@ -16,13 +16,13 @@ import (
 )
 
 // takeBody takes the request's body: checked, read, and its members written anew into a buffer of their own.
-func (x *exchange) takeBody() {
+func (x *exchange) onBody() {
 	x.readBody()
 	x.proceed()
 }
 
 // takeEarlyBody takes a body that is there before it is known whether the key may send it.
-func (x *exchange) takeEarlyBody() { x.readBody() }
+func (x *exchange) onEarlyBody() { x.readBody() }
 
 func (x *exchange) readBody() {
 	s := &x.s
@@ -32,7 +32,7 @@ func (x *exchange) readBody() {
 	case abi.OutcomeOK:
 		s.bodyDone = true
 		x.parse(x.event.Data)
-		if s.bad != "" && s.idempotency != "" {
+		if s.rejected != "" && s.idempotency != "" {
 			sum := sha256.Sum256(x.event.Data)
 			s.bodyHash = keys.Hex(sum[:])
 		}
@@ -44,7 +44,7 @@ func (x *exchange) readBody() {
 
 func (x *exchange) parse(body []byte) {
 	p := api.Parser{Skim: true}
-	if x.s.badIdempotency {
+	if x.s.invalidIdempotency {
 		p.Wrong("Idempotency-Key", "must be 1 to 255 printable ASCII characters")
 	}
 	if problem := jsontext.Check(body); problem != jsontext.OK {
@@ -67,14 +67,14 @@ func (x *exchange) parse(body []byte) {
 	case len(p.Details) > 0:
 		x.reject(fault.InvalidRequest, p.Details...)
 	case !policy.Knows(x.config, parsed.Request.Model, config.ChatModel):
-		x.unknownModel(parsed.Request.Model)
+		x.noteUnknownModel(parsed.Request.Model)
 	default:
-		x.takeRequest(&parsed)
+		x.keepRequest(&parsed)
 	}
 }
 
 // takeRequest keeps what the exchange needs of a request, and its members for targets of their dialect.
-func (x *exchange) takeRequest(parsed *api.Parsed) {
+func (x *exchange) keepRequest(parsed *api.Parsed) {
 	s, r := &x.s, &parsed.Request
 	if parsed.PromptTokens == 0 {
 		parsed.PromptTokens = r.PromptTokens()
@@ -86,13 +86,13 @@ func (x *exchange) takeRequest(parsed *api.Parsed) {
 		params: r.Params(), defaulted: parsed.Defaulted,
 	}
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferMembers, Data: parsed.Members})
-	x.nameRequest(parsed.Members)
+	x.computeCacheKey(parsed.Members)
 }
 
 // nameRequest makes the cache key. It covers everything that the answer depends on: the request in its
 // canonical form and the catalog's version; the project stands in front of the hash. Whether the answer is
 // streamed does not matter to it.
-func (x *exchange) nameRequest(members []byte) {
+func (x *exchange) computeCacheKey(members []byte) {
 	r := &x.s.request
 	w := abi.Writer{Buf: make([]byte, 0, 128)}
 	w.String(x.config.Version)
@@ -115,7 +115,7 @@ func (x *exchange) nameRequest(members []byte) {
 }
 
 // reread reads the request again, for a target that it has to be translated for.
-func (x *exchange) reread(body []byte) chat.Request {
+func (x *exchange) reparse(body []byte) chat.Request {
 	p := api.Parser{}
 	parsed := x.readRequest(&p, gjson.ParseBytes(body))
 	parsed.Request.Stream = x.s.request.stream
@@ -123,7 +123,7 @@ func (x *exchange) reread(body []byte) chat.Request {
 }
 
 // unknownModel notes a name that the catalog does not have. Which names would do is known with the key's record.
-func (x *exchange) unknownModel(name string) {
+func (x *exchange) noteUnknownModel(name string) {
 	x.s.request.model = name
-	x.s.bad, x.s.bodyDone = fault.UnknownModel.Code, true
+	x.s.rejected, x.s.bodyDone = fault.UnknownModel.Code, true
 }

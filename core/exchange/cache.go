@@ -89,7 +89,7 @@ func checksum(data []byte) uint64 {
 
 // cacheName is where an answer stands, in memory and in KV: under the project, so that no two projects ever
 // share one, nor two versions of a project's policy, and the mock's answers apart from real ones.
-func (x *exchange) cacheName() string {
+func (x *exchange) cacheEntryKey() string {
 	name := "cache/" + x.s.record.ProjectID + "/" + x.s.cacheKey
 	if version := x.s.record.Policy; version > 0 {
 		name += "/" + strconv.FormatUint(version, 10)
@@ -106,41 +106,41 @@ func (x *exchange) cacheable() bool {
 }
 
 // mayRead: the caller takes a cached answer.
-func (x *exchange) mayRead() bool {
+func (x *exchange) cacheReadable() bool {
 	return x.cacheable() && !x.s.cacheControl.noCache && x.s.cacheControl.maxAge != 1
 }
 
 // hotKeepMs is how long an answer that was found in KV stays in the isolate's memory.
 const hotKeepMs = 60_000
 
-func (x *exchange) cacheLookup(id, where uint64) {
-	x.ask(abi.Action{Kind: abi.ActionRead, ID: id, Key: x.cacheName(), Where: where, KeepMs: hotKeepMs})
+func (x *exchange) readCache(id, where uint64) {
+	x.await(abi.Action{Kind: abi.ActionRead, ID: id, Key: x.cacheEntryKey(), Where: where, KeepMs: hotKeepMs})
 }
 
-func (x *exchange) lookInMemory() {
+func (x *exchange) readMemoryCache() {
 	x.enter(phaseLookup)
-	x.cacheLookup(idMemory, abi.WhereMemory)
+	x.readCache(idMemory, abi.WhereMemory)
 }
 
 // takeMemory takes the fast tier's answer. On a miss the slow one is asked beside the admission.
-func (x *exchange) takeMemory() {
-	x.noteCached()
+func (x *exchange) onMemoryCache() {
+	x.noteCacheResult()
 	x.admitCompletion()
 	if !x.s.hit.found {
-		x.cacheLookup(idKV, abi.WhereKV)
+		x.readCache(idKV, abi.WhereKV)
 	}
 }
 
 // noteCached takes a tier's answer. A failure, or a damaged or an old entry, is a miss.
-func (x *exchange) noteCached() {
+func (x *exchange) noteCacheResult() {
 	if x.event.Code == abi.OutcomeOK {
-		x.takeHit(x.event.Data)
+		x.useHit(x.event.Data)
 	}
 }
 
 // takeCached answers the admitted request from the cache, or sends it to a provider.
-func (x *exchange) takeCached() {
-	x.noteCached()
+func (x *exchange) onKVCache() {
+	x.noteCacheResult()
 	if x.s.hit.found {
 		x.respondHit()
 		return
@@ -149,8 +149,8 @@ func (x *exchange) takeCached() {
 }
 
 // takeLastChance answers a request that the budget has nothing for from the cache, or refuses it.
-func (x *exchange) takeLastChance() {
-	x.noteCached()
+func (x *exchange) onKVCacheOverBudget() {
+	x.noteCacheResult()
 	x.outOfBudget()
 }
 
@@ -158,7 +158,7 @@ func (x *exchange) takeLastChance() {
 func (x *exchange) respondHit() {
 	if x.s.idempotency != "" {
 		x.enter(phaseKeepHit)
-		x.ask(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferAnswer})
+		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferAnswer})
 		return
 	}
 	x.finishHit()
@@ -183,7 +183,7 @@ func (x *exchange) finishHit() {
 }
 
 // takeHit keeps a stored answer ready, if it is good for this request.
-func (x *exchange) takeHit(data []byte) {
+func (x *exchange) useHit(data []byte) {
 	e, ok := decodeEntry(data)
 	if !ok || e.expiresMs <= x.now {
 		return
@@ -201,7 +201,7 @@ func (x *exchange) takeHit(data []byte) {
 			return
 		}
 		m := x.meta(&answer{provider: e.provider, model: e.model, usage: e.usage, cached: true})
-		body = x.written(&r, &m)
+		body = x.encodeAnswer(&r, &m)
 	}
 	x.s.hit, x.s.dropped = hit{true, e.provider, e.model}, e.dropped
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferAnswer, Data: body})
@@ -212,13 +212,13 @@ const maxEntryBytes = 1 << 20
 
 // store puts a fresh answer into the cache: as it came (raw), or its deltas.
 func (x *exchange) store(a *answer, raw bool, body []byte) {
-	if !x.cacheable() || !a.clean || len(body) > maxEntryBytes {
+	if !x.cacheable() || !a.storable || len(body) > maxEntryBytes {
 		return
 	}
 	ttl := x.s.record.CacheTTLSeconds
 	e := entry{x.now, x.now + ttl*1000, a.provider, a.model, a.usage, x.s.dropped, raw, body}
 	write := abi.Action{
-		Kind: abi.ActionWrite, Key: x.cacheName(), Where: abi.WhereMemory, KeepMs: ttl * 1000, TTL: ttl,
+		Kind: abi.ActionWrite, Key: x.cacheEntryKey(), Where: abi.WhereMemory, KeepMs: ttl * 1000, TTL: ttl,
 		Body: []abi.Part{{Data: e.encode()}},
 	}
 	if ttl >= minKVSeconds {

@@ -15,7 +15,7 @@ func (x *exchange) countTokens() {
 	for i := range x.targets() {
 		s.order = append(s.order, byte(i))
 	}
-	if s.left || x.testMode() || !x.chooseTarget() {
+	if s.disconnected || x.testMode() || !x.chooseTarget() {
 		x.respondCount(s.request.promptTokens, true)
 		return
 	}
@@ -33,8 +33,8 @@ func (x *exchange) countTokens() {
 }
 
 // takeCountKey counts with the project's own key; if that does not open, the count is an estimate.
-func (x *exchange) takeCountKey() {
-	if !x.takeSecret() || x.s.left {
+func (x *exchange) onCountUnsealed() {
+	if !x.keepProviderKey() || x.s.disconnected {
 		x.respondCount(x.s.request.promptTokens, true)
 		return
 	}
@@ -48,7 +48,7 @@ func (x *exchange) fetchCount() {
 }
 
 // takeCount takes the provider's answer.
-func (x *exchange) takeCount() {
+func (x *exchange) onCount() {
 	f, _ := provider.For(x.model().Provider.Wire)
 	if x.event.Kind == abi.EventResponse && x.event.Code == 200 {
 		if n, ok := f.CountResponse(x.json()); ok {

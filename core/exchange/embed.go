@@ -114,17 +114,17 @@ func (x *exchange) parseEmbeddings(p *api.Parser, root gjson.Result) {
 	case len(p.Details) > 0:
 		x.reject(fault.InvalidRequest, p.Details...)
 	case !policy.Knows(x.config, e.model, config.EmbeddingModel):
-		x.unknownModel(e.model)
+		x.noteUnknownModel(e.model)
 	default:
 		x.s.request = request{model: e.model, promptTokens: e.promptTokens()}
-		x.nameRequest([]byte(root.Raw))
+		x.computeCacheKey([]byte(root.Raw))
 	}
 }
 
 // sendEmbeddings asks the present target.
 func (x *exchange) sendEmbeddings(body []byte) {
 	e := readEmbeddings(&api.Parser{}, gjson.ParseBytes(body))
-	e.call.Model, e.call.NowMs = x.keyed(x.model()), x.now
+	e.call.Model, e.call.NowMs = x.withProjectKey(x.model()), x.now
 	f, _ := provider.For(e.call.Model.Provider.Wire)
 	var request abi.Action
 	if f.EmbedRequest != nil {
@@ -156,7 +156,7 @@ func (x *exchange) mockEmbeddings(body []byte) {
 }
 
 // takeEmbeddings reads a provider's 200.
-func (x *exchange) takeEmbeddings() {
+func (x *exchange) readEmbeddingsAnswer() {
 	model := x.model()
 	f, _ := provider.For(model.Provider.Wire)
 	var e wire.Embedding
@@ -165,10 +165,10 @@ func (x *exchange) takeEmbeddings() {
 		e, ok = f.EmbedResponse(root)
 	}
 	if !ok {
-		x.unreadable()
+		x.refuseUnreadable()
 		return
 	}
-	if !believed(&e.Usage, 0) {
+	if !credible(&e.Usage, 0) {
 		e.Usage = chat.Usage{Input: x.s.request.promptTokens}
 	}
 	e.Usage.Output = 0
@@ -181,7 +181,7 @@ func (x *exchange) answerEmbeddings(e *wire.Embedding, providerName string) {
 	a.provider = providerName
 	body := embeddingsJSON(e, a.model, &a.usage, x.s.request.base64)
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferUpstream, Data: body})
-	x.succeed(a, nil, body)
+	x.respondAnswer(a, nil, body)
 }
 
 // embeddingsJSON writes OpenAI's list of embeddings.

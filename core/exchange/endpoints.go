@@ -71,14 +71,14 @@ func (id endpointID) hasBody() bool { return id >= endpointComplete && id <= end
 func (id endpointID) listsModels() bool { return id == endpointModels || id == endpointModel }
 
 // match finds the endpoint. A path that another method would find is a 405.
-func (x *exchange) match(path, method string) (f fault.Fault, allow string) {
+func (x *exchange) matchEndpoint(path, method string) (f fault.Fault, allow string) {
 	x.s.dialect = pathDialect(path)
 	for _, e := range endpoints {
-		if e.path != path && !e.under(path) {
+		if e.path != path && !e.matchesPrefix(path) {
 			continue
 		}
 		if e.method != method && !(e.method == "GET" && method == "HEAD") {
-			return fault.MethodNotAllowed, allowed(e.method)
+			return fault.MethodNotAllowed, allowHeader(e.method)
 		}
 		x.s.endpoint, x.s.dialect = e.id, e.dialect
 		if x.header("anthropic-version") != "" && e.id.listsModels() {
@@ -93,11 +93,11 @@ func (x *exchange) match(path, method string) (f fault.Fault, allow string) {
 }
 
 // under says whether a path is below an endpoint that stands for all such paths.
-func (e *endpoint) under(path string) bool {
+func (e *endpoint) matchesPrefix(path string) bool {
 	return e.path != rootPath && strings.HasSuffix(e.path, "/") && strings.HasPrefix(path, e.path)
 }
 
-func allowed(method string) string {
+func allowHeader(method string) string {
 	if method == "GET" {
 		return "GET, HEAD"
 	}

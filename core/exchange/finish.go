@@ -30,7 +30,7 @@ type refusal struct {
 }
 
 // forGood marks an error that the same request will meet again. message is the provider's, as callers may read it.
-func (r refusal) forGood(message jsontext.Spelled) refusal {
+func (r refusal) permanent(message jsontext.Spelled) refusal {
 	return refusal{details: r.details, noRetry: true, message: message}
 }
 
@@ -38,20 +38,20 @@ const maxMessage = 600
 
 // explained is the refusal for a provider's error answer. Our own endpoints have no error shape of a provider's:
 // there the status and the words are in the details.
-func (x *exchange) explained(failure *wire.Failure) (r refusal) {
+func (x *exchange) providerRefusal(failure *wire.Failure) (r refusal) {
 	if x.s.dialect != chat.Native {
 		return r
 	}
 	text := x.model().Provider.Name + " answered " + strconv.FormatUint(x.event.Code, 10)
 	if failure.Public() && failure.Message != "" {
-		text += ": " + clean(failure.Message.Plain())
+		text += ": " + stripControl(failure.Message.Plain())
 	}
 	r.details = []fault.Detail{{Field: "provider", Message: text}}
 	return r
 }
 
 // clean is a text without control characters.
-func clean(text string) string {
+func stripControl(text string) string {
 	return strings.Map(func(c rune) rune {
 		if c < ' ' || c == 0x7f {
 			return ' '
@@ -64,7 +64,7 @@ func clean(text string) string {
 // Where the project's own key was used, which is not at hand any more, there is none.
 func (x *exchange) publicMessage(message jsontext.Spelled) jsontext.Spelled {
 	p, text := x.model().Provider, message.Plain()
-	secret := x.owned() || p.Key != "" && strings.Contains(text, p.Key)
+	secret := x.usesProjectKey() || p.Key != "" && strings.Contains(text, p.Key)
 	for _, s := range p.Settings {
 		secret = secret || len(s.Value) >= minSecret && strings.Contains(text, s.Value)
 	}
@@ -80,12 +80,12 @@ const minSecret = 12
 // refuse ends the exchange with an error, and gives back what it had reserved.
 func (x *exchange) refuse(f fault.Fault, r refusal) {
 	if x.s.stream.opened {
-		x.breakOff(f, r)
+		x.failStream(f, r)
 		return
 	}
 	x.refuseWith(f, r, []abi.Part{{Data: x.errorBody(f, r)}})
 	if x.s.admission.admitted && x.s.admission.mode == keymeter.ModeReserve {
-		settle := x.settlement(keymeter.Released, x.askedModel(), f.Status)
+		settle := x.settlement(keymeter.Released, x.lastModel(), f.Status)
 		x.settle(&settle)
 	}
 	x.log(f.Status, f.Code)
@@ -93,25 +93,25 @@ func (x *exchange) refuse(f fault.Fault, r refusal) {
 }
 
 // refuseBad answers a bad request with the error that was written when it was found.
-func (x *exchange) refuseBad() {
-	if x.s.admission.admitted && x.repeatable() != "" {
+func (x *exchange) respondRejection() {
+	if x.s.admission.admitted && x.replayKey() != "" {
 		x.enter(phaseKeepError)
-		x.ask(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferError})
+		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferError})
 		return
 	}
-	x.sendBad()
+	x.sendRejection()
 	x.end()
 }
 
-func (x *exchange) sendBad() {
+func (x *exchange) sendRejection() {
 	f := x.rejection()
 	x.refuseWith(f, refusal{}, []abi.Part{{Buffer: bufferError}})
 	x.log(f.Status, f.Code)
 }
 
 // finishBad answers a bad request, and keeps the answer for a repeat.
-func (x *exchange) finishBad() {
-	x.sendBad()
+func (x *exchange) finishRejection() {
+	x.sendRejection()
 	f := x.rejection()
 	settle := x.settlement(keymeter.Finish, "", f.Status)
 	x.keepReplay(&settle, f.Status, []abi.Header{{Name: "content-type", Value: "application/json"}}, x.event.Data)
@@ -144,21 +144,21 @@ func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
 }
 
 // breakOff ends a stream that the caller has begun to read with an error, and settles what was seen.
-func (x *exchange) breakOff(f fault.Fault, r refusal) {
+func (x *exchange) failStream(f fault.Fault, r refusal) {
 	m := x.streamMeta()
 	last := x.family().StreamError(nil, &x.s.stream.api, x.apiError(f, r), &m)
 	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: last}}})
 	x.do(abi.Action{Kind: abi.ActionClose})
-	x.settleBroken(f)
+	x.settlePartial(f)
 }
 
 // settleBroken settles a stream that has no end: as served if the caller got something of it.
-func (x *exchange) settleBroken(f fault.Fault) {
+func (x *exchange) settlePartial(f fault.Fault) {
 	outcome := keymeter.Released
-	if x.s.stream.content {
+	if x.s.stream.hasContent {
 		outcome = keymeter.Served
 	}
-	settle := x.settlement(outcome, x.askedModel(), f.Status)
+	settle := x.settlement(outcome, x.lastModel(), f.Status)
 	x.settle(&settle)
 	x.log(f.Status, f.Code)
 	x.end()
@@ -183,7 +183,7 @@ func (x *exchange) charge(u *chat.Usage, cost money.Pico) {
 	s.usage.Add(u)
 	s.costPico = money.Add(s.costPico, cost)
 	s.estimated = s.estimated || !u.Reported
-	target := uint64(x.target())
+	target := uint64(x.currentIndex())
 	for i := range s.charges {
 		if c := &s.charges[i]; c.target == target {
 			c.usage.Add(u)
@@ -197,14 +197,14 @@ func (x *exchange) charge(u *chat.Usage, cost money.Pico) {
 
 // believed says whether a provider's figures for an answer of so many tokens, estimated, are there and can be
 // true: no prompt is empty, and no text comes from nothing. What is not is estimated, and flagged.
-func believed(u *chat.Usage, tokens uint64) bool {
+func credible(u *chat.Usage, tokens uint64) bool {
 	return u.Reported && u.Plausible() && u.Input > 0 && (u.Output > 0 || tokens == 0)
 }
 
 // figures are a provider's, if they are believed and the answer is whole. Otherwise they are what was seen, of so
 // many tokens, and what of the provider's may be true: they are then an estimate.
-func (x *exchange) figures(u chat.Usage, tokens uint64, whole bool) chat.Usage {
-	if believed(&u, tokens) && whole {
+func (x *exchange) billableUsage(u chat.Usage, tokens uint64, whole bool) chat.Usage {
+	if credible(&u, tokens) && whole {
 		return u
 	}
 	if !u.Plausible() {
@@ -218,16 +218,16 @@ func (x *exchange) figures(u chat.Usage, tokens uint64, whole bool) chat.Usage {
 }
 
 // bookUnknown books an attempt that the provider may have billed without telling: its prompt, estimated.
-func (x *exchange) bookUnknown() {
+func (x *exchange) chargeUnreported() {
 	x.spend(&chat.Usage{Input: x.s.request.promptTokens})
 }
 
 // askedModel is the model of the last target that was asked; "" if none was.
-func (x *exchange) askedModel() string {
-	if x.s.asked == 0 {
+func (x *exchange) lastModel() string {
+	if x.s.lastTarget == 0 {
 		return ""
 	}
-	return x.targets()[x.s.asked-1].Model.Name
+	return x.targets()[x.s.lastTarget-1].Model.Name
 }
 
 // settlement is what the meter is told of this exchange, whose answer has that status. What attempts at other
@@ -235,7 +235,7 @@ func (x *exchange) askedModel() string {
 func (x *exchange) settlement(outcome keymeter.Outcome, model string, status uint64) keymeter.Settle {
 	s := &x.s
 	settle := keymeter.Settle{
-		RequestID: s.requestID, Outcome: outcome, Model: model, Missed: outcome == keymeter.Served && x.mayRead(),
+		RequestID: s.requestID, Outcome: outcome, Model: model, Missed: outcome == keymeter.Served && x.cacheReadable(),
 		Idempotency: s.idempotency, Trace: x.trace(status),
 	}
 	for i := range s.spent.charges {
@@ -268,12 +268,12 @@ func (x *exchange) trace(status uint64) keymeter.Trace {
 	switch {
 	case s.hit.found:
 		t.Provider, t.Cache = s.hit.provider, ledger.CacheHit
-	case s.asked > 0:
-		t.Provider = x.targets()[s.asked-1].Model.Provider.Name
+	case s.lastTarget > 0:
+		t.Provider = x.targets()[s.lastTarget-1].Model.Provider.Name
 	case x.testMode() && len(s.order) > 0:
 		t.Provider = mockProvider
 	}
-	if t.Cache == ledger.CacheBypass && s.endpoint.hasBody() && s.bad == "" && x.mayRead() {
+	if t.Cache == ledger.CacheBypass && s.endpoint.hasBody() && s.rejected == "" && x.cacheReadable() {
 		t.Cache = ledger.CacheMiss
 	}
 	return t

@@ -16,11 +16,11 @@ func (x *exchange) forward(path string) {
 		headers = append(headers, abi.Header{Name: providersHeader, Value: x.providersJSON()})
 	}
 	x.enter(phaseForward)
-	x.ask(abi.Action{Kind: abi.ActionForward, ID: idForward, Headers: headers})
+	x.await(abi.Action{Kind: abi.ActionForward, ID: idForward, Headers: headers})
 }
 
 // takeForwarded: the control plane has answered the caller itself, or could not be reached.
-func (x *exchange) takeForwarded() {
+func (x *exchange) onForwarded() {
 	if x.event.Kind != abi.EventResponse {
 		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 		return

@@ -48,8 +48,8 @@ func (x *exchange) answerHeaders(a *answer) []abi.Header {
 		// A stream's cost is not known yet.
 		headers = append(headers, abi.Header{Name: "x-postern-cost-cents", Value: string(money.Append(nil, a.costPico, money.Cent))})
 	}
-	if s.limit > 0 && !a.cached {
-		headers = append(headers, abi.Header{Name: "x-postern-max-tokens", Value: strconv.FormatUint(s.limit, 10)})
+	if s.imposedMaxTokens > 0 && !a.cached {
+		headers = append(headers, abi.Header{Name: "x-postern-max-tokens", Value: strconv.FormatUint(s.imposedMaxTokens, 10)})
 	}
 	if s.dropped != "" {
 		headers = append(headers, abi.Header{Name: "x-postern-dropped-params", Value: s.dropped})
@@ -69,7 +69,7 @@ func (x *exchange) cacheState(cached bool) string {
 	switch {
 	case cached:
 		return "hit"
-	case x.mayRead():
+	case x.cacheReadable():
 		return "miss"
 	}
 	return "bypass"
@@ -80,7 +80,7 @@ func (x *exchange) serverTiming() string {
 	s := &x.s
 	b := append([]byte(nil), "total;dur="...)
 	b = strconv.AppendUint(b, x.since(s.startMs), 10)
-	if s.admission.asked {
+	if s.admission.called {
 		b = append(b, ", admit;dur="...)
 		b = strconv.AppendUint(b, s.times.admit, 10)
 	}

@@ -35,7 +35,7 @@ const (
 )
 
 // takeHead takes the request's head: endpoint, method, key. The body is not read before the key parses.
-func (x *exchange) takeHead() {
+func (x *exchange) onRequest() {
 	s := &x.s
 	s.requestID, s.startMs, s.address = x.header(":id"), x.now, x.header(":address")
 	s.address = s.address[:min(len(s.address), maxAddress)]
@@ -47,7 +47,7 @@ func (x *exchange) takeHead() {
 		x.forward(path)
 		return
 	}
-	if f, allow := x.match(path, x.header(":method")); f.Status != 0 {
+	if f, allow := x.matchEndpoint(path, x.header(":method")); f.Status != 0 {
 		x.refuse(f, refusal{allow: allow})
 		return
 	}
@@ -55,24 +55,24 @@ func (x *exchange) takeHead() {
 		x.welcome()
 		return
 	}
-	if !x.takeCredentials() {
+	if !x.readCredentials() {
 		return
 	}
 	if query := x.header(":query"); len(query) <= maxQuery && s.query == "" {
 		s.query = query
 	}
 	x.enter(phaseIntake)
-	x.ask(abi.Action{
+	x.await(abi.Action{
 		Kind: abi.ActionRead, ID: idRecord, Key: doc.RecordKey(s.keyHash), Where: abi.WhereMemory | abi.WhereKV, KeepMs: recordKeepMs,
 	})
 	if s.endpoint.hasBody() {
-		x.postHead()
+		x.checkBodyHead()
 	}
 }
 
 // takeCredentials refuses a request without a key, and one whose key cannot be one.
-func (x *exchange) takeCredentials() bool {
-	key, ok := x.key()
+func (x *exchange) readCredentials() bool {
+	key, ok := x.apiKey()
 	if !ok {
 		x.refuse(fault.MissingKey, refusal{})
 		return false
@@ -86,7 +86,7 @@ func (x *exchange) takeCredentials() bool {
 }
 
 // key is the caller's key: X-API-Key, else the bearer token.
-func (x *exchange) key() (string, bool) {
+func (x *exchange) apiKey() (string, bool) {
 	if key := strings.TrimSpace(x.header("x-api-key")); key != "" {
 		return key, true
 	}
@@ -96,7 +96,7 @@ func (x *exchange) key() (string, bool) {
 }
 
 // postHead checks what a POST's head says of its body, and asks for it if there is no complaint.
-func (x *exchange) postHead() {
+func (x *exchange) checkBodyHead() {
 	s := &x.s
 	s.cacheControl = parseCacheControl(x.header("cache-control"))
 	s.strict = x.header("x-postern-strict") == "true"
@@ -117,11 +117,11 @@ func (x *exchange) postHead() {
 	}
 	if key := x.header("idempotency-key"); key != "" && s.endpoint != endpointCount { // a count is the same each time
 		// A wrong one is named together with what is wrong with the body.
-		if s.badIdempotency = len(key) > 255 || !printable(key); !s.badIdempotency {
+		if s.invalidIdempotency = len(key) > 255 || !printable(key); !s.invalidIdempotency {
 			s.idempotency = keys.Hash(key)
 		}
 	}
-	x.ask(abi.Action{Kind: abi.ActionReadBody, ID: idBody, Buffer: bufferBody, Limit: x.config.MaxBodyBytes})
+	x.await(abi.Action{Kind: abi.ActionReadBody, ID: idBody, Buffer: bufferBody, Limit: x.config.MaxBodyBytes})
 }
 
 // rejections are the faults of a request that is admitted before it is refused: whoever has no key learns nothing
@@ -130,7 +130,7 @@ var rejections = []fault.Fault{fault.InvalidRequest, fault.ModelForbidden, fault
 
 // reject notes what is wrong with the request, to be answered once it is admitted.
 func (x *exchange) reject(f fault.Fault, details ...fault.Detail) {
-	x.s.bad, x.s.bodyDone = f.Code, true
+	x.s.rejected, x.s.bodyDone = f.Code, true
 	if f == fault.BodyTooLarge || f == fault.UnsupportedType {
 		x.s.idempotency = "" // the body was not read: there is nothing to compare a repeat with
 	}
@@ -140,7 +140,7 @@ func (x *exchange) reject(f fault.Fault, details ...fault.Detail) {
 // rejection is the fault that was noted. The zero Fault: none was.
 func (x *exchange) rejection() fault.Fault {
 	for _, f := range rejections {
-		if f.Code == x.s.bad {
+		if f.Code == x.s.rejected {
 			return f
 		}
 	}
@@ -158,22 +158,22 @@ func (x *exchange) proceed() {
 	case !x.permitted():
 		x.admit(keymeter.ModeCheck)
 	case s.endpoint.hasBody() && !s.bodyDone:
-	case x.wantsPolicy():
+	case x.needsPolicy():
 		x.readPolicy()
 	case !s.endpoint.hasBody():
 		x.admit(keymeter.ModeCheck)
-	case s.bad == "" && !x.allowsAny():
+	case s.rejected == "" && !x.allowsAny():
 		x.rejectModel(fault.ModelForbidden, nil)
 		x.admit(keymeter.ModeCount)
-	case s.bad != "":
+	case s.rejected != "":
 		if x.rejection() == fault.UnknownModel && s.record.Policy == 0 {
 			x.rejectModel(fault.UnknownModel, nil)
 		}
 		x.admit(keymeter.ModeCount)
 	case s.endpoint == endpointCount:
 		x.admit(keymeter.ModeCount)
-	case x.mayRead():
-		x.lookInMemory()
+	case x.cacheReadable():
+		x.readMemoryCache()
 	default:
 		x.admitCompletion()
 	}
@@ -186,11 +186,11 @@ func (x *exchange) call(id uint64, class abi.Class, name string, command []byte)
 		x.do(a)
 		return
 	}
-	x.ask(a)
+	x.await(a)
 }
 
 // failedCall answers 503 if an object could not be asked, or its reply cannot be read.
-func (x *exchange) failedCall(err error) bool {
+func (x *exchange) refuseFailedCall(err error) bool {
 	if x.event.Code == abi.OutcomeOK && err == nil {
 		return false
 	}

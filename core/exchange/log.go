@@ -24,7 +24,7 @@ func (x *exchange) log(status uint64, code string) {
 		l.text("projectId", s.record.ProjectID)
 		l.text("keyId", s.record.KeyID)
 	}
-	if s.request.model != "" && s.bad == "" {
+	if s.request.model != "" && s.rejected == "" {
 		x.logCompletion(&l, status)
 	}
 	x.do(abi.Action{Kind: abi.ActionLog, Code: severity(status), Data: append(l.b, '}')})

@@ -29,7 +29,7 @@ const (
 	phaseGrant                    // asks the Ledger for a slice of the budget
 	phaseRecall                   // has the project's other keys give back idle slices
 	phaseCache                    // admitted; KV has not said yet whether it has the answer
-	phaseBroke                    // out of budget; an answer from KV would still be free
+	phaseOverBudget               // out of budget; an answer from KV would still be free
 	phaseUnseal                   // decrypts the project's own key for the present target
 	phaseBuild                    // gets the body back from the host, to translate it for the target
 	phaseOpening                  // a stream was asked for; the provider has not answered yet
@@ -88,7 +88,7 @@ const (
 	inExtendAbsorb
 	inReport
 	inForwarded
-	inLeft
+	inDisconnect
 	inputs
 )
 
@@ -108,46 +108,46 @@ type row struct {
 // table is the machine. An input without a row is a breach of the contract with the host.
 var table = [...]row{
 	// A request arrives. Its body is read only if its key could be one.
-	{phaseHead, inRequest, (*exchange).takeHead},
-	{phaseIntake, inRecord, (*exchange).takeRecord},
-	{phaseIntake, inBody, (*exchange).takeBody},
-	{phaseKey, inAdmit, (*exchange).takeKey},
-	{phaseKey, inBody, (*exchange).takeEarlyBody},
-	{phasePolicy, inPolicy, (*exchange).takePolicy},
-	{phasePolicy, inLedgerPolicy, (*exchange).takeLedgerPolicy},
-	{phaseLookup, inMemory, (*exchange).takeMemory},
+	{phaseHead, inRequest, (*exchange).onRequest},
+	{phaseIntake, inRecord, (*exchange).onRecord},
+	{phaseIntake, inBody, (*exchange).onBody},
+	{phaseKey, inAdmit, (*exchange).onKeyCheck},
+	{phaseKey, inBody, (*exchange).onEarlyBody},
+	{phasePolicy, inPolicy, (*exchange).onPolicy},
+	{phasePolicy, inLedgerPolicy, (*exchange).onLedgerPolicy},
+	{phaseLookup, inMemory, (*exchange).onMemoryCache},
 
 	// Admission: the key's meter knows the key's status and limits, and holds a slice of the budget.
-	{phaseAdmit, inAdmit, (*exchange).takeAdmission},
-	{phaseAdmit, inBody, (*exchange).takeEarlyBody}, // of a key that, by its record, may not call this endpoint
-	{phaseAdmit, inKV, (*exchange).noteCached},
-	{phaseGrant, inGrant, (*exchange).takeGrant},
-	{phaseGrant, inKV, (*exchange).noteCached},
-	{phaseRecall, inFlush, (*exchange).takeFlush},
-	{phaseRecall, inAbsorb, (*exchange).takeAbsorbed},
-	{phaseRecall, inKV, (*exchange).noteCached},
-	{phaseCache, inKV, (*exchange).takeCached},
-	{phaseBroke, inKV, (*exchange).takeLastChance},
+	{phaseAdmit, inAdmit, (*exchange).onAdmit},
+	{phaseAdmit, inBody, (*exchange).onEarlyBody}, // of a key that, by its record, may not call this endpoint
+	{phaseAdmit, inKV, (*exchange).noteCacheResult},
+	{phaseGrant, inGrant, (*exchange).onGrant},
+	{phaseGrant, inKV, (*exchange).noteCacheResult},
+	{phaseRecall, inFlush, (*exchange).onFlush},
+	{phaseRecall, inAbsorb, (*exchange).onAbsorb},
+	{phaseRecall, inKV, (*exchange).noteCacheResult},
+	{phaseCache, inKV, (*exchange).onKVCache},
+	{phaseOverBudget, inKV, (*exchange).onKVCacheOverBudget},
 
 	// An attempt: one request to one target.
-	{phaseUnseal, inUnsealed, (*exchange).takeUnsealed},
-	{phaseBuild, inBuffer, (*exchange).build},
-	{phaseWhole, inResponse, (*exchange).takeResponse},
-	{phaseWhole, inFault, (*exchange).takeFault},
-	{phaseOpening, inHead, (*exchange).takeStreamHead},
-	{phaseOpening, inResponse, (*exchange).takeResponse},
-	{phaseOpening, inFault, (*exchange).takeFault},
+	{phaseUnseal, inUnsealed, (*exchange).onUnsealed},
+	{phaseBuild, inBuffer, (*exchange).onBuildBody},
+	{phaseWhole, inResponse, (*exchange).onResponse},
+	{phaseWhole, inFault, (*exchange).onFault},
+	{phaseOpening, inHead, (*exchange).onStreamHead},
+	{phaseOpening, inResponse, (*exchange).onResponse},
+	{phaseOpening, inFault, (*exchange).onFault},
 	{phaseBackoff, inTimer, (*exchange).attempt},
 
 	// A stream: chunks come, the caller is kept informed, and the reservation grows beside it.
-	{phaseStream, inChunk, (*exchange).takeChunk},
-	{phaseStream, inEnd, (*exchange).takeStreamEnd},
-	{phaseStream, inFault, (*exchange).takeStreamFault},
-	{phaseStream, inTick, (*exchange).takeTick},
-	{phaseStream, inExtend, (*exchange).takeExtension},
-	{phaseStream, inExtendGrant, (*exchange).takeExtensionGrant},
-	{phaseStream, inExtendFlush, (*exchange).takeExtensionFlush},
-	{phaseStream, inExtendAbsorb, (*exchange).takeExtensionAbsorbed},
+	{phaseStream, inChunk, (*exchange).onChunk},
+	{phaseStream, inEnd, (*exchange).onStreamEnd},
+	{phaseStream, inFault, (*exchange).onStreamFault},
+	{phaseStream, inTick, (*exchange).onTick},
+	{phaseStream, inExtend, (*exchange).onExtend},
+	{phaseStream, inExtendGrant, (*exchange).onExtendGrant},
+	{phaseStream, inExtendFlush, (*exchange).onExtendFlush},
+	{phaseStream, inExtendAbsorb, (*exchange).onExtendAbsorb},
 	{phaseClosing, inBuffer, (*exchange).finishStream},
 	{phaseClosing, inChunk, (*exchange).drain}, // after the end mark: read on, so that the connection can be used again
 	{phaseClosing, inEnd, (*exchange).drain},
@@ -157,54 +157,54 @@ var table = [...]row{
 	{phaseDone, inFault, (*exchange).drain},
 
 	// The mock answers in the provider's place.
-	{phaseMock, inBuffer, (*exchange).takeMockBody},
+	{phaseMock, inBuffer, (*exchange).onMockBody},
 	{phasePacing, inTimer, (*exchange).sendMockPiece},
 
 	// Answers that are also kept for a repeat of the request.
 	{phaseKeepHit, inBuffer, (*exchange).finishHit},
-	{phaseKeepError, inBuffer, (*exchange).finishBad},
+	{phaseKeepError, inBuffer, (*exchange).finishRejection},
 
 	// Endpoints that are no completion.
-	{phaseModels, inBuffer, (*exchange).listModels},
-	{phaseCountUnseal, inUnsealed, (*exchange).takeCountKey},
-	{phaseCount, inResponse, (*exchange).takeCount},
-	{phaseCount, inFault, (*exchange).takeCount},
-	{phaseReport, inReport, (*exchange).takeReport},
-	{phaseReportPause, inTimer, (*exchange).reportAgain},
-	{phaseReportFlush, inFlush, (*exchange).takeFlush},
-	{phaseReportFlush, inAbsorb, (*exchange).takeAbsorbed},
-	{phaseForward, inForwarded, (*exchange).takeForwarded},
+	{phaseModels, inBuffer, (*exchange).onModelsPolicy},
+	{phaseCountUnseal, inUnsealed, (*exchange).onCountUnsealed},
+	{phaseCount, inResponse, (*exchange).onCount},
+	{phaseCount, inFault, (*exchange).onCount},
+	{phaseReport, inReport, (*exchange).onReport},
+	{phaseReportPause, inTimer, (*exchange).retryReport},
+	{phaseReportFlush, inFlush, (*exchange).onFlush},
+	{phaseReportFlush, inAbsorb, (*exchange).onAbsorb},
+	{phaseForward, inForwarded, (*exchange).onForwarded},
 
 	// The caller leaves. What is under way is noted and ended where that saves something: no new attempt begins,
 	// a stream is cut at once. A whole answer comes to its end, since the provider bills it anyway.
-	{phaseIntake, inLeft, (*exchange).noteLeft},
-	{phaseKey, inLeft, (*exchange).noteLeft},
-	{phasePolicy, inLeft, (*exchange).noteLeft},
-	{phaseLookup, inLeft, (*exchange).noteLeft},
-	{phaseAdmit, inLeft, (*exchange).noteLeft},
-	{phaseGrant, inLeft, (*exchange).noteLeft},
-	{phaseRecall, inLeft, (*exchange).noteLeft},
-	{phaseCache, inLeft, (*exchange).noteLeft},
-	{phaseBroke, inLeft, (*exchange).noteLeft},
-	{phaseUnseal, inLeft, (*exchange).abandon},
-	{phaseBuild, inLeft, (*exchange).abandon},
-	{phaseWhole, inLeft, (*exchange).noteLeft},
-	{phaseOpening, inLeft, (*exchange).abandonStream},
-	{phaseBackoff, inLeft, (*exchange).abandon},
-	{phaseStream, inLeft, (*exchange).abandonStream},
-	{phaseClosing, inLeft, (*exchange).noteLeft},
-	{phaseMock, inLeft, (*exchange).noteLeft},
-	{phasePacing, inLeft, (*exchange).abandonMock},
-	{phaseKeepHit, inLeft, (*exchange).noteLeft},
-	{phaseKeepError, inLeft, (*exchange).noteLeft},
-	{phaseModels, inLeft, (*exchange).noteLeft},
-	{phaseCountUnseal, inLeft, (*exchange).noteLeft},
-	{phaseCount, inLeft, (*exchange).noteLeft},
-	{phaseReport, inLeft, (*exchange).noteLeft},
-	{phaseReportPause, inLeft, (*exchange).noteLeft},
-	{phaseReportFlush, inLeft, (*exchange).noteLeft},
-	{phaseForward, inLeft, (*exchange).noteLeft},
-	{phaseDone, inLeft, (*exchange).cutDrained},
+	{phaseIntake, inDisconnect, (*exchange).noteDisconnect},
+	{phaseKey, inDisconnect, (*exchange).noteDisconnect},
+	{phasePolicy, inDisconnect, (*exchange).noteDisconnect},
+	{phaseLookup, inDisconnect, (*exchange).noteDisconnect},
+	{phaseAdmit, inDisconnect, (*exchange).noteDisconnect},
+	{phaseGrant, inDisconnect, (*exchange).noteDisconnect},
+	{phaseRecall, inDisconnect, (*exchange).noteDisconnect},
+	{phaseCache, inDisconnect, (*exchange).noteDisconnect},
+	{phaseOverBudget, inDisconnect, (*exchange).noteDisconnect},
+	{phaseUnseal, inDisconnect, (*exchange).abandon},
+	{phaseBuild, inDisconnect, (*exchange).abandon},
+	{phaseWhole, inDisconnect, (*exchange).noteDisconnect},
+	{phaseOpening, inDisconnect, (*exchange).abandonStream},
+	{phaseBackoff, inDisconnect, (*exchange).abandon},
+	{phaseStream, inDisconnect, (*exchange).abandonStream},
+	{phaseClosing, inDisconnect, (*exchange).noteDisconnect},
+	{phaseMock, inDisconnect, (*exchange).noteDisconnect},
+	{phasePacing, inDisconnect, (*exchange).abandonMock},
+	{phaseKeepHit, inDisconnect, (*exchange).noteDisconnect},
+	{phaseKeepError, inDisconnect, (*exchange).noteDisconnect},
+	{phaseModels, inDisconnect, (*exchange).noteDisconnect},
+	{phaseCountUnseal, inDisconnect, (*exchange).noteDisconnect},
+	{phaseCount, inDisconnect, (*exchange).noteDisconnect},
+	{phaseReport, inDisconnect, (*exchange).noteDisconnect},
+	{phaseReportPause, inDisconnect, (*exchange).noteDisconnect},
+	{phaseReportFlush, inDisconnect, (*exchange).noteDisconnect},
+	{phaseForward, inDisconnect, (*exchange).noteDisconnect},
+	{phaseDone, inDisconnect, (*exchange).stopDrain},
 }
 
 // Step moves one exchange on by one event.
@@ -213,7 +213,7 @@ func Step(cfg *config.Config, in *abi.StepInput) abi.StepOutput {
 	if in.Event.Kind != abi.EventRequest {
 		x.s = decodeState(in.State, cfg.Models)
 	}
-	x.take()
+	x.dispatchEvent()
 	if x.circuits.Changed {
 		x.out.SharedChanged, x.out.Shared = true, x.circuits.Encode()
 	}
@@ -222,9 +222,9 @@ func Step(cfg *config.Config, in *abi.StepInput) abi.StepOutput {
 }
 
 // take hands the event to its row's handler. The answer to an action that was cancelled has none.
-func (x *exchange) take() {
-	in, wanted := x.input()
-	if !wanted {
+func (x *exchange) dispatchEvent() {
+	in, expected := x.input()
+	if !expected {
 		return
 	}
 	at := find(x.s.phase, in)
@@ -282,13 +282,13 @@ var inputOf = [...]input{
 
 // input classifies the event, and takes its action off the outstanding ones. wanted is false for the answer to
 // an action that is not outstanding (any more).
-func (x *exchange) input() (in input, wanted bool) {
+func (x *exchange) input() (in input, expected bool) {
 	e := x.event
 	switch {
 	case e.Kind == abi.EventRequest:
 		return inRequest, true
 	case e.Kind == abi.EventLeft:
-		return inLeft, true
+		return inDisconnect, true
 	}
 	at := slices.Index(x.s.outstanding, e.ID)
 	if at < 0 {
@@ -327,7 +327,7 @@ func fetchInput(kind abi.EventKind) input {
 }
 
 // ask issues an action that will be answered. Two of one id at a time would be mistaken for each other.
-func (x *exchange) ask(a abi.Action) {
+func (x *exchange) await(a abi.Action) {
 	if slices.Contains(x.s.outstanding, a.ID) {
 		panic("exchange: an action's id is used again")
 	}
@@ -339,10 +339,10 @@ func (x *exchange) ask(a abi.Action) {
 func (x *exchange) do(a abi.Action) { x.out.Actions = append(x.out.Actions, a) }
 
 // waits says whether an action's answer is outstanding.
-func (x *exchange) waits(id uint64) bool { return slices.Contains(x.s.outstanding, id) }
+func (x *exchange) pending(id uint64) bool { return slices.Contains(x.s.outstanding, id) }
 
 // waitsWithin says whether any action of a numbered list is.
-func (x *exchange) waitsWithin(first, end uint64) bool {
+func (x *exchange) pendingWithin(first, end uint64) bool {
 	return slices.ContainsFunc(x.s.outstanding, func(id uint64) bool { return id >= first && id < end })
 }
 
@@ -387,8 +387,8 @@ func RowOf(cfg *config.Config, stateBytes []byte, event *abi.Event) int {
 	if event.Kind != abi.EventRequest {
 		x.s = decodeState(stateBytes, cfg.Models)
 	}
-	in, wanted := x.input()
-	if !wanted {
+	in, expected := x.input()
+	if !expected {
 		return -1
 	}
 	return find(x.s.phase, in)
@@ -398,6 +398,6 @@ func RowOf(cfg *config.Config, stateBytes []byte, event *abi.Event) int {
 // alone take the same events to the same phases.
 func Canonical(cfg *config.Config, stateBytes []byte) []byte {
 	s := decodeState(stateBytes, cfg.Models)
-	s.seed, s.startMs, s.dispatchMs, s.times, s.stream.firstMs = 0, 0, 0, times{}, 0
+	s.seed, s.startMs, s.dispatchMs, s.times, s.stream.firstContentMs = 0, 0, 0, times{}, 0
 	return s.encode(cfg.Models)
 }

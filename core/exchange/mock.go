@@ -11,28 +11,28 @@ import (
 // mockTarget moves on to the first target that the key may use: in test mode that is the one that "answers".
 func (x *exchange) mockTarget() {
 	s := &x.s
-	for int(s.at) < len(s.order)-1 && !x.present().Allowed {
-		s.at++
+	for int(s.orderIndex) < len(s.order)-1 && !x.current().Allowed {
+		s.orderIndex++
 	}
 }
 
 // askMock has the built-in mock answer in a provider's place.
-func (x *exchange) askMock() {
+func (x *exchange) startMock() {
 	if !x.testMode() {
-		x.s.asked = uint64(x.target()) + 1
+		x.s.lastTarget = uint64(x.currentIndex()) + 1
 	}
 	x.enter(phaseMock)
-	x.ask(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferBody})
+	x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferBody})
 }
 
 // takeMockBody answers from the request alone.
-func (x *exchange) takeMockBody() {
+func (x *exchange) onMockBody() {
 	s := &x.s
 	if s.endpoint == endpointEmbeddings {
 		x.mockEmbeddings(x.event.Data)
 		return
 	}
-	request := x.reread(x.event.Data)
+	request := x.reparse(x.event.Data)
 	r := mock.Answer(&request)
 	u := chat.Usage{Input: s.request.promptTokens, Output: x.estimate(responseTokens(&r)).Output, Reported: true}
 	if s.request.maxTokens > 0 {
@@ -42,10 +42,10 @@ func (x *exchange) takeMockBody() {
 	a := x.answer(complete(&r))
 	a.provider = mockProvider
 	if s.request.stream && (s.stream.opened || x.config.Routing.MockPauseMs > 0) {
-		x.pace(a, &r)
+		x.streamMock(a, &r)
 		return
 	}
-	x.succeed(a, &r, nil)
+	x.respondAnswer(a, &r, nil)
 }
 
 const (
@@ -57,7 +57,7 @@ const (
 
 // pace sends the mock's answer piece by piece, as a provider would: the pieces wait in buffers of the host. It is
 // settled and stored at once, for it costs nothing and nothing can go wrong with it any more.
-func (x *exchange) pace(a *answer, r *chat.Response) {
+func (x *exchange) streamMock(a *answer, r *chat.Response) {
 	s := &x.s
 	m := x.meta(a)
 	pieces := x.streamPieces(r, &m)
@@ -68,15 +68,15 @@ func (x *exchange) pace(a *answer, r *chat.Response) {
 	headers := x.answerHeaders(a)
 	if !s.stream.opened { // by the silence of a target before
 		s.responded, s.stream.opened = true, true
-		last := x.family().StreamError(nil, &api.State{Started: true}, x.lastWord(), &m)
+		last := x.family().StreamError(nil, &api.State{Started: true}, x.trapError(), &m)
 		x.do(abi.Action{Kind: abi.ActionOpen, Code: 200, Headers: x.allHeaders(headers), Data: last})
 	}
 	settle := x.settlement(keymeter.Served, a.model, 200)
 	if s.idempotency != "" {
-		x.keepReplay(&settle, 200, headers, x.written(r, &m))
+		x.keepReplay(&settle, 200, headers, x.encodeAnswer(r, &m))
 	}
 	x.settle(&settle)
-	x.store(a, false, deltasOf(r))
+	x.store(a, false, encodeDeltas(r))
 	s.hit.provider, s.hit.model = a.provider, a.model
 	x.log(200, "")
 	x.sendMockPiece()
@@ -109,7 +109,7 @@ func (x *exchange) sendMockPiece() {
 		x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Buffer: bufferPieces + p.next}}})
 		if p.next++; p.next < p.count && pause > 0 {
 			x.enter(phasePacing)
-			x.ask(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: pause})
+			x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: pause})
 			return
 		}
 	}
@@ -119,6 +119,6 @@ func (x *exchange) sendMockPiece() {
 
 // abandonMock: nobody reads the rest.
 func (x *exchange) abandonMock() {
-	x.s.left = true
+	x.s.disconnected = true
 	x.end()
 }

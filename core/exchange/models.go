@@ -17,24 +17,24 @@ const modelsCreated = "2026-01-01T00:00:00Z"
 // OpenAI's shape or, for callers who send anthropic-version, in Anthropic's.
 func (x *exchange) models() {
 	if x.s.record.Policy == 0 {
-		x.showModels(nil)
+		x.respondModels(nil)
 		return
 	}
 	x.enter(phaseModels)
-	x.ask(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferPolicy})
+	x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferPolicy})
 }
 
 // listModels takes the project's policy. Nothing else than what was decoded before is in that buffer.
-func (x *exchange) listModels() {
+func (x *exchange) onModelsPolicy() {
 	p, _ := doc.DecodePolicy(x.event.Data)
-	x.showModels(&p)
+	x.respondModels(&p)
 }
 
-func (x *exchange) showModels(p *doc.Policy) {
+func (x *exchange) respondModels(p *doc.Policy) {
 	v := policy.View{Config: x.config, Key: x.s.record.Models, Project: p, Development: x.testMode()}
 	b := jsontext.Builder{B: make([]byte, 0, 8192)}
 	if x.s.endpoint == endpointModel {
-		x.showModel(&b, &v)
+		x.respondModel(&b, &v)
 		return
 	}
 	b.Open('{')
@@ -64,7 +64,7 @@ func (x *exchange) respondJSON(body []byte) {
 	x.end()
 }
 
-func (x *exchange) showModel(b *jsontext.Builder, v *policy.View) {
+func (x *exchange) respondModel(b *jsontext.Builder, v *policy.View) {
 	name := x.s.query
 	if !v.Usable(name) {
 		x.refuse(fault.UnknownModel, refusal{})
@@ -80,9 +80,9 @@ func (x *exchange) showModel(b *jsontext.Builder, v *policy.View) {
 
 // modelEntry writes one model, or a tier, of which m is nil.
 func (x *exchange) modelEntry(b *jsontext.Builder, name string, m *config.Model) {
-	owner := "postern"
+	ownedBy := "postern"
 	if m != nil {
-		owner = m.Provider.Name
+		ownedBy = m.Provider.Name
 	}
 	b.Open('{')
 	b.Key("id")
@@ -97,7 +97,7 @@ func (x *exchange) modelEntry(b *jsontext.Builder, name string, m *config.Model)
 		b.Member("object", `"model"`)
 		b.Member("created", "1767225600")
 		b.Key("owned_by")
-		b.String(owner)
+		b.String(ownedBy)
 	}
 	b.Close('}')
 }

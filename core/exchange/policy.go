@@ -16,24 +16,24 @@ const policyKeepMs = 300_000
 
 // wantsPolicy says whether the project has a policy that this exchange has still to read: to choose targets, to
 // list models, or to name those that the caller may use instead of one that is unknown.
-func (x *exchange) wantsPolicy() bool {
+func (x *exchange) needsPolicy() bool {
 	s := &x.s
 	if s.record.Policy == 0 || s.policyVersion == s.record.Policy {
 		return false
 	}
-	return s.endpoint.listsModels() || s.endpoint.hasBody() && (s.bad == "" || x.rejection() == fault.UnknownModel)
+	return s.endpoint.listsModels() || s.endpoint.hasBody() && (s.rejected == "" || x.rejection() == fault.UnknownModel)
 }
 
 func (x *exchange) readPolicy() {
 	x.enter(phasePolicy)
-	x.ask(abi.Action{
+	x.await(abi.Action{
 		Kind: abi.ActionRead, ID: idPolicy, Key: doc.PolicyKey(x.s.record.ProjectID, x.s.record.Policy),
 		Where: abi.WhereMemory | abi.WhereKV, KeepMs: policyKeepMs,
 	})
 }
 
 // takePolicy takes the policy from memory or KV. The project's ledger is asked for one that is not there yet.
-func (x *exchange) takePolicy() {
+func (x *exchange) onPolicy() {
 	if x.event.Code == abi.OutcomeOK {
 		if p, err := doc.DecodePolicy(x.event.Data); err == nil {
 			x.usePolicy(&p)
@@ -44,12 +44,12 @@ func (x *exchange) takePolicy() {
 }
 
 // takeLedgerPolicy takes the authority's word. One that is older than the key's record is on its way.
-func (x *exchange) takeLedgerPolicy() {
+func (x *exchange) onLedgerPolicy() {
 	p, err := doc.DecodePolicy(x.event.Data)
 	if err == nil && p.Version < x.s.record.Policy {
 		err = abi.ErrMalformed
 	}
-	if x.failedCall(err) {
+	if x.refuseFailedCall(err) {
 		return
 	}
 	if p.Version == x.s.record.Policy {
@@ -64,12 +64,12 @@ func (x *exchange) takeLedgerPolicy() {
 // usePolicy keeps of the policy what concerns this exchange, and goes on.
 func (x *exchange) usePolicy(p *doc.Policy) {
 	s := &x.s
-	s.policyVersion, s.order, x.memo = s.record.Policy, nil, nil
+	s.policyVersion, s.order, x.targetsMemo = s.record.Policy, nil, nil
 	x.enter(phaseIntake)
 	switch {
 	case !s.endpoint.hasBody():
 		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferPolicy, Data: x.event.Data})
-	case s.bad != "":
+	case s.rejected != "":
 		x.rejectModel(x.rejection(), p)
 	default:
 		s.selection = policy.Select(x.config, p, s.request.model)

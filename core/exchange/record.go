@@ -22,7 +22,7 @@ var unknownMark = []byte{0}
 
 // takeRecord takes the key's record from memory or KV. KV is not the authority, it only saves a hop: the key's
 // meter is asked for what it does not have.
-func (x *exchange) takeRecord() {
+func (x *exchange) onRecord() {
 	switch x.event.Code {
 	case abi.OutcomeOK:
 		if string(x.event.Data) == string(unknownMark) {
@@ -47,12 +47,12 @@ func (x *exchange) takeRecord() {
 }
 
 // takeKey takes the meter's word on a key without a record: it has one, or there is no such key.
-func (x *exchange) takeKey() {
+func (x *exchange) onKeyCheck() {
 	reply, ok := x.admitReply()
 	switch {
 	case !ok:
 	case reply.Verdict == keymeter.Stale:
-		x.adopt(reply.Record)
+		x.adoptRecord(reply.Record)
 	case reply.Verdict == keymeter.Unknown, reply.Verdict == keymeter.Inactive:
 		x.refuseUnknownKey(reply.Verdict)
 	default:
@@ -61,9 +61,9 @@ func (x *exchange) takeKey() {
 }
 
 // adopt takes a newer record from the key's meter, and starts over with it.
-func (x *exchange) adopt(encoded []byte) {
+func (x *exchange) adoptRecord(encoded []byte) {
 	record, err := doc.DecodeRecord(encoded)
-	if x.failedCall(err) {
+	if x.refuseFailedCall(err) {
 		return
 	}
 	s := &x.s
@@ -72,10 +72,10 @@ func (x *exchange) adopt(encoded []byte) {
 	x.cancel(idKV)
 	s.hit = hit{}
 	if record.Policy != s.policyVersion {
-		s.policyVersion, s.selection, s.order, x.memo = 0, policy.Selection{}, nil, nil
+		s.policyVersion, s.selection, s.order, x.targetsMemo = 0, policy.Selection{}, nil, nil
 	}
 	if x.rejection() == fault.ModelForbidden {
-		s.bad = "" // the newer record may allow it
+		s.rejected = "" // the newer record may allow it
 	}
 	x.do(abi.Action{
 		Kind: abi.ActionWrite, Key: doc.RecordKey(s.keyHash), Where: abi.WhereMemory, KeepMs: recordKeepMs,

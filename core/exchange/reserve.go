@@ -8,9 +8,9 @@ import (
 
 // Tokens of an answer that are reserved before anybody knows its length.
 const (
-	streamTokens  = 1024   // for a stream, which reserves more as it goes
-	leastTokens   = 4096   // for a whole answer without a limit, when the budget is short; thinking comes on top
-	assumedTokens = 32_768 // the longest answer of a model whose own maximum is not known
+	initialStreamTokens = 1024   // for a stream, which reserves more as it goes
+	minAnswerTokens     = 4096   // for a whole answer without a limit, when the budget is short; thinking comes on top
+	assumedTokens       = 32_768 // the longest answer of a model whose own maximum is not known
 )
 
 // promptBound is how many tokens the prompt is taken to have at most. The estimate is an average.
@@ -18,12 +18,12 @@ func (q *request) promptBound() uint64 { return 2*q.promptTokens + q.unseenToken
 
 // room is how much of a model's context the prompt leaves for the answer. tight: less than an answer with its
 // thinking usually takes, so that the bound on the prompt says too little; the provider's own limit then holds.
-func (q *request) room(m *config.Model) (tokens uint64, tight bool) {
+func (q *request) outputRoom(m *config.Model) (tokens uint64, tight bool) {
 	if m.Context == 0 {
 		return assumedTokens, false
 	}
 	left := m.Context - min(m.Context, q.promptBound())
-	if left < leastTokens+q.thinking {
+	if left < minAnswerTokens+q.thinking {
 		return m.Context, true
 	}
 	return left, false
@@ -31,12 +31,12 @@ func (q *request) room(m *config.Model) (tokens uint64, tight bool) {
 
 // overfull says whether a limit of so many tokens does not fit into the model's context beside the prompt, as that
 // is estimated. A provider refuses such a limit; without one, the context bounds the answer.
-func (q *request) overfull(m *config.Model, limit uint64) bool {
+func (q *request) exceedsContext(m *config.Model, limit uint64) bool {
 	return q.promptTokens+limit > m.Context
 }
 
 // longest is how long one answer can become, in tokens: the caller's limit, else the model's.
-func (x *exchange) longest(m *config.Model) uint64 {
+func (x *exchange) maxOutputTokens(m *config.Model) uint64 {
 	q := &x.s.request
 	switch {
 	case x.s.endpoint == endpointEmbeddings:
@@ -46,9 +46,9 @@ func (x *exchange) longest(m *config.Model) uint64 {
 	case q.maxTokens > 0:
 		return q.maxTokens
 	case x.s.record.Unbounded:
-		return leastTokens
+		return minAnswerTokens
 	}
-	room, _ := q.room(m)
+	room, _ := q.outputRoom(m)
 	if m.MaxOutput > 0 {
 		return min(m.MaxOutput, room)
 	}
@@ -56,25 +56,25 @@ func (x *exchange) longest(m *config.Model) uint64 {
 }
 
 // least is the shortest answer that is worth asking for when the budget is short.
-func (x *exchange) least(m *config.Model) uint64 {
-	longest := x.longest(m)
+func (x *exchange) minOutputTokens(m *config.Model) uint64 {
+	longest := x.maxOutputTokens(m)
 	if x.s.request.maxTokens > 0 {
 		return longest
 	}
-	return min(longest, leastTokens+x.s.request.thinking)
+	return min(longest, minAnswerTokens+x.s.request.thinking)
 }
 
 // answerCost is what the request costs at a model if its prompt is as long as it may be, and each answer so long.
-func (x *exchange) answerCost(m *config.Model, tokens uint64) money.Pico {
+func (x *exchange) costBound(m *config.Model, tokens uint64) money.Pico {
 	q := &x.s.request
 	return m.Cost(&chat.Usage{Input: q.promptBound(), Output: tokens * max(q.n, 1)})
 }
 
 // expect sets what is to be reserved: the most that any target of the route may cost, or for a stream its
 // beginning; and the least that will do if the budget has not that much. JSON mode may ask twice.
-func (x *exchange) expect() {
+func (x *exchange) planReservation() {
 	a := &x.s.admission
-	a.amount, a.least = 0, 0
+	a.amount, a.minAmount = 0, 0
 	if x.testMode() {
 		return
 	}
@@ -82,46 +82,46 @@ func (x *exchange) expect() {
 		if !t.Usable() {
 			continue
 		}
-		longest, least := x.longest(t.Model), x.least(t.Model)
+		longest, least := x.maxOutputTokens(t.Model), x.minOutputTokens(t.Model)
 		if x.s.request.stream {
 			// What a model thinks is billed, but need not be seen.
-			start := streamTokens + x.s.request.thinking
+			start := initialStreamTokens + x.s.request.thinking
 			longest, least = min(longest, start), min(least, start)
 		}
-		a.amount = max(a.amount, x.answerCost(t.Model, longest))
-		a.least = max(a.least, x.answerCost(t.Model, least))
+		a.amount = max(a.amount, x.costBound(t.Model, longest))
+		a.minAmount = max(a.minAmount, x.costBound(t.Model, least))
 	}
 	if x.s.request.json {
-		a.amount, a.least = money.Add(a.amount, a.amount), money.Add(a.least, a.least)
+		a.amount, a.minAmount = money.Add(a.amount, a.amount), money.Add(a.minAmount, a.minAmount)
 	}
 }
 
 // limitTokens is the limit that a target gets though the caller named none: what was reserved, if that is less
 // than the longest answer that the model would give; else 0.
-func (x *exchange) limitTokens(m *config.Model) uint64 {
+func (x *exchange) imposedLimit(m *config.Model) uint64 {
 	q := &x.s.request
 	if q.maxTokens > 0 || q.stream || x.s.record.Unbounded || x.testMode() || x.s.endpoint == endpointEmbeddings || m.Prices.Output == 0 {
 		return 0
 	}
-	longest := x.longest(m)
-	limit := max(x.affordable(m, longest), x.least(m))
-	_, tight := q.room(m)
+	longest := x.maxOutputTokens(m)
+	limit := max(x.affordableTokens(m, longest), x.minOutputTokens(m))
+	_, tight := q.outputRoom(m)
 	switch {
 	case m.MaxOutput > 0 && limit >= m.MaxOutput:
 		return 0
-	case tight && (limit == longest || q.overfull(m, limit)):
+	case tight && (limit == longest || q.exceedsContext(m, limit)):
 		return 0
 	}
 	return limit
 }
 
 // affordable is the longest answer, up to a bound, that the reservation still covers after what attempts have cost.
-func (x *exchange) affordable(m *config.Model, longest uint64) uint64 {
-	left := x.s.admission.reserved - x.s.spent.costPico
+func (x *exchange) affordableTokens(m *config.Model, longest uint64) uint64 {
+	budget := x.s.admission.reserved - x.s.spent.costPico
 	low, high := uint64(0), longest
 	for low < high {
 		middle := (low + high + 1) / 2
-		if x.answerCost(m, middle) <= left {
+		if x.costBound(m, middle) <= budget {
 			low = middle
 		} else {
 			high = middle - 1

@@ -44,7 +44,7 @@ func TestLongestAnswers(t *testing.T) {
 	} {
 		x, m := asking(c.q, c.context, c.maxOutput)
 		x.s.record.Unbounded = c.unbounded
-		if longest, least := x.longest(m), x.least(m); longest != c.longest || least != c.least {
+		if longest, least := x.maxOutputTokens(m), x.minOutputTokens(m); longest != c.longest || least != c.least {
 			t.Errorf("%s: %d, at least %d; want %d, at least %d", name, longest, least, c.longest, c.least)
 		}
 	}
@@ -80,14 +80,14 @@ func TestLimits(t *testing.T) {
 	} {
 		x, m := asking(c.q, c.context, c.maxOutput)
 		x.s.admission.reserved, x.s.spent.costPico = c.reserved*tokenPico, c.spent*tokenPico
-		if got := x.limitTokens(m); got != c.want {
+		if got := x.imposedLimit(m); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
-		if x.s.record.Unbounded = true; x.limitTokens(m) != 0 {
+		if x.s.record.Unbounded = true; x.imposedLimit(m) != 0 {
 			t.Errorf("%s: limited in a project that is not bounded", name)
 		}
 		x.s.record.Unbounded = false
-		if m.Prices.Output = 0; x.limitTokens(m) != 0 {
+		if m.Prices.Output = 0; x.imposedLimit(m) != 0 {
 			t.Errorf("%s: limited though it costs nothing", name)
 		}
 	}

@@ -38,42 +38,42 @@ type state struct {
 	address   string
 	query     string
 
-	left      bool // the caller is gone
-	responded bool // the caller has an answer, or its head
+	disconnected bool // the caller is gone
+	responded    bool // the caller has an answer, or its head
 
 	haveRecord bool
 	record     doc.Record
 
-	bodyDone       bool
-	bad            string // code of the fault that refuses the request once it is admitted; its body is bufferError
-	cacheControl   cacheControl
-	badIdempotency bool   // the caller's Idempotency-Key cannot be one
-	idempotency    string // hash of the caller's Idempotency-Key
-	bodyHash       string
-	request        request
-	cacheKey       string
-	policyVersion  uint64 // of the selection; 0: no policy was read
-	selection      policy.Selection
+	bodyDone           bool
+	rejected           string // code of the fault that refuses the request once it is admitted; its body is bufferError
+	cacheControl       cacheControl
+	invalidIdempotency bool   // the caller's Idempotency-Key cannot be one
+	idempotency        string // hash of the caller's Idempotency-Key
+	bodyHash           string
+	request            request
+	cacheKey           string
+	policyVersion      uint64 // of the selection; 0: no policy was read
+	selection          policy.Selection
 
 	hit       hit
 	admission admission
 
-	order      []byte // the route's targets, in the order of trying
-	at         uint64 // the present one
-	retries    uint64 // on it
-	attempts   uint64 // fetches in all
-	asked      uint64 // the number of the target that was fetched from last, plus one; 0: none was
-	dispatchMs uint64 // when the first attempt began
-	mended     bool   // the provider was asked once more because its answer was not JSON
-	beta       string // the caller's anthropic-beta
-	strict     bool   // nothing of the request may be dropped
-	secret     string // the project's own key, unsealed for the fetch that comes next
-	limit      uint64 // of tokens, which the present attempt was given though the caller named none (or more)
-	dropped    string // names of what the present target does not get
-	story      string // how the attempts ended
-	spent      spent
-	stream     stream
-	pieces     pieces
+	order            []byte // the route's targets, in the order of trying
+	orderIndex       uint64 // the present one
+	retries          uint64 // on it
+	attempts         uint64 // fetches in all
+	lastTarget       uint64 // the number of the target that was fetched from last, plus one; 0: none was
+	dispatchMs       uint64 // when the first attempt began
+	jsonRetried      bool   // the provider was asked once more because its answer was not JSON
+	beta             string // the caller's anthropic-beta
+	strict           bool   // nothing of the request may be dropped
+	providerKey      string // the project's own key, unsealed for the fetch that comes next
+	imposedMaxTokens uint64 // of tokens, which the present attempt was given though the caller named none (or more)
+	dropped          string // names of what the present target does not get
+	attemptResults   string // how the attempts ended
+	spent            spent
+	stream           stream
+	pieces           pieces
 
 	reported uint64 // settles under way that the flushed meters told of
 	pauses   uint64 // of a usage report, for those
@@ -109,27 +109,27 @@ type hit struct {
 }
 
 // slice is a conversation with the Ledger about more budget: what the meter lacks, and what came of it.
-type slice struct {
+type budgetRequest struct {
 	need  ledger.Grant // Key is the exchange's own, and empty here
 	grant keymeter.Grant
 	final bool // the Ledger has no more than that
 	// unasked: a key that holds idle budget could not be asked for it. Then it is not known that there is no more.
-	unasked bool
-	spent   bool   // no more until the budget's next turn: what is missing is spent, not reserved by others
-	moved   bool   // a key had news in this pass over those that hold idle budget: others may have taken what it gave back
-	passes  uint64 // that were made again for that
+	unreachable bool
+	spent       bool   // no more until the budget's next turn: what is missing is spent, not reserved by others
+	recalled    bool   // a key had news in this pass over those that hold idle budget: others may have taken what it gave back
+	passes      uint64 // that were made again for that
 }
 
 type admission struct {
-	asked    bool
-	admitted bool
-	rounds   uint64
-	mode     keymeter.Mode
-	slice    slice
-	amount   int64 // to be reserved
-	least    int64 // and if the budget has not that much, at least
-	reserved int64
-	windows  []keymeter.Window
+	called    bool
+	admitted  bool
+	rounds    uint64
+	mode      keymeter.Mode
+	budget    budgetRequest
+	amount    int64 // to be reserved
+	minAmount int64 // and if the budget has not that much, at least
+	reserved  int64
+	windows   []keymeter.Window
 }
 
 // spent is what attempts have cost so far, failed ones included, and to whom it is charged.
@@ -156,13 +156,13 @@ type times struct{ admitStart, admit, upstreamStart, upstream uint64 }
 
 // exchange is one step's view.
 type exchange struct {
-	config   *config.Config
-	now      uint64
-	event    *abi.Event
-	s        state
-	circuits route.Circuits
-	out      abi.StepOutput
-	memo     []policy.Target // what targets said
+	config      *config.Config
+	now         uint64
+	event       *abi.Event
+	s           state
+	circuits    route.Circuits
+	out         abi.StepOutput
+	targetsMemo []policy.Target // what targets said
 }
 
 func (s *state) encode(models []config.Model) []byte {
@@ -191,10 +191,10 @@ func (s *state) fields(f *abi.Fields, models []config.Model) {
 	f.String(&s.keyHash)
 	f.String(&s.address)
 	f.String(&s.query)
-	f.Flags(&s.left, &s.responded, &s.haveRecord, &s.bodyDone, &s.mended, &s.cacheControl.noStore, &s.cacheControl.noCache,
-		&s.badIdempotency, &s.strict, &s.hit.found)
+	f.Flags(&s.disconnected, &s.responded, &s.haveRecord, &s.bodyDone, &s.jsonRetried, &s.cacheControl.noStore, &s.cacheControl.noCache,
+		&s.invalidIdempotency, &s.strict, &s.hit.found)
 	s.recordField(f)
-	f.String(&s.bad)
+	f.String(&s.rejected)
 	f.Uint(&s.cacheControl.maxAge)
 	f.String(&s.idempotency)
 	f.String(&s.bodyHash)
@@ -230,16 +230,16 @@ func (s *state) recordField(f *abi.Fields) {
 
 func (s *state) attemptFields(f *abi.Fields) {
 	f.Bytes(&s.order)
-	f.Uint(&s.at)
+	f.Uint(&s.orderIndex)
 	f.Uint(&s.retries)
 	f.Uint(&s.attempts)
-	f.Uint(&s.asked)
+	f.Uint(&s.lastTarget)
 	f.Uint(&s.dispatchMs)
 	f.String(&s.beta)
-	f.String(&s.secret)
-	f.Uint(&s.limit)
+	f.String(&s.providerKey)
+	f.Uint(&s.imposedMaxTokens)
 	f.String(&s.dropped)
-	f.String(&s.story)
+	f.String(&s.attemptResults)
 	s.spent.usage.Fields(f)
 	f.Int(&s.spent.costPico)
 	f.Bool(&s.spent.estimated)
@@ -265,7 +265,7 @@ func (q *request) fields(f *abi.Fields) {
 	f.Uint((*uint64)(&q.defaulted))
 }
 
-func (l *slice) fields(f *abi.Fields) {
+func (l *budgetRequest) fields(f *abi.Fields) {
 	f.Uint((*uint64)(&l.need.Period))
 	f.Uint(&l.need.Epoch)
 	f.Int(&l.need.HeldPico)
@@ -273,17 +273,17 @@ func (l *slice) fields(f *abi.Fields) {
 	f.Int(&l.need.LeastPico)
 	f.String(&l.need.After)
 	l.grant.Fields(f)
-	f.Flags(&l.final, &l.unasked, &l.spent, &l.moved)
+	f.Flags(&l.final, &l.unreachable, &l.spent, &l.recalled)
 	f.Uint(&l.passes)
 }
 
 func (a *admission) fields(f *abi.Fields) {
-	f.Flags(&a.asked, &a.admitted)
+	f.Flags(&a.called, &a.admitted)
 	f.Uint(&a.rounds)
 	abi.Enum(f, &a.mode)
-	a.slice.fields(f)
+	a.budget.fields(f)
 	f.Int(&a.amount)
-	f.Int(&a.least)
+	f.Int(&a.minAmount)
 	f.Int(&a.reserved)
 	abi.List(f, &a.windows, keymeter.WindowFields)
 }
@@ -297,21 +297,21 @@ func (t *times) fields(f *abi.Fields) {
 
 // fields of a stream; one that was not begun is a single zero.
 func (s *stream) fields(f *abi.Fields) {
-	begun := s.begun || s.opened
+	begun := s.headReceived || s.opened
 	if f.Bool(&begun); !begun {
 		return
 	}
-	f.Flags(&s.begun, &s.opened, &s.content, &s.spoken, &s.sent, &s.ended, &s.direct, &s.parser.Begun, &s.refused, &s.unwatched)
+	f.Flags(&s.headReceived, &s.opened, &s.hasContent, &s.committed, &s.sentSinceTick, &s.endMarkSeen, &s.passThrough, &s.parser.Begun, &s.budgetExhausted, &s.fixedReservation)
 	f.Bytes(&s.parser.Rest)
 	s.wire.Fields(f)
 	s.api.Fields(f)
 	abi.Enum(f, &s.finish)
 	s.usage.Fields(f)
 	f.Uint(&s.units)
-	f.Bytes(&s.pending)
-	f.Uint(&s.deltas)
+	f.Bytes(&s.held)
+	f.Uint(&s.deltaBytes)
 	s.extension.fields(f)
-	f.Uint(&s.firstMs)
+	f.Uint(&s.firstContentMs)
 }
 
 // random is the next number of the exchange's own sequence (splitmix64).

@@ -10,31 +10,31 @@ import (
 // endStream ends a stream that is complete. What the provider sends after that is not read.
 func (x *exchange) endStream() {
 	st := &x.s.stream
-	x.stopWatching()
-	x.bookStream(st.finish.Complete() || st.finish == chat.FinishLength)
-	x.circuits.Worked(x.model().Name, x.owned(), x.latencyMs(), x.now)
-	if st.deltas > 0 && st.deltas <= maxEntryBytes {
+	x.cancelBackground()
+	x.chargeStream(st.finish.Complete() || st.finish == chat.FinishLength)
+	x.circuits.Worked(x.model().Name, x.usesProjectKey(), x.latencyMs(), x.now)
+	if st.deltaBytes > 0 && st.deltaBytes <= maxEntryBytes {
 		x.enter(phaseClosing)
-		x.ask(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferDeltas})
+		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferDeltas})
 		return
 	}
-	x.closeStream(nil)
+	x.completeStream(nil)
 }
 
 // drain takes what the provider sends after its end mark.
 func (x *exchange) drain() {}
 
 // cutDrained: an answered caller has left. A connection that is still open then is not read to its end.
-func (x *exchange) cutDrained() { x.cancel(idFetch) }
+func (x *exchange) stopDrain() { x.cancel(idFetch) }
 
 // stopStream gives up all that a stream has under way.
 func (x *exchange) stopStream() {
 	x.cancel(idFetch)
-	x.stopWatching()
+	x.cancelBackground()
 }
 
 // stopWatching gives up the ticks, and what was asked for the stream's budget.
-func (x *exchange) stopWatching() {
+func (x *exchange) cancelBackground() {
 	x.cancel(idTick)
 	x.cancel(idExtend)
 	x.cancel(idExtendGrant)
@@ -44,24 +44,24 @@ func (x *exchange) stopWatching() {
 // latencyMs is from the last attempt to the first piece of its answer.
 func (x *exchange) latencyMs() uint64 {
 	start := x.s.times.upstreamStart
-	if first := x.s.stream.firstMs; first >= start {
+	if first := x.s.stream.firstContentMs; first >= start {
 		return first - start
 	}
 	return x.since(start)
 }
 
 // bookStream books a stream by the provider's figures, or by what was seen of it.
-func (x *exchange) bookStream(whole bool) {
+func (x *exchange) chargeStream(whole bool) {
 	st := &x.s.stream
-	u := x.figures(st.usage, st.tokens(), whole)
+	u := x.billableUsage(st.usage, st.tokens(), whole)
 	x.spend(&u)
 }
 
 // finishStream ends a stream of which the whole answer was kept.
-func (x *exchange) finishStream() { x.closeStream(x.event.Data) }
+func (x *exchange) finishStream() { x.completeStream(x.event.Data) }
 
 // closeStream sends the end, with the figures, and settles. kept are the answer's deltas, if they were.
-func (x *exchange) closeStream(kept []byte) {
+func (x *exchange) completeStream(kept []byte) {
 	s := &x.s
 	st := &s.stream
 	a := x.answer(st.finish.Complete())
@@ -73,10 +73,10 @@ func (x *exchange) closeStream(kept []byte) {
 			whole = &r
 		}
 	}
-	x.open()
+	x.openStream()
 	var end []byte
-	if st.direct {
-		end = x.directEnd()
+	if st.passThrough {
+		end = x.passThroughEnd()
 	} else {
 		end = x.family().End(nil, &st.api, whole, &m)
 	}
@@ -85,7 +85,7 @@ func (x *exchange) closeStream(kept []byte) {
 	settle := x.settlement(keymeter.Served, a.model, 200)
 	if whole != nil {
 		if s.idempotency != "" {
-			x.keepReplay(&settle, 200, x.answerHeaders(a), x.written(whole, &m))
+			x.keepReplay(&settle, 200, x.answerHeaders(a), x.encodeAnswer(whole, &m))
 		}
 		x.store(a, false, kept)
 	} else if s.idempotency != "" {
@@ -99,18 +99,18 @@ func (x *exchange) closeStream(kept []byte) {
 
 // directEnd is what a stream still lacks whose events were passed on as they came. OpenAI's mark never is, and
 // Anthropic's may not have come.
-func (x *exchange) directEnd() []byte {
+func (x *exchange) passThroughEnd() []byte {
 	switch {
 	case x.s.dialect == chat.OpenAI:
 		return []byte("data: [DONE]\n\n")
-	case x.s.dialect == chat.Anthropic && !x.s.stream.ended:
+	case x.s.dialect == chat.Anthropic && !x.s.stream.endMarkSeen:
 		return []byte("event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n")
 	}
 	return nil
 }
 
 // takeStreamFault takes a stream that broke off, stalled or took too long.
-func (x *exchange) takeStreamFault() {
+func (x *exchange) onStreamFault() {
 	switch x.event.Code {
 	case abi.FaultFirstByte, abi.FaultIdle, abi.FaultTotal:
 		x.breakStream(fault.ProviderTimeout)
@@ -124,16 +124,16 @@ func (x *exchange) takeStreamFault() {
 func (x *exchange) breakStream(f fault.Fault) {
 	s := &x.s
 	x.stopStream()
-	x.tell(f.Code)
+	x.noteAttempt(f.Code)
 	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
-	if f != fault.ProviderError || s.stream.content {
-		x.bookStream(false) // an error before anything else is billed as little as one in place of a stream
+	if f != fault.ProviderError || s.stream.hasContent {
+		x.chargeStream(false) // an error before anything else is billed as little as one in place of a stream
 	}
-	if s.stream.spoken {
+	if s.stream.committed {
 		x.refuse(f, refusal{})
 		return
 	}
-	if s.stream.deltas > 0 {
+	if s.stream.deltaBytes > 0 {
 		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferDeltas}) // the next attempt's answer begins anew
 	}
 	s.stream = stream{opened: s.stream.opened}
@@ -142,12 +142,12 @@ func (x *exchange) breakStream(f fault.Fault) {
 
 // abandonStream cuts a stream that nobody reads any more, and settles what was seen of it.
 func (x *exchange) abandonStream() {
-	x.s.left = true
+	x.s.disconnected = true
 	x.stopStream()
-	x.bookStream(false)
+	x.chargeStream(false)
 	if !x.s.stream.opened {
 		x.refuse(clientClosed, refusal{})
 		return
 	}
-	x.settleBroken(clientClosed)
+	x.settlePartial(clientClosed)
 }

@@ -18,11 +18,11 @@ func (x *exchange) tier() *config.Tier { return x.config.Tier(x.s.request.model)
 
 // targets are those that the request's name stands for, with what the key and its project allow of them.
 func (x *exchange) targets() []policy.Target {
-	if x.memo == nil {
+	if x.targetsMemo == nil {
 		v := policy.View{Config: x.config, Key: x.s.record.Models, Development: x.testMode()}
-		x.memo = v.Of(&x.s.selection, x.s.request.model)
+		x.targetsMemo = v.Of(&x.s.selection, x.s.request.model)
 	}
-	return x.memo
+	return x.targetsMemo
 }
 
 // allowsAny says whether the key and its project allow any of the request's targets.
@@ -41,7 +41,7 @@ func (x *exchange) orderTargets() []byte {
 	q := &s.request
 	u := chat.Usage{Input: q.promptTokens, Output: q.maxTokens}
 	if q.maxTokens == 0 {
-		u.Output = streamTokens
+		u.Output = initialStreamTokens
 	}
 	targets := x.targets()
 	plain := make([]config.Target, len(targets))
@@ -54,25 +54,27 @@ func (x *exchange) orderTargets() []byte {
 }
 
 // target is the present target's number among the targets.
-func (x *exchange) target() int { return int(x.s.order[min(int(x.s.at), len(x.s.order)-1)]) }
+func (x *exchange) currentIndex() int {
+	return int(x.s.order[min(int(x.s.orderIndex), len(x.s.order)-1)])
+}
 
 // present is the target that is asked, or is to be.
-func (x *exchange) present() *policy.Target { return &x.targets()[x.target()] }
+func (x *exchange) current() *policy.Target { return &x.targets()[x.currentIndex()] }
 
 // model is the present target's.
-func (x *exchange) model() *config.Model { return x.present().Model }
+func (x *exchange) model() *config.Model { return x.current().Model }
 
 // owned says whether the present target is asked with the project's own key.
-func (x *exchange) owned() bool { return x.present().Owner != "" }
+func (x *exchange) usesProjectKey() bool { return x.current().Owner != "" }
 
 // chooseTarget moves on to a target with credentials that carries the request and does not rest; if all rest, to
 // one that does.
 func (x *exchange) chooseTarget() bool {
 	s := &x.s
 	resting := len(s.order)
-	for at := int(s.at); at < len(s.order); at++ {
-		s.at = uint64(at)
-		if !x.present().Usable() || !x.fits() {
+	for at := int(s.orderIndex); at < len(s.order); at++ {
+		s.orderIndex = uint64(at)
+		if !x.current().Usable() || !x.fits() {
 			continue
 		}
 		if !x.resting() {
@@ -80,15 +82,17 @@ func (x *exchange) chooseTarget() bool {
 		}
 		resting = min(resting, at)
 	}
-	s.at = uint64(resting)
+	s.orderIndex = uint64(resting)
 	return resting < len(s.order)
 }
 
 // resting says whether the present target is to be left alone for a while.
-func (x *exchange) resting() bool { return x.circuits.Resting(x.model().Name, x.owned(), x.now) }
+func (x *exchange) resting() bool {
+	return x.circuits.Resting(x.model().Name, x.usesProjectKey(), x.now)
+}
 
 // carries is what the present target has a place for.
-func (x *exchange) carries() chat.Params {
+func (x *exchange) supported() chat.Params {
 	model := x.model()
 	f, ok := provider.For(model.Provider.Wire)
 	if !ok {
@@ -102,44 +106,44 @@ func (x *exchange) carries() chat.Params {
 }
 
 // lacks is what the request asks for and the present target has no place for.
-func (x *exchange) lacks() chat.Params { return x.s.request.params &^ x.carries() }
+func (x *exchange) unsupported() chat.Params { return x.s.request.params &^ x.supported() }
 
 // fits says whether the present target may get the request: what it lacks may be left out, but for content,
 // and unless the caller forbade it.
 func (x *exchange) fits() bool {
-	lacks := x.lacks()
+	lacks := x.unsupported()
 	return lacks&chat.Content == 0 && !(x.s.strict && lacks&^x.s.request.defaulted != 0)
 }
 
 // unseal asks for the project's own key for the present target, if it has one and it is not there yet.
 func (x *exchange) unseal() bool {
-	id := x.present().Owner
-	if id == "" || x.s.secret != "" {
+	id := x.current().Owner
+	if id == "" || x.s.providerKey != "" {
 		return false
 	}
-	x.ask(abi.Action{
-		Kind: abi.ActionUnseal, ID: idUnseal, Buffer: bufferSealed + uint64(x.target()), Key: x.config.MasterKey(id),
+	x.await(abi.Action{
+		Kind: abi.ActionUnseal, ID: idUnseal, Buffer: bufferSealed + uint64(x.currentIndex()), Key: x.config.MasterKey(id),
 		Name: doc.SealedFor(x.s.record.ProjectID, x.model().Provider.Account),
 	})
 	return true
 }
 
 // takeSecret keeps the unsealed key for the fetch that comes next; false: it does not open.
-func (x *exchange) takeSecret() bool {
+func (x *exchange) keepProviderKey() bool {
 	if x.event.Code != abi.OutcomeOK || len(x.event.Data) == 0 {
 		return false
 	}
-	x.s.secret = string(x.event.Data)
+	x.s.providerKey = string(x.event.Data)
 	return true
 }
 
 // keyed is a model whose provider has the project's own key, if there is one.
-func (x *exchange) keyed(m *config.Model) *config.Model {
-	if x.s.secret == "" {
+func (x *exchange) withProjectKey(m *config.Model) *config.Model {
+	if x.s.providerKey == "" {
 		return m
 	}
 	owned, provider := *m, *m.Provider
-	provider.Key, provider.Ready = x.s.secret, true
+	provider.Key, provider.Ready = x.s.providerKey, true
 	owned.Provider = &provider
 	return &owned
 }

@@ -21,7 +21,7 @@ const maxReports = 8
 
 // usage answers GET /api/usage?projectId=…&period=day|week|month.
 func (x *exchange) usage() {
-	project, period := query(x.s.query, "projectId"), query(x.s.query, "period")
+	project, period := queryParam(x.s.query, "projectId"), queryParam(x.s.query, "period")
 	var details []fault.Detail
 	if project == "" {
 		details = append(details, fault.Detail{Field: "projectId", Message: "is required"})
@@ -40,7 +40,7 @@ func (x *exchange) usage() {
 }
 
 // query takes the first value of a parameter. Our values are plain words and ids: an escape is none of them.
-func query(text, name string) string {
+func queryParam(text, name string) string {
 	for text != "" {
 		var pair string
 		pair, text, _ = strings.Cut(text, "&")
@@ -52,9 +52,9 @@ func query(text, name string) string {
 }
 
 // days are the first day of the period that now is in, and the day after its last.
-func (x *exchange) days() (first, end uint64) {
+func (x *exchange) periodDays() (first, end uint64) {
 	today := calendar.Day(x.s.startMs)
-	switch query(x.s.query, "period") {
+	switch queryParam(x.s.query, "period") {
 	case "day":
 		return today, today + 1
 	case "week":
@@ -67,7 +67,7 @@ func (x *exchange) days() (first, end uint64) {
 
 // report asks the Ledger: it first wants the meters flushed that may have news.
 func (x *exchange) report(waited, final bool) {
-	first, end := x.days()
+	first, end := x.periodDays()
 	q := ledger.Report{FirstDay: first, EndDay: end, Waited: waited, Final: final}
 	x.s.reports++
 	x.enter(phaseReport)
@@ -75,34 +75,34 @@ func (x *exchange) report(waited, final bool) {
 }
 
 // reportAgain asks once more after a pause.
-func (x *exchange) reportAgain() { x.report(true, false) }
+func (x *exchange) retryReport() { x.report(true, false) }
 
 // takeReport takes the figures, or first has done what they lack.
-func (x *exchange) takeReport() {
+func (x *exchange) onReport() {
 	var reply ledger.ReportReply
 	var err error
 	if x.event.Code == abi.OutcomeOK {
 		reply, err = ledger.DecodeReportReply(x.event.Data)
 	}
 	switch {
-	case x.failedCall(err):
+	case x.refuseFailedCall(err):
 	case x.s.reports > maxReports:
 		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 	case reply.WaitMs > 0:
-		x.pause(reply.WaitMs)
+		x.pauseReport(reply.WaitMs)
 	case len(reply.Flush) > 0:
 		x.s.reported = 0
 		x.enter(phaseReportFlush)
-		x.flush(reply.Flush)
+		x.flushMeters(reply.Flush)
 	default:
-		first, end := x.days()
+		first, end := x.periodDays()
 		body := usageJSON(&reply, first, end)
 		x.respondJSON(body)
 	}
 }
 
 // flush has meters hand over their news.
-func (x *exchange) flush(meters []string) {
+func (x *exchange) flushMeters(meters []string) {
 	command := keymeter.Flush{}
 	encoded := command.Encode()
 	for i, meter := range meters {
@@ -111,16 +111,16 @@ func (x *exchange) flush(meters []string) {
 }
 
 // pause waits before the Ledger is asked again.
-func (x *exchange) pause(ms uint64) {
+func (x *exchange) pauseReport(ms uint64) {
 	x.enter(phaseReportPause)
-	x.ask(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: ms})
+	x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: ms})
 }
 
 // newsIn goes on when the meters were flushed: to the figures, or to another flush if requests are just
 // being settled.
-func (x *exchange) newsIn() {
+func (x *exchange) afterReportFlush() {
 	if x.s.reported > 0 && x.s.pauses < uint64(len(settleWaitMs)) {
-		x.pause(settleWaitMs[x.s.pauses])
+		x.pauseReport(settleWaitMs[x.s.pauses])
 		x.s.pauses++
 		return
 	}

@@ -20,7 +20,7 @@ type answer struct {
 	usage    chat.Usage
 	costPico money.Pico
 	cached   bool
-	clean    bool // complete, and stopped by itself: worth storing
+	storable bool // complete, and stopped by itself: worth storing
 }
 
 // json is the event's data, if it is JSON.
@@ -32,10 +32,10 @@ func (x *exchange) json() (root gjson.Result) {
 }
 
 // takeAnswer reads a 200.
-func (x *exchange) takeAnswer() {
+func (x *exchange) readAnswer() {
 	s := &x.s
 	if s.endpoint == endpointEmbeddings {
-		x.takeEmbeddings()
+		x.readEmbeddingsAnswer()
 		return
 	}
 	f, _ := provider.For(x.model().Provider.Wire)
@@ -46,32 +46,32 @@ func (x *exchange) takeAnswer() {
 		}
 	}
 	if !ok {
-		x.unreadable()
+		x.refuseUnreadable()
 		return
 	}
-	r.Usage = x.figures(r.Usage, responseTokens(&r), true)
+	r.Usage = x.billableUsage(r.Usage, responseTokens(&r), true)
 	x.spend(&r.Usage)
 	if s.request.json && !isJSONText(&r) {
-		x.mend()
+		x.retryForJSON()
 		return
 	}
 	var raw []byte
 	if f.Dialect == s.dialect {
 		raw = x.event.Data
 	}
-	x.succeed(x.answer(complete(&r)), &r, raw)
+	x.respondAnswer(x.answer(complete(&r)), &r, raw)
 }
 
 // answer describes what the present target has answered. complete: the model stopped by itself.
 func (x *exchange) answer(complete bool) *answer {
 	model, spent := x.model(), &x.s.spent
 	return &answer{
-		provider: model.Provider.Name, model: model.Name, usage: spent.usage, costPico: spent.costPico, clean: complete && !spent.estimated,
+		provider: model.Provider.Name, model: model.Name, usage: spent.usage, costPico: spent.costPico, storable: complete && !spent.estimated,
 	}
 }
 
 // unreadable ends an exchange whose provider answered with something else than an answer.
-func (x *exchange) unreadable() {
+func (x *exchange) refuseUnreadable() {
 	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
 	u := x.estimate(uint64(len(x.event.Data)+3) / 4)
 	x.spend(&u)
@@ -100,12 +100,12 @@ func complete(r *chat.Response) bool {
 }
 
 // mend asks once more for JSON. What the first answer cost stays booked.
-func (x *exchange) mend() {
-	if x.s.mended {
+func (x *exchange) retryForJSON() {
+	if x.s.jsonRetried {
 		x.refuse(fault.ProviderAnswer, refusal{})
 		return
 	}
-	x.s.mended = true
+	x.s.jsonRetried = true
 	x.attempt()
 }
 
@@ -131,7 +131,7 @@ func (x *exchange) meta(a *answer) api.Meta {
 const pieceBytes = 32
 
 // written is an answer in the caller's shape: whole, or all of a stream's events.
-func (x *exchange) written(r *chat.Response, m *api.Meta) []byte {
+func (x *exchange) encodeAnswer(r *chat.Response, m *api.Meta) []byte {
 	f := x.family()
 	if !x.s.request.stream {
 		return f.Answer(make([]byte, 0, 1024), r, m)
@@ -146,7 +146,7 @@ func (x *exchange) written(r *chat.Response, m *api.Meta) []byte {
 }
 
 // deltasOf is an answer in the form in which the core keeps it.
-func deltasOf(r *chat.Response) []byte {
+func encodeDeltas(r *chat.Response) []byte {
 	w := abi.Writer{Buf: make([]byte, 0, 1024)}
 	deltas := chat.Unfold(r, maxEntryBytes)
 	for i := range deltas {
@@ -157,16 +157,16 @@ func deltasOf(r *chat.Response) []byte {
 
 // succeed answers the caller with what was read from a provider, and after that settles and stores. raw is
 // the provider's own answer, if that is in the caller's dialect: it is sent as it came.
-func (x *exchange) succeed(a *answer, r *chat.Response, raw []byte) {
+func (x *exchange) respondAnswer(a *answer, r *chat.Response, raw []byte) {
 	s := &x.s
 	if !x.testMode() {
-		x.circuits.Worked(a.model, x.owned(), x.latencyMs(), x.now)
+		x.circuits.Worked(a.model, x.usesProjectKey(), x.latencyMs(), x.now)
 	}
 	part, kept := abi.Part{Buffer: bufferUpstream}, raw
 	if raw == nil {
 		m := x.meta(a)
-		part = abi.Part{Data: x.written(r, &m)}
-		kept = deltasOf(r)
+		part = abi.Part{Data: x.encodeAnswer(r, &m)}
+		kept = encodeDeltas(r)
 	}
 	headers := x.answerHeaders(a)
 	x.respond(200, headers, []abi.Part{part})
