@@ -7,11 +7,11 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// maxRounds bounds how often an exchange asks for admission: again with a newer record, or with a grant.
+// maxRounds limits how often an exchange calls admit: it repeats the call with a newer record or with a grant.
 const maxRounds = 32
 
-// admitCompletion asks to let a completion in: as a hit, or with a reservation and, beside it, a look at the
-// slower tier of the cache.
+// admitCompletion admits a completion: as a cache hit, or with a reservation. For the latter, the lookup in the KV
+// cache runs in parallel.
 func (x *exchange) admitCompletion() {
 	if x.s.hit.found {
 		x.admit(keymeter.ModeHit)
@@ -24,7 +24,7 @@ func (x *exchange) admitCompletion() {
 	x.admit(keymeter.ModeReserve)
 }
 
-// admit asks the key's meter.
+// admit calls the key's meter.
 func (x *exchange) admit(mode keymeter.Mode) {
 	s := &x.s
 	s.admission.called, s.admission.mode = true, mode
@@ -55,8 +55,8 @@ func (x *exchange) admit(mode keymeter.Mode) {
 	x.call(idAdmit, abi.ClassKeyMeter, s.keyHash, command.Encode())
 }
 
-// repeatable is the hash of the caller's Idempotency-Key, or "" if no answer is to be kept under it: whether a
-// model is allowed depends on the operator, not on the request.
+// replayKey is the hash of the caller's Idempotency-Key, or "" if the response is not stored under it. A "model
+// not allowed" error is not stored, because the operator may allow the model before the next try.
 func (x *exchange) replayKey() string {
 	if x.rejection() == fault.ModelForbidden {
 		return ""
@@ -64,7 +64,7 @@ func (x *exchange) replayKey() string {
 	return x.s.idempotency
 }
 
-// admitReply reads the meter's answer; false: there is none, and the exchange was refused.
+// admitReply decodes the meter's reply. If the call failed, it refuses the exchange and returns false.
 func (x *exchange) admitReply() (reply keymeter.AdmitReply, ok bool) {
 	x.s.times.admit += x.since(x.s.times.admitStart)
 	var err error
@@ -100,12 +100,12 @@ func (x *exchange) onAdmit() {
 	}
 }
 
-// notAdmitted answers the verdicts that end the exchange.
+// refuseAdmission handles the verdicts that end the exchange.
 func (x *exchange) refuseAdmission(reply *keymeter.AdmitReply) {
 	switch reply.Verdict {
 	case keymeter.RateLimited:
 		if x.s.rejected != "" {
-			// The request is wrong, whoever sends it and however often: that comes first.
+			// A rejected request fails at any rate, so its own error takes precedence over the rate limit.
 			x.respondRejection()
 			return
 		}
@@ -127,7 +127,7 @@ func (x *exchange) refuseAdmission(reply *keymeter.AdmitReply) {
 
 const crowdedRetryMs = 1000
 
-// admitted dispatches the admitted request by its endpoint.
+// admitted dispatches the admitted request by endpoint.
 func (x *exchange) admitted() {
 	s := &x.s
 	switch {
@@ -152,7 +152,8 @@ func (x *exchange) admitted() {
 	}
 }
 
-// want notes what a meter is short of. After starts anew: other keys' slices may be idle by now.
+// begin records the meter's shortfall. It resets need.After, so the next recall starts from the first key: other
+// keys' slices may be idle by now.
 func (l *budgetRequest) begin(reply *keymeter.AdmitReply) {
 	l.need = ledger.Grant{
 		Period: reply.Period, Epoch: reply.Epoch, HeldPico: reply.HeldPico, NeedPico: reply.NeedPico, LeastPico: reply.LeastPico,
@@ -160,27 +161,27 @@ func (l *budgetRequest) begin(reply *keymeter.AdmitReply) {
 	l.final, l.unreachable, l.recalled, l.passes = false, false, false, 0
 }
 
-// got takes over what the Ledger granted.
+// accept records the grant for the next admit or extend.
 func (l *budgetRequest) accept(reply *ledger.GrantReply) {
 	l.grant = keymeter.Grant{Period: reply.Period, Epoch: reply.Epoch, TotalPico: reply.TotalPico}
 	l.final = reply.Final
 }
 
-// askLedger asks for what a meter is short of.
+// callGrant calls the Ledger for the shortfall. The reply arrives under id.
 func (x *exchange) callGrant(id uint64, l *budgetRequest) {
 	g := l.need
 	g.Key = x.s.keyHash
 	x.call(id, abi.ClassLedger, x.s.record.ProjectID, g.Encode())
 }
 
-// askGrant asks the Ledger for a slice of the budget.
+// requestGrant asks the Ledger for a slice of the budget.
 func (x *exchange) requestGrant() {
 	x.enter(phaseGrant)
 	x.callGrant(idGrant, &x.s.admission.budget)
 }
 
-// takeGrant takes the slice and asks for admission again. If the budget has too little, the project's other keys
-// give back what they hold idle before it is called exceeded.
+// onGrant admits the request again with the granted slice. If the budget is too small, it first recalls idle
+// slices from the project's other keys; only then is the budget exceeded.
 func (x *exchange) onGrant() {
 	s := &x.s
 	reply, err := x.grantReply()
@@ -192,7 +193,7 @@ func (x *exchange) onGrant() {
 	case reply.Granted:
 		s.admission.budget.accept(&reply)
 		x.admit(s.admission.mode)
-	case reply.Next > s.admission.budget.need.After: // pages only go on, so that the paging ends
+	case reply.Next > s.admission.budget.need.After: // pages must advance, so that paging terminates
 		s.admission.budget.need.After = reply.Next
 		if len(reply.Recall) == 0 {
 			x.requestGrant()
@@ -207,11 +208,11 @@ func (x *exchange) onGrant() {
 	}
 }
 
-// maxPasses bounds how often the keys that hold idle budget are asked once more, because others took what they had
-// given back before the Ledger was asked again.
+// maxPasses limits how many more times all keys with idle budget are recalled. A recalled slice may have been
+// granted to another key before this exchange asked the Ledger again.
 const maxPasses = 1
 
-// again begins another pass over the keys that hold idle budget, if the last one moved anything.
+// nextPass starts another pass over the keys with idle budget, if the last one recalled anything.
 func (l *budgetRequest) nextPass() bool {
 	if !l.recalled || l.unreachable || l.passes == maxPasses {
 		return false
@@ -228,7 +229,7 @@ func (x *exchange) grantReply() (reply ledger.GrantReply, err error) {
 	return reply, err
 }
 
-// outOfBudget refuses, unless the answer is cached and costs nothing.
+// outOfBudget refuses the request, unless its response is cached: a cache hit costs nothing.
 func (x *exchange) outOfBudget() {
 	switch {
 	case x.s.hit.found:
@@ -242,7 +243,7 @@ func (x *exchange) outOfBudget() {
 	}
 }
 
-// recall has meters give back what they hold idle; the replies are numbered from an id on.
+// recall asks the meters to return their idle budget. The replies are numbered from first.
 func (x *exchange) recall(first uint64, reply *ledger.GrantReply) {
 	for i, meter := range reply.Recall {
 		command := keymeter.Flush{Recall: true}
@@ -253,8 +254,8 @@ func (x *exchange) recall(first uint64, reply *ledger.GrantReply) {
 	}
 }
 
-// carry takes a meter's news on to the Ledger, as one command, because batches must arrive in order. l is the slice that
-// they are recalled for. A meter that could not be asked will deliver its news by itself.
+// deliverFlush sends a meter's flushed batches to the Ledger in one command, because they must arrive in order. l
+// is the request that recalled them. A meter that could not be called delivers its batches itself later.
 func (x *exchange) deliverFlush(first uint64, l *budgetRequest) {
 	var reply keymeter.FlushReply
 	err := abi.ErrMalformed
@@ -271,13 +272,13 @@ func (x *exchange) deliverFlush(first uint64, l *budgetRequest) {
 	}
 }
 
-// takeFlush takes one meter's news.
+// onFlush takes the reply of one flushed meter.
 func (x *exchange) onFlush() {
 	x.deliverFlush(x.event.ID-idFlush+idAbsorb, &x.s.admission.budget)
 	x.afterFlush()
 }
 
-// takeAbsorbed: one meter's news is with the Ledger, or could not be taken there.
+// onAbsorb takes the Ledger's acknowledgement of one meter's batches.
 func (x *exchange) onAbsorb() {
 	if x.event.Code != abi.OutcomeOK {
 		x.s.admission.budget.unreachable = true
@@ -285,7 +286,7 @@ func (x *exchange) onAbsorb() {
 	x.afterFlush()
 }
 
-// flushed goes on when all news is there.
+// afterFlush continues when all meters are flushed and all batches are delivered.
 func (x *exchange) afterFlush() {
 	switch {
 	case x.pendingWithin(idFlush, idExtendFlush):

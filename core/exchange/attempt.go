@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	maxAnswerBytes = 8 << 20  // of a provider's whole answer
-	chunkBytes     = 64 << 10 // of a streamed one, at a time
+	maxAnswerBytes = 8 << 20  // limit for a whole provider response
+	chunkBytes     = 64 << 10 // limit for one chunk of a stream
 )
 
-// clientClosed is what the log says of a caller that left before it had an answer.
+// clientClosed is the outcome in logs and traces when the client disconnects before it has a response.
 var clientClosed = fault.Fault{Status: 499, Code: "client_closed_request", Text: "Client closed request"}
 
-// dispatch sends the request to the first target that can take it.
+// dispatch sends the request to the first suitable target.
 func (x *exchange) dispatch() {
 	x.s.dispatchMs = x.now
 	switch {
@@ -35,7 +35,7 @@ func (x *exchange) dispatch() {
 
 const noProviderRetryMs = 30_000
 
-// refuseUnready says why no target can be asked: none has credentials, or none can carry the request.
+// refuseUnready explains why no target is suitable: none has credentials, or none supports the request.
 func (x *exchange) refuseUnready() {
 	for i := range x.s.order {
 		x.s.orderIndex = uint64(i)
@@ -44,11 +44,11 @@ func (x *exchange) refuseUnready() {
 			return
 		}
 	}
-	// Only the operator can help, which takes longer than a client's retries.
+	// Only the operator can fix this, and that takes longer than a client's retries.
 	x.refuse(fault.NoProvider, refusal{retryMs: noProviderRetryMs, noRetry: true})
 }
 
-// refuseUnfit names what the targets lack.
+// refuseUnsupported names the parameters that the targets do not support.
 func (x *exchange) refuseUnsupported() {
 	lacks := x.unsupported()
 	if !x.s.strict {
@@ -59,15 +59,15 @@ func (x *exchange) refuseUnsupported() {
 	}})
 }
 
-// remainingMs is what is left of the time that all attempts have together, until a whole answer or the first
-// content of a stream.
+// remainingMs is the rest of the time limit that all attempts share. The limit ends with a whole response or with
+// the first content of a stream.
 func (x *exchange) remainingMs() uint64 {
 	total := x.config.RequestMsOf(x.tier())
 	return total - min(total, x.since(x.s.dispatchMs))
 }
 
-// attempt sends the request to the present target. A caller that has left gets no further attempt: the
-// first one goes on to its end, because the provider bills it anyway and its answer can be cached.
+// attempt sends the request to the current target, unless the client has disconnected. (A disconnect does not end
+// an attempt that is already in flight, except a stream: see noteDisconnect and abandonStream.)
 func (x *exchange) attempt() {
 	s := &x.s
 	switch {
@@ -98,7 +98,7 @@ func (x *exchange) attempt() {
 	x.fetch(f.Direct(x.wireCall(&r), abi.Part{Buffer: bufferMembers}))
 }
 
-// maxTokens is the limit that the target gets: the caller's, else what was reserved.
+// effectiveMaxTokens is the max tokens sent to the target: the caller's, or the limit that the gateway imposes.
 func (x *exchange) effectiveMaxTokens() uint64 {
 	return max(x.s.request.maxTokens, x.s.imposedMaxTokens)
 }
@@ -107,8 +107,8 @@ func (x *exchange) wireCall(r *chat.Request) *wire.Call {
 	return &wire.Call{Model: x.withProjectKey(x.model()), Request: r, NowMs: x.now, Beta: x.s.beta}
 }
 
-// takeUnsealed goes on with the attempt. A key that does not open is the operator's to mend; the next target may
-// do without.
+// onUnsealed continues the attempt with the decrypted key. If decryption failed, which only the operator can fix,
+// it falls back to the next target.
 func (x *exchange) onUnsealed() {
 	if !x.keepProviderKey() {
 		x.noteAttempt("sealed")
@@ -118,7 +118,8 @@ func (x *exchange) onUnsealed() {
 	x.attempt()
 }
 
-// build writes the request anew, for a target of another dialect or one that does not take all of it.
+// onBuildBody re-encodes the request for a target of another dialect, or for one that does not support all of its
+// parameters.
 func (x *exchange) onBuildBody() {
 	if x.s.endpoint == endpointEmbeddings {
 		x.sendEmbeddings(x.event.Data)
@@ -149,8 +150,8 @@ const (
 	maxDropped    = 512
 )
 
-// appendExtra adds the names of members that our form has no place for. They come from the caller, and go
-// into a header.
+// appendExtra adds the names of members that chat.Request does not represent. The caller chose the names and they
+// go into a header, so they are checked and their number is limited.
 func appendExtra(dropped string, extra []chat.Member) string {
 	for i, m := range extra {
 		if i == maxExtraNames || len(dropped)+len(m.Name) > maxDropped {
@@ -185,12 +186,12 @@ func extraDetails(extra []chat.Member) (details []fault.Detail) {
 	return details
 }
 
-// fetch makes the call. No phase of it that comes before content outlives the time of all attempts.
+// fetch sends the request. Its timeouts before the first content are limited to the rest of the shared time limit.
 func (x *exchange) fetch(request abi.Action) {
 	s := &x.s
 	s.attempts++
 	s.lastTarget = uint64(x.currentIndex()) + 1
-	s.providerKey = "" // it is in the request now
+	s.providerKey = "" // the request contains it now
 	s.times.upstreamStart = x.now
 	s.stream = stream{opened: s.stream.opened}
 	request.Kind, request.ID, request.Buffer, request.Limit = abi.ActionFetch, idFetch, bufferUpstream, maxAnswerBytes
@@ -209,7 +210,7 @@ func (x *exchange) fetch(request abi.Action) {
 	x.await(request)
 }
 
-// takeResponse takes a provider's whole answer, whatever its status.
+// onResponse takes a whole provider response of any status.
 func (x *exchange) onResponse() {
 	x.s.times.upstream += x.since(x.s.times.upstreamStart)
 	x.noteAttempt(strconv.FormatUint(x.event.Code, 10))
@@ -221,7 +222,8 @@ func (x *exchange) onResponse() {
 	x.failed(f.Failure(x.event.Code, x.json()))
 }
 
-// failed goes on after a provider's error: with the same target, with another, or not at all.
+// failed handles a provider's error response: it retries the same target, falls back to the next one, or refuses
+// the request.
 func (x *exchange) failed(failure wire.Failure) {
 	model := x.model()
 	failure.Message = x.publicMessage(failure.Message)
@@ -246,15 +248,16 @@ func (x *exchange) failed(failure wire.Failure) {
 	}
 }
 
-// refusedCredentials counts a failure that says nothing of the target for others' credentials.
+// noteCredentialFailure records in the target's circuit that the deployment's credentials failed. A failure of a
+// project's own key is not recorded, because it says nothing about other credentials.
 func (x *exchange) noteCredentialFailure() {
 	if !x.usesProjectKey() {
 		x.circuits.Refused(&x.config.Routing, x.model().Name, x.now)
 	}
 }
 
-// rejectedAs is how the caller's family is told that the provider did not want the request. Our own says 502:
-// its requests are checked, so that it is not the caller's fault.
+// familyFault is the fault for a request that the provider rejected. The native endpoints return 502 instead of
+// 400: their requests are validated here, so the error is not the caller's.
 func (x *exchange) familyFault(f fault.Fault) fault.Fault {
 	if x.s.dialect == chat.Native {
 		return fault.ProviderRejected
@@ -262,7 +265,7 @@ func (x *exchange) familyFault(f fault.Fault) fault.Fault {
 	return f
 }
 
-// takeFault takes an attempt that brought no whole answer, and no stream's beginning.
+// onFault handles an attempt without a complete response and without a stream head.
 func (x *exchange) onFault() {
 	s := &x.s
 	s.times.upstream += x.since(s.times.upstreamStart)
@@ -292,7 +295,8 @@ func faultWord(code uint64) string {
 	return "timeout"
 }
 
-// retry tries the same target again after a wait, if it may and the wait is not too long; else the next.
+// retry repeats the request to the same target after a backoff. If no retry is left, or the backoff is too long,
+// it falls back to the next target.
 func (x *exchange) retry(f fault.Fault, r refusal) {
 	s := &x.s
 	wait, ok := route.BackoffMs(&x.config.Routing, s.retries, r.retryMs, x.random())
@@ -305,15 +309,15 @@ func (x *exchange) retry(f fault.Fault, r refusal) {
 	x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: wait})
 }
 
-// next falls back to the next target. If there is none, the caller gets the last target's error.
+// next falls back to the next target. Without one, it returns the current target's error to the caller.
 func (x *exchange) next(f fault.Fault, r refusal) {
 	s := &x.s
-	last := s.orderIndex
+	previous := s.orderIndex
 	s.orderIndex++
 	s.retries, s.imposedMaxTokens = 0, 0
-	s.providerKey = "" // it was the last target's provider's
+	s.providerKey = "" // it belongs to the last target's provider
 	if !x.chooseTarget() {
-		s.orderIndex = last
+		s.orderIndex = previous
 		x.refuse(f, r)
 		return
 	}
@@ -322,20 +326,20 @@ func (x *exchange) next(f fault.Fault, r refusal) {
 
 const maxAttemptResults = 400
 
-// tell adds to the story of the attempts: which target, and how its attempt ended.
-func (x *exchange) noteAttempt(how string) {
+// noteAttempt appends an attempt's target and outcome to the attempt results.
+func (x *exchange) noteAttempt(result string) {
 	s := &x.s
 	model := x.model()
-	word := model.Provider.Name + "/" + model.Name + "=" + how
+	entry := model.Provider.Name + "/" + model.Name + "=" + result
 	if s.attemptResults != "" {
-		word = ", " + word
+		entry = ", " + entry
 	}
-	if len(s.attemptResults)+len(word) <= maxAttemptResults {
-		s.attemptResults += word
+	if len(s.attemptResults)+len(entry) <= maxAttemptResults {
+		s.attemptResults += entry
 	}
 }
 
-// attemptsHeader is the number of attempts, and their story: "2; openai/gpt-4.1=503, gemini/gemini-3-flash=200".
+// attemptsHeader is the number of attempts and their outcomes: "2; openai/gpt-4.1=503, gemini/gemini-3-flash=200".
 func (x *exchange) attemptsHeader() string {
 	n := strconv.FormatUint(x.s.attempts, 10)
 	if x.s.attemptResults == "" {
@@ -344,10 +348,10 @@ func (x *exchange) attemptsHeader() string {
 	return n + "; " + x.s.attemptResults
 }
 
-// noteLeft notes that nobody waits any more.
+// noteDisconnect records that the client has disconnected.
 func (x *exchange) noteDisconnect() { x.s.disconnected = true }
 
-// abandon ends a request between two attempts: its caller is gone.
+// abandon ends a request between two attempts because the client has disconnected.
 func (x *exchange) abandon() {
 	x.s.disconnected = true
 	x.refuse(clientClosed, refusal{})

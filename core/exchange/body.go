@@ -15,13 +15,13 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// takeBody takes the request's body: checked, read, and its members written anew into a buffer of their own.
+// onBody validates and parses the body, and stores its re-encoded members in a buffer.
 func (x *exchange) onBody() {
 	x.readBody()
 	x.proceed()
 }
 
-// takeEarlyBody takes a body that is there before it is known whether the key may send it.
+// onEarlyBody parses a body that arrives before the key's permission is known.
 func (x *exchange) onEarlyBody() { x.readBody() }
 
 func (x *exchange) readBody() {
@@ -73,7 +73,8 @@ func (x *exchange) parse(body []byte) {
 	}
 }
 
-// takeRequest keeps what the exchange needs of a request, and its members for targets of their dialect.
+// keepRequest stores the parts of the request that later steps need, and its members for targets of the same
+// dialect.
 func (x *exchange) keepRequest(parsed *api.Parsed) {
 	s, r := &x.s, &parsed.Request
 	if parsed.PromptTokens == 0 {
@@ -89,9 +90,8 @@ func (x *exchange) keepRequest(parsed *api.Parsed) {
 	x.computeCacheKey(parsed.Members)
 }
 
-// nameRequest makes the cache key. It covers everything that the answer depends on: the request in its
-// canonical form and the catalog's version; the project stands in front of the hash. Whether the answer is
-// streamed does not matter to it.
+// computeCacheKey hashes everything that the response depends on: the canonical request and the catalog version.
+// The project ID is a prefix of the key (cacheEntryKey). Whether the response is streamed makes no difference.
 func (x *exchange) computeCacheKey(members []byte) {
 	r := &x.s.request
 	w := abi.Writer{Buf: make([]byte, 0, 128)}
@@ -114,7 +114,7 @@ func (x *exchange) computeCacheKey(members []byte) {
 	}
 }
 
-// reread reads the request again, for a target that it has to be translated for.
+// reparse parses the body again to translate it for a target.
 func (x *exchange) reparse(body []byte) chat.Request {
 	p := api.Parser{}
 	parsed := x.readRequest(&p, gjson.ParseBytes(body))
@@ -122,7 +122,8 @@ func (x *exchange) reparse(body []byte) chat.Request {
 	return parsed.Request
 }
 
-// unknownModel notes a name that the catalog does not have. Which names would do is known with the key's record.
+// noteUnknownModel records a model name that is not in the catalog. The suggestions for the error message depend
+// on the key's record, which may not have arrived.
 func (x *exchange) noteUnknownModel(name string) {
 	x.s.request.model = name
 	x.s.rejected, x.s.bodyDone = fault.UnknownModel.Code, true

@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/provider"
 )
 
-// countTokens answers POST /v1/messages/count_tokens. It counts against the limits, and costs nothing. A
-// provider that counts is asked; of others, and if that fails, the count is an estimate.
+// countTokens answers POST /v1/messages/count_tokens. It counts toward the rate limits and is free. If the
+// provider has no such endpoint or fails, the count is an estimate.
 func (x *exchange) countTokens() {
 	s := &x.s
 	for i := range x.targets() {
@@ -32,7 +32,7 @@ func (x *exchange) countTokens() {
 	x.fetchCount()
 }
 
-// takeCountKey counts with the project's own key; if that does not open, the count is an estimate.
+// onCountUnsealed counts with the project's provider key. If decryption failed, the count is an estimate.
 func (x *exchange) onCountUnsealed() {
 	if !x.keepProviderKey() || x.s.disconnected {
 		x.respondCount(x.s.request.promptTokens, true)
@@ -47,7 +47,7 @@ func (x *exchange) fetchCount() {
 	x.enter(phaseCount)
 }
 
-// takeCount takes the provider's answer.
+// onCount takes the provider's response.
 func (x *exchange) onCount() {
 	f, _ := provider.For(x.model().Provider.Wire)
 	if x.event.Kind == abi.EventResponse && x.event.Code == 200 {

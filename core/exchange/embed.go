@@ -24,7 +24,7 @@ const (
 	maxDimensions = 65536
 )
 
-// embeddings is a body of POST /v1/embeddings.
+// embeddings is the body of POST /v1/embeddings.
 // Source: OpenAI's API reference, "Create embeddings" (platform.openai.com/docs/api-reference/embeddings).
 type embeddings struct {
 	call   wire.EmbedCall
@@ -87,7 +87,7 @@ func (e *embeddings) inputs(p *api.Parser, v gjson.Result) {
 	}
 }
 
-// tokens takes one input that is given as token ids.
+// tokens reads one input that consists of token IDs.
 func (e *embeddings) tokens(p *api.Parser, v gjson.Result) {
 	v.ForEach(func(_, id gjson.Result) bool {
 		if id.Type != gjson.Number {
@@ -121,7 +121,7 @@ func (x *exchange) parseEmbeddings(p *api.Parser, root gjson.Result) {
 	}
 }
 
-// sendEmbeddings asks the present target.
+// sendEmbeddings sends the request to the current target.
 func (x *exchange) sendEmbeddings(body []byte) {
 	e := readEmbeddings(&api.Parser{}, gjson.ParseBytes(body))
 	e.call.Model, e.call.NowMs = x.withProjectKey(x.model()), x.now
@@ -155,7 +155,7 @@ func (x *exchange) mockEmbeddings(body []byte) {
 	x.answerEmbeddings(&out, "mock")
 }
 
-// takeEmbeddings reads a provider's 200.
+// readEmbeddingsAnswer reads a provider's 200 response.
 func (x *exchange) readEmbeddingsAnswer() {
 	model := x.model()
 	f, _ := provider.For(model.Provider.Wire)
@@ -184,7 +184,7 @@ func (x *exchange) answerEmbeddings(e *wire.Embedding, providerName string) {
 	x.respondAnswer(a, nil, body)
 }
 
-// embeddingsJSON writes OpenAI's list of embeddings.
+// embeddingsJSON encodes a list of embeddings in OpenAI's format.
 func embeddingsJSON(e *wire.Embedding, model string, u *chat.Usage, packed bool) []byte {
 	b := jsontext.Builder{B: make([]byte, 0, 4096)}
 	b.Open('{')
@@ -214,7 +214,7 @@ func embeddingsJSON(e *wire.Embedding, model string, u *chat.Usage, packed bool)
 	return b.B
 }
 
-// floats are a vector's numbers as OpenAI packs them: 32-bit floats, the lowest byte first.
+// floats packs a vector as OpenAI does for base64: 32-bit floats, little-endian.
 func floats(vector string) (packed []byte) {
 	gjson.Parse(vector).ForEach(func(_, v gjson.Result) bool {
 		bits := math.Float32bits(float32(v.Num))

@@ -31,12 +31,12 @@ const (
 type endpoint struct {
 	path, method string
 	id           endpointID
-	needs        doc.Permission // of the key; 0: any key
-	dialect      chat.Dialect   // of requests, answers and errors
+	needs        doc.Permission // required of the key; 0: any key
+	dialect      chat.Dialect   // of requests, responses and errors
 }
 
-// endpoints is the endpoint table: all that is answered here, and not forwarded to the control plane. A path that
-// ends with a slash stands for all that begin with it. HEAD is answered where GET is.
+// endpoints lists the endpoints that the core handles itself; others belong to the control plane or do not exist.
+// A path with a trailing slash matches every path below it. HEAD is allowed where GET is.
 var endpoints = []endpoint{
 	{"/api/ai/complete", "POST", endpointComplete, doc.MayComplete, chat.Native},
 	{"/api/ai/chat", "POST", endpointChat, doc.MayComplete, chat.Native},
@@ -52,7 +52,7 @@ var endpoints = []endpoint{
 	{rootPath, "GET", endpointRoot, 0, chat.Native},
 }
 
-// rootPath is the one endpoint that needs no key.
+// rootPath is the only endpoint that needs no key.
 const rootPath = "/"
 
 func (id endpointID) row() endpoint {
@@ -64,13 +64,13 @@ func (id endpointID) row() endpoint {
 	return endpoint{}
 }
 
-// hasBody: the request has one, of JSON.
+// hasBody reports whether requests have a JSON body.
 func (id endpointID) hasBody() bool { return id >= endpointComplete && id <= endpointEmbeddings }
 
-// listsModels: the endpoint is answered from the catalog and the project's policy.
+// listsModels reports whether the response is made from the catalog and the project's policy.
 func (id endpointID) listsModels() bool { return id == endpointModels || id == endpointModel }
 
-// match finds the endpoint. A path that another method would find is a 405.
+// matchEndpoint sets the endpoint. If the path exists with another method, it returns 405 and the Allow header.
 func (x *exchange) matchEndpoint(path, method string) (f fault.Fault, allow string) {
 	x.s.dialect = pathDialect(path)
 	for _, e := range endpoints {
@@ -92,7 +92,7 @@ func (x *exchange) matchEndpoint(path, method string) (f fault.Fault, allow stri
 	return fault.NotFound, ""
 }
 
-// under says whether a path is below an endpoint that stands for all such paths.
+// matchesPrefix reports whether path is below an endpoint with a trailing slash.
 func (e *endpoint) matchesPrefix(path string) bool {
 	return e.path != rootPath && strings.HasSuffix(e.path, "/") && strings.HasPrefix(path, e.path)
 }
@@ -104,7 +104,7 @@ func allowHeader(method string) string {
 	return method
 }
 
-// pathDialect is what a caller of a path that is not there probably speaks.
+// pathDialect guesses the caller's dialect from an unknown path.
 func pathDialect(path string) chat.Dialect {
 	switch {
 	case strings.HasPrefix(path, "/v1/messages"):
@@ -115,7 +115,7 @@ func pathDialect(path string) chat.Dialect {
 	return chat.Native
 }
 
-// isControl says whether a path belongs to the control plane.
+// isControl reports whether a path belongs to the control plane.
 func isControl(path string) bool {
 	for _, prefix := range []string{"/api/admin", "/dashboard"} {
 		if path == prefix || strings.HasPrefix(path, prefix+"/") {
@@ -125,8 +125,8 @@ func isControl(path string) bool {
 	return false
 }
 
-// wellEscaped says whether every % of a path is followed by two hexadecimal digits. Libraries differ in how they
-// read others.
+// wellEscaped reports whether two hexadecimal digits follow every % of a path. Libraries disagree about other
+// paths.
 func wellEscaped(path string) bool {
 	for i := 0; i < len(path); i++ {
 		if path[i] != '%' {

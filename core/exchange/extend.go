@@ -8,10 +8,10 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// extension is a stream's wish to reserve more, beside its chunks.
+// extension is a stream's pending request to enlarge its reservation.
 type extension struct {
-	total    int64 // what the meter was asked to reserve in all; 0: nothing is asked
-	minTotal int64 // and if the budget has not that much, at least
+	total    int64 // the total reservation requested from the meter; 0: no request is pending
+	minTotal int64 // to reserve if the budget has less than total
 	budget   budgetRequest
 }
 
@@ -21,14 +21,15 @@ func (e *extension) fields(f *abi.Fields) {
 	e.budget.fields(f)
 }
 
-// extendTokens is for how much more of a stream is reserved at a time; near the end of a budget, modestTokens.
+// extendTokens is the number of output tokens by which a stream's reservation grows, and minExtendTokens the
+// minimum when the budget is short.
 const (
 	extendTokens    = 4096
 	minExtendTokens = 256
 )
 
-// watchBudget reserves more for a stream that grows beyond what was expected of it, well before it gets
-// there; and cuts it when the budget has no more.
+// watchBudget extends the reservation once a stream has used three quarters of it, and cuts the stream when the
+// budget has no more.
 func (x *exchange) watchBudget() {
 	s := &x.s
 	st := &s.stream
@@ -44,7 +45,8 @@ func (x *exchange) watchBudget() {
 	}
 }
 
-// wantMore asks for the next part of a stream of which so much was seen: no more than the answer can still become.
+// requestExtension requests a reservation for the next part of the stream, beyond the usage seen so far. The
+// caller's max tokens limit it.
 func (x *exchange) requestExtension(seen chat.Usage) {
 	e := &x.s.stream.extension
 	total, least := seen, seen
@@ -71,8 +73,8 @@ func (x *exchange) extend() {
 	x.call(idExtend, abi.ClassKeyMeter, x.s.keyHash, command.Encode())
 }
 
-// takeExtension takes the meter's answer. A meter that cannot be asked is no reason to cut a stream: what that
-// costs beyond its reservation is what it was underestimated by.
+// onExtend takes the meter's reply. A stream is not cut because its meter is unreachable: settle books its full
+// cost, even above the reservation, and the next chunk requests an extension again.
 func (x *exchange) onExtend() {
 	s := &x.s
 	e := &s.stream.extension
@@ -90,12 +92,12 @@ func (x *exchange) onExtend() {
 		e.budget.begin(&reply)
 		x.callGrant(idExtendGrant, &e.budget)
 	default:
-		// The meter does not have the reservation, or its period is over: nobody is kept out by this stream.
+		// The meter has no such reservation, or its period is over: an extension would protect no budget.
 		s.stream.fixedReservation, e.total = true, 0
 	}
 }
 
-// takeExtensionGrant takes the Ledger's answer to a stream's wish.
+// onExtendGrant takes the Ledger's reply to a stream's extension.
 func (x *exchange) onExtendGrant() {
 	e := &x.s.stream.extension
 	reply, err := x.grantReply()
@@ -121,13 +123,13 @@ func (x *exchange) onExtendGrant() {
 	}
 }
 
-// takeExtensionFlush takes the news of a key that gives back what it holds idle.
+// onExtendFlush takes the reply of a meter that was asked to return its idle budget.
 func (x *exchange) onExtendFlush() {
 	x.deliverFlush(x.event.ID-idExtendFlush+idExtendAbsorb, &x.s.stream.extension.budget)
 	x.afterExtendFlush()
 }
 
-// takeExtensionAbsorbed: those news are with the Ledger, or could not be taken there.
+// onExtendAbsorb takes the Ledger's acknowledgement of that meter's batches.
 func (x *exchange) onExtendAbsorb() {
 	if x.event.Code != abi.OutcomeOK {
 		x.s.stream.extension.budget.unreachable = true
@@ -135,14 +137,14 @@ func (x *exchange) onExtendAbsorb() {
 	x.afterExtendFlush()
 }
 
-// extensionFlushed asks the Ledger again when all news is there.
+// afterExtendFlush asks the Ledger again when all batches are delivered.
 func (x *exchange) afterExtendFlush() {
 	if !x.pendingWithin(idExtendFlush, idListEnd) {
 		x.callGrant(idExtendGrant, &x.s.stream.extension.budget)
 	}
 }
 
-// cutStream ends a stream whose budget has ended.
+// cutOverBudget ends a stream with an error because the budget is exhausted.
 func (x *exchange) cutOverBudget() {
 	x.stopStream()
 	x.chargeStream(false)

@@ -15,29 +15,30 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// ErrorHeaders are those of an answer that no step could make.
+// ErrorHeaders are the headers of the error response that a host sends when no step can.
 var ErrorHeaders = []abi.Header{
 	{Name: "content-type", Value: "application/json"}, {Name: "cache-control", Value: "private, no-store"},
 }
 
-// refusal is what an error says besides its row of the table.
+// refusal is the variable part of an error response. The fixed part is the Fault.
 type refusal struct {
 	details []fault.Detail
-	allow   string           // 405
-	retryMs uint64           // when it may help to try again; 0: not said
-	noRetry bool             // it will not help
-	message jsontext.Spelled // the provider's own words, for callers who may read them
+	allow   string           // allowed methods, for 405
+	retryMs uint64           // when to retry; 0: no Retry-After
+	noRetry bool             // a retry fails too
+	message jsontext.Spelled // the provider's message, if callers may see it
 }
 
-// forGood marks an error that the same request will meet again. message is the provider's, as callers may read it.
+// permanent marks an error that a retry of the same request would get again. message is the provider's public
+// message.
 func (r refusal) permanent(message jsontext.Spelled) refusal {
 	return refusal{details: r.details, noRetry: true, message: message}
 }
 
 const maxMessage = 600
 
-// explained is the refusal for a provider's error answer. Our own endpoints have no error shape of a provider's:
-// there the status and the words are in the details.
+// providerRefusal is the refusal for a provider's error response. The native dialect has no field for a provider's
+// error, so status and message become a detail.
 func (x *exchange) providerRefusal(failure *wire.Failure) (r refusal) {
 	if x.s.dialect != chat.Native {
 		return r
@@ -50,7 +51,7 @@ func (x *exchange) providerRefusal(failure *wire.Failure) (r refusal) {
 	return r
 }
 
-// clean is a text without control characters.
+// stripControl replaces control characters with spaces.
 func stripControl(text string) string {
 	return strings.Map(func(c rune) rune {
 		if c < ' ' || c == 0x7f {
@@ -60,8 +61,8 @@ func stripControl(text string) string {
 	}, text)
 }
 
-// publicMessage is a provider's message as a caller may read it: short, and without the operator's secrets.
-// Where the project's own key was used, which is not at hand any more, there is none.
+// publicMessage is the provider's message if callers may see it: short, and without the operator's secrets. With a
+// project's own provider key it is always empty, because the key is no longer available to search for.
 func (x *exchange) publicMessage(message jsontext.Spelled) jsontext.Spelled {
 	p, text := x.model().Provider, message.Plain()
 	secret := x.usesProjectKey() || p.Key != "" && strings.Contains(text, p.Key)
@@ -74,10 +75,10 @@ func (x *exchange) publicMessage(message jsontext.Spelled) jsontext.Spelled {
 	return message
 }
 
-// minSecret is how long a setting is at least that could be one.
+// minSecret is the length in bytes from which a provider setting is treated as a secret.
 const minSecret = 12
 
-// refuse ends the exchange with an error, and gives back what it had reserved.
+// refuse ends the exchange with an error and releases its reservation.
 func (x *exchange) refuse(f fault.Fault, r refusal) {
 	if x.s.stream.opened {
 		x.failStream(f, r)
@@ -92,7 +93,7 @@ func (x *exchange) refuse(f fault.Fault, r refusal) {
 	x.end()
 }
 
-// refuseBad answers a bad request with the error that was written when it was found.
+// respondRejection returns the error that reject recorded.
 func (x *exchange) respondRejection() {
 	if x.s.admission.admitted && x.replayKey() != "" {
 		x.enter(phaseKeepError)
@@ -109,7 +110,7 @@ func (x *exchange) sendRejection() {
 	x.log(f.Status, f.Code)
 }
 
-// finishBad answers a bad request, and keeps the answer for a repeat.
+// finishRejection returns the recorded error and stores it for a replay.
 func (x *exchange) finishRejection() {
 	x.sendRejection()
 	f := x.rejection()
@@ -119,7 +120,7 @@ func (x *exchange) finishRejection() {
 	x.end()
 }
 
-// refuseWith sends an error.
+// refuseWith sends an error response.
 func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
 	headers := []abi.Header{{Name: "content-type", Value: "application/json"}}
 	add := func(name, value string) { headers = append(headers, abi.Header{Name: name, Value: value}) }
@@ -130,7 +131,7 @@ func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
 		add("www-authenticate", `Bearer realm="postern"`)
 	}
 	if r.retryMs > 0 {
-		// Retry-After is in whole seconds; at least one, or clients would hammer.
+		// Retry-After is in whole seconds. It is at least 1, so that clients do not retry in a tight loop.
 		add("retry-after", strconv.FormatUint(max(1, seconds(r.retryMs)), 10))
 		add("retry-after-ms", strconv.FormatUint(r.retryMs, 10))
 	}
@@ -143,16 +144,16 @@ func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
 	x.respond(f.Status, headers, body)
 }
 
-// breakOff ends a stream that the caller has begun to read with an error, and settles what was seen.
+// failStream ends an open stream with an error event and settles the output seen so far.
 func (x *exchange) failStream(f fault.Fault, r refusal) {
 	m := x.streamMeta()
-	last := x.family().StreamError(nil, &x.s.stream.api, x.apiError(f, r), &m)
-	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: last}}})
+	event := x.family().StreamError(nil, &x.s.stream.api, x.apiError(f, r), &m)
+	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: event}}})
 	x.do(abi.Action{Kind: abi.ActionClose})
 	x.settlePartial(f)
 }
 
-// settleBroken settles a stream that has no end: as served if the caller got something of it.
+// settlePartial settles an incomplete stream: as served if it had content, else as released.
 func (x *exchange) settlePartial(f fault.Fault) {
 	outcome := keymeter.Released
 	if x.s.stream.hasContent {
@@ -164,7 +165,7 @@ func (x *exchange) settlePartial(f fault.Fault) {
 	x.end()
 }
 
-// daySpent: the limit that was hit is the day's, so waiting a moment does not help.
+// daySpent reports whether the daily limit is used up, so that a short wait does not help.
 func (x *exchange) daySpent() bool {
 	for _, w := range x.s.admission.windows {
 		if w.WindowMs == calendar.DayMs && w.Remaining == 0 {
@@ -174,10 +175,10 @@ func (x *exchange) daySpent() bool {
 	return false
 }
 
-// spend books an attempt at the present target, at its price.
+// spend charges an attempt at the current target's prices.
 func (x *exchange) spend(u *chat.Usage) { x.charge(u, x.model().Cost(u)) }
 
-// charge books tokens and their cost to the present target.
+// charge adds usage and cost to the current target's charges.
 func (x *exchange) charge(u *chat.Usage, cost money.Pico) {
 	s := &x.s.spent
 	s.usage.Add(u)
@@ -195,16 +196,16 @@ func (x *exchange) charge(u *chat.Usage, cost money.Pico) {
 	s.charges = append(s.charges, charge{target, *u, cost, !u.Reported})
 }
 
-// believed says whether a provider's figures for an answer of so many tokens, estimated, are there and can be
-// true: no prompt is empty, and no text comes from nothing. What is not is estimated, and flagged.
+// credible reports whether the provider's usage is present and plausible for a response of about the given tokens:
+// the prompt is not empty, and text takes output tokens.
 func credible(u *chat.Usage, tokens uint64) bool {
 	return u.Reported && u.Plausible() && u.Input > 0 && (u.Output > 0 || tokens == 0)
 }
 
-// figures are a provider's, if they are believed and the answer is whole. Otherwise they are what was seen, of so
-// many tokens, and what of the provider's may be true: they are then an estimate.
-func (x *exchange) billableUsage(u chat.Usage, tokens uint64, whole bool) chat.Usage {
-	if credible(&u, tokens) && whole {
+// billableUsage is the provider's usage if it is credible and the response is whole. Otherwise it is an estimate:
+// the plausible part of the provider's usage, and at least the given number of output tokens.
+func (x *exchange) billableUsage(u chat.Usage, tokens uint64, complete bool) chat.Usage {
+	if credible(&u, tokens) && complete {
 		return u
 	}
 	if !u.Plausible() {
@@ -217,12 +218,13 @@ func (x *exchange) billableUsage(u chat.Usage, tokens uint64, whole bool) chat.U
 	return u
 }
 
-// bookUnknown books an attempt that the provider may have billed without telling: its prompt, estimated.
+// chargeUnreported charges the estimated prompt of an attempt that the provider may have billed without reporting
+// usage.
 func (x *exchange) chargeUnreported() {
 	x.spend(&chat.Usage{Input: x.s.request.promptTokens})
 }
 
-// askedModel is the model of the last target that was asked; "" if none was.
+// lastModel is the model of the last target fetched from, or "".
 func (x *exchange) lastModel() string {
 	if x.s.lastTarget == 0 {
 		return ""
@@ -230,8 +232,8 @@ func (x *exchange) lastModel() string {
 	return x.targets()[x.s.lastTarget-1].Model.Name
 }
 
-// settlement is what the meter is told of this exchange, whose answer has that status. What attempts at other
-// targets have cost is charged to those.
+// settlement is the settle command for the key's meter. Attempts at targets other than model are listed
+// separately.
 func (x *exchange) settlement(outcome keymeter.Outcome, model string, status uint64) keymeter.Settle {
 	s := &x.s
 	settle := keymeter.Settle{
@@ -256,12 +258,13 @@ func (x *exchange) settlement(outcome keymeter.Outcome, model string, status uin
 	return settle
 }
 
-// settle tells the meter. Nobody waits for its reply: if it is lost, the reservation expires.
+// settle sends the settlement. The exchange does not wait for the reply: if the command is lost, the reservation
+// expires.
 func (x *exchange) settle(settle *keymeter.Settle) {
 	x.call(0, abi.ClassKeyMeter, x.s.keyHash, settle.Encode())
 }
 
-// trace is this exchange's entry in the list of recent requests, as far as it is known by now.
+// trace is the exchange's entry in the list of recent requests, with the data known so far.
 func (x *exchange) trace(status uint64) keymeter.Trace {
 	s := &x.s
 	t := keymeter.Trace{Status: status, DurationMs: x.since(s.startMs), Stream: s.request.stream}
@@ -279,5 +282,5 @@ func (x *exchange) trace(status uint64) keymeter.Trace {
 	return t
 }
 
-// mockProvider is the built-in one's name.
+// mockProvider is the name of the built-in mock.
 const mockProvider = "mock"

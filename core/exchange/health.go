@@ -11,7 +11,7 @@ func (x *exchange) health() {
 	x.respondJSON(append(b, `"}`...))
 }
 
-// welcome answers GET / with what this is and where things are. It needs no key.
+// welcome answers GET / with the product name, the endpoints, and the health and dashboard paths. It needs no key.
 func (x *exchange) welcome() {
 	b := jsontext.Builder{B: make([]byte, 0, 256)}
 	b.Open('{')

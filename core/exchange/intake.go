@@ -10,13 +10,13 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// RequestHeaders are the caller's headers that a decision depends on.
+// RequestHeaders are the request headers that the core reads. Hosts pass only these.
 var RequestHeaders = []string{
 	"anthropic-beta", "anthropic-version", "authorization", "cache-control", "content-encoding", "content-length", "content-type",
 	"idempotency-key", "x-api-key", "x-postern-strict",
 }
 
-// ResponseHeaders are the provider's.
+// ResponseHeaders are the provider's response headers that the core reads.
 var ResponseHeaders = []string{"content-type", "retry-after", "retry-after-ms"}
 
 func (x *exchange) header(name string) string {
@@ -29,12 +29,12 @@ func (x *exchange) header(name string) string {
 }
 
 const (
-	maxQuery   = 1024 // no query of ours is nearly as long
+	maxQuery   = 1024 // longer queries are ignored; no valid one comes close
 	maxBeta    = 256
 	maxAddress = 64
 )
 
-// takeHead takes the request's head: endpoint, method, key. The body is not read before the key parses.
+// onRequest takes the request head: endpoint, method, key. The body is read only if the key is well-formed.
 func (x *exchange) onRequest() {
 	s := &x.s
 	s.requestID, s.startMs, s.address = x.header(":id"), x.now, x.header(":address")
@@ -70,7 +70,7 @@ func (x *exchange) onRequest() {
 	}
 }
 
-// takeCredentials refuses a request without a key, and one whose key cannot be one.
+// readCredentials refuses a request without a key or with a malformed one.
 func (x *exchange) readCredentials() bool {
 	key, ok := x.apiKey()
 	if !ok {
@@ -85,7 +85,7 @@ func (x *exchange) readCredentials() bool {
 	return true
 }
 
-// key is the caller's key: X-API-Key, else the bearer token.
+// apiKey is the caller's key: X-API-Key, else the bearer token.
 func (x *exchange) apiKey() (string, bool) {
 	if key := strings.TrimSpace(x.header("x-api-key")); key != "" {
 		return key, true
@@ -95,7 +95,7 @@ func (x *exchange) apiKey() (string, bool) {
 	return token, strings.EqualFold(scheme, "bearer") && token != ""
 }
 
-// postHead checks what a POST's head says of its body, and asks for it if there is no complaint.
+// checkBodyHead checks the headers that describe the body. If they are valid, it requests the body.
 func (x *exchange) checkBodyHead() {
 	s := &x.s
 	s.cacheControl = parseCacheControl(x.header("cache-control"))
@@ -116,7 +116,7 @@ func (x *exchange) checkBodyHead() {
 		return
 	}
 	if key := x.header("idempotency-key"); key != "" && s.endpoint != endpointCount { // a count is the same each time
-		// A wrong one is named together with what is wrong with the body.
+		// An invalid key is reported together with the errors in the body.
 		if s.invalidIdempotency = len(key) > 255 || !printable(key); !s.invalidIdempotency {
 			s.idempotency = keys.Hash(key)
 		}
@@ -124,20 +124,20 @@ func (x *exchange) checkBodyHead() {
 	x.await(abi.Action{Kind: abi.ActionReadBody, ID: idBody, Buffer: bufferBody, Limit: x.config.MaxBodyBytes})
 }
 
-// rejections are the faults of a request that is admitted before it is refused: whoever has no key learns nothing
-// of them.
+// rejections are the faults that are returned only after admission, so that callers without a valid key learn
+// nothing about their request.
 var rejections = []fault.Fault{fault.InvalidRequest, fault.ModelForbidden, fault.UnknownModel, fault.BodyTooLarge, fault.UnsupportedType}
 
-// reject notes what is wrong with the request, to be answered once it is admitted.
+// reject records an error in the request. It is returned after admission.
 func (x *exchange) reject(f fault.Fault, details ...fault.Detail) {
 	x.s.rejected, x.s.bodyDone = f.Code, true
 	if f == fault.BodyTooLarge || f == fault.UnsupportedType {
-		x.s.idempotency = "" // the body was not read: there is nothing to compare a repeat with
+		x.s.idempotency = "" // the body was not read, so a repeat cannot be compared with it
 	}
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferError, Data: x.errorBody(f, refusal{details: details})})
 }
 
-// rejection is the fault that was noted. The zero Fault: none was.
+// rejection is the recorded fault, or the zero Fault.
 func (x *exchange) rejection() fault.Fault {
 	for _, f := range rejections {
 		if f.Code == x.s.rejected {
@@ -147,10 +147,10 @@ func (x *exchange) rejection() fault.Fault {
 	return fault.Fault{}
 }
 
-// permitted says whether the key opens this endpoint.
+// permitted reports whether the key has the permission for this endpoint.
 func (x *exchange) permitted() bool { return x.s.record.May(x.s.endpoint.row().needs) }
 
-// proceed goes on to the admission when the record and the body are there, in whatever order they came.
+// proceed continues once the record and the body have arrived, in either order.
 func (x *exchange) proceed() {
 	s := &x.s
 	switch {
@@ -179,7 +179,7 @@ func (x *exchange) proceed() {
 	}
 }
 
-// call sends a command to an object near the project's region. With id 0 nobody waits for the answer.
+// call sends a command to an object near the project's region. With id 0 the exchange does not wait for the reply.
 func (x *exchange) call(id uint64, class abi.Class, name string, command []byte) {
 	a := abi.Action{Kind: abi.ActionCall, ID: id, Class: class, Name: name, Region: x.s.record.Region, Data: command}
 	if id == 0 {
@@ -189,7 +189,8 @@ func (x *exchange) call(id uint64, class abi.Class, name string, command []byte)
 	x.await(a)
 }
 
-// failedCall answers 503 if an object could not be asked, or its reply cannot be read.
+// refuseFailedCall refuses the request with 503 if the object call failed or its reply cannot be decoded, and
+// returns true.
 func (x *exchange) refuseFailedCall(err error) bool {
 	if x.event.Code == abi.OutcomeOK && err == nil {
 		return false
@@ -198,7 +199,7 @@ func (x *exchange) refuseFailedCall(err error) bool {
 	return true
 }
 
-// unavailableRetryMs is what callers are told when a part of ours is out.
+// unavailableRetryMs is the Retry-After when one of our own dependencies is unavailable.
 const unavailableRetryMs = 1000
 
 func printable(text string) bool {
@@ -215,7 +216,7 @@ func isJSON(contentType string) bool {
 	return strings.EqualFold(strings.TrimSpace(media), "application/json")
 }
 
-// parseUint reads a decimal number below 2^53.
+// parseUint parses a decimal number of at most 15 digits, which is below 2^53.
 func parseUint(text string) (uint64, bool) {
 	if text == "" || len(text) > 15 {
 		return 0, false

@@ -8,7 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/mock"
 )
 
-// mockTarget moves on to the first target that the key may use: in test mode that is the one that "answers".
+// mockTarget advances to the first target that the key may use. In test mode, the mock responds under that
+// target's name.
 func (x *exchange) mockTarget() {
 	s := &x.s
 	for int(s.orderIndex) < len(s.order)-1 && !x.current().Allowed {
@@ -16,7 +17,7 @@ func (x *exchange) mockTarget() {
 	}
 }
 
-// askMock has the built-in mock answer in a provider's place.
+// startMock gets the body for the built-in mock, which responds instead of a provider.
 func (x *exchange) startMock() {
 	if !x.testMode() {
 		x.s.lastTarget = uint64(x.currentIndex()) + 1
@@ -25,7 +26,7 @@ func (x *exchange) startMock() {
 	x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferBody})
 }
 
-// takeMockBody answers from the request alone.
+// onMockBody responds to the request with the mock.
 func (x *exchange) onMockBody() {
 	s := &x.s
 	if s.endpoint == endpointEmbeddings {
@@ -49,14 +50,15 @@ func (x *exchange) onMockBody() {
 }
 
 const (
-	// maxPieces bounds a mock's stream: at the catalog's pause it takes less than a second.
+	// maxPieces is the maximum number of pieces in a mock's stream. With the catalog's default pause, the stream
+	// takes less than a second.
 	maxPieces = 32
-	// wordBytes is about how much one of its events says.
+	// wordBytes is the approximate text length of one mock event.
 	wordBytes = 6
 )
 
-// pace sends the mock's answer piece by piece, as a provider would: the pieces wait in buffers of the host. It is
-// settled and stored at once, for it costs nothing and nothing can go wrong with it any more.
+// streamMock sends the mock's response in pieces, as a provider would. The pieces wait in host buffers. The
+// exchange settles and caches the response at once: it is free and can no longer fail.
 func (x *exchange) streamMock(a *answer, r *chat.Response) {
 	s := &x.s
 	m := x.meta(a)
@@ -66,10 +68,10 @@ func (x *exchange) streamMock(a *answer, r *chat.Response) {
 	}
 	s.pieces.count = uint64(len(pieces))
 	headers := x.answerHeaders(a)
-	if !s.stream.opened { // by the silence of a target before
+	if !s.stream.opened { // a keep-alive comment during an earlier target's silence may have opened it
 		s.responded, s.stream.opened = true, true
-		last := x.family().StreamError(nil, &api.State{Started: true}, x.trapError(), &m)
-		x.do(abi.Action{Kind: abi.ActionOpen, Code: 200, Headers: x.allHeaders(headers), Data: last})
+		trapEvent := x.family().StreamError(nil, &api.State{Started: true}, x.trapError(), &m)
+		x.do(abi.Action{Kind: abi.ActionOpen, Code: 200, Headers: x.allHeaders(headers), Data: trapEvent})
 	}
 	settle := x.settlement(keymeter.Served, a.model, 200)
 	if s.idempotency != "" {
@@ -82,7 +84,7 @@ func (x *exchange) streamMock(a *answer, r *chat.Response) {
 	x.sendMockPiece()
 }
 
-// streamPieces are all events of a stream, in at most maxPieces pieces.
+// streamPieces encodes all events of a stream in at most maxPieces pieces.
 func (x *exchange) streamPieces(r *chat.Response, m *api.Meta) (pieces [][]byte) {
 	var state api.State
 	f := x.family()
@@ -102,7 +104,7 @@ func (x *exchange) streamPieces(r *chat.Response, m *api.Meta) (pieces [][]byte)
 	return append(pieces, f.End(nil, &state, r, m))
 }
 
-// sendMockPiece sends the next piece, and waits before the one after it.
+// sendMockPiece sends the next piece and starts the pause after it.
 func (x *exchange) sendMockPiece() {
 	p := &x.s.pieces
 	for pause := x.config.Routing.MockPauseMs; p.next < p.count; {
@@ -117,7 +119,7 @@ func (x *exchange) sendMockPiece() {
 	x.end()
 }
 
-// abandonMock: nobody reads the rest.
+// abandonMock ends a mock's stream after a disconnect.
 func (x *exchange) abandonMock() {
 	x.s.disconnected = true
 	x.end()

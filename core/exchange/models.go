@@ -10,11 +10,11 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// modelsCreated stands where the families want a date of a model, which the catalog does not have.
+// modelsCreated is the creation date of every model, because the dialects require one and the catalog has none.
 const modelsCreated = "2026-01-01T00:00:00Z"
 
-// models answers GET /v1/models with what the key may use now, and GET /v1/models/{id} with one of them, in
-// OpenAI's shape or, for callers who send anthropic-version, in Anthropic's.
+// models answers GET /v1/models with all models that the key may use, and GET /v1/models/{id} with one of them.
+// The format is OpenAI's, or Anthropic's if the request has an anthropic-version header.
 func (x *exchange) models() {
 	if x.s.record.Policy == 0 {
 		x.respondModels(nil)
@@ -24,7 +24,8 @@ func (x *exchange) models() {
 	x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferPolicy})
 }
 
-// listModels takes the project's policy. Nothing else than what was decoded before is in that buffer.
+// onModelsPolicy lists the models by the project's policy. The buffer's content has been decoded before, so
+// decoding cannot fail.
 func (x *exchange) onModelsPolicy() {
 	p, _ := doc.DecodePolicy(x.event.Data)
 	x.respondModels(&p)
@@ -57,7 +58,7 @@ func (x *exchange) respondModels(p *doc.Policy) {
 	x.respondJSON(b.B)
 }
 
-// respondJSON ends an exchange that needed nothing but its answer.
+// respondJSON sends a JSON body, logs and ends the exchange.
 func (x *exchange) respondJSON(body []byte) {
 	x.respond(200, []abi.Header{{Name: "content-type", Value: "application/json"}}, []abi.Part{{Data: body}})
 	x.log(200, "")
@@ -78,7 +79,7 @@ func (x *exchange) respondModel(b *jsontext.Builder, v *policy.View) {
 	x.respondJSON(b.B)
 }
 
-// modelEntry writes one model, or a tier, of which m is nil.
+// modelEntry encodes one model, or a tier if m is nil.
 func (x *exchange) modelEntry(b *jsontext.Builder, name string, m *config.Model) {
 	ownedBy := "postern"
 	if m != nil {

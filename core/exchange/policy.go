@@ -11,11 +11,11 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// policyKeepMs is how long an isolate keeps a policy. It never changes: another one has another version.
+// policyKeepMs is how long an isolate keeps a policy. A policy version never changes.
 const policyKeepMs = 300_000
 
-// wantsPolicy says whether the project has a policy that this exchange has still to read: to choose targets, to
-// list models, or to name those that the caller may use instead of one that is unknown.
+// needsPolicy reports whether this exchange still has to read the project's policy: to choose targets, to list
+// models, or to suggest alternatives to an unknown model.
 func (x *exchange) needsPolicy() bool {
 	s := &x.s
 	if s.record.Policy == 0 || s.policyVersion == s.record.Policy {
@@ -32,7 +32,7 @@ func (x *exchange) readPolicy() {
 	})
 }
 
-// takePolicy takes the policy from memory or KV. The project's ledger is asked for one that is not there yet.
+// onPolicy takes the policy from memory or KV. If it is not there yet, the project's Ledger is called.
 func (x *exchange) onPolicy() {
 	if x.event.Code == abi.OutcomeOK {
 		if p, err := doc.DecodePolicy(x.event.Data); err == nil {
@@ -43,7 +43,8 @@ func (x *exchange) onPolicy() {
 	x.call(idLedgerPolicy, abi.ClassLedger, x.s.record.ProjectID, ledger.Policy())
 }
 
-// takeLedgerPolicy takes the authority's word. One that is older than the key's record is on its way.
+// onLedgerPolicy takes the policy from the Ledger, its authority. If it is older than the key's record requires,
+// the newer one has not been delivered yet, and the request fails with 503.
 func (x *exchange) onLedgerPolicy() {
 	p, err := doc.DecodePolicy(x.event.Data)
 	if err == nil && p.Version < x.s.record.Policy {
@@ -61,7 +62,7 @@ func (x *exchange) onLedgerPolicy() {
 	x.usePolicy(&p)
 }
 
-// usePolicy keeps of the policy what concerns this exchange, and goes on.
+// usePolicy stores the parts of the policy that concern this exchange, and continues.
 func (x *exchange) usePolicy(p *doc.Policy) {
 	s := &x.s
 	s.policyVersion, s.order, x.targetsMemo = s.record.Policy, nil, nil
@@ -81,7 +82,7 @@ func (x *exchange) usePolicy(p *doc.Policy) {
 	x.proceed()
 }
 
-// keepSealed puts the project's own keys for the targets' providers aside.
+// keepSealed stores the project's sealed provider keys in buffers, one per target.
 func (x *exchange) keepSealed(p *doc.Policy) {
 	for i := range x.s.selection.Owners {
 		if x.s.selection.Owners[i] == "" {
@@ -95,7 +96,7 @@ func (x *exchange) keepSealed(p *doc.Policy) {
 
 const maxNearest = 10
 
-// rejectModel refuses the model that the caller named, and says which ones would do.
+// rejectModel rejects the requested model and suggests allowed ones.
 func (x *exchange) rejectModel(f fault.Fault, p *doc.Policy) {
 	v := policy.View{Config: x.config, Key: x.s.record.Models, Project: p, Development: x.testMode()}
 	kind := config.ChatModel

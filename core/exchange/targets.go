@@ -10,13 +10,14 @@ import (
 	"github.com/postern-ai/postern/core/provider"
 )
 
-// testMode: development keys are answered by the mock, whatever the model, and cost nothing.
+// testMode reports whether the key is a development key. The mock answers all of its requests, for any model and
+// free of charge.
 func (x *exchange) testMode() bool { return x.s.record.Environment == keys.Development }
 
-// tier is the one that the caller named, or nil.
+// tier is the requested tier, or nil if the request names a model.
 func (x *exchange) tier() *config.Tier { return x.config.Tier(x.s.request.model) }
 
-// targets are those that the request's name stands for, with what the key and its project allow of them.
+// targets are the targets of the requested name, with what the key and its project allow.
 func (x *exchange) targets() []policy.Target {
 	if x.targetsMemo == nil {
 		v := policy.View{Config: x.config, Key: x.s.record.Models, Development: x.testMode()}
@@ -25,7 +26,7 @@ func (x *exchange) targets() []policy.Target {
 	return x.targetsMemo
 }
 
-// allowsAny says whether the key and its project allow any of the request's targets.
+// allowsAny reports whether the key and its project allow at least one target.
 func (x *exchange) allowsAny() bool {
 	for _, t := range x.targets() {
 		if t.Allowed {
@@ -35,7 +36,7 @@ func (x *exchange) allowsAny() bool {
 	return false
 }
 
-// orderTargets is the order in which to try the targets, by the route's strategy.
+// orderTargets returns the indexes of the targets in the order to try them, by the route's strategy.
 func (x *exchange) orderTargets() []byte {
 	s := &x.s
 	q := &s.request
@@ -53,22 +54,22 @@ func (x *exchange) orderTargets() []byte {
 		func(i int) bool { return targets[i].Usable() })
 }
 
-// target is the present target's number among the targets.
+// currentIndex is the current target's index in targets.
 func (x *exchange) currentIndex() int {
 	return int(x.s.order[min(int(x.s.orderIndex), len(x.s.order)-1)])
 }
 
-// present is the target that is asked, or is to be.
+// current is the target of the current or next attempt.
 func (x *exchange) current() *policy.Target { return &x.targets()[x.currentIndex()] }
 
-// model is the present target's.
+// model is the current target's model.
 func (x *exchange) model() *config.Model { return x.current().Model }
 
-// owned says whether the present target is asked with the project's own key.
+// usesProjectKey reports whether the current target is called with the project's own provider key.
 func (x *exchange) usesProjectKey() bool { return x.current().Owner != "" }
 
-// chooseTarget moves on to a target with credentials that carries the request and does not rest; if all rest, to
-// one that does.
+// chooseTarget advances to a target that is usable, supports the request and has a closed circuit. If all suitable
+// targets have open circuits, it takes the first of them. It returns false if no target is suitable.
 func (x *exchange) chooseTarget() bool {
 	s := &x.s
 	resting := len(s.order)
@@ -86,12 +87,12 @@ func (x *exchange) chooseTarget() bool {
 	return resting < len(s.order)
 }
 
-// resting says whether the present target is to be left alone for a while.
+// resting reports whether the current target's circuit is open.
 func (x *exchange) resting() bool {
 	return x.circuits.Resting(x.model().Name, x.usesProjectKey(), x.now)
 }
 
-// carries is what the present target has a place for.
+// supported are the parameters that the current target supports.
 func (x *exchange) supported() chat.Params {
 	model := x.model()
 	f, ok := provider.For(model.Provider.Wire)
@@ -100,22 +101,23 @@ func (x *exchange) supported() chat.Params {
 	}
 	carries := f.Carries &^ model.Provider.Drops &^ model.Drops
 	if f.Direct != nil && f.Dialect == x.family().Members && x.s.request.params&^carries == chat.ParamForeign {
-		carries |= chat.ParamForeign // the body goes as it came
+		carries |= chat.ParamForeign // the body is sent in its original dialect
 	}
 	return carries
 }
 
-// lacks is what the request asks for and the present target has no place for.
+// unsupported are the request's parameters that the current target does not support.
 func (x *exchange) unsupported() chat.Params { return x.s.request.params &^ x.supported() }
 
-// fits says whether the present target may get the request: what it lacks may be left out, but for content,
-// and unless the caller forbade it.
+// fits reports whether the current target may get the request. Unsupported parameters are dropped, except content,
+// and except in strict mode.
 func (x *exchange) fits() bool {
 	lacks := x.unsupported()
 	return lacks&chat.Content == 0 && !(x.s.strict && lacks&^x.s.request.defaulted != 0)
 }
 
-// unseal asks for the project's own key for the present target, if it has one and it is not there yet.
+// unseal starts to decrypt the project's provider key for the current target. It returns false if there is none or
+// it is already decrypted.
 func (x *exchange) unseal() bool {
 	id := x.current().Owner
 	if id == "" || x.s.providerKey != "" {
@@ -128,7 +130,7 @@ func (x *exchange) unseal() bool {
 	return true
 }
 
-// takeSecret keeps the unsealed key for the fetch that comes next; false: it does not open.
+// keepProviderKey stores the decrypted key for the next fetch. It returns false if decryption failed.
 func (x *exchange) keepProviderKey() bool {
 	if x.event.Code != abi.OutcomeOK || len(x.event.Data) == 0 {
 		return false
@@ -137,7 +139,7 @@ func (x *exchange) keepProviderKey() bool {
 	return true
 }
 
-// keyed is a model whose provider has the project's own key, if there is one.
+// withProjectKey returns the model with the project's provider key, if one is decrypted.
 func (x *exchange) withProjectKey(m *config.Model) *config.Model {
 	if x.s.providerKey == "" {
 		return m

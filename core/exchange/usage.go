@@ -13,10 +13,10 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// settleWaitMs are the waits of a report for settles that are under way: a second in all.
+// settleWaitMs are the pauses of a report that waits for open reservations to settle: one second in total.
 var settleWaitMs = [...]uint64{100, 300, 600}
 
-// maxReports bounds how often one request asks the Ledger: it needs four at most.
+// maxReports limits how often one request calls the Ledger. It needs at most four calls.
 const maxReports = 8
 
 // usage answers GET /api/usage?projectId=…&period=day|week|month.
@@ -39,7 +39,7 @@ func (x *exchange) usage() {
 	}
 }
 
-// query takes the first value of a parameter. Our values are plain words and ids: an escape is none of them.
+// queryParam returns the first value of a parameter. It decodes no escapes: valid values are plain words and IDs.
 func queryParam(text, name string) string {
 	for text != "" {
 		var pair string
@@ -51,7 +51,7 @@ func queryParam(text, name string) string {
 	return ""
 }
 
-// days are the first day of the period that now is in, and the day after its last.
+// periodDays returns the first day of the current period and the day after its last.
 func (x *exchange) periodDays() (first, end uint64) {
 	today := calendar.Day(x.s.startMs)
 	switch queryParam(x.s.query, "period") {
@@ -65,7 +65,8 @@ func (x *exchange) periodDays() (first, end uint64) {
 	return calendar.MonthStart(month), calendar.MonthStart(month + 1)
 }
 
-// report asks the Ledger: it first wants the meters flushed that may have news.
+// report queries the Ledger. It first replies with the meters that may have unreported usage; they must be
+// flushed.
 func (x *exchange) report(waited, final bool) {
 	first, end := x.periodDays()
 	q := ledger.Report{FirstDay: first, EndDay: end, Waited: waited, Final: final}
@@ -74,10 +75,10 @@ func (x *exchange) report(waited, final bool) {
 	x.call(idReport, abi.ClassLedger, x.s.record.ProjectID, q.Encode())
 }
 
-// reportAgain asks once more after a pause.
+// retryReport queries the Ledger again after a pause.
 func (x *exchange) retryReport() { x.report(true, false) }
 
-// takeReport takes the figures, or first has done what they lack.
+// onReport takes the usage, or first waits or flushes the meters as the Ledger demands.
 func (x *exchange) onReport() {
 	var reply ledger.ReportReply
 	var err error
@@ -101,7 +102,7 @@ func (x *exchange) onReport() {
 	}
 }
 
-// flush has meters hand over their news.
+// flushMeters makes meters report their usage.
 func (x *exchange) flushMeters(meters []string) {
 	command := keymeter.Flush{}
 	encoded := command.Encode()
@@ -110,14 +111,14 @@ func (x *exchange) flushMeters(meters []string) {
 	}
 }
 
-// pause waits before the Ledger is asked again.
+// pauseReport waits before the next query.
 func (x *exchange) pauseReport(ms uint64) {
 	x.enter(phaseReportPause)
 	x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: ms})
 }
 
-// newsIn goes on when the meters were flushed: to the figures, or to another flush if requests are just
-// being settled.
+// afterReportFlush queries the final usage when the meters are flushed. If reservations are open, it first waits
+// for them to settle.
 func (x *exchange) afterReportFlush() {
 	if x.s.reported > 0 && x.s.pauses < uint64(len(settleWaitMs)) {
 		x.pauseReport(settleWaitMs[x.s.pauses])
@@ -127,7 +128,7 @@ func (x *exchange) afterReportFlush() {
 	x.report(true, true)
 }
 
-// usageJSON is the UsageReport of docs/openapi.yaml.
+// usageJSON encodes the UsageReport of docs/openapi.yaml.
 func usageJSON(p *ledger.ReportReply, first, end uint64) []byte {
 	var hits, misses uint64
 	for i := range p.Models {
@@ -162,7 +163,7 @@ func modelJSON(b []byte, u *ledger.Usage) []byte {
 	return append(b, '}')
 }
 
-// percent is part of whole from 0 to 100, to two places; 0 of nothing is 0.
+// percent is part/whole in percent with two decimal places, and 0 if whole is 0.
 func percent(part, whole uint64) string {
 	if whole == 0 {
 		return "0"
