@@ -11,15 +11,15 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// The keys of the stories, by the names that they have in transcripts.
+// callers are the API keys, by their names in transcripts.
 var callers = map[string]string{
 	"caller":      keys.New(keys.Gateway, keys.Production, [keys.RandomBytes]byte{1}),
 	"development": keys.New(keys.Gateway, keys.Development, [keys.RandomBytes]byte{2}),
 	"project":     keys.New(keys.Project, keys.Production, [keys.RandomBytes]byte{3}),
 }
 
-// ownKey is the project's own key for a provider, unsealed.
-const ownKey = "key-of-the-project-for-openai"
+// projectKey is the project's own provider key, decrypted.
+const projectKey = "key-of-the-project-for-openai"
 
 var environment = []abi.Header{
 	{Name: "OPENAI_API_KEY", Value: "key-of-the-deployment-for-openai"},
@@ -27,9 +27,9 @@ var environment = []abi.Header{
 	{Name: "POSTERN_MASTER_KEYS", Value: "m1:bWFzdGVyLWtleS1vZi10aGUtZGVwbG95bWVudC0zMiE="},
 }
 
-// masks names what must not be shown, and hashes that nobody can read.
+// masks replaces secrets and unreadable hashes by names.
 var masks = func() *strings.Replacer {
-	pairs := []string{ownKey, "<own key>"}
+	pairs := []string{projectKey, "<own key>"}
 	for name, key := range callers {
 		pairs = append(pairs, key, "<"+name+">", keys.Hash(key), "<"+name+">")
 	}
@@ -67,8 +67,8 @@ func (s *story) configure(catalog []byte, more []abi.Header) {
 	s.config = cfg
 }
 
-// config [retries=1] [requestMs=…] … [control=off] [timeouts]: another deployment than testdata/catalog.json;
-// with "timeouts" those of fetches are shown.
+// config [retries=1] [requestMs=…] … [control=off] [timeouts]: changes the deployment. "timeouts" shows the
+// timeouts of fetches.
 func (s *story) doConfig(a *args) {
 	routing := map[string]uint64{}
 	for _, name := range []string{"retries", "backoffMs", "maxBackoffMs", "headMs", "firstByteMs", "idleMs", "totalMs", "requestMs", "mockPauseMs"} {

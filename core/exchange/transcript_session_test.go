@@ -11,85 +11,85 @@ import (
 	"github.com/postern-ai/postern/internal/transcript"
 )
 
-// startMs is the clock when a story begins: November 21st, 2026, 12:00 UTC.
+// startMs is November 21, 2026, 12:00 UTC, when every transcript starts.
 const startMs = 1_795_262_400_000
 
-// story is the host of a transcript: it keeps the buffers and knows which actions are outstanding.
+// session is the host of a transcript: it stores the buffers and tracks the outstanding actions.
 type story struct {
 	t        *testing.T
 	config   *config.Config
 	printer  transcript.Printer
-	rows     []bool // of the table, that were reached
+	rows     []bool // rows of the table that were reached
 	phases   []string
 	requests int
 
-	nowMs    uint64
-	state    []byte
-	shared   []byte
-	buffers  map[uint64][]byte
-	open     []abi.Action
-	answered bool
-	opened   bool // the answer is a stream
-	closed   bool // that has its end
-	left     bool
-	out      strings.Builder
+	nowMs        uint64
+	state        []byte
+	shared       []byte
+	buffers      map[uint64][]byte
+	pending      []abi.Action
+	responded    bool
+	streaming    bool // the response is a stream
+	closed       bool // the stream has ended
+	disconnected bool
+	out          strings.Builder
 }
 
-func newStory(t *testing.T, rows []bool) *story {
+func newSession(t *testing.T, rows []bool) *story {
 	s := &story{t: t, rows: rows, nowMs: startMs}
 	s.printer = transcript.Printer{Mask: masks, Buffer: exchange.BufferName, Limit: 400}
 	s.configure(catalogWith(t, nil), nil)
 	return s
 }
 
-// play carries one command out, and returns what the machine did.
+// play runs one command and returns the resulting phase and actions.
 func (s *story) play(b *block) string {
 	handle := commands[strings.Fields(b.command)[0]]
 	if handle == nil {
-		s.t.Fatalf("there is no command %q", b.command)
+		s.t.Fatalf("unknown command %q", b.command)
 	}
 	s.out.Reset()
 	a := parseArgs(s.t, b)
 	s.nowMs += a.milliseconds("after")
 	handle(s, a)
-	a.done()
+	a.checkConsumed()
 	return s.out.String()
 }
 
-// answer delivers the answer to an action. One that comes late is to an action that was cancelled.
-func (s *story) answer(a *args, id uint64, event abi.Event) {
-	at := slices.IndexFunc(s.open, func(o abi.Action) bool { return o.ID == id })
+// reply delivers the event that answers an action. A late reply must be to a canceled action.
+func (s *story) reply(a *args, id uint64, event abi.Event) {
+	at := slices.IndexFunc(s.pending, func(o abi.Action) bool { return o.ID == id })
 	if a.late == (at >= 0) {
-		a.fail("whether the action is outstanding is not as the transcript says")
+		a.fail("only a reply to a canceled action is marked late")
 	}
 	if at >= 0 && event.Kind != abi.EventHead && event.Kind != abi.EventChunk {
-		s.open = slices.Delete(s.open, at, at+1)
+		s.pending = slices.Delete(s.pending, at, at+1)
 	}
 	event.ID = id
 	s.step(event)
 }
 
-// find is the outstanding action with one of the ids.
+// find returns the first outstanding action that matches.
 func (s *story) find(a *args, which func(*abi.Action) bool) *abi.Action {
-	at := slices.IndexFunc(s.open, func(o abi.Action) bool { return which(&o) })
+	at := slices.IndexFunc(s.pending, func(o abi.Action) bool { return which(&o) })
 	if at < 0 {
-		a.fail("nothing of that kind is outstanding")
+		a.fail("no such action is outstanding")
 	}
-	return &s.open[at]
+	return &s.pending[at]
 }
 
 func kind(k abi.ActionKind) func(*abi.Action) bool {
 	return func(o *abi.Action) bool { return o.Kind == k }
 }
 
-// calling is a call, by its meaning.
-func calling(meaning string) func(*abi.Action) bool {
+// callOf matches a call by its meaning.
+func callOf(meaning string) func(*abi.Action) bool {
 	return func(o *abi.Action) bool {
 		return o.Kind == abi.ActionCall && strings.HasPrefix(transcript.Meaning(o), meaning)
 	}
 }
 
-// step runs the machine, and writes down what it did.
+// step advances the exchange by one event and records the result.
 func (s *story) step(event abi.Event) {
 	if row := exchange.RowOf(s.config, s.state, &event); row >= 0 {
 		s.rows[row] = true
@@ -108,7 +108,7 @@ func (s *story) step(event abi.Event) {
 	}
 }
 
-// perform does what a host does at once.
+// perform executes the actions that a host performs at once.
 func (s *story) perform(o *abi.Action) {
 	switch o.Kind {
 	case abi.ActionKeep:
@@ -116,12 +116,12 @@ func (s *story) perform(o *abi.Action) {
 	case abi.ActionAppend:
 		s.buffers[o.Buffer] = append(slices.Clip(s.buffers[o.Buffer]), o.Data...)
 	case abi.ActionCancel:
-		s.open = slices.DeleteFunc(s.open, func(p abi.Action) bool { return p.ID == o.ID })
+		s.pending = slices.DeleteFunc(s.pending, func(p abi.Action) bool { return p.ID == o.ID })
 	case abi.ActionRespond, abi.ActionOpen:
-		if s.answered {
-			s.t.Fatal("the caller is answered twice")
+		if s.responded {
+			s.t.Fatal("the caller gets a second response")
 		}
-		s.answered, s.opened = true, o.Kind == abi.ActionOpen
+		s.responded, s.streaming = true, o.Kind == abi.ActionOpen
 	case abi.ActionClose:
 		s.closed = true
 	case abi.ActionCall, abi.ActionReadBody, abi.ActionSupply, abi.ActionRead, abi.ActionFetch, abi.ActionWait, abi.ActionForward, abi.ActionUnseal:
@@ -133,21 +133,21 @@ func (s *story) start(o *abi.Action) {
 	if o.ID == 0 {
 		return
 	}
-	if slices.ContainsFunc(s.open, func(p abi.Action) bool { return p.ID == o.ID }) {
-		s.t.Fatalf("id %d is used again", o.ID)
+	if slices.ContainsFunc(s.pending, func(p abi.Action) bool { return p.ID == o.ID }) {
+		s.t.Fatalf("ID %d is already outstanding", o.ID)
 	}
-	s.open = append(s.open, *o)
+	s.pending = append(s.pending, *o)
 }
 
-// checkOver says whether the story was told to its end.
-func (s *story) checkOver() {
+// checkFinished checks that the exchange is complete.
+func (s *story) checkFinished() {
 	s.t.Helper()
 	switch {
 	case s.requests == 0:
-		s.t.Error("there is no request")
-	case exchange.PhaseName(s.config, s.state) != "done" || len(s.open) > 0:
-		s.t.Errorf("the exchange is not over: %d actions are outstanding", len(s.open))
-	case !s.answered, s.opened && !s.closed && !s.left:
-		s.t.Error("the caller has no answer, or one without an end")
+		s.t.Error("the transcript has no request")
+	case exchange.PhaseName(s.config, s.state) != "done" || len(s.pending) > 0:
+		s.t.Errorf("the exchange is not over: %d actions are outstanding", len(s.pending))
+	case !s.responded, s.streaming && !s.closed && !s.disconnected:
+		s.t.Error("the caller has no response, or an unfinished one")
 	}
 }

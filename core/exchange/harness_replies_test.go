@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-func (h *host) answer(a *abi.Action) (abi.Event, bool) {
+func (h *host) reply(a *abi.Action) (abi.Event, bool) {
 	switch a.Kind {
 	case abi.ActionReadBody:
 		h.buffers[a.Buffer] = []byte(h.body)
@@ -21,15 +21,15 @@ func (h *host) answer(a *abi.Action) (abi.Event, bool) {
 	case abi.ActionUnseal:
 		return abi.Event{Kind: abi.EventSupplied, Data: []byte("key-of-the-project")}, true
 	case abi.ActionRead:
-		return h.read(a.Key), true
+		return h.readKey(a.Key), true
 	case abi.ActionCall:
-		return h.call(a), true
+		return h.callObject(a), true
 	case abi.ActionFetch:
-		return h.fetched(a)
+		return h.nextFetchEvent(a)
 	case abi.ActionForward:
 		return abi.Event{Kind: abi.EventResponse, Code: h.control}, true
 	case abi.ActionWait:
-		if h.fetching() {
+		if h.fetchPending() {
 			return abi.Event{}, false
 		}
 		h.nowMs += a.KeepMs
@@ -38,26 +38,26 @@ func (h *host) answer(a *abi.Action) (abi.Event, bool) {
 	return abi.Event{}, false
 }
 
-func (h *host) fetching() bool {
-	return slices.ContainsFunc(h.open, func(a abi.Action) bool { return a.Kind == abi.ActionFetch })
+func (h *host) fetchPending() bool {
+	return slices.ContainsFunc(h.pending, func(a abi.Action) bool { return a.Kind == abi.ActionFetch })
 }
 
-func (h *host) read(key string) abi.Event {
+func (h *host) readKey(key string) abi.Event {
 	event := abi.Event{Kind: abi.EventStored, Code: abi.OutcomeAbsent}
 	switch {
-	case strings.HasPrefix(key, "key/") && !h.stranger:
+	case strings.HasPrefix(key, "key/") && !h.noRecord:
 		event.Code, event.Data = abi.OutcomeOK, h.recordAt(5)
 	case strings.HasPrefix(key, "policy/") && h.policy != nil:
 		event.Code, event.Data = abi.OutcomeOK, h.policy.Encode()
-	case strings.HasPrefix(key, "cache/") && h.stored != nil:
-		event.Code, event.Data = abi.OutcomeOK, h.stored
+	case strings.HasPrefix(key, "cache/") && h.cached != nil:
+		event.Code, event.Data = abi.OutcomeOK, h.cached
 	}
 	return event
 }
 
 func (h *host) recordAt(version uint64) []byte {
 	r := doc.Record{Version: version, KeyID: "key_1", ProjectID: "prj_1", Kind: keys.Gateway, Environment: keys.Production, Plan: "free"}
-	if h.key == mockedKey {
+	if h.key == developmentKey {
 		r.Environment = keys.Development
 	}
 	if h.policy != nil {
@@ -69,24 +69,24 @@ func (h *host) recordAt(version uint64) []byte {
 	return r.Encode()
 }
 
-// call answers as the objects do: all is admitted, and the Ledger has no more than grants say.
-func (h *host) call(a *abi.Action) abi.Event {
+// callObject replies for the objects: every request is admitted, and the Ledger grants only what grants contains.
+func (h *host) callObject(a *abi.Action) abi.Event {
 	event := abi.Event{Kind: abi.EventReply}
-	switch command := opened(a).(type) {
+	switch command := decodeCommand(a).(type) {
 	case *keymeter.Admit:
-		event.Data = h.verdict(command.AmountPico).Encode()
+		event.Data = h.admitReply(command.AmountPico).Encode()
 	case *keymeter.Extend:
-		event.Data = h.verdict(command.TotalPico).Encode()
+		event.Data = h.admitReply(command.TotalPico).Encode()
 	case *keymeter.Flush:
-		event.Data = (&keymeter.FlushReply{Absorbs: [][]byte{{1}}, Open: h.underWay}).Encode()
+		event.Data = (&keymeter.FlushReply{Absorbs: [][]byte{{1}}, Open: h.openReservations}).Encode()
 	default:
-		h.askLedger(command, &event)
+		h.callLedger(command, &event)
 	}
 	return event
 }
 
-// opened is the command of a call; nil for other actions.
-func opened(a *abi.Action) any {
+// decodeCommand is the command of a call, or nil for other actions.
+func decodeCommand(a *abi.Action) any {
 	switch {
 	case a.Kind != abi.ActionCall:
 		return nil
@@ -96,7 +96,7 @@ func opened(a *abi.Action) any {
 	return keymeter.Open(a.Data)
 }
 
-func (h *host) verdict(amount int64) *keymeter.AdmitReply {
+func (h *host) admitReply(amount int64) *keymeter.AdmitReply {
 	v := &keymeter.AdmitReply{Verdict: keymeter.Admitted, ReservedPico: amount}
 	if len(h.verdicts) > 0 {
 		v, h.verdicts = h.verdicts[0], h.verdicts[1:]
@@ -104,7 +104,7 @@ func (h *host) verdict(amount int64) *keymeter.AdmitReply {
 	return v
 }
 
-func (h *host) askLedger(command any, event *abi.Event) {
+func (h *host) callLedger(command any, event *abi.Event) {
 	switch command.(type) {
 	case *ledger.Grant:
 		var reply ledger.GrantReply
@@ -119,27 +119,27 @@ func (h *host) askLedger(command any, event *abi.Event) {
 		}
 		event.Data = reply.Encode()
 	case *ledger.PolicyQuestion:
-		if h.authority != nil {
-			event.Data = h.authority.Encode()
+		if h.ledgerPolicy != nil {
+			event.Data = h.ledgerPolicy.Encode()
 		}
 	default:
-		event.Code = h.absorbed
+		event.Code = h.absorbOutcome
 	}
 }
 
-// fetched is the next event of the fetch; false: a tick comes first, or nothing more.
-func (h *host) fetched(a *abi.Action) (abi.Event, bool) {
-	if !h.begun {
+// nextFetchEvent is the next event of the pending fetch; false: a tick is next, or there is no further event.
+func (h *host) nextFetchEvent(a *abi.Action) (abi.Event, bool) {
+	if !h.fetchStarted {
 		if len(h.provider) == 0 {
-			h.t.Fatalf("nobody expects a fetch of %s", a.URL)
+			h.t.Fatalf("unexpected fetch of %s", a.URL)
 		}
-		h.coming, h.provider, h.begun = h.provider[0], h.provider[1:], true
+		h.fetchEvents, h.provider, h.fetchStarted = h.provider[0], h.provider[1:], true
 	}
-	if len(h.coming) == 0 || h.coming[0].Kind == abi.EventTimer {
+	if len(h.fetchEvents) == 0 || h.fetchEvents[0].Kind == abi.EventTimer {
 		return abi.Event{}, false
 	}
-	event := h.coming[0]
-	if h.coming = h.coming[1:]; event.Kind == abi.EventResponse {
+	event := h.fetchEvents[0]
+	if h.fetchEvents = h.fetchEvents[1:]; event.Kind == abi.EventResponse {
 		h.buffers[a.Buffer] = event.Data
 	}
 	return event, true
@@ -147,19 +147,20 @@ func (h *host) fetched(a *abi.Action) (abi.Event, bool) {
 
 var jsonHead = []abi.Header{{Name: "content-type", Value: "application/json"}}
 
-// whole is an answer of a provider in one piece.
-func whole(status uint64, body string) []abi.Event {
+// wholeResponse is a provider's non-streaming response.
+func wholeResponse(status uint64, body string) []abi.Event {
 	return []abi.Event{{Kind: abi.EventResponse, Code: status, Headers: jsonHead, Data: []byte(body)}}
 }
 
-const goodAnswer = `{"id":"c1","choices":[{"index":0,"message":{"role":"assistant","content":"Hello!"},"finish_reason":"stop"}],` +
+const openaiResponse = `{"id":"c1","choices":[{"index":0,"message":{"role":"assistant","content":"Hello!"},"finish_reason":"stop"}],` +
 	`"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12}}`
 
-const goodMessage = `{"id":"m1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hello!"}],` +
+const anthropicResponse = `{"id":"m1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hello!"}],` +
 	`"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":9,"output_tokens":3}}`
 
-// flowing is a stream: a head, then each chunk. A chunk of "tick" is a tick, "end" its end.
-func flowing(chunks ...string) []abi.Event {
+// streamEvents is a provider's stream: a head, then the chunks. The chunk "tick" is a tick, "end" is the end of
+// the body.
+func streamEvents(chunks ...string) []abi.Event {
 	events := []abi.Event{{Kind: abi.EventHead, Code: 200, Headers: []abi.Header{{Name: "content-type", Value: "text/event-stream"}}}}
 	for _, c := range chunks {
 		switch c {
