@@ -46,7 +46,7 @@ func TestProviderMessageWithSecretsIsHidden(t *testing.T) {
 	long := strings.Repeat("x", 595)
 	for _, c := range []struct {
 		model, message string
-		isShown          bool
+		isShown        bool
 	}{
 		{"gpt", "plain text", true},
 		{"gpt", "your key " + openaiSecret, false},
