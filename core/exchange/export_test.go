@@ -22,7 +22,7 @@ func BufferName(number uint64) string {
 		return "piece"
 	}
 	return [...]string{
-		bufferBody: "body", bufferMembers: "members", bufferAnswer: "cached-answer", bufferError: "error", bufferUpstream: "upstream",
+		bufferBody: "body", bufferMembers: "members", bufferAnswer: "cached-response", bufferError: "error", bufferUpstream: "upstream",
 		bufferDeltas: "deltas", bufferPolicy: "policy",
 	}[number]
 }

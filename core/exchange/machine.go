@@ -53,7 +53,7 @@ const (
 )
 
 var phaseNames = [phases]string{
-	"head", "intake", "key", "policy", "lookup", "admit", "grant", "recall", "cache", "broke", "unseal", "build", "opening", "whole",
+	"head", "intake", "key", "policy", "lookup", "admit", "grant", "recall", "cache", "over-budget", "unseal", "build", "opening", "whole",
 	"backoff", "stream", "closing", "mock", "pacing", "keep-hit", "keep-error", "models", "count-unseal", "count", "report",
 	"report-pause", "report-flush", "forward", "done",
 }
@@ -95,7 +95,7 @@ const (
 var inputNames = [inputs]string{
 	"request", "body", "record", "policy", "ledger-policy", "memory", "kv", "admit", "grant", "flush", "absorb", "unsealed", "buffer",
 	"response", "head", "chunk", "end", "fault", "timer", "tick", "extend", "extend-grant", "extend-flush", "extend-absorb", "report",
-	"forwarded", "left",
+	"forwarded", "disconnect",
 }
 
 // row maps one input in one phase to its handler.

@@ -10,7 +10,7 @@ import (
 )
 
 // request METHOD PATH[?QUERY] [key=caller|development|project|none]: a request; the input is additional headers.
-func (s *story) doRequest(a *args) {
+func (s *session) doRequest(a *args) {
 	if s.requests > 0 {
 		s.checkFinished()
 	}
@@ -42,7 +42,7 @@ func (s *story) doRequest(a *args) {
 }
 
 // body [too-large|failed]: the request body, as input.
-func (s *story) doBody(a *args) {
+func (s *session) doBody(a *args) {
 	read := s.find(a, kind(abi.ActionReadBody))
 	event := abi.Event{Kind: abi.EventBody}
 	switch word := a.word(); word {
@@ -70,8 +70,8 @@ func outcome(a *args, word string) uint64 {
 	return 0
 }
 
-// left: the client disconnects.
-func (s *story) doDisconnect(*args) {
+// disconnect: the client disconnects.
+func (s *session) doDisconnect(*args) {
 	s.disconnected = true
 	s.step(abi.Event{Kind: abi.EventLeft})
 }

@@ -29,7 +29,7 @@ var environment = []abi.Header{
 
 // masks replaces secrets and unreadable hashes by names.
 var masks = func() *strings.Replacer {
-	pairs := []string{projectKey, "<own key>"}
+	pairs := []string{projectKey, "<project key>"}
 	for name, key := range callers {
 		pairs = append(pairs, key, "<"+name+">", keys.Hash(key), "<"+name+">")
 	}
@@ -59,7 +59,7 @@ func catalogWith(t *testing.T, routing map[string]uint64) []byte {
 	return data
 }
 
-func (s *story) configure(catalog []byte, more []abi.Header) {
+func (s *session) configure(catalog []byte, more []abi.Header) {
 	cfg, wrong := config.Parse(abi.Config{Catalog: catalog, Env: append(more, environment...)})
 	if wrong != "" {
 		s.t.Fatal(wrong)
@@ -69,7 +69,7 @@ func (s *story) configure(catalog []byte, more []abi.Header) {
 
 // config [retries=1] [requestMs=…] … [control=off] [timeouts]: changes the deployment. "timeouts" shows the
 // timeouts of fetches.
-func (s *story) doConfig(a *args) {
+func (s *session) doConfig(a *args) {
 	routing := map[string]uint64{}
 	for _, name := range []string{"retries", "backoffMs", "maxBackoffMs", "headMs", "firstByteMs", "idleMs", "totalMs", "requestMs", "mockPauseMs"} {
 		const absent = 1 << 60

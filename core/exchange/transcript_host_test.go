@@ -7,47 +7,47 @@ import (
 )
 
 // commands maps each command to its handler.
-var commands = map[string]func(*story, *args){
-	"config": (*story).doConfig,
+var commands = map[string]func(*session, *args){
+	"config": (*session).doConfig,
 
-	"request": (*story).doRequest,
-	"body":    (*story).doBody,
-	"left":    (*story).doDisconnect,
+	"request":    (*session).doRequest,
+	"body":       (*session).doBody,
+	"disconnect": (*session).doDisconnect,
 
-	"record":        (*story).doRecord,
-	"policy":        (*story).doPolicy,
-	"ledger-policy": (*story).doLedgerPolicy,
-	"memory":        (*story).doMemory,
-	"kv":            (*story).doKV,
+	"record":        (*session).doRecord,
+	"policy":        (*session).doPolicy,
+	"ledger-policy": (*session).doLedgerPolicy,
+	"memory":        (*session).doMemory,
+	"kv":            (*session).doKV,
 
-	"admit":    (*story).doAdmit,
-	"extend":   (*story).doExtend,
-	"grant":    (*story).doGrant,
-	"flush":    (*story).doFlush,
-	"absorbed": (*story).doAbsorbed,
-	"report":   (*story).doReport,
+	"admit":    (*session).doAdmit,
+	"extend":   (*session).doExtend,
+	"grant":    (*session).doGrant,
+	"flush":    (*session).doFlush,
+	"absorbed": (*session).doAbsorbed,
+	"report":   (*session).doReport,
 
-	"fetch": (*story).doFetch,
-	"head":  (*story).doHead,
-	"chunk": (*story).doChunk,
-	"end":   (*story).doEnd,
-	"fault": (*story).doFault,
+	"fetch": (*session).doFetch,
+	"head":  (*session).doHead,
+	"chunk": (*session).doChunk,
+	"end":   (*session).doEnd,
+	"fault": (*session).doFault,
 
-	"supply":    (*story).doSupply,
-	"unsealed":  (*story).doUnsealed,
-	"timer":     (*story).doTimer,
-	"tick":      (*story).doTick,
-	"forwarded": (*story).doForwarded,
+	"supply":    (*session).doSupply,
+	"unsealed":  (*session).doUnsealed,
+	"timer":     (*session).doTimer,
+	"tick":      (*session).doTick,
+	"forwarded": (*session).doForwarded,
 }
 
 // supply: the host returns a buffer.
-func (s *story) doSupply(a *args) {
+func (s *session) doSupply(a *args) {
 	supply := s.find(a, kind(abi.ActionSupply))
 	s.reply(a, supply.ID, abi.Event{Kind: abi.EventSupplied, Data: s.buffers[supply.Buffer]})
 }
 
 // unsealed [failed]: the project's provider key, decrypted.
-func (s *story) doUnsealed(a *args) {
+func (s *session) doUnsealed(a *args) {
 	event := abi.Event{Kind: abi.EventSupplied, Data: []byte(projectKey)}
 	if word := a.word(); word != "" {
 		event.Data, event.Code = nil, outcome(a, word)
@@ -62,19 +62,19 @@ const (
 )
 
 // timer: a wait ends. The clock advances by its duration.
-func (s *story) doTimer(a *args) { s.finishWait(a, timerID) }
+func (s *session) doTimer(a *args) { s.finishWait(a, timerID) }
 
 // tick: the keep-alive wait of a stream ends.
-func (s *story) doTick(a *args) { s.finishWait(a, tickID) }
+func (s *session) doTick(a *args) { s.finishWait(a, tickID) }
 
-func (s *story) finishWait(a *args, id uint64) {
+func (s *session) finishWait(a *args, id uint64) {
 	wait := s.find(a, func(o *abi.Action) bool { return o.Kind == abi.ActionWait && o.ID == id })
 	s.nowMs += wait.KeepMs
 	s.reply(a, id, abi.Event{Kind: abi.EventTimer})
 }
 
 // forwarded STATUS|unreachable: the control plane's response.
-func (s *story) doForwarded(a *args) {
+func (s *session) doForwarded(a *args) {
 	event := abi.Event{Kind: abi.EventFault, Code: abi.FaultConnect}
 	if word := a.word(); word != "unreachable" {
 		event = abi.Event{Kind: abi.EventResponse, Code: status(a, word)}

@@ -28,7 +28,7 @@ var verdicts = map[string]keymeter.Verdict{
 // admit VERDICT: the meter's reply. "admitted" reserves the requested amount, or the minimum with "least". "short"
 // has held=, need= and least=, "stale" the fields of a record, "limited" retry=, and "replay" the stored response
 // as input.
-func (s *story) doAdmit(a *args) {
+func (s *session) doAdmit(a *args) {
 	call := s.find(a, callOf("admit"))
 	command := transcript.Open(call).(*keymeter.Admit)
 	s.reply(a, call.ID, verdict(a, command.AmountPico, command.LeastPico))
@@ -41,7 +41,7 @@ const (
 )
 
 // extend VERDICT: the meter's reply to a stream's extension.
-func (s *story) doExtend(a *args) {
+func (s *session) doExtend(a *args) {
 	command := &keymeter.Extend{}
 	if at := slices.IndexFunc(s.pending, func(o abi.Action) bool { return o.ID == extendID }); at >= 0 {
 		command = transcript.Open(&s.pending[at]).(*keymeter.Extend)
@@ -83,7 +83,7 @@ func encodedReplay(a *args) []byte {
 }
 
 // grant total=$1 [final] | recall=METER,METER next=METER | next=METER | none | failed: the Ledger's reply.
-func (s *story) doGrant(a *args) {
+func (s *session) doGrant(a *args) {
 	id := uint64(extendGrantID)
 	if at := slices.IndexFunc(s.pending, func(o abi.Action) bool { return callOf("grant")(&o) }); at >= 0 {
 		id = s.pending[at].ID
@@ -102,7 +102,7 @@ func (s *story) doGrant(a *args) {
 
 // flush METER [news] [open=1] [failed]: a meter's reply. "news" has a batch for the Ledger; open is the number of
 // its unsettled requests.
-func (s *story) doFlush(a *args) {
+func (s *session) doFlush(a *args) {
 	meter := a.word()
 	call := s.find(a, func(o *abi.Action) bool { return callOf("flush")(o) && o.Name == meter })
 	r := keymeter.FlushReply{Open: a.number("open", 0)}
@@ -117,7 +117,7 @@ func (s *story) doFlush(a *args) {
 }
 
 // absorbed [failed]: the Ledger's acknowledgement of a meter's batches.
-func (s *story) doAbsorbed(a *args) {
+func (s *session) doAbsorbed(a *args) {
 	event := reply(nil)
 	if word := a.word(); word != "" {
 		event.Code = outcome(a, word)
@@ -127,7 +127,7 @@ func (s *story) doAbsorbed(a *args) {
 
 // report flush=METER,METER | wait=100ms | failed | figures: the Ledger's reply to a usage report. "figures" has
 // budget= and used=, and one input line per model: NAME requests= hits= misses= prompt= completion= cost=.
-func (s *story) doReport(a *args) {
+func (s *session) doReport(a *args) {
 	call := s.find(a, callOf("report"))
 	r := ledger.ReportReply{
 		Flush: a.list("flush"), WaitMs: a.milliseconds("wait"), BudgetPico: a.dollars("budget"), UsedPico: a.dollars("used"), Period: period,

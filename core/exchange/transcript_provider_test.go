@@ -11,7 +11,7 @@ import (
 const fetchID = 5
 
 // fetch STATUS: a provider's whole response. The input is its headers and body; the default content type is JSON.
-func (s *story) doFetch(a *args) {
+func (s *session) doFetch(a *args) {
 	fetch := s.find(a, kind(abi.ActionFetch))
 	event := abi.Event{Kind: abi.EventResponse, Code: status(a, a.word())}
 	event.Headers = withContentType(a.headers(), "application/json")
@@ -30,7 +30,7 @@ func withContentType(headers []abi.Header, contentType string) []abi.Header {
 }
 
 // head STATUS: the head of a provider's stream; the input is its headers.
-func (s *story) doHead(a *args) {
+func (s *session) doHead(a *args) {
 	event := abi.Event{Kind: abi.EventHead, Code: status(a, a.word())}
 	event.Headers = withContentType(a.headers(), "text/event-stream")
 	s.reply(a, fetchID, event)
@@ -38,7 +38,7 @@ func (s *story) doHead(a *args) {
 
 // chunk [cut]: the next chunk of a stream. As in SSE, an empty line follows every line except "event:" lines. With
 // "cut" there is none after the last line. "{300 words}" is replaced by a long text.
-func (s *story) doChunk(a *args) {
+func (s *session) doChunk(a *args) {
 	var data strings.Builder
 	for _, line := range a.input {
 		data.WriteString(words.ReplaceAllStringFunc(line, longText) + "\n")
@@ -62,7 +62,7 @@ func longText(placeholder string) string {
 }
 
 // end: the provider closes its stream.
-func (s *story) doEnd(a *args) { s.reply(a, fetchID, abi.Event{Kind: abi.EventEnd}) }
+func (s *session) doEnd(a *args) { s.reply(a, fetchID, abi.Event{Kind: abi.EventEnd}) }
 
 var faults = map[string]uint64{
 	"connect": abi.FaultConnect, "head": abi.FaultHead, "first-byte": abi.FaultFirstByte, "idle": abi.FaultIdle, "total": abi.FaultTotal,
@@ -70,7 +70,7 @@ var faults = map[string]uint64{
 }
 
 // fault WHICH: a fetch fails without a whole response.
-func (s *story) doFault(a *args) {
+func (s *session) doFault(a *args) {
 	code, ok := faults[a.word()]
 	if !ok {
 		a.fail("unknown fault")

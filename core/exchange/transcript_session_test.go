@@ -15,7 +15,7 @@ import (
 const startMs = 1_795_262_400_000
 
 // session is the host of a transcript: it stores the buffers and tracks the outstanding actions.
-type story struct {
+type session struct {
 	t        *testing.T
 	config   *config.Config
 	printer  transcript.Printer
@@ -35,15 +35,15 @@ type story struct {
 	out          strings.Builder
 }
 
-func newSession(t *testing.T, rows []bool) *story {
-	s := &story{t: t, rows: rows, nowMs: startMs}
+func newSession(t *testing.T, rows []bool) *session {
+	s := &session{t: t, rows: rows, nowMs: startMs}
 	s.printer = transcript.Printer{Mask: masks, Buffer: exchange.BufferName, Limit: 400}
 	s.configure(catalogWith(t, nil), nil)
 	return s
 }
 
 // play runs one command and returns the resulting phase and actions.
-func (s *story) play(b *block) string {
+func (s *session) play(b *block) string {
 	handle := commands[strings.Fields(b.command)[0]]
 	if handle == nil {
 		s.t.Fatalf("unknown command %q", b.command)
@@ -57,7 +57,7 @@ func (s *story) play(b *block) string {
 }
 
 // reply delivers the event that answers an action. A late reply must be to a canceled action.
-func (s *story) reply(a *args, id uint64, event abi.Event) {
+func (s *session) reply(a *args, id uint64, event abi.Event) {
 	at := slices.IndexFunc(s.pending, func(o abi.Action) bool { return o.ID == id })
 	if a.late == (at >= 0) {
 		a.fail("only a reply to a canceled action is marked late")
@@ -70,7 +70,7 @@ func (s *story) reply(a *args, id uint64, event abi.Event) {
 }
 
 // find returns the first outstanding action that matches.
-func (s *story) find(a *args, which func(*abi.Action) bool) *abi.Action {
+func (s *session) find(a *args, which func(*abi.Action) bool) *abi.Action {
 	at := slices.IndexFunc(s.pending, func(o abi.Action) bool { return which(&o) })
 	if at < 0 {
 		a.fail("no such action is outstanding")
@@ -90,7 +90,7 @@ func callOf(meaning string) func(*abi.Action) bool {
 }
 
 // step advances the exchange by one event and records the result.
-func (s *story) step(event abi.Event) {
+func (s *session) step(event abi.Event) {
 	if row := exchange.RowOf(s.config, s.state, &event); row >= 0 {
 		s.rows[row] = true
 	}
@@ -109,7 +109,7 @@ func (s *story) step(event abi.Event) {
 }
 
 // perform executes the actions that a host performs at once.
-func (s *story) perform(o *abi.Action) {
+func (s *session) perform(o *abi.Action) {
 	switch o.Kind {
 	case abi.ActionKeep:
 		s.buffers[o.Buffer] = o.Data
@@ -129,7 +129,7 @@ func (s *story) perform(o *abi.Action) {
 	}
 }
 
-func (s *story) start(o *abi.Action) {
+func (s *session) start(o *abi.Action) {
 	if o.ID == 0 {
 		return
 	}
@@ -140,7 +140,7 @@ func (s *story) start(o *abi.Action) {
 }
 
 // checkFinished checks that the exchange is complete.
-func (s *story) checkFinished() {
+func (s *session) checkFinished() {
 	s.t.Helper()
 	switch {
 	case s.requests == 0:

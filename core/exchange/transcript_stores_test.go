@@ -17,7 +17,7 @@ func readOf(prefix string) func(*abi.Action) bool {
 
 // record [FIELD=VALUE …]|absent|failed|unknown: the key's record, from memory or KV. "unknown": memory remembers
 // that the key does not exist.
-func (s *story) doRecord(a *args) {
+func (s *session) doRecord(a *args) {
 	event := abi.Event{Kind: abi.EventStored}
 	switch word := a.word(); word {
 	case "":
@@ -51,7 +51,7 @@ var permissions = map[string]doc.Permission{
 }
 
 // policy [FIELD=VALUE …]|absent|failed: the project's policy, from memory or KV.
-func (s *story) doPolicy(a *args) {
+func (s *session) doPolicy(a *args) {
 	event := abi.Event{Kind: abi.EventStored}
 	if word := a.word(); word != "" {
 		event.Code = outcome(a, word)
@@ -62,7 +62,7 @@ func (s *story) doPolicy(a *args) {
 }
 
 // ledger-policy [FIELD=VALUE …]|failed: the policy, from the project's Ledger.
-func (s *story) doLedgerPolicy(a *args) {
+func (s *session) doLedgerPolicy(a *args) {
 	event := abi.Event{Kind: abi.EventReply}
 	if word := a.word(); word != "" {
 		event.Code = outcome(a, word)
@@ -72,7 +72,7 @@ func (s *story) doLedgerPolicy(a *args) {
 	s.reply(a, s.find(a, callOf("ask-policy")).ID, event)
 }
 
-// policyOf is a policy with version=2, models=a,b, route=TIER:a,b in that order, and own=PROVIDER for a provider
+// policyOf is a policy with version=2, models=a,b, route=TIER:a,b in that order, and provider-key=PROVIDER for a provider
 // key.
 func policyOf(a *args) []byte {
 	p := doc.Policy{Version: a.number("version", 2), Models: a.list("models")}
@@ -84,21 +84,21 @@ func policyOf(a *args) []byte {
 		}
 		p.Routes = []doc.Route{r}
 	}
-	if provider, ok := a.value("own"); ok {
-		p.ProviderKeys = []doc.ProviderKey{{Provider: provider, KeyID: "m1", Sealed: []byte("\x00the project's own key, sealed\x00")}}
+	if provider, ok := a.value("provider-key"); ok {
+		p.ProviderKeys = []doc.ProviderKey{{Provider: provider, KeyID: "m1", Sealed: []byte("\x00the sealed project key\x00")}}
 	}
 	return p.Encode()
 }
 
 // memory hit|absent|failed: the cache lookup in host memory.
-func (s *story) doMemory(a *args) { s.doCache(a, abi.WhereMemory) }
+func (s *session) doMemory(a *args) { s.doCache(a, abi.WhereMemory) }
 
 // kv hit|absent|failed: the cache lookup in KV.
-func (s *story) doKV(a *args) { s.doCache(a, abi.WhereKV) }
+func (s *session) doKV(a *args) { s.doCache(a, abi.WhereKV) }
 
 // doCache replies to a cache lookup. A hit has model=NAME provider=NAME age=10s, and the provider's response as
 // input.
-func (s *story) doCache(a *args, tier uint64) {
+func (s *session) doCache(a *args, tier uint64) {
 	look := s.find(a, func(o *abi.Action) bool { return readOf("cache/")(o) && o.Where == tier })
 	event := abi.Event{Kind: abi.EventStored}
 	if word := a.word(); word == "hit" {

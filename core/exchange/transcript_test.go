@@ -40,7 +40,7 @@ func TestTranscripts(t *testing.T) {
 		}
 	}
 	for i, name := range exchange.Rows() {
-		if !rows[i] && !strings.HasSuffix(name, "/left") {
+		if !rows[i] && !strings.HasSuffix(name, "/disconnect") {
 			t.Errorf("no transcript covers the row %s", name)
 		}
 	}
