@@ -88,13 +88,13 @@ export class Wrangler {
 
   /** Resolves with the reason when wrangler has exited or its port no longer responds. */
   lost() {
-    return Promise.race([this.#ended.then(() => 'wrangler has ended'), this.#portLost()])
+    return Promise.race([this.#ended.then(() => 'wrangler exited'), this.#portLost()])
   }
 
   async #portLost() {
     for (let listener = this.#listener(); listener !== undefined; listener = this.#listener()) {
       while (isAlive(listener)) await sleep(WATCH_MS)
-      if (!(await answers())) return 'workerd is gone'
+      if (!(await answers())) return 'workerd exited'
     }
     return new Promise(() => {}) // no proxy process to watch
   }
@@ -125,7 +125,7 @@ async function answers() {
 export async function portFree() {
   for (const end = performance.now() + FREE_TIMEOUT_MS; ; await sleep(RETRY_MS)) {
     if (await canListen()) return
-    if (performance.now() > end) throw new Error(`port ${PORT} is still taken`)
+    if (performance.now() > end) throw new Error(`port ${PORT} is still in use`)
   }
 }
 
