@@ -78,6 +78,7 @@ func (x *exchange) admitReply() (reply keymeter.AdmitReply, ok bool) {
 	return reply, true
 }
 
+// onAdmit takes the meter's verdict.
 func (x *exchange) onAdmit() {
 	reply, ok := x.admitReply()
 	if !ok {
@@ -154,22 +155,22 @@ func (x *exchange) admitted() {
 
 // begin records the meter's shortfall. It resets need.After, so the next recall starts from the first key: other
 // keys' slices may be idle by now.
-func (l *budgetRequest) begin(reply *keymeter.AdmitReply) {
-	l.need = ledger.Grant{
+func (b *budgetRequest) begin(reply *keymeter.AdmitReply) {
+	b.need = ledger.Grant{
 		Period: reply.Period, Epoch: reply.Epoch, HeldPico: reply.HeldPico, NeedPico: reply.NeedPico, LeastPico: reply.LeastPico,
 	}
-	l.final, l.unreachable, l.recalled, l.passes = false, false, false, 0
+	b.final, b.unreachable, b.recalled, b.passes = false, false, false, 0
 }
 
 // accept records the grant for the next admit or extend.
-func (l *budgetRequest) accept(reply *ledger.GrantReply) {
-	l.grant = keymeter.Grant{Period: reply.Period, Epoch: reply.Epoch, TotalPico: reply.TotalPico}
-	l.final = reply.Final
+func (b *budgetRequest) accept(reply *ledger.GrantReply) {
+	b.grant = keymeter.Grant{Period: reply.Period, Epoch: reply.Epoch, TotalPico: reply.TotalPico}
+	b.final = reply.Final
 }
 
 // callGrant calls the Ledger for the shortfall. The reply arrives under id.
-func (x *exchange) callGrant(id uint64, l *budgetRequest) {
-	g := l.need
+func (x *exchange) callGrant(id uint64, b *budgetRequest) {
+	g := b.need
 	g.Key = x.s.keyHash
 	x.call(id, abi.ClassLedger, x.s.record.ProjectID, g.Encode())
 }
@@ -213,12 +214,12 @@ func (x *exchange) onGrant() {
 const maxPasses = 1
 
 // nextPass starts another pass over the keys with idle budget, if the last one recalled anything.
-func (l *budgetRequest) nextPass() bool {
-	if !l.recalled || l.unreachable || l.passes == maxPasses {
+func (b *budgetRequest) nextPass() bool {
+	if !b.recalled || b.unreachable || b.passes == maxPasses {
 		return false
 	}
-	l.recalled, l.need.After = false, ""
-	l.passes++
+	b.recalled, b.need.After = false, ""
+	b.passes++
 	return true
 }
 
@@ -254,16 +255,16 @@ func (x *exchange) recall(first uint64, reply *ledger.GrantReply) {
 	}
 }
 
-// deliverFlush sends a meter's flushed batches to the Ledger in one command, because they must arrive in order. l
+// deliverFlush sends a meter's flushed batches to the Ledger in one command, because they must arrive in order. b
 // is the request that recalled them. A meter that could not be called delivers its batches itself later.
-func (x *exchange) deliverFlush(first uint64, l *budgetRequest) {
+func (x *exchange) deliverFlush(first uint64, b *budgetRequest) {
 	var reply keymeter.FlushReply
 	err := abi.ErrMalformed
 	if x.event.Code == abi.OutcomeOK {
 		reply, err = keymeter.DecodeFlushReply(x.event.Data)
 	}
-	l.unreachable = l.unreachable || err != nil
-	l.recalled = l.recalled || len(reply.Absorbs) > 0
+	b.unreachable = b.unreachable || err != nil
+	b.recalled = b.recalled || len(reply.Absorbs) > 0
 	if x.s.phase == phaseReportFlush {
 		x.s.reported += reply.Open
 	}

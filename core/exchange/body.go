@@ -122,8 +122,8 @@ func (x *exchange) reparse(body []byte) chat.Request {
 	return parsed.Request
 }
 
-// noteUnknownModel records a model name that is not in the catalog. The suggestions for the error message depend
-// on the key's record, which may not have arrived.
+// noteUnknownModel records a model name that is not in the catalog. The suggestions in the error message need
+// the key's record, which arrives separately.
 func (x *exchange) noteUnknownModel(name string) {
 	x.s.request.model = name
 	x.s.rejected, x.s.bodyDone = fault.UnknownModel.Code, true

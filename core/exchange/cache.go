@@ -195,7 +195,7 @@ func (x *exchange) useHit(data []byte) {
 		return
 	}
 	if m := x.config.Model(e.model); m == nil || !policy.Listed(x.config, x.s.record.Models, m, x.s.request.model) {
-		return // requested by another key of the project; this key may not use the model
+		return // cached for another key of the project; this key is not allowed to use the model
 	}
 	body := e.body
 	if !e.raw || x.s.request.stream {

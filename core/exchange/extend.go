@@ -123,7 +123,7 @@ func (x *exchange) onExtendGrant() {
 	}
 }
 
-// onExtendFlush takes the reply of a meter that was asked to return its idle budget.
+// onExtendFlush takes the reply of a meter whose idle budget was recalled.
 func (x *exchange) onExtendFlush() {
 	x.deliverFlush(x.event.ID-idExtendFlush+idExtendAbsorb, &x.s.stream.extension.budget)
 	x.afterExtendFlush()

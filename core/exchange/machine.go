@@ -1,5 +1,5 @@
-// Package exchange implements one request as a state machine, from the request head to the settled end. A host
-// calls Step with each event; the machine changes its state and returns actions. The state contains everything
+// Package exchange runs one request as a state machine, from its head until it is settled and logged. A host calls
+// Step with each event, and Step returns the new state and the actions to perform. The state contains everything
 // that later decisions depend on. The host stores it as bytes between steps.
 //
 // This file is the machine: the phases, the inputs, and the table that maps (phase, input) to a handler. Read the
@@ -22,7 +22,7 @@ type phase uint8
 const (
 	phaseHead        phase = iota // before the first event
 	phaseIntake                   // reading the key record and the body, in either order
-	phaseKey                      // asking the key's meter for a record that memory and KV do not have
+	phaseKey                      // getting a record that memory and KV do not have from the key's meter
 	phasePolicy                   // reading the project's policy
 	phaseLookup                   // looking for a cached response in host memory
 	phaseAdmit                    // waiting for the key's meter to admit the request
@@ -58,7 +58,7 @@ var phaseNames = [phases]string{
 	"report-pause", "report-flush", "forward", "done",
 }
 
-// input is an event classified by its kind and by the action that it completes.
+// input classifies an event by its kind and by the action that it answers.
 type input uint8
 
 const (
@@ -328,8 +328,8 @@ func fetchInput(kind abi.EventKind) input {
 	return inFault
 }
 
-// await issues an action that an event will answer. It panics if the ID is already outstanding, because the two
-// replies could not be told apart.
+// await issues an action whose reply is an event. It panics if the ID is already outstanding, because the two replies
+// would be indistinguishable.
 func (x *exchange) await(a abi.Action) {
 	if slices.Contains(x.s.outstanding, a.ID) {
 		panic("exchange: the action ID is already outstanding")

@@ -13,14 +13,14 @@ import (
 
 // Numbers of the buffers that the host keeps. Large data is stored there instead of in the state.
 const (
-	bufferBody     = 1 // the request body
-	bufferMembers  = 2 // its members, re-encoded: the part of the upstream body that all targets of one dialect share
-	bufferAnswer   = 3 // a cached response that waits for its admission
-	bufferError    = 4 // an error body that waits for its admission
-	bufferUpstream = 5 // the provider's response
-	bufferDeltas   = 6 // a streamed response, as encoded deltas
-	bufferPolicy   = 7 // the project's policy
-	bufferPieces   = 16
+	bufferBody     = 1   // the request body
+	bufferMembers  = 2   // its members, re-encoded: the part of the upstream body that all targets of one dialect share
+	bufferAnswer   = 3   // a cached response that waits for its admission
+	bufferError    = 4   // an error body that waits for its admission
+	bufferUpstream = 5   // the provider's response
+	bufferDeltas   = 6   // a streamed response, as encoded deltas
+	bufferPolicy   = 7   // the project's policy
+	bufferPieces   = 16  // the pieces of a mock's stream, numbered from here
 	bufferSealed   = 128 // the sealed project key of each target, numbered from here
 )
 
@@ -113,14 +113,18 @@ type budgetRequest struct {
 	need  ledger.Grant // Key is left empty here; callGrant fills in the exchange's key
 	grant keymeter.Grant
 	final bool // the Ledger has no more than the grant
-	// unreachable: a key that may hold idle budget could not be called, so the budget is not known to be
-	// exhausted.
+	// unreachable: a meter could not be recalled, or its batches could not be delivered. The budget is then not
+	// known to be exhausted.
 	unreachable bool
-	spent       bool   // the shortfall is spent, not reserved by other keys: a retry before the next period fails too
-	recalled    bool   // a key reported news in this pass over the keys with idle budget: another key may have taken what it returned
-	passes      uint64 // additional passes made because of that
+	// spent: the shortfall is spent, not reserved by other keys, so a retry before the next period fails too.
+	spent bool
+	// recalled: a meter returned budget in this pass over the meters with idle slices. Another key may have taken
+	// it, so that another pass is useful.
+	recalled bool
+	passes   uint64 // repeated passes
 }
 
+// admission is the state of the admission by the key's meter. Amounts are in picodollars.
 type admission struct {
 	called    bool
 	admitted  bool
@@ -155,7 +159,7 @@ type pieces struct{ next, count uint64 }
 // times are in milliseconds, for the server-timing header: the start of the running phase, and the totals.
 type times struct{ admitStart, admit, upstreamStart, upstream uint64 }
 
-// exchange is the working set of one step.
+// exchange is the data of one step: its input, the decoded state and the output.
 type exchange struct {
 	config      *config.Config
 	now         uint64
@@ -266,16 +270,16 @@ func (q *request) fields(f *abi.Fields) {
 	f.Uint((*uint64)(&q.defaulted))
 }
 
-func (l *budgetRequest) fields(f *abi.Fields) {
-	f.Uint((*uint64)(&l.need.Period))
-	f.Uint(&l.need.Epoch)
-	f.Int(&l.need.HeldPico)
-	f.Int(&l.need.NeedPico)
-	f.Int(&l.need.LeastPico)
-	f.String(&l.need.After)
-	l.grant.Fields(f)
-	f.Flags(&l.final, &l.unreachable, &l.spent, &l.recalled)
-	f.Uint(&l.passes)
+func (b *budgetRequest) fields(f *abi.Fields) {
+	f.Uint((*uint64)(&b.need.Period))
+	f.Uint(&b.need.Epoch)
+	f.Int(&b.need.HeldPico)
+	f.Int(&b.need.NeedPico)
+	f.Int(&b.need.LeastPico)
+	f.String(&b.need.After)
+	b.grant.Fields(f)
+	f.Flags(&b.final, &b.unreachable, &b.spent, &b.recalled)
+	f.Uint(&b.passes)
 }
 
 func (a *admission) fields(f *abi.Fields) {

@@ -80,7 +80,7 @@ func where(tiers uint64) string {
 	return [...]string{"no tier", "memory", "KV", "memory, KV"}[tiers&3]
 }
 
-// write shows what is stored and for how long. A write without a body removes the key.
+// write shows the stored value and its lifetime. A write without a body removes the key.
 func (p *Printer) write(a *abi.Action) string {
 	text := a.Key + " in " + where(a.Where)
 	if len(a.Body) == 0 {
