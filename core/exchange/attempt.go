@@ -50,12 +50,12 @@ func (x *exchange) refuseUnready() {
 
 // refuseUnsupported names the parameters that the targets do not support.
 func (x *exchange) refuseUnsupported() {
-	lacks := x.unsupported()
+	missing := x.unsupportedParams()
 	if !x.s.strict {
-		lacks &= chat.Content
+		missing &= chat.Content
 	}
 	x.refuse(fault.InvalidRequest, refusal{noRetry: true, details: []fault.Detail{
-		{Field: string(lacks.AppendNames(nil)), Message: "cannot be carried by the model"},
+		{Field: string(missing.AppendNames(nil)), Message: "cannot be carried by the model"},
 	}})
 }
 
@@ -81,15 +81,15 @@ func (x *exchange) attempt() {
 		x.enter(phaseUnseal)
 		return
 	}
-	model, lacks := x.model(), x.unsupported()
+	model, missing := x.model(), x.unsupportedParams()
 	if model.Provider.Wire == mockProvider {
 		x.startMock()
 		return
 	}
 	f, _ := provider.For(model.Provider.Wire)
-	s.dropped = string((lacks &^ s.request.defaulted).AppendNames(nil))
+	s.dropped = string((missing &^ s.request.defaulted).AppendNames(nil))
 	s.imposedMaxTokens = x.imposedLimit(model)
-	if s.endpoint == endpointEmbeddings || lacks != 0 || f.Direct == nil || f.Dialect != x.family().Members {
+	if s.endpoint == endpointEmbeddings || missing != 0 || f.Direct == nil || f.Dialect != x.family().Members {
 		x.enter(phaseBuild)
 		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferBody})
 		return
@@ -129,7 +129,7 @@ func (x *exchange) onBuildBody() {
 	f, _ := provider.For(x.model().Provider.Wire)
 	r := x.reparse(x.event.Data)
 	r.MaxTokens = x.effectiveMaxTokens()
-	r.Drop(x.supported())
+	r.Drop(x.supportedParams())
 	if r.Dialect != f.Dialect && len(r.Extra) > 0 {
 		if s.strict {
 			x.next(fault.InvalidRequest, refusal{noRetry: true, details: extraDetails(r.Extra)})
@@ -219,12 +219,12 @@ func (x *exchange) onResponse() {
 		return
 	}
 	f, _ := provider.For(x.model().Provider.Wire)
-	x.failed(f.Failure(x.event.Code, x.json()))
+	x.onProviderError(f.Failure(x.event.Code, x.json()))
 }
 
-// failed handles a provider's error response: it retries the same target, falls back to the next one, or refuses
+// onProviderError handles a provider's error response: it retries the same target, falls back to the next one, or refuses
 // the request.
-func (x *exchange) failed(failure wire.Failure) {
+func (x *exchange) onProviderError(failure wire.Failure) {
 	model := x.model()
 	failure.Message = x.publicMessage(failure.Message)
 	r := x.providerRefusal(&failure)

@@ -92,8 +92,8 @@ func (x *exchange) resting() bool {
 	return x.circuits.Resting(x.model().Name, x.usesProjectKey(), x.now)
 }
 
-// supported are the parameters that the current target supports.
-func (x *exchange) supported() chat.Params {
+// supportedParams are the parameters that the current target supports.
+func (x *exchange) supportedParams() chat.Params {
 	model := x.model()
 	f, ok := provider.For(model.Provider.Wire)
 	if !ok {
@@ -106,14 +106,14 @@ func (x *exchange) supported() chat.Params {
 	return carries
 }
 
-// unsupported are the request's parameters that the current target does not support.
-func (x *exchange) unsupported() chat.Params { return x.s.request.params &^ x.supported() }
+// unsupportedParams are the request's parameters that the current target does not support.
+func (x *exchange) unsupportedParams() chat.Params { return x.s.request.params &^ x.supportedParams() }
 
 // fits reports whether the current target may get the request. Unsupported parameters are dropped, except content,
 // and except in strict mode.
 func (x *exchange) fits() bool {
-	lacks := x.unsupported()
-	return lacks&chat.Content == 0 && !(x.s.strict && lacks&^x.s.request.defaulted != 0)
+	missing := x.unsupportedParams()
+	return missing&chat.Content == 0 && !(x.s.strict && missing&^x.s.request.defaulted != 0)
 }
 
 // unseal starts to decrypt the project's provider key for the current target. It returns false if there is none or
