@@ -116,9 +116,7 @@ func (b *bench) seed(kv host.KV) error {
 // measure runs n requests, alarms and deliveries included, and gives their mean. A prompt of "" is a
 // request with a key that does not exist.
 func (b *bench) measure(name string, n int, prompt string, before func()) counts {
-	b.host.Stats, b.objects.Stats = &host.Stats{}, nil
-	b.stats = b.host.Stats
-	b.objects.Stats = b.stats
+	start := b.totals()
 	for i := range n {
 		if before != nil {
 			before()
@@ -129,11 +127,21 @@ func (b *bench) measure(name string, n int, prompt string, before func()) counts
 		}
 		b.objects.Wait()
 	}
-	s, mean := b.stats, func(total int64) float64 { return float64(total) / float64(n) }
+	end, mean := b.totals(), func(start, end float64) float64 { return (end - start) / float64(n) }
+	return counts{
+		name, mean(start.ObjectCalls, end.ObjectCalls), mean(start.KVReads, end.KVReads),
+		mean(start.KVWrites, end.KVWrites), mean(start.RowsRead, end.RowsRead),
+		mean(start.RowsWritten, end.RowsWritten), mean(start.AlarmsSet, end.AlarmsSet), mean(start.Steps, end.Steps),
+	}
+}
+
+// totals counts everything since the start. One Stats serves the whole run: objects keep the one they began with.
+func (b *bench) totals() counts {
+	s := b.stats
 	calls := s.ObjectCalls[abi.ClassKeyMeter].Load() + s.ObjectCalls[abi.ClassLedger].Load()
 	return counts{
-		name, mean(calls), mean(s.KVReads.Load()), mean(s.KVWrites.Load()), mean(s.RowsRead.Load()),
-		mean(s.RowsWritten.Load()), mean(s.AlarmsSet.Load()), mean(s.Steps.Load()),
+		"", float64(calls), float64(s.KVReads.Load()), float64(s.KVWrites.Load()), float64(s.RowsRead.Load()),
+		float64(s.RowsWritten.Load()), float64(s.AlarmsSet.Load()), float64(s.Steps.Load()),
 	}
 }
 
