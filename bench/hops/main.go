@@ -1,5 +1,5 @@
-// Counts what requests cost on the platform, in a Go host with the same core and the same loop as the
-// Worker's: prints, as JSON, the mean of each kind of request.
+// Command hops counts the platform operations of each kind of request in the Go host, which runs the same core and
+// the same loop as the Worker. It prints the means as JSON.
 package main
 
 import (
@@ -24,12 +24,12 @@ import (
 	"github.com/postern-ai/postern/host"
 )
 
-const requests = 200 // of each kind but the cold one
+const requests = 200 // of each kind except the cold one
 
 const completion = `{"choices":[{"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],` +
 	`"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`
 
-// clock runs 20 ms a request: 50 requests a second of one key.
+// clock advances 20 ms per request, for 50 requests per second of one key.
 type clock struct{ ms uint64 }
 
 func (c *clock) Now() uint64 { return c.ms }
@@ -69,7 +69,7 @@ func main() {
 		b.measure("uncached", requests, "unique%d", nil),
 		b.measure("hit in memory", requests, "unique1", nil),
 		b.measure("hit in KV", requests, "unique%d", b.host.Evict),
-		b.measure("refused: no such key", requests, "", nil),
+		b.measure("rejected: unknown key", requests, "", nil),
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(all); err != nil {
 		log.Fatal(err)
@@ -113,8 +113,7 @@ func (b *bench) seed(kv host.KV) error {
 	return kv.Write(doc.RecordKey(hash), put.Record.Encode(), 0)
 }
 
-// measure runs n requests, alarms and deliveries included, and gives their mean. A prompt of "" is a
-// request with a key that does not exist.
+// measure runs n requests with their alarms and deliveries and returns the means. An empty prompt sends an unknown key.
 func (b *bench) measure(name string, n int, prompt string, before func()) counts {
 	start := b.totals()
 	for i := range n {
@@ -135,7 +134,8 @@ func (b *bench) measure(name string, n int, prompt string, before func()) counts
 	}
 }
 
-// totals counts everything since the start. One Stats serves the whole run: objects keep the one they began with.
+// totals returns the counts since the start. All kinds share one Stats, because each object keeps the Stats it was
+// created with.
 func (b *bench) totals() counts {
 	s := b.stats
 	calls := s.ObjectCalls[abi.ClassKeyMeter].Load() + s.ObjectCalls[abi.ClassLedger].Load()
