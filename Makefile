@@ -19,6 +19,10 @@ dev: setup ## the gateway on http://127.0.0.1:8787, with a demo project
 	@./build.sh
 	@node tools/dev.mjs
 
+.PHONY: key
+key: ## create a production key in the demo project of a running `make dev` and print it
+	@node tools/dev/key.mjs
+
 .PHONY: build
 build: setup ## core.wasm and both Workers, with their sizes
 	@./build.sh
@@ -44,7 +48,8 @@ check: setup types ## format, vet, lint, types, names of files, ratchets, the AP
 	redocly lint docs/openapi.yaml
 	@./build.sh
 	@tools/check-dry-run.sh
-	@tools/check-words.sh
+	@tools/check-strings.sh
+	@node tools/words/main.mjs
 
 .PHONY: ratchets
 ratchets: ## tighten tools/ratchets.json to today's numbers; loosen='NAME=why' lets one grow
@@ -55,7 +60,7 @@ test: setup ## every test: native, wasm under wazero, workerd, browser
 	@./build.sh
 	@./build.sh panic
 	@tools/setup.sh browser
-	node --test worker/gateway/test/*.test.mjs control/web/test/*.test.mjs test/deploy/*.test.mjs test/dev/*.test.mjs
+	node --test worker/gateway/test/*.test.mjs control/web/test/*.test.mjs test/deploy/*.test.mjs test/dev/*.test.mjs tools/words/*.test.mjs
 	node --test test/sdk/*.test.mjs
 	node --test test/browser/*.test.mjs
 	go test $$(go list ./... | grep -v -e /conformance$$ -e /core/explore$$ -e /core/sim$$)

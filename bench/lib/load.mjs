@@ -4,10 +4,10 @@ import { BENCH, cpuSeconds, output } from './process.mjs'
 
 export const CONNECTIONS = 8
 
-/** One round of wrk against a URL; mode is "unique" or "same". The process is the one whose CPU time counts. */
-export async function load(url, child, { key, mode, round, seconds }) {
+/** One round of wrk against a URL; mode is "unique" or "same". child is the process whose CPU time is measured. */
+export async function load(url, child, { key, mode, round, seconds, connections = CONNECTIONS }) {
   const before = cpuSeconds(child)
-  const args = ['-t', '1', '-c', `${CONNECTIONS}`, '-d', `${seconds}s`, '-s', join(BENCH, 'load.lua'), url, '--']
+  const args = ['-t', '1', '-c', `${connections}`, '-d', `${seconds}s`, '-s', join(BENCH, 'load.lua'), url, '--']
   const text = await output('wrk', [...args, key, mode, round])
   const result = JSON.parse(text.trim().split('\n').at(-1))
   if (result.errors > 0 || result.requests === 0) throw new Error(`${url}, ${round}: ${result.errors} errors\n${text}`)

@@ -1,9 +1,9 @@
-// Rows 1 and 2: requests a second through the gateway and through the least that could stand in its place.
+// Requests per second, CPU per request and latency of the gateway against minimal Workers in its place.
 import { join } from 'node:path'
 import { gatewayConfig, plant } from './gateway.mjs'
 import { CONNECTIONS, interleave, load, median, ratio } from './load.mjs'
 import { BENCH, stop } from './process.mjs'
-import { perSecond, row } from './table.mjs'
+import { ms, perSecond, row } from './table.mjs'
 import { configure, disk, modules, serve, worker } from './workerd.mjs'
 
 const ROUNDS = 5
@@ -64,7 +64,7 @@ async function checkUsage(url, { key, projectId }, served, hits) {
   const response = await fetch(`${url}/api/usage?projectId=${projectId}&period=day`, { headers: { 'x-api-key': key } })
   const { cache } = await response.json()
   // What wrk did not wait for may have been booked or not.
-  const near = (got, expected) => got >= expected && got <= expected + ABANDONED * (2 * ROUNDS + 2)
+  const near = (got, expected) => got >= expected && got <= expected + ABANDONED * (4 * ROUNDS + 4)
   if (!near(cache.misses, served) || !near(cache.hits, hits)) {
     throw new Error(`usage: ${served} served and ${hits} hits, but the report says ${JSON.stringify(cache)}`)
   }
@@ -77,8 +77,8 @@ export async function throughput(parts, upstreamURL, seed) {
   await plant(gateway.urls, seed)
   let [served, hits] = [1, 0]
   await ask(gateway.urls.gateway, seed.key, 'sample', 'miss')
-  const contender = (side, socket, mode) => async (round, seconds) => {
-    const options = { key: seed.key, mode, round: `${socket}${round}`, seconds }
+  const contender = (side, socket, mode, connections) => async (round, seconds) => {
+    const options = { key: seed.key, mode, round: `${socket}${connections}.${round}`, seconds, connections }
     const run = () => load(side.urls[socket], side.child, options)
     const result = await counted(upstreamURL, run, mode === 'unique')
     if (side === gateway && mode === 'unique') served += result.requests
@@ -91,18 +91,28 @@ export async function throughput(parts, upstreamURL, seed) {
     contender(baseline, 'proxy-objects', 'unique'),
   ]
   const [ours, proxy, objects] = await measure(uncached)
+  const [alone, proxyAlone] = await measure([
+    contender(gateway, 'gateway', 'unique', 1),
+    contender(baseline, 'proxy', 'unique', 1),
+  ])
   // The prompt of the load in mode "same", asked for once, so that the rounds find it.
   served +=
     (await load(gateway.urls.gateway, gateway.child, { key: seed.key, mode: 'same', round: 'first', seconds: 1 })) && 1
   hits = await hitsSoFar(gateway.urls.gateway, seed)
-  const cached = [contender(gateway, 'gateway', 'same'), contender(baseline, 'constant', 'same')]
-  const [hit, constant] = await measure(cached)
+  const cached = [
+    contender(gateway, 'gateway', 'same'),
+    contender(baseline, 'constant', 'same'),
+    contender(gateway, 'gateway', 'same', 1),
+  ]
+  const [hit, constant, hitAlone] = await measure(cached)
   await checkUsage(gateway.urls.gateway, seed, served, hits)
   await Promise.all([stop(gateway.child), stop(baseline.child)])
   return [
     compare('uncached, against a bare proxy', ours, proxy, 0.3),
     compare('uncached, against a proxy and two object calls', ours, objects, 0.75),
     compare('hit in memory, against one object call', hit, constant, 0.7),
+    latency('latency of one connection, uncached, against a bare proxy', alone, proxyAlone),
+    latency('latency of one connection, hit in memory, against a bare proxy', hitAlone, proxyAlone),
   ]
 }
 
@@ -125,4 +135,11 @@ function compare(name, ours, theirs, least) {
   const cpu = (results) => median(results.map((r) => r.cpuMs)).toFixed(2)
   const value = ratio(ours, theirs, (r) => r.perSecond)
   return row(name, rate(ours), rate(theirs), value, { least, note: `CPU ms a request: ${cpu(ours)} : ${cpu(theirs)}` })
+}
+
+function latency(name, ours, theirs) {
+  const at = (results, percentile) => median(results.map((r) => r[percentile]))
+  const value = ratio(ours, theirs, (r) => r.p50ms)
+  const note = `p99: ${ms(at(ours, 'p99ms'))} : ${ms(at(theirs, 'p99ms'))}`
+  return row(name, ms(at(ours, 'p50ms')), ms(at(theirs, 'p50ms')), value, { note })
 }

@@ -1,5 +1,6 @@
 // `make dev` with wrangler: keys that last, a workerd that dies, the log, the end.
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { after, test } from 'node:test'
 import { isAlive } from '../../tools/dev/processes.mjs'
@@ -77,6 +78,15 @@ test('log lines come out as the Worker wrote them', async () => {
   assert.doesNotMatch(dev.output, /\[undefined\]/)
 })
 
+const key = () => spawnSync(process.execPath, [checkout.path('tools/dev/key.mjs')], { encoding: 'utf8' })
+
+test('make key prints a production key, which calls real providers', async () => {
+  const { status, stdout } = key()
+  assert.equal(status, 0)
+  assert.match(stdout, /^sk_live_\w+\n$/)
+  assert.equal((await ask(checkout.keys(), stdout.trim())).status, 502)
+})
+
 const lineStart = (text, part) => text.lastIndexOf('\n', text.indexOf(`"${part}"`)) + 1
 
 test('both workerd processes are killed: it starts again, with the same keys', async () => {
@@ -117,6 +127,9 @@ test('SIGTERM leaves nothing running, and of the files what the next start needs
     assert.ok(!checkout.has(file), file)
   }
   assert.ok(checkout.has('.dev/secrets.json'))
+  const { status, stderr } = key()
+  assert.equal(status, 1)
+  assert.match(stderr, /Start it with `make dev`/)
 })
 
 test('the next start has the same keys, also on another port; a deactivated one is replaced', async () => {

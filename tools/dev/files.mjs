@@ -9,7 +9,7 @@ export const PORT = process.env.POSTERN_PORT || '8787'
 export const BASE_URL = `http://127.0.0.1:${PORT}`
 
 // {"baseUrl","projectId","gatewayKey","projectKey","adminToken"}: there exactly while all of it works.
-const KEYS_FILE = join(ROOT, '.dev/keys.json')
+export const KEYS_FILE = join(ROOT, '.dev/keys.json')
 // The same without baseUrl, for the next start: the API shows a key only once.
 const SECRETS_FILE = join(ROOT, '.dev/secrets.json')
 const SECRETS = ['adminToken', 'projectId', 'gatewayKey', 'projectKey']
