@@ -3,7 +3,8 @@
 # a second run only looks. What is on PATH is used when it fits; nothing outside the checkout is
 # changed except Debian packages, which need root or sudo.
 #
-# Needs: Go, and Node or npm (or apt, to get npm). `tools/setup.sh browser` also installs Chromium.
+# Needs: Go, and Node or npm (or apt, to get npm). `tools/setup.sh browser` installs Chromium,
+# `tools/setup.sh python` a python3 with httpx.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -113,6 +114,16 @@ setup_browser() {
   command -v chromium >/dev/null || { say "Chromium"; apt_install chromium; }
 }
 
+# A python3 with httpx, which runs the Python examples.
+setup_python() {
+  if PATH=${PATH//"$tools/bin:"/} python3 -c 'import httpx' 2>/dev/null; then
+    rm -f "$tools/bin/python3"
+    return
+  fi
+  /usr/bin/python3 -c 'import httpx' 2>/dev/null || { say "python3-httpx"; apt_install python3-httpx; }
+  ln -sfn /usr/bin/python3 "$tools/bin/python3"
+}
+
 export PATH="$tools/bin:$PATH"
 command -v go >/dev/null || { say "Go is needed: https://go.dev/dl"; exit 1; }
 for part in "${@:-all}"; do
@@ -125,6 +136,7 @@ for part in "${@:-all}"; do
     lint) setup_lint ;;
     bench) setup_bench ;;
     browser) setup_browser ;;
+    python) setup_python ;;
     *) say "unknown part: $part"; exit 1 ;;
   esac
 done
