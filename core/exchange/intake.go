@@ -12,8 +12,8 @@ import (
 
 // RequestHeaders are the request headers that the core reads. Hosts pass only these.
 var RequestHeaders = []string{
-	"anthropic-beta", "anthropic-version", "authorization", "cache-control", "content-encoding", "content-length", "content-type",
-	"idempotency-key", "x-api-key", "x-postern-strict",
+	"accept", "anthropic-beta", "anthropic-version", "authorization", "cache-control", "content-encoding", "content-length",
+	"content-type", "idempotency-key", "x-api-key", "x-postern-strict",
 }
 
 // ResponseHeaders are the provider's response headers that the core reads.
@@ -52,7 +52,7 @@ func (x *exchange) onRequest() {
 		return
 	}
 	if s.endpoint == endpointRoot {
-		x.welcome()
+		x.respondRoot()
 		return
 	}
 	if !x.readCredentials() {
