@@ -118,7 +118,8 @@ func (x *exchange) rootPage() []byte {
 	return append(b, "</ul>\n"...)
 }
 
-// rootPolicy is the page's Content-Security-Policy. It allows the page's style and no other resource or script. The icon in the page is an empty data: URL, so that browsers do not request /favicon.ico.
+// rootPolicy is the page's Content-Security-Policy. It allows the page's style and no other resource or script. The
+// icon in the page is an empty data: URL, so that browsers do not request /favicon.ico.
 func rootPolicy() string {
 	hash := sha256.Sum256([]byte(rootStyle))
 	b := base64.Append([]byte("default-src 'none'; style-src 'sha256-"), hash[:])
