@@ -17,7 +17,7 @@ import (
 	"github.com/postern-ai/postern/internal/fakeprovider"
 )
 
-// reader is the core's side of a family.
+// reader has the core's parsers for a family.
 type reader struct {
 	response func(gjson.Result) (chat.Response, bool)
 	stream   func(*wire.State, string, gjson.Result, []chat.Delta) ([]chat.Delta, bool)
@@ -33,7 +33,7 @@ var readers = map[string]reader{
 
 var chatReader = reader{openai.Response, openai.Stream, openai.Failure}
 
-// outline is what an answer says, in one line.
+// outline summarizes a response in one line.
 func outline(r *chat.Response) string {
 	var b strings.Builder
 	for _, p := range r.Choices[0].Parts {
@@ -41,7 +41,7 @@ func outline(r *chat.Response) string {
 		case chat.Text:
 			b.WriteString("text " + p.Text.Plain() + "; ")
 		case chat.Thinking:
-			if p.Text != "" { // a signature alone is thinking too
+			if p.Text != "" { // a signature without text is also a thinking part
 				b.WriteString("thinking " + p.Text.Plain() + "; ")
 			}
 		case chat.ToolCall:
@@ -51,7 +51,7 @@ func outline(r *chat.Response) string {
 	return b.String()
 }
 
-const saysAll = "thinking The user wants me to think. I shall say little.; "
+const thinkingOutline = "thinking The user wants me to think. I shall say little.; "
 
 var outlines = []struct {
 	text, want string
@@ -59,13 +59,13 @@ var outlines = []struct {
 	finish     chat.Finish
 }{
 	{"hi", "text Hello from upstream; ", false, chat.FinishStop},
-	{"think, cached", saysAll + "text Hello from upstream; ", false, chat.FinishStop},
+	{"think, cached", thinkingOutline + "text Hello from upstream; ", false, chat.FinishStop},
 	{"count to 12", "text 1 2 3 4 5 6 7 8 9 10 11 12; ", false, chat.FinishStop},
 	{"hi", `call weather{"city":"Paris"}; `, true, chat.FinishTools},
-	{"think in parallel", saysAll + `call weather{"city":"Paris"}; call clock{"zone":7}; `, true, chat.FinishTools},
+	{"think in parallel", thinkingOutline + `call weather{"city":"Paris"}; call clock{"zone":7}; `, true, chat.FinishTools},
 }
 
-func TestCoreReadsWhole(t *testing.T) {
+func TestCoreParsesResponses(t *testing.T) {
 	t.Parallel()
 	s := fakeprovider.New()
 	defer s.Close()
@@ -75,10 +75,10 @@ func TestCoreReadsWhole(t *testing.T) {
 			continue
 		}
 		for _, c := range outlines {
-			_, body := ask(t, s, f, says(f.wholeBody, c.text, members(f, c.tools)...))
+			_, body := post(t, s, f, fill(f.wholeBody, c.text, members(f, c.tools)...))
 			r, ok := read.response(gjson.Parse(body))
 			if !ok {
-				t.Errorf("%s, %s: not read: %s", f.name, c.text, body)
+				t.Errorf("%s, %s: not parsed: %s", f.name, c.text, body)
 				continue
 			}
 			compare(t, f, "whole", c.text, &r, c.want, c.finish)
@@ -96,7 +96,7 @@ func members(f family, tools bool) []string {
 func compare(t *testing.T, f family, how, text string, r *chat.Response, want string, finish chat.Finish) {
 	t.Helper()
 	if f.name == "cohere" && finish == chat.FinishTools && !strings.Contains(text, "think") {
-		want = "thinking I will use a tool.; " + want // its plan
+		want = "thinking I will use a tool.; " + want // coherePlan
 	}
 	if got := outline(r); got != want {
 		t.Errorf("%s, %s, %s: %q, want %q", f.name, how, text, got, want)
@@ -108,18 +108,18 @@ func compare(t *testing.T, f family, how, text string, r *chat.Response, want st
 	if strings.Contains(text, "cached") {
 		u.CachedInput = fakeprovider.CachedTokens
 	}
-	if strings.Contains(text, "think") && f.name != "mistral" && f.name != "cohere" { // these two do not say
+	if strings.Contains(text, "think") && f.name != "mistral" && f.name != "cohere" { // these two do not report it
 		u.Reasoning = fakeprovider.ReasoningTokens
 	}
 	if f.name == "cohere" {
-		u.CachedInput = r.Usage.CachedInput // named in its types, not in its reference
+		u.CachedInput = r.Usage.CachedInput // in Cohere's SDK types but not in its reference
 	}
 	if r.Usage != u {
 		t.Errorf("%s, %s, %s: %+v, want %+v", f.name, how, text, r.Usage, u)
 	}
 }
 
-func TestCoreReadsStreams(t *testing.T) {
+func TestCoreParsesStreams(t *testing.T) {
 	t.Parallel()
 	s := fakeprovider.New()
 	defer s.Close()
@@ -131,10 +131,10 @@ func TestCoreReadsStreams(t *testing.T) {
 		for _, kind := range []string{"answer", "comment"} {
 			for _, c := range outlines {
 				s.Next(fakeprovider.Behaviour{Kind: kind, DelayMs: -1})
-				events, _ := askStream(t, s, f, c.text, members(f, c.tools)...)
+				events, _ := stream(t, s, f, c.text, members(f, c.tools)...)
 				deltas, ended := deltasOf(t, f, read, events)
 				if !ended {
-					t.Errorf("%s, %s: no end", f.name, c.text)
+					t.Errorf("%s, %s: no end of stream", f.name, c.text)
 				}
 				r := chat.Fold(deltas)
 				compare(t, f, kind, c.text, &r, c.want, c.finish)
@@ -153,7 +153,7 @@ func deltasOf(t *testing.T, f family, read reader, events []streamed) (deltas []
 		}
 		var ok bool
 		if deltas, ok = read.stream(&state, e.name, gjson.Parse(e.data), deltas); !ok {
-			t.Errorf("%s: not read: %s", f.name, e.data)
+			t.Errorf("%s: not parsed: %s", f.name, e.data)
 		}
 	}
 	for _, d := range deltas {
@@ -162,7 +162,7 @@ func deltasOf(t *testing.T, f family, read reader, events []streamed) (deltas []
 	return deltas, ended
 }
 
-func TestCoreReadsFailures(t *testing.T) {
+func TestCoreParsesFailures(t *testing.T) {
 	t.Parallel()
 	s := fakeprovider.New()
 	defer s.Close()
@@ -175,25 +175,25 @@ func TestCoreReadsFailures(t *testing.T) {
 			400: wire.FailRejected, 404: wire.FailTarget, 429: wire.FailBusy, 500: wire.FailDown, 503: wire.FailDown,
 		} {
 			s.Next(fakeprovider.Behaviour{Kind: "status", Status: status})
-			_, body := ask(t, s, f, says(f.wholeBody, "hi"))
+			_, body := post(t, s, f, fill(f.wholeBody, "hi"))
 			if got := read.failure(uint64(status), gjson.Parse(body)); got.Kind != want {
 				t.Errorf("%s, %d: %+v of %s", f.name, status, got, body)
 			}
 		}
 		s.Next(fakeprovider.Behaviour{Kind: "error-event"})
-		events, _ := askStream(t, s, f, "hi")
+		events, _ := stream(t, s, f, "hi")
 		deltas, _ := deltasOf(t, f, read, events)
 		failed := false
 		for _, d := range deltas {
 			failed = failed || d.Kind == chat.DeltaError || d.Kind == chat.DeltaFinish && d.Finish == chat.FinishError
 		}
-		if !failed && f.name != "mistral" { // whose failures within a stream nobody describes
+		if !failed && f.name != "mistral" { // Mistral does not document errors within streams
 			t.Errorf("%s: no error in %v", f.name, deltas)
 		}
 	}
 }
 
-func TestCoreReadsFrames(t *testing.T) {
+func TestCoreParsesFrames(t *testing.T) {
 	t.Parallel()
 	s := fakeprovider.New()
 	defer s.Close()
@@ -208,7 +208,7 @@ func TestCoreReadsFrames(t *testing.T) {
 		{"error-event", "messageStart contentBlockDelta contentBlockDelta modelStreamErrorException ", eventstream.Need},
 	} {
 		s.Next(fakeprovider.Behaviour{Kind: c.kind})
-		data, _ := io.ReadAll(do(t, s, f.stream, says(f.streamBody, "hi"), f.headers).Body)
+		data, _ := io.ReadAll(do(t, s, f.stream, fill(f.streamBody, "hi"), f.headers).Body)
 		names := ""
 		m, rest, status := eventstream.Next(data)
 		for ; status == eventstream.OK; m, rest, status = eventstream.Next(rest) {
