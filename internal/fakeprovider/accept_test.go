@@ -17,21 +17,21 @@ import (
 	"github.com/postern-ai/postern/internal/fakeprovider"
 )
 
-// reader has the core's parsers for a family.
-type reader struct {
+// parser has the core's functions for a family.
+type parser struct {
 	response func(gjson.Result) (chat.Response, bool)
 	stream   func(*wire.State, string, gjson.Result, []chat.Delta) ([]chat.Delta, bool)
 	failure  func(uint64, gjson.Result) wire.Failure
 }
 
-var readers = map[string]reader{
-	"openai": chatReader, "azure": chatReader, "mistral": chatReader, "workersai": chatReader, "deepseek": chatReader,
+var parsers = map[string]parser{
+	"openai": chatParser, "azure": chatParser, "mistral": chatParser, "workersai": chatParser, "deepseek": chatParser,
 	"anthropic": {anthropic.Response, anthropic.Stream, anthropic.Failure},
 	"cohere":    {cohere.Response, cohere.Stream, cohere.Failure},
 	"gemini":    {gemini.Response, gemini.Stream, gemini.Failure},
 }
 
-var chatReader = reader{openai.Response, openai.Stream, openai.Failure}
+var chatParser = parser{openai.Response, openai.Stream, openai.Failure}
 
 // outline summarizes a response in one line.
 func outline(r *chat.Response) string {
@@ -70,13 +70,13 @@ func TestCoreParsesResponses(t *testing.T) {
 	s := fakeprovider.New()
 	defer s.Close()
 	for _, f := range families() {
-		read, ok := readers[f.name]
+		p, ok := parsers[f.name]
 		if !ok {
 			continue
 		}
 		for _, c := range outlines {
 			_, body := post(t, s, f, fill(f.wholeBody, c.text, members(f, c.tools)...))
-			r, ok := read.response(gjson.Parse(body))
+			r, ok := p.response(gjson.Parse(body))
 			if !ok {
 				t.Errorf("%s, %s: not parsed: %s", f.name, c.text, body)
 				continue
@@ -93,16 +93,16 @@ func members(f family, tools bool) []string {
 	return nil
 }
 
-func compare(t *testing.T, f family, how, text string, r *chat.Response, want string, finish chat.Finish) {
+func compare(t *testing.T, f family, kind, text string, r *chat.Response, want string, finish chat.Finish) {
 	t.Helper()
 	if f.name == "cohere" && finish == chat.FinishTools && !strings.Contains(text, "think") {
 		want = "thinking I will use a tool.; " + want // coherePlan
 	}
 	if got := outline(r); got != want {
-		t.Errorf("%s, %s, %s: %q, want %q", f.name, how, text, got, want)
+		t.Errorf("%s, %s, %s: %q, want %q", f.name, kind, text, got, want)
 	}
 	if r.Choices[0].Finish != finish {
-		t.Errorf("%s, %s, %s: finish %d, want %d", f.name, how, text, r.Choices[0].Finish, finish)
+		t.Errorf("%s, %s, %s: finish %d, want %d", f.name, kind, text, r.Choices[0].Finish, finish)
 	}
 	u := chat.Usage{Input: fakeprovider.InputTokens, Output: fakeprovider.OutputTokens, Reported: true}
 	if strings.Contains(text, "cached") {
@@ -115,7 +115,7 @@ func compare(t *testing.T, f family, how, text string, r *chat.Response, want st
 		u.CachedInput = r.Usage.CachedInput // in Cohere's SDK types but not in its reference
 	}
 	if r.Usage != u {
-		t.Errorf("%s, %s, %s: %+v, want %+v", f.name, how, text, r.Usage, u)
+		t.Errorf("%s, %s, %s: %+v, want %+v", f.name, kind, text, r.Usage, u)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestCoreParsesStreams(t *testing.T) {
 	s := fakeprovider.New()
 	defer s.Close()
 	for _, f := range families() {
-		read, ok := readers[f.name]
+		p, ok := parsers[f.name]
 		if !ok {
 			continue
 		}
@@ -132,7 +132,7 @@ func TestCoreParsesStreams(t *testing.T) {
 			for _, c := range outlines {
 				s.Next(fakeprovider.Behaviour{Kind: kind, DelayMs: -1})
 				events, _ := stream(t, s, f, c.text, members(f, c.tools)...)
-				deltas, ended := deltasOf(t, f, read, events)
+				deltas, ended := deltasOf(t, f, p, events)
 				if !ended {
 					t.Errorf("%s, %s: no end of stream", f.name, c.text)
 				}
@@ -143,7 +143,7 @@ func TestCoreParsesStreams(t *testing.T) {
 	}
 }
 
-func deltasOf(t *testing.T, f family, read reader, events []streamed) (deltas []chat.Delta, ended bool) {
+func deltasOf(t *testing.T, f family, p parser, events []streamed) (deltas []chat.Delta, ended bool) {
 	t.Helper()
 	var state wire.State
 	for _, e := range events {
@@ -152,7 +152,7 @@ func deltasOf(t *testing.T, f family, read reader, events []streamed) (deltas []
 			continue
 		}
 		var ok bool
-		if deltas, ok = read.stream(&state, e.name, gjson.Parse(e.data), deltas); !ok {
+		if deltas, ok = p.stream(&state, e.name, gjson.Parse(e.data), deltas); !ok {
 			t.Errorf("%s: not parsed: %s", f.name, e.data)
 		}
 	}
@@ -167,7 +167,7 @@ func TestCoreParsesFailures(t *testing.T) {
 	s := fakeprovider.New()
 	defer s.Close()
 	for _, f := range families() {
-		read, ok := readers[f.name]
+		p, ok := parsers[f.name]
 		if !ok {
 			continue
 		}
@@ -176,13 +176,13 @@ func TestCoreParsesFailures(t *testing.T) {
 		} {
 			s.Next(fakeprovider.Behaviour{Kind: "status", Status: status})
 			_, body := post(t, s, f, fill(f.wholeBody, "hi"))
-			if got := read.failure(uint64(status), gjson.Parse(body)); got.Kind != want {
+			if got := p.failure(uint64(status), gjson.Parse(body)); got.Kind != want {
 				t.Errorf("%s, %d: %+v of %s", f.name, status, got, body)
 			}
 		}
 		s.Next(fakeprovider.Behaviour{Kind: "error-event"})
 		events, _ := stream(t, s, f, "hi")
-		deltas, _ := deltasOf(t, f, read, events)
+		deltas, _ := deltasOf(t, f, p, events)
 		failed := false
 		for _, d := range deltas {
 			failed = failed || d.Kind == chat.DeltaError || d.Kind == chat.DeltaFinish && d.Finish == chat.FinishError

@@ -63,9 +63,9 @@ func (p *prompt) addResult(text string) {
 }
 
 // startMessage starts a message that is not a tool result.
-func (p *prompt) startMessage(ofUser bool) {
+func (p *prompt) startMessage(fromUser bool) {
 	p.results = nil
-	if ofUser {
+	if fromUser {
 		p.text = ""
 	}
 }

@@ -43,9 +43,9 @@ func anthropicPrompt(q *request) prompt {
 
 func (p *prompt) anthropicMessage(m gjson.Result) {
 	content := m.Get("content")
-	ofUser := m.Get("role").Str == "user"
-	p.startMessage(ofUser && !strings.Contains(content.Raw, `"tool_result"`))
-	if !ofUser {
+	fromUser := m.Get("role").Str == "user"
+	p.startMessage(fromUser && !strings.Contains(content.Raw, `"tool_result"`))
+	if !fromUser {
 		return
 	}
 	if !content.IsArray() {

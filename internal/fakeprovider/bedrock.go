@@ -42,9 +42,9 @@ func bedrockPrompt(q *request) prompt {
 }
 
 func (p *prompt) bedrockMessage(m gjson.Result) {
-	content, ofUser := m.Get("content"), m.Get("role").Str == "user"
-	p.startMessage(ofUser && !strings.Contains(content.Raw, `"toolResult"`))
-	if !ofUser {
+	content, fromUser := m.Get("content"), m.Get("role").Str == "user"
+	p.startMessage(fromUser && !strings.Contains(content.Raw, `"toolResult"`))
+	if !fromUser {
 		return
 	}
 	for _, block := range content.Array() {

@@ -79,10 +79,10 @@ func (p *prompt) geminiToolChoice(config gjson.Result) {
 }
 
 func (p *prompt) geminiContent(content gjson.Result) {
-	ofUser := content.Get("role").Str != "model"
+	fromUser := content.Get("role").Str != "model"
 	results := strings.Contains(content.Raw, `"functionResponse"`) || strings.Contains(content.Raw, `"function_response"`)
-	p.startMessage(ofUser && !results)
-	if !ofUser {
+	p.startMessage(fromUser && !results)
+	if !fromUser {
 		return
 	}
 	for _, part := range content.Get("parts").Array() {
