@@ -10,7 +10,7 @@ import (
 // system writes the system instructions, including those of later messages. Newer models accept
 // {"role":"system"} among the messages. For callers of this dialect, later system messages stay there.
 func system(b *jsontext.Builder, r *chat.Request) {
-	begun, leading := false, true
+	started, leading := false, true
 	for i := range r.Messages {
 		m := &r.Messages[i]
 		leading = leading && m.Role == chat.System
@@ -22,15 +22,15 @@ func system(b *jsontext.Builder, r *chat.Request) {
 			if p.Kind != chat.Text || p.Text == "" {
 				continue
 			}
-			if !begun {
+			if !started {
 				b.Key("system")
 				b.Open('[')
-				begun = true
+				started = true
 			}
 			text(b, p)
 		}
 	}
-	if begun {
+	if started {
 		b.Close(']')
 	}
 }
@@ -246,20 +246,20 @@ func toolResult(b *jsontext.Builder, r *chat.Request, p *chat.Part) {
 	b.Member("type", `"tool_result"`)
 	b.Key("tool_use_id")
 	b.Text(toolID(r, p.ID))
-	begun := false
+	started := false
 	for i := range p.Parts {
 		inner := &p.Parts[i]
 		if inner.Kind == chat.ToolResult || !writable(inner, chat.User) {
 			continue
 		}
-		if !begun {
+		if !started {
 			b.Key("content")
 			b.Open('[')
-			begun = true
+			started = true
 		}
 		block(b, r, inner)
 	}
-	if begun {
+	if started {
 		b.Close(']')
 	}
 	if p.Failed {

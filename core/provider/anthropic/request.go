@@ -185,20 +185,20 @@ func outputConfig(b *jsontext.Builder, r *chat.Request, effort string) {
 }
 
 func tools(b *jsontext.Builder, r *chat.Request) {
-	begun := false
+	started := false
 	for i := range r.Tools {
 		t := &r.Tools[i]
 		if t.Raw != "" && !native(r) {
 			continue
 		}
-		if !begun {
+		if !started {
 			b.Key("tools")
 			b.Open('[')
-			begun = true
+			started = true
 		}
 		tool(b, t)
 	}
-	if begun {
+	if started {
 		b.Close(']')
 		toolChoice(b, r)
 	}

@@ -100,14 +100,14 @@ func blockStart(s *wire.State, block gjson.Result, out []chat.Delta) []chat.Delt
 	return out
 }
 
-func hasMembers(v gjson.Result) (some bool) {
+func hasMembers(v gjson.Result) (found bool) {
 	if v.IsObject() {
 		v.ForEach(func(_, _ gjson.Result) bool {
-			some = true
+			found = true
 			return false
 		})
 	}
-	return some
+	return found
 }
 
 func blockDelta(s *wire.State, delta gjson.Result, out []chat.Delta) []chat.Delta {

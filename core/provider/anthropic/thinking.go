@@ -75,14 +75,14 @@ func (t *thinking) copyFrom(r *chat.Reasoning) {
 func (t *thinking) translate(c *wire.Call) {
 	r := &c.Request.Reasoning
 	major, minor, versioned := modelVersion(c.Model.Upstream)
-	old := versioned && (major < 4 || major == 4 && minor < 6)
+	takesBudget := versioned && (major < 4 || major == 4 && minor < 6)
 	switch {
 	case *r == chat.Reasoning{} || *r == chat.Reasoning{Visible: true}:
 	case r.Off || r.Effort == "none":
 		t.kind = "disabled"
-	case old && !toolForced(c.Request) && !unsignedCall(c.Request.Messages):
+	case takesBudget && !toolForced(c.Request) && !unsignedCall(c.Request.Messages):
 		t.kind, t.budget = "enabled", budgetOf(r)
-	case !old:
+	case !takesBudget:
 		t.effort = effortOf(r, versioned && major == 4 && minor < 7)
 		if !toolForced(c.Request) {
 			t.kind = "adaptive"

@@ -31,8 +31,8 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 // rejectionKind classifies a 400 by its message.
 func rejectionKind(message string) wire.FailureKind {
 	for _, known := range [...]struct {
-		words string
-		kind  wire.FailureKind
+		phrase string
+		kind   wire.FailureKind
 	}{
 		{"Input is too long", wire.FailTooLong},
 		{"prompt is too long", wire.FailTooLong}, // Claude
@@ -46,7 +46,7 @@ func rejectionKind(message string) wire.FailureKind {
 		{"Operation not allowed", wire.FailTarget},
 		{"security token included in the request", wire.FailTarget},
 	} {
-		if strings.Contains(message, known.words) {
+		if strings.Contains(message, known.phrase) {
 			return known.kind
 		}
 	}

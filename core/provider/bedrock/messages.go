@@ -21,7 +21,7 @@ type writer struct {
 
 // system writes the system instructions, including those of later messages.
 func (w *writer) system(r *chat.Request) {
-	begun := false
+	started := false
 	for i := range r.Messages {
 		m := &r.Messages[i]
 		if m.Role != chat.System {
@@ -32,16 +32,16 @@ func (w *writer) system(r *chat.Request) {
 			if p.Kind != chat.Text || blank(p.Text) {
 				continue
 			}
-			if !begun {
+			if !started {
 				w.b.Key("system")
 				w.b.Open('[')
-				begun = true
+				started = true
 			}
 			w.text(p.Text)
 			w.cachePoint(p.Cache)
 		}
 	}
-	if begun {
+	if started {
 		w.b.Close(']')
 	}
 }

@@ -65,13 +65,13 @@ func (t *thinking) nova(r *chat.Reasoning) {
 // call whose thinking is missing or from another provider.
 func (t *thinking) claude(c *wire.Call, r *chat.Reasoning) {
 	major, minor, versioned := modelVersion(c.Model.Upstream)
-	old := versioned && (major < 4 || major == 4 && minor < 6)
+	takesBudget := versioned && (major < 4 || major == 4 && minor < 6)
 	switch {
 	case r.Off || r.Effort == "none":
 		if !alwaysThinks(c.Model.Upstream) {
 			t.kind = "disabled"
 		}
-	case !old:
+	case !takesBudget:
 		t.effort = levelOf(r)
 		if t.effort == "xhigh" && versioned && major == 4 && minor < 7 {
 			t.effort = "high"

@@ -56,7 +56,7 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 	if c.usage.Reported {
 		out = append(out, chat.Delta{Kind: chat.DeltaUsage, Usage: c.usage})
 	}
-	if begun := s.Flags & (1<<endedShift - 1); begun != 0 && begun == s.Flags>>endedShift {
+	if started := s.Flags & (1<<endedShift - 1); started != 0 && started == s.Flags>>endedShift {
 		out = append(out, chat.Delta{Kind: chat.DeltaEnd})
 	}
 	return out, true

@@ -113,19 +113,19 @@ func effort(b *jsontext.Builder, r *chat.Reasoning) {
 
 // tools writes the functions and the tool choice. It skips server tools of other dialects.
 func tools(b *jsontext.Builder, r *chat.Request) {
-	begun := false
+	started := false
 	for i := range r.Tools {
 		if r.Tools[i].Raw != "" {
 			continue
 		}
-		if !begun {
+		if !started {
 			b.Key("tools")
 			b.Open('[')
-			begun = true
+			started = true
 		}
 		tool(b, &r.Tools[i])
 	}
-	if !begun {
+	if !started {
 		return
 	}
 	b.Close(']')

@@ -52,8 +52,8 @@ func rejectionKind(code, message string) wire.FailureKind {
 	case "model_not_found", "model_decommissioned":
 		return wire.FailTarget
 	}
-	for _, words := range [...]string{"maximum context length", "maximum prompt length", "prompt is too long"} {
-		if strings.Contains(message, words) {
+	for _, phrase := range [...]string{"maximum context length", "maximum prompt length", "prompt is too long"} {
+		if strings.Contains(message, phrase) {
 			return wire.FailTooLong
 		}
 	}

@@ -42,10 +42,10 @@ func DirectBody(c *wire.Call, members abi.Part) []abi.Part {
 	b := jsontext.Builder{B: make([]byte, 0, 128)}
 	b.Open('{')
 	head(&b, c)
-	after := jsontext.Builder{B: make([]byte, 0, 96)}
-	tail(&after, c)
+	suffix := jsontext.Builder{B: make([]byte, 0, 96)}
+	tail(&suffix, c)
 	// tail starts with a comma because its first key follows members.
-	return []abi.Part{{Data: append(b.B, ',')}, members, {Data: append(after.B, '}')}}
+	return []abi.Part{{Data: append(b.B, ',')}, members, {Data: append(suffix.B, '}')}}
 }
 
 // head writes the leading members.

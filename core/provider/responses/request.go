@@ -39,9 +39,9 @@ func Direct(c *wire.Call, members abi.Part) abi.Action {
 	b.Open('{')
 	b.Key("model")
 	b.String(c.Model.Upstream)
-	after := jsontext.Builder{B: append(make([]byte, 0, 96), ',')}
-	tail(&after, c)
-	return post(c, []abi.Part{{Data: append(b.B, ',')}, members, {Data: append(after.B, '}')}})
+	suffix := jsontext.Builder{B: append(make([]byte, 0, 96), ',')}
+	tail(&suffix, c)
+	return post(c, []abi.Part{{Data: append(b.B, ',')}, members, {Data: append(suffix.B, '}')}})
 }
 
 func post(c *wire.Call, body []abi.Part) abi.Action {

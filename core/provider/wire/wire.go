@@ -24,9 +24,9 @@ type Call struct {
 
 // Family is one wire format.
 type Family struct {
-	Dialect chat.Dialect // of its bodies, if callers can use it too
+	Dialect chat.Dialect // dialect of its bodies; zero if callers cannot use it
 	Carries chat.Params  // the parameters that its requests support
-	Framing Framing      // of its streams
+	Framing Framing      // framing of its streams
 
 	// Request builds a request (method, URL, headers and body) from a conversation. It writes every member of
 	// the body itself, and Extra members only if the caller's dialect is the family's own. The URL is empty if
