@@ -1,4 +1,4 @@
-// Rounds of load, and what they say.
+// Rounds of load and their statistics.
 import { join } from 'node:path'
 import { BENCH, cpuSeconds, output } from './process.mjs'
 
@@ -24,7 +24,7 @@ export function median(values) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
 }
 
-/** Runs the contenders in turn, rounds times: A B A B. Returns each one's results, in the order of rounds. */
+/** Runs the contenders in turn (A B A B) for a number of rounds. Returns each contender's results in order. */
 export async function interleave(rounds, contenders) {
   const results = contenders.map(() => [])
   for (let round = 0; round < rounds; round++) {
@@ -33,7 +33,7 @@ export async function interleave(rounds, contenders) {
   return results
 }
 
-/** The median over the rounds of ours / theirs, each pair of the same round. */
+/** The median of ours / theirs over the rounds. */
 export function ratio(ours, theirs, of) {
   return median(ours.map((result, i) => of(result) / of(theirs[i])))
 }

@@ -95,7 +95,7 @@ test('both workerd processes are killed: it starts again, with the same keys', a
   assert.equal(runtimes.length, 2)
   checkout.hold()
   for (const { pid } of runtimes) process.kill(pid, 'SIGKILL')
-  await dev.says('dev: workerd is gone; starting again (1 of 3)')
+  await dev.says('dev: workerd exited; restarting (1 of 3)')
   await checkout.held()
   assert.ok(!checkout.has('.dev/keys.json'), 'while starting again')
   checkout.release()
@@ -108,11 +108,11 @@ test('a second one says so and leaves the files of the first alone', async () =>
   for (const port of [dev.port, await freePort()]) {
     const { code, errors } = await (await checkout.start({ port })).ended
     assert.equal(code, 1)
-    assert.match(errors, /make dev runs in this folder already/)
+    assert.match(errors, /make dev already runs in this folder/)
   }
   const elsewhere = await (await new Checkout({ wrangler: '// not started' }).start({ port: dev.port })).ended
   assert.equal(elsewhere.code, 1)
-  assert.match(elsewhere.errors, /port \d+ is taken/)
+  assert.match(elsewhere.errors, /port \d+ is in use/)
   assert.deepEqual(checkout.keys(), keys)
   await assertWorks(keys)
 })
