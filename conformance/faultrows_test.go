@@ -333,10 +333,10 @@ func (c *cell) cutOff(since time.Time) {
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		seen := c.Upstream.Seen()[0]
 		switch {
-		case seen.Left && seen.LeftAt.Sub(since) > time.Second:
-			c.Errorf("the provider was cut off after %v", seen.LeftAt.Sub(since))
+		case seen.Disconnected && seen.DisconnectedAt.Sub(since) > time.Second:
+			c.Errorf("the provider was cut off after %v", seen.DisconnectedAt.Sub(since))
 			return
-		case seen.Left:
+		case seen.Disconnected:
 			return
 		case time.Now().After(end):
 			c.Fatal("the provider was not cut off")

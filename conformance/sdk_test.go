@@ -191,7 +191,7 @@ func (s *sdk) abort(t *testing.T) {
 	for {
 		seen := s.upstream.Seen()
 		if last := seen[len(seen)-1]; last.Done {
-			if !last.Left {
+			if !last.Disconnected {
 				t.Error("the provider sent it all")
 			}
 			return
