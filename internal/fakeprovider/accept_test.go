@@ -130,7 +130,7 @@ func TestCoreParsesStreams(t *testing.T) {
 		}
 		for _, kind := range []string{"answer", "comment"} {
 			for _, c := range outlines {
-				s.Next(fakeprovider.Behaviour{Kind: kind, DelayMs: -1})
+				s.Next(fakeprovider.Behavior{Kind: kind, DelayMs: -1})
 				events, _ := stream(t, s, f, c.text, members(f, c.tools)...)
 				deltas, ended := deltasOf(t, f, p, events)
 				if !ended {
@@ -174,13 +174,13 @@ func TestCoreParsesFailures(t *testing.T) {
 		for status, want := range map[int]wire.FailureKind{
 			400: wire.FailRejected, 404: wire.FailTarget, 429: wire.FailBusy, 500: wire.FailDown, 503: wire.FailDown,
 		} {
-			s.Next(fakeprovider.Behaviour{Kind: "status", Status: status})
+			s.Next(fakeprovider.Behavior{Kind: "status", Status: status})
 			_, body := post(t, s, f, fill(f.wholeBody, "hi"))
 			if got := p.failure(uint64(status), gjson.Parse(body)); got.Kind != want {
 				t.Errorf("%s, %d: %+v of %s", f.name, status, got, body)
 			}
 		}
-		s.Next(fakeprovider.Behaviour{Kind: "error-event"})
+		s.Next(fakeprovider.Behavior{Kind: "error-event"})
 		events, _ := stream(t, s, f, "hi")
 		deltas, _ := deltasOf(t, f, p, events)
 		failed := false
@@ -207,7 +207,7 @@ func TestCoreParsesFrames(t *testing.T) {
 		{"corrupt", "messageStart contentBlockDelta contentBlockDelta ", eventstream.Bad},
 		{"error-event", "messageStart contentBlockDelta contentBlockDelta modelStreamErrorException ", eventstream.Need},
 	} {
-		s.Next(fakeprovider.Behaviour{Kind: c.kind})
+		s.Next(fakeprovider.Behavior{Kind: c.kind})
 		data, _ := io.ReadAll(do(t, s, f.stream, fill(f.streamBody, "hi"), f.headers).Body)
 		names := ""
 		m, rest, status := eventstream.Next(data)

@@ -104,7 +104,7 @@ func (a *answer) fullText() string     { return strings.Join(a.text, "") }
 func (a *answer) fullThinking() string { return strings.Join(a.thinking, "") }
 
 // respond chooses the content of the response.
-func respond(p *prompt, b *Behaviour) *answer {
+func respond(p *prompt, b *Behavior) *answer {
 	a := &answer{prompt: p, finish: "stop", hasUsage: b.Kind != "no-usage"}
 	if strings.Contains(p.text, "think") {
 		a.thinking, a.reasoning = pieces(thinkingText, 16), ReasoningTokens
@@ -127,7 +127,7 @@ func respond(p *prompt, b *Behaviour) *answer {
 	return a
 }
 
-func (a *answer) content(b *Behaviour) {
+func (a *answer) content(b *Behavior) {
 	p := a.prompt
 	n := numberCount(p.text)
 	switch {

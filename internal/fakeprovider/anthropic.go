@@ -10,8 +10,8 @@ import (
 // "Streaming messages" (platform.claude.com/docs/en/api), and the types of the npm package @anthropic-ai/sdk.
 var anthropicWire = &wire{
 	family: "anthropic", refuse: refuseAnthropic, prompt: anthropicPrompt, whole: anthropicWhole, events: anthropicEvents,
-	otherOps: map[string]func(*request, *Behaviour) raw{
-		"count": func(*request, *Behaviour) raw { return object("input_tokens", InputTokens) },
+	otherOps: map[string]func(*request, *Behavior) raw{
+		"count": func(*request, *Behavior) raw { return object("input_tokens", InputTokens) },
 	},
 	failure: anthropicFailure,
 	streamError: func() []event {

@@ -12,7 +12,7 @@ import (
 // user guide, and the types of the npm package @aws-sdk/client-bedrock-runtime.
 var bedrockWire = &wire{
 	family: "bedrock", framing: eventStream, refuse: refuseBedrock, prompt: bedrockPrompt, whole: bedrockWhole,
-	events: bedrockEvents, otherOps: map[string]func(*request, *Behaviour) raw{"embed": bedrockEmbed}, failure: bedrockFailure,
+	events: bedrockEvents, otherOps: map[string]func(*request, *Behavior) raw{"embed": bedrockEmbed}, failure: bedrockFailure,
 	streamError: func() []event {
 		return []event{{name: "modelStreamErrorException", fail: true, data: object("message", "The model failed.",
 			"originalStatusCode", 500, "originalMessage", "Internal server error")}}
@@ -152,7 +152,7 @@ func (s *bedrockStream) call(n int, c call) {
 }
 
 // bedrockEmbed returns the response of an embedding model: one vector for Titan, one per text for Cohere.
-func bedrockEmbed(q *request, b *Behaviour) raw {
+func bedrockEmbed(q *request, b *Behavior) raw {
 	v := q.root
 	if !strings.Contains(q.model, "cohere") {
 		vector := Vector(v.Get("inputText").Str, int(v.Get("dimensions").Int()))

@@ -1,6 +1,6 @@
 package fakeprovider
 
-// Behaviour is the server's handling of one request.
+// Behavior is the server's handling of one request.
 //
 // Kinds for whole responses and streams:
 //
@@ -36,7 +36,7 @@ package fakeprovider
 //	chatter      only comments, until the client disconnects
 //	no-done      everything except the end marker
 //	huge-event   one event with 3 MB of text
-type Behaviour struct {
+type Behavior struct {
 	Kind    string            `json:"kind"`
 	Status  int               `json:"status,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
@@ -57,7 +57,7 @@ const (
 )
 
 // delayMs returns the wait before an event.
-func (b *Behaviour) delayMs(event int) int {
+func (b *Behavior) delayMs(event int) int {
 	switch {
 	case event == 0:
 		return 0
@@ -74,6 +74,6 @@ func (b *Behaviour) delayMs(event int) int {
 }
 
 // isWhole reports whether the response is one body even if the request asks for a stream.
-func (b *Behaviour) isWhole() bool {
+func (b *Behavior) isWhole() bool {
 	return b.Body != "" || b.Kind == "json" || b.Kind == "huge" || b.Kind == "wrong-type"
 }

@@ -43,7 +43,7 @@ func TestStreamKinds(t *testing.T) {
 			{"malformed", len(good), nil, "Hello"},
 			{"corrupt", len(good), nil, "Hello"},
 		} {
-			s.Next(fakeprovider.Behaviour{Kind: c.kind, DelayMs: 1})
+			s.Next(fakeprovider.Behavior{Kind: c.kind, DelayMs: 1})
 			events, err := stream(t, s, f, "hi")
 			if len(events) != c.events || !errors.Is(err, c.err) || !strings.HasPrefix(textIn(f, events), c.prefix) {
 				t.Errorf("%s, %s: %d of %d events, %v, %q", f.name, c.kind, len(events), len(good), err, textIn(f, events))
@@ -57,7 +57,7 @@ func TestInvalidEvents(t *testing.T) {
 	s := fakeprovider.New()
 	defer s.Close()
 	for _, f := range families() {
-		s.Next(fakeprovider.Behaviour{Kind: "malformed"})
+		s.Next(fakeprovider.Behavior{Kind: "malformed"})
 		events, _ := stream(t, s, f, "hi")
 		for i, e := range events {
 			if good := gjson.Valid(e.data) || e.data == "[DONE]"; good == (i == len(events)/2) {
@@ -65,7 +65,7 @@ func TestInvalidEvents(t *testing.T) {
 			}
 		}
 	}
-	s.Next(fakeprovider.Behaviour{Kind: "corrupt"})
+	s.Next(fakeprovider.Behavior{Kind: "corrupt"})
 	events, _ := stream(t, s, bedrockFamily(), "hi")
 	if events[len(events)/2].name != "wrong checksum" {
 		t.Error(events)
@@ -83,7 +83,7 @@ func TestErrorEvents(t *testing.T) {
 	}
 	for _, f := range families() {
 		for kind, prefix := range map[string]string{"error-event": "Hello", "error-first": "", "error-head": ""} {
-			s.Next(fakeprovider.Behaviour{Kind: kind})
+			s.Next(fakeprovider.Behavior{Kind: kind})
 			events, err := stream(t, s, f, "hi")
 			got := textIn(f, events)
 			failed := strings.Contains(events[len(events)-1].data+events[max(len(events)-2, 0)].data, markers[f.name])
@@ -108,7 +108,7 @@ func TestEndMarkers(t *testing.T) {
 			continue // Gemini and Bedrock have none
 		}
 		for _, kind := range []string{"answer", "no-done"} {
-			s.Next(fakeprovider.Behaviour{Kind: kind})
+			s.Next(fakeprovider.Behavior{Kind: kind})
 			events, _ := stream(t, s, f, "hi")
 			e := events[len(events)-1]
 			if got := e.data == end || e.name == end; got != (kind == "answer") {
@@ -127,11 +127,11 @@ func TestNoUsage(t *testing.T) {
 	s := fakeprovider.New()
 	defer s.Close()
 	for _, f := range families() {
-		s.Next(fakeprovider.Behaviour{Kind: "no-usage"})
+		s.Next(fakeprovider.Behavior{Kind: "no-usage"})
 		if _, body := post(t, s, f, fill(f.wholeBody, "hi")); hasUsage(body) || !gjson.Valid(body) {
 			t.Errorf("%s: %s", f.name, body)
 		}
-		s.Next(fakeprovider.Behaviour{Kind: "no-usage"})
+		s.Next(fakeprovider.Behavior{Kind: "no-usage"})
 		events, _ := stream(t, s, f, "hi")
 		for _, e := range events {
 			if hasUsage(e.data) {
@@ -146,7 +146,7 @@ func TestComment(t *testing.T) {
 	s := fakeprovider.New()
 	defer s.Close()
 	for _, f := range families() {
-		s.Next(fakeprovider.Behaviour{Kind: "comment"})
+		s.Next(fakeprovider.Behavior{Kind: "comment"})
 		resp := do(t, s, f.stream, fill(f.streamBody, "hi"), f.headers)
 		data, _ := io.ReadAll(resp.Body)
 		unusual := strings.HasPrefix(string(data), "\uFEFF: ping\r\n")
@@ -164,12 +164,12 @@ func TestHugeEventAndChunks(t *testing.T) {
 	s := fakeprovider.New()
 	defer s.Close()
 	for _, f := range families() {
-		s.Next(fakeprovider.Behaviour{Kind: "huge-event"})
+		s.Next(fakeprovider.Behavior{Kind: "huge-event"})
 		resp := do(t, s, f.stream, fill(f.streamBody, "hi"), f.headers)
 		if data, err := io.ReadAll(resp.Body); len(data) < 3_000_000 || err != nil {
 			t.Errorf("%s: %d bytes, %v", f.name, len(data), err)
 		}
-		s.Next(fakeprovider.Behaviour{Kind: "answer", Chunks: 500, DelayMs: -1})
+		s.Next(fakeprovider.Behavior{Kind: "answer", Chunks: 500, DelayMs: -1})
 		events, _ := stream(t, s, f, "hi")
 		if got := textIn(f, events); len(events) < 500 || !strings.HasSuffix(got, " 499 500") {
 			t.Errorf("%s: %d events, %q", f.name, len(events), got)
@@ -185,7 +185,7 @@ func TestDisconnect(t *testing.T) {
 	defer s.Close()
 	for _, f := range []family{families()[0], anthropicFamily(), geminiFamily(), bedrockFamily()} {
 		for kind, minEvents := range map[string]int{"hang": 0, "silent": 0, "stall": 1, "endless": 20, "slow": 1} {
-			s.Next(fakeprovider.Behaviour{Kind: kind})
+			s.Next(fakeprovider.Behavior{Kind: kind})
 			ctx, cancel := context.WithTimeout(context.Background(), 150*time.Millisecond)
 			r, _ := http.NewRequestWithContext(ctx, "POST", s.URL+f.stream, strings.NewReader(fill(f.streamBody, "count to 500")))
 			for i := 0; i < len(f.headers); i += 2 {
@@ -213,20 +213,20 @@ func TestWholeKinds(t *testing.T) {
 	f := families()[0]
 	_, good := post(t, s, f, fill(f.wholeBody, "hi"))
 	for _, c := range []struct {
-		b      fakeprovider.Behaviour
+		b      fakeprovider.Behavior
 		status int
 		length int
 		kind   string
 		err    error
 	}{
-		{fakeprovider.Behaviour{Kind: "answer"}, 200, len(good), "application/json", nil},
-		{fakeprovider.Behaviour{Kind: "answer", Status: 503, Body: "x"}, 503, 1, "application/json", nil},
-		{fakeprovider.Behaviour{Kind: "broken"}, 200, len(good) / 2, "application/json", syscall.ECONNRESET},
-		{fakeprovider.Behaviour{Kind: "truncated"}, 200, len(good) / 2, "application/json", nil},
-		{fakeprovider.Behaviour{Kind: "huge"}, 200, 12 << 20, "application/json", nil},
-		{fakeprovider.Behaviour{Kind: "bytewise"}, 200, len(good), "application/json", nil},
-		{fakeprovider.Behaviour{Kind: "status-html"}, 502, 154, "text/html", nil},
-		{fakeprovider.Behaviour{Kind: "wrong-type"}, 200, 154, "text/html", nil},
+		{fakeprovider.Behavior{Kind: "answer"}, 200, len(good), "application/json", nil},
+		{fakeprovider.Behavior{Kind: "answer", Status: 503, Body: "x"}, 503, 1, "application/json", nil},
+		{fakeprovider.Behavior{Kind: "broken"}, 200, len(good) / 2, "application/json", syscall.ECONNRESET},
+		{fakeprovider.Behavior{Kind: "truncated"}, 200, len(good) / 2, "application/json", nil},
+		{fakeprovider.Behavior{Kind: "huge"}, 200, 12 << 20, "application/json", nil},
+		{fakeprovider.Behavior{Kind: "bytewise"}, 200, len(good), "application/json", nil},
+		{fakeprovider.Behavior{Kind: "status-html"}, 502, 154, "text/html", nil},
+		{fakeprovider.Behavior{Kind: "wrong-type"}, 200, 154, "text/html", nil},
 	} {
 		s.Next(c.b)
 		resp := do(t, s, f.whole, fill(f.wholeBody, "hi"), f.headers)
@@ -235,11 +235,11 @@ func TestWholeKinds(t *testing.T) {
 			t.Errorf("%s: %d, %d bytes of %s, %v", c.b.Kind, resp.StatusCode, len(data), resp.Header.Get("Content-Type"), err)
 		}
 	}
-	s.Next(fakeprovider.Behaviour{Kind: "drop"})
+	s.Next(fakeprovider.Behavior{Kind: "drop"})
 	if resp, err := http.Post(s.URL+f.whole, "", strings.NewReader("{}")); err == nil {
 		t.Error(resp.Status)
 	}
-	s.Next(fakeprovider.Behaviour{Kind: "json"})
+	s.Next(fakeprovider.Behavior{Kind: "json"})
 	resp := do(t, s, f.stream, fill(f.streamBody, "hi"), f.headers)
 	if data, _ := io.ReadAll(resp.Body); string(data) != good {
 		t.Errorf("%s", data)
@@ -251,7 +251,7 @@ func TestHold(t *testing.T) {
 	s := fakeprovider.New()
 	defer s.Close()
 	f := families()[0]
-	s.Next(fakeprovider.Behaviour{Kind: "hold"})
+	s.Next(fakeprovider.Behavior{Kind: "hold"})
 	done := make(chan string)
 	go func() {
 		events, _ := stream(t, s, f, "hi")
@@ -277,7 +277,7 @@ func TestStatus(t *testing.T) {
 		"azure": "error.message", "deepseek": "error.message", "workersai": "errors.0.message"}
 	for _, f := range families() {
 		for _, status := range []int{400, 403, 404, 408, 413, 422, 429, 500, 502, 503, 529} {
-			s.Next(fakeprovider.Behaviour{Kind: "status", Status: status, Headers: map[string]string{"Retry-After": "7"}})
+			s.Next(fakeprovider.Behavior{Kind: "status", Status: status, Headers: map[string]string{"Retry-After": "7"}})
 			resp := do(t, s, f.stream, fill(f.streamBody, "hi"), f.headers)
 			data, _ := io.ReadAll(resp.Body)
 			path := messages[f.name]
@@ -295,8 +295,8 @@ func TestFamilyQueue(t *testing.T) {
 	t.Parallel()
 	s := fakeprovider.New()
 	defer s.Close()
-	s.Next(fakeprovider.Behaviour{Kind: "status", Status: 500, Family: "gemini"})
-	s.Next(fakeprovider.Behaviour{Kind: "status", Status: 429, Family: "anthropic"})
+	s.Next(fakeprovider.Behavior{Kind: "status", Status: 500, Family: "gemini"})
+	s.Next(fakeprovider.Behavior{Kind: "status", Status: 429, Family: "anthropic"})
 	for _, c := range []struct {
 		f    family
 		want int

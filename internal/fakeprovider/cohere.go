@@ -10,7 +10,7 @@ import (
 // (V2)" and "Embed (V2)" (docs.cohere.com/reference), and the types of the npm package cohere-ai.
 var cohereWire = &wire{
 	family: "cohere", refuse: refuseCohere, prompt: coherePrompt, whole: cohereWhole, events: cohereEvents,
-	otherOps: map[string]func(*request, *Behaviour) raw{"embed": cohereEmbed}, failure: cohereFailure,
+	otherOps: map[string]func(*request, *Behavior) raw{"embed": cohereEmbed}, failure: cohereFailure,
 	streamError: func() []event {
 		return []event{
 			{name: "message-end", data: object("type", "message-end", "delta", object("error", "internal server error", "finish_reason", "ERROR"))},
@@ -151,7 +151,7 @@ func (s *cohereStream) call(n int, c call) {
 	s.block++
 }
 
-func cohereEmbed(q *request, b *Behaviour) raw {
+func cohereEmbed(q *request, b *Behavior) raw {
 	v := q.root
 	return object("id", "emb-1", "embeddings", object("float", vectors(v.Get("texts"), int(v.Get("output_dimension").Int()))),
 		"texts", raw(v.Get("texts").Raw), "meta", object("api_version", object("version", "2"),

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// command is the body of POST /__fake/next: a Behaviour and the number of requests that it applies to (default
+// command is the body of POST /__fake/next: a Behavior and the number of requests that it applies to (default
 // 1).
 type command struct {
-	Behaviour
+	Behavior
 	Times int `json:"times"`
 }
 
@@ -53,7 +53,7 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for range max(c.Times, 1) {
-		s.Next(c.Behaviour)
+		s.Next(c.Behavior)
 	}
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -80,7 +80,7 @@ func TestPlain(t *testing.T) {
 	s := fakeprovider.New()
 	defer s.Close()
 	for _, f := range families() {
-		s.Next(fakeprovider.Behaviour{Kind: "plain"})
+		s.Next(fakeprovider.Behavior{Kind: "plain"})
 		if _, body := post(t, s, f, fill(f.wholeBody, "think", f.tools, f.schema)); gjson.Get(body, f.wholeText).Str != fakeprovider.GoodText {
 			t.Errorf("%s: %s", f.name, body)
 		}

@@ -16,7 +16,7 @@ type exchange struct {
 	flush    *http.ResponseController
 	request  *request
 	seen     *Seen
-	b        Behaviour
+	b        Behavior
 	finished bool // everything was sent
 }
 
@@ -40,7 +40,7 @@ func (x *exchange) run() {
 	}
 	if x.b.Body == "" {
 		if refusal := x.request.refuse(); refusal != nil {
-			x.b = Behaviour{Kind: "answer"}
+			x.b = Behavior{Kind: "answer"}
 			x.fail(refusal)
 			return
 		}

@@ -11,9 +11,9 @@ import (
 // types of the npm package @google/genai.
 var geminiWire = &wire{
 	family: "gemini", framing: sseCRLF, refuse: refuseGemini, prompt: geminiPrompt, whole: geminiWhole, events: geminiEvents,
-	otherOps: map[string]func(*request, *Behaviour) raw{
+	otherOps: map[string]func(*request, *Behavior) raw{
 		"embed": geminiEmbed,
-		"count": func(*request, *Behaviour) raw { return object("totalTokens", InputTokens) },
+		"count": func(*request, *Behavior) raw { return object("totalTokens", InputTokens) },
 	},
 	failure: geminiFailure,
 	streamError: func() []event {
@@ -193,7 +193,7 @@ func geminiEvents(a *answer) (events []event) {
 }
 
 // geminiEmbed returns {"embeddings":[{"values"}]}, or {"embedding":{"values"}} for a single text.
-func geminiEmbed(q *request, _ *Behaviour) raw {
+func geminiEmbed(q *request, _ *Behavior) raw {
 	if q.method == "embedContent" {
 		return object("embedding", geminiVector(q.root))
 	}

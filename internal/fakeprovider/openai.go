@@ -41,7 +41,7 @@ func chatWire(path string) *wire {
 func newChatWire(d *dialect) *wire {
 	return &wire{
 		family: d.family, refuse: d.refuse, prompt: chatPrompt, whole: d.whole, events: d.events,
-		otherOps: map[string]func(*request, *Behaviour) raw{"embed": d.embed},
+		otherOps: map[string]func(*request, *Behavior) raw{"embed": d.embed},
 		failure:  d.failure, streamError: d.streamError,
 	}
 }
@@ -281,7 +281,7 @@ func (d *dialect) callPieces(a *answer, choice, n int, c call) []event {
 
 // embed returns {"object":"list","data":[{"object":"embedding","index","embedding"}],"model","usage"}. Source:
 // OpenAI's API reference, "Create embeddings".
-func (d *dialect) embed(q *request, b *Behaviour) raw {
+func (d *dialect) embed(q *request, b *Behavior) raw {
 	var data []raw
 	for i, vector := range vectors(q.root.Get("input"), int(q.root.Get("dimensions").Int())) {
 		var value any = vector

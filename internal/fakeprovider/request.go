@@ -18,7 +18,7 @@ type wire struct {
 	whole  func(a *answer) raw
 	events func(a *answer) []event
 	// otherOps are the operations other than chat, by name: embed, count.
-	otherOps map[string]func(q *request, b *Behaviour) raw
+	otherOps map[string]func(q *request, b *Behavior) raw
 	// failure returns the body of an error and its headers.
 	failure func(f *refusal) (raw, map[string]string)
 	// streamError returns the events of a failure within a stream.
@@ -151,7 +151,7 @@ func (q *request) prompt() prompt {
 }
 
 // whole returns a valid whole response.
-func (q *request) whole(p *prompt, b *Behaviour) raw {
+func (q *request) whole(p *prompt, b *Behavior) raw {
 	if q.op != "chat" {
 		return q.wire.otherOps[q.op](q, b)
 	}

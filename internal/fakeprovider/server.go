@@ -33,7 +33,7 @@ type Server struct {
 	AWSSecret string
 
 	mu     sync.Mutex
-	queue  []Behaviour   // commands for the next requests
+	queue  []Behavior    // commands for the next requests
 	seen   []*Seen       // requests since the last Reset
 	active int           // requests in progress
 	held   int           // requests that wait for the gate
@@ -115,7 +115,7 @@ func (s *Server) Active() int {
 }
 
 // Next queues a command. It applies to the next request of its family that has no command yet.
-func (s *Server) Next(b Behaviour) {
+func (s *Server) Next(b Behavior) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue = append(s.queue, b)
@@ -133,7 +133,7 @@ func (s *Server) Seen() []Seen {
 }
 
 // record stores a request and returns its command.
-func (s *Server) record(q *request) (*Seen, Behaviour) {
+func (s *Server) record(q *request) (*Seen, Behavior) {
 	r := q.r
 	seen := &Seen{
 		Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Header: r.Header.Clone(),
@@ -149,7 +149,7 @@ func (s *Server) record(q *request) (*Seen, Behaviour) {
 			return seen, b
 		}
 	}
-	return seen, Behaviour{Kind: "answer"}
+	return seen, Behavior{Kind: "answer"}
 }
 
 // done records the end of a request.
