@@ -127,7 +127,7 @@ func (c *call) checkLimits(a *Admit, limits config.Limits) AdmitReply {
 		return AdmitReply{Verdict: RateLimited, Windows: windows, RetryMs: retry}
 	}
 	if a.Mode == ModeReserve && uint64(len(m.reservations)) >= c.config.Plan(m.record.Plan).Concurrent {
-		return AdmitReply{Verdict: Crowded, Windows: windows}
+		return AdmitReply{Verdict: ConcurrencyLimited, Windows: windows}
 	}
 	return AdmitReply{}
 }

@@ -143,17 +143,17 @@ func (c *Extend) fields(f *abi.Fields) {
 type Verdict uint8
 
 const (
-	Admitted     Verdict = 1
-	Unknown      Verdict = 2  // the key does not exist or was removed; Extend: no such reservation
-	Stale        Verdict = 3  // the exchange used an old key record; Record is the newer one
-	RateLimited  Verdict = 4  // a window has no room; see Windows and RetryMs
-	Short        Verdict = 5  // the slice is too small: send a ledger.Grant with Period to LeastPico, then repeat
-	Replay       Verdict = 6  // the idempotency key was used before; Answer is the stored response
-	Running      Verdict = 7  // the first request with the idempotency key is in progress
-	Mismatch     Verdict = 8  // the idempotency key was used with another path or body
-	Unreplayable Verdict = 9  // the response to the first request was too large to store
-	Crowded      Verdict = 10 // too many concurrent requests of the key
-	Inactive     Verdict = 11 // the key is deactivated or expired
+	Admitted           Verdict = 1
+	Unknown            Verdict = 2  // the key does not exist or was removed; Extend: no such reservation
+	Stale              Verdict = 3  // the exchange used an old key record; Record is the newer one
+	RateLimited        Verdict = 4  // a window has no room; see Windows and RetryMs
+	Short              Verdict = 5  // the slice is too small: send a ledger.Grant with Period to LeastPico, then repeat
+	Replay             Verdict = 6  // the idempotency key was used before; Answer is the stored response
+	Running            Verdict = 7  // the first request with the idempotency key is in progress
+	Mismatch           Verdict = 8  // the idempotency key was used with another path or body
+	Unreplayable       Verdict = 9  // the response to the first request was too large to store
+	ConcurrencyLimited Verdict = 10 // too many concurrent requests of the key
+	Inactive           Verdict = 11 // the key is deactivated or expired
 )
 
 // Window is the state of one rate limit.

@@ -150,7 +150,7 @@ func TestConcurrent(t *testing.T) {
 	k := newKey(t, record("few"))
 	k.enter("req_1", 1)
 	k.enter("req_2", 1)
-	if reply := k.admit(keymeter.Admit{RequestID: "req_3", Mode: keymeter.ModeReserve}); reply.Verdict != keymeter.Crowded {
+	if reply := k.admit(keymeter.Admit{RequestID: "req_3", Mode: keymeter.ModeReserve}); reply.Verdict != keymeter.ConcurrencyLimited {
 		t.Errorf("a third: %+v", reply)
 	}
 	for _, mode := range []keymeter.Mode{keymeter.ModeCount, keymeter.ModeHit} {

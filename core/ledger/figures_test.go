@@ -99,14 +99,14 @@ func TestLatencies(t *testing.T) {
 	for ms := uint64(1); ms <= 100; ms++ {
 		l.Add(ms)
 	}
-	if l.Count() != 100 || l.SumMs != 5050 || l.At(50) != 56 || l.At(95) != 100 || l.At(5) != 5 || l.At(6) != 10 || l.At(100) != 100 {
-		t.Errorf("%+v: %d %d", l, l.At(50), l.At(95))
+	if l.Count() != 100 || l.SumMs != 5050 || l.Percentile(50) != 56 || l.Percentile(95) != 100 || l.Percentile(5) != 5 || l.Percentile(6) != 10 || l.Percentile(100) != 100 {
+		t.Errorf("%+v: %d %d", l, l.Percentile(50), l.Percentile(95))
 	}
 	l = ledger.Latency{}
 	l.Add(0)
 	l.Add(1 << 40)
-	if l.At(50) != 5 || l.At(95) != 200_000 {
-		t.Errorf("%d %d", l.At(50), l.At(95))
+	if l.Percentile(50) != 5 || l.Percentile(95) != 200_000 {
+		t.Errorf("%d %d", l.Percentile(50), l.Percentile(95))
 	}
 	u := ledger.Usage{Day: 1, Hour: 2, Model: "m", Latency: l}
 	var w abi.Writer

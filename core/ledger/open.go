@@ -2,14 +2,14 @@ package ledger
 
 import "github.com/postern-ai/postern/core/abi"
 
-// PolicyQuestion is what Open makes of Policy.
-type PolicyQuestion struct{}
+// PolicyCommand is what Open makes of Policy.
+type PolicyCommand struct{}
 
-// Absorbing is what Open makes of Batch.
-type Absorbing struct{}
+// BatchCommand is what Open makes of Batch.
+type BatchCommand struct{}
 
 // Open reads a command for those who stand between an exchange and its ledger, such as a simulation: a *Grant,
-// *Report, *Absorbing or *PolicyQuestion; nil for any other, and for what none of them wrote.
+// *Report, *BatchCommand or *PolicyCommand; nil for any other, and for what none of them wrote.
 func Open(command []byte) any {
 	r := abi.Reader{Buf: command}
 	var opened message
@@ -19,9 +19,9 @@ func Open(command []byte) any {
 	case opReport:
 		opened = &Report{}
 	case opBatch:
-		return &Absorbing{}
+		return &BatchCommand{}
 	case opPolicy:
-		return &PolicyQuestion{}
+		return &PolicyCommand{}
 	default:
 		return nil
 	}

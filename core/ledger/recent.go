@@ -47,15 +47,15 @@ func RequestFields(f *abi.Fields, q *Request) {
 // all), at most Limit.
 type Recent struct{ Before, Limit uint64 }
 
-// Batched are requests of one key.
-type Batched struct {
+// RequestBatch are requests of one key.
+type RequestBatch struct {
 	Seq      uint64 // for Before
 	KeyID    string
 	Requests []Request // oldest first
 }
 
 // fields lists the row.
-func (b *Batched) fields(f *abi.Fields) {
+func (b *RequestBatch) fields(f *abi.Fields) {
 	formatField(f)
 	f.Uint(&b.Seq)
 	f.String(&b.KeyID)
@@ -74,7 +74,7 @@ func (c *call) remember(a *Absorb) {
 		return
 	}
 	c.b.recent++
-	c.put(recentKey(c.b.recent), encode(0, &Batched{c.b.recent, a.KeyID, a.Recent}, 128*len(a.Recent)))
+	c.put(recentKey(c.b.recent), encode(0, &RequestBatch{c.b.recent, a.KeyID, a.Recent}, 128*len(a.Recent)))
 }
 
 // recent answers with what the ring has. Which rows those are is known only once the first was read.
@@ -109,10 +109,10 @@ func (q *Recent) fields(f *abi.Fields) {
 }
 
 // DecodeRecent reads the answer to Recent.
-func DecodeRecent(data []byte) (batches []Batched, err error) {
+func DecodeRecent(data []byte) (batches []RequestBatch, err error) {
 	r := abi.Reader{Buf: data}
 	for n := r.Count(); n > 0; n-- {
-		var b Batched
+		var b RequestBatch
 		if err := decode(r.Bytes(), &b); err != nil {
 			return nil, err
 		}

@@ -52,9 +52,9 @@ func (l *Latency) Count() (n uint64) {
 	return n
 }
 
-// At says what the slowest of the fastest percent of the requests took, as the bound of its bucket, or twice
-// the last bound if it is above that.
-func (l *Latency) At(percent uint64) uint64 {
+// Percentile is the given percentile in milliseconds, as the upper bound of its bucket. Above the last bound it is twice
+// that bound.
+func (l *Latency) Percentile(percent uint64) uint64 {
 	rank := (l.Count()*percent + 99) / 100
 	for i, n := range l.Buckets {
 		if rank <= n && i < len(LatencyBoundsMs) {

@@ -145,10 +145,10 @@ func TestOpen(t *testing.T) {
 			t.Errorf("%T: opened %+v and %+v", c, a, b)
 		}
 	}
-	if _, ok := ledger.Open(ledger.Batch(nil)).(*ledger.Absorbing); !ok {
+	if _, ok := ledger.Open(ledger.Batch(nil)).(*ledger.BatchCommand); !ok {
 		t.Error("a batch was not opened")
 	}
-	if _, ok := ledger.Open(ledger.Policy()).(*ledger.PolicyQuestion); !ok {
+	if _, ok := ledger.Open(ledger.Policy()).(*ledger.PolicyCommand); !ok {
 		t.Error("the question for the policy was not opened")
 	}
 	keys := ledger.Keys{Names: []string{"m"}}
