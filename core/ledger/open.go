@@ -2,14 +2,15 @@ package ledger
 
 import "github.com/postern-ai/postern/core/abi"
 
-// PolicyCommand is what Open makes of Policy.
+// PolicyCommand is the result of Open for a Policy command.
 type PolicyCommand struct{}
 
-// BatchCommand is what Open makes of Batch.
+// BatchCommand is the result of Open for a Batch command.
 type BatchCommand struct{}
 
-// Open reads a command for those who stand between an exchange and its ledger, such as a simulation: a *Grant,
-// *Report, *BatchCommand or *PolicyCommand; nil for any other, and for what none of them wrote.
+// Open decodes a command for code between an exchange and its ledger, such as a simulation. The result is a *Grant,
+// *Report, *BatchCommand or *PolicyCommand; nil if the command is another or malformed. The contents of a batch are not
+// checked.
 func Open(command []byte) any {
 	r := abi.Reader{Buf: command}
 	var opened message
@@ -31,8 +32,8 @@ func Open(command []byte) any {
 	return opened
 }
 
-// Encode is the reply.
+// Encode encodes the reply.
 func (g *GrantReply) Encode() []byte { return encode(0, g, 64) }
 
-// Encode is the reply.
+// Encode encodes the reply.
 func (p *ReportReply) Encode() []byte { return encode(0, p, 256) }
