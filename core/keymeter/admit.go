@@ -132,8 +132,8 @@ func (c *call) checkLimits(a *Admit, limits config.Limits) AdmitReply {
 	return AdmitReply{}
 }
 
-// extend raises a reservation to a total. It is idempotent. A reservation of an earlier period is Unknown and does not
-// change.
+// extend raises a reservation to a total. It is idempotent. It does not change a reservation of an earlier period; the
+// verdict is then Unknown.
 func (c *call) extend(e *Extend) AdmitReply {
 	m := c.m
 	if m == nil {
@@ -150,8 +150,8 @@ func (c *call) extend(e *Extend) AdmitReply {
 	if e.TotalPico <= r.amountPico {
 		return AdmitReply{Verdict: Admitted, ReservedPico: r.amountPico}
 	}
-	least := minAmount(e.LeastPico, e.TotalPico) - r.amountPico
-	reply := m.reserve(e.TotalPico-r.amountPico, max(0, least), e.Final)
+	minimum := minAmount(e.LeastPico, e.TotalPico) - r.amountPico
+	reply := m.reserve(e.TotalPico-r.amountPico, max(0, minimum), e.Final)
 	if reply.Verdict == Admitted {
 		r.amountPico += reply.ReservedPico
 		reply.ReservedPico = r.amountPico
@@ -168,15 +168,15 @@ func minAmount(least, amount int64) int64 {
 	return min(least, amount)
 }
 
-// reserve reserves want picodollars of the slice. If final, the Ledger has no more: reserve then takes the free part,
-// provided it is at least least. If the slice is too small, the reply is Short and asks for all of want plus any debt.
-// It does not subtract the free part, because concurrent requests that wait for a grant count on that too.
-func (m *meter) reserve(want, least int64, final bool) AdmitReply {
+// reserve reserves want picodollars of the slice. If final is set, the Ledger has no more, and reserve accepts any free
+// part of at least minimum. If the slice is too small, the reply is Short and asks for all of want plus any debt. It does
+// not subtract the free part, because concurrent requests that wait for a grant count on that too.
+func (m *meter) reserve(want, minimum int64, final bool) AdmitReply {
 	s := &m.slice
 	free := s.free()
 	enough := want
 	if final {
-		enough = least
+		enough = minimum
 	}
 	if s.live && (enough == 0 || free >= enough) {
 		amount := min(want, max(free, 0))
@@ -185,7 +185,7 @@ func (m *meter) reserve(want, least int64, final bool) AdmitReply {
 	}
 	reply := AdmitReply{Verdict: Short, Period: s.period, Epoch: m.epoch, HeldPico: s.granted}
 	if want > 0 {
-		reply.NeedPico, reply.LeastPico = money.Add(want, max(-free, 0)), max(0, money.Add(least, -free))
+		reply.NeedPico, reply.LeastPico = money.Add(want, max(-free, 0)), max(0, money.Add(minimum, -free))
 	}
 	return reply
 }

@@ -31,7 +31,7 @@ const (
 // command is a decoded command.
 type command interface {
 	message
-	reads() []abi.Range // besides the meter
+	reads() []abi.Range // in addition to the meter
 	apply(*call)
 }
 
@@ -95,7 +95,7 @@ func (*Flush) reads() []abi.Range {
 type call struct {
 	config *config.Config
 	in     *abi.ObjectInput
-	m      *meter // nil: there was no Put for this key yet
+	m      *meter // nil: the key is unknown, because there was no Put yet
 	out    abi.ObjectOutput
 }
 

@@ -47,7 +47,7 @@ type budget struct {
 	version   uint64          // of the last Put
 	pico      int64           // the budget of one period
 	period    calendar.Period // the largest seen
-	committed int64           // sum of meter.committed in this period, plus the amount spent before a change of cycle
+	committed int64           // sum of meter.committed in this period, plus its spending before a change of cycle
 	spent     int64           // in this period
 	waveMs    uint64          // start of the last wave of flushes
 	recent    uint64          // number of the last batch of requests

@@ -9,7 +9,7 @@ import (
 
 // Usage is the counters of one day, hour and model.
 type Usage struct {
-	Day        uint64
+	Day        uint64 // since 1970-01-01
 	Hour       uint64 // of the day; 0 in sums over more than one
 	Model      string
 	Requests   uint64 // successful requests, including cache hits
@@ -206,7 +206,7 @@ const (
 )
 
 // Query is the command that requests usage of days FirstDay to EndDay (exclusive), in groups. Key (a key ID) and Model
-// filter it, except ByHour, which supports neither. The reply may be a page: After is Next of the page before.
+// filter the usage; ByHour supports neither. The reply may be one page of several: After is Next of the page before.
 type Query struct {
 	FirstDay, EndDay uint64
 	By               Grouping

@@ -14,7 +14,7 @@ const (
 	Max Pico = 1<<63 - 1
 )
 
-// Add is a + b, at most Max. Only corrections may be negative: a sum below the range wraps.
+// Add is a + b, at most Max. It does not saturate at the lower end of the range.
 func Add(a, b Pico) Pico {
 	if b > 0 && a > Max-b {
 		return Max

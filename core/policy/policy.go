@@ -23,7 +23,7 @@ type View struct {
 	key, project allowList
 }
 
-// Target is one model that a request for a name can use.
+// Target is one model that a name refers to.
 type Target struct {
 	config.Target
 	Allowed     bool   // by the allow-lists of the key and the project
