@@ -19,7 +19,7 @@ type idem struct {
 }
 
 func (i *idem) fields(f *abi.Fields) {
-	formatField(f)
+	f.Format(format)
 	f.String(&i.bodyHash)
 	f.String(&i.requestID)
 	f.Bool(&i.done)
@@ -29,7 +29,7 @@ func (i *idem) fields(f *abi.Fields) {
 }
 
 func decodeIdem(data []byte) (i idem, ok bool) {
-	ok = decode(data, &i) == nil
+	ok = abi.DecodeFields(data, i.fields) == nil
 	return i, ok
 }
 
@@ -252,7 +252,7 @@ func (c *call) beginIdempotency(a *Admit) {
 		c.cancelForget(key, row)
 	}
 	i := idem{bodyHash: a.BodyHash, requestID: a.RequestID, expiresMs: c.in.NowMs + a.ExpiresMs, forgetMs: c.scheduleForget(key)}
-	c.put(key, encode(0, &i, 128))
+	c.put(key, abi.EncodeFields(0, 128, i.fields))
 }
 
 // cancelForget cancels the scheduled deletion of an idempotency record. The next record in that row gets its own full

@@ -168,19 +168,19 @@ func Apply(cfg *config.Config, in *abi.ObjectInput) (abi.ObjectOutput, error) {
 
 func (a *Admit) apply(c *call) {
 	reply := c.admit(a)
-	c.out.Reply = encode(0, &reply, 128)
+	c.out.Reply = abi.EncodeFields(0, 128, reply.fields)
 }
 
 func (e *Extend) apply(c *call) {
 	reply := c.extend(e)
-	c.out.Reply = encode(0, &reply, 32)
+	c.out.Reply = abi.EncodeFields(0, 32, reply.fields)
 }
 
 func (s *Settle) apply(c *call) { c.settle(s) }
 
 func (f *Flush) apply(c *call) {
 	reply := c.flush(f)
-	c.out.Reply = encode(0, &reply, 512)
+	c.out.Reply = abi.EncodeFields(0, 512, reply.fields)
 }
 
 // apply replaces the record and status with newer ones. Old ones may be delivered late and change nothing.

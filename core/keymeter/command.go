@@ -20,24 +20,8 @@ const (
 	opExtend = 8
 )
 
-// message is a command, reply or row. It lists its fields once for both directions.
+// message lists its fields once for both directions.
 type message interface{ fields(*abi.Fields) }
-
-// encode encodes a message of about size bytes. op is 0 for replies and rows.
-func encode(op uint64, m message, size int) []byte {
-	w := abi.Writer{Buf: make([]byte, 0, size)}
-	if op != 0 {
-		w.Uint(op)
-	}
-	m.fields(abi.WriteTo(&w))
-	return w.Buf
-}
-
-func decode(data []byte, m message) error {
-	r := abi.Reader{Buf: data}
-	m.fields(abi.ReadFrom(&r))
-	return r.End()
-}
 
 // Mode is the kind of an admission.
 type Mode uint8
@@ -83,7 +67,7 @@ type Admit struct {
 }
 
 // Encode encodes the command.
-func (c *Admit) Encode() []byte { return encode(opAdmit, c, 256) }
+func (c *Admit) Encode() []byte { return abi.EncodeFields(opAdmit, 256, c.fields) }
 
 func (c *Admit) fields(f *abi.Fields) {
 	f.String(&c.RequestID)
@@ -129,7 +113,7 @@ type Extend struct {
 }
 
 // Encode encodes the command.
-func (c *Extend) Encode() []byte { return encode(opExtend, c, 64) }
+func (c *Extend) Encode() []byte { return abi.EncodeFields(opExtend, 64, c.fields) }
 
 func (c *Extend) fields(f *abi.Fields) {
 	f.String(&c.RequestID)
@@ -192,7 +176,7 @@ type AdmitReply struct {
 
 // DecodeAdmitReply decodes the reply to Admit and Extend.
 func DecodeAdmitReply(data []byte) (a AdmitReply, err error) {
-	err = decode(data, &a)
+	err = abi.DecodeFields(data, a.fields)
 	return a, err
 }
 
@@ -265,7 +249,7 @@ type Settle struct {
 }
 
 // Encode encodes the command.
-func (c *Settle) Encode() []byte { return encode(opSettle, c, 256+len(c.Answer)) }
+func (c *Settle) Encode() []byte { return abi.EncodeFields(opSettle, 256+len(c.Answer), c.fields) }
 
 func (c *Settle) fields(f *abi.Fields) {
 	f.String(&c.RequestID)
@@ -287,7 +271,7 @@ type Put struct {
 }
 
 // Encode encodes the command.
-func (c *Put) Encode() []byte { return encode(opPut, c, 256) }
+func (c *Put) Encode() []byte { return abi.EncodeFields(opPut, 256, c.fields) }
 
 func (c *Put) fields(f *abi.Fields) {
 	abi.Enum(f, &c.Status)
@@ -319,7 +303,7 @@ type Flush struct {
 }
 
 // Encode encodes the command.
-func (c *Flush) Encode() []byte { return encode(opFlush, c, 12) }
+func (c *Flush) Encode() []byte { return abi.EncodeFields(opFlush, 12, c.fields) }
 
 func (c *Flush) fields(f *abi.Fields) {
 	f.Bool(&c.Recall)
@@ -334,7 +318,7 @@ type FlushReply struct {
 
 // DecodeFlushReply decodes the reply to Flush.
 func DecodeFlushReply(data []byte) (r FlushReply, err error) {
-	err = decode(data, &r)
+	err = abi.DecodeFields(data, r.fields)
 	return r, err
 }
 

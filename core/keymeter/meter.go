@@ -9,15 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
+// format is the format version of rows other than "h".
 const format = 1
-
-// formatField is the format version that a row starts with.
-func formatField(f *abi.Fields) {
-	version := uint64(format)
-	if f.Uint(&version); version != format {
-		f.Fail()
-	}
-}
 
 // meterFormat is the format version of row "h". Version 1 lacked recent requests, tokens, and the hours and latencies
 // of usage. Version 2 had the number of the last grant in place of the epoch.
@@ -74,12 +67,12 @@ type reservation struct {
 func (s *slice) free() int64 { return s.granted - money.Add(s.spent, s.reserved) }
 
 func (m *meter) encode() []byte {
-	return encode(0, m, 512+64*len(m.reservations)+128*len(m.recent))
+	return abi.EncodeFields(0, 512+64*len(m.reservations)+128*len(m.recent), m.fields)
 }
 
 func decodeMeter(data []byte) (*meter, error) {
 	m := new(meter)
-	return m, decode(data, m)
+	return m, abi.DecodeFields(data, m.fields)
 }
 
 func (m *meter) fields(f *abi.Fields) {

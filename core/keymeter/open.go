@@ -19,14 +19,14 @@ func Open(command []byte) any {
 	default:
 		return nil
 	}
-	if decode(r.Buf, opened) != nil {
+	if abi.DecodeFields(r.Buf, opened.fields) != nil {
 		return nil
 	}
 	return opened
 }
 
 // Encode encodes the reply.
-func (a *AdmitReply) Encode() []byte { return encode(0, a, 128) }
+func (a *AdmitReply) Encode() []byte { return abi.EncodeFields(0, 128, a.fields) }
 
 // Encode encodes the reply.
-func (r *FlushReply) Encode() []byte { return encode(0, r, 64) }
+func (r *FlushReply) Encode() []byte { return abi.EncodeFields(0, 64, r.fields) }

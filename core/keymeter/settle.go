@@ -16,7 +16,7 @@ type expiredReservation struct {
 }
 
 func (e *expiredReservation) fields(f *abi.Fields) {
-	formatField(f)
+	f.Format(format)
 	f.Uint(&e.admittedMs)
 	ledger.PeriodFields(f, &e.period)
 	f.Int(&e.amountPico)
@@ -107,7 +107,7 @@ func (a *Charge) add(o *Charge) {
 // settleLate replaces the charge of an expired reservation with the actual one.
 func (c *call) settleLate(s *Settle, row []byte) {
 	var e expiredReservation
-	if decode(row, &e) != nil {
+	if abi.DecodeFields(row, e.fields) != nil {
 		return
 	}
 	u := c.m.usageFor(e.admittedMs, e.model)
@@ -139,7 +139,7 @@ func (c *call) finishIdempotency(s *Settle) {
 		return
 	}
 	i.done, i.oversized, i.expiresMs = true, s.Oversized, c.m.lastMs+retentionMs
-	c.put(rowIdem+s.Idempotency, encode(0, &i, 128))
+	c.put(rowIdem+s.Idempotency, abi.EncodeFields(0, 128, i.fields))
 	if !s.Oversized {
 		c.put(rowAnswer+s.Idempotency, s.Answer)
 	}
@@ -163,7 +163,7 @@ func (c *call) expire() {
 		s.reserved -= r.amountPico
 		s.spent += r.amountPico
 		e := expiredReservation{r.admittedMs, r.period, r.amountPico, r.model}
-		c.put(rowExpired+r.id, encode(0, &e, 64))
+		c.put(rowExpired+r.id, abi.EncodeFields(0, 64, e.fields))
 		c.scheduleForget(rowExpired + r.id)
 		m.addRecent(ledger.Request{AtMs: r.admittedMs, ID: r.id, Model: r.model, CostPico: r.amountPico, Estimated: true})
 	}

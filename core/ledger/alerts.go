@@ -34,7 +34,7 @@ type alert struct {
 }
 
 func (a *alerts) fields(f *abi.Fields) {
-	formatField(f)
+	f.Format(format)
 	alertsFields(f, &a.endpoint)
 	PeriodFields(f, &a.period)
 	f.Uint(&a.sent)
@@ -47,17 +47,9 @@ func (a *alerts) fields(f *abi.Fields) {
 	})
 }
 
-// formatField is the format version that a row starts with.
-func formatField(f *abi.Fields) {
-	version := uint64(format)
-	if f.Uint(&version); version != format {
-		f.Fail()
-	}
-}
-
 func (c *call) alerts() (a alerts, err error) {
 	if row, ok := c.row(rowAlerts); ok {
-		err = decode(row, &a)
+		err = abi.DecodeFields(row, a.fields)
 	}
 	return a, err
 }
@@ -73,7 +65,7 @@ func (c *call) setAlerts(to doc.Alerts) error {
 		a.sent, a.pending = 0, nil
 	}
 	a.endpoint = to
-	c.put(rowAlerts, encode(0, &a, 256))
+	c.put(rowAlerts, abi.EncodeFields(0, 256, a.fields))
 	return nil
 }
 
@@ -155,7 +147,7 @@ func (c *call) sendDue(a *alerts) {
 		open = append(open, p)
 	}
 	a.pending = open
-	c.put(rowAlerts, encode(0, a, 512))
+	c.put(rowAlerts, abi.EncodeFields(0, 512, a.fields))
 }
 
 // post makes the HTTP request of an alert, signed according to Standard Webhooks
@@ -187,7 +179,7 @@ func (c *call) posted(p abi.Posted) error {
 	for i := range a.pending {
 		if a.pending[i].id == p.ID {
 			a.pending = append(a.pending[:i], a.pending[i+1:]...)
-			c.put(rowAlerts, encode(0, &a, 256))
+			c.put(rowAlerts, abi.EncodeFields(0, 256, a.fields))
 			break
 		}
 	}

@@ -28,7 +28,7 @@ const (
 	rowDetails = "x/"
 	rowHours   = "y/"
 	rowRecent  = "r/"
-	format     = 1
+	format     = 1 // of rows not listed below
 
 	budgetFormat = 2 // of "b"; 1 lacked the number of the last batch of requests
 	usageFormat  = 2 // of usage rows; 1 lacked hours and latencies
@@ -241,7 +241,7 @@ func (c *call) put(key string, value []byte) {
 func Apply(in *abi.ObjectInput) (out abi.ObjectOutput, err error) {
 	c := call{in: in}
 	if row, ok := c.row(rowBudget); ok {
-		if err = decode(row, &c.b); err != nil {
+		if err = abi.DecodeFields(row, c.b.fields); err != nil {
 			return out, err
 		}
 	}
@@ -281,7 +281,7 @@ func (q *Report) apply(c *call) error { return c.report(q) }
 func (*Keys) apply(c *call) error {
 	var reply keyUses
 	c.eachMeter(c.in.Rows, func(key string, m *meter) { reply.uses = append(reply.uses, KeyUse{key, m.lastUsedMs}) })
-	c.out.Reply = encode(0, &reply, 256)
+	c.out.Reply = abi.EncodeFields(0, 256, reply.fields)
 	return nil
 }
 
@@ -314,7 +314,7 @@ func (c *call) applyPut(p *Put) error {
 	}
 	c.b.version, c.b.pico = p.Version, p.BudgetPico
 	c.rollover(p.Period)
-	c.put(rowBudget, encode(0, &c.b, 64))
+	c.put(rowBudget, abi.EncodeFields(0, 64, c.b.fields))
 	c.put(rowPolicy, p.Policy)
 	if err := c.setAlerts(p.Alerts); err != nil {
 		return err
@@ -333,7 +333,7 @@ func (c *call) eachMeter(rows []abi.Row, f func(key string, m *meter)) {
 	for _, row := range rows {
 		if key, ok := strings.CutPrefix(row.Key, rowKeys); ok {
 			var m meter
-			if decode(row.Value, &m) == nil {
+			if abi.DecodeFields(row.Value, m.fields) == nil {
 				f(key, &m)
 			}
 		}
@@ -364,8 +364,8 @@ func (c *call) absorb(a *Absorb) error {
 	}
 	c.b.committed = money.Add(c.b.committed, m.committed()-before)
 	c.addRecentBatch(a)
-	c.put(rowKeys+a.Key, encode(0, &m, 64))
-	c.put(rowBudget, encode(0, &c.b, 64))
+	c.put(rowKeys+a.Key, abi.EncodeFields(0, 64, m.fields))
+	c.put(rowBudget, abi.EncodeFields(0, 64, c.b.fields))
 	return nil
 }
 
@@ -383,18 +383,18 @@ func (c *call) report(q *Report) error {
 	case q.Final || len(live) == 0:
 	case c.b.waveMs+waveMs > c.in.NowMs && c.b.waveMs <= c.in.NowMs && !q.Waited:
 		reply.WaitMs = c.b.waveMs + waveMs - c.in.NowMs
-		c.out.Reply = encode(0, &reply, 512)
+		c.out.Reply = abi.EncodeFields(0, 512, reply.fields)
 		return nil
 	default:
 		c.b.waveMs = c.in.NowMs
-		c.put(rowBudget, encode(0, &c.b, 64))
+		c.put(rowBudget, abi.EncodeFields(0, 64, c.b.fields))
 		reply.Flush = live
-		c.out.Reply = encode(0, &reply, 512)
+		c.out.Reply = abi.EncodeFields(0, 512, reply.fields)
 		return nil
 	}
 	models, err := c.usageByModel()
 	reply.Models = models
-	c.out.Reply = encode(0, &reply, 512)
+	c.out.Reply = abi.EncodeFields(0, 512, reply.fields)
 	return err
 }
 

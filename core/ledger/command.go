@@ -28,24 +28,8 @@ const (
 	opSecondAbsorb = 11
 )
 
-// message is a command, reply or row. It lists its fields once for both directions.
+// message lists its fields once for both directions.
 type message interface{ fields(*abi.Fields) }
-
-// encode encodes a message of about size bytes. op is 0 for replies and rows.
-func encode(op uint64, m message, size int) []byte {
-	w := abi.Writer{Buf: make([]byte, 0, size)}
-	if op != 0 {
-		w.Uint(op)
-	}
-	m.fields(abi.WriteTo(&w))
-	return w.Buf
-}
-
-func decode(data []byte, m message) error {
-	r := abi.Reader{Buf: data}
-	m.fields(abi.ReadFrom(&r))
-	return r.End()
-}
 
 // PeriodFields lists a period. It also reads the form from before budgets had cycles; see calendar.ReadPeriod.
 func PeriodFields(f *abi.Fields, p *calendar.Period) {
@@ -77,7 +61,7 @@ type Grant struct {
 }
 
 // Encode encodes the command.
-func (c *Grant) Encode() []byte { return encode(opGrant, c, 128) }
+func (c *Grant) Encode() []byte { return abi.EncodeFields(opGrant, 128, c.fields) }
 
 func (c *Grant) fields(f *abi.Fields) { c.Fields(f) }
 
@@ -108,7 +92,7 @@ type GrantReply struct {
 
 // DecodeGrantReply decodes the reply to Grant.
 func DecodeGrantReply(data []byte) (g GrantReply, err error) {
-	err = decode(data, &g)
+	err = abi.DecodeFields(data, g.fields)
 	return g, err
 }
 
@@ -140,7 +124,7 @@ type Absorb struct {
 }
 
 // Encode encodes the command.
-func (c *Absorb) Encode() []byte { return encode(opAbsorb, c, 256) }
+func (c *Absorb) Encode() []byte { return abi.EncodeFields(opAbsorb, 256, c.fields) }
 
 func (c *Absorb) fields(f *abi.Fields) { c.fieldsOf(f, opAbsorb) }
 
@@ -236,7 +220,7 @@ func Batch(absorbs [][]byte) []byte {
 }
 
 // Encode encodes the command.
-func (c *Put) Encode() []byte { return encode(opPut, c, 256) }
+func (c *Put) Encode() []byte { return abi.EncodeFields(opPut, 256, c.fields) }
 
 func (c *Put) fields(f *abi.Fields) {
 	f.Uint(&c.Version)
@@ -255,7 +239,7 @@ func alertsFields(f *abi.Fields, a *doc.Alerts) {
 }
 
 // Encode encodes the command.
-func (c *Report) Encode() []byte { return encode(opReport, c, 32) }
+func (c *Report) Encode() []byte { return abi.EncodeFields(opReport, 32, c.fields) }
 
 func (c *Report) fields(f *abi.Fields) {
 	var asOfMs uint64 // unused; isolates of older versions send it during a rollout
@@ -268,7 +252,7 @@ func (c *Report) fields(f *abi.Fields) {
 
 // DecodeReportReply decodes the reply to Report.
 func DecodeReportReply(data []byte) (p ReportReply, err error) {
-	err = decode(data, &p)
+	err = abi.DecodeFields(data, p.fields)
 	return p, err
 }
 
@@ -282,7 +266,7 @@ func (p *ReportReply) fields(f *abi.Fields) {
 }
 
 // Encode encodes the command.
-func (c *Keys) Encode() []byte { return encode(opKeys, c, 16+80*len(c.Names)) }
+func (c *Keys) Encode() []byte { return abi.EncodeFields(opKeys, 16+80*len(c.Names), c.fields) }
 
 func (c *Keys) fields(f *abi.Fields) { abi.List(f, &c.Names, (*abi.Fields).String) }
 
@@ -299,7 +283,7 @@ func (k *keyUses) fields(f *abi.Fields) {
 // DecodeKeyUses decodes the reply to Keys.
 func DecodeKeyUses(data []byte) ([]KeyUse, error) {
 	var k keyUses
-	err := decode(data, &k)
+	err := abi.DecodeFields(data, k.fields)
 	return k.uses, err
 }
 
@@ -313,7 +297,7 @@ func (policy) fields(*abi.Fields) {}
 func Policy() []byte { return []byte{opPolicy} }
 
 // Encode encodes the command.
-func (q *Query) Encode() []byte { return encode(opQuery, q, 64) }
+func (q *Query) Encode() []byte { return abi.EncodeFields(opQuery, 64, q.fields) }
 
 func (q *Query) fields(f *abi.Fields) {
 	f.Uint(&q.FirstDay)
@@ -326,7 +310,7 @@ func (q *Query) fields(f *abi.Fields) {
 
 // DecodeQueryReply decodes the reply to Query.
 func DecodeQueryReply(data []byte) (p QueryReply, err error) {
-	err = decode(data, &p)
+	err = abi.DecodeFields(data, p.fields)
 	return p, err
 }
 
@@ -339,7 +323,7 @@ func (p *QueryReply) fields(f *abi.Fields) {
 }
 
 // Encode encodes the command.
-func (p *Prune) Encode() []byte { return encode(opPrune, p, 16) }
+func (p *Prune) Encode() []byte { return abi.EncodeFields(opPrune, 16, p.fields) }
 
 func (p *Prune) fields(f *abi.Fields) {
 	f.Uint(&p.FirstDay)

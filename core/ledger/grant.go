@@ -14,7 +14,7 @@ var errUnknownCycle = errors.New("ledger: the budget's new cycle has not arrived
 // meter decodes a meter's row and moves it to the budget's period.
 func (c *call) meter(key string) (m meter, err error) {
 	if row, ok := c.row(rowKeys + key); ok {
-		err = decode(row, &m)
+		err = abi.DecodeFields(row, m.fields)
 	}
 	if m.period < c.b.period {
 		m.period, m.live, m.granted, m.spent = c.b.period, false, 0, 0
@@ -85,8 +85,8 @@ func (c *call) grant(g *Grant) error {
 		reply.Spent = c.b.pico-c.b.spent < g.LeastPico
 	}
 	if m != before {
-		c.put(rowKeys+g.Key, encode(0, &m, 64))
-		c.put(rowBudget, encode(0, &c.b, 64))
+		c.put(rowKeys+g.Key, abi.EncodeFields(0, 64, m.fields))
+		c.put(rowBudget, abi.EncodeFields(0, 64, c.b.fields))
 	}
 	c.replyGrant(&reply, &m)
 	return nil
@@ -95,7 +95,7 @@ func (c *call) grant(g *Grant) error {
 // replyGrant completes the reply with the meter's slice and sets it as the command's reply.
 func (c *call) replyGrant(reply *GrantReply, m *meter) {
 	reply.Period, reply.Epoch, reply.TotalPico = c.b.period, m.epoch, m.granted
-	c.out.Reply = encode(0, reply, 64)
+	c.out.Reply = abi.EncodeFields(0, 64, reply.fields)
 }
 
 // syncEpoch moves the Ledger's row of a meter to the epoch of its Grant.

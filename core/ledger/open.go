@@ -26,14 +26,14 @@ func Open(command []byte) any {
 	default:
 		return nil
 	}
-	if decode(r.Buf, opened) != nil {
+	if abi.DecodeFields(r.Buf, opened.fields) != nil {
 		return nil
 	}
 	return opened
 }
 
 // Encode encodes the reply.
-func (g *GrantReply) Encode() []byte { return encode(0, g, 64) }
+func (g *GrantReply) Encode() []byte { return abi.EncodeFields(0, 64, g.fields) }
 
 // Encode encodes the reply.
-func (p *ReportReply) Encode() []byte { return encode(0, p, 256) }
+func (p *ReportReply) Encode() []byte { return abi.EncodeFields(0, 256, p.fields) }

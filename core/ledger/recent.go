@@ -56,7 +56,7 @@ type RequestBatch struct {
 
 // fields lists the fields of the row.
 func (b *RequestBatch) fields(f *abi.Fields) {
-	formatField(f)
+	f.Format(format)
 	f.Uint(&b.Seq)
 	f.String(&b.KeyID)
 	abi.List(f, &b.Requests, RequestFields)
@@ -74,7 +74,8 @@ func (c *call) addRecentBatch(a *Absorb) {
 		return
 	}
 	c.b.recent++
-	c.put(recentKey(c.b.recent), encode(0, &RequestBatch{c.b.recent, a.KeyID, a.Recent}, 128*len(a.Recent)))
+	batch := RequestBatch{c.b.recent, a.KeyID, a.Recent}
+	c.put(recentKey(c.b.recent), abi.EncodeFields(0, 128*len(a.Recent), batch.fields))
 }
 
 // recent replies with batches from the ring buffer. It requests their rows in a second round, because the keys depend on
@@ -102,7 +103,7 @@ func (c *call) recent(q *Recent) error {
 }
 
 // Encode encodes the command.
-func (q *Recent) Encode() []byte { return encode(opRecent, q, 16) }
+func (q *Recent) Encode() []byte { return abi.EncodeFields(opRecent, 16, q.fields) }
 
 func (q *Recent) fields(f *abi.Fields) {
 	f.Uint(&q.Before)
@@ -114,7 +115,7 @@ func DecodeRecent(data []byte) (batches []RequestBatch, err error) {
 	r := abi.Reader{Buf: data}
 	for n := r.Count(); n > 0; n-- {
 		var b RequestBatch
-		if err := decode(r.Bytes(), &b); err != nil {
+		if err := abi.DecodeFields(r.Bytes(), b.fields); err != nil {
 			return nil, err
 		}
 		batches = append(batches, b)

@@ -149,7 +149,7 @@ func (s *usageRow) fields(f *abi.Fields) {
 // decodeUsageRow decodes stored usage.
 func decodeUsageRow(data []byte) (Usage, error) {
 	var s usageRow
-	err := decode(data, &s)
+	err := abi.DecodeFields(data, s.fields)
 	return s.Usage, err
 }
 
@@ -182,7 +182,7 @@ func (c *call) addUsage(u *Usage, keyID string) error {
 			}
 		}
 		total.Plus(u)
-		c.put(key, encode(0, &total, 64))
+		c.put(key, abi.EncodeFields(0, 64, total.fields))
 	}
 	return nil
 }
@@ -282,7 +282,7 @@ func (c *call) query(q *Query) error {
 	if count < maxScan || q.Key != "" {
 		reply.Next = ""
 	}
-	c.out.Reply = encode(0, &reply, 64+64*len(reply.Groups))
+	c.out.Reply = abi.EncodeFields(0, 64+64*len(reply.Groups), reply.fields)
 	return nil
 }
 
