@@ -210,9 +210,9 @@ func (m *model) applyVerdict(x *exchange, reply *keymeter.AdmitReply) {
 		x.grantRequest, x.changesWhenShort = grantFor(x.key.name, reply), m.budgetChanges
 	case keymeter.RateLimited:
 		m.checkRefusal(x, reply)
-	case keymeter.Crowded:
+	case keymeter.ConcurrencyLimited:
 		if n := m.reservedOn(x.key); n < 8 {
-			m.t.Fatalf("got verdict crowded with only %d open reservations", n)
+			m.t.Fatalf("concurrency limited with only %d open reservations", n)
 		}
 	default:
 		m.t.Fatalf("%s got verdict %d on an active key", x.admit.RequestID, reply.Verdict)

@@ -111,12 +111,12 @@ func (x *exchange) refuseAdmission(reply *keymeter.AdmitReply) {
 			return
 		}
 		x.refuse(fault.RateLimited, refusal{retryMs: reply.RetryMs})
-	case keymeter.Crowded:
-		x.refuse(fault.RateLimited, refusal{retryMs: crowdedRetryMs})
+	case keymeter.ConcurrencyLimited:
+		x.refuse(fault.RateLimited, refusal{retryMs: inProgressRetryMs})
 	case keymeter.Replay:
 		x.replay(reply.Answer)
 	case keymeter.Running:
-		x.refuse(fault.IdempotencyRunning, refusal{retryMs: crowdedRetryMs})
+		x.refuse(fault.IdempotencyRunning, refusal{retryMs: inProgressRetryMs})
 	case keymeter.Mismatch:
 		x.refuse(fault.IdempotencyReused, refusal{})
 	case keymeter.Unreplayable:
@@ -126,7 +126,8 @@ func (x *exchange) refuseAdmission(reply *keymeter.AdmitReply) {
 	}
 }
 
-const crowdedRetryMs = 1000
+// inProgressRetryMs is the Retry-After while other requests of the key are in progress.
+const inProgressRetryMs = 1000
 
 // admitted dispatches the admitted request by endpoint.
 func (x *exchange) admitted() {

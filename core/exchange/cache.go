@@ -72,7 +72,7 @@ func decodeEntry(data []byte) (e entry, ok bool) {
 // response decodes the response in an entry.
 func (x *exchange) response(e *entry) (r chat.Response, ok bool) {
 	if e.raw {
-		return provider.Of(x.s.dialect).Response(gjson.ParseBytes(e.body))
+		return provider.ForDialect(x.s.dialect).Response(gjson.ParseBytes(e.body))
 	}
 	deltas, err := chat.ReadDeltas(e.body)
 	return chat.Fold(deltas), err == nil

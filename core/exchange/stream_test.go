@@ -138,7 +138,7 @@ func TestStreamEndCancelsItsExtension(t *testing.T) {
 		"the extension": func(a *abi.Action) bool { _, ok := decodeCommand(a).(*keymeter.Extend); return ok },
 		"a grant":       func(a *abi.Action) bool { _, ok := decodeCommand(a).(*ledger.Grant); return ok },
 		"a flush":       func(a *abi.Action) bool { _, ok := decodeCommand(a).(*keymeter.Flush); return ok },
-		"an absorb":     func(a *abi.Action) bool { _, ok := decodeCommand(a).(*ledger.Absorbing); return ok },
+		"an absorb":     func(a *abi.Action) bool { _, ok := decodeCommand(a).(*ledger.BatchCommand); return ok },
 	}
 	for what, hold := range pending {
 		held := map[uint64]bool{}

@@ -21,7 +21,7 @@ func (x *exchange) tier() *config.Tier { return x.config.Tier(x.s.request.model)
 func (x *exchange) targets() []policy.Target {
 	if x.targetsMemo == nil {
 		v := policy.View{Config: x.config, Key: x.s.record.Models, Development: x.testMode()}
-		x.targetsMemo = v.Of(&x.s.selection, x.s.request.model)
+		x.targetsMemo = v.SelectedTargets(&x.s.selection, x.s.request.model)
 	}
 	return x.targetsMemo
 }
@@ -66,7 +66,7 @@ func (x *exchange) current() *policy.Target { return &x.targets()[x.currentIndex
 func (x *exchange) model() *config.Model { return x.current().Model }
 
 // usesProjectKey reports whether the current target is called with the project's own provider key.
-func (x *exchange) usesProjectKey() bool { return x.current().Owner != "" }
+func (x *exchange) usesProjectKey() bool { return x.current().MasterKeyID != "" }
 
 // chooseTarget advances to a target that is usable, supports the request and has a closed circuit. If all suitable
 // targets have open circuits, it takes the first of them. It returns false if no target is suitable.
@@ -119,7 +119,7 @@ func (x *exchange) fits() bool {
 // unseal starts to decrypt the project's provider key for the current target. It returns false if there is none or
 // it is already decrypted.
 func (x *exchange) unseal() bool {
-	id := x.current().Owner
+	id := x.current().MasterKeyID
 	if id == "" || x.s.providerKey != "" {
 		return false
 	}
