@@ -95,7 +95,7 @@ func TestSignInRefusals(t *testing.T) {
 		t.Error("a malformed sign-in was noted")
 	}
 	got := b.do("POST", sessions, `{"token":"wrong"}`, "Authorization", "")
-	b.refused(got, 401, "wrong_token", "Wrong token")
+	b.refused(got, 401, "wrong_token", "Invalid token")
 	if len(got.Result().Cookies()) != 0 {
 		t.Error("a cookie for a wrong token")
 	}

@@ -123,16 +123,86 @@ const maxPieces = 20_000
 // Piece counts one of them; false if there are too many.
 func (p *Parser) Piece(field string) bool {
 	if p.pieces++; p.pieces == maxPieces+1 {
-		p.Wrong(field, "has too many elements: all in all at most 20000")
+		p.Wrong(field, "has too many elements; the limit is 20000 messages, parts and tools in total")
 	}
 	return p.pieces <= maxPieces
 }
 
-// Wrong notes a problem with a field, such as messages[0].role: "is required", "must be a string".
+// Wrong adds a problem with a field, such as messages[0].role: "is required".
 func (p *Parser) Wrong(field, message string) {
 	if len(p.Details) < maxDetails {
 		p.Details = append(p.Details, fault.Detail{Field: field, Message: message})
 	}
+}
+
+// WrongType adds a problem with a field's type: "must be an array, got a string". It never repeats the value,
+// which may be prompt content. A missing field "is required".
+func (p *Parser) WrongType(field, want string, v gjson.Result) {
+	if !v.Exists() {
+		p.Wrong(field, "is required")
+		return
+	}
+	p.Wrong(field, "must be "+want+", got "+typeName(v))
+}
+
+// WrongValue adds a problem with the value of a parameter, and repeats the value as Quote does: "must be text or
+// json, got \"xml\"".
+func (p *Parser) WrongValue(field, want string, v gjson.Result) {
+	switch v.Type {
+	case gjson.Number:
+		p.Wrong(field, "must be "+want+", got "+v.Raw[:min(len(v.Raw), maxQuotedBytes)])
+	case gjson.String:
+		p.Wrong(field, "must be "+want+", got "+Quote(v.Str))
+	default:
+		p.WrongType(field, want, v)
+	}
+}
+
+// WrongInteger adds the problem that a field is no integer within bounds.
+func (p *Parser) WrongInteger(field string, v gjson.Result, least, most uint64) {
+	p.WrongValue(field, "an integer between "+strconv.FormatUint(least, 10)+" and "+strconv.FormatUint(most, 10), v)
+}
+
+func typeName(v gjson.Result) string {
+	switch {
+	case v.Type == gjson.String && v.Str == "":
+		return "an empty string"
+	case v.Type == gjson.String:
+		return "a string"
+	case v.Type == gjson.Number:
+		return "a number"
+	case v.IsArray():
+		return "an array"
+	case v.IsObject():
+		return "an object"
+	}
+	return v.Raw // true, false or null
+}
+
+const (
+	maxQuotedBytes = 48 // of a value that an error message repeats
+	minSecretBytes = 20 // API keys are longer
+	maxWordBytes   = 12 // model names have shorter words, API keys longer ones
+)
+
+// Quote returns a value for an error message: in quotes, or only its size if it is long or could be an API key that
+// was sent in the wrong place.
+func Quote(text string) string {
+	if len(text) > maxQuotedBytes || len(text) > minSecretBytes && likeSecret(text) {
+		return "a string of " + strconv.Itoa(len(text)) + " bytes"
+	}
+	return `"` + text + `"`
+}
+
+func likeSecret(text string) bool {
+	word := 0
+	for i := 0; i < len(text) && word < maxWordBytes; i++ {
+		c := text[i]
+		if word++; !(c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z') {
+			word = 0
+		}
+	}
+	return word >= maxWordBytes || text[:2] == "sk" || text[:2] == "pk"
 }
 
 // Full says that no more problems are named, so that nothing more need be looked at.
@@ -146,7 +216,7 @@ func At(list string, index int, rest string) string {
 // Text reads a string.
 func (p *Parser) Text(field string, v gjson.Result) jsontext.Spelled {
 	if v.Type != gjson.String {
-		p.Wrong(field, "must be a string")
+		p.WrongType(field, "a string", v)
 		return ""
 	}
 	return jsontext.Inside(v.Raw)
@@ -158,7 +228,7 @@ func (p *Parser) Number(field string, v gjson.Result, least, most float64) strin
 		return ""
 	}
 	if v.Type != gjson.Number || !(v.Num >= least && v.Num <= most) {
-		p.Wrong(field, "must be a number from "+bound(least)+" to "+bound(most))
+		p.WrongValue(field, "a number between "+bound(least)+" and "+bound(most), v)
 		return ""
 	}
 	return v.Raw
@@ -176,7 +246,7 @@ func (p *Parser) Integer(field string, v gjson.Result, least, most uint64) uint6
 		n = uint64(v.Num)
 	}
 	if v.Type != gjson.Number || float64(n) != v.Num || n < least || n > most {
-		p.Wrong(field, "must be an integer from "+strconv.FormatUint(least, 10)+" to "+strconv.FormatUint(most, 10))
+		p.WrongInteger(field, v, least, most)
 		return 0
 	}
 	return n
@@ -190,7 +260,7 @@ func (p *Parser) Bool(field string, v gjson.Result) string {
 	case gjson.Null:
 		return ""
 	}
-	p.Wrong(field, "must be true or false")
+	p.WrongValue(field, "true or false", v)
 	return ""
 }
 
@@ -200,7 +270,7 @@ func (p *Parser) Object(field string, v gjson.Result) string {
 		return ""
 	}
 	if !v.IsObject() {
-		p.Wrong(field, "must be an object")
+		p.WrongType(field, "an object", v)
 		return ""
 	}
 	return v.Raw
@@ -209,7 +279,7 @@ func (p *Parser) Object(field string, v gjson.Result) string {
 // Model reads the model's name: a catalog name, provider/model or a tier.
 func (p *Parser) Model(v gjson.Result) string {
 	if v.Type != gjson.String || v.Str == "" || len(v.Str) > 200 {
-		p.Wrong("model", "must be a string of 1 to 200 bytes")
+		p.WrongValue("model", "a string of 1 to 200 bytes", v)
 		return ""
 	}
 	return v.Str

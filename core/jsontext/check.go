@@ -32,7 +32,7 @@ func (p Problem) String() string {
 	case TooDeep:
 		return "must not nest deeper than 100 levels"
 	case DuplicateKey:
-		return "must not have the same key twice in an object"
+		return "must not have duplicate keys in an object"
 	}
 	return "must be valid JSON"
 }

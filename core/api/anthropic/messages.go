@@ -9,7 +9,7 @@ import (
 
 func (r *reader) messages(v gjson.Result) {
 	if !v.IsArray() {
-		r.Wrong("messages", "must be an array")
+		r.WrongType("messages", "an array", v)
 		return
 	}
 	i := 0
@@ -25,7 +25,7 @@ func (r *reader) messages(v gjson.Result) {
 
 func (r *reader) message(at place, v gjson.Result) {
 	if !v.IsObject() {
-		r.Wrong(at.name(""), "must be an object")
+		r.WrongType(at.name(""), "an object", v)
 		return
 	}
 	m := chat.Message{}
@@ -37,7 +37,7 @@ func (r *reader) message(at place, v gjson.Result) {
 	case "system": // since Claude 4.8, behind a user's turn
 		m.Role = chat.System
 	default:
-		r.Wrong(at.name(".role"), "must be user, assistant or system")
+		r.WrongValue(at.name(".role"), "user, assistant or system", v.Get("role"))
 		return
 	}
 	m.Parts = r.content(at, v.Get("content"), m.Role)
@@ -54,7 +54,7 @@ func (r *reader) content(at place, v gjson.Result, role chat.Role) []chat.Part {
 		if at.message == inSystem {
 			field = ""
 		}
-		r.Wrong(at.name(field), "must be a string or an array of blocks")
+		r.WrongType(at.name(field), "a string or an array of blocks", v)
 		return nil
 	}
 	var parts []chat.Part
@@ -125,12 +125,12 @@ func fieldsOf(v gjson.Result) (f fields) {
 // block reads a block. Its part's kind is 0 if it is of a type that has no place in a request.
 func (r *reader) block(at place, v gjson.Result, role chat.Role) (p chat.Part) {
 	if !v.IsObject() {
-		r.Wrong(at.name(""), "must be an object")
+		r.WrongType(at.name(""), "an object", v)
 		return p
 	}
 	f := fieldsOf(v)
 	if f.kind.Type != gjson.String || f.kind.Str == "" {
-		r.Wrong(at.name(".type"), "must be a string that is not empty")
+		r.WrongType(at.name(".type"), "a non-empty string", f.kind)
 		return p
 	}
 	if !r.allowed(at, f.kind.Str, role) {
@@ -162,25 +162,25 @@ func (r *reader) block(at place, v gjson.Result, role chat.Role) (p chat.Part) {
 
 // allowed says whether a block of that type may stand there; if not, that is wrong.
 func (r *reader) allowed(at place, kind string, role chat.Role) bool {
-	said := ""
+	problem := ""
 	switch kind {
 	case "tool_use", "thinking", "redacted_thinking":
 		if role != chat.Assistant || at.inner >= 0 {
-			said = "may stand in an assistant's message only"
+			problem = `"` + kind + `" is allowed only in assistant messages`
 		}
 	case "tool_result":
 		if role != chat.User || at.inner >= 0 {
-			said = "may stand in a user's message only"
+			problem = `"tool_result" is allowed only in user messages`
 		}
 	case "image", "document":
 		if role == chat.System {
-			said = "must be text in a system prompt"
+			problem = "must be text in a system prompt, got " + kind
 		}
 	}
-	if said != "" {
-		r.Wrong(at.name(".type"), said)
+	if problem != "" {
+		r.Wrong(at.name(".type"), problem)
 	}
-	return said == ""
+	return problem == ""
 }
 
 func (r *reader) toolUse(at place, f *fields) chat.Part {
@@ -199,7 +199,7 @@ func (r *reader) toolResult(at place, f *fields, role chat.Role) chat.Part {
 		p.Failed = true
 	case gjson.False, gjson.Null:
 	default:
-		r.Wrong(at.name(".is_error"), "must be true or false")
+		r.WrongValue(at.name(".is_error"), "true or false", f.failed)
 	}
 	return p
 }
@@ -212,7 +212,7 @@ func (r *reader) source(at place, v gjson.Result, kind chat.PartKind) (p chat.Pa
 	}
 	switch from := v.Get("type"); {
 	case from.Type != gjson.String:
-		r.Wrong(at.name(".source.type"), "must be a string")
+		r.WrongType(at.name(".source.type"), "a string", from)
 	case from.Str == "base64":
 		p = chat.Part{Kind: kind, Media: r.named(at, ".source.media_type", v.Get("media_type")), Data: r.named(at, ".source.data", v.Get("data"))}
 	case from.Str == "url":
@@ -226,7 +226,7 @@ func (r *reader) source(at place, v gjson.Result, kind chat.PartKind) (p chat.Pa
 
 func (r *reader) text(at place, rest string, v gjson.Result) jsontext.Spelled {
 	if v.Type != gjson.String {
-		r.Wrong(at.name(rest), "must be a string")
+		r.WrongType(at.name(rest), "a string", v)
 		return ""
 	}
 	return jsontext.Inside(v.Raw)
@@ -236,7 +236,7 @@ func (r *reader) text(at place, rest string, v gjson.Result) jsontext.Spelled {
 func (r *reader) named(at place, rest string, v gjson.Result) jsontext.Spelled {
 	text := jsontext.Inside(v.Raw)
 	if v.Type != gjson.String || text == "" {
-		r.Wrong(at.name(rest), "must be a string that is not empty")
+		r.WrongType(at.name(rest), "a non-empty string", v)
 		return ""
 	}
 	return text
@@ -252,7 +252,7 @@ func (r *reader) maybe(at place, rest string, v gjson.Result) jsontext.Spelled {
 
 func (r *reader) object(at place, rest string, v gjson.Result) string {
 	if !v.IsObject() {
-		r.Wrong(at.name(rest), "must be an object")
+		r.WrongType(at.name(rest), "an object", v)
 		return ""
 	}
 	return v.Raw

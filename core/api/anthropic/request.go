@@ -112,7 +112,7 @@ func (r *reader) member(name string, v gjson.Result) {
 		r.outputConfig(v)
 	case "thread":
 		if v.Type != gjson.Null {
-			r.Wrong(name, "is not supported: nothing is kept from one request to the next")
+			r.Wrong(name, "is not supported: requests are stateless; send the whole conversation in messages")
 		}
 	default:
 		q.Extra = append(q.Extra, chat.Member{Name: name, Value: v.Raw})
@@ -124,13 +124,13 @@ func (r *reader) stop(v gjson.Result) {
 		return
 	}
 	if !v.IsArray() {
-		r.Wrong("stop_sequences", "must be an array of strings")
+		r.WrongType("stop_sequences", "an array of strings", v)
 		return
 	}
 	i := 0
 	v.ForEach(func(_, s gjson.Result) bool {
 		if s.Type != gjson.String {
-			r.Wrong(api.At("stop_sequences", i, ""), "must be a string")
+			r.WrongType(api.At("stop_sequences", i, ""), "a string", s)
 		}
 		r.out.Request.Stop = append(r.out.Request.Stop, jsontext.Inside(s.Raw))
 		i++
@@ -153,7 +153,7 @@ func (r *reader) tools(v gjson.Result) {
 		return
 	}
 	if !v.IsArray() {
-		r.Wrong("tools", "must be an array")
+		r.WrongType("tools", "an array", v)
 		return
 	}
 	i := 0
@@ -166,7 +166,7 @@ func (r *reader) tools(v gjson.Result) {
 
 func (r *reader) tool(i int, v gjson.Result) (t chat.Tool) {
 	if !v.IsObject() {
-		r.Wrong(api.At("tools", i, ""), "must be an object")
+		r.WrongType(api.At("tools", i, ""), "an object", v)
 		return t
 	}
 	kind, name, schema := v.Get("type"), v.Get("name"), v.Get("input_schema")
@@ -174,13 +174,13 @@ func (r *reader) tool(i int, v gjson.Result) (t chat.Tool) {
 		return chat.Tool{Raw: v.Raw}
 	}
 	if kind.Exists() && kind.Type != gjson.Null && kind.Type != gjson.String {
-		r.Wrong(api.At("tools", i, ".type"), "must be a string")
+		r.WrongType(api.At("tools", i, ".type"), "a string", kind)
 	}
 	if t.Name = jsontext.Inside(name.Raw); t.Name == "" {
-		r.Wrong(api.At("tools", i, ".name"), "must be a string that is not empty")
+		r.WrongType(api.At("tools", i, ".name"), "a non-empty string", name)
 	}
 	if !schema.IsObject() {
-		r.Wrong(api.At("tools", i, ".input_schema"), "must be an object")
+		r.WrongType(api.At("tools", i, ".input_schema"), "an object", schema)
 	}
 	t.Schema = schema.Raw
 	if d := v.Get("description"); d.Exists() && d.Type != gjson.Null {
@@ -196,7 +196,7 @@ func (r *reader) toolChoice(v gjson.Result) {
 		return
 	}
 	choice := &r.out.Request.ToolChoice
-	switch v.Get("type").Str {
+	switch kind := v.Get("type"); kind.Str {
 	case "auto":
 		choice.Choice = chat.ChoiceAuto
 	case "any":
@@ -207,7 +207,7 @@ func (r *reader) toolChoice(v gjson.Result) {
 		choice.Choice = chat.ChoiceTool
 		choice.Name = r.Text("tool_choice.name", v.Get("name"))
 	default:
-		r.Wrong("tool_choice.type", "must be auto, any, tool or none")
+		r.WrongValue("tool_choice.type", "auto, any, tool or none", kind)
 	}
 	switch r.Bool("tool_choice.disable_parallel_tool_use", v.Get("disable_parallel_tool_use")) {
 	case "true":
@@ -226,7 +226,7 @@ func (r *reader) thinking(v gjson.Result) {
 	q := &r.out.Request
 	switch kind := v.Get("type"); {
 	case kind.Type != gjson.String:
-		r.Wrong("thinking.type", "must be a string")
+		r.WrongType("thinking.type", "a string", kind)
 	case kind.Str == "enabled":
 		budget := v.Get("budget_tokens")
 		if !budget.Exists() {
@@ -257,7 +257,7 @@ func (r *reader) outputConfig(v gjson.Result) {
 	}
 	schema := format.Get("schema")
 	if !schema.IsObject() {
-		r.Wrong("output_config.format.schema", "must be an object")
+		r.WrongType("output_config.format.schema", "an object", schema)
 	}
 	r.out.Request.Format = chat.Format{Kind: chat.FormatSchema, Schema: schema.Raw}
 }

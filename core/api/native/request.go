@@ -71,27 +71,30 @@ func (r *reader) parameter(name string, v gjson.Result) {
 			q.Format.Kind = chat.FormatJSON
 		}
 	case "temperature":
-		if v.Type != gjson.Number || !(v.Num >= 0 && v.Num <= 2) {
-			r.Wrong(name, "must be a number from 0 to 2")
+		if v.Type == gjson.Null {
+			r.WrongType(name, "a number between 0 and 2", v)
+			return
+		}
+		if r.Number(name, v, 0, 2) == "" {
 			return
 		}
 		q.Temperature, r.out.Defaulted = strconv.FormatFloat(v.Num, 'f', -1, 64), 0
 	case "maxTokens":
 		if v.Type == gjson.Null {
-			r.Wrong(name, "must be an integer from 1 to 10000000")
+			r.WrongInteger(name, v, 1, api.MaxTokens)
 			return
 		}
 		q.MaxTokens = r.Integer(name, v, 1, api.MaxTokens)
 	case "stream":
 		if v.Type != gjson.True && v.Type != gjson.False {
-			r.Wrong(name, "must be true or false")
+			r.WrongValue(name, "true or false", v)
 		}
 		q.Stream = v.Type == gjson.True
 	}
 }
 
 func choice(p *api.Parser, to *string, name string, v gjson.Result, choices ...string) {
-	message := "must be "
+	want := ""
 	for i, c := range choices {
 		if v.Type == gjson.String && v.Str == c {
 			*to = c
@@ -99,13 +102,13 @@ func choice(p *api.Parser, to *string, name string, v gjson.Result, choices ...s
 		}
 		switch {
 		case i == len(choices)-1:
-			message += " or "
+			want += " or "
 		case i > 0:
-			message += ", "
+			want += ", "
 		}
-		message += c
+		want += c
 	}
-	p.Wrong(name, message)
+	p.WrongValue(name, want, v)
 }
 
 const head = `"messages":[`
@@ -113,7 +116,7 @@ const head = `"messages":[`
 // messages reads the conversation, and writes it anew in OpenAI's form.
 func (r *reader) messages(list gjson.Result, size int) {
 	if !list.IsArray() {
-		r.Wrong("messages", "must be an array")
+		r.WrongType("messages", "an array", list)
 		return
 	}
 	r.body = append(make([]byte, 0, size+256), head...)
@@ -195,7 +198,7 @@ const invalid = "-"
 // message reads one message: its role, and its content as it was spelled, which Check has vouched for.
 func message(p *api.Parser, index int, v gjson.Result) (role, content string) {
 	if !v.IsObject() {
-		p.Wrong(api.At("messages", index, ""), "must be an object")
+		p.WrongType(api.At("messages", index, ""), "an object", v)
 		return "", ""
 	}
 	v.ForEach(func(key, value gjson.Result) bool {
@@ -207,7 +210,7 @@ func message(p *api.Parser, index int, v gjson.Result) (role, content string) {
 			content = value.Raw
 			if value.Type != gjson.String {
 				content = invalid
-				p.Wrong(api.At("messages", index, ".content"), "must be a string")
+				p.WrongType(api.At("messages", index, ".content"), "a string", value)
 			}
 		}
 		return true

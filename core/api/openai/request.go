@@ -121,19 +121,19 @@ func stops(p *api.Parser, v gjson.Result) (stop []jsontext.Spelled) {
 			return len(stop) < maxStops
 		})
 	default:
-		p.Wrong("stop", "must be a string or an array of strings")
+		p.WrongType("stop", "a string or an array of strings", v)
 	}
 	return stop
 }
 
 func format(p *api.Parser, v gjson.Result) (f chat.Format) {
-	switch v.Get("type").Str {
+	switch kind := v.Get("type"); kind.Str {
 	case "json_object":
 		f.Kind = chat.FormatJSON
 	case "json_schema":
 		s := v.Get("json_schema")
 		if !s.IsObject() {
-			p.Wrong("response_format.json_schema", "must be an object")
+			p.WrongType("response_format.json_schema", "an object", s)
 			return f
 		}
 		f = chat.Format{Kind: chat.FormatSchema}
@@ -153,7 +153,7 @@ func format(p *api.Parser, v gjson.Result) (f chat.Format) {
 	case "text":
 	default:
 		if v.Type != gjson.Null {
-			p.Wrong("response_format.type", "must be text, json_object or json_schema")
+			p.WrongValue("response_format.type", "text, json_object or json_schema", kind)
 		}
 	}
 	return f
@@ -164,7 +164,7 @@ func tools(p *api.Parser, v gjson.Result) (tools []chat.Tool) {
 		return nil
 	}
 	if !v.IsArray() {
-		p.Wrong("tools", "must be an array")
+		p.WrongType("tools", "an array", v)
 		return nil
 	}
 	v.ForEach(func(_, t gjson.Result) bool {
@@ -177,7 +177,7 @@ func tools(p *api.Parser, v gjson.Result) (tools []chat.Tool) {
 func tool(p *api.Parser, index int, v gjson.Result) (t chat.Tool) {
 	if kind := v.Get("type"); kind.Str != "function" {
 		if !v.IsObject() || kind.Str == "" {
-			p.Wrong(api.At("tools", index, ".type"), "must be a string")
+			p.WrongType(api.At("tools", index, ".type"), "a non-empty string", kind)
 		}
 		return chat.Tool{Raw: v.Raw}
 	}
@@ -224,14 +224,14 @@ func toolChoice(p *api.Parser, v gjson.Result) chat.ToolChoice {
 		}
 	}
 	if !v.IsObject() {
-		p.Wrong("tool_choice", "must be auto, none, required or a function")
+		p.WrongValue("tool_choice", "auto, none, required or a function", v)
 	}
 	return chat.ToolChoice{}
 }
 
 func messages(p *api.Parser, list gjson.Result) (all []chat.Message) {
 	if !list.IsArray() {
-		p.Wrong("messages", "must be an array")
+		p.WrongType("messages", "an array", list)
 		return nil
 	}
 	count := 0
@@ -259,7 +259,7 @@ var roles = []struct {
 
 func message(p *api.Parser, index int, v gjson.Result) (m chat.Message) {
 	if !v.IsObject() {
-		p.Wrong(api.At("messages", index, ""), "must be an object")
+		p.WrongType(api.At("messages", index, ""), "an object", v)
 		return m
 	}
 	var content, calls gjson.Result
@@ -320,7 +320,7 @@ func role(p *api.Parser, index int, v gjson.Result) chat.Role {
 			return r.role
 		}
 	}
-	p.Wrong(api.At("messages", index, ".role"), "must be system, developer, user, assistant or tool")
+	p.WrongValue(api.At("messages", index, ".role"), "system, developer, user, assistant or tool", v)
 	return chat.User
 }
 
@@ -347,13 +347,13 @@ func contentParts(p *api.Parser, index int, v gjson.Result) (parts []chat.Part) 
 			if c, ok := contentPart(part); ok {
 				parts = append(parts, c)
 			} else if parts = append(parts, chat.Part{Kind: chat.Foreign}); !part.IsObject() || part.Get("type").Type != gjson.String {
-				p.Wrong(api.At("messages", index, api.At(".content", count, "")), "must be a content part")
+				p.Wrong(api.At("messages", index, api.At(".content", count, "")), "must be an object with a type")
 			}
 			count++
 			return !p.Full()
 		})
 	default:
-		p.Wrong(api.At("messages", index, ".content"), "must be a string or an array of parts")
+		p.WrongType(api.At("messages", index, ".content"), "a string or an array of parts", v)
 	}
 	return parts
 }

@@ -57,12 +57,12 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 			r.Messages = input(p, v)
 		case "background":
 			if p.Bool(name, v) == "true" {
-				p.Wrong(name, "is not supported: nothing is kept")
+				p.Wrong(name, "is not supported: responses are not stored; omit it or send false")
 			}
 		default:
 			for _, s := range stateful {
 				if name == s && v.Type != gjson.Null {
-					p.Wrong(name, "is not supported: nothing is kept from one request to the next")
+					p.Wrong(name, "is not supported: responses are not stored; send the whole conversation in input")
 				}
 			}
 			if !parameter(p, r, name, v) {
@@ -122,7 +122,7 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 }
 
 func format(p *api.Parser, v gjson.Result) (f chat.Format) {
-	switch v.Get("type").Str {
+	switch kind := v.Get("type"); kind.Str {
 	case "json_object":
 		f.Kind = chat.FormatJSON
 	case "json_schema":
@@ -131,7 +131,7 @@ func format(p *api.Parser, v gjson.Result) (f chat.Format) {
 		f.Strict = p.Bool("text.format.strict", v.Get("strict"))
 	case "", "text":
 	default:
-		p.Wrong("text.format.type", "must be text, json_object or json_schema")
+		p.WrongValue("text.format.type", "text, json_object or json_schema", kind)
 	}
 	return f
 }
@@ -148,7 +148,7 @@ func tools(p *api.Parser, v gjson.Result) (all []chat.Tool) {
 		return nil
 	}
 	if !v.IsArray() {
-		p.Wrong("tools", "must be an array")
+		p.WrongType("tools", "an array", v)
 		return nil
 	}
 	v.ForEach(func(_, t gjson.Result) bool {
@@ -184,7 +184,7 @@ func toolChoice(p *api.Parser, v gjson.Result) chat.ToolChoice {
 	case v.Str == "required":
 		return chat.ToolChoice{Choice: chat.ChoiceAny}
 	default:
-		p.Wrong("tool_choice", "must be auto, none, required or a tool")
+		p.WrongValue("tool_choice", "auto, none, required or a tool", v)
 	}
 	return chat.ToolChoice{}
 }
@@ -195,7 +195,7 @@ func input(p *api.Parser, v gjson.Result) (messages []chat.Message) {
 	case v.Type == gjson.String:
 		return []chat.Message{{Role: chat.User, Parts: []chat.Part{{Kind: chat.Text, Text: inside(v)}}}}
 	case !v.IsArray():
-		p.Wrong("input", "must be a string or an array of items")
+		p.WrongType("input", "a string or an array of items", v)
 		return nil
 	}
 	index := 0
@@ -223,7 +223,7 @@ func readItem(p *api.Parser, index int, v gjson.Result) (chat.Role, []chat.Part)
 	kind := v.Get("type").Str
 	switch {
 	case !v.IsObject():
-		p.Wrong(api.At("input", index, ""), "must be an object")
+		p.WrongType(api.At("input", index, ""), "an object", v)
 	case kind == "message" || kind == "" && v.Get("role").Exists():
 		return message(p, index, v)
 	case kind == "function_call":
@@ -238,7 +238,7 @@ func readItem(p *api.Parser, index int, v gjson.Result) (chat.Role, []chat.Part)
 	case kind == "reasoning":
 		return chat.Assistant, reasoning(v)
 	case kind == "item_reference":
-		p.Wrong(api.At("input", index, ""), "must not refer to a stored item: nothing is kept")
+		p.Wrong(api.At("input", index, ""), "is an item_reference, which is not supported: items are not stored; send the item itself")
 	}
 	return chat.Assistant, []chat.Part{{Kind: chat.Foreign}}
 }
@@ -258,7 +258,7 @@ func reasoning(v gjson.Result) []chat.Part {
 }
 
 func message(p *api.Parser, index int, v gjson.Result) (role chat.Role, parts []chat.Part) {
-	switch v.Get("role").Str {
+	switch name := v.Get("role"); name.Str {
 	case "user":
 		role = chat.User
 	case "assistant":
@@ -266,7 +266,7 @@ func message(p *api.Parser, index int, v gjson.Result) (role chat.Role, parts []
 	case "system", "developer":
 		role = chat.System
 	default:
-		p.Wrong(api.At("input", index, ".role"), "must be user, assistant, system or developer")
+		p.WrongValue(api.At("input", index, ".role"), "user, assistant, system or developer", name)
 	}
 	return role, content(p, index, v.Get("content"))
 }
@@ -276,7 +276,7 @@ func content(p *api.Parser, index int, v gjson.Result) (parts []chat.Part) {
 	case v.Type == gjson.String:
 		return []chat.Part{{Kind: chat.Text, Text: inside(v)}}
 	case !v.IsArray():
-		p.Wrong(api.At("input", index, ".content"), "must be a string or an array of parts")
+		p.WrongType(api.At("input", index, ".content"), "a string or an array of parts", v)
 		return nil
 	}
 	v.ForEach(func(_, c gjson.Result) bool {
