@@ -100,7 +100,7 @@ func TestSignInRefusals(t *testing.T) {
 		t.Error("a cookie for a wrong token")
 	}
 	b.token = ""
-	b.refused(b.do("POST", sessions, `{"token":""}`, "Authorization", ""), 503, "admin_not_configured", "Admin API is not configured")
+	b.refused(b.do("POST", sessions, `{"token":""}`, "Authorization", ""), 503, "admin_not_configured", "Admin API is disabled; set POSTERN_ADMIN_TOKEN")
 }
 
 // Without a viewers' token configured, an empty one signs nobody in.

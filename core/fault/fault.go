@@ -42,7 +42,7 @@ var (
 	ProviderAnswer     = Fault{502, "provider_invalid_response", "Provider error: invalid response"}
 	Unavailable        = Fault{503, "service_unavailable", "Service unavailable"}
 	NoProvider         = Fault{503, "no_provider_available", "No provider available for this model"}
-	AdminOff           = Fault{503, "admin_not_configured", "Admin API is not configured"}
+	AdminOff           = Fault{503, "admin_not_configured", "Admin API is disabled; set POSTERN_ADMIN_TOKEN"}
 	ProviderTimeout    = Fault{504, "provider_timeout", "Provider timeout"}
 )
 
