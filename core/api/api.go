@@ -1,6 +1,6 @@
-// Package api is the contract between the exchange and the families that callers speak: how each one's
-// requests are read, and how its answers, streams and errors are written. A family is one folder of core/api:
-// request.go, response.go, stream.go and errors.go.
+// Package api is the contract between the exchange and the API families that callers use: how each family's
+// requests are parsed, and how its responses, streams and errors are written. A family is one folder of core/api
+// with request.go, response.go, stream.go and errors.go.
 package api
 
 import (
@@ -15,46 +15,46 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// Family is what one kind of caller speaks.
+// Family is one API that callers use, such as OpenAI's chat completions.
 type Family struct {
 	Dialect chat.Dialect
-	// Members is the dialect of what Parsed.Members holds: the family's own, but for ours, which is written
-	// as OpenAI's.
+	// Members is the dialect of Parsed.Members: the family's own, except for the native family, whose members
+	// are written in OpenAI's dialect.
 	Members chat.Dialect
-	// Parse reads a body, which is a JSON object that jsontext.Check has passed. What is wrong with it goes
-	// to the Parser; then the rest of the result does not matter.
+	// Parse reads a body: a JSON object that has passed jsontext.Check. It adds problems to the Parser; if there
+	// are any, the result must not be used.
 	Parse func(p *Parser, root gjson.Result) Parsed
-	// Answer writes a whole answer.
+	// Answer appends a complete response.
 	Answer func(dst []byte, r *chat.Response, m *Meta) []byte
-	// Stream writes what one delta says, as server-sent events; nothing for DeltaUsage and DeltaEnd, whose
-	// figures come with End, nor for DeltaError.
+	// Stream appends the server-sent events of one delta. It appends nothing for DeltaUsage and DeltaEnd, which
+	// End covers, and nothing for DeltaError.
 	Stream func(dst []byte, s *State, d *chat.Delta, m *Meta) []byte
-	// End writes what ends a stream that is complete: reasons, usage and the family's end mark. whole is the
-	// answer, for families that say NeedsWhole, else nil.
+	// End appends the end of a complete stream: finish reasons, usage and the family's end mark. whole is the
+	// complete response if NeedsWhole is set, else nil.
 	End        func(dst []byte, s *State, whole *chat.Response, m *Meta) []byte
 	NeedsWhole bool
-	// StreamError writes what ends a stream that is not; no end mark follows.
+	// StreamError appends the error that ends an incomplete stream. No end mark follows.
 	StreamError func(dst []byte, s *State, e *Error, m *Meta) []byte
-	// Error writes the body of an error answer.
+	// Error appends the body of an error response.
 	Error func(dst []byte, e *Error) []byte
 }
 
-// Parsed is a body that was read.
+// Parsed is the result of Family.Parse.
 type Parsed struct {
 	Request chat.Request
-	// Members are the body's members in the dialect Family.Members, with commas between and none at the ends,
-	// without those that wire.Family.Direct writes. They were written anew, values as they were spelled.
+	// Members are the body's members in the dialect Family.Members, comma-separated, without the members that
+	// wire.Family.Direct writes. They are copied member by member, and each value keeps its spelling.
 	Members []byte
-	// PromptTokens is an estimate; 0 if it is to be made of the Request.
+	// PromptTokens is an estimate; 0 means that the caller estimates from Request.
 	PromptTokens uint64
-	// Defaulted are parameters that the caller did not give but the family's own default did.
+	// Defaulted are parameters that the request omits and the family sets by default.
 	Defaulted chat.Params
 }
 
-// Meta is what an answer says besides the model's words.
+// Meta is the part of a response that Postern adds to the model's output.
 type Meta struct {
 	RequestID    string
-	Model        string // as the catalog names it
+	Model        string // catalog name
 	Provider     string
 	CreatedMs    uint64
 	Cached       bool
@@ -63,18 +63,18 @@ type Meta struct {
 	IncludeUsage bool // OpenAI's stream_options.include_usage
 }
 
-// Error is a row of the error table, with what is known besides.
+// Error is a row of the error table with its details.
 type Error struct {
 	fault.Fault
 	RequestID string
 	Details   []fault.Detail
-	// Message is the provider's word for it, where callers may read that; else empty.
+	// Message is the provider's message if callers may read it, else empty.
 	Message jsontext.Spelled
 }
 
-// Say is the error's text for families that have one text only: the provider's, else the first problem's,
-// else the table's; as the inside of a JSON string.
-func (e *Error) Say() jsontext.Spelled {
+// Summary returns one text for families whose errors have a single message: the provider's message, else the first
+// detail, else the table's text.
+func (e *Error) Summary() jsontext.Spelled {
 	switch {
 	case e.Message != "":
 		return e.Message
@@ -85,18 +85,18 @@ func (e *Error) Say() jsontext.Spelled {
 	return jsontext.Spell(e.Text)
 }
 
-// State is what a family remembers of a stream that it writes. What the fields mean is the family's
-// business; all start at zero.
+// State is a family's state between the deltas of a stream. Each family defines the meaning of the fields; all
+// start at zero.
 type State struct {
 	Started bool
-	Block   uint64 // the kind of the open block, or the like
-	Index   uint64 // its number
+	Block   uint64 // usually the kind of the open block
+	Index   uint64 // usually its number
 	Tools   uint64
 	Flags   uint64
 	Finish  chat.Finish
 }
 
-// Fields are the state, for the exchange's own.
+// Fields encodes or decodes the state as part of the exchange's state.
 func (s *State) Fields(f *abi.Fields) {
 	f.Bool(&s.Started)
 	f.Uint(&s.Block)
@@ -106,26 +106,27 @@ func (s *State) Fields(f *abi.Fields) {
 	abi.Enum(f, &s.Finish)
 }
 
-// maxDetails is how many problems one answer names.
+// maxDetails is the maximum number of problems in one error.
 const maxDetails = 20
 
-// Parser collects what is wrong with a request.
+// Parser collects the problems of a request.
 type Parser struct {
 	Details []fault.Detail
-	// Skim: only what the exchange keeps is wanted; Parsed.PromptTokens may stand for Request.Messages.
-	Skim   bool
-	pieces int
+	// Skim asks only for the parts that the exchange keeps: Request.Messages may be missing if
+	// Parsed.PromptTokens is set.
+	Skim     bool
+	elements int
 }
 
-// maxPieces bounds the messages, parts and tools of a request: each takes more memory than its JSON does.
-const maxPieces = 20_000
+// maxElements bounds the messages, parts and tools of a request: each takes more memory than its JSON.
+const maxElements = 20_000
 
-// Piece counts one of them; false if there are too many.
-func (p *Parser) Piece(field string) bool {
-	if p.pieces++; p.pieces == maxPieces+1 {
+// CountElement counts a message, part or tool. It returns false above maxElements.
+func (p *Parser) CountElement(field string) bool {
+	if p.elements++; p.elements == maxElements+1 {
 		p.Wrong(field, "has too many elements; the limit is 20000 messages, parts and tools in total")
 	}
-	return p.pieces <= maxPieces
+	return p.elements <= maxElements
 }
 
 // Wrong adds a problem with a field, such as messages[0].role: "is required".
@@ -158,7 +159,7 @@ func (p *Parser) WrongValue(field, want string, v gjson.Result) {
 	}
 }
 
-// WrongInteger adds the problem that a field is no integer within bounds.
+// WrongInteger is WrongValue for a field that must be an integer between least and most.
 func (p *Parser) WrongInteger(field string, v gjson.Result, least, most uint64) {
 	p.WrongValue(field, "an integer between "+strconv.FormatUint(least, 10)+" and "+strconv.FormatUint(most, 10), v)
 }
@@ -205,15 +206,15 @@ func likeSecret(text string) bool {
 	return word >= maxWordBytes || text[:2] == "sk" || text[:2] == "pk"
 }
 
-// Full says that no more problems are named, so that nothing more need be looked at.
+// Full reports whether maxDetails is reached, so that parsing can stop.
 func (p *Parser) Full() bool { return len(p.Details) >= maxDetails }
 
-// At is the name of a list's element: At("messages", 2, ".role") is messages[2].role.
+// At returns the name of a list element: At("messages", 2, ".role") is messages[2].role.
 func At(list string, index int, rest string) string {
 	return list + "[" + strconv.Itoa(index) + "]" + rest
 }
 
-// Text reads a string.
+// Text returns a string value.
 func (p *Parser) Text(field string, v gjson.Result) jsontext.Spelled {
 	if v.Type != gjson.String {
 		p.WrongType(field, "a string", v)
@@ -222,7 +223,7 @@ func (p *Parser) Text(field string, v gjson.Result) jsontext.Spelled {
 	return jsontext.Inside(v.Raw)
 }
 
-// Number reads a number within bounds, as it is spelled. null is not given.
+// Number returns a number between least and most as it is spelled in the request. null counts as omitted.
 func (p *Parser) Number(field string, v gjson.Result, least, most float64) string {
 	if v.Type == gjson.Null {
 		return ""
@@ -236,7 +237,7 @@ func (p *Parser) Number(field string, v gjson.Result, least, most float64) strin
 
 func bound(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// Integer reads a whole number within bounds. null is not given, and 0.
+// Integer returns an integer between least and most. null counts as omitted and returns 0.
 func (p *Parser) Integer(field string, v gjson.Result, least, most uint64) uint64 {
 	if v.Type == gjson.Null {
 		return 0
@@ -252,7 +253,7 @@ func (p *Parser) Integer(field string, v gjson.Result, least, most uint64) uint6
 	return n
 }
 
-// Bool reads true or false, as JSON. null is not given.
+// Bool returns true or false as JSON. null counts as omitted.
 func (p *Parser) Bool(field string, v gjson.Result) string {
 	switch v.Type {
 	case gjson.True, gjson.False:
@@ -264,7 +265,7 @@ func (p *Parser) Bool(field string, v gjson.Result) string {
 	return ""
 }
 
-// Object reads an object, as JSON. null is not given.
+// Object returns an object as JSON. null counts as omitted.
 func (p *Parser) Object(field string, v gjson.Result) string {
 	if v.Type == gjson.Null {
 		return ""
@@ -276,7 +277,7 @@ func (p *Parser) Object(field string, v gjson.Result) string {
 	return v.Raw
 }
 
-// Model reads the model's name: a catalog name, provider/model or a tier.
+// Model returns the requested model: a catalog name, provider/model or a tier.
 func (p *Parser) Model(v gjson.Result) string {
 	if v.Type != gjson.String || v.Str == "" || len(v.Str) > 200 {
 		p.WrongValue("model", "a string of 1 to 200 bytes", v)
@@ -285,10 +286,10 @@ func (p *Parser) Model(v gjson.Result) string {
 	return v.Str
 }
 
-// MaxTokens is the largest limit on tokens that a request may name.
+// MaxTokens is the largest max-tokens value that a request may set.
 const MaxTokens = 10_000_000
 
-// AppendMember writes one member of the body behind what dst has.
+// AppendMember appends a member of the body to dst, after a comma if dst is not empty.
 func AppendMember(dst []byte, key, value gjson.Result) []byte {
 	if len(dst) > 0 {
 		dst = append(dst, ',')

@@ -16,7 +16,7 @@ func (r *reader) messages(v gjson.Result) {
 	v.ForEach(func(_, m gjson.Result) bool {
 		r.message(place{message: i, block: -1, inner: -1}, m)
 		i++
-		return r.Piece("messages") && !r.Full()
+		return r.CountElement("messages") && !r.Full()
 	})
 	if i == 0 {
 		r.Wrong("messages", "must not be empty")
@@ -44,7 +44,7 @@ func (r *reader) message(at place, v gjson.Result) {
 	r.out.Request.Messages = append(r.out.Request.Messages, m)
 }
 
-// content reads a text or an array of blocks: of a message, of the system prompt or of a tool's result.
+// content reads a string or an array of blocks: of a message, of the system prompt or of a tool result.
 func (r *reader) content(at place, v gjson.Result, role chat.Role) []chat.Part {
 	if v.Type == gjson.String {
 		return []chat.Part{{Kind: chat.Text, Text: jsontext.Inside(v.Raw)}}
@@ -66,7 +66,7 @@ func (r *reader) content(at place, v gjson.Result, role chat.Role) []chat.Part {
 		} else {
 			here.inner = i
 		}
-		if !r.Piece("messages") {
+		if !r.CountElement("messages") {
 			return false
 		}
 		part := r.block(here, b, role)
@@ -80,7 +80,7 @@ func (r *reader) content(at place, v gjson.Result, role chat.Role) []chat.Part {
 	return parts
 }
 
-// fields are the members that blocks may have; which do is up to their type.
+// fields are the members of all block types. A block has those of its type.
 type fields struct {
 	kind, text, source, title, cache, id, name, input, result, content, failed, thinking, signature, data gjson.Result
 }
@@ -122,7 +122,7 @@ func fieldsOf(v gjson.Result) (f fields) {
 	return f
 }
 
-// block reads a block. Its part's kind is 0 if it is of a type that has no place in a request.
+// block reads a block. The part's kind is 0 for block types that chat.Request cannot represent.
 func (r *reader) block(at place, v gjson.Result, role chat.Role) (p chat.Part) {
 	if !v.IsObject() {
 		r.WrongType(at.name(""), "an object", v)
@@ -160,7 +160,7 @@ func (r *reader) block(at place, v gjson.Result, role chat.Role) (p chat.Part) {
 	return p
 }
 
-// allowed says whether a block of that type may stand there; if not, that is wrong.
+// allowed reports whether a block of type kind may appear at a place, and adds a problem if not.
 func (r *reader) allowed(at place, kind string, role chat.Role) bool {
 	problem := ""
 	switch kind {
@@ -205,7 +205,8 @@ func (r *reader) toolResult(at place, f *fields, role chat.Role) chat.Part {
 }
 
 // source reads {"type":"base64","media_type","data"}, {"type":"url","url"} or, for documents,
-// {"type":"text","media_type":"text/plain","data"}. Others (file, content) have no place in a request.
+// {"type":"text","media_type":"text/plain","data"}. The part's kind is 0 for other sources (file, content), which
+// chat.Request cannot represent.
 func (r *reader) source(at place, v gjson.Result, kind chat.PartKind) (p chat.Part) {
 	if r.object(at, ".source", v) == "" {
 		return p
@@ -232,7 +233,7 @@ func (r *reader) text(at place, rest string, v gjson.Result) jsontext.Spelled {
 	return jsontext.Inside(v.Raw)
 }
 
-// named reads a text that must say something.
+// named reads a required, non-empty string.
 func (r *reader) named(at place, rest string, v gjson.Result) jsontext.Spelled {
 	text := jsontext.Inside(v.Raw)
 	if v.Type != gjson.String || text == "" {
@@ -242,7 +243,7 @@ func (r *reader) named(at place, rest string, v gjson.Result) jsontext.Spelled {
 	return text
 }
 
-// maybe reads a text that need not be given.
+// maybe reads an optional string.
 func (r *reader) maybe(at place, rest string, v gjson.Result) jsontext.Spelled {
 	if v.Type == gjson.Null {
 		return ""
@@ -260,7 +261,7 @@ func (r *reader) object(at place, rest string, v gjson.Result) string {
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-// appendBase64 writes the standard alphabet with padding. (RFC 4648, section 4.)
+// appendBase64 appends standard base64 with padding (RFC 4648, section 4).
 func appendBase64(dst []byte, s string) []byte {
 	for ; len(s) >= 3; s = s[3:] {
 		n := uint(s[0])<<16 | uint(s[1])<<8 | uint(s[2])

@@ -1,4 +1,4 @@
-// Package anthropic is what callers of Anthropic's Messages API speak: POST /v1/messages.
+// Package anthropic is Anthropic's Messages API for callers: POST /v1/messages.
 // Source: Anthropic's API reference, "Create a Message", "Streaming messages" and "Errors"
 // (platform.claude.com/docs/en/api), and the types of its TypeScript SDK, @anthropic-ai/sdk 1.11.
 package anthropic
@@ -13,21 +13,21 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Family is the Messages API.
+// Family is the Messages API family.
 var Family = api.Family{
 	Dialect: chat.Anthropic, Members: chat.Anthropic, Parse: Parse,
 	Answer: Answer, Stream: Stream, End: End, StreamError: StreamError, Error: Error,
 }
 
-// reader is one body that is being read.
+// reader parses one body.
 type reader struct {
 	*api.Parser
 	out    api.Parsed
 	system chat.Message
 }
 
-// Parse reads a body. Blocks, tools and members that are not known here are no mistakes: the API has more of
-// them every month. They have no place in the request, but stand in Members.
+// Parse reads a body. Unknown blocks, tools and members are not errors, because the API gains new ones often. They
+// are missing from Request but kept in Members.
 func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	r := parse(p, root)
 	if r.out.Request.MaxTokens == 0 && !root.Get("max_tokens").Exists() {
@@ -36,7 +36,7 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	return r.out
 }
 
-// ParseCount reads a body of POST /v1/messages/count_tokens, which has no max_tokens.
+// ParseCount reads a body of POST /v1/messages/count_tokens, where max_tokens is not required.
 func ParseCount(p *api.Parser, root gjson.Result) api.Parsed { return parse(p, root).out }
 
 func parse(p *api.Parser, root gjson.Result) *reader {
@@ -71,7 +71,8 @@ func parse(p *api.Parser, root gjson.Result) *reader {
 	return r
 }
 
-// maxTokens is required, so that null is no way out. (The API takes 0 too, to fill its cache.)
+// maxTokens reads max_tokens, which is required: null is rejected. 0, with which Anthropic's API fills its cache, is
+// rejected too.
 func (r *reader) maxTokens(v gjson.Result) {
 	if v.Type == gjson.Null {
 		r.Wrong("max_tokens", "is required")
@@ -147,7 +148,7 @@ func (r *reader) metadata(v gjson.Result) {
 	}
 }
 
-// tools reads functions; a tool of a type of its own is the provider's.
+// tools reads functions. A tool of any other type is a provider tool, kept as Raw.
 func (r *reader) tools(v gjson.Result) {
 	if v.Type == gjson.Null {
 		return
@@ -217,8 +218,8 @@ func (r *reader) toolChoice(v gjson.Result) {
 	}
 }
 
-// thinking reads {"type":"enabled","budget_tokens"}, {"type":"adaptive"} or {"type":"disabled"}, and display:
-// summarized or omitted. What else there may be is handed on.
+// thinking reads {"type":"enabled","budget_tokens"}, {"type":"adaptive"} or {"type":"disabled"}, and display
+// (summarized or omitted). Other types are passed on as an extra member.
 func (r *reader) thinking(v gjson.Result) {
 	if r.Object("thinking", v) == "" {
 		return
@@ -262,11 +263,11 @@ func (r *reader) outputConfig(v gjson.Result) {
 	r.out.Request.Format = chat.Format{Kind: chat.FormatSchema, Schema: schema.Raw}
 }
 
-// inSystem stands for the number of a message in the place of what is in the system prompt.
+// inSystem is place.message for the system prompt.
 const inSystem = -1
 
-// place is where a block stands; block and inner (in a tool result) are -1 for what is not in one. It is
-// spelled out only when there is something wrong there.
+// place is the position of a block, for error messages: the indexes of its message, of the block, and of the inner
+// block of a tool result. block and inner are -1 where they do not apply. The name is built only for an error.
 type place struct{ message, block, inner int }
 
 func (at place) name(rest string) string {

@@ -18,8 +18,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// full has what the internal form can hold of a body; system and content are arrays, as the provider's
-// requests have them.
+// full is a body with everything that chat.Request can represent. system and content are arrays, as in the requests
+// that core/provider/anthropic writes.
 const full = `{
  "model":"claude-opus-4-6","max_tokens":4000,"stream":true,"temperature":0.5,"top_p":0.9,"top_k":40,
  "stop_sequences":["END","\n\n"],"metadata":{"user_id":"u-1"},"service_tier":"auto","inference_geo":"us",
@@ -71,8 +71,8 @@ func same(t *testing.T, got, want string) {
 	}
 }
 
-// What goes in comes out at the provider's end: through the internal form, and as it stands.
-func TestNothingIsLost(t *testing.T) {
+// A parsed body reaches the provider unchanged, translated through chat.Request and sent directly.
+func TestRequestRoundTrip(t *testing.T) {
 	parsed, wrong := parse(t, full)
 	if len(wrong) > 0 {
 		t.Fatal(wrong)
@@ -136,7 +136,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-func TestWrong(t *testing.T) {
+func TestInvalidBodies(t *testing.T) {
 	const user = `"messages":[{"role":"user","content":"Hi"}]`
 	block := func(role, b string) string { return `"messages":[{"role":"` + role + `","content":[` + b + `]}]` }
 	tests := []struct{ members, field, message string }{
@@ -199,7 +199,7 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-func TestWrongHeads(t *testing.T) {
+func TestInvalidModelAndMaxTokens(t *testing.T) {
 	const user = `"messages":[{"role":"user","content":"Hi"}]`
 	for body, want := range map[string]fault.Detail{
 		`{"max_tokens":1,` + user + `}`:                    {Field: "model", Message: "is required"},
@@ -219,8 +219,8 @@ func TestWrongHeads(t *testing.T) {
 	}
 }
 
-// Every value of the example is replaced by values of other kinds: nothing panics, and what was read can be
-// sent.
+// Each value of the example is replaced by values of other types: the parser never panics, and an accepted request
+// translates to valid JSON.
 func TestHostileShapes(t *testing.T) {
 	var walk func(v gjson.Result)
 	walk = func(v gjson.Result) {
@@ -247,7 +247,7 @@ func TestHostileShapes(t *testing.T) {
 	walk(gjson.Parse(full))
 }
 
-// Plain texts as documents go through base64, which is what the internal form has.
+// Plain-text documents survive the conversion to base64 and back.
 func TestDocumentTexts(t *testing.T) {
 	for _, text := range []string{"a", "ab", "abc", "abcd", "~~~???>>>", "ÿþýü🌧", `quote\"d\n`} {
 		body := `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"text","media_type":"text/plain","data":"` + text + `"}}]}]}`

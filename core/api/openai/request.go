@@ -1,4 +1,4 @@
-// Package openai is the family of callers who speak OpenAI's chat completions.
+// Package openai is OpenAI's chat completions API for callers: POST /v1/chat/completions.
 // Source: OpenAI's API reference, "Create chat completion", "The chat completion object" and "The chat
 // completion chunk object" (platform.openai.com/docs/api-reference/chat).
 package openai
@@ -14,7 +14,7 @@ import (
 	provider "github.com/postern-ai/postern/core/provider/openai"
 )
 
-// Family is this family.
+// Family returns the chat completions family.
 func Family() api.Family {
 	return api.Family{
 		Dialect: chat.OpenAI, Members: chat.OpenAI, Parse: Parse, Answer: Answer, Stream: Stream, End: End,
@@ -27,7 +27,7 @@ const (
 	maxStops   = 16
 )
 
-// Parse reads a request.
+// Parse reads a body. Unknown members are kept in Extra and Members.
 func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	out := api.Parsed{Request: chat.Request{Dialect: chat.OpenAI}}
 	out.Members = make([]byte, 0, len(root.Raw))
@@ -69,7 +69,7 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	return out
 }
 
-// parameter reads one of the members that say how to answer; false if it is none.
+// parameter reads a generation parameter or tool setting. It returns false for an unknown member.
 func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool {
 	switch name {
 	case "temperature":
@@ -169,7 +169,7 @@ func tools(p *api.Parser, v gjson.Result) (tools []chat.Tool) {
 	}
 	v.ForEach(func(_, t gjson.Result) bool {
 		tools = append(tools, tool(p, len(tools), t))
-		return p.Piece("tools") && !p.Full()
+		return p.CountElement("tools") && !p.Full()
 	})
 	return tools
 }
@@ -200,7 +200,7 @@ func tool(p *api.Parser, index int, v gjson.Result) (t chat.Tool) {
 	if t.Name == "" {
 		p.Wrong(api.At("tools", index, ".function.name"), "is required")
 	}
-	if cache := v.Get("cache_control"); cache.IsObject() { // what OpenRouter and others read
+	if cache := v.Get("cache_control"); cache.IsObject() { // an extension that OpenRouter and others support
 		t.Cache = cache.Raw
 	}
 	return t
@@ -236,7 +236,7 @@ func messages(p *api.Parser, list gjson.Result) (all []chat.Message) {
 	}
 	count := 0
 	list.ForEach(func(_, v gjson.Result) bool {
-		if !p.Piece("messages") {
+		if !p.CountElement("messages") {
 			return false
 		}
 		all = append(all, message(p, count, v))
@@ -301,7 +301,7 @@ func message(p *api.Parser, index int, v gjson.Result) (m chat.Message) {
 	m.Parts = append(m.Parts, parts...)
 	if calls.IsArray() {
 		calls.ForEach(func(_, call gjson.Result) bool {
-			if !p.Piece("messages") {
+			if !p.CountElement("messages") {
 				return false
 			}
 			m.Parts = append(m.Parts, provider.ToolCall(call))
@@ -341,7 +341,7 @@ func contentParts(p *api.Parser, index int, v gjson.Result) (parts []chat.Part) 
 	case v.IsArray():
 		count := 0
 		v.ForEach(func(_, part gjson.Result) bool {
-			if !p.Piece("messages") {
+			if !p.CountElement("messages") {
 				return false
 			}
 			if c, ok := contentPart(part); ok {
@@ -358,8 +358,8 @@ func contentParts(p *api.Parser, index int, v gjson.Result) (parts []chat.Part) 
 	return parts
 }
 
-// contentPart reads a part; false for one that has no place in our form. A target of this dialect gets it all
-// the same.
+// contentPart reads a content part. It returns false for types that chat.Request cannot represent; targets of this
+// dialect still get them, in Members.
 func contentPart(v gjson.Result) (c chat.Part, ok bool) {
 	switch v.Get("type").Str {
 	case "text":
@@ -387,7 +387,7 @@ func contentPart(v gjson.Result) (c chat.Part, ok bool) {
 	return c, true
 }
 
-// address takes a data URL apart.
+// address sets Media and Data from a data URL, or URL from any other.
 func address(c *chat.Part, url jsontext.Spelled) {
 	media, data, ok := strings.Cut(strings.TrimPrefix(string(url), "data:"), ";base64,")
 	if !ok || !strings.HasPrefix(string(url), "data:") {

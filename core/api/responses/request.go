@@ -1,5 +1,5 @@
-// Package responses is the family of callers who speak OpenAI's Responses API, without its state: nothing is
-// stored, and nothing that was can be referred to.
+// Package responses is OpenAI's Responses API for callers: POST /v1/responses. It is stateless: responses are not
+// stored, and requests cannot refer to stored items.
 // Source: OpenAI's API reference, "Create a model response", "The response object" and "Streaming events"
 // (platform.openai.com/docs/api-reference/responses), and the types of its SDK, openai 7.55.
 package responses
@@ -17,7 +17,7 @@ import (
 	wire "github.com/postern-ai/postern/core/provider/responses"
 )
 
-// Family is this family.
+// Family returns the Responses family.
 func Family() api.Family {
 	return api.Family{
 		Dialect: chat.Responses, Members: chat.Responses, Parse: Parse, Answer: Answer, Stream: Stream, End: End, NeedsWhole: true,
@@ -25,10 +25,10 @@ func Family() api.Family {
 	}
 }
 
-// stateful are the members that need what the provider would have stored.
+// stateful are the members that refer to stored state.
 var stateful = []string{"previous_response_id", "conversation", "prompt"}
 
-// Parse reads a request.
+// Parse reads a body. Unknown members are kept in Extra and Members.
 func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	out := api.Parsed{Request: chat.Request{Dialect: chat.Responses}}
 	out.Members = make([]byte, 0, len(root.Raw))
@@ -85,7 +85,8 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	return out
 }
 
-// parameter reads one of the members that say how to answer; false if it is none.
+// parameter reads a generation parameter or tool setting. It returns false for members that only a target of this
+// dialect can use.
 func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool {
 	switch name {
 	case "temperature":
@@ -113,7 +114,7 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 		summary := v.Get("summary").Str
 		r.Reasoning.Visible = summary != "" && summary != "none"
 	case "include", "truncation", "service_tier", "metadata", "prompt_cache_key", "safety_identifier":
-		// They change nothing that another dialect has a word for.
+		// No other dialect has an equivalent. include is dropped for them without a warning.
 		return v.Type == gjson.Null || name == "include"
 	default:
 		return v.Type == gjson.Null
@@ -152,7 +153,7 @@ func tools(p *api.Parser, v gjson.Result) (all []chat.Tool) {
 		return nil
 	}
 	v.ForEach(func(_, t gjson.Result) bool {
-		if !p.Piece("tools") {
+		if !p.CountElement("tools") {
 			return false
 		}
 		if t.Get("type").Str != "function" {
@@ -189,7 +190,7 @@ func toolChoice(p *api.Parser, v gjson.Result) chat.ToolChoice {
 	return chat.ToolChoice{}
 }
 
-// input reads a text, or a list of items.
+// input reads a string or a list of items.
 func input(p *api.Parser, v gjson.Result) (messages []chat.Message) {
 	switch {
 	case v.Type == gjson.String:
@@ -200,12 +201,12 @@ func input(p *api.Parser, v gjson.Result) (messages []chat.Message) {
 	}
 	index := 0
 	v.ForEach(func(_, item gjson.Result) bool {
-		if !p.Piece("input") {
+		if !p.CountElement("input") {
 			return false
 		}
 		role, parts := readItem(p, index, item)
 		index++
-		// What the model said in one turn is one message, however many items it is.
+		// Consecutive assistant items are one message.
 		if n := len(messages); n > 0 && role == chat.Assistant && messages[n-1].Role == chat.Assistant {
 			messages[n-1].Parts = append(messages[n-1].Parts, parts...)
 		} else {
@@ -281,7 +282,7 @@ func content(p *api.Parser, index int, v gjson.Result) (parts []chat.Part) {
 	}
 	v.ForEach(func(_, c gjson.Result) bool {
 		parts = append(parts, part(c))
-		return p.Piece("input")
+		return p.CountElement("input")
 	})
 	return parts
 }
@@ -302,12 +303,12 @@ func part(v gjson.Result) (p chat.Part) {
 		}
 	}
 	if p.URL == "" && p.Data == "" {
-		return chat.Part{Kind: chat.Foreign} // a stored file, or a kind that is new
+		return chat.Part{Kind: chat.Foreign} // a stored file or an unknown type
 	}
 	return p
 }
 
-// address takes a data URL apart.
+// address sets Media and Data from a data URL, or URL from any other.
 func address(p *chat.Part, url jsontext.Spelled) {
 	media, data, ok := strings.Cut(strings.TrimPrefix(string(url), "data:"), ";base64,")
 	if !ok || !strings.HasPrefix(string(url), "data:") {
