@@ -13,18 +13,19 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// parser reads catalogs and remembers the first thing that is wrong.
+// parser reads catalogs and keeps the first error.
 type parser struct {
 	config *Config
 	env    []abi.Header
 	wrong  string
-	source string // for error messages: of the catalog that is being read
-	// By name until all catalogs are read: an overlay may replace what they point to.
+	source string // name of the catalog that is being read, for error messages
+	// References stay names until all catalogs are read, because an overlay may replace their entries.
 	modelProviders []string
 	tierModels     [][]string
 }
 
-// Parse is configure's work. The error text names what is wrong and holds no value of a variable.
+// Parse builds the configuration. The second result is an error message, or empty. It names the faulty entry or
+// variable and never contains a variable's value, except names and prices of an overlay.
 func Parse(in abi.Config) (*Config, string) {
 	p := parser{config: &Config{MaxBodyBytes: 4_000_000}, env: in.Env}
 	p.catalog(defaultSource, in.Catalog)
@@ -211,9 +212,9 @@ func (p *parser) account(of *Provider) string {
 	return of.Name
 }
 
-// providerSettings reads {"region": {"env": "AWS_REGION", "default": "us-east-1"}}. In the base URL a name in
-// braces stands for its value. A setting without a value, unless it is optional, means no credentials; one
-// that suffices stands for all credentials. complete says that none is missing.
+// providerSettings reads {"region": {"env": "AWS_REGION", "default": "us-east-1"}}. A name in braces in the base URL is
+// replaced by the setting's value. A provider with an empty setting that is not optional is not ready. A non-empty
+// setting that "suffices" makes it ready without other credentials. complete reports that no required setting is empty.
 func (p *parser) providerSettings(provider *Provider, v gjson.Result) (complete bool) {
 	complete = true
 	suffices := false
@@ -234,7 +235,7 @@ func (p *parser) providerSettings(provider *Provider, v gjson.Result) (complete 
 		provider.Settings = append(provider.Settings, abi.Header{Name: name, Value: value})
 		if strings.Contains(provider.BaseURL, "{"+name+"}") {
 			if !isLabel(value) {
-				// It must not become another host or path.
+				// The value must not change the host or the path.
 				p.failIn("setting " + name + " of provider " + provider.Name + " must be letters, digits and hyphens")
 			}
 			provider.BaseURL = strings.ReplaceAll(provider.BaseURL, "{"+name+"}", value)
@@ -255,7 +256,7 @@ func isLabel(text string) bool {
 	return true
 }
 
-// drops reads the list of parameters that a provider or a model lacks.
+// drops reads the list of parameters that a provider or a model does not support.
 func (p *parser) drops(v gjson.Result) (drops chat.Params) {
 	each(v.Get("drops"), func(name gjson.Result) {
 		param := chat.ParamByName(name.String())
@@ -268,7 +269,7 @@ func (p *parser) drops(v gjson.Result) (drops chat.Params) {
 	return drops
 }
 
-// checkUpstream refuses what would move a request elsewhere or break a header.
+// checkUpstream rejects base URLs that would redirect a request and keys that would break a header.
 func (p *parser) checkUpstream(provider *Provider) {
 	for len(provider.BaseURL) > 0 && provider.BaseURL[len(provider.BaseURL)-1] == '/' {
 		provider.BaseURL = provider.BaseURL[:len(provider.BaseURL)-1]
@@ -317,14 +318,13 @@ func (p *parser) model(v gjson.Result) {
 	p.modelProviders = append(p.modelProviders, provider)
 }
 
-// prices reads dollars a million tokens. What is read from or written to a prompt cache costs what input
-// does, unless the catalog says otherwise.
+// prices reads prices in dollars per million tokens. Prompt cache reads and writes default to the input price.
 func (p *parser) prices(model *Model, v gjson.Result) {
-	price := func(name string, otherwise money.Pico) money.Pico {
+	price := func(name string, fallback money.Pico) money.Pico {
 		if field := v.Get(name); field.Exists() {
 			return p.amount(field, money.Dollar, name+" price of model "+model.Name) / 1_000_000
 		}
-		return otherwise
+		return fallback
 	}
 	c := &model.Prices
 	c.Input = p.amount(v.Get("input"), money.Dollar, "input price of model "+model.Name) / 1_000_000
@@ -397,7 +397,7 @@ func timeouts(t *abi.Timeouts, v gjson.Result) {
 	setNumber(&t.TotalMs, v.Get("totalMs"))
 }
 
-// link turns names into pointers, now that the lists do not move any more.
+// link turns names into pointers. The lists are complete and no longer reallocated.
 func (p *parser) link() {
 	for i, name := range p.modelProviders {
 		model := &p.config.Models[i]
@@ -425,7 +425,7 @@ func (p *parser) link() {
 	p.fail("catalog: defaultPlan " + quote(p.config.DefaultPlan) + " is not one of plans")
 }
 
-// ParseMasterKeys reads what EnvMasterKeys holds.
+// ParseMasterKeys parses the value of EnvMasterKeys.
 func ParseMasterKeys(text string) (parsed []MasterKey, ok bool) {
 	for text != "" {
 		var entry string
