@@ -12,39 +12,41 @@ const (
 	ActionSupply ActionKind = 2
 	// ActionKeep stores Data as Buffer.
 	ActionKeep ActionKind = 3
-	// ActionRead looks Key up in the tiers of Where, memory first, and produces EventStored. A value found in KV is
-	// stored in memory for KeepMs, unless that is 0. Keys are printable ASCII. Tiers that the host does not have are
-	// skipped; if Where has no other, the outcome is OutcomeUnsupported.
+	// ActionRead looks Key up in the tiers of Where, memory first, and produces EventStored. A value found in
+	// KV is stored in memory for KeepMs, unless that is 0. Keys are printable ASCII. Tiers that the host does
+	// not have are skipped; if Where has no other, the outcome is OutcomeUnsupported.
 	ActionRead ActionKind = 4
 	// ActionWrite stores Body under Key in the tiers of Where: in memory for KeepMs, in KV for TTLSeconds.
 	// An empty Body removes the key. It produces no event; the host logs a failure.
 	ActionWrite ActionKind = 5
-	// ActionCall sends Data to the object (Class, Name), which is created near Region, and produces EventReply. The
-	// host repeats a call once, on a new stub, if the platform marks the failure as retryable. With ID 0 it produces
-	// no event; the host still completes the call and logs a failure.
+	// ActionCall sends Data to the object (Class, Name), which is created near Region, and produces EventReply.
+	// The host repeats a call once, on a new stub, if the platform marks the failure as retryable. With ID 0 it
+	// produces no event; the host still completes the call and logs a failure.
 	ActionCall ActionKind = 6
 	// ActionFetch sends an HTTP request with Body and produces EventResponse or EventFault. Redirects are not
 	// followed. The response's body is also stored as Buffer. A response with the status Stream is streamed: it
-	// produces EventHead, any number of EventChunk, then EventEnd or EventFault. The host reads the next chunk only
-	// after the step for the last one is done and the bytes that it sent to the caller have drained. Bytes that are
-	// available together form one chunk, up to Limit bytes.
+	// produces EventHead, any number of EventChunk, then EventEnd or EventFault. The host reads the next chunk
+	// only after the step for the last one is done and the bytes that it sent to the caller have drained. Bytes
+	// that are available together form one chunk, up to Limit bytes.
 	ActionFetch ActionKind = 7
 	// ActionRespond sends a complete response to the caller. Exactly one ActionRespond, ActionOpen or successful
 	// ActionForward occurs per exchange.
 	ActionRespond ActionKind = 8
 	// ActionWait produces EventTimer after KeepMs.
 	ActionWait ActionKind = 9
-	// ActionCancel drops the outstanding action ID, which then produces no event. If it is a read of the request's
-	// body, the host discards the rest of the body or closes the connection after the response.
+	// ActionCancel drops the outstanding action ID, which then produces no event. If it is a read of the
+	// request's body, the host discards the rest of the body or closes the connection after the response.
 	ActionCancel ActionKind = 10
 	// ActionLog writes Data, one line of JSON, to the log. Code is 0 for information, 1 for an error.
 	ActionLog ActionKind = 11
-	// ActionForward passes the caller's request, with an unread body and with Headers and AddressHeader set, to the
-	// control plane and returns its response to the caller. It replaces ActionRespond. It produces EventResponse with
-	// the status only, or EventFault if the control plane is unreachable; then ActionRespond is still required.
+	// ActionForward passes the caller's request, with an unread body and with Headers and AddressHeader set, to
+	// the control plane and returns its response to the caller. It replaces ActionRespond. It produces
+	// EventResponse with the status only, or EventFault if the control plane is unreachable; then ActionRespond
+	// is still required.
 	ActionForward ActionKind = 12
-	// ActionOpen sends a response head to the caller. ActionSend then sends the body in pieces, and ActionClose ends
-	// it. If the instance traps, so that no step can end the body, the host sends Data and closes the body.
+	// ActionOpen sends a response head to the caller. ActionSend then sends the body in pieces, and ActionClose
+	// ends it. If the instance traps, so that no step can end the body, the host sends Data and closes the
+	// body.
 	ActionOpen ActionKind = 13
 	// ActionSend sends the next piece of the body.
 	ActionSend ActionKind = 14
@@ -52,10 +54,10 @@ const (
 	ActionClose ActionKind = 15
 	// ActionAppend adds Data to Buffer.
 	ActionAppend ActionKind = 16
-	// ActionUnseal decrypts the content of Buffer with AES-256-GCM and produces EventSupplied with the plaintext,
-	// which the host does not keep. Key is the AES key, 32 bytes in standard base64; Name the additional
-	// authenticated data; the buffer a nonce of UnsealNonceBytes, the ciphertext and a tag of UnsealTagBytes. Any
-	// error gives OutcomeFailed without data.
+	// ActionUnseal decrypts the content of Buffer with AES-256-GCM and produces EventSupplied with the
+	// plaintext, which the host does not keep. Key is the AES key, 32 bytes in standard base64; Name the
+	// additional authenticated data; the buffer a nonce of UnsealNonceBytes, the ciphertext and a tag of
+	// UnsealTagBytes. Any error gives OutcomeFailed without data.
 	ActionUnseal ActionKind = 17
 )
 
@@ -65,8 +67,8 @@ const (
 	UnsealTagBytes   = 16
 )
 
-// AddressHeader carries the client address (":address" of EventRequest) to the control plane. The host sets it on every
-// forwarded request, or removes it if the address is unknown, so that callers cannot forge it.
+// AddressHeader carries the client address (":address" of EventRequest) to the control plane. The host sets it
+// on every forwarded request, or removes it if the address is unknown, so that callers cannot forge it.
 const AddressHeader = "x-postern-address"
 
 // Tiers of ActionRead and ActionWrite.

@@ -1,10 +1,10 @@
-// Package abi is the wire format between the core and its hosts: the codec, the events, the actions and the object
-// results. worker/gateway/src/abi.ts mirrors it; testdata/abi/ has vectors that both must match.
+// Package abi is the wire format between the core and its hosts: the codec, the events, the actions and the
+// object results. worker/gateway/src/abi.ts mirrors it; testdata/abi/ has vectors that both must match.
 //
-// The codec has two forms. A number is an unsigned LEB128 varint. A byte string or text is its length as a number,
-// followed by its bytes. Everything else is a sequence of these. Numbers that cross to a host stay below 2^53, so that
-// JavaScript reads them exactly. Money never crosses as a number: it stays inside rows and commands, which hosts do not
-// decode.
+// The codec has two forms. A number is an unsigned LEB128 varint. A byte string or text is its length as a
+// number, followed by its bytes. Everything else is a sequence of these. Numbers that cross to a host stay
+// below 2^53, so that JavaScript reads them exactly. Money never crosses as a number: it stays inside rows and
+// commands, which hosts do not decode.
 package abi
 
 import "errors"
@@ -151,8 +151,8 @@ func (r *Reader) Byte() uint8 {
 	return uint8(v)
 }
 
-// Count reads the length of a list. A length above the number of remaining bytes is malformed, because each element
-// takes at least one byte; so a hostile length cannot cause a large allocation.
+// Count reads the length of a list. A length above the number of remaining bytes is malformed, because each
+// element takes at least one byte; so a hostile length cannot cause a large allocation.
 func (r *Reader) Count() int {
 	n := r.Uint()
 	if n > uint64(len(r.Buf)) {

@@ -4,14 +4,15 @@ package abi
 type EventKind uint8
 
 const (
-	// EventRequest starts the exchange. Headers are those listed in Configured.RequestHeaders and the pseudo-headers
-	// ":id" (request ID), ":method", ":path" (as sent, not decoded), ":query" and ":address" (the client's IP address,
-	// empty if unknown). Data is a 16-byte random seed, the source of all jitter and weighted choices of the exchange.
+	// EventRequest starts the exchange. Headers are those listed in Configured.RequestHeaders and the
+	// pseudo-headers ":id" (request ID), ":method", ":path" (as sent, not decoded), ":query" and ":address"
+	// (the client's IP address, empty if unknown). Data is a 16-byte random seed, the source of all jitter and
+	// weighted choices of the exchange.
 	EventRequest EventKind = 1
 	// EventBody completes ActionReadBody. Code is an Outcome; Data is the body if Code is OutcomeOK.
 	EventBody EventKind = 2
-	// EventSupplied completes ActionSupply, with the buffer as Data, and ActionUnseal, with the plaintext as Data and
-	// an Outcome as Code.
+	// EventSupplied completes ActionSupply, with the buffer as Data, and ActionUnseal, with the plaintext as
+	// Data and an Outcome as Code.
 	EventSupplied EventKind = 3
 	// EventStored completes ActionRead. Code is an Outcome; Data is the value.
 	EventStored EventKind = 4
@@ -24,10 +25,11 @@ const (
 	EventFault EventKind = 7
 	// EventTimer completes ActionWait.
 	EventTimer EventKind = 8
-	// EventLeft reports that the client disconnected before the end of the response. Hosts may omit it in exchanges
-	// that have not started an ActionFetch.
+	// EventLeft reports that the client disconnected before the end of the response. Hosts may omit it in
+	// exchanges that have not started an ActionFetch.
 	EventLeft EventKind = 9
-	// EventHead is the head of a streamed response: Code and Headers as in EventResponse. The action stays outstanding.
+	// EventHead is the head of a streamed response: Code and Headers as in EventResponse. The action stays
+	// outstanding.
 	EventHead EventKind = 10
 	// EventChunk is the next piece of a streamed body, in Data. The action stays outstanding.
 	EventChunk EventKind = 11

@@ -1,7 +1,7 @@
 package abi
 
-// Fields visits the fields of a message or a stored row in order, and either writes or reads each. A type lists its
-// fields once, in a method that takes a *Fields, which serves both directions.
+// Fields visits the fields of a message or a stored row in order, and either writes or reads each. A type lists
+// its fields once, in a method that takes a *Fields, which serves both directions.
 //
 //	func (g *Grant) fields(f *abi.Fields) {
 //		f.Uint(&g.Seq)

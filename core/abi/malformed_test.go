@@ -134,7 +134,8 @@ func TestFixed(t *testing.T) {
 	}
 }
 
-// fuzzDecode checks that no input makes a decoder panic, and that accepted input is exactly what the encoder writes.
+// fuzzDecode checks that no input makes a decoder panic, and that accepted input is exactly what the encoder
+// writes.
 func fuzzDecode(f *testing.F, name string) {
 	for _, v := range vectors() {
 		if data, _ := hex.DecodeString(v.Hex); v.Type == name && len(data) < 1000 {

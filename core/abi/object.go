@@ -6,8 +6,8 @@ type Row struct {
 	Value []byte
 }
 
-// Range selects the rows with Start <= key < End in order, at most Limit of them. With an empty End it selects the row
-// with the key Start.
+// Range selects the rows with Start <= key < End in order, at most Limit of them. With an empty End it selects
+// the row with the key Start.
 type Range struct {
 	Start, End string
 	Limit      uint64
@@ -23,9 +23,9 @@ type ObjectInput struct {
 	Rows    []Row  // apply: the rows of the ranges, in the order of the ranges
 }
 
-// ObjectOutput is the output of reads and apply. Reads sets only Ranges. If apply sets Ranges, the host reads those too
-// and calls apply once more with all rows. Otherwise it puts and deletes the rows and sets the alarm in one
-// transaction, and replies only after the commit.
+// ObjectOutput is the output of reads and apply. Reads sets only Ranges. If apply sets Ranges, the host reads
+// those too and calls apply once more with all rows. Otherwise it puts and deletes the rows and sets the alarm
+// in one transaction, and replies only after the commit.
 type ObjectOutput struct {
 	Ranges  []Range
 	Puts    []Row
@@ -36,9 +36,9 @@ type ObjectOutput struct {
 	Posts   []Post // to send after the reply
 }
 
-// OutboxPrefix is the prefix of outbox row keys. The host delivers the rows in order: a KV delivery puts Data under Name
-// (or deletes Name if Data is empty), any other is a call. It removes a row after its delivery, and otherwise retries by
-// alarm after RedeliverMs.
+// OutboxPrefix is the prefix of outbox row keys. The host delivers the rows in order: a KV delivery puts Data
+// under Name (or deletes Name if Data is empty), any other is a call. It removes a row after its delivery, and
+// otherwise retries by alarm after RedeliverMs.
 const (
 	OutboxPrefix = "o/"
 	OutboxEnd    = "o0"
@@ -186,8 +186,8 @@ type Configured struct {
 	MemoryEntryBytes    uint64
 	MemoryOverheadBytes uint64
 	KVCacheSeconds      uint64 // maximum age of a cached KV value for ActionRead
-	// LastResort is the response when a step cannot run or Error is set: status, headers, and a body in two halves
-	// around the request ID.
+	// LastResort is the response when a step cannot run or Error is set: status, headers, and a body in two
+	// halves around the request ID.
 	LastResortStatus  uint64
 	LastResortHeaders []Header
 	LastResortBody    [2][]byte

@@ -3,10 +3,10 @@ package abi
 // OpPosted is the op of the command Posted in every object. The other commands of an object are numbered from 1.
 const OpPosted = 0x7f
 
-// Post is an HTTP POST request of an object: a webhook. The host sends it after the transaction is committed, without
-// following redirects and for at most PostTimeoutMs, discards the response body, and sends the object Posted. The host
-// sends each Post once. The reducer decides about retries, and must also set an alarm, because a Post in flight is lost
-// when its object is evicted. The host never logs the URL or the headers.
+// Post is an HTTP POST request of an object: a webhook. The host sends it after the transaction is committed,
+// without following redirects and for at most PostTimeoutMs, discards the response body, and sends the object
+// Posted. The host sends each Post once. The reducer decides about retries, and must also set an alarm, because
+// a Post in flight is lost when its object is evicted. The host never logs the URL or the headers.
 type Post struct {
 	ID      string // repeated in Posted
 	URL     string

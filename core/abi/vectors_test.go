@@ -51,8 +51,8 @@ func encode(v any) []byte {
 	return w.Buf
 }
 
-// plain returns a value in the form of the vectors file: Go's field names, embedded fields inlined, byte strings in
-// hexadecimal, and empty lists instead of null.
+// plain returns a value in the form of the vectors file: Go's field names, embedded fields inlined, byte
+// strings in hexadecimal, and empty lists instead of null.
 func plain(v reflect.Value) any {
 	switch {
 	case v.Kind() == reflect.Struct:

@@ -72,8 +72,8 @@ type Error struct {
 	Message jsontext.Spelled
 }
 
-// Summary returns one text for families whose errors have a single message: the provider's message, else the first
-// detail, else the table's text.
+// Summary returns one text for families whose errors have a single message: the provider's message, else the
+// first detail, else the table's text.
 func (e *Error) Summary() jsontext.Spelled {
 	switch {
 	case e.Message != "":
@@ -186,8 +186,8 @@ const (
 	maxWordBytes   = 12 // model names have shorter words, API keys longer ones
 )
 
-// Quote returns a value for an error message: in quotes, or only its size if it is long or could be an API key that
-// was sent in the wrong place.
+// Quote returns a value for an error message: in quotes, or only its size if it is long or could be an API key
+// that was sent in the wrong place.
 func Quote(text string) string {
 	if len(text) > maxQuotedBytes || len(text) > minSecretBytes && likeSecret(text) {
 		return "a string of " + strconv.Itoa(len(text)) + " bytes"

@@ -1,5 +1,5 @@
-// Package catalog holds the built-in catalog as data, which hosts pass to the core's configure. The core does not
-// import it. core/config defines the format.
+// Package catalog holds the built-in catalog as data, which hosts pass to the core's configure. The core does
+// not import it. core/config defines the format.
 package catalog
 
 import _ "embed"

@@ -2,8 +2,8 @@ package chat
 
 import "github.com/postern-ai/postern/core/jsontext"
 
-// Kinds of characters. The cost of the first seven depends on the character before: it starts or continues a word,
-// a number or a run. All others have a fixed cost.
+// Kinds of characters. The cost of the first seven depends on the character before: it starts or continues a
+// word, a number or a run. All others have a fixed cost.
 const (
 	kindNewline = iota
 	kindSpace
@@ -40,9 +40,9 @@ var asciiKinds = func() (k [128]uint8) {
 	return k
 }()
 
-// tokenCosts is the cost of a character (second index: its kind) after another (first index: the kind before). The
-// values are fitted to the texts of testdata/tokens.json by least squares of the relative error. A repeated character
-// always has a cost, so that no long text is estimated as nearly empty.
+// tokenCosts is the cost of a character (second index: its kind) after another (first index: the kind before).
+// The values are fitted to the texts of testdata/tokens.json by least squares of the relative error. A repeated
+// character always has a cost, so that no long text is estimated as nearly empty.
 var tokenCosts = [kinds][kinds]uint8{
 	//            \n   sp   0-9  a-z  A-Z  .,-  é
 	kindNewline: {4, 20, 112, 16, 16, 33, 78},
@@ -56,13 +56,14 @@ var tokenCosts = [kinds][kinds]uint8{
 }
 
 // EstimateTokens estimates the number of tokens of a text, for use before a provider reports the usage and for
-// providers that never do. It looks at each character once: Latin words cost by length, digits and punctuation by run,
-// other scripts by character.
+// providers that never do. It looks at each character once: Latin words cost by length, digits and punctuation
+// by run, other scripts by character.
 //
-// Compared with OpenAI's o200k tokenizer, the error is 9% on average and 24% at worst on the 54 texts of the fit, and
-// 13% and 24% on 18 other texts (prose in 30 languages, code, data). The usual estimate of four bytes per token has
-// errors of 30% and 134%. Other tokenizers differ by more: Anthropic's newer models count about a third more tokens.
-// The result does not depend on the JSON spelling of the text. It is meaningless for base64 of images and files.
+// Compared with OpenAI's o200k tokenizer, the error is 9% on average and 24% at worst on the 54 texts of the
+// fit, and 13% and 24% on 18 other texts (prose in 30 languages, code, data). The usual estimate of four bytes
+// per token has errors of 30% and 134%. Other tokenizers differ by more: Anthropic's newer models count about a
+// third more tokens. The result does not depend on the JSON spelling of the text. It is meaningless for base64
+// of images and files.
 func EstimateTokens(text jsontext.Spelled) uint64 {
 	return (EstimateUnits(text) + TokenUnits - 1) / TokenUnits
 }

@@ -149,8 +149,8 @@ func (f *folder) piece(kind PartKind, d *Delta) {
 	f.text = append(f.text, d.Text...)
 }
 
-// args adds a piece of a tool call's arguments. Parallel calls may be interleaved, so the piece may belong to a call
-// that is already part of the response.
+// args adds a piece of a tool call's arguments. Parallel calls may be interleaved, so the piece may belong to a
+// call that is already part of the response.
 func (f *folder) args(d *Delta) {
 	if f.part.Kind == ToolCall && f.choice == d.Choice && f.tool == d.Index {
 		f.text = append(f.text, d.Text...)
@@ -260,7 +260,8 @@ func pieces(deltas []Delta, d Delta, text jsontext.Spelled, size int) []Delta {
 	return append(deltas, d)
 }
 
-// cut returns the first position at or after size where a piece may end: after a space if there is one before 2*size.
+// cut returns the first position at or after size where a piece may end: after a space if there is one before
+// 2*size.
 func cut(text jsontext.Spelled, size int) int {
 	n := 0
 	for n < len(text) {

@@ -18,7 +18,8 @@ func text(t *rapid.T, name string) jsontext.Spelled {
 	return jsontext.Spell(rapid.StringN(1, 40, 200).Draw(t, name))
 }
 
-// randomResponse returns a response as providers send it: no two consecutive parts of one kind, except tool calls.
+// randomResponse returns a response as providers send it: no two consecutive parts of one kind, except tool
+// calls.
 func randomResponse(t *rapid.T) chat.Response {
 	r := chat.Response{ID: text(t, "id"), Model: text(t, "model"), Usage: chat.Usage{Input: 3, Output: rapid.Uint64().Draw(t, "output"), Reported: true}}
 	for range rapid.IntRange(1, 3).Draw(t, "choices") {

@@ -29,8 +29,8 @@ const (
 	sampleShare = 64 // a sample is 1/64 of a longer text
 )
 
-// textTokens estimates the tokens of a text. A long text is sampled, so that the estimate does not take longer than
-// the rest of its processing.
+// textTokens estimates the tokens of a text. A long text is sampled, so that the estimate does not take longer
+// than the rest of its processing.
 func textTokens(text jsontext.Spelled) uint64 {
 	if len(text) <= samples*sampleBytes {
 		return EstimateTokens(text)
@@ -93,8 +93,8 @@ func unseenTokens(parts []Part) (n uint64) {
 	return n
 }
 
-// Tokens returns the reasoning tokens to expect in addition to the response text: the budget, or a typical number for
-// the effort. 0 means that no thinking is requested.
+// Tokens returns the reasoning tokens to expect in addition to the response text: the budget, or a typical
+// number for the effort. 0 means that no thinking is requested.
 func (r *Reasoning) Tokens() uint64 {
 	switch {
 	case r.Off || r.Effort == "none":

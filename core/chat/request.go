@@ -1,6 +1,6 @@
-// Package chat is the common form of requests, responses and streams: every API and wire family translates to and
-// from it. Texts keep their JSON spelling (jsontext.Spelled). Numbers, schemas and other values that are only passed
-// on are JSON text, empty if omitted.
+// Package chat is the common form of requests, responses and streams: every API and wire family translates to
+// and from it. Texts keep their JSON spelling (jsontext.Spelled). Numbers, schemas and other values that are
+// only passed on are JSON text, empty if omitted.
 package chat
 
 import "github.com/postern-ai/postern/core/jsontext"

@@ -19,8 +19,8 @@ const (
 // Complete reports whether a completion ended regularly, so that it may be cached.
 func (f Finish) Complete() bool { return f == FinishStop || f == FinishTools || f == FinishStopSeq }
 
-// Usage is the token usage of a completion. Input is the whole prompt, including tokens read from or written to the
-// provider's prompt cache. Output includes reasoning tokens.
+// Usage is the token usage of a completion. Input is the whole prompt, including tokens read from or written to
+// the provider's prompt cache. Output includes reasoning tokens.
 type Usage struct {
 	Input        uint64
 	CachedInput  uint64 // part of Input: read from the provider's prompt cache
@@ -31,8 +31,8 @@ type Usage struct {
 	Reported     bool   // by the provider; else estimated
 }
 
-// MaxTokens is the largest plausible figure from a provider. Nonsense is never plausible: wire families return it for
-// a value that is not a number of tokens.
+// MaxTokens is the largest plausible figure from a provider. Nonsense is never plausible: wire families return
+// it for a value that is not a number of tokens.
 const (
 	MaxTokens = 1_000_000_000
 	Nonsense  = 1 << 40
@@ -96,8 +96,8 @@ type Delta struct {
 	Usage  Usage
 }
 
-// Content reports whether a delta carries generated content. Once one is sent to the caller, the gateway can no longer
-// retry or fall back.
+// Content reports whether a delta carries generated content. Once one is sent to the caller, the gateway can no
+// longer retry or fall back.
 func (d *Delta) Content() bool { return d.Kind >= DeltaText && d.Kind <= DeltaLogProbs }
 
 // Add adds the figures of another completion. The sum counts as reported if both are.

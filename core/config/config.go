@@ -1,5 +1,5 @@
-// Package config parses the catalog, the operator's overlay and the deployment's variables into a Config, which is
-// read-only.
+// Package config parses the catalog, the operator's overlay and the deployment's variables into a Config, which
+// is read-only.
 package config
 
 import (
@@ -130,8 +130,8 @@ type Tier struct {
 	RequestMs uint64
 }
 
-// Strategy is the order in which a route's targets are tried. With every strategy, targets with an open circuit come
-// last, and targets without credentials are skipped.
+// Strategy is the order in which a route's targets are tried. With every strategy, targets with an open circuit
+// come last, and targets without credentials are skipped.
 type Strategy uint8
 
 const (
@@ -187,8 +187,8 @@ func (c *Config) Tier(name string) *Tier {
 	return nil
 }
 
-// Model returns the model with a name or alias, or a model named as "provider/name" or "provider/upstream". It returns
-// nil if there is none.
+// Model returns the model with a name or alias, or a model named as "provider/name" or "provider/upstream". It
+// returns nil if there is none.
 func (c *Config) Model(name string) *Model {
 	for i := range c.Models {
 		if m := &c.Models[i]; m.Name == name || slices.Contains(m.Aliases, name) {
@@ -257,8 +257,8 @@ func (c *Config) RequestMsOf(t *Tier) uint64 {
 	return c.Routing.RequestMs
 }
 
-// LongestRequestMs returns the lifetime of a reservation: the time of all attempts, the total timeout of a stream, and
-// a minute of slack.
+// LongestRequestMs returns the lifetime of a reservation: the time of all attempts, the total timeout of a
+// stream, and a minute of slack.
 func (c *Config) LongestRequestMs(t *Tier) uint64 {
 	return c.RequestMsOf(t) + c.TimeoutsOf(t).TotalMs + 60_000
 }

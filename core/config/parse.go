@@ -212,9 +212,10 @@ func (p *parser) account(of *Provider) string {
 	return of.Name
 }
 
-// providerSettings reads {"region": {"env": "AWS_REGION", "default": "us-east-1"}}. A name in braces in the base URL is
-// replaced by the setting's value. A provider with an empty setting that is not optional is not ready. A non-empty
-// setting that "suffices" makes it ready without other credentials. complete reports that no required setting is empty.
+// providerSettings reads {"region": {"env": "AWS_REGION", "default": "us-east-1"}}. A name in braces in the
+// base URL is replaced by the setting's value. A provider with an empty setting that is not optional is not
+// ready. A non-empty setting that "suffices" makes it ready without other credentials. complete reports that no
+// required setting is empty.
 func (p *parser) providerSettings(provider *Provider, v gjson.Result) (complete bool) {
 	complete = true
 	suffices := false

@@ -1,14 +1,15 @@
 // Package eventstream parses messages of application/vnd.amazon.eventstream incrementally, and writes them.
 //
-// Format of a message, with big-endian numbers: total length (4 bytes), length of the headers (4), CRC of these eight
-// bytes (4), headers, payload, and CRC of everything before (4). Format of a header: length of the name (1), name, type
-// of the value (1) and value.
+// Format of a message, with big-endian numbers: total length (4 bytes), length of the headers (4), CRC of these
+// eight bytes (4), headers, payload, and CRC of everything before (4). Format of a header: length of the name
+// (1), name, type of the value (1) and value.
 // Source: Smithy 2.0, "Amazon Event Stream Specification" (smithy.io/2.0/aws/amazon-eventstream.html).
 package eventstream
 
 import "slices"
 
-// MaxMessage is the maximum size of a message in bytes. The messages of a model's response are short pieces of text.
+// MaxMessage is the maximum size of a message in bytes. The messages of a model's response are short pieces of
+// text.
 const MaxMessage = 1 << 20
 
 const (
@@ -119,8 +120,8 @@ func cutHeader(b []byte) (name []byte, kind byte, value, rest []byte, ok bool) {
 	return name, kind, b[:size], b[size:], true
 }
 
-// Append appends a message in Bedrock's form: a JSON payload, a content type, and the headers that Next reads. event
-// must be shorter than 64 KiB.
+// Append appends a message in Bedrock's form: a JSON payload, a content type, and the headers that Next reads.
+// event must be shorter than 64 KiB.
 func Append(dst []byte, messageType, event string, payload []byte) []byte {
 	kind := ":event-type"
 	switch messageType {

@@ -1,4 +1,5 @@
-// Package hmac is HMAC with SHA-256 (RFC 2104). The standard library's package has imports that the core may not use.
+// Package hmac is HMAC with SHA-256 (RFC 2104). The standard library's package has imports that the core may
+// not use.
 package hmac
 
 import "crypto/sha256"

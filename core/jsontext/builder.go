@@ -2,8 +2,8 @@ package jsontext
 
 import "strconv"
 
-// Spelled is the content of a JSON string without its quotes, still escaped. Texts that move from one JSON document to
-// another stay in this form, so that they are never unescaped and escaped again.
+// Spelled is the content of a JSON string without its quotes, still escaped. Texts that move from one JSON
+// document to another stay in this form, so that they are never unescaped and escaped again.
 type Spelled string
 
 // Inside returns the content of a checked, quoted JSON string. For other input it is empty.
@@ -33,8 +33,8 @@ func Spell(plain string) Spelled {
 	return Spelled(quoted[1 : len(quoted)-1])
 }
 
-// Builder appends JSON to B. It adds the comma before a value or a key, except after an opening bracket and between a
-// key and its value.
+// Builder appends JSON to B. It adds the comma before a value or a key, except after an opening bracket and
+// between a key and its value.
 type Builder struct{ B []byte }
 
 // Open begins an object or an array: '{' or '['.

@@ -1,8 +1,8 @@
 // Package jsontext validates JSON from outside before gjson reads it, and writes JSON.
 //
-// gjson's validator accepts invalid UTF-8 and recurses without a limit. For duplicate keys, gjson returns the first
-// value and other parsers the last, so a provider could see another value than the one that Postern checked. Check
-// rejects all of that in one pass without recursion.
+// gjson's validator accepts invalid UTF-8 and recurses without a limit. For duplicate keys, gjson returns the
+// first value and other parsers the last, so a provider could see another value than the one that Postern
+// checked. Check rejects all of that in one pass without recursion.
 package jsontext
 
 import (
@@ -86,8 +86,8 @@ func (s *scanner) space() {
 	}
 }
 
-// value reads a scalar or the start of an array or object. opened means that a value comes next: an element, or the
-// value of a member whose key has been read.
+// value reads a scalar or the start of an array or object. opened means that a value comes next: an element, or
+// the value of a member whose key has been read.
 func (s *scanner) value() (opened bool, p Problem) {
 	switch c := s.peek(); {
 	case c == '"':
@@ -265,8 +265,8 @@ func (s *scanner) escape() Problem {
 	return Syntax
 }
 
-// plainLength returns the number of leading bytes that are printable ASCII except quote and backslash. It checks eight
-// bytes at a time, because most of the time for a body is spent here.
+// plainLength returns the number of leading bytes that are printable ASCII except quote and backslash. It
+// checks eight bytes at a time, because most of the time for a body is spent here.
 func plainLength(b []byte) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	n := 0
@@ -311,8 +311,8 @@ func (s *scanner) duplicate(first int) bool {
 	return false
 }
 
-// compare orders keys by their unescaped text. It does not allocate: sorting copies of a large body's keys would take
-// hundreds of megabytes.
+// compare orders keys by their unescaped text. It does not allocate: sorting copies of a large body's keys
+// would take hundreds of megabytes.
 func (s *scanner) compare(a, b span) int {
 	x, y := s.data[a.start:a.end], s.data[b.start:b.end]
 	for len(x) > 0 && len(y) > 0 {

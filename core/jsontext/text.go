@@ -2,8 +2,8 @@ package jsontext
 
 import "unicode/utf8"
 
-// AppendString appends a text as a JSON string. Invalid UTF-8 becomes U+FFFD. U+2028 and U+2029 are escaped, so that the
-// JSON is also valid in JavaScript source; "<", ">" and "&" are not.
+// AppendString appends a text as a JSON string. Invalid UTF-8 becomes U+FFFD. U+2028 and U+2029 are escaped, so
+// that the JSON is also valid in JavaScript source; "<", ">" and "&" are not.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	for i := 0; i < len(s); {

@@ -8,9 +8,9 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// Order returns the indexes of a route's targets in the order in which to try them. random returns the next random
-// number, cost the expected cost of the request with a model. Targets that are not usable keep their place but have
-// weight 0.
+// Order returns the indexes of a route's targets in the order in which to try them. random returns the next
+// random number, cost the expected cost of the request with a model. Targets that are not usable keep their
+// place but have weight 0.
 func (c *Circuits) Order(
 	s config.Strategy, targets []config.Target, now uint64, random func() uint64, cost func(*config.Model) int64, usable func(int) bool,
 ) []byte {
@@ -81,16 +81,17 @@ func BackoffMs(r *config.Routing, retry, retryAfterMs, random uint64) (ms uint64
 	return max(retryAfterMs, random%(bound+1)), true
 }
 
-// Circuits is the state that an isolate shares between exchanges, stored as one blob: the circuit breakers of targets,
-// and counts of addresses that try unknown keys.
+// Circuits is the state that an isolate shares between exchanges, stored as one blob: the circuit breakers of
+// targets, and counts of addresses that try unknown keys.
 type Circuits struct {
 	Changed   bool
 	targets   []circuit
 	addresses []address
 }
 
-// circuit is the circuit breaker of one target. It is closed while requests succeed, open after Routing.CoolAfter
-// consecutive failures, and then half-open: one request probes the target while the others avoid it.
+// circuit is the circuit breaker of one target. It is closed while requests succeed, open after
+// Routing.CoolAfter consecutive failures, and then half-open: one request probes the target while the others
+// avoid it.
 type circuit struct {
 	model     string
 	failures  uint64 // consecutive
@@ -183,8 +184,8 @@ func (c *Circuits) Resting(model string, owned bool, now uint64) bool {
 	return t != nil && t.untilMs > now && !(owned && t.refused)
 }
 
-// Try records that a request is sent to a target. If the target's circuit is half-open, the request is the probe: the
-// circuit opens again for CoolMs unless the probe succeeds.
+// Try records that a request is sent to a target. If the target's circuit is half-open, the request is the
+// probe: the circuit opens again for CoolMs unless the probe succeeds.
 func (c *Circuits) Try(r *config.Routing, model string, owned bool, now uint64) {
 	if t := c.find(model); t != nil && t.failures >= r.CoolAfter && t.untilMs <= now && !(owned && t.refused) {
 		t.untilMs = now + r.CoolMs
@@ -210,8 +211,8 @@ func (c *Circuits) failed(r *config.Routing, model string, refused bool, now uin
 	}
 }
 
-// Worked closes the circuit and records the time to first token. A measurement close to the average is skipped, because
-// each change of the blob makes hosts store it.
+// Worked closes the circuit and records the time to first token. A measurement close to the average is skipped,
+// because each change of the blob makes hosts store it.
 func (c *Circuits) Worked(model string, owned bool, latencyMs, now uint64) {
 	latencyMs = max(latencyMs, 1)
 	t := c.find(model)

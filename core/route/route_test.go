@@ -308,8 +308,8 @@ func TestWeightsOfUsableTargets(t *testing.T) {
 	}
 }
 
-// A circuit opened by failures of the deployment's credentials does not affect requests with a project's own key, and
-// their success does not close it. A single failure of another kind makes it apply to all requests.
+// A circuit opened by failures of the deployment's credentials does not affect requests with a project's own
+// key, and their success does not close it. A single failure of another kind makes it apply to all requests.
 func TestRefusedCredentials(t *testing.T) {
 	r := &config.Routing{CoolAfter: 2, CoolMs: 100}
 	c := &route.Circuits{}

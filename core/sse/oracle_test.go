@@ -30,8 +30,8 @@ func randomStream(r *rand.Rand) string {
 	return b.String() + "\n"
 }
 
-// TestOracle compares the parser with eventsource-parser, which JavaScript SDKs use or resemble, for whole streams and
-// byte by byte.
+// TestOracle compares the parser with eventsource-parser, which JavaScript SDKs use or resemble, for whole
+// streams and byte by byte.
 func TestOracle(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	streams := []string{}

@@ -4,8 +4,8 @@ package sse
 
 import "bytes"
 
-// MaxEvent is the maximum size of an event with all its lines, in bytes. The longest events that providers send are the
-// final events of OpenAI's Responses API, which repeat the complete response.
+// MaxEvent is the maximum size of an event with all its lines, in bytes. The longest events that providers send
+// are the final events of OpenAI's Responses API, which repeat the complete response.
 const MaxEvent = 1 << 20
 
 // Event is one event with data. Data shares memory with the input of Feed unless it has several lines.
@@ -20,8 +20,9 @@ type Parser struct {
 	Rest  []byte // the incomplete last event; shares memory with the input of Feed
 }
 
-// Feed parses the next piece of a stream and returns the events that it completes. final marks the end of the stream,
-// where an incomplete event is dropped, as the standard requires. ok is false if an event exceeds MaxEvent.
+// Feed parses the next piece of a stream and returns the events that it completes. final marks the end of the
+// stream, where an incomplete event is dropped, as the standard requires. ok is false if an event exceeds
+// MaxEvent.
 func (p *Parser) Feed(data []byte, final bool) (events []Event, ok bool) {
 	buf := data
 	if len(p.Rest) > 0 {
@@ -53,8 +54,8 @@ func (p *Parser) Feed(data []byte, final bool) (events []Event, ok bool) {
 	return events, len(buf) <= MaxEvent
 }
 
-// next reads one event up to the blank line that ends it. has is false if it has no data. ended is false if buf has no
-// complete event.
+// next reads one event up to the blank line that ends it. has is false if it has no data. ended is false if buf
+// has no complete event.
 func next(buf []byte, final bool) (event Event, has bool, rest []byte, ended bool) {
 	rest = buf
 	for {
@@ -79,8 +80,8 @@ func next(buf []byte, final bool) (event Event, has bool, rest []byte, ended boo
 	}
 }
 
-// cutLine splits off the first line, which ends with LF, CR or CRLF. A CR as the last byte may be half of a CRLF, so the
-// line is incomplete unless final is set.
+// cutLine splits off the first line, which ends with LF, CR or CRLF. A CR as the last byte may be half of a
+// CRLF, so the line is incomplete unless final is set.
 func cutLine(buf []byte, final bool) (line, rest []byte, ok bool) {
 	for i, c := range buf {
 		switch {

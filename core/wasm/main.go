@@ -2,10 +2,10 @@
 
 // The core as a WebAssembly module: memory and exports, nothing else.
 //
-// A host calls reserve(n), writes n bytes of input at the returned pointer, and calls configure, step, reads or apply
-// with n. Each returns a pointer to a 32-bit little-endian length, followed by that many bytes of output. The output is
-// valid until the next reserve, which resets the heap to its state after configure. Memory allocated during a call must
-// not be used after it, so package variables may be written only in configure.
+// A host calls reserve(n), writes n bytes of input at the returned pointer, and calls configure, step, reads or
+// apply with n. Each returns a pointer to a 32-bit little-endian length, followed by that many bytes of output.
+// The output is valid until the next reserve, which resets the heap to its state after configure. Memory
+// allocated during a call must not be used after it, so package variables may be written only in configure.
 package main
 
 import (

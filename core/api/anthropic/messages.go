@@ -205,8 +205,8 @@ func (r *reader) toolResult(at place, f *fields, role chat.Role) chat.Part {
 }
 
 // source reads {"type":"base64","media_type","data"}, {"type":"url","url"} or, for documents,
-// {"type":"text","media_type":"text/plain","data"}. The part's kind is 0 for other sources (file, content), which
-// chat.Request cannot represent.
+// {"type":"text","media_type":"text/plain","data"}. The part's kind is 0 for other sources (file, content),
+// which chat.Request cannot represent.
 func (r *reader) source(at place, v gjson.Result, kind chat.PartKind) (p chat.Part) {
 	if r.object(at, ".source", v) == "" {
 		return p

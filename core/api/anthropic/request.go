@@ -26,8 +26,8 @@ type reader struct {
 	system chat.Message
 }
 
-// Parse reads a body. Unknown blocks, tools and members are not errors, because the API gains new ones often. They
-// are missing from Request but kept in Members.
+// Parse reads a body. Unknown blocks, tools and members are not errors, because the API gains new ones often.
+// They are missing from Request but kept in Members.
 func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	r := parse(p, root)
 	if r.out.Request.MaxTokens == 0 && !root.Get("max_tokens").Exists() {
@@ -71,8 +71,8 @@ func parse(p *api.Parser, root gjson.Result) *reader {
 	return r
 }
 
-// maxTokens reads max_tokens, which is required: null is rejected. 0, with which Anthropic's API fills its cache, is
-// rejected too.
+// maxTokens reads max_tokens, which is required: null is rejected. 0, with which Anthropic's API fills its
+// cache, is rejected too.
 func (r *reader) maxTokens(v gjson.Result) {
 	if v.Type == gjson.Null {
 		r.Wrong("max_tokens", "is required")
@@ -266,8 +266,9 @@ func (r *reader) outputConfig(v gjson.Result) {
 // inSystem is place.message for the system prompt.
 const inSystem = -1
 
-// place is the position of a block, for error messages: the indexes of its message, of the block, and of the inner
-// block of a tool result. block and inner are -1 where they do not apply. The name is built only for an error.
+// place is the position of a block, for error messages: the indexes of its message, of the block, and of the
+// inner block of a tool result. block and inner are -1 where they do not apply. The name is built only for an
+// error.
 type place struct{ message, block, inner int }
 
 func (at place) name(rest string) string {

@@ -18,8 +18,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// full is a body with everything that chat.Request can represent. system and content are arrays, as in the requests
-// that core/provider/anthropic writes.
+// full is a body with everything that chat.Request can represent. system and content are arrays, as in the
+// requests that core/provider/anthropic writes.
 const full = `{
  "model":"claude-opus-4-6","max_tokens":4000,"stream":true,"temperature":0.5,"top_p":0.9,"top_k":40,
  "stop_sequences":["END","\n\n"],"metadata":{"user_id":"u-1"},"service_tier":"auto","inference_geo":"us",
@@ -219,8 +219,8 @@ func TestInvalidModelAndMaxTokens(t *testing.T) {
 	}
 }
 
-// Each value of the example is replaced by values of other types: the parser never panics, and an accepted request
-// translates to valid JSON.
+// Each value of the example is replaced by values of other types: the parser never panics, and an accepted
+// request translates to valid JSON.
 func TestHostileShapes(t *testing.T) {
 	var walk func(v gjson.Result)
 	walk = func(v gjson.Result) {

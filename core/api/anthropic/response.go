@@ -47,8 +47,8 @@ func holds(parts []chat.Part, kind chat.PartKind) bool {
 	return false
 }
 
-// head writes the first members of a message. An ID that does not look like Anthropic's is replaced by one with the
-// request ID.
+// head writes the first members of a message. An ID that does not look like Anthropic's is replaced by one with
+// the request ID.
 func head(b *jsontext.Builder, id jsontext.Spelled, m *api.Meta) {
 	b.Key("id")
 	if strings.HasPrefix(string(id), "msg_") {
@@ -95,8 +95,8 @@ func redacted(b *jsontext.Builder, data jsontext.Spelled) {
 	b.Close('}')
 }
 
-// toolUse writes the members of a tool call. Arguments that are not a JSON object, such as those of a broken stream,
-// become a string.
+// toolUse writes the members of a tool call. Arguments that are not a JSON object, such as those of a broken
+// stream, become a string.
 func toolUse(b *jsontext.Builder, id, name jsontext.Spelled, args string) {
 	b.Member("type", `"tool_use"`)
 	b.Key("id")
@@ -155,8 +155,9 @@ func ending(b *jsontext.Builder, reason string, sequence jsontext.Spelled) {
 	}
 }
 
-// usage writes the usage object. input_tokens excludes tokens read from or written to the prompt cache. The split of
-// cache writes by lifetime is always part of complete messages; at the end of a stream only if there are 1-hour writes.
+// usage writes the usage object. input_tokens excludes tokens read from or written to the prompt cache. The
+// split of cache writes by lifetime is always part of complete messages; at the end of a stream only if there
+// are 1-hour writes.
 func usage(b *jsontext.Builder, u *chat.Usage, whole bool) {
 	written := u.CacheWrite + u.CacheWrite1h
 	b.Open('{')

@@ -75,7 +75,8 @@ func TestStreamRoundTrip(t *testing.T) {
 	}
 }
 
-// TestUsageChunkIsOptional: without include_usage there is no chunk with empty choices, which breaks some clients.
+// TestUsageChunkIsOptional: without include_usage there is no chunk with empty choices, which breaks some
+// clients.
 func TestUsageChunkIsOptional(t *testing.T) {
 	m := meta
 	m.IncludeUsage = false
@@ -152,8 +153,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestRequestRoundTrip: translation for a provider of the same dialect loses nothing, and the members that Postern
-// sets appear once.
+// TestRequestRoundTrip: translation for a provider of the same dialect loses nothing, and the members that
+// Postern sets appear once.
 func TestRequestRoundTrip(t *testing.T) {
 	parsed, _ := parse(t, everything)
 	model := &config.Model{Name: "m", Upstream: "up", MaxTokensField: "max_tokens", Provider: &config.Provider{BaseURL: "https://up.example/v1"}}

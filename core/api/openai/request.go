@@ -358,8 +358,8 @@ func contentParts(p *api.Parser, index int, v gjson.Result) (parts []chat.Part) 
 	return parts
 }
 
-// contentPart reads a content part. It returns false for types that chat.Request cannot represent; targets of this
-// dialect still get them, in Members.
+// contentPart reads a content part. It returns false for types that chat.Request cannot represent; targets of
+// this dialect still get them, in Members.
 func contentPart(v gjson.Result) (c chat.Part, ok bool) {
 	switch v.Get("type").Str {
 	case "text":

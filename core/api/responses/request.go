@@ -1,5 +1,5 @@
-// Package responses is OpenAI's Responses API for callers: POST /v1/responses. It is stateless: responses are not
-// stored, and requests cannot refer to stored items.
+// Package responses is OpenAI's Responses API for callers: POST /v1/responses. It is stateless: responses are
+// not stored, and requests cannot refer to stored items.
 // Source: OpenAI's API reference, "Create a model response", "The response object" and "Streaming events"
 // (platform.openai.com/docs/api-reference/responses), and the types of its SDK, openai 7.55.
 package responses
@@ -85,8 +85,8 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	return out
 }
 
-// parameter reads a generation parameter or tool setting. It returns false for members that only a target of this
-// dialect can use.
+// parameter reads a generation parameter or tool setting. It returns false for members that only a target of
+// this dialect can use.
 func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool {
 	switch name {
 	case "temperature":

@@ -6,11 +6,12 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Use of api.State: Block is the kind of the part whose item is open (0: none), Index the number of items begun, Tools
-// the number of tool calls begun, Flags the number of events written. chat.Fold returns the items' parts in the same
-// order, so End finds each item's text by its index.
+// Use of api.State: Block is the kind of the part whose item is open (0: none), Index the number of items
+// begun, Tools the number of tool calls begun, Flags the number of events written. chat.Fold returns the items'
+// parts in the same order, so End finds each item's text by its index.
 
-// Stream appends the events of a delta. End writes the final content of all items, because it is complete only then.
+// Stream appends the events of a delta. End writes the final content of all items, because it is complete only
+// then.
 func Stream(dst []byte, s *api.State, d *chat.Delta, m *api.Meta) []byte {
 	if d.Choice > 0 {
 		return dst
@@ -124,8 +125,8 @@ func (w *writer) piece(kind chat.PartKind, event string, d *chat.Delta) {
 	w.close()
 }
 
-// args writes a piece of the last tool call's arguments. Late pieces of earlier calls are not sent: End sends the
-// complete arguments.
+// args writes a piece of the last tool call's arguments. Late pieces of earlier calls are not sent: End sends
+// the complete arguments.
 func (w *writer) args(d *chat.Delta) {
 	if w.s.Block != uint64(chat.ToolCall) || d.Index+1 != w.s.Tools {
 		return
