@@ -2,7 +2,7 @@ package chat
 
 import "strings"
 
-// Params is a set of request features that a target may not support.
+// Params is a set of request features that some targets lack.
 type Params uint64
 
 const (
