@@ -24,7 +24,7 @@ const (
 	ParamReasoning
 	ParamCache    // cache markers on parts or tools
 	ParamThinking // thinking of earlier turns
-	ParamName     // names of speakers
+	ParamName     // author names of messages
 	// ParamMarkedThinking is thinking signed by a provider of another dialect: the signature has that provider's
 	// mark before a colon. A target that does not support it gets a translated body, never the caller's.
 	ParamMarkedThinking

@@ -15,10 +15,10 @@ import (
 
 // parser reads catalogs and keeps the first error.
 type parser struct {
-	config *Config
-	env    []abi.Header
-	wrong  string
-	source string // name of the catalog that is being read, for error messages
+	config  *Config
+	env     []abi.Header
+	problem string
+	source  string // name of the catalog that is being read, for error messages
 	// References stay names until all catalogs are read, because an overlay may replace their entries.
 	modelProviders []string
 	tierModels     [][]string
@@ -34,15 +34,15 @@ func Parse(in abi.Config) (*Config, string) {
 	}
 	p.settings()
 	p.link()
-	return p.config, p.wrong
+	return p.config, p.problem
 }
 
 // defaultSource is the name of the built-in catalog in error messages.
 const defaultSource = "catalog"
 
 func (p *parser) fail(what string) {
-	if p.wrong == "" {
-		p.wrong = what
+	if p.problem == "" {
+		p.problem = what
 	}
 }
 

@@ -34,7 +34,7 @@ func (r *reader) message(at place, v gjson.Result) {
 		m.Role = chat.User
 	case "assistant":
 		m.Role = chat.Assistant
-	case "system": // since Claude 4.8, behind a user's turn
+	case "system": // since Claude 4.8, after a user message
 		m.Role = chat.System
 	default:
 		r.WrongValue(at.name(".role"), "user, assistant or system", v.Get("role"))
@@ -143,14 +143,14 @@ func (r *reader) block(at place, v gjson.Result, role chat.Role) (p chat.Part) {
 		p = r.source(at, f.source, chat.Image)
 	case "document":
 		if p = r.source(at, f.source, chat.File); p.Kind != 0 {
-			p.Name = r.maybe(at, ".title", f.title)
+			p.Name = r.optionalText(at, ".title", f.title)
 		}
 	case "tool_use":
 		p = r.toolUse(at, &f)
 	case "tool_result":
 		p = r.toolResult(at, &f, role)
 	case "thinking":
-		p = chat.Part{Kind: chat.Thinking, Text: r.text(at, ".thinking", f.thinking), Signature: r.maybe(at, ".signature", f.signature)}
+		p = chat.Part{Kind: chat.Thinking, Text: r.text(at, ".thinking", f.thinking), Signature: r.optionalText(at, ".signature", f.signature)}
 	case "redacted_thinking":
 		p = chat.Part{Kind: chat.Redacted, Data: r.text(at, ".data", f.data)}
 	}
@@ -185,12 +185,12 @@ func (r *reader) allowed(at place, kind string, role chat.Role) bool {
 
 func (r *reader) toolUse(at place, f *fields) chat.Part {
 	return chat.Part{
-		Kind: chat.ToolCall, ID: r.named(at, ".id", f.id), Name: r.named(at, ".name", f.name), Args: r.object(at, ".input", f.input),
+		Kind: chat.ToolCall, ID: r.requiredText(at, ".id", f.id), Name: r.requiredText(at, ".name", f.name), Args: r.object(at, ".input", f.input),
 	}
 }
 
 func (r *reader) toolResult(at place, f *fields, role chat.Role) chat.Part {
-	p := chat.Part{Kind: chat.ToolResult, ID: r.named(at, ".tool_use_id", f.result)}
+	p := chat.Part{Kind: chat.ToolResult, ID: r.requiredText(at, ".tool_use_id", f.result)}
 	if f.content.Exists() && f.content.Type != gjson.Null {
 		p.Parts = r.content(at, f.content, role)
 	}
@@ -215,9 +215,9 @@ func (r *reader) source(at place, v gjson.Result, kind chat.PartKind) (p chat.Pa
 	case from.Type != gjson.String:
 		r.WrongType(at.name(".source.type"), "a string", from)
 	case from.Str == "base64":
-		p = chat.Part{Kind: kind, Media: r.named(at, ".source.media_type", v.Get("media_type")), Data: r.named(at, ".source.data", v.Get("data"))}
+		p = chat.Part{Kind: kind, Media: r.requiredText(at, ".source.media_type", v.Get("media_type")), Data: r.requiredText(at, ".source.data", v.Get("data"))}
 	case from.Str == "url":
-		p = chat.Part{Kind: kind, URL: r.named(at, ".source.url", v.Get("url"))}
+		p = chat.Part{Kind: kind, URL: r.requiredText(at, ".source.url", v.Get("url"))}
 	case from.Str == "text" && kind == chat.File:
 		plain := r.text(at, ".source.data", v.Get("data")).Plain()
 		p = chat.Part{Kind: kind, Media: "text/plain", Data: jsontext.Spelled(appendBase64(nil, plain))}
@@ -233,8 +233,8 @@ func (r *reader) text(at place, rest string, v gjson.Result) jsontext.Spelled {
 	return jsontext.Inside(v.Raw)
 }
 
-// named reads a required, non-empty string.
-func (r *reader) named(at place, rest string, v gjson.Result) jsontext.Spelled {
+// requiredText reads a required, non-empty string.
+func (r *reader) requiredText(at place, rest string, v gjson.Result) jsontext.Spelled {
 	text := jsontext.Inside(v.Raw)
 	if v.Type != gjson.String || text == "" {
 		r.WrongType(at.name(rest), "a non-empty string", v)
@@ -243,8 +243,8 @@ func (r *reader) named(at place, rest string, v gjson.Result) jsontext.Spelled {
 	return text
 }
 
-// maybe reads an optional string.
-func (r *reader) maybe(at place, rest string, v gjson.Result) jsontext.Spelled {
+// optionalText reads an optional string.
+func (r *reader) optionalText(at place, rest string, v gjson.Result) jsontext.Spelled {
 	if v.Type == gjson.Null {
 		return ""
 	}

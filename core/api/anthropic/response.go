@@ -96,7 +96,7 @@ func redacted(b *jsontext.Builder, data jsontext.Spelled) {
 }
 
 // toolUse writes the members of a tool call. Arguments that are not a JSON object, such as those of a broken
-// stream, become a string.
+// stream, are passed as a string in the member _invalid.
 func toolUse(b *jsontext.Builder, id, name jsontext.Spelled, args string) {
 	b.Member("type", `"tool_use"`)
 	b.Key("id")
