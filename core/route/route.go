@@ -178,8 +178,8 @@ func (c *Circuits) of(model string) *circuit {
 	return &c.targets[len(c.targets)-1]
 }
 
-// Resting reports whether a target's circuit is open. owned means that the request uses a project's own key.
-func (c *Circuits) Resting(model string, owned bool, now uint64) bool {
+// Open reports whether a target's circuit is open. owned means that the request uses a project's own key.
+func (c *Circuits) Open(model string, owned bool, now uint64) bool {
 	t := c.find(model)
 	return t != nil && t.untilMs > now && !(owned && t.refused)
 }
@@ -211,9 +211,9 @@ func (c *Circuits) failed(r *config.Routing, model string, refused bool, now uin
 	}
 }
 
-// Worked closes the circuit and records the time to first token. A measurement close to the average is skipped,
+// Succeeded closes the circuit and records the time to first token. A measurement close to the average is skipped,
 // because each change of the blob makes hosts store it.
-func (c *Circuits) Worked(model string, owned bool, latencyMs, now uint64) {
+func (c *Circuits) Succeeded(model string, owned bool, latencyMs, now uint64) {
 	latencyMs = max(latencyMs, 1)
 	t := c.find(model)
 	ends := t != nil && t.failures > 0 && !(owned && t.refused)

@@ -45,16 +45,16 @@ func TestCheapestFirst(t *testing.T) {
 // TestFastestFirst: unknown latencies come first, the others by a decaying average.
 func TestFastestFirst(t *testing.T) {
 	c := &route.Circuits{}
-	c.Worked("m0", false, 500, 1000)
-	c.Worked("m1", false, 100, 1000)
+	c.Succeeded("m0", false, 500, 1000)
+	c.Succeeded("m1", false, 100, 1000)
 	fastest := func(now uint64) []byte { return c.Order(config.Fastest, targets(0, 0, 0), now, nil, nil, all) }
 	if order := fastest(1001); !bytes.Equal(order, []byte{2, 1, 0}) {
 		t.Errorf("order %v", order)
 	}
-	c.Worked("m2", false, 300, 1002)
+	c.Succeeded("m2", false, 300, 1002)
 	for i := range uint64(40) {
 		c = recoded(t, c)
-		c.Worked("m1", false, 900, 2000+i)
+		c.Succeeded("m1", false, 900, 2000+i)
 	}
 	if order := fastest(3000); !bytes.Equal(order, []byte{2, 0, 1}) {
 		t.Errorf("order %v, m1 has %d ms", order, c.LatencyMs("m1", 3000))
@@ -63,7 +63,7 @@ func TestFastestFirst(t *testing.T) {
 		t.Errorf("after five minutes the latency is still %d ms", got)
 	}
 	before := recoded(t, c)
-	if before.Worked("m2", false, 310, 3000); before.Changed {
+	if before.Succeeded("m2", false, 310, 3000); before.Changed {
 		t.Error("a latency close to the average was recorded")
 	}
 }
@@ -73,15 +73,15 @@ func TestHalfOpen(t *testing.T) {
 	routing := &config.Routing{CoolAfter: 1, CoolMs: 100}
 	c := &route.Circuits{}
 	c.Failed(routing, "a", 1000)
-	if c.Try(routing, "a", false, 1050); !c.Resting("a", false, 1099) || c.Resting("a", false, 1100) {
+	if c.Try(routing, "a", false, 1050); !c.Open("a", false, 1099) || c.Open("a", false, 1100) {
 		t.Error("a request to an open target, sent because all are open, changed the circuit")
 	}
 	c.Try(routing, "a", false, 1100)
-	if c = recoded(t, c); !c.Resting("a", false, 1101) || !c.Resting("a", false, 1199) || c.Resting("a", false, 1200) {
+	if c = recoded(t, c); !c.Open("a", false, 1101) || !c.Open("a", false, 1199) || c.Open("a", false, 1200) {
 		t.Error("during the probe the circuit must be open, for at most CoolMs")
 	}
-	c.Worked("a", false, 5, 1150)
-	if c.Resting("a", false, 1151) {
+	c.Succeeded("a", false, 5, 1150)
+	if c.Open("a", false, 1151) {
 		t.Error("the probe's success did not close the circuit")
 	}
 }
@@ -200,7 +200,7 @@ func TestCircuitOpens(t *testing.T) {
 	routing := &config.Routing{CoolAfter: 3, CoolMs: 30_000}
 	c := &route.Circuits{}
 	for i := range uint64(3) {
-		if c.Resting("a", false, 1000+i) {
+		if c.Open("a", false, 1000+i) {
 			t.Errorf("open after %d failures", i)
 		}
 		c.Failed(routing, "a", 1000+i)
@@ -209,20 +209,20 @@ func TestCircuitOpens(t *testing.T) {
 		}
 		c = recoded(t, c)
 	}
-	if !c.Resting("a", false, 1002) || !c.Resting("a", false, 31_001) || c.Resting("a", false, 31_002) || c.Resting("b", false, 1002) {
+	if !c.Open("a", false, 1002) || !c.Open("a", false, 31_001) || c.Open("a", false, 31_002) || c.Open("b", false, 1002) {
 		t.Error("the circuit of a must be open for 30 s, that of b closed")
 	}
 	// One more failure in the half-open state opens it again at once.
 	c.Failed(routing, "a", 40_000)
-	if !c.Resting("a", false, 69_999) || c.Resting("a", false, 70_000) {
+	if !c.Open("a", false, 69_999) || c.Open("a", false, 70_000) {
 		t.Error("the next failure did not open the circuit again")
 	}
-	c.Worked("a", false, 10, 40_000)
-	if c.Resting("a", false, 40_001) {
+	c.Succeeded("a", false, 10, 40_000)
+	if c.Open("a", false, 40_001) {
 		t.Error("a success did not close the circuit")
 	}
 	c.Failed(routing, "a", 80_000)
-	if c.Resting("a", false, 80_000) {
+	if c.Open("a", false, 80_000) {
 		t.Error("a success did not reset the failure count")
 	}
 }
@@ -230,7 +230,7 @@ func TestCircuitOpens(t *testing.T) {
 func TestCircuitOpensAtFirstFailure(t *testing.T) {
 	c := &route.Circuits{}
 	c.Failed(&config.Routing{CoolAfter: 1, CoolMs: 10}, "a", 100)
-	if !c.Resting("a", false, 109) || c.Resting("a", false, 110) {
+	if !c.Open("a", false, 109) || c.Open("a", false, 110) {
 		t.Error("the circuit must be open for 10 ms after one failure")
 	}
 }
@@ -268,7 +268,7 @@ func TestBlobIsBounded(t *testing.T) {
 	if size := len(c.Encode()); size > 10_000 {
 		t.Errorf("the blob has %d bytes", size)
 	}
-	if !c.Resting(fmt.Sprintf("model-%060d", 999), false, 1_790_000_000_000) || c.Resting(fmt.Sprintf("model-%060d", 0), false, 1_790_000_000_000) {
+	if !c.Open(fmt.Sprintf("model-%060d", 999), false, 1_790_000_000_000) || c.Open(fmt.Sprintf("model-%060d", 0), false, 1_790_000_000_000) {
 		t.Error("the newest target was dropped, or the oldest kept")
 	}
 }
@@ -316,27 +316,27 @@ func TestRefusedCredentials(t *testing.T) {
 	c.Refused(r, "a", 1000)
 	c.Refused(r, "a", 1000)
 	c = recoded(t, c)
-	if !c.Resting("a", false, 1001) || c.Resting("a", true, 1001) {
+	if !c.Open("a", false, 1001) || c.Open("a", true, 1001) {
 		t.Error("the circuit must be open without an own key and closed with one")
 	}
-	if c.Try(r, "a", true, 1100); c.Resting("a", false, 1100) {
+	if c.Try(r, "a", true, 1100); c.Open("a", false, 1100) {
 		t.Error("a request with an own key counted as the probe")
 	}
-	c.Worked("a", true, 5, 1050)
-	if !c.Resting("a", false, 1051) || c.LatencyMs("a", 1051) != 5 {
+	c.Succeeded("a", true, 5, 1050)
+	if !c.Open("a", false, 1051) || c.LatencyMs("a", 1051) != 5 {
 		t.Error("a success with an own key closed the circuit, or its latency was not recorded")
 	}
 	c.Failed(r, "a", 1052)
-	if !c.Resting("a", true, 1053) {
+	if !c.Open("a", true, 1053) {
 		t.Error("after a general failure the circuit must be open with an own key too")
 	}
-	c.Worked("a", true, 5, 1060)
-	if c.Resting("a", false, 1061) {
+	c.Succeeded("a", true, 5, 1060)
+	if c.Open("a", false, 1061) {
 		t.Error("a success must close the circuit")
 	}
 	c.Failed(r, "b", 1000)
 	c.Refused(r, "b", 1000)
-	if !c.Resting("b", true, 1001) {
+	if !c.Open("b", true, 1001) {
 		t.Error("after mixed failures the circuit must be open with an own key too")
 	}
 }
