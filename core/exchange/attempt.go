@@ -55,8 +55,13 @@ func (x *exchange) refuseUnsupported() {
 		missing &= chat.Content
 	}
 	x.refuse(fault.InvalidRequest, refusal{noRetry: true, details: []fault.Detail{
-		{Field: string(missing.AppendNames(nil)), Message: "cannot be carried by the model"},
+		x.unsupported(string(missing.AppendNames(nil))),
 	}})
+}
+
+// unsupported is the detail for a field that the current target does not support.
+func (x *exchange) unsupported(field string) fault.Detail {
+	return fault.Detail{Field: field, Message: "is not supported by " + x.model().Name + "; omit it or use another model"}
 }
 
 // remainingMs is the rest of the time limit that all attempts share. The limit ends with a whole response or with
@@ -132,14 +137,16 @@ func (x *exchange) onBuildBody() {
 	r.Drop(x.supportedParams())
 	if r.Dialect != f.Dialect && len(r.Extra) > 0 {
 		if s.strict {
-			x.next(fault.InvalidRequest, refusal{noRetry: true, details: extraDetails(r.Extra)})
+			x.next(fault.InvalidRequest, refusal{noRetry: true, details: x.extraDetails(r.Extra)})
 			return
 		}
 		s.dropped = appendExtra(s.dropped, r.Extra)
 	}
 	request := f.Request(x.wireCall(&r))
 	if request.URL == "" {
-		x.next(fault.InvalidRequest, refusal{noRetry: true})
+		x.next(fault.InvalidRequest, refusal{noRetry: true, details: []fault.Detail{
+			{Field: "body", Message: "cannot be translated for " + x.model().Name + "; use another model"},
+		}})
 		return
 	}
 	x.fetch(request)
@@ -177,10 +184,10 @@ func isWord(name string) bool {
 	return name != ""
 }
 
-func extraDetails(extra []chat.Member) (details []fault.Detail) {
+func (x *exchange) extraDetails(extra []chat.Member) (details []fault.Detail) {
 	for i, m := range extra {
 		if i < maxExtraNames {
-			details = append(details, fault.Detail{Field: m.Name, Message: "cannot be carried by the model"})
+			details = append(details, x.unsupported(m.Name))
 		}
 	}
 	return details
@@ -300,7 +307,7 @@ func faultWord(code uint64) string {
 func (x *exchange) retry(f fault.Fault, r refusal) {
 	s := &x.s
 	wait, ok := route.BackoffMs(&x.config.Routing, s.retries, r.retryMs, x.random())
-	if s.retries >= x.config.Routing.Retries || !ok || wait >= x.remainingMs() || x.resting() {
+	if s.retries >= x.config.Routing.Retries || !ok || wait >= x.remainingMs() || x.circuitOpen() {
 		x.next(f, r)
 		return
 	}

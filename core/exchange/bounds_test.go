@@ -190,7 +190,7 @@ func TestLimitHeadersPreferTheFirstWindow(t *testing.T) {
 
 func TestNoSuggestionWithoutAllowedModels(t *testing.T) {
 	h := request{path: "/v1/chat/completions", body: openaiRequest, record: func(r *doc.Record) { r.Models = []string{"vectors"} }}.run(t)
-	contains(t, "response", h.responseBody(), `is not allowed for this key"`)
+	contains(t, "response", h.responseBody(), `is not allowed for this key; see GET /v1/models"`)
 }
 
 func TestRejectedRequestHasNoProviderInItsTrace(t *testing.T) {

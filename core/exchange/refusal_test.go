@@ -25,11 +25,11 @@ func failingProvider(t *testing.T, path, body string, status uint64, message str
 func TestProviderErrorDetails(t *testing.T) {
 	h := failingProvider(t, "/api/ai/complete", nativeCompletion, 500, `"no room"`)
 	equal(t, "status", h.status(), 502)
-	contains(t, "native response to a 500", h.responseBody(), `"code":"provider_error"`, `"field":"provider","message":"openai answered 500"}`)
+	contains(t, "native response to a 500", h.responseBody(), `"code":"provider_error"`, `"field":"provider","message":"openai returned 500"}`)
 	h = failingProvider(t, "/api/ai/complete", nativeCompletion, 400, `"a\u0001b\u007fc é ~ d\n"`)
 	equal(t, "status", h.status(), 502)
-	contains(t, "native response to a 400", h.responseBody(), `"code":"provider_rejected"`, `"message":"openai answered 400: a b c é ~ d "}`)
-	contains(t, "native response to a 400 without a message", failingProvider(t, "/api/ai/complete", nativeCompletion, 400, `""`).responseBody(), `"message":"openai answered 400"}`)
+	contains(t, "native response to a 400", h.responseBody(), `"code":"provider_rejected"`, `"message":"openai returned 400: a b c é ~ d "}`)
+	contains(t, "native response to a 400 without a message", failingProvider(t, "/api/ai/complete", nativeCompletion, 400, `""`).responseBody(), `"message":"openai returned 400"}`)
 
 	h = failingProvider(t, "/v1/chat/completions", openaiRequest, 400, `"no such thing"`)
 	equal(t, "status", h.status(), 400)

@@ -72,24 +72,24 @@ func (x *exchange) usesProjectKey() bool { return x.current().MasterKeyID != "" 
 // targets have open circuits, it takes the first of them. It returns false if no target is suitable.
 func (x *exchange) chooseTarget() bool {
 	s := &x.s
-	resting := len(s.order)
+	firstOpen := len(s.order)
 	for at := int(s.orderIndex); at < len(s.order); at++ {
 		s.orderIndex = uint64(at)
 		if !x.current().Usable() || !x.fits() {
 			continue
 		}
-		if !x.resting() {
+		if !x.circuitOpen() {
 			return true
 		}
-		resting = min(resting, at)
+		firstOpen = min(firstOpen, at)
 	}
-	s.orderIndex = uint64(resting)
-	return resting < len(s.order)
+	s.orderIndex = uint64(firstOpen)
+	return firstOpen < len(s.order)
 }
 
-// resting reports whether the current target's circuit is open.
-func (x *exchange) resting() bool {
-	return x.circuits.Resting(x.model().Name, x.usesProjectKey(), x.now)
+// circuitOpen reports whether the current target's circuit is open.
+func (x *exchange) circuitOpen() bool {
+	return x.circuits.Open(x.model().Name, x.usesProjectKey(), x.now)
 }
 
 // supportedParams are the parameters that the current target supports.
