@@ -37,9 +37,9 @@ var (
 	Internal           = Fault{500, "internal_error", "Internal error"}
 	Misconfigured      = Fault{500, "misconfigured", "Gateway misconfigured"}
 	ProviderError      = Fault{502, "provider_error", "Provider error"}
-	ProviderRejected   = Fault{502, "provider_rejected", "Provider error: request rejected"}
-	ProviderBusy       = Fault{502, "provider_rate_limited", "Provider error: rate limited"}
-	ProviderAnswer     = Fault{502, "provider_invalid_response", "Provider error: invalid response"}
+	ProviderRejected   = Fault{502, "provider_rejected", "Provider error"}
+	ProviderBusy       = Fault{502, "provider_rate_limited", "Provider error"}
+	ProviderAnswer     = Fault{502, "provider_invalid_response", "Provider error"}
 	Unavailable        = Fault{503, "service_unavailable", "Service unavailable"}
 	NoProvider         = Fault{503, "no_provider_available", "No provider available for this model"}
 	AdminOff           = Fault{503, "admin_not_configured", "Admin API is disabled; set POSTERN_ADMIN_TOKEN"}
