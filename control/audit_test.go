@@ -14,16 +14,16 @@ import (
 const auditLog = "/api/admin/audit"
 
 // note writes an audit entry as an endpoint does.
-func (b *bench) note(who identity, action, project, key string, before, after any) directory.Write {
+func (b *bench) note(actor identity, action, project, key string, before, after any) directory.Write {
 	b.Helper()
 	h := b.handler.(*handler)
 	r := newRequest("X-Postern-Address", "2001:db8::7")
-	write, err := h.audited(&call{Context: b.Context(), request: r, who: who}, action, project, key, before, after)
+	write, err := h.auditWrite(&call{Context: b.Context(), request: r, actor: actor}, action, project, key, before, after)
 	if err != nil {
 		b.Fatal(err)
 	}
-	if held, err := h.store.commit(b.Context(), change{writes: []directory.Write{write}}); !held || err != nil {
-		b.Fatal(held, err)
+	if committed, err := h.store.commit(b.Context(), change{writes: []directory.Write{write}}); !committed || err != nil {
+		b.Fatal(committed, err)
 	}
 	return write
 }

@@ -82,7 +82,7 @@ func TestProviders(t *testing.T) {
 	if n := len(unseen.fields["providers"].([]any)); n != len(b.handler.(*handler).Catalog.Providers) {
 		t.Errorf("%d providers", n)
 	}
-	seen := b.do("GET", "/api/admin/providers", "", sightHeader, `{"ready":["alpha"],"targets":[{"model":"a-dear","state":"open","latencyMs":0},{"model":"nobody","state":"open"}]}`)
+	seen := b.do("GET", "/api/admin/providers", "", healthHeader, `{"ready":["alpha"],"targets":[{"model":"a-dear","state":"open","latencyMs":0},{"model":"nobody","state":"open"}]}`)
 	for name, want := range map[string]string{
 		"alpha": `{"name":"alpha","wire":"openai","ready":true,"models":[{"model":"a-dear","state":"open","latencyMs":null}]}`,
 		"beta":  `{"name":"beta","wire":"openai","ready":false,"models":[]}`,
@@ -101,11 +101,11 @@ func TestSightsThatAreNone(t *testing.T) {
 		" ", "null x", "5", "[]", `"ready"`, `{"ready":5}`, `{"targets":[5]}`, `{"targets":[{"latencyMs":-1}]}`, strings.Repeat("a", 33<<10),
 		`{"ready":["` + strings.Repeat("a", 33<<10) + `"]}`, `{"ready":["alpha"]`, "\xff",
 	} {
-		got := b.do("GET", "/api/admin/providers", "", sightHeader, header)
+		got := b.do("GET", "/api/admin/providers", "", healthHeader, header)
 		if got.Code != 200 || field(got, "observed") != "false" {
 			t.Errorf("%.40q: %d %.200s", header, got.Code, got.Body)
 		}
-		if got := b.do("GET", path+"/routes", "", sightHeader, header); got.Code != 200 || strings.Contains(got.Body.String(), `"ready":true`) {
+		if got := b.do("GET", path+"/routes", "", healthHeader, header); got.Code != 200 || strings.Contains(got.Body.String(), `"ready":true`) {
 			t.Errorf("%.40q: %d", header, got.Code)
 		}
 	}
@@ -113,12 +113,12 @@ func TestSightsThatAreNone(t *testing.T) {
 
 // A host may hand on a long header in parts.
 func TestASightInParts(t *testing.T) {
-	whole := newRequest(sightHeader, sightOfAlpha)
+	whole := newRequest(healthHeader, healthOfAlpha)
 	parts := newRequest()
-	for part := range strings.SplitSeq(sightOfAlpha, ",") {
-		parts.Header.Add(sightHeader, part)
+	for part := range strings.SplitSeq(healthOfAlpha, ",") {
+		parts.Header.Add(healthHeader, part)
 	}
-	if a, b := readSight(whole), readSight(parts); a == nil || !reflect.DeepEqual(a, b) {
+	if a, b := readHealth(whole), readHealth(parts); a == nil || !reflect.DeepEqual(a, b) {
 		t.Errorf("%+v, in parts %+v", a, b)
 	}
 }

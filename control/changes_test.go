@@ -151,7 +151,7 @@ func TestNoTwoRecordsHaveOneVersion(t *testing.T) {
 	keyPath, made := b.key(path)
 	lists := 0
 	b.memory.before = func(command []byte) {
-		question := directory.List{Prefix: doc.KeysOf(path[strings.LastIndex(path, "/")+1:]), Limit: maxTold}
+		question := directory.List{Prefix: doc.KeysOf(path[strings.LastIndex(path, "/")+1:]), Limit: maxUpdatedKeys}
 		if string(command) != string(question.Encode()) {
 			return
 		}
@@ -176,7 +176,7 @@ func TestAProjectThatDoesNotStandStill(t *testing.T) {
 	path := b.project()
 	keyPath, _ := b.key(path)
 	b.memory.before = func(command []byte) {
-		question := directory.List{Prefix: doc.KeysOf(path[strings.LastIndex(path, "/")+1:]), Limit: maxTold}
+		question := directory.List{Prefix: doc.KeysOf(path[strings.LastIndex(path, "/")+1:]), Limit: maxUpdatedKeys}
 		if string(command) == string(question.Encode()) {
 			b.must(200, "PATCH", keyPath, `{}`)
 		}

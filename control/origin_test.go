@@ -83,11 +83,11 @@ func TestACrossOriginSignOut(t *testing.T) {
 func TestOwnOriginOfAServer(t *testing.T) {
 	r := httptest.NewRequest("GET", "/", nil)
 	r.Host = "Gateway.example:8443"
-	if got := ownOrigin(r); got != "http://gateway.example:8443" {
+	if got := requestOrigin(r); got != "http://gateway.example:8443" {
 		t.Error(got)
 	}
 	r.TLS = &tls.ConnectionState{}
-	if got := ownOrigin(r); got != "https://gateway.example:8443" {
+	if got := requestOrigin(r); got != "https://gateway.example:8443" {
 		t.Error(got)
 	}
 }

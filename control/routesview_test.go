@@ -16,7 +16,7 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-const sightOfAlpha = `{"ready":["alpha"],"targets":[{"model":"a-dear","state":"open","latencyMs":50},{"model":"a-cheap","state":"closed","latencyMs":900}]}`
+const healthOfAlpha = `{"ready":["alpha"],"targets":[{"model":"a-dear","state":"open","latencyMs":50},{"model":"a-cheap","state":"closed","latencyMs":900}]}`
 
 func TestRoutesView(t *testing.T) {
 	b := routedCatalog(t)
@@ -34,7 +34,7 @@ func TestRoutesView(t *testing.T) {
 	b.routesAre(path, "", fast, best)
 	b.must(200, "PATCH", path, `{"routes":{"fast":{"strategy":"fastest","targets":[{"model":"b-free"},{"model":"a-cheap"},{"model":"a-dear"}]},`+
 		`"best":{"strategy":"cheapest","targets":[{"model":"a-dear"},{"model":"a-cheap","weight":0},{"model":"b-free"}]}}}`)
-	b.routesAre(path, sightOfAlpha,
+	b.routesAre(path, healthOfAlpha,
 		tier("fast", "fastest", "project", fmt.Sprintf(free, 1, "null", "false", "null"), fmt.Sprintf(dear, 1, "null", "true", `"open"`), fmt.Sprintf(cheap, 1, "null", "true", `"closed"`)),
 		tier("best", "cheapest", "project", fmt.Sprintf(free, 1, "null", "false", "null"), fmt.Sprintf(cheap, 0, "null", "true", `"closed"`), fmt.Sprintf(dear, 1, "null", "true", `"open"`)))
 	b.must(200, "PATCH", path, `{"routes":{"fast":{"targets":[{"model":"b-free","weight":0},{"model":"a-cheap","weight":0}]}}}`)
@@ -42,9 +42,9 @@ func TestRoutesView(t *testing.T) {
 }
 
 // routesAre compares the view with two tiers; the catalog's own come before them.
-func (b *bench) routesAre(path, sight string, tiers ...string) {
+func (b *bench) routesAre(path, health string, tiers ...string) {
 	b.Helper()
-	got := b.do("GET", path+"/routes", "", sightHeader, sight)
+	got := b.do("GET", path+"/routes", "", healthHeader, health)
 	if want := strings.Join(tiers, ",") + "]}"; got.Code != 200 || !strings.HasSuffix(got.Body.String(), want) {
 		b.Errorf("got %d %s\nwant …%s", got.Code, got.Body, want)
 	}
@@ -57,7 +57,7 @@ func TestRoutesViewAfterTheCatalogChanged(t *testing.T) {
 	path := b.project()
 	b.must(200, "PATCH", path, `{"routes":{"fast":{"targets":[{"model":"b-free"},{"model":"a-dear"}]}}}`)
 	b.must(200, "PUT", path+"/provider-keys/beta", `{"key":"sk-of-the-project"}`)
-	got := b.do("GET", path+"/routes", "", sightHeader, `{"ready":[],"targets":[]}`)
+	got := b.do("GET", path+"/routes", "", healthHeader, `{"ready":[],"targets":[]}`)
 	if !strings.Contains(got.Body.String(), `"model":"b-free","provider":"beta","weight":1,"share":1,"inputPrice":0,"outputPrice":0,"allowed":true,"ready":true,`) {
 		t.Error(got.Body)
 	}
@@ -100,9 +100,9 @@ func gatewaysConfig(t *testing.T, masters string) *config.Config {
 }
 
 // gatewaysSight is the header that it sends along.
-func gatewaysSight(t *testing.T, cfg *config.Config) *sight {
+func gatewaysSight(t *testing.T, cfg *config.Config) *health {
 	t.Helper()
-	s := sight{Ready: []string{}, Targets: []targetSight{{Model: "a-cheap", State: "closed", LatencyMs: 90}, {Model: "b-free", State: "open", LatencyMs: 30}}}
+	s := health{Ready: []string{}, Targets: []targetHealth{{Model: "a-cheap", State: "closed", LatencyMs: 90}, {Model: "b-free", State: "open", LatencyMs: 30}}}
 	for _, p := range cfg.Providers {
 		if p.Ready {
 			s.Ready = append(s.Ready, p.Name)
@@ -163,7 +163,7 @@ func TestControlSeesWhatTheGatewayDoes(t *testing.T) {
 		path := b.project()
 		b.setPolicy(path, p)
 		var view struct{ Tiers []tierView }
-		got := b.do("GET", path+"/routes", "", sightHeader, string(header))
+		got := b.do("GET", path+"/routes", "", healthHeader, string(header))
 		if err := json.Unmarshal(got.Body.Bytes(), &view); err != nil || len(view.Tiers) != len(gateway.Tiers) {
 			t.Fatalf("%s: %v %s", about, err, got.Body)
 		}
@@ -179,7 +179,7 @@ func TestControlSeesWhatTheGatewayDoes(t *testing.T) {
 			development bool
 		}{{nil, false}, {[]string{"cheapo", "far"}, false}, {nil, true}, {[]string{"best"}, true}} {
 			truth := policy.View{Config: gateway, Project: &p, Key: v.key, Development: v.development}
-			mine := b.handler.(*handler).viewOf(&p, seen)
+			mine := b.handler.(*handler).policyView(&p, seen)
 			mine.Key, mine.Development = v.key, v.development
 			if have, want := shownNames(mine), shownNames(&truth); !reflect.DeepEqual(have, want) {
 				t.Errorf("%s, %+v: control shows %q, the gateway %q", about, v, have, want)
@@ -201,8 +201,8 @@ func (b *bench) setPolicy(path string, p doc.Policy) {
 	}
 	changed := next(stored)
 	changed.Policy = p
-	if held, err := h.store.commit(b.Context(), change{writes: []directory.Write{writeProject(&changed)}}); err != nil || !held {
-		b.Fatal(held, err)
+	if committed, err := h.store.commit(b.Context(), change{writes: []directory.Write{writeProject(&changed)}}); err != nil || !committed {
+		b.Fatal(committed, err)
 	}
 }
 
@@ -214,14 +214,14 @@ func controlSays(tier *tierView) string {
 	return said
 }
 
-func policySays(v *policy.View, name string, seen *sight) string {
+func policySays(v *policy.View, name string, seen *health) string {
 	strategy, targets, source := v.Strategy(name), v.Targets(name), "catalog"
 	if policy.Select(v.Config, v.Project, name).Routed {
 		source = "project"
 	}
 	said := name + " " + translate(strategy, strategies, strategyWords) + " " + source
 	for _, c := range policy.Expected(strategy, targets, func(model string) uint64 {
-		at := slices.IndexFunc(seen.Targets, func(s targetSight) bool { return s.Model == model })
+		at := slices.IndexFunc(seen.Targets, func(s targetHealth) bool { return s.Model == model })
 		if at < 0 {
 			return 0
 		}

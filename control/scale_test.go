@@ -205,7 +205,7 @@ func TestPatchOfManyKeys(t *testing.T) {
 	b.must(200, "PATCH", path, `{"plan":"team"}`)
 	b.memory.before = nil
 	// Read and write the project, its ledger, 200 keys, and those read with the project before and after.
-	if commits != 1 || len(b.memory.sent) != 1+maxTold || b.memory.calls > len(b.memory.sent)+5 {
+	if commits != 1 || len(b.memory.sent) != 1+maxUpdatedKeys || b.memory.calls > len(b.memory.sent)+5 {
 		t.Errorf("%d commits, %d calls, %d of them to the ledger and the meters", commits, b.memory.calls, len(b.memory.sent))
 	}
 	told := newTold(t)

@@ -107,8 +107,8 @@ func TestSignInRefusals(t *testing.T) {
 func TestNoViewersToken(t *testing.T) {
 	b := newBench(t)
 	h := b.handler.(*handler)
-	if who, ok := h.byToken(""); ok {
-		t.Errorf("%+v", who)
+	if actor, ok := h.byToken(""); ok {
+		t.Errorf("%+v", actor)
 	}
 	b.viewer = viewerToken
 	cookie := b.signIn(viewerToken)

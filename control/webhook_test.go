@@ -44,8 +44,8 @@ func TestAlertAddresses(t *testing.T) {
 // is for this machine only.
 func TestPrivateWebhooks(t *testing.T) {
 	const (
-		syntax  = "must be an https URL of at most 512 characters, without a user or a fragment"
-		network = "must not be an address or a name of a private network or of this machine; POSTERN_PRIVATE_WEBHOOKS=on allows them"
+		syntax  = "must be an https URL of at most 512 characters, without user information or a fragment"
+		network = "must not point to a private network or to this machine; set POSTERN_PRIVATE_WEBHOOKS=on to allow it"
 	)
 	for _, c := range []struct{ url, wrong, wrongIfAllowed string }{
 		{"https://10.0.0.1/", network, ""},

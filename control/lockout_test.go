@@ -400,8 +400,8 @@ func TestShortTokens(t *testing.T) {
 		log           string
 	}{
 		{"0123456789abcdef", "fedcba9876543210", 200, 200, ""},
-		{"0123456789abcde", "fedcba9876543210", 503, 503, "the owners' token is not used: it has 15 bytes and needs at least 16"},
-		{"0123456789abcdef", "fedcba987654321", 200, 401, "the viewers' token is not used: it has 15 bytes and needs at least 16"},
+		{"0123456789abcde", "fedcba9876543210", 503, 503, "the owner token is ignored: it has 15 bytes, but at least 16 are required"},
+		{"0123456789abcdef", "fedcba987654321", 200, 401, "the viewer token is ignored: it has 15 bytes, but at least 16 are required"},
 		{"0123456789abcdef", "", 200, 401, ""},
 	} {
 		b := newBench(t)
@@ -442,7 +442,7 @@ func TestLockoutsThatAnInstanceRemembers(t *testing.T) {
 		if i >= maxLockouts {
 			at = now.Add(time.Minute)
 		}
-		l.note(strconv.Itoa(i), failures{UntilMs: until.UnixMilli()}, at)
+		l.remember(strconv.Itoa(i), failures{UntilMs: until.UnixMilli()}, at)
 		if len(l.until) > maxLockouts {
 			t.Fatalf("%d remembered", len(l.until))
 		}
@@ -450,7 +450,7 @@ func TestLockoutsThatAnInstanceRemembers(t *testing.T) {
 			t.Errorf("%d remembered after those that are over went", len(l.until))
 		}
 	}
-	l.note("free", failures{Count: 4}, now)
+	l.remember("free", failures{Count: 4}, now)
 	if _, ok := l.until["free"]; ok || len(l.until) != maxLockouts {
 		t.Errorf("%d remembered", len(l.until))
 	}
@@ -466,11 +466,11 @@ func TestPruneSlowdowns(t *testing.T) {
 		b.try("192.0.2.1", "wrong")
 	}
 	b.now = b.now.Add(14 * time.Minute)
-	if err := b.handler.(*handler).pruneSlowdowns(t.Context()); err != nil || b.documents("s/") != 1 {
+	if err := b.handler.(*handler).pruneFailures(t.Context()); err != nil || b.documents("s/") != 1 {
 		t.Errorf("%v, %d left", err, b.documents("s/"))
 	}
 	b.now = b.now.Add(time.Minute + time.Second)
-	if err := b.handler.(*handler).pruneSlowdowns(t.Context()); err != nil || b.documents("s/") != 0 {
+	if err := b.handler.(*handler).pruneFailures(t.Context()); err != nil || b.documents("s/") != 0 {
 		t.Errorf("%v, %d left", err, b.documents("s/"))
 	}
 	b.memory.fail = everythingFails
