@@ -15,10 +15,11 @@ import (
 )
 
 // A wrong token locks out further wrong tokens from the same network. Each lockout is twice as long as the
-// one before.
+// one before. Failures are counted together within failureWindow. After a lockout, failureWindow without
+// another failure resets the count.
 const (
-	freeFailures   = 5                // the last of them starts the first lockout
-	failureWindow  = 15 * time.Minute // failures within it are counted together; without another failure for this long after a lockout, the count is reset
+	freeFailures   = 5 // the last of them starts the first lockout
+	failureWindow  = 15 * time.Minute
 	shortLockout   = time.Second
 	longestLockout = 15 * time.Minute
 	maxLockouts    = 1000 // maximum number that an instance caches

@@ -224,7 +224,8 @@ func (h *handler) changeProject(c *call, action string, version uint64, edit fun
 		}
 		made := h.projectChange(&before, &after, entry)
 		if action != "project.update" {
-			made.republish = c.project // an earlier attempt may have missed some keys; this response says that none is missed
+			// An earlier attempt may have missed some keys; this response confirms that all have the change.
+			made.republish = c.project
 		}
 		return made, err
 	})
