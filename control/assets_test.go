@@ -103,7 +103,7 @@ func TestMissingDashboardFiles(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/dashboards", "/dashboard.js", "/", "/Dashboard"} {
-		b.rejected(b.do("GET", path, ""), 404, "not_found", "Not found")
+		b.refused(b.do("GET", path, ""), 404, "not_found", "Not found")
 	}
 }
 

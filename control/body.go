@@ -89,7 +89,7 @@ func (f *fields) text(field, fallback string) (text string, given bool) {
 		return fallback, false
 	}
 	if len(value) == 0 || value[0] != '"' || json.Unmarshal(value, &text) != nil {
-		f.problem(field, "must be a string")
+		f.problem(field, "must be a string"+gotJSON(value))
 		return fallback, false
 	}
 	return text, true
@@ -116,7 +116,7 @@ func (f *fields) boolean(field string) (value, given bool) {
 	}
 	value = string(word) == "true"
 	if !value && string(word) != "false" {
-		f.problem(field, "must be true or false")
+		f.problem(field, "must be true or false"+gotJSON(word))
 		return false, false
 	}
 	return value, true
@@ -153,7 +153,7 @@ func (f *fields) objects(field string, maximum int) (list []*fields, given bool)
 	for _, element := range elements {
 		values, err := decodeObject(element)
 		if err != nil {
-			f.problem(field, "must be an array of objects")
+			f.problem(field, "must contain only objects"+gotJSON(element))
 			return nil, false
 		}
 		list = append(list, &fields{values: values})

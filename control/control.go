@@ -31,7 +31,7 @@ type Objects interface {
 }
 
 // Config configures a control plane. Its functions are called at every use, so that a changed secret takes
-// effect at once. Those that are optional may be nil.
+// effect at once. Optional functions may be nil.
 type Config struct {
 	Objects Objects
 	// AdminToken is the owner token, of at least 16 bytes. With an empty or shorter token, the API rejects
@@ -108,7 +108,7 @@ type call struct {
 	actor   identity    // the authenticated sender; empty for sign-in
 	project string      // path parameters in the form of an ID, or empty
 	key     string
-	// provider is a path parameter; the catalog may not have that provider.
+	// provider is a path parameter; it need not be in the catalog.
 	provider string
 }
 

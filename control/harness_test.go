@@ -211,8 +211,8 @@ func (r reply) text(field string) string {
 	return text
 }
 
-// rejected checks an error response, including its request ID.
-func (b *bench) rejected(got reply, status int, code, text string) {
+// refused checks an error response, including its request ID.
+func (b *bench) refused(got reply, status int, code, text string) {
 	b.Helper()
 	if got.Code != status || got.text("code") != code || got.text("error") != text {
 		b.Errorf("got %d %s, want %d %s %q", got.Code, got.Body, status, code, text)

@@ -221,8 +221,8 @@ func (h *handler) reactivateKey(c *call) (answer, error) {
 	return h.updateKey(c, "key.reactivate", 0, func(k *key) { k.Status = doc.Active })
 }
 
-// updateKey changes a key and responds with it. It commits even if nothing differs: an earlier commit may not
-// have been delivered yet, and this response, too, confirms that it is in force.
+// updateKey changes a key and responds with it. It commits even if nothing differs: the deliveries of an
+// earlier commit may still be pending, and this response, too, confirms that the change is in force.
 func (h *handler) updateKey(c *call, action string, version uint64, edit func(*key)) (answer, error) {
 	k, p, err := h.changeKey(c, action, version, edit)
 	if err != nil {

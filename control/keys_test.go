@@ -98,7 +98,7 @@ func TestInvalidKeys(t *testing.T) {
 		`{"name":"k","kind":null,"environment":"Production"}`:                {"kind", "environment"},
 	} {
 		got := b.do("POST", path+"/keys", body)
-		b.rejected(got, 400, "invalid_request", "Invalid request")
+		b.refused(got, 400, "invalid_request", "Invalid request")
 		if fields := got.problems(); !reflect.DeepEqual(fields, want) {
 			t.Errorf("%s: %q, want %q", body, fields, want)
 		}
@@ -157,18 +157,18 @@ func TestDeleteKey(t *testing.T) {
 	if got := b.must(200, "GET", path+"/keys", ""); got.Body.String() != `{"keys":[],"next":null}` {
 		t.Error(got.Body)
 	}
-	b.rejected(b.do("DELETE", keyPath, ""), 404, "not_found", "Not found")
-	b.rejected(b.do("POST", keyPath+"/reactivate", ""), 404, "not_found", "Not found")
-	b.rejected(b.do("POST", keyPath+"/deactivate", ""), 404, "not_found", "Not found")
+	b.refused(b.do("DELETE", keyPath, ""), 404, "not_found", "Not found")
+	b.refused(b.do("POST", keyPath+"/reactivate", ""), 404, "not_found", "Not found")
+	b.refused(b.do("POST", keyPath+"/deactivate", ""), 404, "not_found", "Not found")
 }
 
 func TestKeysBelongToOneProject(t *testing.T) {
 	b := newBench(t)
 	keyPath, _ := b.key(b.project())
 	other := b.project()
-	b.rejected(b.do("DELETE", other+keyPath[strings.Index(keyPath, "/keys/"):], ""), 404, "not_found", "Not found")
-	b.rejected(b.do("DELETE", keyPath[:len(keyPath)-1], ""), 404, "not_found", "Not found")
-	b.rejected(b.do("GET", other[:len(other)-1], ""), 404, "not_found", "Not found")
+	b.refused(b.do("DELETE", other+keyPath[strings.Index(keyPath, "/keys/"):], ""), 404, "not_found", "Not found")
+	b.refused(b.do("DELETE", keyPath[:len(keyPath)-1], ""), 404, "not_found", "Not found")
+	b.refused(b.do("GET", other[:len(other)-1], ""), 404, "not_found", "Not found")
 }
 
 // ledgerOf is a ledger that returns the last uses of keys, of at most one page per call.

@@ -124,7 +124,7 @@ func (f *fields) grace() time.Duration {
 	}
 	n, err := strconv.ParseUint(digits, 10, 32)
 	if err != nil || n > maxGraceSeconds {
-		f.problem("graceSeconds", "must be an integer from 0 to "+strconv.Itoa(maxGraceSeconds)+gotNumber(digits))
+		f.problem("graceSeconds", "must be an integer between 0 and "+strconv.Itoa(maxGraceSeconds)+gotNumber(digits))
 	}
 	return time.Duration(n) * time.Second
 }

@@ -22,7 +22,7 @@ func (b *bench) try(address, token string) reply {
 
 func (b *bench) locked(got reply, seconds int) {
 	b.Helper()
-	b.rejected(got, 429, "rate_limit_exceeded", "Rate limit exceeded")
+	b.refused(got, 429, "rate_limit_exceeded", "Rate limit exceeded")
 	if after := got.Header().Get("Retry-After"); after != strconv.Itoa(seconds) {
 		b.Errorf("Retry-After %s, want %d", after, seconds)
 	}
@@ -42,10 +42,10 @@ func (b *bench) documents(prefix string) (n int) {
 func TestLockouts(t *testing.T) {
 	b := newBench(t)
 	for range 4 {
-		b.rejected(b.try("192.0.2.1", "wrong"), 401, "wrong_token", "Wrong token")
+		b.refused(b.try("192.0.2.1", "wrong"), 401, "wrong_token", "Wrong token")
 	}
 	for _, seconds := range []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900} {
-		b.rejected(b.try("192.0.2.1", "wrong"), 401, "wrong_token", "Wrong token")
+		b.refused(b.try("192.0.2.1", "wrong"), 401, "wrong_token", "Wrong token")
 		b.locked(b.try("192.0.2.1", "wrong"), seconds)
 		b.locked(b.try("192.0.2.1", "another wrong one"), seconds)
 		if seconds > 1 {
@@ -184,7 +184,7 @@ func TestWrongTokensWhileTheDirectoryFails(t *testing.T) {
 		log.SetOutput(&lines)
 		fail(b.memory)
 		for range 3 {
-			b.rejected(b.try("192.0.2.1", "wrong"), 503, "service_unavailable", "Service unavailable")
+			b.refused(b.try("192.0.2.1", "wrong"), 503, "service_unavailable", "Service unavailable")
 			for range 100 {
 				b.locked(b.try("192.0.2.1", "wrong"), 1)
 			}
@@ -204,7 +204,7 @@ func TestFailuresExpire(t *testing.T) {
 	fail := func(n int) {
 		t.Helper()
 		for range n {
-			b.rejected(b.try("192.0.2.1", "wrong"), 401, "wrong_token", "Wrong token")
+			b.refused(b.try("192.0.2.1", "wrong"), 401, "wrong_token", "Wrong token")
 		}
 	}
 	fail(4)
@@ -237,7 +237,7 @@ func TestLockoutBuckets(t *testing.T) {
 	} {
 		b := newBench(t)
 		for range 5 {
-			b.rejected(b.try(c.one, "wrong"), 401, "wrong_token", "Wrong token")
+			b.refused(b.try(c.one, "wrong"), 401, "wrong_token", "Wrong token")
 		}
 		if got := b.try(c.other, "wrong"); (got.Code == 429) != c.together {
 			t.Errorf("%q and %q: %d", c.one, c.other, got.Code)
@@ -268,17 +268,17 @@ func TestLockoutsAcrossIsolates(t *testing.T) {
 func TestWrongBearerTokensCount(t *testing.T) {
 	b := newBench(t)
 	for range 3 {
-		b.rejected(b.from("192.0.2.1", "wrong"), 401, "invalid_api_key", "Invalid or inactive API key")
+		b.refused(b.from("192.0.2.1", "wrong"), 401, "invalid_api_key", "Invalid or inactive API key")
 	}
 	if got := b.from("192.0.2.1", token); got.Code != 200 { // which does not reset the count
 		t.Error(got.Body)
 	}
 	b.try("192.0.2.1", "wrong")
-	b.rejected(b.from("192.0.2.1", "wrong"), 401, "invalid_api_key", "Invalid or inactive API key")
+	b.refused(b.from("192.0.2.1", "wrong"), 401, "invalid_api_key", "Invalid or inactive API key")
 	b.locked(b.from("192.0.2.1", "wrong"), 1)
 	b.locked(b.try("192.0.2.1", "wrong"), 1)
 	b.now = b.now.Add(time.Second)
-	b.rejected(b.from("192.0.2.1", "wrong"), 401, "invalid_api_key", "Invalid or inactive API key")
+	b.refused(b.from("192.0.2.1", "wrong"), 401, "invalid_api_key", "Invalid or inactive API key")
 }
 
 // A failure causes at most one commit, which contains neither the token nor the address.

@@ -47,7 +47,7 @@ func TestOrigins(t *testing.T) {
 				t.Errorf("acting: %d %s", got.Code, got.Body)
 			}
 			if !o.acts {
-				b.rejected(got, 403, "cross_origin", "Cross-origin request refused")
+				b.refused(got, 403, "cross_origin", "Cross-origin request refused")
 				if len(b.memory.rows) != 0 {
 					t.Error("the rejected request changed something")
 				}
@@ -57,7 +57,7 @@ func TestOrigins(t *testing.T) {
 				t.Errorf("signing in: %d %s", signIn.Code, signIn.Body)
 			}
 			if !o.signsIn {
-				b.rejected(signIn, 403, "cross_origin", "Cross-origin request refused")
+				b.refused(signIn, 403, "cross_origin", "Cross-origin request refused")
 			}
 			// Reading, and requests with a bearer token, need no proof of origin.
 			if got := b.with(cookie, "GET", o.url+"/api/admin/projects", "", o.headers...); got.Code != 200 {
@@ -74,7 +74,7 @@ func TestOrigins(t *testing.T) {
 func TestCrossOriginSignOut(t *testing.T) {
 	b := newBench(t)
 	got := b.with(b.signIn(token), "DELETE", sessions, "", "Origin", "http://evil.example")
-	b.rejected(got, 403, "cross_origin", "Cross-origin request refused")
+	b.refused(got, 403, "cross_origin", "Cross-origin request refused")
 	if got.Header().Get("Set-Cookie") != "" {
 		t.Error("signed out")
 	}

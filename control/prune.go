@@ -13,7 +13,7 @@ const (
 	maxPrunePages      = 20
 )
 
-// prune removes the old documents of those that a query selects.
+// prune removes the old documents in the result of a query.
 func (h *handler) prune(ctx context.Context, query directory.List, isOld func(directory.Document) bool) error {
 	query.Limit = prunePageDocuments
 	for range maxPrunePages {

@@ -45,7 +45,7 @@ func readQuery(r *http.Request, idPrefix string, allowed ...string) (*query, err
 	if text := values.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > maxListLimit {
-			q.problem("limit", "must be an integer from 1 to 100"+got(text))
+			q.problem("limit", "must be an integer between 1 and 100"+got(text))
 		}
 		q.limit = n
 	}

@@ -90,7 +90,7 @@ func TestReactivationLosesToDelete(t *testing.T) {
 	b := newBench(t)
 	keyPath, _ := b.key(b.project())
 	b.interleave(func() { b.must(204, "DELETE", keyPath, "") })
-	b.rejected(b.do("POST", keyPath+"/reactivate", ""), 404, "not_found", "Not found")
+	b.refused(b.do("POST", keyPath+"/reactivate", ""), 404, "not_found", "Not found")
 }
 
 func TestPersistentConflictIs409(t *testing.T) {
@@ -104,7 +104,7 @@ func TestPersistentConflictIs409(t *testing.T) {
 			inside = false
 		}
 	}
-	b.rejected(b.do("PATCH", path, `{"name":"mine"}`), 409, "conflict", "Changed by somebody else")
+	b.refused(b.do("PATCH", path, `{"name":"mine"}`), 409, "conflict", "Changed by somebody else")
 }
 
 // Concurrent operators: every acknowledged change exists, and every version was assigned once.

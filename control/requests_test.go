@@ -150,7 +150,7 @@ func (b *bench) rejectedQueries(path string, queries map[string][]string) {
 		if want == nil && got.Code == 200 {
 			continue
 		}
-		b.rejected(got, 400, "invalid_request", "Invalid request")
+		b.refused(got, 400, "invalid_request", "Invalid request")
 		if !reflect.DeepEqual(got.problems(), want) {
 			b.Errorf("%s: %q, want %q", query, got.problems(), want)
 		}

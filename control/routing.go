@@ -79,7 +79,7 @@ func (h *handler) target(f *fields) doc.RouteTarget {
 	if digits, given := f.number("weight"); given {
 		n, err := strconv.ParseUint(digits, 10, 64)
 		if err != nil || n > maxWeight {
-			f.problem("weight", "must be an integer from 0 to "+strconv.Itoa(maxWeight)+gotNumber(digits))
+			f.problem("weight", "must be an integer between 0 and "+strconv.Itoa(maxWeight)+gotNumber(digits))
 		}
 		weight = n
 	}

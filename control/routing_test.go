@@ -82,7 +82,7 @@ func TestInvalidRoutes(t *testing.T) {
 	} {
 		for _, call := range [][2]string{{"PATCH", path}, {"POST", "/api/admin/projects"}} {
 			got := b.do(call[0], call[1], `{"name":"x","routes":`+routes+`}`)
-			b.rejected(got, 400, "invalid_request", "Invalid request")
+			b.refused(got, 400, "invalid_request", "Invalid request")
 			if !reflect.DeepEqual(got.problems(), want) {
 				t.Errorf("%s: %q, want %q", routes, got.problems(), want)
 			}

@@ -76,31 +76,31 @@ func TestBearerIdentity(t *testing.T) {
 			t.Errorf("%d %s", got.Code, got.Body)
 		}
 	}
-	b.rejected(b.do("GET", sessions, "", "Authorization", ""), 401, "missing_api_key", "Missing API key")
+	b.refused(b.do("GET", sessions, "", "Authorization", ""), 401, "missing_api_key", "Missing API key")
 }
 
 func TestInvalidSignIns(t *testing.T) {
 	b := newBench(t)
 	for _, body := range []string{`{}`, `{"token":""}`, `{"token":7}`, `{"token":null}`, `{"token":["` + token + `"]}`, `{"token":"` + strings.Repeat("x", 4097) + `"}`} {
 		got := b.do("POST", sessions, body, "Authorization", "")
-		b.rejected(got, 400, "invalid_request", "Invalid request")
+		b.refused(got, 400, "invalid_request", "Invalid request")
 		if p := got.problems(); len(p) != 1 || p[0] != "token" {
 			t.Errorf("%.40s: %s", body, got.Body)
 		}
 	}
-	b.rejected(b.do("POST", sessions, `{"token":"`+token+`","role":"owner"}`, "Authorization", ""), 400, "invalid_request", "Invalid request")
-	b.rejected(b.do("POST", sessions, `{"token":"`+token+`"}`, "Authorization", "", "Content-Type", "text/plain"), 415, "unsupported_media_type", "Unsupported media type")
-	b.rejected(b.do("PUT", sessions, "", "Authorization", ""), 405, "method_not_allowed", "Method not allowed")
+	b.refused(b.do("POST", sessions, `{"token":"`+token+`","role":"owner"}`, "Authorization", ""), 400, "invalid_request", "Invalid request")
+	b.refused(b.do("POST", sessions, `{"token":"`+token+`"}`, "Authorization", "", "Content-Type", "text/plain"), 415, "unsupported_media_type", "Unsupported media type")
+	b.refused(b.do("PUT", sessions, "", "Authorization", ""), 405, "method_not_allowed", "Method not allowed")
 	if len(b.memory.rows) != 0 {
 		t.Error("a malformed sign-in was recorded")
 	}
 	got := b.do("POST", sessions, `{"token":"wrong"}`, "Authorization", "")
-	b.rejected(got, 401, "wrong_token", "Wrong token")
+	b.refused(got, 401, "wrong_token", "Wrong token")
 	if len(got.Result().Cookies()) != 0 {
 		t.Error("a cookie for a wrong token")
 	}
 	b.token = ""
-	b.rejected(b.do("POST", sessions, `{"token":""}`, "Authorization", ""), 503, "admin_not_configured", "Admin API is not configured")
+	b.refused(b.do("POST", sessions, `{"token":""}`, "Authorization", ""), 503, "admin_not_configured", "Admin API is not configured")
 }
 
 // Without a configured viewer token, an empty token does not authenticate.
@@ -113,10 +113,10 @@ func TestNoViewerToken(t *testing.T) {
 	b.viewer = viewerToken
 	cookie := b.signIn(viewerToken)
 	b.viewer = ""
-	b.rejected(b.with(cookie, "GET", sessions, ""), 401, "invalid_api_key", "Invalid or inactive API key")
+	b.refused(b.with(cookie, "GET", sessions, ""), 401, "invalid_api_key", "Invalid or inactive API key")
 	text, _, _ := strings.Cut(strings.TrimPrefix(cookie, "postern_session="), ".")
 	forged := "postern_session=" + text + "." + cookieEncoding.EncodeToString(signature("", b.salt(), viewer, text))
-	b.rejected(b.with(forged, "GET", sessions, ""), 401, "invalid_api_key", "Invalid or inactive API key")
+	b.refused(b.with(forged, "GET", sessions, ""), 401, "invalid_api_key", "Invalid or inactive API key")
 }
 
 func TestSignOut(t *testing.T) {
@@ -138,15 +138,15 @@ func TestSessionExpiry(t *testing.T) {
 		t.Error(got.Body)
 	}
 	b.now = start.Add(12 * time.Hour)
-	b.rejected(b.with(ownersCookie, "GET", sessions, ""), 401, "invalid_api_key", "Invalid or inactive API key")
+	b.refused(b.with(ownersCookie, "GET", sessions, ""), 401, "invalid_api_key", "Invalid or inactive API key")
 	b.now = start
 	b.token = "another-token-of-this-test"
-	b.rejected(b.with(ownersCookie, "GET", sessions, ""), 401, "invalid_api_key", "Invalid or inactive API key")
+	b.refused(b.with(ownersCookie, "GET", sessions, ""), 401, "invalid_api_key", "Invalid or inactive API key")
 	if got := b.with(viewersCookie, "GET", sessions, ""); got.text("role") != "viewer" {
 		t.Error(got.Body)
 	}
 	// The bearer token takes precedence over the cookie.
-	b.rejected(b.do("GET", sessions, "", "Cookie", viewersCookie), 401, "invalid_api_key", "Invalid or inactive API key")
+	b.refused(b.do("GET", sessions, "", "Cookie", viewersCookie), 401, "invalid_api_key", "Invalid or inactive API key")
 }
 
 // salt is the salt of session signatures; it is created if necessary.
@@ -168,7 +168,7 @@ func TestSalt(t *testing.T) {
 	}
 	b.handler.(*handler).salt.set(nil)
 	b.memory.fail = func(abi.Class, string, []byte) error { return errOut }
-	b.rejected(b.with(cookie, "GET", sessions, ""), 503, "service_unavailable", "Service unavailable")
+	b.refused(b.with(cookie, "GET", sessions, ""), 503, "service_unavailable", "Service unavailable")
 }
 
 // TestForgedCookies: cookies signed with known keys, or with a role's own key but invalid content.
@@ -239,9 +239,9 @@ func TestViewersAreReadOnly(t *testing.T) {
 			continue
 		}
 		byCookie := b.with(cookie, route.method, path, "{}", "Origin", "http://example.com")
-		b.rejected(byCookie, 403, "insufficient_permissions", "API key lacks required permissions")
+		b.refused(byCookie, 403, "insufficient_permissions", "API key lacks required permissions")
 		byBearer := b.do(route.method, path, "{}", "Authorization", "Bearer "+viewerToken)
-		b.rejected(byBearer, 403, "insufficient_permissions", "API key lacks required permissions")
+		b.refused(byBearer, 403, "insufficient_permissions", "API key lacks required permissions")
 	}
 	if len(b.memory.rows) != 0 || len(b.memory.sent) != 0 {
 		t.Error("a viewer changed something")

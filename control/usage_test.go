@@ -181,7 +181,7 @@ func TestInvalidUsageQueries(t *testing.T) {
 		strings.Repeat("p", 100) + "=1": {""},
 	} {
 		got := b.do("GET", path+"/usage?"+query, "")
-		b.rejected(got, 400, "invalid_request", "Invalid request")
+		b.refused(got, 400, "invalid_request", "Invalid request")
 		if !reflect.DeepEqual(got.problems(), want) {
 			t.Errorf("%s: %q, want %q", query, got.problems(), want)
 		}
@@ -191,7 +191,7 @@ func TestInvalidUsageQueries(t *testing.T) {
 	for _, query := range []string{"from=2025-10-18&to=2026-11-21", "from=2026-11-21&to=2026-11-21", "from=9999-12-01&to=9999-12-31", "from=1971-01-01&to=1971-01-01"} {
 		b.must(200, "GET", path+"/usage?"+query, "")
 	}
-	b.rejected(b.do("GET", "/api/admin/projects/proj_nobody/usage", ""), 404, "not_found", "Not found")
+	b.refused(b.do("GET", "/api/admin/projects/proj_nobody/usage", ""), 404, "not_found", "Not found")
 }
 
 // download requests usage as a file.

@@ -22,7 +22,6 @@ const (
 	maxListLimit           = 100
 	defaultListLimit       = 50
 	maxBudgetText          = 64
-	maxEchoBytes           = 64 // of a rejected value in a message
 )
 
 // regions are the platform's location hints.
@@ -66,31 +65,6 @@ func (f *fields) choice(field, fallback string, choices []string) (text string, 
 	return text, given
 }
 
-// oneOf joins choices for a message: "a, b or c".
-func oneOf(choices []string) string {
-	last := len(choices) - 1
-	if last < 1 {
-		return strings.Join(choices, "")
-	}
-	return strings.Join(choices[:last], ", ") + " or " + choices[last]
-}
-
-// got appends a rejected value to a message, unless it is too long to echo.
-func got(value string) string {
-	if len(value) > maxEchoBytes {
-		return ""
-	}
-	return ", got " + strconv.Quote(value)
-}
-
-// gotNumber is got for the digits of a JSON number.
-func gotNumber(digits string) string {
-	if len(digits) > maxEchoBytes {
-		return ""
-	}
-	return ", got " + digits
-}
-
 // defaultedChoice is choice with the first as the default.
 func (f *fields) defaultedChoice(field string, choices []string) string {
 	text, _ := f.choice(field, choices[0], choices)
@@ -106,7 +80,7 @@ func (f *fields) budget(fallback money.Pico) (amount money.Pico, given bool) {
 	limit, _ := money.Parse(maxBudgetDollars, money.Dollar)
 	amount, ok := parseDollars(digits)
 	if !ok || amount > limit {
-		f.problem("budget", "must be dollars from 0 to "+maxBudgetDollars+" with at most 12 decimal places"+gotNumber(digits))
+		f.problem("budget", "must be dollars between 0 and "+maxBudgetDollars+" with at most 12 decimal places"+gotNumber(digits))
 		return fallback, false
 	}
 	return amount, true
@@ -136,7 +110,7 @@ func (f *fields) cacheTTL(fallback uint64) (seconds uint64, given bool) {
 	}
 	seconds, err := strconv.ParseUint(digits, 10, 64)
 	if err != nil || seconds > maxCacheTTLSeconds {
-		f.problem("cacheTtlSeconds", "must be an integer from 0 to 2592000"+gotNumber(digits))
+		f.problem("cacheTtlSeconds", "must be an integer between 0 and 2592000"+gotNumber(digits))
 		return fallback, false
 	}
 	return seconds, true
@@ -174,7 +148,7 @@ func (f *fields) count(field string, maximum uint64) (n uint64, given bool) {
 	}
 	n, err := strconv.ParseUint(digits, 10, 64)
 	if err != nil || n < 1 || n > maximum {
-		f.problem(field, "must be an integer from 1 to "+strconv.FormatUint(maximum, 10)+gotNumber(digits))
+		f.problem(field, "must be an integer between 1 and "+strconv.FormatUint(maximum, 10)+gotNumber(digits))
 		return 0, false
 	}
 	return n, true
@@ -197,7 +171,7 @@ func (f *fields) object(field string) (inner *fields, given bool) {
 	}
 	values, err := decodeObject(value)
 	if err != nil {
-		f.problem(field, "must be an object")
+		f.problem(field, "must be an object"+gotJSON(value))
 		return nil, false
 	}
 	return &fields{values: values}, true

@@ -19,7 +19,7 @@ func TestAlertURLs(t *testing.T) {
 	} {
 		body, _ := encode(map[string]any{"alerts": map[string]string{"url": url}})
 		got := b.do("PATCH", path, string(body))
-		b.rejected(got, 400, "invalid_request", "Invalid request")
+		b.refused(got, 400, "invalid_request", "Invalid request")
 		if !reflect.DeepEqual(got.problems(), []string{"alerts.url"}) {
 			t.Errorf("%q: %s", url, got.Body)
 		}
@@ -81,7 +81,7 @@ func TestPrivateWebhooks(t *testing.T) {
 				}
 				continue
 			}
-			b.rejected(got, 400, "invalid_request", "Invalid request")
+			b.refused(got, 400, "invalid_request", "Invalid request")
 			if want := `"details":[{"field":"alerts.url","message":"` + wrong + `"}]`; !strings.Contains(got.Body.String(), want) {
 				t.Errorf("%s, allowed %v: %s\nwant %s", c.url, private, got.Body, want)
 			}
