@@ -70,7 +70,8 @@ const MaxFetchBytes = 64 << 10
 // Service is a control plane: an http.Handler for requests, and Hourly for scheduled work.
 type Service struct{ handler *handler }
 
-// New returns a control plane. It serves the paths under /api/admin/ and /dashboard; all others are a 404.
+// New returns a control plane. It serves the paths under /api/admin/ and /dashboard, and /openapi.yaml; all
+// others are a 404.
 //
 // Every response under /api/admin/ has a JSON body (except 204) and the headers x-request-id and
 // cache-control. Errors have the shape {"error","code","requestId"}, with "details" for a 400.
@@ -122,8 +123,12 @@ type answer struct {
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if isDashboard(r) {
+	switch {
+	case isDashboard(r):
 		h.serveDashboard(w, r)
+		return
+	case isOpenAPI(r):
+		h.serveOpenAPI(w, r)
 		return
 	}
 	requestID := requestID(r, h.Rand)
