@@ -174,7 +174,7 @@ func (s store) deliverAll(ctx context.Context, made *change) error {
 // others get it from the Directory, within minutes.
 const maxUpdatedKeys = 200
 
-// settingsTo delivers the project's settings to its ledger.
+// settingsTo is the delivery of the project's settings to its ledger.
 func (s store) settingsTo(p *project) abi.Delivery { return directory.SettingsTo(p, s.now()) }
 
 // withSettings puts the settings, which contain the policy, before deliveries that name the policy to meters.

@@ -32,8 +32,8 @@ func DecodeKey(d Document) (Key, error) {
 	return Key{k, d.Version}, err
 }
 
-// SettingsTo delivers the project's budget, alerts and policy to its ledger. An emptied policy is delivered
-// with its version, so that the ledger no longer returns the previous one.
+// SettingsTo is the delivery of the project's budget, alerts and policy to its ledger. An emptied policy is
+// delivered with its version, so that the ledger no longer returns the previous one.
 func SettingsTo(p *Project, nowMs uint64) abi.Delivery {
 	policy := p.Policy
 	if policy.Version == 0 {
@@ -45,24 +45,24 @@ func SettingsTo(p *Project, nowMs uint64) abi.Delivery {
 	return abi.Delivery{Class: abi.ClassLedger, Name: p.ID, Region: p.Region, Data: put.Encode()}
 }
 
-// PolicyTo publishes a version of the project's policy in KV.
+// PolicyTo is the delivery that publishes a version of the project's policy in KV.
 func PolicyTo(p *Project) abi.Delivery {
 	return abi.Delivery{Class: abi.ClassKV, Name: doc.PolicyKey(p.ID, p.Policy.Version), Data: p.Policy.Encode()}
 }
 
-// OldPolicyTo removes a version of the project's policy from KV.
+// OldPolicyTo is the delivery that removes a version of the project's policy from KV.
 func OldPolicyTo(p *Project) abi.Delivery {
 	return abi.Delivery{Class: abi.ClassKV, Name: doc.PolicyKey(p.ID, p.Policy.Version)}
 }
 
-// StatusTo delivers the status and record of a key to its meter, which is the authority on both.
+// StatusTo is the delivery of a key's status and record to its meter, which is the authority on both.
 func StatusTo(k *Key, p *Project) abi.Delivery {
 	put := keymeter.Put{Status: k.StatusIn(&p.Project), Record: doc.NewRecord(&k.Key, k.Version, &p.Project, p.Version)}
 	return abi.Delivery{Class: abi.ClassKeyMeter, Name: k.Hash, Region: p.Region, Data: put.Encode()}
 }
 
-// RecordTo publishes a key's record in KV, where exchanges look it up first. The record of a removed key is
-// deleted.
+// RecordTo is the delivery that publishes a key's record in KV, where exchanges look it up first. It deletes
+// the record of a removed key.
 func RecordTo(k *Key, p *Project) abi.Delivery {
 	d := abi.Delivery{Class: abi.ClassKV, Name: doc.RecordKey(k.Hash)}
 	if k.Status != doc.Removed {
