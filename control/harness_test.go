@@ -137,9 +137,9 @@ func testCatalog() *config.Config {
 }
 
 func parseCatalog(overlay string) *config.Config {
-	parsed, wrong := config.Parse(abi.Config{Catalog: catalog.Default, Env: []abi.Header{{Name: config.EnvCatalog, Value: overlay}}})
-	if wrong != "" {
-		panic(wrong)
+	parsed, problem := config.Parse(abi.Config{Catalog: catalog.Default, Env: []abi.Header{{Name: config.EnvCatalog, Value: overlay}}})
+	if problem != "" {
+		panic(problem)
 	}
 	return parsed
 }

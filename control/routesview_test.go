@@ -90,11 +90,11 @@ const parityCatalog = `{"providers":[
 // gatewayConfig is the gateway's configuration with alpha's key and the given master keys.
 func gatewayConfig(t *testing.T, masters string) *config.Config {
 	t.Helper()
-	parsed, wrong := config.Parse(abi.Config{Catalog: catalog.Default, Env: []abi.Header{
+	parsed, problem := config.Parse(abi.Config{Catalog: catalog.Default, Env: []abi.Header{
 		{Name: config.EnvCatalog, Value: parityCatalog}, {Name: "ALPHA_KEY", Value: "sk-alpha"}, {Name: config.EnvMasterKeys, Value: masters},
 	}})
-	if wrong != "" {
-		t.Fatal(wrong)
+	if problem != "" {
+		t.Fatal(problem)
 	}
 	return parsed
 }

@@ -85,9 +85,9 @@ func hourly(ctx context.Context, service *control.Service) error {
 // responds in its place.
 func parsedCatalog() *config.Config {
 	overlay := abi.Header{Name: config.EnvCatalog, Value: cloudflare.Getenv(config.EnvCatalog)}
-	parsed, wrong := config.Parse(abi.Config{Catalog: catalog.Default, Env: []abi.Header{overlay}})
-	if wrong != "" {
-		log.Fatalf("control: %s", wrong)
+	parsed, problem := config.Parse(abi.Config{Catalog: catalog.Default, Env: []abi.Header{overlay}})
+	if problem != "" {
+		log.Fatalf("control: %s", problem)
 	}
 	return parsed
 }
