@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/postern-ai/postern/core/fault"
 )
 
 const (
@@ -108,14 +110,14 @@ func TestAccessIdentity(t *testing.T) {
 func TestAccessNeedsTheSameOrigin(t *testing.T) {
 	b, _ := accessBench(t)
 	by := assertion(testKeys()[0], "one", b.claimsNow())
-	b.refused(b.byAccess(by, "POST", "/api/admin/projects", someProject), 403, "cross_origin", "Cross-origin request refused")
-	b.refused(b.byAccess(by, "POST", "/api/admin/projects", someProject, "Origin", "http://evil.example"), 403, "cross_origin", "Cross-origin request refused")
+	b.refused(b.byAccess(by, "POST", "/api/admin/projects", someProject), fault.CrossOrigin)
+	b.refused(b.byAccess(by, "POST", "/api/admin/projects", someProject, "Origin", "http://evil.example"), fault.CrossOrigin)
 	if got := b.byAccess(by, "POST", "/api/admin/projects", someProject, "Origin", "http://example.com"); got.Code != 201 {
 		t.Error(got.Body)
 	}
 	b.access.Owners = ""
 	got := b.byAccess(by, "POST", "/api/admin/projects", someProject, "Origin", "http://example.com")
-	b.refused(got, 403, "insufficient_permissions", "API key lacks required permissions")
+	b.refused(got, fault.Forbidden)
 }
 
 func TestInvalidAssertions(t *testing.T) {
@@ -176,7 +178,7 @@ func TestInvalidAssertions(t *testing.T) {
 		"email a list":                  changed("email", []string{person}),
 		"too long":                      changed("padding", strings.Repeat("x", 16<<10)),
 	} {
-		b.refused(b.byAccess(text, "GET", sessions, ""), 401, "invalid_api_key", "Invalid or inactive API key")
+		b.refused(b.byAccess(text, "GET", sessions, ""), fault.InvalidKey)
 		if t.Failed() {
 			t.Fatal(name)
 		}
@@ -229,7 +231,7 @@ func TestProofPrecedence(t *testing.T) {
 		t.Error(got.Body)
 	}
 	got := b.byAccess(by, "GET", sessions, "", "Authorization", "Bearer wrong", "Cookie", cookie)
-	b.refused(got, 401, "invalid_api_key", "Invalid or inactive API key")
+	b.refused(got, fault.InvalidKey)
 }
 
 func TestAccessIsOff(t *testing.T) {
@@ -242,7 +244,7 @@ func TestAccessIsOff(t *testing.T) {
 		b, fetches := accessBench(t)
 		b.access = access
 		got := b.byAccess(assertion(testKeys()[0], "one", b.claimsNow()), "GET", sessions, "")
-		b.refused(got, 401, "missing_api_key", "Missing API key")
+		b.refused(got, fault.MissingKey)
 		if *fetches != 0 {
 			t.Errorf("%+v: fetched", access)
 		}
@@ -317,7 +319,7 @@ func TestUnavailableAccessKeys(t *testing.T) {
 		b.certs = func(string) ([]byte, error) { *fetches++; return []byte(answer), nil }
 		for range 10 {
 			got := b.byAccess(assertion(testKeys()[0], "one", b.claimsNow()), "GET", sessions, "")
-			b.refused(got, 503, "service_unavailable", "Service unavailable")
+			b.refused(got, fault.Unavailable)
 		}
 		if *fetches != 4 {
 			t.Errorf("%s: %d fetches", name, *fetches)
@@ -328,7 +330,7 @@ func TestUnavailableAccessKeys(t *testing.T) {
 	b.certs = func(string) ([]byte, error) { *fetches++; return nil, errors.New("out") }
 	by := assertion(testKeys()[0], "one", b.claimsNow())
 	for range 10 {
-		b.refused(b.byAccess(by, "GET", sessions, ""), 503, "service_unavailable", "Service unavailable")
+		b.refused(b.byAccess(by, "GET", sessions, ""), fault.Unavailable)
 	}
 	b.certs = good
 	b.now = b.now.Add(10 * time.Second)
@@ -346,7 +348,7 @@ func TestConcurrentFetch(t *testing.T) {
 	by := assertion(testKeys()[1], "two", b.claimsNow())
 	b.certs = func(string) ([]byte, error) {
 		*fetches++
-		b.refused(b.byAccess(by, "GET", sessions, ""), 503, "service_unavailable", "Service unavailable")
+		b.refused(b.byAccess(by, "GET", sessions, ""), fault.Unavailable)
 		return keySet(map[string]*rsa.PrivateKey{"two": testKeys()[1]}), nil
 	}
 	if got := b.byAccess(by, "GET", sessions, ""); got.Code != 200 || *fetches != 2 {

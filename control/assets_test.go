@@ -7,6 +7,7 @@ import (
 	"testing/fstest"
 
 	"github.com/postern-ai/postern/control/web"
+	"github.com/postern-ai/postern/core/fault"
 )
 
 const (
@@ -110,7 +111,7 @@ func TestMissingDashboardFiles(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/dashboards", "/dashboard.js", "/", "/Dashboard"} {
-		b.refused(b.do("GET", path, ""), 404, "not_found", "Not found")
+		b.refused(b.do("GET", path, ""), fault.NotFound)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/fault"
 )
 
 const auditLog = "/api/admin/audit"
@@ -221,7 +222,7 @@ func TestBadAuditQueries(t *testing.T) {
 		"?action=keys": "action", "?after=proj_1": "after", "?project=x": "project", "?project=proj_%00": "project", "?project=key_1": "project",
 	} {
 		got := b.do("GET", auditLog+query, "")
-		b.refused(got, 400, "invalid_request", "Invalid request")
+		b.refused(got, fault.InvalidRequest)
 		if p := got.problems(); len(p) != 1 || p[0] != field {
 			t.Errorf("%s: %s", query, got.Body)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/keys"
 	"github.com/postern-ai/postern/core/ledger"
@@ -25,8 +26,8 @@ func TestStaleSave(t *testing.T) {
 	if got := b.must(200, "PATCH", path, `{"name":"first","version":1}`); fmt.Sprint(got.fields["version"]) != "2" {
 		t.Error(got.Body)
 	}
-	b.refused(b.do("PATCH", path, `{"name":"second","version":1}`), 409, "conflict", "Changed by somebody else")
-	b.refused(b.do("PATCH", path, `{"name":"second","version":3}`), 409, "conflict", "Changed by somebody else")
+	b.refused(b.do("PATCH", path, `{"name":"second","version":1}`), fault.Conflict)
+	b.refused(b.do("PATCH", path, `{"name":"second","version":3}`), fault.Conflict)
 	b.must(200, "PATCH", path, `{"name":"second","version":2}`)
 	b.must(200, "PATCH", path, `{"name":"third"}`)
 	keyPath, _ := b.key(path)
@@ -34,7 +35,7 @@ func TestStaleSave(t *testing.T) {
 		t.Errorf("a key changed the project's version: %s", got.Body)
 	}
 	b.must(200, "PATCH", keyPath, `{"name":"first","version":1}`)
-	b.refused(b.do("PATCH", keyPath, `{"name":"second","version":1}`), 409, "conflict", "Changed by somebody else")
+	b.refused(b.do("PATCH", keyPath, `{"name":"second","version":1}`), fault.Conflict)
 	b.must(200, "PATCH", path, `{"name":"fourth"}`)
 	if got := b.must(200, "PATCH", keyPath, `{"name":"second","version":2}`); fmt.Sprint(got.fields["version"]) != "3" {
 		t.Errorf("a project's change changed the key's version: %s", got.Body)
@@ -42,7 +43,7 @@ func TestStaleSave(t *testing.T) {
 	for _, version := range []string{"0", "-1", "1.5", `"1"`, "null", "9007199254740993", "1e1"} {
 		for _, at := range []string{path, keyPath} {
 			got := b.do("PATCH", at, `{"name":"x","version":`+version+`}`)
-			b.refused(got, 400, "invalid_request", "Invalid request")
+			b.refused(got, fault.InvalidRequest)
 			if !reflect.DeepEqual(got.problems(), []string{"version"}) {
 				t.Errorf("version %s: %s", version, got.Body)
 			}
@@ -58,7 +59,7 @@ func TestConcurrentSaves(t *testing.T) {
 	keyPath, _ := b.key(path)
 	for _, at := range []string{path, keyPath} {
 		b.interleave(func() { b.must(200, "PATCH", at, `{"name":"first","version":1}`) })
-		b.refused(b.do("PATCH", at, `{"name":"second","version":1}`), 409, "conflict", "Changed by somebody else")
+		b.refused(b.do("PATCH", at, `{"name":"second","version":1}`), fault.Conflict)
 		if got := b.must(200, "GET", at, ""); got.text("name") != "first" || fmt.Sprint(got.fields["version"]) != "2" {
 			t.Error(got.Body)
 		}
@@ -136,7 +137,7 @@ func TestArchiveIsAcknowledgedAfterDelivery(t *testing.T) {
 	path := b.project()
 	_, made := b.key(path)
 	b.memory.failAll(abi.ClassKeyMeter)
-	b.refused(b.do("POST", path+"/archive", ""), 503, "service_unavailable", "Service unavailable")
+	b.refused(b.do("POST", path+"/archive", ""), fault.Unavailable)
 	b.memory.fail = nil
 	b.must(200, "POST", path+"/archive", "")
 	if status := b.statusOfMeter(made.text("value")); status != doc.Inactive {
@@ -182,7 +183,7 @@ func TestProjectThatKeepsChanging(t *testing.T) {
 			b.must(200, "PATCH", keyPath, `{}`)
 		}
 	}
-	b.refused(b.do("PATCH", path, `{"plan":"team"}`), 503, "service_unavailable", "Service unavailable")
+	b.refused(b.do("PATCH", path, `{"plan":"team"}`), fault.Unavailable)
 }
 
 // spend makes one of the project's meters report a cost to the ledger.
@@ -237,7 +238,7 @@ func TestBudgetPeriods(t *testing.T) {
 	if budget := b.budget(path); !strings.Contains(budget, `"remaining":10,"start":"2026-11-22`) {
 		t.Errorf("the next day: %s", budget)
 	}
-	b.refused(b.do("PATCH", path, `{"budgetPeriod":"year"}`), 400, "invalid_request", "Invalid request")
+	b.refused(b.do("PATCH", path, `{"budgetPeriod":"year"}`), fault.InvalidRequest)
 }
 
 // Setting the same period again does not start a new one.

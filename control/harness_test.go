@@ -22,6 +22,7 @@ import (
 	"github.com/postern-ai/postern/core/catalog"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/internal/testobject"
 )
 
@@ -211,11 +212,11 @@ func (r reply) text(field string) string {
 	return text
 }
 
-// refused checks an error response, including its request ID.
-func (b *bench) refused(got reply, status int, code, text string) {
+// refused checks an error response against the fault table, and its request ID.
+func (b *bench) refused(got reply, want fault.Fault) {
 	b.Helper()
-	if got.Code != status || got.text("code") != code || got.text("error") != text {
-		b.Errorf("got %d %s, want %d %s %q", got.Code, got.Body, status, code, text)
+	if uint64(got.Code) != want.Status || got.text("code") != want.Code || got.text("error") != want.Text {
+		b.Errorf("got %d %s, want %d %s %q", got.Code, got.Body, want.Status, want.Code, want.Text)
 	}
 	if id := got.Header().Get("X-Request-Id"); got.text("requestId") != id {
 		b.Errorf("requestId %q in the body, %q in the header", got.text("requestId"), id)

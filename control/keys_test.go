@@ -8,6 +8,7 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/keys"
 	"github.com/postern-ai/postern/core/ledger"
@@ -98,7 +99,7 @@ func TestInvalidKeys(t *testing.T) {
 		`{"name":"k","kind":null,"environment":"Production"}`:                {"kind", "environment"},
 	} {
 		got := b.do("POST", path+"/keys", body)
-		b.refused(got, 400, "invalid_request", "Invalid request")
+		b.refused(got, fault.InvalidRequest)
 		if fields := got.problems(); !reflect.DeepEqual(fields, want) {
 			t.Errorf("%s: %q, want %q", body, fields, want)
 		}
@@ -157,18 +158,18 @@ func TestDeleteKey(t *testing.T) {
 	if got := b.must(200, "GET", path+"/keys", ""); got.Body.String() != `{"keys":[],"next":null}` {
 		t.Error(got.Body)
 	}
-	b.refused(b.do("DELETE", keyPath, ""), 404, "not_found", "Not found")
-	b.refused(b.do("POST", keyPath+"/reactivate", ""), 404, "not_found", "Not found")
-	b.refused(b.do("POST", keyPath+"/deactivate", ""), 404, "not_found", "Not found")
+	b.refused(b.do("DELETE", keyPath, ""), fault.NotFound)
+	b.refused(b.do("POST", keyPath+"/reactivate", ""), fault.NotFound)
+	b.refused(b.do("POST", keyPath+"/deactivate", ""), fault.NotFound)
 }
 
 func TestKeysBelongToOneProject(t *testing.T) {
 	b := newBench(t)
 	keyPath, _ := b.key(b.project())
 	other := b.project()
-	b.refused(b.do("DELETE", other+keyPath[strings.Index(keyPath, "/keys/"):], ""), 404, "not_found", "Not found")
-	b.refused(b.do("DELETE", keyPath[:len(keyPath)-1], ""), 404, "not_found", "Not found")
-	b.refused(b.do("GET", other[:len(other)-1], ""), 404, "not_found", "Not found")
+	b.refused(b.do("DELETE", other+keyPath[strings.Index(keyPath, "/keys/"):], ""), fault.NotFound)
+	b.refused(b.do("DELETE", keyPath[:len(keyPath)-1], ""), fault.NotFound)
+	b.refused(b.do("GET", other[:len(other)-1], ""), fault.NotFound)
 }
 
 // ledgerOf is a ledger that returns the last uses of keys, of at most one page per call.

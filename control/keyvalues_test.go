@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keys"
 )
 
@@ -39,7 +40,7 @@ func TestPermissions(t *testing.T) {
 		}
 		got := b.do("POST", project+"/keys", body)
 		if c.want == "" {
-			b.refused(got, 400, "invalid_request", "Invalid request")
+			b.refused(got, fault.InvalidRequest)
 			if !reflect.DeepEqual(got.problems(), []string{"permissions"}) {
 				t.Errorf("%s: %q", body, got.problems())
 			}
@@ -200,7 +201,7 @@ func TestGracePeriods(t *testing.T) {
 	b := newBench(t)
 	path, _ := b.key(b.project())
 	for _, body := range []string{`{"graceSeconds":-1}`, `{"graceSeconds":2592001}`, `{"graceSeconds":1.5}`, `{"graceSeconds":"5"}`, `{"graceSeconds":null}`, `{"graceSeconds":1e3}`, `{"graceSeconds":99999999999999999999}`, `{"grace":5}`} {
-		b.refused(b.do("POST", path+"/rotate", body), 400, "invalid_request", "Invalid request")
+		b.refused(b.do("POST", path+"/rotate", body), fault.InvalidRequest)
 	}
 	if got := b.must(200, "GET", path, ""); got.fields["replacedBy"] != nil || got.fields["expiresAt"] != nil {
 		t.Error(got.Body)
@@ -226,7 +227,7 @@ func TestRotationOfExpiredKey(t *testing.T) {
 	path, _ := b.made(b.project(), `,"expiresAt":"2026-11-21T09:00:00Z"`)
 	b.now = b.now.Add(2 * time.Hour)
 	got := b.do("POST", path+"/rotate", `{}`)
-	b.refused(got, 400, "invalid_request", "Invalid request")
+	b.refused(got, fault.InvalidRequest)
 	if p := got.problems(); len(p) != 1 || p[0] != "key" {
 		t.Error(got.Body)
 	}
@@ -242,7 +243,7 @@ func TestRotateTwice(t *testing.T) {
 	path, _ := b.key(project)
 	first := b.must(201, "POST", path+"/rotate", `{}`)
 	again := b.do("POST", path+"/rotate", `{}`)
-	b.refused(again, 400, "invalid_request", "Invalid request")
+	b.refused(again, fault.InvalidRequest)
 	if !reflect.DeepEqual(again.problems(), []string{"key"}) {
 		t.Error(again.Body)
 	}
@@ -253,9 +254,9 @@ func TestRotateTwice(t *testing.T) {
 	if got := b.must(200, "GET", project+"/keys", ""); len(got.fields["keys"].([]any)) != 3 {
 		t.Error(got.Body)
 	}
-	b.refused(b.do("POST", project+"/keys/key_nobody/rotate", `{}`), 404, "not_found", "Not found")
+	b.refused(b.do("POST", project+"/keys/key_nobody/rotate", `{}`), fault.NotFound)
 	b.must(204, "DELETE", path, "")
-	b.refused(b.do("POST", path+"/rotate", `{}`), 404, "not_found", "Not found")
+	b.refused(b.do("POST", path+"/rotate", `{}`), fault.NotFound)
 }
 
 // Of two concurrent rotations one succeeds, and the other creates no key.
@@ -264,7 +265,7 @@ func TestConcurrentRotations(t *testing.T) {
 	project := b.project()
 	path, _ := b.key(project)
 	b.interleave(func() { b.must(201, "POST", path+"/rotate", `{}`) })
-	b.refused(b.do("POST", path+"/rotate", `{}`), 400, "invalid_request", "Invalid request")
+	b.refused(b.do("POST", path+"/rotate", `{}`), fault.InvalidRequest)
 	if got := b.must(200, "GET", project+"/keys", ""); len(got.fields["keys"].([]any)) != 2 {
 		t.Error(got.Body)
 	}
@@ -337,6 +338,6 @@ func TestPatchKey(t *testing.T) {
 			t.Errorf("%s: %d %q, want %q", body, got.Code, got.problems(), want)
 		}
 	}
-	b.refused(b.do("PATCH", project+"/keys/key_nobody", `{}`), 404, "not_found", "Not found")
-	b.refused(b.do("GET", project+"/keys/key_nobody", ""), 404, "not_found", "Not found")
+	b.refused(b.do("PATCH", project+"/keys/key_nobody", `{}`), fault.NotFound)
+	b.refused(b.do("GET", project+"/keys/key_nobody", ""), fault.NotFound)
 }

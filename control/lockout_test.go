@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/postern-ai/postern/core/fault"
 )
 
 // try signs in from an address.
@@ -22,7 +24,7 @@ func (b *bench) try(address, token string) reply {
 
 func (b *bench) locked(got reply, seconds int) {
 	b.Helper()
-	b.refused(got, 429, "rate_limit_exceeded", "Rate limit exceeded")
+	b.refused(got, fault.RateLimited)
 	if after := got.Header().Get("Retry-After"); after != strconv.Itoa(seconds) {
 		b.Errorf("Retry-After %s, want %d", after, seconds)
 	}
@@ -42,10 +44,10 @@ func (b *bench) documents(prefix string) (n int) {
 func TestLockouts(t *testing.T) {
 	b := newBench(t)
 	for range 4 {
-		b.refused(b.try("192.0.2.1", "wrong"), 401, "wrong_token", "Wrong token")
+		b.refused(b.try("192.0.2.1", "wrong"), fault.WrongToken)
 	}
 	for _, seconds := range []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900} {
-		b.refused(b.try("192.0.2.1", "wrong"), 401, "wrong_token", "Wrong token")
+		b.refused(b.try("192.0.2.1", "wrong"), fault.WrongToken)
 		b.locked(b.try("192.0.2.1", "wrong"), seconds)
 		b.locked(b.try("192.0.2.1", "another wrong one"), seconds)
 		if seconds > 1 {
@@ -184,7 +186,7 @@ func TestWrongTokensWhileTheDirectoryFails(t *testing.T) {
 		log.SetOutput(&lines)
 		fail(b.memory)
 		for range 3 {
-			b.refused(b.try("192.0.2.1", "wrong"), 503, "service_unavailable", "Service unavailable")
+			b.refused(b.try("192.0.2.1", "wrong"), fault.Unavailable)
 			for range 100 {
 				b.locked(b.try("192.0.2.1", "wrong"), 1)
 			}
@@ -204,7 +206,7 @@ func TestFailuresExpire(t *testing.T) {
 	fail := func(n int) {
 		t.Helper()
 		for range n {
-			b.refused(b.try("192.0.2.1", "wrong"), 401, "wrong_token", "Wrong token")
+			b.refused(b.try("192.0.2.1", "wrong"), fault.WrongToken)
 		}
 	}
 	fail(4)
@@ -237,7 +239,7 @@ func TestLockoutBuckets(t *testing.T) {
 	} {
 		b := newBench(t)
 		for range 5 {
-			b.refused(b.try(c.one, "wrong"), 401, "wrong_token", "Wrong token")
+			b.refused(b.try(c.one, "wrong"), fault.WrongToken)
 		}
 		if got := b.try(c.other, "wrong"); (got.Code == 429) != c.together {
 			t.Errorf("%q and %q: %d", c.one, c.other, got.Code)
@@ -268,17 +270,17 @@ func TestLockoutsAcrossIsolates(t *testing.T) {
 func TestWrongBearerTokensCount(t *testing.T) {
 	b := newBench(t)
 	for range 3 {
-		b.refused(b.from("192.0.2.1", "wrong"), 401, "invalid_api_key", "Invalid or inactive API key")
+		b.refused(b.from("192.0.2.1", "wrong"), fault.InvalidKey)
 	}
 	if got := b.from("192.0.2.1", token); got.Code != 200 { // which does not reset the count
 		t.Error(got.Body)
 	}
 	b.try("192.0.2.1", "wrong")
-	b.refused(b.from("192.0.2.1", "wrong"), 401, "invalid_api_key", "Invalid or inactive API key")
+	b.refused(b.from("192.0.2.1", "wrong"), fault.InvalidKey)
 	b.locked(b.from("192.0.2.1", "wrong"), 1)
 	b.locked(b.try("192.0.2.1", "wrong"), 1)
 	b.now = b.now.Add(time.Second)
-	b.refused(b.from("192.0.2.1", "wrong"), 401, "invalid_api_key", "Invalid or inactive API key")
+	b.refused(b.from("192.0.2.1", "wrong"), fault.InvalidKey)
 }
 
 // A failure causes at most one commit, which contains neither the token nor the address.

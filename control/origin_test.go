@@ -4,6 +4,8 @@ import (
 	"crypto/tls"
 	"net/http/httptest"
 	"testing"
+
+	"github.com/postern-ai/postern/core/fault"
 )
 
 // origins are the headers of a POST. acts: it may act by cookie; signsIn: it may sign in.
@@ -47,7 +49,7 @@ func TestOrigins(t *testing.T) {
 				t.Errorf("acting: %d %s", got.Code, got.Body)
 			}
 			if !o.acts {
-				b.refused(got, 403, "cross_origin", "Cross-origin request refused")
+				b.refused(got, fault.CrossOrigin)
 				if len(b.memory.rows) != 0 {
 					t.Error("the rejected request changed something")
 				}
@@ -57,7 +59,7 @@ func TestOrigins(t *testing.T) {
 				t.Errorf("signing in: %d %s", signIn.Code, signIn.Body)
 			}
 			if !o.signsIn {
-				b.refused(signIn, 403, "cross_origin", "Cross-origin request refused")
+				b.refused(signIn, fault.CrossOrigin)
 			}
 			// Reading, and requests with a bearer token, need no proof of origin.
 			if got := b.with(cookie, "GET", o.url+"/api/admin/projects", "", o.headers...); got.Code != 200 {
@@ -74,7 +76,7 @@ func TestOrigins(t *testing.T) {
 func TestCrossOriginSignOut(t *testing.T) {
 	b := newBench(t)
 	got := b.with(b.signIn(token), "DELETE", sessions, "", "Origin", "http://evil.example")
-	b.refused(got, 403, "cross_origin", "Cross-origin request refused")
+	b.refused(got, fault.CrossOrigin)
 	if got.Header().Get("Set-Cookie") != "" {
 		t.Error("signed out")
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
@@ -72,7 +73,7 @@ func TestBudgets(t *testing.T) {
 		b := newBench(t)
 		got := b.do("POST", "/api/admin/projects", `{"name":"x","budget":`+digits+`}`)
 		if want < 0 {
-			b.refused(got, 400, "invalid_request", "Invalid request")
+			b.refused(got, fault.InvalidRequest)
 			continue
 		}
 		if got.Code != 201 || fmt.Sprint(got.fields["budget"]) != string(money.Append(nil, want, money.Dollar)) {
@@ -97,7 +98,7 @@ func TestInvalidProjectsListAllProblems(t *testing.T) {
 		`{"name":"x","` + strings.Repeat("a", 65) + `":1}`: {""},
 	} {
 		got := b.do("POST", "/api/admin/projects", body)
-		b.refused(got, 400, "invalid_request", "Invalid request")
+		b.refused(got, fault.InvalidRequest)
 		if fields := got.problems(); !reflect.DeepEqual(fields, want) {
 			t.Errorf("%s: %q, want %q", body, fields, want)
 		}
@@ -148,7 +149,7 @@ func TestListProjects(t *testing.T) {
 		t.Errorf("got %q, want %q", seen, made)
 	}
 	for _, query := range []string{"?limit=0", "?limit=101", "?limit=x", "?limit=-1", "?after=p/x", "?after=proj_", "?after=proj_%00"} {
-		b.refused(b.do("GET", "/api/admin/projects"+query, ""), 400, "invalid_request", "Invalid request")
+		b.refused(b.do("GET", "/api/admin/projects"+query, ""), fault.InvalidRequest)
 	}
 	if got := b.do("GET", "/api/admin/projects?limit=9999999999999999999&after=%ff", "").problems(); len(got) != 2 {
 		t.Errorf("problems: %q", got)
@@ -283,5 +284,5 @@ func TestNames(t *testing.T) {
 	if n := len(got.fields["projects"].([]any)); n != 1 {
 		t.Errorf("%d found", n)
 	}
-	b.refused(b.do("GET", "/api/admin/projects?q="+strings.Repeat("a", 201), ""), 400, "invalid_request", "Invalid request")
+	b.refused(b.do("GET", "/api/admin/projects?q="+strings.Repeat("a", 201), ""), fault.InvalidRequest)
 }

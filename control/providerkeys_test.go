@@ -14,6 +14,7 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/ledger"
 )
 
@@ -55,7 +56,7 @@ func TestProviderKeys(t *testing.T) {
 		}
 	}
 	b.must(204, "DELETE", path+"/provider-keys/openai", "")
-	b.refused(b.do("DELETE", path+"/provider-keys/openai", ""), 404, "not_found", "Not found")
+	b.refused(b.do("DELETE", path+"/provider-keys/openai", ""), fault.NotFound)
 	if got := b.must(200, "GET", path+"/provider-keys", ""); field(got, "providerKeys") != "[]" {
 		t.Error(got.Body)
 	}
@@ -140,7 +141,7 @@ func TestWithoutMasterKey(t *testing.T) {
 	good, _ := master("k1", 1)
 	for _, masters := range []string{"", "k1", "k1:short", good + "," + "k2", ":" + good[3:]} {
 		b.masters = masters
-		b.refused(b.do("PUT", path+"/provider-keys/openai", `{"key":"`+providerKey+`"}`), 409, "no_master_key", "No master key is configured")
+		b.refused(b.do("PUT", path+"/provider-keys/openai", `{"key":"`+providerKey+`"}`), fault.NoMasterKey)
 		if got := b.must(200, "GET", path+"/provider-keys", ""); field(got, "enabled") != "false" {
 			t.Errorf("%q: %s", masters, got.Body)
 		}
@@ -159,7 +160,7 @@ func TestInvalidProviderKeys(t *testing.T) {
 		`{"key":"with\nnewline"}`, `{"key":"sk-ünicode"}`, `{"key":["sk-123456789"]}`, `{"key":"nul\u0000nul\u0000"}`,
 	} {
 		got := b.do("PUT", path+"/provider-keys/openai", body)
-		b.refused(got, 400, "invalid_request", "Invalid request")
+		b.refused(got, fault.InvalidRequest)
 		if !reflect.DeepEqual(got.problems(), []string{"key"}) {
 			t.Errorf("%s: %q", body, got.problems())
 		}
@@ -168,9 +169,9 @@ func TestInvalidProviderKeys(t *testing.T) {
 		t.Error(got.Body)
 	}
 	for _, provider := range []string{"nobody", "mock", "OpenAI", "openai%2f", "open ai", "..", strings.Repeat("a", 65)} {
-		b.refused(b.do("PUT", path+"/provider-keys/"+strings.ReplaceAll(provider, " ", "%20"), `{"key":"`+providerKey+`"}`), 404, "not_found", "Not found")
+		b.refused(b.do("PUT", path+"/provider-keys/"+strings.ReplaceAll(provider, " ", "%20"), `{"key":"`+providerKey+`"}`), fault.NotFound)
 	}
-	b.refused(b.do("PUT", "/api/admin/projects/proj_nobody/provider-keys/openai", `{"key":"`+providerKey+`"}`), 404, "not_found", "Not found")
+	b.refused(b.do("PUT", "/api/admin/projects/proj_nobody/provider-keys/openai", `{"key":"`+providerKey+`"}`), fault.NotFound)
 	b.must(200, "PUT", path+"/provider-keys/openai", `{"key":"`+strings.Repeat("~", 512)+`"}`)
 }
 
@@ -184,8 +185,8 @@ func TestProviderKeysAreNotDisclosed(t *testing.T) {
 	path := b.project()
 	b.must(200, "PUT", path+"/provider-keys/openai", `{"key":"`+providerKey+`"}`)
 	b.handler.(*handler).Seal = func(context.Context, []byte, string, []byte) ([]byte, error) { return nil, errors.New("no crypto") }
-	b.refused(b.do("PUT", path+"/provider-keys/openai", `{"key":"`+providerKey+`"}`), 500, "internal_error", "Internal error")
-	b.refused(b.do("PUT", path+"/provider-keys/openai", `{"key":"`+providerKey+` x"}`), 400, "invalid_request", "Invalid request")
+	b.refused(b.do("PUT", path+"/provider-keys/openai", `{"key":"`+providerKey+`"}`), fault.Internal)
+	b.refused(b.do("PUT", path+"/provider-keys/openai", `{"key":"`+providerKey+` x"}`), fault.InvalidRequest)
 	for _, at := range []string{path, path + "/provider-keys", "/api/admin/audit", path + "/routes"} {
 		got := b.must(200, "GET", at, "")
 		if strings.Contains(got.Body.String(), providerKey) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
 )
 
 // interleave runs other once, just before the next commit.
@@ -90,7 +91,7 @@ func TestReactivationLosesToDelete(t *testing.T) {
 	b := newBench(t)
 	keyPath, _ := b.key(b.project())
 	b.interleave(func() { b.must(204, "DELETE", keyPath, "") })
-	b.refused(b.do("POST", keyPath+"/reactivate", ""), 404, "not_found", "Not found")
+	b.refused(b.do("POST", keyPath+"/reactivate", ""), fault.NotFound)
 }
 
 func TestPersistentConflictIs409(t *testing.T) {
@@ -104,7 +105,7 @@ func TestPersistentConflictIs409(t *testing.T) {
 			inside = false
 		}
 	}
-	b.refused(b.do("PATCH", path, `{"name":"mine"}`), 409, "conflict", "Changed by somebody else")
+	b.refused(b.do("PATCH", path, `{"name":"mine"}`), fault.Conflict)
 }
 
 // Concurrent operators: every acknowledged change exists, and every version was assigned once.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
 )
@@ -150,7 +151,7 @@ func (b *bench) rejectedQueries(path string, queries map[string][]string) {
 		if want == nil && got.Code == 200 {
 			continue
 		}
-		b.refused(got, 400, "invalid_request", "Invalid request")
+		b.refused(got, fault.InvalidRequest)
 		if !reflect.DeepEqual(got.problems(), want) {
 			b.Errorf("%s: %q, want %q", query, got.problems(), want)
 		}

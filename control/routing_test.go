@@ -7,6 +7,7 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/ledger"
 )
 
@@ -82,7 +83,7 @@ func TestInvalidRoutes(t *testing.T) {
 	} {
 		for _, call := range [][2]string{{"PATCH", path}, {"POST", "/api/admin/projects"}} {
 			got := b.do(call[0], call[1], `{"name":"x","routes":`+routes+`}`)
-			b.refused(got, 400, "invalid_request", "Invalid request")
+			b.refused(got, fault.InvalidRequest)
 			if !reflect.DeepEqual(got.problems(), want) {
 				t.Errorf("%s: %q, want %q", routes, got.problems(), want)
 			}

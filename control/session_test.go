@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/fault"
 )
 
 const (
@@ -76,31 +77,31 @@ func TestBearerIdentity(t *testing.T) {
 			t.Errorf("%d %s", got.Code, got.Body)
 		}
 	}
-	b.refused(b.do("GET", sessions, "", "Authorization", ""), 401, "missing_api_key", "Missing API key")
+	b.refused(b.do("GET", sessions, "", "Authorization", ""), fault.MissingKey)
 }
 
 func TestInvalidSignIns(t *testing.T) {
 	b := newBench(t)
 	for _, body := range []string{`{}`, `{"token":""}`, `{"token":7}`, `{"token":null}`, `{"token":["` + token + `"]}`, `{"token":"` + strings.Repeat("x", 4097) + `"}`} {
 		got := b.do("POST", sessions, body, "Authorization", "")
-		b.refused(got, 400, "invalid_request", "Invalid request")
+		b.refused(got, fault.InvalidRequest)
 		if p := got.problems(); len(p) != 1 || p[0] != "token" {
 			t.Errorf("%.40s: %s", body, got.Body)
 		}
 	}
-	b.refused(b.do("POST", sessions, `{"token":"`+token+`","role":"owner"}`, "Authorization", ""), 400, "invalid_request", "Invalid request")
-	b.refused(b.do("POST", sessions, `{"token":"`+token+`"}`, "Authorization", "", "Content-Type", "text/plain"), 415, "unsupported_media_type", "Unsupported media type")
-	b.refused(b.do("PUT", sessions, "", "Authorization", ""), 405, "method_not_allowed", "Method not allowed")
+	b.refused(b.do("POST", sessions, `{"token":"`+token+`","role":"owner"}`, "Authorization", ""), fault.InvalidRequest)
+	b.refused(b.do("POST", sessions, `{"token":"`+token+`"}`, "Authorization", "", "Content-Type", "text/plain"), fault.UnsupportedType)
+	b.refused(b.do("PUT", sessions, "", "Authorization", ""), fault.MethodNotAllowed)
 	if len(b.memory.rows) != 0 {
 		t.Error("a malformed sign-in was recorded")
 	}
 	got := b.do("POST", sessions, `{"token":"wrong"}`, "Authorization", "")
-	b.refused(got, 401, "wrong_token", "Wrong token")
+	b.refused(got, fault.WrongToken)
 	if len(got.Result().Cookies()) != 0 {
 		t.Error("a cookie for a wrong token")
 	}
 	b.token = ""
-	b.refused(b.do("POST", sessions, `{"token":""}`, "Authorization", ""), 503, "admin_not_configured", "Admin API is not configured")
+	b.refused(b.do("POST", sessions, `{"token":""}`, "Authorization", ""), fault.AdminOff)
 }
 
 // Without a configured viewer token, an empty token does not authenticate.
@@ -113,10 +114,10 @@ func TestNoViewerToken(t *testing.T) {
 	b.viewer = viewerToken
 	cookie := b.signIn(viewerToken)
 	b.viewer = ""
-	b.refused(b.with(cookie, "GET", sessions, ""), 401, "invalid_api_key", "Invalid or inactive API key")
+	b.refused(b.with(cookie, "GET", sessions, ""), fault.InvalidKey)
 	text, _, _ := strings.Cut(strings.TrimPrefix(cookie, "postern_session="), ".")
 	forged := "postern_session=" + text + "." + cookieEncoding.EncodeToString(signature("", b.salt(), viewer, text))
-	b.refused(b.with(forged, "GET", sessions, ""), 401, "invalid_api_key", "Invalid or inactive API key")
+	b.refused(b.with(forged, "GET", sessions, ""), fault.InvalidKey)
 }
 
 func TestSignOut(t *testing.T) {
@@ -138,15 +139,15 @@ func TestSessionExpiry(t *testing.T) {
 		t.Error(got.Body)
 	}
 	b.now = start.Add(12 * time.Hour)
-	b.refused(b.with(ownersCookie, "GET", sessions, ""), 401, "invalid_api_key", "Invalid or inactive API key")
+	b.refused(b.with(ownersCookie, "GET", sessions, ""), fault.InvalidKey)
 	b.now = start
 	b.token = "another-token-of-this-test"
-	b.refused(b.with(ownersCookie, "GET", sessions, ""), 401, "invalid_api_key", "Invalid or inactive API key")
+	b.refused(b.with(ownersCookie, "GET", sessions, ""), fault.InvalidKey)
 	if got := b.with(viewersCookie, "GET", sessions, ""); got.text("role") != "viewer" {
 		t.Error(got.Body)
 	}
 	// The bearer token takes precedence over the cookie.
-	b.refused(b.do("GET", sessions, "", "Cookie", viewersCookie), 401, "invalid_api_key", "Invalid or inactive API key")
+	b.refused(b.do("GET", sessions, "", "Cookie", viewersCookie), fault.InvalidKey)
 }
 
 // salt is the salt of session signatures; it is created if necessary.
@@ -168,7 +169,7 @@ func TestSalt(t *testing.T) {
 	}
 	b.handler.(*handler).salt.set(nil)
 	b.memory.fail = func(abi.Class, string, []byte) error { return errOut }
-	b.refused(b.with(cookie, "GET", sessions, ""), 503, "service_unavailable", "Service unavailable")
+	b.refused(b.with(cookie, "GET", sessions, ""), fault.Unavailable)
 }
 
 // TestForgedCookies: cookies signed with known keys, or with a role's own key but invalid content.
@@ -239,9 +240,9 @@ func TestViewersAreReadOnly(t *testing.T) {
 			continue
 		}
 		byCookie := b.with(cookie, route.method, path, "{}", "Origin", "http://example.com")
-		b.refused(byCookie, 403, "insufficient_permissions", "API key lacks required permissions")
+		b.refused(byCookie, fault.Forbidden)
 		byBearer := b.do(route.method, path, "{}", "Authorization", "Bearer "+viewerToken)
-		b.refused(byBearer, 403, "insufficient_permissions", "API key lacks required permissions")
+		b.refused(byBearer, fault.Forbidden)
 	}
 	if len(b.memory.rows) != 0 || len(b.memory.sent) != 0 {
 		t.Error("a viewer changed something")

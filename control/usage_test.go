@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
 )
@@ -181,7 +182,7 @@ func TestInvalidUsageQueries(t *testing.T) {
 		strings.Repeat("p", 100) + "=1": {""},
 	} {
 		got := b.do("GET", path+"/usage?"+query, "")
-		b.refused(got, 400, "invalid_request", "Invalid request")
+		b.refused(got, fault.InvalidRequest)
 		if !reflect.DeepEqual(got.problems(), want) {
 			t.Errorf("%s: %q, want %q", query, got.problems(), want)
 		}
@@ -191,7 +192,7 @@ func TestInvalidUsageQueries(t *testing.T) {
 	for _, query := range []string{"from=2025-10-18&to=2026-11-21", "from=2026-11-21&to=2026-11-21", "from=9999-12-01&to=9999-12-31", "from=1971-01-01&to=1971-01-01"} {
 		b.must(200, "GET", path+"/usage?"+query, "")
 	}
-	b.refused(b.do("GET", "/api/admin/projects/proj_nobody/usage", ""), 404, "not_found", "Not found")
+	b.refused(b.do("GET", "/api/admin/projects/proj_nobody/usage", ""), fault.NotFound)
 }
 
 // download requests usage as a file.

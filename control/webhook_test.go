@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/postern-ai/postern/core/fault"
 )
 
 func TestAlertURLs(t *testing.T) {
@@ -19,7 +21,7 @@ func TestAlertURLs(t *testing.T) {
 	} {
 		body, _ := encode(map[string]any{"alerts": map[string]string{"url": url}})
 		got := b.do("PATCH", path, string(body))
-		b.refused(got, 400, "invalid_request", "Invalid request")
+		b.refused(got, fault.InvalidRequest)
 		if !reflect.DeepEqual(got.problems(), []string{"alerts.url"}) {
 			t.Errorf("%q: %s", url, got.Body)
 		}
@@ -81,7 +83,7 @@ func TestPrivateWebhooks(t *testing.T) {
 				}
 				continue
 			}
-			b.refused(got, 400, "invalid_request", "Invalid request")
+			b.refused(got, fault.InvalidRequest)
 			if want := `"details":[{"field":"alerts.url","message":"` + wrong + `"}]`; !strings.Contains(got.Body.String(), want) {
 				t.Errorf("%s, allowed %v: %s\nwant %s", c.url, private, got.Body, want)
 			}
