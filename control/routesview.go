@@ -57,14 +57,14 @@ func (h *handler) policyView(p *doc.Policy, observed *health) *policy.View {
 
 func viewTier(v *policy.View, name string, observed *health) tierView {
 	selected := policy.Select(v.Config, v.Project, name)
-	strategy, targets := selected.StrategyOf(v.Config, name), v.Of(&selected, name)
+	strategy, targets := selected.StrategyOf(v.Config, name), v.SelectedTargets(&selected, name)
 	view := tierView{Name: name, Strategy: translate(strategy, strategies, strategyWords), Source: "catalog", Targets: []tierTargetView{}}
 	if selected.Routed {
 		view.Source = "project"
 	}
 	total := uint64(0)
 	for i := range targets {
-		total += targets[i].Drawn()
+		total += targets[i].DrawWeight()
 	}
 	if strategy != config.Weighted {
 		total = 0
@@ -82,11 +82,11 @@ func viewTarget(t *policy.Target, total uint64, observed *health) tierTargetView
 		Model: m.Name, Provider: m.Provider.Name, Weight: t.Weight, InputPrice: perMillion(m.Prices.Input),
 		OutputPrice: perMillion(m.Prices.Output), Allowed: t.Allowed, Ready: &t.Ready, State: observed.state(m.Name),
 	}
-	if t.Owner == "" {
+	if t.MasterKeyID == "" {
 		view.Ready = observed.ready(m.Provider)
 	}
 	if total > 0 {
-		share := float64(t.Drawn()) / float64(total)
+		share := float64(t.DrawWeight()) / float64(total)
 		view.Share = &share
 	}
 	return view

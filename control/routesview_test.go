@@ -227,7 +227,7 @@ func policyResult(v *policy.View, name string, health *health) string {
 		}
 		return health.Targets[at].LatencyMs
 	}) {
-		drawn := strategy == config.Weighted && c.Drawn() > 0
+		drawn := strategy == config.Weighted && c.DrawWeight() > 0
 		text += fmt.Sprintf(" %s/%s:%d allowed=%v ready=%v share=%v", c.Model.Provider.Name, c.Model.Name, c.Weight, c.Allowed, c.Ready, drawn)
 	}
 	return text
