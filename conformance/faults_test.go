@@ -149,8 +149,8 @@ type failure struct {
 
 var (
 	providerError   = failure{502, "provider_error", "Provider error", "server_error", "api_error", ""}
-	providerBusy    = failure{502, "provider_rate_limited", "Provider error", "server_error", "api_error", ""}
-	providerAnswer  = failure{502, "provider_invalid_response", "Provider error", "server_error", "api_error", ""}
+	providerBusy    = failure{502, "provider_rate_limited", "Provider error: rate limited", "server_error", "api_error", ""}
+	providerAnswer  = failure{502, "provider_invalid_response", "Provider error: invalid response", "server_error", "api_error", ""}
 	providerTimeout = failure{504, "provider_timeout", "Provider timeout", "server_error", "timeout_error", ""}
 	unavailable     = failure{503, "service_unavailable", "Service unavailable", "server_error", "overloaded_error", ""}
 	internalError   = failure{500, "internal_error", "Internal error", "server_error", "api_error", ""}

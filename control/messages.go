@@ -4,10 +4,9 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
-)
 
-// maxEchoBytes is the maximum length of a rejected value that a message repeats.
-const maxEchoBytes = 64
+	"github.com/postern-ai/postern/core/api"
+)
 
 // oneOf joins choices: "a, b or c".
 func oneOf(choices []string) string {
@@ -18,13 +17,8 @@ func oneOf(choices []string) string {
 	return strings.Join(choices[:last], ", ") + " or " + choices[last]
 }
 
-// got is the end of a message that repeats a rejected string, unless it is long.
-func got(text string) string {
-	if len(text) > maxEchoBytes {
-		return ", got a string of " + strconv.Itoa(len(text)) + " bytes"
-	}
-	return ", got " + strconv.Quote(text)
-}
+// got is the end of a message that repeats a rejected string, as api.Quote does.
+func got(text string) string { return ", got " + api.Quote(text) }
 
 // gotJSON is got for a JSON value. Arrays and objects are not repeated.
 func gotJSON(value json.RawMessage) string {
@@ -44,7 +38,8 @@ func gotJSON(value json.RawMessage) string {
 
 // gotNumber is got for the digits of a JSON number.
 func gotNumber(digits string) string {
-	if len(digits) > maxEchoBytes {
+	const maxDigits = 48
+	if len(digits) > maxDigits {
 		return ", got a number with " + strconv.Itoa(len(digits)) + " digits"
 	}
 	return ", got " + digits
