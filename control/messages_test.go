@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Messages name the value and the remedy, and repeat no long values.
+// Messages name the value and the remedy. They repeat no long values, and none that could be an API key.
 func TestMessages(t *testing.T) {
 	b := routedCatalog(t)
 	path := b.project()
@@ -20,6 +20,7 @@ func TestMessages(t *testing.T) {
 		{"PATCH", path, `{"budget":0.0000000000001}`, "budget must be dollars between 0 and 9000000 with at most 12 decimal places, got 0.0000000000001"},
 		{"PATCH", path, `{"owner":"me"}`, "owner is unknown or cannot be set here; remove it"},
 		{"PATCH", path, `{"routes":{"fast":{"targets":[]}}}`, "routes.fast.targets must be an array of 1 to 16 targets"},
+		{"POST", path + "/keys", `{"name":"k","kind":"sk_live_0123456789abcdefghij"}`, "kind must be gateway or project, got a string of 28 bytes"},
 		{"PATCH", keyPath, `{"models":["` + strings.Repeat("m", 99) + `"]}`, "models must contain only names of models or tiers, got a string of 99 bytes"},
 		{"PATCH", keyPath, `{"limits":{"requestsPerDay":null,"tokensPerMinute":0}}`, "limits.tokensPerMinute must be an integer between 1 and 1000000000, got 0"},
 		{"GET", "/api/admin/projects?limit=0", "", `limit must be an integer between 1 and 100, got "0"`},
