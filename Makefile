@@ -1,5 +1,5 @@
 # Tool versions: Go in go.mod, TinyGo and staticcheck in tools/go.mod, npm packages in package.json,
-# Node and LLVM at the top of tools/setup.sh. Every target sets up what it needs.
+# Node and LLVM at the top of tools/setup.sh. Every target installs the tools it needs.
 
 export PATH := $(CURDIR)/.tools/bin:$(CURDIR)/node_modules/.bin:$(PATH)
 export WRANGLER_SEND_METRICS := false
@@ -7,7 +7,7 @@ export CLOUDFLARE_CF_FETCH_ENABLED := false
 export REDOCLY_TELEMETRY := off
 
 .PHONY: help
-help: ## this list
+help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
 
 .PHONY: setup
@@ -15,12 +15,16 @@ setup:
 	@tools/setup.sh
 
 .PHONY: dev
-dev: setup ## the gateway on http://127.0.0.1:8787, with a demo project
+dev: setup ## start the gateway on http://127.0.0.1:8787 with a demo project
 	@./build.sh
 	@node tools/dev.mjs
 
+.PHONY: key
+key: ## create a production key in the demo project of a running `make dev` and print it
+	@node tools/dev/key.mjs
+
 .PHONY: build
-build: setup ## core.wasm and both Workers, with their sizes
+build: setup ## build core.wasm and both Workers and print their sizes
 	@./build.sh
 	@tools/check-dry-run.sh
 	@node tools/sizes.mjs
@@ -30,7 +34,7 @@ types: setup
 	@wrangler types worker/gateway/worker-configuration.d.ts >/dev/null
 
 .PHONY: check
-check: setup types ## format, vet, lint, types, names of files, ratchets, the API's description, both Workers' deployment
+check: setup types ## check format, lint, types, wording, file references, ratchets, OpenAPI and a dry-run deployment
 	@tools/setup.sh lint
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo 'run gofmt -w'; exit 1; }
 	go vet ./...
@@ -44,18 +48,19 @@ check: setup types ## format, vet, lint, types, names of files, ratchets, the AP
 	redocly lint docs/openapi.yaml
 	@./build.sh
 	@tools/check-dry-run.sh
-	@tools/check-words.sh
+	@tools/check-strings.sh
+	@node tools/words/main.mjs
 
 .PHONY: ratchets
-ratchets: ## tighten tools/ratchets.json to today's numbers; loosen='NAME=why' lets one grow
+ratchets: ## tighten tools/ratchets.json to the current numbers; loosen='NAME=why' allows one to grow
 	@cd tools && go run ./ratchets -tighten -loosen "$(loosen)"
 
 .PHONY: test
-test: setup ## every test: native, wasm under wazero, workerd, browser
+test: setup ## run every test: Go, wasm under wazero, Workers in workerd, SDKs, browser
 	@./build.sh
 	@./build.sh panic
 	@tools/setup.sh browser
-	node --test worker/gateway/test/*.test.mjs control/web/test/*.test.mjs test/deploy/*.test.mjs test/dev/*.test.mjs
+	node --test worker/gateway/test/*.test.mjs control/web/test/*.test.mjs test/deploy/*.test.mjs test/dev/*.test.mjs tools/words/*.test.mjs
 	node --test test/sdk/*.test.mjs
 	node --test test/browser/*.test.mjs
 	go test $$(go list ./... | grep -v -e /conformance$$ -e /core/explore$$ -e /core/sim$$)
@@ -65,21 +70,21 @@ test: setup ## every test: native, wasm under wazero, workerd, browser
 	cd tools && go test ./...
 
 .PHONY: mutants
-mutants: ## changes the exchange, KeyMeter and Ledger in one place at a time: do the tests notice? flags='-only core/ledger -sample 50 -resume'
+mutants: ## run mutation tests of the exchange, KeyMeter and Ledger; flags='-only core/ledger -sample 50 -resume'
 	@cd tools && go run ./mutants $(flags)
 
 SEEDS ?= 1000000
 
 .PHONY: world
-world: ## the simulated world, SEEDS=1000000 of them, with what happened in them
+world: ## run the simulation with SEEDS=1000000 seeds and print statistics
 	go test ./core/sim -run TestWorld -seeds $(SEEDS) -timeout 0 -v
 
 .PHONY: bench
-bench: setup ## what Postern costs, as ratios against baselines of the same run
+bench: setup ## measure throughput, latency and platform cost against baselines in the same run
 	@tools/setup.sh bench
 	@./build.sh
 	@node --disable-warning=ExperimentalWarning bench/run.mjs
 
 .PHONY: deploy
-deploy: build ## both Workers, to the account that wrangler is signed in to
+deploy: build ## deploy both Workers to the account that wrangler is signed in to
 	tools/deploy.sh

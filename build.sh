@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
-# Builds core.wasm (TinyGo) and, unless only the core is asked for, the dashboard and the control Worker
-# (standard Go), which embeds it.
-#   build.sh [all|core|panic]     panic: the core with the panic switch, for tests of traps
+# Builds core.wasm with TinyGo, the dashboard, and the control Worker, which embeds the dashboard, with standard Go.
+#   build.sh [all|core|panic]     core: only core.wasm; panic: core.wasm with a switch that traps, for tests
 set -euo pipefail
 cd "$(dirname "$0")"
 export PATH="$PWD/.tools/bin:$PWD/node_modules/.bin:$PATH"
 
 CORE_LIMIT_BYTES=440000 # gzip; raising it needs an entry in RATIONALE.md
 
-# newer FILE DIR...: FILE is newer than everything in DIRs, so there is nothing to build.
+# newer FILE DIR...: succeeds if FILE is newer than every file in the DIRs, so no build is needed.
 newer() {
   local file=$1
   shift
@@ -34,7 +33,7 @@ case "${1:-all}" in
     newer build/control/app.wasm core control worker/control go.mod || worker/control/build.sh
     ;;
   *)
-    echo "build.sh: all, core or panic" >&2
+    echo "usage: build.sh [all|core|panic]" >&2
     exit 1
     ;;
 esac

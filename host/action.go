@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// do carries out one action. What takes time goes on beside the loop and comes back as an event.
+// do carries out one action. Slow work runs in its own goroutine and returns to the loop as an event.
 func (x *exchange) do(a *abi.Action) {
 	switch a.Kind {
 	case abi.ActionReadBody:
@@ -60,18 +60,18 @@ func (x *exchange) do(a *abi.Action) {
 	}
 }
 
-// answer queues an event that needs no waiting.
+// answer queues an event that is available immediately.
 func (x *exchange) answer(event abi.Event) { x.ready = append(x.ready, event) }
 
-// start runs f beside the loop. A cancelled action, and one that outlives its exchange, is not answered.
+// start runs f in a goroutine. No event is delivered if the action is canceled or the exchange has ended.
 func (x *exchange) start(a *abi.Action, f func(context.Context, *abi.Action) abi.Event) {
 	ctx, cancel := context.WithCancel(context.Background())
 	x.open[a.ID] = cancel
 	go func() { x.deliver(ctx, delivery{Event: f(ctx, a), buffer: a.Buffer}) }()
 }
 
-// deliver hands an event to the loop; if it says so, it waits until the loop is done with it. False: it was
-// given up.
+// deliver passes an event to the loop and, if d.handled is set, waits until the loop has handled it. It returns false
+// if the action was canceled first.
 func (x *exchange) deliver(ctx context.Context, d delivery) bool {
 	d.action = ctx
 	select {
@@ -85,7 +85,7 @@ func (x *exchange) deliver(ctx context.Context, d delivery) bool {
 	return true
 }
 
-// buffer is the content of a buffer; one that nothing was written to is empty.
+// buffer returns a buffer's content; an unwritten buffer is empty.
 func (x *exchange) buffer(number uint64) []byte { return x.buffers[number] }
 
 func (x *exchange) join(parts []abi.Part) []byte {
@@ -100,7 +100,7 @@ func (x *exchange) join(parts []abi.Part) []byte {
 	return body
 }
 
-// read looks in memory first, then in KV.
+// read tries memory first, then KV.
 func (x *exchange) read(a *abi.Action) {
 	if a.Where&abi.WhereMemory != 0 {
 		if value, ok := x.host.hot.read(a.Key); ok {
@@ -165,10 +165,10 @@ func (x *exchange) call(ctx context.Context, a *abi.Action) abi.Event {
 	return event
 }
 
-// callUnawaited carries out a call that nobody waits for. It is not given up when the exchange ends otherwise.
+// callUnawaited makes a call whose reply is ignored. It is not canceled when the exchange ends.
 func (x *exchange) callUnawaited(a *abi.Action) { _, _ = x.callObject(context.Background(), a) }
 
-// callObject repeats a call to an object that was not there once.
+// callObject retries once if the object was unavailable.
 func (x *exchange) callObject(ctx context.Context, a *abi.Action) ([]byte, error) {
 	reply, err := x.host.Objects.Call(ctx, a.Class, a.Name, a.Region, a.Data)
 	if errors.Is(err, ErrUnavailable) {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// address is the caller's IP address: the connection's peer, or if that is a trusted proxy, the rightmost address
-// of X-Forwarded-For that is not one. What stands left of that anybody may have written. Empty: the connection has
-// none, as a Unix socket.
+// address returns the client's IP address: the connection's peer or, if the peer is a trusted proxy, the rightmost
+// address in X-Forwarded-For that is not a trusted proxy. Addresses to its left could be forged. It returns "" if the
+// connection has no address, as on a Unix socket.
 func (h *Host) address(r *http.Request) string {
 	peer, ok := parseAddress(r.RemoteAddr)
 	if !ok {
@@ -23,7 +23,7 @@ func (h *Host) address(r *http.Request) string {
 	return peer.String()
 }
 
-// forwardedFor is false if a proxy wrote something else than an address, or none but proxies are named.
+// forwardedFor returns false if X-Forwarded-For contains a malformed address or only trusted proxies.
 func (h *Host) forwardedFor(header http.Header) (netip.Addr, bool) {
 	hops := strings.Split(strings.Join(header.Values("X-Forwarded-For"), ","), ",")
 	for _, hop := range slices.Backward(hops) {
@@ -39,7 +39,7 @@ func (h *Host) trusts(address netip.Addr) bool {
 	return slices.ContainsFunc(h.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// parseAddress reads an address, or an address and a port.
+// parseAddress parses an IP address with or without a port.
 func parseAddress(text string) (netip.Addr, bool) {
 	address, err := netip.ParseAddr(text)
 	if err != nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// drainBytes is how much is read of a body that nobody wants, as in the Worker. With more to come the server
-// closes the connection, and a caller that is still sending may not see its answer.
+// drainBytes limits how much of an unused request body is read, as in the Worker. Beyond it the server closes the
+// connection, and a client that is still sending might not see the response.
 const drainBytes = 8 << 20
 
-// readBody reads on when the action was cancelled: the body has to be read by somebody.
+// readBody reads the request body. It ignores cancellation, because HTTP/1.1 requires the body to be consumed anyway.
 func (x *exchange) readBody(_ context.Context, a *abi.Action) abi.Event {
 	defer x.reading.Done()
 	event := abi.Event{Kind: abi.EventBody, ID: a.ID}
@@ -28,15 +28,15 @@ func (x *exchange) readBody(_ context.Context, a *abi.Action) abi.Event {
 	return event
 }
 
-// answerBeside lets the answer go out while the body is still coming in. Without it the server would wait for a
-// read that is under way, and that for the caller.
-func (x *exchange) answerBeside() {
+// allowEarlyResponse lets the response be sent before the request body has arrived. Otherwise net/http would wait for
+// the pending read, and the read for the client.
+func (x *exchange) allowEarlyResponse() {
 	if x.request.ContentLength != 0 && !expectsContinue(x.request) {
 		_ = http.NewResponseController(x.writer).EnableFullDuplex()
 	}
 }
 
-// drain reads what the caller still sends after the answer, so that the connection can be used again.
+// drain reads the rest of the request body, so that the connection can be reused.
 func (x *exchange) drain() {
 	x.reading.Wait()
 	if x.request.ContentLength != 0 && !expectsContinue(x.request) {
@@ -44,5 +44,6 @@ func (x *exchange) drain() {
 	}
 }
 
-// expectsContinue: a caller that has not been told to go on sends no body, and the server closes the connection.
+// expectsContinue reports whether the client waits for "100 Continue". It then sends no body without one, and the
+// server closes the connection.
 func expectsContinue(r *http.Request) bool { return r.Header.Get("Expect") != "" }

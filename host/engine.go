@@ -1,5 +1,5 @@
-// Package host runs the core in Go: natively or as WebAssembly under wazero, over stores in memory. It moves
-// bytes, keeps time, and does what the core's actions say; it decides nothing.
+// Package host runs the core in Go, compiled in or as WebAssembly under wazero, with in-memory stores. It does I/O,
+// keeps time and carries out the core's actions. All decisions are in the core.
 package host
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// Engine is a configured core. Its methods take and give the messages of package abi, may be called at the
-// same time, and fail if the core trapped, which harms that call only.
+// Engine is a configured core. Its methods take and return encoded messages of package abi and are safe for
+// concurrent use. They fail if the core traps; other calls are not affected.
 type Engine interface {
 	Configured() abi.Configured
 	Step(message []byte) ([]byte, error)
@@ -18,13 +18,13 @@ type Engine interface {
 	Apply(message []byte) ([]byte, error)
 }
 
-// native is the core as ordinary Go.
+// native is the core compiled into this program.
 type native struct {
 	core       *core.Core
 	configured abi.Configured
 }
 
-// NewNative configures the core that is compiled into this program.
+// NewNative returns an engine with the core compiled into this program.
 func NewNative(config abi.Config) (Engine, error) {
 	var w abi.Writer
 	config.Encode(&w)
@@ -38,7 +38,7 @@ func NewNative(config abi.Config) (Engine, error) {
 
 func (n *native) Configured() abi.Configured { return n.configured }
 
-// guard makes a panic what a trap is in wasm.
+// guard turns a panic into an error, as wasm does with a trap.
 func guard(f func([]byte) []byte, message []byte) (out []byte, err error) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// upstream is one fetch under way, with the clock that runs against its present part.
+// upstream is a fetch in progress with the timeout of its current phase.
 type upstream struct {
 	cancel  context.CancelFunc
 	timer   *time.Timer
-	expired atomic.Uint32 // which timeout it was
+	expired atomic.Uint32 // fault code of the timeout that fired, 0 if none did
 }
 
 func (u *upstream) limit(ms uint64, fault uint32) {
@@ -31,7 +31,7 @@ func (u *upstream) limit(ms uint64, fault uint32) {
 	}
 }
 
-// fetch does an ActionFetch and gives the event that ends it.
+// fetch carries out an ActionFetch and returns its final event.
 func (x *exchange) fetch(ctx context.Context, a *abi.Action, body []byte) abi.Event {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -73,8 +73,7 @@ func (x *exchange) fetch(ctx context.Context, a *abi.Action, body []byte) abi.Ev
 	return event
 }
 
-// pump hands a response to the loop as it comes. While the caller is slow to take it, the provider's time
-// stands still.
+// pump passes a response to the loop in chunks. The idle timeout pauses while the client is slow to read.
 func (x *exchange) pump(ctx context.Context, u *upstream, body io.Reader, a *abi.Action, head abi.Event) abi.Event {
 	if !x.deliver(ctx, delivery{Event: head, handled: make(chan struct{})}) {
 		return fault(a, u.reason(abi.FaultBroken))

@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// statusWriter notes the status that a handler answers with; 0: it has not begun to.
+// statusWriter records the status that a handler sends; 0 until the response has started.
 type statusWriter struct {
 	http.ResponseWriter
 	status int
@@ -20,20 +20,20 @@ func (s *statusWriter) WriteHeader(status int) {
 }
 
 func (s *statusWriter) Write(data []byte) (int, error) {
-	s.begun()
+	s.start()
 	return s.ResponseWriter.Write(data)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap supports http.ResponseController.
 func (s *statusWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-func (s *statusWriter) begun() {
+func (s *statusWriter) start() {
 	if s.status == 0 {
 		s.status = http.StatusOK
 	}
 }
 
-// forward hands the request to the control plane.
+// forward passes the request to the control plane.
 func (x *exchange) forward(a *abi.Action) {
 	if x.host.Control == nil {
 		x.answer(fault(a, abi.FaultConnect))
@@ -49,13 +49,14 @@ func (x *exchange) forward(a *abi.Action) {
 	}
 	w := &statusWriter{ResponseWriter: x.writer}
 	x.control(w, request)
-	w.begun()
+	w.start()
 	x.answer(abi.Event{Kind: abi.EventResponse, ID: a.ID, Code: uint64(w.status)})
 	x.finish()
 }
 
-// control runs the handler. If it panics, the caller gets the last resort, or where the answer had begun a
-// connection that breaks: half of it must not pass for the whole. What was thrown may hold anything: it is not logged.
+// control runs the handler. If it panics before the response starts, the client gets the last-resort error. After that
+// the connection is aborted, so that a partial response does not look complete. The panic value might contain secrets
+// and is not logged.
 func (x *exchange) control(w *statusWriter, r *http.Request) {
 	defer func() {
 		if recover() == nil {

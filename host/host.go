@@ -17,20 +17,20 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// Options are what a Host is made of.
+// Options configure a Host.
 type Options struct {
 	Engine  Engine
 	Clock   Clock
 	KV      KV
 	Objects Objects
-	Control http.Handler // the control plane; nil: none
-	Log     io.Writer    // one line of JSON each
-	Stats   *Stats       // nil: nobody looks at them
-	// TrustedProxies are the networks whose X-Forwarded-For is believed.
+	Control http.Handler // the control plane; optional
+	Log     io.Writer    // receives log lines, one JSON object each; optional
+	Stats   *Stats       // optional
+	// TrustedProxies are the networks whose X-Forwarded-For is trusted.
 	TrustedProxies []netip.Prefix
 }
 
-// Host answers callers over HTTP.
+// Host serves the gateway over HTTP.
 type Host struct {
 	Options
 	configured abi.Configured
@@ -41,7 +41,7 @@ type Host struct {
 	working    sync.WaitGroup
 }
 
-// New makes a host. A core that refused its configuration is refused here.
+// New returns a host. It fails if the core rejected its configuration.
 func New(o Options) (*Host, error) {
 	configured := o.Engine.Configured()
 	if configured.Error != "" {
@@ -52,22 +52,22 @@ func New(o Options) (*Host, error) {
 	}
 	client := &http.Client{
 		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
-		CheckRedirect: stay,
+		CheckRedirect: noRedirect,
 	}
 	return &Host{Options: o, configured: configured, client: client, hot: newHot(o.Clock, &configured)}, nil
 }
 
-// Wait returns when all exchanges are over, what follows their answers included.
+// Wait blocks until all exchanges have ended, including their work after the response.
 func (h *Host) Wait() { h.working.Wait() }
 
-// Evict empties what the host remembers between exchanges, as a new isolate would.
+// Evict clears the memory shared between exchanges, as a new isolate would start.
 func (h *Host) Evict() {
 	h.hot.clear()
 	h.shared.clear()
 }
 
-// ServeHTTP answers one request. It returns when the answer is written and the request's body read; the exchange
-// goes on until it is settled.
+// ServeHTTP serves one request. It returns when the response is written and the request body is consumed; the exchange
+// continues until it is settled.
 func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{
 		host: h, request: r, writer: w, id: requestID(), address: h.address(r),
@@ -76,7 +76,7 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.working.Go(x.run)
 	<-x.answered
 	if x.broken {
-		panic(http.ErrAbortHandler) // net/http's way to break the connection; it logs nothing
+		panic(http.ErrAbortHandler) // makes net/http abort the connection without logging
 	}
 	x.drain()
 }
@@ -87,7 +87,7 @@ func requestID() string {
 	return "req_" + hex.EncodeToString(random[:])
 }
 
-// exchange is one request under way.
+// exchange is one request in progress.
 type exchange struct {
 	host     *Host
 	request  *http.Request
@@ -97,22 +97,22 @@ type exchange struct {
 	state    []byte
 	buffers  map[uint64][]byte
 	events   chan delivery
-	ready    []abi.Event // answers that were there at once
+	ready    []abi.Event // events available immediately
 	open     map[uint64]context.CancelFunc
 	answered chan struct{}
 	done     bool           // answered is closed
-	opened   bool           // the answer is sent piece by piece
-	broken   bool           // the answer ends in its middle
-	reading  sync.WaitGroup // of the request's body
+	opened   bool           // the response is streamed
+	broken   bool           // the response was cut off
+	reading  sync.WaitGroup // reads of the request body
 	lastWord []byte
 }
 
-// delivery is an event on its way to the loop. What made it waits until handled is closed, if there is one.
+// delivery is an event on its way to the loop. If handled is set, the sender waits until the loop closes it.
 type delivery struct {
 	abi.Event
-	buffer  uint64 // where the loop keeps the body that the event brings
+	buffer  uint64 // the buffer that the loop stores the event's body in
 	handled chan struct{}
-	action  context.Context // of what it answers; once that is cancelled, nobody wants the event
+	action  context.Context // of the action; the event is dropped if this is canceled
 }
 
 func (x *exchange) run() {
@@ -130,15 +130,15 @@ func (x *exchange) run() {
 	}
 	headers = append(headers, pick(x.request.Header, x.host.configured.RequestHeaders)...)
 	event := abi.Event{Kind: abi.EventRequest, Headers: headers, Data: seed}
-	left := x.request.Context().Done()
+	disconnected := x.request.Context().Done()
 	var handled chan struct{}
 	for {
-		goesOn := x.step(event)
+		more := x.step(event)
 		if handled != nil {
 			close(handled)
 			handled = nil
 		}
-		if !goesOn {
+		if !more {
 			return
 		}
 		switch {
@@ -149,19 +149,18 @@ func (x *exchange) run() {
 		case x.done && len(x.open) == 0:
 			return
 		case len(x.open) == 0:
-			x.lastResort() // nothing would ever happen again
+			x.lastResort() // no further event can arrive
 			return
 		}
 		if x.done {
-			left = nil
+			disconnected = nil
 		}
-		event, handled = x.next(&left)
+		event, handled = x.next(&disconnected)
 	}
 }
 
-// next waits for the next event. What was cancelled while its event waited has none: its id may be that of
-// another action by now.
-func (x *exchange) next(left *<-chan struct{}) (event abi.Event, handled chan struct{}) {
+// next waits for the next event. It drops events of canceled actions, whose IDs may have been reused.
+func (x *exchange) next(disconnected *<-chan struct{}) (event abi.Event, handled chan struct{}) {
 	for {
 		select {
 		case d := <-x.events:
@@ -176,31 +175,31 @@ func (x *exchange) next(left *<-chan struct{}) (event abi.Event, handled chan st
 			if d.handled != nil {
 				close(d.handled)
 			}
-		case <-*left:
-			*left = nil
+		case <-*disconnected:
+			*disconnected = nil
 			x.finish()
 			return abi.Event{Kind: abi.EventLeft}, nil
 		}
 	}
 }
 
-// keep stores the body that an event brings. Buffers are the loop's: nothing beside it writes them.
+// keep stores an event's body in its buffer. Only the loop writes buffers.
 func (x *exchange) keep(d delivery) {
 	if d.Kind == abi.EventResponse || d.Kind == abi.EventBody && d.Code == abi.OutcomeOK {
 		x.buffers[d.buffer] = d.Data
 	}
 }
 
-// sentPath is the path as it was sent. That of the URL has been decoded, and is encoded again by other rules.
+// sentPath returns the path as sent. URL.Path is decoded, and encoding it again may change it.
 func sentPath(r *http.Request) string {
 	path, _, _ := strings.Cut(r.RequestURI, "?")
-	if !strings.HasPrefix(path, "/") { // a whole URL, or a request of no server
+	if !strings.HasPrefix(path, "/") { // absolute form, or a request made without a server
 		return r.URL.EscapedPath()
 	}
 	return path
 }
 
-// pick takes the named header fields, several of one name joined as HTTP says.
+// pick returns the named header fields. Repeated fields are joined with commas (RFC 9110, section 5.3).
 func pick(header http.Header, names []string) []abi.Header {
 	var picked []abi.Header
 	for _, name := range names {
@@ -211,7 +210,7 @@ func pick(header http.Header, names []string) []abi.Header {
 	return picked
 }
 
-// text is what a text of the wire may hold: a byte that is not UTF-8 is told as U+FFFD, as the Worker's platform does.
+// text replaces bytes that are not UTF-8 by U+FFFD, as the Workers platform does.
 func text(raw string) string {
 	if utf8.ValidString(raw) {
 		return raw
@@ -219,7 +218,7 @@ func text(raw string) string {
 	return string([]rune(raw))
 }
 
-// step runs the core on one event and does what it says; false ends the exchange.
+// step runs the core on one event and carries out its actions. It returns false when the exchange is over.
 func (x *exchange) step(event abi.Event) bool {
 	h := x.host
 	h.Stats.Steps.Add(1)
@@ -245,7 +244,7 @@ func (h *Host) runStep(in *abi.StepInput) (abi.StepOutput, error) {
 	return abi.DecodeStepOutput(message)
 }
 
-// lastResort answers in place of a core that could not. Why is not logged: it may hold what the core choked on.
+// lastResort responds when the core failed. The cause is not logged, because it might contain request data.
 func (x *exchange) lastResort() {
 	x.host.logFailure("step_failed", x.id)
 	switch {
@@ -259,7 +258,7 @@ func (x *exchange) lastResort() {
 	x.respond(x.host.lastAnswer(x.id))
 }
 
-// lastAnswer is what the core said to answer when no step can.
+// lastAnswer is the error response, prepared by the core at configuration, for a failed step.
 func (h *Host) lastAnswer(id string) (status uint64, headers []abi.Header, body []byte) {
 	c := &h.configured
 	body = append(append(append(body, c.LastResortBody[0]...), id...), c.LastResortBody[1]...)
@@ -267,7 +266,7 @@ func (h *Host) lastAnswer(id string) (status uint64, headers []abi.Header, body 
 	return c.LastResortStatus, headers, body
 }
 
-// respond sends a whole answer. A HEAD gets its head only, which tells the length all the same.
+// respond sends a complete response. The response to HEAD has the Content-Length but no body.
 func (x *exchange) respond(status uint64, headers []abi.Header, body []byte) {
 	if status != http.StatusNoContent && status != http.StatusNotModified {
 		x.writer.Header().Set("Content-Length", strconv.Itoa(len(body)))
@@ -276,19 +275,19 @@ func (x *exchange) respond(status uint64, headers []abi.Header, body []byte) {
 	if x.request.Method != http.MethodHead {
 		_, _ = x.writer.Write(body)
 	}
-	_ = http.NewResponseController(x.writer).Flush() // the caller need not have sent all of the body
+	_ = http.NewResponseController(x.writer).Flush() // the client may still be sending the request body
 	x.finish()
 }
 
 func (x *exchange) head(status uint64, headers []abi.Header) {
-	x.answerBeside()
+	x.allowEarlyResponse()
 	for _, header := range headers {
 		x.writer.Header().Set(header.Name, header.Value)
 	}
 	x.writer.WriteHeader(int(status))
 }
 
-// send writes a piece of the answer through to the caller, and waits until it is taken.
+// send writes and flushes a chunk of the response, blocking until the connection accepts it.
 func (x *exchange) send(piece []byte) {
 	if x.done {
 		return
@@ -303,7 +302,7 @@ func (x *exchange) send(piece []byte) {
 	x.finish()
 }
 
-// finish lets the caller go; nothing more is written.
+// finish ends the response; nothing more is written.
 func (x *exchange) finish() {
 	if !x.done {
 		x.done = true
@@ -320,7 +319,7 @@ func (h *Host) log(line []byte) {
 	_, _ = h.Log.Write(append(line, '\n'))
 }
 
-// logFailure logs what this host could not do: a code, and no error's text, which may hold a URL or worse.
+// logFailure logs a failure of this host as a code. Error texts are omitted, because they can contain URLs or secrets.
 func (h *Host) logFailure(code, requestID string) {
 	h.log(fmt.Appendf(nil, `{"level":"error","requestId":%q,"code":%q}`, requestID, code))
 }

@@ -10,18 +10,18 @@ import (
 	"github.com/postern-ai/postern/core/object"
 )
 
-// ErrOverloaded and ErrUnavailable are how a call to an object fails. An unavailable one may be repeated.
+// Errors of a call to an object. Only ErrUnavailable may be retried.
 var (
 	ErrOverloaded  = errors.New("host: object overloaded")
 	ErrUnavailable = errors.New("host: object unavailable")
 )
 
-// Objects calls commands on objects.
+// Objects runs commands on objects and returns their replies.
 type Objects interface {
 	Call(ctx context.Context, class abi.Class, name, region string, command []byte) ([]byte, error)
 }
 
-// Stats counts what costs money on the platform.
+// Stats counts the operations that Cloudflare bills.
 type Stats struct {
 	ObjectCalls [4]atomic.Int64 // by class
 	KVReads     atomic.Int64
@@ -33,13 +33,13 @@ type Stats struct {
 	Steps       atomic.Int64
 }
 
-// MemoryObjects are objects in this process: each runs one command at a time, its rows change in one step,
-// its outbox is delivered at least once and in order, what it posts at most once and in none.
+// MemoryObjects are in-process objects. Each runs one command at a time and commits its rows atomically. Outbox rows
+// are delivered in order, at least once. Posts are sent in any order, at most once.
 type MemoryObjects struct {
 	Engine Engine
 	Clock  Clock
 	Stats  *Stats
-	// Deliver carries one outbox row out; it is where tests lose deliveries.
+	// Deliver sends one outbox row; an error makes an alarm retry it.
 	Deliver func(abi.Delivery) error
 
 	mu      sync.Mutex
@@ -52,15 +52,15 @@ type objectID struct {
 	name  string
 }
 
-// memoryObject is one object. Its mutex is held while a command runs or its storage is used.
+// memoryObject is one object. mu guards its storage and is held while a command runs.
 type memoryObject struct {
 	mu         sync.Mutex
 	delivering sync.Mutex
 	storage    counted
-	posting    chan struct{} // holds a token for each Post under way
+	posting    chan struct{} // semaphore with a token per post in flight
 }
 
-// counted is an object's storage, whose use is counted.
+// counted is an object's storage with its use counted in stats.
 type counted struct {
 	object.Memory
 	stats *Stats
@@ -94,7 +94,7 @@ func (o *MemoryObjects) object(id objectID) *memoryObject {
 	return o.objects[id]
 }
 
-// Call runs one command. What must be delivered or posted goes out after it returns.
+// Call runs one command. Deliveries and posts are sent after it returns.
 func (o *MemoryObjects) Call(_ context.Context, class abi.Class, name, _ string, command []byte) ([]byte, error) {
 	o.Stats.ObjectCalls[class].Add(1)
 	id := objectID{class, name}
@@ -115,7 +115,7 @@ func (o *MemoryObjects) run(id objectID, command []byte) (abi.ObjectOutput, erro
 	return object.Coded(o.Engine.Reads, o.Engine.Apply).Run(&of.storage, in)
 }
 
-// deliver carries the outbox out, oldest first. At the first failure it stops and leaves the rest to an alarm.
+// deliver sends the outbox, oldest first. It stops at the first failure and sets an alarm for the rest.
 func (o *MemoryObjects) deliver(id objectID) {
 	of := o.object(id)
 	of.delivering.Lock()
@@ -142,17 +142,17 @@ func (of *memoryObject) next() (string, abi.Delivery, error) {
 	return object.NextDelivery(&of.storage)
 }
 
-// commit removes rows and sets the alarm outside of a command.
+// commit deletes rows and sets the alarm outside a command.
 func (of *memoryObject) commit(deletes []string, alarmMs uint64) {
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	_ = of.storage.Commit(nil, deletes, alarmMs)
 }
 
-// Wait returns when all deliveries and posts that were begun are done.
+// Wait blocks until all deliveries and posts in flight are done.
 func (o *MemoryObjects) Wait() { o.working.Wait() }
 
-// NextAlarm is when the first alarm rings, 0 if none is set.
+// NextAlarm returns the time of the earliest alarm in Unix milliseconds, or 0 if none is set.
 func (o *MemoryObjects) NextAlarm() uint64 {
 	_, at := o.nextAlarm()
 	return at
@@ -171,7 +171,7 @@ func (o *MemoryObjects) nextAlarm() (first objectID, at uint64) {
 	return first, at
 }
 
-// RingNext runs the alarm that is due first, if it is due by now.
+// RingNext runs the earliest alarm if it is due, and reports whether it ran one.
 func (o *MemoryObjects) RingNext() (rang bool) {
 	id, at := o.nextAlarm()
 	if at == 0 || at > o.Clock.Now() {

@@ -8,20 +8,20 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// postClient sends Posts. Every one has a connection of its own: on one that is used again the transport may
-// send a request twice, and a host never repeats a Post.
+// postClient sends Posts, each on a new connection. On a reused one net/http may retry the request, but a Post must be
+// sent at most once.
 var postClient = newPostClient(abi.PostTimeoutMs * time.Millisecond)
 
 func newPostClient(timeout time.Duration) *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DisableKeepAlives = true
-	return &http.Client{Transport: transport, CheckRedirect: stay, Timeout: timeout}
+	return &http.Client{Transport: transport, CheckRedirect: noRedirect, Timeout: timeout}
 }
 
-// stay follows no redirect.
-func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+// noRedirect makes a client return redirects instead of following them.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// sendPost gives the status of the answer, 0 if none came. The error is dropped: it holds the URL.
+// sendPost returns the response status, or 0 if there was no response. It drops the error, which contains the URL.
 func sendPost(client *http.Client, p *abi.Post) uint64 {
 	request, err := http.NewRequest(http.MethodPost, p.URL, bytes.NewReader(p.Body))
 	if err != nil {
@@ -38,8 +38,8 @@ func sendPost(client *http.Client, p *abi.Post) uint64 {
 	return uint64(response.StatusCode)
 }
 
-// post sends what a command asked for, beside everything else, and tells the object what came of each. If
-// the object cannot take that, its own alarm finds out.
+// post sends a command's posts in the background and reports each result to the object. If that report fails, the
+// object's own alarm notices.
 func (o *MemoryObjects) post(id objectID, posts []abi.Post) {
 	turns := o.object(id).posting
 	for i := range posts {
@@ -55,7 +55,7 @@ func (o *MemoryObjects) post(id objectID, posts []abi.Post) {
 	}
 }
 
-// follow does what a command left to be done after its reply.
+// follow runs a command's deliveries and posts, after its reply.
 func (o *MemoryObjects) follow(id objectID, out abi.ObjectOutput) {
 	if out.Deliver {
 		o.working.Go(func() { o.deliver(id) })

@@ -6,18 +6,18 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// swapTries is how often a step runs beside others before it makes them wait.
+// swapTries is the number of optimistic attempts before a step takes the lock.
 const swapTries = 4
 
-// shared is the core's blob that all exchanges read and change. A step puts its blob in the place of the one that
-// it read and of no other: if that is gone by then, the step, which is pure, runs again on what is there.
+// shared is the core's blob, read and written by all exchanges. A step replaces it by compare-and-swap: if another step
+// has changed it meanwhile, the step, which is pure, runs again on the new blob.
 type shared struct {
 	mu      sync.Mutex
 	blob    []byte
 	version uint64 // counts the changes
 }
 
-// step runs a step of the core on the blob.
+// step runs one step of the core on the blob.
 func (s *shared) step(in *abi.StepInput, run func(*abi.StepInput) (abi.StepOutput, error)) (abi.StepOutput, error) {
 	for range swapTries {
 		s.mu.Lock()
@@ -39,7 +39,7 @@ func (s *shared) step(in *abi.StepInput, run func(*abi.StepInput) (abi.StepOutpu
 	return out, err
 }
 
-// swap is false if the blob has changed since.
+// swap replaces the blob if its version is still the one seen, and reports whether it did.
 func (s *shared) swap(seen uint64, blob []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,15 +7,16 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// KV is the key-value store: eventually consistent wherever it is real, so never the authority.
+// KV is a key-value store. Real ones are eventually consistent, so it is never the source of truth.
 type KV interface {
-	// Read gives a value, or ok = false. It may be late, by abi.Configured.KVCacheSeconds beside what the store itself is.
+	// Read returns a value, or ok = false. The value may be stale by the store's own delay plus
+	// abi.Configured.KVCacheSeconds.
 	Read(key string) (value []byte, ok bool, err error)
-	// Write stores a value for some seconds (0: for good); an empty one removes.
+	// Write stores a value for ttlSeconds; 0 means without expiry. An empty value deletes the key.
 	Write(key string, value []byte, ttlSeconds uint64) error
 }
 
-// memoryKV is a KV in this process.
+// memoryKV is an in-process KV.
 type memoryKV struct {
 	mu    sync.Mutex
 	clock Clock
@@ -27,7 +28,7 @@ type kvRow struct {
 	expiresMs uint64
 }
 
-// NewMemoryKV makes an empty KV.
+// NewMemoryKV returns an empty in-process KV.
 func NewMemoryKV(clock Clock) KV { return &memoryKV{clock: clock, rows: map[string]kvRow{}} }
 
 func (m *memoryKV) Read(key string) ([]byte, bool, error) {
@@ -55,13 +56,13 @@ func (m *memoryKV) Write(key string, value []byte, ttlSeconds uint64) error {
 	return nil
 }
 
-// hot is the host memory that only actions read and write: a byte-bounded LRU with expiry.
+// hot is the memory cache that the core reads and writes through actions: an LRU bounded in bytes, with expiry.
 type hot struct {
 	mu      sync.Mutex
 	clock   Clock
 	bounds  *abi.Configured
 	bytes   uint64
-	order   *list.List // of *hotEntry, the most recently used in front
+	order   *list.List // of *hotEntry, most recently used first
 	entries map[string]*list.Element
 }
 
@@ -84,7 +85,7 @@ func (h *hot) read(key string) ([]byte, bool) {
 		return nil, false
 	}
 	entry := element.Value.(*hotEntry)
-	// A clock that jumped back must not make an entry live longer.
+	// A clock that jumped back must not extend an entry's life.
 	if now := h.clock.Now(); now >= entry.expiresMs || now < entry.storedMs {
 		h.remove(element)
 		return nil, false
@@ -127,5 +128,5 @@ func (h *hot) clear() {
 	clear(h.entries)
 }
 
-// Clock tells the time in Unix milliseconds. Tests own theirs.
+// Clock returns the time in Unix milliseconds.
 type Clock interface{ Now() uint64 }

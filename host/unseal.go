@@ -11,10 +11,10 @@ import (
 
 const unsealKeyBytes = 32
 
-// errSealed says nothing of why: whatever is wrong, the core is told the same.
-var errSealed = errors.New("host: cannot be unsealed")
+// errSealed hides the cause: the core gets the same outcome for every failure.
+var errSealed = errors.New("host: cannot decrypt")
 
-// unsealed is the event that answers an ActionUnseal.
+// unsealed carries out an ActionUnseal and returns its event.
 func unsealed(a *abi.Action, sealed []byte) abi.Event {
 	event := abi.Event{Kind: abi.EventSupplied, ID: a.ID}
 	plain, err := unseal(a.Key, a.Name, sealed)

@@ -13,12 +13,11 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// MemoryCeiling is how large an instance's memory may grow before the instance is replaced. Memory of wasm
-// never shrinks.
+// MemoryCeiling is the memory size in bytes above which an instance is replaced. wasm memory never shrinks.
 const MemoryCeiling = 32 << 20
 
-// Wasm is the core as a module under wazero: compiled once, with a pool of configured instances, because an
-// instance runs one call at a time.
+// Wasm is an Engine that runs the core as a module under wazero. It pools configured instances, because an instance
+// runs one call at a time.
 type Wasm struct {
 	runtime    wazero.Runtime
 	module     wazero.CompiledModule
@@ -28,16 +27,16 @@ type Wasm struct {
 	idle       []*instance
 }
 
-// compiled is shared by all hosts of this process, so that one module is compiled once.
+// compiled is shared by all engines of the process, so that a module is compiled once.
 var compiled = wazero.NewCompilationCache()
 
-// instance is one instantiation, with its exports looked up.
+// instance is an instantiated module with its exports.
 type instance struct {
 	module                     api.Module
 	reserve, step, reads, appl api.Function
 }
 
-// NewWasm compiles a core module and configures a first instance of it.
+// NewWasm compiles a core module and configures its first instance.
 func NewWasm(ctx context.Context, binary []byte, config abi.Config) (*Wasm, error) {
 	w := &Wasm{runtime: wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithCompilationCache(compiled))}
 	module, err := w.runtime.CompileModule(ctx, binary)
@@ -59,13 +58,13 @@ func NewWasm(ctx context.Context, binary []byte, config abi.Config) (*Wasm, erro
 	return w, nil
 }
 
-// Close frees everything.
+// Close closes all instances and frees the module.
 func (w *Wasm) Close(ctx context.Context) error { return w.runtime.Close(ctx) }
 
-// Configured is what configure answered.
+// Configured returns the core's reply to its configuration.
 func (w *Wasm) Configured() abi.Configured { return w.configured }
 
-// Step, Reads and Apply call the exports of the same name on any idle instance.
+// Step calls the export of the same name on an idle instance. Reads and Apply do the same.
 func (w *Wasm) Step(message []byte) ([]byte, error) {
 	return w.call(message, func(i *instance) api.Function { return i.step })
 }
@@ -88,7 +87,7 @@ func (w *Wasm) instantiate(ctx context.Context) (*instance, []byte, error) {
 		return nil, nil, err
 	}
 	if version[0] != abi.Version {
-		return nil, nil, fmt.Errorf("host: the core speaks ABI version %d, this host %d", version[0], abi.Version)
+		return nil, nil, fmt.Errorf("host: core has ABI version %d, want %d", version[0], abi.Version)
 	}
 	i := &instance{
 		module: module, reserve: module.ExportedFunction("reserve"), step: module.ExportedFunction("step"),
@@ -128,7 +127,7 @@ func (w *Wasm) take(ctx context.Context) (*instance, error) {
 	return i, err
 }
 
-var errMemory = errors.New("host: the core pointed outside its memory")
+var errMemory = errors.New("host: the core returned an address outside its memory")
 
 // call writes a message, calls an export and copies its output.
 func (i *instance) call(ctx context.Context, export api.Function, message []byte) ([]byte, error) {
@@ -155,7 +154,7 @@ func (i *instance) call(ctx context.Context, export api.Function, message []byte
 	return append([]byte(nil), out...), nil
 }
 
-// MemorySize is the largest memory among the idle instances, in bytes.
+// MemorySize returns the largest memory size of the idle instances in bytes.
 func (w *Wasm) MemorySize() uint32 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -166,8 +165,8 @@ func (w *Wasm) MemorySize() uint32 {
 	return size
 }
 
-// ArmPanic makes the next step trap, and only that: one idle instance is left, the armed one. Only the build
-// with the panic switch can.
+// ArmPanic makes the next step trap, for tests. It keeps one idle instance, the armed one. It needs the build with the
+// panic switch (build.sh panic).
 func (w *Wasm) ArmPanic() error {
 	ctx := context.Background()
 	w.mu.Lock()

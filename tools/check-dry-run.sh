@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Bundles both Workers as tools/deploy.sh deploys them, the gateway's first deployment included, and deploys
-# nothing. Needs what build.sh makes; leaves the gateway's bundle in build/gateway.
+# Dry-runs every deployment of tools/deploy.sh, including the gateway's first one. Run build.sh first. The gateway's
+# bundle stays in build/gateway.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,9 +20,9 @@ dry_run gateway --outdir build/gateway
 dry_run control -c worker/control/wrangler.toml
 dry_run first -c wrangler.first.toml
 
-# Of the bindings only that one may be missing in the first deployment.
+# The first deployment must have every binding except CONTROL.
 bindings() { grep -o 'env\.[A-Z_]*' "build/$1.log" | sort -u; }
 [ "$(bindings gateway)" = "$(printf '%s\n' "$(bindings first)" env.CONTROL | sort)" ] || {
-  echo 'check-dry-run: the first deployment is not the gateway without its binding to the control Worker' >&2
+  echo 'check-dry-run: the first deployment must have every binding of the gateway except CONTROL' >&2
   exit 1
 }

@@ -1,4 +1,5 @@
-// check-wasm.mjs FILE LIMIT: the core may import nothing, must export its contract, and stay small.
+// Usage: check-wasm.mjs FILE LIMIT. Checks that the core imports nothing, exports its contract, and is at most LIMIT
+// bytes gzipped.
 import { readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Deploys both Workers to the account that wrangler is signed in to, or that CLOUDFLARE_API_TOKEN is for. May be
-# run again at any time; after a failure it goes on. Secrets, and variables set in the dashboard, are kept.
+# Deploys both Workers to the account of wrangler's login or of CLOUDFLARE_API_TOKEN. Safe to run again at any time,
+# also after a failure. Secrets, and variables set in the Cloudflare dashboard, are kept.
 #
-# The two refer to each other: the control Worker to the gateway's objects, the gateway to the control
-# Worker's service, and a binding to what is not there is refused. So where one of them is missing, the
-# gateway goes first without that binding. It goes first in any case: a new class of objects must be there
-# before the control Worker can be bound to it.
+# Each Worker binds to the other: the control Worker to the gateway's Durable Objects, the gateway to the control
+# Worker's service. Cloudflare rejects a binding to a Worker that does not exist. The first deployment therefore
+# deploys the gateway without that binding, then the control Worker, then the gateway again. Later deployments also
+# start with the gateway, because a new class of objects must exist before the control Worker can bind to it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,23 +14,23 @@ fail() {
   exit 1
 }
 
-# exists WORKER: whether it was ever deployed. If that cannot be told, this ends here, with nothing done.
+# exists WORKER: succeeds if the Worker was deployed before. Exits if wrangler cannot tell.
 exists() {
   local said
   said=$(wrangler deployments list --name "$1" 2>&1 </dev/null) && return
-  # The API's codes for no such Worker and no such service. Wrangler may break lines between any two words.
+  # The API's codes for an unknown Worker and an unknown service. Wrangler may wrap the line between any two words.
   [[ $said =~ code:[[:space:]]+(10007|10090) ]] && return 1
   printf '%s\n' "$said" >&2
-  fail "nothing was deployed, because wrangler could not tell whether the Worker $1 exists (see above)." \
+  fail "nothing was deployed: wrangler could not check whether the Worker $1 exists (see above)." \
     "Not signed in? Run npx wrangler login, or set CLOUDFLARE_API_TOKEN, and CLOUDFLARE_ACCOUNT_ID if there are several accounts."
 }
 
-# The id of the namespace that wrangler once made for the gateway; nothing if there is none. Wrangler takes
-# what the deployed gateway has, and otherwise makes one anew, which fails if it is there: a first deployment
-# that broke off leaves it behind.
+# Prints the ID of the KV namespace that wrangler created for the gateway, if there is one. Wrangler reuses the
+# namespace of a deployed gateway. Otherwise it creates one, which fails if an interrupted first deployment left one
+# behind.
 kv_namespace() {
   local all
-  all=$(wrangler kv namespace list </dev/null) || fail 'nothing was deployed, because the KV namespaces could not be listed (see above).'
+  all=$(wrangler kv namespace list </dev/null) || fail 'nothing was deployed: wrangler could not list the KV namespaces (see above).'
   node -e '
     const all = JSON.parse(process.argv[1])
     console.log(all.find(({ title }) => title === "postern-kv")?.id ?? "")
@@ -41,7 +41,7 @@ step() { # WHAT COMMAND...
   local what=$1
   shift
   echo "deploy: $what"
-  "$@" || fail "$what: failed (see above). What was deployed before stands; make deploy goes on from there."
+  "$@" || fail "$what: failed (see above). Earlier steps took effect. Fix the cause, then run make deploy again."
 }
 
 control=no gateway=no
@@ -53,18 +53,17 @@ if [ $control = yes ] && [ $gateway = yes ]; then
 else
   namespace=
   [ $gateway = yes ] || namespace=$(kv_namespace)
-  # Beside wrangler.toml, because its paths are relative to it.
+  # In the same folder as wrangler.toml, because paths in it are relative.
   trap 'rm -f wrangler.first.toml' EXIT
   tools/first-config.sh "$namespace" >wrangler.first.toml
-  step 'the gateway, not bound to the control Worker yet' wrangler deploy -c wrangler.first.toml
+  step 'the gateway, without its binding to the control Worker' wrangler deploy -c wrangler.first.toml
   step 'the control Worker' wrangler deploy -c worker/control/wrangler.toml
-  step 'the gateway, bound to it' wrangler deploy
+  step 'the gateway, with the binding' wrangler deploy
 fi
 
 cat <<'END'
-deployed. The secrets, once:
-  npx wrangler secret put OPENAI_API_KEY                                         # providers' keys: the gateway's
-  npx wrangler secret put POSTERN_ADMIN_TOKEN -c worker/control/wrangler.toml    # POSTERN_VIEWER_TOKEN, optional, too
-  npx wrangler secret put POSTERN_MASTER_KEYS                                    # optional: projects' own provider keys;
-  npx wrangler secret put POSTERN_MASTER_KEYS -c worker/control/wrangler.toml    # the same on both
+Deployed. After the first deployment, set the secrets:
+  npx wrangler secret put POSTERN_ADMIN_TOKEN -c worker/control/wrangler.toml    # create one with: openssl rand -base64 32
+  npx wrangler secret put OPENAI_API_KEY                                         # one for each provider you use
+README.md lists the optional ones.
 END

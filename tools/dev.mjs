@@ -1,7 +1,7 @@
-// What `make dev` runs: both Workers on this machine, with a demo project whose keys outlive a restart.
+// Implements `make dev`: runs both Workers locally, with a demo project whose keys survive restarts.
 //
-// .dev/keys.json is {"baseUrl","projectId","gatewayKey","projectKey","adminToken"}, from the moment that all of it
-// works until it stops. Secrets go to the Workers through files that only this user can read.
+// .dev/keys.json is {"baseUrl","projectId","gatewayKey","projectKey","adminToken"}. It exists from the moment that all
+// of them work until the process stops. The Workers get their secrets through files that only this user can read.
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { demoKeys } from './dev/demo.mjs'
@@ -21,16 +21,16 @@ import { canListen, portFree, Wrangler } from './dev/wrangler.mjs'
 
 const RESTARTS = 3
 const RESTARTS_WITHIN_MS = 600_000
-const LOST_STOP_TIMEOUT_MS = 1_000 // It waits for workerd, which is gone.
+const LOST_STOP_TIMEOUT_MS = 1_000 // short, because wrangler would wait for the workerd that exited
 
-/** wrangler, started again when it is lost. */
+/** A run of `make dev`, which restarts wrangler when it fails. */
 class Session {
   #secrets = { adminToken: randomBytes(32).toString('base64url'), ...readSecrets() }
   #restarts = []
   #stopping = false
   #wrangler
 
-  /** Runs until it is stopped; fails if the Workers do not start, or are lost too often. */
+  /** Runs until stopped. Throws if the Workers do not start, or after too many restarts. */
   async run() {
     await this.#start(welcome)
     while (!this.#stopping) {
@@ -45,7 +45,7 @@ class Session {
     void this.#wrangler?.stop()
   }
 
-  /** Ends what runs, at once. */
+  /** Kills wrangler without waiting. */
   kill() {
     this.#wrangler?.kill()
   }
@@ -54,8 +54,8 @@ class Session {
     removeFiles()
     const now = performance.now()
     this.#restarts = [...this.#restarts.filter((then) => now - then < RESTARTS_WITHIN_MS), now]
-    if (this.#restarts.length > RESTARTS) throw new Error(`${reason} again, after ${RESTARTS} restarts`)
-    console.log(`dev: ${reason}; starting again (${this.#restarts.length} of ${RESTARTS}) …`)
+    if (this.#restarts.length > RESTARTS) throw new Error(`${reason} again after ${RESTARTS} restarts`)
+    console.log(`dev: ${reason}; restarting (${this.#restarts.length} of ${RESTARTS}) …`)
     const before = this.#secrets
     await this.#wrangler.stop(LOST_STOP_TIMEOUT_MS)
     await portFree()
@@ -64,7 +64,7 @@ class Session {
     )
   }
 
-  /** Starts wrangler, finds or makes the keys, and says what there is to say. */
+  /** Starts wrangler, loads or creates the keys, and prints message(secrets). */
   async #start(message) {
     if (this.#stopping) return
     const wrangler = new Wrangler(writeEnvironment(this.#secrets.adminToken))
@@ -87,23 +87,23 @@ class Session {
 
 async function failing(ended) {
   await ended
-  throw new Error('wrangler has ended')
+  throw new Error('wrangler exited')
 }
 
 async function main() {
   takeLock()
   process.on('exit', releaseLock)
-  if (!(await canListen())) throw new Error(`port ${PORT} is taken: stop what listens there, or set POSTERN_PORT`)
+  if (!(await canListen())) throw new Error(`port ${PORT} is in use; stop the process that listens on it, or set POSTERN_PORT`)
   checkControlFile()
   removeFiles()
   const session = new Session()
-  // Also when this fails half-way: nothing is left, neither running nor lying about.
+  // Clean up processes and files after a failure too.
   process.on('exit', () => {
     session.kill()
     removeFiles()
   })
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => session.stop())
-  // A terminal that was closed, or a pipe's other end.
+  // The terminal or the other end of a pipe was closed.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => session.stop())
   console.log('Starting both Workers …')
   await session.run()

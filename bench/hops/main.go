@@ -1,5 +1,5 @@
-// Counts what requests cost on the platform, in a Go host with the same core and the same loop as the
-// Worker's: prints, as JSON, the mean of each kind of request.
+// Command hops counts the platform operations of each kind of request in the Go host, which runs the same core and
+// the same loop as the Worker. It prints the means as JSON.
 package main
 
 import (
@@ -24,12 +24,12 @@ import (
 	"github.com/postern-ai/postern/host"
 )
 
-const requests = 200 // of each kind but the cold one
+const requests = 200 // of each kind except the cold one
 
 const completion = `{"choices":[{"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],` +
 	`"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`
 
-// clock runs 20 ms a request: 50 requests a second of one key.
+// clock advances 20 ms per request, for 50 requests per second of one key.
 type clock struct{ ms uint64 }
 
 func (c *clock) Now() uint64 { return c.ms }
@@ -69,7 +69,7 @@ func main() {
 		b.measure("uncached", requests, "unique%d", nil),
 		b.measure("hit in memory", requests, "unique1", nil),
 		b.measure("hit in KV", requests, "unique%d", b.host.Evict),
-		b.measure("refused: no such key", requests, "", nil),
+		b.measure("rejected: unknown key", requests, "", nil),
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(all); err != nil {
 		log.Fatal(err)
@@ -113,12 +113,9 @@ func (b *bench) seed(kv host.KV) error {
 	return kv.Write(doc.RecordKey(hash), put.Record.Encode(), 0)
 }
 
-// measure runs n requests, alarms and deliveries included, and gives their mean. A prompt of "" is a
-// request with a key that does not exist.
+// measure runs n requests with their alarms and deliveries and returns the means. An empty prompt sends an unknown key.
 func (b *bench) measure(name string, n int, prompt string, before func()) counts {
-	b.host.Stats, b.objects.Stats = &host.Stats{}, nil
-	b.stats = b.host.Stats
-	b.objects.Stats = b.stats
+	start := b.totals()
 	for i := range n {
 		if before != nil {
 			before()
@@ -129,11 +126,22 @@ func (b *bench) measure(name string, n int, prompt string, before func()) counts
 		}
 		b.objects.Wait()
 	}
-	s, mean := b.stats, func(total int64) float64 { return float64(total) / float64(n) }
+	end, mean := b.totals(), func(start, end float64) float64 { return (end - start) / float64(n) }
+	return counts{
+		name, mean(start.ObjectCalls, end.ObjectCalls), mean(start.KVReads, end.KVReads),
+		mean(start.KVWrites, end.KVWrites), mean(start.RowsRead, end.RowsRead),
+		mean(start.RowsWritten, end.RowsWritten), mean(start.AlarmsSet, end.AlarmsSet), mean(start.Steps, end.Steps),
+	}
+}
+
+// totals returns the counts since the start. All kinds share one Stats, because each object keeps the Stats it was
+// created with.
+func (b *bench) totals() counts {
+	s := b.stats
 	calls := s.ObjectCalls[abi.ClassKeyMeter].Load() + s.ObjectCalls[abi.ClassLedger].Load()
 	return counts{
-		name, mean(calls), mean(s.KVReads.Load()), mean(s.KVWrites.Load()), mean(s.RowsRead.Load()),
-		mean(s.RowsWritten.Load()), mean(s.AlarmsSet.Load()), mean(s.Steps.Load()),
+		"", float64(calls), float64(s.KVReads.Load()), float64(s.KVWrites.Load()), float64(s.RowsRead.Load()),
+		float64(s.RowsWritten.Load()), float64(s.AlarmsSet.Load()), float64(s.Steps.Load()),
 	}
 }
 

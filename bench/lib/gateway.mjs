@@ -1,4 +1,4 @@
-// The gateway as it is shipped, in workerd, with KV and a seeded key beside it.
+// The shipped gateway in workerd, with a KV namespace and a seeded key.
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { BENCH, OUT, output, ROOT } from './process.mjs'
@@ -7,7 +7,7 @@ import { configure, disk, modules, worker } from './workerd.mjs'
 const classes = ['KeyMeter', 'Ledger', 'Directory']
 const bindingNames = { KeyMeter: 'KEY_METER', Ledger: 'LEDGER', Directory: 'DIRECTORY' }
 
-/** Bundles the Worker of a wrangler configuration as a deployment would; the modules of the bundle. */
+/** Bundles a Worker as a deployment would and returns the bundle's modules. */
 export async function bundle(name, config) {
   const folder = join(OUT, name)
   rmSync(folder, { recursive: true, force: true })
@@ -28,7 +28,7 @@ function bindings(serviceName) {
   return [...objects, { name: 'KV', kvNamespace: 'kv' }]
 }
 
-/** The configuration of the gateway with sockets "gateway" and "seed". Objects are kept if keep is set. */
+/** workerd's configuration of the gateway, with sockets "gateway" and "seed". keep preserves stored objects. */
 export function gatewayConfig(name, parts, upstreamURL, { keep = false } = {}) {
   const storage = disk(`${name}-objects`, keep)
   const texts = { OPENAI_BASE_URL: `${upstreamURL}/v1`, OPENAI_API_KEY: 'sk-bench' }
@@ -42,7 +42,7 @@ export function gatewayConfig(name, parts, upstreamURL, { keep = false } = {}) {
   return configure(name, services, ['gateway', 'seed'])
 }
 
-/** Plants the project and the key that bench/seed made. */
+/** Stores the project and key created by bench/seed. */
 export async function plant(urls, seed) {
   const response = await fetch(urls.seed, { method: 'POST', body: JSON.stringify(seed) })
   if (!response.ok) throw new Error(`seeding: ${response.status} ${await response.text()}`)

@@ -1,11 +1,11 @@
-// What requests cost on the platform: hops, rows, alarms and KV operations, counted by the Go host, which
-// does what the Worker does, and their price at the platform's list prices (bench/prices.json).
+// Platform operations per request (object calls, rows, alarms, KV), counted in the Go host, and their cost at
+// Cloudflare's list prices (bench/prices.json).
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { BENCH, output } from './process.mjs'
 import { table } from './table.mjs'
 
-/** Dollars of a million requests, without CPU time and duration, and without what a plan includes. */
+/** Dollars per million requests, excluding CPU time, duration and the amounts a plan includes. */
 function dollars(prices, { objectCalls, kvReads, kvWrites, rowsRead, rowsWritten, alarmsSet }) {
   return (
     prices.workerRequests +
@@ -22,7 +22,7 @@ export async function hops() {
   const counts = JSON.parse(await output('go', ['run', './bench/hops']))
   const names = ['objectCalls', 'kvReads', 'kvWrites', 'rowsRead', 'rowsWritten', 'alarmsSet', 'steps']
   const head = [
-    'a request',
+    'request',
     'object calls',
     'KV reads',
     'KV writes',
@@ -30,7 +30,7 @@ export async function hops() {
     'rows written',
     'alarms set',
     'steps',
-    '$ a million',
+    '$ per million',
   ]
   const rows = counts.map((count) => {
     return [count.name, ...names.map((name) => `${+count[name].toFixed(2)}`), dollars(prices, count).toFixed(2)]

@@ -1,13 +1,13 @@
-// Rounds of load, and what they say.
+// Rounds of load and their statistics.
 import { join } from 'node:path'
 import { BENCH, cpuSeconds, output } from './process.mjs'
 
 export const CONNECTIONS = 8
 
-/** One round of wrk against a URL; mode is "unique" or "same". The process is the one whose CPU time counts. */
-export async function load(url, child, { key, mode, round, seconds }) {
+/** One round of wrk against a URL; mode is "unique" or "same". child is the process whose CPU time is measured. */
+export async function load(url, child, { key, mode, round, seconds, connections = CONNECTIONS }) {
   const before = cpuSeconds(child)
-  const args = ['-t', '1', '-c', `${CONNECTIONS}`, '-d', `${seconds}s`, '-s', join(BENCH, 'load.lua'), url, '--']
+  const args = ['-t', '1', '-c', `${connections}`, '-d', `${seconds}s`, '-s', join(BENCH, 'load.lua'), url, '--']
   const text = await output('wrk', [...args, key, mode, round])
   const result = JSON.parse(text.trim().split('\n').at(-1))
   if (result.errors > 0 || result.requests === 0) throw new Error(`${url}, ${round}: ${result.errors} errors\n${text}`)
@@ -24,7 +24,7 @@ export function median(values) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2
 }
 
-/** Runs the contenders in turn, rounds times: A B A B. Returns each one's results, in the order of rounds. */
+/** Runs the contenders in turn (A B A B) for a number of rounds. Returns each contender's results in order. */
 export async function interleave(rounds, contenders) {
   const results = contenders.map(() => [])
   for (let round = 0; round < rounds; round++) {
@@ -33,7 +33,7 @@ export async function interleave(rounds, contenders) {
   return results
 }
 
-/** The median over the rounds of ours / theirs, each pair of the same round. */
+/** The median of ours / theirs over the rounds. */
 export function ratio(ours, theirs, of) {
   return median(ours.map((result, i) => of(result) / of(theirs[i])))
 }

@@ -1,4 +1,4 @@
-// Child processes: started, read, and stopped with us.
+// Child processes, which stop when this process stops.
 import { execFile, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -10,7 +10,7 @@ export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 export const BENCH = join(ROOT, 'bench')
 export const OUT = join(ROOT, 'build/bench')
 
-// What /proc counts CPU time in: USER_HZ, which is 100 on every Linux that Node runs on.
+// The unit of CPU time in /proc (USER_HZ): 100 per second on every Linux that Node supports.
 const TICKS_PER_SECOND = 100
 const STOP_TIMEOUT_MS = 5_000
 

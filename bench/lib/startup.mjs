@@ -1,4 +1,4 @@
-// Process start to first byte: the gateway, core included, against an empty Worker.
+// Time from process start to first byte: the gateway with its core against an empty Worker.
 import { join } from 'node:path'
 import { gatewayConfig } from './gateway.mjs'
 import { interleave, median, ratio } from './load.mjs'
@@ -22,7 +22,7 @@ export async function startup(parts, upstreamURL) {
   const gateway = gatewayConfig('startup', parts, upstreamURL)
   const empty = configure('empty', [worker('empty', modules(join(BENCH, 'workers'), 'empty.js'))], ['empty'])
   const [ours, theirs] = await interleave(ROUNDS, [
-    // Without a key: the answer is the core's, and needs nothing but the core.
+    // A request without a key: the core rejects it without any other call.
     () => firstByte(gateway, 'gateway', '/api/health', 401),
     () => firstByte(empty, 'empty', '/', 200),
   ])

@@ -1,4 +1,4 @@
-// The core's own work: steps on one instance in Node's V8, through the Worker's own encoding.
+// The core's own cost: steps on one instance in Node's V8, with the Worker's encoding.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Core } from '../../worker/gateway/src/core.ts'
@@ -36,7 +36,7 @@ function head(core, key) {
   return core.step(NOW_MS, NOTHING, NOTHING, event)
 }
 
-/** A chat of about so many bytes, as JSON. */
+/** A chat request of about the given number of bytes, as JSON. */
 function chat(bytes) {
   const messages = []
   for (let length = 0; length < bytes; length += messages.at(-1).content.length + 40) {
@@ -46,7 +46,7 @@ function chat(bytes) {
   return JSON.stringify({ messages, quality: 'balanced', temperature: 0.5 })
 }
 
-/** Milliseconds that one call of work takes, as the mean of a short round. */
+/** Milliseconds per call of work, as the mean of a short round. */
 function round(work) {
   const start = performance.now()
   let calls = 0
@@ -57,7 +57,7 @@ function round(work) {
   return (performance.now() - start) / calls
 }
 
-/** The step that takes a body, against parsing and writing the same text in the same V8. */
+/** The step that reads a body, against JSON.parse and JSON.stringify of the same text in the same V8. */
 export function steps(key) {
   const rows = []
   for (const [name, bytes, most] of [
@@ -80,7 +80,7 @@ export function steps(key) {
   return rows
 }
 
-/** Small exchanges on one instance: the memory must stay where it was after the first thousand. */
+/** Runs small exchanges on one instance. Memory must not grow after the first thousand. */
 export function memory(key) {
   const core = newCore()
   const data = new TextEncoder().encode(chat(100))

@@ -1,4 +1,4 @@
-// What a chunk of a stream costs: the same 500 chunks through the gateway and through identity proxies.
+// Cost per chunk of a stream: the same 500 chunks through the gateway and through identity proxies.
 import { join } from 'node:path'
 import { gatewayConfig, plant } from './gateway.mjs'
 import { CONNECTIONS, interleave, median, ratio } from './load.mjs'
@@ -7,7 +7,7 @@ import { ms, row } from './table.mjs'
 import { configure, modules, serve, worker } from './workerd.mjs'
 
 const ROUNDS = 5
-const STREAMS = 5 // one after the other, on each connection
+const STREAMS = 5 // sequential, on each connection
 const CHUNKS = 500
 
 function baselines(upstreamURL) {
@@ -40,7 +40,7 @@ async function read(url, key, prompt) {
   return { first, total: performance.now() - started }
 }
 
-/** One round: streams on all connections; CPU time is the process's. */
+/** One round of streams on all connections. CPU time is that of the whole process. */
 async function round(side, socket, path, key, name) {
   const before = cpuSeconds(side.child)
   const times = []
@@ -55,7 +55,7 @@ async function round(side, socket, path, key, name) {
   }
 }
 
-/** The rows of a stream whose chunks come one by one (a millisecond apart), and of one that comes in bursts. */
+/** The rows for a paced stream (one chunk per millisecond) and for one that arrives in bursts. */
 export async function streams(parts, upstreamURL, seed) {
   const gateway = await serve(gatewayConfig('stream-gateway', parts, upstreamURL))
   const baseline = await serve(baselines(upstreamURL))
@@ -75,7 +75,7 @@ export async function streams(parts, upstreamURL, seed) {
   return rows
 }
 
-// A pass-through moves no chunk itself: the platform does. Only against what looks at them there is a target.
+// In a pass-through the platform moves the chunks. Only the proxy that reads them in JavaScript has a target.
 function compare(pace, ours, theirs, name, most) {
   const line = (what, field, unit, target) => {
     const of = (results) => unit(median(results.map((r) => r[field])))

@@ -1,6 +1,6 @@
-// The table that is printed.
+// Formats the results as a table.
 
-/** A row with a target: least if more is better, most if less is. */
+/** A row with an optional target: least is a lower bound, most an upper bound. */
 export function row(name, ours, baseline, value, { least, most, note = '' } = {}) {
   const target = least !== undefined ? `≥ ${least}` : most !== undefined ? `≤ ${most}` : ''
   const short = value < (least ?? -Infinity) || value > (most ?? Infinity)
@@ -8,7 +8,7 @@ export function row(name, ours, baseline, value, { least, most, note = '' } = {}
   return [...cells, [short ? 'short' : '', note].filter(Boolean).join('; ')]
 }
 
-/** Text in columns: the first one left, the others right, the last one left if it is words. */
+/** Aligns cells in columns: the first left, the others right, and the last left if it contains words. */
 export function table(head, rows, wordsLast = true) {
   const widths = head.map((_, i) => Math.max(...[head, ...rows].map((cells) => [...cells[i]].length)))
   const line = (cells) =>

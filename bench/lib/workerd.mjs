@@ -1,15 +1,15 @@
-// workerd without anything in front of it: its configuration, and a process that serves it.
+// Plain workerd: its configuration and its process.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { createInterface } from 'node:readline'
 import workerd from 'workerd'
 import { OUT, start } from './process.mjs'
 
-// The program itself, not the script around it: its CPU time is read by process id.
+// The binary rather than its npm wrapper script, because CPU time is read by process ID.
 const BINARY = workerd.default
 const COMPATIBILITY_DATE = '2026-11-17'
 
-/** A file of the configuration; capnp takes paths as relative to the configuration's own. */
+/** A file embedded in the configuration; capnp resolves paths relative to the configuration file. */
 class Embed {
   constructor(path) {
     this.path = path
@@ -28,12 +28,12 @@ function capnp(value) {
 
 const kinds = { js: 'esModule', wasm: 'wasm', json: 'text' }
 
-/** The modules of a Worker out of files; the first one is the main module. names are as they are imported. */
+/** The modules of a Worker from files named as they are imported. The first is the main module. */
 export function modules(folder, ...names) {
   return names.map((name) => ({ name, [kinds[name.slice(name.lastIndexOf('.') + 1)]]: new Embed(join(folder, name)) }))
 }
 
-/** A Worker with bindings: texts by name, and others as workerd's schema has them. */
+/** A Worker with bindings: texts by name, others in the form of workerd's schema. */
 export function worker(name, parts, { texts = {}, bindings = [], classes = [], disk } = {}) {
   const described = {
     compatibilityDate: COMPATIBILITY_DATE,
@@ -51,7 +51,7 @@ export function worker(name, parts, { texts = {}, bindings = [], classes = [], d
   return { name, worker: described }
 }
 
-/** A folder that Durable Objects are stored in, empty at first unless it is to be kept. */
+/** A folder for Durable Object storage, emptied first unless kept. */
 export function disk(name, keep = false) {
   const path = join(OUT, name)
   if (!keep) rmSync(path, { recursive: true, force: true })
@@ -62,7 +62,7 @@ export function disk(name, keep = false) {
 // The upstream is on this machine.
 const internet = { name: 'internet', network: { allow: ['public', 'private'] } }
 
-/** Writes a configuration; sockets are names of services. Returns how to start it. */
+/** Writes a configuration; sockets are service names. Returns the arguments of serve(). */
 export function configure(name, services, sockets) {
   const config = {
     services: [internet, ...services],
@@ -78,8 +78,8 @@ export function configure(name, services, sockets) {
 }
 
 /**
- * Starts workerd and waits until it listens on all sockets; urls are by socket. Its standard output, the log
- * lines of the Workers, goes nowhere: to read it here would cost more than to write it.
+ * Starts workerd and waits until it listens on all sockets. Returns the process and the URL of each socket. Standard
+ * output is discarded: reading the Workers' log lines would cost more CPU than writing them.
  */
 export async function serve({ path, sockets }) {
   const child = start(BINARY, ['serve', '--experimental', '--control-fd=3', path], { control: true })
@@ -89,5 +89,5 @@ export async function serve({ path, sockets }) {
     if (event === 'listen') urls[socket] = `http://127.0.0.1:${port}`
     if (Object.keys(urls).length === sockets.length) return { child, urls }
   }
-  throw new Error(`workerd ended before it listened: ${path}`)
+  throw new Error(`workerd exited before it listened: ${path}`)
 }

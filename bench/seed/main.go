@@ -1,5 +1,5 @@
-// Prints, as JSON, one project with one gateway key on the unlimited plan: the key, and the commands and KV
-// rows that the control plane would have sent for it.
+// Command seed prints, as JSON, a project with one gateway key on the unlimited plan: the key, and the commands and
+// KV rows with which the control plane would create it.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// The upstream of the benchmark: a provider that answers every chat completion with the same text at once,
-// over connections that stay open, or with a stream of 500 chunks: a millisecond apart if the prompt begins
-// with "paced", else as fast as they can be written. Prints its port; GET /count tells how many completions it was asked for.
+// Command upstream is the benchmark's provider. It answers every chat completion with the same text, or with a stream
+// of 500 chunks: one per millisecond if the prompt begins with "paced", otherwise as fast as possible. It prints its
+// port. GET /count returns the number of completions requested.
 package main
 
 import (
@@ -19,11 +19,11 @@ import (
 var completion = fmt.Sprintf(`{"id":"chatcmpl-bench","object":"chat.completion","created":1790000000,"model":"gpt-4.1-mini",`+
 	`"choices":[{"index":0,"message":{"role":"assistant","content":%q},"logprobs":null,"finish_reason":"stop"}],`+
 	`"usage":{"prompt_tokens":93,"completion_tokens":81,"total_tokens":174}}`,
-	strings.Repeat("A gateway at the edge answers before the caller has noticed that it was asked. ", 5))
+	strings.Repeat("An edge gateway adds a few milliseconds to a request that takes a few seconds. ", 5))
 
 const chunks = 500
 
-// stream sends each chunk on its own. Between two it waits by the clock, not by a timer's whim.
+// stream sends chunks one by one. Pacing follows the wall clock, so that timer jitter does not add up.
 func stream(w http.ResponseWriter, paced bool) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	flush := http.NewResponseController(w)
@@ -52,7 +52,7 @@ func main() {
 	var count atomic.Int64
 	http.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) {
 		count.Add(1)
-		// A connection is kept only if its request was read to the end.
+		// Go keeps a connection alive only if the request body was read to its end.
 		body, _ := io.ReadAll(r.Body)
 		if bytes.Contains(body, []byte(`"stream":true`)) {
 			stream(w, bytes.Contains(body, []byte(`"paced `)))

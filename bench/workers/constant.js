@@ -1,4 +1,4 @@
-// One object call and a constant answer: what a metered cache hit costs at least.
+// One object call and a constant response: the minimum cost of a metered cache hit.
 export { Row } from './row.js'
 
 const command = new Uint8Array(128)

@@ -1,5 +1,5 @@
-// A KV namespace in memory, behind workerd's KV binding: the binding speaks HTTP, one key a path.
-// Cached answers are bounded, oldest out first, so that a long run measures no growing heap.
+// An in-memory KV namespace behind workerd's KV binding, which speaks HTTP with one key per path. The number of
+// cached responses is bounded, oldest evicted first, so that a long run does not measure a growing heap.
 const MAX_ANSWERS = 20_000
 
 const rows = new Map()

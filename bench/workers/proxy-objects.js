@@ -1,5 +1,5 @@
-// The proxy with an object call before the fetch and one after the response, which the caller does not
-// wait for: what a metering gateway costs at least.
+// The minimal proxy with an object call before the fetch and another after the response, which does not delay it:
+// the minimum cost of a metering gateway.
 import proxy from './proxy.js'
 
 export { Row } from './row.js'

@@ -1,4 +1,4 @@
-// The least that a gateway in front of a provider can be.
+// The minimal proxy in front of a provider.
 export default {
   fetch(request, env) {
     return fetch(env.UPSTREAM, {

@@ -2,7 +2,7 @@ import { DurableObject } from 'cloudflare:workers'
 
 const ROW_BYTES = 512
 
-/** An object that does nothing but write one row a call: the least that a metering gateway needs. */
+/** An object that writes one row per call, the minimum that metering needs. */
 export class Row extends DurableObject {
   value = new Uint8Array(ROW_BYTES)
 

@@ -1,4 +1,4 @@
-// Puts a project and its key where the control plane would: POST the output of bench/seed.
+// Stores a project and its key as the control plane would: POST the output of bench/seed.
 export default {
   async fetch(request, env) {
     const { objects, kv } = await request.json()

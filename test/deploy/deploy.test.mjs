@@ -94,7 +94,7 @@ test('the first deployment fails: nothing after it', () => {
   const { status, calls, stderr } = deploy()
   assert.deepEqual(calls.at(-1), FIRST)
   assert.equal(status, 1)
-  assert.match(stderr, /the gateway, not bound to the control Worker yet: failed/)
+  assert.match(stderr, /the gateway, without its binding to the control Worker: failed/)
 })
 
 test('the control Worker fails the first time: it ends there, and the next run does the whole again', () => {
@@ -126,7 +126,7 @@ test('the second step fails later: what is there stays, and it says so', () => {
   const { status, calls, stderr } = deploy()
   assert.deepEqual(calls, [...LOOK, 'deploy', CONTROL])
   assert.equal(status, 1)
-  assert.match(stderr, /What was deployed before stands/)
+  assert.match(stderr, /Earlier steps took effect/)
 })
 
 test('a namespace that a broken deployment left behind is used', () => {

@@ -1,5 +1,6 @@
 // `make dev` with wrangler: keys that last, a workerd that dies, the log, the end.
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { statSync } from 'node:fs'
 import { after, test } from 'node:test'
 import { isAlive } from '../../tools/dev/processes.mjs'
@@ -77,6 +78,15 @@ test('log lines come out as the Worker wrote them', async () => {
   assert.doesNotMatch(dev.output, /\[undefined\]/)
 })
 
+const key = () => spawnSync(process.execPath, [checkout.path('tools/dev/key.mjs')], { encoding: 'utf8' })
+
+test('make key prints a production key, which calls real providers', async () => {
+  const { status, stdout } = key()
+  assert.equal(status, 0)
+  assert.match(stdout, /^sk_live_\w+\n$/)
+  assert.equal((await ask(checkout.keys(), stdout.trim())).status, 502)
+})
+
 const lineStart = (text, part) => text.lastIndexOf('\n', text.indexOf(`"${part}"`)) + 1
 
 test('both workerd processes are killed: it starts again, with the same keys', async () => {
@@ -85,7 +95,7 @@ test('both workerd processes are killed: it starts again, with the same keys', a
   assert.equal(runtimes.length, 2)
   checkout.hold()
   for (const { pid } of runtimes) process.kill(pid, 'SIGKILL')
-  await dev.says('dev: workerd is gone; starting again (1 of 3)')
+  await dev.says('dev: workerd exited; restarting (1 of 3)')
   await checkout.held()
   assert.ok(!checkout.has('.dev/keys.json'), 'while starting again')
   checkout.release()
@@ -98,11 +108,11 @@ test('a second one says so and leaves the files of the first alone', async () =>
   for (const port of [dev.port, await freePort()]) {
     const { code, errors } = await (await checkout.start({ port })).ended
     assert.equal(code, 1)
-    assert.match(errors, /make dev runs in this folder already/)
+    assert.match(errors, /make dev already runs in this folder/)
   }
   const elsewhere = await (await new Checkout({ wrangler: '// not started' }).start({ port: dev.port })).ended
   assert.equal(elsewhere.code, 1)
-  assert.match(elsewhere.errors, /port \d+ is taken/)
+  assert.match(elsewhere.errors, /port \d+ is in use/)
   assert.deepEqual(checkout.keys(), keys)
   await assertWorks(keys)
 })
@@ -117,6 +127,9 @@ test('SIGTERM leaves nothing running, and of the files what the next start needs
     assert.ok(!checkout.has(file), file)
   }
   assert.ok(checkout.has('.dev/secrets.json'))
+  const { status, stderr } = key()
+  assert.equal(status, 1)
+  assert.match(stderr, /Start it with `make dev`/)
 })
 
 test('the next start has the same keys, also on another port; a deactivated one is replaced', async () => {

@@ -28,8 +28,8 @@ test('wrangler that ends is started again three times, and then it is over', asy
   }
   const { code, errors } = await dev.ended
   assert.equal(code, 1)
-  assert.match(errors, /dev: wrangler has ended again, after 3 restarts/)
-  assert.equal(dev.output.match(/starting again/g).length, 3)
+  assert.match(errors, /dev: wrangler exited again after 3 restarts/)
+  assert.equal(dev.output.match(/restarting/g).length, 3)
   assert.ok(!checkout.has('.dev/keys.json'))
 })
 
@@ -38,6 +38,6 @@ test('wrangler that does not start: its output, and the end', async () => {
   const { code, errors } = await (await checkout.start()).ended
   assert.equal(code, 1)
   assert.match(errors, /no such thing/)
-  assert.match(errors, /dev: wrangler has ended/)
+  assert.match(errors, /dev: wrangler exited/)
   assert.ok(!checkout.has('.dev/pid'))
 })

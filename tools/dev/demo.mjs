@@ -1,4 +1,4 @@
-// The demo project and its keys, by the admin API.
+// Creates the demo project and its keys through the admin API.
 import { setTimeout as sleep } from 'node:timers/promises'
 import { BASE_URL } from './files.mjs'
 
@@ -11,12 +11,12 @@ const GATEWAY_KEY = { name: 'Demo gateway key', kind: 'gateway', environment: 'd
 const PROJECT_KEY = { name: 'Demo project key', kind: 'project', environment: 'development' }
 
 /**
- * The demo project's keys: those of the last start as long as they work, and new ones in place of those that do not.
- * secrets is what files.readSecrets gives, with adminToken in force; so is the result.
+ * Returns the demo project's keys. Keys of the last run are reused if they still work and replaced otherwise. The
+ * argument is the result of files.readSecrets with the current adminToken; the return value has the same shape.
  */
 export async function demoKeys({ adminToken, projectId, gatewayKey, projectKey }) {
   const admin = new Admin(adminToken)
-  await patiently(() => admin.call('GET', '?limit=1')) // The gateway is ready a little before the control Worker is.
+  await patiently(() => admin.call('GET', '?limit=1')) // The gateway is ready slightly before the control Worker.
   const [gatewayWorks, projectWorks] = [await works(gatewayKey, projectId), await works(projectKey, projectId)]
   const id = gatewayWorks || projectWorks ? projectId : await demoProject(admin, projectId)
   return {
@@ -27,7 +27,7 @@ export async function demoKeys({ adminToken, projectId, gatewayKey, projectKey }
   }
 }
 
-/** Repeats a call that changes nothing until it succeeds. */
+/** Retries a read-only call until it succeeds or READY_TIMEOUT_MS has passed. */
 async function patiently(call) {
   for (const end = performance.now() + READY_TIMEOUT_MS; ; await sleep(POLL_MS)) {
     try {
@@ -53,7 +53,7 @@ function works(key, projectId) {
   })
 }
 
-/** The id of the project of the last start if it is there still, else of one of our name, which may have to be made. */
+/** The ID of the last run's project if it still exists, else of an active project named Demo, created if needed. */
 async function demoProject(admin, projectId) {
   const projects = (await admin.all('', 'projects')).filter(({ status }) => status === 'active')
   const project = projects.find(({ id }) => id === projectId) ?? projects.find(({ name }) => name === DEMO)
@@ -61,8 +61,8 @@ async function demoProject(admin, projectId) {
 }
 
 /**
- * Makes a key in the place of one that is refused, or that nobody remembers, and gives its value. Those are removed;
- * active keys of the same name are somebody's as long as we remember ours.
+ * Creates a key and returns its value. Inactive keys of the same name are deleted. Active ones are deleted only if the
+ * value of ours was lost; otherwise they belong to the user.
  */
 async function newKey(admin, projectId, fields, remembered) {
   const path = `/${projectId}/keys`
@@ -73,7 +73,7 @@ async function newKey(admin, projectId, fields, remembered) {
   return (await admin.call('POST', path, fields)).value
 }
 
-/** The admin API's projects. */
+/** A client of the admin API's projects. */
 class Admin {
   #token
 
@@ -81,7 +81,7 @@ class Admin {
     this.#token = token
   }
 
-  /** One call; anything but success throws. */
+  /** Sends one request. Throws if the response is not a success. */
   async call(method, path, body) {
     const response = await fetch(`${BASE_URL}/api/admin/projects${path}`, {
       method,
@@ -94,7 +94,7 @@ class Admin {
     return text === '' ? undefined : JSON.parse(text)
   }
 
-  /** The items of all pages of a list. */
+  /** Returns the items of all pages of a list. */
   async all(path, field) {
     const items = []
     for (let after = ''; ; ) {

@@ -1,4 +1,4 @@
-// What the Workers are to know, in files: an argument list can be read by every user of the machine.
+// Writes the Workers' variables to files: every user of the machine can read a process's arguments.
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +7,7 @@ import { GATEWAY_FILE, ROOT, writeControlFile, writePrivate } from './files.mjs'
 const MASTER_FILE = join(ROOT, '.dev/master-keys')
 const USER_FILE = join(ROOT, '.dev.vars')
 
-/** The variables of the shell that the gateway takes: its own, and those that the catalog's providers name. */
+/** The gateway's variables in the shell: its own, and those of the catalog's providers. */
 function gatewayVariables() {
   const { providers } = JSON.parse(readFileSync(join(ROOT, 'core/catalog/catalog.json'), 'utf8'))
   const names = providers.flatMap(({ baseUrlEnv, keyEnv, settings = {} }) => [
@@ -18,7 +18,7 @@ function gatewayVariables() {
   return present(['POSTERN_CATALOG', 'POSTERN_MAX_BODY_BYTES', 'POSTERN_CONTROL', ...names])
 }
 
-/** What the control Worker takes of them. */
+/** The control Worker's variables. */
 const CONTROL_VARIABLES = [
   'POSTERN_CATALOG',
   'POSTERN_VIEWER_TOKEN',
@@ -28,7 +28,7 @@ const CONTROL_VARIABLES = [
   'POSTERN_PRIVATE_WEBHOOKS',
 ]
 
-/** The key that projects' own provider keys are sealed with. It outlives a restart, as what it sealed does. */
+/** The key that encrypts projects' own provider keys. It is kept across restarts, like the data it encrypts. */
 function masterKeys() {
   if (process.env.POSTERN_MASTER_KEYS) return process.env.POSTERN_MASTER_KEYS
   if (!existsSync(MASTER_FILE)) writePrivate(MASTER_FILE, `dev:${randomBytes(32).toString('base64')}`)
@@ -39,24 +39,24 @@ function present(names) {
   return names.filter((name) => process.env[name]).map((name) => [name, process.env[name]])
 }
 
-/** An env file's text. wrangler expands $ in env files, but not in .dev.vars. */
+/** The text of an env file. wrangler expands $ in env files (expanded), but not in .dev.vars. */
 function envText(variables, expanded) {
   return variables
     .map(([name, value]) => {
       const quote = ["'", '`'].find((q) => !value.includes(q))
-      if (quote === undefined) throw new Error(`${name} has both ' and \` in it: set it in .dev.vars instead`)
+      if (quote === undefined) throw new Error(`${name} contains both ' and \`, which env files cannot quote; set it in .dev.vars`)
       return `${name}=${quote}${expanded ? value.replaceAll('$', '\\$') : value}${quote}\n`
     })
     .join('')
 }
 
-/** Writes both Workers' files and returns wrangler's arguments for them. */
+/** Writes both Workers' env files and returns the wrangler arguments that load them. */
 export function writeEnvironment(adminToken) {
   const master = ['POSTERN_MASTER_KEYS', masterKeys()]
   const control = [['POSTERN_ADMIN_TOKEN', adminToken], master, ...present(CONTROL_VARIABLES)]
   writeControlFile(envText(control, false))
   writePrivate(GATEWAY_FILE, envText([master, ...gatewayVariables()], true))
-  // With any --env-file, wrangler does not look for .dev.vars itself. The shell wins over it.
+  // With --env-file, wrangler does not read .dev.vars by itself. The later file, with the shell's values, wins.
   const files = existsSync(USER_FILE) ? [USER_FILE, GATEWAY_FILE] : [GATEWAY_FILE]
   return files.map((file) => `--env-file=${file}`)
 }

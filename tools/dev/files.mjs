@@ -1,4 +1,4 @@
-// The files of `make dev`, in a checkout of its own. Their secrets are for this user only.
+// The files of `make dev`. Only the current user can read those with secrets.
 import { existsSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,21 +8,21 @@ export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 export const PORT = process.env.POSTERN_PORT || '8787'
 export const BASE_URL = `http://127.0.0.1:${PORT}`
 
-// {"baseUrl","projectId","gatewayKey","projectKey","adminToken"}: there exactly while all of it works.
-const KEYS_FILE = join(ROOT, '.dev/keys.json')
-// The same without baseUrl, for the next start: the API shows a key only once.
+// {"baseUrl","projectId","gatewayKey","projectKey","adminToken"}. The file exists only while all of them work.
+export const KEYS_FILE = join(ROOT, '.dev/keys.json')
+// The same without baseUrl, kept for the next start: the API shows a key only once.
 const SECRETS_FILE = join(ROOT, '.dev/secrets.json')
 const SECRETS = ['adminToken', 'projectId', 'gatewayKey', 'projectKey']
-// The process that runs in this checkout: two would share its state and overwrite each other's files.
+// The ID of the running process. Two in one checkout would share state and overwrite each other's files.
 const LOCK_FILE = join(ROOT, '.dev/pid')
 
-// For the gateway, by --env-file. wrangler gives that to the first Worker only.
+// The gateway's variables, passed by --env-file, which wrangler applies to the first Worker only.
 export const GATEWAY_FILE = join(ROOT, '.dev/gateway.env')
-// For the control Worker, which has only this place.
+// The control Worker's variables. wrangler reads a second Worker's variables only from this path.
 export const CONTROL_FILE = join(ROOT, 'worker/control/.dev.vars')
 const CONTROL_MARK = '# Written by tools/dev.mjs at each start, removed when it stops.\n'
 
-/** Writes a file that only this user can read, whole or not at all. */
+/** Writes a file atomically, readable only by the current user. */
 export function writePrivate(path, text) {
   const temporary = writeTemporary(path, text)
   renameSync(temporary, path)
@@ -36,22 +36,22 @@ function writeTemporary(path, text) {
   return temporary
 }
 
-/** Fails if another `make dev` runs in this checkout. */
+/** Takes the lock. Throws if another `make dev` runs in this checkout. */
 export function takeLock() {
   const temporary = writeTemporary(LOCK_FILE, String(process.pid))
   try {
     removeStaleLock()
-    linkSync(temporary, LOCK_FILE) // with its text, and only if there is none
+    linkSync(temporary, LOCK_FILE) // atomic: fails if the lock exists
   } catch (error) {
     if (error.code !== 'EEXIST') throw error
     const pid = readFileSync(LOCK_FILE, 'utf8')
-    throw new Error(`make dev runs in this folder already: stop it first (process ${pid})`)
+    throw new Error(`make dev already runs in this folder (process ${pid}); stop it first`)
   } finally {
     rmSync(temporary)
   }
 }
 
-/** Removes the lock of a process that was killed. */
+/** Removes the lock of a process that no longer runs. */
 function removeStaleLock() {
   if (!existsSync(LOCK_FILE)) return
   const holder = Number(readFileSync(LOCK_FILE, 'utf8'))
@@ -63,7 +63,7 @@ export function releaseLock() {
   rmSync(LOCK_FILE, { force: true })
 }
 
-/** What the last start left: {adminToken, projectId, gatewayKey, projectKey}, or {} if that cannot be read. */
+/** Returns the last run's {adminToken, projectId, gatewayKey, projectKey}, or {} if the file is missing or invalid. */
 export function readSecrets() {
   try {
     const secrets = JSON.parse(readFileSync(SECRETS_FILE, 'utf8'))
@@ -73,16 +73,16 @@ export function readSecrets() {
   }
 }
 
-/** Remembers the secrets, and then shows them in .dev/keys.json. */
+/** Writes the secrets for the next start, then .dev/keys.json. */
 export function writeKeys(secrets) {
   writePrivate(SECRETS_FILE, JSON.stringify(secrets, SECRETS, 2))
   writePrivate(KEYS_FILE, `${JSON.stringify({ baseUrl: BASE_URL, ...secrets }, null, 2)}\n`)
 }
 
-/** Fails if worker/control/.dev.vars is the user's own. */
+/** Throws if worker/control/.dev.vars was not written by `make dev`. */
 export function checkControlFile() {
   if (existsSync(CONTROL_FILE) && !readFileSync(CONTROL_FILE, 'utf8').startsWith(CONTROL_MARK)) {
-    throw new Error('worker/control/.dev.vars is in the way: this would overwrite it')
+    throw new Error('worker/control/.dev.vars exists and would be overwritten; move its variables to the shell and delete it')
   }
 }
 
@@ -90,7 +90,7 @@ export function writeControlFile(text) {
   writePrivate(CONTROL_FILE, CONTROL_MARK + text)
 }
 
-/** Removes what is valid only while the Workers run. */
+/** Removes the files that are valid only while the Workers run. */
 export function removeFiles() {
   for (const path of [KEYS_FILE, GATEWAY_FILE, CONTROL_FILE]) rmSync(path, { force: true })
 }

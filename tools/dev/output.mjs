@@ -1,18 +1,18 @@
-// wrangler's output, with the Workers' log lines as the Workers wrote them.
+// wrangler's output, with the Workers' log lines stripped of wrangler's decoration.
 import { stripVTControlCharacters } from 'node:util'
 
-/** A Worker's name in brackets, or a mark of severity, before one line of JSON. */
+/** A line of JSON after a Worker's name in brackets or a severity label. */
 const LOG_LINE = /^(?:\[[\w-]+\]|\S+ \[(?:ERROR|WARNING)\]) (\{.*\})$/
-/** wrangler's prefix for a Worker whose name it does not know, though the configuration has one. */
+/** wrangler's prefix for a Worker whose name it failed to look up. */
 const NO_NAME = '[undefined] '
 
-/** Makes a stream's lines clean, one after the other. */
+/** Cleans the lines of one stream. */
 export class Cleaner {
   #afterLog = false
 
-  /** The line to show, without its end, or undefined if there is nothing to show. */
+  /** Returns the line to show, without its line break, or undefined to skip it. */
   clean(line) {
-    // wrangler sets errors off with empty lines.
+    // wrangler puts an empty line after errors.
     if (this.#afterLog && line.trim() === '') return undefined
     const plain = stripVTControlCharacters(line)
     const [, json] = LOG_LINE.exec(plain) ?? []
@@ -23,8 +23,8 @@ export class Cleaner {
 }
 
 /**
- * wrangler's output: held back until we have said where everything is, or shown all at once when it fails. Of its
- * start there is too much to find that in.
+ * wrangler's output, held back during start-up: wrangler prints so much that the welcome message would be lost in it.
+ * If the start fails, everything is shown.
  */
 export class Output {
   #held = []
@@ -37,7 +37,7 @@ export class Output {
     for (const stream of streams) this.#read(stream)
   }
 
-  /** Resolves when wrangler says that it is ready. */
+  /** Resolves when wrangler reports that it is ready. */
   get ready() {
     return this.#ready.promise
   }
@@ -63,7 +63,7 @@ export class Output {
     if (line.includes(this.#readyText)) this.#ready.resolve()
   }
 
-  /** Shows what comes from now on, and what has come if that matters. */
+  /** Shows output from now on; with `all`, also the output held back so far, on standard error. */
   show({ all = false } = {}) {
     this.#shown = true
     if (all) process.stderr.write(this.#held.map((line) => `${line}\n`).join(''))

@@ -2,7 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 
-/** All processes, as [{pid, group, command}]; command has the arguments. Linux has no `ps` everywhere, but /proc. */
+/** All processes as [{pid, group, command}]; command includes arguments. Not every Linux has `ps`, so /proc is used there. */
 export function processes() {
   return existsSync('/proc/self/stat') ? fromProc() : fromPs()
 }
@@ -13,12 +13,12 @@ function fromProc() {
     .flatMap((pid) => {
       try {
         const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-        // The name, in parentheses, may hold anything. After it: state, parent, group.
+        // The name in parentheses may contain any character. After it: state, parent, group.
         const [, , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
         const command = readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ')
         return [{ pid: Number(pid), group: Number(group), command }]
       } catch {
-        return [] // It has ended meanwhile.
+        return [] // The process has exited.
       }
     })
 }
@@ -32,7 +32,7 @@ function fromPs() {
     })
 }
 
-/** Reports whether a process of this user is there. */
+/** Reports whether a process exists and belongs to this user. */
 export function isAlive(pid) {
   try {
     return process.kill(pid, 0)
@@ -46,6 +46,6 @@ export function signalGroup(group, signal) {
   try {
     process.kill(-group, signal)
   } catch {
-    // All of it has ended already.
+    // Every process of the group has exited.
   }
 }

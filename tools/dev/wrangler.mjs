@@ -1,10 +1,9 @@
-// One run of wrangler, from its start to the end of all its processes.
+// One run of wrangler, from its start until all its processes have exited.
 //
-// wrangler runs two workerd processes: one listens on our port and passes requests on to the other, which runs both
-// Workers. When the second dies, wrangler puts another in its place. When the first dies, it starts that again too,
-// but never tells it to let requests through: they hang for good. They also hang, rightly, while wrangler builds and
-// after a build that failed. So no answer means nothing by itself: the first process is watched, and asked for an
-// answer only after its death.
+// wrangler runs two workerd processes. The proxy listens on our port and forwards requests to the runtime, which runs
+// both Workers. wrangler replaces a runtime that dies. It also restarts a proxy that dies, but never unpauses it, so
+// requests hang forever. Requests also hang, correctly, during a build and after a failed one. A hanging request
+// therefore proves nothing: watch the proxy process, and probe the port only after that process has died.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -26,7 +25,7 @@ export class Wrangler {
   #output
   #ended
 
-  /** Starts it, in a process group of its own, so that stopping reaches its children too. */
+  /** Starts wrangler in its own process group, so that signals reach its children too. */
   constructor(envArguments) {
     const configs = ['-c', 'wrangler.toml', '-c', 'worker/control/wrangler.toml']
     this.#child = spawn(
@@ -49,7 +48,7 @@ export class Wrangler {
           ...process.env,
           WRANGLER_SEND_METRICS: 'false',
           CLOUDFLARE_CF_FETCH_ENABLED: 'false',
-          // Workers of the same names in another checkout are not to be taken for ours.
+          // Keeps Workers of the same name in other checkouts apart from ours.
           WRANGLER_REGISTRY_PATH: join(ROOT, '.wrangler/registry'),
         },
       },
@@ -62,7 +61,7 @@ export class Wrangler {
     return this.#output
   }
 
-  /** Resolves when wrangler has ended, by itself or stopped, and with it all of its group. */
+  /** Resolves when wrangler and its whole process group have exited. */
   get ended() {
     return this.#ended
   }
@@ -70,11 +69,11 @@ export class Wrangler {
   async #end() {
     const closed = once(this.#child, 'close')
     await once(this.#child, 'exit')
-    this.kill() // whatever of its group is left
+    this.kill() // the rest of its group
     await Promise.race([closed, sleep(DRAIN_TIMEOUT_MS, undefined, { ref: false })])
   }
 
-  /** Ends it, first politely. */
+  /** Stops it with SIGINT, then SIGKILL after withinMs. */
   async stop(withinMs = STOP_TIMEOUT_MS) {
     signalGroup(this.#child.pid, 'SIGINT')
     const timer = setTimeout(() => this.kill(), withinMs)
@@ -82,32 +81,32 @@ export class Wrangler {
     clearTimeout(timer)
   }
 
-  /** Ends it at once. */
+  /** Stops it with SIGKILL. */
   kill() {
     signalGroup(this.#child.pid, 'SIGKILL')
   }
 
-  /** Waits until wrangler has ended, or its port is dead, and says which. */
+  /** Resolves with the reason when wrangler has exited or its port no longer responds. */
   lost() {
-    return Promise.race([this.#ended.then(() => 'wrangler has ended'), this.#portLost()])
+    return Promise.race([this.#ended.then(() => 'wrangler exited'), this.#portLost()])
   }
 
   async #portLost() {
     for (let listener = this.#listener(); listener !== undefined; listener = this.#listener()) {
       while (isAlive(listener)) await sleep(WATCH_MS)
-      if (!(await answers())) return 'workerd is gone'
+      if (!(await answers())) return 'workerd exited'
     }
-    return new Promise(() => {}) // There is nothing that could be watched.
+    return new Promise(() => {}) // no proxy process to watch
   }
 
-  /** The id of the process that listens on our port. */
+  /** The process ID of the proxy, which listens on our port. */
   #listener() {
     const argument = `--socket-addr=entry=127.0.0.1:${PORT} `
     return processes().find(({ group, command }) => group === this.#child.pid && command.includes(argument))?.pid
   }
 }
 
-/** Reports whether anything is answered, be it 401. */
+/** Reports whether the gateway responds, with any status. */
 async function answers() {
   const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS)
   while (!signal.aborted) {
@@ -122,15 +121,15 @@ async function answers() {
   return false
 }
 
-/** Waits until nobody listens on our port; fails if somebody keeps to it. */
+/** Waits until our port is free. Throws after FREE_TIMEOUT_MS. */
 export async function portFree() {
   for (const end = performance.now() + FREE_TIMEOUT_MS; ; await sleep(RETRY_MS)) {
     if (await canListen()) return
-    if (performance.now() > end) throw new Error(`port ${PORT} is still taken`)
+    if (performance.now() > end) throw new Error(`port ${PORT} is still in use`)
   }
 }
 
-/** Reports whether our port can be listened on. */
+/** Reports whether our port is free. */
 export function canListen() {
   return new Promise((resolve) => {
     const server = createServer()

@@ -1,12 +1,12 @@
-// The wire between the core and this host: a mirror of core/abi, of the half that a host needs.
-// testdata/abi/ holds vectors both must match.
+// The wire between the core and this host: a mirror of the half of core/abi that a host needs. Both are tested against
+// the vectors in testdata/abi/.
 //
-// The codec has two forms. A number is an unsigned LEB128 varint; byte strings and texts are a number
-// (their length) and then that many bytes. Everything else is a sequence of those two. Numbers that cross
-// to a host stay below 2^53, so that a host written in JavaScript reads them exactly; money never crosses
-// as a number, it stays inside rows and commands, which hosts do not open.
+// The codec has two forms. A number is an unsigned LEB128 varint. A byte string or text is its length as a number,
+// followed by its bytes. Everything else is a sequence of the two. Numbers sent to a host are below 2^53, so that
+// JavaScript reads them exactly. Money is never sent as a number: it stays inside rows and commands, which hosts do not
+// decode.
 
-/** Changes with any change to the layouts. Compared with the core's at start. */
+/** The version of the layouts, compared with the core's at start. */
 export const ABI_VERSION = 4
 
 export const EVENT_REQUEST = 1
@@ -62,7 +62,7 @@ export const UNSEAL_TAG_BYTES = 16
 export const WHERE_MEMORY = 1
 export const WHERE_KV = 2
 
-/** Tells the control plane the caller's address; the host sets it, or removes it. */
+/** The header that passes the client's address to the control plane. The host sets or removes it. */
 export const ADDRESS_HEADER = 'x-postern-address'
 
 export const CLASS_KV = 0
@@ -80,7 +80,7 @@ export const POSTS_AT_ONCE = 16
 
 export type Bytes = Uint8Array<ArrayBuffer>
 
-/** Header fields as name, value, name, value: one array however many there are. */
+/** Header fields as [name, value, name, value, …]: a single array is faster than one per field. */
 export type Headers = string[]
 
 export interface Event {
@@ -91,7 +91,7 @@ export interface Event {
   data: Bytes
 }
 
-/** A piece of a body: the bytes of data, or the content of the buffer with that number if it is not 0. */
+/** A part of a body: data, or the content of a buffer if its number is not 0. */
 export interface Part {
   buffer: number
   data: Bytes
@@ -134,7 +134,7 @@ export interface ObjectOutput {
   posts: Post[]
 }
 
-/** An HTTP POST that an object asks for; core/abi/post.go says what becomes of it. */
+/** An HTTP POST requested by an object; see core/abi/post.go. */
 export interface Post {
   id: string
   url: string
@@ -168,9 +168,9 @@ const NO_HEADERS: Headers = []
 const NO_PARTS: Part[] = []
 const NO_POSTS: Post[] = []
 
-/** One thing for the host to do; which fields count is said at its kind in core/abi/action.go. */
+/** An action for the host. core/abi/action.go documents the fields of each kind. */
 export class Action {
-  // All fields, always in this order: every action then has the same hidden class.
+  // All fields are always set in this order, so that every action has the same hidden class.
   kind = 0
   id = 0
   buffer = 0
@@ -192,30 +192,30 @@ export class Action {
   firstByteMs = 0
   idleMs = 0
   totalMs = 0
-  /** The status whose body is delivered in pieces; 0: none. */
+  /** The response status whose body is streamed; 0 for none. */
   stream = 0
 }
 
-/** The only decoding error: what was read is not what core/abi writes. */
+/** The only decoding error: the bytes are not a message that core/abi writes. */
 export class MalformedError extends Error {
   constructor() {
     super('abi: malformed message')
   }
 }
 
-// Measured: up to these lengths a loop beats the call into the engine's own coder.
+// Measured: up to these lengths a loop is faster than TextEncoder and TextDecoder.
 const SHORT_DECODE = 16
 const SHORT_ENCODE = 48
 const decoder = new TextDecoder('utf-8', { fatal: false, ignoreBOM: true })
 const encoder = new TextEncoder()
 
-/** Takes values off bytes between pos and end. */
+/** Decodes values from bytes between pos and end. */
 export class Reader {
   private bytes: Uint8Array = NO_BYTES
   private pos = 0
   private limit = 0
 
-  /** Points the reader at a message, so that one reader serves every call. */
+  /** Opens a message, so that one reader serves every call. */
   open(bytes: Uint8Array, start: number, length: number): this {
     if (start + length > bytes.length) throw new MalformedError()
     this.bytes = bytes
@@ -235,7 +235,7 @@ export class Reader {
     return this.longUint()
   }
 
-  // Multiplies instead of shifting: shifts would cut at 32 bits.
+  // Multiplies instead of shifting, because shifts truncate to 32 bits.
   private longUint(): number {
     let value = 0
     let scale = 1
@@ -243,7 +243,7 @@ export class Reader {
       const byte = this.bytes[this.pos++] as number
       value += (byte & 0x7f) * scale
       if (byte < 0x80) {
-        // Encodings longer than needed are malformed: every value has one form.
+        // An encoding longer than needed is malformed: every value has one form.
         if ((byte === 0 && i > 0) || value > Number.MAX_SAFE_INTEGER) break
         return value
       }
@@ -258,7 +258,7 @@ export class Reader {
     return value === 1
   }
 
-  /** A copy: what the reader stands on is wasm memory, and the next call reuses it. */
+  /** Returns a copy, because the message is in wasm memory, which the next call overwrites. */
   data(): Bytes {
     const length = this.span()
     if (length === 0) return NO_BYTES
@@ -275,7 +275,7 @@ export class Reader {
     return decoder.decode(this.bytes.subarray(start, this.pos))
   }
 
-  /** The length of a list whose elements each take at least one byte. */
+  /** Reads the length of a list whose elements each take at least one byte. */
   count(): number {
     const count = this.uint()
     if (count > this.limit - this.pos) throw new MalformedError()
@@ -293,9 +293,8 @@ export class Reader {
     return this.fields(start, count)
   }
 
-  // Decodes all fields with the lengths between them as one text, and cuts it up: many times faster than
-  // a text at a time. If that text has as many characters as there were bytes, then none of them took
-  // more than one, and offsets are the same in both.
+  // Decodes all fields and the lengths between them as a single text, then slices it, which is many times faster than
+  // decoding each text. If the text has as many characters as bytes, it is ASCII and the offsets are the same.
   private fields(start: number, count: number): Headers {
     const block = decoder.decode(this.bytes.subarray(start, this.pos))
     const single = block.length === this.pos - start
@@ -322,7 +321,7 @@ export class Reader {
     if (this.pos !== this.limit) throw new MalformedError()
   }
 
-  // Steps over a length and that many bytes.
+  // Skips a length and that many bytes.
   private span(): number {
     const length = this.uint()
     if (length > this.limit - this.pos) throw new MalformedError()
@@ -341,7 +340,7 @@ function ascii(bytes: Uint8Array, start: number, end: number): string | undefine
   return text
 }
 
-/** Appends values to a buffer of its own, which grows and is kept for the next message. */
+/** Encodes values into its own buffer, which grows and is reused for the next message. */
 export class Writer {
   bytes: Bytes = new Uint8Array(4096)
   length = 0
@@ -351,7 +350,7 @@ export class Writer {
     return this
   }
 
-  /** What was written, until the next clear. */
+  /** The bytes written since the last clear. */
   written(): Bytes {
     return this.bytes.subarray(0, this.length)
   }
@@ -377,8 +376,8 @@ export class Writer {
     const units = value.length
     this.room(units * 3 + 8)
     if (units <= SHORT_ENCODE && this.asciiText(value)) return
-    // The length goes first, but is only known afterwards: leave room for that of an ASCII text, and
-    // move the bytes in the rare case that it takes more.
+    // The length comes first but is known only afterwards. Reserve room for the length of an ASCII text, and move the
+    // bytes in the rare case that it takes more.
     const guess = uintSize(units)
     const start = this.length + guess
     const { written } = encoder.encodeInto(value, this.bytes.subarray(start))
@@ -421,8 +420,8 @@ function uintSize(value: number): number {
 }
 
 /**
- * Writes all of a step's input but the event's data itself, which comes last and may be large: the caller
- * copies it straight behind.
+ * Encodes a step's input except the event's data, which comes last and can be large: the caller copies it directly
+ * behind.
  */
 export function writeStepInput(w: Writer, nowMs: number, shared: Bytes, state: Bytes, event: Event): void {
   w.uint(nowMs)
@@ -448,14 +447,14 @@ export function writeObjectInput(w: Writer, input: ObjectInput): void {
   }
 }
 
-/** The command that tells an object what came of its Post: status 0 if no answer did. */
+/** The command that reports the result of a Post to its object; status 0 means no response. */
 export function writePosted(w: Writer, id: string, status: number): void {
   w.uint(OP_POSTED)
   w.text(id)
   w.uint(status)
 }
 
-/** catalog is the catalog file's text; env the deployment's variables and secrets. */
+/** Encodes the configuration: the catalog's text, and the deployment's variables and secrets. */
 export function writeConfig(w: Writer, catalog: string, env: Headers): void {
   w.text(catalog)
   w.headers(env)

@@ -1,10 +1,10 @@
 import { type Bytes, NO_BYTES } from './abi.ts'
 
 const FIRST_CHUNK_BYTES = 16 << 10
-// A result that wastes more than this of its backing buffer is copied out of it.
+// A result that would waste more than this of its backing buffer is copied.
 const SLACK_BYTES = 1 << 10
-// The server itself reads so much of a body that nobody wanted; with more to come it closes the connection,
-// and a caller that is still sending never sees its answer.
+// The server drains this much of an unread body. Beyond it the server closes the connection, and a client that is still
+// sending never sees the response.
 const SERVER_DRAINS_BYTES = 64 << 10
 const DRAIN_BYTES = 8 << 20
 
@@ -14,9 +14,9 @@ interface ReadResult {
 }
 
 /**
- * Reads the body of a message whose length is declared and within the limit, in one call of the platform's:
- * a fifth of the time that a reader takes. Undefined if it has to be read piece by piece, because its length
- * is not known, or is that of its compressed form.
+ * Reads a body whose declared length is within the limit in one platform call, which takes a fifth of the time of a
+ * reader. Returns undefined if the body must be read in chunks, because its length is unknown or that of its
+ * compressed form.
  */
 export function readDeclared(message: Request | Response, limit: number): Promise<ArrayBuffer> | undefined {
   const { headers } = message
@@ -26,10 +26,9 @@ export function readDeclared(message: Request | Response, limit: number): Promis
 }
 
 /**
- * Reads a body to its end, at most limit bytes of it: undefined if there are more, and then the rest is
- * drained. The hint, from content-length, only sizes the first buffer: what counts is what arrives.
- * With onBytes, which is called after every read that brought some, it reads what is there at a time;
- * without, a buffer at a time, which takes fewer turns.
+ * Reads a body of at most limit bytes. Returns undefined, and drains the rest, if the body is longer. The hint, from
+ * content-length, only sizes the first buffer. With onBytes, which is called after every non-empty read, each read
+ * returns the available bytes; without it, each read fills a buffer, which takes fewer turns.
  */
 export async function readBody(
   body: ReadableStream<Uint8Array> | null,
@@ -39,15 +38,15 @@ export async function readBody(
 ): Promise<Bytes | undefined> {
   if (body === null) return NO_BYTES
   const reader = body.getReader({ mode: 'byob' })
-  // One byte more than may come: a read of it proves that the body is too long.
+  // One byte more than the limit, to detect a longer body.
   let buffer: Bytes = new Uint8Array(Math.min(limit, hint > 0 ? hint : FIRST_CHUNK_BYTES) + 1)
   let length = 0
   for (;;) {
     const space = buffer.subarray(length)
     const least = onBytes === undefined ? space.length : 1
     const { done, value } = (await reader.readAtLeast(least, space)) as ReadResult
-    if (value === undefined) throw new Error('the body was cancelled')
-    buffer = new Uint8Array(value.buffer) // the read took the old one away
+    if (value === undefined) throw new Error('the body was canceled')
+    buffer = new Uint8Array(value.buffer) // the read detached the old one
     length += value.length
     if (length > limit) {
       await drain(reader)
@@ -59,14 +58,14 @@ export async function readBody(
   }
 }
 
-/** Whether the answer to a request must wait until its unread body is drained. */
+/** Reports whether the response must wait until the unread request body is drained. */
 export function mustDrain(request: Request): boolean {
   if (request.body === null || request.bodyUsed || request.body.locked) return false
   const length = request.headers.get('content-length')
   return length === null || !(Number(length) <= SERVER_DRAINS_BYTES)
 }
 
-/** Reads a body that nobody wants, up to a bound. */
+/** Drains an unread body, up to a limit. */
 export async function drain(reader: ReadableStreamReader): Promise<void> {
   try {
     for (let left = DRAIN_BYTES; left > 0; ) {
@@ -76,18 +75,18 @@ export async function drain(reader: ReadableStreamReader): Promise<void> {
     }
     await reader.cancel()
   } catch {
-    // The caller has given up.
+    // The client disconnected.
   }
 }
 
 type ReadableStreamReader = Pick<ReadableStreamBYOBReader, 'read' | 'cancel'>
 
-/** The content-length of a message, 0 if there is none. */
+/** The declared content-length, or 0. */
 export function lengthHint(headers: Headers): number {
   return Number(headers.get('content-length') ?? 0) || 0
 }
 
-/** One body out of several pieces; a single piece is not copied. */
+/** Concatenates pieces. A single piece is not copied. */
 export function joined(pieces: Bytes[]): Bytes {
   if (pieces.length === 1) return pieces[0] as Bytes
   let length = 0

@@ -3,7 +3,7 @@ import type { PosternObject } from './objects.ts'
 
 type Namespace = DurableObjectNamespace<PosternObject>
 
-/** The bindings that calls and deliveries need. */
+/** The bindings for calls and deliveries. */
 export interface Objects {
   KEY_METER: Namespace
   LEDGER: Namespace
@@ -11,8 +11,8 @@ export interface Objects {
 }
 
 /**
- * Calls the object (objectClass, name), created near region. A call that the platform marks retryable is
- * repeated once, on a new stub: the old one stays broken.
+ * Calls the object (objectClass, name), created near region. A failure that the platform marks as retryable is retried
+ * once on a new stub, because the old one stays broken.
  */
 export async function callObject(
   env: Objects,
@@ -29,7 +29,7 @@ export async function callObject(
   }
 }
 
-/** Whether the object said that it has too much to do: such a call must not be repeated. */
+/** Reports whether the object was overloaded. Such a call must not be retried. */
 export function isOverloaded(error: unknown): boolean {
   return has(error, 'overloaded')
 }

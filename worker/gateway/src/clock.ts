@@ -1,2 +1,2 @@
-/** Unix time in milliseconds. Everything takes the time from here, so that a test can own it. */
+/** Returns Unix time in milliseconds. All code reads the time here, so that tests can control it. */
 export const clock = { now: (): number => Date.now() }

@@ -18,10 +18,10 @@ import {
   writeStepInput,
 } from './abi.ts'
 
-// Wasm memory never shrinks and the isolate has 128 MiB: beyond this the instance is replaced.
+// An instance with more memory is replaced: wasm memory never shrinks, and an isolate has 128 MiB.
 const MEMORY_CEILING_BYTES = 32 << 20
 
-/** What core/wasm exports; how they work together is said there. */
+/** The exports of core/wasm, which documents their protocol. */
 interface CoreExports {
   memory: WebAssembly.Memory
   _initialize?(): void
@@ -36,9 +36,9 @@ interface CoreExports {
 type Call = 'configure' | 'step' | 'reads' | 'apply'
 
 /**
- * The core: one WebAssembly instance per isolate, shared by all exchanges and objects. No call outlives
- * its turn, so none can meet another. An instance that trapped or outgrew its memory is replaced before
- * the next call: nothing but the call that failed is lost.
+ * The core: one WebAssembly instance per isolate, shared by all exchanges and objects. Calls are synchronous, so they
+ * never overlap. An instance that trapped or outgrew its memory limit is replaced before the next call; only the failed
+ * call is lost.
  */
 export class Core {
   protected exports: CoreExports | undefined
@@ -56,7 +56,7 @@ export class Core {
     this.exports = instantiate(module)
   }
 
-  /** Configures the core with the texts of env, which only a request brings, on first use. */
+  /** Configures the core on first use with the text values of env, which is available only in a request. */
   start(env: object): Configured {
     this.settings ??= textBindings(env)
     return this.ready()
@@ -83,7 +83,7 @@ export class Core {
     return this.guarded(call, NO_BYTES, readObjectOutput)
   }
 
-  // The configuration, after making sure of an instance that has it.
+  // Returns the configuration, and replaces the instance first if needed.
   private ready(): Configured {
     if (this.view.length > MEMORY_CEILING_BYTES) this.exports = undefined
     if (this.exports !== undefined && this.configured !== undefined) return this.configured
@@ -104,7 +104,7 @@ export class Core {
     }
   }
 
-  // Passes what the writer holds, with tail behind it, and opens the reader on the result.
+  // Passes the writer's bytes followed by tail, and opens the reader on the result.
   private run(call: Call, tail: Bytes): Reader {
     const exports = this.exports as CoreExports
     const head = this.writer.written()
@@ -118,7 +118,7 @@ export class Core {
     return this.reader.open(result, output + 4, length32(result, output))
   }
 
-  // Growth detaches the old buffer: the view is made anew whenever that may have happened.
+  // Memory growth detaches the old buffer, so the view is recreated when that might have happened.
   private memory(exports: CoreExports): Bytes {
     const buffer = exports.memory.buffer as ArrayBuffer
     if (this.view.buffer !== buffer) this.view = new Uint8Array(buffer)
@@ -130,7 +130,7 @@ function instantiate(module: WebAssembly.Module): CoreExports {
   const exports = new WebAssembly.Instance(module, {}).exports as unknown as CoreExports
   exports._initialize?.()
   const version = exports.abi_version()
-  if (version !== ABI_VERSION) throw new Error(`core: ABI version ${version}, this host has ${ABI_VERSION}`)
+  if (version !== ABI_VERSION) throw new Error(`core has ABI version ${version}, want ${ABI_VERSION}`)
   return exports
 }
 

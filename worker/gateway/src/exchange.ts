@@ -65,10 +65,10 @@ const SEED_BYTES = 16
 const decoder = new TextDecoder()
 const encoder = new TextEncoder()
 
-/** What the exchange uses of the platform's execution context. */
+/** The part of the platform's execution context that an exchange uses. */
 export type Lifetime = Pick<ExecutionContext, 'waitUntil'>
 
-/** Answers one request of a caller: the core decides, this performs. */
+/** Serves one request: the core decides, this class carries out its actions. */
 export function serve(isolate: Isolate, request: Request, env: Env, ctx: Lifetime): Response | Promise<Response> {
   const random = crypto.getRandomValues(new Uint8Array(ID_BYTES + SEED_BYTES))
   const id = `req_${random.subarray(0, ID_BYTES).toHex()}`
@@ -87,15 +87,15 @@ export function serve(isolate: Isolate, request: Request, env: Env, ctx: Lifetim
   return new Exchange(isolate, configured, request, env, id).run(ctx, random.slice(ID_BYTES))
 }
 
-/** An action under way, and how to give it up if it can be. */
+/** An action in flight, with its cancel function if it can be canceled. */
 type Pending = { giveUp?: () => void }
 
-/** Steps with what came of an action. */
+/** Steps the core with the result of an action. */
 type Answer = (kind: number, code: number, data?: Bytes, headers?: Fields) => void
 
 /**
- * The loop of one exchange: step, perform the actions, step with what came of them. Events are stepped one
- * at a time, in the order of their arrival; what is at hand at once (memory, a buffer) in the same turn.
+ * The loop of one exchange: step, carry out the actions, step with their results. Events are stepped one at a time in
+ * order of arrival. Results available immediately (memory, buffers) are stepped in the same turn.
  */
 class Exchange {
   private readonly isolate: Isolate
@@ -109,11 +109,11 @@ class Exchange {
   private readonly queue: Event[] = []
   private readonly buffers = new Map<number, Bytes>()
   private readonly appended = new Map<number, GrowingBuffer>()
-  // Actions whose answer has not been stepped yet.
+  // Actions whose result has not been stepped yet.
   private readonly outstanding = new Map<number, Pending>()
-  // Work without an answer that must be finished nevertheless.
+  // Work without a result that must still finish.
   private background = 0
-  // Settled when the request's body is read; undefined while nobody reads it.
+  // Settled when the request body has been read; undefined if no read has started.
   private reading: Promise<void> | undefined
   private stepping = false
   private watching = false
@@ -130,8 +130,8 @@ class Exchange {
     this.request = request
     this.env = env
     this.id = id
-    // The platform sets it at the edge, over whatever the caller sent. In workerd on a developer's machine a caller
-    // may set it: Miniflare does only where it is missing.
+    // At the edge the platform overwrites the client's value. In local workerd a client can set it, because Miniflare
+    // sets it only if it is missing.
     this.address = request.headers.get('cf-connecting-ip') ?? ''
   }
 
@@ -147,7 +147,7 @@ class Exchange {
     })
   }
 
-  // Keeps the exchange alive until it is over, also after the response and when the caller leaves.
+  // Keeps the exchange alive until it ends, also after the response and after the client disconnects.
   private outlive(ctx: Lifetime): void {
     ctx.waitUntil(
       new Promise<void>((resolve) => {
@@ -174,7 +174,7 @@ class Exchange {
   }
 
   private advance(event: Event): void {
-    // An answer that is no longer outstanding was cancelled while it waited its turn.
+    // The action was canceled while its result waited for its turn.
     if (event.id !== 0 && !this.outstanding.has(event.id)) return
     if (event.kind !== EVENT_HEAD && event.kind !== EVENT_CHUNK) this.outstanding.delete(event.id)
     if (this.failed) return
@@ -188,7 +188,7 @@ class Exchange {
     }
   }
 
-  // The step is lost, and with it the exchange; what it has under way may end, but is not followed up.
+  // The step failed, and with it the exchange. Actions in flight may finish, but their results are ignored.
   private fail(error: unknown): void {
     this.failed = true
     logFailure('step_failed', { requestId: this.id }, error)
@@ -202,7 +202,7 @@ class Exchange {
   }
 
   private endIfOver(): void {
-    // With nothing outstanding and no response nothing would ever happen again.
+    // Without actions in flight or a response, no further event can arrive.
     if (this.outstanding.size === 0 && this.response === undefined) this.fail('the core left the caller unanswered')
     if (this.isOver()) this.finish?.()
   }
@@ -216,7 +216,7 @@ class Exchange {
     else void this.respondAfter(unread, this.resolve, response)
   }
 
-  // What the caller still sends and nobody wants: a read that the core has dropped, or none.
+  // The rest of the request body, after the core canceled its read or never started one.
   private unread(): Promise<void> | undefined {
     const { body } = this.request
     if (this.reading !== undefined || body === null || !mustDrain(this.request)) return this.reading
@@ -235,7 +235,7 @@ class Exchange {
     this.endIfOver()
   }
 
-  // Work that no event answers.
+  // Work without a result.
   private async inBackground(code: string, work: Promise<unknown>): Promise<void> {
     this.background++
     try {
@@ -325,14 +325,14 @@ class Exchange {
     this.buffers.set(buffer, held.append(data))
   }
 
-  // Answers in the same turn, after the other actions of the step.
+  // Delivers the result in the same turn, after the other actions of the step.
   private answer({ id }: Action, kind: number, code: number, data = NO_BYTES): void {
     this.outstanding.set(id, {})
     this.push(kind, id, code, data)
   }
 
-  // The work answers later in any case, and never rejects. What comes of a cancelled action goes nowhere:
-  // another may have its id by now.
+  // The work always settles later and never rejects. The result of a canceled action is dropped: its ID may have been
+  // reused.
   private start({ id, buffer }: Action, work: (answer: Answer) => Promise<void>): Promise<void> {
     const pending: Pending = {}
     this.outstanding.set(id, pending)
@@ -370,7 +370,7 @@ class Exchange {
     answer(EVENT_BODY, OUTCOME_OK, body)
   }
 
-  // Why it failed is not told to the core, nor to the log.
+  // The cause of a failure is neither passed to the core nor logged.
   private async unseal({ key, name }: Action, sealed: Bytes, answer: Answer): Promise<void> {
     const plain = await unseal(key, name, sealed)
     if (plain === undefined) answer(EVENT_SUPPLIED, OUTCOME_FAILED)
@@ -419,7 +419,7 @@ class Exchange {
     answer(EVENT_REPLY, OUTCOME_OK, reply)
   }
 
-  // Only while a provider is asked, which may take long: the signal costs 0.2 ms of CPU, a fifth of a cache hit.
+  // Only during an upstream fetch, which may take long: the signal costs 0.2 ms of CPU, a fifth of a cache hit.
   private watch(): void {
     if (this.watching) return
     this.watching = true
@@ -440,7 +440,7 @@ class Exchange {
   private async send(upstream: Upstream, action: Action, pending: Pending): Promise<void> {
     const { id } = action
     const names = this.configured.responseHeaders
-    // What comes late of a cancelled fetch goes nowhere: another may have its id and its buffer by now.
+    // A late result of a canceled fetch is dropped: its ID and buffer may have been reused.
     const wanted = () => this.outstanding.get(id) === pending
     const sink: Sink = {
       head: (status, headers) => {
@@ -481,7 +481,7 @@ class Exchange {
   }
 }
 
-// Not by way of URL: the core gets the path as it was sent.
+// Without the URL class, which normalizes: the core gets the path as it was sent.
 function pathAndQuery(url: string): { path: string; query: string } {
   const authority = url.indexOf('://') + 3
   const queryAt = url.indexOf('?', authority)
@@ -499,7 +499,7 @@ function forwarded(request: Request, fields: Fields, address: string): Request {
   return new Request(request, { headers, redirect: 'manual' })
 }
 
-// The platform leaves the body of an answer to a HEAD away, and its length too, unless that is said.
+// The platform drops the body of a response to HEAD, and its length too unless the header is set.
 function httpResponse(method: string, status: number, fields: Fields, body: Bytes): Response {
   if (method !== 'HEAD') return new Response(body.length > 0 ? body : null, { status, headers: httpHeaders(fields) })
   const headers = new Headers(httpHeaders(fields))

@@ -1,13 +1,13 @@
 import type { Bytes, Configured } from './abi.ts'
 
-/** What the core says to answer when no step can. */
+/** The error response, prepared by the core, for a failed step. */
 export type LastResort = Pick<Configured, 'lastResortStatus' | 'lastResortHeaders' | 'lastResortBody'>
 
 const encoder = new TextEncoder()
 
 /**
- * The answer when the core cannot even be configured, because its module does not run. Otherwise the core says.
- * A copy of fault.Internal: testdata/abi/lastresort.json, which the core's tests write, holds it to that.
+ * The response when the core's module cannot run at all; otherwise the core prepares it. A copy of fault.Internal,
+ * checked against testdata/abi/lastresort.json, which the core's tests write.
  */
 export const UNCONFIGURED: LastResort = {
   lastResortStatus: 500,

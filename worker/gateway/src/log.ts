@@ -1,9 +1,9 @@
-/** An exchange, with what is wrong with the configuration if that is it, or an object. */
+/** The source of a log line: an exchange, with the configuration error if there is one, or an object. */
 type Subject = { requestId: string; wrong?: string } | { object: string }
 
 /**
- * Logs what this host could not do: a code, and the class of the error. Not its text, which may hold a URL, a
- * header or what the core choked on.
+ * Logs a failure of this host as a code and the error's class. The error's text is omitted, because it can contain a
+ * URL, a header or request data.
  */
 export function logFailure(code: string, subject: Subject, error?: unknown): void {
   const cause = error instanceof Error ? error.name : undefined

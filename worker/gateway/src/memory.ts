@@ -1,7 +1,7 @@
 import type { Bytes, Configured } from './abi.ts'
 import { clock } from './clock.ts'
 
-/** Bounds that the core tells; core/abi says what they mean. */
+/** Bounds set by the core; see core/abi. */
 export type Bounds = Pick<Configured, 'memoryBytes' | 'memoryEntryBytes' | 'memoryOverheadBytes'>
 
 interface Entry {
@@ -11,14 +11,14 @@ interface Entry {
   expiresMs: number
 }
 
-/** Host memory: key to bytes, bounded in bytes, least recently used out first. Only actions touch it. */
+/** A memory cache from key to bytes, bounded in bytes, with least-recently-used eviction. Only the core's actions use it. */
 export class Memory {
-  // A Map keeps its keys in order of insertion: the first is the one used longest ago.
+  // A Map keeps keys in insertion order, so the first is the least recently used.
   private readonly entries = new Map<string, Entry>()
   private bounds: Bounds = { memoryBytes: 0, memoryEntryBytes: 0, memoryOverheadBytes: 0 }
   private used = 0
 
-  /** Without bounds, which only the configured core knows, nothing is kept. */
+  /** Keeps no entry until the configured core sets the bounds. */
   bound(bounds: Bounds): void {
     this.bounds = bounds
   }
@@ -31,7 +31,7 @@ export class Memory {
     const entry = this.entries.get(key)
     if (entry === undefined) return undefined
     const now = clock.now()
-    // A clock that jumped back must not make an entry live longer.
+    // A clock that jumped back must not extend an entry's life.
     if (now >= entry.expiresMs || now < entry.storedMs) {
       this.remove(key)
       return undefined
@@ -41,7 +41,7 @@ export class Memory {
     return entry.value
   }
 
-  /** An empty value removes, as does no time to keep it. */
+  /** An empty value or a keep time of 0 deletes the entry. */
   write(key: string, value: Bytes, keepMs: number): void {
     this.remove(key)
     const size = key.length + value.length + this.bounds.memoryOverheadBytes

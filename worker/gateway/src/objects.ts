@@ -7,7 +7,7 @@ import { sendPost } from './post.ts'
 import { type Alarm, Shell } from './shell.ts'
 import { writeKV } from './storage.ts'
 
-/** The platform's alarm, with the time it stands at kept in memory: asking costs a read, setting a write. */
+/** The platform's alarm. Its time is cached in memory, because reading costs a row read and setting a row write. */
 class StoredAlarm implements Alarm {
   private readonly ctx: DurableObjectState
   private standingMs = 0
@@ -30,7 +30,7 @@ class StoredAlarm implements Alarm {
   }
 }
 
-/** A Durable Object of one class: by RPC for exchanges and deliveries, by fetch for the control plane. */
+/** A Durable Object of one class. Exchanges and deliveries call it by RPC, the control plane by fetch. */
 export class PosternObject extends DurableObject<Env> {
   private readonly shell: Shell
 
@@ -58,14 +58,14 @@ export class PosternObject extends DurableObject<Env> {
   }
 }
 
-/** An object's own name, which the platform tells it since March 2026, also when an alarm wakes it. */
+/** An object's own name, which the platform provides since March 2026, also when an alarm wakes it. */
 export function nameOf(ctx: DurableObjectState): string {
   const { name } = ctx.id
-  if (name === undefined) throw new Error('this object was not made by name')
+  if (name === undefined) throw new Error('this object was not created by name')
   return name
 }
 
-/** HTTP's form of a call: the body is the command, the answer's body the reply. */
+/** A call over HTTP: the request body is the command, the response body the reply. */
 export async function answer(object: string, request: Request, call: (command: Bytes) => Bytes): Promise<Response> {
   try {
     return new Response(call(new Uint8Array(await request.arrayBuffer())))
@@ -75,7 +75,7 @@ export async function answer(object: string, request: Request, call: (command: B
   }
 }
 
-/** Hands an outbox row on; a resolved promise means that the receiver has it. */
+/** Delivers an outbox row. Resolves when the receiver has stored it. */
 export async function deliver(env: Env, { class: objectClass, name, region, data }: Delivery): Promise<void> {
   if (objectClass === CLASS_KV) await writeKV(env.KV, name, data, 0)
   else await callObject(env, objectClass, name, region, data)

@@ -1,7 +1,7 @@
 import { POST_TIMEOUT_MS, type Post } from './abi.ts'
 import { httpHeaders } from './upstream.ts'
 
-/** Sends a Post once, and gives the status of the answer, 0 if none came. The error is dropped: it may hold the URL. */
+/** Sends a Post once. Returns the response status, or 0 if there was none. The error is dropped: it can contain the URL. */
 export async function sendPost({ url, headers, body }: Post): Promise<number> {
   try {
     const response = await fetch(url, {

@@ -19,28 +19,28 @@ import { clock } from './clock.ts'
 import type { Isolate } from './isolate.ts'
 import { logFailure } from './log.ts'
 
-// Rows read at once by the delivery loop.
+// Rows per read of the delivery loop.
 const DELIVERY_BATCH = 32
 
 /** An object's one alarm. */
 export interface Alarm {
-  /** Makes the alarm ring at that time, unless it already rings earlier. */
+  /** Sets the alarm to a time, unless it is already set to an earlier one. */
   atLatest(ms: number): void
-  /** The alarm is ringing: none stands any more. */
+  /** Marks the alarm as fired: none is set anymore. */
   rang(): void
 }
 
-/** What the shell uses of the platform, so that a test can stand in for each. */
+/** The platform services that the shell uses, replaceable in tests. */
 export interface Platform {
   storage: { kv: Pick<SyncKvStorage, 'get' | 'list' | 'put' | 'delete'>; transactionSync<T>(body: () => T): T }
   alarm: Alarm
   deliver(delivery: Delivery): Promise<void>
-  /** Gives the answer's status, 0 if there is none; never rejects. */
+  /** Returns the response status, or 0 if there was none; never rejects. */
   post(post: Post): Promise<number>
   waitUntil(promise: Promise<void>): void
 }
 
-/** Runs the core's commands on one object's rows. Knows nothing of what they mean. */
+/** Runs the core's commands on one object's rows, without interpreting them. */
 export class Shell {
   private readonly isolate: Isolate
   private readonly env: object
@@ -58,11 +58,11 @@ export class Shell {
     this.platform = platform
   }
 
-  /** One command. Has no await: no other command can come between its reads and its writes. */
+  /** Runs one command. It never awaits, so no other command can run between its reads and writes. */
   call(command: Bytes): Bytes {
     const out = this.run(command)
     if (out.deliver) {
-      // The rows outlive this object's memory only if something wakes it again.
+      // If this object is evicted from memory, only an alarm resumes delivery.
       this.platform.alarm.atLatest(clock.now() + REDELIVER_MS)
       this.platform.waitUntil(this.deliver())
     }
@@ -70,16 +70,16 @@ export class Shell {
     return out.reply
   }
 
-  /** The alarm: an empty command, then whatever the outbox holds. The platform repeats it if it throws. */
+  /** Handles the alarm: runs an empty command, then delivers the outbox. The platform retries if this throws. */
   async ring(): Promise<void> {
     this.platform.alarm.rang()
     const { posts } = this.run(NO_BYTES)
-    // Not awaited: until the alarm is over, the platform rings no other.
+    // Not awaited: the platform fires no other alarm until this handler returns.
     this.postAll(posts)
     await this.deliver()
   }
 
-  // A trap in here rejects the call before anything is written.
+  // A trap here rejects the call before any write.
   private run(command: Bytes): ObjectOutput {
     const { core } = this.isolate
     core.start(this.env)
@@ -114,20 +114,20 @@ export class Shell {
     }
   }
 
-  // The alarm is part of the transaction too: writes with no await between them commit together.
+  // Writes without an await between them commit together, including the alarm.
   private commit(out: ObjectOutput): void {
     const { storage, alarm } = this.platform
     const write = () => {
       for (const { key, value } of out.puts) storage.kv.put(key, value)
       for (const key of out.deletes) storage.kv.delete(key)
     }
-    // One write is whole by itself: the usual case does not pay for a transaction.
+    // A single write is atomic, so the common case needs no transaction.
     if (out.puts.length + out.deletes.length > 1) storage.transactionSync(write)
     else write()
     if (out.alarmMs > 0) alarm.atLatest(out.alarmMs)
   }
 
-  // Only one loop at a time: rows go out in order, and a second caller waits for the first's.
+  // One loop at a time keeps rows in order; a second caller waits for the first.
   private deliver(): Promise<void> {
     this.delivering ??= this.deliverAll()
     return this.delivering
@@ -148,8 +148,8 @@ export class Shell {
     for (const post of posts) this.platform.waitUntil(this.post(post))
   }
 
-  // At least a microtask passes before anything is sent: the reply goes first. If the object cannot take what
-  // came of it, the reducer's alarm finds out.
+  // Waits at least a microtask, so that the reply is sent first. If reporting the result to the object fails, the
+  // reducer's alarm notices.
   private async post(post: Post): Promise<void> {
     await this.turns.take()
     const status = await this.platform.post(post)
@@ -163,7 +163,7 @@ export class Shell {
     }
   }
 
-  // False once there was nothing left to deliver.
+  // Returns false when the outbox is empty.
   private async deliverBatch(): Promise<boolean> {
     const { kv } = this.platform.storage
     const rows = [...kv.list<Bytes>({ start: OUTBOX_PREFIX, end: OUTBOX_END, limit: DELIVERY_BATCH })]
@@ -175,7 +175,7 @@ export class Shell {
   }
 }
 
-/** So many may have one at the same time; the others wait, first come, first served. */
+/** A FIFO counting semaphore. */
 class Turns {
   private free: number
   private readonly waiting: (() => void)[] = []

@@ -1,9 +1,9 @@
 import { type Bytes, NO_BYTES } from './abi.ts'
 
-/** The body of an answer that is sent piece by piece. */
+/** The body of a streamed response. */
 export class CallerStream {
   readonly body: ReadableStream<Uint8Array>
-  /** Settled when all that was sent so far is on its way to the caller; it never rejects. */
+  /** Settled when the platform has accepted all chunks sent so far; never rejects. */
   drained: Promise<void> | undefined
   private readonly writer: WritableStreamDefaultWriter<Uint8Array>
   private readonly lastWords: Bytes
@@ -11,9 +11,9 @@ export class CallerStream {
   private readonly onOver: () => void
   private over = false
 
-  /** onLeft is called once if the caller leaves before the end, onOver once when nothing more is to be done. */
+  /** onLeft is called once if the client disconnects before the end, onOver once when the stream is finished. */
   constructor(lastWords: Bytes, onLeft: () => void, onOver: () => void) {
-    // Measured: a manual writer on an identity stream costs half of what a TransformStream does.
+    // Measured: a manual writer on an identity stream costs half as much as a TransformStream.
     const { readable, writable } = new IdentityTransformStream()
     this.body = readable
     this.writer = writable.getWriter()
@@ -34,7 +34,7 @@ export class CallerStream {
     this.drained = this.writer.close().then(this.onOver, this.onOver)
   }
 
-  /** Ends the body in place of a core that could not. */
+  /** Ends the body with the last-resort chunk when the core failed. */
   giveUp(): void {
     this.send(this.lastWords)
     this.close()
@@ -51,12 +51,12 @@ export class CallerStream {
 
 const FIRST_BYTES = 4 << 10
 
-/** A buffer that is added to: twice as large whenever it is full. */
+/** A growing buffer that doubles when it is full. */
 export class GrowingBuffer {
   private bytes: Bytes = NO_BYTES
   private length = 0
 
-  /** Adds a piece; the result, which is all of it, stands until the next. */
+  /** Appends a chunk. The result is the whole content, valid until the next call. */
   append(piece: Bytes): Bytes {
     const length = this.length + piece.length
     if (length > this.bytes.length) {

@@ -1,16 +1,16 @@
 import { type Bytes, UNSEAL_NONCE_BYTES, UNSEAL_TAG_BYTES } from './abi.ts'
 
 const KEY_BYTES = 32
-// A deployment has the key of now and perhaps some of before.
+// A deployment has one current key and possibly a few previous ones.
 const KEYS_KEPT = 8
 
 const encoder = new TextEncoder()
-// By their text. Not promises of keys: one request must not wait for another's.
+// Keyed by text. Values are keys rather than promises: a request must not await another request's promise.
 const keys = new Map<string, CryptoKey>()
 
 /**
- * Decrypts nonce‖ciphertext‖tag by AES-256-GCM: key is its 32 bytes in base64, additional the additional
- * authenticated data. Undefined if anything is wrong with any of them; never rejects.
+ * Decrypts nonce‖ciphertext‖tag with AES-256-GCM. key is 32 bytes in base64, additional the additional authenticated
+ * data. Returns undefined on any failure; never rejects.
  */
 export async function unseal(key: string, additional: string, sealed: Bytes): Promise<Bytes | undefined> {
   if (sealed.length < UNSEAL_NONCE_BYTES + UNSEAL_TAG_BYTES) return undefined
@@ -30,8 +30,8 @@ export async function unseal(key: string, additional: string, sealed: Bytes): Pr
 
 async function importKey(text: string): Promise<CryptoKey> {
   const raw = Uint8Array.from(atob(text), (character) => character.charCodeAt(0))
-  // WebCrypto would take 16 and 24 bytes too, for the other two variants.
-  if (raw.length !== KEY_BYTES) throw new Error('not a key of AES-256')
+  // WebCrypto would also accept 16 and 24 bytes, for AES-128 and AES-192.
+  if (raw.length !== KEY_BYTES) throw new Error('an AES-256 key must have 32 bytes')
   const key = await crypto.subtle.importKey('raw', raw, 'AES-GCM', false, ['decrypt'])
   for (const oldest of keys.keys()) {
     if (keys.size < KEYS_KEPT) break

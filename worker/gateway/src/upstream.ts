@@ -17,10 +17,10 @@ import { joined, lengthHint, readBody, readDeclared } from './body.ts'
 const SHORT_BYTES = 64 << 10
 
 const CHUNK_BYTES = 32 << 10
-// Chunks that come within this time of each other are handed over together.
+// Chunks that arrive within this time are delivered together.
 const BURST_MS = 1
 
-/** What came of a fetch: a whole response if fault is 0; with status 0 it went to the sink, and has ended. */
+/** The result of a fetch: a complete response if fault is 0. Status 0 means that the response was streamed to the sink. */
 export interface Answer {
   fault: number
   status: number
@@ -28,14 +28,14 @@ export interface Answer {
   body: Bytes
 }
 
-/** Where a response goes that is read piece by piece. A piece's memory is used again for the next. */
+/** Receives a streamed response. A chunk's memory is reused for the next one. */
 export interface Sink {
   head(status: number, headers: Fields): void
-  /** Takes a piece; the next is read when what it gives is settled. */
+  /** Takes a chunk. The next one is read when the returned promise settles. */
   chunk(data: Bytes): Promise<void> | undefined
 }
 
-/** One fetch: its request, its four timeouts, its answer. */
+/** One fetch: its request, four timeouts and response. */
 export class Upstream {
   private readonly controller = new AbortController()
   private fault = 0
@@ -45,7 +45,7 @@ export class Upstream {
   private timerMs = Number.POSITIVE_INFINITY
   private endMs = Number.POSITIVE_INFINITY
 
-  /** Sends; never rejects. names are the response headers that the core wants. */
+  /** Sends the request; never rejects. names are the response headers to pass to the core. */
   async send(action: Action, body: Bytes, names: string[], sink: Sink): Promise<Answer> {
     const request = this.request(action, body)
     if (request === undefined) return failed(FAULT_UNDELIVERED)
@@ -58,7 +58,7 @@ export class Upstream {
     }
   }
 
-  /** Gives up; the first fault is the one that counts. */
+  /** Aborts the fetch. The first fault wins. */
   abort(fault: number): void {
     this.fault ||= fault
     this.controller.abort()
@@ -100,7 +100,7 @@ export class Upstream {
     }
   }
 
-  // A short body comes at once or not at all: it has the time of a first byte.
+  // A short body has the first-byte timeout as a whole: it arrives in one piece or not at all.
   private async body(response: Response, action: Action): Promise<Bytes | undefined> {
     const short = readDeclared(response, Math.min(action.limit, SHORT_BYTES))
     if (short !== undefined) return new Uint8Array(await short)
@@ -108,8 +108,8 @@ export class Upstream {
     return readBody(response.body, action.limit, lengthHint(response.headers), idle)
   }
 
-  // Hands over what is there. What arrives while the caller takes the last piece is handed over together; a
-  // caller that is slow to take it stops the reading, and with it the provider's time.
+  // Delivers available bytes. Bytes that arrive while the client takes the last chunk are delivered together. A slow
+  // client stops the reading, which also pauses the idle timeout.
   private async pump(response: Response, action: Action, sink: Sink): Promise<void> {
     if (response.body === null) return
     const reader = response.body.getReader({ mode: 'byob' })
@@ -129,8 +129,8 @@ export class Upstream {
     }
   }
 
-  // Starts the time of the next phase, in place of the last one's; the time of the whole may end sooner. A
-  // timer that rings too early is set again: that is cheaper than a new one for every chunk.
+  // Starts the timeout of the next phase, bounded by the total timeout. A timer that fires too early is set again, which
+  // is cheaper than a new timer for every chunk.
   private phase(ms: number, fault: number): void {
     const end = ms === 0 ? Number.POSITIVE_INFINITY : Date.now() + ms
     const total = this.endMs < end
@@ -153,9 +153,9 @@ export class Upstream {
   }
 }
 
-/** What has arrived of a stream and not been handed over, because the last piece is still being taken. */
+/** Bytes of a stream that have arrived but were not delivered yet, because the sink is still taking the last chunk. */
 class Pieces {
-  /** Settled when there is room for more; undefined while there is. */
+  /** Settles when there is room again; undefined while there is room. */
   room: Promise<void> | undefined
   private makeRoom: (() => void) | undefined
   private held: Bytes[] = []
@@ -179,7 +179,7 @@ class Pieces {
         this.hand(piece)
         return
       }
-      // More is likely to be there already: the platform reads one chunk of HTTP at a time.
+      // More bytes have likely arrived: the platform reads one HTTP chunk at a time.
       this.taking = scheduler.wait(0).then(() => this.taken())
     }
     this.held.push(piece.slice())
@@ -191,7 +191,7 @@ class Pieces {
     }
   }
 
-  /** Returns when all is handed over and taken. */
+  /** Resolves when the sink has taken everything. */
   async end(): Promise<void> {
     while (this.taking !== undefined) await this.taking
   }
@@ -216,7 +216,7 @@ function failed(fault: number): Answer {
   return { fault, status: 0, headers: [], body: NO_BYTES }
 }
 
-/** The fields with these names, in the wire's form. */
+/** Returns the named header fields in the wire's form. */
 export function picked(headers: Headers, names: string[]): Fields {
   const fields: Fields = []
   for (const name of names) {
@@ -226,9 +226,9 @@ export function picked(headers: Headers, names: string[]): Fields {
   return fields
 }
 
-/** The wire's fields in the platform's form. A repeated name stays repeated. */
+/** Converts header fields from the wire's form to the platform's. Repeated names stay repeated. */
 export function httpHeaders(fields: Fields): HeadersInit {
-  // Measured: the platform takes a record faster than a Headers.
+  // Measured: a record is faster than a Headers object.
   const record: Record<string, string> = {}
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] as string
