@@ -27,12 +27,16 @@ export const WIDE = { width: 1440, height: 900 }
 
 /** Starts Chromium for one test file. */
 export async function startBrowser(service) {
-  const browser = await chromium.launch({
+  const browser = await launchChromium()
+  after(() => browser.close())
+  return new Browser(browser, service)
+}
+
+export function launchChromium() {
+  return chromium.launch({
     executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
     args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
   })
-  after(() => browser.close())
-  return new Browser(browser, service)
 }
 
 class Browser {

@@ -27,13 +27,22 @@ export async function until(what, condition, timeoutMs = 15_000) {
 
 /** Starts the fake provider and both Workers, and stops them after the file's tests. */
 export async function startService() {
+  const service = await launchService(variables)
+  after(() => service.stop())
+  return service
+}
+
+/**
+ * Starts the fake provider and both Workers.
+ * @param {(upstream: string, tokens: object) => {gateway: object, control: object}} variables of the Workers
+ * @param {object} [options] of startWorkers
+ */
+export async function launchService(variables, options) {
   const tokens = { owner: token(), viewer: token(), master: `one:${randomBytes(32).toString('base64')}` }
   const provider = await startProvider()
   const state = makeState()
-  const workers = await startWorkers(state, variables(provider.url, tokens))
-  const service = new Service({ tokens, provider, state, workers })
-  after(() => service.stop())
-  return service
+  const workers = await startWorkers(state, variables(provider.url, tokens), options)
+  return new Service({ tokens, provider, state, workers })
 }
 
 class Service {
@@ -59,7 +68,7 @@ class Service {
     await workers.stop()
     this.tokens.owner = token()
     this.#cookies.clear()
-    this.#parts.workers = await startWorkers(state, variables(provider.url, this.tokens), workers.port)
+    this.#parts.workers = await startWorkers(state, variables(provider.url, this.tokens), { port: workers.port })
   }
 
   /** The output of the Workers and wrangler. */

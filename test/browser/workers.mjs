@@ -49,6 +49,9 @@ export async function startProvider() {
   throw new Error('the fake provider exited before it was ready')
 }
 
+/** The modules that wrangler bundles. */
+const ENTRIES = { gateway: 'worker/gateway/src/index.ts', control: 'worker/control/entry.mjs' }
+
 /** The variables of both Workers. */
 export function variables(upstream, tokens) {
   const both = { POSTERN_CATALOG: JSON.stringify(CATALOG), POSTERN_MASTER_KEYS: tokens.master }
@@ -96,10 +99,10 @@ export function makeState() {
 }
 
 /** Starts both Workers on a state. Returns their URL and port, their output, and a function that stops them. */
-export async function startWorkers(state, vars, port) {
+export async function startWorkers(state, vars, { port, entries = ENTRIES } = {}) {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await tryToStart(state, vars, port ?? (await freePort()))
+      return await tryToStart(state, vars, entries, port ?? (await freePort()))
     } catch (error) {
       // wrangler also picks free ports itself, and another process can take one first.
       if (attempt >= START_TRIES || !error.message.includes('Address already in use')) throw error
@@ -107,13 +110,13 @@ export async function startWorkers(state, vars, port) {
   }
 }
 
-async function tryToStart(state, { gateway, control }, port) {
+async function tryToStart(state, vars, entries, port) {
   const folder = mkdtempSync(join(BUILD, 'config-'))
   const removeConfigs = () => rmSync(folder, { recursive: true, force: true })
   process.on('exit', removeConfigs)
   const configs = [
-    writeConfig(folder, 'wrangler.toml', 'worker/gateway/src/index.ts', gateway),
-    writeConfig(folder, 'worker/control/wrangler.toml', 'worker/control/entry.mjs', control),
+    writeConfig(folder, 'wrangler.toml', entries.gateway, vars.gateway),
+    writeConfig(folder, 'worker/control/wrangler.toml', entries.control, vars.control),
   ]
   const wrangler = run(port, configs, state.folder)
   const stop = async () => {

@@ -4,5 +4,5 @@ const REPOSITORY = 'https://github.com/postern-ai/postern'
 export const HELP = [
   ['Documentation', `${REPOSITORY}#readme`],
   ['Adding models', `${REPOSITORY}/blob/main/docs/models.md`],
-  ['OpenAPI description', '/openapi.yaml'],
+  ['OpenAPI spec', '/openapi.yaml'],
 ]

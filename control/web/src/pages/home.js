@@ -81,7 +81,7 @@ function Tiles({ totals }) {
       moneyExact(totals.cost),
       totals.estimated > 0 ? `${plural(totals.estimated, 'request')} estimated` : 'no estimates',
     ],
-    ['Requests', compact(totals.requests), count(totals.requests), `succeeded, ${count(totals.failed)} failed`],
+    ['Requests', compact(totals.requests), count(totals.requests), `plus ${count(totals.failed)} failed`],
     [
       'Tokens',
       compact(tokens),

@@ -14,8 +14,7 @@ import { notify } from '../notices.js'
 import { useAction, useResource } from '../resource.js'
 
 const SECRET = 'POSTERN_MASTER_KEYS'
-const LEAD =
-  'With its own key, the project is billed by the provider directly. Without one, the deployment’s key is used.'
+const LEAD = 'A project’s own key is billed by the provider. Without one, the deployment’s key is used.'
 const SET_COMMANDS = `npx wrangler secret put ${SECRET}
 npx wrangler secret put ${SECRET} -c worker/control/wrangler.toml
 `
@@ -101,7 +100,7 @@ function SetKey({ data, project, provider, setProvider, reload }) {
     <div class="columns">
       <${SelectField} label="Provider" value=${selected} onValue=${setProvider} options=${data.providers.map((name) => [name, name])} />
       <${TextField} label=${`Key for ${selected}`} type="password" autocomplete="off" spellcheck=${false} value=${key} onValue=${setKey}
-        wrong=${wrongWith(error, 'key')} hint="Encrypted before it is stored, and never shown again." />
+        wrong=${wrongWith(error, 'key')} hint="Stored encrypted and never shown again." />
     </div>
     <${FormError} error=${error} shown=${['key']} />
     <div class="buttons"><${Button} look="primary" type="submit" changes busy=${busy} disabled=${key.trim() === ''}>${exists ? 'Replace key' : 'Set key'}<//></div>

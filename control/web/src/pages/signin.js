@@ -47,7 +47,7 @@ function SignInForm({ onSignedIn }) {
   return html`<form onSubmit=${submit} ref=${form}>
     <${TextField} label="Token" type="password" name="token" autocomplete="current-password" required value=${token}
       onValue=${setToken}
-      hint="The value of POSTERN_ADMIN_TOKEN, or of POSTERN_VIEWER_TOKEN for read-only access. “make dev” prints it." />
+      hint="The deployment’s POSTERN_ADMIN_TOKEN, or POSTERN_VIEWER_TOKEN for read-only access. “make dev” prints the admin token." />
     <${Problem} error=${error} />
     <${Button} look="primary wide" type="submit" busy=${busy} disabled=${token.trim() === ''}>Sign in<//>
   </form>`
