@@ -57,7 +57,7 @@ func (x *run) upstreamLeft(s Step) error {
 	for end := time.Now().Add(leftWithin); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		left = 0
 		for _, seen := range x.Upstream.Seen() {
-			if seen.Left {
+			if seen.Disconnected {
 				left++
 			}
 		}

@@ -9,33 +9,33 @@ import (
 // faultRows are what breaks, and what must come of it.
 var faultRows = concat(statusRows(), []faultRow{
 	{"connection drops before a head", both, "", func(c *cell) {
-		c.queue(Behaviour{Kind: "drop"}, 1)
+		c.queue(Behavior{Kind: "drop"}, 1)
 		c.ask(c.caller.pair, hello).good(says)
 		c.booked(0, 1)
-		c.queue(Behaviour{Kind: "drop"}, 1)
+		c.queue(Behavior{Kind: "drop"}, 1)
 		c.ask(c.caller.single, hello).refused(providerError)
 		c.booked(0, 1)
 		c.asksAgain(c.caller.single, hello)
 		c.flagged(0)
 	}},
 	{"no head in time: the next target", both, "headMs=700", func(c *cell) {
-		c.queue(Behaviour{Kind: "hang"}, 1)
+		c.queue(Behavior{Kind: "hang"}, 1)
 		c.ask(c.caller.pair, hello).has("x-postern-attempts", "^2; ").good(says)
 		c.flagged(1)
 		c.asksAgain(c.caller.pair, hello)
 	}},
 	{"no head in time, no other target", both, "headMs=200", func(c *cell) {
-		c.queue(Behaviour{Kind: "hang"}, 1)
+		c.queue(Behavior{Kind: "hang"}, 1)
 		c.ask(c.caller.single, hello).refused(providerTimeout)
 		c.partly(0)
 	}},
 	{"no first byte in time", both, "firstByteMs=150", func(c *cell) {
-		c.queue(Behaviour{Kind: "silent"}, 1)
+		c.queue(Behavior{Kind: "silent"}, 1)
 		c.ask(c.caller.single, hello).refused(providerTimeout)
 		c.partly(0)
 	}},
 	{"no first byte in time, after keep-alives: an error event", streams, "firstByteMs=800", func(c *cell) {
-		c.queue(Behaviour{Kind: "silent"}, 1)
+		c.queue(Behavior{Kind: "silent"}, 1)
 		a := c.ask(c.caller.single, hello)
 		a.broken(providerTimeout)
 		if !strings.Contains(string(a.body), ": keep-alive\n\n") {
@@ -44,7 +44,7 @@ var faultRows = concat(statusRows(), []faultRow{
 		c.partly(0)
 	}},
 	{"no first byte in time, after keep-alives: the next target", streams, "firstByteMs=800", func(c *cell) {
-		c.queue(Behaviour{Kind: "silent"}, 1)
+		c.queue(Behavior{Kind: "silent"}, 1)
 		c.ask(c.caller.pair, hello).good(says)
 		c.upstreamSaw(2)
 		c.flagged(1)
@@ -54,7 +54,7 @@ var faultRows = concat(statusRows(), []faultRow{
 		if c.stream {
 			kind = "endless"
 		}
-		c.queue(Behaviour{Kind: kind}, 1)
+		c.queue(Behavior{Kind: kind}, 1)
 		c.ask(c.caller.single, hello).failed(providerTimeout)
 		c.flagged(1)
 	}},
@@ -63,7 +63,7 @@ var faultRows = concat(statusRows(), []faultRow{
 		if c.stream {
 			kind = "slow"
 		}
-		c.queue(Behaviour{Kind: kind, DelayMs: 120}, 1)
+		c.queue(Behavior{Kind: kind, DelayMs: 120}, 1)
 		c.ask(c.caller.single, hello).good(says)
 		c.booked(1, 0)
 		c.flagged(0)
@@ -75,21 +75,21 @@ var faultRows = concat(statusRows(), []faultRow{
 	{"error event", streams, "", func(c *cell) { brokenBy("error-event", providerError)(c) }},
 	{"huge event", streams, "", brokenBy("huge-event", providerAnswer)},
 	{"huge answer", wholes, "", func(c *cell) {
-		c.queue(Behaviour{Kind: "huge-event"}, 1) // three megabytes of text are an answer like any other
+		c.queue(Behavior{Kind: "huge-event"}, 1) // three megabytes of text are an answer like any other
 		if a := c.ask(c.caller.single, hello); a.status != 200 || len(a.body) < 3_000_000 {
 			c.Errorf("%d %.500s", a.status, a.body)
 		}
 		c.booked(1, 0)
-		c.queue(Behaviour{Kind: "huge"}, 1)
+		c.queue(Behavior{Kind: "huge"}, 1)
 		c.ask(c.caller.single, "too large").refused(providerAnswer)
 		c.flagged(1)
 	}},
 	{"error event before the content: the next target", streams, "", func(c *cell) {
-		c.queue(Behaviour{Kind: "error-first"}, 1)
-		c.queue(Behaviour{Kind: "error-head"}, 1)
+		c.queue(Behavior{Kind: "error-first"}, 1)
+		c.queue(Behavior{Kind: "error-head"}, 1)
 		c.ask(c.caller.pair, hello).has("x-postern-attempts", "^2; ").refused(providerError)
 		for _, kind := range []string{"error-first", "error-head"} {
-			c.queue(Behaviour{Kind: kind}, 1)
+			c.queue(Behavior{Kind: kind}, 1)
 			c.ask(c.caller.pair, kind).has("x-postern-attempts", "^2; ").good(says)
 		}
 		c.booked(0, 2)
@@ -98,7 +98,7 @@ var faultRows = concat(statusRows(), []faultRow{
 	}},
 	{"error event before the content, no other target", streams, "", func(c *cell) {
 		for _, kind := range []string{"error-first", "error-head"} {
-			c.queue(Behaviour{Kind: kind}, 1)
+			c.queue(Behavior{Kind: kind}, 1)
 			c.ask(c.caller.single, hello).refused(providerError)
 		}
 		c.booked(0, 0)
@@ -116,7 +116,7 @@ var faultRows = concat(statusRows(), []faultRow{
 		worksWith("no-done")(c)
 	}},
 	{"no figures", both, "", func(c *cell) {
-		c.queue(Behaviour{Kind: "no-usage"}, 1)
+		c.queue(Behavior{Kind: "no-usage"}, 1)
 		c.ask(c.caller.single, hello).good(says)
 		c.partly(1)
 		c.asksAgain(c.caller.single, hello)
@@ -171,8 +171,8 @@ var faultRows = concat(statusRows(), []faultRow{
 		c.ask(c.caller.single, hello).has("x-postern-cache", "^miss$").good(says)
 		c.upstreamSaw(2)
 	}},
-	{"the caller leaves while the provider talks", streams, "", leaves(Behaviour{Kind: "endless"})},
-	{"the caller leaves while the provider is silent", streams, "", leaves(Behaviour{Kind: "stall"})},
+	{"the caller leaves while the provider talks", streams, "", leaves(Behavior{Kind: "endless"})},
+	{"the caller leaves while the provider is silent", streams, "", leaves(Behavior{Kind: "stall"})},
 	{"the caller leaves", wholes, "", func(c *cell) {
 		a := c.held()
 		a.leave()
@@ -201,7 +201,7 @@ func statusRows() (rows []faultRow) {
 			refusal = providerBusy
 		}
 		refusal.details = fmt.Sprintf(`[{"field":"provider","message":"openai answered %d"}]`, status)
-		fails := Behaviour{Kind: "status", Status: status}
+		fails := Behavior{Kind: "status", Status: status}
 		rows = append(rows,
 			faultRow{fmt.Sprint(status, ": again"), both, "", func(c *cell) {
 				c.queue(fails, 1)
@@ -214,7 +214,7 @@ func statusRows() (rows []faultRow) {
 				c.booked(0, 1)
 			}},
 			faultRow{fmt.Sprint(status, ": no other target"), both, "", func(c *cell) {
-				c.queue(Behaviour{Kind: "status", Status: status, Headers: map[string]string{"Retry-After": "30"}}, 1)
+				c.queue(Behavior{Kind: "status", Status: status, Headers: map[string]string{"Retry-After": "30"}}, 1)
 				a := c.ask(c.caller.single, hello)
 				a.has("retry-after", "^30$").has("x-postern-attempts", "^1; ").has("ratelimit", `"day";r=999`).refused(refusal)
 				c.booked(0, 0)
@@ -229,7 +229,7 @@ func statusRows() (rows []faultRow) {
 // seen is booked, flagged, and not cached.
 func brokenBy(kind string, f failure) func(*cell) {
 	return func(c *cell) {
-		c.queue(Behaviour{Kind: kind}, 1)
+		c.queue(Behavior{Kind: kind}, 1)
 		a := c.ask(c.caller.single, hello)
 		a.failed(f)
 		if text := streamText(a.body); c.stream && (text == "" || !strings.HasPrefix(says, text)) {
@@ -247,12 +247,12 @@ func brokenBy(kind string, f failure) func(*cell) {
 // wrongType: a 200 that is no answer. Of a stream nothing has gone out: the next target is asked.
 func wrongType(kind string) func(*cell) {
 	return func(c *cell) {
-		c.queue(Behaviour{Kind: kind}, 1)
+		c.queue(Behavior{Kind: kind}, 1)
 		c.ask(c.caller.single, hello).refused(providerAnswer)
 		c.partly(0)
 		c.asksAgain(c.caller.single, hello)
 		if c.stream {
-			c.queue(Behaviour{Kind: kind}, 1)
+			c.queue(Behavior{Kind: kind}, 1)
 			c.ask(c.caller.pair, "another").good(says)
 		}
 	}
@@ -260,7 +260,7 @@ func wrongType(kind string) func(*cell) {
 
 func worksWith(kind string) func(*cell) {
 	return func(c *cell) {
-		c.queue(Behaviour{Kind: kind}, 1)
+		c.queue(Behavior{Kind: kind}, 1)
 		c.ask(c.caller.single, hello).good(says)
 		c.booked(1, 0)
 		c.flagged(0)
@@ -283,7 +283,7 @@ func outage(fault string) func(*cell) {
 // held is a request that the provider holds.
 func (c *cell) held() *asked {
 	c.Helper()
-	c.queue(Behaviour{Kind: "hold"}, 1)
+	c.queue(Behavior{Kind: "hold"}, 1)
 	a := c.begin(c.caller.single, hello)
 	c.do("held 1")
 	return a
@@ -308,7 +308,7 @@ func (c *cell) expired(requests int) {
 }
 
 // leaves: the caller leaves a stream; the provider is cut off within a second, and what was seen is booked.
-func leaves(b Behaviour) func(*cell) {
+func leaves(b Behavior) func(*cell) {
 	return func(c *cell) {
 		c.queue(b, 1)
 		a := c.begin(c.caller.single, hello)
@@ -333,10 +333,10 @@ func (c *cell) cutOff(since time.Time) {
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		seen := c.Upstream.Seen()[0]
 		switch {
-		case seen.Left && seen.LeftAt.Sub(since) > time.Second:
-			c.Errorf("the provider was cut off after %v", seen.LeftAt.Sub(since))
+		case seen.Disconnected && seen.DisconnectedAt.Sub(since) > time.Second:
+			c.Errorf("the provider was cut off after %v", seen.DisconnectedAt.Sub(since))
 			return
-		case seen.Left:
+		case seen.Disconnected:
 			return
 		case time.Now().After(end):
 			c.Fatal("the provider was not cut off")
@@ -349,7 +349,7 @@ func jumps(d string) func(*cell) {
 	return func(c *cell) {
 		var a *asked
 		if c.stream {
-			c.queue(Behaviour{Kind: "slow", DelayMs: 80}, 1)
+			c.queue(Behavior{Kind: "slow", DelayMs: 80}, 1)
 			a = c.begin(c.caller.single, hello)
 			c.await("the first of the text", a.begun)
 			c.do("advance " + d + " inflight")
@@ -372,7 +372,7 @@ func traps(c *cell) {
 	other := c.held()
 	var a *asked
 	if c.stream {
-		c.queue(Behaviour{Kind: "slow", DelayMs: 200, Chunks: 30}, 1)
+		c.queue(Behavior{Kind: "slow", DelayMs: 200, Chunks: 30}, 1)
 		a = c.begin(c.caller.single, "count")
 		c.await("the first of the text", a.begun)
 		c.do("trap")

@@ -416,7 +416,7 @@ func (a *asked) has(name, pattern string) *asked {
 }
 
 // queue says what the provider does next.
-func (c *cell) queue(b Behaviour, times int) {
+func (c *cell) queue(b Behavior, times int) {
 	for range times {
 		c.Upstream.Next(b)
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/postern-ai/postern/core/exchange"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/host"
 )
@@ -75,9 +76,12 @@ const (
 	goodRow   = `{"model":"m","requests":1,"hits":0,"misses":1,"failed":0,"promptTokens":1,"completionTokens":1,"cost":0.1,"estimated":0,` +
 		`"expired":0,"latency":null}` + "\n"
 	projectUsage = "/api/admin/projects/proj_1/usage"
+	goodRoot     = `{"name":"Postern","version":"` + exchange.Version + `","docs":"https://x.example/","health":"/api/health","models":"/v1/models","endpoints":["GET /api/health"]}`
 )
 
 var (
+	rootHeaders   = []string{"Vary", "Accept"}
+	pageHeaders   = []string{"Vary", "Accept", "Content-Type", "text/html; charset=utf-8"}
 	csvHeaders    = []string{"Content-Type", "text/csv; charset=utf-8", "Content-Disposition", `attachment; filename="usage-proj_1-2026-11-01-2026-11-30-model.csv"`}
 	ndjsonHeaders = []string{"Content-Type", "application/x-ndjson", "Content-Disposition", `attachment; filename="usage-proj_1-2026-11-01-2026-11-30-model.ndjson"`}
 )
@@ -99,6 +103,8 @@ func TestContractAccepts(t *testing.T) {
 		{"GET", projectUsage, 200, tableHead + "m,1,0,1,0,1,1,0.1,0,0,,,\r\n", csvHeaders},
 		{"GET", projectUsage, 200, goodRow + goodRow, ndjsonHeaders},
 		{"GET", projectUsage, 200, "", ndjsonHeaders},
+		{"GET", "/", 200, goodRoot, rootHeaders},
+		{"GET", "/", 200, "<!doctype html>\n<p>", pageHeaders},
 		{"GET", "/api/usage", 400, errorBody(fault.InvalidRequest, fault.Detail{Field: "projectId", Message: "is required"}), nil},
 	} {
 		if err := a.check(c); err != nil {
@@ -155,6 +161,9 @@ func TestContractRefuses(t *testing.T) {
 		"a line that does not fit":           {"GET", projectUsage, 200, goodRow + with(goodRow, "{", `{"value":"sk_live_1",`), ndjsonHeaders},
 		"a line without an end":              {"GET", projectUsage, 200, strings.TrimSpace(goodRow), ndjsonHeaders},
 		"a file with another name":           {"GET", projectUsage, 200, goodRow, append(csvHeaders[2:3:3], `attachment; filename="x"`, "Content-Type", "application/x-ndjson")},
+		"another version":                    {"GET", "/", 200, with(goodRoot, exchange.Version, "0.0.0"), rootHeaders},
+		"a page that is not HTML":            {"GET", "/", 200, goodRoot, pageHeaders},
+		"a type chosen without vary":         {"GET", "/", 200, goodRoot, nil},
 		"a request id of another form":       {"GET", "/api/nothing", 404, with(errorBody(fault.NotFound), anyRequestID, "1"), nil},
 	} {
 		if a.check(c) == nil {

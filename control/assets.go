@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -22,6 +23,7 @@ var mediaTypes = map[string]string{
 	".js": "text/javascript; charset=utf-8", ".json": "application/json", ".map": "application/json",
 	".png": "image/png", ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8", ".webmanifest": "application/manifest+json",
 	".woff2": "font/woff2",
+	".yaml":  "application/yaml", // RFC 9512, which has no charset
 }
 
 // hashedNames are those that esbuild gives: name, contents' hash, type. Such a file never changes.
@@ -40,6 +42,11 @@ var pageHeaders = map[string]string{
 	"X-Frame-Options":            "DENY",
 }
 
+// readMethods are the methods of files.
+var readMethods = []string{http.MethodGet, http.MethodHead}
+
+func isRead(r *http.Request) bool { return slices.Contains(readMethods, r.Method) }
+
 func isDashboard(r *http.Request) bool {
 	address := r.URL.EscapedPath()
 	return address == dashboardPath || strings.HasPrefix(address, dashboardPath+"/")
@@ -52,8 +59,8 @@ func (h *handler) serveDashboard(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(name, value)
 	}
 	id := requestID(r, h.Rand)
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		conclude(w, r, id, answer{}, methodNotAllowed([]string{http.MethodGet, http.MethodHead}))
+	if !isRead(r) {
+		conclude(w, r, id, answer{}, methodNotAllowed(readMethods))
 		return
 	}
 	w.Header().Set("X-Request-Id", id)

@@ -15,8 +15,8 @@ const (
 	immutable = "public, max-age=31536000, immutable"
 )
 
-// page asks for a file of the dashboard, as anybody may.
-func (b *bench) page(method, path string, headers ...string) *httptest.ResponseRecorder {
+// unauthenticated sends a request without credentials.
+func (b *bench) unauthenticated(method, path string, headers ...string) *httptest.ResponseRecorder {
 	b.Helper()
 	r := httptest.NewRequest(method, path, nil)
 	for i := 0; i < len(headers); i += 2 {
@@ -24,6 +24,13 @@ func (b *bench) page(method, path string, headers ...string) *httptest.ResponseR
 	}
 	w := httptest.NewRecorder()
 	b.handler.ServeHTTP(w, r)
+	return w
+}
+
+// page requests a file of the dashboard, and checks the headers that all of them have.
+func (b *bench) page(method, path string, headers ...string) *httptest.ResponseRecorder {
+	b.Helper()
+	w := b.unauthenticated(method, path, headers...)
 	for name, want := range map[string]string{
 		"Content-Security-Policy": contentPolicy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
 		"Cross-Origin-Opener-Policy": "same-origin", "X-Frame-Options": "DENY",

@@ -67,7 +67,7 @@ const MaxFetchBytes = 64 << 10
 // Service is a control plane: an http.Handler for requests, and Hourly for what is due without being asked.
 type Service struct{ handler *handler }
 
-// New is a control plane. It serves the paths under /api/admin/ and /dashboard and refuses all others.
+// New is a control plane. It serves the paths under /api/admin/ and /dashboard, and /openapi.yaml, and refuses all others.
 //
 // Every answer under /api/admin/ has a JSON body (except 204), the headers x-request-id and cache-control,
 // and, if it is a refusal, the shape {"error","code","requestId"} with "details" for 400.
@@ -119,8 +119,12 @@ type answer struct {
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if isDashboard(r) {
+	switch {
+	case isDashboard(r):
 		h.serveDashboard(w, r)
+		return
+	case isOpenAPI(r):
+		h.serveOpenAPI(w, r)
 		return
 	}
 	requestID := requestID(r, h.Rand)

@@ -135,7 +135,7 @@ func (v *requestsView) dropProvisional() {
 	v.Requests = slices.DeleteFunc(v.Requests, func(r requestView) bool { return r.Status == nil && settled[r.RequestID] })
 }
 
-func (v *requestsView) take(b *ledger.Batched, f *requestFilter) {
+func (v *requestsView) take(b *ledger.RequestBatch, f *requestFilter) {
 	for i := len(b.Requests) - 1; i >= 0; i-- {
 		r := &b.Requests[i]
 		if !f.wants(b.KeyID, r) {

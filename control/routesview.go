@@ -56,14 +56,14 @@ func (h *handler) viewOf(p *doc.Policy, seen *sight) *policy.View {
 
 func viewTier(v *policy.View, name string, seen *sight) tierView {
 	selected := policy.Select(v.Config, v.Project, name)
-	strategy, targets := selected.StrategyOf(v.Config, name), v.Of(&selected, name)
+	strategy, targets := selected.StrategyOf(v.Config, name), v.SelectedTargets(&selected, name)
 	view := tierView{Name: name, Strategy: translate(strategy, strategies, strategyWords), Source: "catalog", Targets: []routeStateView{}}
 	if selected.Routed {
 		view.Source = "project"
 	}
 	total := uint64(0)
 	for i := range targets {
-		total += targets[i].Drawn()
+		total += targets[i].DrawWeight()
 	}
 	if strategy != config.Weighted {
 		total = 0
@@ -81,11 +81,11 @@ func viewTarget(t *policy.Target, total uint64, seen *sight) routeStateView {
 		Model: m.Name, Provider: m.Provider.Name, Weight: t.Weight, InputPrice: perMillion(m.Prices.Input),
 		OutputPrice: perMillion(m.Prices.Output), Allowed: t.Allowed, Ready: &t.Ready, State: seen.state(m.Name),
 	}
-	if t.Owner == "" {
+	if t.MasterKeyID == "" {
 		view.Ready = seen.ready(m.Provider)
 	}
 	if total > 0 {
-		share := float64(t.Drawn()) / float64(total)
+		share := float64(t.DrawWeight()) / float64(total)
 		view.Share = &share
 	}
 	return view

@@ -227,7 +227,7 @@ func policySays(v *policy.View, name string, seen *sight) string {
 		}
 		return seen.Targets[at].LatencyMs
 	}) {
-		drawn := strategy == config.Weighted && c.Drawn() > 0
+		drawn := strategy == config.Weighted && c.DrawWeight() > 0
 		said += fmt.Sprintf(" %s/%s:%d allowed=%v ready=%v share=%v", c.Model.Provider.Name, c.Model.Name, c.Weight, c.Allowed, c.Ready, drawn)
 	}
 	return said

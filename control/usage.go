@@ -44,7 +44,7 @@ func viewFigures(u *ledger.Usage) figures {
 		u.Estimated, u.Expired, nil,
 	}
 	if n := u.Latency.Count(); n > 0 {
-		f.Latency = &latencyView{u.Latency.SumMs / n, u.Latency.At(50), u.Latency.At(95)}
+		f.Latency = &latencyView{u.Latency.SumMs / n, u.Latency.Percentile(50), u.Latency.Percentile(95)}
 	}
 	return f
 }

@@ -210,7 +210,7 @@ func (m *model) verdict(x *exchange, reply *keymeter.AdmitReply) {
 		x.asks, x.moves = shortOf(x.key.name, reply), m.moves
 	case keymeter.RateLimited:
 		m.checkRefusal(x, reply)
-	case keymeter.Crowded:
+	case keymeter.ConcurrencyLimited:
 		if n := m.openOn(x.key); n < 8 {
 			m.t.Fatalf("crowded, with %d reservations open", n)
 		}

@@ -134,7 +134,10 @@ function compare(name, ours, theirs, least) {
   const rate = (results) => perSecond(median(results.map((r) => r.perSecond)))
   const cpu = (results) => median(results.map((r) => r.cpuMs)).toFixed(2)
   const value = ratio(ours, theirs, (r) => r.perSecond)
-  return row(name, rate(ours), rate(theirs), value, { least, note: `CPU ms per request: ${cpu(ours)} : ${cpu(theirs)}` })
+  return row(name, rate(ours), rate(theirs), value, {
+    least,
+    note: `CPU ms per request: ${cpu(ours)} : ${cpu(theirs)}`,
+  })
 }
 
 function latency(name, ours, theirs) {

@@ -110,7 +110,7 @@ func (x *exchange) notAdmitted(reply *keymeter.AdmitReply) {
 			return
 		}
 		x.refuse(fault.RateLimited, refusal{retryMs: reply.RetryMs})
-	case keymeter.Crowded:
+	case keymeter.ConcurrencyLimited:
 		x.refuse(fault.RateLimited, refusal{retryMs: crowdedRetryMs})
 	case keymeter.Replay:
 		x.replay(reply.Answer)

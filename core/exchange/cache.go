@@ -72,7 +72,7 @@ func decodeEntry(data []byte) (e entry, ok bool) {
 // response is the answer that an entry holds.
 func (x *exchange) response(e *entry) (r chat.Response, ok bool) {
 	if e.raw {
-		return provider.Of(x.s.dialect).Response(gjson.ParseBytes(e.body))
+		return provider.ForDialect(x.s.dialect).Response(gjson.ParseBytes(e.body))
 	}
 	deltas, err := chat.ReadDeltas(e.body)
 	return chat.Fold(deltas), err == nil

@@ -52,8 +52,12 @@ var endpoints = []endpoint{
 	{rootPath, "GET", endpointRoot, 0, chat.Native},
 }
 
-// rootPath is the one endpoint that needs no key.
-const rootPath = "/"
+const (
+	// rootPath is the one endpoint here that needs no key.
+	rootPath = "/"
+	// openAPIPath is the description of the API, which the control plane serves.
+	openAPIPath = "/openapi.yaml"
+)
 
 func (id endpointID) row() endpoint {
 	for _, e := range endpoints {
@@ -117,6 +121,9 @@ func pathDialect(path string) chat.Dialect {
 
 // isControl says whether a path belongs to the control plane.
 func isControl(path string) bool {
+	if path == openAPIPath {
+		return true
+	}
 	for _, prefix := range []string{"/api/admin", "/dashboard"} {
 		if path == prefix || strings.HasPrefix(path, prefix+"/") {
 			return true

@@ -118,7 +118,7 @@ func (h *host) askLedger(command any, event *abi.Event) {
 			reply, h.reports = h.reports[0], h.reports[1:]
 		}
 		event.Data = reply.Encode()
-	case *ledger.PolicyQuestion:
+	case *ledger.PolicyCommand:
 		if h.authority != nil {
 			event.Data = h.authority.Encode()
 		}

@@ -18,12 +18,12 @@ func forwarded(t *testing.T, path string) bool {
 }
 
 func TestControlPlanePathsAreForwardedIfTheirEscapesAreWhole(t *testing.T) {
-	for _, path := range []string{"/dashboard", "/dashboard/x", "/api/admin/a%2Fb", "/dashboard/%05%9a%Af%F0", "/dashboard/%00a%ff"} {
+	for _, path := range []string{"/dashboard", "/dashboard/x", "/openapi.yaml", "/api/admin/a%2Fb", "/dashboard/%05%9a%Af%F0", "/dashboard/%00a%ff"} {
 		if !forwarded(t, path) {
 			t.Errorf("%s is not forwarded", path)
 		}
 	}
-	for _, path := range []string{"/dashboards", "/dashboard/%", "/dashboard/%4", "/dashboard/%g0", "/dashboard/%0g", "/dashboard/%/0", "/dashboard/%:0", "/dashboard/%`0", "/dashboard/%00%zz"} {
+	for _, path := range []string{"/dashboards", "/openapi.yaml/", "/openapi.yamls", "/openapi", "/dashboard/%", "/dashboard/%4", "/dashboard/%g0", "/dashboard/%0g", "/dashboard/%/0", "/dashboard/%:0", "/dashboard/%`0", "/dashboard/%00%zz"} {
 		if forwarded(t, path) {
 			t.Errorf("%s is forwarded", path)
 		}

@@ -12,8 +12,8 @@ import (
 
 // RequestHeaders are the caller's headers that a decision depends on.
 var RequestHeaders = []string{
-	"anthropic-beta", "anthropic-version", "authorization", "cache-control", "content-encoding", "content-length", "content-type",
-	"idempotency-key", "x-api-key", "x-postern-strict",
+	"accept", "anthropic-beta", "anthropic-version", "authorization", "cache-control", "content-encoding", "content-length",
+	"content-type", "idempotency-key", "x-api-key", "x-postern-strict",
 }
 
 // ResponseHeaders are the provider's.
@@ -52,7 +52,7 @@ func (x *exchange) takeHead() {
 		return
 	}
 	if s.endpoint == endpointRoot {
-		x.welcome()
+		x.respondRoot()
 		return
 	}
 	if !x.takeCredentials() {

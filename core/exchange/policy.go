@@ -83,8 +83,8 @@ func (x *exchange) usePolicy(p *doc.Policy) {
 
 // keepSealed puts the project's own keys for the targets' providers aside.
 func (x *exchange) keepSealed(p *doc.Policy) {
-	for i := range x.s.selection.Owners {
-		if x.s.selection.Owners[i] == "" {
+	for i := range x.s.selection.MasterKeyIDs {
+		if x.s.selection.MasterKeyIDs[i] == "" {
 			continue
 		}
 		if k := policy.Key(p, x.targets()[i].Model); k != nil {

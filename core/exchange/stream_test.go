@@ -138,7 +138,7 @@ func TestWholeStreamAsksForNoMoreBudget(t *testing.T) {
 		"its wish": func(a *abi.Action) bool { _, ok := opened(a).(*keymeter.Extend); return ok },
 		"a grant":  func(a *abi.Action) bool { _, ok := opened(a).(*ledger.Grant); return ok },
 		"a flush":  func(a *abi.Action) bool { _, ok := opened(a).(*keymeter.Flush); return ok },
-		"the news": func(a *abi.Action) bool { _, ok := opened(a).(*ledger.Absorbing); return ok },
+		"the news": func(a *abi.Action) bool { _, ok := opened(a).(*ledger.BatchCommand); return ok },
 	}
 	for what, hold := range meanwhile {
 		held := map[uint64]bool{}

@@ -20,7 +20,7 @@ func (x *exchange) tier() *config.Tier { return x.config.Tier(x.s.request.model)
 func (x *exchange) targets() []policy.Target {
 	if x.memo == nil {
 		v := policy.View{Config: x.config, Key: x.s.record.Models, Development: x.testMode()}
-		x.memo = v.Of(&x.s.selection, x.s.request.model)
+		x.memo = v.SelectedTargets(&x.s.selection, x.s.request.model)
 	}
 	return x.memo
 }
@@ -63,7 +63,7 @@ func (x *exchange) present() *policy.Target { return &x.targets()[x.target()] }
 func (x *exchange) model() *config.Model { return x.present().Model }
 
 // owned says whether the present target is asked with the project's own key.
-func (x *exchange) owned() bool { return x.present().Owner != "" }
+func (x *exchange) owned() bool { return x.present().MasterKeyID != "" }
 
 // chooseTarget moves on to a target with credentials that carries the request and does not rest; if all rest, to
 // one that does.
@@ -113,7 +113,7 @@ func (x *exchange) fits() bool {
 
 // unseal asks for the project's own key for the present target, if it has one and it is not there yet.
 func (x *exchange) unseal() bool {
-	id := x.present().Owner
+	id := x.present().MasterKeyID
 	if id == "" || x.s.secret != "" {
 		return false
 	}

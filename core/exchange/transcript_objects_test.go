@@ -22,7 +22,7 @@ func reply(data []byte) abi.Event { return abi.Event{Kind: abi.EventReply, Data:
 var verdicts = map[string]keymeter.Verdict{
 	"admitted": keymeter.Admitted, "unknown": keymeter.Unknown, "stale": keymeter.Stale, "limited": keymeter.RateLimited, "short": keymeter.Short,
 	"replay": keymeter.Replay, "running": keymeter.Running, "mismatch": keymeter.Mismatch, "unreplayable": keymeter.Unreplayable,
-	"crowded": keymeter.Crowded, "inactive": keymeter.Inactive,
+	"crowded": keymeter.ConcurrencyLimited, "inactive": keymeter.Inactive,
 }
 
 // admit VERDICT: the meter's answer. "admitted" reserves all that was asked for, unless it says least; "short"

@@ -38,7 +38,7 @@ var (
 	rateLimited  = verdict("rate limited", keymeter.AdmitReply{Verdict: keymeter.RateLimited, RetryMs: 500})
 	inactive     = verdict("inactive", keymeter.AdmitReply{Verdict: keymeter.Inactive})
 	unknown      = verdict("unknown", keymeter.AdmitReply{Verdict: keymeter.Unknown})
-	crowded      = verdict("crowded", keymeter.AdmitReply{Verdict: keymeter.Crowded})
+	crowded      = verdict("crowded", keymeter.AdmitReply{Verdict: keymeter.ConcurrencyLimited})
 	running      = verdict("running", keymeter.AdmitReply{Verdict: keymeter.Running})
 	mismatch     = verdict("mismatch", keymeter.AdmitReply{Verdict: keymeter.Mismatch})
 	unreplayable = verdict("unreplayable", keymeter.AdmitReply{Verdict: keymeter.Unreplayable})

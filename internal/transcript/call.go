@@ -44,9 +44,9 @@ func Meaning(a *abi.Action) string {
 		return "flush"
 	case *ledger.Grant:
 		return "grant"
-	case *ledger.Absorbing:
+	case *ledger.BatchCommand:
 		return "absorb"
-	case *ledger.PolicyQuestion:
+	case *ledger.PolicyCommand:
 		return "ask-policy"
 	case *ledger.Report:
 		switch {

@@ -12,11 +12,11 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// A change of the cycle keeps what was spent in the present turn, and no more of it.
-func TestChangesOfTheCycle(t *testing.T) {
-	b := newBook(t)
+// TestCycleChanges checks that after a change of cycle the budget has the spending of the new cycle's current period.
+func TestCycleChanges(t *testing.T) {
+	b := newHarness(t)
 	b.put(10, month(), hook)
-	for i, ago := range []uint64{20, 5, 3, 0} { // the first, the Monday's week before, Wednesday, Saturday
+	for i, ago := range []uint64{20, 5, 3, 0} { // November 1, 16 (Monday), 18 and 21 (Saturday)
 		b.absorb(ledger.Usage{Day: today - ago, Model: fmt.Sprint("m", i), Requests: 1, CostPico: money.Cent << i})
 	}
 	for epoch, c := range []struct {
@@ -38,9 +38,9 @@ func TestChangesOfTheCycle(t *testing.T) {
 	}
 }
 
-// What was given out before a change of the cycle does not narrow the new turn; what was spent does.
-func TestGrantsAfterAChangeOfTheCycle(t *testing.T) {
-	b := newBook(t)
+// TestGrantsAfterACycleChange checks that earlier spending reduces the budget of a new cycle, but earlier grants do not.
+func TestGrantsAfterACycleChange(t *testing.T) {
+	b := newHarness(t)
 	b.put(1, month(), hook)
 	grant := func(p calendar.Period, held, need money.Pico) (ledger.GrantReply, error) {
 		command := ledger.Grant{Key: "meter", Period: p, Epoch: 1, HeldPico: held, NeedPico: need, LeastPico: need}
@@ -56,40 +56,40 @@ func TestGrantsAfterAChangeOfTheCycle(t *testing.T) {
 	b.spend(20)
 	day := calendar.NewPeriod(calendar.Daily, 1, today)
 	if _, err := grant(day, 0, money.Cent); err == nil {
-		t.Error("a grant of a cycle that the ledger does not know")
+		t.Error("a Grant of a cycle that the ledger does not know succeeded")
 	}
 	b.put(1, day, hook)
 	if g, err := grant(day, 0, 81*money.Cent); err != nil || g.Granted || g.Next != "" {
-		t.Errorf("%v %+v: 20 of 100 cents are spent", err, g)
+		t.Errorf("81 cents with 20 of 100 spent: %v %+v", err, g)
 	}
 	if g, err := grant(day, 0, 80*money.Cent); err != nil || !g.Granted || g.TotalPico != 80*money.Cent || g.Period != day {
 		t.Errorf("%v %+v", err, g)
 	}
 }
 
-// An old Put that comes late changes nothing, whatever its cycle.
+// TestLatePuts checks that an old Put changes nothing, whatever its cycle.
 func TestLatePuts(t *testing.T) {
-	b := newBook(t)
+	b := newHarness(t)
 	b.put(10, month(), hook)
 	b.put(20, calendar.NewPeriod(calendar.Daily, 1, today), hook)
 	for _, version := range []uint64{0, 1, 2} {
 		late := ledger.Put{Version: version, BudgetPico: 5, Period: calendar.NewPeriod(calendar.Weekly, 7, today)}
-		b.do(late.Encode())
+		b.call(late.Encode())
 	}
 	if r := b.report(); r.BudgetPico != 20*money.Dollar || r.Period != calendar.NewPeriod(calendar.Daily, 1, today) {
 		t.Errorf("%+v", r)
 	}
 }
 
-// A key's last use is the latest of which its meter told.
+// TestLastUse checks that a key's last use is the latest time that its meter reported.
 func TestLastUse(t *testing.T) {
-	b := newBook(t)
+	b := newHarness(t)
 	for i, at := range []uint64{5, 9, 7} {
-		news := ledger.Absorb{Key: "meter", Seq: uint64(i) + 1, LastUsedMs: at}
-		b.do(news.Encode())
+		batch := ledger.Absorb{Key: "meter", Seq: uint64(i) + 1, LastUsedMs: at}
+		b.call(batch.Encode())
 	}
-	question := ledger.Keys{Names: []string{"none", "meter"}}
-	if uses, err := ledger.DecodeKeyUses(b.do(question.Encode())); err != nil || !reflect.DeepEqual(uses, []ledger.KeyUse{{Key: "meter", LastUsedMs: 9}}) {
+	query := ledger.Keys{Names: []string{"none", "meter"}}
+	if uses, err := ledger.DecodeKeyUses(b.call(query.Encode())); err != nil || !reflect.DeepEqual(uses, []ledger.KeyUse{{Key: "meter", LastUsedMs: 9}}) {
 		t.Errorf("%v %+v", err, uses)
 	}
 }
@@ -99,14 +99,14 @@ func TestLatencies(t *testing.T) {
 	for ms := uint64(1); ms <= 100; ms++ {
 		l.Add(ms)
 	}
-	if l.Count() != 100 || l.SumMs != 5050 || l.At(50) != 56 || l.At(95) != 100 || l.At(5) != 5 || l.At(6) != 10 || l.At(100) != 100 {
-		t.Errorf("%+v: %d %d", l, l.At(50), l.At(95))
+	if l.Count() != 100 || l.SumMs != 5050 || l.Percentile(50) != 56 || l.Percentile(95) != 100 || l.Percentile(5) != 5 || l.Percentile(6) != 10 || l.Percentile(100) != 100 {
+		t.Errorf("%+v: %d %d", l, l.Percentile(50), l.Percentile(95))
 	}
 	l = ledger.Latency{}
 	l.Add(0)
 	l.Add(1 << 40)
-	if l.At(50) != 5 || l.At(95) != 200_000 {
-		t.Errorf("%d %d", l.At(50), l.At(95))
+	if l.Percentile(50) != 5 || l.Percentile(95) != 200_000 {
+		t.Errorf("%d %d", l.Percentile(50), l.Percentile(95))
 	}
 	u := ledger.Usage{Day: 1, Hour: 2, Model: "m", Latency: l}
 	var w abi.Writer
@@ -114,14 +114,14 @@ func TestLatencies(t *testing.T) {
 	r := abi.Reader{Buf: w.Buf}
 	var again ledger.Usage
 	if ledger.UsageFields(abi.ReadFrom(&r), &again); r.End() != nil || !reflect.DeepEqual(again, u) {
-		t.Errorf("%+v came back as %+v", u, again)
+		t.Errorf("%+v is decoded as %+v", u, again)
 	}
 }
 
-func (b *book) recent(before, limit uint64) (seqs []uint64) {
+func (b *harness) recent(before, limit uint64) (seqs []uint64) {
 	b.Helper()
-	question := ledger.Recent{Before: before, Limit: limit}
-	batches, err := ledger.DecodeRecent(b.do(question.Encode()))
+	query := ledger.Recent{Before: before, Limit: limit}
+	batches, err := ledger.DecodeRecent(b.call(query.Encode()))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -135,14 +135,14 @@ func (b *book) recent(before, limit uint64) (seqs []uint64) {
 }
 
 func TestRecentRequests(t *testing.T) {
-	b := newBook(t)
+	b := newHarness(t)
 	if got := b.recent(0, 10); got != nil {
 		t.Errorf("%v", got)
 	}
 	batch := func() {
 		b.seq++
 		command := ledger.Absorb{Key: "meter", KeyID: "key_1", Seq: b.seq, Recent: []ledger.Request{{ID: fmt.Sprint("req_", b.seq)}}}
-		b.do(command.Encode())
+		b.call(command.Encode())
 	}
 	for range 3 {
 		batch()
@@ -152,7 +152,7 @@ func TestRecentRequests(t *testing.T) {
 		want          []uint64
 	}{{0, 10, []uint64{3, 2, 1}}, {0, 2, []uint64{3, 2}}, {2, 10, []uint64{1}}, {1, 10, nil}, {99, 1, []uint64{3}}, {0, 0, nil}, {1<<64 - 1, 1<<64 - 1, []uint64{3, 2, 1}}} {
 		if got := b.recent(c.before, c.limit); !slices.Equal(got, c.want) {
-			t.Errorf("before %d at most %d: %v, want %v", c.before, c.limit, got, c.want)
+			t.Errorf("before %d, limit %d: %v, want %v", c.before, c.limit, got, c.want)
 		}
 	}
 	for range ledger.KeepBatches {
@@ -162,6 +162,6 @@ func TestRecentRequests(t *testing.T) {
 		t.Errorf("%d batches, from %d to %d", len(got), got[0], got[len(got)-1])
 	}
 	if got := b.recent(4, 5); got != nil {
-		t.Errorf("what is gone: %v", got)
+		t.Errorf("overwritten batches: %v", got)
 	}
 }
