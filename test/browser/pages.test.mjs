@@ -1,5 +1,5 @@
-// Every page, in both themes and two widths: nothing that axe finds serious, nothing wider than the window.
-// A screenshot of each is left in build/screenshots.
+// Every page in both themes and two widths: accessible by axe's rules and no wider than the viewport.
+// Screenshots are written to build/screenshots.
 import assert from 'node:assert/strict'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'

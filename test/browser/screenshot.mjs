@@ -1,6 +1,6 @@
 // Writes docs/overview.png, the dashboard's overview of a month of traffic.
 //
-// All data come from requests through the gateway to the fake provider. The Workers' clock is set to one day of the
+// All data comes from requests through the gateway to the fake provider. The Workers' clock is set to one day of the
 // month after another, so that the month takes a minute or two. The traffic is the same in every run; only latencies vary.
 import assert from 'node:assert/strict'
 import { statSync } from 'node:fs'

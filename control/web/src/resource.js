@@ -7,12 +7,12 @@ import { useSession } from './session.js'
  * @template T
  * @typedef {{data: T | undefined, error: Error | undefined, loading: boolean, stale: boolean, at: number,
  *   reload: () => void, set: (data: T) => void, amend: (change: (data: T) => T) => void}} Resource
- *   stale: the data belong to the previous deps; at: load time of the data, ms; set: replaces the data with a newer
+ *   stale: the data belongs to the previous deps; at: load time of the data, ms; set: replaces the data with a newer
  *   version and drops any load in flight; amend: changes the data without affecting a load in flight
  */
 
 /**
- * Loads when mounted, when deps change, and after a renewed sign-in. The previous data stay until the new ones arrive.
+ * Loads when mounted, when deps change, and after a renewed sign-in. The previous data stays until the new data arrives.
  * @param {(signal: AbortSignal) => Promise<any>} load
  * @returns {Resource<any>}
  */
