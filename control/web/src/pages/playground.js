@@ -59,7 +59,7 @@ function KeyField({ value, onValue, project }) {
   const hint =
     remembered?.key && remembered.value === value
       ? `The key “${remembered.key.name}” that you just created.`
-      : 'Paste a gateway key (sk_). This page keeps it in memory only, until you close the page.'
+      : 'Paste a gateway key (sk_). This page keeps it in memory only.'
   return html`<div class="key-field">
     <${TextField} label="API key" type=${shown ? 'text' : 'password'} spellcheck=${false} autocapitalize="off" name="postern-key" autocomplete="off"
       value=${value} onValue=${onValue} hint=${hint} />
