@@ -52,7 +52,7 @@ check: setup types ## check format, lint, types, wording, file references, ratch
 	@node tools/words/main.mjs
 
 .PHONY: ratchets
-ratchets: ## tighten tools/ratchets.json to the current numbers; loosen='NAME=why' allows one to grow
+ratchets: ## tighten tools/ratchets.json to the current numbers; loosen='NAME=why' lets one number grow
 	@cd tools && go run ./ratchets -tighten -loosen "$(loosen)"
 
 .PHONY: test

@@ -200,7 +200,7 @@ func statusRows() (rows []faultRow) {
 		if status == 429 {
 			refusal = providerBusy
 		}
-		refusal.details = fmt.Sprintf(`[{"field":"provider","message":"openai answered %d"}]`, status)
+		refusal.details = fmt.Sprintf(`[{"field":"provider","message":"openai returned %d"}]`, status)
 		fails := Behavior{Kind: "status", Status: status}
 		rows = append(rows,
 			faultRow{fmt.Sprint(status, ": again"), both, "", func(c *cell) {

@@ -108,8 +108,8 @@ func TestWhoAsksByAccess(t *testing.T) {
 func TestAccessNeedsTheSameOrigin(t *testing.T) {
 	b, _ := accessBench(t)
 	by := assertion(testKeys()[0], "one", b.claimsNow())
-	b.refused(b.byAccess(by, "POST", "/api/admin/projects", someProject), 403, "cross_origin", "Cross-origin request refused")
-	b.refused(b.byAccess(by, "POST", "/api/admin/projects", someProject, "Origin", "http://evil.example"), 403, "cross_origin", "Cross-origin request refused")
+	b.refused(b.byAccess(by, "POST", "/api/admin/projects", someProject), 403, "cross_origin", "Cross-origin request rejected")
+	b.refused(b.byAccess(by, "POST", "/api/admin/projects", someProject, "Origin", "http://evil.example"), 403, "cross_origin", "Cross-origin request rejected")
 	if got := b.byAccess(by, "POST", "/api/admin/projects", someProject, "Origin", "http://example.com"); got.Code != 201 {
 		t.Error(got.Body)
 	}

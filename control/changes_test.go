@@ -25,8 +25,8 @@ func TestTwoTabsSave(t *testing.T) {
 	if got := b.must(200, "PATCH", path, `{"name":"first","version":1}`); fmt.Sprint(got.fields["version"]) != "2" {
 		t.Error(got.Body)
 	}
-	b.refused(b.do("PATCH", path, `{"name":"second","version":1}`), 409, "conflict", "Changed by somebody else")
-	b.refused(b.do("PATCH", path, `{"name":"second","version":3}`), 409, "conflict", "Changed by somebody else")
+	b.refused(b.do("PATCH", path, `{"name":"second","version":1}`), 409, "conflict", "Modified by another request; reload and try again")
+	b.refused(b.do("PATCH", path, `{"name":"second","version":3}`), 409, "conflict", "Modified by another request; reload and try again")
 	b.must(200, "PATCH", path, `{"name":"second","version":2}`)
 	b.must(200, "PATCH", path, `{"name":"third"}`)
 	keyPath, _ := b.key(path)
@@ -34,7 +34,7 @@ func TestTwoTabsSave(t *testing.T) {
 		t.Errorf("a key changed the project's version: %s", got.Body)
 	}
 	b.must(200, "PATCH", keyPath, `{"name":"first","version":1}`)
-	b.refused(b.do("PATCH", keyPath, `{"name":"second","version":1}`), 409, "conflict", "Changed by somebody else")
+	b.refused(b.do("PATCH", keyPath, `{"name":"second","version":1}`), 409, "conflict", "Modified by another request; reload and try again")
 	b.must(200, "PATCH", path, `{"name":"fourth"}`)
 	if got := b.must(200, "PATCH", keyPath, `{"name":"second","version":2}`); fmt.Sprint(got.fields["version"]) != "3" {
 		t.Errorf("a project's change changed the key's version: %s", got.Body)
@@ -58,7 +58,7 @@ func TestTwoTabsSaveAtOnce(t *testing.T) {
 	keyPath, _ := b.key(path)
 	for _, at := range []string{path, keyPath} {
 		b.interleave(func() { b.must(200, "PATCH", at, `{"name":"first","version":1}`) })
-		b.refused(b.do("PATCH", at, `{"name":"second","version":1}`), 409, "conflict", "Changed by somebody else")
+		b.refused(b.do("PATCH", at, `{"name":"second","version":1}`), 409, "conflict", "Modified by another request; reload and try again")
 		if got := b.must(200, "GET", at, ""); got.text("name") != "first" || fmt.Sprint(got.fields["version"]) != "2" {
 			t.Error(got.Body)
 		}

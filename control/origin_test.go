@@ -47,7 +47,7 @@ func TestOrigins(t *testing.T) {
 				t.Errorf("acting: %d %s", got.Code, got.Body)
 			}
 			if !o.acts {
-				b.refused(got, 403, "cross_origin", "Cross-origin request refused")
+				b.refused(got, 403, "cross_origin", "Cross-origin request rejected")
 				if len(b.memory.rows) != 0 {
 					t.Error("it acted")
 				}
@@ -57,7 +57,7 @@ func TestOrigins(t *testing.T) {
 				t.Errorf("signing in: %d %s", signIn.Code, signIn.Body)
 			}
 			if !o.signsIn {
-				b.refused(signIn, 403, "cross_origin", "Cross-origin request refused")
+				b.refused(signIn, 403, "cross_origin", "Cross-origin request rejected")
 			}
 			// Who looks, and who has the token at hand, needs no proof.
 			if got := b.with(cookie, "GET", o.url+"/api/admin/projects", "", o.headers...); got.Code != 200 {
@@ -74,7 +74,7 @@ func TestOrigins(t *testing.T) {
 func TestACrossOriginSignOut(t *testing.T) {
 	b := newBench(t)
 	got := b.with(b.signIn(token), "DELETE", sessions, "", "Origin", "http://evil.example")
-	b.refused(got, 403, "cross_origin", "Cross-origin request refused")
+	b.refused(got, 403, "cross_origin", "Cross-origin request rejected")
 	if got.Header().Get("Set-Cookie") != "" {
 		t.Error("signed out")
 	}

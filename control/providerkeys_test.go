@@ -140,7 +140,7 @@ func TestWithoutAMasterKey(t *testing.T) {
 	good, _ := master("k1", 1)
 	for _, masters := range []string{"", "k1", "k1:short", good + "," + "k2", ":" + good[3:]} {
 		b.masters = masters
-		b.refused(b.do("PUT", path+"/provider-keys/openai", `{"key":"`+providerKey+`"}`), 409, "no_master_key", "No master key is configured")
+		b.refused(b.do("PUT", path+"/provider-keys/openai", `{"key":"`+providerKey+`"}`), 409, "no_master_key", "No master key is configured; set POSTERN_MASTER_KEYS")
 		if got := b.must(200, "GET", path+"/provider-keys", ""); field(got, "enabled") != "false" {
 			t.Errorf("%q: %s", masters, got.Body)
 		}

@@ -104,7 +104,7 @@ func TestARaceThatIsAlwaysLostIs409(t *testing.T) {
 			inside = false
 		}
 	}
-	b.refused(b.do("PATCH", path, `{"name":"mine"}`), 409, "conflict", "Changed by somebody else")
+	b.refused(b.do("PATCH", path, `{"name":"mine"}`), 409, "conflict", "Modified by another request; reload and try again")
 }
 
 // Many operators at once: every acknowledged change is there, every version was handed out once.

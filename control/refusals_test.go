@@ -40,7 +40,7 @@ func TestEveryRouteIsBehindTheToken(t *testing.T) {
 		}
 		b.token = ""
 		for _, value := range []string{"Bearer " + token, "Bearer ", ""} {
-			b.refused(b.do(route.method, path, "{}", "Authorization", value), 503, "admin_not_configured", "Admin API is not configured")
+			b.refused(b.do(route.method, path, "{}", "Authorization", value), 503, "admin_not_configured", "Admin API is disabled; set POSTERN_ADMIN_TOKEN")
 		}
 		for key := range b.memory.rows {
 			if !strings.HasPrefix(key, "d/s/") && !strings.HasPrefix(key, "d/a/") { // that tokens were wrong is noted

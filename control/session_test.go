@@ -95,12 +95,12 @@ func TestSignInRefusals(t *testing.T) {
 		t.Error("a malformed sign-in was noted")
 	}
 	got := b.do("POST", sessions, `{"token":"wrong"}`, "Authorization", "")
-	b.refused(got, 401, "wrong_token", "Wrong token")
+	b.refused(got, 401, "wrong_token", "Invalid token")
 	if len(got.Result().Cookies()) != 0 {
 		t.Error("a cookie for a wrong token")
 	}
 	b.token = ""
-	b.refused(b.do("POST", sessions, `{"token":""}`, "Authorization", ""), 503, "admin_not_configured", "Admin API is not configured")
+	b.refused(b.do("POST", sessions, `{"token":""}`, "Authorization", ""), 503, "admin_not_configured", "Admin API is disabled; set POSTERN_ADMIN_TOKEN")
 }
 
 // Without a viewers' token configured, an empty one signs nobody in.

@@ -42,10 +42,10 @@ func (b *bench) documents(prefix string) (n int) {
 func TestLockouts(t *testing.T) {
 	b := newBench(t)
 	for range 4 {
-		b.refused(b.try("192.0.2.1", "wrong"), 401, "wrong_token", "Wrong token")
+		b.refused(b.try("192.0.2.1", "wrong"), 401, "wrong_token", "Invalid token")
 	}
 	for _, seconds := range []int{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900} {
-		b.refused(b.try("192.0.2.1", "wrong"), 401, "wrong_token", "Wrong token")
+		b.refused(b.try("192.0.2.1", "wrong"), 401, "wrong_token", "Invalid token")
 		b.locked(b.try("192.0.2.1", "wrong"), seconds)
 		b.locked(b.try("192.0.2.1", "another wrong one"), seconds)
 		if seconds > 1 {
@@ -203,7 +203,7 @@ func TestFailuresAreForgotten(t *testing.T) {
 	fail := func(n int) {
 		t.Helper()
 		for range n {
-			b.refused(b.try("192.0.2.1", "wrong"), 401, "wrong_token", "Wrong token")
+			b.refused(b.try("192.0.2.1", "wrong"), 401, "wrong_token", "Invalid token")
 		}
 	}
 	fail(4)
@@ -236,7 +236,7 @@ func TestWhoIsLockedOutTogether(t *testing.T) {
 	} {
 		b := newBench(t)
 		for range 5 {
-			b.refused(b.try(c.one, "wrong"), 401, "wrong_token", "Wrong token")
+			b.refused(b.try(c.one, "wrong"), 401, "wrong_token", "Invalid token")
 		}
 		if got := b.try(c.other, "wrong"); (got.Code == 429) != c.together {
 			t.Errorf("%q and %q: %d", c.one, c.other, got.Code)

@@ -117,7 +117,9 @@ func (x *exchange) notAdmitted(reply *keymeter.AdmitReply) {
 	case keymeter.Running:
 		x.refuse(fault.IdempotencyRunning, refusal{retryMs: crowdedRetryMs})
 	case keymeter.Mismatch:
-		x.refuse(fault.IdempotencyReused, refusal{})
+		x.refuse(fault.IdempotencyReused, refusal{details: []fault.Detail{
+			{Field: "Idempotency-Key", Message: "was used with a different request; use a new key"},
+		}})
 	case keymeter.Unreplayable:
 		x.refuse(fault.Unreplayable, refusal{noRetry: true})
 	default:

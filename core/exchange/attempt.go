@@ -55,8 +55,13 @@ func (x *exchange) refuseUnfit() {
 		lacks &= chat.Content
 	}
 	x.refuse(fault.InvalidRequest, refusal{noRetry: true, details: []fault.Detail{
-		{Field: string(lacks.AppendNames(nil)), Message: "cannot be carried by the model"},
+		x.unsupported(string(lacks.AppendNames(nil))),
 	}})
+}
+
+// unsupported is the problem that the present target does not support a field of the request.
+func (x *exchange) unsupported(field string) fault.Detail {
+	return fault.Detail{Field: field, Message: "is not supported by " + x.model().Name + "; omit it or use another model"}
 }
 
 // remainingMs is what is left of the time that all attempts have together, until a whole answer or the first
@@ -129,14 +134,16 @@ func (x *exchange) build() {
 	r.Drop(x.carries())
 	if r.Dialect != f.Dialect && len(r.Extra) > 0 {
 		if s.strict {
-			x.next(fault.InvalidRequest, refusal{noRetry: true, details: extraDetails(r.Extra)})
+			x.next(fault.InvalidRequest, refusal{noRetry: true, details: x.extraDetails(r.Extra)})
 			return
 		}
 		s.dropped = appendExtra(s.dropped, r.Extra)
 	}
 	request := f.Request(x.wireCall(&r))
 	if request.URL == "" {
-		x.next(fault.InvalidRequest, refusal{noRetry: true})
+		x.next(fault.InvalidRequest, refusal{noRetry: true, details: []fault.Detail{
+			{Field: "body", Message: "cannot be translated for " + x.model().Name + "; use another model"},
+		}})
 		return
 	}
 	x.fetch(request)
@@ -174,10 +181,10 @@ func isWord(name string) bool {
 	return name != ""
 }
 
-func extraDetails(extra []chat.Member) (details []fault.Detail) {
+func (x *exchange) extraDetails(extra []chat.Member) (details []fault.Detail) {
 	for i, m := range extra {
 		if i < maxExtraNames {
-			details = append(details, fault.Detail{Field: m.Name, Message: "cannot be carried by the model"})
+			details = append(details, x.unsupported(m.Name))
 		}
 	}
 	return details

@@ -28,7 +28,7 @@ func (x *exchange) readBody() {
 	s := &x.s
 	switch x.event.Code {
 	case abi.OutcomeTooLarge:
-		x.reject(fault.BodyTooLarge)
+		x.rejectLargeBody()
 	case abi.OutcomeOK:
 		s.bodyDone = true
 		x.parse(x.event.Data)
@@ -38,7 +38,7 @@ func (x *exchange) readBody() {
 		}
 	default:
 		s.idempotency = ""
-		x.reject(fault.InvalidRequest, fault.Detail{Field: "body", Message: "must arrive whole"})
+		x.reject(fault.InvalidRequest, fault.Detail{Field: "body", Message: "ended early; send the request again"})
 	}
 }
 
@@ -48,13 +48,17 @@ func (x *exchange) parse(body []byte) {
 		p.Wrong("Idempotency-Key", "must be 1 to 255 printable ASCII characters")
 	}
 	if problem := jsontext.Check(body); problem != jsontext.OK {
-		p.Wrong("body", problem.String())
+		message := problem.String()
+		if len(body) == 0 {
+			message = "is required"
+		}
+		p.Wrong("body", message)
 		x.reject(fault.InvalidRequest, p.Details...)
 		return
 	}
 	root := gjson.ParseBytes(body)
 	if !root.IsObject() {
-		p.Wrong("body", "must be a JSON object")
+		p.WrongType("body", "a JSON object", root)
 		x.reject(fault.InvalidRequest, p.Details...)
 		return
 	}

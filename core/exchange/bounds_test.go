@@ -189,7 +189,7 @@ func TestLimitWithTheLeastLeftIsTheFirstOfThose(t *testing.T) {
 
 func TestNothingIsSaidWhereNoModelIsAllowed(t *testing.T) {
 	h := request{path: "/v1/chat/completions", body: hello, record: func(r *doc.Record) { r.Models = []string{"vectors"} }}.run(t)
-	want(t, "the answer", h.answered(), `is not allowed for this key"`)
+	want(t, "the answer", h.answered(), `is not allowed for this key; see GET /v1/models"`)
 }
 
 func TestBadRequestIsNobodysAnswer(t *testing.T) {

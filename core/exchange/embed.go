@@ -45,7 +45,7 @@ func readEmbeddings(p *api.Parser, root gjson.Result) (e embeddings) {
 			e.call.Dimensions = p.Integer(name, v, 1, maxDimensions)
 		case "encoding_format":
 			if e.base64 = v.Str == "base64"; !e.base64 && v.Str != "float" && v.Type != gjson.Null {
-				p.Wrong(name, "must be float or base64")
+				p.WrongValue(name, "float or base64", v)
 			}
 		case "user":
 			e.call.User = p.Text(name, v)
@@ -77,13 +77,13 @@ func (e *embeddings) inputs(p *api.Parser, v gjson.Result) {
 			return !p.Full() && len(e.call.Inputs)+len(e.call.Tokens) <= maxInputs
 		})
 	default:
-		p.Wrong("input", "must be a string or an array")
+		p.WrongType("input", "a string or an array", v)
 	}
 	if n := len(e.call.Inputs) + len(e.call.Tokens); len(p.Details) == 0 && (n == 0 || n > maxInputs) {
 		p.Wrong("input", "must have 1 to 2048 elements")
 	}
 	if len(e.call.Inputs) > 0 && len(e.call.Tokens) > 0 {
-		p.Wrong("input", "must be all texts or all tokens")
+		p.Wrong("input", "must be all strings or all arrays of token IDs")
 	}
 }
 
@@ -91,7 +91,7 @@ func (e *embeddings) inputs(p *api.Parser, v gjson.Result) {
 func (e *embeddings) tokens(p *api.Parser, v gjson.Result) {
 	v.ForEach(func(_, id gjson.Result) bool {
 		if id.Type != gjson.Number {
-			p.Wrong("input", "must be all texts or all tokens")
+			p.Wrong("input", "must be all strings or all arrays of token IDs")
 		}
 		return id.Type == gjson.Number
 	})
@@ -132,7 +132,7 @@ func (x *exchange) sendEmbeddings(body []byte) {
 	}
 	if request.URL == "" {
 		x.next(fault.InvalidRequest, refusal{noRetry: true, details: []fault.Detail{
-			{Field: "input", Message: "cannot be carried by the model"},
+			x.unsupported("input"),
 		}})
 		return
 	}

@@ -42,7 +42,7 @@ func (x *exchange) explained(failure *wire.Failure) (r refusal) {
 	if x.s.dialect != chat.Native {
 		return r
 	}
-	text := x.model().Provider.Name + " answered " + strconv.FormatUint(x.event.Code, 10)
+	text := x.model().Provider.Name + " returned " + strconv.FormatUint(x.event.Code, 10)
 	if failure.Public() && failure.Message != "" {
 		text += ": " + clean(failure.Message.Plain())
 	}

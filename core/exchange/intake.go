@@ -1,9 +1,11 @@
 package exchange
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
@@ -103,16 +105,16 @@ func (x *exchange) postHead() {
 	if beta := x.header("anthropic-beta"); len(beta) <= maxBeta && printable(beta) {
 		s.beta = beta
 	}
-	if !isJSON(x.header("content-type")) {
-		x.reject(fault.UnsupportedType, fault.Detail{Field: "Content-Type", Message: "must be application/json"})
+	if kind := x.header("content-type"); !isJSON(kind) {
+		x.reject(fault.UnsupportedType, fault.Detail{Field: "Content-Type", Message: "must be application/json, got " + api.Quote(kind)})
 		return
 	}
 	if encoding := strings.TrimSpace(x.header("content-encoding")); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		x.reject(fault.UnsupportedType, fault.Detail{Field: "Content-Encoding", Message: "must be identity: send the body uncompressed"})
+		x.reject(fault.UnsupportedType, fault.Detail{Field: "Content-Encoding", Message: "must be identity, got " + api.Quote(encoding) + "; send the body uncompressed"})
 		return
 	}
 	if n, ok := parseUint(x.header("content-length")); ok && n > x.config.MaxBodyBytes {
-		x.reject(fault.BodyTooLarge)
+		x.rejectLargeBody()
 		return
 	}
 	if key := x.header("idempotency-key"); key != "" && s.endpoint != endpointCount { // a count is the same each time
@@ -135,6 +137,12 @@ func (x *exchange) reject(f fault.Fault, details ...fault.Detail) {
 		x.s.idempotency = "" // the body was not read: there is nothing to compare a repeat with
 	}
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferError, Data: x.errorBody(f, refusal{details: details})})
+}
+
+func (x *exchange) rejectLargeBody() {
+	x.reject(fault.BodyTooLarge, fault.Detail{
+		Field: "body", Message: "must be at most " + strconv.FormatUint(x.config.MaxBodyBytes, 10) + " bytes",
+	})
 }
 
 // rejection is the fault that was noted. The zero Fault: none was.

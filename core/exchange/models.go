@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
@@ -67,7 +68,9 @@ func (x *exchange) respondJSON(body []byte) {
 func (x *exchange) showModel(b *jsontext.Builder, v *policy.View) {
 	name := x.s.query
 	if !v.Usable(name) {
-		x.refuse(fault.UnknownModel, refusal{})
+		x.refuse(fault.UnknownModel, refusal{details: []fault.Detail{
+			{Field: "model", Message: api.Quote(name) + " is not available to this key; see GET /v1/models"},
+		}})
 		return
 	}
 	m := x.config.Model(name)

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
@@ -102,12 +103,21 @@ func (x *exchange) rejectModel(f fault.Fault, p *doc.Policy) {
 	if x.s.endpoint == endpointEmbeddings {
 		kind = config.EmbeddingModel
 	}
-	message := "is not in the catalog"
-	if f == fault.ModelForbidden {
-		message = "is not allowed for this key"
+	message := api.Quote(x.s.request.model)
+	switch {
+	case f == fault.ModelForbidden:
+		message += " is not allowed for this key"
+	case x.config.Model(x.s.request.model) == nil:
+		message += " is not in the catalog"
+	case kind == config.ChatModel:
+		message += " is not a chat model"
+	default:
+		message += " is not an embedding model"
 	}
 	if names := v.Nearest(x.s.request.model, kind, maxNearest); len(names) > 0 {
 		message += "; nearest allowed: " + strings.Join(names, ", ")
+	} else {
+		message += "; see GET /v1/models"
 	}
 	x.reject(f, fault.Detail{Field: "model", Message: message})
 }

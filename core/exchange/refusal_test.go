@@ -25,11 +25,11 @@ func refused(t *testing.T, path, body string, status uint64, message string) *ho
 func TestProviderErrorIsExplained(t *testing.T) {
 	h := refused(t, "/api/ai/complete", ourCompletion, 500, `"no room"`)
 	equal(t, "the status", h.status(), 502)
-	want(t, "our answer to a 500", h.answered(), `"code":"provider_error"`, `"field":"provider","message":"openai answered 500"}`)
+	want(t, "our answer to a 500", h.answered(), `"code":"provider_error"`, `"field":"provider","message":"openai returned 500"}`)
 	h = refused(t, "/api/ai/complete", ourCompletion, 400, `"a\u0001b\u007fc é ~ d\n"`)
 	equal(t, "the status", h.status(), 502)
-	want(t, "our answer to a 400", h.answered(), `"code":"provider_rejected"`, `"message":"openai answered 400: a b c é ~ d "}`)
-	want(t, "our answer to a 400 without words", refused(t, "/api/ai/complete", ourCompletion, 400, `""`).answered(), `"message":"openai answered 400"}`)
+	want(t, "our answer to a 400", h.answered(), `"code":"provider_rejected"`, `"message":"openai returned 400: a b c é ~ d "}`)
+	want(t, "our answer to a 400 without words", refused(t, "/api/ai/complete", ourCompletion, 400, `""`).answered(), `"message":"openai returned 400"}`)
 
 	h = refused(t, "/v1/chat/completions", hello, 400, `"no such thing"`)
 	equal(t, "the status", h.status(), 400)

@@ -12,7 +12,7 @@ func (x *exchange) endStream() {
 	st := &x.s.stream
 	x.stopWatching()
 	x.bookStream(st.finish.Complete() || st.finish == chat.FinishLength)
-	x.circuits.Worked(x.model().Name, x.owned(), x.latencyMs(), x.now)
+	x.circuits.Succeeded(x.model().Name, x.owned(), x.latencyMs(), x.now)
 	if st.deltas > 0 && st.deltas <= maxEntryBytes {
 		x.enter(phaseClosing)
 		x.ask(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferDeltas})

@@ -85,7 +85,7 @@ func (x *exchange) chooseTarget() bool {
 }
 
 // resting says whether the present target is to be left alone for a while.
-func (x *exchange) resting() bool { return x.circuits.Resting(x.model().Name, x.owned(), x.now) }
+func (x *exchange) resting() bool { return x.circuits.Open(x.model().Name, x.owned(), x.now) }
 
 // carries is what the present target has a place for.
 func (x *exchange) carries() chat.Params {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/jsontext"
@@ -27,7 +28,7 @@ func (x *exchange) usage() {
 		details = append(details, fault.Detail{Field: "projectId", Message: "is required"})
 	}
 	if period != "" && period != "day" && period != "week" && period != "month" {
-		details = append(details, fault.Detail{Field: "period", Message: "must be day, week or month"})
+		details = append(details, fault.Detail{Field: "period", Message: "must be day, week or month, got " + api.Quote(period)})
 	}
 	switch {
 	case project != "" && project != x.s.record.ProjectID:

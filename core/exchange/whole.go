@@ -160,7 +160,7 @@ func deltasOf(r *chat.Response) []byte {
 func (x *exchange) succeed(a *answer, r *chat.Response, raw []byte) {
 	s := &x.s
 	if !x.testMode() {
-		x.circuits.Worked(a.model, x.owned(), x.latencyMs(), x.now)
+		x.circuits.Succeeded(a.model, x.owned(), x.latencyMs(), x.now)
 	}
 	part, kept := abi.Part{Buffer: bufferUpstream}, raw
 	if raw == nil {

@@ -206,8 +206,8 @@ func wholeAnswers() []*scenario {
 		post("targets that tire", "/v1/chat/completions", to("balanced", messages), alphabet{"fetch": {openaiOK, down, unpaid}}, allowing("only", "spare"), in(touchy)),
 		post("the fastest target", "/v1/chat/completions", to("fast", messages), alphabet{"fetch": {openaiOK, down}}, allowing("only", "spare"), func(s *scenario) {
 			var c route.Circuits
-			c.Worked("only", false, 100, startMs-1000)
-			c.Worked("spare", false, 200, startMs-1000)
+			c.Succeeded("only", false, 100, startMs-1000)
+			c.Succeeded("spare", false, 200, startMs-1000)
 			s.shared = c.Encode()
 		}),
 		post("the cheapest target", "/v1/chat/completions", to("thrifty", messages), alphabet{"fetch": {openaiOK, down}}, allowing("only", "spare")),

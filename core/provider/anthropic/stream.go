@@ -147,7 +147,7 @@ func messageDelta(s *wire.State, root gjson.Result, out []chat.Delta) []chat.Del
 	return usage(s, root.Get("usage"), out, true)
 }
 
-// usage merges token counts. Only the last event's make the usage reported: earlier ones are incomplete.
+// usage merges token counts. Only the last event's counts mark the usage as reported, because earlier ones are incomplete.
 func usage(s *wire.State, v gjson.Result, out []chat.Delta, last bool) []chat.Delta {
 	if !v.IsObject() {
 		return out

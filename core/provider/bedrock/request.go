@@ -103,8 +103,7 @@ func body(c *wire.Call) ([]byte, bool) {
 	return b.B, !w.failed
 }
 
-// inference writes {"maxTokens","temperature","topP","stopSequences"}. Claude rejects temperature and topP with
-// thinking and, since 4.1, both at once. Callers of other APIs cannot know that, so the conflicting ones are
+// inference writes {"maxTokens","temperature","topP","stopSequences"}. Claude rejects temperature and topP with thinking and, from 4.1 on, both at once. Callers of other APIs cannot know that, so the conflicting ones are
 // dropped.
 func inference(b *jsontext.Builder, r *chat.Request, v vendor, t *thinking) {
 	temperature, topP := temperature(r.Temperature), r.TopP

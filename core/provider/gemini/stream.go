@@ -185,8 +185,7 @@ func functionCall(s *wire.State, c *chunk, choice uint64, v gjson.Result, out []
 // calls returns the number of function calls of a candidate so far.
 func calls(s *wire.State, choice uint64) uint64 { return s.Block >> (choice * callBits) & maxCalls }
 
-// callID makes an ID for a call without one, which models before 3 send. It includes the response's ID, because
-// IDs must be unique within a conversation for other providers, if not for this one.
+// callID makes an ID for a call without one, which models before 3 send. It includes the response's ID, because other providers require IDs that are unique within a conversation.
 func callID(response jsontext.Spelled, n uint64) jsontext.Spelled {
 	id := "call_" + strconv.FormatUint(n, 10)
 	if len(response) == 0 || len(response) > 28 {
