@@ -166,3 +166,13 @@ journey('the selected theme survives a reload', { as: 'owner', colorScheme: 'lig
   await page.getByLabel('Theme').waitFor()
   assert.equal(await background(), dark)
 })
+
+journey('the help links include the OpenAPI document', { as: 'owner' }, async ({ page }) => {
+  await page.goto('/dashboard/models')
+  const links = page.getByRole('list', { name: 'Help' }).getByRole('link')
+  await links.last().waitFor()
+  assert.deepEqual(await links.allTextContents(), ['Documentation', 'Adding models', 'OpenAPI spec'])
+  const response = await page.request.get(await links.last().getAttribute('href'))
+  assert.equal(response.status(), 200)
+  assert.match(await response.text(), /^openapi: 3\./)
+})
