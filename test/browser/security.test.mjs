@@ -41,7 +41,7 @@ journey('forms and scripts of another origin cannot make changes', { as: 'owner'
         const attempt = (path, init) =>
           fetch(`${url}/api/admin/${path}`, { credentials: 'include', ...init }).then(
             (response) => (response.type === 'opaque' ? 'unreadable' : `read ${response.status}`),
-            () => 'refused',
+            () => 'blocked',
           )
         const json = { 'content-type': 'application/json' }
         return [
@@ -53,7 +53,7 @@ journey('forms and scripts of another origin cannot make changes', { as: 'owner'
       },
       [service.url, before.id],
     )
-    assert.deepEqual(results, ['unreadable', 'refused', 'refused', 'refused'], host)
+    assert.deepEqual(results, ['unreadable', 'blocked', 'blocked', 'blocked'], host)
     await Promise.all([
       page.waitForURL(`${service.url}/api/admin/projects`),
       page.getByRole('button', { name: 'Go' }).click(),
