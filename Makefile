@@ -69,6 +69,12 @@ test: setup ## run every test: Go, wasm under wazero, Workers in workerd, SDKs, 
 	cd conformance && go test -timeout 20m
 	cd tools && go test ./...
 
+.PHONY: screenshot
+screenshot: setup ## update docs/overview.png, the dashboard with a month of test traffic
+	@./build.sh
+	@tools/setup.sh browser
+	@node test/browser/screenshot.mjs
+
 .PHONY: mutants
 mutants: ## run mutation tests of the exchange, KeyMeter and Ledger; flags='-only core/ledger -sample 50 -resume'
 	@cd tools && go run ./mutants $(flags)

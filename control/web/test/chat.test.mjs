@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { adviceFor, converse, factsOf, partOf, requestOf } from '../src/converse.js'
+import { adviceFor, factsOf, partOf, requestOf, streamChat } from '../src/chat.js'
 
 const FORM = { target: 'balanced', system: ' ', user: 'Hi', maxTokens: 10, temperature: '' }
 
-test('a tier goes to our own endpoint, a model to the one that takes models', () => {
+test('a tier is sent to /api/ai/chat, a model to /v1/chat/completions', () => {
   assert.deepEqual(requestOf(FORM), {
     to: '/api/ai/chat',
     body: { quality: 'balanced', messages: [{ role: 'user', content: 'Hi' }], maxTokens: 10 },
@@ -25,7 +25,7 @@ test('a tier goes to our own endpoint, a model to the one that takes models', ()
   })
 })
 
-test('both streams are read', () => {
+test('events of both streams are parsed', () => {
   const usage = { promptTokens: 6, completionTokens: 11, totalTokens: 17, costCents: 0 }
   assert.deepEqual(partOf('{"type":"delta","text":"a"}'), { text: 'a' })
   assert.deepEqual(partOf(JSON.stringify({ type: 'done', provider: 'mock', usage })), { usage })
@@ -49,7 +49,7 @@ test('both streams are read', () => {
   })
 })
 
-test('headers tell how an answer was made; a cost that they leave out is not nothing', () => {
+test('facts come from the response headers; a missing cost is null, not 0', () => {
   const facts = factsOf(
     new Headers({ 'x-postern-provider': 'openai', 'x-postern-cache': 'hit', 'x-postern-cost-cents': '0' }),
   )
@@ -57,22 +57,22 @@ test('headers tell how an answer was made; a cost that they leave out is not not
   assert.equal(factsOf(new Headers()).costCents, null)
 })
 
-test('what cannot be a key is not sent, and the reason is not the connection', async () => {
+test('masked and malformed keys are rejected before sending, with a remedy', async () => {
   const { signal } = new AbortController()
   for (const [key, message, advice] of [
-    ['sk_live_…abcd', /shortened form/, /whole value.* rotate the key/],
-    ['sk_live_schlüssel', /not a key/, /whole/],
-    ['sk_live_a b', /not a key/, /whole/],
+    ['sk_live_…abcd', /masked/, /full key.* rotate the key/],
+    ['sk_live_schlüssel', /not a valid API key/, /only the key/],
+    ['sk_live_a b', /not a valid API key/, /only the key/],
   ]) {
-    const refused = await converse({ ...FORM, key }, signal, assert.fail).catch((error) => error)
-    assert.match(refused.message, message)
-    assert.match(adviceFor(refused), advice)
+    const error = await streamChat({ ...FORM, key }, signal, assert.fail).catch((rejected) => rejected)
+    assert.match(error.message, message)
+    assert.match(adviceFor(error), advice)
   }
 })
 
-test('every refusal comes with what to do', () => {
+test('every error has a remedy', () => {
   assert.match(adviceFor({ code: 'budget_exceeded', status: 402 }), /budget/)
   assert.match(adviceFor({ code: 'provider_error', status: 502 }), /All targets failed/)
-  assert.match(adviceFor(new TypeError('Failed to fetch')), /cannot be reached/)
-  assert.match(adviceFor({ code: 'something_new', status: 500 }), /request id/)
+  assert.match(adviceFor(new TypeError('Failed to fetch')), /Could not reach/)
+  assert.match(adviceFor({ code: 'something_new', status: 500 }), /request ID/)
 })

@@ -1,14 +1,14 @@
-// The playground's request, and its answer as it comes.
+// The playground's requests to the gateway, and their streamed responses.
 import { ApiError, errorOf, get, path } from './api.js'
 import { eventsOf } from './sse.js'
 
-/** The tiers that POST /api/ai/chat takes by name; everything else is a model for POST /v1/chat/completions. */
+/** The tiers that POST /api/ai/chat accepts as quality; any other target is a model for POST /v1/chat/completions. */
 const QUALITIES = ['cheap', 'balanced', 'frontier']
 const COST_TRIES = 6
 const COST_WAIT_MS = 1000
 
 /**
- * What is sent.
+ * The request for a form.
  * @param {{target: string, system: string, user: string, maxTokens: number | string, temperature: number | string}} form
  * @returns {{to: string, body: object}}
  */
@@ -32,7 +32,7 @@ export function requestOf({ target, system, user, maxTokens, temperature }) {
 }
 
 /**
- * What an event of either stream says.
+ * Parses an event's data, of either endpoint's stream.
  * @param {string} data
  * @returns {{text?: string, usage?: object, error?: object, end?: boolean}}
  */
@@ -46,7 +46,7 @@ export function partOf(data) {
   return { text: event.choices?.[0]?.delta?.content ?? '', usage: event.usage ? usageOf(event.usage) : undefined }
 }
 
-/** OpenAI's names for the counts as ours. It knows no cost. */
+/** Converts OpenAI's usage to Postern's. It has no cost. */
 function usageOf(usage) {
   return {
     promptTokens: usage.prompt_tokens,
@@ -56,7 +56,7 @@ function usageOf(usage) {
   }
 }
 
-/** What an answer's headers tell of how it was made. */
+/** The response headers that describe the request's handling. */
 export function factsOf(headers) {
   const cost = headers.get('x-postern-cost-cents')
   return {
@@ -70,48 +70,50 @@ export function factsOf(headers) {
   }
 }
 
-/** @throws an ApiError for a key that cannot be sent: headers have no other characters, and no key has. */
+/** Rejects a masked key, and text that is no valid header value. @throws ApiError */
 function checkKey(key) {
-  if (key.includes('…')) throw new ApiError(0, { error: 'This is the shortened form of a key', code: 'shortened_key' })
-  if (!/^[!-~]*$/.test(key)) throw new ApiError(0, { error: 'This is not a key', code: 'not_a_key' })
+  if (key.includes('…')) throw new ApiError(0, { error: 'This is a masked API key', code: 'masked_key' })
+  if (!/^[!-~]*$/.test(key)) throw new ApiError(0, { error: 'This is not a valid API key', code: 'not_a_key' })
 }
 
 /**
- * Sends, and tells of the answer as it comes.
+ * Sends a chat request and reports the response's parts as they arrive.
  * @param {object} form as for requestOf, and key
  * @param {AbortSignal} signal
- * @param {(part: {facts?: object, text?: string, usage?: object, firstByteMs?: number}) => void} tell
- * @throws an ApiError for a refusal, or for a key that cannot be one; an AbortError; {error, code} for a stream that failed
+ * @param {(part: {facts?: object, text?: string, usage?: object, firstTokenMs?: number}) => void} onPart
+ * @throws an ApiError for an error response or a malformed key; an AbortError; {error, code} for a stream that failed
  */
-export async function converse(form, signal, tell) {
+export async function streamChat(form, signal, onPart) {
   checkKey(form.key)
   const { to, body } = requestOf(form)
-  const began = performance.now()
+  const startMs = performance.now()
   const response = await fetch(to, {
     method: 'POST',
     signal,
-    credentials: 'omit', // and no cache mode: a browser turns no-store into a header that the gateway obeys
+    // No cache mode here: "no-store" would make the browser send Cache-Control, which bypasses the gateway's cache.
+    credentials: 'omit',
     redirect: 'error',
     headers: { 'Content-Type': 'application/json', 'X-API-Key': form.key },
     body: JSON.stringify(body),
   })
-  tell({ facts: factsOf(response.headers) })
+  onPart({ facts: factsOf(response.headers) })
   if (!response.ok) throw await errorOf(response)
   let first = true
   for await (const { data } of eventsOf(response)) {
     const part = partOf(data)
-    if (first) tell({ firstByteMs: performance.now() - began })
+    if (first) onPart({ firstTokenMs: performance.now() - startMs })
     first = false
     if (part.error) throw Object.assign(new Error(part.error.error), part.error)
     if (part.end) return
-    tell(part)
+    onPart(part)
   }
-  throw Object.assign(new Error('The answer broke off'), { code: 'stream_broken' })
+  throw Object.assign(new Error('The stream ended early'), { code: 'stream_broken' })
 }
 
 /**
- * The cost of a request that does not tell it itself, from the project's recent requests.
- * @returns {Promise<number | null>} cents; null if it is not listed, as with another project's key
+ * The cost of a request, from the project's recent requests.
+ * @returns {Promise<number | null>} cents; null if the request is not listed, for example because its key belongs to
+ *   another project
  */
 export async function costOf(projectId, requestId, signal) {
   for (let i = 0; i < COST_TRIES && !signal.aborted; i++) {
@@ -125,31 +127,31 @@ export async function costOf(projectId, requestId, signal) {
 
 const ADVICE = {
   missing_api_key: 'Paste a key above.',
-  not_a_key: 'Paste the whole key and nothing besides: it has letters, digits and underscores only.',
-  shortened_key:
-    'Lists show a key’s beginning and end only. Paste the whole value, which was shown when the key was made; if it is lost, rotate the key or create another one.',
-  invalid_api_key: 'Check that the key is whole, active and not expired, and that its project is not archived.',
-  insufficient_permissions: 'Use a gateway key (sk_) that may make completions.',
-  model_not_allowed: 'Choose another model, or allow this one in the key’s or the project’s settings.',
-  model_not_found: 'Choose a model of the catalog; see Models and prices.',
-  budget_exceeded: 'Raise the budget in the project’s settings, or wait for its next period.',
-  rate_limit_exceeded: 'Wait a little, or give the key higher limits.',
-  invalid_request: 'Correct what is named below.',
-  context_length_exceeded: 'Shorten the messages, or choose a model with a longer context.',
-  content_filter: 'The provider will not answer this. Say it differently, or choose another provider.',
+  not_a_key: 'Paste only the key. It consists of letters, digits and underscores.',
+  masked_key:
+    'Paste the full key, which is shown only at its creation. If you lost it, rotate the key or create a new one.',
+  invalid_api_key: 'Check that the key is complete, active and not expired, and that its project is not archived.',
+  insufficient_permissions: 'Use a gateway key (sk_) with the permission “Completions”.',
+  model_not_allowed: 'Select another model, or add this one to the key’s and the project’s allowed models.',
+  model_not_found: 'Select a model from the catalog; see Models and prices.',
+  budget_exceeded: 'Raise the budget in the project’s settings, or wait for the next budget period.',
+  rate_limit_exceeded: 'Wait a moment, or raise the key’s limits.',
+  invalid_request: 'Correct the fields listed below.',
+  context_length_exceeded: 'Shorten the messages, or select a model with a longer context.',
+  content_filter: 'The provider’s content filter blocked this request. Rephrase it, or select another provider.',
   no_provider_available:
-    'No provider of this model is set up. Set one’s key under Provider keys (Routes shows what is ready), or use a development key: the built-in provider answers that.',
-  provider_timeout: 'Try again, or choose a faster model. Provider status tells how it is doing.',
-  stream_broken: 'Try again. What came until then is shown, and paid for.',
+    'No provider of this model is configured. Set a provider key (Routes lists missing credentials), or use a development key.',
+  provider_timeout: 'Try again, or select a faster model. See Provider status for the provider’s health.',
+  stream_broken: 'Try again. Tokens received so far are shown and billed.',
 }
 
-/** What to do about a refusal of the gateway. */
+/** The remedy for an error of the gateway. */
 export function adviceFor(error) {
   if (ADVICE[error.code]) return ADVICE[error.code]
   if (error.status === 0 || error instanceof TypeError)
-    return 'The gateway cannot be reached. Check the connection, then try again.'
+    return 'Could not reach the gateway. Check your connection and try again.'
   if (error.status === 502 || String(error.code).startsWith('provider_')) {
-    return 'All targets failed: see the attempts, and Provider status. A development key is answered without a provider.'
+    return 'All targets failed. See Provider status, or test with a development key, which needs no provider.'
   }
-  return 'Try again in a moment. If it stays, look the request id up in the logs.'
+  return 'Try again in a moment. If it keeps failing, look up the request ID in the logs.'
 }
