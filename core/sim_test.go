@@ -75,7 +75,7 @@ func (s *sim) object(class abi.Class, name string) *simObject {
 func (s *sim) call(class abi.Class, name string, command []byte) []byte {
 	o := s.object(class, name)
 	in := abi.ObjectInput{NowMs: s.clockMs, Class: class, Name: name, Command: command}
-	out, err := object.Coded(withoutHeadroom(s.core.Reads), withoutHeadroom(s.core.Apply)).Run(&o.Memory, in)
+	out, err := object.FromEncoded(withoutHeadroom(s.core.Reads), withoutHeadroom(s.core.Apply)).Run(&o.Memory, in)
 	if err != nil {
 		panic(err)
 	}

@@ -154,7 +154,7 @@ type objectRows struct {
 // apply runs one command as a host does. A command that traps changes no row.
 func (o *objectRows) apply(e Engine, command []byte) {
 	o.in.Command = command
-	_, _ = object.Coded(e.Reads, e.Apply).Run(&o.Memory, o.in)
+	_, _ = object.FromEncoded(e.Reads, e.Apply).Run(&o.Memory, o.in)
 }
 
 // commands encodes length-prefixed commands as one fuzz input.

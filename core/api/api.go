@@ -69,20 +69,20 @@ type Error struct {
 	RequestID string
 	Details   []fault.Detail
 	// Message is the provider's message if callers may read it, else empty.
-	Message jsontext.Spelled
+	Message jsontext.Escaped
 }
 
 // Summary returns one text for families whose errors have a single message: the provider's message, else the
 // first detail, else the table's text.
-func (e *Error) Summary() jsontext.Spelled {
+func (e *Error) Summary() jsontext.Escaped {
 	switch {
 	case e.Message != "":
 		return e.Message
 	case len(e.Details) > 0:
 		d := e.Details[0]
-		return jsontext.Spell(e.Text + ": " + d.Field + " " + d.Message)
+		return jsontext.Escape(e.Text + ": " + d.Field + " " + d.Message)
 	}
-	return jsontext.Spell(e.Text)
+	return jsontext.Escape(e.Text)
 }
 
 // State is a family's state between the deltas of a stream. Each family defines the meaning of the fields; all
@@ -215,7 +215,7 @@ func At(list string, index int, rest string) string {
 }
 
 // Text returns a string value.
-func (p *Parser) Text(field string, v gjson.Result) jsontext.Spelled {
+func (p *Parser) Text(field string, v gjson.Result) jsontext.Escaped {
 	if v.Type != gjson.String {
 		p.WrongType(field, "a string", v)
 		return ""

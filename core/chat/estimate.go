@@ -64,13 +64,13 @@ var tokenCosts = [kinds][kinds]uint8{
 // per token has errors of 30% and 134%. Other tokenizers differ by more: Anthropic's newer models count about a
 // third more tokens. The result does not depend on the JSON spelling of the text. It is meaningless for base64
 // of images and files.
-func EstimateTokens(text jsontext.Spelled) uint64 {
+func EstimateTokens(text jsontext.Escaped) uint64 {
 	return (EstimateUnits(text) + TokenUnits - 1) / TokenUnits
 }
 
 // EstimateUnits is EstimateTokens in units of 1/TokenUnits token, for texts that arrive in pieces: rounding up each would
 // overestimate.
-func EstimateUnits(text jsontext.Spelled) uint64 {
+func EstimateUnits(text jsontext.Escaped) uint64 {
 	var cost uint64
 	prev := uint8(kindElse)
 	for i := 0; i < len(text); {
@@ -96,7 +96,7 @@ func EstimateUnits(text jsontext.Spelled) uint64 {
 
 // spelledChar decodes an escape or a non-ASCII character at the start of text, and returns its size in bytes. It
 // returns the UTF-16 units of \u escapes one by one.
-func spelledChar(text jsontext.Spelled) (char uint32, size int) {
+func spelledChar(text jsontext.Escaped) (char uint32, size int) {
 	if text[0] == '\\' {
 		return escapedChar(text)
 	}
@@ -111,7 +111,7 @@ func spelledChar(text jsontext.Spelled) (char uint32, size int) {
 	return 0, len(text)
 }
 
-func escapedChar(text jsontext.Spelled) (char uint32, size int) {
+func escapedChar(text jsontext.Escaped) (char uint32, size int) {
 	if len(text) < 2 {
 		return '\\', len(text)
 	}

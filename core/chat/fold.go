@@ -28,10 +28,10 @@ func AppendDelta(w *abi.Writer, d *Delta) {
 }
 
 func readDelta(r *abi.Reader) Delta {
-	d := Delta{Kind: DeltaKind(r.Byte()), Choice: r.Uint(), Index: r.Uint(), Text: jsontext.Spelled(r.String())}
+	d := Delta{Kind: DeltaKind(r.Byte()), Choice: r.Uint(), Index: r.Uint(), Text: jsontext.Escaped(r.String())}
 	switch d.Kind {
 	case DeltaStart, DeltaTool:
-		d.ID, d.Name, d.Model = jsontext.Spelled(r.String()), jsontext.Spelled(r.String()), jsontext.Spelled(r.String())
+		d.ID, d.Name, d.Model = jsontext.Escaped(r.String()), jsontext.Escaped(r.String()), jsontext.Escaped(r.String())
 	case DeltaLogProbs:
 		d.JSON = r.String()
 	case DeltaFinish:
@@ -176,10 +176,10 @@ func (f *folder) flush() {
 	}
 	switch f.part.Kind {
 	case ToolCall:
-		f.part.Args = jsontext.Spelled(f.text).Plain()
+		f.part.Args = jsontext.Escaped(f.text).Plain()
 	case Redacted:
 	default:
-		f.part.Text = jsontext.Spelled(f.text)
+		f.part.Text = jsontext.Escaped(f.text)
 	}
 	a := f.answer(f.choice)
 	a.Parts = append(a.Parts, f.part)
@@ -236,7 +236,7 @@ func unfoldAnswer(deltas []Delta, choice uint64, a *Answer, size int) []Delta {
 			deltas = append(deltas, Delta{Kind: DeltaRedacted, Choice: choice, Text: p.Data})
 		case ToolCall:
 			deltas = append(deltas, Delta{Kind: DeltaTool, Choice: choice, Index: index, ID: p.ID, Name: p.Name})
-			deltas = pieces(deltas, Delta{Kind: DeltaArgs, Choice: choice, Index: index}, jsontext.Spell(p.Args), size)
+			deltas = pieces(deltas, Delta{Kind: DeltaArgs, Choice: choice, Index: index}, jsontext.Escape(p.Args), size)
 			index++
 		}
 	}
@@ -247,7 +247,7 @@ func unfoldAnswer(deltas []Delta, choice uint64, a *Answer, size int) []Delta {
 }
 
 // pieces appends a text as deltas of about size bytes. It never splits a character or an escape.
-func pieces(deltas []Delta, d Delta, text jsontext.Spelled, size int) []Delta {
+func pieces(deltas []Delta, d Delta, text jsontext.Escaped, size int) []Delta {
 	for len(text) > size {
 		n := cut(text, size)
 		d.Text = text[:n]
@@ -262,7 +262,7 @@ func pieces(deltas []Delta, d Delta, text jsontext.Spelled, size int) []Delta {
 
 // cut returns the first position at or after size where a piece may end: after a space if there is one before
 // 2*size.
-func cut(text jsontext.Spelled, size int) int {
+func cut(text jsontext.Escaped, size int) int {
 	n := 0
 	for n < len(text) {
 		switch {

@@ -14,8 +14,8 @@ import (
 
 func init() { suite.FixSeed(nil) }
 
-func text(t *rapid.T, name string) jsontext.Spelled {
-	return jsontext.Spell(rapid.StringN(1, 40, 200).Draw(t, name))
+func text(t *rapid.T, name string) jsontext.Escaped {
+	return jsontext.Escape(rapid.StringN(1, 40, 200).Draw(t, name))
 }
 
 // randomResponse returns a response as providers send it: no two consecutive parts of one kind, except tool

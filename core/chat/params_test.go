@@ -20,7 +20,7 @@ func full() *chat.Request {
 		},
 		Tools: []chat.Tool{{Name: "f"}}, ToolChoice: chat.ToolChoice{Choice: chat.ChoiceAny}, ParallelTools: "false",
 		Temperature: "1", TopP: "1", TopK: "1", FrequencyPenalty: "1", PresencePenalty: "1", Seed: "1", N: 2, LogProbs: "true", TopLogProbs: "1",
-		Stop: []jsontext.Spelled{"x"}, Format: chat.Format{Kind: chat.FormatSchema, Schema: "{}"}, Reasoning: chat.Reasoning{Effort: "low"}, User: "u",
+		Stop: []jsontext.Escaped{"x"}, Format: chat.Format{Kind: chat.FormatSchema, Schema: "{}"}, Reasoning: chat.Reasoning{Effort: "low"}, User: "u",
 	}
 }
 

@@ -15,13 +15,13 @@ func (r *Request) PromptTokens() (n uint64) {
 	}
 	for i := range r.Tools {
 		t := &r.Tools[i]
-		n += tokensPerMessage + textTokens(t.Name) + textTokens(t.Description) + textTokens(jsontext.Spelled(t.Schema+t.Raw))
+		n += tokensPerMessage + textTokens(t.Name) + textTokens(t.Description) + textTokens(jsontext.Escaped(t.Schema+t.Raw))
 	}
-	return n + textTokens(jsontext.Spelled(r.Format.Schema))
+	return n + textTokens(jsontext.Escaped(r.Format.Schema))
 }
 
 // MessageTokens estimates the tokens of a text message.
-func MessageTokens(text jsontext.Spelled) uint64 { return tokensPerMessage + textTokens(text) }
+func MessageTokens(text jsontext.Escaped) uint64 { return tokensPerMessage + textTokens(text) }
 
 const (
 	samples     = 4
@@ -31,7 +31,7 @@ const (
 
 // textTokens estimates the tokens of a text. A long text is sampled, so that the estimate does not take longer
 // than the rest of its processing.
-func textTokens(text jsontext.Spelled) uint64 {
+func textTokens(text jsontext.Escaped) uint64 {
 	if len(text) <= samples*sampleBytes {
 		return EstimateTokens(text)
 	}
@@ -53,7 +53,7 @@ func PartTokens(parts []Part) (n uint64) {
 		case File, Audio:
 			n += max(tokensPerImage, uint64(len(p.Data))/32)
 		default:
-			n += textTokens(p.Text) + textTokens(p.Name) + textTokens(jsontext.Spelled(p.Args)) + PartTokens(p.Parts)
+			n += textTokens(p.Text) + textTokens(p.Name) + textTokens(jsontext.Escaped(p.Args)) + PartTokens(p.Parts)
 		}
 	}
 	return n

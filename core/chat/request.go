@@ -1,5 +1,5 @@
 // Package chat is the common form of requests, responses and streams: every API and wire family translates to
-// and from it. Texts keep their JSON spelling (jsontext.Spelled). Numbers, schemas and other values that are
+// and from it. Texts keep their JSON spelling (jsontext.Escaped). Numbers, schemas and other values that are
 // only passed on are JSON text, empty if omitted.
 package chat
 
@@ -36,10 +36,10 @@ type Request struct {
 	N                uint64 // number of choices; 0: omitted
 	LogProbs         string // JSON boolean
 	TopLogProbs      string // JSON number
-	Stop             []jsontext.Spelled
+	Stop             []jsontext.Escaped
 	Format           Format
 	Reasoning        Reasoning
-	User             jsontext.Spelled // ID of the caller's end user, for the provider's abuse checks
+	User             jsontext.Escaped // ID of the caller's end user, for the provider's abuse checks
 
 	Stream       bool
 	IncludeUsage bool // OpenAI: the stream ends with a usage chunk
@@ -64,7 +64,7 @@ const (
 // Message is one turn of a conversation.
 type Message struct {
 	Role  Role
-	Name  jsontext.Spelled // the author's name, in dialects that have one
+	Name  jsontext.Escaped // the author's name, in dialects that have one
 	Parts []Part
 }
 
@@ -87,15 +87,15 @@ const (
 // Part is one content part of a message.
 type Part struct {
 	Kind      PartKind
-	Text      jsontext.Spelled
-	ID        jsontext.Spelled // of a tool call, or of the call that a result belongs to
-	Name      jsontext.Spelled
+	Text      jsontext.Escaped
+	ID        jsontext.Escaped // of a tool call, or of the call that a result belongs to
+	Name      jsontext.Escaped
 	Args      string           // a JSON object: a tool call's arguments
-	Media     jsontext.Spelled // a media type such as image/png
-	Data      jsontext.Spelled // base64
-	URL       jsontext.Spelled
-	Detail    jsontext.Spelled
-	Signature jsontext.Spelled
+	Media     jsontext.Escaped // a media type such as image/png
+	Data      jsontext.Escaped // base64
+	URL       jsontext.Escaped
+	Detail    jsontext.Escaped
+	Signature jsontext.Escaped
 	Parts     []Part // of a tool result: texts and images
 	Failed    bool   // the tool failed
 	Cache     string // JSON: marks the end of a cacheable prompt prefix (Anthropic's cache_control)
@@ -103,8 +103,8 @@ type Part struct {
 
 // Tool is a function that the model may call.
 type Tool struct {
-	Name        jsontext.Spelled
-	Description jsontext.Spelled
+	Name        jsontext.Escaped
+	Description jsontext.Escaped
 	Schema      string // JSON Schema of its arguments; empty: none
 	Strict      string // JSON boolean
 	Cache       string // as in Part
@@ -127,7 +127,7 @@ const (
 // ToolChoice is a Choice and, for ChoiceTool, the tool's name.
 type ToolChoice struct {
 	Choice Choice
-	Name   jsontext.Spelled
+	Name   jsontext.Escaped
 }
 
 // FormatKind is the format of the response text.
@@ -142,8 +142,8 @@ const (
 // Format is the requested format of the response text.
 type Format struct {
 	Kind        FormatKind
-	Name        jsontext.Spelled
-	Description jsontext.Spelled
+	Name        jsontext.Escaped
+	Description jsontext.Escaped
 	Schema      string
 	Strict      string // JSON boolean
 }

@@ -48,12 +48,12 @@ func (u *Usage) Total() uint64 { return u.Input + u.Output }
 
 // Response is a complete response.
 type Response struct {
-	ID           jsontext.Spelled // the provider's
-	Model        jsontext.Spelled // the provider's name of the model
+	ID           jsontext.Escaped // the provider's
+	Model        jsontext.Escaped // the provider's name of the model
 	Created      uint64           // Unix seconds; 0: not reported
 	Choices      []Answer         // at least one
 	Usage        Usage
-	StopSequence jsontext.Spelled
+	StopSequence jsontext.Escaped
 }
 
 // Answer is one choice of a response: its Text, Thinking, Redacted, ToolCall and Refusal parts in order.
@@ -87,11 +87,11 @@ type Delta struct {
 	Kind   DeltaKind
 	Choice uint64
 	Index  uint64
-	Text   jsontext.Spelled
-	ID     jsontext.Spelled
-	Name   jsontext.Spelled
+	Text   jsontext.Escaped
+	ID     jsontext.Escaped
+	Name   jsontext.Escaped
 	JSON   string
-	Model  jsontext.Spelled
+	Model  jsontext.Escaped
 	Finish Finish
 	Usage  Usage
 }
@@ -112,9 +112,9 @@ func (u *Usage) Add(v *Usage) {
 }
 
 // Join returns the concatenated text of all parts of one kind.
-func Join(parts []Part, kind PartKind) jsontext.Spelled {
+func Join(parts []Part, kind PartKind) jsontext.Escaped {
 	var joined []byte
-	var only jsontext.Spelled
+	var only jsontext.Escaped
 	for i := range parts {
 		if parts[i].Kind != kind {
 			continue
@@ -131,5 +131,5 @@ func Join(parts []Part, kind PartKind) jsontext.Spelled {
 	if joined == nil {
 		return only
 	}
-	return jsontext.Spelled(joined)
+	return jsontext.Escaped(joined)
 }

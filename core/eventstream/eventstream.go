@@ -22,7 +22,7 @@ const (
 type Status uint8
 
 const (
-	Need Status = iota // the message is incomplete; rest is all of buf
+	NeedMore Status = iota // the message is incomplete; rest is all of buf
 	OK
 	Bad // not a message, or too long; the rest of the stream is unreadable
 )
@@ -37,14 +37,14 @@ type Message struct {
 // Next parses the first message of buf and returns the rest.
 func Next(buf []byte) (m Message, rest []byte, status Status) {
 	if len(buf) < preludeBytes {
-		return m, buf, Need
+		return m, buf, NeedMore
 	}
 	total, headers := number(buf), number(buf[4:])
 	if total < leastBytes || total > MaxMessage || headers > total-leastBytes || number(buf[8:]) != checksum(buf[:8]) {
 		return m, buf, Bad
 	}
 	if uint32(len(buf)) < total {
-		return m, buf, Need
+		return m, buf, NeedMore
 	}
 	end := total - checksumBytes
 	if number(buf[end:]) != checksum(buf[:end]) {

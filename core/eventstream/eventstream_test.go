@@ -64,7 +64,7 @@ func all(t *testing.T, stream []byte, size int) string {
 			if status == eventstream.Bad {
 				return got.String() + "bad"
 			}
-			if status == eventstream.Need {
+			if status == eventstream.NeedMore {
 				if len(after) != len(rest) {
 					t.Errorf("%d of %d bytes of an incomplete message are left", len(after), len(rest))
 				}

@@ -269,7 +269,7 @@ func (x *exchange) deliverFlush(first uint64, b *budgetRequest) {
 	b.unreachable = b.unreachable || err != nil
 	b.recalled = b.recalled || len(reply.Absorbs) > 0
 	if x.s.phase == phaseReportFlush {
-		x.s.reported += reply.Open
+		x.s.openReservations += reply.Open
 	}
 	if len(reply.Absorbs) > 0 {
 		x.call(first, abi.ClassLedger, x.s.record.ProjectID, ledger.Batch(reply.Absorbs))

@@ -112,7 +112,7 @@ func (x *exchange) effectiveMaxTokens() uint64 {
 }
 
 func (x *exchange) wireCall(r *chat.Request) *wire.Call {
-	return &wire.Call{Model: x.withProjectKey(x.model()), Request: r, NowMs: x.now, Beta: x.s.beta}
+	return &wire.Call{Model: x.withOwnProviderKey(x.model()), Request: r, NowMs: x.now, Beta: x.s.beta}
 }
 
 // onUnsealed continues the attempt with the decrypted key. If decryption failed, which only the operator can fix,
@@ -216,7 +216,7 @@ func (x *exchange) fetch(request abi.Action) {
 		x.enter(phaseWhole)
 	}
 	request.Timeouts = t
-	x.circuits.Try(&x.config.Routing, x.model().Name, x.usesProjectKey(), x.now)
+	x.circuits.Try(&x.config.Routing, x.model().Name, x.usesOwnProviderKey(), x.now)
 	x.await(request)
 }
 
@@ -261,7 +261,7 @@ func (x *exchange) onProviderError(failure wire.Failure) {
 // noteCredentialFailure records in the target's circuit that the deployment's credentials failed. A failure of a
 // project's own key is not recorded, because it says nothing about other credentials.
 func (x *exchange) noteCredentialFailure() {
-	if !x.usesProjectKey() {
+	if !x.usesOwnProviderKey() {
 		x.circuits.Refused(&x.config.Routing, x.model().Name, x.now)
 	}
 }

@@ -64,7 +64,7 @@ func readEmbeddings(p *api.Parser, root gjson.Result) (e embeddings) {
 func (e *embeddings) inputs(p *api.Parser, v gjson.Result) {
 	switch {
 	case v.Type == gjson.String:
-		e.call.Inputs = []jsontext.Spelled{jsontext.Inside(v.Raw)}
+		e.call.Inputs = []jsontext.Escaped{jsontext.Inside(v.Raw)}
 	case v.IsArray() && v.Get("0").Type == gjson.Number:
 		e.tokens(p, v)
 	case v.IsArray():
@@ -124,7 +124,7 @@ func (x *exchange) parseEmbeddings(p *api.Parser, root gjson.Result) {
 // sendEmbeddings sends the request to the current target.
 func (x *exchange) sendEmbeddings(body []byte) {
 	e := readEmbeddings(&api.Parser{}, gjson.ParseBytes(body))
-	e.call.Model, e.call.NowMs = x.withProjectKey(x.model()), x.now
+	e.call.Model, e.call.NowMs = x.withOwnProviderKey(x.model()), x.now
 	f, _ := provider.For(e.call.Model.Provider.Wire)
 	var request abi.Action
 	if f.EmbedRequest != nil {

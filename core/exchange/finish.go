@@ -26,12 +26,12 @@ type refusal struct {
 	allow   string           // allowed methods, for 405
 	retryMs uint64           // when to retry; 0: no Retry-After
 	noRetry bool             // a retry fails too
-	message jsontext.Spelled // the provider's message, if callers may see it
+	message jsontext.Escaped // the provider's message, if callers may see it
 }
 
 // permanent marks an error that a retry of the same request would get again. message is the provider's public
 // message.
-func (r refusal) permanent(message jsontext.Spelled) refusal {
+func (r refusal) permanent(message jsontext.Escaped) refusal {
 	return refusal{details: r.details, noRetry: true, message: message}
 }
 
@@ -63,9 +63,9 @@ func stripControl(text string) string {
 
 // publicMessage is the provider's message if callers may see it: short, and without the operator's secrets. With a
 // project's own provider key it is always empty, because the key is no longer available to search for.
-func (x *exchange) publicMessage(message jsontext.Spelled) jsontext.Spelled {
+func (x *exchange) publicMessage(message jsontext.Escaped) jsontext.Escaped {
 	p, text := x.model().Provider, message.Plain()
-	secret := x.usesProjectKey() || p.Key != "" && strings.Contains(text, p.Key)
+	secret := x.usesOwnProviderKey() || p.Key != "" && strings.Contains(text, p.Key)
 	for _, s := range p.Settings {
 		secret = secret || len(s.Value) >= minSecret && strings.Contains(text, s.Value)
 	}

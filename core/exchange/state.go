@@ -75,10 +75,10 @@ type state struct {
 	stream           stream
 	pieces           pieces
 
-	reported uint64 // open reservations that the flushed meters reported
-	pauses   uint64 // pauses of a usage report that waited for them
-	reports  uint64 // calls to the Ledger for a usage report
-	times    times
+	openReservations uint64 // open reservations that the flushed meters reported
+	pauses           uint64 // pauses of a usage report that waited for them
+	reportCalls      uint64 // calls to the Ledger for a usage report
+	times            times
 }
 
 // request is the part of the parsed body that later steps need.
@@ -213,9 +213,9 @@ func (s *state) fields(f *abi.Fields, models []config.Model) {
 	s.admission.fields(f)
 	s.attemptFields(f)
 	s.stream.fields(f)
-	f.Uint(&s.reported)
+	f.Uint(&s.openReservations)
 	f.Uint(&s.pauses)
-	f.Uint(&s.reports)
+	f.Uint(&s.reportCalls)
 	s.times.fields(f)
 }
 

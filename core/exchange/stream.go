@@ -127,7 +127,7 @@ func (x *exchange) streamChunk(data []byte, final bool) {
 		var errorEvent *chat.Delta
 		if out, errorEvent, ok = x.streamEvent(out, &events[i], &deltas, ok); errorEvent != nil || !ok {
 			x.sendOrHold(out)
-			x.keepDeltas(deltas.Buf)
+			x.appendDeltas(deltas.Buf)
 			if errorEvent == nil {
 				x.breakStream(fault.ProviderAnswer)
 			} else {
@@ -140,7 +140,7 @@ func (x *exchange) streamChunk(data []byte, final bool) {
 		}
 	}
 	x.sendOrHold(out)
-	x.keepDeltas(deltas.Buf)
+	x.appendDeltas(deltas.Buf)
 	switch {
 	case !ok, st.endMarkSeen && !st.hasContent && st.finish == chat.FinishNone: // an end mark alone is not a response
 		x.breakStream(fault.ProviderAnswer)
@@ -165,7 +165,7 @@ func (x *exchange) splitEvents(data []byte, final bool) (events []sse.Event, ok 
 		switch status {
 		case eventstream.Bad:
 			return events, false
-		case eventstream.Need:
+		case eventstream.NeedMore:
 			st.parser.Rest = buf
 			return events, true
 		}
@@ -205,7 +205,7 @@ func (x *exchange) streamEvent(out []byte, e *sse.Event, collected *abi.Writer, 
 		}
 		usageOnly = usageOnly && d.Kind == chat.DeltaUsage
 		x.noteDelta(d)
-		if x.keepsDeltas() {
+		if x.collectsDeltas() {
 			chat.AppendDelta(collected, d)
 		}
 		if !st.passThrough {
@@ -238,14 +238,14 @@ func (x *exchange) noteDelta(d *chat.Delta) {
 	}
 }
 
-// keepsDeltas reports whether the deltas are collected: for the cache, for a replay, or because the caller's
+// collectsDeltas reports whether the deltas are collected: for the cache, for a replay, or because the caller's
 // family ends a stream with the whole response.
-func (x *exchange) keepsDeltas() bool {
+func (x *exchange) collectsDeltas() bool {
 	s := &x.s
 	return (x.cacheable() || s.idempotency != "" || x.family().NeedsWhole && !s.stream.passThrough) && s.stream.deltaBytes <= maxEntryBytes
 }
 
-func (x *exchange) keepDeltas(deltas []byte) {
+func (x *exchange) appendDeltas(deltas []byte) {
 	if len(deltas) > 0 {
 		x.s.stream.deltaBytes += uint64(len(deltas))
 		x.do(abi.Action{Kind: abi.ActionAppend, Buffer: bufferDeltas, Data: deltas})

@@ -12,7 +12,7 @@ func (x *exchange) endStream() {
 	st := &x.s.stream
 	x.cancelBackground()
 	x.chargeStream(st.finish.Complete() || st.finish == chat.FinishLength)
-	x.circuits.Succeeded(x.model().Name, x.usesProjectKey(), x.latencyMs(), x.now)
+	x.circuits.Succeeded(x.model().Name, x.usesOwnProviderKey(), x.latencyMs(), x.now)
 	if st.deltaBytes > 0 && st.deltaBytes <= maxEntryBytes {
 		x.enter(phaseClosing)
 		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferDeltas})

@@ -65,8 +65,8 @@ func (x *exchange) current() *policy.Target { return &x.targets()[x.currentIndex
 // model is the current target's model.
 func (x *exchange) model() *config.Model { return x.current().Model }
 
-// usesProjectKey reports whether the current target is called with the project's own provider key.
-func (x *exchange) usesProjectKey() bool { return x.current().MasterKeyID != "" }
+// usesOwnProviderKey reports whether the current target is called with the project's own provider key.
+func (x *exchange) usesOwnProviderKey() bool { return x.current().MasterKeyID != "" }
 
 // chooseTarget advances to a target that is usable, supports the request and has a closed circuit. If all remaining
 // suitable targets have open circuits, it takes the first of them. It returns false if no target is suitable.
@@ -89,7 +89,7 @@ func (x *exchange) chooseTarget() bool {
 
 // circuitOpen reports whether the current target's circuit is open.
 func (x *exchange) circuitOpen() bool {
-	return x.circuits.Open(x.model().Name, x.usesProjectKey(), x.now)
+	return x.circuits.Open(x.model().Name, x.usesOwnProviderKey(), x.now)
 }
 
 // supportedParams are the parameters that the current target supports.
@@ -139,8 +139,8 @@ func (x *exchange) keepProviderKey() bool {
 	return true
 }
 
-// withProjectKey returns the model with the project's provider key, if one is decrypted.
-func (x *exchange) withProjectKey(m *config.Model) *config.Model {
+// withOwnProviderKey returns the model with the project's provider key, if one is decrypted.
+func (x *exchange) withOwnProviderKey(m *config.Model) *config.Model {
 	if x.s.providerKey == "" {
 		return m
 	}

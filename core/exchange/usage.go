@@ -73,7 +73,7 @@ func (x *exchange) periodDays() (first, end uint64) {
 func (x *exchange) report(waited, final bool) {
 	first, end := x.periodDays()
 	q := ledger.Report{FirstDay: first, EndDay: end, Waited: waited, Final: final}
-	x.s.reports++
+	x.s.reportCalls++
 	x.enter(phaseReport)
 	x.call(idReport, abi.ClassLedger, x.s.record.ProjectID, q.Encode())
 }
@@ -90,12 +90,12 @@ func (x *exchange) onReport() {
 	}
 	switch {
 	case x.refuseFailedCall(err):
-	case x.s.reports > maxReports:
+	case x.s.reportCalls > maxReports:
 		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 	case reply.WaitMs > 0:
 		x.pauseReport(reply.WaitMs)
 	case len(reply.Flush) > 0:
-		x.s.reported = 0
+		x.s.openReservations = 0
 		x.enter(phaseReportFlush)
 		x.flushMeters(reply.Flush)
 	default:
@@ -123,7 +123,7 @@ func (x *exchange) pauseReport(ms uint64) {
 // afterReportFlush queries the final usage when the meters are flushed. If reservations are open, it first waits
 // for them to settle.
 func (x *exchange) afterReportFlush() {
-	if x.s.reported > 0 && x.s.pauses < uint64(len(settleWaitMs)) {
+	if x.s.openReservations > 0 && x.s.pauses < uint64(len(settleWaitMs)) {
 		x.pauseReport(settleWaitMs[x.s.pauses])
 		x.s.pauses++
 		return

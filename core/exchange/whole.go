@@ -161,7 +161,7 @@ func encodeDeltas(r *chat.Response) []byte {
 func (x *exchange) respondAnswer(a *answer, r *chat.Response, raw []byte) {
 	s := &x.s
 	if !x.testMode() {
-		x.circuits.Succeeded(a.model, x.usesProjectKey(), x.latencyMs(), x.now)
+		x.circuits.Succeeded(a.model, x.usesOwnProviderKey(), x.latencyMs(), x.now)
 	}
 	part, stored := abi.Part{Buffer: bufferUpstream}, raw
 	if raw == nil {

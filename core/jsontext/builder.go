@@ -2,20 +2,20 @@ package jsontext
 
 import "strconv"
 
-// Spelled is the content of a JSON string without its quotes, still escaped. Texts that move from one JSON
+// Escaped is the content of a JSON string without its quotes, still escaped. Texts that move from one JSON
 // document to another stay in this form, so that they are never unescaped and escaped again.
-type Spelled string
+type Escaped string
 
 // Inside returns the content of a checked, quoted JSON string. For other input it is empty.
-func Inside(raw string) Spelled {
+func Inside(raw string) Escaped {
 	if len(raw) < 2 || raw[0] != '"' {
 		return ""
 	}
-	return Spelled(raw[1 : len(raw)-1])
+	return Escaped(raw[1 : len(raw)-1])
 }
 
 // Plain returns the unescaped text.
-func (s Spelled) Plain() string {
+func (s Escaped) Plain() string {
 	for i := 0; i < len(s); i++ {
 		if s[i] == '\\' {
 			return string(Unescape(make([]byte, 0, len(s)), []byte(s)))
@@ -24,13 +24,13 @@ func (s Spelled) Plain() string {
 	return string(s)
 }
 
-// Spell escapes a plain text.
-func Spell(plain string) Spelled {
+// Escape escapes a plain text.
+func Escape(plain string) Escaped {
 	if plainPrefix(plain) == len(plain) {
-		return Spelled(plain)
+		return Escaped(plain)
 	}
 	quoted := AppendString(make([]byte, 0, len(plain)+16), plain)
-	return Spelled(quoted[1 : len(quoted)-1])
+	return Escaped(quoted[1 : len(quoted)-1])
 }
 
 // Builder appends JSON to B. It adds the comma before a value or a key, except after an opening bracket and
@@ -75,7 +75,7 @@ func (b *Builder) Raw(json string) {
 // Text writes a string that is already escaped.
 //
 //go:noinline
-func (b *Builder) Text(text Spelled) {
+func (b *Builder) Text(text Escaped) {
 	b.comma()
 	b.B = append(append(append(b.B, '"'), text...), '"')
 }
@@ -115,7 +115,7 @@ func (b *Builder) Member(name, json string) {
 // TextMember writes a name and a string that is already escaped. It writes nothing if the string is empty.
 //
 //go:noinline
-func (b *Builder) TextMember(name string, text Spelled) {
+func (b *Builder) TextMember(name string, text Escaped) {
 	if text != "" {
 		b.Key(name)
 		b.Text(text)

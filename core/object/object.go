@@ -24,9 +24,9 @@ type Reducer struct {
 	Apply func(*abi.ObjectInput) (abi.ObjectOutput, error)
 }
 
-// Coded makes a Reducer from two functions that take an encoded abi.ObjectInput and return an encoded
+// FromEncoded makes a Reducer from two functions that take an encoded abi.ObjectInput and return an encoded
 // abi.ObjectOutput.
-func Coded(reads, apply func([]byte) ([]byte, error)) Reducer {
+func FromEncoded(reads, apply func([]byte) ([]byte, error)) Reducer {
 	call := func(f func([]byte) ([]byte, error), in *abi.ObjectInput) (abi.ObjectOutput, error) {
 		var w abi.Writer
 		in.Encode(&w)

@@ -88,7 +88,7 @@ func (x *exchange) compose() request {
 	r := request{method: "POST", completion: true, named: true, model: it.Model, stream: it.Stream}
 	prompt := fmt.Sprintf("p%d. ", it.Prompt) + wordsOf(max(it.Words, 3))
 	text := strconv.Quote(prompt)
-	r.promptTokens = chat.MessageTokens(jsontext.Spelled(prompt))
+	r.promptTokens = chat.MessageTokens(jsontext.Escaped(prompt))
 	limit := func(name string) string {
 		if it.Max == 0 {
 			return ""

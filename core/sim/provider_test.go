@@ -165,7 +165,7 @@ func (f *fetch) write() {
 	}
 }
 
-func tokensOf(text string) uint64 { return chat.EstimateTokens(jsontext.Spelled(text)) }
+func tokensOf(text string) uint64 { return chat.EstimateTokens(jsontext.Escaped(text)) }
 
 // begin plans the events of the fetch.
 func (f *fetch) begin(o *open, a *abi.Action) {

@@ -220,12 +220,12 @@ func (r *reader) source(at place, v gjson.Result, kind chat.PartKind) (p chat.Pa
 		p = chat.Part{Kind: kind, URL: r.requiredText(at, ".source.url", v.Get("url"))}
 	case from.Str == "text" && kind == chat.File:
 		plain := r.text(at, ".source.data", v.Get("data")).Plain()
-		p = chat.Part{Kind: kind, Media: "text/plain", Data: jsontext.Spelled(appendBase64(nil, plain))}
+		p = chat.Part{Kind: kind, Media: "text/plain", Data: jsontext.Escaped(appendBase64(nil, plain))}
 	}
 	return p
 }
 
-func (r *reader) text(at place, rest string, v gjson.Result) jsontext.Spelled {
+func (r *reader) text(at place, rest string, v gjson.Result) jsontext.Escaped {
 	if v.Type != gjson.String {
 		r.WrongType(at.name(rest), "a string", v)
 		return ""
@@ -234,7 +234,7 @@ func (r *reader) text(at place, rest string, v gjson.Result) jsontext.Spelled {
 }
 
 // requiredText reads a required, non-empty string.
-func (r *reader) requiredText(at place, rest string, v gjson.Result) jsontext.Spelled {
+func (r *reader) requiredText(at place, rest string, v gjson.Result) jsontext.Escaped {
 	text := jsontext.Inside(v.Raw)
 	if v.Type != gjson.String || text == "" {
 		r.WrongType(at.name(rest), "a non-empty string", v)
@@ -244,7 +244,7 @@ func (r *reader) requiredText(at place, rest string, v gjson.Result) jsontext.Sp
 }
 
 // optionalText reads an optional string.
-func (r *reader) optionalText(at place, rest string, v gjson.Result) jsontext.Spelled {
+func (r *reader) optionalText(at place, rest string, v gjson.Result) jsontext.Escaped {
 	if v.Type == gjson.Null {
 		return ""
 	}

@@ -49,7 +49,7 @@ func holds(parts []chat.Part, kind chat.PartKind) bool {
 
 // head writes the first members of a message. An ID that does not look like Anthropic's is replaced by one with
 // the request ID.
-func head(b *jsontext.Builder, id jsontext.Spelled, m *api.Meta) {
+func head(b *jsontext.Builder, id jsontext.Escaped, m *api.Meta) {
 	b.Key("id")
 	if strings.HasPrefix(string(id), "msg_") {
 		b.Text(id)
@@ -87,7 +87,7 @@ func block(b *jsontext.Builder, p *chat.Part) {
 	}
 }
 
-func redacted(b *jsontext.Builder, data jsontext.Spelled) {
+func redacted(b *jsontext.Builder, data jsontext.Escaped) {
 	b.Open('{')
 	b.Member("type", `"redacted_thinking"`)
 	b.Key("data")
@@ -97,7 +97,7 @@ func redacted(b *jsontext.Builder, data jsontext.Spelled) {
 
 // toolUse writes the members of a tool call. Arguments that are not a JSON object, such as those of a broken
 // stream, are passed as a string in the member _invalid.
-func toolUse(b *jsontext.Builder, id, name jsontext.Spelled, args string) {
+func toolUse(b *jsontext.Builder, id, name jsontext.Escaped, args string) {
 	b.Member("type", `"tool_use"`)
 	b.Key("id")
 	b.Text(id)
@@ -144,7 +144,7 @@ func reason(f chat.Finish, called, refused bool) string {
 	return "end_turn"
 }
 
-func ending(b *jsontext.Builder, reason string, sequence jsontext.Spelled) {
+func ending(b *jsontext.Builder, reason string, sequence jsontext.Escaped) {
 	b.Key("stop_reason")
 	b.String(reason)
 	b.Key("stop_sequence")

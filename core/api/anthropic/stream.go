@@ -71,7 +71,7 @@ func endEvent(b *jsontext.Builder) { b.B = append(b.B, "}\n\n"...) }
 
 // start writes message_start once, before any other event. If the provider has not reported the prompt's size
 // yet, the usage is an estimate; End writes the final figures.
-func start(b *jsontext.Builder, s *api.State, id jsontext.Spelled, isStart bool, m *api.Meta) {
+func start(b *jsontext.Builder, s *api.State, id jsontext.Escaped, isStart bool, m *api.Meta) {
 	if s.Started {
 		return
 	}
@@ -116,7 +116,7 @@ func closeBlock(b *jsontext.Builder, s *api.State) {
 }
 
 // piece writes a text piece to the open block, and opens a block first unless one of that kind is open.
-func piece(b *jsontext.Builder, s *api.State, kind uint64, empty, delta, member string, text jsontext.Spelled) {
+func piece(b *jsontext.Builder, s *api.State, kind uint64, empty, delta, member string, text jsontext.Escaped) {
 	if text == "" {
 		return
 	}
@@ -128,7 +128,7 @@ func piece(b *jsontext.Builder, s *api.State, kind uint64, empty, delta, member 
 	blockDelta(b, s.Index, delta, member, text)
 }
 
-func blockDelta(b *jsontext.Builder, index uint64, delta, member string, text jsontext.Spelled) {
+func blockDelta(b *jsontext.Builder, index uint64, delta, member string, text jsontext.Escaped) {
 	event(b, "content_block_delta")
 	count(b, "index", index)
 	b.Key("delta")
@@ -191,7 +191,7 @@ func finish(b *jsontext.Builder, s *api.State, d *chat.Delta) {
 }
 
 // lastDelta writes message_delta up to the usage, which the caller writes.
-func lastDelta(b *jsontext.Builder, s *api.State, sequence jsontext.Spelled) {
+func lastDelta(b *jsontext.Builder, s *api.State, sequence jsontext.Escaped) {
 	event(b, "message_delta")
 	b.Key("delta")
 	b.Open('{')

@@ -149,7 +149,7 @@ func (r *reader) add(role, content string) {
 	}
 }
 
-func turn(role chat.Role, text jsontext.Spelled) chat.Message {
+func turn(role chat.Role, text jsontext.Escaped) chat.Message {
 	return chat.Message{Role: role, Parts: []chat.Part{{Kind: chat.Text, Text: text}}}
 }
 

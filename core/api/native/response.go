@@ -19,7 +19,7 @@ func Answer(dst []byte, r *chat.Response, m *api.Meta) []byte {
 }
 
 // Text returns the text of the first choice, refusals included.
-func Text(r *chat.Response) jsontext.Spelled {
+func Text(r *chat.Response) jsontext.Escaped {
 	parts := r.Choices[0].Parts
 	return chat.Join(parts, chat.Text) + chat.Join(parts, chat.Refusal)
 }

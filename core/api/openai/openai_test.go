@@ -144,7 +144,7 @@ func TestParse(t *testing.T) {
 			{Role: chat.ToolRole, Parts: []chat.Part{{Kind: chat.ToolResult, ID: "c", Parts: []chat.Part{{Kind: chat.Text, Text: "warm"}}}}},
 		},
 		Tools: []chat.Tool{{Name: "f", Schema: `{"type":"object"}`, Strict: "true"}}, ToolChoice: chat.ToolChoice{Choice: chat.ChoiceAny},
-		ParallelTools: "false", Temperature: "0.5", TopP: "1", N: 2, Stop: []jsontext.Spelled{"x"}, Seed: "7", LogProbs: "true", TopLogProbs: "2",
+		ParallelTools: "false", Temperature: "0.5", TopP: "1", N: 2, Stop: []jsontext.Escaped{"x"}, Seed: "7", LogProbs: "true", TopLogProbs: "2",
 		Format:    chat.Format{Kind: chat.FormatSchema, Name: "n", Schema: `{"type":"object"}`, Strict: "true"},
 		Reasoning: chat.Reasoning{Effort: "low"}, User: "u", Extra: []chat.Member{{Name: "metadata", Value: `{"k":"v"}`}},
 	}

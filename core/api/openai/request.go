@@ -110,11 +110,11 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 	return true
 }
 
-func stops(p *api.Parser, v gjson.Result) (stop []jsontext.Spelled) {
+func stops(p *api.Parser, v gjson.Result) (stop []jsontext.Escaped) {
 	switch {
 	case v.Type == gjson.Null:
 	case v.Type == gjson.String:
-		stop = []jsontext.Spelled{jsontext.Inside(v.Raw)}
+		stop = []jsontext.Escaped{jsontext.Inside(v.Raw)}
 	case v.IsArray():
 		v.ForEach(func(_, s gjson.Result) bool {
 			if len(stop) == maxStops {
@@ -267,7 +267,7 @@ func message(p *api.Parser, index int, v gjson.Result) (m chat.Message) {
 		return m
 	}
 	var content, calls gjson.Result
-	var id, reasoning, refusal jsontext.Spelled
+	var id, reasoning, refusal jsontext.Escaped
 	v.ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "role":
@@ -328,7 +328,7 @@ func role(p *api.Parser, index int, v gjson.Result) chat.Role {
 	return chat.User
 }
 
-func wireText(v gjson.Result) jsontext.Spelled {
+func wireText(v gjson.Result) jsontext.Escaped {
 	if v.Type != gjson.String {
 		return ""
 	}
@@ -392,11 +392,11 @@ func contentPart(v gjson.Result) (c chat.Part, ok bool) {
 }
 
 // address sets Media and Data from a data URL, or URL from any other.
-func address(c *chat.Part, url jsontext.Spelled) {
+func address(c *chat.Part, url jsontext.Escaped) {
 	media, data, ok := strings.Cut(strings.TrimPrefix(string(url), "data:"), ";base64,")
 	if !ok || !strings.HasPrefix(string(url), "data:") {
 		c.URL = url
 		return
 	}
-	c.Media, c.Data = jsontext.Spelled(media), jsontext.Spelled(data)
+	c.Media, c.Data = jsontext.Escaped(media), jsontext.Escaped(data)
 }

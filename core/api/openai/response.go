@@ -24,7 +24,7 @@ func Answer(dst []byte, r *chat.Response, m *api.Meta) []byte {
 }
 
 // head writes the first members of an object. The provider's ID is kept if it looks like OpenAI's.
-func head(b *jsontext.Builder, id jsontext.Spelled, object string, m *api.Meta) {
+func head(b *jsontext.Builder, id jsontext.Escaped, object string, m *api.Meta) {
 	b.Key("id")
 	if len(id) > 9 && id[:9] == "chatcmpl-" {
 		b.Text(id)

@@ -34,7 +34,7 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	out.Members = make([]byte, 0, len(root.Raw))
 	r := &out.Request
 	haveInput := false
-	var instructions jsontext.Spelled
+	var instructions jsontext.Escaped
 	root.ForEach(func(key, v gjson.Result) bool {
 		switch name := key.String(); name {
 		case "model":
@@ -137,7 +137,7 @@ func format(p *api.Parser, v gjson.Result) (f chat.Format) {
 	return f
 }
 
-func inside(v gjson.Result) jsontext.Spelled {
+func inside(v gjson.Result) jsontext.Escaped {
 	if v.Type != gjson.String {
 		return ""
 	}
@@ -310,11 +310,11 @@ func part(v gjson.Result) (p chat.Part) {
 }
 
 // address sets Media and Data from a data URL, or URL from any other.
-func address(p *chat.Part, url jsontext.Spelled) {
+func address(p *chat.Part, url jsontext.Escaped) {
 	media, data, ok := strings.Cut(strings.TrimPrefix(string(url), "data:"), ";base64,")
 	if !ok || !strings.HasPrefix(string(url), "data:") {
 		p.URL = url
 		return
 	}
-	p.Media, p.Data = jsontext.Spelled(media), jsontext.Spelled(data)
+	p.Media, p.Data = jsontext.Escaped(media), jsontext.Escaped(data)
 }

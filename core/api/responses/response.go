@@ -151,7 +151,7 @@ func item(b *jsontext.Builder, index int, p *chat.Part, status string, m *api.Me
 	b.Close('}')
 }
 
-func summary(b *jsontext.Builder, text jsontext.Spelled) {
+func summary(b *jsontext.Builder, text jsontext.Escaped) {
 	b.Open('{')
 	b.Member("type", `"summary_text"`)
 	b.Key("text")

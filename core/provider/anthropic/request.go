@@ -149,7 +149,7 @@ func temperature(number string) string {
 	return number
 }
 
-func stop(b *jsontext.Builder, stop []jsontext.Spelled) {
+func stop(b *jsontext.Builder, stop []jsontext.Escaped) {
 	if len(stop) == 0 {
 		return
 	}

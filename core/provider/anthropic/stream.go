@@ -94,7 +94,7 @@ func blockStart(s *wire.State, block gjson.Result, out []chat.Delta) []chat.Delt
 		out = append(out, chat.Delta{Kind: chat.DeltaTool, Index: s.Tools - 1, ID: wire.Text(block.Get("id")), Name: wire.Text(block.Get("name"))})
 		if args := block.Get("input"); hasMembers(args) {
 			s.Flags = wholeArgs
-			out = append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: jsontext.Spell(args.Raw)})
+			out = append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: jsontext.Escape(args.Raw)})
 		}
 	}
 	return out

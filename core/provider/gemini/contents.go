@@ -58,7 +58,7 @@ type writer struct {
 	model     string
 	messages  []chat.Message
 	role      string           // of the open content; empty if there is none
-	signature jsontext.Spelled // from thinking, for the next function call
+	signature jsontext.Escaped // from thinking, for the next function call
 	called    bool             // the open content has a function call
 	scansLeft int
 }
@@ -118,7 +118,7 @@ func (w *writer) part(role string, at int, p *chat.Part) {
 		w.b.Close('}')
 	case chat.Thinking:
 		if s, ok := strings.CutPrefix(string(p.Signature), signatureMark); ok {
-			w.signature = jsontext.Spelled(s)
+			w.signature = jsontext.Escaped(s)
 		}
 	case chat.ToolCall:
 		w.call(role, p)
@@ -131,7 +131,7 @@ func (w *writer) part(role string, at int, p *chat.Part) {
 func (w *writer) call(role string, p *chat.Part) {
 	signature := w.signature
 	if s, ok := strings.CutPrefix(string(p.Signature), signatureMark); ok {
-		signature = jsontext.Spelled(s)
+		signature = jsontext.Escaped(s)
 	}
 	w.open(role)
 	if signature == "" && !w.called && needsSignature(w.model) {
@@ -241,8 +241,8 @@ func (w *writer) response(p *chat.Part) {
 }
 
 // textOf returns all text of a result. It copies only if there is more than one piece.
-func textOf(parts []chat.Part) jsontext.Spelled {
-	var first jsontext.Spelled
+func textOf(parts []chat.Part) jsontext.Escaped {
+	var first jsontext.Escaped
 	var all []byte
 	for i := range parts {
 		switch {
@@ -259,12 +259,12 @@ func textOf(parts []chat.Part) jsontext.Spelled {
 	if all == nil {
 		return first
 	}
-	return jsontext.Spelled(all)
+	return jsontext.Escaped(all)
 }
 
 // callName returns the name of the call that a result in the message with index at belongs to: the last earlier call with that
 // ID. If there is none, it returns the ID, which the API's error message then names.
-func (w *writer) callName(at int, id jsontext.Spelled) jsontext.Spelled {
+func (w *writer) callName(at int, id jsontext.Escaped) jsontext.Escaped {
 	for i := at - 1; i >= 0; i-- {
 		parts := w.messages[i].Parts
 		if w.scansLeft -= 1 + len(parts); w.scansLeft < 0 {
