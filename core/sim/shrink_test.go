@@ -2,12 +2,12 @@ package sim_test
 
 import "slices"
 
-// shrink takes away from a plan what its failure does not need: items, repetitions, faults, answers, words. What it
-// gives still breaks the same rule.
-func shrink(p *plan, rule string, b func() breaks) *plan {
-	s := &shrinker{best: clone(p), rule: rule, breaks: b}
+// shrink removes from a plan everything that its failure does not need: items, repetitions, faults, responses, words.
+// The result still violates the same rule.
+func shrink(p *plan, rule string, b func() defect) *plan {
+	s := &shrinker{best: clone(p), rule: rule, defect: b}
 	for again := true; again && s.runs < maxShrinks; {
-		again = s.items() || s.people() || s.settings()
+		again = s.items() || s.projectsAndKeys() || s.settings()
 	}
 	return s.best
 }
@@ -17,7 +17,7 @@ const maxShrinks = 4000
 type shrinker struct {
 	best   *plan
 	rule   string
-	breaks func() breaks
+	defect func() defect
 	runs   int
 }
 
@@ -30,21 +30,21 @@ func clone(p *plan) *plan {
 	return &c
 }
 
-// try keeps a change if the rule is still broken.
+// try keeps a change if the plan still violates the rule.
 func (s *shrinker) try(change func(*plan)) bool {
 	c := clone(s.best)
 	change(c)
 	if s.runs++; s.runs > maxShrinks || c.text() == s.best.text() {
 		return false
 	}
-	if f := run(c, s.breaks(), &stats{}, nil); f == nil || f.rule != s.rule {
+	if f := run(c, s.defect(), &stats{}, nil); f == nil || f.rule != s.rule {
 		return false
 	}
 	s.best = c
 	return true
 }
 
-// items removes items, the largest runs of them first.
+// items removes items, longest runs first.
 func (s *shrinker) items() (smaller bool) {
 	for n := len(s.best.Items) / 2; n >= 1; n /= 2 {
 		for at := 0; at+n <= len(s.best.Items); {
@@ -61,7 +61,7 @@ func (s *shrinker) items() (smaller bool) {
 	return smaller
 }
 
-// item makes one item simpler.
+// item simplifies one item.
 func (s *shrinker) item(i int) (simpler bool) {
 	try := func(change func(*item)) { simpler = s.try(func(p *plan) { change(&p.Items[i]) }) || simpler }
 	for s.best.Items[i].Times > 1 && s.try(func(p *plan) { p.Items[i].Times /= 2 }) {
@@ -110,8 +110,8 @@ func (s *shrinker) item(i int) (simpler bool) {
 	return simpler
 }
 
-// people makes all callers one's.
-func (s *shrinker) people() (smaller bool) {
+// projectsAndKeys removes and simplifies keys and projects.
+func (s *shrinker) projectsAndKeys() (smaller bool) {
 	for i := len(s.best.Keys) - 1; i > 0; i-- {
 		smaller = s.try(func(p *plan) {
 			p.Keys = slices.Delete(p.Keys, i, i+1)
@@ -149,7 +149,7 @@ func (s *shrinker) people() (smaller bool) {
 	}) || smaller
 }
 
-// settings turns off what is not needed.
+// settings periods off unneeded faults and settings.
 func (s *shrinker) settings() (smaller bool) {
 	for _, change := range []func(*plan){
 		func(p *plan) { p.Faults = faults{} },

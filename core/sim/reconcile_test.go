@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// account is what the Ledger has to say of a key and a model.
+// account is the expected Ledger entry of a key and a model.
 type account struct {
 	cost, tokens span
 	flagged      bool
@@ -20,8 +20,8 @@ type account struct {
 
 type accountID struct{ keyID, model string }
 
-// closeBooks compares the Ledger's figures with the truth, when nothing is under way any more.
-func (w *world) closeBooks() {
+// reconcile compares the Ledger's figures with the world's own once nothing is in flight.
+func (w *world) reconcile() {
 	for _, x := range w.exchanges {
 		if !x.over {
 			w.fail("I13", "%s does not end: %d actions are outstanding", x.id, len(x.open))
@@ -41,8 +41,8 @@ func (w *world) closeBooks() {
 	}
 	w.drain()
 	for _, x := range w.exchanges {
-		if x.story.status == 402 {
-			x.judgeBroke()
+		if x.history.status == 402 {
+			x.check402()
 		}
 	}
 	want := w.accounts()
@@ -53,20 +53,20 @@ func (w *world) closeBooks() {
 	w.compareReports()
 }
 
-// compareAlert: the owner of a project is told that its budget is used up, as long as nobody changed it.
+// compareAlert checks that the webhook at 100% of the budget was sent if the budget was used up and never changed.
 func (w *world) compareAlert(p *project) {
 	changed := slices.ContainsFunc(w.plan.Items, func(it item) bool { return it.Do == "budget" })
-	if changed || p.jumped || !w.plan.Projects[p.number].Alerts || p.told100 {
+	if changed || p.jumped || !w.plan.Projects[p.number].Alerts || p.alerted {
 		return
 	}
-	for _, t := range p.turns {
-		if len(p.turns) == 1 && p.budget > 0 && t.spent >= p.budget {
-			w.fail("alert", "%s has spent %d of %d, and nobody was told", p.id, t.spent, p.budget)
+	for _, t := range p.periods {
+		if len(p.periods) == 1 && p.budget > 0 && t.spent >= p.budget {
+			w.fail("alert", "%s has spent %d of %d, and no alert was sent", p.id, t.spent, p.budget)
 		}
 	}
 }
 
-// compareReports: GET /api/usage says of the present turn of the budget what was booked in it.
+// compareReports checks that GET /api/usage reports the spending of the current budget period.
 func (w *world) compareReports() {
 	calm := *w.plan
 	calm.Faults, calm.Delay = faults{}, ""
@@ -81,14 +81,14 @@ func (w *world) compareReports() {
 			continue
 		}
 		w.drain()
-		used := gjson.GetBytes(x.story.body, "budget.used").Raw
-		if want := string(money.Append(nil, p.turn(w.now).spent, money.Dollar)); used != want {
-			w.fail("I2 report", "%s: the report says %s, spent were %s: %s", p.id, used, want, x.story.body)
+		used := gjson.GetBytes(x.history.body, "budget.used").Raw
+		if want := string(money.Append(nil, p.period(w.now).spent, money.Dollar)); used != want {
+			w.fail("I2 report", "%s: the report has %s, spent is %s: %s", p.id, used, want, x.history.body)
 		}
 	}
 }
 
-// accounts are all that is to be booked.
+// accounts returns the expected Ledger entries.
 func (w *world) accounts() map[accountID]*account {
 	want := map[accountID]*account{}
 	of := func(k *key, model string) *account {
@@ -106,8 +106,8 @@ func (w *world) accounts() map[accountID]*account {
 				a.flagged = true
 				continue
 			}
-			for _, f := range v.x.story.fetches {
-				if f.nothing || k.test() {
+			for _, f := range v.x.history.fetches {
+				if f.unbilled || k.test() {
 					continue
 				}
 				a := of(k, f.model.Name)
@@ -125,7 +125,7 @@ func (w *world) compare(p *project, want map[accountID]*account) {
 	reply, _ := o.call(detailsQuery(0, 1<<20))
 	details, err := readDetails(reply)
 	if err != nil {
-		w.fail("host", "the Ledger's answer is malformed")
+		w.fail("host", "the Ledger's reply is malformed")
 	}
 	got := map[accountID]*detail{}
 	sum := int64(0)
@@ -140,7 +140,7 @@ func (w *world) compare(p *project, want map[accountID]*account) {
 		got[id] = d
 	}
 	if sum != p.booked {
-		w.fail("I2", "%s: the Ledger has %d, the meters have booked %d", p.id, sum, p.booked)
+		w.fail("I2", "%s: the Ledger has %d, the meters booked %d", p.id, sum, p.booked)
 	}
 	var ids []accountID
 	for id := range got {
@@ -162,7 +162,7 @@ func (w *world) compare(p *project, want map[accountID]*account) {
 	}
 }
 
-// compareCounts compares how many requests were answered, from the cache or not.
+// compareCounts compares the numbers of served requests and of cache hits.
 func (w *world) compareCounts(p *project, ids []accountID, got map[accountID]*detail) {
 	for _, k := range w.keys {
 		if k.project != p {
@@ -184,12 +184,12 @@ func (w *world) compareCounts(p *project, ids []accountID, got map[accountID]*de
 			}
 		}
 		if haveRequests != requests || haveHits != hits {
-			w.fail("I2 counts", "%s: the Ledger counts %d requests and %d hits, there were %d and %d", k.id, haveRequests, haveHits, requests, hits)
+			w.fail("I2 counts", "%s: the Ledger has %d requests and %d hits, want %d and %d", k.id, haveRequests, haveHits, requests, hits)
 		}
 	}
 }
 
-// compareKeys finds keys whose sums are right all in all, and booked to the wrong targets.
+// compareKeys finds keys whose total is right but booked to the wrong models.
 func (w *world) compareKeys(ids []accountID, got map[accountID]*detail, want map[accountID]*account) {
 	for _, k := range w.keys {
 		sum, all, wrong := int64(0), span{}, accountID{}
@@ -208,7 +208,7 @@ func (w *world) compareKeys(ids []accountID, got map[accountID]*detail, want map
 			}
 		}
 		if wrong.keyID != "" && all.holds(sum) {
-			w.fail("I12 target", "%s %q: booked are %d, which is right for the key but not for the model", k.id, wrong.model, got[wrong].usage.CostPico)
+			w.fail("I12 target", "%s %q: booked %d; the key's total is right, the model's is not", k.id, wrong.model, got[wrong].usage.CostPico)
 		}
 	}
 }
@@ -225,17 +225,17 @@ func (w *world) compareOne(id accountID, got *detail, want *account) {
 	u := &got.usage
 	k := w.keyByID(id.keyID)
 	if !want.cost.holds(u.CostPico) {
-		w.fail(w.rule(want), "%s %q: booked are %d, to be booked %s", id.keyID, id.model, u.CostPico, want.cost)
+		w.fail(w.rule(want), "%s %q: booked %d, want %s", id.keyID, id.model, u.CostPico, want.cost)
 	}
 	if have := int64(u.Prompt + u.Completion); !k.test() && !want.tokens.holds(have) {
-		w.fail(w.rule(want), "%s %q: booked are %d tokens, to be booked %s", id.keyID, id.model, have, want.tokens)
+		w.fail(w.rule(want), "%s %q: booked %d tokens, want %s", id.keyID, id.model, have, want.tokens)
 	}
 	if flagged := u.Estimated+u.Expired > 0; flagged != want.flagged {
-		w.fail(w.rule(want), "%s %q: %d are flagged as estimated and %d as expired; estimates there were: %t", id.keyID, id.model, u.Estimated, u.Expired, want.flagged)
+		w.fail(w.rule(want), "%s %q: %d flagged as estimated and %d as expired; want flags: %t", id.keyID, id.model, u.Estimated, u.Expired, want.flagged)
 	}
 }
 
-// rule is the one that a difference in a key's sums breaks: if all in all they are right, only the targets are wrong.
+// rule returns the rule that a wrong account violates: I12 for estimated figures, I2 for exact figures.
 func (w *world) rule(want *account) string {
 	if want.flagged {
 		return "I12 estimate"

@@ -13,52 +13,52 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// project is a project as the world knows it: what the operator said last, and the books.
+// project is the world's record of a project: its latest settings and its accounts.
 type project struct {
-	w        *world
-	number   int
-	id       string
-	told     uint64 // version of the budget that the Ledger has
-	budget   int64  // as the Ledger has it
-	most     int64  // the most that it ever was
-	cycle    calendar.Cycle
-	turns    map[uint64]*turn // by the first day
-	booked   int64            // of all turns
-	free     []level          // budget - spent - reserved, each value that it had
-	policies []doc.Policy
-	jumped   bool
-	told100  bool // its owner was told that the budget is used up
+	w             *world
+	number        int
+	id            string
+	budgetVersion uint64 // version of the Ledger's budget
+	budget        int64  // the Ledger's, in picodollars
+	maxBudget     int64  // the largest budget so far
+	cycle         calendar.Cycle
+	periods       map[uint64]*period // by first day
+	booked        int64              // sum over all periods
+	free          []level            // history of budget - spent - reserved
+	policies      []doc.Policy
+	jumped        bool
+	alerted       bool // the webhook at 100% of the budget was sent
 }
 
-// turn is one turn of the budget's cycle.
-type turn struct {
+// period is one budget period.
+type period struct {
 	spent    int64 // settled or expired at the meters
 	reserved int64
-	excess   int64 // what settles may have cost beyond their reservations
+	excess   int64 // allowed cost beyond the reservations
 }
 
-// turn is the one that a time of the objects' clocks is in.
-func (p *project) turn(told uint64) *turn {
-	first, _ := p.cycle.Bounds(told / dayMs)
-	if p.turns[first] == nil {
-		p.turns[first] = &turn{}
+// period returns the budget period that contains a time of the objects' clocks.
+func (p *project) period(clockMs uint64) *period {
+	first, _ := p.cycle.Bounds(clockMs / dayMs)
+	if p.periods[first] == nil {
+		p.periods[first] = &period{}
 	}
-	return p.turns[first]
+	return p.periods[first]
 }
 
-// changed notes what of the budget is free now.
+// changed records the current free balance.
 func (p *project) changed() {
-	t := p.turn(uint64(int64(p.w.now) + p.w.objectOffset))
+	t := p.period(uint64(int64(p.w.now) + p.w.objectOffset))
 	p.free = append(p.free, level{p.w.now, p.budget - t.spent - t.reserved})
 }
 
-// level is what was free from a time on.
+// level is the free balance since a time.
 type level struct {
 	at   uint64
 	free int64
 }
 
-// key is a key as the world knows it.
+// key is the world's record of a key.
 type key struct {
 	w         *world
 	number    int
@@ -66,20 +66,20 @@ type key struct {
 	value     string
 	hash      string
 	project   *project
-	states    []keyState // that its meter had, the newest last
+	states    []keyState // its meter's, oldest first
 	admitted  []admission
 	open      map[string]*reservation
 	all       map[string]*reservation
-	lost      []*reservation  // that expired, and whose requests were admitted once more
-	counted   map[string]bool // ids that were admitted
-	usedUp    []tokens        // that were settled
+	lost      []*reservation  // expired reservations whose requests were admitted again
+	counted   map[string]bool // admitted request IDs
+	usedUp    []tokens        // settled tokens
 	jumped    int
-	hits      uint64 // admitted as such
-	day       uint64 // the largest that its meter was told
+	hits      uint64 // admitted cache hits
+	day       uint64 // the largest day that its meter has seen
 	successor *key
 }
 
-// keyState is what a meter was told, and when.
+// keyState is a state of the key at its meter, and the time of the change.
 type keyState struct {
 	at     uint64
 	status doc.Status
@@ -89,12 +89,12 @@ type keyState struct {
 type admission struct {
 	at, day uint64
 	jumped  int
-	limited bool // the plan had a limit by the second
+	limited bool // the plan had a limit per second
 }
 
 type tokens struct{ at, count uint64 }
 
-// reservation is one that a meter has made.
+// reservation is a meter's reservation.
 type reservation struct {
 	x         *exchange
 	amount    int64
@@ -104,10 +104,10 @@ type reservation struct {
 	expired   bool
 	settled   bool
 	outcome   settleCommand
-	turn      *turn
+	period    *period
 }
 
-// reservations are all that the meter has ever made.
+// reservations returns all reservations that the meter ever made.
 func (k *key) reservations() []*reservation {
 	return append(slices.Collect(maps.Values(k.all)), k.lost...)
 }
@@ -119,7 +119,7 @@ func (k *key) state() *keyState {
 	return &k.states[len(k.states)-1]
 }
 
-// statesSince are those that were in force at some time since then.
+// statesSince returns the states in force at any time since at.
 func (k *key) statesSince(at uint64) []keyState {
 	first := 0
 	for i := range k.states {
@@ -146,7 +146,7 @@ func (k *key) limits() config.Limits {
 	return limits
 }
 
-// newKey makes a key's value.
+// newKey makes a key with a random value.
 func (w *world) newKey(p *project, test bool) *key {
 	n := len(w.keys)
 	env := keys.Production
@@ -168,20 +168,20 @@ func (w *world) newKey(p *project, test bool) *key {
 	return k
 }
 
-// found makes the projects and keys of the plan, as if an operator had made them before the start.
-func (w *world) found() {
+// setUp creates the plan's projects and keys before the start.
+func (w *world) setUp() {
 	operated := slices.ContainsFunc(w.plan.Items, func(it item) bool { return isOperator(it.Do) })
 	var writes []directory.Write
 	var docs []directory.Project
 	for i, pp := range w.plan.Projects {
-		p := &project{w: w, number: i, id: fmt.Sprint("prj_", i), cycle: calendar.Cycle(pp.Cycle), turns: map[uint64]*turn{}}
+		p := &project{w: w, number: i, id: fmt.Sprint("prj_", i), cycle: calendar.Cycle(pp.Cycle), periods: map[uint64]*period{}}
 		w.projects = append(w.projects, p)
 		d := directory.Project{Version: 1, Project: doc.Project{ID: p.id, Name: p.id, Plan: pp.Plan, BudgetPico: pp.Budget, CacheTTLSeconds: pp.CacheTTL, Cycle: p.cycle, Unbounded: pp.Unbounded}}
 		if pp.Alerts {
 			d.Alerts = doc.Alerts{URL: "https://hooks.example/" + p.id, Secret: []byte("hook-secret")}
 		}
 		docs = append(docs, d)
-		w.tell(directory.SettingsTo(&d, w.now))
+		w.deliverNow(directory.SettingsTo(&d, w.now))
 		writes = append(writes, directory.Write{Key: doc.ProjectKey(p.id), Value: d.Encode()})
 	}
 	for _, kp := range w.plan.Keys {
@@ -192,11 +192,11 @@ func (w *world) found() {
 			ID: k.id, ProjectID: p.id, Name: k.id, Kind: kind, Environment: env, Hash: k.hash, Status: doc.Active, Models: kp.Models,
 			Limits: doc.Limits{PerSecond: kp.PerSecond},
 		}}
-		w.tell(directory.StatusTo(&d, &docs[kp.Project]))
-		w.tell(directory.RecordTo(&d, &docs[kp.Project]))
+		w.deliverNow(directory.StatusTo(&d, &docs[kp.Project]))
+		w.deliverNow(directory.RecordTo(&d, &docs[kp.Project]))
 		writes = append(writes, directory.Write{Key: doc.KeyKey(p.id, k.id), Value: d.Encode()})
 	}
-	w.queue.push((w.now/dayMs+1)*dayMs, func() { // a budget may begin anew
+	w.queue.push((w.now/dayMs+1)*dayMs, func() { // a new budget period may begin
 		for _, p := range w.projects {
 			p.changed()
 		}
@@ -209,10 +209,10 @@ func (w *world) found() {
 	}
 }
 
-// tell makes a delivery at once.
-func (w *world) tell(d abi.Delivery) {
+// deliverNow makes a delivery immediately.
+func (w *world) deliverNow(d abi.Delivery) {
 	if !w.accept(&d, nil) {
-		w.fail("host", "%s did not take what it was told first", d.Name)
+		w.fail("host", "%s failed to accept its initial delivery", d.Name)
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// breaks are defects that a test puts into a world, to see that the rules notice.
-type breaks struct {
+// defect is a bug that a test injects into a world through hooks, to check that the rules detect it.
+type defect struct {
 	before   func(o *object, command []byte) (dropped bool)
 	after    func(o *object, command, reply []byte) []byte
 	delivery func(o *object, d *abi.Delivery) (lost bool)
@@ -20,17 +20,17 @@ type breaks struct {
 	truth    func(f *fetch)
 }
 
-// place is where a value stands in memory and KV.
+// place returns the key under which memory and KV hold a value.
 func (w *world) place(_ *exchange, key string) string {
-	if w.breaks.place != nil {
-		return w.breaks.place(key)
+	if w.defect.place != nil {
+		return w.defect.place(key)
 	}
 	return key
 }
 
-func sound() breaks { return breaks{} }
+func noDefect() defect { return defect{} }
 
-// nth is true the n-th time that it is asked.
+// nth returns a function that is true on its n-th call only.
 func nth(n int) func() bool {
 	return func() bool { n--; return n == 0 }
 }
@@ -41,18 +41,18 @@ func isMeter(o *object, command []byte, kind uint64) bool {
 
 var projectInKey = regexp.MustCompile(`prj_\d+`)
 
-// defects are worlds with one defect each, and a rule that must be seen to break.
+// defects are bugs to inject, each with the rule, or the prefix of rules, that must detect it.
 var defects = []struct {
 	name, rule string
-	make       func() breaks
+	make       func() defect
 }{
-	{"a settle is lost", "I13", func() breaks {
+	{"a settle is lost", "I13", func() defect {
 		second := nth(2)
-		return breaks{before: func(o *object, command []byte) bool { return isMeter(o, command, opSettle) && second() }}
+		return defect{before: func(o *object, command []byte) bool { return isMeter(o, command, opSettle) && second() }}
 	}},
-	{"a settle is booked twice", "I2", func() breaks {
+	{"a settle is booked twice", "I2", func() defect {
 		second := nth(2)
-		return breaks{after: func(o *object, command, reply []byte) []byte {
+		return defect{after: func(o *object, command, reply []byte) []byte {
 			if isMeter(o, command, opSettle) && second() {
 				for _, again := range settledAgain(command) {
 					o.run(again)
@@ -61,23 +61,23 @@ var defects = []struct {
 			return reply
 		}}
 	}},
-	{"a meter admits over its limit", "I1", func() breaks {
-		return breaks{before: func(o *object, command []byte) bool {
+	{"a meter admits over its limit", "I1", func() defect {
+		return defect{before: func(o *object, command []byte) bool {
 			if isMeter(o, command, opAdmit) {
 				o.offset += secondMs
 			}
 			return false
 		}}
 	}},
-	{"an outbox row is lost", "I2", func() breaks {
+	{"an outbox row is lost", "I2", func() defect {
 		first := nth(1)
-		return breaks{delivery: func(o *object, d *abi.Delivery) bool {
+		return defect{delivery: func(o *object, d *abi.Delivery) bool {
 			return d.Class == abi.ClassLedger && o.class == abi.ClassKeyMeter && first()
 		}}
 	}},
-	{"the Ledger forgets what it has absorbed", "I2", func() breaks {
+	{"the Ledger forgets what it has absorbed", "I2", func() defect {
 		var before []abi.Row
-		return breaks{before: func(o *object, command []byte) bool {
+		return defect{before: func(o *object, command []byte) bool {
 			if o.class == abi.ClassLedger {
 				before, _ = o.Read(abi.Range{Start: "k/", End: "k0", Limit: 1000})
 				before = slices.Clone(before)
@@ -92,16 +92,16 @@ var defects = []struct {
 			return reply
 		}}
 	}},
-	{"the cache crosses projects", "I5", func() breaks {
-		return breaks{place: func(key string) string {
+	{"the cache crosses projects", "I5", func() defect {
+		return defect{place: func(key string) string {
 			if strings.HasPrefix(key, "cache/") {
 				return projectInKey.ReplaceAllString(key, "")
 			}
 			return key
 		}}
 	}},
-	{"a meter does not take a deactivation", "I4", func() breaks {
-		return breaks{before: func(o *object, command []byte) bool {
+	{"a meter ignores a deactivation", "I4", func() defect {
+		return defect{before: func(o *object, command []byte) bool {
 			if !isMeter(o, command, opPut) {
 				return false
 			}
@@ -109,8 +109,8 @@ var defects = []struct {
 			return status != doc.Active
 		}}
 	}},
-	{"a late record overwrites a newer one", "I4", func() breaks {
-		return breaks{after: func(o *object, command, reply []byte) []byte {
+	{"a late record overwrites a newer one", "I4", func() defect {
+		return defect{after: func(o *object, command, reply []byte) []byte {
 			if isMeter(o, command, opPut) {
 				if status, record := readPut(command); status == doc.Inactive {
 					record.Version++
@@ -120,26 +120,26 @@ var defects = []struct {
 			return reply
 		}}
 	}},
-	{"another target is asked than was authorised", "I8", func() breaks {
-		return breaks{action: func(_ *exchange, a *abi.Action) bool {
+	{"an unauthorized target is called", "I8", func() defect {
+		return defect{action: func(_ *exchange, a *abi.Action) bool {
 			if a.Kind == abi.ActionFetch {
 				a.URL = strings.Replace(a.URL, "p1.example", "p2.example", 1)
 			}
 			return false
 		}}
 	}},
-	{"a secret is logged", "I7", func() breaks {
+	{"a secret is logged", "I7", func() defect {
 		tenth := nth(10)
-		return breaks{action: func(_ *exchange, a *abi.Action) bool {
+		return defect{action: func(_ *exchange, a *abi.Action) bool {
 			if a.Kind == abi.ActionLog && tenth() {
 				a.Data = append(a.Data, providerSecrets["p2"]...)
 			}
 			return false
 		}}
 	}},
-	{"a reply never comes", "I13", func() breaks {
+	{"a reply never arrives", "I13", func() defect {
 		fifth := nth(5)
-		return breaks{action: func(x *exchange, a *abi.Action) bool {
+		return defect{action: func(x *exchange, a *abi.Action) bool {
 			if a.Kind != abi.ActionCall || a.ID == 0 || !fifth() {
 				return false
 			}
@@ -147,33 +147,33 @@ var defects = []struct {
 			return true
 		}}
 	}},
-	{"the Ledger refuses what it has", "I11 402", func() breaks {
-		return breaks{after: func(o *object, command, reply []byte) []byte {
+	{"the Ledger refuses a grant within the budget", "I11 402", func() defect {
+		return defect{after: func(o *object, command, reply []byte) []byte {
 			if o.class == abi.ClassLedger && len(command) > 0 && op(command) == opGrant {
 				return noGrant
 			}
 			return reply
 		}}
 	}},
-	{"a call fails, and no part was made to fail", "I11 503", func() breaks {
-		return breaks{action: func(x *exchange, a *abi.Action) bool {
+	{"a call fails without an injected fault", "I11 503", func() defect {
+		return defect{action: func(x *exchange, a *abi.Action) bool {
 			if a.Kind != abi.ActionCall || a.ID == 0 || a.Class != abi.ClassLedger {
 				return false
 			}
 			o := x.outstanding(a.ID)
-			x.w.after(1, func() { x.answered(o, abi.Event{Kind: abi.EventReply, ID: a.ID, Code: abi.OutcomeFailed}, true) })
+			x.w.after(1, func() { x.reply(o, abi.Event{Kind: abi.EventReply, ID: a.ID, Code: abi.OutcomeFailed}, true) })
 			return true
 		}}
 	}},
-	{"a picodollar too few is booked", "I2", func() breaks {
-		return breaks{truth: func(f *fetch) { f.skew = 1 }}
+	{"a booking is one picodollar too low", "I2", func() defect {
+		return defect{truth: func(f *fetch) { f.skew = 1 }}
 	}},
-	{"an alarm is lost", "I", func() breaks {
-		return breaks{before: func(o *object, command []byte) bool { return o.class == abi.ClassKeyMeter && len(command) == 0 }}
+	{"an alarm is lost", "I", func() defect {
+		return defect{before: func(o *object, command []byte) bool { return o.class == abi.ClassKeyMeter && len(command) == 0 }}
 	}},
-	{"an answer is fetched twice at once", "I13", func() breaks {
+	{"two fetches run at once", "I13", func() defect {
 		twice := false
-		return breaks{action: func(x *exchange, a *abi.Action) bool {
+		return defect{action: func(x *exchange, a *abi.Action) bool {
 			if a.Kind != abi.ActionFetch || twice {
 				return false
 			}
@@ -185,19 +185,19 @@ var defects = []struct {
 			return false
 		}}
 	}},
-	{"an active key is refused", "I11", func() breaks {
+	{"an active key is rejected", "I11", func() defect {
 		third := nth(3)
-		return breaks{after: func(o *object, command, reply []byte) []byte {
+		return defect{after: func(o *object, command, reply []byte) []byte {
 			if isMeter(o, command, opAdmit) && third() {
 				return []byte(unknownVerdict)
 			}
 			return reply
 		}}
 	}},
-	{"an isolate's answer goes to another caller", "I5", func() breaks {
+	{"a response goes to another caller", "I5", func() defect {
 		var last []byte
-		return breaks{action: func(x *exchange, a *abi.Action) bool {
-			if a.Kind == abi.ActionRespond && a.Code == 200 && x.asks.completion {
+		return defect{action: func(x *exchange, a *abi.Action) bool {
+			if a.Kind == abi.ActionRespond && a.Code == 200 && x.request.completion {
 				mine := x.join(a.Body)
 				if last != nil {
 					a.Body = []abi.Part{{Data: last}}
@@ -209,11 +209,11 @@ var defects = []struct {
 	}},
 }
 
-// maxTries is how many worlds may pass until a defect is noticed.
+// maxTries is the number of worlds within which a defect must be detected.
 const maxTries = 2000
 
-// TestDefectsAreNoticed: the rules see every defect that is put into a world which is sound without it.
-func TestDefectsAreNoticed(t *testing.T) {
+// TestDefectsAreDetected checks that the rules detect every defect in a world that passes without it.
+func TestDefectsAreDetected(t *testing.T) {
 	for _, d := range defects {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
@@ -222,12 +222,12 @@ func TestDefectsAreNoticed(t *testing.T) {
 				if f == nil || !strings.HasPrefix(f.rule, d.rule) {
 					continue
 				}
-				if run(generate(seed), sound(), &stats{}, nil) == nil {
+				if run(generate(seed), noDefect(), &stats{}, nil) == nil {
 					t.Logf("seed %d: %s: %s", seed, f.rule, f.text)
 					return
 				}
 			}
-			t.Errorf("not noticed by %d worlds", maxTries)
+			t.Errorf("not detected in %d worlds", maxTries)
 		})
 	}
 }
