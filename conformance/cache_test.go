@@ -18,18 +18,18 @@ import (
 
 func init() { suite.FixSeed(nil) }
 
-// moody is a provider that numbers its answers and spoils those that it is told to.
-type moody struct {
+// faultyProvider numbers its responses and damages them according to mood.
+type faultyProvider struct {
 	*httptest.Server
 	mood  string
 	count int
-	clean bool // the last answer may be stored
+	clean bool // the last response may be cached
 }
 
-// moods are what can be wrong with an answer; none of them may be stored.
+// moods are the faults of a response. Only a "good" response may be cached.
 var moods = []string{"good", "good", "good", "length", "no usage", "truncated", "not JSON", "status 500", "status 400", "status 204", "wrong type", "no content"}
 
-func (m *moody) serve(w http.ResponseWriter, r *http.Request) {
+func (m *faultyProvider) serve(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	m.count++
 	m.clean = m.mood == "good"
@@ -62,13 +62,13 @@ func (m *moody) serve(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, body)
 }
 
-// cached is what the model knows to be stored.
+// cached is the expected content of the cache.
 type cached map[string]string
 
-// TestCacheNeverCrosses: I5. Whatever is asked by whom, in whatever order, an answer is fresh from the
-// provider, or the clean one that the same project got for the same request in the same environment.
-func TestCacheNeverCrosses(t *testing.T) {
-	provider := &moody{}
+// TestCacheIsIsolated checks I5: in any order of requests, a response comes from the provider, or is the clean response
+// that the same project got for the same request in the same environment.
+func TestCacheIsIsolated(t *testing.T) {
+	provider := &faultyProvider{}
 	provider.Server = httptest.NewServer(http.HandlerFunc(provider.serve))
 	defer provider.Close()
 	local, err := NewLocal(map[string]string{
@@ -89,7 +89,7 @@ func TestCacheNeverCrosses(t *testing.T) {
 		}
 		stored := cached{}
 		rt.Repeat(map[string]func(*rapid.T){
-			"ask": func(rt *rapid.T) { ask(rt, local, provider, callers, stored) },
+			"request": func(rt *rapid.T) { requestOnce(rt, local, provider, callers, stored) },
 			"evict": func(*rapid.T) {
 				local.host.Wait()
 				local.host.Evict()
@@ -98,7 +98,7 @@ func TestCacheNeverCrosses(t *testing.T) {
 	})
 }
 
-func ask(t *rapid.T, local *Local, provider *moody, callers [][2]string, stored cached) {
+func requestOnce(t *rapid.T, local *Local, provider *faultyProvider, callers [][2]string, stored cached) {
 	caller := rapid.SampledFrom(callers).Draw(t, "caller")
 	request := rapid.SampledFrom([]string{
 		`"content":"a"}]`, `"content":"b"}]`, `"content":"a"}],"maxTokens":7`, `"content":"a"}],"temperature":0`, `"content":"a"}],"quality":"frontier"`,
@@ -122,12 +122,12 @@ func ask(t *rapid.T, local *Local, provider *moody, callers [][2]string, stored 
 	name := caller[0] + request
 	switch want, known := stored[name]; {
 	case hit && (control != "" || !known || text != want || provider.count != before):
-		t.Fatalf("a hit with %q and cache-control %q; stored was %q", text, control, want)
+		t.Fatalf("a hit with %q and cache-control %q; stored: %q", text, control, want)
 	case !hit && known && control == "" && response.StatusCode == 200:
-		t.Fatalf("%q was stored, and %q was fetched", want, text)
+		t.Fatalf("%q was stored, but %q was fetched", want, text)
 	case hit || response.StatusCode != 200:
 	case text != fmt.Sprint("answer ", provider.count):
-		t.Fatalf("fetched %q, the provider said number %d", text, provider.count)
+		t.Fatalf("fetched %q, the provider's last response is number %d", text, provider.count)
 	case provider.clean && control != "no-store":
 		stored[name] = text
 	}

@@ -13,28 +13,28 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// liar stands before the provider and changes what it says.
-type liar struct {
+// tamperingProxy forwards requests to the provider and changes its responses.
+type tamperingProxy struct {
 	*httptest.Server
 	upstream *Upstream
 	change   func([]byte) []byte
 }
 
-func newLiar(t *testing.T) *liar {
-	l := &liar{upstream: NewUpstream(), change: func(b []byte) []byte { return b }}
+func newTamperingProxy(t *testing.T) *tamperingProxy {
+	l := &tamperingProxy{upstream: NewUpstream(), change: func(b []byte) []byte { return b }}
 	t.Cleanup(l.upstream.Close)
 	l.Server = httptest.NewServer(http.HandlerFunc(l.serve))
 	t.Cleanup(l.Server.Close)
 	return l
 }
 
-func (l *liar) serve(w http.ResponseWriter, r *http.Request) {
+func (l *tamperingProxy) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	l.pass(w, r, body, l.change)
 }
 
-// pass asks the provider, and changes its answer.
-func (l *liar) pass(w http.ResponseWriter, r *http.Request, body []byte, change func([]byte) []byte) {
+// pass forwards a request to the provider and changes its response.
+func (l *tamperingProxy) pass(w http.ResponseWriter, r *http.Request, body []byte, change func([]byte) []byte) {
 	forward, err := http.NewRequestWithContext(r.Context(), r.Method, l.upstream.URL+r.URL.RequestURI(), bytes.NewReader(body))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
@@ -52,7 +52,7 @@ func (l *liar) pass(w http.ResponseWriter, r *http.Request, body []byte, change 
 	_, _ = w.Write(change(answer))
 }
 
-// deploymentBehind is deployment with another address of the provider.
+// deploymentBehind returns deployment with another URL of the provider.
 func deploymentBehind(upstream *Upstream, url string) map[string]string {
 	env := deployment(upstream)
 	for name, value := range env {
@@ -62,15 +62,16 @@ func deploymentBehind(upstream *Upstream, url string) map[string]string {
 	return env
 }
 
-// speaker is a wire family: how to ask it, and where it has its figures. %s is a number, so that nothing is cached.
-type speaker struct {
+// wireFormat is a provider format: a request that reaches it, and the members of its usage. %s makes each prompt unique,
+// so that no response is cached.
+type wireFormat struct {
 	name, path, body   string
-	prompt, completion string // members of its usage
+	prompt, completion string // usage members
 	cached             string // within the prompt
 	streams            bool
 }
 
-var speakers = []speaker{
+var wireFormats = []wireFormat{
 	{"openai", "/v1/chat/completions", `{"model":"only","messages":[{"role":"user","content":"%s"}]`, "prompt_tokens", "completion_tokens", "cached_tokens", true},
 	{"anthropic", "/v1/messages", `{"model":"poet","max_tokens":1000,"messages":[{"role":"user","content":"%s"}]`, "input_tokens", "output_tokens", "", true},
 	{"gemini", "/v1/chat/completions", `{"model":"twin","messages":[{"role":"user","content":"%s"}]`, "promptTokenCount", "candidatesTokenCount", "cachedContentTokenCount", true},
@@ -80,36 +81,36 @@ var speakers = []speaker{
 	{"embeddings", "/v1/embeddings", `{"model":"vectors","input":"%s"`, "prompt_tokens", "", "", false},
 }
 
-// nonsense is what stands in the place of a number of tokens; "" takes the member away.
-var nonsense = []string{"-1", "-9223372036854775808", "1000000001", "18446744073709551615", "1e300", "0.5", "99.5", `"50"`, `""`, "null", "true", "[]", "[100]", `{"n":1}`, "0", ""}
+// invalidCounts are invalid token counts; "" removes the member.
+var invalidCounts = []string{"-1", "-9223372036854775808", "1000000001", "18446744073709551615", "1e300", "0.5", "99.5", `"50"`, `""`, "null", "true", "[]", "[100]", `{"n":1}`, "0", ""}
 
-// telling puts a value in the place of a member's number.
-func telling(member, value string) func([]byte) []byte {
+// replacing replaces the number of a member with a value.
+func replacing(member, value string) func([]byte) []byte {
 	if member == "" {
 		return func(b []byte) []byte { return b }
 	}
 	pattern := regexp.MustCompile(`"` + member + `":\d+`)
-	told := fmt.Sprintf("%q:%s", member, value)
+	replacement := fmt.Sprintf("%q:%s", member, value)
 	if value == "" {
-		told = `"not_` + member + `":1`
+		replacement = `"not_` + member + `":1`
 	}
-	return func(b []byte) []byte { return pattern.ReplaceAllLiteral(b, []byte(told)) }
+	return func(b []byte) []byte { return pattern.ReplaceAllLiteral(b, []byte(replacement)) }
 }
 
 const testModels = `{"name": "ministral-for-tests", "provider": "mistral", "input": "1.00", "output": "2.00", "source": "made up for tests", "date": "2026-11-21"},`
 
-// nonsenseStage has a provider that lies, and a project that can pay.
-func nonsenseStage(t *testing.T) (*cell, *liar) {
-	l := newLiar(t)
+// newProxyFixture starts a host behind a tampering proxy, with a project that has a large budget.
+func newProxyFixture(t *testing.T) (*fixture, *tamperingProxy) {
+	l := newTamperingProxy(t)
 	env := deploymentBehind(l.upstream, l.URL)
 	env["POSTERN_CATALOG"] = strings.Replace(env["POSTERN_CATALOG"], `"models": [`, `"models": [`+testModels, 1)
-	c := newStage(t, l.upstream, env)
+	c := newFixture(t, l.upstream, env)
 	c.do("project rich plan=unlimited budget=9000000", "key live rich", "log")
 	return c, l
 }
 
-// told asks once, and gives the log's line of it.
-func (c *cell) told(s *speaker, number int, stream bool) gjson.Result {
+// logLine sends a request and returns its log line.
+func (c *fixture) logLine(s *wireFormat, number int, stream bool) gjson.Result {
 	c.Helper()
 	body := fmt.Sprintf(s.body, fmt.Sprint("question ", number))
 	if stream {
@@ -126,24 +127,24 @@ func (c *cell) told(s *speaker, number int, stream bool) gjson.Result {
 	return gjson.ParseBytes(line)
 }
 
-// TestNonsenseUsage: figures that cannot be true are estimated and flagged, whatever the provider and whichever
-// of its figures it is; nothing is free, and nothing costs a fortune.
-func TestNonsenseUsage(t *testing.T) {
-	for i := range speakers {
-		s := &speakers[i]
+// TestInvalidUsageIsEstimated checks that invalid usage is replaced by a flagged estimate, for every provider format
+// and usage member, at a plausible cost.
+func TestInvalidUsageIsEstimated(t *testing.T) {
+	for i := range wireFormats {
+		s := &wireFormats[i]
 		t.Run(s.name, func(t *testing.T) {
-			c, l := nonsenseStage(t)
-			asked := 0
-			for _, value := range nonsense {
+			c, l := newProxyFixture(t)
+			sent := 0
+			for _, value := range invalidCounts {
 				for part, members := range map[string][2]string{"prompt": {s.prompt}, "completion": {s.completion}, "both": {s.prompt, s.completion}} {
 					for _, stream := range []bool{false, true} {
 						if stream && !s.streams || s.completion == "" && part != "prompt" {
 							continue
 						}
-						l.change = func(b []byte) []byte { return telling(members[0], value)(telling(members[1], value)(b)) }
+						l.change = func(b []byte) []byte { return replacing(members[0], value)(replacing(members[1], value)(b)) }
 						c.Run(fmt.Sprintf("%s %q stream %v", part, value, stream), func(t *testing.T) {
-							asked++
-							line := (&cell{run: c.run, T: t}).told(s, asked, stream)
+							sent++
+							line := (&fixture{run: c.run, T: t}).logLine(s, sent, stream)
 							prompt, completion, cents := line.Get("promptTokens").Num, line.Get("completionTokens").Num, line.Get("costCents").Num
 							if !line.Get("estimated").Bool() || prompt < 1 || prompt > 1000 || s.completion != "" && completion < 1 || completion > 1000 || cents <= 0 || cents > 0.5 {
 								t.Errorf("booked %s", line.Raw)
@@ -152,48 +153,50 @@ func TestNonsenseUsage(t *testing.T) {
 					}
 				}
 			}
-			c.flaggedAs(asked)
+			c.wantEstimated(sent)
 		})
 	}
 }
 
-// flaggedAs: the operator sees how many answers were estimated: all of them.
-func (c *cell) flaggedAs(answers int) {
+// wantEstimated checks that the operator's usage report counts all responses as estimated.
+func (c *fixture) wantEstimated(answers int) {
 	c.Helper()
 	c.do("advance 1s")
 	got, err := c.adminCall("GET", "/api/admin/projects/"+c.names["rich"]+"/usage?from=2026-11-21&to=2026-11-21&by=model", "")
 	c.must(err)
 	row := gjson.GetBytes(got.body, "rows.0")
 	if row.Get("requests").Int() != int64(answers) || row.Get("estimated").Int() != int64(answers) {
-		c.Errorf("of %d answers the operator sees %s", answers, row.Raw)
+		c.Errorf("of %d estimated responses the report has %s", answers, row.Raw)
 	}
 }
 
-// TestHonestUsage: a billion is believed, and so is a prompt of which all comes from the provider's cache. More in
-// the cache than there is counts as all of it.
-func TestHonestUsage(t *testing.T) {
-	for i := range speakers {
-		s := &speakers[i]
+// TestLargeUsageIsAccepted checks that a billion tokens are accepted, and that more cached tokens than prompt tokens
+// count as the whole prompt.
+func TestLargeUsageIsAccepted(t *testing.T) {
+	for i := range wireFormats {
+		s := &wireFormats[i]
 		t.Run(s.name, func(t *testing.T) {
-			c, l := nonsenseStage(t)
+			c, l := newProxyFixture(t)
 			for n, stream := range []bool{false, true} {
 				if stream && !s.streams {
 					continue
 				}
-				l.change = func(b []byte) []byte { return telling(s.prompt, "1000000000")(telling(s.completion, "1000000000")(b)) }
+				l.change = func(b []byte) []byte {
+					return replacing(s.prompt, "1000000000")(replacing(s.completion, "1000000000")(b))
+				}
 				want := 300_000.0 // a billion of each: 1,000 and 2,000 dollars
 				if s.completion == "" {
 					want = 100_000
 				}
-				if line := c.told(s, n, stream); line.Get("estimated").Exists() || line.Get("costCents").Num != want {
+				if line := c.logLine(s, n, stream); line.Get("estimated").Exists() || line.Get("costCents").Num != want {
 					t.Errorf("stream %v: %s", stream, line.Raw)
 				}
 				if s.cached == "" {
 					continue
 				}
-				l.change = telling(s.cached, "999999999")
-				if line := c.told(s, n+100, stream); line.Get("costCents").Num <= 0 || line.Get("costCents").Num > 0.02 || line.Get("promptTokens").Num > 1000 {
-					t.Errorf("more than all from the cache, stream %v: %s", stream, line.Raw)
+				l.change = replacing(s.cached, "999999999")
+				if line := c.logLine(s, n+100, stream); line.Get("costCents").Num <= 0 || line.Get("costCents").Num > 0.02 || line.Get("promptTokens").Num > 1000 {
+					t.Errorf("more cached than prompt tokens, stream %v: %s", stream, line.Raw)
 				}
 			}
 		})

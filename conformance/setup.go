@@ -16,7 +16,7 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// env NAME=VALUE…: sets variables of the deployment, which starts anew.
+// setEnv runs "env NAME=VALUE…": it sets variables of the deployment and restarts it.
 func (x *run) setEnv(s Step) error {
 	for name, value := range s.Options {
 		x.env[name] = value
@@ -24,8 +24,8 @@ func (x *run) setEnv(s Step) error {
 	return x.reset()
 }
 
-// redeploy NAME=VALUE…: sets variables of the gateway, which starts anew over what is stored. An empty value is
-// that of a variable that is not set. The control plane keeps its own.
+// redeploy runs "redeploy NAME=VALUE…": it sets variables of the gateway and restarts it with its stored data. An
+// empty value unsets a variable. The control plane keeps its own variables.
 func (x *run) redeploy(s Step) error {
 	for name, value := range s.Options {
 		x.env[name] = x.expand(value)
@@ -33,7 +33,7 @@ func (x *run) redeploy(s Step) error {
 	return x.control("reset", map[string]any{"env": x.env, "nowMs": x.now.UnixMilli(), "keep": true})
 }
 
-// routing NAME=NUMBER…: sets numbers of the overlay's routing. The deployment starts anew.
+// setRouting runs "routing NAME=NUMBER…": it sets numbers of the overlay's routing and restarts the deployment.
 func (x *run) setRouting(s Step) error {
 	var overlay map[string]any
 	if err := json.Unmarshal([]byte(Overlay()), &overlay); err != nil {
@@ -42,7 +42,7 @@ func (x *run) setRouting(s Step) error {
 	routing := overlay["routing"].(map[string]any)
 	for name, value := range s.Options {
 		if _, known := routing[name]; !known {
-			return fmt.Errorf("routing has no %s", name)
+			return fmt.Errorf("unknown routing field %q", name)
 		}
 		routing[name] = json.RawMessage(value)
 	}
@@ -55,7 +55,7 @@ func (x *run) reset() error {
 	return x.control("reset", map[string]any{"env": x.env, "nowMs": x.now.UnixMilli()})
 }
 
-// advance DURATION [inflight]: moves the clock; alarms ring on the way.
+// advance runs "advance DURATION [inflight]": it moves the clock and fires the alarms that become due.
 func (x *run) advance(s Step) error {
 	d, err := time.ParseDuration(s.Args[0])
 	if err != nil {
@@ -64,7 +64,7 @@ func (x *run) advance(s Step) error {
 	return x.moveClock(x.now.Add(d), s)
 }
 
-// clock TIME [inflight]: sets the clock, also back. TIME- is a millisecond before.
+// setClock runs "clock TIME [inflight]": it sets the clock, forward or back. "TIME-" is one millisecond earlier.
 func (x *run) setClock(s Step) error {
 	text, before := strings.CutSuffix(x.expand(s.Args[0]), "-")
 	at, err := time.Parse(time.RFC3339, text)
@@ -83,7 +83,8 @@ func (x *run) moveClock(to time.Time, s Step) error {
 	return x.control("clock", map[string]any{"nowMs": to.UnixMilli(), "inFlight": inFlight})
 }
 
-// fault [kv=down|frozen] [deliveries=down] [CLASS=down|overloaded|lost]…: what is not named works again.
+// fault runs "fault [kv=down|frozen] [deliveries=down] [CLASS=down|overloaded|slow|lost]…". Parts without a fault
+// work again.
 func (x *run) fault(s Step) error {
 	objects := map[string]string{"KeyMeter": "ok", "Ledger": "ok", "Directory": "ok"}
 	body := map[string]any{"kv": "ok", "deliveries": "ok", "objects": objects}
@@ -97,13 +98,13 @@ func (x *run) fault(s Step) error {
 	return x.control("fault", body)
 }
 
-// adminCall calls the admin API; names like $demo.id keep what it answers.
+// adminCall calls the admin API as the owner.
 func (x *run) adminCall(method, path, body string) (reply, error) {
 	headers := map[string]string{"authorization": "Bearer " + AdminToken, "content-type": "application/json"}
 	return x.do(request{method: method, path: path, headers: headers, body: body})
 }
 
-// project NAME [option=value…]: creates a project; $NAME is its id.
+// project runs "project NAME [option=value…]": it creates a project and stores its ID as $NAME.
 func (x *run) project(s Step) error {
 	encoded, _ := json.Marshal(fieldsOf(s))
 	got, err := x.adminCall("POST", "/api/admin/projects", string(encoded))
@@ -114,13 +115,13 @@ func (x *run) project(s Step) error {
 	return x.control("settle", nil)
 }
 
-// listFields are those that are lists: their options are separated by commas. limitFields are parts of "limits".
+// listFields have comma-separated lists as options. limitFields are members of "limits".
 var (
 	listFields  = []string{"models", "permissions"}
 	limitFields = []string{"requestsPerSecond", "requestsPerDay", "tokensPerMinute"}
 )
 
-// fieldsOf is what the options of project and key say, as the body of a request.
+// fieldsOf converts the options of project and key to a request body.
 func fieldsOf(s Step) map[string]any {
 	body, limits := map[string]any{"name": s.Args[0]}, map[string]any{}
 	for name, value := range s.Options {
@@ -141,7 +142,7 @@ func fieldsOf(s Step) map[string]any {
 	return body
 }
 
-// key NAME PROJECT [option=value…]: creates a key; $NAME is its value, $NAME.id its id.
+// key runs "key NAME PROJECT [option=value…]": it creates a key and stores its value as $NAME and its ID as $NAME.id.
 func (x *run) key(s Step) error {
 	encoded, _ := json.Marshal(fieldsOf(s))
 	got, err := x.adminCall("POST", "/api/admin/projects/"+x.names[s.Args[1]]+"/keys", string(encoded))
@@ -153,7 +154,8 @@ func (x *run) key(s Step) error {
 	return x.control("settle", nil)
 }
 
-// forge NAME [kind=project] [environment=development]: $NAME is a well-formed key that nobody made.
+// forge runs "forge NAME [kind=project] [environment=development]": it stores a well-formed key that does not exist as
+// $NAME.
 func (x *run) forge(s Step) error {
 	kind, environment := keys.Gateway, keys.Production
 	if s.Options["kind"] == "project" {
@@ -172,7 +174,7 @@ func forgedKey(kind keys.Kind, environment keys.Environment) string {
 	return keys.New(kind, environment, random)
 }
 
-// admin METHOD PATH: a call of the admin API that must succeed; the block is its body.
+// admin runs "admin METHOD PATH": an admin API call that must succeed. The block is its body.
 func (x *run) admin(s Step) error {
 	got, err := x.adminCall(s.Args[0], x.expand(s.Args[1]), x.expand(strings.Join(s.Lines, "\n")))
 	if err != nil || got.status >= 300 {
@@ -182,8 +184,8 @@ func (x *run) admin(s Step) error {
 	return x.settled()
 }
 
-// upstream KIND [status=N] [family=NAME] [delay=MS] [chunks=N] [finish=WHY] [header.NAME=VALUE]… [times=N]
-// [pad=N]: what the provider does with the next requests; the block is the body.
+// queueUpstream runs "upstream KIND [status=N] [family=NAME] [delay=MS] [chunks=N] [finish=REASON]
+// [header.NAME=VALUE]… [times=N] [pad=N]": it sets the behavior for the next requests. The block is the body.
 func (x *run) queueUpstream(s Step) error {
 	b := Behaviour{Kind: s.Args[0], Headers: map[string]string{}, Body: padded(s, strings.Join(s.Lines, "\n"))}
 	times := 1
@@ -200,7 +202,7 @@ func (x *run) queueUpstream(s Step) error {
 		case texts[name] != nil:
 			*texts[name] = value
 		default:
-			err = fmt.Errorf("upstream has no option %s", name)
+			err = fmt.Errorf("unknown upstream option %q", name)
 		}
 		if err != nil {
 			return err
@@ -212,14 +214,14 @@ func (x *run) queueUpstream(s Step) error {
 	return nil
 }
 
-// held N: waits until the upstream holds so many requests.
+// held runs "held N": it waits until the upstream holds N requests.
 func (x *run) held(s Step) error {
-	return x.await(s, func() (have int, what string) { return x.Upstream.Held(), "it holds %d" })
+	return x.await(s, func() (have int, what string) { return x.Upstream.Held(), "the upstream holds %d requests" })
 }
 
-// asked N: waits until the upstream got so many requests.
+// asked runs "asked N": it waits until the upstream has received N requests.
 func (x *run) asked(s Step) error {
-	return x.await(s, func() (have int, what string) { return len(x.Upstream.Seen()), "it got %d" })
+	return x.await(s, func() (have int, what string) { return len(x.Upstream.Seen()), "the upstream received %d requests" })
 }
 
 func (x *run) await(s Step, look func() (have int, what string)) error {
@@ -237,13 +239,13 @@ func (x *run) await(s Step, look func() (have int, what string)) error {
 	return nil
 }
 
-// release: the upstream answers what it holds.
+// release runs "release": the upstream responds to the requests that it holds.
 func (x *run) release(Step) error {
 	x.Upstream.Release()
 	return nil
 }
 
-// Overlay is the routing of all conformance runs: real timers, but short.
+// Overlay returns the catalog overlay of all conformance runs, with real but short timeouts.
 func Overlay() string {
 	text, err := os.ReadFile("testdata/conformance/overlay.json")
 	if err != nil {
