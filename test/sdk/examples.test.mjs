@@ -1,4 +1,4 @@
-// The programs of docs/examples, as a newcomer runs them.
+// Runs the programs of docs/examples as a new user does.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { readdirSync } from 'node:fs'
@@ -12,7 +12,7 @@ const key = await gateway.key(await gateway.project(), { environment: 'developme
 const folder = join(ROOT, 'docs/examples')
 const programs = readdirSync(folder).filter((name) => name.endsWith('.mjs'))
 
-test('there are four', () => assert.equal(programs.length, 4))
+test('the folder has four programs', () => assert.equal(programs.length, 4))
 
 for (const program of programs) {
   test(program, async () => {
