@@ -171,8 +171,8 @@ var faultRows = concat(statusRows(), []faultRow{
 		c.call(c.caller.single, hello).wantHeader("x-postern-cache", "^miss$").wantText(goodText)
 		c.wantUpstream(2)
 	}},
-	{"disconnect while the provider sends", streams, "", leaves(Behaviour{Kind: "endless"})},
-	{"disconnect while the provider stalls", streams, "", leaves(Behaviour{Kind: "stall"})},
+	{"disconnect while the provider sends", streams, "", disconnects(Behaviour{Kind: "endless"})},
+	{"disconnect while the provider stalls", streams, "", disconnects(Behaviour{Kind: "stall"})},
 	{"disconnect", nonStreams, "", func(c *fixture) {
 		a := c.heldCall()
 		a.leave()
@@ -308,9 +308,9 @@ func (c *fixture) wantExpired(requests int) {
 	}
 }
 
-// leaves tests a client disconnect during a stream: the upstream request is aborted within a second, and the delivered
+// disconnects tests a client disconnect during a stream: the upstream request is aborted within a second, and the delivered
 // part is booked.
-func leaves(b Behaviour) func(*fixture) {
+func disconnects(b Behaviour) func(*fixture) {
 	return func(c *fixture) {
 		c.queue(b, 1)
 		a := c.begin(c.caller.single, hello)

@@ -62,7 +62,7 @@ func (b *scoreboard) count(host string, ok bool) {
 	}
 }
 
-// print writes to standard output, so that it is visible without -v.
+// print writes to standard output, so that `go test` in this directory shows the line without -v.
 func (b *scoreboard) print() {
 	passed, total := b.passed["workerd"]+b.passed["wazero"], b.total["workerd"]+b.total["wazero"]
 	fmt.Fprintf(os.Stdout, "fault tests: %d of %d passed (workerd %d, wazero %d)\n", passed, total, b.passed["workerd"], b.passed["wazero"])

@@ -79,7 +79,7 @@ var (
 	granted     = grant("granted", ledger.GrantReply{Granted: true, TotalPico: 1 << 40})
 	grantedLast = grant("granted the last", ledger.GrantReply{Granted: true, Final: true, TotalPico: 1 << 20})
 	noMore      = grant("no more", ledger.GrantReply{})
-	askNext     = grant("ask the next meter", ledger.GrantReply{Next: "meter-9"}).given(afterMeter("meter-3"))
+	nextPage    = grant("next page of meters", ledger.GrantReply{Next: "meter-9"}).given(afterMeter("meter-3"))
 	recall      = grant("recall", ledger.GrantReply{Recall: []string{"meter-2", "meter-3"}, Next: "meter-3"}).given(afterMeter(""))
 	recallOne   = grant("recall one", ledger.GrantReply{Recall: []string{"meter-2"}, Next: "meter-3"}).given(afterMeter(""))
 )

@@ -133,7 +133,7 @@ func admissions() []*scenario {
 		}),
 		post("stale record", "/api/ai/complete", nativeBody, alphabet{"admit": {admitted, stale(nil).only(2), short.only(2), failed}, "grant": {granted, failed}, "fetch": {openaiOK}}),
 		post("slice too small", "/api/ai/complete", nativeBody, alphabet{
-			"admit": {admitted, admittedLess, short.only(2), rateLimited}, "grant": {granted, grantedLast, noMore, recall, askNext, failed, damaged},
+			"admit": {admitted, admittedLess, short.only(2), rateLimited}, "grant": {granted, grantedLast, noMore, recall, nextPage, failed, damaged},
 			"flush": {someUsage, noUsage, failed, damaged}, "absorb": {done, overloaded}, "fetch": {openaiOK},
 		}),
 		post("slice never large enough", "/api/ai/complete", nativeBody, alphabet{"admit": {short}, "grant": {granted, recallOne, noMore}, "flush": {someUsage, noUsage}}, staysConnected),

@@ -252,7 +252,7 @@ func (x *exchange) responseClosed() {
 	for _, mark := range [...]string{"data: [DONE]", `"type":"message_stop"`, `"type":"response.completed"`, `"type":"response.incomplete"`} {
 		whole = whole || bytes.Contains(x.history.body, []byte(mark))
 	}
-	x.w.logf("%s: closed, %s", x.id, map[bool]string{true: "whole", false: "broken off"}[whole])
+	x.w.logf("%s: closed, %s", x.id, map[bool]string{true: "complete", false: "truncated"}[whole])
 	if !whole {
 		x.history.code = "broken"
 	}
