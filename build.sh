@@ -30,7 +30,7 @@ case "${1:-all}" in
   all)
     tinygo_build build/core.wasm
     newer control/web/dist/index.html control/web/src tools/web.mjs package.json || node tools/web.mjs
-    newer build/control/app.wasm core control worker/control go.mod || worker/control/build.sh
+    newer build/control/app.wasm core control worker/control docs/docs.go docs/openapi.yaml go.mod || worker/control/build.sh
     ;;
   *)
     echo "usage: build.sh [all|core|panic]" >&2

@@ -57,7 +57,7 @@ func (x *run) upstreamLeft(s Step) error {
 	for end := time.Now().Add(abortTimeout); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		aborted = 0
 		for _, seen := range x.Upstream.Seen() {
-			if seen.Left {
+			if seen.Disconnected {
 				aborted++
 			}
 		}

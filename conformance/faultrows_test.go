@@ -9,33 +9,33 @@ import (
 // faultRows are the faults with their expected effects.
 var faultRows = concat(statusRows(), []faultRow{
 	{"connection drops before a head", both, "", func(c *fixture) {
-		c.queue(Behaviour{Kind: "drop"}, 1)
+		c.queue(Behavior{Kind: "drop"}, 1)
 		c.call(c.caller.pair, hello).wantText(goodText)
 		c.wantBooked(0, 1)
-		c.queue(Behaviour{Kind: "drop"}, 1)
+		c.queue(Behavior{Kind: "drop"}, 1)
 		c.call(c.caller.single, hello).wantError(providerError)
 		c.wantBooked(0, 1)
 		c.wantUncached(c.caller.single, hello)
 		c.wantFlagged(0)
 	}},
 	{"head timeout, fallback", both, "headMs=700", func(c *fixture) {
-		c.queue(Behaviour{Kind: "hang"}, 1)
+		c.queue(Behavior{Kind: "hang"}, 1)
 		c.call(c.caller.pair, hello).wantHeader("x-postern-attempts", "^2; ").wantText(goodText)
 		c.wantFlagged(1)
 		c.wantUncached(c.caller.pair, hello)
 	}},
 	{"head timeout, no other target", both, "headMs=200", func(c *fixture) {
-		c.queue(Behaviour{Kind: "hang"}, 1)
+		c.queue(Behavior{Kind: "hang"}, 1)
 		c.call(c.caller.single, hello).wantError(providerTimeout)
 		c.wantEstimate(0)
 	}},
 	{"first byte timeout", both, "firstByteMs=150", func(c *fixture) {
-		c.queue(Behaviour{Kind: "silent"}, 1)
+		c.queue(Behavior{Kind: "silent"}, 1)
 		c.call(c.caller.single, hello).wantError(providerTimeout)
 		c.wantEstimate(0)
 	}},
 	{"first byte timeout after keep-alives, error event", streams, "firstByteMs=800", func(c *fixture) {
-		c.queue(Behaviour{Kind: "silent"}, 1)
+		c.queue(Behavior{Kind: "silent"}, 1)
 		a := c.call(c.caller.single, hello)
 		a.wantStreamError(providerTimeout)
 		if !strings.Contains(string(a.body), ": keep-alive\n\n") {
@@ -44,7 +44,7 @@ var faultRows = concat(statusRows(), []faultRow{
 		c.wantEstimate(0)
 	}},
 	{"first byte timeout after keep-alives, fallback", streams, "firstByteMs=800", func(c *fixture) {
-		c.queue(Behaviour{Kind: "silent"}, 1)
+		c.queue(Behavior{Kind: "silent"}, 1)
 		c.call(c.caller.pair, hello).wantText(goodText)
 		c.wantUpstream(2)
 		c.wantFlagged(1)
@@ -54,7 +54,7 @@ var faultRows = concat(statusRows(), []faultRow{
 		if c.stream {
 			kind = "endless"
 		}
-		c.queue(Behaviour{Kind: kind}, 1)
+		c.queue(Behavior{Kind: kind}, 1)
 		c.call(c.caller.single, hello).wantFailure(providerTimeout)
 		c.wantFlagged(1)
 	}},
@@ -63,7 +63,7 @@ var faultRows = concat(statusRows(), []faultRow{
 		if c.stream {
 			kind = "slow"
 		}
-		c.queue(Behaviour{Kind: kind, DelayMs: 120}, 1)
+		c.queue(Behavior{Kind: kind, DelayMs: 120}, 1)
 		c.call(c.caller.single, hello).wantText(goodText)
 		c.wantBooked(1, 0)
 		c.wantFlagged(0)
@@ -75,21 +75,21 @@ var faultRows = concat(statusRows(), []faultRow{
 	{"error event", streams, "", func(c *fixture) { brokenBy("error-event", providerError)(c) }},
 	{"huge event", streams, "", brokenBy("huge-event", providerAnswer)},
 	{"huge response", nonStreams, "", func(c *fixture) {
-		c.queue(Behaviour{Kind: "huge-event"}, 1) // three megabytes of text are a valid response
+		c.queue(Behavior{Kind: "huge-event"}, 1) // three megabytes of text are a valid response
 		if a := c.call(c.caller.single, hello); a.status != 200 || len(a.body) < 3_000_000 {
 			c.Errorf("%d %.500s", a.status, a.body)
 		}
 		c.wantBooked(1, 0)
-		c.queue(Behaviour{Kind: "huge"}, 1)
+		c.queue(Behavior{Kind: "huge"}, 1)
 		c.call(c.caller.single, "too large").wantError(providerAnswer)
 		c.wantFlagged(1)
 	}},
 	{"error event before the content, fallback", streams, "", func(c *fixture) {
-		c.queue(Behaviour{Kind: "error-first"}, 1)
-		c.queue(Behaviour{Kind: "error-head"}, 1)
+		c.queue(Behavior{Kind: "error-first"}, 1)
+		c.queue(Behavior{Kind: "error-head"}, 1)
 		c.call(c.caller.pair, hello).wantHeader("x-postern-attempts", "^2; ").wantError(providerError)
 		for _, kind := range []string{"error-first", "error-head"} {
-			c.queue(Behaviour{Kind: kind}, 1)
+			c.queue(Behavior{Kind: kind}, 1)
 			c.call(c.caller.pair, kind).wantHeader("x-postern-attempts", "^2; ").wantText(goodText)
 		}
 		c.wantBooked(0, 2)
@@ -98,7 +98,7 @@ var faultRows = concat(statusRows(), []faultRow{
 	}},
 	{"error event before the content, no other target", streams, "", func(c *fixture) {
 		for _, kind := range []string{"error-first", "error-head"} {
-			c.queue(Behaviour{Kind: kind}, 1)
+			c.queue(Behavior{Kind: kind}, 1)
 			c.call(c.caller.single, hello).wantError(providerError)
 		}
 		c.wantBooked(0, 0)
@@ -116,7 +116,7 @@ var faultRows = concat(statusRows(), []faultRow{
 		worksWith("no-done")(c)
 	}},
 	{"no usage", both, "", func(c *fixture) {
-		c.queue(Behaviour{Kind: "no-usage"}, 1)
+		c.queue(Behavior{Kind: "no-usage"}, 1)
 		c.call(c.caller.single, hello).wantText(goodText)
 		c.wantEstimate(1)
 		c.wantUncached(c.caller.single, hello)
@@ -171,8 +171,8 @@ var faultRows = concat(statusRows(), []faultRow{
 		c.call(c.caller.single, hello).wantHeader("x-postern-cache", "^miss$").wantText(goodText)
 		c.wantUpstream(2)
 	}},
-	{"disconnect while the provider sends", streams, "", disconnects(Behaviour{Kind: "endless"})},
-	{"disconnect while the provider stalls", streams, "", disconnects(Behaviour{Kind: "stall"})},
+	{"disconnect while the provider sends", streams, "", disconnects(Behavior{Kind: "endless"})},
+	{"disconnect while the provider stalls", streams, "", disconnects(Behavior{Kind: "stall"})},
 	{"disconnect", nonStreams, "", func(c *fixture) {
 		a := c.heldCall()
 		a.leave()
@@ -201,8 +201,8 @@ func statusRows() (rows []faultRow) {
 		if status == 429 {
 			refusal = providerBusy
 		}
-		refusal.details = fmt.Sprintf(`[{"field":"provider","message":"openai answered %d"}]`, status)
-		fails := Behaviour{Kind: "status", Status: status}
+		refusal.details = fmt.Sprintf(`[{"field":"provider","message":"openai returned %d"}]`, status)
+		fails := Behavior{Kind: "status", Status: status}
 		rows = append(rows,
 			faultRow{fmt.Sprint(status, ": retry"), both, "", func(c *fixture) {
 				c.queue(fails, 1)
@@ -215,7 +215,7 @@ func statusRows() (rows []faultRow) {
 				c.wantBooked(0, 1)
 			}},
 			faultRow{fmt.Sprint(status, ": no other target"), both, "", func(c *fixture) {
-				c.queue(Behaviour{Kind: "status", Status: status, Headers: map[string]string{"Retry-After": "30"}}, 1)
+				c.queue(Behavior{Kind: "status", Status: status, Headers: map[string]string{"Retry-After": "30"}}, 1)
 				a := c.call(c.caller.single, hello)
 				a.wantHeader("retry-after", "^30$").wantHeader("x-postern-attempts", "^1; ").wantHeader("ratelimit", `"day";r=999`).wantError(refusal)
 				c.wantBooked(0, 0)
@@ -230,7 +230,7 @@ func statusRows() (rows []faultRow) {
 // part is booked, flagged and not cached.
 func brokenBy(kind string, f failure) func(*fixture) {
 	return func(c *fixture) {
-		c.queue(Behaviour{Kind: kind}, 1)
+		c.queue(Behavior{Kind: kind}, 1)
 		a := c.call(c.caller.single, hello)
 		a.wantFailure(f)
 		if text := streamText(a.body); c.stream && (text == "" || !strings.HasPrefix(goodText, text)) {
@@ -248,12 +248,12 @@ func brokenBy(kind string, f failure) func(*fixture) {
 // wrongType tests a 200 with an invalid response. A stream has sent nothing yet, so it falls back.
 func wrongType(kind string) func(*fixture) {
 	return func(c *fixture) {
-		c.queue(Behaviour{Kind: kind}, 1)
+		c.queue(Behavior{Kind: kind}, 1)
 		c.call(c.caller.single, hello).wantError(providerAnswer)
 		c.wantEstimate(0)
 		c.wantUncached(c.caller.single, hello)
 		if c.stream {
-			c.queue(Behaviour{Kind: kind}, 1)
+			c.queue(Behavior{Kind: kind}, 1)
 			c.call(c.caller.pair, "another").wantText(goodText)
 		}
 	}
@@ -261,7 +261,7 @@ func wrongType(kind string) func(*fixture) {
 
 func worksWith(kind string) func(*fixture) {
 	return func(c *fixture) {
-		c.queue(Behaviour{Kind: kind}, 1)
+		c.queue(Behavior{Kind: kind}, 1)
 		c.call(c.caller.single, hello).wantText(goodText)
 		c.wantBooked(1, 0)
 		c.wantFlagged(0)
@@ -284,7 +284,7 @@ func outage(fault string) func(*fixture) {
 // heldCall starts a request that the provider holds.
 func (c *fixture) heldCall() *call {
 	c.Helper()
-	c.queue(Behaviour{Kind: "hold"}, 1)
+	c.queue(Behavior{Kind: "hold"}, 1)
 	a := c.begin(c.caller.single, hello)
 	c.do("held 1")
 	return a
@@ -310,7 +310,7 @@ func (c *fixture) wantExpired(requests int) {
 
 // disconnects tests a client disconnect during a stream: the upstream request is aborted within a second, and the delivered
 // part is booked.
-func disconnects(b Behaviour) func(*fixture) {
+func disconnects(b Behavior) func(*fixture) {
 	return func(c *fixture) {
 		c.queue(b, 1)
 		a := c.begin(c.caller.single, hello)
@@ -335,10 +335,10 @@ func (c *fixture) wantAborted(since time.Time) {
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		seen := c.Upstream.Seen()[0]
 		switch {
-		case seen.Left && seen.LeftAt.Sub(since) > time.Second:
-			c.Errorf("the upstream request was aborted after %v", seen.LeftAt.Sub(since))
+		case seen.Disconnected && seen.DisconnectedAt.Sub(since) > time.Second:
+			c.Errorf("the upstream request was aborted after %v", seen.DisconnectedAt.Sub(since))
 			return
-		case seen.Left:
+		case seen.Disconnected:
 			return
 		case time.Now().After(end):
 			c.Fatal("the upstream request was not aborted")
@@ -352,7 +352,7 @@ func jumps(d string) func(*fixture) {
 	return func(c *fixture) {
 		var a *call
 		if c.stream {
-			c.queue(Behaviour{Kind: "slow", DelayMs: 80}, 1)
+			c.queue(Behavior{Kind: "slow", DelayMs: 80}, 1)
 			a = c.begin(c.caller.single, hello)
 			c.await("the first text", a.begun)
 			c.do("advance " + d + " inflight")
@@ -375,7 +375,7 @@ func traps(c *fixture) {
 	other := c.heldCall()
 	var a *call
 	if c.stream {
-		c.queue(Behaviour{Kind: "slow", DelayMs: 200, Chunks: 30}, 1)
+		c.queue(Behavior{Kind: "slow", DelayMs: 200, Chunks: 30}, 1)
 		a = c.begin(c.caller.single, "count")
 		c.await("the first text", a.begun)
 		c.do("trap")

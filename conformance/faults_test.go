@@ -416,7 +416,7 @@ func (a *call) wantHeader(name, pattern string) *call {
 }
 
 // queue sets the provider's next behavior.
-func (c *fixture) queue(b Behaviour, times int) {
+func (c *fixture) queue(b Behavior, times int) {
 	for range times {
 		c.Upstream.Next(b)
 	}

@@ -271,6 +271,9 @@ func TestNaughtyHeaders(t *testing.T) {
 			if status, _, answer := s.send("GET", "/api/admin/projects", "", "Authorization", text); status != 401 {
 				t.Errorf("%q as an admin token: %d %s", text, status, answer)
 			}
+			if status, _, answer := s.send("GET", "/", "", "Accept", text); status != 200 {
+				t.Errorf("%q as Accept: %d %s", text, status, answer)
+			}
 			s.send("POST", "/api/ai/complete", body, "X-Api-Key", s.key, "Content-Type", text)
 			s.send("POST", "/api/ai/complete", body, "X-Api-Key", s.key, "Content-Type", "application/json; charset="+text, "Cache-Control", text, "Accept", text)
 			s.send("POST", "/api/ai/complete", body, "X-Api-Key", s.key, "Content-Type", "application/json", "Idempotency-Key", text, "X-Request-Id", text, "X-Forwarded-For", text)

@@ -240,6 +240,8 @@ func (c *Contract) checkBody(described map[string]any, at, contentType string, b
 	switch media {
 	case "text/event-stream":
 		return checkEvents(body)
+	case "text/html", "application/yaml":
+		return c.validate(at+pointer(media, "schema"), string(body))
 	case "text/csv":
 		return c.checkTable(at+pointer(media, "schema"), body)
 	case "application/x-ndjson":

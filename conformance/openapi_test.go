@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/postern-ai/postern/core/exchange"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/host"
 )
@@ -74,11 +75,14 @@ const (
 	tableHead = "model,requests,hits,misses,failed,promptTokens,completionTokens,cost,estimated,expired,latencyMeanMs,latencyP50Ms,latencyP95Ms\r\n"
 	goodRow   = `{"model":"m","requests":1,"hits":0,"misses":1,"failed":0,"promptTokens":1,"completionTokens":1,"cost":0.1,"estimated":0,` +
 		`"expired":0,"latency":null}` + "\n"
+	goodRoot     = `{"name":"Postern","version":"` + exchange.Version + `","docs":"https://x.example/","health":"/api/health","models":"/v1/models","endpoints":["GET /api/health"]}`
 	projectUsage = "/api/admin/projects/proj_1/usage"
 )
 
 var (
 	csvHeaders    = []string{"Content-Type", "text/csv; charset=utf-8", "Content-Disposition", `attachment; filename="usage-proj_1-2026-11-01-2026-11-30-model.csv"`}
+	rootHeaders   = []string{"Vary", "Accept"}
+	pageHeaders   = []string{"Vary", "Accept", "Content-Type", "text/html; charset=utf-8"}
 	ndjsonHeaders = []string{"Content-Type", "application/x-ndjson", "Content-Disposition", `attachment; filename="usage-proj_1-2026-11-01-2026-11-30-model.ndjson"`}
 )
 
@@ -100,6 +104,8 @@ func TestContractAccepts(t *testing.T) {
 		{"GET", projectUsage, 200, goodRow + goodRow, ndjsonHeaders},
 		{"GET", projectUsage, 200, "", ndjsonHeaders},
 		{"GET", "/api/usage", 400, errorBody(fault.InvalidRequest, fault.Detail{Field: "projectId", Message: "is required"}), nil},
+		{"GET", "/", 200, goodRoot, rootHeaders},
+		{"GET", "/", 200, "<!doctype html>\n<p>", pageHeaders},
 	} {
 		if err := a.check(c); err != nil {
 			t.Error(err)
@@ -111,51 +117,54 @@ func TestContractRejects(t *testing.T) {
 	c := newContract(t)
 	with := func(body, old, new string) string { return strings.Replace(body, old, new, 1) }
 	for what, a := range map[string]answered{
-		"an undescribed status":            {"GET", "/api/health", 418, goodHealth, nil},
-		"another operation's status":       {"GET", "/api/health", 402, errorBody(fault.BudgetExceeded), nil},
-		"200 for an unknown path":          {"GET", "/api/nothing", 200, goodHealth, nil},
-		"405 for an unknown path":          {"GET", "/api/nothing", 405, errorBody(fault.MethodNotAllowed), []string{"Allow", "GET"}},
-		"a path with a trailing slash":     {"GET", "/api/health/", 200, goodHealth, nil},
-		"an escaped slash":                 {"GET", "/api/admin/projects/proj_1%2Fkeys", 201, goodHealth, nil},
-		"200 for an unknown operation":     {"POST", "/api/health", 200, goodHealth, nil},
-		"405 without allow":                {"PUT", "/api/health", 405, errorBody(fault.MethodNotAllowed), nil},
-		"HEAD without a described GET":     {"HEAD", "/api/ai/complete", 200, "", nil},
-		"405 with another allow":           {"PUT", "/api/health", 405, errorBody(fault.MethodNotAllowed), []string{"Allow", "GET, POST"}},
-		"405 without HEAD":                 {"PUT", "/api/health", 405, errorBody(fault.MethodNotAllowed), []string{"Allow", "GET"}},
-		"404 with another error's body":    {"GET", "/api/nothing", 404, errorBody(fault.Forbidden), nil},
-		"a missing header":                 {"GET", "/api/health", 200, goodHealth, []string{"-X-Request-Id", ""}},
-		"a malformed header":               {"GET", "/api/health", 200, goodHealth, []string{"X-Request-Id", "1"}},
-		"an undescribed header":            {"GET", "/api/health", 200, goodHealth, []string{"X-Postern-Key", "sk_live_1"}},
-		"a header that is not a number":    {"GET", "/api/health", 200, goodHealth, []string{"X-Ratelimit-Limit-Requests", "many"}},
-		"a malformed optional header":      {"GET", "/api/health", 200, goodHealth, []string{"Ratelimit", "9"}},
-		"a public cache":                   {"GET", "/api/health", 200, goodHealth, []string{"Cache-Control", "public"}},
-		"401 without a challenge":          {"GET", "/api/health", 401, errorBody(fault.MissingKey), nil},
-		"429 without retry-after":          {"GET", "/api/health", 429, errorBody(fault.RateLimited), nil},
-		"an empty body":                    {"GET", "/api/health", 200, "", nil},
-		"a body that is not JSON":          {"GET", "/api/health", 200, "ok", nil},
-		"two JSON values":                  {"GET", "/api/health", 200, goodHealth + goodHealth, nil},
-		"another content type":             {"GET", "/api/health", 200, goodHealth, []string{"Content-Type", "text/plain"}},
-		"no content type":                  {"GET", "/api/health", 200, goodHealth, []string{"-Content-Type", ""}},
-		"an extra member":                  {"GET", "/api/health", 200, with(goodHealth, "{", `{"key":"sk_live_1",`), nil},
-		"a missing member":                 {"GET", "/api/health", 200, with(goodHealth, `"authenticated":true,`, ""), nil},
-		"a wrong type":                     {"GET", "/api/health", 200, with(goodHealth, "true", `"true"`), nil},
-		"a fractional count":               {"GET", "/api/usage", 200, with(goodUsage, `"requests":1`, `"requests":1.5`), nil},
-		"a model with an extra member":     {"GET", "/api/usage", 200, with(goodUsage, `"cost"`, `"price":1,"cost"`), nil},
-		"a rate above 100":                 {"GET", "/api/usage", 200, with(goodUsage, `"hitRate":0`, `"hitRate":100.5`), nil},
-		"an invalid date":                  {"GET", "/api/usage", 200, with(goodUsage, "11-01T", "11-31T"), nil},
-		"a key's value shown again":        {"POST", "/api/admin/projects/proj_1/keys/key_1/reactivate", 200, with(goodKey, "{", `{"value":"sk_live_1",`), nil},
-		"a new key without its value":      {"POST", "/api/admin/projects/proj_1/keys", 201, goodKey, nil},
-		"204 with a body":                  {"DELETE", "/api/admin/projects/proj_1/keys/key_1", 204, "{}", []string{"-Content-Type", "", "-X-Content-Type-Options", ""}},
-		"400 without details":              {"GET", "/api/usage", 400, errorBody(fault.InvalidRequest), nil},
-		"401 with details":                 {"GET", "/api/usage", 401, errorBody(fault.MissingKey, fault.Detail{Field: "key", Message: "is missing"}), []string{"WWW-Authenticate", "Bearer"}},
-		"a code with another error's text": {"GET", "/api/health", 401, with(errorBody(fault.MissingKey), "Missing API key", "Invalid or inactive API key"), []string{"WWW-Authenticate", "Bearer"}},
-		"an unknown code":                  {"GET", "/api/nothing", 404, with(errorBody(fault.NotFound), "not_found", "lost"), nil},
-		"a table without a head":           {"GET", projectUsage, 200, "m,1,0,1,0,1,1,0.1,0,0,,,\r\n", csvHeaders},
-		"a table with a short row":         {"GET", projectUsage, 200, tableHead + "m,1\r\n", csvHeaders},
-		"an invalid line":                  {"GET", projectUsage, 200, goodRow + with(goodRow, "{", `{"value":"sk_live_1",`), ndjsonHeaders},
-		"a line without a newline":         {"GET", projectUsage, 200, strings.TrimSpace(goodRow), ndjsonHeaders},
-		"an invalid file name":             {"GET", projectUsage, 200, goodRow, append(csvHeaders[2:3:3], `attachment; filename="x"`, "Content-Type", "application/x-ndjson")},
-		"a malformed request ID":           {"GET", "/api/nothing", 404, with(errorBody(fault.NotFound), anyRequestID, "1"), nil},
+		"an undescribed status":                  {"GET", "/api/health", 418, goodHealth, nil},
+		"another operation's status":             {"GET", "/api/health", 402, errorBody(fault.BudgetExceeded), nil},
+		"200 for an unknown path":                {"GET", "/api/nothing", 200, goodHealth, nil},
+		"405 for an unknown path":                {"GET", "/api/nothing", 405, errorBody(fault.MethodNotAllowed), []string{"Allow", "GET"}},
+		"a path with a trailing slash":           {"GET", "/api/health/", 200, goodHealth, nil},
+		"an escaped slash":                       {"GET", "/api/admin/projects/proj_1%2Fkeys", 201, goodHealth, nil},
+		"200 for an unknown operation":           {"POST", "/api/health", 200, goodHealth, nil},
+		"405 without allow":                      {"PUT", "/api/health", 405, errorBody(fault.MethodNotAllowed), nil},
+		"HEAD without a described GET":           {"HEAD", "/api/ai/complete", 200, "", nil},
+		"405 with another allow":                 {"PUT", "/api/health", 405, errorBody(fault.MethodNotAllowed), []string{"Allow", "GET, POST"}},
+		"405 without HEAD":                       {"PUT", "/api/health", 405, errorBody(fault.MethodNotAllowed), []string{"Allow", "GET"}},
+		"404 with another error's body":          {"GET", "/api/nothing", 404, errorBody(fault.Forbidden), nil},
+		"a missing header":                       {"GET", "/api/health", 200, goodHealth, []string{"-X-Request-Id", ""}},
+		"a malformed header":                     {"GET", "/api/health", 200, goodHealth, []string{"X-Request-Id", "1"}},
+		"an undescribed header":                  {"GET", "/api/health", 200, goodHealth, []string{"X-Postern-Key", "sk_live_1"}},
+		"a header that is not a number":          {"GET", "/api/health", 200, goodHealth, []string{"X-Ratelimit-Limit-Requests", "many"}},
+		"a malformed optional header":            {"GET", "/api/health", 200, goodHealth, []string{"Ratelimit", "9"}},
+		"a public cache":                         {"GET", "/api/health", 200, goodHealth, []string{"Cache-Control", "public"}},
+		"401 without a challenge":                {"GET", "/api/health", 401, errorBody(fault.MissingKey), nil},
+		"429 without retry-after":                {"GET", "/api/health", 429, errorBody(fault.RateLimited), nil},
+		"an empty body":                          {"GET", "/api/health", 200, "", nil},
+		"a body that is not JSON":                {"GET", "/api/health", 200, "ok", nil},
+		"two JSON values":                        {"GET", "/api/health", 200, goodHealth + goodHealth, nil},
+		"another content type":                   {"GET", "/api/health", 200, goodHealth, []string{"Content-Type", "text/plain"}},
+		"no content type":                        {"GET", "/api/health", 200, goodHealth, []string{"-Content-Type", ""}},
+		"an extra member":                        {"GET", "/api/health", 200, with(goodHealth, "{", `{"key":"sk_live_1",`), nil},
+		"a missing member":                       {"GET", "/api/health", 200, with(goodHealth, `"authenticated":true,`, ""), nil},
+		"a wrong type":                           {"GET", "/api/health", 200, with(goodHealth, "true", `"true"`), nil},
+		"a fractional count":                     {"GET", "/api/usage", 200, with(goodUsage, `"requests":1`, `"requests":1.5`), nil},
+		"a model with an extra member":           {"GET", "/api/usage", 200, with(goodUsage, `"cost"`, `"price":1,"cost"`), nil},
+		"a rate above 100":                       {"GET", "/api/usage", 200, with(goodUsage, `"hitRate":0`, `"hitRate":100.5`), nil},
+		"an invalid date":                        {"GET", "/api/usage", 200, with(goodUsage, "11-01T", "11-31T"), nil},
+		"a key's value shown again":              {"POST", "/api/admin/projects/proj_1/keys/key_1/reactivate", 200, with(goodKey, "{", `{"value":"sk_live_1",`), nil},
+		"a new key without its value":            {"POST", "/api/admin/projects/proj_1/keys", 201, goodKey, nil},
+		"204 with a body":                        {"DELETE", "/api/admin/projects/proj_1/keys/key_1", 204, "{}", []string{"-Content-Type", "", "-X-Content-Type-Options", ""}},
+		"400 without details":                    {"GET", "/api/usage", 400, errorBody(fault.InvalidRequest), nil},
+		"401 with details":                       {"GET", "/api/usage", 401, errorBody(fault.MissingKey, fault.Detail{Field: "key", Message: "is missing"}), []string{"WWW-Authenticate", "Bearer"}},
+		"a code with another error's text":       {"GET", "/api/health", 401, with(errorBody(fault.MissingKey), "Missing API key", "Invalid or inactive API key"), []string{"WWW-Authenticate", "Bearer"}},
+		"an unknown code":                        {"GET", "/api/nothing", 404, with(errorBody(fault.NotFound), "not_found", "lost"), nil},
+		"a table without a head":                 {"GET", projectUsage, 200, "m,1,0,1,0,1,1,0.1,0,0,,,\r\n", csvHeaders},
+		"a table with a short row":               {"GET", projectUsage, 200, tableHead + "m,1\r\n", csvHeaders},
+		"an invalid line":                        {"GET", projectUsage, 200, goodRow + with(goodRow, "{", `{"value":"sk_live_1",`), ndjsonHeaders},
+		"a line without a newline":               {"GET", projectUsage, 200, strings.TrimSpace(goodRow), ndjsonHeaders},
+		"an invalid file name":                   {"GET", projectUsage, 200, goodRow, append(csvHeaders[2:3:3], `attachment; filename="x"`, "Content-Type", "application/x-ndjson")},
+		"a malformed request ID":                 {"GET", "/api/nothing", 404, with(errorBody(fault.NotFound), anyRequestID, "1"), nil},
+		"another version":                        {"GET", "/", 200, with(goodRoot, exchange.Version, "0.0.0"), rootHeaders},
+		"a page that is not HTML":                {"GET", "/", 200, goodRoot, pageHeaders},
+		"a negotiated content type without vary": {"GET", "/", 200, goodRoot, nil},
 	} {
 		if a.check(c) == nil {
 			t.Errorf("%s was accepted", what)

@@ -24,7 +24,7 @@ func TestParallelFailures(t *testing.T) {
 	single := func(n int) request { return c.completion("live", `"model":"only","max_tokens":10`, n) }
 	fails := func(n int) {
 		t.Helper()
-		c.queue(Behaviour{Kind: "hold", Status: 500}, n)
+		c.queue(Behavior{Kind: "hold", Status: 500}, n)
 		w := c.parallel(n, single)
 		w.waitUntilHeld(upstream.Held)
 		upstream.Release()
@@ -87,7 +87,7 @@ func TestRequestDeadline(t *testing.T) {
 			if err != nil || patched.status != 200 {
 				t.Fatalf("%d %s %v", patched.status, patched.body, err)
 			}
-			c.queue(Behaviour{Kind: row.kind, DelayMs: 20}, 5)
+			c.queue(Behavior{Kind: row.kind, DelayMs: 20}, 5)
 			body := fmt.Sprintf(`{"messages":[{"role":"user","content":"Hi"}],"quality":"cheap","stream":%v}`, row.stream)
 			begun := time.Now()
 			got, err := c.run.do(request{method: "POST", path: "/api/ai/chat", body: body,
@@ -118,7 +118,7 @@ func TestRetryAfterDates(t *testing.T) {
 			defer upstream.Close()
 			c := newFixture(t, upstream, deployment(upstream))
 			c.do("project site", "key live site")
-			c.queue(Behaviour{Kind: "status", Status: 429, Headers: map[string]string{"Retry-After": date}}, 1)
+			c.queue(Behavior{Kind: "status", Status: 429, Headers: map[string]string{"Retry-After": date}}, 1)
 			got, err := c.run.do(c.completion("live", `"model":"only"`, 1))
 			c.must(err)
 			seen := upstream.Seen()

@@ -41,7 +41,7 @@ func (x *run) request(s Step, args []string) request {
 			break
 		}
 		name, value, _ := strings.Cut(line, ":")
-		r.headers[strings.ToLower(name)] = x.expand(strings.TrimSpace(value))
+		r.headers[strings.ToLower(name)] = padded(s, x.expand(strings.TrimSpace(value)))
 	}
 	r.body = unescapeBytes(padded(s, r.body))
 	if contentType, given := r.headers["content-type"]; given && contentType == "" {

@@ -158,7 +158,7 @@ func (s *sdk) errors(t *testing.T) {
 			t.Errorf("%q: %v", model, err)
 		}
 	}
-	s.upstream.Next(Behaviour{Kind: "status", Status: 400})
+	s.upstream.Next(Behavior{Kind: "status", Status: 400})
 	var e *openai.Error
 	if _, err := s.Chat.Completions.New(t.Context(), say("only", "refused")); !errors.As(err, &e) || e.StatusCode != 400 || e.Message == "" {
 		t.Errorf("%v", err)
@@ -167,7 +167,7 @@ func (s *sdk) errors(t *testing.T) {
 
 func (s *sdk) broken(t *testing.T) {
 	for _, kind := range []string{"broken", "cut", "malformed", "error-event"} {
-		s.upstream.Next(Behaviour{Kind: kind})
+		s.upstream.Next(Behavior{Kind: kind})
 		stream := s.Chat.Completions.NewStreaming(t.Context(), say("only", "count to 40 "+kind))
 		chunks := 0
 		for stream.Next() {
@@ -191,7 +191,7 @@ func (s *sdk) abort(t *testing.T) {
 	for {
 		seen := s.upstream.Seen()
 		if last := seen[len(seen)-1]; last.Done {
-			if !last.Left {
+			if !last.Disconnected {
 				t.Error("the provider sent the whole response")
 			}
 			return

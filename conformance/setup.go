@@ -187,7 +187,7 @@ func (x *run) admin(s Step) error {
 // queueUpstream runs "upstream KIND [status=N] [family=NAME] [delay=MS] [chunks=N] [finish=REASON]
 // [header.NAME=VALUE]… [times=N] [pad=N]": it sets the behavior for the next requests. The block is the body.
 func (x *run) queueUpstream(s Step) error {
-	b := Behaviour{Kind: s.Args[0], Headers: map[string]string{}, Body: padded(s, strings.Join(s.Lines, "\n"))}
+	b := Behavior{Kind: s.Args[0], Headers: map[string]string{}, Body: padded(s, strings.Join(s.Lines, "\n"))}
 	times := 1
 	numbers := map[string]*int{"status": &b.Status, "times": &times, "delay": &b.DelayMs, "chunks": &b.Chunks, "pad": new(int)}
 	texts := map[string]*string{"family": &b.Family, "finish": &b.Finish}

@@ -4,8 +4,8 @@ import "github.com/postern-ai/postern/internal/fakeprovider"
 
 // Upstream is the provider of all runs. It speaks every provider format, and fails on command.
 type (
-	Upstream  = fakeprovider.Server
-	Behaviour = fakeprovider.Behaviour
+	Upstream = fakeprovider.Server
+	Behavior = fakeprovider.Behavior
 )
 
 // NewUpstream starts an Upstream. By default every request succeeds.

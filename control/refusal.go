@@ -10,17 +10,17 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// refusal is an error that the caller sees: a row of the core's table, so that both planes speak alike.
-// Nothing from the inside gets into it.
+// refusal is an error that is sent to the client: a row of the core's fault table, so that both planes use
+// the same errors. The response contains no internals.
 type refusal struct {
 	fault.Fault
 	allow      string // the Allow header of a 405
 	retryAfter string // seconds
 	details    []fault.Detail
-	cause      error // for the log only
+	cause      error // logged, but not sent
 }
 
-// Refusals that are always the same.
+// Refusals without details.
 var (
 	errMissingKey    = &refusal{Fault: fault.MissingKey}
 	errWrongKey      = &refusal{Fault: fault.InvalidKey}
@@ -36,7 +36,7 @@ var (
 	errNotConfigured = &refusal{Fault: fault.AdminOff}
 )
 
-// invalid is a 400 that says all that is wrong.
+// invalid is a 400 with all problems of a request.
 func invalid(details ...fault.Detail) *refusal {
 	return &refusal{Fault: fault.InvalidRequest, details: details}
 }
@@ -45,18 +45,18 @@ func methodNotAllowed(allowed []string) *refusal {
 	return &refusal{Fault: fault.MethodNotAllowed, allow: strings.Join(allowed, ", ")}
 }
 
-// slowedDown is for who has to wait, rounded up to whole seconds.
-func slowedDown(wait time.Duration) *refusal {
+// rateLimited is a 429 with a Retry-After, rounded up to whole seconds.
+func rateLimited(wait time.Duration) *refusal {
 	seconds := max(1, (wait+time.Second-1)/time.Second)
 	return &refusal{Fault: fault.RateLimited, retryAfter: strconv.Itoa(int(seconds))}
 }
 
-// unavailable is for an object that is out. By the time the caller tries again, the outbox has too.
+// unavailable is a 503 for a failed object. The outbox retries its deliveries before the client does.
 func unavailable(cause error) *refusal {
 	return &refusal{Fault: fault.Unavailable, retryAfter: "2", cause: cause}
 }
 
-// asRefusal finds what the caller is told of an error: a 500 if it is none of ours.
+// asRefusal returns the refusal in an error; any other error becomes a 500.
 func asRefusal(err error) *refusal {
 	var r *refusal
 	if errors.As(err, &r) {
@@ -65,7 +65,7 @@ func asRefusal(err error) *refusal {
 	return &refusal{Fault: fault.Internal, cause: err}
 }
 
-// Error is for the inside.
+// Error is the text for the log.
 func (r *refusal) Error() string {
 	if r.cause != nil {
 		return r.Code + ": " + r.cause.Error()

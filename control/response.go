@@ -8,8 +8,8 @@ import (
 	"strconv"
 )
 
-// write sends an answer, without the body to a HEAD. The body's length is declared where there is one: a host
-// that knows it needs no stream.
+// write sends a response, without the body to a HEAD. It declares the body's length, so that a host needs no
+// stream.
 func write(w http.ResponseWriter, r *http.Request, requestID string, result answer) {
 	header := w.Header()
 	header.Set("X-Request-Id", requestID)
@@ -20,7 +20,7 @@ func write(w http.ResponseWriter, r *http.Request, requestID string, result answ
 	}
 	contentType, body, err := result.content()
 	if err != nil {
-		log.Printf("control: %s: answer does not encode", requestID)
+		log.Printf("control: %s: the response cannot be encoded", requestID)
 		w.WriteHeader(http.StatusInternalServerError)
 		return
 	}
@@ -32,11 +32,11 @@ func write(w http.ResponseWriter, r *http.Request, requestID string, result answ
 	}
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(result.status)
-	// A failure means that the caller is gone; there is nobody to tell.
+	// An error means that the client disconnected.
 	_, _ = w.Write(body)
 }
 
-// content is the body, and what it is.
+// content is the body and its media type.
 func (a answer) content() (contentType string, body []byte, err error) {
 	if f, ok := a.body.(file); ok {
 		return f.contentType, f.data, nil
@@ -45,7 +45,7 @@ func (a answer) content() (contentType string, body []byte, err error) {
 	return "application/json", body, err
 }
 
-// encode is JSON as it was meant: names with < in them are not escaped for HTML.
+// encode returns JSON without HTML escaping: a < in a name stays as it is.
 func encode(v any) ([]byte, error) {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)

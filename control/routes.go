@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// sessionPath is where people sign in and out.
+// sessionPath is the endpoint for signing in and out.
 const sessionPath = "/api/admin/session"
 
-// route is one line of the table: everything in it is for those who are known, but for the sign-in.
+// route is one endpoint. Every route but sign-in requires authentication.
 type route struct {
 	method, pattern string
 	serve           func(*handler, *call) (answer, error)
@@ -46,9 +46,9 @@ var routes = []route{
 
 func (r *route) isSignIn() bool { return r.pattern == sessionPath && r.method == http.MethodPost }
 
-// match finds the route of a request, by its path as sent: an escaped slash does not part segments. HEAD is
-// GET without the body, which write leaves out. It refuses with 404, or with 405 and all the methods that the
-// path has.
+// match finds the route for the escaped path of a request, in which an escaped slash does not separate
+// segments. HEAD is GET without the body, which write omits. The error is a 404, or a 405 with all methods of
+// the path.
 func match(r *http.Request) (*route, *call, error) {
 	method := r.Method
 	if method == http.MethodHead {
@@ -74,8 +74,8 @@ func match(r *http.Request) (*route, *call, error) {
 	return nil, nil, methodNotAllowed(allowed)
 }
 
-// bind tells whether a path fits a pattern, and takes its parameters. What cannot be an id fits nothing,
-// so no outsider's text becomes part of a document's key.
+// bind reports whether a path matches a pattern, and sets the path parameters. Text that is not in the form
+// of an ID matches nothing, so that no foreign text becomes part of a document's key.
 func (c *call) bind(pattern, path string) bool {
 	want, have := strings.Split(pattern, "/"), strings.Split(path, "/")
 	if len(want) != len(have) {
@@ -96,7 +96,7 @@ func (c *call) bind(pattern, path string) bool {
 	return true
 }
 
-// isProviderName tells whether a text could be the catalog's name of a provider.
+// isProviderName reports whether text has the form of a provider's name in the catalog.
 func isProviderName(text string) bool {
 	return text != "" && len(text) <= maxIDLength && !strings.ContainsFunc(text, func(r rune) bool {
 		return r != '-' && r != '_' && r != '.' && (r < 'a' || r > 'z') && (r < '0' || r > '9')

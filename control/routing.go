@@ -7,10 +7,10 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// maxWeight of a target in a project's route.
+// maxWeight is the maximum weight of a target in a project's route.
 const maxWeight = 1_000_000
 
-// routeView stands in for a tier.
+// routeView is a project's override of a tier.
 type routeView struct {
 	Strategy string       `json:"strategy"`
 	Targets  []targetView `json:"targets"`
@@ -38,7 +38,7 @@ func viewRoutes(routes []doc.Route) map[string]routeView {
 	return views
 }
 
-// routes takes the field "routes": all of the project's overrides, by tier.
+// routes takes the field "routes": all tiers that the project overrides.
 func (h *handler) routes(f *fields) (routes []doc.Route, given bool) {
 	all, given := f.object("routes")
 	if !given {
@@ -47,10 +47,10 @@ func (h *handler) routes(f *fields) (routes []doc.Route, given bool) {
 	for _, tier := range h.tierNames() {
 		if inner, ok := all.object(tier); ok {
 			routes = append(routes, h.route(tier, inner))
-			all.close(tier, inner)
+			all.addProblems(tier, inner)
 		}
 	}
-	f.close("routes", all)
+	f.addProblems("routes", all)
 	return routes, true
 }
 
@@ -60,11 +60,11 @@ func (h *handler) route(tier string, f *fields) doc.Route {
 	_, named := f.values["targets"]
 	targets, given := f.objects("targets", doc.MaxTargets)
 	if !named || given && len(targets) == 0 {
-		f.wrong("targets", "must be 1 to "+strconv.Itoa(doc.MaxTargets)+" models")
+		f.problem("targets", "must be an array of 1 to "+strconv.Itoa(doc.MaxTargets)+" targets")
 	}
 	for i, t := range targets {
 		r.Targets = append(r.Targets, h.target(t))
-		f.close("targets."+strconv.Itoa(i), t)
+		f.addProblems("targets."+strconv.Itoa(i), t)
 	}
 	return r
 }
@@ -73,13 +73,13 @@ func (h *handler) target(f *fields) doc.RouteTarget {
 	name, _ := f.text("model", "")
 	model := h.Catalog.Model(name)
 	if len(f.problems) == 0 && (model == nil || model.Kind != config.ChatModel) {
-		f.wrong("model", "must be the name of a chat model of the catalog")
+		f.problem("model", "must be a chat model of the catalog"+got(name)+"; see GET /api/admin/catalog")
 	}
 	weight := uint64(1)
 	if digits, given := f.number("weight"); given {
 		n, err := strconv.ParseUint(digits, 10, 64)
 		if err != nil || n > maxWeight {
-			f.wrong("weight", "must be an integer from 0 to "+strconv.Itoa(maxWeight))
+			f.problem("weight", "must be an integer between 0 and "+strconv.Itoa(maxWeight)+gotNumber(digits))
 		}
 		weight = n
 	}

@@ -60,7 +60,7 @@ func New(o Options) (*Host, error) {
 // Wait blocks until all exchanges have ended, including their work after the response.
 func (h *Host) Wait() { h.working.Wait() }
 
-// Evict clears the memory shared between exchanges, as a new isolate would start.
+// Evict clears the memory shared between exchanges, so that the next one starts as in a new isolate.
 func (h *Host) Evict() {
 	h.hot.clear()
 	h.shared.clear()
@@ -210,7 +210,7 @@ func pick(header http.Header, names []string) []abi.Header {
 	return picked
 }
 
-// text replaces bytes that are not UTF-8 by U+FFFD, as the Workers platform does.
+// text replaces bytes that are not UTF-8 with U+FFFD, as the Workers platform does.
 func text(raw string) string {
 	if utf8.ValidString(raw) {
 		return raw

@@ -93,7 +93,8 @@ async function failing(ended) {
 async function main() {
   takeLock()
   process.on('exit', releaseLock)
-  if (!(await canListen())) throw new Error(`port ${PORT} is in use; stop the process that listens on it, or set POSTERN_PORT`)
+  if (!(await canListen()))
+    throw new Error(`port ${PORT} is in use; stop the process that listens on it, or set POSTERN_PORT`)
   checkControlFile()
   removeFiles()
   const session = new Session()

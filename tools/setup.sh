@@ -2,7 +2,8 @@
 # Installs missing build tools into .tools/ (git-ignored) and node_modules/. Idempotent. Uses a tool on PATH if its
 # version fits. Outside the checkout it only installs Debian packages, which needs root or sudo.
 #
-# Requires Go, and Node or npm (or apt, to install npm). `tools/setup.sh browser` installs Chromium.
+# Requires Go, and Node or npm (or apt, to install npm). `tools/setup.sh browser` installs Chromium,
+# `tools/setup.sh python` a python3 with httpx.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -112,6 +113,16 @@ setup_browser() {
   command -v chromium >/dev/null || { say "Chromium"; apt_install chromium; }
 }
 
+# A python3 with httpx, which runs the Python examples.
+setup_python() {
+  if PATH=${PATH//"$tools/bin:"/} python3 -c 'import httpx' 2>/dev/null; then
+    rm -f "$tools/bin/python3"
+    return
+  fi
+  /usr/bin/python3 -c 'import httpx' 2>/dev/null || { say "python3-httpx"; apt_install python3-httpx; }
+  ln -sfn /usr/bin/python3 "$tools/bin/python3"
+}
+
 export PATH="$tools/bin:$PATH"
 command -v go >/dev/null || { say "Go is required; install it from https://go.dev/dl"; exit 1; }
 for part in "${@:-all}"; do
@@ -124,6 +135,7 @@ for part in "${@:-all}"; do
     lint) setup_lint ;;
     bench) setup_bench ;;
     browser) setup_browser ;;
+    python) setup_python ;;
     *) say "unknown part: $part"; exit 1 ;;
   esac
 done

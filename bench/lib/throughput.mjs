@@ -63,7 +63,7 @@ async function counted(upstreamURL, contend, uncached) {
 async function checkUsage(url, { key, projectId }, served, hits) {
   const response = await fetch(`${url}/api/usage?projectId=${projectId}&period=day`, { headers: { 'x-api-key': key } })
   const { cache } = await response.json()
-  // Usage may or may not include requests that wrk abandoned.
+  // Usage might include requests that wrk abandoned.
   const near = (got, expected) => got >= expected && got <= expected + ABANDONED * (4 * ROUNDS + 4)
   if (!near(cache.misses, served) || !near(cache.hits, hits)) {
     throw new Error(`usage: ${served} served and ${hits} hits, but the report says ${JSON.stringify(cache)}`)
@@ -134,7 +134,10 @@ function compare(name, ours, theirs, least) {
   const rate = (results) => perSecond(median(results.map((r) => r.perSecond)))
   const cpu = (results) => median(results.map((r) => r.cpuMs)).toFixed(2)
   const value = ratio(ours, theirs, (r) => r.perSecond)
-  return row(name, rate(ours), rate(theirs), value, { least, note: `CPU ms per request: ${cpu(ours)} : ${cpu(theirs)}` })
+  return row(name, rate(ours), rate(theirs), value, {
+    least,
+    note: `CPU ms per request: ${cpu(ours)} : ${cpu(theirs)}`,
+  })
 }
 
 function latency(name, ours, theirs) {

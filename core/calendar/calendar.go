@@ -1,5 +1,5 @@
-// Package calendar turns Unix milliseconds into UTC days, ISO weeks and months, and back into text. Days
-// are counted from 1970-01-01, months from January 1970. (The core cannot use package time.)
+// Package calendar converts Unix milliseconds to UTC days, ISO weeks and months, and formats them as text. Days
+// are counted from 1970-01-01, months from January 1970. The core cannot import package time.
 package calendar
 
 const (
@@ -7,10 +7,10 @@ const (
 	DayMs    = 24 * 60 * 60 * SecondMs
 )
 
-// Day is the UTC day of an instant.
+// Day is the UTC day of a time in Unix milliseconds.
 func Day(ms uint64) uint64 { return ms / DayMs }
 
-// Monday is the first day of the ISO week that day is in. (1970-01-01 was a Thursday.)
+// Monday is the first day of the ISO week that contains day, or 0 if the week began before 1970-01-01, a Thursday.
 func Monday(day uint64) uint64 {
 	weekday := (day + 3) % 7
 	if weekday > day {
@@ -19,7 +19,7 @@ func Monday(day uint64) uint64 {
 	return day - weekday
 }
 
-// Month is the month that day is in.
+// Month is the month that contains day.
 func Month(day uint64) uint64 {
 	year, month, _ := Date(day)
 	return (year-1970)*12 + month - 1
@@ -28,14 +28,14 @@ func Month(day uint64) uint64 {
 // MonthStart is the first day of a month.
 func MonthStart(month uint64) uint64 {
 	year, m := 1970+month/12, month%12+1
-	// Days before a date, with the year starting in March so that the leap day comes last.
+	// The year starts in March here, so that the leap day is its last day.
 	if m <= 2 {
 		year, m = year-1, m+12
 	}
 	return year*365 + year/4 - year/100 + year/400 + (153*(m-3)+2)/5 - 719468
 }
 
-// Date is a day's year, month (1 to 12) and day of the month.
+// Date is a day's year, month (1 to 12) and day of the month (from 1).
 func Date(day uint64) (year, month, dayOfMonth uint64) {
 	// Eras of 400 years from 0000-03-01; Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms".
 	z := day + 719468
@@ -52,7 +52,7 @@ func Date(day uint64) (year, month, dayOfMonth uint64) {
 	return year, month, dayOfMonth
 }
 
-// AppendDate writes a day as 2026-11-21.
+// AppendDate appends a day as 2026-11-21.
 func AppendDate(dst []byte, day uint64) []byte {
 	year, month, dayOfMonth := Date(day)
 	dst = append(dst, byte('0'+year/1000%10), byte('0'+year/100%10), byte('0'+year/10%10), byte('0'+year%10))
@@ -60,7 +60,7 @@ func AppendDate(dst []byte, day uint64) []byte {
 	return append(dst, '-', byte('0'+dayOfMonth/10), byte('0'+dayOfMonth%10))
 }
 
-// Cycle is how often a budget begins anew.
+// Cycle is the interval at which a budget resets, in UTC.
 type Cycle uint8
 
 const (
@@ -69,7 +69,7 @@ const (
 	Daily
 )
 
-// Bounds are the first day of the turn of a cycle that day is in, and the day after its last.
+// Bounds are the first day of the cycle's period that contains day, and the day after its last (exclusive).
 func (c Cycle) Bounds(day uint64) (first, end uint64) {
 	switch c {
 	case Weekly:
@@ -82,8 +82,8 @@ func (c Cycle) Bounds(day uint64) (first, end uint64) {
 	return MonthStart(month), MonthStart(month + 1)
 }
 
-// Period is one turn of a budget's cycle as a number that only grows: how often the cycle was changed, the
-// cycle, and the first day.
+// Period is one month, week or day of a budget. Its number only grows: the high bits are the epoch (the number of
+// times the cycle was changed), then follow the cycle and the period's first day. 0 is no period.
 type Period uint64
 
 const (
@@ -91,13 +91,14 @@ const (
 	cycleShift = 28
 )
 
-// NewPeriod is the period that day is in, of a cycle that is the epoch-th of its budget.
+// NewPeriod is the period that contains day, of a budget whose cycle was changed epoch times.
 func NewPeriod(c Cycle, epoch, day uint64) Period {
 	first, _ := c.Bounds(day)
 	return Period(epoch<<epochShift | uint64(c)<<cycleShift | first)
 }
 
-// ReadPeriod is a stored period. Before there were cycles, it was the number of a month.
+// ReadPeriod converts a stored number to a Period. Rows and messages from before budgets had cycles store the
+// number of a month.
 func ReadPeriod(stored uint64) Period {
 	if stored > 0 && stored < firstStart {
 		return NewPeriod(Monthly, 0, MonthStart(stored))
@@ -105,35 +106,37 @@ func ReadPeriod(stored uint64) Period {
 	return Period(stored)
 }
 
-// firstStart is a day (in 1997) before any budget's start, and a month (in 2803) after any.
+// firstStart separates the two stored forms: as a day it is in 1997, before any budget; as a month it is in 2803,
+// after any.
 const firstStart = 10_000
 
-// Epoch is how often the cycle was changed before.
+// Epoch is the number of times the budget's cycle was changed before this period.
 func (p Period) Epoch() uint64 { return uint64(p) >> epochShift }
 
-// Cycle is the one that the period is a turn of.
+// Cycle is the cycle of the period.
 func (p Period) Cycle() Cycle { return Cycle(p >> cycleShift & 15) }
 
-// Bounds are the first day, and the day after the last.
+// Bounds are the period's first day and the day after its last (exclusive).
 func (p Period) Bounds() (first, end uint64) {
 	return p.Cycle().Bounds(uint64(p) & (1<<cycleShift - 1))
 }
 
-// Contains says whether a day is in the period.
+// Contains reports whether a day is in the period.
 func (p Period) Contains(day uint64) bool {
 	first, end := p.Bounds()
 	return first <= day && day < end
 }
 
-// At is the period of the same cycle that another day is in.
+// At is the period of the same cycle and epoch that contains day.
 func (p Period) At(day uint64) Period { return NewPeriod(p.Cycle(), p.Epoch(), day) }
 
-// HourMs is one hour. Hour is the hour of its UTC day that an instant is in.
+// HourMs is one hour in milliseconds.
 const HourMs = 60 * 60 * SecondMs
 
+// Hour is the hour of the UTC day, 0 to 23, of a time in Unix milliseconds.
 func Hour(ms uint64) uint64 { return ms % DayMs / HourMs }
 
-// AppendTimestamp writes an instant as 2026-11-21T09:30:00.000Z (RFC 3339).
+// AppendTimestamp appends a time in Unix milliseconds as 2026-11-21T09:30:00.000Z (RFC 3339).
 func AppendTimestamp(dst []byte, ms uint64) []byte {
 	dst = append(AppendDate(dst, Day(ms)), 'T')
 	second := ms % DayMs / SecondMs

@@ -25,10 +25,10 @@ func checkDay(t *testing.T, at time.Time, day uint64) {
 	}
 	year, month, dayOfMonth := calendar.Date(day)
 	if year != uint64(at.Year()) || month != uint64(at.Month()) || dayOfMonth != uint64(at.Day()) {
-		t.Errorf("%v has the date %d-%d-%d", at, year, month, dayOfMonth)
+		t.Errorf("%v has date %d-%d-%d", at, year, month, dayOfMonth)
 	}
 	if got := string(calendar.AppendDate([]byte(">"), day)); got != ">"+at.Format(time.DateOnly) {
-		t.Errorf("%v is written %s", at, got)
+		t.Errorf("%v is formatted as %s", at, got)
 	}
 	wantMonth := uint64(at.Year()-1970)*12 + uint64(at.Month()) - 1
 	if got := calendar.Month(day); got != wantMonth {
@@ -40,22 +40,23 @@ func checkDay(t *testing.T, at time.Time, day uint64) {
 	}
 	monday := at.AddDate(0, 0, -(int(at.Weekday())+6)%7)
 	if got := calendar.Monday(day); got != uint64(max(0, monday.Unix()/86400)) {
-		t.Errorf("%v is in the week of day %d, want %d", at, got, monday.Unix()/86400)
+		t.Errorf("the Monday of %v is day %d, want %d", at, got, monday.Unix()/86400)
 	}
 }
 
-func TestISOWeeksBeginOnMondays(t *testing.T) {
+func TestISOWeeksStartOnMondays(t *testing.T) {
 	for year := 1971; year <= 2400; year++ {
-		// The week with January 4th is the first of the ISO year (ISO 8601).
+		// January 4 is always in the first week of the ISO year (ISO 8601).
 		at := time.Date(year, 1, 4, 0, 0, 0, 0, time.UTC)
 		monday := time.Unix(int64(calendar.Monday(uint64(at.Unix()/86400)))*86400, 0).UTC()
 		if isoYear, week := monday.ISOWeek(); isoYear != year || week != 1 || monday.Weekday() != time.Monday {
-			t.Errorf("the first week of %d begins on %v", year, monday)
+			t.Errorf("the first week of %d starts on %v", year, monday)
 		}
 	}
 }
 
-// TestPeriods: a period holds all days of its turn and no other, and later ones are larger, whatever the cycle.
+// TestPeriods checks that a period contains exactly the days between its bounds, and that later periods are larger,
+// in every cycle.
 func TestPeriods(t *testing.T) {
 	const days = 400
 	for _, cycle := range []calendar.Cycle{calendar.Monthly, calendar.Weekly, calendar.Daily} {
@@ -66,22 +67,22 @@ func TestPeriods(t *testing.T) {
 				t.Fatalf("cycle %d, day %d: from %d to %d", cycle, day, first, end)
 			}
 			if next := p.At(end); next <= p || p.At(first) != p || p.At(end-1) != p || next.At(day) != p {
-				t.Fatalf("cycle %d, day %d: %x, and then %x", cycle, day, p, next)
+				t.Fatalf("cycle %d, day %d: period %x, next %x", cycle, day, p, next)
 			}
 			if calendar.ReadPeriod(uint64(p)) != p {
-				t.Fatalf("%x is read as %x", p, calendar.ReadPeriod(uint64(p)))
+				t.Fatalf("stored period %x is read as %x", p, calendar.ReadPeriod(uint64(p)))
 			}
 		}
 	}
 	if a, b := calendar.NewPeriod(calendar.Daily, 1, 30_000), calendar.NewPeriod(calendar.Monthly, 2, 20_000); a >= b {
-		t.Errorf("a later epoch's %x is not after %x", b, a)
+		t.Errorf("period %x of a later epoch is not larger than %x", b, a)
 	}
 }
 
-// TestStoredMonths: before there were cycles, a period was the number of its month.
+// TestStoredMonths checks periods from before budgets had cycles: they are month numbers.
 func TestStoredMonths(t *testing.T) {
 	if p := calendar.ReadPeriod(0); p != 0 {
-		t.Errorf("none is read as %x", p)
+		t.Errorf("0 is read as %x", p)
 	}
 	for year := 1980; year <= 2400; year += 7 {
 		month := uint64(year-1970)*12 + uint64(year%12)
@@ -89,7 +90,7 @@ func TestStoredMonths(t *testing.T) {
 		p := calendar.ReadPeriod(month)
 		start, end := p.Bounds()
 		if p.Epoch() != 0 || p.Cycle() != calendar.Monthly || start != uint64(first.Unix()/86400) || end != uint64(first.AddDate(0, 1, 0).Unix()/86400) {
-			t.Errorf("%v is read as %x, from %d to %d", first, p, start, end)
+			t.Errorf("the month of %v is read as %x, days %d to %d", first, p, start, end)
 		}
 	}
 }
@@ -102,7 +103,7 @@ func TestTimestamps(t *testing.T) {
 		ms := uint64(at.UnixMilli())
 		want := at.UTC().Format("2006-01-02T15:04:05.000Z")
 		if got := string(calendar.AppendTimestamp([]byte(">"), ms)); got != ">"+want || calendar.Hour(ms) != uint64(at.UTC().Hour()) {
-			t.Errorf("%v is written %s, its hour %d", at, got, calendar.Hour(ms))
+			t.Errorf("%v is formatted as %s, its hour is %d", at, got, calendar.Hour(ms))
 		}
 	}
 }

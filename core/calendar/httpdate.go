@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// months are the names of months in HTTP dates.
+// months are the month names in HTTP dates.
 const months = "JanFebMarAprMayJunJulAugSepOctNovDec"
 
-// ParseHTTPDate reads a date in any of HTTP's three forms and gives Unix milliseconds; false if it is none.
-// Two-digit years are those nearest to 2000. Source: RFC 9110, section 5.6.7.
+// ParseHTTPDate converts a date in any of HTTP's three formats to Unix milliseconds; ok is false for anything else.
+// A two-digit year from 50 is in the 1900s, one below in the 2000s. Source: RFC 9110, section 5.6.7.
 func ParseHTTPDate(text string) (ms uint64, ok bool) {
 	_, rest, comma := strings.Cut(text, ",")
 	if !comma {
@@ -26,7 +26,7 @@ func ParseHTTPDate(text string) (ms uint64, ok bool) {
 	return instant(fields[2], fields[1], fields[0], fields[3])
 }
 
-// parseAsctime reads Sun Nov  6 08:49:37 1994.
+// parseAsctime parses the asctime format: Sun Nov  6 08:49:37 1994.
 func parseAsctime(text string) (ms uint64, ok bool) {
 	fields := strings.Fields(text)
 	if len(fields) != 5 {
@@ -35,7 +35,7 @@ func parseAsctime(text string) (ms uint64, ok bool) {
 	return instant(fields[4], fields[1], fields[2], fields[3])
 }
 
-// instant puts a date and a time of day together.
+// instant combines a date and a time of day into Unix milliseconds.
 func instant(year, month, day, clock string) (ms uint64, ok bool) {
 	y, d, m := number(year), number(day), strings.Index(months, month)
 	if len(year) == 2 && y >= 0 {
@@ -60,7 +60,7 @@ func instant(year, month, day, clock string) (ms uint64, ok bool) {
 	return days*DayMs + uint64((h*60+min)*60+s)*SecondMs, true
 }
 
-// number reads one to four digits; -1 for anything else.
+// number parses one to four digits; it is -1 for anything else.
 func number(text string) int {
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || len(text) > 4 {

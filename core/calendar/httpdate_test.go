@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/calendar"
 )
 
-// All three forms of HTTP's dates are read as package time reads them.
+// TestHTTPDates compares all three HTTP date formats with package time.
 func TestHTTPDates(t *testing.T) {
 	const rfc850 = "Monday, 02-Jan-06 15:04:05 GMT"
 	for day := range 40_000 {
@@ -18,13 +18,13 @@ func TestHTTPDates(t *testing.T) {
 		}
 		for _, text := range forms {
 			if ms, ok := calendar.ParseHTTPDate(text); !ok || ms != uint64(at.UnixMilli()) {
-				t.Fatalf("%q is %d, %v; want %d", text, ms, ok, at.UnixMilli())
+				t.Fatalf("%q is parsed as %d, %v; want %d", text, ms, ok, at.UnixMilli())
 			}
 		}
 	}
 }
 
-func TestNoHTTPDate(t *testing.T) {
+func TestInvalidHTTPDates(t *testing.T) {
 	for _, text := range []string{
 		"", "120", "soon", "Sun, 06 Nov 1994 08:49:37", "Sun, 06 Nov 1994 08:49:37 CET", "Sun, 06 Nov 1994 24:00:00 GMT",
 		"Sun, 06 Nvo 1994 08:49:37 GMT", "Sun, 06 anF 1994 08:49:37 GMT", "Sun, 32 Nov 1994 08:49:37 GMT", "Sun, 00 Nov 1994 08:49:37 GMT",
@@ -33,7 +33,7 @@ func TestNoHTTPDate(t *testing.T) {
 		"Sun, 06 Nov 1994 08:49:61 GMT", "Sun, -6 Nov 1994 08:49:37 GMT", "Sun Nov 6 08:49:37", "Sun, 06-Nov 08:49:37 GMT",
 	} {
 		if ms, ok := calendar.ParseHTTPDate(text); ok {
-			t.Errorf("%q was read as %d", text, ms)
+			t.Errorf("%q is parsed as %d, want an error", text, ms)
 		}
 	}
 }

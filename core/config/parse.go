@@ -13,33 +13,41 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// parser reads catalogs and remembers the first thing that is wrong.
+// parser reads catalogs and keeps the first error.
 type parser struct {
-	config *Config
-	env    []abi.Header
-	wrong  string
-	// By name until all catalogs are read: an overlay may replace what they point to.
+	config  *Config
+	env     []abi.Header
+	problem string
+	source  string // name of the catalog that is being read, for error messages
+	// References stay names until all catalogs are read, because an overlay may replace their entries.
 	modelProviders []string
 	tierModels     [][]string
 }
 
-// Parse is configure's work. The error text names what is wrong and holds no value of a variable.
+// Parse builds the configuration. The second result is an error message, or empty. It names the faulty entry or
+// variable and never contains a variable's value, except names and prices of an overlay.
 func Parse(in abi.Config) (*Config, string) {
 	p := parser{config: &Config{MaxBodyBytes: 4_000_000}, env: in.Env}
-	p.catalog("catalog", in.Catalog)
+	p.catalog(defaultSource, in.Catalog)
 	if overlay := p.variable(EnvCatalog); overlay != "" {
 		p.catalog(EnvCatalog, []byte(overlay))
 	}
 	p.settings()
 	p.link()
-	return p.config, p.wrong
+	return p.config, p.problem
 }
 
+// defaultSource is the name of the built-in catalog in error messages.
+const defaultSource = "catalog"
+
 func (p *parser) fail(what string) {
-	if p.wrong == "" {
-		p.wrong = what
+	if p.problem == "" {
+		p.problem = what
 	}
 }
+
+// failIn is fail for an entry of the catalog that is being read.
+func (p *parser) failIn(what string) { p.fail(p.source + ": " + what) }
 
 func (p *parser) variable(name string) string {
 	for _, h := range p.env {
@@ -54,19 +62,20 @@ func (p *parser) settings() {
 	if text := p.variable(EnvMaxBodyBytes); text != "" {
 		n, err := strconv.ParseUint(text, 10, 32)
 		if err != nil || n == 0 {
-			p.fail(EnvMaxBodyBytes + " must be a number of bytes")
+			p.fail(EnvMaxBodyBytes + " must be an integer between 1 and 4294967295 (bytes)")
 		}
 		p.config.MaxBodyBytes = n
 	}
 	keys, ok := ParseMasterKeys(p.variable(EnvMasterKeys))
 	if !ok {
-		p.fail(EnvMasterKeys + " must be id:key,…, each key 32 bytes in base64")
+		p.fail(EnvMasterKeys + " must be a comma-separated list of id:key, each id 1 to 16 letters, digits or hyphens, each key 32 bytes in base64")
 	}
 	p.config.MasterKeys = keys
 	p.config.ControlOff = p.variable(EnvControl) == "off"
 }
 
 func (p *parser) catalog(source string, text []byte) {
+	p.source = source
 	if problem := jsontext.Check(text); problem != jsontext.OK {
 		p.fail(source + " " + problem.String())
 		return
@@ -107,18 +116,28 @@ func setNumber(to *uint64, v gjson.Result) {
 	}
 }
 
-// name takes the entry's name, which every list is keyed by: those of what a key may use, too.
-func (p *parser) name(v gjson.Result) string {
+// name returns the name of an entry of the list kind. Lists are keyed by name, and keys' allow-lists hold names.
+func (p *parser) name(kind string, v gjson.Result) string {
 	name := v.Get("name").String()
-	if name == "" || len(name) > doc.MaxModelBytes {
-		p.fail("catalog: an entry has no name, or one longer than " + strconv.Itoa(doc.MaxModelBytes) + " bytes")
-	}
+	ok := name != "" && len(name) <= doc.MaxModelBytes
 	for i := 0; i < len(name); i++ {
-		if name[i] <= ' ' || name[i] > '~' {
-			p.fail("catalog: names are printable ASCII")
-		}
+		ok = ok && name[i] > ' ' && name[i] <= '~'
+	}
+	if !ok {
+		p.failIn("name in " + kind + " must be 1 to " + strconv.Itoa(doc.MaxModelBytes) +
+			" printable ASCII characters without spaces, got " + quote(name))
 	}
 	return name
+}
+
+const maxQuotedBytes = 40
+
+// quote returns a name for an error message: in quotes, and truncated.
+func quote(name string) string {
+	if len(name) > maxQuotedBytes {
+		name = name[:maxQuotedBytes] + "…"
+	}
+	return `"` + name + `"`
 }
 
 func (p *parser) amount(v gjson.Result, unit money.Pico, what string) money.Pico {
@@ -127,14 +146,18 @@ func (p *parser) amount(v gjson.Result, unit money.Pico, what string) money.Pico
 		text = v.String()
 	}
 	amount, ok := money.Parse(text, unit)
-	if !ok {
-		p.fail("catalog: " + what + " must be a decimal number, not negative")
+	switch {
+	case ok:
+	case !v.Exists():
+		p.failIn(what + " is required")
+	default:
+		p.failIn(what + " must be a non-negative decimal number, got " + quote(text))
 	}
 	return amount
 }
 
 func (p *parser) plan(v gjson.Result) {
-	plan := Plan{Name: p.name(v)}
+	plan := Plan{Name: p.name("plans", v)}
 	setNumber(&plan.Production.PerSecond, v.Get("perSecond"))
 	setNumber(&plan.Production.PerDay, v.Get("perDay"))
 	setNumber(&plan.Production.TokensPerMinute, v.Get("tokensPerMinute"))
@@ -154,7 +177,7 @@ func (p *parser) plan(v gjson.Result) {
 }
 
 func (p *parser) provider(v gjson.Result) {
-	provider := Provider{Name: p.name(v), Wire: v.Get("wire").String(), BaseURL: v.Get("baseUrl").String(), Ready: true}
+	provider := Provider{Name: p.name("providers", v), Wire: v.Get("wire").String(), BaseURL: v.Get("baseUrl").String(), Ready: true}
 	if url := p.variable(v.Get("baseUrlEnv").String()); url != "" {
 		provider.BaseURL = url
 	}
@@ -189,9 +212,10 @@ func (p *parser) account(of *Provider) string {
 	return of.Name
 }
 
-// providerSettings reads {"region": {"env": "AWS_REGION", "default": "us-east-1"}}. In the base URL a name in
-// braces stands for its value. A setting without a value, unless it is optional, means no credentials; one
-// that suffices stands for all credentials. complete says that none is missing.
+// providerSettings reads {"region": {"env": "AWS_REGION", "default": "us-east-1"}}. A name in braces in the
+// base URL is replaced by the setting's value. A provider with an empty setting that is not optional is not
+// ready. A non-empty setting that "suffices" makes it ready without other credentials. complete reports that no
+// required setting is empty.
 func (p *parser) providerSettings(provider *Provider, v gjson.Result) (complete bool) {
 	complete = true
 	suffices := false
@@ -206,14 +230,14 @@ func (p *parser) providerSettings(provider *Provider, v gjson.Result) (complete 
 		suffices = suffices || value != "" && setting.Get("suffices").Bool()
 		for i := 0; i < len(value); i++ {
 			if value[i] <= ' ' || value[i] > '~' {
-				p.fail("the setting " + name + " of provider " + provider.Name + " must be printable ASCII without spaces")
+				p.failIn("setting " + name + " of provider " + provider.Name + " must be printable ASCII without spaces")
 			}
 		}
 		provider.Settings = append(provider.Settings, abi.Header{Name: name, Value: value})
 		if strings.Contains(provider.BaseURL, "{"+name+"}") {
 			if !isLabel(value) {
-				// It must not become another host or path.
-				p.fail("the setting " + name + " of provider " + provider.Name + " must be letters, digits and hyphens")
+				// The value must not change the host or the path.
+				p.failIn("setting " + name + " of provider " + provider.Name + " must be letters, digits and hyphens")
 			}
 			provider.BaseURL = strings.ReplaceAll(provider.BaseURL, "{"+name+"}", value)
 		}
@@ -233,19 +257,20 @@ func isLabel(text string) bool {
 	return true
 }
 
-// drops reads the list of parameters that a provider or a model lacks.
+// drops reads the list of parameters that a provider or a model does not support.
 func (p *parser) drops(v gjson.Result) (drops chat.Params) {
 	each(v.Get("drops"), func(name gjson.Result) {
 		param := chat.ParamByName(name.String())
 		if param == 0 {
-			p.fail("catalog: there is no parameter " + name.String() + " to drop")
+			p.failIn("drops of " + v.Get("name").String() + " has the unknown parameter " + quote(name.String()) +
+				"; use " + string(chat.All.AppendNames(nil)))
 		}
 		drops |= param
 	})
 	return drops
 }
 
-// checkUpstream refuses what would move a request elsewhere or break a header.
+// checkUpstream rejects base URLs that would redirect a request and keys that would break a header.
 func (p *parser) checkUpstream(provider *Provider) {
 	for len(provider.BaseURL) > 0 && provider.BaseURL[len(provider.BaseURL)-1] == '/' {
 		provider.BaseURL = provider.BaseURL[:len(provider.BaseURL)-1]
@@ -254,22 +279,22 @@ func (p *parser) checkUpstream(provider *Provider) {
 	secure := len(url) > 8 && url[:8] == "https://"
 	plain := len(url) > 7 && url[:7] == "http://"
 	if url != "" && !secure && !plain {
-		p.fail("the base URL of provider " + provider.Name + " must start with https:// or http://")
+		p.failIn("base URL of provider " + provider.Name + " must start with https:// or http://")
 	}
 	for i := 0; i < len(url); i++ {
 		if c := url[i]; c <= ' ' || c > '~' || c == '#' || c == '?' || c == '@' || c == '\\' {
-			p.fail("the base URL of provider " + provider.Name + " has a character that it must not have")
+			p.failIn("base URL of provider " + provider.Name + " must be printable ASCII without spaces, #, ?, @ and \\")
 		}
 	}
 	for i := 0; i < len(provider.Key); i++ {
 		if provider.Key[i] <= ' ' || provider.Key[i] > '~' {
-			p.fail("the key of provider " + provider.Name + " must be printable ASCII without spaces")
+			p.fail(provider.keyEnv + ", the API key of provider " + provider.Name + ", must be printable ASCII without spaces")
 		}
 	}
 }
 
 func (p *parser) model(v gjson.Result) {
-	model := Model{Name: p.name(v), MaxTokensField: "max_tokens"}
+	model := Model{Name: p.name("models", v), MaxTokensField: "max_tokens"}
 	model.Upstream = model.Name
 	setText(&model.Upstream, v.Get("upstream"))
 	setText(&model.MaxTokensField, v.Get("maxTokensField"))
@@ -294,14 +319,13 @@ func (p *parser) model(v gjson.Result) {
 	p.modelProviders = append(p.modelProviders, provider)
 }
 
-// prices reads dollars a million tokens. What is read from or written to a prompt cache costs what input
-// does, unless the catalog says otherwise.
+// prices reads prices in dollars per million tokens. Prompt cache reads and writes default to the input price.
 func (p *parser) prices(model *Model, v gjson.Result) {
-	price := func(name string, otherwise money.Pico) money.Pico {
+	price := func(name string, fallback money.Pico) money.Pico {
 		if field := v.Get(name); field.Exists() {
 			return p.amount(field, money.Dollar, name+" price of model "+model.Name) / 1_000_000
 		}
-		return otherwise
+		return fallback
 	}
 	c := &model.Prices
 	c.Input = p.amount(v.Get("input"), money.Dollar, "input price of model "+model.Name) / 1_000_000
@@ -317,7 +341,7 @@ func (p *parser) prices(model *Model, v gjson.Result) {
 }
 
 func (p *parser) tier(v gjson.Result) {
-	tier := Tier{Name: p.name(v)}
+	tier := Tier{Name: p.name("tiers", v)}
 	switch strategy := v.Get("strategy").Str; strategy {
 	case "", "weighted":
 	case "ordered":
@@ -327,7 +351,7 @@ func (p *parser) tier(v gjson.Result) {
 	case "fastest":
 		tier.Strategy = Fastest
 	default:
-		p.fail("catalog: the strategy of tier " + tier.Name + " must be weighted, ordered, cheapest or fastest")
+		p.failIn("strategy of tier " + tier.Name + " must be weighted, ordered, cheapest or fastest, got " + quote(strategy))
 	}
 	timeouts(&tier.Timeouts, v)
 	setNumber(&tier.RequestMs, v.Get("requestMs"))
@@ -339,7 +363,7 @@ func (p *parser) tier(v gjson.Result) {
 		models = append(models, t.Get("model").String())
 	})
 	if len(models) == 0 || len(models) > 8 {
-		p.fail("catalog: tier " + tier.Name + " must have 1 to 8 targets")
+		p.failIn("tier " + tier.Name + " must have 1 to 8 targets, got " + strconv.Itoa(len(models)))
 	}
 	for i := range p.config.Tiers {
 		if p.config.Tiers[i].Name == tier.Name {
@@ -363,7 +387,7 @@ func (p *parser) routing(v gjson.Result) {
 	setNumber(&r.MockPauseMs, v.Get("mockPauseMs"))
 	r.Retries = min(r.Retries, 5)
 	if r.RequestMs == 0 {
-		p.fail("catalog: routing.requestMs must be a number of milliseconds, and not 0")
+		p.failIn("routing.requestMs must be a positive number of milliseconds")
 	}
 }
 
@@ -374,24 +398,24 @@ func timeouts(t *abi.Timeouts, v gjson.Result) {
 	setNumber(&t.TotalMs, v.Get("totalMs"))
 }
 
-// link turns names into pointers, now that the lists do not move any more.
+// link turns names into pointers. The lists are complete and no longer reallocated.
 func (p *parser) link() {
 	for i, name := range p.modelProviders {
 		model := &p.config.Models[i]
 		if model.Provider = p.config.provider(name); model.Provider == nil {
-			p.fail("catalog: model " + model.Name + " names a provider that is not there")
+			p.fail("catalog: model " + model.Name + " has the unknown provider " + quote(name) + "; add it to providers")
 		}
 	}
 	for i, models := range p.tierModels {
 		tier := &p.config.Tiers[i]
 		for j, name := range models {
 			if tier.Targets[j].Model = p.config.Model(name); tier.Targets[j].Model == nil {
-				p.fail("catalog: tier " + tier.Name + " names a model that is not there")
+				p.fail("catalog: tier " + tier.Name + " has the unknown model " + quote(name) + "; add it to models")
 			}
 		}
 	}
 	if p.config.DefaultPlan == "" || len(p.config.Plans) == 0 {
-		p.fail("catalog: there must be a default plan")
+		p.fail("catalog: defaultPlan is required and must be one of plans")
 		return
 	}
 	for i := range p.config.Plans {
@@ -399,34 +423,5 @@ func (p *parser) link() {
 			return
 		}
 	}
-	p.fail("catalog: the default plan is not among the plans")
-}
-
-// ParseMasterKeys reads what EnvMasterKeys holds.
-func ParseMasterKeys(text string) (parsed []MasterKey, ok bool) {
-	for text != "" {
-		var entry string
-		entry, text, _ = strings.Cut(text, ",")
-		id, key, _ := strings.Cut(strings.TrimSpace(entry), ":")
-		if !isLabel(id) || id == "" || len(id) > maxMasterID || !isKey(key) {
-			return nil, false
-		}
-		parsed = append(parsed, MasterKey{id, key})
-	}
-	return parsed, true
-}
-
-const (
-	maxMasterID    = 16
-	masterKeyChars = 44 // 32 bytes in base64, with one character of padding
-)
-
-func isKey(text string) bool {
-	for i := 0; i < len(text)-1; i++ {
-		c := text[i]
-		if !(c == '+' || c == '/' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z') {
-			return false
-		}
-	}
-	return len(text) == masterKeyChars && text[len(text)-1] == '='
+	p.fail("catalog: defaultPlan " + quote(p.config.DefaultPlan) + " is not one of plans")
 }

@@ -31,12 +31,12 @@ const (
 type endpoint struct {
 	path, method string
 	id           endpointID
-	needs        doc.Permission // of the key; 0: any key
-	dialect      chat.Dialect   // of requests, answers and errors
+	needs        doc.Permission // required of the key; 0: any key
+	dialect      chat.Dialect   // of requests, responses and errors
 }
 
-// endpoints is the endpoint table: all that is answered here, and not forwarded to the control plane. A path that
-// ends with a slash stands for all that begin with it. HEAD is answered where GET is.
+// endpoints lists the endpoints that the core handles itself; others belong to the control plane or do not exist.
+// A path with a trailing slash matches every path below it. HEAD is allowed where GET is.
 var endpoints = []endpoint{
 	{"/api/ai/complete", "POST", endpointComplete, doc.MayComplete, chat.Native},
 	{"/api/ai/chat", "POST", endpointChat, doc.MayComplete, chat.Native},
@@ -52,8 +52,12 @@ var endpoints = []endpoint{
 	{rootPath, "GET", endpointRoot, 0, chat.Native},
 }
 
-// rootPath is the one endpoint that needs no key.
-const rootPath = "/"
+const (
+	// rootPath is the only endpoint here that needs no key.
+	rootPath = "/"
+	// openAPIPath is the path of the API description. The control plane serves it.
+	openAPIPath = "/openapi.yaml"
+)
 
 func (id endpointID) row() endpoint {
 	for _, e := range endpoints {
@@ -64,21 +68,21 @@ func (id endpointID) row() endpoint {
 	return endpoint{}
 }
 
-// hasBody: the request has one, of JSON.
+// hasBody reports whether requests have a JSON body.
 func (id endpointID) hasBody() bool { return id >= endpointComplete && id <= endpointEmbeddings }
 
-// listsModels: the endpoint is answered from the catalog and the project's policy.
+// listsModels reports whether the response is made from the catalog and the project's policy.
 func (id endpointID) listsModels() bool { return id == endpointModels || id == endpointModel }
 
-// match finds the endpoint. A path that another method would find is a 405.
-func (x *exchange) match(path, method string) (f fault.Fault, allow string) {
+// matchEndpoint sets the endpoint. If the path exists with another method, it returns 405 and the Allow header.
+func (x *exchange) matchEndpoint(path, method string) (f fault.Fault, allow string) {
 	x.s.dialect = pathDialect(path)
 	for _, e := range endpoints {
-		if e.path != path && !e.under(path) {
+		if e.path != path && !e.matchesPrefix(path) {
 			continue
 		}
 		if e.method != method && !(e.method == "GET" && method == "HEAD") {
-			return fault.MethodNotAllowed, allowed(e.method)
+			return fault.MethodNotAllowed, allowHeader(e.method)
 		}
 		x.s.endpoint, x.s.dialect = e.id, e.dialect
 		if x.header("anthropic-version") != "" && e.id.listsModels() {
@@ -92,19 +96,19 @@ func (x *exchange) match(path, method string) (f fault.Fault, allow string) {
 	return fault.NotFound, ""
 }
 
-// under says whether a path is below an endpoint that stands for all such paths.
-func (e *endpoint) under(path string) bool {
+// matchesPrefix reports whether path is below an endpoint with a trailing slash.
+func (e *endpoint) matchesPrefix(path string) bool {
 	return e.path != rootPath && strings.HasSuffix(e.path, "/") && strings.HasPrefix(path, e.path)
 }
 
-func allowed(method string) string {
+func allowHeader(method string) string {
 	if method == "GET" {
 		return "GET, HEAD"
 	}
 	return method
 }
 
-// pathDialect is what a caller of a path that is not there probably speaks.
+// pathDialect guesses the caller's dialect from an unknown path.
 func pathDialect(path string) chat.Dialect {
 	switch {
 	case strings.HasPrefix(path, "/v1/messages"):
@@ -115,8 +119,11 @@ func pathDialect(path string) chat.Dialect {
 	return chat.Native
 }
 
-// isControl says whether a path belongs to the control plane.
+// isControl reports whether a path belongs to the control plane.
 func isControl(path string) bool {
+	if path == openAPIPath {
+		return true
+	}
 	for _, prefix := range []string{"/api/admin", "/dashboard"} {
 		if path == prefix || strings.HasPrefix(path, prefix+"/") {
 			return true
@@ -125,8 +132,8 @@ func isControl(path string) bool {
 	return false
 }
 
-// wellEscaped says whether every % of a path is followed by two hexadecimal digits. Libraries differ in how they
-// read others.
+// wellEscaped reports whether two hexadecimal digits follow every % of a path. Libraries disagree about other
+// paths.
 func wellEscaped(path string) bool {
 	for i := 0; i < len(path); i++ {
 		if path[i] != '%' {

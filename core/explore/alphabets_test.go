@@ -32,16 +32,16 @@ func verdict(name string, reply keymeter.AdmitReply) choice {
 var period = (&doc.Record{}).Period(calendar.Day(startMs))
 
 var (
-	admitted     = choice{name: "admitted", reply: reserving(false)}
-	admittedLess = choice{name: "admitted with less", reply: reserving(true)}
-	short        = verdict("short", keymeter.AdmitReply{Verdict: keymeter.Short, Period: period, Epoch: 3, HeldPico: 500, NeedPico: 1000, LeastPico: 100})
-	rateLimited  = verdict("rate limited", keymeter.AdmitReply{Verdict: keymeter.RateLimited, RetryMs: 500})
-	inactive     = verdict("inactive", keymeter.AdmitReply{Verdict: keymeter.Inactive})
-	unknown      = verdict("unknown", keymeter.AdmitReply{Verdict: keymeter.Unknown})
-	crowded      = verdict("crowded", keymeter.AdmitReply{Verdict: keymeter.Crowded})
-	running      = verdict("running", keymeter.AdmitReply{Verdict: keymeter.Running})
-	mismatch     = verdict("mismatch", keymeter.AdmitReply{Verdict: keymeter.Mismatch})
-	unreplayable = verdict("unreplayable", keymeter.AdmitReply{Verdict: keymeter.Unreplayable})
+	admitted           = choice{name: "admitted", reply: reserving(false)}
+	admittedLess       = choice{name: "admitted with less", reply: reserving(true)}
+	short              = verdict("short", keymeter.AdmitReply{Verdict: keymeter.Short, Period: period, Epoch: 3, HeldPico: 500, NeedPico: 1000, LeastPico: 100})
+	rateLimited        = verdict("rate limited", keymeter.AdmitReply{Verdict: keymeter.RateLimited, RetryMs: 500})
+	inactive           = verdict("inactive", keymeter.AdmitReply{Verdict: keymeter.Inactive})
+	unknown            = verdict("unknown", keymeter.AdmitReply{Verdict: keymeter.Unknown})
+	concurrencyLimited = verdict("concurrency limited", keymeter.AdmitReply{Verdict: keymeter.ConcurrencyLimited})
+	running            = verdict("running", keymeter.AdmitReply{Verdict: keymeter.Running})
+	mismatch           = verdict("mismatch", keymeter.AdmitReply{Verdict: keymeter.Mismatch})
+	unreplayable       = verdict("unreplayable", keymeter.AdmitReply{Verdict: keymeter.Unreplayable})
 )
 
 // reserving admits a request with its full reservation or with its smallest.

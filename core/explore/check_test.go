@@ -298,7 +298,7 @@ func (w *world) noteVerdict(p *pending, reply *keymeter.AdmitReply) {
 		}
 	case keymeter.Unknown, keymeter.Inactive:
 		f.seen |= sawUnknownKey
-	case keymeter.RateLimited, keymeter.Crowded:
+	case keymeter.RateLimited, keymeter.ConcurrencyLimited:
 		f.seen |= sawLimit
 	case keymeter.Stale, keymeter.Short:
 		w.noteRound()

@@ -117,7 +117,7 @@ func requestHeads() []*scenario {
 
 // admissions are scenarios of the key, its record and the meter's verdict.
 func admissions() []*scenario {
-	refusals := []choice{rateLimited, inactive, unknown, crowded, overloaded, failed, damaged}
+	refusals := []choice{rateLimited, inactive, unknown, concurrencyLimited, overloaded, failed, damaged}
 	return []*scenario{
 		post("too many unknown keys from one address", "/api/ai/complete", nativeBody, alphabet{"key": {record(nil), absent}, "fetch": {openaiOK}}, reject(429), func(s *scenario) {
 			var c route.Circuits
@@ -150,7 +150,7 @@ func admissions() []*scenario {
 			s.headers[6].Value = "text/plain"
 		}),
 		post("compressed body", "/v1/responses", nativeBody, alphabet{"admit": {admitted, unknown}}, withHeaders(header("content-encoding", "gzip"))),
-		post("content-length too large", "/api/ai/complete", nativeBody, alphabet{"admit": {admitted, crowded}}, withHeaders(header("content-length", "5000000"))),
+		post("content-length too large", "/api/ai/complete", nativeBody, alphabet{"admit": {admitted, concurrencyLimited}}, withHeaders(header("content-length", "5000000"))),
 		post("unknown model", "/v1/chat/completions", bodyFor("nobody", messages), alphabet{"admit": {admitted, rateLimited}}),
 		post("model not allowed for the key", "/v1/chat/completions", bodyFor("only", messages), alphabet{
 			"key":   {record(func(r *doc.Record) { r.Models = []string{"spare"} })},
@@ -206,8 +206,8 @@ func wholeResponses() []*scenario {
 		post("circuits open after failures", "/v1/chat/completions", bodyFor("balanced", messages), alphabet{"fetch": {openaiOK, down, unauthorized}}, allow("only", "spare"), in(sensitive)),
 		post("fastest target", "/v1/chat/completions", bodyFor("fast", messages), alphabet{"fetch": {openaiOK, down}}, allow("only", "spare"), func(s *scenario) {
 			var c route.Circuits
-			c.Worked("only", false, 100, startMs-1000)
-			c.Worked("spare", false, 200, startMs-1000)
+			c.Succeeded("only", false, 100, startMs-1000)
+			c.Succeeded("spare", false, 200, startMs-1000)
 			s.shared = c.Encode()
 		}),
 		post("cheapest target", "/v1/chat/completions", bodyFor("thrifty", messages), alphabet{"fetch": {openaiOK, down}}, allow("only", "spare")),

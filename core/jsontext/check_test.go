@@ -17,7 +17,7 @@ func nested(open, inside, end string, depth int) string {
 	return strings.Repeat(open, depth) + inside + strings.Repeat(end, depth)
 }
 
-// keysObject is an object of n members, whose keys name makes.
+// keysObject returns an object with n members. name returns their keys.
 func keysObject(n int, name func(int) string) string {
 	var b strings.Builder
 	for i := range n {
@@ -109,7 +109,7 @@ var checks = []struct {
 	{`{"é":1,"\u00e9":2}`, jsontext.DuplicateKey},
 	{`{"e\u0301":1,"\u00e9":2}`, jsontext.OK},
 	{`{"😀":1,"\uD83D\ude00":2}`, jsontext.DuplicateKey},
-	{`{"\ud800":1,"\udfff":2}`, jsontext.DuplicateKey}, // readers make U+FFFD of both
+	{`{"\ud800":1,"\udfff":2}`, jsontext.DuplicateKey}, // both are read as U+FFFD
 	{`{"\u0000":1,"":2}`, jsontext.OK},
 	{keysObject(13, func(i int) string { return fmt.Sprint("k", i) }), jsontext.OK},
 	{keysObject(13, func(i int) string { return fmt.Sprint("k", i%12) }), jsontext.DuplicateKey},
@@ -126,7 +126,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckAlignment moves every interesting byte through all positions of the eight that are read at once.
+// TestCheckAlignment puts every special byte at all positions of the eight bytes that are checked together.
 func TestCheckAlignment(t *testing.T) {
 	for before := range 20 {
 		for after := range 10 {
@@ -145,7 +145,7 @@ func TestCheckAlignment(t *testing.T) {
 	}
 }
 
-func TestProblemsSayWhatIsWrong(t *testing.T) {
+func TestProblemMessages(t *testing.T) {
 	seen := map[string]bool{}
 	for p := jsontext.Syntax; p <= jsontext.DuplicateKey; p++ {
 		if text := p.String(); seen[text] || !strings.HasPrefix(text, "must ") {
@@ -156,10 +156,10 @@ func TestProblemsSayWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestManyKeysStayFast: four megabytes of keys, in every spelling that could make comparing them slow.
+// TestManyKeysStayFast checks four megabytes of keys, in forms that could make comparing them slow.
 func TestManyKeysStayFast(t *testing.T) {
 	const size = 4_000_000
-	mixed := func(i int) int { return i * 2654435761 & 0xffffff } // an order that no sort likes better than others
+	mixed := func(i int) int { return i * 2654435761 & 0xffffff } // a pseudo-random order
 	for name, object := range map[string]string{
 		"in order":      keysObject(size/14, func(i int) string { return fmt.Sprintf("%06x", i) }),
 		"mixed":         keysObject(size/17, func(i int) string { return fmt.Sprintf("%06x", mixed(i)) }),
@@ -179,8 +179,8 @@ func TestManyKeysStayFast(t *testing.T) {
 	}
 }
 
-// reference is what the standard library's decoder says of a valid text: how deep it nests, and whether an
-// object has a key twice.
+// reference returns the nesting depth of a valid text and whether an object has a duplicate key, by the standard
+// library's decoder.
 func reference(data []byte) (depth int, duplicate bool) {
 	type level struct {
 		keys  map[string]bool // nil in an array

@@ -8,18 +8,18 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// idem is an idempotency record, i/<hash>.
+// idem is an idempotency record, row i/<hash>.
 type idem struct {
 	bodyHash  string
 	requestID string
 	done      bool
 	oversized bool
-	expiresMs uint64 // of a running one: when its exchange is surely dead
-	forgetMs  uint64 // when the alarm deletes it
+	expiresMs uint64 // not done: when its exchange is presumed dead; done: when the record expires
+	forgetMs  uint64 // when the alarm deletes the row
 }
 
 func (i *idem) fields(f *abi.Fields) {
-	formatField(f)
+	f.Format(format)
 	f.String(&i.bodyHash)
 	f.String(&i.requestID)
 	f.Bool(&i.done)
@@ -29,15 +29,15 @@ func (i *idem) fields(f *abi.Fields) {
 }
 
 func decodeIdem(data []byte) (i idem, ok bool) {
-	ok = decode(data, &i) == nil
+	ok = abi.DecodeFields(data, i.fields) == nil
 	return i, ok
 }
 
-// admit decides on one request. What it refuses it does not store: a flood of refusals writes nothing.
+// admit decides on one request. It stores nothing about a request that it rejects, so a flood of them causes no writes.
 func (c *call) admit(a *Admit) AdmitReply {
 	m := c.m
 	if m != nil {
-		c.accept(a.Grant)
+		c.acceptGrant(a.Grant)
 	}
 	switch {
 	case m == nil || m.status == doc.Removed:
@@ -52,40 +52,41 @@ func (c *call) admit(a *Admit) AdmitReply {
 	if m.advance(c.in.NowMs, limits) {
 		c.store()
 	}
-	if verdict, answer := c.replayed(a); verdict != 0 {
+	if verdict, answer := c.replay(a); verdict != 0 {
 		return AdmitReply{Verdict: verdict, Answer: answer}
 	}
-	if r := m.reservation(a.RequestID); r != nil {
+	if r := m.findReservation(a.RequestID); r != nil {
 		return AdmitReply{Verdict: Admitted, Windows: m.windows(limits), ReservedPico: r.amountPico}
 	}
-	if a.Mode == ModeCheck || m.knows(a.RequestID) {
+	if a.Mode == ModeCheck || m.knowsAdmission(a.RequestID) {
 		return AdmitReply{Verdict: Admitted, Windows: m.windows(limits)}
 	}
-	if reply := c.refusal(a, limits); reply.Verdict != 0 {
+	if reply := c.checkLimits(a, limits); reply.Verdict != 0 {
 		return reply
 	}
 	reply := AdmitReply{Verdict: Admitted}
 	switch a.Mode {
 	case ModeReserve:
-		reply = m.claim(a.AmountPico, atLeast(a.LeastPico, a.AmountPico), a.Final)
+		reply = m.reserve(a.AmountPico, minAmount(a.LeastPico, a.AmountPico), a.Final)
 	case ModeHit:
-		reply = m.claim(0, 0, false)
+		reply = m.reserve(0, 0, false)
 	}
 	if reply.Verdict == Admitted {
-		c.book(a, limits, reply.ReservedPico)
+		c.applyAdmission(a, limits, reply.ReservedPico)
 		c.store()
 	}
 	reply.Windows = m.windows(limits)
 	return reply
 }
 
-// expired says whether the key's time is over.
+// expired reports whether the key has expired.
 func (m *meter) expired(now uint64) bool {
 	return m.record.ExpiresMs != 0 && m.record.ExpiresMs <= now
 }
 
-// replayed says what a request with an idempotency key gets instead of an admission, if anything.
-func (c *call) replayed(a *Admit) (Verdict, []byte) {
+// replay decides on a request whose idempotency key was used before: the verdict and, for Replay, the stored response.
+// The verdict is 0 if the request is to be admitted.
+func (c *call) replay(a *Admit) (Verdict, []byte) {
 	if a.Idempotency == "" {
 		return 0, nil
 	}
@@ -108,14 +109,15 @@ func (c *call) replayed(a *Admit) (Verdict, []byte) {
 	return Replay, answer
 }
 
-// refusal is the first limit that stands against an admission.
-func (c *call) refusal(a *Admit, limits config.Limits) AdmitReply {
+// checkLimits rejects a request that exceeds a rate limit or the limit on concurrent requests. Its verdict is 0 if the
+// request exceeds none.
+func (c *call) checkLimits(a *Admit, limits config.Limits) AdmitReply {
 	m := c.m
 	windows := m.windows(limits)
 	retry, limited := uint64(0), false
 	for _, w := range windows {
 		if w.Tokens && a.Mode != ModeReserve {
-			continue // a hit, or what goes to no provider, uses none
+			continue // only requests to a provider use tokens
 		}
 		if w.Remaining == 0 {
 			retry, limited = max(retry, w.ResetMs), true
@@ -125,31 +127,31 @@ func (c *call) refusal(a *Admit, limits config.Limits) AdmitReply {
 		return AdmitReply{Verdict: RateLimited, Windows: windows, RetryMs: retry}
 	}
 	if a.Mode == ModeReserve && uint64(len(m.reservations)) >= c.config.Plan(m.record.Plan).Concurrent {
-		return AdmitReply{Verdict: Crowded, Windows: windows}
+		return AdmitReply{Verdict: ConcurrencyLimited, Windows: windows}
 	}
 	return AdmitReply{}
 }
 
-// extend makes a reservation larger. To ask twice for the same total is to ask once. One of a period that
-// is over stays as it is.
+// extend raises a reservation to a total. It is idempotent. It does not change a reservation of an earlier period; the
+// verdict is then Unknown.
 func (c *call) extend(e *Extend) AdmitReply {
 	m := c.m
 	if m == nil {
 		return AdmitReply{Verdict: Unknown}
 	}
-	c.accept(e.Grant)
+	c.acceptGrant(e.Grant)
 	if m.advance(c.in.NowMs, c.limits()) {
 		c.store()
 	}
-	r := m.reservation(e.RequestID)
+	r := m.findReservation(e.RequestID)
 	if r == nil || r.period != m.slice.period {
 		return AdmitReply{Verdict: Unknown}
 	}
 	if e.TotalPico <= r.amountPico {
 		return AdmitReply{Verdict: Admitted, ReservedPico: r.amountPico}
 	}
-	least := atLeast(e.LeastPico, e.TotalPico) - r.amountPico
-	reply := m.claim(e.TotalPico-r.amountPico, max(0, least), e.Final)
+	minimum := minAmount(e.LeastPico, e.TotalPico) - r.amountPico
+	reply := m.reserve(e.TotalPico-r.amountPico, max(0, minimum), e.Final)
 	if reply.Verdict == Admitted {
 		r.amountPico += reply.ReservedPico
 		reply.ReservedPico = r.amountPico
@@ -158,45 +160,45 @@ func (c *call) extend(e *Extend) AdmitReply {
 	return reply
 }
 
-// atLeast is the least amount that a command asks for: all of it, unless it says less.
-func atLeast(least, amount int64) int64 {
+// minAmount is the smallest amount that a command accepts: least, or the whole amount if least is 0.
+func minAmount(least, amount int64) int64 {
 	if least == 0 {
 		return amount
 	}
 	return min(least, amount)
 }
 
-// claim reserves want picodollars of the slice. If the Ledger has no more (final), it takes what is free, if that
-// is at least least. Otherwise the meter is short, of a debt too; of what is free it asks for once more,
-// because requests that wait beside this one count on it as well.
-func (m *meter) claim(want, least int64, final bool) AdmitReply {
+// reserve reserves want picodollars of the slice. If final is set, the Ledger has no more, and reserve accepts any free
+// part of at least minimum. If the slice is too small, the reply is Short and asks for all of want plus any debt. It does
+// not subtract the free part, because concurrent requests that wait for a grant count on that too.
+func (m *meter) reserve(want, minimum int64, final bool) AdmitReply {
 	s := &m.slice
 	free := s.free()
 	enough := want
 	if final {
-		enough = least
+		enough = minimum
 	}
 	if s.live && (enough == 0 || free >= enough) {
-		got := min(want, max(free, 0))
-		s.reserved += got
-		return AdmitReply{Verdict: Admitted, ReservedPico: got}
+		amount := min(want, max(free, 0))
+		s.reserved += amount
+		return AdmitReply{Verdict: Admitted, ReservedPico: amount}
 	}
 	reply := AdmitReply{Verdict: Short, Period: s.period, Epoch: m.epoch, HeldPico: s.granted}
 	if want > 0 {
-		reply.NeedPico, reply.LeastPico = money.Add(want, max(-free, 0)), max(0, money.Add(least, -free))
+		reply.NeedPico, reply.LeastPico = money.Add(want, max(-free, 0)), max(0, money.Add(minimum, -free))
 	}
 	return reply
 }
 
-// accept raises the slice to what the Ledger has given. It comes before anything that refuses: what was given for
-// a request that is refused after all serves the next.
-func (c *call) accept(g Grant) {
+// acceptGrant raises the slice to the granted total. It runs before any check can reject the request; the grant then
+// serves the next request.
+func (c *call) acceptGrant(g Grant) {
 	m := c.m
 	if g.Epoch == 0 {
 		return
 	}
 	before := m.slice
-	m.turn(g.Period)
+	m.rollover(g.Period)
 	if s := &m.slice; g.Period == s.period && g.Epoch == m.epoch {
 		s.live, s.granted = true, max(s.granted, g.TotalPico)
 	}
@@ -205,25 +207,25 @@ func (c *call) accept(g Grant) {
 	}
 }
 
-// book lets the request in.
-func (c *call) book(a *Admit, limits config.Limits, reserved int64) {
+// applyAdmission updates the meter for an admitted request: limits, usage, reservation and idempotency record.
+func (c *call) applyAdmission(a *Admit, limits config.Limits, reserved int64) {
 	m := c.m
-	m.count(limits)
+	m.countAdmission(limits)
 	if a.Mode != ModeReserve {
-		m.note(a.RequestID)
+		m.rememberAdmission(a.RequestID)
 	}
 	if a.Idempotency != "" {
-		c.begin(a)
+		c.beginIdempotency(a)
 	}
 	switch a.Mode {
 	case ModeCount:
-		c.note(a)
+		c.addRecent(a)
 	case ModeHit:
-		u := m.use(m.lastMs, a.Model)
+		u := m.usageFor(m.lastMs, a.Model)
 		u.Requests++
 		u.Hits++
 		u.Latency.Add(a.Trace.DurationMs)
-		c.note(a)
+		c.addRecent(a)
 	case ModeReserve:
 		m.reservations = append(m.reservations, reservation{
 			a.RequestID, m.lastMs, m.lastMs + a.ExpiresMs, m.slice.period, reserved, a.Model, a.Idempotency,
@@ -231,32 +233,32 @@ func (c *call) book(a *Admit, limits config.Limits, reserved int64) {
 	}
 }
 
-// note remembers a request that is answered at once.
-func (c *call) note(a *Admit) {
+// addRecent lists a request that is complete at its admission, if it has a status.
+func (c *call) addRecent(a *Admit) {
 	t := &a.Trace
 	if t.Status == 0 {
 		return
 	}
-	c.m.trace(ledger.Request{
+	c.m.addRecent(ledger.Request{
 		AtMs: c.m.lastMs, ID: a.RequestID, Model: a.Model, Provider: t.Provider, Status: t.Status, DurationMs: t.DurationMs,
 		Cache: t.Cache, Stream: t.Stream,
 	})
 }
 
-// begin writes the idempotency record of a request that is let in, in place of one whose time is over.
-func (c *call) begin(a *Admit) {
+// beginIdempotency writes the idempotency record of an admitted request. It replaces an expired one.
+func (c *call) beginIdempotency(a *Admit) {
 	key := rowIdem + a.Idempotency
 	if row, ok := c.row(key); ok {
-		c.unremember(key, row)
+		c.cancelForget(key, row)
 	}
-	i := idem{bodyHash: a.BodyHash, requestID: a.RequestID, expiresMs: c.in.NowMs + a.ExpiresMs, forgetMs: c.remember(key)}
-	c.put(key, encode(0, &i, 128))
+	i := idem{bodyHash: a.BodyHash, requestID: a.RequestID, expiresMs: c.in.NowMs + a.ExpiresMs, forgetMs: c.scheduleForget(key)}
+	c.put(key, abi.EncodeFields(0, 128, i.fields))
 }
 
-// unremember takes back that the alarm is to delete an idempotency record: the next one with its key has a
-// day of its own.
-func (c *call) unremember(key string, row []byte) {
+// cancelForget cancels the scheduled deletion of an idempotency record. The next record in that row gets its own full
+// retention.
+func (c *call) cancelForget(key string, row []byte) {
 	if i, ok := decodeIdem(row); ok {
-		c.out.Deletes = append(c.out.Deletes, timesKey(i.forgetMs, key))
+		c.out.Deletes = append(c.out.Deletes, forgetKey(i.forgetMs, key))
 	}
 }

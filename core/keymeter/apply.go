@@ -10,27 +10,28 @@ import (
 // Rows of the object:
 //
 //	h                  the meter
-//	x/<request id>     a reservation that expired, in case a settle comes late
-//	i/<hash>           an idempotency record, and a/<hash> its answer
-//	t/<time>/<row key> when a row of the kinds above is to be forgotten
+//	x/<request id>     an expired reservation, kept for a late settle
+//	i/<hash>           an idempotency record
+//	a/<hash>           its stored response
+//	t/<time>/<row key> the time at which to delete a row of the kinds x/ and i/ (and its a/)
 //	o/<number>         the outbox: batches for the project's Ledger
 const (
 	rowMeter   = "h"
 	rowExpired = "x/"
 	rowIdem    = "i/"
 	rowAnswer  = "a/"
-	rowTimes   = "t/"
-	endTimes   = "t0"
+	rowForget  = "t/"
+	endForget  = "t0"
 
-	maxPending = 32      // batches that one flush hands over
-	maxForget  = 100     // rows that one alarm forgets
-	rememberMs = 86400e3 // how long expired reservations and idempotency records are kept
+	maxPending  = 32      // batches per flush
+	maxForget   = 100     // rows deleted per alarm
+	retentionMs = 86400e3 // of expired reservations and idempotency records
 )
 
-// command is one that was decoded.
+// command is a decoded command.
 type command interface {
 	message
-	reads() []abi.Range // besides the meter
+	reads() []abi.Range // in addition to the meter
 	apply(*call)
 }
 
@@ -55,11 +56,11 @@ func decodeCommand(data []byte) (command, error) {
 	return c, r.End()
 }
 
-// Reads names the rows that a command needs.
+// Reads returns the ranges of rows that a command needs. An empty command is the alarm.
 func Reads(in *abi.ObjectInput) ([]abi.Range, error) {
 	ranges := []abi.Range{{Start: rowMeter}}
 	if len(in.Command) == 0 {
-		return append(ranges, abi.Range{Start: rowTimes, End: endTimes, Limit: maxForget}), nil
+		return append(ranges, abi.Range{Start: rowForget, End: endForget, Limit: maxForget}), nil
 	}
 	c, err := decodeCommand(in.Command)
 	if err != nil {
@@ -94,7 +95,7 @@ func (*Flush) reads() []abi.Range {
 type call struct {
 	config *config.Config
 	in     *abi.ObjectInput
-	m      *meter // nil: this key was never put
+	m      *meter // nil: the key is unknown, because there was no Put yet
 	out    abi.ObjectOutput
 }
 
@@ -117,33 +118,34 @@ func (c *call) put(key string, value []byte) {
 	c.out.Puts = append(c.out.Puts, abi.Row{Key: key, Value: value})
 }
 
-// store writes the meter back and sets the alarm for what is due next.
+// store writes the meter and sets the alarm for its next scheduled work.
 func (c *call) store() {
 	c.put(rowMeter, c.m.encode())
 	c.out.AlarmMs = c.m.alarmMs()
 }
 
-// limits are the plan's, or the key's own where those are narrower.
+// limits are the limits of the plan, lowered to the key's own where those are lower. 0 is no limit.
 func (c *call) limits() config.Limits {
-	limits, own := c.config.Plan(c.m.record.Plan).For(c.m.record.Environment), c.m.record.Limits
+	plan, key := c.config.Plan(c.m.record.Plan).For(c.m.record.Environment), c.m.record.Limits
 	return config.Limits{
-		PerSecond:       smaller(limits.PerSecond, own.PerSecond),
-		PerDay:          smaller(limits.PerDay, own.PerDay),
-		TokensPerMinute: smaller(limits.TokensPerMinute, own.TokensPerMinute),
+		PerSecond:       minNonZero(plan.PerSecond, key.PerSecond),
+		PerDay:          minNonZero(plan.PerDay, key.PerDay),
+		TokensPerMinute: minNonZero(plan.TokensPerMinute, key.TokensPerMinute),
 	}
 }
 
-// remember makes the alarm forget a row after a day; it gives the time.
-func (c *call) remember(key string) uint64 {
-	at := c.m.lastMs + rememberMs
-	c.put(timesKey(at, key), []byte{1})
-	c.m.cleanMs = smaller(c.m.cleanMs, at)
+// scheduleForget schedules the deletion of a row after retentionMs and returns the time.
+func (c *call) scheduleForget(key string) uint64 {
+	at := c.m.lastMs + retentionMs
+	c.put(forgetKey(at, key), []byte{1})
+	c.m.nextForgetMs = minNonZero(c.m.nextForgetMs, at)
 	return at
 }
 
-func timesKey(at uint64, key string) string { return rowTimes + abi.Fixed(at) + "/" + key }
+func forgetKey(at uint64, key string) string { return rowForget + abi.Fixed(at) + "/" + key }
 
-// Apply runs a command on its rows.
+// Apply applies a command, or the alarm if the command is empty. It fails if the command or the meter's row is
+// malformed.
 func Apply(cfg *config.Config, in *abi.ObjectInput) (abi.ObjectOutput, error) {
 	c := call{config: cfg, in: in}
 	if row, ok := c.row(rowMeter); ok {
@@ -166,22 +168,22 @@ func Apply(cfg *config.Config, in *abi.ObjectInput) (abi.ObjectOutput, error) {
 
 func (a *Admit) apply(c *call) {
 	reply := c.admit(a)
-	c.out.Reply = encode(0, &reply, 128)
+	c.out.Reply = abi.EncodeFields(0, 128, reply.fields)
 }
 
 func (e *Extend) apply(c *call) {
 	reply := c.extend(e)
-	c.out.Reply = encode(0, &reply, 32)
+	c.out.Reply = abi.EncodeFields(0, 32, reply.fields)
 }
 
 func (s *Settle) apply(c *call) { c.settle(s) }
 
 func (f *Flush) apply(c *call) {
 	reply := c.flush(f)
-	c.out.Reply = encode(0, &reply, 512)
+	c.out.Reply = abi.EncodeFields(0, 512, reply.fields)
 }
 
-// apply takes a newer record. An older one, delivered late, changes nothing.
+// apply replaces the record and status with newer ones. Old ones may be delivered late and change nothing.
 func (p *Put) apply(c *call) {
 	if c.m == nil {
 		c.m = &meter{epoch: 1}
@@ -192,54 +194,54 @@ func (p *Put) apply(c *call) {
 	}
 }
 
-// alarm expires reservations, reports usage and forgets old rows.
+// alarm deletes old rows, expires reservations and reports usage.
 func (c *call) alarm() {
 	if c.m == nil {
 		return
 	}
 	c.m.advance(c.in.NowMs, c.limits())
-	// First, because it works out anew when the next row is due, from the rows that were there.
+	// forget runs first: it recomputes nextForgetMs from the stored rows, and expire adds new ones.
 	c.forget()
 	c.expire()
 	if c.m.flushMs != 0 && c.m.flushMs <= c.in.NowMs {
-		c.report(c.m.cut(c.in.Name, false))
+		c.report(c.m.nextBatch(c.in.Name, false))
 	}
 	c.store()
 	c.out.Deliver = true
 }
 
-// report puts a batch into the outbox.
+// report adds a batch to the outbox.
 func (c *call) report(batch []byte) {
 	d := abi.Delivery{Class: abi.ClassLedger, Name: c.m.record.ProjectID, Region: c.m.record.Region, Data: batch}
 	c.put(abi.OutboxKey(c.m.outSeq), d.Encode())
 }
 
-// forget deletes the rows whose time has come.
+// forget deletes the rows that are due, and computes when the next one is.
 func (c *call) forget() {
-	c.m.cleanMs = 0
+	c.m.nextForgetMs = 0
 	for _, row := range c.in.Rows {
-		name, ok := strings.CutPrefix(row.Key, rowTimes)
+		name, ok := strings.CutPrefix(row.Key, rowForget)
 		if !ok {
 			continue
 		}
 		at, key, _ := strings.Cut(name, "/")
 		if due := abi.Unfixed(at); due > c.in.NowMs {
-			c.m.cleanMs = smaller(c.m.cleanMs, due)
+			c.m.nextForgetMs = minNonZero(c.m.nextForgetMs, due)
 			continue
 		}
 		c.out.Deletes = append(c.out.Deletes, row.Key, key)
 		if hash, ok := strings.CutPrefix(key, rowIdem); ok {
 			c.out.Deletes = append(c.out.Deletes, rowAnswer+hash)
 		}
-		if c.m.cleanMs == 0 {
-			// There may be more rows than were read.
-			c.m.cleanMs = c.in.NowMs + flushDelayMs
+		if c.m.nextForgetMs == 0 {
+			// There may be more rows than maxForget, which limited the read.
+			c.m.nextForgetMs = c.in.NowMs + flushDelayMs
 		}
 	}
 }
 
-// flush hands over all batches that the Ledger may not have yet. They stay in the outbox until they are
-// delivered from there too; the Ledger drops repeats.
+// flush returns all batches that the Ledger might not have. They also stay in the outbox until delivered, in case the
+// caller dies; the Ledger drops repeats.
 func (c *call) flush(f *Flush) FlushReply {
 	var reply FlushReply
 	if c.m == nil {
@@ -254,25 +256,25 @@ func (c *call) flush(f *Flush) FlushReply {
 	}
 	c.m.advance(c.in.NowMs, c.limits())
 	reply.Open = uint64(len(c.m.reservations))
-	began, closed := c.giveBack(f)
-	if len(c.m.usage)+len(c.m.recent) == 0 && !began || len(reply.Absorbs) >= maxPending {
+	newEpoch, closed := c.returnUnused(f)
+	if len(c.m.usage)+len(c.m.recent) == 0 && !newEpoch || len(reply.Absorbs) >= maxPending {
 		return reply
 	}
-	batch := c.m.cut(c.in.Name, closed)
+	batch := c.m.nextBatch(c.in.Name, closed)
 	reply.Absorbs = append(reply.Absorbs, batch)
 	c.report(batch)
 	c.store()
-	c.out.AlarmMs = smaller(c.out.AlarmMs, c.in.NowMs+abi.RedeliverMs)
+	c.out.AlarmMs = minNonZero(c.out.AlarmMs, c.in.NowMs+abi.RedeliverMs)
 	return reply
 }
 
-// idleMs is after how long without a request a key's slice is closed, so that the reports that follow do
-// not have to ask it.
+// idleMs is the time without a request after which a flush closes a key's slice. Later reports skip closed keys.
 const idleMs = 60_000
 
-// giveBack frees what is neither spent nor reserved, if it is recalled or the key has been idle. A new epoch begins also
-// where that is nothing but the Ledger has granted more: it counts grants that were lost until it hears of one.
-func (c *call) giveBack(f *Flush) (began, closed bool) {
+// returnUnused returns the free part of the slice to the Ledger by starting a new epoch, if the slice is recalled or
+// the key is idle. A recall also starts an epoch if nothing is free but the Ledger has granted another amount than the
+// meter holds: a grant was lost or is in flight, and the Ledger counts it until it learns of a new epoch.
+func (c *call) returnUnused(f *Flush) (newEpoch, closed bool) {
 	s := &c.m.slice
 	closed = s.live && len(c.m.reservations) == 0 && c.m.lastUsedMs+idleMs <= c.in.NowMs
 	recall := f.Recall && (s.free() > 0 || f.HeldPico == 0 || s.granted != f.HeldPico)

@@ -1,6 +1,6 @@
-// Package keymeter is the object that owns one key: its status and record, its request windows, its slice
-// of the project's budget, its open reservations, the usage it has not reported yet, and its idempotency
-// records. The object's name is the key's hash.
+// Package keymeter implements the object that owns one key: its status and record, its request windows, its slice of
+// the project's budget, its open reservations, its unreported usage, and its idempotency records. The object's name is
+// the key's hash.
 package keymeter
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// Commands start with one of these. 1, 2 and 5 were admit, settle and extend before grants were totals: an
-// isolate of that version gets an error while a deployment goes out.
+// Op codes, the first number of a command. 1, 2 and 5 were admit, settle and extend before grants were totals. Isolates
+// of that version get an error during a rollout.
 const (
 	opPut    = 3
 	opFlush  = 4
@@ -23,67 +23,51 @@ const (
 // message lists its fields once for both directions.
 type message interface{ fields(*abi.Fields) }
 
-// encode is a message of about so many bytes; op is 0 for replies.
-func encode(op uint64, m message, size int) []byte {
-	w := abi.Writer{Buf: make([]byte, 0, size)}
-	if op != 0 {
-		w.Uint(op)
-	}
-	m.fields(abi.WriteTo(&w))
-	return w.Buf
-}
-
-func decode(data []byte, m message) error {
-	r := abi.Reader{Buf: data}
-	m.fields(abi.ReadFrom(&r))
-	return r.End()
-}
-
-// Mode is what an admission is for.
+// Mode is the kind of an admission.
 type Mode uint8
 
 const (
-	ModeCheck   Mode = 1 // status only: uses up nothing
-	ModeCount   Mode = 2 // counts against the limits; the request goes to no provider, or costs nothing there
-	ModeReserve Mode = 3 // counts, and reserves AmountPico until settled
-	ModeHit     Mode = 4 // counts, and books a cache hit at once
+	ModeCheck   Mode = 1 // checks the key's status; counts against no limit
+	ModeCount   Mode = 2 // counts against the limits; for requests without provider cost
+	ModeReserve Mode = 3 // counts, and reserves AmountPico until the settle
+	ModeHit     Mode = 4 // counts, and records a cache hit at once
 )
 
-// Grant is a slice of the period's budget on its way from the Ledger: all that the meter was given since it last
-// gave something back. So grants may be lost, repeated and overtaken, and several may be on their way at once.
+// Grant carries a slice of the period's budget from the Ledger to the meter. It is the total granted in the meter's
+// epoch. So grants may be lost, repeated or reordered, and several may be in flight at once.
 type Grant struct {
 	Period    calendar.Period
-	Epoch     uint64 // the meter's, which grows whenever it gives back; 0: no grant
+	Epoch     uint64 // of the meter, which starts a new epoch when it returns budget; 0: no grant
 	TotalPico int64
 }
 
-// Fields lists a grant's fields.
+// Fields lists the grant's fields.
 func (g *Grant) Fields(f *abi.Fields) {
 	ledger.PeriodFields(f, &g.Period)
 	f.Uint(&g.Epoch)
 	f.Int(&g.TotalPico)
 }
 
-// Admit asks to let one request in. It may be repeated: the request id makes it one admission.
+// Admit is the command to admit one request. It is idempotent by RequestID. The reply is an AdmitReply.
 type Admit struct {
 	RequestID  string
-	Version    uint64 // of the record that the exchange used; 0: it has none
+	Version    uint64 // of the key record that the exchange used; 0: it has none
 	Mode       Mode
 	Model      string
-	AmountPico int64
-	LeastPico  int64 // what helps too, if the budget has no more; 0: AmountPico
-	Final      bool  // the Ledger has no more: reserve what there is, if it is LeastPico or more
-	ExpiresMs  uint64
-	Grant      Grant
-	// Idempotency is the SHA-256 of the caller's Idempotency-Key, empty without one; BodyHash that of the
+	AmountPico int64  // ModeReserve: the amount to reserve
+	LeastPico  int64  // the smallest sufficient amount, if the budget has no more; 0: AmountPico
+	Final      bool   // the Ledger has no more: reserve the rest of the slice if it is at least LeastPico
+	ExpiresMs  uint64 // lifetime of the reservation and of an idempotency record in progress, from the admission
+	Grant      Grant  // from the Ledger, after a reply that was Short
+	// Idempotency is the SHA-256 of the caller's Idempotency-Key, empty without one. BodyHash is that of the
 	// request's path and body.
 	Idempotency string
 	BodyHash    string
-	Trace       Trace // ModeHit and ModeCount: the request is answered at once
+	Trace       Trace // ModeHit and ModeCount, whose requests are complete at admission
 }
 
-// Encode is the command.
-func (c *Admit) Encode() []byte { return encode(opAdmit, c, 256) }
+// Encode encodes the command.
+func (c *Admit) Encode() []byte { return abi.EncodeFields(opAdmit, 256, c.fields) }
 
 func (c *Admit) fields(f *abi.Fields) {
 	f.String(&c.RequestID)
@@ -100,12 +84,12 @@ func (c *Admit) fields(f *abi.Fields) {
 	c.Trace.fields(f)
 }
 
-// Trace is what a request's entry in the list of recent requests says besides its tokens and cost. Without a
-// status it gets none.
+// Trace is the metadata of a request for the list of recent requests, besides its tokens and cost. An Admit without a
+// Status is not listed.
 type Trace struct {
 	Provider   string
-	Status     uint64 // of the answer
-	DurationMs uint64 // from the request's arrival
+	Status     uint64 // HTTP status of the response
+	DurationMs uint64 // since the request's arrival
 	Cache      ledger.Cache
 	Stream     bool
 }
@@ -118,8 +102,8 @@ func (t *Trace) fields(f *abi.Fields) {
 	f.Bool(&t.Stream)
 }
 
-// Extend asks that an open reservation be of TotalPico, if it is smaller. AdmitReply answers: Admitted, Short,
-// or Unknown if there is no such reservation (any more). LeastPico (of the total) and Final are as in Admit.
+// Extend is the command to raise an open reservation to TotalPico. The reply is an AdmitReply: Admitted, Short, or
+// Unknown if there is no open reservation of the current period. LeastPico (of the total) and Final are as in Admit.
 type Extend struct {
 	RequestID string
 	TotalPico int64
@@ -128,8 +112,8 @@ type Extend struct {
 	Grant     Grant
 }
 
-// Encode is the command.
-func (c *Extend) Encode() []byte { return encode(opExtend, c, 64) }
+// Encode encodes the command.
+func (c *Extend) Encode() []byte { return abi.EncodeFields(opExtend, 64, c.fields) }
 
 func (c *Extend) fields(f *abi.Fields) {
 	f.String(&c.RequestID)
@@ -139,33 +123,33 @@ func (c *Extend) fields(f *abi.Fields) {
 	c.Grant.Fields(f)
 }
 
-// Verdict is the answer to Admit.
+// Verdict is the decision on an Admit or Extend.
 type Verdict uint8
 
 const (
-	Admitted     Verdict = 1
-	Unknown      Verdict = 2  // no such key, or it was removed
-	Stale        Verdict = 3  // Record is newer than what the exchange used
-	RateLimited  Verdict = 4  // Windows and RetryMs say which limit
-	Short        Verdict = 5  // the slice is too small: ask the Ledger, with Period and what follows it
-	Replay       Verdict = 6  // Answer is what the first request with this idempotency key got
-	Running      Verdict = 7  // that first request is not finished
-	Mismatch     Verdict = 8  // that key was used with another body
-	Unreplayable Verdict = 9  // that answer was too large to keep
-	Crowded      Verdict = 10 // too many requests of this key are under way
-	Inactive     Verdict = 11 // until it is reactivated
+	Admitted           Verdict = 1
+	Unknown            Verdict = 2  // the key does not exist or was removed; Extend: no such reservation
+	Stale              Verdict = 3  // the exchange used an old key record; Record is the newer one
+	RateLimited        Verdict = 4  // a window has no room; see Windows and RetryMs
+	Short              Verdict = 5  // the slice is too small: send a ledger.Grant with Period to LeastPico, then repeat
+	Replay             Verdict = 6  // the idempotency key was used before; Answer is the stored response
+	Running            Verdict = 7  // the first request with the idempotency key is in progress
+	Mismatch           Verdict = 8  // the idempotency key was used with another path or body
+	Unreplayable       Verdict = 9  // the response to the first request was too large to store
+	ConcurrencyLimited Verdict = 10 // too many concurrent requests of the key
+	Inactive           Verdict = 11 // the key is deactivated or expired
 )
 
-// Window is the state of one limit.
+// Window is the state of one rate limit.
 type Window struct {
-	Tokens    bool // it counts tokens; else requests
+	Tokens    bool // counts tokens; false: requests
 	WindowMs  uint64
 	Limit     uint64
 	Remaining uint64
-	ResetMs   uint64 // until something is free again (or, with nothing used, 0)
+	ResetMs   uint64 // until capacity is next freed; 0 for an unused sliding window
 }
 
-// WindowFields lists a window's fields.
+// WindowFields lists the fields of a window.
 func WindowFields(f *abi.Fields, w *Window) {
 	f.Bool(&w.Tokens)
 	f.Uint(&w.WindowMs)
@@ -174,7 +158,8 @@ func WindowFields(f *abi.Fields, w *Window) {
 	f.Uint(&w.ResetMs)
 }
 
-// AdmitReply answers Admit and Extend. Period to LeastPico are for the ledger.Grant that a short meter needs.
+// AdmitReply is the reply to Admit and Extend. Period to LeastPico are set if the verdict is Short: they are the fields
+// of the ledger.Grant to send.
 type AdmitReply struct {
 	Verdict      Verdict
 	Record       []byte // Stale
@@ -185,13 +170,13 @@ type AdmitReply struct {
 	HeldPico     int64
 	NeedPico     int64
 	LeastPico    int64
-	ReservedPico int64  // Admitted: what the request has reserved now
+	ReservedPico int64  // Admitted: the request's reservation
 	Answer       []byte // Replay
 }
 
-// DecodeAdmitReply reads the answer to Admit and Extend.
+// DecodeAdmitReply decodes the reply to Admit and Extend.
 func DecodeAdmitReply(data []byte) (a AdmitReply, err error) {
-	err = decode(data, &a)
+	err = abi.DecodeFields(data, a.fields)
 	return a, err
 }
 
@@ -209,17 +194,17 @@ func (a *AdmitReply) fields(f *abi.Fields) {
 	f.Bytes(&a.Answer)
 }
 
-// Outcome of a settled request.
+// Outcome is the outcome of a settled request.
 type Outcome uint8
 
 const (
-	Served   Outcome = 1 // answered by a provider
-	Hit      Outcome = 2 // answered from the cache after a reservation was made
-	Released Outcome = 3 // not answered; tokens and cost are of attempts that failed after they were billed
-	Finish   Outcome = 4 // nothing was reserved: only the idempotency record is finished
+	Served   Outcome = 1 // served by a provider
+	Hit      Outcome = 2 // served from the cache after a reservation was made
+	Released Outcome = 3 // failed; tokens and cost are those of failed attempts that were billed
+	Finish   Outcome = 4 // nothing was reserved: completes only the idempotency record
 )
 
-// Tokens are what a provider reported or we estimated.
+// Tokens is a token usage, reported by a provider or estimated.
 type Tokens struct{ Prompt, Completion uint64 }
 
 func (t *Tokens) fields(f *abi.Fields) {
@@ -227,7 +212,7 @@ func (t *Tokens) fields(f *abi.Fields) {
 	f.Uint(&t.Completion)
 }
 
-// Charge is what attempts on one target cost.
+// Charge is the usage and cost of the attempts on one target.
 type Charge struct {
 	Model     string
 	Provider  string
@@ -244,7 +229,8 @@ func chargeFields(f *abi.Fields, c *Charge) {
 	f.Bool(&c.Estimated)
 }
 
-// Settle ends a reservation with what happened. It may be repeated: only the first counts.
+// Settle is the command that settles a reservation with the request's outcome. It is idempotent: only the first counts.
+// It has no reply.
 type Settle struct {
 	RequestID string
 	Outcome   Outcome
@@ -252,18 +238,18 @@ type Settle struct {
 	Tokens    Tokens
 	CostPico  int64
 	Estimated bool // the provider did not report usage
-	Missed    bool // the cache was asked in vain
-	// Idempotency as in Admit. Answer is kept for 24 h; without one the record is dropped, so that the
-	// caller may try again, unless Oversized says that there was an answer, too large to keep.
+	Missed    bool // cache miss
+	// Idempotency is as in Admit. Answer is the response to store for 24 h. Without one the idempotency record is
+	// deleted, so that the caller can retry, unless Oversized: then the response was too large to store.
 	Idempotency string
 	Answer      []byte
 	Oversized   bool
 	Trace       Trace
-	Attempts    []Charge // what attempts on targets other than Model cost besides
+	Attempts    []Charge // of attempts on other targets; not in Tokens and CostPico
 }
 
-// Encode is the command.
-func (c *Settle) Encode() []byte { return encode(opSettle, c, 256+len(c.Answer)) }
+// Encode encodes the command.
+func (c *Settle) Encode() []byte { return abi.EncodeFields(opSettle, 256+len(c.Answer), c.fields) }
 
 func (c *Settle) fields(f *abi.Fields) {
 	f.String(&c.RequestID)
@@ -278,14 +264,14 @@ func (c *Settle) fields(f *abi.Fields) {
 	abi.List(f, &c.Attempts, chargeFields)
 }
 
-// Put gives the meter a record and status, if Version is newer than its own.
+// Put is the command that sets the key's record and status, if the record's Version is newer than the meter's.
 type Put struct {
 	Status doc.Status
 	Record doc.Record
 }
 
-// Encode is the command.
-func (c *Put) Encode() []byte { return encode(opPut, c, 256) }
+// Encode encodes the command.
+func (c *Put) Encode() []byte { return abi.EncodeFields(opPut, 256, c.fields) }
 
 func (c *Put) fields(f *abi.Fields) {
 	abi.Enum(f, &c.Status)
@@ -307,32 +293,32 @@ func recordFields(f *abi.Fields, r *doc.Record) {
 	}
 }
 
-// Flush asks for all usage that was not reported yet. With Recall the unused slice is given back too, and
-// grants that are still on their way are void.
+// Flush is the command to report all unreported usage. With Recall the meter also returns the unused part of its slice,
+// and grants in flight become void.
 type Flush struct {
 	Recall bool
-	// HeldPico is what the Ledger has granted the meter. If the meter holds just that, and all of it is in use, there
-	// is nothing to give back and no grant under way, and the recall changes nothing. 0: not said.
+	// HeldPico is the amount that the Ledger has granted to the meter; 0 if not given. If the meter holds the same
+	// amount and all of it is in use, a recall changes nothing: there is nothing to return and no grant in flight.
 	HeldPico int64
 }
 
-// Encode is the command.
-func (c *Flush) Encode() []byte { return encode(opFlush, c, 12) }
+// Encode encodes the command.
+func (c *Flush) Encode() []byte { return abi.EncodeFields(opFlush, 12, c.fields) }
 
 func (c *Flush) fields(f *abi.Fields) {
 	f.Bool(&c.Recall)
 	f.Int(&c.HeldPico)
 }
 
-// FlushReply answers Flush: commands for the project's Ledger, in order, which are also in the outbox.
+// FlushReply is the reply to Flush.
 type FlushReply struct {
-	Absorbs [][]byte
-	Open    uint64 // reservations that are not settled yet
+	Absorbs [][]byte // ledger.Absorb commands for the project's Ledger, in order; they are in the outbox too
+	Open    uint64   // number of open reservations
 }
 
-// DecodeFlushReply reads the answer to Flush.
+// DecodeFlushReply decodes the reply to Flush.
 func DecodeFlushReply(data []byte) (r FlushReply, err error) {
-	err = decode(data, &r)
+	err = abi.DecodeFields(data, r.fields)
 	return r, err
 }
 

@@ -11,10 +11,10 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// A period was the number of its month.
+// novemberMonth is November 2026 as a period in the old format, a month number.
 const novemberMonth = (2026-1970)*12 + 10
 
-// oldRecord is a record of the first format.
+// oldRecord is a key record in format 1.
 func oldRecord(version uint64, plan string) []byte {
 	var w abi.Writer
 	w.Uint(1)
@@ -29,8 +29,8 @@ func oldRecord(version uint64, plan string) []byte {
 	return w.Buf
 }
 
-// oldMeter is a meter as an older version left it: a slice of a dollar, one open reservation of ten cents, and
-// unreported usage, without hours and latencies.
+// oldMeter is a meter in format 1: a slice of one dollar, one open reservation of ten cents, and unreported usage without
+// hours and latencies.
 func oldMeter(t *testing.T) *key {
 	k := newKey(t, doc.Record{})
 	var w abi.Writer
@@ -61,7 +61,7 @@ func oldMeter(t *testing.T) *key {
 	w.Int(10 * money.Cent)
 	w.String("m")
 	w.String("")
-	w.Uint(0) // noted
+	w.Uint(0) // hashes of admissions
 	w.Uint(1) // usage
 	w.Uint(today)
 	w.String("m")
@@ -71,14 +71,14 @@ func oldMeter(t *testing.T) *key {
 	w.Int(5 * money.Cent)
 	w.Uint(1)            // estimated
 	w.Uint(0)            // expired
-	w.Uint(start + 1000) // when to report it
+	w.Uint(start + 1000) // time of the next report
 	w.Uint(6)            // batches
-	w.Uint(0)            // nothing to forget
+	w.Uint(0)            // no row to delete
 	k.Rows = map[string][]byte{"h": w.Buf}
 	return k
 }
 
-// meterOfFormat2 is one as the version before left it: with the number of the last grant in place of an epoch.
+// meterOfFormat2 is a meter in format 2, which has the number of the last grant in place of the epoch.
 func meterOfFormat2(t *testing.T) *key {
 	k := newKey(t, doc.Record{})
 	var w abi.Writer
@@ -112,7 +112,7 @@ func meterOfFormat2(t *testing.T) *key {
 	w.Int(40)
 	w.String("m")
 	w.String("")
-	w.Uint(1) // noted
+	w.Uint(1) // hashes of admissions
 	w.Uint(77)
 	w.Uint(1) // usage
 	u := ledger.Usage{Day: today, Hour: 8, Model: "m", Requests: 1, CostPico: 10}
@@ -133,14 +133,14 @@ func meterOfFormat2(t *testing.T) *key {
 
 func TestMeterOfFormat2(t *testing.T) {
 	k := meterOfFormat2(t)
-	k.windowIs("its tokens", 700, minuteMs)
-	k.reserveIs(51, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 900}, short(november, 2, 100, 51, 1))
-	k.reserveIs(50, keymeter.Grant{}, admitted(50))
+	k.expectTokens("tokens of the stored meter", 700, minuteMs)
+	k.expectReserve(51, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 900}, short(november, 2, 100, 51, 1))
+	k.expectReserve(50, keymeter.Grant{}, admitted(50))
 	k.settle("req_open", 10, 5)
 	want := ledger.Usage{Requests: 2, Prompt: 5, Completion: 5, CostPico: 15}
 	want.Latency.Add(7)
 	want.Latency.Add(7)
-	if u := k.reported(); u != want {
+	if u := k.reportedUsage(); u != want {
 		t.Errorf("%+v, want %+v", u, want)
 	}
 	if recent := k.recent(); len(recent) != 2 || recent[0].ID != "req_old" || recent[1].ID != "req_open" {
@@ -150,34 +150,34 @@ func TestMeterOfFormat2(t *testing.T) {
 
 func TestOldMeter(t *testing.T) {
 	k := oldMeter(t)
-	k.settle("req_open", 10, 4*money.Cent) // the reservation is known
-	k.enter("req_new", 91*money.Cent)      // and so is the slice: 100 - 5 - 4
+	k.settle("req_open", 10, 4*money.Cent) // the stored reservation
+	k.mustAdmit("req_new", 91*money.Cent)  // the rest of the stored slice: 100 - 5 - 4
 	if reply := k.admit(keymeter.Admit{Mode: keymeter.ModeReserve, AmountPico: 1}); reply.Verdict != keymeter.Short || reply.Epoch != 2 || reply.HeldPico != money.Dollar || reply.NeedPico != 1 || reply.Period != calendar.NewPeriod(calendar.Monthly, 0, today) {
 		t.Errorf("%+v", reply)
 	}
 	flush := keymeter.Flush{}
-	reply, err := keymeter.DecodeFlushReply(k.do(flush.Encode()))
+	reply, err := keymeter.DecodeFlushReply(k.call(flush.Encode()))
 	if err != nil || len(reply.Absorbs) != 1 || reply.Open != 1 {
 		t.Fatalf("%v %+v", err, reply)
 	}
 	r := abi.Reader{Buf: reply.Absorbs[0]}
 	if op, name, id, seq := r.Uint(), r.String(), r.String(), r.Uint(); op != 13 || name != "hash" || id != "key_1" || seq != 7 {
-		t.Errorf("batch %d of %s %s, op %d", seq, name, id, op)
+		t.Errorf("batch %d of meter %s, key %s, op %d", seq, name, id, op)
 	}
 }
 
-// Its usage is reported as it was, the new beside it.
+// TestOldUnreportedUsage checks that usage stored in format 1 is reported together with new usage.
 func TestOldUnreportedUsage(t *testing.T) {
 	k := oldMeter(t)
 	k.absorbed = 6
 	k.settle("req_open", 10, 4*money.Cent)
-	u := k.reported()
+	u := k.reportedUsage()
 	if u.Requests != 3 || u.Hits != 1 || u.Misses != 1 || u.Prompt != 35 || u.Completion != 45 || u.CostPico != 9*money.Cent || u.Estimated != 1 || u.Latency.Count() != 1 {
 		t.Errorf("%+v", u)
 	}
 }
 
-// A Put whose record is cut off changes nothing.
+// TestMalformedPut checks that a Put with a truncated record changes nothing.
 func TestMalformedPut(t *testing.T) {
 	k := newKey(t, record("wide"))
 	whole := oldRecord(3, "counted")
@@ -187,7 +187,7 @@ func TestMalformedPut(t *testing.T) {
 		w.Uint(3) // removed
 		w.Bytes(whole[:n])
 		if _, err := k.Call(k.now, w.Buf); err == nil {
-			t.Errorf("%x is taken", whole[:n])
+			t.Errorf("accepted %x", whole[:n])
 		}
 	}
 	if reply := k.check(); reply.Verdict != keymeter.Admitted {
@@ -195,19 +195,19 @@ func TestMalformedPut(t *testing.T) {
 	}
 }
 
-// An old record in a Put is read: it has no limits, and all of its kind's permissions.
+// TestOldPut sends a Put with a record in format 1. The record has no limits and all permissions of its kind.
 func TestOldPut(t *testing.T) {
 	k := newKey(t, doc.Record{})
 	var w abi.Writer
 	w.Uint(3) // the op
 	w.Uint(1) // active
 	w.Bytes(oldRecord(2, "counted"))
-	k.do(w.Buf)
+	k.call(w.Buf)
 	if limits := k.check().Windows; len(limits) != 3 || limits[2].Limit != 1000 {
 		t.Errorf("%+v", limits)
 	}
 	stale := keymeter.Admit{RequestID: "req_1", Version: 1, Mode: keymeter.ModeCheck}
-	reply, err := keymeter.DecodeAdmitReply(k.do(stale.Encode()))
+	reply, err := keymeter.DecodeAdmitReply(k.call(stale.Encode()))
 	if err != nil || reply.Verdict != keymeter.Stale {
 		t.Fatalf("%v %+v", err, reply)
 	}
@@ -216,20 +216,20 @@ func TestOldPut(t *testing.T) {
 	}
 }
 
-// idemRow is an idempotency record as it is stored, of a request that is done.
+// idemRow is the stored idempotency record of a completed request.
 func idemRow(format uint64) []byte {
 	var w abi.Writer
 	w.Uint(format)
 	w.String("body")
 	w.String("req_old")
 	w.Bool(true)
-	w.Bool(false)                      // not too large
+	w.Bool(false)                      // oversized
 	w.Uint(start + calendar.DayMs)     // expires
-	w.Uint(start + calendar.DayMs - 5) // to be forgotten
+	w.Uint(start + calendar.DayMs - 5) // deletion
 	return w.Buf
 }
 
-// expiredRow is what is stored of a reservation of ten cents that expired.
+// expiredRow is the stored row of an expired reservation of ten cents.
 func expiredRow(format uint64) []byte {
 	var w abi.Writer
 	w.Uint(format)
@@ -240,23 +240,23 @@ func expiredRow(format uint64) []byte {
 	return w.Buf
 }
 
-// Rows that are stored today are read tomorrow, and those of another format are not taken for them.
+// TestStoredRows checks that rows of format 1 are decoded, and rows of other formats are ignored.
 func TestStoredRows(t *testing.T) {
 	for format, known := range []bool{false, true, false} {
 		k := newKey(t, record("wide"))
 		k.Rows["i/caller"], k.Rows["a/caller"] = idemRow(uint64(format)), []byte("answer")
 		k.Rows["x/req_late"] = expiredRow(uint64(format))
 		k.settle("req_late", 2, money.Cent)
-		if u := k.reported(); known && (u.CostPico != -9*money.Cent || u.Requests != 0) || !known && u != (ledger.Usage{}) {
+		if u := k.reportedUsage(); known && (u.CostPico != -9*money.Cent || u.Requests != 0) || !known && u != (ledger.Usage{}) {
 			t.Errorf("format %d: %+v", format, u)
 		}
-		if reply := k.once("req_new", "body"); (reply.Verdict == keymeter.Replay) != known {
+		if reply := k.admitIdempotent("req_new", "body"); (reply.Verdict == keymeter.Replay) != known {
 			t.Errorf("format %d: %+v", format, reply)
 		}
 	}
 }
 
-// No row of another format is taken for a meter.
+// TestMalformedMeter checks that a malformed meter, or one of an unknown format, is an error.
 func TestMalformedMeter(t *testing.T) {
 	whole := oldMeter(t).Rows["h"]
 	second := meterOfFormat2(t).Rows["h"]
@@ -266,7 +266,7 @@ func TestMalformedMeter(t *testing.T) {
 		k.Rows["h"] = row
 		check := keymeter.Admit{Mode: keymeter.ModeCheck}
 		if _, err := k.Call(k.now, check.Encode()); err == nil {
-			t.Errorf("%x is read", row)
+			t.Errorf("decoded %x", row)
 		}
 	}
 }

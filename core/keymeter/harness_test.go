@@ -33,14 +33,14 @@ var plans = func() *config.Config {
 	return parsed
 }()
 
-// key is a meter on a clock of its own.
+// key is a test harness: one KeyMeter with its own clock.
 type key struct {
 	*testing.T
 	*testobject.Object
 	now      uint64
 	count    int
-	absorbed int // batches that the ledger has had before the test
-	flushed  int // batches that the test has seen
+	absorbed int // batches that the ledger received before the test
+	flushed  int // batches that flush has returned
 }
 
 func newKey(t *testing.T, record doc.Record) *key {
@@ -53,12 +53,12 @@ func newKey(t *testing.T, record doc.Record) *key {
 	return k
 }
 
-// record is the first version of a record on a plan.
+// record is a key record on a plan.
 func record(plan string) doc.Record {
 	return doc.Record{Version: 2, KeyID: "key_1", ProjectID: "proj_1", Kind: keys.Gateway, Environment: keys.Production, Plan: plan}
 }
 
-func (k *key) do(command []byte) []byte {
+func (k *key) call(command []byte) []byte {
 	k.Helper()
 	reply, err := k.Call(k.now, command)
 	if err != nil {
@@ -70,7 +70,7 @@ func (k *key) do(command []byte) []byte {
 func (k *key) put(status doc.Status, r doc.Record) {
 	k.Helper()
 	command := keymeter.Put{Status: status, Record: r}
-	k.do(command.Encode())
+	k.call(command.Encode())
 }
 
 func (k *key) admit(a keymeter.Admit) keymeter.AdmitReply {
@@ -80,15 +80,15 @@ func (k *key) admit(a keymeter.Admit) keymeter.AdmitReply {
 		a.RequestID = fmt.Sprint("req_", k.count)
 	}
 	a.Version, a.Model, a.ExpiresMs = 1<<40, "m", 60_000
-	reply, err := keymeter.DecodeAdmitReply(k.do(a.Encode()))
+	reply, err := keymeter.DecodeAdmitReply(k.call(a.Encode()))
 	if err != nil {
 		k.Fatal(err)
 	}
 	return reply
 }
 
-// enter admits a request that reserves money, of which there is as much as it wants.
-func (k *key) enter(id string, amount money.Pico) {
+// mustAdmit admits a request that reserves an amount. If the slice is too small, it grants the missing amount.
+func (k *key) mustAdmit(id string, amount money.Pico) {
 	k.Helper()
 	a := keymeter.Admit{RequestID: id, Mode: keymeter.ModeReserve, AmountPico: amount}
 	reply := k.admit(a)
@@ -97,7 +97,7 @@ func (k *key) enter(id string, amount money.Pico) {
 		reply = k.admit(a)
 	}
 	if reply.Verdict != keymeter.Admitted {
-		k.Fatalf("%s got verdict %d", id, reply.Verdict)
+		k.Fatalf("%s: verdict %d, want Admitted", id, reply.Verdict)
 	}
 }
 
@@ -107,45 +107,45 @@ func (k *key) settle(id string, tokens uint64, cost money.Pico) {
 		RequestID: id, Outcome: keymeter.Served, Model: "m", Tokens: keymeter.Tokens{Prompt: tokens - tokens/2, Completion: tokens / 2}, CostPico: cost,
 		Trace: keymeter.Trace{Provider: "openai", Status: 200, DurationMs: 7},
 	}
-	k.do(command.Encode())
+	k.call(command.Encode())
 }
 
-// use is a request of so many tokens, from its admission to its settlement.
-func (k *key) use(tokens uint64) {
+// serve admits and settles a request of the given number of tokens.
+func (k *key) serve(tokens uint64) {
 	k.Helper()
 	k.count++
 	id := fmt.Sprint("req_", k.count)
-	k.enter(id, 0)
+	k.mustAdmit(id, 0)
 	k.settle(id, tokens, 0)
 }
 
-// check asks without using anything up.
+// check admits in ModeCheck, which counts against no limit.
 func (k *key) check() keymeter.AdmitReply {
 	k.Helper()
 	return k.admit(keymeter.Admit{Mode: keymeter.ModeCheck})
 }
 
-// window is the state of the limit on tokens.
-func (k *key) window() keymeter.Window {
+// tokenWindow is the state of the token limit.
+func (k *key) tokenWindow() keymeter.Window {
 	k.Helper()
 	for _, w := range k.check().Windows {
 		if w.Tokens {
 			return w
 		}
 	}
-	k.Fatal("no limit on tokens")
+	k.Fatal("the key has no token limit")
 	return keymeter.Window{}
 }
 
-// batches are the reports that wait for the ledger, as the ledger would have them.
-func (k *key) batches() *testobject.Object {
+// ledgerWithReports is a ledger that has received all of the meter's pending reports.
+func (k *key) ledgerWithReports() *testobject.Object {
 	k.Helper()
 	flush := keymeter.Flush{}
-	reply, err := keymeter.DecodeFlushReply(k.do(flush.Encode()))
+	reply, err := keymeter.DecodeFlushReply(k.call(flush.Encode()))
 	if err != nil {
 		k.Fatal(err)
 	}
-	book := &testobject.Object{Class: abi.ClassLedger, Name: "proj_1", Reads: ledger.Reads, Apply: ledger.Apply}
+	project := &testobject.Object{Class: abi.ClassLedger, Name: "proj_1", Reads: ledger.Reads, Apply: ledger.Apply}
 	put := ledger.Put{Version: 1, BudgetPico: money.Dollar, Period: calendar.NewPeriod(calendar.Monthly, 0, today)}
 	commands := [][]byte{put.Encode()}
 	for i := range k.absorbed {
@@ -153,18 +153,18 @@ func (k *key) batches() *testobject.Object {
 		commands = append(commands, empty.Encode())
 	}
 	for _, command := range append(commands, ledger.Batch(reply.Absorbs)) {
-		if _, err := book.Call(k.now, command); err != nil {
+		if _, err := project.Call(k.now, command); err != nil {
 			k.Fatal(err)
 		}
 	}
-	return book
+	return project
 }
 
-// reported is all usage that the meter reports, in one sum.
-func (k *key) reported() ledger.Usage {
+// reportedUsage is the total of all usage that the meter reports.
+func (k *key) reportedUsage() ledger.Usage {
 	k.Helper()
-	question := ledger.Query{EndDay: 1 << 40, By: ledger.ByModel}
-	reply, err := k.batches().Call(k.now, question.Encode())
+	query := ledger.Query{EndDay: 1 << 40, By: ledger.ByModel}
+	reply, err := k.ledgerWithReports().Call(k.now, query.Encode())
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -172,18 +172,18 @@ func (k *key) reported() ledger.Usage {
 	if err != nil {
 		k.Fatal(err)
 	}
-	var sum ledger.Usage
+	var total ledger.Usage
 	for i := range groups.Groups {
-		sum.Plus(&groups.Groups[i].Usage)
+		total.Plus(&groups.Groups[i].Usage)
 	}
-	return sum
+	return total
 }
 
 // recent are the requests that the meter reports, oldest first.
 func (k *key) recent() (requests []ledger.Request) {
 	k.Helper()
-	question := ledger.Recent{Limit: 1000}
-	reply, err := k.batches().Call(k.now, question.Encode())
+	query := ledger.Recent{Limit: 1000}
+	reply, err := k.ledgerWithReports().Call(k.now, query.Encode())
 	if err != nil {
 		k.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// once asks for a request with an idempotency key.
-func (k *key) once(id, body string) keymeter.AdmitReply {
+// admitIdempotent admits a request with the idempotency key "caller".
+func (k *key) admitIdempotent(id, body string) keymeter.AdmitReply {
 	k.Helper()
 	return k.admit(keymeter.Admit{
 		RequestID: id, Mode: keymeter.ModeReserve, AmountPico: 10, Idempotency: "caller", BodyHash: body,
@@ -16,130 +16,133 @@ func (k *key) once(id, body string) keymeter.AdmitReply {
 	})
 }
 
-func (k *key) onceIs(what, id, body string, want keymeter.Verdict) {
+func (k *key) expectIdempotent(about, id, body string, want keymeter.Verdict) {
 	k.Helper()
-	if reply := k.once(id, body); reply.Verdict != want {
-		k.Errorf("%s: verdict %d, want %d", what, reply.Verdict, want)
+	if reply := k.admitIdempotent(id, body); reply.Verdict != want {
+		k.Errorf("%s: verdict %d, want %d", about, reply.Verdict, want)
 	}
 }
 
-// replayIs wants an answer instead of an admission.
-func (k *key) replayIs(what, id, want string) {
+// expectReplay checks that the request is not admitted but replays a stored response.
+func (k *key) expectReplay(about, id, want string) {
 	k.Helper()
-	if reply := k.once(id, "body"); reply.Verdict != keymeter.Replay || string(reply.Answer) != want {
-		k.Errorf("%s: %+v, want the answer %q", what, reply, want)
+	if reply := k.admitIdempotent(id, "body"); reply.Verdict != keymeter.Replay || string(reply.Answer) != want {
+		k.Errorf("%s: %+v, want a replay of %q", about, reply, want)
 	}
 }
 
-// answer ends a request with an idempotency key; an empty text is no answer.
-func (k *key) answer(id, text string) {
+// settleWithResponse settles a request with the idempotency key. An empty text means no response.
+func (k *key) settleWithResponse(id, text string) {
 	k.Helper()
 	command := keymeter.Settle{RequestID: id, Outcome: keymeter.Served, Model: "m", Idempotency: "caller", Answer: []byte(text)}
-	k.do(command.Encode())
+	k.call(command.Encode())
 }
 
-// finish ends a request that reserved nothing.
+// finish settles a request that reserved nothing.
 func (k *key) finish(id, text string) {
 	k.Helper()
 	command := keymeter.Settle{RequestID: id, Outcome: keymeter.Finish, Idempotency: "caller", Answer: []byte(text)}
-	k.do(command.Encode())
+	k.call(command.Encode())
 }
 
 func TestIdempotency(t *testing.T) {
 	k := newKey(t, record("wide"))
-	k.onceIs("the first", "req_1", "body", keymeter.Admitted)
-	k.onceIs("its repeat", "req_1", "body", keymeter.Admitted)
-	k.onceIs("another one meanwhile", "req_2", "body", keymeter.Running)
-	k.onceIs("with another body", "req_2", "other", keymeter.Mismatch)
-	k.enter("req_plain", 1) // without an idempotency key
+	k.expectIdempotent("first request", "req_1", "body", keymeter.Admitted)
+	k.expectIdempotent("repeated Admit", "req_1", "body", keymeter.Admitted)
+	k.expectIdempotent("concurrent request", "req_2", "body", keymeter.Running)
+	k.expectIdempotent("another body", "req_2", "other", keymeter.Mismatch)
+	k.mustAdmit("req_plain", 1) // without an idempotency key
 	other := keymeter.Admit{RequestID: "req_3", Mode: keymeter.ModeReserve, Idempotency: "another", BodyHash: "body"}
 	if reply := k.admit(other); reply.Verdict != keymeter.Admitted {
 		t.Errorf("another idempotency key: %+v", reply)
 	}
-	k.finish("req_2", "of a request that was not let in")
-	k.onceIs("after that", "req_2", "body", keymeter.Running)
-	k.answer("req_1", "answer")
+	k.finish("req_2", "response of a request that was not admitted")
+	k.expectIdempotent("after a finish by a request that was not admitted", "req_2", "body", keymeter.Running)
+	k.settleWithResponse("req_1", "answer")
 	for _, id := range []string{"req_1", "req_2"} {
-		k.replayIs("answered", id, "answer")
+		k.expectReplay("after the settle", id, "answer")
 	}
-	k.onceIs("another body", "req_2", "other", keymeter.Mismatch)
-	k.finish("req_1", "a second one")
-	k.replayIs("the first answer stays", "req_2", "answer")
+	k.expectIdempotent("another body after the settle", "req_2", "other", keymeter.Mismatch)
+	k.finish("req_1", "second response")
+	k.expectReplay("after a second response", "req_2", "answer")
 }
 
-// A request that reserves nothing has its record ended by Finish.
+// TestIdempotencyWithoutAReservation checks that Finish completes the record of a request that reserved nothing.
 func TestIdempotencyWithoutAReservation(t *testing.T) {
 	k := newKey(t, record("wide"))
 	count := keymeter.Admit{RequestID: "req_1", Mode: keymeter.ModeCount, Idempotency: "caller", BodyHash: "body"}
 	if reply := k.admit(count); reply.Verdict != keymeter.Admitted {
 		t.Fatalf("%+v", reply)
 	}
-	k.onceIs("meanwhile", "req_2", "body", keymeter.Running)
+	k.expectIdempotent("before the finish", "req_2", "body", keymeter.Running)
 	if k.AlarmMs != start+calendar.DayMs {
-		t.Errorf("nothing but the record's end is due, and the alarm is set to %d", k.AlarmMs)
+		t.Errorf("alarm at %d, want it at the record's deletion", k.AlarmMs)
 	}
 	k.finish("req_1", "answer")
-	k.replayIs("finished", "req_2", "answer")
+	k.expectReplay("after the finish", "req_2", "answer")
 }
 
-// Without an answer the caller may try again at once; an answer that is too large to keep is not got twice.
-func TestIdempotencyWithoutAnAnswer(t *testing.T) {
+// TestIdempotencyWithoutAResponse checks that a failed request can be retried at once, and that a response that is too
+// large to store is not produced again.
+func TestIdempotencyWithoutAResponse(t *testing.T) {
 	k := newKey(t, record("wide"))
-	k.once("req_1", "body")
-	k.answer("req_1", "")
-	k.onceIs("again", "req_2", "body", keymeter.Admitted)
+	k.admitIdempotent("req_1", "body")
+	k.settleWithResponse("req_1", "")
+	k.expectIdempotent("retry", "req_2", "body", keymeter.Admitted)
 	large := keymeter.Settle{RequestID: "req_2", Outcome: keymeter.Served, Model: "m", Idempotency: "caller", Oversized: true}
-	k.do(large.Encode())
-	k.onceIs("too large", "req_3", "body", keymeter.Unreplayable)
+	k.call(large.Encode())
+	k.expectIdempotent("after an oversized response", "req_3", "body", keymeter.Unreplayable)
 }
 
-// An exchange that died keeps its idempotency key until its reservation's end, and what it says later is not taken
-// for the answer to the next request.
+// TestIdempotencyOfADeadExchange checks that a dead exchange keeps the idempotency key until its reservation expires, and
+// that its late response does not replace that of the next request.
 func TestIdempotencyOfADeadExchange(t *testing.T) {
 	k := newKey(t, record("wide"))
-	k.once("req_1", "body")
+	k.admitIdempotent("req_1", "body")
 	k.now += 59_999
-	k.onceIs("until then", "req_2", "body", keymeter.Running)
+	k.expectIdempotent("just before the expiry", "req_2", "body", keymeter.Running)
 	k.now++
-	k.onceIs("from then on", "req_2", "body", keymeter.Admitted)
-	k.answer("req_1", "late")
-	k.onceIs("the second runs", "req_3", "body", keymeter.Running)
-	k.answer("req_2", "answer")
-	k.replayIs("the second's answer", "req_3", "answer")
+	k.expectIdempotent("at the expiry", "req_2", "body", keymeter.Admitted)
+	k.settleWithResponse("req_1", "late")
+	k.expectIdempotent("after the late response", "req_3", "body", keymeter.Running)
+	k.settleWithResponse("req_2", "answer")
+	k.expectReplay("after the second response", "req_3", "answer")
 }
 
-// An answer is kept for a day, even if no alarm comes to delete it; with the alarm nothing is left.
-func TestAnswersAreKeptForADay(t *testing.T) {
+// TestResponsesAreKeptForADay checks that a stored response expires after a day even if no alarm runs, and that the alarm
+// deletes its rows.
+func TestResponsesAreKeptForADay(t *testing.T) {
 	k := newKey(t, record("wide"))
-	k.once("req_1", "body")
-	k.answer("req_1", "answer")
+	k.admitIdempotent("req_1", "body")
+	k.settleWithResponse("req_1", "answer")
 	k.now += calendar.DayMs - 1
-	k.replayIs("just before", "req_2", "answer")
+	k.expectReplay("just before a day", "req_2", "answer")
 	k.now++
-	k.onceIs("after a day", "req_3", "body", keymeter.Admitted)
+	k.expectIdempotent("after a day", "req_3", "body", keymeter.Admitted)
 
 	k = newKey(t, record("wide"))
-	k.once("req_1", "body")
-	k.answer("req_1", "answer")
+	k.admitIdempotent("req_1", "body")
+	k.settleWithResponse("req_1", "answer")
 	k.ringUntil(start + calendar.DayMs - 1)
-	k.rowsAre("h", "a/caller", "i/caller", "o/", "t/")
+	k.expectRows("h", "a/caller", "i/caller", "o/", "t/")
 	k.ringUntil(start + calendar.DayMs)
-	k.rowsAre("h", "o/")
+	k.expectRows("h", "o/")
 }
 
-// The record of a second request lives a day of its own: the alarm of the first does not delete it.
-func TestSecondRecordHasItsOwnDay(t *testing.T) {
+// TestSecondRecordIsKeptForADay checks that the deletion scheduled for a first record does not delete a second record
+// with the same idempotency key.
+func TestSecondRecordIsKeptForADay(t *testing.T) {
 	k := newKey(t, record("wide"))
-	k.once("req_1", "body")
+	k.admitIdempotent("req_1", "body")
 	k.now += 1000
-	k.answer("req_1", "")
-	k.rowsAre("h")
-	k.once("req_2", "body")
+	k.settleWithResponse("req_1", "")
+	k.expectRows("h")
+	k.admitIdempotent("req_2", "body")
 	k.now += 60_000 // its exchange died
-	k.once("req_3", "body")
-	k.answer("req_3", "answer")
+	k.admitIdempotent("req_3", "body")
+	k.settleWithResponse("req_3", "answer")
 	k.ringUntil(start + calendar.DayMs + 60_999)
-	k.replayIs("its last moment", "req_4", "answer")
+	k.expectReplay("just before a day", "req_4", "answer")
 	k.ringUntil(start + calendar.DayMs + 61_000)
-	k.onceIs("its day is over", "req_4", "body", keymeter.Admitted)
+	k.expectIdempotent("after a day", "req_4", "body", keymeter.Admitted)
 }

@@ -9,54 +9,47 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
+// format is the format version of rows other than "h".
 const format = 1
 
-// formatField is the number that a row starts with.
-func formatField(f *abi.Fields) {
-	version := uint64(format)
-	if f.Uint(&version); version != format {
-		f.Fail()
-	}
-}
-
-// meterFormat is of the row "h": 1 had no recent requests and no tokens, and usage without hours and latencies;
-// 2 had the number of the last grant in place of the epoch.
+// meterFormat is the format version of row "h". Version 1 lacked recent requests, tokens, and the hours and latencies
+// of usage. Version 2 had the number of the last grant in place of the epoch.
 const meterFormat = 3
 
-// flushDelayMs is how long usage may wait for more before it is reported. Whoever reads the usage flushes
-// first, so this only bounds how much one isolate's death can leave waiting for the next alarm.
+// flushDelayMs is the delay before unreported usage is put into the outbox, so that one batch covers several requests.
+// Readers of usage flush the meters first and do not wait for it.
 const flushDelayMs = 5000
 
-// meter is the object's one hot row, "h": everything that an admission or a settle touches.
+// meter is row "h". Every admission and settle reads and writes it.
 type meter struct {
-	status       doc.Status
-	record       doc.Record
-	lastMs       uint64 // the largest time seen
-	lastUsedMs   uint64
-	ticks        []tick // admissions of the last second, oldest first
-	tokens       []tick // tokens that were settled in the last minute, by the second
-	day          uint64 // the largest seen
-	dayCount     uint64
-	slice        slice
-	oldSlice     slice  // last period's, while reservations made on it are open
-	epoch        uint64 // grows whenever part of the slice is given back: older grants are void
-	reservations []reservation
-	noted        []uint64         // the last admissions whose reservation is not open, by the sum of their request ids
-	usage        []ledger.Usage   // not reported yet
-	recent       []ledger.Request // likewise, the newest of them
-	flushMs      uint64           // when to report it; 0: nothing to report
-	outSeq       uint64           // of the last batch in the outbox
-	cleanMs      uint64           // when the next remembered row expires; 0: none
+	status         doc.Status
+	record         doc.Record
+	lastMs         uint64 // time of the last command
+	lastUsedMs     uint64
+	ticks          []tick // admissions of the last second by millisecond, oldest first
+	tokens         []tick // tokens settled in the last minute by second, oldest first
+	day            uint64 // the largest day seen
+	dayCount       uint64 // admissions on that day
+	slice          slice
+	previousSlice  slice  // of the period before, for its open reservations
+	epoch          uint64 // incremented when part of the slice is returned; grants of earlier epochs are void
+	reservations   []reservation
+	admittedHashes []uint64         // the last admissions without an open reservation, as hashes of their request IDs
+	usage          []ledger.Usage   // not reported yet
+	recent         []ledger.Request // not reported yet; only the newest maxRecent
+	flushMs        uint64           // when usage and recent are to be reported; 0: nothing to report
+	outSeq         uint64           // number of the last batch
+	nextForgetMs   uint64           // when the next row is to be deleted; 0: none
 }
 
 // tick is a number of admissions in one millisecond, or of tokens in one second.
 type tick struct{ ms, count uint64 }
 
-// slice is this key's part of a period's budget: granted >= spent + reserved, unless a request cost more
-// than it had reserved.
+// slice is this key's part of a period's budget. granted >= spent + reserved, unless a request cost more than its
+// reservation.
 type slice struct {
 	period                   calendar.Period
-	live                     bool // granted, perhaps 0
+	live                     bool // there is a grant, perhaps of 0
 	granted, spent, reserved int64
 }
 
@@ -70,16 +63,16 @@ type reservation struct {
 	idem       string
 }
 
-// free is what a request can reserve. A request that cost more than it had reserved makes it negative.
+// free is the amount that can still be reserved. It is negative, a debt, if requests cost more than their reservations.
 func (s *slice) free() int64 { return s.granted - money.Add(s.spent, s.reserved) }
 
 func (m *meter) encode() []byte {
-	return encode(0, m, 512+64*len(m.reservations)+128*len(m.recent))
+	return abi.EncodeFields(0, 512+64*len(m.reservations)+128*len(m.recent), m.fields)
 }
 
 func decodeMeter(data []byte) (*meter, error) {
 	m := new(meter)
-	return m, decode(data, m)
+	return m, abi.DecodeFields(data, m.fields)
 }
 
 func (m *meter) fields(f *abi.Fields) {
@@ -95,13 +88,13 @@ func (m *meter) fields(f *abi.Fields) {
 	f.Uint(&m.day)
 	f.Uint(&m.dayCount)
 	m.slice.fields(f)
-	m.oldSlice.fields(f)
+	m.previousSlice.fields(f)
 	f.Uint(&m.epoch)
 	if version < 3 {
 		m.epoch = firstEpoch
 	}
 	abi.List(f, &m.reservations, reservationFields)
-	abi.List(f, &m.noted, (*abi.Fields).Uint)
+	abi.List(f, &m.admittedHashes, (*abi.Fields).Uint)
 	if version == 1 {
 		abi.List(f, &m.usage, ledger.OldUsageFields)
 	} else {
@@ -111,11 +104,11 @@ func (m *meter) fields(f *abi.Fields) {
 	}
 	f.Uint(&m.flushMs)
 	f.Uint(&m.outSeq)
-	f.Uint(&m.cleanMs)
+	f.Uint(&m.nextForgetMs)
 }
 
-// firstEpoch is of a meter from before there were epochs. To the Ledger it was in the epoch before, so that it
-// takes over what the meter holds and drops what was on its way.
+// firstEpoch is the epoch of a meter whose row is older than epochs. The Ledger's row of that meter has epoch 1. So the
+// Ledger adopts the slice that the meter reports, and the meter ignores grants of epoch 1 that are still in flight.
 const firstEpoch = 2
 
 func tickFields(f *abi.Fields, t *tick) {
@@ -141,10 +134,9 @@ func reservationFields(f *abi.Fields, r *reservation) {
 	f.String(&r.idem)
 }
 
-// advance brings the meter to now. If the clock went back, the day and the period stay the largest seen, the
-// one-second window starts full, and the tokens of the last minute are of this second: nothing is admitted
-// twice because an hour comes twice. That must be stored, or the windows would stay full until the clock is
-// where it was.
+// advance moves the meter to now. If the clock went back, it keeps the largest day and period seen, starts with a full
+// one-second window and restamps the tokens of the last minute to now, so that a clock step cannot admit requests twice.
+// The caller must then store the meter, or the windows would stay full until the clock catches up.
 func (m *meter) advance(now uint64, limits config.Limits) (jumped bool) {
 	if jumped = now < m.lastMs; jumped {
 		m.ticks = append(m.ticks[:0], tick{now, limits.PerSecond})
@@ -160,49 +152,49 @@ func (m *meter) advance(now uint64, limits config.Limits) (jumped bool) {
 	if day := calendar.Day(now); day > m.day {
 		m.day, m.dayCount = day, 0
 	}
-	m.turn(m.record.Period(m.day))
+	m.rollover(m.record.Period(m.day))
 	return jumped
 }
 
-// restampTokens makes all counted tokens those of one second.
+// restampTokens moves all tokens of the window to the present second.
 func (m *meter) restampTokens(now uint64) {
-	all := uint64(0)
+	total := uint64(0)
 	for _, t := range m.tokens {
-		all += t.count
+		total += t.count
 	}
 	m.tokens = m.tokens[:0]
-	if all > 0 {
-		m.tokens = append(m.tokens, tick{secondOf(now), all})
+	if total > 0 {
+		m.tokens = append(m.tokens, tick{endOfSecond(now), total})
 	}
 }
 
-// secondOf is when the second of a moment ends, so that its tokens count for a minute at least.
-func secondOf(ms uint64) uint64 {
+// endOfSecond rounds a time up to a full second. Tokens stamped with it stay in the window for at least a minute.
+func endOfSecond(ms uint64) uint64 {
 	return (ms + calendar.SecondMs - 1) / calendar.SecondMs * calendar.SecondMs
 }
 
-// minuteMs is the window of a limit on tokens.
+// minuteMs is the window of the token limit.
 const minuteMs = 60 * calendar.SecondMs
 
-// turn ends a period's slice. What was granted and not spent lapses with the Ledger's period.
-func (m *meter) turn(period calendar.Period) {
+// rollover starts a later period with an empty slice. The unspent grant of the period before lapses, in the Ledger too.
+func (m *meter) rollover(period calendar.Period) {
 	if period <= m.slice.period {
 		return
 	}
-	m.oldSlice, m.slice = m.slice, slice{period: period}
+	m.previousSlice, m.slice = m.slice, slice{period: period}
 }
 
 func (m *meter) sliceOf(period calendar.Period) *slice {
 	switch period {
 	case m.slice.period:
 		return &m.slice
-	case m.oldSlice.period:
-		return &m.oldSlice
+	case m.previousSlice.period:
+		return &m.previousSlice
 	}
-	return &slice{} // two periods ago: nothing holds it to account any more
+	return &slice{} // of an earlier period, which is no longer tracked
 }
 
-// windows is the state of the limits, the second before the day.
+// windows is the state of the limits that are set, in this order: requests per second, requests per day, tokens.
 func (m *meter) windows(limits config.Limits) []Window {
 	var windows []Window
 	if limits.PerSecond > 0 {
@@ -228,8 +220,8 @@ func (m *meter) windows(limits config.Limits) []Window {
 	return windows
 }
 
-// tokenWindow is the state of the limit on tokens. Those of a request count when it is settled: so one
-// request can go over the limit, and what comes after it waits.
+// tokenWindow is the state of the token limit. A request's tokens count when it is settled. One request can therefore
+// exceed the limit; later requests are rejected until the window has room.
 func (m *meter) tokenWindow(limit uint64) Window {
 	w := Window{Tokens: true, WindowMs: minuteMs, Limit: limit}
 	used := uint64(0)
@@ -246,16 +238,16 @@ func (m *meter) tokenWindow(limit uint64) Window {
 	return w
 }
 
-// countTokens books settled tokens against the limit on them, to the second.
+// countTokens adds settled tokens to the token window, in the present second.
 func (m *meter) countTokens(n, limit uint64) {
 	if limit == 0 || n == 0 {
 		return
 	}
-	m.tokens = tally(m.tokens, tick{secondOf(m.lastMs), n})
+	m.tokens = addTick(m.tokens, tick{endOfSecond(m.lastMs), n})
 }
 
-// tally adds a tick to those before it.
-func tally(ticks []tick, t tick) []tick {
+// addTick appends a tick, or adds it to the last one if that has the same time.
+func addTick(ticks []tick, t tick) []tick {
 	if n := len(ticks); n > 0 && ticks[n-1].ms == t.ms {
 		ticks[n-1].count += t.count
 		return ticks
@@ -263,39 +255,39 @@ func tally(ticks []tick, t tick) []tick {
 	return append(ticks, t)
 }
 
-// count books one admission against the limits.
-func (m *meter) count(limits config.Limits) {
+// countAdmission counts one admission in the request windows.
+func (m *meter) countAdmission(limits config.Limits) {
 	m.dayCount++
 	m.lastUsedMs = max(m.lastUsedMs, m.lastMs)
 	if limits.PerSecond == 0 {
 		return
 	}
-	m.ticks = tally(m.ticks, tick{m.lastMs, 1})
+	m.ticks = addTick(m.ticks, tick{m.lastMs, 1})
 }
 
-// maxNoted is how many admissions without an open reservation a meter knows again: those that made none, and those
-// that were settled. A lost reply makes the host repeat the call at once: few others come between.
-const maxNoted = 32
+// maxAdmittedHashes is the number of admissions without an open reservation whose repeats a meter recognizes. They
+// reserved nothing or are already settled. A few suffice: a host repeats a call immediately if its reply is lost.
+const maxAdmittedHashes = 32
 
-// note remembers an admission, so that its repetition does not count twice.
-func (m *meter) note(requestID string) {
-	if len(m.noted) == maxNoted {
-		m.noted = m.noted[1:]
+// rememberAdmission makes a repeat of an admission recognizable, so that it does not count twice.
+func (m *meter) rememberAdmission(requestID string) {
+	if len(m.admittedHashes) == maxAdmittedHashes {
+		m.admittedHashes = m.admittedHashes[1:]
 	}
-	m.noted = append(m.noted, sum(requestID))
+	m.admittedHashes = append(m.admittedHashes, hashID(requestID))
 }
 
-func (m *meter) knows(requestID string) bool {
-	for _, n := range m.noted {
-		if n == sum(requestID) {
+func (m *meter) knowsAdmission(requestID string) bool {
+	for _, hash := range m.admittedHashes {
+		if hash == hashID(requestID) {
 			return true
 		}
 	}
 	return false
 }
 
-// sum is FNV-1a. Request ids are random: no caller can choose two with one sum.
-func sum(requestID string) uint64 {
+// hashID is FNV-1a. The host makes request IDs at random, so callers cannot force a collision.
+func hashID(requestID string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := 0; i < len(requestID); i++ {
 		h = (h ^ uint64(requestID[i])) * 1099511628211
@@ -303,11 +295,11 @@ func sum(requestID string) uint64 {
 	return h
 }
 
-// maxRecent is how many requests a batch tells of one by one: of a busy key the newest ones.
+// maxRecent is the number of requests that a batch lists individually: the newest.
 const maxRecent = 32
 
-// trace notes a request for the list of recent ones.
-func (m *meter) trace(q ledger.Request) {
+// addRecent adds a request to the list of recent requests.
+func (m *meter) addRecent(q ledger.Request) {
 	m.reportSoon()
 	if len(m.recent) == maxRecent {
 		m.recent = m.recent[1:]
@@ -315,8 +307,8 @@ func (m *meter) trace(q ledger.Request) {
 	m.recent = append(m.recent, q)
 }
 
-// use is the unreported usage of a model in the hour of an instant.
-func (m *meter) use(ms uint64, model string) *ledger.Usage {
+// usageFor is the unreported usage of a model in the hour of a time.
+func (m *meter) usageFor(ms uint64, model string) *ledger.Usage {
 	day, hour := calendar.Day(ms), calendar.Hour(ms)
 	m.reportSoon()
 	for i := range m.usage {
@@ -328,15 +320,15 @@ func (m *meter) use(ms uint64, model string) *ledger.Usage {
 	return &m.usage[len(m.usage)-1]
 }
 
-// reportSoon sets when the usage is to be reported, unless that is set.
+// reportSoon schedules the report of usage, unless it is scheduled.
 func (m *meter) reportSoon() {
 	if m.flushMs == 0 {
 		m.flushMs = m.lastMs + flushDelayMs
 	}
 }
 
-// reservation is the open one with an id, or nil.
-func (m *meter) reservation(id string) *reservation {
+// findReservation is the open reservation of a request ID, or nil.
+func (m *meter) findReservation(id string) *reservation {
 	for i := range m.reservations {
 		if m.reservations[i].id == id {
 			return &m.reservations[i]
@@ -345,8 +337,8 @@ func (m *meter) reservation(id string) *reservation {
 	return nil
 }
 
-// take removes the reservation with an id.
-func (m *meter) take(id string) (reservation, bool) {
+// removeReservation removes and returns the open reservation of a request ID.
+func (m *meter) removeReservation(id string) (reservation, bool) {
 	for i, r := range m.reservations {
 		if r.id == id {
 			m.reservations = append(m.reservations[:i], m.reservations[i+1:]...)
@@ -356,25 +348,25 @@ func (m *meter) take(id string) (reservation, bool) {
 	return reservation{}, false
 }
 
-// alarmMs is when something is due next.
+// alarmMs is the time of the next scheduled work: a report, an expiry or a deletion; 0: none.
 func (m *meter) alarmMs() uint64 {
 	next := m.flushMs
 	for i := range m.reservations {
-		next = smaller(next, m.reservations[i].expiresMs)
+		next = minNonZero(next, m.reservations[i].expiresMs)
 	}
-	return smaller(next, m.cleanMs)
+	return minNonZero(next, m.nextForgetMs)
 }
 
-// smaller is the smaller of two limits or times, where 0 is none.
-func smaller(a, b uint64) uint64 {
+// minNonZero is the smaller of two limits or times, where 0 means none.
+func minNonZero(a, b uint64) uint64 {
 	if a == 0 || b == 0 {
 		return max(a, b)
 	}
 	return min(a, b)
 }
 
-// cut takes the unreported usage out as one numbered batch.
-func (m *meter) cut(key string, closed bool) []byte {
+// nextBatch encodes the unreported usage as the next numbered batch and clears it.
+func (m *meter) nextBatch(key string, closed bool) []byte {
 	m.outSeq++
 	batch := ledger.Absorb{
 		Key: key, KeyID: m.record.KeyID, Seq: m.outSeq, Period: m.slice.period, Epoch: m.epoch, HeldPico: m.slice.granted, Closed: closed,

@@ -2,8 +2,8 @@ package keymeter
 
 import "github.com/postern-ai/postern/core/abi"
 
-// Open reads a command for those who stand between an exchange and its meter, such as a simulation: an *Admit,
-// *Settle, *Extend or *Flush; nil for any other, and for what none of them wrote.
+// Open decodes a command for code between an exchange and its meter, such as a simulation. The result is an *Admit,
+// *Settle, *Extend or *Flush; nil if the command is another or malformed.
 func Open(command []byte) any {
 	r := abi.Reader{Buf: command}
 	var opened message
@@ -19,14 +19,14 @@ func Open(command []byte) any {
 	default:
 		return nil
 	}
-	if decode(r.Buf, opened) != nil {
+	if abi.DecodeFields(r.Buf, opened.fields) != nil {
 		return nil
 	}
 	return opened
 }
 
-// Encode is the reply.
-func (a *AdmitReply) Encode() []byte { return encode(0, a, 128) }
+// Encode encodes the reply.
+func (a *AdmitReply) Encode() []byte { return abi.EncodeFields(0, 128, a.fields) }
 
-// Encode is the reply.
-func (r *FlushReply) Encode() []byte { return encode(0, r, 64) }
+// Encode encodes the reply.
+func (r *FlushReply) Encode() []byte { return abi.EncodeFields(0, 64, r.fields) }

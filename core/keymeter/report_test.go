@@ -13,12 +13,12 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// ringUntil brings the clock to a time and rings the alarms that come due until then.
+// ringUntil moves the clock to a time and runs all alarms that are due by then.
 func (k *key) ringUntil(end uint64) {
 	k.Helper()
 	for rings := 0; k.AlarmMs != 0 && k.AlarmMs <= end; rings++ {
 		if rings == 1000 {
-			k.Fatal("the alarm does not stop")
+			k.Fatal("the alarm never stops")
 		}
 		k.now = max(k.now, k.AlarmMs)
 		if _, err := k.Ring(k.now); err != nil {
@@ -28,8 +28,8 @@ func (k *key) ringUntil(end uint64) {
 	k.now = end
 }
 
-// rowsAre compares the kinds of rows: keys that end with a slash stand for all that begin with them.
-func (k *key) rowsAre(want ...string) {
+// expectRows checks the keys of the rows. A wanted key that ends with a slash is a prefix.
+func (k *key) expectRows(want ...string) {
 	k.Helper()
 	kinds := map[string]bool{}
 	for row := range k.Rows {
@@ -47,8 +47,8 @@ func (k *key) rowsAre(want ...string) {
 	}
 }
 
-// outbox is how many reports wait to be delivered.
-func (k *key) outbox() int {
+// outboxLen is the number of reports in the outbox.
+func (k *key) outboxLen() int {
 	k.Helper()
 	keys, _, err := k.Outbox()
 	if err != nil {
@@ -57,88 +57,89 @@ func (k *key) outbox() int {
 	return len(keys)
 }
 
-func (k *key) outboxAt(ms uint64, want int) {
+func (k *key) expectOutbox(ms uint64, want int) {
 	k.Helper()
 	k.ringUntil(ms)
-	if got := k.outbox(); got != want {
+	if got := k.outboxLen(); got != want {
 		k.Errorf("%d ms after the start: %d reports, want %d", ms-start, got, want)
 	}
 }
 
-// Usage is reported five seconds after the first of it, whatever comes after, and once.
+// TestReportsByAlarm checks that usage is reported five seconds after its first request, and once.
 func TestReportsByAlarm(t *testing.T) {
 	k := newKey(t, record("wide"))
-	k.use(2)
+	k.serve(2)
 	k.now += 3000
-	k.use(2)
-	k.outboxAt(start+4999, 0)
-	k.outboxAt(start+5000, 1)
-	k.enter("req_dead", 5) // it expires at 65 s, and usage that waits then waits on
+	k.serve(2)
+	k.expectOutbox(start+4999, 0)
+	k.expectOutbox(start+5000, 1)
+	k.mustAdmit("req_dead", 5) // its expiry at 65 s must not report early
 	k.now += 58_000
-	k.use(2)
-	k.outboxAt(start+65_000, 1)
-	k.outboxAt(start+67_999, 1)
-	k.outboxAt(start+68_000, 2)
-	k.outboxAt(start+3*calendar.DayMs, 2) // rows are forgotten meanwhile: no report of nothing
-	k.rowsAre("h", "o/")
-	if u := k.reported(); u.Requests != 4 || u.Expired != 1 || u.CostPico != 5 {
+	k.serve(2)
+	k.expectOutbox(start+65_000, 1)
+	k.expectOutbox(start+67_999, 1)
+	k.expectOutbox(start+68_000, 2)
+	k.expectOutbox(start+3*calendar.DayMs, 2) // rows are deleted in between, which must not cause an empty report
+	k.expectRows("h", "o/")
+	if u := k.reportedUsage(); u.Requests != 4 || u.Expired != 1 || u.CostPico != 5 {
 		t.Errorf("%+v", u)
 	}
 }
 
-// Answers that only the list of recent requests tells of set the alarm too, and do not put it off.
-func TestReportsOfAnswersThatCostNothing(t *testing.T) {
+// TestReportsWithoutCost checks that requests that appear only in the list of recent requests also schedule a report, and
+// do not delay a scheduled one.
+func TestReportsWithoutCost(t *testing.T) {
 	k := newKey(t, record("wide"))
 	for range 2 {
 		k.admit(keymeter.Admit{Mode: keymeter.ModeCount, Trace: keymeter.Trace{Status: 404}})
 		k.now += 3000
 	}
-	k.outboxAt(start+4999, 0)
-	k.outboxAt(start+5000, 1)
+	k.expectOutbox(start+4999, 0)
+	k.expectOutbox(start+5000, 1)
 	if recent := k.recent(); len(recent) != 2 {
 		t.Errorf("%+v", recent)
 	}
 	k = newKey(t, record("wide"))
-	k.enter("req_open", 0) // there is a slice
+	k.mustAdmit("req_open", 0) // there is a slice
 	k.admit(keymeter.Admit{Mode: keymeter.ModeHit, Trace: keymeter.Trace{DurationMs: 9}})
-	k.outboxAt(start+5000, 1)
+	k.expectOutbox(start+5000, 1)
 	want := ledger.Usage{Requests: 1, Hits: 1}
 	want.Latency.Add(9)
-	if u := k.reported(); u != want {
+	if u := k.reportedUsage(); u != want {
 		t.Errorf("%+v, want %+v", u, want)
 	}
 }
 
-// What is counted of a request depends on how it ended.
+// TestOutcomes checks the counters of each outcome.
 func TestOutcomes(t *testing.T) {
 	for _, missed := range []bool{false, true} {
 		for outcome, want := range map[keymeter.Outcome]ledger.Usage{
 			keymeter.Served: {Requests: 1}, keymeter.Hit: {Requests: 1, Hits: 1}, keymeter.Released: {Failed: 1},
 		} {
 			k := newKey(t, record("wide"))
-			k.enter("req_1", 10)
+			k.mustAdmit("req_1", 10)
 			settle := keymeter.Settle{RequestID: "req_1", Outcome: outcome, Model: "m", Missed: missed, Estimated: missed, Trace: keymeter.Trace{DurationMs: 9}}
-			k.do(settle.Encode())
+			k.call(settle.Encode())
 			want.Latency.Add(9)
 			if missed {
 				want.Misses, want.Estimated = 1, 1
 			}
-			if u := k.reported(); u != want {
+			if u := k.reportedUsage(); u != want {
 				t.Errorf("outcome %d, missed %t: %+v, want %+v", outcome, missed, u, want)
 			}
 		}
 	}
 }
 
-// Usage is reported in the hour and day of its admission.
+// TestUsageByHour checks that usage is reported in the hour and day of the admission.
 func TestUsageByHour(t *testing.T) {
 	k := newKey(t, record("wide"))
 	for _, at := range []uint64{0, calendar.HourMs, calendar.HourMs + 1, calendar.DayMs, calendar.DayMs + 1} {
 		k.now = start + at
-		k.use(2)
+		k.serve(2)
 	}
-	question := ledger.Query{EndDay: 1 << 40, By: ledger.ByHour}
-	reply, err := k.batches().Call(k.now, question.Encode())
+	query := ledger.Query{EndDay: 1 << 40, By: ledger.ByHour}
+	reply, err := k.ledgerWithReports().Call(k.now, query.Encode())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,71 +156,75 @@ func TestUsageByHour(t *testing.T) {
 	}
 }
 
-// What a flush hands over is delivered by the alarm too: whoever asked may die. And an alarm delivers.
+// TestFlushSetsAnAlarm checks that the alarm also delivers the batches that a flush returned, because the caller of the
+// flush may die.
 func TestFlushSetsAnAlarm(t *testing.T) {
 	k := newKey(t, record("wide"))
-	k.use(2)
+	k.serve(2)
 	k.AlarmMs = 0
-	k.absorbs()
+	k.flushedBatches()
 	if k.AlarmMs != start+abi.RedeliverMs {
-		t.Errorf("the alarm is set to %d ms after the flush", int64(k.AlarmMs)-start)
+		t.Errorf("alarm %d ms after the flush, want %d", int64(k.AlarmMs)-start, abi.RedeliverMs)
 	}
 	out, err := k.Apply(&abi.ObjectInput{NowMs: k.AlarmMs, Name: "hash", Rows: []abi.Row{{Key: "h", Value: k.Rows["h"]}}})
 	if err != nil || !out.Deliver {
-		t.Errorf("%v, the alarm delivers: %t", err, out.Deliver)
+		t.Errorf("%v, Deliver is %t, want true", err, out.Deliver)
 	}
 }
 
-func (k *key) absorbs() int {
+// flushedBatches is the number of batches that a flush returns.
+func (k *key) flushedBatches() int {
 	k.Helper()
 	command := keymeter.Flush{}
-	reply, err := keymeter.DecodeFlushReply(k.do(command.Encode()))
+	reply, err := keymeter.DecodeFlushReply(k.call(command.Encode()))
 	if err != nil {
 		k.Fatal(err)
 	}
 	return len(reply.Absorbs)
 }
 
-// A flush hands over 32 batches at most: what is new waits until those were delivered.
-func TestFlushHandsOver32Batches(t *testing.T) {
+// TestFlushReturns32Batches checks that a flush returns at most 32 batches, and makes no new ones until they are
+// delivered.
+func TestFlushReturns32Batches(t *testing.T) {
 	k := newKey(t, record("wide"))
 	for i := range 34 {
-		k.use(2)
-		if got, want := k.absorbs(), min(i+1, 32); got != want {
-			t.Errorf("flush %d hands over %d batches, want %d", i, got, want)
+		k.serve(2)
+		if got, want := k.flushedBatches(), min(i+1, 32); got != want {
+			t.Errorf("flush %d returns %d batches, want %d", i, got, want)
 		}
 	}
 	keys, _, _ := k.Outbox()
 	k.Delete(keys...)
 	k.absorbed = len(keys)
-	if u := k.reported(); len(keys) != 32 || u.Requests != 2 {
+	if u := k.reportedUsage(); len(keys) != 32 || u.Requests != 2 {
 		t.Errorf("%d delivered, then %+v", len(keys), u)
 	}
 }
 
-// What expired is remembered for a day, then forgotten, however much it is.
-func TestExpiredReservationsAreForgotten(t *testing.T) {
+// TestExpiredReservationsAreDeleted checks that rows of expired reservations are deleted after a day, even if there are
+// more than one alarm can delete.
+func TestExpiredReservationsAreDeleted(t *testing.T) {
 	k := newKey(t, record("wide"))
 	for i := range 250 {
-		k.enter(fmt.Sprint("req_", i), money.Cent)
+		k.mustAdmit(fmt.Sprint("req_", i), money.Cent)
 		if i == 124 {
 			k.now++
 		}
 	}
 	const first = start + minuteMs
 	k.ringUntil(first + 1)
-	k.rowsAre("h", "t/", "x/")
+	k.expectRows("h", "t/", "x/")
 	k.ringUntil(first + calendar.DayMs - 1)
 	k.settle("req_0", 2, 1)
-	k.rowsAre("h", "o/", "t/", "x/")
+	k.expectRows("h", "o/", "t/", "x/")
 	k.ringUntil(first + calendar.DayMs)
 	if k.Rows["x/req_1"] != nil || k.Rows["x/req_125"] == nil {
-		t.Error("the first are to be forgotten, those of a moment later are not")
+		t.Error("want the rows of the first millisecond deleted and those of the next kept")
 	}
 	k.ringUntil(first + calendar.DayMs + 30_000)
-	k.rowsAre("h", "o/")
+	k.expectRows("h", "o/")
 	k.settle("req_249", 2, 1) // a day too late
-	if u := k.reported(); u.Requests != 250 || u.Expired != 249 || u.CostPico != 249*money.Cent+1 {
+	if u := k.reportedUsage(); u.Requests != 250 || u.Expired != 249 || u.CostPico != 249*money.Cent+1 {
 		t.Errorf("%+v", u)
 	}
 }

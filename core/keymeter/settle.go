@@ -7,40 +7,40 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// expired is what was booked for a reservation that nobody settled in time, x/<request id>.
-type expired struct {
+// expiredReservation is row x/<request id>: a reservation that was charged in full because no settle came in time.
+type expiredReservation struct {
 	admittedMs uint64
 	period     calendar.Period
 	amountPico int64
 	model      string
 }
 
-func (e *expired) fields(f *abi.Fields) {
-	formatField(f)
+func (e *expiredReservation) fields(f *abi.Fields) {
+	f.Format(format)
 	f.Uint(&e.admittedMs)
 	ledger.PeriodFields(f, &e.period)
 	f.Int(&e.amountPico)
 	f.String(&e.model)
 }
 
-// settle books what happened to a request, once. A repeat finds neither the reservation nor an expired one.
+// settle charges a request for its outcome, exactly once: a repeat finds neither an open nor an expired reservation.
 func (c *call) settle(s *Settle) {
 	if c.m == nil {
 		return
 	}
 	jumped := c.m.advance(c.in.NowMs, c.limits())
 	if s.Outcome == Finish {
-		c.finish(s)
+		c.finishIdempotency(s)
 		if jumped {
 			c.store()
 		}
 		return
 	}
-	if r, ok := c.m.take(s.RequestID); ok {
+	if r, ok := c.m.removeReservation(s.RequestID); ok {
 		c.m.sliceOf(r.period).reserved -= r.amountPico
-		c.m.note(s.RequestID) // its admission, repeated late, must not reserve again
+		c.m.rememberAdmission(s.RequestID) // a late repeat of the Admit must not reserve again
 		c.charge(s, r.admittedMs, r.period)
-		c.finish(s)
+		c.finishIdempotency(s)
 		c.store()
 		return
 	}
@@ -53,10 +53,10 @@ func (c *call) settle(s *Settle) {
 	}
 }
 
-// charge books a settle to the hour and the period of its admission: the request to the model that answered it,
-// what attempts cost to the models that were asked.
+// charge adds a settle to the usage and the slice, in the hour and period of its admission. The request counts for
+// s.Model; each attempt's tokens and cost count for the model that was tried.
 func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) {
-	u := c.m.use(admittedMs, s.Model)
+	u := c.m.usageFor(admittedMs, s.Model)
 	switch s.Outcome {
 	case Released:
 		u.Failed++
@@ -70,25 +70,25 @@ func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) {
 		u.Misses++
 	}
 	u.Latency.Add(s.Trace.DurationMs)
-	sum := Charge{Model: s.Model, Tokens: s.Tokens, CostPico: s.CostPico, Estimated: s.Estimated}
-	sum.book(u)
+	total := Charge{Model: s.Model, Tokens: s.Tokens, CostPico: s.CostPico, Estimated: s.Estimated}
+	total.addTo(u)
 	for i := range s.Attempts {
 		a := &s.Attempts[i]
-		a.book(c.m.use(admittedMs, a.Model))
-		sum.add(a)
+		a.addTo(c.m.usageFor(admittedMs, a.Model))
+		total.add(a)
 	}
 	slice := c.m.sliceOf(period)
-	slice.spent = money.Add(slice.spent, sum.CostPico)
-	c.m.countTokens(sum.Tokens.Prompt+sum.Tokens.Completion, c.limits().TokensPerMinute)
-	c.m.trace(ledger.Request{
+	slice.spent = money.Add(slice.spent, total.CostPico)
+	c.m.countTokens(total.Tokens.Prompt+total.Tokens.Completion, c.limits().TokensPerMinute)
+	c.m.addRecent(ledger.Request{
 		AtMs: admittedMs, ID: s.RequestID, Model: s.Model, Provider: s.Trace.Provider, Status: s.Trace.Status,
-		DurationMs: s.Trace.DurationMs, Prompt: sum.Tokens.Prompt, Completion: sum.Tokens.Completion, CostPico: sum.CostPico,
-		Cache: s.Trace.Cache, Stream: s.Trace.Stream, Estimated: sum.Estimated,
+		DurationMs: s.Trace.DurationMs, Prompt: total.Tokens.Prompt, Completion: total.Tokens.Completion, CostPico: total.CostPico,
+		Cache: s.Trace.Cache, Stream: s.Trace.Stream, Estimated: total.Estimated,
 	})
 }
 
-// book adds the tokens and the cost to the usage of a model.
-func (a *Charge) book(u *ledger.Usage) {
+// addTo adds the tokens and the cost to a model's usage.
+func (a *Charge) addTo(u *ledger.Usage) {
 	u.Prompt += a.Tokens.Prompt
 	u.Completion += a.Tokens.Completion
 	u.CostPico = money.Add(u.CostPico, a.CostPico)
@@ -104,26 +104,27 @@ func (a *Charge) add(o *Charge) {
 	a.Estimated = a.Estimated || o.Estimated
 }
 
-// settleLate replaces what expiry booked by what really happened.
+// settleLate replaces the charge of an expired reservation with the actual one.
 func (c *call) settleLate(s *Settle, row []byte) {
-	var e expired
-	if decode(row, &e) != nil {
+	var e expiredReservation
+	if abi.DecodeFields(row, e.fields) != nil {
 		return
 	}
-	u := c.m.use(e.admittedMs, e.model)
-	// Counters wrap: the Ledger adds what went below zero here back to what it has.
+	u := c.m.usageFor(e.admittedMs, e.model)
+	// Unsigned counters may wrap below zero here. The Ledger's sums wrap back.
 	u.Expired--
 	u.Requests--
 	u.CostPico -= e.amountPico
 	c.m.sliceOf(e.period).spent -= e.amountPico
 	c.charge(s, e.admittedMs, e.period)
-	c.finish(s)
+	c.finishIdempotency(s)
 	c.out.Deletes = append(c.out.Deletes, rowExpired+s.RequestID)
 	c.store()
 }
 
-// finish ends the idempotency record: with the answer, or by dropping it so that the caller may try again.
-func (c *call) finish(s *Settle) {
+// finishIdempotency completes the idempotency record with the response. Without a response it deletes the record, so
+// that the caller can retry.
+func (c *call) finishIdempotency(s *Settle) {
 	if s.Idempotency == "" {
 		return
 	}
@@ -134,17 +135,18 @@ func (c *call) finish(s *Settle) {
 	}
 	if len(s.Answer) == 0 && !s.Oversized {
 		c.out.Deletes = append(c.out.Deletes, rowIdem+s.Idempotency)
-		c.unremember(rowIdem+s.Idempotency, row)
+		c.cancelForget(rowIdem+s.Idempotency, row)
 		return
 	}
-	i.done, i.oversized, i.expiresMs = true, s.Oversized, c.m.lastMs+rememberMs
-	c.put(rowIdem+s.Idempotency, encode(0, &i, 128))
+	i.done, i.oversized, i.expiresMs = true, s.Oversized, c.m.lastMs+retentionMs
+	c.put(rowIdem+s.Idempotency, abi.EncodeFields(0, 128, i.fields))
 	if !s.Oversized {
 		c.put(rowAnswer+s.Idempotency, s.Answer)
 	}
 }
 
-// expire settles the reservations that nobody settled, at the reserved amount, flagged.
+// expire charges each reservation past its expiry the reserved amount, and keeps a row for a late settle. The usage
+// counts it as expired.
 func (c *call) expire() {
 	m := c.m
 	open := m.reservations[:0]
@@ -153,17 +155,17 @@ func (c *call) expire() {
 			open = append(open, r)
 			continue
 		}
-		u := m.use(r.admittedMs, r.model)
+		u := m.usageFor(r.admittedMs, r.model)
 		u.Requests++
 		u.Expired++
 		u.CostPico += r.amountPico
 		s := m.sliceOf(r.period)
 		s.reserved -= r.amountPico
 		s.spent += r.amountPico
-		e := expired{r.admittedMs, r.period, r.amountPico, r.model}
-		c.put(rowExpired+r.id, encode(0, &e, 64))
-		c.remember(rowExpired + r.id)
-		m.trace(ledger.Request{AtMs: r.admittedMs, ID: r.id, Model: r.model, CostPico: r.amountPico, Estimated: true})
+		e := expiredReservation{r.admittedMs, r.period, r.amountPico, r.model}
+		c.put(rowExpired+r.id, abi.EncodeFields(0, 64, e.fields))
+		c.scheduleForget(rowExpired + r.id)
+		m.addRecent(ledger.Request{AtMs: r.admittedMs, ID: r.id, Model: r.model, CostPico: r.amountPico, Estimated: true})
 	}
 	m.reservations = open
 }

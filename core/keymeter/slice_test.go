@@ -16,19 +16,19 @@ var (
 	december = calendar.NewPeriod(calendar.Monthly, 0, today+15)
 )
 
-// reserve asks for an amount, with a grant.
+// reserve admits a request that reserves an amount, with a grant.
 func (k *key) reserve(amount, least money.Pico, final bool, grant keymeter.Grant) keymeter.AdmitReply {
 	k.Helper()
-	return moneyOf(k.admit(keymeter.Admit{Mode: keymeter.ModeReserve, AmountPico: amount, LeastPico: least, Final: final, Grant: grant}))
+	return budgetFields(k.admit(keymeter.Admit{Mode: keymeter.ModeReserve, AmountPico: amount, LeastPico: least, Final: final, Grant: grant}))
 }
 
-// moneyOf is what a reply says of money.
-func moneyOf(r keymeter.AdmitReply) keymeter.AdmitReply {
+// budgetFields is a reply with only the verdict and the amounts.
+func budgetFields(r keymeter.AdmitReply) keymeter.AdmitReply {
 	r.Record, r.Windows, r.Answer = nil, nil, nil
 	return r
 }
 
-func (k *key) reserveIs(amount money.Pico, grant keymeter.Grant, want keymeter.AdmitReply) {
+func (k *key) expectReserve(amount money.Pico, grant keymeter.Grant, want keymeter.AdmitReply) {
 	k.Helper()
 	if got := k.reserve(amount, 0, false, grant); !reflect.DeepEqual(got, want) {
 		k.Errorf("%d with %+v: %+v, want %+v", amount, grant, got, want)
@@ -43,11 +43,11 @@ func short(p calendar.Period, epoch uint64, held, need, least money.Pico) keymet
 	return keymeter.AdmitReply{Verdict: keymeter.Short, Period: p, Epoch: epoch, HeldPico: held, NeedPico: need, LeastPico: least}
 }
 
-// flush gives the epoch and what is held, as the meter reports them; ok says whether it reported anything.
+// flush returns the last batch of a flush; ok is false if the flush made no new batch.
 func (k *key) flush(recall bool) (batch ledger.Absorb, ok bool) {
 	k.Helper()
 	command := keymeter.Flush{Recall: recall}
-	reply, err := keymeter.DecodeFlushReply(k.do(command.Encode()))
+	reply, err := keymeter.DecodeFlushReply(k.call(command.Encode()))
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -61,89 +61,90 @@ func (k *key) flush(recall bool) (batch ledger.Absorb, ok bool) {
 	return batch, true
 }
 
-// Grants are totals: they may be lost, come twice and overtake each other.
+// TestGrantsAreTotals checks that grants may be lost, repeated and reordered.
 func TestGrantsAreTotals(t *testing.T) {
 	k := newKey(t, record("wide"))
-	k.reserveIs(50, keymeter.Grant{}, short(november, 1, 0, 50, 50))
-	k.reserveIs(50, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 200}, admitted(50))
-	k.reserveIs(50, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 100}, admitted(50)) // overtaken
-	k.reserveIs(101, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 200}, short(november, 1, 200, 101, 1))
-	k.reserveIs(100, keymeter.Grant{}, admitted(100))
-	k.reserveIs(1, keymeter.Grant{Period: november, Epoch: 2, TotalPico: 900}, short(november, 1, 200, 1, 1)) // of no epoch yet
-	k.reserveIs(1, keymeter.Grant{Period: november - 1, Epoch: 1, TotalPico: 900}, short(november, 1, 200, 1, 1))
+	k.expectReserve(50, keymeter.Grant{}, short(november, 1, 0, 50, 50))
+	k.expectReserve(50, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 200}, admitted(50))
+	k.expectReserve(50, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 100}, admitted(50)) // an older grant
+	k.expectReserve(101, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 200}, short(november, 1, 200, 101, 1))
+	k.expectReserve(100, keymeter.Grant{}, admitted(100))
+	k.expectReserve(1, keymeter.Grant{Period: november, Epoch: 2, TotalPico: 900}, short(november, 1, 200, 1, 1)) // an unknown epoch
+	k.expectReserve(1, keymeter.Grant{Period: november - 1, Epoch: 1, TotalPico: 900}, short(november, 1, 200, 1, 1))
 }
 
-// A debt is asked for with the amount, and a grant of what was asked for is enough.
-func TestADebtIsAskedFor(t *testing.T) {
+// TestShortIncludesDebt checks that a Short reply asks for the amount plus the debt, and that a grant of that suffices.
+func TestShortIncludesDebt(t *testing.T) {
 	k := newKey(t, record("wide"))
-	k.enter("req_dear", 100)
-	k.settle("req_dear", 2, 1000)
-	k.reserveIs(30, keymeter.Grant{}, short(november, 1, 100, 930, 930))
-	k.reserveIs(30, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 1030}, admitted(30))
-	k.enter("req_vast", 0)
+	k.mustAdmit("req_expensive", 100)
+	k.settle("req_expensive", 2, 1000)
+	k.expectReserve(30, keymeter.Grant{}, short(november, 1, 100, 930, 930))
+	k.expectReserve(30, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 1030}, admitted(30))
+	k.mustAdmit("req_vast", 0)
 	k.settle("req_vast", 2, money.Max)
-	k.reserveIs(30, keymeter.Grant{}, short(november, 1, 1030, money.Max-1000, money.Max-1000))
+	k.expectReserve(30, keymeter.Grant{}, short(november, 1, 1030, money.Max-1000, money.Max-1000))
 }
 
-// What is recalled begins an epoch, even if nothing was left: what is on its way then is void.
-func TestRecallBeginsAnEpoch(t *testing.T) {
+// TestRecallStartsAnEpoch checks that a recall starts an epoch, even if nothing is free, and voids grants in flight.
+func TestRecallStartsAnEpoch(t *testing.T) {
 	k := newKey(t, record("wide"))
 	if _, ok := k.flush(false); ok {
-		t.Error("a new key reports something")
+		t.Error("a new key reported a batch")
 	}
-	k.reserveIs(40, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 100}, admitted(40))
+	k.expectReserve(40, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 100}, admitted(40))
 	for i, want := range []uint64{2, 3} {
 		if b, ok := k.flush(true); !ok || b.Epoch != want || b.HeldPico != 40 || b.Closed || b.Period != november {
 			t.Errorf("recall %d: %+v", i, b)
 		}
 		if b, ok := k.flush(false); ok {
-			t.Errorf("more: %+v", b)
+			t.Errorf("second batch: %+v", b)
 		}
 	}
-	k.reserveIs(1, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 500}, short(november, 3, 40, 1, 1))
-	k.reserveIs(1, keymeter.Grant{Period: november, Epoch: 2, TotalPico: 500}, short(november, 3, 40, 1, 1))
-	k.reserveIs(1, keymeter.Grant{Period: november, Epoch: 3, TotalPico: 41}, admitted(1))
+	k.expectReserve(1, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 500}, short(november, 3, 40, 1, 1))
+	k.expectReserve(1, keymeter.Grant{Period: november, Epoch: 2, TotalPico: 500}, short(november, 3, 40, 1, 1))
+	k.expectReserve(1, keymeter.Grant{Period: november, Epoch: 3, TotalPico: 41}, admitted(1))
 }
 
-// An idle key's slice is closed, and so it admits nothing, not even what costs nothing, before it asks again.
+// TestIdleSliceIsClosed checks that a flush closes the slice of an idle key. The key then needs a grant even for a
+// reservation of 0.
 func TestIdleSliceIsClosed(t *testing.T) {
 	k := newKey(t, record("wide"))
-	k.enter("req_x", 100)
+	k.mustAdmit("req_x", 100)
 	k.settle("req_x", 2, 10)
 	k.now += minuteMs - 1
 	if b, ok := k.flush(false); !ok || b.Epoch != 1 || b.HeldPico != 100 || b.Closed {
-		t.Errorf("a moment before: %+v", b)
+		t.Errorf("just before: %+v", b)
 	}
 	k.now++
 	if b, ok := k.flush(false); !ok || b.Epoch != 2 || b.HeldPico != 10 || !b.Closed {
 		t.Errorf("%+v", b)
 	}
-	k.reserveIs(0, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 100}, short(november, 2, 10, 0, 0))
-	k.reserveIs(0, keymeter.Grant{Period: november, Epoch: 2, TotalPico: 10}, admitted(0))
+	k.expectReserve(0, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 100}, short(november, 2, 10, 0, 0))
+	k.expectReserve(0, keymeter.Grant{Period: november, Epoch: 2, TotalPico: 10}, admitted(0))
 }
 
-// A grant of a later period turns the meter, even if it is void.
+// TestGrantOfALaterPeriod checks that a grant of a later period starts that period, even if the grant is void.
 func TestGrantOfALaterPeriod(t *testing.T) {
 	k := newKey(t, record("wide"))
-	k.reserveIs(40, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 100}, admitted(40))
+	k.expectReserve(40, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 100}, admitted(40))
 	k.flush(true)
-	k.reserveIs(40, keymeter.Grant{Period: december, Epoch: 1, TotalPico: 300}, short(december, 2, 0, 40, 40))
-	k.reserveIs(40, keymeter.Grant{Period: november, Epoch: 2, TotalPico: 300}, short(december, 2, 0, 40, 40))
-	k.reserveIs(40, keymeter.Grant{Period: december, Epoch: 2, TotalPico: 50}, admitted(40))
+	k.expectReserve(40, keymeter.Grant{Period: december, Epoch: 1, TotalPico: 300}, short(december, 2, 0, 40, 40))
+	k.expectReserve(40, keymeter.Grant{Period: november, Epoch: 2, TotalPico: 300}, short(december, 2, 0, 40, 40))
+	k.expectReserve(40, keymeter.Grant{Period: december, Epoch: 2, TotalPico: 50}, admitted(40))
 }
 
-// What is recalled when the period is over is what was given in the new one: nothing yet.
+// TestRecallInALaterPeriod checks that a recall after the end of a period reports the slice of the new one, which is 0.
 func TestRecallInALaterPeriod(t *testing.T) {
 	k := newKey(t, record("wide"))
-	k.reserveIs(40, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 100}, admitted(40))
+	k.expectReserve(40, keymeter.Grant{Period: november, Epoch: 1, TotalPico: 100}, admitted(40))
 	k.now += 10 * calendar.DayMs
 	if b, ok := k.flush(true); !ok || b.Period != december || b.Epoch != 2 || b.HeldPico != 0 || b.Closed {
 		t.Errorf("%+v", b)
 	}
 }
 
-// Where the Ledger has no more, a request takes what there is, if that is enough for it.
-func TestLessIsReserved(t *testing.T) {
+// TestFinalReservesTheRest checks that a Final request reserves the rest of the slice, if that is at least LeastPico.
+func TestFinalReservesTheRest(t *testing.T) {
 	grant := keymeter.Grant{Period: november, Epoch: 1, TotalPico: 100}
 	for _, c := range []struct {
 		amount, least money.Pico
@@ -165,8 +166,8 @@ func TestLessIsReserved(t *testing.T) {
 	}
 }
 
-// A repeated admission says what was reserved the first time.
-func TestRepeatedAdmissionSaysWhatIsReserved(t *testing.T) {
+// TestRepeatedAdmissionKeepsItsReservation checks that the reply to a repeated admission has the first reservation.
+func TestRepeatedAdmissionKeepsItsReservation(t *testing.T) {
 	k := newKey(t, record("wide"))
 	a := keymeter.Admit{RequestID: "req_x", Mode: keymeter.ModeReserve, AmountPico: 150, LeastPico: 10, Final: true, Grant: keymeter.Grant{Period: november, Epoch: 1, TotalPico: 100}}
 	for range 2 {
@@ -177,38 +178,39 @@ func TestRepeatedAdmissionSaysWhatIsReserved(t *testing.T) {
 	}
 }
 
-func (k *key) extendIs(e keymeter.Extend, want keymeter.AdmitReply) {
+func (k *key) expectExtend(e keymeter.Extend, want keymeter.AdmitReply) {
 	k.Helper()
 	e.RequestID = "req_x"
-	if got, err := keymeter.DecodeAdmitReply(k.do(e.Encode())); err != nil || !reflect.DeepEqual(moneyOf(got), want) {
+	if got, err := keymeter.DecodeAdmitReply(k.call(e.Encode())); err != nil || !reflect.DeepEqual(budgetFields(got), want) {
 		k.Errorf("%v, %+v: %+v, want %+v", err, e, got, want)
 	}
 }
 
-// A reservation grows to the total, or, where the Ledger has no more, to what there is.
+// TestExtend checks that a reservation is raised to the total or, if the Ledger has no more, by the rest of the slice.
 func TestExtend(t *testing.T) {
 	k := newKey(t, record("wide"))
-	k.extendIs(keymeter.Extend{TotalPico: 5}, keymeter.AdmitReply{Verdict: keymeter.Unknown})
-	k.enter("req_x", 40)
+	k.expectExtend(keymeter.Extend{TotalPico: 5}, keymeter.AdmitReply{Verdict: keymeter.Unknown})
+	k.mustAdmit("req_x", 40)
 	grant := keymeter.Grant{Period: november, Epoch: 1, TotalPico: 100}
-	k.extendIs(keymeter.Extend{TotalPico: 30}, admitted(40))
-	k.extendIs(keymeter.Extend{TotalPico: 60}, short(november, 1, 40, 20, 20))
-	k.extendIs(keymeter.Extend{TotalPico: 60, LeastPico: 50, Final: true}, short(november, 1, 40, 20, 10))
-	k.extendIs(keymeter.Extend{TotalPico: 60, LeastPico: 30, Final: true}, admitted(40))
+	k.expectExtend(keymeter.Extend{TotalPico: 30}, admitted(40))
+	k.expectExtend(keymeter.Extend{TotalPico: 60}, short(november, 1, 40, 20, 20))
+	k.expectExtend(keymeter.Extend{TotalPico: 60, LeastPico: 50, Final: true}, short(november, 1, 40, 20, 10))
+	k.expectExtend(keymeter.Extend{TotalPico: 60, LeastPico: 30, Final: true}, admitted(40))
 	for range 2 {
-		k.extendIs(keymeter.Extend{TotalPico: 60, Grant: grant}, admitted(60))
+		k.expectExtend(keymeter.Extend{TotalPico: 60, Grant: grant}, admitted(60))
 	}
-	k.extendIs(keymeter.Extend{TotalPico: 150, LeastPico: 101, Final: true}, short(november, 1, 100, 90, 1))
-	k.extendIs(keymeter.Extend{TotalPico: 150, LeastPico: 100, Final: true}, admitted(100))
-	k.reserveIs(1, keymeter.Grant{}, short(november, 1, 100, 1, 1))
+	k.expectExtend(keymeter.Extend{TotalPico: 150, LeastPico: 101, Final: true}, short(november, 1, 100, 90, 1))
+	k.expectExtend(keymeter.Extend{TotalPico: 150, LeastPico: 100, Final: true}, admitted(100))
+	k.expectReserve(1, keymeter.Grant{}, short(november, 1, 100, 1, 1))
 }
 
-// What attempts cost is booked to the models that were asked; the request counts once, on the one that it ended with.
+// TestAttempts checks that the cost of attempts is charged to the models tried, and that the request counts once, for the
+// last model.
 func TestAttempts(t *testing.T) {
 	for _, late := range []bool{false, true} {
 		for _, outcome := range []keymeter.Outcome{keymeter.Served, keymeter.Released} {
 			k := newKey(t, record("counted"))
-			k.enter("req_x", 100)
+			k.mustAdmit("req_x", 100)
 			if late {
 				k.now += minuteMs
 				if rang, err := k.Ring(k.now); !rang || err != nil {
@@ -223,13 +225,13 @@ func TestAttempts(t *testing.T) {
 				},
 			}
 			for range 2 {
-				k.do(command.Encode())
+				k.call(command.Encode())
 			}
 			served, failed := uint64(1), uint64(0)
 			if outcome == keymeter.Released {
 				served, failed = 0, 1
 			}
-			k.windowIs("tokens", 1000-343, minuteMs)
+			k.expectTokens("tokens", 1000-343, minuteMs)
 			want := map[string]string{
 				"a": fmt.Sprint(0, 0, 20, 20, 37, 2), "b": fmt.Sprint(0, 0, 100, 200, 300, 0), "m": fmt.Sprint(served, failed, 1, 2, 3, 0),
 			}
@@ -241,17 +243,17 @@ func TestAttempts(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 			if reply := k.reserve(1000, 0, false, keymeter.Grant{}); reply.NeedPico != 1240 {
-				t.Errorf("after 340 of 100 were spent: %+v", reply)
+				t.Errorf("with 340 of 100 spent: %+v", reply)
 			}
 		}
 	}
 }
 
-// byModel is the usage of each model: requests, failed, prompt, completion, cost, estimated.
+// byModel is the reported usage of each model: requests, failed, prompt, completion, cost, estimated.
 func (k *key) byModel() map[string]string {
 	k.Helper()
-	question := ledger.Query{EndDay: 1 << 40, By: ledger.ByModel}
-	reply, err := k.batches().Call(k.now, question.Encode())
+	query := ledger.Query{EndDay: 1 << 40, By: ledger.ByModel}
+	reply, err := k.ledgerWithReports().Call(k.now, query.Encode())
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -267,17 +269,18 @@ func (k *key) byModel() map[string]string {
 	return models
 }
 
-// A recall of what is all in use, and of which the Ledger knows, changes nothing: neither an epoch nor a row.
-func TestRecallOfWhatIsInUse(t *testing.T) {
+// TestRecallOfASliceInUse checks that a recall changes nothing if the whole slice is in use and the Ledger knows its
+// amount.
+func TestRecallOfASliceInUse(t *testing.T) {
 	k := newKey(t, record("wide"))
-	k.enter("req_1", money.Cent)
+	k.mustAdmit("req_1", money.Cent)
 	flush := keymeter.Flush{}
-	k.do(flush.Encode()) // there is no news any more
+	k.call(flush.Encode()) // report everything
 	before := string(k.Rows["h"])
 	recall := func(held money.Pico) keymeter.FlushReply {
 		t.Helper()
 		command := keymeter.Flush{Recall: true, HeldPico: held}
-		reply, err := keymeter.DecodeFlushReply(k.do(command.Encode()))
+		reply, err := keymeter.DecodeFlushReply(k.call(command.Encode()))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -287,10 +290,10 @@ func TestRecallOfWhatIsInUse(t *testing.T) {
 		t.Errorf("all in use: %+v", reply)
 	}
 	if reply := recall(2 * money.Cent); len(reply.Absorbs) == 0 || string(k.Rows["h"]) == before {
-		t.Errorf("a grant that was lost is not told: %+v", reply)
+		t.Errorf("a lost grant is not reported: %+v", reply)
 	}
 	k.settle("req_1", 2, money.Cent/2)
 	if reply := recall(money.Cent); len(reply.Absorbs) == 0 {
-		t.Errorf("half of it is idle: %+v", reply)
+		t.Errorf("with half of the slice unused: %+v", reply)
 	}
 }

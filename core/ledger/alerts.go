@@ -12,19 +12,19 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// thresholds are the parts of a budget, in percent, at which its owner is told. Each is told once a period;
-// again if a raised budget took the spending below it in between.
+// thresholds are the percentages of the budget at which an alert is sent: once per period each, and again if a raised
+// budget put the spending below the threshold in between.
 var thresholds = [...]uint64{80, 100}
 
-// alerts is the row "al": where to tell, what was told, and what is still to be.
+// alerts is row "al": the webhook endpoint, and the alerts that were sent or are pending.
 type alerts struct {
-	to      doc.Alerts
-	period  calendar.Period
-	told    uint64 // bits of thresholds
-	pending []alert
+	endpoint doc.Alerts
+	period   calendar.Period
+	sent     uint64 // bit i: the alert for thresholds[i] was made in this period
+	pending  []alert
 }
 
-// alert is one message on its way.
+// alert is one message whose delivery is not confirmed.
 type alert struct {
 	id        string
 	body      string
@@ -34,10 +34,10 @@ type alert struct {
 }
 
 func (a *alerts) fields(f *abi.Fields) {
-	formatField(f)
-	alertsFields(f, &a.to)
+	f.Format(format)
+	alertsFields(f, &a.endpoint)
 	PeriodFields(f, &a.period)
-	f.Uint(&a.told)
+	f.Uint(&a.sent)
 	abi.List(f, &a.pending, func(f *abi.Fields, p *alert) {
 		f.String(&p.id)
 		f.String(&p.body)
@@ -47,58 +47,50 @@ func (a *alerts) fields(f *abi.Fields) {
 	})
 }
 
-// formatField is the number that a row starts with.
-func formatField(f *abi.Fields) {
-	version := uint64(format)
-	if f.Uint(&version); version != format {
-		f.Fail()
-	}
-}
-
 func (c *call) alerts() (a alerts, err error) {
 	if row, ok := c.row(rowAlerts); ok {
-		err = decode(row, &a)
+		err = abi.DecodeFields(row, a.fields)
 	}
 	return a, err
 }
 
-// setAlerts takes a new address. What waited for the old one is dropped, and what holds now is told to the
-// new one: perhaps the old one never heard of it.
+// setAlerts sets the endpoint. With a new URL it drops the pending alerts and forgets which were sent, so that the new
+// endpoint receives alerts for all thresholds reached.
 func (c *call) setAlerts(to doc.Alerts) error {
 	a, err := c.alerts()
-	if err != nil || a.to.URL == to.URL && string(a.to.Secret) == string(to.Secret) {
+	if err != nil || a.endpoint.URL == to.URL && string(a.endpoint.Secret) == string(to.Secret) {
 		return err
 	}
-	if a.to.URL != to.URL {
-		a.told, a.pending = 0, nil
+	if a.endpoint.URL != to.URL {
+		a.sent, a.pending = 0, nil
 	}
-	a.to = to
-	c.put(rowAlerts, encode(0, &a, 256))
+	a.endpoint = to
+	c.put(rowAlerts, abi.EncodeFields(0, 256, a.fields))
 	return nil
 }
 
-// watch makes alerts of the thresholds that the spending has reached.
-func (c *call) watch() error {
+// checkThresholds makes an alert for each threshold that the spending has newly reached.
+func (c *call) checkThresholds() error {
 	a, err := c.alerts()
-	if err != nil || a.to.URL == "" || c.b.pico <= 0 {
+	if err != nil || a.endpoint.URL == "" || c.b.pico <= 0 {
 		return err
 	}
-	told, waiting := a.told, len(a.pending)
+	sent, waiting := a.sent, len(a.pending)
 	if a.period != c.b.period {
-		a.period, a.told = c.b.period, 0
+		a.period, a.sent = c.b.period, 0
 	}
 	for i, percent := range thresholds {
 		bit := uint64(1) << i
 		switch {
 		case !c.b.reached(percent):
-			a.told &^= bit
-		case a.told&bit == 0:
-			a.told |= bit
+			a.sent &^= bit
+		case a.sent&bit == 0:
+			a.sent |= bit
 			a.pending = append(a.pending, c.alert(percent))
 		}
 	}
-	if a.told != told || len(a.pending) > waiting {
-		c.send(&a)
+	if a.sent != sent || len(a.pending) > waiting {
+		c.sendDue(&a)
 	}
 	return nil
 }
@@ -110,7 +102,7 @@ func (b *budget) reached(percent uint64) bool {
 	return b.spent >= b.pico/100*int64(percent)
 }
 
-// alert writes the message for a threshold. Its id is the same however often it is sent.
+// alert makes the message for a threshold. Its ID does not change between retries.
 func (c *call) alert(percent uint64) alert {
 	first, end := c.b.period.Bounds()
 	id := "evt_" + c.in.Name
@@ -130,22 +122,22 @@ func (c *call) alert(percent uint64) alert {
 	return alert{id: id, body: string(append(b, `T00:00:00.000Z"}}}`...)), createdMs: c.in.NowMs, dueMs: c.in.NowMs}
 }
 
-// Retries of an alert: 10 s after the first time, then twice as long each time up to an hour, for a day.
+// Retries of an alert: after 10 s, then at doubled intervals of up to an hour, for a day.
 const (
 	firstRetryMs uint64 = 10_000
 	maxRetryMs   uint64 = 3600_000
 	giveUpMs     uint64 = 86400_000
 )
 
-// send posts what is due and sets the alarm for the rest.
-func (c *call) send(a *alerts) {
+// sendDue posts the alerts that are due, drops the ones to give up, and sets the alarm for the next retry.
+func (c *call) sendDue(a *alerts) {
 	open := a.pending[:0]
 	for _, p := range a.pending {
 		if c.in.NowMs > p.createdMs+giveUpMs {
 			continue
 		}
 		if p.dueMs <= c.in.NowMs {
-			c.out.Posts = append(c.out.Posts, post(&a.to, &p, c.in.NowMs))
+			c.out.Posts = append(c.out.Posts, post(&a.endpoint, &p, c.in.NowMs))
 			p.dueMs = c.in.NowMs + min(firstRetryMs<<min(p.tries, 16), maxRetryMs)
 			p.tries++
 		}
@@ -155,11 +147,11 @@ func (c *call) send(a *alerts) {
 		open = append(open, p)
 	}
 	a.pending = open
-	c.put(rowAlerts, encode(0, a, 512))
+	c.put(rowAlerts, abi.EncodeFields(0, 512, a.fields))
 }
 
-// post is an alert as a request, signed after Standard Webhooks (github.com/standard-webhooks/standard-webhooks,
-// spec: signature scheme): HMAC-SHA256 over id.timestamp.body.
+// post makes the HTTP request of an alert, signed according to Standard Webhooks
+// (github.com/standard-webhooks/standard-webhooks, spec: signature scheme): HMAC-SHA256 over id.timestamp.body.
 func post(to *doc.Alerts, p *alert, now uint64) abi.Post {
 	at := strconv.FormatUint(now/1000, 10)
 	signature := hmac.SHA256(to.Secret, p.id+"."+at+"."+p.body)
@@ -173,12 +165,12 @@ func post(to *doc.Alerts, p *alert, now uint64) abi.Post {
 	}
 }
 
-// posted is the outcome of a post, as a command. It has a layout of its own (package abi).
+// posted is the command that reports the outcome of a post. Package abi defines its layout.
 type posted struct{ abi.Posted }
 
 func (*posted) fields(*abi.Fields) {}
 
-// posted takes what came of a post. Anything but success is tried again when it is due.
+// posted removes an alert that was delivered (any 2xx status). After any other outcome the alert stays pending.
 func (c *call) posted(p abi.Posted) error {
 	a, err := c.alerts()
 	if err != nil || p.Status < 200 || p.Status > 299 {
@@ -187,7 +179,7 @@ func (c *call) posted(p abi.Posted) error {
 	for i := range a.pending {
 		if a.pending[i].id == p.ID {
 			a.pending = append(a.pending[:i], a.pending[i+1:]...)
-			c.put(rowAlerts, encode(0, &a, 256))
+			c.put(rowAlerts, abi.EncodeFields(0, 256, a.fields))
 			break
 		}
 	}
@@ -198,7 +190,7 @@ func (c *call) posted(p abi.Posted) error {
 func (c *call) alarm() error {
 	a, err := c.alerts()
 	if err == nil && len(a.pending) > 0 {
-		c.send(&a)
+		c.sendDue(&a)
 	}
 	return err
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// percents are what posts tell of.
+// percents are the thresholds in the bodies of posts.
 func percents(posts []abi.Post) (list []int) {
 	for _, p := range posts {
 		_, rest, _ := strings.Cut(string(p.Body), `"thresholdPercent":`)
@@ -26,135 +26,137 @@ func percents(posts []abi.Post) (list []int) {
 	return list
 }
 
-func (b *book) told(what string, want ...int) {
+// expectAlerts checks the thresholds of the posts since the last check.
+func (b *harness) expectAlerts(about string, want ...int) {
 	b.Helper()
-	if got := percents(b.taken()); !slices.Equal(got, want) {
-		b.Errorf("%s: told %v, want %v", what, got, want)
+	if got := percents(b.takePosts()); !slices.Equal(got, want) {
+		b.Errorf("%s: alerts for %v percent, want %v", about, got, want)
 	}
 }
 
-// posted tells the ledger what came of all posts.
-func (b *book) posted(posts []abi.Post, status uint64) {
+// reportOutcome reports a status for each of the posts to the ledger.
+func (b *harness) reportOutcome(posts []abi.Post, status uint64) {
 	b.Helper()
 	for _, p := range posts {
 		command := abi.Posted{ID: p.ID, Status: status}
-		b.do(command.Encode())
+		b.call(command.Encode())
 	}
 }
 
-// succeed has the receiver take all that is posted.
-func (b *book) succeed() {
+// acknowledgeAll reports that all posts succeeded.
+func (b *harness) acknowledgeAll() {
 	b.Helper()
-	b.posted(b.Posts, 204)
+	b.reportOutcome(b.Posts, 204)
 }
 
-func TestThresholdsAreToldOnceAPeriod(t *testing.T) {
-	b := newBook(t)
+func TestAlertsOncePerPeriod(t *testing.T) {
+	b := newHarness(t)
 	b.put(10, month(), hook)
-	b.told("nothing spent")
+	b.expectAlerts("nothing spent")
 	b.spend(799)
-	b.told("79.9 percent")
+	b.expectAlerts("79.9 percent")
 	b.spend(1)
-	b.succeed()
-	b.told("80 percent", 80)
+	b.acknowledgeAll()
+	b.expectAlerts("80 percent", 80)
 	b.spend(199)
-	b.told("99.9 percent")
+	b.expectAlerts("99.9 percent")
 	b.spend(1)
-	b.succeed()
-	b.told("100 percent", 100)
+	b.acknowledgeAll()
+	b.expectAlerts("100 percent", 100)
 	b.spend(500)
 	b.put(10, month(), hook)
-	b.told("more, and a change of something else")
+	b.expectAlerts("above 100 percent, after an unrelated Put")
 	b.now += 11 * calendar.DayMs // December
 	b.put(10, calendar.NewPeriod(calendar.Monthly, 0, calendar.Day(b.now)), hook)
-	b.told("a new month")
+	b.expectAlerts("a new month")
 	b.spend(1000)
-	b.told("both at once in the new month", 80, 100)
-	b.now += 31 * calendar.DayMs // January begins with what is spent
+	b.expectAlerts("both at once in the new month", 80, 100)
+	b.now += 31 * calendar.DayMs // January starts with this spending
 	b.spend(1000)
-	b.told("both at once in the month after", 80, 100)
+	b.expectAlerts("both at once in the month after", 80, 100)
 }
 
-// A budget that was raised above the spending is told of again; one that was not enough raised is not.
-func TestARaisedBudget(t *testing.T) {
-	b := newBook(t)
+// TestRaisedBudget checks that a threshold is alerted again only if a raised budget put the spending below it.
+func TestRaisedBudget(t *testing.T) {
+	b := newHarness(t)
 	b.put(10, month(), hook)
 	b.spend(1000)
-	b.succeed()
-	b.told("all", 80, 100)
+	b.acknowledgeAll()
+	b.expectAlerts("100 percent", 80, 100)
 	b.put(12, month(), hook) // 83 percent
-	b.told("raised to 12")
+	b.expectAlerts("raised to 12")
 	b.spend(200)
-	b.succeed()
-	b.told("all again", 100)
+	b.acknowledgeAll()
+	b.expectAlerts("100 percent of 12", 100)
 	b.put(100, month(), hook)
-	b.told("raised to 100")
+	b.expectAlerts("raised to 100")
 	b.spend(6800)
-	b.told("80 percent of 100", 80)
+	b.expectAlerts("80 percent of 100", 80)
 }
 
-func TestNobodyIsToldWithoutAnAddress(t *testing.T) {
-	b := newBook(t)
+func TestNoAlertsWithoutAnEndpoint(t *testing.T) {
+	b := newHarness(t)
 	b.put(10, month(), doc.Alerts{})
 	b.spend(1000)
-	b.told("without an address")
+	b.expectAlerts("without an endpoint")
 	if b.AlarmMs != 0 {
-		t.Errorf("an alarm at %d", b.AlarmMs)
+		t.Errorf("alarm at %d, want none", b.AlarmMs)
 	}
 	b.put(10, month(), hook)
-	b.told("an address when it is spent already", 80, 100)
+	b.expectAlerts("an endpoint after the budget was spent", 80, 100)
 	b.put(10, month(), doc.Alerts{})
 	b.now += 2 * calendar.DayMs
 	if _, err := b.Ring(b.now); err != nil {
 		t.Fatal(err)
 	}
-	b.told("what waited for the address that is gone")
-	free := newBook(t)
-	free.put(0, month(), hook)
-	free.spend(1)
-	free.told("a budget of nothing")
+	b.expectAlerts("pending alerts of a removed endpoint")
+	zero := newHarness(t)
+	zero.put(0, month(), hook)
+	zero.spend(1)
+	zero.expectAlerts("a budget of 0")
 }
 
-// What waits for an old address does not go to the new one, which is told what holds now.
-func TestAnotherAddress(t *testing.T) {
-	b := newBook(t)
+// TestNewEndpoint checks that a new endpoint receives alerts for the thresholds reached, but no pending alerts of the old
+// one.
+func TestNewEndpoint(t *testing.T) {
+	b := newHarness(t)
 	b.put(10, month(), hook)
 	b.spend(900)
-	b.told("80 percent", 80)
+	b.expectAlerts("80 percent", 80)
 	b.put(10, month(), doc.Alerts{URL: "https://other.example/", Secret: []byte("another secret")})
-	if posts := b.taken(); len(posts) != 1 || posts[0].URL != "https://other.example/" || !strings.Contains(string(posts[0].Body), `"thresholdPercent":80`) {
+	if posts := b.takePosts(); len(posts) != 1 || posts[0].URL != "https://other.example/" || !strings.Contains(string(posts[0].Body), `"thresholdPercent":80`) {
 		t.Errorf("%+v", posts)
 	}
 	b.spend(100)
-	if posts := b.taken(); len(posts) != 1 || posts[0].URL != "https://other.example/" {
+	if posts := b.takePosts(); len(posts) != 1 || posts[0].URL != "https://other.example/" {
 		t.Errorf("%+v", posts)
 	}
 }
 
-// A new secret at the same address tells nothing again; a new address with the same secret does.
-func TestAnotherSecret(t *testing.T) {
-	b := newBook(t)
+// TestNewSecret checks that a new secret sends no alerts again, but a new URL with the same secret does.
+func TestNewSecret(t *testing.T) {
+	b := newHarness(t)
 	b.put(10, month(), hook)
 	b.spend(900)
-	old := b.taken()
+	old := b.takePosts()
 	rotated := doc.Alerts{URL: hook.URL, Secret: []byte("another secret")}
 	b.put(10, month(), rotated)
-	b.told("a new secret")
+	b.expectAlerts("a new secret")
 	b.now += 10_000
 	if _, err := b.Ring(b.now); err != nil {
 		t.Fatal(err)
 	}
-	again := b.taken()
+	again := b.takePosts()
 	if len(old) != 1 || len(again) != 1 || old[0].ID != again[0].ID || again[0].Headers[3].Value != signed(rotated.Secret, again[0]) {
 		t.Errorf("%+v", again)
 	}
 	b.put(10, month(), doc.Alerts{URL: "https://other.example/", Secret: rotated.Secret})
-	if posts := b.taken(); len(posts) != 1 || posts[0].URL != "https://other.example/" {
-		t.Errorf("a new address: %+v", posts)
+	if posts := b.takePosts(); len(posts) != 1 || posts[0].URL != "https://other.example/" {
+		t.Errorf("a new URL: %+v", posts)
 	}
 }
 
-// signed is the signature that a post ought to have.
+// signed is the expected signature of a post.
 func signed(secret []byte, p abi.Post) string {
 	headers := map[string]string{}
 	for _, h := range p.Headers {
@@ -165,12 +167,12 @@ func signed(secret []byte, p abi.Post) string {
 	return "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// TestSignature verifies a post as a receiver does (Standard Webhooks).
+// TestSignature verifies a post as a receiver does, according to Standard Webhooks.
 func TestSignature(t *testing.T) {
-	b := newBook(t)
+	b := newHarness(t)
 	b.put(10, month(), hook)
 	b.spend(850)
-	posts := b.taken()
+	posts := b.takePosts()
 	if len(posts) != 1 {
 		t.Fatalf("%d posts", len(posts))
 	}
@@ -191,8 +193,9 @@ func TestSignature(t *testing.T) {
 	}
 }
 
-// retries rings alarms as they come due, for so long, and gives the seconds after the first post of each.
-func (b *book) retries(forMs uint64, status uint64) (after []uint64, ids map[string]bool) {
+// retries runs the alarms that are due within forMs and reports a status for each post. It returns the time of each post
+// in seconds after the start, and the set of their IDs.
+func (b *harness) retries(forMs uint64, status uint64) (after []uint64, ids map[string]bool) {
 	b.Helper()
 	ids = map[string]bool{}
 	for end := b.now + forMs; ; {
@@ -200,7 +203,7 @@ func (b *book) retries(forMs uint64, status uint64) (after []uint64, ids map[str
 			after = append(after, (b.now-start)/1000)
 			ids[p.ID] = true
 		}
-		b.posted(b.taken(), status)
+		b.reportOutcome(b.takePosts(), status)
 		if b.AlarmMs == 0 || b.AlarmMs > end {
 			return after, ids
 		}
@@ -211,10 +214,10 @@ func (b *book) retries(forMs uint64, status uint64) (after []uint64, ids map[str
 	}
 }
 
-// A post that fails goes out again, after 10 s and then twice as long each time, up to an hour, for a day.
+// TestRetries checks that a failed post is repeated after 10 s, then at doubled intervals of up to an hour, for a day.
 func TestRetries(t *testing.T) {
 	for _, status := range []uint64{0, 199, 301, 404, 500} {
-		b := newBook(t)
+		b := newHarness(t)
 		b.put(10, month(), hook)
 		b.spend(900)
 		after, ids := b.retries(3*calendar.DayMs, status)
@@ -226,128 +229,129 @@ func TestRetries(t *testing.T) {
 			t.Errorf("status %d: after %v\nwant %v (%d ids)", status, after, want, len(ids))
 		}
 		if b.AlarmMs != 0 {
-			t.Errorf("given up, and there is an alarm")
+			t.Errorf("status %d: alarm at %d after the last retry, want none", status, b.AlarmMs)
 		}
 		b.spend(100)
-		if got := percents(b.taken()); !slices.Equal(got, []int{100}) {
-			t.Errorf("the next alert: %v", got)
+		if got := percents(b.takePosts()); !slices.Equal(got, []int{100}) {
+			t.Errorf("status %d: the next alert is for %v percent", status, got)
 		}
 	}
 }
 
 func TestRetriesEndWithSuccess(t *testing.T) {
 	for _, status := range []uint64{200, 204, 299} {
-		b := newBook(t)
+		b := newHarness(t)
 		b.put(10, month(), hook)
 		b.spend(900)
-		first := b.taken()
-		b.posted(first, 503)
+		first := b.takePosts()
+		b.reportOutcome(first, 503)
 		b.now += 10_000
 		if rang, err := b.Ring(b.now); !rang || err != nil {
 			t.Fatalf("%v %v", rang, err)
 		}
-		again := b.taken()
+		again := b.takePosts()
 		if len(again) != 1 || string(again[0].Body) != string(first[0].Body) || again[0].ID != first[0].ID || again[0].Headers[2] == first[0].Headers[2] {
-			t.Fatalf("again %+v", again)
+			t.Fatalf("retry %+v", again)
 		}
-		b.posted(again, status)
+		b.reportOutcome(again, status)
 		if after, _ := b.retries(3*calendar.DayMs, 500); after != nil {
-			t.Errorf("status %d: told again after %v", status, after)
+			t.Errorf("status %d: posted again after %v", status, after)
 		}
 	}
 }
 
-// What a host says of a post that nobody waits for changes nothing.
-func TestPostedTwice(t *testing.T) {
-	b := newBook(t)
+// TestUnexpectedOutcomes checks that repeated outcomes, and outcomes of unknown posts, change nothing.
+func TestUnexpectedOutcomes(t *testing.T) {
+	b := newHarness(t)
 	b.put(10, month(), hook)
 	b.spend(1000)
-	posts := b.taken()
-	b.posted(posts[:1], 200)
-	b.posted(posts[:1], 200)
-	b.posted([]abi.Post{{ID: "evt_nobody"}, {}}, 200)
+	posts := b.takePosts()
+	b.reportOutcome(posts[:1], 200)
+	b.reportOutcome(posts[:1], 200)
+	b.reportOutcome([]abi.Post{{ID: "evt_nobody"}, {}}, 200)
 	b.now += 10_000
 	if _, err := b.Ring(b.now); err != nil {
 		t.Fatal(err)
 	}
-	b.told("the other one", 100)
+	b.expectAlerts("the unconfirmed alert", 100)
 }
 
-// Each alert has retries of its own; the alarm is for the one that is due first, and only it sends them.
+// TestRetriesOfTwoAlerts checks that alerts are retried independently. The alarm is set for the earliest retry, and only
+// the alarm sends retries.
 func TestRetriesOfTwoAlerts(t *testing.T) {
-	b := newBook(t)
+	b := newHarness(t)
 	b.put(10, month(), hook)
 	b.spend(900)
-	b.told("the first", 80)
-	b.alarmIs(10_000)
+	b.expectAlerts("first alert", 80)
+	b.expectAlarm(10_000)
 	b.ring(10_000)
-	b.told("again", 80)
-	b.alarmIs(30_000)
+	b.expectAlerts("first alert, first retry", 80)
+	b.expectAlarm(30_000)
 	b.now = start + 12_000
 	b.spend(100)
-	b.told("the second", 100)
-	b.alarmIs(22_000)
+	b.expectAlerts("second alert", 100)
+	b.expectAlarm(22_000)
 	b.ring(22_000)
-	b.told("the second again", 100)
-	b.alarmIs(30_000)
+	b.expectAlerts("second alert, first retry", 100)
+	b.expectAlarm(30_000)
 	b.now = start + 31_000
 	b.spend(1)
-	b.told("usage when the alarm is late")
+	b.expectAlerts("usage while the alarm is late")
 	b.ring(31_000)
-	b.told("the late alarm", 80)
-	b.alarmIs(42_000)
+	b.expectAlerts("late alarm", 80)
+	b.expectAlarm(42_000)
 }
 
-func (b *book) alarmIs(afterMs uint64) {
+func (b *harness) expectAlarm(afterMs uint64) {
 	b.Helper()
 	if b.AlarmMs != start+afterMs {
-		b.Errorf("the alarm is set to %d ms after the start, want %d", int64(b.AlarmMs)-start, afterMs)
+		b.Errorf("alarm %d ms after the start, want %d", int64(b.AlarmMs)-start, afterMs)
 	}
 }
 
-// ring runs the alarm at a time after the start.
-func (b *book) ring(afterMs uint64) {
+// ring runs the alarm afterMs after the start.
+func (b *harness) ring(afterMs uint64) {
 	b.Helper()
 	b.now = start + afterMs
 	if rang, err := b.Ring(b.now); !rang || err != nil {
-		b.Fatalf("rang %t, %v", rang, err)
+		b.Fatalf("alarm ran: %t, %v", rang, err)
 	}
 }
 
-// A day after its threshold an alert is sent for the last time.
-func TestAlertsAreGivenUpAfterADay(t *testing.T) {
+// TestAlertsAreDroppedAfterADay checks that an alert is retried until a day after its creation, inclusive.
+func TestAlertsAreDroppedAfterADay(t *testing.T) {
 	for late, want := range [][]int{{80}, nil} {
-		b := newBook(t)
+		b := newHarness(t)
 		b.put(10, month(), hook)
 		b.spend(900)
-		b.taken()
+		b.takePosts()
 		b.ring(calendar.DayMs + uint64(late))
-		b.told(fmt.Sprint(late, " ms after a day"), want...)
+		b.expectAlerts(fmt.Sprint(late, " ms after a day"), want...)
 	}
 }
 
-// Giving up one alert leaves the others as they are.
-func TestOneOfTwoAlertsIsGivenUp(t *testing.T) {
-	b := newBook(t)
+// TestOneOfTwoAlertsIsDropped checks that dropping one alert does not affect the other.
+func TestOneOfTwoAlertsIsDropped(t *testing.T) {
+	b := newHarness(t)
 	b.put(10, month(), hook)
 	b.spend(900)
 	b.now += calendar.HourMs
 	b.spend(100)
-	b.taken()
+	b.takePosts()
 	b.ring(calendar.DayMs + 1)
-	b.told("a day after the first", 100)
+	b.expectAlerts("a day after the first", 100)
 	b.ring(b.AlarmMs - start)
-	b.told("then", 100)
-	b.posted([]abi.Post{{ID: "evt_proj_1_20758_1_100"}}, 200)
+	b.expectAlerts("the next retry", 100)
+	b.reportOutcome([]abi.Post{{ID: "evt_proj_1_20758_1_100"}}, 200)
 	if after, _ := b.retries(3*calendar.DayMs, 500); after != nil {
-		t.Errorf("told again after %v", after)
+		t.Errorf("posted again after %v", after)
 	}
 }
 
-// An alarm that finds nothing to tell writes nothing.
+// TestAlarmWithoutAlerts checks that an alarm without pending alerts writes nothing.
 func TestAlarmWithoutAlerts(t *testing.T) {
-	b := newBook(t)
-	b.do(nil)
+	b := newHarness(t)
+	b.call(nil)
 	if len(b.Rows) != 0 || b.AlarmMs != 0 {
 		t.Errorf("%v, alarm %d", b.Rows, b.AlarmMs)
 	}

@@ -10,14 +10,14 @@ import (
 
 // Rows of the object:
 //
-//	b                       the budget and what of it is given out
-//	p                       the project's policy, as exchanges want it
-//	al                      alerts, told and to be told
-//	k/<meter>               what one meter holds and when it was last heard of
-//	u/<day>/<model>         usage, and by other sums:
-//	x/<day>/<key>/<model>
-//	y/<hour>
-//	r/<number>              a batch of requests' metadata, in a ring
+//	b                       the budget and the amounts granted and spent
+//	p                       the project's policy: an encoded doc.Policy
+//	al                      the alert endpoint and pending alerts
+//	k/<meter>               a meter's slice, last batch and last use
+//	u/<day>/<model>         usage by day and model
+//	x/<day>/<key>/<model>   usage by day, key and model
+//	y/<hour>                usage by hour
+//	r/<number>              ring buffer: metadata of a batch of requests
 const (
 	rowBudget  = "b"
 	rowPolicy  = "p"
@@ -28,39 +28,39 @@ const (
 	rowDetails = "x/"
 	rowHours   = "y/"
 	rowRecent  = "r/"
-	format     = 1
+	format     = 1 // of rows not listed below
 
-	budgetFormat = 2 // of "b": 1 had no number of batches
-	usageFormat  = 2 // of sums: 1 had no hours and latencies
-	meterFormat  = 2 // of "k/": 1 had the number of the last grant and its answer in place of the epoch
+	budgetFormat = 2 // of "b"; 1 lacked the number of the last batch of requests
+	usageFormat  = 2 // of usage rows; 1 lacked hours and latencies
+	meterFormat  = 2 // of "k/"; 1 had the last grant's number and reply in place of the epoch
 
-	maxKeys   = 1000 // meters that a page of a recall, or a report, looks at
-	maxRecall = 32
-	maxWave   = 256    // meters that one report has flushed
-	maxUsage  = 8192   // rows of one report
-	turnMs    = 3600e3 // for so long into a period, the last one's requests may still be under way
-	waveMs    = 1000   // waves of flushes are at least so far apart
+	maxKeys         = 1000   // meters that one report, or one page of a recall, reads
+	maxRecall       = 32     // meters in one GrantReply.Recall
+	maxWave         = 256    // meters in one ReportReply.Flush
+	maxUsage        = 8192   // usage rows of one report
+	rolloverGraceMs = 3600e3 // time into a period during which requests of the period before may still be in flight
+	waveMs          = 1000   // minimum interval between waves of flushes
 )
 
-// budget is the row "b".
+// budget is row "b".
 type budget struct {
-	version   uint64
-	pico      int64
+	version   uint64          // of the last Put
+	pico      int64           // the budget of one period
 	period    calendar.Period // the largest seen
-	committed int64           // what meters were granted or spent in this period, whichever is more of each, and base
+	committed int64           // sum of meter.committed in this period, plus its spending before a change of cycle
 	spent     int64           // in this period
-	waveMs    uint64          // when the last wave of flushes began
+	waveMs    uint64          // start of the last wave of flushes
 	recent    uint64          // number of the last batch of requests
 }
 
-// meter is a row "k/".
+// meter is a row "k/": the Ledger's view of one KeyMeter.
 type meter struct {
 	period     calendar.Period
-	live       bool
-	granted    int64 // in this epoch
-	spent      int64
-	epoch      uint64 // the meter's, as far as it is known
-	absorbed   uint64 // the last batch
+	live       bool   // it has a grant, perhaps of 0, and may have unreported usage
+	granted    int64  // in this period and epoch
+	spent      int64  // in this period
+	epoch      uint64 // the last one known
+	absorbed   uint64 // number of the last batch
 	lastUsedMs uint64
 }
 
@@ -103,10 +103,10 @@ func (m *meter) fields(f *abi.Fields) {
 	f.Uint(&m.lastUsedMs)
 }
 
-// command is one that was decoded.
+// command is a decoded command.
 type command interface {
 	message
-	reads() []abi.Range // besides the budget
+	reads() []abi.Range // in addition to the budget
 	apply(*call) error
 }
 
@@ -153,7 +153,7 @@ func newCommand(op uint64) command {
 	return nil
 }
 
-// Reads names the rows that a command needs.
+// Reads returns the ranges of rows that a command needs. An empty command is the alarm.
 func Reads(in *abi.ObjectInput) ([]abi.Range, error) {
 	ranges := []abi.Range{{Start: rowBudget}}
 	if len(in.Command) == 0 {
@@ -196,7 +196,7 @@ func (b *batch) reads() []abi.Range {
 		c := &b.absorbs[i]
 		ranges = append(ranges, abi.Range{Start: rowKeys + c.Key})
 		for i := range c.Usage {
-			for _, key := range sumKeys(&c.Usage[i], c.KeyID) {
+			for _, key := range usageKeys(&c.Usage[i], c.KeyID) {
 				ranges = append(ranges, abi.Range{Start: key})
 			}
 		}
@@ -211,7 +211,7 @@ type call struct {
 	out abi.ObjectOutput
 }
 
-// row is a row as it stands now: what this call wrote comes before what was read.
+// row is the current value of a row, including writes of this call.
 func (c *call) row(key string) ([]byte, bool) {
 	for _, row := range c.out.Puts {
 		if row.Key == key {
@@ -236,11 +236,12 @@ func (c *call) put(key string, value []byte) {
 	c.out.Puts = append(c.out.Puts, abi.Row{Key: key, Value: value})
 }
 
-// Apply runs a command on its rows.
+// Apply applies a command, or the alarm if the command is empty. It fails if the command or a row is malformed, and if
+// a Grant is for a budget cycle that the Ledger does not know yet.
 func Apply(in *abi.ObjectInput) (out abi.ObjectOutput, err error) {
 	c := call{in: in}
 	if row, ok := c.row(rowBudget); ok {
-		if err = decode(row, &c.b); err != nil {
+		if err = abi.DecodeFields(row, c.b.fields); err != nil {
 			return out, err
 		}
 	}
@@ -257,7 +258,7 @@ func Apply(in *abi.ObjectInput) (out abi.ObjectOutput, err error) {
 
 func (p *posted) apply(c *call) error { return c.posted(p.Posted) }
 
-func (p *Put) apply(c *call) error { return c.set(p) }
+func (p *Put) apply(c *call) error { return c.applyPut(p) }
 
 func (policy) apply(c *call) error {
 	c.out.Reply, _ = c.row(rowPolicy)
@@ -280,7 +281,7 @@ func (q *Report) apply(c *call) error { return c.report(q) }
 func (*Keys) apply(c *call) error {
 	var reply keyUses
 	c.eachMeter(c.in.Rows, func(key string, m *meter) { reply.uses = append(reply.uses, KeyUse{key, m.lastUsedMs}) })
-	c.out.Reply = encode(0, &reply, 256)
+	c.out.Reply = abi.EncodeFields(0, 256, reply.fields)
 	return nil
 }
 
@@ -290,12 +291,12 @@ func (b *batch) apply(c *call) error {
 			return err
 		}
 	}
-	return c.watch()
+	return c.checkThresholds()
 }
 
-// set takes what the control plane says, if it is news. If the budget's cycle is another one, what was spent
-// in its present turn has to be summed up first.
-func (c *call) set(p *Put) error {
+// applyPut stores a newer Put. If it changes the budget's cycle, the amount already spent in the new cycle's current
+// period is first summed from the usage rows.
+func (c *call) applyPut(p *Put) error {
 	if p.Version <= c.b.version {
 		return nil
 	}
@@ -305,24 +306,24 @@ func (c *call) set(p *Put) error {
 			c.out.Ranges = []abi.Range{{Start: rowModels + abi.Fixed(first), End: rowModels + abi.Fixed(end), Limit: maxUsage}}
 			return nil
 		}
-		spent, err := c.spent()
+		spent, err := c.spentInRows()
 		if err != nil {
 			return err
 		}
 		c.b.period, c.b.spent, c.b.committed = p.Period, spent, spent
 	}
 	c.b.version, c.b.pico = p.Version, p.BudgetPico
-	c.turn(p.Period)
-	c.put(rowBudget, encode(0, &c.b, 64))
+	c.rollover(p.Period)
+	c.put(rowBudget, abi.EncodeFields(0, 64, c.b.fields))
 	c.put(rowPolicy, p.Policy)
 	if err := c.setAlerts(p.Alerts); err != nil {
 		return err
 	}
-	return c.watch()
+	return c.checkThresholds()
 }
 
-// turn begins a later period: nothing of its budget is given out yet.
-func (c *call) turn(period calendar.Period) {
+// rollover starts a later period, with nothing granted or spent.
+func (c *call) rollover(period calendar.Period) {
 	if period > c.b.period {
 		c.b.period, c.b.committed, c.b.spent = period, 0, 0
 	}
@@ -332,17 +333,17 @@ func (c *call) eachMeter(rows []abi.Row, f func(key string, m *meter)) {
 	for _, row := range rows {
 		if key, ok := strings.CutPrefix(row.Key, rowKeys); ok {
 			var m meter
-			if decode(row.Value, &m) == nil {
+			if abi.DecodeFields(row.Value, m.fields) == nil {
 				f(key, &m)
 			}
 		}
 	}
 }
 
-// absorb books a batch, if it is the one that follows the last.
+// absorb adds a batch, if it follows the meter's last one. Repeats are dropped.
 func (c *call) absorb(a *Absorb) error {
 	for i := range a.Usage {
-		c.turn(c.b.period.At(a.Usage[i].Day))
+		c.rollover(c.b.period.At(a.Usage[i].Day))
 	}
 	m, err := c.meter(a.Key)
 	if err != nil || a.Seq != m.absorbed+1 {
@@ -351,30 +352,30 @@ func (c *call) absorb(a *Absorb) error {
 	before := m.committed()
 	m.absorbed = a.Seq
 	m.lastUsedMs = max(m.lastUsedMs, a.LastUsedMs)
-	m.giveBack(a)
+	m.applyReturn(a)
 	for i := range a.Usage {
 		if c.b.period.Contains(a.Usage[i].Day) {
 			m.spent = money.Add(m.spent, a.Usage[i].CostPico)
 			c.b.spent = money.Add(c.b.spent, a.Usage[i].CostPico)
 		}
-		if err := c.add(&a.Usage[i], a.KeyID); err != nil {
+		if err := c.addUsage(&a.Usage[i], a.KeyID); err != nil {
 			return err
 		}
 	}
 	c.b.committed = money.Add(c.b.committed, m.committed()-before)
-	c.remember(a)
-	c.put(rowKeys+a.Key, encode(0, &m, 64))
-	c.put(rowBudget, encode(0, &c.b, 64))
+	c.addRecentBatch(a)
+	c.put(rowKeys+a.Key, abi.EncodeFields(0, 64, m.fields))
+	c.put(rowBudget, abi.EncodeFields(0, 64, c.b.fields))
 	return nil
 }
 
-// report answers with the figures, once who asks has flushed the meters that may have news.
+// report replies with the usage, or first with the meters that the caller must flush.
 func (c *call) report(q *Report) error {
-	c.turn(c.b.period.At(calendar.Day(c.in.NowMs)))
+	c.rollover(c.b.period.At(calendar.Day(c.in.NowMs)))
 	reply := ReportReply{BudgetPico: c.b.pico, UsedPico: c.b.spent, Period: c.b.period}
 	var live []string
 	c.eachMeter(c.in.Rows, func(key string, m *meter) {
-		if m.live && c.hasNews(m) && len(live) < maxWave {
+		if m.live && c.mayHaveUsage(m) && len(live) < maxWave {
 			live = append(live, key)
 		}
 	})
@@ -382,31 +383,32 @@ func (c *call) report(q *Report) error {
 	case q.Final || len(live) == 0:
 	case c.b.waveMs+waveMs > c.in.NowMs && c.b.waveMs <= c.in.NowMs && !q.Waited:
 		reply.WaitMs = c.b.waveMs + waveMs - c.in.NowMs
-		c.out.Reply = encode(0, &reply, 512)
+		c.out.Reply = abi.EncodeFields(0, 512, reply.fields)
 		return nil
 	default:
 		c.b.waveMs = c.in.NowMs
-		c.put(rowBudget, encode(0, &c.b, 64))
+		c.put(rowBudget, abi.EncodeFields(0, 64, c.b.fields))
 		reply.Flush = live
-		c.out.Reply = encode(0, &reply, 512)
+		c.out.Reply = abi.EncodeFields(0, 512, reply.fields)
 		return nil
 	}
-	models, err := c.models()
+	models, err := c.usageByModel()
 	reply.Models = models
-	c.out.Reply = encode(0, &reply, 512)
+	c.out.Reply = abi.EncodeFields(0, 512, reply.fields)
 	return err
 }
 
-// hasNews says whether a meter may have usage that it has not reported: in this period, or, before a change of
-// the budget's cycle, in one of the cycle before.
-func (c *call) hasNews(m *meter) bool {
-	return m.period >= c.newsSince() || m.period.Epoch() < c.b.period.Epoch()
+// mayHaveUsage reports whether a live meter may have unreported usage: in an open period, or in a cycle before the
+// last change.
+func (c *call) mayHaveUsage(m *meter) bool {
+	return m.period >= c.oldestOpenPeriod() || m.period.Epoch() < c.b.period.Epoch()
 }
 
-// newsSince is the first period whose slices may still bring usage that was not reported.
-func (c *call) newsSince() calendar.Period {
+// oldestOpenPeriod is the first period with possibly unreported usage: the period before, within rolloverGraceMs, and
+// then the present one.
+func (c *call) oldestOpenPeriod() calendar.Period {
 	first, _ := c.b.period.Bounds()
-	if c.in.NowMs < first*calendar.DayMs+turnMs {
+	if c.in.NowMs < first*calendar.DayMs+rolloverGraceMs {
 		return c.b.period.At(first - 1)
 	}
 	return c.b.period

@@ -1,5 +1,5 @@
-// Package ledger is the object that owns a project's budget and usage. The object's name is the project's
-// id. Usage comes to it from the keys' meters, in numbered batches.
+// Package ledger implements the object that owns a project's budget and usage. The object's name is the project ID.
+// The meters of the project's keys report usage in numbered batches.
 package ledger
 
 import (
@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// Commands start with one of these. 2 was grant before grants were totals: an isolate of that version gets an error
-// while a deployment goes out.
+// Op codes, the first number of a command. 2 was grant before grants were totals. Isolates of that version get an error
+// during a rollout.
 const (
 	opPut    = 1
 	opReport = 4
@@ -22,8 +22,8 @@ const (
 	opGrant  = 12
 	opAbsorb = 13
 
-	// What may wait in outboxes from before: without hours, latencies, the key's id and recent requests; and with
-	// an amount that is given back in place of the one that is held.
+	// Older layouts of absorb, which outboxes may still contain. Both have a returned amount in place of the epoch and
+	// the held amount. The first also lacks hours, latencies, the key ID and recent requests.
 	opFirstAbsorb  = 3
 	opSecondAbsorb = 11
 )
@@ -31,23 +31,7 @@ const (
 // message lists its fields once for both directions.
 type message interface{ fields(*abi.Fields) }
 
-// encode is a message of about so many bytes; op is 0 for replies and rows.
-func encode(op uint64, m message, size int) []byte {
-	w := abi.Writer{Buf: make([]byte, 0, size)}
-	if op != 0 {
-		w.Uint(op)
-	}
-	m.fields(abi.WriteTo(&w))
-	return w.Buf
-}
-
-func decode(data []byte, m message) error {
-	r := abi.Reader{Buf: data}
-	m.fields(abi.ReadFrom(&r))
-	return r.End()
-}
-
-// PeriodFields lists a period. One from before there were cycles is the number of a month.
+// PeriodFields lists a period. It also reads the form from before budgets had cycles; see calendar.ReadPeriod.
 func PeriodFields(f *abi.Fields, p *calendar.Period) {
 	f.Uint((*uint64)(p))
 	if f.Reading() {
@@ -55,32 +39,33 @@ func PeriodFields(f *abi.Fields, p *calendar.Period) {
 	}
 }
 
-// Put sets what the control plane says of the project, if Version is newer than the last.
+// Put is the command that sets the project's budget, alerts and policy, if Version is newer than the last.
 type Put struct {
 	Version    uint64
-	BudgetPico int64           // a turn of the cycle
-	Period     calendar.Period // the present one: its cycle and epoch count
+	BudgetPico int64           // per period
+	Period     calendar.Period // the current one; sets the cycle and its epoch
 	Alerts     doc.Alerts
-	Policy     []byte // a doc.Policy, encoded; empty: the project has none
+	Policy     []byte // an encoded doc.Policy; empty: the project has none
 }
 
-// Grant asks for a slice of the period's budget. The meter says what it has (keymeter.AdmitReply).
+// Grant is the command that requests a slice of the period's budget for a meter. Period, Epoch and the amounts are from
+// the meter's keymeter.AdmitReply. The reply is a GrantReply.
 type Grant struct {
-	Key       string // the meter's name
+	Key       string // name of the meter
 	Period    calendar.Period
 	Epoch     uint64
 	HeldPico  int64
-	NeedPico  int64  // beyond HeldPico; 0: nothing, but the key is in use
-	LeastPico int64  // what helps too, if there is no more
-	After     string // GrantReply.Next, once those that it named have given back
+	NeedPico  int64  // the amount needed beyond HeldPico; 0: none, but the Ledger learns that the key is in use
+	LeastPico int64  // the smallest sufficient amount, if the budget has no more
+	After     string // GrantReply.Next, after the recall of the meters in that reply
 }
 
-// Encode is the command.
-func (c *Grant) Encode() []byte { return encode(opGrant, c, 128) }
+// Encode encodes the command.
+func (c *Grant) Encode() []byte { return abi.EncodeFields(opGrant, 128, c.fields) }
 
 func (c *Grant) fields(f *abi.Fields) { c.Fields(f) }
 
-// Fields lists a grant's fields, for states that keep one.
+// Fields lists the fields of a grant, for states that contain one.
 func (c *Grant) Fields(f *abi.Fields) {
 	f.String(&c.Key)
 	PeriodFields(f, &c.Period)
@@ -91,23 +76,23 @@ func (c *Grant) Fields(f *abi.Fields) {
 	f.String(&c.After)
 }
 
-// GrantReply answers Grant. Unless Granted, Next says whether to ask once more, with After, when the meters of
-// Recall (maybe none) have given back what they do not use; if it is empty, the budget has no more.
+// GrantReply is the reply to Grant. If it is not Granted and Next is set, the caller recalls the slices of the meters in
+// Recall (perhaps none) and repeats the Grant with After set to Next. If Next is empty, the budget has no more.
 type GrantReply struct {
-	Period    calendar.Period // may be later than asked: the period has turned
+	Period    calendar.Period // later than requested if the period has ended
 	Epoch     uint64
-	TotalPico int64 // given to the meter in this epoch; it may be less than it needs
+	TotalPico int64 // the meter's total grant in this epoch; perhaps less than it needs
 	Granted   bool
-	Final     bool // Granted: the budget had no more than this
-	Spent     bool // not Granted: what is missing is spent, not reserved, as far as that was reported
-	Recall    []string
-	HeldPico  []int64 // by Recall: what the Ledger has granted each
+	Final     bool     // Granted: the budget has no more than this
+	Spent     bool     // not Granted: the budget is spent, not just reserved by other requests, as far as reported
+	Recall    []string // names of meters with unused slices
+	HeldPico  []int64  // by index in Recall: the meter's total grant
 	Next      string
 }
 
-// DecodeGrantReply reads the answer to Grant.
+// DecodeGrantReply decodes the reply to Grant.
 func DecodeGrantReply(data []byte) (g GrantReply, err error) {
-	err = decode(data, &g)
+	err = abi.DecodeFields(data, g.fields)
 	return g, err
 }
 
@@ -121,28 +106,29 @@ func (g *GrantReply) fields(f *abi.Fields) {
 	f.String(&g.Next)
 }
 
-// Absorb is one batch of a meter's news. A Seq that was seen before is dropped.
+// Absorb is the command that reports one batch of a meter's usage. It has no reply. A Seq other than the next one is
+// dropped.
 type Absorb struct {
-	Key        string // the meter's name
+	Key        string // name of the meter
 	KeyID      string
 	Seq        uint64
 	Period     calendar.Period // of HeldPico
-	Epoch      uint64          // begins when the meter gives back; 0: from before there were epochs
-	HeldPico   int64           // what it had then
-	Closed     bool            // the meter gave back all and will ask again before it admits
+	Epoch      uint64          // starts when the meter returns budget; 0: from before epochs
+	HeldPico   int64           // the meter's total grant
+	Closed     bool            // the meter returned its unused slice and needs a grant before its next reservation or hit
 	LastUsedMs uint64
 	Usage      []Usage
 	Recent     []Request // the newest requests since the last batch, oldest first
 
-	returnedPico int64 // Epoch 0: part of the slice that the meter gives back
+	returnedPico int64 // Epoch 0: the part of the slice that the meter returns
 }
 
-// Encode is the command.
-func (c *Absorb) Encode() []byte { return encode(opAbsorb, c, 256) }
+// Encode encodes the command.
+func (c *Absorb) Encode() []byte { return abi.EncodeFields(opAbsorb, 256, c.fields) }
 
 func (c *Absorb) fields(f *abi.Fields) { c.fieldsOf(f, opAbsorb) }
 
-// fieldsOf lists the fields that a batch has in one of the three layouts.
+// fieldsOf lists the fields of a batch in one of the three layouts.
 func (c *Absorb) fieldsOf(f *abi.Fields, op uint64) {
 	f.String(&c.Key)
 	if op != opFirstAbsorb {
@@ -169,7 +155,7 @@ func (c *Absorb) fieldsOf(f *abi.Fields, op uint64) {
 	abi.List(f, &c.Recent, RequestFields)
 }
 
-// DecodeAbsorb reads a batch, of any version.
+// DecodeAbsorb decodes a batch in any of the three layouts.
 func DecodeAbsorb(data []byte) (c Absorb, err error) {
 	r := abi.Reader{Buf: data}
 	op := r.Uint()
@@ -180,7 +166,7 @@ func DecodeAbsorb(data []byte) (c Absorb, err error) {
 	return c, r.End()
 }
 
-// batch is several batches of one meter, in order.
+// batch is the decoded form of Batch.
 type batch struct{ absorbs []Absorb }
 
 func (b *batch) fields(f *abi.Fields) {
@@ -194,35 +180,38 @@ func (b *batch) fields(f *abi.Fields) {
 	})
 }
 
-// Report asks for usage of days FirstDay to EndDay (exclusive). Whoever asks flushes the meters that may have news,
-// unless Final: a flush that somebody else has begun may not be over.
+// Report is the command that requests the usage of days FirstDay to EndDay (exclusive). Unless it is Final, the caller
+// first flushes the meters that may have unreported usage, even if another caller's flush is in progress, because that
+// one might not complete.
 type Report struct {
 	FirstDay, EndDay uint64
-	Waited           bool // WaitMs has passed: flush now
-	Final            bool // answer with what is there
+	Waited           bool // WaitMs of the last reply has passed: reply with Flush now
+	Final            bool // reply with the usage reported so far
 }
 
-// ReportReply answers Report: with Flush (meters to flush before asking again), or WaitMs (somebody else's
-// flush is under way), or neither, and then with the figures.
+// ReportReply is the reply to Report. If Flush is set, the caller flushes those meters and repeats the command. If
+// WaitMs is set, another caller's flush is in progress: the caller waits and repeats it with Waited. Otherwise the reply
+// has the usage.
 type ReportReply struct {
-	Flush      []string
+	Flush      []string // names of meters
 	WaitMs     uint64
 	BudgetPico int64
 	UsedPico   int64           // in Period
-	Period     calendar.Period // of the budget
-	Models     []Usage         // Day is 0, summed by model, in order of the name
+	Period     calendar.Period // the budget's current one
+	Models     []Usage         // by model, sorted by name; Day and Hour are 0
 }
 
-// KeyUse is when a key was last used.
+// KeyUse is the last use of a key.
 type KeyUse struct {
-	Key        string
+	Key        string // the key's hash
 	LastUsedMs uint64
 }
 
-// Keys asks for the last use of keys, by their hash. Those that were never used are not in the answer.
+// Keys is the command that requests the last use of keys, named by their hashes. The reply, for DecodeKeyUses, leaves out
+// keys without a meter here.
 type Keys struct{ Names []string }
 
-// Batch is a command that absorbs several batches of one meter, in order.
+// Batch encodes a command that contains several encoded Absorb commands of one meter, in order.
 func Batch(absorbs [][]byte) []byte {
 	var w abi.Writer
 	w.Uint(opBatch)
@@ -230,14 +219,14 @@ func Batch(absorbs [][]byte) []byte {
 	return w.Buf
 }
 
-// Encode is the command.
-func (c *Put) Encode() []byte { return encode(opPut, c, 256) }
+// Encode encodes the command.
+func (c *Put) Encode() []byte { return abi.EncodeFields(opPut, 256, c.fields) }
 
 func (c *Put) fields(f *abi.Fields) {
 	f.Uint(&c.Version)
 	f.Int(&c.BudgetPico)
 	if !f.More() {
-		return // from before there was more: it may wait in an outbox
+		return // an older layout, which outboxes may still contain
 	}
 	PeriodFields(f, &c.Period)
 	alertsFields(f, &c.Alerts)
@@ -249,11 +238,11 @@ func alertsFields(f *abi.Fields, a *doc.Alerts) {
 	f.Bytes(&a.Secret)
 }
 
-// Encode is the command.
-func (c *Report) Encode() []byte { return encode(opReport, c, 32) }
+// Encode encodes the command.
+func (c *Report) Encode() []byte { return abi.EncodeFields(opReport, 32, c.fields) }
 
 func (c *Report) fields(f *abi.Fields) {
-	var asOfMs uint64 // what isolates of the version before say, which a deployment meets
+	var asOfMs uint64 // unused; isolates of older versions send it during a rollout
 	f.Uint(&c.FirstDay)
 	f.Uint(&c.EndDay)
 	f.Uint(&asOfMs)
@@ -261,9 +250,9 @@ func (c *Report) fields(f *abi.Fields) {
 	f.Bool(&c.Final)
 }
 
-// DecodeReportReply reads the answer to Report.
+// DecodeReportReply decodes the reply to Report.
 func DecodeReportReply(data []byte) (p ReportReply, err error) {
-	err = decode(data, &p)
+	err = abi.DecodeFields(data, p.fields)
 	return p, err
 }
 
@@ -276,12 +265,12 @@ func (p *ReportReply) fields(f *abi.Fields) {
 	abi.List(f, &p.Models, UsageFields)
 }
 
-// Encode is the command.
-func (c *Keys) Encode() []byte { return encode(opKeys, c, 16+80*len(c.Names)) }
+// Encode encodes the command.
+func (c *Keys) Encode() []byte { return abi.EncodeFields(opKeys, 16+80*len(c.Names), c.fields) }
 
 func (c *Keys) fields(f *abi.Fields) { abi.List(f, &c.Names, (*abi.Fields).String) }
 
-// keyUses answers Keys.
+// keyUses is the reply to Keys.
 type keyUses struct{ uses []KeyUse }
 
 func (k *keyUses) fields(f *abi.Fields) {
@@ -291,23 +280,24 @@ func (k *keyUses) fields(f *abi.Fields) {
 	})
 }
 
-// DecodeKeyUses reads the answer to Keys.
+// DecodeKeyUses decodes the reply to Keys.
 func DecodeKeyUses(data []byte) ([]KeyUse, error) {
 	var k keyUses
-	err := decode(data, &k)
+	err := abi.DecodeFields(data, k.fields)
 	return k.uses, err
 }
 
-// policy asks for the project's policy.
+// policy is the decoded form of Policy.
 type policy struct{}
 
 func (policy) fields(*abi.Fields) {}
 
-// Policy is the command that asks for the project's policy: the reply is a doc.Policy, encoded, or empty.
+// Policy encodes the command that requests the project's policy. The reply is an encoded doc.Policy, or empty if the
+// project has none.
 func Policy() []byte { return []byte{opPolicy} }
 
-// Encode is the command.
-func (q *Query) Encode() []byte { return encode(opQuery, q, 64) }
+// Encode encodes the command.
+func (q *Query) Encode() []byte { return abi.EncodeFields(opQuery, 64, q.fields) }
 
 func (q *Query) fields(f *abi.Fields) {
 	f.Uint(&q.FirstDay)
@@ -318,9 +308,9 @@ func (q *Query) fields(f *abi.Fields) {
 	f.String(&q.After)
 }
 
-// DecodeQueryReply reads the answer to Query.
+// DecodeQueryReply decodes the reply to Query.
 func DecodeQueryReply(data []byte) (p QueryReply, err error) {
-	err = decode(data, &p)
+	err = abi.DecodeFields(data, p.fields)
 	return p, err
 }
 
@@ -332,15 +322,15 @@ func (p *QueryReply) fields(f *abi.Fields) {
 	f.String(&p.Next)
 }
 
-// Encode is the command.
-func (p *Prune) Encode() []byte { return encode(opPrune, p, 16) }
+// Encode encodes the command.
+func (p *Prune) Encode() []byte { return abi.EncodeFields(opPrune, 16, p.fields) }
 
 func (p *Prune) fields(f *abi.Fields) {
 	f.Uint(&p.FirstDay)
 	f.Uint(&p.FirstHourDay)
 }
 
-// DecodePruned reads the answer to Prune: how many rows were removed.
+// DecodePruned decodes the reply to Prune: the number of rows deleted.
 func DecodePruned(data []byte) (uint64, error) {
 	r := abi.Reader{Buf: data}
 	n := r.Uint()

@@ -11,8 +11,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// The layouts of before there were cycles, hours and latencies, written by hand: numbers as varints, texts with
-// their length. A period was the number of its month.
+// The layouts from before cycles, hours and latencies, written by hand: numbers as varints, strings with their length. A
+// period is the number of its month.
 const novemberMonth = (2026-1970)*12 + 10
 
 func oldUsage(w *abi.Writer, day uint64, model string, requests uint64, cost money.Pico) {
@@ -29,9 +29,9 @@ func oldUsage(w *abi.Writer, day uint64, model string, requests uint64, cost mon
 	w.Uint(0)   // expired
 }
 
-// oldBook is a ledger as an older version left it: 5 dollars spent of 10, most of them by one meter.
-func oldBook(t *testing.T) *book {
-	b := newBook(t)
+// oldLedger is a ledger with rows of format 1: 5 of 10 dollars are spent, all of them by one meter.
+func oldLedger(t *testing.T) *harness {
+	b := newHarness(t)
 	var budget, meter, usage abi.Writer
 	budget.Uint(1)
 	budget.Uint(7) // version
@@ -58,27 +58,27 @@ func oldBook(t *testing.T) *book {
 }
 
 func TestOldRows(t *testing.T) {
-	b := oldBook(t)
+	b := oldLedger(t)
 	if r := b.report(); r.BudgetPico != 10*money.Dollar || r.UsedPico != 5*money.Dollar || r.Period != month() {
 		t.Errorf("%+v", r)
 	}
-	question := ledger.Keys{Names: []string{"meter", "other"}}
-	if uses, err := ledger.DecodeKeyUses(b.do(question.Encode())); err != nil || !reflect.DeepEqual(uses, []ledger.KeyUse{{Key: "meter", LastUsedMs: start - 10000}}) {
+	query := ledger.Keys{Names: []string{"meter", "other"}}
+	if uses, err := ledger.DecodeKeyUses(b.call(query.Encode())); err != nil || !reflect.DeepEqual(uses, []ledger.KeyUse{{Key: "meter", LastUsedMs: start - 10000}}) {
 		t.Errorf("%v %+v", err, uses)
 	}
-	// The meter says what it has: what was granted to it and lost on its way comes back.
+	// The meter reports its slice in a new epoch. A grant that was lost before is available again.
 	ask := ledger.Grant{Key: "meter", Period: month(), Epoch: 2, HeldPico: 5*money.Dollar + money.Dollar/2, NeedPico: 5 * money.Dollar, LeastPico: 5 * money.Dollar}
-	if g, err := ledger.DecodeGrantReply(b.do(ask.Encode())); err != nil || g.Granted || g.Next != "" {
-		t.Errorf("more than is left: %v %+v", err, g)
+	if g, err := ledger.DecodeGrantReply(b.call(ask.Encode())); err != nil || g.Granted || g.Next != "" {
+		t.Errorf("more than the rest: %v %+v", err, g)
 	}
 	ask.NeedPico, ask.LeastPico = 4*money.Dollar+money.Dollar/2, money.Dollar
 	want := ledger.GrantReply{Period: month(), Epoch: 2, TotalPico: 10 * money.Dollar, Granted: true}
-	if g, err := ledger.DecodeGrantReply(b.do(ask.Encode())); err != nil || !reflect.DeepEqual(g, want) {
-		t.Errorf("all that is left: %v %+v", err, g)
+	if g, err := ledger.DecodeGrantReply(b.call(ask.Encode())); err != nil || !reflect.DeepEqual(g, want) {
+		t.Errorf("the rest: %v %+v", err, g)
 	}
-	// New usage of the same day and model comes into the old row.
+	// New usage of the same day and model is added to the old row.
 	b.absorb(ledger.Usage{Day: today - 1, Hour: 3, Model: "m", Requests: 1, CostPico: money.Dollar})
-	b.queryIs(ledger.Query{FirstDay: today - 1, EndDay: today, By: ledger.ByDay}, ledger.Group{Usage: ledger.Usage{
+	b.expectGroups(ledger.Query{FirstDay: today - 1, EndDay: today, By: ledger.ByDay}, ledger.Group{Usage: ledger.Usage{
 		Day: today - 1, Requests: 3, Prompt: 7, Completion: 8, CostPico: 6 * money.Dollar, Estimated: 1,
 	}})
 	if r := b.report(); r.UsedPico != 6*money.Dollar {
@@ -86,16 +86,15 @@ func TestOldRows(t *testing.T) {
 	}
 }
 
-func (b *book) queryIs(q ledger.Query, want ...ledger.Group) {
+func (b *harness) expectGroups(q ledger.Query, want ...ledger.Group) {
 	b.Helper()
-	reply, err := ledger.DecodeQueryReply(b.do(q.Encode()))
+	reply, err := ledger.DecodeQueryReply(b.call(q.Encode()))
 	if err != nil || !reflect.DeepEqual(reply.Groups, want) || reply.Next != "" {
 		b.Errorf("%v, got %+v\nwant %+v", err, reply, want)
 	}
 }
 
-// oldAbsorb is a batch that an older meter put into its outbox: op 3, without a key's id, an hour and latencies, or
-// op 11, with them.
+// oldAbsorb is a batch from the outbox of an older meter: op 3, without key ID, hours and latencies, or op 11, with them.
 func oldAbsorb(op uint64) []byte {
 	var w abi.Writer
 	w.Uint(op)
@@ -105,7 +104,7 @@ func oldAbsorb(op uint64) []byte {
 	}
 	w.Uint(4) // number of the batch
 	w.Uint(novemberMonth)
-	w.Int(money.Dollar / 2) // given back
+	w.Int(money.Dollar / 2) // returned
 	w.Bool(false)
 	w.Uint(4)     // the last grant
 	w.Uint(start) // last used
@@ -120,16 +119,16 @@ func oldAbsorb(op uint64) []byte {
 	return w.Buf
 }
 
-// Both are booked, alone and in a batch; what they give back counts while the Ledger has not heard of the meter's
-// epoch, for then the meter said what it has.
+// TestOldAbsorb checks that both old layouts are absorbed, alone and in a Batch. The amount that they return counts only
+// until the meter has reported its slice in a new epoch.
 func TestOldAbsorb(t *testing.T) {
 	for i := range 8 {
-		op, batched, asked := [...]uint64{3, 11}[i%2], i&2 != 0, i&4 != 0
-		b := oldBook(t)
+		op, batched, afterGrant := [...]uint64{3, 11}[i%2], i&2 != 0, i&4 != 0
+		b := oldLedger(t)
 		free := 4*money.Dollar + money.Dollar/2
-		if asked {
+		if afterGrant {
 			ask := ledger.Grant{Key: "meter", Period: month(), Epoch: 2, HeldPico: 5*money.Dollar + money.Dollar/4}
-			b.do(ask.Encode())
+			b.call(ask.Encode())
 			free += money.Dollar / 4
 		}
 		command := oldAbsorb(op)
@@ -137,50 +136,50 @@ func TestOldAbsorb(t *testing.T) {
 			command = ledger.Batch([][]byte{command})
 		}
 		for range 2 { // a repeat is dropped
-			b.do(command)
+			b.call(command)
 		}
 		want := ledger.Group{Usage: ledger.Usage{Day: today, Model: "old", Requests: 3, Prompt: 7, Completion: 8, CostPico: money.Dollar / 4, Estimated: 1}}
 		if op == 11 {
 			want.KeyID = "key_1"
 		}
-		b.queryIs(ledger.Query{FirstDay: today, EndDay: today + 1, By: ledger.ByDetail}, want)
+		b.expectGroups(ledger.Query{FirstDay: today, EndDay: today + 1, By: ledger.ByDetail}, want)
 		if r := b.report(); r.UsedPico != 5*money.Dollar+money.Dollar/4 {
 			t.Errorf("%+v", r)
 		}
 		ask := ledger.Grant{Key: "other", Period: month(), Epoch: 1, NeedPico: free + 1, LeastPico: free + 1}
-		if g, err := ledger.DecodeGrantReply(b.do(ask.Encode())); err != nil || g.Granted {
-			t.Errorf("op %d, asked %t: more than was given back: %v %+v", op, asked, err, g)
+		if g, err := ledger.DecodeGrantReply(b.call(ask.Encode())); err != nil || g.Granted {
+			t.Errorf("op %d, after a Grant %t: more than the rest: %v %+v", op, afterGrant, err, g)
 		}
 		ask.NeedPico, ask.LeastPico = free, free
-		if g, err := ledger.DecodeGrantReply(b.do(ask.Encode())); err != nil || !g.Granted || g.TotalPico != free {
-			t.Errorf("op %d, asked %t: what was given back: %v %+v", op, asked, err, g)
+		if g, err := ledger.DecodeGrantReply(b.call(ask.Encode())); err != nil || !g.Granted || g.TotalPico != free {
+			t.Errorf("op %d, after a Grant %t: the rest: %v %+v", op, afterGrant, err, g)
 		}
 	}
 }
 
-// A Put from before there was more says the version and the budget; the cycle that the ledger knows stays.
+// TestOldPut checks that a Put in the old layout sets only the version and the budget, and keeps the cycle.
 func TestOldPut(t *testing.T) {
-	b := newBook(t)
+	b := newHarness(t)
 	b.put(10, calendar.NewPeriod(calendar.Weekly, 2, today), hook)
 	var w abi.Writer
 	w.Uint(1)
 	w.Uint(9)
 	w.Int(3 * money.Dollar)
-	b.do(w.Buf)
+	b.call(w.Buf)
 	if r := b.report(); r.BudgetPico != 3*money.Dollar || r.Period != calendar.NewPeriod(calendar.Weekly, 2, today) {
 		t.Errorf("%+v", r)
 	}
-	fresh := newBook(t)
-	fresh.do(w.Buf)
+	fresh := newHarness(t)
+	fresh.call(w.Buf)
 	fresh.spend(5)
 	if r := fresh.report(); r.UsedPico != 5*money.Cent || r.Period != month() {
 		t.Errorf("%+v", r)
 	}
 }
 
-// A report of the version before says when the question came, too.
+// TestOldReport checks that a Report in the old layout, which has the caller's time, is accepted.
 func TestOldReport(t *testing.T) {
-	b := oldBook(t)
+	b := oldLedger(t)
 	var w abi.Writer
 	w.Uint(4)
 	w.Uint(today - 1)
@@ -188,20 +187,20 @@ func TestOldReport(t *testing.T) {
 	w.Uint(start)
 	w.Bool(false)
 	w.Bool(true) // final
-	if r, err := ledger.DecodeReportReply(b.do(w.Buf)); err != nil || len(r.Models) != 1 || r.Models[0].CostPico != 5*money.Dollar {
+	if r, err := ledger.DecodeReportReply(b.call(w.Buf)); err != nil || len(r.Models) != 1 || r.Models[0].CostPico != 5*money.Dollar {
 		t.Errorf("%v %+v", err, r)
 	}
 }
 
-// A batch of which one part is malformed is refused.
+// TestMalformedBatch checks that a Batch with a malformed part is an error.
 func TestMalformedBatch(t *testing.T) {
-	b := oldBook(t)
+	b := oldLedger(t)
 	if reply, err := b.Call(b.now, ledger.Batch([][]byte{oldAbsorb(11), {1}})); err == nil {
-		t.Errorf("it is taken: %x", reply)
+		t.Errorf("accepted: %x", reply)
 	}
 }
 
-// No command, whole or cut off, and no row of another format makes the ledger panic or lose what it has.
+// TestMalformedLedgerInput checks that truncated commands do not panic, and that malformed rows are errors.
 func TestMalformedLedgerInput(t *testing.T) {
 	query, put := ledger.Query{EndDay: today, By: ledger.ByKey, Key: "k", Model: "m"}, ledger.Put{Version: 99, Period: month(), Alerts: hook, Policy: []byte("p")}
 	absorb := ledger.Absorb{Key: "meter", Seq: 1, Usage: []ledger.Usage{{Model: "m"}}, Recent: []ledger.Request{{ID: "r"}}}
@@ -209,31 +208,31 @@ func TestMalformedLedgerInput(t *testing.T) {
 	prune, recent := ledger.Prune{FirstDay: 1}, ledger.Recent{Limit: 1}
 	for _, whole := range [][]byte{query.Encode(), put.Encode(), absorb.Encode(), prune.Encode(), recent.Encode(), ledger.Batch([][]byte{absorb.Encode()}), grant.Encode(), {0}, {2}, {14}, {200, 1}} {
 		for n := 1; n < len(whole); n++ {
-			b := oldBook(t)
+			b := oldLedger(t)
 			if reply, err := b.Call(b.now, whole[:n]); err == nil && (whole[0] == 12 || whole[0] == 13) {
-				t.Errorf("%x is taken: %x", whole[:n], reply)
+				t.Errorf("accepted %x: %x", whole[:n], reply)
 			}
 		}
 	}
 	for _, key := range []string{"b", "k/meter", "al"} {
 		for _, value := range [][]byte{{}, {0}, {99}, {1, 0xff}} {
-			b := oldBook(t)
+			b := oldLedger(t)
 			b.Rows[key] = value
 			if _, err := b.Call(b.now, absorb.Encode()); err == nil {
-				t.Errorf("%s = %x is read", key, value)
+				t.Errorf("decoded %s = %x", key, value)
 			}
 		}
 	}
 }
 
-// Rows whose first number, their format, is another than those that are known are not read.
+// TestRowsOfAnotherFormat checks that rows with an unknown format version are errors.
 func TestRowsOfAnotherFormat(t *testing.T) {
 	known := map[string]byte{"b": 2, "k/": 2, "al": 1, "u/": 2, "x/": 2, "y/": 2, "r/": 1}
-	filled := func() *book {
-		b := newBook(t)
+	filled := func() *harness {
+		b := newHarness(t)
 		b.put(10, month(), hook)
-		news := ledger.Absorb{Key: "meter", KeyID: "key_1", Seq: 1, Usage: []ledger.Usage{{Day: today, Model: "m", CostPico: 9 * money.Dollar}}, Recent: []ledger.Request{{ID: "req_1"}}}
-		b.do(news.Encode())
+		batch := ledger.Absorb{Key: "meter", KeyID: "key_1", Seq: 1, Usage: []ledger.Usage{{Day: today, Model: "m", CostPico: 9 * money.Dollar}}, Recent: []ledger.Request{{ID: "req_1"}}}
+		b.call(batch.Encode())
 		return b
 	}
 	for name := range filled().Rows {
@@ -243,17 +242,17 @@ func TestRowsOfAnotherFormat(t *testing.T) {
 		}
 		format, ok := known[kind]
 		if !ok {
-			continue // the policy is not the ledger's
+			continue // the ledger does not decode the policy
 		}
 		delete(known, kind)
 		for _, other := range []byte{0, format + 1} {
 			b := filled()
 			if b.Rows[name][0] != format {
-				t.Fatalf("%s is of format %d, want %d", name, b.Rows[name][0], format)
+				t.Fatalf("%s has format %d, want %d", name, b.Rows[name][0], format)
 			}
 			b.Rows[name] = append([]byte{other}, b.Rows[name][1:]...)
-			if err := b.touch(); err == nil {
-				t.Errorf("%s of format %d is read", name, other)
+			if err := b.readAllRows(); err == nil {
+				t.Errorf("decoded %s of format %d", name, other)
 			}
 		}
 	}
@@ -262,8 +261,8 @@ func TestRowsOfAnotherFormat(t *testing.T) {
 	}
 }
 
-// touch has all rows read, and gives the first error.
-func (b *book) touch() error {
+// readAllRows runs commands that decode all rows, and returns the first error.
+func (b *harness) readAllRows() error {
 	put := ledger.Put{Version: 9, BudgetPico: 1, Period: month(), Alerts: hook}
 	absorb := ledger.Absorb{Key: "meter", KeyID: "key_1", Seq: 2, Usage: []ledger.Usage{{Day: today, Model: "m"}}}
 	for _, command := range [][]byte{put.Encode(), absorb.Encode()} {

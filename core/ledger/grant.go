@@ -8,13 +8,13 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// errEarly is for a meter that knows of a new cycle before this object does: it asks again.
-var errEarly = errors.New("ledger: the budget's cycle is not known yet")
+// errUnknownCycle means that a key's record has a new budget cycle whose Put has not arrived here yet.
+var errUnknownCycle = errors.New("ledger: the budget's new cycle has not arrived yet; try again")
 
-// meter reads a meter's row as it stands in the budget's period.
+// meter decodes a meter's row and moves it to the budget's period.
 func (c *call) meter(key string) (m meter, err error) {
 	if row, ok := c.row(rowKeys + key); ok {
-		err = decode(row, &m)
+		err = abi.DecodeFields(row, m.fields)
 	}
 	if m.period < c.b.period {
 		m.period, m.live, m.granted, m.spent = c.b.period, false, 0, 0
@@ -22,22 +22,23 @@ func (c *call) meter(key string) (m meter, err error) {
 	return m, err
 }
 
+// committed is the part of the budget that is granted to the meter, or spent by it if that is more.
 func (m *meter) committed() int64 { return max(m.granted, m.spent) }
 
-// adopt takes over what a meter says it had in a later epoch than the last one known. What was given in an older
-// epoch and is still on its way is void.
+// adopt sets the slice that a meter reports in a new epoch. Grants of earlier epochs that are still in flight are void.
 func (m *meter) adopt(epoch uint64, period calendar.Period, heldPico int64) {
 	m.epoch = epoch
 	switch {
 	case period == m.period:
 		m.granted = heldPico
 	case period < m.period:
-		m.granted = 0 // it has had nothing of this period before that epoch
+		m.granted = 0 // the meter received no grant of this period before the new epoch
 	}
 }
 
-// giveBack takes what a batch says of the slice. A grant in the same epoch holds, whatever the batch says.
-func (m *meter) giveBack(a *Absorb) {
+// applyReturn applies a batch's report of the meter's slice. Only a new epoch changes it, because in a known epoch the
+// Ledger may have granted more since.
+func (m *meter) applyReturn(a *Absorb) {
 	switch {
 	case a.Epoch > m.epoch:
 		m.adopt(a.Epoch, a.Period, a.HeldPico)
@@ -48,27 +49,27 @@ func (m *meter) giveBack(a *Absorb) {
 	}
 }
 
-// grant raises a meter's slice by what it needs and, to save the next question, a little more. The sum of the
-// slices and of what was spent stays within the budget.
+// grant raises a meter's slice by the needed amount, plus a little to save the next Grant. The sum of slices and spending
+// stays within the budget.
 func (c *call) grant(g *Grant) error {
 	if g.Period.Epoch() > c.b.period.Epoch() {
-		return errEarly
+		return errUnknownCycle
 	}
-	c.turn(g.Period)
-	// The question may have been asked before midnight, and what is missing then is there now.
-	c.turn(c.b.period.At(calendar.Day(c.in.NowMs)))
+	c.rollover(g.Period)
+	// The caller may have sent the Grant before midnight; the new period's budget is available now.
+	c.rollover(c.b.period.At(calendar.Day(c.in.NowMs)))
 	m, err := c.meter(g.Key)
 	if err != nil {
 		return err
 	}
 	before := m
-	c.meet(g, &m)
+	c.syncEpoch(g, &m)
 	reply := GrantReply{}
 	raise, ok := c.raise(g, &m)
 	switch {
 	case ok:
 		reply.Granted = true
-	case c.hopeless(g, &m):
+	case c.insufficient(g, &m):
 	case c.in.Round == 0:
 		c.out.Ranges = []abi.Range{{Start: rowKeys + g.After + "\x00", End: endKeys, Limit: maxKeys}}
 		return nil
@@ -79,26 +80,26 @@ func (c *call) grant(g *Grant) error {
 		}
 	}
 	if reply.Granted {
-		c.give(&m, raise)
+		c.applyRaise(&m, raise)
 	} else {
 		reply.Spent = c.b.pico-c.b.spent < g.LeastPico
 	}
 	if m != before {
-		c.put(rowKeys+g.Key, encode(0, &m, 64))
-		c.put(rowBudget, encode(0, &c.b, 64))
+		c.put(rowKeys+g.Key, abi.EncodeFields(0, 64, m.fields))
+		c.put(rowBudget, abi.EncodeFields(0, 64, c.b.fields))
 	}
-	c.answer(&reply, &m)
+	c.replyGrant(&reply, &m)
 	return nil
 }
 
-// answer says, whatever came of the question, what the meter has now.
-func (c *call) answer(reply *GrantReply, m *meter) {
+// replyGrant completes the reply with the meter's slice and sets it as the command's reply.
+func (c *call) replyGrant(reply *GrantReply, m *meter) {
 	reply.Period, reply.Epoch, reply.TotalPico = c.b.period, m.epoch, m.granted
-	c.out.Reply = encode(0, reply, 64)
+	c.out.Reply = abi.EncodeFields(0, 64, reply.fields)
 }
 
-// meet brings a meter's row to the epoch that it asks in.
-func (c *call) meet(g *Grant, m *meter) {
+// syncEpoch moves the Ledger's row of a meter to the epoch of its Grant.
+func (c *call) syncEpoch(g *Grant, m *meter) {
 	if g.Epoch > m.epoch {
 		before := m.committed()
 		m.adopt(g.Epoch, g.Period, g.HeldPico)
@@ -106,38 +107,40 @@ func (c *call) meet(g *Grant, m *meter) {
 	}
 }
 
-func (c *call) give(m *meter, pico int64) {
+// applyRaise adds an amount to a meter's slice.
+func (c *call) applyRaise(m *meter, pico int64) {
 	before := m.committed()
 	m.live, m.granted = true, money.Add(m.granted, pico)
 	c.b.committed += m.committed() - before
 }
 
-// room is how much more a meter can be given. A debt, which was spent beyond the slice, is committed already.
+// room is the amount by which a meter's slice can be raised. It includes the meter's debt (spent beyond the slice), which
+// is already committed.
 func (c *call) room(m *meter) int64 {
 	return money.Add(max(0, c.b.pico-c.b.committed), max(0, m.spent-m.granted))
 }
 
-// scarce is the part of a budget below which nobody is given more than they need: what one key holds for its next
-// request, another one would have to have recalled.
-const scarce = 8
+// scarceDivisor defines when a budget is scarce: when less than 1/scarceDivisor of it is uncommitted. Meters then get no
+// more than they need, because extra budget of one key would have to be recalled for another.
+const scarceDivisor = 8
 
-// raise says how much more a meter gets, if no others have to give back for it. Nothing is raised for a question
-// that the meter has moved on from; nor, if there is not enough, while the meter was given more than it has: it may
-// have been lost on its way, and is to be counted before anybody is refused.
+// raise is the amount by which a meter's slice is raised; ok is false if other slices must be recalled first. It is 0 for
+// a Grant of an old epoch. It is also 0 if there is not enough but the meter has not received an earlier grant, which may
+// be lost: the reply repeats that grant before the meter is rejected.
 func (c *call) raise(g *Grant, m *meter) (pico int64, ok bool) {
-	room, underWay := c.room(m), m.granted-g.held(m)
+	room, inFlight := c.room(m), m.granted-g.held(m)
 	switch {
 	case g.NeedPico <= 0 || g.Epoch < m.epoch:
 		return 0, true
 	case g.NeedPico > room:
-		return 0, underWay > 0
-	case underWay != 0, room < c.b.pico/scarce:
-		return g.NeedPico, true // not more: many may be asking at once, or others need the rest
+		return 0, inFlight > 0
+	case inFlight != 0, room < c.b.pico/scarceDivisor:
+		return g.NeedPico, true // no extra: there may be many concurrent requests, or other keys need the rest
 	}
 	return min(room, max(g.NeedPico, min(c.b.pico/64, money.Cost(16, g.NeedPico)))), true
 }
 
-// held is what the meter had in the budget's period when it asked.
+// held is the meter's slice in the budget's period when it sent the Grant.
 func (g *Grant) held(m *meter) int64 {
 	if g.Period != m.period {
 		return 0
@@ -145,13 +148,13 @@ func (g *Grant) held(m *meter) int64 {
 	return g.HeldPico
 }
 
-// hopeless says that so much was spent that nothing which is given back can help.
-func (c *call) hopeless(g *Grant, m *meter) bool {
+// insufficient reports whether the unspent budget is too small even if every other meter returns its unused slice.
+func (c *call) insufficient(g *Grant, m *meter) bool {
 	return max(0, c.b.pico-c.b.spent-(m.granted-m.spent)) < g.LeastPico
 }
 
-// recall names meters that hold more than they have spent, from a page of them. (The asking one's own row was
-// read before the page, and is perhaps in it once more.)
+// recall lists the meters of a page that hold more than they have spent, up to maxRecall. The row of the requesting meter
+// was read before the page and may also be in it.
 func (c *call) recall(g *Grant, reply *GrantReply) {
 	page := c.in.Rows
 	for _, read := range [...]string{rowBudget, rowKeys + g.Key} {

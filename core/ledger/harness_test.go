@@ -17,20 +17,20 @@ const (
 	minuteMs = 60_000
 )
 
-// book is a ledger on a clock of its own.
-type book struct {
+// harness is one Ledger with its own clock.
+type harness struct {
 	*testing.T
 	*testobject.Object
 	now     uint64
-	version uint64
-	seq     uint64
+	version uint64 // of the last put
+	seq     uint64 // of the last absorb
 }
 
-func newBook(t *testing.T) *book {
-	return &book{T: t, now: start, Object: &testobject.Object{Class: abi.ClassLedger, Name: "proj_1", Reads: ledger.Reads, Apply: ledger.Apply}}
+func newHarness(t *testing.T) *harness {
+	return &harness{T: t, now: start, Object: &testobject.Object{Class: abi.ClassLedger, Name: "proj_1", Reads: ledger.Reads, Apply: ledger.Apply}}
 }
 
-func (b *book) do(command []byte) []byte {
+func (b *harness) call(command []byte) []byte {
 	b.Helper()
 	reply, err := b.Call(b.now, command)
 	if err != nil {
@@ -41,40 +41,43 @@ func (b *book) do(command []byte) []byte {
 
 var hook = doc.Alerts{URL: "https://hooks.example/a", Secret: []byte("0123456789abcdefghijklmn")}
 
-// put sets a budget of whole dollars, in the next version.
-func (b *book) put(dollars int64, period calendar.Period, to doc.Alerts) {
+// put sends the next version of a Put, with a budget in dollars.
+func (b *harness) put(dollars int64, period calendar.Period, to doc.Alerts) {
 	b.Helper()
 	b.version++
 	command := ledger.Put{Version: b.version, BudgetPico: dollars * money.Dollar, Period: period, Alerts: to}
-	b.do(command.Encode())
+	b.call(command.Encode())
 }
 
+// month is November 2026.
 func month() calendar.Period { return calendar.NewPeriod(calendar.Monthly, 0, today) }
 
-// spend books cents of the present day.
-func (b *book) spend(cents int64) {
+// spend reports usage of the present hour that cost the given cents.
+func (b *harness) spend(cents int64) {
 	b.Helper()
 	b.absorb(ledger.Usage{Day: calendar.Day(b.now), Hour: calendar.Hour(b.now), Model: "m", Requests: 1, CostPico: cents * money.Cent})
 }
 
-func (b *book) absorb(usage ...ledger.Usage) {
+// absorb reports the next batch of usage of the meter "meter".
+func (b *harness) absorb(usage ...ledger.Usage) {
 	b.Helper()
 	b.seq++
 	command := ledger.Absorb{Key: "meter", KeyID: "key_1", Seq: b.seq, Usage: usage}
-	b.do(command.Encode())
+	b.call(command.Encode())
 }
 
-// taken are the posts since the last time.
-func (b *book) taken() []abi.Post {
+// takePosts returns the posts since the last call.
+func (b *harness) takePosts() []abi.Post {
 	posts := b.Posts
 	b.Posts = nil
 	return posts
 }
 
-func (b *book) report() ledger.ReportReply {
+// report sends a Final Report.
+func (b *harness) report() ledger.ReportReply {
 	b.Helper()
-	question := ledger.Report{Final: true}
-	reply, err := ledger.DecodeReportReply(b.do(question.Encode()))
+	query := ledger.Report{Final: true}
+	reply, err := ledger.DecodeReportReply(b.call(query.Encode()))
 	if err != nil {
 		b.Fatal(err)
 	}

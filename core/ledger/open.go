@@ -2,14 +2,15 @@ package ledger
 
 import "github.com/postern-ai/postern/core/abi"
 
-// PolicyQuestion is what Open makes of Policy.
-type PolicyQuestion struct{}
+// PolicyCommand is the result of Open for a Policy command.
+type PolicyCommand struct{}
 
-// Absorbing is what Open makes of Batch.
-type Absorbing struct{}
+// BatchCommand is the result of Open for a Batch command.
+type BatchCommand struct{}
 
-// Open reads a command for those who stand between an exchange and its ledger, such as a simulation: a *Grant,
-// *Report, *Absorbing or *PolicyQuestion; nil for any other, and for what none of them wrote.
+// Open decodes a command for code between an exchange and its ledger, such as a simulation. The result is a *Grant,
+// *Report, *BatchCommand or *PolicyCommand; nil if the command is another or malformed. The contents of a batch are not
+// checked.
 func Open(command []byte) any {
 	r := abi.Reader{Buf: command}
 	var opened message
@@ -19,20 +20,20 @@ func Open(command []byte) any {
 	case opReport:
 		opened = &Report{}
 	case opBatch:
-		return &Absorbing{}
+		return &BatchCommand{}
 	case opPolicy:
-		return &PolicyQuestion{}
+		return &PolicyCommand{}
 	default:
 		return nil
 	}
-	if decode(r.Buf, opened) != nil {
+	if abi.DecodeFields(r.Buf, opened.fields) != nil {
 		return nil
 	}
 	return opened
 }
 
-// Encode is the reply.
-func (g *GrantReply) Encode() []byte { return encode(0, g, 64) }
+// Encode encodes the reply.
+func (g *GrantReply) Encode() []byte { return abi.EncodeFields(0, 64, g.fields) }
 
-// Encode is the reply.
-func (p *ReportReply) Encode() []byte { return encode(0, p, 256) }
+// Encode encodes the reply.
+func (p *ReportReply) Encode() []byte { return abi.EncodeFields(0, 256, p.fields) }

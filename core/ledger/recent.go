@@ -2,22 +2,22 @@ package ledger
 
 import "github.com/postern-ai/postern/core/abi"
 
-// Cache says what the cache had to do with a request.
+// Cache is the result of a request's cache lookup.
 type Cache uint8
 
 const (
-	CacheBypass Cache = 0 // it was not asked
+	CacheBypass Cache = 0 // no lookup
 	CacheMiss   Cache = 1
 	CacheHit    Cache = 2
 )
 
-// Request is what is remembered of one request: never what was asked or answered.
+// Request is the stored metadata of one request. It never includes prompts or completions.
 type Request struct {
-	AtMs       uint64 // when it was let in
+	AtMs       uint64 // time of admission
 	ID         string
 	Model      string
 	Provider   string
-	Status     uint64 // of the answer; 0: nobody said, its exchange died
+	Status     uint64 // HTTP status of the response; 0: unknown, because the exchange died
 	DurationMs uint64
 	Prompt     uint64
 	Completion uint64
@@ -27,7 +27,7 @@ type Request struct {
 	Estimated  bool
 }
 
-// RequestFields lists a request's fields.
+// RequestFields lists the fields of a request.
 func RequestFields(f *abi.Fields, q *Request) {
 	f.Uint(&q.AtMs)
 	f.String(&q.ID)
@@ -43,41 +43,43 @@ func RequestFields(f *abi.Fields, q *Request) {
 	f.Bool(&q.Estimated)
 }
 
-// Recent asks for batches of remembered requests, newest first: those before the batch numbered Before (0:
-// all), at most Limit.
+// Recent is the command that requests batches of recent requests, newest first: at most Limit batches with a Seq below
+// Before (0: from the newest).
 type Recent struct{ Before, Limit uint64 }
 
-// Batched are requests of one key.
-type Batched struct {
-	Seq      uint64 // for Before
+// RequestBatch is a batch of requests of one key.
+type RequestBatch struct {
+	Seq      uint64 // cursor for Recent.Before
 	KeyID    string
 	Requests []Request // oldest first
 }
 
-// fields lists the row.
-func (b *Batched) fields(f *abi.Fields) {
-	formatField(f)
+// fields lists the fields of the row.
+func (b *RequestBatch) fields(f *abi.Fields) {
+	f.Format(format)
 	f.Uint(&b.Seq)
 	f.String(&b.KeyID)
 	abi.List(f, &b.Requests, RequestFields)
 }
 
-// KeepBatches is how many batches are remembered: each holds at least one request.
+// KeepBatches is the number of batches kept. Each has at least one request.
 const KeepBatches = 1000
 
-// recentKey is the row of a batch: a ring, so that nothing has to be deleted.
+// recentKey is the row key of a batch. The rows form a ring buffer, so none needs to be deleted.
 func recentKey(seq uint64) string { return rowRecent + abi.Fixed(seq%KeepBatches) }
 
-// remember puts a batch's requests into the ring.
-func (c *call) remember(a *Absorb) {
+// addRecentBatch adds the requests of a batch to the ring buffer.
+func (c *call) addRecentBatch(a *Absorb) {
 	if len(a.Recent) == 0 {
 		return
 	}
 	c.b.recent++
-	c.put(recentKey(c.b.recent), encode(0, &Batched{c.b.recent, a.KeyID, a.Recent}, 128*len(a.Recent)))
+	batch := RequestBatch{c.b.recent, a.KeyID, a.Recent}
+	c.put(recentKey(c.b.recent), abi.EncodeFields(0, 128*len(a.Recent), batch.fields))
 }
 
-// recent answers with what the ring has. Which rows those are is known only once the first was read.
+// recent replies with batches from the ring buffer. It requests their rows in a second round, because the keys depend on
+// the budget row.
 func (c *call) recent(q *Recent) error {
 	last := min(c.b.recent, q.Before-1) // 0-1 is the largest number
 	oldest := c.b.recent - min(c.b.recent, KeepBatches)
@@ -100,20 +102,20 @@ func (c *call) recent(q *Recent) error {
 	return nil
 }
 
-// Encode is the command.
-func (q *Recent) Encode() []byte { return encode(opRecent, q, 16) }
+// Encode encodes the command.
+func (q *Recent) Encode() []byte { return abi.EncodeFields(opRecent, 16, q.fields) }
 
 func (q *Recent) fields(f *abi.Fields) {
 	f.Uint(&q.Before)
 	f.Uint(&q.Limit)
 }
 
-// DecodeRecent reads the answer to Recent.
-func DecodeRecent(data []byte) (batches []Batched, err error) {
+// DecodeRecent decodes the reply to Recent.
+func DecodeRecent(data []byte) (batches []RequestBatch, err error) {
 	r := abi.Reader{Buf: data}
 	for n := r.Count(); n > 0; n-- {
-		var b Batched
-		if err := decode(r.Bytes(), &b); err != nil {
+		var b RequestBatch
+		if err := abi.DecodeFields(r.Bytes(), b.fields); err != nil {
 			return nil, err
 		}
 		batches = append(batches, b)

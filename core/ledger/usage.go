@@ -7,31 +7,31 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// Usage is what was counted for one day, hour and model.
+// Usage is the counters of one day, hour and model.
 type Usage struct {
-	Day        uint64
+	Day        uint64 // since 1970-01-01
 	Hour       uint64 // of the day; 0 in sums over more than one
 	Model      string
-	Requests   uint64 // answered, cache hits included
-	Hits       uint64
-	Misses     uint64
-	Failed     uint64 // admitted, but not answered
+	Requests   uint64 // successful requests, including cache hits
+	Hits       uint64 // cache hits
+	Misses     uint64 // cache misses
+	Failed     uint64 // admitted requests that failed
 	Prompt     uint64
 	Completion uint64
 	CostPico   int64
-	Estimated  uint64 // requests whose usage the provider did not report
-	Expired    uint64 // requests that nobody settled: the reserved amount was booked
+	Estimated  uint64 // charges whose usage the provider did not report
+	Expired    uint64 // requests without a settle, which were charged the reserved amount
 	Latency    Latency
 }
 
-// Latency is how long requests took, from their arrival to the end of their answer.
+// Latency is a histogram of request durations, from the request's arrival to the end of its response.
 type Latency struct {
 	SumMs   uint64
-	Buckets [len(LatencyBoundsMs) + 1]uint64 // requests up to each bound, and above the last
+	Buckets [len(LatencyBoundsMs) + 1]uint64 // number of requests per bucket; the last has no upper bound
 }
 
-// LatencyBoundsMs are the upper bounds of the buckets, each about 1.8 times the one before: an answer's
-// percentile is right to that factor at worst.
+// LatencyBoundsMs are the upper bounds of the buckets, inclusive. Each is about 1.8 times the one before, which is the
+// largest error factor of a percentile.
 var LatencyBoundsMs = [...]uint64{5, 10, 18, 32, 56, 100, 180, 320, 560, 1000, 1800, 3200, 5600, 10_000, 18_000, 32_000, 56_000, 100_000}
 
 // Add counts one request.
@@ -44,7 +44,7 @@ func (l *Latency) Add(ms uint64) {
 	l.Buckets[at]++
 }
 
-// Count is how many requests there were.
+// Count is the number of requests.
 func (l *Latency) Count() (n uint64) {
 	for _, b := range l.Buckets {
 		n += b
@@ -52,9 +52,9 @@ func (l *Latency) Count() (n uint64) {
 	return n
 }
 
-// At says what the slowest of the fastest percent of the requests took, as the bound of its bucket, or twice
-// the last bound if it is above that.
-func (l *Latency) At(percent uint64) uint64 {
+// Percentile is the given percentile in milliseconds, as the upper bound of its bucket. Above the last bound it is twice
+// that bound.
+func (l *Latency) Percentile(percent uint64) uint64 {
 	rank := (l.Count()*percent + 99) / 100
 	for i, n := range l.Buckets {
 		if rank <= n && i < len(LatencyBoundsMs) {
@@ -72,7 +72,7 @@ func (l *Latency) plus(o *Latency) {
 	}
 }
 
-// Plus adds another one's counts.
+// Plus adds the counters of o.
 func (u *Usage) Plus(o *Usage) {
 	u.Requests += o.Requests
 	u.Hits += o.Hits
@@ -86,21 +86,21 @@ func (u *Usage) Plus(o *Usage) {
 	u.Latency.plus(&o.Latency)
 }
 
-// UsageFields lists usage. Meters keep unreported usage in this form.
+// UsageFields lists the fields of usage, for messages and for the rows of meters.
 func UsageFields(f *abi.Fields, u *Usage) {
 	f.Uint(&u.Day)
 	f.Uint(&u.Hour)
-	u.counts(f)
+	u.countFields(f)
 	u.Latency.fields(f)
 }
 
-// OldUsageFields lists the form that meters and rows had before there were hours and latencies.
+// OldUsageFields lists the fields of usage from before hours and latencies.
 func OldUsageFields(f *abi.Fields, u *Usage) {
 	f.Uint(&u.Day)
-	u.counts(f)
+	u.countFields(f)
 }
 
-func (u *Usage) counts(f *abi.Fields) {
+func (u *Usage) countFields(f *abi.Fields) {
 	f.String(&u.Model)
 	f.Uint(&u.Requests)
 	f.Uint(&u.Hits)
@@ -113,7 +113,7 @@ func (u *Usage) counts(f *abi.Fields) {
 	f.Uint(&u.Expired)
 }
 
-// fields lists only the buckets that have something: most rows have one or two.
+// fields lists only the buckets that are not empty. Most rows have one or two.
 func (l *Latency) fields(f *abi.Fields) {
 	f.Uint(&l.SumMs)
 	var mask uint64
@@ -130,10 +130,10 @@ func (l *Latency) fields(f *abi.Fields) {
 	}
 }
 
-// sum is a stored one: usage with a format.
-type sum struct{ Usage }
+// usageRow is stored usage, with a format version.
+type usageRow struct{ Usage }
 
-func (s *sum) fields(f *abi.Fields) {
+func (s *usageRow) fields(f *abi.Fields) {
 	version := uint64(usageFormat)
 	f.Uint(&version)
 	switch version {
@@ -146,14 +146,14 @@ func (s *sum) fields(f *abi.Fields) {
 	}
 }
 
-// decodeUsageRow reads a stored sum.
+// decodeUsageRow decodes stored usage.
 func decodeUsageRow(data []byte) (Usage, error) {
-	var s sum
-	err := decode(data, &s)
+	var s usageRow
+	err := abi.DecodeFields(data, s.fields)
 	return s.Usage, err
 }
 
-// Keys of rows that sum usage up: by day and model, by day, key and model, and by hour.
+// Keys of usage rows: by day and model, by day, key and model, and by hour.
 func modelKey(day uint64, model string) string { return rowModels + abi.Fixed(day) + "/" + model }
 
 func detailKey(day uint64, keyID, model string) string {
@@ -162,18 +162,18 @@ func detailKey(day uint64, keyID, model string) string {
 
 func hourKey(day, hour uint64) string { return rowHours + abi.Fixed(day*24+hour) }
 
-// sumKeys are the rows that usage of a key goes into.
-func sumKeys(u *Usage, keyID string) [3]string {
+// usageKeys are the keys of the rows that a key's usage is added to.
+func usageKeys(u *Usage, keyID string) [3]string {
 	return [3]string{modelKey(u.Day, u.Model), detailKey(u.Day, keyID, u.Model), hourKey(u.Day, u.Hour)}
 }
 
-// add sums usage up in its rows.
-func (c *call) add(u *Usage, keyID string) error {
-	keys := sumKeys(u, keyID)
+// addUsage adds usage to its rows.
+func (c *call) addUsage(u *Usage, keyID string) error {
+	keys := usageKeys(u, keyID)
 	for i, key := range keys {
-		total := sum{Usage{Day: u.Day, Model: u.Model}}
+		total := usageRow{Usage{Day: u.Day, Model: u.Model}}
 		if i == 2 {
-			total = sum{Usage{Day: u.Day, Hour: u.Hour}}
+			total = usageRow{Usage{Day: u.Day, Hour: u.Hour}}
 		}
 		if row, ok := c.row(key); ok {
 			var err error
@@ -182,19 +182,19 @@ func (c *call) add(u *Usage, keyID string) error {
 			}
 		}
 		total.Plus(u)
-		c.put(key, encode(0, &total, 64))
+		c.put(key, abi.EncodeFields(0, 64, total.fields))
 	}
 	return nil
 }
 
-// How long sums are kept.
+// KeepDays and KeepHourDays are the retention of usage rows, in days.
 const (
 	KeepDays     = 400
-	KeepHourDays = 9 // rows by hour
-	maxPrune     = 500
+	KeepHourDays = 9   // rows by hour
+	maxPrune     = 500 // rows of each kind that one Prune deletes
 )
 
-// Grouping is what the rows of a Query stand for.
+// Grouping is the grouping of a Query.
 type Grouping uint8
 
 const (
@@ -205,8 +205,8 @@ const (
 	ByDetail Grouping = 5 // day, key and model
 )
 
-// Query asks for sums of days FirstDay to EndDay (exclusive). Key and Model, if given, leave others out
-// (not by hour). A query's answer may be one part of several: After is what the one before said.
+// Query is the command that requests usage of days FirstDay to EndDay (exclusive), in groups. Key (a key ID) and Model
+// filter the usage; ByHour supports neither. The reply may be one page of several: After is Next of the page before.
 type Query struct {
 	FirstDay, EndDay uint64
 	By               Grouping
@@ -214,25 +214,25 @@ type Query struct {
 	After            string
 }
 
-// QueryReply answers Query. Groups may come again in the next part: their sums add up.
+// QueryReply is the reply to Query. A group may continue on the next page; the caller adds up its usage.
 type QueryReply struct {
 	Groups []Group
-	Next   string // for After; empty: that was all
+	Next   string // cursor for Query.After; empty on the last page
 }
 
-// Group is one row of a Query's answer. What it is not grouped by is zero.
+// Group is one group of a QueryReply. Fields that are not part of the grouping are zero.
 type Group struct {
 	KeyID string
 	Usage Usage
 }
 
-// maxScan is how many rows one part of a query reads.
+// maxScan is the number of rows that one page of a query reads.
 const maxScan = 4096
 
-// byKey says whether only the rows with keys can tell.
-func (q *Query) byKey() bool { return q.By == ByKey || q.By == ByDetail || q.Key != "" }
+// needsKeyRows reports whether a query needs the rows by key.
+func (q *Query) needsKeyRows() bool { return q.By == ByKey || q.By == ByDetail || q.Key != "" }
 
-// reads are the rows of a query: for one key some of every day, else all of the days, a part at a time.
+// reads are the rows of a query: for one key, its rows of each day; otherwise one page of all rows of the days.
 func (q *Query) reads() (ranges []abi.Range) {
 	if q.Key == "" || q.By == ByHour {
 		return []abi.Range{q.scan()}
@@ -244,7 +244,7 @@ func (q *Query) reads() (ranges []abi.Range) {
 	return ranges
 }
 
-// maxModels is how many models one key may use in a day, as far as its own figures go.
+// maxModels limits the models per day in a query for one key.
 const maxModels = 256
 
 func (q *Query) scan() abi.Range {
@@ -252,7 +252,7 @@ func (q *Query) scan() abi.Range {
 	switch {
 	case q.By == ByHour:
 		first, end = hourKey(q.FirstDay, 0), hourKey(q.EndDay, 0)
-	case q.byKey():
+	case q.needsKeyRows():
 		first, end = rowDetails+abi.Fixed(q.FirstDay), rowDetails+abi.Fixed(q.EndDay)
 	}
 	return abi.Range{Start: max(first, q.After+"\x00"), End: end, Limit: maxScan}
@@ -282,11 +282,11 @@ func (c *call) query(q *Query) error {
 	if count < maxScan || q.Key != "" {
 		reply.Next = ""
 	}
-	c.out.Reply = encode(0, &reply, 64+64*len(reply.Groups))
+	c.out.Reply = abi.EncodeFields(0, 64+64*len(reply.Groups), reply.fields)
 	return nil
 }
 
-// keyIDOf is the key's id in the name of a row by key, or empty.
+// keyIDOf is the key ID in the key of a usage row, or empty if the row is not by key.
 func keyIDOf(row string) string {
 	name, ok := strings.CutPrefix(row, rowDetails)
 	if !ok {
@@ -308,14 +308,14 @@ func (p *QueryReply) add(by Grouping, key string, u *Usage) {
 		g.Usage.Day, g.Usage.Hour = u.Day, u.Hour
 	case ByKey:
 		g.KeyID = key
-	default: // each row is a group of its own
+	default: // each row is a separate group
 		p.Groups = append(p.Groups, Group{key, *u})
 		return
 	}
 	p.group(&g).Usage.Plus(u)
 }
 
-// group finds the same group, from the end: rows come in order of their days.
+// group finds or adds a group. It searches from the end, because rows are in order of their days.
 func (p *QueryReply) group(g *Group) *Group {
 	for i := len(p.Groups) - 1; i >= 0; i-- {
 		if o := &p.Groups[i]; o.Same(g) {
@@ -326,13 +326,13 @@ func (p *QueryReply) group(g *Group) *Group {
 	return &p.Groups[len(p.Groups)-1]
 }
 
-// Same says whether two groups stand for the same.
+// Same reports whether two groups have the same key, model, day and hour.
 func (g *Group) Same(o *Group) bool {
 	return g.KeyID == o.KeyID && g.Usage.Model == o.Usage.Model && g.Usage.Day == o.Usage.Day && g.Usage.Hour == o.Usage.Hour
 }
 
-// Prune removes the sums of days before FirstDay, and those by hour of days before FirstHourDay, some at a
-// time: the reply is how many were removed.
+// Prune is the command that deletes usage rows of days before FirstDay, and rows by hour of days before FirstHourDay. It
+// deletes a limited number at a time. The reply is the number of rows deleted; the caller repeats it until that is 0.
 type Prune struct{ FirstDay, FirstHourDay uint64 }
 
 func (p *Prune) reads() []abi.Range {
@@ -354,8 +354,8 @@ func (c *call) prune() {
 	c.out.Reply = w.Buf
 }
 
-// models sums the usage rows that were read by model, in order of the name.
-func (c *call) models() ([]Usage, error) {
+// usageByModel sums the usage rows that were read by model, sorted by name.
+func (c *call) usageByModel() ([]Usage, error) {
 	var models []Usage
 	for _, row := range c.in.Rows {
 		if !strings.HasPrefix(row.Key, rowModels) {
@@ -365,12 +365,13 @@ func (c *call) models() ([]Usage, error) {
 		if err != nil {
 			return nil, err
 		}
-		models = insert(models, u)
+		models = mergeByModel(models, u)
 	}
 	return models, nil
 }
 
-func insert(models []Usage, u Usage) []Usage {
+// mergeByModel adds usage to a list that is sorted by model.
+func mergeByModel(models []Usage, u Usage) []Usage {
 	at := 0
 	for at < len(models) && models[at].Model < u.Model {
 		at++
@@ -386,9 +387,9 @@ func insert(models []Usage, u Usage) []Usage {
 	return models
 }
 
-// spent is what the usage rows that were read say was spent.
-func (c *call) spent() (pico int64, err error) {
-	models, err := c.models()
+// spentInRows is the total cost in the usage rows that were read.
+func (c *call) spentInRows() (pico int64, err error) {
+	models, err := c.usageByModel()
 	for i := range models {
 		pico = money.Add(pico, models[i].CostPico)
 	}

@@ -1,20 +1,20 @@
-// Package money is the only arithmetic on prices and costs. An amount is an int64 of picodollars
-// (10^-12 dollars): a price of one dollar a million tokens is exactly 10^6 picodollars a token.
+// Package money does all arithmetic on prices and costs. An amount is an int64 of picodollars (10^-12 dollars), so
+// a price of one dollar per million tokens is exactly 10^6 picodollars per token.
 package money
 
 import "math/bits"
 
-// Pico is an amount in picodollars. It reaches to about ±9.2 million dollars and saturates there.
+// Pico is an amount in picodollars. Its range is about ±9.2 million dollars.
 type Pico = int64
 
 const (
 	Dollar Pico = 1_000_000_000_000
 	Cent   Pico = Dollar / 100
-	// Max is where sums stop growing.
+	// Max is the largest amount; sums and products saturate at it.
 	Max Pico = 1<<63 - 1
 )
 
-// Add is a + b, at most Max. (Costs are not negative; a correction may be.)
+// Add is a + b, at most Max. It does not saturate at the lower end of the range.
 func Add(a, b Pico) Pico {
 	if b > 0 && a > Max-b {
 		return Max
@@ -22,16 +22,17 @@ func Add(a, b Pico) Pico {
 	return a + b
 }
 
-// Cost is count units at a price each, neither negative, at most Max.
-func Cost(count uint64, each Pico) Pico {
-	high, low := bits.Mul64(count, uint64(each))
+// Cost is the cost of count units at a unit price, at most Max. The price must not be negative.
+func Cost(count uint64, price Pico) Pico {
+	high, low := bits.Mul64(count, uint64(price))
 	if high != 0 || low > uint64(Max) {
 		return Max
 	}
 	return Pico(low)
 }
 
-// Parse reads a decimal number of units, such as "0.15", at most 12 places, not negative.
+// Parse converts a decimal number of units (Dollar or Cent), such as "0.15", to an amount. ok is false if the text
+// has a sign or an exponent, is finer than a picodollar, or is out of range.
 func Parse(text string, unit Pico) (amount Pico, ok bool) {
 	if text == "" || text == "." {
 		return 0, false
@@ -61,7 +62,7 @@ func Parse(text string, unit Pico) (amount Pico, ok bool) {
 	return amount, true
 }
 
-// Append writes an amount in units (Dollar or Cent) as a JSON number: exact, no exponent, no trailing zeros.
+// Append appends an amount in units (Dollar or Cent) as a JSON number: exact, without an exponent or trailing zeros.
 func Append(dst []byte, amount, unit Pico) []byte {
 	if amount < 0 {
 		dst = append(dst, '-')

@@ -95,15 +95,15 @@ func TestAppendParseRoundTrip(t *testing.T) {
 		unit := rapid.SampledFrom([]money.Pico{money.Dollar, money.Cent}).Draw(t, "unit")
 		text := string(money.Append(nil, amount, unit))
 		if got, ok := money.Parse(text, unit); !ok || got != amount {
-			t.Fatalf("%d was written as %s and read as %d, %v", amount, text, got, ok)
+			t.Fatalf("%d is formatted as %s, which is parsed as %d, %v", amount, text, got, ok)
 		}
 		if !json.Valid([]byte(text)) || strings.Contains(text, ".") && strings.HasSuffix(text, "0") {
-			t.Fatalf("%d was written as %s", amount, text)
+			t.Fatalf("%d is formatted as %s", amount, text)
 		}
 	})
 }
 
-// TestParseIsExact compares with rational numbers.
+// TestParseIsExact compares Parse with rational arithmetic.
 func TestParseIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringMatching(`[0-9]{0,8}(\.[0-9]{0,14})?`).Draw(t, "text")
@@ -113,7 +113,7 @@ func TestParseIsExact(t *testing.T) {
 		representable := text != "" && text != "." && want.IsInt() && want.Num().Cmp(big.NewInt(9_000_000*money.Dollar)) <= 0
 		got, ok := money.Parse(text, money.Dollar)
 		if ok && (!want.IsInt() || want.Num().Cmp(big.NewInt(got)) != 0) || representable && !ok {
-			t.Fatalf("%q was read as %d, %v, want %s", text, got, ok, want.FloatString(3))
+			t.Fatalf("%q is parsed as %d, %v, want %s", text, got, ok, want.FloatString(3))
 		}
 	})
 }

@@ -7,14 +7,14 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// Memory is Rows in memory. Its zero value is an object without rows.
+// Memory implements Rows in memory. Its zero value is an object without rows.
 type Memory struct {
-	Rows    map[string][]byte // tests may add and remove some, which Memory notices by their number
-	AlarmMs uint64            // 0: none is set
-	order   []string          // the keys of Rows
+	Rows    map[string][]byte // tests may change it directly, if that changes the number of rows: see sort
+	AlarmMs uint64            // 0: no alarm
+	order   []string          // the keys of Rows, sorted
 }
 
-// Read gives the rows of a range. It never fails. The values must not be changed.
+// Read returns the rows of a range. It never fails. The values must not be changed.
 func (m *Memory) Read(g abi.Range) ([]abi.Row, error) {
 	if g.End == "" {
 		if value, ok := m.Rows[g.Start]; ok {
@@ -32,7 +32,7 @@ func (m *Memory) Read(g abi.Range) ([]abi.Row, error) {
 	return rows, nil
 }
 
-// Commit copies the values: they may share memory with a message. It never fails.
+// Commit copies the values, which may share memory with a message. It never fails.
 func (m *Memory) Commit(puts []abi.Row, deletes []string, alarmMs uint64) error {
 	for _, row := range puts {
 		m.put(row)
@@ -46,7 +46,7 @@ func (m *Memory) Commit(puts []abi.Row, deletes []string, alarmMs uint64) error 
 	return nil
 }
 
-// Keys are those of the rows from start to end (exclusive), in order. The result is valid until the next Commit.
+// Keys are the sorted keys of the rows from start to end (exclusive). The result is valid until the next Commit.
 func (m *Memory) Keys(start, end string) []string {
 	m.sort()
 	first, _ := slices.BinarySearch(m.order, start)
@@ -73,7 +73,7 @@ func (m *Memory) delete(key string) {
 	delete(m.Rows, key)
 }
 
-// sort brings the order up to date after somebody else changed Rows.
+// sort rebuilds the order if Rows was changed directly. It detects that by the number of rows.
 func (m *Memory) sort() {
 	if len(m.order) == len(m.Rows) {
 		return

@@ -1,5 +1,5 @@
-// Package object runs one command of an object on its storage: reads, apply, commit. It holds no policy and
-// knows no object: hosts, tests and simulations give it a reducer and rows.
+// Package object runs one command of an object on its storage: reads, apply, commit. It contains no policy and no
+// particular object: hosts, tests and simulations supply a reducer and rows.
 package object
 
 import (
@@ -8,24 +8,26 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// Rows is an object's storage during one command. Nobody else may use it meanwhile.
+// Rows is an object's storage during one command. The command has exclusive use of it.
 type Rows interface {
-	// Read gives the rows of a range, in the order of their keys.
+	// Read returns the rows of a range, in the order of their keys.
 	Read(abi.Range) ([]abi.Row, error)
 	// Commit puts and deletes rows in one transaction, and sets the alarm if alarmMs is not 0 and earlier than
-	// the alarm that stands. If it fails, nothing has changed.
+	// the current alarm. If it fails, nothing has changed.
 	Commit(puts []abi.Row, deletes []string, alarmMs uint64) error
 }
 
-// Reducer is the policy of objects. Both functions are pure; package abi says what they give and take.
+// Reducer is the policy of an object. Both functions are pure; abi.ObjectInput and abi.ObjectOutput describe their
+// contract.
 type Reducer struct {
 	Reads func(*abi.ObjectInput) ([]abi.Range, error)
 	Apply func(*abi.ObjectInput) (abi.ObjectOutput, error)
 }
 
-// Coded is the reducer of an engine that gives and takes encoded messages.
+// Coded makes a Reducer from two functions that take an encoded abi.ObjectInput and return an encoded
+// abi.ObjectOutput.
 func Coded(reads, apply func([]byte) ([]byte, error)) Reducer {
-	ask := func(f func([]byte) ([]byte, error), in *abi.ObjectInput) (abi.ObjectOutput, error) {
+	call := func(f func([]byte) ([]byte, error), in *abi.ObjectInput) (abi.ObjectOutput, error) {
 		var w abi.Writer
 		in.Encode(&w)
 		out, err := f(w.Buf)
@@ -36,18 +38,18 @@ func Coded(reads, apply func([]byte) ([]byte, error)) Reducer {
 	}
 	return Reducer{
 		Reads: func(in *abi.ObjectInput) ([]abi.Range, error) {
-			out, err := ask(reads, in)
+			out, err := call(reads, in)
 			return out.Ranges, err
 		},
-		Apply: func(in *abi.ObjectInput) (abi.ObjectOutput, error) { return ask(apply, in) },
+		Apply: func(in *abi.ObjectInput) (abi.ObjectOutput, error) { return call(apply, in) },
 	}
 }
 
-// ErrThirdRound is a breach of the contract: apply may ask for more rows once.
-var ErrThirdRound = errors.New("object: apply asked for rows twice")
+// ErrThirdRound means that apply requested more rows in its second round. It may do so only in the first.
+var ErrThirdRound = errors.New("object: apply requested rows twice")
 
-// Run applies one command: in without its Round and Rows, whose empty Command is the alarm. After an error
-// nothing has changed. The caller replies, delivers and posts what the output says.
+// Run applies one command and commits its changes; after an error nothing has changed. in is the input without Round
+// and Rows; an empty Command is the alarm. The caller sends the reply, outbox deliveries and posts of the output.
 func (r Reducer) Run(rows Rows, in abi.ObjectInput) (abi.ObjectOutput, error) {
 	ranges, err := r.Reads(&in)
 	if err != nil {
@@ -74,8 +76,8 @@ func (r Reducer) Run(rows Rows, in abi.ObjectInput) (abi.ObjectOutput, error) {
 	}
 }
 
-// NextDelivery is the oldest row of the outbox, and its key, empty if there is none. Once it is delivered,
-// commit the key's deletion.
+// NextDelivery returns the oldest row of the outbox and its key, which is empty if the outbox is empty. After the
+// delivery the caller must delete the key.
 func NextDelivery(rows Rows) (key string, d abi.Delivery, err error) {
 	found, err := rows.Read(abi.Range{Start: abi.OutboxPrefix, End: abi.OutboxEnd, Limit: 1})
 	if err != nil || len(found) == 0 {

@@ -9,11 +9,11 @@ import (
 	"github.com/postern-ai/postern/core/object"
 )
 
-// log is a reducer that says what it was given, and gives what the test says.
+// log is a reducer that records its inputs and returns fixed outputs.
 type log struct {
 	reads  []abi.Range
 	rounds []abi.ObjectOutput
-	seen   [][]string // keys, by round
+	seen   [][]string // keys of the input's rows, by round
 }
 
 func (l *log) reducer() object.Reducer {
@@ -30,7 +30,7 @@ func (l *log) reducer() object.Reducer {
 	}
 }
 
-// encoded is the same reducer behind the codec.
+// encoded wraps a reducer in the codec.
 func encoded(r object.Reducer) object.Reducer {
 	encode := func(out abi.ObjectOutput, err error) ([]byte, error) {
 		var w abi.Writer
@@ -82,7 +82,7 @@ func TestRun(t *testing.T) {
 
 var errTest = errors.New("no")
 
-// failing storage refuses one of its calls.
+// failing is a storage whose calls fail with the errors that are set.
 type failing struct {
 	object.Memory
 	read, commit error
@@ -102,7 +102,7 @@ func (f *failing) Commit(puts []abi.Row, deletes []string, alarmMs uint64) error
 	return f.Memory.Commit(puts, deletes, alarmMs)
 }
 
-// After an error nothing has changed, and there is no reply.
+// TestRunFails checks that after an error nothing has changed.
 func TestRunFails(t *testing.T) {
 	put := abi.ObjectOutput{Puts: []abi.Row{{Key: "a"}}, AlarmMs: 5}
 	more := abi.ObjectOutput{Ranges: []abi.Range{{Start: "a"}}, Puts: put.Puts}
@@ -124,7 +124,7 @@ func TestRunFails(t *testing.T) {
 	}
 }
 
-// A value that is committed does not change with the message that it came in.
+// TestMemoryCopies checks that a committed value does not share memory with the message that carried it.
 func TestMemoryCopies(t *testing.T) {
 	m, message := object.Memory{}, []byte{1}
 	if err := m.Commit([]abi.Row{{Key: "a", Value: message}}, nil, 7); err != nil {

@@ -6,23 +6,23 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// Listed says whether an allow-list allows a model that is asked for as a name. An empty list allows all. A
-// list names models, their aliases, provider/model, and tiers: a tier in the list allows the tier's models
-// under the tier's name only.
+// Listed reports whether an allow-list allows a model that was requested under the name as. An empty list allows
+// every model. Entries are model names, aliases, provider/model, and tiers. A tier in the list allows its models
+// only under the tier's name.
 func Listed(cfg *config.Config, list []string, m *config.Model, as string) bool {
 	var l allowList
 	return l.of(cfg, list).allows(m, as)
 }
 
-// allowList is an allow-list with its names looked up once.
+// allowList is an allow-list whose names are resolved once, when first needed.
 type allowList struct {
 	config   *config.Config
 	names    []string
 	resolved bool
-	models   []*config.Model // by name; nil: a tier, or nothing
+	models   []*config.Model // by index in names; nil: a tier or an unknown name
 }
 
-// of sets the list at the first call.
+// of sets the list on the first call.
 func (l *allowList) of(cfg *config.Config, names []string) *allowList {
 	if l.config == nil {
 		l.config, l.names = cfg, names

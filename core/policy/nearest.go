@@ -8,10 +8,10 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// Nearest are the names of Names nearest to one that is unknown or forbidden, at most limit, nearest first and
-// otherwise as the catalog lists them. Of models, those of a kind; of tiers, those with a usable target of it.
-// Distance is the number of bytes to insert, remove or replace, whatever their case, from the name to the
-// model's, one of its aliases or provider/model. Of a longer name the first doc.MaxModelBytes count.
+// Nearest suggests at most limit usable names for an unknown or forbidden one: models of a kind, and tiers with a
+// usable target of that kind. The nearest is first; ties are in the order of Names. The distance is the smallest edit
+// distance in bytes, ignoring ASCII case, to the model's name, an alias or provider/model. Only the first
+// doc.MaxModelBytes bytes of name count.
 func (v *View) Nearest(name string, kind config.Kind, limit int) []string {
 	type candidate struct {
 		name     string
@@ -22,7 +22,7 @@ func (v *View) Nearest(name string, kind config.Kind, limit int) []string {
 	ofKind := func(m *config.Model) bool { return m.Kind == kind }
 	v.Names(func(other string, m *config.Model) bool {
 		if m == nil && v.usable(other, ofKind) || m != nil && ofKind(m) {
-			found = append(found, candidate{other, nearness(name, other, m)})
+			found = append(found, candidate{other, smallestDistance(name, other, m)})
 		}
 		return true
 	})
@@ -34,29 +34,30 @@ func (v *View) Nearest(name string, kind config.Kind, limit int) []string {
 	return names
 }
 
-// nearness is the smallest distance to any of a model's names. A tier (nil) has one.
-func nearness(name, other string, m *config.Model) int {
-	least := distance(name, other)
+// smallestDistance is the distance from name to the nearest name of a model: other, an alias or provider/model. For a
+// tier (m is nil) it is the distance to other.
+func smallestDistance(name, other string, m *config.Model) int {
+	smallest := distance(name, other)
 	if m == nil {
-		return least
+		return smallest
 	}
 	for _, alias := range m.Aliases {
-		least = min(least, distance(name, alias))
+		smallest = min(smallest, distance(name, alias))
 	}
 	if strings.Contains(name, "/") {
-		least = min(least, distance(name, m.Provider.Name+"/"+m.Name))
+		smallest = min(smallest, distance(name, m.Provider.Name+"/"+m.Name))
 	}
-	return least
+	return smallest
 }
 
-// distance is Levenshtein's over bytes, blind to ASCII case. a has at most doc.MaxModelBytes.
+// distance is the Levenshtein distance in bytes, ignoring ASCII case. a has at most doc.MaxModelBytes bytes.
 func distance(a, b string) int {
-	var row [doc.MaxModelBytes + 1]int // of b's first j bytes: the distance to a's first i
+	var row [doc.MaxModelBytes + 1]int // row[i]: the distance from a's first i bytes to b's first j
 	for i := range row {
 		row[i] = i
 	}
 	for j := range len(b) {
-		// diagonal is the cell above and left of the one to fill.
+		// diagonal is the cell above and to the left of the next one to fill.
 		diagonal := row[0]
 		row[0] = j + 1
 		for i := range len(a) {

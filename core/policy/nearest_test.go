@@ -18,21 +18,21 @@ func TestNearest(t *testing.T) {
 		limit int
 		want  string
 	}{
-		{"a slip", View{}, "a-largo", config.ChatModel, 2, "a-large a-small"},
+		{"a typo", View{}, "a-largo", config.ChatModel, 2, "a-large a-small"},
 		{"another case", View{}, "A-SMALL", config.ChatModel, 1, "a-small"},
 		{"a tier", View{}, "Best", config.ChatModel, 1, "best"},
 		{"an alias", View{}, "a-bigg", config.ChatModel, 1, "a-large"},
 		{"provider/model", View{}, "alpha/a-smal", config.ChatModel, 1, "a-small"},
 		{"in the catalog's order", View{}, "zzzzzzz", config.ChatModel, 10, "fast best a-large a-small"},
 		{"embedding models", View{}, "a-large", config.EmbeddingModel, 10, "a-embed"},
-		{"what is forbidden is not named", View{Key: []string{"best", "a-small"}}, "a-large", config.ChatModel, 10, "a-small fast best"},
-		{"what has no credentials is not named", View{}, "b-large", config.ChatModel, 1, "a-large"},
-		{"what the project's key makes ready", View{Project: own("beta", "m2")}, "b-larg", config.ChatModel, 1, "b-large"},
-		{"nothing is allowed", View{Key: []string{"nobody"}}, "a-large", config.ChatModel, 10, ""},
-		{"none are wanted", View{}, "a-large", config.ChatModel, 0, ""},
+		{"forbidden models are not suggested", View{Key: []string{"best", "a-small"}}, "a-large", config.ChatModel, 10, "a-small fast best"},
+		{"models without credentials are not suggested", View{}, "b-large", config.ChatModel, 1, "a-large"},
+		{"a model that is ready by the project's provider key", View{Project: withProviderKey("beta", "m2")}, "b-larg", config.ChatModel, 1, "b-large"},
+		{"no model is allowed", View{Key: []string{"nobody"}}, "a-large", config.ChatModel, 10, ""},
+		{"a limit of 0", View{}, "a-large", config.ChatModel, 0, ""},
 		{"the empty name", View{}, "", config.ChatModel, 2, "fast best"},
-		{"a name that is too long", View{}, "a-small" + strings.Repeat("x", 193), config.ChatModel, 1, "a-small"},
-		{"bytes that grow in lower case", View{}, strings.Repeat("\u023a", 32), config.ChatModel, 1, "fast"},
+		{"an overlong name", View{}, "a-small" + strings.Repeat("x", 193), config.ChatModel, 1, "a-small"},
+		{"a letter whose lower case has more bytes", View{}, strings.Repeat("\u023a", 32), config.ChatModel, 1, "fast"},
 	} {
 		c.view.Config = cfg
 		for range 2 {

@@ -7,17 +7,17 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// typical is the request that prices are compared for when there is none: three tokens in for one out.
+// typical is the usage at which Expected compares prices: three input tokens for each output token.
 var typical = chat.Usage{Input: 3000, Output: 1000}
 
-// Expected are targets in the order in which a strategy tries them, as far as that does not depend on the
-// request: by weight, by the price of a typical request, by latency (0: not known, which is tried first), or
-// as listed. Rests of circuits are left out. core/route draws and sorts for an actual request.
+// Expected returns targets in the order in which a strategy tries them, independent of a request: by weight, by the
+// price of a typical request, by latency in milliseconds (0: unknown, tried first), or as listed. It ignores circuit
+// breakers. core/route orders the targets of an actual request.
 func Expected(s config.Strategy, targets []Target, latencyMs func(model string) uint64) []Target {
 	rank := func(*Target) int64 { return 0 }
 	switch s {
 	case config.Weighted:
-		rank = func(t *Target) int64 { return -int64(t.Drawn()) }
+		rank = func(t *Target) int64 { return -int64(t.DrawWeight()) }
 	case config.Cheapest:
 		rank = func(t *Target) int64 { return t.Model.Cost(&typical) }
 	case config.Fastest:
@@ -28,8 +28,8 @@ func Expected(s config.Strategy, targets []Target, latencyMs func(model string) 
 	return sorted
 }
 
-// Drawn is the weight with which the first target is drawn: 0 if it cannot be asked.
-func (t *Target) Drawn() uint64 {
+// DrawWeight is the target's weight in the draw for the first target: 0 if it is not usable.
+func (t *Target) DrawWeight() uint64 {
 	if !t.Usable() {
 		return 0
 	}

@@ -19,11 +19,11 @@ func TestExpected(t *testing.T) {
 	}{
 		{config.Ordered, "a-large g-one? a-small b-large=m2"},
 		{config.Cheapest, "a-small g-one? b-large=m2 a-large"},
-		{config.Fastest, "a-large g-one? b-large=m2 a-small"},  // of the unknown, one is tried
-		{config.Weighted, "b-large=m2 a-small a-large g-one?"}, // 4, 3, 1, and 2 that do not count
+		{config.Fastest, "a-large g-one? b-large=m2 a-small"},  // unknown latencies first
+		{config.Weighted, "b-large=m2 a-small a-large g-one?"}, // weights 4, 3, 1; g-one's 2 is not usable
 	} {
 		p := routeOf("fast", c.strategy, "a-large", "g-one", "a-small", "b-large")
-		p.ProviderKeys = own("beta", "m2").ProviderKeys
+		p.ProviderKeys = withProviderKey("beta", "m2").ProviderKeys
 		v := View{Config: cfg, Project: p}
 		if got := text(Expected(v.Strategy("fast"), v.Targets("fast"), latencyOf)); got != c.want {
 			t.Errorf("strategy %d: %s\nwant %s", c.strategy, got, c.want)
@@ -31,13 +31,13 @@ func TestExpected(t *testing.T) {
 	}
 }
 
-// What is expected is what an exchange does: its order for the strategies that sort, and for the one that
-// draws, how often each target is drawn first.
-func TestExpectedIsWhatIsTried(t *testing.T) {
+// TestExpectedMatchesRoute compares Expected with core/route: the order for strategies that sort, and how often each
+// target is drawn first for the weighted one.
+func TestExpectedMatchesRoute(t *testing.T) {
 	cfg := testConfig(t)
 	var circuits route.Circuits
 	for model, ms := range latencies {
-		circuits.Worked(model, false, ms, 1)
+		circuits.Succeeded(model, false, ms, 1)
 	}
 	cost := func(m *config.Model) int64 { return m.Cost(&typical) }
 	for _, s := range []config.Strategy{config.Weighted, config.Ordered, config.Cheapest, config.Fastest} {
@@ -47,7 +47,7 @@ func TestExpectedIsWhatIsTried(t *testing.T) {
 		total := uint64(0)
 		for i, c := range targets {
 			plain[i] = c.Target
-			total += c.Drawn()
+			total += c.DrawWeight()
 		}
 		usable := func(i int) bool { return targets[i].Usable() }
 		first := map[string]uint64{}
@@ -59,17 +59,17 @@ func TestExpectedIsWhatIsTried(t *testing.T) {
 			}
 			for i, c := range Expected(s, targets, latencyOf) {
 				if tried := plain[order[i]].Model.Name; tried != c.Model.Name {
-					t.Errorf("strategy %d: %s is tried in place %d, not %s", s, tried, i, c.Model.Name)
+					t.Errorf("strategy %d: target %d is %s, want %s", s, i, tried, c.Model.Name)
 				}
 			}
 		}
 		for _, c := range targets {
-			if s == config.Weighted && first[c.Model.Name] != c.Drawn() {
-				t.Errorf("%s is drawn %d of %d times, not %d", c.Model.Name, first[c.Model.Name], total, c.Drawn())
+			if s == config.Weighted && first[c.Model.Name] != c.DrawWeight() {
+				t.Errorf("%s is drawn first %d of %d times, want %d", c.Model.Name, first[c.Model.Name], total, c.DrawWeight())
 			}
 		}
 		if total != 1+4+5 {
-			t.Errorf("a total weight of %d", total)
+			t.Errorf("the total weight is %d, want 10", total)
 		}
 	}
 }

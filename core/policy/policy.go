@@ -1,5 +1,5 @@
-// Package policy decides which models a key and its project may use, which of them can be asked, and what a
-// name means for them. The exchange, GET /v1/models, the control plane and the dashboard all ask it.
+// Package policy resolves a model or tier name for a key and its project: its targets, which of them they may use, and
+// which of them have credentials. The exchange, GET /v1/models, the control plane and the dashboard share it.
 package policy
 
 import (
@@ -7,63 +7,64 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// View is the catalog as one key, or without a key its project, may use it. A View is for one goroutine and
-// one reading of its fields: change none of them after the first call.
+// View is the part of the catalog that a key may use, or its project if there is no key. It is not safe for concurrent
+// use. Its fields must not change after the first call, because the allow-lists are resolved once.
 type View struct {
 	Config  *config.Config
-	Key     []string    // the key's allow-list; empty: all
-	Project *doc.Policy // nil: the project has none
-	// Development keys are answered by the mock: every target is ready, and no provider's key is used.
+	Key     []string    // the key's allow-list; empty: every model
+	Project *doc.Policy // nil: the project has no policy
+	// Development is set for development keys. The mock answers them: every target is ready, and no provider key is
+	// used.
 	Development bool
-	// Ready says whether the deployment can call a provider. Nil: Provider.Ready does. The control plane, which
-	// has no provider's credentials, sets it to what the gateway told.
+	// Ready reports whether the deployment can call a provider. The default is Provider.Ready. The control plane, which
+	// has no provider credentials, uses the gateway's health report instead.
 	Ready func(*config.Provider) bool
 
-	key, project allowList // resolved from the lists at first use
+	key, project allowList
 }
 
-// Target is one model that a name stands for.
+// Target is one model that a name refers to.
 type Target struct {
 	config.Target
-	Allowed bool   // by the key's list and the project's
-	Ready   bool   // there are credentials for it
-	Owner   string // the id of the master key that seals the project's own key for it; empty: it has none
+	Allowed     bool   // by the allow-lists of the key and the project
+	Ready       bool   // there are credentials for its provider
+	MasterKeyID string // the master key that encrypts the project's own provider key; empty: it has none
 }
 
-// Usable says whether a request may go to the target.
+// Usable reports whether a request may be sent to the target.
 func (t *Target) Usable() bool { return t.Allowed && t.Ready }
 
-// Targets are the models that a name stands for, in the route's order: the project's route if the name is a
-// tier and the project has one, the tier's, or the one model. None: nothing has that name.
+// Targets are the targets of a name. For a tier they are those of the project's route, or else of the catalog's, in
+// the route's order. A model is its own only target. An unknown name has none.
 func (v *View) Targets(name string) []Target {
 	s := Select(v.Config, v.Project, name)
-	return v.Of(&s, name)
+	return v.SelectedTargets(&s, name)
 }
 
-// Strategy is the order in which the targets of a name are tried. It is Ordered for a model.
+// Strategy decides the order in which the targets of a name are tried. It is Ordered for a model.
 func (v *View) Strategy(name string) config.Strategy {
 	s := Select(v.Config, v.Project, name)
 	return s.StrategyOf(v.Config, name)
 }
 
-// Of is Targets for the selection that Select made of the project's policy for that name. Project is not
-// consulted.
-func (v *View) Of(s *Selection, name string) []Target {
+// SelectedTargets is Targets for a selection that Select made for the same name. It uses the selection instead of
+// Project.
+func (v *View) SelectedTargets(s *Selection, name string) []Target {
 	chosen := s.TargetsOf(v.Config, name)
 	targets := make([]Target, len(chosen))
 	for i, c := range chosen {
-		t := Target{Target: c, Owner: s.owner(i)}
-		t.Allowed = !s.barred(i) && v.keyAllows(c.Model, name)
-		t.Ready = v.ready(c.Model.Provider, t.Owner)
+		t := Target{Target: c, MasterKeyID: s.masterKeyID(i)}
+		t.Allowed = !s.denied(i) && v.keyAllows(c.Model, name)
+		t.Ready = v.ready(c.Model.Provider, t.MasterKeyID)
 		if v.Development {
-			t.Ready, t.Owner = true, ""
+			t.Ready, t.MasterKeyID = true, ""
 		}
 		targets[i] = t
 	}
 	return targets
 }
 
-// Usable says whether a request for a name has a target that is allowed and ready.
+// Usable reports whether a name has a target that is allowed and ready.
 func (v *View) Usable(name string) bool {
 	return v.usable(name, func(*config.Model) bool { return true })
 }
@@ -78,9 +79,9 @@ func (v *View) usable(name string, wanted func(*config.Model) bool) bool {
 	return false
 }
 
-// Names calls yield with each name that GET /v1/models shows, in its order: the tiers, then the models, each
-// as the catalog lists them. A tier's model is nil. A model with a tier's name is not shown: the name means
-// the tier.
+// Names calls yield with each usable name, in the order of GET /v1/models: first the tiers, then the models, each in
+// the catalog's order. For a tier m is nil. A model with the same name as a tier is left out, because the name refers
+// to the tier.
 func (v *View) Names(yield func(name string, m *config.Model) bool) {
 	for i := range v.Config.Tiers {
 		if name := v.Config.Tiers[i].Name; v.Usable(name) && !yield(name, nil) {
@@ -95,24 +96,24 @@ func (v *View) Names(yield func(name string, m *config.Model) bool) {
 	}
 }
 
-// modelUsable is Usable for a model's own name, without a search for the model.
+// modelUsable is Usable for a model's own name, without looking the model up.
 func (v *View) modelUsable(m *config.Model) bool {
-	return v.keyAllows(m, m.Name) && v.projectAllows(m, m.Name) && (v.Development || v.ready(m.Provider, owner(v.Project, m)))
+	return v.keyAllows(m, m.Name) && v.projectAllows(m, m.Name) && (v.Development || v.ready(m.Provider, masterKeyOf(v.Project, m)))
 }
 
-// ready says whether there are credentials. If the master key of the project's own key is gone there are none:
-// the deployment's must not pay in its place.
-func (v *View) ready(p *config.Provider, owner string) bool {
+// ready reports whether there are credentials for a provider. If the project's own key can no longer be decrypted,
+// because its master key is gone, there are none: falling back to the deployment's key would bill the deployment.
+func (v *View) ready(p *config.Provider, masterKeyID string) bool {
 	switch {
-	case owner != "":
-		return p.Ownable && v.Config.MasterKey(owner) != ""
+	case masterKeyID != "":
+		return p.Ownable && v.Config.MasterKey(masterKeyID) != ""
 	case v.Ready != nil:
 		return v.Ready(p)
 	}
 	return p.Ready
 }
 
-// Knows says whether a name is a tier's, or that of a model of a kind.
+// Knows reports whether a name is a tier or a model of a kind.
 func Knows(cfg *config.Config, name string, kind config.Kind) bool {
 	if cfg.Tier(name) != nil {
 		return true

@@ -10,8 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// catalogText has a provider with credentials (alpha), one without (beta), two wires of one account (gamma and
-// gamma-chat, without), and one that cannot take a project's key (house).
+// catalogText has a provider with credentials (alpha) and four without: beta, two wires of one account (gamma and
+// gamma-chat), and house, which does not support project keys.
 const catalogText = `{"version":"1","defaultPlan":"p","routing":{"requestMs":1000},"plans":[{"name":"p","budget":"1"}],
 	"providers":[
 		{"name":"alpha","wire":"openai","baseUrl":"https://alpha.example/v1","keyEnv":"ALPHA_KEY"},
@@ -46,8 +46,8 @@ func testConfig(t *testing.T) *config.Config {
 	return c
 }
 
-// own is a policy with the project's own key for a provider, sealed with a master key.
-func own(provider, master string) *doc.Policy {
+// withProviderKey is a policy with a provider key of the project, encrypted with a master key.
+func withProviderKey(provider, master string) *doc.Policy {
 	return &doc.Policy{ProviderKeys: []doc.ProviderKey{{Provider: provider, KeyID: master, Sealed: []byte("sealed")}}}
 }
 
@@ -59,7 +59,7 @@ func routeOf(tier string, s config.Strategy, models ...string) *doc.Policy {
 	return &doc.Policy{Routes: []doc.Route{r}}
 }
 
-// text is targets as "model", with ! if it is not allowed, ? if it is not ready, and =owner.
+// text is targets as "model", with ! if it is not allowed, ? if it is not ready, and =master key ID.
 func text(targets []Target) string {
 	var words []string
 	for _, t := range targets {
@@ -70,8 +70,8 @@ func text(targets []Target) string {
 		if !t.Ready {
 			word += "?"
 		}
-		if t.Owner != "" {
-			word += "=" + t.Owner
+		if t.MasterKeyID != "" {
+			word += "=" + t.MasterKeyID
 		}
 		words = append(words, word)
 	}
@@ -92,19 +92,19 @@ func TestTargets(t *testing.T) {
 		{"provider/model", View{}, "alpha/a-large", "a-large"},
 		{"provider/upstream", View{}, "alpha/large-1", "a-large"},
 		{"an embedding model", View{}, "a-embed", "a-embed"},
-		{"nothing", View{}, "nobody", ""},
+		{"an unknown name", View{}, "nobody", ""},
 		{"the empty name", View{}, "", ""},
-		{"a tier with a model's name", View{}, "twin", "b-large?"},
+		{"a tier with the same name as a model", View{}, "twin", "b-large?"},
 
 		{"a key's model", View{Key: []string{"a-large"}}, "best", "b-large!? a-large"},
 		{"a key's model by alias", View{Key: []string{"a-big"}}, "best", "b-large!? a-large"},
 		{"a key's model by provider", View{Key: []string{"alpha/a-large"}}, "a-large", "a-large"},
 		{"a key's tier", View{Key: []string{"best"}}, "best", "b-large? a-large"},
-		{"a key's tier is not its models", View{Key: []string{"best"}}, "a-large", "a-large!"},
-		{"a key's tier is not another tier's models", View{Key: []string{"best"}}, "fast", "a-small! b-large!?"},
-		{"a tier's name in a list is not the model of that name", View{Key: []string{"twin"}}, "alpha/twin", "twin"},
-		{"a key's name of nothing", View{Key: []string{"nobody"}}, "a-large", "a-large!"},
-		{"asked as listed", View{Key: []string{"alpha/large-1"}}, "alpha/large-1", "a-large"},
+		{"a key's tier does not allow its models by name", View{Key: []string{"best"}}, "a-large", "a-large!"},
+		{"a key's tier does not allow another tier's models", View{Key: []string{"best"}}, "fast", "a-small! b-large!?"},
+		{"a listed tier also allows the model of that name when named by provider", View{Key: []string{"twin"}}, "alpha/twin", "twin"},
+		{"a key's unknown name", View{Key: []string{"nobody"}}, "a-large", "a-large!"},
+		{"requested by the listed name", View{Key: []string{"alpha/large-1"}}, "alpha/large-1", "a-large"},
 
 		{"a project's model", View{Project: &doc.Policy{Models: []string{"a-small"}}}, "fast", "a-small b-large!?"},
 		{"both lists", View{Key: []string{"a-large"}, Project: &doc.Policy{Models: []string{"b-large"}}}, "best", "b-large!? a-large!"},
@@ -113,25 +113,25 @@ func TestTargets(t *testing.T) {
 		{"a project's route", View{Project: routeOf("fast", config.Ordered, "a-large", "g-one")}, "fast", "a-large g-one?"},
 		{"the route of another tier", View{Project: routeOf("fast", config.Ordered, "a-large")}, "best", "b-large? a-large"},
 		{"a route's alias", View{Project: routeOf("fast", config.Ordered, "a-big")}, "fast", "a-large"},
-		{"a route with a model that left", View{Project: routeOf("fast", config.Ordered, "gone", "a-large")}, "fast", "a-large"},
+		{"a route with a removed model", View{Project: routeOf("fast", config.Ordered, "gone", "a-large")}, "fast", "a-large"},
 		{"a route with an embedding model", View{Project: routeOf("fast", config.Ordered, "a-embed", "a-large")}, "fast", "a-large"},
-		{"a route of models that left", View{Project: routeOf("fast", config.Ordered, "gone", "a-embed")}, "fast", "a-small b-large?"},
-		{"a route for what is no tier any more", View{Project: routeOf("a-large", config.Ordered, "a-small")}, "a-large", "a-large"},
+		{"a route of removed models", View{Project: routeOf("fast", config.Ordered, "gone", "a-embed")}, "fast", "a-small b-large?"},
+		{"a route for a removed tier", View{Project: routeOf("a-large", config.Ordered, "a-small")}, "a-large", "a-large"},
 
-		{"an own key", View{Project: own("beta", "m2")}, "best", "b-large=m2 a-large"},
-		{"an own key in place of the deployment's", View{Project: own("alpha", "m2")}, "best", "b-large? a-large=m2"},
-		{"an own key whose master key is gone", View{Project: own("alpha", "m1")}, "best", "b-large? a-large?=m1"},
-		{"an own key of an account with two wires", View{Project: own("gamma", "m2")}, "g-two", "g-two=m2"},
-		{"an own key under the second wire's name", View{Project: own("gamma-chat", "m2")}, "g-two", "g-two?"},
-		{"an own key where it cannot be used", View{Project: own("house", "m2")}, "h-one", "h-one?=m2"},
+		{"a provider key of the project", View{Project: withProviderKey("beta", "m2")}, "best", "b-large=m2 a-large"},
+		{"a provider key of the project in place of the deployment's", View{Project: withProviderKey("alpha", "m2")}, "best", "b-large? a-large=m2"},
+		{"a provider key of the project whose master key is missing", View{Project: withProviderKey("alpha", "m1")}, "best", "b-large? a-large?=m1"},
+		{"a provider key of the project of an account with two wires", View{Project: withProviderKey("gamma", "m2")}, "g-two", "g-two=m2"},
+		{"a provider key of the project under the second wire's name", View{Project: withProviderKey("gamma-chat", "m2")}, "g-two", "g-two?"},
+		{"a provider key of the project where it cannot be used", View{Project: withProviderKey("house", "m2")}, "h-one", "h-one?=m2"},
 
 		{"development", View{Development: true}, "far", "g-one h-one"},
 		{"development with a key's list", View{Development: true, Key: []string{"g-one"}}, "far", "g-one h-one!"},
-		{"development with an own key whose master key is gone", View{Development: true, Project: own("alpha", "m1")}, "a-large", "a-large"},
+		{"development with a provider key whose master key is missing", View{Development: true, Project: withProviderKey("alpha", "m1")}, "a-large", "a-large"},
 
-		{"what another says is ready", View{Ready: func(p *config.Provider) bool { return p.Name == "beta" }}, "best", "b-large a-large?"},
-		{"what another says is ready, but the project's key is not",
-			View{Project: own("beta", "m1"), Ready: func(p *config.Provider) bool { return p.Name == "beta" }}, "best", "b-large?=m1 a-large?"},
+		{"Ready overrides the catalog", View{Ready: func(p *config.Provider) bool { return p.Name == "beta" }}, "best", "b-large a-large?"},
+		{"Ready does not override a project's provider key",
+			View{Project: withProviderKey("beta", "m1"), Ready: func(p *config.Provider) bool { return p.Name == "beta" }}, "best", "b-large?=m1 a-large?"},
 	} {
 		c.view.Config = cfg
 		targets := c.view.Targets(c.name)
@@ -148,7 +148,7 @@ func TestTargets(t *testing.T) {
 	}
 }
 
-func TestARouteIsBounded(t *testing.T) {
+func TestRouteIsCapped(t *testing.T) {
 	cfg := testConfig(t)
 	many := make([]string, doc.MaxTargets+3)
 	for i := range many {
@@ -200,12 +200,12 @@ func TestNames(t *testing.T) {
 		view  View
 		want  string
 	}{
-		{"what is ready", View{}, "fast best a-large a-small a-embed"},
-		{"what the key may", View{Key: []string{"a-small", "best"}}, "fast best a-small"},
-		{"what the project may", View{Project: &doc.Policy{Models: []string{"a-big", "a-embed"}}}, "best a-large a-embed"},
-		{"an own key", View{Project: own("gamma", "m2")}, "fast best far a-large a-small g-one g-two a-embed"},
-		{"a lost master key", View{Project: own("alpha", "m1")}, ""},
-		{"a route of the project's", View{Project: routeOf("best", config.Ordered, "b-large")}, "fast a-large a-small a-embed"},
+		{"only ready models", View{}, "fast best a-large a-small a-embed"},
+		{"a key's list", View{Key: []string{"a-small", "best"}}, "fast best a-small"},
+		{"a project's list", View{Project: &doc.Policy{Models: []string{"a-big", "a-embed"}}}, "best a-large a-embed"},
+		{"a provider key of the project", View{Project: withProviderKey("gamma", "m2")}, "fast best far a-large a-small g-one g-two a-embed"},
+		{"a missing master key", View{Project: withProviderKey("alpha", "m1")}, ""},
+		{"a project's route", View{Project: routeOf("best", config.Ordered, "b-large")}, "fast a-large a-small a-embed"},
 		{"development", View{Development: true}, "fast best far twin a-large a-small b-large g-one g-two h-one a-embed"},
 	} {
 		c.view.Config = cfg
@@ -215,14 +215,14 @@ func TestNames(t *testing.T) {
 		}
 		for _, name := range got {
 			if !c.view.Usable(name) {
-				t.Errorf("%s: %s is shown, but not usable", c.about, name)
+				t.Errorf("%s: %s is listed but not usable", c.about, name)
 			}
 		}
 		for i := range got {
 			stopped := 0
 			c.view.Names(func(string, *config.Model) bool { stopped++; return stopped <= i })
 			if stopped != i+1 {
-				t.Errorf("%s: told to stop at %d, stopped at %d", c.about, i+1, stopped)
+				t.Errorf("%s: yield returned false at name %d, Names stopped at %d", c.about, i+1, stopped)
 			}
 		}
 	}
@@ -239,11 +239,11 @@ func TestKnows(t *testing.T) {
 	}
 }
 
-// A selection that was stored gives the targets that the policy gives, whatever the key.
-func TestSelectionsAreStored(t *testing.T) {
+// TestSelectionRoundTrip checks that a stored selection gives the same targets as its policy, for every key.
+func TestSelectionRoundTrip(t *testing.T) {
 	cfg := testConfig(t)
 	policies := []*doc.Policy{
-		nil, {}, {Models: []string{"a-small", "best"}}, own("gamma", "m2"), own("alpha", "m1"),
+		nil, {}, {Models: []string{"a-small", "best"}}, withProviderKey("gamma", "m2"), withProviderKey("alpha", "m1"),
 		routeOf("fast", config.Fastest, "a-large", "gone", "b-large"), routeOf("best", config.Weighted, "gone"),
 	}
 	checked := 0
@@ -260,19 +260,19 @@ func TestSelectionsAreStored(t *testing.T) {
 					t.Fatalf("%v: %+v, was %+v", err, stored, made)
 				}
 				whole, kept := View{Config: cfg, Key: key, Project: p}, View{Config: cfg, Key: key}
-				if want, got := whole.Targets(name), kept.Of(&stored, name); text(got) != text(want) || len(got) != len(want) {
+				if want, got := whole.Targets(name), kept.SelectedTargets(&stored, name); text(got) != text(want) || len(got) != len(want) {
 					t.Errorf("%s: %s, want %s", name, text(got), text(want))
 				}
 			}
 		}
 	}
 	if checked != 7*7*3 {
-		t.Errorf("%d checked", checked)
+		t.Errorf("%d selections checked", checked)
 	}
 }
 
-// A stored selection of another catalog is malformed, not a crash.
-func TestSelectionsThatAreNone(t *testing.T) {
+// TestMalformedSelections checks that a selection of another catalog, or a truncated one, is an error.
+func TestMalformedSelections(t *testing.T) {
 	cfg := testConfig(t)
 	s := Select(cfg, routeOf("fast", config.Fastest, "a-large", "twin"), "fast")
 	var w abi.Writer
@@ -281,14 +281,14 @@ func TestSelectionsThatAreNone(t *testing.T) {
 		var stored Selection
 		r := abi.Reader{Buf: w.Buf}
 		if stored.Fields(abi.ReadFrom(&r), models); r.End() == nil {
-			t.Errorf("read with %d models: %+v", len(models), stored)
+			t.Errorf("decoded with %d models: %+v", len(models), stored)
 		}
 	}
 	for i := range w.Buf {
 		var stored Selection
 		r := abi.Reader{Buf: w.Buf[:i]}
 		if stored.Fields(abi.ReadFrom(&r), cfg.Models); r.End() == nil {
-			t.Errorf("%d of %d bytes are read: %+v", i, len(w.Buf), stored)
+			t.Errorf("%d of %d bytes are decoded: %+v", i, len(w.Buf), stored)
 		}
 	}
 }

@@ -6,18 +6,18 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// Selection is what a project's policy says of one name, without the policy: an exchange keeps it from step to
-// step. The zero Selection is a project without a policy. It depends on nothing but the catalog, the policy and
-// the name; not on the key.
+// Selection is the part of a project's policy that applies to one name. An exchange keeps it from step to step in
+// place of the policy. The zero Selection is that of a project without a policy. A Selection depends on the catalog,
+// the policy and the name, but not on the key.
 type Selection struct {
-	Routed   bool // Strategy and Targets are the project's and stand in for the tier's
-	Strategy config.Strategy
-	Targets  []config.Target // at most doc.MaxTargets
-	Barred   uint64          // bit i: the project does not allow target i
-	Owners   []string        // by target, the ids of master keys; empty: the project has no key for any of them
+	Routed       bool // Strategy and Targets are the project's and replace the tier's
+	Strategy     config.Strategy
+	Targets      []config.Target // at most doc.MaxTargets
+	Denied       uint64          // bit i: the project does not allow target i
+	MasterKeyIDs []string        // by target: see Target.MasterKeyID; nil if the project has no key for any target
 }
 
-// Select is a project's selection for a name. A nil policy says nothing.
+// Select makes the selection of a name from a project's policy, which may be nil.
 func Select(cfg *config.Config, p *doc.Policy, name string) (s Selection) {
 	if p == nil {
 		return s
@@ -27,24 +27,24 @@ func Select(cfg *config.Config, p *doc.Policy, name string) (s Selection) {
 	}
 	var list allowList
 	list.of(cfg, p.Models)
-	owned := false
+	found := false
 	targets := s.TargetsOf(cfg, name)
-	owners := make([]string, len(targets))
+	masterKeyIDs := make([]string, len(targets))
 	for i, t := range targets {
 		if !list.allows(t.Model, name) {
-			s.Barred |= 1 << i
+			s.Denied |= 1 << i
 		}
-		owners[i] = owner(p, t.Model)
-		owned = owned || owners[i] != ""
+		masterKeyIDs[i] = masterKeyOf(p, t.Model)
+		found = found || masterKeyIDs[i] != ""
 	}
-	if owned {
-		s.Owners = owners
+	if found {
+		s.MasterKeyIDs = masterKeyIDs
 	}
 	return s
 }
 
-// route takes the project's targets for a tier. Models that have left the catalog, or became embedding models,
-// are left out; if none is left, the tier stays as it is.
+// route takes a tier's targets and strategy from the project's route. It skips models that are no longer chat models
+// of the catalog. If none remains, the tier keeps the catalog's route.
 func (s *Selection) route(cfg *config.Config, r *doc.Route) {
 	if r == nil {
 		return
@@ -59,7 +59,7 @@ func (s *Selection) route(cfg *config.Config, r *doc.Route) {
 	}
 }
 
-// TargetsOf are the targets of the name that s was selected for; none if nothing has that name.
+// TargetsOf are the targets of name, which s was selected for; none if the name is unknown.
 func (s *Selection) TargetsOf(cfg *config.Config, name string) []config.Target {
 	if s.Routed {
 		return s.Targets
@@ -73,7 +73,7 @@ func (s *Selection) TargetsOf(cfg *config.Config, name string) []config.Target {
 	return nil
 }
 
-// StrategyOf is the order in which the targets of the name that s was selected for are tried.
+// StrategyOf is the strategy of name, which s was selected for.
 func (s *Selection) StrategyOf(cfg *config.Config, name string) config.Strategy {
 	if s.Routed {
 		return s.Strategy
@@ -84,17 +84,16 @@ func (s *Selection) StrategyOf(cfg *config.Config, name string) config.Strategy 
 	return config.Ordered
 }
 
-func (s *Selection) barred(target int) bool { return s.Barred>>target&1 == 1 }
+func (s *Selection) denied(target int) bool { return s.Denied>>target&1 == 1 }
 
-func (s *Selection) owner(target int) string {
-	if target < len(s.Owners) {
-		return s.Owners[target]
+func (s *Selection) masterKeyID(target int) string {
+	if target < len(s.MasterKeyIDs) {
+		return s.MasterKeyIDs[target]
 	}
 	return ""
 }
 
-// Key is the project's own key for a model's provider, or nil. Providers of one account, which are called over
-// different wires, share it.
+// Key is the project's own provider key for a model, or nil. Providers that share an account share the key.
 func Key(p *doc.Policy, m *config.Model) *doc.ProviderKey {
 	if p == nil {
 		return nil
@@ -102,20 +101,21 @@ func Key(p *doc.Policy, m *config.Model) *doc.ProviderKey {
 	return p.ProviderKey(m.Provider.Account)
 }
 
-func owner(p *doc.Policy, m *config.Model) string {
+// masterKeyOf is the ID of the master key that encrypts the project's provider key for a model, or empty.
+func masterKeyOf(p *doc.Policy, m *config.Model) string {
 	if k := Key(p, m); k != nil {
 		return k.KeyID
 	}
 	return ""
 }
 
-// Fields is the stored form. Models are written as their places in the catalog.
+// Fields lists the stored fields. A model is stored as its index in the catalog.
 func (s *Selection) Fields(f *abi.Fields, models []config.Model) {
 	f.Bool(&s.Routed)
 	abi.Enum(f, &s.Strategy)
 	abi.List(f, &s.Targets, func(f *abi.Fields, t *config.Target) { targetFields(f, t, models) })
-	f.Uint(&s.Barred)
-	abi.List(f, &s.Owners, (*abi.Fields).String)
+	f.Uint(&s.Denied)
+	abi.List(f, &s.MasterKeyIDs, (*abi.Fields).String)
 }
 
 func targetFields(f *abi.Fields, t *config.Target, models []config.Model) {

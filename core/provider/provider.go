@@ -1,4 +1,4 @@
-// Package provider is the registry of wire families: how each is asked, and how its answers are read.
+// Package provider is the registry of wire families: the API formats that providers speak.
 package provider
 
 import (
@@ -19,7 +19,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/workersai"
 )
 
-// For finds a family by its name in the catalog. The mock, which is answered in the core, has none.
+// For returns the wire family with a name from the catalog. The mock provider has none: the core answers its
+// requests itself.
 func For(name string) (f wire.Family, ok bool) {
 	switch name {
 	case "openai":
@@ -73,8 +74,8 @@ func For(name string) (f wire.Family, ok bool) {
 	return f, false
 }
 
-// Of is a family that speaks a dialect, to read answers of that dialect with.
-func Of(d chat.Dialect) wire.Family {
+// ForDialect returns the family that parses responses in a caller's dialect.
+func ForDialect(d chat.Dialect) wire.Family {
 	name := "openai"
 	switch d {
 	case chat.Responses:
@@ -86,8 +87,9 @@ func Of(d chat.Dialect) wire.Family {
 	return f
 }
 
-// RetryAfterMs reads how long a provider asks to wait: retry-after-ms, else retry-after in seconds or as a date
-// (RFC 9110, section 10.2.3). now is Unix milliseconds. 0: it does not say, or the date has passed.
+// RetryAfterMs returns the wait that a provider requests, in milliseconds: the retry-after-ms header, else the
+// retry-after header in seconds or as a date (RFC 9110, section 10.2.3). now is Unix milliseconds. It returns 0
+// if neither header is valid or the date has passed.
 func RetryAfterMs(ms, after string, now uint64) uint64 {
 	if n, err := strconv.ParseFloat(strings.TrimSpace(ms), 64); err == nil && n > 0 && n < 1e12 {
 		return uint64(n)

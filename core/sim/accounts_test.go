@@ -90,7 +90,7 @@ func (k *key) checkAdmit(clockMs uint64, a *admitCommand, r *keymeter.AdmitReply
 	case keymeter.RateLimited:
 		k.checkLimited(a)
 		x.history.limited = true
-	case keymeter.Crowded:
+	case keymeter.ConcurrencyLimited:
 		if concurrent := worldConfig.Plan(state.record.Plan).Concurrent; uint64(len(k.open)) < concurrent {
 			w.fail("I11", "%s is rejected with %d of %d concurrent requests", a.id, len(k.open), concurrent)
 		}

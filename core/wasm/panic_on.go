@@ -2,15 +2,15 @@
 
 package main
 
-// The build with the panic switch is for tests of what a host does when an instance traps.
+// The build with the panic switch is for tests of hosts whose instance traps.
 
 var panicArmed bool
 
 //go:wasmexport panic_next
 func panicNext() { panicArmed = true }
 
-func panicIfAsked() {
+func panicIfArmed() {
 	if panicArmed {
-		panic("asked to")
+		panic("panic_next was called")
 	}
 }

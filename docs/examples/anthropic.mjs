@@ -1,10 +1,8 @@
-// The official @anthropic-ai/sdk package: only the base URL and the key are Postern's.
+// The official @anthropic-ai/sdk package: only the base URL and the API key are Postern's.
 import Anthropic from '@anthropic-ai/sdk'
+import { apiKey, baseURL } from './postern.mjs'
 
-const client = new Anthropic({
-  baseURL: process.env.POSTERN_URL ?? 'http://127.0.0.1:8787',
-  apiKey: process.env.POSTERN_KEY,
-})
+const client = new Anthropic({ baseURL, apiKey })
 
 const stream = client.messages
   .stream({

@@ -1,10 +1,11 @@
-// LangChain: only the base URL and the key are Postern's.
+// LangChain: only the base URL and the API key are Postern's.
 import { ChatOpenAI } from '@langchain/openai'
+import { apiKey, baseURL } from './postern.mjs'
 
 const model = new ChatOpenAI({
   model: 'gpt-4o-mini',
-  apiKey: process.env.POSTERN_KEY,
-  configuration: { baseURL: `${process.env.POSTERN_URL ?? 'http://127.0.0.1:8787'}/v1` },
+  apiKey,
+  configuration: { baseURL: `${baseURL}/v1` },
 })
 
 for await (const chunk of await model.stream('Say this is a test')) process.stdout.write(chunk.content)

@@ -1,10 +1,8 @@
-// The official openai package: only the base URL and the key are Postern's.
+// The official openai package: only the base URL and the API key are Postern's.
 import OpenAI from 'openai'
+import { apiKey, baseURL } from './postern.mjs'
 
-const client = new OpenAI({
-  baseURL: `${process.env.POSTERN_URL ?? 'http://127.0.0.1:8787'}/v1`,
-  apiKey: process.env.POSTERN_KEY,
-})
+const client = new OpenAI({ baseURL: `${baseURL}/v1`, apiKey })
 
 const stream = await client.chat.completions.create({
   model: 'gpt-4o',

@@ -8,40 +8,40 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// GoodText is what a well-behaved provider says.
+// GoodText is the default text of a valid response.
 const GoodText = "Hello from upstream"
 
-// What every answer takes, in tokens.
+// Usage of every response, in tokens.
 const (
 	InputTokens     = 100
 	OutputTokens    = 50
-	CachedTokens    = 80 // of the input, if the user says "cached"
+	CachedTokens    = 80 // of the input, if the user message contains "cached"
 	ReasoningTokens = 20 // of the output, if the model thinks
 )
 
 const (
-	created   = 1790000000 // Unix seconds
-	maxCount  = 10000
-	thought   = "The user wants me to think. I shall say little."
-	signature = "RXFRQkNrWUlDeGdDS2tDZmFrZQ=="
+	created      = 1790000000 // Unix seconds
+	maxCount     = 10000
+	thinkingText = "The user wants me to think. I shall say little."
+	signature    = "RXFRQkNrWUlDeGdDS2tDZmFrZQ=="
 )
 
-// prompt is what a request asks for, whatever its family.
+// prompt is the family-independent content of a request.
 type prompt struct {
 	model        string
 	stream       bool
-	includeUsage bool // OpenAI's stream_options
-	choices      int  // 0 is one
-	text         string
+	includeUsage bool   // OpenAI's stream_options
+	choices      int    // 0 means 1
+	text         string // the last user message
 	tools        []tool
-	toolChoice   string // auto, none, any, tool; empty is auto
-	forced       string // the tool's name
-	oneCall      bool   // parallel calls were switched off
-	results      []string
-	resulted     bool // some tool was called already
-	media        []string
+	toolChoice   string   // auto, none, any, tool; empty is auto
+	forcedTool   string   // name of the forced tool
+	oneCall      bool     // parallel calls are disabled
+	results      []string // tool results after the last other message
+	hasResult    bool     // the conversation has a tool result
+	media        []string // descriptions of images, files and recordings
 	json         bool
-	schema       gjson.Result // exists only with json
+	schema       gjson.Result // the JSON Schema, if the request has one
 }
 
 type tool struct {
@@ -49,77 +49,77 @@ type tool struct {
 	schema gjson.Result
 }
 
-// says adds to what the user said last.
-func (p *prompt) says(text string) {
+// addText adds to the last user message.
+func (p *prompt) addText(text string) {
 	if p.text != "" {
 		p.text += "\n"
 	}
 	p.text += text
 }
 
-// result notes a tool's.
-func (p *prompt) result(text string) {
-	p.results, p.resulted = append(p.results, text), true
+// addResult adds a tool result.
+func (p *prompt) addResult(text string) {
+	p.results, p.hasResult = append(p.results, text), true
 }
 
-// turn begins a message that is no tool's result.
-func (p *prompt) turn(ofUser bool) {
+// startMessage starts a message that is not a tool result.
+func (p *prompt) startMessage(fromUser bool) {
 	p.results = nil
-	if ofUser {
+	if fromUser {
 		p.text = ""
 	}
 }
 
-// sees notes an image, a file or a piece of audio: "an image (image/png, 12 bytes)".
-func (p *prompt) sees(what, media, data string) {
+// addMedia adds an image, a file or a recording: "an image (image/png, 12 bytes)".
+func (p *prompt) addMedia(noun, media, data string) {
 	n := base64.StdEncoding.DecodedLen(len(data)) - (len(data) - len(strings.TrimRight(data, "=")))
-	p.media = append(p.media, what+" ("+media+", "+strconv.Itoa(n)+" bytes)")
+	p.media = append(p.media, noun+" ("+media+", "+strconv.Itoa(n)+" bytes)")
 }
 
-// seesURL notes one by its address, or by a data URL.
-func (p *prompt) seesURL(what, url string) {
+// addMediaURL adds media by URL, which can be a data URL.
+func (p *prompt) addMediaURL(noun, url string) {
 	if rest, ok := strings.CutPrefix(url, "data:"); ok {
 		media, data, _ := strings.Cut(rest, ";base64,")
-		p.sees(what, media, data)
+		p.addMedia(noun, media, data)
 		return
 	}
-	p.media = append(p.media, what+" ("+url+")")
+	p.media = append(p.media, noun+" ("+url+")")
 }
 
-// answer is what the provider says, whatever its family.
+// answer is the family-independent content of a response.
 type answer struct {
 	*prompt
-	thinking []string // pieces
-	text     []string // pieces
-	calls    []call
-	finish   string // stop, tools, length, filter
-	cached   int
-	reasoned int
-	figures  bool // with usage
+	thinking  []string // pieces
+	text      []string // pieces
+	calls     []call
+	finish    string // stop, tools, length, filter
+	cached    int
+	reasoning int
+	hasUsage  bool
 }
 
 type call struct{ name, args string }
 
-func (a *answer) all() string      { return strings.Join(a.text, "") }
-func (a *answer) thoughts() string { return strings.Join(a.thinking, "") }
+func (a *answer) fullText() string     { return strings.Join(a.text, "") }
+func (a *answer) fullThinking() string { return strings.Join(a.thinking, "") }
 
-// respond decides what to say.
-func respond(p *prompt, b *Behaviour) *answer {
-	a := &answer{prompt: p, finish: "stop", figures: b.Kind != "no-usage"}
+// respond chooses the content of the response.
+func respond(p *prompt, b *Behavior) *answer {
+	a := &answer{prompt: p, finish: "stop", hasUsage: b.Kind != "no-usage"}
 	if strings.Contains(p.text, "think") {
-		a.thinking, a.reasoned = pieces(thought, 16), ReasoningTokens
+		a.thinking, a.reasoning = pieces(thinkingText, 16), ReasoningTokens
 	}
 	if strings.Contains(p.text, "cached") {
 		a.cached = CachedTokens
 	}
 	if b.Kind == "plain" {
-		a.thinking, a.reasoned = nil, 0
-		a.words(GoodText)
+		a.thinking, a.reasoning = nil, 0
+		a.addWords(GoodText)
 	} else {
 		a.content(b)
 	}
 	if b.Kind == "huge-event" {
-		a.huge()
+		a.addHugePiece()
 	}
 	if b.Finish != "" {
 		a.finish = b.Finish
@@ -127,33 +127,33 @@ func respond(p *prompt, b *Behaviour) *answer {
 	return a
 }
 
-func (a *answer) content(b *Behaviour) {
+func (a *answer) content(b *Behavior) {
 	p := a.prompt
-	n := counted(p.text)
+	n := numberCount(p.text)
 	switch {
 	case len(p.results) > 0:
-		a.words("The tool said: " + strings.Join(p.results, "; "))
-	case len(p.tools) > 0 && !p.resulted && p.toolChoice != "none":
-		a.calls, a.finish = a.choose(), "tools"
+		a.addWords("The tool said: " + strings.Join(p.results, "; "))
+	case len(p.tools) > 0 && !p.hasResult && p.toolChoice != "none":
+		a.calls, a.finish = a.callTools(), "tools"
 	case p.json:
-		a.text = pieces(string(filled(p.schema)), 12)
+		a.text = pieces(string(instance(p.schema)), 12)
 	case len(p.media) > 0:
-		a.words("I see " + strings.Join(p.media, ", "))
+		a.addWords("I see " + strings.Join(p.media, ", "))
 	case n > 0:
-		a.count(n)
+		a.addNumbers(n)
 	case b.Chunks > 0:
-		a.count(b.Chunks)
+		a.addNumbers(b.Chunks)
 		return
 	default:
-		a.words(GoodText)
+		a.addWords(GoodText)
 	}
-	if text := a.all(); b.Chunks > 0 && text != "" {
+	if text := a.fullText(); b.Chunks > 0 && text != "" {
 		a.text = pieces(text, (len([]rune(text))+b.Chunks-1)/b.Chunks)
 	}
 }
 
-// words cuts a text before each space.
-func (a *answer) words(text string) {
+// addWords splits a text before each space.
+func (a *answer) addWords(text string) {
 	for i, word := range strings.Split(text, " ") {
 		if i > 0 {
 			word = " " + word
@@ -164,8 +164,8 @@ func (a *answer) words(text string) {
 	}
 }
 
-// counted is the N of "count to N"; 0 if there is none.
-func counted(text string) int {
+// numberCount returns the N of "count to N", up to maxCount; 0 if the text has none.
+func numberCount(text string) int {
 	_, rest, ok := strings.Cut(text, "count to ")
 	if !ok {
 		return 0
@@ -178,7 +178,7 @@ func counted(text string) int {
 	return min(n, maxCount)
 }
 
-func (a *answer) count(n int) {
+func (a *answer) addNumbers(n int) {
 	for i := 1; i <= n; i++ {
 		piece := strconv.Itoa(i)
 		if i > 1 {
@@ -188,12 +188,12 @@ func (a *answer) count(n int) {
 	}
 }
 
-// choose calls the first tool, or the one that must be called; two if the user says "parallel".
-func (a *answer) choose() []call {
+// callTools calls the forced tool, else the first one, or two if the user message contains "parallel".
+func (a *answer) callTools() []call {
 	tools := a.tools[:1]
 	if a.toolChoice == "tool" {
 		for i := range a.tools {
-			if a.tools[i].name == a.forced {
+			if a.tools[i].name == a.forcedTool {
 				tools = a.tools[i : i+1]
 			}
 		}
@@ -202,13 +202,13 @@ func (a *answer) choose() []call {
 	}
 	var calls []call
 	for _, t := range tools {
-		calls = append(calls, call{t.name, string(filled(t.schema))})
+		calls = append(calls, call{t.name, string(instance(t.schema))})
 	}
 	return calls
 }
 
-// huge makes one piece of the text very long.
-func (a *answer) huge() {
+// addHugePiece adds a very long piece of text.
+func (a *answer) addHugePiece() {
 	long := strings.Repeat("0123456789", hugeEventLen/10)
 	if a.calls = nil; a.finish == "tools" {
 		a.finish = "stop"
@@ -216,8 +216,8 @@ func (a *answer) huge() {
 	a.text = append([]string{"Hello", long}, a.text...)
 }
 
-// freshInput is what was not read from the provider's cache, for families that count that apart.
-func (a *answer) freshInput() int { return InputTokens - a.cached }
+// uncachedInput is the input without cached tokens, for families that count these separately.
+func (a *answer) uncachedInput() int { return InputTokens - a.cached }
 
-// id is a name for the n-th thing of a kind, from 0.
+// id returns the ID of the nth item of a kind, from 0.
 func id(prefix string, n int) string { return prefix + strconv.Itoa(n+1) }

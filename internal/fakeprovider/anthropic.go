@@ -6,16 +6,15 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// anthropicWire speaks Anthropic's messages.
-// Source: Anthropic's API reference, "Create a Message" and "Streaming messages" (platform.claude.com/docs/en/api),
-// and the types of the npm package @anthropic-ai/sdk.
+// anthropicWire speaks Anthropic's Messages API. Source: Anthropic's API reference, "Create a Message" and
+// "Streaming messages" (platform.claude.com/docs/en/api), and the types of the npm package @anthropic-ai/sdk.
 var anthropicWire = &wire{
 	family: "anthropic", refuse: refuseAnthropic, prompt: anthropicPrompt, whole: anthropicWhole, events: anthropicEvents,
-	others: map[string]func(*request, *Behaviour) raw{
-		"count": func(*request, *Behaviour) raw { return object("input_tokens", InputTokens) },
+	otherOps: map[string]func(*request, *Behavior) raw{
+		"count": func(*request, *Behavior) raw { return object("input_tokens", InputTokens) },
 	},
 	failure: anthropicFailure,
-	broke: func() []event {
+	streamError: func() []event {
 		body, _ := anthropicFailure(&refusal{status: 529, message: "Overloaded"})
 		return []event{{name: "error", data: body}}
 	},
@@ -33,10 +32,10 @@ func anthropicPrompt(q *request) prompt {
 		}
 	}
 	choice := v.Get("tool_choice")
-	p.toolChoice, p.forced, p.oneCall = choice.Get("type").Str, choice.Get("name").Str, choice.Get("disable_parallel_tool_use").Bool()
+	p.toolChoice, p.forcedTool, p.oneCall = choice.Get("type").Str, choice.Get("name").Str, choice.Get("disable_parallel_tool_use").Bool()
 	format := v.Get("output_config.format")
 	if !format.Exists() {
-		format = v.Get("output_format") // the beta's place
+		format = v.Get("output_format") // the name during the beta
 	}
 	p.json, p.schema = format.Get("type").Str == "json_schema", format.Get("schema")
 	return p
@@ -44,20 +43,20 @@ func anthropicPrompt(q *request) prompt {
 
 func (p *prompt) anthropicMessage(m gjson.Result) {
 	content := m.Get("content")
-	ofUser := m.Get("role").Str == "user"
-	p.turn(ofUser && !strings.Contains(content.Raw, `"tool_result"`))
-	if !ofUser {
+	fromUser := m.Get("role").Str == "user"
+	p.startMessage(fromUser && !strings.Contains(content.Raw, `"tool_result"`))
+	if !fromUser {
 		return
 	}
 	if !content.IsArray() {
-		p.says(content.Str)
+		p.addText(content.Str)
 	}
 	for _, block := range content.Array() {
 		switch block.Get("type").Str {
 		case "text":
-			p.says(block.Get("text").Str)
+			p.addText(block.Get("text").Str)
 		case "tool_result":
-			p.result(chatText(block.Get("content")))
+			p.addResult(chatText(block.Get("content")))
 		case "image":
 			p.anthropicSource("an image", block.Get("source"))
 		case "document":
@@ -66,34 +65,34 @@ func (p *prompt) anthropicMessage(m gjson.Result) {
 	}
 }
 
-func (p *prompt) anthropicSource(what string, source gjson.Result) {
+func (p *prompt) anthropicSource(noun string, source gjson.Result) {
 	if source.Get("type").Str == "url" {
-		p.seesURL(what, source.Get("url").Str)
+		p.addMediaURL(noun, source.Get("url").Str)
 		return
 	}
-	p.sees(what, source.Get("media_type").Str, source.Get("data").Str)
+	p.addMedia(noun, source.Get("media_type").Str, source.Get("data").Str)
 }
 
 func anthropicStop(finish string) string {
 	return map[string]string{"stop": "end_turn", "tools": "tool_use", "length": "max_tokens", "filter": "refusal"}[finish]
 }
 
-// anthropicUsage counts what was read from the cache apart from input_tokens.
+// anthropicUsage excludes cached tokens from input_tokens.
 func anthropicUsage(a *answer, output int, details bool) any {
-	return only(a.figures, object("input_tokens", a.freshInput(), "cache_creation_input_tokens", 0,
+	return only(a.hasUsage, object("input_tokens", a.uncachedInput(), "cache_creation_input_tokens", 0,
 		"cache_read_input_tokens", a.cached,
 		"cache_creation", only(details, object("ephemeral_5m_input_tokens", 0, "ephemeral_1h_input_tokens", 0)),
-		"output_tokens", output, "output_tokens_details", only(a.reasoned > 0, object("thinking_tokens", a.reasoned)),
+		"output_tokens", output, "output_tokens_details", only(a.reasoning > 0, object("thinking_tokens", a.reasoning)),
 		"service_tier", only(details, "standard")))
 }
 
 func anthropicWhole(a *answer) raw {
 	var content []raw
 	if len(a.thinking) > 0 {
-		content = append(content, object("type", "thinking", "thinking", a.thoughts(), "signature", signature))
+		content = append(content, object("type", "thinking", "thinking", a.fullThinking(), "signature", signature))
 	}
 	if len(a.text) > 0 {
-		content = append(content, object("type", "text", "text", a.all()))
+		content = append(content, object("type", "text", "text", a.fullText()))
 	}
 	for i, c := range a.calls {
 		content = append(content, object("type", "tool_use", "id", id("toolu_", i), "name", c.name, "input", raw(c.args)))
@@ -102,7 +101,7 @@ func anthropicWhole(a *answer) raw {
 		"stop_reason", anthropicStop(a.finish), "stop_sequence", nil, "usage", anthropicUsage(a, OutputTokens, true))
 }
 
-// anthropicStream counts the blocks.
+// anthropicStream collects events and numbers the content blocks.
 type anthropicStream struct {
 	events []event
 	block  int
@@ -116,8 +115,8 @@ func (s *anthropicStream) start(kind eventKind, block raw) {
 	s.add(kind, "content_block_start", "index", s.block, "content_block", block)
 }
 
-func (s *anthropicStream) delta(kind eventKind, what, member, piece string) {
-	s.add(kind, "content_block_delta", "index", s.block, "delta", object("type", what, member, piece))
+func (s *anthropicStream) delta(kind eventKind, deltaType, member, piece string) {
+	s.add(kind, "content_block_delta", "index", s.block, "delta", object("type", deltaType, member, piece))
 }
 
 func (s *anthropicStream) stop() {
@@ -180,7 +179,7 @@ var anthropicErrors = map[int]string{
 	502: "api_error", 503: "api_error", 529: "overloaded_error",
 }
 
-// anthropicFailure is {"type":"error","error":{"type","message"},"request_id"}.
+// anthropicFailure returns {"type":"error","error":{"type","message"},"request_id"}.
 func anthropicFailure(f *refusal) (raw, map[string]string) {
 	kind := anthropicErrors[f.status]
 	if kind == "" {

@@ -77,8 +77,8 @@ func refuseAnthropicParams(v gjson.Result) *refusal {
 	return nil
 }
 
-// refuseAnthropicMessages checks the turns. Turns of the same role that follow each other are no error: the
-// real one joins them.
+// refuseAnthropicMessages checks the messages. Consecutive messages of one role are valid: the real API merges
+// them.
 func refuseAnthropicMessages(messages gjson.Result) *refusal {
 	list := messages.Array()
 	if len(list) == 0 {
@@ -142,7 +142,7 @@ func refuseAnthropicContent(at string, m gjson.Result, last bool) *refusal {
 	return nil
 }
 
-// refuseToolUse checks that a message answers every call of the one before it, and no other.
+// refuseToolUse checks that a message has results for exactly the calls of the message before it.
 func refuseToolUse(at string, content gjson.Result, calls map[string]bool) *refusal {
 	open := len(calls)
 	for _, block := range content.Array() {

@@ -6,14 +6,14 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// bedrockWire speaks Amazon Bedrock's Converse, and InvokeModel for the embeddings of Titan and Cohere.
-// Source: Amazon Bedrock API reference, "Converse", "ConverseStream" and "InvokeModel"
-// (docs.aws.amazon.com/bedrock/latest/APIReference), "Amazon Titan Text Embeddings" and "Cohere Embed" of its user
-// guide, and the types of the npm package @aws-sdk/client-bedrock-runtime.
+// bedrockWire speaks Amazon Bedrock's Converse, and InvokeModel for the embeddings of Titan and Cohere. Source:
+// Amazon Bedrock API reference, "Converse", "ConverseStream" and "InvokeModel"
+// (docs.aws.amazon.com/bedrock/latest/APIReference), "Amazon Titan Text Embeddings" and "Cohere Embed" of its
+// user guide, and the types of the npm package @aws-sdk/client-bedrock-runtime.
 var bedrockWire = &wire{
 	family: "bedrock", framing: eventStream, refuse: refuseBedrock, prompt: bedrockPrompt, whole: bedrockWhole,
-	events: bedrockEvents, others: map[string]func(*request, *Behaviour) raw{"embed": bedrockEmbed}, failure: bedrockFailure,
-	broke: func() []event {
+	events: bedrockEvents, otherOps: map[string]func(*request, *Behavior) raw{"embed": bedrockEmbed}, failure: bedrockFailure,
+	streamError: func() []event {
 		return []event{{name: "modelStreamErrorException", fail: true, data: object("message", "The model failed.",
 			"originalStatusCode", 500, "originalMessage", "Internal server error")}}
 	},
@@ -31,7 +31,7 @@ func bedrockPrompt(q *request) prompt {
 		}
 	}
 	choice := v.Get("toolConfig.toolChoice")
-	if p.forced = choice.Get("tool.name").Str; p.forced != "" {
+	if p.forcedTool = choice.Get("tool.name").Str; p.forcedTool != "" {
 		p.toolChoice = "tool"
 	}
 	format := v.Get("outputConfig.textFormat")
@@ -42,22 +42,22 @@ func bedrockPrompt(q *request) prompt {
 }
 
 func (p *prompt) bedrockMessage(m gjson.Result) {
-	content, ofUser := m.Get("content"), m.Get("role").Str == "user"
-	p.turn(ofUser && !strings.Contains(content.Raw, `"toolResult"`))
-	if !ofUser {
+	content, fromUser := m.Get("content"), m.Get("role").Str == "user"
+	p.startMessage(fromUser && !strings.Contains(content.Raw, `"toolResult"`))
+	if !fromUser {
 		return
 	}
 	for _, block := range content.Array() {
 		block.ForEach(func(key, v gjson.Result) bool {
 			switch key.Str {
 			case "text":
-				p.says(v.Str)
+				p.addText(v.Str)
 			case "image":
-				p.sees("an image", "image/"+v.Get("format").Str, v.Get("source.bytes").Str)
+				p.addMedia("an image", "image/"+v.Get("format").Str, v.Get("source.bytes").Str)
 			case "document":
-				p.sees("a file", v.Get("format").Str, v.Get("source.bytes").Str)
+				p.addMedia("a file", v.Get("format").Str, v.Get("source.bytes").Str)
 			case "toolResult":
-				p.result(bedrockResult(v.Get("content")))
+				p.addResult(bedrockResult(v.Get("content")))
 			}
 			return true
 		})
@@ -75,9 +75,9 @@ func bedrockStop(finish string) string {
 	return map[string]string{"stop": "end_turn", "tools": "tool_use", "length": "max_tokens", "filter": "guardrail_intervened"}[finish]
 }
 
-// bedrockUsage counts what was read from the cache apart from inputTokens; the total has all.
+// bedrockUsage excludes cached tokens from inputTokens. The total includes them.
 func bedrockUsage(a *answer) any {
-	return only(a.figures, object("inputTokens", a.freshInput(), "outputTokens", OutputTokens,
+	return only(a.hasUsage, object("inputTokens", a.uncachedInput(), "outputTokens", OutputTokens,
 		"totalTokens", InputTokens+OutputTokens,
 		"cacheReadInputTokens", only(a.cached > 0, a.cached), "cacheWriteInputTokens", only(a.cached > 0, 0)))
 }
@@ -86,10 +86,10 @@ func bedrockWhole(a *answer) raw {
 	var content []raw
 	if len(a.thinking) > 0 {
 		content = append(content, object("reasoningContent", object("reasoningText",
-			object("text", a.thoughts(), "signature", signature))))
+			object("text", a.fullThinking(), "signature", signature))))
 	}
 	if len(a.text) > 0 {
-		content = append(content, object("text", a.all()))
+		content = append(content, object("text", a.fullText()))
 	}
 	for i, c := range a.calls {
 		content = append(content, object("toolUse", object("toolUseId", id("tooluse_", i), "name", c.name, "input", raw(c.args))))
@@ -98,7 +98,7 @@ func bedrockWhole(a *answer) raw {
 		"stopReason", bedrockStop(a.finish), "usage", bedrockUsage(a))
 }
 
-// bedrockStream counts the blocks. "p" is padding that hides how long an event is.
+// bedrockStream collects events and numbers the content blocks. "p" is padding that hides an event's length.
 type bedrockStream struct {
 	events []event
 	block  int
@@ -117,7 +117,7 @@ func (s *bedrockStream) stop() {
 	s.block++
 }
 
-// bedrockEvents are those of ConverseStream. Only blocks of calls begin with a contentBlockStart.
+// bedrockEvents returns the events of ConverseStream. Only blocks of tool calls start with a contentBlockStart.
 func bedrockEvents(a *answer) []event {
 	s := &bedrockStream{}
 	s.add(opening, "messageStart", "role", "assistant")
@@ -151,8 +151,8 @@ func (s *bedrockStream) call(n int, c call) {
 	s.stop()
 }
 
-// bedrockEmbed is what the embedding models answer: Titan one vector, Cohere one for each text.
-func bedrockEmbed(q *request, b *Behaviour) raw {
+// bedrockEmbed returns the response of an embedding model: one vector for Titan, one per text for Cohere.
+func bedrockEmbed(q *request, b *Behavior) raw {
 	v := q.root
 	if !strings.Contains(q.model, "cohere") {
 		vector := Vector(v.Get("inputText").Str, int(v.Get("dimensions").Int()))
@@ -173,7 +173,7 @@ var bedrockErrors = map[int]string{
 	503: "ServiceUnavailableException", 529: "ServiceUnavailableException",
 }
 
-// bedrockFailure is {"message"}; which exception it is stands in a header.
+// bedrockFailure returns {"message"}. The exception type is in a header.
 func bedrockFailure(f *refusal) (raw, map[string]string) {
 	kind := bedrockErrors[f.status]
 	if f.kind != "" {

@@ -44,7 +44,7 @@ func refuseInvoke(q *request) *refusal {
 	return nil
 }
 
-// refuseConverse checks that turns alternate, that no text is blank, and that calls and results belong together.
+// refuseConverse checks that roles alternate, that no text is blank, and that tool calls and results match.
 func refuseConverse(v gjson.Result) *refusal {
 	list := v.Get("messages").Array()
 	if len(list) == 0 {
@@ -86,7 +86,7 @@ func refuseBlocks(at string, content gjson.Result) *refusal {
 	return nil
 }
 
-// refuseResults takes the results of calls made before, and notes the calls.
+// refuseResults matches results with earlier calls, then records new calls.
 func refuseResults(content gjson.Result, calls map[string]bool) *refusal {
 	for _, block := range content.Array() {
 		name := block.Get("toolResult.toolUseId").Str

@@ -1,63 +1,63 @@
 package fakeprovider
 
-// Behaviour is what the server does with one request.
+// Behavior is the server's handling of one request.
 //
-// Kinds for whole answers and streams alike:
+// Kinds for whole responses and streams:
 //
-//	answer       a good answer, with Status if that is set
-//	plain        GoodText, whatever was asked for: no calls, no JSON, no thinking
-//	status       Status and the family's own error body
-//	status-html  Status (502 if not set) and an HTML page, as from a proxy
-//	hold         waits until Release, then answers
-//	late-head    waits DelayMs (500 if not set), then answers
-//	hang         no response head, ever
-//	drop         the connection ends before a response head
-//	silent       a head, but no byte of the body
-//	stall        half of it, then nothing until the client leaves
-//	broken       half of it, then the connection is reset
+//	answer       a valid response, with Status if set
+//	plain        GoodText for any request: no calls, no JSON, no thinking
+//	status       Status and the family's error body
+//	status-html  Status (default 502) and an HTML page, as from a proxy
+//	hold         waits for Release, then responds
+//	late-head    waits DelayMs (default 500), then responds
+//	hang         never sends a response header
+//	drop         closes the connection before a response header
+//	silent       sends a response header, but no byte of the body
+//	stall        sends half, then nothing until the client disconnects
+//	broken       sends half, then resets the connection
 //	wrong-type   200 with an HTML page
 //	huge         12 MiB of zero bytes
-//	endless      content for ever, until the client leaves (a whole answer: white space)
-//	no-usage     a good answer without any figures
-//	truncated    half of a whole answer as if it were all; of a stream the same as cut
-//	bytewise     each byte is flushed on its own
+//	endless      content until the client disconnects (a whole response: white space)
+//	no-usage     a valid response without usage
+//	truncated    half of a whole response, with a matching length; for a stream the same as cut
+//	bytewise     flushes each byte separately
 //
-// Kinds for streams; a whole answer is then a good one:
+// Kinds for streams; a whole response is then valid:
 //
 //	cut          half of the events, then a clean end
-//	malformed    half of the events, one whose JSON is broken, then the rest
-//	corrupt      as malformed, but an event stream's frame has a wrong checksum
-//	error-event  half of the events, then the family's own error event
+//	malformed    half of the events, one with invalid JSON, then the rest
+//	corrupt      as malformed, but a frame of an event stream has a wrong checksum instead
+//	error-event  half of the events, then the family's error event
 //	error-first  the error event before anything else
-//	error-head   the events that carry no content yet, then the error event
-//	slow         DelayMs between events (200 if not set)
-//	comment      everything the framing allows: byte order mark, comments, unknown fields, CRLF, data on many lines
-//	json         a whole answer although a stream was asked for
-//	chatter      comments and nothing else, until the client leaves
-//	no-done      all but the end mark
+//	error-head   the events before any content, then the error event
+//	slow         DelayMs between events (default 200)
+//	comment      everything the framing allows: byte order mark, comments, unknown fields, CRLF, data on several lines
+//	json         a whole response instead of a stream
+//	chatter      only comments, until the client disconnects
+//	no-done      everything except the end marker
 //	huge-event   one event with 3 MB of text
-type Behaviour struct {
+type Behavior struct {
 	Kind    string            `json:"kind"`
 	Status  int               `json:"status,omitempty"`
 	Headers map[string]string `json:"headers,omitempty"`
-	// Body replaces that of a whole answer, or all of a stream: it is sent as it is.
+	// Body replaces the body of a whole response, or the whole stream, without changes.
 	Body string `json:"body,omitempty"`
 
-	Family  string `json:"family,omitempty"`  // only for requests of that family (or "embeddings"); empty: of any
-	DelayMs int    `json:"delayMs,omitempty"` // between events; 0: 0 to 2 at first, then none; below 0: none
-	Chunks  int    `json:"chunks,omitempty"`  // how many pieces of text a stream has; 0: as they come
-	Finish  string `json:"finish,omitempty"`  // why the answer ends: stop, tools, length, filter; empty: as it comes
+	Family  string `json:"family,omitempty"`  // only for requests of this family (or "embeddings"); empty: any
+	DelayMs int    `json:"delayMs,omitempty"` // between events; 0: 0 to 2 for the first events, then none; negative: none
+	Chunks  int    `json:"chunks,omitempty"`  // number of text pieces in a stream; 0: the default
+	Finish  string `json:"finish,omitempty"`  // finish reason: stop, tools, length, filter; empty: the default
 }
 
 const (
 	defaultLateMs = 500
 	defaultSlowMs = 200
-	unevenEvents  = 100 // so many events come with a delay of 0 to 2 ms
+	unevenEvents  = 100 // the first events, with a delay of 0 to 2 ms
 	hugeEventLen  = 3_000_000
 )
 
-// delayMs is how long to wait before an event.
-func (b *Behaviour) delayMs(event int) int {
+// delayMs returns the wait before an event.
+func (b *Behavior) delayMs(event int) int {
 	switch {
 	case event == 0:
 		return 0
@@ -73,7 +73,7 @@ func (b *Behaviour) delayMs(event int) int {
 	return event % 3
 }
 
-// raw says that it is bytes that are sent, even if a stream was asked for.
-func (b *Behaviour) raw() bool {
+// isWhole reports whether the response is one body even if the request asks for a stream.
+func (b *Behavior) isWhole() bool {
 	return b.Body != "" || b.Kind == "json" || b.Kind == "huge" || b.Kind == "wrong-type"
 }

@@ -6,13 +6,12 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// cohereWire speaks Cohere's second version.
-// Source: Cohere's API reference, "Chat (V2)", "Chat with Streaming (V2)" and "Embed (V2)" (docs.cohere.com/reference),
-// and the types of the npm package cohere-ai.
+// cohereWire speaks version 2 of Cohere's API. Source: Cohere's API reference, "Chat (V2)", "Chat with Streaming
+// (V2)" and "Embed (V2)" (docs.cohere.com/reference), and the types of the npm package cohere-ai.
 var cohereWire = &wire{
 	family: "cohere", refuse: refuseCohere, prompt: coherePrompt, whole: cohereWhole, events: cohereEvents,
-	others: map[string]func(*request, *Behaviour) raw{"embed": cohereEmbed}, failure: cohereFailure,
-	broke: func() []event {
+	otherOps: map[string]func(*request, *Behavior) raw{"embed": cohereEmbed}, failure: cohereFailure,
+	streamError: func() []event {
 		return []event{
 			{name: "message-end", data: object("type", "message-end", "delta", object("error", "internal server error", "finish_reason", "ERROR"))},
 			{data: []byte("[DONE]")},
@@ -25,7 +24,7 @@ func coherePrompt(q *request) prompt {
 	p := prompt{model: v.Get("model").Str, stream: v.Get("stream").Bool()}
 	for _, m := range v.Get("messages").Array() {
 		if m.Get("role").Str == "tool" {
-			p.result(cohereResult(m.Get("content")))
+			p.addResult(cohereResult(m.Get("content")))
 			continue
 		}
 		p.chatMessage(m)
@@ -44,7 +43,7 @@ func coherePrompt(q *request) prompt {
 	return p
 }
 
-// cohereResult is a text, or texts and documents.
+// cohereResult returns the text of a tool result, which can be a string, or texts and documents.
 func cohereResult(content gjson.Result) string {
 	if !content.IsArray() {
 		return content.Str
@@ -66,11 +65,11 @@ func cohereFinish(finish string) string {
 }
 
 func cohereUsage(a *answer) any {
-	figures := object("input_tokens", InputTokens, "output_tokens", OutputTokens)
-	return only(a.figures, object("billed_units", figures, "tokens", figures, "cached_tokens", a.cached))
+	tokens := object("input_tokens", InputTokens, "output_tokens", OutputTokens)
+	return only(a.hasUsage, object("billed_units", tokens, "tokens", tokens, "cached_tokens", a.cached))
 }
 
-// coherePlan comes before calls; models that think have no plan.
+// coherePlan precedes tool calls. Models that think have no plan.
 const coherePlan = "I will use a tool."
 
 func (a *answer) cohereHasPlan() bool { return len(a.calls) > 0 && len(a.thinking) == 0 }
@@ -82,10 +81,10 @@ func cohereCall(n int, c call, args string) raw {
 func cohereWhole(a *answer) raw {
 	var content, calls []raw
 	if len(a.thinking) > 0 {
-		content = append(content, object("type", "thinking", "thinking", a.thoughts()))
+		content = append(content, object("type", "thinking", "thinking", a.fullThinking()))
 	}
 	if len(a.text) > 0 {
-		content = append(content, object("type", "text", "text", a.all()))
+		content = append(content, object("type", "text", "text", a.fullText()))
 	}
 	for i, c := range a.calls {
 		calls = append(calls, cohereCall(i, c, c.args))
@@ -95,7 +94,7 @@ func cohereWhole(a *answer) raw {
 			"content", only(len(content) > 0, content)), "usage", cohereUsage(a))
 }
 
-// cohereStream counts the blocks.
+// cohereStream collects events and numbers the content blocks.
 type cohereStream struct {
 	events []event
 	block  int
@@ -127,7 +126,7 @@ func cohereEvents(a *answer) []event {
 	return append(s.events, event{data: []byte("[DONE]"), kind: endMark})
 }
 
-func (s *cohereStream) content(what string, kind eventKind, list []string) {
+func (s *cohereStream) content(contentType string, kind eventKind, list []string) {
 	if len(list) == 0 {
 		return
 	}
@@ -135,9 +134,9 @@ func (s *cohereStream) content(what string, kind eventKind, list []string) {
 	if kind == middle {
 		begin = middle
 	}
-	s.message(begin, "content-start", "content", object("type", what, what, ""))
+	s.message(begin, "content-start", "content", object("type", contentType, contentType, ""))
 	for _, piece := range list {
-		s.message(kind, "content-delta", "content", object(what, piece))
+		s.message(kind, "content-delta", "content", object(contentType, piece))
 	}
 	s.add(middle, "content-end", "index", s.block)
 	s.block++
@@ -152,14 +151,14 @@ func (s *cohereStream) call(n int, c call) {
 	s.block++
 }
 
-func cohereEmbed(q *request, b *Behaviour) raw {
+func cohereEmbed(q *request, b *Behavior) raw {
 	v := q.root
 	return object("id", "emb-1", "embeddings", object("float", vectors(v.Get("texts"), int(v.Get("output_dimension").Int()))),
 		"texts", raw(v.Get("texts").Raw), "meta", object("api_version", object("version", "2"),
 			"billed_units", only(b.Kind != "no-usage", object("input_tokens", InputTokens))), "response_type", "embeddings_by_type")
 }
 
-// cohereFailure is {"id","message"}.
+// cohereFailure returns {"id","message"}.
 func cohereFailure(f *refusal) (raw, map[string]string) {
 	return object("id", "err-1", "message", f.message), nil
 }

@@ -6,17 +6,18 @@ import (
 	"strings"
 )
 
-// command is what POST /__fake/next takes: a Behaviour and how often it holds (once, if not said).
+// command is the body of POST /__fake/next: a Behavior and the number of requests that it applies to (default
+// 1).
 type command struct {
-	Behaviour
+	Behavior
 	Times int `json:"times"`
 }
 
-// control serves what tests in other languages say; false if the request is for the provider:
+// control serves commands from tests in other languages; false if the request is for the provider:
 //
 //	POST /__fake/next      {"kind":"stall","family":"gemini","times":2}   204
-//	POST /__fake/reset     forget commands and requests                   204
-//	POST /__fake/release   let go what is held                            204
+//	POST /__fake/reset     clear commands and requests                    204
+//	POST /__fake/release   release held requests                          204
 //	GET  /__fake/seen      [Seen]                                         200
 //	GET  /__fake/active    {"active":1,"held":0}                          200
 func (s *Server) control(w http.ResponseWriter, r *http.Request) bool {
@@ -52,7 +53,7 @@ func (s *Server) command(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for range max(c.Times, 1) {
-		s.Next(c.Behaviour)
+		s.Next(c.Behavior)
 	}
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -20,16 +20,16 @@ func TestControl(t *testing.T) {
 		t.Fatal(resp.Status)
 	}
 	for _, want := range []int{429, 429, 200} {
-		if status, body := ask(t, s, f, says(f.wholeBody, "hi")); status != want {
+		if status, body := post(t, s, f, fill(f.wholeBody, "hi")); status != want {
 			t.Errorf("%d, want %d: %s", status, want, body)
 		}
 	}
-	seen := look(t, s, "/__fake/seen")
+	seen := get(t, s, "/__fake/seen")
 	if seen.Get("#").Int() != 3 || seen.Get("0.path").Str != "/v1/chat/completions" || seen.Get("2.status").Int() != 200 ||
 		seen.Get("0.header.Authorization.0").Str != "Bearer k" || seen.Get("1.family").Str != "openai" {
 		t.Error(seen)
 	}
-	if active := look(t, s, "/__fake/active"); active.Get("active").Raw != "0" || active.Get("held").Raw != "0" {
+	if active := get(t, s, "/__fake/active"); active.Get("active").Raw != "0" || active.Get("held").Raw != "0" {
 		t.Error(active)
 	}
 	for path, body := range map[string]string{"/__fake/release": "", "/__fake/reset": ""} {
@@ -37,7 +37,7 @@ func TestControl(t *testing.T) {
 			t.Error(path, resp.Status)
 		}
 	}
-	if seen := look(t, s, "/__fake/seen"); seen.Raw != "[]" {
+	if seen := get(t, s, "/__fake/seen"); seen.Raw != "[]" {
 		t.Error(seen)
 	}
 	if resp := do(t, s, "/__fake/next", `{"knd":"stall"}`, nil); resp.StatusCode != 400 {
@@ -45,7 +45,7 @@ func TestControl(t *testing.T) {
 	}
 }
 
-func look(t *testing.T, s *fakeprovider.Server, path string) gjson.Result {
+func get(t *testing.T, s *fakeprovider.Server, path string) gjson.Result {
 	t.Helper()
 	resp, err := http.Get(s.URL + path)
 	if err != nil {
@@ -68,8 +68,8 @@ func TestSchemas(t *testing.T) {
 		`{"$ref":"#"}`: `null`,
 		`{}`:           `{}`,
 	} {
-		body := says(f.wholeBody, "hi", `"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":`+schema+`}}`)
-		if _, got := ask(t, s, f, body); gjson.Get(got, f.wholeText).Str != want {
+		body := fill(f.wholeBody, "hi", `"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":`+schema+`}}`)
+		if _, got := post(t, s, f, body); gjson.Get(got, f.wholeText).Str != want {
 			t.Errorf("%s: %s", schema, got)
 		}
 	}
@@ -80,20 +80,20 @@ func TestPlain(t *testing.T) {
 	s := fakeprovider.New()
 	defer s.Close()
 	for _, f := range families() {
-		s.Next(fakeprovider.Behaviour{Kind: "plain"})
-		if _, body := ask(t, s, f, says(f.wholeBody, "think", f.tools, f.schema)); gjson.Get(body, f.wholeText).Str != fakeprovider.GoodText {
+		s.Next(fakeprovider.Behavior{Kind: "plain"})
+		if _, body := post(t, s, f, fill(f.wholeBody, "think", f.tools, f.schema)); gjson.Get(body, f.wholeText).Str != fakeprovider.GoodText {
 			t.Errorf("%s: %s", f.name, body)
 		}
 	}
 }
 
-// Whatever is asked, it answers: nothing panics.
+// TestHostile checks that the server responds to any body and never panics.
 func TestHostile(t *testing.T) {
 	t.Parallel()
 	s := fakeprovider.New()
 	defer s.Close()
 	for _, f := range families() {
-		for _, body := range []string{f.afterTool, f.image, says(f.streamBody, "think", f.tools)} {
+		for _, body := range []string{f.afterTool, f.image, fill(f.streamBody, "think", f.tools)} {
 			for cut := 1; cut < len(body); cut += 7 {
 				for _, hostile := range []string{body[:cut], body[:cut] + "}", strings.Replace(body, body[cut:cut+1], "[]", 1), body[:cut] + "null" + body[cut:]} {
 					resp := do(t, s, f.whole, hostile, f.headers)

@@ -11,8 +11,8 @@ import (
 
 const defaultDimensions = 8
 
-// Vector is the embedding of a text: always the same for the same text, numbers from -1 to 1 that a 32-bit
-// float holds exactly.
+// Vector returns the embedding of a text: always the same for the same text, with numbers from -1 to 1 that a
+// 32-bit float represents exactly.
 func Vector(text string, dimensions int) []float64 {
 	if dimensions <= 0 {
 		dimensions = defaultDimensions
@@ -27,8 +27,8 @@ func Vector(text string, dimensions int) []float64 {
 	return vector
 }
 
-// floats32 are the bytes of a vector as OpenAI sends it in base64: little-endian 32-bit floats.
-func floats32(vector []float64) string {
+// base64Floats returns a vector in OpenAI's base64 format: little-endian 32-bit floats.
+func base64Floats(vector []float64) string {
 	var b []byte
 	for _, v := range vector {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v)))
@@ -36,7 +36,7 @@ func floats32(vector []float64) string {
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-// texts are the inputs: a string, strings, or arrays of tokens as they stand.
+// texts returns the inputs: a string, strings, or an array of token IDs as its JSON.
 func texts(input gjson.Result) (list []string) {
 	if !input.IsArray() {
 		return []string{input.String()}

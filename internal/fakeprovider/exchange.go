@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// exchange is one request being served.
+// exchange is one request in progress.
 type exchange struct {
 	server   *Server
 	w        http.ResponseWriter
@@ -16,15 +16,15 @@ type exchange struct {
 	flush    *http.ResponseController
 	request  *request
 	seen     *Seen
-	b        Behaviour
-	finished bool // everything that was to be sent was sent
+	b        Behavior
+	finished bool // everything was sent
 }
 
-const page = "<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title></head>\n" +
+const errorPage = "<!DOCTYPE html>\n<html><head><title>502 Bad Gateway</title></head>\n" +
 	"<body><center><h1>502 Bad Gateway</h1></center><hr><center>nginx</center></body></html>\n"
 
 func (x *exchange) run() {
-	if !x.before() {
+	if !x.beforeHead() {
 		return
 	}
 	if x.b.Kind == "status" {
@@ -35,32 +35,32 @@ func (x *exchange) run() {
 		if x.b.Status == 0 {
 			x.b.Status = http.StatusBadGateway
 		}
-		x.send("text/html", []byte(page))
+		x.send("text/html", []byte(errorPage))
 		return
 	}
 	if x.b.Body == "" {
-		if refused := x.request.refuse(); refused != nil {
-			x.b = Behaviour{Kind: "answer"}
-			x.fail(refused)
+		if refusal := x.request.refuse(); refusal != nil {
+			x.b = Behavior{Kind: "answer"}
+			x.fail(refusal)
 			return
 		}
 	}
 	x.answer()
 }
 
-// before does what comes before a head; false if there will be none.
-func (x *exchange) before() bool {
+// beforeHead acts before the response header; false if none will be sent.
+func (x *exchange) beforeHead() bool {
 	switch x.b.Kind {
 	case "hold":
 		x.server.hold(x.r)
 	case "late-head":
-		late := x.b.DelayMs
-		if late == 0 {
-			late = defaultLateMs
+		delay := x.b.DelayMs
+		if delay == 0 {
+			delay = defaultLateMs
 		}
-		return x.sleep(late)
+		return x.sleep(delay)
 	case "hang":
-		x.untilLeft()
+		x.waitForDisconnect()
 		return false
 	case "drop":
 		panic(http.ErrAbortHandler)
@@ -68,7 +68,7 @@ func (x *exchange) before() bool {
 	return true
 }
 
-// hold makes a request wait at the gate.
+// hold blocks a request until Release or a disconnect.
 func (s *Server) hold(r *http.Request) {
 	s.mu.Lock()
 	s.held++
@@ -83,7 +83,7 @@ func (s *Server) hold(r *http.Request) {
 func (x *exchange) answer() {
 	q := x.request
 	prompt := q.prompt()
-	if x.b.raw() || x.b.Status >= 300 || !prompt.stream {
+	if x.b.isWhole() || x.b.Status >= 300 || !prompt.stream {
 		x.whole(&prompt)
 		return
 	}
@@ -92,11 +92,11 @@ func (x *exchange) answer() {
 	x.stream(q.wire.events(a))
 }
 
-// whole sends a body in one piece, or in as many as its kind says.
+// whole sends a whole response in the way of the behavior's kind.
 func (x *exchange) whole(p *prompt) {
 	switch {
 	case x.b.Kind == "wrong-type" && x.b.Body == "":
-		x.send("text/html", []byte(page))
+		x.send("text/html", []byte(errorPage))
 	case x.b.Kind == "wrong-type":
 		x.send("text/html", []byte(x.b.Body))
 	case x.b.Body != "":
@@ -106,10 +106,10 @@ func (x *exchange) whole(p *prompt) {
 	}
 }
 
-// fail sends the family's own error.
+// fail sends the family's error.
 func (x *exchange) fail(f *refusal) {
 	if f.message == "" {
-		f.message = "The provider says " + strconv.Itoa(f.status) + "."
+		f.message = "The provider returned status " + strconv.Itoa(f.status) + "."
 	}
 	body, headers := x.request.failure(f)
 	for name, value := range headers {
@@ -122,7 +122,7 @@ func (x *exchange) fail(f *refusal) {
 	x.send("application/json", body)
 }
 
-// head sends the response head; length below 0: not known before.
+// head sends the response header; a negative length is unknown.
 func (x *exchange) head(contentType string, length int) {
 	h := x.w.Header()
 	h.Set("Content-Type", contentType)
@@ -140,17 +140,17 @@ func (x *exchange) head(contentType string, length int) {
 	x.server.mu.Unlock()
 }
 
-// send sends a body that is at hand.
+// send sends a complete body in the way of the behavior's kind.
 func (x *exchange) send(contentType string, body []byte) {
 	switch x.b.Kind {
 	case "silent":
 		x.head(contentType, len(body))
 		_ = x.flush.Flush()
-		x.untilLeft()
+		x.waitForDisconnect()
 	case "stall":
 		x.head(contentType, len(body))
 		if x.write(body[:len(body)/2]) {
-			x.untilLeft()
+			x.waitForDisconnect()
 		}
 	case "broken":
 		x.head(contentType, len(body))
@@ -174,7 +174,7 @@ func (x *exchange) send(contentType string, body []byte) {
 	}
 }
 
-// write sends bytes at once; false if the client has left.
+// write sends bytes and flushes; false if the client has disconnected.
 func (x *exchange) write(data []byte) bool {
 	if x.r.Context().Err() != nil {
 		return false
@@ -201,7 +201,7 @@ func (x *exchange) repeat(data []byte, times int) bool {
 	return true
 }
 
-// sleep waits; false if the client left meanwhile.
+// sleep waits; false if the client disconnected.
 func (x *exchange) sleep(ms int) bool {
 	if ms <= 0 {
 		return x.r.Context().Err() == nil
@@ -216,11 +216,11 @@ func (x *exchange) sleep(ms int) bool {
 	}
 }
 
-func (x *exchange) untilLeft() { <-x.r.Context().Done() }
+func (x *exchange) waitForDisconnect() { <-x.r.Context().Done() }
 
-// reset breaks the connection so that the client sees ECONNRESET and no clean end.
+// reset resets the connection: the client sees ECONNRESET instead of a clean end.
 func (x *exchange) reset() {
-	time.Sleep(20 * time.Millisecond) // for what was written to arrive: a reset overtakes it otherwise
+	time.Sleep(20 * time.Millisecond) // otherwise the reset can overtake the written data
 	conn, _, err := x.flush.Hijack()
 	if err != nil {
 		panic(http.ErrAbortHandler)

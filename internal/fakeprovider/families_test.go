@@ -18,23 +18,23 @@ import (
 const signed = "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261121/us-east-1/bedrock/aws4_request, " +
 	"SignedHeaders=host;x-amz-date, Signature=0000000000000000000000000000000000000000000000000000000000000000"
 
-// family is how a test asks one provider. In bodies, $TEXT is what the user says.
+// family has one provider's requests and response paths. In bodies, $TEXT is the user message.
 type family struct {
-	name         string
-	whole        string // path
-	stream       string // path
-	headers      []string
-	wholeBody    string
-	streamBody   string
-	tools        string // members to add: one tool weather{city} and one clock{zone}
-	afterTool    string // a whole body whose last message is the tool's result "12 degrees"
-	schema       string // members to add: {"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}
-	image        string // a body with a PNG of 3 bytes
-	wholeText    string // gjson paths from here on
-	wholeArgs    string
-	wholeThought string
-	input        string // of the figures in a whole answer
-	piece        string // a piece of text in an event
+	name          string
+	whole         string // path
+	stream        string // path
+	headers       []string
+	wholeBody     string
+	streamBody    string
+	tools         string // members to add: the tools weather{city} and clock{zone}
+	afterTool     string // a complete body whose last message is the tool result "12 degrees"
+	schema        string // members to add: {"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}
+	image         string // a body with a PNG of 3 bytes
+	wholeText     string // from here on: gjson paths
+	wholeArgs     string
+	wholeThinking string
+	input         string // input tokens in a whole response
+	piece         string // a piece of text in an event
 }
 
 const (
@@ -58,8 +58,8 @@ func chatFamily(name, path string, headers ...string) family {
 		image: `{` + model + `"messages":[{"role":"user","content":[{"type":"text","text":"see"},` +
 			`{"type":"image_url","image_url":{"url":"data:image/png;base64,AQID"}}]}]}`,
 		wholeText: "choices.0.message.content", wholeArgs: "choices.0.message.tool_calls.#.function.arguments",
-		wholeThought: "choices.0.message.reasoning_content",
-		input:        "usage.prompt_tokens", piece: "choices.0.delta.content",
+		wholeThinking: "choices.0.message.reasoning_content",
+		input:         "usage.prompt_tokens", piece: "choices.0.delta.content",
 	}
 }
 
@@ -67,7 +67,7 @@ func families() []family {
 	bearer := []string{"Authorization", "Bearer k"}
 	mistral := chatFamily("mistral", "/mistral/v1/chat/completions", bearer...)
 	mistral.streamBody = strings.ReplaceAll(mistral.streamBody, `,"stream_options":{"include_usage":true}`, "")
-	mistral.wholeThought = "choices.0.message.content.0.thinking.0.text"
+	mistral.wholeThinking = "choices.0.message.content.0.thinking.0.text"
 	return []family{
 		chatFamily("openai", "/v1/chat/completions", bearer...),
 		chatFamily("azure", "/openai/deployments/d/chat/completions?api-version=2024-10-21", "api-key", "k"),
@@ -88,7 +88,7 @@ func responsesFamily(headers []string) family {
 		image: `{"model":"m","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"see"},` +
 			`{"type":"input_image","image_url":"data:image/png;base64,AQID"}]}]}`,
 		wholeText: `output.#(type=="message").content.0.text`, wholeArgs: `output.#(type=="function_call")#.arguments`,
-		wholeThought: `output.#(type=="reasoning").summary.0.text`, input: "usage.input_tokens", piece: "delta",
+		wholeThinking: `output.#(type=="reasoning").summary.0.text`, input: "usage.input_tokens", piece: "delta",
 	}
 }
 
@@ -105,7 +105,7 @@ func anthropicFamily() family {
 		image: `{"model":"m","max_tokens":64,"messages":[{"role":"user","content":[{"type":"text","text":"see"},{"type":"image",` +
 			`"source":{"type":"base64","media_type":"image/png","data":"AQID"}}]}]}`,
 		wholeText: `content.#(type=="text").text`, wholeArgs: `content.#(type=="tool_use")#.input`,
-		wholeThought: `content.#(type=="thinking").thinking`, input: "usage.input_tokens", piece: "delta.text",
+		wholeThinking: `content.#(type=="thinking").thinking`, input: "usage.input_tokens", piece: "delta.text",
 	}
 }
 
@@ -120,7 +120,7 @@ func geminiFamily() family {
 		schema:    `"generationConfig":{"responseMimeType":"application/json","responseJsonSchema":` + nSchema + `}`,
 		image:     `{"contents":[{"role":"user","parts":[{"text":"see"},{"inlineData":{"mimeType":"image/png","data":"AQID"}}]}]}`,
 		wholeText: `candidates.0.content.parts.#(thought==~false).text`, wholeArgs: `candidates.0.content.parts.#.functionCall.args`,
-		wholeThought: `candidates.0.content.parts.#(thought==true).text`, input: "usageMetadata.promptTokenCount",
+		wholeThinking: `candidates.0.content.parts.#(thought==true).text`, input: "usageMetadata.promptTokenCount",
 		piece: "candidates.0.content.parts.#(thought==~false).text",
 	}
 }
@@ -138,7 +138,7 @@ func bedrockFamily() family {
 			strings.ReplaceAll(nSchema, `"`, `\"`) + `"}}}}`,
 		image:     `{"messages":[{"role":"user","content":[{"text":"see"},{"image":{"format":"png","source":{"bytes":"AQID"}}}]}]}`,
 		wholeText: `output.message.content.#.text|0`, wholeArgs: `output.message.content.#.toolUse.input`,
-		wholeThought: `output.message.content.0.reasoningContent.reasoningText.text`, input: "usage.inputTokens", piece: "delta.text",
+		wholeThinking: `output.message.content.0.reasoningContent.reasoningText.text`, input: "usage.inputTokens", piece: "delta.text",
 	}
 }
 
@@ -147,12 +147,12 @@ func cohereFamily(headers []string) family {
 	f.streamBody = strings.ReplaceAll(f.streamBody, `,"stream_options":{"include_usage":true}`, "")
 	f.schema = `"response_format":{"type":"json_object","json_schema":` + nSchema + `}`
 	f.wholeText, f.wholeArgs = `message.content.#(type=="text").text`, "message.tool_calls.#.function.arguments"
-	f.wholeThought, f.input, f.piece = `message.content.#(type=="thinking").thinking`, "usage.tokens.input_tokens", "delta.message.content.text"
+	f.wholeThinking, f.input, f.piece = `message.content.#(type=="thinking").thinking`, "usage.tokens.input_tokens", "delta.message.content.text"
 	return f
 }
 
-// says puts what the user says, and more members, into a body.
-func says(body, text string, members ...string) string {
+// fill sets the user message in a body and adds more members.
+func fill(body, text string, members ...string) string {
 	body = strings.ReplaceAll(body, "$TEXT", text)
 	for _, m := range members {
 		body = body[:len(body)-1] + "," + m + "}"
@@ -177,8 +177,8 @@ func do(t *testing.T, s *fakeprovider.Server, path, body string, headers []strin
 	return resp
 }
 
-// ask asks for a whole answer and gives its status and body.
-func ask(t *testing.T, s *fakeprovider.Server, f family, body string) (int, string) {
+// post requests a whole response and returns its status and body.
+func post(t *testing.T, s *fakeprovider.Server, f family, body string) (int, string) {
 	t.Helper()
 	resp := do(t, s, f.whole, body, f.headers)
 	data, err := io.ReadAll(resp.Body)
@@ -191,10 +191,10 @@ func ask(t *testing.T, s *fakeprovider.Server, f family, body string) (int, stri
 // streamed is one event of a stream.
 type streamed struct{ name, data string }
 
-// askStream reads a stream to its end, and how it ended.
-func askStream(t *testing.T, s *fakeprovider.Server, f family, text string, members ...string) (events []streamed, err error) {
+// stream reads a stream to its end and returns the error that ended it.
+func stream(t *testing.T, s *fakeprovider.Server, f family, text string, members ...string) (events []streamed, err error) {
 	t.Helper()
-	resp := do(t, s, f.stream, says(f.streamBody, text, members...), f.headers)
+	resp := do(t, s, f.stream, fill(f.streamBody, text, members...), f.headers)
 	data, err := io.ReadAll(resp.Body)
 	return parse(t, f, data), err
 }
@@ -212,13 +212,13 @@ func parse(t *testing.T, f family, data []byte) (events []streamed) {
 	return events
 }
 
-// frames reads event stream frames; one with a wrong checksum is named so.
+// frames parses event stream frames. It sets the name of a frame with a wrong checksum to "wrong checksum".
 func frames(t *testing.T, data []byte) (events []streamed) {
 	t.Helper()
 	for len(data) >= 16 {
 		total, headers := binary.BigEndian.Uint32(data), binary.BigEndian.Uint32(data[4:])
 		if binary.BigEndian.Uint32(data[8:]) != crc32.ChecksumIEEE(data[:8]) || int(total) > len(data) {
-			t.Fatalf("a frame's head is wrong: %x", data[:12])
+			t.Fatalf("invalid frame prelude: %x", data[:12])
 		}
 		e := streamed{eventName(data[12 : 12+headers]), string(data[12+headers : total-4])}
 		if binary.BigEndian.Uint32(data[total-4:]) != crc32.ChecksumIEEE(data[:total-4]) {
@@ -232,7 +232,8 @@ func frames(t *testing.T, data []byte) (events []streamed) {
 	return events
 }
 
-// eventName finds :event-type or :exception-type, which come first or after headers without their letters.
+// eventName returns the value of :event-type or :exception-type. The search is textual: no header before it
+// contains these names.
 func eventName(headers []byte) string {
 	for _, name := range []string{":event-type", ":exception-type"} {
 		if _, rest, ok := bytes.Cut(headers, []byte(name)); ok {
@@ -243,8 +244,8 @@ func eventName(headers []byte) string {
 	return ""
 }
 
-// saidIn joins the pieces of text.
-func saidIn(f family, events []streamed) (text string) {
+// textIn joins the pieces of text.
+func textIn(f family, events []streamed) (text string) {
 	for _, e := range events {
 		if f.name == "responses" && e.name != "response.output_text.delta" {
 			continue
@@ -256,23 +257,23 @@ func saidIn(f family, events []streamed) (text string) {
 	return text
 }
 
-func TestWhole(t *testing.T) {
+func TestWholeResponses(t *testing.T) {
 	t.Parallel()
 	s := fakeprovider.New()
 	defer s.Close()
 	for _, f := range families() {
-		for _, c := range []struct{ about, body, path, want string }{
-			{"text", says(f.wholeBody, "hi"), f.wholeText, "Hello from upstream"},
-			{"figures", says(f.wholeBody, "hi"), f.input, "100"},
-			{"count", says(f.wholeBody, "count to 4"), f.wholeText, "1 2 3 4"},
-			{"think", says(f.wholeBody, "think"), f.wholeThought, "The user wants me to think. I shall say little."},
+		for _, c := range []struct{ name, body, path, want string }{
+			{"text", fill(f.wholeBody, "hi"), f.wholeText, "Hello from upstream"},
+			{"usage", fill(f.wholeBody, "hi"), f.input, "100"},
+			{"count", fill(f.wholeBody, "count to 4"), f.wholeText, "1 2 3 4"},
+			{"think", fill(f.wholeBody, "think"), f.wholeThinking, "The user wants me to think. I shall say little."},
 			{"tool result", f.afterTool, f.wholeText, "The tool said: 12 degrees"},
-			{"schema", says(f.wholeBody, "hi", f.schema), f.wholeText, `{"n":7}`},
+			{"schema", fill(f.wholeBody, "hi", f.schema), f.wholeText, `{"n":7}`},
 			{"image", f.image, f.wholeText, "I see an image (image/png, 3 bytes)"},
 		} {
-			status, body := ask(t, s, f, c.body)
+			status, body := post(t, s, f, c.body)
 			if got := gjson.Get(body, c.path).String(); status != 200 || got != c.want {
-				t.Errorf("%s, %s: %d %q, want %q, in %s", f.name, c.about, status, got, c.want, body)
+				t.Errorf("%s, %s: %d %q, want %q, in %s", f.name, c.name, status, got, c.want, body)
 			}
 		}
 	}
@@ -284,7 +285,7 @@ func TestToolCalls(t *testing.T) {
 	defer s.Close()
 	for _, f := range families() {
 		for text, want := range map[string]string{"hi": `{"city":"Paris"}`, "in parallel": `{"city":"Paris"}{"zone":7}`} {
-			_, body := ask(t, s, f, says(f.wholeBody, text, f.tools))
+			_, body := post(t, s, f, fill(f.wholeBody, text, f.tools))
 			got := ""
 			for _, args := range gjson.Get(body, f.wholeArgs).Array() {
 				got += args.String()
@@ -301,8 +302,8 @@ func TestStreams(t *testing.T) {
 	s := fakeprovider.New()
 	defer s.Close()
 	for _, f := range families() {
-		events, err := askStream(t, s, f, "think, cached")
-		if got := saidIn(f, events); got != "Hello from upstream" || err != nil {
+		events, err := stream(t, s, f, "think, cached")
+		if got := textIn(f, events); got != "Hello from upstream" || err != nil {
 			t.Errorf("%s: %q, %v", f.name, got, err)
 		}
 		for _, e := range events {
@@ -311,13 +312,13 @@ func TestStreams(t *testing.T) {
 			}
 		}
 		seen := s.Seen()
-		if last := seen[len(seen)-1]; last.Left || !last.Done || last.EventsSent != len(events) || last.Family != f.name {
+		if last := seen[len(seen)-1]; last.Disconnected || !last.Done || last.EventsSent != len(events) || last.Family != f.name {
 			t.Errorf("%s: %d events, seen %+v", f.name, len(events), last)
 		}
 	}
 }
 
-// The order of each family's events, for two calls.
+// TestOrder checks the order of each family's events for two tool calls.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	s := fakeprovider.New()
@@ -334,12 +335,12 @@ func TestOrder(t *testing.T) {
 			"tool-call-delta tool-call-end message-end ",
 	}
 	for _, f := range families() {
-		events, _ := askStream(t, s, f, "in parallel", f.tools)
+		events, _ := stream(t, s, f, "in parallel", f.tools)
 		var names []string
 		for _, e := range events {
-			again := len(names) > 0 && names[len(names)-1] == e.name ||
+			repeated := len(names) > 0 && names[len(names)-1] == e.name ||
 				strings.HasSuffix(e.name, "_delta") && len(names) > 1 && names[len(names)-1] == "ping" && names[len(names)-2] == e.name
-			if !again {
+			if !repeated {
 				names = append(names, e.name)
 			}
 		}

@@ -7,12 +7,12 @@ import (
 	"hash/crc32"
 )
 
-// framing is how events are told apart.
+// framing is the encoding that delimits events.
 type framing uint8
 
 const (
 	sse         framing = iota // WHATWG HTML, "Server-sent events"
-	sseCRLF                    // the same with CRLF, as Google sends it
+	sseCRLF                    // the same with CRLF, as from Google
 	eventStream                // Amazon's event stream encoding
 )
 
@@ -26,7 +26,7 @@ func (f framing) contentType() string {
 	return "text/event-stream; charset=utf-8"
 }
 
-// plain frames an event as the providers do.
+// plain frames an event as the real providers do.
 func (f framing) plain(e event) []byte {
 	switch f {
 	case eventStream:
@@ -40,10 +40,10 @@ func (f framing) plain(e event) []byte {
 	return join("event: ", e.name, "\ndata: ", string(e.data), "\n\n")
 }
 
-// odd frames an event in the least usual way that the framing allows.
-func (f framing) odd(e event, first bool) []byte {
+// unusual frames an event in the most unusual way that the framing allows.
+func (f framing) unusual(e event, first bool) []byte {
 	if f == eventStream {
-		return oddFrames(e, first)
+		return unusualFrames(e, first)
 	}
 	var b bytes.Buffer
 	if first {
@@ -70,8 +70,8 @@ func indented(data []byte) []byte {
 	return b.Bytes()
 }
 
-// header is one header of a frame. Types as Amazon numbers them: 0 true, 1 false, 2 byte, 3 short, 4 integer,
-// 5 long, 6 bytes, 7 string, 8 timestamp, 9 UUID.
+// header is one header of a frame. Amazon's type numbers: 0 true, 1 false, 2 byte, 3 short, 4 integer, 5 long, 6
+// bytes, 7 string, 8 timestamp, 9 UUID.
 type header struct {
 	name  string
 	kind  byte
@@ -88,11 +88,11 @@ func eventHeaders(e event) []header {
 	}
 }
 
-// appendFrame writes a frame:
+// appendFrame appends a frame:
 //
 //	total length u32 | headers' length u32 | CRC32 of these 8 bytes | headers | payload | CRC32 of all before
 //
-// and a header: length of the name u8 | name | type u8 | value, strings and bytes with a u16 length before.
+// A header is: length of the name u8 | name | type u8 | value. Strings and bytes have a u16 length before them.
 // Source: Amazon Transcribe's and Bedrock's developer guides, "Event stream encoding".
 func appendFrame(dst []byte, headers []header, payload []byte) []byte {
 	var h []byte
@@ -111,8 +111,8 @@ func appendFrame(dst []byte, headers []header, payload []byte) []byte {
 	return append(dst, frame...)
 }
 
-// oddFrames puts a header of every type into the frame, and before the first one an event nobody knows.
-func oddFrames(e event, first bool) []byte {
+// unusualFrames adds a header of every type to the frame, and puts an unknown event before the first frame.
+func unusualFrames(e event, first bool) []byte {
 	var out []byte
 	if first {
 		out = appendFrame(out, eventHeaders(event{name: "somethingNew"}), []byte(`{"p":"ab"}`))

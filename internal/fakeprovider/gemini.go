@@ -6,23 +6,23 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// geminiWire speaks Gemini's generateContent and embedContent.
-// Source: Gemini API reference, "Generating content", "Embeddings" and "Thought signatures" (ai.google.dev/api,
-// ai.google.dev/gemini-api/docs), and the types of the npm package @google/genai.
+// geminiWire speaks Gemini's generateContent and embedContent. Source: Gemini API reference, "Generating
+// content", "Embeddings" and "Thought signatures" (ai.google.dev/api, ai.google.dev/gemini-api/docs), and the
+// types of the npm package @google/genai.
 var geminiWire = &wire{
 	family: "gemini", framing: sseCRLF, refuse: refuseGemini, prompt: geminiPrompt, whole: geminiWhole, events: geminiEvents,
-	others: map[string]func(*request, *Behaviour) raw{
+	otherOps: map[string]func(*request, *Behavior) raw{
 		"embed": geminiEmbed,
-		"count": func(*request, *Behaviour) raw { return object("totalTokens", InputTokens) },
+		"count": func(*request, *Behavior) raw { return object("totalTokens", InputTokens) },
 	},
 	failure: geminiFailure,
-	broke: func() []event {
+	streamError: func() []event {
 		body, _ := geminiFailure(&refusal{status: 503, message: "The model is overloaded. Please try again later."})
 		return []event{{data: body}}
 	},
 }
 
-// field reads a member by its name as Google writes it, or with underscores: both are taken.
+// field returns a member by its camel-case name, or by its snake-case name: Google accepts both.
 func field(v gjson.Result, name string) gjson.Result {
 	if found := v.Get(name); found.Exists() {
 		return found
@@ -73,36 +73,37 @@ func (p *prompt) geminiToolChoice(config gjson.Result) {
 	case "ANY":
 		p.toolChoice = "any"
 		if names := field(config, "allowedFunctionNames").Array(); len(names) == 1 {
-			p.toolChoice, p.forced = "tool", names[0].Str
+			p.toolChoice, p.forcedTool = "tool", names[0].Str
 		}
 	}
 }
 
 func (p *prompt) geminiContent(content gjson.Result) {
-	ofUser := content.Get("role").Str != "model"
+	fromUser := content.Get("role").Str != "model"
 	results := strings.Contains(content.Raw, `"functionResponse"`) || strings.Contains(content.Raw, `"function_response"`)
-	p.turn(ofUser && !results)
-	if !ofUser {
+	p.startMessage(fromUser && !results)
+	if !fromUser {
 		return
 	}
 	for _, part := range content.Get("parts").Array() {
 		if r := field(part, "functionResponse"); r.Exists() {
-			p.result(geminiResult(r.Get("response")))
+			p.addResult(geminiResult(r.Get("response")))
 		}
 		if data := field(part, "inlineData"); data.Exists() {
 			media := field(data, "mimeType").Str
-			p.sees(whatIs(media), media, data.Get("data").Str)
+			p.addMedia(mediaNoun(media), media, data.Get("data").Str)
 		}
 		if file := field(part, "fileData"); file.Exists() {
-			p.seesURL(whatIs(field(file, "mimeType").Str), field(file, "fileUri").Str)
+			p.addMediaURL(mediaNoun(field(file, "mimeType").Str), field(file, "fileUri").Str)
 		}
 		if text := part.Get("text").Str; text != "" {
-			p.says(text)
+			p.addText(text)
 		}
 	}
 }
 
-// geminiResult is a function's result: the text, if the object has one member only and that is a text.
+// geminiResult returns a function's result: the string, if that is the object's only member, otherwise the
+// object.
 func geminiResult(response gjson.Result) string {
 	text, members := response.Raw, 0
 	response.ForEach(func(_, v gjson.Result) bool {
@@ -118,7 +119,7 @@ func geminiResult(response gjson.Result) string {
 	return text
 }
 
-func whatIs(media string) string {
+func mediaNoun(media string) string {
 	switch {
 	case strings.HasPrefix(media, "image/"), media == "":
 		return "an image"
@@ -132,10 +133,10 @@ func geminiFinish(finish string) string {
 	return map[string]string{"stop": "STOP", "tools": "STOP", "length": "MAX_TOKENS", "filter": "SAFETY"}[finish]
 }
 
-// geminiUsage grows with the stream: so many tokens of the output are there by now. Thoughts are counted
-// apart from the candidates.
+// geminiUsage returns the usage after a number of output and thinking tokens; it grows during a stream. Thoughts
+// are not included in the candidates.
 func geminiUsage(a *answer, output, thoughts int) any {
-	return only(a.figures, object("promptTokenCount", InputTokens,
+	return only(a.hasUsage, object("promptTokenCount", InputTokens,
 		"candidatesTokenCount", only(output > 0, output), "totalTokenCount", InputTokens+output+thoughts,
 		"cachedContentTokenCount", only(a.cached > 0, a.cached),
 		"promptTokensDetails", array(object("modality", "TEXT", "tokenCount", InputTokens)),
@@ -143,15 +144,15 @@ func geminiUsage(a *answer, output, thoughts int) any {
 		"thoughtsTokenCount", only(thoughts > 0, thoughts)))
 }
 
-// geminiAnswer is one GenerateContentResponse.
-func geminiAnswer(a *answer, parts []raw, finish string, figures any) raw {
+// geminiAnswer returns one GenerateContentResponse.
+func geminiAnswer(a *answer, parts []raw, finish string, usageObject any) raw {
 	return object("candidates", array(object("content", object("parts", array(parts...), "role", "model"),
 		"finishReason", only(finish != "", finish), "index", 0)),
-		"usageMetadata", figures, "modelVersion", a.model, "responseId", "resp-1")
+		"usageMetadata", usageObject, "modelVersion", a.model, "responseId", "resp-1")
 }
 
-// geminiCall is a call; the first of them carries the signature of the thinking. Models from Gemini 3 on name
-// their calls.
+// geminiCall returns a function call. The first one has the signature of the thinking. Models from Gemini 3 on
+// send IDs.
 func geminiCall(a *answer, n int) raw {
 	c := a.calls[n]
 	return object("functionCall", object("name", c.name, "args", raw(c.args),
@@ -162,15 +163,15 @@ func geminiCall(a *answer, n int) raw {
 func geminiWhole(a *answer) raw {
 	var parts []raw
 	if len(a.thinking) > 0 {
-		parts = append(parts, object("text", a.thoughts(), "thought", true))
+		parts = append(parts, object("text", a.fullThinking(), "thought", true))
 	}
 	if len(a.text) > 0 {
-		parts = append(parts, object("text", a.all(), "thoughtSignature", only(len(a.thinking) > 0, signature)))
+		parts = append(parts, object("text", a.fullText(), "thoughtSignature", only(len(a.thinking) > 0, signature)))
 	}
 	for i := range a.calls {
 		parts = append(parts, geminiCall(a, i))
 	}
-	return geminiAnswer(a, parts, geminiFinish(a.finish), geminiUsage(a, OutputTokens-a.reasoned, a.reasoned))
+	return geminiAnswer(a, parts, geminiFinish(a.finish), geminiUsage(a, OutputTokens-a.reasoning, a.reasoning))
 }
 
 func geminiEvents(a *answer) (events []event) {
@@ -178,21 +179,21 @@ func geminiEvents(a *answer) (events []event) {
 		events = append(events, event{kind: kind, data: geminiAnswer(a, []raw{part}, "", geminiUsage(a, output, thoughts))})
 	}
 	for i, piece := range a.thinking {
-		add(middle, object("text", piece, "thought", true), 0, a.reasoned*(i+1)/len(a.thinking))
+		add(middle, object("text", piece, "thought", true), 0, a.reasoning*(i+1)/len(a.thinking))
 	}
-	output := OutputTokens - a.reasoned
+	output := OutputTokens - a.reasoning
 	for i, piece := range a.text {
-		add(text, object("text", piece), output*(i+1)/(len(a.text)+1), a.reasoned)
+		add(text, object("text", piece), output*(i+1)/(len(a.text)+1), a.reasoning)
 	}
 	for i := range a.calls {
-		add(middle, geminiCall(a, i), output*(i+1)/(len(a.calls)+1), a.reasoned)
+		add(middle, geminiCall(a, i), output*(i+1)/(len(a.calls)+1), a.reasoning)
 	}
 	last := object("text", "", "thoughtSignature", only(len(a.thinking) > 0 && len(a.calls) == 0, signature))
-	return append(events, event{data: geminiAnswer(a, []raw{last}, geminiFinish(a.finish), geminiUsage(a, output, a.reasoned))})
+	return append(events, event{data: geminiAnswer(a, []raw{last}, geminiFinish(a.finish), geminiUsage(a, output, a.reasoning))})
 }
 
-// geminiEmbed is {"embeddings":[{"values"}]}, or {"embedding":{"values"}} for a single one.
-func geminiEmbed(q *request, _ *Behaviour) raw {
+// geminiEmbed returns {"embeddings":[{"values"}]}, or {"embedding":{"values"}} for a single text.
+func geminiEmbed(q *request, _ *Behavior) raw {
 	if q.method == "embedContent" {
 		return object("embedding", geminiVector(q.root))
 	}
@@ -217,8 +218,8 @@ var geminiErrors = map[int]string{
 	503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED", 529: "UNAVAILABLE",
 }
 
-// geminiFailure is {"error":{"code","message","status","details"}}.
-// Source: Google Cloud API design guide, "Errors" (google.rpc.Status).
+// geminiFailure returns {"error":{"code","message","status","details"}}. Source: Google Cloud API design guide,
+// "Errors" (google.rpc.Status).
 func geminiFailure(f *refusal) (raw, map[string]string) {
 	status := geminiErrors[f.status]
 	if f.kind != "" {

@@ -33,7 +33,7 @@ func refuseGemini(q *request) *refusal {
 		known string
 		at    string
 	}{{v, geminiMembers, ""}, {config, geminiConfig, " at 'generation_config'"}} {
-		if name := unknown(check.v, bothWays(check.known)); name != "" {
+		if name := unknown(check.v, bothSpellings(check.known)); name != "" {
 			return bad("Invalid JSON payload received. Unknown name \"" + name + "\"" + check.at + ": Cannot find field.")
 		}
 	}
@@ -68,8 +68,8 @@ func refuseGeminiOther(q *request) *refusal {
 	return nil
 }
 
-// bothWays are names in both spellings.
-func bothWays(names string) string {
+// bothSpellings adds each name in snake case.
+func bothSpellings(names string) string {
 	all := names
 	for _, name := range strings.Fields(names) {
 		all += " " + snake(name)
@@ -92,13 +92,13 @@ func refuseGeminiTools(tools gjson.Result) *refusal {
 	return nil
 }
 
-// unknownInSchema finds what Google's Schema has no field for, such as additionalProperties. Full JSON Schema
-// has its own member, parametersJsonSchema.
+// unknownInSchema returns the first member that Google's Schema type does not have, such as
+// additionalProperties. Full JSON Schema goes into another member, parametersJsonSchema.
 func unknownInSchema(schema gjson.Result, depth int) string {
 	if !schema.IsObject() || depth > maxSchemaDepth {
 		return ""
 	}
-	if name := unknown(schema, bothWays(geminiSchema)); name != "" {
+	if name := unknown(schema, bothSpellings(geminiSchema)); name != "" {
 		return name
 	}
 	inner := append(schema.Get("anyOf").Array(), schema.Get("items"))
@@ -114,7 +114,7 @@ func unknownInSchema(schema gjson.Result, depth int) string {
 	return ""
 }
 
-// refuseContents checks roles, parts, and that a turn of calls is answered by as many results.
+// refuseContents checks roles and parts, and that a turn with function calls is followed by as many results.
 func refuseContents(contents gjson.Result) *refusal {
 	calls := 0
 	for i, c := range contents.Array() {
@@ -128,19 +128,19 @@ func refuseContents(contents gjson.Result) *refusal {
 		if len(parts) == 0 {
 			return bad(at + ".parts: contents.parts must not be empty.")
 		}
-		made, answered := 0, 0
+		newCalls, results := 0, 0
 		for _, part := range parts {
 			if field(part, "functionCall").Exists() {
-				made++
+				newCalls++
 			}
 			if field(part, "functionResponse").Exists() {
-				answered++
+				results++
 			}
 		}
-		if answered != calls {
+		if results != calls {
 			return bad("Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.")
 		}
-		calls = made
+		calls = newCalls
 	}
 	return nil
 }

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// raw is JSON that is written already.
+// raw is encoded JSON.
 type raw = json.RawMessage
 
-// absent leaves out the member that it is the value of.
+// absent is the value of a member to omit.
 type absent struct{}
 
-// object is a JSON object with its members in this order: name, value, name, value…
+// object returns a JSON object with its members in this order: name, value, name, value…
 func object(pairs ...any) raw {
 	b := []byte{'{'}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -27,7 +27,7 @@ func object(pairs ...any) raw {
 	return append(b, '}')
 }
 
-// array is a JSON array.
+// array returns a JSON array.
 func array[T any](items ...T) raw {
 	if len(items) == 0 {
 		return raw("[]")
@@ -35,18 +35,18 @@ func array[T any](items ...T) raw {
 	return encode(items)
 }
 
-// encode writes a value as providers do: without escapes for HTML.
+// encode encodes a value as providers do: without HTML escapes.
 func encode(v any) raw {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic("fakeprovider: " + err.Error()) // only for JSON that this package wrote wrongly
+		panic("fakeprovider: " + err.Error()) // only for invalid JSON from this package
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// only is the value if the condition holds; else the member is left out.
+// only returns the value if the condition is true, otherwise absent.
 func only(condition bool, value any) any {
 	if condition {
 		return value
@@ -54,7 +54,7 @@ func only(condition bool, value any) any {
 	return absent{}
 }
 
-// orNull is the text, or null if there is none.
+// orNull returns the text, or null if it is empty.
 func orNull(text string) any {
 	if text == "" {
 		return nil
@@ -64,7 +64,7 @@ func orNull(text string) any {
 
 func join(parts ...string) []byte { return []byte(strings.Join(parts, "")) }
 
-// pieces cuts a text into pieces of about so many characters.
+// pieces splits a text into pieces of size characters; the last can be shorter.
 func pieces(text string, size int) (list []string) {
 	runes := []rune(text)
 	for len(runes) > size {

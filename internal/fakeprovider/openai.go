@@ -6,12 +6,12 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// dialect is what sets apart a provider that speaks chat completions.
+// dialect describes the differences between providers with chat completions.
 type dialect struct {
 	family   string
-	azure    bool // no model in the body, filter results, an error code that is the status
-	mistral  bool // refuses unknown members with 422, thinking as chunks of content, figures with the finish
-	workers  bool // Workers AI: choices of a stream have no index, errors are a list
+	azure    bool // no model in the body, filter results, the status as error code
+	mistral  bool // rejects unknown members with 422, thinking as content chunks, usage with the finish reason
+	workers  bool // Workers AI: stream choices have no index, errors are a list
 	deepseek bool // prompt_cache_hit_tokens
 }
 
@@ -23,7 +23,7 @@ var (
 	deepseekWire = newChatWire(&dialect{family: "deepseek", deepseek: true})
 )
 
-// chatWire tells by the path who speaks.
+// chatWire selects the dialect by the path.
 func chatWire(path string) *wire {
 	switch {
 	case strings.Contains(path, "/ai/v1/"):
@@ -41,13 +41,13 @@ func chatWire(path string) *wire {
 func newChatWire(d *dialect) *wire {
 	return &wire{
 		family: d.family, refuse: d.refuse, prompt: chatPrompt, whole: d.whole, events: d.events,
-		others:  map[string]func(*request, *Behaviour) raw{"embed": d.embed},
-		failure: d.failure, broke: d.broke,
+		otherOps: map[string]func(*request, *Behavior) raw{"embed": d.embed},
+		failure:  d.failure, streamError: d.streamError,
 	}
 }
 
-// chatPrompt reads a chat completion's request.
-// Source: OpenAI's API reference, "Create chat completion" (platform.openai.com/docs/api-reference/chat/create).
+// chatPrompt parses a chat completion request. Source: OpenAI's API reference, "Create chat completion"
+// (platform.openai.com/docs/api-reference/chat/create).
 func chatPrompt(q *request) prompt {
 	v := q.root
 	p := prompt{
@@ -75,7 +75,7 @@ func chatPrompt(q *request) prompt {
 func (p *prompt) chatToolChoice(choice gjson.Result) {
 	switch {
 	case choice.IsObject():
-		p.toolChoice, p.forced = "tool", choice.Get("function.name").Str
+		p.toolChoice, p.forcedTool = "tool", choice.Get("function.name").Str
 	case choice.Str == "required" || choice.Str == "any":
 		p.toolChoice = "any"
 	default:
@@ -86,31 +86,31 @@ func (p *prompt) chatToolChoice(choice gjson.Result) {
 func (p *prompt) chatMessage(m gjson.Result) {
 	role, content := m.Get("role").Str, m.Get("content")
 	if role == "tool" {
-		p.result(chatText(content))
+		p.addResult(chatText(content))
 		return
 	}
-	p.turn(role == "user")
+	p.startMessage(role == "user")
 	if role != "user" {
 		return
 	}
 	if !content.IsArray() {
-		p.says(content.Str)
+		p.addText(content.Str)
 	}
 	for _, part := range content.Array() {
 		switch part.Get("type").Str {
 		case "text":
-			p.says(part.Get("text").Str)
+			p.addText(part.Get("text").Str)
 		case "image_url":
-			p.seesURL("an image", chatImage(part.Get("image_url")))
+			p.addMediaURL("an image", chatImage(part.Get("image_url")))
 		case "input_audio":
-			p.sees("a recording", "audio/"+part.Get("input_audio.format").Str, part.Get("input_audio.data").Str)
+			p.addMedia("a recording", "audio/"+part.Get("input_audio.format").Str, part.Get("input_audio.data").Str)
 		case "file":
-			p.seesURL("a file", part.Get("file.file_data").Str)
+			p.addMediaURL("a file", part.Get("file.file_data").Str)
 		}
 	}
 }
 
-// chatImage is an image's URL: {"url"}, or for Mistral a plain string.
+// chatImage returns an image's URL, from {"url"} or from Mistral's plain string.
 func chatImage(v gjson.Result) string {
 	if v.IsObject() {
 		return v.Get("url").Str
@@ -133,7 +133,7 @@ func (d *dialect) finish(finish string) string {
 	return map[string]string{"stop": "stop", "tools": "tool_calls", "length": "length", "filter": "content_filter"}[finish]
 }
 
-// callID is a call's; Mistral's have nine characters.
+// callID returns a tool call's ID; Mistral's have nine characters.
 func (d *dialect) callID(n int) string {
 	if d.mistral {
 		return id("fakecall", n)
@@ -143,20 +143,20 @@ func (d *dialect) callID(n int) string {
 
 func (d *dialect) usage(a *answer) any {
 	switch {
-	case !a.figures:
+	case !a.hasUsage:
 		return absent{}
 	case d.mistral:
 		return object("prompt_tokens", InputTokens, "completion_tokens", OutputTokens, "total_tokens", InputTokens+OutputTokens,
 			"prompt_tokens_details", only(a.cached > 0, object("cached_tokens", a.cached)))
 	}
 	return object("prompt_tokens", InputTokens, "completion_tokens", OutputTokens, "total_tokens", InputTokens+OutputTokens,
-		"prompt_cache_hit_tokens", only(d.deepseek, a.cached), "prompt_cache_miss_tokens", only(d.deepseek, a.freshInput()),
+		"prompt_cache_hit_tokens", only(d.deepseek, a.cached), "prompt_cache_miss_tokens", only(d.deepseek, a.uncachedInput()),
 		"prompt_tokens_details", object("cached_tokens", a.cached, "audio_tokens", 0),
-		"completion_tokens_details", object("reasoning_tokens", a.reasoned, "audio_tokens", 0,
+		"completion_tokens_details", object("reasoning_tokens", a.reasoning, "audio_tokens", 0,
 			"accepted_prediction_tokens", 0, "rejected_prediction_tokens", 0))
 }
 
-// whole is {"id","object":"chat.completion","created","model","choices":[…],"usage":{…}}.
+// whole returns {"id","object":"chat.completion","created","model","choices":[…],"usage":{…}}.
 func (d *dialect) whole(a *answer) raw {
 	var choices []raw
 	for i := range max(a.choices, 1) {
@@ -174,27 +174,27 @@ func (d *dialect) message(a *answer) raw {
 		calls = append(calls, object("id", d.callID(i), "type", "function",
 			"function", object("name", c.name, "arguments", c.args)))
 	}
-	var content any = orNull(a.all())
+	var content any = orNull(a.fullText())
 	if d.mistral && len(a.thinking) > 0 {
-		content = []raw{thinkChunk(a.thoughts()), object("type", "text", "text", a.all())}
+		content = []raw{thinkChunk(a.fullThinking()), object("type", "text", "text", a.fullText())}
 	} else if d.mistral {
-		content = a.all()
+		content = a.fullText()
 	}
 	plain := !d.mistral
 	return object("role", "assistant", "content", content,
-		"reasoning_content", only(plain && len(a.thinking) > 0, a.thoughts()),
+		"reasoning_content", only(plain && len(a.thinking) > 0, a.fullThinking()),
 		"refusal", only(plain, nil), "annotations", only(d.family == "openai", raw("[]")),
 		"tool_calls", only(len(calls) > 0, calls))
 }
 
-// thinkChunk is how Mistral's models think.
-// Source: Mistral's documentation, "Reasoning" (docs.mistral.ai/capabilities/reasoning).
+// thinkChunk returns Mistral's format for thinking. Source: Mistral's documentation, "Reasoning"
+// (docs.mistral.ai/capabilities/reasoning).
 func thinkChunk(thoughts string) raw {
 	return object("type", "thinking", "thinking", array(object("type", "text", "text", thoughts)))
 }
 
-// events are chat.completion.chunk objects and [DONE].
-// Source: OpenAI's API reference, "The chat completion chunk object".
+// events returns chat.completion.chunk objects and [DONE]. Source: OpenAI's API reference, "The chat completion
+// chunk object".
 func (d *dialect) events(a *answer) (events []event) {
 	if d.azure {
 		events = append(events, event{data: azureFirst, kind: opening})
@@ -202,32 +202,33 @@ func (d *dialect) events(a *answer) (events []event) {
 	for i := range max(a.choices, 1) {
 		events = append(events, d.choice(a, i)...)
 	}
-	if a.includeUsage && a.figures && !d.mistral {
+	if a.includeUsage && a.hasUsage && !d.mistral {
 		events = append(events, d.chunk(a, usage, raw("[]"), d.usage(a)))
 	}
 	return append(events, event{data: []byte("[DONE]"), kind: endMark})
 }
 
-// chunk is one object of the stream. If figures are asked for, all but the last say that they have none.
-func (d *dialect) chunk(a *answer, kind eventKind, choices raw, figures any) event {
+// chunk returns one object of the stream. If the request asks for usage, all chunks except the last have a null
+// usage.
+func (d *dialect) chunk(a *answer, kind eventKind, choices raw, usageObject any) event {
 	return event{kind: kind, data: object("id", "chatcmpl-1", "object", "chat.completion.chunk", "created", created,
 		"model", a.model, "service_tier", only(d.family == "openai", "default"),
-		"system_fingerprint", only(!d.mistral, "fp_fake"), "choices", choices, "usage", figures,
+		"system_fingerprint", only(!d.mistral, "fp_fake"), "choices", choices, "usage", usageObject,
 		"obfuscation", only(d.family == "openai", "x7Kq"))}
 }
 
-// piece is a chunk with one choice.
+// piece returns a chunk with one choice.
 func (d *dialect) piece(a *answer, kind eventKind, choice int, delta raw, finish string) event {
-	var figures any = absent{}
+	var usageObject any = absent{}
 	switch {
 	case d.mistral && finish != "":
-		figures = d.usage(a)
-	case a.includeUsage && a.figures && !d.mistral:
-		figures = nil
+		usageObject = d.usage(a)
+	case a.includeUsage && a.hasUsage && !d.mistral:
+		usageObject = nil
 	}
 	return d.chunk(a, kind, array(object("index", only(!d.workers, choice), "delta", delta,
 		"logprobs", only(!d.mistral && !d.workers, nil), "finish_reason", orNull(finish),
-		"content_filter_results", only(d.azure, raw("{}")))), figures)
+		"content_filter_results", only(d.azure, raw("{}")))), usageObject)
 }
 
 func (d *dialect) choice(a *answer, i int) (events []event) {
@@ -259,8 +260,8 @@ func (d *dialect) choice(a *answer, i int) (events []event) {
 	return append(events, d.piece(a, middle, i, last, d.finish(a.finish)))
 }
 
-// callPieces are the chunks of a tool call: its name first, then its arguments bit by bit. Mistral sends a
-// call whole.
+// callPieces returns the chunks of a tool call: first its name, then its arguments in pieces. Mistral sends a
+// call in one chunk.
 func (d *dialect) callPieces(a *answer, choice, n int, c call) []event {
 	function := object("name", c.name, "arguments", "")
 	if d.mistral {
@@ -278,14 +279,14 @@ func (d *dialect) callPieces(a *answer, choice, n int, c call) []event {
 	return events
 }
 
-// embed is {"object":"list","data":[{"object":"embedding","index","embedding"}],"model","usage"}.
-// Source: OpenAI's API reference, "Create embeddings".
-func (d *dialect) embed(q *request, b *Behaviour) raw {
+// embed returns {"object":"list","data":[{"object":"embedding","index","embedding"}],"model","usage"}. Source:
+// OpenAI's API reference, "Create embeddings".
+func (d *dialect) embed(q *request, b *Behavior) raw {
 	var data []raw
 	for i, vector := range vectors(q.root.Get("input"), int(q.root.Get("dimensions").Int())) {
 		var value any = vector
 		if q.root.Get("encoding_format").Str == "base64" {
-			value = floats32(vector)
+			value = base64Floats(vector)
 		}
 		data = append(data, object("object", "embedding", "index", i, "embedding", value))
 	}

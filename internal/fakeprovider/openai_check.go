@@ -8,7 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// Members of a chat completion's request.
+// Members of a chat completion request.
 // Source: types of the npm packages openai 6.49 and @mistralai/mistralai.
 const (
 	chatMembers = "messages model audio frequency_penalty function_call functions logit_bias logprobs max_completion_tokens " +
@@ -28,9 +28,9 @@ var mistralMessage = map[string]string{
 
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// refuse checks a request as OpenAI and those who speak like it do.
+// refuse validates a request as OpenAI and compatible providers do.
 func (d *dialect) refuse(q *request) *refusal {
-	if f := d.refuseCaller(q); f != nil {
+	if f := d.refuseCredentials(q); f != nil {
 		return f
 	}
 	if !q.root.IsObject() {
@@ -58,7 +58,7 @@ func (d *dialect) refuse(q *request) *refusal {
 	return refuseMessages(q.root.Get("messages"))
 }
 
-func (d *dialect) refuseCaller(q *request) *refusal {
+func (d *dialect) refuseCredentials(q *request) *refusal {
 	key := q.bearer() || d.azure && q.r.Header.Get("Api-Key") != ""
 	if !key {
 		return &refusal{status: 401, message: "You didn't provide an API key."}
@@ -82,20 +82,20 @@ func refuseEmbeddings(v gjson.Result) *refusal {
 	return nil
 }
 
-// refuseMistral finds members that Mistral does not know, at the top and in messages.
+// refuseMistral rejects members that Mistral does not know, at the top level and in messages.
 func refuseMistral(v gjson.Result) *refusal {
 	var list []raw
-	extra := func(value gjson.Result, at ...any) {
+	reject := func(value gjson.Result, at ...any) {
 		list = append(list, object("type", "extra_forbidden", "loc", append([]any{"body"}, at...),
 			"msg", "Extra inputs are not permitted", "input", raw(value.Raw)))
 	}
 	if name := unknown(v, mistralMembers); name != "" {
-		extra(v.Get(gjson.Escape(name)), name)
+		reject(v.Get(gjson.Escape(name)), name)
 	}
 	for i, m := range v.Get("messages").Array() {
 		role := m.Get("role").Str
 		if name := unknown(m, mistralMessage[role]); name != "" && mistralMessage[role] != "" {
-			extra(m.Get(gjson.Escape(name)), "messages", i, role, name)
+			reject(m.Get(gjson.Escape(name)), "messages", i, role, name)
 		}
 	}
 	if list == nil {
@@ -109,7 +109,7 @@ func invalid(param, message string) *refusal {
 }
 
 func refuseChatParams(d *dialect, v gjson.Result) *refusal {
-	temperature, reasons := v.Get("temperature"), reasoningModel(v.Get("model").Str) && d.family == "openai"
+	temperature, reasoning := v.Get("temperature"), reasoningModel(v.Get("model").Str) && d.family == "openai"
 	switch {
 	case v.Get("stream_options").IsObject() && !v.Get("stream").Bool():
 		return invalid("stream_options", "The 'stream_options' parameter is only allowed when 'stream' is enabled.")
@@ -117,7 +117,7 @@ func refuseChatParams(d *dialect, v gjson.Result) *refusal {
 		return invalid("temperature", "Invalid 'temperature': expected a number from 0 to 2.")
 	case v.Get("max_tokens").Exists() && v.Get("max_completion_tokens").Exists():
 		return invalid("max_tokens", "Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
-	case reasons && v.Get("max_tokens").Exists():
+	case reasoning && v.Get("max_tokens").Exists():
 		return &refusal{status: 400, param: "max_tokens", code: "unsupported_parameter", message: "Unsupported parameter: " +
 			"'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."}
 	case v.Get("top_logprobs").Int() > 0 && !v.Get("logprobs").Bool():
@@ -126,7 +126,7 @@ func refuseChatParams(d *dialect, v gjson.Result) *refusal {
 	return refuseFormat(d, v)
 }
 
-// reasoningModel tells OpenAI's models that take max_completion_tokens only.
+// reasoningModel reports whether an OpenAI model accepts only max_completion_tokens.
 func reasoningModel(model string) bool {
 	for _, prefix := range []string{"o1", "o3", "o4", "gpt-5"} {
 		if strings.HasPrefix(model, prefix) {
@@ -158,7 +158,7 @@ func refuseFormat(d *dialect, v gjson.Result) *refusal {
 	return nil
 }
 
-// looseObject says whether a strict schema's root does not close itself.
+// looseObject reports whether a strict schema's root allows additional properties.
 func looseObject(schema gjson.Result) bool {
 	return schema.Get("type").Str == "object" && schema.Get("additionalProperties").Raw != "false"
 }
@@ -183,7 +183,7 @@ func refuseChatTools(v gjson.Result) *refusal {
 	return nil
 }
 
-// refuseMessages checks roles, and that calls and results belong together.
+// refuseMessages checks roles, and that tool calls and results match.
 func refuseMessages(messages gjson.Result) *refusal {
 	if len(messages.Array()) == 0 {
 		return &refusal{status: 400, message: "Missing required parameter: 'messages'.", param: "messages", code: "missing_required_parameter"}

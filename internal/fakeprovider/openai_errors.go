@@ -10,8 +10,8 @@ var chatErrorTypes = map[int]string{
 
 var chatErrorCodes = map[int]string{401: "invalid_api_key", 404: "model_not_found", 429: "rate_limit_exceeded"}
 
-// failure is {"error":{"message","type","param","code"}}, or what the dialect has in its place.
-// Source: OpenAI's API reference, "Error codes" (platform.openai.com/docs/guides/error-codes).
+// failure returns {"error":{"message","type","param","code"}}, or the dialect's equivalent. Source: OpenAI's API
+// reference, "Error codes" (platform.openai.com/docs/guides/error-codes).
 func (d *dialect) failure(f *refusal) (raw, map[string]string) {
 	switch {
 	case d.azure:
@@ -35,7 +35,7 @@ func openaiFailure(f *refusal) raw {
 	return object("error", object("message", f.message, "type", kind, "param", orNull(f.param), "code", orNull(code)))
 }
 
-// azureFailure has the status for a code where there is nothing better.
+// azureFailure uses the status as the code if there is no other.
 func azureFailure(f *refusal) raw {
 	code := f.code
 	if code == "" {
@@ -44,9 +44,9 @@ func azureFailure(f *refusal) raw {
 	return object("error", object("code", code, "message", f.message))
 }
 
-// mistralFailure has three forms: one for credentials, one for members that are not right, one for the rest.
-// Source: answers of api.mistral.ai as its users quote them, such as in github.com/Gitlawb/openclaude issue 739
-// and github.com/editor-code-assistant/eca issue 231.
+// mistralFailure has three forms: for credentials, for invalid members, and for everything else. Source:
+// responses of api.mistral.ai quoted by users, such as in github.com/Gitlawb/openclaude issue 739 and
+// github.com/editor-code-assistant/eca issue 231.
 func mistralFailure(f *refusal) raw {
 	if f.status == 401 {
 		return object("detail", "Unauthorized")
@@ -57,7 +57,7 @@ func mistralFailure(f *refusal) raw {
 	return object("object", "error", "message", f.message, "type", chatErrorTypes[f.status], "param", nil, "code", "3000")
 }
 
-// workersFailure is Cloudflare's envelope.
+// workersFailure returns Cloudflare's envelope.
 func workersFailure(f *refusal) raw {
 	code := 7009
 	switch f.status {
@@ -72,8 +72,8 @@ func workersFailure(f *refusal) raw {
 		"result", raw("{}"), "messages", raw("[]"))
 }
 
-// broke is an error in place of a chunk; nothing follows.
-func (d *dialect) broke() []event {
+// streamError returns an error in place of a chunk. It ends the stream.
+func (d *dialect) streamError() []event {
 	failed := openaiFailure(&refusal{status: 500, message: "The server had an error while processing your request."})
 	if d.mistral {
 		failed = mistralFailure(&refusal{status: 500, message: "Internal server error"})
@@ -81,8 +81,8 @@ func (d *dialect) broke() []event {
 	return []event{{data: failed}}
 }
 
-// What Azure adds.
-// Source: Azure OpenAI's documentation, "Content filtering", and the first event that its users quote, such as
+// Azure's additions.
+// Source: Azure OpenAI's documentation, "Content filtering", and first events quoted by users, such as
 // in github.com/AbanteAI/archive-old-cli-mentat issue 429.
 var (
 	noFilter = object("hate", safe, "self_harm", safe, "sexual", safe, "violence", safe)

@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/internal/fakeprovider"
 )
 
-// Without credentials each family says so in its own shape.
+// TestCredentials checks each family's error for missing credentials.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	s := fakeprovider.New()
@@ -25,7 +25,7 @@ func TestCredentials(t *testing.T) {
 			status = 403
 		}
 		f.headers = nil
-		if got, body := ask(t, s, f, says(f.wholeBody, "hi")); got != status || !strings.Contains(body, want) {
+		if got, body := post(t, s, f, fill(f.wholeBody, "hi")); got != status || !strings.Contains(body, want) {
 			t.Errorf("%s: %d %s", f.name, got, body)
 		}
 	}
@@ -74,7 +74,7 @@ func TestRefusals(t *testing.T) {
 		{"cohere", `{"model":"m","messages":[{"role":"user","content":"a"}],"top_p":1}`, "unknown field: parameter 'top_p'"},
 	} {
 		f := all[c.family]
-		status, body := ask(t, s, f, c.body)
+		status, body := post(t, s, f, c.body)
 		want := 400
 		if c.family == "mistral" {
 			want = 422
@@ -96,7 +96,7 @@ func TestUnknownPath(t *testing.T) {
 	}
 }
 
-// The signature is what the npm package @smithy/signature-v4 makes of this request.
+// TestSignature has the signature that the npm package @smithy/signature-v4 computes for this request.
 func TestSignature(t *testing.T) {
 	t.Parallel()
 	s := fakeprovider.New()

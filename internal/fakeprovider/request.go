@@ -12,39 +12,39 @@ import (
 type wire struct {
 	family  string
 	framing framing
-	// refuse checks a request as the provider does: credentials first, then the body. Nil: it is good.
+	// refuse validates a request as the provider does, credentials first, then the body; nil if it is valid.
 	refuse func(q *request) *refusal
 	prompt func(q *request) prompt
 	whole  func(a *answer) raw
 	events func(a *answer) []event
-	// others are the operations besides chat, by name: embed, count.
-	others map[string]func(q *request, b *Behaviour) raw
-	// failure is the body of an error, and headers that go with it.
+	// otherOps are the operations other than chat, by name: embed, count.
+	otherOps map[string]func(q *request, b *Behavior) raw
+	// failure returns the body of an error and its headers.
 	failure func(f *refusal) (raw, map[string]string)
-	// broke is the family's word within a stream that it failed.
-	broke func() []event
+	// streamError returns the events of a failure within a stream.
+	streamError func() []event
 }
 
-// request is a request whose family is known.
+// request is a request and its family.
 type request struct {
 	r         *http.Request
 	body      []byte
-	root      gjson.Result // does not exist if the body is no JSON
-	wire      *wire        // nil: no family has that path
+	root      gjson.Result // does not exist if the body is not JSON
+	wire      *wire        // nil: no family has this path
 	op        string       // chat, embed or count
-	model     string       // from the path, where the family has it there
-	method    string       // Gemini's and Bedrock's last word of the path
+	model     string       // from the path, in families that have it there
+	method    string       // the end of Gemini's and Bedrock's paths
 	awsSecret string
 }
 
-// refusal is why a request is not answered.
+// refusal is a reason to reject a request.
 type refusal struct {
 	status  int
-	kind    string // the family's word; empty: the usual one of the status
+	kind    string // the family's error type; empty: the default for the status
 	code    string
 	param   string
 	message string
-	detail  raw // Mistral's list
+	detail  raw // Mistral's list of invalid members
 }
 
 func bad(message string) *refusal { return &refusal{status: 400, message: message} }
@@ -54,12 +54,12 @@ func newRequest(r *http.Request, body []byte, awsSecret string) *request {
 	if gjson.ValidBytes(body) {
 		q.root = gjson.ParseBytes(body)
 	}
-	q.recognise(r.URL.EscapedPath())
+	q.recognize(r.URL.EscapedPath())
 	return q
 }
 
-// recognise tells the family by the path.
-func (q *request) recognise(path string) {
+// recognize sets the family and operation by the path.
+func (q *request) recognize(path string) {
 	switch {
 	case strings.HasSuffix(path, "/chat/completions"):
 		q.wire = chatWire(path)
@@ -82,7 +82,7 @@ func (q *request) recognise(path string) {
 	}
 }
 
-// google takes …/models/X:method apart.
+// google parses …/models/X:method.
 func (q *request) google(path string) {
 	name := path[strings.LastIndex(path, "/models/")+len("/models/"):]
 	at := strings.LastIndex(name, ":")
@@ -101,7 +101,7 @@ func (q *request) google(path string) {
 	}
 }
 
-// amazon takes …/model/X/method apart; X may be an ARN with escaped slashes.
+// amazon parses …/model/X/method. X can be an ARN with escaped slashes.
 func (q *request) amazon(path string) {
 	name := path[strings.LastIndex(path, "/model/")+len("/model/"):]
 	at := strings.LastIndex(name, "/")
@@ -125,13 +125,13 @@ func (q *request) family() string {
 	return q.wire.family
 }
 
-// refuse checks the request.
+// refuse validates the request; nil if it is valid.
 func (q *request) refuse() *refusal {
 	switch {
 	case q.wire == nil:
-		return &refusal{status: 404, message: "There is nothing at " + q.r.URL.Path + "."}
+		return &refusal{status: 404, message: "No route for " + q.r.URL.Path + "."}
 	case q.r.Method != http.MethodPost:
-		return &refusal{status: 405, message: "Not a POST."}
+		return &refusal{status: 405, message: "Method not allowed: use POST."}
 	}
 	return q.wire.refuse(q)
 }
@@ -150,19 +150,19 @@ func (q *request) prompt() prompt {
 	return q.wire.prompt(q)
 }
 
-// whole is the good whole answer.
-func (q *request) whole(p *prompt, b *Behaviour) raw {
+// whole returns a valid whole response.
+func (q *request) whole(p *prompt, b *Behavior) raw {
 	if q.op != "chat" {
-		return q.wire.others[q.op](q, b)
+		return q.wire.otherOps[q.op](q, b)
 	}
 	answer := q.wire.whole(respond(p, b))
 	if q.method == "streamGenerateContent" && q.r.URL.Query().Get("alt") != "sse" {
-		return array(answer) // Gemini's streams are one JSON array unless they are asked for as events
+		return array(answer) // Gemini streams one JSON array unless the query has alt=sse
 	}
 	return answer
 }
 
-// idHeader is where the family names the request.
+// idHeader returns the family's header for the request ID.
 func (q *request) idHeader() string {
 	switch q.family() {
 	case "anthropic":
@@ -177,7 +177,8 @@ func (q *request) bearer() bool {
 	return len(q.r.Header.Get("Authorization")) > len("Bearer ") && strings.HasPrefix(q.r.Header.Get("Authorization"), "Bearer ")
 }
 
-// unknown is the first member of an object that is not in a list of names with spaces between; empty if none.
+// unknown returns the first member of an object that is not in a space-separated list of names; empty if there
+// is none.
 func unknown(v gjson.Result, known string) (found string) {
 	v.ForEach(func(key, _ gjson.Result) bool {
 		if !strings.Contains(" "+known+" ", " "+key.Str+" ") {

@@ -4,13 +4,12 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// responsesWire speaks OpenAI's responses.
-// Source: OpenAI's API reference, "Responses" and "Streaming events" (platform.openai.com/docs/api-reference/responses),
-// and the types of the npm package openai 6.49.
+// responsesWire speaks OpenAI's Responses API. Source: OpenAI's API reference, "Responses" and "Streaming
+// events" (platform.openai.com/docs/api-reference/responses), and the types of the npm package openai 6.49.
 var responsesWire = &wire{
 	family: "responses", refuse: refuseResponses, prompt: responsesPrompt, whole: responsesWhole, events: responsesEvents,
-	failure: func(f *refusal) (raw, map[string]string) { return openaiFailure(f), nil },
-	broke:   responsesBroke,
+	failure:     func(f *refusal) (raw, map[string]string) { return openaiFailure(f), nil },
+	streamError: responsesStreamError,
 }
 
 func responsesPrompt(q *request) prompt {
@@ -21,7 +20,7 @@ func responsesPrompt(q *request) prompt {
 			p.responsesItem(item)
 		}
 	} else {
-		p.says(input.Str)
+		p.addText(input.Str)
 	}
 	for _, t := range v.Get("tools").Array() {
 		if t.Get("type").Str == "function" {
@@ -30,7 +29,7 @@ func responsesPrompt(q *request) prompt {
 	}
 	switch choice := v.Get("tool_choice"); {
 	case choice.IsObject():
-		p.toolChoice, p.forced = "tool", choice.Get("name").Str
+		p.toolChoice, p.forcedTool = "tool", choice.Get("name").Str
 	case choice.Str == "required":
 		p.toolChoice = "any"
 	default:
@@ -45,40 +44,40 @@ func responsesPrompt(q *request) prompt {
 func (p *prompt) responsesItem(item gjson.Result) {
 	switch item.Get("type").Str {
 	case "function_call_output":
-		p.result(chatText(item.Get("output")))
+		p.addResult(chatText(item.Get("output")))
 		return
 	case "", "message":
 	default:
-		p.turn(false)
+		p.startMessage(false)
 		return
 	}
-	p.turn(item.Get("role").Str == "user")
+	p.startMessage(item.Get("role").Str == "user")
 	if item.Get("role").Str != "user" {
 		return
 	}
 	content := item.Get("content")
 	if !content.IsArray() {
-		p.says(content.Str)
+		p.addText(content.Str)
 	}
 	for _, part := range content.Array() {
 		switch part.Get("type").Str {
 		case "input_text":
-			p.says(part.Get("text").Str)
+			p.addText(part.Get("text").Str)
 		case "input_image":
-			p.seesURL("an image", part.Get("image_url").Str)
+			p.addMediaURL("an image", part.Get("image_url").Str)
 		case "input_file":
-			p.seesURL("a file", part.Get("file_data").Str+part.Get("file_url").Str)
+			p.addMediaURL("a file", part.Get("file_data").Str+part.Get("file_url").Str)
 		}
 	}
 }
 
-// responsesOutput are the items of an answer, as they are when they are done.
+// responsesOutput returns the completed items of a response.
 func responsesOutput(a *answer) (items []raw) {
 	if len(a.thinking) > 0 {
-		items = append(items, responsesReasoning(a.thoughts()))
+		items = append(items, responsesReasoning(a.fullThinking()))
 	}
 	if len(a.text) > 0 {
-		items = append(items, responsesMessage("completed", array(outputText(a.all()))))
+		items = append(items, responsesMessage("completed", array(outputText(a.fullText()))))
 	}
 	for i, c := range a.calls {
 		items = append(items, responsesCall(i, c.name, c.args, "completed"))
@@ -109,15 +108,15 @@ func responsesCall(n int, name, args, status string) raw {
 
 func responsesUsage(a *answer) raw {
 	return object("input_tokens", InputTokens, "input_tokens_details", object("cached_tokens", a.cached),
-		"output_tokens", OutputTokens, "output_tokens_details", object("reasoning_tokens", a.reasoned),
+		"output_tokens", OutputTokens, "output_tokens_details", object("reasoning_tokens", a.reasoning),
 		"total_tokens", InputTokens+OutputTokens)
 }
 
-// responsesObject is the response in some state of its making.
+// responsesObject returns the response object with a status.
 func responsesObject(a *answer, status string, output []raw) raw {
-	var figures, incomplete, failed any
+	var usageObject, incomplete, failed any
 	if status == "completed" || status == "incomplete" {
-		figures = only(a.figures, responsesUsage(a))
+		usageObject = only(a.hasUsage, responsesUsage(a))
 	}
 	if status == "incomplete" {
 		reason := "max_output_tokens"
@@ -134,7 +133,7 @@ func responsesObject(a *answer, status string, output []raw) raw {
 		"output", array(output...), "parallel_tool_calls", !a.oneCall, "previous_response_id", nil,
 		"reasoning", object("effort", nil, "summary", nil), "service_tier", "default", "store", true, "temperature", 1.0,
 		"text", object("format", object("type", "text")), "tool_choice", "auto", "tools", raw("[]"), "top_p", 1.0,
-		"truncation", "disabled", "usage", figures, "user", nil, "metadata", raw("{}"))
+		"truncation", "disabled", "usage", usageObject, "user", nil, "metadata", raw("{}"))
 }
 
 func responsesStatus(a *answer) string {
@@ -146,7 +145,7 @@ func responsesStatus(a *answer) string {
 
 func responsesWhole(a *answer) raw { return responsesObject(a, responsesStatus(a), responsesOutput(a)) }
 
-// responsesStream numbers the events.
+// responsesStream collects and numbers events.
 type responsesStream struct {
 	events []event
 	item   int // output_index
@@ -181,9 +180,9 @@ func (s *responsesStream) reasoning(a *answer) {
 	for _, piece := range a.thinking {
 		s.add(middle, "response.reasoning_summary_text.delta", "item_id", "rs_1", "output_index", s.item, "summary_index", 0, "delta", piece)
 	}
-	s.add(middle, "response.reasoning_summary_text.done", "item_id", "rs_1", "output_index", s.item, "summary_index", 0, "text", a.thoughts())
-	s.add(middle, "response.reasoning_summary_part.done", "item_id", "rs_1", "output_index", s.item, "summary_index", 0, "part", part(a.thoughts()))
-	s.add(middle, "response.output_item.done", "output_index", s.item, "item", responsesReasoning(a.thoughts()))
+	s.add(middle, "response.reasoning_summary_text.done", "item_id", "rs_1", "output_index", s.item, "summary_index", 0, "text", a.fullThinking())
+	s.add(middle, "response.reasoning_summary_part.done", "item_id", "rs_1", "output_index", s.item, "summary_index", 0, "part", part(a.fullThinking()))
+	s.add(middle, "response.output_item.done", "output_index", s.item, "item", responsesReasoning(a.fullThinking()))
 	s.item++
 }
 
@@ -197,9 +196,9 @@ func (s *responsesStream) message(a *answer) {
 		s.add(text, "response.output_text.delta", "item_id", "msg_1", "output_index", s.item, "content_index", 0,
 			"delta", piece, "logprobs", raw("[]"), "obfuscation", "x7Kq")
 	}
-	s.add(middle, "response.output_text.done", "item_id", "msg_1", "output_index", s.item, "content_index", 0, "text", a.all(), "logprobs", raw("[]"))
-	s.add(middle, "response.content_part.done", "item_id", "msg_1", "output_index", s.item, "content_index", 0, "part", outputText(a.all()))
-	s.add(middle, "response.output_item.done", "output_index", s.item, "item", responsesMessage(responsesStatus(a), array(outputText(a.all()))))
+	s.add(middle, "response.output_text.done", "item_id", "msg_1", "output_index", s.item, "content_index", 0, "text", a.fullText(), "logprobs", raw("[]"))
+	s.add(middle, "response.content_part.done", "item_id", "msg_1", "output_index", s.item, "content_index", 0, "part", outputText(a.fullText()))
+	s.add(middle, "response.output_item.done", "output_index", s.item, "item", responsesMessage(responsesStatus(a), array(outputText(a.fullText()))))
 	s.item++
 }
 
@@ -214,8 +213,8 @@ func (s *responsesStream) call(n int, c call) {
 	s.item++
 }
 
-// responsesBroke is an error event and, after it, the response that failed.
-func responsesBroke() []event {
+// responsesStreamError returns an error event, then the failed response.
+func responsesStreamError() []event {
 	s := &responsesStream{}
 	s.add(middle, "error", "code", "server_error", "message", "The server had an error while processing your request.", "param", nil)
 	s.add(middle, "response.failed", "response", responsesObject(&answer{prompt: &prompt{}}, "failed", nil))

@@ -43,13 +43,13 @@ func refuseResponsesTools(tools gjson.Result) *refusal {
 	return nil
 }
 
-// refuseResponsesInput checks the items, and that each result has its call and each call its result.
+// refuseResponsesInput checks the items, and that tool calls and results match.
 func refuseResponsesInput(v gjson.Result) *refusal {
-	input, goesOn := v.Get("input"), v.Get("previous_response_id").Str != "" || v.Get("conversation").Exists()
+	input, continues := v.Get("input"), v.Get("previous_response_id").Str != "" || v.Get("conversation").Exists()
 	if input.Type == gjson.String {
 		return nil
 	}
-	if len(input.Array()) == 0 && !goesOn {
+	if len(input.Array()) == 0 && !continues {
 		return &refusal{status: 400, message: "Missing required parameter: 'input'.", param: "input", code: "missing_required_parameter"}
 	}
 	open := map[string]bool{}
@@ -59,7 +59,7 @@ func refuseResponsesInput(v gjson.Result) *refusal {
 		case "function_call":
 			open[callID] = true
 		case "function_call_output":
-			if !open[callID] && !goesOn {
+			if !open[callID] && !continues {
 				return invalid("input", "No tool call found for function call output with call_id "+callID+".")
 			}
 			delete(open, callID)

@@ -8,10 +8,10 @@ import (
 
 const maxSchemaDepth = 12
 
-// filled is JSON that a JSON Schema allows: strings are "Paris", numbers 7, booleans true, of an enum the
-// first, of alternatives the first that is not null, arrays have one item, objects what they require (all
-// that they know, if they require nothing). Gemini's capital types count too.
-func filled(schema gjson.Result) raw {
+// instance returns JSON that a JSON Schema allows. Strings are "Paris", numbers 7, booleans true. It uses the
+// first value of an enum, the first alternative that is not null and one item per array. Objects have their
+// required properties or, if none are required, all properties. Gemini's upper-case types are supported.
+func instance(schema gjson.Result) raw {
 	if !schema.Exists() {
 		return raw("{}")
 	}
@@ -23,7 +23,7 @@ func fill(root, s gjson.Result, depth int) raw {
 		return raw("null")
 	}
 	if name := s.Get("$ref").Str; name != "" {
-		return fill(root, referred(root, name), depth+1)
+		return fill(root, resolveRef(root, name), depth+1)
 	}
 	if v := s.Get("const"); v.Exists() {
 		return raw(v.Raw)
@@ -33,13 +33,13 @@ func fill(root, s gjson.Result, depth int) raw {
 	}
 	for _, name := range []string{"anyOf", "oneOf", "allOf"} {
 		if list := s.Get(name); list.IsArray() {
-			return fill(root, notNull(list), depth+1)
+			return fill(root, firstNonNull(list), depth+1)
 		}
 	}
-	return ofType(root, s, depth)
+	return typedInstance(root, s, depth)
 }
 
-func ofType(root, s gjson.Result, depth int) raw {
+func typedInstance(root, s gjson.Result, depth int) raw {
 	switch kind := typeOf(s); kind {
 	case "string":
 		return raw(`"Paris"`)
@@ -52,10 +52,10 @@ func ofType(root, s gjson.Result, depth int) raw {
 	case "null":
 		return raw("null")
 	}
-	return filledObject(root, s, depth)
+	return objectInstance(root, s, depth)
 }
 
-// typeOf is a schema's type: of several the first that is not null.
+// typeOf returns a schema's type, or the first of several that is not null.
 func typeOf(s gjson.Result) string {
 	t := s.Get("type")
 	if t.IsArray() {
@@ -68,7 +68,7 @@ func typeOf(s gjson.Result) string {
 	return strings.ToLower(t.Str)
 }
 
-func notNull(list gjson.Result) (first gjson.Result) {
+func firstNonNull(list gjson.Result) (first gjson.Result) {
 	list.ForEach(func(_, s gjson.Result) bool {
 		first = s
 		return s.Get("type").Str == "null"
@@ -76,8 +76,8 @@ func notNull(list gjson.Result) (first gjson.Result) {
 	return first
 }
 
-// referred finds "#/$defs/Name".
-func referred(root gjson.Result, name string) gjson.Result {
+// resolveRef follows "#/$defs/Name".
+func resolveRef(root gjson.Result, name string) gjson.Result {
 	found := root
 	for _, step := range strings.Split(strings.TrimPrefix(name, "#"), "/") {
 		if step == "" {
@@ -88,7 +88,7 @@ func referred(root gjson.Result, name string) gjson.Result {
 	return found
 }
 
-func filledObject(root, s gjson.Result, depth int) raw {
+func objectInstance(root, s gjson.Result, depth int) raw {
 	required := map[string]bool{}
 	for _, name := range s.Get("required").Array() {
 		required[name.Str] = true

@@ -1,21 +1,20 @@
-// Package fakeprovider is a provider on this machine that speaks the real wire format of each family over
-// HTTP, checks requests as the real one does, and misbehaves on command. It shares no code with the core: what
-// the core says of a format is tested against it.
+// Package fakeprovider is a local provider server for tests. It speaks the real wire format of each family over
+// HTTP, validates requests as the real provider does, and misbehaves on command. It shares no code with the
+// core, so that tests check the core's view of each format independently.
 //
-// The family is told by the path, so one server stands in for all of them; what comes before the paths below
-// is free:
+// The path selects the family, so one server can act as every provider. Paths can have any prefix:
 //
-//	/chat/completions, /embeddings              OpenAI and those who speak like it
+//	/chat/completions, /embeddings              OpenAI and compatible providers
 //	/responses                                  OpenAI
-//	/openai/deployments/X/chat/completions      Azure; also below /openai/v1
+//	/openai/deployments/X/chat/completions      Azure; also under /openai/v1
 //	/ai/v1/chat/completions                     Workers AI
 //	/mistral/…/chat/completions                 Mistral
 //	/deepseek/…/chat/completions                DeepSeek
 //	/messages, /messages/count_tokens           Anthropic
-//	/models/X:generateContent and the like      Gemini
+//	/models/X:generateContent and its variants  Gemini
 //	/model/X/converse, /converse-stream, /invoke  Bedrock
 //	/v2/chat, /chat, /embed                     Cohere
-//	/__fake/…                                   control.go
+//	/__fake/…                                   commands; see control.go
 package fakeprovider
 
 import (
@@ -27,39 +26,39 @@ import (
 	"time"
 )
 
-// Server is the provider. AWSSecret, if it is set before the first request, makes it check Bedrock's
-// signatures themselves and not their shape only.
+// Server is the provider. With AWSSecret, which must be set before the first request, it verifies Bedrock
+// signatures; without it, it checks only their format.
 type Server struct {
 	*httptest.Server
 	AWSSecret string
 
 	mu     sync.Mutex
-	queue  []Behaviour
-	seen   []*Seen
-	active int
-	held   int           // requests at the gate
-	gate   chan struct{} // closed when they may go on
+	queue  []Behavior    // commands for the next requests
+	seen   []*Seen       // requests since the last Reset
+	active int           // requests in progress
+	held   int           // requests that wait for the gate
+	gate   chan struct{} // closed by Release
 }
 
-// Seen is a request as the server got it, and what became of it.
+// Seen is a request that the server received, and its outcome.
 type Seen struct {
 	Method string      `json:"method"`
-	Path   string      `json:"path"` // as it was sent, escapes and all
+	Path   string      `json:"path"` // as sent, still escaped
 	Query  string      `json:"query"`
 	Header http.Header `json:"header"`
 	Body   string      `json:"body"`
 	Family string      `json:"family"`
 	Op     string      `json:"op"` // chat, embed or count
 
-	At         time.Time `json:"at"`
-	Done       bool      `json:"done"`       // it is over
-	Status     int       `json:"status"`     // of the answer; 0: no head was sent
-	EventsSent int       `json:"eventsSent"` // of a stream
-	Left       bool      `json:"left"`       // the client left before the end
-	LeftAt     time.Time `json:"leftAt"`
+	At             time.Time `json:"at"`
+	Done           bool      `json:"done"`       // the server has finished the request
+	Status         int       `json:"status"`     // of the response; 0: no response header was sent
+	EventsSent     int       `json:"eventsSent"` // of a stream
+	Disconnected   bool      `json:"left"`       // the client disconnected before the end of the response
+	DisconnectedAt time.Time `json:"leftAt"`
 }
 
-// New starts one on a free port. Without commands it answers every request well.
+// New starts a server on a free port. Without commands it gives every request a valid response.
 func New() *Server {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -68,7 +67,7 @@ func New() *Server {
 	return NewAt(listener)
 }
 
-// NewAt starts one on a listener.
+// NewAt starts a server on a listener.
 func NewAt(listener net.Listener) *Server {
 	s := &Server{gate: make(chan struct{})}
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
@@ -78,14 +77,14 @@ func NewAt(listener net.Listener) *Server {
 	return s
 }
 
-// Close ends the server and everything that it serves.
+// Close stops the server and aborts all requests.
 func (s *Server) Close() {
 	s.Release()
 	s.CloseClientConnections()
 	s.Server.Close()
 }
 
-// Reset forgets commands and requests, and lets go what it holds.
+// Reset clears all commands and recorded requests, and releases held requests.
 func (s *Server) Reset() {
 	s.Release()
 	s.mu.Lock()
@@ -93,7 +92,7 @@ func (s *Server) Reset() {
 	s.queue, s.seen = nil, nil
 }
 
-// Release lets the held requests go on to a good answer.
+// Release lets the held requests continue to a valid response.
 func (s *Server) Release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,28 +100,28 @@ func (s *Server) Release() {
 	s.held, s.gate = 0, make(chan struct{})
 }
 
-// Held is how many requests wait for Release.
+// Held returns the number of requests that wait for Release.
 func (s *Server) Held() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.held
 }
 
-// Active is how many requests are being served.
+// Active returns the number of requests in progress.
 func (s *Server) Active() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.active
 }
 
-// Next queues what to do with the next request of its family that has no command yet.
-func (s *Server) Next(b Behaviour) {
+// Next queues a command. It applies to the next request of its family that has no command yet.
+func (s *Server) Next(b Behavior) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.queue = append(s.queue, b)
 }
 
-// Seen is all requests since the last Reset, as they stand now.
+// Seen returns all requests since the last Reset, in their current state.
 func (s *Server) Seen() []Seen {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,8 +132,8 @@ func (s *Server) Seen() []Seen {
 	return all
 }
 
-// take records a request and finds its command.
-func (s *Server) take(q *request) (*Seen, Behaviour) {
+// record stores a request and returns its command.
+func (s *Server) record(q *request) (*Seen, Behavior) {
 	r := q.r
 	seen := &Seen{
 		Method: r.Method, Path: r.URL.EscapedPath(), Query: r.URL.RawQuery, Header: r.Header.Clone(),
@@ -150,10 +149,10 @@ func (s *Server) take(q *request) (*Seen, Behaviour) {
 			return seen, b
 		}
 	}
-	return seen, Behaviour{Kind: "answer"}
+	return seen, Behavior{Kind: "answer"}
 }
 
-// done records how a request ended.
+// done records the end of a request.
 func (s *Server) done(x *exchange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,7 +161,7 @@ func (s *Server) done(x *exchange) {
 	if x.finished || x.r.Context().Err() == nil {
 		return
 	}
-	x.seen.Left, x.seen.LeftAt = true, time.Now()
+	x.seen.Disconnected, x.seen.DisconnectedAt = true, time.Now()
 }
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
@@ -172,7 +171,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	q := newRequest(r, body, s.AWSSecret)
 	x := &exchange{server: s, w: w, r: r, flush: http.NewResponseController(w), request: q}
-	x.seen, x.b = s.take(q)
+	x.seen, x.b = s.record(q)
 	defer s.done(x)
 	x.run()
 }

@@ -13,9 +13,9 @@ import (
 var authorization = regexp.MustCompile(`^AWS4-HMAC-SHA256 Credential=([A-Za-z0-9]+)/(\d{8})/([a-z0-9-]+)/bedrock/aws4_request, ?` +
 	`SignedHeaders=([a-z0-9;-]+), ?Signature=([0-9a-f]{64})$`)
 
-// refuseSignature checks the shape of a signature, version 4, and with a known secret the signature too. A
-// Bedrock API key comes as a bearer token instead.
-// Source: AWS General Reference, "Create a signed AWS API request".
+// refuseSignature checks the format of a Signature Version 4, and the signature itself if the secret is known.
+// It also accepts a Bedrock API key, which is a bearer token. Source: AWS General Reference, "Create a signed
+// AWS API request".
 func refuseSignature(q *request) *refusal {
 	header := q.r.Header.Get("Authorization")
 	if header == "" {
@@ -43,7 +43,7 @@ func refuseSignature(q *request) *refusal {
 	return nil
 }
 
-// sign is the signature that the request should have.
+// sign returns the correct signature of the request.
 func (q *request) sign(day, region, date, signedHeaders string) string {
 	scope := day + "/" + region + "/bedrock/aws4_request"
 	text := "AWS4-HMAC-SHA256\n" + date + "\n" + scope + "\n" + hexSum(q.canonical(signedHeaders))
@@ -56,7 +56,7 @@ func (q *request) sign(day, region, date, signedHeaders string) string {
 	return hex.EncodeToString(key)
 }
 
-// canonical is the request in the one form that both sides sign. The path is escaped once more than it was sent.
+// canonical returns the canonical request. Its path is the URL's escaped path, escaped again.
 func (q *request) canonical(signedHeaders string) string {
 	var b strings.Builder
 	b.WriteString(q.r.Method + "\n" + escapedPath(q.r.URL.EscapedPath()) + "\n" + canonicalQuery(q.r.URL.Query()) + "\n")
@@ -79,7 +79,7 @@ func escapedPath(path string) string {
 	return strings.Join(parts, "/")
 }
 
-// awsEscape leaves letters, digits and -_.~ only.
+// awsEscape percent-encodes everything except letters, digits and "-_.~".
 func awsEscape(text string) string {
 	return strings.ReplaceAll(url.QueryEscape(text), "+", "%20")
 }

@@ -1,33 +1,33 @@
 package fakeprovider
 
-// event is one event of a stream, before it is framed.
+// event is one event of a stream, before framing.
 type event struct {
-	name string // of the SSE event field, or of an event stream's :event-type
-	data []byte // JSON, or an end mark
+	name string // the SSE event field, or an event stream's :event-type
+	data []byte // JSON, or an end marker
 	kind eventKind
-	fail bool // an event stream's exception
+	fail bool // whether it is an event stream's exception
 }
 
 type eventKind uint8
 
 const (
 	middle  eventKind = iota
-	opening           // carries no content yet
-	text              // a piece of the answer's text, and nothing else
-	usage             // figures, and nothing else
-	endMark           // nothing but the end
+	opening           // precedes any content
+	text              // only a piece of the response's text
+	usage             // only the usage
+	endMark           // only the end marker
 )
 
-// stream sends events as the kind says.
+// stream sends the events in the way of the behavior's kind.
 func (x *exchange) stream(events []event) {
 	half := max(len(events)/2, 1)
 	switch x.b.Kind {
 	case "silent":
 		_ = x.flush.Flush()
-		x.untilLeft()
+		x.waitForDisconnect()
 	case "stall":
 		if x.events(events[:half]) {
-			x.untilLeft()
+			x.waitForDisconnect()
 		}
 	case "broken":
 		if x.events(events[:half]) {
@@ -36,13 +36,13 @@ func (x *exchange) stream(events []event) {
 	case "cut", "truncated":
 		x.finished = x.events(events[:half])
 	case "malformed", "corrupt":
-		x.finished = x.events(events[:half]) && x.spoiled(events[half]) && x.events(events[half+1:])
+		x.finished = x.events(events[:half]) && x.invalidEvent(events[half]) && x.events(events[half+1:])
 	case "error-event":
-		x.finished = x.events(events[:half]) && x.events(x.request.wire.broke())
+		x.finished = x.events(events[:half]) && x.events(x.request.wire.streamError())
 	case "error-first":
-		x.finished = x.events(x.request.wire.broke())
+		x.finished = x.events(x.request.wire.streamError())
 	case "error-head":
-		x.finished = x.events(ofKind(events, opening)) && x.events(x.request.wire.broke())
+		x.finished = x.events(ofKind(events, opening)) && x.events(x.request.wire.streamError())
 	case "endless":
 		x.endless(events)
 	case "chatter":
@@ -55,7 +55,7 @@ func (x *exchange) stream(events []event) {
 	}
 }
 
-// events sends events one by one; false if the client left meanwhile.
+// events sends events one by one; false if the client disconnected.
 func (x *exchange) events(events []event) bool {
 	for _, e := range events {
 		if !x.event(x.frame(e)) {
@@ -68,7 +68,7 @@ func (x *exchange) events(events []event) bool {
 func (x *exchange) frame(e event) []byte {
 	f := x.request.wire.framing
 	if x.b.Kind == "comment" {
-		return f.odd(e, x.seen.EventsSent == 0)
+		return f.unusual(e, x.seen.EventsSent == 0)
 	}
 	return f.plain(e)
 }
@@ -91,8 +91,8 @@ func (x *exchange) event(framed []byte) bool {
 	return sent
 }
 
-// spoiled sends an event that nobody can read.
-func (x *exchange) spoiled(e event) bool {
+// invalidEvent sends an event with invalid JSON or, for corrupt, a wrong checksum.
+func (x *exchange) invalidEvent(e event) bool {
 	f := x.request.wire.framing
 	if x.b.Kind == "corrupt" && f == eventStream {
 		framed := f.plain(e)
@@ -103,7 +103,7 @@ func (x *exchange) spoiled(e event) bool {
 	return x.event(f.plain(e))
 }
 
-// endless sends what comes up to the last piece of text, and that again and again.
+// endless sends all events up to the last piece of text, and repeats that piece until the client disconnects.
 func (x *exchange) endless(events []event) {
 	last := len(events) - 1
 	for i, e := range events {

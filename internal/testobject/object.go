@@ -1,4 +1,4 @@
-// Package testobject is an object in memory for tests: its reducer, its rows, its alarm and its posts.
+// Package testobject provides an in-memory object for tests, with its reducer, rows, alarm and posts.
 package testobject
 
 import (
@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/object"
 )
 
-// Object is one object. Its Rows and AlarmMs are the memory's.
+// Object is one object. Its rows and alarm are in Memory.
 type Object struct {
 	Class abi.Class
 	Name  string
@@ -14,10 +14,10 @@ type Object struct {
 	Apply func(*abi.ObjectInput) (abi.ObjectOutput, error)
 
 	object.Memory
-	Posts []abi.Post // all that it asked for
+	Posts []abi.Post // every post so far
 }
 
-// Call applies a command in one transaction at a time in Unix milliseconds; a nil one is the alarm.
+// Call applies a command in one transaction. A nil command is the alarm.
 func (o *Object) Call(nowMs uint64, command []byte) (reply []byte, err error) {
 	in := abi.ObjectInput{NowMs: nowMs, Class: o.Class, Name: o.Name, Command: command}
 	out, err := object.Reducer{Reads: o.Reads, Apply: o.Apply}.Run(&o.Memory, in)
@@ -28,7 +28,7 @@ func (o *Object) Call(nowMs uint64, command []byte) (reply []byte, err error) {
 	return out.Reply, nil
 }
 
-// Ring runs the alarm, if it is set and due by then.
+// Ring runs the alarm if it is set and due at nowMs.
 func (o *Object) Ring(nowMs uint64) (rang bool, err error) {
 	if o.AlarmMs == 0 || o.AlarmMs > nowMs {
 		return false, nil
@@ -38,16 +38,16 @@ func (o *Object) Ring(nowMs uint64) (rang bool, err error) {
 	return true, err
 }
 
-// Delete removes rows.
+// Delete deletes rows.
 func (o *Object) Delete(keys ...string) { _ = o.Commit(nil, keys, 0) }
 
-// Read gives the rows of a range, in order.
+// Read returns the rows of a range, in order.
 func (o *Object) Read(g abi.Range) []abi.Row {
 	rows, _ := o.Memory.Read(g)
 	return rows
 }
 
-// Outbox is what waits to be delivered, in order.
+// Outbox returns the keys and deliveries of the outbox, in order.
 func (o *Object) Outbox() (keys []string, deliveries []abi.Delivery, err error) {
 	for _, row := range o.Read(abi.Range{Start: abi.OutboxPrefix, End: abi.OutboxEnd, Limit: 1 << 32}) {
 		d, err := abi.DecodeDelivery(row.Value)

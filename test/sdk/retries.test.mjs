@@ -87,7 +87,7 @@ for (const [name, makeComplete] of Object.entries(sdks)) {
     await gateway.next({ kind: 'status', status: 400 })
     const error = unwrapped(await failure(makeComplete(live, 2, counting)(`rejected, ${name}`)))
     assert.equal(statusOf(error), 400)
-    assert.match(error.message, /The provider says 400\./)
+    assert.match(error.message, /The provider returned status 400\./)
     assert.equal(counting.requests, 1)
   })
 

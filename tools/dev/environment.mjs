@@ -44,7 +44,8 @@ function envText(variables, expanded) {
   return variables
     .map(([name, value]) => {
       const quote = ["'", '`'].find((q) => !value.includes(q))
-      if (quote === undefined) throw new Error(`${name} contains both ' and \`, which env files cannot quote; set it in .dev.vars`)
+      if (quote === undefined)
+        throw new Error(`${name} contains both ' and \`, which env files cannot quote; set it in .dev.vars`)
       return `${name}=${quote}${expanded ? value.replaceAll('$', '\\$') : value}${quote}\n`
     })
     .join('')

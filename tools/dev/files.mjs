@@ -82,7 +82,9 @@ export function writeKeys(secrets) {
 /** Throws if worker/control/.dev.vars was not written by `make dev`. */
 export function checkControlFile() {
   if (existsSync(CONTROL_FILE) && !readFileSync(CONTROL_FILE, 'utf8').startsWith(CONTROL_MARK)) {
-    throw new Error('worker/control/.dev.vars exists and would be overwritten; move its variables to the shell and delete it')
+    throw new Error(
+      'worker/control/.dev.vars exists and would be overwritten; move its variables to the shell and delete it',
+    )
   }
 }
 

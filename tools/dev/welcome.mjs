@@ -18,12 +18,12 @@ Read the project's usage:
 
   curl '${BASE_URL}/api/usage?projectId=${projectId}' -H 'X-API-Key: ${projectKey}'
 
-To call a real provider, start with its variables set, for example OPENAI_API_KEY, and create a production key (or run make key):
+To call a real provider, start with its API key set, for example OPENAI_API_KEY=sk-… make dev. Then create a production key:
 
-  curl ${BASE_URL}/api/admin/projects/${projectId}/keys -H 'Authorization: Bearer ${adminToken}' ${json} -d '{"name":"Backend"}'
+  make key
 
-.dev/keys.json has these keys while Postern runs; the next start reuses them. Data is stored in .wrangler/state. Set POSTERN_PORT
-to use another port.
+.dev/keys.json has these values while Postern runs, and the next start reuses them. Data is stored in .wrangler/state.
+To use another port, set POSTERN_PORT.
 
 `
 }

@@ -1,7 +1,7 @@
 //go:build js && wasm
 
 // The control plane as a Worker: control's http.Handler on github.com/syumai/workers, compiled by the
-// standard Go compiler. entry.mjs makes the instance and hands it requests and the hourly event.
+// standard Go compiler. entry.mjs creates the instance and passes it requests and the hourly event.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// The secrets and variables of this Worker, beside those of core/config. All but the first are optional.
+// Secrets and variables of this Worker, in addition to those of core/config. All but the first are optional.
 const (
 	envAdminToken     = "POSTERN_ADMIN_TOKEN"
 	envViewerToken    = "POSTERN_VIEWER_TOKEN"
@@ -51,8 +51,8 @@ func main() {
 	workers.ServeNonBlock(lean(service))
 	cron.ScheduleTaskNonBlock(func(ctx context.Context) error { return hourly(ctx, service) })
 	workers.Ready()
-	// Not workers.Serve, which returns, and ends the program, after the first response: this instance
-	// serves all requests of its isolate.
+	// workers.Serve would return and end the program after the first response, but this instance serves all
+	// requests of its isolate.
 	select {}
 }
 
@@ -68,7 +68,7 @@ func access() control.Access {
 	}
 }
 
-// hourly never fails: the library would end the program, and with it the requests that it serves.
+// hourly never fails: on an error the library would end the program, and with it the requests in flight.
 func hourly(ctx context.Context, service *control.Service) error {
 	defer func() {
 		if recover() != nil {
@@ -81,13 +81,13 @@ func hourly(ctx context.Context, service *control.Service) error {
 	return nil
 }
 
-// parsedCatalog is the catalog with the operator's overlay. With one that the core would refuse too, the
-// program ends, and entry.mjs answers for it.
+// parsedCatalog is the catalog with the operator's overlay. If it is invalid, the program ends and entry.mjs
+// responds in its place.
 func parsedCatalog() *config.Config {
 	overlay := abi.Header{Name: config.EnvCatalog, Value: cloudflare.Getenv(config.EnvCatalog)}
-	parsed, wrong := config.Parse(abi.Config{Catalog: catalog.Default, Env: []abi.Header{overlay}})
-	if wrong != "" {
-		log.Fatalf("control: %s", wrong)
+	parsed, problem := config.Parse(abi.Config{Catalog: catalog.Default, Env: []abi.Header{overlay}})
+	if problem != "" {
+		log.Fatalf("control: %s", problem)
 	}
 	return parsed
 }

@@ -75,8 +75,9 @@ func TestStreamRoundTrip(t *testing.T) {
 	}
 }
 
-// TestUsageOnlyIfAskedFor: without include_usage there is no chunk without choices, which some clients trip on.
-func TestUsageOnlyIfAskedFor(t *testing.T) {
+// TestUsageChunkIsOptional: without include_usage there is no chunk with empty choices, which breaks some
+// clients.
+func TestUsageChunkIsOptional(t *testing.T) {
 	m := meta
 	m.IncludeUsage = false
 	if got := string(openai.End(nil, &api.State{}, nil, &m)); got != "data: [DONE]\n\n" {
@@ -101,7 +102,7 @@ func TestErrors(t *testing.T) {
 	} {
 		body := openai.Error(nil, &api.Error{Fault: fault.Fault{Status: status}})
 		if got := gjson.GetBytes(body, "error.type").Str; got != want {
-			t.Errorf("%d is a %s", status, got)
+			t.Errorf("status %d has type %s, want %s", status, got, want)
 		}
 	}
 	text := string(openai.StreamError(nil, &api.State{}, e, &meta))
@@ -152,9 +153,9 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestThereAndBack: translated for a provider of the same dialect, nothing is lost, and what Postern decides
-// on is written by it, once.
-func TestThereAndBack(t *testing.T) {
+// TestRequestRoundTrip: translation for a provider of the same dialect loses nothing, and the members that
+// Postern sets appear once.
+func TestRequestRoundTrip(t *testing.T) {
 	parsed, _ := parse(t, everything)
 	model := &config.Model{Name: "m", Upstream: "up", MaxTokensField: "max_tokens", Provider: &config.Provider{BaseURL: "https://up.example/v1"}}
 	call := wire.Call{Model: model, Request: &parsed.Request}
@@ -176,7 +177,7 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestInvalidBodies(t *testing.T) {
 	for body, field := range map[string]string{
 		`{"messages":[{"role":"user","content":"x"}]}`:            "model",
 		`{"model":"","messages":[{"role":"user","content":"x"}]}`: "model",
@@ -204,7 +205,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestMembersCannotBeSmuggled: a name with escapes stays one name.
+// TestMembersCannotBeSmuggled: a member name with escapes stays one name.
 func TestMembersCannotBeSmuggled(t *testing.T) {
 	parsed, _ := parse(t, `{"model":"m","messages":[{"role":"user","content":"x"}],"a\":1,\"max_tokens":999,"max_tok\u0065ns":5}`)
 	if parsed.Request.MaxTokens != 5 {

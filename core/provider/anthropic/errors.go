@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Failure reads {"type":"error","error":{"type","message","details":{"error_code"}},"request_id"}. Overload
-// is a 529. Most of what a 400 may be about can only be told by its message.
+// Failure parses {"type":"error","error":{"type","message","details":{"error_code"}},"request_id"}. Overload is
+// a 529. For most 400s only the message tells the cause.
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	e := root.Get("error")
 	f := wire.Failure{Kind: wire.ByStatus(status), Message: wire.Text(e.Get("message"))}
@@ -22,16 +22,17 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 		f.Kind = wire.FailTarget
 	}
 	switch {
-	case spent(e.Get("details.error_code").Str):
+	case accountBlocked(e.Get("details.error_code").Str):
 		f.Kind = wire.FailTarget
 	case status == 400:
-		f.Kind = rejected(f.Kind, string(f.Message))
+		f.Kind = rejectionKind(f.Kind, string(f.Message))
 	}
 	return f
 }
 
-// spent tells the codes of 400s and 429s that are about the operator's account and do not pass by waiting.
-func spent(code string) bool {
+// accountBlocked reports whether the code of a 400 or 429 is a lasting problem of the operator's account:
+// waiting does not help.
+func accountBlocked(code string) bool {
 	switch code {
 	case "contract_spend_limit_reached", "enforced_spend_limit_reached", "organization_on_hold", "cmek_key_disabled",
 		"cmek_key_network_blocked":
@@ -40,8 +41,8 @@ func spent(code string) bool {
 	return false
 }
 
-// rejected tells the 400s apart whose type is invalid_request_error like any other's.
-func rejected(kind wire.FailureKind, message string) wire.FailureKind {
+// rejectionKind classifies the 400s that all have the type invalid_request_error.
+func rejectionKind(kind wire.FailureKind, message string) wire.FailureKind {
 	switch {
 	case strings.Contains(message, "prompt is too long") || strings.Contains(message, "exceed context limit"):
 		return wire.FailTooLong

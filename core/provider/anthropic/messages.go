@@ -7,10 +7,10 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// system writes the instructions: those before the conversation, and those of later messages. Newer models
-// take {"role":"system"} among the messages; a caller of this dialect that uses it gets it there.
+// system writes the system instructions, including those of later messages. Newer models accept
+// {"role":"system"} among the messages. For callers of this dialect, later system messages stay there.
 func system(b *jsontext.Builder, r *chat.Request) {
-	begun, leading := false, true
+	started, leading := false, true
 	for i := range r.Messages {
 		m := &r.Messages[i]
 		leading = leading && m.Role == chat.System
@@ -22,27 +22,27 @@ func system(b *jsontext.Builder, r *chat.Request) {
 			if p.Kind != chat.Text || p.Text == "" {
 				continue
 			}
-			if !begun {
+			if !started {
 				b.Key("system")
 				b.Open('[')
-				begun = true
+				started = true
 			}
 			text(b, p)
 		}
 	}
-	if begun {
+	if started {
 		b.Close(']')
 	}
 }
 
-// turns finds who speaks in the messages, skipping what has nothing to say here.
+// turns iterates over the conversation's turns and skips messages without anything to write.
 type turns struct {
 	r       *chat.Request
 	at      int
 	leading bool
 }
 
-// role is a message's, as it is called here; empty if the message is not written.
+// role returns the API's role of a message; empty if the message is not written.
 func (t *turns) role(m *chat.Message) string {
 	if m.Role != chat.System {
 		t.leading = false
@@ -60,22 +60,22 @@ func (t *turns) role(m *chat.Message) string {
 
 var roles = [...]string{chat.System: "system", chat.User: "user", chat.Assistant: "assistant", chat.ToolRole: "user"}
 
-// next gives the next turn: messages start to end, of which all that are written are of that role.
+// next returns the next turn: messages[start:end], in which all written messages have that role.
 func (t *turns) next() (start, end int, role string) {
 	for start = t.at; t.at < len(t.r.Messages); t.at++ {
-		who := t.role(&t.r.Messages[t.at])
-		if who == "" || who == role {
+		next := t.role(&t.r.Messages[t.at])
+		if next == "" || next == role {
 			continue
 		}
 		if role != "" {
 			break
 		}
-		start, role = t.at, who
+		start, role = t.at, next
 	}
 	return start, t.at, role
 }
 
-// messages writes the turns. The API wants them to alternate, so that neighbours of one role become one.
+// messages writes the turns. Roles must alternate, so it merges neighboring messages of one role.
 func messages(b *jsontext.Builder, r *chat.Request) {
 	b.Key("messages")
 	b.Open('[')
@@ -90,7 +90,7 @@ func messages(b *jsontext.Builder, r *chat.Request) {
 	b.Close(']')
 }
 
-// turn writes one. Results of tools come first: the API wants them right behind the calls.
+// turn writes one turn. Tool results come first: the API requires them directly after the calls.
 func turn(b *jsontext.Builder, r *chat.Request, messages []chat.Message, role string) {
 	b.Open('{')
 	b.Key("role")
@@ -115,7 +115,8 @@ func turn(b *jsontext.Builder, r *chat.Request, messages []chat.Message, role st
 	b.Close('}')
 }
 
-// writable says whether a part can be sent: texts must not be empty, thinking must be signed by the API.
+// writable reports whether a part can be sent: text must not be empty, and thinking must be signed by Anthropic.
+// Anthropic's signatures are base64, while other providers' have a prefix with ":".
 func writable(p *chat.Part, role chat.Role) bool {
 	switch p.Kind {
 	case chat.Text, chat.Refusal:
@@ -127,7 +128,7 @@ func writable(p *chat.Part, role chat.Role) bool {
 	case chat.ToolResult:
 		return role == chat.User || role == chat.ToolRole
 	case chat.Thinking:
-		return role == chat.Assistant && p.Signature != "" && !strings.Contains(string(p.Signature), ":") // base64 has none
+		return role == chat.Assistant && p.Signature != "" && !strings.Contains(string(p.Signature), ":")
 	case chat.Redacted:
 		return role == chat.Assistant && p.Data != ""
 	}
@@ -178,7 +179,7 @@ func image(b *jsontext.Builder, p *chat.Part) {
 	b.Close('}')
 }
 
-// document writes a file: a PDF by value or by address, or a text by value.
+// document writes a file: a PDF as data or URL, or a text as data.
 func document(b *jsontext.Builder, p *chat.Part) {
 	b.Open('{')
 	b.Member("type", `"document"`)
@@ -198,7 +199,7 @@ func document(b *jsontext.Builder, p *chat.Part) {
 	b.Close('}')
 }
 
-// plainText is the text of a file by value that is one. The only media type for texts is text/plain here.
+// plainText decodes a text file that is sent as data. text/plain is the API's only media type for text.
 func plainText(p *chat.Part) (string, bool) {
 	if p.URL != "" || !strings.HasPrefix(string(p.Media), "text/") {
 		return "", false
@@ -245,20 +246,20 @@ func toolResult(b *jsontext.Builder, r *chat.Request, p *chat.Part) {
 	b.Member("type", `"tool_result"`)
 	b.Key("tool_use_id")
 	b.Text(toolID(r, p.ID))
-	begun := false
+	started := false
 	for i := range p.Parts {
 		inner := &p.Parts[i]
 		if inner.Kind == chat.ToolResult || !writable(inner, chat.User) {
 			continue
 		}
-		if !begun {
+		if !started {
 			b.Key("content")
 			b.Open('[')
-			begun = true
+			started = true
 		}
 		block(b, r, inner)
 	}
-	if begun {
+	if started {
 		b.Close(']')
 	}
 	if p.Failed {
@@ -268,8 +269,8 @@ func toolResult(b *jsontext.Builder, r *chat.Request, p *chat.Part) {
 	b.Close('}')
 }
 
-// toolID keeps to the letters, digits, "_" and "-" that ids are made of here: other providers' may have dots
-// and colons. A call and its result are changed in the same way.
+// toolID replaces characters that the API rejects: IDs consist of letters, digits, "_" and "-", but IDs of other
+// providers can have dots and colons. A call and its result change in the same way.
 func toolID(r *chat.Request, id jsontext.Spelled) jsontext.Spelled {
 	if native(r) {
 		return id

@@ -12,18 +12,18 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Carries is what the Messages API has a place for. Models from 4.7 on refuse temperature, top_p and top_k:
-// that is for the catalog's drops to say.
+// Carries lists the parameters that the Messages API supports. Models from 4.7 on reject temperature, top_p and
+// top_k; their catalog entries list these under drops.
 const Carries = chat.All &^ (chat.ParamFrequencyPenalty | chat.ParamPresencePenalty | chat.ParamSeed | chat.ParamN |
 	chat.ParamLogProbs | chat.ParamTopLogProbs | chat.ParamFormatJSON | chat.ParamName | chat.ParamAudio)
 
-// version is the API's, of which there has been one since 2023.
+// version is the API version, unchanged since 2023.
 const version = "2023-06-01"
 
-// defaultMaxTokens is for requests without a limit, to models whose limit is not known: the API requires one.
+// defaultMaxTokens applies if neither the request nor the catalog has a limit: the API requires one.
 const defaultMaxTokens = 4096
 
-// Request translates a conversation.
+// Request builds a Messages API request from a conversation.
 func Request(c *wire.Call) abi.Action {
 	b := jsontext.Builder{B: make([]byte, 0, 1024)}
 	b.Open('{')
@@ -35,7 +35,7 @@ func Request(c *wire.Call) abi.Action {
 	return post(c, "/messages", []abi.Part{{Data: b.B}})
 }
 
-// Direct sends a body of this dialect.
+// Direct builds a Messages API request from a body in this dialect.
 func Direct(c *wire.Call, members abi.Part) abi.Action {
 	b := jsontext.Builder{B: make([]byte, 0, 128)}
 	b.Open('{')
@@ -47,7 +47,7 @@ func Direct(c *wire.Call, members abi.Part) abi.Action {
 	return post(c, "/messages", []abi.Part{{Data: append(b.B, ',')}, members, {Data: []byte{'}'}}})
 }
 
-// CountRequest asks how many tokens a prompt has. members are those of the caller's body, as for Direct.
+// CountRequest builds a request for the number of tokens of a prompt. members are as for Direct.
 func CountRequest(c *wire.Call, members abi.Part) abi.Action {
 	b := jsontext.Builder{B: make([]byte, 0, 64)}
 	b.Open('{')
@@ -56,7 +56,7 @@ func CountRequest(c *wire.Call, members abi.Part) abi.Action {
 	return post(c, "/messages/count_tokens", []abi.Part{{Data: append(b.B, ',')}, members, {Data: []byte{'}'}}})
 }
 
-// CountResponse reads {"input_tokens":14}.
+// CountResponse parses {"input_tokens":14}.
 func CountResponse(root gjson.Result) (tokens uint64, ok bool) {
 	v := root.Get("input_tokens")
 	return wire.Count(v), v.Type == gjson.Number
@@ -90,10 +90,11 @@ func maxTokens(c *wire.Call) uint64 {
 	return defaultMaxTokens
 }
 
-// native says that the caller speaks this dialect too: what it asks for is handed on, sensible or not.
+// native reports whether the caller speaks this dialect. Its parameters are then passed through unchanged, valid
+// or not.
 func native(r *chat.Request) bool { return r.Dialect == chat.Anthropic }
 
-// members writes a translated body's members but model and stream.
+// members writes the members of the body, except model and stream.
 func members(b *jsontext.Builder, c *wire.Call) {
 	r := c.Request
 	t := thinkingOf(c)
@@ -117,7 +118,8 @@ func members(b *jsontext.Builder, c *wire.Call) {
 	}
 }
 
-// extra writes the members that have no field. Their names are the caller's, so they are escaped.
+// extra writes the members without a field in chat.Request. Their names are unescaped text from the caller, so
+// they are escaped here.
 func extra(b *jsontext.Builder, members []chat.Member) {
 	for _, m := range members {
 		b.String(m.Name)
@@ -126,8 +128,8 @@ func extra(b *jsontext.Builder, members []chat.Member) {
 	}
 }
 
-// sampling writes the temperature and its like. Together with thinking they are refused, and so are
-// temperature and top_p together since 4.1: callers of other dialects cannot know that.
+// sampling writes temperature, top_p and top_k. The API rejects all three with thinking and, from 4.1 on, temperature together with top_p. Callers of other dialects cannot know that, so for them the conflicting ones
+// are dropped.
 func sampling(b *jsontext.Builder, r *chat.Request, t *thinking) {
 	if !native(r) && t.on() {
 		return
@@ -139,7 +141,7 @@ func sampling(b *jsontext.Builder, r *chat.Request, t *thinking) {
 	b.Member("top_k", r.TopK)
 }
 
-// temperature keeps to 0..1, which is the range here; elsewhere it is 0..2.
+// temperature clamps to 0..1, the range of this API; elsewhere it is 0..2.
 func temperature(number string) string {
 	if number != "" && gjson.Parse(number).Num > 1 {
 		return "1"
@@ -182,20 +184,20 @@ func outputConfig(b *jsontext.Builder, r *chat.Request, effort string) {
 }
 
 func tools(b *jsontext.Builder, r *chat.Request) {
-	begun := false
+	started := false
 	for i := range r.Tools {
 		t := &r.Tools[i]
 		if t.Raw != "" && !native(r) {
 			continue
 		}
-		if !begun {
+		if !started {
 			b.Key("tools")
 			b.Open('[')
-			begun = true
+			started = true
 		}
 		tool(b, t)
 	}
-	if begun {
+	if started {
 		b.Close(']')
 		toolChoice(b, r)
 	}
@@ -221,8 +223,8 @@ func tool(b *jsontext.Builder, t *chat.Tool) {
 	b.Close('}')
 }
 
-// choices are the types of tool_choice. Whether calls may be parallel is said there too, so that a choice is
-// written even if none was made.
+// choices are the types of tool_choice. Unset maps to auto because disable_parallel_tool_use is a member of
+// tool_choice, so that a type is needed even without a choice.
 var choices = [...]string{
 	chat.ChoiceUnset: `"auto"`, chat.ChoiceAuto: `"auto"`, chat.ChoiceNone: `"none"`, chat.ChoiceAny: `"any"`, chat.ChoiceTool: `"tool"`,
 }

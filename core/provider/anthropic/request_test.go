@@ -32,7 +32,7 @@ func body(a abi.Action) string {
 	return b.String()
 }
 
-func same(t *testing.T, got, want string) {
+func sameJSON(t *testing.T, got, want string) {
 	t.Helper()
 	var g, w any
 	if err := json.Unmarshal([]byte(got), &g); err != nil {
@@ -42,7 +42,7 @@ func same(t *testing.T, got, want string) {
 		t.Fatalf("%v in %s", err, want)
 	}
 	if jsontext.Check([]byte(got)) != jsontext.OK {
-		t.Errorf("does not pass Check: %s", got)
+		t.Errorf("fails jsontext.Check: %s", got)
 	}
 	if !reflect.DeepEqual(g, w) {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -53,7 +53,7 @@ func text(s string) []chat.Part { return []chat.Part{{Kind: chat.Text, Text: jso
 
 func say(role chat.Role, s string) chat.Message { return chat.Message{Role: role, Parts: text(s)} }
 
-func TestHeaders(t *testing.T) {
+func TestURLAndHeaders(t *testing.T) {
 	c := call(chat.Request{MaxTokens: 5, Messages: []chat.Message{say(chat.User, "Hi")}})
 	c.Beta = "context-1m-2025-08-07"
 	a := anthropic.Request(c)
@@ -73,10 +73,10 @@ func TestHeaders(t *testing.T) {
 func TestDirect(t *testing.T) {
 	c := call(chat.Request{MaxTokens: 5, Stream: true})
 	members := abi.Part{Data: []byte(`"messages":[{"role":"user","content":"Hi"}]`)}
-	same(t, body(anthropic.Direct(c, members)),
+	sameJSON(t, body(anthropic.Direct(c, members)),
 		`{"model":"claude-opus-4-6","max_tokens":5,"stream":true,"messages":[{"role":"user","content":"Hi"}]}`)
 	a := anthropic.CountRequest(c, members)
-	same(t, body(a), `{"model":"claude-opus-4-6","messages":[{"role":"user","content":"Hi"}]}`)
+	sameJSON(t, body(a), `{"model":"claude-opus-4-6","messages":[{"role":"user","content":"Hi"}]}`)
 	if a.URL != "https://api.anthropic.com/v1/messages/count_tokens" {
 		t.Error(a.URL)
 	}
@@ -84,7 +84,7 @@ func TestDirect(t *testing.T) {
 		t.Error(n, ok)
 	}
 	if _, ok := anthropic.CountResponse(gjson.Parse(`{"input_tokens":"14"}`)); ok {
-		t.Error("a text was read as a count")
+		t.Error("a string was parsed as a count")
 	}
 }
 
@@ -99,39 +99,39 @@ func TestRequestParameters(t *testing.T) {
 		in   chat.Request
 		want string
 	}{
-		{"no limit", chat.Request{}, `"max_tokens":4096`},
+		{"no token limit", chat.Request{}, `"max_tokens":4096`},
 		{"sampling", chat.Request{MaxTokens: 9, Temperature: "1.7", TopK: "40"}, `"max_tokens":9,"temperature":1,"top_k":40`},
-		{"one of two", chat.Request{MaxTokens: 9, Temperature: "0.5", TopP: "0.9"}, `"max_tokens":9,"temperature":0.5`},
-		{"both of this dialect", chat.Request{Dialect: chat.Anthropic, MaxTokens: 9, Temperature: "0.5", TopP: "0.9"},
+		{"temperature replaces top_p", chat.Request{MaxTokens: 9, Temperature: "0.5", TopP: "0.9"}, `"max_tokens":9,"temperature":0.5`},
+		{"temperature and top_p in this dialect", chat.Request{Dialect: chat.Anthropic, MaxTokens: 9, Temperature: "0.5", TopP: "0.9"},
 			`"max_tokens":9,"temperature":0.5,"top_p":0.9`},
 		{"stop", chat.Request{MaxTokens: 9, Stop: []jsontext.Spelled{"a", `\n`}, User: "u-1", Stream: true},
 			`"max_tokens":9,"stop_sequences":["a","\n"],"metadata":{"user_id":"u-1"},"stream":true`},
 		{"schema", chat.Request{MaxTokens: 9, Format: chat.Format{Kind: chat.FormatSchema, Name: "x", Schema: `{"type":"object"}`}},
 			`"max_tokens":9,"output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}}`},
-		{"extra of another dialect", chat.Request{Dialect: chat.OpenAI, MaxTokens: 9, Extra: []chat.Member{{Name: "store", Value: "true"}}}, `"max_tokens":9`},
-		{"extra", chat.Request{Dialect: chat.Anthropic, MaxTokens: 9, Extra: []chat.Member{{Name: `a":1,"b`, Value: `{"c":2}`}}},
+		{"extra members of another dialect", chat.Request{Dialect: chat.OpenAI, MaxTokens: 9, Extra: []chat.Member{{Name: "store", Value: "true"}}}, `"max_tokens":9`},
+		{"extra members", chat.Request{Dialect: chat.Anthropic, MaxTokens: 9, Extra: []chat.Member{{Name: `a":1,"b`, Value: `{"c":2}`}}},
 			`"max_tokens":9,"a\":1,\"b":{"c":2}`},
 		{"tools", chat.Request{MaxTokens: 9, Tools: []chat.Tool{
 			{Name: "f", Description: "d", Schema: `{"type":"object","properties":{}}`, Strict: "true", Cache: `{"type":"ephemeral","ttl":"1h"}`},
 			{Raw: `{"type":"web_search_20250305","name":"web_search"}`}}},
 			`"max_tokens":9,"tools":[{"name":"f","description":"d","input_schema":{"type":"object","properties":{}},"strict":true,
 			 "cache_control":{"type":"ephemeral","ttl":"1h"}}]`},
-		{"its own tools", chat.Request{Dialect: chat.Anthropic, MaxTokens: 9, Tools: []chat.Tool{{Raw: `{"type":"web_search_20250305","name":"web_search"}`}}},
+		{"server tools of this dialect", chat.Request{Dialect: chat.Anthropic, MaxTokens: 9, Tools: []chat.Tool{{Raw: `{"type":"web_search_20250305","name":"web_search"}`}}},
 			`"max_tokens":9,"tools":[{"type":"web_search_20250305","name":"web_search"}]`},
 		{"any tool", chat.Request{MaxTokens: 9, Tools: function, ToolChoice: chat.ToolChoice{Choice: chat.ChoiceAny}, ParallelTools: "true"},
 			`"max_tokens":9,` + f + `,"tool_choice":{"type":"any"}`},
 		{"one tool", chat.Request{MaxTokens: 9, Tools: function, ToolChoice: chat.ToolChoice{Choice: chat.ChoiceTool, Name: "f"}, ParallelTools: "false"},
 			`"max_tokens":9,` + f + `,"tool_choice":{"type":"tool","name":"f","disable_parallel_tool_use":true}`},
-		{"one at a time", chat.Request{MaxTokens: 9, Tools: function, ParallelTools: "false"},
+		{"no parallel calls", chat.Request{MaxTokens: 9, Tools: function, ParallelTools: "false"},
 			`"max_tokens":9,` + f + `,"tool_choice":{"type":"auto","disable_parallel_tool_use":true}`},
 		{"no tool", chat.Request{MaxTokens: 9, Tools: function, ToolChoice: chat.ToolChoice{Choice: chat.ChoiceNone}, ParallelTools: "false"},
 			`"max_tokens":9,` + f + `,"tool_choice":{"type":"none"}`},
-		{"choice without tools", chat.Request{MaxTokens: 9, ToolChoice: chat.ToolChoice{Choice: chat.ChoiceAny}}, `"max_tokens":9`},
+		{"tool choice without tools", chat.Request{MaxTokens: 9, ToolChoice: chat.ToolChoice{Choice: chat.ChoiceAny}}, `"max_tokens":9`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			test.in.Messages = user
-			same(t, body(anthropic.Request(call(test.in))), `{"model":"claude-opus-4-6",`+hi+`,`+test.want+`}`)
+			sameJSON(t, body(anthropic.Request(call(test.in))), `{"model":"claude-opus-4-6",`+hi+`,`+test.want+`}`)
 		})
 	}
 }
@@ -143,31 +143,31 @@ func TestThinking(t *testing.T) {
 		in          chat.Request
 		want        string
 	}{
-		{"effort, a budget of tokens", "claude-haiku-4-5-20251001", 64000, chat.Request{MaxTokens: 500, Temperature: "0.3", TopK: "5", Reasoning: chat.Reasoning{Effort: "medium"}},
+		{"effort as a token budget", "claude-haiku-4-5-20251001", 64000, chat.Request{MaxTokens: 500, Temperature: "0.3", TopK: "5", Reasoning: chat.Reasoning{Effort: "medium"}},
 			`"max_tokens":8692,"thinking":{"type":"enabled","budget_tokens":8192}`},
-		{"there is room", "claude-3-7-sonnet-20250219", 64000, chat.Request{MaxTokens: 9000, Reasoning: chat.Reasoning{Budget: 2000, Visible: true}},
+		{"budget fits max_tokens", "claude-3-7-sonnet-20250219", 64000, chat.Request{MaxTokens: 9000, Reasoning: chat.Reasoning{Budget: 2000, Visible: true}},
 			`"max_tokens":9000,"thinking":{"type":"enabled","budget_tokens":2000,"display":"summarized"}`},
-		{"little room", "claude-sonnet-4-20250514", 8192, chat.Request{Reasoning: chat.Reasoning{Effort: "high"}},
+		{"budget halved by the model's maximum", "claude-sonnet-4-20250514", 8192, chat.Request{Reasoning: chat.Reasoning{Effort: "high"}},
 			`"max_tokens":8192,"thinking":{"type":"enabled","budget_tokens":4096}`},
-		{"no room", "claude-sonnet-4-20250514", 1500, chat.Request{MaxTokens: 700, Reasoning: chat.Reasoning{Effort: "high"}}, `"max_tokens":700`},
-		{"old and adaptive", "claude-opus-4-5", 64000, chat.Request{MaxTokens: 10000, Reasoning: chat.Reasoning{Adaptive: true}},
+		{"no room for a budget", "claude-sonnet-4-20250514", 1500, chat.Request{MaxTokens: 700, Reasoning: chat.Reasoning{Effort: "high"}}, `"max_tokens":700`},
+		{"adaptive, old model", "claude-opus-4-5", 64000, chat.Request{MaxTokens: 10000, Reasoning: chat.Reasoning{Adaptive: true}},
 			`"max_tokens":10000,"thinking":{"type":"enabled","budget_tokens":8192}`},
 		{"effort", "claude-opus-4-6", 0, chat.Request{MaxTokens: 9, Temperature: "0", Reasoning: chat.Reasoning{Effort: "xhigh"}},
 			`"max_tokens":9,"thinking":{"type":"adaptive"},"output_config":{"effort":"high"}`},
-		{"more effort", "claude-sonnet-5-5", 0, chat.Request{MaxTokens: 9, Reasoning: chat.Reasoning{Effort: "xhigh"}},
+		{"xhigh effort", "claude-sonnet-5-5", 0, chat.Request{MaxTokens: 9, Reasoning: chat.Reasoning{Effort: "xhigh"}},
 			`"max_tokens":9,"thinking":{"type":"adaptive"},"output_config":{"effort":"xhigh"}`},
-		{"a budget, newer", "claude-fable-5", 0, chat.Request{MaxTokens: 9, Reasoning: chat.Reasoning{Budget: 20000}},
+		{"budget, new model", "claude-fable-5", 0, chat.Request{MaxTokens: 9, Reasoning: chat.Reasoning{Budget: 20000}},
 			`"max_tokens":9,"thinking":{"type":"adaptive"},"output_config":{"effort":"high"}`},
 		{"adaptive, no version", "claude-mythos-preview", 0, chat.Request{MaxTokens: 9, Reasoning: chat.Reasoning{Adaptive: true}},
 			`"max_tokens":9,"thinking":{"type":"adaptive"}`},
 		{"off", "claude-sonnet-5", 0, chat.Request{MaxTokens: 9, Temperature: "0.1", Reasoning: chat.Reasoning{Effort: "none"}},
 			`"max_tokens":9,"temperature":0.1,"thinking":{"type":"disabled"}`},
-		{"nonsense", "claude-sonnet-5", 0, chat.Request{MaxTokens: 9, Reasoning: chat.Reasoning{Effort: `"`}}, `"max_tokens":9,"thinking":{"type":"adaptive"}`},
-		{"of this dialect", "claude-opus-4-5", 0, chat.Request{Dialect: chat.Anthropic, MaxTokens: 2000, Temperature: "1", Reasoning: chat.Reasoning{Budget: 1500, Effort: "low"}},
+		{"invalid effort", "claude-sonnet-5", 0, chat.Request{MaxTokens: 9, Reasoning: chat.Reasoning{Effort: `"`}}, `"max_tokens":9,"thinking":{"type":"adaptive"}`},
+		{"budget and effort in this dialect", "claude-opus-4-5", 0, chat.Request{Dialect: chat.Anthropic, MaxTokens: 2000, Temperature: "1", Reasoning: chat.Reasoning{Budget: 1500, Effort: "low"}},
 			`"max_tokens":2000,"temperature":1,"thinking":{"type":"enabled","budget_tokens":1500},"output_config":{"effort":"low"}`},
-		{"effort alone, of this dialect", "claude-opus-4-8", 0, chat.Request{Dialect: chat.Anthropic, MaxTokens: 9, Reasoning: chat.Reasoning{Effort: "max"}},
+		{"effort only, in this dialect", "claude-opus-4-8", 0, chat.Request{Dialect: chat.Anthropic, MaxTokens: 9, Reasoning: chat.Reasoning{Effort: "max"}},
 			`"max_tokens":9,"output_config":{"effort":"max"}`},
-		{"disabled, of this dialect", "claude-opus-4-8", 0, chat.Request{Dialect: chat.Anthropic, MaxTokens: 9, Reasoning: chat.Reasoning{Off: true}},
+		{"disabled, in this dialect", "claude-opus-4-8", 0, chat.Request{Dialect: chat.Anthropic, MaxTokens: 9, Reasoning: chat.Reasoning{Off: true}},
 			`"max_tokens":9,"thinking":{"type":"disabled"}`},
 	}
 	for _, test := range tests {
@@ -176,13 +176,13 @@ func TestThinking(t *testing.T) {
 			c := call(test.in)
 			c.Model = model(test.model)
 			c.Model.MaxOutput = test.maxOutput
-			same(t, body(anthropic.Request(c)), `{"model":"`+test.model+`",`+hi+`,`+test.want+`}`)
+			sameJSON(t, body(anthropic.Request(c)), `{"model":"`+test.model+`",`+hi+`,`+test.want+`}`)
 		})
 	}
 }
 
-// What the API would refuse together with thinking goes before it.
-func TestThinkingGivesWay(t *testing.T) {
+// TestThinkingOmitted checks that thinking is omitted where the API would reject it.
+func TestThinkingOmitted(t *testing.T) {
 	c := call(chat.Request{
 		MaxTokens: 9, Messages: []chat.Message{say(chat.User, "Hi")}, Tools: []chat.Tool{{Name: "f"}},
 		ToolChoice: chat.ToolChoice{Choice: chat.ChoiceAny}, Reasoning: chat.Reasoning{Effort: "low"},
@@ -212,12 +212,12 @@ func TestMessages(t *testing.T) {
 		in   chat.Request
 		want string
 	}{
-		{"system, first and later", chat.Request{Messages: []chat.Message{
+		{"leading and later system messages", chat.Request{Messages: []chat.Message{
 			{Role: chat.System, Parts: []chat.Part{{Kind: chat.Text, Text: "A", Cache: cache}, {Kind: chat.Text}}}, say(chat.System, "B"),
 			say(chat.User, "Hi"), say(chat.System, "C"), say(chat.User, "there")}},
 			`"system":[{"type":"text","text":"A","cache_control":{"type":"ephemeral"}},{"type":"text","text":"B"},{"type":"text","text":"C"}],
 			 "messages":[{"role":"user","content":[{"type":"text","text":"Hi"},{"type":"text","text":"there"}]}]`},
-		{"later system, of this dialect", chat.Request{Dialect: chat.Anthropic, Messages: []chat.Message{
+		{"later system message in this dialect", chat.Request{Dialect: chat.Anthropic, Messages: []chat.Message{
 			say(chat.System, "A"), say(chat.User, "Hi"), say(chat.System, "B"), say(chat.Assistant, "Yes"), say(chat.User, "Go")}},
 			`"system":[{"type":"text","text":"A"}],"messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]},
 			 {"role":"system","content":[{"type":"text","text":"B"}]},{"role":"assistant","content":[{"type":"text","text":"Yes"}]},
@@ -262,12 +262,12 @@ func TestMessages(t *testing.T) {
 			 {"type":"document","source":{"type":"url","url":"https://example.com/a.pdf"}},
 			 {"type":"document","source":{"type":"text","media_type":"text/plain","data":"a,b\n"}},
 			 {"type":"document","source":{"type":"base64","media_type":"text/plain","data":"_"}}]}]`},
-		{"nothing", chat.Request{}, `"messages":[]`},
+		{"no messages", chat.Request{}, `"messages":[]`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			test.in.MaxTokens = 9
-			same(t, body(anthropic.Request(call(test.in))), `{"model":"claude-opus-4-6","max_tokens":9,`+test.want+`}`)
+			sameJSON(t, body(anthropic.Request(call(test.in))), `{"model":"claude-opus-4-6","max_tokens":9,`+test.want+`}`)
 		})
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Response reads a message:
+// Response parses a message:
 //
 //	{"id","type":"message","role":"assistant","model","content":[{"type":"text","text"},{"type":"thinking",
 //	 "thinking","signature"},{"type":"redacted_thinking","data"},{"type":"tool_use","id","name","input":{…}}],
 //	 "stop_reason","stop_sequence":null|"…","usage":{…}}
 //
-// Blocks of the provider's own tools have no place in an answer and are left out.
+// It ignores the blocks of Anthropic's server tools.
 func Response(root gjson.Result) (r chat.Response, ok bool) {
 	var a chat.Answer
 	root.ForEach(func(key, value gjson.Result) bool {
@@ -59,7 +59,7 @@ func blockPart(parts []chat.Part, v gjson.Result) []chat.Part {
 	return parts
 }
 
-// input is a call's arguments, which are an object.
+// input returns the arguments of a tool call, which must be an object.
 func input(v gjson.Result) string {
 	if !v.IsObject() {
 		return "{}"
@@ -67,7 +67,7 @@ func input(v gjson.Result) string {
 	return v.Raw
 }
 
-// FinishOf reads a stop_reason.
+// FinishOf maps a stop_reason.
 func FinishOf(reason string) chat.Finish {
 	switch reason {
 	case "":
@@ -86,16 +86,16 @@ func FinishOf(reason string) chat.Finish {
 	return chat.FinishStop
 }
 
-// mergeUsage takes over the figures that are given:
+// mergeUsage copies the token counts that v has:
 //
 //	{"input_tokens","cache_read_input_tokens","cache_creation_input_tokens","output_tokens",
 //	 "cache_creation":{"ephemeral_5m_input_tokens","ephemeral_1h_input_tokens"},
 //	 "output_tokens_details":{"thinking_tokens"}}
 //
-// In a stream they are cumulative, and the last event has some of them only. input_tokens is the prompt
-// without what was read from or written to the cache.
+// In a stream the counts are cumulative, and the last event has only some of them. input_tokens excludes tokens
+// read from or written to the cache.
 func mergeUsage(u *chat.Usage, v gjson.Result) {
-	fresh := u.Input - min(u.Input, u.CachedInput+u.CacheWrite+u.CacheWrite1h)
+	uncached := u.Input - min(u.Input, u.CachedInput+u.CacheWrite+u.CacheWrite1h)
 	write, hour := u.CacheWrite+u.CacheWrite1h, u.CacheWrite1h
 	v.ForEach(func(key, value gjson.Result) bool {
 		if value.Type == gjson.Null {
@@ -103,7 +103,7 @@ func mergeUsage(u *chat.Usage, v gjson.Result) {
 		}
 		switch key.Str {
 		case "input_tokens":
-			fresh = wire.Count(value)
+			uncached = wire.Count(value)
 		case "cache_read_input_tokens":
 			u.CachedInput = wire.Count(value)
 		case "cache_creation_input_tokens":
@@ -120,6 +120,6 @@ func mergeUsage(u *chat.Usage, v gjson.Result) {
 	})
 	u.CacheWrite1h = wire.Within(hour, write)
 	u.CacheWrite = write - u.CacheWrite1h
-	u.Input = fresh + u.CachedInput + write
+	u.Input = uncached + u.CachedInput + write
 	u.Reasoning = wire.Within(u.Reasoning, u.Output)
 }

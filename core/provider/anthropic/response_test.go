@@ -24,7 +24,7 @@ const message = `{"id":"msg_01A","type":"message","role":"assistant","model":"cl
  "cache_creation":{"ephemeral_5m_input_tokens":200,"ephemeral_1h_input_tokens":100},"output_tokens":55,
  "output_tokens_details":{"thinking_tokens":20},"server_tool_use":null,"service_tier":"standard"}}`
 
-func TestResponse(t *testing.T) {
+func TestResponses(t *testing.T) {
 	got, ok := anthropic.Response(gjson.Parse(message))
 	want := chat.Response{
 		ID: "msg_01A", Model: "claude-opus-4-6",
@@ -41,7 +41,7 @@ func TestResponse(t *testing.T) {
 	}
 }
 
-func TestResponseShapes(t *testing.T) {
+func TestResponseValidity(t *testing.T) {
 	for in, want := range map[string]bool{
 		`{"content":[],"stop_reason":"end_turn"}`:   true,
 		`{"content":[7,null,{"type":7}],"usage":7}`: true,
@@ -53,7 +53,7 @@ func TestResponseShapes(t *testing.T) {
 	}
 }
 
-func TestFinish(t *testing.T) {
+func TestFinishReasons(t *testing.T) {
 	for reason, want := range map[string]chat.Finish{
 		"end_turn": chat.FinishStop, "max_tokens": chat.FinishLength, "stop_sequence": chat.FinishStopSeq, "tool_use": chat.FinishTools,
 		"pause_turn": chat.FinishPause, "refusal": chat.FinishFilter, "model_context_window_exceeded": chat.FinishLength,
@@ -98,7 +98,7 @@ var events = []struct{ name, data string }{
 	{"message_stop", `{"type":"message_stop"}`},
 }
 
-func TestStream(t *testing.T) {
+func TestStreams(t *testing.T) {
 	var s wire.State
 	var got []chat.Delta
 	for _, e := range events {
@@ -131,29 +131,29 @@ func TestStream(t *testing.T) {
 	}
 }
 
-func TestStreamShapes(t *testing.T) {
+func TestStreamEdgeCases(t *testing.T) {
 	start := events[0].data
 	tests := []struct {
 		name   string
 		events []string
-		want   []chat.Delta // behind those of start
+		want   []chat.Delta // after the deltas of start
 		ok     bool
 	}{
 		{"error", []string{start, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`},
 			[]chat.Delta{{Kind: chat.DeltaError, Name: "overloaded_error", Text: "Overloaded"}}, true},
-		{"arguments at once", []string{start,
+		{"arguments in the block's start", []string{start,
 			`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"f","input":{"x": "\n"}}}`,
 			`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{}"}}`, `{"type":"content_block_stop"}`},
 			[]chat.Delta{{Kind: chat.DeltaTool, ID: "a", Name: "f"}, {Kind: chat.DeltaArgs, Text: `{\"x\": \"\\n\"}`}}, true},
-		{"a stop sequence, no stop of a block", []string{start, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use"}}`,
+		{"stop sequence without content_block_stop", []string{start, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use"}}`,
 			`{"type":"message_delta","delta":{"stop_reason":"stop_sequence","stop_sequence":"\n"}}`},
 			[]chat.Delta{{Kind: chat.DeltaTool}, {Kind: chat.DeltaArgs, Text: "{}"}, {Kind: chat.DeltaFinish, Finish: chat.FinishStopSeq, Text: `\n`}}, true},
-		{"not begun", []string{`{"type":"content_block_stop"}`}, nil, false},
-		{"begun twice", []string{start, start}, nil, false},
+		{"no message_start", []string{`{"type":"content_block_stop"}`}, nil, false},
+		{"message_start twice", []string{start, start}, nil, false},
 		{"no type", []string{`{}`}, nil, false},
-		{"no object", []string{`[]`}, nil, false},
-		{"nothing", []string{``}, nil, false},
-		{"no message", []string{`{"type":"message_start","message":[]}`}, nil, false},
+		{"not an object", []string{`[]`}, nil, false},
+		{"empty", []string{``}, nil, false},
+		{"message is not an object", []string{`{"type":"message_start","message":[]}`}, nil, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestStreamShapes(t *testing.T) {
 	}
 }
 
-func TestFailure(t *testing.T) {
+func TestFailures(t *testing.T) {
 	tests := []struct {
 		status  uint64
 		body    string
@@ -205,8 +205,8 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// Every value of the examples is replaced by values of other kinds: nothing panics.
-func TestHostileShapes(t *testing.T) {
+// TestHostileValues replaces each value of the examples with values of other types: nothing may panic.
+func TestHostileValues(t *testing.T) {
 	examples := []string{message, `{"type":"error","error":{"type":"invalid_request_error","message":"m","details":{"error_code":"c"}}}`}
 	for _, e := range events {
 		examples = append(examples, e.data)
@@ -230,7 +230,7 @@ func TestHostileShapes(t *testing.T) {
 	}
 }
 
-// mutants replaces each value of a JSON text, at any depth, by values of other kinds.
+// mutants returns copies of a JSON text with one value, at any depth, replaced by values of other types.
 func mutants(text string) (all []string) {
 	var walk func(v gjson.Result)
 	walk = func(v gjson.Result) {

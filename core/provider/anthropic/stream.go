@@ -15,20 +15,20 @@ const (
 	otherBlock
 )
 
-// What is known of an open tool_use block's arguments, in wire.State.Flags.
+// State of the open tool_use block's arguments, in wire.State.Flags.
 const (
 	noArgs    = iota
-	someArgs  // pieces have come
-	wholeArgs // they stood in the block's start
+	someArgs  // pieces have arrived
+	wholeArgs // content_block_start had all of them
 )
 
-// Stream reads one event. All blocks come one after the other:
+// Stream parses one event. Blocks do not overlap:
 //
 //	message_start {"message":{"id","model","usage"}}, content_block_start {"index","content_block"},
 //	content_block_delta {"index","delta"}, content_block_stop {"index"},
 //	message_delta {"delta":{"stop_reason","stop_sequence"},"usage"}, message_stop, ping, error {"error"}
 //
-// The API may add events at any time: those that are not known here say nothing.
+// The API may add events at any time, so unknown events are ignored.
 func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
 	if !root.IsObject() {
 		return out, false
@@ -76,7 +76,7 @@ func event(s *wire.State, name string, root gjson.Result, out []chat.Delta) []ch
 	return append(out, chat.Delta{Kind: chat.DeltaEnd})
 }
 
-// blockStart reads the block as it begins: its text is empty then, as a rule, and a call's input is {}.
+// blockStart starts a block. Usually its text is empty and a tool call's input is {}.
 func blockStart(s *wire.State, block gjson.Result, out []chat.Delta) []chat.Delta {
 	out = blockStop(s, out)
 	s.Block = otherBlock
@@ -100,14 +100,14 @@ func blockStart(s *wire.State, block gjson.Result, out []chat.Delta) []chat.Delt
 	return out
 }
 
-func hasMembers(v gjson.Result) (some bool) {
+func hasMembers(v gjson.Result) (found bool) {
 	if v.IsObject() {
 		v.ForEach(func(_, _ gjson.Result) bool {
-			some = true
+			found = true
 			return false
 		})
 	}
-	return some
+	return found
 }
 
 func blockDelta(s *wire.State, delta gjson.Result, out []chat.Delta) []chat.Delta {
@@ -119,7 +119,7 @@ func blockDelta(s *wire.State, delta gjson.Result, out []chat.Delta) []chat.Delt
 	case "signature_delta":
 		return textDelta(out, chat.DeltaSignature, delta.Get("signature"))
 	case "input_json_delta":
-		// The provider's own tools have such pieces too.
+		// Server tools have these pieces too.
 		piece := wire.Text(delta.Get("partial_json"))
 		if s.Block == toolBlock && s.Flags != wholeArgs && piece != "" {
 			s.Flags = someArgs
@@ -129,7 +129,7 @@ func blockDelta(s *wire.State, delta gjson.Result, out []chat.Delta) []chat.Delt
 	return out
 }
 
-// blockStop ends a block. A call without arguments has no pieces of any; here they are an object always.
+// blockStop ends a block. A tool call without arguments has no pieces; here it gets an empty object.
 func blockStop(s *wire.State, out []chat.Delta) []chat.Delta {
 	if s.Block == toolBlock && s.Flags == noArgs {
 		out = append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: "{}"})
@@ -147,7 +147,7 @@ func messageDelta(s *wire.State, root gjson.Result, out []chat.Delta) []chat.Del
 	return usage(s, root.Get("usage"), out, true)
 }
 
-// usage takes figures over. Those of an answer that has only begun do not count as reported: it has more to come.
+// usage merges token counts. Only the last event's counts mark the usage as reported, because earlier ones are incomplete.
 func usage(s *wire.State, v gjson.Result, out []chat.Delta, last bool) []chat.Delta {
 	if !v.IsObject() {
 		return out

@@ -8,17 +8,17 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// minBudget is the smallest budget_tokens that the API takes.
+// minBudget is the API's minimum for budget_tokens.
 const minBudget = 1024
 
-// thinking is what is asked of the model's reasoning: the type of the member thinking (empty: no such
-// member), and output_config.effort.
+// thinking has the request's reasoning parameters: the type of the member thinking (empty: no such member) and
+// output_config.effort.
 type thinking struct {
 	kind      string
 	budget    uint64
 	effort    string
 	visible   bool
-	maxTokens uint64 // of the request: there has to be room for the budget
+	maxTokens uint64 // the request's max_tokens, which includes the budget
 }
 
 func (t *thinking) on() bool { return t.kind == "enabled" || t.kind == "adaptive" }
@@ -41,13 +41,13 @@ func (t *thinking) write(b *jsontext.Builder) {
 	b.Close('}')
 }
 
-// thinkingOf decides. A caller of this dialect gets what it said; for others it depends on the model:
-// before 4.6 thinking takes a budget of tokens, since then the model decides and takes an effort.
+// thinkingOf chooses the reasoning parameters. For callers of this dialect they are unchanged. For others they
+// depend on the model: before 4.6, thinking takes a token budget; from 4.6 on, the model decides and takes an effort.
 func thinkingOf(c *wire.Call) thinking {
 	r := c.Request
 	t := thinking{maxTokens: maxTokens(c), visible: r.Reasoning.Visible}
 	if native(r) {
-		t.asked(&r.Reasoning)
+		t.copyFrom(&r.Reasoning)
 	} else {
 		t.translate(c)
 	}
@@ -57,7 +57,7 @@ func thinkingOf(c *wire.Call) thinking {
 	return t
 }
 
-func (t *thinking) asked(r *chat.Reasoning) {
+func (t *thinking) copyFrom(r *chat.Reasoning) {
 	t.effort, t.budget = r.Effort, r.Budget
 	switch {
 	case r.Off:
@@ -69,27 +69,28 @@ func (t *thinking) asked(r *chat.Reasoning) {
 	}
 }
 
-// translate leaves thinking out where the API would refuse it: with a tool that must be called, and, for a
-// budget, after a tool call whose thinking another provider did, or kept to itself.
+// translate omits thinking where the API would reject it: with a forced tool call, and, for a budget, after a
+// tool call whose thinking is missing or from another provider.
 func (t *thinking) translate(c *wire.Call) {
 	r := &c.Request.Reasoning
 	major, minor, versioned := modelVersion(c.Model.Upstream)
-	old := versioned && (major < 4 || major == 4 && minor < 6)
+	takesBudget := versioned && (major < 4 || major == 4 && minor < 6)
 	switch {
 	case *r == chat.Reasoning{} || *r == chat.Reasoning{Visible: true}:
 	case r.Off || r.Effort == "none":
 		t.kind = "disabled"
-	case old && !forced(c.Request) && !unsignedCall(c.Request.Messages):
+	case takesBudget && !toolForced(c.Request) && !unsignedCall(c.Request.Messages):
 		t.kind, t.budget = "enabled", budgetOf(r)
-	case !old:
+	case !takesBudget:
 		t.effort = effortOf(r, versioned && major == 4 && minor < 7)
-		if !forced(c.Request) {
+		if !toolForced(c.Request) {
 			t.kind = "adaptive"
 		}
 	}
 }
 
-// fit makes room: the answer keeps what it was to have, if the model has that much.
+// fit adds the budget to max_tokens, so that the text keeps its limit, and clamps the sum to the model's
+// maximum. It drops thinking if less than the minimum budget remains.
 func (t *thinking) fit(maxOutput uint64) {
 	room := t.maxTokens
 	t.maxTokens += t.budget
@@ -103,11 +104,12 @@ func (t *thinking) fit(maxOutput uint64) {
 	}
 }
 
-func forced(r *chat.Request) bool {
+// toolForced reports whether the model must call a tool.
+func toolForced(r *chat.Request) bool {
 	return len(r.Tools) > 0 && (r.ToolChoice.Choice == chat.ChoiceAny || r.ToolChoice.Choice == chat.ChoiceTool)
 }
 
-// unsignedCall says whether the last turn of the model calls tools without thinking that the API accepts.
+// unsignedCall reports whether the model's last turn calls tools without thinking that the API accepts.
 func unsignedCall(messages []chat.Message) bool {
 	for i := len(messages) - 1; i >= 0; i-- {
 		if messages[i].Role != chat.Assistant {
@@ -126,8 +128,8 @@ func unsignedCall(messages []chat.Message) bool {
 	return false
 }
 
-// budgetOf is how many tokens an effort is worth: the figures that Anthropic's and Google's own compatibility
-// tables give for OpenAI's levels.
+// budgetOf returns an effort's token budget, from the compatibility tables of Anthropic and Google for OpenAI's
+// levels.
 func budgetOf(r *chat.Reasoning) uint64 {
 	switch r.Effort {
 	case "minimal", "low":
@@ -145,7 +147,7 @@ func budgetOf(r *chat.Reasoning) uint64 {
 	return 8192
 }
 
-// effortOf is the level of effort; empty leaves it to the model. xhigh came with 4.7.
+// effortOf returns the effort level; empty leaves it to the model. xhigh exists from 4.7 on.
 func effortOf(r *chat.Reasoning, noXHigh bool) string {
 	switch r.Effort {
 	case "minimal", "low":
@@ -169,9 +171,9 @@ func effortOf(r *chat.Reasoning, noXHigh bool) string {
 	return ""
 }
 
-// modelVersion reads a model's version off its name: claude-opus-4-6, claude-sonnet-5 and
-// claude-3-7-sonnet-20250219 are 4.6, 5.0 and 3.7. Dates are no versions; a name without one is of a model
-// that is newer than the scheme.
+// modelVersion parses the version in a model's name: claude-opus-4-6, claude-sonnet-5 and
+// claude-3-7-sonnet-20250219 are 4.6, 5.0 and 3.7. Dates are not versions. A name without a version belongs to a
+// model newer than this naming scheme.
 func modelVersion(name string) (major, minor int, ok bool) {
 	if i := strings.Index(name, "claude"); i >= 0 {
 		name = name[i:]
@@ -195,7 +197,7 @@ func modelVersion(name string) (major, minor int, ok bool) {
 	return 0, 0, false
 }
 
-// smallNumber reads the digits at i: end is behind them, n is -1 if there are none or more than two.
+// smallNumber parses the digits at i. end is the index after them. n is -1 if there are none or more than two.
 func smallNumber(s string, i int) (n, end int) {
 	end = i
 	for end < len(s) && s[end] >= '0' && s[end] <= '9' {

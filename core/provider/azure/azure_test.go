@@ -14,7 +14,7 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// v1 is a model of the v1 API, classic one of an API with versions.
+// v1 returns a model of the v1 API. classic returns a model of an API with versions.
 func v1() *config.Model {
 	return &config.Model{Upstream: "my gpt/4.1", MaxTokensField: "max_tokens", Provider: &config.Provider{BaseURL: "https://res.openai.azure.com/openai/v1", Key: "secret"}}
 }
@@ -42,14 +42,14 @@ func TestRequests(t *testing.T) {
 	embed := &wire.EmbedCall{Inputs: []jsontext.Spelled{"a"}}
 	const tail = `"max_tokens":5,"stream":true,"stream_options":{"include_usage":true}}`
 	for _, c := range []struct {
-		model    *config.Model
-		url, end string
+		model      *config.Model
+		url, query string
 	}{
 		{v1(), "https://res.openai.azure.com/openai/v1", ""},
 		{classic(), "https://res.openai.azure.com/openai/deployments/my%20gpt%2F4.1", "?api-version=2024-10-21%26x"},
 	} {
 		call.Model, embed.Model = c.model, c.model
-		for _, one := range []struct {
+		for _, r := range []struct {
 			a         abi.Action
 			operation string
 			want      string
@@ -58,12 +58,12 @@ func TestRequests(t *testing.T) {
 			{azure.Direct(call, abi.Part{Buffer: 3}), "/chat/completions", `{"model":"my gpt/4.1","messages":[],` + tail},
 			{azure.EmbedRequest(embed), "/embeddings", `{"model":"my gpt/4.1","input":["a"],"encoding_format":"float"}`},
 		} {
-			if got := bodyOf(one.a, `"messages":[]`); got != one.want {
-				t.Errorf("%s:\n%s, want\n%s", one.operation, got, one.want)
+			if got := bodyOf(r.a, `"messages":[]`); got != r.want {
+				t.Errorf("%s:\n%s, want\n%s", r.operation, got, r.want)
 			}
 			headers := []abi.Header{{Name: "content-type", Value: "application/json"}, {Name: "api-key", Value: "secret"}}
-			if one.a.Method != "POST" || one.a.URL != c.url+one.operation+c.end || !reflect.DeepEqual(one.a.Headers, headers) {
-				t.Errorf("%s %s %v", one.a.Method, one.a.URL, one.a.Headers)
+			if r.a.Method != "POST" || r.a.URL != c.url+r.operation+c.query || !reflect.DeepEqual(r.a.Headers, headers) {
+				t.Errorf("%s %s %v", r.a.Method, r.a.URL, r.a.Headers)
 			}
 		}
 	}
@@ -73,7 +73,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-func TestAnswer(t *testing.T) {
+func TestResponses(t *testing.T) {
 	got, ok := azure.Response(gjson.Parse(`{"choices":[{"content_filter_results":{"hate":{"filtered":false,"severity":"safe"}},"finish_reason":"content_filter","index":0,
 		"message":{"content":"Hi","role":"assistant"}}],"created":1,"id":"c1","model":"gpt-4.1","object":"chat.completion",
 		"prompt_filter_results":[{"prompt_index":0,"content_filter_results":{}}],"usage":{"completion_tokens":2,"prompt_tokens":9,"total_tokens":11}}`))
@@ -95,13 +95,13 @@ var chunks = []string{
 	`{"choices":[],"created":1,"id":"c1","model":"gpt-4.1","usage":{"completion_tokens":2,"prompt_tokens":9,"total_tokens":11}}`,
 }
 
-func TestStream(t *testing.T) {
+func TestStreams(t *testing.T) {
 	var s wire.State
 	var got []chat.Delta
 	for _, json := range chunks {
 		ok := false
 		if got, ok = azure.Stream(&s, "", gjson.Parse(json), got); !ok {
-			t.Errorf("%s was refused", json)
+			t.Errorf("%s was rejected", json)
 		}
 	}
 	want := []chat.Delta{
@@ -141,8 +141,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestHostile replaces every value of the examples by one of another kind: nothing may panic.
-func TestHostile(t *testing.T) {
+// TestHostileValues replaces each value of the examples with values of other types: nothing may panic.
+func TestHostileValues(t *testing.T) {
 	for _, json := range append([]string{`{"error":{"code":"a","message":"b","innererror":{"code":"c"}}}`}, chunks...) {
 		for i := range json {
 			if i == 0 || json[i-1] == ':' || json[i-1] == '[' || json[i-1] == ',' {

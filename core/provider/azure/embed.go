@@ -8,10 +8,10 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// EmbedRequest asks for embeddings.
+// EmbedRequest builds an embeddings request.
 func EmbedRequest(c *wire.EmbedCall) abi.Action {
 	return wire.Post(url(c.Model, "/embeddings"), []abi.Part{{Data: openai.EmbedBody(c)}}, auth(c.Model)...)
 }
 
-// EmbedResponse reads them as OpenAI's.
+// EmbedResponse parses OpenAI's format.
 func EmbedResponse(root gjson.Result) (wire.Embedding, bool) { return openai.EmbedResponse(root) }

@@ -9,9 +9,9 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Failure reads {"error":{"message","type","param","code","status","innererror":{"code",
-// "content_filter_result":{…}}}}, and the {"statusCode","message"} of what stands before the service. Codes are
-// OpenAI's, Azure's own (DeploymentNotFound) or the status as a text.
+// Failure parses {"error":{"message","type","param","code","status","innererror":{"code",
+// "content_filter_result":{…}}}}, and {"statusCode","message"} from Azure's frontend. Codes are OpenAI's,
+// Azure's (DeploymentNotFound) or the status as a string.
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	f := openai.Failure(status, root)
 	if status != 400 {

@@ -1,4 +1,4 @@
-// Package azure speaks Azure OpenAI: OpenAI's dialect at other addresses, with another header for the key.
+// Package azure speaks Azure OpenAI: OpenAI's dialect with other URLs and another header for the API key.
 // Source: Azure OpenAI in Microsoft Foundry Models REST API reference and "Azure OpenAI v1 API"
 // (learn.microsoft.com/azure/ai-foundry/openai).
 package azure
@@ -10,25 +10,25 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Carries is what chat completions have a place for.
+// Carries lists the parameters that chat completions support.
 const Carries = openai.Carries
 
-// settingVersion is the version of the API, such as 2024-10-21. Without it the base URL is that of the v1 API,
-// https://NAME.openai.azure.com/openai/v1; with it, https://NAME.openai.azure.com.
+// settingVersion is the API version, such as 2024-10-21. With it, the base URL is https://NAME.openai.azure.com.
+// Without it, requests use the v1 API, and the base URL is https://NAME.openai.azure.com/openai/v1.
 const settingVersion = "apiVersion"
 
-// Request translates a conversation.
+// Request builds a chat completion request from a conversation.
 func Request(c *wire.Call) abi.Action {
 	return wire.Post(url(c.Model, "/chat/completions"), []abi.Part{{Data: openai.Body(c)}}, auth(c.Model)...)
 }
 
-// Direct sends a body of OpenAI's dialect.
+// Direct builds a chat completion request from a body in OpenAI's dialect.
 func Direct(c *wire.Call, members abi.Part) abi.Action {
 	return wire.Post(url(c.Model, "/chat/completions"), openai.DirectBody(c, members), auth(c.Model)...)
 }
 
-// url is where an operation of a model is. Model.Upstream is the name of the operator's deployment: in the
-// body for the v1 API, in the path before it.
+// url returns the URL of a model's operation. Model.Upstream is the name of the operator's deployment. The v1
+// API takes it from the body, older versions from the path.
 func url(m *config.Model, operation string) string {
 	version := m.Provider.Setting(settingVersion)
 	if version == "" {
@@ -44,7 +44,7 @@ func auth(m *config.Model) []abi.Header {
 	return []abi.Header{{Name: "api-key", Value: m.Provider.Key}}
 }
 
-// escape writes every byte but letters, digits and "-._~" as %XX (RFC 3986, section 2.3).
+// escape percent-encodes every byte except letters, digits and "-._~" (RFC 3986, section 2.3).
 func escape(s string) string {
 	const digits = "0123456789ABCDEF"
 	out := make([]byte, 0, len(s))

@@ -7,6 +7,6 @@ import (
 	"github.com/postern-ai/postern/core/provider/openai"
 )
 
-// Response reads a chat completion. What it has besides OpenAI's, prompt_filter_results and the choices'
-// content_filter_results, is left out.
+// Response parses OpenAI's format. It ignores Azure's additions, prompt_filter_results and
+// content_filter_results.
 func Response(root gjson.Result) (chat.Response, bool) { return openai.Response(root) }

@@ -8,9 +8,10 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Stream reads one chunk. The first is about the prompt's filters, {"id":"","model":"","choices":[],
-// "prompt_filter_results":[…]}: it says nothing, and the answer has not begun. With the asynchronous filter
-// there are chunks whose choices have content_filter_offsets and no delta.
+// Stream parses one chunk in OpenAI's format. The first chunk has only the prompt's filter results,
+// {"id":"","model":"", "choices":[],"prompt_filter_results":[…]}, and is ignored: it does not start the
+// response. With the asynchronous filter, some chunks have choices with content_filter_offsets and without a
+// delta.
 func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
 	if !s.Started && root.Get("prompt_filter_results").Exists() && !root.Get("choices.0").Exists() {
 		return out, true

@@ -11,9 +11,9 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// EmbedRequest asks for embeddings of Amazon Titan or Cohere. Titan takes one text a request: with more, with
-// tokens, and for other models the action has no URL.
-// Source: Amazon Bedrock User Guide, "Amazon Titan Embeddings Text" and "Cohere Embed models".
+// EmbedRequest builds an InvokeModel request for embeddings of Amazon Titan or Cohere. The Action's URL is empty
+// for other models, for tokens, and for more than one text to Titan, which takes one text per request. Source:
+// Amazon Bedrock User Guide, "Amazon Titan Embeddings Text" and "Cohere Embed models".
 func EmbedRequest(c *wire.EmbedCall) abi.Action {
 	b := jsontext.Builder{B: make([]byte, 0, 256)}
 	b.Open('{')
@@ -37,8 +37,8 @@ func titan(b *jsontext.Builder, c *wire.EmbedCall) {
 	dimensions(b, "dimensions", c)
 }
 
-// cohere embeds what is stored and what is searched for in different ways; callers cannot say which they
-// mean, and most texts are of the first kind.
+// cohere always sends input_type search_document. Cohere embeds documents and queries differently, but callers
+// cannot specify the type, and most texts are documents.
 func cohere(b *jsontext.Builder, c *wire.EmbedCall) {
 	b.Member("input_type", `"search_document"`)
 	b.Key("texts")
@@ -58,8 +58,9 @@ func dimensions(b *jsontext.Builder, name string, c *wire.EmbedCall) {
 	}
 }
 
-// EmbedResponse reads Titan's {"embedding":[…],"inputTextTokenCount"} and Cohere's {"embeddings":{"float":
-// [[…]]}}, without types {"embeddings":[[…]]}. Cohere's tokens are counted in a header only.
+// EmbedResponse parses Titan's {"embedding":[…],"inputTextTokenCount"} and Cohere's
+// {"embeddings":{"float":[[…]]}} or, without types, {"embeddings":[[…]]}. Cohere reports tokens only in a
+// header.
 func EmbedResponse(root gjson.Result) (e wire.Embedding, ok bool) {
 	if vector := root.Get("embedding"); vector.IsArray() {
 		e.Vectors = []string{vector.Raw}

@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Failure reads {"message"}, which some of AWS's front ends write {"Message"}. What kind of exception it is
-// stands in a header; but for a 400 the status says as much.
+// Failure parses {"message"}; some AWS frontends send {"Message"}. The exception type is in a header, but except
+// for a 400 the status is enough.
 //
 //	400 ValidationException, ServiceQuotaExceededException   403 AccessDeniedException and bad signatures
 //	404 ResourceNotFoundException   408 ModelTimeoutException   424 ModelErrorException
@@ -23,30 +23,30 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 	case 424:
 		f.Kind = wire.FailDown
 	case 400:
-		f.Kind = rejected(string(f.Message))
+		f.Kind = rejectionKind(string(f.Message))
 	}
 	return f
 }
 
-// rejected tells the 400s apart.
-func rejected(message string) wire.FailureKind {
+// rejectionKind classifies a 400 by its message.
+func rejectionKind(message string) wire.FailureKind {
 	for _, known := range [...]struct {
-		words string
-		kind  wire.FailureKind
+		phrase string
+		kind   wire.FailureKind
 	}{
 		{"Input is too long", wire.FailTooLong},
-		{"prompt is too long", wire.FailTooLong}, // Claude's own words
+		{"prompt is too long", wire.FailTooLong}, // Claude
 		{"exceed context limit", wire.FailTooLong},
 		{"maximum context length", wire.FailTooLong},
-		{"Input Tokens Exceeded", wire.FailTooLong}, // Nova's
+		{"Input Tokens Exceeded", wire.FailTooLong}, // Nova
 		{"content filtering policy", wire.FailFiltered},
 		{"service quota", wire.FailBusy},
 		{"model identifier is invalid", wire.FailTarget},
-		{"on-demand throughput", wire.FailTarget}, // the model is to be had by an inference profile only
+		{"on-demand throughput", wire.FailTarget}, // the model requires an inference profile
 		{"Operation not allowed", wire.FailTarget},
 		{"security token included in the request", wire.FailTarget},
 	} {
-		if strings.Contains(message, known.words) {
+		if strings.Contains(message, known.phrase) {
 			return known.kind
 		}
 	}

@@ -11,17 +11,17 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// writer writes a conversation.
+// writer writes the body of a request.
 type writer struct {
 	b         jsontext.Builder
-	documents int  // so far: their names must differ
-	failed    bool // there was a part that cannot be carried
-	calls     bool // there were calls of tools, or results
+	documents int  // documents written so far, to make their names unique
+	failed    bool // a part could not be written
+	calls     bool // tool calls or results were written
 }
 
-// system writes the instructions: those before the conversation, and those of later messages.
+// system writes the system instructions, including those of later messages.
 func (w *writer) system(r *chat.Request) {
-	begun := false
+	started := false
 	for i := range r.Messages {
 		m := &r.Messages[i]
 		if m.Role != chat.System {
@@ -32,21 +32,21 @@ func (w *writer) system(r *chat.Request) {
 			if p.Kind != chat.Text || blank(p.Text) {
 				continue
 			}
-			if !begun {
+			if !started {
 				w.b.Key("system")
 				w.b.Open('[')
-				begun = true
+				started = true
 			}
 			w.text(p.Text)
 			w.cachePoint(p.Cache)
 		}
 	}
-	if begun {
+	if started {
 		w.b.Close(']')
 	}
 }
 
-// messages writes the turns. They must alternate, so that neighbours of one role become one.
+// messages writes the turns. Roles must alternate, so it merges neighboring messages of one role.
 func (w *writer) messages(r *chat.Request) {
 	w.b.Key("messages")
 	w.b.Open('[')
@@ -67,7 +67,7 @@ func (w *writer) messages(r *chat.Request) {
 	w.b.Close(']')
 }
 
-// roleOf is empty for a message that is not written.
+// roleOf returns the API's role of a message; empty if the message is not written.
 func roleOf(m *chat.Message) string {
 	if m.Role == chat.System {
 		return ""
@@ -84,7 +84,7 @@ func roleOf(m *chat.Message) string {
 	return ""
 }
 
-// turn writes one. Results of tools come first: models want them right behind the calls.
+// turn writes one turn. Tool results come first: models require them directly after the calls.
 func (w *writer) turn(messages []chat.Message, role string) {
 	w.b.Open('{')
 	w.b.Key("role")
@@ -108,7 +108,8 @@ func (w *writer) turn(messages []chat.Message, role string) {
 	w.b.Close('}')
 }
 
-// writable says whether a part is sent: texts must not be blank, thinking must be signed.
+// writable reports whether a part can be sent: text must not be blank, and thinking must be signed by Claude.
+// Claude's signatures are base64, while other providers' have a prefix with ":".
 func writable(p *chat.Part, role string) bool {
 	switch p.Kind {
 	case chat.Text, chat.Refusal:
@@ -125,7 +126,7 @@ func writable(p *chat.Part, role string) bool {
 	return false
 }
 
-// blank says whether a text has nothing but spaces and ends of lines: such texts are refused.
+// blank reports whether a text has only spaces, tabs and line breaks: Converse rejects such a text.
 func blank(text jsontext.Spelled) bool {
 	for i := 0; i < len(text); i++ {
 		switch {
@@ -139,7 +140,7 @@ func blank(text jsontext.Spelled) bool {
 	return true
 }
 
-// block writes a part, and behind it the mark that the prompt up to here is worth caching.
+// block writes a part and, if the part is marked for caching, a cache point after it.
 func (w *writer) block(p *chat.Part) {
 	switch p.Kind {
 	case chat.Text, chat.Refusal:
@@ -181,7 +182,7 @@ func (w *writer) cachePoint(marker string) {
 // image writes {"image":{"format":"png","source":{"bytes":"…"}}}.
 func (w *writer) image(p *chat.Part) {
 	format := ""
-	switch media(p) {
+	switch mediaType(p) {
 	case "image/png", "":
 		format = "png"
 	case "image/jpeg", "image/jpg":
@@ -199,15 +200,15 @@ func (w *writer) image(p *chat.Part) {
 	w.b.B = append(append(w.b.B, p.Data...), `"}}}`...)
 }
 
-// media is a part's media type, in lower case and without parameters.
-func media(p *chat.Part) string {
+// mediaType returns a part's media type in lower case, without parameters.
+func mediaType(p *chat.Part) string {
 	kind, _, _ := strings.Cut(p.Media.Plain(), ";")
 	return strings.ToLower(strings.TrimSpace(kind))
 }
 
 // document writes {"document":{"format":"pdf","name":"…","source":{"bytes":"…"}}}.
 func (w *writer) document(p *chat.Part) {
-	format := documentFormat(media(p))
+	format := documentFormat(mediaType(p))
 	if format == "" || p.Data == "" {
 		w.failed = true
 		return
@@ -246,10 +247,10 @@ func documentFormat(media string) string {
 	return ""
 }
 
-// maxName keeps documents' names, with the numbers behind them, below the 200 characters that are allowed.
+// maxName keeps documents' names, with their numeric suffixes, below the limit of 200 characters.
 const maxName = 150
 
-// documentName keeps to letters, digits, hyphens, parentheses, brackets and single spaces.
+// documentName replaces all characters except letters, digits, hyphens, parentheses and brackets with hyphens.
 func documentName(name string) string {
 	clean := make([]byte, 0, min(len(name), maxName))
 	for i := 0; i < len(name) && len(clean) < maxName; i++ {
@@ -297,7 +298,7 @@ func (w *writer) toolResult(p *chat.Part) {
 	b.Open('[')
 	for i := range p.Parts {
 		inner := p.Parts[i]
-		inner.Cache = "" // there is no place for it inside
+		inner.Cache = "" // cache points are not allowed inside a result
 		switch inner.Kind {
 		case chat.Text, chat.Image, chat.File:
 			if writable(&inner, "user") {
@@ -313,8 +314,8 @@ func (w *writer) toolResult(p *chat.Part) {
 	b.Close('}')
 }
 
-// toolID keeps to the 64 letters, digits, "_" and "-" that ids are made of here: another provider's id becomes
-// a hash of it. A call and its result are changed in the same way.
+// toolID replaces an ID that Converse rejects with a hash of it: IDs consist of 1 to 64 letters, digits, "_" and
+// "-". A call and its result change in the same way.
 func toolID(id jsontext.Spelled) jsontext.Spelled {
 	valid := id != "" && len(id) <= 64
 	for i := 0; i < len(id) && valid; i++ {

@@ -1,5 +1,5 @@
-// Package bedrock speaks Amazon Bedrock's Converse, and InvokeModel for embeddings.
-// Source: Amazon Bedrock API Reference, "Converse", "ConverseStream" and "InvokeModel"
+// Package bedrock speaks Amazon Bedrock's Converse API, and InvokeModel for embeddings. Source: Amazon Bedrock
+// API Reference, "Converse", "ConverseStream" and "InvokeModel"
 // (docs.aws.amazon.com/bedrock/latest/APIReference), Amazon Bedrock User Guide, "Prompt caching", "Extended
 // thinking", "Adaptive thinking" and "Inference request parameters", and the types of the SDK for JavaScript,
 // @aws-sdk/client-bedrock-runtime 3.1162.
@@ -17,14 +17,15 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Carries is what Converse has a place for. Images by address it takes from S3 only. What a model lacks (cache
-// points, a schema, a tool that must be called) is for the catalog's drops to say.
+// Carries lists the parameters that Converse supports. Image URLs are not among them: it accepts only S3 URLs.
+// Parameters that a single model lacks (cache points, a schema, a forced tool call) are listed under drops in
+// the catalog.
 const Carries = chat.ParamTemperature | chat.ParamTopP | chat.ParamTopK | chat.ParamStop | chat.ParamToolChoice |
 	chat.ParamFormatSchema | chat.ParamReasoning | chat.ParamCache | chat.ParamThinking | chat.ParamTools |
 	chat.ParamImages | chat.ParamFiles
 
-// Names of settings. With a bearer, which is a Bedrock API key, nothing is signed; otherwise Provider.Key is
-// the secret access key.
+// Names of settings. The bearer setting is a Bedrock API key, with which requests are not signed. Without it,
+// Provider.Key is the secret access key.
 const (
 	settingRegion = "region"
 	settingKeyID  = "accessKeyId"
@@ -32,7 +33,8 @@ const (
 	settingBearer = "bearer"
 )
 
-// Request translates a conversation; its URL is empty if there is a part that Converse cannot carry.
+// Request builds a Converse request from a conversation. The Action's URL is empty if Converse does not support
+// a part of it.
 func Request(c *wire.Call) abi.Action {
 	operation := "/converse"
 	if c.Request.Stream {
@@ -61,7 +63,7 @@ func post(m *config.Model, nowMs uint64, operation string, body []byte) abi.Acti
 	return wire.Post(url, []abi.Part{{Data: body}}, auth...)
 }
 
-// vendor is whose model it is, as far as it matters here: vendors have fields of their own.
+// vendor is the model's maker, for vendor-specific fields.
 type vendor uint8
 
 const (
@@ -94,21 +96,21 @@ func body(c *wire.Call) ([]byte, bool) {
 	extraFields(b, r, v, &t)
 	output(b, &r.Format, t.effort)
 	if v == anthropic && len(r.Stop) > 0 {
-		// Which sequence it was is not in the answer otherwise.
+		// By default the response does not say which stop sequence matched.
 		b.Member("additionalModelResponseFieldPaths", `["/stop_sequence"]`)
 	}
 	b.Close('}')
 	return b.B, !w.failed
 }
 
-// inference writes {"maxTokens","temperature","topP","stopSequences"}. Claude refuses temperature and topP
-// with thinking, and since 4.1 together; callers of other APIs cannot know that.
+// inference writes {"maxTokens","temperature","topP","stopSequences"}. Claude rejects temperature and topP with thinking and, from 4.1 on, both at once. Callers of other APIs cannot know that, so the conflicting ones are
+// dropped.
 func inference(b *jsontext.Builder, r *chat.Request, v vendor, t *thinking) {
 	temperature, topP := temperature(r.Temperature), r.TopP
-	if v == anthropic && temperature != "" || t.alone() {
+	if v == anthropic && temperature != "" || t.excludesSampling() {
 		topP = ""
 	}
-	if t.alone() {
+	if t.excludesSampling() {
 		temperature = ""
 	}
 	if t.maxTokens == 0 && temperature == "" && topP == "" && len(r.Stop) == 0 {
@@ -133,7 +135,7 @@ func inference(b *jsontext.Builder, r *chat.Request, v vendor, t *thinking) {
 	b.Close('}')
 }
 
-// temperature keeps to 0..1, which is the range here; elsewhere it is 0..2.
+// temperature clamps to 0..1, the range of this API; elsewhere it is 0..2.
 func temperature(number string) string {
 	if number != "" && gjson.Parse(number).Num > 1 {
 		return "1"
@@ -141,10 +143,10 @@ func temperature(number string) string {
 	return number
 }
 
-// extraFields writes what Converse hands on to the model as it is.
+// extraFields writes the fields that Converse passes to the model unchanged.
 func extraFields(b *jsontext.Builder, r *chat.Request, v vendor, t *thinking) {
 	topK := r.TopK
-	if v == otherVendor || t.alone() {
+	if v == otherVendor || t.excludesSampling() {
 		topK = ""
 	}
 	if topK == "" && t.kind == "" {

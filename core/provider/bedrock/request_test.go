@@ -39,7 +39,7 @@ func bodyOf(t *testing.T, a abi.Action) string {
 		body = append(body, p.Data...)
 	}
 	if p := jsontext.Check(body); len(body) > 0 && p != jsontext.OK {
-		t.Errorf("the body %v: %s", p, body)
+		t.Errorf("body %v: %s", p, body)
 	}
 	return string(body)
 }
@@ -66,11 +66,11 @@ var (
 )
 
 const (
-	sonnet45 = "global.anthropic.claude-sonnet-4-5-20250929-v1:0"
-	opus48   = "global.anthropic.claude-opus-4-8"
-	nova2    = "global.amazon.nova-2-lite-v1:0"
-	llama    = "us.meta.llama3-3-70b-instruct-v1:0"
-	helloIs  = `"messages":[{"role":"user","content":[{"text":"Hello"}]}]`
+	sonnet45  = "global.anthropic.claude-sonnet-4-5-20250929-v1:0"
+	opus48    = "global.anthropic.claude-opus-4-8"
+	nova2     = "global.amazon.nova-2-lite-v1:0"
+	llama     = "us.meta.llama3-3-70b-instruct-v1:0"
+	helloJSON = `"messages":[{"role":"user","content":[{"text":"Hello"}]}]`
 )
 
 var requests = []struct {
@@ -79,7 +79,7 @@ var requests = []struct {
 	r     chat.Request
 	want  string
 }{
-	{"plain", llama, chat.Request{Messages: hello}, `{` + helloIs + `}`},
+	{"plain", llama, chat.Request{Messages: hello}, `{` + helloJSON + `}`},
 	{"everything", llama, chat.Request{
 		Messages: []chat.Message{
 			say(chat.System, "Be \\\"brief\\\"."), say(chat.User, "Hi"), say(chat.User, "there"), say(chat.System, "And kind."), say(chat.Assistant, "Yes?"),
@@ -92,17 +92,17 @@ var requests = []struct {
 		"inferenceConfig":{"maxTokens":100,"temperature":0.5,"topP":0.9,"stopSequences":["END","\n"]},
 		"toolConfig":{"tools":[` + spec + `,{"toolSpec":{"name":"now","inputSchema":{"json":{"type":"object"}}}}],"toolChoice":{"auto":{}}}}`},
 	{"Claude's sampling", sonnet45, chat.Request{Messages: hello, Temperature: "1.7", TopP: "0.9", TopK: "40", Stop: []jsontext.Spelled{"END"}},
-		`{` + helloIs + `,"inferenceConfig":{"temperature":1,"stopSequences":["END"]},"additionalModelRequestFields":{"top_k":40},
+		`{` + helloJSON + `,"inferenceConfig":{"temperature":1,"stopSequences":["END"]},"additionalModelRequestFields":{"top_k":40},
 		"additionalModelResponseFieldPaths":["/stop_sequence"]}`},
-	{"Claude's top_p", sonnet45, chat.Request{Messages: hello, TopP: "0.9"}, `{` + helloIs + `,"inferenceConfig":{"topP":0.9}}`},
+	{"Claude's top_p", sonnet45, chat.Request{Messages: hello, TopP: "0.9"}, `{` + helloJSON + `,"inferenceConfig":{"topP":0.9}}`},
 	{"Nova's top_k", nova2, chat.Request{Messages: hello, TopK: "40", Temperature: "0", TopP: "0.1"},
-		`{` + helloIs + `,"inferenceConfig":{"temperature":0,"topP":0.1},"additionalModelRequestFields":{"inferenceConfig":{"topK":40}}}`},
+		`{` + helloJSON + `,"inferenceConfig":{"temperature":0,"topP":0.1},"additionalModelRequestFields":{"inferenceConfig":{"topK":40}}}`},
 	{"any tool", llama, chat.Request{Messages: hello, Tools: []chat.Tool{tool}, ToolChoice: chat.ToolChoice{Choice: chat.ChoiceAny}},
-		`{` + helloIs + `,"toolConfig":{"tools":[` + spec + `],"toolChoice":{"any":{}}}}`},
+		`{` + helloJSON + `,"toolConfig":{"tools":[` + spec + `],"toolChoice":{"any":{}}}}`},
 	{"one tool", llama, chat.Request{Messages: hello, Tools: []chat.Tool{tool}, ToolChoice: chat.ToolChoice{Choice: chat.ChoiceTool, Name: "get_weather"}},
-		`{` + helloIs + `,"toolConfig":{"tools":[` + spec + `],"toolChoice":{"tool":{"name":"get_weather"}}}}`},
-	{"no tool", llama, chat.Request{Messages: hello, Tools: []chat.Tool{tool}, ToolChoice: chat.ToolChoice{Choice: chat.ChoiceNone}}, `{` + helloIs + `}`},
-	{"other providers' tools", llama, chat.Request{Messages: hello, Tools: []chat.Tool{{Raw: `{"type":"web_search"}`}}}, `{` + helloIs + `}`},
+		`{` + helloJSON + `,"toolConfig":{"tools":[` + spec + `],"toolChoice":{"tool":{"name":"get_weather"}}}}`},
+	{"no tool", llama, chat.Request{Messages: hello, Tools: []chat.Tool{tool}, ToolChoice: chat.ToolChoice{Choice: chat.ChoiceNone}}, `{` + helloJSON + `}`},
+	{"server tools of another provider", llama, chat.Request{Messages: hello, Tools: []chat.Tool{{Raw: `{"type":"web_search"}`}}}, `{` + helloJSON + `}`},
 	{"a conversation with tools", opus48, chat.Request{
 		Messages: []chat.Message{
 			say(chat.User, "Weather?"),
@@ -121,7 +121,7 @@ var requests = []struct {
 		{"toolUse":{"toolUseId":"` + hashOfCall2 + `","name":"now","input":{}}}]},
 		{"role":"user","content":[{"toolResult":{"toolUseId":"toolu_1","content":[{"text":"22 C"},{"image":{"format":"jpeg","source":{"bytes":"AAAA"}}}]}},
 		{"toolResult":{"toolUseId":"` + hashOfCall2 + `","content":[],"status":"error"}},{"text":"And?"}]}],"toolConfig":{"tools":[` + spec + `]}}`},
-	{"calls, but no tools", llama, chat.Request{Messages: []chat.Message{
+	{"tool calls without tools", llama, chat.Request{Messages: []chat.Message{
 		say(chat.User, "Time?"), {Role: chat.Assistant, Parts: []chat.Part{{Kind: chat.ToolCall, ID: "a", Name: "now", Args: "{}"}}},
 	}}, `{"messages":[{"role":"user","content":[{"text":"Time?"}]},{"role":"assistant","content":[{"toolUse":{"toolUseId":"a","name":"now","input":{}}}]}],
 		"toolConfig":{"tools":[{"toolSpec":{"name":"none","description":"There is no tool.","inputSchema":{"json":{"type":"object"}}}}]}}`},
@@ -131,7 +131,7 @@ var requests = []struct {
 	}}}}, `{"messages":[{"role":"user","content":[{"image":{"format":"png","source":{"bytes":"AAAA"}}},
 		{"document":{"format":"pdf","name":"Q3--final--[2]-pdf","source":{"bytes":"BBBB"}}},
 		{"document":{"format":"txt","name":"document-2","source":{"bytes":"CCCC"}}},{"text":"What is this?"}]}]}`},
-	{"cache marks", sonnet45, chat.Request{
+	{"cache points", sonnet45, chat.Request{
 		Messages: []chat.Message{
 			{Role: chat.System, Parts: []chat.Part{{Kind: chat.Text, Text: "Long.", Cache: `{"type":"ephemeral","ttl":"1h"}`}}},
 			{Role: chat.User, Parts: []chat.Part{{Kind: chat.Text, Text: "Hello", Cache: `{"type":"ephemeral"}`}, {Kind: chat.Text, Text: "there"}}},
@@ -141,32 +141,32 @@ var requests = []struct {
 		"messages":[{"role":"user","content":[{"text":"Hello"},{"cachePoint":{"type":"default"}},{"text":"there"}]}],
 		"toolConfig":{"tools":[{"toolSpec":{"name":"now","inputSchema":{"json":{"type":"object"}}}},{"cachePoint":{"type":"default"}}]}}`},
 	{"schema", opus48, chat.Request{Messages: hello, Format: chat.Format{Kind: chat.FormatSchema, Name: "city", Schema: `{"type":"object"}`, Strict: "true"}},
-		`{` + helloIs + `,"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"schema":"{\"type\":\"object\"}","name":"city"}}}}}`},
-	{"blank texts", llama, chat.Request{Messages: []chat.Message{say(chat.System, " "), say(chat.User, "Hello"), say(chat.Assistant, "\\n \\t"), say(chat.User, "Hello")}},
+		`{` + helloJSON + `,"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"schema":"{\"type\":\"object\"}","name":"city"}}}}}`},
+	{"blank text", llama, chat.Request{Messages: []chat.Message{say(chat.System, " "), say(chat.User, "Hello"), say(chat.Assistant, "\\n \\t"), say(chat.User, "Hello")}},
 		`{"messages":[{"role":"user","content":[{"text":"Hello"},{"text":"Hello"}]}]}`},
 
 	{"budget", sonnet45, chat.Request{Messages: hello, MaxTokens: 1000, Temperature: "0.5", TopK: "5", Reasoning: chat.Reasoning{Effort: "medium"}},
-		`{` + helloIs + `,"inferenceConfig":{"maxTokens":9192},"additionalModelRequestFields":{"thinking":{"type":"enabled","budget_tokens":8192}}}`},
-	{"budget, no limit", sonnet45, chat.Request{Messages: hello, Reasoning: chat.Reasoning{Budget: 500}},
-		`{` + helloIs + `,"additionalModelRequestFields":{"thinking":{"type":"enabled","budget_tokens":1024}}}`},
-	{"budget beyond the model", sonnet45, chat.Request{Messages: hello, MaxTokens: 60000, Reasoning: chat.Reasoning{Budget: 90000}},
-		`{` + helloIs + `,"inferenceConfig":{"maxTokens":64000},"additionalModelRequestFields":{"thinking":{"type":"enabled","budget_tokens":32000}}}`},
+		`{` + helloJSON + `,"inferenceConfig":{"maxTokens":9192},"additionalModelRequestFields":{"thinking":{"type":"enabled","budget_tokens":8192}}}`},
+	{"budget without max_tokens", sonnet45, chat.Request{Messages: hello, Reasoning: chat.Reasoning{Budget: 500}},
+		`{` + helloJSON + `,"additionalModelRequestFields":{"thinking":{"type":"enabled","budget_tokens":1024}}}`},
+	{"budget above the model's maximum", sonnet45, chat.Request{Messages: hello, MaxTokens: 60000, Reasoning: chat.Reasoning{Budget: 90000}},
+		`{` + helloJSON + `,"inferenceConfig":{"maxTokens":64000},"additionalModelRequestFields":{"thinking":{"type":"enabled","budget_tokens":32000}}}`},
 	{"no budget with a forced tool", sonnet45, chat.Request{Messages: hello, Tools: []chat.Tool{tool}, ToolChoice: chat.ToolChoice{Choice: chat.ChoiceAny}, Reasoning: chat.Reasoning{Effort: "high"}},
-		`{` + helloIs + `,"toolConfig":{"tools":[` + spec + `],"toolChoice":{"any":{}}}}`},
+		`{` + helloJSON + `,"toolConfig":{"tools":[` + spec + `],"toolChoice":{"any":{}}}}`},
 	{"adaptive", opus48, chat.Request{Messages: hello, MaxTokens: 1000, Temperature: "0.5", Reasoning: chat.Reasoning{Effort: "xhigh"}},
-		`{` + helloIs + `,"inferenceConfig":{"maxTokens":1000},"additionalModelRequestFields":{"thinking":{"type":"adaptive"}},"outputConfig":{"effort":"xhigh"}}`},
+		`{` + helloJSON + `,"inferenceConfig":{"maxTokens":1000},"additionalModelRequestFields":{"thinking":{"type":"adaptive"}},"outputConfig":{"effort":"xhigh"}}`},
 	{"adaptive by budget", "anthropic.claude-sonnet-4-6", chat.Request{Messages: hello, Reasoning: chat.Reasoning{Budget: 8192}},
-		`{` + helloIs + `,"additionalModelRequestFields":{"thinking":{"type":"adaptive"}},"outputConfig":{"effort":"medium"}}`},
-	{"off", opus48, chat.Request{Messages: hello, Reasoning: chat.Reasoning{Off: true}}, `{` + helloIs + `,"additionalModelRequestFields":{"thinking":{"type":"disabled"}}}`},
-	{"cannot be off", "anthropic.claude-fable-5", chat.Request{Messages: hello, Reasoning: chat.Reasoning{Effort: "none"}}, `{` + helloIs + `}`},
-	{"Nova", nova2, chat.Request{Messages: hello, MaxTokens: 100, Temperature: "0.5", Reasoning: chat.Reasoning{Effort: "low"}},
-		`{` + helloIs + `,"inferenceConfig":{"maxTokens":100,"temperature":0.5},"additionalModelRequestFields":{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"low"}}}`},
-	{"Nova, high", nova2, chat.Request{Messages: hello, MaxTokens: 100, Temperature: "0.5", TopP: "0.5", TopK: "4", Reasoning: chat.Reasoning{Effort: "max"}},
-		`{` + helloIs + `,"additionalModelRequestFields":{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"high"}}}`},
-	{"others", llama, chat.Request{Messages: hello, TopK: "4", Reasoning: chat.Reasoning{Effort: "low"}}, `{` + helloIs + `}`},
+		`{` + helloJSON + `,"additionalModelRequestFields":{"thinking":{"type":"adaptive"}},"outputConfig":{"effort":"medium"}}`},
+	{"thinking disabled", opus48, chat.Request{Messages: hello, Reasoning: chat.Reasoning{Off: true}}, `{` + helloJSON + `,"additionalModelRequestFields":{"thinking":{"type":"disabled"}}}`},
+	{"thinking that cannot be disabled", "anthropic.claude-fable-5", chat.Request{Messages: hello, Reasoning: chat.Reasoning{Effort: "none"}}, `{` + helloJSON + `}`},
+	{"Nova, low effort", nova2, chat.Request{Messages: hello, MaxTokens: 100, Temperature: "0.5", Reasoning: chat.Reasoning{Effort: "low"}},
+		`{` + helloJSON + `,"inferenceConfig":{"maxTokens":100,"temperature":0.5},"additionalModelRequestFields":{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"low"}}}`},
+	{"Nova, high effort", nova2, chat.Request{Messages: hello, MaxTokens: 100, Temperature: "0.5", TopP: "0.5", TopK: "4", Reasoning: chat.Reasoning{Effort: "max"}},
+		`{` + helloJSON + `,"additionalModelRequestFields":{"reasoningConfig":{"type":"enabled","maxReasoningEffort":"high"}}}`},
+	{"other vendors", llama, chat.Request{Messages: hello, TopK: "4", Reasoning: chat.Reasoning{Effort: "low"}}, `{` + helloJSON + `}`},
 }
 
-// hashOfCall2 stands for the id "call:2", which has a colon: the first half of its SHA-256.
+// hashOfCall2 replaces the ID "call:2", which has a colon: the first half of its SHA-256.
 const hashOfCall2 = "33331b626c7ac0ef1592f8f6b4bf1360"
 
 func TestRequests(t *testing.T) {
@@ -179,26 +179,26 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-func TestHeaders(t *testing.T) {
+func TestURLAndHeaders(t *testing.T) {
 	call := &wire.Call{Model: model(sonnet45, abi.Header{Name: "sessionToken", Value: "token"}), Request: &chat.Request{Messages: hello, Stream: true}, NowMs: nowMs}
 	a := bedrock.Request(call)
 	if a.URL != "https://bedrock-runtime.eu-west-1.amazonaws.com/model/global.anthropic.claude-sonnet-4-5-20250929-v1%3A0/converse-stream" {
-		t.Errorf("asked %s", a.URL)
+		t.Errorf("URL %s", a.URL)
 	}
 	want := "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20261121/eu-west-1/bedrock/aws4_request, SignedHeaders=content-type;host;x-amz-date;x-amz-security-token, Signature="
 	if got := header(a, "authorization"); !strings.HasPrefix(got, want) || len(got) != len(want)+64 {
-		t.Errorf("signed %s", got)
+		t.Errorf("authorization %s", got)
 	}
 	if header(a, "x-amz-date") != "20261121T091507Z" || header(a, "x-amz-security-token") != "token" || header(a, "content-type") != "application/json" {
 		t.Errorf("headers %v", a.Headers)
 	}
 	call.Model = model(sonnet45, abi.Header{Name: "bearer", Value: "ABSKexample"})
 	if a = bedrock.Request(call); header(a, "authorization") != "Bearer ABSKexample" || len(a.Headers) != 2 {
-		t.Errorf("with a bearer: %v", a.Headers)
+		t.Errorf("with a bearer token: %v", a.Headers)
 	}
 }
 
-func TestCannotBeCarried(t *testing.T) {
+func TestUnsupportedParts(t *testing.T) {
 	for _, p := range []chat.Part{
 		{Kind: chat.Image, URL: "https://example.com/a.png"}, {Kind: chat.Image, Media: "image/tiff", Data: "AAAA"}, {Kind: chat.Image, Media: "image/png"},
 		{Kind: chat.File, URL: "https://example.com/a.pdf"}, {Kind: chat.File, Media: "application/zip", Data: "AAAA"},
@@ -231,7 +231,7 @@ func TestEmbedRequests(t *testing.T) {
 		a := bedrock.EmbedRequest(&c.call)
 		if c.want == "" {
 			if a.URL != "" {
-				t.Errorf("%s was asked for %v", c.model, c.call.Inputs)
+				t.Errorf("%s: request for %v", c.model, c.call.Inputs)
 			}
 			continue
 		}

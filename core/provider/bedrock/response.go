@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Response reads Converse's answer, which has neither an id nor the model's name:
+// Response parses a Converse response, which has neither an ID nor the model's name:
 //
 //	{"output":{"message":{"role":"assistant","content":[{"text"},{"reasoningContent":{"reasoningText":{"text",
 //	 "signature"}}},{"reasoningContent":{"redactedContent"}},{"toolUse":{"toolUseId","name","input":{…}}},
@@ -52,7 +52,7 @@ func blockPart(parts []chat.Part, v gjson.Result) []chat.Part {
 	return parts
 }
 
-// serverTool is the type of a call that Bedrock answers itself.
+// serverTool is the type of a tool call that Bedrock executes itself.
 const serverTool = "server_tool_use"
 
 func reasoningPart(parts []chat.Part, v gjson.Result) []chat.Part {
@@ -74,7 +74,7 @@ func addText(parts []chat.Part, v gjson.Result) []chat.Part {
 	return parts
 }
 
-// input is a call's arguments, which are an object.
+// input returns the arguments of a tool call, which must be an object.
 func input(v gjson.Result) string {
 	if !v.IsObject() {
 		return "{}"
@@ -82,6 +82,7 @@ func input(v gjson.Result) string {
 	return v.Raw
 }
 
+// finishOf maps a stopReason.
 func finishOf(reason string) chat.Finish {
 	switch reason {
 	case "":
@@ -100,9 +101,9 @@ func finishOf(reason string) chat.Finish {
 	return chat.FinishStop
 }
 
-// usage reads {"inputTokens","outputTokens","totalTokens","cacheReadInputTokens","cacheWriteInputTokens",
-// "cacheDetails":[{"ttl":"1h","inputTokens"}]}. inputTokens is the prompt without what was read from or written
-// to the cache (User Guide, "Prompt caching"); cacheDetails says what of it was written for how long.
+// usage parses {"inputTokens","outputTokens","totalTokens","cacheReadInputTokens","cacheWriteInputTokens",
+// "cacheDetails":[{"ttl":"1h","inputTokens"}]}. inputTokens excludes tokens read from or written to the cache
+// (User Guide, "Prompt caching"). cacheDetails breaks down the written tokens by TTL.
 func usage(v gjson.Result) chat.Usage {
 	written := wire.Count(v.Get("cacheWriteInputTokens"))
 	u := chat.Usage{

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-var answers = []struct {
+var responses = []struct {
 	name, json string
 	want       chat.Response
 }{
@@ -40,34 +40,34 @@ var answers = []struct {
 			Choices:      []chat.Answer{{Parts: []chat.Part{{Kind: chat.Text, Text: "So it "}, {Kind: chat.Text, Text: "is"}}, Finish: chat.FinishStopSeq}},
 			StopSequence: "END",
 		}},
-	{"nothing said", `{"output":{"message":{"role":"assistant","content":[]}},"stopReason":"guardrail_intervened","usage":{"inputTokens":5,"outputTokens":0}}`,
+	{"empty content", `{"output":{"message":{"role":"assistant","content":[]}},"stopReason":"guardrail_intervened","usage":{"inputTokens":5,"outputTokens":0}}`,
 		chat.Response{Choices: []chat.Answer{{Finish: chat.FinishFilter}}, Usage: chat.Usage{Input: 5, Reported: true}}},
 }
 
-func TestAnswers(t *testing.T) {
-	for _, c := range answers {
+func TestResponses(t *testing.T) {
+	for _, c := range responses {
 		if got, ok := bedrock.Response(gjson.Parse(c.json)); !ok || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %v\n%+v, want\n%+v", c.name, ok, got, c.want)
 		}
 	}
 }
 
-func TestNoAnswers(t *testing.T) {
+func TestInvalidResponses(t *testing.T) {
 	for _, json := range []string{"", "null", "[]", "7", `"a"`, "{}", `{"output":{}}`, `{"output":{"message":{"content":"a"}}}`, `{"message":"Too many"}`} {
 		if got, ok := bedrock.Response(gjson.Parse(json)); ok {
-			t.Errorf("%s was read as %+v", json, got)
+			t.Errorf("%s was parsed as %+v", json, got)
 		}
 	}
 }
 
-func TestFinishes(t *testing.T) {
+func TestFinishReasons(t *testing.T) {
 	for reason, want := range map[string]chat.Finish{
 		"end_turn": chat.FinishStop, "max_tokens": chat.FinishLength, "model_context_window_exceeded": chat.FinishLength, "content_filtered": chat.FinishFilter,
-		"malformed_tool_use": chat.FinishError, "malformed_model_output": chat.FinishError, "": chat.FinishNone, "of_tomorrow": chat.FinishStop,
+		"malformed_tool_use": chat.FinishError, "malformed_model_output": chat.FinishError, "": chat.FinishNone, "unknown_reason": chat.FinishStop,
 	} {
 		got, _ := bedrock.Response(gjson.Parse(`{"output":{"message":{"content":[{"text":"a"}]}},"stopReason":"` + reason + `"}`))
 		if got.Choices[0].Finish != want {
-			t.Errorf("%s is %d, want %d", reason, got.Choices[0].Finish, want)
+			t.Errorf("%s: %d, want %d", reason, got.Choices[0].Finish, want)
 		}
 	}
 }
@@ -114,13 +114,13 @@ var streams = []struct {
 	}},
 	{"stop sequence", []event{started, {"messageStop", `{"stopReason":"stop_sequence","additionalModelResponseFields":{"stop_sequence":"END"}}`}, {"metadata", `{}`}},
 		[]chat.Delta{{Kind: chat.DeltaStart}, {Kind: chat.DeltaFinish, Finish: chat.FinishStopSeq, Text: "END"}, {Kind: chat.DeltaEnd}}},
-	{"throttled at once", []event{{"throttlingException", `{"message":"Too many requests, please wait before trying again."}`}},
+	{"exception as the first event", []event{{"throttlingException", `{"message":"Too many requests, please wait before trying again."}`}},
 		[]chat.Delta{{Kind: chat.DeltaError, Name: "throttlingException", Text: "Too many requests, please wait before trying again."}}},
-	{"broken off", []event{started, {"modelStreamErrorException", `{"originalMessage":"gone","originalStatusCode":500}`}},
+	{"exception within the stream", []event{started, {"modelStreamErrorException", `{"originalMessage":"gone","originalStatusCode":500}`}},
 		[]chat.Delta{{Kind: chat.DeltaStart}, {Kind: chat.DeltaError, Name: "modelStreamErrorException", Text: "gone"}}},
-	{"an error without a payload", []event{{"InternalError", ``}}, []chat.Delta{{Kind: chat.DeltaError, Name: "InternalError"}}},
-	{"no start", []event{{"contentBlockDelta", `{"delta":{"text":"Hi"}}`}, {"ofTomorrow", `{}`}}, []chat.Delta{{Kind: chat.DeltaStart}, {Kind: chat.DeltaText, Text: "Hi"}}},
-	{"arguments of nothing", []event{started, {"contentBlockDelta", `{"delta":{"toolUse":{"input":"{}"}}}`}}, []chat.Delta{{Kind: chat.DeltaStart}}},
+	{"error without a payload", []event{{"InternalError", ``}}, []chat.Delta{{Kind: chat.DeltaError, Name: "InternalError"}}},
+	{"no messageStart", []event{{"contentBlockDelta", `{"delta":{"text":"Hi"}}`}, {"unknownEvent", `{}`}}, []chat.Delta{{Kind: chat.DeltaStart}, {Kind: chat.DeltaText, Text: "Hi"}}},
+	{"arguments without a tool call", []event{started, {"contentBlockDelta", `{"delta":{"toolUse":{"input":"{}"}}}`}}, []chat.Delta{{Kind: chat.DeltaStart}}},
 }
 
 func TestStreams(t *testing.T) {
@@ -130,7 +130,7 @@ func TestStreams(t *testing.T) {
 		for _, e := range c.events {
 			ok := false
 			if got, ok = bedrock.Stream(&s, e.name, gjson.Parse(e.json), got); !ok {
-				t.Errorf("%s: %s %s was refused", c.name, e.name, e.json)
+				t.Errorf("%s: %s %s was rejected", c.name, e.name, e.json)
 			}
 		}
 		if !reflect.DeepEqual(got, c.want) {
@@ -139,7 +139,7 @@ func TestStreams(t *testing.T) {
 	}
 	for _, e := range []event{{"", "{}"}, {"messageStart", "null"}, {"metadata", "[]"}, {"contentBlockDelta", `"a"`}} {
 		if got, ok := bedrock.Stream(&wire.State{}, e.name, gjson.Parse(e.json), nil); ok {
-			t.Errorf("%s %s was read as %+v", e.name, e.json, got)
+			t.Errorf("%s %s was parsed as %+v", e.name, e.json, got)
 		}
 	}
 }
@@ -191,11 +191,11 @@ func TestEmbeddings(t *testing.T) {
 	}
 }
 
-// TestHostile feeds what the tables have with every value in it replaced by one of another kind: nothing may
-// panic. (What is no JSON does not get here.)
-func TestHostile(t *testing.T) {
+// TestHostileValues replaces each value of the examples with values of other types: nothing may panic. Callers
+// pass only valid JSON.
+func TestHostileValues(t *testing.T) {
 	var all []string
-	for _, c := range answers {
+	for _, c := range responses {
 		all = append(all, c.json)
 	}
 	for _, c := range streams {
@@ -214,7 +214,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// valueEnd is where the value at i ends, if there is one.
+// valueEnd returns the end of the value at i, or i if no value starts there.
 func valueEnd(json string, i int) int {
 	if i > 0 && json[i-1] != ':' && json[i-1] != '[' && json[i-1] != ',' {
 		return i

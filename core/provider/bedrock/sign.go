@@ -9,19 +9,18 @@ import (
 	"github.com/postern-ai/postern/core/hmac"
 )
 
-// signer signs requests to AWS, by Signature Version 4.
-// Source: AWS IAM User Guide, "AWS Signature Version 4 for API requests"
-// (docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html).
+// signer signs requests to AWS with Signature Version 4. Source: AWS IAM User Guide, "AWS Signature Version 4
+// for API requests" (docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv.html).
 type signer struct {
-	accessKeyID, secret, token string // token: of temporary credentials; empty for others
+	accessKeyID, secret, token string // token: session token of temporary credentials, else empty
 	region, service            string
 	nowMs                      uint64
 }
 
 const algorithm = "AWS4-HMAC-SHA256"
 
-// sign gives the headers to add to a request. Of those that it has already only content-type, empty for none,
-// is signed. The URL has no query.
+// sign returns the headers to add to a request. Of the existing headers it signs only content-type; empty for
+// none. The URL must have no query.
 func (s *signer) sign(method, url, contentType string, body []byte) []abi.Header {
 	stamp := timestamp(s.nowMs)
 	scope := stamp[:len("20060102")] + "/" + s.region + "/" + s.service + "/aws4_request"
@@ -37,7 +36,7 @@ func (s *signer) sign(method, url, contentType string, body []byte) []abi.Header
 		" Credential=" + s.accessKeyID + "/" + scope + ", SignedHeaders=" + signed + ", Signature=" + hex(signature)})
 }
 
-// canonical is the request as both sides write it down, and the names of its headers in their order.
+// canonical returns the canonical request and the names of its signed headers, in order.
 func (s *signer) canonical(method, url, contentType, stamp string, body []byte) (request, signed string) {
 	host, path := split(url)
 	headers := "host:" + host + "\nx-amz-date:" + stamp + "\n"
@@ -51,11 +50,11 @@ func (s *signer) canonical(method, url, contentType, stamp string, body []byte) 
 		signed += ";x-amz-security-token"
 	}
 	hash := sha256.Sum256(body)
-	// The path is escaped once more than in the URL, as for every service but S3.
+	// Every service except S3 requires the URL's escaped path to be escaped again.
 	return method + "\n" + escape(path, true) + "\n\n" + headers + "\n" + signed + "\n" + hex(hash[:]), signed
 }
 
-// key is good for a day, a region and a service.
+// key derives the signing key for a day, a region and a service.
 func (s *signer) key(date string) []byte {
 	key := hmac.SHA256([]byte("AWS4"+s.secret), date)
 	key = hmac.SHA256(key, s.region)
@@ -63,7 +62,7 @@ func (s *signer) key(date string) []byte {
 	return hmac.SHA256(key, "aws4_request")
 }
 
-// split gives a URL's host, with its port if it has one, and its path.
+// split returns a URL's host, with its port if there is one, and its path.
 func split(url string) (host, path string) {
 	if i := strings.Index(url, "://"); i >= 0 {
 		url = url[i+len("://"):]
@@ -84,7 +83,7 @@ func hex(b []byte) string {
 	return string(out)
 }
 
-// escape writes every byte but letters, digits and "-._~" as %XX; slashes too, unless they part a path.
+// escape percent-encodes every byte except letters, digits and "-._~" and, if slashes is set, "/".
 func escape(s string, slashes bool) string {
 	const digits = "0123456789ABCDEF"
 	out := make([]byte, 0, len(s)+16)
@@ -101,15 +100,15 @@ func escape(s string, slashes bool) string {
 	return string(out)
 }
 
-// timestamp writes an instant as 20261121T093000Z.
+// timestamp formats Unix milliseconds as 20261121T093000Z.
 func timestamp(ms uint64) string {
 	year, month, day := calendar.Date(calendar.Day(ms))
 	second := ms % calendar.DayMs / calendar.SecondMs
 	b := make([]byte, 0, 16)
-	b = two(two(two(two(b, year/100), year%100), month), day)
+	b = twoDigits(twoDigits(twoDigits(twoDigits(b, year/100), year%100), month), day)
 	b = append(b, 'T')
-	b = two(two(two(b, second/3600), second/60%60), second%60)
+	b = twoDigits(twoDigits(twoDigits(b, second/3600), second/60%60), second%60)
 	return string(append(b, 'Z'))
 }
 
-func two(b []byte, n uint64) []byte { return append(b, byte('0'+n/10%10), byte('0'+n%10)) }
+func twoDigits(b []byte, n uint64) []byte { return append(b, byte('0'+n/10%10), byte('0'+n%10)) }

@@ -8,12 +8,13 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// suiteToken is that of the suite's post-sts-header-before.
+// suiteToken is the token of the suite's post-sts-header-before.
 const suiteToken = "AQoDYXdzEPT//////////wEXAMPLEtc764bNrC9SAPBSM22wDOk4x4HIZ8j4FZTwdQWLWsKWHGBuFqwAeMicRXmxfpSPfIeoIYRqTflfKD8YUuwthAx7" +
 	"mSEI/qkPpKPi/kMcGdQrmGdeehM4IC1NtBmUpp2wUE8phUZampKsburEDy0KPkyQDYwT7WZ0wq5VSXDvp75YU9HFvlRd8Tx6q6fE8YQcHNVXAkiY9q6d+xo0rKwT38xVqr7ZD0u0iPPkUL64" +
 	"lIZbqBAz+scqKmlzm8FDrypNC9Yjc8fPOLn9FX9KSYvKTr4rvx3iSIlTJabIQwj2ICCR/oLxBA=="
 
-// suite are examples of AWS's Signature Version 4 test suite, by their names there. Their paths are not escaped.
+// suite has examples from AWS's Signature Version 4 test suite, under their names there. Their paths are
+// unescaped.
 var suite = []struct{ name, method, url, contentType, token, body, signed, signature string }{
 	{"get-vanilla", "GET", "https://example.amazonaws.com/", "", "", "",
 		"host;x-amz-date", "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"},
@@ -54,7 +55,7 @@ func TestSuite(t *testing.T) {
 			t.Errorf("%s:\n%s, want\n%s", c.name, got, want)
 		}
 		if value(headers, "x-amz-date") != "20150830T123600Z" || value(headers, "x-amz-security-token") != c.token {
-			t.Errorf("%s has the headers %v", c.name, headers)
+			t.Errorf("%s: headers %v", c.name, headers)
 		}
 	}
 }
@@ -63,7 +64,7 @@ func TestPathIsEscapedTwice(t *testing.T) {
 	s := signer{region: "us-east-1", service: "bedrock"}
 	url := "https://bedrock-runtime.us-east-1.amazonaws.com/model/" + escape("arn:aws:bedrock:us-east-1:1:inference-profile/a.b-v1:0", false) + "/converse"
 	if want := "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Ainference-profile%2Fa.b-v1%3A0/converse"; !strings.HasSuffix(url, want) {
-		t.Errorf("the URL is %s", url)
+		t.Errorf("URL %s", url)
 	}
 	request, _ := s.canonical("POST", url, "application/json", "20261121T000000Z", nil)
 	want := "POST\n/model/arn%253Aaws%253Abedrock%253Aus-east-1%253A1%253Ainference-profile%252Fa.b-v1%253A0/converse\n\n" +
@@ -78,7 +79,7 @@ func TestTimestamp(t *testing.T) {
 		time.Unix(0, 0), time.Date(2024, 2, 29, 23, 59, 59, 999e6, time.UTC), time.Date(2026, 11, 21, 9, 5, 7, 0, time.UTC),
 	} {
 		if got := timestamp(uint64(at.UnixMilli())); got != at.UTC().Format("20060102T150405Z") {
-			t.Errorf("%v is written %s", at, got)
+			t.Errorf("%v: %s", at, got)
 		}
 	}
 }
@@ -100,7 +101,7 @@ func TestModelVersion(t *testing.T) {
 		"amazon.nova-2-lite-v1:0":                         {0, 0},
 	} {
 		if major, minor, ok := modelVersion(id); major != want[0] || minor != want[1] || ok != (want[0] > 0) {
-			t.Errorf("%s is %d.%d, %v", id, major, minor, ok)
+			t.Errorf("%s: %d.%d, %v", id, major, minor, ok)
 		}
 	}
 }

@@ -13,24 +13,24 @@ import (
 // Kinds of the open block, in wire.State.Block.
 const (
 	otherBlock  = iota
-	toolBlock   // of whose arguments nothing has come
-	argsBlock   // a call of which some of the arguments have come
-	serverBlock // a call that Bedrock answers itself
+	toolBlock   // a tool call without any arguments so far
+	argsBlock   // a tool call with some arguments
+	serverBlock // a tool call that Bedrock executes itself
 )
 
-// Stream reads the payload of one message; name is its event's type, or its exception's. Blocks come one after
-// the other; only those of tools and the like have a start:
+// Stream parses the payload of one message. name is its event type or exception type. Blocks do not overlap, and
+// only blocks of tool calls have a start:
 //
 //	messageStart {"role"}, contentBlockStart {"contentBlockIndex","start":{"toolUse":{"toolUseId","name"}}},
 //	contentBlockDelta {"contentBlockIndex","delta":{"text"}|{"toolUse":{"input":"…"}}|{"reasoningContent":
 //	{"text"}|{"signature"}|{"redactedContent"}}}, contentBlockStop {"contentBlockIndex"},
 //	messageStop {"stopReason","additionalModelResponseFields"}, metadata {"usage","metrics"}
 //
-// metadata is the last. Exceptions are throttlingException {"message"} and the like. (Payloads also have a
-// member "p" of random length.) Events that are not known here say nothing.
+// metadata is the last event. Exceptions have the form throttlingException {"message"}. Payloads also have a
+// padding member "p" of random length. Unknown events are ignored.
 func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
 	if strings.HasSuffix(name, "Exception") || strings.HasSuffix(name, "Error") {
-		return append(out, failed(name, root)), true
+		return append(out, errorDelta(name, root)), true
 	}
 	if !root.IsObject() {
 		return out, false
@@ -46,7 +46,7 @@ func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]
 	return out, name != ""
 }
 
-func failed(name string, root gjson.Result) chat.Delta {
+func errorDelta(name string, root gjson.Result) chat.Delta {
 	text := wire.Text(root.Get("message"))
 	if text == "" {
 		text = wire.Text(root.Get("originalMessage"))
@@ -118,7 +118,7 @@ func argsDelta(s *wire.State, out []chat.Delta, v gjson.Result) []chat.Delta {
 	return append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: text})
 }
 
-// blockStop ends a block. A call without arguments has no pieces of any; here they are an object always.
+// blockStop ends a block. A tool call without arguments has no pieces; here it gets an empty object.
 func blockStop(s *wire.State, out []chat.Delta) []chat.Delta {
 	if s.Block == toolBlock {
 		out = append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: "{}"})

@@ -8,31 +8,30 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// minBudget is the smallest budget_tokens that Claude takes.
+// minBudget is Claude's minimum for budget_tokens.
 const minBudget = 1024
 
-// thinking is what is asked of the model's reasoning.
+// thinking has the request's reasoning parameters.
 type thinking struct {
 	vendor    vendor
-	kind      string // of Claude's thinking or Nova's reasoningConfig; empty: neither is written
+	kind      string // type of Claude's thinking or Nova's reasoningConfig; empty: neither is written
 	budget    uint64 // Claude's budget_tokens
 	level     string // Nova's maxReasoningEffort
 	effort    string // outputConfig.effort
-	maxTokens uint64 // of the request: there has to be room for the budget; 0: not written
+	maxTokens uint64 // the request's maxTokens, which includes the budget; 0: not written
 }
 
-// alone says that parameters of sampling are refused beside it.
-func (t *thinking) alone() bool {
+// excludesSampling reports whether the model rejects sampling parameters together with this thinking.
+func (t *thinking) excludesSampling() bool {
 	return t.vendor == anthropic && (t.kind == "enabled" || t.kind == "adaptive") || t.level == "high"
 }
 
-// thinkingOf decides. Claude before 4.6 takes a budget of tokens, since then an effort; Nova since 2 takes a
-// level; what others take is not the same from model to model, and left out.
+// thinkingOf chooses the reasoning parameters. Claude before 4.6 takes a token budget, later versions an effort. Nova 2 and later take a level. Models of other vendors have no common parameter, so theirs are omitted.
 func thinkingOf(c *wire.Call, v vendor) thinking {
 	r := c.Request
 	t := thinking{vendor: v, maxTokens: r.MaxTokens}
 	reasoning := r.Reasoning
-	reasoning.Visible = false // it always is
+	reasoning.Visible = false // Bedrock always returns thinking
 	switch {
 	case reasoning == chat.Reasoning{}:
 	case v == nova:
@@ -43,7 +42,7 @@ func thinkingOf(c *wire.Call, v vendor) thinking {
 	return t
 }
 
-// nova's highest level is refused with a limit on tokens.
+// nova omits maxTokens for the highest level, which rejects it.
 func (t *thinking) nova(r *chat.Reasoning) {
 	if r.Off || r.Effort == "none" {
 		t.kind = "disabled"
@@ -61,39 +60,40 @@ func (t *thinking) nova(r *chat.Reasoning) {
 	}
 }
 
-// claude leaves thinking out where it would be refused: with a tool that must be called, and, for a budget,
-// after a tool call whose thinking another provider did, or kept to itself.
+// claude omits thinking where Claude would reject it: with a forced tool call, and, for a budget, after a tool
+// call whose thinking is missing or from another provider.
 func (t *thinking) claude(c *wire.Call, r *chat.Reasoning) {
 	major, minor, versioned := modelVersion(c.Model.Upstream)
-	old := versioned && (major < 4 || major == 4 && minor < 6)
+	takesBudget := versioned && (major < 4 || major == 4 && minor < 6)
 	switch {
 	case r.Off || r.Effort == "none":
-		if !onlyThinks(c.Model.Upstream) {
+		if !alwaysThinks(c.Model.Upstream) {
 			t.kind = "disabled"
 		}
-	case !old:
+	case !takesBudget:
 		t.effort = levelOf(r)
 		if t.effort == "xhigh" && versioned && major == 4 && minor < 7 {
 			t.effort = "high"
 		}
-		if !forced(c.Request) {
+		if !toolForced(c.Request) {
 			t.kind = "adaptive"
 		} else if t.effort == "xhigh" || t.effort == "max" {
-			t.effort = "high" // more is refused without thinking
+			t.effort = "high" // Claude rejects a higher effort without thinking
 		}
-	case !forced(c.Request) && !unsignedCall(c.Request.Messages):
+	case !toolForced(c.Request) && !unsignedCall(c.Request.Messages):
 		t.kind, t.budget = "enabled", budgetOf(r)
 		t.fit(c.Model.MaxOutput)
 	}
 }
 
-// onlyThinks tells the models whose thinking cannot be switched off.
-func onlyThinks(name string) bool {
+// alwaysThinks reports whether the model's thinking cannot be disabled.
+func alwaysThinks(name string) bool {
 	return strings.Contains(name, "claude-fable") || strings.Contains(name, "claude-mythos")
 }
 
-// fit makes room: the answer keeps what it was to have, if the model has that much. Without a limit in the
-// request there is the model's, which Bedrock knows.
+// fit adds the budget to maxTokens, so that the text keeps its limit, and clamps the sum to the model's maximum.
+// It drops thinking if less than the minimum budget remains. A request without maxTokens has the model's
+// maximum, which Bedrock knows.
 func (t *thinking) fit(maxOutput uint64) {
 	if t.maxTokens == 0 || t.budget < t.maxTokens {
 		return
@@ -134,8 +134,8 @@ func (t *thinking) write(b *jsontext.Builder, v vendor) {
 	b.Close('}')
 }
 
-// levelOf is an effort of those that there are: low, medium, high, xhigh, max; empty leaves it to the model. A
-// budget of tokens becomes the level that Anthropic's and Google's own compatibility tables put it next to.
+// levelOf returns the effort level: low, medium, high, xhigh or max; empty leaves it to the model. It maps a
+// token budget to the nearest level in the compatibility tables of Anthropic and Google.
 func levelOf(r *chat.Reasoning) string {
 	switch r.Effort {
 	case "minimal", "low":
@@ -154,7 +154,7 @@ func levelOf(r *chat.Reasoning) string {
 	return ""
 }
 
-// budgetOf is how many tokens an effort is worth, by the same tables.
+// budgetOf returns an effort's token budget, from the same tables.
 func budgetOf(r *chat.Reasoning) uint64 {
 	switch r.Effort {
 	case "minimal", "low":
@@ -170,11 +170,12 @@ func budgetOf(r *chat.Reasoning) uint64 {
 	return 8192
 }
 
-func forced(r *chat.Request) bool {
+// toolForced reports whether the model must call a tool.
+func toolForced(r *chat.Request) bool {
 	return len(r.Tools) > 0 && (r.ToolChoice.Choice == chat.ChoiceAny || r.ToolChoice.Choice == chat.ChoiceTool)
 }
 
-// unsignedCall says whether the last turn of the model calls tools without thinking that Claude accepts.
+// unsignedCall reports whether the model's last turn calls tools without thinking that Claude accepts.
 func unsignedCall(messages []chat.Message) bool {
 	for i := len(messages) - 1; i >= 0; i-- {
 		if messages[i].Role != chat.Assistant {
@@ -193,9 +194,9 @@ func unsignedCall(messages []chat.Message) bool {
 	return false
 }
 
-// modelVersion reads Claude's version off a model's id: 4.5 off us.anthropic.claude-sonnet-4-5-20250929-v1:0,
-// 3.7 off anthropic.claude-3-7-sonnet-20250219-v1:0. Dates are no versions; an id without one is of a model
-// that is newer than the scheme.
+// modelVersion parses Claude's version in a model ID: 4.5 from us.anthropic.claude-sonnet-4-5-20250929-v1:0, 3.7
+// from anthropic.claude-3-7-sonnet-20250219-v1:0. Dates are not versions. An ID without a version belongs to a
+// model newer than this naming scheme.
 func modelVersion(id string) (major, minor uint64, ok bool) {
 	at := strings.Index(id, "claude")
 	if at < 0 {
@@ -203,7 +204,7 @@ func modelVersion(id string) (major, minor uint64, ok bool) {
 	}
 	id = id[at:]
 	if end := strings.Index(id, "-v"); end >= 0 {
-		id = id[:end] // the revision's number is none either
+		id = id[:end] // the revision is not a version either
 	}
 	for i := 0; i < len(id); i++ {
 		n, digits := digitsAt(id, i)
@@ -220,7 +221,7 @@ func modelVersion(id string) (major, minor uint64, ok bool) {
 	return 0, 0, false
 }
 
-// digitsAt reads a number of few digits, and how many there are.
+// digitsAt parses the digits at an index and counts them. n is valid for up to three digits.
 func digitsAt(s string, at int) (n uint64, digits int) {
 	for i := at; i < len(s) && s[i] >= '0' && s[i] <= '9'; i++ {
 		if digits < 3 {

@@ -5,9 +5,9 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// tools writes {"tools":[{"toolSpec":{"name","description","inputSchema":{"json":{…}}}}],"toolChoice":{…}}. There
-// is no choice of none, so that the tools are left out then; but a conversation with calls in it must name
-// some tool.
+// tools writes {"tools":[{"toolSpec":{"name","description","inputSchema":{"json":{…}}}}],"toolChoice":{…}}.
+// Converse has no tool choice "none", so the tools are omitted instead. A conversation that contains tool calls
+// must name at least one tool.
 func (w *writer) tools(r *chat.Request) {
 	given := r.ToolChoice.Choice != chat.ChoiceNone && functions(r.Tools) > 0
 	if !given && !w.calls {
@@ -33,7 +33,7 @@ func (w *writer) tools(r *chat.Request) {
 	b.Close('}')
 }
 
-// functions is how many of the tools are not another provider's own.
+// functions counts the tools that are functions. Others are server tools of another provider.
 func functions(tools []chat.Tool) (n int) {
 	for i := range tools {
 		if tools[i].Raw == "" {

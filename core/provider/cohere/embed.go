@@ -10,13 +10,13 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// EmbedRequest asks for embeddings. One request takes up to 96 texts; Cohere refuses more.
+// EmbedRequest builds an embeddings request. Cohere accepts up to 96 texts per request.
 func EmbedRequest(c *wire.EmbedCall) abi.Action {
 	return wire.Post(c.Model.Provider.BaseURL+"/embed", []abi.Part{{Data: embedBody(c)}}, openai.Auth(c.Model)...)
 }
 
-// embedBody is its body. Cohere embeds what is stored and what is searched for in different ways; callers cannot
-// say which they mean, and most texts are of the first kind.
+// embedBody returns the body of EmbedRequest. It always sends input_type search_document. Cohere embeds
+// documents and queries differently, but callers cannot specify the type, and most texts are documents.
 func embedBody(c *wire.EmbedCall) []byte {
 	b := jsontext.Builder{B: make([]byte, 0, 256)}
 	b.Open('{')
@@ -38,7 +38,7 @@ func embedBody(c *wire.EmbedCall) []byte {
 	return b.B
 }
 
-// EmbedResponse reads {"embeddings":{"float":[[…]]},"meta":{"billed_units":{"input_tokens"}}}.
+// EmbedResponse parses {"embeddings":{"float":[[…]]},"meta":{"billed_units":{"input_tokens"}}}.
 func EmbedResponse(root gjson.Result) (e wire.Embedding, ok bool) {
 	root.Get("embeddings.float").ForEach(func(_, vector gjson.Result) bool {
 		if ok = vector.IsArray(); ok {

@@ -8,12 +8,12 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// statusClosed is Cohere's status for a request that was broken off.
+// statusClosed is Cohere's status for a canceled request.
 const statusClosed = 499
 
-// Failure reads {"id","message"}. A 400 that begins with "too many tokens" is about the prompt's length; a 429
-// about a month's calls of a trial key does not pass by waiting.
-// Source: "Errors (status codes and description)" (docs.cohere.com/reference/errors) and "Rate limits".
+// Failure parses {"id","message"}. A 400 with "too many tokens" is about the prompt's length. A 429 about a
+// trial key's monthly calls does not pass with time. Source: "Errors (status codes and description)"
+// (docs.cohere.com/reference/errors) and "Rate limits".
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	f := wire.Failure{Kind: wire.ByStatus(status), Message: wire.Text(root.Get("message"))}
 	message := string(f.Message)

@@ -5,8 +5,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// messages writes the conversation. What the system says, wherever it stands, becomes one message at its start:
-// some models refuse a system's turn elsewhere.
+// messages writes the conversation. System messages from the whole conversation become one message at the start,
+// because some models reject system messages elsewhere.
 func messages(b *jsontext.Builder, all []chat.Message) {
 	b.Key("messages")
 	b.Open('[')
@@ -37,7 +37,7 @@ func system(b *jsontext.Builder, all []chat.Message) {
 	}
 }
 
-// message writes a turn that has nothing but content.
+// message writes a message that has only content.
 func message(b *jsontext.Builder, role string, parts []chat.Part) {
 	b.Open('{')
 	b.Key("role")
@@ -47,8 +47,8 @@ func message(b *jsontext.Builder, role string, parts []chat.Part) {
 	b.Close('}')
 }
 
-// user writes what the user says. Tool results are messages of their own, before the rest; a result has no
-// place for images, so that those follow in the rest.
+// user writes a user message. Tool results become separate messages before the rest. A result cannot have
+// images, so these follow in the rest.
 func user(b *jsontext.Builder, parts []chat.Part) {
 	results := 0
 	for i := range parts {
@@ -88,8 +88,8 @@ func toolResult(b *jsontext.Builder, p *chat.Part) {
 	b.Close('}')
 }
 
-// assistant writes what the model said: its thinking and text as content, and its calls. The thinking before
-// calls goes into tool_plan, which is where Cohere's own models put it.
+// assistant writes an assistant message: its thinking and text as content, and its tool calls. Thinking before
+// calls goes into tool_plan, where Cohere's models put it.
 func assistant(b *jsontext.Builder, parts []chat.Part) {
 	calls, others := 0, 0
 	for i := range parts {
@@ -104,17 +104,18 @@ func assistant(b *jsontext.Builder, parts []chat.Part) {
 	b.Member("role", `"assistant"`)
 	if calls == 0 || others > 0 {
 		b.Key("content")
-		said(b, parts, calls == 0)
+		textParts(b, parts, calls == 0)
 	}
 	if calls > 0 {
-		plan(b, parts)
+		toolPlan(b, parts)
 		toolCalls(b, parts)
 	}
 	b.Close('}')
 }
 
-// said writes an assistant's texts, and its thinking if that belongs there.
-func said(b *jsontext.Builder, parts []chat.Part, thoughts bool) {
+// textParts writes texts, and thinking if thoughts is set: a string if the only part is text, otherwise an
+// array.
+func textParts(b *jsontext.Builder, parts []chat.Part, thoughts bool) {
 	if len(parts) == 1 && parts[0].Kind == chat.Text {
 		b.Text(parts[0].Text)
 		return
@@ -127,9 +128,9 @@ func said(b *jsontext.Builder, parts []chat.Part, thoughts bool) {
 		switch {
 		case p.Text == "":
 		case p.Kind == chat.Text || p.Kind == chat.Refusal:
-			typed(b, "text", p.Text)
+			typedPart(b, "text", p.Text)
 		case p.Kind == chat.Thinking && thoughts:
-			typed(b, "thinking", p.Text)
+			typedPart(b, "thinking", p.Text)
 		}
 	}
 	if len(b.B) == empty {
@@ -139,8 +140,8 @@ func said(b *jsontext.Builder, parts []chat.Part, thoughts bool) {
 	b.Close(']')
 }
 
-// typed writes {"type":"text","text":…} and what else has its type's name as its member's.
-func typed(b *jsontext.Builder, kind string, text jsontext.Spelled) {
+// typedPart writes a part whose content member has the name of its type, such as {"type":"text","text":…}.
+func typedPart(b *jsontext.Builder, kind string, text jsontext.Spelled) {
 	b.Open('{')
 	b.Key("type")
 	b.String(kind)
@@ -149,8 +150,8 @@ func typed(b *jsontext.Builder, kind string, text jsontext.Spelled) {
 	b.Close('}')
 }
 
-// plan writes all thinking as one string.
-func plan(b *jsontext.Builder, parts []chat.Part) {
+// toolPlan writes all thinking as one string.
+func toolPlan(b *jsontext.Builder, parts []chat.Part) {
 	written := false
 	for i := range parts {
 		if parts[i].Kind != chat.Thinking || parts[i].Text == "" {
@@ -192,26 +193,26 @@ func toolCalls(b *jsontext.Builder, parts []chat.Part) {
 	b.Close(']')
 }
 
-// content writes a string if there is one text only, else the array of texts and images.
+// content writes a string if the only part is text, otherwise an array of texts and images.
 func content(b *jsontext.Builder, parts []chat.Part) {
 	for i := range parts {
 		if parts[i].Kind == chat.Image {
-			mixed(b, parts)
+			textsAndImages(b, parts)
 			return
 		}
 	}
 	texts(b, parts)
 }
 
-// texts writes a string if there is one text only, else the array of texts.
-func texts(b *jsontext.Builder, parts []chat.Part) { said(b, parts, false) }
+// texts writes a string if the only part is text, otherwise an array of texts.
+func texts(b *jsontext.Builder, parts []chat.Part) { textParts(b, parts, false) }
 
-func mixed(b *jsontext.Builder, parts []chat.Part) {
+func textsAndImages(b *jsontext.Builder, parts []chat.Part) {
 	b.Open('[')
 	for i := range parts {
 		switch p := &parts[i]; p.Kind {
 		case chat.Text, chat.Refusal:
-			typed(b, "text", p.Text)
+			typedPart(b, "text", p.Text)
 		case chat.Image:
 			image(b, p)
 		}

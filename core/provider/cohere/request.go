@@ -1,6 +1,6 @@
-// Package cohere speaks Cohere's chat and embed endpoints, version 2.
-// Source: Cohere's API reference, "Chat", "Chat with Streaming" and "Embed" (docs.cohere.com/reference), and the
-// guides "Reasoning", "Tool use" and "How does Cohere's pricing work" (docs.cohere.com/docs).
+// Package cohere speaks version 2 of Cohere's chat and embed APIs. Source: Cohere's API reference, "Chat", "Chat
+// with Streaming" and "Embed" (docs.cohere.com/reference), and the guides "Reasoning", "Tool use" and "How does
+// Cohere's pricing work" (docs.cohere.com/docs).
 package cohere
 
 import (
@@ -11,16 +11,16 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Carries is what chat has a place for.
+// Carries lists the parameters that Cohere's chat supports.
 const Carries = chat.All &^ (chat.ParamN | chat.ParamTopLogProbs | chat.ParamUser | chat.ParamParallelTools |
 	chat.ParamCache | chat.ParamName | chat.ParamFiles | chat.ParamAudio)
 
-// Request translates a conversation.
+// Request builds a chat request from a conversation.
 func Request(c *wire.Call) abi.Action {
 	return wire.Post(c.Model.Provider.BaseURL+"/chat", []abi.Part{{Data: Body(c)}}, openai.Auth(c.Model)...)
 }
 
-// Body is the whole body of a translated conversation.
+// Body returns the whole body of a request from a conversation.
 func Body(c *wire.Call) []byte {
 	r := c.Request
 	b := jsontext.Builder{B: make([]byte, 0, 1024)}
@@ -75,8 +75,8 @@ func format(b *jsontext.Builder, f *chat.Format) {
 	b.Close('}')
 }
 
-// thinking says whether to think, and with how many tokens at most. Cohere has no levels: the lower ones
-// become the budgets that Google's and Anthropic's compatibility tables put them next to.
+// thinking enables or disables thinking and sets its token budget. Cohere has no effort levels: low and medium
+// become the budgets from the compatibility tables of Google and Anthropic, higher levels have no budget.
 func thinking(b *jsontext.Builder, r *chat.Reasoning) {
 	budget := r.Budget
 	switch {
@@ -101,14 +101,14 @@ func thinking(b *jsontext.Builder, r *chat.Reasoning) {
 	b.Close('}')
 }
 
-// tools writes functions and whether one must be called. Cohere cannot be told which: then it is given that
-// one only. A tool that is no function belongs to another dialect.
+// tools writes the functions and the tool choice. Cohere cannot force a specific function, so a forced function
+// is sent alone with REQUIRED. It skips server tools of other dialects.
 func tools(b *jsontext.Builder, r *chat.Request) {
-	one := r.ToolChoice.Choice == chat.ChoiceTool
+	forced := r.ToolChoice.Choice == chat.ChoiceTool
 	written := false
 	for i := range r.Tools {
 		t := &r.Tools[i]
-		if t.Raw != "" || one && t.Name != r.ToolChoice.Name {
+		if t.Raw != "" || forced && t.Name != r.ToolChoice.Name {
 			continue
 		}
 		if !written {
@@ -138,7 +138,7 @@ func tool(b *jsontext.Builder, t *chat.Tool) {
 	b.Key("name")
 	b.Text(t.Name)
 	b.TextMember("description", t.Description)
-	b.Key("parameters") // must be there
+	b.Key("parameters") // required
 	if t.Schema == "" {
 		b.Raw(`{"type":"object","properties":{}}`)
 	} else {

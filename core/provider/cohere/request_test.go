@@ -18,7 +18,7 @@ var model = &config.Model{
 	Upstream: "command-a-03-2025", Provider: &config.Provider{BaseURL: "https://api.cohere.com/v2", Key: "co-test"},
 }
 
-// sameJSON compares two texts as JSON, numbers as they are spelled.
+// sameJSON compares two JSON texts; numbers must have the same spelling.
 func sameJSON(t *testing.T, got []byte, want string) {
 	t.Helper()
 	decode := func(text string) (v any) {
@@ -36,11 +36,11 @@ func sameJSON(t *testing.T, got []byte, want string) {
 
 func text(s string) chat.Part { return chat.Part{Kind: chat.Text, Text: jsontext.Spelled(s)} }
 
-func says(role chat.Role, parts ...chat.Part) chat.Message {
+func newMessage(role chat.Role, parts ...chat.Part) chat.Message {
 	return chat.Message{Role: role, Parts: parts}
 }
 
-func TestRequestHead(t *testing.T) {
+func TestURLAndHeaders(t *testing.T) {
 	a := cohere.Request(&wire.Call{Model: model, Request: &chat.Request{Stream: true}})
 	headers := []abi.Header{{Name: "content-type", Value: "application/json"}, {Name: "authorization", Value: "Bearer co-test"}}
 	if a.Method != "POST" || a.URL != "https://api.cohere.com/v2/chat" || !reflect.DeepEqual(a.Headers, headers) {
@@ -55,10 +55,10 @@ var requests = []struct {
 	want    string // without the model
 }{
 	{
-		"texts: the system's first, as one message",
+		"system messages merged at the start",
 		chat.Request{Messages: []chat.Message{
-			says(chat.User, text(`Say \"hi\"`)), says(chat.System, text("Be brief.")), says(chat.Assistant, text("hi")),
-			says(chat.System, text("In French.")), says(chat.User, text("a"), text(""), text("b")), says(chat.User),
+			newMessage(chat.User, text(`Say \"hi\"`)), newMessage(chat.System, text("Be brief.")), newMessage(chat.Assistant, text("hi")),
+			newMessage(chat.System, text("In French.")), newMessage(chat.User, text("a"), text(""), text("b")), newMessage(chat.User),
 		}},
 		`"messages":[{"role":"system","content":[{"type":"text","text":"Be brief."},{"type":"text","text":"In French."}]},
 		  {"role":"user","content":"Say \"hi\""},{"role":"assistant","content":"hi"},
@@ -66,7 +66,7 @@ var requests = []struct {
 	},
 	{
 		"images",
-		chat.Request{Messages: []chat.Message{says(chat.System, text("s")), says(chat.User, text("Look."),
+		chat.Request{Messages: []chat.Message{newMessage(chat.System, text("s")), newMessage(chat.User, text("Look."),
 			chat.Part{Kind: chat.Image, URL: "https://example.com/a.png", Detail: "low"},
 			chat.Part{Kind: chat.Image, Media: "image/png", Data: "iVBO"})}},
 		`"messages":[{"role":"system","content":"s"},{"role":"user","content":[{"type":"text","text":"Look."},
@@ -111,15 +111,15 @@ var requests = []struct {
 	{
 		"calls and what they gave",
 		chat.Request{Messages: []chat.Message{
-			says(chat.Assistant, chat.Part{Kind: chat.Thinking, Text: "First "}, chat.Part{Kind: chat.Thinking, Text: `\"f\".`, Signature: "x"},
+			newMessage(chat.Assistant, chat.Part{Kind: chat.Thinking, Text: "First "}, chat.Part{Kind: chat.Thinking, Text: `\"f\".`, Signature: "x"},
 				chat.Part{Kind: chat.ToolCall, ID: "a", Name: "f", Args: `{"q":"c"}`}, chat.Part{Kind: chat.ToolCall, ID: "b", Name: "g", Args: "{}"}),
-			says(chat.User, chat.Part{Kind: chat.ToolResult, ID: "a", Parts: []chat.Part{text("one"), {Kind: chat.Image, URL: "https://example.com/a"}}},
+			newMessage(chat.User, chat.Part{Kind: chat.ToolResult, ID: "a", Parts: []chat.Part{text("one"), {Kind: chat.Image, URL: "https://example.com/a"}}},
 				chat.Part{Kind: chat.ToolResult, ID: "b", Failed: true}, text("Go on.")),
-			says(chat.Assistant, text("I look."), chat.Part{Kind: chat.ToolCall, ID: "c", Name: "f", Args: "{}"}),
-			says(chat.ToolRole, chat.Part{Kind: chat.ToolResult, ID: "c", Parts: []chat.Part{text("x")}}),
-			says(chat.Assistant, chat.Part{Kind: chat.Thinking, Text: "So."}, chat.Part{Kind: chat.Redacted, Data: "Zm9v"}, text("Done."),
+			newMessage(chat.Assistant, text("I look."), chat.Part{Kind: chat.ToolCall, ID: "c", Name: "f", Args: "{}"}),
+			newMessage(chat.ToolRole, chat.Part{Kind: chat.ToolResult, ID: "c", Parts: []chat.Part{text("x")}}),
+			newMessage(chat.Assistant, chat.Part{Kind: chat.Thinking, Text: "So."}, chat.Part{Kind: chat.Redacted, Data: "Zm9v"}, text("Done."),
 				chat.Part{Kind: chat.Refusal, Text: "No more."}),
-			says(chat.Assistant),
+			newMessage(chat.Assistant),
 		}},
 		`"messages":[{"role":"assistant","tool_plan":"First \"f\".","tool_calls":[
 		   {"id":"a","type":"function","function":{"name":"f","arguments":"{\"q\":\"c\"}"}},
@@ -135,7 +135,7 @@ var requests = []struct {
 	},
 }
 
-func TestBody(t *testing.T) {
+func TestRequests(t *testing.T) {
 	for _, c := range requests {
 		t.Run(c.name, func(t *testing.T) {
 			sameJSON(t, cohere.Body(&wire.Call{Model: model, Request: &c.request}), `{"model":"command-a-03-2025",`+c.want+`}`)
@@ -163,7 +163,7 @@ func TestThinking(t *testing.T) {
 	}
 }
 
-func TestEmbed(t *testing.T) {
+func TestEmbedRequests(t *testing.T) {
 	a := cohere.EmbedRequest(&wire.EmbedCall{Model: model, Inputs: []jsontext.Spelled{"a", `\"b\"`}, Dimensions: 512})
 	if a.URL != "https://api.cohere.com/v2/embed" {
 		t.Error(a.URL)

@@ -11,14 +11,14 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Response reads an answer of chat:
+// Response parses a chat response:
 //
 //	{"id","finish_reason","message":{"role":"assistant","content":[{"type":"text","text"}|{"type":"thinking",
 //	 "thinking"}],"tool_plan","tool_calls":[{"id","type":"function","function":{"name","arguments"}}],
 //	 "citations"},"usage":{…},"logprobs":[…]}
 //
-// tool_plan is what the model means to do before it calls tools: it is read as thinking, and comes first.
-// Citations have no place in an answer of ours.
+// tool_plan is the model's plan before tool calls: it becomes the first thinking part. Citations are ignored,
+// because chat.Response has no field for them.
 func Response(root gjson.Result) (r chat.Response, ok bool) {
 	message := root.Get("message")
 	if !message.IsObject() {
@@ -58,7 +58,7 @@ func addText(parts []chat.Part, kind chat.PartKind, v gjson.Result) []chat.Part 
 	return parts
 }
 
-// finishOf reads a finish_reason; ERROR and TIMEOUT are failures, and so is what is not known.
+// finishOf maps a finish_reason. ERROR, TIMEOUT and unknown reasons are failures.
 func finishOf(reason string) chat.Finish {
 	switch reason {
 	case "":
@@ -75,9 +75,9 @@ func finishOf(reason string) chat.Finish {
 	return chat.FinishError
 }
 
-// usage reads {"billed_units":{"input_tokens","output_tokens"},"tokens":{the same},"cached_tokens"}. What counts
-// is billed_units: Cohere charges for those, and not for the tokens that it adds to a prompt or has its models
-// write on its own account, which tokens counts as well.
+// usage parses {"billed_units":{"input_tokens","output_tokens"},"tokens":{the same},"cached_tokens"}. It uses
+// billed_units, which Cohere charges for. tokens also includes tokens that Cohere adds to prompts or lets its
+// models generate at its own expense.
 func usage(v gjson.Result) chat.Usage {
 	units := v.Get("billed_units")
 	if units.Get("input_tokens").Type != gjson.Number && units.Get("output_tokens").Type != gjson.Number {
@@ -92,9 +92,9 @@ func usage(v gjson.Result) chat.Usage {
 	return u
 }
 
-// logProbs makes OpenAI's {"content":[{"token","logprob","bytes":null,"top_logprobs":[]}],"refusal":null} of
-// [{"text","token_ids","logprobs":[…]}]: pieces of text with a number for each of their tokens. A piece's
-// probability is the product of its tokens', so that the logarithms are added.
+// logProbs converts to OpenAI's {"content":[{"token","logprob","bytes":null,"top_logprobs":[]}],"refusal":null}
+// from [{"text","token_ids","logprobs":[…]}]: pieces of text with one number per token. A piece's probability is
+// the product of its tokens' probabilities, so their logarithms are added.
 func logProbs(v gjson.Result) string {
 	if !v.IsArray() && !v.IsObject() {
 		return ""
@@ -103,7 +103,7 @@ func logProbs(v gjson.Result) string {
 	b.Open('{')
 	b.Key("content")
 	b.Open('[')
-	if v.IsObject() { // a stream's: the one piece that came with the text
+	if v.IsObject() { // in a stream: the piece for the event's text
 		logProb(&b, v)
 	} else {
 		v.ForEach(func(_, piece gjson.Result) bool {
@@ -120,7 +120,7 @@ func logProbs(v gjson.Result) string {
 func logProb(b *jsontext.Builder, piece gjson.Result) {
 	sum := 0.0
 	piece.Get("logprobs").ForEach(func(_, n gjson.Result) bool {
-		// Bounded, so that the sum of whatever comes is a number that JSON has.
+		// The bounds keep the sum finite, because JSON has no infinity.
 		if n.Type == gjson.Number && n.Num > -1e6 && n.Num <= 0 {
 			sum += n.Num
 		}

@@ -14,28 +14,28 @@ import (
 )
 
 const (
-	plainAnswer = `{"id":"c14c80c3","finish_reason":"COMPLETE","message":{"role":"assistant","content":[
+	textResponse = `{"id":"c14c80c3","finish_reason":"COMPLETE","message":{"role":"assistant","content":[
 	  {"type":"thinking","thinking":"A greeting."},{"type":"text","text":"Hello \"you\"."}],"citations":[{"start":0,"end":5}]},
 	 "usage":{"billed_units":{"input_tokens":5,"output_tokens":418},"tokens":{"input_tokens":71,"output_tokens":420},"cached_tokens":64}}`
-	callAnswer = `{"id":"c2","finish_reason":"TOOL_CALL","message":{"role":"assistant","tool_calls":[
+	callResponse = `{"id":"c2","finish_reason":"TOOL_CALL","message":{"role":"assistant","tool_calls":[
 	  {"id":"f_1","type":"function","function":{"name":"f","arguments":"{\"day\":\"2023-09-29\"}"}},
 	  {"id":"g_2","type":"function","function":{"name":"g"}}],"tool_plan":"I will call both."},
 	 "usage":{"tokens":{"input_tokens":9,"output_tokens":3}}}`
-	logAnswer = `{"id":"c3","finish_reason":"STOP_SEQUENCE","message":{"role":"assistant","content":[{"type":"text","text":"Hi!"}]},
+	logProbsResponse = `{"id":"c3","finish_reason":"STOP_SEQUENCE","message":{"role":"assistant","content":[{"type":"text","text":"Hi!"}]},
 	 "logprobs":[{"text":"Hi","token_ids":[1],"logprobs":[-0.25]},{"text":"!\n","token_ids":[2,3],"logprobs":[-0.5,-1]}]}`
 )
 
-var answers = []struct {
+var responses = []struct {
 	name, body string
 	want       chat.Response
 }{
-	{"thinking and text; what is billed counts", plainAnswer, chat.Response{
+	{"thinking and text; usage from billed_units", textResponse, chat.Response{
 		ID: "c14c80c3",
 		Choices: []chat.Answer{{Finish: chat.FinishStop, Parts: []chat.Part{
 			{Kind: chat.Thinking, Text: "A greeting."}, text(`Hello \"you\".`)}}},
 		Usage: chat.Usage{Input: 5, CachedInput: 5, Output: 418, Reported: true},
 	}},
-	{"calls", callAnswer, chat.Response{
+	{"tool calls", callResponse, chat.Response{
 		ID: "c2",
 		Choices: []chat.Answer{{Finish: chat.FinishTools, Parts: []chat.Part{
 			{Kind: chat.Thinking, Text: "I will call both."},
@@ -43,18 +43,18 @@ var answers = []struct {
 			{Kind: chat.ToolCall, ID: "g_2", Name: "g", Args: "{}"}}}},
 		Usage: chat.Usage{Input: 9, Output: 3, Reported: true},
 	}},
-	{"log probabilities", logAnswer, chat.Response{
+	{"log probabilities", logProbsResponse, chat.Response{
 		ID: "c3",
 		Choices: []chat.Answer{{Finish: chat.FinishStopSeq, Parts: []chat.Part{text("Hi!")},
 			LogProbs: `{"content":[{"token":"Hi","logprob":-0.25,"bytes":null,"top_logprobs":[]},` +
 				`{"token":"!\n","logprob":-1.5,"bytes":null,"top_logprobs":[]}],"refusal":null}`}},
 	}},
-	{"cut", `{"finish_reason":"MAX_TOKENS","message":{}}`, chat.Response{Choices: []chat.Answer{{Finish: chat.FinishLength}}}},
-	{"failed", `{"finish_reason":"TIMEOUT","message":{}}`, chat.Response{Choices: []chat.Answer{{Finish: chat.FinishError}}}},
+	{"max tokens", `{"finish_reason":"MAX_TOKENS","message":{}}`, chat.Response{Choices: []chat.Answer{{Finish: chat.FinishLength}}}},
+	{"timeout", `{"finish_reason":"TIMEOUT","message":{}}`, chat.Response{Choices: []chat.Answer{{Finish: chat.FinishError}}}},
 }
 
-func TestResponse(t *testing.T) {
-	for _, c := range answers {
+func TestResponses(t *testing.T) {
+	for _, c := range responses {
 		t.Run(c.name, func(t *testing.T) {
 			got, ok := cohere.Response(gjson.Parse(c.body))
 			if !ok || !reflect.DeepEqual(got, c.want) {
@@ -64,7 +64,7 @@ func TestResponse(t *testing.T) {
 	}
 }
 
-func TestNoAnswer(t *testing.T) {
+func TestInvalidResponses(t *testing.T) {
 	for _, body := range []string{``, `null`, `[]`, `{}`, `{"message":"invalid"}`, `{"message":{}}`, `{"message":{"content":"text"}}`} {
 		if got, ok := cohere.Response(gjson.Parse(body)); ok {
 			t.Errorf("%s: %+v", body, got)
@@ -106,7 +106,7 @@ var streams = []struct {
 		},
 	},
 	{
-		"a plan and calls, one of them without arguments",
+		"a plan and tool calls, one without arguments",
 		[]event{
 			{"message-start", `{"type":"message-start","id":"m","delta":{"message":{"role":"assistant"}}}`},
 			{"tool-plan-delta", `{"type":"tool-plan-delta","delta":{"message":{"tool_plan":"I will"}}}`},
@@ -133,7 +133,7 @@ var streams = []struct {
 		},
 	},
 	{
-		"a failure",
+		"failure in message-end",
 		[]event{
 			{"message-start", `{"type":"message-start","id":"m"}`},
 			{"message-end", `{"type":"message-end","delta":{"finish_reason":"ERROR","error":"internal error","usage":{"billed_units":{"input_tokens":3}}}}`},
@@ -145,13 +145,13 @@ var streams = []struct {
 		},
 	},
 	{
-		"the type in the event's name only, and a failure without one",
+		"type only in the event's name, then an error without a type",
 		[]event{{"message-start", `{"id":"m"}`}, {"", `{"id":"x","message":"too many requests"}`}},
 		[]chat.Delta{{Kind: chat.DeltaStart, ID: "m"}, {Kind: chat.DeltaError, Text: "too many requests"}},
 	},
 }
 
-func TestStream(t *testing.T) {
+func TestStreams(t *testing.T) {
 	for _, c := range streams {
 		t.Run(c.name, func(t *testing.T) {
 			var s wire.State
@@ -163,7 +163,7 @@ func TestStream(t *testing.T) {
 				s.Fields(abi.ReadFrom(&abi.Reader{Buf: w.Buf}))
 				var ok bool
 				if got, ok = cohere.Stream(&s, e.name, gjson.Parse(e.data), got); !ok {
-					t.Errorf("refused %v", e)
+					t.Errorf("rejected %v", e)
 				}
 			}
 			if !reflect.DeepEqual(got, c.want) {
@@ -173,7 +173,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-func TestStreamRefuses(t *testing.T) {
+func TestInvalidEvents(t *testing.T) {
 	for _, e := range []string{``, `null`, `7`, `[]`, `{}`, `{"message":{}}`} {
 		var s wire.State
 		if out, ok := cohere.Stream(&s, "", gjson.Parse(e), nil); ok || len(out) > 0 || s.Started {
@@ -182,7 +182,7 @@ func TestStreamRefuses(t *testing.T) {
 	}
 }
 
-func TestFailure(t *testing.T) {
+func TestFailures(t *testing.T) {
 	for _, c := range []struct {
 		status uint64
 		body   string
@@ -209,7 +209,7 @@ func TestFailure(t *testing.T) {
 
 const embedded = `{"id":"e","embeddings":{"float":[[0.1,-2],[3,4e-3]]},"texts":["a","b"],"meta":{"api_version":{"version":"2"},"billed_units":{"input_tokens":6}}}`
 
-func TestEmbedResponse(t *testing.T) {
+func TestEmbeddings(t *testing.T) {
 	want := wire.Embedding{Vectors: []string{"[0.1,-2]", "[3,4e-3]"}, Usage: chat.Usage{Input: 6, Reported: true}}
 	if got, ok := cohere.EmbedResponse(gjson.Parse(embedded)); !ok || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v %+v", ok, got)
@@ -221,10 +221,10 @@ func TestEmbedResponse(t *testing.T) {
 	}
 }
 
-// Every value of every example is replaced by others, and every example is cut everywhere: nothing panics, and
-// what is written is JSON.
-func TestHostile(t *testing.T) {
-	examples := []event{{"", plainAnswer}, {"", callAnswer}, {"", logAnswer}, {"", embedded}}
+// TestHostileValues replaces each value of the examples with values of other types, and truncates the examples
+// everywhere: nothing may panic, and log probabilities must be valid JSON.
+func TestHostileValues(t *testing.T) {
+	examples := []event{{"", textResponse}, {"", callResponse}, {"", logProbsResponse}, {"", embedded}}
 	for _, s := range streams {
 		examples = append(examples, s.events...)
 	}
@@ -260,23 +260,23 @@ func feed(t *testing.T, e event) {
 
 func first(d []chat.Delta, _ bool) []chat.Delta { return d }
 
-// mutate puts others in the place of each value within v in turn, and calls then each time.
-func mutate(v *any, then func()) {
+// mutate replaces each value within v, one at a time, with values of other types, and calls check each time.
+func mutate(v *any, check func()) {
 	old := *v
 	for _, other := range []any{nil, true, -1.5, 1e300, "", "x", []any{}, []any{1.0, nil}, map[string]any{}, map[string]any{"a": nil}} {
 		*v = other
-		then()
+		check()
 	}
 	*v = old
 	switch c := old.(type) {
 	case []any:
 		for i := range c {
-			mutate(&c[i], then)
+			mutate(&c[i], check)
 		}
 	case map[string]any:
 		for k := range c {
 			child := c[k]
-			mutate(&child, func() { c[k] = child; then() })
+			mutate(&child, func() { c[k] = child; check() })
 			c[k] = child
 		}
 	}

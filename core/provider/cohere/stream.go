@@ -7,10 +7,10 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// argsGiven, in wire.State.Flags, is set once a piece of the open tool call's arguments has come.
+// argsGiven, in wire.State.Flags, is set once the open tool call has any arguments.
 const argsGiven = 1
 
-// Stream reads one event. All have a type, which is also the event's name:
+// Stream parses one event, identified by its type, which is also the event's name:
 //
 //	message-start    {"id","delta":{"message":{"role"}}}
 //	content-start    {"index","delta":{"message":{"content":{"type":"text"|"thinking","text"|"thinking"}}}}
@@ -21,8 +21,8 @@ const argsGiven = 1
 //	tool-call-end    {"index"}
 //	message-end      {"id","delta":{"finish_reason","usage":{…},"error"}}
 //
-// Others (content-end, citation-start, citation-end, debug) say nothing that we have a place for. message-end is
-// the end mark, unless it tells of a failure.
+// Other events (content-end, citation-start, citation-end, debug) are ignored. message-end is the end marker
+// unless it reports a failure.
 func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
 	if !root.IsObject() {
 		return out, false
@@ -60,7 +60,7 @@ func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]
 	return out, true
 }
 
-// failure reads {"message"}, with which a stream may be broken off.
+// failure parses {"message"}, an error without a type that ends a stream.
 func failure(root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
 	message := wire.Text(root.Get("message"))
 	if message == "" {
@@ -81,8 +81,8 @@ func contentDeltas(v gjson.Result, out []chat.Delta) []chat.Delta {
 	return text(chat.DeltaText, v.Get("text"), out)
 }
 
-// toolStart begins a call. Calls come one after the other, and are counted here: the event's own index is not
-// always there.
+// toolStart starts a tool call. Calls follow one another and are counted here, because an event's index can be
+// absent.
 func toolStart(s *wire.State, call gjson.Result, out []chat.Delta) []chat.Delta {
 	out = append(out, chat.Delta{
 		Kind: chat.DeltaTool, Index: s.Tools, ID: wire.Text(call.Get("id")), Name: wire.Text(call.Get("function.name")),
@@ -101,7 +101,7 @@ func arguments(s *wire.State, call gjson.Result, out []chat.Delta) []chat.Delta 
 	return append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: piece})
 }
 
-// toolEnd gives a call without arguments an empty object for them.
+// toolEnd sends an empty object for a call without arguments.
 func toolEnd(s *wire.State, out []chat.Delta) []chat.Delta {
 	if s.Tools == 0 || s.Flags&argsGiven != 0 {
 		return out
@@ -114,10 +114,10 @@ func end(delta gjson.Result, out []chat.Delta) []chat.Delta {
 	if u := usage(delta.Get("usage")); u.Reported {
 		out = append(out, chat.Delta{Kind: chat.DeltaUsage, Usage: u})
 	}
-	reason, problem := delta.Get("finish_reason"), wire.Text(delta.Get("error"))
+	reason, message := delta.Get("finish_reason"), wire.Text(delta.Get("error"))
 	finish := finishOf(reason.Str)
-	if finish == chat.FinishError || problem != "" {
-		return append(out, chat.Delta{Kind: chat.DeltaError, Name: wire.Text(reason), Text: problem})
+	if finish == chat.FinishError || message != "" {
+		return append(out, chat.Delta{Kind: chat.DeltaError, Name: wire.Text(reason), Text: message})
 	}
 	if finish != chat.FinishNone {
 		out = append(out, chat.Delta{Kind: chat.DeltaFinish, Finish: finish})

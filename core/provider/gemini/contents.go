@@ -8,22 +8,23 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// signatureMark goes before every thought signature that callers are given. Signatures of other providers come
-// back in the same place, when a conversation has moved between targets, and the API refuses those with a 400.
+// signatureMark is the prefix of every thought signature that callers receive. When a conversation moves between
+// targets, signatures of other providers arrive in the same place, and the API rejects those with a 400.
 const signatureMark = "gemini:"
 
-// skipSignature stands for a signature that is not there. The models since 3 refuse a function call of the
-// current turn without one, and callers of some dialects have no place to keep it. Google documents the word
-// for calls that the model did not make itself ("Thought signatures", FAQ).
+// skipSignature replaces a missing signature. Models from 3 on reject a function call of the current turn without
+// a signature, and some caller dialects have no field for it. Google documents this value for calls that the
+// model did not make itself ("Thought signatures", FAQ).
 const skipSignature = "skip_thought_signature_validator"
 
-// maxLooks bounds the search for the calls that results belong to: parts looked at in one request.
-const maxLooks = 1 << 21
+// maxScannedParts limits the search for the calls that results belong to: message parts scanned per request.
+const maxScannedParts = 1 << 21
 
-// contents writes systemInstruction and contents. System messages are taken out of the conversation, wherever
-// they stand; if there is nothing else, they are the user's words, because contents may not be empty.
+// contents writes systemInstruction and contents. System messages from the whole conversation become the
+// systemInstruction. If there are no other messages, they become user messages, because contents must not be
+// empty.
 func contents(b *jsontext.Builder, c *wire.Call) {
-	w := writer{b: b, model: c.Model.Upstream, messages: c.Request.Messages, looks: maxLooks}
+	w := writer{b: b, model: c.Model.Upstream, messages: c.Request.Messages, scansLeft: maxScannedParts}
 	system, others := 0, 0
 	for i := range w.messages {
 		if w.messages[i].Role == chat.System {
@@ -50,19 +51,19 @@ func contents(b *jsontext.Builder, c *wire.Call) {
 	b.Close(']')
 }
 
-// writer writes turns. Turns of the same role that follow each other become one, so that the results of
-// parallel calls stand together, as the API wants them.
+// writer writes turns. It merges consecutive turns of one role, because the API requires the results of parallel
+// calls in one turn.
 type writer struct {
 	b         *jsontext.Builder
 	model     string
 	messages  []chat.Message
 	role      string           // of the open content; empty if there is none
-	signature jsontext.Spelled // what thinking has left for the next function call
+	signature jsontext.Spelled // from thinking, for the next function call
 	called    bool             // the open content has a function call
-	looks     int
+	scansLeft int
 }
 
-// turns writes the system's messages, or all others; the model's own apart, in that role.
+// turns writes the system messages, or all others, in the role named by as. Assistant messages get the role model.
 func (w *writer) turns(system bool, as string) {
 	for i := range w.messages {
 		m := &w.messages[i]
@@ -80,7 +81,7 @@ func (w *writer) turns(system bool, as string) {
 	}
 }
 
-// open begins a part in a content of that role.
+// open starts a part in a content of that role.
 func (w *writer) open(role string) {
 	if w.role != role {
 		w.end()
@@ -101,8 +102,8 @@ func (w *writer) end() {
 	}
 }
 
-// part writes one part of message at. Of thinking only the signature goes back: the text is a summary for the
-// reader, the signature is the thinking itself. Thinking of other providers has no place here.
+// part writes one part of the message with index at. Of thinking it writes only the signature, which contains the thinking; the
+// text is a summary for the reader. Thinking of other providers is dropped.
 func (w *writer) part(role string, at int, p *chat.Part) {
 	switch p.Kind {
 	case chat.Text, chat.Refusal:
@@ -126,7 +127,7 @@ func (w *writer) part(role string, at int, p *chat.Part) {
 	}
 }
 
-// call writes a function call and its signature. Of parallel calls only the first has one.
+// call writes a function call and its signature. Only the first of parallel calls has one.
 func (w *writer) call(role string, p *chat.Part) {
 	signature := w.signature
 	if s, ok := strings.CutPrefix(string(p.Signature), signatureMark); ok {
@@ -149,17 +150,17 @@ func (w *writer) call(role string, p *chat.Part) {
 	w.b.Close('}')
 }
 
-// needsSignature says whether the model refuses function calls without a signature: all Gemini models since 3.
+// needsSignature reports whether the model rejects function calls without a signature: all Gemini models from 3 on.
 func needsSignature(model string) bool {
 	return strings.HasPrefix(model, "gemini-") && !oldModel(model)
 }
 
-// oldModel says whether the model is from before Gemini 3.
+// oldModel reports whether the model is older than Gemini 3.
 func oldModel(model string) bool {
 	return strings.HasPrefix(model, "gemini-1") || strings.HasPrefix(model, "gemini-2")
 }
 
-// object is JSON that is an object: what is none becomes a member of one.
+// object wraps JSON that is not an object in {"value":…}.
 func object(json string) string {
 	trimmed := strings.TrimLeft(json, " \t\r\n")
 	switch {
@@ -171,18 +172,18 @@ func object(json string) string {
 	return json
 }
 
-// result writes a function response. What came with it besides text goes into the response itself for the
-// models since 3, and beside it for those before, and if it has only an address.
+// result writes a function response. For models from 3 on, media parts go inside the response. For older models,
+// and for URLs, they go after it as separate parts.
 func (w *writer) result(role string, at int, p *chat.Part) {
 	w.open(role)
 	w.b.Key("functionResponse")
 	w.b.Open('{')
 	w.b.TextMember("id", p.ID)
 	w.b.Key("name")
-	w.b.Text(w.name(at, p.ID))
+	w.b.Text(w.callName(at, p.ID))
 	w.b.Key("response")
 	w.response(p)
-	if w.inside(p.Parts) {
+	if w.hasInlineMedia(p.Parts) {
 		w.b.Key("parts")
 		w.b.Open('[')
 		for i := range p.Parts {
@@ -205,8 +206,8 @@ func (w *writer) result(role string, at int, p *chat.Part) {
 	}
 }
 
-// inside says whether any of a result's parts goes into the function response.
-func (w *writer) inside(parts []chat.Part) bool {
+// hasInlineMedia reports whether any media of a result goes inside the function response.
+func (w *writer) hasInlineMedia(parts []chat.Part) bool {
 	for i := range parts {
 		if isMedia(&parts[i]) && parts[i].URL == "" {
 			return !oldModel(w.model)
@@ -219,13 +220,13 @@ func isMedia(p *chat.Part) bool {
 	return p.Kind == chat.Image || p.Kind == chat.File || p.Kind == chat.Audio
 }
 
-// response writes what a function gave: its text if that is a JSON object, else an object with the member that
-// the API names for it, output or error.
+// response writes a function's result: its text if that is a JSON object, otherwise an object with the API's
+// member for it, output or error.
 func (w *writer) response(p *chat.Part) {
 	text := textOf(p.Parts)
 	if !p.Failed && strings.HasPrefix(string(text), "{") {
 		if json := text.Plain(); jsontext.Check([]byte(json)) == jsontext.OK {
-			w.b.Raw(strings.TrimRight(json, " \t\r\n")) // the Builder takes a line's end for a beginning
+			w.b.Raw(strings.TrimRight(json, " \t\r\n")) // Builder writes no comma after a line break
 			return
 		}
 	}
@@ -239,7 +240,7 @@ func (w *writer) response(p *chat.Part) {
 	w.b.Close('}')
 }
 
-// textOf is all the text of a result, copied only if it is in pieces.
+// textOf returns all text of a result. It copies only if there is more than one piece.
 func textOf(parts []chat.Part) jsontext.Spelled {
 	var first jsontext.Spelled
 	var all []byte
@@ -261,12 +262,12 @@ func textOf(parts []chat.Part) jsontext.Spelled {
 	return jsontext.Spelled(all)
 }
 
-// name is the name of the call that a result in message at belongs to: the last one before it with that id.
-// If there is none, the id has to do: the API names what it misses.
-func (w *writer) name(at int, id jsontext.Spelled) jsontext.Spelled {
+// callName returns the name of the call that a result in the message with index at belongs to: the last earlier call with that
+// ID. If there is none, it returns the ID, which the API's error message then names.
+func (w *writer) callName(at int, id jsontext.Spelled) jsontext.Spelled {
 	for i := at - 1; i >= 0; i-- {
 		parts := w.messages[i].Parts
-		if w.looks -= 1 + len(parts); w.looks < 0 {
+		if w.scansLeft -= 1 + len(parts); w.scansLeft < 0 {
 			break
 		}
 		for j := len(parts) - 1; j >= 0; j-- {

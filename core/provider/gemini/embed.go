@@ -8,12 +8,13 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// EmbedRequest asks for embeddings: one request of a batch for each text.
+// EmbedRequest builds an embeddings request: a batch with one request per text.
 func EmbedRequest(c *wire.EmbedCall) abi.Action {
 	return wire.Post(url(c.Model, ":batchEmbedContents"), []abi.Part{{Data: embedBody(c)}}, auth(c.Model)...)
 }
 
-// embedBody is its body: {"requests":[{"model","content":{"parts":[{"text"}]},"outputDimensionality"}]}.
+// embedBody returns the body of EmbedRequest: {"requests":[{"model","content":{"parts":[{"text"}]},
+// "outputDimensionality"}]}.
 func embedBody(c *wire.EmbedCall) []byte {
 	b := jsontext.Builder{B: make([]byte, 0, 256)}
 	b.Open('{')
@@ -38,7 +39,7 @@ func embedBody(c *wire.EmbedCall) []byte {
 	return b.B
 }
 
-// EmbedResponse reads {"embeddings":[{"values":[…]}],"usageMetadata":{"promptTokenCount"}}; not all models
+// EmbedResponse parses {"embeddings":[{"values":[…]}],"usageMetadata":{"promptTokenCount"}}. Not all models
 // report usage.
 func EmbedResponse(root gjson.Result) (e wire.Embedding, ok bool) {
 	root.Get("embeddings").ForEach(func(_, v gjson.Result) bool {

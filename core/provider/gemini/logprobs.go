@@ -7,9 +7,9 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// logProbs makes OpenAI's {"content":[{"token","logprob","bytes":null,"top_logprobs":[…]}],"refusal":null} of
-// {"chosenCandidates":[{"token","logProbability"}],"topCandidates":[{"candidates":[…]}]}, whose two lists have
-// one element for each step.
+// logProbs converts to OpenAI's {"content":[{"token","logprob","bytes":null,"top_logprobs":[…]}],"refusal":null}
+// from {"chosenCandidates":[{"token","logProbability"}],"topCandidates":[{"candidates":[…]}]}. Both lists have
+// one element per step.
 func logProbs(v gjson.Result) string {
 	var tops []gjson.Result
 	v.Get("topCandidates").ForEach(func(_, top gjson.Result) bool {
@@ -52,7 +52,7 @@ func logProb(b *jsontext.Builder, v gjson.Result) {
 	if p := v.Get("logProbability"); p.Type == gjson.Number {
 		b.Raw(p.Raw)
 	} else {
-		b.Raw("0") // JSON of Google's leaves zeros out
+		b.Raw("0") // Google's JSON omits zeros
 	}
 	b.Member("bytes", "null")
 }

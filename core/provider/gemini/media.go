@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// media writes the member that holds an image, a file or a sound: inlineData with its bytes, or fileData with
-// its address, which the API fetches itself.
+// media writes the member for an image, file or audio part: inlineData with its bytes, or fileData with its URL,
+// which the API fetches itself.
 func media(b *jsontext.Builder, p *chat.Part) {
 	kind := mediaType(p)
 	if p.URL == "" {
@@ -28,8 +28,8 @@ func media(b *jsontext.Builder, p *chat.Part) {
 	b.Close('}')
 }
 
-// mediaType is a part's media type: sounds come with a format only, and files by address with nothing at all.
-// Empty: not known.
+// mediaType returns a part's media type; empty if unknown. Audio parts have only a format, and URLs can have no
+// type.
 func mediaType(p *chat.Part) jsontext.Spelled {
 	switch {
 	case p.Media != "" && p.Kind == chat.Audio && !strings.Contains(string(p.Media), "/"):
@@ -37,19 +37,19 @@ func mediaType(p *chat.Part) jsontext.Spelled {
 	case p.Media != "":
 		return p.Media
 	case p.URL != "":
-		return typeByEnding(string(p.URL))
+		return typeByExtension(string(p.URL))
 	case p.Kind == chat.File:
 		return "application/pdf"
 	}
 	return ""
 }
 
-// typeByEnding guesses by how an address ends, before its query.
-func typeByEnding(address string) jsontext.Spelled {
-	if end := strings.IndexAny(address, "?#"); end >= 0 {
-		address = address[:end]
+// typeByExtension guesses the media type from the extension of a URL's path.
+func typeByExtension(url string) jsontext.Spelled {
+	if end := strings.IndexAny(url, "?#"); end >= 0 {
+		url = url[:end]
 	}
-	switch strings.ToLower(address[strings.LastIndexByte(address, '.')+1:]) {
+	switch strings.ToLower(url[strings.LastIndexByte(url, '.')+1:]) {
 	case "png":
 		return "image/png"
 	case "jpg", "jpeg":

@@ -1,7 +1,7 @@
 // Package gemini speaks Google's Generative Language API: generateContent, streamGenerateContent and
-// batchEmbedContents of v1beta.
-// Source: "Gemini API reference" (ai.google.dev/api/generate-content, ai.google.dev/api/embeddings), and the
-// guides "Thinking", "Thought signatures", "Function calling" and "File input methods" (ai.google.dev/gemini-api).
+// batchEmbedContents of v1beta. Source: "Gemini API reference" (ai.google.dev/api/generate-content,
+// ai.google.dev/api/embeddings), and the guides "Thinking", "Thought signatures", "Function calling" and "File
+// input methods" (ai.google.dev/gemini-api).
 package gemini
 
 import (
@@ -14,11 +14,11 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Carries is what generateContent has a place for. Images may be given by address (fileData), though not to
-// the 2.0 models: their catalog entries drop image_urls.
+// Carries lists the parameters that generateContent supports. It accepts image URLs (fileData), except for the
+// 2.0 models, whose catalog entries drop image_urls.
 const Carries = (chat.All | chat.ParamMarkedThinking) &^ (chat.ParamUser | chat.ParamParallelTools | chat.ParamCache | chat.ParamName)
 
-// url is a model's method. The key is never part of it: URLs are logged.
+// url returns the URL of a model's method. It never contains the key, because URLs are logged.
 func url(m *config.Model, method string) string {
 	return m.Provider.BaseURL + "/models/" + m.Upstream + method
 }
@@ -30,7 +30,7 @@ func auth(m *config.Model) []abi.Header {
 	return []abi.Header{{Name: "x-goog-api-key", Value: m.Provider.Key}}
 }
 
-// Request translates a conversation.
+// Request builds a generateContent request from a conversation.
 func Request(c *wire.Call) abi.Action {
 	method := ":generateContent"
 	if c.Request.Stream {
@@ -39,7 +39,7 @@ func Request(c *wire.Call) abi.Action {
 	return wire.Post(url(c.Model, method), []abi.Part{{Data: Body(c)}}, auth(c.Model)...)
 }
 
-// Body is the whole body of a translated conversation.
+// Body returns the whole body of a request from a conversation.
 func Body(c *wire.Call) []byte {
 	b := jsontext.Builder{B: make([]byte, 0, 1024)}
 	b.Open('{')
@@ -50,7 +50,7 @@ func Body(c *wire.Call) []byte {
 	return b.B
 }
 
-// tools writes functions and which of them to call. A tool that is no function belongs to another dialect.
+// tools writes the functions and the tool choice. It skips server tools of other dialects.
 func tools(b *jsontext.Builder, r *chat.Request) {
 	written := false
 	for i := range r.Tools {
@@ -155,8 +155,8 @@ func format(b *jsontext.Builder, f *chat.Format) {
 	}
 }
 
-// thinking writes thinkingConfig. The 2.5 models take a budget of tokens, those since take a level; both at
-// once are refused.
+// thinking writes thinkingConfig. The 2.5 models take a token budget, later models take a level. The API rejects
+// both at once.
 func thinking(b *jsontext.Builder, model string, r *chat.Reasoning) {
 	if *r == (chat.Reasoning{}) {
 		return

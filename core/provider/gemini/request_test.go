@@ -21,7 +21,7 @@ func model(upstream string) *config.Model {
 	}
 }
 
-// sameJSON compares two texts as JSON, numbers as they are spelled.
+// sameJSON compares two JSON texts; numbers must have the same spelling.
 func sameJSON(t *testing.T, got []byte, want string) {
 	t.Helper()
 	decode := func(text string) (v any) {
@@ -39,11 +39,11 @@ func sameJSON(t *testing.T, got []byte, want string) {
 
 func text(s string) chat.Part { return chat.Part{Kind: chat.Text, Text: jsontext.Spelled(s)} }
 
-func says(role chat.Role, parts ...chat.Part) chat.Message {
+func newMessage(role chat.Role, parts ...chat.Part) chat.Message {
 	return chat.Message{Role: role, Parts: parts}
 }
 
-func TestRequestHead(t *testing.T) {
+func TestURLAndHeaders(t *testing.T) {
 	for stream, want := range map[bool]string{
 		false: "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-flash:generateContent",
 		true:  "https://generativelanguage.googleapis.com/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse",
@@ -62,10 +62,10 @@ var requests = []struct {
 	want        string
 }{
 	{
-		"texts: the system's apart, turns of one role together", "gemini-2.5-flash",
+		"system messages apart, consecutive messages of one role merged", "gemini-2.5-flash",
 		chat.Request{Messages: []chat.Message{
-			says(chat.System, text("Be brief.")), says(chat.User, text(`Say \"hi\"`), text("")), says(chat.User, text("twice")),
-			says(chat.System, text("In French.")), says(chat.Assistant, text("salut")), says(chat.User, text("again")),
+			newMessage(chat.System, text("Be brief.")), newMessage(chat.User, text(`Say \"hi\"`), text("")), newMessage(chat.User, text("twice")),
+			newMessage(chat.System, text("In French.")), newMessage(chat.Assistant, text("salut")), newMessage(chat.User, text("again")),
 		}},
 		`{"systemInstruction":{"parts":[{"text":"Be brief."},{"text":"In French."}]},
 		  "contents":[{"role":"user","parts":[{"text":"Say \"hi\""},{"text":"twice"}]},
@@ -73,13 +73,13 @@ var requests = []struct {
 		  "generationConfig":{}}`,
 	},
 	{
-		"only a system message", "gemini-2.5-flash",
-		chat.Request{Messages: []chat.Message{says(chat.System, text("a")), says(chat.System, text("b"))}},
+		"only system messages", "gemini-2.5-flash",
+		chat.Request{Messages: []chat.Message{newMessage(chat.System, text("a")), newMessage(chat.System, text("b"))}},
 		`{"contents":[{"role":"user","parts":[{"text":"a"},{"text":"b"}]}],"generationConfig":{}}`,
 	},
 	{
-		"images, files and sounds", "gemini-2.5-flash",
-		chat.Request{Messages: []chat.Message{says(chat.User,
+		"images, files and audio", "gemini-2.5-flash",
+		chat.Request{Messages: []chat.Message{newMessage(chat.User,
 			chat.Part{Kind: chat.Image, Media: "image/png", Data: "iVBO", Detail: "low"},
 			chat.Part{Kind: chat.Image, URL: "https://example.com/cat.JPG?size=2.png"},
 			chat.Part{Kind: chat.Image, URL: "https://example.com/cat"},
@@ -94,7 +94,7 @@ var requests = []struct {
 	{
 		"all parameters", "gemini-2.5-flash",
 		chat.Request{
-			Messages:    []chat.Message{says(chat.User, text("x"))},
+			Messages:    []chat.Message{newMessage(chat.User, text("x"))},
 			Temperature: "0.50", TopP: "0.9", TopK: "40", MaxTokens: 256, Stop: []jsontext.Spelled{"END", `\n\n`}, Seed: "7",
 			PresencePenalty: "0.1", FrequencyPenalty: "-0.2", N: 2, LogProbs: "true", TopLogProbs: "3",
 			Format: chat.Format{Kind: chat.FormatSchema, Name: "n", Schema: `{"type":"object"}`, Strict: "true"},
@@ -106,9 +106,9 @@ var requests = []struct {
 		  "responseJsonSchema":{"type":"object"}}}`,
 	},
 	{
-		"tools and the choice of one", "gemini-2.5-flash",
+		"tools and a forced tool", "gemini-2.5-flash",
 		chat.Request{
-			Messages: []chat.Message{says(chat.User, text("x"))},
+			Messages: []chat.Message{newMessage(chat.User, text("x"))},
 			Tools: []chat.Tool{{Raw: `{"type":"web_search"}`},
 				{Name: "now", Description: "The time."}, {Name: "find", Schema: `{"type":"object","properties":{}}`, Strict: "true"}},
 			ToolChoice: chat.ToolChoice{Choice: chat.ChoiceTool, Name: "find"}, Format: chat.Format{Kind: chat.FormatJSON},
@@ -120,17 +120,17 @@ var requests = []struct {
 		  "generationConfig":{"responseMimeType":"application/json"}}`,
 	},
 	{
-		"calls of a 2.5 model and what they gave", "gemini-2.5-pro",
+		"function calls and results of a 2.5 model", "gemini-2.5-pro",
 		chat.Request{Messages: []chat.Message{
-			says(chat.User, text("x")),
-			says(chat.Assistant, chat.Part{Kind: chat.Thinking, Text: "Hm.", Signature: "ErUBforeign"}, chat.Part{Kind: chat.Redacted, Data: "Zm9v"}, text("I look."),
+			newMessage(chat.User, text("x")),
+			newMessage(chat.Assistant, chat.Part{Kind: chat.Thinking, Text: "Hm.", Signature: "ErUBforeign"}, chat.Part{Kind: chat.Redacted, Data: "Zm9v"}, text("I look."),
 				chat.Part{Kind: chat.ToolCall, ID: "a", Name: "find", Args: `{"q":"cats"}`},
 				chat.Part{Kind: chat.ToolCall, ID: "b", Name: "now", Args: "[1]"}),
-			says(chat.ToolRole, chat.Part{Kind: chat.ToolResult, ID: "b", Parts: []chat.Part{text(`{\"time\": \"noon\"}\n`)}}),
-			says(chat.ToolRole, chat.Part{Kind: chat.ToolResult, ID: "a", Parts: []chat.Part{
+			newMessage(chat.ToolRole, chat.Part{Kind: chat.ToolResult, ID: "b", Parts: []chat.Part{text(`{\"time\": \"noon\"}\n`)}}),
+			newMessage(chat.ToolRole, chat.Part{Kind: chat.ToolResult, ID: "a", Parts: []chat.Part{
 				text("two "), text("cats"), {Kind: chat.Image, Media: "image/png", Data: "iVBO"}}}),
-			says(chat.Assistant, chat.Part{Kind: chat.ToolCall, ID: "a", Name: "again"}),
-			says(chat.ToolRole, chat.Part{Kind: chat.ToolResult, ID: "a", Failed: true, Parts: []chat.Part{text(`{\"x\":1}`)}},
+			newMessage(chat.Assistant, chat.Part{Kind: chat.ToolCall, ID: "a", Name: "again"}),
+			newMessage(chat.ToolRole, chat.Part{Kind: chat.ToolResult, ID: "a", Failed: true, Parts: []chat.Part{text(`{\"x\":1}`)}},
 				chat.Part{Kind: chat.ToolResult, ID: "zz", Parts: []chat.Part{text("{no")}}),
 		}},
 		`{"contents":[{"role":"user","parts":[{"text":"x"}]},
@@ -144,18 +144,18 @@ var requests = []struct {
 		    {"functionResponse":{"id":"zz","name":"zz","response":{"output":"{no"}}}]}],"generationConfig":{}}`,
 	},
 	{
-		"signatures go back with the call after the thinking; where none is known, the word for it", "gemini-3.1-pro-preview",
+		"signatures with the call after the thinking, or the value that skips validation", "gemini-3.1-pro-preview",
 		chat.Request{Messages: []chat.Message{
-			says(chat.User, text("x")),
-			says(chat.Assistant, chat.Part{Kind: chat.Thinking, Text: "Hm.", Signature: "gemini:c2lnMQ=="},
+			newMessage(chat.User, text("x")),
+			newMessage(chat.Assistant, chat.Part{Kind: chat.Thinking, Text: "Hm.", Signature: "gemini:c2lnMQ=="},
 				chat.Part{Kind: chat.ToolCall, ID: "a", Name: "f", Args: "{}"}, chat.Part{Kind: chat.ToolCall, ID: "b", Name: "g", Args: "{}"}),
-			says(chat.User, chat.Part{Kind: chat.ToolResult, ID: "a", Parts: []chat.Part{
+			newMessage(chat.User, chat.Part{Kind: chat.ToolResult, ID: "a", Parts: []chat.Part{
 				text(`{\"n\":1}\n`), {Kind: chat.Image, Media: "image/png", Data: "iVBO"}, {Kind: chat.Image, URL: "https://example.com/a.png"}}},
 				chat.Part{Kind: chat.ToolResult, ID: "b"}),
-			says(chat.Assistant, chat.Part{Kind: chat.Thinking, Signature: "ErUBforeign"},
+			newMessage(chat.Assistant, chat.Part{Kind: chat.Thinking, Signature: "ErUBforeign"},
 				chat.Part{Kind: chat.ToolCall, ID: "c", Name: "f", Args: "{}"}, chat.Part{Kind: chat.ToolCall, ID: "d", Name: "g", Args: "{}"}),
-			says(chat.User, text("go on")),
-			says(chat.Assistant, chat.Part{Kind: chat.ToolCall, ID: "e", Name: "f", Args: "{}", Signature: "gemini:c2lnMg=="}),
+			newMessage(chat.User, text("go on")),
+			newMessage(chat.Assistant, chat.Part{Kind: chat.ToolCall, ID: "e", Name: "f", Args: "{}", Signature: "gemini:c2lnMg=="}),
 		}},
 		`{"contents":[{"role":"user","parts":[{"text":"x"}]},
 		   {"role":"model","parts":[{"functionCall":{"id":"a","name":"f","args":{}},"thoughtSignature":"c2lnMQ=="},
@@ -172,7 +172,7 @@ var requests = []struct {
 	},
 }
 
-func TestBody(t *testing.T) {
+func TestRequests(t *testing.T) {
 	for _, c := range requests {
 		t.Run(c.name, func(t *testing.T) {
 			sameJSON(t, gemini.Body(&wire.Call{Model: model(c.model), Request: &c.request}), c.want)
@@ -225,18 +225,18 @@ func TestThinking(t *testing.T) {
 	}
 }
 
-// A request of very many results that belong to no call is written in reasonable time.
+// TestManyResults checks that a request with many results that belong to no call is built in reasonable time.
 func TestManyResults(t *testing.T) {
 	var r chat.Request
 	for range 20_000 {
-		r.Messages = append(r.Messages, says(chat.ToolRole, chat.Part{Kind: chat.ToolResult, ID: "none", Parts: []chat.Part{text("a"), text("b")}}))
+		r.Messages = append(r.Messages, newMessage(chat.ToolRole, chat.Part{Kind: chat.ToolResult, ID: "none", Parts: []chat.Part{text("a"), text("b")}}))
 	}
 	if !json.Valid(gemini.Body(&wire.Call{Model: model("gemini-2.5-pro"), Request: &r})) {
-		t.Error("not JSON")
+		t.Error("invalid JSON")
 	}
 }
 
-func TestEmbed(t *testing.T) {
+func TestEmbedRequests(t *testing.T) {
 	a := gemini.EmbedRequest(&wire.EmbedCall{Model: model("gemini-embedding-001"), Inputs: []jsontext.Spelled{"a", `\"b\"`}, Dimensions: 768})
 	if a.URL != "https://generativelanguage.googleapis.com/v1beta/models/gemini-embedding-001:batchEmbedContents" {
 		t.Error(a.URL)

@@ -7,14 +7,14 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Response reads a GenerateContentResponse, which is also what a stream is made of:
+// Response parses a GenerateContentResponse, which is also the format of a stream's chunks:
 //
 //	{"responseId","modelVersion","candidates":[{"index","content":{"role":"model","parts":[…]},
 //	 "finishReason","logprobsResult"}],"promptFeedback":{"blockReason"},"usageMetadata":{…}}
 //
 // A part is {"text"}, with "thought":true if it is a summary of the thinking, or {"functionCall":{"id","name",
-// "args":{…}}}; either may have a "thoughtSignature". The answer is folded from the deltas of Stream, so that
-// both come out the same.
+// "args":{…}}}. Either can have a "thoughtSignature". Response folds the deltas of Stream, so that both give the
+// same result.
 func Response(root gjson.Result) (chat.Response, bool) {
 	if root.Get("error").Exists() {
 		return chat.Response{}, false
@@ -22,11 +22,11 @@ func Response(root gjson.Result) (chat.Response, bool) {
 	var s wire.State
 	deltas, ok := Stream(&s, "", root, nil)
 	r := chat.Fold(deltas)
-	return r, ok && said(&r)
+	return r, ok && hasContent(&r)
 }
 
-// said says whether there is an answer at all.
-func said(r *chat.Response) bool {
+// hasContent reports whether any choice has content or a finish reason.
+func hasContent(r *chat.Response) bool {
 	for i := range r.Choices {
 		if len(r.Choices[i].Parts) > 0 || r.Choices[i].Finish != chat.FinishNone {
 			return true
@@ -35,8 +35,8 @@ func said(r *chat.Response) bool {
 	return false
 }
 
-// finishOf reads a finishReason. A reason that is not known is taken for a failure: all that have been added
-// over time were.
+// finishOf maps a finishReason. An unknown reason is a failure, because every reason that Google has added was
+// one.
 func finishOf(reason string) chat.Finish {
 	switch reason {
 	case "", "FINISH_REASON_UNSPECIFIED":
@@ -52,9 +52,9 @@ func finishOf(reason string) chat.Finish {
 	return chat.FinishError
 }
 
-// usage reads {"promptTokenCount","cachedContentTokenCount","candidatesTokenCount","thoughtsTokenCount",
-// "toolUsePromptTokenCount"}. The prompt's count holds the cached part; thoughts are counted beside the
-// candidates, and what Google's own tools fed to the model beside the prompt.
+// usage parses {"promptTokenCount","cachedContentTokenCount","candidatesTokenCount","thoughtsTokenCount",
+// "toolUsePromptTokenCount"}. promptTokenCount includes cached tokens. candidatesTokenCount excludes thoughts,
+// and promptTokenCount excludes the input from Google's server tools.
 func usage(v gjson.Result) chat.Usage {
 	prompt := v.Get("promptTokenCount")
 	u := chat.Usage{

@@ -14,34 +14,34 @@ import (
 )
 
 const (
-	plainAnswer = `{"candidates":[{"content":{"parts":[{"text":"Hello"},{"text":" there.","thoughtSignature":"dGV4dA=="}],"role":"model"},
+	textResponse = `{"candidates":[{"content":{"parts":[{"text":"Hello"},{"text":" there.","thoughtSignature":"dGV4dA=="}],"role":"model"},
 	  "finishReason":"STOP","index":0,"safetyRatings":[{"category":"HARM_CATEGORY_HARASSMENT","probability":"NEGLIGIBLE"}]}],
 	 "usageMetadata":{"promptTokenCount":100,"cachedContentTokenCount":64,"candidatesTokenCount":5,"thoughtsTokenCount":20,
 	  "toolUsePromptTokenCount":7,"totalTokenCount":132,"promptTokensDetails":[{"modality":"TEXT","tokenCount":100}]},
 	 "modelVersion":"gemini-3.8-flash","responseId":"Xq0gaZrN"}`
-	callAnswer = `{"candidates":[{"content":{"role":"model","parts":[{"text":"I need both.","thought":true},
+	callResponse = `{"candidates":[{"content":{"role":"model","parts":[{"text":"I need both.","thought":true},
 	  {"functionCall":{"id":"fc1","name":"weather","args":{"city":"Paris \"Nord\""}},"thoughtSignature":"c2ln"},
 	  {"functionCall":{"name":"now"}}]},"finishReason":"STOP","finishMessage":"Model generated function call(s)."}],
 	 "usageMetadata":{"promptTokenCount":40,"candidatesTokenCount":10,"totalTokenCount":50},"responseId":"Rid_1"}`
-	blockedAnswer = `{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"usageMetadata":{"promptTokenCount":9,"totalTokenCount":9},
+	blockedResponse = `{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"usageMetadata":{"promptTokenCount":9,"totalTokenCount":9},
 	 "modelVersion":"gemini-2.5-flash","responseId":"b1"}`
-	twoAnswer = `{"candidates":[{"content":{"parts":[{"text":"one"}]},"finishReason":"MAX_TOKENS"},
+	twoCandidates = `{"candidates":[{"content":{"parts":[{"text":"one"}]},"finishReason":"MAX_TOKENS"},
 	  {"content":{"parts":[{"text":"two"}]},"finishReason":"SAFETY","index":1}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2}}`
-	logAnswer = `{"candidates":[{"content":{"parts":[{"text":"Hi\n"}]},"finishReason":"STOP","avgLogprobs":-0.2,"logprobsResult":{
+	logProbsResponse = `{"candidates":[{"content":{"parts":[{"text":"Hi\n"}]},"finishReason":"STOP","avgLogprobs":-0.2,"logprobsResult":{
 	  "topCandidates":[{"candidates":[{"token":"Hi","tokenId":1,"logProbability":-0.1},{"token":"Yo","logProbability":-3}]}],
 	  "chosenCandidates":[{"token":"Hi","tokenId":1,"logProbability":-0.1},{"token":"\n"}]}}],"usageMetadata":{"promptTokenCount":1}}`
 )
 
-var answers = []struct {
+var responses = []struct {
 	name, body string
 	want       chat.Response
 }{
-	{"text", plainAnswer, chat.Response{
+	{"text", textResponse, chat.Response{
 		ID: "Xq0gaZrN", Model: "gemini-3.8-flash",
 		Choices: []chat.Answer{{Parts: []chat.Part{text("Hello there.")}, Finish: chat.FinishStop}},
 		Usage:   chat.Usage{Input: 107, CachedInput: 64, Output: 25, Reasoning: 20, Reported: true},
 	}},
-	{"calls", callAnswer, chat.Response{
+	{"function calls", callResponse, chat.Response{
 		ID: "Rid_1",
 		Choices: []chat.Answer{{Finish: chat.FinishTools, Parts: []chat.Part{
 			{Kind: chat.Thinking, Text: "I need both.", Signature: "gemini:c2ln"},
@@ -50,28 +50,28 @@ var answers = []struct {
 		}}},
 		Usage: chat.Usage{Input: 40, Output: 10, Reported: true},
 	}},
-	{"a refused prompt", blockedAnswer, chat.Response{
+	{"blocked prompt", blockedResponse, chat.Response{
 		ID: "b1", Model: "gemini-2.5-flash", Choices: []chat.Answer{{Finish: chat.FinishFilter}},
 		Usage: chat.Usage{Input: 9, Reported: true},
 	}},
-	{"two candidates", twoAnswer, chat.Response{
+	{"two candidates", twoCandidates, chat.Response{
 		Choices: []chat.Answer{{Parts: []chat.Part{text("one")}, Finish: chat.FinishLength}, {Parts: []chat.Part{text("two")}, Finish: chat.FinishFilter}},
 		Usage:   chat.Usage{Input: 1, Output: 2, Reported: true},
 	}},
-	{"log probabilities", logAnswer, chat.Response{
+	{"log probabilities", logProbsResponse, chat.Response{
 		Choices: []chat.Answer{{Parts: []chat.Part{text(`Hi\n`)}, Finish: chat.FinishStop,
 			LogProbs: `{"content":[{"token":"Hi","logprob":-0.1,"bytes":null,"top_logprobs":[` +
 				`{"token":"Hi","logprob":-0.1,"bytes":null},{"token":"Yo","logprob":-3,"bytes":null}]},` +
 				`{"token":"\n","logprob":0,"bytes":null,"top_logprobs":[]}],"refusal":null}`}},
 		Usage: chat.Usage{Input: 1, Reported: true},
 	}},
-	{"a call that could not be read", `{"candidates":[{"content":{},"finishReason":"MALFORMED_FUNCTION_CALL","index":0}]}`, chat.Response{
+	{"malformed function call", `{"candidates":[{"content":{},"finishReason":"MALFORMED_FUNCTION_CALL","index":0}]}`, chat.Response{
 		Choices: []chat.Answer{{Finish: chat.FinishError}},
 	}},
 }
 
-func TestResponse(t *testing.T) {
-	for _, c := range answers {
+func TestResponses(t *testing.T) {
+	for _, c := range responses {
 		t.Run(c.name, func(t *testing.T) {
 			got, ok := gemini.Response(gjson.Parse(c.body))
 			if !ok || !reflect.DeepEqual(got, c.want) {
@@ -81,7 +81,7 @@ func TestResponse(t *testing.T) {
 	}
 }
 
-func TestNoAnswer(t *testing.T) {
+func TestInvalidResponses(t *testing.T) {
 	for _, body := range []string{
 		``, `null`, `[]`, `{}`, `"x"`, `{"candidates":[]}`, `{"candidates":{}}`, `{"candidates":[1,{}]}`, `{"usageMetadata":{"promptTokenCount":3}}`,
 		`{"error":{"code":500}}`, `{"choices":[{"message":{"content":"x"}}]}`, `{"promptFeedback":{}}`,
@@ -98,7 +98,7 @@ var streams = []struct {
 	want   []chat.Delta
 }{
 	{
-		"thinking, then text; the last chunk has the reason",
+		"thinking, then text; finish reason in the last chunk",
 		[]string{
 			`{"candidates":[{"content":{"parts":[{"text":"Let me","thought":true}],"role":"model"},"index":0}],
 			  "usageMetadata":{"promptTokenCount":8,"totalTokenCount":8},"modelVersion":"gemini-3.8-flash","responseId":"r"}`,
@@ -119,7 +119,7 @@ var streams = []struct {
 		},
 	},
 	{
-		"calls in chunks of their own",
+		"function calls in separate chunks",
 		[]string{
 			`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":{"a":1}},"thoughtSignature":"c2ln"}]}}],"responseId":"r"}`,
 			`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"g","args":{}}}]}}],"responseId":"r"}`,
@@ -138,7 +138,7 @@ var streams = []struct {
 		},
 	},
 	{
-		"two candidates: the end is that of the last",
+		"two candidates: the stream ends with the last one",
 		[]string{
 			`{"candidates":[{"content":{"parts":[{"text":"a"}]}},{"content":{"parts":[{"functionCall":{"id":"i","name":"f"}}]},"index":1}]}`,
 			`{"candidates":[{"finishReason":"STOP","index":1}]}`,
@@ -156,8 +156,8 @@ var streams = []struct {
 		},
 	},
 	{
-		"a refused prompt",
-		[]string{blockedAnswer},
+		"blocked prompt",
+		[]string{blockedResponse},
 		[]chat.Delta{
 			{Kind: chat.DeltaStart, ID: "b1", Model: "gemini-2.5-flash"},
 			{Kind: chat.DeltaFinish, Finish: chat.FinishFilter},
@@ -166,7 +166,7 @@ var streams = []struct {
 		},
 	},
 	{
-		"a failure on the way",
+		"error within the stream",
 		[]string{
 			`{"candidates":[{"content":{"parts":[{"text":"a"}]}}]}`,
 			`{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}`,
@@ -178,7 +178,7 @@ var streams = []struct {
 	},
 }
 
-func TestStream(t *testing.T) {
+func TestStreams(t *testing.T) {
 	for _, c := range streams {
 		t.Run(c.name, func(t *testing.T) {
 			got := play(t, c.events)
@@ -189,7 +189,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// play feeds events one by one; the state is encoded in between, as it is when a stream waits.
+// play parses events one by one. It serializes the state in between, as the exchange does while a stream waits.
 func play(t *testing.T, events []string) (out []chat.Delta) {
 	t.Helper()
 	var s wire.State
@@ -200,23 +200,23 @@ func play(t *testing.T, events []string) (out []chat.Delta) {
 		s.Fields(abi.ReadFrom(&abi.Reader{Buf: w.Buf}))
 		var ok bool
 		if out, ok = gemini.Stream(&s, "", gjson.Parse(e), out); !ok {
-			t.Errorf("refused %s", e)
+			t.Errorf("rejected %s", e)
 		}
 	}
 	return out
 }
 
-// What a stream is folded to goes back to the model as it came.
+// TestRoundTrip checks that a folded stream is sent back to the model unchanged.
 func TestRoundTrip(t *testing.T) {
 	answer := chat.Fold(play(t, streams[1].events)).Choices[0]
-	r := chat.Request{Messages: []chat.Message{says(chat.User, text("x")), {Role: chat.Assistant, Parts: answer.Parts}}}
+	r := chat.Request{Messages: []chat.Message{newMessage(chat.User, text("x")), {Role: chat.Assistant, Parts: answer.Parts}}}
 	sameJSON(t, gemini.Body(&wire.Call{Model: model("gemini-3.8-flash"), Request: &r}),
 		`{"contents":[{"role":"user","parts":[{"text":"x"}]},{"role":"model","parts":[
 		  {"functionCall":{"id":"call_0_r","name":"f","args":{"a":1}},"thoughtSignature":"c2ln"},
 		  {"functionCall":{"id":"call_1_r","name":"g","args":{}}}]}],"generationConfig":{}}`)
 }
 
-func TestStreamRefuses(t *testing.T) {
+func TestInvalidEvents(t *testing.T) {
 	for _, e := range []string{``, `null`, `7`, `[]`, `{}`, `{"candidates":{}}`, `{"type":"message_start"}`} {
 		var s wire.State
 		if out, ok := gemini.Stream(&s, "", gjson.Parse(e), nil); ok || len(out) > 0 || s.Started {
@@ -225,7 +225,7 @@ func TestStreamRefuses(t *testing.T) {
 	}
 }
 
-func TestFailure(t *testing.T) {
+func TestFailures(t *testing.T) {
 	for _, c := range []struct {
 		status uint64
 		body   string
@@ -260,7 +260,7 @@ func TestFailure(t *testing.T) {
 
 const embedded = `{"embeddings":[{"values":[0.1,-2]},{"values":[3,4e-3]}],"usageMetadata":{"promptTokenCount":6}}`
 
-func TestEmbedResponse(t *testing.T) {
+func TestEmbeddings(t *testing.T) {
 	want := wire.Embedding{Vectors: []string{"[0.1,-2]", "[3,4e-3]"}, Usage: chat.Usage{Input: 6, Reported: true}}
 	if got, ok := gemini.EmbedResponse(gjson.Parse(embedded)); !ok || !reflect.DeepEqual(got, want) {
 		t.Errorf("%v %+v", ok, got)
@@ -275,10 +275,10 @@ func TestEmbedResponse(t *testing.T) {
 	}
 }
 
-// Every value of every example is replaced by others, and every example is cut everywhere: nothing panics, and
-// what is written is JSON.
-func TestHostile(t *testing.T) {
-	examples := []string{plainAnswer, callAnswer, blockedAnswer, twoAnswer, logAnswer, embedded}
+// TestHostileValues replaces each value of the examples with values of other types, and truncates the examples
+// everywhere: nothing may panic, and log probabilities must be valid JSON.
+func TestHostileValues(t *testing.T) {
+	examples := []string{textResponse, callResponse, blockedResponse, twoCandidates, logProbsResponse, embedded}
 	for _, s := range streams {
 		examples = append(examples, s.events...)
 	}
@@ -313,23 +313,23 @@ func feed(t *testing.T, body string) {
 
 func first(d []chat.Delta, _ bool) []chat.Delta { return d }
 
-// mutate puts others in the place of each value within v in turn, and calls then each time.
-func mutate(v *any, then func()) {
+// mutate replaces each value within v, one at a time, with values of other types, and calls check each time.
+func mutate(v *any, check func()) {
 	old := *v
 	for _, other := range []any{nil, true, -1.5, 1e300, "", "x", []any{}, []any{1.0, nil}, map[string]any{}, map[string]any{"a": nil}} {
 		*v = other
-		then()
+		check()
 	}
 	*v = old
 	switch c := old.(type) {
 	case []any:
 		for i := range c {
-			mutate(&c[i], then)
+			mutate(&c[i], check)
 		}
 	case map[string]any:
 		for k := range c {
 			child := c[k]
-			mutate(&child, func() { c[k] = child; then() })
+			mutate(&child, func() { c[k] = child; check() })
 			c[k] = child
 		}
 	}

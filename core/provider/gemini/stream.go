@@ -10,24 +10,24 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// What the API gives at most: candidates, and calls of one candidate that are told apart.
+// Limits: candidates of the API, and function calls per candidate that State can count.
 const (
 	maxCandidates = 8
 	callBits      = 7
 	maxCalls      = 1<<callBits - 1
 )
 
-// endedShift divides wire.State.Flags: below it a bit for each candidate that has begun, above it one for each
-// that has ended. wire.State.Block holds how many functions each has called, callBits each.
+// endedShift divides wire.State.Flags: the bits below it mark candidates that have started, the bits above it
+// candidates that have ended. wire.State.Block has the number of function calls per candidate, callBits each.
 const endedShift = maxCandidates
 
-// Stream reads one chunk, which has the shape that Response reads. There is no end mark: the chunk with the
-// last candidate's finishReason ends the stream, and has the final usageMetadata.
+// Stream parses one chunk, which has the format that Response parses. There is no end marker: the chunk with the
+// last candidate's finishReason ends the stream and has the final usageMetadata.
 //
-// A function call's thoughtSignature comes as a DeltaSignature before its DeltaTool: folded, it is the
-// signature of the Thinking before the call, which is of no text if the model showed none. The request's side
-// takes it from there. Signatures of texts are dropped: the API does without them, and they would end answers
-// with an empty thought.
+// A function call's thoughtSignature becomes a DeltaSignature before its DeltaTool. Folded, it is the signature
+// of the Thinking part before the call, whose text is empty if the model showed none. The request writer takes
+// it from there. Signatures of text are dropped: the API does not need them, and they would end responses with
+// an empty Thinking part.
 func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
 	var c chunk
 	if !root.IsObject() {
@@ -56,17 +56,17 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 	if c.usage.Reported {
 		out = append(out, chat.Delta{Kind: chat.DeltaUsage, Usage: c.usage})
 	}
-	if begun := s.Flags & (1<<endedShift - 1); begun != 0 && begun == s.Flags>>endedShift {
+	if started := s.Flags & (1<<endedShift - 1); started != 0 && started == s.Flags>>endedShift {
 		out = append(out, chat.Delta{Kind: chat.DeltaEnd})
 	}
 	return out, true
 }
 
-// chunk is what a chunk says besides its candidates' words.
+// chunk has a chunk's members.
 type chunk struct {
 	id, model  jsontext.Spelled
 	candidates gjson.Result
-	blocked    bool // the prompt was refused: there are no candidates
+	blocked    bool // the prompt was blocked, so there are no candidates
 	usage      chat.Usage
 	failure    gjson.Result
 }
@@ -161,7 +161,7 @@ func part(s *wire.State, c *chunk, choice uint64, v gjson.Result, out []chat.Del
 	return out
 }
 
-// functionCall reads a call, which always comes whole.
+// functionCall parses a call, which is never split across chunks.
 func functionCall(s *wire.State, c *chunk, choice uint64, v gjson.Result, out []chat.Delta) []chat.Delta {
 	index := calls(s, choice)
 	if index == maxCalls {
@@ -182,11 +182,10 @@ func functionCall(s *wire.State, c *chunk, choice uint64, v gjson.Result, out []
 		chat.Delta{Kind: chat.DeltaArgs, Choice: choice, Index: index, Text: args})
 }
 
-// calls is how many functions a candidate has called so far.
+// calls returns the number of function calls of a candidate so far.
 func calls(s *wire.State, choice uint64) uint64 { return s.Block >> (choice * callBits) & maxCalls }
 
-// callID makes an id for a call that came without one, as those of the models before 3 do. It has the answer's
-// id in it, because ids must differ within a conversation, for other providers if not for this one.
+// callID makes an ID for a call without one, which models before 3 send. It includes the response's ID, because other providers require IDs that are unique within a conversation.
 func callID(response jsontext.Spelled, n uint64) jsontext.Spelled {
 	id := "call_" + strconv.FormatUint(n, 10)
 	if len(response) == 0 || len(response) > 28 {

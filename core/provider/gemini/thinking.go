@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/chat"
 )
 
-// Budgets of thinking in tokens, and what Google's OpenAI-compatible endpoint takes an effort for
+// Thinking budgets in tokens that Google's OpenAI-compatible endpoint uses for effort levels
 // (ai.google.dev/gemini-api/docs/openai, "Thinking").
 const (
 	budgetLow    = 1024
@@ -15,8 +15,8 @@ const (
 	budgetHigh   = 24576
 )
 
-// budget is thinkingBudget for the 2.5 models: tokens, 0 for none, -1 for as many as the model sees fit;
-// empty if nothing was said about the amount.
+// budget returns thinkingBudget for the 2.5 models: tokens, 0 for no thinking, -1 to let the model decide; empty
+// if the request sets no amount.
 func budget(model string, r *chat.Reasoning) string {
 	tokens := uint64(0)
 	switch {
@@ -34,13 +34,13 @@ func budget(model string, r *chat.Reasoning) string {
 	default:
 		tokens = budgetHigh
 	}
-	return strconv.FormatUint(within(model, tokens), 10)
+	return strconv.FormatUint(clampBudget(model, tokens), 10)
 }
 
-// within keeps a budget in the model's range, outside of which it is refused: Pro thinks with 128 to 32768
-// tokens and cannot be kept from it, Flash with up to 24576, Flash-Lite with 512 to 24576; both can be kept
-// from it with 0.
-func within(model string, tokens uint64) uint64 {
+// clampBudget clamps a budget to the model's range, outside of which the API rejects it. Pro takes 128 to 32768
+// tokens and cannot disable thinking. Flash takes up to 24576, Flash-Lite 512 to 24576, and both disable it with
+// 0.
+func clampBudget(model string, tokens uint64) uint64 {
 	switch {
 	case strings.HasPrefix(model, "gemini-2.5-pro"):
 		return min(max(tokens, 128), 32768)
@@ -50,9 +50,8 @@ func within(model string, tokens uint64) uint64 {
 	return min(tokens, budgetHigh)
 }
 
-// level is thinkingLevel for the models since 3; empty if the model is to decide. None of them can be kept
-// from thinking altogether. Minimal is refused by Pro and by the later Flash models, so that only Flash-Lite
-// is asked for it.
+// level returns thinkingLevel for models from 3 on; empty lets the model decide. None of them can disable
+// thinking. Pro and later Flash models reject minimal, so only Flash-Lite gets it.
 func level(model string, r *chat.Reasoning) string {
 	switch {
 	case r.Off || r.Effort == "none" || r.Effort == "minimal":

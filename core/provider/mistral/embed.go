@@ -9,7 +9,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// EmbedRequest asks for embeddings. Tokens cannot be sent: then the action has no URL.
+// EmbedRequest builds an embeddings request. The Action's URL is empty for tokens, which the API does not
+// accept.
 func EmbedRequest(c *wire.EmbedCall) abi.Action {
 	if len(c.Tokens) > 0 {
 		return abi.Action{}
@@ -33,5 +34,5 @@ func EmbedRequest(c *wire.EmbedCall) abi.Action {
 	return wire.Post(c.Model.Provider.BaseURL+"/embeddings", []abi.Part{{Data: b.B}}, openai.Auth(c.Model)...)
 }
 
-// EmbedResponse reads them as OpenAI's.
+// EmbedResponse parses OpenAI's format.
 func EmbedResponse(root gjson.Result) (wire.Embedding, bool) { return openai.EmbedResponse(root) }

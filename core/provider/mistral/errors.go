@@ -9,9 +9,9 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Failure reads {"object":"error","message","type","param","code","raw_status_code"}; what stands before the
-// service has {"message","request_id"} or {"detail":"Unauthorized"}. A 422 names what is wrong with the body:
-// {"detail":[{"type","loc","msg"}]}, or that as the message.
+// Failure parses {"object":"error","message","type","param","code","raw_status_code"}. Mistral's frontend sends
+// {"message","request_id"} or {"detail":"Unauthorized"}. A 422 lists invalid members in
+// {"detail":[{"type","loc","msg"}]}, or has that object as its message.
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	f := wire.Failure{Kind: wire.ByStatus(status), Message: message(root)}
 	switch {
@@ -23,7 +23,7 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 	return f
 }
 
-// message is the first text that there is.
+// message returns the first error message found.
 func message(root gjson.Result) jsontext.Spelled {
 	v := root.Get("message")
 	if text := wire.Text(v); text != "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// messages writes the conversation. Results of tools are messages of their own, and only the model may speak
-// after them ("Unexpected role 'user' after role 'tool'"): what the user says there goes into the last result.
+// messages writes the conversation. Tool results are separate messages, and only an assistant message may follow
+// them ("Unexpected role 'user' after role 'tool'"), so user text after results goes into the last result.
 func messages(b *jsontext.Builder, list []chat.Message) {
 	b.Key("messages")
 	b.Open('[')
@@ -20,7 +20,7 @@ func messages(b *jsontext.Builder, list []chat.Message) {
 			continue
 		}
 		end := at + 1
-		for end < len(list) && spoken(&list[end]) && lastResult(&list[end]) < 0 {
+		for end < len(list) && fromUser(&list[end]) && lastResult(&list[end]) < 0 {
 			end++
 		}
 		results(b, list[at:end], last)
@@ -29,12 +29,12 @@ func messages(b *jsontext.Builder, list []chat.Message) {
 	b.Close(']')
 }
 
-// spoken says whether a message is the user's.
-func spoken(m *chat.Message) bool { return m.Role == chat.User || m.Role == chat.ToolRole }
+// fromUser reports whether a message is the user's, including tool results.
+func fromUser(m *chat.Message) bool { return m.Role == chat.User || m.Role == chat.ToolRole }
 
-// lastResult is which of a message's parts is the last result of a tool; -1 if there is none.
+// lastResult returns the index of a message's last tool result; -1 if there is none.
 func lastResult(m *chat.Message) int {
-	if spoken(m) {
+	if fromUser(m) {
 		for i := len(m.Parts) - 1; i >= 0; i-- {
 			if m.Parts[i].Kind == chat.ToolResult {
 				return i
@@ -44,7 +44,8 @@ func lastResult(m *chat.Message) int {
 	return -1
 }
 
-// results writes those of the first message, and into the last of them what else the messages say.
+// results writes the tool results of the first message, and appends the other parts of all messages to the last
+// result.
 func results(b *jsontext.Builder, list []chat.Message, last int) {
 	for i := range list[0].Parts {
 		p := &list[0].Parts[i]
@@ -55,7 +56,7 @@ func results(b *jsontext.Builder, list []chat.Message, last int) {
 		if i == last {
 			parts = parts[:len(parts):len(parts)]
 			for j := range list {
-				parts = said(parts, list[j].Parts)
+				parts = appendOthers(parts, list[j].Parts)
 			}
 		}
 		b.Open('{')
@@ -68,7 +69,8 @@ func results(b *jsontext.Builder, list []chat.Message, last int) {
 	}
 }
 
-func said(to, parts []chat.Part) []chat.Part {
+// appendOthers appends the parts that are not tool results.
+func appendOthers(to, parts []chat.Part) []chat.Part {
 	for i := range parts {
 		if parts[i].Kind != chat.ToolResult {
 			to = append(to, parts[i])
@@ -95,8 +97,8 @@ func turn(b *jsontext.Builder, m *chat.Message, last bool) {
 	b.Close('}')
 }
 
-// assistant writes what the model said: its text as one string, and its calls. A text that is the last message
-// is one that the model is to go on with, and has to say so.
+// assistant writes an assistant message: its text as one string, and its tool calls. If it is the last message,
+// prefix makes the model continue its text.
 func assistant(b *jsontext.Builder, parts []chat.Part, last bool) {
 	var text jsontext.Spelled
 	calls := 0
@@ -141,7 +143,7 @@ func toolCall(b *jsontext.Builder, p *chat.Part) {
 	b.Close('}')
 }
 
-// content writes a string if there is one text only, else the array of chunks.
+// content writes a string if the only part is text, otherwise an array of chunks.
 func content(b *jsontext.Builder, parts []chat.Part) {
 	if len(parts) == 1 && parts[0].Kind == chat.Text {
 		b.Text(parts[0].Text)
@@ -170,7 +172,7 @@ func chunk(b *jsontext.Builder, p *chat.Part) {
 		b.Open('{')
 		b.Member("type", `"image_url"`)
 		b.Key("image_url")
-		b.Text(address(p, "image/png"))
+		b.Text(urlOf(p, "image/png"))
 		b.Close('}')
 	case chat.Audio:
 		b.Open('{')
@@ -182,24 +184,24 @@ func chunk(b *jsontext.Builder, p *chat.Part) {
 		b.Open('{')
 		b.Member("type", `"document_url"`)
 		b.Key("document_url")
-		b.Text(address(p, "application/pdf"))
+		b.Text(urlOf(p, "application/pdf"))
 		b.TextMember("document_name", p.Name)
 		b.Close('}')
 	}
 }
 
-// address is a part's own, or its data as one.
-func address(p *chat.Part, media jsontext.Spelled) jsontext.Spelled {
+// urlOf returns a part's URL, or its data as a data URL.
+func urlOf(p *chat.Part, media jsontext.Spelled) jsontext.Spelled {
 	if p.URL != "" {
 		return p.URL
 	}
 	return "data:" + orText(p.Media, media) + ";base64," + p.Data
 }
 
-// idLength is how many letters and digits ids of calls have here.
+// idLength is the required length of a tool call ID in letters and digits.
 const idLength = 9
 
-// toolID makes such an id of another provider's. A call and its result are changed in the same way.
+// toolID replaces an ID of another format with a hash of it. A call and its result change in the same way.
 func toolID(id jsontext.Spelled) jsontext.Spelled {
 	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	valid := len(id) == idLength

@@ -48,8 +48,8 @@ func result(id jsontext.Spelled, parts ...chat.Part) chat.Part {
 
 var hello = []chat.Message{say(chat.User, text("Hello"))}
 
-// hashed stands for the id "call_abc123", which is too long and has an underscore: the first eight bytes of its
-// SHA-256, in digits of 62 from the lowest.
+// hashed replaces the ID "call_abc123", which is too long and has an underscore: the first eight bytes of its
+// SHA-256 in base 62, lowest digit first.
 const hashed = "OANJQSxzk"
 
 var requests = []struct {
@@ -67,10 +67,10 @@ var requests = []struct {
 		"tools":[{"type":"function","function":{"name":"now","parameters":{"type":"object","properties":{}},"strict":true}}],"parallel_tool_calls":false,"tool_choice":"any",
 		"max_tokens":100,"temperature":0.5,"top_p":0.9,"frequency_penalty":0.1,"presence_penalty":-0.1,"random_seed":42,"n":2,"stop":["END"],
 		"response_format":{"type":"json_schema","json_schema":{"name":"city","schema":{"type":"object"},"strict":true}},"reasoning_effort":"xhigh","stream":true`},
-	{"choices", chat.Request{Messages: hello, Tools: []chat.Tool{{Name: "now"}}, ToolChoice: chat.ToolChoice{Choice: chat.ChoiceTool, Name: "now"}, Format: chat.Format{Kind: chat.FormatJSON}},
+	{"forced tool and JSON", chat.Request{Messages: hello, Tools: []chat.Tool{{Name: "now"}}, ToolChoice: chat.ToolChoice{Choice: chat.ChoiceTool, Name: "now"}, Format: chat.Format{Kind: chat.FormatJSON}},
 		`"messages":[{"role":"user","content":"Hello"}],"tools":[{"type":"function","function":{"name":"now","parameters":{"type":"object","properties":{}}}}],
 		"tool_choice":{"type":"function","function":{"name":"now"}},"response_format":{"type":"json_object"}`},
-	{"a choice without tools", chat.Request{Messages: hello, ToolChoice: chat.ToolChoice{Choice: chat.ChoiceAny}, Reasoning: chat.Reasoning{Off: true}},
+	{"tool choice without tools", chat.Request{Messages: hello, ToolChoice: chat.ToolChoice{Choice: chat.ChoiceAny}, Reasoning: chat.Reasoning{Off: true}},
 		`"messages":[{"role":"user","content":"Hello"}],"reasoning_effort":"none"`},
 	{"parts", chat.Request{Messages: []chat.Message{say(chat.User,
 		chat.Part{Kind: chat.Image, URL: "https://example.com/a.png", Detail: "low"}, chat.Part{Kind: chat.Image, Media: "image/jpeg", Data: "AAAA"},
@@ -87,7 +87,7 @@ var requests = []struct {
 		{"id":"aBcDeF123","type":"function","function":{"name":"now","arguments":"{}"}}]},
 		{"role":"tool","tool_call_id":"` + hashed + `","content":"22 C"},{"role":"tool","tool_call_id":"aBcDeF123","content":""},
 		{"role":"assistant","content":"Warm.","prefix":true}]`},
-	{"the user after tools", chat.Request{Messages: []chat.Message{
+	{"user message after tool results", chat.Request{Messages: []chat.Message{
 		say(chat.User, result("aBcDeF123", text("22 C")), text("Or F?"), result("aBcDeF124", text("noon"))), say(chat.User, text("Both.")), say(chat.Assistant, text("Yes.")), say(chat.User, text("Well?")),
 	}}, `"messages":[{"role":"tool","tool_call_id":"aBcDeF123","content":"22 C"},
 		{"role":"tool","tool_call_id":"aBcDeF124","content":[{"type":"text","text":"noon"},{"type":"text","text":"Or F?"},{"type":"text","text":"Both."}]},
@@ -109,14 +109,14 @@ func TestEmbedRequests(t *testing.T) {
 	a := mistral.EmbedRequest(&wire.EmbedCall{Model: model, Inputs: []jsontext.Spelled{"a", "\\\"b\\\""}, Dimensions: 256, User: "u"})
 	sameJSON(t, a.URL, bodyOf(a), `{"model":"mistral-small-2603","input":["a","\"b\""],"encoding_format":"float","output_dimension":256}`)
 	if a.URL != "https://api.mistral.ai/v1/embeddings" {
-		t.Errorf("asked %s", a.URL)
+		t.Errorf("URL %s", a.URL)
 	}
 	if a = mistral.EmbedRequest(&wire.EmbedCall{Model: model, Tokens: []string{"[1]"}}); a.URL != "" {
-		t.Errorf("asked %s for tokens", a.URL)
+		t.Errorf("tokens were sent to %s", a.URL)
 	}
 }
 
-var answers = []struct {
+var responses = []struct {
 	name, json string
 	want       chat.Response
 }{
@@ -138,18 +138,18 @@ var answers = []struct {
 			}}},
 			Usage: chat.Usage{Input: 10, CachedInput: 4, Output: 5, Reported: true},
 		}},
-	{"cut off", `{"choices":[{"finish_reason":"model_length","message":{"content":""}}]}`, chat.Response{Choices: []chat.Answer{{Finish: chat.FinishLength}}}},
+	{"truncated", `{"choices":[{"finish_reason":"model_length","message":{"content":""}}]}`, chat.Response{Choices: []chat.Answer{{Finish: chat.FinishLength}}}},
 }
 
-func TestAnswers(t *testing.T) {
-	for _, c := range answers {
+func TestResponses(t *testing.T) {
+	for _, c := range responses {
 		if got, ok := mistral.Response(gjson.Parse(c.json)); !ok || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %v\n%+v, want\n%+v", c.name, ok, got, c.want)
 		}
 	}
 	for _, json := range []string{"", "null", "[]", `{"choices":[]}`, `{"object":"error","message":"no"}`} {
 		if got, ok := mistral.Response(gjson.Parse(json)); ok {
-			t.Errorf("%s was read as %+v", json, got)
+			t.Errorf("%s was parsed as %+v", json, got)
 		}
 	}
 }
@@ -163,13 +163,13 @@ var stream = []string{
 		"usage":{"prompt_tokens":10,"total_tokens":15,"completion_tokens":5,"prompt_token_details":{"cached_tokens":4}}}`,
 }
 
-func TestStream(t *testing.T) {
+func TestStreams(t *testing.T) {
 	var s wire.State
 	var got []chat.Delta
 	for _, json := range stream {
 		ok := false
 		if got, ok = mistral.Stream(&s, "", gjson.Parse(json), got); !ok {
-			t.Errorf("%s was refused", json)
+			t.Errorf("%s was rejected", json)
 		}
 	}
 	want := []chat.Delta{
@@ -209,10 +209,10 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestHostile replaces every value of the examples by one of another kind: nothing may panic.
-func TestHostile(t *testing.T) {
+// TestHostileValues replaces each value of the examples with values of other types: nothing may panic.
+func TestHostileValues(t *testing.T) {
 	all := append([]string{`{"detail":[{"msg":"a"}],"message":{"detail":[{"msg":"a"}]}}`}, stream...)
-	for _, c := range answers {
+	for _, c := range responses {
 		all = append(all, c.json)
 	}
 	for _, json := range all {

@@ -1,7 +1,6 @@
-// Package mistral speaks Mistral's chat completions and embeddings. They look like OpenAI's, but members that
-// are not Mistral's are refused, so that callers' bodies cannot be sent as they come.
-// Source: Mistral's API reference, "Chat" and "Embeddings" (docs.mistral.ai/api), and the types of its TypeScript
-// SDK, @mistralai/mistralai 2.7.
+// Package mistral speaks Mistral's chat completions and embeddings APIs. They resemble OpenAI's but reject
+// unknown members, so callers' bodies cannot be forwarded unchanged. Source: Mistral's API reference, "Chat" and
+// "Embeddings" (docs.mistral.ai/api), and the types of its TypeScript SDK, @mistralai/mistralai 2.7.
 package mistral
 
 import (
@@ -12,11 +11,11 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Carries is what chat completions have a place for.
+// Carries lists the parameters that Mistral's chat completions support.
 const Carries = chat.All &^ (chat.ParamTopK | chat.ParamLogProbs | chat.ParamTopLogProbs | chat.ParamUser | chat.ParamCache |
 	chat.ParamThinking | chat.ParamName)
 
-// Request translates a conversation.
+// Request builds a chat completion request from a conversation.
 func Request(c *wire.Call) abi.Action {
 	return wire.Post(openai.URL(c.Model), []abi.Part{{Data: body(c)}}, openai.Auth(c.Model)...)
 }
@@ -46,7 +45,7 @@ func body(c *wire.Call) []byte {
 	format(&b, &r.Format)
 	effort(&b, &r.Reasoning)
 	if r.Stream {
-		b.Member("stream", "true") // the last chunk has the usage without being asked
+		b.Member("stream", "true") // the last chunk always has the usage
 	}
 	b.Close('}')
 	return b.B
@@ -84,14 +83,14 @@ func format(b *jsontext.Builder, f *chat.Format) {
 	}
 }
 
-func orText(text, otherwise jsontext.Spelled) jsontext.Spelled {
+func orText(text, fallback jsontext.Spelled) jsontext.Spelled {
 	if text == "" {
-		return otherwise
+		return fallback
 	}
 	return text
 }
 
-// orEmptyObject is for schemas, which are required.
+// orEmptyObject returns the schema, or an empty object's schema, because schemas are required.
 func orEmptyObject(schema string) string {
 	if schema == "" {
 		return `{"type":"object","properties":{}}`
@@ -99,7 +98,7 @@ func orEmptyObject(schema string) string {
 	return schema
 }
 
-// effort writes one of none, minimal, low, medium, high and xhigh.
+// effort writes none, minimal, low, medium, high or xhigh.
 func effort(b *jsontext.Builder, r *chat.Reasoning) {
 	level := openai.Effort(r)
 	switch level {
@@ -112,21 +111,21 @@ func effort(b *jsontext.Builder, r *chat.Reasoning) {
 	b.String(level)
 }
 
-// tools writes the functions. Other providers' own tools cannot be carried.
+// tools writes the functions and the tool choice. It skips server tools of other dialects.
 func tools(b *jsontext.Builder, r *chat.Request) {
-	begun := false
+	started := false
 	for i := range r.Tools {
 		if r.Tools[i].Raw != "" {
 			continue
 		}
-		if !begun {
+		if !started {
 			b.Key("tools")
 			b.Open('[')
-			begun = true
+			started = true
 		}
 		tool(b, &r.Tools[i])
 	}
-	if !begun {
+	if !started {
 		return
 	}
 	b.Close(']')

@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Response reads a chat completion, which is as OpenAI's; but with reasoning the content is an array:
+// Response parses a chat completion in OpenAI's format, except that with reasoning the content is an array:
 //
 //	[{"type":"thinking","thinking":[{"type":"text","text"}]},{"type":"text","text"}]
 func Response(root gjson.Result) (chat.Response, bool) {
@@ -17,8 +17,8 @@ func Response(root gjson.Result) (chat.Response, bool) {
 	return r, ok
 }
 
-// cached reads where Mistral says how much of the prompt was read from its cache:
-// {"num_cached_tokens"}, or {"prompt_token_details":{"cached_tokens"}} beside OpenAI's prompt_tokens_details.
+// cached sets CachedInput from Mistral's fields for it: {"num_cached_tokens"}, or
+// {"prompt_token_details":{"cached_tokens"}} next to OpenAI's prompt_tokens_details.
 func cached(u *chat.Usage, v gjson.Result) {
 	if u.CachedInput > 0 {
 		return

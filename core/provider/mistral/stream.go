@@ -8,8 +8,9 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Stream reads one chunk, which is as OpenAI's. Calls of tools come whole; the last chunk of an answer has the
-// reason and the usage. A failure has the form of an error answer: {"object":"error","message","type"}.
+// Stream parses one chunk in OpenAI's format. Tool calls are never split across chunks. The last chunk has the
+// finish reason and the usage. An error has the format of an error response:
+// {"object":"error","message","type"}.
 func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
 	if root.Get("object").Str == "error" {
 		return append(out, chat.Delta{Kind: chat.DeltaError, Name: wire.Text(root.Get("type")), Text: message(root)}), true

@@ -1,5 +1,5 @@
-// Package mock is the built-in provider of test mode: it answers from the request alone, the same every
-// time, needs no network and costs nothing.
+// Package mock is the built-in provider of test mode. Its responses are deterministic and depend only on the
+// request. It needs no network and costs nothing.
 package mock
 
 import (
@@ -12,11 +12,11 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// quoteBytes is how much of the caller's last message an answer quotes.
+// quoteBytes limits the quote of the caller's last message in a response.
 const quoteBytes = 120
 
-// Answer answers a conversation: with a call of a tool if there are tools and no result of one stands last,
-// with JSON if JSON is asked for, else with a text that quotes the last message.
+// Answer returns the response to a conversation: a tool call if there are tools and the last message is not a
+// tool result, JSON if the request asks for JSON, otherwise a text that quotes the last message.
 func Answer(r *chat.Request) chat.Response {
 	out := chat.Response{ID: "mock-1", Model: jsontext.Spell(r.Model)}
 	for range max(r.N, 1) {
@@ -30,15 +30,15 @@ func answer(r *chat.Request) chat.Answer {
 		return chat.Answer{Parts: calls, Finish: chat.FinishTools}
 	}
 	text, finish := jsontext.Spell(text(r)), chat.FinishStop
-	// Four bytes a token: an answer that the limit cuts is not complete.
+	// Estimate four bytes per token. Only plain text is truncated: truncated JSON would be invalid.
 	if limit := 4 * r.MaxTokens; limit > 0 && uint64(len(text.Plain())) > limit && r.Format.Kind == chat.FormatText {
-		text, finish = jsontext.Spell(cut(text.Plain(), int(limit))), chat.FinishLength
+		text, finish = jsontext.Spell(truncate(text.Plain(), int(limit))), chat.FinishLength
 	}
 	return chat.Answer{Parts: []chat.Part{{Kind: chat.Text, Text: text}}, Finish: finish}
 }
 
 func text(r *chat.Request) string {
-	last := lastSaid(r)
+	last := lastInput(r)
 	switch r.Format.Kind {
 	case chat.FormatSchema:
 		return string(Instance(nil, gjson.Parse(r.Format.Schema)))
@@ -48,23 +48,23 @@ func text(r *chat.Request) string {
 	return "This is Postern's test mode. You said: " + quote(last)
 }
 
-// lastSaid is the last user's text or tool's result, and what images came with it.
-func lastSaid(r *chat.Request) string {
+// lastInput returns the content of the last user message or tool result as text.
+func lastInput(r *chat.Request) string {
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		if role := r.Messages[i].Role; role == chat.User || role == chat.ToolRole {
-			return said(r.Messages[i].Parts)
+			return plainText(r.Messages[i].Parts)
 		}
 	}
 	return ""
 }
 
-func said(parts []chat.Part) (text string) {
+func plainText(parts []chat.Part) (text string) {
 	for i := range parts {
 		switch p := &parts[i]; p.Kind {
 		case chat.Text:
 			text += p.Text.Plain()
 		case chat.ToolResult:
-			text += said(p.Parts)
+			text += plainText(p.Parts)
 		case chat.Image:
 			text += "[image]"
 		case chat.File:
@@ -76,9 +76,9 @@ func said(parts []chat.Part) (text string) {
 	return text
 }
 
-// toolCalls calls the tool that the caller wants, or the first.
+// toolCalls calls the tool that the request requires, otherwise the first. It skips tools of other dialects.
 func toolCalls(r *chat.Request) []chat.Part {
-	if len(r.Tools) == 0 || r.ToolChoice.Choice == chat.ChoiceNone || answered(r) {
+	if len(r.Tools) == 0 || r.ToolChoice.Choice == chat.ChoiceNone || endsWithToolResult(r) {
 		return nil
 	}
 	for i := range r.Tools {
@@ -95,8 +95,8 @@ func toolCalls(r *chat.Request) []chat.Part {
 	return nil
 }
 
-// answered: the last turn holds a tool's result.
-func answered(r *chat.Request) bool {
+// endsWithToolResult reports whether the last message has a tool result.
+func endsWithToolResult(r *chat.Request) bool {
 	if len(r.Messages) == 0 {
 		return false
 	}
@@ -112,18 +112,18 @@ func quote(text string) string {
 	if len(text) <= quoteBytes {
 		return text
 	}
-	return cut(text, quoteBytes) + "…"
+	return truncate(text, quoteBytes) + "…"
 }
 
-// cut shortens a text to at most n bytes without splitting a character.
-func cut(text string, n int) string {
+// truncate shortens a text to at most n bytes without splitting a character.
+func truncate(text string, n int) string {
 	for n > 0 && text[n]&0xC0 == 0x80 {
 		n--
 	}
 	return text[:n]
 }
 
-// Vector is an embedding of a text: a unit vector that depends on the text alone.
+// Vector returns the embedding of a text: a unit vector, always the same for the same text.
 func Vector(text string, dimensions uint64) string {
 	if dimensions == 0 || dimensions > 4096 {
 		dimensions = defaultDimensions
@@ -136,8 +136,8 @@ func Vector(text string, dimensions uint64) string {
 			if n > 0 {
 				numbers = append(numbers, ',')
 			}
-			// All of the same size, with signs by the text: their squares add up to 1.
-			v := 1 / root(float64(dimensions))
+			// All numbers have the same magnitude, so their squares add up to 1. The text's hash sets the signs.
+			v := 1 / squareRoot(float64(dimensions))
 			if sum[i]&1 == 1 {
 				v = -v
 			}
@@ -151,8 +151,8 @@ func Vector(text string, dimensions uint64) string {
 
 const defaultDimensions = 256
 
-// root is Newton's square root; package math is not among the core's imports.
-func root(x float64) float64 {
+// squareRoot uses Newton's method, because the core does not import package math.
+func squareRoot(x float64) float64 {
 	r := x
 	for range 64 {
 		r = (r + x/r) / 2

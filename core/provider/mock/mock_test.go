@@ -16,7 +16,7 @@ func user() chat.Message {
 	return chat.Message{Role: chat.User, Parts: []chat.Part{{Kind: chat.Text, Text: "x"}, {Kind: chat.Text, Text: "y"}}}
 }
 
-// schemas are of the kinds that SDKs generate.
+// schemas are typical schemas that SDKs generate.
 var schemas = []string{
 	`{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer","minimum":3},"unit":{"enum":["c","f"]}},"required":["city","days","unit"],"additionalProperties":false}`,
 	`{"type":"object","properties":{"list":{"type":"array","items":{"type":"object","properties":{"on":{"type":"boolean"},"n":{"type":["number","null"]}},"required":["on","n"]},"minItems":2}},"required":["list"]}`,
@@ -37,24 +37,24 @@ func TestInstancesAreValid(t *testing.T) {
 		}
 		schema := compiler.MustCompile("s.json")
 		var instance any
-		made := mock.Instance(nil, gjson.Parse(text))
-		if err := json.Unmarshal(made, &instance); err != nil {
-			t.Fatalf("%s: %s", text, made)
+		got := mock.Instance(nil, gjson.Parse(text))
+		if err := json.Unmarshal(got, &instance); err != nil {
+			t.Fatalf("%s: %s", text, got)
 		}
 		if err := schema.Validate(instance); err != nil {
-			t.Errorf("%s: %s: %v", text, made, err)
+			t.Errorf("%s: %s: %v", text, got, err)
 		}
 	}
 }
 
-// TestHostileSchemas: whatever it is, there is JSON, and soon.
+// TestHostileSchemas checks that any schema gives a valid and short JSON value.
 func TestHostileSchemas(t *testing.T) {
 	for _, text := range []string{
 		`{"$ref":"#"}`, `{"type":"array","items":{"$ref":"#"}}`, `{"anyOf":[]}`, `{"enum":[]}`, `{"properties":7}`, `{"minLength":1e15,"type":"string"}`,
 		`{"type":"array","minItems":1e15}`, `7`, `[]`, `{"$ref":"#/$defs/none"}`, `{"$ref":"https://x.example"}`, `{"type":"object","properties":{"a\"b":{"type":"string"}}}`,
 	} {
-		if made := mock.Instance(nil, gjson.Parse(text)); !json.Valid(made) || len(made) > 100_000 {
-			t.Errorf("%s: %.200s", text, made)
+		if got := mock.Instance(nil, gjson.Parse(text)); !json.Valid(got) || len(got) > 100_000 {
+			t.Errorf("%s: %.200s", text, got)
 		}
 	}
 }
@@ -81,7 +81,7 @@ func TestTools(t *testing.T) {
 	}
 }
 
-func TestTextFormatsAndCuts(t *testing.T) {
+func TestTextFormatsAndTruncation(t *testing.T) {
 	r := &chat.Request{Messages: []chat.Message{user()}, N: 3}
 	if all := mock.Answer(r).Choices; len(all) != 3 || all[0].Parts[0].Text != "This is Postern's test mode. You said: xy" {
 		t.Errorf("%+v", all)
@@ -107,11 +107,11 @@ func TestVector(t *testing.T) {
 			sum += v * v
 		}
 		if uint64(len(vector)) != dimensions || sum < 0.99 || sum > 1.01 {
-			t.Errorf("%d numbers, of length %f", len(vector), sum)
+			t.Errorf("%d numbers, squared norm %f", len(vector), sum)
 		}
 	}
 	a, again, b := mock.Vector("a", 8), mock.Vector("a", 8), mock.Vector("b", 8)
 	if a == b || a != again {
-		t.Error("a vector is to depend on the text alone")
+		t.Error("a vector must depend only on the text")
 	}
 }

@@ -8,12 +8,11 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// maxSchemaDepth bounds an instance of a schema that refers to itself.
+// maxSchemaDepth limits the depth of instances of recursive schemas.
 const maxSchemaDepth = 12
 
-// Instance writes the simplest JSON that a JSON Schema allows, as far as it is written in the keywords that
-// providers support: type, properties, items, enum, const, anyOf, allOf, $ref into $defs, minItems,
-// minLength, minimum.
+// Instance appends a minimal instance of a JSON Schema. It supports the keywords that providers support: type,
+// properties, items, enum, const, default, anyOf, oneOf, allOf, $ref into $defs, minItems, minLength, minimum.
 func Instance(dst []byte, schema gjson.Result) []byte {
 	w := instance{root: schema}
 	return w.value(dst, schema, 0)
@@ -25,8 +24,8 @@ func (w *instance) value(dst []byte, s gjson.Result, depth int) []byte {
 	if depth > maxSchemaDepth {
 		return append(dst, "null"...)
 	}
-	if to, ok := w.refer(s); ok {
-		return w.value(dst, to, depth+1)
+	if target, ok := w.resolveRef(s); ok {
+		return w.value(dst, target, depth+1)
 	}
 	for _, name := range []string{"const", "default"} {
 		if v := member(s, name); v.Exists() {
@@ -51,7 +50,7 @@ func (w *instance) typed(dst []byte, s gjson.Result, depth int) []byte {
 	}
 	switch kind.Str {
 	case "string":
-		return jsontext.AppendString(dst, text16(member(s, "minLength").Uint()))
+		return jsontext.AppendString(dst, textOfLength(member(s, "minLength").Uint()))
 	case "integer", "number":
 		return strconv.AppendInt(dst, max(1, int64(member(s, "minimum").Num)), 10)
 	case "boolean":
@@ -64,9 +63,9 @@ func (w *instance) typed(dst []byte, s gjson.Result, depth int) []byte {
 	return w.object(dst, s, depth)
 }
 
-func text16(least uint64) string {
+func textOfLength(minLength uint64) string {
 	text := "text"
-	for uint64(len(text)) < min(least, 1000) {
+	for uint64(len(text)) < min(minLength, 1000) {
 		text += " text"
 	}
 	return text
@@ -83,7 +82,7 @@ func (w *instance) array(dst []byte, s gjson.Result, depth int) []byte {
 	return append(dst, ']')
 }
 
-// object has all of its properties: strict schemas require them all.
+// object writes all properties, because strict schemas require every property.
 func (w *instance) object(dst []byte, s gjson.Result, depth int) []byte {
 	dst = append(dst, '{')
 	separator := ""
@@ -100,8 +99,8 @@ func (w *instance) object(dst []byte, s gjson.Result, depth int) []byte {
 	return append(dst, '}')
 }
 
-// refer follows "#", "#/$defs/name" and "#/definitions/name".
-func (w *instance) refer(s gjson.Result) (gjson.Result, bool) {
+// resolveRef follows "#", "#/$defs/name" and "#/definitions/name".
+func (w *instance) resolveRef(s gjson.Result) (gjson.Result, bool) {
 	ref := member(s, "$ref").Str
 	if ref == "#" {
 		return w.root, true
@@ -114,7 +113,8 @@ func (w *instance) refer(s gjson.Result) (gjson.Result, bool) {
 	return s, false
 }
 
-// member looks a member up by its name, which is not a path: it may come from a caller.
+// member returns the member with exactly that name. gjson's Get would read the name, which may come from a
+// caller, as a path.
 func member(v gjson.Result, name string) (found gjson.Result) {
 	if !v.IsObject() {
 		return found

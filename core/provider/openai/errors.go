@@ -9,9 +9,9 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Failure reads {"error":{"message","type","param","code"}}, or {"error":"…"} as xAI has it. A 429 of
-// insufficient_quota does not pass by waiting; a 400 may be about the prompt's length, the provider's content
-// filter, or the model.
+// Failure parses {"error":{"message","type","param","code"}}, or xAI's {"error":"…"}. insufficient_quota is a
+// 429 but does not pass with time. A 400 can be about the prompt's length, the provider's content filter or the
+// model.
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	f := wire.Failure{Kind: wire.ByStatus(status), Message: errorText(root)}
 	e := root.Get("error")
@@ -20,14 +20,14 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 	case code == "insufficient_quota" || e.Get("type").Str == "insufficient_quota" || code == "billing_not_active":
 		f.Kind = wire.FailTarget
 	case status == 498 || code == "rate_limit_exceeded":
-		f.Kind = wire.FailBusy // 498 is Groq's for no capacity; its 413 is about tokens a minute
+		f.Kind = wire.FailBusy // Groq sends 498 for no capacity, and 413 for its tokens-per-minute limit
 	case f.Kind == wire.FailRejected:
-		f.Kind = rejected(code, string(f.Message))
+		f.Kind = rejectionKind(code, string(f.Message))
 	}
 	return f
 }
 
-// errorText is the provider's words.
+// errorText returns the provider's error message.
 func errorText(root gjson.Result) jsontext.Spelled {
 	e := root.Get("error")
 	if text := wire.Text(e); text != "" {
@@ -41,9 +41,9 @@ func errorText(root gjson.Result) jsontext.Spelled {
 	return wire.Text(root.Get("message"))
 }
 
-// rejected tells apart what a request may be refused for. Providers that took the dialect over have no codes
-// for the prompt's length, but words.
-func rejected(code, message string) wire.FailureKind {
+// rejectionKind classifies a rejected request. Compatible providers have no codes for the prompt's length, so it
+// also checks the message.
+func rejectionKind(code, message string) wire.FailureKind {
 	switch code {
 	case "context_length_exceeded", "string_above_max_length":
 		return wire.FailTooLong
@@ -52,8 +52,8 @@ func rejected(code, message string) wire.FailureKind {
 	case "model_not_found", "model_decommissioned":
 		return wire.FailTarget
 	}
-	for _, words := range [...]string{"maximum context length", "maximum prompt length", "prompt is too long"} {
-		if strings.Contains(message, words) {
+	for _, phrase := range [...]string{"maximum context length", "maximum prompt length", "prompt is too long"} {
+		if strings.Contains(message, phrase) {
 			return wire.FailTooLong
 		}
 	}

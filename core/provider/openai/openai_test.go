@@ -65,7 +65,7 @@ var requests = []struct {
 		"parallel_tool_calls":false,"tool_choice":{"type":"function","function":{"name":"now"}},"temperature":0.5,"top_p":0.9,"frequency_penalty":0.1,"presence_penalty":-0.1,
 		"seed":42,"n":2,"logprobs":true,"top_logprobs":3,"stop":["END","\n"],"response_format":{"type":"json_schema","json_schema":{"name":"answer","schema":{"type":"object"},"strict":true}},
 		"user":"u1","reasoning_effort":"low","store":true,"a\":1,\"b":{"c":[]},"max_tokens":100,"stream":true,"stream_options":{"include_usage":true}`},
-	{"other dialects' extras", chat.Request{Dialect: chat.Anthropic, Extra: []chat.Member{{Name: "container", Value: `"x"`}}, Messages: hello, ToolChoice: chat.ToolChoice{Choice: chat.ChoiceAny},
+	{"extra members of another dialect", chat.Request{Dialect: chat.Anthropic, Extra: []chat.Member{{Name: "container", Value: `"x"`}}, Messages: hello, ToolChoice: chat.ToolChoice{Choice: chat.ChoiceAny},
 		Format: chat.Format{Kind: chat.FormatJSON}, N: 1}, `"messages":[{"role":"user","content":"Hello"}],"tool_choice":"required","response_format":{"type":"json_object"}`},
 	{"parts", chat.Request{Messages: []chat.Message{say(chat.User,
 		chat.Part{Kind: chat.Image, URL: "https://example.com/a.png", Detail: "low"}, chat.Part{Kind: chat.Image, Media: "image/jpeg", Data: "AAAA"},
@@ -107,7 +107,7 @@ func TestDirect(t *testing.T) {
 		want   string
 	}{
 		{"plain", chat.Request{}, nil, `{"model":"gpt-4.1",` + members + `}`},
-		{"limit", chat.Request{MaxTokens: 5}, func(m *config.Model) { m.MaxTokensField = "max_completion_tokens" }, `{"model":"gpt-4.1",` + members + `,"max_completion_tokens":5}`},
+		{"token limit", chat.Request{MaxTokens: 5}, func(m *config.Model) { m.MaxTokensField = "max_completion_tokens" }, `{"model":"gpt-4.1",` + members + `,"max_completion_tokens":5}`},
 		{"stream", chat.Request{Stream: true}, nil, `{"model":"gpt-4.1",` + members + `,"stream":true,"stream_options":{"include_usage":true}}`},
 		{"stream without options", chat.Request{Stream: true, MaxTokens: 5}, func(m *config.Model) { m.Provider.NoStreamOptions = true },
 			`{"model":"gpt-4.1",` + members + `,"max_tokens":5,"stream":true}`},
@@ -143,6 +143,6 @@ func TestEmbedRequests(t *testing.T) {
 	a = openai.EmbedRequest(&wire.EmbedCall{Model: model(), Tokens: []string{"[1,2]", "[3]"}})
 	sameJSON(t, "tokens", bodyOf(a, ""), `{"model":"gpt-4.1","input":[[1,2],[3]],"encoding_format":"float"}`)
 	if a.URL != "https://api.openai.com/v1/embeddings" {
-		t.Errorf("asked %s", a.URL)
+		t.Errorf("URL %s", a.URL)
 	}
 }

@@ -1,7 +1,6 @@
-// Package openai speaks OpenAI's chat completions and embeddings, as many other providers do too: what sets
-// those apart is data in the catalog.
-// Source: OpenAI's API reference, "Create chat completion", "The chat completion chunk object" and "Create
-// embeddings" (platform.openai.com/docs/api-reference).
+// Package openai speaks OpenAI's chat completions and embeddings APIs. Many other providers speak them too; the
+// catalog describes the differences. Source: OpenAI's API reference, "Create chat completion", "The chat
+// completion chunk object" and "Create embeddings" (platform.openai.com/docs/api-reference).
 package openai
 
 import (
@@ -14,13 +13,13 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Carries is what chat completions have a place for.
+// Carries lists the parameters that chat completions support.
 const Carries = chat.All &^ (chat.ParamTopK | chat.ParamCache | chat.ParamThinking)
 
-// URL is where a model's chat completions are.
+// URL returns the URL of a model's chat completions endpoint.
 func URL(m *config.Model) string { return m.Provider.BaseURL + "/chat/completions" }
 
-// Auth is the header that carries the operator's key.
+// Auth returns the authorization header with the operator's API key; nil without a key.
 func Auth(m *config.Model) []abi.Header {
 	if m.Provider.Key == "" {
 		return nil
@@ -28,34 +27,34 @@ func Auth(m *config.Model) []abi.Header {
 	return []abi.Header{{Name: "authorization", Value: "Bearer " + m.Provider.Key}}
 }
 
-// Request translates a conversation.
+// Request builds a chat completion request from a conversation.
 func Request(c *wire.Call) abi.Action {
 	return wire.Post(URL(c.Model), []abi.Part{{Data: Body(c)}}, Auth(c.Model)...)
 }
 
-// Direct sends a body of this dialect.
+// Direct builds a chat completion request from a body in OpenAI's dialect.
 func Direct(c *wire.Call, members abi.Part) abi.Action {
 	return wire.Post(URL(c.Model), DirectBody(c, members), Auth(c.Model)...)
 }
 
-// DirectBody is the body of Direct.
+// DirectBody returns the body of Direct.
 func DirectBody(c *wire.Call, members abi.Part) []abi.Part {
 	b := jsontext.Builder{B: make([]byte, 0, 128)}
 	b.Open('{')
 	head(&b, c)
-	after := jsontext.Builder{B: make([]byte, 0, 96)}
-	tail(&after, c)
-	// tail starts with a comma, because its first key follows members.
-	return []abi.Part{{Data: append(b.B, ',')}, members, {Data: append(after.B, '}')}}
+	suffix := jsontext.Builder{B: make([]byte, 0, 96)}
+	tail(&suffix, c)
+	// tail starts with a comma because its first key follows members.
+	return []abi.Part{{Data: append(b.B, ',')}, members, {Data: append(suffix.B, '}')}}
 }
 
-// head writes the members that come first.
+// head writes the leading members.
 func head(b *jsontext.Builder, c *wire.Call) {
 	b.Key("model")
 	b.String(c.Model.Upstream)
 }
 
-// tail writes the members that Postern decides on.
+// tail writes the members that Postern sets: the token limit and the stream options.
 func tail(b *jsontext.Builder, c *wire.Call) {
 	r := c.Request
 	if r.MaxTokens > 0 {
@@ -74,13 +73,13 @@ func tail(b *jsontext.Builder, c *wire.Call) {
 	b.Key("stream")
 	b.Bool(true)
 	if !c.Model.Provider.NoStreamOptions {
-		// Without it there would be no figures to bill by.
+		// Without it, the stream would not report the usage to bill.
 		b.Key("stream_options")
 		b.Raw(`{"include_usage":true}`)
 	}
 }
 
-// Body is the whole body of a translated conversation.
+// Body returns the whole body of a request from a conversation.
 func Body(c *wire.Call) []byte {
 	r := c.Request
 	b := jsontext.Builder{B: make([]byte, 0, 1024)}
@@ -150,15 +149,15 @@ func format(b *jsontext.Builder, f *chat.Format) {
 	}
 }
 
-func orText(text, otherwise jsontext.Spelled) jsontext.Spelled {
+func orText(text, fallback jsontext.Spelled) jsontext.Spelled {
 	if text == "" {
-		return otherwise
+		return fallback
 	}
 	return text
 }
 
-// Effort is how OpenAI names an amount of reasoning. A budget of tokens becomes the level that Anthropic's
-// and Google's own compatibility tables put it next to (1024 low, 8192 medium, 24576 high).
+// Effort returns OpenAI's reasoning effort. It maps a token budget to the nearest level in the compatibility
+// tables of Anthropic and Google (1024 low, 8192 medium, 24576 high).
 func Effort(r *chat.Reasoning) string {
 	switch {
 	case r.Effort != "":
@@ -216,7 +215,6 @@ func tool(b *jsontext.Builder, t *chat.Tool) {
 	b.Close('}')
 }
 
-// messages writes the array of messages.
 func messages(b *jsontext.Builder, messages []chat.Message) {
 	b.Open('[')
 	for i := range messages {
@@ -225,7 +223,7 @@ func messages(b *jsontext.Builder, messages []chat.Message) {
 	b.Close(']')
 }
 
-// message writes a turn. Tool results are messages of their own here, before what else the turn says.
+// message writes one message. Tool results become separate messages before the rest.
 func message(b *jsontext.Builder, m *chat.Message) {
 	rest := m.Parts[:0:0]
 	for i := range m.Parts {
@@ -263,7 +261,7 @@ func toolResult(b *jsontext.Builder, p *chat.Part) {
 	b.Close('}')
 }
 
-// assistant writes what the model said: its text as one string, and its calls.
+// assistant writes the content of an assistant message: its text as one string, then its tool calls.
 func assistant(b *jsontext.Builder, parts []chat.Part) {
 	text, refusal := chat.Join(parts, chat.Text), chat.Join(parts, chat.Refusal)
 	calls := 0
@@ -311,7 +309,7 @@ func toolCall(b *jsontext.Builder, p *chat.Part) {
 	b.Close('}')
 }
 
-// content writes a string if there is one text only, else the array of parts.
+// content writes a string if the only part is text, otherwise an array of parts.
 func content(b *jsontext.Builder, parts []chat.Part) {
 	if len(parts) == 1 && parts[0].Kind == chat.Text {
 		b.Text(parts[0].Text)
@@ -373,12 +371,12 @@ func file(b *jsontext.Builder, p *chat.Part) {
 	b.Close('}')
 }
 
-// EmbedRequest asks for embeddings.
+// EmbedRequest builds an embeddings request.
 func EmbedRequest(c *wire.EmbedCall) abi.Action {
 	return wire.Post(c.Model.Provider.BaseURL+"/embeddings", []abi.Part{{Data: EmbedBody(c)}}, Auth(c.Model)...)
 }
 
-// EmbedBody is its body.
+// EmbedBody returns the body of EmbedRequest.
 func EmbedBody(c *wire.EmbedCall) []byte {
 	b := jsontext.Builder{B: make([]byte, 0, 256)}
 	b.Open('{')

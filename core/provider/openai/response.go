@@ -8,13 +8,13 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Response reads a chat completion:
+// Response parses a chat completion:
 //
 //	{"id","created","model","choices":[{"index","message":{"content":"…"|null,"refusal","reasoning_content",
 //	 "tool_calls":[{"id","type":"function","function":{"name","arguments"}}]},"logprobs","finish_reason"}],
 //	 "usage":{"prompt_tokens","completion_tokens",…}}
 //
-// reasoning_content is DeepSeek's, and what others took over from it; reasoning is OpenRouter's and Groq's.
+// DeepSeek introduced reasoning_content, and other providers adopted it. OpenRouter and Groq use reasoning.
 func Response(root gjson.Result) (r chat.Response, ok bool) {
 	r = chat.Response{ID: wire.Text(root.Get("id")), Model: wire.Text(root.Get("model")), Created: wire.Index(root.Get("created"))}
 	root.Get("choices").ForEach(func(_, v gjson.Result) bool {
@@ -33,7 +33,7 @@ func answer(v gjson.Result) (a chat.Answer, ok bool) {
 	if !message.IsObject() {
 		return a, false
 	}
-	if !readable(message.Get("content")) {
+	if !validContent(message.Get("content")) {
 		return a, false
 	}
 	message.ForEach(func(key, value gjson.Result) bool {
@@ -43,13 +43,13 @@ func answer(v gjson.Result) (a chat.Answer, ok bool) {
 		case "refusal":
 			a.Parts = addText(a.Parts, chat.Refusal, value)
 		case "reasoning_content", "reasoning":
-			// The thinking comes first, wherever it stands; once, where it has both names.
+			// Thinking becomes the first part, regardless of member order, and only once if both names are present.
 			if len(a.Parts) == 0 || a.Parts[0].Kind != chat.Thinking {
 				a.Parts = append(addText(nil, chat.Thinking, value), a.Parts...)
 			}
 		case "tool_calls":
 			value.ForEach(func(_, call gjson.Result) bool {
-				if call.IsObject() { // null is visited too
+				if call.IsObject() { // ForEach also visits a null
 					a.Parts = append(a.Parts, ToolCall(call))
 				}
 				return true
@@ -61,13 +61,13 @@ func answer(v gjson.Result) (a chat.Answer, ok bool) {
 	if logs := v.Get("logprobs"); logs.IsObject() {
 		a.LogProbs = logs.Raw
 	}
-	// Nothing said, and nothing to say why: that is no answer, and must not be kept as one.
-	said := len(a.Parts) > 0 || message.Get("content").Type == gjson.String
-	return a, said || a.Finish != chat.FinishNone && a.Finish != chat.FinishStop
+	// A choice without content and without an abnormal finish reason is invalid, and must not be cached.
+	hasContent := len(a.Parts) > 0 || message.Get("content").Type == gjson.String
+	return a, hasContent || a.Finish != chat.FinishNone && a.Finish != chat.FinishStop
 }
 
-// readable: a text, none, or a list of chunks.
-func readable(content gjson.Result) bool {
+// validContent reports whether content is a string, null or an array of chunks.
+func validContent(content gjson.Result) bool {
 	if content.IsArray() {
 		first := content.Get("0")
 		return !first.Exists() || first.IsObject()
@@ -75,7 +75,7 @@ func readable(content gjson.Result) bool {
 	return content.Type == gjson.String || content.Type == gjson.Null
 }
 
-// contentParts reads a text, or Mistral's array of chunks.
+// contentParts parses a string or Mistral's array of chunks.
 func contentParts(v gjson.Result) (parts []chat.Part) {
 	if !v.IsArray() {
 		return addText(nil, chat.Text, v)
@@ -102,7 +102,7 @@ func addText(parts []chat.Part, kind chat.PartKind, v gjson.Result) []chat.Part 
 	return parts
 }
 
-// ToolCall reads {"id","function":{"name","arguments"}}.
+// ToolCall parses {"id","function":{"name","arguments"}}.
 func ToolCall(v gjson.Result) chat.Part {
 	f := v.Get("function")
 	return chat.Part{
@@ -110,8 +110,8 @@ func ToolCall(v gjson.Result) chat.Part {
 	}
 }
 
-// Arguments are a tool call's, out of the string that they come in. What is no JSON object becomes one, so
-// that nothing else has to look.
+// Arguments returns the arguments of a tool call, which are JSON inside a string, as a JSON object. Invalid
+// arguments become {"_invalid":"…"}, so that callers of Arguments need no check.
 func Arguments(v gjson.Result) string {
 	text := v.Raw
 	if v.Type == gjson.String {
@@ -126,7 +126,7 @@ func Arguments(v gjson.Result) string {
 	return text
 }
 
-// finishOf reads a finish_reason.
+// finishOf maps a finish_reason.
 func finishOf(reason string) chat.Finish {
 	switch reason {
 	case "stop", "eos", "stop_sequence":
@@ -137,7 +137,7 @@ func finishOf(reason string) chat.Finish {
 		return chat.FinishTools
 	case "content_filter":
 		return chat.FinishFilter
-	case "error", "insufficient_system_resource", "abort": // the second is DeepSeek's, the third of vLLM and SGLang
+	case "error", "insufficient_system_resource", "abort": // the second is from DeepSeek, the third from vLLM and SGLang
 		return chat.FinishError
 	case "":
 		return chat.FinishNone
@@ -145,9 +145,9 @@ func finishOf(reason string) chat.Finish {
 	return chat.FinishStop
 }
 
-// usage reads {"prompt_tokens","completion_tokens","prompt_tokens_details":{"cached_tokens",
-// "cache_write_tokens"},"completion_tokens_details":{"reasoning_tokens"}}; prompt_tokens holds what was read
-// from or written to the cache. DeepSeek has prompt_cache_hit_tokens instead.
+// usage parses {"prompt_tokens","completion_tokens","prompt_tokens_details":{"cached_tokens",
+// "cache_write_tokens"},"completion_tokens_details":{"reasoning_tokens"}}. prompt_tokens includes tokens read
+// from and written to the cache. DeepSeek has prompt_cache_hit_tokens instead of cached_tokens.
 func usage(v gjson.Result) chat.Usage {
 	u := chat.Usage{
 		Input: wire.Count(v.Get("prompt_tokens")), Output: wire.Count(v.Get("completion_tokens")),
@@ -159,7 +159,7 @@ func usage(v gjson.Result) chat.Usage {
 	if hit := v.Get("prompt_cache_hit_tokens"); hit.Exists() {
 		u.CachedInput = wire.Count(hit)
 	}
-	// xAI counts reasoning beside completion_tokens, as its total shows.
+	// xAI does not include reasoning in completion_tokens: its total_tokens shows that.
 	if total := wire.Count(v.Get("total_tokens")); u.Reasoning > 0 && total == u.Input+u.Output+u.Reasoning {
 		u.Output += u.Reasoning
 	}
@@ -168,7 +168,7 @@ func usage(v gjson.Result) chat.Usage {
 	return u
 }
 
-// EmbedResponse reads {"data":[{"index","embedding":[…]}],"usage":{"prompt_tokens"}}.
+// EmbedResponse parses {"data":[{"index","embedding":[…]}],"usage":{"prompt_tokens"}}.
 func EmbedResponse(root gjson.Result) (e wire.Embedding, ok bool) {
 	root.Get("data").ForEach(func(_, v gjson.Result) bool {
 		vector := v.Get("embedding")

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-var answers = []struct {
+var responses = []struct {
 	name, json string
 	want       chat.Response
 }{
@@ -24,12 +24,12 @@ var answers = []struct {
 			Choices: []chat.Answer{{Parts: []chat.Part{text(`Hello! \"Hi\"`)}, Finish: chat.FinishStop}},
 			Usage:   chat.Usage{Input: 1900, CachedInput: 1024, CacheWrite: 512, Output: 10, Reasoning: 4, Reported: true},
 		}},
-	{"several, with their probabilities", `{"choices":[{"index":0,"message":{"content":"a"},"logprobs":{"content":[]},"finish_reason":"length"},
+	{"several choices with log probabilities", `{"choices":[{"index":0,"message":{"content":"a"},"logprobs":{"content":[]},"finish_reason":"length"},
 		{"index":1,"message":{"content":null,"refusal":"No."},"finish_reason":"content_filter"}]}`,
 		chat.Response{Choices: []chat.Answer{
 			{Parts: []chat.Part{text("a")}, Finish: chat.FinishLength, LogProbs: `{"content":[]}`}, {Parts: []chat.Part{{Kind: chat.Refusal, Text: "No."}}, Finish: chat.FinishFilter},
 		}}},
-	{"calls", `{"choices":[{"message":{"content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"get_weather","arguments":"{\"city\": \"Par\u00eds\"}"}},
+	{"tool calls", `{"choices":[{"message":{"content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"get_weather","arguments":"{\"city\": \"Par\u00eds\"}"}},
 		{"id":"call_2","function":{"name":"now","arguments":""}},{"id":"call_3","function":{"name":"now","arguments":{"a":1}}},{"id":"call_4","function":{"name":"now","arguments":"[1]"}},
 		{"id":"call_5","function":{"name":"now","arguments":"{\"a\":"}},{"id":"call_6","function":{"name":"now","arguments":"null"}},{"id":"call_7","function":{"name":"now"}}]},
 		"finish_reason":"tool_calls"}]}`,
@@ -39,7 +39,7 @@ var answers = []struct {
 			{Kind: chat.ToolCall, ID: "call_5", Name: "now", Args: `{"_invalid":"{\"a\":"}`}, {Kind: chat.ToolCall, ID: "call_6", Name: "now", Args: `{}`},
 			{Kind: chat.ToolCall, ID: "call_7", Name: "now", Args: `{}`},
 		}}}}},
-	{"no calls", `{"choices":[{"message":{"content":"a","tool_calls":null},"finish_reason":"stop"}]}`,
+	{"null tool_calls", `{"choices":[{"message":{"content":"a","tool_calls":null},"finish_reason":"stop"}]}`,
 		chat.Response{Choices: []chat.Answer{{Parts: []chat.Part{text("a")}, Finish: chat.FinishStop}}}},
 	{"DeepSeek", `{"choices":[{"message":{"role":"assistant","content":"9.8","reasoning_content":"Hm.","tool_calls":[]},"finish_reason":"stop"}],
 		"usage":{"prompt_tokens":17,"completion_tokens":150,"total_tokens":167,"prompt_tokens_details":{"cached_tokens":0},"completion_tokens_details":{"reasoning_tokens":100},
@@ -48,7 +48,7 @@ var answers = []struct {
 			Choices: []chat.Answer{{Parts: []chat.Part{{Kind: chat.Thinking, Text: "Hm."}, text("9.8")}, Finish: chat.FinishStop}},
 			Usage:   chat.Usage{Input: 17, CachedInput: 10, Output: 150, Reasoning: 100, Reported: true},
 		}},
-	{"DeepSeek, broken off", `{"choices":[{"message":{"content":"9"},"finish_reason":"insufficient_system_resource"}]}`,
+	{"DeepSeek, aborted", `{"choices":[{"message":{"content":"9"},"finish_reason":"insufficient_system_resource"}]}`,
 		chat.Response{Choices: []chat.Answer{{Parts: []chat.Part{text("9")}, Finish: chat.FinishError}}}},
 	{"xAI", `{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":32,"completion_tokens":9,"total_tokens":151,"completion_tokens_details":{"reasoning_tokens":110},
 		"prompt_tokens_details":{"text_tokens":32,"cached_tokens":40}}}`,
@@ -56,26 +56,26 @@ var answers = []struct {
 			Choices: []chat.Answer{{Parts: []chat.Part{text("a")}, Finish: chat.FinishStop}},
 			Usage:   chat.Usage{Input: 32, CachedInput: 32, Output: 119, Reasoning: 110, Reported: true},
 		}},
-	{"both names of thinking", `{"choices":[{"message":{"reasoning":"Hm.","reasoning_content":"Hm.","content":"a"},"finish_reason":"stop","native_finish_reason":"completed"}],"provider":"Some"}`,
+	{"both names for thinking", `{"choices":[{"message":{"reasoning":"Hm.","reasoning_content":"Hm.","content":"a"},"finish_reason":"stop","native_finish_reason":"completed"}],"provider":"Some"}`,
 		chat.Response{Choices: []chat.Answer{{Parts: []chat.Part{{Kind: chat.Thinking, Text: "Hm."}, text("a")}, Finish: chat.FinishStop}}}},
 }
 
-func TestAnswers(t *testing.T) {
-	for _, c := range answers {
+func TestResponses(t *testing.T) {
+	for _, c := range responses {
 		if got, ok := openai.Response(gjson.Parse(c.json)); !ok || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %v\n%+v, want\n%+v", c.name, ok, got, c.want)
 		}
 	}
 }
 
-func TestNoAnswers(t *testing.T) {
+func TestInvalidResponses(t *testing.T) {
 	for _, json := range []string{
 		"", "null", "[]", "7", `"a"`, "{}", `{"choices":null}`, `{"choices":[]}`, `{"choices":"a"}`, `{"choices":[null]}`, `{"choices":[{"message":null,"finish_reason":"stop"}]}`,
 		`{"choices":[{"message":{}}]}`, `{"choices":[{"message":{"content":7},"finish_reason":"stop"}]}`, `{"choices":[{"message":{"content":"a"},"finish_reason":"stop"},{}]}`,
 		`{"error":{"message":"no"}}`,
 	} {
 		if got, ok := openai.Response(gjson.Parse(json)); ok {
-			t.Errorf("%s was read as %+v", json, got)
+			t.Errorf("%s was parsed as %+v", json, got)
 		}
 	}
 }
@@ -96,7 +96,7 @@ var streams = []struct {
 		{Kind: chat.DeltaRefusal, Choice: 1, Text: "No."}, {Kind: chat.DeltaFinish, Finish: chat.FinishStop}, {Kind: chat.DeltaFinish, Choice: 1, Finish: chat.FinishLength},
 		{Kind: chat.DeltaUsage, Usage: chat.Usage{Input: 9, Output: 2, Reported: true}},
 	}},
-	{"calls in pieces", []string{
+	{"tool calls in pieces", []string{
 		`{"choices":[{"index":0,"delta":{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"call_1","type":"function","function":{"name":"get_weather","arguments":""}}]}}]}`,
 		`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"ci"}}]}}]}`,
 		`{"choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"id":"call_2","type":"function","function":{"name":"now","arguments":"{"}}]}}]}`,
@@ -107,7 +107,7 @@ var streams = []struct {
 		{Kind: chat.DeltaTool, Index: 1, ID: "call_2", Name: "now"}, {Kind: chat.DeltaArgs, Index: 1, Text: "{"}, {Kind: chat.DeltaArgs, Index: 0, Text: `ty\":1}`},
 		{Kind: chat.DeltaArgs, Index: 1, Text: "}"}, {Kind: chat.DeltaFinish, Finish: chat.FinishTools},
 	}},
-	{"calls without numbers", []string{
+	{"tool calls without indexes", []string{
 		`{"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"now","arguments":"{}"}}]}}]}`,
 		`{"choices":[{"delta":{"tool_calls":[{"id":"b","function":{"name":"now","arguments":"{"}}]}}]}`,
 		`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"}"}}]}}]}`,
@@ -131,22 +131,22 @@ var streams = []struct {
 		{Kind: chat.DeltaStart, ID: "g", Model: "llama"}, {Kind: chat.DeltaThinking, Text: "Hm."}, {Kind: chat.DeltaFinish, Finish: chat.FinishStop},
 		{Kind: chat.DeltaUsage, Usage: chat.Usage{Input: 5, Output: 3, Reported: true}},
 	}},
-	{"xAI: usage that grows", []string{
+	{"xAI, cumulative usage", []string{
 		`{"choices":[{"index":0,"delta":{"content":"a"}}],"usage":{"prompt_tokens":5,"completion_tokens":1,"total_tokens":106,"completion_tokens_details":{"reasoning_tokens":100}}}`,
 		`{"choices":[{"index":0,"delta":{"content":"b"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":107,"completion_tokens_details":{"reasoning_tokens":100}}}`,
 	}, []chat.Delta{
 		{Kind: chat.DeltaStart}, {Kind: chat.DeltaText, Text: "a"}, {Kind: chat.DeltaUsage, Usage: chat.Usage{Input: 5, Output: 101, Reasoning: 100, Reported: true}},
 		{Kind: chat.DeltaText, Text: "b"}, {Kind: chat.DeltaFinish, Finish: chat.FinishStop}, {Kind: chat.DeltaUsage, Usage: chat.Usage{Input: 5, Output: 102, Reasoning: 100, Reported: true}},
 	}},
-	{"OpenRouter breaks off", []string{
+	{"OpenRouter, error within the stream", []string{
 		`{"id":"gen-1","provider":"Some","model":"a/b","choices":[{"index":0,"delta":{"role":"assistant","content":"a"},"finish_reason":null,"native_finish_reason":null}]}`,
 		`{"id":"gen-1","error":{"code":502,"message":"Provider disconnected","metadata":{}},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}`,
 	}, []chat.Delta{
 		{Kind: chat.DeltaStart, ID: "gen-1", Model: "a/b"}, {Kind: chat.DeltaText, Text: "a"}, {Kind: chat.DeltaError, Text: "Provider disconnected"},
 	}},
-	{"an error at once", []string{`{"error":{"message":"The server had an error","type":"server_error","param":null,"code":null}}`},
+	{"error as the first event", []string{`{"error":{"message":"The server had an error","type":"server_error","param":null,"code":null}}`},
 		[]chat.Delta{{Kind: chat.DeltaError, Name: "server_error", Text: "The server had an error"}}},
-	{"an error that is a text", []string{`{"code":"unavailable","error":"Overloaded"}`}, []chat.Delta{{Kind: chat.DeltaError, Text: "Overloaded"}}},
+	{"error as a string", []string{`{"code":"unavailable","error":"Overloaded"}`}, []chat.Delta{{Kind: chat.DeltaError, Text: "Overloaded"}}},
 }
 
 func TestStreams(t *testing.T) {
@@ -156,7 +156,7 @@ func TestStreams(t *testing.T) {
 		for _, json := range c.chunks {
 			ok := false
 			if got, ok = openai.Stream(&s, "", gjson.Parse(json), got); !ok {
-				t.Errorf("%s: %s was refused", c.name, json)
+				t.Errorf("%s: %s was rejected", c.name, json)
 			}
 		}
 		if !reflect.DeepEqual(got, c.want) {
@@ -165,7 +165,7 @@ func TestStreams(t *testing.T) {
 	}
 	for _, json := range []string{"", "null", "[]", "7", `"a"`} {
 		if got, ok := openai.Stream(&wire.State{}, "", gjson.Parse(json), nil); ok {
-			t.Errorf("%s was read as %+v", json, got)
+			t.Errorf("%s was parsed as %+v", json, got)
 		}
 	}
 }
@@ -212,16 +212,16 @@ func TestEmbeddings(t *testing.T) {
 	}
 	for _, json := range []string{"", "null", "{}", `{"data":null}`, `{"data":[]}`, `{"data":[{"embedding":"AAAA"}]}`, `{"data":[{"embedding":[1]},{}]}`} {
 		if got, ok := openai.EmbedResponse(gjson.Parse(json)); ok {
-			t.Errorf("%s was read as %+v", json, got)
+			t.Errorf("%s was parsed as %+v", json, got)
 		}
 	}
 }
 
-// TestHostile replaces every value of the examples by one of another kind: nothing may panic, and arguments of
-// calls stay objects.
-func TestHostile(t *testing.T) {
+// TestHostileValues replaces each value of the examples with values of other types: nothing may panic, and tool
+// call arguments must stay objects.
+func TestHostileValues(t *testing.T) {
 	var all []string
-	for _, c := range answers {
+	for _, c := range responses {
 		all = append(all, c.json)
 	}
 	for _, c := range streams {
@@ -249,14 +249,14 @@ func feed(t *testing.T, json string) {
 	for _, a := range r.Choices {
 		for _, p := range a.Parts {
 			if p.Kind == chat.ToolCall && !gjson.Parse(p.Args).IsObject() {
-				t.Errorf("%s has a call with %s", json, p.Args)
+				t.Errorf("%s: arguments %s", json, p.Args)
 			}
 		}
 	}
 	out, _ := openai.Stream(&wire.State{}, "", root, nil)
 	for _, d := range out {
 		if quoted := `"` + string(d.Text) + `"`; jsontext.Check([]byte(quoted)) != jsontext.OK {
-			t.Errorf("%s has the text %s", json, quoted)
+			t.Errorf("%s: invalid text %s", json, quoted)
 		}
 	}
 }

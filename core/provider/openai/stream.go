@@ -7,13 +7,13 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Stream reads one chat.completion.chunk:
+// Stream parses one chat.completion.chunk:
 //
 //	{"id","model","choices":[{"index","delta":{"content","refusal","reasoning_content","tool_calls":[{"index",
 //	 "id","function":{"name","arguments"}}]},"logprobs","finish_reason"}],"usage":null|{…}}
 //
-// The usage stands in a last chunk with no choices; some providers put it, as it grows, into every chunk. A
-// failure comes as {"error":{…}}.
+// The last chunk has the usage and no choices. Some providers send cumulative usage in every chunk. An error is
+// {"error":{…}}.
 func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
 	if !root.IsObject() {
 		return out, false
@@ -33,7 +33,7 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 				return true
 			})
 		case "usage", "x_groq":
-			if key.Str == "x_groq" { // Groq's older place for it
+			if key.Str == "x_groq" { // Groq's older location of usage
 				value = value.Get("usage")
 			}
 			if u := usage(value); u.Reported {
@@ -70,7 +70,7 @@ func choiceDeltas(s *wire.State, choice gjson.Result, out []chat.Delta) []chat.D
 		case "refusal":
 			out = textDelta(out, chat.DeltaRefusal, index, value)
 		case "reasoning_content", "reasoning":
-			if !thought { // some say it under both names
+			if !thought { // some providers send both names
 				before := len(out)
 				out = textDelta(out, chat.DeltaThinking, index, value)
 				thought = len(out) > before
@@ -113,14 +113,15 @@ func textDelta(out []chat.Delta, kind chat.DeltaKind, index uint64, v gjson.Resu
 	return out
 }
 
-// toolDeltas reads a piece of a call. The first has its id and name; some providers send a call whole, and some
-// leave out its number: then a name begins the next call, and what has none belongs to the last.
+// toolDeltas parses a piece of a tool call. The first piece has the ID and the name. Some providers send a call
+// in one piece. Some omit the index: then a piece with a name starts a call, and a piece without one continues
+// the last call.
 func toolDeltas(s *wire.State, out []chat.Delta, choice uint64, call gjson.Result) []chat.Delta {
 	f := call.Get("function")
 	id, name := wire.Text(call.Get("id")), wire.Text(f.Get("name"))
-	index, numbered := wire.Index(call.Get("index")), call.Get("index").Type == gjson.Number
+	index, hasIndex := wire.Index(call.Get("index")), call.Get("index").Type == gjson.Number
 	switch {
-	case numbered:
+	case hasIndex:
 	case name != "":
 		index = s.Tools
 	default:
@@ -131,12 +132,12 @@ func toolDeltas(s *wire.State, out []chat.Delta, choice uint64, call gjson.Resul
 		out = append(out, chat.Delta{Kind: chat.DeltaTool, Choice: choice, Index: index, ID: id, Name: name})
 	}
 	if args := f.Get("arguments"); args.Type == gjson.String {
-		out = textDeltaAt(out, choice, index, args)
+		out = argsDelta(out, choice, index, args)
 	}
 	return out
 }
 
-func textDeltaAt(out []chat.Delta, choice, index uint64, v gjson.Result) []chat.Delta {
+func argsDelta(out []chat.Delta, choice, index uint64, v gjson.Result) []chat.Delta {
 	if text := wire.Text(v); text != "" {
 		out = append(out, chat.Delta{Kind: chat.DeltaArgs, Choice: choice, Index: index, Text: text})
 	}

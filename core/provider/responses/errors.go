@@ -7,5 +7,5 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Failure reads an error as all of OpenAI's APIs have it.
+// Failure parses OpenAI's error body.
 func Failure(status uint64, root gjson.Result) wire.Failure { return openai.Failure(status, root) }

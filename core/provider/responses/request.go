@@ -1,5 +1,5 @@
-// Package responses speaks OpenAI's Responses API, without the state that the provider could keep.
-// Source: OpenAI's API reference, "Create a model response", "The response object" and "Streaming events"
+// Package responses speaks OpenAI's Responses API without its server-side state. Source: OpenAI's API reference,
+// "Create a model response", "The response object" and "Streaming events"
 // (platform.openai.com/docs/api-reference/responses).
 package responses
 
@@ -13,14 +13,15 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Carries is what a response can be asked for. Thinking goes back as it came: encrypted, under OpenAI's mark.
+// Carries lists the parameters that responses support. Thinking is sent back as received: encrypted, with Mark
+// as a prefix.
 const Carries = (chat.All | chat.ParamMarkedThinking) &^ (chat.ParamTopK | chat.ParamFrequencyPenalty | chat.ParamPresencePenalty |
 	chat.ParamSeed | chat.ParamStop | chat.ParamN | chat.ParamCache | chat.ParamName | chat.ParamAudio)
 
-// Mark stands before the encrypted thinking of OpenAI's in a Part's signature.
+// Mark is the prefix of OpenAI's encrypted thinking in a Part's signature.
 const Mark = "openai:"
 
-// Request translates a conversation.
+// Request builds a response request from a conversation.
 func Request(c *wire.Call) abi.Action {
 	b := jsontext.Builder{B: make([]byte, 0, 1024)}
 	b.Open('{')
@@ -32,22 +33,22 @@ func Request(c *wire.Call) abi.Action {
 	return post(c, []abi.Part{{Data: b.B}})
 }
 
-// Direct sends a body of this dialect.
+// Direct builds a response request from a body in this dialect.
 func Direct(c *wire.Call, members abi.Part) abi.Action {
 	b := jsontext.Builder{B: make([]byte, 0, 96)}
 	b.Open('{')
 	b.Key("model")
 	b.String(c.Model.Upstream)
-	after := jsontext.Builder{B: append(make([]byte, 0, 96), ',')}
-	tail(&after, c)
-	return post(c, []abi.Part{{Data: append(b.B, ',')}, members, {Data: append(after.B, '}')}})
+	suffix := jsontext.Builder{B: append(make([]byte, 0, 96), ',')}
+	tail(&suffix, c)
+	return post(c, []abi.Part{{Data: append(b.B, ',')}, members, {Data: append(suffix.B, '}')}})
 }
 
 func post(c *wire.Call, body []abi.Part) abi.Action {
 	return wire.Post(c.Model.Provider.BaseURL+"/responses", body, openai.Auth(c.Model)...)
 }
 
-// tail writes the members that Postern decides on. Nothing is stored at the provider.
+// tail writes the members that Postern sets: store, the token limit and stream. The provider stores nothing.
 func tail(b *jsontext.Builder, c *wire.Call) {
 	b.Member("store", "false")
 	if c.Request.MaxTokens > 0 {
@@ -169,14 +170,14 @@ func tools(b *jsontext.Builder, r *chat.Request) {
 	}
 }
 
-func or(text, otherwise string) string {
+func or(text, fallback string) string {
 	if text == "" {
-		return otherwise
+		return fallback
 	}
 	return text
 }
 
-// input writes the conversation's items.
+// input writes the conversation as items.
 func input(b *jsontext.Builder, r *chat.Request) {
 	b.Key("input")
 	b.Open('[')
@@ -188,8 +189,8 @@ func input(b *jsontext.Builder, r *chat.Request) {
 
 var roles = [...]string{chat.System: "system", chat.User: "user", chat.Assistant: "assistant", chat.ToolRole: "user"}
 
-// message writes a turn as items: calls, results and thinking are items of their own, between them what is
-// said.
+// message writes a message as items. Each call, result and thinking part is a separate item. The parts between
+// them form message items.
 func message(b *jsontext.Builder, m *chat.Message) {
 	open := false
 	for i := range m.Parts {
@@ -244,7 +245,7 @@ func item(b *jsontext.Builder, p *chat.Part) {
 	case chat.Thinking:
 		encrypted, ok := strings.CutPrefix(string(p.Signature), Mark)
 		if !ok {
-			return // without it the API does not take thinking back
+			return // the API accepts thinking only with encrypted content
 		}
 		b.Open('{')
 		b.Member("type", `"reasoning"`)
@@ -264,7 +265,7 @@ func item(b *jsontext.Builder, p *chat.Part) {
 	}
 }
 
-// output writes a tool's result: a text, or a list if there is more in it.
+// output writes a tool result: a string if it is only text, otherwise a list.
 func output(b *jsontext.Builder, parts []chat.Part) {
 	if len(parts) == 0 || len(parts) == 1 && parts[0].Kind == chat.Text {
 		b.Text(chat.Join(parts, chat.Text))
@@ -299,7 +300,7 @@ func content(b *jsontext.Builder, p *chat.Part, assistant bool) {
 		b.Open('{')
 		b.Member("type", `"input_image"`)
 		b.Key("image_url")
-		b.Text(address(p))
+		b.Text(urlOf(p))
 		b.TextMember("detail", p.Detail)
 		b.Close('}')
 	case chat.File:
@@ -311,13 +312,13 @@ func content(b *jsontext.Builder, p *chat.Part, assistant bool) {
 			b.Key("filename")
 			b.Text(jsontext.Spelled(or(string(p.Name), "file")))
 			b.Key("file_data")
-			b.Text(address(p))
+			b.Text(urlOf(p))
 		}
 		b.Close('}')
 	}
 }
 
-func address(p *chat.Part) jsontext.Spelled {
+func urlOf(p *chat.Part) jsontext.Spelled {
 	if p.URL != "" {
 		return p.URL
 	}

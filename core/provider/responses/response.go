@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Response reads a response:
+// Response parses a response:
 //
 //	{"id","created_at","model","status":"completed"|"incomplete"|"failed","incomplete_details":{"reason"},
 //	 "output":[{"type":"message","content":[{"type":"output_text","text"}|{"type":"refusal","refusal"}]},
@@ -25,7 +25,7 @@ func Response(root gjson.Result) (r chat.Response, ok bool) {
 		a.Parts = append(a.Parts, itemParts(item)...)
 		return true
 	})
-	a.Finish = finish(root, hasCalls(a.Parts))
+	a.Finish = finishOf(root, hasCalls(a.Parts))
 	r.Choices = []chat.Answer{a}
 	r.Usage = usage(root.Get("usage"))
 	return r, true
@@ -43,7 +43,7 @@ func hasCalls(parts []chat.Part) bool {
 func itemParts(item gjson.Result) (parts []chat.Part) {
 	switch item.Get("type").Str {
 	case "message":
-		list(item.Get("content"), func(c gjson.Result) {
+		forEach(item.Get("content"), func(c gjson.Result) {
 			switch c.Get("type").Str {
 			case "output_text":
 				parts = append(parts, chat.Part{Kind: chat.Text, Text: wire.Text(c.Get("text"))})
@@ -58,7 +58,7 @@ func itemParts(item gjson.Result) (parts []chat.Part) {
 		})
 	case "reasoning":
 		p := chat.Part{Kind: chat.Thinking}
-		list(item.Get("summary"), func(c gjson.Result) { p.Text += wire.Text(c.Get("text")) })
+		forEach(item.Get("summary"), func(c gjson.Result) { p.Text += wire.Text(c.Get("text")) })
 		if encrypted := wire.Text(item.Get("encrypted_content")); encrypted != "" {
 			p.Signature = Mark + encrypted
 		}
@@ -69,14 +69,15 @@ func itemParts(item gjson.Result) (parts []chat.Part) {
 	return parts
 }
 
-// list is ForEach for what is an array; gjson's visits anything else once.
-func list(v gjson.Result, f func(gjson.Result)) {
+// forEach calls f for each element of an array. gjson's ForEach would also call it for a value that is not an array.
+func forEach(v gjson.Result, f func(gjson.Result)) {
 	if v.IsArray() {
 		v.ForEach(func(_, element gjson.Result) bool { f(element); return true })
 	}
 }
 
-func finish(root gjson.Result, calls bool) chat.Finish {
+// finishOf maps status and incomplete_details; calls reports whether the response has tool calls.
+func finishOf(root gjson.Result, calls bool) chat.Finish {
 	switch root.Get("incomplete_details.reason").Str {
 	case "max_output_tokens":
 		return chat.FinishLength
@@ -92,7 +93,7 @@ func finish(root gjson.Result, calls bool) chat.Finish {
 	return chat.FinishStop
 }
 
-// usage reads {"input_tokens","input_tokens_details":{"cached_tokens","cache_write_tokens"},"output_tokens",
+// usage parses {"input_tokens","input_tokens_details":{"cached_tokens","cache_write_tokens"},"output_tokens",
 // "output_tokens_details":{"reasoning_tokens"}}.
 func usage(v gjson.Result) chat.Usage {
 	u := chat.Usage{

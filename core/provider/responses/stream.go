@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Stream reads one event; its type stands in the data too. State.Tools counts the calls begun.
+// Stream parses one event, identified by the type in its data. State.Tools counts the tool calls started.
 func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
 	if !root.IsObject() {
 		return out, false
@@ -37,7 +37,7 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 		}
 	case "response.completed", "response.incomplete":
 		response := root.Get("response")
-		out = append(out, chat.Delta{Kind: chat.DeltaFinish, Finish: finish(response, s.Tools > 0)})
+		out = append(out, chat.Delta{Kind: chat.DeltaFinish, Finish: finishOf(response, s.Tools > 0)})
 		if u := usage(response.Get("usage")); u.Reported {
 			out = append(out, chat.Delta{Kind: chat.DeltaUsage, Usage: u})
 		}
@@ -55,7 +55,7 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 	return out, true
 }
 
-// itemAdded begins a call. (The API sends one item after the other.)
+// itemAdded starts a tool call. The API sends items one after the other.
 func itemAdded(s *wire.State, root gjson.Result, out []chat.Delta) []chat.Delta {
 	item := root.Get("item")
 	if item.Get("type").Str != "function_call" {

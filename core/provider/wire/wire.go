@@ -1,6 +1,7 @@
-// Package wire is the contract between the exchange and the wire families: what each family is given, and
-// what it gives. A family is one folder of core/provider: request.go, response.go, stream.go, errors.go and,
-// if it has embeddings, embed.go. It is pure translation; what to ask, when and how often is the exchange's.
+// Package wire is the interface between the exchange and the wire families. A family translates between
+// Postern's chat types and one API format. It is one folder of core/provider: request.go, response.go,
+// stream.go, errors.go and, with embeddings, embed.go. Families only translate: the exchange decides on targets,
+// retries and timing.
 package wire
 
 import (
@@ -12,10 +13,10 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Call is what a family makes a request of.
+// Call is the input for building a chat request.
 type Call struct {
 	Model *config.Model
-	// Request holds only what the target carries: what it lacks was taken out before.
+	// Request has only parameters that the target supports; the exchange has dropped the others.
 	Request *chat.Request
 	NowMs   uint64 // Unix time, for signatures
 	Beta    string // the caller's anthropic-beta header, for targets of that dialect
@@ -23,28 +24,32 @@ type Call struct {
 
 // Family is one wire format.
 type Family struct {
-	Dialect chat.Dialect // of its bodies, if it is one that callers speak too
-	Carries chat.Params  // what its requests have a place for
-	Framing Framing      // of its streams
+	Dialect chat.Dialect // dialect of its bodies; zero if callers cannot use it
+	Carries chat.Params  // the parameters that its requests support
+	Framing Framing      // framing of its streams
 
-	// Request translates: method, URL, headers and body. The body's members are written anew; Extra members
-	// are written only if the request's dialect is the family's own.
+	// Request builds a request (method, URL, headers and body) from a conversation. It writes every member of
+	// the body itself, and Extra members only if the caller's dialect is the family's own. The URL is empty if
+	// the conversation has a part that the family cannot send.
 	Request func(*Call) abi.Action
-	// Direct sends a body of the family's own dialect: members are those of the caller's body, with commas
-	// between and none at the ends, but without model, stream and its options, and limits on tokens, which it
-	// writes. Of Call.Request only Stream, MaxTokens and N count. Nil for a family that callers do not speak.
+	// Direct builds a request from a body that is already in the family's dialect; nil if callers cannot use
+	// that dialect. members are the members of the caller's body, comma-separated, without a leading or trailing
+	// comma, and without model, stream, stream options and token limits, which Direct writes. Of Call.Request
+	// only Dialect, Stream, MaxTokens and N are set.
 	Direct func(c *Call, members abi.Part) abi.Action
 
-	// Response reads the JSON of a 200; false if it is not what the family sends.
+	// Response parses the JSON of a 200; false if it does not have the family's format.
 	Response func(root gjson.Result) (chat.Response, bool)
-	// Stream reads one event of a stream, its name (empty if it has none) and its JSON, and appends what it
-	// means; false if it is not what the family sends. "data: [DONE]" is not passed on: it is a DeltaEnd.
-	// A family whose streams have no end mark gives a DeltaEnd with the last event that must come.
+	// Stream parses one event of a stream, given as its name (empty if it has none) and its JSON, and appends
+	// the deltas that it contains; false if it does not have the family's format. The exchange handles "data:
+	// [DONE]" itself, as a DeltaEnd. A family whose streams have no end marker appends a DeltaEnd after the last
+	// required event.
 	Stream func(s *State, name string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool)
-	// Failure reads an answer that is not a 200. The root does not exist if it was not JSON.
+	// Failure parses a response that is not a 200. The root does not exist if the body is not JSON.
 	Failure func(status uint64, root gjson.Result) Failure
 
-	// CountRequest asks how many tokens a prompt has; nil for families that do not tell. members as in Direct.
+	// CountRequest builds a request for the number of tokens of a prompt; nil for families without that
+	// endpoint. members are as for Direct.
 	CountRequest  func(c *Call, members abi.Part) abi.Action
 	CountResponse func(root gjson.Result) (tokens uint64, ok bool)
 
@@ -52,7 +57,7 @@ type Family struct {
 	EmbedResponse func(root gjson.Result) (Embedding, bool)
 }
 
-// Framing is how a stream's events are told apart.
+// Framing is the encoding that delimits a stream's events.
 type Framing uint8
 
 const (
@@ -60,18 +65,18 @@ const (
 	EventStream                // application/vnd.amazon.eventstream
 )
 
-// State is what a family remembers of a stream between its events. What the fields mean is the family's
-// business; all start at zero.
+// State is a family's memory between the events of a stream. Each family defines its own use of the fields. All
+// start at zero.
 type State struct {
-	Started bool   // DeltaStart was given
-	Block   uint64 // the kind of the open block, or the like
-	Tools   uint64 // tool calls begun
+	Started bool   // DeltaStart was sent
+	Block   uint64 // usually the kind of the open block
+	Tools   uint64 // number of tool calls started
 	Flags   uint64
 	Finish  chat.Finish
 	Usage   chat.Usage
 }
 
-// Fields are the state, for the exchange's own.
+// Fields lists the fields for serialization with the exchange's state.
 func (s *State) Fields(f *abi.Fields) {
 	f.Bool(&s.Started)
 	f.Uint(&s.Block)
@@ -81,31 +86,31 @@ func (s *State) Fields(f *abi.Fields) {
 	s.Usage.Fields(f)
 }
 
-// FailureKind says whose fault an error is, and so what to do.
+// FailureKind classifies a provider's error by cause, which determines whether a retry or a fallback can help.
 type FailureKind uint8
 
 const (
-	FailDown     FailureKind = iota // the provider's: again, or elsewhere (408, 5xx, overloaded)
-	FailBusy                        // a rate limit of the operator's account: later, or elsewhere
-	FailTarget                      // this target's for good: credentials, an unknown model, an empty account. Elsewhere
-	FailRejected                    // the request's: no target is likely to take it
-	FailTooLong                     // the request's: longer than the model's context. A larger model might take it
-	FailFiltered                    // the provider's content filter
+	FailDown     FailureKind = iota // provider failure (408, 5xx, overloaded): retry or fall back
+	FailBusy                        // rate limit of the operator's account: retry later or fall back
+	FailTarget                      // permanent failure of this target (credentials, unknown model, empty account): fall back
+	FailRejected                    // invalid request: other targets are likely to reject it too
+	FailTooLong                     // request exceeds the model's context window: a larger model may accept it
+	FailFiltered                    // blocked by the provider's content filter
 )
 
 // Failure is a provider's error.
 type Failure struct {
 	Kind    FailureKind
-	Message jsontext.Spelled // the provider's words; shown to callers for the last three kinds only
+	Message jsontext.Spelled // the provider's error message; callers see it only if Public
 }
 
-// Public says whether callers may read the provider's message: it is about their request, not about the
-// operator's account.
+// Public reports whether callers may read the provider's message: only if it is about their request, not about
+// the operator's account.
 func (f *Failure) Public() bool {
 	return f.Kind == FailRejected || f.Kind == FailTooLong || f.Kind == FailFiltered
 }
 
-// ByStatus is the kind of a failure of which only the status is known.
+// ByStatus returns the failure kind for an HTTP status alone.
 func ByStatus(status uint64) FailureKind {
 	switch {
 	case status == 429:
@@ -118,30 +123,30 @@ func ByStatus(status uint64) FailureKind {
 	return FailTarget
 }
 
-// EmbedCall is what a family makes a request for embeddings of.
+// EmbedCall is the input for building an embeddings request.
 type EmbedCall struct {
 	Model      *config.Model
 	Inputs     []jsontext.Spelled
-	Tokens     []string // in place of Inputs: each a JSON array of token ids; only OpenAI's dialect carries them
-	Dimensions uint64   // 0: not given
+	Tokens     []string // instead of Inputs: each a JSON array of token IDs; only OpenAI's dialect supports them
+	Dimensions uint64   // 0: not set
 	User       jsontext.Spelled
 	NowMs      uint64
 }
 
-// Embedding is what came of it: one JSON array of numbers for each input, in their order.
+// Embedding is the result of an embeddings request: one JSON array of numbers per input, in input order.
 type Embedding struct {
 	Vectors []string
 	Usage   chat.Usage
 }
 
-// Post is the request that every family makes: JSON to a URL.
+// Post returns the request that every family sends: a POST with a JSON body.
 func Post(url string, body []abi.Part, headers ...abi.Header) abi.Action {
 	all := append(make([]abi.Header, 0, len(headers)+1), abi.Header{Name: "content-type", Value: "application/json"})
 	return abi.Action{Method: "POST", URL: url, Headers: append(all, headers...), Body: body}
 }
 
-// Count reads a number of tokens. What is not given is 0; what cannot be a number of tokens (negative, broken,
-// of another type, beyond chat.MaxTokens) is chat.Nonsense, with which no figure is believed.
+// Count parses a token count. A missing or null value is 0. A value that cannot be a token count (negative,
+// fractional, not a number, above chat.MaxTokens) is chat.Nonsense, which invalidates the whole usage.
 func Count(v gjson.Result) uint64 {
 	if v.Type == gjson.Null {
 		return 0
@@ -156,7 +161,7 @@ func Count(v gjson.Result) uint64 {
 	return n
 }
 
-// Within is a part of a whole that providers sometimes report as more. Nonsense stays what it is.
+// Within clamps part to whole, because some providers report a part that exceeds it. Nonsense stays unchanged.
 func Within(part, whole uint64) uint64 {
 	if part > chat.MaxTokens {
 		return part
@@ -164,7 +169,7 @@ func Within(part, whole uint64) uint64 {
 	return min(part, whole)
 }
 
-// Index reads the number of a choice or of a tool call; what is none is 0.
+// Index parses the index of a choice or tool call; an invalid value is 0.
 func Index(v gjson.Result) uint64 {
 	if v.Type != gjson.Number || !(v.Num >= 0 && v.Num < 1<<32) {
 		return 0
@@ -172,7 +177,7 @@ func Index(v gjson.Result) uint64 {
 	return uint64(v.Num)
 }
 
-// Text is the inside of a JSON string; empty for anything else.
+// Text returns the content of a JSON string, still escaped; empty for other types.
 func Text(v gjson.Result) jsontext.Spelled {
 	if v.Type != gjson.String {
 		return ""

@@ -8,7 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// EmbedRequest asks for embeddings. Tokens cannot be sent: then the action has no URL.
+// EmbedRequest builds an embeddings request. The Action's URL is empty for tokens, which the API does not
+// accept.
 func EmbedRequest(c *wire.EmbedCall) abi.Action {
 	if len(c.Tokens) > 0 {
 		return abi.Action{}
@@ -16,7 +17,7 @@ func EmbedRequest(c *wire.EmbedCall) abi.Action {
 	return wire.Post(url(c.Model, "/embeddings"), []abi.Part{{Data: openai.EmbedBody(c)}}, openai.Auth(c.Model)...)
 }
 
-// EmbedResponse reads them as OpenAI's.
+// EmbedResponse parses OpenAI's format.
 func EmbedResponse(root gjson.Result) (wire.Embedding, bool) {
-	return openai.EmbedResponse(inner(root))
+	return openai.EmbedResponse(unwrap(root))
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Failure reads {"errors":[{"code":5007,"message":"AiError: …"}],"success":false}, or OpenAI's {"error":{…}}.
-// Codes below 10000 are those of "Errors"; a prompt that is too long is a 413, or a 400 with the words of the
-// server that the model runs on.
+// Failure parses {"errors":[{"code":5007,"message":"AiError: …"}],"success":false}, or OpenAI's {"error":{…}}.
+// Codes below 10000 are documented under "Errors". A prompt that is too long is a 413, or a 400 with a message
+// from the model's server.
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	f := openai.Failure(status, root)
 	e := root.Get("errors.0")
@@ -20,7 +20,7 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 	}
 	switch code(e) {
 	case "5007", "5005", "5018", "5016", "3023", "3041", "3042", "5019", "3036":
-		f.Kind = wire.FailTarget // the model, the account, the last its free tokens of the day
+		f.Kind = wire.FailTarget // problems of the model or the account; 3036: the daily free allocation is used up
 	case "3040": // no capacity
 		f.Kind = wire.FailBusy
 	case "3007", "3008": // timeouts
@@ -32,7 +32,7 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 	return f
 }
 
-// code is an error's number, as it is spelled.
+// code returns an error's code as text.
 func code(e gjson.Result) string {
 	if v := e.Get("code"); v.Type == gjson.Number {
 		return v.Raw

@@ -1,6 +1,5 @@
-// Package workersai speaks Cloudflare Workers AI by its endpoints of OpenAI's dialect.
-// Source: Cloudflare's documentation, "OpenAI compatible API endpoints" and "Errors"
-// (developers.cloudflare.com/workers-ai).
+// Package workersai speaks Cloudflare Workers AI through its OpenAI-compatible endpoints. Source: Cloudflare's
+// documentation, "OpenAI compatible API endpoints" and "Errors" (developers.cloudflare.com/workers-ai).
 package workersai
 
 import (
@@ -10,18 +9,18 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Carries is what chat completions have a place for.
+// Carries lists the parameters that chat completions support.
 const Carries = openai.Carries
 
-// Request translates a conversation.
+// Request builds a chat completion request from a conversation.
 func Request(c *wire.Call) abi.Action {
 	return wire.Post(url(c.Model, "/chat/completions"), []abi.Part{{Data: openai.Body(c)}}, openai.Auth(c.Model)...)
 }
 
-// Direct sends a body of OpenAI's dialect.
+// Direct builds a chat completion request from a body in OpenAI's dialect.
 func Direct(c *wire.Call, members abi.Part) abi.Action {
 	return wire.Post(url(c.Model, "/chat/completions"), openai.DirectBody(c, members), openai.Auth(c.Model)...)
 }
 
-// url is where an operation is: the base URL is https://api.cloudflare.com/client/v4/accounts/ID/ai.
+// url returns the URL of an operation. The base URL is https://api.cloudflare.com/client/v4/accounts/ID/ai.
 func url(m *config.Model, operation string) string { return m.Provider.BaseURL + "/v1" + operation }

@@ -7,12 +7,12 @@ import (
 	"github.com/postern-ai/postern/core/provider/openai"
 )
 
-// Response reads a chat completion.
-func Response(root gjson.Result) (chat.Response, bool) { return openai.Response(inner(root)) }
+// Response parses a chat completion in OpenAI's format.
+func Response(root gjson.Result) (chat.Response, bool) { return openai.Response(unwrap(root)) }
 
-// inner takes off the envelope of Cloudflare's API, {"result":{…},"success":true,"errors":[],"messages":[]},
-// which its endpoints of OpenAI's dialect do without, as a rule.
-func inner(root gjson.Result) gjson.Result {
+// unwrap removes the envelope of Cloudflare's API, {"result":{…},"success":true,"errors":[],"messages":[]}. Its
+// OpenAI-compatible endpoints usually send none.
+func unwrap(root gjson.Result) gjson.Result {
 	if result := root.Get("result"); result.IsObject() {
 		return result
 	}

@@ -51,27 +51,27 @@ func TestRequests(t *testing.T) {
 		}
 	}
 	if a := workersai.EmbedRequest(&wire.EmbedCall{Model: model, Tokens: []string{"[1]"}}); a.URL != "" {
-		t.Errorf("asked %s for tokens", a.URL)
+		t.Errorf("tokens were sent to %s", a.URL)
 	}
 }
 
-const answer = `{"id":"id-1795252507","object":"chat.completion","created":1795252507,"model":"@cf/meta/llama-4-scout-17b-16e-instruct",
+const response = `{"id":"id-1795252507","object":"chat.completion","created":1795252507,"model":"@cf/meta/llama-4-scout-17b-16e-instruct",
 	"choices":[{"index":0,"message":{"role":"assistant","content":"Hi","tool_calls":[]},"logprobs":null,"finish_reason":"stop"}],
 	"usage":{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11,"prompt_tokens_details":{"cached_tokens":0}}}`
 
-func TestAnswers(t *testing.T) {
+func TestResponses(t *testing.T) {
 	want := chat.Response{
 		ID: "id-1795252507", Model: "@cf/meta/llama-4-scout-17b-16e-instruct", Created: 1795252507,
 		Choices: []chat.Answer{{Parts: []chat.Part{{Kind: chat.Text, Text: "Hi"}}, Finish: chat.FinishStop}}, Usage: chat.Usage{Input: 9, Output: 2, Reported: true},
 	}
-	for _, json := range []string{answer, `{"result":` + answer + `,"success":true,"errors":[],"messages":[]}`} {
+	for _, json := range []string{response, `{"result":` + response + `,"success":true,"errors":[],"messages":[]}`} {
 		if got, ok := workersai.Response(gjson.Parse(json)); !ok || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v %+v", json, ok, got)
 		}
 	}
 	for _, json := range []string{`{"result":null,"success":false,"errors":[{"code":1,"message":"a"}]}`, `{"result":"a"}`, "[]"} {
 		if got, ok := workersai.Response(gjson.Parse(json)); ok {
-			t.Errorf("%s was read as %+v", json, got)
+			t.Errorf("%s was parsed as %+v", json, got)
 		}
 	}
 	vectors := `{"object":"list","data":[{"object":"embedding","embedding":[1,2],"index":0}],"usage":{"prompt_tokens":3,"total_tokens":3}}`
@@ -90,13 +90,13 @@ var chunks = []string{
 	`{"errors":[{"message":"AiError: Internal","code":3043}],"success":false,"result":{},"messages":[]}`,
 }
 
-func TestStream(t *testing.T) {
+func TestStreams(t *testing.T) {
 	var s wire.State
 	var got []chat.Delta
 	for _, json := range chunks {
 		ok := false
 		if got, ok = workersai.Stream(&s, "", gjson.Parse(json), got); !ok {
-			t.Errorf("%s was refused", json)
+			t.Errorf("%s was rejected", json)
 		}
 	}
 	want := []chat.Delta{
@@ -136,9 +136,9 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestHostile replaces every value of the examples by one of another kind: nothing may panic.
-func TestHostile(t *testing.T) {
-	for _, json := range append([]string{answer, `{"result":{"choices":[{"message":{"content":"a"}}]},"errors":[{"code":1,"message":"a"}]}`}, chunks...) {
+// TestHostileValues replaces each value of the examples with values of other types: nothing may panic.
+func TestHostileValues(t *testing.T) {
+	for _, json := range append([]string{response, `{"result":{"choices":[{"message":{"content":"a"}}]},"errors":[{"code":1,"message":"a"}]}`}, chunks...) {
 		for i := range json {
 			if i == 0 || json[i-1] == ':' || json[i-1] == '[' || json[i-1] == ',' {
 				for _, other := range []string{"null", "7", "-1e400", `"\ud800"`, `"[{"`, "[[]]", "{}"} {
@@ -160,7 +160,7 @@ func feed(t *testing.T, json string) {
 	out, _ := workersai.Stream(&wire.State{}, "", root, nil)
 	for _, d := range out {
 		if jsontext.Check([]byte(`"`+string(d.Name)+string(d.Text)+`"`)) != jsontext.OK {
-			t.Errorf("%s has %+v", json, d)
+			t.Errorf("%s: invalid delta %+v", json, d)
 		}
 	}
 }

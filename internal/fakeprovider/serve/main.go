@@ -1,5 +1,5 @@
-// The fake provider as a program, for tests that are not written in Go. It prints {"url":"http://127.0.0.1:PORT"}
-// on one line and serves until its standard input ends.
+// Command serve runs the fake provider for tests that are not written in Go. It prints
+// {"url":"http://127.0.0.1:PORT"} on one line and serves until its standard input ends.
 package main
 
 import (
@@ -13,8 +13,8 @@ import (
 )
 
 func main() {
-	port := flag.Int("port", 0, "port on 127.0.0.1; 0: any")
-	awsSecret := flag.String("aws-secret", "", "check Bedrock's signatures with this secret")
+	port := flag.Int("port", 0, "port on 127.0.0.1; 0 picks a free one")
+	awsSecret := flag.String("aws-secret", "", "verify Bedrock signatures with this secret")
 	flag.Parse()
 	listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", *port))
 	if err != nil {

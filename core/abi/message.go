@@ -1,0 +1,28 @@
+package abi
+
+// EncodeFields encodes the fields of a command, reply or row; size is its approximate length in bytes. A command
+// starts with its op code, replies and rows with none: op is 0.
+func EncodeFields(op uint64, size int, fields func(*Fields)) []byte {
+	w := Writer{Buf: make([]byte, 0, size)}
+	if op != 0 {
+		w.Uint(op)
+	}
+	fields(WriteTo(&w))
+	return w.Buf
+}
+
+// DecodeFields decodes the fields of a reply or row. It fails with ErrMalformed if the data is truncated, has
+// trailing bytes, or is rejected by fields.
+func DecodeFields(data []byte, fields func(*Fields)) error {
+	r := Reader{Buf: data}
+	fields(ReadFrom(&r))
+	return r.End()
+}
+
+// Format is the format version that a row starts with. Any other version is malformed.
+func (f *Fields) Format(version uint64) {
+	stored := version
+	if f.Uint(&stored); stored != version {
+		f.Fail()
+	}
+}
