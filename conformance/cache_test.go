@@ -18,23 +18,23 @@ import (
 
 func init() { suite.FixSeed(nil) }
 
-// faultyProvider numbers its responses and damages them according to mood.
+// faultyProvider numbers its responses and damages them according to fault.
 type faultyProvider struct {
 	*httptest.Server
-	mood  string
+	fault string
 	count int
 	clean bool // the last response may be cached
 }
 
-// moods are the faults of a response. Only a "good" response may be cached.
-var moods = []string{"good", "good", "good", "length", "no usage", "truncated", "not JSON", "status 500", "status 400", "status 204", "wrong type", "no content"}
+// responseFaults are the faults of a response. Only a "good" response may be cached.
+var responseFaults = []string{"good", "good", "good", "length", "no usage", "truncated", "not JSON", "status 500", "status 400", "status 204", "wrong type", "no content"}
 
 func (m *faultyProvider) serve(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	m.count++
-	m.clean = m.mood == "good"
+	m.clean = m.fault == "good"
 	finish, usage, contentType := "stop", `,"usage":{"prompt_tokens":3,"completion_tokens":4}`, "application/json"
-	switch m.mood {
+	switch m.fault {
 	case "length":
 		finish = "length"
 	case "no usage":
@@ -43,7 +43,7 @@ func (m *faultyProvider) serve(w http.ResponseWriter, r *http.Request) {
 		contentType = "text/html"
 	}
 	body := fmt.Sprintf(`{"choices":[{"message":{"content":"answer %d"},"finish_reason":"%s"}]%s}`, m.count, finish, usage)
-	switch m.mood {
+	switch m.fault {
 	case "truncated":
 		body = body[:len(body)-10]
 	case "not JSON":
@@ -53,7 +53,7 @@ func (m *faultyProvider) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", contentType)
 	var status int
-	if _, err := fmt.Sscanf(m.mood, "status %d", &status); err == nil {
+	if _, err := fmt.Sscanf(m.fault, "status %d", &status); err == nil {
 		w.WriteHeader(status)
 		if status == http.StatusNoContent {
 			return
@@ -82,9 +82,9 @@ func TestCacheIsIsolated(t *testing.T) {
 		s := &site{t: t, local: local}
 		var callers [][2]string // project and key
 		for range 2 {
-			project := s.made("/api/admin/projects", `{"name":"p","plan":"unlimited"}`, "id")
+			project := s.create("/api/admin/projects", `{"name":"p","plan":"unlimited"}`, "id")
 			for range 2 {
-				callers = append(callers, [2]string{project, s.made("/api/admin/projects/"+project+"/keys", `{"name":"k"}`, "value")})
+				callers = append(callers, [2]string{project, s.create("/api/admin/projects/"+project+"/keys", `{"name":"k"}`, "value")})
 			}
 		}
 		stored := cached{}
@@ -104,7 +104,7 @@ func requestOnce(t *rapid.T, local *Local, provider *faultyProvider, callers [][
 		`"content":"a"}]`, `"content":"b"}]`, `"content":"a"}],"maxTokens":7`, `"content":"a"}],"temperature":0`, `"content":"a"}],"quality":"frontier"`,
 	}).Draw(t, "request")
 	control := rapid.SampledFrom([]string{"", "", "", "no-cache", "no-store"}).Draw(t, "cache-control")
-	provider.mood = rapid.SampledFrom(moods).Draw(t, "mood")
+	provider.fault = rapid.SampledFrom(responseFaults).Draw(t, "fault")
 	before := provider.count
 	r, _ := http.NewRequest("POST", local.Server.URL+"/api/ai/complete", strings.NewReader(`{"messages":[{"role":"user",`+request+`}`))
 	r.Header = http.Header{"X-Api-Key": {caller[1]}, "Content-Type": {"application/json"}, "Cache-Control": {control}}

@@ -141,10 +141,10 @@ type shape struct {
 
 // failure is a row of the fault table, as callers see it.
 type failure struct {
-	status          int
-	code, text      string
-	openai, claudes string // error types of the OpenAI and Anthropic formats
-	details         string // of the native format, as JSON; "": none
+	status            int
+	code, text        string
+	openai, anthropic string // error types of the OpenAI and Anthropic formats
+	details           string // of the native format, as JSON; "": none
 }
 
 var (
@@ -187,7 +187,7 @@ var anthropicShape = shape{
 }
 
 func anthropicFailure(f failure) string {
-	return fmt.Sprintf(`{"type":"error","error":{"type":%q,"message":%q},"request_id":"ID"}`, f.claudes, f.text)
+	return fmt.Sprintf(`{"type":"error","error":{"type":%q,"message":%q},"request_id":"ID"}`, f.anthropic, f.text)
 }
 
 // responsesShape has OpenAI's error bodies; a stream's error is inside its failed response.

@@ -29,7 +29,7 @@ type site struct {
 	t        *testing.T
 	local    *Local
 	provider *httptest.Server
-	said     string // the last body sent to the provider
+	lastBody string // the last body sent to the provider
 	project  string
 	key      string // a production key
 }
@@ -37,7 +37,7 @@ type site struct {
 // echo responds with the last message, with its JSON spelling unchanged.
 func (s *site) echo(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	s.said = string(body)
+	s.lastBody = string(body)
 	messages := gjson.GetBytes(body, "messages").Array()
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = fmt.Fprintf(w, `{"choices":[{"message":{"content":%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`,
@@ -56,8 +56,8 @@ func newSite(t *testing.T, makeEngine func(abi.Config) (host.Engine, error)) *si
 		t.Fatal(err)
 	}
 	t.Cleanup(s.local.Server.Close)
-	s.project = s.made("/api/admin/projects", `{"name":"hostile","plan":"unlimited"}`, "id")
-	s.key = s.made("/api/admin/projects/"+s.project+"/keys", `{"name":"hostile"}`, "value")
+	s.project = s.create("/api/admin/projects", `{"name":"hostile","plan":"unlimited"}`, "id")
+	s.key = s.create("/api/admin/projects/"+s.project+"/keys", `{"name":"hostile"}`, "value")
 	return s
 }
 
@@ -72,8 +72,8 @@ func onEngines(t *testing.T, f func(*testing.T, *site)) {
 	})
 }
 
-// made creates an object through the admin API and returns one of its fields.
-func (s *site) made(path, body, field string) string {
+// create creates an object through the admin API and returns one of its fields.
+func (s *site) create(path, body, field string) string {
 	s.t.Helper()
 	status, _, answer := s.admin("POST", path, body)
 	if status != 201 {
@@ -208,8 +208,8 @@ func TestNaughtyContent(t *testing.T) {
 				var sent struct {
 					Messages []struct{ Role, Content string }
 				}
-				if err := json.Unmarshal([]byte(s.said), &sent); err != nil || len(sent.Messages) != 2 || sent.Messages[1].Content != text || sent.Messages[1].Role != "user" {
-					t.Errorf("%q reached the provider as %s (%v)", text, s.said, err)
+				if err := json.Unmarshal([]byte(s.lastBody), &sent); err != nil || len(sent.Messages) != 2 || sent.Messages[1].Content != text || sent.Messages[1].Role != "user" {
+					t.Errorf("%q reached the provider as %s (%v)", text, s.lastBody, err)
 				}
 				var got struct{ Text string }
 				if err := json.Unmarshal([]byte(answer), &got); err != nil || got.Text != text {
@@ -375,8 +375,8 @@ func TestHostileBodies(t *testing.T) {
 			if status != c.want {
 				t.Errorf("%s: %d %.300s, want %d", c.name, status, answer, c.want)
 			}
-			if !utf8.ValidString(answer) || !utf8.ValidString(s.said) || !json.Valid([]byte(s.said)) && s.said != "" {
-				t.Errorf("%s: response %.100q, the provider got %.100q", c.name, answer, s.said)
+			if !utf8.ValidString(answer) || !utf8.ValidString(s.lastBody) || !json.Valid([]byte(s.lastBody)) && s.lastBody != "" {
+				t.Errorf("%s: response %.100q, the provider got %.100q", c.name, answer, s.lastBody)
 			}
 			if took := time.Since(start); took > slow {
 				t.Errorf("%s: took %v", c.name, took)

@@ -37,13 +37,14 @@ func (x *run) request(s Step, args []string) request {
 	}
 	for i, line := range s.Lines {
 		if strings.HasPrefix(line, "{") || strings.HasPrefix(line, "[") || strings.HasPrefix(line, "body:") {
-			r.body = x.expand(strings.TrimSpace(strings.TrimPrefix(strings.Join(s.Lines[i:], "\n"), "body:")))
+			body := strings.TrimSpace(strings.TrimPrefix(strings.Join(s.Lines[i:], "\n"), "body:"))
+			r.body = x.expand(padded(s, body))
 			break
 		}
 		name, value, _ := strings.Cut(line, ":")
-		r.headers[strings.ToLower(name)] = padded(s, x.expand(strings.TrimSpace(value)))
+		r.headers[strings.ToLower(name)] = x.expand(padded(s, strings.TrimSpace(value)))
 	}
-	r.body = unescapeBytes(padded(s, r.body))
+	r.body = unescapeBytes(r.body)
 	if contentType, given := r.headers["content-type"]; given && contentType == "" {
 		delete(r.headers, "content-type")
 	} else if r.body != "" && !given {
@@ -52,7 +53,8 @@ func (x *run) request(s Step, args []string) request {
 	return r
 }
 
-// padded replaces PAD with as many x as the option "pad" specifies.
+// padded replaces PAD with as many x as the option "pad" specifies. Pad before expand, because a random key may contain
+// "PAD".
 func padded(s Step, body string) string {
 	size, _ := strconv.Atoi(s.Options["pad"])
 	return strings.Replace(body, "PAD", strings.Repeat("x", size), 1)

@@ -125,7 +125,7 @@ var (
 	eventStreamType = []abi.Header{{Name: "content-type", Value: "text/event-stream"}}
 )
 
-const openaiAnswer = `{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"` + answerMark +
+const openaiAnswer = `{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"` + completionMark +
 	`"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}`
 
 var (
@@ -156,7 +156,7 @@ const openaiEnd = `data: {"id":"c1","object":"chat.completion.chunk","created":1
 
 var (
 	openaiStart  = chunkOf(`{"role":"assistant","content":""}`, "null")
-	openaiText   = chunkOf(`{"content":"`+answerMark+` and so on, word for word for word"}`, "null")
+	openaiText   = chunkOf(`{"content":"`+completionMark+` and so on, word for word for word"}`, "null")
 	openaiFinish = chunkOf(`{}`, `"stop"`)
 
 	openaiStream = &script{name: "a stream", faults: streamFaults, pieces: []piece{
@@ -189,11 +189,11 @@ var base = alphabet{
 const (
 	anthropicStart = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m\",\"content\":[],\"usage\":{\"input_tokens\":5,\"output_tokens\":1}}}\n\n" +
 		"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n"
-	anthropicText = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"" + answerMark + "\"}}\n\n"
+	anthropicText = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"" + completionMark + "\"}}\n\n"
 	anthropicEnd  = "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n" +
 		"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\",\"stop_sequence\":null},\"usage\":{\"output_tokens\":2}}\n\n" +
 		"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
-	anthropicAnswer = `{"id":"m1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"` + answerMark +
+	anthropicAnswer = `{"id":"m1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"` + completionMark +
 		`"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":5,"output_tokens":2}}`
 )
 
@@ -210,8 +210,8 @@ var (
 // A stream in OpenAI's Responses format.
 const (
 	responsesStart  = "event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"id\":\"r1\",\"model\":\"m\"}}\n\n"
-	responsesText   = "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"" + answerMark + "\"}\n\n"
-	responsesWhole  = `{"id":"r1","object":"response","created_at":1,"status":"completed","model":"m","output":[{"type":"message","id":"i1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"` + answerMark + `","annotations":[]}]}],"usage":{"input_tokens":5,"output_tokens":2,"total_tokens":7}}`
+	responsesText   = "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"" + completionMark + "\"}\n\n"
+	responsesWhole  = `{"id":"r1","object":"response","created_at":1,"status":"completed","model":"m","output":[{"type":"message","id":"i1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"` + completionMark + `","annotations":[]}]}],"usage":{"input_tokens":5,"output_tokens":2,"total_tokens":7}}`
 	responsesEnd    = "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":" + responsesWhole + "}\n\n"
 	responsesFailed = "event: response.failed\ndata: {\"type\":\"response.failed\",\"response\":{\"error\":{\"code\":\"server_error\",\"message\":\"no\"}}}\n\n"
 )
@@ -286,7 +286,7 @@ func (c choice) withHeaders(name string, headers ...abi.Header) choice {
 	return c
 }
 
-const geminiAnswer = `{"candidates":[{"content":{"role":"model","parts":[{"text":"` + answerMark + `"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":2,"totalTokenCount":7}}`
+const geminiAnswer = `{"candidates":[{"content":{"role":"model","parts":[{"text":"` + completionMark + `"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":2,"totalTokenCount":7}}`
 
 var (
 	geminiOK     = choice{name: "200", clean: true, event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType, Data: []byte(geminiAnswer)}}
@@ -349,7 +349,7 @@ func manyWords(n int) string { return strings.Repeat("many words ", n/11) }
 func long(n int) choice {
 	c := openaiOK
 	c.name = "a long response"
-	c.event.Data = []byte(strings.Replace(openaiAnswer, answerMark, manyWords(n), 1))
+	c.event.Data = []byte(strings.Replace(openaiAnswer, completionMark, manyWords(n), 1))
 	return c
 }
 

@@ -18,7 +18,7 @@ const maxState = 8 << 10
 // Marked texts whose appearance the checks restrict.
 const (
 	promptMark          = "marked-prompt"
-	answerMark          = "marked-answer"
+	completionMark      = "marked-answer"
 	openaiKey           = "marked-openai-key-of-the-deployment"
 	anthropicKey        = "marked-anthropic-key-of-the-deployment"
 	geminiKey           = "marked-gemini-key-of-the-deployment"
@@ -34,7 +34,7 @@ var secrets = []struct{ text, url string }{
 }
 
 // texts are conversation content, which must not appear in logs, headers and names.
-var texts = []string{promptMark, answerMark}
+var texts = []string{promptMark, completionMark}
 
 func (w *world) checkState() {
 	if len(w.state) > maxState+w.scenario.maxKept {

@@ -7,18 +7,18 @@ import (
 
 // cycle is a set of states that are mutually reachable.
 type cycle struct {
-	entry    int32
-	always   []uint64        // the actions outstanding in all of its states
-	answered map[uint64]bool // the actions that get a reply on its transitions
+	entry   int32
+	always  []uint64        // the actions outstanding in all of its states
+	replied map[uint64]bool // the actions that get a reply on its transitions
 }
 
 // findCycles finds cycles that can repeat forever even though every outstanding action eventually gets its reply:
 // cycles in which no action staysConnected outstanding throughout.
 func (x *search) findCycles() {
 	for _, c := range x.cycles() {
-		if !slices.ContainsFunc(c.always, func(id uint64) bool { return !c.answered[id] }) {
+		if !slices.ContainsFunc(c.always, func(id uint64) bool { return !c.replied[id] }) {
 			n := &x.nodes[c.entry]
-			x.find(fmt.Sprintf("it may repeat forever in a cycle that replies to %v", idsOf(c.answered)), n.from, n.choices)
+			x.find(fmt.Sprintf("it may repeat forever in a cycle that replies to %v", idsOf(c.replied)), n.from, n.choices)
 		}
 	}
 }
@@ -41,9 +41,9 @@ func (x *search) cycles() (all []*cycle) {
 			continue
 		}
 		if inside[set] == nil {
-			inside[set] = &cycle{entry: -1, answered: map[uint64]bool{}}
+			inside[set] = &cycle{entry: -1, replied: map[uint64]bool{}}
 		}
-		inside[set].answered[e.id] = true
+		inside[set].replied[e.id] = true
 	}
 	for at := range x.nodes {
 		c := inside[sets[at]]

@@ -150,7 +150,7 @@ func (g *generator) request() item {
 	}
 	g.vary(&it)
 	for range g.between(1, 3) {
-		it.Answers = append(it.Answers, g.answer())
+		it.Behaviors = append(it.Behaviors, g.behavior())
 	}
 	return it
 }
@@ -174,9 +174,9 @@ func (g *generator) vary(it *item) {
 	}
 }
 
-// answer makes a provider's behavior for one attempt.
-func (g *generator) answer() answer {
-	a := answer{
+// behavior makes a provider's behavior for one attempt.
+func (g *generator) behavior() behavior {
+	a := behavior{
 		Ms: pick(g.rng, uint64(0), 1, 30, 800, 9000), Out: pick(g.rng, uint64(1), 20, 300, 4000, 100_000), Text: pick(g.rng, uint64(1), 8, 60, 900),
 		Chunks: g.between(1, 6), Gap: pick(g.rng, uint64(0), 1, 50, 700), In: pick(g.rng, uint64(0), 0, 0, 90, 150, 190),
 	}
@@ -279,12 +279,12 @@ func (g *generator) idleSlices() {
 		}
 		g.add(item{
 			At: uint64(k), Do: "ask", Seed: g.next(), Key: k, Path: "openai", Model: "omega", Max: g.between(100, 2500), Words: 3,
-			Answers: []answer{{Out: 10, Text: 3, Ms: 10}},
+			Behaviors: []behavior{{Out: 10, Text: 3, Ms: 10}},
 		})
 	}
 	g.add(item{
 		At: 100_000, Do: "ask", Seed: g.next(), Key: n, Path: "openai", Model: "omega", Max: g.between(1000, 60_000), Words: 3,
-		Times: int(g.between(1, 4)), Answers: []answer{{Out: 10, Text: 3, Ms: 10}},
+		Times: int(g.between(1, 4)), Behaviors: []behavior{{Out: 10, Text: 3, Ms: 10}},
 	})
 }
 
@@ -322,7 +322,7 @@ func (g *generator) deficit() {
 	it := g.request()
 	it.Bad, it.Key = "", 0
 	it.Path, it.Model, it.Max, it.Stream = "openai", pick(g.rng, "gamma", "omega", "beta"), g.between(1, 300), false
-	it.Answers = []answer{{Out: 30, Text: 3, In: pick(g.rng, uint64(3000), 100_000, 1_000_000)}}
+	it.Behaviors = []behavior{{Out: 30, Text: 3, In: pick(g.rng, uint64(3000), 100_000, 1_000_000)}}
 	g.add(it)
 	for range g.between(1, 3) {
 		late := g.request()

@@ -60,23 +60,23 @@ type item struct {
 	Project int    `json:"project,omitempty"`
 
 	// ask
-	Path    string   `json:"path,omitempty"` // complete, chat, openai, responses, anthropic, embed, count, models, usage, health
-	Model   string   `json:"model,omitempty"`
-	Max     uint64   `json:"max,omitempty"`
-	Stream  bool     `json:"stream,omitempty"`
-	Prompt  uint64   `json:"prompt,omitempty"` // the prompt's number; equal numbers mean equal prompts
-	Words   uint64   `json:"words,omitempty"`  // the prompt's length
-	Times   int      `json:"times,omitempty"`  // number of repetitions
-	Every   uint64   `json:"every,omitempty"`  // ms between repetitions
-	JSON    bool     `json:"json,omitempty"`   // the text must be JSON
-	N       uint64   `json:"n,omitempty"`      // number of choices
-	Think   uint64   `json:"think,omitempty"`  // reasoning tokens
-	Idem    string   `json:"idem,omitempty"`
-	Cache   string   `json:"cache,omitempty"` // Cache-Control
-	Bad     string   `json:"bad,omitempty"`   // the request's defect: body, key, type, malformed
-	Leave   uint64   `json:"leave,omitempty"` // ms until the client disconnects
-	Quiet   bool     `json:"quiet,omitempty"` // the host notices the disconnect only on a write
-	Answers []answer `json:"answers,omitempty"`
+	Path      string     `json:"path,omitempty"` // complete, chat, openai, responses, anthropic, embed, count, models, usage, health
+	Model     string     `json:"model,omitempty"`
+	Max       uint64     `json:"max,omitempty"`
+	Stream    bool       `json:"stream,omitempty"`
+	Prompt    uint64     `json:"prompt,omitempty"` // the prompt's number; equal numbers mean equal prompts
+	Words     uint64     `json:"words,omitempty"`  // the prompt's length
+	Times     int        `json:"times,omitempty"`  // number of repetitions
+	Every     uint64     `json:"every,omitempty"`  // ms between repetitions
+	JSON      bool       `json:"json,omitempty"`   // the text must be JSON
+	N         uint64     `json:"n,omitempty"`      // number of choices
+	Think     uint64     `json:"think,omitempty"`  // reasoning tokens
+	Idem      string     `json:"idem,omitempty"`
+	Cache     string     `json:"cache,omitempty"` // Cache-Control
+	Bad       string     `json:"bad,omitempty"`   // the request's defect: body, key, type, malformed
+	Leave     uint64     `json:"leave,omitempty"` // ms until the client disconnects
+	Quiet     bool       `json:"quiet,omitempty"` // the host notices the disconnect only on a write
+	Behaviors []behavior `json:"answers,omitempty"`
 
 	// others
 	Ms     int64    `json:"ms,omitempty"`     // jump: offset; kv: duration of the outage
@@ -85,8 +85,8 @@ type item struct {
 	Names  []string `json:"names,omitempty"`  // policy
 }
 
-// answer is a provider's behavior for one attempt. The last one of a list repeats.
-type answer struct {
+// behavior is a provider's behavior for one attempt. The last one of a list repeats.
+type behavior struct {
 	Status uint64 `json:"status,omitempty"` // 0: 200
 	Ms     uint64 `json:"ms,omitempty"`     // ms until the head
 	Out    uint64 `json:"out,omitempty"`    // tokens that the model writes without a limit

@@ -19,7 +19,7 @@ type fetch struct {
 	model    *config.Model
 	limit    uint64 // the max tokens sent; 0: none
 	n        uint64 // choices requested
-	behavior answer
+	behavior behavior
 	in, out  uint64 // actual tokens of the prompt and of the completion
 	prompt   uint64 // estimated tokens of the prompt
 	text     string // the whole completion
@@ -96,7 +96,7 @@ func (x *exchange) fetch(a *abi.Action) {
 	}
 	w.stats.Fetches++
 	x.checkDispatch(f)
-	f.behavior = x.item.answer(len(x.history.fetches) - 1)
+	f.behavior = x.item.behaviorOf(len(x.history.fetches) - 1)
 	for _, name := range [...]string{"max_tokens", "max_completion_tokens", "max_output_tokens"} {
 		f.limit = max(f.limit, root.Get(name).Uint())
 	}
@@ -113,12 +113,12 @@ func (x *exchange) fetch(a *abi.Action) {
 	f.begin(o, a)
 }
 
-// answer returns the provider's behavior for attempt n, counted from 0.
-func (it *item) answer(n int) answer {
-	if len(it.Answers) == 0 {
-		return answer{Out: 20, Text: 5}
+// behaviorOf returns the provider's behavior for attempt n, counted from 0.
+func (it *item) behaviorOf(n int) behavior {
+	if len(it.Behaviors) == 0 {
+		return behavior{Out: 20, Text: 5}
 	}
-	return it.Answers[min(n, len(it.Answers)-1)]
+	return it.Behaviors[min(n, len(it.Behaviors)-1)]
 }
 
 // mark is a text in every response of a fetch that identifies the fetch and its project.

@@ -25,7 +25,7 @@ func clone(p *plan) *plan {
 	c := *p
 	c.Projects, c.Keys, c.Items = slices.Clone(p.Projects), slices.Clone(p.Keys), slices.Clone(p.Items)
 	for i := range c.Items {
-		c.Items[i].Answers = slices.Clone(c.Items[i].Answers)
+		c.Items[i].Behaviors = slices.Clone(c.Items[i].Behaviors)
 	}
 	return &c
 }
@@ -88,23 +88,23 @@ func (s *shrinker) item(i int) (simpler bool) {
 			it.Path = "openai"
 		}
 	})
-	for len(s.best.Items[i].Answers) > 1 && s.try(func(p *plan) { p.Items[i].Answers = p.Items[i].Answers[:len(p.Items[i].Answers)-1] }) {
+	for len(s.best.Items[i].Behaviors) > 1 && s.try(func(p *plan) { p.Items[i].Behaviors = p.Items[i].Behaviors[:len(p.Items[i].Behaviors)-1] }) {
 		simpler = true
 	}
-	for j := range s.best.Items[i].Answers {
-		plain := s.best.Items[i].Answers[j]
-		for _, change := range []func(*answer){
-			func(a *answer) { *a = answer{Out: plain.Out, Text: plain.Text} },
-			func(a *answer) { a.Ms, a.Gap = 0, 0 },
-			func(a *answer) { a.Chunks, a.After = 1, 0 },
-			func(a *answer) { a.Length, a.Over = false, false },
-			func(a *answer) { a.Retry, a.Cut = "", 0 },
-			func(a *answer) { a.In = 0 },
-			func(a *answer) { a.JSON = false },
-			func(a *answer) { a.Text = 3 },
-			func(a *answer) { a.Out = 20 },
+	for j := range s.best.Items[i].Behaviors {
+		plain := s.best.Items[i].Behaviors[j]
+		for _, change := range []func(*behavior){
+			func(a *behavior) { *a = behavior{Out: plain.Out, Text: plain.Text} },
+			func(a *behavior) { a.Ms, a.Gap = 0, 0 },
+			func(a *behavior) { a.Chunks, a.After = 1, 0 },
+			func(a *behavior) { a.Length, a.Over = false, false },
+			func(a *behavior) { a.Retry, a.Cut = "", 0 },
+			func(a *behavior) { a.In = 0 },
+			func(a *behavior) { a.JSON = false },
+			func(a *behavior) { a.Text = 3 },
+			func(a *behavior) { a.Out = 20 },
 		} {
-			try(func(it *item) { change(&it.Answers[j]) })
+			try(func(it *item) { change(&it.Behaviors[j]) })
 		}
 	}
 	return simpler
