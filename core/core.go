@@ -12,8 +12,8 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// Headroom is the number of free bytes before every result. The wasm build writes the result's length there; other
-// hosts remove them.
+// Headroom is the number of reserved bytes before every result. Package wasm writes the result's length there; other
+// users of Core skip them.
 const Headroom = 4
 
 // Limits for host memory. An isolate has 128 MiB, and most of that is for its instance and for bodies in flight.
@@ -69,7 +69,7 @@ func (c *Core) Step(message []byte) []byte {
 	return encode(&out, out.Size())
 }
 
-// Reads returns the rows that an object's command needs: it takes an abi.ObjectInput and returns an
+// Reads returns the ranges of rows that an object's command needs: it takes an abi.ObjectInput and returns an
 // abi.ObjectOutput with Ranges.
 func (c *Core) Reads(message []byte) []byte {
 	in, err := abi.DecodeObjectInput(message)

@@ -2,7 +2,7 @@ package abi
 
 // ActionKind is an operation for the host. Actions of one step do not depend on each other's results and run
 // concurrently, but buffers are written in order. The exchange is over when it has responded and no action that
-// produces an event is outstanding. Until then the host keeps it alive, also after the response.
+// produces an event is outstanding. Until then the host keeps it alive, even after the response.
 type ActionKind uint8
 
 const (
@@ -12,11 +12,11 @@ const (
 	ActionSupply ActionKind = 2
 	// ActionKeep stores Data as Buffer.
 	ActionKeep ActionKind = 3
-	// ActionRead looks Key up in the tiers of Where, memory first, and produces EventStored. A value found in
-	// KV is stored in memory for KeepMs, unless that is 0. Keys are printable ASCII. Tiers that the host does
+	// ActionRead looks Key up in the stores of Where, memory first, and produces EventStored. A value found in
+	// KV is stored in memory for KeepMs, unless that is 0. Keys are printable ASCII. Stores that the host does
 	// not have are skipped; if Where has no other, the outcome is OutcomeUnsupported.
 	ActionRead ActionKind = 4
-	// ActionWrite stores Body under Key in the tiers of Where: in memory for KeepMs, in KV for TTLSeconds.
+	// ActionWrite stores Body under Key in the stores of Where: in memory for KeepMs, in KV for TTL.
 	// An empty Body removes the key. It produces no event; the host logs a failure.
 	ActionWrite ActionKind = 5
 	// ActionCall sends Data to the object (Class, Name), which is created near Region, and produces EventReply.
@@ -34,7 +34,7 @@ const (
 	ActionRespond ActionKind = 8
 	// ActionWait produces EventTimer after KeepMs.
 	ActionWait ActionKind = 9
-	// ActionCancel drops the outstanding action ID, which then produces no event. If it is a read of the
+	// ActionCancel drops the outstanding action with this ID, which then produces no event. If it is a read of the
 	// request's body, the host discards the rest of the body or closes the connection after the response.
 	ActionCancel ActionKind = 10
 	// ActionLog writes Data, one line of JSON, to the log. Code is 0 for information, 1 for an error.
@@ -71,13 +71,14 @@ const (
 // on every forwarded request, or removes it if the address is unknown, so that callers cannot forge it.
 const AddressHeader = "x-postern-address"
 
-// Tiers of ActionRead and ActionWrite.
+// Stores of ActionRead and ActionWrite.
 const (
 	WhereMemory = 1
 	WhereKV     = 2
 )
 
-// Class is a kind of object.
+// Class is a kind of object. An object has a name and rows of its own, and applies one command at a time: a Durable
+// Object.
 type Class uint8
 
 const (

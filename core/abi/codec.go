@@ -3,8 +3,8 @@
 //
 // The codec has two forms. A number is an unsigned LEB128 varint. A byte string or text is its length as a
 // number, followed by its bytes. Everything else is a sequence of these. Numbers that cross to a host stay
-// below 2^53, so that JavaScript reads them exactly. Money never crosses as a number: it stays inside rows and
-// commands, which hosts do not decode.
+// below 2^53, so that JavaScript reads them exactly. Money never crosses as a number: it stays inside rows, states,
+// commands and replies, which hosts do not decode.
 package abi
 
 import "errors"
@@ -31,7 +31,7 @@ func (w *Writer) Uint(v uint64) {
 	w.Buf = append(w.Buf, byte(v))
 }
 
-// Int appends a signed number in zigzag encoding. Only rows and commands contain signed numbers.
+// Int appends a signed number in zigzag encoding. Only rows, states, commands and their replies contain signed numbers.
 func (w *Writer) Int(v int64) { w.Uint(uint64(v<<1) ^ uint64(v>>63)) }
 
 // Bool appends 0 or 1.
@@ -59,7 +59,7 @@ func (w *Writer) String(v string) {
 	w.Buf = append(w.Buf, v...)
 }
 
-// Reader reads values from Buf. After the first malformed value it returns only zero values, and Err is set.
+// Reader reads values from Buf. After the first malformed value it returns only zero values, and Err returns an error.
 type Reader struct {
 	Buf    []byte
 	failed bool

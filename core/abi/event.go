@@ -21,7 +21,7 @@ const (
 	// EventResponse completes ActionFetch. Code is the HTTP status; Headers are those listed in
 	// Configured.ResponseHeaders; Data is the whole body, which the host also stores in the fetch's Buffer.
 	EventResponse EventKind = 6
-	// EventFault completes an ActionFetch without a complete response, also during streaming. Code is a Fault.
+	// EventFault completes an ActionFetch without a complete response, including during streaming. Code is a Fault.
 	EventFault EventKind = 7
 	// EventTimer completes ActionWait.
 	EventTimer EventKind = 8
@@ -44,7 +44,7 @@ const (
 	OutcomeFailed      = 2 // failure of the host: storage down, object unreachable, body interrupted, unsealing failed
 	OutcomeTooLarge    = 3 // body: longer than the limit
 	OutcomeOverloaded  = 4 // reply: the object is overloaded; the call must not be repeated
-	OutcomeUnsupported = 5 // stored: this host has none of the requested tiers
+	OutcomeUnsupported = 5 // stored: this host has none of the requested stores
 )
 
 // Fault is the Code of a fault event.

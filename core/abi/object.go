@@ -37,8 +37,8 @@ type ObjectOutput struct {
 }
 
 // OutboxPrefix is the prefix of outbox row keys. The host delivers the rows in order: a KV delivery puts Data
-// under Name (or deletes Name if Data is empty), any other is a call. It removes a row after its delivery, and
-// otherwise retries by alarm after RedeliverMs.
+// under Name (or deletes Name if Data is empty), any other is a call. It removes a row after its delivery. If
+// the delivery fails, it retries by alarm after RedeliverMs.
 const (
 	OutboxPrefix = "o/"
 	OutboxEnd    = "o0"
@@ -174,7 +174,7 @@ type Config struct {
 	Env     []Header // all variables and secrets of the deployment
 }
 
-// Configured is the output of configure. If Error is set, the host answers every request with LastResort.
+// Configured is the output of configure. If Error is set, the host answers every request with the last-resort response.
 type Configured struct {
 	Version         uint64
 	Error           string   // the configuration error; never contains a secret
@@ -186,7 +186,7 @@ type Configured struct {
 	MemoryEntryBytes    uint64
 	MemoryOverheadBytes uint64
 	KVCacheSeconds      uint64 // maximum age of a cached KV value for ActionRead
-	// LastResort is the response when a step cannot run or Error is set: status, headers, and a body in two
+	// The last-resort response, for when a step cannot run or Error is set: status, headers, and a body in two
 	// halves around the request ID.
 	LastResortStatus  uint64
 	LastResortHeaders []Header

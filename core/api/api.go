@@ -45,7 +45,7 @@ type Parsed struct {
 	// Members are the body's members in the dialect Family.Members, comma-separated, without the members that
 	// wire.Family.Direct writes. They are copied member by member, and each value keeps its spelling.
 	Members []byte
-	// PromptTokens is an estimate; 0 means that the caller estimates from Request.
+	// PromptTokens is an estimate; 0 means that the exchange makes one from Request.
 	PromptTokens uint64
 	// Defaulted are parameters that the request omits and the family sets by default.
 	Defaulted chat.Params

@@ -40,7 +40,7 @@ var asciiKinds = func() (k [128]uint8) {
 	return k
 }()
 
-// tokenCosts is the cost of a character (second index: its kind) after another (first index: the kind before).
+// tokenCosts is the cost, in 1/TokenUnits token, of a character (second index: its kind) after another (first index).
 // The values are fitted to the texts of testdata/tokens.json by least squares of the relative error. A repeated
 // character always has a cost, so that no long text is estimated as nearly empty.
 var tokenCosts = [kinds][kinds]uint8{
@@ -68,7 +68,7 @@ func EstimateTokens(text jsontext.Spelled) uint64 {
 	return (EstimateUnits(text) + TokenUnits - 1) / TokenUnits
 }
 
-// EstimateUnits is EstimateTokens in TokenUnits, for texts that arrive in pieces: rounding up each piece would
+// EstimateUnits is EstimateTokens in units of 1/TokenUnits token, for texts that arrive in pieces: rounding up each would
 // overestimate.
 func EstimateUnits(text jsontext.Spelled) uint64 {
 	var cost uint64

@@ -2,7 +2,7 @@ package chat
 
 import "strings"
 
-// Params is a set of request features that some targets lack.
+// Params is a set of parameters and kinds of content that some targets do not support.
 type Params uint64
 
 const (
@@ -82,7 +82,7 @@ func setIf(to *Params, text string, p Params) {
 	}
 }
 
-// Params returns the features that the request uses.
+// Params returns the parameters that the request uses.
 func (r *Request) Params() Params {
 	var p Params
 	setIf(&p, r.Temperature, ParamTemperature)
@@ -152,8 +152,8 @@ func contents(parts []Part) Params {
 	return p
 }
 
-// Drop removes the parameters that a target does not support. Content stays: targets that do not support it are
-// skipped before.
+// Drop removes the parameters that a target does not support. Content stays: the exchange has already skipped targets
+// that do not support it.
 func (r *Request) Drop(supported Params) {
 	lacks := ^supported
 	clearIf := func(p Params, text *string) {

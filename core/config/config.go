@@ -14,10 +14,10 @@ import (
 
 // Variables that an operator sets. The catalog names the variables of each provider.
 const (
-	EnvCatalog      = "POSTERN_CATALOG"        // overlay: JSON in the catalog's format; its entries are added or replaced by name
+	EnvCatalog      = "POSTERN_CATALOG"        // overlay: JSON in the catalog's format; its entries add to the catalog's, or replace those of the same name
 	EnvMaxBodyBytes = "POSTERN_MAX_BODY_BYTES" // maximum request body; default 4,000,000
 	EnvControl      = "POSTERN_CONTROL"        // "off": the control plane is not reachable through the gateway
-	EnvMasterKeys   = "POSTERN_MASTER_KEYS"    // id:key,…; each key is 32 bytes in base64. The first seals, all unseal
+	EnvMasterKeys   = "POSTERN_MASTER_KEYS"    // id:key,…; each key is 32 bytes in base64. The first encrypts, all decrypt
 )
 
 // Config is the parsed configuration of a deployment.
@@ -35,7 +35,7 @@ type Config struct {
 	MasterKeys   []MasterKey // empty: projects cannot store their own provider keys
 }
 
-// MasterKey seals projects' own provider keys. Key is 32 bytes in base64.
+// MasterKey encrypts projects' own provider keys. Key is 32 bytes in base64.
 type MasterKey struct{ ID, Key string }
 
 // MasterKey returns the key with an ID, or an empty string.
@@ -57,7 +57,8 @@ type Plan struct {
 	BudgetPico  money.Pico // a project's default budget per calendar month
 }
 
-// Limits are the limits of one key: admissions in any second and in a UTC day, and tokens settled in any minute.
+// Limits are the limits of one key: admissions in any second and in a UTC day, and tokens settled in any minute. 0 is
+// none.
 type Limits struct{ PerSecond, PerDay, TokensPerMinute uint64 }
 
 // Provider is an upstream that serves models.
@@ -111,7 +112,7 @@ type Model struct {
 	Date           string      // month in which they were looked up
 }
 
-// Prices are prices per token.
+// Prices are prices per token. Cached is for prompt cache reads, Write and Write1h for writes kept 5 minutes and 1 hour.
 type Prices struct {
 	Input, Cached, Write, Write1h, Output money.Pico
 	// LongAbove is the prompt size in tokens (0: none) above which the Long prices apply to the whole request.
@@ -130,8 +131,8 @@ type Tier struct {
 	RequestMs uint64
 }
 
-// Strategy is the order in which a route's targets are tried. With every strategy, targets with an open circuit
-// come last, and targets without credentials are skipped.
+// Strategy is the order in which a route's targets are tried. With every strategy, a target with an open circuit is
+// skipped if a later one is suitable, and targets without credentials are skipped.
 type Strategy uint8
 
 const (
@@ -257,7 +258,7 @@ func (c *Config) RequestMsOf(t *Tier) uint64 {
 	return c.Routing.RequestMs
 }
 
-// LongestRequestMs returns the lifetime of a reservation: the time of all attempts, the total timeout of a
+// LongestRequestMs returns the lifetime of a reservation: the sum of the time of all attempts, the total timeout of a
 // stream, and a minute of slack.
 func (c *Config) LongestRequestMs(t *Tier) uint64 {
 	return c.RequestMsOf(t) + c.TimeoutsOf(t).TotalMs + 60_000

@@ -68,7 +68,8 @@ func (p *parser) settings() {
 	}
 	keys, ok := ParseMasterKeys(p.variable(EnvMasterKeys))
 	if !ok {
-		p.fail(EnvMasterKeys + " must be a comma-separated list of id:key, each id 1 to 16 letters, digits or hyphens, each key 32 bytes in base64")
+		p.fail(EnvMasterKeys + " must be a comma-separated list of id:key, each id 1 to 16 letters, digits or hyphens " +
+			"and not starting with a hyphen, each key 32 bytes in base64")
 	}
 	p.config.MasterKeys = keys
 	p.config.ControlOff = p.variable(EnvControl) == "off"
@@ -85,8 +86,8 @@ func (p *parser) catalog(source string, text []byte) {
 		p.fail(source + " must be a JSON object")
 		return
 	}
-	setText(&p.config.Version, root.Get("version"))
-	setText(&p.config.DefaultPlan, root.Get("defaultPlan"))
+	p.text(&p.config.Version, root, "version")
+	p.text(&p.config.DefaultPlan, root, "defaultPlan")
 	each(root.Get("plans"), p.plan)
 	each(root.Get("providers"), p.provider)
 	each(root.Get("models"), p.model)
@@ -104,19 +105,36 @@ func each(list gjson.Result, f func(gjson.Result)) {
 	}
 }
 
-func setText(to *string, v gjson.Result) {
-	if v.Type == gjson.String {
-		*to = v.String()
+// text reads an optional string member of v.
+func (p *parser) text(to *string, v gjson.Result, member string) {
+	switch m := v.Get(member); {
+	case m.Type == gjson.String:
+		*to = m.String()
+	case m.Exists():
+		p.failIn(memberOf(v, member) + " must be a string, got " + clip(m.Raw))
 	}
 }
 
-func setNumber(to *uint64, v gjson.Result) {
-	if v.Type == gjson.Number && v.Num >= 0 && v.Num < 1<<53 {
-		*to = uint64(v.Num)
+// number reads an optional member of v, an integer of at least 0.
+func (p *parser) number(to *uint64, v gjson.Result, member string) {
+	switch m := v.Get(member); {
+	case m.Type == gjson.Number && m.Num >= 0 && m.Num < 1<<53 && m.Num == float64(uint64(m.Num)):
+		*to = uint64(m.Num)
+	case m.Exists():
+		p.failIn(memberOf(v, member) + " must be an integer of at least 0, got " + clip(m.Raw))
 	}
 }
 
-// name returns the name of an entry of the list kind. Lists are keyed by name, and keys' allow-lists hold names.
+// memberOf names a member of v, with the name of v if it has one.
+func memberOf(v gjson.Result, member string) string {
+	if name := v.Get("name"); name.Type == gjson.String {
+		return member + " of " + quote(name.Str)
+	}
+	return member
+}
+
+// name returns the name of an entry of a list; kind is the list's name. Entries are found by name, and keys'
+// allow-lists hold names.
 func (p *parser) name(kind string, v gjson.Result) string {
 	name := v.Get("name").String()
 	ok := name != "" && len(name) <= doc.MaxModelBytes
@@ -133,11 +151,13 @@ func (p *parser) name(kind string, v gjson.Result) string {
 const maxQuotedBytes = 40
 
 // quote returns a name for an error message: in quotes, and truncated.
-func quote(name string) string {
-	if len(name) > maxQuotedBytes {
-		name = name[:maxQuotedBytes] + "…"
+func quote(name string) string { return `"` + clip(name) + `"` }
+
+func clip(text string) string {
+	if len(text) > maxQuotedBytes {
+		text = text[:maxQuotedBytes] + "…"
 	}
-	return `"` + name + `"`
+	return text
 }
 
 func (p *parser) amount(v gjson.Result, unit money.Pico, what string) money.Pico {
@@ -158,14 +178,14 @@ func (p *parser) amount(v gjson.Result, unit money.Pico, what string) money.Pico
 
 func (p *parser) plan(v gjson.Result) {
 	plan := Plan{Name: p.name("plans", v)}
-	setNumber(&plan.Production.PerSecond, v.Get("perSecond"))
-	setNumber(&plan.Production.PerDay, v.Get("perDay"))
-	setNumber(&plan.Production.TokensPerMinute, v.Get("tokensPerMinute"))
-	setNumber(&plan.Development.TokensPerMinute, v.Get("developmentTokensPerMinute"))
-	setNumber(&plan.Development.PerSecond, v.Get("developmentPerSecond"))
-	setNumber(&plan.Development.PerDay, v.Get("developmentPerDay"))
+	p.number(&plan.Production.PerSecond, v, "perSecond")
+	p.number(&plan.Production.PerDay, v, "perDay")
+	p.number(&plan.Production.TokensPerMinute, v, "tokensPerMinute")
+	p.number(&plan.Development.TokensPerMinute, v, "developmentTokensPerMinute")
+	p.number(&plan.Development.PerSecond, v, "developmentPerSecond")
+	p.number(&plan.Development.PerDay, v, "developmentPerDay")
 	plan.Concurrent = 200
-	setNumber(&plan.Concurrent, v.Get("concurrent"))
+	p.number(&plan.Concurrent, v, "concurrent")
 	plan.BudgetPico = p.amount(v.Get("budget"), money.Dollar, "budget of plan "+plan.Name)
 	for i := range p.config.Plans {
 		if p.config.Plans[i].Name == plan.Name {
@@ -237,7 +257,7 @@ func (p *parser) providerSettings(provider *Provider, v gjson.Result) (complete 
 		if strings.Contains(provider.BaseURL, "{"+name+"}") {
 			if !isLabel(value) {
 				// The value must not change the host or the path.
-				p.failIn("setting " + name + " of provider " + provider.Name + " must be letters, digits and hyphens")
+				p.failIn("setting " + name + " of provider " + provider.Name + " must be letters, digits and hyphens, not starting with a hyphen")
 			}
 			provider.BaseURL = strings.ReplaceAll(provider.BaseURL, "{"+name+"}", value)
 		}
@@ -263,7 +283,7 @@ func (p *parser) drops(v gjson.Result) (drops chat.Params) {
 		param := chat.ParamByName(name.String())
 		if param == 0 {
 			p.failIn("drops of " + v.Get("name").String() + " has the unknown parameter " + quote(name.String()) +
-				"; use " + string(chat.All.AppendNames(nil)))
+				"; the parameters are " + string(chat.All.AppendNames(nil)))
 		}
 		drops |= param
 	})
@@ -283,7 +303,7 @@ func (p *parser) checkUpstream(provider *Provider) {
 	}
 	for i := 0; i < len(url); i++ {
 		if c := url[i]; c <= ' ' || c > '~' || c == '#' || c == '?' || c == '@' || c == '\\' {
-			p.failIn("base URL of provider " + provider.Name + " must be printable ASCII without spaces, #, ?, @ and \\")
+			p.failIn("base URL of provider " + provider.Name + " must be printable ASCII without spaces, #, ?, @ or \\")
 		}
 	}
 	for i := 0; i < len(provider.Key); i++ {
@@ -296,14 +316,14 @@ func (p *parser) checkUpstream(provider *Provider) {
 func (p *parser) model(v gjson.Result) {
 	model := Model{Name: p.name("models", v), MaxTokensField: "max_tokens"}
 	model.Upstream = model.Name
-	setText(&model.Upstream, v.Get("upstream"))
-	setText(&model.MaxTokensField, v.Get("maxTokensField"))
+	p.text(&model.Upstream, v, "upstream")
+	p.text(&model.MaxTokensField, v, "maxTokensField")
 	each(v.Get("aliases"), func(alias gjson.Result) { model.Aliases = append(model.Aliases, alias.String()) })
-	setNumber(&model.Context, v.Get("context"))
-	setNumber(&model.MaxOutput, v.Get("maxOutput"))
+	p.number(&model.Context, v, "context")
+	p.number(&model.MaxOutput, v, "maxOutput")
 	model.Drops = p.drops(v)
-	setText(&model.Source, v.Get("source"))
-	setText(&model.Date, v.Get("date"))
+	p.text(&model.Source, v, "source")
+	p.text(&model.Date, v, "date")
 	if v.Get("kind").Str == "embedding" {
 		model.Kind = EmbeddingModel
 	}
@@ -335,7 +355,7 @@ func (p *parser) prices(model *Model, v gjson.Result) {
 	c.Cached = price("cached", c.Input)
 	c.Write = price("write", c.Input)
 	c.Write1h = price("write1h", c.Write)
-	setNumber(&c.LongAbove, v.Get("longAbove"))
+	p.number(&c.LongAbove, v, "longAbove")
 	c.LongInput, c.LongOutput = price("longInput", c.Input), price("longOutput", c.Output)
 	c.LongCached, c.LongWrite = price("longCached", c.Cached), price("longWrite", c.Write)
 }
@@ -353,12 +373,12 @@ func (p *parser) tier(v gjson.Result) {
 	default:
 		p.failIn("strategy of tier " + tier.Name + " must be weighted, ordered, cheapest or fastest, got " + quote(strategy))
 	}
-	timeouts(&tier.Timeouts, v)
-	setNumber(&tier.RequestMs, v.Get("requestMs"))
+	p.timeouts(&tier.Timeouts, v)
+	p.number(&tier.RequestMs, v, "requestMs")
 	var models []string
 	each(v.Get("targets"), func(t gjson.Result) {
 		var target Target
-		setNumber(&target.Weight, t.Get("weight"))
+		p.number(&target.Weight, t, "weight")
 		tier.Targets = append(tier.Targets, target)
 		models = append(models, t.Get("model").String())
 	})
@@ -377,25 +397,25 @@ func (p *parser) tier(v gjson.Result) {
 
 func (p *parser) routing(v gjson.Result) {
 	r := &p.config.Routing
-	setNumber(&r.Retries, v.Get("retries"))
-	setNumber(&r.BackoffMs, v.Get("backoffMs"))
-	setNumber(&r.MaxBackoffMs, v.Get("maxBackoffMs"))
-	setNumber(&r.CoolAfter, v.Get("coolAfter"))
-	setNumber(&r.CoolMs, v.Get("coolMs"))
-	timeouts(&r.Timeouts, v)
-	setNumber(&r.RequestMs, v.Get("requestMs"))
-	setNumber(&r.MockPauseMs, v.Get("mockPauseMs"))
+	p.number(&r.Retries, v, "retries")
+	p.number(&r.BackoffMs, v, "backoffMs")
+	p.number(&r.MaxBackoffMs, v, "maxBackoffMs")
+	p.number(&r.CoolAfter, v, "coolAfter")
+	p.number(&r.CoolMs, v, "coolMs")
+	p.timeouts(&r.Timeouts, v)
+	p.number(&r.RequestMs, v, "requestMs")
+	p.number(&r.MockPauseMs, v, "mockPauseMs")
 	r.Retries = min(r.Retries, 5)
 	if r.RequestMs == 0 {
 		p.failIn("routing.requestMs must be a positive number of milliseconds")
 	}
 }
 
-func timeouts(t *abi.Timeouts, v gjson.Result) {
-	setNumber(&t.HeadMs, v.Get("headMs"))
-	setNumber(&t.FirstByteMs, v.Get("firstByteMs"))
-	setNumber(&t.IdleMs, v.Get("idleMs"))
-	setNumber(&t.TotalMs, v.Get("totalMs"))
+func (p *parser) timeouts(t *abi.Timeouts, v gjson.Result) {
+	p.number(&t.HeadMs, v, "headMs")
+	p.number(&t.FirstByteMs, v, "firstByteMs")
+	p.number(&t.IdleMs, v, "idleMs")
+	p.number(&t.TotalMs, v, "totalMs")
 }
 
 // link turns names into pointers. The lists are complete and no longer reallocated.
@@ -403,19 +423,19 @@ func (p *parser) link() {
 	for i, name := range p.modelProviders {
 		model := &p.config.Models[i]
 		if model.Provider = p.config.provider(name); model.Provider == nil {
-			p.fail("catalog: model " + model.Name + " has the unknown provider " + quote(name) + "; add it to providers")
+			p.fail("model " + model.Name + " has the unknown provider " + quote(name) + "; add it to providers")
 		}
 	}
 	for i, models := range p.tierModels {
 		tier := &p.config.Tiers[i]
 		for j, name := range models {
 			if tier.Targets[j].Model = p.config.Model(name); tier.Targets[j].Model == nil {
-				p.fail("catalog: tier " + tier.Name + " has the unknown model " + quote(name) + "; add it to models")
+				p.fail("tier " + tier.Name + " has the unknown model " + quote(name) + "; add it to models")
 			}
 		}
 	}
 	if p.config.DefaultPlan == "" || len(p.config.Plans) == 0 {
-		p.fail("catalog: defaultPlan is required and must be one of plans")
+		p.fail("defaultPlan is required and must name one of plans")
 		return
 	}
 	for i := range p.config.Plans {
@@ -423,5 +443,5 @@ func (p *parser) link() {
 			return
 		}
 	}
-	p.fail("catalog: defaultPlan " + quote(p.config.DefaultPlan) + " is not one of plans")
+	p.fail("defaultPlan " + quote(p.config.DefaultPlan) + " is not one of plans; add it to plans")
 }

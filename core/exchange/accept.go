@@ -31,7 +31,7 @@ type preference struct {
 	quality     int // in thousandths
 }
 
-// apply sets the quality to the range's, if the range matches the media type and no more specific range did before.
+// apply takes the range's quality, if the range matches the media type and no more specific range has matched before.
 // Among equally specific ranges, the highest quality applies.
 func (p *preference) apply(mediaRange string, quality int, mediaType, wildcard string) {
 	specificity := 0

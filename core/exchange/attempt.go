@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
@@ -54,9 +55,11 @@ func (x *exchange) refuseUnsupported() {
 	if !x.s.strict {
 		missing &= chat.Content
 	}
-	x.refuse(fault.InvalidRequest, refusal{noRetry: true, details: []fault.Detail{
-		x.unsupported(string(missing.AppendNames(nil))),
-	}})
+	var details []fault.Detail
+	for name := range strings.SplitSeq(string(missing.AppendNames(nil)), ",") {
+		details = append(details, x.unsupported(name))
+	}
+	x.refuse(fault.InvalidRequest, refusal{noRetry: true, details: details})
 }
 
 // unsupported is the detail for a field that the current target does not support.
@@ -322,7 +325,7 @@ func (x *exchange) next(f fault.Fault, r refusal) {
 	previous := s.orderIndex
 	s.orderIndex++
 	s.retries, s.imposedMaxTokens = 0, 0
-	s.providerKey = "" // it belongs to the last target's provider
+	s.providerKey = "" // it belongs to the previous target's provider
 	if !x.chooseTarget() {
 		s.orderIndex = previous
 		x.refuse(f, r)

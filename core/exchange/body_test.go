@@ -100,7 +100,7 @@ func TestInvalidEmbeddingsAreRejected(t *testing.T) {
 	for members, complaint := range map[string]string{
 		`"model":"vectors"`:                                                   "input is required",
 		`"input":"a"`:                                                         "model is required",
-		`"model":"vectors","input":7`:                                         "must be a string or an array",
+		`"model":"vectors","input":7`:                                         "must be a string, an array of strings or an array of token IDs",
 		`"model":"vectors","input":[]`:                                        "must have 1 to 2048 elements",
 		`"model":"vectors","input":["a",[1]]`:                                 "must be all strings or all arrays of token IDs",
 		`"model":"vectors","input":[[1,"a"]]`:                                 "must be all strings or all arrays of token IDs",

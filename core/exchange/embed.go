@@ -77,7 +77,7 @@ func (e *embeddings) inputs(p *api.Parser, v gjson.Result) {
 			return !p.Full() && len(e.call.Inputs)+len(e.call.Tokens) <= maxInputs
 		})
 	default:
-		p.WrongType("input", "a string or an array", v)
+		p.WrongType("input", "a string, an array of strings or an array of token IDs", v)
 	}
 	if n := len(e.call.Inputs) + len(e.call.Tokens); len(p.Details) == 0 && (n == 0 || n > maxInputs) {
 		p.Wrong("input", "must have 1 to 2048 elements")
@@ -132,7 +132,8 @@ func (x *exchange) sendEmbeddings(body []byte) {
 	}
 	if request.URL == "" {
 		x.next(fault.InvalidRequest, refusal{noRetry: true, details: []fault.Detail{
-			x.unsupported("input"),
+			{Field: "input", Message: "has a form that " + x.model().Name +
+				" does not support; send one string per request or use another model"},
 		}})
 		return
 	}

@@ -73,7 +73,7 @@ func (x *exchange) extend() {
 	x.call(idExtend, abi.ClassKeyMeter, x.s.keyHash, command.Encode())
 }
 
-// onExtend takes the meter's reply. A stream is not cut because its meter is unreachable: settle books its full
+// onExtend takes the meter's reply. A stream is not cut because its meter is unreachable: the settlement charges its full
 // cost, even above the reservation, and the next chunk requests an extension again.
 func (x *exchange) onExtend() {
 	s := &x.s

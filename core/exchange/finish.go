@@ -15,7 +15,7 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// ErrorHeaders are the headers of the error response that a host sends when no step can.
+// ErrorHeaders are the headers of the last-resort response, which a host sends when no step can run.
 var ErrorHeaders = []abi.Header{
 	{Name: "content-type", Value: "application/json"}, {Name: "cache-control", Value: "private, no-store"},
 }
@@ -196,8 +196,8 @@ func (x *exchange) charge(u *chat.Usage, cost money.Pico) {
 	s.charges = append(s.charges, charge{target, *u, cost, !u.Reported})
 }
 
-// credible reports whether the provider's usage is present and plausible for a response of about the given tokens:
-// the prompt is not empty, and text takes output tokens.
+// credible reports whether the provider's usage is present and plausible for a response of about the given number of
+// tokens: the prompt is not empty, and text takes output tokens.
 func credible(u *chat.Usage, tokens uint64) bool {
 	return u.Reported && u.Plausible() && u.Input > 0 && (u.Output > 0 || tokens == 0)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// forward passes the request to the control plane. The control plane authenticates it itself and trusts no request
-// for its origin.
+// forward passes the request to the control plane, which authenticates every request itself and trusts none because of
+// where it comes from.
 func (x *exchange) forward(path string) {
 	x.s.endpoint = endpointControl
 	headers := []abi.Header{{Name: "x-request-id", Value: x.s.requestID}}

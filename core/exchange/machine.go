@@ -383,7 +383,7 @@ func Rows() []string {
 	return names
 }
 
-// RowOf returns the index of the table row that handles the event in the given state, or -1 if the event is a late
+// RowOf returns the index of the table row that handles the event in the given state, or -1 if no row does or it is a late
 // reply to a canceled action.
 func RowOf(cfg *config.Config, stateBytes []byte, event *abi.Event) int {
 	x := exchange{config: cfg, event: event}

@@ -9,7 +9,7 @@ import (
 // Output tokens to reserve while the length of the response is unknown.
 const (
 	initialStreamTokens = 1024   // for a stream, whose reservation is extended later
-	minAnswerTokens     = 4096   // for a whole response without max tokens when the budget is short, without thinking
+	minAnswerTokens     = 4096   // for a whole response without max tokens when the budget is short or the key Unbounded; thinking is extra
 	assumedTokens       = 32_768 // the output limit of a model for which the catalog has none
 )
 
@@ -30,13 +30,14 @@ func (q *request) outputRoom(m *config.Model) (tokens uint64, tight bool) {
 	return left, false
 }
 
-// exceedsContext reports whether max tokens of limit plus the estimated prompt exceed the model's context.
+// exceedsContext reports whether the estimated prompt plus limit output tokens exceed the model's context.
 // Providers reject such a limit. Without a limit, the context itself bounds the response.
 func (q *request) exceedsContext(m *config.Model, limit uint64) bool {
 	return q.promptTokens+limit > m.Context
 }
 
-// maxOutputTokens is the upper bound for one response in tokens: the caller's max tokens, or the model's limit.
+// maxOutputTokens is the number of output tokens to reserve for one response: the caller's max tokens, else a typical
+// number for an Unbounded record, else the model's limit.
 func (x *exchange) maxOutputTokens(m *config.Model) uint64 {
 	q := &x.s.request
 	switch {
@@ -65,7 +66,7 @@ func (x *exchange) minOutputTokens(m *config.Model) uint64 {
 	return min(longest, minAnswerTokens+x.s.request.thinking)
 }
 
-// costBound is the maximum cost of the request at a model, with the longest possible prompt and the given number
+// costBound is the maximum cost of the request with a model, for the bound on the prompt and the given number
 // of output tokens per choice.
 func (x *exchange) costBound(m *config.Model, tokens uint64) money.Pico {
 	q := &x.s.request

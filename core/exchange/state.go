@@ -21,7 +21,7 @@ const (
 	bufferDeltas   = 6   // a streamed response, as encoded deltas
 	bufferPolicy   = 7   // the project's policy
 	bufferPieces   = 16  // the pieces of a mock's stream, numbered from here
-	bufferSealed   = 128 // the sealed project key of each target, numbered from here
+	bufferSealed   = 128 // the project's encrypted provider key for each target, numbered from here
 )
 
 // state is everything that an exchange remembers between steps: at most 8 KiB plus one unfinished stream event.

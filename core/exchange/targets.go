@@ -68,8 +68,8 @@ func (x *exchange) model() *config.Model { return x.current().Model }
 // usesProjectKey reports whether the current target is called with the project's own provider key.
 func (x *exchange) usesProjectKey() bool { return x.current().MasterKeyID != "" }
 
-// chooseTarget advances to a target that is usable, supports the request and has a closed circuit. If all suitable
-// targets have open circuits, it takes the first of them. It returns false if no target is suitable.
+// chooseTarget advances to a target that is usable, supports the request and has a closed circuit. If all remaining
+// suitable targets have open circuits, it takes the first of them. It returns false if no target is suitable.
 func (x *exchange) chooseTarget() bool {
 	s := &x.s
 	firstOpen := len(s.order)

@@ -32,7 +32,9 @@ func (x *exchange) usage() {
 	}
 	switch {
 	case project != "" && project != x.s.record.ProjectID:
-		x.refuse(fault.Forbidden, refusal{})
+		x.refuse(fault.Forbidden, refusal{details: []fault.Detail{
+			{Field: "projectId", Message: "must be the key's own project, " + x.s.record.ProjectID},
+		}})
 	case len(details) > 0:
 		x.refuse(fault.InvalidRequest, refusal{details: details})
 	default:
@@ -79,7 +81,7 @@ func (x *exchange) report(waited, final bool) {
 // retryReport queries the Ledger again after a pause.
 func (x *exchange) retryReport() { x.report(true, false) }
 
-// onReport takes the usage, or first waits or flushes the meters as the Ledger demands.
+// onReport takes the usage, or first waits or flushes the meters as the Ledger requests.
 func (x *exchange) onReport() {
 	var reply ledger.ReportReply
 	var err error

@@ -56,7 +56,7 @@ func (b *Builder) Key(name string) {
 	b.B = append(append(append(b.B, '"'), name...), '"', ':')
 }
 
-// KeyText writes a member name that may be any text, such as a caller's.
+// KeyText writes a member name that may be any text, such as one that a caller chose.
 //
 //go:noinline
 func (b *Builder) KeyText(name string) {

@@ -1,7 +1,7 @@
 // Package jsontext validates JSON from outside before gjson reads it, and writes JSON.
 //
 // gjson's validator accepts invalid UTF-8 and recurses without a limit. For duplicate keys, gjson returns the
-// first value and other parsers the last, so a provider could see another value than the one that Postern
+// first value and other parsers the last, so a provider could see a value other than the one that Postern
 // checked. Check rejects all of that in one pass without recursion.
 package jsontext
 
@@ -288,7 +288,7 @@ func plainLength(b []byte) int {
 	return n
 }
 
-// duplicate reports whether two of the keys from index first on are equal after unescaping.
+// duplicate reports whether any two keys from index first onward are equal after unescaping.
 func (s *scanner) duplicate(first int) bool {
 	keys := s.keys[first:]
 	const few = 12

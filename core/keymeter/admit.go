@@ -190,8 +190,8 @@ func (m *meter) reserve(want, minimum int64, final bool) AdmitReply {
 	return reply
 }
 
-// acceptGrant raises the slice to the granted total. It runs before any check can reject the request; the grant then
-// serves the next request.
+// acceptGrant raises the slice to the granted total. It runs before the checks: if they reject the request, the grant
+// is kept for the next one.
 func (c *call) acceptGrant(g Grant) {
 	m := c.m
 	if g.Epoch == 0 {

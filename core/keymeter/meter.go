@@ -107,8 +107,9 @@ func (m *meter) fields(f *abi.Fields) {
 	f.Uint(&m.nextForgetMs)
 }
 
-// firstEpoch is the epoch of a meter whose row is older than epochs. The Ledger's row of that meter has epoch 1. So the
-// Ledger adopts the slice that the meter reports, and the meter ignores grants of epoch 1 that are still in flight.
+// firstEpoch is the epoch of a meter whose row was stored before epochs existed. The Ledger's row of it has epoch 1.
+// So the Ledger adopts the slice that the meter reports, and the meter ignores grants of epoch 1 that are still in
+// flight.
 const firstEpoch = 2
 
 func tickFields(f *abi.Fields, t *tick) {
@@ -134,9 +135,10 @@ func reservationFields(f *abi.Fields, r *reservation) {
 	f.String(&r.idem)
 }
 
-// advance moves the meter to now. If the clock went back, it keeps the largest day and period seen, starts with a full
-// one-second window and restamps the tokens of the last minute to now, so that a clock step cannot admit requests twice.
-// The caller must then store the meter, or the windows would stay full until the clock catches up.
+// advance moves the meter to now. If the clock went back (jumped), it keeps the largest day and period seen, starts
+// with a full one-second window and restamps the tokens of the last minute to now, so that a clock step cannot admit
+// requests twice. The caller must then store the meter; otherwise the windows would stay full until the clock catches
+// up.
 func (m *meter) advance(now uint64, limits config.Limits) (jumped bool) {
 	if jumped = now < m.lastMs; jumped {
 		m.ticks = append(m.ticks[:0], tick{now, limits.PerSecond})
@@ -156,7 +158,7 @@ func (m *meter) advance(now uint64, limits config.Limits) (jumped bool) {
 	return jumped
 }
 
-// restampTokens moves all tokens of the window to the present second.
+// restampTokens moves all tokens of the window to the current second.
 func (m *meter) restampTokens(now uint64) {
 	total := uint64(0)
 	for _, t := range m.tokens {
@@ -238,7 +240,7 @@ func (m *meter) tokenWindow(limit uint64) Window {
 	return w
 }
 
-// countTokens adds settled tokens to the token window, in the present second.
+// countTokens adds settled tokens to the token window, in the current second.
 func (m *meter) countTokens(n, limit uint64) {
 	if limit == 0 || n == 0 {
 		return
@@ -320,7 +322,7 @@ func (m *meter) usageFor(ms uint64, model string) *ledger.Usage {
 	return &m.usage[len(m.usage)-1]
 }
 
-// reportSoon schedules the report of usage, unless it is scheduled.
+// reportSoon schedules a report of the usage, unless one is already scheduled.
 func (m *meter) reportSoon() {
 	if m.flushMs == 0 {
 		m.flushMs = m.lastMs + flushDelayMs

@@ -1,4 +1,4 @@
-// Package route orders the targets of a request and keeps the state of circuit breakers.
+// Package route orders the targets of a request, and keeps the circuit breakers and the counts of guessed keys.
 package route
 
 import (
@@ -9,7 +9,7 @@ import (
 )
 
 // Order returns the indexes of a route's targets in the order in which to try them. random returns the next
-// random number, cost the expected cost of the request with a model. Targets that are not usable keep their
+// random number, cost the expected cost of the request with a model in picodollars. Targets that are not usable keep their
 // place but have weight 0.
 func (c *Circuits) Order(
 	s config.Strategy, targets []config.Target, now uint64, random func() uint64, cost func(*config.Model) int64, usable func(int) bool,
@@ -71,8 +71,8 @@ func draw(targets []config.Target, random func() uint64, usable func(int) bool) 
 	return 0
 }
 
-// BackoffMs returns the backoff before a retry: full jitter below a doubling bound, but at least the provider's
-// Retry-After. ok is false if Retry-After exceeds MaxBackoffMs.
+// BackoffMs returns the backoff before a retry (0 is the first): full jitter up to a doubling bound, but at least the
+// provider's Retry-After. ok is false if Retry-After exceeds MaxBackoffMs.
 func BackoffMs(r *config.Routing, retry, retryAfterMs, random uint64) (ms uint64, ok bool) {
 	if retryAfterMs > r.MaxBackoffMs {
 		return 0, false
@@ -82,7 +82,7 @@ func BackoffMs(r *config.Routing, retry, retryAfterMs, random uint64) (ms uint64
 }
 
 // Circuits is the state that an isolate shares between exchanges, stored as one blob: the circuit breakers of
-// targets, and counts of addresses that try unknown keys.
+// targets, and how many unknown keys each client address has tried.
 type Circuits struct {
 	Changed   bool
 	targets   []circuit
@@ -96,14 +96,14 @@ type circuit struct {
 	model     string
 	failures  uint64 // consecutive
 	refused   bool   // all failures concern the deployment's credentials; a project's own key may still work
-	untilMs   uint64 // open until then
+	untilMs   uint64 // Unix time until which it is open
 	latencyMs uint64 // time to first token, a decaying average; 0: unknown
 	seenMs    uint64 // time of its last measurement
 }
 
 // address counts the unknown keys from one client address.
 type address struct {
-	name    string
+	name    string // the client's IP address
 	guesses uint64
 	sinceMs uint64 // start of the current window
 }
@@ -198,7 +198,7 @@ func (c *Circuits) Failed(r *config.Routing, model string, now uint64) {
 	c.failed(r, model, false, now)
 }
 
-// Refused counts a failure of the deployment's credentials: the provider rejects them or limits their rate.
+// Refused counts a failure caused by the deployment's credentials: the provider rejects them or limits their rate.
 func (c *Circuits) Refused(r *config.Routing, model string, now uint64) {
 	c.failed(r, model, true, now)
 }

@@ -1,6 +1,6 @@
 //go:build tinygo
 
-// The core as a WebAssembly module: memory and exports, nothing else.
+// The core as a WebAssembly module. It exports its memory and the functions below, and imports nothing.
 //
 // A host calls reserve(n), writes n bytes of input at the returned pointer, and calls configure, step, reads or
 // apply with n. Each returns a pointer to a 32-bit little-endian length, followed by that many bytes of output.

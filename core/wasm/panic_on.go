@@ -2,7 +2,7 @@
 
 package main
 
-// The build with the panic switch is for tests of hosts whose instance traps.
+// This build lets a test make the instance trap, to check what hosts do then.
 
 var panicArmed bool
 

@@ -170,11 +170,11 @@ func (r *reader) allowed(at place, kind string, role chat.Role) bool {
 		}
 	case "tool_result":
 		if role != chat.User || at.inner >= 0 {
-			problem = `"tool_result" is allowed only in user messages`
+			problem = `"tool_result" is allowed only in user messages, and not inside another tool_result`
 		}
 	case "image", "document":
 		if role == chat.System {
-			problem = "must be text in a system prompt, got " + kind
+			problem = `must be "text" in a system prompt, got "` + kind + `"`
 		}
 	}
 	if problem != "" {

@@ -27,7 +27,7 @@ type reader struct {
 }
 
 // Parse reads a body. Unknown blocks, tools and members are not errors, because the API gains new ones often.
-// They are missing from Request but kept in Members.
+// Request has them as Foreign parts, Raw tools and Extra; Members has them unchanged.
 func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	r := parse(p, root)
 	if r.out.Request.MaxTokens == 0 && !root.Get("max_tokens").Exists() {
@@ -71,7 +71,7 @@ func parse(p *api.Parser, root gjson.Result) *reader {
 	return r
 }
 
-// maxTokens reads max_tokens, which is required: null is rejected. 0, with which Anthropic's API fills its
+// maxTokens reads max_tokens, which is required: null is rejected. 0, which asks Anthropic's API only to fill its prompt
 // cache, is rejected too.
 func (r *reader) maxTokens(v gjson.Result) {
 	if v.Type == gjson.Null {

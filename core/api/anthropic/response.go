@@ -155,8 +155,8 @@ func ending(b *jsontext.Builder, reason string, sequence jsontext.Spelled) {
 	}
 }
 
-// usage writes the usage object. input_tokens excludes tokens read from or written to the prompt cache. The
-// split of cache writes by lifetime is always part of complete messages; at the end of a stream only if there
+// usage writes the usage object. input_tokens excludes tokens read from or written to the prompt cache. The split of
+// cache writes by lifetime is always part of complete messages and message_start; at the end of a stream only if there
 // are 1-hour writes.
 func usage(b *jsontext.Builder, u *chat.Usage, whole bool) {
 	written := u.CacheWrite + u.CacheWrite1h

@@ -178,8 +178,8 @@ func blockOf(calls, index uint64) (uint64, bool) {
 	return uint64(bits.TrailingZeros64(calls)), calls != 0
 }
 
-// finish stores the finish reason for End. State has no room for a stop sequence, so message_delta begins here
-// in that case; End completes it with the usage.
+// finish stores the finish reason for End. State has no room for a stop sequence: if there is one, message_delta
+// begins here, and End completes it with the usage.
 func finish(b *jsontext.Builder, s *api.State, d *chat.Delta) {
 	s.Finish = d.Finish
 	if d.Finish != chat.FinishStopSeq || d.Text == "" {

@@ -193,7 +193,7 @@ func roleOf(role string) chat.Role {
 // invalid marks a field that is present but wrong, so that it is not reported as missing too.
 const invalid = "-"
 
-// message returns a message's role and its content. The content is JSON as spelled in the request: Check has
+// message returns a message's role and its content. The content is JSON as in the request: jsontext.Check has
 // validated it.
 func message(p *api.Parser, index int, v gjson.Result) (role, content string) {
 	if !v.IsObject() {

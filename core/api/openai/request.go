@@ -117,8 +117,12 @@ func stops(p *api.Parser, v gjson.Result) (stop []jsontext.Spelled) {
 		stop = []jsontext.Spelled{jsontext.Inside(v.Raw)}
 	case v.IsArray():
 		v.ForEach(func(_, s gjson.Result) bool {
-			stop = append(stop, p.Text("stop", s))
-			return len(stop) < maxStops
+			if len(stop) == maxStops {
+				p.Wrong("stop", "must have at most 16 entries")
+				return false
+			}
+			stop = append(stop, p.Text(api.At("stop", len(stop), ""), s))
+			return true
 		})
 	default:
 		p.WrongType("stop", "a string or an array of strings", v)
@@ -347,7 +351,7 @@ func contentParts(p *api.Parser, index int, v gjson.Result) (parts []chat.Part) 
 			if c, ok := contentPart(part); ok {
 				parts = append(parts, c)
 			} else if parts = append(parts, chat.Part{Kind: chat.Foreign}); !part.IsObject() || part.Get("type").Type != gjson.String {
-				p.Wrong(api.At("messages", index, api.At(".content", count, "")), "must be an object with a type")
+				p.Wrong(api.At("messages", index, api.At(".content", count, "")), "must be an object whose type is a string")
 			}
 			count++
 			return !p.Full()

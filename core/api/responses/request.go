@@ -114,7 +114,7 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 		summary := v.Get("summary").Str
 		r.Reasoning.Visible = summary != "" && summary != "none"
 	case "include", "truncation", "service_tier", "metadata", "prompt_cache_key", "safety_identifier":
-		// No other dialect has an equivalent. include is dropped for them without a warning.
+		// No other dialect has an equivalent. For other dialects, include is dropped without a warning.
 		return v.Type == gjson.Null || name == "include"
 	default:
 		return v.Type == gjson.Null
@@ -234,7 +234,8 @@ func readItem(p *api.Parser, index int, v gjson.Result) (chat.Role, []chat.Part)
 		}}
 	case kind == "function_call_output":
 		return chat.ToolRole, []chat.Part{{
-			Kind: chat.ToolResult, ID: p.Text(api.At("input", index, ".call_id"), v.Get("call_id")), Parts: content(p, index, v.Get("output")),
+			Kind: chat.ToolResult, ID: p.Text(api.At("input", index, ".call_id"), v.Get("call_id")),
+			Parts: content(p, api.At("input", index, ".output"), v.Get("output")),
 		}}
 	case kind == "reasoning":
 		return chat.Assistant, reasoning(v)
@@ -269,15 +270,15 @@ func message(p *api.Parser, index int, v gjson.Result) (role chat.Role, parts []
 	default:
 		p.WrongValue(api.At("input", index, ".role"), "user, assistant, system or developer", name)
 	}
-	return role, content(p, index, v.Get("content"))
+	return role, content(p, api.At("input", index, ".content"), v.Get("content"))
 }
 
-func content(p *api.Parser, index int, v gjson.Result) (parts []chat.Part) {
+func content(p *api.Parser, field string, v gjson.Result) (parts []chat.Part) {
 	switch {
 	case v.Type == gjson.String:
 		return []chat.Part{{Kind: chat.Text, Text: inside(v)}}
 	case !v.IsArray():
-		p.WrongType(api.At("input", index, ".content"), "a string or an array of parts", v)
+		p.WrongType(field, "a string or an array of parts", v)
 		return nil
 	}
 	v.ForEach(func(_, c gjson.Result) bool {
