@@ -80,7 +80,7 @@ export function serve(isolate: Isolate, request: Request, env: Env, ctx: Lifetim
     return lastResort(UNCONFIGURED, request.method, id)
   }
   if (configured.error !== '') {
-    logFailure('misconfigured', { requestId: id, wrong: configured.error })
+    logFailure('misconfigured', { requestId: id, problem: configured.error })
     return lastResort(configured, request.method, id)
   }
   isolate.memory.bound(configured)
