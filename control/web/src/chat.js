@@ -129,7 +129,7 @@ const ADVICE = {
   missing_api_key: 'Paste a key above.',
   not_a_key: 'Paste only the key. It consists of letters, digits and underscores.',
   masked_key:
-    'Paste the full key, which is shown only once, when it is created. If you lost it, rotate the key or create a new one.',
+    'Paste the full key, which is shown only once, at creation. If you lost it, rotate the key or create a new one.',
   invalid_api_key: 'Check that the key is complete, active and not expired, and that its project is not archived.',
   insufficient_permissions: 'Use a gateway key (sk_) with the permission “Completions”.',
   model_not_allowed: 'Select another model, or add this one to the key’s and the project’s allowed models.',
