@@ -1,7 +1,6 @@
 package control
 
 import (
-	"log"
 	"net/http"
 
 	"github.com/postern-ai/postern/core/directory"
@@ -93,6 +92,6 @@ func (h *handler) auditSession(c *call, action string) {
 		_, err = h.store.commit(c, change{writes: []directory.Write{entry}})
 	}
 	if err != nil {
-		log.Printf("control: audit %s: %q", action, err.Error())
+		LogFailure("", "audit_failed", action+": "+err.Error())
 	}
 }
