@@ -88,7 +88,7 @@ func (h *handler) putProviderKey(c *call) (answer, error) {
 		f.problem("key", "is required")
 	}
 	if given && (len(text) < minProviderKeyBytes || len(text) > maxProviderKeyBytes || !isHeaderText(text)) {
-		f.problem("key", "must be 8 to 512 printable ASCII characters without spaces")
+		f.problem("key", "must have 8 to 512 printable ASCII characters and no spaces")
 	}
 	if err := f.err(); err != nil {
 		return answer{}, err

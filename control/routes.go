@@ -89,13 +89,13 @@ func unknownPath(path string) *refusal {
 	segments := strings.Split(strings.TrimPrefix(path, projectsPath+"/"), "/")
 	switch {
 	case !strings.HasPrefix(path, projectsPath+"/") || segments[0] == "":
-		return errNotFound
+		return errNoEndpoint
 	case !isID(segments[0], projectPrefix):
 		return refuse(fault.NotFound, "project", badProjectID+got(segments[0]))
 	case len(segments) > 2 && segments[1] == "keys" && segments[2] != "" && !isID(segments[2], keyPrefix):
 		return refuse(fault.NotFound, "key", badKeyID+got(segments[2]))
 	}
-	return errNotFound
+	return errNoEndpoint
 }
 
 // bind reports whether a path matches a pattern, and sets the path parameters. Text that is not in the form

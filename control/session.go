@@ -53,7 +53,7 @@ func readToken(r *http.Request) (string, error) {
 	}
 	token, given := f.text("token", "")
 	if given && (token == "" || len(token) > maxTokenBytes) {
-		f.problem("token", "must be 1 to 4096 bytes")
+		f.problem("token", "must have 1 to 4096 bytes")
 	}
 	if !given && len(f.problems) == 0 {
 		f.problem("token", "is required")
