@@ -38,7 +38,7 @@ func TestMessages(t *testing.T) {
 		{"PATCH", path, `{"routes":{"fast":{"targets":[{}]}}}`, "routes.fast.targets[0].model is required"},
 		{"PATCH", path, `{"routes":{"fast":{"targets":[{"model":"b-free","weight":"1"}]}}}`, `routes.fast.targets[0].weight must be an integer between 0 and 1000000, got "1"`},
 		{"DELETE", path, "", `method must be GET, HEAD or PATCH, got "DELETE"; archive the project with POST ` + path + "/archive"},
-		{"GET", "/api/admin/nothing", "", "path is not an endpoint; GET /openapi.yaml describes all of them"},
+		{"GET", "/api/admin/nothing", "", "path is not an endpoint; GET /openapi.yaml lists all endpoints"},
 		{"GET", "/api/admin/projects/x", "", `project must be a project ID, which starts with proj_, got "x"`},
 		{"GET", "/api/admin/projects/proj_1", "", "project proj_1 does not exist"},
 		{"GET", path + "/keys/key_1", "", "key key_1 does not exist"},

@@ -30,7 +30,7 @@ var (
 	errCrossOrigin  = refuse(fault.CrossOrigin, "Origin",
 		"must be this gateway's own origin; programs send a bearer token instead of a session")
 	errNotFound      = &refusal{Fault: fault.NotFound}
-	errNoEndpoint    = refuse(fault.NotFound, "path", "is not an endpoint; GET /openapi.yaml describes all of them")
+	errNoEndpoint    = refuse(fault.NotFound, "path", "is not an endpoint; GET /openapi.yaml lists all endpoints")
 	errConflict      = &refusal{Fault: fault.Conflict}
 	errNoMasterKey   = &refusal{Fault: fault.NoMasterKey}
 	errTooLarge      = refuse(fault.BodyTooLarge, "body", "must be at most "+strconv.Itoa(maxBody)+" bytes")
