@@ -3,7 +3,7 @@ package control
 import (
 	"context"
 	"errors"
-	"log"
+	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
@@ -43,16 +43,20 @@ var teamDomains = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z
 // request has no assertion.
 func (h *handler) byAccess(r *http.Request) (actor identity, presented bool, err error) {
 	access := h.Access()
-	assertion := headerValue(r.Header, accessHeader)
-	if access.Team == "" || access.Audience == "" || assertion == "" || h.Fetch == nil {
+	access.Team = strings.TrimSuffix(strings.TrimPrefix(access.Team, "https://"), "/") // a pasted URL
+	if access.Team == "" || access.Audience == "" || h.Fetch == nil {
 		return identity{}, false, nil
 	}
 	if !teamDomains.MatchString(access.Team) {
-		log.Printf("control: Cloudflare Access is off: the team %q must be a lowercase domain such as acme.cloudflareaccess.com", access.Team)
+		h.warnOnce(fmt.Sprintf("Cloudflare Access is off: POSTERN_ACCESS_TEAM must be a lowercase domain such as acme.cloudflareaccess.com, got %q", access.Team))
+		return identity{}, false, nil
+	}
+	assertion := headerValue(r.Header, accessHeader)
+	if assertion == "" {
 		return identity{}, false, nil
 	}
 	if len(assertion) > maxAssertionBytes {
-		return identity{}, true, errWrongKey
+		return identity{}, true, errInvalidToken
 	}
 	verified, err := h.verifyAssertion(r.Context(), access, assertion)
 	if err != nil {
@@ -80,7 +84,7 @@ func (h *handler) verifyAssertion(ctx context.Context, access Access, assertion 
 	case errors.As(err, &rejection):
 		return nil, rejection
 	case err != nil || !isEmail(verified.Email):
-		return nil, errWrongKey
+		return nil, errInvalidToken
 	}
 	return verified, nil
 }

@@ -117,7 +117,7 @@ func TestAccessNeedsTheSameOrigin(t *testing.T) {
 	}
 	b.access.Owners = ""
 	got := b.byAccess(by, "POST", "/api/admin/projects", someProject, "Origin", "http://example.com")
-	b.refused(got, fault.Forbidden)
+	b.refused(got, fault.ViewerForbidden)
 }
 
 func TestInvalidAssertions(t *testing.T) {
@@ -178,7 +178,7 @@ func TestInvalidAssertions(t *testing.T) {
 		"email a list":                  changed("email", []string{person}),
 		"too long":                      changed("padding", strings.Repeat("x", 16<<10)),
 	} {
-		b.refused(b.byAccess(text, "GET", sessions, ""), fault.InvalidKey)
+		b.refused(b.byAccess(text, "GET", sessions, ""), fault.InvalidAdmin)
 		if t.Failed() {
 			t.Fatal(name)
 		}
@@ -231,20 +231,30 @@ func TestProofPrecedence(t *testing.T) {
 		t.Error(got.Body)
 	}
 	got := b.byAccess(by, "GET", sessions, "", "Authorization", "Bearer wrong", "Cookie", cookie)
-	b.refused(got, fault.InvalidKey)
+	b.refused(got, fault.InvalidAdmin)
+}
+
+func TestAccessTeamMayBeURL(t *testing.T) {
+	for _, name := range []string{"https://" + team, "https://" + team + "/"} {
+		b, _ := accessBench(t)
+		b.access.Team = name
+		if got := b.byAccess(assertion(testKeys()[0], "one", b.claimsNow()), "GET", sessions, ""); got.Code != 200 {
+			t.Errorf("%s: %d %s", name, got.Code, got.Body)
+		}
+	}
 }
 
 func TestAccessIsOff(t *testing.T) {
 	quiet(t)
 	for _, access := range []Access{
-		{}, {Team: team}, {Audience: audience}, {"https://" + team, audience, ""}, {"acme", audience, ""}, {"ACME.cloudflareaccess.com", audience, ""},
+		{}, {Team: team}, {Audience: audience}, {"http://" + team, audience, ""}, {"https://" + team + "/x", audience, ""}, {"acme", audience, ""}, {"ACME.cloudflareaccess.com", audience, ""},
 		{"acme.example/x", audience, ""}, {"acme.example:8443", audience, ""}, {"user@acme.example", audience, ""}, {"-a.example", audience, ""},
 		{"a..example", audience, ""}, {team + "\n", audience, ""}, {strings.Repeat("a", 64) + ".example", audience, ""}, {"127.0.0.1#.example", audience, ""},
 	} {
 		b, fetches := accessBench(t)
 		b.access = access
 		got := b.byAccess(assertion(testKeys()[0], "one", b.claimsNow()), "GET", sessions, "")
-		b.refused(got, fault.MissingKey)
+		b.refused(got, fault.MissingAdmin)
 		if *fetches != 0 {
 			t.Errorf("%+v: fetched", access)
 		}

@@ -54,7 +54,7 @@ func (h *handler) accessKey(ctx context.Context, issuer, id string) (*rsa.Public
 	if found, ok := keys[id]; ok {
 		return found, nil
 	}
-	return nil, errWrongKey
+	return nil, errInvalidToken
 }
 
 // find returns a cached key, requests a fetch, or rejects.
@@ -74,7 +74,7 @@ func (k *accessKeys) find(issuer, id string, now time.Time) (found *rsa.PublicKe
 	if k.byID == nil || k.starts[len(k.starts)-1].After(k.fetched) {
 		return nil, false, unavailable(errNoAccessKeys) // a fetch is in flight or has failed
 	}
-	return nil, false, errWrongKey
+	return nil, false, errInvalidToken
 }
 
 // mayFetch limits fetches, so that invented key IDs do not cause a fetch each.

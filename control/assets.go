@@ -62,7 +62,7 @@ func (h *handler) serveDashboard(w http.ResponseWriter, r *http.Request) {
 	}
 	id := requestID(r, h.Rand)
 	if !isRead(r) {
-		conclude(w, r, id, answer{}, methodNotAllowed(readMethods))
+		conclude(w, r, id, answer{}, methodNotAllowed(readMethods, r.Method, ""))
 		return
 	}
 	w.Header().Set("X-Request-Id", id)
@@ -121,13 +121,11 @@ func writeFile(w http.ResponseWriter, r *http.Request, name string, data []byte)
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	if r.Method == http.MethodHead {
-		w.WriteHeader(http.StatusOK)
-		return
-	}
 	header.Set("Content-Length", strconv.Itoa(len(data)))
 	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(data) // an error means that the client disconnected
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(data) // an error means that the client disconnected
+	}
 }
 
 // matches reports whether an If-None-Match list contains a tag. Weak tags match, too: an edge that compresses

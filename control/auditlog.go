@@ -40,7 +40,7 @@ func (h *handler) listAudit(c *call) (answer, error) {
 	}
 	f := auditFilter{page.values.Get("project"), page.choice("action", actionKinds)}
 	if f.project != "" && !isID(f.project, projectPrefix) {
-		page.problem("project", "must be a project ID")
+		page.problem("project", badProjectID+got(f.project))
 	}
 	if err := page.err(); err != nil {
 		return answer{}, err

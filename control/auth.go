@@ -3,7 +3,7 @@ package control
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"log"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -52,9 +52,9 @@ func (h *handler) authenticate(r *http.Request) (identity, error) {
 		return actor, err
 	}
 	if hasCookie {
-		return identity{}, errWrongKey
+		return identity{}, errInvalidToken
 	}
-	return identity{}, errMissingKey
+	return identity{}, errMissingToken
 }
 
 // authorize rejects requests that exceed the role, and changes that a page of another origin may have made
@@ -76,7 +76,7 @@ func (actor identity) authorize(route *route, r *http.Request) error {
 func (h *handler) byBearer(r *http.Request, presented string) (identity, error) {
 	actor, ok := h.byToken(presented)
 	if !ok {
-		return identity{}, h.rejectToken(r, viaBearer, errWrongKey)
+		return identity{}, h.rejectToken(r, viaBearer, errInvalidToken)
 	}
 	actor.Via = viaBearer
 	return actor, nil
@@ -102,16 +102,14 @@ const minTokenBytes = 16
 
 // tokenOf is a role's token, or empty if it is not configured or too short.
 func (h *handler) tokenOf(role role) string {
-	token, name := h.ViewerToken(), "viewer"
+	token, name := h.ViewerToken(), "POSTERN_VIEWER_TOKEN"
 	if role == owner {
-		token, name = h.AdminToken(), "owner"
+		token, name = h.AdminToken(), "POSTERN_ADMIN_TOKEN"
 	}
 	if token == "" || len(token) >= minTokenBytes {
 		return token
 	}
-	h.logShortToken.Do(func() {
-		log.Printf("control: the %s token is ignored: it has %d bytes, but at least %d are required", name, len(token), minTokenBytes)
-	})
+	h.warnOnce(fmt.Sprintf("%s is ignored: it has %d bytes and needs at least %d", name, len(token), minTokenBytes))
 	return ""
 }
 

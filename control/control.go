@@ -9,10 +9,8 @@ package control
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"io/fs"
-	"log"
 	"net/http"
 	"runtime/debug"
 	"sync"
@@ -73,8 +71,12 @@ type Service struct{ handler *handler }
 // New returns a control plane. It serves the paths under /api/admin/ and /dashboard, and /openapi.yaml; all
 // others are a 404.
 //
-// Every response under /api/admin/ has a JSON body (except 204) and the headers x-request-id and
-// cache-control. Errors have the shape {"error","code","requestId"}, with "details" for a 400.
+// Every response under /api/admin/ has the headers x-request-id and cache-control. Its body is JSON, except
+// for usage as CSV or NDJSON; a 204 and the response to a HEAD have none. Errors have the shape
+// {"error","code","requestId"}, with "details" if there are any.
+//
+// Log lines are JSON objects, written by package log. A program that sets no log flags gets nothing else in
+// the line.
 func New(config Config) *Service {
 	h := &handler{Config: config, store: store{config.Objects, func() uint64 { return uint64(config.Now().UnixMilli()) }}}
 	h.ViewerToken = orEmpty(h.ViewerToken)
@@ -94,11 +96,11 @@ func orEmpty[T any](f func() T) func() T {
 
 type handler struct {
 	Config
-	store         store
-	accessKeys    accessKeys
-	lockouts      lockouts
-	salt          salt
-	logShortToken sync.Once // limits the log line about a short token to one
+	store      store
+	accessKeys accessKeys
+	lockouts   lockouts
+	salt       salt
+	warned     sync.Map // the texts that warnOnce has logged
 }
 
 // call is one request to an endpoint.
@@ -141,10 +143,10 @@ func conclude(w http.ResponseWriter, r *http.Request, requestID string, result a
 	if err != nil {
 		refusal := asRefusal(err)
 		if refusal.cause != nil {
-			log.Printf("control: %s: %q", requestID, refusal.cause.Error())
+			LogFailure(requestID, refusal.Code, refusal.cause.Error())
 		}
 		refusal.headers(w.Header())
-		result = answer{int(refusal.Status), json.RawMessage(refusal.Append(nil, requestID, refusal.details))}
+		result = refusal.answer(requestID)
 	}
 	write(w, r, requestID, result)
 }
@@ -154,7 +156,7 @@ func conclude(w http.ResponseWriter, r *http.Request, requestID string, result a
 func (h *handler) guarded(requestID string, header http.Header, r *http.Request) (result answer, err error) {
 	defer func() {
 		if recover() != nil {
-			log.Printf("control: %s: panic\n%s", requestID, debug.Stack())
+			LogFailure(requestID, "panic", string(debug.Stack()))
 			err = errInternal
 		}
 	}()

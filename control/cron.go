@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
@@ -116,6 +115,6 @@ func (n *run) pruneUsage(ctx context.Context, p *project) error {
 			return err
 		}
 	}
-	log.Printf("control: %s has more old usage than one round prunes; the next round continues", p.ID)
+	logLine{"info", "", "prune_incomplete", p.ID + " has more old usage than one round prunes; the next round continues"}.write()
 	return nil
 }

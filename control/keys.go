@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"io"
-	"log"
 	"net/http"
 	"time"
 
@@ -193,12 +192,15 @@ func (h *handler) patchKey(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	version, _ := f.count("version", 1<<53)
+	version, _ := f.integer("version", 1, 1<<53)
 	name, hasName := f.name()
 	models, hasModels := f.models()
 	permissions, hasPermissions := f.permissions(k.Kind)
 	limits, hasLimits := f.limits()
 	expires, hasExpiry := f.expiry(h.Now())
+	for _, field := range []string{"kind", "environment"} {
+		f.fixed(field, "cannot be changed; create another key")
+	}
 	if err := f.err(); err != nil {
 		return answer{}, err
 	}
@@ -231,7 +233,7 @@ func (h *handler) updateKey(c *call, action string, version uint64, edit func(*k
 	// The change is made, even if the ledger fails now.
 	used, err := h.lastUses(c, &p, []key{k})
 	if err != nil {
-		log.Printf("control: last use of %s unknown: %q", k.ID, err.Error())
+		LogFailure("", "last_use_unknown", k.ID+": "+err.Error())
 	}
 	return answer{http.StatusOK, h.viewKey(&k, used[k.Hash])}, nil
 }
@@ -254,7 +256,7 @@ func (h *handler) changeKey(c *call, action string, version uint64, edit func(*k
 			return change{}, err
 		}
 		if version != 0 && version != before.Version {
-			return change{}, errConflict
+			return change{}, outdated(before.Version, version)
 		}
 		k, p = nextKey(before), next(p)
 		edit(&k)
@@ -309,9 +311,6 @@ func (h *handler) rotateKey(c *call) (answer, error) {
 	return answer{http.StatusCreated, view}, err
 }
 
-// alreadyRotated rejects a second rotation, which would overwrite the reference to the first replacement.
-var alreadyRotated = fault.Detail{Field: "key", Message: "has already been rotated; rotate the key that replaced it"}
-
 // alreadyExpired rejects a rotation whose new key would inherit the expiry and never work.
 var alreadyExpired = fault.Detail{Field: "key", Message: "has expired; set a later expiresAt first or create a new key"}
 
@@ -325,8 +324,8 @@ func (h *handler) rotation(c *call, fresh *key, grace time.Duration) (change, er
 	if err != nil {
 		return change{}, err
 	}
-	if before.ReplacedBy != "" {
-		return change{}, invalid(alreadyRotated)
+	if before.ReplacedBy != "" { // another rotation would overwrite the reference to the replacement
+		return change{}, invalid(fault.Detail{Field: "key", Message: "was already rotated; rotate " + before.ReplacedBy + ", which replaced it"})
 	}
 	if before.ExpiresMs != 0 && before.ExpiresMs <= h.nowMs() {
 		return change{}, invalid(alreadyExpired)

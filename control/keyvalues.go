@@ -2,7 +2,6 @@ package control
 
 import (
 	"encoding/json"
-	"strconv"
 	"time"
 
 	"github.com/postern-ai/postern/core/doc"
@@ -11,11 +10,11 @@ import (
 
 // Bounds of a key's settings.
 const (
-	maxRate         = 1_000_000     // requests per second
-	maxDaily        = 1_000_000_000 // requests per day
-	maxTokens       = 1_000_000_000 // tokens per minute
-	maxExpiry       = 10 * 365 * 24 * time.Hour
-	maxGraceSeconds = 30 * 24 * 60 * 60
+	maxPerSecond       = 1_000_000
+	maxPerDay          = 1_000_000_000
+	maxTokensPerMinute = 1_000_000_000
+	maxExpiry          = 10 * 365 * 24 * time.Hour
+	maxGraceSeconds    = 30 * 24 * 60 * 60
 )
 
 // permissionWords are the API's names of permissions; permissions are the bits, in the same order.
@@ -53,12 +52,12 @@ func (f *fields) limits() (limits doc.Limits, given bool) {
 		maximum uint64
 		to      *uint64
 	}{
-		{"requestsPerSecond", maxRate, &limits.PerSecond},
-		{"requestsPerDay", maxDaily, &limits.PerDay},
-		{"tokensPerMinute", maxTokens, &limits.TokensPerMinute},
+		{"requestsPerSecond", maxPerSecond, &limits.PerSecond},
+		{"requestsPerDay", maxPerDay, &limits.PerDay},
+		{"tokensPerMinute", maxTokensPerMinute, &limits.TokensPerMinute},
 	} {
 		if !inner.null(one.field) {
-			*one.to, _ = inner.count(one.field, one.maximum)
+			*one.to, _ = inner.integer(one.field, 1, one.maximum)
 		}
 	}
 	f.addProblems("limits", inner)
@@ -72,8 +71,12 @@ func (f *fields) permissions(kind keys.Kind) (p doc.Permission, given bool) {
 		return 0, false
 	}
 	var words []string
-	if len(value) == 0 || value[0] != '[' || json.Unmarshal(value, &words) != nil || len(words) == 0 {
-		f.problem("permissions", "must be a non-empty array of "+oneOf(permissionsOf(kind)))
+	if len(value) == 0 || value[0] != '[' || json.Unmarshal(value, &words) != nil {
+		f.problem("permissions", "must be an array of strings, got "+kindOrMixed(value))
+		return 0, false
+	}
+	if len(words) == 0 {
+		f.problem("permissions", "must have at least one element: "+oneOf(permissionsOf(kind)))
 		return 0, false
 	}
 	for _, word := range words {
@@ -110,7 +113,8 @@ func (f *fields) expiry(now time.Time) (ms uint64, given bool) {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil || !at.After(now) || at.Sub(now) > maxExpiry {
-		f.problem("expiresAt", "must be a future RFC 3339 time, at most 10 years ahead"+got(text))
+		example := now.UTC().AddDate(1, 0, 0).Truncate(24 * time.Hour).Format(time.RFC3339)
+		f.problem("expiresAt", "must be a time in the next 10 years, such as "+example+got(text))
 		return 0, false
 	}
 	return uint64(at.UnixMilli()), true
@@ -118,13 +122,9 @@ func (f *fields) expiry(now time.Time) (ms uint64, given bool) {
 
 // grace takes the field "graceSeconds". The default is 24 hours.
 func (f *fields) grace() time.Duration {
-	digits, given := f.number("graceSeconds")
+	n, given := f.integer("graceSeconds", 0, maxGraceSeconds)
 	if !given {
 		return 24 * time.Hour
-	}
-	n, err := strconv.ParseUint(digits, 10, 32)
-	if err != nil || n > maxGraceSeconds {
-		f.problem("graceSeconds", "must be an integer between 0 and "+strconv.Itoa(maxGraceSeconds)+gotNumber(digits))
 	}
 	return time.Duration(n) * time.Second
 }

@@ -330,7 +330,7 @@ func TestPatchKey(t *testing.T) {
 		t.Errorf("read back: %s", again.Body)
 	}
 	for body, want := range map[string][]string{
-		`{"kind":"project","environment":"development","status":"inactive","value":"x","id":"key_1"}`: {"environment", "id", "kind", "status", "value"},
+		`{"kind":"project","environment":"development","status":"inactive","value":"x","id":"key_1"}`: {"kind", "environment", "id", "status", "value"},
 		`{"name":"","models":"m"}`: {"name", "models"}, `{"models":[""]}`: {"models"}, `{"models":["a b"]}`: {"models"},
 		`{"models":["` + strings.Repeat("m", 65) + `"]}`: {"models"}, `{"models":[` + strings.Repeat(`"m",`, 32) + `"m"]}`: {"models"},
 	} {

@@ -102,7 +102,7 @@ func (h *handler) countFailure(c *call, network string) (counted failures, err e
 		}
 		if wait := found.lockedFor(h.Now()); wait > 0 {
 			counted = found
-			return change{}, rateLimited(wait)
+			return change{}, lockedOut(wait)
 		}
 		counted = found.plusOne(h.Now())
 		if document.Value, err = json.Marshal(counted); err != nil {
@@ -112,7 +112,7 @@ func (h *handler) countFailure(c *call, network string) (counted failures, err e
 		return change{writes: []directory.Write{document, entry}}, err
 	})
 	if errors.Is(err, errConflict) {
-		return failures{}, rateLimited(shortLockout)
+		return failures{}, lockedOut(shortLockout)
 	}
 	return counted, err
 }
@@ -147,7 +147,7 @@ func (h *handler) checkLockout(network string) error {
 	h.lockouts.mu.Lock()
 	defer h.lockouts.mu.Unlock()
 	if wait := h.lockouts.until[network].Sub(h.Now()); wait > 0 {
-		return rateLimited(wait)
+		return lockedOut(wait)
 	}
 	return nil
 }

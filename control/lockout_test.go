@@ -270,17 +270,17 @@ func TestLockoutsAcrossIsolates(t *testing.T) {
 func TestWrongBearerTokensCount(t *testing.T) {
 	b := newBench(t)
 	for range 3 {
-		b.refused(b.from("192.0.2.1", "wrong"), fault.InvalidKey)
+		b.refused(b.from("192.0.2.1", "wrong"), fault.InvalidAdmin)
 	}
 	if got := b.from("192.0.2.1", token); got.Code != 200 { // which does not reset the count
 		t.Error(got.Body)
 	}
 	b.try("192.0.2.1", "wrong")
-	b.refused(b.from("192.0.2.1", "wrong"), fault.InvalidKey)
+	b.refused(b.from("192.0.2.1", "wrong"), fault.InvalidAdmin)
 	b.locked(b.from("192.0.2.1", "wrong"), 1)
 	b.locked(b.try("192.0.2.1", "wrong"), 1)
 	b.now = b.now.Add(time.Second)
-	b.refused(b.from("192.0.2.1", "wrong"), fault.InvalidKey)
+	b.refused(b.from("192.0.2.1", "wrong"), fault.InvalidAdmin)
 }
 
 // A failure causes at most one commit, which contains neither the token nor the address.
@@ -403,8 +403,8 @@ func TestShortTokens(t *testing.T) {
 		log           string
 	}{
 		{"0123456789abcdef", "fedcba9876543210", 200, 200, ""},
-		{"0123456789abcde", "fedcba9876543210", 503, 503, "the owner token is ignored: it has 15 bytes, but at least 16 are required"},
-		{"0123456789abcdef", "fedcba987654321", 200, 401, "the viewer token is ignored: it has 15 bytes, but at least 16 are required"},
+		{"0123456789abcde", "fedcba9876543210", 503, 503, "POSTERN_ADMIN_TOKEN is ignored: it has 15 bytes and needs at least 16"},
+		{"0123456789abcdef", "fedcba987654321", 200, 401, "POSTERN_VIEWER_TOKEN is ignored: it has 15 bytes and needs at least 16"},
 		{"0123456789abcdef", "", 200, 401, ""},
 	} {
 		b := newBench(t)
@@ -426,8 +426,27 @@ func TestShortTokens(t *testing.T) {
 		}
 		log.SetOutput(os.Stderr)
 		logged := lines.String()
-		if strings.Count(logged, "token") != strings.Count(c.log, "token") || !strings.Contains(logged, c.log) {
+		if strings.Count(logged, "TOKEN") != strings.Count(c.log, "TOKEN") || !strings.Contains(logged, c.log) {
 			t.Errorf("%+v: log %q", c, logged)
+		}
+	}
+}
+
+// Each role's token is reported, once.
+func TestShortTokensAreBothReported(t *testing.T) {
+	b := newBench(t)
+	var lines bytes.Buffer
+	log.SetOutput(&lines)
+	defer log.SetOutput(os.Stderr)
+	h := b.handler.(*handler)
+	b.token, b.viewer = "short", "shorter"
+	for range 3 {
+		h.tokenOf(owner)
+		h.tokenOf(viewer)
+	}
+	for _, name := range []string{"POSTERN_ADMIN_TOKEN", "POSTERN_VIEWER_TOKEN"} {
+		if n := strings.Count(lines.String(), name); n != 1 {
+			t.Errorf("%s is reported %d times: %s", name, n, lines.String())
 		}
 	}
 }

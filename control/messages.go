@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -15,6 +16,42 @@ func oneOf(choices []string) string {
 		return strings.Join(choices, "")
 	}
 	return strings.Join(choices[:last], ", ") + " or " + choices[last]
+}
+
+// allOf joins names: "a, b and c".
+func allOf(names []string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
+}
+
+// kindOf describes a JSON value without repeating it.
+func kindOf(value json.RawMessage) string {
+	value = bytes.TrimLeft(value, " \t\r\n")
+	if len(value) == 0 {
+		return "nothing"
+	}
+	switch value[0] {
+	case '"':
+		return "a string"
+	case '[':
+		return "an array"
+	case '{':
+		return "an object"
+	case 't', 'f', 'n':
+		return string(bytes.TrimSpace(value))
+	}
+	return "a number"
+}
+
+// kindOrMixed is kindOf for a value that is not an array of strings.
+func kindOrMixed(value json.RawMessage) string {
+	if kind := kindOf(value); kind != "an array" {
+		return kind
+	}
+	return "other elements"
 }
 
 // got is the end of a message that repeats a rejected string, as api.Quote does.

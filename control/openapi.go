@@ -17,7 +17,7 @@ func isOpenAPI(r *http.Request) bool { return r.URL.EscapedPath() == openAPIPath
 func (h *handler) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 	id := requestID(r, h.Rand)
 	if !isRead(r) {
-		conclude(w, r, id, answer{}, methodNotAllowed(readMethods))
+		conclude(w, r, id, answer{}, methodNotAllowed(readMethods, r.Method, ""))
 		return
 	}
 	w.Header().Set("X-Request-Id", id)

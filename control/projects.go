@@ -118,14 +118,14 @@ func (h *handler) newProject(f *fields) (project, error) {
 	p.BudgetPico, _ = f.budget(h.Catalog.Plan(p.Plan).BudgetPico)
 	cycle, _ := f.choice("budgetPeriod", cycleWords[0], cycleWords)
 	p.Cycle = translate(cycle, cycleWords, cycles)
-	if string(f.values["region"]) == "null" { // as responses show it
-		delete(f.values, "region")
+	if !f.null("region") { // as responses show it
+		p.Region, _ = f.choice("region", "", regions)
 	}
-	p.Region, _ = f.choice("region", "", regions)
 	p.CacheTTLSeconds, _ = f.cacheTTL(defaultCacheTTLSeconds)
 	p.Unbounded, _ = f.boolean("unbounded")
 	p.Policy.Models, _ = f.models()
 	p.Policy.Routes, _ = h.routes(f)
+	f.fixed("alerts", "cannot be set when the project is created; set it with PATCH afterwards")
 	if err := f.err(); err != nil {
 		return p, err
 	}
@@ -209,7 +209,7 @@ func (h *handler) changeProject(c *call, action string, version uint64, edit fun
 			return change{}, err
 		}
 		if version != 0 && version != before.Revision+1 {
-			return change{}, errConflict
+			return change{}, outdated(before.Revision+1, version)
 		}
 		after := next(before)
 		after.Revision++
@@ -275,7 +275,7 @@ type projectPatch struct {
 
 // readPatch decodes the fields of a PATCH.
 func (h *handler) readPatch(f *fields) (projectPatch, error) {
-	version, _ := f.count("version", 1<<53)
+	version, _ := f.integer("version", 1, 1<<53)
 	name, hasName := f.name()
 	plan, hasPlan := f.choice("plan", "", h.planNames())
 	budget, hasBudget := f.budget(0)
@@ -285,6 +285,7 @@ func (h *handler) readPatch(f *fields) (projectPatch, error) {
 	models, hasModels := f.models()
 	routes, hasRoutes := h.routes(f)
 	url, hasAlerts := h.alerts(f)
+	f.fixed("region", "cannot be changed after creation")
 	secret := make([]byte, webhookSecretBytes)
 	if _, err := io.ReadFull(h.Rand, secret); err != nil {
 		return projectPatch{}, err

@@ -170,7 +170,7 @@ func TestPatchProject(t *testing.T) {
 	if want := []sent{{abi.ClassLedger, id, "", put.Encode()}}; !reflect.DeepEqual(b.memory.sent, want) {
 		t.Errorf("sent: %+v", b.memory.sent)
 	}
-	if got := b.do("PATCH", path, `{"region":"weur","id":"proj_x","name":5}`); !reflect.DeepEqual(got.problems(), []string{"name", "id", "region"}) {
+	if got := b.do("PATCH", path, `{"region":"weur","id":"proj_x","name":5}`); !reflect.DeepEqual(got.problems(), []string{"name", "region", "id"}) {
 		t.Error(got.Body)
 	}
 	b.must(200, "PATCH", path, `{}`)

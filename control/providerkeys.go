@@ -2,7 +2,6 @@ package control
 
 import (
 	"encoding/base64"
-	"log"
 	"net/http"
 	"slices"
 	"strconv"
@@ -39,7 +38,7 @@ type providerKeysView struct {
 func (h *handler) masterKeys() []config.MasterKey {
 	parsed, ok := config.ParseMasterKeys(h.MasterKeys())
 	if !ok {
-		log.Printf("control: %s is invalid: provider keys are disabled", config.EnvMasterKeys)
+		h.warnOnce(config.EnvMasterKeys + " is invalid, so provider keys are disabled; it must be id:key,…, each key 32 bytes in base64")
 		return nil
 	}
 	return parsed
@@ -78,15 +77,18 @@ func (h *handler) listProviderKeys(c *call) (answer, error) {
 // putProviderKey is PUT …/provider-keys/{provider} {"key"}. The key is sealed at once and never shown.
 func (h *handler) putProviderKey(c *call) (answer, error) {
 	if !slices.Contains(h.ownKeyProviders(), c.provider) {
-		return answer{}, errNotFound
+		return answer{}, refuse(fault.NotFound, "provider", "must be "+oneOf(h.ownKeyProviders())+got(c.provider))
 	}
 	f, err := readFields(c.request)
 	if err != nil {
 		return answer{}, err
 	}
-	text, _ := f.text("key", "")
-	if len(f.problems) == 0 && (len(text) < minProviderKeyBytes || len(text) > maxProviderKeyBytes || !isHeaderText(text)) {
-		f.problem("key", "must be 8 to 512 printable ASCII characters without spaces")
+	text, given := f.text("key", "")
+	if !given && len(f.problems) == 0 {
+		f.problem("key", "is required")
+	}
+	if given && (len(text) < minProviderKeyBytes || len(text) > maxProviderKeyBytes || !isHeaderText(text)) {
+		f.problem("key", "must have 8 to 512 printable ASCII characters and no spaces")
 	}
 	if err := f.err(); err != nil {
 		return answer{}, err
@@ -141,12 +143,12 @@ func (h *handler) changePolicy(c *call, action string, fresh *doc.ProviderKey) e
 		}
 		switch {
 		case fresh != nil && len(after.Policy.ProviderKeys) == doc.MaxProviderKeys:
-			return change{}, invalid(fault.Detail{Field: "provider", Message: "exceeds the limit of " + strconv.Itoa(doc.MaxProviderKeys) + " provider keys per project; delete one first"})
+			return change{}, invalid(fault.Detail{Field: "provider", Message: "cannot be added: the project has " + strconv.Itoa(doc.MaxProviderKeys) + " provider keys, the maximum; delete one first"})
 		case fresh != nil:
 			after.Policy.ProviderKeys = append(after.Policy.ProviderKeys, *fresh)
 			newView = h.viewProviderKey(fresh)
 		case oldView == nil:
-			return change{}, errNotFound
+			return change{}, refuse(fault.NotFound, "provider", c.provider+" has no key in this project")
 		}
 		h.versionPolicy(&before, &after)
 		entry, err := h.auditWrite(c, action, c.project, "", oldView, newView)

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -25,6 +26,11 @@ type query struct {
 // badCursor is the problem of a malformed parameter "after".
 const badCursor = `must be the "next" of a previous page`
 
+const (
+	badProjectID = "must be a project ID, which starts with " + projectPrefix
+	badKeyID     = "must be a key ID, which starts with " + keyPrefix
+)
+
 // maxQueryText is the maximum length of a search text.
 const maxQueryText = 200
 
@@ -37,9 +43,12 @@ func readQuery(r *http.Request, idPrefix string, allowed ...string) (*query, err
 		return nil, invalid(fault.Detail{Field: "query", Message: "must be a valid URL-encoded query string"})
 	}
 	q := &query{after: values.Get("after"), limit: defaultListLimit, values: values, text: strings.ToLower(values.Get("q"))}
-	for name := range values {
-		if isPaging := idPrefix != "" && (name == "limit" || name == "after"); !isPaging && !slices.Contains(allowed, name) {
-			q.problem(nameOrNothing(name), "is not a parameter of this endpoint")
+	if idPrefix != "" {
+		allowed = append(allowed, "limit", "after")
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !slices.Contains(allowed, name) && len(q.problems) < maxUnknown {
+			q.problem(nameOrNothing(name), "is not a parameter of this endpoint; the parameters are "+allOf(allowed))
 		}
 	}
 	if text := values.Get("limit"); text != "" {
@@ -50,10 +59,10 @@ func readQuery(r *http.Request, idPrefix string, allowed ...string) (*query, err
 		q.limit = n
 	}
 	if q.after != "" && !isID(q.after, idPrefix) {
-		q.problem("after", badCursor)
+		q.problem("after", badCursor+got(q.after))
 	}
 	if utf8.RuneCountInString(q.text) > maxQueryText {
-		q.problem("q", "must be at most 200 characters")
+		q.problem("q", "must have at most 200 characters")
 	}
 	return q, q.err()
 }

@@ -28,13 +28,13 @@ func TestEveryRouteRequiresToken(t *testing.T) {
 		}
 		path := route.example()
 		b := newBench(t)
-		b.refused(b.do(route.method, path, "{}", "Authorization", ""), fault.MissingKey)
+		b.refused(b.do(route.method, path, "{}", "Authorization", ""), fault.MissingAdmin)
 		for _, value := range []string{"Bearer", "Bearer ", "Basic " + token, token, "Bearer\t" + token} {
-			b.refused(b.do(route.method, path, "{}", "Authorization", value), fault.MissingKey)
+			b.refused(b.do(route.method, path, "{}", "Authorization", value), fault.MissingAdmin)
 		}
 		for i, value := range []string{"x", token[:len(token)-1], token + "x", strings.ToUpper(token), token + "," + token, token + " x"} {
 			got := b.do(route.method, path, "{}", "Authorization", "Bearer "+value, "X-Postern-Address", fmt.Sprint("192.0.2.", i))
-			b.refused(got, fault.InvalidKey)
+			b.refused(got, fault.InvalidAdmin)
 			if got.Header().Get("WWW-Authenticate") != "Bearer" {
 				t.Error("no WWW-Authenticate")
 			}
@@ -117,7 +117,7 @@ func TestHead(t *testing.T) {
 			if head.Code != get.Code || head.Body.Len() != 0 || get.Body.Len() == 0 {
 				t.Errorf("%s as %q: %d with %d bytes, GET %d with %d", path, authorization, head.Code, head.Body.Len(), get.Code, get.Body.Len())
 			}
-			for _, name := range []string{"Content-Type", "Cache-Control", "X-Content-Type-Options", "Www-Authenticate"} {
+			for _, name := range []string{"Content-Type", "Content-Length", "Cache-Control", "X-Content-Type-Options", "Www-Authenticate"} {
 				if head.Header().Get(name) != get.Header().Get(name) {
 					t.Errorf("%s as %q: %s %q, GET %q", path, authorization, name, head.Header().Get(name), get.Header().Get(name))
 				}

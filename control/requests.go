@@ -65,10 +65,13 @@ func (h *handler) listRequests(c *call) (answer, error) {
 		q.values.Get("key"), q.values.Get("model"), q.values.Get("provider"), q.values.Get("status"), q.choice("cache", cacheWords),
 	}
 	if before, err := strconv.ParseUint(strings.TrimPrefix(q.after, batchPrefix), 10, 53); q.after != "" && (err != nil || before == 0) {
-		q.problem("after", badCursor)
+		q.problem("after", badCursor+got(q.after))
 	}
-	if _, err := strconv.ParseUint(f.status, 10, 16); f.status != "" && err != nil && !slices.Contains(statusWords, f.status) {
+	if code, err := strconv.ParseUint(f.status, 10, 16); f.status != "" && (err != nil || code < 100 || code > 599) && !slices.Contains(statusWords, f.status) {
 		q.problem("status", "must be an HTTP status code, 2xx, 4xx or 5xx"+got(f.status))
+	}
+	if f.key != "" && !isID(f.key, keyPrefix) {
+		q.problem("key", badKeyID+got(f.key))
 	}
 	if err := q.err(); err != nil {
 		return answer{}, err

@@ -137,7 +137,7 @@ func TestRequestFilters(t *testing.T) {
 		}
 	}
 	b.rejectedQueries(path+"/requests", map[string][]string{
-		"status=2": nil, "status=3xx": {"status"}, "status=-1": {"status"}, "status=ok": {"status"}, "status=70000": {"status"}, "cache=HIT": {"cache"},
+		"status=2": {"status"}, "status=99": {"status"}, "status=600": {"status"}, "key=backend": {"key"}, "status=3xx": {"status"}, "status=-1": {"status"}, "status=ok": {"status"}, "status=70000": {"status"}, "cache=HIT": {"cache"},
 		"after=req_1": {"after"}, "after=batch_": {"after"}, "after=batch_x": {"after"}, "after=batch_0": {"after"}, "after=batch_99999999999999999999": {"after"},
 		"limit=0": {"limit"}, "limit=101": {"limit"}, "from=2026-11-01": {"from"}, "q=x": {"q"},
 	})

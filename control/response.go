@@ -3,7 +3,6 @@ package control
 import (
 	"bytes"
 	"encoding/json"
-	"log"
 	"net/http"
 	"strconv"
 )
@@ -20,20 +19,17 @@ func write(w http.ResponseWriter, r *http.Request, requestID string, result answ
 	}
 	contentType, body, err := result.content()
 	if err != nil {
-		log.Printf("control: %s: the response cannot be encoded", requestID)
-		w.WriteHeader(http.StatusInternalServerError)
-		return
+		LogFailure(requestID, errInternal.Code, "encode the response: "+err.Error())
+		result = errInternal.answer(requestID)
+		contentType, body, _ = result.content()
 	}
 	header.Set("Content-Type", contentType)
 	header.Set("X-Content-Type-Options", "nosniff")
-	if r.Method == http.MethodHead {
-		w.WriteHeader(result.status)
-		return
-	}
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(result.status)
-	// An error means that the client disconnected.
-	_, _ = w.Write(body)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // an error means that the client disconnected
+	}
 }
 
 // content is the body and its media type.

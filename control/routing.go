@@ -50,6 +50,7 @@ func (h *handler) routes(f *fields) (routes []doc.Route, given bool) {
 			all.addProblems(tier, inner)
 		}
 	}
+	all.rejectRest("is not a tier; the tiers are " + allOf(h.tierNames()))
 	f.addProblems("routes", all)
 	return routes, true
 }
@@ -57,31 +58,29 @@ func (h *handler) routes(f *fields) (routes []doc.Route, given bool) {
 func (h *handler) route(tier string, f *fields) doc.Route {
 	strategy := f.defaultedChoice("strategy", strategyWords)
 	r := doc.Route{Tier: tier, Strategy: uint8(translate(strategy, strategyWords, strategies))}
-	_, named := f.values["targets"]
-	targets, given := f.objects("targets", doc.MaxTargets)
-	if !named || given && len(targets) == 0 {
-		f.problem("targets", "must be an array of 1 to "+strconv.Itoa(doc.MaxTargets)+" targets")
+	if _, present := f.values["targets"]; !present {
+		f.problem("targets", "is required")
 	}
+	targets, _ := f.objects("targets", doc.MaxTargets)
 	for i, t := range targets {
 		r.Targets = append(r.Targets, h.target(t))
-		f.addProblems("targets."+strconv.Itoa(i), t)
+		f.addProblems("targets["+strconv.Itoa(i)+"]", t)
 	}
 	return r
 }
 
 func (h *handler) target(f *fields) doc.RouteTarget {
-	name, _ := f.text("model", "")
+	if _, present := f.values["model"]; !present {
+		f.problem("model", "is required")
+	}
+	name, given := f.text("model", "")
 	model := h.Catalog.Model(name)
-	if len(f.problems) == 0 && (model == nil || model.Kind != config.ChatModel) {
+	if given && (model == nil || model.Kind != config.ChatModel) {
 		f.problem("model", "must be a chat model of the catalog"+got(name)+"; see GET /api/admin/catalog")
 	}
-	weight := uint64(1)
-	if digits, given := f.number("weight"); given {
-		n, err := strconv.ParseUint(digits, 10, 64)
-		if err != nil || n > maxWeight {
-			f.problem("weight", "must be an integer between 0 and "+strconv.Itoa(maxWeight)+gotNumber(digits))
-		}
-		weight = n
+	weight, given := f.integer("weight", 0, maxWeight)
+	if !given {
+		weight = 1
 	}
 	return doc.RouteTarget{Model: name, Weight: weight}
 }

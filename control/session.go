@@ -1,7 +1,6 @@
 package control
 
 import (
-	"log"
 	"net/http"
 
 	"github.com/postern-ai/postern/core/directory"
@@ -54,7 +53,7 @@ func readToken(r *http.Request) (string, error) {
 	}
 	token, given := f.text("token", "")
 	if given && (token == "" || len(token) > maxTokenBytes) {
-		f.problem("token", "must be 1 to 4096 bytes")
+		f.problem("token", "must have 1 to 4096 bytes")
 	}
 	if !given && len(f.problems) == 0 {
 		f.problem("token", "is required")
@@ -93,6 +92,6 @@ func (h *handler) auditSession(c *call, action string) {
 		_, err = h.store.commit(c, change{writes: []directory.Write{entry}})
 	}
 	if err != nil {
-		log.Printf("control: audit %s: %q", action, err.Error())
+		LogFailure("", "audit_failed", action+": "+err.Error())
 	}
 }

@@ -77,7 +77,7 @@ func TestBearerIdentity(t *testing.T) {
 			t.Errorf("%d %s", got.Code, got.Body)
 		}
 	}
-	b.refused(b.do("GET", sessions, "", "Authorization", ""), fault.MissingKey)
+	b.refused(b.do("GET", sessions, "", "Authorization", ""), fault.MissingAdmin)
 }
 
 func TestInvalidSignIns(t *testing.T) {
@@ -114,10 +114,10 @@ func TestNoViewerToken(t *testing.T) {
 	b.viewer = viewerToken
 	cookie := b.signIn(viewerToken)
 	b.viewer = ""
-	b.refused(b.with(cookie, "GET", sessions, ""), fault.InvalidKey)
+	b.refused(b.with(cookie, "GET", sessions, ""), fault.InvalidAdmin)
 	text, _, _ := strings.Cut(strings.TrimPrefix(cookie, "postern_session="), ".")
 	forged := "postern_session=" + text + "." + cookieEncoding.EncodeToString(signature("", b.salt(), viewer, text))
-	b.refused(b.with(forged, "GET", sessions, ""), fault.InvalidKey)
+	b.refused(b.with(forged, "GET", sessions, ""), fault.InvalidAdmin)
 }
 
 func TestSignOut(t *testing.T) {
@@ -139,15 +139,15 @@ func TestSessionExpiry(t *testing.T) {
 		t.Error(got.Body)
 	}
 	b.now = start.Add(12 * time.Hour)
-	b.refused(b.with(ownersCookie, "GET", sessions, ""), fault.InvalidKey)
+	b.refused(b.with(ownersCookie, "GET", sessions, ""), fault.InvalidAdmin)
 	b.now = start
 	b.token = "another-token-of-this-test"
-	b.refused(b.with(ownersCookie, "GET", sessions, ""), fault.InvalidKey)
+	b.refused(b.with(ownersCookie, "GET", sessions, ""), fault.InvalidAdmin)
 	if got := b.with(viewersCookie, "GET", sessions, ""); got.text("role") != "viewer" {
 		t.Error(got.Body)
 	}
 	// The bearer token takes precedence over the cookie.
-	b.refused(b.do("GET", sessions, "", "Cookie", viewersCookie), fault.InvalidKey)
+	b.refused(b.do("GET", sessions, "", "Cookie", viewersCookie), fault.InvalidAdmin)
 }
 
 // salt is the salt of session signatures; it is created if necessary.
@@ -240,9 +240,9 @@ func TestViewersAreReadOnly(t *testing.T) {
 			continue
 		}
 		byCookie := b.with(cookie, route.method, path, "{}", "Origin", "http://example.com")
-		b.refused(byCookie, fault.Forbidden)
+		b.refused(byCookie, fault.ViewerForbidden)
 		byBearer := b.do(route.method, path, "{}", "Authorization", "Bearer "+viewerToken)
-		b.refused(byBearer, fault.Forbidden)
+		b.refused(byBearer, fault.ViewerForbidden)
 	}
 	if len(b.memory.rows) != 0 || len(b.memory.sent) != 0 {
 		t.Error("a viewer changed something")

@@ -93,6 +93,9 @@ func (s store) document(ctx context.Context, documentKey string) (directory.Docu
 
 func (s store) project(ctx context.Context, id string) (project, error) {
 	found, err := s.document(ctx, doc.ProjectKey(id))
+	if errors.Is(err, errNotFound) {
+		return project{}, missing("project", id)
+	}
 	if err != nil {
 		return project{}, err
 	}
@@ -101,6 +104,9 @@ func (s store) project(ctx context.Context, id string) (project, error) {
 
 func (s store) key(ctx context.Context, projectID, id string) (key, error) {
 	found, err := s.document(ctx, doc.KeyKey(projectID, id))
+	if errors.Is(err, errNotFound) {
+		return key{}, missing("key", id)
+	}
 	if err != nil {
 		return key{}, err
 	}

@@ -154,18 +154,36 @@ func (h *handler) readUsage(r *http.Request) (*usageQuery, error) {
 	}
 	u.By = translate(u.by, groupingWords, groupings)
 	switch {
-	case u.EndDay <= u.FirstDay || u.EndDay-u.FirstDay > maxUsageDays:
-		q.problem("to", "must not be before from, and at most "+strconv.Itoa(maxUsageDays)+" days are possible")
+	case u.EndDay <= u.FirstDay, u.EndDay-u.FirstDay > maxUsageDays:
+		u.rejectDays(q)
 	case u.By == ledger.ByHour && (u.Key != "" || u.Model != ""):
 		q.problem("by", "hour cannot be combined with key or model")
 	case u.By == ledger.ByHour && (u.FirstDay+hourDays < today || u.EndDay-u.FirstDay > hourDays+1):
 		q.problem("by", "hour is available for today and the previous "+strconv.Itoa(hourDays)+" days only")
 	case u.Key != "" && !isID(u.Key, keyPrefix):
-		q.problem("key", "must be a key ID")
+		q.problem("key", badKeyID+got(u.Key))
 	case len(u.Model) > maxQueryText:
 		q.problem("model", "must be a model name of at most "+strconv.Itoa(maxQueryText)+" characters")
 	}
 	return u, q.err()
+}
+
+// rejectDays reports days in the wrong order, or too many of them. The problem is that of the parameter that was
+// sent, "from" if both were.
+func (u *usageQuery) rejectDays(q *query) {
+	most := "; one response covers at most " + strconv.Itoa(maxUsageDays) + " days"
+	first, last := dateText(u.FirstDay), dateText(u.EndDay-1)
+	sent := q.values.Get("from") != ""
+	switch reversed := u.EndDay <= u.FirstDay; {
+	case reversed && sent:
+		q.problem("from", "must not be after "+last+got(first))
+	case reversed:
+		q.problem("to", "must not be before "+first+got(last))
+	case sent:
+		q.problem("from", "must not be before "+dateText(u.EndDay-maxUsageDays)+got(first)+most)
+	default:
+		q.problem("to", "must not be after "+dateText(u.FirstDay+maxUsageDays-1)+got(last)+most)
+	}
 }
 
 // day reads a parameter that is a date, such as 2026-11-21.

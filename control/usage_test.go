@@ -173,8 +173,8 @@ func TestInvalidUsageQueries(t *testing.T) {
 	b := newBench(t)
 	path := b.project()
 	for query, want := range map[string][]string{
-		"from=2026-11-22&to=2026-11-21": {"to"}, "from=2025-10-17&to=2026-11-21": {"to"}, "from=yesterday": {"from"}, "to=2026-11-31": {"to"},
-		"from=2026-1-1": {"from"}, "from=1969-12-31": {"from"}, "from=-1&to=%00": {"from", "to"}, "from=2026-12-01": {"to"},
+		"from=2026-11-22&to=2026-11-21": {"from"}, "from=2025-10-17&to=2026-11-21": {"from"}, "to=2026-10-31": {"to"}, "to=2030-01-01": {"to"}, "from=yesterday": {"from"}, "to=2026-11-31": {"to"},
+		"from=2026-1-1": {"from"}, "from=1969-12-31": {"from"}, "from=-1&to=%00": {"from", "to"}, "from=2026-12-01": {"from"},
 		"by=week": {"by"}, "by=Day": {"by"}, "format=xml": {"format"}, "key=x": {"key"}, "key=proj_1": {"key"}, "model=" + strings.Repeat("m", 201): {"model"},
 		"by=hour&from=2026-11-20&key=key_1": {"by"}, "by=hour&from=2026-11-20&model=m": {"by"}, "by=hour&from=2026-11-12&to=2026-11-13": {"by"},
 		"by=hour&from=2026-11-20&to=2026-11-29": {"by"}, "by=hour": {"by"},

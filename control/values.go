@@ -32,7 +32,7 @@ var regions = []string{"wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr
 func (f *fields) name() (name string, given bool) {
 	name, given = f.text("name", "")
 	if given && !isName(name) {
-		f.problem("name", "must be 1 to 120 characters, visible and without line breaks or control characters")
+		f.problem("name", "must have 1 to 120 characters, at least one of them visible, and no line breaks, control or text-direction characters")
 	}
 	return name, given
 }
@@ -73,14 +73,15 @@ func (f *fields) defaultedChoice(field string, choices []string) string {
 
 // budget takes the field "budget": dollars per budget period, exact to the picodollar.
 func (f *fields) budget(fallback money.Pico) (amount money.Pico, given bool) {
-	digits, given := f.number("budget")
+	const expectation = "must be dollars between 0 and " + maxBudgetDollars + " with at most 12 decimal places"
+	digits, given := f.number("budget", expectation)
 	if !given {
 		return fallback, false
 	}
 	limit, _ := money.Parse(maxBudgetDollars, money.Dollar)
 	amount, ok := parseDollars(digits)
 	if !ok || amount > limit {
-		f.problem("budget", "must be dollars between 0 and "+maxBudgetDollars+" with at most 12 decimal places"+gotNumber(digits))
+		f.problem("budget", expectation+gotNumber(digits))
 		return fallback, false
 	}
 	return amount, true
@@ -104,13 +105,8 @@ func parseDollars(digits string) (money.Pico, bool) {
 
 // cacheTTL takes the field "cacheTtlSeconds".
 func (f *fields) cacheTTL(fallback uint64) (seconds uint64, given bool) {
-	digits, given := f.number("cacheTtlSeconds")
+	seconds, given = f.integer("cacheTtlSeconds", 0, maxCacheTTLSeconds)
 	if !given {
-		return fallback, false
-	}
-	seconds, err := strconv.ParseUint(digits, 10, 64)
-	if err != nil || seconds > maxCacheTTLSeconds {
-		f.problem("cacheTtlSeconds", "must be an integer between 0 and 2592000"+gotNumber(digits))
 		return fallback, false
 	}
 	return seconds, true
@@ -123,8 +119,12 @@ func (f *fields) models() (names []string, given bool) {
 	if !given {
 		return nil, false
 	}
-	if len(value) == 0 || value[0] != '[' || json.Unmarshal(value, &names) != nil || len(names) > doc.MaxModels {
-		f.problem("models", "must be an array of at most "+strconv.Itoa(doc.MaxModels)+" names")
+	if len(value) == 0 || value[0] != '[' || json.Unmarshal(value, &names) != nil {
+		f.problem("models", "must be an array of strings, got "+kindOrMixed(value))
+		return nil, false
+	}
+	if len(names) > doc.MaxModels {
+		f.problem("models", "must have at most "+strconv.Itoa(doc.MaxModels)+" names, got "+strconv.Itoa(len(names)))
 		return nil, false
 	}
 	for _, name := range names {
@@ -140,15 +140,16 @@ func isModelName(name string) bool {
 	return name != "" && len(name) <= doc.MaxModelBytes && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// count takes an integer from 1 to a maximum.
-func (f *fields) count(field string, maximum uint64) (n uint64, given bool) {
-	digits, given := f.number(field)
+// integer takes an integer from a minimum to a maximum.
+func (f *fields) integer(field string, minimum, maximum uint64) (n uint64, given bool) {
+	expectation := "must be an integer between " + strconv.FormatUint(minimum, 10) + " and " + strconv.FormatUint(maximum, 10)
+	digits, given := f.number(field, expectation)
 	if !given {
 		return 0, false
 	}
 	n, err := strconv.ParseUint(digits, 10, 64)
-	if err != nil || n < 1 || n > maximum {
-		f.problem(field, "must be an integer between 1 and "+strconv.FormatUint(maximum, 10)+gotNumber(digits))
+	if err != nil || n < minimum || n > maximum {
+		f.problem(field, expectation+gotNumber(digits))
 		return 0, false
 	}
 	return n, true
@@ -159,11 +160,11 @@ func (f *fields) null(field string) bool {
 	if string(f.values[field]) != "null" {
 		return false
 	}
-	delete(f.values, field)
+	f.take(field)
 	return true
 }
 
-// object takes an object, as nested fields.
+// object takes an object, as nested fields. A value of another type is not repeated: it may be a secret.
 func (f *fields) object(field string) (inner *fields, given bool) {
 	value, given := f.take(field)
 	if !given {
@@ -171,13 +172,13 @@ func (f *fields) object(field string) (inner *fields, given bool) {
 	}
 	values, err := decodeObject(value)
 	if err != nil {
-		f.problem(field, "must be an object"+gotJSON(value))
+		f.problem(field, "must be an object, got "+kindOf(value))
 		return nil, false
 	}
 	return &fields{values: values}, true
 }
 
-// close adds the problems of a nested object.
+// addProblems adds the problems of a nested object, including its unknown fields.
 func (f *fields) addProblems(field string, inner *fields) {
 	if err := inner.err(); err == nil {
 		return

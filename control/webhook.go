@@ -15,10 +15,14 @@ const (
 	webhookSecretBytes = 24
 )
 
-// Problems of a webhook's URL.
+// Problems of a webhook's URL. They do not repeat it, because it may contain a secret.
 const (
-	invalidURL = "must be an https URL of at most 512 characters, without user information or a fragment"
-	privateURL = "must not point to a private network or to this machine; set POSTERN_PRIVATE_WEBHOOKS=on to allow it"
+	invalidURL = "must be an https URL, such as https://hooks.example.com/path"
+	plainURL   = "must be an https URL, got http"
+	longURL    = "must have at most 512 characters"
+	extraURL   = "must not contain a user name, a password or a fragment (#…)"
+	privateURL = "must not point to a private network or to the gateway's own machine; " +
+		"to allow it, the operator sets POSTERN_PRIVATE_WEBHOOKS=on on the control Worker"
 )
 
 // alerts takes the field "alerts": {"url"}, or null for none.
@@ -30,8 +34,11 @@ func (h *handler) alerts(f *fields) (address string, given bool) {
 	if !given {
 		return "", false
 	}
-	address, _ = inner.text("url", "")
-	if len(inner.problems) == 0 {
+	if _, present := inner.values["url"]; !present {
+		inner.problem("url", "is required")
+	}
+	address, isText := inner.text("url", "")
+	if isText {
 		if problem := webhookProblem(address, h.PrivateWebhooks()); problem != "" {
 			inner.problem("url", problem)
 		}
@@ -45,15 +52,22 @@ func (h *handler) alerts(f *fields) (address string, given bool) {
 // well, for development. Names are not resolved.
 func webhookProblem(text string, private bool) string {
 	u, err := url.Parse(text)
-	if err != nil || len(text) > maxURLBytes || u.User != nil || u.Fragment != "" || u.Opaque != "" {
+	switch {
+	case len(text) > maxURLBytes:
+		return longURL
+	case err != nil || u.Opaque != "":
 		return invalidURL
+	case u.User != nil || u.Fragment != "":
+		return extraURL
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) || !isPort(u.Port()) {
 		return invalidURL
 	}
 	host := reachOf(strings.TrimSuffix(u.Host, ":"+u.Port()))
 	switch {
-	case host == noHost, u.Scheme != "https" && (u.Scheme != "http" || host != loopback):
+	case host != noHost && u.Scheme == "http" && host != loopback:
+		return plainURL
+	case host == noHost, u.Scheme != "https" && u.Scheme != "http":
 		return invalidURL
 	case host != public && !private:
 		return privateURL

@@ -118,7 +118,7 @@ func DecodeConflict(data []byte) (string, error) {
 // Reads returns the ranges of rows that a command needs. An empty command is the alarm.
 func Reads(command []byte) ([]abi.Range, error) {
 	if len(command) == 0 {
-		return fanReads(), nil
+		return republishReads(), nil
 	}
 	r := abi.Reader{Buf: command}
 	switch r.Uint() {
@@ -207,7 +207,7 @@ func apply(commit *Commit, in *abi.ObjectInput) (abi.ObjectOutput, error) {
 		out.Deliver = true
 	}
 	if commit.Republish != "" {
-		out.Puts = append(out.Puts, abi.Row{Key: rowFan + commit.Republish})
+		out.Puts = append(out.Puts, abi.Row{Key: rowRepublish + commit.Republish})
 		out.AlarmMs = in.NowMs + 1
 	}
 	out.Reply = []byte{0}

@@ -14,7 +14,7 @@ type Project struct {
 	BudgetPico      int64  // dollars × 10^12 per budget period
 	CacheTTLSeconds uint64
 	CreatedMs       uint64
-	KeyCount        uint64 // keys ever created; each one changes the project's version
+	KeyCount        uint64 // keys ever created; stored, but not used
 
 	Revision uint64 // counts changes of the project, but not of its keys
 	Archived bool   // its keys are rejected

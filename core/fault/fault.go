@@ -15,11 +15,14 @@ var (
 	InvalidRequest     = Fault{400, "invalid_request", "Invalid request"}
 	MissingKey         = Fault{401, "missing_api_key", "Missing API key"}
 	InvalidKey         = Fault{401, "invalid_api_key", "Invalid or inactive API key"}
+	MissingAdmin       = Fault{401, "missing_api_key", "Missing admin token"}
+	InvalidAdmin       = Fault{401, "invalid_api_key", "Invalid admin token or expired session"}
 	WrongToken         = Fault{401, "wrong_token", "Invalid token"}
 	BudgetExceeded     = Fault{402, "budget_exceeded", "Budget exceeded"}
 	Forbidden          = Fault{403, "insufficient_permissions", "API key lacks required permissions"}
 	ModelForbidden     = Fault{403, "model_not_allowed", "API key lacks required permissions"}
-	CrossOrigin        = Fault{403, "cross_origin", "Cross-origin request rejected"}
+	ViewerForbidden    = Fault{403, "insufficient_permissions", "Viewers cannot make changes"}
+	CrossOrigin        = Fault{403, "cross_origin", "Request origin missing or not allowed"}
 	NotFound           = Fault{404, "not_found", "Not found"}
 	UnknownModel       = Fault{404, "model_not_found", "Unknown model"}
 	MethodNotAllowed   = Fault{405, "method_not_allowed", "Method not allowed"}
@@ -42,7 +45,7 @@ var (
 	ProviderAnswer     = Fault{502, "provider_invalid_response", "Provider error"}
 	Unavailable        = Fault{503, "service_unavailable", "Service unavailable"}
 	NoProvider         = Fault{503, "no_provider_available", "No provider available for this model"}
-	AdminOff           = Fault{503, "admin_not_configured", "Admin API is disabled; set POSTERN_ADMIN_TOKEN"}
+	AdminOff           = Fault{503, "admin_not_configured", "Admin API is disabled; set POSTERN_ADMIN_TOKEN to at least 16 characters"}
 	ProviderTimeout    = Fault{504, "provider_timeout", "Provider timeout"}
 )
 

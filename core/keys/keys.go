@@ -2,9 +2,9 @@
 //
 //	sk_live_ + 23 base62 digits (136 random bits) + 6 base62 digits (checksum)
 //
-// sk_ is a gateway key, pk_ a project key for compliance data; _live_ is production, _test_ development. The
-// checksum is the first 32 bits of the SHA-256 of the text before it: a mistyped key is rejected without a
-// lookup. Only the SHA-256 of a whole key is ever stored, and records are found by the whole hash.
+// sk_ is a gateway key; pk_ is a project key, which reads its project's usage and models. _live_ is
+// production, _test_ development. The checksum is the first 32 bits of the SHA-256 of the text before it: a
+// mistyped key is rejected without a lookup. Only the SHA-256 of a whole key is ever stored, and records are found by the whole hash.
 package keys
 
 import "crypto/sha256"

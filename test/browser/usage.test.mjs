@@ -224,5 +224,5 @@ journey('the scheduled job succeeds', { as: 'owner' }, async ({ page }) => {
   assert.equal((await response.json()).result?.outcome, 'ok')
   await page.goto('/dashboard')
   await page.getByRole('link', { name: 'Metered' }).waitFor()
-  assert.doesNotMatch(service.log(), /control: daily|panic|the Go program ended/)
+  assert.doesNotMatch(service.log(), /hourly_failed|panic|the Go program ended/)
 })

@@ -91,8 +91,8 @@ class Instance {
     })
   }
 
-  // The program ends only by a fault that no handler can recover from, such as a stack overflow or exhausted
-  // memory. Its pending requests would otherwise wait forever.
+  // After its start, the program ends only by a fault that no handler can recover from, such as a stack
+  // overflow or exhausted memory. Its pending requests would otherwise wait forever.
   #end(cause) {
     this.ended = true
     for (const reject of this.#rejects) reject(new Error(`the Go program ended: ${cause}`))

@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/rand"
 	"log"
+	"os"
 	"runtime/debug"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/catalog"
 	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/fault"
 )
 
 // Secrets and variables of this Worker, in addition to those of core/config. All but the first are optional.
@@ -33,12 +35,17 @@ const (
 )
 
 func main() {
+	log.SetFlags(0) // log lines are JSON
+	private, err := control.ParseSwitch(envWebhooks, cloudflare.Getenv(envWebhooks))
+	if err != nil {
+		misconfigured(err.Error())
+	}
 	service := control.New(control.Config{
 		Objects:         newObjects(),
 		AdminToken:      variable(envAdminToken),
 		ViewerToken:     variable(envViewerToken),
 		MasterKeys:      variable(config.EnvMasterKeys),
-		PrivateWebhooks: func() bool { return cloudflare.Getenv(envWebhooks) == "on" },
+		PrivateWebhooks: func() bool { return private },
 		Access:          access,
 		Catalog:         parsedCatalog(),
 		Fetch:           fetch,
@@ -72,22 +79,27 @@ func access() control.Access {
 func hourly(ctx context.Context, service *control.Service) error {
 	defer func() {
 		if recover() != nil {
-			log.Printf("control: hourly: panic\n%s", debug.Stack())
+			control.LogFailure("", "panic", "hourly work: "+string(debug.Stack()))
 		}
 	}()
 	if err := service.Hourly(ctx); err != nil {
-		log.Printf("control: hourly: %q", err.Error())
+		control.LogFailure("", "hourly_failed", err.Error())
 	}
 	return nil
 }
 
-// parsedCatalog is the catalog with the operator's overlay. If it is invalid, the program ends and entry.mjs
-// responds in its place.
+// misconfigured ends the program; entry.mjs responds in its place.
+func misconfigured(problem string) {
+	control.LogFailure("", fault.Misconfigured.Code, problem)
+	os.Exit(1)
+}
+
+// parsedCatalog is the catalog with the operator's overlay, which must be valid.
 func parsedCatalog() *config.Config {
 	overlay := abi.Header{Name: config.EnvCatalog, Value: cloudflare.Getenv(config.EnvCatalog)}
 	parsed, problem := config.Parse(abi.Config{Catalog: catalog.Default, Env: []abi.Header{overlay}})
 	if problem != "" {
-		log.Fatalf("control: %s", problem)
+		misconfigured(problem)
 	}
 	return parsed
 }
