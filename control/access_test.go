@@ -73,7 +73,7 @@ func keySet(keys map[string]*rsa.PrivateKey) []byte {
 	return text
 }
 
-// accessBench is a bench with Access configured. fetches counts the fetches of the key set.
+// accessBench is a test fixture with Access configured. fetches counts the fetches of the key set.
 func accessBench(t *testing.T) (b *bench, fetches *int) {
 	b, fetches = newBench(t), new(int)
 	b.access = Access{Team: team, Audience: audience, Owners: "boss@example.com, OPS@Example.com"}
@@ -86,7 +86,7 @@ func accessBench(t *testing.T) (b *bench, fetches *int) {
 	return b, fetches
 }
 
-func (b *bench) byAccess(assertion, method, path, body string, headers ...string) reply {
+func (b *bench) doWithAccess(assertion, method, path, body string, headers ...string) reply {
 	b.Helper()
 	return b.do(method, path, body, append([]string{"Authorization", "", "Cf-Access-Jwt-Assertion", assertion}, headers...)...)
 }
@@ -96,7 +96,7 @@ func TestAccessIdentity(t *testing.T) {
 	for email, role := range map[string]string{person: "owner", "Boss@example.com": "owner", "guest@example.com": "viewer", "boss@example.com.evil": "viewer"} {
 		claims := b.claimsNow()
 		claims["email"] = email
-		got := b.byAccess(assertion(testKeys()[0], "one", claims), "GET", sessions, "")
+		got := b.doWithAccess(assertion(testKeys()[0], "one", claims), "GET", sessions, "")
 		if want := `{"role":"` + role + `","name":"` + email + `","via":"access","expiresAt":"2026-11-21T09:08:07.000Z"}`; got.Body.String() != want {
 			t.Errorf("%d %s, want %s", got.Code, got.Body, want)
 		}
@@ -109,14 +109,14 @@ func TestAccessIdentity(t *testing.T) {
 // Browsers attach an assertion to every request, like a cookie.
 func TestAccessNeedsTheSameOrigin(t *testing.T) {
 	b, _ := accessBench(t)
-	by := assertion(testKeys()[0], "one", b.claimsNow())
-	b.refused(b.byAccess(by, "POST", "/api/admin/projects", someProject), fault.CrossOrigin)
-	b.refused(b.byAccess(by, "POST", "/api/admin/projects", someProject, "Origin", "http://evil.example"), fault.CrossOrigin)
-	if got := b.byAccess(by, "POST", "/api/admin/projects", someProject, "Origin", "http://example.com"); got.Code != 201 {
+	credential := assertion(testKeys()[0], "one", b.claimsNow())
+	b.refused(b.doWithAccess(credential, "POST", "/api/admin/projects", someProject), fault.CrossOrigin)
+	b.refused(b.doWithAccess(credential, "POST", "/api/admin/projects", someProject, "Origin", "http://evil.example"), fault.CrossOrigin)
+	if got := b.doWithAccess(credential, "POST", "/api/admin/projects", someProject, "Origin", "http://example.com"); got.Code != 201 {
 		t.Error(got.Body)
 	}
 	b.access.Owners = ""
-	got := b.byAccess(by, "POST", "/api/admin/projects", someProject, "Origin", "http://example.com")
+	got := b.doWithAccess(credential, "POST", "/api/admin/projects", someProject, "Origin", "http://example.com")
 	b.refused(got, fault.ViewerForbidden)
 }
 
@@ -150,7 +150,7 @@ func TestInvalidAssertions(t *testing.T) {
 		"alg in lower case":             header("rs256", "one"),
 		"alg a number":                  header(256, "one"),
 		"no alg":                        header(nil, "one"),
-		"a foreign signature":           assertion(foreign, "one", b.claimsNow()),
+		"another key's signature":           assertion(foreign, "one", b.claimsNow()),
 		"an unknown kid":                assertion(foreign, "two", b.claimsNow()),
 		"no kid":                        header("RS256", nil),
 		"kid a list":                    header("RS256", []string{"one"}),
@@ -172,13 +172,13 @@ func TestInvalidAssertions(t *testing.T) {
 		"not valid yet":                 changed("nbf", unix(62*time.Second)),
 		"no email (service token)":      changed("email", nil),
 		"email empty":                   changed("email", ""),
-		"email without an at":           changed("email", "ops"),
+		"email without an @":           changed("email", "ops"),
 		"email with a line break":       changed("email", "ops@example.com\nowner"),
 		"email too long":                changed("email", strings.Repeat("x", 250)+"@x.de"),
 		"email a list":                  changed("email", []string{person}),
 		"too long":                      changed("padding", strings.Repeat("x", 16<<10)),
 	} {
-		b.refused(b.byAccess(text, "GET", sessions, ""), fault.InvalidAdmin)
+		b.refused(b.doWithAccess(text, "GET", sessions, ""), fault.InvalidAdmin)
 		if t.Failed() {
 			t.Fatal(name)
 		}
@@ -193,7 +193,7 @@ func TestInvalidAssertions(t *testing.T) {
 		"with custom claims":        changed("custom", map[string]any{"groups": []string{"a", "b"}}),
 		"iat in the future":         changed("iat", unix(30*time.Second)),
 	} {
-		if got := b.byAccess(text, "GET", sessions, ""); got.Code != 200 {
+		if got := b.doWithAccess(text, "GET", sessions, ""); got.Code != 200 {
 			t.Errorf("%s: %s", name, got.Body)
 		}
 	}
@@ -216,21 +216,21 @@ func hs256(key *rsa.PrivateKey, claims map[string]any) string {
 	return text + "." + base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
 
-// The first proof that is present decides: a token, then a session, then Access.
+// The first credential present decides: a token, then a session, then Access.
 func TestProofPrecedence(t *testing.T) {
 	b, _ := accessBench(t)
 	b.viewer = viewerToken
-	by, cookie := assertion(testKeys()[0], "one", b.claimsNow()), b.signIn(viewerToken)
-	if got := b.byAccess(by, "GET", sessions, "", "Authorization", "Bearer "+token, "Cookie", cookie); got.text("via") != "bearer" {
+	credential, cookie := assertion(testKeys()[0], "one", b.claimsNow()), b.signIn(viewerToken)
+	if got := b.doWithAccess(credential, "GET", sessions, "", "Authorization", "Bearer "+token, "Cookie", cookie); got.text("via") != "bearer" {
 		t.Error(got.Body)
 	}
-	if got := b.byAccess(by, "GET", sessions, "", "Cookie", cookie); got.text("via") != "session" {
+	if got := b.doWithAccess(credential, "GET", sessions, "", "Cookie", cookie); got.text("via") != "session" {
 		t.Error(got.Body)
 	}
-	if got := b.byAccess(by, "GET", sessions, "", "Cookie", "postern_session=over"); got.text("via") != "access" {
+	if got := b.doWithAccess(credential, "GET", sessions, "", "Cookie", "postern_session=expired"); got.text("via") != "access" {
 		t.Error(got.Body)
 	}
-	got := b.byAccess(by, "GET", sessions, "", "Authorization", "Bearer wrong", "Cookie", cookie)
+	got := b.doWithAccess(credential, "GET", sessions, "", "Authorization", "Bearer wrong", "Cookie", cookie)
 	b.refused(got, fault.InvalidAdmin)
 }
 
@@ -238,7 +238,7 @@ func TestAccessTeamMayBeURL(t *testing.T) {
 	for _, name := range []string{"https://" + team, "https://" + team + "/"} {
 		b, _ := accessBench(t)
 		b.access.Team = name
-		if got := b.byAccess(assertion(testKeys()[0], "one", b.claimsNow()), "GET", sessions, ""); got.Code != 200 {
+		if got := b.doWithAccess(assertion(testKeys()[0], "one", b.claimsNow()), "GET", sessions, ""); got.Code != 200 {
 			t.Errorf("%s: %d %s", name, got.Code, got.Body)
 		}
 	}
@@ -253,7 +253,7 @@ func TestAccessIsOff(t *testing.T) {
 	} {
 		b, fetches := accessBench(t)
 		b.access = access
-		got := b.byAccess(assertion(testKeys()[0], "one", b.claimsNow()), "GET", sessions, "")
+		got := b.doWithAccess(assertion(testKeys()[0], "one", b.claimsNow()), "GET", sessions, "")
 		b.refused(got, fault.MissingAdmin)
 		if *fetches != 0 {
 			t.Errorf("%+v: fetched", access)
@@ -268,7 +268,7 @@ func TestAccessKeysAreCachedForAnHour(t *testing.T) {
 		fetches int
 	}{{0, 1}, {30 * time.Minute, 1}, {29 * time.Minute, 1}, {time.Minute, 2}, {59 * time.Minute, 2}, {time.Hour, 3}} {
 		b.now = b.now.Add(step.after)
-		got := b.byAccess(assertion(testKeys()[0], "one", b.claimsNow()), "GET", sessions, "")
+		got := b.doWithAccess(assertion(testKeys()[0], "one", b.claimsNow()), "GET", sessions, "")
 		if got.Code != 200 || *fetches != step.fetches {
 			t.Errorf("step %d: %d, %d fetches", i, got.Code, *fetches)
 		}
@@ -281,8 +281,8 @@ func TestAccessKeyRotation(t *testing.T) {
 	b, fetches := accessBench(t)
 	published := map[string]*rsa.PrivateKey{"one": testKeys()[0]}
 	b.certs = func(string) ([]byte, error) { *fetches++; return keySet(published), nil }
-	by := func(key int, id string) reply {
-		return b.byAccess(assertion(testKeys()[key], id, b.claimsNow()), "GET", sessions, "")
+	get := func(key int, id string) reply {
+		return b.doWithAccess(assertion(testKeys()[key], id, b.claimsNow()), "GET", sessions, "")
 	}
 	expect := func(step string, got reply, status, n int) {
 		t.Helper()
@@ -290,24 +290,24 @@ func TestAccessKeyRotation(t *testing.T) {
 			t.Errorf("%s: %d %s, %d fetches", step, got.Code, got.Body, *fetches)
 		}
 	}
-	expect("the first key", by(0, "one"), 200, 1)
+	expect("the first key", get(0, "one"), 200, 1)
 	b.now = b.now.Add(59 * time.Second)
 	published["two"] = testKeys()[1]
-	expect("the new key, too early", by(1, "two"), 401, 1)
+	expect("the new key, too early", get(1, "two"), 401, 1)
 	b.now = b.now.Add(time.Second)
-	expect("the new key", by(1, "two"), 200, 2)
+	expect("the new key", get(1, "two"), 200, 2)
 	for i := range 100 {
-		expect("invented ID", by(1, "id"+strconv.Itoa(i)), 401, 2)
+		expect("unknown ID", get(1, "id"+strconv.Itoa(i)), 401, 2)
 	}
 	b.now = b.now.Add(time.Minute)
-	expect("invented ID, a minute later", by(1, "three"), 401, 3)
-	expect("another invented ID", by(1, "four"), 401, 3)
+	expect("unknown ID, a minute later", get(1, "three"), 401, 3)
+	expect("another unknown ID", get(1, "four"), 401, 3)
 	delete(published, "one")
 	b.now = b.now.Add(time.Hour)
-	expect("the old key", by(0, "one"), 401, 4)
-	expect("the new key again", by(1, "two"), 200, 4)
+	expect("the old key", get(0, "one"), 401, 4)
+	expect("the new key again", get(1, "two"), 200, 4)
 	b.access.Team = "other.cloudflareaccess.com"
-	expect("another team's keys", by(1, "two"), 401, 5) // its issuer
+	expect("another team's keys", get(1, "two"), 401, 5) // the assertion names the old team as its issuer
 }
 
 // While the team's keys are unavailable, assertions get a 503 instead of a 401, and the number of fetches is
@@ -328,7 +328,7 @@ func TestUnavailableAccessKeys(t *testing.T) {
 		b, fetches := accessBench(t)
 		b.certs = func(string) ([]byte, error) { *fetches++; return []byte(answer), nil }
 		for range 10 {
-			got := b.byAccess(assertion(testKeys()[0], "one", b.claimsNow()), "GET", sessions, "")
+			got := b.doWithAccess(assertion(testKeys()[0], "one", b.claimsNow()), "GET", sessions, "")
 			b.refused(got, fault.Unavailable)
 		}
 		if *fetches != 4 {
@@ -337,31 +337,31 @@ func TestUnavailableAccessKeys(t *testing.T) {
 	}
 	b, fetches := accessBench(t)
 	good := b.certs
-	b.certs = func(string) ([]byte, error) { *fetches++; return nil, errors.New("out") }
-	by := assertion(testKeys()[0], "one", b.claimsNow())
+	b.certs = func(string) ([]byte, error) { *fetches++; return nil, errors.New("unreachable") }
+	credential := assertion(testKeys()[0], "one", b.claimsNow())
 	for range 10 {
-		b.refused(b.byAccess(by, "GET", sessions, ""), fault.Unavailable)
+		b.refused(b.doWithAccess(credential, "GET", sessions, ""), fault.Unavailable)
 	}
 	b.certs = good
 	b.now = b.now.Add(10 * time.Second)
-	if got := b.byAccess(by, "GET", sessions, ""); got.Code != 200 || *fetches != 5 {
+	if got := b.doWithAccess(credential, "GET", sessions, ""); got.Code != 200 || *fetches != 5 {
 		t.Errorf("%s, %d fetches", got.Body, *fetches)
 	}
 }
 
-// During a fetch, other requests start no fetch and get a 503 instead of a 401.
+// During a fetch, other requests do not start another one; they get a 503 instead of a 401.
 func TestConcurrentFetch(t *testing.T) {
 	quiet(t)
 	b, fetches := accessBench(t)
-	b.byAccess(assertion(testKeys()[0], "one", b.claimsNow()), "GET", sessions, "")
+	b.doWithAccess(assertion(testKeys()[0], "one", b.claimsNow()), "GET", sessions, "")
 	b.now = b.now.Add(2 * time.Minute)
-	by := assertion(testKeys()[1], "two", b.claimsNow())
+	credential := assertion(testKeys()[1], "two", b.claimsNow())
 	b.certs = func(string) ([]byte, error) {
 		*fetches++
-		b.refused(b.byAccess(by, "GET", sessions, ""), fault.Unavailable)
+		b.refused(b.doWithAccess(credential, "GET", sessions, ""), fault.Unavailable)
 		return keySet(map[string]*rsa.PrivateKey{"two": testKeys()[1]}), nil
 	}
-	if got := b.byAccess(by, "GET", sessions, ""); got.Code != 200 || *fetches != 2 {
+	if got := b.doWithAccess(credential, "GET", sessions, ""); got.Code != 200 || *fetches != 2 {
 		t.Errorf("%s, %d fetches", got.Body, *fetches)
 	}
 }

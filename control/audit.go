@@ -14,8 +14,8 @@ import (
 	"github.com/postern-ai/postern/core/directory"
 )
 
-// The key of an audit document is auditPrefix, the time left until endOfTimeMs so that the newest entry sorts
-// first, and random digits. The ID of an entry is the same with auditIDPrefix.
+// The key of an audit document consists of auditPrefix, the time left until endOfTimeMs (so that the newest entry sorts
+// first) and random digits. The ID of an entry is the same with auditIDPrefix.
 const (
 	auditPrefix      = "a/"
 	auditIDPrefix    = "aud_"

@@ -64,7 +64,7 @@ func readBody(body io.Reader) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(body, maxBody+1))
 	if err != nil {
-		return nil, invalid(fault.Detail{Field: "body", Message: "could not be read to its end; send the request again"})
+		return nil, invalid(fault.Detail{Field: "body", Message: "could not be read completely; send the request again"})
 	}
 	if len(data) > maxBody {
 		return nil, errTooLarge

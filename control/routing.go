@@ -76,7 +76,7 @@ func (h *handler) target(f *fields) doc.RouteTarget {
 	name, given := f.text("model", "")
 	model := h.Catalog.Model(name)
 	if given && (model == nil || model.Kind != config.ChatModel) {
-		f.problem("model", "must be a chat model of the catalog"+got(name)+"; see GET /api/admin/catalog")
+		f.problem("model", "must be a chat model from the catalog"+got(name)+"; see GET /api/admin/catalog")
 	}
 	weight, given := f.integer("weight", 0, maxWeight)
 	if !given {

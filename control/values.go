@@ -73,7 +73,7 @@ func (f *fields) defaultedChoice(field string, choices []string) string {
 
 // budget takes the field "budget": dollars per budget period, exact to the picodollar.
 func (f *fields) budget(fallback money.Pico) (amount money.Pico, given bool) {
-	const expectation = "must be dollars between 0 and " + maxBudgetDollars + " with at most 12 decimal places"
+	const expectation = "must be a dollar amount between 0 and " + maxBudgetDollars + " with at most 12 decimal places"
 	digits, given := f.number("budget", expectation)
 	if !given {
 		return fallback, false

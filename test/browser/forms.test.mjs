@@ -111,7 +111,7 @@ journey('a decimal comma is rejected with the expected format', { as: 'owner' },
   const field = page.getByLabel('Budget (USD)')
   await field.fill('2,50')
   await page.getByRole('button', { name: 'Save settings' }).click()
-  await page.getByText(/must be dollars/).waitFor()
+  await page.getByText(/must be a dollar amount/).waitFor()
   assert.equal(await field.getAttribute('aria-invalid'), 'true')
   assert.equal((await service.get(`projects/${project.id}`)).budget, 5)
   await field.fill('2.50')

@@ -6,14 +6,12 @@ const LOG_LINE = /^(?:\[[\w-]+\]|\S+ \[(?:ERROR|WARNING)\]) (\{.*\})$/
 /** wrangler's prefix for a Worker whose name it failed to look up. */
 const NO_NAME = '[undefined] '
 
-/** A line that the control plane logged, such as a warning about a variable. */
-const CONTROL_LINE = / control: /
-
-/** The configuration problem in a gateway's log line, or undefined. */
-function configurationProblem(line) {
+/** The message of a Worker's log line about its configuration, or undefined. level is "error" or "warning". */
+function aboutConfiguration(line, level) {
   if (!line.includes('"code":"misconfigured"')) return undefined
   try {
-    return JSON.parse(line).problem
+    const logged = JSON.parse(line)
+    return logged.level === level ? logged.message : undefined
   } catch {
     return undefined
   }
@@ -80,17 +78,18 @@ export class Output {
     if (this.#shown) process.stdout.write(`${line}\n`)
     else this.#held.push(line)
     if (line.includes(this.#readyText)) this.#ready.resolve()
-    const problem = configurationProblem(line)
+    const problem = aboutConfiguration(line, 'error')
     if (problem !== undefined) this.#misconfigured.resolve(problem)
   }
 
   /**
-   * Shows output from now on. Of the output held back so far, standard error gets all lines, or only the control plane's
-   * warnings, each once.
+   * Shows output from now on. Of the output held back so far, standard error gets all lines, or only the Workers'
+   * warnings about their configuration, each once.
    */
   show({ all = false } = {}) {
     this.#shown = true
-    const lines = all ? this.#held : new Set(this.#held.filter((line) => CONTROL_LINE.test(line)))
+    const warnings = this.#held.map((line) => aboutConfiguration(line, 'warning')).filter(Boolean)
+    const lines = all ? this.#held : new Set(warnings.map((message) => `dev: warning: ${message}`))
     for (const line of lines) process.stderr.write(`${line}\n`)
     this.#held = []
   }

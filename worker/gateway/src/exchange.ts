@@ -22,10 +22,10 @@ import {
   type Configured,
   EVENT_BODY,
   EVENT_CHUNK,
+  EVENT_DISCONNECT,
   EVENT_END,
   EVENT_FAULT,
   EVENT_HEAD,
-  EVENT_DISCONNECT,
   EVENT_REPLY,
   EVENT_REQUEST,
   EVENT_RESPONSE,
@@ -80,7 +80,7 @@ export function serve(isolate: Isolate, request: Request, env: Env, ctx: Lifetim
     return lastResort(UNCONFIGURED, request.method, id)
   }
   if (configured.error !== '') {
-    logFailure('misconfigured', { requestId: id, problem: configured.error })
+    logFailure('misconfigured', { requestId: id, message: configured.error })
     return lastResort(configured, request.method, id)
   }
   isolate.memory.bound(configured)
