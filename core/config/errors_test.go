@@ -22,7 +22,8 @@ func TestCatalogErrors(t *testing.T) {
 	const priced = `"provider":"p","input":"1","output":"1"`
 	for overlay, want := range map[string]string{
 		"":                              "",
-		`{"`:                            "POSTERN_CATALOG must be valid JSON",
+		`{"`:                            "POSTERN_CATALOG must be valid JSON; the error is at byte 2",
+		`{"tiers":[],"tiers":[]}`:       `POSTERN_CATALOG must not have the key "tiers" twice in one object`,
 		`[1]`:                           "POSTERN_CATALOG must be a JSON object",
 		`{"models":[{"provider":"p"}]}`: `POSTERN_CATALOG: name in models must be 1 to 64 printable ASCII characters without spaces, got ""`,
 		`{"plans":[{"name":"a b"}]}`:    `POSTERN_CATALOG: name in plans must be 1 to 64 printable ASCII characters without spaces, got "a b"`,

@@ -86,8 +86,8 @@ func (p *parser) catalog(source string, text []byte) {
 		p.fail(source + ` must be JSON, not the name of a file; use ` + source + `="$(cat FILE)"`)
 		return
 	}
-	if problem := jsontext.Check(text); problem != jsontext.OK {
-		p.fail(source + " " + problem.String())
+	if found := jsontext.Examine(text); found.Problem != jsontext.OK {
+		p.fail(source + " " + found.Message(quote))
 		return
 	}
 	root := gjson.ParseBytes(text)
