@@ -263,6 +263,19 @@ func (p *Parser) Number(field string, v gjson.Result, least, most float64) strin
 	return v.Raw
 }
 
+// Seed returns an integer as it is spelled in the request. null counts as omitted.
+func (p *Parser) Seed(field string, v gjson.Result) string {
+	const most = 9e18
+	if v.Type == gjson.Null {
+		return ""
+	}
+	if v.Type != gjson.Number || !(v.Num >= -most && v.Num <= most && v.Num == float64(int64(v.Num))) {
+		p.WrongValue(field, "an integer between -9e18 and 9e18", v)
+		return ""
+	}
+	return v.Raw
+}
+
 func bound(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // Integer returns an integer between least and most. null counts as omitted and returns 0.

@@ -112,7 +112,7 @@ func (o *object) names(member string) (names []string) {
 	return names
 }
 
-// entries reads an optional array of objects, whose members are those that f reads.
+// entries reads an optional array of objects, and rejects members that f does not read.
 func (o *object) entries(member string, f func(*object)) {
 	o.each(member, func(v gjson.Result) {
 		if !v.IsObject() {

@@ -150,7 +150,8 @@ func (x *exchange) wireCall(r *chat.Request) *wire.Call {
 func (x *exchange) onUnsealed() {
 	if !x.keepProviderKey() {
 		x.noteAttempt("sealed")
-		x.next(fault.NoProvider, refusal{noRetry: true, details: []fault.Detail{{Field: "model", Message: unready(x.current())}}})
+		// A retry helps only if it can reach a target that has already failed.
+		x.next(fault.NoProvider, refusal{noRetry: x.s.attempts == 0, details: []fault.Detail{{Field: "model", Message: unready(x.current())}}})
 		return
 	}
 	x.attempt()

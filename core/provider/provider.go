@@ -80,7 +80,7 @@ func CheckWires(c *config.Config) string {
 	for i := range c.Providers {
 		p := &c.Providers[i]
 		if _, ok := For(p.Wire); !ok && p.Wire != config.MockWire {
-			return "wire of provider " + p.Name + " must be the name of a folder in core/provider, such as openai, got " + strconv.Quote(p.Wire[:min(len(p.Wire), 40)])
+			return "wire of provider " + p.Name + " must be the name of a folder in core/provider, such as openai, got " + `"` + p.Wire[:min(len(p.Wire), 40)] + `"`
 		}
 	}
 	return ""

@@ -4,7 +4,6 @@
 package openai
 
 import (
-	"math"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -82,7 +81,7 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 	case "presence_penalty":
 		r.PresencePenalty = p.Number(name, v, -2, 2)
 	case "seed":
-		r.Seed = seed(p, v)
+		r.Seed = p.Seed(name, v)
 	case "n":
 		r.N = p.Integer(name, v, 1, maxChoices)
 	case "logprobs":
@@ -109,18 +108,6 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 		return false
 	}
 	return true
-}
-
-func seed(p *api.Parser, v gjson.Result) string {
-	const bound = 9e18
-	switch {
-	case v.Type == gjson.Null:
-		return ""
-	case v.Type != gjson.Number || v.Num != math.Trunc(v.Num) || math.Abs(v.Num) > bound:
-		p.WrongValue("seed", "an integer between -9e18 and 9e18", v)
-		return ""
-	}
-	return v.Raw
 }
 
 func stops(p *api.Parser, v gjson.Result) (stop []jsontext.Escaped) {
