@@ -275,7 +275,7 @@ func TestRequestsAfterChangeOfPeriod(t *testing.T) {
 func (b *bench) request(project, value, id string, cost money.Pico) {
 	b.Helper()
 	hash := keys.Hash(value)
-	admit := keymeter.Admit{RequestID: id, Version: 1 << 40, Mode: keymeter.ModeReserve, Model: "m", AmountPico: cost, ExpiresMs: 60_000}
+	admit := keymeter.Admit{RequestID: id, Version: 1 << 40, Mode: keymeter.ModeReserve, Model: "m", AmountPico: cost, LifetimeMs: 60_000}
 	reply := b.admit(hash, &admit)
 	if reply.Verdict == keymeter.Short {
 		grant := ledger.Grant{Key: hash, Period: reply.Period, Epoch: reply.Epoch, HeldPico: reply.HeldPico, NeedPico: reply.NeedPico, LeastPico: reply.LeastPico}

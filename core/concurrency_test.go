@@ -50,7 +50,7 @@ type flow struct {
 func (p *concurrentSim) newFlow(meter int, amount, least money.Pico) *flow {
 	p.count++
 	return &flow{meter: meterName(meter), admit: keymeter.Admit{
-		RequestID: fmt.Sprint("req_", p.count), Version: 2, Mode: keymeter.ModeReserve, Model: "m", AmountPico: amount, LeastPico: least, ExpiresMs: 60_000,
+		RequestID: fmt.Sprint("req_", p.count), Version: 2, Mode: keymeter.ModeReserve, Model: "m", AmountPico: amount, LeastPico: least, LifetimeMs: 60_000,
 	}}
 }
 

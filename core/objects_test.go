@@ -36,7 +36,7 @@ func newFixture(t *testing.T, plan string) *fixture {
 func (s *fixture) newAdmit(mode keymeter.Mode, amount money.Pico) keymeter.Admit {
 	s.count++
 	return keymeter.Admit{
-		RequestID: fmt.Sprint("req_", s.count), Version: 2, Mode: mode, Model: "m", AmountPico: amount, ExpiresMs: 10_000,
+		RequestID: fmt.Sprint("req_", s.count), Version: 2, Mode: mode, Model: "m", AmountPico: amount, LifetimeMs: 10_000,
 	}
 }
 

@@ -22,7 +22,7 @@ func (m *model) begin(t *rapid.T) {
 		Mode:       rapid.SampledFrom([]keymeter.Mode{keymeter.ModeReserve, keymeter.ModeReserve, keymeter.ModeReserve, keymeter.ModeHit, keymeter.ModeCount, keymeter.ModeCheck}).Draw(t, "mode"),
 		Model:      rapid.SampledFrom([]string{"a", "b"}).Draw(t, "model"),
 		AmountPico: rapid.OneOf(rapid.Int64Range(0, money.Cent), rapid.Int64Range(0, money.Dollar/3), rapid.Int64Range(money.Dollar/4, money.Dollar)).Draw(t, "amount"),
-		ExpiresMs:  rapid.Uint64Range(500, 120_000).Draw(t, "expires"),
+		LifetimeMs: rapid.Uint64Range(500, 120_000).Draw(t, "expires"),
 	}}
 	if rapid.Bool().Draw(t, "less will do") {
 		x.admit.LeastPico = rapid.Int64Range(0, x.admit.AmountPico).Draw(t, "least")
@@ -101,7 +101,7 @@ func (m *model) recordAdmission(x *exchange, reserved money.Pico) {
 		}
 		x.phase = phaseReserved
 		x.admit.AmountPico = reserved
-		x.expiresMs = m.clockMs + x.admit.ExpiresMs
+		x.expiresMs = m.clockMs + x.admit.LifetimeMs
 		x.period = m.object(abi.ClassKeyMeter, k.name).slices()[0].period
 	}
 }

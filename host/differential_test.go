@@ -177,7 +177,7 @@ func meterSeed() []byte {
 	grant := keymeter.Grant{Period: period, Epoch: 1, TotalPico: 5 * money.Dollar}
 	for i, mode := range []keymeter.Mode{keymeter.ModeCheck, keymeter.ModeCount, keymeter.ModeReserve, keymeter.ModeReserve, keymeter.ModeReserve, keymeter.ModeHit} {
 		admit := keymeter.Admit{
-			RequestID: fmt.Sprint("req_", i), Version: 3, Mode: mode, Model: "m", AmountPico: money.Dollar, ExpiresMs: 1500, Grant: grant,
+			RequestID: fmt.Sprint("req_", i), Version: 3, Mode: mode, Model: "m", AmountPico: money.Dollar, LifetimeMs: 1500, Grant: grant,
 			Idempotency: fmt.Sprint("idem", i%2), BodyHash: "b",
 		}
 		list = append(list, admit.Encode())

@@ -178,7 +178,7 @@ func (x *exchange) next(disconnected *<-chan struct{}) (event abi.Event, handled
 		case <-*disconnected:
 			*disconnected = nil
 			x.finish()
-			return abi.Event{Kind: abi.EventLeft}, nil
+			return abi.Event{Kind: abi.EventDisconnect}, nil
 		}
 	}
 }
@@ -298,7 +298,7 @@ func (x *exchange) send(piece []byte) {
 			return
 		}
 	}
-	x.answer(abi.Event{Kind: abi.EventLeft})
+	x.answer(abi.Event{Kind: abi.EventDisconnect})
 	x.finish()
 }
 

@@ -25,9 +25,9 @@ const (
 	EventFault EventKind = 7
 	// EventTimer completes ActionWait.
 	EventTimer EventKind = 8
-	// EventLeft reports that the client disconnected before the end of the response. Hosts may omit it in
+	// EventDisconnect reports that the client disconnected before the end of the response. Hosts may omit it in
 	// exchanges that have not started an ActionFetch.
-	EventLeft EventKind = 9
+	EventDisconnect EventKind = 9
 	// EventHead is the head of a streamed response: Code and Headers as in EventResponse. The action stays
 	// outstanding.
 	EventHead EventKind = 10

@@ -121,7 +121,7 @@ func stepInputs() []value {
 		event("failed", Event{Kind: EventReply, ID: 3, Code: OutcomeFailed}),
 		event("response", Event{Kind: EventResponse, ID: 5, Code: 200, Headers: []Header{{"content-type", "application/json"}, {"retry-after", ""}}, Data: []byte("{}")}),
 		event("timer", Event{Kind: EventTimer, ID: 6}),
-		event("client disconnected", Event{Kind: EventLeft}),
+		event("client disconnected", Event{Kind: EventDisconnect}),
 		event("head", Event{Kind: EventHead, ID: 5, Code: 200, Headers: []Header{{"content-type", "text/event-stream"}}}),
 		event("chunk", Event{Kind: EventChunk, ID: 5, Data: []byte("data: {}\n\n")}),
 		event("end", Event{Kind: EventEnd, ID: 5}),

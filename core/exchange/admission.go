@@ -49,7 +49,7 @@ func (x *exchange) admit(mode keymeter.Mode) {
 	}
 	if mode != keymeter.ModeCheck {
 		command.Idempotency, command.BodyHash = x.replayKey(), s.bodyHash
-		command.ExpiresMs = x.config.LongestRequestMs(x.tier())
+		command.LifetimeMs = x.config.LongestRequestMs(x.tier())
 	}
 	x.enter(phaseAdmit)
 	x.call(idAdmit, abi.ClassKeyMeter, s.keyHash, command.Encode())

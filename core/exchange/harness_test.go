@@ -65,7 +65,7 @@ func (r request) run(t *testing.T) *host {
 	for answers := range 200 {
 		if h.disconnectAt > 0 && answers == h.disconnectAt-1 && len(h.pending) > 0 {
 			h.disconnected = true
-			h.step(abi.Event{Kind: abi.EventLeft})
+			h.step(abi.Event{Kind: abi.EventDisconnect})
 		}
 		if !h.replyNext() {
 			return h

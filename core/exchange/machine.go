@@ -289,7 +289,7 @@ func (x *exchange) input() (in input, expected bool) {
 	switch {
 	case e.Kind == abi.EventRequest:
 		return inRequest, true
-	case e.Kind == abi.EventLeft:
+	case e.Kind == abi.EventDisconnect:
 		return inDisconnect, true
 	}
 	at := slices.Index(x.s.outstanding, e.ID)

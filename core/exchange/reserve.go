@@ -9,7 +9,7 @@ import (
 // Output tokens to reserve while the length of the response is unknown.
 const (
 	initialStreamTokens = 1024   // for a stream, whose reservation is extended later
-	minAnswerTokens     = 4096   // for a whole response without max tokens when the budget is short or the key Unbounded; thinking is extra
+	minAnswerTokens     = 4096   // for a response that is not streamed and has no max tokens, if the budget is short or the key is Unbounded; thinking is added
 	assumedTokens       = 32_768 // the output limit of a model for which the catalog has none
 )
 
@@ -17,7 +17,7 @@ const (
 func (q *request) promptBound() uint64 { return 2*q.promptTokens + q.unseenTokens }
 
 // outputRoom is the part of a model's context, in tokens, that the prompt leaves for the response. tight means
-// that less than a typical response with its thinking fits. The bound on the prompt is then too pessimistic, so
+// that not even a typical response with its thinking fits. The bound on the prompt is then too pessimistic, so
 // tokens is the whole context and the provider's own limit applies.
 func (q *request) outputRoom(m *config.Model) (tokens uint64, tight bool) {
 	if m.Context == 0 {
@@ -30,7 +30,7 @@ func (q *request) outputRoom(m *config.Model) (tokens uint64, tight bool) {
 	return left, false
 }
 
-// exceedsContext reports whether the estimated prompt plus limit output tokens exceed the model's context.
+// exceedsContext reports whether the estimated prompt and an output of limit tokens together exceed the model's context.
 // Providers reject such a limit. Without a limit, the context itself bounds the response.
 func (q *request) exceedsContext(m *config.Model, limit uint64) bool {
 	return q.promptTokens+limit > m.Context

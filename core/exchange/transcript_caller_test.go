@@ -73,5 +73,5 @@ func outcome(a *args, word string) uint64 {
 // disconnect: the client disconnects.
 func (s *session) doDisconnect(*args) {
 	s.disconnected = true
-	s.step(abi.Event{Kind: abi.EventLeft})
+	s.step(abi.Event{Kind: abi.EventDisconnect})
 }

@@ -24,7 +24,7 @@ func (w *world) happen(o *option) {
 			}
 			w.remove(event.ID)
 		}
-		if event.Kind == abi.EventLeft {
+		if event.Kind == abi.EventDisconnect {
 			w.facts.disconnected = true
 		}
 		w.step(event)
@@ -46,7 +46,7 @@ func (w *world) step(event abi.Event) {
 		w.shared = out.Shared
 	}
 	w.checkState()
-	streaming := event.Kind == abi.EventLeft && w.streamOpen() && w.facts.response != closed
+	streaming := event.Kind == abi.EventDisconnect && w.streamOpen() && w.facts.response != closed
 	for i := range out.Actions {
 		a := &out.Actions[i]
 		w.trace.action(a)
@@ -144,12 +144,12 @@ func (w *world) checkOpen(what string) {
 // drain waits for the caller to read. If the client has disconnected, the host notices it here.
 func (w *world) drain() {
 	if w.scenario.disconnects && !w.facts.disconnected && !w.disconnecting() && w.oracle([]string{"the write succeeds", "the write fails"}) == 1 {
-		w.ready = append(w.ready, abi.Event{Kind: abi.EventLeft})
+		w.ready = append(w.ready, abi.Event{Kind: abi.EventDisconnect})
 	}
 }
 
 func (w *world) disconnecting() bool {
-	return slices.ContainsFunc(w.ready, func(e abi.Event) bool { return e.Kind == abi.EventLeft })
+	return slices.ContainsFunc(w.ready, func(e abi.Event) bool { return e.Kind == abi.EventDisconnect })
 }
 
 func (w *world) respondOnce(how progress, what string) {

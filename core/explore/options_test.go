@@ -92,7 +92,7 @@ func timer(id, ms uint64) func(*world) {
 
 func (w *world) disconnect() {
 	w.facts.disconnected = true
-	w.step(abi.Event{Kind: abi.EventLeft})
+	w.step(abi.Event{Kind: abi.EventDisconnect})
 }
 
 // choices returns the alphabet's replies to an action.

@@ -57,7 +57,7 @@ type Admit struct {
 	AmountPico int64  // ModeReserve: the amount to reserve
 	LeastPico  int64  // the smallest sufficient amount, if the budget has no more; 0: AmountPico
 	Final      bool   // the Ledger has no more: reserve the rest of the slice if it is at least LeastPico
-	ExpiresMs  uint64 // lifetime of the reservation and of an idempotency record in progress, from the admission
+	LifetimeMs uint64 // lifetime of the reservation and of an idempotency record in progress, from the admission
 	Grant      Grant  // from the Ledger, after a reply that was Short
 	// Idempotency is the SHA-256 of the caller's Idempotency-Key, empty without one. BodyHash identifies the request: the
 	// exchange's cache key, or the SHA-256 of an invalid body.
@@ -77,7 +77,7 @@ func (c *Admit) fields(f *abi.Fields) {
 	f.Int(&c.AmountPico)
 	f.Int(&c.LeastPico)
 	f.Bool(&c.Final)
-	f.Uint(&c.ExpiresMs)
+	f.Uint(&c.LifetimeMs)
 	c.Grant.Fields(f)
 	f.String(&c.Idempotency)
 	f.String(&c.BodyHash)

@@ -8,13 +8,13 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// witness receives every command that an object committed, with its reply. From these the world keeps its own
+// observe receives every command that an object committed, with its reply. From these the world keeps its own
 // accounts and checks the objects.
-func (w *world) witness(o *object, command, reply []byte) {
+func (w *world) observe(o *object, command, reply []byte) {
 	switch o.class {
 	case abi.ClassKeyMeter:
 		if k := w.byHash[o.name]; k != nil {
-			k.witness(o, command, reply)
+			k.observe(o, command, reply)
 		}
 	case abi.ClassLedger:
 		if len(command) > 0 && op(command) == opBudget {
@@ -32,7 +32,7 @@ func (w *world) projectOf(id string) *project {
 	return w.projects[at]
 }
 
-func (k *key) witness(o *object, command, reply []byte) {
+func (k *key) observe(o *object, command, reply []byte) {
 	clockMs := o.clock()
 	k.day = max(k.day, clockMs/dayMs)
 	if len(command) == 0 {
@@ -78,7 +78,7 @@ func (k *key) checkAdmit(clockMs uint64, a *admitCommand, r *keymeter.AdmitReply
 			w.fail("I4", "%s is admitted on %s, whose status is %d", a.id, k.id, state.status)
 		}
 		if a.version < state.record.Version {
-			w.fail("I10", "%s is admitted with version %d of %s, which has %d", a.id, a.version, k.id, state.record.Version)
+			w.fail("I10", "%s is admitted with version %d of %s, which is at version %d", a.id, a.version, k.id, state.record.Version)
 		}
 		if a.mode != keymeter.ModeCheck {
 			k.admit(clockMs, a, r)
@@ -182,7 +182,7 @@ func (k *key) checkLimited(a *admitCommand) {
 	}
 }
 
-// settle records a reservation's first settle, and ignores later ones.
+// settle records a reservation's first settlement and ignores later ones.
 func (k *key) settle(s *settleCommand) {
 	if s.outcome == keymeter.Finish {
 		return
@@ -228,9 +228,9 @@ func (x *exchange) checkOutcome(s *settleCommand) {
 	}
 }
 
-// allowedExcess returns by how much an exchange's cost may exceed its reservation: by the prompt's underestimate, by
-// the cost of failed attempts, and by output beyond the requested limit. A stream is cut only after the delivered
-// part has used up the reservation.
+// allowedExcess returns by how much an exchange's cost may exceed its reservation: by the amount by which the prompt
+// was underestimated, by the cost of failed attempts, and by output beyond the requested limit. A stream is cut only
+// after the delivered part has used up the reservation.
 func (x *exchange) allowedExcess(cost, reserved int64) int64 {
 	over := cost - reserved
 	if len(x.history.fetches) != 1 {
@@ -251,7 +251,7 @@ func (k *key) checkBudget(t *period, id string) {
 	}
 }
 
-// expire books the reserved amounts of expired reservations.
+// expire charges the reserved amounts of expired reservations.
 func (k *key) expire(clockMs uint64) {
 	for id, v := range k.open {
 		if v.expiresMs > clockMs {

@@ -250,7 +250,7 @@ func (x *exchange) send(piece []byte) {
 		return
 	}
 	if x.disconnected {
-		x.ready = append(x.ready, abi.Event{Kind: abi.EventLeft})
+		x.ready = append(x.ready, abi.Event{Kind: abi.EventDisconnect})
 		x.finished(0)
 		return
 	}
@@ -269,5 +269,5 @@ func (x *exchange) disconnect() {
 	x.w.logf("%s: the client disconnects", x.id)
 	x.w.stats.Left++
 	x.finished(0)
-	x.deliver(abi.Event{Kind: abi.EventLeft})
+	x.deliver(abi.Event{Kind: abi.EventDisconnect})
 }

@@ -63,7 +63,7 @@ type admitCommand struct {
 
 func readAdmit(command []byte) admitCommand {
 	c := keymeter.Open(command).(*keymeter.Admit)
-	a := admitCommand{c.RequestID, c.Version, c.Mode, c.Model, c.AmountPico, c.LeastPico, c.ExpiresMs}
+	a := admitCommand{c.RequestID, c.Version, c.Mode, c.Model, c.AmountPico, c.LeastPico, c.LifetimeMs}
 	if a.least == 0 {
 		a.least = a.amount
 	}
@@ -176,7 +176,7 @@ func putCommand(status doc.Status, record doc.Record) []byte {
 // settledAgain returns commands that book a settle's cost a second time.
 func settledAgain(command []byte) [][]byte {
 	s := readSettle(command)
-	admit := keymeter.Admit{RequestID: s.id + "/again", Version: 1 << 40, Mode: keymeter.ModeReserve, Model: "alpha", ExpiresMs: 1000}
+	admit := keymeter.Admit{RequestID: s.id + "/again", Version: 1 << 40, Mode: keymeter.ModeReserve, Model: "alpha", LifetimeMs: 1000}
 	settle := keymeter.Settle{RequestID: s.id + "/again", Outcome: keymeter.Served, Model: "alpha", CostPico: s.cost + 1}
 	return [][]byte{admit.Encode(), settle.Encode()}
 }

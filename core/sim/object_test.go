@@ -106,7 +106,7 @@ func (o *object) call(command []byte) (reply []byte, ok bool) {
 	if w.defect.after != nil {
 		reply = w.defect.after(o, command, reply)
 	}
-	w.witness(o, command, reply)
+	w.observe(o, command, reply)
 	return reply, true
 }
 

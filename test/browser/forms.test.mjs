@@ -123,7 +123,7 @@ journey('a decimal comma is rejected with the expected format', { as: 'owner' },
 journey('the cap on responses without max_tokens is switched off and on again', { as: 'owner' }, async ({ page }) => {
   const project = await service.project({ name: 'Long-winded' })
   await page.goto(`/dashboard/projects/${project.id}/settings`)
-  const box = page.getByRole('checkbox', { name: 'Don’t cap responses without max_tokens' })
+  const box = page.getByRole('checkbox', { name: 'Don’t limit the output of requests without max_tokens' })
   for (const unbounded of [true, false]) {
     await box.click()
     await page.getByRole('button', { name: 'Save settings' }).click()

@@ -81,8 +81,9 @@ test('log lines are printed as the Worker wrote them', async () => {
 const key = () => spawnSync(process.execPath, [checkout.path('tools/dev/key.mjs')], { encoding: 'utf8' })
 
 test('make key prints a production key, which calls real providers', async () => {
-  const { status, stdout } = key()
+  const { status, stdout, stderr } = key()
   assert.equal(status, 0)
+  assert.equal(stderr, '')
   assert.match(stdout, /^sk_live_\w+\n$/)
   assert.equal((await ask(checkout.keys(), stdout.trim())).status, 502)
 })
@@ -159,4 +160,22 @@ test('after the state is deleted: new keys, the same token', async () => {
   assert.equal(next.adminToken, keys.adminToken)
   assert.notEqual(next.gatewayKey, keys.gatewayKey)
   await assertWorks(next)
+})
+
+test('an invalid catalog ends the start with its problem; warnings of the control plane are shown', async () => {
+  const other = new Checkout()
+  const invalid = await other.start({ env: { POSTERN_CATALOG: '{"models":' } })
+  const { code, errors } = await invalid.ended
+  assert.equal(code, 1)
+  assert.match(errors, /^dev: the configuration is invalid: POSTERN_CATALOG must be valid JSON.*\n$/)
+  const warned = await other.start({ env: { POSTERN_VIEWER_TOKEN: 'short' } })
+  await warned.ready()
+  assert.match((await warned.stop('SIGTERM')).errors, /control: .*16/)
+})
+
+test('make key without a running gateway names the address', () => {
+  checkout.write('.dev/keys.json', '{"baseUrl":"http://127.0.0.1:1","projectId":"p","adminToken":"t"}')
+  const { status, stderr } = key()
+  assert.equal(status, 1)
+  assert.match(stderr, /^key: nothing listens on http:\/\/127\.0\.0\.1:1\./)
 })

@@ -41,3 +41,12 @@ test('if wrangler does not start, make dev prints its output and exits', async (
   assert.match(errors, /dev: wrangler exited/)
   assert.ok(!checkout.has('.dev/pid'))
 })
+
+test('POSTERN_PORT must be a port', async () => {
+  const checkout = new Checkout({ wrangler: '// not started' })
+  for (const port of ['abc', '0', '65536', '-1']) {
+    const { code, errors } = await (await checkout.start({ port })).ended
+    assert.equal(code, 1)
+    assert.equal(errors, `dev: POSTERN_PORT must be an integer between 1 and 65535, got "${port}"\n`)
+  }
+})

@@ -6,6 +6,19 @@ const LOG_LINE = /^(?:\[[\w-]+\]|\S+ \[(?:ERROR|WARNING)\]) (\{.*\})$/
 /** wrangler's prefix for a Worker whose name it failed to look up. */
 const NO_NAME = '[undefined] '
 
+/** A line that the control plane logged, such as a warning about a variable. */
+const CONTROL_LINE = / control: /
+
+/** The configuration problem in a gateway's log line, or undefined. */
+function configurationProblem(line) {
+  if (!line.includes('"code":"misconfigured"')) return undefined
+  try {
+    return JSON.parse(line).problem
+  } catch {
+    return undefined
+  }
+}
+
 /** Cleans the lines of one stream. */
 export class Cleaner {
   #afterLog = false
@@ -30,6 +43,7 @@ export class Output {
   #held = []
   #shown = false
   #ready = Promise.withResolvers()
+  #misconfigured = Promise.withResolvers()
   #readyText
 
   constructor(streams, readyText) {
@@ -40,6 +54,11 @@ export class Output {
   /** Resolves when wrangler reports that it is ready. */
   get ready() {
     return this.#ready.promise
+  }
+
+  /** Resolves with the problem when the gateway rejects its configuration. */
+  get misconfigured() {
+    return this.#misconfigured.promise
   }
 
   #read(stream) {
@@ -61,12 +80,23 @@ export class Output {
     if (this.#shown) process.stdout.write(`${line}\n`)
     else this.#held.push(line)
     if (line.includes(this.#readyText)) this.#ready.resolve()
+    const problem = configurationProblem(line)
+    if (problem !== undefined) this.#misconfigured.resolve(problem)
   }
 
-  /** Shows output from now on; with `all`, also the output held back so far, on standard error. */
+  /**
+   * Shows output from now on. Of the output held back so far, standard error gets all lines, or only the control plane's
+   * warnings, each once.
+   */
   show({ all = false } = {}) {
     this.#shown = true
-    if (all) process.stderr.write(this.#held.map((line) => `${line}\n`).join(''))
+    const lines = all ? this.#held : new Set(this.#held.filter((line) => CONTROL_LINE.test(line)))
+    for (const line of lines) process.stderr.write(`${line}\n`)
+    this.#held = []
+  }
+
+  /** Drops the output held back so far. */
+  drop() {
     this.#held = []
   }
 }

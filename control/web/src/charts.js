@@ -40,7 +40,7 @@ const CHARTS = [
     ],
   },
   {
-    title: 'Rates',
+    title: 'Cache hit and error rates',
     format: rate,
     lines: [
       ['Cache hits', (row) => share(row.hits, row.hits + row.misses)],

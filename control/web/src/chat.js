@@ -129,7 +129,7 @@ const ADVICE = {
   missing_api_key: 'Paste a key above.',
   not_a_key: 'Paste only the key. It consists of letters, digits and underscores.',
   masked_key:
-    'Paste the full key, which is shown only at its creation. If you lost it, rotate the key or create a new one.',
+    'Paste the full key, which is shown only once, at creation. If you lost it, rotate the key or create a new one.',
   invalid_api_key: 'Check that the key is complete, active and not expired, and that its project is not archived.',
   insufficient_permissions: 'Use a gateway key (sk_) with the permission “Completions”.',
   model_not_allowed: 'Select another model, or add this one to the key’s and the project’s allowed models.',
@@ -140,7 +140,7 @@ const ADVICE = {
   context_length_exceeded: 'Shorten the messages, or select a model with a longer context.',
   content_filter: 'The provider’s content filter blocked this request. Rephrase it, or select another provider.',
   no_provider_available:
-    'No provider of this model is configured. Set a provider key (Routes lists missing credentials), or use a development key.',
+    'No provider is configured for this model. Set a provider key (the Routes page shows which credentials are missing), or use a development key.',
   provider_timeout: 'Try again, or select a faster model. See Provider status for the provider’s health.',
   stream_broken: 'Try again. Tokens received so far are shown and billed.',
 }

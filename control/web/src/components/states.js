@@ -53,7 +53,7 @@ export function Empty({ title, children }) {
 
 /**
  * A resource in its current state; children is a function of its data. Data stays visible during a reload and after it
- * fails. Stale data, of another period or search, is replaced by the error: under the new name it would be wrong.
+ * fails. Stale data, of another period or search, is replaced by the error: shown under the new heading, it would be wrong.
  */
 export function Loaded({ of, what, rows, children }) {
   if (of.data === undefined || (of.stale && of.error)) {

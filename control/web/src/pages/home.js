@@ -79,7 +79,7 @@ function Tiles({ totals }) {
       'Spend',
       money(totals.cost),
       moneyExact(totals.cost),
-      totals.estimated > 0 ? `${plural(totals.estimated, 'request')} estimated` : 'no estimates',
+      totals.estimated > 0 ? `${plural(totals.estimated, 'request')} estimated` : 'no estimated costs',
     ],
     ['Requests', compact(totals.requests), count(totals.requests), `plus ${count(totals.failed)} failed`],
     [
@@ -158,7 +158,7 @@ function Downloads({ project, span }) {
   const link = (by, format, label) =>
     html`<li key=${label}><a href=${downloadHref(project.id, { ...span, by }, format)} download>${label}</a></li>`
   return html`<${Card} title="Downloads">
-    <p class="muted">Usage in ${span.label}, with costs to the last digit.</p>
+    <p class="muted">Usage for ${span.label}, with unrounded costs.</p>
     <ul class="links">
       ${link(span.by, 'csv', `By ${span.by}, CSV`)}
       ${link(span.by, 'ndjson', `By ${span.by}, NDJSON`)}

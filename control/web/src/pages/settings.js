@@ -97,7 +97,7 @@ function Fields({ draft, set, error }) {
       <${TextField} label="Cache TTL (seconds)" inputmode="numeric" value=${draft.cacheTtlSeconds} wrong=${wrong('cacheTtlSeconds')}
         onValue=${(cacheTtlSeconds) => set({ cacheTtlSeconds })} hint=${cacheHint(seconds)} />
     </div>
-    <${CheckField} label="Don’t cap responses without max_tokens" value=${draft.unbounded} onValue=${(unbounded) => set({ unbounded })}
+    <${CheckField} label="Don’t limit the output of requests without max_tokens" value=${draft.unbounded} onValue=${(unbounded) => set({ unbounded })}
       wrong=${wrong('unbounded')} hint="Long responses can then exceed the budget." />
     <${ModelsField} label="Allowed models" value=${draft.models} onValue=${(models) => set({ models })}
       wrong=${wrong('models')} hint="Leave empty to allow all models." />`
@@ -105,8 +105,8 @@ function Fields({ draft, set, error }) {
 
 function cacheHint(seconds) {
   if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds < 0)
-    return 'Enter a whole number. 0 turns the cache off.'
-  return seconds === 0 ? 'The cache is off.' : `${span(seconds)}. 0 turns the cache off.`
+    return 'Enter a whole number, or 0 to turn the cache off.'
+  return seconds === 0 ? 'The cache is off.' : `${span(seconds)}. Set to 0 to turn the cache off.`
 }
 
 function ArchiveCard({ project, setProject }) {
