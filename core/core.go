@@ -10,6 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/provider"
 )
 
 // Headroom is the number of reserved bytes before every result. Package wasm writes the result's length there; other
@@ -42,7 +43,10 @@ func Configure(message []byte) (*Core, []byte) {
 	in, err := abi.DecodeConfig(message)
 	if err != nil {
 		answer.Error = err.Error()
-	} else if c, answer.Error = config.Parse(in); answer.Error != "" {
+	} else if c, answer.Error = config.Parse(in); answer.Error == "" {
+		answer.Error = provider.CheckWires(c)
+	}
+	if err == nil && answer.Error != "" {
 		last = fault.Misconfigured
 	}
 	before, after := last.Halves()

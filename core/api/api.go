@@ -49,6 +49,8 @@ type Parsed struct {
 	PromptTokens uint64
 	// Defaulted are parameters that the request omits and the family sets by default.
 	Defaulted chat.Params
+	// Unknown are members that the native family ignores. The other families keep theirs in Request.Extra.
+	Unknown []chat.Member
 }
 
 // Meta is the part of a response that Postern adds to the model's output.
@@ -114,7 +116,12 @@ type Parser struct {
 	Details []fault.Detail
 	// Skim asks only for the parts that the exchange keeps: Request.Messages may be missing if
 	// Parsed.PromptTokens is set.
-	Skim     bool
+	Skim bool
+	// Strict rejects members that the native family would ignore.
+	Strict bool
+	// Foreign is the first part or tool that only targets of the request's own dialect support. Its message is the
+	// start of one: is "video".
+	Foreign  fault.Detail
 	elements int
 }
 
@@ -189,10 +196,24 @@ const (
 // Quote returns a value for an error message: in quotes, or only its size if it is long or could be an API key
 // that was sent in the wrong place.
 func Quote(text string) string {
-	if len(text) > maxQuotedBytes || len(text) > minSecretBytes && likeSecret(text) {
+	if Hides(text) {
 		return "a string of " + strconv.Itoa(len(text)) + " bytes"
 	}
 	return `"` + text + `"`
+}
+
+// Hides reports whether Quote hides a value.
+func Hides(text string) bool {
+	return len(text) > maxQuotedBytes || len(text) > minSecretBytes && likeSecret(text)
+}
+
+// Subject is the start of a message about a field's value: the value as Quote returns it and a space, or "" if Quote
+// hides it.
+func Subject(text string) string {
+	if Hides(text) {
+		return ""
+	}
+	return Quote(text) + " "
 }
 
 func likeSecret(text string) bool {
@@ -204,6 +225,13 @@ func likeSecret(text string) bool {
 		}
 	}
 	return word >= maxWordBytes || text[:2] == "sk" || text[:2] == "pk"
+}
+
+// NoteForeign records a part or tool for Foreign: kind is the value of field.
+func (p *Parser) NoteForeign(field string, kind gjson.Result) {
+	if p.Foreign.Field == "" {
+		p.Foreign = fault.Detail{Field: field, Message: "is " + Quote(kind.String())}
+	}
 }
 
 // Full reports whether maxDetails is reached, so that parsing can stop.
@@ -230,6 +258,19 @@ func (p *Parser) Number(field string, v gjson.Result, least, most float64) strin
 	}
 	if v.Type != gjson.Number || !(v.Num >= least && v.Num <= most) {
 		p.WrongValue(field, "a number between "+bound(least)+" and "+bound(most), v)
+		return ""
+	}
+	return v.Raw
+}
+
+// Seed returns an integer as it is spelled in the request. null counts as omitted.
+func (p *Parser) Seed(field string, v gjson.Result) string {
+	const most = 9e18
+	if v.Type == gjson.Null {
+		return ""
+	}
+	if v.Type != gjson.Number || !(v.Num >= -most && v.Num <= most && v.Num == float64(int64(v.Num))) {
+		p.WrongValue(field, "an integer between -9e18 and 9e18", v)
 		return ""
 	}
 	return v.Raw

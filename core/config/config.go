@@ -16,7 +16,7 @@ import (
 const (
 	EnvCatalog      = "POSTERN_CATALOG"        // overlay: JSON in the catalog's format; its entries add to the catalog's, or replace those of the same name
 	EnvMaxBodyBytes = "POSTERN_MAX_BODY_BYTES" // maximum request body; default 4,000,000
-	EnvControl      = "POSTERN_CONTROL"        // "off": the control plane is not reachable through the gateway
+	EnvControl      = "POSTERN_CONTROL"        // on (default) or off: the control plane is not reachable through the gateway
 	EnvMasterKeys   = "POSTERN_MASTER_KEYS"    // id:key,…; each key is 32 bytes in base64. The first encrypts, all decrypt
 )
 
@@ -61,14 +61,18 @@ type Plan struct {
 // none.
 type Limits struct{ PerSecond, PerDay, TokensPerMinute uint64 }
 
+// MockWire is the wire of providers that the core answers itself.
+const MockWire = "mock"
+
 // Provider is an upstream that serves models.
 type Provider struct {
 	Name    string
-	Wire    string // its wire family: a folder of core/provider
-	BaseURL string // without a trailing slash; from the catalog or the operator, never from a caller
-	Key     string // API key; empty: none
-	Ready   bool   // it has all credentials and settings that it needs
-	Ownable bool   // it accepts a project's own key
+	Wire    string   // its wire family: a folder of core/provider
+	BaseURL string   // without a trailing slash; from the catalog or the operator, never from a caller
+	Key     string   // API key; empty: none
+	Ready   bool     // it has all credentials and settings that it needs
+	Ownable bool     // it accepts a project's own key
+	Missing []string // variables that the operator must set to make it ready
 	// Account is the provider whose key this one shares: the first that reads the same variable, usually itself.
 	Account  string
 	keyEnv   string // name of the variable with Key

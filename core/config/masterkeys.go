@@ -1,14 +1,20 @@
 package config
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// ParseMasterKeys parses the value of EnvMasterKeys.
+// ParseMasterKeys parses the value of EnvMasterKeys. IDs must be different.
 func ParseMasterKeys(text string) (parsed []MasterKey, ok bool) {
 	for text != "" {
 		var entry string
 		entry, text, _ = strings.Cut(text, ",")
 		id, key, _ := strings.Cut(strings.TrimSpace(entry), ":")
 		if !isLabel(id) || id == "" || len(id) > maxMasterID || !isKey(key) {
+			return nil, false
+		}
+		if slices.ContainsFunc(parsed, func(k MasterKey) bool { return k.ID == id }) {
 			return nil, false
 		}
 		parsed = append(parsed, MasterKey{id, key})

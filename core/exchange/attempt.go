@@ -7,6 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/policy"
 	"github.com/postern-ai/postern/core/provider"
 	"github.com/postern-ai/postern/core/provider/wire"
 	"github.com/postern-ai/postern/core/route"
@@ -34,9 +35,8 @@ func (x *exchange) dispatch() {
 	}
 }
 
-const noProviderRetryMs = 30_000
-
-// refuseUnready explains why no target is suitable: none has credentials, or none supports the request.
+// refuseUnready explains why no target is suitable: none has credentials, or none supports the request. It sends no
+// Retry-After: only the operator can add credentials, and that takes longer than a client's retries.
 func (x *exchange) refuseUnready() {
 	for i := range x.s.order {
 		x.s.orderIndex = uint64(i)
@@ -45,8 +45,30 @@ func (x *exchange) refuseUnready() {
 			return
 		}
 	}
-	// Only the operator can fix this, and that takes longer than a client's retries.
-	x.refuse(fault.NoProvider, refusal{retryMs: noProviderRetryMs, noRetry: true})
+	var details []fault.Detail
+	for i := range x.s.order {
+		x.s.orderIndex = uint64(i)
+		if x.current().Allowed {
+			details = append(details, fault.Detail{Field: "model", Message: unready(x.current())})
+		}
+	}
+	x.refuse(fault.NoProvider, refusal{noRetry: true, details: details})
+}
+
+// unready is the message for a target without usable credentials.
+func unready(t *policy.Target) string {
+	p := t.Model.Provider
+	message := t.Model.Name + " cannot be used: "
+	switch {
+	case t.MasterKeyID != "":
+		return message + "the project's key for provider " + p.Name + " cannot be decrypted; store the key again"
+	case len(p.Missing) > 0 && p.Ownable:
+		return message + "provider " + p.Name + " has no credentials; set " + strings.Join(p.Missing, " and ") +
+			" or store a provider key in the project"
+	case len(p.Missing) > 0:
+		return message + "provider " + p.Name + " is not configured; set " + strings.Join(p.Missing, " and ")
+	}
+	return message + "provider " + p.Name + " is not configured; see docs/models.md"
 }
 
 // refuseUnsupported names the parameters that the targets do not support.
@@ -56,8 +78,16 @@ func (x *exchange) refuseUnsupported() {
 		missing &= chat.Content
 	}
 	var details []fault.Detail
-	for name := range strings.SplitSeq(string(missing.AppendNames(nil)), ",") {
-		details = append(details, x.unsupported(name))
+	if missing&chat.ParamForeign != 0 {
+		part := &x.s.request.foreign
+		details = append(details, fault.Detail{
+			Field: part.Field, Message: part.Message + ", which " + x.model().Name + " does not support; omit it or use another model",
+		})
+	}
+	for name := range strings.SplitSeq(string((missing &^ chat.ParamForeign).AppendNames(nil)), ",") {
+		if name != "" {
+			details = append(details, x.unsupported(name))
+		}
 	}
 	x.refuse(fault.InvalidRequest, refusal{noRetry: true, details: details})
 }
@@ -120,7 +150,8 @@ func (x *exchange) wireCall(r *chat.Request) *wire.Call {
 func (x *exchange) onUnsealed() {
 	if !x.keepProviderKey() {
 		x.noteAttempt("sealed")
-		x.next(fault.NoProvider, refusal{retryMs: noProviderRetryMs})
+		// A retry helps only if it can reach a target that has already failed.
+		x.next(fault.NoProvider, refusal{noRetry: x.s.attempts == 0, details: []fault.Detail{{Field: "model", Message: unready(x.current())}}})
 		return
 	}
 	x.attempt()

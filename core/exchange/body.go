@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"crypto/sha256"
+	"strconv"
 
 	"github.com/tidwall/gjson"
 
@@ -43,12 +44,16 @@ func (x *exchange) readBody() {
 }
 
 func (x *exchange) parse(body []byte) {
-	p := api.Parser{Skim: true}
-	if x.s.invalidIdempotency {
-		p.Wrong("Idempotency-Key", "must be 1 to 255 printable ASCII characters")
+	p := api.Parser{Skim: true, Strict: x.s.strict}
+	if n := x.s.invalidIdempotency; n > 0 {
+		message := "must have 1 to 255 printable ASCII characters"
+		if n > maxIdempotency {
+			message += ", got " + strconv.FormatUint(n, 10)
+		}
+		p.Wrong("Idempotency-Key", message)
 	}
-	if problem := jsontext.Check(body); problem != jsontext.OK {
-		message := problem.String()
+	if found := jsontext.Examine(body); found.Problem != jsontext.OK {
+		message := found.Message(api.Quote)
 		if len(body) == 0 {
 			message = "is required"
 		}
@@ -74,6 +79,7 @@ func (x *exchange) parse(body []byte) {
 		x.noteUnknownModel(parsed.Request.Model)
 	default:
 		x.keepRequest(&parsed)
+		x.s.request.foreign, x.s.request.unknown = p.Foreign, appendExtra("", parsed.Unknown)
 	}
 }
 

@@ -61,6 +61,14 @@ func readEmbeddings(p *api.Parser, root gjson.Result) (e embeddings) {
 	return e
 }
 
+const onlyOneForm = "must contain only strings or only arrays of token IDs"
+
+// length is the number of elements of an array.
+func length(v gjson.Result) (n int) {
+	v.ForEach(func(_, _ gjson.Result) bool { n++; return true })
+	return n
+}
+
 func (e *embeddings) inputs(p *api.Parser, v gjson.Result) {
 	switch {
 	case v.Type == gjson.String:
@@ -68,22 +76,24 @@ func (e *embeddings) inputs(p *api.Parser, v gjson.Result) {
 	case v.IsArray() && v.Get("0").Type == gjson.Number:
 		e.tokens(p, v)
 	case v.IsArray():
+		i := 0
 		v.ForEach(func(_, item gjson.Result) bool {
 			if item.IsArray() {
 				e.tokens(p, item)
 			} else {
-				e.call.Inputs = append(e.call.Inputs, p.Text("input", item))
+				e.call.Inputs = append(e.call.Inputs, p.Text(api.At("input", i, ""), item))
 			}
+			i++
 			return !p.Full() && len(e.call.Inputs)+len(e.call.Tokens) <= maxInputs
 		})
 	default:
 		p.WrongType("input", "a string, an array of strings or an array of token IDs", v)
 	}
 	if n := len(e.call.Inputs) + len(e.call.Tokens); len(p.Details) == 0 && (n == 0 || n > maxInputs) {
-		p.Wrong("input", "must have 1 to 2048 elements")
+		p.Wrong("input", "must have 1 to 2048 elements, got "+strconv.Itoa(length(v)))
 	}
 	if len(e.call.Inputs) > 0 && len(e.call.Tokens) > 0 {
-		p.Wrong("input", "must be all strings or all arrays of token IDs")
+		p.Wrong("input", onlyOneForm)
 	}
 }
 
@@ -91,7 +101,7 @@ func (e *embeddings) inputs(p *api.Parser, v gjson.Result) {
 func (e *embeddings) tokens(p *api.Parser, v gjson.Result) {
 	v.ForEach(func(_, id gjson.Result) bool {
 		if id.Type != gjson.Number {
-			p.Wrong("input", "must be all strings or all arrays of token IDs")
+			p.Wrong("input", onlyOneForm)
 		}
 		return id.Type == gjson.Number
 	})

@@ -3,6 +3,7 @@ package exchange
 import (
 	"strings"
 
+	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
@@ -74,15 +75,19 @@ func (id endpointID) hasBody() bool { return id >= endpointComplete && id <= end
 // listsModels reports whether the response is made from the catalog and the project's policy.
 func (id endpointID) listsModels() bool { return id == endpointModels || id == endpointModel }
 
-// matchEndpoint sets the endpoint. If the path exists with another method, it returns 405 and the Allow header.
-func (x *exchange) matchEndpoint(path, method string) (f fault.Fault, allow string) {
+// matchEndpoint sets the endpoint, or returns 404. If the path exists with another method, it returns 405 and the Allow
+// header.
+func (x *exchange) matchEndpoint(path, method string) (fault.Fault, refusal) {
 	x.s.dialect = pathDialect(path)
 	for _, e := range endpoints {
-		if e.path != path && !e.matchesPrefix(path) {
+		if !e.matches(path) {
 			continue
 		}
 		if e.method != method && !(e.method == "GET" && method == "HEAD") {
-			return fault.MethodNotAllowed, allowHeader(e.method)
+			allow := allowHeader(e.method)
+			return fault.MethodNotAllowed, refusal{allow: allow, details: []fault.Detail{
+				{Field: "method", Message: "must be " + strings.ReplaceAll(allow, ", ", " or ") + ", got " + api.Quote(method)},
+			}}
 		}
 		x.s.endpoint, x.s.dialect = e.id, e.dialect
 		if x.header("anthropic-version") != "" && e.id.listsModels() {
@@ -91,14 +96,37 @@ func (x *exchange) matchEndpoint(path, method string) (f fault.Fault, allow stri
 		if e.id == endpointModel {
 			x.s.query = path[len(e.path):min(len(path), len(e.path)+maxQuery)]
 		}
-		return fault.Fault{}, ""
+		return fault.Fault{}, refusal{}
 	}
-	return fault.NotFound, ""
+	return fault.NotFound, refusal{details: []fault.Detail{unknownPath(path)}}
 }
 
-// matchesPrefix reports whether path is below an endpoint with a trailing slash.
-func (e *endpoint) matchesPrefix(path string) bool {
-	return e.path != rootPath && strings.HasSuffix(e.path, "/") && strings.HasPrefix(path, e.path)
+// unknownPath is the detail for a path that is not an endpoint. It suggests the endpoint that differs only in a missing
+// or repeated /v1, or a trailing slash.
+func unknownPath(path string) fault.Detail {
+	message := api.Subject(path) + "is not an endpoint; "
+	for _, e := range endpoints {
+		if e.listed() && barePath(e.path) == barePath(path) {
+			message += "did you mean " + e.path + "? "
+		}
+	}
+	return fault.Detail{Field: "path", Message: message + "GET / lists the endpoints"}
+}
+
+// barePath is a path without leading /v1 segments and trailing slashes.
+func barePath(path string) string {
+	for strings.HasPrefix(path, "/v1/") {
+		path = path[len("/v1"):]
+	}
+	return strings.TrimRight(path, "/")
+}
+
+// matches reports whether path is the endpoint's, or below it if the endpoint's has a trailing slash.
+func (e *endpoint) matches(path string) bool {
+	if e.path != rootPath && strings.HasSuffix(e.path, "/") {
+		return strings.HasPrefix(path, e.path) && len(path) > len(e.path)
+	}
+	return e.path == path
 }
 
 func allowHeader(method string) string {

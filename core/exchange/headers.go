@@ -51,8 +51,12 @@ func (x *exchange) answerHeaders(a *answer) []abi.Header {
 	if s.imposedMaxTokens > 0 && !a.cached {
 		headers = append(headers, abi.Header{Name: "x-postern-max-tokens", Value: strconv.FormatUint(s.imposedMaxTokens, 10)})
 	}
-	if s.dropped != "" {
-		headers = append(headers, abi.Header{Name: "x-postern-dropped-params", Value: s.dropped})
+	dropped := s.request.unknown
+	if dropped != "" && s.dropped != "" {
+		dropped += ","
+	}
+	if dropped += s.dropped; dropped != "" {
+		headers = append(headers, abi.Header{Name: "x-postern-dropped-params", Value: dropped})
 	}
 	return headers
 }

@@ -31,9 +31,10 @@ func (x *exchange) header(name string) string {
 }
 
 const (
-	maxQuery   = 1024 // longer queries are ignored; no valid one comes close
-	maxBeta    = 256
-	maxAddress = 64
+	maxQuery       = 1024 // longer queries are ignored; no valid one comes close
+	maxBeta        = 256
+	maxAddress     = 64
+	maxIdempotency = 255 // characters of an Idempotency-Key
 )
 
 // onRequest takes the request head: endpoint, method, key. The body is read only if the key is well-formed.
@@ -49,8 +50,8 @@ func (x *exchange) onRequest() {
 		x.forward(path)
 		return
 	}
-	if f, allow := x.matchEndpoint(path, x.header(":method")); f.Status != 0 {
-		x.refuse(f, refusal{allow: allow})
+	if f, r := x.matchEndpoint(path, x.header(":method")); f.Status != 0 {
+		x.refuse(f, r)
 		return
 	}
 	if s.endpoint == endpointRoot {
@@ -101,12 +102,23 @@ func (x *exchange) apiKey() (string, bool) {
 func (x *exchange) checkBodyHead() {
 	s := &x.s
 	s.cacheControl = parseCacheControl(x.header("cache-control"))
-	s.strict = x.header("x-postern-strict") == "true"
+	switch strict := x.header("x-postern-strict"); strict {
+	case "", "false":
+	case "true":
+		s.strict = true
+	default:
+		x.reject(fault.InvalidRequest, fault.Detail{Field: "x-postern-strict", Message: "must be true or false, got " + api.Quote(strict)})
+		return
+	}
 	if beta := x.header("anthropic-beta"); len(beta) <= maxBeta && printable(beta) {
 		s.beta = beta
 	}
 	if kind := x.header("content-type"); !isJSON(kind) {
-		x.reject(fault.UnsupportedType, fault.Detail{Field: "Content-Type", Message: "must be application/json, got " + api.Quote(kind)})
+		message := "must be application/json, got " + api.Quote(kind)
+		if kind == "" {
+			message = "is required; send application/json"
+		}
+		x.reject(fault.UnsupportedType, fault.Detail{Field: "Content-Type", Message: message})
 		return
 	}
 	if encoding := strings.TrimSpace(x.header("content-encoding")); encoding != "" && !strings.EqualFold(encoding, "identity") {
@@ -119,7 +131,9 @@ func (x *exchange) checkBodyHead() {
 	}
 	if key := x.header("idempotency-key"); key != "" && s.endpoint != endpointCount { // a count is the same each time
 		// An invalid key is reported together with the errors in the body.
-		if s.invalidIdempotency = len(key) > 255 || !printable(key); !s.invalidIdempotency {
+		if len(key) > maxIdempotency || !printable(key) {
+			s.invalidIdempotency = uint64(len(key))
+		} else {
 			s.idempotency = keys.Hash(key)
 		}
 	}

@@ -56,6 +56,7 @@ func (x *exchange) logCompletion(l *line, status uint64) {
 	l.number("completionTokens", s.spent.usage.Output)
 	l.raw("costCents", money.Append(nil, s.spent.costPico, money.Cent))
 	l.number("attempts", s.attempts)
+	l.text("attemptResults", s.attemptResults)
 	if s.request.stream {
 		l.raw("stream", []byte("true"))
 	}

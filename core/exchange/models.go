@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"slices"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/chat"
@@ -69,9 +71,7 @@ func (x *exchange) respondJSON(body []byte) {
 func (x *exchange) respondModel(b *jsontext.Builder, v *policy.View) {
 	name := x.s.query
 	if !v.Usable(name) {
-		x.refuse(fault.UnknownModel, refusal{details: []fault.Detail{
-			{Field: "model", Message: api.Quote(name) + " is not available to this key; see GET /v1/models"},
-		}})
+		x.refuseModel(name, v)
 		return
 	}
 	m := x.config.Model(name)
@@ -80,6 +80,26 @@ func (x *exchange) respondModel(b *jsontext.Builder, v *policy.View) {
 	}
 	x.modelEntry(b, name, m)
 	x.respondJSON(b.B)
+}
+
+// refuseModel explains why GET /v1/models/{model} does not have a model.
+func (x *exchange) refuseModel(name string, v *policy.View) {
+	f, message := fault.UnknownModel, api.Subject(name)
+	targets := v.Targets(name)
+	switch {
+	case api.Hides(name):
+		message = hiddenModel(name)
+	case len(targets) == 0:
+		message += "is not in the catalog"
+	default:
+		f = fault.ModelForbidden
+		message += "is not allowed for this key"
+	}
+	message += "; see GET /v1/models"
+	if i := slices.IndexFunc(targets, func(t policy.Target) bool { return t.Allowed }); i >= 0 {
+		f, message = fault.UnknownModel, unready(&targets[i])
+	}
+	x.refuse(f, refusal{details: []fault.Detail{{Field: "model", Message: message}}})
 }
 
 // modelEntry encodes one model, or a tier if m is nil.

@@ -95,7 +95,7 @@ func (x *exchange) keepSealed(p *doc.Policy) {
 	}
 }
 
-const maxNearest = 10
+const maxNearest = 5
 
 // rejectModel rejects the requested model and suggests allowed ones.
 func (x *exchange) rejectModel(f fault.Fault, p *doc.Policy) {
@@ -104,21 +104,29 @@ func (x *exchange) rejectModel(f fault.Fault, p *doc.Policy) {
 	if x.s.endpoint == endpointEmbeddings {
 		kind = config.EmbeddingModel
 	}
-	message := api.Quote(x.s.request.model)
+	name := x.s.request.model
+	message := api.Subject(name)
 	switch {
 	case f == fault.ModelForbidden:
-		message += " is not allowed for this key"
-	case x.config.Model(x.s.request.model) == nil:
-		message += " is not in the catalog"
+		message += "is not allowed for this key"
+	case api.Hides(name):
+		message = hiddenModel(name)
+	case x.config.Model(name) == nil:
+		message += "is not in the catalog"
 	case kind == config.ChatModel:
-		message += " is not a chat model"
+		message += "is not a chat model"
 	default:
-		message += " is not an embedding model"
+		message += "is not an embedding model"
 	}
-	if names := v.Nearest(x.s.request.model, kind, maxNearest); len(names) > 0 {
-		message += "; nearest allowed: " + strings.Join(names, ", ")
+	if names := v.Nearest(name, kind, maxNearest); len(names) > 0 && !api.Hides(name) {
+		message += "; similar models that this key may use: " + strings.Join(names, ", ")
 	} else {
 		message += "; see GET /v1/models"
 	}
 	x.reject(f, fault.Detail{Field: "model", Message: message})
+}
+
+// hiddenModel is the message for a model name that error messages do not repeat, such as an API key sent by mistake.
+func hiddenModel(name string) string {
+	return "must be the name of a model or tier, got " + api.Quote(name)
 }

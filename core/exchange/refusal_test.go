@@ -76,10 +76,10 @@ func TestUnknownModelSuggestsAlternatives(t *testing.T) {
 	}
 	h := send(nil)
 	equal(t, "status", h.status(), 404)
-	contains(t, "response", h.responseBody(), "is not in the catalog; nearest allowed: gpt")
+	contains(t, "response", h.responseBody(), "is not in the catalog; similar models that this key may use: gpt")
 	h = send(&doc.Policy{Version: 2, Models: []string{"claude"}})
 	equal(t, "status with a policy", h.status(), 404)
-	contains(t, "response with a policy", h.responseBody(), "nearest allowed: claude")
+	contains(t, "response with a policy", h.responseBody(), "similar models that this key may use: claude")
 	if strings.Contains(h.responseBody(), "gpt") {
 		t.Errorf("the response suggests a model that the project does not allow: %s", h.responseBody())
 	}
@@ -92,7 +92,7 @@ func TestForbiddenModelSuggestsAlternatives(t *testing.T) {
 	onlyMini := func(r *doc.Record) { r.Models = []string{"mini"} }
 	h := request{path: "/v1/chat/completions", body: openaiRequest, record: onlyMini}.run(t)
 	equal(t, "status", h.status(), 403)
-	contains(t, "response", h.responseBody(), "is not allowed for this key; nearest allowed: mini")
+	contains(t, "response", h.responseBody(), "is not allowed for this key; similar models that this key may use: mini")
 	count := sentCommands[*keymeter.Admit](h)[0]
 	equal(t, "admission mode", count.Mode, keymeter.ModeCount)
 	equal(t, "status in its trace", count.Trace.Status, 403)

@@ -5,6 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/policy"
@@ -47,7 +48,7 @@ type state struct {
 	bodyDone           bool
 	rejected           string // code of the fault to return once the request is admitted; its body is in bufferError
 	cacheControl       cacheControl
-	invalidIdempotency bool   // the caller's Idempotency-Key is malformed
+	invalidIdempotency uint64 // length of the caller's malformed Idempotency-Key; 0: it is valid or absent
 	idempotency        string // hash of the caller's Idempotency-Key
 	bodyHash           string
 	request            request
@@ -94,7 +95,9 @@ type request struct {
 	unseenTokens uint64 // reserved for input of unknown length: documents by URL, file IDs, searches
 	thinking     uint64 // the reasoning budget in tokens: the caller's, or a typical one
 	params       chat.Params
-	defaulted    chat.Params // params that the gateway added; the caller did not set them
+	defaulted    chat.Params  // params that the gateway added; the caller did not set them
+	foreign      fault.Detail // see api.Parser.Foreign
+	unknown      string       // names of the members that a native request has and the gateway ignores
 }
 
 type cacheControl struct {
@@ -197,7 +200,8 @@ func (s *state) fields(f *abi.Fields, models []config.Model) {
 	f.String(&s.address)
 	f.String(&s.query)
 	f.Flags(&s.disconnected, &s.responded, &s.haveRecord, &s.bodyDone, &s.jsonRetried, &s.cacheControl.noStore, &s.cacheControl.noCache,
-		&s.invalidIdempotency, &s.strict, &s.hit.found)
+		&s.strict, &s.hit.found)
+	f.Uint(&s.invalidIdempotency)
 	s.recordField(f)
 	f.String(&s.rejected)
 	f.Uint(&s.cacheControl.maxAge)
@@ -268,6 +272,9 @@ func (q *request) fields(f *abi.Fields) {
 	f.Uint(&q.thinking)
 	f.Uint((*uint64)(&q.params))
 	f.Uint((*uint64)(&q.defaulted))
+	f.String(&q.foreign.Field)
+	f.String(&q.foreign.Message)
+	f.String(&q.unknown)
 }
 
 func (b *budgetRequest) fields(f *abi.Fields) {

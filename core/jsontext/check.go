@@ -7,6 +7,7 @@ package jsontext
 
 import (
 	"slices"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -37,6 +38,25 @@ func (p Problem) String() string {
 	return "must be valid JSON"
 }
 
+// Finding is the first problem of a text. It is the zero value for a valid text.
+type Finding struct {
+	Problem Problem
+	At      int     // byte offset of the problem; the text's length if it ends too early
+	Key     Escaped // the key that an object has twice, for DuplicateKey
+}
+
+// Message returns the error message for the caller, with the position for Syntax and BadUTF8. quote returns a key for
+// an error message.
+func (f *Finding) Message(quote func(string) string) string {
+	switch f.Problem {
+	case TooDeep:
+		return f.Problem.String()
+	case DuplicateKey:
+		return "must not have the key " + quote(f.Key.Plain()) + " twice in one object"
+	}
+	return f.Problem.String() + "; the error is at byte " + strconv.Itoa(f.At)
+}
+
 // scanner is the state of one pass over a text.
 type scanner struct {
 	data  []byte
@@ -45,6 +65,7 @@ type scanner struct {
 	first [MaxDepth]int  // where the open levels' keys start in keys
 	depth int
 	keys  []span
+	twice span // the duplicate key
 }
 
 // span is the position of a key, without its quotes.
@@ -53,6 +74,24 @@ type span struct{ start, end int }
 // Check validates that data is one JSON value that every parser reads in the same way.
 func Check(data []byte) Problem {
 	s := scanner{data: data}
+	return s.check()
+}
+
+// Examine is Check with the place of the problem.
+func Examine(data []byte) Finding {
+	s := scanner{data: data}
+	f := Finding{Problem: s.check()}
+	switch f.Problem {
+	case OK:
+	case DuplicateKey:
+		f.At, f.Key = s.twice.start-1, Escaped(data[s.twice.start:s.twice.end])
+	default:
+		f.At = s.at
+	}
+	return f
+}
+
+func (s *scanner) check() Problem {
 	for {
 		s.space()
 		opened, p := s.value()
@@ -288,7 +327,8 @@ func plainLength(b []byte) int {
 	return n
 }
 
-// duplicate reports whether any two keys from index first onward are equal after unescaping.
+// duplicate reports whether any two keys from index first onward are equal after unescaping. It sets twice to one of
+// them.
 func (s *scanner) duplicate(first int) bool {
 	keys := s.keys[first:]
 	const few = 12
@@ -296,6 +336,7 @@ func (s *scanner) duplicate(first int) bool {
 		for i := range keys {
 			for j := range keys[:i] {
 				if s.compare(keys[i], keys[j]) == 0 {
+					s.twice = keys[i]
 					return true
 				}
 			}
@@ -305,6 +346,7 @@ func (s *scanner) duplicate(first int) bool {
 	slices.SortFunc(keys, s.compare)
 	for i := 1; i < len(keys); i++ {
 		if s.compare(keys[i-1], keys[i]) == 0 {
+			s.twice = keys[i]
 			return true
 		}
 	}

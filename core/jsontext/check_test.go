@@ -254,3 +254,24 @@ func FuzzCheck(f *testing.F) {
 		}
 	})
 }
+
+func TestExamineLocatesTheProblem(t *testing.T) {
+	many := `{"k00":0,"k01":1,"k02":2,"k03":3,"k04":4,"k05":5,"k06":6,"k07":7,"k08":8,"k09":9,"k10":10,"k11":11,"k\u0030\u0030":0}`
+	for text, want := range map[string]string{
+		`{"a":1,}`:                               "must be valid JSON; the error is at byte 7",
+		`{"a":1`:                                 "must be valid JSON; the error is at byte 6",
+		``:                                       "must be valid JSON; the error is at byte 0",
+		"{\"a\":\"\xff\"}":                       "must be valid UTF-8; the error is at byte 6",
+		`{"a":{"b":1,"b":2}}`:                    `must not have the key <b> twice in one object`,
+		many:                                     `must not have the key <k00> twice in one object`,
+		strings.Repeat("[", jsontext.MaxDepth+1): "must not nest deeper than 100 levels",
+	} {
+		found := jsontext.Examine([]byte(text))
+		if got := found.Message(func(key string) string { return "<" + key + ">" }); got != want {
+			t.Errorf("%.40s:\ngot  %s\nwant %s", text, got, want)
+		}
+	}
+	if found := jsontext.Examine([]byte(`{"a":1}`)); found != (jsontext.Finding{}) {
+		t.Errorf("a valid text: %v", found)
+	}
+}

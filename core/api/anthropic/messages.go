@@ -72,12 +72,23 @@ func (r *reader) content(at place, v gjson.Result, role chat.Role) []chat.Part {
 		part := r.block(here, b, role)
 		if part.Kind == 0 {
 			part.Kind = chat.Foreign
+			r.noteForeign(here, b)
 		}
 		parts = append(parts, part)
 		i++
 		return !r.Full()
 	})
 	return parts
+}
+
+// noteForeign notes a block of an unknown type, or with a source that chat.Request cannot represent.
+func (r *reader) noteForeign(at place, v gjson.Result) {
+	kind := v.Get("type")
+	if source := v.Get("source.type"); source.Exists() && (kind.Str == "image" || kind.Str == "document") {
+		r.NoteForeign(at.name(".source.type"), source)
+		return
+	}
+	r.NoteForeign(at.name(".type"), kind)
 }
 
 // fields are the members of all block types. A block has those of its type.

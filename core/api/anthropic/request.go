@@ -172,6 +172,7 @@ func (r *reader) tool(i int, v gjson.Result) (t chat.Tool) {
 	}
 	kind, name, schema := v.Get("type"), v.Get("name"), v.Get("input_schema")
 	if kind.Type == gjson.String && kind.Str != "custom" {
+		r.NoteForeign(api.At("tools", i, ".type"), kind)
 		return chat.Tool{Raw: v.Raw}
 	}
 	if kind.Exists() && kind.Type != gjson.Null && kind.Type != gjson.String {

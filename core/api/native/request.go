@@ -4,6 +4,7 @@ package native
 import (
 	"bytes"
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -27,7 +28,7 @@ const (
 	defaultMaxTokens   = 1000
 )
 
-// Parse reads a request. Unknown members are ignored. Stream defaults to true; /api/ai/complete ignores it.
+// Parse reads a request. Unknown members are ignored, unless the parser is strict. Stream defaults to true; /api/ai/complete ignores it.
 func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	r := reader{Parser: p, out: api.Parsed{Request: chat.Request{
 		Dialect: chat.Native, Model: defaultTier, Temperature: defaultTemperature, MaxTokens: defaultMaxTokens, Stream: true,
@@ -88,6 +89,11 @@ func (r *reader) parameter(name string, v gjson.Result) {
 			r.WrongValue(name, "true or false", v)
 		}
 		q.Stream = v.Type == gjson.True
+	default:
+		if r.Strict {
+			r.Wrong(strings.Trim(api.Quote(name), `"`), "is not a field of this endpoint; omit it")
+		}
+		r.out.Unknown = append(r.out.Unknown, chat.Member{Name: name})
 	}
 }
 

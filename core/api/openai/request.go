@@ -81,7 +81,7 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 	case "presence_penalty":
 		r.PresencePenalty = p.Number(name, v, -2, 2)
 	case "seed":
-		r.Seed = p.Number(name, v, -9e18, 9e18)
+		r.Seed = p.Seed(name, v)
 	case "n":
 		r.N = p.Integer(name, v, 1, maxChoices)
 	case "logprobs":
@@ -131,6 +131,10 @@ func stops(p *api.Parser, v gjson.Result) (stop []jsontext.Escaped) {
 }
 
 func format(p *api.Parser, v gjson.Result) (f chat.Format) {
+	if v.Type != gjson.Null && !v.IsObject() {
+		p.WrongValue("response_format", "an object", v)
+		return f
+	}
 	switch kind := v.Get("type"); kind.Str {
 	case "json_object":
 		f.Kind = chat.FormatJSON
@@ -183,6 +187,7 @@ func tool(p *api.Parser, index int, v gjson.Result) (t chat.Tool) {
 		if !v.IsObject() || kind.Str == "" {
 			p.WrongType(api.At("tools", index, ".type"), "a non-empty string", kind)
 		}
+		p.NoteForeign(api.At("tools", index, ".type"), kind)
 		return chat.Tool{Raw: v.Raw}
 	}
 	f := v.Get("function")
@@ -350,8 +355,9 @@ func contentParts(p *api.Parser, index int, v gjson.Result) (parts []chat.Part) 
 			}
 			if c, ok := contentPart(part); ok {
 				parts = append(parts, c)
-			} else if parts = append(parts, chat.Part{Kind: chat.Foreign}); !part.IsObject() || part.Get("type").Type != gjson.String {
-				p.Wrong(api.At("messages", index, api.At(".content", count, "")), "must be an object whose type is a string")
+			} else {
+				parts = append(parts, chat.Part{Kind: chat.Foreign})
+				foreignPart(p, api.At("messages", index, api.At(".content", count, "")), part)
 			}
 			count++
 			return !p.Full()
@@ -360,6 +366,15 @@ func contentParts(p *api.Parser, index int, v gjson.Result) (parts []chat.Part) 
 		p.WrongType(api.At("messages", index, ".content"), "a string or an array of parts", v)
 	}
 	return parts
+}
+
+// foreignPart checks and notes a part of a type that chat.Request cannot represent.
+func foreignPart(p *api.Parser, field string, part gjson.Result) {
+	kind := part.Get("type")
+	if !part.IsObject() || kind.Type != gjson.String {
+		p.Wrong(field, "must be an object whose type is a string")
+	}
+	p.NoteForeign(field+".type", kind)
 }
 
 // contentPart reads a content part. It returns false for types that chat.Request cannot represent; targets of

@@ -156,7 +156,8 @@ func tools(p *api.Parser, v gjson.Result) (all []chat.Tool) {
 		if !p.CountElement("tools") {
 			return false
 		}
-		if t.Get("type").Str != "function" {
+		if kind := t.Get("type"); kind.Str != "function" {
+			p.NoteForeign(api.At("tools", len(all), ".type"), kind)
 			all = append(all, chat.Tool{Raw: t.Raw})
 			return true
 		}
@@ -242,6 +243,7 @@ func readItem(p *api.Parser, index int, v gjson.Result) (chat.Role, []chat.Part)
 	case kind == "item_reference":
 		p.Wrong(api.At("input", index, ""), "is an item_reference, which is not supported: items are not stored; send the item itself")
 	}
+	p.NoteForeign(api.At("input", index, ".type"), v.Get("type"))
 	return chat.Assistant, []chat.Part{{Kind: chat.Foreign}}
 }
 
@@ -282,10 +284,23 @@ func content(p *api.Parser, field string, v gjson.Result) (parts []chat.Part) {
 		return nil
 	}
 	v.ForEach(func(_, c gjson.Result) bool {
-		parts = append(parts, part(c))
+		read := part(c)
+		if read.Kind == chat.Foreign {
+			notePart(p, api.At(field, len(parts), ""), c)
+		}
+		parts = append(parts, read)
 		return p.CountElement("input")
 	})
 	return parts
+}
+
+// notePart notes a part of an unknown type, or a stored file or image.
+func notePart(p *api.Parser, field string, v gjson.Result) {
+	if id := v.Get("file_id"); id.Exists() {
+		p.NoteForeign(field+".file_id", id)
+		return
+	}
+	p.NoteForeign(field+".type", v.Get("type"))
 }
 
 func part(v gjson.Result) (p chat.Part) {
