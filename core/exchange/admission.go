@@ -119,7 +119,7 @@ func (x *exchange) refuseAdmission(reply *keymeter.AdmitReply) {
 		x.refuse(fault.IdempotencyRunning, refusal{retryMs: inProgressRetryMs})
 	case keymeter.Mismatch:
 		x.refuse(fault.IdempotencyReused, refusal{details: []fault.Detail{
-			{Field: "Idempotency-Key", Message: "was used with a different request; use a new key"},
+			{Field: "Idempotency-Key", Message: "was used with a different request; use a new Idempotency-Key"},
 		}})
 	case keymeter.Unreplayable:
 		x.refuse(fault.Unreplayable, refusal{noRetry: true})

@@ -372,7 +372,7 @@ func contentParts(p *api.Parser, index int, v gjson.Result) (parts []chat.Part) 
 func foreignPart(p *api.Parser, field string, part gjson.Result) {
 	kind := part.Get("type")
 	if !part.IsObject() || kind.Type != gjson.String {
-		p.Wrong(field, "must be an object whose type is a string")
+		p.Wrong(field, "must be an object with a string \"type\"")
 	}
 	p.NoteForeign(field+".type", kind)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// Supported lists the parameters that Converse supports. Image URLs are not among them: it accepts only S3 URLs.
+// Carries lists the parameters that Converse supports. Image URLs are not among them: it accepts only S3 URLs.
 // Parameters that only some models lack (cache points, a schema, a forced tool call) are listed under drops in
 // the catalog.
 const Carries = chat.ParamTemperature | chat.ParamTopP | chat.ParamTopK | chat.ParamStop | chat.ParamToolChoice |
