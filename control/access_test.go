@@ -122,7 +122,7 @@ func TestAccessNeedsTheSameOrigin(t *testing.T) {
 
 func TestInvalidAssertions(t *testing.T) {
 	b, _ := accessBench(t)
-	key, foreign := testKeys()[0], testKeys()[1]
+	key, otherKey := testKeys()[0], testKeys()[1]
 	changed := func(name string, value any) string {
 		claims := maps.Clone(b.claimsNow())
 		claims[name] = value
@@ -150,8 +150,8 @@ func TestInvalidAssertions(t *testing.T) {
 		"alg in lower case":             header("rs256", "one"),
 		"alg a number":                  header(256, "one"),
 		"no alg":                        header(nil, "one"),
-		"another key's signature":           assertion(foreign, "one", b.claimsNow()),
-		"an unknown kid":                assertion(foreign, "two", b.claimsNow()),
+		"another key's signature":       assertion(otherKey, "one", b.claimsNow()),
+		"an unknown kid":                assertion(otherKey, "two", b.claimsNow()),
 		"no kid":                        header("RS256", nil),
 		"kid a list":                    header("RS256", []string{"one"}),
 		"replaced claims":               pieces[0] + "." + part(map[string]any{"email": person}) + "." + pieces[2],
@@ -172,7 +172,7 @@ func TestInvalidAssertions(t *testing.T) {
 		"not valid yet":                 changed("nbf", unix(62*time.Second)),
 		"no email (service token)":      changed("email", nil),
 		"email empty":                   changed("email", ""),
-		"email without an @":           changed("email", "ops"),
+		"email without an @":            changed("email", "ops"),
 		"email with a line break":       changed("email", "ops@example.com\nowner"),
 		"email too long":                changed("email", strings.Repeat("x", 250)+"@x.de"),
 		"email a list":                  changed("email", []string{person}),
@@ -217,7 +217,7 @@ func hs256(key *rsa.PrivateKey, claims map[string]any) string {
 }
 
 // The first credential present decides: a token, then a session, then Access.
-func TestProofPrecedence(t *testing.T) {
+func TestCredentialPrecedence(t *testing.T) {
 	b, _ := accessBench(t)
 	b.viewer = viewerToken
 	credential, cookie := assertion(testKeys()[0], "one", b.claimsNow()), b.signIn(viewerToken)

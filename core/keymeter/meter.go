@@ -45,7 +45,7 @@ type meter struct {
 // tick is a number of admissions in one millisecond, or of tokens in one second.
 type tick struct{ ms, count uint64 }
 
-// share is this key's share of a period's budget. granted >= spent + reserved, unless a request cost more than its
+// slice is this key's share of a period's budget. granted >= spent + reserved, unless a request cost more than its
 // reservation.
 type slice struct {
 	period                   calendar.Period
