@@ -78,7 +78,7 @@ test('log lines are printed as the Worker wrote them', async () => {
   assert.doesNotMatch(dev.output, /\[undefined\]/)
 })
 
-const key = () => spawnSync(process.execPath, [checkout.path('tools/dev/key.mjs')], { encoding: 'utf8' })
+const key = (of = checkout) => spawnSync(process.execPath, [of.path('tools/dev/key.mjs')], { encoding: 'utf8' })
 
 test('make key prints a production key, which calls real providers', async () => {
   const { status, stdout, stderr } = key()
@@ -162,7 +162,7 @@ test('after the state is deleted: new keys, the same token', async () => {
   await assertWorks(next)
 })
 
-test('an invalid catalog ends the start with its problem; warnings of the control plane are shown', async () => {
+test('a start with invalid or missing configuration names the problem', async () => {
   const other = new Checkout()
   const invalid = await other.start({ env: { POSTERN_CATALOG: '{"models":' } })
   const { code, errors } = await invalid.ended
@@ -174,6 +174,13 @@ test('an invalid catalog ends the start with its problem; warnings of the contro
     (await warned.stop('SIGTERM')).errors,
     /^dev: warning: POSTERN_VIEWER_TOKEN is ignored: it has 5 bytes and needs at least 16\n$/m,
   )
+  const plain = await other.start()
+  await plain.ready()
+  const { status, stdout, stderr } = key(other)
+  assert.equal(status, 0)
+  assert.match(stdout, /^sk_live_/)
+  assert.match(stderr, /no provider has credentials yet.*\n.*OPENAI_API_KEY/)
+  await plain.stop('SIGTERM')
   const webhooks = await other.start({ env: { POSTERN_PRIVATE_WEBHOOKS: 'yes' } })
   assert.match((await webhooks.ended).errors, /^dev: the configuration is invalid: POSTERN_PRIVATE_WEBHOOKS/)
 })

@@ -29,7 +29,7 @@ const { value } = await call(baseUrl, `/api/admin/projects/${projectId}/keys`, {
 console.log(value)
 
 const { providers } = await call(baseUrl, '/api/admin/providers', { headers: { authorization } })
-if (!providers.some(({ ready }) => ready)) {
+if (!providers.some(({ name, ready }) => ready && name !== 'mock')) {
   console.error('key: no provider has credentials yet, so requests with this key get 503.')
   console.error(
     'key: restart `make dev` with, for example, OPENAI_API_KEY=sk-…, or add a provider key in the dashboard.',
