@@ -14,7 +14,7 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// A wrong token locks out further wrong tokens from the same network. Each lockout is twice as long as the
+// Repeated wrong tokens lock out further wrong tokens from the same network. Each lockout is twice as long as the
 // one before. Failures are counted together within failureWindow. After a lockout, failureWindow without
 // another failure resets the count.
 const (
@@ -66,11 +66,11 @@ func (f failures) plusOne(now time.Time) failures {
 }
 
 // rejectToken counts a wrong token and returns the error to send: the verdict, or a 429 during a lockout. The
-// count is one commit, so that of concurrent wrong tokens, too, at most freeFailures get the verdict. While a
+// count is one commit, so at most freeFailures get the verdict even if wrong tokens arrive concurrently. While a
 // network is locked out, it causes no counting, no calls to the Directory and no log lines.
 //
-// Correct tokens never get here, so wrong tokens from the same address lock nobody out. The number of guesses
-// is therefore unlimited, and only the length of the token (minTokenBytes) makes guessing hopeless. The
+// Correct tokens never get here, so wrong tokens never lock out a correct token from the same address. The number of
+// guesses is therefore unlimited, and only the length of the token (minTokenBytes) makes guessing hopeless. The
 // lockout protects the Directory and the log.
 func (h *handler) rejectToken(r *http.Request, via string, verdict error) error {
 	network := clientNetwork(r)
@@ -91,9 +91,9 @@ func (h *handler) rejectToken(r *http.Request, via string, verdict error) error 
 	return verdict
 }
 
-// countFailure commits one more failure of a network, with its audit entry. It returns a 429 for a network
-// that is locked out, together with its lockout, and for one with so many concurrent failures that no commit
-// succeeds.
+// countFailure commits one more failure of a network, with its audit entry. For a network that is already locked out,
+// it returns the existing lockout and a 429. It also returns a 429 if a network has so many concurrent failures that
+// no commit succeeds.
 func (h *handler) countFailure(c *call, network string) (counted failures, err error) {
 	err = h.store.change(c, func() (change, error) {
 		found, document, err := h.failuresOf(c, network)

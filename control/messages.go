@@ -27,7 +27,7 @@ func allOf(names []string) string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// kindOf describes a JSON value without repeating it.
+// kindOf describes a JSON value. It repeats only true, false and null.
 func kindOf(value json.RawMessage) string {
 	value = bytes.TrimLeft(value, " \t\r\n")
 	if len(value) == 0 {
@@ -51,7 +51,7 @@ func kindOrMixed(value json.RawMessage) string {
 	if kind := kindOf(value); kind != "an array" {
 		return kind
 	}
-	return "other elements"
+	return "an array with other elements"
 }
 
 // got is the end of a message that repeats a rejected string, as api.Quote does.

@@ -21,7 +21,7 @@ func TestMessages(t *testing.T) {
 		{"POST", "/api/admin/projects", `{"name":"x","cacheTtlSeconds":"1h"}`, `cacheTtlSeconds must be an integer between 0 and 2592000, got "1h"`},
 		{"POST", "/api/admin/projects", `{"name":"x","budget":null}`, "budget must be a dollar amount between 0 and 9000000 with at most 12 decimal places, got null"},
 		{"POST", "/api/admin/projects", `{"name":"x","models":"m"}`, "models must be an array of strings, got a string"},
-		{"POST", "/api/admin/projects", `{"name":"x","models":[5]}`, "models must be an array of strings, got other elements"},
+		{"POST", "/api/admin/projects", `{"name":"x","models":[5]}`, "models must be an array of strings, got an array with other elements"},
 		{"POST", "/api/admin/projects", `{"name":"x","alerts":{}}`, "alerts cannot be set when the project is created; set it with PATCH afterwards"},
 		{"POST", "/api/admin/projects", `[]`, "body must be a JSON object, got an array"},
 		{"PATCH", path, `{"owner":"me"}`, "owner is unknown; the fields are version, name, plan, budget, budgetPeriod, cacheTtlSeconds, unbounded, models, routes and alerts"},

@@ -16,7 +16,7 @@ import (
 const (
 	EnvCatalog      = "POSTERN_CATALOG"        // overlay: JSON in the catalog's format; its entries add to the catalog's, or replace those of the same name
 	EnvMaxBodyBytes = "POSTERN_MAX_BODY_BYTES" // maximum request body; default 4,000,000
-	EnvControl      = "POSTERN_CONTROL"        // on (default) or off: the control plane is not reachable through the gateway
+	EnvControl      = "POSTERN_CONTROL"        // on (default) or off; off makes the control plane unreachable through the gateway
 	EnvMasterKeys   = "POSTERN_MASTER_KEYS"    // id:key,…; each key is 32 bytes in base64. The first encrypts, all decrypt
 )
 
@@ -38,7 +38,7 @@ type Config struct {
 // MasterKey encrypts projects' own provider keys. Key is 32 bytes in base64.
 type MasterKey struct{ ID, Key string }
 
-// MasterKey returns the key with an ID, or an empty string.
+// MasterKey returns the key with the given ID, or an empty string.
 func (c *Config) MasterKey(id string) string {
 	for _, k := range c.MasterKeys {
 		if k.ID == id {
@@ -48,7 +48,7 @@ func (c *Config) MasterKey(id string) string {
 	return ""
 }
 
-// Plan is the limits of a project's keys. 0 means no limit.
+// Plan holds the limits of a project's keys and the project's default budget. 0 means no limit.
 type Plan struct {
 	Name        string
 	Production  Limits
@@ -164,7 +164,7 @@ type Routing struct {
 	MockPauseMs  uint64 // pause between the pieces of the mock's streams; 0: none
 }
 
-// Plan returns the plan with a name, or the default plan.
+// Plan returns the plan with the given name, or the default plan.
 func (c *Config) Plan(name string) *Plan {
 	for i := range c.Plans {
 		if c.Plans[i].Name == name {
@@ -182,7 +182,7 @@ func (p *Plan) For(env keys.Environment) Limits {
 	return p.Production
 }
 
-// Tier returns the tier with a name, or nil.
+// Tier returns the tier with the given name, or nil.
 func (c *Config) Tier(name string) *Tier {
 	for i := range c.Tiers {
 		if c.Tiers[i].Name == name {
@@ -192,7 +192,7 @@ func (c *Config) Tier(name string) *Tier {
 	return nil
 }
 
-// Model returns the model with a name or alias, or a model named as "provider/name" or "provider/upstream". It
+// Model returns the model with the given name or alias, or the one written as "provider/name" or "provider/upstream". It
 // returns nil if there is none.
 func (c *Config) Model(name string) *Model {
 	for i := range c.Models {
@@ -222,7 +222,7 @@ func (c *Config) provider(name string) *Provider {
 	return nil
 }
 
-// Cost returns the cost of a usage at the model's prices.
+// Cost returns the cost of the given usage at the model's prices.
 func (m *Model) Cost(u *chat.Usage) money.Pico {
 	p := &m.Prices
 	input, cached, write, output := p.Input, p.Cached, p.Write, p.Output

@@ -29,18 +29,18 @@ func TestCatalogErrors(t *testing.T) {
 		`{"plans":[{"name":"a b"}]}`:    `POSTERN_CATALOG: name in plans must be 1 to 64 printable ASCII characters without spaces, got "a b"`,
 		`{"models":[{"name":"x","provider":"p","output":"1"}]}`:             "POSTERN_CATALOG: input price of model x is required",
 		`{"models":[{"name":"x","provider":"p","input":-1,"output":1}]}`:    `POSTERN_CATALOG: input price of model x must be a non-negative decimal number, got "-1"`,
-		`{"models":[{"name":"x","provider":"q","input":"1","output":"1"}]}`: `POSTERN_CATALOG: model x has the unknown provider "q"; add it to providers`,
-		`{"models":[{"name":"x",` + priced + `,"drops":["heat"]}]}`:         `POSTERN_CATALOG: drops of "x" has the unknown parameter "heat"; the parameters are temperature,top_p,`,
+		`{"models":[{"name":"x","provider":"q","input":"1","output":"1"}]}`: `POSTERN_CATALOG: model x names the unknown provider "q"; add it to providers`,
+		`{"models":[{"name":"x",` + priced + `,"drops":["heat"]}]}`:         `POSTERN_CATALOG: drops of "x" contains the unknown parameter "heat"; the parameters are temperature,top_p,`,
 		`{"models":[{"name":"x",` + priced + `,"context":"8k"}]}`:           `POSTERN_CATALOG: context of "x" must be an integer of at least 0, got "8k"`,
 		`{"models":[{"name":"x",` + priced + `,"upstream":7}]}`:             `POSTERN_CATALOG: upstream of "x" must be a string, got 7`,
 		`{"routing":{"retries":-1}}`:                                        `POSTERN_CATALOG: retries must be an integer of at least 0, got -1`,
 		`{"routing":{"retries":1.5}}`:                                       `POSTERN_CATALOG: retries must be an integer of at least 0, got 1.5`,
 		`{"tiers":[{"name":"t","targets":[]}]}`:                             "POSTERN_CATALOG: tier t must have 1 to 8 targets, got 0",
-		`{"tiers":[{"name":"t","targets":[{"model":"y"}]}]}`:                `POSTERN_CATALOG: tier t has the unknown model "y"; add it to models`,
+		`{"tiers":[{"name":"t","targets":[{"model":"y"}]}]}`:                `POSTERN_CATALOG: tier t names the unknown model "y"; add it to models`,
 		`{"tiers":[{"name":"t","strategy":"best","targets":[{}]}]}`:         `POSTERN_CATALOG: strategy of tier t must be weighted, ordered, cheapest or fastest, got "best"`,
 		`{"providers":[{"name":"q","baseUrl":"up.example"}]}`:               "POSTERN_CATALOG: base URL of provider q must start with https:// or http://",
 		`{"providers":[{"name":"q","baseUrl":"https://a@b"}]}`:              `POSTERN_CATALOG: base URL of provider q must be printable ASCII without spaces, #, ?, @ or \`,
-		`{"defaultPlan":"gold"}`:                                            `POSTERN_CATALOG: defaultPlan "gold" is not one of plans; add it to plans`,
+		`{"defaultPlan":"gold"}`:                                            `POSTERN_CATALOG: defaultPlan "gold" is not in plans; add it`,
 		// A path instead of the JSON.
 		`catalog.json`: `POSTERN_CATALOG must be JSON, not the name of a file; use POSTERN_CATALOG="$(cat FILE)"`,
 		// Unknown members.
@@ -74,8 +74,8 @@ func TestVariableErrorsHideValues(t *testing.T) {
 		config.EnvMaxBodyBytes: "POSTERN_MAX_BODY_BYTES must be an integer between 1 and 4294967295 (bytes)",
 		"P_URL":                "P_URL, the base URL of provider p, must start with https:// or http://",
 		config.EnvControl:      "POSTERN_CONTROL must be on or off",
-		config.EnvMasterKeys: "POSTERN_MASTER_KEYS must be a comma-separated list of id:key, each id different, 1 to 16 letters, digits or hyphens " +
-			"and not starting with a hyphen, each key 32 bytes in base64",
+		config.EnvMasterKeys: "POSTERN_MASTER_KEYS must be a comma-separated list of id:key; each id must be unique and 1 to 16 letters, digits or hyphens, " +
+			"not starting with a hyphen; each key must be 32 bytes in base64",
 	} {
 		env := []abi.Header{{Name: name, Value: "a secret"}}
 		if _, got := config.Parse(abi.Config{Catalog: []byte(minimal), Env: env}); got != want {

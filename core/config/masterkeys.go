@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// ParseMasterKeys parses the value of EnvMasterKeys. IDs must be different.
+// ParseMasterKeys parses the value of EnvMasterKeys. IDs must be unique.
 func ParseMasterKeys(text string) (parsed []MasterKey, ok bool) {
 	for text != "" {
 		var entry string

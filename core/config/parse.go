@@ -24,7 +24,7 @@ type parser struct {
 }
 
 // Parse builds the configuration. The second result is an error message, or empty. It names the faulty entry or
-// variable and never contains a variable's value, except names and prices of an overlay.
+// variable and never contains a variable's value, except short excerpts of an overlay.
 func Parse(in abi.Config) (*Config, string) {
 	p := parser{config: &Config{MaxBodyBytes: 4_000_000}, env: in.Env}
 	p.catalog(defaultSource, in.Catalog)
@@ -67,8 +67,8 @@ func (p *parser) settings() {
 	}
 	keys, ok := ParseMasterKeys(p.variable(EnvMasterKeys))
 	if !ok {
-		p.fail(EnvMasterKeys + " must be a comma-separated list of id:key, each id different, 1 to 16 letters, digits or hyphens " +
-			"and not starting with a hyphen, each key 32 bytes in base64")
+		p.fail(EnvMasterKeys + " must be a comma-separated list of id:key; each id must be unique and 1 to 16 letters, digits or hyphens, " +
+			"not starting with a hyphen; each key must be 32 bytes in base64")
 	}
 	p.config.MasterKeys = keys
 	switch control := p.variable(EnvControl); control {
@@ -141,7 +141,7 @@ func (p *parser) drops(o *object) (drops chat.Params) {
 	for _, name := range o.names("drops") {
 		param := chat.ParamByName(name)
 		if param == 0 {
-			p.failIn(o.name("drops") + " has the unknown parameter " + quote(name) +
+			p.failIn(o.name("drops") + " contains the unknown parameter " + quote(name) +
 				"; the parameters are " + string(chat.All.AppendNames(nil)))
 		}
 		drops |= param
@@ -270,19 +270,19 @@ func (p *parser) link() {
 	for i, name := range p.modelProviders {
 		model := &p.config.Models[i]
 		if model.Provider = p.config.provider(name); model.Provider == nil {
-			p.failIn("model " + model.Name + " has the unknown provider " + quote(name) + "; add it to providers")
+			p.failIn("model " + model.Name + " names the unknown provider " + quote(name) + "; add it to providers")
 		}
 	}
 	for i, models := range p.tierModels {
 		tier := &p.config.Tiers[i]
 		for j, name := range models {
 			if tier.Targets[j].Model = p.config.Model(name); tier.Targets[j].Model == nil {
-				p.failIn("tier " + tier.Name + " has the unknown model " + quote(name) + "; add it to models")
+				p.failIn("tier " + tier.Name + " names the unknown model " + quote(name) + "; add it to models")
 			}
 		}
 	}
 	if p.config.DefaultPlan == "" || len(p.config.Plans) == 0 {
-		p.failIn("defaultPlan is required and must name one of plans")
+		p.failIn("defaultPlan is required and must name an entry of plans")
 		return
 	}
 	for i := range p.config.Plans {
@@ -290,5 +290,5 @@ func (p *parser) link() {
 			return
 		}
 	}
-	p.failIn("defaultPlan " + quote(p.config.DefaultPlan) + " is not one of plans; add it to plans")
+	p.failIn("defaultPlan " + quote(p.config.DefaultPlan) + " is not in plans; add it")
 }

@@ -71,7 +71,7 @@ func unready(t *policy.Target) string {
 	return message + "provider " + p.Name + " is not configured; see docs/models.md"
 }
 
-// refuseUnsupported names the parameters that the targets do not support.
+// refuseUnsupported names the parameters that the current target does not support.
 func (x *exchange) refuseUnsupported() {
 	missing := x.unsupportedParams()
 	if !x.s.strict {
@@ -97,7 +97,7 @@ func (x *exchange) unsupported(field string) fault.Detail {
 	return fault.Detail{Field: field, Message: "is not supported by " + x.model().Name + "; omit it or use another model"}
 }
 
-// remainingMs is the rest of the time limit that all attempts share. The limit ends with a whole response or with
+// remainingMs is what remains of the time limit that all attempts share. The limit applies until a whole response or
 // the first content of a stream.
 func (x *exchange) remainingMs() uint64 {
 	total := x.config.RequestMsOf(x.tier())
@@ -227,7 +227,7 @@ func (x *exchange) extraDetails(extra []chat.Member) (details []fault.Detail) {
 	return details
 }
 
-// fetch sends the request. Its timeouts before the first content are limited to the rest of the shared time limit.
+// fetch sends the request. Its timeouts before the first content are capped at what remains of the shared time limit.
 func (x *exchange) fetch(request abi.Action) {
 	s := &x.s
 	s.attempts++
@@ -289,8 +289,8 @@ func (x *exchange) onProviderError(failure wire.Failure) {
 	}
 }
 
-// noteCredentialFailure records in the target's circuit that the deployment's credentials failed. A failure of a
-// project's own key is not recorded, because it says nothing about other credentials.
+// noteCredentialFailure records in the target's circuit that the provider rejected or rate-limited the deployment's
+// credentials. A failure of a project's own key is not recorded, because it says nothing about other credentials.
 func (x *exchange) noteCredentialFailure() {
 	if !x.usesOwnProviderKey() {
 		x.circuits.Refused(&x.config.Routing, x.model().Name, x.now)

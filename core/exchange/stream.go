@@ -61,8 +61,9 @@ func (x *exchange) onStreamHead() {
 	x.startTicking()
 }
 
-// tickMs is the longest silence before the caller gets a comment. A host notices a disconnect only when it writes,
-// and an abandoned upstream request must be cut within a second.
+// tickMs is the interval of the ticks. A tick sends a comment if nothing was sent since the last one, so a silence
+// lasts less than two ticks. A host notices a disconnect only when it writes, and an abandoned upstream request must
+// be cut within a second.
 const tickMs = 400
 
 var keepAlive = []byte(": keep-alive\n\n")

@@ -36,8 +36,8 @@ func (m *meter) adopt(epoch uint64, period calendar.Period, heldPico int64) {
 	}
 }
 
-// applyReturn applies a batch's report of the meter's slice. Only a new epoch changes it, because in a known epoch the
-// Ledger may have granted more since.
+// applyReturn applies a batch's report of the meter's slice. Apart from amounts returned by old-layout batches (epoch
+// 0), only a new epoch changes it, because in a known epoch the Ledger may have granted more since.
 func (m *meter) applyReturn(a *Absorb) {
 	switch {
 	case a.Epoch > m.epoch:
@@ -49,8 +49,8 @@ func (m *meter) applyReturn(a *Absorb) {
 	}
 }
 
-// grant raises a meter's slice by the needed amount, plus a little to save the next Grant. The sum of slices and spending
-// stays within the budget.
+// grant raises a meter's slice by the needed amount, plus some extra to save later Grants. The sum of the meters'
+// committed amounts stays within the budget.
 func (c *call) grant(g *Grant) error {
 	if g.Period.Epoch() > c.b.period.Epoch() {
 		return errUnknownCycle
@@ -124,9 +124,9 @@ func (c *call) room(m *meter) int64 {
 // more than they need, because extra budget of one key would have to be recalled for another.
 const scarceDivisor = 8
 
-// raise is the amount by which a meter's slice is raised; ok is false if other slices must be recalled first. It is 0 for
-// a Grant of an old epoch. It is also 0 if there is not enough but the meter has not received an earlier grant, which may
-// be lost: the reply repeats that grant before the meter is rejected.
+// raise is the amount by which a meter's slice is raised; ok is false if other slices must be recalled first. It is 0
+// for a Grant of an old epoch. It is also 0 if the room is too small but the meter's Grant does not reflect an earlier
+// grant, whose reply may be lost: the reply repeats that grant before the meter is rejected.
 func (c *call) raise(g *Grant, m *meter) (pico int64, ok bool) {
 	room, inFlight := c.room(m), m.granted-g.held(m)
 	switch {
@@ -140,7 +140,7 @@ func (c *call) raise(g *Grant, m *meter) (pico int64, ok bool) {
 	return min(room, max(g.NeedPico, min(c.b.pico/64, money.Cost(16, g.NeedPico)))), true
 }
 
-// held is the meter's slice in the budget's period when it sent the Grant.
+// held is the slice of the budget's current period that the meter held when it sent the Grant.
 func (g *Grant) held(m *meter) int64 {
 	if g.Period != m.period {
 		return 0

@@ -147,7 +147,7 @@ class Exchange {
     })
   }
 
-  // Keeps the exchange alive until it ends, also after the response and after the client disconnects.
+  // Keeps the exchange alive until it ends, even after the response and after the client disconnects.
   private outlive(ctx: Lifetime): void {
     ctx.waitUntil(
       new Promise<void>((resolve) => {
@@ -203,7 +203,7 @@ class Exchange {
 
   private endIfOver(): void {
     // Without actions in flight or a response, no further event can arrive.
-    if (this.outstanding.size === 0 && this.response === undefined) this.fail('the core left the caller unanswered')
+    if (this.outstanding.size === 0 && this.response === undefined) this.fail('the core never responded to the caller')
     if (this.isOver()) this.finish?.()
   }
 
@@ -419,7 +419,7 @@ class Exchange {
     answer(EVENT_REPLY, OUTCOME_OK, reply)
   }
 
-  // Only during an upstream fetch, which may take long: the signal costs 0.2 ms of CPU, a fifth of a cache hit.
+  // Called only for an upstream fetch, which may take a while: the signal costs 0.2 ms of CPU, a fifth of a cache hit.
   private watch(): void {
     if (this.watching) return
     this.watching = true
@@ -481,7 +481,7 @@ class Exchange {
   }
 }
 
-// Without the URL class, which normalizes: the core gets the path as it was sent.
+// Avoids the URL class, which normalizes the path: the core gets it as it was sent.
 function pathAndQuery(url: string): { path: string; query: string } {
   const authority = url.indexOf('://') + 3
   const queryAt = url.indexOf('?', authority)

@@ -79,7 +79,7 @@ function Tiles({ totals }) {
       'Spend',
       money(totals.cost),
       moneyExact(totals.cost),
-      totals.estimated > 0 ? `${plural(totals.estimated, 'request')} estimated` : 'no estimated costs',
+      totals.estimated > 0 ? `cost of ${plural(totals.estimated, 'request')} estimated` : 'no estimated costs',
     ],
     ['Requests', compact(totals.requests), count(totals.requests), `plus ${count(totals.failed)} failed`],
     [

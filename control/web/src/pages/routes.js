@@ -19,7 +19,7 @@ import { RouteEditor } from './route-editor.js'
 export function RoutesPage({ project, setProject }) {
   const routes = useResource((signal) => get(path`projects/${project.id}/routes`, { signal }), [project.version])
   const lead =
-    'A tier is a list of models, its targets. A request goes to one target; if that fails, it falls back to the next.'
+    'A tier is a list of models, called targets. A request goes to one target; if that fails, it falls back to the next.'
   return html`<${Page} title="Routes" of=${project.name} lead=${lead} actions=${html`<${Refresh} of=${routes} />`}>
     <${Loaded} of=${routes} what="routes">${({ tiers }) =>
       tiers.length === 0
@@ -74,7 +74,7 @@ function strategyName(strategy) {
   return STRATEGIES.find(([name]) => name === strategy)?.[1] ?? strategy
 }
 
-/** Focuses the first control after the table and the editor have replaced each other. */
+/** Focuses the first control whenever the editor replaces the table, or the table the editor. */
 function useFocusOnChange(editing) {
   const frame = useRef(null)
   const before = useRef(editing)

@@ -105,7 +105,7 @@ function Fields({ draft, set, error }) {
 
 function cacheHint(seconds) {
   if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds < 0)
-    return 'Enter a whole number, or 0 to turn the cache off.'
+    return 'Enter a whole number of seconds; 0 turns the cache off.'
   return seconds === 0 ? 'The cache is off.' : `${span(seconds)}. Set to 0 to turn the cache off.`
 }
 
