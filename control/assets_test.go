@@ -143,8 +143,14 @@ func TestDashboardTags(t *testing.T) {
 
 func TestDashboardMethods(t *testing.T) {
 	b := filesBench(t)
+	onlyReads(t, func(method string) *httptest.ResponseRecorder { return b.page(method, "/dashboard") })
+}
+
+// onlyReads checks that a path rejects every method except GET and HEAD.
+func onlyReads(t *testing.T, call func(method string) *httptest.ResponseRecorder) {
+	t.Helper()
 	for _, method := range []string{"POST", "PUT", "DELETE", "OPTIONS", "NONSENSE"} {
-		got := b.page(method, "/dashboard")
+		got := call(method)
 		if got.Code != 405 || got.Header().Get("Allow") != "GET, HEAD" || !strings.Contains(got.Body.String(), `"code":"method_not_allowed"`) {
 			t.Errorf("%s: %d %s %v", method, got.Code, got.Body, got.Header())
 		}

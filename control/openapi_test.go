@@ -1,8 +1,8 @@
 package control
 
 import (
+	"net/http/httptest"
 	"os"
-	"strings"
 	"testing"
 )
 
@@ -40,12 +40,7 @@ func TestOpenAPIHasATag(t *testing.T) {
 
 func TestOpenAPIMethodsAndPaths(t *testing.T) {
 	b := newBench(t)
-	for _, method := range []string{"POST", "PUT", "DELETE", "OPTIONS", "NONSENSE"} {
-		got := b.unauthenticated(method, "/openapi.yaml")
-		if got.Code != 405 || got.Header().Get("Allow") != "GET, HEAD" || !strings.Contains(got.Body.String(), `"code":"method_not_allowed"`) {
-			t.Errorf("%s: %d %s %v", method, got.Code, got.Body, got.Header())
-		}
-	}
+	onlyReads(t, func(method string) *httptest.ResponseRecorder { return b.unauthenticated(method, "/openapi.yaml") })
 	for _, path := range []string{"/openapi.yaml/", "/openapi.yaml/x", "/openapi%2eyaml", "/openapi.json", "/OpenAPI.yaml"} {
 		if got := b.unauthenticated("GET", path); got.Code != 404 {
 			t.Errorf("%s: %d", path, got.Code)
