@@ -1,0 +1,409 @@
+package governor
+
+import "math/bits"
+
+// Bounds of the scan, in bytes.
+const (
+	maxWord       = 1024  // of a word that is looked at; the rest of a longer word is skipped
+	maxPrivateKey = 16384 // an RSA key of 16,384 bits has 12.7 KB
+	maxJWT        = 8192
+	maxURLPassword,
+	maxValue = 256, 256
+	maxEmail    = 320
+	maxPhone    = 32
+	maxDate     = 32
+	maxIdentity = 26
+	maxPhrase   = 200
+	// nearBefore and nearAfter are the distances within which a word gives a candidate its context.
+	nearBefore = 64
+	nearAfter  = 40
+)
+
+// Scanner finds findings in one text that arrives in pieces. Its zero value, with rules set by NewScanner, is the
+// state before the first byte. Its results do not depend on how the text is cut.
+//
+// Findings come in order and never overlap. Candidates are tried at each place from left to right; at one place
+// specific token formats come before other secrets, secrets before personal data, and the first detector that accepts
+// decides. The scan continues at the finding's end.
+type Scanner struct {
+	rules    *Rules
+	base     int // offset of the next byte to decide, in the whole text
+	tail     [tailLength]byte
+	wordAt   int  // offset of the next word to look at; after base only while a keyword may continue
+	inLong   bool // inside a word that is longer than maxWord
+	seen     [subjects]int
+	lastPair *entry // of the word before, if it may begin a pair
+	pairEnd  int
+	keywords keywordState
+	found    []Finding
+}
+
+// NewScanner begins a text.
+func NewScanner(rules *Rules) *Scanner { return &Scanner{rules: rules} }
+
+// Scan appends the findings in a whole text.
+func Scan(text []byte, rules *Rules, found []Finding) []Finding {
+	s := Scanner{rules: rules, found: found}
+	s.run(text, true)
+	return s.found
+}
+
+// Next continues the text. window is what has not been decided yet: the rest of the last window, then the new bytes.
+// It appends the findings that lie in the first done bytes of window; later bytes cannot change these. Findings' offsets
+// count from the text's first byte. The bytes from done on must begin the next window. With final set the text ends
+// and done is len(window).
+func (s *Scanner) Next(window []byte, final bool, found []Finding) (all []Finding, done int) {
+	s.found = found
+	done = s.run(window, final)
+	all, s.found = s.found, nil
+	return all, done
+}
+
+// Offset is the number of bytes decided so far.
+func (s *Scanner) Offset() int { return s.base }
+
+// run decides as much of text as it can and returns its length.
+func (s *Scanner) run(text []byte, final bool) (done int) {
+	v := view{text: text, tail: s.tail}
+	s.wordAt = s.base + s.words(&v, s.wordAt-s.base, final)
+	done = s.wordAt
+	if k := s.rules.keywords; k != nil && s.rules.Has(ruleKeyword) {
+		to := s.wordAt - s.base
+		if !final {
+			to = min(to, len(text)-1) // whether a keyword ends depends on the next byte
+		}
+		s.feed(k, &v, to, final)
+		done = min(done, s.hold(k))
+	}
+	done -= s.base
+	for i := range s.tail {
+		s.tail[i] = v.at(done - tailLength + i)
+	}
+	s.base += done
+	return done
+}
+
+// words walks from word to word. This loop decides the cost of ordinary text: a word of letters only costs one table
+// look-up per byte and one per word.
+func (s *Scanner) words(v *view, i int, final bool) int {
+	text := v.text
+	n := len(text)
+	for {
+		for i < n && class[text[i]]&inWord == 0 {
+			s.inLong = false
+			if class[text[i]]&opens != 0 {
+				end, wait := s.punctuation(v, i, final)
+				if wait {
+					return i
+				}
+				i = end
+				continue
+			}
+			i++
+		}
+		start := i
+		limit := min(n, start+maxWord)
+		kinds := uint8(0)
+		for i < limit {
+			c := class[text[i]]
+			if c&inWord == 0 {
+				break
+			}
+			kinds |= c
+			i++
+		}
+		if i == n && !final && i-start < maxWord {
+			return start
+		}
+		if i == start {
+			return i
+		}
+		plain := kinds&(isDigit|isJoint) == 0 && i-start < minToken && (i == n || class[text[i]]&isEnding == 0)
+		if s.inLong || plain && !s.mayName(text[start:i], kinds) {
+			s.inLong = i-start == maxWord
+			continue
+		}
+		end, wait := s.word(v, start, i, kinds, final)
+		if wait {
+			return start
+		}
+		s.inLong = i-start == maxWord && end == i
+		i = end
+	}
+}
+
+// minToken is the length from which a word of letters only may be a token.
+const minToken = 15
+
+// mayName reports whether a word of letters may be in the vocabulary, alone or in parts.
+func (s *Scanner) mayName(word []byte, kinds uint8) bool {
+	if len(word) < 2 {
+		return false
+	}
+	if kinds&isUpper != 0 && kinds&isLower != 0 && hasHump(word) {
+		return true
+	}
+	return lengths[bucketOf(word[0], word[1])]>>(len(word)&31)&1 == 1
+}
+
+// hasHump reports whether an uppercase letter follows a lowercase one, as in apiKey.
+func hasHump(word []byte) bool {
+	for i := 1; i < len(word); i++ {
+		if class[word[i]]&isUpper != 0 && class[word[i-1]]&isLower != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// word looks closer at the word [start, end). It returns where the scan continues, or wait if that depends on bytes
+// that have not arrived.
+func (s *Scanner) word(v *view, start, end int, kinds uint8, final bool) (next int, wait bool) {
+	v.past = false
+	found := len(s.found)
+	if final {
+		next = s.examine(v, start, end, kinds)
+	} else {
+		saved := *s
+		next = s.examine(v, start, end, kinds)
+		if v.past {
+			all := s.found[:found]
+			*s = saved
+			s.found = all
+			return start, true
+		}
+	}
+	if len(s.found) > found {
+		s.place(v)
+	}
+	return next, false
+}
+
+// examine is word without the waiting.
+func (s *Scanner) examine(v *view, start, end int, kinds uint8) (next int) {
+	for start < end && class[v.text[start]]&isJoint != 0 && v.text[start] != '+' {
+		if v.text[start] == '-' {
+			if at, ok := s.privateKey(v, start); ok {
+				return at
+			}
+		}
+		start++
+	}
+	if start == end {
+		return end
+	}
+	if at, ok := s.value(v, start, end, kinds); ok {
+		return at
+	}
+	return s.name(v, start, end)
+}
+
+// value tries the detectors of things that begin at a word's start.
+func (s *Scanner) value(v *view, start, end int, kinds uint8) (next int, ok bool) {
+	if end-start >= 2 {
+		if next, ok = s.token(v, start, end); ok {
+			return next, true
+		}
+	}
+	switch v.at(end) {
+	case '@':
+		if next, ok = s.email(v, start, end); ok {
+			return next, true
+		}
+	case ':':
+		if next, ok = s.passwordURL(v, start, end); ok {
+			return next, true
+		}
+		if next, ok = s.colonAddress(v, start, end); ok {
+			return next, true
+		}
+	}
+	if kinds&isDigit == 0 {
+		return 0, false
+	}
+	return s.numbers(v, start, end)
+}
+
+// numbers tries the detectors of words with digits.
+func (s *Scanner) numbers(v *view, start, end int) (next int, ok bool) {
+	first := v.text[start]
+	if first == '+' {
+		return s.phone(v, start)
+	}
+	if isDigitByte(first) {
+		if next, ok = s.dottedAddress(v, start); ok {
+			return next, true
+		}
+		if next, ok = s.numeric(v, start); ok {
+			return next, true
+		}
+		if next, ok = s.phone(v, start); ok {
+			return next, true
+		}
+	}
+	if next, ok = s.mac(v, start, end); ok {
+		return next, true
+	}
+	if next, ok = s.iban(v, start); ok {
+		return next, true
+	}
+	if next, ok = s.lettered(v, start, end); ok {
+		return next, true
+	}
+	return s.wallet(v, start, end)
+}
+
+// punctuation looks closer at a separator that may begin a finding.
+func (s *Scanner) punctuation(v *view, i int, final bool) (next int, wait bool) {
+	v.past = false
+	found := len(s.found)
+	next, ok := i+1, false
+	switch v.text[i] {
+	case '(':
+		next, ok = s.phone(v, i)
+	case ':':
+		if v.at(i+1) == ':' && class[v.at(i+2)]&isHex != 0 && class[v.at(i-1)]&inWord == 0 {
+			next, ok = s.ipv6(v, i)
+		}
+	default:
+		next, ok = s.delimiter(v, i)
+	}
+	if v.past && !final {
+		s.found = s.found[:found]
+		return i, true
+	}
+	if !ok {
+		return i + 1, false
+	}
+	s.place(v)
+	return next, false
+}
+
+// emit appends a finding if its rule applies. ok is false if it does not.
+func (s *Scanner) emit(rule ID, start, end int) (next int, ok bool) {
+	if !s.rules.Has(rule) {
+		return 0, false
+	}
+	s.found = append(s.found, Finding{rule, s.base + start, s.base + end})
+	return end, true
+}
+
+// note records that a subject was named by a word that ends at i.
+func (s *Scanner) note(subject context, i int) {
+	for ; subject != 0; subject &= subject - 1 {
+		s.seen[bits.TrailingZeros64(uint64(subject))] = s.base + i
+	}
+}
+
+// since is the distance from the last word about one of the subjects to i, or a large number.
+func (s *Scanner) since(subject context, i int) int {
+	last := 0
+	for ; subject != 0; subject &= subject - 1 {
+		last = max(last, s.seen[bits.TrailingZeros64(uint64(subject))])
+	}
+	if last == 0 {
+		return 1 << 30
+	}
+	return s.base + i - last
+}
+
+// about reports whether a word about one of the subjects is near [start, end): the last one before it, unless a word
+// about articles came later; or one after it in the same clause.
+func (s *Scanner) about(v *view, subject context, start, end int) bool {
+	before := s.since(subject, start)
+	if before <= nearBefore {
+		return before <= s.since(aboutArticle, start)
+	}
+	return s.follows(v, subject, end)
+}
+
+// isArticle reports whether a word about articles is just before i: "order 4111…", or a number sign.
+func (s *Scanner) isArticle(v *view, i int) bool {
+	return v.at(i-1) == '#' || s.since(aboutArticle, i) <= 24
+}
+
+// follows reports whether a word about one of the subjects comes in the same clause within nearAfter bytes.
+func (s *Scanner) follows(v *view, subject context, i int) bool {
+	var word [24]byte
+	n := 0
+	var last *entry
+	for end := i + nearAfter; i < end; i++ {
+		b := v.at(i)
+		if isLetterByte(b) && n < len(word) {
+			word[n] = b | 0x20
+			n++
+			continue
+		}
+		if n > 0 {
+			e := lookUp(word[:n])
+			if e != nil && (e.subject&subject != 0 || last != nil && pairSubject(last, e)&subject != 0) {
+				return true
+			}
+			last, n = e, 0
+		}
+		switch b {
+		case '.', ',', ';', ':', '\n', 0, '!', '?', '=', '"', '|':
+			return false
+		}
+	}
+	return false
+}
+
+// name records the subjects that a word's parts name. If they name a secret, it looks at the value behind the name.
+func (s *Scanner) name(v *view, start, end int) (next int) {
+	all, opening := context(0), false
+	for i := start; i < end; {
+		if !isLetterByte(v.text[i]) {
+			i++
+			continue
+		}
+		from := i
+		i = part(v.text, i, end)
+		e := lookUp(v.text[from:i])
+		if e == nil {
+			continue
+		}
+		subject := e.subject
+		if s.lastPair != nil && e.pair && s.base+from-s.pairEnd <= 1 {
+			subject |= pairSubject(s.lastPair, e)
+		}
+		if e.pair {
+			s.lastPair, s.pairEnd = e, s.base+i
+		}
+		s.note(subject, i)
+		all |= subject
+		opening = opening || subject&opensPhrase != 0
+	}
+	if opening {
+		if at, ok := s.phrase(v, start); ok {
+			return at
+		}
+	}
+	if all&aboutBirth != 0 {
+		if at, ok := s.birthDate(v, end); ok {
+			return at
+		}
+	}
+	if all&aboutSecret != 0 && all&aboutPublic == 0 {
+		if at, ok := s.assignment(v, start, end, all); ok {
+			return at
+		}
+	}
+	return end
+}
+
+// part is the end of the part of a word that begins at i: a run of letters, up to a change from lower to upper case
+// or before the last of several uppercase letters (APIKey).
+func part(text []byte, i, end int) int {
+	from := i
+	for i++; i < end && isLetterByte(text[i]); i++ {
+		upper := class[text[i]]&isUpper != 0
+		if upper && class[text[i-1]]&isLower != 0 {
+			return i
+		}
+		if !upper && i-from >= 2 && class[text[i-1]]&isUpper != 0 && class[text[i-2]]&isUpper != 0 {
+			return i - 1
+		}
+	}
+	return i
+}

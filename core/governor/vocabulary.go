@@ -1,0 +1,249 @@
+package governor
+
+import "strings"
+
+// context is a set of subjects that words near a candidate announce.
+type context uint64
+
+const (
+	aboutPhone context = 1 << iota
+	aboutTax
+	aboutID
+	aboutSSN
+	aboutBritain
+	aboutHealth
+	aboutGermany
+	aboutSpain
+	aboutNetherlands
+	aboutPoland
+	aboutSweden
+	aboutNorway
+	aboutDenmark
+	aboutFinland
+	aboutPortugal
+	aboutBrazil
+	aboutIndia
+	aboutPAN
+	aboutCanada
+	aboutAustralia
+	aboutSouthAfrica
+	aboutTurkey
+	aboutRomania
+	aboutKorea
+	aboutChile
+	aboutArgentina
+	aboutCzechia
+	aboutBulgaria
+	aboutEstonia
+	aboutCroatia
+	aboutIsrael
+	aboutJapan
+	aboutAustria
+	aboutIreland
+	aboutThailand
+	aboutSwitzerland
+	aboutBelgium
+	aboutBirth
+	aboutBank
+	aboutRouting
+	aboutCard
+	aboutPassport
+	aboutSingapore
+	aboutTaiwan
+	aboutWallet
+	aboutSecret   // the name of a secret: password, api_key
+	aboutPassword // a secret that people choose
+	aboutAWS
+	aboutDatadog
+	aboutHeroku
+	aboutVercel
+	aboutCloudflare
+	aboutTwilio
+	aboutMailgun
+	aboutDiscord
+	aboutSentry
+	aboutArticle // things with numbers that are nobody's: order, invoice, part
+	aboutPublic  // says that a token or key is no secret: public, page, csrf
+	opensPhrase  // first word of an injection phrase
+	subjects     = iota
+)
+
+// vocabulary is words in lower case with their subjects. Words of other languages are there without their accents'
+// letters, because bytes above ASCII separate words: the end of "teléfono" is "fono".
+var vocabulary = []struct {
+	subject context
+	words   string
+}{
+	{aboutPhone, "phone phones telephone tel mobile cell cellphone fax whatsapp call sms telefon telefono telefone fono handy mobil movil celular rufnummer telefonnummer handynummer mobilnummer phonenumber telephonenumber mobilenumber contactnumber fon telefoon telefoonnummer puhelin telefonszam cellulare portable gsm hotline dial"},
+	{aboutTax, "tin taxid taxpayer vat"},
+	{aboutID, "nationalid idnumber identitycard citizenid personnummer identification nationalidentity govid ausweis ausweisnummer cedula"},
+	{aboutSSN, "ssn itin socialsecuritynumber socialsecurity"},
+	{aboutBritain, "nino nin"},
+	{aboutHealth, "nhs nhsnumber medicare"},
+	{aboutGermany, "steuer steuerid steueridentifikationsnummer identifikationsnummer idnr steuernummer tin rentenversicherungsnummer sozialversicherungsnummer"},
+	{aboutSpain, "dni nif nie documento identidad"},
+	{aboutNetherlands, "bsn burgerservicenummer sofinummer"},
+	{aboutPoland, "pesel nip"},
+	{aboutSweden, "personnummer samordningsnummer personnr"},
+	{aboutNorway, "dselsnummer fodselsnummer personnummer dnummer"},
+	{aboutDenmark, "cpr cprnummer cprnr personnummer"},
+	{aboutFinland, "hetu henkilotunnus henkil"},
+	{aboutPortugal, "nif contribuinte fiscal"},
+	{aboutBrazil, "cpf cnpj"},
+	{aboutIndia, "aadhaar aadhar uidai uid"},
+	{aboutPAN, "pan"},
+	{aboutCanada, "sin nas"},
+	{aboutAustralia, "tfn medicare abn"},
+	{aboutTurkey, "tckn kimlik tckimlik"},
+	{aboutRomania, "cnp"},
+	{aboutKorea, "rrn jumin"},
+	{aboutChile, "rut run"},
+	{aboutArgentina, "cuit cuil dni"},
+	{aboutCzechia, "rodne rodn islo cislo"},
+	{aboutBulgaria, "egn"},
+	{aboutEstonia, "isikukood asmens"},
+	{aboutCroatia, "oib"},
+	{aboutIsrael, "zehut teudat"},
+	{aboutJapan, "mynumber"},
+	{aboutAustria, "svnr sozialversicherungsnummer versicherungsnummer svnummer"},
+	{aboutIreland, "pps ppsn ppsno"},
+	{aboutSwitzerland, "ahv avs navs"},
+	{aboutBelgium, "rijksregisternummer rijksregister insz niss"},
+	{aboutBirth, "dob birth birthday birthdate dateofbirth born geburtsdatum geboren nacimiento naissance nascita nascimento geboortedatum dselsdato foedselsdato delsedatum urodzenia bday"},
+	{aboutBank, "bban kontonummer kontonr accountnumber bankaccount acctnumber rib clabe kontonummeret bsb"},
+	{aboutRouting, "routing aba sortcode"},
+	{aboutCard, "card cards visa mastercard amex maestro discover cardnumber creditcard ccnumber cc kreditkarte kreditkartennummer tarjeta carte cartao kort carta"},
+	{aboutPassport, "passport passportnumber reisepass pasaporte passeport"},
+	{aboutSingapore, "nric fin"},
+	{aboutTaiwan, "arc"},
+	{aboutWallet, "ethereum eth wallet erc20 etherscan metamask"},
+	{aboutSecret, "secret apikey accesskey accesstoken authtoken apitoken secretkey privatekey token credential credentials authkey clientsecret bearer"},
+	{aboutSecret | aboutPassword, "password passwd pwd passphrase passwort contrasena passcode pswd"},
+	{aboutAWS, "aws amazon"},
+	{aboutDatadog, "datadog dd ddog"},
+	{aboutHeroku, "heroku"},
+	{aboutVercel, "vercel"},
+	{aboutCloudflare, "cloudflare cf"},
+	{aboutTwilio, "twilio"},
+	{aboutMailgun, "mailgun"},
+	{aboutDiscord, "discord"},
+	{aboutSentry, "sentry"},
+	{aboutArticle, "order orders invoice part sku serial model version isbn issn ean upc tracking ticket ref reference item product batch lot article build commit revision bestellung rechnung pedido catalog"},
+	{aboutPublic, "public page next cursor csrf xsrf continuation publishable pub max sync hash digest checksum file path url uri name id type length count limit"},
+	{0, "sig"}, // the signature of an Azure shared access signature
+	{opensPhrase, "ignore disregard forget override bypass reveal print show repeat output tell display pretend act you enter enable jailbreak do from new stop leak give what developer never without dan reset"},
+}
+
+// pairs is words that are a subject only one after the other, with at most one byte between them.
+var pairs = []struct {
+	first, second string
+	subject       context
+}{
+	{"social", "security", aboutSSN}, {"social", "insurance", aboutCanada}, {"national", "insurance", aboutBritain},
+	{"tax", "file", aboutAustralia}, {"tax", "id", aboutTax}, {"tax", "number", aboutTax}, {"tax", "identification", aboutTax},
+	{"national", "id", aboutID}, {"identity", "number", aboutID}, {"identity", "card", aboutID}, {"id", "number", aboutID},
+	{"personal", "number", aboutID}, {"identification", "number", aboutID}, {"national", "identification", aboutID},
+	{"personal", "id", aboutID}, {"identity", "document", aboutID}, {"citizen", "id", aboutID}, {"id", "card", aboutID},
+	{"sa", "id", aboutSouthAfrica}, {"rsa", "id", aboutSouthAfrica}, {"african", "id", aboutSouthAfrica}, {"identity", "no", aboutID},
+	{"resident", "registration", aboutKorea}, {"my", "number", aboutJapan}, {"thai", "id", aboutThailand},
+	{"mobile", "number", aboutPhone}, {"phone", "number", aboutPhone}, {"contact", "number", aboutPhone}, {"reach", "me", aboutPhone},
+	{"text", "me", aboutPhone}, {"ring", "me", aboutPhone},
+	{"api", "key", aboutSecret}, {"access", "key", aboutSecret}, {"secret", "key", aboutSecret}, {"private", "key", aboutSecret},
+	{"account", "key", aboutSecret}, {"auth", "key", aboutSecret}, {"encryption", "key", aboutSecret}, {"signing", "key", aboutSecret},
+	{"shared", "key", aboutSecret}, {"storage", "key", aboutSecret}, {"license", "key", aboutSecret}, {"app", "key", aboutSecret},
+	{"application", "key", aboutSecret}, {"service", "key", aboutSecret}, {"master", "key", aboutSecret}, {"x-api", "key", aboutSecret},
+	{"db", "pass", aboutSecret | aboutPassword}, {"user", "pass", aboutSecret | aboutPassword}, {"smtp", "pass", aboutSecret | aboutPassword},
+	{"root", "pass", aboutSecret | aboutPassword}, {"mysql", "pass", aboutSecret | aboutPassword}, {"admin", "pass", aboutSecret | aboutPassword},
+	{"sort", "code", aboutRouting}, {"bank", "account", aboutBank}, {"account", "number", aboutBank}, {"account", "no", aboutBank},
+	{"acct", "no", aboutBank}, {"acct", "number", aboutBank},
+}
+
+// entry is a word of the vocabulary in its table.
+type entry struct {
+	word    string
+	subject context
+	pair    bool // it begins or ends a pair
+}
+
+// words is the vocabulary by the first two letters: entries of a bucket are neighbors, and lengths is a mask of the
+// lengths that occur in it.
+var words, buckets, lengths = buildVocabulary()
+
+func bucketOf(first, second byte) int { return int(first&31)<<5 | int(second&31) }
+
+func buildVocabulary() (all []entry, starts [1025]uint16, masks [1024]uint32) {
+	var plain []entry
+	add := func(word string, subject context, pair bool) {
+		for i := range plain {
+			if plain[i].word == word {
+				plain[i].subject |= subject
+				plain[i].pair = plain[i].pair || pair
+				return
+			}
+		}
+		plain = append(plain, entry{word, subject, pair})
+	}
+	for _, group := range vocabulary {
+		for _, word := range strings.Fields(group.words) {
+			add(word, group.subject, false)
+		}
+	}
+	for _, p := range pairs {
+		add(p.first, 0, true)
+		add(p.second, 0, true)
+	}
+	for bucket := range 1024 {
+		starts[bucket] = uint16(len(all))
+		for _, e := range plain {
+			if bucketOf(e.word[0], e.word[1]) == bucket {
+				all = append(all, e)
+				masks[bucket] |= 1 << (len(e.word) & 31)
+			}
+		}
+	}
+	starts[1024] = uint16(len(all))
+	return all, starts, masks
+}
+
+// lookUp is the vocabulary's entry for a word of ASCII letters and digits in any case, or nil.
+func lookUp(word []byte) *entry {
+	if len(word) < 2 {
+		return nil
+	}
+	bucket := bucketOf(word[0], word[1])
+	if lengths[bucket]>>(len(word)&31)&1 == 0 {
+		return nil
+	}
+	for i := buckets[bucket]; i < buckets[bucket+1]; i++ {
+		if equalFold(words[i].word, word) {
+			return &words[i]
+		}
+	}
+	return nil
+}
+
+// equalFold compares with a word in lower case.
+func equalFold(lower string, word []byte) bool {
+	if len(lower) != len(word) {
+		return false
+	}
+	for i, b := range word {
+		if class[b]&isUpper != 0 {
+			b |= 0x20
+		}
+		if b != lower[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// pairSubject is the subject of two words in sequence.
+func pairSubject(first, second *entry) context {
+	for i := range pairs {
+		if pairs[i].first == first.word && pairs[i].second == second.word {
+			return pairs[i].subject
+		}
+	}
+	return 0
+}
