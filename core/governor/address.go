@@ -22,7 +22,7 @@ func (s *Scanner) dottedAddress(v *view, start int) (next int, ok bool) {
 			i++
 		}
 	}
-	if !v.closed(i) || v.at(i) == '-' || v.at(i) == '.' && isAlnum(v.at(i+1)) || part[0] == 0 || part[0] == 127 || part[0] == 255 {
+	if !v.closed(i) || v.at(i) == '-' || v.at(i) == '.' && isAlnum(v.at(i+1)) || part[0] == 0 || part[0] == 127 || part[0] == 255 && part[1] == 255 {
 		return 0, false
 	}
 	if s.isArticle(v, start) || part[1]|part[2]|part[3] == 0 || v.at(start-1) == '=' && v.at(start-2) == '=' {
@@ -83,7 +83,7 @@ func (s *Scanner) ipv6(v *view, start int) (next int, ok bool) {
 // Source: IEEE 802, section 8.1.
 func (s *Scanner) mac(v *view, start, end int) (next int, ok bool) {
 	sep := v.at(start + 2)
-	if sep != ':' && sep != '-' || class[v.at(start)]&isHex == 0 {
+	if sep != ':' && sep != '-' || class[v.at(start)]&isHex == 0 || v.at(start-1) == sep && isAlnum(v.at(start-2)) {
 		return 0, false
 	}
 	same := true

@@ -8,7 +8,7 @@ const months = "jan feb mar apr may jun jul aug sep oct nov dec mai okt dez ene 
 func (s *Scanner) birthDate(v *view, i int) (next int, ok bool) {
 	for limit := i + 32; i < limit; i++ {
 		b := v.at(i)
-		if b == '\n' || b == 0 || b == ';' || b == '{' || b == '(' {
+		if b == '\n' || b == 0 || b == ';' || b == '{' || b == '(' || b == '.' && v.at(i+1) == ' ' && isLetterByte(v.at(i-3)) {
 			return 0, false
 		}
 		if !isAlnum(b) {

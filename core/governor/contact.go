@@ -210,7 +210,7 @@ func (s *Scanner) national(v *view, start int, p *phoneNumber) (next int, ok boo
 		return 0, false
 	}
 	end := p.ends[p.count-1]
-	if b := v.at(end); !v.closed(end) || (b == '.' || b == ',' || b == ':' || b == '-' || b == '/') && isDigitByte(v.at(end+1)) {
+	if b := v.at(end); !v.closed(end) && extension(v, end) == end || (b == '.' || b == ',' || b == ':' || b == '-' || b == '/') && isDigitByte(v.at(end+1)) {
 		return 0, false
 	}
 	before := v.at(start - 1)
@@ -218,9 +218,31 @@ func (s *Scanner) national(v *view, start int, p *phoneNumber) (next int, ok boo
 		return 0, false
 	}
 	if before != '=' && p.clear() && !s.isArticle(v, start) || p.plausible() && s.about(v, aboutPhone, start, end) {
-		return s.emit(rulePhone, start, end)
+		return s.emit(rulePhone, start, extension(v, end))
 	}
 	return 0, false
+}
+
+// extension is the end of an extension after a number: x123, ext. 123.
+func extension(v *view, i int) int {
+	at := i
+	for v.at(at) == ' ' && at < i+2 {
+		at++
+	}
+	switch {
+	case v.has(at, "ext. "):
+		at += 5
+	case v.has(at, "ext "), v.has(at, "ext."):
+		at += 4
+	case v.at(at) == 'x':
+		at++
+	default:
+		return i
+	}
+	if end := v.run(at, 6, isDigit); end > at && v.closed(end) {
+		return end
+	}
+	return i
 }
 
 // plausible excludes dates, times and numbers of one long group with other signs.
@@ -228,7 +250,8 @@ func (p *phoneNumber) plausible() bool {
 	if p.count == 3 && p.groups[0] == 4 && p.groups[1] == 2 && p.groups[2] == 2 || p.n == 8 && p.count == 3 && p.groups[2] == 4 {
 		return false // 2026-11-22, 22.11.2026
 	}
-	return p.n >= 7 && (p.count == 1 || p.groups[0] <= 6)
+	decimal := p.count == 2 && p.seps == sepDot
+	return p.n >= 7 && !decimal && (p.count == 1 || p.groups[0] <= 6)
 }
 
 // clear reports whether the form alone says phone number: (415) 555-0132, 415-555-0132, 01 23 45 67 89, 0171 1234567,

@@ -1,11 +1,14 @@
 package governor
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
 	"hash/crc32"
+	"math/big"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,15 +32,60 @@ var alphabets = map[byte]string{
 var (
 	runOfClass = regexp.MustCompile(`\{(.)(\d+)(?:-(\d+))?\}`)
 	reference  = regexp.MustCompile(`\$(\d+)(?::(\w+))?`)
+	macro      = regexp.MustCompile(`\$(pem|jwt|wif|secret|hex)(?:\(([^)]*)\))?`)
 )
 
-// expand replaces $N and $N:damage by tokens.
+// expand replaces $N and $N:damage by tokens, and the other macros.
 func expand(line string, r *ruleData, random *rand.Rand) string {
+	line = macro.ReplaceAllStringFunc(line, func(found string) string {
+		m := macro.FindStringSubmatch(found)
+		return secretExample(m[1], m[2], random)
+	})
 	return reference.ReplaceAllStringFunc(line, func(found string) string {
 		m := reference.FindStringSubmatch(found)
 		n, _ := strconv.Atoi(m[1])
 		return generate(r.name, r.formats[n-1], m[2], random)
 	})
+}
+
+// secretExample is a random secret of a kind that has no token format.
+func secretExample(kind, parameter string, random *rand.Rand) string {
+	switch kind {
+	case "pem":
+		var b strings.Builder
+		for range 5 {
+			b.WriteString(`\n` + letters(random, 'b', 64))
+		}
+		return "-----BEGIN " + parameter + "-----" + b.String() + `\n-----END ` + parameter + "-----"
+	case "jwt":
+		header := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"RS256","typ":"JWT","kid":"` + letters(random, 'w', 8) + `"}`))
+		body := base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"` + letters(random, 'd', 10) + `"}`))
+		return header + "." + body + "." + letters(random, 'u', 43)
+	case "wif":
+		payload := append([]byte{0x80}, letters(random, 'w', 32)...)
+		if random.IntN(2) == 0 {
+			payload = append(payload, 1)
+		}
+		return base58Check(payload)
+	case "hex":
+		n, _ := strconv.Atoi(parameter)
+		return letters(random, 'x', n)
+	}
+	return letters(random, 'w', 32)
+}
+
+// base58Check encodes bytes with the double SHA-256 as checksum.
+func base58Check(payload []byte) string {
+	sum := sha256.Sum256(payload)
+	sum = sha256.Sum256(sum[:])
+	number := new(big.Int).SetBytes(append(payload, sum[:4]...))
+	var out []byte
+	for digit := new(big.Int); number.Sign() > 0; {
+		number.DivMod(number, big.NewInt(58), digit)
+		out = append(out, "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"[digit.Int64()])
+	}
+	slices.Reverse(out)
+	return string(out)
 }
 
 // generate makes a token of a format, damaged in the way that a near miss names.

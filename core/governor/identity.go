@@ -15,7 +15,7 @@ var identities = [...]identityFormat{
 	{"personal.us-ssn", "3-2-4", "9|3 2 4", aboutSSN | aboutTax, usSSN},
 	{"personal.uk-nhs-number", "", "10|3 3 4|3-3-4", aboutHealth, ukNHS},
 	{"personal.de-tax-id", "", "11|2 3 3 3", aboutGermany | aboutTax | aboutID, deTaxID},
-	{"personal.fr-nir", "15|1 2 2 2 3 3 2", "13", aboutSSN | aboutID, frNIR},
+	{"personal.fr-nir", "15|1 2 2 2 3 3 2|13 2", "", 0, frNIR},
 	{"personal.nl-bsn", "", "9|3 3 3|4.2.3|4 2 3", aboutNetherlands | aboutID, nlBSN},
 	{"personal.be-national-number", "2.2.2-3.2|11", "6-3-2|6 3 2", aboutBelgium | aboutID, beNational},
 	{"personal.pl-pesel", "", "11", aboutPoland | aboutID, plPESEL},
@@ -28,7 +28,7 @@ var identities = [...]identityFormat{
 	{"personal.in-aadhaar", "", "12|4 4 4|4-4-4", aboutIndia | aboutID, inAadhaar},
 	{"personal.ca-sin", "", "9|3 3 3|3-3-3", aboutCanada | aboutTax, caSIN},
 	{"personal.au-tfn", "", "9|3 3 3|8", aboutAustralia | aboutTax, auTFN},
-	{"personal.au-medicare", "", "10|4 5 1|11|4 5 1-1", aboutHealth | aboutAustralia, auMedicare},
+	{"personal.au-medicare", "", "10|4 5 1|11|4 5 1-1", aboutAustralia, auMedicare},
 	{"personal.cn-resident-id", "18", "", 0, cnResident},
 	{"personal.za-id", "", "13|6 4 3|6 4 2 1", aboutSouthAfrica | aboutID, zaID},
 	{"personal.tr-identity-number", "", "11", aboutTurkey | aboutID, trIdentity},
@@ -41,10 +41,10 @@ var identities = [...]identityFormat{
 	{"personal.bg-egn", "", "10", aboutBulgaria | aboutID, bgEGN},
 	{"personal.ee-isikukood", "", "11", aboutEstonia | aboutID, eePersonalCode},
 	{"personal.hr-oib", "", "11", aboutCroatia | aboutID | aboutTax, hrOIB},
-	{"personal.il-identity-number", "", "9", aboutIsrael | aboutID, ilIdentity},
+	{"personal.il-identity-number", "", "9|8-1", aboutIsrael | aboutID, ilIdentity},
 	{"personal.jp-my-number", "", "12|4 4 4|4-4-4", aboutJapan | aboutID, jpMyNumber},
 	{"personal.th-id", "1-4-5-2-1|1 4 5 2 1", "13", aboutThailand | aboutID, thID},
-	{"personal.cl-rut", "", "2.3.3-1|1.3.3-1|8-1|7-1", aboutChile | aboutID, clRUT},
+	{"personal.cl-rut", "", "2.3.3-1|1.3.3-1|8-1|7-1|9|8", aboutChile | aboutID, clRUT},
 	{"personal.passport", "", "9|8", aboutPassport, anyDigits},
 	// Identifiers with letters, see letters.go.
 	{"personal.uk-nino", "", "", 0, nil},
@@ -63,22 +63,26 @@ var identities = [...]identityFormat{
 // identityRule is the rule of each identifier; buildTable fills it.
 var identityRule [len(identities)]ID
 
-// identity tries the identifiers with as many digits as the first k+1 groups.
+// identity tries the identifiers with as many digits as the first k+1 groups: first those that a word near names, then
+// those whose shape is enough.
 func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok bool) {
 	d := n.digits[:n.total[k]]
 	if len(d) < 7 || len(d) > 18 {
 		return 0, false
 	}
-	for i := range identities {
-		f := &identities[i]
-		if f.check == nil {
-			break
-		}
-		strong := n.isAny(k, f.strong)
-		if !strong && !n.isAny(k, f.weak) || !f.check(d) || runsOfOne(d) {
-			continue
-		}
-		if strong && !s.isArticle(v, start) || f.subject != 0 && s.about(v, f.subject, start, n.ends[k]) {
+	for _, named := range [2]bool{true, false} {
+		for i := range identities {
+			f := &identities[i]
+			if f.check == nil {
+				break
+			}
+			strong := n.isAny(k, f.strong)
+			if !strong && (!named || !n.isAny(k, f.weak)) || !f.check(d) || runsOfOne(d) {
+				continue
+			}
+			if named && !s.about(v, f.subject, start, n.ends[k]) || !named && s.isArticle(v, start) {
+				continue
+			}
 			if next, ok = s.emit(identityRule[i], start, n.ends[k]); ok {
 				return next, true
 			}

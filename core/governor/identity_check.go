@@ -29,32 +29,15 @@ func ukNHS(d []byte) bool {
 	return check%11 == checksum.Digit(d[9]) && check != 10
 }
 
-// deTaxID: one of the first ten digits occurs twice or three times, and not three times in a row.
-func deTaxID(d []byte) bool {
-	var count [10]int
-	for _, b := range d[:10] {
-		count[b-'0']++
-	}
-	double, triple := 0, 0
-	for _, n := range count {
-		switch {
-		case n == 2:
-			double++
-		case n == 3:
-			triple++
-		case n > 3:
-			return false
-		}
-	}
-	return d[0] != '0' && double+triple == 1 && checksum.Mod11x10(d)
-}
+// deTaxID does not check how often a digit may occur: the rule changed in 2016.
+func deTaxID(d []byte) bool { return d[0] != '0' && checksum.Mod11x10(d) }
 
 func frNIR(d []byte) bool {
 	month := two(d[3:])
 	if d[0] != '1' && d[0] != '2' && d[0] != '7' && d[0] != '8' || month == 0 || month > 12 && month < 20 || month > 42 && month < 50 {
 		return false
 	}
-	return len(d) == 13 || 97-checksum.Mod(d[:13], 97) == two(d[13:])
+	return 97-checksum.Mod(d[:13], 97) == two(d[13:])
 }
 
 func nlBSN(d []byte) bool { return checksum.Weighted(d, 9, 8, 7, 6, 5, 4, 3, 2, -1)%11 == 0 }
@@ -107,7 +90,7 @@ func ptNIF(d []byte) bool {
 	if check > 9 {
 		check = 0
 	}
-	return d[0] != '0' && d[0] != '4' && check == checksum.Digit(d[8])
+	return d[0] != '0' && check == checksum.Digit(d[8])
 }
 
 // brDigit is the check digit of the sum of digits times weights.
@@ -130,7 +113,7 @@ func brCNPJ(d []byte) bool {
 
 func inAadhaar(d []byte) bool { return d[0] >= '2' && checksum.Verhoeff(d) }
 
-func caSIN(d []byte) bool { return d[0] != '0' && d[0] != '8' && checksum.Luhn(d) }
+func caSIN(d []byte) bool { return checksum.Luhn(d) }
 
 func auTFN(d []byte) bool {
 	if len(d) == 8 {
@@ -172,7 +155,7 @@ func chAHV(d []byte) bool {
 func atSVNR(d []byte) bool {
 	check := checksum.Weighted(d, 3, 7, 9, 0, 5, 8, 4, 2, 1, 6) % 11
 	month := two(d[6:])
-	return d[0] != '0' && check == checksum.Digit(d[3]) && month >= 1 && month <= 15 && two(d[4:]) <= 31
+	return check == checksum.Digit(d[3]) && month >= 1 && month <= 15 && two(d[4:]) <= 31
 }
 
 func roCNP(d []byte) bool {

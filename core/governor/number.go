@@ -113,6 +113,11 @@ func (s *Scanner) numeric(v *view, start int) (next int, ok bool) {
 		if !n.ended(v, k) {
 			continue
 		}
+		if n.total[k] == 13 { // more identifiers than cards have 13 digits
+			if next, ok = s.identity(v, start, &n, k); ok {
+				return next, true
+			}
+		}
 		if s.card(v, start, &n, k) {
 			if next, ok = s.emit(ruleCard, start, n.ends[k]); ok {
 				return next, true
@@ -130,8 +135,8 @@ func (s *Scanner) numeric(v *view, start int) (next int, ok bool) {
 
 const (
 	cardShapes  = "4 4 4 4|4-4-4-4|4.4.4.4|4 6 5|4-6-5|4 6 4|4-6-4|4 4 4 4 3|4-4-4-4-3|6 13|6-13|4-4-4-2|4-4-4-1|4-4-4-3|6-6-6-1|4 4 4 3|6 4 5"
-	cardCompact = "14|15|16|19"
-	cardRare    = "12|13|17|18"
+	cardCompact = "13|14|15|16|19"
+	cardRare    = "12|17|18"
 )
 
 // card reports whether the first k+1 groups are the number of a payment card.
@@ -200,7 +205,8 @@ func (s *Scanner) bankAccount(v *view, start int, n *number, k int) (next int, o
 }
 
 // ibanLengths is each country's length of an IBAN. Source: SWIFT, IBAN Registry, release 99.
-const ibanLengths = "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BI27BR29BY28CH21CR22CY28CZ24DE22DJ27DK18DO28EE20EG29ES24FI18FK18FO18FR27GB22GE22GI23GL18GR27GT28HN28HR21HU28IE22IL23IQ23IS26IT27JO30KW30KZ20LB28LC32LI21LT20LU20LV21LY25MC27MD24ME22MK19MN20MR27MT31MU30NI28NL18NO15OM23PK24PL28PS29PT25QA29RO24RS22RU33SA24SC31SD18SE24SI19SK24SM27SO23ST25SV28TL23TN24TR26UA29VA22VG24XK20YE30"
+const ibanLengths = "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BI27BR29BY28CH21CR22CY28CZ24DE22DJ27DK18DO28EE20EG29ES24FI18FK18FO18FR27GB22GE22GI23GL18GR27GT28HN28HR21HU28IE22IL23IQ23IR26IS26IT27JO30KW30KZ20LB28LC32LI21LT20LU20LV21LY25MC27MD24ME22MK19MN20MR27MT31MU30NI28NL18NO15OM23PK24PL28PS29PT25QA29RO24RS22RU33SA24SC31SD18SE24SI19SK24SM27SO23ST25SV28TL23TN24TR26UA29VA22VG24XK20YE30" +
+	"AO25BF28BJ28CF27CG27CI28CM27CV25DZ26GA27GQ27GW25KM27MA28MG27ML28MZ25NE28SN28TD27TG28" // in use, not in the registry
 
 // iban looks for an International Bank Account Number, whole or in groups of four. Source: ISO 13616-1.
 func (s *Scanner) iban(v *view, start int) (next int, ok bool) {

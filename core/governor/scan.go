@@ -73,7 +73,9 @@ func (s *Scanner) run(text []byte, final bool) (done int) {
 			to = min(to, len(text)-1) // whether a keyword ends depends on the next byte
 		}
 		s.feed(k, &v, to, final)
-		done = min(done, s.hold(k))
+		if !final {
+			done = min(done, s.hold(k))
+		}
 	}
 	done -= s.base
 	for i := range s.tail {
@@ -140,8 +142,8 @@ func (s *Scanner) mayName(word []byte, kinds uint8) bool {
 	if len(word) < 2 {
 		return false
 	}
-	if kinds&isUpper != 0 && kinds&isLower != 0 && hasHump(word) {
-		return true
+	if kinds&isUpper != 0 && (kinds&isLower != 0 && hasHump(word) || len(word) == 2) {
+		return true // a British insurance number in groups begins with two letters
 	}
 	return lengths[bucketOf(word[0], word[1])]>>(len(word)&31)&1 == 1
 }
@@ -218,10 +220,13 @@ func (s *Scanner) value(v *view, start, end int, kinds uint8) (next int, ok bool
 			return next, true
 		}
 	}
-	if kinds&isDigit == 0 {
-		return 0, false
+	if kinds&isDigit != 0 {
+		return s.numbers(v, start, end)
 	}
-	return s.numbers(v, start, end)
+	if end-start == 2 && v.at(end) == ' ' && isDigitByte(v.at(end+1)) {
+		return s.lettered(v, start, end)
+	}
+	return 0, false
 }
 
 // numbers tries the detectors of words with digits.
@@ -360,6 +365,11 @@ func (s *Scanner) name(v *view, start, end int) (next int) {
 		from := i
 		i = part(v.text, i, end)
 		e := lookUp(v.text[from:i])
+		if whole := v.run(from, end-from, isLower|isUpper); whole > i {
+			if w := lookUp(v.text[from:whole]); w != nil {
+				e, i = w, whole // IdNr
+			}
+		}
 		if e == nil {
 			continue
 		}

@@ -207,7 +207,7 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 	if subject&aboutPassword != 0 && isPassword(value) {
 		return s.emit(rulePassword, from, to)
 	}
-	if isSecret(value) {
+	if isSecret(value) && (quote != 0 || !bytes.ContainsRune(value, '.')) { // a.b.c is code
 		return s.emit(ruleSecret, from, to)
 	}
 	return 0, false
@@ -303,5 +303,5 @@ func isSecret(value []byte) bool {
 		}
 		kinds |= class[b]
 	}
-	return kinds&isDigit != 0 && kinds&(isLower|isUpper) != 0 && changes(value) >= max(3, len(value)/5)
+	return kinds&isDigit != 0 && kinds&(isLower|isUpper) != 0 && changes(value)*4+4 >= len(value)
 }

@@ -334,18 +334,19 @@ func mixed(token []byte) bool {
 	for _, b := range token {
 		kinds |= class[b]
 	}
-	return kinds&(isLower|isUpper|isDigit) == isLower|isUpper|isDigit && changes(token)*4 >= len(token)
+	return kinds&(isLower|isUpper|isDigit) == isLower|isUpper|isDigit && changes(token)*4+4 >= len(token)
 }
 
-// changes counts the places where the kind of byte changes: lower case, upper case, digit. Names in code change seldom,
-// random text at every second byte.
+// changes counts the places where the kind of byte changes: lower case, upper case, digit. A capital that begins a word
+// does not count. In names in code these are every five bytes or more apart, in random text every two.
 func changes(text []byte) (n int) {
-	before := uint8(0)
+	before, single := uint8(0), false
 	for _, b := range text {
 		kind := class[b] & (isLower | isUpper | isDigit)
-		if kind != 0 && before != 0 && kind != before {
+		if kind != 0 && before != 0 && kind != before && (kind != isLower || !single) {
 			n++
 		}
+		single = kind == isUpper && before != isUpper
 		before = kind
 	}
 	return n

@@ -49,6 +49,7 @@ const (
 	aboutCard
 	aboutPassport
 	aboutSingapore
+	aboutHongKong
 	aboutTaiwan
 	aboutWallet
 	aboutSecret   // the name of a secret: password, api_key
@@ -79,7 +80,7 @@ var vocabulary = []struct {
 	{aboutID, "nationalid idnumber identitycard citizenid personnummer identification nationalidentity govid ausweis ausweisnummer cedula"},
 	{aboutSSN, "ssn itin socialsecuritynumber socialsecurity"},
 	{aboutBritain, "nino nin"},
-	{aboutHealth, "nhs nhsnumber medicare"},
+	{aboutHealth, "nhs nhsnumber"},
 	{aboutGermany, "steuer steuerid steueridentifikationsnummer identifikationsnummer idnr steuernummer tin rentenversicherungsnummer sozialversicherungsnummer"},
 	{aboutSpain, "dni nif nie documento identidad"},
 	{aboutNetherlands, "bsn burgerservicenummer sofinummer"},
@@ -115,6 +116,7 @@ var vocabulary = []struct {
 	{aboutCard, "card cards visa mastercard amex maestro discover cardnumber creditcard ccnumber cc kreditkarte kreditkartennummer tarjeta carte cartao kort carta"},
 	{aboutPassport, "passport passportnumber reisepass pasaporte passeport"},
 	{aboutSingapore, "nric fin"},
+	{aboutHongKong, "hkid hkic"},
 	{aboutTaiwan, "arc"},
 	{aboutWallet, "ethereum eth wallet erc20 etherscan metamask"},
 	{aboutSecret, "secret apikey accesskey accesstoken authtoken apitoken secretkey privatekey token credential credentials authkey clientsecret bearer"},
