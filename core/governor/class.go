@@ -11,11 +11,12 @@ const (
 	isHex    // 0-9 a-f A-F
 	opens    // a separator that may begin a finding: ( : < [
 	isEnding // after a word it makes the word worth a closer look: @ :
+	inToken  // a token may go on with it after a word: / : =
 )
 
 var class = buildClasses()
 
-func buildClasses() (c [256]uint8) {
+func buildClasses() (c [256]uint16) {
 	for b := 'a'; b <= 'z'; b++ {
 		c[b] = inWord | isLower
 		c[b-32] = inWord | isUpper
@@ -32,6 +33,9 @@ func buildClasses() (c [256]uint8) {
 	}
 	for _, b := range []byte("(:<[") {
 		c[b] |= opens
+	}
+	for _, b := range []byte("/:=") {
+		c[b] |= inToken
 	}
 	for _, b := range []byte("@:") {
 		c[b] |= isEnding
@@ -69,7 +73,7 @@ func (v *view) at(i int) byte {
 }
 
 // run is the end of the run of bytes from i that have one of the classes, at most limit bytes long.
-func (v *view) run(i, limit int, classes uint8) int {
+func (v *view) run(i, limit int, classes uint16) int {
 	for end := i + limit; i < end && class[v.at(i)]&classes != 0; i++ {
 	}
 	return i

@@ -1,5 +1,7 @@
 package governor
 
+import "strings"
+
 // identityFormat is a national identifier made of digits.
 type identityFormat struct {
 	rule    string
@@ -71,11 +73,8 @@ func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok b
 		return 0, false
 	}
 	for _, named := range [2]bool{true, false} {
-		for i := range identities {
+		for _, i := range identitiesBy[len(d)] {
 			f := &identities[i]
-			if f.check == nil {
-				break
-			}
 			strong := n.isAny(k, f.strong)
 			if !strong && (!named || !n.isAny(k, f.weak)) || !f.check(d) || runsOfOne(d) {
 				continue
@@ -89,4 +88,28 @@ func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok b
 		}
 	}
 	return 0, false
+}
+
+// identitiesBy lists the identifiers by their number of digits.
+var identitiesBy = indexIdentities()
+
+func indexIdentities() (by [19][]uint8) {
+	for i := range identities {
+		for _, shapes := range [2]string{identities[i].strong, identities[i].weak} {
+			for shape := range strings.SplitSeq(shapes, "|") {
+				digits, group := 0, 0
+				for j := range len(shape) {
+					if isDigitByte(shape[j]) {
+						group = group*10 + int(shape[j]-'0')
+						continue
+					}
+					digits, group = digits+group, 0
+				}
+				if n := len(by[digits+group]); n == 0 || by[digits+group][n-1] != uint8(i) {
+					by[digits+group] = append(by[digits+group], uint8(i))
+				}
+			}
+		}
+	}
+	return by
 }

@@ -1,6 +1,9 @@
 package governor
 
-import "strings"
+import (
+	"math/bits"
+	"strings"
+)
 
 // injectionPhrase is a phrase as steps separated by spaces. A step is alternatives separated by bars; a star at the
 // end of an alternative matches any ending. A number before a step is how many other words may come before it.
@@ -30,10 +33,21 @@ var injectionPhrases = [...]injectionPhrase{
 	{ruleSmuggle, "never 0|mention|reveal|disclose 2|this|these 2|instruction*|prompt*|message"},
 }
 
-// phrase tries the injection phrases at a word.
-func (s *Scanner) phrase(v *view, start int) (next int, ok bool) {
+// openedBy is the phrases that a word begins, as bits.
+func openedBy(word string) (phrases uint32) {
 	for i := range injectionPhrases {
-		p := &injectionPhrases[i]
+		first, _, _ := strings.Cut(injectionPhrases[i].steps, " ")
+		if alternative(first, []byte(word)) {
+			phrases |= 1 << i
+		}
+	}
+	return phrases
+}
+
+// phrase tries injection phrases, given as bits, at a word.
+func (s *Scanner) phrase(v *view, start int, phrases uint32) (next int, ok bool) {
+	for ; phrases != 0; phrases &= phrases - 1 {
+		p := &injectionPhrases[bits.TrailingZeros32(phrases)]
 		if end := phraseEnd(v, start, p.steps); end > 0 {
 			if next, ok = s.emit(p.rule, start, end); ok {
 				return next, true

@@ -105,7 +105,7 @@ func (s *Scanner) words(v *view, i int, final bool) int {
 		}
 		start := i
 		limit := min(n, start+maxWord)
-		kinds := uint8(0)
+		kinds := uint16(0)
 		for i < limit {
 			c := class[text[i]]
 			if c&inWord == 0 {
@@ -138,14 +138,14 @@ func (s *Scanner) words(v *view, i int, final bool) int {
 const minToken = 15
 
 // mayName reports whether a word of letters may be in the vocabulary, alone or in parts.
-func (s *Scanner) mayName(word []byte, kinds uint8) bool {
+func (s *Scanner) mayName(word []byte, kinds uint16) bool {
 	if len(word) < 2 {
 		return false
 	}
 	if kinds&isUpper != 0 && (kinds&isLower != 0 && hasHump(word) || len(word) == 2) {
 		return true // a British insurance number in groups begins with two letters
 	}
-	return lengths[bucketOf(word[0], word[1])]>>(len(word)&31)&1 == 1
+	return isLikely(word)
 }
 
 // hasHump reports whether an uppercase letter follows a lowercase one, as in apiKey.
@@ -160,7 +160,7 @@ func hasHump(word []byte) bool {
 
 // word looks closer at the word [start, end). It returns where the scan continues, or wait if that depends on bytes
 // that have not arrived.
-func (s *Scanner) word(v *view, start, end int, kinds uint8, final bool) (next int, wait bool) {
+func (s *Scanner) word(v *view, start, end int, kinds uint16, final bool) (next int, wait bool) {
 	v.past = false
 	found := len(s.found)
 	if final {
@@ -182,7 +182,7 @@ func (s *Scanner) word(v *view, start, end int, kinds uint8, final bool) (next i
 }
 
 // examine is word without the waiting.
-func (s *Scanner) examine(v *view, start, end int, kinds uint8) (next int) {
+func (s *Scanner) examine(v *view, start, end int, kinds uint16) (next int) {
 	for start < end && class[v.text[start]]&isJoint != 0 && v.text[start] != '+' {
 		if v.text[start] == '-' {
 			if at, ok := s.privateKey(v, start); ok {
@@ -201,13 +201,14 @@ func (s *Scanner) examine(v *view, start, end int, kinds uint8) (next int) {
 }
 
 // value tries the detectors of things that begin at a word's start.
-func (s *Scanner) value(v *view, start, end int, kinds uint8) (next int, ok bool) {
-	if end-start >= 2 {
+func (s *Scanner) value(v *view, start, end int, kinds uint16) (next int, ok bool) {
+	after := v.at(end)
+	if end-start >= minToken || class[after]&inToken != 0 && end-start >= 3 {
 		if next, ok = s.token(v, start, end); ok {
 			return next, true
 		}
 	}
-	switch v.at(end) {
+	switch after {
 	case '@':
 		if next, ok = s.email(v, start, end); ok {
 			return next, true
@@ -223,39 +224,91 @@ func (s *Scanner) value(v *view, start, end int, kinds uint8) (next int, ok bool
 	if kinds&isDigit != 0 {
 		return s.numbers(v, start, end)
 	}
-	if end-start == 2 && v.at(end) == ' ' && isDigitByte(v.at(end+1)) {
+	if end-start == 2 && after == ' ' && isDigitByte(v.at(end+1)) {
 		return s.lettered(v, start, end)
 	}
 	return 0, false
 }
 
-// numbers tries the detectors of words with digits.
+// numbers tries the detectors of words with digits. Most such words are short numbers or names: they leave early.
 func (s *Scanner) numbers(v *view, start, end int) (next int, ok bool) {
 	first := v.text[start]
 	if first == '+' {
 		return s.phone(v, start)
 	}
 	if isDigitByte(first) {
-		if next, ok = s.dottedAddress(v, start); ok {
+		if enough(v, start) {
+			if next, ok = s.dottedAddress(v, start); ok {
+				return next, true
+			}
+			if next, ok = s.numeric(v, start); ok {
+				return next, true
+			}
+			if next, ok = s.phone(v, start); ok {
+				return next, true
+			}
+		} else if end-start >= 7 {
+			if next, ok = s.dottedAddress(v, start); ok {
+				return next, true
+			}
+		}
+	}
+	if end-start == 17 {
+		if next, ok = s.mac(v, start, end); ok {
 			return next, true
 		}
-		if next, ok = s.numeric(v, start); ok {
+	}
+	if isLetterByte(first) && isDigitByte(v.at(start+2)) {
+		if next, ok = s.iban(v, start); ok {
 			return next, true
 		}
-		if next, ok = s.phone(v, start); ok {
+	}
+	if mayIdentify(v, start) {
+		if next, ok = s.lettered(v, start, end); ok {
 			return next, true
 		}
 	}
-	if next, ok = s.mac(v, start, end); ok {
-		return next, true
+	if end-start >= 26 {
+		return s.wallet(v, start, end)
 	}
-	if next, ok = s.iban(v, start); ok {
-		return next, true
+	return 0, false
+}
+
+// enough reports whether at least six digits follow with at most two other bytes between neighbors.
+func enough(v *view, i int) bool {
+	digits, others := 0, 0
+	for ; digits < 6; i++ {
+		switch b := v.at(i); {
+		case isDigitByte(b):
+			digits++
+			others = 0
+		case b != ' ' && b != '-' && b != '.' && b != '/' && b != '(' && b != ')' || others == 3:
+			return false
+		default:
+			others++
+		}
 	}
-	if next, ok = s.lettered(v, start, end); ok {
-		return next, true
+	return true
+}
+
+// mayIdentify reports whether a word begins as an identifier with letters may: letters and digits in one of the
+// layouts of letteredFormats.
+func mayIdentify(v *view, start int) bool {
+	letters := v.run(start, 7, isLower|isUpper) - start
+	digits := v.run(start+letters, 18, isDigit) - start - letters
+	switch letters {
+	case 0:
+		return digits == 2 || digits >= 5
+	case 1:
+		return digits >= 6 || digits == 0 && v.at(start+1) == '-' || digits == 2
+	case 2:
+		return digits >= 2
+	case 4, 5:
+		return digits >= 4
+	case 6:
+		return true
 	}
-	return s.wallet(v, start, end)
+	return false
 }
 
 // punctuation looks closer at a separator that may begin a finding.
@@ -356,7 +409,7 @@ func (s *Scanner) follows(v *view, subject context, i int) bool {
 
 // name records the subjects that a word's parts name. If they name a secret, it looks at the value behind the name.
 func (s *Scanner) name(v *view, start, end int) (next int) {
-	all, opening := context(0), false
+	all, opening := context(0), uint32(0)
 	for i := start; i < end; {
 		if !isLetterByte(v.text[i]) {
 			i++
@@ -382,10 +435,10 @@ func (s *Scanner) name(v *view, start, end int) (next int) {
 		}
 		s.note(subject, i)
 		all |= subject
-		opening = opening || subject&opensPhrase != 0
+		opening |= e.phrases
 	}
-	if opening {
-		if at, ok := s.phrase(v, start); ok {
+	if opening != 0 {
+		if at, ok := s.phrase(v, start, opening); ok {
 			return at
 		}
 	}

@@ -178,7 +178,7 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 		return 0, false
 	}
 	word := v.run(from, maxWord, inWord)
-	at, kinds := from, uint8(0)
+	at, kinds := from, uint16(0)
 	for at < word && class[v.text[at]]&isJoint != 0 && v.text[at] != '+' {
 		at++
 	}
@@ -296,7 +296,7 @@ func isSecret(value []byte) bool {
 	if len(value) < 16 || spread(value) < 8 || runs(value) {
 		return false
 	}
-	kinds := uint8(0)
+	kinds := uint16(0)
 	for _, b := range value {
 		if !isAlnum(b) && b != '_' && b != '-' && b != '.' && b != '+' && b != '/' && b != '=' && b != '~' {
 			return false

@@ -330,7 +330,7 @@ func discordToken(token []byte) bool {
 
 // mixed requires lower case, upper case and digits: a format without a telling prefix.
 func mixed(token []byte) bool {
-	kinds := uint8(0)
+	kinds := uint16(0)
 	for _, b := range token {
 		kinds |= class[b]
 	}
@@ -340,7 +340,7 @@ func mixed(token []byte) bool {
 // changes counts the places where the kind of byte changes: lower case, upper case, digit. A capital that begins a word
 // does not count. In names in code these are every five bytes or more apart, in random text every two.
 func changes(text []byte) (n int) {
-	before, single := uint8(0), false
+	before, single := uint16(0), false
 	for _, b := range text {
 		kind := class[b] & (isLower | isUpper | isDigit)
 		if kind != 0 && before != 0 && kind != before && (kind != isLower || !single) {

@@ -1,6 +1,9 @@
 package governor
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // context is a set of subjects that words near a candidate announce.
 type context uint64
@@ -133,7 +136,7 @@ var vocabulary = []struct {
 	{aboutArticle, "order orders invoice part sku serial model version isbn issn ean upc tracking ticket ref reference item product batch lot article build commit revision bestellung rechnung pedido catalog"},
 	{aboutPublic, "public page next cursor csrf xsrf continuation publishable pub max sync hash digest checksum file path url uri name id type length count limit"},
 	{0, "sig"}, // the signature of an Azure shared access signature
-	{opensPhrase, "ignore disregard forget override bypass reveal print show repeat output tell display pretend act you enter enable jailbreak do from new stop leak give what developer never without dan reset"},
+	{0, "ignore disregard forget override bypass reveal print show repeat output tell display pretend act you enter enable jailbreak do from new stop leak give what developer never without dan reset"},
 }
 
 // pairs is words that are a subject only one after the other, with at most one byte between them.
@@ -164,16 +167,17 @@ var pairs = []struct {
 type entry struct {
 	word    string
 	subject context
-	pair    bool // it begins or ends a pair
+	pair    bool   // it begins or ends a pair
+	phrases uint32 // injection phrases that it begins, as bits
 }
 
-// words is the vocabulary by the first two letters: entries of a bucket are neighbors, and lengths is a mask of the
-// lengths that occur in it.
-var words, buckets, lengths = buildVocabulary()
+// words is the vocabulary by the first two letters: entries of a bucket are neighbors. likely is a filter in front of
+// it: one bit for each hash of a word.
+var words, buckets, likely = buildVocabulary()
 
 func bucketOf(first, second byte) int { return int(first&31)<<5 | int(second&31) }
 
-func buildVocabulary() (all []entry, starts [1025]uint16, masks [1024]uint32) {
+func buildVocabulary() (all []entry, starts [1025]uint16, bits [256]uint32) {
 	var plain []entry
 	add := func(word string, subject context, pair bool) {
 		for i := range plain {
@@ -183,7 +187,7 @@ func buildVocabulary() (all []entry, starts [1025]uint16, masks [1024]uint32) {
 				return
 			}
 		}
-		plain = append(plain, entry{word, subject, pair})
+		plain = append(plain, entry{word, subject, pair, openedBy(word)})
 	}
 	for _, group := range vocabulary {
 		for _, word := range strings.Fields(group.words) {
@@ -194,28 +198,44 @@ func buildVocabulary() (all []entry, starts [1025]uint16, masks [1024]uint32) {
 		add(p.first, 0, true)
 		add(p.second, 0, true)
 	}
-	for bucket := range 1024 {
-		starts[bucket] = uint16(len(all))
-		for _, e := range plain {
-			if bucketOf(e.word[0], e.word[1]) == bucket {
-				all = append(all, e)
-				masks[bucket] |= 1 << (len(e.word) & 31)
-			}
+	slices.SortStableFunc(plain, func(a, b entry) int {
+		return bucketOf(a.word[0], a.word[1]) - bucketOf(b.word[0], b.word[1])
+	})
+	bucket := 0
+	for i, e := range plain {
+		for own := bucketOf(e.word[0], e.word[1]); bucket <= own; bucket++ {
+			starts[bucket] = uint16(i)
 		}
+		h := hash([]byte(e.word))
+		bits[h>>5] |= 1 << (h & 31)
 	}
-	starts[1024] = uint16(len(all))
-	return all, starts, masks
+	for ; bucket < 1024; bucket++ {
+		starts[bucket] = uint16(len(plain))
+	}
+	starts[1024] = uint16(len(plain))
+	return plain, starts, bits
+}
+
+// hash is 13 bits made of a word's length and its first two and last letters in any case.
+func hash(word []byte) uint32 {
+	n := len(word)
+	h := uint32(word[0]&31) | uint32(word[1]&31)<<5 | uint32(word[n-1]&31)<<10 | uint32(n&31)<<15
+	return h * 0x9e3779b1 >> 19
+}
+
+// isLikely reports whether a word of at least two letters may be in the vocabulary: true for about one other word in
+// thirty.
+func isLikely(word []byte) bool {
+	h := hash(word)
+	return likely[h>>5]>>(h&31)&1 == 1
 }
 
 // lookUp is the vocabulary's entry for a word of ASCII letters and digits in any case, or nil.
 func lookUp(word []byte) *entry {
-	if len(word) < 2 {
+	if len(word) < 2 || !isLikely(word) {
 		return nil
 	}
 	bucket := bucketOf(word[0], word[1])
-	if lengths[bucket]>>(len(word)&31)&1 == 0 {
-		return nil
-	}
 	for i := buckets[bucket]; i < buckets[bucket+1]; i++ {
 		if equalFold(words[i].word, word) {
 			return &words[i]

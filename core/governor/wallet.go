@@ -49,7 +49,7 @@ func (s *Scanner) segwit(text []byte, start int) (next int, ok bool) {
 		}
 		prefix = 3
 	}
-	kinds := uint8(0)
+	kinds := uint16(0)
 	for _, b := range text {
 		kinds |= class[b]
 	}
@@ -69,7 +69,7 @@ func (s *Scanner) ethereum(v *view, start int) (next int, ok bool) {
 	if v.run(start+2, 41, isHex) != end || !v.closed(end) {
 		return 0, false
 	}
-	kinds := uint8(0)
+	kinds := uint16(0)
 	for _, b := range v.text[start+2 : end] {
 		kinds |= class[b]
 	}
