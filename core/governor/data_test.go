@@ -30,7 +30,7 @@ type example struct {
 }
 
 // readData reads the rules of every file. Tokens are generated with a fixed seed for each line.
-func readData(t *testing.T) []ruleData {
+func readData(t testing.TB) []ruleData {
 	t.Helper()
 	files, err := filepath.Glob(dataFolder + "/*.txt")
 	if err != nil || len(files) == 0 {

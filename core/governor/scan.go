@@ -194,6 +194,9 @@ func (s *Scanner) examine(v *view, start, end int, kinds uint16) (next int) {
 	if start == end {
 		return end
 	}
+	if v.at(start-1) == '[' && v.at(end) == ']' && kinds&isLower == 0 {
+		return end // a placeholder of a redaction names nothing
+	}
 	if at, ok := s.value(v, start, end, kinds); ok {
 		return at
 	}
@@ -400,7 +403,7 @@ func (s *Scanner) follows(v *view, subject context, i int) bool {
 			last, n = e, 0
 		}
 		switch b {
-		case '.', ',', ';', ':', '\n', 0, '!', '?', '=', '"', '|':
+		case '.', ',', ';', ':', '\n', 0, '!', '?', '=', '"', '|', '[':
 			return false
 		}
 	}

@@ -24,10 +24,10 @@ func (s *Scanner) privateKey(v *view, start int) (next int, ok bool) {
 	for i = label; i < end; i++ {
 		b := v.at(i)
 		if b == '-' && v.has(i, "-----END ") {
-			last := i + len("-----END ")
-			for ; last < i+64 && !v.has(last, "-----"); last++ {
+			i += len("-----END ")
+			for label := i + 40; i < label && (class[v.at(i)]&isUpper != 0 || v.at(i) == ' '); i++ {
 			}
-			i = last + 5
+			i = v.run(i, 5, isJoint)
 			break
 		}
 		if b == 0 || b >= 0x80 || b < ' ' && b != '\n' && b != '\r' && b != '\t' {

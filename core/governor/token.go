@@ -247,7 +247,7 @@ func (s *Scanner) token(v *view, start, end int) (next int, ok bool) {
 			return next, true
 		}
 	}
-	for _, i := range formatsBy[bucketOf(v.text[start], v.text[start+1])] {
+	for _, i := range formatsBy[bucketOf(v.at(start), v.at(start+1))] {
 		if next, ok = s.tryFormat(v, start, int(i)); ok {
 			return next, true
 		}
