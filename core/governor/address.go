@@ -1,5 +1,11 @@
 package governor
 
+// isNetwork reports whether a prefix length follows an address: 10.0.0.0/8 is no host.
+func isNetwork(v *view, i int) bool {
+	end := v.run(i+1, 4, isDigit)
+	return v.at(i) == '/' && end > i+1 && end <= i+4 && v.closed(end)
+}
+
 // dottedAddress looks for an IPv4 address: four decimal numbers up to 255 without leading zeros, none after a word
 // about versions. Addresses that name no host of the internet or of a private network are no finding: 0.0.0.0,
 // 127.0.0.0/8, 255.255.255.255 and masks. Source: RFC 791, RFC 6890.
@@ -25,8 +31,11 @@ func (s *Scanner) dottedAddress(v *view, start int) (next int, ok bool) {
 	if !v.closed(i) || v.at(i) == '-' || v.at(i) == '.' && isAlnum(v.at(i+1)) || part[0] == 0 || part[0] == 127 || part[0] == 255 && part[1] == 255 {
 		return 0, false
 	}
-	if s.isArticle(v, start) || part[1]|part[2]|part[3] == 0 || v.at(start-1) == '=' && v.at(start-2) == '=' {
+	if s.isArticle(v, start) && !s.about(v, aboutNetwork, start, i) || part[1]|part[2]|part[3] == 0 || isNetwork(v, i) || v.at(start-1) == '=' && v.at(start-2) == '=' {
 		return 0, false
+	}
+	if small := part[0] < 10 && max(part[1], part[2], part[3]) <= 20; small && (part[0] != part[1] || part[2] != part[3]) && !s.about(v, aboutNetwork, start, i) {
+		return 0, false // the number of a section
 	}
 	return s.emit(ruleIPv4, start, i)
 }
@@ -73,7 +82,7 @@ func (s *Scanner) ipv6(v *view, start int) (next int, ok bool) {
 		}
 		i++
 	}
-	if groups == 8 == gap || groups < 2 || long < 3 || !v.closed(i) || v.at(i) == ':' || v.at(i) == '.' && isAlnum(v.at(i+1)) {
+	if groups == 8 == gap || groups < 2 || long < 3 || isNetwork(v, i) || !v.closed(i) || v.at(i) == ':' || v.at(i) == '.' && isAlnum(v.at(i+1)) {
 		return 0, false
 	}
 	return s.emit(ruleIPv6, start, i)

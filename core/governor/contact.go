@@ -77,9 +77,9 @@ const (
 	sepSlash
 )
 
-// readPhone reads digits with the usual separators from i. With paren set a parenthesis is open before i.
-func readPhone(v *view, i int, paren bool) (p phoneNumber) {
-	p.paren = paren
+// read reads digits with the usual separators from i. With paren set a parenthesis is open before i.
+func (p *phoneNumber) read(v *view, i int, paren bool) {
+	*p = phoneNumber{paren: paren}
 	for p.count < len(p.groups) {
 		from := i
 		for isDigitByte(v.at(i)) && p.n < len(p.digits) {
@@ -88,16 +88,16 @@ func readPhone(v *view, i int, paren bool) (p phoneNumber) {
 			i++
 		}
 		if i == from {
-			return p
+			return
 		}
 		p.groups[p.count], p.ends[p.count] = uint8(i-from), i
 		p.count++
 		i = p.separator(v, i)
 		if i < 0 {
-			return p
+			return
 		}
 	}
-	return p
+	return
 }
 
 // separator is the start of the next group of digits after i, or -1.
@@ -117,7 +117,7 @@ func (p *phoneNumber) separator(v *view, i int) int {
 			p.seps |= sepDot
 		case b == '/':
 			p.seps |= sepSlash
-		case b == '(' && !p.paren:
+		case b == '(' && !p.paren && p.count == 1:
 			p.paren, p.open = true, true
 		case b == ')' && inside:
 			inside = false
@@ -151,11 +151,12 @@ func (s *Scanner) phone(v *view, start int) (next int, ok bool) {
 			return 0, false
 		}
 	}
-	p := readPhone(v, from, first == '(')
+	p := &s.scratch.phone
+	p.read(v, from, first == '(')
 	if first == '(' && v.at(p.ends[0]) != ')' {
 		return 0, false
 	}
-	return s.national(v, start, &p)
+	return s.national(v, start, p)
 }
 
 // international looks for a number in E.164 form with optional separators. Sources: ITU-T E.123, E.164; country codes
@@ -166,7 +167,8 @@ func (s *Scanner) international(v *view, plus int) (next int, ok bool) {
 	if open {
 		from++
 	}
-	p := readPhone(v, from, open)
+	p := &s.scratch.phone
+	p.read(v, from, open)
 	code, least, most := callingCode(p.digits[:p.n])
 	if code == 0 {
 		return 0, false
@@ -217,7 +219,8 @@ func (s *Scanner) national(v *view, start int, p *phoneNumber) (next int, ok boo
 	if before == '$' || before == '/' || before == ',' && isDigitByte(v.at(start-2)) || isAlnum(before) {
 		return 0, false
 	}
-	if before != '=' && p.clear() && !s.isArticle(v, start) || p.plausible() && s.about(v, aboutPhone, start, end) {
+	inRow := before == ' ' && isDigitByte(v.at(start-2))
+	if before != '=' && !inRow && p.clear() && !s.isArticle(v, start) || p.plausible() && s.about(v, aboutPhone, start, end) {
 		return s.emit(rulePhone, start, extension(v, end))
 	}
 	return 0, false

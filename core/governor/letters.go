@@ -59,10 +59,10 @@ func (s *Scanner) lettered(v *view, start, end int) (next int, ok bool) {
 	if end-start > 24 {
 		return 0, false
 	}
-	var text [24]byte
+	text := &s.scratch.text
 	for i := range letteredFormats {
 		f := &letteredFormats[i]
-		to, n := f.read(v, start, &text)
+		to, n := f.read(v, start, text)
 		if to < 0 || !v.closed(to) || v.at(to) == '-' && isAlnum(v.at(to+1)) || !f.check(text[:n]) {
 			continue
 		}

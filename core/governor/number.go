@@ -11,23 +11,24 @@ type number struct {
 	count  int
 }
 
-// readNumber reads groups of digits separated by one space, dash, dot or slash.
-func readNumber(v *view, i int) (n number) {
+// read reads groups of digits separated by one space, dash, dot or slash.
+func (n *number) read(v *view, i int) {
+	n.count = 0
 	have := 0
 	for n.count < len(n.ends) {
 		from := i
 		for isDigitByte(v.at(i)) {
 			if have == len(n.digits) {
-				return n
+				return
 			}
 			n.digits[have] = v.at(i)
 			have++
 			i++
 		}
 		if i == from {
-			return n
+			return
 		}
-		n.total[n.count], n.ends[n.count] = have, i
+		n.total[n.count], n.ends[n.count], n.seps[n.count] = have, i, 0
 		b := v.at(i)
 		if (b == ' ' || b == '-' || b == '.' || b == '/') && isDigitByte(v.at(i+1)) {
 			n.seps[n.count] = b
@@ -35,7 +36,7 @@ func readNumber(v *view, i int) (n number) {
 		}
 		n.count++
 	}
-	return n
+	return
 }
 
 // group is the length of a group.
@@ -102,7 +103,8 @@ func (n *number) isAny(k int, shapes string) bool {
 
 // numeric tries payment cards, national identifiers and bank accounts at a digit, the longest sequence of groups first.
 func (s *Scanner) numeric(v *view, start int) (next int, ok bool) {
-	n := readNumber(v, start)
+	n := &s.scratch.number
+	n.read(v, start)
 	if n.count == 0 || n.total[n.count-1] < 6 {
 		return 0, false
 	}
@@ -114,19 +116,19 @@ func (s *Scanner) numeric(v *view, start int) (next int, ok bool) {
 			continue
 		}
 		if n.total[k] == 13 { // more identifiers than cards have 13 digits
-			if next, ok = s.identity(v, start, &n, k); ok {
+			if next, ok = s.identity(v, start, n, k); ok {
 				return next, true
 			}
 		}
-		if s.card(v, start, &n, k) {
+		if s.card(v, start, n, k) {
 			if next, ok = s.emit(ruleCard, start, n.ends[k]); ok {
 				return next, true
 			}
 		}
-		if next, ok = s.identity(v, start, &n, k); ok {
+		if next, ok = s.identity(v, start, n, k); ok {
 			return next, true
 		}
-		if next, ok = s.bankAccount(v, start, &n, k); ok {
+		if next, ok = s.bankAccount(v, start, n, k); ok {
 			return next, true
 		}
 	}
@@ -135,8 +137,8 @@ func (s *Scanner) numeric(v *view, start int) (next int, ok bool) {
 
 const (
 	cardShapes  = "4 4 4 4|4-4-4-4|4.4.4.4|4 6 5|4-6-5|4 6 4|4-6-4|4 4 4 4 3|4-4-4-4-3|6 13|6-13|4-4-4-2|4-4-4-1|4-4-4-3|6-6-6-1|4 4 4 3|6 4 5"
-	cardCompact = "13|14|15|16|19"
-	cardRare    = "12|17|18"
+	cardCompact = "13|14|15|16"
+	cardRare    = "12|17|18|19"
 )
 
 // card reports whether the first k+1 groups are the number of a payment card.

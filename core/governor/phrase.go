@@ -18,10 +18,10 @@ type injectionPhrase struct {
 var injectionPhrases = [...]injectionPhrase{
 	{ruleOverride, "ignore|disregard|forget|override|bypass 4|previous|prior|above|earlier|preceding|foregoing|initial|original|existing|current|system|safety|your|all 3|instruction*|prompt*|rule*|direction*|guideline*|directive*|command*|context|programming|restriction*|guardrail*"},
 	{ruleOverride, "do 0|not 1|follow|obey 3|previous|prior|above|earlier|system|original 2|instruction*|prompt*|rule*|guideline*"},
-	{ruleOverride, "forget|ignore|disregard 0|everything|all 3|above|before|previously|told|said"},
+	{ruleOverride, "forget|ignore|disregard 0|everything|all 3|above|previously|told|said"},
 	{ruleOverride, "new|developer 0|instruction*|system 0|from|override|prompt 1|system|developer|mode|admin*|now"},
 	{ruleReveal, "reveal|print|show|repeat|output|tell|display|leak|give 4|system|initial|original|hidden|secret|developer|confidential 2|prompt|instruction*|message"},
-	{ruleReveal, "what 0|is|are|was|were 1|your|the 1|system|initial|original|hidden 0|prompt|instruction*"},
+	{ruleReveal, "what 0|is|are|was|were 0|your|the 1|system|initial|original|hidden 0|prompt|instruction*"},
 	{ruleReveal, "repeat|output|print 3|words|text|everything 1|above|before"},
 	{ruleRole, "you 0|are|will|must 1|now 3|dan|jailbroken|unrestricted|unfiltered|uncensored|evil"},
 	{ruleRole, "act|pretend|behave 4|dan|jailbroken|unrestricted|unfiltered|uncensored"},

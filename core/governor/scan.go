@@ -36,14 +36,25 @@ type Scanner struct {
 	pairEnd  int
 	keywords keywordState
 	found    []Finding
+	scratch  *scratch
+}
+
+// scratch is memory for candidates, so that they allocate nothing.
+type scratch struct {
+	number number
+	phone  phoneNumber
+	text   [24]byte
+	header [maxHeader]byte
 }
 
 // NewScanner begins a text.
-func NewScanner(rules *Rules) *Scanner { return &Scanner{rules: rules} }
+func NewScanner(rules *Rules) *Scanner {
+	return &Scanner{rules: rules, scratch: &scratch{}}
+}
 
 // Scan appends the findings in a whole text.
 func Scan(text []byte, rules *Rules, found []Finding) []Finding {
-	s := Scanner{rules: rules, found: found}
+	s := Scanner{rules: rules, found: found, scratch: &scratch{}}
 	s.run(text, true)
 	return s.found
 }

@@ -72,20 +72,23 @@ func (s *Scanner) jwt(v *view, start int) (next int, ok bool) {
 			break
 		}
 	}
-	if end == limit || parts < 3 || firstEnd-start < 12 || firstEnd-start > 2048 {
+	if end == limit || parts < 3 || firstEnd-start < 12 || firstEnd-start > maxHeader {
 		return 0, false
 	}
 	for end > start && v.text[end-1] == '.' && parts > 3 {
 		end-- // the end of a sentence
 		parts--
 	}
-	header := make([]byte, (firstEnd-start)*3/4+3)
-	n, ok := decode64(header, v.text[start:firstEnd], 0)
+	header := &s.scratch.header
+	n, ok := decode64(header[:], v.text[start:firstEnd], 0)
 	if !ok || header[0] != '{' || !bytes.Contains(header[:n], []byte(`"alg"`)) {
 		return 0, false
 	}
 	return s.emit(ruleJWT, start, end)
 }
+
+// maxHeader bounds the first part of a token.
+const maxHeader = 2048
 
 // decode64 decodes base64 or base64url without padding, up to the byte stop, as far as out has room.
 func decode64(out, text []byte, stop byte) (n int, ok bool) {

@@ -55,6 +55,7 @@ const (
 	aboutHongKong
 	aboutTaiwan
 	aboutWallet
+	aboutNetwork
 	aboutSecret   // the name of a secret: password, api_key
 	aboutPassword // a secret that people choose
 	aboutAWS
@@ -116,24 +117,25 @@ var vocabulary = []struct {
 	{aboutBirth, "dob birth birthday birthdate dateofbirth born geburtsdatum geboren nacimiento naissance nascita nascimento geboortedatum dselsdato foedselsdato delsedatum urodzenia bday"},
 	{aboutBank, "bban kontonummer kontonr accountnumber bankaccount acctnumber rib clabe kontonummeret bsb"},
 	{aboutRouting, "routing aba sortcode"},
-	{aboutCard, "card cards visa mastercard amex maestro discover cardnumber creditcard ccnumber cc kreditkarte kreditkartennummer tarjeta carte cartao kort carta"},
+	{aboutCard, "card cards pay payment visa mastercard amex maestro discover cardnumber creditcard ccnumber cc kreditkarte kreditkartennummer tarjeta carte cartao kort carta"},
 	{aboutPassport, "passport passportnumber reisepass pasaporte passeport"},
 	{aboutSingapore, "nric fin"},
 	{aboutHongKong, "hkid hkic"},
 	{aboutTaiwan, "arc"},
+	{aboutNetwork, "ip ips ipv4 ipaddress addr address addresses host hosts server dns ping client remote forwarded peer subnet gateway"},
 	{aboutWallet, "ethereum eth wallet erc20 etherscan metamask"},
 	{aboutSecret, "secret apikey accesskey accesstoken authtoken apitoken secretkey privatekey token credential credentials authkey clientsecret bearer"},
 	{aboutSecret | aboutPassword, "password passwd pwd passphrase passwort contrasena passcode pswd"},
 	{aboutAWS, "aws amazon"},
-	{aboutDatadog, "datadog dd ddog"},
+	{aboutDatadog, "datadog ddog"},
 	{aboutHeroku, "heroku"},
 	{aboutVercel, "vercel"},
-	{aboutCloudflare, "cloudflare cf"},
+	{aboutCloudflare, "cloudflare"},
 	{aboutTwilio, "twilio"},
 	{aboutMailgun, "mailgun"},
 	{aboutDiscord, "discord"},
 	{aboutSentry, "sentry"},
-	{aboutArticle, "order orders invoice part sku serial model version isbn issn ean upc tracking ticket ref reference item product batch lot article build commit revision bestellung rechnung pedido catalog"},
+	{aboutArticle, "order orders invoice part sku serial model version isbn issn ean upc tracking ticket ref reference item product batch lot article build commit revision section sections chapter clause rfc appendix annex bestellung rechnung pedido catalog"},
 	{aboutPublic, "public page next cursor csrf xsrf continuation publishable pub max sync hash digest checksum file path url uri name id type length count limit"},
 	{0, "sig"}, // the signature of an Azure shared access signature
 	{0, "ignore disregard forget override bypass reveal print show repeat output tell display pretend act you enter enable jailbreak do from new stop leak give what developer never without dan reset"},
@@ -157,6 +159,7 @@ var pairs = []struct {
 	{"account", "key", aboutSecret}, {"auth", "key", aboutSecret}, {"encryption", "key", aboutSecret}, {"signing", "key", aboutSecret},
 	{"shared", "key", aboutSecret}, {"storage", "key", aboutSecret}, {"license", "key", aboutSecret}, {"app", "key", aboutSecret},
 	{"application", "key", aboutSecret}, {"service", "key", aboutSecret}, {"master", "key", aboutSecret}, {"x-api", "key", aboutSecret},
+	{"dd", "api", aboutDatadog}, {"dd", "app", aboutDatadog}, {"cf", "api", aboutCloudflare},
 	{"db", "pass", aboutSecret | aboutPassword}, {"user", "pass", aboutSecret | aboutPassword}, {"smtp", "pass", aboutSecret | aboutPassword},
 	{"root", "pass", aboutSecret | aboutPassword}, {"mysql", "pass", aboutSecret | aboutPassword}, {"admin", "pass", aboutSecret | aboutPassword},
 	{"sort", "code", aboutRouting}, {"bank", "account", aboutBank}, {"account", "number", aboutBank}, {"account", "no", aboutBank},
