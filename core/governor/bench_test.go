@@ -21,6 +21,7 @@ func texts(b *testing.B) map[string][]byte {
 	return map[string][]byte{
 		"prose": read("../../RATIONALE.md"),
 		"code":  read("scan.go"),
+		"mixed": read("../../testdata/governor/ordinary/lines.txt"),
 		"json":  []byte(strings.Repeat(record, 32<<10/len(record)+1))[:32<<10],
 	}
 }

@@ -62,6 +62,9 @@ func (s *Scanner) lettered(v *view, start, end int) (next int, ok bool) {
 	text := &s.scratch.text
 	for i := range letteredFormats {
 		f := &letteredFormats[i]
+		if isLetterByte(v.text[start]) != (f.layout[0] == 'L') {
+			continue
+		}
 		to, n := f.read(v, start, text)
 		if to < 0 || !v.closed(to) || v.at(to) == '-' && isAlnum(v.at(to+1)) || !f.check(text[:n]) {
 			continue

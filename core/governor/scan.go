@@ -131,8 +131,8 @@ func (s *Scanner) words(v *view, i int, final bool) int {
 		if i == start {
 			return i
 		}
-		plain := kinds&(isDigit|isJoint) == 0 && i-start < minToken && (i == n || class[text[i]]&isEnding == 0)
-		if s.inLong || plain && !s.mayName(text[start:i], kinds) {
+		plain := kinds&isDigit == 0 && i-start < minToken && (i == n || class[text[i]]&isEnding == 0 && (class[text[i]]&inToken == 0 || kinds&isJoint == 0))
+		if s.inLong || plain && !mayName(text[start:i], kinds) {
 			s.inLong = i-start == maxWord
 			continue
 		}
@@ -148,15 +148,42 @@ func (s *Scanner) words(v *view, i int, final bool) int {
 // minToken is the length from which a word of letters only may be a token.
 const minToken = 15
 
-// mayName reports whether a word of letters may be in the vocabulary, alone or in parts.
-func (s *Scanner) mayName(word []byte, kinds uint16) bool {
-	if len(word) < 2 {
-		return false
+// mayName reports whether a part of a word without digits may be in the vocabulary, or the word has a detector of its own.
+func mayName(word []byte, kinds uint16) bool {
+	if kinds&(isJoint|isUpper) == 0 {
+		return len(word) >= 2 && isLikely(word)
 	}
-	if kinds&isUpper != 0 && (kinds&isLower != 0 && hasHump(word) || len(word) == 2) {
-		return true // a British insurance number in groups begins with two letters
+	if word[0] == '-' || kinds&(isLower|isJoint) == 0 && len(word) == 2 {
+		return true // a key's dashes; a British insurance number in groups begins with two letters
 	}
-	return isLikely(word)
+	if kinds&isJoint == 0 && !hasHump(word) {
+		return len(word) >= 2 && isLikely(word)
+	}
+	for i := 0; i < len(word); {
+		if !isLetterByte(word[i]) {
+			i++
+			continue
+		}
+		from := i
+		i = part(word, i, len(word))
+		if i-from >= 2 && isLikely(word[from:i]) {
+			return true
+		}
+		if i < len(word) && isLetterByte(word[i]) {
+			if whole := letterRun(word, i); isLikely(word[from:whole]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// letterRun is the end of the run of letters at i.
+func letterRun(text []byte, i int) int {
+	for i < len(text) && isLetterByte(text[i]) {
+		i++
+	}
+	return i
 }
 
 // hasHump reports whether an uppercase letter follows a lowercase one, as in apiKey.
@@ -277,7 +304,7 @@ func (s *Scanner) numbers(v *view, start, end int) (next int, ok bool) {
 			return next, true
 		}
 	}
-	if mayIdentify(v, start) {
+	if mayIdentify(v, start, end) {
 		if next, ok = s.lettered(v, start, end); ok {
 			return next, true
 		}
@@ -305,20 +332,22 @@ func enough(v *view, i int) bool {
 	return true
 }
 
-// mayIdentify reports whether a word begins as an identifier with letters may: letters and digits in one of the
-// layouts of letteredFormats.
-func mayIdentify(v *view, start int) bool {
+// mayIdentify reports whether the word [start, end) begins as an identifier with letters may: letters and digits in one
+// of the layouts of letteredFormats.
+func mayIdentify(v *view, start, end int) bool {
+	if end-start < 7 {
+		return false
+	}
 	letters := v.run(start, 7, isLower|isUpper) - start
 	digits := v.run(start+letters, 18, isDigit) - start - letters
+	after := v.at(start + letters + digits)
 	switch letters {
 	case 0:
-		return digits == 2 || digits >= 5
+		return digits == 2 && (isLetterByte(after) || after == '.') || digits >= 5 && (isLetterByte(after) || after == '-' || after == '+' || after == ' ' && digits == 8)
 	case 1:
-		return digits >= 6 || digits == 0 && v.at(start+1) == '-' || digits == 2
-	case 2:
+		return digits >= 6 || digits == 0 && after == '-' || digits == 2
+	case 2, 4, 5:
 		return digits >= 2
-	case 4, 5:
-		return digits >= 4
 	case 6:
 		return true
 	}
@@ -432,7 +461,8 @@ func (s *Scanner) name(v *view, start, end int) (next int) {
 		from := i
 		i = part(v.text, i, end)
 		e := lookUp(v.text[from:i])
-		if whole := v.run(from, end-from, isLower|isUpper); whole > i {
+		if i < end && isLetterByte(v.text[i]) {
+			whole := letterRun(v.text[:end], i)
 			if w := lookUp(v.text[from:whole]); w != nil {
 				e, i = w, whole // IdNr
 			}

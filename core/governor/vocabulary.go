@@ -181,34 +181,36 @@ var words, buckets, likely = buildVocabulary()
 func bucketOf(first, second byte) int { return int(first&31)<<5 | int(second&31) }
 
 func buildVocabulary() (all []entry, starts [1025]uint16, bits [256]uint32) {
-	var plain []entry
-	add := func(word string, subject context, pair bool) {
-		for i := range plain {
-			if plain[i].word == word {
-				plain[i].subject |= subject
-				plain[i].pair = plain[i].pair || pair
-				return
-			}
-		}
-		plain = append(plain, entry{word, subject, pair, openedBy(word)})
-	}
+	var every []entry
 	for _, group := range vocabulary {
-		for _, word := range strings.Fields(group.words) {
-			add(word, group.subject, false)
+		for word := range strings.FieldsSeq(group.words) {
+			every = append(every, entry{word: word, subject: group.subject})
 		}
 	}
 	for _, p := range pairs {
-		add(p.first, 0, true)
-		add(p.second, 0, true)
+		every = append(every, entry{word: p.first, pair: true}, entry{word: p.second, pair: true})
 	}
-	slices.SortStableFunc(plain, func(a, b entry) int {
-		return bucketOf(a.word[0], a.word[1]) - bucketOf(b.word[0], b.word[1])
+	slices.SortFunc(every, func(a, b entry) int {
+		if d := bucketOf(a.word[0], a.word[1]) - bucketOf(b.word[0], b.word[1]); d != 0 {
+			return d
+		}
+		return strings.Compare(a.word, b.word)
 	})
+	plain := every[:0]
+	for _, e := range every {
+		if n := len(plain); n > 0 && plain[n-1].word == e.word {
+			plain[n-1].subject |= e.subject
+			plain[n-1].pair = plain[n-1].pair || e.pair
+			continue
+		}
+		plain = append(plain, e)
+	}
 	bucket := 0
 	for i, e := range plain {
 		for own := bucketOf(e.word[0], e.word[1]); bucket <= own; bucket++ {
 			starts[bucket] = uint16(i)
 		}
+		plain[i].phrases = openedBy(e.word)
 		h := hash([]byte(e.word))
 		bits[h>>5] |= 1 << (h & 31)
 	}
