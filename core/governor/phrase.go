@@ -6,7 +6,7 @@ import (
 )
 
 // injectionPhrase is a phrase as steps separated by spaces. A step is alternatives separated by bars; a star at the
-// end of an alternative matches any ending. A number before a step is how many other words may come before it.
+// end of an alternative matches any ending. The digit before each further step is how many other words may come before it.
 type injectionPhrase struct {
 	rule  ID
 	steps string
@@ -57,34 +57,27 @@ func (s *Scanner) phrase(v *view, start int, phrases uint32) (next int, ok bool)
 	return 0, false
 }
 
-// phraseEnd is the end of a phrase that starts at i, or -1. Words are runs of letters and apostrophes; the phrase ends
-// with the sentence. Each step takes the first word that fits.
+// phraseEnd is the end of a phrase whose first word is at i, or -1. Words are runs of letters; the phrase ends with the
+// sentence. Each step takes the first word that fits.
 func phraseEnd(v *view, i int, steps string) int {
-	start, end := i, i
-	for first := true; len(steps) > 0; first = false {
-		step, rest, _ := strings.Cut(steps, " ")
+	start, end := i, v.run(i, 24, isLower|isUpper)
+	_, steps, _ = strings.Cut(steps, " ")
+	for len(steps) > 0 {
+		skip := int(steps[0] - '0')
+		step, rest, _ := strings.Cut(steps[2:], " ")
 		steps = rest
-		skip := 0
-		if isDigitByte(step[0]) {
-			skip = int(step[0] - '0')
-			step = step[2:]
-		}
-		for ; ; skip-- {
-			if !first {
-				if i = nextWord(v, end); i < 0 {
-					return -1
-				}
+		for fits := false; !fits; skip-- {
+			if skip < 0 {
+				return -1
+			}
+			if i = nextWord(v, end); i < 0 {
+				return -1
 			}
 			end = v.run(i, 24, isLower|isUpper)
 			if end-start > maxPhrase {
 				return -1
 			}
-			if alternative(step, v.text[i:end]) {
-				break
-			}
-			if skip <= 0 {
-				return -1
-			}
+			fits = alternative(step, v.text[i:end])
 		}
 	}
 	return end

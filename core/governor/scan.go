@@ -132,7 +132,7 @@ func (s *Scanner) words(v *view, i int, final bool) int {
 			return i
 		}
 		plain := kinds&isDigit == 0 && i-start < minToken && (i == n || class[text[i]]&isEnding == 0 && (class[text[i]]&inToken == 0 || kinds&isJoint == 0))
-		if s.inLong || plain && !mayName(text[start:i], kinds) {
+		if s.inLong || plain && (!mayName(text[start:i], kinds) || s.noted(text, start, i, kinds)) {
 			s.inLong = i-start == maxWord
 			continue
 		}
@@ -176,6 +176,23 @@ func mayName(word []byte, kinds uint16) bool {
 		}
 	}
 	return false
+}
+
+// noted records the subjects of a word of letters that only names subjects. It reports whether that was all: the word
+// begins no pair, phrase, date or secret. Most hits in prose are such words.
+func (s *Scanner) noted(text []byte, start, end int, kinds uint16) bool {
+	if kinds&isJoint != 0 || kinds&isUpper != 0 && kinds&isLower != 0 && hasHump(text[start:end]) || end-start == 2 && kinds&isLower == 0 {
+		return false
+	}
+	e := lookUp(text[start:end])
+	if e == nil {
+		return true
+	}
+	if e.pair || e.phrases != 0 || e.subject == 0 || e.subject&(aboutSecret|aboutBirth) != 0 {
+		return false
+	}
+	s.note(e.subject, end)
+	return true
 }
 
 // letterRun is the end of the run of letters at i.
@@ -245,7 +262,7 @@ func (s *Scanner) examine(v *view, start, end int, kinds uint16) (next int) {
 func (s *Scanner) value(v *view, start, end int, kinds uint16) (next int, ok bool) {
 	after := v.at(end)
 	if end-start >= minToken || class[after]&inToken != 0 && end-start >= 3 {
-		if next, ok = s.token(v, start, end); ok {
+		if next, ok = s.token(v, start, end, kinds); ok {
 			return next, true
 		}
 	}

@@ -195,7 +195,7 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 		}
 	}
 	if v.at(from) == '/' { // base64 may begin with it
-		if next, ok = s.token(v, from, word); ok {
+		if next, ok = s.token(v, from, word, isDigit); ok {
 			return next, true
 		}
 	}

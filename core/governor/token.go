@@ -241,7 +241,7 @@ func indexFormats() (by [1024][]uint16, free []uint16) {
 }
 
 // token tries the token formats at a word's start.
-func (s *Scanner) token(v *view, start, end int) (next int, ok bool) {
+func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok bool) {
 	if v.has(start, "eyJ") {
 		if next, ok = s.jwt(v, start); ok {
 			return next, true
@@ -252,7 +252,7 @@ func (s *Scanner) token(v *view, start, end int) (next int, ok bool) {
 			return next, true
 		}
 	}
-	if after := v.at(end); end-start < 20 && after != ':' && after != '/' {
+	if after := v.at(end); (end-start < 20 || kinds&isDigit == 0) && after != ':' && after != '/' {
 		return 0, false
 	}
 	for _, i := range unanchored {

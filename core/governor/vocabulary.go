@@ -138,7 +138,7 @@ var vocabulary = []struct {
 	{aboutArticle, "order orders invoice part sku serial model version isbn issn ean upc tracking ticket ref reference item product batch lot article build commit revision section sections chapter clause rfc appendix annex bestellung rechnung pedido catalog"},
 	{aboutPublic, "public page next cursor csrf xsrf continuation publishable pub max sync hash digest checksum file path url uri name id type length count limit"},
 	{0, "sig"}, // the signature of an Azure shared access signature
-	{0, "ignore disregard forget override bypass reveal print show repeat output tell display pretend act you enter enable jailbreak do from new stop leak give what developer never without dan reset"},
+	{0, "ignore disregard forget override bypass do new developer reveal repeat output print show tell display leak give what you act pretend behave enter enable activate jailbreak without never"},
 }
 
 // pairs is words that are a subject only one after the other, with at most one byte between them.
