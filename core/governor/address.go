@@ -31,7 +31,8 @@ func (s *Scanner) dottedAddress(v *view, start int) (next int, ok bool) {
 	if !v.closed(i) || v.at(i) == '-' || v.at(i) == '.' && isAlnum(v.at(i+1)) || part[0] == 0 || part[0] == 127 || part[0] == 255 && part[1] == 255 {
 		return 0, false
 	}
-	if s.isArticle(v, start) && !s.about(v, aboutNetwork, start, i) || part[1]|part[2]|part[3] == 0 || isNetwork(v, i) || v.at(start-1) == '=' && v.at(start-2) == '=' {
+	product := v.at(start-1) == '/' && isLetterByte(v.at(start-2)) // Chrome/126.4.12.20
+	if product || s.isArticle(v, start) && !s.about(v, aboutNetwork, start, i) || part[1]|part[2]|part[3] == 0 || isNetwork(v, i) || v.at(start-1) == '=' && v.at(start-2) == '=' {
 		return 0, false
 	}
 	if small := part[0] < 10 && max(part[1], part[2], part[3]) <= 20; small && (part[0] != part[1] || part[2] != part[3]) && !s.about(v, aboutNetwork, start, i) {

@@ -64,3 +64,39 @@ func BenchmarkSHA256(b *testing.B) {
 		sha256.Sum256(text)
 	}
 }
+
+// BenchmarkHostile scans texts made to be slow: each repeats what a detector begins on and then refuses.
+func BenchmarkHostile(b *testing.B) {
+	rules := AllRules()
+	for name, unit := range map[string]string{
+		"key heads":      "-----BEGIN RSA PRIVATE KEY-----\n",
+		"token heads":    "eyJhbGciOi ",
+		"one token head": "eyJ.",
+		"long token":     "eyJhbGciOiJ",
+		"groups":         "4111 ",
+		"cards":          "4111 1111 1111 1112, ",
+		"dates":          "820101 ",
+		"digits":         "8201015800086 ",
+		"addresses":      "1A1zP1eP5QGefi2DMPTfTL5SLmv7DivfNb ",
+		"names":          "password=",
+		"secrets":        "password is ",
+		"births":         "born dob birthday ",
+		"phrases":        "ignore do not show ",
+		"mails":          "a@a.a@a.b@",
+		"urls":           "http://a:",
+		"colons":         "a:b:c:d:",
+		"brackets":       "([<",
+		"ibans":          "GB82 WEST 1234 5698 7654 ",
+		"vendors":        "aws twilio heroku datadog cloudflare vercel 01234567890123456789abcdef ",
+		"plus":           "+49 30 +1 ",
+	} {
+		text := []byte(strings.Repeat(unit, 64<<10/len(unit)))
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			var found []Finding
+			for b.Loop() {
+				found = Scan(text, rules, found[:0])
+			}
+		})
+	}
+}

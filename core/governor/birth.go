@@ -2,7 +2,7 @@ package governor
 
 // months is the names of months in lower case by their first three letters, in English, German, French, Spanish,
 // Italian, Portuguese and Dutch.
-const months = "jan feb mar apr may jun jul aug sep oct nov dec mai okt dez ene abr ago dic gen mag giu lug set ott fev avr jui aou out mei maa mrt juin janv"
+const months = "jan feb mar apr may jun jul aug sep oct nov dec mai okt dez ene abr ago dic gen mag giu lug set ott fev avr jui aou out mei maa mrt"
 
 // birthDate looks for a date within a few words after a word about birth that ends at i, in the same sentence.
 func (s *Scanner) birthDate(v *view, i int) (next int, ok bool) {
@@ -107,8 +107,9 @@ func month(v *view, i int) int {
 	if end-i < 3 || end-i > 10 {
 		return -1
 	}
-	for j := 0; j+3 <= len(months); j++ {
-		if (j == 0 || months[j-1] == ' ') && equalFold(months[j:j+3], v.text[i:i+3]) {
+	first := v.text[i] | 0x20
+	for j := 0; j < len(months); j += 4 {
+		if months[j] == first && equalFold(months[j:j+3], v.text[i:i+3]) {
 			return end
 		}
 	}

@@ -34,6 +34,8 @@ type Scanner struct {
 	seen     [subjects]int
 	lastPair *entry // of the word before, if it may begin a pair
 	pairEnd  int
+	valueEnd int // offset of the end of the last value behind a secret's name
+	nested   int // names inside of it that were looked behind
 	keywords keywordState
 	found    []Finding
 	scratch  *scratch

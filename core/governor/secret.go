@@ -199,7 +199,13 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 			return next, true
 		}
 	}
+	if s.base+start >= s.valueEnd {
+		s.nested = 0
+	} else if s.nested++; s.nested > maxNested {
+		return 0, false
+	}
 	to := valueEnd(v, from, quote)
+	s.valueEnd = max(s.valueEnd, s.base+to)
 	if to-from < 6 || to-from >= maxValue || isPlaceholder(v.text[from:to]) {
 		return 0, false
 	}
@@ -215,6 +221,9 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 	}
 	return 0, false
 }
+
+// maxNested bounds how many names inside of a rejected value are looked behind: a=b=c=… would cost its square.
+const maxNested = 4
 
 // connector is the start of the value behind a name that ends at i, and the quote it is in; -1 if there is none.
 func connector(v *view, start, i int) (from int, quote byte) {
