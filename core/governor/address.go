@@ -47,7 +47,7 @@ func (s *Scanner) colonAddress(v *view, start, end int) (next int, ok bool) {
 		return 0, false
 	}
 	if end-start == 2 {
-		if next, ok = s.mac(v, start, end); ok {
+		if next, ok = s.mac(v, start); ok {
 			return next, true
 		}
 	}
@@ -91,7 +91,7 @@ func (s *Scanner) ipv6(v *view, start int) (next int, ok bool) {
 
 // mac looks for a MAC address: six pairs of hexadecimal digits with colons or dashes, not all the same.
 // Source: IEEE 802, section 8.1.
-func (s *Scanner) mac(v *view, start, end int) (next int, ok bool) {
+func (s *Scanner) mac(v *view, start int) (next int, ok bool) {
 	sep := v.at(start + 2)
 	if sep != ':' && sep != '-' || class[v.at(start)]&isHex == 0 || v.at(start-1) == sep && isAlnum(v.at(start-2)) {
 		return 0, false
@@ -105,7 +105,7 @@ func (s *Scanner) mac(v *view, start, end int) (next int, ok bool) {
 		}
 		same = same && a == v.at(start) && b == a
 	}
-	end = start + 17
+	end := start + 17
 	if same || !v.closed(end) || v.at(end) == sep {
 		return 0, false
 	}

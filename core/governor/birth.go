@@ -2,7 +2,8 @@ package governor
 
 // months is the names of months in lower case by their first three letters, in English, German, French, Spanish,
 // Italian, Portuguese and Dutch.
-const months = "jan feb mar apr may jun jul aug sep oct nov dec mai okt dez ene abr ago dic gen mag giu lug set ott fev avr jui aou out mei maa mrt"
+const months = "jan feb mar apr may jun jul aug sep oct nov dec " +
+	"mai okt dez ene abr ago dic gen mag giu lug set ott fev avr jui aou out mei maa mrt"
 
 // birthDate looks for a date within a few words after a word about birth that ends at i, in the same sentence.
 func (s *Scanner) birthDate(v *view, i int) (next int, ok bool) {

@@ -97,7 +97,6 @@ func (p *phoneNumber) read(v *view, i int, paren bool) {
 			return
 		}
 	}
-	return
 }
 
 // separator is the start of the next group of digits after i, or -1.

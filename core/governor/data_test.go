@@ -42,19 +42,26 @@ func readData(t testing.TB) []ruleData {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for number, line := range strings.Split(string(content), "\n") {
-			if line == "" || line[0] == '#' {
-				continue
-			}
-			where := fmt.Sprintf("%s:%d", filepath.Base(file), number+1)
-			if name, ok := strings.CutPrefix(line, "rule "); ok {
-				name, severity, _ := strings.Cut(name, " ")
-				all = append(all, ruleData{file: filepath.Base(file), name: name, severity: severity})
-				continue
-			}
-			if len(all) == 0 || !all[len(all)-1].add(line, where, uint64(number)) {
-				t.Fatalf("%s: malformed line %q", where, line)
-			}
+		all = append(all, readFile(t, filepath.Base(file), string(content))...)
+	}
+	return all
+}
+
+// readFile reads the rules of one file.
+func readFile(t testing.TB, file, content string) (all []ruleData) {
+	t.Helper()
+	for number, line := range strings.Split(content, "\n") {
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		where := fmt.Sprintf("%s:%d", file, number+1)
+		if name, ok := strings.CutPrefix(line, "rule "); ok {
+			name, severity, _ := strings.Cut(name, " ")
+			all = append(all, ruleData{file: file, name: name, severity: severity})
+			continue
+		}
+		if len(all) == 0 || !all[len(all)-1].add(line, where, uint64(number)) {
+			t.Fatalf("%s: malformed line %q", where, line)
 		}
 	}
 	return all
@@ -143,14 +150,7 @@ func TestDataCoversEveryRule(t *testing.T) {
 		if got := table[id].Severity.String(); got != r.severity {
 			t.Errorf("%s: severity %s in the table, %s in the data", r.name, got, r.severity)
 		}
-		var patterns []string
-		for i := range tokenFormats {
-			if tokenRule[i] == id {
-				patterns = append(patterns, tokenFormats[i].pattern)
-			}
-		}
-		slices.Sort(patterns)
-		formats := slices.Sorted(slices.Values(r.formats))
+		patterns, formats := patternsOf(id), slices.Sorted(slices.Values(r.formats))
 		if !slices.Equal(patterns, formats) {
 			t.Errorf("%s: formats %q in the table, %q in the data", r.name, patterns, formats)
 		}
@@ -160,6 +160,17 @@ func TestDataCoversEveryRule(t *testing.T) {
 			t.Errorf("%s is not in %s", r.Name, dataFolder)
 		}
 	}
+}
+
+// patternsOf lists the token formats of a rule.
+func patternsOf(id ID) (patterns []string) {
+	for i := range tokenFormats {
+		if tokenRule[i] == id {
+			patterns = append(patterns, tokenFormats[i].pattern)
+		}
+	}
+	slices.Sort(patterns)
+	return patterns
 }
 
 // TestEverySplit scans every positive in two pieces for every cut, byte by byte, and in pieces of every size up to 8.

@@ -23,19 +23,7 @@ func FuzzFindings(f *testing.F) {
 	rules := AllRules()
 	f.Fuzz(func(t *testing.T, text []byte) {
 		found := Scan(text, rules, nil)
-		end := 0
-		for _, one := range found {
-			if one.Start < end || one.End <= one.Start || one.End > len(text) {
-				t.Fatalf("[%d,%d) after %d of %d", one.Start, one.End, end, len(text))
-			}
-			end = one.End
-			if r := table[one.Rule]; one.End-one.Start > r.MaxLength {
-				t.Fatalf("%s: %d bytes, more than %d", r.Name, one.End-one.Start, r.MaxLength)
-			}
-			if utf8.Valid(text) && (!utf8.RuneStart(text[one.Start]) || one.End < len(text) && !utf8.RuneStart(text[one.End])) {
-				t.Fatalf("%s: not on character boundaries", describe(text, one))
-			}
-		}
+		checkRanges(t, text, found)
 		cut := len(text) / 2
 		if pieces, _ := scanPieces(t, rules, text[:cut], text[cut:]); !slices.Equal(pieces, found) {
 			t.Fatalf("in two pieces %s\nwhole %s", describeAll(text, pieces), describeAll(text, found))
@@ -44,6 +32,24 @@ func FuzzFindings(f *testing.F) {
 			t.Fatalf("in pieces of 3 %s\nwhole %s", describeAll(text, pieces), describeAll(text, found))
 		}
 	})
+}
+
+// checkRanges checks findings against the text they are in.
+func checkRanges(t *testing.T, text []byte, found []Finding) {
+	t.Helper()
+	end := 0
+	for _, one := range found {
+		if one.Start < end || one.End <= one.Start || one.End > len(text) {
+			t.Fatalf("[%d,%d) after %d of %d", one.Start, one.End, end, len(text))
+		}
+		end = one.End
+		if r := table[one.Rule]; one.End-one.Start > r.MaxLength {
+			t.Fatalf("%s: %d bytes, more than %d", r.Name, one.End-one.Start, r.MaxLength)
+		}
+		if utf8.Valid(text) && (!utf8.RuneStart(text[one.Start]) || one.End < len(text) && !utf8.RuneStart(text[one.End])) {
+			t.Fatalf("%s: not on character boundaries", describe(text, one))
+		}
+	}
 }
 
 // FuzzRedact: restoring inverts redacting, once and twice.

@@ -52,15 +52,12 @@ func expand(line string, r *ruleData, random *rand.Rand) string {
 func secretExample(kind, parameter string, random *rand.Rand) string {
 	switch kind {
 	case "pem":
-		var b strings.Builder
-		for range 5 {
-			b.WriteString(`\n` + letters(random, 'b', 64))
-		}
-		return "-----BEGIN " + parameter + "-----" + b.String() + `\n-----END ` + parameter + "-----"
+		body := strings.Repeat(`\n`+letters(random, 'b', 64), 5)
+		return "-----BEGIN " + parameter + "-----" + body + `\n-----END ` + parameter + "-----"
 	case "jwt":
-		header := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"RS256","typ":"JWT","kid":"` + letters(random, 'w', 8) + `"}`))
-		body := base64.RawURLEncoding.EncodeToString([]byte(`{"sub":"` + letters(random, 'd', 10) + `"}`))
-		return header + "." + body + "." + letters(random, 'u', 43)
+		encode := base64.RawURLEncoding.EncodeToString
+		header := encode([]byte(`{"alg":"RS256","typ":"JWT","kid":"` + letters(random, 'w', 8) + `"}`))
+		return header + "." + encode([]byte(`{"sub":"`+letters(random, 'd', 10)+`"}`)) + "." + letters(random, 'u', 43)
 	case "wif":
 		payload := append([]byte{0x80}, letters(random, 'w', 32)...)
 		if random.IntN(2) == 0 {
@@ -101,23 +98,35 @@ func generate(rule, format, damage string, random *rand.Rand) string {
 	token := runOfClass.ReplaceAllStringFunc(format, func(string) string {
 		number++
 		m := runs[number]
-		least, _ := strconv.Atoi(m[2])
-		most := least
-		if m[3] != "" {
-			most, _ = strconv.Atoi(m[3])
-		}
-		length := least + random.IntN(most-least+1)
-		switch {
-		case damage == "short" && number == last:
-			length = least - 1
-		case damage == "long" && number == last:
-			length = most + 1
-		}
+		length := runLength(m, damage, number == last, random)
 		if damage == "flat" {
 			return strings.Repeat(alphabets[m[1][0]][:1], length)
 		}
 		return letters(random, m[1][0], length)
 	})
+	return damaged(rule, format, token, damage, random)
+}
+
+// runLength is the length of a run: a random one of the format's, or one that it does not allow.
+func runLength(m []string, damage string, last bool, random *rand.Rand) int {
+	least, _ := strconv.Atoi(m[2])
+	most := least
+	if m[3] != "" {
+		most, _ = strconv.Atoi(m[3])
+	}
+	switch {
+	case damage == "short" && last:
+		return least - 1
+	case damage == "long" && last:
+		return most + 1
+	case damage != "" && least == 0:
+		return 0
+	}
+	return least + random.IntN(most-least+1)
+}
+
+// damaged gives a token its checksum and does the damage that is not one of length.
+func damaged(rule, format, token, damage string, random *rand.Rand) string {
 	prefix, _, _ := strings.Cut(format, "{")
 	switch damage {
 	case "", "sum", "value":
@@ -159,18 +168,7 @@ func complete(rule, token, prefix string, random *rand.Rand) string {
 	case rule == "secret.github-token" && len(token) == 40, rule == "secret.npm-token":
 		return token[:34] + base62(crc32.ChecksumIEEE([]byte(token[4:34])))
 	case rule == "secret.postern-key":
-		var bits [keys.RandomBytes]byte
-		for i := range bits {
-			bits[i] = byte(random.Uint32())
-		}
-		kind, env := keys.Gateway, keys.Production
-		if prefix[0] == 'p' {
-			kind = keys.Project
-		}
-		if strings.Contains(prefix, "test") {
-			env = keys.Development
-		}
-		return keys.New(kind, env, bits)
+		return posternExample(prefix, random)
 	case rule == "secret.age-key":
 		return ageExample(token)
 	case rule == "secret.discord-token":
@@ -181,6 +179,22 @@ func complete(rule, token, prefix string, random *rand.Rand) string {
 		return token[:len("sig=")] + letters(random, 'w', 43) + "%3D"
 	}
 	return token
+}
+
+// posternExample is a key of Postern's own with a prefix.
+func posternExample(prefix string, random *rand.Rand) string {
+	var bits [keys.RandomBytes]byte
+	for i := range bits {
+		bits[i] = byte(random.Uint32())
+	}
+	kind, env := keys.Gateway, keys.Production
+	if prefix[0] == 'p' {
+		kind = keys.Project
+	}
+	if strings.Contains(prefix, "test") {
+		env = keys.Development
+	}
+	return keys.New(kind, env, bits)
 }
 
 // base62 is six digits of base62.
@@ -194,23 +208,25 @@ func base62(v uint32) string {
 	return string(out[:])
 }
 
+// bech32Sum is the checksum function of BIP 173.
+func bech32Sum(values []byte) uint32 {
+	sum := uint32(1)
+	for _, v := range values {
+		top := sum >> 25
+		sum = (sum&0x1ffffff)<<5 ^ uint32(v)
+		for i, g := range []uint32{0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3} {
+			if top>>i&1 == 1 {
+				sum ^= g
+			}
+		}
+	}
+	return sum
+}
+
 // ageExample replaces the last six characters by the Bech32 checksum of the others (BIP 173).
 func ageExample(token string) string {
 	const alphabet = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
 	token = strings.ToLower(token)
-	mod := func(values []byte) uint32 {
-		sum := uint32(1)
-		for _, v := range values {
-			top := sum >> 25
-			sum = (sum&0x1ffffff)<<5 ^ uint32(v)
-			for i, g := range []uint32{0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3} {
-				if top>>i&1 == 1 {
-					sum ^= g
-				}
-			}
-		}
-		return sum
-	}
 	hrp, data := "age-secret-key-", token[len("age-secret-key-1"):len(token)-6]
 	var values []byte
 	for _, c := range hrp {
@@ -223,7 +239,7 @@ func ageExample(token string) string {
 	for _, c := range data {
 		values = append(values, byte(strings.IndexRune(alphabet, c)))
 	}
-	sum := mod(append(values, 0, 0, 0, 0, 0, 0)) ^ 1
+	sum := bech32Sum(append(values, 0, 0, 0, 0, 0, 0)) ^ 1
 	out := []byte(hrp + "1" + data)
 	for i := range 6 {
 		out = append(out, alphabet[sum>>(5*(5-i))&31])

@@ -65,8 +65,8 @@ var identities = [...]identityFormat{
 // identityRule is the rule of each identifier; buildTable fills it.
 var identityRule [len(identities)]ID
 
-// identity tries the identifiers with as many digits as the first k+1 groups: first those that a word near names, then
-// those whose shape is enough.
+// identity tries the identifiers with as many digits as the first k+1 groups: first identifiers that a word near names,
+// then strong shapes.
 func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok bool) {
 	d := n.digits[:n.total[k]]
 	if len(d) < 7 || len(d) > 18 {

@@ -59,7 +59,7 @@ func fold(b byte) byte {
 	return b
 }
 
-// build fills the automaton: the trie, then its failure links in order of depth.
+// build fills the automaton: the trie, then its links.
 func (k *Keywords) build(list []string, states int) {
 	k.next = make([]uint16, states*k.width)
 	k.length, k.depth = make([]uint8, states), make([]uint8, states)
@@ -78,6 +78,11 @@ func (k *Keywords) build(list []string, states int) {
 		}
 		k.length[state] = uint8(len(word))
 	}
+	k.link(used)
+}
+
+// link makes the trie of used states an automaton: failure links in order of depth.
+func (k *Keywords) link(used int) {
 	fail, queue := make([]uint16, used), make([]uint16, 0, used)
 	for column := 1; column < k.width; column++ {
 		if child := k.next[column]; child != 0 {
@@ -169,7 +174,7 @@ func (s *Scanner) flushKeyword() {
 	w.read, w.state, w.end = w.end, 0, 0
 }
 
-// place puts keywords before the last finding, which a detector has added, and goes on after it.
+// place puts keywords before the last finding, which a detector has added, and resumes after it.
 func (s *Scanner) place(v *view) {
 	k := s.rules.keywords
 	if k == nil || !s.rules.Has(ruleKeyword) {

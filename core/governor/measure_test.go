@@ -16,31 +16,13 @@ var surroundings = []string{
 	"auth = \"%s\";", "$ tool login --with %s", "日本語%s日本語",
 }
 
-// random is text of a size like tokens' that no issuer's format describes: hashes, identifiers, file names.
+// randomText is text of a size like tokens' that no issuer's format describes: hashes, identifiers, file names.
 func randomText(random *rand.Rand) string {
-	const hex = "x"
-	switch random.IntN(9) {
-	case 0:
-		return letters(random, hex[0], 32)
-	case 1:
-		return letters(random, hex[0], 40)
-	case 2:
-		return letters(random, hex[0], 64)
-	case 3:
-		return letters(random, 'x', 8) + "-" + letters(random, 'x', 4) + "-4" + letters(random, 'x', 3) + "-a" + letters(random, 'x', 3) + "-" + letters(random, 'x', 12)
-	case 4:
-		return letters(random, 'b', 20+random.IntN(80))
-	case 5:
-		return letters(random, 'w', 10+random.IntN(50))
-	case 6:
-		return letters(random, 'a', 5) + "_" + letters(random, 'w', 20+random.IntN(30))
-	case 7:
-		return "v" + letters(random, 'd', 1) + "." + letters(random, 'd', 2) + "-" + letters(random, 'l', 12)
-	}
-	return letters(random, 'd', 6+random.IntN(14))
+	kinds := []string{"{x32}", "{x40}", "{x64}", "{x8}-{x4}-4{x3}-a{x3}-{x12}", "{b20-99}", "{w10-60}", "{a5}_{w20-50}", "v{d1}.{d2}-{l12}", "{d6-19}"}
+	return generate("", kinds[random.IntN(len(kinds))], "", random)
 }
 
-// score counts what is found of what should be, and what is found besides.
+// score counts expected findings, those found, and wrong ones.
 type score struct{ expected, found, wrong int }
 
 func (s score) recall() float64 { return float64(s.found) / float64(s.expected) }
@@ -77,33 +59,37 @@ func TestSecretsMeasured(t *testing.T) {
 	random := rand.New(rand.NewPCG(20261122, 12))
 	var total score
 	for _, r := range readData(t) {
-		var one score
-		for i, format := range r.formats {
-			for n := range 12 {
-				token := generate(r.name, format, "", random)
-				around := surroundings[(i+n)%len(surroundings)]
-				if near := r.near[i]; near != "" {
-					around = near + "_secret = %s"
-				}
-				text := []byte(strings.Replace(around, "%s", token, 1))
-				start := strings.Index(around, "%s")
-				if r.name == "secret.azure-sas" {
-					start += len("sig=")
-				}
-				want := []Finding{{0, start, strings.Index(around, "%s") + len(token)}}
-				one.add(text, want, Secret)
-				noise := strings.Replace(surroundings[random.IntN(len(surroundings)-3)], "%s", randomText(random), 1)
-				if !strings.Contains(noise, "oken") && !strings.Contains(noise, "KEY") {
-					one.add([]byte(noise), nil, Secret)
-				}
-			}
-		}
+		one := measureRule(&r, random)
 		if len(r.formats) > 0 && (one.recall() < 0.9 || one.precision() < 0.9) {
 			t.Errorf("%s: recall %.2f, precision %.2f", r.name, one.recall(), one.precision())
 		}
 		total.expected, total.found, total.wrong = total.expected+one.expected, total.found+one.found, total.wrong+one.wrong
 	}
 	total.report(t, "secrets", 0.98, 0.99)
+}
+
+// measureRule generates twelve tokens of each format of a rule, and as many other texts.
+func measureRule(r *ruleData, random *rand.Rand) (one score) {
+	for i, format := range r.formats {
+		for n := range 12 {
+			token := generate(r.name, format, "", random)
+			around := surroundings[(i+n)%len(surroundings)]
+			if near := r.near[i]; near != "" {
+				around = near + "_secret = %s"
+			}
+			start := strings.Index(around, "%s")
+			end := start + len(token)
+			if r.name == "secret.azure-sas" {
+				start += len("sig=")
+			}
+			one.add([]byte(strings.Replace(around, "%s", token, 1)), []Finding{{0, start, end}}, Secret)
+			noise := strings.Replace(surroundings[random.IntN(len(surroundings)-3)], "%s", randomText(random), 1)
+			if !strings.Contains(noise, "oken") && !strings.Contains(noise, "KEY") {
+				one.add([]byte(noise), nil, Secret)
+			}
+		}
+	}
+	return one
 }
 
 // TestPersonalMeasured reads testdata/governor/heldout/personal.txt: data that other programs generated, see its README.

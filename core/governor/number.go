@@ -36,7 +36,6 @@ func (n *number) read(v *view, i int) {
 		}
 		n.count++
 	}
-	return
 }
 
 // group is the length of a group.

@@ -57,8 +57,8 @@ func TestOrdinaryText(t *testing.T) {
 	t.Logf("nothing found in %d lines", lines)
 }
 
-// TestOrdinaryTextIsNotHeld streams ordinary text in pieces of 24 bytes, about a chunk of a model. What is held back is
-// an unfinished word or group of digits, seldom more than a piece.
+// TestOrdinaryTextIsNotHeld streams ordinary text in pieces of 24 bytes, about a chunk of a model. Held back is an
+// unfinished word or group of digits, seldom more than a piece.
 func TestOrdinaryTextIsNotHeld(t *testing.T) {
 	text, err := os.ReadFile("../../RATIONALE.md")
 	if err != nil {

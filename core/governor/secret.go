@@ -180,24 +180,8 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 	if from < 0 {
 		return 0, false
 	}
-	word := v.run(from, maxWord, inWord)
-	at, kinds := from, uint16(0)
-	for at < word && class[v.text[at]]&isJoint != 0 && v.text[at] != '+' {
-		at++
-	}
-	for _, b := range v.text[at:word] {
-		kinds |= class[b]
-	}
-	if at < word {
-		s.note(subject, at) // a format that needs this context finds it
-		if next, ok = s.value(v, at, word, kinds); ok {
-			return next, true
-		}
-	}
-	if v.at(from) == '/' { // base64 may begin with it
-		if next, ok = s.token(v, from, word, isDigit); ok {
-			return next, true
-		}
+	if next, ok = s.specific(v, from, subject); ok {
+		return next, true
 	}
 	if s.base+start >= s.valueEnd {
 		s.nested = 0
@@ -218,6 +202,28 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 	}
 	if isSecret(value) && (quote != 0 || !bytes.ContainsRune(value, '.')) { // a.b.c is code
 		return s.emit(ruleSecret, from, to)
+	}
+	return 0, false
+}
+
+// specific tries the specific detectors on the value at from behind a name.
+func (s *Scanner) specific(v *view, from int, subject context) (next int, ok bool) {
+	word := v.run(from, maxWord, inWord)
+	at, kinds := from, uint16(0)
+	for at < word && class[v.text[at]]&isJoint != 0 && v.text[at] != '+' {
+		at++
+	}
+	for _, b := range v.text[at:word] {
+		kinds |= class[b]
+	}
+	if at < word {
+		s.note(subject, at) // a format that needs this context finds it
+		if next, ok = s.value(v, at, word, kinds); ok {
+			return next, true
+		}
+	}
+	if v.at(from) == '/' { // base64 may begin with it
+		return s.token(v, from, word, isDigit)
 	}
 	return 0, false
 }

@@ -79,7 +79,8 @@ var vocabulary = []struct {
 	subject context
 	words   string
 }{
-	{aboutPhone, "phone phones telephone tel mobile cell cellphone fax whatsapp call sms telefon telefono telefone fono handy mobil movil celular rufnummer telefonnummer handynummer mobilnummer phonenumber telephonenumber mobilenumber contactnumber fon telefoon telefoonnummer puhelin telefonszam cellulare portable gsm hotline dial"},
+	{aboutPhone, "phone phones telephone tel mobile cell cellphone fax whatsapp call sms telefon telefono telefone fono handy mobil movil celular rufnummer telefonnummer handynummer mobilnummer"},
+	{aboutPhone, "phonenumber telephonenumber mobilenumber contactnumber fon telefoon telefoonnummer puhelin telefonszam cellulare portable gsm hotline dial"},
 	{aboutTax, "tin taxid taxpayer vat"},
 	{aboutID, "nationalid idnumber identitycard citizenid personnummer identification nationalidentity govid ausweis ausweisnummer cedula"},
 	{aboutSSN, "ssn itin socialsecuritynumber socialsecurity"},
@@ -135,7 +136,8 @@ var vocabulary = []struct {
 	{aboutMailgun, "mailgun"},
 	{aboutDiscord, "discord"},
 	{aboutSentry, "sentry"},
-	{aboutArticle, "order orders invoice part sku serial model version isbn issn ean upc tracking ticket ref reference item product batch lot article build commit revision section sections chapter clause rfc appendix annex bestellung rechnung pedido catalog"},
+	{aboutArticle, "order orders invoice part sku serial model version isbn issn ean upc"},
+	{aboutArticle, "tracking ticket ref reference item product batch lot article build commit revision section sections chapter clause rfc appendix annex bestellung rechnung pedido catalog"},
 	{aboutPublic, "public page next cursor csrf xsrf continuation publishable pub max sync hash digest checksum file path url uri name id type length count limit"},
 	{0, "sig"}, // the signature of an Azure shared access signature
 	{0, "ignore disregard forget override bypass do new developer reveal repeat output print show tell display leak give what you act pretend behave enter enable activate jailbreak without never"},
