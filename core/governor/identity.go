@@ -73,10 +73,14 @@ func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok b
 		return 0, false
 	}
 	for _, named := range [2]bool{true, false} {
-		for _, i := range identitiesBy[len(d)] {
-			f := &identities[i]
-			strong := n.isAny(k, f.strong)
-			if !strong && (!named || !n.isAny(k, f.weak)) || !f.check(d) || runsOfOne(d) {
+		for _, c := range identitiesBy[len(d)] {
+			i, f := c.index, &identities[c.index]
+			strong, weak := c.strong, c.weak && named // one group
+			if k > 0 {
+				strong = n.isAny(k, f.strong)
+				weak = named && !strong && n.isAny(k, f.weak)
+			}
+			if !strong && !weak || !f.check(d) || runsOfOne(d) {
 				continue
 			}
 			if named && !s.about(v, f.subject, start, n.ends[k]) || !named && s.isArticle(v, start) {
@@ -90,26 +94,47 @@ func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok b
 	return 0, false
 }
 
+// digitCount is an identifier that may have some number of digits, and whether a single group of them is one of its
+// strong or weak shapes.
+type digitCount struct {
+	index        uint8
+	strong, weak bool
+}
+
 // identitiesBy lists the identifiers by their number of digits.
 var identitiesBy = indexIdentities()
 
-func indexIdentities() (by [19][]uint8) {
+func indexIdentities() (by [19][]digitCount) {
 	for i := range identities {
-		for _, shapes := range [2]string{identities[i].strong, identities[i].weak} {
-			for shape := range strings.SplitSeq(shapes, "|") {
-				digits, group := 0, 0
-				for j := range len(shape) {
-					if isDigitByte(shape[j]) {
-						group = group*10 + int(shape[j]-'0')
-						continue
-					}
-					digits, group = digits+group, 0
+		for n, shapes := range [2]string{identities[i].strong, identities[i].weak} {
+			for len(shapes) > 0 {
+				shape, rest, _ := strings.Cut(shapes, "|")
+				shapes = rest
+				digits, single := countDigits(shape)
+				list := by[digits]
+				if len(list) == 0 || list[len(list)-1].index != uint8(i) {
+					list = append(list, digitCount{index: uint8(i)})
 				}
-				if n := len(by[digits+group]); n == 0 || by[digits+group][n-1] != uint8(i) {
-					by[digits+group] = append(by[digits+group], uint8(i))
-				}
+				last := &list[len(list)-1]
+				last.strong = last.strong || single && n == 0
+				last.weak = last.weak || single && n == 1
+				by[digits] = list
 			}
 		}
 	}
 	return by
+}
+
+// countDigits is the number of digits of a shape, and whether it is a single group.
+func countDigits(shape string) (digits int, single bool) {
+	group := 0
+	single = true
+	for j := range len(shape) {
+		if isDigitByte(shape[j]) {
+			group = group*10 + int(shape[j]-'0')
+			continue
+		}
+		digits, group, single = digits+group, 0, false
+	}
+	return digits + group, single
 }

@@ -31,7 +31,7 @@ func mayName(word []byte, kinds uint16) bool {
 }
 
 // noted records the subjects of a word of letters that only names subjects. It reports whether that was all: the word
-// begins no pair, phrase, date or secret. Most hits in prose are such words.
+// begins no phrase, date or secret. Most hits in prose are such words.
 func (s *Scanner) noted(text []byte, start, end int, kinds uint16) bool {
 	if kinds&isJoint != 0 || kinds&isUpper != 0 && kinds&isLower != 0 && hasHump(text[start:end]) || end-start == 2 && kinds&isLower == 0 {
 		return false
@@ -40,11 +40,23 @@ func (s *Scanner) noted(text []byte, start, end int, kinds uint16) bool {
 	if e == nil {
 		return true
 	}
-	if e.pair || e.phrases != 0 || e.subject == 0 || e.subject&(aboutSecret|aboutBirth) != 0 {
+	subject := e.subject | s.pairWith(e, start)
+	if e.phrases != 0 || subject&(aboutSecret|aboutBirth) != 0 || subject == 0 && !e.pair {
 		return false
 	}
-	s.note(e.subject, end)
+	if e.pair {
+		s.lastPair, s.pairEnd = e, s.base+end
+	}
+	s.note(subject, end)
 	return true
+}
+
+// pairWith is the subject of a word at start together with the word before it.
+func (s *Scanner) pairWith(e *entry, start int) context {
+	if s.lastPair == nil || !e.pair || s.base+start-s.pairEnd > 1 {
+		return 0
+	}
+	return pairSubject(s.lastPair, e)
 }
 
 // letterRun is the end of the run of letters at i.
@@ -78,7 +90,7 @@ func (s *Scanner) name(v *view, start, end int) (next int) {
 			return at
 		}
 	}
-	if all&aboutSecret != 0 && all&aboutPublic == 0 {
+	if all&aboutSecret != 0 && !isPublic(v.text, start, end) {
 		if at, ok := s.assignment(v, start, end, all); ok {
 			return at
 		}
@@ -106,10 +118,7 @@ func (s *Scanner) noteParts(text []byte, start, end int) (all context, opening u
 		if e == nil {
 			continue
 		}
-		subject := e.subject
-		if s.lastPair != nil && e.pair && s.base+from-s.pairEnd <= 1 {
-			subject |= pairSubject(s.lastPair, e)
-		}
+		subject := e.subject | s.pairWith(e, from)
 		if e.pair {
 			s.lastPair, s.pairEnd = e, s.base+i
 		}

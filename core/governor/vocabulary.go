@@ -138,9 +138,36 @@ var vocabulary = []struct {
 	{aboutSentry, "sentry"},
 	{aboutArticle, "order orders invoice part sku serial model version isbn issn ean upc"},
 	{aboutArticle, "tracking ticket ref reference item product batch lot article build commit revision section sections chapter clause rfc appendix annex bestellung rechnung pedido catalog"},
-	{aboutPublic, "public page next cursor csrf xsrf continuation publishable pub max sync hash digest checksum file path url uri name id type length count limit"},
 	{0, "sig"}, // the signature of an Azure shared access signature
 	{0, "ignore disregard forget override bypass do new developer reveal repeat output print show tell display leak give what you act pretend behave enter enable activate jailbreak without never"},
+}
+
+// publicParts are parts of names of tokens and keys that are no secret: next_page_token, key_id, passwordHash.
+const publicParts = "|public|page|next|cursor|csrf|xsrf|continuation|publishable|pub|max|sync|hash|digest|checksum|file|path|url|uri|name|id|type|length|count|limit|"
+
+// isPublic reports whether a part of the name [start, end) is one of publicParts.
+func isPublic(text []byte, start, end int) bool {
+	var key [16]byte
+	for i := start; i < end; {
+		if !isLetterByte(text[i]) {
+			i++
+			continue
+		}
+		from := i
+		i = part(text, i, end)
+		if i-from > 14 {
+			continue
+		}
+		key[0] = '|'
+		for j, b := range text[from:i] {
+			key[j+1] = b | 0x20
+		}
+		key[i-from+1] = '|'
+		if strings.Contains(publicParts, string(key[:i-from+2])) {
+			return true
+		}
+	}
+	return false
 }
 
 // pairs is words that are a subject only one after the other, with at most one byte between them.
@@ -173,6 +200,7 @@ type entry struct {
 	word    string
 	subject context
 	pair    bool   // it begins or ends a pair
+	opens   bool   // it may begin an injection phrase
 	phrases uint32 // injection phrases that it begins, as bits
 }
 
@@ -186,7 +214,7 @@ func buildVocabulary() (all []entry, starts [1025]uint16, bits [256]uint32) {
 	var every []entry
 	for _, group := range vocabulary {
 		for word := range strings.FieldsSeq(group.words) {
-			every = append(every, entry{word: word, subject: group.subject})
+			every = append(every, entry{word: word, subject: group.subject, opens: group.subject == 0})
 		}
 	}
 	for _, p := range pairs {
@@ -203,6 +231,7 @@ func buildVocabulary() (all []entry, starts [1025]uint16, bits [256]uint32) {
 		if n := len(plain); n > 0 && plain[n-1].word == e.word {
 			plain[n-1].subject |= e.subject
 			plain[n-1].pair = plain[n-1].pair || e.pair
+			plain[n-1].opens = plain[n-1].opens || e.opens
 			continue
 		}
 		plain = append(plain, e)
@@ -212,7 +241,9 @@ func buildVocabulary() (all []entry, starts [1025]uint16, bits [256]uint32) {
 		for own := bucketOf(e.word[0], e.word[1]); bucket <= own; bucket++ {
 			starts[bucket] = uint16(i)
 		}
-		plain[i].phrases = openedBy(e.word)
+		if e.opens {
+			plain[i].phrases = openedBy(e.word)
+		}
 		h := hash([]byte(e.word))
 		bits[h>>5] |= 1 << (h & 31)
 	}
