@@ -205,7 +205,18 @@ func compareSplit(t *testing.T, e example, want []Finding, rules *Rules, pieces 
 	}
 }
 
-// scanPieces scans a text in pieces and checks the contract of Next. held is the most bytes held back.
+// resumed is a scanner's copy by way of its state.
+func resumed(t testing.TB, s *Scanner, rules *Rules) *Scanner {
+	state := s.AppendState(nil)
+	next, err := Resume(state, rules)
+	if err != nil || len(state) > MaxState {
+		t.Fatalf("Resume(%x): %v", state, err)
+	}
+	return next
+}
+
+// scanPieces scans a text in pieces and checks the contract of Next; between two pieces the scanner
+// is only its state. held is the most bytes held back.
 func scanPieces(t testing.TB, rules *Rules, pieces ...[]byte) (found []Finding, held int) {
 	s := NewScanner(rules)
 	var window []byte
@@ -225,6 +236,7 @@ func scanPieces(t testing.TB, rules *Rules, pieces ...[]byte) (found []Finding, 
 		}
 		window = bytes.Clone(window[done:])
 		held = max(held, len(window))
+		s = resumed(t, s, rules)
 	}
 	return found, held
 }
