@@ -281,9 +281,11 @@ func (p *phoneNumber) clear() bool {
 	return pairs || p.seps&^sepSpace == 0 && g[0] >= 3 && g[0] <= 5 || p.seps == sepSlash && p.count == 2 && g[0] >= 3 && g[0] <= 5
 }
 
-// northAmerican checks the area code and the exchange of ten digits in groups of 3, 3 and 4.
+// northAmerican checks the area code and the exchange of ten digits in groups of 3, 3 and 4. Examples often have the
+// area code 555 with any exchange.
 // Source: https://nationalnanpa.com/about_us/abt_nanp.html
 func northAmerican(d []byte, g []uint8) bool {
-	return g[0] == 3 && g[1] == 3 && g[2] == 4 && d[0] >= '2' && d[1] != '9' && d[3] >= '2' &&
+	fictional := string(d[:3]) == "555"
+	return g[0] == 3 && g[1] == 3 && g[2] == 4 && d[0] >= '2' && d[1] != '9' && (d[3] >= '2' || fictional) &&
 		(d[1] != '1' || d[2] != '1') && (d[4] != '1' || d[5] != '1')
 }

@@ -37,10 +37,10 @@ func (s *Scanner) privateKey(v *view, start int) (next int, ok bool) {
 	return s.emit(rulePrivateKey, start, min(i, end))
 }
 
-// keyBody reports whether 40 characters of base64 in a row come within 512 bytes of i, before the next dashes.
+// keyBody reports whether 16 characters of base64 in a row come within 512 bytes of i, before the next dashes.
 func keyBody(v *view, i int) bool {
 	row := 0
-	for end := i + 512; i < end && row < 40; i++ {
+	for end := i + 512; i < end && row < 16; i++ {
 		b := v.at(i)
 		if isAlnum(b) || b == '+' || b == '/' || b == '=' {
 			row++
@@ -51,7 +51,7 @@ func keyBody(v *view, i int) bool {
 		}
 		row = 0
 	}
-	return row >= 40
+	return row >= 16
 }
 
 // jwt looks for a JSON Web Token, signed or encrypted: three or five parts of base64url, the first a JSON object with

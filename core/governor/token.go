@@ -283,8 +283,9 @@ func (s *Scanner) tryFormat(v *view, start, i int) (next int, ok bool) {
 	if f.check != nil && !f.check(token) {
 		return 0, false
 	}
-	body := token[len(literalPrefix(f.pattern)):]
-	if spread(body) < minSpread || runs(body) {
+	prefix := literalPrefix(f.pattern)
+	body := token[len(prefix):]
+	if spread(body) < minSpread || len(prefix) < 3 && runs(body) {
 		return 0, false
 	}
 	return s.emit(tokenRule[i], start, end)
