@@ -44,7 +44,7 @@ type scratch struct {
 	number number
 	phone  phoneNumber
 	text   [24]byte
-	header [maxHeader]byte
+	header [768]byte // the decoded start of a JSON Web Token
 }
 
 // NewScanner begins a text.

@@ -87,8 +87,8 @@ func (s *Scanner) jwt(v *view, start int) (next int, ok bool) {
 	return s.emit(ruleJWT, start, end)
 }
 
-// maxHeader bounds the first part of a token.
-const maxHeader = 2048
+// maxHeader bounds the first part of a token. Only its first kilobyte is searched for "alg".
+const maxHeader = 4096
 
 // decode64 decodes base64 or base64url without padding, up to the byte stop, as far as out has room.
 func decode64(out, text []byte, stop byte) (n int, ok bool) {
