@@ -123,6 +123,12 @@ func (s *Scanner) words(v *view, from int, final bool) int {
 		if i == start {
 			return i
 		}
+		if kinds&^isHex == inWord|isLower && i-start < minToken && (i == n || class[text[i]]&isEnding == 0) && !s.inLong {
+			if i-start < 2 || !isLikely(text[start:i]) {
+				from = i
+				continue
+			}
+		}
 		if s.inLong || isPlain(text, start, i, kinds) && (!mayName(text[start:i], kinds) || s.noted(text, start, i, kinds)) {
 			s.inLong = i-start == maxWord
 			from = i

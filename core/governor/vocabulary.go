@@ -210,8 +210,8 @@ var words, buckets, likely = buildVocabulary()
 
 func bucketOf(first, second byte) int { return int(first&31)<<5 | int(second&31) }
 
-func buildVocabulary() (all []entry, starts [1025]uint16, bits [256]uint32) {
-	var every []entry
+// listEntries is the vocabulary and the pairs' words by bucket, with words that occur several times.
+func listEntries() (every []entry) {
 	for _, group := range vocabulary {
 		for word := range strings.FieldsSeq(group.words) {
 			every = append(every, entry{word: word, subject: group.subject, opens: group.subject == 0})
@@ -226,6 +226,11 @@ func buildVocabulary() (all []entry, starts [1025]uint16, bits [256]uint32) {
 		}
 		return strings.Compare(a.word, b.word)
 	})
+	return every
+}
+
+func buildVocabulary() (all []entry, starts [1025]uint16, bits [256]uint32) {
+	every := listEntries()
 	plain := every[:0]
 	for _, e := range every {
 		if n := len(plain); n > 0 && plain[n-1].word == e.word {
