@@ -100,3 +100,20 @@ func BenchmarkHostile(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkStream scans 32 KB in pieces of 24 bytes.
+func BenchmarkStream(b *testing.B) {
+	rules := AllRules()
+	text := texts(b)["prose"]
+	b.SetBytes(int64(len(text)))
+	window := make([]byte, 0, 64<<10)
+	for b.Loop() {
+		s := NewScanner(rules)
+		window = window[:0]
+		for i := 0; i < len(text); i += 24 {
+			window = append(window, text[i:min(i+24, len(text))]...)
+			_, done := s.Next(window, false, nil)
+			window = append(window[:0], window[done:]...)
+		}
+	}
+}

@@ -64,6 +64,12 @@ func (p *Policy) Set(d Direction, rule ID, a Action) { p.actions[d][rule] = a }
 // Action is a rule's action in one direction.
 func (p *Policy) Action(d Direction, rule ID) Action { return p.actions[d][rule] }
 
+// Tighten makes the policy stricter as a caller's request asks: strict mode on, or a lower threshold. It never loosens.
+func (p *Policy) Tighten(strict bool, autoApprove int) {
+	p.Strict = p.Strict || strict
+	p.AutoApprove = max(0, min(p.AutoApprove, autoApprove))
+}
+
 // Rules is the rules that are not allowed in one direction, to scan with.
 func (p *Policy) Rules(d Direction, keywords *Keywords) *Rules {
 	r := &Rules{keywords: keywords}

@@ -60,6 +60,19 @@ func TestBlockDecidesInEitherMode(t *testing.T) {
 	}
 }
 
+func TestTightenNeverLoosens(t *testing.T) {
+	p := NewPolicy()
+	p.Tighten(false, 90)
+	if p.Strict || p.AutoApprove != DefaultAutoApprove {
+		t.Errorf("loosened: %t, %d", p.Strict, p.AutoApprove)
+	}
+	p.Tighten(true, -5)
+	p.Tighten(false, 50)
+	if !p.Strict || p.AutoApprove != 0 {
+		t.Errorf("not tightened: %t, %d", p.Strict, p.AutoApprove)
+	}
+}
+
 func TestListIsBounded(t *testing.T) {
 	p, tally := NewPolicy(), Tally{}
 	tally.Add(p, Input, make([]Finding, 250))
@@ -146,7 +159,25 @@ func TestPlaceholdersAreBounded(t *testing.T) {
 	if strings.Contains(out, "@") || strings.Count(out, "[EMAIL]") != 50 || !strings.Contains(out, "[EMAIL_256]") {
 		t.Errorf("%d irreversible placeholders in %q", strings.Count(out, "[EMAIL]"), out)
 	}
-	if label := label(find(t, "secret.google-oauth-client-secret")); len(label) > maxLabel-8 {
-		t.Errorf("label %s is too long", label)
+	for _, label := range labels {
+		if len(label) > maxLabel-8 {
+			t.Errorf("label %s is too long", label)
+		}
+	}
+}
+
+// TestFourMegabytesOfCards: a body full of card numbers is scanned and redacted in memory of a few times its size.
+func TestFourMegabytesOfCards(t *testing.T) {
+	text := []byte(strings.Repeat("4111 1111 1111 1111, ", 4_000_000/21))
+	p, rules := redactAll(), AllRules()
+	r := &Redactor{Reversible: true}
+	r.Reserve(text)
+	found := Scan(text, rules, nil)
+	redacted := r.Apply(nil, text, p, Input, found)
+	if len(found) != 4_000_000/21 || len(redacted) >= len(text) || len(r.known) != 1 {
+		t.Errorf("%d findings, %d bytes, %d values", len(found), len(redacted), len(r.known))
+	}
+	if n := testing.AllocsPerRun(1, func() { r.Apply(redacted[:0], text, p, Input, found) }); n > 1 {
+		t.Errorf("Apply allocates %.0f times", n)
 	}
 }

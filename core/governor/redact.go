@@ -15,7 +15,8 @@ const MaxReversible = 256
 type Redactor struct {
 	Reversible bool
 	known      []value
-	next       []uint16 // the last number given, by rule
+	slots      [valueSlots]uint16 // one more than the index of a list's first value; 0 for none
+	next       []uint16           // the last number given, by rule
 	taken      []taken
 }
 
@@ -23,6 +24,19 @@ type value struct {
 	rule   ID
 	number int
 	text   string
+	next   uint16 // one more than the index of the next value of the slot; 0 for none
+}
+
+// valueSlots is the number of lists that the known values are in.
+const valueSlots = 256
+
+// valueSlot is the list of a value: FNV-1a, folded.
+func valueSlot(rule ID, text []byte) int {
+	h := uint32(2166136261) ^ uint32(rule)
+	for _, b := range text {
+		h = (h ^ uint32(b)) * 16777619
+	}
+	return int((h ^ h>>16) % valueSlots)
 }
 
 // taken is a placeholder that a text already contained.
@@ -83,11 +97,17 @@ const (
 	MaxPlaceholder = maxLabel + 1
 )
 
-// label is a rule's part of its placeholders: EMAIL for personal.email.
-func label(rule ID) string {
-	name := table[rule].Name
-	name = name[strings.IndexByte(name, '.')+1:]
-	return strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+// labels is each rule's part of its placeholders: EMAIL for personal.email.
+var labels = buildLabels()
+
+func buildLabels() []string {
+	all := make([]string, len(table))
+	for i := range table {
+		name := table[i].Name
+		name = name[strings.IndexByte(name, '.')+1:]
+		all[i] = strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+	}
+	return all
 }
 
 // Apply appends text with a placeholder in the place of each finding whose action is redact. Findings are in order, do
@@ -107,16 +127,18 @@ func (r *Redactor) Apply(dst, text []byte, p *Policy, d Direction, findings []Fi
 
 // replace appends the placeholder of a value.
 func (r *Redactor) replace(dst []byte, rule ID, text []byte) []byte {
-	for i := range r.known {
-		if k := &r.known[i]; k.rule == rule && k.text == string(text) {
+	slot := valueSlot(rule, text)
+	for i := r.slots[slot]; i != 0; i = r.known[i-1].next {
+		if k := &r.known[i-1]; k.rule == rule && k.text == string(text) {
 			return appendPlaceholder(dst, rule, k.number)
 		}
 	}
 	if !r.Reversible || len(r.known) == MaxReversible {
-		return append(append(append(dst, '['), label(rule)...), ']')
+		return append(append(append(dst, '['), labels[rule]...), ']')
 	}
 	number := r.number(rule)
-	r.known = append(r.known, value{rule, number, string(text)})
+	r.known = append(r.known, value{rule, number, string(text), r.slots[slot]})
+	r.slots[slot] = uint16(len(r.known))
 	return appendPlaceholder(dst, rule, number)
 }
 
@@ -125,7 +147,7 @@ func (r *Redactor) number(rule ID) int {
 	if r.next == nil {
 		r.next = make([]uint16, len(table))
 	}
-	name := label(rule)
+	name := labels[rule]
 	n := int(r.next[rule])
 	for used := true; used; {
 		n++
@@ -139,7 +161,7 @@ func (r *Redactor) number(rule ID) int {
 }
 
 func appendPlaceholder(dst []byte, rule ID, number int) []byte {
-	dst = append(append(append(dst, '['), label(rule)...), '_')
+	dst = append(append(append(dst, '['), labels[rule]...), '_')
 	return append(strconv.AppendInt(dst, int64(number), 10), ']')
 }
 
@@ -168,7 +190,7 @@ func (r *Redactor) Restore(dst, text []byte) []byte {
 // find is the value of a placeholder, or nil.
 func (r *Redactor) find(name []byte, number, end int) *value {
 	for i := range r.known {
-		if k := &r.known[i]; end > 0 && k.number == number && label(k.rule) == string(name) {
+		if k := &r.known[i]; end > 0 && k.number == number && labels[k.rule] == string(name) {
 			return k
 		}
 	}
