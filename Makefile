@@ -52,7 +52,7 @@ check: setup types ## check format, lint, types, wording, file references, ratch
 	@node tools/words/main.mjs
 
 .PHONY: ratchets
-ratchets: ## tighten tools/ratchets.json to the current numbers; loosen='NAME=why' allows one to grow
+ratchets: ## tighten tools/ratchets.json to the current numbers; loosen='NAME=why' lets one number grow
 	@cd tools && go run ./ratchets -tighten -loosen "$(loosen)"
 
 .PHONY: test
@@ -68,6 +68,12 @@ test: setup ## run every test: Go, wasm under wazero, Workers in workerd, SDKs, 
 	cd core/sim && go test
 	cd conformance && go test -timeout 20m
 	cd tools && go test ./...
+
+.PHONY: screenshot
+screenshot: setup ## update docs/overview.png, the dashboard with a month of test traffic
+	@./build.sh
+	@tools/setup.sh browser
+	@node test/browser/screenshot.mjs
 
 .PHONY: mutants
 mutants: ## run mutation tests of the exchange, KeyMeter and Ledger; flags='-only core/ledger -sample 50 -resume'

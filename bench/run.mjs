@@ -1,5 +1,5 @@
 // make bench: measures Postern against baselines in the same run. A row below its target is marked "short". The exit
-// code is not 0 only after a wrong response or a broken run.
+// code is nonzero only after a wrong response or a broken run.
 import { bundle } from './lib/gateway.mjs'
 import { hops } from './lib/hops.mjs'
 import { CONNECTIONS } from './lib/load.mjs'

@@ -18,23 +18,23 @@ import (
 
 func init() { suite.FixSeed(nil) }
 
-// moody is a provider that numbers its answers and spoils those that it is told to.
-type moody struct {
+// faultyProvider numbers its responses and damages them according to fault.
+type faultyProvider struct {
 	*httptest.Server
-	mood  string
+	fault string
 	count int
-	clean bool // the last answer may be stored
+	clean bool // the last response may be cached
 }
 
-// moods are what can be wrong with an answer; none of them may be stored.
-var moods = []string{"good", "good", "good", "length", "no usage", "truncated", "not JSON", "status 500", "status 400", "status 204", "wrong type", "no content"}
+// responseFaults are the faults of a response. Only a "good" response may be cached.
+var responseFaults = []string{"good", "good", "good", "length", "no usage", "truncated", "not JSON", "status 500", "status 400", "status 204", "wrong type", "no content"}
 
-func (m *moody) serve(w http.ResponseWriter, r *http.Request) {
+func (m *faultyProvider) serve(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	m.count++
-	m.clean = m.mood == "good"
+	m.clean = m.fault == "good"
 	finish, usage, contentType := "stop", `,"usage":{"prompt_tokens":3,"completion_tokens":4}`, "application/json"
-	switch m.mood {
+	switch m.fault {
 	case "length":
 		finish = "length"
 	case "no usage":
@@ -43,7 +43,7 @@ func (m *moody) serve(w http.ResponseWriter, r *http.Request) {
 		contentType = "text/html"
 	}
 	body := fmt.Sprintf(`{"choices":[{"message":{"content":"answer %d"},"finish_reason":"%s"}]%s}`, m.count, finish, usage)
-	switch m.mood {
+	switch m.fault {
 	case "truncated":
 		body = body[:len(body)-10]
 	case "not JSON":
@@ -53,7 +53,7 @@ func (m *moody) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", contentType)
 	var status int
-	if _, err := fmt.Sscanf(m.mood, "status %d", &status); err == nil {
+	if _, err := fmt.Sscanf(m.fault, "status %d", &status); err == nil {
 		w.WriteHeader(status)
 		if status == http.StatusNoContent {
 			return
@@ -62,13 +62,13 @@ func (m *moody) serve(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, body)
 }
 
-// cached is what the model knows to be stored.
+// cached is the expected content of the cache.
 type cached map[string]string
 
-// TestCacheNeverCrosses: I5. Whatever is asked by whom, in whatever order, an answer is fresh from the
-// provider, or the clean one that the same project got for the same request in the same environment.
-func TestCacheNeverCrosses(t *testing.T) {
-	provider := &moody{}
+// TestCacheIsIsolated checks I5: in any order of requests, a response comes from the provider, or is the clean response
+// that the same project got for the same request in the same environment.
+func TestCacheIsIsolated(t *testing.T) {
+	provider := &faultyProvider{}
 	provider.Server = httptest.NewServer(http.HandlerFunc(provider.serve))
 	defer provider.Close()
 	local, err := NewLocal(map[string]string{
@@ -82,14 +82,14 @@ func TestCacheNeverCrosses(t *testing.T) {
 		s := &site{t: t, local: local}
 		var callers [][2]string // project and key
 		for range 2 {
-			project := s.made("/api/admin/projects", `{"name":"p","plan":"unlimited"}`, "id")
+			project := s.create("/api/admin/projects", `{"name":"p","plan":"unlimited"}`, "id")
 			for range 2 {
-				callers = append(callers, [2]string{project, s.made("/api/admin/projects/"+project+"/keys", `{"name":"k"}`, "value")})
+				callers = append(callers, [2]string{project, s.create("/api/admin/projects/"+project+"/keys", `{"name":"k"}`, "value")})
 			}
 		}
 		stored := cached{}
 		rt.Repeat(map[string]func(*rapid.T){
-			"ask": func(rt *rapid.T) { ask(rt, local, provider, callers, stored) },
+			"request": func(rt *rapid.T) { requestOnce(rt, local, provider, callers, stored) },
 			"evict": func(*rapid.T) {
 				local.host.Wait()
 				local.host.Evict()
@@ -98,13 +98,13 @@ func TestCacheNeverCrosses(t *testing.T) {
 	})
 }
 
-func ask(t *rapid.T, local *Local, provider *moody, callers [][2]string, stored cached) {
+func requestOnce(t *rapid.T, local *Local, provider *faultyProvider, callers [][2]string, stored cached) {
 	caller := rapid.SampledFrom(callers).Draw(t, "caller")
 	request := rapid.SampledFrom([]string{
 		`"content":"a"}]`, `"content":"b"}]`, `"content":"a"}],"maxTokens":7`, `"content":"a"}],"temperature":0`, `"content":"a"}],"quality":"frontier"`,
 	}).Draw(t, "request")
 	control := rapid.SampledFrom([]string{"", "", "", "no-cache", "no-store"}).Draw(t, "cache-control")
-	provider.mood = rapid.SampledFrom(moods).Draw(t, "mood")
+	provider.fault = rapid.SampledFrom(responseFaults).Draw(t, "fault")
 	before := provider.count
 	r, _ := http.NewRequest("POST", local.Server.URL+"/api/ai/complete", strings.NewReader(`{"messages":[{"role":"user",`+request+`}`))
 	r.Header = http.Header{"X-Api-Key": {caller[1]}, "Content-Type": {"application/json"}, "Cache-Control": {control}}
@@ -122,12 +122,12 @@ func ask(t *rapid.T, local *Local, provider *moody, callers [][2]string, stored 
 	name := caller[0] + request
 	switch want, known := stored[name]; {
 	case hit && (control != "" || !known || text != want || provider.count != before):
-		t.Fatalf("a hit with %q and cache-control %q; stored was %q", text, control, want)
+		t.Fatalf("a hit with %q and cache-control %q; stored: %q", text, control, want)
 	case !hit && known && control == "" && response.StatusCode == 200:
-		t.Fatalf("%q was stored, and %q was fetched", want, text)
+		t.Fatalf("%q was stored, but %q was fetched", want, text)
 	case hit || response.StatusCode != 200:
 	case text != fmt.Sprint("answer ", provider.count):
-		t.Fatalf("fetched %q, the provider said number %d", text, provider.count)
+		t.Fatalf("fetched %q, the provider's last response is number %d", text, provider.count)
 	case provider.clean && control != "no-store":
 		stored[name] = text
 	}

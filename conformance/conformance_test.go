@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/host"
 )
 
-// deployment is the environment of the hosts under test.
+// deployment returns the environment variables of the hosts under test.
 func deployment(upstream *Upstream) map[string]string {
 	return map[string]string{
 		"OPENAI_BASE_URL": upstream.URL + "/v1", "OPENAI_API_KEY": "sk-upstream",
@@ -48,8 +48,8 @@ func runAll(t *testing.T, r *Runner) {
 	}
 }
 
-// undescribed is what docs/openapi.yaml has no place for: answers under /v1 where no operation is, which are in
-// the shapes of other APIs, and names of models with slashes in them. The scenarios look at these themselves.
+// undescribed reports whether docs/openapi.yaml cannot describe a response: errors under /v1 without an operation,
+// which have the shapes of other APIs, and model names with slashes. The scenarios check these themselves.
 func undescribed(request *http.Request, response *http.Response) bool {
 	path, status := request.URL.Path, response.StatusCode
 	noOperation := strings.HasPrefix(path, "/v1/") && (status == http.StatusNotFound || status == http.StatusMethodNotAllowed)

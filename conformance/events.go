@@ -8,11 +8,10 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// event is one server-sent event that has data.
+// event is a server-sent event with data.
 type event struct{ name, data string }
 
-// eventsOf takes a stream apart. It knows no more of the format than what Postern writes: LF, one line of data
-// (or several), comments.
+// eventsOf parses a stream. It supports only the format that Postern writes: LF, one or more data lines, comments.
 func eventsOf(body []byte) (events []event) {
 	for block := range strings.SplitSeq(string(body), "\n\n") {
 		var e event
@@ -31,12 +30,12 @@ func eventsOf(body []byte) (events []event) {
 	return events
 }
 
-// deltaPaths are where the families have a piece of the answer's text, by the type of the event.
+// deltaPaths are the JSON paths of a text delta by event type, for all API families.
 var deltaPaths = map[string]string{
 	"": "choices.0.delta.content", "delta": "text", "content_block_delta": "delta.text", "response.output_text.delta": "delta",
 }
 
-// streamText is what a stream's deltas say.
+// streamText joins a stream's text deltas.
 func streamText(body []byte) string {
 	var all strings.Builder
 	for _, e := range eventsOf(body) {
@@ -47,7 +46,7 @@ func streamText(body []byte) string {
 	return all.String()
 }
 
-// nth is the event that an assertion's first word names, and what stands behind that.
+// nth returns the event that an assertion's first word selects, and the rest of the assertion.
 func nth(rest string, body []byte) (e event, after string, err error) {
 	number, after, _ := strings.Cut(rest, " ")
 	n, err := strconv.Atoi(number)
@@ -56,12 +55,12 @@ func nth(rest string, body []byte) (e event, after string, err error) {
 		n += len(events)
 	}
 	if err != nil || n < 0 || n >= len(events) {
-		return e, after, fmt.Errorf("there is no event %s, in %.2000s", number, body)
+		return e, after, fmt.Errorf("event %s not found in %.2000s", number, body)
 	}
 	return events[n], after, nil
 }
 
-// assertEvent: "N PATH OP VALUE".
+// assertEvent checks "N PATH OP VALUE".
 func assertEvent(rest string, body []byte) error {
 	e, after, err := nth(rest, body)
 	if err != nil {
@@ -70,7 +69,7 @@ func assertEvent(rest string, body []byte) error {
 	return assertJSON(after, []byte(e.data))
 }
 
-// assertData: "N VALUE".
+// assertData checks "N VALUE".
 func assertData(rest string, body []byte) error {
 	e, want, err := nth(rest, body)
 	if err == nil && e.data != want {

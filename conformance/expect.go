@@ -11,7 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// statuses 200=10 429=190: how the last burst was answered.
+// statuses runs "statuses 200=10 429=190": the statuses of the last burst.
 func (x *run) statuses(s Step) error {
 	got := map[string]int{}
 	for _, r := range x.batch {
@@ -27,13 +27,13 @@ func (x *run) statuses(s Step) error {
 	return nil
 }
 
-// upstream-saw N: how many requests the upstream got; the block looks at the last: "header NAME OP VALUE"
-// or "json PATH OP VALUE".
+// upstreamSaw runs "upstream-saw N": the number of requests that the upstream received. The block checks the last
+// one, with the assertions of expect.
 func (x *run) upstreamSaw(s Step) error {
 	seen := x.Upstream.Seen()
 	want, err := strconv.Atoi(s.Args[0])
 	if err != nil || len(seen) != want {
-		return fmt.Errorf("it saw %d requests", len(seen))
+		return fmt.Errorf("the upstream saw %d requests", len(seen))
 	}
 	for _, line := range s.Lines {
 		last := seen[len(seen)-1]
@@ -44,41 +44,41 @@ func (x *run) upstreamSaw(s Step) error {
 	return nil
 }
 
-// leftWithin is how soon the upstream must notice that nobody waits for its answer any more.
-const leftWithin = time.Second
+// abortTimeout is the time within which an aborted upstream request must end.
+const abortTimeout = time.Second
 
-// upstream-left N: of the requests that the upstream got, so many were given up before their answer's end.
+// upstreamLeft runs "upstream-left N": N upstream requests were aborted before the end of their responses.
 func (x *run) upstreamLeft(s Step) error {
 	want, err := strconv.Atoi(s.Args[0])
 	if err != nil {
 		return err
 	}
-	left := 0
-	for end := time.Now().Add(leftWithin); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
-		left = 0
+	aborted := 0
+	for end := time.Now().Add(abortTimeout); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
+		aborted = 0
 		for _, seen := range x.Upstream.Seen() {
 			if seen.Disconnected {
-				left++
+				aborted++
 			}
 		}
-		if left == want && x.Upstream.Active() == 0 {
+		if aborted == want && x.Upstream.Active() == 0 {
 			return nil
 		}
 	}
-	return fmt.Errorf("%d were given up, %d go on", left, x.Upstream.Active())
+	return fmt.Errorf("%d were aborted, %d are active", aborted, x.Upstream.Active())
 }
 
-// expect STATUS: looks at the last answer. Its block, one assertion a line:
+// expect runs "expect STATUS": it checks the last response. Its block has one assertion per line:
 //
-//	NAME: VALUE             a header, exactly; "NAME: ~ REGEXP"; "!NAME" is absent
-//	json PATH OP VALUE      with gjson paths and = != ~ < > absent (VALUE is JSON for =)
-//	body ~ REGEXP           or !~
-//	count N REGEXP          so many lines match
-//	event N PATH OP VALUE   as json, of the N-th event of a stream: from 0, or from -1 at the end
-//	data N VALUE            the data of the N-th event, exactly
-//	says TEXT               what the deltas of a stream say, in any of the families' forms
-//	PATH -> NAME            $NAME is from now on what stands there
-//	NAME: -> NAME           likewise of a header, up to its first ;
+//	NAME: VALUE             the header's exact value; "NAME: ~ REGEXP" matches it; "!NAME" means absent
+//	json PATH OP VALUE      with a gjson path and = != ~ < > absent (VALUE is JSON for =)
+//	body ~ REGEXP           the body matches; "body !~ REGEXP": it does not
+//	count N REGEXP          exactly N lines match
+//	event N PATH OP VALUE   like json, for event N of a stream, counted from 0, or from the end with -1
+//	data N VALUE            the exact data of event N
+//	says TEXT               the joined text deltas of a stream, in any API family
+//	PATH -> NAME            stores the value at the path as $NAME
+//	NAME: -> NAME           stores a header's value, up to its first ";"
 func (x *run) expect(s Step) error {
 	if strconv.Itoa(x.last.status) != s.Args[0] {
 		return fmt.Errorf("got %d %s", x.last.status, x.last.body)
@@ -104,7 +104,7 @@ func (x *run) assert(line string, header http.Header, body []byte) error {
 	}
 	if want, ok := strings.CutPrefix(line, "says "); ok {
 		if got := streamText(body); got != want {
-			return fmt.Errorf("the stream says %.600q, want %q, in %.2000s", got, want, body)
+			return fmt.Errorf("the stream's text is %.600q, want %q, in %.2000s", got, want, body)
 		}
 		return nil
 	}
@@ -116,13 +116,13 @@ func (x *run) assert(line string, header http.Header, body []byte) error {
 	}
 	if pattern, ok := strings.CutPrefix(line, "body !~ "); ok {
 		if match(pattern, string(body)) == nil {
-			return fmt.Errorf("the body holds %s", pattern)
+			return fmt.Errorf("the body matches %s", pattern)
 		}
 		return nil
 	}
 	if name, ok := strings.CutPrefix(line, "!"); ok {
 		if values := header.Values(name); len(values) > 0 {
-			return fmt.Errorf("header %s is there: %q", name, values)
+			return fmt.Errorf("header %s is present: %q", name, values)
 		}
 		return nil
 	}
@@ -154,7 +154,7 @@ func match(pattern, text string) error {
 	return err
 }
 
-// assertCount: "N REGEXP": so many lines match.
+// assertCount checks "N REGEXP": exactly N lines match.
 func assertCount(rest string, body []byte) error {
 	count, pattern, _ := strings.Cut(rest, " ")
 	got := 0
@@ -194,15 +194,15 @@ func assertJSON(rest string, body []byte) error {
 		}
 	case "absent":
 		if got.Exists() {
-			return fmt.Errorf("%s is there: %s", path, got.Raw)
+			return fmt.Errorf("%s is present: %s", path, got.Raw)
 		}
 	default:
-		return fmt.Errorf("no such operator: %q", op)
+		return fmt.Errorf("unknown operator %q", op)
 	}
 	return nil
 }
 
-// stats reset, or stats NAME=N…: what the host counted since.
+// stats runs "stats reset", or "stats NAME=N…": the host's counters since the reset.
 func (x *run) stats(s Step) error {
 	if len(s.Args) > 0 && s.Args[0] == "reset" {
 		return x.control("stats", nil)
@@ -222,7 +222,8 @@ func (x *run) stats(s Step) error {
 	return nil
 }
 
-// log: looks at the log lines since the last look: "body ~ REGEXP", "body !~ REGEXP", "count N REGEXP".
+// log runs "log": it checks the log lines since the last check with "body ~ REGEXP", "body !~ REGEXP" and
+// "count N REGEXP".
 func (x *run) log(s Step) error {
 	if err := x.settled(); err != nil {
 		return err

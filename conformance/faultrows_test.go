@@ -6,180 +6,180 @@ import (
 	"time"
 )
 
-// faultRows are what breaks, and what must come of it.
+// faultRows are the faults with their expected effects.
 var faultRows = concat(statusRows(), []faultRow{
-	{"connection drops before a head", both, "", func(c *cell) {
+	{"connection drops before a head", both, "", func(c *fixture) {
 		c.queue(Behavior{Kind: "drop"}, 1)
-		c.ask(c.caller.pair, hello).good(says)
-		c.booked(0, 1)
+		c.call(c.caller.pair, hello).wantText(goodText)
+		c.wantBooked(0, 1)
 		c.queue(Behavior{Kind: "drop"}, 1)
-		c.ask(c.caller.single, hello).refused(providerError)
-		c.booked(0, 1)
-		c.asksAgain(c.caller.single, hello)
-		c.flagged(0)
+		c.call(c.caller.single, hello).wantError(providerError)
+		c.wantBooked(0, 1)
+		c.wantUncached(c.caller.single, hello)
+		c.wantFlagged(0)
 	}},
-	{"no head in time: the next target", both, "headMs=700", func(c *cell) {
+	{"head timeout, fallback", both, "headMs=700", func(c *fixture) {
 		c.queue(Behavior{Kind: "hang"}, 1)
-		c.ask(c.caller.pair, hello).has("x-postern-attempts", "^2; ").good(says)
-		c.flagged(1)
-		c.asksAgain(c.caller.pair, hello)
+		c.call(c.caller.pair, hello).wantHeader("x-postern-attempts", "^2; ").wantText(goodText)
+		c.wantFlagged(1)
+		c.wantUncached(c.caller.pair, hello)
 	}},
-	{"no head in time, no other target", both, "headMs=200", func(c *cell) {
+	{"head timeout, no other target", both, "headMs=200", func(c *fixture) {
 		c.queue(Behavior{Kind: "hang"}, 1)
-		c.ask(c.caller.single, hello).refused(providerTimeout)
-		c.partly(0)
+		c.call(c.caller.single, hello).wantError(providerTimeout)
+		c.wantEstimate(0)
 	}},
-	{"no first byte in time", both, "firstByteMs=150", func(c *cell) {
+	{"first byte timeout", both, "firstByteMs=150", func(c *fixture) {
 		c.queue(Behavior{Kind: "silent"}, 1)
-		c.ask(c.caller.single, hello).refused(providerTimeout)
-		c.partly(0)
+		c.call(c.caller.single, hello).wantError(providerTimeout)
+		c.wantEstimate(0)
 	}},
-	{"no first byte in time, after keep-alives: an error event", streams, "firstByteMs=800", func(c *cell) {
+	{"first byte timeout after keep-alives, error event", streams, "firstByteMs=800", func(c *fixture) {
 		c.queue(Behavior{Kind: "silent"}, 1)
-		a := c.ask(c.caller.single, hello)
-		a.broken(providerTimeout)
+		a := c.call(c.caller.single, hello)
+		a.wantStreamError(providerTimeout)
 		if !strings.Contains(string(a.body), ": keep-alive\n\n") {
-			c.Errorf("no keep-alive in %s", a.body)
+			c.Errorf("%s has no keep-alive", a.body)
 		}
-		c.partly(0)
+		c.wantEstimate(0)
 	}},
-	{"no first byte in time, after keep-alives: the next target", streams, "firstByteMs=800", func(c *cell) {
+	{"first byte timeout after keep-alives, fallback", streams, "firstByteMs=800", func(c *fixture) {
 		c.queue(Behavior{Kind: "silent"}, 1)
-		c.ask(c.caller.pair, hello).good(says)
-		c.upstreamSaw(2)
-		c.flagged(1)
+		c.call(c.caller.pair, hello).wantText(goodText)
+		c.wantUpstream(2)
+		c.wantFlagged(1)
 	}},
-	{"all in all too long", both, "totalMs=700", func(c *cell) {
+	{"total timeout", both, "totalMs=700", func(c *fixture) {
 		kind := "hang"
 		if c.stream {
 			kind = "endless"
 		}
 		c.queue(Behavior{Kind: kind}, 1)
-		c.ask(c.caller.single, hello).failed(providerTimeout)
-		c.flagged(1)
+		c.call(c.caller.single, hello).wantFailure(providerTimeout)
+		c.wantFlagged(1)
 	}},
-	{"slow", both, "", func(c *cell) {
+	{"slow response", both, "", func(c *fixture) {
 		kind := "late-head"
 		if c.stream {
 			kind = "slow"
 		}
 		c.queue(Behavior{Kind: kind, DelayMs: 120}, 1)
-		c.ask(c.caller.single, hello).good(says)
-		c.booked(1, 0)
-		c.flagged(0)
+		c.call(c.caller.single, hello).wantText(goodText)
+		c.wantBooked(1, 0)
+		c.wantFlagged(0)
 	}},
-	{"stalls", both, "idleMs=400 firstByteMs=400", brokenBy("stall", providerTimeout)},
-	{"cut in half", both, "", brokenBy("truncated", providerAnswer)},
+	{"stalled response", both, "idleMs=400 firstByteMs=400", brokenBy("stall", providerTimeout)},
+	{"truncated response", both, "", brokenBy("truncated", providerAnswer)},
 	{"connection breaks", both, "", brokenBy("broken", providerAnswer)},
 	{"malformed event", streams, "", brokenBy("malformed", providerAnswer)},
-	{"error event", streams, "", func(c *cell) { brokenBy("error-event", providerError)(c) }},
+	{"error event", streams, "", func(c *fixture) { brokenBy("error-event", providerError)(c) }},
 	{"huge event", streams, "", brokenBy("huge-event", providerAnswer)},
-	{"huge answer", wholes, "", func(c *cell) {
-		c.queue(Behavior{Kind: "huge-event"}, 1) // three megabytes of text are an answer like any other
-		if a := c.ask(c.caller.single, hello); a.status != 200 || len(a.body) < 3_000_000 {
+	{"huge response", nonStreams, "", func(c *fixture) {
+		c.queue(Behavior{Kind: "huge-event"}, 1) // three megabytes of text are a valid response
+		if a := c.call(c.caller.single, hello); a.status != 200 || len(a.body) < 3_000_000 {
 			c.Errorf("%d %.500s", a.status, a.body)
 		}
-		c.booked(1, 0)
+		c.wantBooked(1, 0)
 		c.queue(Behavior{Kind: "huge"}, 1)
-		c.ask(c.caller.single, "too large").refused(providerAnswer)
-		c.flagged(1)
+		c.call(c.caller.single, "too large").wantError(providerAnswer)
+		c.wantFlagged(1)
 	}},
-	{"error event before the content: the next target", streams, "", func(c *cell) {
+	{"error event before the content, fallback", streams, "", func(c *fixture) {
 		c.queue(Behavior{Kind: "error-first"}, 1)
 		c.queue(Behavior{Kind: "error-head"}, 1)
-		c.ask(c.caller.pair, hello).has("x-postern-attempts", "^2; ").refused(providerError)
+		c.call(c.caller.pair, hello).wantHeader("x-postern-attempts", "^2; ").wantError(providerError)
 		for _, kind := range []string{"error-first", "error-head"} {
 			c.queue(Behavior{Kind: kind}, 1)
-			c.ask(c.caller.pair, kind).has("x-postern-attempts", "^2; ").good(says)
+			c.call(c.caller.pair, kind).wantHeader("x-postern-attempts", "^2; ").wantText(goodText)
 		}
-		c.booked(0, 2)
-		c.flagged(0)
-		c.upstreamSaw(6)
+		c.wantBooked(0, 2)
+		c.wantFlagged(0)
+		c.wantUpstream(6)
 	}},
-	{"error event before the content, no other target", streams, "", func(c *cell) {
+	{"error event before the content, no other target", streams, "", func(c *fixture) {
 		for _, kind := range []string{"error-first", "error-head"} {
 			c.queue(Behavior{Kind: kind}, 1)
-			c.ask(c.caller.single, hello).refused(providerError)
+			c.call(c.caller.single, hello).wantError(providerError)
 		}
-		c.booked(0, 0)
-		c.asksAgain(c.caller.single, hello)
+		c.wantBooked(0, 0)
+		c.wantUncached(c.caller.single, hello)
 	}},
 	{"wrong content type", both, "", wrongType("wrong-type")},
-	{"a whole answer for a stream", streams, "", wrongType("json")},
-	{"everything that the framing allows", streams, "", worksWith("comment")},
+	{"JSON instead of a stream", streams, "", wrongType("json")},
+	{"unusual but valid framing", streams, "", worksWith("comment")},
 	{"byte by byte", both, "", worksWith("bytewise")},
-	{"no end mark", streams, "", func(c *cell) {
+	{"no end marker", streams, "", func(c *fixture) {
 		if c.caller.first == "sage" {
-			brokenBy("no-done", providerAnswer)(c) // its end mark is what says how the answer ended
+			brokenBy("no-done", providerAnswer)(c) // in this format only the end marker has the finish reason
 			return
 		}
 		worksWith("no-done")(c)
 	}},
-	{"no figures", both, "", func(c *cell) {
+	{"no usage", both, "", func(c *fixture) {
 		c.queue(Behavior{Kind: "no-usage"}, 1)
-		c.ask(c.caller.single, hello).good(says)
-		c.partly(1)
-		c.asksAgain(c.caller.single, hello)
+		c.call(c.caller.single, hello).wantText(goodText)
+		c.wantEstimate(1)
+		c.wantUncached(c.caller.single, hello)
 	}},
 	{"the key's meter is unavailable", both, "", outage("KeyMeter=down")},
 	{"the key's meter is overloaded", both, "", outage("KeyMeter=overloaded")},
 	{"the ledger is unavailable to a cold key", both, "", outage("Ledger=down")},
 	{"the ledger is overloaded for a cold key", both, "", outage("Ledger=overloaded")},
-	{"the meter is reset between reserve and settle", both, "", func(c *cell) {
-		a := c.held()
+	{"the meter is reset between reserve and settle", both, "", func(c *fixture) {
+		a := c.heldCall()
 		c.do("fault KeyMeter=lost")
-		a.release().good(says)
+		a.release().wantText(goodText)
 		c.do("fault")
-		c.booked(1, 0)
+		c.wantBooked(1, 0)
 		c.do("advance 1h")
-		c.booked(1, 0)
+		c.wantBooked(1, 0)
 	}},
-	{"the isolate is gone before the settle", both, "", func(c *cell) {
-		a := c.held()
+	{"the isolate ends before the settle", both, "", func(c *fixture) {
+		a := c.heldCall()
 		c.do("fault KeyMeter=down")
-		a.release().good(says)
+		a.release().wantText(goodText)
 		c.do("fault", "evict")
 		c.do("advance 1h")
-		c.expired(1)
+		c.wantExpired(1)
 		c.do("advance 1h")
-		c.expired(1)
+		c.wantExpired(1)
 	}},
-	{"a settle is delivered twice", both, "", func(c *cell) {
+	{"a settle is delivered twice", both, "", func(c *fixture) {
 		c.do("fault KeyMeter=lost Ledger=lost")
-		c.ask(c.caller.single, hello).good(says)
+		c.call(c.caller.single, hello).wantText(goodText)
 		c.do("advance 30s", "fault", "advance 30s")
-		c.booked(1, 0)
+		c.wantBooked(1, 0)
 	}},
-	{"KV is stale", both, "", func(c *cell) {
-		c.ask(c.caller.single, hello).good(says)
+	{"KV is stale", both, "", func(c *fixture) {
+		c.call(c.caller.single, hello).wantText(goodText)
 		c.do("fault kv=frozen", "admin POST /api/admin/projects/$demo/keys/$live.id/deactivate", "evict")
-		c.ask(c.caller.single, "again").refused(inactiveKey)
-		c.upstreamSaw(1)
+		c.call(c.caller.single, "again").wantError(inactiveKey)
+		c.wantUpstream(1)
 	}},
-	{"KV is down", both, "", func(c *cell) {
+	{"KV is down", both, "", func(c *fixture) {
 		c.do("evict", "fault kv=down")
-		c.ask(c.caller.single, hello).has("retry-after", "^1$").refused(unavailable)
-		c.upstreamSaw(0)
+		c.call(c.caller.single, hello).wantHeader("retry-after", "^1$").wantError(unavailable)
+		c.wantUpstream(0)
 		c.do("fault")
-		c.booked(0, 0)
-		c.ask(c.caller.single, hello).good(says)
+		c.wantBooked(0, 0)
+		c.call(c.caller.single, hello).wantText(goodText)
 	}},
-	{"a cached answer is damaged", both, "", func(c *cell) {
-		c.ask(c.caller.single, hello).good(says)
-		c.ask(c.caller.single, hello).has("x-postern-cache", "^hit$").good(says)
+	{"a cached response is corrupt", both, "", func(c *fixture) {
+		c.call(c.caller.single, hello).wantText(goodText)
+		c.call(c.caller.single, hello).wantHeader("x-postern-cache", "^hit$").wantText(goodText)
 		c.do("corrupt")
-		c.ask(c.caller.single, hello).has("x-postern-cache", "^miss$").good(says)
-		c.upstreamSaw(2)
+		c.call(c.caller.single, hello).wantHeader("x-postern-cache", "^miss$").wantText(goodText)
+		c.wantUpstream(2)
 	}},
-	{"the caller leaves while the provider talks", streams, "", leaves(Behavior{Kind: "endless"})},
-	{"the caller leaves while the provider is silent", streams, "", leaves(Behavior{Kind: "stall"})},
-	{"the caller leaves", wholes, "", func(c *cell) {
-		a := c.held()
+	{"disconnect while the provider sends", streams, "", disconnects(Behavior{Kind: "endless"})},
+	{"disconnect while the provider stalls", streams, "", disconnects(Behavior{Kind: "stall"})},
+	{"disconnect", nonStreams, "", func(c *fixture) {
+		a := c.heldCall()
 		a.leave()
 		<-a.ended
 		c.do("release", "settle")
-		c.booked(1, 0)
-		c.ask(c.caller.single, hello).has("x-postern-cache", "^hit$").good(says) // it was paid for
+		c.wantBooked(1, 0)
+		c.call(c.caller.single, hello).wantHeader("x-postern-cache", "^hit$").wantText(goodText) // the completed response was booked and cached
 	}},
 	{"the clock jumps forward", both, "", jumps("1h")},
 	{"the clock jumps back", both, "", jumps("-1h")},
@@ -193,95 +193,96 @@ func concat(lists ...[]faultRow) (all []faultRow) {
 	return all
 }
 
-// statusRows: a provider's own refusal is tried again, then elsewhere, costs nothing and is one admission.
+// statusRows test a provider's error status: it is retried, then the next target is called. It costs nothing and counts
+// as one admission.
 func statusRows() (rows []faultRow) {
 	for _, status := range []int{429, 500, 502, 503, 529} {
 		refusal := providerError
 		if status == 429 {
 			refusal = providerBusy
 		}
-		refusal.details = fmt.Sprintf(`[{"field":"provider","message":"openai answered %d"}]`, status)
+		refusal.details = fmt.Sprintf(`[{"field":"provider","message":"openai returned %d"}]`, status)
 		fails := Behavior{Kind: "status", Status: status}
 		rows = append(rows,
-			faultRow{fmt.Sprint(status, ": again"), both, "", func(c *cell) {
+			faultRow{fmt.Sprint(status, ": retry"), both, "", func(c *fixture) {
 				c.queue(fails, 1)
-				c.ask(c.caller.single, hello).has("x-postern-attempts", "^2; ").has("ratelimit", `"day";r=999`).good(says)
-				c.booked(1, 0)
+				c.call(c.caller.single, hello).wantHeader("x-postern-attempts", "^2; ").wantHeader("ratelimit", `"day";r=999`).wantText(goodText)
+				c.wantBooked(1, 0)
 			}},
-			faultRow{fmt.Sprint(status, ": the next target"), both, "", func(c *cell) {
+			faultRow{fmt.Sprint(status, ": fallback"), both, "", func(c *fixture) {
 				c.queue(fails, 2)
-				c.ask(c.caller.pair, hello).has("x-postern-attempts", "^3; ").has("ratelimit", `"day";r=999`).good(says)
-				c.booked(0, 1)
+				c.call(c.caller.pair, hello).wantHeader("x-postern-attempts", "^3; ").wantHeader("ratelimit", `"day";r=999`).wantText(goodText)
+				c.wantBooked(0, 1)
 			}},
-			faultRow{fmt.Sprint(status, ": no other target"), both, "", func(c *cell) {
+			faultRow{fmt.Sprint(status, ": no other target"), both, "", func(c *fixture) {
 				c.queue(Behavior{Kind: "status", Status: status, Headers: map[string]string{"Retry-After": "30"}}, 1)
-				a := c.ask(c.caller.single, hello)
-				a.has("retry-after", "^30$").has("x-postern-attempts", "^1; ").has("ratelimit", `"day";r=999`).refused(refusal)
-				c.booked(0, 0)
-				c.flagged(0)
-				c.asksAgain(c.caller.single, hello)
+				a := c.call(c.caller.single, hello)
+				a.wantHeader("retry-after", "^30$").wantHeader("x-postern-attempts", "^1; ").wantHeader("ratelimit", `"day";r=999`).wantError(refusal)
+				c.wantBooked(0, 0)
+				c.wantFlagged(0)
+				c.wantUncached(c.caller.single, hello)
 			}})
 	}
 	return rows
 }
 
-// brokenBy: an answer that goes wrong in its midst. A whole one is an error, a stream ends with one; what was
-// seen is booked, flagged, and not cached.
-func brokenBy(kind string, f failure) func(*cell) {
-	return func(c *cell) {
+// brokenBy tests a response that fails midway. The caller gets an error, or a stream that ends with one. The delivered
+// part is booked, flagged and not cached.
+func brokenBy(kind string, f failure) func(*fixture) {
+	return func(c *fixture) {
 		c.queue(Behavior{Kind: kind}, 1)
-		a := c.ask(c.caller.single, hello)
-		a.failed(f)
-		if text := streamText(a.body); c.stream && (text == "" || !strings.HasPrefix(says, text)) {
-			c.Errorf("it says %q before the error", text)
+		a := c.call(c.caller.single, hello)
+		a.wantFailure(f)
+		if text := streamText(a.body); c.stream && (text == "" || !strings.HasPrefix(goodText, text)) {
+			c.Errorf("the text before the error is %q", text)
 		}
 		served := 0
 		if c.stream {
 			served = 1
 		}
-		c.partly(served)
-		c.asksAgain(c.caller.single, hello)
+		c.wantEstimate(served)
+		c.wantUncached(c.caller.single, hello)
 	}
 }
 
-// wrongType: a 200 that is no answer. Of a stream nothing has gone out: the next target is asked.
-func wrongType(kind string) func(*cell) {
-	return func(c *cell) {
+// wrongType tests a 200 with an invalid response. A stream has sent nothing yet, so it falls back.
+func wrongType(kind string) func(*fixture) {
+	return func(c *fixture) {
 		c.queue(Behavior{Kind: kind}, 1)
-		c.ask(c.caller.single, hello).refused(providerAnswer)
-		c.partly(0)
-		c.asksAgain(c.caller.single, hello)
+		c.call(c.caller.single, hello).wantError(providerAnswer)
+		c.wantEstimate(0)
+		c.wantUncached(c.caller.single, hello)
 		if c.stream {
 			c.queue(Behavior{Kind: kind}, 1)
-			c.ask(c.caller.pair, "another").good(says)
+			c.call(c.caller.pair, "another").wantText(goodText)
 		}
 	}
 }
 
-func worksWith(kind string) func(*cell) {
-	return func(c *cell) {
+func worksWith(kind string) func(*fixture) {
+	return func(c *fixture) {
 		c.queue(Behavior{Kind: kind}, 1)
-		c.ask(c.caller.single, hello).good(says)
-		c.booked(1, 0)
-		c.flagged(0)
+		c.call(c.caller.single, hello).wantText(goodText)
+		c.wantBooked(1, 0)
+		c.wantFlagged(0)
 	}
 }
 
-// outage: nothing goes to the provider without the objects.
-func outage(fault string) func(*cell) {
-	return func(c *cell) {
+// outage checks that no provider is called while an object is unavailable.
+func outage(fault string) func(*fixture) {
+	return func(c *fixture) {
 		c.do("fault " + fault)
-		c.ask(c.caller.single, hello).has("retry-after", "^1$").refused(unavailable)
-		c.upstreamSaw(0)
+		c.call(c.caller.single, hello).wantHeader("retry-after", "^1$").wantError(unavailable)
+		c.wantUpstream(0)
 		c.do("fault")
-		c.booked(0, 0)
-		c.ask(c.caller.single, hello).good(says)
-		c.booked(1, 0)
+		c.wantBooked(0, 0)
+		c.call(c.caller.single, hello).wantText(goodText)
+		c.wantBooked(1, 0)
 	}
 }
 
-// held is a request that the provider holds.
-func (c *cell) held() *asked {
+// heldCall starts a request that the provider holds.
+func (c *fixture) heldCall() *call {
 	c.Helper()
 	c.queue(Behavior{Kind: "hold"}, 1)
 	a := c.begin(c.caller.single, hello)
@@ -289,7 +290,7 @@ func (c *cell) held() *asked {
 	return a
 }
 
-func (a *asked) release() *asked {
+func (a *call) release() *call {
 	a.c.Helper()
 	a.c.do("release")
 	a.end()
@@ -297,8 +298,8 @@ func (a *asked) release() *asked {
 	return a
 }
 
-// expired: a reservation was booked as it stood, with tokens that nobody knows.
-func (c *cell) expired(requests int) {
+// wantExpired checks that an expired reservation was booked at its reserved amount, without token counts.
+func (c *fixture) wantExpired(requests int) {
 	c.Helper()
 	u := c.usage()
 	m := u.Get("models." + c.caller.first)
@@ -307,89 +308,91 @@ func (c *cell) expired(requests int) {
 	}
 }
 
-// leaves: the caller leaves a stream; the provider is cut off within a second, and what was seen is booked.
-func leaves(b Behavior) func(*cell) {
-	return func(c *cell) {
+// disconnects tests a client disconnect during a stream: the upstream request is aborted within a second, and the delivered
+// part is booked.
+func disconnects(b Behavior) func(*fixture) {
+	return func(c *fixture) {
 		c.queue(b, 1)
 		a := c.begin(c.caller.single, hello)
-		c.await("the first of the text", a.begun)
+		c.await("the first text", a.begun)
 		left := time.Now()
 		a.leave()
-		c.cutOff(left)
+		c.wantAborted(left)
 		for end := time.Now().Add(30 * time.Second); c.usage().Get("budget.used").Num == 0; time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(end) {
-				c.Fatal("nothing was booked within 30 seconds")
+				c.Fatal("no cost was booked within 30 seconds")
 			}
 		}
 		c.do("settle")
-		c.partly(1)
-		c.asksAgain(c.caller.single, hello)
+		c.wantEstimate(1)
+		c.wantUncached(c.caller.single, hello)
 	}
 }
 
-// cutOff: the provider's first request was left within a second.
-func (c *cell) cutOff(since time.Time) {
+// wantAborted checks that the first upstream request was aborted within a second.
+func (c *fixture) wantAborted(since time.Time) {
 	c.Helper()
 	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		seen := c.Upstream.Seen()[0]
 		switch {
 		case seen.Disconnected && seen.DisconnectedAt.Sub(since) > time.Second:
-			c.Errorf("the provider was cut off after %v", seen.DisconnectedAt.Sub(since))
+			c.Errorf("the upstream request was aborted after %v", seen.DisconnectedAt.Sub(since))
 			return
 		case seen.Disconnected:
 			return
 		case time.Now().After(end):
-			c.Fatal("the provider was not cut off")
+			c.Fatal("the upstream request was not aborted")
 		}
 	}
 }
 
-// jumps: the clock jumps while an answer is under way. It is booked once, as it was, and no window opens.
-func jumps(d string) func(*cell) {
-	return func(c *cell) {
-		var a *asked
+// jumps tests a clock jump while a response is in flight. The request is booked once at its actual cost, and the rate
+// limits are not reset.
+func jumps(d string) func(*fixture) {
+	return func(c *fixture) {
+		var a *call
 		if c.stream {
 			c.queue(Behavior{Kind: "slow", DelayMs: 80}, 1)
 			a = c.begin(c.caller.single, hello)
-			c.await("the first of the text", a.begun)
+			c.await("the first text", a.begun)
 			c.do("advance " + d + " inflight")
-			a.end().good(says)
+			a.end().wantText(goodText)
 		} else {
-			a = c.held()
+			a = c.heldCall()
 			c.do("advance " + d + " inflight")
-			a.release().good(says)
+			a.release().wantText(goodText)
 		}
 		c.do("settle", "advance 2s")
-		c.ask(c.caller.single, "again").has("ratelimit", `"day";r=998`).good(says)
+		c.call(c.caller.single, "again").wantHeader("ratelimit", `"day";r=998`).wantText(goodText)
 		c.do("advance 2h")
-		c.booked(2, 0)
+		c.wantBooked(2, 0)
 	}
 }
 
-// traps: the core traps in the midst of an answer. That one ends with an error, others go on, the next is
-// served, and the provider is cut off.
-func traps(c *cell) {
-	other := c.held()
-	var a *asked
+// traps tests a trap of the core in the middle of a response. That response ends with an error, others continue, and
+// the next request is served.
+func traps(c *fixture) {
+	other := c.heldCall()
+	var a *call
 	if c.stream {
 		c.queue(Behavior{Kind: "slow", DelayMs: 200, Chunks: 30}, 1)
 		a = c.begin(c.caller.single, "count")
-		c.await("the first of the text", a.begun)
+		c.await("the first text", a.begun)
 		c.do("trap")
-		a.end().broken(internalError)
+		a.end().wantStreamError(internalError)
 	} else {
 		c.do("trap")
 		a = c.begin(c.caller.single, "another").end()
 		if err := sameBody(a.body, nativeShape.failure(internalError)); a.status != 500 || err != nil {
-			c.Errorf("%d %v", a.status, err) // in our own shape: who asks, only the core could tell
+			c.Errorf("%d %v", a.status, err) // in the native format: only the core knows the caller's format
 		}
 	}
-	c.begin(c.caller.single, "the next").end().good(says)
-	other.release().good(says)
+	c.begin(c.caller.single, "the next").end().wantText(goodText)
+	other.release().wantText(goodText)
 	if c.stream {
 		c.do("advance 1h")
-		c.expired(3)
+		c.wantExpired(3)
 	} else {
-		c.booked(2, 0)
+		c.wantBooked(2, 0)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/postern-ai/postern/internal/fakeprovider"
 )
 
-// TestFaults: whatever breaks ends right, for streams and whole answers, on both hosts. A cell is one row of
-// faultRows in one of its modes on one host; it asks in every family that callers speak, and of two providers.
+// TestFaults injects every fault of faultRows into streams and non-streamed responses on two hosts. Each test runs in
+// every API family and with two providers.
 func TestFaults(t *testing.T) {
 	var board scoreboard
 	t.Run("hosts", func(t *testing.T) {
@@ -44,28 +44,28 @@ func TestFaults(t *testing.T) {
 	board.print()
 }
 
-// scoreboard counts the cells of each host.
+// scoreboard counts the tests of each host.
 type scoreboard struct {
-	mu             sync.Mutex
-	passed, played map[string]int
+	mu            sync.Mutex
+	passed, total map[string]int
 }
 
 func (b *scoreboard) count(host string, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.played == nil {
-		b.passed, b.played = map[string]int{}, map[string]int{}
+	if b.total == nil {
+		b.passed, b.total = map[string]int{}, map[string]int{}
 	}
-	b.played[host]++
+	b.total[host]++
 	if ok {
 		b.passed[host]++
 	}
 }
 
-// print writes to the process's output, for it is to be read without -v too.
+// print writes to standard output, so that `go test` in this directory shows the line without -v.
 func (b *scoreboard) print() {
-	passed, played := b.passed["workerd"]+b.passed["wazero"], b.played["workerd"]+b.played["wazero"]
-	fmt.Fprintf(os.Stdout, "fault cells: %d of %d passed (workerd %d, wazero %d)\n", passed, played, b.passed["workerd"], b.passed["wazero"])
+	passed, total := b.passed["workerd"]+b.passed["wazero"], b.total["workerd"]+b.total["wazero"]
+	fmt.Fprintf(os.Stdout, "fault tests: %d of %d passed (workerd %d, wazero %d)\n", passed, total, b.passed["workerd"], b.passed["wazero"])
 }
 
 func (b *scoreboard) run(t *testing.T, host string, r *Runner) {
@@ -74,10 +74,10 @@ func (b *scoreboard) run(t *testing.T, host string, r *Runner) {
 			t.Run(row.name+"/"+mode, func(t *testing.T) {
 				defer func() { b.count(host, !t.Failed()) }()
 				for i := range callers {
-					if callers[i].translated && (mode == "whole" || row.routing != "") {
-						continue // they would wait for the same once more
+					if callers[i].translated && (mode == "non-stream" || row.routing != "") {
+						continue // skipped to save time: the families without translation cover it
 					}
-					t.Run(callers[i].name, func(t *testing.T) { play(t, r, &row, &callers[i], mode == "stream") })
+					t.Run(callers[i].name, func(t *testing.T) { runRow(t, r, &row, &callers[i], mode == "stream") })
 				}
 			})
 		}
@@ -89,36 +89,36 @@ type modes int
 const (
 	both modes = iota
 	streams
-	wholes
+	nonStreams
 )
 
 func (m modes) list() []string {
-	return [...][]string{both: {"stream", "whole"}, streams: {"stream"}, wholes: {"whole"}}[m]
+	return [...][]string{both: {"stream", "non-stream"}, streams: {"stream"}, nonStreams: {"non-stream"}}[m]
 }
 
-// faultRow is a fault, and what must come of it.
+// faultRow is a fault with its expected effects.
 type faultRow struct {
 	name    string
 	modes   modes
 	routing string // NAME=NUMBER…
-	check   func(*cell)
+	check   func(*fixture)
 }
 
-// asMessages and asInput are the members that hold what is asked.
+// asMessages and asInput are the members with the prompt.
 const (
 	asMessages = `"messages":[{"role":"user","content":%q}]`
 	asInput    = `"input":%q`
 )
 
-// caller is a family of callers before a provider. Its routes have the same prices: 1 and 2 dollars for a
-// million tokens at the first target, ten times that at the second.
+// caller is an API family in front of a provider. All routes have the same prices: 1 and 2 dollars per million prompt
+// and completion tokens at the first target, ten times that at the second.
 type caller struct {
 	name, path    string
-	single, pair  string // the members that name a route with one target, and with two
-	first, second string // those targets' models
+	single, pair  string // members that select a route with one target, and with two
+	first, second string // the targets' models
 	prompt        string
 	shape         shape
-	translated    bool // the provider is of another family
+	translated    bool // the provider has another format
 }
 
 var callers = []caller{
@@ -131,20 +131,20 @@ var callers = []caller{
 	{"responses to anthropic", "/v1/responses", `"model":"poet"`, `"model":"verses"`, "poet", "bard", asInput, responsesShape, true},
 }
 
-// shape is how a family looks.
+// shape describes the responses of an API family.
 type shape struct {
-	text    string                         // where a whole answer has its text
-	end     string                         // what only a stream that is complete has
-	failure func(f failure) string         // an error, with ID in the place of the request's id
-	event   func(e event, f failure) error // a stream's last event, if that is an error
+	text    string                         // the JSON path of the text in a non-streamed response
+	end     string                         // the end marker of a complete stream
+	failure func(f failure) string         // an error body, with "ID" as the request ID
+	event   func(e event, f failure) error // checks the error event that ends a stream
 }
 
-// failure is a row of the table of errors, as callers must see it.
+// failure is a row of the fault table, as callers see it.
 type failure struct {
-	status          int
-	code, text      string
-	openai, claudes string // the families' types
-	details         string // of our own family, as JSON; "": none
+	status            int
+	code, text        string
+	openai, anthropic string // error types of the OpenAI and Anthropic formats
+	details           string // of the native format, as JSON; "": none
 }
 
 var (
@@ -187,10 +187,10 @@ var anthropicShape = shape{
 }
 
 func anthropicFailure(f failure) string {
-	return fmt.Sprintf(`{"type":"error","error":{"type":%q,"message":%q},"request_id":"ID"}`, f.claudes, f.text)
+	return fmt.Sprintf(`{"type":"error","error":{"type":%q,"message":%q},"request_id":"ID"}`, f.anthropic, f.text)
 }
 
-// responsesShape has whole errors like OpenAI's others, and a stream's within the response that failed.
+// responsesShape has OpenAI's error bodies; a stream's error is inside its failed response.
 var responsesShape = shape{
 	text: "output.0.content.0.text", end: "event: response.completed",
 	failure: openaiFailure,
@@ -211,7 +211,7 @@ func same(e event, name, want string) error {
 	return sameBody([]byte(e.data), want)
 }
 
-// sameBody compares an error with what it must be, but for the request's id, which must look like one.
+// sameBody compares an error body with the expected body, except for the request ID, whose format it checks.
 func sameBody(body []byte, want string) error {
 	id := gjson.GetBytes(body, "requestId").Str + gjson.GetBytes(body, "request_id").Str
 	if err := match(`^req_[0-9a-f]{32}$`, id); err != nil {
@@ -223,17 +223,17 @@ func sameBody(body []byte, want string) error {
 	return nil
 }
 
-// cell is one row for one family in one mode.
-type cell struct {
+// fixture runs one fault row for one API family in one mode, or another test against a Runner.
+type fixture struct {
 	*run
 	*testing.T
 	caller *caller
 	stream bool
 }
 
-func play(t *testing.T, r *Runner, row *faultRow, family *caller, stream bool) {
-	x := &run{Runner: r, names: map[string]string{"admin": AdminToken}, env: map[string]string{}, now: Start, flights: map[string]underway{}}
-	c := &cell{run: x, T: t, caller: family, stream: stream}
+func runRow(t *testing.T, r *Runner, row *faultRow, family *caller, stream bool) {
+	x := &run{Runner: r, names: map[string]string{"admin": AdminToken}, env: map[string]string{}, now: Start, flights: map[string]startedRequest{}}
+	c := &fixture{run: x, T: t, caller: family, stream: stream}
 	r.Upstream.Reset()
 	defer r.Upstream.Release()
 	c.must(x.setRouting(parseStep(0, "routing "+row.routing)))
@@ -241,15 +241,15 @@ func play(t *testing.T, r *Runner, row *faultRow, family *caller, stream bool) {
 	row.check(c)
 }
 
-func (c *cell) must(err error) {
+func (c *fixture) must(err error) {
 	c.Helper()
 	if err != nil {
 		c.Fatal(err)
 	}
 }
 
-// do runs commands of the transcripts.
-func (c *cell) do(lines ...string) {
+// do runs transcript commands.
+func (c *fixture) do(lines ...string) {
 	c.Helper()
 	for _, line := range lines {
 		if err := c.step(parseStep(0, line)); err != nil {
@@ -258,16 +258,16 @@ func (c *cell) do(lines ...string) {
 	}
 }
 
-// body is a request to the route that has one target, or two.
-func (c *cell) body(route, text string) string {
+// body returns a request body for a route.
+func (c *fixture) body(route, text string) string {
 	return fmt.Sprintf(`{%s,"stream":%t,`+c.caller.prompt+`}`, route, c.stream, text)
 }
 
-// asked is a request under way.
-type asked struct {
-	c      *cell
+// call is a request in flight, later its response.
+type call struct {
+	c      *fixture
 	leave  context.CancelFunc
-	begun  chan struct{} // closed when some of the answer's text is there
+	begun  chan struct{} // closed when the first text arrives
 	ended  chan struct{}
 	once   sync.Once
 	status int
@@ -276,10 +276,10 @@ type asked struct {
 	err    error
 }
 
-// begin sends a request.
-func (c *cell) begin(route, text string) *asked {
+// begin sends a request without waiting.
+func (c *fixture) begin(route, text string) *call {
 	ctx, leave := context.WithCancel(context.Background())
-	a := &asked{c: c, leave: leave, begun: make(chan struct{}), ended: make(chan struct{})}
+	a := &call{c: c, leave: leave, begun: make(chan struct{}), ended: make(chan struct{})}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL+c.caller.path, strings.NewReader(c.body(route, text)))
 	c.must(err)
 	request.Header = http.Header{"Content-Type": {"application/json"}, "X-Api-Key": {c.names["live"]}}
@@ -290,7 +290,7 @@ func (c *cell) begin(route, text string) *asked {
 	return a
 }
 
-func (a *asked) read(response *http.Response, err error) {
+func (a *call) read(response *http.Response, err error) {
 	if a.err = err; err != nil {
 		return
 	}
@@ -312,39 +312,39 @@ func (a *asked) read(response *http.Response, err error) {
 	}
 }
 
-// patience is how long something may take that takes a moment.
+// patience is the timeout of operations that normally take milliseconds.
 const patience = 20 * time.Second
 
-func (c *cell) await(what string, done <-chan struct{}) {
+func (c *fixture) await(what string, done <-chan struct{}) {
 	c.Helper()
 	select {
 	case <-done:
 	case <-time.After(patience):
-		c.Fatalf("%s: nothing happens", what)
+		c.Fatalf("%s: timeout", what)
 	}
 }
 
-// end waits for all of the answer.
-func (a *asked) end() *asked {
+// end waits for the complete response.
+func (a *call) end() *call {
 	a.c.Helper()
-	a.c.await("the answer's end", a.ended)
+	a.c.await("the end of the response", a.ended)
 	a.c.must(a.err)
 	return a
 }
 
-// ask sends a request and waits for its end and all that follows it.
-func (c *cell) ask(route, text string) *asked {
+// call sends a request and waits for its response and the work after it.
+func (c *fixture) call(route, text string) *call {
 	c.Helper()
 	a := c.begin(route, text).end()
 	c.must(c.settled())
 	return a
 }
 
-// errorMember finds errors; the Responses API says null where there is none.
+// errorMember matches an error member; the Responses API has null without an error.
 var errorMember = regexp.MustCompile(`"error": ?[^n ]`)
 
-// good: the answer is complete, and says what the provider said.
-func (a *asked) good(says string) {
+// wantText checks that the response is complete and has the provider's text.
+func (a *call) wantText(want string) {
 	c := a.c
 	c.Helper()
 	if a.status != 200 {
@@ -354,19 +354,19 @@ func (a *asked) good(says string) {
 	if c.stream {
 		got = streamText(a.body)
 		if !strings.Contains(string(a.body), c.caller.shape.end) {
-			c.Errorf("the stream does not end with %s: %.2000s", c.caller.shape.end, a.body)
+			c.Errorf("the stream has no %s: %.2000s", c.caller.shape.end, a.body)
 		}
 		if errorMember.Match(a.body) {
 			c.Errorf("the stream has an error: %.2000s", a.body)
 		}
 	}
-	if got != says {
-		c.Errorf("it says %.200q, want %.200q", got, says)
+	if got != want {
+		c.Errorf("the text is %.200q, want %.200q", got, want)
 	}
 }
 
-// refused: the answer is an error, and nothing else.
-func (a *asked) refused(f failure) {
+// wantError checks that the response is an error.
+func (a *call) wantError(f failure) {
 	c := a.c
 	c.Helper()
 	if a.status != f.status || a.header.Get("Content-Type") != "application/json" {
@@ -377,8 +377,8 @@ func (a *asked) refused(f failure) {
 	}
 }
 
-// broken: the stream began, and ends with the family's error and without its end mark.
-func (a *asked) broken(f failure) {
+// wantStreamError checks that the stream started and ends with the family's error event, without the end marker.
+func (a *call) wantStreamError(f failure) {
 	c := a.c
 	c.Helper()
 	events := eventsOf(a.body)
@@ -389,25 +389,25 @@ func (a *asked) broken(f failure) {
 		c.Errorf("the last event: %v", err)
 	}
 	if strings.Contains(string(a.body), c.caller.shape.end) {
-		c.Errorf("the stream has its end mark: %.2000s", a.body)
+		c.Errorf("the stream has an end marker: %.2000s", a.body)
 	}
 	if n := len(errorMember.FindAll(a.body, -1)); n != 1 {
 		c.Errorf("the stream has %d errors: %.2000s", n, a.body)
 	}
 }
 
-// failed: a whole answer is the error; a stream, of which something has gone out, is broken off with it.
-func (a *asked) failed(f failure) {
+// wantFailure checks for an error, or for a stream that ends with an error event.
+func (a *call) wantFailure(f failure) {
 	a.c.Helper()
 	if a.c.stream {
-		a.broken(f)
+		a.wantStreamError(f)
 		return
 	}
-	a.refused(f)
+	a.wantError(f)
 }
 
-// header checks one header of the answer by a pattern.
-func (a *asked) has(name, pattern string) *asked {
+// wantHeader checks that a response header matches a pattern.
+func (a *call) wantHeader(name, pattern string) *call {
 	a.c.Helper()
 	if err := match(pattern, a.header.Get(name)); err != nil {
 		a.c.Errorf("%s: %v", name, err)
@@ -415,24 +415,24 @@ func (a *asked) has(name, pattern string) *asked {
 	return a
 }
 
-// queue says what the provider does next.
-func (c *cell) queue(b Behavior, times int) {
+// queue sets the provider's next behavior.
+func (c *fixture) queue(b Behavior, times int) {
 	for range times {
 		c.Upstream.Next(b)
 	}
 }
 
-func (c *cell) upstreamSaw(want int) {
+func (c *fixture) wantUpstream(want int) {
 	c.Helper()
 	if got := len(c.Upstream.Seen()); got != want {
 		c.Errorf("the provider saw %d requests, want %d", got, want)
 	}
 }
 
-// usage is the report of the project.
-func (c *cell) usage() gjson.Result {
+// usage returns the project's usage report.
+func (c *fixture) usage() gjson.Result {
 	c.Helper()
-	c.do("advance 1s inflight") // a second report within one would wait for it
+	c.do("advance 1s inflight") // reports within one second would wait
 	got, err := c.run.do(request{method: "GET", path: "/api/usage?projectId=" + c.names["demo"], headers: map[string]string{"x-api-key": c.names["live"]}})
 	c.must(err)
 	if got.status != 200 {
@@ -441,14 +441,14 @@ func (c *cell) usage() gjson.Result {
 	return gjson.ParseBytes(got.body)
 }
 
-// firstCost and secondCost are what a good answer costs at the targets, in dollars.
+// firstCost and secondCost are the costs of a good response at the targets, in dollars.
 const (
 	firstCost  = 0.0002
 	secondCost = 0.002
 )
 
-// booked: the ledger has so many good answers of the targets, and nothing else.
-func (c *cell) booked(first, second int) {
+// wantBooked checks that the ledger has exactly these numbers of good responses of the targets.
+func (c *fixture) wantBooked(first, second int) {
 	c.Helper()
 	u := c.usage()
 	for _, want := range []struct {
@@ -458,7 +458,7 @@ func (c *cell) booked(first, second int) {
 	}{{c.caller.first, first, firstCost}, {c.caller.second, second, secondCost}} {
 		m := u.Get("models." + want.model)
 		if int(m.Get("requests").Int()) != want.n || int(m.Get("tokens").Int()) != 150*want.n || !near(m.Get("cost").Num, float64(want.n)*want.cost) {
-			c.Errorf("the ledger has %s of %s, want %d good answers", m.Raw, want.model, want.n)
+			c.Errorf("the ledger has %s of %s, want %d good responses", m.Raw, want.model, want.n)
 		}
 	}
 	if want := float64(first)*firstCost + float64(second)*secondCost; !near(u.Get("budget.used").Num, want) {
@@ -468,10 +468,10 @@ func (c *cell) booked(first, second int) {
 
 func near(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }
 
-// partly: something of an unknown cost is booked, as so many requests, and the log flags it.
-func (c *cell) partly(requests int) {
+// wantEstimate checks that an estimated cost is booked for a number of requests, and that the log flags it.
+func (c *fixture) wantEstimate(requests int) {
 	c.Helper()
-	c.flagged(1)
+	c.wantFlagged(1)
 	u := c.usage()
 	if got := int(u.Get("models." + c.caller.first + ".requests").Int()); got != requests {
 		c.Errorf("the ledger has %d requests, want %d: %s", got, requests, u.Raw)
@@ -481,15 +481,15 @@ func (c *cell) partly(requests int) {
 	}
 }
 
-// flagged: so many lines of the log since the last look say that the figures are an estimate.
-func (c *cell) flagged(lines int) {
+// wantFlagged checks the number of log lines with estimated usage since the last check.
+func (c *fixture) wantFlagged(lines int) {
 	c.Helper()
 	if err := c.logLines(lines, `"estimated":true`); err != nil {
 		c.Error(err)
 	}
 }
 
-func (c *cell) logLines(lines int, pattern string) error {
+func (c *fixture) logLines(lines int, pattern string) error {
 	text, err := c.controlBody(http.MethodPost, "log", nil)
 	if err != nil {
 		return err
@@ -497,19 +497,19 @@ func (c *cell) logLines(lines int, pattern string) error {
 	return assertCount(fmt.Sprintf("%d %s", lines, pattern), text)
 }
 
-// asksAgain: nothing of it was cached: the same request goes to the provider, and is answered.
-func (c *cell) asksAgain(route, text string) {
+// wantUncached checks that no response was cached: the same request goes to the provider and succeeds.
+func (c *fixture) wantUncached(route, text string) {
 	c.Helper()
 	before := len(c.Upstream.Seen())
 	c.do("fault")
-	a := c.ask(route, text)
-	a.has("x-postern-cache", "^miss$")
+	a := c.call(route, text)
+	a.wantHeader("x-postern-cache", "^miss$")
 	if a.status != 200 || len(c.Upstream.Seen()) <= before {
-		c.Errorf("the same request again: %d, the provider saw %d more: %.500s", a.status, len(c.Upstream.Seen())-before, a.body)
+		c.Errorf("repeated request: %d, the provider saw %d more requests: %.500s", a.status, len(c.Upstream.Seen())-before, a.body)
 	}
 }
 
 const (
-	hello = "Hi there"
-	says  = fakeprovider.GoodText
+	hello    = "Hi there"
+	goodText = fakeprovider.GoodText
 )

@@ -24,20 +24,20 @@ import (
 
 const panicModule = "../build/core-panic.wasm"
 
-// site is a host with a provider behind it that says what it was told, and keys without limits.
+// site is a host with an echoing provider and an unlimited key.
 type site struct {
 	t        *testing.T
 	local    *Local
 	provider *httptest.Server
-	said     string // the last body that the provider got
+	lastBody string // the last body sent to the provider
 	project  string
-	key      string // of a production key
+	key      string // a production key
 }
 
-// echo answers with the last message, spelled as it came.
+// echo responds with the last message, with its JSON spelling unchanged.
 func (s *site) echo(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	s.said = string(body)
+	s.lastBody = string(body)
 	messages := gjson.GetBytes(body, "messages").Array()
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = fmt.Fprintf(w, `{"choices":[{"message":{"content":%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`,
@@ -56,12 +56,12 @@ func newSite(t *testing.T, makeEngine func(abi.Config) (host.Engine, error)) *si
 		t.Fatal(err)
 	}
 	t.Cleanup(s.local.Server.Close)
-	s.project = s.made("/api/admin/projects", `{"name":"hostile","plan":"unlimited"}`, "id")
-	s.key = s.made("/api/admin/projects/"+s.project+"/keys", `{"name":"hostile"}`, "value")
+	s.project = s.create("/api/admin/projects", `{"name":"hostile","plan":"unlimited"}`, "id")
+	s.key = s.create("/api/admin/projects/"+s.project+"/keys", `{"name":"hostile"}`, "value")
 	return s
 }
 
-// onEngines runs a test natively and as wasm.
+// onEngines runs a test with the native core and with the wasm core.
 func onEngines(t *testing.T, f func(*testing.T, *site)) {
 	t.Run("native", func(t *testing.T) { f(t, newSite(t, host.NewNative)) })
 	t.Run("wasm", func(t *testing.T) {
@@ -72,8 +72,8 @@ func onEngines(t *testing.T, f func(*testing.T, *site)) {
 	})
 }
 
-// made makes something through the admin API and gives a field of it.
-func (s *site) made(path, body, field string) string {
+// create creates an object through the admin API and returns one of its fields.
+func (s *site) create(path, body, field string) string {
 	s.t.Helper()
 	status, _, answer := s.admin("POST", path, body)
 	if status != 201 {
@@ -86,8 +86,8 @@ func (s *site) admin(method, path, body string) (int, http.Header, string) {
 	return s.send(method, path, body, "Authorization", "Bearer "+AdminToken, "Content-Type", "application/json")
 }
 
-// send sends a request with some headers. Whatever it is, the answer must not be a 5xx, and an error must
-// have the shape of one.
+// send sends a request with headers given as name, value pairs. It checks that the response is not a 5xx and that
+// errors are well formed.
 func (s *site) send(method, path, body string, headers ...string) (int, http.Header, string) {
 	s.t.Helper()
 	request, err := http.NewRequest(method, s.local.Server.URL+path, strings.NewReader(body))
@@ -127,18 +127,18 @@ func (s *site) checkError(response *http.Response, answer []byte) {
 		s.t.Errorf("%d has the body %.300q", response.StatusCode, answer)
 	}
 	if id := response.Header.Get("X-Request-Id"); id != shape.RequestID {
-		s.t.Errorf("%d: x-request-id is %q, the body says %q", response.StatusCode, id, shape.RequestID)
+		s.t.Errorf("%d: x-request-id is %q, the body has %q", response.StatusCode, id, shape.RequestID)
 	}
 }
 
-// complete asks for a completion.
+// complete requests a completion.
 func (s *site) complete(body string) (int, string) {
 	s.t.Helper()
 	status, _, answer := s.send("POST", "/api/ai/complete", body, "X-Api-Key", s.key, "Content-Type", "application/json")
 	return status, answer
 }
 
-// withExtra is a valid request with one more field.
+// withExtra returns a valid request with an additional field.
 func withExtra(value string) string {
 	return `{"messages":[{"role":"user","content":"x"}],"quality":"cheap","extra":` + value + `}`
 }
@@ -166,7 +166,7 @@ func TestJSONTestSuite(t *testing.T) {
 	})
 }
 
-// asJSON is a text in the two spellings of JSON that differ most.
+// asJSON returns a text as JSON, without escapes and with all characters escaped.
 func asJSON(text string) [2]string {
 	plain, escaped := &bytes.Buffer{}, &strings.Builder{}
 	encoder := json.NewEncoder(plain)
@@ -193,7 +193,7 @@ func naughty(t *testing.T) []string {
 	return append(texts, "\x00", "a\x00b", "\u2028\u2029", "\ufeff", "\U0010ffff", "\r\nX-Injected: 1", strings.Repeat("é", 500))
 }
 
-// TestNaughtyContent: whatever a message holds reaches the provider, and comes back, unharmed.
+// TestNaughtyContent checks that any message content reaches the provider and the caller unchanged.
 func TestNaughtyContent(t *testing.T) {
 	onEngines(t, func(t *testing.T, s *site) {
 		s.t = t
@@ -208,19 +208,19 @@ func TestNaughtyContent(t *testing.T) {
 				var sent struct {
 					Messages []struct{ Role, Content string }
 				}
-				if err := json.Unmarshal([]byte(s.said), &sent); err != nil || len(sent.Messages) != 2 || sent.Messages[1].Content != text || sent.Messages[1].Role != "user" {
-					t.Errorf("%q reached the provider as %s (%v)", text, s.said, err)
+				if err := json.Unmarshal([]byte(s.lastBody), &sent); err != nil || len(sent.Messages) != 2 || sent.Messages[1].Content != text || sent.Messages[1].Role != "user" {
+					t.Errorf("%q reached the provider as %s (%v)", text, s.lastBody, err)
 				}
 				var got struct{ Text string }
 				if err := json.Unmarshal([]byte(answer), &got); err != nil || got.Text != text {
-					t.Errorf("%q came back as %s (%v)", text, answer, err)
+					t.Errorf("%q was returned as %s (%v)", text, answer, err)
 				}
 			}
 		}
 	})
 }
 
-// TestNaughtyNames: a project's and a key's name is taken as it is, or refused.
+// TestNaughtyNames checks that names of projects and keys are stored unchanged or rejected.
 func TestNaughtyNames(t *testing.T) {
 	s := newSite(t, host.NewNative)
 	accepted := 0
@@ -248,12 +248,12 @@ func TestNaughtyNames(t *testing.T) {
 	}
 }
 
-// sendable says whether a text may stand in a header or an address: Go's client sends no control characters.
+// sendable reports whether Go's client can send a text in a header or URL: it rejects control characters.
 func sendable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r < 0x20 && r != '\t' || r == 0x7F })
 }
 
-// TestNaughtyHeaders: each in every header that a decision depends on, and in some others.
+// TestNaughtyHeaders sends each text in every header that affects a decision, and in some others.
 func TestNaughtyHeaders(t *testing.T) {
 	onEngines(t, func(t *testing.T, s *site) {
 		s.t = t
@@ -281,8 +281,8 @@ func TestNaughtyHeaders(t *testing.T) {
 	})
 }
 
-// TestNaughtyAddresses: each as a path and in a query.
-func TestNaughtyAddresses(t *testing.T) {
+// TestNaughtyURLs sends each text as a path and in a query.
+func TestNaughtyURLs(t *testing.T) {
 	onEngines(t, func(t *testing.T, s *site) {
 		s.t = t
 		base, _ := url.Parse(s.local.Server.URL)
@@ -310,7 +310,7 @@ func (s *site) ask(method string, address url.URL) {
 	s.do(&http.Request{Method: method, URL: &address, Header: header, Host: address.Host})
 }
 
-// keysText is an object with about so many bytes of keys, in no order.
+// keysText returns an object with about size bytes of unsorted keys.
 func keysText(size int, form string) string {
 	var b strings.Builder
 	for i := 0; b.Len() < size; i++ {
@@ -323,11 +323,11 @@ var hostileBodies = []struct {
 	name, body string
 	want       int
 }{
-	{"a key twice", `{"messages":[{"role":"user","content":"x"}],"maxTokens":1,"maxTokens":2}`, 400},
-	{"messages twice", `{"messages":[{"role":"user","content":"x"}],"messages":[{"role":"user","content":"y"}]}`, 400},
-	{"a key twice, once escaped", `{"messages":[{"role":"user","content":"x"}],"quality":"cheap","qu\u0061lity":"frontier"}`, 400},
-	{"a role twice", `{"messages":[{"role":"user","content":"x","role":"system"}]}`, 400},
-	{"a key twice in an ignored field", withExtra(`[{"a":1,"a":1}]`), 400},
+	{"duplicate key", `{"messages":[{"role":"user","content":"x"}],"maxTokens":1,"maxTokens":2}`, 400},
+	{"duplicate messages", `{"messages":[{"role":"user","content":"x"}],"messages":[{"role":"user","content":"y"}]}`, 400},
+	{"duplicate key, once escaped", `{"messages":[{"role":"user","content":"x"}],"quality":"cheap","qu\u0061lity":"frontier"}`, 400},
+	{"duplicate role", `{"messages":[{"role":"user","content":"x","role":"system"}]}`, 400},
+	{"duplicate key in an ignored field", withExtra(`[{"a":1,"a":1}]`), 400},
 	{"keys that differ in case", `{"messages":[{"role":"user","content":"x"}],"Messages":[],"MAXTOKENS":-1}`, 200},
 	{"100 levels", withExtra(strings.Repeat("[", 99) + strings.Repeat("]", 99)), 200},
 	{"101 levels", withExtra(strings.Repeat("[", 100) + strings.Repeat("]", 100)), 400},
@@ -348,7 +348,7 @@ var hostileBodies = []struct {
 	{"temperature NaN", `{"messages":[{"role":"user","content":"x"}],"temperature":NaN}`, 400},
 	{"temperature as text", `{"messages":[{"role":"user","content":"x"}],"temperature":"1"}`, 400},
 	{"a lone surrogate", `{"messages":[{"role":"user","content":"a\ud800b"}]}`, 200},
-	{"surrogates the wrong way round", `{"messages":[{"role":"user","content":"\udc00\ud800"}]}`, 200},
+	{"surrogates in the wrong order", `{"messages":[{"role":"user","content":"\udc00\ud800"}]}`, 200},
 	{"a lone surrogate in a key", withExtra(`{"\udfff":1}`), 200},
 	{"a surrogate in UTF-8", "{\"messages\":[{\"role\":\"user\",\"content\":\"\xed\xa0\x80\"}]}", 400},
 	{"Latin-1", "{\"messages\":[{\"role\":\"user\",\"content\":\"\xe9\"}]}", 400},
@@ -358,12 +358,12 @@ var hostileBodies = []struct {
 	{"two documents", withExtra("1") + withExtra("1"), 400},
 	{"4 MB of keys", withExtra(keysText(3_900_000, `"%06x":0,`)), 200},
 	{"4 MB of escaped keys", withExtra(keysText(3_900_000, `"\u0061%06x":0,`)), 200},
-	{"4 MB of keys, one of them twice", withExtra(`{"z":1,` + keysText(3_900_000, `"%06x":0,`)[1:]), 400},
-	{"4 MB of wrong messages", `{"messages":[` + strings.Repeat("0,", 1_900_000) + `0]}`, 400},
+	{"4 MB of keys, one duplicate", withExtra(`{"z":1,` + keysText(3_900_000, `"%06x":0,`)[1:]), 400},
+	{"4 MB of invalid messages", `{"messages":[` + strings.Repeat("0,", 1_900_000) + `0]}`, 400},
 	{"4 MB of messages", `{"messages":[` + strings.Repeat(`{"role":"user","content":"x"},`, 130_000) + `{"role":"user","content":"x"}]}`, 200},
 }
 
-// slow is how long no request may take, whatever it holds.
+// slow is the maximum duration of any request.
 const slow = 10 * time.Second
 
 func TestHostileBodies(t *testing.T) {
@@ -375,8 +375,8 @@ func TestHostileBodies(t *testing.T) {
 			if status != c.want {
 				t.Errorf("%s: %d %.300s, want %d", c.name, status, answer, c.want)
 			}
-			if !utf8.ValidString(answer) || !utf8.ValidString(s.said) || !json.Valid([]byte(s.said)) && s.said != "" {
-				t.Errorf("%s: answered %.100q, the provider got %.100q", c.name, answer, s.said)
+			if !utf8.ValidString(answer) || !utf8.ValidString(s.lastBody) || !json.Valid([]byte(s.lastBody)) && s.lastBody != "" {
+				t.Errorf("%s: response %.100q, the provider got %.100q", c.name, answer, s.lastBody)
 			}
 			if took := time.Since(start); took > slow {
 				t.Errorf("%s: took %v", c.name, took)
@@ -385,8 +385,8 @@ func TestHostileBodies(t *testing.T) {
 	})
 }
 
-// TestHostileAnswers: the same through the other door. What a provider sends is no better than what callers do.
-func TestHostileAnswers(t *testing.T) {
+// TestHostileProviderResponses sends the documents of JSONTestSuite as provider responses.
+func TestHostileProviderResponses(t *testing.T) {
 	documents, err := suite.JSON()
 	if err != nil {
 		t.Fatal(err)
@@ -412,7 +412,7 @@ func TestHostileAnswers(t *testing.T) {
 			if response.StatusCode != want && (!d.Either() || response.StatusCode != 200) {
 				t.Errorf("%s: %d, want %d", d.Name, response.StatusCode, want)
 			}
-			s.local.host.Evict() // and with it the circuits
+			s.local.host.Evict() // also resets the circuits
 		}
 	})
 }

@@ -27,31 +27,31 @@ import (
 	"github.com/postern-ai/postern/host"
 )
 
-// Local is a host in this process with the test control of the Worker's test bundle (/__test/…): tests own
-// the clock, the staleness of KV, and faults.
+// Local is an in-process host with the test commands of the Worker's test bundle (/__test/…). Tests control the
+// clock, the staleness of KV, and faults.
 type Local struct {
 	Server *httptest.Server
-	// MakeEngine configures the core that is to run.
+	// MakeEngine configures the core to run.
 	MakeEngine func(abi.Config) (host.Engine, error)
 	Log        *LogBuffer
 
 	mu      sync.Mutex
 	env     map[string]string // the deployment's
 	now     atomic.Uint64
-	wall    atomic.Bool    // the clock is the machine's
-	proxies []netip.Prefix // whom the host believes what a caller's address is
+	wall    atomic.Bool    // use the machine's clock
+	proxies []netip.Prefix // trusted to report the client's address
 	engine  host.Engine
 	objects *host.MemoryObjects
 	kv      *faultyKV
-	faults  faults         // guarded by faultMu: hosts look at it while commands change it
-	lost    map[*byte]bool // commands whose first reply was lost; guarded by faultMu
+	faults  faults         // guarded by faultMu: hosts read it while commands change it
+	lost    map[*byte]bool // commands whose first reply is lost; guarded by faultMu
 	faultMu sync.Mutex
 	stats   *host.Stats
 	host    *host.Host
 	control http.Handler
 }
 
-// faults is the body of POST /__test/fault; what it does not name, or calls "ok", works.
+// faults is the body of POST /__test/fault. Parts that are missing or "ok" work.
 type faults struct {
 	KV         string            `json:"kv"`
 	Objects    map[string]string `json:"objects"`
@@ -60,10 +60,10 @@ type faults struct {
 
 var classNames = [...]string{"KV", "KeyMeter", "Ledger", "Directory"}
 
-// localProxies are on this machine, as the tests are.
+// localProxies are the loopback addresses, from which the tests connect.
 var localProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 
-// Now is the virtual clock, or the machine's.
+// Now returns the virtual or the machine's clock in Unix milliseconds.
 func (l *Local) Now() uint64 {
 	if l.wall.Load() {
 		return uint64(time.Now().UnixMilli())
@@ -71,7 +71,7 @@ func (l *Local) Now() uint64 {
 	return l.now.Load()
 }
 
-// NewLocal starts one with the deployment's variables.
+// NewLocal starts a Local with the deployment's variables.
 func NewLocal(env map[string]string, makeEngine func(abi.Config) (host.Engine, error)) (*Local, error) {
 	l := &Local{MakeEngine: makeEngine, env: env, Log: &LogBuffer{}, proxies: localProxies}
 	l.now.Store(uint64(time.Now().UnixMilli()))
@@ -82,7 +82,7 @@ func NewLocal(env map[string]string, makeEngine func(abi.Config) (host.Engine, e
 	return l, nil
 }
 
-// reset makes a fresh host over fresh stores.
+// reset creates a new host with empty stores.
 func (l *Local) reset(more map[string]string) error {
 	l.stats = &host.Stats{}
 	l.setFaults(faults{})
@@ -92,7 +92,7 @@ func (l *Local) reset(more map[string]string) error {
 	return l.deploy(more)
 }
 
-// deploy makes a fresh host, with variables over the deployment's, over the stores that are there.
+// deploy creates a new host over the existing stores. more overrides the deployment's variables.
 func (l *Local) deploy(more map[string]string) error {
 	env := maps.Clone(l.env)
 	if env == nil {
@@ -123,7 +123,7 @@ func (l *Local) deploy(more map[string]string) error {
 	return err
 }
 
-// newControl is the control plane, on the virtual clock.
+// newControl creates the control plane on the virtual clock.
 func (l *Local) newControl(env map[string]string, parsed *config.Config) http.Handler {
 	variable := func(name string) func() string { return func() string { return env[name] } }
 	return control.New(control.Config{
@@ -134,10 +134,10 @@ func (l *Local) newControl(env map[string]string, parsed *config.Config) http.Ha
 	})
 }
 
-// dashboard stands in for the built one, which need not be there.
+// dashboard replaces the built dashboard, which may be missing.
 var dashboard = fstest.MapFS{"index.html": {Data: []byte("<!doctype html><title>Postern</title>")}}
 
-// seal is what the control Worker does with WebCrypto.
+// seal encrypts like the control Worker, which uses WebCrypto.
 func seal(_ context.Context, key []byte, additionalData string, plaintext []byte) ([]byte, error) {
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -152,7 +152,7 @@ func seal(_ context.Context, key []byte, additionalData string, plaintext []byte
 	return gcm.Seal(nonce, nonce, plaintext, []byte(additionalData)), nil
 }
 
-// ServeHTTP is the host, with the test control beside it.
+// ServeHTTP serves the host and the test commands.
 func (l *Local) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	command, isTest := strings.CutPrefix(r.URL.Path, "/__test/")
 	if !isTest {
@@ -169,13 +169,13 @@ func (l *Local) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// input is what the bodies of the commands hold.
+// input is the body of any test command.
 type input struct {
 	faults
 	Env      map[string]string `json:"env"`
 	NowMs    uint64            `json:"nowMs"`
-	InFlight bool              `json:"inFlight"` // clock: do not wait for the exchanges under way
-	Keep     bool              `json:"keep"`     // reset: what is stored stays
+	InFlight bool              `json:"inFlight"` // clock: do not wait for exchanges in flight
+	Keep     bool              `json:"keep"`     // reset: keep the stored data
 }
 
 func (l *Local) command(w http.ResponseWriter, r *http.Request, command string, raw []byte) error {
@@ -217,7 +217,7 @@ func (l *Local) command(w http.ResponseWriter, r *http.Request, command string, 
 	case "trap":
 		w, ok := l.engine.(*host.Wasm)
 		if !ok {
-			return errors.New("only wasm traps")
+			return errors.New("only a wasm host can trap")
 		}
 		return w.ArmPanic()
 	case "stats":
@@ -229,12 +229,12 @@ func (l *Local) command(w http.ResponseWriter, r *http.Request, command string, 
 	case "log":
 		_, _ = w.Write(l.Log.Take())
 	default:
-		return fmt.Errorf("no test command %q", command)
+		return fmt.Errorf("unknown test command %q", command)
 	}
 	return nil
 }
 
-// moveClock lets every alarm ring that is due on the way, each at its own time.
+// moveClock moves the clock and fires the alarms that become due, each at its own time.
 func (l *Local) moveClock(to uint64) {
 	l.objects.Wait()
 	for {
@@ -261,12 +261,12 @@ func (l *Local) statistics() map[string]any {
 	}
 }
 
-// slowCall is how long a call to an object takes that is made slow.
+// slowCall is the duration of a call to an object with the fault "slow".
 const slowCall = 10 * time.Millisecond
 
 var errInjected = errors.New("injected fault")
 
-// objectsOf is the objects as callers reach them, faults included.
+// objectsOf injects faults into calls to the objects.
 type objectsOf struct{ local *Local }
 
 func (o objectsOf) Call(ctx context.Context, class abi.Class, name, region string, command []byte) ([]byte, error) {
@@ -275,7 +275,7 @@ func (o objectsOf) Call(ctx context.Context, class abi.Class, name, region strin
 		return nil, errors.Join(host.ErrUnavailable, errInjected)
 	case "overloaded":
 		return nil, host.ErrOverloaded
-	case "slow": // so that others' calls come between the steps of a request
+	case "slow": // lets other calls run between the steps of a request
 		time.Sleep(slowCall)
 	case "lost":
 		_, _ = o.local.objects.Call(ctx, class, name, region, command)
@@ -290,8 +290,8 @@ func (l *Local) setFaults(f faults) {
 	l.faults, l.lost = f, map[*byte]bool{}
 }
 
-// objectFault is what is wrong with a class. "lost" loses the first reply to every command: a call and its
-// repetition pass the same bytes, which is how that gets through.
+// objectFault returns the fault to inject into a call. "lost" loses the first reply to every command. A retry is
+// recognized by its byte slice, which is the same as the first call's.
 func (l *Local) objectFault(class string, command []byte) string {
 	l.faultMu.Lock()
 	defer l.faultMu.Unlock()
@@ -328,13 +328,13 @@ func (l *Local) deliver(d abi.Delivery) error {
 	return err
 }
 
-// faultyKV can be down, and can be frozen: then reads answer what stood when it froze.
+// faultyKV can be down or frozen. While frozen, reads return the values from before.
 type faultyKV struct {
 	host.KV
-	local   *Local
-	mu      sync.Mutex
-	written map[string][]byte // while frozen: what stood before
-	rotten  bool
+	local     *Local
+	mu        sync.Mutex
+	written   map[string][]byte // the old values of keys written while frozen
+	corrupted bool
 }
 
 func (k *faultyKV) Read(key string) ([]byte, bool, error) {
@@ -347,7 +347,7 @@ func (k *faultyKV) Read(key string) ([]byte, bool, error) {
 		return old, len(old) > 0, nil
 	}
 	value, ok, err := k.KV.Read(key)
-	if k.rotten && ok && strings.HasPrefix(key, "cache/") {
+	if k.corrupted && ok && strings.HasPrefix(key, "cache/") {
 		value = bytes.Clone(value)
 		value[len(value)/2] ^= 0x20
 	}
@@ -373,17 +373,17 @@ func (k *faultyKV) Write(key string, value []byte, ttl uint64) error {
 func (k *faultyKV) thaw() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.written, k.rotten = nil, false
+	k.written, k.corrupted = nil, false
 }
 
-// corrupt flips a bit in every cached answer that is read from now on.
+// corrupt flips a bit in every cached response read from now on.
 func (k *faultyKV) corrupt() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.rotten = true
+	k.corrupted = true
 }
 
-// LogBuffer keeps the log.
+// LogBuffer collects the host's log.
 type LogBuffer struct {
 	mu   sync.Mutex
 	data bytes.Buffer
@@ -395,7 +395,7 @@ func (b *LogBuffer) Write(p []byte) (int, error) {
 	return b.data.Write(p)
 }
 
-// Take empties it.
+// Take returns the collected log and clears it.
 func (b *LogBuffer) Take() []byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -404,7 +404,7 @@ func (b *LogBuffer) Take() []byte {
 	return out
 }
 
-// WasmEngine loads a core module for NewLocal.
+// WasmEngine returns a constructor for NewLocal that loads a core module from a file.
 func WasmEngine(path string) func(abi.Config) (host.Engine, error) {
 	return func(cfg abi.Config) (host.Engine, error) {
 		binary, err := os.ReadFile(path)

@@ -14,22 +14,22 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// crowd is requests that are under way together.
-type crowd struct {
-	c       *cell
-	answers []reply
-	errs    []error
-	all     sync.WaitGroup
-	mu      sync.Mutex
-	done    int // of them are answered
+// parallel is a group of concurrent requests.
+type parallel struct {
+	c         *fixture
+	responses []reply
+	errs      []error
+	all       sync.WaitGroup
+	mu        sync.Mutex
+	done      int // number of finished requests
 }
 
-// crowd sends n requests at once; form gets the number of each.
-func (c *cell) crowd(n int, form func(int) request) *crowd {
-	w := &crowd{c: c, answers: make([]reply, n), errs: make([]error, n)}
+// parallel sends n requests at once. form builds request i.
+func (c *fixture) parallel(n int, form func(int) request) *parallel {
+	w := &parallel{c: c, responses: make([]reply, n), errs: make([]error, n)}
 	for i := range n {
 		w.all.Go(func() {
-			w.answers[i], w.errs[i] = c.run.do(form(i))
+			w.responses[i], w.errs[i] = c.run.do(form(i))
 			w.mu.Lock()
 			w.done++
 			w.mu.Unlock()
@@ -38,8 +38,8 @@ func (c *cell) crowd(n int, form func(int) request) *crowd {
 	return w
 }
 
-// gathered waits until held of them are held by the provider, and all others are answered.
-func (w *crowd) gathered(held func() int) {
+// waitUntilHeld waits until every request is either held by the provider or finished.
+func (w *parallel) waitUntilHeld(held func() int) {
 	w.c.Helper()
 	answered := func() int {
 		w.mu.Lock()
@@ -47,43 +47,43 @@ func (w *crowd) gathered(held func() int) {
 		return w.done
 	}
 	end := time.Now().Add(3 * patience)
-	for held()+answered() < len(w.answers) {
+	for held()+answered() < len(w.responses) {
 		if time.Now().After(end) {
-			w.c.Fatalf("of %d the provider holds %d, %d are answered", len(w.answers), held(), answered())
+			w.c.Fatalf("of %d requests the provider holds %d, %d are finished", len(w.responses), held(), answered())
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
 }
 
-// statuses waits for all answers and counts them.
-func (w *crowd) statuses() map[int]int {
+// statuses waits for all responses and counts them by status.
+func (w *parallel) statuses() map[int]int {
 	w.c.Helper()
 	w.all.Wait()
 	counts := map[int]int{}
-	for i := range w.answers {
+	for i := range w.responses {
 		w.c.must(w.errs[i])
-		counts[w.answers[i].status]++
+		counts[w.responses[i].status]++
 	}
 	w.c.must(w.c.settled())
 	return counts
 }
 
-func (w *crowd) want(want map[int]int) {
+func (w *parallel) want(want map[int]int) {
 	w.c.Helper()
 	if got := w.statuses(); !maps.Equal(got, want) {
-		w.c.Errorf("answered %v, want %v", got, want)
+		w.c.Errorf("statuses %v, want %v", got, want)
 	}
 }
 
-// completion is a request in OpenAI's family.
-func (c *cell) completion(key, members string, n int) request {
+// completion returns a request in OpenAI's format.
+func (c *fixture) completion(key, members string, n int) request {
 	body := fmt.Sprintf(`{%s,"messages":[{"role":"user","content":"Hello %04d"}]}`, members, n)
 	return request{method: "POST", path: "/v1/chat/completions", body: body,
 		headers: map[string]string{"x-api-key": c.names[key], "content-type": "application/json"}}
 }
 
-// used is what the project has spent, in dollars.
-func (c *cell) used(project, key string) float64 {
+// used returns the project's spending in dollars.
+func (c *fixture) used(project, key string) float64 {
 	c.Helper()
 	c.do("advance 1s")
 	got, err := c.run.do(request{method: "GET", path: "/api/usage?projectId=" + c.names[project], headers: map[string]string{"x-api-key": c.names[key]}})
@@ -91,16 +91,16 @@ func (c *cell) used(project, key string) float64 {
 	return gjson.GetBytes(got.body, "budget.used").Num
 }
 
-func (c *cell) stat(name string) int64 {
+func (c *fixture) stat(name string) int64 {
 	c.Helper()
 	got, err := c.controlBody(http.MethodGet, "stats", nil)
 	c.must(err)
 	return gjson.GetBytes(got, name).Int()
 }
 
-// TestBurstsFit: of whole calls at once on one key exactly those get through that the budget covers, and the
-// others are told that it is spent; none hears of an outage. "Hello 0000" is at most 20 tokens with all around it.
-func TestBurstsFit(t *testing.T) {
+// TestBurstsFillTheBudget checks that a burst of non-streamed requests on one key gets 200 exactly as far as the budget
+// covers their reservations, and 402 beyond that, never 503. "Hello 0000" is at most 20 tokens with its message overhead.
+func TestBurstsFillTheBudget(t *testing.T) {
 	upstream := NewUpstream()
 	defer upstream.Close()
 	for _, row := range []struct {
@@ -108,121 +108,121 @@ func TestBurstsFit(t *testing.T) {
 		fit                   int
 	}{
 		{"all fit in ten dollars", `"model":"gpt-5.4","max_tokens":4096`, "10", 50},
-		{"all fit in a hundred", `"model":"claude-opus-4-6","max_tokens":32000`, "100", 50},
+		{"all fit in a hundred dollars", `"model":"claude-opus-4-6","max_tokens":32000`, "100", 50},
 		{"one fits", `"model":"gpt-5.4","max_tokens":4096`, "0.0621", 1},
 		{"none fits", `"model":"gpt-5.4","max_tokens":4096`, "0.0614", 0},
 		{"half of them fit", `"model":"gpt-5.4","max_tokens":4096`, "1.55", 25},
-		{"twelve dear ones fit", `"model":"claude-opus-4-6","max_tokens":32000`, "9.7", 12},
-		{"all but one fit", `"model":"claude-opus-4-6","max_tokens":32000`, "39.9", 49},
+		{"twelve expensive requests fit", `"model":"claude-opus-4-6","max_tokens":32000`, "9.7", 12},
+		{"49 of 50 fit", `"model":"claude-opus-4-6","max_tokens":32000`, "39.9", 49},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			upstream.Reset()
-			c := newStage(t, upstream, deployment(upstream))
+			c := newFixture(t, upstream, deployment(upstream))
 			c.do("project site plan=unlimited budget="+row.budget, "key live site", "upstream hold times=51", "fault Ledger=slow")
-			w := c.crowd(50, func(n int) request { return c.completion("live", row.members, n) })
-			w.gathered(upstream.Held)
+			w := c.parallel(50, func(n int) request { return c.completion("live", row.members, n) })
+			w.waitUntilHeld(upstream.Held)
 			upstream.Release()
 			want := map[int]int{200: row.fit, 402: 50 - row.fit}
 			maps.DeleteFunc(want, func(_, n int) bool { return n == 0 })
 			w.want(want)
-			c.upstreamSaw(row.fit)
+			c.wantUpstream(row.fit)
 		})
 	}
 }
 
-// TestBurstOverKeys: the same over ten keys of the project, which take each other's slices.
+// TestBurstOverKeys does the same over ten keys of a project, which recall slices from each other.
 func TestBurstOverKeys(t *testing.T) {
 	upstream := NewUpstream()
 	defer upstream.Close()
-	c := newStage(t, upstream, deployment(upstream))
+	c := newFixture(t, upstream, deployment(upstream))
 	c.do("project site plan=unlimited budget=1.55")
 	for k := range 10 {
 		c.do(fmt.Sprintf("key k%d site", k))
 	}
 	c.do("upstream hold times=51", "fault Ledger=slow")
-	w := c.crowd(50, func(n int) request {
+	w := c.parallel(50, func(n int) request {
 		return c.completion("k"+strconv.Itoa(n%10), `"model":"gpt-5.4","max_tokens":4096`, n)
 	})
-	w.gathered(upstream.Held)
+	w.waitUntilHeld(upstream.Held)
 	upstream.Release()
 	w.want(map[int]int{200: 25, 402: 25})
 }
 
-// TestBurstOfHundreds: 500 at once with money enough are all answered, for few questions to the Ledger.
+// TestBurstOfHundreds checks that 500 requests at once with sufficient budget all succeed with few calls to the Ledger.
 func TestBurstOfHundreds(t *testing.T) {
 	upstream := NewUpstream()
 	defer upstream.Close()
 	for name, members := range map[string]string{
-		"with a limit": `"model":"gpt-5.4","max_tokens":4096`, "without one": `"model":"only"`, "streams": `"model":"only","stream":true`,
+		"with max tokens": `"model":"gpt-5.4","max_tokens":4096`, "without max tokens": `"model":"only"`, "streams": `"model":"only","stream":true`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			upstream.Reset()
-			c := newStage(t, upstream, deployment(upstream))
+			c := newFixture(t, upstream, deployment(upstream))
 			c.do("project site plan=unlimited budget=1000", "key live site", "upstream hold times=500", "stats reset", "fault Ledger=slow")
-			w := c.crowd(500, func(n int) request { return c.completion("live", members, n) })
-			w.gathered(upstream.Held)
+			w := c.parallel(500, func(n int) request { return c.completion("live", members, n) })
+			w.waitUntilHeld(upstream.Held)
 			if calls := c.stat("objectCalls.Ledger"); calls > 3*500 || calls == 0 {
-				t.Errorf("the Ledger was asked %d times", calls)
+				t.Errorf("%d calls to the Ledger", calls)
 			}
 			upstream.Release()
 			w.want(map[int]int{200: 500})
-			t.Logf("the Ledger was asked %d times, meters %d", c.stat("objectCalls.Ledger"), c.stat("objectCalls.KeyMeter"))
+			t.Logf("%d calls to the Ledger, %d to meters", c.stat("objectCalls.Ledger"), c.stat("objectCalls.KeyMeter"))
 		})
 	}
 }
 
-// TestIdleSlices: what 200 keys hold and do not need is there for another one.
-func TestIdleSlices(t *testing.T) {
+// TestIdleSlicesAreRecalled checks that the unused slices of 200 keys are available to another key.
+func TestIdleSlicesAreRecalled(t *testing.T) {
 	upstream := NewUpstream()
 	defer upstream.Close()
-	c := newStage(t, upstream, deployment(upstream))
+	c := newFixture(t, upstream, deployment(upstream))
 	c.do("project site plan=unlimited budget=1", "key late site")
 	const idle = 200
 	for k := range idle {
 		c.do(fmt.Sprintf("key k%d site", k))
 	}
-	w := c.crowd(idle, func(n int) request { return c.completion("k"+strconv.Itoa(n), `"model":"only","max_tokens":100`, n) })
+	w := c.parallel(idle, func(n int) request { return c.completion("k"+strconv.Itoa(n), `"model":"only","max_tokens":100`, n) })
 	w.want(map[int]int{200: idle})
-	// They have spent 4 cents of the dollar. 0.95 dollars are left without the slices of nearly all of them.
+	// They spent 4 cents of the dollar. Reserving 95 cents needs the slices of nearly all of them.
 	got, err := c.run.do(c.completion("late", `"model":"only","max_tokens":475000`, 1))
 	c.must(err)
 	if got.status != 200 {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	if got, err = c.run.do(c.completion("late", `"model":"only","max_tokens":485000`, 2)); err != nil || got.status != 402 {
-		t.Errorf("more than there is: %d %s %v", got.status, got.body, err)
+		t.Errorf("more than the remaining budget: %d %s %v", got.status, got.body, err)
 	}
 }
 
-// novelist answers each request with as much as it may, up to 100,000 tokens, and says so. It holds them until
-// it is told to go on.
-type novelist struct {
-	*liar
+// maxTokensProvider reports the maximum allowed completion tokens for each request, up to 100,000. It holds all
+// responses until its gate is closed.
+type maxTokensProvider struct {
+	*tamperingProxy
 	mu     sync.Mutex
 	held   int
-	tokens uint64 // of all its answers
+	tokens uint64 // sum over all responses
 	gate   chan struct{}
 }
 
-const novel = 100_000
+const mostTokens = 100_000
 
-func newNovelist(t *testing.T) *novelist {
-	n := &novelist{liar: &liar{upstream: NewUpstream()}, gate: make(chan struct{})}
+func newMaxTokensProvider(t *testing.T) *maxTokensProvider {
+	n := &maxTokensProvider{tamperingProxy: &tamperingProxy{upstream: NewUpstream()}, gate: make(chan struct{})}
 	t.Cleanup(n.upstream.Close)
 	n.Server = httptest.NewServer(http.HandlerFunc(n.serve))
 	t.Cleanup(n.Server.Close)
 	return n
 }
 
-func (n *novelist) holds() int {
+func (n *maxTokensProvider) holds() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.held
 }
 
-func (n *novelist) serve(w http.ResponseWriter, r *http.Request) {
+func (n *maxTokensProvider) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	length := uint64(novel)
+	length := uint64(mostTokens)
 	for _, path := range []string{"max_tokens", "max_completion_tokens", "max_output_tokens", "generationConfig.maxOutputTokens"} {
 		if v := gjson.GetBytes(body, path); v.Exists() {
 			length = min(length, v.Uint())
@@ -236,67 +236,67 @@ func (n *novelist) serve(w http.ResponseWriter, r *http.Request) {
 	<-n.gate
 	n.pass(w, r, body, func(answer []byte) []byte {
 		for _, member := range []string{"completion_tokens", "output_tokens", "candidatesTokenCount"} {
-			answer = telling(member, strconv.FormatUint(length, 10))(answer)
+			answer = replacing(member, strconv.FormatUint(length, 10))(answer)
 		}
 		return answer
 	})
 }
 
-// TestBudgetHolds: whole calls at once that name no limit, to a provider that writes a novel for each and says so
-// honestly. They spend the budget, but not more than it and what their prompts are longer than they look.
-func TestBudgetHolds(t *testing.T) {
+// TestBudgetIsNotExceeded sends non-streamed requests without max tokens at once to a provider that uses all allowed
+// tokens. Together they must not cost more than the budget plus the underestimate of their prompts.
+func TestBudgetIsNotExceeded(t *testing.T) {
 	for _, row := range []struct {
 		name, path, body string
 		budget           float64
-		atLeast          int     // so many are answered
-		prompt           float64 // what a prompt of 100 tokens costs
+		atLeast          int     // minimum number of successes
+		prompt           float64 // dollars for a prompt of 100 tokens
 	}{
 		{"openai", "/v1/chat/completions", `{"model":"gpt-5.4","messages":[{"role":"user","content":"%d"}]}`, 10, 6, 2.5e-4},
-		{"openai, thinking", "/v1/chat/completions", `{"model":"gpt-5.4","reasoning_effort":"high","messages":[{"role":"user","content":"%d"}]}`, 10, 5, 2.5e-4},
-		{"openai to anthropic, thinking", "/v1/chat/completions", `{"model":"claude-opus-4-6","reasoning_effort":"high","messages":[{"role":"user","content":"%d"}]}`, 20, 6, 5e-4},
-		{"native, with its own limit", "/api/ai/chat", `{"stream":false,"quality":"cheap","maxTokens":4000,"messages":[{"role":"user","content":"%d"}]}`, 0.1, 11, 1e-4},
+		{"openai, reasoning", "/v1/chat/completions", `{"model":"gpt-5.4","reasoning_effort":"high","messages":[{"role":"user","content":"%d"}]}`, 10, 5, 2.5e-4},
+		{"openai to anthropic, reasoning", "/v1/chat/completions", `{"model":"claude-opus-4-6","reasoning_effort":"high","messages":[{"role":"user","content":"%d"}]}`, 20, 6, 5e-4},
+		{"native, with max tokens", "/api/ai/chat", `{"stream":false,"quality":"cheap","maxTokens":4000,"messages":[{"role":"user","content":"%d"}]}`, 0.1, 11, 1e-4},
 		{"openai to gemini", "/v1/chat/completions", `{"model":"twin","messages":[{"role":"user","content":"%d"}]}`, 0.5, 7, 1e-4},
 		{"openai to cohere", "/v1/chat/completions", `{"model":"herald","messages":[{"role":"user","content":"%d"}]}`, 0.5, 7, 1e-4},
 		{"responses", "/v1/responses", `{"model":"sage","input":"%d"}`, 0.5, 7, 1e-4},
 		{"a route", "/v1/chat/completions", `{"model":"verses","messages":[{"role":"user","content":"%d"}]}`, 2, 3, 1e-4},
-		{"several answers each", "/v1/chat/completions", `{"model":"only","n":3,"messages":[{"role":"user","content":"%d"}]}`, 1, 5, 1e-4},
-		{"less than one novel", "/v1/chat/completions", `{"model":"only","messages":[{"role":"user","content":"%d"}]}`, 0.02, 1, 1e-4},
+		{"several choices each", "/v1/chat/completions", `{"model":"only","n":3,"messages":[{"role":"user","content":"%d"}]}`, 1, 5, 1e-4},
+		{"less than one full response", "/v1/chat/completions", `{"model":"only","messages":[{"role":"user","content":"%d"}]}`, 0.02, 1, 1e-4},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			n := newNovelist(t)
-			c := newStage(t, n.upstream, deploymentBehind(n.upstream, n.URL))
+			n := newMaxTokensProvider(t)
+			c := newFixture(t, n.upstream, deploymentBehind(n.upstream, n.URL))
 			c.do(fmt.Sprintf("project site plan=unlimited budget=%v", row.budget), "key live site")
-			w := c.crowd(50, func(i int) request {
+			w := c.parallel(50, func(i int) request {
 				return request{method: "POST", path: row.path, body: fmt.Sprintf(row.body, i),
 					headers: map[string]string{"x-api-key": c.names["live"], "content-type": "application/json"}}
 			})
-			w.gathered(n.holds)
+			w.waitUntilHeld(n.holds)
 			close(n.gate)
 			got := w.statuses()
 			if got[200] < row.atLeast || got[200]+got[402] != 50 {
-				t.Errorf("answered %v", got)
+				t.Errorf("statuses %v", got)
 			}
 			used := c.used("site", "live")
 			if most := row.budget + float64(got[200])*row.prompt; used > most || used == 0 {
-				t.Errorf("spent %v of %v, %d answers", used, row.budget, got[200])
+				t.Errorf("spent %v of %v, %d responses", used, row.budget, got[200])
 			}
 			t.Logf("%v, spent %v of %v, %d tokens", got, used, row.budget, n.tokens)
 		})
 	}
 }
 
-// TestReservesComeBack: what answers did not use of their reservations is there for the next at once: fifty after
-// one another, each reserving nearly all there is.
-func TestReservesComeBack(t *testing.T) {
+// TestUnusedReservationsAreReleased checks that a settle immediately releases the unused part of a reservation: fifty
+// requests in sequence each reserve nearly the whole budget.
+func TestUnusedReservationsAreReleased(t *testing.T) {
 	upstream := NewUpstream()
 	defer upstream.Close()
-	c := newStage(t, upstream, deployment(upstream))
+	c := newFixture(t, upstream, deployment(upstream))
 	c.do("project site plan=unlimited budget=0.1", "key live site")
 	for n := range 50 {
 		got, err := c.run.do(c.completion("live", `"model":"only"`, n))
 		c.must(err)
 		if got.status != 200 {
-			t.Fatalf("after %d: %d %s", n, got.status, got.body)
+			t.Fatalf("after %d requests: %d %s", n, got.status, got.body)
 		}
 		c.must(c.settled())
 	}

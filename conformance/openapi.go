@@ -19,34 +19,34 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// Contract is docs/openapi.yaml, to hold answers against. (OpenAPI 3.1 schemas are JSON Schema 2020-12.)
+// Contract checks responses against docs/openapi.yaml. (OpenAPI 3.1 schemas are JSON Schema 2020-12.)
 type Contract struct {
 	document map[string]any
 	paths    []describedPath
 	compiler *jsonschema.Compiler
 	mu       sync.Mutex
-	schemas  map[string]*jsonschema.Schema // by their place in the document
+	schemas  map[string]*jsonschema.Schema // by JSON pointer
 }
 
 // describedPath is one path of the document.
 type describedPath struct {
-	segments []string // one in braces stands for any
+	segments []string // a segment in braces matches any
 	methods  map[string]map[string]any
-	allow    string // its methods, as the Allow header names them
+	allow    string // the expected Allow header
 }
 
-// elsewhere describes, in the document, the answers where no operation is.
+// elsewhere is the document's extension that describes responses without an operation.
 const elsewhere = "/x-elsewhere"
 
-// documentURL only names the document inside the schema library; nothing is fetched.
+// documentURL names the document inside the schema library. It is never fetched.
 const documentURL = "https://postern.invalid/openapi.json"
 
-// transport are the headers that belong to HTTP, not to us: the document does not name them.
+// transport are the headers of HTTP itself, which the document does not describe.
 var transport = []string{
 	"Cf-Cache-Status", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Date", "Keep-Alive", "Transfer-Encoding", "Vary",
 }
 
-// NewContract reads the document.
+// NewContract reads the document at path.
 func NewContract(path string) (*Contract, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -92,14 +92,14 @@ func describe(template string, item map[string]any) describedPath {
 	return p
 }
 
-// object is v as an object; of anything else, an empty one.
+// object returns v as an object, or an empty object if it has another type.
 func object(v any) map[string]any {
 	o, _ := v.(map[string]any)
 	return o
 }
 
-// Check says what is wrong with an answer: an operation or a status that is not described, a header that is
-// missing, not described or of a wrong form, a body that does not fit. A Runner checks every answer with it.
+// Check returns an error if a response violates the document: an undescribed operation, status or header, a missing or
+// malformed header, or an invalid body. A Runner checks every response with it.
 func (c *Contract) Check(request *http.Request, response *http.Response, body []byte) error {
 	err := c.check(request, response, body)
 	if err == nil {
@@ -121,29 +121,29 @@ func (c *Contract) check(request *http.Request, response *http.Response, body []
 		return err
 	}
 	if request.Method == http.MethodHead {
-		return nil // such an answer has no body, whatever it would be
+		return nil // responses to HEAD have no body
 	}
 	return c.checkBody(object(described["content"]), at+"/content", response.Header.Get("Content-Type"), body)
 }
 
-// find is the place where an answer is described.
+// find returns the JSON pointer of the description of a response.
 func (c *Contract) find(request *http.Request, response *http.Response) (place string, err error) {
 	path := c.path(request.URL.EscapedPath())
 	status := fmt.Sprint(response.StatusCode)
 	if path == nil {
 		if response.StatusCode != http.StatusNotFound {
-			return "", errors.New("there is no such path, this must be 404")
+			return "", errors.New("unknown path, the status must be 404")
 		}
 		return elsewhere + "/" + status, nil
 	}
 	method := request.Method
 	if method == http.MethodHead {
-		method = http.MethodGet // which is described
+		method = http.MethodGet // the document describes GET only
 	}
 	responses, ok := path.methods[method]
 	if ok {
 		if responses[status] == nil {
-			return "", errors.New("this status is not described")
+			return "", errors.New("the status is not described")
 		}
 		return pointer("paths", strings.Join(path.segments, "/"), strings.ToLower(method), "responses", status), nil
 	}
@@ -152,14 +152,14 @@ func (c *Contract) find(request *http.Request, response *http.Response) (place s
 		if allow := response.Header.Get("Allow"); allow != path.allow {
 			return "", fmt.Errorf("allow is %q, the path has %q", allow, path.allow)
 		}
-	case http.StatusNotFound: // an id that is none, or the admin API is turned off
+	case http.StatusNotFound: // an unknown ID, or the admin API is turned off
 	default:
-		return "", errors.New("there is no such operation, this must be 405")
+		return "", errors.New("unknown operation, the status must be 405")
 	}
 	return elsewhere + "/" + status, nil
 }
 
-// path finds the path that a request's path, as sent, fits; nil if none does.
+// path returns the described path that matches a request's escaped path, or nil.
 func (c *Contract) path(sent string) *describedPath {
 	have := strings.Split(sent, "/")
 	for i := range c.paths {
@@ -174,7 +174,7 @@ func fits(want, have string) bool {
 	return want == have || strings.HasPrefix(want, "{") && have != ""
 }
 
-// pointer makes a JSON pointer (RFC 6901).
+// pointer joins segments to a JSON pointer (RFC 6901).
 func pointer(segments ...string) string {
 	var text string
 	for _, s := range segments {
@@ -183,7 +183,7 @@ func pointer(segments ...string) string {
 	return text
 }
 
-// at is the object at a place, and, if a reference stands there, what that leads to, with its own place.
+// at returns the object at a JSON pointer, after following references, with its own pointer.
 func (c *Contract) at(place string) (map[string]any, string, error) {
 	var here any = c.document
 	for segment := range strings.SplitSeq(place[1:], "/") {
@@ -191,7 +191,7 @@ func (c *Contract) at(place string) (map[string]any, string, error) {
 	}
 	found, ok := here.(map[string]any)
 	if !ok {
-		return nil, "", fmt.Errorf("nothing is described at #%s", place)
+		return nil, "", fmt.Errorf("no object at #%s", place)
 	}
 	if reference, ok := found["$ref"].(string); ok {
 		return c.at(strings.TrimPrefix(reference, "#"))
@@ -229,13 +229,13 @@ func (c *Contract) checkHeaders(described map[string]any, at string, have http.H
 func (c *Contract) checkBody(described map[string]any, at, contentType string, body []byte) error {
 	if len(described) == 0 {
 		if len(body) > 0 || contentType != "" {
-			return fmt.Errorf("there must be no body, but there is %q of type %q", body, contentType)
+			return fmt.Errorf("unexpected body %q of type %q", body, contentType)
 		}
 		return nil
 	}
 	media, _, err := mime.ParseMediaType(contentType)
 	if err != nil || described[media] == nil {
-		return fmt.Errorf("the type %q is not described", contentType)
+		return fmt.Errorf("content type %q is not described", contentType)
 	}
 	switch media {
 	case "text/event-stream":
@@ -257,7 +257,7 @@ func (c *Contract) checkBody(described map[string]any, at, contentType string, b
 	return nil
 }
 
-// checkTable: rows of equal length under a head, and a text that fits (RFC 4180).
+// checkTable checks CSV (RFC 4180): rows of equal length, and the text against its schema.
 func (c *Contract) checkTable(place string, body []byte) error {
 	if _, err := csv.NewReader(bytes.NewReader(body)).ReadAll(); err != nil {
 		return fmt.Errorf("the body is not CSV: %w", err)
@@ -265,11 +265,11 @@ func (c *Contract) checkTable(place string, body []byte) error {
 	return c.validate(place, string(body))
 }
 
-// checkLines: each line is JSON that fits, and has an end.
+// checkLines checks NDJSON: each line is valid against the schema and ends with a newline.
 func (c *Contract) checkLines(place string, body []byte) error {
 	lines := strings.SplitAfter(string(body), "\n")
 	if rest := lines[len(lines)-1]; rest != "" {
-		return fmt.Errorf("the last line has no end: %.600q", rest)
+		return fmt.Errorf("the last line has no newline: %.600q", rest)
 	}
 	for _, line := range lines[:len(lines)-1] {
 		value, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
@@ -283,13 +283,13 @@ func (c *Contract) checkLines(place string, body []byte) error {
 	return nil
 }
 
-// checkEvents: a stream is nothing but comments and events, whose data is JSON or the end mark; and every
-// stream that was not left has an end of some kind, which scenarios look at.
+// checkEvents checks that a stream contains only comments and complete events whose data is JSON or the end marker.
+// Scenarios check the stream's end.
 func checkEvents(body []byte) error {
 	var p sse.Parser
 	events, ok := p.Feed(body, true)
 	if !ok || len(p.Rest) > 0 {
-		return fmt.Errorf("the stream breaks off within an event: %.600q", p.Rest)
+		return fmt.Errorf("the stream ends within an event: %.600q", p.Rest)
 	}
 	for _, e := range events {
 		if string(e.Data) != "[DONE]" && !json.Valid(e.Data) {
@@ -299,8 +299,8 @@ func checkEvents(body []byte) error {
 	return nil
 }
 
-// validateText holds a header's text against a schema: as a number or true or false, if the schema is for
-// one and the text is one.
+// validateText checks a header's text against a schema. If the schema is not for a string and the text is JSON, it
+// checks the JSON value.
 func (c *Contract) validateText(place, text string) error {
 	schema, _, err := c.at(place)
 	if err != nil {
@@ -321,7 +321,7 @@ func (c *Contract) validate(place string, value any) error {
 	return schema.Validate(value)
 }
 
-// schema compiles a schema once.
+// schema returns the compiled schema at a JSON pointer, and caches it.
 func (c *Contract) schema(place string) (*jsonschema.Schema, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -32,12 +32,12 @@ func newContract(t *testing.T) *Contract {
 	return contract
 }
 
-// answered is an answer to check, with the headers that all have; "-NAME" takes one away.
+// answered is a response to check. check adds the headers common to all responses; "-NAME" in headers removes one.
 type answered struct {
 	method, path string
 	status       int
 	body         string
-	headers      []string // name, value, …
+	headers      []string // name, value pairs
 }
 
 func (a *answered) check(c *Contract) error {
@@ -75,14 +75,14 @@ const (
 	tableHead = "model,requests,hits,misses,failed,promptTokens,completionTokens,cost,estimated,expired,latencyMeanMs,latencyP50Ms,latencyP95Ms\r\n"
 	goodRow   = `{"model":"m","requests":1,"hits":0,"misses":1,"failed":0,"promptTokens":1,"completionTokens":1,"cost":0.1,"estimated":0,` +
 		`"expired":0,"latency":null}` + "\n"
-	projectUsage = "/api/admin/projects/proj_1/usage"
 	goodRoot     = `{"name":"Postern","version":"` + exchange.Version + `","docs":"https://x.example/","health":"/api/health","models":"/v1/models","endpoints":["GET /api/health"]}`
+	projectUsage = "/api/admin/projects/proj_1/usage"
 )
 
 var (
+	csvHeaders    = []string{"Content-Type", "text/csv; charset=utf-8", "Content-Disposition", `attachment; filename="usage-proj_1-2026-11-01-2026-11-30-model.csv"`}
 	rootHeaders   = []string{"Vary", "Accept"}
 	pageHeaders   = []string{"Vary", "Accept", "Content-Type", "text/html; charset=utf-8"}
-	csvHeaders    = []string{"Content-Type", "text/csv; charset=utf-8", "Content-Disposition", `attachment; filename="usage-proj_1-2026-11-01-2026-11-30-model.csv"`}
 	ndjsonHeaders = []string{"Content-Type", "application/x-ndjson", "Content-Disposition", `attachment; filename="usage-proj_1-2026-11-01-2026-11-30-model.ndjson"`}
 )
 
@@ -103,9 +103,9 @@ func TestContractAccepts(t *testing.T) {
 		{"GET", projectUsage, 200, tableHead + "m,1,0,1,0,1,1,0.1,0,0,,,\r\n", csvHeaders},
 		{"GET", projectUsage, 200, goodRow + goodRow, ndjsonHeaders},
 		{"GET", projectUsage, 200, "", ndjsonHeaders},
+		{"GET", "/api/usage", 400, errorBody(fault.InvalidRequest, fault.Detail{Field: "projectId", Message: "is required"}), nil},
 		{"GET", "/", 200, goodRoot, rootHeaders},
 		{"GET", "/", 200, "<!doctype html>\n<p>", pageHeaders},
-		{"GET", "/api/usage", 400, errorBody(fault.InvalidRequest, fault.Detail{Field: "projectId", Message: "is required"}), nil},
 	} {
 		if err := a.check(c); err != nil {
 			t.Error(err)
@@ -113,58 +113,58 @@ func TestContractAccepts(t *testing.T) {
 	}
 }
 
-func TestContractRefuses(t *testing.T) {
+func TestContractRejects(t *testing.T) {
 	c := newContract(t)
 	with := func(body, old, new string) string { return strings.Replace(body, old, new, 1) }
 	for what, a := range map[string]answered{
-		"a status that is not described":     {"GET", "/api/health", 418, goodHealth, nil},
-		"another operation's status":         {"GET", "/api/health", 402, errorBody(fault.BudgetExceeded), nil},
-		"no such path, but 200":              {"GET", "/api/nothing", 200, goodHealth, nil},
-		"no such path, but 405":              {"GET", "/api/nothing", 405, errorBody(fault.MethodNotAllowed), []string{"Allow", "GET"}},
-		"a path that only looks alike":       {"GET", "/api/health/", 200, goodHealth, nil},
-		"an escaped slash":                   {"GET", "/api/admin/projects/proj_1%2Fkeys", 201, goodHealth, nil},
-		"no such operation, but 200":         {"POST", "/api/health", 200, goodHealth, nil},
-		"405 without allow":                  {"PUT", "/api/health", 405, errorBody(fault.MethodNotAllowed), nil},
-		"HEAD of what is not described":      {"HEAD", "/api/ai/complete", 200, "", nil},
-		"405 with another allow":             {"PUT", "/api/health", 405, errorBody(fault.MethodNotAllowed), []string{"Allow", "GET, POST"}},
-		"405 without HEAD":                   {"PUT", "/api/health", 405, errorBody(fault.MethodNotAllowed), []string{"Allow", "GET"}},
-		"404 with another error's body":      {"GET", "/api/nothing", 404, errorBody(fault.Forbidden), nil},
-		"a header that is missing":           {"GET", "/api/health", 200, goodHealth, []string{"-X-Request-Id", ""}},
-		"a header of the wrong form":         {"GET", "/api/health", 200, goodHealth, []string{"X-Request-Id", "1"}},
-		"a header that is not described":     {"GET", "/api/health", 200, goodHealth, []string{"X-Postern-Key", "sk_live_1"}},
-		"a header that is not a number":      {"GET", "/api/health", 200, goodHealth, []string{"X-Ratelimit-Limit-Requests", "many"}},
-		"an optional header of a wrong form": {"GET", "/api/health", 200, goodHealth, []string{"Ratelimit", "9"}},
-		"a public cache":                     {"GET", "/api/health", 200, goodHealth, []string{"Cache-Control", "public"}},
-		"401 without a challenge":            {"GET", "/api/health", 401, errorBody(fault.MissingKey), nil},
-		"429 without retry-after":            {"GET", "/api/health", 429, errorBody(fault.RateLimited), nil},
-		"an empty body":                      {"GET", "/api/health", 200, "", nil},
-		"a body that is not JSON":            {"GET", "/api/health", 200, "ok", nil},
-		"two values":                         {"GET", "/api/health", 200, goodHealth + goodHealth, nil},
-		"another type":                       {"GET", "/api/health", 200, goodHealth, []string{"Content-Type", "text/plain"}},
-		"no type":                            {"GET", "/api/health", 200, goodHealth, []string{"-Content-Type", ""}},
-		"a member too many":                  {"GET", "/api/health", 200, with(goodHealth, "{", `{"key":"sk_live_1",`), nil},
-		"a member too few":                   {"GET", "/api/health", 200, with(goodHealth, `"authenticated":true,`, ""), nil},
-		"a wrong type":                       {"GET", "/api/health", 200, with(goodHealth, "true", `"true"`), nil},
-		"a count that is none":               {"GET", "/api/usage", 200, with(goodUsage, `"requests":1`, `"requests":1.5`), nil},
-		"a model with a member too many":     {"GET", "/api/usage", 200, with(goodUsage, `"cost"`, `"price":1,"cost"`), nil},
-		"a rate above 100":                   {"GET", "/api/usage", 200, with(goodUsage, `"hitRate":0`, `"hitRate":100.5`), nil},
-		"a date that is none":                {"GET", "/api/usage", 200, with(goodUsage, "11-01T", "11-31T"), nil},
-		"a key's value shown again":          {"POST", "/api/admin/projects/proj_1/keys/key_1/reactivate", 200, with(goodKey, "{", `{"value":"sk_live_1",`), nil},
-		"a new key without its value":        {"POST", "/api/admin/projects/proj_1/keys", 201, goodKey, nil},
-		"204 with a body":                    {"DELETE", "/api/admin/projects/proj_1/keys/key_1", 204, "{}", []string{"-Content-Type", "", "-X-Content-Type-Options", ""}},
-		"400 without details":                {"GET", "/api/usage", 400, errorBody(fault.InvalidRequest), nil},
-		"details elsewhere":                  {"GET", "/api/usage", 401, errorBody(fault.MissingKey, fault.Detail{Field: "key", Message: "is missing"}), []string{"WWW-Authenticate", "Bearer"}},
-		"a code with another's text":         {"GET", "/api/health", 401, with(errorBody(fault.MissingKey), "Missing API key", "Invalid or inactive API key"), []string{"WWW-Authenticate", "Bearer"}},
-		"a code that nobody knows":           {"GET", "/api/nothing", 404, with(errorBody(fault.NotFound), "not_found", "lost"), nil},
-		"a table without a head":             {"GET", projectUsage, 200, "m,1,0,1,0,1,1,0.1,0,0,,,\r\n", csvHeaders},
-		"a table with a row too short":       {"GET", projectUsage, 200, tableHead + "m,1\r\n", csvHeaders},
-		"a line that does not fit":           {"GET", projectUsage, 200, goodRow + with(goodRow, "{", `{"value":"sk_live_1",`), ndjsonHeaders},
-		"a line without an end":              {"GET", projectUsage, 200, strings.TrimSpace(goodRow), ndjsonHeaders},
-		"a file with another name":           {"GET", projectUsage, 200, goodRow, append(csvHeaders[2:3:3], `attachment; filename="x"`, "Content-Type", "application/x-ndjson")},
-		"another version":                    {"GET", "/", 200, with(goodRoot, exchange.Version, "0.0.0"), rootHeaders},
-		"a page that is not HTML":            {"GET", "/", 200, goodRoot, pageHeaders},
-		"a type chosen without vary":         {"GET", "/", 200, goodRoot, nil},
-		"a request id of another form":       {"GET", "/api/nothing", 404, with(errorBody(fault.NotFound), anyRequestID, "1"), nil},
+		"an undescribed status":                  {"GET", "/api/health", 418, goodHealth, nil},
+		"another operation's status":             {"GET", "/api/health", 402, errorBody(fault.BudgetExceeded), nil},
+		"200 for an unknown path":                {"GET", "/api/nothing", 200, goodHealth, nil},
+		"405 for an unknown path":                {"GET", "/api/nothing", 405, errorBody(fault.MethodNotAllowed), []string{"Allow", "GET"}},
+		"a path with a trailing slash":           {"GET", "/api/health/", 200, goodHealth, nil},
+		"an escaped slash":                       {"GET", "/api/admin/projects/proj_1%2Fkeys", 201, goodHealth, nil},
+		"200 for an unknown operation":           {"POST", "/api/health", 200, goodHealth, nil},
+		"405 without allow":                      {"PUT", "/api/health", 405, errorBody(fault.MethodNotAllowed), nil},
+		"HEAD without a described GET":           {"HEAD", "/api/ai/complete", 200, "", nil},
+		"405 with another allow":                 {"PUT", "/api/health", 405, errorBody(fault.MethodNotAllowed), []string{"Allow", "GET, POST"}},
+		"405 without HEAD":                       {"PUT", "/api/health", 405, errorBody(fault.MethodNotAllowed), []string{"Allow", "GET"}},
+		"404 with another error's body":          {"GET", "/api/nothing", 404, errorBody(fault.Forbidden), nil},
+		"a missing header":                       {"GET", "/api/health", 200, goodHealth, []string{"-X-Request-Id", ""}},
+		"a malformed header":                     {"GET", "/api/health", 200, goodHealth, []string{"X-Request-Id", "1"}},
+		"an undescribed header":                  {"GET", "/api/health", 200, goodHealth, []string{"X-Postern-Key", "sk_live_1"}},
+		"a header that is not a number":          {"GET", "/api/health", 200, goodHealth, []string{"X-Ratelimit-Limit-Requests", "many"}},
+		"a malformed optional header":            {"GET", "/api/health", 200, goodHealth, []string{"Ratelimit", "9"}},
+		"a public cache":                         {"GET", "/api/health", 200, goodHealth, []string{"Cache-Control", "public"}},
+		"401 without a challenge":                {"GET", "/api/health", 401, errorBody(fault.MissingKey), nil},
+		"429 without retry-after":                {"GET", "/api/health", 429, errorBody(fault.RateLimited), nil},
+		"an empty body":                          {"GET", "/api/health", 200, "", nil},
+		"a body that is not JSON":                {"GET", "/api/health", 200, "ok", nil},
+		"two JSON values":                        {"GET", "/api/health", 200, goodHealth + goodHealth, nil},
+		"another content type":                   {"GET", "/api/health", 200, goodHealth, []string{"Content-Type", "text/plain"}},
+		"no content type":                        {"GET", "/api/health", 200, goodHealth, []string{"-Content-Type", ""}},
+		"an extra member":                        {"GET", "/api/health", 200, with(goodHealth, "{", `{"key":"sk_live_1",`), nil},
+		"a missing member":                       {"GET", "/api/health", 200, with(goodHealth, `"authenticated":true,`, ""), nil},
+		"a wrong type":                           {"GET", "/api/health", 200, with(goodHealth, "true", `"true"`), nil},
+		"a fractional count":                     {"GET", "/api/usage", 200, with(goodUsage, `"requests":1`, `"requests":1.5`), nil},
+		"a model with an extra member":           {"GET", "/api/usage", 200, with(goodUsage, `"cost"`, `"price":1,"cost"`), nil},
+		"a rate above 100":                       {"GET", "/api/usage", 200, with(goodUsage, `"hitRate":0`, `"hitRate":100.5`), nil},
+		"an invalid date":                        {"GET", "/api/usage", 200, with(goodUsage, "11-01T", "11-31T"), nil},
+		"a key's value shown again":              {"POST", "/api/admin/projects/proj_1/keys/key_1/reactivate", 200, with(goodKey, "{", `{"value":"sk_live_1",`), nil},
+		"a new key without its value":            {"POST", "/api/admin/projects/proj_1/keys", 201, goodKey, nil},
+		"204 with a body":                        {"DELETE", "/api/admin/projects/proj_1/keys/key_1", 204, "{}", []string{"-Content-Type", "", "-X-Content-Type-Options", ""}},
+		"400 without details":                    {"GET", "/api/usage", 400, errorBody(fault.InvalidRequest), nil},
+		"401 with details":                       {"GET", "/api/usage", 401, errorBody(fault.MissingKey, fault.Detail{Field: "key", Message: "is missing"}), []string{"WWW-Authenticate", "Bearer"}},
+		"a code with another error's text":       {"GET", "/api/health", 401, with(errorBody(fault.MissingKey), "Missing API key", "Invalid or inactive API key"), []string{"WWW-Authenticate", "Bearer"}},
+		"an unknown code":                        {"GET", "/api/nothing", 404, with(errorBody(fault.NotFound), "not_found", "lost"), nil},
+		"a table without a head":                 {"GET", projectUsage, 200, "m,1,0,1,0,1,1,0.1,0,0,,,\r\n", csvHeaders},
+		"a table with a short row":               {"GET", projectUsage, 200, tableHead + "m,1\r\n", csvHeaders},
+		"an invalid line":                        {"GET", projectUsage, 200, goodRow + with(goodRow, "{", `{"value":"sk_live_1",`), ndjsonHeaders},
+		"a line without a newline":               {"GET", projectUsage, 200, strings.TrimSpace(goodRow), ndjsonHeaders},
+		"an invalid file name":                   {"GET", projectUsage, 200, goodRow, append(csvHeaders[2:3:3], `attachment; filename="x"`, "Content-Type", "application/x-ndjson")},
+		"a malformed request ID":                 {"GET", "/api/nothing", 404, with(errorBody(fault.NotFound), anyRequestID, "1"), nil},
+		"another version":                        {"GET", "/", 200, with(goodRoot, exchange.Version, "0.0.0"), rootHeaders},
+		"a page that is not HTML":                {"GET", "/", 200, goodRoot, pageHeaders},
+		"a negotiated content type without vary": {"GET", "/", 200, goodRoot, nil},
 	} {
 		if a.check(c) == nil {
 			t.Errorf("%s was accepted", what)
@@ -172,14 +172,15 @@ func TestContractRefuses(t *testing.T) {
 	}
 }
 
-// otherFamilies are the errors that our own endpoints do not give.
+// otherFamilies are the errors that the native endpoints never return.
 var otherFamilies = map[string]bool{
 	"404 model_not_found": true, "400 provider_rejected": true, "400 context_length_exceeded": true, "400 content_filter": true,
 }
 
 const bodyID = "req_0123456789abcdef0123456789abcdef"
 
-// TestContractHasAllFaults: every row of the table of errors is an answer of some operation, or of none.
+// TestContractHasAllFaults checks that every row of the fault table is a described error of some operation, or of an
+// unknown path.
 func TestContractHasAllFaults(t *testing.T) {
 	source, err := os.ReadFile("../core/fault/fault.go")
 	if err != nil {
@@ -187,7 +188,7 @@ func TestContractHasAllFaults(t *testing.T) {
 	}
 	rows := regexp.MustCompile(`Fault\{(\d+), "([^"]+)", "([^"]+)"\}`).FindAllStringSubmatch(string(source), -1)
 	if len(rows) < 20 {
-		t.Fatalf("only %d rows were found", len(rows))
+		t.Fatalf("found only %d rows", len(rows))
 	}
 	c := newContract(t)
 	for _, row := range rows {
@@ -197,16 +198,16 @@ func TestContractHasAllFaults(t *testing.T) {
 			body = errorBody(fault.Fault{Status: status, Code: row[2], Text: row[3]}, fault.Detail{Field: "body", Message: "is wrong"})
 		}
 		if otherFamilies[row[1]+" "+row[2]] {
-			// Only the callers of /v1 are told, in their own shapes.
+			// only /v1 returns these, in its own formats
 			body = `{"error":{"message":"` + row[3] + `","type":"invalid_request_error","param":null,"code":"` + row[2] + `"},"request_id":"` + bodyID + `"}`
 		}
 		if !c.describesBody(row[1], body) {
-			t.Errorf("no answer with status %d is described that %s fits", status, body)
+			t.Errorf("no described response with status %d matches %s", status, body)
 		}
 	}
 }
 
-// describesBody says whether a body fits any answer with that status.
+// describesBody reports whether a body is valid for any response with that status.
 func (c *Contract) describesBody(status, body string) bool {
 	places := []string{elsewhere + "/" + status}
 	for _, path := range c.paths {
@@ -223,7 +224,7 @@ func (c *Contract) describesBody(status, body string) bool {
 	return false
 }
 
-// TestContractExample: what the document says of test mode is what a deployment without an overlay answers.
+// TestContractExample checks that a deployment without an overlay returns the document's test mode examples.
 func TestContractExample(t *testing.T) {
 	c := newContract(t)
 	local, err := NewLocal(map[string]string{"POSTERN_ADMIN_TOKEN": AdminToken}, host.NewNative)
@@ -270,7 +271,7 @@ func TestContractExample(t *testing.T) {
 	}
 }
 
-// example is an object of the document with plain numbers.
+// example returns an object of the document with float64 numbers.
 func (c *Contract) example(t *testing.T, place string) map[string]any {
 	t.Helper()
 	found, _, err := c.at(place)

@@ -13,24 +13,24 @@ import (
 	"github.com/postern-ai/postern/host"
 )
 
-// TestParallelFailures: of failures at once none is lost: a target rests after exactly as many as the operator
-// says, however they come together.
+// TestParallelFailures checks that concurrent failures are all counted: a circuit opens after exactly the configured
+// number.
 func TestParallelFailures(t *testing.T) {
 	upstream := NewUpstream()
 	defer upstream.Close()
-	c := newStage(t, upstream, deployment(upstream))
+	c := newFixture(t, upstream, deployment(upstream))
 	const enough = 100
 	c.do("routing retries=0 coolAfter="+strconv.Itoa(enough), "project site plan=unlimited budget=1000", "key live site")
 	single := func(n int) request { return c.completion("live", `"model":"only","max_tokens":10`, n) }
 	fails := func(n int) {
 		t.Helper()
 		c.queue(Behavior{Kind: "hold", Status: 500}, n)
-		w := c.crowd(n, single)
-		w.gathered(upstream.Held)
+		w := c.parallel(n, single)
+		w.waitUntilHeld(upstream.Held)
 		upstream.Release()
 		w.want(map[int]int{502: n})
 	}
-	// next is which target a route of two asks first, and whether that rested.
+	// next returns the attempts of a request to a route with two targets.
 	next := func(round int) string {
 		t.Helper()
 		got, err := c.run.do(c.completion("live", `"model":"balanced","max_tokens":10`, round))
@@ -51,18 +51,18 @@ func TestParallelFailures(t *testing.T) {
 	}
 }
 
-// onWallClock is newStage with a host whose clock goes as real ones do.
-func onWallClock(t *testing.T, upstream *Upstream, routing string) *cell {
-	c, local := newStageOf(t, upstream, deployment(upstream))
+// onWallClock is newFixture with a host on the real clock.
+func onWallClock(t *testing.T, upstream *Upstream, routing string) *fixture {
+	c, local := newFixtureOf(t, upstream, deployment(upstream))
 	c.do("routing " + routing)
 	local.wall.Store(true)
 	c.do("project demo plan=unlimited", "key live demo")
 	return c
 }
 
-// TestRequestEnds: a provider that hangs on every target keeps no caller longer than the request's time, and
-// what is left of that is all that a next attempt gets. A stream's comments are not content.
-func TestRequestEnds(t *testing.T) {
+// TestRequestDeadline checks that a request ends at its deadline even if the provider hangs on every target: an attempt
+// gets only the remaining time. Comments of a stream do not count as content.
+func TestRequestDeadline(t *testing.T) {
 	upstream := NewUpstream()
 	defer upstream.Close()
 	route := `{"routes":{"cheap":{"strategy":"ordered","targets":[{"model":"only"},{"model":"poet"},{"model":"twin"},{"model":"herald"},{"model":"spare"}]}}}`
@@ -93,46 +93,46 @@ func TestRequestEnds(t *testing.T) {
 			got, err := c.run.do(request{method: "POST", path: "/api/ai/chat", body: body,
 				headers: map[string]string{"x-api-key": c.names["live"], "content-type": "application/json"}})
 			c.must(err)
-			if took := time.Since(begun); took > 6*time.Second { // each attempt's own time is 8 seconds
-				t.Errorf("it took %v", took)
+			if took := time.Since(begun); took > 6*time.Second { // the timeout of each attempt is 8 seconds
+				t.Errorf("the request took %v", took)
 			}
 			opened := strings.HasPrefix(got.header.Get("Content-Type"), "text/event-stream")
 			if !opened && got.status != 504 || !strings.Contains(string(got.body), `"code":"provider_timeout"`) || strings.Contains(string(got.body), "[DONE]") {
 				t.Errorf("%d %s", got.status, got.body)
 			}
 			if n := len(upstream.Seen()); n < 1 || n > row.attempts {
-				t.Errorf("%d targets were asked", n)
+				t.Errorf("%d attempts", n)
 			}
 			c.do("upstream-left " + strconv.Itoa(len(upstream.Seen())))
 		})
 	}
 }
 
-// TestRetryDatesAreWaitedFor: the second attempt does not come before the date.
-func TestRetryDatesAreWaitedFor(t *testing.T) {
+// TestRetryAfterDates checks that the second attempt is not sent before the date in Retry-After.
+func TestRetryAfterDates(t *testing.T) {
 	at := Start.Add(time.Second)
 	for _, date := range []string{at.Format(http.TimeFormat), at.Format("Monday, 02-Jan-06 15:04:05 GMT"), at.Format(time.ANSIC)} {
 		t.Run(date, func(t *testing.T) {
 			t.Parallel()
 			upstream := NewUpstream()
 			defer upstream.Close()
-			c := newStage(t, upstream, deployment(upstream))
+			c := newFixture(t, upstream, deployment(upstream))
 			c.do("project site", "key live site")
 			c.queue(Behavior{Kind: "status", Status: 429, Headers: map[string]string{"Retry-After": date}}, 1)
 			got, err := c.run.do(c.completion("live", `"model":"only"`, 1))
 			c.must(err)
 			seen := upstream.Seen()
 			if got.status != 200 || len(seen) != 2 || seen[1].At.Sub(seen[0].At) < 900*time.Millisecond {
-				t.Errorf("%d %s, asked %d times", got.status, got.body, len(seen))
+				t.Errorf("%d %s, %d attempts", got.status, got.body, len(seen))
 			}
 		})
 	}
 }
 
-// forgeries are headers by which a caller may try to pass as another.
+// forgeries are headers with which a caller may try to forge its address.
 var forgeries = []string{"Cf-Connecting-Ip", "X-Forwarded-For", "X-Postern-Address", "X-Real-Ip", "True-Client-Ip", "Forwarded"}
 
-// TestForgedAddresses: behind no proxy a caller is where its connection comes from, whatever it says.
+// TestForgedAddresses checks that without a trusted proxy only the connection determines the client's address.
 func TestForgedAddresses(t *testing.T) {
 	s := newSite(t, host.NewNative)
 	s.local.proxies = nil
@@ -154,31 +154,32 @@ func TestForgedAddresses(t *testing.T) {
 		guesses[ask(n, "/api/health", "X-Api-Key", x.expand("$forged"))]++
 	}
 	if guesses[401] != 30 || guesses[429] != 10 {
-		t.Errorf("of 40 guesses %v", guesses)
+		t.Errorf("statuses of 40 unknown keys: %v", guesses)
 	}
 	tokens := map[int]int{}
 	for n := range 24 {
 		tokens[ask(n, "/api/admin/projects", "Authorization", "Bearer wrong-token-of-somebody")]++
 		if status := ask(n, "/api/admin/projects", "Authorization", "Bearer "+AdminToken); status != 200 {
-			t.Errorf("the right token after %d wrong ones: %d", n+1, status)
+			t.Errorf("valid token after %d invalid tokens: %d", n+1, status)
 		}
 	}
 	if tokens[401] != 5 || tokens[429] != 19 {
-		t.Errorf("of 24 wrong tokens %v", tokens)
+		t.Errorf("statuses of 24 invalid tokens: %v", tokens)
 	}
 	s.local.host.Wait()
 	if text := string(s.local.Log.Take()); strings.Contains(text, "198.51.100.") {
-		t.Errorf("logged: %s", text)
+		t.Errorf("the log has a forged address: %s", text)
 	}
 }
 
-// TestRightTokenInACrowd: 24 right tokens among hundreds of wrong ones from the same address all pass.
-func TestRightTokenInACrowd(t *testing.T) {
+// TestValidTokensPassDuringLockout checks that 24 valid tokens all pass among hundreds of invalid tokens from the same
+// address.
+func TestValidTokensPassDuringLockout(t *testing.T) {
 	upstream := NewUpstream()
 	defer upstream.Close()
-	c := newStage(t, upstream, deployment(upstream))
+	c := newFixture(t, upstream, deployment(upstream))
 	const n = 240
-	w := c.crowd(n, func(i int) request {
+	w := c.parallel(n, func(i int) request {
 		token := "wrong-token-number-" + strconv.Itoa(i)
 		if i%10 == 3 {
 			token = AdminToken
@@ -187,27 +188,27 @@ func TestRightTokenInACrowd(t *testing.T) {
 	})
 	w.all.Wait()
 	wrong := map[int]int{}
-	for i, got := range w.answers {
+	for i, got := range w.responses {
 		c.must(w.errs[i])
 		if i%10 != 3 {
 			wrong[got.status]++
 		} else if got.status != 200 {
-			t.Errorf("a right token: %d %s", got.status, got.body)
+			t.Errorf("valid token: %d %s", got.status, got.body)
 		}
 	}
 	if wrong[401] < 1 || wrong[401] > 5 || wrong[401]+wrong[429] != n-n/10 {
-		t.Errorf("of the wrong ones %v", wrong)
+		t.Errorf("statuses of invalid tokens: %v", wrong)
 	}
 }
 
-// TestLastFiguresMissing: Anthropic's streams begin with figures of an answer that has hardly begun. If no others
-// follow, the answer is not taken to have been so short.
-func TestLastFiguresMissing(t *testing.T) {
-	c, l := nonsenseStage(t)
+// TestMissingFinalUsageIsEstimated checks that the usage at the start of an Anthropic stream, which counts almost no
+// output tokens, is not booked as final if no later usage follows.
+func TestMissingFinalUsageIsEstimated(t *testing.T) {
+	c, l := newProxyFixture(t)
 	for n, value := range []string{"null", `"12"`, "-3", ""} {
 		l.change = func(b []byte) []byte {
 			head, tail, _ := strings.Cut(string(b), "event: message_delta")
-			return append([]byte(head+"event: message_delta"), telling("output_tokens", value)([]byte(tail))...)
+			return append([]byte(head+"event: message_delta"), replacing("output_tokens", value)([]byte(tail))...)
 		}
 		body := fmt.Sprintf(`{"model":"poet","max_tokens":9000,"stream":true,"messages":[{"role":"user","content":"count to 300 %d"}]}`, n)
 		got, err := c.run.do(request{method: "POST", path: "/v1/messages", body: body, headers: map[string]string{"x-api-key": c.names["live"], "content-type": "application/json"}})

@@ -12,16 +12,16 @@ import (
 	"sync"
 )
 
-// request is what a send, burst or start sends: its block is header lines, then the body.
+// request is an HTTP request of send, burst or start.
 type request struct {
 	method, path, body string
 	headers            map[string]string
 	chunked            bool
-	leave              int // the caller leaves after so many bytes of the answer; 0: it stays
+	leave              int // disconnect after this many bytes of the response body; 0: read all
 }
 
-// addressHeaders tell a host under test the caller's address: workerd as the platform would, the others as a proxy
-// that they trust.
+// addressHeaders set the client's address: the first as the platform does for workerd, the second as a trusted proxy
+// does for the other hosts.
 var addressHeaders = []string{"cf-connecting-ip", "x-forwarded-for"}
 
 func (x *run) request(s Step, args []string) request {
@@ -37,13 +37,14 @@ func (x *run) request(s Step, args []string) request {
 	}
 	for i, line := range s.Lines {
 		if strings.HasPrefix(line, "{") || strings.HasPrefix(line, "[") || strings.HasPrefix(line, "body:") {
-			r.body = x.expand(strings.TrimSpace(strings.TrimPrefix(strings.Join(s.Lines[i:], "\n"), "body:")))
+			body := strings.TrimSpace(strings.TrimPrefix(strings.Join(s.Lines[i:], "\n"), "body:"))
+			r.body = x.expand(padded(s, body))
 			break
 		}
 		name, value, _ := strings.Cut(line, ":")
-		r.headers[strings.ToLower(name)] = padded(s, x.expand(strings.TrimSpace(value)))
+		r.headers[strings.ToLower(name)] = x.expand(padded(s, strings.TrimSpace(value)))
 	}
-	r.body = unescapeBytes(padded(s, r.body))
+	r.body = unescapeBytes(r.body)
 	if contentType, given := r.headers["content-type"]; given && contentType == "" {
 		delete(r.headers, "content-type")
 	} else if r.body != "" && !given {
@@ -52,13 +53,14 @@ func (x *run) request(s Step, args []string) request {
 	return r
 }
 
-// padded puts so many x in the place of PAD.
+// padded replaces PAD with as many x as the option "pad" specifies. Pad before expand, because a random key may contain
+// "PAD".
 func padded(s Step, body string) string {
 	size, _ := strconv.Atoi(s.Options["pad"])
 	return strings.Replace(body, "PAD", strings.Repeat("x", size), 1)
 }
 
-// unescapeBytes makes \xNN, which JSON does not have, a byte.
+// unescapeBytes replaces \xNN, which JSON does not have, with the byte.
 func unescapeBytes(text string) string {
 	return byteEscape.ReplaceAllStringFunc(text, func(escape string) string {
 		n, _ := strconv.ParseUint(escape[2:], 16, 8)
@@ -68,14 +70,14 @@ func unescapeBytes(text string) string {
 
 var byteEscape = regexp.MustCompile(`\\x[0-9a-f]{2}`)
 
-// numbered puts the request's number in the place of #N.
+// numbered replaces #N with the request's number.
 func (r request) numbered(n int) request {
 	r.body = strings.ReplaceAll(r.body, "#N", strconv.Itoa(n))
 	return r
 }
 
-// send METHOD PATH [key=NAME] [from=ADDRESS] [times=N] [pad=N] [chunked=yes] [leave=N]: its answer, the last one, is what expect
-// looks at.
+// send runs "send METHOD PATH [key=NAME] [from=ADDRESS] [times=N] [pad=N] [chunked=yes] [leave=N]". expect checks its
+// last response.
 func (x *run) send(s Step) (err error) {
 	times := 1
 	if n, given := s.Options["times"]; given {
@@ -89,7 +91,7 @@ func (x *run) send(s Step) (err error) {
 	return errors.Join(err, x.settled())
 }
 
-// settled waits for what goes on after the answers, unless a request is in flight.
+// settled waits for the work after the responses, unless a request is in flight.
 func (x *run) settled() error {
 	if len(x.flights) > 0 {
 		return nil
@@ -97,39 +99,39 @@ func (x *run) settled() error {
 	return x.control("settle", nil)
 }
 
-// start NAME METHOD PATH …: like send, but does not wait for the answer.
+// start runs "start NAME METHOD PATH …": like send, without waiting for the response.
 func (x *run) start(s Step) error {
-	answer := make(chan flight, 1)
+	answer := make(chan outcome, 1)
 	ctx, leave := context.WithCancel(context.Background())
-	x.flights[s.Args[0]] = underway{answer, leave}
+	x.flights[s.Args[0]] = startedRequest{answer, leave}
 	r := x.request(s, s.Args[1:])
 	go func() {
 		got, err := x.doWhile(ctx, r)
-		answer <- flight{got, err}
+		answer <- outcome{got, err}
 	}()
 	return nil
 }
 
-// leave NAME: the caller of what was started leaves without having had a head.
+// leave runs "leave NAME": it disconnects the client of a started request before the response head.
 func (x *run) leave(s Step) error {
 	started, ok := x.flights[s.Args[0]]
 	if !ok {
-		return errors.New("no such request in flight")
+		return errors.New("no request with this name is in flight")
 	}
 	started.leave()
 	got := <-started.answer
 	delete(x.flights, s.Args[0])
 	if got.err == nil {
-		return fmt.Errorf("it was answered before: %d %s", got.status, got.body)
+		return fmt.Errorf("it already has a response: %d %s", got.status, got.body)
 	}
 	return nil
 }
 
-// join NAME: waits for the answer of what was started.
+// join runs "join NAME": it waits for the response to a started request.
 func (x *run) join(s Step) error {
 	started, ok := x.flights[s.Args[0]]
 	if !ok {
-		return errors.New("no such request in flight")
+		return errors.New("no request with this name is in flight")
 	}
 	got := <-started.answer
 	started.leave()
@@ -138,7 +140,7 @@ func (x *run) join(s Step) error {
 	return errors.Join(got.err, x.settled())
 }
 
-// burst N METHOD PATH …: N at once.
+// burst runs "burst N METHOD PATH …": it sends N requests at once.
 func (x *run) burst(s Step) error {
 	n, err := strconv.Atoi(s.Args[0])
 	if err != nil {
@@ -157,10 +159,10 @@ func (x *run) burst(s Step) error {
 
 func (x *run) do(r request) (reply, error) { return x.doWhile(context.Background(), r) }
 
-// testNow tells the control Worker of a test bundle what time it is.
+// testNow is the header with the virtual time for the control Worker of the test bundle.
 const testNow = "x-test-now-ms"
 
-// doWhile sends a request whose caller stays until ctx ends.
+// doWhile sends a request and disconnects when ctx ends.
 func (x *run) doWhile(ctx context.Context, r request) (reply, error) {
 	request, err := http.NewRequest(r.method, x.URL+r.path, strings.NewReader(r.body))
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// What the hosts under test are started with.
+// Secrets of the hosts under test.
 const (
 	AdminToken  = "conformance-admin-token"
 	ViewerToken = "conformance-viewer-token"
-	MasterKey   = "Y29uZm9ybWFuY2UgbWFzdGVyIGtleSwgMzIgYnl0ZXM=" // 32 bytes; its name is 2026
+	MasterKey   = "Y29uZm9ybWFuY2UgbWFzdGVyIGtleSwgMzIgYnl0ZXM=" // 32 bytes, with the ID 2026
 )
 
-// Start is where every scenario's clock stands at first: a Saturday noon.
+// Start is the virtual time at the start of every scenario: a Saturday noon.
 var Start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // Runner runs scenarios against one host.
@@ -29,27 +29,27 @@ type Runner struct {
 	URL      string
 	Client   *http.Client
 	Upstream *Upstream
-	// Native: the core runs as Go, which does not trap. Scenarios that need a trap are not for it.
+	// Native: the core runs as Go, which cannot trap. Scenarios that need a trap are skipped.
 	Native bool
-	// Workerd: the host is workerd on this machine, which does not say that a caller left before there was a
-	// head (github.com/cloudflare/workerd/pull/5062). Scenarios of such callers are not for it.
+	// Workerd: the host is workerd on this machine, which does not report a client disconnect before the response
+	// head (github.com/cloudflare/workerd/pull/5062). Scenarios that need it are skipped.
 	Workerd bool
-	// Check sees every answer of the gateway, for what must hold of all of them.
+	// Check, if set, checks every response of the gateway.
 	Check func(request *http.Request, response *http.Response, body []byte) error
 }
 
-// ErrSkipped is Run's answer to a scenario that is not for this host.
-var ErrSkipped = errors.New("conformance: not for this host")
+// ErrSkipped is Run's error for a scenario that this host cannot run.
+var ErrSkipped = errors.New("conformance: this host cannot run the scenario")
 
-// run is one scenario under way.
+// run is the state of a running scenario.
 type run struct {
 	*Runner
 	names   map[string]string // $name → value
-	env     map[string]string // over the deployment's
+	env     map[string]string // overrides the deployment's
 	now     time.Time
 	last    reply
 	batch   []reply
-	flights map[string]underway // requests that were started and not joined
+	flights map[string]startedRequest // started requests that are not joined yet
 }
 
 type reply struct {
@@ -58,29 +58,29 @@ type reply struct {
 	body   []byte
 }
 
-type flight struct {
+type outcome struct {
 	reply
 	err error
 }
 
-// underway is a request that was started: its answer, and how its caller leaves.
-type underway struct {
-	answer chan flight
+// startedRequest is a request in flight. leave disconnects its client.
+type startedRequest struct {
+	answer chan outcome
 	leave  context.CancelFunc
 }
 
-// Run runs one scenario; the error names the line that failed.
+// Run runs a scenario. The error names the line that failed.
 func (r *Runner) Run(s Scenario) error {
 	if s.Wasm && r.Native || s.Go && r.Workerd {
 		return ErrSkipped
 	}
 	x := &run{
 		Runner: r, names: map[string]string{"admin": AdminToken, "viewer": ViewerToken, "master": MasterKey}, env: map[string]string{}, now: Start,
-		flights: map[string]underway{},
+		flights: map[string]startedRequest{},
 	}
 	r.Upstream.Reset()
 	x.names["url"] = r.URL
-	defer x.land()
+	defer x.abortFlights()
 	if err := x.reset(); err != nil {
 		return err
 	}
@@ -90,13 +90,13 @@ func (r *Runner) Run(s Scenario) error {
 		}
 	}
 	if len(x.flights) > 0 {
-		return fmt.Errorf("%s: %s: a request was started and never joined", s.File, s.Name)
+		return fmt.Errorf("%s: %q: a started request was never joined", s.File, s.Name)
 	}
 	return nil
 }
 
-// land ends what a failed scenario left under way.
-func (x *run) land() {
+// abortFlights ends the requests that a failed scenario left in flight.
+func (x *run) abortFlights() {
 	x.Upstream.Release()
 	for _, f := range x.flights {
 		f.leave()
@@ -108,14 +108,14 @@ func (x *run) step(s Step) error {
 	command := commands[s.Command]
 	switch {
 	case command.run == nil:
-		return errors.New("no such command")
+		return errors.New("unknown command")
 	case len(s.Args) < command.args:
-		return fmt.Errorf("it takes %d arguments", command.args)
+		return fmt.Errorf("it needs at least %d arguments", command.args)
 	}
 	return command.run(x, s)
 }
 
-// commands are all there are, with how many arguments each needs at least.
+// commands are the commands of scenarios with their minimum numbers of arguments.
 var commands = map[string]struct {
 	args int
 	run  func(*run, Step) error
@@ -132,10 +132,10 @@ var commands = map[string]struct {
 	"stats": {0, (*run).stats}, "log": {0, (*run).log},
 }
 
-// plain is a command that the test control knows under the same name.
+// plain runs a command that is a test command of the host.
 func (x *run) plain(s Step) error { return x.control(s.Command, nil) }
 
-// control sends a test command to the host.
+// control sends a test command to the host under test.
 func (x *run) control(command string, body any) error {
 	_, err := x.controlBody(http.MethodPost, command, body)
 	return err
@@ -165,7 +165,7 @@ func (x *run) controlBody(method, command string, body any) ([]byte, error) {
 	return answer, err
 }
 
-// expand replaces $name.
+// variable matches $name.
 var variable = regexp.MustCompile(`\$[a-z][a-zA-Z0-9_.]*`)
 
 func (x *run) expand(text string) string {

@@ -14,7 +14,7 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 )
 
-// sdk is OpenAI's Go library, unmodified, in front of the core as wasm under wazero.
+// sdk is OpenAI's unmodified Go library as a client of the wasm core under wazero.
 type sdk struct {
 	openai.Client
 	upstream *Upstream
@@ -78,7 +78,7 @@ func (s *sdk) stream(t *testing.T, model string) {
 	var all openai.ChatCompletionAccumulator
 	for stream.Next() {
 		if !all.AddChunk(stream.Current()) {
-			t.Fatalf("%s does not fit", stream.Current().RawJSON())
+			t.Fatalf("the chunk %s does not continue the response", stream.Current().RawJSON())
 		}
 	}
 	if err := stream.Err(); err != nil {
@@ -174,7 +174,7 @@ func (s *sdk) broken(t *testing.T) {
 			chunks++
 		}
 		if stream.Err() == nil || chunks == 0 {
-			t.Errorf("%s: %d chunks, and %v", kind, chunks, stream.Err())
+			t.Errorf("%s: %d chunks, error %v", kind, chunks, stream.Err())
 		}
 	}
 }
@@ -192,12 +192,12 @@ func (s *sdk) abort(t *testing.T) {
 		seen := s.upstream.Seen()
 		if last := seen[len(seen)-1]; last.Done {
 			if !last.Disconnected {
-				t.Error("the provider sent it all")
+				t.Error("the provider sent the whole response")
 			}
 			return
 		}
 		if time.Since(left) > time.Second {
-			t.Fatal("a second later the provider is still at it")
+			t.Fatal("the upstream request is still active after a second")
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

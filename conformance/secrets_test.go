@@ -22,16 +22,16 @@ import (
 )
 
 const (
-	providerSecret = "sk-upstream-SWORDFISH-7f3a9c2e51"
-	adminSecret    = "admin-token-MARLINSPIKE-55d0b8e6a4"
-	promptSecret   = "PROMPT-quarterly-numbers"
-	answerSecret   = "ANSWER-merger-next-week"
-	viewerSecret   = "viewer-token-BELAYINGPIN-90c2f1aa37"
-	masterSecret   = "dmF1bHQgbWFzdGVyIGtleTogU0VYVEFOVCAzMiBieXQ=" // 32 bytes
-	ownSecret      = "sk-own-HALYARD-4e6b1d07c3"                    // a project's key for the provider
+	providerSecret   = "sk-upstream-SWORDFISH-7f3a9c2e51"
+	adminSecret      = "admin-token-MARLINSPIKE-55d0b8e6a4"
+	promptSecret     = "PROMPT-quarterly-numbers"
+	answerSecret     = "ANSWER-merger-next-week"
+	viewerSecret     = "viewer-token-BELAYINGPIN-90c2f1aa37"
+	masterSecret     = "dmF1bHQgbWFzdGVyIGtleTogU0VYVEFOVCAzMiBieXQ=" // 32 bytes
+	projectKeySecret = "sk-own-HALYARD-4e6b1d07c3"                    // a project's provider key
 )
 
-// operatorAddress is where the operator's calls come from. Strangers' wrong tokens lock out others.
+// operatorAddress is the operator's client address. Invalid tokens come from other addresses, which get locked out.
 const operatorAddress = "192.0.2.1"
 
 var (
@@ -39,11 +39,11 @@ var (
 	asViewer = []string{"Authorization", "Bearer " + viewerSecret, "Content-Type", "application/json", "X-Forwarded-For", operatorAddress}
 )
 
-// forms are the ways in which a secret could be written: whole, any longer part of it, or encoded.
+// forms returns the ways a secret can be written: in full, any 12 characters of it, or encoded.
 func forms(secret string) []string {
 	random := secret
 	if i := strings.LastIndex(secret[:min(len(secret), 9)], "_"); i > 0 {
-		random = secret[i+1:] // what stands before is the same for all keys
+		random = secret[i+1:] // the prefix is not secret
 	}
 	all := []string{secret, hex.EncodeToString([]byte(random)), url.QueryEscape(secret)}
 	for i := 0; i+12 <= len(random); i++ {
@@ -58,25 +58,25 @@ func forms(secret string) []string {
 	return all
 }
 
-// watch looks at everything that leaves the core, and notes what must not be there.
-type watch struct {
+// leakDetector searches all output of the core for secrets.
+type leakDetector struct {
 	host.Engine
 	mu       sync.Mutex
-	secrets  []string          // nowhere
-	private  []string          // not in logs, headers, addresses and names
-	caller   []string          // not to the provider
-	provider []string          // only to the provider, in one header
-	master   []string          // only to what unseals
-	found    map[string]string // by where, one each
+	secrets  []string          // allowed nowhere
+	private  []string          // not allowed in logs, headers, URLs and names
+	caller   []string          // not sent to the provider
+	provider []string          // sent only to the provider, in one header
+	master   []string          // allowed only in unseal actions
+	found    map[string]string // one finding for each place
 }
 
-func (w *watch) add(list *[]string, secret string) {
+func (w *leakDetector) add(list *[]string, secret string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	*list = append(*list, forms(secret)...)
 }
 
-func (w *watch) look(where string, data []byte, lists ...[]string) {
+func (w *leakDetector) search(where string, data []byte, lists ...[]string) {
 	for _, list := range lists {
 		for _, form := range list {
 			if bytes.Contains(data, []byte(form)) {
@@ -86,8 +86,8 @@ func (w *watch) look(where string, data []byte, lists ...[]string) {
 	}
 }
 
-// Step looks at the actions.
-func (w *watch) Step(message []byte) ([]byte, error) {
+// Step searches the actions of a step.
+func (w *leakDetector) Step(message []byte) ([]byte, error) {
 	data, err := w.Engine.Step(message)
 	if err != nil {
 		return data, err
@@ -98,62 +98,62 @@ func (w *watch) Step(message []byte) ([]byte, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.look("the isolate's blob", out.Shared, w.secrets, w.caller, w.provider, w.private, w.master)
+	w.search("the shared state", out.Shared, w.secrets, w.caller, w.provider, w.private, w.master)
 	for i := range out.Actions {
 		w.action(&out.Actions[i])
 	}
 	return data, err
 }
 
-func (w *watch) action(a *abi.Action) {
+func (w *leakDetector) action(a *abi.Action) {
 	where := fmt.Sprintf("action %d", a.Kind)
 	if a.Kind != abi.ActionUnseal {
-		w.look(where+"'s key", []byte(a.Key), w.master)
-		w.look(where+"'s data", a.Data, w.master)
+		w.search(where+"'s key", []byte(a.Key), w.master)
+		w.search(where+"'s data", a.Data, w.master)
 	}
-	w.look(where+"'s key, name or address", []byte(a.Key+" "+a.Name+" "+a.URL), w.secrets, w.caller, w.provider, w.private)
-	w.look(where+"'s name or address", []byte(a.Name+" "+a.URL), w.master)
+	w.search(where+"'s key, name or URL", []byte(a.Key+" "+a.Name+" "+a.URL), w.secrets, w.caller, w.provider, w.private)
+	w.search(where+"'s name or URL", []byte(a.Name+" "+a.URL), w.master)
 	for _, h := range a.Headers {
 		lists := [][]string{w.secrets, w.caller, w.private, w.master, w.provider}
 		if a.Kind == abi.ActionFetch && h.Name == "authorization" {
 			lists = lists[:4]
 		}
-		w.look(where+"'s header "+h.Name, []byte(h.Value), lists...)
+		w.search(where+"'s header "+h.Name, []byte(h.Value), lists...)
 	}
 	for _, p := range a.Body {
-		w.look(where+"'s body", p.Data, w.secrets, w.caller, w.provider, w.master)
+		w.search(where+"'s body", p.Data, w.secrets, w.caller, w.provider, w.master)
 	}
-	w.look(where+"'s data", a.Data, w.secrets, w.caller, w.provider)
+	w.search(where+"'s data", a.Data, w.secrets, w.caller, w.provider)
 	if a.Kind == abi.ActionLog {
-		w.look("the log", a.Data, w.private)
+		w.search("the log", a.Data, w.private)
 	}
 }
 
-// Apply looks at what objects store and reply.
-func (w *watch) Apply(message []byte) ([]byte, error) {
+// Apply searches the rows and replies of objects.
+func (w *leakDetector) Apply(message []byte) ([]byte, error) {
 	data, err := w.Engine.Apply(message)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.look("an object's rows or reply", data, w.secrets, w.caller, w.provider, w.master)
+	w.search("an object's rows or reply", data, w.secrets, w.caller, w.provider, w.master)
 	return data, err
 }
 
-// vault is a deployment with secrets, under watch.
-type vault struct {
+// secretSite is a deployment whose secrets are all watched by a leakDetector.
+type secretSite struct {
 	*site
-	watch   *watch
-	answer  func(http.ResponseWriter)
-	sends   string   // the key that the provider has to be sent
-	toThere []string // what the provider got, in one piece each
-	told    []string // what the receiver of alerts got
-	hook    *httptest.Server
+	detector     *leakDetector
+	answer       func(http.ResponseWriter)
+	wantKey      string   // the key that the provider expects
+	requestsSeen []string // requests to the provider, without the key
+	alertsSeen   []string // alerts sent to the webhook
+	hook         *httptest.Server
 }
 
-func newVault(t *testing.T, makeEngine func(abi.Config) (host.Engine, error)) *vault {
-	v := &vault{site: &site{t: t}, watch: &watch{found: map[string]string{}}, sends: providerSecret}
+func newSecretSite(t *testing.T, makeEngine func(abi.Config) (host.Engine, error)) *secretSite {
+	v := &secretSite{site: &site{t: t}, detector: &leakDetector{found: map[string]string{}}, wantKey: providerSecret}
 	v.provider = httptest.NewServer(http.HandlerFunc(v.serve))
 	t.Cleanup(v.provider.Close)
-	v.hook = httptest.NewServer(http.HandlerFunc(v.hear))
+	v.hook = httptest.NewServer(http.HandlerFunc(v.receiveAlert))
 	t.Cleanup(v.hook.Close)
 	var err error
 	v.local, err = NewLocal(map[string]string{
@@ -162,43 +162,43 @@ func newVault(t *testing.T, makeEngine func(abi.Config) (host.Engine, error)) *v
 		"POSTERN_PRIVATE_WEBHOOKS": "on",
 	}, func(c abi.Config) (host.Engine, error) {
 		engine, err := makeEngine(c)
-		v.watch.Engine = engine
-		return v.watch, err
+		v.detector.Engine = engine
+		return v.detector, err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(v.local.Server.Close)
-	v.watch.add(&v.watch.provider, providerSecret)
-	v.watch.add(&v.watch.provider, ownSecret)
-	v.watch.add(&v.watch.secrets, adminSecret)
-	v.watch.add(&v.watch.secrets, viewerSecret)
-	v.watch.add(&v.watch.master, masterSecret)
-	v.watch.private = append(v.watch.private, promptSecret, answerSecret)
+	v.detector.add(&v.detector.provider, providerSecret)
+	v.detector.add(&v.detector.provider, projectKeySecret)
+	v.detector.add(&v.detector.secrets, adminSecret)
+	v.detector.add(&v.detector.secrets, viewerSecret)
+	v.detector.add(&v.detector.master, masterSecret)
+	v.detector.private = append(v.detector.private, promptSecret, answerSecret)
 	return v
 }
 
-func (v *vault) serve(w http.ResponseWriter, r *http.Request) {
+func (v *secretSite) serve(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	if got := r.Header.Get("Authorization"); got != "Bearer "+v.sends {
-		v.t.Errorf("the provider was sent the authorization %q", got)
+	if got := r.Header.Get("Authorization"); got != "Bearer "+v.wantKey {
+		v.t.Errorf("the provider got the authorization %q", got)
 	}
 	r.Header.Del("Authorization")
-	v.toThere = append(v.toThere, fmt.Sprint(r.URL, r.Header, string(body)))
+	v.requestsSeen = append(v.requestsSeen, fmt.Sprint(r.URL, r.Header, string(body)))
 	w.Header().Set("Content-Type", "application/json")
 	v.answer(w)
 }
 
-// hear is the receiver of alerts.
-func (v *vault) hear(_ http.ResponseWriter, r *http.Request) {
+// receiveAlert is the webhook that receives alerts.
+func (v *secretSite) receiveAlert(_ http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	v.watch.mu.Lock()
-	defer v.watch.mu.Unlock()
-	v.told = append(v.told, fmt.Sprint(r.URL, r.Header, string(body)))
+	v.detector.mu.Lock()
+	defer v.detector.mu.Unlock()
+	v.alertsSeen = append(v.alertsSeen, fmt.Sprint(r.URL, r.Header, string(body)))
 }
 
-// says makes the provider answer so from now on.
-func (v *vault) says(status int, body string) {
+// respondWith sets the provider's response from now on.
+func (v *secretSite) respondWith(status int, body string) {
 	v.answer = func(w http.ResponseWriter) {
 		w.Header().Set("X-Debug", providerSecret)
 		w.Header().Set("Www-Authenticate", "Bearer "+providerSecret)
@@ -207,14 +207,14 @@ func (v *vault) says(status int, body string) {
 	}
 }
 
-// call sends a request and looks at the answer.
-func (v *vault) call(method, path, body string, headers ...string) string {
+// call sends a request and searches the response.
+func (v *secretSite) call(method, path, body string, headers ...string) string {
 	v.t.Helper()
 	_, answer := v.ask(method, path, body, headers...)
 	return answer
 }
 
-func (v *vault) ask(method, path, body string, headers ...string) (http.Header, string) {
+func (v *secretSite) ask(method, path, body string, headers ...string) (http.Header, string) {
 	v.t.Helper()
 	request, err := http.NewRequest(method, v.local.Server.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -229,28 +229,28 @@ func (v *vault) ask(method, path, body string, headers ...string) (http.Header, 
 	}
 	defer response.Body.Close()
 	answer, _ := io.ReadAll(response.Body)
-	w := v.watch
+	w := v.detector
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.look("the headers of "+method+" "+path, []byte(fmt.Sprint(response.Header)), w.secrets, w.caller, w.provider, w.private, w.master)
-	w.look("the answer to "+method+" "+path, answer, w.secrets, w.caller, w.provider, w.master)
+	w.search("the headers of "+method+" "+path, []byte(fmt.Sprint(response.Header)), w.secrets, w.caller, w.provider, w.private, w.master)
+	w.search("the response to "+method+" "+path, answer, w.secrets, w.caller, w.provider, w.master)
 	return response.Header, string(answer)
 }
 
-// newKey makes a key. Only this answer may hold it.
-func (v *vault) newKey(project, body string) (id, value string) {
+// newKey creates a key. Only this response may contain its value.
+func (v *secretSite) newKey(project, body string) (id, value string) {
 	answer := v.call("POST", "/api/admin/projects/"+project+"/keys", body, asOwner...)
 	id, value = gjson.Get(answer, "id").String(), gjson.Get(answer, "value").String()
 	if value == "" {
 		v.t.Fatal(answer)
 	}
-	v.watch.add(&v.watch.caller, value)
+	v.detector.add(&v.detector.caller, value)
 	return id, value
 }
 
-// TestSecretsStayIn: I7. Keys, whole or in part or encoded, are in no log, error, header, stored value, name
-// or address; prompts and answers in no log, header, name or address.
-func TestSecretsStayIn(t *testing.T) {
+// TestSecretsDoNotLeak checks I7: keys, in full, in part or encoded, appear in no log, error, header, stored value, name
+// or URL; prompts and completions in no log, header, name or URL.
+func TestSecretsDoNotLeak(t *testing.T) {
 	for name, makeEngine := range map[string]func(abi.Config) (host.Engine, error){"native": host.NewNative, "wasm": WasmEngine(panicModule)} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := os.Stat(panicModule); name == "wasm" && err != nil {
@@ -259,42 +259,42 @@ func TestSecretsStayIn(t *testing.T) {
 			var standard bytes.Buffer
 			log.SetOutput(&standard)
 			defer log.SetOutput(os.Stderr)
-			v := newVault(t, makeEngine)
-			v.story()
+			v := newSecretSite(t, makeEngine)
+			v.useSecrets()
 			v.local.host.Wait()
 			v.local.objects.Wait()
 			lines := v.local.Log.Take()
 			if bytes.Count(lines, []byte("\n")) < 40 {
 				t.Errorf("the log has only %d lines", bytes.Count(lines, []byte("\n")))
 			}
-			if len(v.toThere) < 20 {
-				t.Errorf("the provider was asked only %d times", len(v.toThere))
+			if len(v.requestsSeen) < 20 {
+				t.Errorf("the provider got only %d requests", len(v.requestsSeen))
 			}
-			if len(v.told) == 0 {
-				t.Error("nobody was told of the budget")
+			if len(v.alertsSeen) == 0 {
+				t.Error("no budget alert was sent")
 			}
-			w := v.watch
-			w.look("the log", append(lines, standard.Bytes()...), w.secrets, w.caller, w.provider, w.private, w.master)
-			w.look("what the provider got", []byte(strings.Join(v.toThere, "\n")), w.secrets, w.caller, w.provider, w.master)
-			w.look("an alert", []byte(strings.Join(v.told, "\n")), w.secrets, w.caller, w.provider, w.private, w.master)
-			for where, found := range v.watch.found {
+			w := v.detector
+			w.search("the log", append(lines, standard.Bytes()...), w.secrets, w.caller, w.provider, w.private, w.master)
+			w.search("a request to the provider", []byte(strings.Join(v.requestsSeen, "\n")), w.secrets, w.caller, w.provider, w.master)
+			w.search("an alert", []byte(strings.Join(v.alertsSeen, "\n")), w.secrets, w.caller, w.provider, w.private, w.master)
+			for where, found := range v.detector.found {
 				t.Errorf("%s: %s", where, found)
 			}
 		})
 	}
 }
 
-// story is a day in the life of the secrets.
-func (v *vault) story() {
+// useSecrets uses and misuses all secrets.
+func (v *secretSite) useSecrets() {
 	admin := asOwner
-	project := gjson.Get(v.call("POST", "/api/admin/projects", `{"name":"vault","plan":"unlimited"}`, admin...), "id").String()
+	project := gjson.Get(v.call("POST", "/api/admin/projects", `{"name":"secrets","plan":"unlimited"}`, admin...), "id").String()
 	id, live := v.newKey(project, `{"name":"live"}`)
 	_, test := v.newKey(project, `{"name":"test","environment":"development"}`)
 	_, other := v.newKey(project, `{"name":"project","kind":"project"}`)
 	v.requests(project, live, test, other)
 	v.providers(live)
-	v.signedIn(project, live)
-	v.ownKey(project, live)
+	v.sessions(project, live)
+	v.projectKey(project, live)
 	v.alerts(project, live)
 	v.faults(live, test)
 	for _, path := range []string{"", "/" + id + "/deactivate", "/" + id + "/reactivate", "/" + id + "/nothing"} {
@@ -317,18 +317,18 @@ func promptBody(more string) string {
 	return `{"messages":[{"role":"user","content":"` + promptSecret + `"}],"quality":"cheap"` + more + `}`
 }
 
-func (v *vault) complete(key, body string, headers ...string) string {
+func (v *secretSite) complete(key, body string, headers ...string) string {
 	return v.call("POST", "/api/ai/complete", body, append([]string{"X-Api-Key", key, "Content-Type", "application/json"}, headers...)...)
 }
 
-// good is an answer that holds what must not be logged.
+// good returns a completion with text that must not be logged.
 func good(text string) string {
 	return `{"id":"` + answerSecret + `","choices":[{"message":{"content":"` + text + `"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`
 }
 
-// requests are right ones, and those that carry a key where it does not belong.
-func (v *vault) requests(project, live, test, other string) {
-	v.says(200, good(answerSecret))
+// requests sends valid requests, and requests with keys in the wrong places.
+func (v *secretSite) requests(project, live, test, other string) {
+	v.respondWith(200, good(answerSecret))
 	for _, key := range []string{live, test, other, live[:len(live)-1], live + "x", strings.ToUpper(live)} {
 		v.complete(key, promptBody(""))
 		v.complete(key, promptBody(`,"maxTokens":0`))
@@ -352,37 +352,37 @@ func (v *vault) requests(project, live, test, other string) {
 	v.complete(live, promptBody(""), "Idempotency-Key", "once")
 }
 
-// providers tell the provider's key in every way that providers do.
-func (v *vault) providers(live string) {
+// providers makes the provider return its own key in many ways.
+func (v *secretSite) providers(live string) {
 	leak := `{"error":{"message":"Incorrect API key provided: ` + providerSecret + `.","code":"` + answerSecret + `"}}`
 	for _, status := range []int{301, 400, 401, 403, 404, 413, 422, 429, 500, 503} {
-		v.says(status, leak)
+		v.respondWith(status, leak)
 		v.complete(live, promptBody(`,"temperature":1`))
 		v.local.host.Evict()
 	}
 	for _, body := range []string{leak, `{"choices":[{"message":{"content":["` + providerSecret + `"]}}]}`, providerSecret, good(answerSecret)[:50]} {
-		v.says(200, body)
+		v.respondWith(200, body)
 		v.complete(live, promptBody(`,"temperature":1`))
 		v.local.host.Evict()
 	}
-	v.says(200, good("not JSON, but "+answerSecret))
+	v.respondWith(200, good("not JSON, but "+answerSecret))
 	v.complete(live, promptBody(`,"mode":"json"`))
 	v.answer = func(w http.ResponseWriter) { panic(http.ErrAbortHandler) }
 	v.complete(live, promptBody(`,"temperature":1`))
 	v.local.host.Evict()
-	v.says(200, good(answerSecret))
+	v.respondWith(200, good(answerSecret))
 }
 
-// signedIn are sessions: right ones, and cookies and tokens where they do not belong.
-func (v *vault) signedIn(project, live string) {
+// sessions uses sessions, and sends cookies and tokens in the wrong places.
+func (v *secretSite) sessions(project, live string) {
 	for _, token := range []string{adminSecret, viewerSecret} {
 		header, _ := v.ask("POST", "/api/admin/session", `{"token":"`+token+`"}`, "Content-Type", "application/json", "X-Forwarded-For", operatorAddress)
 		cookie, _, _ := strings.Cut(strings.TrimPrefix(header.Get("Set-Cookie"), "postern_session="), ";")
 		if len(cookie) < 40 {
-			v.t.Fatalf("signing in gave the cookie %q", cookie)
+			v.t.Fatalf("sign-in returned the cookie %q", cookie)
 		}
-		_, signature, _ := strings.Cut(cookie, ".") // what is before is no secret
-		v.watch.add(&v.watch.secrets, signature)
+		_, signature, _ := strings.Cut(cookie, ".") // only the signature is secret
+		v.detector.add(&v.detector.secrets, signature)
 		for _, sent := range []string{"postern_session=" + cookie, "postern_session=" + cookie[1:], "postern_session=" + cookie + cookie} {
 			v.call("GET", "/api/admin/session", "", "Cookie", sent)
 			v.call("PATCH", "/api/admin/projects/"+project, `{"name":"`+cookie+`"}`, "Cookie", sent, "Origin", "https://elsewhere.example")
@@ -397,42 +397,42 @@ func (v *vault) signedIn(project, live string) {
 	}
 }
 
-// ownKey is the project's own key for the provider, used and misused.
-func (v *vault) ownKey(project, live string) {
+// projectKey uses and misuses a project's provider key.
+func (v *secretSite) projectKey(project, live string) {
 	path := "/api/admin/projects/" + project + "/provider-keys/"
-	if answer := v.call("PUT", path+"openai", `{"key":"`+ownSecret+`"}`, asOwner...); !strings.Contains(answer, ownSecret[len(ownSecret)-4:]) {
+	if answer := v.call("PUT", path+"openai", `{"key":"`+projectKeySecret+`"}`, asOwner...); !strings.Contains(answer, projectKeySecret[len(projectKeySecret)-4:]) {
 		v.t.Fatal(answer)
 	}
-	v.sends = ownSecret
-	v.says(200, good(answerSecret))
+	v.wantKey = projectKeySecret
+	v.respondWith(200, good(answerSecret))
 	v.complete(live, promptBody(`,"temperature":0.1`))
-	leak := `{"error":{"message":"Incorrect API key provided: ` + ownSecret + `."}}`
+	leak := `{"error":{"message":"Incorrect API key provided: ` + projectKeySecret + `."}}`
 	for _, status := range []int{200, 400, 401, 403, 429, 500} {
-		v.says(status, leak)
+		v.respondWith(status, leak)
 		v.complete(live, promptBody(`,"temperature":0.2`))
 		v.call("POST", "/v1/chat/completions", `{"model":"only","messages":[{"role":"user","content":"`+promptSecret+`"}]}`, "X-Api-Key", live, "Content-Type", "application/json")
 		v.local.host.Evict()
 	}
-	v.says(200, good(answerSecret))
-	for _, body := range []string{`{"key":"` + ownSecret + ` "}`, `{"provider":"` + ownSecret + `"}`, `{"key":["` + ownSecret + `"]}`, `"` + ownSecret + `"`} {
+	v.respondWith(200, good(answerSecret))
+	for _, body := range []string{`{"key":"` + projectKeySecret + ` "}`, `{"provider":"` + projectKeySecret + `"}`, `{"key":["` + projectKeySecret + `"]}`, `"` + projectKeySecret + `"`} {
 		v.call("PUT", path+"openai", body, asOwner...)
 		v.call("PUT", path+"nobody", body, asOwner...)
 	}
 	v.call("GET", path[:len(path)-1], "", asViewer...)
-	v.call("PUT", path+"openai", `{"key":"`+ownSecret+`"}`, asViewer...)
+	v.call("PUT", path+"openai", `{"key":"`+projectKeySecret+`"}`, asViewer...)
 	v.call("DELETE", path+"openai", "", asOwner...)
-	v.sends = providerSecret
+	v.wantKey = providerSecret
 }
 
-// alerts are told to a receiver, under a secret that one answer shows.
-func (v *vault) alerts(project, live string) {
+// alerts triggers an alert. Its signing secret is shown in one response only.
+func (v *secretSite) alerts(project, live string) {
 	path := "/api/admin/projects/" + project
 	answer := v.call("PATCH", path, `{"alerts":{"url":"`+v.hook.URL+`/hook"}}`, asOwner...)
 	secret := gjson.Get(answer, "alerts.secret").String()
 	if !strings.HasPrefix(secret, "whsec_") {
 		v.t.Fatal(answer)
 	}
-	v.watch.add(&v.watch.secrets, secret)
+	v.detector.add(&v.detector.secrets, secret)
 	v.call("PATCH", path, `{"budget":0.000001}`, asOwner...)
 	v.call("GET", "/api/usage?projectId="+project, "", "X-Api-Key", live)
 	v.local.objects.Wait()
@@ -440,8 +440,8 @@ func (v *vault) alerts(project, live string) {
 	v.call("PATCH", path, `{"budget":1000}`, asOwner...)
 }
 
-// faults are those of our own parts.
-func (v *vault) faults(live, test string) {
+// faults makes dependencies of the gateway fail.
+func (v *secretSite) faults(live, test string) {
 	for _, f := range []faults{
 		{KV: "down"}, {Deliveries: "down"}, {Objects: map[string]string{"KeyMeter": "down"}}, {Objects: map[string]string{"Ledger": "overloaded"}},
 		{Objects: map[string]string{"Directory": "down", "Ledger": "down"}},
@@ -455,7 +455,7 @@ func (v *vault) faults(live, test string) {
 	}
 	v.local.host.Wait()
 	v.local.setFaults(faults{})
-	if w, ok := v.watch.Engine.(*host.Wasm); ok {
+	if w, ok := v.detector.Engine.(*host.Wasm); ok {
 		if err := w.ArmPanic(); err != nil {
 			v.t.Error(err)
 		}
@@ -463,21 +463,21 @@ func (v *vault) faults(live, test string) {
 	}
 }
 
-// TestFormsAreFound keeps the watch itself honest.
-func TestFormsAreFound(t *testing.T) {
+// TestLeakDetector checks that every form of a secret is detected.
+func TestLeakDetector(t *testing.T) {
 	key := "sk_live_0123456789abcdefghijklmnopqrs"
 	for _, leak := range []string{
 		key, key[:22], key[15:], "user=" + base64.StdEncoding.EncodeToString([]byte(key[8:])), base64.URLEncoding.EncodeToString([]byte(key)),
 		base64.StdEncoding.EncodeToString([]byte("x:" + key)), hex.EncodeToString([]byte(key)),
 	} {
-		w := &watch{found: map[string]string{}}
-		w.look("here", []byte("before "+leak+" after"), forms(key))
+		w := &leakDetector{found: map[string]string{}}
+		w.search("here", []byte("before "+leak+" after"), forms(key))
 		if len(w.found) == 0 {
 			t.Errorf("%q was not found", leak)
 		}
 	}
-	w := &watch{found: map[string]string{}}
-	if w.look("here", []byte(`"prefix":"sk_live_","last4":"pqrs"`), forms(key)); len(w.found) > 0 {
+	w := &leakDetector{found: map[string]string{}}
+	if w.search("here", []byte(`"prefix":"sk_live_","last4":"pqrs"`), forms(key)); len(w.found) > 0 {
 		t.Errorf("%v", w.found)
 	}
 }

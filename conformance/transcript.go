@@ -7,25 +7,25 @@ import (
 	"strings"
 )
 
-// Scenario is one story of a transcript file. The files' form is said in testdata/conformance/README.md.
+// Scenario is one test of a transcript file. testdata/conformance/README.md describes the format.
 type Scenario struct {
 	Name  string
 	File  string
-	Wasm  bool // its title ends in [wasm]: it needs a core that can trap
-	Go    bool // its title ends in [go]: it needs a host that learns of a caller's leaving before there is a head
+	Wasm  bool // the title ends with [wasm]: it needs a core that can trap
+	Go    bool // the title ends with [go]: it needs a host that notices a client disconnect before the response head
 	Steps []Step
 }
 
-// Step is a command with its arguments, and the indented lines below it.
+// Step is a command with its arguments and block.
 type Step struct {
 	Line    int
 	Command string
 	Args    []string
 	Options map[string]string // name=value arguments
-	Lines   []string          // the block, without its indentation
+	Lines   []string          // the indented block below the command, without the indentation
 }
 
-// Load reads all transcripts of a folder.
+// Load reads all transcripts in a directory.
 func Load(folder string) ([]Scenario, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.txt"))
 	if err != nil {

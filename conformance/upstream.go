@@ -2,11 +2,11 @@ package conformance
 
 import "github.com/postern-ai/postern/internal/fakeprovider"
 
-// The provider of all runs: it speaks every family, and misbehaves on command.
+// Upstream is the provider of all runs. It speaks every provider format, and fails on command.
 type (
 	Upstream = fakeprovider.Server
 	Behavior = fakeprovider.Behavior
 )
 
-// NewUpstream starts one. Without commands it answers every request well.
+// NewUpstream starts an Upstream. By default every request succeeds.
 func NewUpstream() *Upstream { return fakeprovider.New() }

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// startWorkerd runs the Worker's test bundle, and the control Worker, in workerd; it gives its URL.
+// startWorkerd runs the gateway's test bundle and the control Worker in workerd and returns the URL.
 func startWorkerd(t *testing.T, env map[string]string) string {
 	for _, needed := range []string{"../build/core-panic.wasm", "../build/control/app.wasm"} {
 		if _, err := os.Stat(needed); err != nil {

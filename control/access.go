@@ -3,7 +3,7 @@ package control
 import (
 	"context"
 	"errors"
-	"log"
+	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
@@ -12,83 +12,91 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// Access is whom to let in by Cloudflare Access: whoever Access lets through to this application, as an
-// owner or as a viewer.
+// Access configures authentication by Cloudflare Access. Everyone admitted to the Access application is an
+// owner or a viewer here.
 type Access struct {
-	Team     string // the team's domain, such as acme.cloudflareaccess.com; empty: nobody
-	Audience string // the application's AUD tag; empty: nobody
-	Owners   string // addresses of owners, parted by commas; all others are viewers
+	Team     string // team domain, such as acme.cloudflareaccess.com; empty: Access is off
+	Audience string // AUD tag of the Access application; empty: Access is off
+	Owners   string // email addresses of owners, separated by commas; everyone else is a viewer
 }
 
 const (
-	// accessHeader has Access's word on who asks: a JWT, signed with a key of the team.
-	// Source: developers.cloudflare.com/cloudflare-one/access-controls/applications/http-apps/authorization-cookie/validating-json/
+	// accessHeader carries the assertion: a JWT signed with one of the team's keys.
+	// Source:
+	// developers.cloudflare.com/cloudflare-one/access-controls/applications/http-apps/authorization-cookie/validating-json/
 	accessHeader      = "Cf-Access-Jwt-Assertion"
 	accessLeeway      = time.Minute
 	maxAssertionBytes = 16 << 10
 	maxEmailBytes     = 254 // RFC 5321, section 4.5.3.1.3
 )
 
-// claims are those of an assertion that count. A service token's has no email, and is nobody here.
+// claims are the claims that are read from an assertion. A service token has no email and is rejected.
 type claims struct {
 	jwt.RegisteredClaims
 	Email string `json:"email"`
 }
 
-// domains are what a team's may be: dots and labels of letters, digits and hyphens.
-var domains = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?){1,4}$`)
+// teamDomains matches a lowercase domain name: labels of letters, digits and hyphens, separated by dots.
+var teamDomains = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?){1,4}$`)
 
-// byAccess knows people by what Access says. Asked is false if Access is not set up or says nothing.
-func (h *handler) byAccess(r *http.Request) (who identity, asked bool, err error) {
+// byAccess authenticates by the assertion of Cloudflare Access. presented is false if Access is off or the
+// request has no assertion.
+func (h *handler) byAccess(r *http.Request) (actor identity, presented bool, err error) {
 	access := h.Access()
-	assertion := headerValue(r.Header, accessHeader)
-	if access.Team == "" || access.Audience == "" || assertion == "" || h.Fetch == nil {
+	access.Team = strings.TrimSuffix(strings.TrimPrefix(access.Team, "https://"), "/") // a pasted URL
+	if access.Team == "" || access.Audience == "" || h.Fetch == nil {
 		return identity{}, false, nil
 	}
-	if !domains.MatchString(access.Team) {
-		log.Print("control: Access is off: its team is not a domain in lower case")
+	if !teamDomains.MatchString(access.Team) {
+		h.warnOnce(fmt.Sprintf("Cloudflare Access is off: POSTERN_ACCESS_TEAM must be a lowercase domain such as acme.cloudflareaccess.com, got %q", access.Team))
+		return identity{}, false, nil
+	}
+	assertion := headerValue(r.Header, accessHeader)
+	if assertion == "" {
 		return identity{}, false, nil
 	}
 	if len(assertion) > maxAssertionBytes {
-		return identity{}, true, errWrongKey
+		return identity{}, true, errInvalidToken
 	}
-	said, err := h.verified(r.Context(), access, assertion)
+	verified, err := h.verifyAssertion(r.Context(), access, assertion)
 	if err != nil {
 		return identity{}, true, err
 	}
-	return identity{said.Email, access.roleOf(said.Email), viaAccess, said.ExpiresAt.Time}, true, nil
+	return identity{verified.Email, access.roleOf(verified.Email), viaAccess, verified.ExpiresAt.Time}, true, nil
 }
 
-// verified is an assertion's claims, if all of it is right.
-func (h *handler) verified(ctx context.Context, access Access, assertion string) (*claims, error) {
+// verifyAssertion returns the claims of a valid assertion. The error is a 401, or a 503 if the team's keys
+// cannot be fetched.
+func (h *handler) verifyAssertion(ctx context.Context, access Access, assertion string) (*claims, error) {
 	issuer := "https://" + access.Team
 	parser := jwt.NewParser(
 		jwt.WithValidMethods([]string{jwt.SigningMethodRS256.Alg()}), jwt.WithStrictDecoding(),
 		jwt.WithIssuer(issuer), jwt.WithAudience(access.Audience),
 		jwt.WithExpirationRequired(), jwt.WithLeeway(accessLeeway), jwt.WithTimeFunc(h.Now),
 	)
-	said := &claims{}
-	_, err := parser.ParseWithClaims(assertion, said, func(token *jwt.Token) (any, error) {
+	verified := &claims{}
+	_, err := parser.ParseWithClaims(assertion, verified, func(token *jwt.Token) (any, error) {
 		id, _ := token.Header["kid"].(string)
 		return h.accessKey(ctx, issuer, id)
 	})
-	var refused *refusal
+	var rejection *refusal
 	switch {
-	case errors.As(err, &refused):
-		return nil, refused
-	case err != nil || !isEmail(said.Email):
-		return nil, errWrongKey
+	case errors.As(err, &rejection):
+		return nil, rejection
+	case err != nil || !isEmail(verified.Email):
+		return nil, errInvalidToken
 	}
-	return said, nil
+	return verified, nil
 }
 
-// isEmail is for a name in lists and logs. Whether it is somebody's address is Access's word.
+// isEmail reports whether text looks like an email address and is safe to show in lists and logs. Access has
+// verified the address itself.
 func isEmail(text string) bool {
 	return len(text) <= maxEmailBytes && strings.Contains(text, "@") && isName(text)
 }
 
-// roleOf looks an address up among the owners. Case does not matter in ASCII; beyond that no two letters
-// are taken for the same.
+// roleOf looks up an address among the owners. Only ASCII letters are compared without regard to case: full
+// case folding would match distinct addresses.
 func (a Access) roleOf(email string) role {
 	for entry := range strings.SplitSeq(a.Owners, ",") {
 		if lowerASCII(strings.TrimSpace(entry)) == lowerASCII(email) {

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/postern-ai/postern/core/fault"
 )
 
 const (
@@ -34,7 +36,7 @@ var testKeys = sync.OnceValue(func() (keys [2]*rsa.PrivateKey) {
 	return keys
 })
 
-// claimsNow are those of an assertion as Access makes it.
+// claimsNow are the claims of an assertion as Access issues it.
 func (b *bench) claimsNow() map[string]any {
 	return map[string]any{
 		"aud": []string{audience}, "email": person, "exp": b.now.Add(time.Hour).Unix(), "iat": b.now.Unix(), "nbf": b.now.Unix(),
@@ -47,7 +49,7 @@ func part(v any) string {
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
-// assertion is a JWT by RS256.
+// assertion is a JWT signed with RS256.
 func assertion(key *rsa.PrivateKey, id string, claims map[string]any) string {
 	return signed(key, map[string]any{"alg": "RS256", "kid": id, "typ": "JWT"}, claims)
 }
@@ -59,7 +61,7 @@ func signed(key *rsa.PrivateKey, header, claims map[string]any) string {
 	return text + "." + base64.RawURLEncoding.EncodeToString(signature)
 }
 
-// keySet is what a team publishes.
+// keySet is the key set that a team publishes.
 func keySet(keys map[string]*rsa.PrivateKey) []byte {
 	var set []map[string]string
 	for id, key := range keys {
@@ -71,7 +73,7 @@ func keySet(keys map[string]*rsa.PrivateKey) []byte {
 	return text
 }
 
-// accessBench has Access set up, and counts how often the keys are fetched.
+// accessBench is a test fixture with Access configured. fetches counts the fetches of the key set.
 func accessBench(t *testing.T) (b *bench, fetches *int) {
 	b, fetches = newBench(t), new(int)
 	b.access = Access{Team: team, Audience: audience, Owners: "boss@example.com, OPS@Example.com"}
@@ -84,17 +86,17 @@ func accessBench(t *testing.T) (b *bench, fetches *int) {
 	return b, fetches
 }
 
-func (b *bench) byAccess(assertion, method, path, body string, headers ...string) reply {
+func (b *bench) doWithAccess(assertion, method, path, body string, headers ...string) reply {
 	b.Helper()
 	return b.do(method, path, body, append([]string{"Authorization", "", "Cf-Access-Jwt-Assertion", assertion}, headers...)...)
 }
 
-func TestWhoAsksByAccess(t *testing.T) {
+func TestAccessIdentity(t *testing.T) {
 	b, fetches := accessBench(t)
 	for email, role := range map[string]string{person: "owner", "Boss@example.com": "owner", "guest@example.com": "viewer", "boss@example.com.evil": "viewer"} {
 		claims := b.claimsNow()
 		claims["email"] = email
-		got := b.byAccess(assertion(testKeys()[0], "one", claims), "GET", sessions, "")
+		got := b.doWithAccess(assertion(testKeys()[0], "one", claims), "GET", sessions, "")
 		if want := `{"role":"` + role + `","name":"` + email + `","via":"access","expiresAt":"2026-11-21T09:08:07.000Z"}`; got.Body.String() != want {
 			t.Errorf("%d %s, want %s", got.Code, got.Body, want)
 		}
@@ -104,23 +106,23 @@ func TestWhoAsksByAccess(t *testing.T) {
 	}
 }
 
-// What Access vouches for comes with every request that a browser makes, as a cookie does.
+// Browsers attach an assertion to every request, like a cookie.
 func TestAccessNeedsTheSameOrigin(t *testing.T) {
 	b, _ := accessBench(t)
-	by := assertion(testKeys()[0], "one", b.claimsNow())
-	b.refused(b.byAccess(by, "POST", "/api/admin/projects", someProject), 403, "cross_origin", "Cross-origin request refused")
-	b.refused(b.byAccess(by, "POST", "/api/admin/projects", someProject, "Origin", "http://evil.example"), 403, "cross_origin", "Cross-origin request refused")
-	if got := b.byAccess(by, "POST", "/api/admin/projects", someProject, "Origin", "http://example.com"); got.Code != 201 {
+	credential := assertion(testKeys()[0], "one", b.claimsNow())
+	b.refused(b.doWithAccess(credential, "POST", "/api/admin/projects", someProject), fault.CrossOrigin)
+	b.refused(b.doWithAccess(credential, "POST", "/api/admin/projects", someProject, "Origin", "http://evil.example"), fault.CrossOrigin)
+	if got := b.doWithAccess(credential, "POST", "/api/admin/projects", someProject, "Origin", "http://example.com"); got.Code != 201 {
 		t.Error(got.Body)
 	}
 	b.access.Owners = ""
-	got := b.byAccess(by, "POST", "/api/admin/projects", someProject, "Origin", "http://example.com")
-	b.refused(got, 403, "insufficient_permissions", "API key lacks required permissions")
+	got := b.doWithAccess(credential, "POST", "/api/admin/projects", someProject, "Origin", "http://example.com")
+	b.refused(got, fault.ViewerForbidden)
 }
 
-func TestWrongAssertions(t *testing.T) {
+func TestInvalidAssertions(t *testing.T) {
 	b, _ := accessBench(t)
-	key, stranger := testKeys()[0], testKeys()[1]
+	key, otherKey := testKeys()[0], testKeys()[1]
 	changed := func(name string, value any) string {
 		claims := maps.Clone(b.claimsNow())
 		claims[name] = value
@@ -136,68 +138,68 @@ func TestWrongAssertions(t *testing.T) {
 	pieces := strings.Split(good, ".")
 	unix := func(d time.Duration) int64 { return b.now.Add(d).Unix() }
 	for name, text := range map[string]string{
-		"not a JWT":                    "x",
-		"two parts":                    pieces[0] + "." + pieces[1],
-		"four parts":                   good + ".x",
-		"no signature":                 pieces[0] + "." + pieces[1] + ".",
-		"alg none":                     part(map[string]any{"alg": "none", "kid": "one"}) + "." + pieces[1] + ".",
-		"alg None, signed":             header("None", "one"),
-		"alg HS256 by the public key":  hs256(key, b.claimsNow()),
-		"alg RS384":                    byMethod(jwt.SigningMethodRS384, key, b.claimsNow()),
-		"alg PS256":                    byMethod(jwt.SigningMethodPS256, key, b.claimsNow()),
-		"alg in lower case":            header("rs256", "one"),
-		"alg a number":                 header(256, "one"),
-		"no alg":                       header(nil, "one"),
-		"a stranger's signature":       assertion(stranger, "one", b.claimsNow()),
-		"an unknown kid":               assertion(stranger, "two", b.claimsNow()),
-		"no kid":                       header("RS256", nil),
-		"kid a list":                   header("RS256", []string{"one"}),
-		"other claims":                 pieces[0] + "." + part(map[string]any{"email": person}) + "." + pieces[2],
-		"a changed signature":          good[:len(good)-8] + "AAAAAAAA",
-		"padding":                      good + "=",
-		"another audience":             changed("aud", []string{"another"}),
-		"audience as part of another":  changed("aud", []string{audience + "x"}),
-		"no audience":                  changed("aud", nil),
-		"an empty list of audiences":   changed("aud", []string{}),
-		"audience a number":            changed("aud", 7),
-		"another issuer":               changed("iss", "https://evil.cloudflareaccess.com"),
-		"issuer without a scheme":      changed("iss", team),
-		"issuer with a slash":          changed("iss", "https://"+team+"/"),
-		"no issuer":                    changed("iss", nil),
-		"over":                         changed("exp", unix(-61*time.Second)),
-		"without an end":               changed("exp", nil),
-		"an end that is no time":       changed("exp", "soon"),
-		"not yet":                      changed("nbf", unix(62*time.Second)),
-		"nobody's (a service's token)": changed("email", nil),
-		"email empty":                  changed("email", ""),
-		"email without an at":          changed("email", "ops"),
-		"email with a line break":      changed("email", "ops@example.com\nowner"),
-		"email too long":               changed("email", strings.Repeat("x", 250)+"@x.de"),
-		"email a list":                 changed("email", []string{person}),
-		"too long":                     changed("padding", strings.Repeat("x", 16<<10)),
+		"not a JWT":                     "x",
+		"two parts":                     pieces[0] + "." + pieces[1],
+		"four parts":                    good + ".x",
+		"no signature":                  pieces[0] + "." + pieces[1] + ".",
+		"alg none":                      part(map[string]any{"alg": "none", "kid": "one"}) + "." + pieces[1] + ".",
+		"alg None with a signature":     header("None", "one"),
+		"alg HS256 with the public key": hs256(key, b.claimsNow()),
+		"alg RS384":                     byMethod(jwt.SigningMethodRS384, key, b.claimsNow()),
+		"alg PS256":                     byMethod(jwt.SigningMethodPS256, key, b.claimsNow()),
+		"alg in lower case":             header("rs256", "one"),
+		"alg a number":                  header(256, "one"),
+		"no alg":                        header(nil, "one"),
+		"another key's signature":       assertion(otherKey, "one", b.claimsNow()),
+		"an unknown kid":                assertion(otherKey, "two", b.claimsNow()),
+		"no kid":                        header("RS256", nil),
+		"kid a list":                    header("RS256", []string{"one"}),
+		"replaced claims":               pieces[0] + "." + part(map[string]any{"email": person}) + "." + pieces[2],
+		"a changed signature":           good[:len(good)-8] + "AAAAAAAA",
+		"padding":                       good + "=",
+		"another audience":              changed("aud", []string{"another"}),
+		"audience as a prefix":          changed("aud", []string{audience + "x"}),
+		"no audience":                   changed("aud", nil),
+		"an empty list of audiences":    changed("aud", []string{}),
+		"audience a number":             changed("aud", 7),
+		"another issuer":                changed("iss", "https://evil.cloudflareaccess.com"),
+		"issuer without a scheme":       changed("iss", team),
+		"issuer with a slash":           changed("iss", "https://"+team+"/"),
+		"no issuer":                     changed("iss", nil),
+		"expired":                       changed("exp", unix(-61*time.Second)),
+		"without exp":                   changed("exp", nil),
+		"exp as text":                   changed("exp", "soon"),
+		"not valid yet":                 changed("nbf", unix(62*time.Second)),
+		"no email (service token)":      changed("email", nil),
+		"email empty":                   changed("email", ""),
+		"email without an @":            changed("email", "ops"),
+		"email with a line break":       changed("email", "ops@example.com\nowner"),
+		"email too long":                changed("email", strings.Repeat("x", 250)+"@x.de"),
+		"email a list":                  changed("email", []string{person}),
+		"too long":                      changed("padding", strings.Repeat("x", 16<<10)),
 	} {
-		b.refused(b.byAccess(text, "GET", sessions, ""), 401, "invalid_api_key", "Invalid or inactive API key")
+		b.refused(b.doWithAccess(text, "GET", sessions, ""), fault.InvalidAdmin)
 		if t.Failed() {
 			t.Fatal(name)
 		}
 	}
 	for name, text := range map[string]string{
-		"as it is":                good,
-		"just over":               changed("exp", unix(-59*time.Second)),
-		"in a moment":             changed("nbf", unix(59*time.Second)),
-		"without nbf":             changed("nbf", nil),
-		"one audience, as text":   changed("aud", audience),
-		"one of several":          changed("aud", []string{"another", audience}),
-		"with claims of its own":  changed("custom", map[string]any{"groups": []string{"a", "b"}}),
-		"with another type's iat": changed("iat", unix(30*time.Second)),
+		"unchanged":                 good,
+		"expired within the leeway": changed("exp", unix(-59*time.Second)),
+		"valid within the leeway":   changed("nbf", unix(59*time.Second)),
+		"without nbf":               changed("nbf", nil),
+		"audience as a string":      changed("aud", audience),
+		"one of several audiences":  changed("aud", []string{"another", audience}),
+		"with custom claims":        changed("custom", map[string]any{"groups": []string{"a", "b"}}),
+		"iat in the future":         changed("iat", unix(30*time.Second)),
 	} {
-		if got := b.byAccess(text, "GET", sessions, ""); got.Code != 200 {
+		if got := b.doWithAccess(text, "GET", sessions, ""); got.Code != 200 {
 			t.Errorf("%s: %s", name, got.Body)
 		}
 	}
 }
 
-// byMethod signs with the right key in a way that Access does not.
+// byMethod signs with the right key, but with a method that Access does not use.
 func byMethod(method jwt.SigningMethod, key *rsa.PrivateKey, claims map[string]any) string {
 	token := jwt.NewWithClaims(method, jwt.MapClaims(claims))
 	token.Header["kid"] = "one"
@@ -205,7 +207,7 @@ func byMethod(method jwt.SigningMethod, key *rsa.PrivateKey, claims map[string]a
 	return text
 }
 
-// hs256 signs with a public key as if it were a shared secret.
+// hs256 uses a public key as if it were a shared secret.
 func hs256(key *rsa.PrivateKey, claims map[string]any) string {
 	text := part(map[string]any{"alg": "HS256", "kid": "one", "typ": "JWT"}) + "." + part(claims)
 	public, _ := x509.MarshalPKIXPublicKey(&key.PublicKey)
@@ -214,63 +216,73 @@ func hs256(key *rsa.PrivateKey, claims map[string]any) string {
 	return text + "." + base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
 
-// The first proof counts: a token, then a session, then Access.
-func TestWhichProofCounts(t *testing.T) {
+// The first credential present decides: a token, then a session, then Access.
+func TestCredentialPrecedence(t *testing.T) {
 	b, _ := accessBench(t)
 	b.viewer = viewerToken
-	by, cookie := assertion(testKeys()[0], "one", b.claimsNow()), b.signIn(viewerToken)
-	if got := b.byAccess(by, "GET", sessions, "", "Authorization", "Bearer "+token, "Cookie", cookie); got.text("via") != "bearer" {
+	credential, cookie := assertion(testKeys()[0], "one", b.claimsNow()), b.signIn(viewerToken)
+	if got := b.doWithAccess(credential, "GET", sessions, "", "Authorization", "Bearer "+token, "Cookie", cookie); got.text("via") != "bearer" {
 		t.Error(got.Body)
 	}
-	if got := b.byAccess(by, "GET", sessions, "", "Cookie", cookie); got.text("via") != "session" {
+	if got := b.doWithAccess(credential, "GET", sessions, "", "Cookie", cookie); got.text("via") != "session" {
 		t.Error(got.Body)
 	}
-	if got := b.byAccess(by, "GET", sessions, "", "Cookie", "postern_session=over"); got.text("via") != "access" {
+	if got := b.doWithAccess(credential, "GET", sessions, "", "Cookie", "postern_session=expired"); got.text("via") != "access" {
 		t.Error(got.Body)
 	}
-	got := b.byAccess(by, "GET", sessions, "", "Authorization", "Bearer wrong", "Cookie", cookie)
-	b.refused(got, 401, "invalid_api_key", "Invalid or inactive API key")
+	got := b.doWithAccess(credential, "GET", sessions, "", "Authorization", "Bearer wrong", "Cookie", cookie)
+	b.refused(got, fault.InvalidAdmin)
+}
+
+func TestAccessTeamMayBeURL(t *testing.T) {
+	for _, name := range []string{"https://" + team, "https://" + team + "/"} {
+		b, _ := accessBench(t)
+		b.access.Team = name
+		if got := b.doWithAccess(assertion(testKeys()[0], "one", b.claimsNow()), "GET", sessions, ""); got.Code != 200 {
+			t.Errorf("%s: %d %s", name, got.Code, got.Body)
+		}
+	}
 }
 
 func TestAccessIsOff(t *testing.T) {
 	quiet(t)
 	for _, access := range []Access{
-		{}, {Team: team}, {Audience: audience}, {"https://" + team, audience, ""}, {"acme", audience, ""}, {"ACME.cloudflareaccess.com", audience, ""},
+		{}, {Team: team}, {Audience: audience}, {"http://" + team, audience, ""}, {"https://" + team + "/x", audience, ""}, {"acme", audience, ""}, {"ACME.cloudflareaccess.com", audience, ""},
 		{"acme.example/x", audience, ""}, {"acme.example:8443", audience, ""}, {"user@acme.example", audience, ""}, {"-a.example", audience, ""},
 		{"a..example", audience, ""}, {team + "\n", audience, ""}, {strings.Repeat("a", 64) + ".example", audience, ""}, {"127.0.0.1#.example", audience, ""},
 	} {
 		b, fetches := accessBench(t)
 		b.access = access
-		got := b.byAccess(assertion(testKeys()[0], "one", b.claimsNow()), "GET", sessions, "")
-		b.refused(got, 401, "missing_api_key", "Missing API key")
+		got := b.doWithAccess(assertion(testKeys()[0], "one", b.claimsNow()), "GET", sessions, "")
+		b.refused(got, fault.MissingAdmin)
 		if *fetches != 0 {
 			t.Errorf("%+v: fetched", access)
 		}
 	}
 }
 
-func TestKeysAreKeptForAnHourAtMost(t *testing.T) {
+func TestAccessKeysAreCachedForAnHour(t *testing.T) {
 	b, fetches := accessBench(t)
 	for i, step := range []struct {
 		after   time.Duration
 		fetches int
 	}{{0, 1}, {30 * time.Minute, 1}, {29 * time.Minute, 1}, {time.Minute, 2}, {59 * time.Minute, 2}, {time.Hour, 3}} {
 		b.now = b.now.Add(step.after)
-		got := b.byAccess(assertion(testKeys()[0], "one", b.claimsNow()), "GET", sessions, "")
+		got := b.doWithAccess(assertion(testKeys()[0], "one", b.claimsNow()), "GET", sessions, "")
 		if got.Code != 200 || *fetches != step.fetches {
 			t.Errorf("step %d: %d, %d fetches", i, got.Code, *fetches)
 		}
 	}
 }
 
-// A team changes its key: the new one is fetched when it is first seen. Ids that somebody makes up are no
-// reason to fetch more than once a minute.
-func TestKeyRotation(t *testing.T) {
+// After a key rotation, the new key is fetched when it is first seen. Unknown key IDs cause at most one fetch
+// per minute.
+func TestAccessKeyRotation(t *testing.T) {
 	b, fetches := accessBench(t)
 	published := map[string]*rsa.PrivateKey{"one": testKeys()[0]}
 	b.certs = func(string) ([]byte, error) { *fetches++; return keySet(published), nil }
-	by := func(key int, id string) reply {
-		return b.byAccess(assertion(testKeys()[key], id, b.claimsNow()), "GET", sessions, "")
+	get := func(key int, id string) reply {
+		return b.doWithAccess(assertion(testKeys()[key], id, b.claimsNow()), "GET", sessions, "")
 	}
 	expect := func(step string, got reply, status, n int) {
 		t.Helper()
@@ -278,28 +290,29 @@ func TestKeyRotation(t *testing.T) {
 			t.Errorf("%s: %d %s, %d fetches", step, got.Code, got.Body, *fetches)
 		}
 	}
-	expect("the first", by(0, "one"), 200, 1)
+	expect("the first key", get(0, "one"), 200, 1)
 	b.now = b.now.Add(59 * time.Second)
 	published["two"] = testKeys()[1]
-	expect("too early", by(1, "two"), 401, 1)
+	expect("the new key, too early", get(1, "two"), 401, 1)
 	b.now = b.now.Add(time.Second)
-	expect("the new key", by(1, "two"), 200, 2)
+	expect("the new key", get(1, "two"), 200, 2)
 	for i := range 100 {
-		expect("made up", by(1, "id"+strconv.Itoa(i)), 401, 2)
+		expect("unknown ID", get(1, "id"+strconv.Itoa(i)), 401, 2)
 	}
 	b.now = b.now.Add(time.Minute)
-	expect("made up, a minute later", by(1, "three"), 401, 3)
-	expect("and again", by(1, "four"), 401, 3)
+	expect("unknown ID, a minute later", get(1, "three"), 401, 3)
+	expect("another unknown ID", get(1, "four"), 401, 3)
 	delete(published, "one")
 	b.now = b.now.Add(time.Hour)
-	expect("the old key", by(0, "one"), 401, 4)
-	expect("the new key again", by(1, "two"), 200, 4)
+	expect("the old key", get(0, "one"), 401, 4)
+	expect("the new key again", get(1, "two"), 200, 4)
 	b.access.Team = "other.cloudflareaccess.com"
-	expect("another team's keys", by(1, "two"), 401, 5) // its issuer
+	expect("another team's keys", get(1, "two"), 401, 5) // the assertion names the old team as its issuer
 }
 
-// While the team's keys cannot be had, nobody is told that they are wrong, and the team is not flooded.
-func TestKeysThatCannotBeHad(t *testing.T) {
+// While the team's keys are unavailable, assertions get a 503 instead of a 401, and the number of fetches is
+// limited.
+func TestUnavailableAccessKeys(t *testing.T) {
 	quiet(t)
 	weak, _ := rsa.GenerateKey(rand.Reader, 1024)
 	for name, answer := range map[string]string{
@@ -315,8 +328,8 @@ func TestKeysThatCannotBeHad(t *testing.T) {
 		b, fetches := accessBench(t)
 		b.certs = func(string) ([]byte, error) { *fetches++; return []byte(answer), nil }
 		for range 10 {
-			got := b.byAccess(assertion(testKeys()[0], "one", b.claimsNow()), "GET", sessions, "")
-			b.refused(got, 503, "service_unavailable", "Service unavailable")
+			got := b.doWithAccess(assertion(testKeys()[0], "one", b.claimsNow()), "GET", sessions, "")
+			b.refused(got, fault.Unavailable)
 		}
 		if *fetches != 4 {
 			t.Errorf("%s: %d fetches", name, *fetches)
@@ -324,37 +337,37 @@ func TestKeysThatCannotBeHad(t *testing.T) {
 	}
 	b, fetches := accessBench(t)
 	good := b.certs
-	b.certs = func(string) ([]byte, error) { *fetches++; return nil, errors.New("out") }
-	by := assertion(testKeys()[0], "one", b.claimsNow())
+	b.certs = func(string) ([]byte, error) { *fetches++; return nil, errors.New("unreachable") }
+	credential := assertion(testKeys()[0], "one", b.claimsNow())
 	for range 10 {
-		b.refused(b.byAccess(by, "GET", sessions, ""), 503, "service_unavailable", "Service unavailable")
+		b.refused(b.doWithAccess(credential, "GET", sessions, ""), fault.Unavailable)
 	}
 	b.certs = good
 	b.now = b.now.Add(10 * time.Second)
-	if got := b.byAccess(by, "GET", sessions, ""); got.Code != 200 || *fetches != 5 {
+	if got := b.doWithAccess(credential, "GET", sessions, ""); got.Code != 200 || *fetches != 5 {
 		t.Errorf("%s, %d fetches", got.Body, *fetches)
 	}
 }
 
-// Those who come while a fetch for a key is under way fetch no more for themselves, and are not refused.
-func TestAFetchUnderWay(t *testing.T) {
+// During a fetch, other requests do not start another one; they get a 503 instead of a 401.
+func TestConcurrentFetch(t *testing.T) {
 	quiet(t)
 	b, fetches := accessBench(t)
-	b.byAccess(assertion(testKeys()[0], "one", b.claimsNow()), "GET", sessions, "")
+	b.doWithAccess(assertion(testKeys()[0], "one", b.claimsNow()), "GET", sessions, "")
 	b.now = b.now.Add(2 * time.Minute)
-	by := assertion(testKeys()[1], "two", b.claimsNow())
+	credential := assertion(testKeys()[1], "two", b.claimsNow())
 	b.certs = func(string) ([]byte, error) {
 		*fetches++
-		b.refused(b.byAccess(by, "GET", sessions, ""), 503, "service_unavailable", "Service unavailable")
+		b.refused(b.doWithAccess(credential, "GET", sessions, ""), fault.Unavailable)
 		return keySet(map[string]*rsa.PrivateKey{"two": testKeys()[1]}), nil
 	}
-	if got := b.byAccess(by, "GET", sessions, ""); got.Code != 200 || *fetches != 2 {
+	if got := b.doWithAccess(credential, "GET", sessions, ""); got.Code != 200 || *fetches != 2 {
 		t.Errorf("%s, %d fetches", got.Body, *fetches)
 	}
 }
 
-// Many keys are not many seconds of work: the rest of a long set is left alone.
-func TestALongSetOfKeys(t *testing.T) {
+// Only the first keys of a long set are parsed, which limits the work.
+func TestLongKeySet(t *testing.T) {
 	var set []map[string]string
 	for i := range 40 {
 		n := new(big.Int).Add(testKeys()[0].N, big.NewInt(int64(2*i)))

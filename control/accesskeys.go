@@ -11,32 +11,32 @@ import (
 	"time"
 )
 
-// How a team's keys are kept. Access changes them every few weeks and has the next one published before.
+// Caching of a team's keys. Access rotates its keys every few weeks and publishes the next key in advance.
 const (
 	certsPath         = "/cdn-cgi/access/certs"
 	accessKeysKept    = time.Hour
-	accessKeysRefetch = time.Minute // at least between two fetches, while there are keys
+	accessKeysRefetch = time.Minute // minimum interval between fetches while keys are cached
 	accessFetchWindow = 10 * time.Second
-	accessFetchBurst  = 4 // in that window, while there are none: each of several requests fetches for itself
+	accessFetchBurst  = 4 // fetches per window while no keys are cached: concurrent requests each fetch for themselves
 	maxAccessKeys     = 16
 	minModulusBits    = 2048
 	maxModulusBits    = 4096
 )
 
-// accessKeys are a team's keys, as this instance has them. The lock is never held across a fetch, and no
-// request waits for another's, which on Workers would hang it.
+// accessKeys caches a team's keys in this instance. The lock is never held during a fetch, and no request
+// waits for the fetch of another: on Workers it would hang.
 type accessKeys struct {
 	mu      sync.Mutex
 	issuer  string
 	byID    map[string]*rsa.PublicKey
-	fetched time.Time   // when byID came
-	starts  []time.Time // of the latest fetches
+	fetched time.Time   // when byID was fetched
+	starts  []time.Time // start times of the latest fetches
 }
 
-// errNoAccessKeys is for those whose assertion cannot be checked now. They may well be right.
-var errNoAccessKeys = errors.New("the keys of Cloudflare Access are not at hand")
+// errNoAccessKeys means that an assertion cannot be checked at the moment. It may be valid.
+var errNoAccessKeys = errors.New("the keys of Cloudflare Access are not available")
 
-// accessKey is the issuer's key of an id, from the issuer itself if it has to be.
+// accessKey returns the issuer's key with an ID. It fetches the key set if the cache does not have the key.
 func (h *handler) accessKey(ctx context.Context, issuer, id string) (*rsa.PublicKey, error) {
 	found, fetch, err := h.accessKeys.find(issuer, id, h.Now())
 	if !fetch {
@@ -54,10 +54,10 @@ func (h *handler) accessKey(ctx context.Context, issuer, id string) (*rsa.Public
 	if found, ok := keys[id]; ok {
 		return found, nil
 	}
-	return nil, errWrongKey
+	return nil, errInvalidToken
 }
 
-// find returns a key that is there, or says to fetch, or refuses.
+// find returns a cached key, requests a fetch, or rejects.
 func (k *accessKeys) find(issuer, id string, now time.Time) (found *rsa.PublicKey, fetch bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -72,12 +72,12 @@ func (k *accessKeys) find(issuer, id string, now time.Time) (found *rsa.PublicKe
 		return nil, true, nil
 	}
 	if k.byID == nil || k.starts[len(k.starts)-1].After(k.fetched) {
-		return nil, false, unavailable(errNoAccessKeys) // a fetch is under way, or failed
+		return nil, false, unavailable(errNoAccessKeys) // a fetch is in flight or has failed
 	}
-	return nil, false, errWrongKey
+	return nil, false, errInvalidToken
 }
 
-// mayFetch keeps those who make up ids from having this deployment fetch for each.
+// mayFetch limits fetches, so that invented key IDs do not cause a fetch each.
 func (k *accessKeys) mayFetch(now time.Time) bool {
 	window, burst := accessFetchWindow, accessFetchBurst
 	if k.byID != nil {
@@ -96,19 +96,21 @@ func (k *accessKeys) put(issuer string, keys map[string]*rsa.PublicKey, now time
 	k.issuer, k.byID, k.fetched = issuer, keys, now
 }
 
-// jwk is a key in a set of RFC 7517; RSA's numbers are big-endian in base64url (RFC 7518, section 6.3.1).
+// jwk is a key of a JSON Web Key Set (RFC 7517). RSA numbers are big-endian in base64url (RFC 7518, section
+// 6.3.1).
 type jwk struct {
 	Kty, Kid, Alg, Use, N, E string
 }
 
-// parseAccessKeys takes the RSA keys out of a set, and leaves others alone. A set without any is an error.
+// parseAccessKeys extracts the RSA keys of a key set and ignores all others. A set without RSA keys is an
+// error.
 func parseAccessKeys(body []byte) (map[string]*rsa.PublicKey, error) {
 	var set struct{ Keys []jwk }
 	if len(body) > MaxFetchBytes {
-		return nil, errors.New("the set of keys is too long")
+		return nil, errors.New("the key set of Cloudflare Access is too long")
 	}
 	if err := json.Unmarshal(body, &set); err != nil {
-		return nil, errors.New("the set of keys is not JSON")
+		return nil, errors.New("the key set of Cloudflare Access is not JSON")
 	}
 	keys := map[string]*rsa.PublicKey{}
 	for _, k := range set.Keys[:min(len(set.Keys), maxAccessKeys)] {
@@ -117,7 +119,7 @@ func parseAccessKeys(body []byte) (map[string]*rsa.PublicKey, error) {
 		}
 	}
 	if len(keys) == 0 {
-		return nil, errors.New("the set has no key for RS256")
+		return nil, errors.New("the key set of Cloudflare Access has no RS256 key")
 	}
 	return keys, nil
 }

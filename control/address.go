@@ -9,18 +9,19 @@ import (
 
 var addressHeader = http.CanonicalHeaderKey(abi.AddressHeader)
 
-// ipv6SiteBits is what one customer has at least of IPv6.
+// ipv6SiteBits is the prefix length of an IPv6 site, the smallest block that a customer is assigned.
 const ipv6SiteBits = 64
 
-// clientAddress is where a request came from, as the host says that forwarded it, or false if it does not. Nobody
-// else can: the host takes away what a caller sends under that name, and only hosts reach this handler.
+// clientAddress is the client's IP address as reported by the forwarding host; ok is false without one.
+// Clients cannot forge it: the host removes this header from incoming requests, and only hosts reach this
+// handler.
 func clientAddress(r *http.Request) (netip.Addr, bool) {
 	address, err := netip.ParseAddr(headerValue(r.Header, addressHeader))
 	return address.Unmap().WithZone(""), err == nil
 }
 
-// clientNetwork is whom an address is counted with: itself, or all of an IPv6 site. Those who have no
-// address are counted together.
+// clientNetwork is the lockout bucket: an IPv4 address or an IPv6 /64. All requests without an address share
+// one bucket.
 func clientNetwork(r *http.Request) string {
 	address, ok := clientAddress(r)
 	if !ok {
@@ -29,6 +30,6 @@ func clientNetwork(r *http.Request) string {
 	if address.Is4() {
 		return address.String()
 	}
-	site, _ := address.Prefix(ipv6SiteBits) // 64 bits fit any IPv6 address
+	site, _ := address.Prefix(ipv6SiteBits) // cannot fail: any IPv6 address has 64 bits
 	return site.String()
 }

@@ -17,7 +17,8 @@ const (
 	indexFile     = "index.html"
 )
 
-// mediaTypes are the types of the dashboard's files. Those of other names are bytes.
+// mediaTypes maps the file extensions of the dashboard to media types. Other files are
+// application/octet-stream.
 var mediaTypes = map[string]string{
 	".css": "text/css; charset=utf-8", ".html": "text/html; charset=utf-8", ".ico": "image/x-icon",
 	".js": "text/javascript; charset=utf-8", ".json": "application/json", ".map": "application/json",
@@ -26,12 +27,13 @@ var mediaTypes = map[string]string{
 	".yaml":  "application/yaml", // RFC 9512, which has no charset
 }
 
-// hashedNames are those that esbuild gives: name, contents' hash, type. Such a file never changes.
+// hashedNames matches the file names that esbuild generates: name, content hash, extension. The content of
+// such a file never changes.
 // Source: esbuild.github.io/api/#entry-names
 var hashedNames = regexp.MustCompile(`^[a-z0-9-]+-[A-Z0-9]{8}\.[a-z0-9]+$`)
 
-// pageHeaders are on all of the dashboard's answers. Its page loads nothing from elsewhere, is in nobody's
-// frame, and tells nobody where its user came from.
+// pageHeaders are set on every response of the dashboard. The page loads nothing from other origins, cannot
+// be framed and sends no Referer.
 var pageHeaders = map[string]string{
 	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 		"font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
@@ -42,7 +44,7 @@ var pageHeaders = map[string]string{
 	"X-Frame-Options":            "DENY",
 }
 
-// readMethods are the methods of files.
+// readMethods are the methods allowed for files.
 var readMethods = []string{http.MethodGet, http.MethodHead}
 
 func isRead(r *http.Request) bool { return slices.Contains(readMethods, r.Method) }
@@ -52,15 +54,15 @@ func isDashboard(r *http.Request) bool {
 	return address == dashboardPath || strings.HasPrefix(address, dashboardPath+"/")
 }
 
-// serveDashboard answers with one of the dashboard's files. Anybody may have them; what they show comes from
-// the admin API, which asks who wants it.
+// serveDashboard serves the dashboard's files. They are public: all data comes from the admin API, which
+// authenticates every request.
 func (h *handler) serveDashboard(w http.ResponseWriter, r *http.Request) {
 	for name, value := range pageHeaders {
 		w.Header().Set(name, value)
 	}
 	id := requestID(r, h.Rand)
 	if !isRead(r) {
-		conclude(w, r, id, answer{}, methodNotAllowed(readMethods))
+		conclude(w, r, id, answer{}, methodNotAllowed(readMethods, r.Method, ""))
 		return
 	}
 	w.Header().Set("X-Request-Id", id)
@@ -80,8 +82,8 @@ func (h *handler) serveDashboard(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// dashboardFile finds what a path below /dashboard names: a file, or the page, which knows itself what to
-// show there. A name with a dot is always a file's, so that a missing one is not answered with a page.
+// dashboardFile resolves a path below /dashboard to a file, or to the page, which selects its view by the
+// path. A name with a dot is always a file, so a missing file is a 404 instead of the page.
 func (h *handler) dashboardFile(address string) (name string, data []byte, ok bool) {
 	name = strings.TrimPrefix(address, "/")
 	if base := path.Base(name); !strings.Contains(base, ".") || name == "" {
@@ -99,8 +101,7 @@ func (h *handler) isBuilt() bool {
 	return ok
 }
 
-// writeFile sends a file. One of a hashed name is kept for good, of any other it is asked whether it is
-// still the same.
+// writeFile sends a file. Browsers cache a file with a hashed name forever and revalidate all others.
 func writeFile(w http.ResponseWriter, r *http.Request, name string, data []byte) {
 	header := w.Header()
 	mediaType, ok := mediaTypes[path.Ext(name)]
@@ -120,16 +121,15 @@ func writeFile(w http.ResponseWriter, r *http.Request, name string, data []byte)
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	if r.Method == http.MethodHead {
-		w.WriteHeader(http.StatusOK)
-		return
-	}
 	header.Set("Content-Length", strconv.Itoa(len(data)))
 	w.WriteHeader(http.StatusOK)
-	_, _ = w.Write(data) // a failure means that the caller is gone
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(data) // an error means that the client disconnected
+	}
 }
 
-// matches tells whether a list of tags has a tag. Weak ones count: an edge that compresses makes tags weak.
+// matches reports whether an If-None-Match list contains a tag. Weak tags match, too: an edge that compresses
+// makes tags weak.
 func matches(list, tag string) bool {
 	for entry := range strings.SplitSeq(list, ",") {
 		if strings.TrimPrefix(strings.TrimSpace(entry), "W/") == tag {

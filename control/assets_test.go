@@ -7,6 +7,7 @@ import (
 	"testing/fstest"
 
 	"github.com/postern-ai/postern/control/web"
+	"github.com/postern-ai/postern/core/fault"
 )
 
 const (
@@ -46,7 +47,7 @@ func (b *bench) page(method, path string, headers ...string) *httptest.ResponseR
 	return w
 }
 
-// filesBench has a dashboard.
+// filesBench is a bench with a dashboard.
 func filesBench(t *testing.T) *bench {
 	b := newBench(t)
 	b.files = fstest.MapFS{}
@@ -93,7 +94,7 @@ func TestDashboardFiles(t *testing.T) {
 	}
 }
 
-func TestNoSuchDashboardFiles(t *testing.T) {
+func TestMissingDashboardFiles(t *testing.T) {
 	b := filesBench(t)
 	for _, path := range []string{
 		"/dashboard/app-old.js", "/dashboard/.gitkeep", "/dashboard/.secret.js", "/dashboard/sub/.env", "/dashboard/../control/control.go",
@@ -110,7 +111,7 @@ func TestNoSuchDashboardFiles(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/dashboards", "/dashboard.js", "/", "/Dashboard"} {
-		b.refused(b.do("GET", path, ""), 404, "not_found", "Not found")
+		b.refused(b.do("GET", path, ""), fault.NotFound)
 	}
 }
 
@@ -167,7 +168,7 @@ func TestNoDashboard(t *testing.T) {
 	}
 }
 
-// What is embedded is either a whole dashboard or none at all.
+// The embedded dashboard is complete or absent.
 func TestEmbeddedDashboard(t *testing.T) {
 	b := newBench(t)
 	b.handler.(*handler).Dashboard = web.Files()
@@ -179,6 +180,6 @@ func TestEmbeddedDashboard(t *testing.T) {
 		t.Errorf("%d %s", got.Code, got.Body)
 	}
 	if got := b.page("GET", "/dashboard/.gitkeep"); got.Code == 200 {
-		t.Error("a file that is not the dashboard's")
+		t.Error(".gitkeep is served")
 	}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/postern-ai/postern/core/directory"
 )
 
-// Keys of the audit log's documents are auditPrefix, the time from its end backwards, so that the newest is
-// first, and random digits. An entry's id is the same with another prefix.
+// The key of an audit document consists of auditPrefix, the time left until endOfTimeMs (so that the newest entry sorts
+// first) and random digits. The ID of an entry is the same with auditIDPrefix.
 const (
 	auditPrefix      = "a/"
 	auditIDPrefix    = "aud_"
@@ -24,30 +24,30 @@ const (
 	maxEntryBytes    = 8 << 10
 )
 
-// auditEntry is who did what, as it is kept and shown.
+// auditEntry is an audit log entry, as stored and as shown by the API.
 type auditEntry struct {
 	ID      string   `json:"id"`
 	Time    string   `json:"time"`  // RFC 3339, UTC, milliseconds
-	Actor   string   `json:"actor"` // "owner", "viewer", a person's address, or "unknown"
-	Role    role     `json:"role"`  // "none" for the unknown
+	Actor   string   `json:"actor"` // "owner", "viewer", an email address, or "unknown"
+	Role    role     `json:"role"`  // "none" if the actor is unknown
 	Via     string   `json:"via"`
 	Action  string   `json:"action"`
 	Project *string  `json:"project"`
 	Key     *string  `json:"key"`
-	Address *string  `json:"address"` // the client's IP address; null: the platform gave none
-	Before  fieldsOf `json:"before"`  // the fields that changed; null: it was not there
-	After   fieldsOf `json:"after"`
+	Address *string  `json:"address"` // the client's IP address; null: not reported by the platform
+	Before  fieldMap `json:"before"`  // the fields that changed; null: the object did not exist
+	After   fieldMap `json:"after"`
 }
 
-// fieldsOf are an object's top-level fields.
-type fieldsOf map[string]json.RawMessage
+// fieldMap are the top-level fields of an object.
+type fieldMap map[string]json.RawMessage
 
-// audited is the write of an audit entry. It belongs into the commit of the change that it tells of, so
-// that neither is there without the other.
+// auditWrite returns the write of an audit entry. It belongs in the commit of the change that it describes,
+// so that neither exists without the other.
 //
-// project and key are ids or empty. before and after are the API's views, or nil: the entry has those of
-// their fields that differ, and never a secret.
-func (h *handler) audited(c *call, action, project, key string, before, after any) (directory.Write, error) {
+// project and key are IDs or empty. before and after are API views or nil: the entry keeps the fields that
+// differ, and never a secret.
+func (h *handler) auditWrite(c *call, action, project, key string, before, after any) (directory.Write, error) {
 	now := uint64(h.Now().UnixMilli())
 	var random [auditRandomBytes]byte
 	if _, err := io.ReadFull(h.Rand, random[:]); err != nil {
@@ -55,33 +55,33 @@ func (h *handler) audited(c *call, action, project, key string, before, after an
 	}
 	id := abi.Fixed(endOfTimeMs-now) + hex.EncodeToString(random[:])
 	entry := auditEntry{
-		ID: auditIDPrefix + id, Time: timestamp(now), Actor: c.who.Name, Role: c.who.Role, Via: c.who.Via,
-		Action: action, Project: orNull(project), Key: orNull(key),
+		ID: auditIDPrefix + id, Time: timestamp(now), Actor: c.actor.Name, Role: c.actor.Role, Via: c.actor.Via,
+		Action: action, Project: nullIfEmpty(project), Key: nullIfEmpty(key),
 	}
 	if address, ok := clientAddress(c.request); ok {
-		entry.Address = orNull(address.String())
+		entry.Address = nullIfEmpty(address.String())
 	}
 	var err error
-	if entry.Before, entry.After, err = differing(before, after); err != nil {
+	if entry.Before, entry.After, err = diff(before, after); err != nil {
 		return directory.Write{}, err
 	}
 	value, err := entry.encode()
 	return directory.Write{Key: auditPrefix + id, Value: value}, err
 }
 
-func orNull(text string) *string {
+func nullIfEmpty(text string) *string {
 	if text == "" {
 		return nil
 	}
 	return &text
 }
 
-// encode is the entry as JSON of at most maxEntryBytes. Of what is too long only the length is kept, of the
-// longest fields first.
+// encode returns the entry as JSON of at most maxEntryBytes. Values that are too long are replaced by their
+// length, the longest first.
 func (e auditEntry) encode() ([]byte, error) {
 	for _, maxField := range []int{maxEntryBytes, 512, 32, 0} {
-		cut(e.Before, maxField)
-		cut(e.After, maxField)
+		truncate(e.Before, maxField)
+		truncate(e.After, maxField)
 		if maxField == 0 {
 			e.Before, e.After = nil, nil
 		}
@@ -90,10 +90,10 @@ func (e auditEntry) encode() ([]byte, error) {
 			return value, err
 		}
 	}
-	return nil, abi.ErrMalformed // names and ids alone are too long, which they cannot be
+	return nil, abi.ErrMalformed // unreachable: names and IDs alone are shorter
 }
 
-func cut(f fieldsOf, maxField int) {
+func truncate(f fieldMap, maxField int) {
 	for name, value := range f {
 		if len(value) > maxField {
 			f[name] = json.RawMessage(`"(` + strconv.Itoa(len(value)) + ` bytes)"`)
@@ -101,29 +101,29 @@ func cut(f fieldsOf, maxField int) {
 	}
 }
 
-// sayingWhich is the field of a provider key's view that stays although it is the same on both sides: an
-// entry has no other place for it.
-const sayingWhich = "provider"
+// identifyingField of a provider key's view is kept even if it did not change: nothing else in the entry
+// names the provider.
+const identifyingField = "provider"
 
-// differing takes two views apart and keeps the fields that are not the same in both.
-func differing(before, after any) (was, is fieldsOf, err error) {
-	if was, err = apart(before); err != nil {
+// diff returns the fields of two views that differ.
+func diff(before, after any) (oldFields, newFields fieldMap, err error) {
+	if oldFields, err = redactedFields(before); err != nil {
 		return nil, nil, err
 	}
-	if is, err = apart(after); err != nil {
+	if newFields, err = redactedFields(after); err != nil {
 		return nil, nil, err
 	}
-	for name, value := range was {
-		if other, ok := is[name]; ok && bytes.Equal(value, other) && name != sayingWhich {
-			delete(was, name)
-			delete(is, name)
+	for name, value := range oldFields {
+		if other, ok := newFields[name]; ok && bytes.Equal(value, other) && name != identifyingField {
+			delete(oldFields, name)
+			delete(newFields, name)
 		}
 	}
-	return was, is, nil
+	return oldFields, newFields, nil
 }
 
-// apart is a view's fields without its secrets; nil for nil.
-func apart(view any) (fieldsOf, error) {
+// redactedFields returns the fields of a view without secrets; nil for nil.
+func redactedFields(view any) (fieldMap, error) {
 	if view == nil {
 		return nil, nil
 	}
@@ -131,7 +131,7 @@ func apart(view any) (fieldsOf, error) {
 	if err != nil {
 		return nil, err
 	}
-	var f fieldsOf
+	var f fieldMap
 	if err := json.Unmarshal(text, &f); err != nil {
 		return nil, err
 	}
@@ -140,15 +140,15 @@ func apart(view any) (fieldsOf, error) {
 			delete(f, name)
 			continue
 		}
-		if f[name], err = withoutSecrets(f[name]); err != nil {
+		if f[name], err = redact(f[name]); err != nil {
 			return nil, err
 		}
 	}
 	return f, nil
 }
 
-// withoutSecrets removes secrets from within a value. Text that cannot have any stays as it is written.
-func withoutSecrets(value json.RawMessage) (json.RawMessage, error) {
+// redact removes secrets inside a value. Values other than objects and arrays are returned unchanged.
+func redact(value json.RawMessage) (json.RawMessage, error) {
 	if len(value) == 0 || value[0] != '{' && value[0] != '[' {
 		return value, nil
 	}
@@ -158,15 +158,15 @@ func withoutSecrets(value json.RawMessage) (json.RawMessage, error) {
 	if err := decoder.Decode(&whole); err != nil {
 		return nil, err
 	}
-	strip(whole)
+	removeSecrets(whole)
 	return encode(whole)
 }
 
-func strip(value any) {
+func removeSecrets(value any) {
 	switch v := value.(type) {
 	case []any:
 		for _, element := range v {
-			strip(element)
+			removeSecrets(element)
 		}
 	case map[string]any:
 		for name, element := range v {
@@ -174,12 +174,13 @@ func strip(value any) {
 				delete(v, name)
 				continue
 			}
-			strip(element)
+			removeSecrets(element)
 		}
 	}
 }
 
-// isSecret knows the fields that views have secrets in. No view has one of these names for anything else.
+// isSecret reports whether a field name is one that views use for secrets. No view uses these names for
+// anything else.
 func isSecret(name string) bool {
 	return slices.Contains([]string{"value", "key", "secret", "token", "password"}, strings.ToLower(name))
 }

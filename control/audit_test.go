@@ -9,26 +9,27 @@ import (
 	"time"
 
 	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/fault"
 )
 
 const auditLog = "/api/admin/audit"
 
-// note writes an audit entry as an endpoint does.
-func (b *bench) note(who identity, action, project, key string, before, after any) directory.Write {
+// audit writes an audit entry as an endpoint does.
+func (b *bench) audit(actor identity, action, project, key string, before, after any) directory.Write {
 	b.Helper()
 	h := b.handler.(*handler)
 	r := newRequest("X-Postern-Address", "2001:db8::7")
-	write, err := h.audited(&call{Context: b.Context(), request: r, who: who}, action, project, key, before, after)
+	write, err := h.auditWrite(&call{Context: b.Context(), request: r, actor: actor}, action, project, key, before, after)
 	if err != nil {
 		b.Fatal(err)
 	}
-	if held, err := h.store.commit(b.Context(), change{writes: []directory.Write{write}}); !held || err != nil {
-		b.Fatal(held, err)
+	if committed, err := h.store.commit(b.Context(), change{writes: []directory.Write{write}}); !committed || err != nil {
+		b.Fatal(committed, err)
 	}
 	return write
 }
 
-// entries are a page of the log.
+// entries reads a page of the log.
 func (b *bench) entries(query string) (entries []map[string]any, next string) {
 	b.Helper()
 	got := b.must(200, "GET", auditLog+query, "")
@@ -48,12 +49,12 @@ type view struct {
 
 var boss = identity{Name: "boss@example.com", Role: owner, Via: viaAccess}
 
-func TestAnEntry(t *testing.T) {
+func TestAuditEntry(t *testing.T) {
 	b := newBench(t)
 	before := view{Name: "Old <b>", Budget: "100.000000000001", Models: []string{"a"}, Alerts: map[string]any{"url": "https://a.example"}}
 	after := before
 	after.Name, after.Budget = "New <b>", "200"
-	b.note(boss, "project.update", "proj_1", "", before, after)
+	b.audit(boss, "project.update", "proj_1", "", before, after)
 	got := b.must(200, "GET", auditLog, "")
 	entries, next := b.entries("")
 	id, _ := entries[0]["id"].(string)
@@ -65,10 +66,10 @@ func TestAnEntry(t *testing.T) {
 	}
 }
 
-func TestEntriesOfWhatComesAndGoes(t *testing.T) {
+func TestEntriesOfCreationAndDeletion(t *testing.T) {
 	for _, c := range []struct{ before, after any }{{nil, view{Name: "x"}}, {view{Name: "x"}, nil}, {nil, nil}, {view{Name: "x"}, view{Name: "x"}}} {
 		b := newBench(t)
-		b.note(boss, "key.create", "proj_1", "key_1", c.before, c.after)
+		b.audit(boss, "key.create", "proj_1", "key_1", c.before, c.after)
 		entries, _ := b.entries("")
 		e := entries[0]
 		if (e["before"] == nil) != (c.before == nil) || (e["after"] == nil) != (c.after == nil) || e["key"] != "key_1" {
@@ -78,18 +79,18 @@ func TestEntriesOfWhatComesAndGoes(t *testing.T) {
 			t.Errorf("%v", e)
 		}
 		if c.before != nil && c.after != nil && len(e["before"].(map[string]any))+len(e["after"].(map[string]any)) != 0 {
-			t.Errorf("what did not change: %v", e)
+			t.Errorf("unchanged fields in %v", e)
 		}
 	}
 }
 
 func TestEntriesHaveNoSecrets(t *testing.T) {
 	b := newBench(t)
-	b.note(boss, "key.create", "proj_1", "key_1", nil, view{Name: "k", Value: "sk_live_secret"})
-	b.note(boss, "project.update", "proj_1", "",
+	b.audit(boss, "key.create", "proj_1", "key_1", nil, view{Name: "k", Value: "sk_live_secret"})
+	b.audit(boss, "project.update", "proj_1", "",
 		view{Alerts: map[string]any{"url": "https://a.example", "secret": "whsec_secret"}},
 		view{Alerts: map[string]any{"url": "https://b.example", "Secret": "whsec_secret", "deep": []any{map[string]any{"token": "t_secret", "password": 1}}}})
-	b.note(boss, "provider_key.set", "proj_1", "", nil, map[string]any{"provider": "openai", "key": "sk-secret", "last4": "cret"})
+	b.audit(boss, "provider_key.set", "proj_1", "", nil, map[string]any{"provider": "openai", "key": "sk-secret", "last4": "cret"})
 	b.try("192.0.2.1", "wrong_secret")
 	b.try("192.0.2.1", token)
 	text := b.must(200, "GET", auditLog, "").Body.String()
@@ -103,7 +104,7 @@ func TestEntriesHaveNoSecrets(t *testing.T) {
 	}
 }
 
-func TestLongEntriesAreCut(t *testing.T) {
+func TestLongEntriesAreTruncated(t *testing.T) {
 	many := map[string]any{}
 	for i := range 5000 {
 		many[fmt.Sprint("field", i)] = i
@@ -118,7 +119,7 @@ func TestLongEntriesAreCut(t *testing.T) {
 		"many fields": {many, `"after":null`},
 	} {
 		b := newBench(t)
-		write := b.note(boss, "project.update", "proj_1", "", nil, c.after)
+		write := b.audit(boss, "project.update", "proj_1", "", nil, c.after)
 		if len(write.Value) > 8<<10 || !strings.Contains(string(write.Value), c.has) {
 			t.Errorf("%s: %d bytes: %.300s", name, len(write.Value), write.Value)
 		}
@@ -153,15 +154,15 @@ func TestSessionsAreLogged(t *testing.T) {
 	}
 }
 
-// fill writes entries, a second apart, for two projects in turn.
+// fill writes entries a second apart, for two projects in turn.
 func (b *bench) fill(n int) {
 	for i := range n {
 		b.now = b.now.Add(time.Second)
-		b.note(boss, fmt.Sprint("n", i), fmt.Sprint("proj_", i%2), "", nil, nil)
+		b.audit(boss, fmt.Sprint("n", i), fmt.Sprint("proj_", i%2), "", nil, nil)
 	}
 }
 
-func TestAHundredPages(t *testing.T) {
+func TestAuditPages(t *testing.T) {
 	b := newBench(t)
 	b.fill(300)
 	after, seen := "", 300
@@ -182,7 +183,7 @@ func TestAHundredPages(t *testing.T) {
 	}
 }
 
-func TestAProjectsEntries(t *testing.T) {
+func TestEntriesOfOneProject(t *testing.T) {
 	b := newBench(t)
 	b.fill(21)
 	entries, next := b.entries("?project=proj_1&limit=4")
@@ -198,16 +199,16 @@ func TestAProjectsEntries(t *testing.T) {
 	}
 }
 
-// One question reads so far and no farther; the next goes on from there.
-func TestARareProjectsEntries(t *testing.T) {
+// One request scans a limited part of the log; next continues it.
+func TestAuditScanLimit(t *testing.T) {
 	b := newBench(t)
-	b.note(boss, "the first", "proj_rare", "", nil, nil)
+	b.audit(boss, "the first", "proj_rare", "", nil, nil)
 	b.fill(1050)
-	asked := 0
-	b.memory.before = func([]byte) { asked++ }
+	calls := 0
+	b.memory.before = func([]byte) { calls++ }
 	entries, next := b.entries("?project=proj_rare")
-	if len(entries) != 0 || next == "" || asked != 5 {
-		t.Errorf("%v, next %q, %d lists", entries, next, asked)
+	if len(entries) != 0 || next == "" || calls != 5 {
+		t.Errorf("%v, next %q, %d lists", entries, next, calls)
 	}
 	if entries, next = b.entries("?project=proj_rare&after=" + next); len(entries) != 1 || next != "" {
 		t.Errorf("%v, next %q", entries, next)
@@ -221,7 +222,7 @@ func TestBadAuditQueries(t *testing.T) {
 		"?action=keys": "action", "?after=proj_1": "after", "?project=x": "project", "?project=proj_%00": "project", "?project=key_1": "project",
 	} {
 		got := b.do("GET", auditLog+query, "")
-		b.refused(got, 400, "invalid_request", "Invalid request")
+		b.refused(got, fault.InvalidRequest)
 		if p := got.problems(); len(p) != 1 || p[0] != field {
 			t.Errorf("%s: %s", query, got.Body)
 		}
@@ -234,19 +235,19 @@ func TestPruneAudit(t *testing.T) {
 	b.now = b.now.Add(400 * 24 * time.Hour).Add(-99500 * time.Millisecond)
 	h := b.handler.(*handler)
 	if err := h.pruneAudit(t.Context()); err != nil || b.documents("a/") != 100 {
-		t.Errorf("%v, %d left", err, b.documents("a/"))
+		t.Errorf("%v, %d remain", err, b.documents("a/"))
 	}
 	entries, _ := b.entries("?limit=100")
 	if entries[0]["action"] != "n699" || entries[99]["action"] != "n600" {
-		t.Errorf("left: %v to %v", entries[0]["action"], entries[99]["action"])
+		t.Errorf("%v to %v remain", entries[0]["action"], entries[99]["action"])
 	}
 	b.now = b.now.Add(time.Hour)
 	if err := h.pruneAudit(t.Context()); err != nil || b.documents("a/") != 0 {
-		t.Errorf("%v, %d left", err, b.documents("a/"))
+		t.Errorf("%v, %d remain", err, b.documents("a/"))
 	}
 }
 
-// TestEveryChangeIsLogged: by all endpoints that change something, with who did it and without what is secret.
+// TestEveryChangeIsLogged: every endpoint that changes something logs the actor, and no secrets.
 func TestEveryChangeIsLogged(t *testing.T) {
 	b := newBench(t)
 	b.masters = "m1:" + base64.StdEncoding.EncodeToString(make([]byte, 32))
@@ -267,7 +268,7 @@ func TestEveryChangeIsLogged(t *testing.T) {
 	text := b.must(200, "GET", auditLog+"?limit=100", "").Body.String()
 	for _, secret := range []string{made.text("value"), rotated.text("value"), alerts["secret"].(string), "sk-of-the-provider", token} {
 		if secret == "" || strings.Contains(text, secret) {
-			t.Errorf("%q is in the log, or was never made", secret)
+			t.Errorf("%q is in the log or was never created", secret)
 		}
 	}
 	entries, _ := b.entries("?limit=100")
@@ -287,8 +288,8 @@ func TestEveryChangeIsLogged(t *testing.T) {
 	}
 }
 
-// A provider key that takes another's place is told of with its provider, which is the same on both sides.
-func TestReplacedProviderKeysAreTold(t *testing.T) {
+// The entry of a replaced provider key names the provider, although it did not change.
+func TestEntryOfReplacedProviderKey(t *testing.T) {
 	b := newBench(t)
 	b.masters, _ = master("k1", 1)
 	path := b.project()
@@ -303,8 +304,8 @@ func TestReplacedProviderKeysAreTold(t *testing.T) {
 	}
 }
 
-// The log can be narrowed to one kind of action: what floods it does not hide the rest.
-func TestAuditOfOneKind(t *testing.T) {
+// The log can be filtered by the kind of action, so that one kind cannot hide the others.
+func TestAuditActionFilter(t *testing.T) {
 	b := newBench(t)
 	path := b.project()
 	b.key(path)
@@ -320,8 +321,8 @@ func TestAuditOfOneKind(t *testing.T) {
 	}
 }
 
-// A webhook's address may hold a secret: only owners see more than its host.
-func TestWebhookAddressesAreForOwners(t *testing.T) {
+// A webhook's URL may contain a secret: only owners see more than its host.
+func TestOnlyOwnersSeeWebhookURLs(t *testing.T) {
 	b := newBench(t)
 	b.viewer = viewerToken
 	path := b.project()
@@ -330,15 +331,15 @@ func TestWebhookAddressesAreForOwners(t *testing.T) {
 	for _, at := range []string{path, "/api/admin/projects", auditLog} {
 		got := b.do("GET", at, "", "Authorization", "Bearer "+viewerToken)
 		if text := got.Body.String(); strings.Contains(text, "SECRET") || !strings.Contains(text, `"https://hooks.example:8443/***"`) {
-			t.Errorf("a viewer sees at %s: %s", at, text)
+			t.Errorf("%s shows a viewer: %s", at, text)
 		}
 	}
 	if text := b.must(200, "GET", auditLog, "").Body.String(); strings.Contains(text, "SECRET") {
-		t.Errorf("in the log: %s", text)
+		t.Errorf("the log shows an owner: %s", text)
 	}
 	for _, at := range []string{path, "/api/admin/projects"} {
 		if text := b.must(200, "GET", at, "").Body.String(); !strings.Contains(text, "/services/SECRET?token=SECRET") {
-			t.Errorf("an owner sees at %s: %s", at, text)
+			t.Errorf("%s shows an owner: %s", at, text)
 		}
 	}
 }

@@ -11,28 +11,28 @@ import (
 	"github.com/postern-ai/postern/core/directory"
 )
 
-// How far one question about one project looks; who asks can go on from there.
+// How much of the log one filtered request scans. The client continues with next.
 const (
 	auditScanDocuments = 200
 	maxAuditScans      = 5
 )
 
-// auditKept is how long entries are kept.
-const auditKept = 400 * 24 * time.Hour
+// auditRetention is the age at which entries are pruned.
+const auditRetention = 400 * 24 * time.Hour
 
 type auditView struct {
 	Entries []json.RawMessage `json:"entries"` // each an auditEntry
-	Next    *string           `json:"next"`    // for after; null: that was all
+	Next    *string           `json:"next"`    // cursor for after; null: last page
 }
 
-// auditFilter is which entries are asked for; what is empty is all.
+// auditFilter selects entries; an empty field selects all.
 type auditFilter struct{ project, action string }
 
-// actionKinds are what an entry's action starts with, up to its dot.
+// actionKinds are the prefixes of actions, up to the dot.
 var actionKinds = []string{"project", "key", "provider_key", "session"}
 
 // listAudit is GET /api/admin/audit?project=&action=&limit=&after=, newest first. With a filter, a page may
-// have fewer entries than asked, or none, and there is more all the same.
+// be short or empty although more pages follow.
 func (h *handler) listAudit(c *call) (answer, error) {
 	page, err := readQuery(c.request, auditIDPrefix, "project", "action")
 	if err != nil {
@@ -40,9 +40,9 @@ func (h *handler) listAudit(c *call) (answer, error) {
 	}
 	f := auditFilter{page.values.Get("project"), page.choice("action", actionKinds)}
 	if f.project != "" && !isID(f.project, projectPrefix) {
-		page.wrong("project", "must be a project's id")
+		page.problem("project", badProjectID+got(f.project))
 	}
-	if err := page.refused(); err != nil {
+	if err := page.err(); err != nil {
 		return answer{}, err
 	}
 	query := directory.List{Prefix: auditPrefix, Limit: uint64(page.limit + 1)}
@@ -58,7 +58,7 @@ func (h *handler) listAudit(c *call) (answer, error) {
 
 func auditKey(id string) string { return auditPrefix + strings.TrimPrefix(id, auditIDPrefix) }
 
-// auditPage reads until the page is full, the log is at its end, or enough has been read.
+// auditPage reads until the page is full, the log ends, or the scan limit is reached.
 func (h *handler) auditPage(ctx context.Context, query directory.List, f auditFilter, limit int) (auditView, error) {
 	view := auditView{Entries: []json.RawMessage{}}
 	var last string
@@ -73,11 +73,11 @@ func (h *handler) auditPage(ctx context.Context, query directory.List, f auditFi
 				return view, nil
 			}
 			last = auditIDPrefix + strings.TrimPrefix(d.Key, auditPrefix)
-			fits, err := f.fits(d)
+			ok, err := f.matches(d)
 			if err != nil {
 				return view, err
 			}
-			if fits {
+			if ok {
 				view.Entries = append(view.Entries, d.Value)
 			}
 		}
@@ -90,7 +90,7 @@ func (h *handler) auditPage(ctx context.Context, query directory.List, f auditFi
 	return view, nil
 }
 
-func (f auditFilter) fits(d directory.Document) (bool, error) {
+func (f auditFilter) matches(d directory.Document) (bool, error) {
 	if f == (auditFilter{}) {
 		return true, nil
 	}
@@ -100,9 +100,9 @@ func (f auditFilter) fits(d directory.Document) (bool, error) {
 	return (f.project == "" || f.project == entry.Project) && (f.action == "" || f.action == kind), err
 }
 
-// pruneAudit removes the entries that have been kept long enough. They are the last ones.
+// pruneAudit removes the entries older than auditRetention, which sort last.
 func (h *handler) pruneAudit(ctx context.Context) error {
-	oldest := uint64(h.Now().Add(-auditKept).UnixMilli())
+	oldest := uint64(h.Now().Add(-auditRetention).UnixMilli())
 	query := directory.List{Prefix: auditPrefix, After: auditPrefix + abi.Fixed(endOfTimeMs-oldest)}
 	return h.prune(ctx, query, func(directory.Document) bool { return true })
 }

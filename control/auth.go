@@ -3,38 +3,38 @@ package control
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"log"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
 )
 
-// role is what somebody may do.
+// role is a level of access to the admin API.
 type role string
 
 const (
-	owner  role = "owner"  // everything
-	viewer role = "viewer" // look
+	owner  role = "owner"  // may do everything
+	viewer role = "viewer" // may only read
 )
 
-// How somebody proved who they are.
+// Ways to authenticate, as the API and the audit log name them.
 const (
 	viaBearer  = "bearer"
 	viaSession = "session"
 	viaAccess  = "access"
 )
 
-// identity is who asks.
+// identity is an authenticated person or program.
 type identity struct {
-	Name    string // a role's, for those who have its token; otherwise a person's address
+	Name    string // the role, if authenticated by its token; otherwise the email address
 	Role    role
 	Via     string
-	expires time.Time // of the proof; zero: it does not
+	expires time.Time // when the proof expires; zero: never
 }
 
-// authenticate finds out who asks, or refuses. The first proof that is there counts: a bearer token, which
-// has to be right, then a session, then what Cloudflare Access says. A session that has ended leaves the
-// word to Access.
+// authenticate identifies the sender or rejects the request. The first proof that is present decides: a
+// bearer token, then a session cookie, then the assertion of Cloudflare Access. An invalid or expired session
+// falls through to Access; a wrong bearer token does not.
 func (h *handler) authenticate(r *http.Request) (identity, error) {
 	if h.tokenOf(owner) == "" {
 		return identity{}, errNotConfigured
@@ -44,85 +44,84 @@ func (h *handler) authenticate(r *http.Request) (identity, error) {
 	}
 	cookie, hasCookie := sessionCookie(r.Header)
 	if hasCookie {
-		if who, ok, err := h.bySession(r.Context(), cookie); ok || err != nil {
-			return who, err
+		if actor, ok, err := h.bySession(r.Context(), cookie); ok || err != nil {
+			return actor, err
 		}
 	}
-	if who, asked, err := h.byAccess(r); asked {
-		return who, err
+	if actor, presented, err := h.byAccess(r); presented {
+		return actor, err
 	}
 	if hasCookie {
-		return identity{}, errWrongKey
+		return identity{}, errInvalidToken
 	}
-	return identity{}, errMissingKey
+	return identity{}, errMissingToken
 }
 
-// mayAsk refuses what is beyond a role, and what a page of another origin could have asked in somebody's name.
-func (who identity) mayAsk(route *route, r *http.Request) error {
+// authorize rejects requests that exceed the role, and changes that a page of another origin may have made
+// the browser send.
+func (actor identity) authorize(route *route, r *http.Request) error {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil
 	}
-	if who.Via != viaBearer && !isSameOrigin(r) {
+	if actor.Via != viaBearer && !isSameOrigin(r) {
 		return errCrossOrigin
 	}
-	if who.Role != owner && route.pattern != sessionPath {
+	if actor.Role != owner && route.pattern != sessionPath {
 		return errForbidden
 	}
 	return nil
 }
 
-// byBearer knows people by a token. One that is wrong counts against the network that it comes from.
+// byBearer authenticates by token. A wrong token counts against its network.
 func (h *handler) byBearer(r *http.Request, presented string) (identity, error) {
-	who, ok := h.byToken(presented)
+	actor, ok := h.byToken(presented)
 	if !ok {
-		return identity{}, h.failed(r, viaBearer, errWrongKey)
+		return identity{}, h.rejectToken(r, viaBearer, errInvalidToken)
 	}
-	who.Via = viaBearer
-	return who, nil
+	actor.Via = viaBearer
+	return actor, nil
 }
 
-// byToken compares with the tokens of all roles, whichever fits. Both sides are hashed and the hashes
-// compared in constant time, so neither a token's text nor its length can be found out by timing.
-func (h *handler) byToken(presented string) (who identity, ok bool) {
+// byToken compares a token with those of all roles. It compares SHA-256 hashes in constant time, so timing
+// reveals neither the text nor the length of a token.
+func (h *handler) byToken(presented string) (actor identity, ok bool) {
 	have := sha256.Sum256([]byte(presented))
 	for _, role := range []role{viewer, owner} {
 		token := h.tokenOf(role)
 		want := sha256.Sum256([]byte(token))
 		if subtle.ConstantTimeCompare(want[:], have[:]) == 1 && token != "" {
-			who, ok = identity{Name: string(role), Role: role}, true
+			actor, ok = identity{Name: string(role), Role: role}, true
 		}
 	}
-	return who, ok
+	return actor, ok
 }
 
-// minTokenBytes is how long a role's token must be. It can be guessed at as fast as the control plane answers:
+// minTokenBytes is the minimum length of a role's token. Only the speed of the control plane limits guessing;
 // 16 random characters of base64 are 96 bits.
 const minTokenBytes = 16
 
-// tokenOf is a role's token, or empty if it has none. One that is too short is none.
+// tokenOf is a role's token, or empty if it is not configured or too short.
 func (h *handler) tokenOf(role role) string {
-	token, name := h.ViewerToken(), "viewers'"
+	token, name := h.ViewerToken(), "POSTERN_VIEWER_TOKEN"
 	if role == owner {
-		token, name = h.AdminToken(), "owners'"
+		token, name = h.AdminToken(), "POSTERN_ADMIN_TOKEN"
 	}
 	if token == "" || len(token) >= minTokenBytes {
 		return token
 	}
-	h.tooShort.Do(func() {
-		log.Printf("control: the %s token is not used: it has %d bytes and needs at least %d", name, len(token), minTokenBytes)
-	})
+	h.warnOnce(fmt.Sprintf("%s is ignored: it has %d bytes and needs at least %d", name, len(token), minTokenBytes))
 	return ""
 }
 
-// bearer takes the token out of the Authorization header.
+// bearer extracts the token from the Authorization header.
 func bearer(header http.Header) (string, bool) {
 	scheme, token, _ := strings.Cut(headerValue(header, "Authorization"), " ")
 	token = strings.TrimSpace(token)
 	return token, strings.EqualFold(scheme, "Bearer") && token != ""
 }
 
-// headerValue is a header as it was sent. A host may have split its value at commas, so the parts are put
-// together again.
+// headerValue is a header as it was sent. A host may have split its value at commas, so the parts are joined
+// again.
 func headerValue(header http.Header, name string) string {
 	return strings.Join(header.Values(name), ",")
 }

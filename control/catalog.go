@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// price is dollars for a million tokens, exact.
+// price is in dollars per million tokens, exact.
 type price = json.RawMessage
 
 func perMillion(pico money.Pico) *price {
@@ -17,10 +17,10 @@ func perMillion(pico money.Pico) *price {
 	return &p
 }
 
-// catalogView is what the deployment offers.
+// catalogView is the deployment's catalog in the API.
 type catalogView struct {
-	Version string         `json:"version"` // of the prices
-	Plans   []planView     `json:"plans"`   // the default one first
+	Version string         `json:"version"` // of the price list
+	Plans   []planView     `json:"plans"`   // the default plan first
 	Tiers   []tierEntry    `json:"tiers"`
 	Models  []catalogModel `json:"models"`
 }
@@ -83,13 +83,13 @@ func (h *handler) viewModel(m *config.Model) catalogModel {
 	}
 	return catalogModel{
 		Name: m.Name, Provider: m.Provider.Name, Kind: kind, Aliases: append([]string{}, m.Aliases...),
-		Context: orNone(m.Context), MaxOutput: orNone(m.MaxOutput), InputPrice: perMillion(m.Prices.Input),
+		Context: nullIfZero(m.Context), MaxOutput: nullIfZero(m.MaxOutput), InputPrice: perMillion(m.Prices.Input),
 		OutputPrice: perMillion(m.Prices.Output), CachedPrice: perMillion(m.Prices.Cached),
-		Source: orNull(h.source(m.Source)), Checked: orNull(m.Date),
+		Source: nullIfEmpty(h.source(m.Source)), Checked: nullIfEmpty(m.Date),
 	}
 }
 
-// source is what the catalog says of where figures are from.
+// source is the value of a source named in the catalog, usually a URL; unknown names are returned unchanged.
 func (h *handler) source(name string) string {
 	for _, s := range h.Catalog.Sources {
 		if s.Name == name {

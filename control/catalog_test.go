@@ -30,7 +30,7 @@ func TestCatalog(t *testing.T) {
 	if !strings.Contains(got.Body.String(), `"name":"a-cheap","provider":"alpha","kind":"chat","aliases":["cheapo"],"context":null,"maxOutput":null,"inputPrice":0.1,"outputPrice":0.4,`) {
 		t.Error("no a-cheap")
 	}
-	if tier := string(view.Tiers[len(view.Tiers)-1]); tier != `{"name":"best","strategy":"ordered","targets":[{"model":"b-free","weight":0},{"model":"a-dear","weight":0}]}` {
+	if tier := string(view.Tiers[len(view.Tiers)-1]); tier != `{"name":"best","strategy":"ordered","targets":[{"model":"b-free","weight":0},{"model":"a-costly","weight":0}]}` {
 		t.Error(tier)
 	}
 }
@@ -48,7 +48,7 @@ func TestPlansInTheCatalog(t *testing.T) {
 			t.Errorf("no %s in %.600s", plan, text)
 		}
 	}
-	// What is shown can be chosen.
+	// Every plan that is shown can be selected.
 	var view struct{ Plans []struct{ Name string } }
 	if err := json.Unmarshal([]byte(text), &view); err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestPlansInTheCatalog(t *testing.T) {
 	}
 }
 
-// providerEntry is one entry of the providers' view.
+// providerEntry is the entry of one provider in a response.
 func providerEntry(t *testing.T, got reply, name string) string {
 	t.Helper()
 	var list []json.RawMessage
@@ -82,9 +82,9 @@ func TestProviders(t *testing.T) {
 	if n := len(unseen.fields["providers"].([]any)); n != len(b.handler.(*handler).Catalog.Providers) {
 		t.Errorf("%d providers", n)
 	}
-	seen := b.do("GET", "/api/admin/providers", "", sightHeader, `{"ready":["alpha"],"targets":[{"model":"a-dear","state":"open","latencyMs":0},{"model":"nobody","state":"open"}]}`)
+	seen := b.do("GET", "/api/admin/providers", "", healthHeader, `{"ready":["alpha"],"targets":[{"model":"a-costly","state":"open","latencyMs":0},{"model":"nobody","state":"open"}]}`)
 	for name, want := range map[string]string{
-		"alpha": `{"name":"alpha","wire":"openai","ready":true,"models":[{"model":"a-dear","state":"open","latencyMs":null}]}`,
+		"alpha": `{"name":"alpha","wire":"openai","ready":true,"models":[{"model":"a-costly","state":"open","latencyMs":null}]}`,
 		"beta":  `{"name":"beta","wire":"openai","ready":false,"models":[]}`,
 	} {
 		if got := providerEntry(t, seen, name); got != want || field(seen, "observed") != "true" {
@@ -93,32 +93,32 @@ func TestProviders(t *testing.T) {
 	}
 }
 
-// What is not the gateway's header says nothing, and breaks nothing.
-func TestSightsThatAreNone(t *testing.T) {
+// An invalid header counts as no report and causes no error.
+func TestInvalidProviderHealth(t *testing.T) {
 	b := routedCatalog(t)
 	path := b.project()
 	for _, header := range []string{
 		" ", "null x", "5", "[]", `"ready"`, `{"ready":5}`, `{"targets":[5]}`, `{"targets":[{"latencyMs":-1}]}`, strings.Repeat("a", 33<<10),
 		`{"ready":["` + strings.Repeat("a", 33<<10) + `"]}`, `{"ready":["alpha"]`, "\xff",
 	} {
-		got := b.do("GET", "/api/admin/providers", "", sightHeader, header)
+		got := b.do("GET", "/api/admin/providers", "", healthHeader, header)
 		if got.Code != 200 || field(got, "observed") != "false" {
 			t.Errorf("%.40q: %d %.200s", header, got.Code, got.Body)
 		}
-		if got := b.do("GET", path+"/routes", "", sightHeader, header); got.Code != 200 || strings.Contains(got.Body.String(), `"ready":true`) {
+		if got := b.do("GET", path+"/routes", "", healthHeader, header); got.Code != 200 || strings.Contains(got.Body.String(), `"ready":true`) {
 			t.Errorf("%.40q: %d", header, got.Code)
 		}
 	}
 }
 
-// A host may hand on a long header in parts.
-func TestASightInParts(t *testing.T) {
-	whole := newRequest(sightHeader, sightOfAlpha)
+// A host may split a long header into parts.
+func TestProviderHealthInParts(t *testing.T) {
+	whole := newRequest(healthHeader, healthOfAlpha)
 	parts := newRequest()
-	for part := range strings.SplitSeq(sightOfAlpha, ",") {
-		parts.Header.Add(sightHeader, part)
+	for part := range strings.SplitSeq(healthOfAlpha, ",") {
+		parts.Header.Add(healthHeader, part)
 	}
-	if a, b := readSight(whole), readSight(parts); a == nil || !reflect.DeepEqual(a, b) {
+	if a, b := readHealth(whole), readHealth(parts); a == nil || !reflect.DeepEqual(a, b) {
 		t.Errorf("%+v, in parts %+v", a, b)
 	}
 }

@@ -12,21 +12,22 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/keys"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
 )
 
-// Two tabs show version 1, and both save: the second is told that there was a first.
-func TestTwoTabsSave(t *testing.T) {
+// Two tabs show version 1 and both save: the second gets a conflict.
+func TestStaleSave(t *testing.T) {
 	b := newBench(t)
 	path := b.project()
 	if got := b.must(200, "PATCH", path, `{"name":"first","version":1}`); fmt.Sprint(got.fields["version"]) != "2" {
 		t.Error(got.Body)
 	}
-	b.refused(b.do("PATCH", path, `{"name":"second","version":1}`), 409, "conflict", "Changed by somebody else")
-	b.refused(b.do("PATCH", path, `{"name":"second","version":3}`), 409, "conflict", "Changed by somebody else")
+	b.refused(b.do("PATCH", path, `{"name":"second","version":1}`), fault.Conflict)
+	b.refused(b.do("PATCH", path, `{"name":"second","version":3}`), fault.Conflict)
 	b.must(200, "PATCH", path, `{"name":"second","version":2}`)
 	b.must(200, "PATCH", path, `{"name":"third"}`)
 	keyPath, _ := b.key(path)
@@ -34,7 +35,7 @@ func TestTwoTabsSave(t *testing.T) {
 		t.Errorf("a key changed the project's version: %s", got.Body)
 	}
 	b.must(200, "PATCH", keyPath, `{"name":"first","version":1}`)
-	b.refused(b.do("PATCH", keyPath, `{"name":"second","version":1}`), 409, "conflict", "Changed by somebody else")
+	b.refused(b.do("PATCH", keyPath, `{"name":"second","version":1}`), fault.Conflict)
 	b.must(200, "PATCH", path, `{"name":"fourth"}`)
 	if got := b.must(200, "PATCH", keyPath, `{"name":"second","version":2}`); fmt.Sprint(got.fields["version"]) != "3" {
 		t.Errorf("a project's change changed the key's version: %s", got.Body)
@@ -42,7 +43,7 @@ func TestTwoTabsSave(t *testing.T) {
 	for _, version := range []string{"0", "-1", "1.5", `"1"`, "null", "9007199254740993", "1e1"} {
 		for _, at := range []string{path, keyPath} {
 			got := b.do("PATCH", at, `{"name":"x","version":`+version+`}`)
-			b.refused(got, 400, "invalid_request", "Invalid request")
+			b.refused(got, fault.InvalidRequest)
 			if !reflect.DeepEqual(got.problems(), []string{"version"}) {
 				t.Errorf("version %s: %s", version, got.Body)
 			}
@@ -50,22 +51,22 @@ func TestTwoTabsSave(t *testing.T) {
 	}
 }
 
-// Both tabs save at the same moment: the one whose commit comes later gets the 409, although it had looked
-// when its version was still the present one.
-func TestTwoTabsSaveAtOnce(t *testing.T) {
+// Two tabs save at the same moment: the later commit gets a 409, although its version was current when it was
+// checked.
+func TestConcurrentSaves(t *testing.T) {
 	b := newBench(t)
 	path := b.project()
 	keyPath, _ := b.key(path)
 	for _, at := range []string{path, keyPath} {
 		b.interleave(func() { b.must(200, "PATCH", at, `{"name":"first","version":1}`) })
-		b.refused(b.do("PATCH", at, `{"name":"second","version":1}`), 409, "conflict", "Changed by somebody else")
+		b.refused(b.do("PATCH", at, `{"name":"second","version":1}`), fault.Conflict)
 		if got := b.must(200, "GET", at, ""); got.text("name") != "first" || fmt.Sprint(got.fields["version"]) != "2" {
 			t.Error(got.Body)
 		}
 	}
 }
 
-// statusOfMeter is what a key's meter was told last.
+// statusOfMeter is the last status delivered to a key's meter.
 func (b *bench) statusOfMeter(value string) doc.Status {
 	status, _ := b.meterView(keys.Hash(value))
 	return status
@@ -85,9 +86,9 @@ func TestArchiveAndRestore(t *testing.T) {
 		if got := b.must(200, "POST", path+"/"+step.verb, ""); got.text("status") != step.status {
 			t.Errorf("%s: %s", step.verb, got.Body)
 		}
-		// Even if nothing is different, all keys are told before the answer: it may be a second attempt.
+		// All keys get a delivery before the response even if nothing differs: it may be a second attempt.
 		if len(b.memory.sent) != 3 {
-			t.Errorf("%s: %d objects were told", step.verb, len(b.memory.sent))
+			t.Errorf("%s: deliveries to %d objects", step.verb, len(b.memory.sent))
 		}
 		if status := b.statusOfMeter(active.text("value")); status != step.first {
 			t.Errorf("%s: the active key has status %d", step.verb, status)
@@ -98,8 +99,8 @@ func TestArchiveAndRestore(t *testing.T) {
 	}
 }
 
-// What changes in an archived project is no use until it is restored.
-func TestChangesInAnArchivedProject(t *testing.T) {
+// Keys created or reactivated in an archived project become active only when it is restored.
+func TestChangesInArchivedProject(t *testing.T) {
 	b := newBench(t)
 	path := b.project()
 	keyPath, old := b.key(path)
@@ -128,63 +129,64 @@ func TestChangesInAnArchivedProject(t *testing.T) {
 	}
 }
 
-// The archiving was committed, but a key's meter was out: the second attempt says 200 only when it knows.
-func TestArchivingIsInForceWhenItIsAcknowledged(t *testing.T) {
+// The archiving was committed, but a key's meter failed. The second attempt returns 200 only after the
+// delivery.
+func TestArchiveIsAcknowledgedAfterDelivery(t *testing.T) {
 	b := newBench(t)
 	quiet(t)
 	path := b.project()
 	_, made := b.key(path)
 	b.memory.failAll(abi.ClassKeyMeter)
-	b.refused(b.do("POST", path+"/archive", ""), 503, "service_unavailable", "Service unavailable")
+	b.refused(b.do("POST", path+"/archive", ""), fault.Unavailable)
 	b.memory.fail = nil
 	b.must(200, "POST", path+"/archive", "")
 	if status := b.statusOfMeter(made.text("value")); status != doc.Inactive {
-		t.Errorf("acknowledged, and the key has status %d", status)
+		t.Errorf("acknowledged, but the key has status %d", status)
 	}
 }
 
-// While a change tells the keys, others change the project and a key. No meter may hear two things under one
-// version: it would drop the second, whichever that is.
-func TestNoTwoRecordsHaveOneVersion(t *testing.T) {
+// While a change is delivered to the keys, others change the project and a key. No meter may get two
+// different records of one version: it would drop the second.
+func TestRecordVersionsAreUnique(t *testing.T) {
 	b := newBench(t)
 	path := b.project()
 	keyPath, made := b.key(path)
 	lists := 0
 	b.memory.before = func(command []byte) {
-		question := directory.List{Prefix: doc.KeysOf(path[strings.LastIndex(path, "/")+1:]), Limit: maxTold}
-		if string(command) != string(question.Encode()) {
+		list := directory.List{Prefix: doc.KeysOf(path[strings.LastIndex(path, "/")+1:]), Limit: maxUpdatedKeys}
+		if string(command) != string(list.Encode()) {
 			return
 		}
-		if lists++; lists == 1 { // the first change has read the project, and is about to read the keys
+		if lists++; lists == 1 { // the first change has read the project and is about to read the keys
 			b.must(200, "POST", path+"/archive", "")
 			b.must(200, "PATCH", keyPath, `{"limits":{"requestsPerDay":1}}`)
 		}
 	}
 	b.must(200, "PATCH", path, `{"plan":"team"}`)
-	told := newTold(t)
-	told.take(b.memory.sent)
+	got := newDeliveries(t)
+	got.take(b.memory.sent)
 	status, record := b.meterView(keys.Hash(made.text("value")))
 	if status != doc.Inactive || record.Plan != "team" || record.Limits.PerDay != 1 || lists < 2 {
-		t.Errorf("after %d readings the meter has status %d and %+v", lists, status, record)
+		t.Errorf("after %d lists of keys, the meter has status %d and %+v", lists, status, record)
 	}
 }
 
-// A project that never stands still keeps nobody waiting for ever.
-func TestAProjectThatDoesNotStandStill(t *testing.T) {
+// A project that keeps changing does not block a request forever.
+func TestProjectThatKeepsChanging(t *testing.T) {
 	b := newBench(t)
 	quiet(t)
 	path := b.project()
 	keyPath, _ := b.key(path)
 	b.memory.before = func(command []byte) {
-		question := directory.List{Prefix: doc.KeysOf(path[strings.LastIndex(path, "/")+1:]), Limit: maxTold}
-		if string(command) == string(question.Encode()) {
+		list := directory.List{Prefix: doc.KeysOf(path[strings.LastIndex(path, "/")+1:]), Limit: maxUpdatedKeys}
+		if string(command) == string(list.Encode()) {
 			b.must(200, "PATCH", keyPath, `{}`)
 		}
 	}
-	b.refused(b.do("PATCH", path, `{"plan":"team"}`), 503, "service_unavailable", "Service unavailable")
+	b.refused(b.do("PATCH", path, `{"plan":"team"}`), fault.Unavailable)
 }
 
-// spend has a meter of the project spend money, and report it.
+// spend makes one of the project's meters report a cost to the ledger.
 func (b *bench) spend(project, meter, keyID, model string, seq uint64, cost money.Pico) {
 	b.Helper()
 	now := uint64(b.now.UnixMilli())
@@ -207,8 +209,7 @@ func (b *bench) budget(path string) string {
 	return string(text)
 }
 
-// Another period keeps what was spent in its present turn: the day's after the week's after the month's, and
-// the month's again.
+// A new budget period includes the amount already spent in it: month, week, day, and month again.
 func TestBudgetPeriods(t *testing.T) {
 	b := newBench(t)
 	b.memory.reducers = true
@@ -216,7 +217,7 @@ func TestBudgetPeriods(t *testing.T) {
 	path = "/api/admin/projects/" + path
 	saturday := b.now
 	for i, days := range []int{-20, -3, 0} { // the first of November, a Wednesday, and today
-		b.now = saturday.AddDate(0, 0, days)
+		b.now = saturday.AddDate(0, 0, days) // the first of November, a Wednesday, and today
 		b.spend(path, "meter", "key_a", "m", uint64(i+1), money.Dollar<<i)
 	}
 	for _, c := range []struct{ period, used, remaining, start, end string }{
@@ -237,11 +238,11 @@ func TestBudgetPeriods(t *testing.T) {
 	if budget := b.budget(path); !strings.Contains(budget, `"remaining":10,"start":"2026-11-22`) {
 		t.Errorf("the next day: %s", budget)
 	}
-	b.refused(b.do("PATCH", path, `{"budgetPeriod":"year"}`), 400, "invalid_request", "Invalid request")
+	b.refused(b.do("PATCH", path, `{"budgetPeriod":"year"}`), fault.InvalidRequest)
 }
 
-// A period that stays the same is no new one.
-func TestTheSamePeriodAgain(t *testing.T) {
+// Setting the same period again does not start a new one.
+func TestUnchangedPeriod(t *testing.T) {
 	b := newBench(t)
 	path := b.project()
 	_, made := b.key(path)
@@ -255,8 +256,8 @@ func TestTheSamePeriodAgain(t *testing.T) {
 	}
 }
 
-// The period's change reaches the real meter and the real ledger, and money flows on.
-func TestMoneyFlowsAfterAChangeOfPeriod(t *testing.T) {
+// A change of period reaches the real meter and the real ledger, and requests are still admitted.
+func TestRequestsAfterChangeOfPeriod(t *testing.T) {
 	b := newBench(t)
 	b.memory.reducers = true
 	path := "/api/admin/projects/" + b.must(201, "POST", "/api/admin/projects", `{"name":"x","budget":1}`).text("id")
@@ -270,17 +271,17 @@ func TestMoneyFlowsAfterAChangeOfPeriod(t *testing.T) {
 	}
 }
 
-// request has a key's meter admit and settle a request of some cost, with the ledger's leave.
+// request makes a key's meter admit and settle a request, with a grant of the ledger if necessary.
 func (b *bench) request(project, value, id string, cost money.Pico) {
 	b.Helper()
 	hash := keys.Hash(value)
-	admit := keymeter.Admit{RequestID: id, Version: 1 << 40, Mode: keymeter.ModeReserve, Model: "m", AmountPico: cost, ExpiresMs: 60_000}
+	admit := keymeter.Admit{RequestID: id, Version: 1 << 40, Mode: keymeter.ModeReserve, Model: "m", AmountPico: cost, LifetimeMs: 60_000}
 	reply := b.admit(hash, &admit)
 	if reply.Verdict == keymeter.Short {
 		grant := ledger.Grant{Key: hash, Period: reply.Period, Epoch: reply.Epoch, HeldPico: reply.HeldPico, NeedPico: reply.NeedPico, LeastPico: reply.LeastPico}
 		given, err := ledger.DecodeGrantReply(b.ask(abi.ClassLedger, strings.TrimPrefix(project, "/api/admin/projects/"), grant.Encode()))
 		if err != nil || !given.Granted {
-			b.Fatalf("%v, the ledger gave %+v", err, given)
+			b.Fatalf("%v, the ledger replied %+v", err, given)
 		}
 		admit.Grant = keymeter.Grant{Period: given.Period, Epoch: given.Epoch, TotalPico: given.TotalPico}
 		reply = b.admit(hash, &admit)
@@ -343,23 +344,23 @@ func TestAlerts(t *testing.T) {
 	}
 	_, _, second := alerts(`{"alerts":{"url":"https://hooks.example/b"}}`)
 	if second == "" || second == first {
-		t.Errorf("a new address has the secret %q", second)
+		t.Errorf("a new URL has the secret %q", second)
 	}
 	if url, _, _ := alerts(`{"alerts":null}`); url != "" {
-		t.Errorf("still %s", url)
+		t.Errorf("alerts still have the URL %s", url)
 	}
 	if _, _, third := alerts(`{"alerts":{"url":"https://hooks.example/b"}}`); third == "" || third == second {
-		t.Errorf("the secret of before came back: %q", third)
+		t.Errorf("an old secret was reused: %q", third)
 	}
 	for key, row := range b.memory.rows {
 		if strings.HasPrefix(key, "d/a/") && (strings.Contains(string(row), "whsec_") || strings.Contains(string(row), first[6:])) {
-			t.Errorf("the audit log has a secret: %s", row)
+			t.Errorf("the audit log contains a secret: %s", row)
 		}
 	}
 }
 
-// TestTheSecretSigns: the secret that was shown once is the one that the ledger signs with.
-func TestTheSecretSigns(t *testing.T) {
+// TestWebhookSignature: the ledger signs with the secret that was shown once.
+func TestWebhookSignature(t *testing.T) {
 	b := newBench(t)
 	b.memory.reducers = true
 	path := b.project()

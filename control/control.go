@@ -1,18 +1,16 @@
-// Package control is the control plane: what an operator does a few times a day, as an ordinary
-// http.Handler. It makes and changes projects and keys; a caller's request never comes through here.
+// Package control is the control plane: the admin API and the dashboard, as an ordinary http.Handler. It
+// creates and changes projects and keys. Requests to models never pass through it.
 //
-// All documents live in the Directory object. A change is one commit there, and the commit's deliveries
-// carry it out: to the keys' meters and the project's ledger, and to KV. The control plane makes the object
-// deliveries itself and answers after the last of them, so that what it acknowledges is in force. If it
-// dies in between, the Directory's outbox makes them; receivers drop by version what comes twice.
+// All documents are in the Directory object. A change is one commit there, whose deliveries apply it to the
+// keys' meters, the project's ledger and KV. The control plane makes the deliveries to objects itself and
+// responds after the last of them, so an acknowledged change is in force. If the control plane dies in
+// between, the Directory's outbox makes them; receivers use the version to drop duplicates.
 package control
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"io/fs"
-	"log"
 	"net/http"
 	"runtime/debug"
 	"sync"
@@ -24,53 +22,61 @@ import (
 
 // Objects calls the deployment's objects.
 type Objects interface {
-	// Call sends one command to the object (class, name), which is created near region (a location hint of
-	// the platform, or empty) if this is its first, and returns its reply. An error means that the object
-	// could not be asked or did not answer; the command may have been carried out all the same.
+	// Call sends one command to the object (class, name) and returns its reply. The first call creates the
+	// object near region, a location hint of the platform or empty. After an error, the command may
+	// nevertheless have been executed.
 	Call(ctx context.Context, class abi.Class, name, region string, command []byte) ([]byte, error)
 }
 
-// Config is all that a control plane needs. Its functions are asked at every use, so that a changed secret
-// is in force at once; those that are optional may be nil.
+// Config configures a control plane. Its functions are called at every use, so that a changed secret takes
+// effect at once. Optional functions may be nil.
 type Config struct {
 	Objects Objects
-	// AdminToken is the owners' token, of at least 16 bytes. An empty or shorter one means that none is
-	// configured: all calls are refused.
+	// AdminToken is the owner token, of at least 16 bytes. With an empty or shorter token, the API rejects
+	// all requests.
 	AdminToken func() string
-	// ViewerToken is the token of those who may only look, likewise. Optional, as what it returns: empty is none.
+	// ViewerToken is the read-only token, of at least 16 bytes. Empty or shorter: there are no viewers.
+	// Optional.
 	ViewerToken func() string
-	// PrivateWebhooks says whether alerts may go to private networks and this machine. Optional: they may not.
+	// PrivateWebhooks reports whether alerts may be sent to private networks and to this machine. Optional;
+	// default false.
 	PrivateWebhooks func() bool
-	// Access is whom to let in by Cloudflare Access. Optional.
+	// Access configures authentication by Cloudflare Access. Optional.
 	Access func() Access
-	// MasterKeys are the secrets that providers' keys are sealed with, or empty. Optional.
+	// MasterKeys are the secrets that seal provider keys. Empty: projects cannot store provider keys.
+	// Optional.
 	MasterKeys func() string
-	// Catalog is what configure made of the catalog and the operator's overlay.
+	// Catalog is the parsed catalog, with the operator's overlay.
 	Catalog *config.Config
-	// Fetch is a GET of a URL that follows no redirect and returns the body of a 200, at most MaxFetchBytes.
-	// Anything else is an error. Needed for Access.
+	// Fetch sends a GET request without following redirects and returns the body of a 200, at most
+	// MaxFetchBytes. Any other response is an error. Required for Access.
 	Fetch func(ctx context.Context, url string) ([]byte, error)
-	// Seal encrypts with AES-256-GCM under a fresh nonce and returns nonce (12 bytes), ciphertext and tag (16).
-	// Needed with MasterKeys.
+	// Seal encrypts with AES-256-GCM under a fresh nonce and returns nonce (12 bytes), ciphertext and tag (16
+	// bytes). Required with MasterKeys.
 	Seal func(ctx context.Context, key []byte, additionalData string, plaintext []byte) ([]byte, error)
-	// Exports keeps a file of usage under a name. Nil: there is nowhere to keep it.
+	// Exports stores a usage file under a name. Nil: usage is not exported.
 	Exports func(ctx context.Context, name string, body []byte) error
 	// Dashboard is the dashboard's built files. Nil: there are none.
 	Dashboard fs.FS
 	Now       func() time.Time
-	Rand      io.Reader // of cryptographic quality: key values come from it
+	Rand      io.Reader // cryptographically secure: key values are made from it
 }
 
-// MaxFetchBytes is how long a body may be that Config.Fetch returns.
+// MaxFetchBytes is the maximum size of a body that Config.Fetch returns.
 const MaxFetchBytes = 64 << 10
 
-// Service is a control plane: an http.Handler for requests, and Hourly for what is due without being asked.
+// Service is a control plane: an http.Handler for requests, and Hourly for scheduled work.
 type Service struct{ handler *handler }
 
-// New is a control plane. It serves the paths under /api/admin/ and /dashboard, and /openapi.yaml, and refuses all others.
+// New returns a control plane. It serves the paths under /api/admin/ and /dashboard, and /openapi.yaml; all
+// others are a 404.
 //
-// Every answer under /api/admin/ has a JSON body (except 204), the headers x-request-id and cache-control,
-// and, if it is a refusal, the shape {"error","code","requestId"} with "details" for 400.
+// Every response under /api/admin/ has the headers x-request-id and cache-control. Its body is JSON, except
+// for usage as CSV or NDJSON; a 204 and the response to a HEAD have none. Errors have the shape
+// {"error","code","requestId"}, with "details" if there are any.
+//
+// Log lines are JSON objects, written by package log. A program that sets no log flags gets nothing else in
+// the line.
 func New(config Config) *Service {
 	h := &handler{Config: config, store: store{config.Objects, func() uint64 { return uint64(config.Now().UnixMilli()) }}}
 	h.ViewerToken = orEmpty(h.ViewerToken)
@@ -80,7 +86,7 @@ func New(config Config) *Service {
 	return &Service{h}
 }
 
-// orEmpty stands in for an optional function.
+// orEmpty replaces a missing optional function by one that returns the zero value.
 func orEmpty[T any](f func() T) func() T {
 	if f == nil {
 		return func() (empty T) { return empty }
@@ -94,28 +100,28 @@ type handler struct {
 	accessKeys accessKeys
 	lockouts   lockouts
 	salt       salt
-	tooShort   sync.Once // the log has said that a token is
+	warned     sync.Map // the texts that warnOnce has logged
 }
 
-// call is one request on its way through an endpoint.
+// call is one request to an endpoint.
 type call struct {
 	context.Context
 	request *http.Request
-	header  http.Header // of the answer, for what an endpoint adds to it
-	who     identity    // who asks; nobody at the sign-in
-	project string      // path parameters, of the shape of an id, or empty
+	header  http.Header // of the response; endpoints may add headers
+	actor   identity    // the authenticated sender; empty for sign-in
+	project string      // path parameters in the form of an ID, or empty
 	key     string
-	// provider is a name, perhaps of no provider.
+	// provider is a path parameter; it need not be in the catalog.
 	provider string
 }
 
-// answer is what an endpoint says: a status and what is to stand in the body as JSON, or nil for none.
+// answer is an endpoint's response: a status and a body to encode as JSON; nil: no body.
 type answer struct {
 	status int
 	body   any
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP handles one request.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -132,32 +138,33 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	conclude(w, r, requestID, result, err)
 }
 
-// conclude sends an endpoint's answer, or the refusal that its error stands for.
+// conclude sends an endpoint's response, or the error response for its error.
 func conclude(w http.ResponseWriter, r *http.Request, requestID string, result answer, err error) {
 	if err != nil {
 		refusal := asRefusal(err)
 		if refusal.cause != nil {
-			log.Printf("control: %s: %q", requestID, refusal.cause.Error())
+			LogFailure(requestID, refusal.Code, refusal.cause.Error())
 		}
 		refusal.headers(w.Header())
-		result = answer{int(refusal.Status), json.RawMessage(refusal.Append(nil, requestID, refusal.details))}
+		result = refusal.answer(requestID)
 	}
 	write(w, r, requestID, result)
 }
 
-// guarded is serve, with a panic turned into a 500: one call's bug must not take the calls beside it along.
-// What was thrown is not logged, it might hold anything; the stack is.
+// guarded is serve with panics turned into a 500: a bug in one call must not affect concurrent calls. It logs
+// the stack, but not the panic value, which may contain a secret.
 func (h *handler) guarded(requestID string, header http.Header, r *http.Request) (result answer, err error) {
 	defer func() {
 		if recover() != nil {
-			log.Printf("control: %s: panic\n%s", requestID, debug.Stack())
+			LogFailure(requestID, "panic", string(debug.Stack()))
 			err = errInternal
 		}
 	}()
 	return h.serve(header, r)
 }
 
-// serve finds the refusals in the gateway's order: 404, 405, then who asks, then what is asked.
+// serve checks in the order of the gateway: 404, 405, authentication, authorization, then the endpoint's own
+// checks.
 func (h *handler) serve(header http.Header, r *http.Request) (answer, error) {
 	route, c, err := match(r)
 	if err != nil {
@@ -165,10 +172,10 @@ func (h *handler) serve(header http.Header, r *http.Request) (answer, error) {
 	}
 	c.header = header
 	if !route.isSignIn() {
-		if c.who, err = h.authenticate(r); err != nil {
+		if c.actor, err = h.authenticate(r); err != nil {
 			return answer{}, err
 		}
-		if err = c.who.mayAsk(route, r); err != nil {
+		if err = c.actor.authorize(route, r); err != nil {
 			return answer{}, err
 		}
 	}

@@ -13,15 +13,15 @@ import (
 
 const (
 	cookieName = "postern_session"
-	// sessionSeconds is how long a session lasts, and how long one in the hands of a thief: signing out
-	// takes the cookie from the browser, only a new token ends all sessions of its role at once.
+	// sessionSeconds is the lifetime of a session, also of a stolen one: signing out only removes the cookie
+	// from the browser. A new token ends all sessions of its role at once.
 	sessionSeconds = 12 * 60 * 60
 	maxCookieBytes = 512
-	// sessionVersion is of the layout below.
+	// sessionVersion is the version of the layout below.
 	sessionVersion = 2
 )
 
-// session is what a cookie holds, as JSON: base64url(JSON) "." base64url(HMAC-SHA256 of what is before the dot).
+// session is the content of a cookie: base64url(JSON) "." base64url(HMAC-SHA256 of the part before the dot).
 type session struct {
 	Version  int    `json:"v"`
 	Role     role   `json:"role"`
@@ -30,11 +30,11 @@ type session struct {
 	ExpiresS int64  `json:"exp"`
 }
 
-// cookieEncoding is strict: each cookie has one spelling.
+// cookieEncoding is strict: each cookie has one encoding only.
 var cookieEncoding = base64.RawURLEncoding.Strict()
 
-// newSession signs somebody in from now on.
-func (h *handler) newSession(ctx context.Context, role role) (cookie string, who identity, err error) {
+// newSession starts a session for a role.
+func (h *handler) newSession(ctx context.Context, role role) (cookie string, actor identity, err error) {
 	salt, err := h.sessionSalt(ctx)
 	if err != nil {
 		return "", identity{}, err
@@ -53,8 +53,8 @@ func (s session) identity() identity {
 	return identity{s.Name, s.Role, viaSession, time.Unix(s.ExpiresS, 0)}
 }
 
-// bySession knows people by their cookie. Its contents are looked at only if a role's signature fits.
-func (h *handler) bySession(ctx context.Context, cookie string) (who identity, ok bool, err error) {
+// bySession authenticates by cookie. It decodes the content only after a role's signature has been verified.
+func (h *handler) bySession(ctx context.Context, cookie string) (actor identity, ok bool, err error) {
 	text, sum, _ := strings.Cut(cookie, ".")
 	signed, err := cookieEncoding.DecodeString(sum)
 	if err != nil || len(signed) != sha256.Size || len(cookie) > maxCookieBytes {
@@ -69,7 +69,7 @@ func (h *handler) bySession(ctx context.Context, cookie string) (who identity, o
 		if token == "" || !hmac.Equal(signed, signature(token, salt, role, text)) {
 			continue
 		}
-		if s, ok := decodeSession(text); ok && s.Role == role && s.holdsAt(h.Now()) {
+		if s, ok := decodeSession(text); ok && s.Role == role && s.validAt(h.Now()) {
 			return s.identity(), true, nil
 		}
 	}
@@ -81,12 +81,12 @@ func decodeSession(text string) (s session, ok bool) {
 	return s, err == nil && json.Unmarshal(payload, &s) == nil && s.Version == sessionVersion
 }
 
-func (s session) holdsAt(now time.Time) bool {
+func (s session) validAt(now time.Time) bool {
 	return s.ExpiresS-s.IssuedS == sessionSeconds && now.Unix() < s.ExpiresS
 }
 
-// signature is under a key made of the role's token and the deployment's salt: with another token, all its
-// sessions are over.
+// signature is an HMAC with a key derived from the role's token and the deployment's salt. A new token ends
+// all sessions of the role.
 func signature(token string, salt []byte, role role, text string) []byte {
 	key := mac([]byte(token), "postern session 2 "+string(role)+" "+string(salt))
 	return mac(key, text)
@@ -98,7 +98,7 @@ func mac(key []byte, text string) []byte {
 	return m.Sum(nil)
 }
 
-// sessionCookie takes the cookie out of a request's. Of several, which a neighbouring site can bring about,
+// sessionCookie extracts the session cookie from a request. Of several, which a neighboring site can cause,
 // the first counts.
 func sessionCookie(header http.Header) (value string, ok bool) {
 	for part := range strings.SplitSeq(headerValue(header, "Cookie"), ";") {
@@ -110,7 +110,7 @@ func sessionCookie(header http.Header) (value string, ok bool) {
 	return "", false
 }
 
-// setCookie gives a browser the cookie; an empty value takes it away.
+// setCookie sets the session cookie in the browser; an empty value deletes it.
 func setCookie(header http.Header, value string) {
 	cookie := http.Cookie{
 		Name: cookieName, Value: value, Path: "/api/admin", MaxAge: sessionSeconds,

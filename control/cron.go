@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
@@ -13,35 +12,35 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// roundKey is the Directory's document of how far the day's work has come.
+// roundKey is the Directory's document with the progress of the daily work.
 const roundKey = "w/round"
 
-// How much one run does.
+// Limits of one run.
 const (
-	maxRunCalls    = 1000 // of objects, about: a Worker may make 10,000
+	maxRunCalls    = 1000 // approximate number of calls to objects; a Worker may make 10,000
 	roundPage      = 100
 	maxPruneRounds = 100
 )
 
-// round is the work that each closed day makes: every project's usage goes to where exports are kept, and what
-// is too old goes away. It is spread over as many runs as it takes, and repeated until nothing in it failed.
+// round is the daily work for all projects: export the usage of closed days and prune old data. It takes as
+// many runs as necessary and is repeated until no project fails.
 type round struct {
-	Day    uint64 `json:"day"`    // the first that is not closed
-	After  string `json:"after"`  // the last project that is done
-	Failed bool   `json:"failed"` // some project's work did
+	Day    uint64 `json:"day"`    // the first day that is not closed
+	After  string `json:"after"`  // document key of the last finished project
+	Failed bool   `json:"failed"` // at least one project failed
 	Done   bool   `json:"done"`
 }
 
-// Hourly does a part of what is due, if something is. What fails is left to the next time.
+// Hourly does a part of the pending work. Failed work is retried by a later call.
 func (s *Service) Hourly(ctx context.Context) error {
 	h := s.handler
-	return errors.Join(h.continueRound(ctx), h.pruneSlowdowns(ctx), h.pruneAudit(ctx))
+	return errors.Join(h.continueRound(ctx), h.pruneFailures(ctx), h.pruneAudit(ctx))
 }
 
-// continueRound goes on where the last run stopped. A day is closed an hour after its end, when nothing is
-// under way any more; settlements that come later still are in the ledger only.
+// continueRound resumes where the last run stopped. A day is closed an hour after its end, when no request of
+// that day is in flight. Later settlements are in the ledger, but not in the export.
 func (h *handler) continueRound(ctx context.Context) error {
-	write, err := h.store.asRead(ctx, roundKey)
+	write, err := h.store.readForWrite(ctx, roundKey)
 	var r round
 	if err == nil && write.Version > 0 {
 		err = json.Unmarshal(write.Value, &r)
@@ -55,7 +54,7 @@ func (h *handler) continueRound(ctx context.Context) error {
 	if r.Done {
 		return nil
 	}
-	failure := (&run{handler: h, left: maxRunCalls}).projects(ctx, &r)
+	failure := (&run{handler: h, callsLeft: maxRunCalls}).projects(ctx, &r)
 	if write.Value, err = json.Marshal(r); err == nil {
 		_, err = h.store.commit(ctx, change{writes: []directory.Write{write}})
 	}
@@ -65,11 +64,11 @@ func (h *handler) continueRound(ctx context.Context) error {
 // run is one run's part of a round.
 type run struct {
 	*handler
-	left int // calls that it still makes
+	callsLeft int // remaining calls to objects
 }
 
-// projects does one project after the other. One that fails does not hold up the others; one that is not
-// finished when the run ends is gone on with by the next.
+// projects processes the projects in order. A failure of one does not stop the others. A project that the run
+// does not finish is continued by the next run.
 func (n *run) projects(ctx context.Context, r *round) error {
 	var failures []error
 	for {
@@ -82,7 +81,7 @@ func (n *run) projects(ctx context.Context, r *round) error {
 				r.Failed = true
 				failures = append(failures, err)
 			}
-			if n.left <= 0 {
+			if n.callsLeft <= 0 {
 				return errors.Join(failures...)
 			}
 			r.After = d.Key
@@ -102,13 +101,13 @@ func (n *run) project(ctx context.Context, d directory.Document, day uint64) err
 	return errors.Join(n.export(ctx, &p, day), n.pruneUsage(ctx, &p))
 }
 
-// pruneUsage has a project's ledger forget what is too old.
+// pruneUsage removes old usage from a project's ledger.
 func (n *run) pruneUsage(ctx context.Context, p *project) error {
 	today := calendar.Day(n.nowMs())
-	question := ledger.Prune{FirstDay: today - ledger.KeepDays, FirstHourDay: today - ledger.KeepHourDays}
+	command := ledger.Prune{FirstDay: today - ledger.KeepDays, FirstHourDay: today - ledger.KeepHourDays}
 	for range maxPruneRounds {
-		n.left--
-		reply, err := n.store.objects.Call(ctx, abi.ClassLedger, p.ID, p.Region, question.Encode())
+		n.callsLeft--
+		reply, err := n.store.objects.Call(ctx, abi.ClassLedger, p.ID, p.Region, command.Encode())
 		if err != nil {
 			return err
 		}
@@ -116,6 +115,6 @@ func (n *run) pruneUsage(ctx context.Context, p *project) error {
 			return err
 		}
 	}
-	log.Printf("control: %s has more old usage than one run removes", p.ID)
+	logLine{"info", "", "prune_incomplete", p.ID + " has more old usage than one round prunes; the next round continues"}.write()
 	return nil
 }

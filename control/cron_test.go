@@ -12,14 +12,14 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// exports is where a test's exports are kept.
+// exports collects the exports of a test.
 type exports struct {
 	files map[string]string
 	order []string
 	fail  func(name string) error
 }
 
-func (e *exports) keep(_ context.Context, name string, body []byte) error {
+func (e *exports) put(_ context.Context, name string, body []byte) error {
 	if e.fail != nil {
 		if err := e.fail(name); err != nil {
 			return err
@@ -30,7 +30,7 @@ func (e *exports) keep(_ context.Context, name string, body []byte) error {
 	return nil
 }
 
-// exportBench is usageBench, five days after the project was made, with somewhere to export to.
+// exportBench is a bench with exports and a project that is five days old and has usage.
 func exportBench(t *testing.T) (b *bench, id string, kept *exports) {
 	b = newBench(t)
 	b.memory.reducers = true
@@ -42,7 +42,7 @@ func exportBench(t *testing.T) (b *bench, id string, kept *exports) {
 		{today - 2, 23, "key_a", "m-a", 4, 400}, {today - 1, 23, "key_a", "m-a", 5, 500}, {today, 0, "key_a", "m-a", 6, 600},
 	})
 	kept = &exports{files: map[string]string{}}
-	b.handler.(*handler).Exports = kept.keep
+	b.handler.(*handler).Exports = kept.put
 	return b, path[strings.LastIndex(path, "/")+1:], kept
 }
 
@@ -54,7 +54,7 @@ func TestExportsOfClosedDays(t *testing.T) {
 	if err := b.hourly(); err != nil {
 		t.Fatal(err)
 	}
-	// The present day is not closed, and days without usage have no file.
+	// The current day is not closed, and days without usage have no file.
 	if want := []string{name(4), name(2), name(1)}; !slices.Equal(kept.order, want) {
 		t.Fatalf("exported %q, want %q", kept.order, want)
 	}
@@ -65,7 +65,7 @@ func TestExportsOfClosedDays(t *testing.T) {
 	if want := line("key_a", "m-a", 1, "001") + line("key_a", "m-b", 2, "002") + line("key_b", "m-a", 3, "003"); kept.files[name(4)] != want {
 		t.Errorf("got %s\nwant %s", kept.files[name(4)], want)
 	}
-	for range 2 { // once is enough
+	for range 2 { // repeated runs export nothing again
 		if err := b.hourly(); err != nil || len(kept.order) != 3 {
 			t.Errorf("%v %q", err, kept.order)
 		}
@@ -80,10 +80,10 @@ func TestExportsOfClosedDays(t *testing.T) {
 	}
 }
 
-// What failed is tried again the next time, and what was kept before the failure is not.
+// A failed export is retried by the next run; completed exports are not repeated.
 func TestExportsAreResumed(t *testing.T) {
 	b, _, kept := exportBench(t)
-	out := errors.New("bucket is out")
+	out := errors.New("bucket failed")
 	kept.fail = func(name string) error {
 		if strings.Contains(name, dayOf(today-2)) {
 			return out
@@ -104,8 +104,8 @@ func TestExportsAreResumed(t *testing.T) {
 	}
 }
 
-// One project's failure, at its ledger or at the bucket, does not hold up the others.
-func TestOneProjectsFailureIsItsOwn(t *testing.T) {
+// A failure of one project's ledger does not stop the others.
+func TestProjectFailuresAreIndependent(t *testing.T) {
 	b, first, kept := exportBench(t)
 	b.now = b.now.AddDate(0, 0, -5).Add(time.Millisecond)
 	second := b.project()
@@ -125,12 +125,12 @@ func TestOneProjectsFailureIsItsOwn(t *testing.T) {
 	}
 }
 
-// Every project's days are exported, of many projects too.
+// All days of many projects are exported.
 func TestExportsOfManyProjects(t *testing.T) {
 	b := newBench(t)
 	b.memory.reducers = true
 	kept := &exports{files: map[string]string{}}
-	b.handler.(*handler).Exports = kept.keep
+	b.handler.(*handler).Exports = kept.put
 	var paths []string
 	for range largeProjects {
 		b.now = b.now.Add(time.Millisecond)
@@ -151,12 +151,12 @@ func TestExportsOfManyProjects(t *testing.T) {
 	}
 }
 
-// What one run does not come to is done by the next ones, of each day, whatever the number of projects.
-func TestARoundOfManyRuns(t *testing.T) {
+// One run does a limited amount of work; the next runs continue, for every day and any number of projects.
+func TestRoundOfManyRuns(t *testing.T) {
 	b := newBench(t)
 	b.memory.reducers = true
 	kept := &exports{files: map[string]string{}}
-	b.handler.(*handler).Exports = kept.keep
+	b.handler.(*handler).Exports = kept.put
 	var last string
 	for range maxRunCalls {
 		b.now = b.now.Add(time.Millisecond)
@@ -181,8 +181,8 @@ func TestARoundOfManyRuns(t *testing.T) {
 	}
 }
 
-// A day of more rows than a file has goes on in another.
-func TestALargeDay(t *testing.T) {
+// A day with more rows than one file holds continues in another file.
+func TestExportOfLargeDay(t *testing.T) {
 	b, id, kept := exportBench(t)
 	var all []booked
 	for i := range exportRows + 5000 {
@@ -199,7 +199,7 @@ func TestALargeDay(t *testing.T) {
 	}
 }
 
-// A deployment that was away for long exports what is not too old, and one without a bucket nothing.
+// After a long outage, days that are too old are not exported. Without a bucket nothing is exported.
 func TestExportsOfLongAgo(t *testing.T) {
 	b, _, kept := exportBench(t)
 	b.now = b.now.AddDate(0, 0, maxExportDays-1)
@@ -213,8 +213,8 @@ func TestExportsOfLongAgo(t *testing.T) {
 	}
 }
 
-// Sums are kept for 400 days, those by hour for nine and the present one.
-func TestOldUsageGoes(t *testing.T) {
+// Totals are kept for 400 days; totals by hour for today and the nine days before.
+func TestOldUsageIsPruned(t *testing.T) {
 	b := newBench(t)
 	b.memory.reducers = true
 	path := b.project()
@@ -245,7 +245,7 @@ func TestOldUsageGoes(t *testing.T) {
 		want = append(want, "y/"+abi.Fixed((today-ago)*24+5))
 	}
 	if !slices.Equal(left, want) {
-		t.Errorf("left are %d rows: %.300q\nwant %q", len(left), left, want)
+		t.Errorf("%d rows remain: %.300q\nwant %q", len(left), left, want)
 	}
 	got := b.must(200, "GET", path+"/usage?from=2025-10-18&to=2026-11-21", "")
 	if rows := got.fields["rows"].([]any); len(rows) != 5 {

@@ -9,15 +9,15 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// file is an answer's body that is not JSON.
+// file is a response body that is not JSON.
 type file struct {
 	contentType string
 	data        []byte
 }
 
-var tooMuchUsage = fault.Detail{Field: "to", Message: "is too far for this much usage: ask for fewer days at a time"}
+var tooMuchUsage = fault.Detail{Field: "to", Message: "covers too much usage for one response; request fewer days at a time"}
 
-// ndjsonOf is a row a line.
+// ndjsonOf encodes one row per line.
 func ndjsonOf(rows []usageRow) ([]byte, error) {
 	var out bytes.Buffer
 	for i := range rows {
@@ -30,7 +30,7 @@ func ndjsonOf(rows []usageRow) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// csvOf is a table with a head (RFC 4180).
+// csvOf encodes a table with a header row (RFC 4180).
 func csvOf(by ledger.Grouping, rows []usageRow) []byte {
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
@@ -78,7 +78,7 @@ func csvRow(by ledger.Grouping, r *usageRow) []string {
 	return cells
 }
 
-// csvText is a text that no spreadsheet takes for a formula (OWASP, "CSV Injection").
+// csvText escapes text that a spreadsheet would evaluate as a formula (OWASP, "CSV Injection").
 func csvText(text *string) string {
 	if text == nil {
 		return ""

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	exportKey     = "e/" // + a project's id: the Directory's note of the last day that was exported
-	maxExportDays = 35   // how far back an export goes that was missed
+	exportKey     = "e/" // + project ID: the Directory's document with the last exported day
+	maxExportDays = 35   // usage of days further back is not exported
 	exportRows    = 15_000
 )
 
-// export keeps the usage of each closed day that was not exported before: those before end.
+// export stores the usage of each closed day, before end, that has not been exported yet.
 func (n *run) export(ctx context.Context, p *project, end uint64) error {
 	if n.Exports == nil {
 		return nil
@@ -28,7 +28,7 @@ func (n *run) export(ctx context.Context, p *project, end uint64) error {
 	}
 	first := max(last+1, calendar.Day(p.CreatedMs), end-maxExportDays)
 	var failure error
-	for day := first; day < end && n.left > 0; day++ {
+	for day := first; day < end && n.callsLeft > 0; day++ {
 		if failure = n.exportDay(ctx, p, day); failure != nil {
 			break
 		}
@@ -40,15 +40,15 @@ func (n *run) export(ctx context.Context, p *project, end uint64) error {
 	var w abi.Writer
 	w.Uint(last)
 	mark.Value = w.Buf
-	n.left--
+	n.callsLeft--
 	_, err = n.store.commit(ctx, change{writes: []directory.Write{mark}})
 	return errors.Join(failure, err)
 }
 
-// exported is the last day that was, 0 if none, and the write that stands for its document as it is read.
+// exported returns the last exported day, 0 if none, and a write based on the document's current version.
 func (n *run) exported(ctx context.Context, p *project) (mark directory.Write, last uint64, err error) {
-	n.left--
-	mark, err = n.store.asRead(ctx, exportKey+p.ID)
+	n.callsLeft--
+	mark, err = n.store.readForWrite(ctx, exportKey+p.ID)
 	if err != nil || mark.Version == 0 {
 		return mark, 0, err
 	}
@@ -56,23 +56,23 @@ func (n *run) exported(ctx context.Context, p *project) (mark directory.Write, l
 	return mark, r.Uint(), r.End()
 }
 
-// exportDay keeps a day as usage/<day>/<project>.ndjson with a line for each key and model. A day that is too
-// large for one file goes on in <project>.2.ndjson and so on.
+// exportDay stores a day as usage/<day>/<project>.ndjson with one line per key and model. A day that exceeds
+// one file continues in <project>.2.ndjson and so on.
 func (n *run) exportDay(ctx context.Context, p *project, day uint64) error {
 	name := "usage/" + dateText(day) + "/" + p.ID
-	question := usageQuestion{Query: ledger.Query{FirstDay: day, EndDay: day + 1, By: ledger.ByDetail}}
+	query := usageQuery{Query: ledger.Query{FirstDay: day, EndDay: day + 1, By: ledger.ByDetail}}
 	var rows []usageRow
 	for part := 1; ; {
-		n.left--
-		found, err := n.part(ctx, p, &question.Query)
+		n.callsLeft--
+		found, err := n.queryPage(ctx, p, &query.Query)
 		if err != nil {
 			return err
 		}
 		for i := range found.Groups {
-			rows = append(rows, question.row(&found.Groups[i]))
+			rows = append(rows, query.row(&found.Groups[i]))
 		}
 		if len(rows) >= exportRows || found.Next == "" && len(rows) > 0 {
-			if err := n.keepExport(ctx, name, part, rows); err != nil {
+			if err := n.storeExport(ctx, name, part, rows); err != nil {
 				return err
 			}
 			part, rows = part+1, rows[:0]
@@ -80,11 +80,11 @@ func (n *run) exportDay(ctx context.Context, p *project, day uint64) error {
 		if found.Next == "" {
 			return nil
 		}
-		question.After = found.Next
+		query.After = found.Next
 	}
 }
 
-func (h *handler) keepExport(ctx context.Context, name string, part int, rows []usageRow) error {
+func (h *handler) storeExport(ctx context.Context, name string, part int, rows []usageRow) error {
 	text, err := ndjsonOf(rows)
 	if err != nil {
 		return err

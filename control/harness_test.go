@@ -22,35 +22,36 @@ import (
 	"github.com/postern-ai/postern/core/catalog"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/internal/testobject"
 )
 
 const token = "token-of-this-test"
 
-// sent is one call to an object other than the Directory.
+// sent is a call to an object other than the Directory.
 type sent struct {
 	class        abi.Class
 	name, region string
 	command      []byte
 }
 
-// memory is Objects: a Directory that runs the real reducer, and a record of all other calls. With reducers
-// the ledgers and meters run theirs too.
+// memory implements Objects: the Directory runs the real reducer, all other calls are recorded. If reducers
+// is set, ledgers and meters run their reducers as well.
 type memory struct {
 	mu       sync.Mutex
 	rows     map[string][]byte // the Directory's
 	sent     []sent
 	fail     func(class abi.Class, name string, command []byte) error
-	before   func(command []byte) // runs before each Directory command, unlocked
+	before   func(command []byte) // runs before each Directory command, without the lock
 	ledgers  func(command []byte) []byte
 	reducers bool
 	now      func() time.Time
-	calls    int // of all objects
+	calls    int // to all objects
 	objects  map[objectName]*testobject.Object
-	kv       map[string][]byte // what was delivered there
+	kv       map[string][]byte // the deliveries to KV
 }
 
-var errOut = errors.New("object is out")
+var errOut = errors.New("object failed")
 
 func (m *memory) Call(_ context.Context, class abi.Class, name, region string, command []byte) ([]byte, error) {
 	if m.before != nil && class == abi.ClassDirectory {
@@ -77,7 +78,7 @@ func (m *memory) Call(_ context.Context, class abi.Class, name, region string, c
 	return []byte{0}, nil
 }
 
-// outbox is what stands in the Directory's outbox, in order.
+// outbox returns the Directory's outbox, in order.
 func (m *memory) outbox(t *testing.T) []abi.Delivery {
 	t.Helper()
 	_, deliveries, err := m.directory().Outbox()
@@ -87,7 +88,7 @@ func (m *memory) outbox(t *testing.T) []abi.Delivery {
 	return deliveries
 }
 
-// forget empties the outbox and the record of calls.
+// forget clears the outbox and the recorded calls.
 func (m *memory) forget() {
 	m.sent = nil
 	if rows, _, err := m.directory().Outbox(); err == nil {
@@ -95,17 +96,17 @@ func (m *memory) forget() {
 	}
 }
 
-// bench is a control plane over memory.
+// bench is a control plane on memory.
 type bench struct {
 	*testing.T
 	memory  *memory
 	handler http.Handler
-	token   string // the owners'
-	viewer  string // the viewers' token
+	token   string // the owner token
+	viewer  string // the viewer token
 	access  Access
 	masters string                           // the master keys
-	private bool                             // webhooks may be private
-	certs   func(url string) ([]byte, error) // what Config.Fetch does
+	private bool                             // webhooks may point to private networks
+	certs   func(url string) ([]byte, error) // implements Config.Fetch
 	files   fstest.MapFS                     // the dashboard
 	now     time.Time
 }
@@ -128,7 +129,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// testCatalog is the catalog with two plans of the tests.
+// testCatalog is the catalog with two plans for tests.
 func testCatalog() *config.Config {
 	const overlay = `{"plans":[
 		{"name":"free","perSecond":10,"perDay":1000,"tokensPerMinute":5000,"budget":"5"},
@@ -137,20 +138,20 @@ func testCatalog() *config.Config {
 }
 
 func parseCatalog(overlay string) *config.Config {
-	parsed, wrong := config.Parse(abi.Config{Catalog: catalog.Default, Env: []abi.Header{{Name: config.EnvCatalog, Value: overlay}}})
-	if wrong != "" {
-		panic(wrong)
+	parsed, problem := config.Parse(abi.Config{Catalog: catalog.Default, Env: []abi.Header{{Name: config.EnvCatalog, Value: overlay}}})
+	if problem != "" {
+		panic(problem)
 	}
 	return parsed
 }
 
-// reply is an answer with its JSON taken apart.
+// reply is a response with its decoded JSON.
 type reply struct {
 	*httptest.ResponseRecorder
 	fields map[string]any
 }
 
-// do sends one request with the admin token. A header of "" removes.
+// do sends a request with the owner token. A header value of "" removes the header.
 func (b *bench) do(method, path, body string, headers ...string) reply {
 	b.Helper()
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
@@ -183,7 +184,7 @@ func (b *bench) do(method, path, body string, headers ...string) reply {
 	return answer
 }
 
-// raw sends a request as it is, but for its path, and takes nothing of the answer apart.
+// raw sends a request to path without decoding the response.
 func (b *bench) raw(r *http.Request, path string) *httptest.ResponseRecorder {
 	b.Helper()
 	target, err := r.URL.Parse(path)
@@ -196,7 +197,7 @@ func (b *bench) raw(r *http.Request, path string) *httptest.ResponseRecorder {
 	return w
 }
 
-// must is do, for what has to succeed.
+// must is do with an expected status; any other is fatal.
 func (b *bench) must(status int, method, path, body string) reply {
 	b.Helper()
 	got := b.do(method, path, body)
@@ -211,18 +212,18 @@ func (r reply) text(field string) string {
 	return text
 }
 
-// refused checks that an answer is a refusal, whole and consistent.
-func (b *bench) refused(got reply, status int, code, text string) {
+// refused checks an error response against the fault table, and its request ID.
+func (b *bench) refused(got reply, want fault.Fault) {
 	b.Helper()
-	if got.Code != status || got.text("code") != code || got.text("error") != text {
-		b.Errorf("got %d %s, want %d %s %q", got.Code, got.Body, status, code, text)
+	if uint64(got.Code) != want.Status || got.text("code") != want.Code || got.text("error") != want.Text {
+		b.Errorf("got %d %s, want %d %s %q", got.Code, got.Body, want.Status, want.Code, want.Text)
 	}
 	if id := got.Header().Get("X-Request-Id"); got.text("requestId") != id {
 		b.Errorf("requestId %q in the body, %q in the header", got.text("requestId"), id)
 	}
 }
 
-// problems are a 400's fields, in order.
+// problems are the fields named in the details of a 400, in order.
 func (r reply) problems() []string {
 	var fields []string
 	details, _ := r.fields["details"].([]any)
@@ -232,7 +233,7 @@ func (r reply) problems() []string {
 	return fields
 }
 
-// project makes a project and forgets that; key makes a key in it, likewise.
+// project creates a project, and key creates a key in it. Both clear the recorded calls.
 func (b *bench) project() string {
 	b.Helper()
 	id := b.must(201, "POST", "/api/admin/projects", `{"name":"Test"}`).text("id")
@@ -247,10 +248,10 @@ func (b *bench) key(project string) (path string, made reply) {
 	return project + "/keys/" + made.text("id"), made
 }
 
-// everythingFails has all objects out.
+// everythingFails fails all calls to objects.
 func everythingFails(abi.Class, string, []byte) error { return errOut }
 
-// failAll has all objects of a class fail.
+// failAll fails all calls to objects of a class.
 func (m *memory) failAll(class abi.Class) {
 	m.fail = func(c abi.Class, _ string, _ []byte) error {
 		if c == class {
@@ -260,13 +261,13 @@ func (m *memory) failAll(class abi.Class) {
 	}
 }
 
-// quiet keeps the log to itself until the test ends.
+// quiet discards the log until the test ends.
 func quiet(t *testing.T) {
 	log.SetOutput(io.Discard)
 	t.Cleanup(func() { log.SetOutput(os.Stderr) })
 }
 
-// failCommits has the Directory answer questions, but keep nothing.
+// failCommits fails commits to the Directory, but not lists.
 func (m *memory) failCommits() {
 	m.fail = func(class abi.Class, _ string, command []byte) error {
 		list := directory.List{}
@@ -277,7 +278,7 @@ func (m *memory) failCommits() {
 	}
 }
 
-// newRequest is a request that only its headers matter of.
+// newRequest is a request with headers; its path does not matter.
 func newRequest(headers ...string) *http.Request {
 	r := httptest.NewRequest("GET", "/", nil)
 	for i := 0; i < len(headers); i += 2 {
@@ -286,7 +287,7 @@ func newRequest(headers ...string) *http.Request {
 	return r
 }
 
-// example is a path that fits a route.
+// example is a path that matches a route.
 func (r *route) example() string {
 	return strings.NewReplacer("{project}", "proj_"+someID, "{key}", "key_"+someID, "{provider}", "openai").Replace(r.pattern)
 }

@@ -18,7 +18,7 @@ const (
 	maxIDLength   = 64
 )
 
-// newID is a fresh id: the time first, so that lists are in the order of creation, then 80 random bits.
+// newID returns a new ID: the time, so that lists are in the order of creation, then 80 random bits.
 func newID(prefix string, now time.Time, rand io.Reader) (string, error) {
 	var random [idRandomBytes]byte
 	if _, err := io.ReadFull(rand, random[:]); err != nil {
@@ -27,8 +27,8 @@ func newID(prefix string, now time.Time, rand io.Reader) (string, error) {
 	return prefix + abi.Fixed(uint64(now.UnixMilli())) + hex.EncodeToString(random[:]), nil
 }
 
-// isID tells whether a text could be an id with a prefix. Other makers of ids than newID are welcome to
-// use more of the alphabet.
+// isID reports whether text has the form of an ID with a prefix. All letters and digits are accepted, more
+// than newID uses, in case other tools create IDs.
 func isID(text, prefix string) bool {
 	rest, ok := strings.CutPrefix(text, prefix)
 	if !ok || rest == "" || len(text) > maxIDLength {
@@ -44,13 +44,13 @@ func isID(text, prefix string) bool {
 
 var requestIDs = regexp.MustCompile(`^req_[0-9a-f]{32}$`)
 
-// requestID is the one that the gateway gave to the request, or a new one if there is none of its shape.
+// requestID is the request ID that the gateway assigned, or a new one if the header is missing or malformed.
 func requestID(r *http.Request, rand io.Reader) string {
 	if id := r.Header.Get("X-Request-Id"); requestIDs.MatchString(id) {
 		return id
 	}
 	var random [16]byte
-	// Without randomness the id is all zeros: worth less, but no reason to refuse.
+	// Without randomness the ID is all zeros. That is no reason to reject the request.
 	_, _ = io.ReadFull(rand, random[:])
 	return "req_" + hex.EncodeToString(random[:])
 }

@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"io"
-	"log"
 	"net/http"
 	"time"
 
@@ -15,29 +14,29 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// keyView is a key as the API shows it. Value is set only in the answer that makes the key.
+// keyView is a key in the API. Value is set only in the response that creates the key.
 type keyView struct {
 	ID          string     `json:"id"`
 	Name        string     `json:"name"`
 	Kind        string     `json:"kind"`
 	Environment string     `json:"environment"`
-	Prefix      string     `json:"prefix"` // the value's first characters
-	Last4       string     `json:"last4"`  // and its last
+	Prefix      string     `json:"prefix"` // the first characters of the value
+	Last4       string     `json:"last4"`  // the last characters of the value
 	Status      string     `json:"status"`
 	CreatedAt   string     `json:"createdAt"`   // RFC 3339, UTC, milliseconds
-	LastUsedAt  *string    `json:"lastUsedAt"`  // likewise, as of the latest report; null: never
-	Models      []string   `json:"models"`      // that the key may use, by name, and tiers; empty: all
-	Permissions []string   `json:"permissions"` // what it may do
+	LastUsedAt  *string    `json:"lastUsedAt"`  // likewise, from the latest report; null: never
+	Models      []string   `json:"models"`      // models and tiers that the key may use; empty: all
+	Permissions []string   `json:"permissions"` // granted permissions
 	Limits      limitsView `json:"limits"`
-	ExpiresAt   *string    `json:"expiresAt"`  // from then on it is refused; null: never
-	ReplacedBy  *string    `json:"replacedBy"` // the id of the key that it was rotated into
+	ExpiresAt   *string    `json:"expiresAt"`  // the key is rejected from then on; null: never
+	ReplacedBy  *string    `json:"replacedBy"` // ID of the key that it was rotated into
 	Version     uint64     `json:"version"`
 	Value       string     `json:"value,omitempty"`
 }
 
 type keysView struct {
 	Keys []keyView `json:"keys"`
-	Next *string   `json:"next"` // for after; null: that was all
+	Next *string   `json:"next"` // cursor for after; null: last page
 }
 
 func (h *handler) viewKey(k *key, lastUsedMs uint64) keyView {
@@ -45,13 +44,13 @@ func (h *handler) viewKey(k *key, lastUsedMs uint64) keyView {
 		ID: k.ID, Name: k.Name, Kind: translate(k.Kind, kindValues, kindWords),
 		Environment: translate(k.Environment, environments, environmentWords),
 		Prefix:      keys.Prefix(k.Kind, k.Environment), Last4: k.Last4, Status: statusOf(k, h.nowMs()),
-		CreatedAt: timestamp(k.CreatedMs), LastUsedAt: orNever(lastUsedMs), Models: append([]string{}, k.Models...),
-		Permissions: viewPermissions(k.Permissions, k.Kind), Limits: viewLimits(k.Limits), ExpiresAt: orNever(k.ExpiresMs),
-		ReplacedBy: orNull(k.ReplacedBy), Version: k.Version,
+		CreatedAt: timestamp(k.CreatedMs), LastUsedAt: timestampOrNull(lastUsedMs), Models: append([]string{}, k.Models...),
+		Permissions: viewPermissions(k.Permissions, k.Kind), Limits: viewLimits(k.Limits), ExpiresAt: timestampOrNull(k.ExpiresMs),
+		ReplacedBy: nullIfEmpty(k.ReplacedBy), Version: k.Version,
 	}
 }
 
-func orNever(ms uint64) *string {
+func timestampOrNull(ms uint64) *string {
 	if ms == 0 {
 		return nil
 	}
@@ -76,7 +75,7 @@ func (h *handler) createKey(c *call) (answer, error) {
 		return answer{}, err
 	}
 	view := h.viewKey(&k, 0)
-	entry, err := h.audited(c, "key.create", c.project, k.ID, nil, view)
+	entry, err := h.auditWrite(c, "key.create", c.project, k.ID, nil, view)
 	if err != nil {
 		return answer{}, err
 	}
@@ -89,7 +88,7 @@ func (h *handler) createKey(c *call) (answer, error) {
 		p.KeyCount++
 		return change{
 			writes:     []directory.Write{writeProject(&p), writeKey(&k), entry},
-			deliveries: h.store.afterPolicy(&p, directory.StatusTo(&k, &p), directory.RecordTo(&k, &p)),
+			deliveries: h.store.withSettings(&p, directory.StatusTo(&k, &p), directory.RecordTo(&k, &p)),
 		}, nil
 	})
 	view.Value = value
@@ -107,10 +106,10 @@ func (h *handler) readKey(projectID string, f *fields) (key, error) {
 	k.Permissions, _ = f.permissions(k.Kind)
 	k.Limits, _ = f.limits()
 	k.ExpiresMs, _ = f.expiry(h.Now())
-	return k, f.refused()
+	return k, f.err()
 }
 
-// mint gives a key its id and a value, which is kept nowhere.
+// mint assigns a key an ID and a value. The value is not stored.
 func (h *handler) mint(k *key) (value string, err error) {
 	now := h.Now()
 	k.CreatedMs = uint64(now.UnixMilli())
@@ -133,7 +132,7 @@ func (h *handler) listKeys(c *call) (answer, error) {
 		return answer{}, err
 	}
 	status, kind, environment := q.choice("status", keyStatuses), q.choice("kind", kindWords), q.choice("environment", environmentWords)
-	if err := q.refused(); err != nil {
+	if err := q.err(); err != nil {
 		return answer{}, err
 	}
 	p, err := h.store.project(c, c.project)
@@ -182,55 +181,59 @@ func (h *handler) getKey(c *call) (answer, error) {
 	return answer{http.StatusOK, views[0]}, nil
 }
 
-// patchKey is PATCH …/keys/{key}: what is not given stays. A key's kind and environment are part of its value.
+// patchKey is PATCH …/keys/{key}: omitted fields keep their values. Kind and environment are part of the
+// key's value and cannot change.
 func (h *handler) patchKey(c *call) (answer, error) {
 	f, err := readFields(c.request)
 	if err != nil {
 		return answer{}, err
 	}
-	k, err := h.store.key(c, c.project, c.key) // its kind says what it can be permitted
+	k, err := h.store.key(c, c.project, c.key) // its kind determines the possible permissions
 	if err != nil {
 		return answer{}, err
 	}
-	version, _ := f.count("version", 1<<53)
-	name, named := f.name()
-	models, listed := f.models()
-	may, permitted := f.permissions(k.Kind)
-	limits, limited := f.limits()
-	expires, expiring := f.expiry(h.Now())
-	if err := f.refused(); err != nil {
+	version, _ := f.integer("version", 1, 1<<53)
+	name, hasName := f.name()
+	models, hasModels := f.models()
+	permissions, hasPermissions := f.permissions(k.Kind)
+	limits, hasLimits := f.limits()
+	expires, hasExpiry := f.expiry(h.Now())
+	for _, field := range []string{"kind", "environment"} {
+		f.fixed(field, "cannot be changed; create another key")
+	}
+	if err := f.err(); err != nil {
 		return answer{}, err
 	}
-	return h.shownChange(c, "key.update", version, func(k *key) {
-		set(named, &k.Name, name)
-		set(listed, &k.Models, models)
-		set(permitted, &k.Permissions, may)
-		set(limited, &k.Limits, limits)
-		set(expiring, &k.ExpiresMs, expires)
+	return h.updateKey(c, "key.update", version, func(k *key) {
+		set(hasName, &k.Name, name)
+		set(hasModels, &k.Models, models)
+		set(hasPermissions, &k.Permissions, permissions)
+		set(hasLimits, &k.Limits, limits)
+		set(hasExpiry, &k.ExpiresMs, expires)
 	})
 }
 
-// deactivateKey is POST …/keys/{key}/deactivate. Its answer means that the key's meter refuses the key.
+// deactivateKey is POST …/keys/{key}/deactivate. By the time it responds, the key's meter rejects the key.
 func (h *handler) deactivateKey(c *call) (answer, error) {
-	return h.shownChange(c, "key.deactivate", 0, func(k *key) { k.Status = doc.Inactive })
+	return h.updateKey(c, "key.deactivate", 0, func(k *key) { k.Status = doc.Inactive })
 }
 
 // reactivateKey is POST …/keys/{key}/reactivate.
 func (h *handler) reactivateKey(c *call) (answer, error) {
-	return h.shownChange(c, "key.reactivate", 0, func(k *key) { k.Status = doc.Active })
+	return h.updateKey(c, "key.reactivate", 0, func(k *key) { k.Status = doc.Active })
 }
 
-// shownChange changes a key and answers with it. It makes a commit even if nothing is different: an earlier
-// one may have been committed and not yet delivered, and this answer, too, says that it is in force.
-func (h *handler) shownChange(c *call, action string, version uint64, edit func(*key)) (answer, error) {
+// updateKey changes a key and responds with it. It commits even if nothing differs: the deliveries of an
+// earlier commit may still be pending, and this response, too, confirms that the change is in force.
+func (h *handler) updateKey(c *call, action string, version uint64, edit func(*key)) (answer, error) {
 	k, p, err := h.changeKey(c, action, version, edit)
 	if err != nil {
 		return answer{}, err
 	}
-	// The change is made, whatever the ledger says now.
+	// The change is made, even if the ledger fails now.
 	used, err := h.lastUses(c, &p, []key{k})
 	if err != nil {
-		log.Printf("control: last use of %s: %q", k.ID, err.Error())
+		LogFailure("", "last_use_unknown", k.ID+": "+err.Error())
 	}
 	return answer{http.StatusOK, h.viewKey(&k, used[k.Hash])}, nil
 }
@@ -241,7 +244,8 @@ func (h *handler) deleteKey(c *call) (answer, error) {
 	return answer{status: http.StatusNoContent}, err
 }
 
-// changeKey commits what edit makes of a key, if its version is the expected one (0: any), and tells its meter.
+// changeKey commits an edit of a key, if its version is the expected one (0: any), and delivers it to the
+// key's meter.
 func (h *handler) changeKey(c *call, action string, version uint64, edit func(*key)) (k key, p project, err error) {
 	err = h.store.change(c, func() (change, error) {
 		if p, err = h.store.project(c, c.project); err != nil {
@@ -252,15 +256,16 @@ func (h *handler) changeKey(c *call, action string, version uint64, edit func(*k
 			return change{}, err
 		}
 		if version != 0 && version != before.Version {
-			return change{}, errConflict
+			return change{}, outdated(before.Version, version)
 		}
 		k, p = nextKey(before), next(p)
 		edit(&k)
-		entry, err := h.auditedKey(c, action, &before, &k)
-		made := change{writes: []directory.Write{writeProject(&p), writeKey(&k), entry}, deliveries: h.store.afterPolicy(&p, directory.StatusTo(&k, &p))}
+		entry, err := h.auditKeyWrite(c, action, &before, &k)
+		made := change{writes: []directory.Write{writeProject(&p), writeKey(&k), entry}, deliveries: h.store.withSettings(&p, directory.StatusTo(&k, &p))}
 		if k.Status != doc.Inactive {
-			// A key in use has its record published at the meter's version, or every exchange that has
-			// the record from KV would be told a newer one. An inactive key's may be old.
+			// Unless the key is inactive, its record in KV gets the meter's version. Otherwise every exchange
+			// that reads the record from KV would get a newer one from the meter. The record of an inactive
+			// key may be stale.
 			made.deliveries = append(made.deliveries, directory.RecordTo(&k, &p))
 		}
 		return made, err
@@ -268,25 +273,25 @@ func (h *handler) changeKey(c *call, action string, version uint64, edit func(*k
 	return k, p, err
 }
 
-func (h *handler) auditedKey(c *call, action string, before, after *key) (directory.Write, error) {
+func (h *handler) auditKeyWrite(c *call, action string, before, after *key) (directory.Write, error) {
 	if after.Status == doc.Removed {
-		return h.audited(c, action, c.project, after.ID, h.viewKey(before, 0), nil)
+		return h.auditWrite(c, action, c.project, after.ID, h.viewKey(before, 0), nil)
 	}
-	return h.audited(c, action, c.project, after.ID, h.viewKey(before, 0), h.viewKey(after, 0))
+	return h.auditWrite(c, action, c.project, after.ID, h.viewKey(before, 0), h.viewKey(after, 0))
 }
 
-// rotateKey is POST …/keys/{key}/rotate {"graceSeconds"}: a new key with the same settings, while the old
-// one is still good for the grace period.
+// rotateKey is POST …/keys/{key}/rotate {"graceSeconds"}: it creates a key with the same settings. The old
+// key stays valid for the grace period.
 func (h *handler) rotateKey(c *call) (answer, error) {
 	f, err := readFields(c.request)
 	if err != nil {
 		return answer{}, err
 	}
 	grace := f.grace()
-	if err := f.refused(); err != nil {
+	if err := f.err(); err != nil {
 		return answer{}, err
 	}
-	replaced, err := h.store.key(c, c.project, c.key) // its kind and environment are part of the new value too
+	replaced, err := h.store.key(c, c.project, c.key) // its kind and environment are part of the new value
 	if err != nil {
 		return answer{}, err
 	}
@@ -306,13 +311,10 @@ func (h *handler) rotateKey(c *call) (answer, error) {
 	return answer{http.StatusCreated, view}, err
 }
 
-// replacedAlready: of two rotations of one key the first would be lost sight of.
-var replacedAlready = fault.Detail{Field: "key", Message: "was rotated before: rotate the key that replaced it"}
+// alreadyExpired rejects a rotation whose new key would inherit the expiry and never work.
+var alreadyExpired = fault.Detail{Field: "key", Message: "has expired; set a later expiresAt first or create a new key"}
 
-// expiredAlready: the new key would have the old one's expiry, and would never work.
-var expiredAlready = fault.Detail{Field: "key", Message: "has expired: give it a later expiry first, or create a key"}
-
-// rotation is the commit that puts a freshly minted key in another's place.
+// rotation is the commit that replaces a key by a new one.
 func (h *handler) rotation(c *call, fresh *key, grace time.Duration) (change, error) {
 	p, err := h.store.project(c, c.project)
 	if err != nil {
@@ -322,11 +324,11 @@ func (h *handler) rotation(c *call, fresh *key, grace time.Duration) (change, er
 	if err != nil {
 		return change{}, err
 	}
-	if before.ReplacedBy != "" {
-		return change{}, invalid(replacedAlready)
+	if before.ReplacedBy != "" { // another rotation would overwrite the reference to the replacement
+		return change{}, invalid(fault.Detail{Field: "key", Message: "was already rotated; rotate " + before.ReplacedBy + ", which replaced it"})
 	}
 	if before.ExpiresMs != 0 && before.ExpiresMs <= h.nowMs() {
-		return change{}, invalid(expiredAlready)
+		return change{}, invalid(alreadyExpired)
 	}
 	id, hash, last4, created := fresh.ID, fresh.Hash, fresh.Last4, fresh.CreatedMs
 	*fresh = key{Key: before.Key, Version: 1}
@@ -334,29 +336,29 @@ func (h *handler) rotation(c *call, fresh *key, grace time.Duration) (change, er
 	old, p := nextKey(before), next(p)
 	p.KeyCount++
 	old.ReplacedBy = fresh.ID
-	// A time of 0 is never: a key without grace has expired a moment ago.
+	// ExpiresMs = 0 means never. Without a grace period the key expires at the current time.
 	if at := uint64(h.Now().Add(grace).UnixMilli()); old.ExpiresMs == 0 || at < old.ExpiresMs {
 		old.ExpiresMs = at
 	}
-	entry, err := h.auditedKey(c, "key.rotate", &before, &old)
+	entry, err := h.auditKeyWrite(c, "key.rotate", &before, &old)
 	return change{
 		writes: []directory.Write{writeProject(&p), writeKey(&old), writeKey(fresh), entry},
-		deliveries: h.store.afterPolicy(&p,
+		deliveries: h.store.withSettings(&p,
 			directory.StatusTo(fresh, &p), directory.RecordTo(fresh, &p), directory.StatusTo(&old, &p), directory.RecordTo(&old, &p)),
 	}, err
 }
 
-// lastUses asks a project's ledger when keys were last used, in Unix milliseconds by hash.
+// lastUses queries a project's ledger for the last uses of keys, in Unix milliseconds by hash.
 func (h *handler) lastUses(ctx context.Context, p *project, wanted []key) (map[string]uint64, error) {
 	used := map[string]uint64{}
 	if len(wanted) == 0 {
 		return used, nil
 	}
-	var question ledger.Keys
+	var command ledger.Keys
 	for i := range wanted {
-		question.Names = append(question.Names, wanted[i].Hash)
+		command.Names = append(command.Names, wanted[i].Hash)
 	}
-	reply, err := h.store.objects.Call(ctx, abi.ClassLedger, p.ID, p.Region, question.Encode())
+	reply, err := h.store.objects.Call(ctx, abi.ClassLedger, p.ID, p.Region, command.Encode())
 	if err != nil {
 		return nil, unavailable(err)
 	}

@@ -8,12 +8,13 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/keys"
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// record is the record that a delivery to KV should carry.
+// record is the record expected in KV.
 func (b *bench) record(version uint64, key, project string) doc.Record {
 	return doc.Record{
 		Version: version, KeyID: key, ProjectID: strings.TrimPrefix(project, "/api/admin/projects/"),
@@ -68,7 +69,7 @@ func TestCreateKeyDeliversToMeterThenKV(t *testing.T) {
 	}
 }
 
-func TestTheValueIsShownOnceAndKeptNowhere(t *testing.T) {
+func TestKeyValueIsShownOnceAndNotStored(t *testing.T) {
 	b := newBench(t)
 	path := b.project()
 	keyPath, made := b.key(path)
@@ -79,12 +80,12 @@ func TestTheValueIsShownOnceAndKeptNowhere(t *testing.T) {
 	}
 	for _, got := range answers {
 		if strings.Contains(got.Body.String(), value[8:]) || strings.Contains(got.Body.String(), `"value"`) {
-			t.Errorf("answer shows it: %s", got.Body)
+			t.Errorf("a response shows the value: %s", got.Body)
 		}
 	}
 	for key, row := range b.memory.rows {
 		if strings.Contains(key+string(row), value[8:]) {
-			t.Errorf("row %q has it", key)
+			t.Errorf("row %q contains the secret", key)
 		}
 	}
 }
@@ -98,7 +99,7 @@ func TestInvalidKeys(t *testing.T) {
 		`{"name":"k","kind":null,"environment":"Production"}`:                {"kind", "environment"},
 	} {
 		got := b.do("POST", path+"/keys", body)
-		b.refused(got, 400, "invalid_request", "Invalid request")
+		b.refused(got, fault.InvalidRequest)
 		if fields := got.problems(); !reflect.DeepEqual(fields, want) {
 			t.Errorf("%s: %q, want %q", body, fields, want)
 		}
@@ -108,7 +109,7 @@ func TestInvalidKeys(t *testing.T) {
 func TestDeactivateAndReactivate(t *testing.T) {
 	b := newBench(t)
 	path := b.project()
-	keyPath, made := b.key(path) // project 2, key 1
+	keyPath, made := b.key(path) // project version 2, key version 1
 	hash := keys.Hash(made.text("value"))
 	steps := []struct {
 		verb, status string
@@ -116,7 +117,7 @@ func TestDeactivateAndReactivate(t *testing.T) {
 		deliveries   int
 	}{
 		{"deactivate", "inactive", doc.Inactive, 1},
-		{"deactivate", "inactive", doc.Inactive, 1}, // again: the same answer, and delivered again
+		{"deactivate", "inactive", doc.Inactive, 1}, // repeated: same response, delivered again
 		{"reactivate", "active", doc.Active, 2},
 		{"reactivate", "active", doc.Active, 2},
 	}
@@ -157,21 +158,21 @@ func TestDeleteKey(t *testing.T) {
 	if got := b.must(200, "GET", path+"/keys", ""); got.Body.String() != `{"keys":[],"next":null}` {
 		t.Error(got.Body)
 	}
-	b.refused(b.do("DELETE", keyPath, ""), 404, "not_found", "Not found")
-	b.refused(b.do("POST", keyPath+"/reactivate", ""), 404, "not_found", "Not found")
-	b.refused(b.do("POST", keyPath+"/deactivate", ""), 404, "not_found", "Not found")
+	b.refused(b.do("DELETE", keyPath, ""), fault.NotFound)
+	b.refused(b.do("POST", keyPath+"/reactivate", ""), fault.NotFound)
+	b.refused(b.do("POST", keyPath+"/deactivate", ""), fault.NotFound)
 }
 
-func TestAKeyIsFoundOnlyInItsProject(t *testing.T) {
+func TestKeysBelongToOneProject(t *testing.T) {
 	b := newBench(t)
 	keyPath, _ := b.key(b.project())
 	other := b.project()
-	b.refused(b.do("DELETE", other+keyPath[strings.Index(keyPath, "/keys/"):], ""), 404, "not_found", "Not found")
-	b.refused(b.do("DELETE", keyPath[:len(keyPath)-1], ""), 404, "not_found", "Not found")
-	b.refused(b.do("GET", other[:len(other)-1], ""), 404, "not_found", "Not found")
+	b.refused(b.do("DELETE", other+keyPath[strings.Index(keyPath, "/keys/"):], ""), fault.NotFound)
+	b.refused(b.do("DELETE", keyPath[:len(keyPath)-1], ""), fault.NotFound)
+	b.refused(b.do("GET", other[:len(other)-1], ""), fault.NotFound)
 }
 
-// ledgerOf answers when keys were last used; it fails the test if it is asked for more of them than a page has.
+// ledgerOf is a ledger that returns the last uses of keys, of at most one page per call.
 func ledgerOf(t *testing.T, uses map[string]uint64) func([]byte) []byte {
 	return func(command []byte) []byte {
 		r := abi.Reader{Buf: command}

@@ -2,30 +2,28 @@ package control
 
 import (
 	"encoding/json"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// What a key's values may be.
+// Bounds of a key's settings.
 const (
-	maxRate         = 1_000_000 // requests a second
-	maxDaily        = 1_000_000_000
-	maxTokens       = 1_000_000_000 // a minute
-	maxExpiry       = 10 * 365 * 24 * time.Hour
-	maxGraceSeconds = 30 * 24 * 60 * 60
+	maxPerSecond       = 1_000_000
+	maxPerDay          = 1_000_000_000
+	maxTokensPerMinute = 1_000_000_000
+	maxExpiry          = 10 * 365 * 24 * time.Hour
+	maxGraceSeconds    = 30 * 24 * 60 * 60
 )
 
-// The words for what keys may do, each with its bit, in the same order.
+// permissionWords are the API's names of permissions; permissions are the bits, in the same order.
 var (
 	permissionWords = []string{"completions", "embeddings", "models", "usage"}
 	permissions     = []doc.Permission{doc.MayComplete, doc.MayEmbed, doc.MayListModels, doc.MaySeeUsage}
 )
 
-// limitsView is a key's own limits; null is the plan's.
+// limitsView is a key's limits; null: the plan's limit.
 type limitsView struct {
 	RequestsPerSecond *uint64 `json:"requestsPerSecond"`
 	RequestsPerDay    *uint64 `json:"requestsPerDay"`
@@ -33,54 +31,58 @@ type limitsView struct {
 }
 
 func viewLimits(l doc.Limits) limitsView {
-	return limitsView{orNone(l.PerSecond), orNone(l.PerDay), orNone(l.TokensPerMinute)}
+	return limitsView{nullIfZero(l.PerSecond), nullIfZero(l.PerDay), nullIfZero(l.TokensPerMinute)}
 }
 
-func orNone(n uint64) *uint64 {
+func nullIfZero(n uint64) *uint64 {
 	if n == 0 {
 		return nil
 	}
 	return &n
 }
 
-// limits takes the field "limits". It replaces all three: one that is missing or null is the plan's.
+// limits takes the field "limits". It replaces all three limits: a missing one or null is the plan's limit.
 func (f *fields) limits() (limits doc.Limits, given bool) {
 	inner, given := f.object("limits")
 	if !given {
 		return limits, false
 	}
 	for _, one := range []struct {
-		field string
-		most  uint64
-		to    *uint64
+		field   string
+		maximum uint64
+		to      *uint64
 	}{
-		{"requestsPerSecond", maxRate, &limits.PerSecond},
-		{"requestsPerDay", maxDaily, &limits.PerDay},
-		{"tokensPerMinute", maxTokens, &limits.TokensPerMinute},
+		{"requestsPerSecond", maxPerSecond, &limits.PerSecond},
+		{"requestsPerDay", maxPerDay, &limits.PerDay},
+		{"tokensPerMinute", maxTokensPerMinute, &limits.TokensPerMinute},
 	} {
 		if !inner.null(one.field) {
-			*one.to, _ = inner.count(one.field, one.most)
+			*one.to, _ = inner.integer(one.field, 1, one.maximum)
 		}
 	}
-	f.close("limits", inner)
+	f.addProblems("limits", inner)
 	return limits, true
 }
 
-// permissions takes the field "permissions": some of those that the kind of key can have. Absent, all.
+// permissions takes the field "permissions", a subset of those for the key's kind.
 func (f *fields) permissions(kind keys.Kind) (p doc.Permission, given bool) {
 	value, given := f.take("permissions")
 	if !given {
 		return 0, false
 	}
 	var words []string
-	if len(value) == 0 || value[0] != '[' || json.Unmarshal(value, &words) != nil || len(words) == 0 {
-		f.wrong("permissions", "must be a list of at least one of "+strings.Join(permissionsOf(kind), ", "))
+	if len(value) == 0 || value[0] != '[' || json.Unmarshal(value, &words) != nil {
+		f.problem("permissions", "must be an array of strings, got "+kindOrMixed(value))
+		return 0, false
+	}
+	if len(words) == 0 {
+		f.problem("permissions", "must have at least one element: "+oneOf(permissionsOf(kind)))
 		return 0, false
 	}
 	for _, word := range words {
 		bit := translate(word, permissionWords, permissions)
 		if bit == 0 || doc.PermissionsOf(kind)&bit == 0 {
-			f.wrong("permissions", "must be among "+strings.Join(permissionsOf(kind), ", "))
+			f.problem("permissions", "must contain only "+oneOf(permissionsOf(kind))+got(word))
 			return 0, false
 		}
 		p |= bit
@@ -100,7 +102,7 @@ func viewPermissions(p doc.Permission, kind keys.Kind) []string {
 	return words
 }
 
-// expiry takes the field "expiresAt", an instant in the future (RFC 3339), or null for never.
+// expiry takes the field "expiresAt", a future time (RFC 3339), or null for never.
 func (f *fields) expiry(now time.Time) (ms uint64, given bool) {
 	if f.null("expiresAt") {
 		return 0, true
@@ -111,26 +113,23 @@ func (f *fields) expiry(now time.Time) (ms uint64, given bool) {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil || !at.After(now) || at.Sub(now) > maxExpiry {
-		f.wrong("expiresAt", "must be a time in the next ten years (RFC 3339)")
+		example := now.UTC().AddDate(1, 0, 0).Truncate(24 * time.Hour).Format(time.RFC3339)
+		f.problem("expiresAt", "must be a time in the next 10 years, such as "+example+got(text))
 		return 0, false
 	}
 	return uint64(at.UnixMilli()), true
 }
 
-// grace takes the field "graceSeconds".
+// grace takes the field "graceSeconds". The default is 24 hours.
 func (f *fields) grace() time.Duration {
-	digits, given := f.number("graceSeconds")
+	n, given := f.integer("graceSeconds", 0, maxGraceSeconds)
 	if !given {
 		return 24 * time.Hour
-	}
-	n, err := strconv.ParseUint(digits, 10, 32)
-	if err != nil || n > maxGraceSeconds {
-		f.wrong("graceSeconds", "must be an integer from 0 to "+strconv.Itoa(maxGraceSeconds))
 	}
 	return time.Duration(n) * time.Second
 }
 
-// statusOf is a key's status as the API shows it.
+// statusOf is a key's status in the API.
 func statusOf(k *key, nowMs uint64) string {
 	switch {
 	case k.Status != doc.Active:

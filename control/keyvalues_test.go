@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// made makes a key with some further fields, and gives its path.
+// made creates a key with additional fields and returns its path.
 func (b *bench) made(project, fields string) (path string, made reply) {
 	b.Helper()
 	made = b.must(201, "POST", project+"/keys", `{"name":"k"`+fields+`}`)
@@ -39,7 +40,7 @@ func TestPermissions(t *testing.T) {
 		}
 		got := b.do("POST", project+"/keys", body)
 		if c.want == "" {
-			b.refused(got, 400, "invalid_request", "Invalid request")
+			b.refused(got, fault.InvalidRequest)
 			if !reflect.DeepEqual(got.problems(), []string{"permissions"}) {
 				t.Errorf("%s: %q", body, got.problems())
 			}
@@ -51,7 +52,8 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// A key's kind says what a PATCH can permit, and the record says it to the data plane.
+// The kind of a key limits the permissions that a PATCH can set, and the record carries them to the data
+// plane.
 func TestPermissionsArePatched(t *testing.T) {
 	b := newBench(t)
 	project := b.project()
@@ -111,7 +113,7 @@ func TestExpiry(t *testing.T) {
 	if _, record := b.meterView(keys.Hash(made.text("value"))); record.ExpiresMs != 1795252147_500 {
 		t.Errorf("%+v", record)
 	}
-	b.now = b.now.Add(time.Hour + time.Minute + 494*time.Millisecond) // right then
+	b.now = b.now.Add(time.Hour + time.Minute + 494*time.Millisecond) // exactly at the expiry
 	for _, c := range []struct{ query, want string }{{"", "expired"}, {"?status=expired", "expired"}, {"?status=active", ""}, {"?status=inactive", ""}} {
 		list := b.must(200, "GET", project+"/keys"+c.query, "").fields["keys"].([]any)
 		if len(list) != 1 && c.want != "" || len(list) != 0 && c.want == "" {
@@ -136,7 +138,7 @@ func TestExpiry(t *testing.T) {
 	}
 }
 
-// TestRotate: the new key is like the old one, and the old one is good for the grace period.
+// TestRotate: the new key has the settings of the old one, which stays valid for the grace period.
 func TestRotate(t *testing.T) {
 	for _, kind := range kindWords {
 		for _, environment := range environmentWords {
@@ -148,7 +150,7 @@ func TestRotate(t *testing.T) {
 			value := fresh.text("value")
 			k, e, ok := keys.Parse(value)
 			if !ok || translate(k, kindValues, kindWords) != kind || translate(e, environments, environmentWords) != environment || value == old.text("value") {
-				t.Errorf("%s %s: the new value is %q", kind, environment, value)
+				t.Errorf("%s %s: the new key has the value %q", kind, environment, value)
 			}
 			want := fmt.Sprintf(`{"id":%q,"name":"k","kind":%q,"environment":%q,"prefix":%q,"last4":%q,"status":"active",`+
 				`"createdAt":"2026-11-21T08:08:08.006Z","lastUsedAt":null,"models":["m"],"permissions":["usage"],`+
@@ -159,14 +161,14 @@ func TestRotate(t *testing.T) {
 			}
 			after := b.must(200, "GET", path, "")
 			if after.text("replacedBy") != fresh.text("id") || after.text("expiresAt") != "2026-11-21T08:09:08.006Z" || fmt.Sprint(after.fields["version"]) != "2" {
-				t.Errorf("the old one: %s", after.Body)
+				t.Errorf("the old key: %s", after.Body)
 			}
 			b.rotatedMeters(old, fresh)
 		}
 	}
 }
 
-// rotatedMeters checks what the meters of a rotated key and its successor were told.
+// rotatedMeters checks the deliveries to the meters of a rotated key and its replacement.
 func (b *bench) rotatedMeters(old, fresh reply) {
 	b.Helper()
 	for i, made := range []reply{old, fresh} {
@@ -199,15 +201,15 @@ func TestGracePeriods(t *testing.T) {
 	b := newBench(t)
 	path, _ := b.key(b.project())
 	for _, body := range []string{`{"graceSeconds":-1}`, `{"graceSeconds":2592001}`, `{"graceSeconds":1.5}`, `{"graceSeconds":"5"}`, `{"graceSeconds":null}`, `{"graceSeconds":1e3}`, `{"graceSeconds":99999999999999999999}`, `{"grace":5}`} {
-		b.refused(b.do("POST", path+"/rotate", body), 400, "invalid_request", "Invalid request")
+		b.refused(b.do("POST", path+"/rotate", body), fault.InvalidRequest)
 	}
 	if got := b.must(200, "GET", path, ""); got.fields["replacedBy"] != nil || got.fields["expiresAt"] != nil {
 		t.Error(got.Body)
 	}
 }
 
-// A key that expires before its grace period is over is not given more time.
-func TestRotationOfAKeyThatExpiresEarlier(t *testing.T) {
+// Rotation does not extend the life of a key that expires before the grace period ends.
+func TestRotationKeepsEarlierExpiry(t *testing.T) {
 	b := newBench(t)
 	path, _ := b.made(b.project(), `,"expiresAt":"2026-11-21T09:00:00Z"`)
 	fresh := b.must(201, "POST", path+"/rotate", `{"graceSeconds":86400}`)
@@ -215,17 +217,17 @@ func TestRotationOfAKeyThatExpiresEarlier(t *testing.T) {
 		t.Error(got.Body)
 	}
 	if fresh.text("expiresAt") != "2026-11-21T09:00:00.000Z" {
-		t.Errorf("the new one has other settings: %s", fresh.Body)
+		t.Errorf("the new key has other settings: %s", fresh.Body)
 	}
 }
 
-// The successor of a key that has expired would have expired as well.
-func TestRotationOfAnExpiredKey(t *testing.T) {
+// The replacement of an expired key would be expired, too.
+func TestRotationOfExpiredKey(t *testing.T) {
 	b := newBench(t)
 	path, _ := b.made(b.project(), `,"expiresAt":"2026-11-21T09:00:00Z"`)
 	b.now = b.now.Add(2 * time.Hour)
 	got := b.do("POST", path+"/rotate", `{}`)
-	b.refused(got, 400, "invalid_request", "Invalid request")
+	b.refused(got, fault.InvalidRequest)
 	if p := got.problems(); len(p) != 1 || p[0] != "key" {
 		t.Error(got.Body)
 	}
@@ -241,7 +243,7 @@ func TestRotateTwice(t *testing.T) {
 	path, _ := b.key(project)
 	first := b.must(201, "POST", path+"/rotate", `{}`)
 	again := b.do("POST", path+"/rotate", `{}`)
-	b.refused(again, 400, "invalid_request", "Invalid request")
+	b.refused(again, fault.InvalidRequest)
 	if !reflect.DeepEqual(again.problems(), []string{"key"}) {
 		t.Error(again.Body)
 	}
@@ -252,32 +254,32 @@ func TestRotateTwice(t *testing.T) {
 	if got := b.must(200, "GET", project+"/keys", ""); len(got.fields["keys"].([]any)) != 3 {
 		t.Error(got.Body)
 	}
-	b.refused(b.do("POST", project+"/keys/key_nobody/rotate", `{}`), 404, "not_found", "Not found")
+	b.refused(b.do("POST", project+"/keys/key_nobody/rotate", `{}`), fault.NotFound)
 	b.must(204, "DELETE", path, "")
-	b.refused(b.do("POST", path+"/rotate", `{}`), 404, "not_found", "Not found")
+	b.refused(b.do("POST", path+"/rotate", `{}`), fault.NotFound)
 }
 
-// Two rotations at once: one wins, the other makes no key.
-func TestRotationsAtOnce(t *testing.T) {
+// Of two concurrent rotations one succeeds, and the other creates no key.
+func TestConcurrentRotations(t *testing.T) {
 	b := newBench(t)
 	project := b.project()
 	path, _ := b.key(project)
 	b.interleave(func() { b.must(201, "POST", path+"/rotate", `{}`) })
-	b.refused(b.do("POST", path+"/rotate", `{}`), 400, "invalid_request", "Invalid request")
+	b.refused(b.do("POST", path+"/rotate", `{}`), fault.InvalidRequest)
 	if got := b.must(200, "GET", project+"/keys", ""); len(got.fields["keys"].([]any)) != 2 {
 		t.Error(got.Body)
 	}
 }
 
-// A lost race is tried again with the same new key, not with a second one.
-func TestRotationAfterALostRace(t *testing.T) {
+// A rotation that lost a race is retried with the same new key.
+func TestRotationAfterLostRace(t *testing.T) {
 	b := newBench(t)
 	project := b.project()
 	path, _ := b.key(project)
 	b.interleave(func() { b.must(200, "PATCH", path, `{"name":"renamed","limits":{"requestsPerDay":3}}`) })
 	fresh := b.must(201, "POST", path+"/rotate", `{}`)
 	if fresh.text("name") != "renamed" || !strings.Contains(fresh.Body.String(), `"requestsPerDay":3`) {
-		t.Errorf("the new key has settings of before: %s", fresh.Body)
+		t.Errorf("the new key has outdated settings: %s", fresh.Body)
 	}
 	if got := b.must(200, "GET", project+"/keys", ""); len(got.fields["keys"].([]any)) != 2 {
 		t.Error(got.Body)
@@ -292,8 +294,8 @@ func (b *bench) recordOf(made reply) doc.Record {
 	return record
 }
 
-// What rotates shows its value once, and logs nothing of it.
-func TestARotatedValueIsKeptNowhere(t *testing.T) {
+// A rotation shows the new value once and does not log it.
+func TestRotatedValueIsNotStored(t *testing.T) {
 	var lines bytes.Buffer
 	log.SetOutput(&lines)
 	defer log.SetOutput(os.Stderr)
@@ -303,16 +305,16 @@ func TestARotatedValueIsKeptNowhere(t *testing.T) {
 	value := b.must(201, "POST", path+"/rotate", `{}`).text("value")
 	for _, at := range []string{path, project + "/keys", "/api/admin/audit"} {
 		if got := b.must(200, "GET", at, ""); strings.Contains(got.Body.String(), value[8:]) {
-			t.Errorf("%s shows it", at)
+			t.Errorf("%s shows the secret", at)
 		}
 	}
 	for key, row := range b.memory.rows {
 		if strings.Contains(key+string(row), value[8:]) {
-			t.Errorf("row %q has it", key)
+			t.Errorf("row %q contains the secret", key)
 		}
 	}
 	if strings.Contains(lines.String(), value[8:]) {
-		t.Error("the log has it")
+		t.Error("the log contains the value")
 	}
 }
 
@@ -328,7 +330,7 @@ func TestPatchKey(t *testing.T) {
 		t.Errorf("read back: %s", again.Body)
 	}
 	for body, want := range map[string][]string{
-		`{"kind":"project","environment":"development","status":"inactive","value":"x","id":"key_1"}`: {"environment", "id", "kind", "status", "value"},
+		`{"kind":"project","environment":"development","status":"inactive","value":"x","id":"key_1"}`: {"kind", "environment", "id", "status", "value"},
 		`{"name":"","models":"m"}`: {"name", "models"}, `{"models":[""]}`: {"models"}, `{"models":["a b"]}`: {"models"},
 		`{"models":["` + strings.Repeat("m", 65) + `"]}`: {"models"}, `{"models":[` + strings.Repeat(`"m",`, 32) + `"m"]}`: {"models"},
 	} {
@@ -336,6 +338,6 @@ func TestPatchKey(t *testing.T) {
 			t.Errorf("%s: %d %q, want %q", body, got.Code, got.problems(), want)
 		}
 	}
-	b.refused(b.do("PATCH", project+"/keys/key_nobody", `{}`), 404, "not_found", "Not found")
-	b.refused(b.do("GET", project+"/keys/key_nobody", ""), 404, "not_found", "Not found")
+	b.refused(b.do("PATCH", project+"/keys/key_nobody", `{}`), fault.NotFound)
+	b.refused(b.do("GET", project+"/keys/key_nobody", ""), fault.NotFound)
 }

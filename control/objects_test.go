@@ -17,7 +17,7 @@ type objectName struct {
 
 var reducerConfig = testCatalog()
 
-// object is one of the deployment's objects, made at its first use.
+// object is one of the deployment's objects, created at its first use.
 func (m *memory) object(class abi.Class, name string) *testobject.Object {
 	id := objectName{class, name}
 	if m.objects == nil {
@@ -56,7 +56,7 @@ func apply(in *abi.ObjectInput) (abi.ObjectOutput, error) {
 	return directory.Apply(in)
 }
 
-// ring runs the Directory's alarm, if it is set, and makes the deliveries that are waiting.
+// ring rings the Directory's alarm, if it is set, and makes the pending deliveries.
 func (m *memory) ring(t *testing.T) (rang bool) {
 	t.Helper()
 	rang, err := m.directory().Ring(m.directory().AlarmMs)
@@ -67,7 +67,7 @@ func (m *memory) ring(t *testing.T) (rang bool) {
 	return rang
 }
 
-// deliver empties the Directory's outbox: to KV, and to objects.
+// deliver makes the deliveries in the Directory's outbox, to KV and to objects, and empties it.
 func (m *memory) deliver(t *testing.T) {
 	t.Helper()
 	rows, deliveries, err := m.directory().Outbox()

@@ -13,11 +13,11 @@ const (
 
 func isOpenAPI(r *http.Request) bool { return r.URL.EscapedPath() == openAPIPath }
 
-// serveOpenAPI answers with the description of the API. It needs no authentication.
+// serveOpenAPI serves the OpenAPI document of all endpoints. It needs no authentication.
 func (h *handler) serveOpenAPI(w http.ResponseWriter, r *http.Request) {
 	id := requestID(r, h.Rand)
 	if !isRead(r) {
-		conclude(w, r, id, answer{}, methodNotAllowed(readMethods))
+		conclude(w, r, id, answer{}, methodNotAllowed(readMethods, r.Method, ""))
 		return
 	}
 	w.Header().Set("X-Request-Id", id)

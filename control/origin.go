@@ -5,26 +5,27 @@ import (
 	"strings"
 )
 
-// isSameOrigin tells whether a browser says that a page of this origin sent the request. Cookies and Access's
-// assertion come with every request that a browser makes to this host, whichever page had it made; the headers
-// looked at here are out of a page's reach.
+// isSameOrigin reports whether the browser says that a page of this origin sent the request. A browser
+// attaches cookies and Access assertions to every request to this host, whichever page caused it. Pages
+// cannot set the headers that are checked here.
 // Source: developer.mozilla.org/docs/Web/HTTP/Reference/Headers/Origin and …/Sec-Fetch-Site
 func isSameOrigin(r *http.Request) bool {
 	if origin := headerValue(r.Header, "Origin"); origin != "" {
-		return origin == ownOrigin(r)
+		return origin == requestOrigin(r)
 	}
 	return headerValue(r.Header, "Sec-Fetch-Site") == "same-origin"
 }
 
-// isCrossOrigin tells whether a browser says that another page sent the request. Unlike !isSameOrigin it
-// lets those through who say nothing, which browsers do not do with a POST.
+// isCrossOrigin reports whether the browser says that a page of another origin sent the request. Unlike
+// !isSameOrigin, it accepts requests without these headers: browsers always send one of them with a POST.
 func isCrossOrigin(r *http.Request) bool {
-	said := headerValue(r.Header, "Origin") + headerValue(r.Header, "Sec-Fetch-Site")
-	return said != "" && !isSameOrigin(r)
+	declared := headerValue(r.Header, "Origin") + headerValue(r.Header, "Sec-Fetch-Site")
+	return declared != "" && !isSameOrigin(r)
 }
 
-// ownOrigin is the origin that the request was sent to. A Worker is given the whole URL, a server only its path.
-func ownOrigin(r *http.Request) string {
+// requestOrigin is the origin that the request was sent to. A Worker gets the full URL, a server only its
+// path.
+func requestOrigin(r *http.Request) string {
 	if r.URL.IsAbs() {
 		return r.URL.Scheme + "://" + strings.ToLower(r.URL.Host)
 	}

@@ -5,10 +5,11 @@ import (
 	"sync"
 )
 
-// maxParallel is how many calls of one request are under way at once: a Worker's request has six connections.
+// maxParallel is the maximum number of concurrent calls for one request: a request to a Worker has six
+// connections.
 const maxParallel = 6
 
-// parallel does something with each of a list, a few at a time, and waits for all.
+// parallel calls do for each element of a list, at most maxParallel at a time, and waits for all calls.
 func parallel[T any](list []T, do func(T) error) error {
 	var (
 		all   sync.WaitGroup

@@ -14,25 +14,25 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// projectView is a project as the API shows it.
+// projectView is a project in the API.
 type projectView struct {
 	ID              string               `json:"id"`
 	Name            string               `json:"name"`
 	Plan            string               `json:"plan"`
-	Region          *string              `json:"region"` // null: where it is first used
-	Budget          json.RawMessage      `json:"budget"` // dollars a turn of the period, exact
+	Region          *string              `json:"region"` // null: near its first use
+	Budget          json.RawMessage      `json:"budget"` // dollars per budget period, exact
 	BudgetPeriod    string               `json:"budgetPeriod"`
-	CacheTTLSeconds uint64               `json:"cacheTtlSeconds"` // 0: answers are not cached
-	Unbounded       bool                 `json:"unbounded"`       // answers without max_tokens are not limited
-	Models          []string             `json:"models"`          // that its keys may use, by name, and tiers; empty: all
-	Routes          map[string]routeView `json:"routes"`          // of the tiers that it has targets of its own for
+	CacheTTLSeconds uint64               `json:"cacheTtlSeconds"` // 0: responses are not cached
+	Unbounded       bool                 `json:"unbounded"`       // responses are not limited if the caller sets no max tokens
+	Models          []string             `json:"models"`          // models and tiers that its keys may use; empty: all
+	Routes          map[string]routeView `json:"routes"`          // tiers that the project overrides
 	Alerts          *alertsView          `json:"alerts"`
 	Status          string               `json:"status"`
 	CreatedAt       string               `json:"createdAt"` // RFC 3339, UTC, milliseconds
-	Version         uint64               `json:"version"`   // counts the project's changes, not those of its keys
+	Version         uint64               `json:"version"`   // counts changes of the project, but not of its keys
 }
 
-// alertsView is where alerts go. Secret is set only in the answer that makes it.
+// alertsView is the webhook for alerts. Secret is set only in the response that creates it.
 type alertsView struct {
 	URL         string `json:"url"`
 	SecretLast4 string `json:"secretLast4"`
@@ -41,7 +41,7 @@ type alertsView struct {
 
 type projectsView struct {
 	Projects []projectView `json:"projects"`
-	Next     *string       `json:"next"` // for after; null: that was all
+	Next     *string       `json:"next"` // cursor for after; null: last page
 }
 
 func viewProject(p *project) projectView {
@@ -64,21 +64,21 @@ func viewProject(p *project) projectView {
 	return v
 }
 
-// forOthers is a project as viewers and the audit log see it: an address with a secret in its path, as chat
-// services give them out, is shown to those who may set it.
-func (v projectView) forOthers() projectView {
+// redacted is the view for viewers and the audit log. Only owners see the webhook's full URL: its path may
+// contain a secret, as with chat services.
+func (v projectView) redacted() projectView {
 	if v.Alerts != nil {
 		v.Alerts = &alertsView{URL: hostOf(v.Alerts.URL), SecretLast4: v.Alerts.SecretLast4}
 	}
 	return v
 }
 
-// to is the view for somebody.
-func (v projectView) to(who identity) projectView {
-	if who.Role == owner {
+// visibleTo is the view for an identity.
+func (v projectView) visibleTo(actor identity) projectView {
+	if actor.Role == owner {
 		return v
 	}
-	return v.forOthers()
+	return v.redacted()
 }
 
 func timestamp(ms uint64) string {
@@ -96,7 +96,7 @@ func (h *handler) createProject(c *call) (answer, error) {
 		return answer{}, err
 	}
 	view := viewProject(&p)
-	entry, err := h.audited(c, "project.create", p.ID, "", nil, view.forOthers())
+	entry, err := h.auditWrite(c, "project.create", p.ID, "", nil, view.redacted())
 	if err != nil {
 		return answer{}, err
 	}
@@ -110,7 +110,7 @@ func (h *handler) createProject(c *call) (answer, error) {
 	return answer{http.StatusCreated, view}, err
 }
 
-// newProject makes the first version of a project.
+// newProject creates the first version of a project.
 func (h *handler) newProject(f *fields) (project, error) {
 	p := project{Version: 1}
 	p.Name = f.requiredName()
@@ -118,15 +118,15 @@ func (h *handler) newProject(f *fields) (project, error) {
 	p.BudgetPico, _ = f.budget(h.Catalog.Plan(p.Plan).BudgetPico)
 	cycle, _ := f.choice("budgetPeriod", cycleWords[0], cycleWords)
 	p.Cycle = translate(cycle, cycleWords, cycles)
-	if string(f.values["region"]) == "null" { // as it is shown
-		delete(f.values, "region")
+	if !f.null("region") { // as responses show it
+		p.Region, _ = f.choice("region", "", regions)
 	}
-	p.Region, _ = f.choice("region", "", regions)
 	p.CacheTTLSeconds, _ = f.cacheTTL(defaultCacheTTLSeconds)
-	p.Unbounded, _ = f.truth("unbounded")
+	p.Unbounded, _ = f.boolean("unbounded")
 	p.Policy.Models, _ = f.models()
 	p.Policy.Routes, _ = h.routes(f)
-	if err := f.refused(); err != nil {
+	f.fixed("alerts", "cannot be set when the project is created; set it with PATCH afterwards")
+	if err := f.err(); err != nil {
 		return p, err
 	}
 	if !p.Policy.Empty() {
@@ -146,7 +146,7 @@ func (h *handler) listProjects(c *call) (answer, error) {
 		return answer{}, err
 	}
 	status := q.choice("status", []string{"active", "archived"})
-	if err := q.refused(); err != nil {
+	if err := q.err(); err != nil {
 		return answer{}, err
 	}
 	found, more, err := scan(c, h.store, q, doc.ProjectKey(""), directory.DecodeProject, func(p *project) bool {
@@ -157,7 +157,7 @@ func (h *handler) listProjects(c *call) (answer, error) {
 	}
 	view := projectsView{Projects: []projectView{}}
 	for i := range found {
-		view.Projects = append(view.Projects, viewProject(&found[i]).to(c.who))
+		view.Projects = append(view.Projects, viewProject(&found[i]).visibleTo(c.actor))
 	}
 	view.Next = nextID(more, doc.ProjectKey(""))
 	return answer{http.StatusOK, view}, nil
@@ -169,11 +169,11 @@ func (h *handler) getProject(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return answer{http.StatusOK, viewProject(&p).to(c.who)}, nil
+	return answer{http.StatusOK, viewProject(&p).visibleTo(c.actor)}, nil
 }
 
-// patchProject is PATCH /api/admin/projects/{project}: what is not given stays. A project's region is not
-// among the fields: its objects do not move.
+// patchProject is PATCH /api/admin/projects/{project}: omitted fields keep their values. The region cannot
+// change: the project's objects do not move.
 func (h *handler) patchProject(c *call) (answer, error) {
 	f, err := readFields(c.request)
 	if err != nil {
@@ -189,7 +189,7 @@ func (h *handler) patchProject(c *call) (answer, error) {
 	})
 }
 
-// archiveProject is POST …/archive: all its keys are refused until it is restored.
+// archiveProject is POST …/archive: all keys of the project are rejected until it is restored.
 func (h *handler) archiveProject(c *call) (answer, error) {
 	return h.changeProject(c, "project.archive", 0, func(p *project) error { p.Archived = true; return nil })
 }
@@ -199,8 +199,8 @@ func (h *handler) restoreProject(c *call) (answer, error) {
 	return h.changeProject(c, "project.restore", 0, func(p *project) error { p.Archived = false; return nil })
 }
 
-// changeProject commits what edit makes of a project, if its version is the expected one (0: any), and tells
-// the ledger, KV and, if it concerns them, the keys.
+// changeProject commits an edit of a project, if its version is the expected one (0: any), and delivers it to
+// the ledger, KV and, if they are affected, the keys.
 func (h *handler) changeProject(c *call, action string, version uint64, edit func(*project) error) (answer, error) {
 	var view projectView
 	err := h.store.change(c, func() (change, error) {
@@ -209,30 +209,31 @@ func (h *handler) changeProject(c *call, action string, version uint64, edit fun
 			return change{}, err
 		}
 		if version != 0 && version != before.Revision+1 {
-			return change{}, errConflict
+			return change{}, outdated(before.Revision+1, version)
 		}
 		after := next(before)
 		after.Revision++
 		if err := edit(&after); err != nil {
 			return change{}, err
 		}
-		h.settlePolicy(&before, &after)
+		h.versionPolicy(&before, &after)
 		view = viewProject(&after)
-		entry, err := h.audited(c, action, c.project, "", viewProject(&before).forOthers(), view.forOthers())
+		entry, err := h.auditWrite(c, action, c.project, "", viewProject(&before).redacted(), view.redacted())
 		if err == nil && view.Alerts != nil && string(before.Alerts.Secret) != string(after.Alerts.Secret) {
 			view.Alerts.Secret = webhookSecret(after.Alerts.Secret)
 		}
 		made := h.projectChange(&before, &after, entry)
 		if action != "project.update" {
-			made.republish = c.project // if it was archived before, not all keys may have heard: this answer says they have
+			// An earlier attempt may have missed some keys; this response confirms that all have the change.
+			made.republish = c.project
 		}
 		return made, err
 	})
 	return answer{http.StatusOK, view}, err
 }
 
-// settlePolicy gives a changed policy the version of the revision that made it.
-func (h *handler) settlePolicy(before, after *project) {
+// versionPolicy gives a changed policy the version of the revision that changed it.
+func (h *handler) versionPolicy(before, after *project) {
 	old := before.Policy
 	after.Policy.Version = old.Version
 	if string(after.Policy.Encode()) == string(old.Encode()) {
@@ -255,67 +256,68 @@ func (h *handler) projectChange(before, after *project, entry directory.Write) c
 			made.deliveries = append(made.deliveries, directory.OldPolicyTo(before))
 		}
 	}
-	if concernsKeys(&before.Project, &after.Project) {
+	if affectsKeys(&before.Project, &after.Project) {
 		made.republish = after.ID
 	}
 	return made
 }
 
-// concernsKeys says whether the keys' records, or their status, differ.
-func concernsKeys(before, after *doc.Project) bool {
+// affectsKeys reports whether a change alters the keys' records or status.
+func affectsKeys(before, after *doc.Project) bool {
 	return doc.NewRecord(&doc.Key{}, 0, before, 0).Differs(doc.NewRecord(&doc.Key{}, 0, after, 0)) || before.Archived != after.Archived
 }
 
-// projectPatch is what a PATCH names.
+// projectPatch is a decoded PATCH.
 type projectPatch struct {
 	version uint64
 	apply   func(*project)
 }
 
-// readPatch reads the fields of a PATCH.
+// readPatch decodes the fields of a PATCH.
 func (h *handler) readPatch(f *fields) (projectPatch, error) {
-	version, _ := f.count("version", 1<<53)
-	name, named := f.name()
-	plan, planned := f.choice("plan", "", h.planNames())
-	budget, budgeted := f.budget(0)
-	cycle, cycled := f.choice("budgetPeriod", "", cycleWords)
-	ttl, timed := f.cacheTTL(0)
-	unbounded, freed := f.truth("unbounded")
-	models, listed := f.models()
-	routes, routed := h.routes(f)
-	url, alerted := h.alerts(f)
+	version, _ := f.integer("version", 1, 1<<53)
+	name, hasName := f.name()
+	plan, hasPlan := f.choice("plan", "", h.planNames())
+	budget, hasBudget := f.budget(0)
+	cycle, hasCycle := f.choice("budgetPeriod", "", cycleWords)
+	ttl, hasTTL := f.cacheTTL(0)
+	unbounded, hasUnbounded := f.boolean("unbounded")
+	models, hasModels := f.models()
+	routes, hasRoutes := h.routes(f)
+	url, hasAlerts := h.alerts(f)
+	f.fixed("region", "cannot be changed after creation")
 	secret := make([]byte, webhookSecretBytes)
 	if _, err := io.ReadFull(h.Rand, secret); err != nil {
 		return projectPatch{}, err
 	}
 	apply := func(p *project) {
-		set(named, &p.Name, name)
-		set(planned, &p.Plan, plan)
-		set(budgeted, &p.BudgetPico, budget)
-		if cycled && p.Cycle != translate(cycle, cycleWords, cycles) {
+		set(hasName, &p.Name, name)
+		set(hasPlan, &p.Plan, plan)
+		set(hasBudget, &p.BudgetPico, budget)
+		if hasCycle && p.Cycle != translate(cycle, cycleWords, cycles) {
 			p.Cycle = translate(cycle, cycleWords, cycles)
 			p.Epoch++
 		}
-		set(timed, &p.CacheTTLSeconds, ttl)
-		set(freed, &p.Unbounded, unbounded)
-		set(listed, &p.Policy.Models, models)
-		set(routed, &p.Policy.Routes, routes)
-		if alerted && url != p.Alerts.URL {
+		set(hasTTL, &p.CacheTTLSeconds, ttl)
+		set(hasUnbounded, &p.Unbounded, unbounded)
+		set(hasModels, &p.Policy.Models, models)
+		set(hasRoutes, &p.Policy.Routes, routes)
+		if hasAlerts && url != p.Alerts.URL {
 			p.Alerts = doc.Alerts{URL: url}
 			set(url != "", &p.Alerts.Secret, secret)
 		}
 	}
-	return projectPatch{version, apply}, f.refused()
+	return projectPatch{version, apply}, f.err()
 }
 
-// set changes a field if the caller named it.
-func set[T any](named bool, field *T, value T) {
-	if named {
+// set assigns a field that the request contains.
+func set[T any](present bool, field *T, value T) {
+	if present {
 		*field = value
 	}
 }
 
-// The budget's periods.
+// The periods of budgets: the API's words and the calendar's cycles, in the same order.
 var (
 	cycleWords = []string{"month", "week", "day"}
 	cycles     = []calendar.Cycle{calendar.Monthly, calendar.Weekly, calendar.Daily}

@@ -12,18 +12,19 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
 )
 
-// noPolicy is what a ledger is told of a project that has none.
+// noPolicy is the policy delivered to the ledger of a project without one.
 func noPolicy(version uint64) []byte {
 	p := doc.Policy{Version: version}
 	return p.Encode()
 }
 
-// november is the present month, whose first day is the 20,758th.
+// november is the current month; its first day is number 20,758.
 var november = calendar.NewPeriod(calendar.Monthly, 0, 20_758)
 
 func TestCreateProject(t *testing.T) {
@@ -72,7 +73,7 @@ func TestBudgets(t *testing.T) {
 		b := newBench(t)
 		got := b.do("POST", "/api/admin/projects", `{"name":"x","budget":`+digits+`}`)
 		if want < 0 {
-			b.refused(got, 400, "invalid_request", "Invalid request")
+			b.refused(got, fault.InvalidRequest)
 			continue
 		}
 		if got.Code != 201 || fmt.Sprint(got.fields["budget"]) != string(money.Append(nil, want, money.Dollar)) {
@@ -81,7 +82,7 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-func TestInvalidProjectsSayAllThatIsWrong(t *testing.T) {
+func TestInvalidProjectsListAllProblems(t *testing.T) {
 	b := newBench(t)
 	for body, want := range map[string][]string{
 		`{}`: {"name"},
@@ -97,17 +98,17 @@ func TestInvalidProjectsSayAllThatIsWrong(t *testing.T) {
 		`{"name":"x","` + strings.Repeat("a", 65) + `":1}`: {""},
 	} {
 		got := b.do("POST", "/api/admin/projects", body)
-		b.refused(got, 400, "invalid_request", "Invalid request")
+		b.refused(got, fault.InvalidRequest)
 		if fields := got.problems(); !reflect.DeepEqual(fields, want) {
 			t.Errorf("%s: %q, want %q", body, fields, want)
 		}
 	}
 	if len(b.memory.rows) != 0 || len(b.memory.sent) != 0 {
-		t.Error("a refused call wrote something")
+		t.Error("a rejected request wrote something")
 	}
 }
 
-func TestManyUnknownFieldsAreNotAllEchoed(t *testing.T) {
+func TestUnknownFieldsEchoIsLimited(t *testing.T) {
 	var body strings.Builder
 	for i := range 5000 {
 		fmt.Fprintf(&body, `,"f%d":0`, i)
@@ -148,7 +149,7 @@ func TestListProjects(t *testing.T) {
 		t.Errorf("got %q, want %q", seen, made)
 	}
 	for _, query := range []string{"?limit=0", "?limit=101", "?limit=x", "?limit=-1", "?after=p/x", "?after=proj_", "?after=proj_%00"} {
-		b.refused(b.do("GET", "/api/admin/projects"+query, ""), 400, "invalid_request", "Invalid request")
+		b.refused(b.do("GET", "/api/admin/projects"+query, ""), fault.InvalidRequest)
 	}
 	if got := b.do("GET", "/api/admin/projects?limit=9999999999999999999&after=%ff", "").problems(); len(got) != 2 {
 		t.Errorf("problems: %q", got)
@@ -169,13 +170,13 @@ func TestPatchProject(t *testing.T) {
 	if want := []sent{{abi.ClassLedger, id, "", put.Encode()}}; !reflect.DeepEqual(b.memory.sent, want) {
 		t.Errorf("sent: %+v", b.memory.sent)
 	}
-	if got := b.do("PATCH", path, `{"region":"weur","id":"proj_x","name":5}`); !reflect.DeepEqual(got.problems(), []string{"name", "id", "region"}) {
+	if got := b.do("PATCH", path, `{"region":"weur","id":"proj_x","name":5}`); !reflect.DeepEqual(got.problems(), []string{"name", "region", "id"}) {
 		t.Error(got.Body)
 	}
 	b.must(200, "PATCH", path, `{}`)
 }
 
-func TestPatchOfPlanReachesAllKeys(t *testing.T) {
+func TestPlanChangeReachesAllKeys(t *testing.T) {
 	b := newBench(t)
 	path := b.project()
 	_, first := b.key(path)
@@ -184,14 +185,16 @@ func TestPatchOfPlanReachesAllKeys(t *testing.T) {
 	b.memory.forget()
 
 	b.must(200, "PATCH", path, `{"plan":"team","cacheTtlSeconds":0}`)
-	// The ledger, which has no key's record, and what is to come by the Directory's alarm; both meters at once.
+	// The outbox has only the ledger's delivery, because the keys follow by the Directory's alarm. Both
+	// meters get theirs directly.
 	if out := b.memory.outbox(t); len(out) != 1 || out[0].Class != abi.ClassLedger || len(b.memory.sent) != 3 {
 		t.Fatalf("%d deliveries, %d sent", len(out), len(b.memory.sent))
 	}
 	direct := b.memory.sent[1:]
 	b.memory.forget()
 	b.republish()
-	// Version 1, two keys, a deactivation, this: 5. The second key has version 2.
+	// The project's version is 5: creation, two keys, a deactivation and this change. The second key has
+	// version 2.
 	out := b.memory.outbox(t)
 	if len(out) != 4 {
 		t.Fatalf("%d deliveries", len(out))
@@ -215,12 +218,12 @@ func TestPatchOfPlanReachesAllKeys(t *testing.T) {
 		}
 		same := func(s sent) bool { return s.name == out[i].Name && string(s.command) == string(out[i].Data) }
 		if !slices.ContainsFunc(direct, same) {
-			t.Errorf("%s was told something else before the answer", out[i].Name)
+			t.Errorf("%s got another delivery before the response", out[i].Name)
 		}
 	}
 }
 
-// Whether answers are limited is in each key's record, of those that are there and of those that come.
+// Every key's record says whether responses are limited, for existing and new keys.
 func TestUnboundedReachesAllKeys(t *testing.T) {
 	b := newBench(t)
 	path := b.project()
@@ -242,18 +245,18 @@ func TestUnboundedReachesAllKeys(t *testing.T) {
 	b.must(200, "PATCH", path, `{"budget":1}`)
 	other := b.must(201, "POST", path+"/keys", `{"name":"new"}`)
 	if !b.recordOf(made).Unbounded || !b.recordOf(other).Unbounded {
-		t.Error("a change of something else, or a new key, limits again")
+		t.Error("another change, or a new key, limits responses again")
 	}
 	b.must(200, "PATCH", path, `{"unbounded":false}`)
 	if b.recordOf(made).Unbounded || b.recordOf(other).Unbounded {
-		t.Error("still not limited")
+		t.Error("responses are still not limited")
 	}
 	if got := b.must(201, "POST", "/api/admin/projects", `{"name":"x","unbounded":true}`); !strings.Contains(got.Body.String(), `"unbounded":true,`) {
 		t.Error(got.Body)
 	}
 }
 
-// republish rings the Directory's alarm until it is done, but leaves what it delivers in the outbox.
+// republish rings the Directory's alarm until it is done, and leaves the deliveries in the outbox.
 func (b *bench) republish() {
 	b.Helper()
 	for rang := true; rang; {
@@ -264,8 +267,8 @@ func (b *bench) republish() {
 	}
 }
 
-// Names are for people: there is something to see, and nothing that turns the text around it. Searches take
-// as much as a name has.
+// A name must have visible characters, and none that reorder the text around it. A search text may be as long
+// as a name.
 func TestNames(t *testing.T) {
 	b := newBench(t)
 	for name, status := range map[string]int{
@@ -281,5 +284,5 @@ func TestNames(t *testing.T) {
 	if n := len(got.fields["projects"].([]any)); n != 1 {
 		t.Errorf("%d found", n)
 	}
-	b.refused(b.do("GET", "/api/admin/projects?q="+strings.Repeat("a", 201), ""), 400, "invalid_request", "Invalid request")
+	b.refused(b.do("GET", "/api/admin/projects?q="+strings.Repeat("a", 201), ""), fault.InvalidRequest)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/ledger"
 )
 
@@ -51,17 +52,17 @@ func TestProviderKeys(t *testing.T) {
 	}
 	for _, elsewhere := range []string{doc.SealedFor("proj_other", "openai"), doc.SealedFor(id, "anthropic"), ""} {
 		if _, err := unsealNatively(key, elsewhere, k.Sealed); err == nil {
-			t.Errorf("it opens as %q", elsewhere)
+			t.Errorf("the key opens with the additional data %q", elsewhere)
 		}
 	}
 	b.must(204, "DELETE", path+"/provider-keys/openai", "")
-	b.refused(b.do("DELETE", path+"/provider-keys/openai", ""), 404, "not_found", "Not found")
+	b.refused(b.do("DELETE", path+"/provider-keys/openai", ""), fault.NotFound)
 	if got := b.must(200, "GET", path+"/provider-keys", ""); field(got, "providerKeys") != "[]" {
 		t.Error(got.Body)
 	}
 }
 
-// policy is what the project's ledger was told last, which has to be what KV gets.
+// policy returns the project's policy, after checking that the ledger and KV have it.
 func (b *bench) policy(id string) *doc.Policy {
 	b.Helper()
 	b.memory.deliver(b.T)
@@ -71,7 +72,7 @@ func (b *bench) policy(id string) *doc.Policy {
 	}
 	put := ledger.Put{Version: p.Version, BudgetPico: p.BudgetPico, Period: november, Policy: p.Policy.Encode()}
 	if last := b.memory.sent[len(b.memory.sent)-1]; last.class != abi.ClassLedger || !bytes.Equal(last.command, put.Encode()) {
-		b.Errorf("the ledger was told %x, want %x", last.command, put.Encode())
+		b.Errorf("the ledger got %x, want %x", last.command, put.Encode())
 	}
 	if data := b.memory.kv[doc.PolicyKey(id, p.Policy.Version)]; !bytes.Equal(data, p.Policy.Encode()) {
 		b.Errorf("KV has %x", data)
@@ -79,8 +80,8 @@ func (b *bench) policy(id string) *doc.Policy {
 	return &p.Policy
 }
 
-// Two keys sealed from one text differ, and one provider's leaves the others'.
-func TestProviderKeysSideBySide(t *testing.T) {
+// Sealing the same text twice gives different results, and the keys of other providers are kept.
+func TestSeveralProviderKeys(t *testing.T) {
 	b := newBench(t)
 	b.masters, _ = master("k1", 1)
 	path := b.project()
@@ -102,8 +103,8 @@ func TestProviderKeysSideBySide(t *testing.T) {
 	}
 }
 
-// The first master key seals, and those that are listed after it still open. One that is listed no more makes
-// what it sealed unusable, and says so.
+// The first master key seals; the keys after it still open. When a master key is no longer configured, its
+// sealed keys are shown as unusable.
 func TestRotationOfMasterKeys(t *testing.T) {
 	b := newBench(t)
 	first, _ := master("k1", 1)
@@ -131,7 +132,7 @@ func TestRotationOfMasterKeys(t *testing.T) {
 	}
 }
 
-func TestWithoutAMasterKey(t *testing.T) {
+func TestWithoutMasterKey(t *testing.T) {
 	var lines bytes.Buffer
 	log.SetOutput(&lines)
 	defer log.SetOutput(os.Stderr)
@@ -140,13 +141,13 @@ func TestWithoutAMasterKey(t *testing.T) {
 	good, _ := master("k1", 1)
 	for _, masters := range []string{"", "k1", "k1:short", good + "," + "k2", ":" + good[3:]} {
 		b.masters = masters
-		b.refused(b.do("PUT", path+"/provider-keys/openai", `{"key":"`+providerKey+`"}`), 409, "no_master_key", "No master key is configured")
+		b.refused(b.do("PUT", path+"/provider-keys/openai", `{"key":"`+providerKey+`"}`), fault.NoMasterKey)
 		if got := b.must(200, "GET", path+"/provider-keys", ""); field(got, "enabled") != "false" {
 			t.Errorf("%q: %s", masters, got.Body)
 		}
 	}
 	if strings.Contains(lines.String(), good[3:]) || strings.Contains(lines.String(), providerKey) {
-		t.Error("the log has a secret")
+		t.Error("the log contains a secret")
 	}
 }
 
@@ -159,7 +160,7 @@ func TestInvalidProviderKeys(t *testing.T) {
 		`{"key":"with\nnewline"}`, `{"key":"sk-ünicode"}`, `{"key":["sk-123456789"]}`, `{"key":"nul\u0000nul\u0000"}`,
 	} {
 		got := b.do("PUT", path+"/provider-keys/openai", body)
-		b.refused(got, 400, "invalid_request", "Invalid request")
+		b.refused(got, fault.InvalidRequest)
 		if !reflect.DeepEqual(got.problems(), []string{"key"}) {
 			t.Errorf("%s: %q", body, got.problems())
 		}
@@ -168,14 +169,14 @@ func TestInvalidProviderKeys(t *testing.T) {
 		t.Error(got.Body)
 	}
 	for _, provider := range []string{"nobody", "mock", "OpenAI", "openai%2f", "open ai", "..", strings.Repeat("a", 65)} {
-		b.refused(b.do("PUT", path+"/provider-keys/"+strings.ReplaceAll(provider, " ", "%20"), `{"key":"`+providerKey+`"}`), 404, "not_found", "Not found")
+		b.refused(b.do("PUT", path+"/provider-keys/"+strings.ReplaceAll(provider, " ", "%20"), `{"key":"`+providerKey+`"}`), fault.NotFound)
 	}
-	b.refused(b.do("PUT", "/api/admin/projects/proj_nobody/provider-keys/openai", `{"key":"`+providerKey+`"}`), 404, "not_found", "Not found")
+	b.refused(b.do("PUT", "/api/admin/projects/proj_nobody/provider-keys/openai", `{"key":"`+providerKey+`"}`), fault.NotFound)
 	b.must(200, "PUT", path+"/provider-keys/openai", `{"key":"`+strings.Repeat("~", 512)+`"}`)
 }
 
-// The key itself is in no answer, no audit entry, no row, no delivery and no log.
-func TestAProviderKeyIsSeenNowhere(t *testing.T) {
+// The key itself is in no response, audit entry, row, delivery or log line.
+func TestProviderKeysAreNotDisclosed(t *testing.T) {
 	var lines bytes.Buffer
 	log.SetOutput(&lines)
 	defer log.SetOutput(os.Stderr)
@@ -184,12 +185,12 @@ func TestAProviderKeyIsSeenNowhere(t *testing.T) {
 	path := b.project()
 	b.must(200, "PUT", path+"/provider-keys/openai", `{"key":"`+providerKey+`"}`)
 	b.handler.(*handler).Seal = func(context.Context, []byte, string, []byte) ([]byte, error) { return nil, errors.New("no crypto") }
-	b.refused(b.do("PUT", path+"/provider-keys/openai", `{"key":"`+providerKey+`"}`), 500, "internal_error", "Internal error")
-	b.refused(b.do("PUT", path+"/provider-keys/openai", `{"key":"`+providerKey+` x"}`), 400, "invalid_request", "Invalid request")
+	b.refused(b.do("PUT", path+"/provider-keys/openai", `{"key":"`+providerKey+`"}`), fault.Internal)
+	b.refused(b.do("PUT", path+"/provider-keys/openai", `{"key":"`+providerKey+` x"}`), fault.InvalidRequest)
 	for _, at := range []string{path, path + "/provider-keys", "/api/admin/audit", path + "/routes"} {
 		got := b.must(200, "GET", at, "")
 		if strings.Contains(got.Body.String(), providerKey) {
-			t.Errorf("%s shows it", at)
+			t.Errorf("%s shows the secret", at)
 		}
 		if at == "/api/admin/audit" && !strings.Contains(got.Body.String(), `"action":"provider_key.set"`) {
 			t.Errorf("not in the audit log: %s", got.Body)
@@ -197,12 +198,12 @@ func TestAProviderKeyIsSeenNowhere(t *testing.T) {
 	}
 	for name, row := range b.memory.rows {
 		if bytes.Contains(row, []byte(providerKey)) {
-			t.Errorf("row %q has it", name)
+			t.Errorf("row %q contains the secret", name)
 		}
 	}
 	for _, s := range b.memory.sent {
 		if bytes.Contains(s.command, []byte(providerKey)) {
-			t.Errorf("%s was told it", s.name)
+			t.Errorf("%s got the key", s.name)
 		}
 	}
 	if strings.Contains(lines.String(), providerKey) || !strings.Contains(lines.String(), "no crypto") {

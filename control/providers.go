@@ -9,36 +9,36 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// sightHeader is what the gateway sends along of how its isolate sees the providers. It is only shown: who
-// may see it is known, and nothing is decided by it.
-const sightHeader = "X-Postern-Providers"
+// healthHeader carries the gateway instance's view of the providers. It is for display only: readers are
+// authorized, and no decision depends on it.
+const healthHeader = "X-Postern-Providers"
 
-// maxSightBytes bounds that header.
-const maxSightBytes = 32 << 10
+// maxHealthBytes is the maximum length of that header in bytes.
+const maxHealthBytes = 32 << 10
 
-// sight is that header; nil if there is none.
-type sight struct {
-	Ready   []string      `json:"ready"` // providers that the deployment has credentials for
-	Targets []targetSight `json:"targets"`
+// health is the decoded header; nil if there is none.
+type health struct {
+	Ready   []string       `json:"ready"` // providers for which the deployment has credentials
+	Targets []targetHealth `json:"targets"`
 }
 
-type targetSight struct {
+type targetHealth struct {
 	Model     string `json:"model"`
 	State     string `json:"state"`
-	LatencyMs uint64 `json:"latencyMs"` // 0: not known
+	LatencyMs uint64 `json:"latencyMs"` // 0: unknown
 }
 
-func readSight(r *http.Request) *sight {
-	text := strings.Join(r.Header.Values(sightHeader), ",") // a host may have split it at commas
-	var s sight
-	if text == "" || len(text) > maxSightBytes || json.Unmarshal([]byte(text), &s) != nil {
+func readHealth(r *http.Request) *health {
+	text := strings.Join(r.Header.Values(healthHeader), ",") // a host may have split it at commas
+	var s health
+	if text == "" || len(text) > maxHealthBytes || json.Unmarshal([]byte(text), &s) != nil {
 		return nil
 	}
 	return &s
 }
 
-// ready says whether the deployment can call a provider; nil: the gateway did not say.
-func (s *sight) ready(p *config.Provider) *bool {
+// ready reports whether the deployment has credentials for a provider; nil: unknown.
+func (s *health) ready(p *config.Provider) *bool {
 	if s == nil {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (s *sight) ready(p *config.Provider) *bool {
 	return &ready
 }
 
-func (s *sight) target(model string) *targetSight {
+func (s *health) target(model string) *targetHealth {
 	for i := 0; s != nil && i < len(s.Targets); i++ {
 		if s.Targets[i].Model == model {
 			return &s.Targets[i]
@@ -55,24 +55,24 @@ func (s *sight) target(model string) *targetSight {
 	return nil
 }
 
-func (s *sight) state(model string) *string {
+func (s *health) state(model string) *string {
 	if t := s.target(model); t != nil {
 		return &t.State
 	}
 	return nil
 }
 
-// latency is a target's; 0: not known.
-func (s *sight) latency(model string) uint64 {
+// latency is a model's latency in milliseconds; 0: unknown.
+func (s *health) latency(model string) uint64 {
 	if t := s.target(model); t != nil {
 		return t.LatencyMs
 	}
 	return 0
 }
 
-// providersView is the deployment's providers.
+// providersView is the deployment's providers in the API.
 type providersView struct {
-	Observed  bool           `json:"observed"` // the gateway said how it sees them
+	Observed  bool           `json:"observed"` // the gateway sent its view of them
 	Providers []providerView `json:"providers"`
 }
 
@@ -83,7 +83,7 @@ type providerView struct {
 	Models []observationView `json:"models"`
 }
 
-// observationView is a model that the answering isolate has asked.
+// observationView is the health of a model, as seen by the gateway instance that received the request.
 type observationView struct {
 	Model     string  `json:"model"`
 	State     string  `json:"state"`
@@ -92,15 +92,15 @@ type observationView struct {
 
 // listProviders is GET /api/admin/providers.
 func (h *handler) listProviders(c *call) (answer, error) {
-	seen := readSight(c.request)
-	view := providersView{Observed: seen != nil, Providers: []providerView{}}
+	observed := readHealth(c.request)
+	view := providersView{Observed: observed != nil, Providers: []providerView{}}
 	for i := range h.Catalog.Providers {
 		p := &h.Catalog.Providers[i]
-		entry := providerView{Name: p.Name, Wire: p.Wire, Ready: seen.ready(p), Models: []observationView{}}
-		for j := 0; seen != nil && j < len(seen.Targets); j++ {
-			t := seen.Targets[j]
+		entry := providerView{Name: p.Name, Wire: p.Wire, Ready: observed.ready(p), Models: []observationView{}}
+		for j := 0; observed != nil && j < len(observed.Targets); j++ {
+			t := observed.Targets[j]
 			if m := h.Catalog.Model(t.Model); m != nil && m.Provider == p {
-				entry.Models = append(entry.Models, observationView{t.Model, t.State, orNone(t.LatencyMs)})
+				entry.Models = append(entry.Models, observationView{t.Model, t.State, nullIfZero(t.LatencyMs)})
 			}
 		}
 		view.Providers = append(view.Providers, entry)

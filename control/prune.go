@@ -7,13 +7,13 @@ import (
 	"github.com/postern-ai/postern/core/directory"
 )
 
-// How much one pruning reads and removes at most; the rest is for the next day's.
+// How much one run reads and removes at most. The next run continues.
 const (
 	prunePageDocuments = 500
 	maxPrunePages      = 20
 )
 
-// prune removes what is old of the documents that a query names.
+// prune removes the old documents in the result of a query.
 func (h *handler) prune(ctx context.Context, query directory.List, isOld func(directory.Document) bool) error {
 	query.Limit = prunePageDocuments
 	for range maxPrunePages {
@@ -38,8 +38,8 @@ func (h *handler) prune(ctx context.Context, query directory.List, isOld func(di
 	return nil
 }
 
-// remove takes documents away, as many at once as fit in a commit. If one of them changed meanwhile, which
-// makes it new, it and those beside it stay until the next time.
+// remove deletes documents, in as few commits as possible. If one of them changed meanwhile, and is therefore
+// no longer old, its batch is left to the next run.
 func (h *handler) remove(ctx context.Context, removals []directory.Write) error {
 	for batch := range slices.Chunk(removals, directory.MaxWrites) {
 		if _, err := h.store.commit(ctx, change{writes: batch}); err != nil {

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,60 +14,71 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// query is a list's query string: which part of the list, and filters.
+// query is the query string of a list: its page and its filters.
 type query struct {
-	after    string // an id
+	after    string // an ID
 	limit    int
-	text     string // to be found in a name, in lower case
+	text     string // lowercase text to search for in names
 	values   url.Values
 	problems []fault.Detail
 }
 
-// maxQueryText is how long a text to look for may be.
+// badCursor is the problem of a malformed parameter "after".
+const badCursor = `must be the "next" of a previous page`
+
+const (
+	badProjectID = "must be a project ID, which starts with " + projectPrefix
+	badKeyID     = "must be a key ID, which starts with " + keyPrefix
+)
+
+// maxQueryText is the maximum length of a search text.
 const maxQueryText = 200
 
-// readQuery takes limit (1 to 100, default 50), after (an id, as "next" gave it; not with an empty prefix) and q
-// from a query string. Parameters other than these and allowed are wrong: a filter that is misspelt must not
-// show everything.
+// readQuery reads limit (1 to 100, default 50), after (an ID, the previous page's "next") and q from a query
+// string. Without idPrefix there is no paging. Parameters that are neither these nor allowed are problems: a
+// misspelled filter must not return everything.
 func readQuery(r *http.Request, idPrefix string, allowed ...string) (*query, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return nil, invalid(fault.Detail{Field: "query", Message: "must be URL-encoded"})
+		return nil, invalid(fault.Detail{Field: "query", Message: "must be a valid URL-encoded query string"})
 	}
 	q := &query{after: values.Get("after"), limit: defaultListLimit, values: values, text: strings.ToLower(values.Get("q"))}
-	for name := range values {
-		if isPaging := idPrefix != "" && (name == "limit" || name == "after"); !isPaging && !slices.Contains(allowed, name) {
-			q.wrong(nameOrNothing(name), "is not a parameter here")
+	if idPrefix != "" {
+		allowed = append(allowed, "limit", "after")
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if !slices.Contains(allowed, name) && len(q.problems) < maxUnknown {
+			q.problem(nameOrNothing(name), "is not a parameter of this endpoint; the parameters are "+allOf(allowed))
 		}
 	}
 	if text := values.Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > maxListLimit {
-			q.wrong("limit", "must be an integer from 1 to 100")
+			q.problem("limit", "must be an integer between 1 and 100"+got(text))
 		}
 		q.limit = n
 	}
 	if q.after != "" && !isID(q.after, idPrefix) {
-		q.wrong("after", "must be an id that a list gave as next")
+		q.problem("after", badCursor+got(q.after))
 	}
 	if utf8.RuneCountInString(q.text) > maxQueryText {
-		q.wrong("q", "must be at most 200 characters")
+		q.problem("q", "must have at most 200 characters")
 	}
-	return q, q.refused()
+	return q, q.err()
 }
 
 func nameOrNothing(name string) string {
 	if len(name) > maxIDLength {
-		return "" // not worth an echo
+		return "" // too long to echo
 	}
 	return name
 }
 
-func (q *query) wrong(field, message string) {
+func (q *query) problem(field, message string) {
 	q.problems = append(q.problems, fault.Detail{Field: field, Message: message})
 }
 
-func (q *query) refused() error {
+func (q *query) err() error {
 	if len(q.problems) == 0 {
 		return nil
 	}
@@ -74,27 +86,27 @@ func (q *query) refused() error {
 	return invalid(q.problems...)
 }
 
-// choice takes a parameter that is one of some, or empty.
+// choice reads a parameter that is empty or one of choices.
 func (q *query) choice(name string, choices []string) string {
 	value := q.values.Get(name)
 	if value != "" && !slices.Contains(choices, value) {
-		q.wrong(name, "must be one of "+strings.Join(choices, ", "))
+		q.problem(name, "must be "+oneOf(choices)+got(value))
 	}
 	return value
 }
 
-// matches says whether a name has the text that is looked for.
+// matches reports whether a name contains the search text.
 func (q *query) matches(name string) bool { return strings.Contains(strings.ToLower(name), q.text) }
 
-// How much one list reads of the Directory at most. A filter that lets little through gives short pages, with
-// a next all the same.
+// How much of the Directory one list reads at most. A selective filter yields short pages that still have a
+// next.
 const (
 	scanPage     = 1000
 	maxScanPages = 10
 )
 
-// scan reads documents under a prefix, after the one with q.after, until q.limit of them are wanted. more is
-// the document key after which there may be others, or empty.
+// scan reads documents under a prefix, after the one with q.after, until it has q.limit that are wanted. more
+// is the document key from which the next page continues, or empty.
 func scan[T any](ctx context.Context, s store, q *query, prefix string, decode func(directory.Document) (T, error), wanted func(*T) bool) (found []T, more string, err error) {
 	filtered := len(q.values) > 0 && q.hasFilter()
 	page := directory.List{Prefix: prefix, Limit: uint64(q.limit + 1)}
@@ -138,7 +150,7 @@ func (q *query) hasFilter() bool {
 	return false
 }
 
-// nextID is the id in a document key that scan gave, for "next".
+// nextID converts the document key that scan returned to the ID for "next".
 func nextID(more, prefix string) *string {
 	id, ok := strings.CutPrefix(more, prefix)
 	if !ok || id == "" {

@@ -8,9 +8,10 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
 )
 
-// interleave runs other once, just before the first commit of what comes next.
+// interleave runs other once, just before the next commit.
 func (b *bench) interleave(other func()) {
 	ran := false
 	b.memory.before = func(command []byte) {
@@ -21,7 +22,7 @@ func (b *bench) interleave(other func()) {
 	}
 }
 
-// meterView is what a key's meter ends up with when it drops all but growing versions.
+// meterView is the state of a key's meter, which drops all deliveries without a newer version.
 func (b *bench) meterView(hash string) (status doc.Status, record doc.Record) {
 	for _, s := range b.memory.sent {
 		if s.class != abi.ClassKeyMeter || s.name != hash {
@@ -41,7 +42,7 @@ func (b *bench) meterView(hash string) (status doc.Status, record doc.Record) {
 	return status, record
 }
 
-func TestPatchLosesNeitherAConcurrentPatchNorAKey(t *testing.T) {
+func TestConcurrentPatchesAndKeysAreKept(t *testing.T) {
 	b := newBench(t)
 	path := b.project()
 	b.interleave(func() {
@@ -55,14 +56,14 @@ func TestPatchLosesNeitherAConcurrentPatchNorAKey(t *testing.T) {
 	for _, s := range b.memory.sent {
 		if s.class == abi.ClassKeyMeter {
 			if _, record := b.meterView(s.name); record.Plan != "team" {
-				t.Errorf("the new key kept the old plan: %+v", record)
+				t.Errorf("the new key has the old plan: %+v", record)
 			}
 		}
 	}
 }
 
-// Without the project's version in every commit these two would give the meter one version twice.
-func TestDeactivationAndPatchAtOnce(t *testing.T) {
+// If commits did not all write the project, these two would give the meter the same version twice.
+func TestConcurrentDeactivationAndPatch(t *testing.T) {
 	for _, patchFirst := range []bool{true, false} {
 		b := newBench(t)
 		path := b.project()
@@ -86,14 +87,14 @@ func TestDeactivationAndPatchAtOnce(t *testing.T) {
 	}
 }
 
-func TestReactivationLosesToADelete(t *testing.T) {
+func TestReactivationLosesToDelete(t *testing.T) {
 	b := newBench(t)
 	keyPath, _ := b.key(b.project())
 	b.interleave(func() { b.must(204, "DELETE", keyPath, "") })
-	b.refused(b.do("POST", keyPath+"/reactivate", ""), 404, "not_found", "Not found")
+	b.refused(b.do("POST", keyPath+"/reactivate", ""), fault.NotFound)
 }
 
-func TestARaceThatIsAlwaysLostIs409(t *testing.T) {
+func TestPersistentConflictIs409(t *testing.T) {
 	b := newBench(t)
 	path := b.project()
 	inside := false
@@ -104,11 +105,11 @@ func TestARaceThatIsAlwaysLostIs409(t *testing.T) {
 			inside = false
 		}
 	}
-	b.refused(b.do("PATCH", path, `{"name":"mine"}`), 409, "conflict", "Changed by somebody else")
+	b.refused(b.do("PATCH", path, `{"name":"mine"}`), fault.Conflict)
 }
 
-// Many operators at once: every acknowledged change is there, every version was handed out once.
-func TestManyAtOnce(t *testing.T) {
+// Concurrent operators: every acknowledged change exists, and every version was assigned once.
+func TestConcurrentOperators(t *testing.T) {
 	b := newBench(t)
 	path := b.project()
 	var (
@@ -140,7 +141,7 @@ func TestManyAtOnce(t *testing.T) {
 	if err != nil || p.Version != uint64(len(made)+1) || p.KeyCount != uint64(len(made)) {
 		t.Errorf("%v, version %d after %d keys", err, p.Version, len(made))
 	}
-	// What its operators see counts the changes of the project itself.
+	// The version in the API counts only changes of the project itself.
 	if version := b.must(200, "GET", path, "").fields["version"]; fmt.Sprint(version) != "1" {
 		t.Errorf("version %v", version)
 	}

@@ -7,22 +7,22 @@ import (
 	"strings"
 )
 
-// reach is where a URL's host is, as far as its text tells.
+// reach is the network location of a URL's host, judged by its text alone.
 type reach uint8
 
 const (
-	noHost         reach = iota // nothing that a URL can have as its host
-	public                      // an address of the internet, or a name
-	privateNetwork              // an address or a name that only some network knows, or none
-	thisMachine
+	noHost         reach = iota // not valid as the host of a URL
+	public                      // an internet address or name
+	privateNetwork              // an address or name of a private network, or a reserved address
+	loopback
 )
 
-// privateNames are known to a network only, as are names below them and all of one label.
+// privateNames are top-level names of private networks. All names of one label are private, too.
 // Source: RFC 6761 (localhost), RFC 6762 (local), ICANN board resolution 2024.07.29.06 (internal).
 var privateNames = []string{"local", "internal"}
 
-// privateRanges are those that are not reachable from everywhere. Addresses of 6to4 and NAT64 are where the
-// IPv4 addresses in them are.
+// privateRanges are not reachable from the internet. A 6to4 or NAT64 address is judged by the IPv4 address in
+// it.
 // Source: the IANA IPv4 and IPv6 Special-Purpose Address Registries.
 var privateRanges = prefixes(
 	"0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
@@ -32,7 +32,7 @@ var privateRanges = prefixes(
 )
 
 var (
-	globalIPv6 = netip.MustParsePrefix("2000::/3") // all that IANA has given out
+	globalIPv6 = netip.MustParsePrefix("2000::/3") // all that IANA has allocated
 	sixToFour  = netip.MustParsePrefix("2002::/16")
 	nat64      = netip.MustParsePrefix("64:ff9b::/96")
 )
@@ -44,8 +44,8 @@ func prefixes(texts ...string) (all []netip.Prefix) {
 	return all
 }
 
-// reachOf is where a URL's host is: a name, an IPv4 address in any spelling that browsers and fetch take, or
-// an IPv6 address in brackets. An address that is no address is no host.
+// reachOf locates the host of a URL: a name, an IPv4 address in any form that browsers and fetch accept, or
+// an IPv6 address in brackets. A malformed address is no host.
 func reachOf(host string) reach {
 	if inner, ok := strings.CutPrefix(host, "["); ok {
 		address, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
@@ -66,7 +66,7 @@ func reachOf(host string) reach {
 		}
 		return reachOfAddress(address)
 	} else if last == "localhost" {
-		return thisMachine
+		return loopback
 	} else if len(labels) == 1 || slices.Contains(privateNames, last) {
 		return privateNetwork
 	}
@@ -77,7 +77,7 @@ func reachOfAddress(a netip.Addr) reach {
 	a = a.Unmap()
 	switch {
 	case a.IsLoopback():
-		return thisMachine
+		return loopback
 	case a.Is6() && (sixToFour.Contains(a) || nat64.Contains(a)):
 		return reachOfAddress(embedded(a))
 	case a.Is6() && !globalIPv6.Contains(a):
@@ -98,14 +98,14 @@ func embedded(a netip.Addr) netip.Addr {
 	return netip.AddrFrom4([4]byte(b[12:16]))
 }
 
-// isNumber says whether a host that ends with this label is an IPv4 address.
+// isNumber reports whether a host that ends with this label is an IPv4 address.
 // Source: the URL Standard (url.spec.whatwg.org), "ends in a number checker".
 func isNumber(label string) bool {
 	_, ok := looseNumber(label)
 	return ok || label != "" && strings.Trim(label, "0123456789") == ""
 }
 
-// looseIPv4 is an IPv4 address of one to four numbers, the last of which fills what is left.
+// looseIPv4 parses an IPv4 address of one to four numbers. The last number fills the remaining bytes.
 // Source: the URL Standard, "IPv4 parser".
 func looseIPv4(labels []string) (netip.Addr, bool) {
 	if len(labels) > 4 {
@@ -126,7 +126,7 @@ func looseIPv4(labels []string) (netip.Addr, bool) {
 	return netip.AddrFrom4([4]byte{byte(address >> 24), byte(address >> 16), byte(address >> 8), byte(address)}), true
 }
 
-// looseNumber is decimal, octal after a 0, or hexadecimal after 0x, where no digit at all is 0.
+// looseNumber parses a decimal number, octal after 0, or hexadecimal after 0x. "0x" alone is 0.
 // Source: the URL Standard, "IPv4 number parser".
 func looseNumber(text string) (uint64, bool) {
 	base := 10

@@ -15,45 +15,46 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
 )
 
 const someID = "0123456789abcdef0123456789abcdef"
 
-// Every route of the table but the sign-in asks for the token, and none works without one being configured.
-func TestEveryRouteIsBehindTheToken(t *testing.T) {
+// Every route but sign-in requires a token, and none works if no owner token is configured.
+func TestEveryRouteRequiresToken(t *testing.T) {
 	for _, route := range routes {
 		if route.isSignIn() {
 			continue
 		}
 		path := route.example()
 		b := newBench(t)
-		b.refused(b.do(route.method, path, "{}", "Authorization", ""), 401, "missing_api_key", "Missing API key")
+		b.refused(b.do(route.method, path, "{}", "Authorization", ""), fault.MissingAdmin)
 		for _, value := range []string{"Bearer", "Bearer ", "Basic " + token, token, "Bearer\t" + token} {
-			b.refused(b.do(route.method, path, "{}", "Authorization", value), 401, "missing_api_key", "Missing API key")
+			b.refused(b.do(route.method, path, "{}", "Authorization", value), fault.MissingAdmin)
 		}
 		for i, value := range []string{"x", token[:len(token)-1], token + "x", strings.ToUpper(token), token + "," + token, token + " x"} {
 			got := b.do(route.method, path, "{}", "Authorization", "Bearer "+value, "X-Postern-Address", fmt.Sprint("192.0.2.", i))
-			b.refused(got, 401, "invalid_api_key", "Invalid or inactive API key")
+			b.refused(got, fault.InvalidAdmin)
 			if got.Header().Get("WWW-Authenticate") != "Bearer" {
 				t.Error("no WWW-Authenticate")
 			}
 		}
 		b.token = ""
 		for _, value := range []string{"Bearer " + token, "Bearer ", ""} {
-			b.refused(b.do(route.method, path, "{}", "Authorization", value), 503, "admin_not_configured", "Admin API is not configured")
+			b.refused(b.do(route.method, path, "{}", "Authorization", value), fault.AdminOff)
 		}
 		for key := range b.memory.rows {
-			if !strings.HasPrefix(key, "d/s/") && !strings.HasPrefix(key, "d/a/") { // that tokens were wrong is noted
+			if !strings.HasPrefix(key, "d/s/") && !strings.HasPrefix(key, "d/a/") { // failed attempts are recorded
 				t.Errorf("%s %s wrote %s", route.method, path, key)
 			}
 		}
 		if len(b.memory.sent) != 0 {
-			t.Errorf("%s %s did something", route.method, path)
+			t.Errorf("%s %s called an object", route.method, path)
 		}
 	}
 }
 
-func TestTheTokenMayHaveCommas(t *testing.T) {
+func TestTokenWithCommas(t *testing.T) {
 	b := newBench(t)
 	b.token = "a token, with,,commas"
 	b.handler.(*handler).AdminToken = func() string { return b.token }
@@ -71,7 +72,7 @@ func TestUnknownPaths(t *testing.T) {
 		"/api/admin/projects/../projects", project + "/", project + "%2Fkeys", project + "/keys/", project + "/keys/proj_x",
 		project + "/keys/key_" + strings.Repeat("a", 65) + "/deactivate", project + "/keys/key_x/explode",
 	} {
-		b.refused(b.do("GET", path, "", "Authorization", ""), 404, "not_found", "Not found")
+		b.refused(b.do("GET", path, "", "Authorization", ""), fault.NotFound)
 	}
 }
 
@@ -86,7 +87,7 @@ func TestMethods(t *testing.T) {
 	} {
 		for _, method := range []string{"PUT", "OPTIONS", "NONSENSE"} {
 			got := b.do(method, path, "", "Authorization", "")
-			b.refused(got, 405, "method_not_allowed", "Method not allowed")
+			b.refused(got, fault.MethodNotAllowed)
 			if allow := got.Header().Get("Allow"); allow != want {
 				t.Errorf("%s: Allow %q, want %q", path, allow, want)
 			}
@@ -98,7 +99,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// HEAD is answered wherever GET is, as GET is, but for the body: also when it is refused.
+// HEAD is GET without the body, also for errors.
 func TestHead(t *testing.T) {
 	b := newBench(t)
 	b.memory.reducers = true
@@ -116,7 +117,7 @@ func TestHead(t *testing.T) {
 			if head.Code != get.Code || head.Body.Len() != 0 || get.Body.Len() == 0 {
 				t.Errorf("%s as %q: %d with %d bytes, GET %d with %d", path, authorization, head.Code, head.Body.Len(), get.Code, get.Body.Len())
 			}
-			for _, name := range []string{"Content-Type", "Cache-Control", "X-Content-Type-Options", "Www-Authenticate"} {
+			for _, name := range []string{"Content-Type", "Content-Length", "Cache-Control", "X-Content-Type-Options", "Www-Authenticate"} {
 				if head.Header().Get(name) != get.Header().Get(name) {
 					t.Errorf("%s as %q: %s %q, GET %q", path, authorization, name, head.Header().Get(name), get.Header().Get(name))
 				}
@@ -142,7 +143,7 @@ func TestBodies(t *testing.T) {
 	} {
 		for _, call := range [][2]string{{"POST", "/api/admin/projects"}, {"PATCH", path}, {"POST", path + "/keys"}} {
 			got := b.do(call[0], call[1], body, "Content-Type", "application/json")
-			b.refused(got, 400, "invalid_request", "Invalid request")
+			b.refused(got, fault.InvalidRequest)
 			if !reflect.DeepEqual(got.problems(), []string{"body"}) {
 				t.Errorf("%.40q: %s", body, got.Body)
 			}
@@ -150,14 +151,14 @@ func TestBodies(t *testing.T) {
 	}
 	for _, mediaType := range []string{"", "text/plain", "application/jsonx", "application/x-www-form-urlencoded", "application/json, text/plain", "x y"} {
 		got := b.do("POST", "/api/admin/projects", `{"name":"x"}`, "Content-Type", mediaType)
-		b.refused(got, 415, "unsupported_media_type", "Unsupported media type")
+		b.refused(got, fault.UnsupportedType)
 	}
 	if got := b.do("POST", "/api/admin/projects", `{"name":"x"}`, "Content-Type", "Application/JSON; charset=utf-8"); got.Code != 201 {
 		t.Error(got.Body)
 	}
 	pad := func(n int) string { return `{"name":"x"` + strings.Repeat(" ", n-12) + "}" }
 	b.must(201, "POST", "/api/admin/projects", pad(64<<10))
-	b.refused(b.do("POST", "/api/admin/projects", pad(64<<10+1)), 413, "request_too_large", "Request too large")
+	b.refused(b.do("POST", "/api/admin/projects", pad(64<<10+1)), fault.BodyTooLarge)
 }
 
 func TestHostileNames(t *testing.T) {
@@ -166,7 +167,7 @@ func TestHostileNames(t *testing.T) {
 		"", "a\nb", "\x00", "a\tb", "\u007f", "\u0085", "\u2028", strings.Repeat("é", 121), "a\u2029",
 	} {
 		body, _ := encode(map[string]string{"name": name})
-		b.refused(b.do("POST", "/api/admin/projects", string(body)), 400, "invalid_request", "Invalid request")
+		b.refused(b.do("POST", "/api/admin/projects", string(body)), fault.InvalidRequest)
 	}
 	for _, name := range []string{
 		strings.Repeat("𝔸", 120), `'; DROP TABLE projects; --`, `<script>alert(1)</script>`, "../../etc/passwd", `\"{}`, "👩‍👩‍👧‍👦 ﷽", "%s%n${7*7}", "d/p/o/seq",
@@ -174,7 +175,7 @@ func TestHostileNames(t *testing.T) {
 		body, _ := encode(map[string]string{"name": name})
 		got := b.must(201, "POST", "/api/admin/projects", string(body))
 		if again := b.must(200, "GET", "/api/admin/projects/"+got.text("id"), ""); again.text("name") != name {
-			t.Errorf("%q came back as %q", name, again.text("name"))
+			t.Errorf("%q was returned as %q", name, again.text("name"))
 		}
 	}
 }
@@ -186,12 +187,12 @@ func TestRequestID(t *testing.T) {
 	}
 	for _, id := range []string{"req_" + strings.ToUpper(someID), "req_" + someID + "0", someID, "req_\n" + someID, `req_"`} {
 		if got := b.do("GET", "/nowhere", "", "X-Request-Id", id); got.Header().Get("X-Request-Id") == id {
-			t.Errorf("%q was taken", id)
+			t.Errorf("%q was accepted as the request ID", id)
 		}
 	}
 }
 
-func TestAnObjectThatIsOutIs503(t *testing.T) {
+func TestObjectFailureIs503(t *testing.T) {
 	var lines bytes.Buffer
 	log.SetOutput(&lines)
 	defer log.SetOutput(os.Stderr)
@@ -216,13 +217,13 @@ func TestAnObjectThatIsOutIs503(t *testing.T) {
 		}
 		for _, call := range calls[out] {
 			got := b.do(call[0], call[1], call[2])
-			b.refused(got, 503, "service_unavailable", "Service unavailable")
+			b.refused(got, fault.Unavailable)
 			if got.Header().Get("Retry-After") != "2" {
 				t.Errorf("%s %s: Retry-After %q", call[0], call[1], got.Header().Get("Retry-After"))
 			}
 		}
 		if strings.Contains(lines.String(), made.text("value")) || strings.Contains(lines.String(), token) {
-			t.Error("the log has a secret")
+			t.Error("the log contains a secret")
 		}
 	}
 	if !strings.Contains(lines.String(), `"object is\nout"`) {
@@ -230,8 +231,8 @@ func TestAnObjectThatIsOutIs503(t *testing.T) {
 	}
 }
 
-// A deactivation must not wait for the ledger, which only knows the last use.
-func TestDeactivationDoesNotNeedTheLedger(t *testing.T) {
+// A deactivation must not depend on the ledger, which only provides the last use.
+func TestDeactivationWithoutLedger(t *testing.T) {
 	b := newBench(t)
 	keyPath, _ := b.key(b.project())
 	quiet(t)
@@ -241,18 +242,19 @@ func TestDeactivationDoesNotNeedTheLedger(t *testing.T) {
 	}
 }
 
-func TestAnUndeliveredChangeStandsInTheOutbox(t *testing.T) {
+func TestUndeliveredChangeIsInOutbox(t *testing.T) {
 	b := newBench(t)
 	quiet(t)
 	path := b.project()
 	keyPath, _ := b.key(path)
 	b.memory.failAll(abi.ClassKeyMeter)
-	b.refused(b.do("POST", keyPath+"/deactivate", ""), 503, "service_unavailable", "Service unavailable")
+	b.refused(b.do("POST", keyPath+"/deactivate", ""), fault.Unavailable)
 	first := b.memory.outbox(t)
 	if len(first) != 1 || first[0].Class != abi.ClassKeyMeter {
 		t.Fatalf("outbox: %+v", first)
 	}
-	// The key reads as inactive already; that is no acknowledgement. The next attempt delivers before it says 200.
+	// The key is listed as inactive already, but that is no acknowledgement. The next attempt delivers before
+	// it returns 200.
 	b.memory.fail = nil
 	if got := b.must(200, "GET", path+"/keys", ""); !strings.Contains(got.Body.String(), `"status":"inactive"`) {
 		t.Error(got.Body)
@@ -264,24 +266,24 @@ func TestAnUndeliveredChangeStandsInTheOutbox(t *testing.T) {
 	}
 }
 
-func TestAPanicIsOneCalls500(t *testing.T) {
+func TestPanicIs500(t *testing.T) {
 	b := newBench(t)
 	var lines bytes.Buffer
 	log.SetOutput(&lines)
 	defer log.SetOutput(os.Stderr)
 	b.memory.fail = func(abi.Class, string, []byte) error { panic("sk_live_secret") }
-	b.refused(b.do("GET", "/api/admin/projects", ""), 500, "internal_error", "Internal error")
+	b.refused(b.do("GET", "/api/admin/projects", ""), fault.Internal)
 	if strings.Contains(lines.String(), "sk_live_secret") || !strings.Contains(lines.String(), "panic") {
 		t.Errorf("log: %s", lines.String())
 	}
 }
 
-func TestADocumentThatDoesNotDecodeIs500(t *testing.T) {
+func TestMalformedDocumentIs500(t *testing.T) {
 	b := newBench(t)
 	quiet(t)
 	commit := directory.Commit{Writes: []directory.Write{{Key: doc.ProjectKey("proj_1"), Value: []byte{99}}}}
 	if _, err := b.memory.Call(t.Context(), abi.ClassDirectory, directory.Name, "", commit.Encode()); err != nil {
 		t.Fatal(err)
 	}
-	b.refused(b.do("GET", "/api/admin/projects/proj_1", ""), 500, "internal_error", "Internal error")
+	b.refused(b.do("GET", "/api/admin/projects/proj_1", ""), fault.Internal)
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// requestView is what is remembered of a request.
+// requestView is a recent request in the API.
 type requestView struct {
-	Time             string          `json:"time"` // when it was let in
+	Time             string          `json:"time"` // when it was admitted
 	RequestID        string          `json:"requestId"`
 	KeyID            string          `json:"keyId"`
-	Model            *string         `json:"model"`    // null: it named none that is known
-	Provider         *string         `json:"provider"` // null: none was asked
-	Status           *uint64         `json:"status"`   // null: nobody knows, its exchange died
+	Model            *string         `json:"model"`    // null: it named no known model
+	Provider         *string         `json:"provider"` // null: no provider was called
+	Status           *uint64         `json:"status"`   // HTTP status; null: unknown, because its exchange died
 	LatencyMs        uint64          `json:"latencyMs"`
 	PromptTokens     uint64          `json:"promptTokens"`
 	CompletionTokens uint64          `json:"completionTokens"`
@@ -31,7 +31,7 @@ type requestView struct {
 
 type requestsView struct {
 	Requests []requestView `json:"requests"`
-	Next     *string       `json:"next"` // for after; null: that was all
+	Next     *string       `json:"next"` // cursor for after; null: last page
 }
 
 var (
@@ -40,22 +40,22 @@ var (
 	statusWords = []string{"2xx", "4xx", "5xx"}
 )
 
-// The place in the list of requests is that of a batch; it is written like an id.
+// batchPrefix makes a cursor of the list look like an ID; it is followed by a batch number.
 const batchPrefix = "batch_"
 
-// How much one question reads of a ledger's batches, which have up to 32 requests each.
+// How many of a ledger's batches, of up to 32 requests each, one request reads.
 const (
 	batchesAtOnce = 100
 	maxBatchReads = 5
 )
 
-// requestFilter is which requests are asked for.
+// requestFilter selects requests; an empty field selects all.
 type requestFilter struct {
 	key, model, provider, status, cache string
 }
 
-// listRequests is GET …/requests?limit=&after=&key=&model=&provider=&status=&cache=, newest first. A page is
-// filled with whole batches: it may have somewhat more requests than were asked for.
+// listRequests is GET …/requests?limit=&after=&key=&model=&provider=&status=&cache=, newest first. A page
+// consists of whole batches, so it may have somewhat more requests than limit.
 func (h *handler) listRequests(c *call) (answer, error) {
 	q, err := readQuery(c.request, batchPrefix, "key", "model", "provider", "status", "cache")
 	if err != nil {
@@ -65,32 +65,35 @@ func (h *handler) listRequests(c *call) (answer, error) {
 		q.values.Get("key"), q.values.Get("model"), q.values.Get("provider"), q.values.Get("status"), q.choice("cache", cacheWords),
 	}
 	if before, err := strconv.ParseUint(strings.TrimPrefix(q.after, batchPrefix), 10, 53); q.after != "" && (err != nil || before == 0) {
-		q.wrong("after", "must be an id that a list gave as next")
+		q.problem("after", badCursor+got(q.after))
 	}
-	if _, err := strconv.ParseUint(f.status, 10, 16); f.status != "" && err != nil && !slices.Contains(statusWords, f.status) {
-		q.wrong("status", "must be a status, 2xx, 4xx or 5xx")
+	if code, err := strconv.ParseUint(f.status, 10, 16); f.status != "" && (err != nil || code < 100 || code > 599) && !slices.Contains(statusWords, f.status) {
+		q.problem("status", "must be an HTTP status code, 2xx, 4xx or 5xx"+got(f.status))
 	}
-	if err := q.refused(); err != nil {
+	if f.key != "" && !isID(f.key, keyPrefix) {
+		q.problem("key", badKeyID+got(f.key))
+	}
+	if err := q.err(); err != nil {
 		return answer{}, err
 	}
 	p, err := h.store.project(c, c.project)
 	if err != nil {
 		return answer{}, err
 	}
-	if _, err := h.fresh(c, &p); err != nil {
+	if _, err := h.flushMeters(c, &p); err != nil {
 		return answer{}, err
 	}
 	view, err := h.requests(c, &p, q, &f)
 	return answer{http.StatusOK, view}, err
 }
 
-// requests reads batches until the page is full, there are no more, or enough has been read.
+// requests reads batches until the page is full, there are no more, or the read limit is reached.
 func (h *handler) requests(c *call, p *project, q *query, f *requestFilter) (requestsView, error) {
 	view := requestsView{Requests: []requestView{}}
 	before, _ := strconv.ParseUint(strings.TrimPrefix(q.after, batchPrefix), 10, 53)
 	for range maxBatchReads {
-		question := ledger.Recent{Before: before, Limit: batchesAtOnce}
-		reply, err := h.store.objects.Call(c, abi.ClassLedger, p.ID, p.Region, question.Encode())
+		command := ledger.Recent{Before: before, Limit: batchesAtOnce}
+		reply, err := h.store.objects.Call(c, abi.ClassLedger, p.ID, p.Region, command.Encode())
 		if err != nil {
 			return view, unavailable(err)
 		}
@@ -102,7 +105,7 @@ func (h *handler) requests(c *call, p *project, q *query, f *requestFilter) (req
 			if len(view.Requests) >= q.limit {
 				return view.sorted(before), nil
 			}
-			view.take(&batches[i], f)
+			view.add(&batches[i], f)
 			before = batches[i].Seq
 		}
 		if len(batches) < batchesAtOnce {
@@ -112,8 +115,8 @@ func (h *handler) requests(c *call, p *project, q *query, f *requestFilter) (req
 	return view.sorted(before), nil
 }
 
-// sorted puts requests of keys whose batches overlap in the order of their time. next is the batch before
-// which the next page starts; 0: there is none.
+// sorted orders requests by time, because the batches of different keys overlap. next is the batch before
+// which the next page starts; 0: last page.
 func (v requestsView) sorted(next uint64) requestsView {
 	v.dropProvisional()
 	slices.SortStableFunc(v.Requests, func(a, b requestView) int { return strings.Compare(b.Time, a.Time) })
@@ -124,7 +127,7 @@ func (v requestsView) sorted(next uint64) requestsView {
 	return v
 }
 
-// dropProvisional removes what was noted of requests that nobody had settled in time, if they were after all.
+// dropProvisional removes the entries of expired requests that were settled later.
 func (v *requestsView) dropProvisional() {
 	settled := map[string]bool{}
 	for i := range v.Requests {
@@ -135,27 +138,27 @@ func (v *requestsView) dropProvisional() {
 	v.Requests = slices.DeleteFunc(v.Requests, func(r requestView) bool { return r.Status == nil && settled[r.RequestID] })
 }
 
-func (v *requestsView) take(b *ledger.RequestBatch, f *requestFilter) {
+func (v *requestsView) add(b *ledger.RequestBatch, f *requestFilter) {
 	for i := len(b.Requests) - 1; i >= 0; i-- {
 		r := &b.Requests[i]
-		if !f.wants(b.KeyID, r) {
+		if !f.matches(b.KeyID, r) {
 			continue
 		}
 		v.Requests = append(v.Requests, requestView{
-			Time: timestamp(r.AtMs), RequestID: r.ID, KeyID: b.KeyID, Model: orNull(r.Model), Provider: orNull(r.Provider),
-			Status: orNone(r.Status), LatencyMs: r.DurationMs, PromptTokens: r.Prompt, CompletionTokens: r.Completion,
+			Time: timestamp(r.AtMs), RequestID: r.ID, KeyID: b.KeyID, Model: nullIfEmpty(r.Model), Provider: nullIfEmpty(r.Provider),
+			Status: nullIfZero(r.Status), LatencyMs: r.DurationMs, PromptTokens: r.Prompt, CompletionTokens: r.Completion,
 			Cost: money.Append(nil, r.CostPico, money.Dollar), Cache: translate(r.Cache, caches, cacheWords),
 			Stream: r.Stream, Estimated: r.Estimated,
 		})
 	}
 }
 
-func (f *requestFilter) wants(keyID string, r *ledger.Request) bool {
+func (f *requestFilter) matches(keyID string, r *ledger.Request) bool {
 	return (f.key == "" || f.key == keyID) && (f.model == "" || f.model == r.Model) && (f.provider == "" || f.provider == r.Provider) &&
-		(f.cache == "" || translate(f.cache, cacheWords, caches) == r.Cache) && f.wantsStatus(r.Status)
+		(f.cache == "" || translate(f.cache, cacheWords, caches) == r.Cache) && f.matchesStatus(r.Status)
 }
 
-func (f *requestFilter) wantsStatus(status uint64) bool {
+func (f *requestFilter) matchesStatus(status uint64) bool {
 	text := strconv.FormatUint(status, 10)
 	return f.status == "" || f.status == text || strings.HasSuffix(f.status, "xx") && text[0] == f.status[0]
 }

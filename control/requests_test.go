@@ -10,11 +10,12 @@ import (
 	"testing"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
 )
 
-// recall has the ledger remember batches of requests, of one meter after the other in turn.
+// recall stores batches of requests in the ledger, from three meters in turn.
 func (b *bench) recall(path string, batches [][]ledger.Request) {
 	b.Helper()
 	for i, batch := range batches {
@@ -46,7 +47,7 @@ func recalled(t *testing.T, n int) (b *bench, path string) {
 	return b, path
 }
 
-// requestIDsOf reads the list to its end.
+// requestIDsOf reads all pages of the list.
 func (b *bench) requestIDsOf(path, query string) (ids []string, pages int) {
 	b.Helper()
 	return b.requestIDsAfter(path, query, "")
@@ -90,8 +91,8 @@ func TestRequestsArePaged(t *testing.T) {
 	}
 }
 
-// The ledger remembers 1,000 batches; the newest stand in the place of the oldest.
-func TestTheRingOfRequests(t *testing.T) {
+// The ledger keeps 1,000 batches; new ones overwrite the oldest.
+func TestRequestsAreOverwritten(t *testing.T) {
 	b, path := recalled(t, ledger.KeepBatches+7)
 	ids, _ := b.requestIDsOf(path, "limit=100")
 	if want := wantedIDs(3*7, 3*(ledger.KeepBatches+7), all); !slices.Equal(ids, want) {
@@ -99,8 +100,8 @@ func TestTheRingOfRequests(t *testing.T) {
 	}
 }
 
-// A page that is read while more comes goes on where the one before ended.
-func TestRequestsThatComeBetweenPages(t *testing.T) {
+// Paging continues at the same place although new requests arrive.
+func TestNewRequestsBetweenPages(t *testing.T) {
 	b, path := recalled(t, 9)
 	first := b.must(200, "GET", path+"/requests?limit=3", "")
 	more := ledger.Absorb{Key: "other", KeyID: "key_x", Seq: 1, Recent: []ledger.Request{remembered(500)}}
@@ -111,8 +112,8 @@ func TestRequestsThatComeBetweenPages(t *testing.T) {
 	}
 }
 
-func TestFiltersOfRequests(t *testing.T) {
-	b, path := recalled(t, 600) // more than one question reads of them
+func TestRequestFilters(t *testing.T) {
+	b, path := recalled(t, 600) // more than one call to the ledger reads
 	status := func(n uint64) uint64 { return remembered(n).Status }
 	for query, wanted := range map[string]func(n uint64, r ledger.Request) bool{
 		"key=key_1":                     func(n uint64, _ ledger.Request) bool { return n/3%3 == 1 },
@@ -135,22 +136,22 @@ func TestFiltersOfRequests(t *testing.T) {
 			t.Errorf("%s: %d requests, want %d", query, len(ids), len(want))
 		}
 	}
-	b.refusedQueries(path+"/requests", map[string][]string{
-		"status=2": nil, "status=3xx": {"status"}, "status=-1": {"status"}, "status=ok": {"status"}, "status=70000": {"status"}, "cache=HIT": {"cache"},
+	b.rejectedQueries(path+"/requests", map[string][]string{
+		"status=2": {"status"}, "status=99": {"status"}, "status=600": {"status"}, "key=backend": {"key"}, "status=3xx": {"status"}, "status=-1": {"status"}, "status=ok": {"status"}, "status=70000": {"status"}, "cache=HIT": {"cache"},
 		"after=req_1": {"after"}, "after=batch_": {"after"}, "after=batch_x": {"after"}, "after=batch_0": {"after"}, "after=batch_99999999999999999999": {"after"},
 		"limit=0": {"limit"}, "limit=101": {"limit"}, "from=2026-11-01": {"from"}, "q=x": {"q"},
 	})
 }
 
-// refusedQueries checks which parameters are wrong; nil is none.
-func (b *bench) refusedQueries(path string, queries map[string][]string) {
+// rejectedQueries checks the rejected parameters of queries; nil: none.
+func (b *bench) rejectedQueries(path string, queries map[string][]string) {
 	b.Helper()
 	for query, want := range queries {
 		got := b.do("GET", path+"?"+query, "")
 		if want == nil && got.Code == 200 {
 			continue
 		}
-		b.refused(got, 400, "invalid_request", "Invalid request")
+		b.refused(got, fault.InvalidRequest)
 		if !reflect.DeepEqual(got.problems(), want) {
 			b.Errorf("%s: %q, want %q", query, got.problems(), want)
 		}
@@ -174,8 +175,8 @@ func TestOneRequest(t *testing.T) {
 	}
 }
 
-// What a meter has not reported yet is in the list; of a busy key it has the newest 32.
-func TestRequestsAreFresh(t *testing.T) {
+// Requests that a meter has not reported yet are listed; of a busy key, the newest 32.
+func TestUnreportedRequestsAreListed(t *testing.T) {
 	b := newBench(t)
 	b.memory.reducers = true
 	path := b.project()
@@ -198,7 +199,7 @@ func TestRequestsAreFresh(t *testing.T) {
 	}
 }
 
-// A request that expiry booked and that was settled after all is listed once, as it went.
+// A request that expired and was settled later is listed once, as settled.
 func TestLateSettlementsAreListedOnce(t *testing.T) {
 	b := newBench(t)
 	b.memory.reducers = true

@@ -3,13 +3,12 @@ package control
 import (
 	"bytes"
 	"encoding/json"
-	"log"
 	"net/http"
 	"strconv"
 )
 
-// write sends an answer, without the body to a HEAD. The body's length is declared where there is one: a host
-// that knows it needs no stream.
+// write sends a response, without the body to a HEAD. It declares the body's length, so that a host needs no
+// stream.
 func write(w http.ResponseWriter, r *http.Request, requestID string, result answer) {
 	header := w.Header()
 	header.Set("X-Request-Id", requestID)
@@ -20,23 +19,20 @@ func write(w http.ResponseWriter, r *http.Request, requestID string, result answ
 	}
 	contentType, body, err := result.content()
 	if err != nil {
-		log.Printf("control: %s: answer does not encode", requestID)
-		w.WriteHeader(http.StatusInternalServerError)
-		return
+		LogFailure(requestID, errInternal.Code, "encode the response: "+err.Error())
+		result = errInternal.answer(requestID)
+		contentType, body, _ = result.content()
 	}
 	header.Set("Content-Type", contentType)
 	header.Set("X-Content-Type-Options", "nosniff")
-	if r.Method == http.MethodHead {
-		w.WriteHeader(result.status)
-		return
-	}
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(result.status)
-	// A failure means that the caller is gone; there is nobody to tell.
-	_, _ = w.Write(body)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(body) // an error means that the client disconnected
+	}
 }
 
-// content is the body, and what it is.
+// content is the body and its media type.
 func (a answer) content() (contentType string, body []byte, err error) {
 	if f, ok := a.body.(file); ok {
 		return f.contentType, f.data, nil
@@ -45,7 +41,7 @@ func (a answer) content() (contentType string, body []byte, err error) {
 	return "application/json", body, err
 }
 
-// encode is JSON as it was meant: names with < in them are not escaped for HTML.
+// encode returns JSON without HTML escaping: a < in a name stays as it is.
 func encode(v any) ([]byte, error) {
 	var buffer bytes.Buffer
 	encoder := json.NewEncoder(&buffer)

@@ -4,12 +4,17 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/postern-ai/postern/core/fault"
 )
 
-// sessionPath is where people sign in and out.
-const sessionPath = "/api/admin/session"
+const (
+	sessionPath  = "/api/admin/session" // for signing in and out
+	projectsPath = "/api/admin/projects"
+	projectPath  = projectsPath + "/{project}"
+)
 
-// route is one line of the table: everything in it is for those who are known, but for the sign-in.
+// route is one endpoint. Every route but sign-in requires authentication.
 type route struct {
 	method, pattern string
 	serve           func(*handler, *call) (answer, error)
@@ -22,43 +27,47 @@ var routes = []route{
 	{http.MethodGet, "/api/admin/audit", (*handler).listAudit},
 	{http.MethodGet, "/api/admin/catalog", (*handler).getCatalog},
 	{http.MethodGet, "/api/admin/providers", (*handler).listProviders},
-	{http.MethodPost, "/api/admin/projects", (*handler).createProject},
-	{http.MethodGet, "/api/admin/projects", (*handler).listProjects},
-	{http.MethodGet, "/api/admin/projects/{project}", (*handler).getProject},
-	{http.MethodPatch, "/api/admin/projects/{project}", (*handler).patchProject},
-	{http.MethodPost, "/api/admin/projects/{project}/archive", (*handler).archiveProject},
-	{http.MethodPost, "/api/admin/projects/{project}/restore", (*handler).restoreProject},
-	{http.MethodGet, "/api/admin/projects/{project}/routes", (*handler).listRoutes},
-	{http.MethodGet, "/api/admin/projects/{project}/usage", (*handler).getUsage},
-	{http.MethodGet, "/api/admin/projects/{project}/requests", (*handler).listRequests},
-	{http.MethodGet, "/api/admin/projects/{project}/provider-keys", (*handler).listProviderKeys},
-	{http.MethodPut, "/api/admin/projects/{project}/provider-keys/{provider}", (*handler).putProviderKey},
-	{http.MethodDelete, "/api/admin/projects/{project}/provider-keys/{provider}", (*handler).deleteProviderKey},
-	{http.MethodPost, "/api/admin/projects/{project}/keys", (*handler).createKey},
-	{http.MethodGet, "/api/admin/projects/{project}/keys", (*handler).listKeys},
-	{http.MethodGet, "/api/admin/projects/{project}/keys/{key}", (*handler).getKey},
-	{http.MethodPatch, "/api/admin/projects/{project}/keys/{key}", (*handler).patchKey},
-	{http.MethodDelete, "/api/admin/projects/{project}/keys/{key}", (*handler).deleteKey},
-	{http.MethodPost, "/api/admin/projects/{project}/keys/{key}/rotate", (*handler).rotateKey},
-	{http.MethodPost, "/api/admin/projects/{project}/keys/{key}/deactivate", (*handler).deactivateKey},
-	{http.MethodPost, "/api/admin/projects/{project}/keys/{key}/reactivate", (*handler).reactivateKey},
+	{http.MethodPost, projectsPath, (*handler).createProject},
+	{http.MethodGet, projectsPath, (*handler).listProjects},
+	{http.MethodGet, projectPath, (*handler).getProject},
+	{http.MethodPatch, projectPath, (*handler).patchProject},
+	{http.MethodPost, projectPath + "/archive", (*handler).archiveProject},
+	{http.MethodPost, projectPath + "/restore", (*handler).restoreProject},
+	{http.MethodGet, projectPath + "/routes", (*handler).listRoutes},
+	{http.MethodGet, projectPath + "/usage", (*handler).getUsage},
+	{http.MethodGet, projectPath + "/requests", (*handler).listRequests},
+	{http.MethodGet, projectPath + "/provider-keys", (*handler).listProviderKeys},
+	{http.MethodPut, projectPath + "/provider-keys/{provider}", (*handler).putProviderKey},
+	{http.MethodDelete, projectPath + "/provider-keys/{provider}", (*handler).deleteProviderKey},
+	{http.MethodPost, projectPath + "/keys", (*handler).createKey},
+	{http.MethodGet, projectPath + "/keys", (*handler).listKeys},
+	{http.MethodGet, projectPath + "/keys/{key}", (*handler).getKey},
+	{http.MethodPatch, projectPath + "/keys/{key}", (*handler).patchKey},
+	{http.MethodDelete, projectPath + "/keys/{key}", (*handler).deleteKey},
+	{http.MethodPost, projectPath + "/keys/{key}/rotate", (*handler).rotateKey},
+	{http.MethodPost, projectPath + "/keys/{key}/deactivate", (*handler).deactivateKey},
+	{http.MethodPost, projectPath + "/keys/{key}/reactivate", (*handler).reactivateKey},
 }
 
 func (r *route) isSignIn() bool { return r.pattern == sessionPath && r.method == http.MethodPost }
 
-// match finds the route of a request, by its path as sent: an escaped slash does not part segments. HEAD is
-// GET without the body, which write leaves out. It refuses with 404, or with 405 and all the methods that the
-// path has.
+// match finds the route for the escaped path of a request, in which an escaped slash does not separate
+// segments. HEAD is GET without the body, which write omits. The error is a 404, or a 405 with all methods of
+// the path.
 func match(r *http.Request) (*route, *call, error) {
 	method := r.Method
 	if method == http.MethodHead {
 		method = http.MethodGet
 	}
 	var allowed []string
+	var advice string
 	for i := range routes {
 		c := &call{Context: r.Context(), request: r}
 		if !c.bind(routes[i].pattern, r.URL.EscapedPath()) {
 			continue
+		}
+		if routes[i].pattern == projectPath && method == http.MethodDelete {
+			advice = "; archive the project with POST " + r.URL.EscapedPath() + "/archive"
 		}
 		if routes[i].method == method {
 			return &routes[i], c, nil
@@ -68,14 +77,29 @@ func match(r *http.Request) (*route, *call, error) {
 		}
 	}
 	if allowed == nil {
-		return nil, nil, errNotFound
+		return nil, nil, unknownPath(r.URL.EscapedPath())
 	}
 	slices.Sort(allowed)
-	return nil, nil, methodNotAllowed(allowed)
+	return nil, nil, methodNotAllowed(allowed, r.Method, advice)
 }
 
-// bind tells whether a path fits a pattern, and takes its parameters. What cannot be an id fits nothing,
-// so no outsider's text becomes part of a document's key.
+// unknownPath is a 404 for a path without an endpoint. It describes a project or key that is not in the form
+// of an ID.
+func unknownPath(path string) *refusal {
+	segments := strings.Split(strings.TrimPrefix(path, projectsPath+"/"), "/")
+	switch {
+	case !strings.HasPrefix(path, projectsPath+"/") || segments[0] == "":
+		return errNoEndpoint
+	case !isID(segments[0], projectPrefix):
+		return refuse(fault.NotFound, "project", badProjectID+got(segments[0]))
+	case len(segments) > 2 && segments[1] == "keys" && segments[2] != "" && !isID(segments[2], keyPrefix):
+		return refuse(fault.NotFound, "key", badKeyID+got(segments[2]))
+	}
+	return errNoEndpoint
+}
+
+// bind reports whether a path matches a pattern, and sets the path parameters. Text that is not in the form
+// of an ID matches nothing, so that no foreign text becomes part of a document's key.
 func (c *call) bind(pattern, path string) bool {
 	want, have := strings.Split(pattern, "/"), strings.Split(path, "/")
 	if len(want) != len(have) {
@@ -96,7 +120,7 @@ func (c *call) bind(pattern, path string) bool {
 	return true
 }
 
-// isProviderName tells whether a text could be the catalog's name of a provider.
+// isProviderName reports whether text has the form of a provider's name in the catalog.
 func isProviderName(text string) bool {
 	return text != "" && len(text) <= maxIDLength && !strings.ContainsFunc(text, func(r rune) bool {
 		return r != '-' && r != '_' && r != '.' && (r < 'a' || r > 'z') && (r < '0' || r > '9')

@@ -8,56 +8,57 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// tierView is a tier as requests of the project's production keys find it.
+// tierView is a tier as it applies to requests of the project's production keys.
 type tierView struct {
 	Name     string           `json:"name"`
 	Strategy string           `json:"strategy"`
-	Source   string           `json:"source"` // catalog or project
-	Targets  []routeStateView `json:"targets"`
+	Source   string           `json:"source"` // "catalog" or "project"
+	Targets  []tierTargetView `json:"targets"`
 }
 
-type routeStateView struct {
+type tierTargetView struct {
 	Model       string   `json:"model"`
 	Provider    string   `json:"provider"`
 	Weight      uint64   `json:"weight"`
-	Share       *float64 `json:"share"`       // of the requests that it gets first; null: not by weight
-	InputPrice  *price   `json:"inputPrice"`  // dollars for a million tokens
+	Share       *float64 `json:"share"`       // share of requests that try it first; null: not weighted
+	InputPrice  *price   `json:"inputPrice"`  // dollars per million tokens
 	OutputPrice *price   `json:"outputPrice"` // likewise
 	Allowed     bool     `json:"allowed"`     // by the project's list of models
-	Ready       *bool    `json:"ready"`       // there are credentials; null: the gateway did not say
-	State       *string  `json:"state"`       // of its circuit; null: the gateway has not asked it lately
+	Ready       *bool    `json:"ready"`       // it has credentials; null: the gateway did not report it
+	State       *string  `json:"state"`       // of its circuit breaker; null: the gateway has not called it recently
 }
 
-// listRoutes is GET …/routes: what each tier means for the project, in the order in which targets are tried.
+// listRoutes is GET …/routes: each tier as it applies to the project, its targets in the order in which they
+// are tried.
 func (h *handler) listRoutes(c *call) (answer, error) {
 	p, err := h.store.project(c, c.project)
 	if err != nil {
 		return answer{}, err
 	}
-	seen := readSight(c.request)
-	v := h.viewOf(&p.Policy, seen)
+	observed := readHealth(c.request)
+	v := h.policyView(&p.Policy, observed)
 	tiers := []tierView{}
 	for i := range h.Catalog.Tiers {
-		tiers = append(tiers, viewTier(v, h.Catalog.Tiers[i].Name, seen))
+		tiers = append(tiers, viewTier(v, h.Catalog.Tiers[i].Name, observed))
 	}
 	return answer{http.StatusOK, map[string]any{"tiers": tiers}}, nil
 }
 
-// viewOf is the catalog as a project's keys may use it, with the master keys that are there now. Where the
-// gateway did not say what is ready, all is.
-func (h *handler) viewOf(p *doc.Policy, seen *sight) *policy.View {
+// policyView is the catalog as a project's keys may use it, with the current master keys. If the gateway
+// reported nothing, all providers count as ready.
+func (h *handler) policyView(p *doc.Policy, observed *health) *policy.View {
 	catalog := *h.Catalog
 	catalog.MasterKeys = h.masterKeys()
 	return &policy.View{Config: &catalog, Project: p, Ready: func(p *config.Provider) bool {
-		ready := seen.ready(p)
+		ready := observed.ready(p)
 		return ready == nil || *ready
 	}}
 }
 
-func viewTier(v *policy.View, name string, seen *sight) tierView {
+func viewTier(v *policy.View, name string, observed *health) tierView {
 	selected := policy.Select(v.Config, v.Project, name)
 	strategy, targets := selected.StrategyOf(v.Config, name), v.SelectedTargets(&selected, name)
-	view := tierView{Name: name, Strategy: translate(strategy, strategies, strategyWords), Source: "catalog", Targets: []routeStateView{}}
+	view := tierView{Name: name, Strategy: translate(strategy, strategies, strategyWords), Source: "catalog", Targets: []tierTargetView{}}
 	if selected.Routed {
 		view.Source = "project"
 	}
@@ -68,21 +69,21 @@ func viewTier(v *policy.View, name string, seen *sight) tierView {
 	if strategy != config.Weighted {
 		total = 0
 	}
-	for _, t := range policy.Expected(strategy, targets, seen.latency) {
-		view.Targets = append(view.Targets, viewTarget(&t, total, seen))
+	for _, t := range policy.Expected(strategy, targets, observed.latency) {
+		view.Targets = append(view.Targets, viewTarget(&t, total, observed))
 	}
 	return view
 }
 
-// viewTarget is one target of a tier whose targets have a total weight; 0: they are not drawn by weight.
-func viewTarget(t *policy.Target, total uint64, seen *sight) routeStateView {
+// viewTarget is one target of a tier. total is the sum of the targets' weights; 0: the tier is not weighted.
+func viewTarget(t *policy.Target, total uint64, observed *health) tierTargetView {
 	m := t.Model
-	view := routeStateView{
+	view := tierTargetView{
 		Model: m.Name, Provider: m.Provider.Name, Weight: t.Weight, InputPrice: perMillion(m.Prices.Input),
-		OutputPrice: perMillion(m.Prices.Output), Allowed: t.Allowed, Ready: &t.Ready, State: seen.state(m.Name),
+		OutputPrice: perMillion(m.Prices.Output), Allowed: t.Allowed, Ready: &t.Ready, State: observed.state(m.Name),
 	}
 	if t.MasterKeyID == "" {
-		view.Ready = seen.ready(m.Provider)
+		view.Ready = observed.ready(m.Provider)
 	}
 	if total > 0 {
 		share := float64(t.DrawWeight()) / float64(total)

@@ -16,48 +16,48 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-const sightOfAlpha = `{"ready":["alpha"],"targets":[{"model":"a-dear","state":"open","latencyMs":50},{"model":"a-cheap","state":"closed","latencyMs":900}]}`
+const healthOfAlpha = `{"ready":["alpha"],"targets":[{"model":"a-costly","state":"open","latencyMs":50},{"model":"a-cheap","state":"closed","latencyMs":900}]}`
 
 func TestRoutesView(t *testing.T) {
 	b := routedCatalog(t)
 	path := b.project()
 	const (
-		dear  = `{"model":"a-dear","provider":"alpha","weight":%d,"share":%s,"inputPrice":3,"outputPrice":15,"allowed":true,"ready":%s,"state":%s}`
-		cheap = `{"model":"a-cheap","provider":"alpha","weight":%d,"share":%s,"inputPrice":0.1,"outputPrice":0.4,"allowed":true,"ready":%s,"state":%s}`
-		free  = `{"model":"b-free","provider":"beta","weight":%d,"share":%s,"inputPrice":0,"outputPrice":0,"allowed":true,"ready":%s,"state":%s}`
+		costly = `{"model":"a-costly","provider":"alpha","weight":%d,"share":%s,"inputPrice":3,"outputPrice":15,"allowed":true,"ready":%s,"state":%s}`
+		cheap  = `{"model":"a-cheap","provider":"alpha","weight":%d,"share":%s,"inputPrice":0.1,"outputPrice":0.4,"allowed":true,"ready":%s,"state":%s}`
+		free   = `{"model":"b-free","provider":"beta","weight":%d,"share":%s,"inputPrice":0,"outputPrice":0,"allowed":true,"ready":%s,"state":%s}`
 	)
 	tier := func(name, strategy, source string, targets ...string) string {
 		return fmt.Sprintf(`{"name":%q,"strategy":%q,"source":%q,"targets":[%s]}`, name, strategy, source, strings.Join(targets, ","))
 	}
-	best := tier("best", "ordered", "catalog", fmt.Sprintf(free, 0, "null", "null", "null"), fmt.Sprintf(dear, 0, "null", "null", "null"))
-	fast := tier("fast", "weighted", "catalog", fmt.Sprintf(cheap, 3, "0.75", "null", "null"), fmt.Sprintf(dear, 1, "0.25", "null", "null"))
+	best := tier("best", "ordered", "catalog", fmt.Sprintf(free, 0, "null", "null", "null"), fmt.Sprintf(costly, 0, "null", "null", "null"))
+	fast := tier("fast", "weighted", "catalog", fmt.Sprintf(cheap, 3, "0.75", "null", "null"), fmt.Sprintf(costly, 1, "0.25", "null", "null"))
 	b.routesAre(path, "", fast, best)
-	b.must(200, "PATCH", path, `{"routes":{"fast":{"strategy":"fastest","targets":[{"model":"b-free"},{"model":"a-cheap"},{"model":"a-dear"}]},`+
-		`"best":{"strategy":"cheapest","targets":[{"model":"a-dear"},{"model":"a-cheap","weight":0},{"model":"b-free"}]}}}`)
-	b.routesAre(path, sightOfAlpha,
-		tier("fast", "fastest", "project", fmt.Sprintf(free, 1, "null", "false", "null"), fmt.Sprintf(dear, 1, "null", "true", `"open"`), fmt.Sprintf(cheap, 1, "null", "true", `"closed"`)),
-		tier("best", "cheapest", "project", fmt.Sprintf(free, 1, "null", "false", "null"), fmt.Sprintf(cheap, 0, "null", "true", `"closed"`), fmt.Sprintf(dear, 1, "null", "true", `"open"`)))
+	b.must(200, "PATCH", path, `{"routes":{"fast":{"strategy":"fastest","targets":[{"model":"b-free"},{"model":"a-cheap"},{"model":"a-costly"}]},`+
+		`"best":{"strategy":"cheapest","targets":[{"model":"a-costly"},{"model":"a-cheap","weight":0},{"model":"b-free"}]}}}`)
+	b.routesAre(path, healthOfAlpha,
+		tier("fast", "fastest", "project", fmt.Sprintf(free, 1, "null", "false", "null"), fmt.Sprintf(costly, 1, "null", "true", `"open"`), fmt.Sprintf(cheap, 1, "null", "true", `"closed"`)),
+		tier("best", "cheapest", "project", fmt.Sprintf(free, 1, "null", "false", "null"), fmt.Sprintf(cheap, 0, "null", "true", `"closed"`), fmt.Sprintf(costly, 1, "null", "true", `"open"`)))
 	b.must(200, "PATCH", path, `{"routes":{"fast":{"targets":[{"model":"b-free","weight":0},{"model":"a-cheap","weight":0}]}}}`)
 	b.routesAre(path, "", tier("fast", "weighted", "project", fmt.Sprintf(free, 0, "null", "null", "null"), fmt.Sprintf(cheap, 0, "null", "null", "null")), best)
 }
 
-// routesAre compares the view with two tiers; the catalog's own come before them.
-func (b *bench) routesAre(path, sight string, tiers ...string) {
+// routesAre compares the last two tiers of a response; the catalog's own come first.
+func (b *bench) routesAre(path, health string, tiers ...string) {
 	b.Helper()
-	got := b.do("GET", path+"/routes", "", sightHeader, sight)
+	got := b.do("GET", path+"/routes", "", healthHeader, health)
 	if want := strings.Join(tiers, ",") + "]}"; got.Code != 200 || !strings.HasSuffix(got.Body.String(), want) {
 		b.Errorf("got %d %s\nwant …%s", got.Code, got.Body, want)
 	}
 }
 
-// A model that the catalog has no more is left out; the project's own key makes its provider ready.
+// A model that was removed from the catalog is omitted; a project's own key makes its provider ready.
 func TestRoutesViewAfterTheCatalogChanged(t *testing.T) {
 	b := routedCatalog(t)
 	b.masters = "k1:" + strings.Repeat("A", 43) + "="
 	path := b.project()
-	b.must(200, "PATCH", path, `{"routes":{"fast":{"targets":[{"model":"b-free"},{"model":"a-dear"}]}}}`)
+	b.must(200, "PATCH", path, `{"routes":{"fast":{"targets":[{"model":"b-free"},{"model":"a-costly"}]}}}`)
 	b.must(200, "PUT", path+"/provider-keys/beta", `{"key":"sk-of-the-project"}`)
-	got := b.do("GET", path+"/routes", "", sightHeader, `{"ready":[],"targets":[]}`)
+	got := b.do("GET", path+"/routes", "", healthHeader, `{"ready":[],"targets":[]}`)
 	if !strings.Contains(got.Body.String(), `"model":"b-free","provider":"beta","weight":1,"share":1,"inputPrice":0,"outputPrice":0,"allowed":true,"ready":true,`) {
 		t.Error(got.Body)
 	}
@@ -67,15 +67,15 @@ func TestRoutesViewAfterTheCatalogChanged(t *testing.T) {
 	}
 }
 
-// heldCatalog is the tests' catalog with every kind of provider that readiness depends on.
-const heldCatalog = `{"providers":[
+// parityCatalog is a catalog with every kind of provider that matters for readiness.
+const parityCatalog = `{"providers":[
 		{"name":"alpha","wire":"openai","baseUrl":"https://alpha.example/v1","keyEnv":"ALPHA_KEY"},
 		{"name":"beta","wire":"openai","baseUrl":"https://beta.example/v1","keyEnv":"BETA_KEY"},
 		{"name":"gamma","wire":"responses","baseUrl":"https://gamma.example/v1","keyEnv":"GAMMA_KEY"},
 		{"name":"gamma-chat","wire":"openai","baseUrl":"https://gamma.example/v1","keyEnv":"GAMMA_KEY"},
 		{"name":"house","wire":"openai","baseUrl":"https://house.example/v1","keyEnv":"HOUSE_KEY","deploymentKey":true}],
 	"models":[
-		{"name":"a-dear","provider":"alpha","upstream":"dear","input":"3","output":"15"},
+		{"name":"a-costly","provider":"alpha","upstream":"costly","input":"3","output":"15"},
 		{"name":"a-cheap","provider":"alpha","aliases":["cheapo"],"input":"0.1","output":"0.4"},
 		{"name":"b-free","provider":"beta","input":"0","output":"0"},
 		{"name":"g-one","provider":"gamma","input":"1","output":"1"},
@@ -83,26 +83,26 @@ const heldCatalog = `{"providers":[
 		{"name":"h-one","provider":"house","input":"1","output":"1"},
 		{"name":"a-embed","provider":"alpha","kind":"embedding","input":"0.02"}],
 	"tiers":[
-		{"name":"fast","strategy":"weighted","targets":[{"model":"a-dear","weight":1},{"model":"b-free","weight":2},{"model":"a-cheap","weight":3}]},
-		{"name":"best","strategy":"ordered","targets":[{"model":"b-free"},{"model":"a-dear"}]},
+		{"name":"fast","strategy":"weighted","targets":[{"model":"a-costly","weight":1},{"model":"b-free","weight":2},{"model":"a-cheap","weight":3}]},
+		{"name":"best","strategy":"ordered","targets":[{"model":"b-free"},{"model":"a-costly"}]},
 		{"name":"far","strategy":"cheapest","targets":[{"model":"g-two"},{"model":"g-one"},{"model":"h-one"}]}]}`
 
-// gatewaysConfig is what the gateway makes of a deployment that has alpha's key and the master key m2.
-func gatewaysConfig(t *testing.T, masters string) *config.Config {
+// gatewayConfig is the gateway's configuration with alpha's key and the given master keys.
+func gatewayConfig(t *testing.T, masters string) *config.Config {
 	t.Helper()
-	parsed, wrong := config.Parse(abi.Config{Catalog: catalog.Default, Env: []abi.Header{
-		{Name: config.EnvCatalog, Value: heldCatalog}, {Name: "ALPHA_KEY", Value: "sk-alpha"}, {Name: config.EnvMasterKeys, Value: masters},
+	parsed, problem := config.Parse(abi.Config{Catalog: catalog.Default, Env: []abi.Header{
+		{Name: config.EnvCatalog, Value: parityCatalog}, {Name: "ALPHA_KEY", Value: "sk-alpha"}, {Name: config.EnvMasterKeys, Value: masters},
 	}})
-	if wrong != "" {
-		t.Fatal(wrong)
+	if problem != "" {
+		t.Fatal(problem)
 	}
 	return parsed
 }
 
-// gatewaysSight is the header that it sends along.
-func gatewaysSight(t *testing.T, cfg *config.Config) *sight {
+// gatewayHealth is the content of the header that the gateway sends.
+func gatewayHealth(t *testing.T, cfg *config.Config) *health {
 	t.Helper()
-	s := sight{Ready: []string{}, Targets: []targetSight{{Model: "a-cheap", State: "closed", LatencyMs: 90}, {Model: "b-free", State: "open", LatencyMs: 30}}}
+	s := health{Ready: []string{}, Targets: []targetHealth{{Model: "a-cheap", State: "closed", LatencyMs: 90}, {Model: "b-free", State: "open", LatencyMs: 30}}}
 	for _, p := range cfg.Providers {
 		if p.Ready {
 			s.Ready = append(s.Ready, p.Name)
@@ -111,87 +111,87 @@ func gatewaysSight(t *testing.T, cfg *config.Config) *sight {
 	return &s
 }
 
-var heldPolicies = map[string]doc.Policy{
-	"none":                                {},
-	"models":                              {Models: []string{"a-cheap", "b-free"}},
-	"a model by its alias":                {Models: []string{"cheapo"}},
-	"a model by its provider":             {Models: []string{"alpha/dear"}},
-	"a tier":                              {Models: []string{"best"}},
-	"an embedding model":                  {Models: []string{"a-embed"}},
-	"nothing that there is":               {Models: []string{"nobody"}},
-	"a route":                             {Routes: []doc.Route{{Tier: "best", Strategy: uint8(config.Fastest), Targets: heldTargets("a-dear", "a-cheap", "b-free")}}},
-	"a route by weight":                   {Routes: []doc.Route{{Tier: "best", Strategy: uint8(config.Weighted), Targets: heldTargets("b-free", "a-dear", "a-cheap")}}},
-	"a route by alias":                    {Routes: []doc.Route{{Tier: "best", Strategy: uint8(config.Ordered), Targets: heldTargets("cheapo", "alpha/dear")}}},
-	"a route, some of which left":         {Routes: []doc.Route{{Tier: "best", Strategy: uint8(config.Cheapest), Targets: heldTargets("gone", "a-dear")}}},
-	"a route, all of which left":          {Routes: []doc.Route{{Tier: "fast", Strategy: uint8(config.Ordered), Targets: heldTargets("gone", "left")}}},
-	"a route of embedding models":         {Routes: []doc.Route{{Tier: "fast", Strategy: uint8(config.Ordered), Targets: heldTargets("a-embed")}}},
-	"a route that the project forbids":    {Models: []string{"b-free"}, Routes: []doc.Route{{Tier: "fast", Targets: heldTargets("a-dear", "b-free")}}},
-	"a route for what is no tier":         {Routes: []doc.Route{{Tier: "a-dear", Targets: heldTargets("b-free")}}},
-	"an own key":                          {ProviderKeys: []doc.ProviderKey{{Provider: "beta", KeyID: "m2"}}},
-	"an own key in the deployment's":      {ProviderKeys: []doc.ProviderKey{{Provider: "alpha", KeyID: "m2"}}},
-	"a master key that is gone":           {ProviderKeys: []doc.ProviderKey{{Provider: "alpha", KeyID: "m1"}}},
-	"an account of two wires":             {ProviderKeys: []doc.ProviderKey{{Provider: "gamma", KeyID: "m2"}}},
-	"a lost account of two wires":         {ProviderKeys: []doc.ProviderKey{{Provider: "gamma", KeyID: "m1"}}},
-	"an own key that cannot be used":      {ProviderKeys: []doc.ProviderKey{{Provider: "house", KeyID: "m2"}}},
-	"an own key on a wire of its own":     {ProviderKeys: []doc.ProviderKey{{Provider: "gamma-chat", KeyID: "m2"}}},
-	"own keys and a route and a list":     {Models: []string{"g-one", "far"}, Routes: []doc.Route{{Tier: "far", Strategy: uint8(config.Weighted), Targets: heldTargets("g-one", "b-free")}}, ProviderKeys: []doc.ProviderKey{{Provider: "gamma", KeyID: "m2"}, {Provider: "beta", KeyID: "m1"}}},
-	"own keys for all, whose master left": {ProviderKeys: []doc.ProviderKey{{Provider: "alpha", KeyID: "m0"}, {Provider: "beta", KeyID: "m0"}, {Provider: "gamma", KeyID: "m0"}}},
+var parityPolicies = map[string]doc.Policy{
+	"none":                                        {},
+	"models":                                      {Models: []string{"a-cheap", "b-free"}},
+	"a model by its alias":                        {Models: []string{"cheapo"}},
+	"a model by its provider":                     {Models: []string{"alpha/costly"}},
+	"a tier":                                      {Models: []string{"best"}},
+	"an embedding model":                          {Models: []string{"a-embed"}},
+	"an unknown model":                            {Models: []string{"nobody"}},
+	"a route":                                     {Routes: []doc.Route{{Tier: "best", Strategy: uint8(config.Fastest), Targets: parityTargets("a-costly", "a-cheap", "b-free")}}},
+	"a route by weight":                           {Routes: []doc.Route{{Tier: "best", Strategy: uint8(config.Weighted), Targets: parityTargets("b-free", "a-costly", "a-cheap")}}},
+	"a route by alias":                            {Routes: []doc.Route{{Tier: "best", Strategy: uint8(config.Ordered), Targets: parityTargets("cheapo", "alpha/costly")}}},
+	"a route with a removed model":                {Routes: []doc.Route{{Tier: "best", Strategy: uint8(config.Cheapest), Targets: parityTargets("removed", "a-costly")}}},
+	"a route of removed models":                   {Routes: []doc.Route{{Tier: "fast", Strategy: uint8(config.Ordered), Targets: parityTargets("removed", "deleted")}}},
+	"a route of embedding models":                 {Routes: []doc.Route{{Tier: "fast", Strategy: uint8(config.Ordered), Targets: parityTargets("a-embed")}}},
+	"a route with a forbidden model":              {Models: []string{"b-free"}, Routes: []doc.Route{{Tier: "fast", Targets: parityTargets("a-costly", "b-free")}}},
+	"a route for an unknown tier":                 {Routes: []doc.Route{{Tier: "a-costly", Targets: parityTargets("b-free")}}},
+	"an own key":                                  {ProviderKeys: []doc.ProviderKey{{Provider: "beta", KeyID: "m2"}}},
+	"an own key besides the deployment's":         {ProviderKeys: []doc.ProviderKey{{Provider: "alpha", KeyID: "m2"}}},
+	"a removed master key":                        {ProviderKeys: []doc.ProviderKey{{Provider: "alpha", KeyID: "m1"}}},
+	"an account of two wires":                     {ProviderKeys: []doc.ProviderKey{{Provider: "gamma", KeyID: "m2"}}},
+	"an account of two wires, removed master key": {ProviderKeys: []doc.ProviderKey{{Provider: "gamma", KeyID: "m1"}}},
+	"an own key that is not accepted":             {ProviderKeys: []doc.ProviderKey{{Provider: "house", KeyID: "m2"}}},
+	"an own key for one of two wires":             {ProviderKeys: []doc.ProviderKey{{Provider: "gamma-chat", KeyID: "m2"}}},
+	"own keys, a route and a list":                {Models: []string{"g-one", "far"}, Routes: []doc.Route{{Tier: "far", Strategy: uint8(config.Weighted), Targets: parityTargets("g-one", "b-free")}}, ProviderKeys: []doc.ProviderKey{{Provider: "gamma", KeyID: "m2"}, {Provider: "beta", KeyID: "m1"}}},
+	"own keys for all, removed master key":        {ProviderKeys: []doc.ProviderKey{{Provider: "alpha", KeyID: "m0"}, {Provider: "beta", KeyID: "m0"}, {Provider: "gamma", KeyID: "m0"}}},
 }
 
-func heldTargets(models ...string) (targets []doc.RouteTarget) {
+func parityTargets(models ...string) (targets []doc.RouteTarget) {
 	for i, m := range models {
 		targets = append(targets, doc.RouteTarget{Model: m, Weight: uint64(len(models) - i)})
 	}
 	return targets
 }
 
-// The dashboard shows what the gateway does: what control says of a project, which knows neither credentials nor
-// circuits, is what core/policy says with the gateway's configuration.
-func TestControlSeesWhatTheGatewayDoes(t *testing.T) {
+// The dashboard must show the gateway's actual routing. Control, which knows neither credentials nor circuit
+// breakers, must get the same result as core/policy with the gateway's configuration.
+func TestRoutesViewMatchesGateway(t *testing.T) {
 	masters := "m2:" + strings.Repeat("A", 43) + "="
-	gateway := gatewaysConfig(t, masters)
-	seen := gatewaysSight(t, gateway)
-	header, err := json.Marshal(seen)
+	gateway := gatewayConfig(t, masters)
+	health := gatewayHealth(t, gateway)
+	header, err := json.Marshal(health)
 	if err != nil {
 		t.Fatal(err)
 	}
 	different := map[string]bool{}
-	for about, p := range heldPolicies {
+	for name, p := range parityPolicies {
 		b := newBench(t)
 		b.masters = masters
-		b.handler.(*handler).Catalog = parseCatalog(heldCatalog)
+		b.handler.(*handler).Catalog = parseCatalog(parityCatalog)
 		path := b.project()
 		b.setPolicy(path, p)
 		var view struct{ Tiers []tierView }
-		got := b.do("GET", path+"/routes", "", sightHeader, string(header))
+		got := b.do("GET", path+"/routes", "", healthHeader, string(header))
 		if err := json.Unmarshal(got.Body.Bytes(), &view); err != nil || len(view.Tiers) != len(gateway.Tiers) {
-			t.Fatalf("%s: %v %s", about, err, got.Body)
+			t.Fatalf("%s: %v %s", name, err, got.Body)
 		}
-		truth := policy.View{Config: gateway, Project: &p}
+		expected := policy.View{Config: gateway, Project: &p}
 		for _, tier := range view.Tiers {
-			if have, want := controlSays(&tier), policySays(&truth, tier.Name, seen); have != want {
-				t.Errorf("%s: control says %s\nthe gateway %s", about, have, want)
+			if have, want := controlView(&tier), policyResult(&expected, tier.Name, health); have != want {
+				t.Errorf("%s: control has %s\nthe gateway %s", name, have, want)
 			}
-			different[controlSays(&tier)] = true
+			different[controlView(&tier)] = true
 		}
 		for _, v := range []struct {
 			key         []string
 			development bool
 		}{{nil, false}, {[]string{"cheapo", "far"}, false}, {nil, true}, {[]string{"best"}, true}} {
-			truth := policy.View{Config: gateway, Project: &p, Key: v.key, Development: v.development}
-			mine := b.handler.(*handler).viewOf(&p, seen)
-			mine.Key, mine.Development = v.key, v.development
-			if have, want := shownNames(mine), shownNames(&truth); !reflect.DeepEqual(have, want) {
-				t.Errorf("%s, %+v: control shows %q, the gateway %q", about, v, have, want)
+			expected := policy.View{Config: gateway, Project: &p, Key: v.key, Development: v.development}
+			actual := b.handler.(*handler).policyView(&p, health)
+			actual.Key, actual.Development = v.key, v.development
+			if have, want := shownNames(actual), shownNames(&expected); !reflect.DeepEqual(have, want) {
+				t.Errorf("%s, %+v: control shows %q, the gateway %q", name, v, have, want)
 			}
 		}
 	}
-	if len(different) < len(heldPolicies) {
-		t.Errorf("%d policies make only %d different tiers", len(heldPolicies), len(different))
+	if len(different) < len(parityPolicies) {
+		t.Errorf("%d policies result in only %d different tiers", len(parityPolicies), len(different))
 	}
 }
 
-// setPolicy puts a policy into a project as if it had been made before the catalog and the keys were what they are.
+// setPolicy stores a policy without validation, as if it were older than the catalog and the master keys.
 func (b *bench) setPolicy(path string, p doc.Policy) {
 	b.Helper()
 	h := b.handler.(*handler)
@@ -201,36 +201,36 @@ func (b *bench) setPolicy(path string, p doc.Policy) {
 	}
 	changed := next(stored)
 	changed.Policy = p
-	if held, err := h.store.commit(b.Context(), change{writes: []directory.Write{writeProject(&changed)}}); err != nil || !held {
-		b.Fatal(held, err)
+	if committed, err := h.store.commit(b.Context(), change{writes: []directory.Write{writeProject(&changed)}}); err != nil || !committed {
+		b.Fatal(committed, err)
 	}
 }
 
-func controlSays(tier *tierView) string {
-	said := tier.Name + " " + tier.Strategy + " " + tier.Source
+func controlView(tier *tierView) string {
+	text := tier.Name + " " + tier.Strategy + " " + tier.Source
 	for _, target := range tier.Targets {
-		said += fmt.Sprintf(" %s/%s:%d allowed=%v ready=%v share=%v", target.Provider, target.Model, target.Weight, target.Allowed, *target.Ready, target.Share != nil && *target.Share > 0)
+		text += fmt.Sprintf(" %s/%s:%d allowed=%v ready=%v share=%v", target.Provider, target.Model, target.Weight, target.Allowed, *target.Ready, target.Share != nil && *target.Share > 0)
 	}
-	return said
+	return text
 }
 
-func policySays(v *policy.View, name string, seen *sight) string {
+func policyResult(v *policy.View, name string, health *health) string {
 	strategy, targets, source := v.Strategy(name), v.Targets(name), "catalog"
 	if policy.Select(v.Config, v.Project, name).Routed {
 		source = "project"
 	}
-	said := name + " " + translate(strategy, strategies, strategyWords) + " " + source
+	text := name + " " + translate(strategy, strategies, strategyWords) + " " + source
 	for _, c := range policy.Expected(strategy, targets, func(model string) uint64 {
-		at := slices.IndexFunc(seen.Targets, func(s targetSight) bool { return s.Model == model })
+		at := slices.IndexFunc(health.Targets, func(s targetHealth) bool { return s.Model == model })
 		if at < 0 {
 			return 0
 		}
-		return seen.Targets[at].LatencyMs
+		return health.Targets[at].LatencyMs
 	}) {
 		drawn := strategy == config.Weighted && c.DrawWeight() > 0
-		said += fmt.Sprintf(" %s/%s:%d allowed=%v ready=%v share=%v", c.Model.Provider.Name, c.Model.Name, c.Weight, c.Allowed, c.Ready, drawn)
+		text += fmt.Sprintf(" %s/%s:%d allowed=%v ready=%v share=%v", c.Model.Provider.Name, c.Model.Name, c.Weight, c.Allowed, c.Ready, drawn)
 	}
-	return said
+	return text
 }
 
 func shownNames(v *policy.View) (names []string) {

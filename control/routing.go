@@ -7,10 +7,10 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// maxWeight of a target in a project's route.
+// maxWeight is the maximum weight of a target in a project's route.
 const maxWeight = 1_000_000
 
-// routeView stands in for a tier.
+// routeView is a project's override of a tier.
 type routeView struct {
 	Strategy string       `json:"strategy"`
 	Targets  []targetView `json:"targets"`
@@ -38,7 +38,7 @@ func viewRoutes(routes []doc.Route) map[string]routeView {
 	return views
 }
 
-// routes takes the field "routes": all of the project's overrides, by tier.
+// routes takes the field "routes": all tiers that the project overrides.
 func (h *handler) routes(f *fields) (routes []doc.Route, given bool) {
 	all, given := f.object("routes")
 	if !given {
@@ -47,41 +47,40 @@ func (h *handler) routes(f *fields) (routes []doc.Route, given bool) {
 	for _, tier := range h.tierNames() {
 		if inner, ok := all.object(tier); ok {
 			routes = append(routes, h.route(tier, inner))
-			all.close(tier, inner)
+			all.addProblems(tier, inner)
 		}
 	}
-	f.close("routes", all)
+	all.rejectRest("is not a tier; the tiers are " + allOf(h.tierNames()))
+	f.addProblems("routes", all)
 	return routes, true
 }
 
 func (h *handler) route(tier string, f *fields) doc.Route {
 	strategy := f.defaultedChoice("strategy", strategyWords)
 	r := doc.Route{Tier: tier, Strategy: uint8(translate(strategy, strategyWords, strategies))}
-	_, named := f.values["targets"]
-	targets, given := f.objects("targets", doc.MaxTargets)
-	if !named || given && len(targets) == 0 {
-		f.wrong("targets", "must be 1 to "+strconv.Itoa(doc.MaxTargets)+" models")
+	if _, present := f.values["targets"]; !present {
+		f.problem("targets", "is required")
 	}
+	targets, _ := f.objects("targets", doc.MaxTargets)
 	for i, t := range targets {
 		r.Targets = append(r.Targets, h.target(t))
-		f.close("targets."+strconv.Itoa(i), t)
+		f.addProblems("targets["+strconv.Itoa(i)+"]", t)
 	}
 	return r
 }
 
 func (h *handler) target(f *fields) doc.RouteTarget {
-	name, _ := f.text("model", "")
-	model := h.Catalog.Model(name)
-	if len(f.problems) == 0 && (model == nil || model.Kind != config.ChatModel) {
-		f.wrong("model", "must be the name of a chat model of the catalog")
+	if _, present := f.values["model"]; !present {
+		f.problem("model", "is required")
 	}
-	weight := uint64(1)
-	if digits, given := f.number("weight"); given {
-		n, err := strconv.ParseUint(digits, 10, 64)
-		if err != nil || n > maxWeight {
-			f.wrong("weight", "must be an integer from 0 to "+strconv.Itoa(maxWeight))
-		}
-		weight = n
+	name, given := f.text("model", "")
+	model := h.Catalog.Model(name)
+	if given && (model == nil || model.Kind != config.ChatModel) {
+		f.problem("model", "must be a chat model from the catalog"+got(name)+"; see GET /api/admin/catalog")
+	}
+	weight, given := f.integer("weight", 0, maxWeight)
+	if !given {
+		weight = 1
 	}
 	return doc.RouteTarget{Model: name, Weight: weight}
 }

@@ -7,19 +7,20 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// routedCatalog is a bench whose catalog has a tier of one model, and models that tell strategies apart.
+// routedCatalog is a bench whose catalog has tiers and models that distinguish the strategies.
 func routedCatalog(t *testing.T) *bench {
 	b := newBench(t)
 	b.handler.(*handler).Catalog = parseCatalog(`{"tiers":[
-			{"name":"fast","strategy":"weighted","targets":[{"model":"a-dear","weight":1},{"model":"a-cheap","weight":3}]},
-			{"name":"best","strategy":"ordered","targets":[{"model":"b-free","weight":0},{"model":"a-dear","weight":0}]}],
+			{"name":"fast","strategy":"weighted","targets":[{"model":"a-costly","weight":1},{"model":"a-cheap","weight":3}]},
+			{"name":"best","strategy":"ordered","targets":[{"model":"b-free","weight":0},{"model":"a-costly","weight":0}]}],
 		"providers":[{"name":"alpha","wire":"openai","baseUrl":"https://alpha.example/v1","keyEnv":"ALPHA_KEY"},
 			{"name":"beta","wire":"openai","baseUrl":"https://beta.example/v1","keyEnv":"BETA_KEY"}],
 		"models":[
-			{"name":"a-dear","provider":"alpha","upstream":"dear","input":"3","output":"15","source":"x","date":"2026-01-01"},
+			{"name":"a-costly","provider":"alpha","upstream":"costly","input":"3","output":"15","source":"x","date":"2026-01-01"},
 			{"name":"a-cheap","provider":"alpha","upstream":"cheap","aliases":["cheapo"],"input":"0.1","output":"0.4","source":"x","date":"2026-01-01"},
 			{"name":"b-free","provider":"beta","upstream":"free","input":"0","output":"0","source":"x","date":"2026-01-01"},
 			{"name":"b-embed","provider":"beta","kind":"embedding","upstream":"embed","input":"0.02","source":"x","date":"2026-01-01"}]}`)
@@ -29,10 +30,10 @@ func routedCatalog(t *testing.T) *bench {
 func TestRouteOverrides(t *testing.T) {
 	b := routedCatalog(t)
 	path := b.project()
-	const routes = `{"best":{"strategy":"cheapest","targets":[{"model":"alpha/dear","weight":1}]},` +
+	const routes = `{"best":{"strategy":"cheapest","targets":[{"model":"alpha/costly","weight":1}]},` +
 		`"fast":{"strategy":"weighted","targets":[{"model":"cheapo","weight":7},{"model":"b-free","weight":0}]}}`
 	got := b.must(200, "PATCH", path, `{"routes":{"fast":{"targets":[{"model":"cheapo","weight":7},{"weight":0,"model":"b-free"}]},`+
-		`"best":{"strategy":"cheapest","targets":[{"model":"alpha/dear"}]}}}`)
+		`"best":{"strategy":"cheapest","targets":[{"model":"alpha/costly"}]}}}`)
 	if text := field(got, "routes"); text != routes {
 		t.Errorf("got %s\nwant %s", text, routes)
 	}
@@ -49,7 +50,7 @@ func TestRouteOverrides(t *testing.T) {
 	}
 }
 
-// field is one field of an answer, as it is written.
+// field is one field of a response as raw JSON.
 func field(r reply, name string) string {
 	values, err := decodeObject(r.Body.Bytes())
 	if err != nil {
@@ -69,20 +70,20 @@ func TestInvalidRoutes(t *testing.T) {
 		`{"fast":{"targets":[5]}}`: {"routes.fast.targets"}, `{"fast":{"targets":[` + many + `]}}`: {"routes.fast.targets"},
 		`{"fast":{"strategy":"random","targets":[]}}`:                             {"routes.fast.strategy", "routes.fast.targets"},
 		`{"fast":{"strategy":null,"targets":[{"model":"b-free"}]}}`:               {"routes.fast.strategy"},
-		`{"fast":{"targets":[{}]}}`:                                               {"routes.fast.targets.0.model"},
-		`{"fast":{"targets":[{"model":"b-free"},{"model":7}]}}`:                   {"routes.fast.targets.1.model"},
-		`{"fast":{"targets":[{"model":"b-embed"}]}}`:                              {"routes.fast.targets.0.model"},
-		`{"fast":{"targets":[{"model":"fast"}]}}`:                                 {"routes.fast.targets.0.model"},
-		`{"fast":{"targets":[{"model":"b-free","weight":-1}]}}`:                   {"routes.fast.targets.0.weight"},
-		`{"fast":{"targets":[{"model":"b-free","weight":1000001}]}}`:              {"routes.fast.targets.0.weight"},
-		`{"fast":{"targets":[{"model":"b-free","weight":18446744073709551616}]}}`: {"routes.fast.targets.0.weight"},
-		`{"fast":{"targets":[{"model":"b-free","weight":0.5}]}}`:                  {"routes.fast.targets.0.weight"},
-		`{"fast":{"targets":[{"model":"b-free","weight":"1"}]}}`:                  {"routes.fast.targets.0.weight"},
-		`{"fast":{"targets":[{"model":"b-free","wait":1}],"timeout":5}}`:          {"routes.fast.targets.0.wait", "routes.fast.timeout"},
+		`{"fast":{"targets":[{}]}}`:                                               {"routes.fast.targets[0].model"},
+		`{"fast":{"targets":[{"model":"b-free"},{"model":7}]}}`:                   {"routes.fast.targets[1].model"},
+		`{"fast":{"targets":[{"model":"b-embed"}]}}`:                              {"routes.fast.targets[0].model"},
+		`{"fast":{"targets":[{"model":"fast"}]}}`:                                 {"routes.fast.targets[0].model"},
+		`{"fast":{"targets":[{"model":"b-free","weight":-1}]}}`:                   {"routes.fast.targets[0].weight"},
+		`{"fast":{"targets":[{"model":"b-free","weight":1000001}]}}`:              {"routes.fast.targets[0].weight"},
+		`{"fast":{"targets":[{"model":"b-free","weight":18446744073709551616}]}}`: {"routes.fast.targets[0].weight"},
+		`{"fast":{"targets":[{"model":"b-free","weight":0.5}]}}`:                  {"routes.fast.targets[0].weight"},
+		`{"fast":{"targets":[{"model":"b-free","weight":"1"}]}}`:                  {"routes.fast.targets[0].weight"},
+		`{"fast":{"targets":[{"model":"b-free","wait":1}],"timeout":5}}`:          {"routes.fast.targets[0].wait", "routes.fast.timeout"},
 	} {
 		for _, call := range [][2]string{{"PATCH", path}, {"POST", "/api/admin/projects"}} {
 			got := b.do(call[0], call[1], `{"name":"x","routes":`+routes+`}`)
-			b.refused(got, 400, "invalid_request", "Invalid request")
+			b.refused(got, fault.InvalidRequest)
 			if !reflect.DeepEqual(got.problems(), want) {
 				t.Errorf("%s: %q, want %q", routes, got.problems(), want)
 			}
@@ -90,7 +91,8 @@ func TestInvalidRoutes(t *testing.T) {
 	}
 }
 
-// A project's policy goes to its ledger and to KV under the revision's number; the one before it goes from KV.
+// A project's policy is delivered to its ledger and to KV under the revision's number; the previous one is
+// removed from KV.
 func TestPoliciesArePublished(t *testing.T) {
 	b := routedCatalog(t)
 	path := b.project()
@@ -98,11 +100,11 @@ func TestPoliciesArePublished(t *testing.T) {
 	_, made := b.key(path)
 	for _, step := range []struct {
 		body string
-		kv   []uint64 // versions whose documents are there in the end
+		kv   []uint64 // versions in KV afterwards
 	}{
 		{`{"models":["b-free","fast"]}`, []uint64{2}},
 		{`{"name":"no change of the policy"}`, []uint64{2}},
-		{`{"models":["b-free","fast"]}`, []uint64{2}}, // the same again
+		{`{"models":["b-free","fast"]}`, []uint64{2}}, // unchanged
 		{`{"models":["b-free"]}`, []uint64{5}},
 		{`{"models":[]}`, nil},
 	} {
@@ -144,7 +146,7 @@ func (b *bench) checkPolicies(id, value string, versions []uint64) {
 	}
 }
 
-func TestTheLedgerHasThePolicy(t *testing.T) {
+func TestLedgerHasPolicy(t *testing.T) {
 	b := routedCatalog(t)
 	b.memory.reducers = true
 	path := b.project()
@@ -155,7 +157,7 @@ func TestTheLedgerHasThePolicy(t *testing.T) {
 		t.Errorf("%v %+v", err, p)
 	}
 	b.must(200, "PATCH", path, `{"models":[]}`)
-	// Whoever asks by an older record is to learn that there is none any more.
+	// Requests with an older record must learn that there is no policy any more.
 	if p, err := doc.DecodePolicy(b.ask(abi.ClassLedger, id, ledger.Policy())); err != nil || p.Version != 3 || !p.Empty() {
 		t.Errorf("%v %+v", err, p)
 	}

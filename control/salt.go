@@ -8,27 +8,27 @@ import (
 	"github.com/postern-ai/postern/core/directory"
 )
 
-// saltKey is the Directory's document of random bytes that sessions' signatures are made with besides the
-// token. Without them somebody could try tokens out on a copied cookie, as fast as a machine can and unseen.
+// saltKey is the Directory's document with random bytes that, besides the token, go into the signatures of
+// sessions. Without them, a copied cookie would allow guessing the token offline, unlimited and unnoticed.
 const (
 	saltKey   = "c/salt"
 	saltBytes = 32
 )
 
-// salt is what an instance remembers of that document. Two requests may read it at once: neither waits for
-// the other's I/O.
+// salt caches that document in this instance. Two requests may read it concurrently: neither waits for the
+// other's I/O.
 type salt struct {
 	mu    sync.Mutex
 	bytes []byte
 }
 
-// sessionSalt reads the salt, and makes it if this is the first time.
+// sessionSalt reads the salt, and creates it at its first use.
 func (h *handler) sessionSalt(ctx context.Context) ([]byte, error) {
 	if known := h.salt.get(); known != nil {
 		return known, nil
 	}
 	for range maxAttempts {
-		document, err := h.store.asRead(ctx, saltKey)
+		document, err := h.store.readForWrite(ctx, saltKey)
 		if err != nil {
 			return nil, err
 		}

@@ -21,8 +21,8 @@ const (
 	largeProjects = 100
 )
 
-// large is a bench with many projects, the first of which has many keys. Every tenth key is one of a project,
-// every seventh is for development, and every 1,000th is called a needle.
+// large is a bench with many projects. The first has many keys: every tenth is a project key, every seventh
+// is for development, and every 1,000th is named "Needle".
 func large(t *testing.T) (b *bench, path string) {
 	t.Helper()
 	made := makeLarge()
@@ -72,15 +72,16 @@ func largeKey(i int) string {
 	return fmt.Sprintf(`{"name":%q,"kind":%q,"environment":%q}`, name, kind, environment)
 }
 
-// pages reads a list to its end, and gives the names in it, in order. No page asks objects more often than most.
-func (b *bench) pages(list, query string, most int) (names []string, count int) {
+// pages reads all pages of a list and returns the names in it, in order. No page may make more than
+// maxCalls calls to objects.
+func (b *bench) pages(list, query string, maxCalls int) (names []string, count int) {
 	b.Helper()
 	path, after := strings.SplitAfter(list, "?")[0], ""
 	for {
 		b.memory.calls = 0
 		got := b.must(200, "GET", path+"?"+query+after, "")
-		if b.memory.calls > most {
-			b.Fatalf("%s%s asks objects %d times, %d are enough", query, after, b.memory.calls, most)
+		if b.memory.calls > maxCalls {
+			b.Fatalf("%s%s makes %d calls to objects, want at most %d", query, after, b.memory.calls, maxCalls)
 		}
 		elements, _ := got.fields[path[strings.LastIndex(path, "/")+1:]].([]any)
 		for _, e := range elements {
@@ -114,7 +115,7 @@ func TestPagesOfManyKeys(t *testing.T) {
 	for _, c := range []struct {
 		query string
 		want  []string
-		pages int // at most
+		pages int // maximum
 	}{
 		{"limit=100", all, 100},
 		{"limit=100&status=active", all, 100},
@@ -124,7 +125,7 @@ func TestPagesOfManyKeys(t *testing.T) {
 		{"q=nowhere&kind=project", nil, 3},
 		{"status=expired", nil, 3},
 	} {
-		// The project, some parts of the Directory's list, and the ledger's last uses.
+		// The project, the pages of the Directory's list, and the ledger's last uses.
 		names, pages := b.pages(path+"/keys", c.query, maxScanPages+2)
 		if !slices.Equal(names, c.want) || pages > c.pages {
 			t.Errorf("%s: %d keys on %d pages, want %d on at most %d", c.query, len(names), pages, len(c.want), c.pages)
@@ -135,8 +136,8 @@ func TestPagesOfManyKeys(t *testing.T) {
 	}
 }
 
-// A page that ends with what is wanted last has no next, whether filtered or not.
-func TestTheLastPageHasNoNext(t *testing.T) {
+// A page that ends with the last match has no next, with or without a filter.
+func TestLastPageHasNoNext(t *testing.T) {
 	b := newBench(t)
 	path := b.project()
 	for range 4 {
@@ -151,8 +152,8 @@ func TestTheLastPageHasNoNext(t *testing.T) {
 	}
 }
 
-// A key that comes or goes between two pages neither hides another nor shows it twice.
-func TestPagesWhileKeysComeAndGo(t *testing.T) {
+// A key created or deleted between two pages does not hide or repeat another.
+func TestPagesWhileKeysChange(t *testing.T) {
 	b := newBench(t)
 	path := b.project()
 	var paths []string
@@ -162,7 +163,7 @@ func TestPagesWhileKeysComeAndGo(t *testing.T) {
 		paths = append(paths, keyPath)
 	}
 	first := b.must(200, "GET", path+"/keys?limit=3", "")
-	b.must(204, "DELETE", paths[2], "") // the one that next names
+	b.must(204, "DELETE", paths[2], "") // the key that next refers to
 	b.must(204, "DELETE", paths[0], "")
 	b.now = b.now.Add(time.Millisecond)
 	last, _ := b.key(path)
@@ -191,8 +192,9 @@ func TestPagesOfManyProjects(t *testing.T) {
 	}
 }
 
-// A change of a project with many keys is one commit, tells the first 200 keys before it answers, and the
-// others by the Directory's alarm: each what a direct delivery would say, also those that change meanwhile.
+// A change of a project with many keys is one commit. It delivers to the first 200 keys before the response,
+// and to the others by the Directory's alarm. Every delivery equals a direct one, also for keys that change
+// meanwhile.
 func TestPatchOfManyKeys(t *testing.T) {
 	b, path := large(t)
 	b.memory.calls = 0
@@ -204,25 +206,26 @@ func TestPatchOfManyKeys(t *testing.T) {
 	}
 	b.must(200, "PATCH", path, `{"plan":"team"}`)
 	b.memory.before = nil
-	// Read and write the project, its ledger, 200 keys, and those read with the project before and after.
-	if commits != 1 || len(b.memory.sent) != 1+maxTold || b.memory.calls > len(b.memory.sent)+5 {
+	// Calls: read and write the project, its ledger, 200 keys, and list the keys between two reads of the
+	// project.
+	if commits != 1 || len(b.memory.sent) != 1+maxUpdatedKeys || b.memory.calls > len(b.memory.sent)+5 {
 		t.Errorf("%d commits, %d calls, %d of them to the ledger and the meters", commits, b.memory.calls, len(b.memory.sent))
 	}
-	told := newTold(t)
-	told.take(b.memory.sent)
+	got := newDeliveries(t)
+	got.take(b.memory.sent)
 	b.memory.deliver(t)
 
 	changed := b.changeInTheMiddle(path)
 	for b.memory.ring(t) {
-		told.take(b.memory.sent)
+		got.take(b.memory.sent)
 		b.memory.sent = nil
 	}
-	told.take(b.memory.sent)
-	b.checkTold(path, told, changed)
+	got.take(b.memory.sent)
+	b.checkDeliveries(path, got, changed)
 }
 
-// changeInTheMiddle lets the alarm go through some pages of keys, and then changes a key that was told
-// already and one that was not.
+// changeInTheMiddle processes some pages of keys, and then changes keys that were already processed and keys
+// that were not.
 func (b *bench) changeInTheMiddle(path string) (changed []string) {
 	b.Helper()
 	for range 50 { // pages of 50 keys
@@ -252,19 +255,20 @@ func (b *bench) keysOf(path string) []key {
 	return all
 }
 
-// told is the newest that each meter was told, and a check that no two records have one version.
-type told struct {
+// deliveries are the newest delivery of each meter. take checks that no meter gets two records of one
+// version.
+type deliveries struct {
 	t        *testing.T
 	newest   map[string][]byte
 	versions map[string]uint64
 	byName   map[string]map[uint64][]byte
 }
 
-func newTold(t *testing.T) *told {
-	return &told{t, map[string][]byte{}, map[string]uint64{}, map[string]map[uint64][]byte{}}
+func newDeliveries(t *testing.T) *deliveries {
+	return &deliveries{t, map[string][]byte{}, map[string]uint64{}, map[string]map[uint64][]byte{}}
 }
 
-func (o *told) take(calls []sent) {
+func (o *deliveries) take(calls []sent) {
 	for _, s := range calls {
 		if s.class != abi.ClassKeyMeter {
 			continue
@@ -280,7 +284,7 @@ func (o *told) take(calls []sent) {
 			o.byName[s.name] = map[uint64][]byte{}
 		}
 		if other := o.byName[s.name][record.Version]; other != nil && !bytes.Equal(other, s.command) {
-			o.t.Errorf("%s was told two things with version %d: %x and %x", s.name, record.Version, other, s.command)
+			o.t.Errorf("%s got two deliveries of version %d: %x and %x", s.name, record.Version, other, s.command)
 		}
 		o.byName[s.name][record.Version] = s.command
 		if record.Version > o.versions[s.name] {
@@ -289,8 +293,8 @@ func (o *told) take(calls []sent) {
 	}
 }
 
-// checkTold compares what the meters and KV were told with what the documents say.
-func (b *bench) checkTold(path string, o *told, changed []string) {
+// checkDeliveries compares the deliveries to meters and KV with the documents.
+func (b *bench) checkDeliveries(path string, o *deliveries, changed []string) {
 	b.Helper()
 	p, err := b.handler.(*handler).store.project(b.Context(), strings.TrimPrefix(path, "/api/admin/projects/"))
 	if err != nil {
@@ -298,7 +302,7 @@ func (b *bench) checkTold(path string, o *told, changed []string) {
 	}
 	all := b.keysOf(path)
 	if len(all) != largeKeys || len(o.newest) != largeKeys {
-		b.Fatalf("%d keys, of which %d were told", len(all), len(o.newest))
+		b.Fatalf("%d keys, deliveries to %d", len(all), len(o.newest))
 	}
 	for i := range all {
 		k := &all[i]
@@ -309,17 +313,17 @@ func (b *bench) checkTold(path string, o *told, changed []string) {
 		record, _ = doc.DecodeRecord(r.Bytes())
 		want := doc.NewRecord(&k.Key, k.Version, &p.Project, p.Version)
 		if put.Status != k.Status || record.Differs(want) || record.Plan != "team" {
-			b.Errorf("%s (%s) was told %d %+v, want %d %+v", k.ID, k.Name, put.Status, record, k.Status, want)
+			b.Errorf("%s (%s) got %d %+v, want %d %+v", k.ID, k.Name, put.Status, record, k.Status, want)
 		}
 		if slices.Contains(changed, k.ID) && k.Status == doc.Active && record.Limits.PerDay != 5 {
 			b.Errorf("%s lost its change: %+v", k.ID, record)
 		}
 		if k.Status != doc.Active {
-			continue // what KV has of an inactive key may be old
+			continue // an inactive key's record in KV may be stale
 		}
 		published, err := doc.DecodeRecord(b.memory.kv[doc.RecordKey(k.Hash)])
 		if err != nil || published.Differs(want) || published.Version != record.Version {
-			b.Errorf("%s is published as %+v (%v), and its meter has %+v", k.ID, published, err, record)
+			b.Errorf("%s is published as %+v (%v), but its meter has %+v", k.ID, published, err, record)
 		}
 	}
 }

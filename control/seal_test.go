@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// sealNatively is Config.Seal without a Worker's WebCrypto.
+// sealNatively is Config.Seal without WebCrypto.
 func sealNatively(_ context.Context, key []byte, additionalData string, plaintext []byte) ([]byte, error) {
 	gcm, err := newGCM(key)
 	if err != nil {
@@ -22,7 +22,7 @@ func sealNatively(_ context.Context, key []byte, additionalData string, plaintex
 	return gcm.Seal(nonce, nonce, plaintext, []byte(additionalData)), nil
 }
 
-// unsealNatively is what a gateway does with it.
+// unsealNatively opens a sealed text, as a gateway does.
 func unsealNatively(key []byte, additionalData string, sealed []byte) ([]byte, error) {
 	gcm, err := newGCM(key)
 	if err != nil {
@@ -39,7 +39,7 @@ func newGCM(key []byte) (cipher.AEAD, error) {
 	return cipher.NewGCM(block)
 }
 
-func TestWhatIsSealedIsUnsealed(t *testing.T) {
+func TestSealRoundTrip(t *testing.T) {
 	key, secret := bytes.Repeat([]byte{7}, 32), []byte("sk-test")
 	sealed, err := sealNatively(t.Context(), key, "proj_1/openai", secret)
 	if err != nil || len(sealed) != 12+len(secret)+16 {

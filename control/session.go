@@ -1,16 +1,15 @@
 package control
 
 import (
-	"log"
 	"net/http"
 
 	"github.com/postern-ai/postern/core/directory"
 )
 
-// maxTokenBytes is how long a token may be that somebody signs in with.
+// maxTokenBytes is the maximum length of a token that is used to sign in.
 const maxTokenBytes = 4096
 
-// sessionView is who somebody is.
+// sessionView is an authenticated identity in the API.
 type sessionView struct {
 	Role      role    `json:"role"`
 	Name      string  `json:"name"`
@@ -18,17 +17,17 @@ type sessionView struct {
 	ExpiresAt *string `json:"expiresAt"` // RFC 3339, UTC, milliseconds; null: never
 }
 
-func (who identity) view() sessionView {
-	v := sessionView{Role: who.Role, Name: who.Name, Via: who.Via}
-	if !who.expires.IsZero() {
-		text := timestamp(uint64(who.expires.UnixMilli()))
+func (actor identity) view() sessionView {
+	v := sessionView{Role: actor.Role, Name: actor.Name, Via: actor.Via}
+	if !actor.expires.IsZero() {
+		text := timestamp(uint64(actor.expires.UnixMilli()))
 		v.ExpiresAt = &text
 	}
 	return v
 }
 
-// signIn is POST /api/admin/session. A program need not say where it comes from; a page must be of this
-// origin, or another could sign somebody in as somebody else.
+// signIn is POST /api/admin/session. A program may omit the origin headers, but a page must be of this
+// origin. Otherwise another site could sign users in with a token of its choice.
 func (h *handler) signIn(c *call) (answer, error) {
 	if h.tokenOf(owner) == "" {
 		return answer{}, errNotConfigured
@@ -40,11 +39,11 @@ func (h *handler) signIn(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	who, ok := h.byToken(token)
+	actor, ok := h.byToken(token)
 	if !ok {
-		return answer{}, h.failed(c.request, viaSession, errWrongToken)
+		return answer{}, h.rejectToken(c.request, viaSession, errWrongToken)
 	}
-	return h.startSession(c, who.Role)
+	return h.startSession(c, actor.Role)
 }
 
 func readToken(r *http.Request) (string, error) {
@@ -54,45 +53,45 @@ func readToken(r *http.Request) (string, error) {
 	}
 	token, given := f.text("token", "")
 	if given && (token == "" || len(token) > maxTokenBytes) {
-		f.wrong("token", "must be 1 to 4096 bytes")
+		f.problem("token", "must have 1 to 4096 bytes")
 	}
 	if !given && len(f.problems) == 0 {
-		f.wrong("token", "is required")
+		f.problem("token", "is required")
 	}
-	return token, f.refused()
+	return token, f.err()
 }
 
-// startSession answers with the cookie.
+// startSession responds with the session cookie.
 func (h *handler) startSession(c *call, role role) (answer, error) {
-	c.who = identity{Name: string(role), Role: role, Via: viaSession}
-	h.record(c, "session.create")
-	cookie, who, err := h.newSession(c, role)
+	c.actor = identity{Name: string(role), Role: role, Via: viaSession}
+	h.auditSession(c, "session.create")
+	cookie, actor, err := h.newSession(c, role)
 	if err != nil {
 		return answer{}, err
 	}
 	setCookie(c.header, cookie)
-	return answer{http.StatusOK, who.view()}, nil
+	return answer{http.StatusOK, actor.view()}, nil
 }
 
 // getSession is GET /api/admin/session.
 func (h *handler) getSession(c *call) (answer, error) {
-	return answer{http.StatusOK, c.who.view()}, nil
+	return answer{http.StatusOK, c.actor.view()}, nil
 }
 
 // signOut is DELETE /api/admin/session.
 func (h *handler) signOut(c *call) (answer, error) {
-	h.record(c, "session.delete")
+	h.auditSession(c, "session.delete")
 	setCookie(c.header, "")
 	return answer{status: http.StatusNoContent}, nil
 }
 
-// record writes an audit entry by a commit of its own. Nobody is kept from coming or leaving because it fails.
-func (h *handler) record(c *call, action string) {
-	entry, err := h.audited(c, action, "", "", nil, nil)
+// auditSession writes an audit entry in a separate commit. Its failure does not prevent signing in or out.
+func (h *handler) auditSession(c *call, action string) {
+	entry, err := h.auditWrite(c, action, "", "", nil, nil)
 	if err == nil {
 		_, err = h.store.commit(c, change{writes: []directory.Write{entry}})
 	}
 	if err != nil {
-		log.Printf("control: audit %s: %q", action, err.Error())
+		LogFailure("", "audit_failed", action+": "+err.Error())
 	}
 }

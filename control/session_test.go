@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/fault"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 	someProject = `{"name":"Test"}`
 )
 
-// signIn gets a session's cookie, as a browser sends it.
+// signIn signs in and returns the session cookie as a browser sends it.
 func (b *bench) signIn(token string) string {
 	b.Helper()
 	got := b.do("POST", sessions, `{"token":"`+token+`"}`, "Authorization", "")
@@ -58,7 +59,7 @@ func TestSignIn(t *testing.T) {
 			t.Errorf("Set-Cookie: %s", got.Header().Get("Set-Cookie"))
 		}
 		if strings.Contains(got.Header().Get("Set-Cookie"), token) {
-			t.Error("the cookie has the token")
+			t.Error("the cookie contains the token")
 		}
 		again := b.with("a=1, 2; postern_session="+c.Value+"; b=c", "GET", sessions, "")
 		if again.Code != 200 || again.Body.String() != got.Body.String() {
@@ -67,7 +68,7 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-func TestWhoAsksByBearer(t *testing.T) {
+func TestBearerIdentity(t *testing.T) {
 	b := newBench(t)
 	b.viewer = viewerToken
 	for role, token := range map[string]string{"owner": token, "viewer": viewerToken} {
@@ -76,47 +77,47 @@ func TestWhoAsksByBearer(t *testing.T) {
 			t.Errorf("%d %s", got.Code, got.Body)
 		}
 	}
-	b.refused(b.do("GET", sessions, "", "Authorization", ""), 401, "missing_api_key", "Missing API key")
+	b.refused(b.do("GET", sessions, "", "Authorization", ""), fault.MissingAdmin)
 }
 
-func TestSignInRefusals(t *testing.T) {
+func TestInvalidSignIns(t *testing.T) {
 	b := newBench(t)
 	for _, body := range []string{`{}`, `{"token":""}`, `{"token":7}`, `{"token":null}`, `{"token":["` + token + `"]}`, `{"token":"` + strings.Repeat("x", 4097) + `"}`} {
 		got := b.do("POST", sessions, body, "Authorization", "")
-		b.refused(got, 400, "invalid_request", "Invalid request")
+		b.refused(got, fault.InvalidRequest)
 		if p := got.problems(); len(p) != 1 || p[0] != "token" {
 			t.Errorf("%.40s: %s", body, got.Body)
 		}
 	}
-	b.refused(b.do("POST", sessions, `{"token":"`+token+`","role":"owner"}`, "Authorization", ""), 400, "invalid_request", "Invalid request")
-	b.refused(b.do("POST", sessions, `{"token":"`+token+`"}`, "Authorization", "", "Content-Type", "text/plain"), 415, "unsupported_media_type", "Unsupported media type")
-	b.refused(b.do("PUT", sessions, "", "Authorization", ""), 405, "method_not_allowed", "Method not allowed")
+	b.refused(b.do("POST", sessions, `{"token":"`+token+`","role":"owner"}`, "Authorization", ""), fault.InvalidRequest)
+	b.refused(b.do("POST", sessions, `{"token":"`+token+`"}`, "Authorization", "", "Content-Type", "text/plain"), fault.UnsupportedType)
+	b.refused(b.do("PUT", sessions, "", "Authorization", ""), fault.MethodNotAllowed)
 	if len(b.memory.rows) != 0 {
-		t.Error("a malformed sign-in was noted")
+		t.Error("a malformed sign-in was recorded")
 	}
 	got := b.do("POST", sessions, `{"token":"wrong"}`, "Authorization", "")
-	b.refused(got, 401, "wrong_token", "Wrong token")
+	b.refused(got, fault.WrongToken)
 	if len(got.Result().Cookies()) != 0 {
 		t.Error("a cookie for a wrong token")
 	}
 	b.token = ""
-	b.refused(b.do("POST", sessions, `{"token":""}`, "Authorization", ""), 503, "admin_not_configured", "Admin API is not configured")
+	b.refused(b.do("POST", sessions, `{"token":""}`, "Authorization", ""), fault.AdminOff)
 }
 
-// Without a viewers' token configured, an empty one signs nobody in.
-func TestNoViewersToken(t *testing.T) {
+// Without a configured viewer token, an empty token does not authenticate.
+func TestNoViewerToken(t *testing.T) {
 	b := newBench(t)
 	h := b.handler.(*handler)
-	if who, ok := h.byToken(""); ok {
-		t.Errorf("%+v", who)
+	if actor, ok := h.byToken(""); ok {
+		t.Errorf("%+v", actor)
 	}
 	b.viewer = viewerToken
 	cookie := b.signIn(viewerToken)
 	b.viewer = ""
-	b.refused(b.with(cookie, "GET", sessions, ""), 401, "invalid_api_key", "Invalid or inactive API key")
+	b.refused(b.with(cookie, "GET", sessions, ""), fault.InvalidAdmin)
 	text, _, _ := strings.Cut(strings.TrimPrefix(cookie, "postern_session="), ".")
 	forged := "postern_session=" + text + "." + cookieEncoding.EncodeToString(signature("", b.salt(), viewer, text))
-	b.refused(b.with(forged, "GET", sessions, ""), 401, "invalid_api_key", "Invalid or inactive API key")
+	b.refused(b.with(forged, "GET", sessions, ""), fault.InvalidAdmin)
 }
 
 func TestSignOut(t *testing.T) {
@@ -128,7 +129,7 @@ func TestSignOut(t *testing.T) {
 	}
 }
 
-func TestSessionsEnd(t *testing.T) {
+func TestSessionExpiry(t *testing.T) {
 	b := newBench(t)
 	b.viewer = viewerToken
 	ownersCookie, viewersCookie := b.signIn(token), b.signIn(viewerToken)
@@ -138,18 +139,18 @@ func TestSessionsEnd(t *testing.T) {
 		t.Error(got.Body)
 	}
 	b.now = start.Add(12 * time.Hour)
-	b.refused(b.with(ownersCookie, "GET", sessions, ""), 401, "invalid_api_key", "Invalid or inactive API key")
+	b.refused(b.with(ownersCookie, "GET", sessions, ""), fault.InvalidAdmin)
 	b.now = start
 	b.token = "another-token-of-this-test"
-	b.refused(b.with(ownersCookie, "GET", sessions, ""), 401, "invalid_api_key", "Invalid or inactive API key")
+	b.refused(b.with(ownersCookie, "GET", sessions, ""), fault.InvalidAdmin)
 	if got := b.with(viewersCookie, "GET", sessions, ""); got.text("role") != "viewer" {
 		t.Error(got.Body)
 	}
-	// The bearer counts, whatever the cookie says.
-	b.refused(b.do("GET", sessions, "", "Cookie", viewersCookie), 401, "invalid_api_key", "Invalid or inactive API key")
+	// The bearer token takes precedence over the cookie.
+	b.refused(b.do("GET", sessions, "", "Cookie", viewersCookie), fault.InvalidAdmin)
 }
 
-// salt is what sessions are signed with besides the token, made if no session has been.
+// salt is the salt of session signatures; it is created if necessary.
 func (b *bench) salt() []byte {
 	salt, err := b.handler.(*handler).sessionSalt(b.Context())
 	if err != nil {
@@ -158,8 +159,8 @@ func (b *bench) salt() []byte {
 	return salt
 }
 
-// A session holds on every instance, and is not judged when the salt cannot be read.
-func TestTheSalt(t *testing.T) {
+// A session is valid in every instance. If the salt cannot be read, the response is a 503.
+func TestSalt(t *testing.T) {
 	b := newBench(t)
 	cookie := b.signIn(token)
 	b.handler.(*handler).salt.set(nil) // another instance
@@ -168,10 +169,10 @@ func TestTheSalt(t *testing.T) {
 	}
 	b.handler.(*handler).salt.set(nil)
 	b.memory.fail = func(abi.Class, string, []byte) error { return errOut }
-	b.refused(b.with(cookie, "GET", sessions, ""), 503, "service_unavailable", "Service unavailable")
+	b.refused(b.with(cookie, "GET", sessions, ""), fault.Unavailable)
 }
 
-// TestForgedCookies: signed with what a forger could have, or with a role's own key but other contents.
+// TestForgedCookies: cookies signed with known keys, or with a role's own key but invalid content.
 func TestForgedCookies(t *testing.T) {
 	b := newBench(t)
 	b.viewer = viewerToken
@@ -187,48 +188,48 @@ func TestForgedCookies(t *testing.T) {
 	text, sum, _ := strings.Cut(whole, ".")
 	unsigned := func(payload string) string { return cookieEncoding.EncodeToString([]byte(payload)) }
 	for name, value := range map[string]string{
-		"empty":                       "",
-		"a dot":                       ".",
-		"no signature":                text,
-		"an empty signature":          text + ".",
-		"a short signature":           text + "." + sum[:len(sum)-4],
-		"two signatures":              whole + "." + sum,
-		"padding":                     whole + "=",
-		"another spelling":            text + "." + sum[:len(sum)-1] + string(sum[len(sum)-1]+1),
-		"a changed character":         "A" + whole[1:],
-		"a line break":                text + "\n." + sum,
-		"signed with nothing":         make(good, "", owner),
-		"signed with another token":   make(good, "x", owner),
-		"an owner by viewers' key":    make(good, viewerToken, viewer),
-		"an owner by viewers' token":  make(good, viewerToken, owner),
-		"a viewer by owners' key":     make(session{2, viewer, "viewer", now, now + sessionSeconds}, token, owner),
-		"signed without the salt":     text + "." + unsalted,
-		"as signed by the token":      text + "." + cookieEncoding.EncodeToString(mac([]byte(token), text)),
-		"another version":             make(session{1, owner, "owner", now, now + sessionSeconds}, token, owner),
-		"too long a time":             make(session{2, owner, "owner", now, now + sessionSeconds + 1}, token, owner),
-		"over":                        make(session{2, owner, "owner", now - sessionSeconds, now}, token, owner),
-		"another role":                make(session{2, "admin", "owner", now, now + sessionSeconds}, token, owner),
-		"not a session":               make([]int{1}, token, owner),
-		"too much":                    make(session{2, owner, strings.Repeat("x", 600), now, now + sessionSeconds}, token, owner),
-		"claims with nobody's mark":   unsigned(`{"v":2,"role":"owner","name":"owner","iat":0,"exp":9999999999}`) + "." + sum,
-		"claims that say they are ok": unsigned(`{"alg":"none"}`) + ".",
+		"empty":                               "",
+		"a dot":                               ".",
+		"no signature":                        text,
+		"an empty signature":                  text + ".",
+		"a short signature":                   text + "." + sum[:len(sum)-4],
+		"two signatures":                      whole + "." + sum,
+		"padding":                             whole + "=",
+		"another encoding":                    text + "." + sum[:len(sum)-1] + string(sum[len(sum)-1]+1),
+		"a changed character":                 "A" + whole[1:],
+		"a line break":                        text + "\n." + sum,
+		"signed with an empty token":          make(good, "", owner),
+		"signed with another token":           make(good, "x", owner),
+		"owner, signed by the viewer's key":   make(good, viewerToken, viewer),
+		"owner, signed by the viewer token":   make(good, viewerToken, owner),
+		"viewer, signed by the owner's key":   make(session{2, viewer, "viewer", now, now + sessionSeconds}, token, owner),
+		"signed without the salt":             text + "." + unsalted,
+		"signed directly with the token":      text + "." + cookieEncoding.EncodeToString(mac([]byte(token), text)),
+		"another version":                     make(session{1, owner, "owner", now, now + sessionSeconds}, token, owner),
+		"too long a lifetime":                 make(session{2, owner, "owner", now, now + sessionSeconds + 1}, token, owner),
+		"expired":                             make(session{2, owner, "owner", now - sessionSeconds, now}, token, owner),
+		"another role":                        make(session{2, "admin", "owner", now, now + sessionSeconds}, token, owner),
+		"not a session":                       make([]int{1}, token, owner),
+		"too long":                            make(session{2, owner, strings.Repeat("x", 600), now, now + sessionSeconds}, token, owner),
+		"other claims with a valid signature": unsigned(`{"v":2,"role":"owner","name":"owner","iat":0,"exp":9999999999}`) + "." + sum,
+		"alg none":                            unsigned(`{"alg":"none"}`) + ".",
 	} {
 		if got := b.with("postern_session="+value, "GET", sessions, ""); got.Code != 401 || got.text("code") != "invalid_api_key" {
 			t.Errorf("%s: %d %s", name, got.Code, got.Body)
 		}
 	}
 	if got := b.with("postern_session="+whole, "GET", sessions, ""); got.Code != 200 {
-		t.Errorf("the right one: %s", got.Body) // or the table would prove nothing
+		t.Errorf("the right one: %s", got.Body) // otherwise the table would prove nothing
 	}
 	if got := b.with("postern_session=x; postern_session="+whole, "GET", sessions, ""); got.Code != 401 {
-		t.Error("the second of two cookies counts")
+		t.Error("the second of two cookies was used")
 	}
 	if got := b.with("xpostern_session="+whole, "GET", sessions, ""); got.text("code") != "missing_api_key" {
 		t.Error(got.Body)
 	}
 }
 
-func TestViewersOnlyLook(t *testing.T) {
+func TestViewersAreReadOnly(t *testing.T) {
 	b := newBench(t)
 	b.viewer = viewerToken
 	cookie := b.signIn(viewerToken)
@@ -239,9 +240,9 @@ func TestViewersOnlyLook(t *testing.T) {
 			continue
 		}
 		byCookie := b.with(cookie, route.method, path, "{}", "Origin", "http://example.com")
-		b.refused(byCookie, 403, "insufficient_permissions", "API key lacks required permissions")
+		b.refused(byCookie, fault.ViewerForbidden)
 		byBearer := b.do(route.method, path, "{}", "Authorization", "Bearer "+viewerToken)
-		b.refused(byBearer, 403, "insufficient_permissions", "API key lacks required permissions")
+		b.refused(byBearer, fault.ViewerForbidden)
 	}
 	if len(b.memory.rows) != 0 || len(b.memory.sent) != 0 {
 		t.Error("a viewer changed something")
@@ -256,7 +257,7 @@ func TestViewersOnlyLook(t *testing.T) {
 	}
 }
 
-// forgetLog empties the memory of all but projects and keys.
+// forgetLog deletes all rows except those of projects and keys.
 func (b *bench) forgetLog() {
 	for key := range b.memory.rows {
 		if strings.HasPrefix(key, "d/a/") || strings.HasPrefix(key, "d/s/") || key == "d/"+saltKey {
@@ -265,8 +266,8 @@ func (b *bench) forgetLog() {
 	}
 }
 
-// Nobody is kept from signing in or out because the log cannot be written.
-func TestSigningInWithoutALog(t *testing.T) {
+// A failure to write the log prevents neither signing in nor signing out.
+func TestSignInWithoutAuditLog(t *testing.T) {
 	b := newBench(t)
 	var lines bytes.Buffer
 	log.SetOutput(&lines)
@@ -277,7 +278,7 @@ func TestSigningInWithoutALog(t *testing.T) {
 	if got := b.with(cookie, "DELETE", sessions, "", "Origin", "http://example.com"); got.Code != 204 {
 		t.Error(got.Body)
 	}
-	if n := strings.Count(lines.String(), "object is out"); n != 2 || strings.Contains(lines.String(), token) {
+	if n := strings.Count(lines.String(), "object failed"); n != 2 || strings.Contains(lines.String(), token) {
 		t.Errorf("log: %s", lines.String())
 	}
 	b.memory.fail = everythingFails

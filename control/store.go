@@ -10,46 +10,47 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// maxAttempts is how often a change is tried again from fresh documents before it is a 409: of so many that
-// are made at once, each round lets one through.
+// maxAttempts is how often a change is retried on fresh documents before it is a 409. Of many concurrent
+// changes, each round commits one.
 const maxAttempts = 40
 
-// store is the Directory's documents, and the deliveries of their changes.
+// store is the Directory's documents and the deliveries of their changes.
 //
 // Every commit in a project writes the project's document, changed or not. So the project's version counts
-// the project's commits: no two of them can be built on the same state, and a record's version, which is
-// the key's version and the project's in sum, grows from each commit to the next. Without that, a PATCH of
-// the plan and a deactivation at the same time could give a meter two records of one version, and it would
-// drop the second, whichever that is.
+// the project's commits, no two commits are based on the same state, and a record's version, the sum of the
+// key's and the project's, grows with each commit. Otherwise a PATCH of the plan and a concurrent
+// deactivation could send a meter two different records of the same version, and the meter would drop the
+// second.
 type store struct {
 	objects Objects
 	now     func() uint64 // Unix milliseconds
 }
 
-// project and key are documents at their versions.
+// project and key are documents with their versions.
 type (
 	project = directory.Project
 	key     = directory.Key
 )
 
-// change is a commit in the making.
+// change is a commit to be made.
 type change struct {
 	writes     []directory.Write
 	deliveries []abi.Delivery
-	republish  string // a project's id: all its keys are told what it says now
+	republish  string // project ID: all keys of the project get its current settings
 }
 
-// next is a document as it will stand after the commit that writes it.
+// next is a project with the version that its next write will have; nextKey is the same for a key.
 func next(p project) project { return project{Project: p.Project, Version: p.Version + 1} }
 
 func nextKey(k key) key { return key{Key: k.Key, Version: k.Version + 1} }
 
-// writeProject puts a project into a commit: p is what next returned.
+// writeProject is the write of a project that next returned.
 func writeProject(p *project) directory.Write {
 	return directory.Write{Key: doc.ProjectKey(p.ID), Version: p.Version - 1, Value: p.Encode()}
 }
 
-// writeKey puts a key into a commit. A removed key leaves no document; its tombstone is in its meter.
+// writeKey is the write of a key that nextKey returned. A removed key leaves no document; its tombstone is in
+// its meter.
 func writeKey(k *key) directory.Write {
 	w := directory.Write{Key: doc.KeyKey(k.ProjectID, k.ID), Version: k.Version - 1}
 	if k.Status != doc.Removed {
@@ -67,18 +68,19 @@ func (s store) list(ctx context.Context, query directory.List) ([]directory.Docu
 	return directory.DecodeDocuments(reply)
 }
 
-// asRead is the write that stands for a document as it is now: its version and value, or neither if it is not there.
-func (s store) asRead(ctx context.Context, key string) (directory.Write, error) {
-	found, err := s.one(ctx, key)
+// readForWrite returns a write with the version and value of a document as it is now, or with neither if it
+// does not exist.
+func (s store) readForWrite(ctx context.Context, key string) (directory.Write, error) {
+	found, err := s.document(ctx, key)
 	if errors.Is(err, errNotFound) {
 		return directory.Write{Key: key}, nil
 	}
 	return directory.Write{Key: key, Version: found.Version, Value: found.Value}, err
 }
 
-// one reads a document, or refuses with 404. The id is part of the whole key, so what comes first under
-// that prefix is that document or there is none.
-func (s store) one(ctx context.Context, documentKey string) (directory.Document, error) {
+// document reads a document; the error is a 404 if it does not exist. Listing with the whole key as the
+// prefix returns that document first, if it exists.
+func (s store) document(ctx context.Context, documentKey string) (directory.Document, error) {
 	docs, err := s.list(ctx, directory.List{Prefix: documentKey, Limit: 1})
 	if err != nil {
 		return directory.Document{}, err
@@ -90,7 +92,10 @@ func (s store) one(ctx context.Context, documentKey string) (directory.Document,
 }
 
 func (s store) project(ctx context.Context, id string) (project, error) {
-	found, err := s.one(ctx, doc.ProjectKey(id))
+	found, err := s.document(ctx, doc.ProjectKey(id))
+	if errors.Is(err, errNotFound) {
+		return project{}, missing("project", id)
+	}
 	if err != nil {
 		return project{}, err
 	}
@@ -98,7 +103,10 @@ func (s store) project(ctx context.Context, id string) (project, error) {
 }
 
 func (s store) key(ctx context.Context, projectID, id string) (key, error) {
-	found, err := s.one(ctx, doc.KeyKey(projectID, id))
+	found, err := s.document(ctx, doc.KeyKey(projectID, id))
+	if errors.Is(err, errNotFound) {
+		return key{}, missing("key", id)
+	}
 	if err != nil {
 		return key{}, err
 	}
@@ -124,27 +132,27 @@ func (s store) keys(ctx context.Context, projectID, after string, limit int) ([]
 	return found, nil
 }
 
-// change commits what build makes of fresh documents, and makes the deliveries. If somebody else's commit
-// came between, build is called again. After an error the change may stand: then the outbox carries it out.
+// change commits the result of build and makes the deliveries. After a conflict it calls build again, on
+// fresh documents. After an error the commit may exist; the outbox then makes its deliveries.
 func (s store) change(ctx context.Context, build func() (change, error)) error {
 	for range maxAttempts {
 		made, err := build()
 		if err != nil {
 			return err
 		}
-		held, err := s.commit(ctx, made)
+		committed, err := s.commit(ctx, made)
 		if err != nil {
 			return err
 		}
-		if held {
-			return s.carryOut(ctx, &made)
+		if committed {
+			return s.deliverAll(ctx, &made)
 		}
 	}
 	return errConflict
 }
 
-// commit is not repeated after an error: it may have been made, and would conflict with itself.
-func (s store) commit(ctx context.Context, made change) (held bool, err error) {
+// commit is not retried after an error: it may have succeeded, and the retry would conflict with it.
+func (s store) commit(ctx context.Context, made change) (committed bool, err error) {
 	command := directory.Commit{Writes: made.writes, Deliveries: made.deliveries, Republish: made.republish}
 	reply, err := s.objects.Call(ctx, abi.ClassDirectory, directory.Name, "", command.Encode())
 	if err != nil {
@@ -154,9 +162,9 @@ func (s store) commit(ctx context.Context, made change) (held bool, err error) {
 	return conflict == "", err
 }
 
-// carryOut makes a change's deliveries. The ledger is first: the meters' questions to it presume what the
-// change says.
-func (s store) carryOut(ctx context.Context, made *change) error {
+// deliverAll makes a change's deliveries to objects, the ledger's first: meters send requests to the ledger
+// that presume the change.
+func (s store) deliverAll(ctx context.Context, made *change) error {
 	ledgers := slices.DeleteFunc(slices.Clone(made.deliveries), func(d abi.Delivery) bool { return d.Class != abi.ClassLedger })
 	if err := s.deliver(ctx, ledgers); err != nil {
 		return err
@@ -165,28 +173,28 @@ func (s store) carryOut(ctx context.Context, made *change) error {
 	if err := s.deliver(ctx, meters); err != nil || made.republish == "" {
 		return err
 	}
-	return s.tellKeys(ctx, made.republish)
+	return s.updateKeys(ctx, made.republish)
 }
 
-// maxTold is how many keys are told of their project's change before it is acknowledged. Those of a larger
-// project hear of it from the Directory, within minutes.
-const maxTold = 200
+// maxUpdatedKeys is the number of keys that get a change of their project before it is acknowledged. The
+// others get it from the Directory, within minutes.
+const maxUpdatedKeys = 200
 
-// settingsTo tells the project's ledger what the project says.
+// settingsTo is the delivery of the project's settings to its ledger.
 func (s store) settingsTo(p *project) abi.Delivery { return directory.SettingsTo(p, s.now()) }
 
-// afterPolicy are deliveries that name the project's policy to meters, behind the one that gives the ledger that
-// policy: it may be another operator's change, which is committed and still being delivered.
-func (s store) afterPolicy(p *project, deliveries ...abi.Delivery) []abi.Delivery {
+// withSettings puts the settings, which contain the policy, before deliveries that name the policy to meters.
+// The policy may be another operator's change that is committed and still being delivered.
+func (s store) withSettings(p *project, deliveries ...abi.Delivery) []abi.Delivery {
 	if p.Policy.Version == 0 {
 		return deliveries
 	}
 	return append([]abi.Delivery{s.settingsTo(p)}, deliveries...)
 }
 
-// tellKeys tells a project's keys what it says now, as the Directory will tell them too.
-func (s store) tellKeys(ctx context.Context, projectID string) error {
-	p, all, err := s.moment(ctx, projectID)
+// updateKeys delivers a project's current settings to its keys' meters, as the Directory will do as well.
+func (s store) updateKeys(ctx context.Context, projectID string) error {
+	p, all, err := s.snapshot(ctx, projectID)
 	if err != nil {
 		return err
 	}
@@ -194,19 +202,19 @@ func (s store) tellKeys(ctx context.Context, projectID string) error {
 	for i := range all {
 		deliveries[i] = directory.StatusTo(&all[i], &p)
 	}
-	return s.carryOut(ctx, &change{deliveries: s.afterPolicy(&p, deliveries...)})
+	return s.deliverAll(ctx, &change{deliveries: s.withSettings(&p, deliveries...)})
 }
 
-// moment reads a project and its first keys as they stood at one moment: every commit in the project changes
-// its version. A record of documents that never stood together could have the version of another record.
-func (s store) moment(ctx context.Context, projectID string) (p project, all []key, err error) {
+// snapshot reads a project and its first keys in one consistent state: every commit in the project changes
+// its version. A record of documents from different states could have the version of another record.
+func (s store) snapshot(ctx context.Context, projectID string) (p project, all []key, err error) {
 	after, err := s.project(ctx, projectID)
 	for range maxAttempts {
 		if err != nil {
 			return p, nil, err
 		}
 		p = after
-		if all, err = s.keys(ctx, projectID, "", maxTold); err != nil {
+		if all, err = s.keys(ctx, projectID, "", maxUpdatedKeys); err != nil {
 			return p, nil, err
 		}
 		if after, err = s.project(ctx, projectID); err == nil && after.Version == p.Version {
@@ -216,10 +224,10 @@ func (s store) moment(ctx context.Context, projectID string) (p project, all []k
 	return p, nil, unavailable(errBusy)
 }
 
-var errBusy = errors.New("the project does not stand still")
+var errBusy = errors.New("the project kept changing while its keys were read")
 
 // deliver makes deliveries to objects, a few at a time, and waits for all. Those to KV are left to the
-// outbox: nothing depends on KV being fresh.
+// outbox: nothing depends on fresh data in KV.
 func (s store) deliver(ctx context.Context, deliveries []abi.Delivery) error {
 	err := parallel(deliveries, func(d abi.Delivery) error {
 		_, err := s.objects.Call(ctx, d.Class, d.Name, d.Region, d.Data)

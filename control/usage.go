@@ -17,21 +17,21 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// figures are what was counted.
+// figures are totals of usage.
 type figures struct {
-	Requests         uint64          `json:"requests"` // answered, cache hits included
+	Requests         uint64          `json:"requests"` // successful requests, cache hits included
 	Hits             uint64          `json:"hits"`
 	Misses           uint64          `json:"misses"`
-	Failed           uint64          `json:"failed"` // let in, but not answered
+	Failed           uint64          `json:"failed"` // admitted requests that failed
 	PromptTokens     uint64          `json:"promptTokens"`
 	CompletionTokens uint64          `json:"completionTokens"`
 	Cost             json.RawMessage `json:"cost"`      // dollars, exact
 	Estimated        uint64          `json:"estimated"` // requests whose usage the provider did not report
-	Expired          uint64          `json:"expired"`   // requests whose reservation was booked in place of a settlement
-	Latency          *latencyView    `json:"latency"`   // null: nothing was measured
+	Expired          uint64          `json:"expired"`   // requests charged with their reservation because no settlement came
+	Latency          *latencyView    `json:"latency"`   // null: not measured
 }
 
-// latencyView: the percentiles are the upper bounds of buckets.
+// latencyView is a distribution of latencies. Its percentiles are the upper bounds of buckets.
 type latencyView struct {
 	MeanMs uint64 `json:"meanMs"`
 	P50Ms  uint64 `json:"p50Ms"`
@@ -49,7 +49,7 @@ func viewFigures(u *ledger.Usage) figures {
 	return f
 }
 
-// usageRow is one group, with what it stands for.
+// usageRow is the usage of one group.
 type usageRow struct {
 	Day     *string `json:"day,omitempty"`
 	Hour    *string `json:"hour,omitempty"`
@@ -59,7 +59,7 @@ type usageRow struct {
 	figures
 }
 
-// usageView is the answer to a question about usage.
+// usageView is a usage report.
 type usageView struct {
 	From   string     `json:"from"`
 	To     string     `json:"to"`
@@ -69,7 +69,7 @@ type usageView struct {
 	Rows   []usageRow `json:"rows"`
 }
 
-// budgetView is the present turn of the budget's period, whatever was asked for.
+// budgetView is the budget in its current period, whichever days were requested.
 type budgetView struct {
 	Limit     json.RawMessage `json:"limit"`
 	Used      json.RawMessage `json:"used"`
@@ -79,7 +79,7 @@ type budgetView struct {
 	End       string          `json:"end"` // exclusive
 }
 
-// The groupings by which usage can be asked for.
+// groupingWords are the API's names of groupings, in the same order.
 var (
 	groupingWords = []string{"day", "hour", "model", "key", "all"}
 	groupings     = []ledger.Grouping{ledger.ByDay, ledger.ByHour, ledger.ByModel, ledger.ByKey, ledger.ByDetail}
@@ -88,18 +88,18 @@ var (
 
 const (
 	maxUsageDays = ledger.KeepDays
-	hourDays     = ledger.KeepHourDays - 1 // before today; one more is kept, until it is pruned
-	maxUsageRows = 40_000                  // of one answer, which takes 80 MB to make; more is asked for in parts
+	hourDays     = ledger.KeepHourDays - 1 // before today; one more day is kept until it is pruned
+	maxUsageRows = 40_000                  // per response, which takes 80 MB to build; larger reports must be requested in parts
 )
 
-// usageQuestion is what was asked for.
-type usageQuestion struct {
+// usageQuery is a decoded request for usage.
+type usageQuery struct {
 	ledger.Query
 	by, format string
 }
 
-// getUsage is GET …/usage?from=&to=&by=&key=&model=&format=. It has every meter's news fetched first, so its
-// sums are those of GET /api/usage.
+// getUsage is GET …/usage?from=&to=&by=&key=&model=&format=. It flushes all meters first, so its totals match
+// GET /api/usage.
 func (h *handler) getUsage(c *call) (answer, error) {
 	q, err := h.readUsage(c.request)
 	if err != nil {
@@ -109,7 +109,7 @@ func (h *handler) getUsage(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	report, err := h.fresh(c, &p)
+	report, err := h.flushMeters(c, &p)
 	if err != nil {
 		return answer{}, err
 	}
@@ -135,15 +135,15 @@ func (h *handler) getUsage(c *call) (answer, error) {
 	return answer{http.StatusOK, view}, nil
 }
 
-// readUsage takes the question apart. Without days it is the present month.
-func (h *handler) readUsage(r *http.Request) (*usageQuestion, error) {
+// readUsage decodes a request for usage. The default is the current month.
+func (h *handler) readUsage(r *http.Request) (*usageQuery, error) {
 	q, err := readQuery(r, "", "from", "to", "by", "key", "model", "format")
 	if err != nil {
 		return nil, err
 	}
 	today := calendar.Day(h.nowMs())
 	first, end := calendar.Monthly.Bounds(today)
-	u := &usageQuestion{by: q.choice("by", groupingWords), format: q.choice("format", usageFormats)}
+	u := &usageQuery{by: q.choice("by", groupingWords), format: q.choice("format", usageFormats)}
 	u.FirstDay, u.EndDay = q.day("from", first), q.day("to", end-1)+1
 	u.Key, u.Model = q.values.Get("key"), q.values.Get("model")
 	if u.by == "" {
@@ -154,41 +154,59 @@ func (h *handler) readUsage(r *http.Request) (*usageQuestion, error) {
 	}
 	u.By = translate(u.by, groupingWords, groupings)
 	switch {
-	case u.EndDay <= u.FirstDay || u.EndDay-u.FirstDay > maxUsageDays:
-		q.wrong("to", "must be 1 to "+strconv.Itoa(maxUsageDays)+" days from the first")
+	case u.EndDay <= u.FirstDay, u.EndDay-u.FirstDay > maxUsageDays:
+		u.rejectDays(q)
 	case u.By == ledger.ByHour && (u.Key != "" || u.Model != ""):
-		q.wrong("by", "hour cannot be combined with a key or a model")
+		q.problem("by", "hour cannot be combined with key or model")
 	case u.By == ledger.ByHour && (u.FirstDay+hourDays < today || u.EndDay-u.FirstDay > hourDays+1):
-		q.wrong("by", "hour is for today and the last "+strconv.Itoa(hourDays)+" days")
+		q.problem("by", "hour is available for today and the previous "+strconv.Itoa(hourDays)+" days only")
 	case u.Key != "" && !isID(u.Key, keyPrefix):
-		q.wrong("key", "must be a key's id")
+		q.problem("key", badKeyID+got(u.Key))
 	case len(u.Model) > maxQueryText:
-		q.wrong("model", "must be a model's name")
+		q.problem("model", "must be a model name of at most "+strconv.Itoa(maxQueryText)+" characters")
 	}
-	return u, q.refused()
+	return u, q.err()
 }
 
-// day takes a parameter that is a day, such as 2026-11-21.
-func (q *query) day(name string, otherwise uint64) uint64 {
+// rejectDays reports days in the wrong order, or too many of them. The problem is that of the parameter that was
+// sent, "from" if both were.
+func (u *usageQuery) rejectDays(q *query) {
+	most := "; one response covers at most " + strconv.Itoa(maxUsageDays) + " days"
+	first, last := dateText(u.FirstDay), dateText(u.EndDay-1)
+	sent := q.values.Get("from") != ""
+	switch reversed := u.EndDay <= u.FirstDay; {
+	case reversed && sent:
+		q.problem("from", "must not be after "+last+got(first))
+	case reversed:
+		q.problem("to", "must not be before "+first+got(last))
+	case sent:
+		q.problem("from", "must not be before "+dateText(u.EndDay-maxUsageDays)+got(first)+most)
+	default:
+		q.problem("to", "must not be after "+dateText(u.FirstDay+maxUsageDays-1)+got(last)+most)
+	}
+}
+
+// day reads a parameter that is a date, such as 2026-11-21.
+func (q *query) day(name string, fallback uint64) uint64 {
 	text := q.values.Get(name)
 	if text == "" {
-		return otherwise
+		return fallback
 	}
 	at, err := time.Parse(time.DateOnly, text)
 	if err != nil || at.Year() < 1971 {
-		q.wrong(name, "must be a day such as 2026-11-21")
-		return otherwise
+		q.problem(name, "must be a date such as 2026-11-21"+got(text))
+		return fallback
 	}
 	return calendar.Day(uint64(at.UnixMilli()))
 }
 
 func dateText(day uint64) string { return string(calendar.AppendDate(nil, day)) }
 
-// fresh has the meters that may have news hand it to the ledger, and asks for the budget. Requests that are
-// just being settled are not waited for.
-func (h *handler) fresh(ctx context.Context, p *project) (ledger.ReportReply, error) {
-	question := ledger.Report{Waited: true}
-	report, err := h.askLedger(ctx, p, question.Encode())
+// flushMeters makes meters with unreported usage report it to the ledger, and returns the ledger's report. It
+// does not wait for requests that are being settled.
+func (h *handler) flushMeters(ctx context.Context, p *project) (ledger.ReportReply, error) {
+	command := ledger.Report{Waited: true}
+	report, err := h.ledgerReport(ctx, p, command.Encode())
 	if err != nil || len(report.Flush) == 0 {
 		return report, err
 	}
@@ -196,23 +214,23 @@ func (h *handler) fresh(ctx context.Context, p *project) (ledger.ReportReply, er
 	err = parallel(report.Flush, func(meter string) error {
 		reply, err := h.store.objects.Call(ctx, abi.ClassKeyMeter, meter, p.Region, flush.Encode())
 		if err != nil {
-			return nil // it will deliver by itself
+			return nil // the meter will report by itself
 		}
-		news, err := keymeter.DecodeFlushReply(reply)
-		if err != nil || len(news.Absorbs) == 0 {
+		flushed, err := keymeter.DecodeFlushReply(reply)
+		if err != nil || len(flushed.Absorbs) == 0 {
 			return err
 		}
-		_, err = h.store.objects.Call(ctx, abi.ClassLedger, p.ID, p.Region, ledger.Batch(news.Absorbs))
+		_, err = h.store.objects.Call(ctx, abi.ClassLedger, p.ID, p.Region, ledger.Batch(flushed.Absorbs))
 		return err
 	})
 	if err != nil {
 		return report, unavailable(err)
 	}
-	question.Final = true
-	return h.askLedger(ctx, p, question.Encode())
+	command.Final = true
+	return h.ledgerReport(ctx, p, command.Encode())
 }
 
-func (h *handler) askLedger(ctx context.Context, p *project, command []byte) (report ledger.ReportReply, err error) {
+func (h *handler) ledgerReport(ctx context.Context, p *project, command []byte) (report ledger.ReportReply, err error) {
 	reply, err := h.store.objects.Call(ctx, abi.ClassLedger, p.ID, p.Region, command)
 	if err != nil {
 		return report, unavailable(err)
@@ -220,11 +238,11 @@ func (h *handler) askLedger(ctx context.Context, p *project, command []byte) (re
 	return ledger.DecodeReportReply(reply)
 }
 
-// groups reads all parts of a query's answer.
+// groups reads all pages of a query.
 func (h *handler) groups(ctx context.Context, p *project, q ledger.Query) (all []ledger.Group, err error) {
 	at := map[groupID]int{}
 	for {
-		part, err := h.part(ctx, p, &q)
+		part, err := h.queryPage(ctx, p, &q)
 		if err != nil {
 			return nil, err
 		}
@@ -247,8 +265,8 @@ func (h *handler) groups(ctx context.Context, p *project, q ledger.Query) (all [
 	}
 }
 
-// part reads one part of a query's answer.
-func (h *handler) part(ctx context.Context, p *project, q *ledger.Query) (ledger.QueryReply, error) {
+// queryPage reads one page of a query.
+func (h *handler) queryPage(ctx context.Context, p *project, q *ledger.Query) (ledger.QueryReply, error) {
 	reply, err := h.store.objects.Call(ctx, abi.ClassLedger, p.ID, p.Region, q.Encode())
 	if err != nil {
 		return ledger.QueryReply{}, unavailable(err)
@@ -270,8 +288,8 @@ func viewBudget(r *ledger.ReportReply, p *project) budgetView {
 	}
 }
 
-// row names what a group stands for.
-func (q *usageQuestion) row(g *ledger.Group) usageRow {
+// row converts a group to a row with its name.
+func (q *usageQuery) row(g *ledger.Group) usageRow {
 	r := usageRow{figures: viewFigures(&g.Usage)}
 	day, model := dateText(g.Usage.Day), g.Usage.Model
 	switch q.By {
@@ -290,10 +308,10 @@ func (q *usageQuestion) row(g *ledger.Group) usageRow {
 	return r
 }
 
-// maxNamed is how many keys' names one answer looks up.
+// maxNamed is the maximum number of key names that one response looks up.
 const maxNamed = 100
 
-// nameKeys adds the names of the keys that were used the most, which it puts first. Those that were deleted have none.
+// nameKeys sorts rows by requests, and adds the names of the most used keys. Deleted keys have no name.
 func (h *handler) nameKeys(ctx context.Context, p *project, rows []usageRow) {
 	slices.SortStableFunc(rows, func(a, b usageRow) int { return int(b.Requests) - int(a.Requests) })
 	named := rows[:min(len(rows), maxNamed)]
@@ -313,8 +331,8 @@ func indexes[T any](list []T) []int {
 	return all
 }
 
-// download answers with a file.
-func (h *handler) download(c *call, q *usageQuestion, p *directory.Project, rows []usageRow) (answer, error) {
+// download responds with a file.
+func (h *handler) download(c *call, q *usageQuery, p *directory.Project, rows []usageRow) (answer, error) {
 	name := strings.Join([]string{"usage", p.ID, dateText(q.FirstDay), dateText(q.EndDay - 1), q.by}, "-") + "." + q.format
 	c.header.Set("Content-Disposition", `attachment; filename="`+name+`"`)
 	if q.format == "csv" {

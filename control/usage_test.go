@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
 )
 
-// booked is usage as a test books it.
+// booked is an amount of usage that a test reports.
 type booked struct {
 	day, hour      uint64
 	key, model     string
@@ -25,7 +26,7 @@ type booked struct {
 
 const today = 20_778 // 2026-11-21
 
-// usageBench is a bench with a project, two keys and usage of 31 days in its real ledger.
+// usageBench is a bench with a project, two keys, and 31 days of usage in its real ledger.
 func usageBench(t *testing.T) (b *bench, path string, all []booked) {
 	b = newBench(t)
 	b.memory.reducers = true
@@ -42,7 +43,7 @@ func usageBench(t *testing.T) (b *bench, path string, all []booked) {
 	return b, path, all
 }
 
-// absorb has the ledger book usage, each key's in batches of a meter of its own.
+// absorb reports usage to the ledger, from a separate meter for each key.
 func (b *bench) absorb(path string, all []booked) {
 	b.Helper()
 	seqs := map[string]uint64{}
@@ -60,7 +61,7 @@ func (b *bench) absorb(path string, all []booked) {
 	}
 }
 
-// want sums up what a question should give, by the name of each group.
+// sumUp computes the expected totals of each group, by the group's name.
 func sumUp(all []booked, wanted func(*booked) bool, group func(*booked) string) map[string]string {
 	requests, pico := map[string]uint64{}, map[string]uint64{}
 	for i := range all {
@@ -88,7 +89,7 @@ func TestUsageByEveryGrouping(t *testing.T) {
 	for _, c := range []struct {
 		query  string
 		wanted func(*booked) bool
-		group  func(*booked) string // how the row starts
+		group  func(*booked) string // prefix of the row
 	}{
 		{"", between(today-20, today), func(u *booked) string { return `{"day":"` + dayOf(u.day) + `",` }},
 		{"by=day&from=2026-11-20&to=2026-11-21", between(today-1, today), func(u *booked) string { return `{"day":"` + dayOf(u.day) + `",` }},
@@ -107,7 +108,7 @@ func TestUsageByEveryGrouping(t *testing.T) {
 	}
 }
 
-// usageIs compares an answer's rows and totals with sums.
+// usageIs compares the rows and totals of a response with the expected ones.
 func (b *bench) usageIs(query string, got reply, rows map[string]string, totals string) {
 	b.Helper()
 	var list []json.RawMessage
@@ -142,15 +143,15 @@ func TestUsageIsInOrder(t *testing.T) {
 		for _, row := range b.must(200, "GET", path+"/usage?by="+by+"&from=2026-11-14&to=2026-11-21", "").fields["rows"].([]any) {
 			at := row.(map[string]any)[by].(string)
 			if at <= last {
-				t.Errorf("%s comes after %s", at, last)
+				t.Errorf("%s follows %s", at, last)
 			}
 			last = at
 		}
 	}
 }
 
-// More rows than one part of a query has are put together.
-func TestUsageOfMoreThanOnePart(t *testing.T) {
+// Results of more than one page are combined.
+func TestUsageOfSeveralPages(t *testing.T) {
 	b := newBench(t)
 	b.memory.reducers = true
 	path := b.project()
@@ -168,12 +169,12 @@ func TestUsageOfMoreThanOnePart(t *testing.T) {
 	}
 }
 
-func TestUsageQuestionsThatAreWrong(t *testing.T) {
+func TestInvalidUsageQueries(t *testing.T) {
 	b := newBench(t)
 	path := b.project()
 	for query, want := range map[string][]string{
-		"from=2026-11-22&to=2026-11-21": {"to"}, "from=2025-10-17&to=2026-11-21": {"to"}, "from=yesterday": {"from"}, "to=2026-11-31": {"to"},
-		"from=2026-1-1": {"from"}, "from=1969-12-31": {"from"}, "from=-1&to=%00": {"from", "to"}, "from=2026-12-01": {"to"},
+		"from=2026-11-22&to=2026-11-21": {"from"}, "from=2025-10-17&to=2026-11-21": {"from"}, "to=2026-10-31": {"to"}, "to=2030-01-01": {"to"}, "from=yesterday": {"from"}, "to=2026-11-31": {"to"},
+		"from=2026-1-1": {"from"}, "from=1969-12-31": {"from"}, "from=-1&to=%00": {"from", "to"}, "from=2026-12-01": {"from"},
 		"by=week": {"by"}, "by=Day": {"by"}, "format=xml": {"format"}, "key=x": {"key"}, "key=proj_1": {"key"}, "model=" + strings.Repeat("m", 201): {"model"},
 		"by=hour&from=2026-11-20&key=key_1": {"by"}, "by=hour&from=2026-11-20&model=m": {"by"}, "by=hour&from=2026-11-12&to=2026-11-13": {"by"},
 		"by=hour&from=2026-11-20&to=2026-11-29": {"by"}, "by=hour": {"by"},
@@ -181,7 +182,7 @@ func TestUsageQuestionsThatAreWrong(t *testing.T) {
 		strings.Repeat("p", 100) + "=1": {""},
 	} {
 		got := b.do("GET", path+"/usage?"+query, "")
-		b.refused(got, 400, "invalid_request", "Invalid request")
+		b.refused(got, fault.InvalidRequest)
 		if !reflect.DeepEqual(got.problems(), want) {
 			t.Errorf("%s: %q, want %q", query, got.problems(), want)
 		}
@@ -191,10 +192,10 @@ func TestUsageQuestionsThatAreWrong(t *testing.T) {
 	for _, query := range []string{"from=2025-10-18&to=2026-11-21", "from=2026-11-21&to=2026-11-21", "from=9999-12-01&to=9999-12-31", "from=1971-01-01&to=1971-01-01"} {
 		b.must(200, "GET", path+"/usage?"+query, "")
 	}
-	b.refused(b.do("GET", "/api/admin/projects/proj_nobody/usage", ""), 404, "not_found", "Not found")
+	b.refused(b.do("GET", "/api/admin/projects/proj_nobody/usage", ""), fault.NotFound)
 }
 
-// download gets a file of usage.
+// download requests usage as a file.
 func (b *bench) download(path string) *bytes.Buffer {
 	b.Helper()
 	r := newRequest("Authorization", "Bearer "+token)
@@ -210,7 +211,7 @@ func TestUsageAsCSV(t *testing.T) {
 	b.must(200, "PATCH", path+"/keys/"+all[1].key, `{"name":"with \"quotes\", and ümlauts"}`)
 	text := b.download(path + "/usage?by=key&from=2026-10-01&format=csv").String()
 	if strings.Count(text, "\r\n") != 3 || strings.Count(text, "\n") != 3 {
-		t.Errorf("lines end otherwise than with CRLF: %q", text)
+		t.Errorf("lines do not end with CRLF: %q", text)
 	}
 	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil || len(rows) != 3 {
@@ -237,8 +238,8 @@ func TestUsageAsCSV(t *testing.T) {
 	}
 }
 
-// No cell of a text starts as a spreadsheet's formula does, whatever a key or a model is called.
-func TestCSVHasNoFormulas(t *testing.T) {
+// No cell begins like a formula, whatever the name of a key or model.
+func TestCSVEscapesFormulas(t *testing.T) {
 	b := newBench(t)
 	b.memory.reducers = true
 	path := b.project()
@@ -279,7 +280,7 @@ func TestUsageAsNDJSON(t *testing.T) {
 	}
 }
 
-func TestDownloadsHaveNames(t *testing.T) {
+func TestDownloadHeaders(t *testing.T) {
 	b, path, _ := usageBench(t)
 	id := path[strings.LastIndex(path, "/")+1:]
 	for format, mediaType := range map[string]string{"csv": "text/csv; charset=utf-8", "ndjson": "application/x-ndjson"} {
@@ -291,8 +292,8 @@ func TestDownloadsHaveNames(t *testing.T) {
 	}
 }
 
-// What meters have not reported yet is in the answer all the same.
-func TestUsageIsFresh(t *testing.T) {
+// Usage that meters have not reported yet is included.
+func TestUnreportedUsageIsIncluded(t *testing.T) {
 	b := newBench(t)
 	b.memory.reducers = true
 	path := b.project()

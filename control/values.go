@@ -13,10 +13,10 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// What a value may be.
+// Bounds of values.
 const (
 	maxNameRunes           = 120
-	maxBudgetDollars       = "9000000" // money.Pico reaches a little farther
+	maxBudgetDollars       = "9000000" // money.Pico allows slightly more
 	maxCacheTTLSeconds     = 30 * 24 * 60 * 60
 	defaultCacheTTLSeconds = 60 * 60
 	maxListLimit           = 100
@@ -28,26 +28,26 @@ const (
 // Source: developers.cloudflare.com/durable-objects/reference/data-location/
 var regions = []string{"wnam", "enam", "sam", "weur", "eeur", "apac", "oc", "afr", "me"}
 
-// name takes the field "name" if it is given.
+// name takes the field "name", if it is present.
 func (f *fields) name() (name string, given bool) {
 	name, given = f.text("name", "")
 	if given && !isName(name) {
-		f.wrong("name", "must be 1 to 120 characters, not all of them blank, none of them a control character")
+		f.problem("name", "must have 1 to 120 characters, at least one of them visible, and no line breaks, control or text-direction characters")
 	}
 	return name, given
 }
 
-// requiredName takes the field "name", which must be there.
+// requiredName takes the field "name" and reports its absence.
 func (f *fields) requiredName() string {
 	if _, ok := f.values["name"]; !ok {
-		f.wrong("name", "is required")
+		f.problem("name", "is required")
 	}
 	name, _ := f.name()
 	return name
 }
 
-// isName is for what people read in lists and logs: something to see, no line breaks of any kind, and nothing
-// that turns the text around it.
+// isName reports whether text is fit for lists and logs: it is visible, and has no line breaks, control
+// characters or characters that reverse the text around it.
 func isName(text string) bool {
 	n := utf8.RuneCountInString(text)
 	return n >= 1 && n <= maxNameRunes && utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
@@ -55,12 +55,12 @@ func isName(text string) bool {
 	}) && strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsSpace(r) && !unicode.Is(unicode.Cf, r) })
 }
 
-// choice takes a text that must be one of some.
-func (f *fields) choice(field, otherwise string, choices []string) (text string, given bool) {
-	text, given = f.text(field, otherwise)
+// choice takes a string that must be one of choices.
+func (f *fields) choice(field, fallback string, choices []string) (text string, given bool) {
+	text, given = f.text(field, fallback)
 	if given && !slices.Contains(choices, text) {
-		f.wrong(field, "must be one of "+strings.Join(choices, ", "))
-		return otherwise, false
+		f.problem(field, "must be "+oneOf(choices)+got(text))
+		return fallback, false
 	}
 	return text, given
 }
@@ -71,23 +71,24 @@ func (f *fields) defaultedChoice(field string, choices []string) string {
 	return text
 }
 
-// budget takes the field "budget": dollars a month, to the picodollar.
-func (f *fields) budget(otherwise money.Pico) (amount money.Pico, given bool) {
-	digits, given := f.number("budget")
+// budget takes the field "budget": dollars per budget period, exact to the picodollar.
+func (f *fields) budget(fallback money.Pico) (amount money.Pico, given bool) {
+	const expectation = "must be a dollar amount between 0 and " + maxBudgetDollars + " with at most 12 decimal places"
+	digits, given := f.number("budget", expectation)
 	if !given {
-		return otherwise, false
+		return fallback, false
 	}
 	limit, _ := money.Parse(maxBudgetDollars, money.Dollar)
 	amount, ok := parseDollars(digits)
 	if !ok || amount > limit {
-		f.wrong("budget", "must be dollars from 0 to "+maxBudgetDollars+", to 12 decimal places")
-		return otherwise, false
+		f.problem("budget", expectation+gotNumber(digits))
+		return fallback, false
 	}
 	return amount, true
 }
 
-// parseDollars reads a JSON number. An exponent is written out first; floating point holds its digits as
-// exactly as the caller's own JSON library did.
+// parseDollars parses a JSON number. A number with an exponent passes through floating point, which is as
+// exact as the caller's own JSON library.
 func parseDollars(digits string) (money.Pico, bool) {
 	if len(digits) > maxBudgetText {
 		return 0, false
@@ -103,33 +104,32 @@ func parseDollars(digits string) (money.Pico, bool) {
 }
 
 // cacheTTL takes the field "cacheTtlSeconds".
-func (f *fields) cacheTTL(otherwise uint64) (seconds uint64, given bool) {
-	digits, given := f.number("cacheTtlSeconds")
+func (f *fields) cacheTTL(fallback uint64) (seconds uint64, given bool) {
+	seconds, given = f.integer("cacheTtlSeconds", 0, maxCacheTTLSeconds)
 	if !given {
-		return otherwise, false
-	}
-	seconds, err := strconv.ParseUint(digits, 10, 64)
-	if err != nil || seconds > maxCacheTTLSeconds {
-		f.wrong("cacheTtlSeconds", "must be an integer from 0 to 2592000")
-		return otherwise, false
+		return fallback, false
 	}
 	return seconds, true
 }
 
-// models takes the field "models": the names that a key may use. Whether the catalog has them is not asked
-// here: it may change, and a name that it does not have opens nothing.
+// models takes the field "models": the models and tiers that a key may use. They are not looked up in the
+// catalog: it may change, and an unknown name permits nothing.
 func (f *fields) models() (names []string, given bool) {
 	value, given := f.take("models")
 	if !given {
 		return nil, false
 	}
-	if len(value) == 0 || value[0] != '[' || json.Unmarshal(value, &names) != nil || len(names) > doc.MaxModels {
-		f.wrong("models", "must be at most "+strconv.Itoa(doc.MaxModels)+" names")
+	if len(value) == 0 || value[0] != '[' || json.Unmarshal(value, &names) != nil {
+		f.problem("models", "must be an array of strings, got "+kindOrMixed(value))
+		return nil, false
+	}
+	if len(names) > doc.MaxModels {
+		f.problem("models", "must have at most "+strconv.Itoa(doc.MaxModels)+" names, got "+strconv.Itoa(len(names)))
 		return nil, false
 	}
 	for _, name := range names {
 		if !isModelName(name) {
-			f.wrong("models", "must be names of models or tiers")
+			f.problem("models", "must contain only names of models or tiers"+got(name))
 			return nil, false
 		}
 	}
@@ -140,30 +140,31 @@ func isModelName(name string) bool {
 	return name != "" && len(name) <= doc.MaxModelBytes && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// count takes a field that is a whole number from 1 to most.
-func (f *fields) count(field string, most uint64) (n uint64, given bool) {
-	digits, given := f.number(field)
+// integer takes an integer from a minimum to a maximum.
+func (f *fields) integer(field string, minimum, maximum uint64) (n uint64, given bool) {
+	expectation := "must be an integer between " + strconv.FormatUint(minimum, 10) + " and " + strconv.FormatUint(maximum, 10)
+	digits, given := f.number(field, expectation)
 	if !given {
 		return 0, false
 	}
 	n, err := strconv.ParseUint(digits, 10, 64)
-	if err != nil || n < 1 || n > most {
-		f.wrong(field, "must be an integer from 1 to "+strconv.FormatUint(most, 10))
+	if err != nil || n < minimum || n > maximum {
+		f.problem(field, expectation+gotNumber(digits))
 		return 0, false
 	}
 	return n, true
 }
 
-// null takes a field if it is null.
+// null removes a field that is null, and reports whether it did.
 func (f *fields) null(field string) bool {
 	if string(f.values[field]) != "null" {
 		return false
 	}
-	delete(f.values, field)
+	f.take(field)
 	return true
 }
 
-// object takes a field that is an object, as fields of its own.
+// object takes an object, as nested fields. A value of another type is not repeated: it may be a secret.
 func (f *fields) object(field string) (inner *fields, given bool) {
 	value, given := f.take(field)
 	if !given {
@@ -171,23 +172,23 @@ func (f *fields) object(field string) (inner *fields, given bool) {
 	}
 	values, err := decodeObject(value)
 	if err != nil {
-		f.wrong(field, "must be an object")
+		f.problem(field, "must be an object, got "+kindOf(value))
 		return nil, false
 	}
 	return &fields{values: values}, true
 }
 
-// close adds what is wrong with an inner object to the outer one's problems.
-func (f *fields) close(field string, inner *fields) {
-	if err := inner.refused(); err == nil {
+// addProblems adds the problems of a nested object, including its unknown fields.
+func (f *fields) addProblems(field string, inner *fields) {
+	if err := inner.err(); err == nil {
 		return
 	}
 	for _, p := range inner.problems {
-		f.wrong(field+"."+p.Field, p.Message)
+		f.problem(field+"."+p.Field, p.Message)
 	}
 }
 
-// The words of the interface, each with what it means inside, in the same order.
+// The API's words and their internal values, in the same order.
 var (
 	kindWords        = []string{"gateway", "project"}
 	kindValues       = []keys.Kind{keys.Gateway, keys.Project}
@@ -195,8 +196,8 @@ var (
 	environments     = []keys.Environment{keys.Production, keys.Development}
 )
 
-// translate finds the counterpart of a value in a list of the same order. An unknown value has none: the
-// zero value.
+// translate maps a value to its counterpart in a list of the same order. An unknown value maps to the zero
+// value.
 func translate[From comparable, To any](value From, from []From, to []To) (counterpart To) {
 	if i := slices.Index(from, value); i >= 0 {
 		counterpart = to[i]

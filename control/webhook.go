@@ -8,17 +8,21 @@ import (
 	"github.com/postern-ai/postern/core/base64"
 )
 
-// What a project's alerts may be.
+// Bounds of a webhook.
 const (
 	maxURLBytes        = 512
 	maxPort            = 65535
 	webhookSecretBytes = 24
 )
 
-// What is wrong with a webhook's address.
+// Problems of a webhook's URL. They do not repeat it, because it may contain a secret.
 const (
-	wrongURL     = "must be an https URL of at most 512 characters, without a user or a fragment"
-	wrongNetwork = "must not be an address or a name of a private network or of this machine; POSTERN_PRIVATE_WEBHOOKS=on allows them"
+	invalidURL = "must be an https URL, such as https://hooks.example.com/path"
+	plainURL   = "must be an https URL, got http"
+	longURL    = "must have at most 512 characters"
+	extraURL   = "must not contain a user name, a password or a fragment (#…)"
+	privateURL = "must not point to a private network or to the gateway's own machine; " +
+		"to allow it, the operator sets POSTERN_PRIVATE_WEBHOOKS=on on the control Worker"
 )
 
 // alerts takes the field "alerts": {"url"}, or null for none.
@@ -30,33 +34,43 @@ func (h *handler) alerts(f *fields) (address string, given bool) {
 	if !given {
 		return "", false
 	}
-	address, _ = inner.text("url", "")
-	if len(inner.problems) == 0 {
-		if wrong := wrongWebhook(address, h.PrivateWebhooks()); wrong != "" {
-			inner.wrong("url", wrong)
+	if _, present := inner.values["url"]; !present {
+		inner.problem("url", "is required")
+	}
+	address, isText := inner.text("url", "")
+	if isText {
+		if problem := webhookProblem(address, h.PrivateWebhooks()); problem != "" {
+			inner.problem("url", problem)
 		}
 	}
-	f.close("alerts", inner)
+	f.addProblems("alerts", inner)
 	return address, true
 }
 
-// wrongWebhook says what is wrong with a webhook's address, or "". It must be https, and lead out of this
-// machine and its networks as far as its text tells. Where private ones are allowed, it may be plain http to
-// this machine, where a developer tries it out. What a name resolves to is not known here.
-func wrongWebhook(text string, private bool) string {
+// webhookProblem describes the problem of a webhook's URL, or is empty. The URL must be https and, judged by
+// its text, lead to the internet. If private hosts are allowed, plain http to this machine is allowed as
+// well, for development. Names are not resolved.
+func webhookProblem(text string, private bool) string {
 	u, err := url.Parse(text)
-	if err != nil || len(text) > maxURLBytes || u.User != nil || u.Fragment != "" || u.Opaque != "" {
-		return wrongURL
+	switch {
+	case len(text) > maxURLBytes:
+		return longURL
+	case err != nil || u.Opaque != "":
+		return invalidURL
+	case u.User != nil || u.Fragment != "":
+		return extraURL
 	}
 	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) || !isPort(u.Port()) {
-		return wrongURL
+		return invalidURL
 	}
-	where := reachOf(strings.TrimSuffix(u.Host, ":"+u.Port()))
+	host := reachOf(strings.TrimSuffix(u.Host, ":"+u.Port()))
 	switch {
-	case where == noHost, u.Scheme != "https" && (u.Scheme != "http" || where != thisMachine):
-		return wrongURL
-	case where != public && !private:
-		return wrongNetwork
+	case host != noHost && u.Scheme == "http" && host != loopback:
+		return plainURL
+	case host == noHost, u.Scheme != "https" && u.Scheme != "http":
+		return invalidURL
+	case host != public && !private:
+		return privateURL
 	}
 	return ""
 }
@@ -66,7 +80,7 @@ func isPort(text string) bool {
 	return text == "" || err == nil && n <= maxPort
 }
 
-// hostOf is a webhook's address without what may be secret in it.
+// hostOf is a webhook's URL without the parts that may be secret.
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -75,5 +89,5 @@ func hostOf(address string) string {
 	return u.Scheme + "://" + u.Host + "/***"
 }
 
-// webhookSecret is a secret as the receiver's library wants it (Standard Webhooks).
+// webhookSecret encodes a secret in the format of Standard Webhooks.
 func webhookSecret(secret []byte) string { return string(base64.Append([]byte("whsec_"), secret)) }

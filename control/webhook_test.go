@@ -4,9 +4,11 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/postern-ai/postern/core/fault"
 )
 
-func TestAlertAddresses(t *testing.T) {
+func TestAlertURLs(t *testing.T) {
 	b := newBench(t)
 	path := b.project()
 	for _, url := range []string{
@@ -19,7 +21,7 @@ func TestAlertAddresses(t *testing.T) {
 	} {
 		body, _ := encode(map[string]any{"alerts": map[string]string{"url": url}})
 		got := b.do("PATCH", path, string(body))
-		b.refused(got, 400, "invalid_request", "Invalid request")
+		b.refused(got, fault.InvalidRequest)
 		if !reflect.DeepEqual(got.problems(), []string{"alerts.url"}) {
 			t.Errorf("%q: %s", url, got.Body)
 		}
@@ -35,17 +37,19 @@ func TestAlertAddresses(t *testing.T) {
 	for _, url := range []string{"https://hooks.example", "https://hooks.example:8443/a%20b?c=%F0", "https://hooks.example:/", "https://9.9.9.9/", "https://[2606:4700::1]:8443/", "HTTPS://HOOKS.EXAMPLE/"} {
 		body, _ := encode(map[string]any{"alerts": map[string]string{"url": url}})
 		if got := b.must(200, "PATCH", path, string(body)); got.fields["alerts"].(map[string]any)["url"] != url {
-			t.Errorf("%q came back in %s", url, got.Body)
+			t.Errorf("%q is missing in %s", url, got.Body)
 		}
 	}
 }
 
-// Private addresses are refused with a reason of their own, unless the deployment allows them; then plain http
-// is for this machine only.
+// Private hosts are rejected with a separate message, unless the deployment allows them. Plain http is then
+// allowed to this machine only.
 func TestPrivateWebhooks(t *testing.T) {
 	const (
-		syntax  = "must be an https URL of at most 512 characters, without a user or a fragment"
-		network = "must not be an address or a name of a private network or of this machine; POSTERN_PRIVATE_WEBHOOKS=on allows them"
+		syntax  = "must be an https URL, got http"
+		extra   = "must not contain a user name, a password or a fragment (#…)"
+		network = "must not point to a private network or to the gateway's own machine; " +
+			"to allow it, the operator sets POSTERN_PRIVATE_WEBHOOKS=on on the control Worker"
 	)
 	for _, c := range []struct{ url, wrong, wrongIfAllowed string }{
 		{"https://10.0.0.1/", network, ""},
@@ -61,7 +65,7 @@ func TestPrivateWebhooks(t *testing.T) {
 		{"http://localhost:9/x", network, ""},
 		{"http://[::1]:80/", network, ""},
 		{"http://hooks.localhost/", network, ""},
-		{"https://user@10.0.0.1/", syntax, syntax},
+		{"https://user@10.0.0.1/", extra, extra},
 		{"https://hooks.example/", "", ""},
 		{"http://hooks.example/", syntax, syntax},
 	} {
@@ -81,7 +85,7 @@ func TestPrivateWebhooks(t *testing.T) {
 				}
 				continue
 			}
-			b.refused(got, 400, "invalid_request", "Invalid request")
+			b.refused(got, fault.InvalidRequest)
 			if want := `"details":[{"field":"alerts.url","message":"` + wrong + `"}]`; !strings.Contains(got.Body.String(), want) {
 				t.Errorf("%s, allowed %v: %s\nwant %s", c.url, private, got.Body, want)
 			}

@@ -1,5 +1,5 @@
-// Package core is Postern's policy: pure functions from bytes to bytes. Whoever runs it moves the bytes,
-// keeps the time, and does what the actions say (package abi).
+// Package core is Postern's policy as pure functions from bytes to bytes. A host moves the bytes, keeps the time,
+// and performs the actions (package abi).
 package core
 
 import (
@@ -10,26 +10,27 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/provider"
 )
 
-// Headroom is how many bytes are left free in front of every result, for the length that the wasm build
-// writes there. Others cut them off.
+// Headroom is the number of reserved bytes before every result. Package wasm writes the result's length there; other
+// users of Core skip them.
 const Headroom = 4
 
-// Bounds of what a host remembers. An isolate has 128 MiB, most of them for its instance and for bodies under
-// way; a key's record may be late by the least that KV's own caches can be told, 60 seconds
+// Limits for host memory. An isolate has 128 MiB, and most of that is for its instance and for bodies in flight.
+// kvCacheSeconds is the maximum staleness of a key's record: KV's minimum cache TTL
 // (developers.cloudflare.com/kv/api/read-key-value-pairs: cacheTtl).
 const (
 	memoryBytes         = 16 << 20
 	memoryEntryBytes    = 1 << 20
-	memoryOverheadBytes = 128 // about what an entry takes beside its value: empty ones must not count as nothing
+	memoryOverheadBytes = 128 // approximate size of an entry without its value, so that empty entries count too
 	kvCacheSeconds      = 60
 )
 
-// Core is a configured core. It does not change after Configure and may be shared.
+// Core is a configured core. It is immutable after Configure and may be shared.
 type Core struct{ config *config.Config }
 
-// Configure reads an abi.Config and gives back, besides the core, an abi.Configured. With an error in it
+// Configure decodes an abi.Config and returns the core and an encoded abi.Configured. If Configured.Error is set,
 // the core must not be used.
 func Configure(message []byte) (*Core, []byte) {
 	answer := abi.Configured{
@@ -42,7 +43,10 @@ func Configure(message []byte) (*Core, []byte) {
 	in, err := abi.DecodeConfig(message)
 	if err != nil {
 		answer.Error = err.Error()
-	} else if c, answer.Error = config.Parse(in); answer.Error != "" {
+	} else if c, answer.Error = config.Parse(in); answer.Error == "" {
+		answer.Error = provider.CheckWires(c)
+	}
+	if err == nil && answer.Error != "" {
 		last = fault.Misconfigured
 	}
 	before, after := last.Halves()
@@ -58,8 +62,8 @@ func encode(v encoder, size int) []byte {
 	return w.Buf
 }
 
-// Step moves one exchange on: an abi.StepInput in, an abi.StepOutput out. A message that no host of this
-// version sends panics, as does any other breach of the contract: the host drops the instance.
+// Step advances one exchange: it takes an abi.StepInput and returns an abi.StepOutput. A malformed message, or any
+// other violation of the contract, panics; the host then drops the instance.
 func (c *Core) Step(message []byte) []byte {
 	in, err := abi.DecodeStepInput(message)
 	if err != nil {
@@ -69,8 +73,8 @@ func (c *Core) Step(message []byte) []byte {
 	return encode(&out, out.Size())
 }
 
-// Reads names the rows that a command on an object needs: an abi.ObjectInput in, an abi.ObjectOutput with
-// Ranges out.
+// Reads returns the ranges of rows that an object's command needs: it takes an abi.ObjectInput and returns an
+// abi.ObjectOutput with Ranges.
 func (c *Core) Reads(message []byte) []byte {
 	in, err := abi.DecodeObjectInput(message)
 	if err != nil {
@@ -93,7 +97,7 @@ func (c *Core) Reads(message []byte) []byte {
 	return encode(&out, 256)
 }
 
-// Apply runs a command on an object's rows: an abi.ObjectInput in, an abi.ObjectOutput out.
+// Apply runs a command on an object's rows: it takes an abi.ObjectInput and returns an abi.ObjectOutput.
 func (c *Core) Apply(message []byte) []byte {
 	in, err := abi.DecodeObjectInput(message)
 	if err != nil {

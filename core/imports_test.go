@@ -13,15 +13,15 @@ import (
 
 const module = "github.com/postern-ai/postern/"
 
-// allowed is what the core may import besides its own folders: nothing that fills package variables lazily,
-// for the arena's reset would leave those dangling, and nothing that does I/O or keeps time.
-var allowed = []string{
+// allowedImports are the packages outside core that the core may import. None of them fills package variables
+// lazily, because the arena's reset would leave those dangling, and none does I/O or keeps time.
+var allowedImports = []string{
 	"bytes", "crypto/sha256", "errors", "math", "math/bits", "slices", "sort", "strconv", "strings", "unicode", "unicode/utf8",
 	"github.com/tidwall/gjson",
 }
 
-// forbidden is what must not be reached by the core's own imports, whatever becomes of the list above.
-var forbidden = []string{"context", "encoding/json", "fmt", "net", "net/http", "os", "regexp", "sync", "syscall", "time"}
+// forbiddenImports must not be imported by the core, even if they are added to allowedImports.
+var forbiddenImports = []string{"context", "encoding/json", "fmt", "net", "net/http", "os", "regexp", "sync", "syscall", "time"}
 
 type goPackage struct {
 	ImportPath   string
@@ -33,16 +33,16 @@ type goPackage struct {
 	Error        *struct{ Err string }
 }
 
-// list is `go list -deps -json` of some packages. With the tag tinygo, core/wasm is among them.
-func list(t *testing.T, patterns ...string) []goPackage {
+// listPackages runs `go list -deps -json`. With the tag tinygo, the result includes core/wasm.
+func listPackages(t *testing.T, patterns ...string) []goPackage {
 	t.Helper()
 	command := exec.Command("go", append([]string{"list", "-e", "-deps", "-tags", "tinygo", "-json=ImportPath,Imports,TestImports,XTestImports,GoFiles,Standard,Error"}, patterns...)...)
 	command.Dir = ".."
-	var complaints bytes.Buffer
-	command.Stderr = &complaints
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
 	out, err := command.Output()
 	if err != nil {
-		t.Fatalf("go list: %v\n%s", err, complaints.Bytes())
+		t.Fatalf("go list: %v\n%s", err, stderr.Bytes())
 	}
 	var all []goPackage
 	decoder := json.NewDecoder(bytes.NewReader(out))
@@ -62,42 +62,42 @@ func list(t *testing.T, patterns ...string) []goPackage {
 	}
 }
 
-// inside says whether a package is in a folder of the module or below it.
-func inside(path, folder string) bool {
+// isInside reports whether a package is in a folder of the module or below it.
+func isInside(path, folder string) bool {
 	path, ours := strings.CutPrefix(path, module)
 	return ours && (path == folder || strings.HasPrefix(path, folder+"/"))
 }
 
 func TestCoreImports(t *testing.T) {
 	checked := 0
-	for _, p := range list(t, "./core/...") {
-		own := strings.TrimPrefix(p.ImportPath, module)
-		if own == "core/catalog" {
+	for _, p := range listPackages(t, "./core/...") {
+		folder := strings.TrimPrefix(p.ImportPath, module)
+		if folder == "core/catalog" {
 			continue
 		}
 		checked++
 		for _, path := range p.Imports {
 			switch {
-			case own == "core/wasm" && path == "unsafe":
-			case inside(path, "core/catalog"), inside(path, "core/wasm"):
-				t.Errorf("%s imports %s", own, path)
-			case inside(path, "core"), slices.Contains(allowed, path):
+			case folder == "core/wasm" && path == "unsafe":
+			case isInside(path, "core/catalog"), isInside(path, "core/wasm"):
+				t.Errorf("%s imports %s", folder, path)
+			case isInside(path, "core"), slices.Contains(allowedImports, path):
 			default:
-				t.Errorf("%s imports %s, which is not on the list", own, path)
+				t.Errorf("%s imports %s, which is not in allowedImports", folder, path)
 			}
-			if slices.Contains(forbidden, path) {
-				t.Errorf("%s imports %s", own, path)
+			if slices.Contains(forbiddenImports, path) {
+				t.Errorf("%s imports %s", folder, path)
 			}
 		}
 	}
 	if checked < 15 {
-		t.Errorf("only %d packages were found", checked)
+		t.Errorf("found only %d packages", checked)
 	}
 }
 
-// TestWasmMainIsThin: the one package with unsafe and exports reaches for nothing but the core and its codec.
-func TestWasmMainIsThin(t *testing.T) {
-	for _, p := range list(t, "./core/wasm") {
+// TestWasmMainImports: the only package with unsafe and exports imports only the core and its codec.
+func TestWasmMainImports(t *testing.T) {
+	for _, p := range listPackages(t, "./core/wasm") {
 		if p.ImportPath != module+"core/wasm" {
 			continue
 		}
@@ -107,18 +107,18 @@ func TestWasmMainIsThin(t *testing.T) {
 		}
 		return
 	}
-	t.Error("core/wasm was not found")
+	t.Error("core/wasm is missing")
 }
 
-func TestPlanesDoNotMix(t *testing.T) {
-	for _, p := range list(t, "./...") {
+func TestPlanesDoNotImportEachOther(t *testing.T) {
+	for _, p := range listPackages(t, "./...") {
 		for _, path := range p.Imports {
 			switch {
-			case inside(path, "conformance") && !inside(p.ImportPath, "conformance"):
-				t.Errorf("%s imports %s: only tests may", p.ImportPath, path)
-			case inside(p.ImportPath, "host") && inside(path, "control"), inside(p.ImportPath, "control") && inside(path, "host"):
+			case isInside(path, "conformance") && !isInside(p.ImportPath, "conformance"):
+				t.Errorf("%s imports %s, which is for tests only", p.ImportPath, path)
+			case isInside(p.ImportPath, "host") && isInside(path, "control"), isInside(p.ImportPath, "control") && isInside(path, "host"):
 				t.Errorf("%s imports %s", p.ImportPath, path)
-			case path == "unsafe" && !inside(p.ImportPath, "core/wasm"):
+			case path == "unsafe" && !isInside(p.ImportPath, "core/wasm"):
 				t.Errorf("%s imports unsafe", p.ImportPath)
 			}
 		}

@@ -12,19 +12,20 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-var update = flag.Bool("update", false, "write testdata/abi/lastresort.json anew")
+var update = flag.Bool("update", false, "rewrite testdata/abi/lastresort.json")
 
 const lastResortFile = "../testdata/abi/lastresort.json"
 
-// resort is an answer of a host that has no core to ask: the request id belongs between the halves of the body.
-type resort struct {
+// lastResort is the response of a host that cannot run the core. The request ID goes between the halves of the
+// body.
+type lastResort struct {
 	Status  uint64            `json:"status"`
 	Headers map[string]string `json:"headers"`
 	Body    [2]string         `json:"body"`
 }
 
-func resortOf(f fault.Fault) resort {
-	r := resort{Status: f.Status, Headers: map[string]string{}}
+func lastResortOf(f fault.Fault) lastResort {
+	r := lastResort{Status: f.Status, Headers: map[string]string{}}
 	for _, h := range exchange.ErrorHeaders {
 		r.Headers[h.Name] = h.Value
 	}
@@ -32,10 +33,10 @@ func resortOf(f fault.Fault) resort {
 	return r
 }
 
-// TestLastResortFile: the Workers have copies of two rows of the fault table, for when their module does not run.
-// Their own tests compare the copies with this file.
+// TestLastResortFile: the Workers contain copies of two rows of the fault table for when their module does not
+// run. Their own tests compare the copies with this file.
 func TestLastResortFile(t *testing.T) {
-	rows := map[string]resort{"internal": resortOf(fault.Internal), "unavailable": resortOf(fault.Unavailable)}
+	rows := map[string]lastResort{"internal": lastResortOf(fault.Internal), "unavailable": lastResortOf(fault.Unavailable)}
 	var want bytes.Buffer
 	encoder := json.NewEncoder(&want)
 	encoder.SetIndent("", "  ")
@@ -48,30 +49,30 @@ func TestLastResortFile(t *testing.T) {
 		}
 	}
 	if got, err := os.ReadFile(lastResortFile); err != nil || !bytes.Equal(got, want.Bytes()) {
-		t.Errorf("%s is not what the fault table says (%v): run go test ./core -run LastResort -update", lastResortFile, err)
+		t.Errorf("%s differs from the fault table (%v): run go test ./core -run LastResort -update", lastResortFile, err)
 	}
 }
 
-// TestConfiguredWhateverIsGiven: also of a message that is none, and of a catalog that is none, a host learns what
-// to answer.
-func TestConfiguredWhateverIsGiven(t *testing.T) {
-	var wrong abi.Writer
-	(&abi.Config{Catalog: []byte("{")}).Encode(&wrong)
+// TestConfigureErrorsHaveALastResort: after an invalid message or catalog, the host still gets an error response
+// to send.
+func TestConfigureErrorsHaveALastResort(t *testing.T) {
+	var invalid abi.Writer
+	(&abi.Config{Catalog: []byte("{")}).Encode(&invalid)
 	for name, c := range map[string]struct {
 		message []byte
-		last    fault.Fault
+		fault   fault.Fault
 	}{
 		"no message": {[]byte{0xff}, fault.Internal},
-		"no catalog": {wrong.Buf, fault.Misconfigured},
+		"no catalog": {invalid.Buf, fault.Misconfigured},
 	} {
 		_, out := Configure(c.message)
 		got, err := abi.DecodeConfigured(out[Headroom:])
 		if err != nil || got.Error == "" {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
-		before, after := c.last.Halves()
-		if got.LastResortStatus != c.last.Status || string(got.LastResortBody[0])+string(got.LastResortBody[1]) != before+after {
-			t.Errorf("%s: answer %d %q, want %+v", name, got.LastResortStatus, got.LastResortBody, c.last)
+		before, after := c.fault.Halves()
+		if got.LastResortStatus != c.fault.Status || string(got.LastResortBody[0])+string(got.LastResortBody[1]) != before+after {
+			t.Errorf("%s: got the last resort %d %q, want %+v", name, got.LastResortStatus, got.LastResortBody, c.fault)
 		}
 	}
 }

@@ -25,18 +25,18 @@ type objectName struct {
 	name  string
 }
 
-// simObject is an object's storage. seenDay is the largest UTC day of which its rows can know.
+// simObject is an object's storage. seenDay is the largest UTC day that its rows may contain.
 type simObject struct {
 	object.Memory
 	seenDay uint64
 }
 
-// sim runs objects on a clock of its own, one command at a time. told is what clocks say, real what is:
-// the two part when a clock jumps.
+// sim runs objects one command at a time. clockMs is the time that clocks show and realMs the true time. They
+// differ after a clock jump.
 type sim struct {
-	core       *core.Core
-	told, real uint64
-	objects    map[objectName]*simObject
+	core            *core.Core
+	clockMs, realMs uint64
+	objects         map[objectName]*simObject
 }
 
 const simOverlay = `{"plans":[
@@ -55,12 +55,12 @@ var simCore = func() *core.Core {
 	return c
 }()
 
-// firstDay is November 30th, 2026, on which simulations start, at 23:30 UTC: a month's end is near.
+// firstDay is November 30, 2026. Simulations start on it at 23:30 UTC, shortly before the end of a month.
 const firstDay = 20_787
 
 func newSim() *sim {
 	const start = firstDay*dayMs + dayMs - hourMs/2
-	return &sim{core: simCore, told: start, real: start, objects: map[objectName]*simObject{}}
+	return &sim{core: simCore, clockMs: start, realMs: start, objects: map[objectName]*simObject{}}
 }
 
 func (s *sim) object(class abi.Class, name string) *simObject {
@@ -71,28 +71,28 @@ func (s *sim) object(class abi.Class, name string) *simObject {
 	return s.objects[id]
 }
 
-// call runs one command in one transaction; nil rings the alarm.
+// call runs one command in one transaction. A nil command fires the alarm.
 func (s *sim) call(class abi.Class, name string, command []byte) []byte {
 	o := s.object(class, name)
-	in := abi.ObjectInput{NowMs: s.told, Class: class, Name: name, Command: command}
-	out, err := object.Coded(cut(s.core.Reads), cut(s.core.Apply)).Run(&o.Memory, in)
+	in := abi.ObjectInput{NowMs: s.clockMs, Class: class, Name: name, Command: command}
+	out, err := object.FromEncoded(withoutHeadroom(s.core.Reads), withoutHeadroom(s.core.Apply)).Run(&o.Memory, in)
 	if err != nil {
 		panic(err)
 	}
 	for _, row := range out.Puts {
 		if row.Key == "h" {
-			o.seenDay = max(o.seenDay, s.told/dayMs)
+			o.seenDay = max(o.seenDay, s.clockMs/dayMs)
 		}
 	}
 	return out.Reply
 }
 
-// cut takes the headroom off a message.
-func cut(f func([]byte) []byte) func([]byte) ([]byte, error) {
+// withoutHeadroom removes the headroom from the results of f.
+func withoutHeadroom(f func([]byte) []byte) func([]byte) ([]byte, error) {
 	return func(message []byte) ([]byte, error) { return f(message)[core.Headroom:], nil }
 }
 
-// deliver carries the oldest row of an outbox out; keep leaves it there, as if the confirmation was lost.
+// deliver delivers the oldest row of an outbox. With keep, the row remains, as after a lost confirmation.
 func (s *sim) deliver(class abi.Class, name string, keep bool) (delivered bool) {
 	o := s.object(class, name)
 	key, d, err := object.NextDelivery(o)
@@ -109,10 +109,10 @@ func (s *sim) deliver(class abi.Class, name string, keep bool) (delivered bool) 
 	return true
 }
 
-// ring rings an object's alarm if it is due.
-func (s *sim) ring(class abi.Class, name string) (rang bool) {
+// fireAlarm fires an object's alarm if it is due.
+func (s *sim) fireAlarm(class abi.Class, name string) (fired bool) {
 	o := s.object(class, name)
-	if o.AlarmMs == 0 || o.AlarmMs > s.told {
+	if o.AlarmMs == 0 || o.AlarmMs > s.clockMs {
 		return false
 	}
 	o.AlarmMs = 0
@@ -120,8 +120,8 @@ func (s *sim) ring(class abi.Class, name string) (rang bool) {
 	return true
 }
 
-// settleDown lets all that is due or waiting happen, however long it takes; rang is told of every alarm.
-func (s *sim) settleDown(meters []string, rang func(meter string)) {
+// runToEnd delivers all outboxes and fires all alarms until none is left. It calls onAlarm after each alarm.
+func (s *sim) runToEnd(meters []string, onAlarm func(meter string)) {
 	for range 10_000 {
 		next := uint64(0)
 		for _, name := range meters {
@@ -134,18 +134,18 @@ func (s *sim) settleDown(meters []string, rang func(meter string)) {
 		if next == 0 {
 			return
 		}
-		s.pass(max(s.told, next) - s.told)
+		s.sleep(max(s.clockMs, next) - s.clockMs)
 		for _, name := range meters {
-			if s.ring(abi.ClassKeyMeter, name) {
-				rang(name)
+			if s.fireAlarm(abi.ClassKeyMeter, name) {
+				onAlarm(name)
 			}
 		}
 	}
-	panic("the alarms never end")
+	panic("alarms keep firing")
 }
 
-// pass lets time pass.
-func (s *sim) pass(ms uint64) { s.told, s.real = s.told+ms, s.real+ms }
+// sleep advances both clocks.
+func (s *sim) sleep(ms uint64) { s.clockMs, s.realMs = s.clockMs+ms, s.realMs+ms }
 
 func (s *sim) admit(meter string, a keymeter.Admit) keymeter.AdmitReply {
 	reply, err := keymeter.DecodeAdmitReply(s.call(abi.ClassKeyMeter, meter, a.Encode()))
@@ -179,22 +179,22 @@ func (s *sim) report(project string, r ledger.Report) ledger.ReportReply {
 	return reply
 }
 
-// slice is one of a meter's two, as its row "h" has them.
+// slice is one of the two slices in a meter's row "h".
 type slice struct {
 	period                   calendar.Period
 	granted, spent, reserved int64
-	epoch                    uint64 // the meter's
+	epoch                    uint64 // of the meter
 }
 
-// slices reads them from the front of the meter's row: the format, the status, the record, two times, the
-// ticks, the day and its count, and then this period's and last period's slice.
+// slices decodes the slices of this period and the last one from the start of the meter's row. Before them are the
+// format, the status, the record, two times, the ticks, the day and its count.
 func (o *simObject) slices() [2]slice {
 	r := abi.Reader{Buf: o.Rows["h"]}
 	if len(r.Buf) == 0 {
 		return [2]slice{}
 	}
 	if r.Uint() != 3 {
-		panic("the meter's row has a new format: teach slices to read it")
+		panic("the meter's row has a new format: update slices")
 	}
 	r.Uint()
 	r.Bytes()
@@ -218,24 +218,24 @@ func (o *simObject) slices() [2]slice {
 	return both
 }
 
-// book is what the Ledger's rows say of the period.
-type book struct {
+// ledgerState is the Ledger's state of the current period.
+type ledgerState struct {
 	period                 calendar.Period
 	budget, committed, sum int64
 	granted                map[string]int64
 }
 
-func (o *simObject) book() book {
+func (o *simObject) ledgerState() ledgerState {
 	r := abi.Reader{Buf: o.Rows["b"]}
 	if r.Uint() != 2 {
-		panic("the budget's row has a new format: teach book to read it")
+		panic("the budget's row has a new format: update ledgerState")
 	}
 	r.Uint()
-	b := book{budget: r.Int(), period: calendar.Period(r.Uint()), committed: r.Int(), granted: map[string]int64{}}
+	b := ledgerState{budget: r.Int(), period: calendar.Period(r.Uint()), committed: r.Int(), granted: map[string]int64{}}
 	for _, key := range o.Keys("k/", "k0") {
 		r := abi.Reader{Buf: o.Rows[key]}
 		if r.Uint() != 2 {
-			panic("a meter's row at the Ledger has a new format: teach book to read it")
+			panic("a meter's row in the Ledger has a new format: update ledgerState")
 		}
 		period := calendar.Period(r.Uint())
 		r.Bool()

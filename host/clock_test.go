@@ -9,55 +9,56 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-var durations = regexp.MustCompile(`"?(?:dur|durationMs|admitMs|upstreamMs)"?[=:]([0-9]+)`)
+// durationPattern matches the durations in response headers and log lines.
+var durationPattern = regexp.MustCompile(`"?(?:dur|durationMs|admitMs|upstreamMs)"?[=:]([0-9]+)`)
 
-// TestDurationsWhenTheClockJumps: a clock that an hour is taken from, or added to, while a provider or an
-// object answers must not make nonsense of what a request is said to have taken.
-func TestDurationsWhenTheClockJumps(t *testing.T) {
+// TestClockJumps: if the clock jumps back or forward during a call to a provider or an object, the reported durations
+// stay plausible. In particular they do not underflow.
+func TestClockJumps(t *testing.T) {
 	for _, jump := range []int64{-3600_000, -1, 3600_000} {
 		for _, env := range []keys.Environment{keys.Production, keys.Development} {
 			w := newWorld(newNative(t))
-			e := &durationsOf{Engine: w.engine}
+			e := &durationRecorder{Engine: w.engine}
 			w.engine = e
-			move := func() { w.clock = fixedClock(int64(w.clock) + jump) }
-			w.objects.Engine = &jumping{e.Engine, move}
+			jumpClock := func() { w.clock = fixedClock(int64(w.clock) + jump) }
+			w.objects.Engine = &clockJumper{e.Engine, jumpClock}
 			w.upstream = func(a abi.Action) abi.Event {
-				move()
+				jumpClock()
 				return goodResponse(&a)
 			}
-			if status := w.exchange(complete(env, say)); status != 200 {
-				t.Errorf("jump of %d ms: answered %d", jump, status)
+			if status := w.exchange(completeRequest(env, helloBody)); status != 200 {
+				t.Errorf("jump of %d ms: status %d, want 200", jump, status)
 			}
-			if len(e.seen) < 3 {
-				t.Errorf("only the durations %v were seen", e.seen)
+			if len(e.durations) < 3 {
+				t.Errorf("jump of %d ms: only the durations %v, want at least 3", jump, e.durations)
 			}
-			for _, ms := range e.seen {
+			for _, ms := range e.durations {
 				if n, err := strconv.ParseUint(ms, 10, 64); err != nil || n > 20*3600_000 {
-					t.Errorf("jump of %d ms: a duration of %s ms", jump, ms)
+					t.Errorf("jump of %d ms: duration of %s ms", jump, ms)
 				}
 			}
 		}
 	}
 }
 
-// jumping moves the clock with each command on an object.
-type jumping struct {
+// clockJumper moves the clock with each command on an object.
+type clockJumper struct {
 	Engine
-	move func()
+	jumpClock func()
 }
 
-func (j *jumping) Apply(data []byte) ([]byte, error) {
-	j.move()
+func (j *clockJumper) Apply(data []byte) ([]byte, error) {
+	j.jumpClock()
 	return j.Engine.Apply(data)
 }
 
-// durationsOf collects the durations that answers and log lines tell.
-type durationsOf struct {
+// durationRecorder records the durations in response headers and log lines.
+type durationRecorder struct {
 	Engine
-	seen []string
+	durations []string
 }
 
-func (d *durationsOf) Step(data []byte) ([]byte, error) {
+func (d *durationRecorder) Step(data []byte) ([]byte, error) {
 	message, err := d.Engine.Step(data)
 	if err != nil {
 		return message, err
@@ -68,8 +69,8 @@ func (d *durationsOf) Step(data []byte) ([]byte, error) {
 		for _, h := range a.Headers {
 			text += " " + h.Value
 		}
-		for _, match := range durations.FindAllStringSubmatch(text, -1) {
-			d.seen = append(d.seen, match[1])
+		for _, match := range durationPattern.FindAllStringSubmatch(text, -1) {
+			d.durations = append(d.durations, match[1])
 		}
 	}
 	return message, err

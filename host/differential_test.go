@@ -16,11 +16,12 @@ import (
 	"github.com/postern-ai/postern/core/object"
 )
 
-const say = `{"messages":[{"role":"user","content":"Say hello."}]}`
+// helloBody is a minimal valid request body.
+const helloBody = `{"messages":[{"role":"user","content":"Say hello."}]}`
 
-// requestSeeds are bodies of every kind: right, wrong, and strange.
+// requestSeeds are valid, invalid and malformed request bodies.
 var requestSeeds = []string{
-	say,
+	helloBody,
 	`{"messages":[{"role":"system","content":"é€😀"},{"role":"user","content":"\ud83d\ude00\u0000"}],"quality":"cheap","temperature":1.25,"maxTokens":10,"mode":"json"}`,
 	`{"messages":[{"role":"user","content":"\ud800"}],"maxTokens":1e3,"temperature":0}`,
 	`{"messages":[],"quality":"best","temperature":3,"maxTokens":0.5,"mode":1}`,
@@ -37,37 +38,37 @@ var requestSeeds = []string{
 	`{"messages":[` + strings.Repeat(`{"role":"user","content":"x"},`, 40) + `{}]}`,
 }
 
-// pairOf makes engines that all inputs of a fuzz target share.
-func pairOf(f *testing.F) func(*testing.T) *pair {
+// sharedEngines returns a constructor of engine pairs. All inputs of a fuzz target share the two engines.
+func sharedEngines(f *testing.F) func(*testing.T) *enginePair {
 	native, module := newNative(f), newWasm(f)
-	return func(t *testing.T) *pair { return &pair{t, native, module} }
+	return func(t *testing.T) *enginePair { return &enginePair{t, native, module} }
 }
 
-// FuzzRequest: a request's body, through an exchange from its head to its settled end.
+// FuzzRequest: a request body, through a whole exchange.
 func FuzzRequest(f *testing.F) {
 	for _, body := range requestSeeds {
 		f.Add([]byte(body), "", false)
 		f.Add([]byte(body), "max-age=60, no-cache", true)
 	}
-	f.Add([]byte(say), "no-store", false)
-	f.Add([]byte(say), "max-age=99999999999999999999", true)
-	newPair := pairOf(f)
+	f.Add([]byte(helloBody), "no-store", false)
+	f.Add([]byte(helloBody), "max-age=99999999999999999999", true)
+	newPair := sharedEngines(f)
 	f.Fuzz(func(t *testing.T, body []byte, cacheControl string, development bool) {
 		w := newWorld(newPair(t))
 		env := keys.Production
 		if development {
 			env = keys.Development
 		}
-		c := complete(env, string(body), abi.Header{Name: "cache-control", Value: cacheControl}, abi.Header{Name: "idempotency-key", Value: "1"})
-		for range 2 { // the second is a replay, or a hit, or the same refusal
-			if status := w.exchange(c); w.traps > 0 || status == 0 || status >= 500 {
-				t.Errorf("%.200q: answered %d, %d traps", body, status, w.traps)
+		r := completeRequest(env, string(body), abi.Header{Name: "cache-control", Value: cacheControl}, abi.Header{Name: "idempotency-key", Value: "1"})
+		for range 2 { // the second is an idempotent replay, a cache hit or the same rejection
+			if status := w.exchange(r); w.traps > 0 || status == 0 || status >= 500 {
+				t.Errorf("%.200q: status %d, %d traps", body, status, w.traps)
 			}
 		}
 	})
 }
 
-// FuzzHead: what a request's head brings.
+// FuzzHead: a request's method, path, query and headers.
 func FuzzHead(f *testing.F) {
 	key := testKey(keys.Production)
 	f.Add("POST", "/api/ai/complete", "", key, "", "application/json")
@@ -78,19 +79,19 @@ func FuzzHead(f *testing.F) {
 	f.Add("PUT", "/api/health", "", "", "Basic x", "application/json; charset=utf-8")
 	f.Add("GET", "/api/admin/../health", strings.Repeat("q", 2000), "", "", "")
 	f.Add("\xff", "/\x00", "\xff\xfe", "\xff", "Bearer", "\r\n")
-	newPair := pairOf(f)
+	newPair := sharedEngines(f)
 	f.Fuzz(func(t *testing.T, method, path, query, key, authorization, contentType string) {
 		w := newWorld(newPair(t))
-		w.exchange(caller{method, path, query, []abi.Header{
+		w.exchange(testRequest{method, path, query, []abi.Header{
 			{Name: "x-api-key", Value: key}, {Name: "authorization", Value: authorization}, {Name: "content-type", Value: contentType},
-		}, []byte(say)})
+		}, []byte(helloBody)})
 		if w.traps > 0 {
-			t.Error("trapped")
+			t.Errorf("%d traps", w.traps)
 		}
 	})
 }
 
-// responseSeeds are providers' answers.
+// responseSeeds are provider response bodies.
 var responseSeeds = []string{
 	`{"choices":[{"message":{"content":"Hello"},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"completion_tokens":3}}`,
 	`{"choices":[{"message":{"content":"[1,2"},"finish_reason":"length"}]}`,
@@ -103,7 +104,7 @@ var responseSeeds = []string{
 	`{"choices":[{"message":{"content":"` + strings.Repeat("word ", 4000) + `"},"finish_reason":"stop"}]}`,
 }
 
-// FuzzResponse: a provider's answer, of any status, through retries, fallbacks and the second try for JSON.
+// FuzzResponse: a provider response of any status, through retries, fallbacks and the JSON retry.
 func FuzzResponse(f *testing.F) {
 	for i, body := range responseSeeds {
 		f.Add(uint16(200), "application/json", []byte(body), "", i%2 == 0)
@@ -114,49 +115,49 @@ func FuzzResponse(f *testing.F) {
 	f.Add(uint16(200), "text/html", []byte(responseSeeds[0]), "", false)
 	f.Add(uint16(429), "", []byte(nil), "1e300", true)
 	f.Add(uint16(503), "", []byte(nil), " 0.0001 ", true)
-	newPair := pairOf(f)
-	f.Fuzz(func(t *testing.T, status uint16, contentType string, body []byte, retryAfter string, mode bool) {
+	newPair := sharedEngines(f)
+	f.Fuzz(func(t *testing.T, status uint16, contentType string, body []byte, retryAfter string, jsonMode bool) {
 		w := newWorld(newPair(t))
 		w.upstream = func(abi.Action) abi.Event {
 			return abi.Event{Kind: abi.EventResponse, Code: uint64(status), Data: body, Headers: []abi.Header{
 				{Name: "content-type", Value: contentType}, {Name: "retry-after", Value: retryAfter},
 			}}
 		}
-		request := say
-		if mode {
+		request := helloBody
+		if jsonMode {
 			request = `{"messages":[{"role":"user","content":"x"}],"mode":"json"}`
 		}
-		answered := w.exchange(complete(keys.Production, request))
-		if w.traps > 0 || answered == 0 || answered == 500 {
-			t.Errorf("%d %.200q: answered %d, %d traps", status, body, answered, w.traps)
+		sent := w.exchange(completeRequest(keys.Production, request))
+		if w.traps > 0 || sent == 0 || sent == 500 {
+			t.Errorf("provider response %d %.200q: status %d, %d traps", status, body, sent, w.traps)
 		}
 	})
 }
 
 func TestFaultsDifferential(t *testing.T) {
-	both := &pair{t, newNative(t), newWasm(t)}
+	both := &enginePair{t, newNative(t), newWasm(t)}
 	for fault := uint64(0); fault <= abi.FaultUndelivered+1; fault++ {
 		w := newWorld(both)
 		w.upstream = func(abi.Action) abi.Event { return abi.Event{Kind: abi.EventFault, Code: fault} }
-		if status := w.exchange(complete(keys.Production, say)); status != 502 && status != 504 {
-			t.Errorf("fault %d: answered %d", fault, status)
+		if status := w.exchange(completeRequest(keys.Production, helloBody)); status != 502 && status != 504 {
+			t.Errorf("fault %d: status %d, want 502 or 504", fault, status)
 		}
 	}
 }
 
-// objectRows is one object's storage, for commands that no host would send.
+// objectRows runs commands on one object's rows, including commands that no host sends.
 type objectRows struct {
 	object.Memory
 	in abi.ObjectInput
 }
 
-// apply runs one command as a host would. A trap changes nothing.
+// apply runs one command as a host does. A command that traps changes no row.
 func (o *objectRows) apply(e Engine, command []byte) {
 	o.in.Command = command
-	_, _ = object.Coded(e.Reads, e.Apply).Run(&o.Memory, o.in)
+	_, _ = object.FromEncoded(e.Reads, e.Apply).Run(&o.Memory, o.in)
 }
 
-// commands joins commands to one fuzz input.
+// commands encodes length-prefixed commands as one fuzz input.
 func commands(list ...[]byte) []byte {
 	var w abi.Writer
 	for _, c := range list {
@@ -167,7 +168,7 @@ func commands(list ...[]byte) []byte {
 
 type command interface{ Encode() []byte }
 
-// period is the month that the seeds are in.
+// period is the month of the seeds.
 var period = calendar.NewPeriod(calendar.Monthly, 0, 20778)
 
 func meterSeed() []byte {
@@ -176,7 +177,7 @@ func meterSeed() []byte {
 	grant := keymeter.Grant{Period: period, Epoch: 1, TotalPico: 5 * money.Dollar}
 	for i, mode := range []keymeter.Mode{keymeter.ModeCheck, keymeter.ModeCount, keymeter.ModeReserve, keymeter.ModeReserve, keymeter.ModeReserve, keymeter.ModeHit} {
 		admit := keymeter.Admit{
-			RequestID: fmt.Sprint("req_", i), Version: 3, Mode: mode, Model: "m", AmountPico: money.Dollar, ExpiresMs: 1500, Grant: grant,
+			RequestID: fmt.Sprint("req_", i), Version: 3, Mode: mode, Model: "m", AmountPico: money.Dollar, LifetimeMs: 1500, Grant: grant,
 			Idempotency: fmt.Sprint("idem", i%2), BodyHash: "b",
 		}
 		list = append(list, admit.Encode())
@@ -231,14 +232,14 @@ func directorySeed() []byte {
 	)
 }
 
-// FuzzObject: any sequence of commands on any object, each half a second after the last.
+// FuzzObject: a sequence of commands, 500 ms apart, on an object of any class.
 func FuzzObject(f *testing.F) {
 	f.Add(uint8(abi.ClassKeyMeter), meterSeed())
 	f.Add(uint8(abi.ClassLedger), ledgerSeed())
 	f.Add(uint8(abi.ClassDirectory), directorySeed())
 	f.Add(uint8(abi.ClassKV), commands(nil, []byte{1}))
 	f.Add(uint8(abi.ClassKeyMeter), commands([]byte{1}, []byte{9}, []byte{2, 0xff}))
-	newPair := pairOf(f)
+	newPair := sharedEngines(f)
 	f.Fuzz(func(t *testing.T, class uint8, list []byte) {
 		both := newPair(t)
 		o := objectRows{in: abi.ObjectInput{NowMs: 1_795_262_400_000, Class: abi.Class(class), Name: "00"}}

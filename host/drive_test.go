@@ -21,7 +21,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// wasmFile is the core with the panic switch, as build.sh panic makes it.
+// wasmFile is the core with the panic switch, built by build.sh panic.
 const wasmFile = "../build/core-panic.wasm"
 
 var testConfig = abi.Config{Catalog: catalog.Default, Env: []abi.Header{
@@ -30,7 +30,7 @@ var testConfig = abi.Config{Catalog: catalog.Default, Env: []abi.Header{
 	{Name: "MISTRAL_API_KEY", Value: "mi"}, {Name: "AWS_ACCESS_KEY_ID", Value: "AKID"}, {Name: "AWS_SECRET_ACCESS_KEY", Value: "aws"},
 }}
 
-// loadWasm reads the module once, and says why not if there is none or it is older than the core.
+// loadWasm reads the module once. It fails if the module is missing or older than the core.
 var loadWasm = sync.OnceValues(func() ([]byte, error) {
 	built, err := os.Stat(wasmFile)
 	if err != nil {
@@ -51,12 +51,12 @@ var loadWasm = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(wasmFile)
 })
 
-// newWasm is a fresh core under wazero. Without a module, or with an old one, the test fails.
+// newWasm returns a fresh core under wazero. The test fails if the module is missing or stale.
 func newWasm(t testing.TB) *Wasm {
 	t.Helper()
 	binary, err := loadWasm()
 	if os.IsNotExist(err) {
-		t.Fatal("there is no " + wasmFile + ": run ./build.sh panic")
+		t.Fatal(wasmFile + " does not exist: run ./build.sh panic")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +78,7 @@ func newNative(t testing.TB) Engine {
 	return e
 }
 
-// message is one call of an engine.
+// message is one call to an engine.
 type message struct {
 	export string // step, reads or apply
 	data   []byte
@@ -94,41 +94,41 @@ func (m message) run(e Engine) ([]byte, error) {
 	return e.Apply(m.data)
 }
 
-// recorder keeps every message that goes to an engine.
+// recorder records every message that it passes to its engine.
 type recorder struct {
 	Engine
 	messages []message
 }
 
 func (r *recorder) Step(data []byte) ([]byte, error) {
-	return r.note(message{"step", bytes.Clone(data)})
+	return r.record(message{"step", bytes.Clone(data)})
 }
 
 func (r *recorder) Reads(data []byte) ([]byte, error) {
-	return r.note(message{"reads", bytes.Clone(data)})
+	return r.record(message{"reads", bytes.Clone(data)})
 }
 
 func (r *recorder) Apply(data []byte) ([]byte, error) {
-	return r.note(message{"apply", bytes.Clone(data)})
+	return r.record(message{"apply", bytes.Clone(data)})
 }
 
-func (r *recorder) note(m message) ([]byte, error) {
+func (r *recorder) record(m message) ([]byte, error) {
 	r.messages = append(r.messages, m)
 	return m.run(r.Engine)
 }
 
-// pair asks both engines and complains if they do not say the same.
-type pair struct {
+// enginePair runs each call on both engines and fails the test if the results differ.
+type enginePair struct {
 	t              testing.TB
 	native, module Engine
 }
 
-func (p *pair) Configured() abi.Configured        { return p.native.Configured() }
-func (p *pair) Step(data []byte) ([]byte, error)  { return p.both(message{"step", data}) }
-func (p *pair) Reads(data []byte) ([]byte, error) { return p.both(message{"reads", data}) }
-func (p *pair) Apply(data []byte) ([]byte, error) { return p.both(message{"apply", data}) }
+func (p *enginePair) Configured() abi.Configured        { return p.native.Configured() }
+func (p *enginePair) Step(data []byte) ([]byte, error)  { return p.both(message{"step", data}) }
+func (p *enginePair) Reads(data []byte) ([]byte, error) { return p.both(message{"reads", data}) }
+func (p *enginePair) Apply(data []byte) ([]byte, error) { return p.both(message{"apply", data}) }
 
-func (p *pair) both(m message) ([]byte, error) {
+func (p *enginePair) both(m message) ([]byte, error) {
 	want, wantErr := m.run(p.native)
 	got, err := m.run(p.module)
 	if (err != nil) != (wantErr != nil) || !bytes.Equal(got, want) {
@@ -137,12 +137,12 @@ func (p *pair) both(m message) ([]byte, error) {
 	return want, wantErr
 }
 
-// fixedClock is a clock that stands where it is put.
+// fixedClock is a clock that moves only when a test sets it.
 type fixedClock uint64
 
 func (c *fixedClock) Now() uint64 { return uint64(*c) }
 
-// world is all that an exchange meets, in one goroutine and without chance.
+// world simulates the surroundings of an exchange, in one goroutine and deterministically.
 type world struct {
 	engine   Engine
 	clock    fixedClock
@@ -150,16 +150,16 @@ type world struct {
 	stored   map[string][]byte
 	shared   []byte
 	upstream func(abi.Action) abi.Event
-	// pieces are what a provider sends that was asked for a stream, with its content type; none: upstream answers.
-	pieces [][]byte
-	framed string
-	count  uint64
-	traps  int
+	// chunks are the provider's response to a streaming request; nil: upstream responds.
+	chunks     [][]byte
+	streamType string // content type of the streamed response
+	requests   uint64 // requests so far
+	traps      int
 }
 
 const testProject = "prj_1"
 
-// newWorld has an active key of each environment, on a plan without limits.
+// newWorld returns a world with an active key for each environment, on a plan without limits.
 func newWorld(e Engine) *world {
 	w := &world{engine: e, clock: 1_795_262_400_000, stored: map[string][]byte{}}
 	w.objects = &MemoryObjects{Engine: e, Clock: &w.clock, Stats: &Stats{}, Deliver: func(abi.Delivery) error { return nil }}
@@ -192,25 +192,25 @@ func (w *world) call(class abi.Class, name string, command []byte) ([]byte, erro
 	return reply, err
 }
 
-// caller is what one request brings.
-type caller struct {
+// testRequest is one request to the gateway.
+type testRequest struct {
 	method, path, query string
 	headers             []abi.Header
 	body                []byte
 }
 
-func complete(env keys.Environment, body string, headers ...abi.Header) caller {
+// completeRequest returns a request to the complete endpoint with the key of an environment.
+func completeRequest(env keys.Environment, body string, headers ...abi.Header) testRequest {
 	headers = append(headers, abi.Header{Name: "x-api-key", Value: testKey(env)}, abi.Header{Name: "content-type", Value: "application/json"})
-	return caller{"POST", "/api/ai/complete", "", headers, []byte(body)}
+	return testRequest{"POST", "/api/ai/complete", "", headers, []byte(body)}
 }
 
-// exchange runs one request to its end and gives the status that it was answered with; 0 if it trapped or
-// was not answered.
-func (w *world) exchange(c caller) (status uint64) {
-	w.count++
+// exchange runs one request to its end. It returns the response status, or 0 if the core trapped or did not respond.
+func (w *world) exchange(r testRequest) (status uint64) {
+	w.requests++
 	headers := append([]abi.Header{
-		{Name: ":id", Value: fmt.Sprintf("req_%d", w.count)}, {Name: ":method", Value: c.method}, {Name: ":path", Value: c.path}, {Name: ":query", Value: c.query},
-	}, c.headers...)
+		{Name: ":id", Value: fmt.Sprintf("req_%d", w.requests)}, {Name: ":method", Value: r.method}, {Name: ":path", Value: r.path}, {Name: ":query", Value: r.query},
+	}, r.headers...)
 	events := []abi.Event{{Kind: abi.EventRequest, Headers: headers, Data: []byte("seed of 16 bytes")}}
 	var state []byte
 	buffers := map[uint64][]byte{}
@@ -240,7 +240,7 @@ func (w *world) exchange(c caller) (status uint64) {
 			if a.Kind == abi.ActionCancel {
 				events = slices.DeleteFunc(events, func(e abi.Event) bool { return e.ID == a.ID })
 			}
-			for _, event := range w.do(a, c, buffers) {
+			for _, event := range w.do(a, r, buffers) {
 				event.ID = a.ID
 				events = append(events, event)
 			}
@@ -249,39 +249,39 @@ func (w *world) exchange(c caller) (status uint64) {
 	return status
 }
 
-// do carries out one action, and gives what comes of it.
-func (w *world) do(a abi.Action, c caller, buffers map[uint64][]byte) []abi.Event {
+// do carries out one action and returns its events.
+func (w *world) do(a abi.Action, r testRequest, buffers map[uint64][]byte) []abi.Event {
 	switch {
-	case a.Kind == abi.ActionFetch && a.Stream != 0 && w.pieces != nil:
+	case a.Kind == abi.ActionFetch && a.Stream != 0 && w.chunks != nil:
 		return w.stream()
 	case a.Kind == abi.ActionWait && a.KeepMs == tickMs:
-		return nil // nobody waits: this world has no silence
+		return nil // the timer never fires: all chunks arrive at once
 	case a.Kind == abi.ActionAppend:
 		buffers[a.Buffer] = append(buffers[a.Buffer], a.Data...)
 	}
-	if event := w.answer(a, c, buffers); event.Kind != 0 {
+	if event := w.result(a, r, buffers); event.Kind != 0 {
 		return []abi.Event{event}
 	}
 	return nil
 }
 
-// tickMs is the wait between two looks at a stream's silence.
+// tickMs is the wait before a keep-alive comment in a silent stream, a copy of the constant in core/exchange.
 const tickMs = 400
 
 func (w *world) stream() []abi.Event {
-	events := []abi.Event{{Kind: abi.EventHead, Code: 200, Headers: []abi.Header{{Name: "content-type", Value: w.framed}}}}
-	for _, piece := range w.pieces {
-		events = append(events, abi.Event{Kind: abi.EventChunk, Data: piece})
+	events := []abi.Event{{Kind: abi.EventHead, Code: 200, Headers: []abi.Header{{Name: "content-type", Value: w.streamType}}}}
+	for _, chunk := range w.chunks {
+		events = append(events, abi.Event{Kind: abi.EventChunk, Data: chunk})
 	}
 	return append(events, abi.Event{Kind: abi.EventEnd})
 }
 
-// answer is what comes of an action that has one answer; without a kind there is none.
-func (w *world) answer(a abi.Action, c caller, buffers map[uint64][]byte) abi.Event {
+// result carries out an action that has at most one event. It returns that event, or one of kind 0 if there is none.
+func (w *world) result(a abi.Action, r testRequest, buffers map[uint64][]byte) abi.Event {
 	switch a.Kind {
 	case abi.ActionReadBody:
-		buffers[a.Buffer] = c.body
-		return abi.Event{Kind: abi.EventBody, Data: c.body}
+		buffers[a.Buffer] = r.body
+		return abi.Event{Kind: abi.EventBody, Data: r.body}
 	case abi.ActionSupply:
 		return abi.Event{Kind: abi.EventSupplied, Data: buffers[a.Buffer]}
 	case abi.ActionUnseal:

@@ -17,45 +17,45 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// objectsFunc are objects that are all the same.
+// objectsFunc implements Objects with one function for all objects.
 type objectsFunc func(name string) ([]byte, error)
 
 func (f objectsFunc) Call(_ context.Context, _ abi.Class, name, _ string, _ []byte) ([]byte, error) {
 	return f(name)
 }
 
-// TestCallThatNobodyWaitsFor: a call without an id is carried out beside the answer, repeated once if the object was
-// not there, and the core hears nothing of it.
-func TestCallThatNobodyWaitsFor(t *testing.T) {
+// TestUnawaitedCall: a call without an ID does not delay the response. It is retried once if the object was
+// unavailable, and the core gets no event for it.
+func TestUnawaitedCall(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		errs   []error
 		calls  int
 		logged string
 	}{
-		{"done", []error{nil}, 1, ""},
-		{"not there at first", []error{ErrUnavailable, nil}, 2, ""},
-		{"not there at all", []error{ErrUnavailable, ErrUnavailable, nil}, 2, "call_failed"},
+		{"success", []error{nil}, 1, ""},
+		{"unavailable once", []error{ErrUnavailable, nil}, 2, ""},
+		{"unavailable twice", []error{ErrUnavailable, ErrUnavailable, nil}, 2, "call_failed"},
 		{"overloaded", []error{ErrOverloaded, nil}, 1, "call_failed"},
-		{"failed", []error{errors.New("secret"), nil}, 1, "call_failed"},
+		{"failure", []error{errors.New("secret"), nil}, 1, "call_failed"},
 	} {
 		var log bytes.Buffer
 		var calls int
 		var events []abi.EventKind
-		answered := make(chan struct{})
+		responded := make(chan struct{})
 		h := newStubHost(t, &stub{step: func(in *abi.StepInput) abi.StepOutput {
 			events = append(events, in.Event.Kind)
 			return abi.StepOutput{Actions: []abi.Action{{Kind: abi.ActionCall, Class: abi.ClassKeyMeter, Name: "00"}, respond(200, "")}}
 		}}, func(o *Options) {
 			o.Log = &log
 			o.Objects = objectsFunc(func(string) ([]byte, error) {
-				<-answered // nobody waits: the answer does not either
+				<-responded // the response must not wait for the call
 				calls++
 				return nil, c.errs[calls-1]
 			})
 		})
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
-		close(answered)
+		close(responded)
 		h.Wait()
 		if calls != c.calls || fmt.Sprint(events) != fmt.Sprint([]abi.EventKind{abi.EventRequest}) {
 			t.Errorf("%s: %d calls, want %d; events %v", c.name, calls, c.calls, events)
@@ -66,10 +66,10 @@ func TestCallThatNobodyWaitsFor(t *testing.T) {
 	}
 }
 
-// TestStepPanics: a breach of the contract costs the step that met it, in the native core too.
+// TestStepPanics: a malformed message fails only its own step, also in the native core.
 func TestStepPanics(t *testing.T) {
 	var log bytes.Buffer
-	e := &breaching{Engine: newNative(t)}
+	e := &truncator{Engine: newNative(t)}
 	h := newStubHost(t, e, func(o *Options) { o.Log = &log })
 	get := func() *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
@@ -77,59 +77,61 @@ func TestStepPanics(t *testing.T) {
 		h.Wait()
 		return w
 	}
-	e.breach = true
+	e.truncate = true
 	if w := get(); w.Code != 500 || !strings.Contains(w.Body.String(), `"code":"internal_error"`) || w.Header().Get("Content-Type") != "application/json" {
-		t.Errorf("answered %d %s", w.Code, w.Body)
+		t.Errorf("status %d, body %s", w.Code, w.Body)
 	}
 	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `"code":"step_failed"`) {
 		t.Errorf("logged %q", got)
 	}
-	e.breach = false
+	e.truncate = false
 	if w := get(); w.Code != 404 {
-		t.Errorf("afterwards: %d %s", w.Code, w.Body)
+		t.Errorf("after the failed step: status %d, body %s", w.Code, w.Body)
 	}
 }
 
-// breaching hands on what no host sends.
-type breaching struct {
+// truncator truncates step messages while truncate is set.
+type truncator struct {
 	Engine
-	breach bool
+	truncate bool
 }
 
-func (b *breaching) Step(message []byte) ([]byte, error) {
-	if b.breach {
+func (e *truncator) Step(message []byte) ([]byte, error) {
+	if e.truncate {
 		message = message[:1]
 	}
-	return b.Engine.Step(message)
+	return e.Engine.Step(message)
 }
 
-// TestTiers: tiers that the host does not have are passed over; without any that it has, it says so.
-func TestTiers(t *testing.T) {
+// TestStorageTiers: a read skips tiers that the host does not have. If the host has none of the requested tiers, the
+// outcome is OutcomeUnsupported.
+func TestStorageTiers(t *testing.T) {
 	const other = 4
 	for where, want := range map[uint64]uint64{
 		abi.WhereMemory: abi.OutcomeAbsent, abi.WhereKV: abi.OutcomeAbsent, abi.WhereMemory | abi.WhereKV: abi.OutcomeAbsent,
 		other: abi.OutcomeUnsupported, other | abi.WhereMemory: abi.OutcomeAbsent, other | abi.WhereKV: abi.OutcomeAbsent, 0: abi.OutcomeUnsupported,
 	} {
-		var got []uint64
+		var outcomes []uint64
 		h := newStubHost(t, &stub{step: func(in *abi.StepInput) abi.StepOutput {
 			if in.Event.Kind == abi.EventRequest {
 				return abi.StepOutput{Actions: []abi.Action{{Kind: abi.ActionRead, ID: 1, Key: "a", Where: where}}}
 			}
-			got = append(got, in.Event.Code)
+			outcomes = append(outcomes, in.Event.Code)
 			return abi.StepOutput{Actions: []abi.Action{respond(200, "")}}
 		}}, nil)
 		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
 		h.Wait()
-		if len(got) != 1 || got[0] != want {
-			t.Errorf("tiers %d: outcomes %v, want %d", where, got, want)
+		if len(outcomes) != 1 || outcomes[0] != want {
+			t.Errorf("tiers %d: outcomes %v, want %d", where, outcomes, want)
 		}
 	}
 }
 
-// TestHot: the bounds are the core's, and an entry counts as in the Worker's memory.test.mjs.
+// TestHot: the core sets the bounds, and an entry's size is its key, its value and the overhead, as in the Worker's
+// memory.test.mjs.
 func TestHot(t *testing.T) {
 	clock := fixedClock(1_000_000)
-	has := func(h *hot, keys string) (found string) {
+	present := func(h *hot, keys string) (found string) {
 		for _, key := range keys {
 			if _, ok := h.read(string(key)); ok {
 				found += string(key)
@@ -140,31 +142,31 @@ func TestHot(t *testing.T) {
 	h := newHot(&clock, &stubConfigured)
 	h.write("a", make([]byte, 900), 1000)
 	h.write("b", make([]byte, 899), 1000)
-	if got := has(h, "ab"); got != "b" || h.bytes != 1000 {
-		t.Errorf("of an entry of 1,001 bytes and one of 1,000, %q is kept, %d bytes", got, h.bytes)
+	if got := present(h, "ab"); got != "b" || h.bytes != 1000 {
+		t.Errorf("after entries of 1,001 and 1,000 bytes: %q stored, %d bytes; want only the second", got, h.bytes)
 	}
 	h.clear()
 	for _, key := range "abc" {
 		h.write(string(key), make([]byte, 800), 1000)
 	}
-	has(h, "a")
+	present(h, "a")
 	h.write("d", make([]byte, 800), 1000)
-	if got := has(h, "abcd"); got != "acd" {
-		t.Errorf("%q is kept of four", got)
+	if got := present(h, "abcd"); got != "acd" {
+		t.Errorf("%q stored, want \"acd\": the least recently used entry is evicted", got)
 	}
 	clock--
-	if got := has(h, "acd"); got != "" || h.bytes != 0 {
-		t.Errorf("before it was stored, %q is there", got)
+	if got := present(h, "acd"); got != "" || h.bytes != 0 {
+		t.Errorf("after the clock jumped back: %q stored, %d bytes; want none", got, h.bytes)
 	}
 	for i := range 5000 {
 		h.write(fmt.Sprint("key", i%700), make([]byte, i*7919%990), 1000)
 		if h.bytes > stubConfigured.MemoryBytes {
-			t.Fatalf("%d bytes after %d writes", h.bytes, i)
+			t.Fatalf("%d bytes after %d writes, want at most %d", h.bytes, i+1, stubConfigured.MemoryBytes)
 		}
 	}
 }
 
-// wire is a connection to a host, spoken to by hand.
+// wire is a raw connection to a host.
 type wire struct {
 	t *testing.T
 	net.Conn
@@ -188,7 +190,8 @@ func (w *wire) send(text string) {
 	}
 }
 
-func (w *wire) answer(method string) (*http.Response, string) {
+// receive reads the response to a request with the given method.
+func (w *wire) receive(method string) (*http.Response, string) {
 	w.t.Helper()
 	response, err := http.ReadResponse(w.in, &http.Request{Method: method})
 	if err != nil {
@@ -201,7 +204,7 @@ func (w *wire) answer(method string) (*http.Response, string) {
 	return response, string(body)
 }
 
-// TestHead: the core is told the method and answers as to a GET; the caller gets the head of that.
+// TestHead: the core gets the method HEAD and responds as to GET; the client gets the headers but no body.
 func TestHead(t *testing.T) {
 	var methods []string
 	body := strings.Repeat("x", 5000)
@@ -216,28 +219,28 @@ func TestHead(t *testing.T) {
 	server := httptest.NewServer(h)
 	defer server.Close()
 	w := dial(t, server)
-	for _, method := range []string{"HEAD", "GET", "HEAD"} { // a body after the first would be in the way of the second
+	for _, method := range []string{"HEAD", "GET", "HEAD"} { // a body after the first response would break the second
 		w.send(method + " / HTTP/1.1\r\nHost: x\r\n\r\n")
-		response, got := w.answer(method)
+		response, got := w.receive(method)
 		if response.StatusCode != 200 || response.ContentLength != 5000 || (got == body) != (method == "GET") {
-			t.Errorf("%s: %d, content-length %d, %d bytes", method, response.StatusCode, response.ContentLength, len(got))
+			t.Errorf("%s: status %d, content-length %d, body of %d bytes", method, response.StatusCode, response.ContentLength, len(got))
 		}
 	}
 	h.Wait()
 	if fmt.Sprint(methods) != "[HEAD GET HEAD]" {
-		t.Errorf("the core was told %v", methods)
+		t.Errorf("the core got the methods %v", methods)
 	}
 }
 
-// TestRefusedWhileSending: a caller that is still sending its body gets the answer at once, and can use the
-// connection again when it has sent the rest; whether the core had dropped the body's read or never asked for it.
-func TestRefusedWhileSending(t *testing.T) {
+// TestResponseDuringUpload: a client that is still sending its body gets the response at once, and can reuse the
+// connection after sending the rest. The core either canceled the body read or never started it.
+func TestResponseDuringUpload(t *testing.T) {
 	const size = 1 << 20
 	read := abi.Action{Kind: abi.ActionReadBody, ID: 1, Buffer: 1, Limit: 4 << 20}
 	for name, actions := range map[string][]abi.Action{
-		"dropped":   {read, {Kind: abi.ActionCancel, ID: 1}, respond(401, "no")},
-		"over":      {{Kind: abi.ActionReadBody, ID: 1, Buffer: 1, Limit: 1000}, {Kind: abi.ActionCancel, ID: 1}, respond(401, "no")},
-		"not asked": {respond(401, "no")},
+		"canceled read":                          {read, {Kind: abi.ActionCancel, ID: 1}, respond(401, "no")},
+		"canceled read of a body over the limit": {{Kind: abi.ActionReadBody, ID: 1, Buffer: 1, Limit: 1000}, {Kind: abi.ActionCancel, ID: 1}, respond(401, "no")},
+		"no read":                                {respond(401, "no")},
 	} {
 		for _, framing := range []string{"Content-Length: 1048576\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n100000\r\n"} {
 			var events sync.Map
@@ -249,8 +252,8 @@ func TestRefusedWhileSending(t *testing.T) {
 			w := dial(t, server)
 			for range 2 {
 				w.send("POST / HTTP/1.1\r\nHost: x\r\n" + framing + strings.Repeat("x", size/2))
-				if response, got := w.answer("POST"); response.StatusCode != 401 || got != "no" {
-					t.Errorf("%s: answered %d %q", name, response.StatusCode, got)
+				if response, got := w.receive("POST"); response.StatusCode != 401 || got != "no" {
+					t.Errorf("%s: status %d, body %q", name, response.StatusCode, got)
 				}
 				w.send(strings.Repeat("x", size/2))
 				if strings.HasPrefix(framing, "Transfer") {
@@ -260,15 +263,15 @@ func TestRefusedWhileSending(t *testing.T) {
 			_ = w.Close()
 			server.Close()
 			h.Wait()
-			if _, told := events.Load(abi.EventBody); told {
-				t.Errorf("%s: the core was told of a body that it had dropped", name)
+			if _, ok := events.Load(abi.EventBody); ok {
+				t.Errorf("%s: the core got a body event", name)
 			}
 		}
 	}
 }
 
-// TestCallerBreaksOffWhileSending: the read fails, nobody is waited for.
-func TestCallerBreaksOffWhileSending(t *testing.T) {
+// TestDisconnectDuringUpload: the body read fails and the exchange ends.
+func TestDisconnectDuringUpload(t *testing.T) {
 	outcomes := make(chan uint64, 1)
 	h := newStubHost(t, &stub{step: func(in *abi.StepInput) abi.StepOutput {
 		switch in.Event.Kind {
@@ -278,7 +281,7 @@ func TestCallerBreaksOffWhileSending(t *testing.T) {
 			outcomes <- in.Event.Code
 			return abi.StepOutput{Actions: []abi.Action{respond(400, "no")}}
 		}
-		return abi.StepOutput{} // the caller has left
+		return abi.StepOutput{} // the client disconnected
 	}}, nil)
 	server := httptest.NewServer(h)
 	defer server.Close()
@@ -286,15 +289,15 @@ func TestCallerBreaksOffWhileSending(t *testing.T) {
 	w.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf")
 	_ = w.Close()
 	if outcome := <-outcomes; outcome != abi.OutcomeFailed {
-		t.Errorf("outcome %d", outcome)
+		t.Errorf("outcome %d, want %d", outcome, abi.OutcomeFailed)
 	}
 	h.Wait()
 }
 
-// TestDroppedReadLeavesItsBuffer: what comes late of a body's read that was cancelled is not kept, for another may
-// have its buffer by now. The store answers when the body has been read.
-func TestDroppedReadLeavesItsBuffer(t *testing.T) {
-	body := &signalling{Reader: strings.NewReader("late"), read: make(chan struct{})}
+// TestCanceledReadKeepsBuffer: the late result of a canceled body read is not stored, because its buffer may have been
+// reused. The KV read completes after the body has been read.
+func TestCanceledReadKeepsBuffer(t *testing.T) {
+	body := &signalingReader{Reader: strings.NewReader("late"), read: make(chan struct{})}
 	h := newStubHost(t, &stub{step: func(in *abi.StepInput) abi.StepOutput {
 		if in.Event.Kind == abi.EventStored {
 			return abi.StepOutput{Actions: []abi.Action{{Kind: abi.ActionRespond, Code: 200, Body: []abi.Part{{Buffer: 1}}}}}
@@ -308,18 +311,18 @@ func TestDroppedReadLeavesItsBuffer(t *testing.T) {
 	h.ServeHTTP(w, httptest.NewRequest("POST", "/", body))
 	h.Wait()
 	if got := w.Body.String(); got != "kept" {
-		t.Errorf("the buffer holds %q", got)
+		t.Errorf("the buffer contains %q, want \"kept\"", got)
 	}
 }
 
-// signalling closes read at the end of what it reads.
-type signalling struct {
+// signalingReader closes read when its reader has ended.
+type signalingReader struct {
 	io.Reader
 	read chan struct{}
 	once sync.Once
 }
 
-func (s *signalling) Read(p []byte) (int, error) {
+func (s *signalingReader) Read(p []byte) (int, error) {
 	n, err := s.Reader.Read(p)
 	if err != nil {
 		s.once.Do(func() { close(s.read) })
@@ -327,6 +330,7 @@ func (s *signalling) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// waitingKV is a KV whose reads wait until a channel is closed.
 type waitingKV struct {
 	KV
 	until chan struct{}
@@ -337,8 +341,8 @@ func (k waitingKV) Read(key string) ([]byte, bool, error) {
 	return k.KV.Read(key)
 }
 
-// TestFetchInPieces: only the status that the core names is answered piece by piece.
-func TestFetchInPieces(t *testing.T) {
+// TestStreamedStatus: a response is streamed to the core only if it has the status named in the action.
+func TestStreamedStatus(t *testing.T) {
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/207" {
 			w.WriteHeader(207)
@@ -369,9 +373,9 @@ func TestFetchInPieces(t *testing.T) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 		h.Wait()
-		kept := map[abi.EventKind]string{abi.EventHead: "", abi.EventResponse: "body"}[c.want]
-		if len(kinds) < 2 || kinds[1] != c.want || w.Body.String() != kept {
-			t.Errorf("%s with %d: events %v, kept %q", c.path, c.stream, kinds, w.Body)
+		buffered := map[abi.EventKind]string{abi.EventHead: "", abi.EventResponse: "body"}[c.want]
+		if len(kinds) < 2 || kinds[1] != c.want || w.Body.String() != buffered {
+			t.Errorf("%s with stream status %d: events %v, buffer %q", c.path, c.stream, kinds, w.Body)
 		}
 	}
 }

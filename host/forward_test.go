@@ -12,8 +12,8 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// TestForward: the control plane gets the request as it came, with the core's headers in place of any that
-// the caller sent under their names, and the address that the host knows.
+// TestForward: the control plane gets the request as the client sent it, except that the core's headers and the
+// address header replace the client's headers of the same names.
 func TestForward(t *testing.T) {
 	engine := &stub{step: func(in *abi.StepInput) abi.StepOutput {
 		if in.Event.Kind != abi.EventRequest {
@@ -41,24 +41,24 @@ func TestForward(t *testing.T) {
 	h.Wait()
 	want := `POST /api/admin/projects?a=b body ["req_core"] ["core"] ["1"] ["1" "2"] ["192.0.2.1"]`
 	if got := w.Body.String(); w.Code != http.StatusCreated || got != want {
-		t.Errorf("answered %d\n%s, want\n%s", w.Code, got, want)
+		t.Errorf("status %d\n%s, want\n%s", w.Code, got, want)
 	}
 	if got := r.Header["X-Request-Id"]; got[0] != "forged" {
-		t.Errorf("the caller's own request was changed: %q", got)
+		t.Errorf("the original request was changed: X-Request-Id %q", got)
 	}
 }
 
-// forwarding is a core that forwards all requests.
-func forwarding(in *abi.StepInput) abi.StepOutput {
+// forwardAll is a core step that forwards every request.
+func forwardAll(in *abi.StepInput) abi.StepOutput {
 	if in.Event.Kind != abi.EventRequest {
 		return abi.StepOutput{}
 	}
 	return abi.StepOutput{Actions: []abi.Action{{Kind: abi.ActionForward, ID: 1}}}
 }
 
-// TestForwardWithoutAddress: where the host knows no address, the caller tells none either.
+// TestForwardWithoutAddress: if the connection has no address, the client's address header is removed.
 func TestForwardWithoutAddress(t *testing.T) {
-	h := newStubHost(t, &stub{step: forwarding}, func(o *Options) {
+	h := newStubHost(t, &stub{step: forwardAll}, func(o *Options) {
 		o.Control = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = fmt.Fprint(w, len(r.Header.Values("X-Postern-Address")))
 		})
@@ -68,12 +68,12 @@ func TestForwardWithoutAddress(t *testing.T) {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	if w.Body.String() != "0" {
-		t.Errorf("%s addresses were told", w.Body)
+		t.Errorf("the control plane got %s address headers, want 0", w.Body)
 	}
 }
 
-// TestControlPanics: a handler that panics costs its own request, and what it threw is not logged. An answer that
-// had begun is broken off, so that half of it does not pass for the whole.
+// TestControlPanics: a panic in the control plane fails only its own request, and the panic value is not logged. A
+// response that has started is aborted, so that a partial response does not look complete.
 func TestControlPanics(t *testing.T) {
 	var log bytes.Buffer
 	var statuses []uint64
@@ -81,17 +81,17 @@ func TestControlPanics(t *testing.T) {
 		if in.Event.Kind == abi.EventResponse {
 			statuses = append(statuses, in.Event.Code)
 		}
-		return forwarding(in)
+		return forwardAll(in)
 	}}, func(o *Options) {
 		o.Log = &log
 		o.Control = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Length", "1000")
 			switch r.URL.Path {
-			case "/half":
-				_, _ = io.WriteString(w, "half")
+			case "/during":
+				_, _ = io.WriteString(w, "partial")
 				_ = http.NewResponseController(w).Flush()
 				panic("secret")
-			case "/none":
+			case "/before":
 				panic("secret")
 			}
 			w.Header().Set("Content-Length", "2")
@@ -110,18 +110,18 @@ func TestControlPanics(t *testing.T) {
 		data, err := io.ReadAll(response.Body)
 		return response.StatusCode, string(data), err
 	}
-	if status, body, err := get("/none"); status != 500 || !lastResortBody.MatchString(body) || err != nil {
-		t.Errorf("before an answer: %d %q, %v", status, body, err)
+	if status, body, err := get("/before"); status != 500 || !lastResortBody.MatchString(body) || err != nil {
+		t.Errorf("panic before the response: status %d, body %q, %v", status, body, err)
 	}
-	if status, body, err := get("/half"); err == nil {
-		t.Errorf("within an answer: %d %q came whole", status, body)
+	if status, body, err := get("/during"); err == nil {
+		t.Errorf("panic during the response: status %d, body %q; want an aborted connection", status, body)
 	}
 	if status, body, err := get("/"); status != 200 || body != "ok" || err != nil {
-		t.Errorf("afterwards: %d %q, %v", status, body, err)
+		t.Errorf("after the panics: status %d, body %q, %v", status, body, err)
 	}
 	h.Wait()
 	if fmt.Sprint(statuses) != "[500 200 200]" {
-		t.Errorf("the core was told of the statuses %v", statuses)
+		t.Errorf("the core got the statuses %v", statuses)
 	}
 	if got := log.String(); strings.Count(got, `"code":"control_panicked"`) != 2 || strings.Contains(got, "secret") {
 		t.Errorf("logged:\n%s", got)

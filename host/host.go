@@ -60,7 +60,7 @@ func New(o Options) (*Host, error) {
 // Wait blocks until all exchanges have ended, including their work after the response.
 func (h *Host) Wait() { h.working.Wait() }
 
-// Evict clears the memory shared between exchanges, as a new isolate would start.
+// Evict clears the memory shared between exchanges, so that the next one starts as in a new isolate.
 func (h *Host) Evict() {
 	h.hot.clear()
 	h.shared.clear()
@@ -178,7 +178,7 @@ func (x *exchange) next(disconnected *<-chan struct{}) (event abi.Event, handled
 		case <-*disconnected:
 			*disconnected = nil
 			x.finish()
-			return abi.Event{Kind: abi.EventLeft}, nil
+			return abi.Event{Kind: abi.EventDisconnect}, nil
 		}
 	}
 }
@@ -210,7 +210,7 @@ func pick(header http.Header, names []string) []abi.Header {
 	return picked
 }
 
-// text replaces bytes that are not UTF-8 by U+FFFD, as the Workers platform does.
+// text replaces bytes that are not UTF-8 with U+FFFD, as the Workers platform does.
 func text(raw string) string {
 	if utf8.ValidString(raw) {
 		return raw
@@ -298,7 +298,7 @@ func (x *exchange) send(piece []byte) {
 			return
 		}
 	}
-	x.answer(abi.Event{Kind: abi.EventLeft})
+	x.answer(abi.Event{Kind: abi.EventDisconnect})
 	x.finish()
 }
 

@@ -112,7 +112,7 @@ func (o *MemoryObjects) run(id objectID, command []byte) (abi.ObjectOutput, erro
 	of.mu.Lock()
 	defer of.mu.Unlock()
 	in := abi.ObjectInput{NowMs: o.Clock.Now(), Class: id.class, Name: id.name, Command: command}
-	return object.Coded(o.Engine.Reads, o.Engine.Apply).Run(&of.storage, in)
+	return object.FromEncoded(o.Engine.Reads, o.Engine.Apply).Run(&of.storage, in)
 }
 
 // deliver sends the outbox, oldest first. It stops at the first failure and sets an alarm for the rest.

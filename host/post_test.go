@@ -16,13 +16,13 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// poster is an object whose command "post" writes a row and asks for posts, and whose command "look" gives
-// back the row.
+// poster runs objects whose command "post" writes a row and sends posts. The command "look" returns the row. An alarm
+// sends the posts.
 type poster struct {
 	*MemoryObjects
-	mu      sync.Mutex
-	posted  []abi.Posted
-	onEvent func(abi.Posted) (abi.ObjectOutput, error) // what it does with a Posted; nil: nothing
+	mu       sync.Mutex
+	posted   []abi.Posted                               // Posted commands so far
+	onPosted func(abi.Posted) (abi.ObjectOutput, error) // handles a Posted command; optional
 }
 
 func newPoster(posts ...abi.Post) *poster {
@@ -37,12 +37,12 @@ func newPoster(posts ...abi.Post) *poster {
 		case "":
 			return abi.ObjectOutput{Posts: posts}, nil
 		}
-		return p.take(in.Command)
+		return p.handlePosted(in.Command)
 	}}}
 	return p
 }
 
-func (p *poster) take(command []byte) (abi.ObjectOutput, error) {
+func (p *poster) handlePosted(command []byte) (abi.ObjectOutput, error) {
 	posted, err := abi.DecodePosted(command)
 	if err != nil {
 		return abi.ObjectOutput{}, err
@@ -50,18 +50,18 @@ func (p *poster) take(command []byte) (abi.ObjectOutput, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.posted = append(p.posted, posted)
-	if p.onEvent != nil {
-		return p.onEvent(posted)
+	if p.onPosted != nil {
+		return p.onPosted(posted)
 	}
 	return abi.ObjectOutput{}, nil
 }
 
-// send runs "post" and gives what the object was told, by id.
+// send runs "post" and returns the resulting Posted commands in order of ID.
 func (p *poster) send(t *testing.T) []abi.Posted {
 	t.Helper()
 	reply, err := p.Call(t.Context(), abi.ClassLedger, "prj_1", "", []byte("post"))
 	if string(reply) != "reply" || err != nil {
-		t.Fatalf("the reply was %q, %v", reply, err)
+		t.Fatalf("reply %q, %v", reply, err)
 	}
 	p.Wait()
 	slices.SortFunc(p.posted, func(a, b abi.Posted) int { return strings.Compare(a.ID, b.ID) })
@@ -88,10 +88,10 @@ func TestPost(t *testing.T) {
 	headers := []abi.Header{{Name: "x-a", Value: "1"}, {Name: "content-type", Value: "application/json"}}
 	p = newPoster(abi.Post{ID: "1", URL: url + "/hook?a=b", Headers: headers, Body: []byte(`{"n":1}`)})
 	if got, want := p.send(t), []abi.Posted{{ID: "1", Status: 202}}; !slices.Equal(got, want) {
-		t.Errorf("the object was told %v, want %v", got, want)
+		t.Errorf("the object got %v, want %v", got, want)
 	}
 	if n := p.Stats.Fetches.Load(); n != 1 {
-		t.Errorf("%d fetches were counted", n)
+		t.Errorf("%d fetches counted, want 1", n)
 	}
 }
 
@@ -119,10 +119,10 @@ func TestPostStatuses(t *testing.T) {
 	)
 	want := []abi.Posted{{ID: "1", Status: 307}, {ID: "2"}, {ID: "3", Status: 200}, {ID: "4", Status: 418}, {ID: "5"}, {ID: "6"}, {ID: "7"}}
 	if got := p.send(t); !slices.Equal(got, want) {
-		t.Errorf("the object was told %v, want %v", got, want)
+		t.Errorf("the object got %v, want %v", got, want)
 	}
 	if n := hits.Load(); n != 4 {
-		t.Errorf("%d requests arrived: each is sent once, and no redirect is followed", n)
+		t.Errorf("the server got %d requests, want 4: each sent once, no redirect followed", n)
 	}
 }
 
@@ -132,25 +132,26 @@ func TestPostTimeout(t *testing.T) {
 		<-r.Context().Done()
 	})
 	if status := sendPost(newPostClient(20*time.Millisecond), &abi.Post{URL: url}); status != 0 {
-		t.Errorf("the status is %d", status)
+		t.Errorf("status %d, want 0", status)
 	}
 	if postClient.Timeout != 10*time.Second {
-		t.Errorf("the time for a post is %v", postClient.Timeout)
+		t.Errorf("timeout of %v, want 10s", postClient.Timeout)
 	}
 }
 
-func TestPostsAtOnce(t *testing.T) {
-	var now, most atomic.Int64
+// TestConcurrentPosts: at most abi.PostsAtOnce posts are in flight at a time.
+func TestConcurrentPosts(t *testing.T) {
+	var active, peak atomic.Int64
 	full := make(chan struct{})
 	url := serve(t, func(http.ResponseWriter, *http.Request) {
-		n := now.Add(1)
-		defer now.Add(-1)
-		most.Store(max(most.Load(), n))
+		n := active.Add(1)
+		defer active.Add(-1)
+		peak.Store(max(peak.Load(), n))
 		if n == abi.PostsAtOnce {
 			close(full)
 		}
 		<-full
-		time.Sleep(20 * time.Millisecond) // in which one too many would come
+		time.Sleep(20 * time.Millisecond) // time for one more to arrive
 	})
 	var posts []abi.Post
 	for n := range abi.PostsAtOnce + 4 {
@@ -158,18 +159,18 @@ func TestPostsAtOnce(t *testing.T) {
 	}
 	p := newPoster(posts...)
 	if got := p.send(t); len(got) != len(posts) {
-		t.Errorf("%d posts were answered, want %d", len(got), len(posts))
+		t.Errorf("%d posts completed, want %d", len(got), len(posts))
 	}
-	if n := most.Load(); n != abi.PostsAtOnce {
-		t.Errorf("%d posts were under way at once, want %d", n, abi.PostsAtOnce)
+	if n := peak.Load(); n != abi.PostsAtOnce {
+		t.Errorf("%d posts in flight at a time, want %d", n, abi.PostsAtOnce)
 	}
 }
 
-// TestPostedIsACommand: what the object makes of Posted is committed, and what that asks for is done.
-func TestPostedIsACommand(t *testing.T) {
+// TestPostedIsCommand: the output of a Posted command is committed, and its posts are sent.
+func TestPostedIsCommand(t *testing.T) {
 	url := serve(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusBadGateway) })
 	p := newPoster(abi.Post{ID: "1", URL: url})
-	p.onEvent = func(posted abi.Posted) (abi.ObjectOutput, error) {
+	p.onPosted = func(posted abi.Posted) (abi.ObjectOutput, error) {
 		out := abi.ObjectOutput{Puts: []abi.Row{{Key: "row", Value: []byte("after " + posted.ID)}}, AlarmMs: 5000}
 		if posted.ID == "1" {
 			out.Posts = []abi.Post{{ID: "2", URL: url}}
@@ -178,30 +179,30 @@ func TestPostedIsACommand(t *testing.T) {
 	}
 	want := []abi.Posted{{ID: "1", Status: 502}, {ID: "2", Status: 502}}
 	if got := p.send(t); !slices.Equal(got, want) {
-		t.Errorf("the object was told %v, want %v", got, want)
+		t.Errorf("the object got %v, want %v", got, want)
 	}
 	if row, _ := p.Call(t.Context(), abi.ClassLedger, "prj_1", "", []byte("look")); string(row) != "after 2" {
-		t.Errorf("the row is %q", row)
+		t.Errorf("the row contains %q", row)
 	}
 	if at := p.NextAlarm(); at != 5000 {
-		t.Errorf("the alarm stands at %d", at)
+		t.Errorf("the alarm is set to %d, want 5000", at)
 	}
 }
 
-// TestPostedTraps: the post is not sent again, and nothing that was committed is lost.
+// TestPostedTraps: if a Posted command traps, the post is not sent again and committed rows are kept.
 func TestPostedTraps(t *testing.T) {
 	var hits atomic.Int64
 	url := serve(t, func(http.ResponseWriter, *http.Request) { hits.Add(1) })
 	p := newPoster(abi.Post{ID: "1", URL: url})
-	p.onEvent = func(abi.Posted) (abi.ObjectOutput, error) {
+	p.onPosted = func(abi.Posted) (abi.ObjectOutput, error) {
 		return abi.ObjectOutput{Posts: []abi.Post{{ID: "2", URL: url}}}, errors.New("trap")
 	}
 	p.send(t)
 	if n := hits.Load(); n != 1 {
-		t.Errorf("%d posts were sent", n)
+		t.Errorf("%d posts sent, want 1", n)
 	}
 	if row, _ := p.Call(t.Context(), abi.ClassLedger, "prj_1", "", []byte("look")); string(row) != "committed" {
-		t.Errorf("the row is %q", row)
+		t.Errorf("the row contains %q", row)
 	}
 }
 
@@ -210,10 +211,10 @@ func TestAlarmPosts(t *testing.T) {
 	p := newPoster(abi.Post{ID: "1", URL: url})
 	p.object(objectID{abi.ClassLedger, "prj_1"}).commit(nil, 900)
 	if !p.RingNext() {
-		t.Fatal("no alarm rang")
+		t.Fatal("no alarm fired")
 	}
 	p.Wait()
 	if want := []abi.Posted{{ID: "1", Status: 200}}; !slices.Equal(p.posted, want) {
-		t.Errorf("the object was told %v, want %v", p.posted, want)
+		t.Errorf("the object got %v, want %v", p.posted, want)
 	}
 }

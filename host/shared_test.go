@@ -8,17 +8,17 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// TestSharedLosesNothing: exchanges that all read the blob before any of them changes it, each adding one failure to
-// it. Whoever overwrote what another had put there would lose that one's.
-func TestSharedLosesNothing(t *testing.T) {
+// TestSharedKeepsConcurrentUpdates: each exchange adds one byte to the blob, and all of them read it before any changes
+// it. No update is lost.
+func TestSharedKeepsConcurrentUpdates(t *testing.T) {
 	const exchanges = 50
-	var together sync.WaitGroup
-	together.Add(exchanges)
-	var once sync.Map // of the exchanges that were at the barrier
+	var barrier sync.WaitGroup
+	barrier.Add(exchanges)
+	var reached sync.Map // exchanges that have reached the barrier, by seed
 	engine := &stub{step: func(in *abi.StepInput) abi.StepOutput {
-		if _, again := once.LoadOrStore(string(in.Event.Data), true); !again {
-			together.Done()
-			together.Wait()
+		if _, again := reached.LoadOrStore(string(in.Event.Data), true); !again {
+			barrier.Done()
+			barrier.Wait()
 		}
 		return abi.StepOutput{
 			SharedChanged: true, Shared: append([]byte{1}, in.Shared...),
@@ -33,20 +33,20 @@ func TestSharedLosesNothing(t *testing.T) {
 	all.Wait()
 	h.Wait()
 	if got := len(h.shared.blob); got != exchanges {
-		t.Errorf("%d failures are noted, %d happened", got, exchanges)
+		t.Errorf("the blob has %d bytes, want %d", got, exchanges)
 	}
 	if got := h.Stats.Steps.Load(); got != exchanges {
-		t.Errorf("%d steps were counted", got)
+		t.Errorf("%d steps counted, want %d", got, exchanges)
 	}
 }
 
-// TestSharedKeepsFailedStepsOut: a step that trapped changes nothing.
-func TestSharedKeepsFailedStepsOut(t *testing.T) {
+// TestSharedIgnoresFailedStep: a step that failed does not change the blob.
+func TestSharedIgnoresFailedStep(t *testing.T) {
 	s := shared{blob: []byte("before")}
 	failing := func(*abi.StepInput) (abi.StepOutput, error) {
 		return abi.StepOutput{SharedChanged: true, Shared: []byte("after")}, errMemory
 	}
 	if _, err := s.step(&abi.StepInput{}, failing); err == nil || string(s.blob) != "before" {
-		t.Errorf("%q, %v", s.blob, err)
+		t.Errorf("blob %q, error %v", s.blob, err)
 	}
 }

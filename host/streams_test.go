@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// targets are a model of each wire family, with a stream as it sends them.
+// targets are one model of each provider API, with a stream in its format.
 var targets = []struct{ model, stream string }{
 	{"gpt-4.1", `data: {"id":"chatcmpl-1","choices":[{"index":0,"delta":{"role":"assistant","content":"Hi \"you\" é"}}]}
 
@@ -83,28 +83,29 @@ data: {"type":"response.completed","response":{"status":"completed","output":[],
 		"event", "metadata", []byte(`{"usage":{"inputTokens":4,"outputTokens":2}}`)))},
 }
 
-// surfaces are the paths that answer with streams, with a request that ends in the model's name.
+// surfaces are the streaming endpoints, with a request body up to the model name.
 var surfaces = []struct{ path, body string }{
 	{"/v1/chat/completions", `{"stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"x"}],"model":"`},
 	{"/v1/messages", `{"stream":true,"max_tokens":2000,"messages":[{"role":"user","content":"x"}],"model":"`},
 	{"/v1/responses", `{"stream":true,"input":"x","model":"`},
 }
 
-func streamed(w *world, target, surface int, pieces ...[]byte) uint64 {
-	w.pieces, w.framed = pieces, "text/event-stream"
+// exchangeStream sends a streaming request whose upstream response is chunks, and returns the response status.
+func exchangeStream(w *world, target, surface int, chunks ...[]byte) uint64 {
+	w.chunks, w.streamType = chunks, "text/event-stream"
 	if targets[target].model == "amazon.nova-lite-v1:0" {
-		w.framed = "application/vnd.amazon.eventstream"
+		w.streamType = "application/vnd.amazon.eventstream"
 	}
 	body := surfaces[surface].body + targets[target].model + `"}`
-	return w.exchange(caller{"POST", surfaces[surface].path, "", []abi.Header{
+	return w.exchange(testRequest{"POST", surfaces[surface].path, "", []abi.Header{
 		{Name: "x-api-key", Value: testKey(keys.Production)}, {Name: "content-type", Value: "application/json"},
 	}, []byte(body)})
 }
 
-// TestStreamsDifferential: every family's stream, through every family of callers, whole and byte by byte: the
-// same in Go and in wasm, and a 200.
+// TestStreamsDifferential: every provider's stream through every streaming endpoint, whole and byte by byte. Go and wasm
+// give the same result, with status 200.
 func TestStreamsDifferential(t *testing.T) {
-	both := &pair{t, newNative(t), newWasm(t)}
+	both := &enginePair{t, newNative(t), newWasm(t)}
 	for target := range targets {
 		for surface := range surfaces {
 			stream := []byte(targets[target].stream)
@@ -112,37 +113,37 @@ func TestStreamsDifferential(t *testing.T) {
 			for i := range stream {
 				bytewise = append(bytewise, stream[i:i+1])
 			}
-			for _, pieces := range [][][]byte{{stream}, bytewise} {
+			for _, chunks := range [][][]byte{{stream}, bytewise} {
 				w := newWorld(both)
-				if status := streamed(w, target, surface, pieces...); status != 200 || w.traps > 0 {
-					t.Errorf("%s by %s in %d pieces: answered %d, %d traps", targets[target].model, surfaces[surface].path, len(pieces), status, w.traps)
+				if status := exchangeStream(w, target, surface, chunks...); status != 200 || w.traps > 0 {
+					t.Errorf("%s by %s in %d chunks: status %d, %d traps", targets[target].model, surfaces[surface].path, len(chunks), status, w.traps)
 				}
-				// The same again is a hit, which is replayed as a stream.
-				if status := streamed(w, target, surface, []byte("data: not asked\n\n")); status != 200 || w.traps > 0 {
-					t.Errorf("%s by %s again: answered %d, %d traps", targets[target].model, surfaces[surface].path, status, w.traps)
+				// The same request again is a cache hit, replayed as a stream.
+				if status := exchangeStream(w, target, surface, []byte("data: not called\n\n")); status != 200 || w.traps > 0 {
+					t.Errorf("%s by %s again: status %d, %d traps", targets[target].model, surfaces[surface].path, status, w.traps)
 				}
 			}
 		}
 	}
 }
 
-// FuzzStream: whatever a provider sends where a stream should be, cut anywhere.
+// FuzzStream: any bytes as a provider's stream, cut anywhere.
 func FuzzStream(f *testing.F) {
 	for target := range targets {
 		f.Add(uint8(target), uint8(target), []byte(targets[target].stream), uint16(40))
 	}
-	newPair := pairOf(f)
+	newPair := sharedEngines(f)
 	f.Fuzz(func(t *testing.T, target, surface uint8, stream []byte, cut uint16) {
 		w := newWorld(newPair(t))
 		at := min(int(cut), len(stream))
-		status := streamed(w, int(target)%len(targets), int(surface)%len(surfaces), stream[:at], stream[at:])
+		status := exchangeStream(w, int(target)%len(targets), int(surface)%len(surfaces), stream[:at], stream[at:])
 		if w.traps > 0 || status == 0 || status == 500 {
-			t.Errorf("%q: answered %d, %d traps", stream, status, w.traps)
+			t.Errorf("%q: status %d, %d traps", stream, status, w.traps)
 		}
 	})
 }
 
-// FuzzSurface: whatever a caller sends to the endpoints that others' SDKs know.
+// FuzzSurface: any request body on the endpoints for OpenAI and Anthropic SDKs.
 func FuzzSurface(f *testing.F) {
 	for surface := range surfaces {
 		for _, model := range []string{"gpt-4.1", "claude-haiku-4-5", "gemini-2.5-flash", "amazon.nova-lite-v1:0", "gpt-6.1-sol"} {
@@ -152,19 +153,19 @@ func FuzzSurface(f *testing.F) {
 	f.Add(uint8(0), []byte(`{"model":"claude-haiku-4-5","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]},{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"c","content":"x"}],"tools":[{"type":"function","function":{"name":"f","parameters":{}}}],"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":{}}},"stop":["a"],"seed":1,"x":{"y":null}}`), true)
 	f.Add(uint8(1), []byte(`{"model":"gpt-4.1","max_tokens":9,"system":[{"type":"text","text":"s","cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"x"}]}]}],"tools":[{"name":"f","input_schema":{"type":"object"}}],"thinking":{"type":"enabled","budget_tokens":1024}}`), false)
 	f.Add(uint8(2), []byte(`{"model":"claude-haiku-4-5","input":[{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"x"},{"type":"reasoning","summary":[],"encrypted_content":"e"}],"text":{"format":{"type":"json_object"}}}`), false)
-	newPair := pairOf(f)
+	newPair := sharedEngines(f)
 	f.Fuzz(func(t *testing.T, surface uint8, body []byte, development bool) {
 		w := newWorld(newPair(t))
 		env := keys.Production
 		if development {
 			env = keys.Development
 		}
-		w.pieces, w.framed = [][]byte{[]byte(targets[0].stream)}, "text/event-stream"
-		status := w.exchange(caller{"POST", surfaces[int(surface)%len(surfaces)].path, "", []abi.Header{
+		w.chunks, w.streamType = [][]byte{[]byte(targets[0].stream)}, "text/event-stream"
+		status := w.exchange(testRequest{"POST", surfaces[int(surface)%len(surfaces)].path, "", []abi.Header{
 			{Name: "x-api-key", Value: testKey(env)}, {Name: "content-type", Value: "application/json"},
 		}, body})
 		if w.traps > 0 || status == 0 || status == 500 {
-			t.Errorf("%q: answered %d, %d traps", body, status, w.traps)
+			t.Errorf("%q: status %d, %d traps", body, status, w.traps)
 		}
 	})
 }

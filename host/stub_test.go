@@ -7,8 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// stub is an engine that does what a test says: for what the core does not ask its hosts for yet, or only
-// rarely.
+// stub is an engine with a test's step and apply functions, for actions that the core returns rarely or never.
 type stub struct {
 	step  func(*abi.StepInput) abi.StepOutput
 	apply func(*abi.ObjectInput) (abi.ObjectOutput, error)
@@ -27,7 +26,7 @@ func (s *stub) Step(message []byte) ([]byte, error) {
 	return w.Buf, nil
 }
 
-// Reads asks for the row "row".
+// Reads requests the row "row".
 func (s *stub) Reads([]byte) ([]byte, error) {
 	out := abi.ObjectOutput{Ranges: []abi.Range{{Start: "row"}}}
 	var w abi.Writer
@@ -46,7 +45,7 @@ func (s *stub) Apply(message []byte) ([]byte, error) {
 	return w.Buf, err
 }
 
-// newStubHost is a host around an engine, without a control plane unless change gives it one.
+// newStubHost returns a host with an engine. The optional change edits its options; by default it has no control plane.
 func newStubHost(t testing.TB, engine Engine, change func(*Options)) *Host {
 	t.Helper()
 	clock := fixedClock(1)
@@ -61,16 +60,16 @@ func newStubHost(t testing.TB, engine Engine, change func(*Options)) *Host {
 	return h
 }
 
-// stubConfigured is what stubs say of themselves.
+// stubConfigured is the configuration reply of stubs.
 var stubConfigured = abi.Configured{
 	Version: abi.Version, LastResortStatus: 500, LastResortHeaders: []abi.Header{{Name: "content-type", Value: "application/json"}},
 	LastResortBody: [2][]byte{[]byte(`{"requestId":"`), []byte(`"}`)}, MemoryBytes: 3000, MemoryEntryBytes: 1000, MemoryOverheadBytes: 100,
 }
 
-// lastResortBody is the body of a last resort of a stub's.
+// lastResortBody matches the body of a stub's last-resort response.
 var lastResortBody = regexp.MustCompile(`^\{"requestId":"req_[0-9a-f]{32}"\}$`)
 
-// respond is an answer with a text as its body.
+// respond returns an ActionRespond with a text body.
 func respond(status uint64, body string) abi.Action {
 	return abi.Action{Kind: abi.ActionRespond, Code: status, Body: []abi.Part{{Data: []byte(body)}}}
 }

@@ -30,32 +30,31 @@ func TestUnseal(t *testing.T) {
 		sealed   []byte
 		want     string
 	}{
-		"right":             {sealedKey, sealedAAD, sealed, "0 " + sealedPlain},
-		"wrong key":         {other, sealedAAD, sealed, "2 "},
-		"short key":         {short, sealedAAD, sealed, "2 "},
-		"no base64":         {"!" + sealedKey[1:], sealedAAD, sealed, "2 "},
-		"no key":            {"", sealedAAD, sealed, "2 "},
-		"wrong AAD":         {sealedKey, sealedAAD + "x", sealed, "2 "},
-		"no AAD":            {sealedKey, "", sealed, "2 "},
-		"a bit flipped":     {sealedKey, sealedAAD, flipped, "2 "},
-		"a byte short":      {sealedKey, sealedAAD, sealed[:len(sealed)-1], "2 "},
-		"nonce and tag cut": {sealedKey, sealedAAD, sealed[:27], "2 "},
-		"nonce only":        {sealedKey, sealedAAD, sealed[:12], "2 "},
-		"a byte too many":   {sealedKey, sealedAAD, append(bytes.Clone(sealed), 0), "2 "},
-		"nothing":           {sealedKey, sealedAAD, nil, "2 "},
+		"valid":                      {sealedKey, sealedAAD, sealed, "0 " + sealedPlain},
+		"wrong key":                  {other, sealedAAD, sealed, "2 "},
+		"short key":                  {short, sealedAAD, sealed, "2 "},
+		"malformed base64":           {"!" + sealedKey[1:], sealedAAD, sealed, "2 "},
+		"no key":                     {"", sealedAAD, sealed, "2 "},
+		"wrong AAD":                  {sealedKey, sealedAAD + "x", sealed, "2 "},
+		"no AAD":                     {sealedKey, "", sealed, "2 "},
+		"flipped bit":                {sealedKey, sealedAAD, flipped, "2 "},
+		"one byte short":             {sealedKey, sealedAAD, sealed[:len(sealed)-1], "2 "},
+		"shorter than nonce and tag": {sealedKey, sealedAAD, sealed[:27], "2 "},
+		"nonce only":                 {sealedKey, sealedAAD, sealed[:12], "2 "},
+		"one byte too long":          {sealedKey, sealedAAD, append(bytes.Clone(sealed), 0), "2 "},
+		"empty":                      {sealedKey, sealedAAD, nil, "2 "},
 	} {
 		event := unsealed(&abi.Action{ID: 4, Key: c.key, Name: c.aad}, c.sealed)
 		if got := fmt.Sprintf("%d %s", event.Code, event.Data); got != c.want || event.Kind != abi.EventSupplied || event.ID != 4 {
-			t.Errorf("%s: %+v, want %s", name, event, c.want)
+			t.Errorf("%s: event %+v, want %s", name, event, c.want)
 		}
 	}
 }
 
-// TestUnsealInAnExchange: by way of a buffer, one that was never written and one that there is not included.
-// The log is told nothing.
-func TestUnsealInAnExchange(t *testing.T) {
+// TestUnsealAction: an exchange unseals a buffer without changing it. An unwritten buffer is empty. Nothing is logged.
+func TestUnsealAction(t *testing.T) {
 	sealed, _ := hex.DecodeString(sealedHex)
-	for buffer, want := range map[uint64]string{7: "0 " + sealedPlain + " left " + string(sealed), 6: "2  left ", 1 << 40: "2  left "} {
+	for buffer, want := range map[uint64]string{7: "0 " + sealedPlain + " buffer " + string(sealed), 6: "2  buffer ", 1 << 40: "2  buffer "} {
 		engine := &stub{step: func(in *abi.StepInput) abi.StepOutput {
 			if in.Event.Kind == abi.EventRequest {
 				return abi.StepOutput{Actions: []abi.Action{
@@ -63,8 +62,8 @@ func TestUnsealInAnExchange(t *testing.T) {
 					{Kind: abi.ActionUnseal, ID: 4, Buffer: buffer, Key: sealedKey, Name: sealedAAD},
 				}}
 			}
-			said := fmt.Appendf(nil, "%d %s left ", in.Event.Code, in.Event.Data)
-			return abi.StepOutput{Actions: []abi.Action{{Kind: abi.ActionRespond, Code: 200, Body: []abi.Part{{Data: said}, {Buffer: buffer}}}}}
+			result := fmt.Appendf(nil, "%d %s buffer ", in.Event.Code, in.Event.Data)
+			return abi.StepOutput{Actions: []abi.Action{{Kind: abi.ActionRespond, Code: 200, Body: []abi.Part{{Data: result}, {Buffer: buffer}}}}}
 		}}
 		var log strings.Builder
 		clock := fixedClock(1)
@@ -76,7 +75,7 @@ func TestUnsealInAnExchange(t *testing.T) {
 		h.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
 		h.Wait()
 		if got := w.Body.String(); got != want || log.String() != "" {
-			t.Errorf("buffer %d: %q, want %q; the log has %q", buffer, got, want, log.String())
+			t.Errorf("buffer %d: %q, want %q; logged %q", buffer, got, want, log.String())
 		}
 	}
 }

@@ -64,15 +64,17 @@ func (w *Wasm) Close(ctx context.Context) error { return w.runtime.Close(ctx) }
 // Configured returns the core's reply to its configuration.
 func (w *Wasm) Configured() abi.Configured { return w.configured }
 
-// Step calls the export of the same name on an idle instance. Reads and Apply do the same.
+// Step calls the core's export step on an idle instance.
 func (w *Wasm) Step(message []byte) ([]byte, error) {
 	return w.call(message, func(i *instance) api.Function { return i.step })
 }
 
+// Reads calls the core's export reads on an idle instance.
 func (w *Wasm) Reads(message []byte) ([]byte, error) {
 	return w.call(message, func(i *instance) api.Function { return i.reads })
 }
 
+// Apply calls the core's export apply on an idle instance.
 func (w *Wasm) Apply(message []byte) ([]byte, error) {
 	return w.call(message, func(i *instance) api.Function { return i.appl })
 }

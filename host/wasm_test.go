@@ -18,23 +18,23 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// corpus is every message of some exchanges and commands, as the native core was sent them.
+// corpus returns every message of a set of exchanges and commands, recorded from the native core.
 func corpus(t *testing.T) []message {
 	r := &recorder{Engine: newNative(t)}
 	w := newWorld(r)
 	for _, body := range requestSeeds {
-		w.exchange(complete(keys.Production, body, abi.Header{Name: "idempotency-key", Value: "1"}))
-		w.exchange(complete(keys.Development, body))
-		w.exchange(complete(keys.Production, body))
+		w.exchange(completeRequest(keys.Production, body, abi.Header{Name: "idempotency-key", Value: "1"}))
+		w.exchange(completeRequest(keys.Development, body))
+		w.exchange(completeRequest(keys.Production, body))
 	}
 	for _, body := range responseSeeds {
 		w.upstream = func(abi.Action) abi.Event {
 			return abi.Event{Kind: abi.EventResponse, Code: 200, Headers: []abi.Header{{Name: "content-type", Value: "application/json"}}, Data: []byte(body)}
 		}
-		w.exchange(complete(keys.Production, say, abi.Header{Name: "cache-control", Value: "no-cache"}))
+		w.exchange(completeRequest(keys.Production, helloBody, abi.Header{Name: "cache-control", Value: "no-cache"}))
 	}
 	for _, path := range []string{"/api/usage", "/api/health", "/api/admin/projects", "/nothing"} {
-		w.exchange(caller{"GET", path, "projectId=prj_1", []abi.Header{{Name: "x-api-key", Value: testKey(keys.Production)}}, nil})
+		w.exchange(testRequest{"GET", path, "projectId=prj_1", []abi.Header{{Name: "x-api-key", Value: testKey(keys.Production)}}, nil})
 	}
 	for class, list := range map[abi.Class][]byte{abi.ClassKeyMeter: meterSeed(), abi.ClassLedger: ledgerSeed(), abi.ClassDirectory: directorySeed()} {
 		o := objectRows{in: abi.ObjectInput{NowMs: uint64(w.clock), Class: class, Name: "00"}}
@@ -49,26 +49,27 @@ func (i *instance) export(name string) api.Function {
 	return map[string]api.Function{"step": i.step, "reads": i.reads, "apply": i.appl}[name]
 }
 
-// inspector is instance.call with a look at all memory around what the call may touch.
+// inspector calls an instance as instance.call does, and checks the memory around the message.
 type inspector struct {
 	t        *testing.T
 	i        *instance
-	mark     uint32 // where reserve starts: below it stands what configure keeps
-	sentinel []byte // what stood there
-	from     uint32 // of sentinel
+	mark     uint32 // start of reserved memory; the configuration is below it
+	sentinel []byte // the configuration
+	from     uint32 // start of the configuration
 }
 
-// newInspector is for a configured instance of a module of which bare is one before configure: what lies
-// between their marks is the configuration.
+// newInspector takes a configured instance and one of the same module before configure, bare. The memory between their
+// marks is the configuration.
 func newInspector(t *testing.T, i, bare *instance) *inspector {
 	x := &inspector{t: t, i: i, mark: reserve(t, i, 0), from: reserve(t, bare, 0)}
 	x.sentinel = bytes.Clone(x.memory(x.from, x.mark))
 	if len(x.sentinel) < 5000 {
-		t.Fatalf("the configuration takes %d bytes", len(x.sentinel))
+		t.Fatalf("the configuration has %d bytes, want at least 5000", len(x.sentinel))
 	}
 	return x
 }
 
+// reserve returns the address of n reserved bytes.
 func reserve(t *testing.T, i *instance, n int) uint32 {
 	at, err := i.reserve.Call(context.Background(), uint64(n))
 	if err != nil {
@@ -85,12 +86,12 @@ func (x *inspector) memory(from, to uint32) []byte {
 	return data
 }
 
-// call runs a message. The reserved memory must start where it always does and be the only that is not
-// zero; the call must leave its input and the configuration alone.
+// call runs a message. reserve must return the mark, with only zeros above it. The call must not change its input or the
+// configuration.
 func (x *inspector) call(m message) []byte {
 	at := reserve(x.t, x.i, len(m.data))
 	if at != x.mark && len(m.data) > 0 {
-		x.t.Fatalf("memory was reserved at %d, not at %d: the arena was not reset", at, x.mark)
+		x.t.Fatalf("memory reserved at %d, want %d: the arena was not reset", at, x.mark)
 	}
 	size := x.i.module.Memory().Size()
 	if dirty := bytes.TrimLeft(x.memory(at, size), "\x00"); len(dirty) > 0 {
@@ -115,9 +116,9 @@ func (x *inspector) call(m message) []byte {
 	return bytes.Clone(x.memory(out+4, out+4+length))
 }
 
-// TestArenaLeavesNothingDangling runs a corpus twice on one instance: whatever a library had kept from a
-// call, the reset would have pulled from under it.
-func TestArenaLeavesNothingDangling(t *testing.T) {
+// TestArenaReset runs a corpus twice on one instance. If code kept a pointer from one call to the next, the reset of the
+// arena would invalidate it.
+func TestArenaReset(t *testing.T) {
 	w := newWasm(t)
 	ctx := context.Background()
 	i, err := w.take(ctx)
@@ -144,15 +145,15 @@ func TestArenaLeavesNothingDangling(t *testing.T) {
 			if round == 0 {
 				first[n] = got
 			} else if !bytes.Equal(got, first[n]) {
-				t.Fatalf("%s of %x: another answer the second time", m.export, m.data)
+				t.Fatalf("%s of %x: different result in the second round", m.export, m.data)
 			}
 		}
 	}
 	t.Logf("%d messages twice, %d bytes of configuration, %d of memory", len(messages), len(x.sentinel), i.module.Memory().Size())
 }
 
-// bodiesOf are bodies of about a size in the shapes that take the most memory.
-func bodiesOf(size int) map[string]string {
+// largeBodies returns bodies of about size bytes, by name, in the shapes that take the most memory.
+func largeBodies(size int) map[string]string {
 	repeat := func(unit string) string { return strings.Repeat(unit, size/len(unit)) }
 	members := func(form string) string {
 		var b strings.Builder
@@ -165,21 +166,21 @@ func bodiesOf(size int) map[string]string {
 		return `{"messages":[{"role":"user","content":"x"}],"extra":` + extra + `}`
 	}
 	return map[string]string{
-		"one prompt":       `{"messages":[{"role":"user","content":"` + repeat("words ") + `"}]}`,
-		"escaped prompt":   `{"messages":[{"role":"user","content":"` + repeat(`\u00e9`) + `"}]}`,
-		"many messages":    `{"messages":[` + repeat(`{"role":"user","content":"x"},`) + `{"role":"user","content":"x"}]}`,
-		"wrong messages":   `{"messages":[` + repeat(`0,`) + `0]}`,
-		"many keys":        wrap(`{` + members(`"%06x":0,`) + `"z":0}`),
-		"many keys on top": `{` + members(`"%06x":0,`) + `"messages":[{"role":"user","content":"x"}]}`,
-		"escaped keys":     wrap(`{` + members(`"\u0061%06x":0,`) + `"z":0}`),
-		"long keys":        wrap(`{` + longKeys(size) + `}`),
-		"digits":           wrap(repeat("1")),
-		"open brackets":    wrap(repeat("[")),
-		"not JSON":         repeat("x"),
+		"long prompt":         `{"messages":[{"role":"user","content":"` + repeat("words ") + `"}]}`,
+		"escaped prompt":      `{"messages":[{"role":"user","content":"` + repeat(`\u00e9`) + `"}]}`,
+		"many messages":       `{"messages":[` + repeat(`{"role":"user","content":"x"},`) + `{"role":"user","content":"x"}]}`,
+		"invalid messages":    `{"messages":[` + repeat(`0,`) + `0]}`,
+		"many keys":           wrap(`{` + members(`"%06x":0,`) + `"z":0}`),
+		"many top-level keys": `{` + members(`"%06x":0,`) + `"messages":[{"role":"user","content":"x"}]}`,
+		"escaped keys":        wrap(`{` + members(`"\u0061%06x":0,`) + `"z":0}`),
+		"long keys":           wrap(`{` + longKeys(size) + `}`),
+		"long number":         wrap(repeat("1")),
+		"open brackets":       wrap(repeat("[")),
+		"not JSON":            repeat("x"),
 	}
 }
 
-// longKeys is a dozen keys that have to be unescaped to be compared.
+// longKeys returns 12 members whose keys must be unescaped before they can be compared.
 func longKeys(size int) string {
 	var keys []string
 	for i := range 12 {
@@ -188,7 +189,7 @@ func longKeys(size int) string {
 	return strings.Join(keys, ",")
 }
 
-// single is one instance that is never replaced, with the most memory that it had.
+// single is an engine with one instance, which is never replaced. peak is its largest memory size in bytes.
 type single struct {
 	*Wasm
 	i    *instance
@@ -214,45 +215,45 @@ func (s *single) Step(data []byte) ([]byte, error)  { return s.run(s.i.step, dat
 func (s *single) Reads(data []byte) ([]byte, error) { return s.run(s.i.reads, data) }
 func (s *single) Apply(data []byte) ([]byte, error) { return s.run(s.i.appl, data) }
 
-// TestMemoryOfLargeBodies: no body of 1 MB makes the module's memory grow beyond 16 MB, and none of the
-// largest that is read beyond 64 MB, half of what an isolate has. Nor does either keep it busy for long.
-func TestMemoryOfLargeBodies(t *testing.T) {
+// TestLargeBodyMemory: a body of 1 MB grows the memory to at most 16 MiB. A body near the default size limit grows it to
+// at most 64 MiB, half of an isolate's memory. Each is processed within 10 s.
+func TestLargeBodyMemory(t *testing.T) {
 	for size, ceiling := range map[int]uint32{1_000_000: 16 << 20, 3_900_000: 64 << 20} {
-		for name, body := range bodiesOf(size) {
+		for name, body := range largeBodies(size) {
 			t.Run(fmt.Sprint(name, " ", size), func(t *testing.T) {
 				s := newSingle(t)
 				x := newWorld(s)
 				start := time.Now()
-				status := x.exchange(complete(keys.Production, body))
-				t.Logf("answered %d in %v with %d bytes of memory", status, time.Since(start), s.peak)
+				status := x.exchange(completeRequest(keys.Production, body))
+				t.Logf("status %d in %v, %d bytes of memory", status, time.Since(start), s.peak)
 				if x.traps > 0 || status == 0 || s.peak > ceiling {
-					t.Errorf("answered %d, %d traps; %d bytes of memory, at most %d are allowed", status, x.traps, s.peak, ceiling)
+					t.Errorf("status %d, %d traps; %d bytes of memory, want at most %d", status, x.traps, s.peak, ceiling)
 				}
 				if took := time.Since(start); took > 10*time.Second {
-					t.Errorf("took %v", took)
+					t.Errorf("took %v, want at most 10s", took)
 				}
 			})
 		}
 	}
 }
 
-// TestMemoryStaysWhereItIs: small exchanges leave nothing behind. POSTERN_EXCHANGES says how many.
-func TestMemoryStaysWhereItIs(t *testing.T) {
+// TestMemoryStaysConstant: small exchanges do not leak memory. POSTERN_EXCHANGES overrides their number.
+func TestMemoryStaysConstant(t *testing.T) {
 	total := 20_000
 	if text := os.Getenv("POSTERN_EXCHANGES"); text != "" {
 		total, _ = strconv.Atoi(text)
 	}
 	w := newWasm(t)
 	x := newWorld(w)
-	var after uint32
+	var baseline uint32
 	for n := range total {
-		c := complete([]keys.Environment{keys.Production, keys.Development}[n%2], fmt.Sprintf(`{"messages":[{"role":"user","content":"%d"}]}`, n))
+		r := completeRequest([]keys.Environment{keys.Production, keys.Development}[n%2], fmt.Sprintf(`{"messages":[{"role":"user","content":"%d"}]}`, n))
 		if n%5 == 0 {
-			c.body = c.body[:len(c.body)-1]
+			r.body = r.body[:len(r.body)-1]
 		}
-		status := x.exchange(c)
+		status := x.exchange(r)
 		if want := map[bool]uint64{true: 400, false: 200}[n%5 == 0]; status != want {
-			t.Fatalf("exchange %d: answered %d, %d traps", n, status, x.traps)
+			t.Fatalf("exchange %d: status %d, want %d; %d traps", n, status, want, x.traps)
 		}
 		if n%1000 == 999 {
 			x.clock += 60_000
@@ -262,79 +263,79 @@ func TestMemoryStaysWhereItIs(t *testing.T) {
 			}
 		}
 		if n == 999 {
-			after = w.MemorySize()
+			baseline = w.MemorySize()
 		}
 	}
-	if memory := w.MemorySize(); memory != after || after == 0 {
-		t.Errorf("%d bytes of memory after 1,000 exchanges, %d after %d", after, memory, total)
+	if memory := w.MemorySize(); memory != baseline || baseline == 0 {
+		t.Errorf("%d bytes of memory after 1,000 exchanges, %d after %d", baseline, memory, total)
 	}
 }
 
-// TestTrapHarmsOneCall: of two exchanges under way, one loses its step; everything after works.
-func TestTrapHarmsOneCall(t *testing.T) {
+// TestTrapFailsOneCall: a trap fails only its own exchange; the next exchange succeeds.
+func TestTrapFailsOneCall(t *testing.T) {
 	w := newWasm(t)
 	x := newWorld(w)
 	for round := range 3 {
-		if status := x.exchange(complete(keys.Development, say)); status != 200 {
-			t.Fatalf("round %d: answered %d before the trap", round, status)
+		if status := x.exchange(completeRequest(keys.Development, helloBody)); status != 200 {
+			t.Fatalf("round %d: status %d before the trap, want 200", round, status)
 		}
 		if err := w.ArmPanic(); err != nil {
 			t.Fatal(err)
 		}
-		if status := x.exchange(complete(keys.Development, say)); status != 0 || x.traps != round+1 {
-			t.Errorf("round %d: answered %d, %d traps", round, status, x.traps)
+		if status := x.exchange(completeRequest(keys.Development, helloBody)); status != 0 || x.traps != round+1 {
+			t.Errorf("round %d: status %d, %d traps; want 0 and %d", round, status, x.traps, round+1)
 		}
 	}
-	if status := x.exchange(complete(keys.Development, say)); status != 200 || x.traps != 3 {
-		t.Errorf("answered %d after the traps, of which there were %d", status, x.traps)
+	if status := x.exchange(completeRequest(keys.Development, helloBody)); status != 200 || x.traps != 3 {
+		t.Errorf("after the traps: status %d, %d traps; want 200 and 3", status, x.traps)
 	}
 }
 
-// TestGarbageTrapsAlone: a message that no host sends traps, in every export, and the next call works.
-func TestGarbageTrapsAlone(t *testing.T) {
+// TestMalformedMessageTraps: a malformed message traps in every export, and the next call succeeds.
+func TestMalformedMessageTraps(t *testing.T) {
 	w, native := newWasm(t), newNative(t)
 	x := newWorld(w)
 	for _, export := range []string{"step", "reads", "apply"} {
 		for _, data := range [][]byte{nil, {0xff}, bytes.Repeat([]byte{0x80}, 1000)} {
 			m := message{export, data}
 			if _, err := m.run(native); err == nil {
-				t.Errorf("%s of %x was accepted natively", export, data)
+				t.Errorf("%s of %x: no error from the native core", export, data)
 			}
 			if _, err := m.run(w); err == nil {
-				t.Errorf("%s of %x was accepted", export, data)
+				t.Errorf("%s of %x: no trap", export, data)
 			}
-			if status := x.exchange(complete(keys.Development, say)); status != 200 {
-				t.Errorf("answered %d after %s of %x", status, export, data)
+			if status := x.exchange(completeRequest(keys.Development, helloBody)); status != 200 {
+				t.Errorf("status %d after %s of %x, want 200", status, export, data)
 			}
 		}
 	}
 }
 
-// TestMemoryOverTheCeiling: an instance that has grown is not used again, and its last answer still counts.
-func TestMemoryOverTheCeiling(t *testing.T) {
+// TestMemoryCeiling: an instance that grew beyond MemoryCeiling still returns its result, but is not used again.
+func TestMemoryCeiling(t *testing.T) {
 	w := newWasm(t)
 	x := newWorld(w)
 	before := w.MemorySize()
-	headers := complete(keys.Development, "").headers
+	headers := completeRequest(keys.Development, "").headers
 	large := abi.StepInput{NowMs: 1, Event: abi.Event{Kind: abi.EventRequest, Data: make([]byte, MemoryCeiling), Headers: headers}}
 	var wire abi.Writer
 	large.Encode(&wire)
 	out, err := w.Step(wire.Buf)
 	if _, malformed := abi.DecodeStepOutput(out); err != nil || malformed != nil {
-		t.Fatalf("the large message: %v, %v", err, malformed)
+		t.Fatalf("large message: %v, %v", err, malformed)
 	}
 	if memory := w.MemorySize(); memory != 0 {
-		t.Errorf("an instance of %d bytes is kept", memory)
+		t.Errorf("an instance of %d bytes was not closed", memory)
 	}
-	if status := x.exchange(complete(keys.Development, say)); status != 200 {
-		t.Errorf("answered %d by the next instance", status)
+	if status := x.exchange(completeRequest(keys.Development, helloBody)); status != 200 {
+		t.Errorf("next instance: status %d, want 200", status)
 	}
 	if memory := w.MemorySize(); memory == 0 || memory > before+1<<20 {
-		t.Errorf("the next instance has %d bytes, the first had %d", memory, before)
+		t.Errorf("next instance: %d bytes of memory; the first had %d", memory, before)
 	}
 }
 
-// TestParallelCalls: instances are not shared between calls that run at the same time.
+// TestParallelCalls: concurrent calls do not share an instance.
 func TestParallelCalls(t *testing.T) {
 	w, messages := newWasm(t), corpus(t)
 	native := newNative(t)

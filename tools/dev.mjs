@@ -9,7 +9,7 @@ import { writeEnvironment } from './dev/environment.mjs'
 import {
   BASE_URL,
   checkControlFile,
-  PORT,
+  checkPort,
   readSecrets,
   releaseLock,
   removeFiles,
@@ -17,7 +17,7 @@ import {
   writeKeys,
 } from './dev/files.mjs'
 import { welcome } from './dev/welcome.mjs'
-import { canListen, portFree, Wrangler } from './dev/wrangler.mjs'
+import { listenError, portFree, Wrangler } from './dev/wrangler.mjs'
 
 const RESTARTS = 3
 const RESTARTS_WITHIN_MS = 600_000
@@ -71,7 +71,8 @@ class Session {
     this.#wrangler = wrangler
     try {
       await Promise.race([wrangler.output.ready, failing(wrangler.ended)])
-      this.#secrets = await Promise.race([demoKeys(this.#secrets), failing(wrangler.ended)])
+      const rejected = wrangler.output.misconfigured.then(misconfiguration(wrangler.output))
+      this.#secrets = await Promise.race([demoKeys(this.#secrets), failing(wrangler.ended), rejected])
       if (this.#stopping) return
       writeKeys(this.#secrets)
       process.stdout.write(message(this.#secrets))
@@ -90,11 +91,20 @@ async function failing(ended) {
   throw new Error('wrangler exited')
 }
 
+/** Throws the problem, without the requests that met it. */
+function misconfiguration(output) {
+  return (problem) => {
+    output.drop()
+    throw new Error(`the configuration is invalid: ${problem}`)
+  }
+}
+
 async function main() {
+  checkPort()
   takeLock()
   process.on('exit', releaseLock)
-  if (!(await canListen()))
-    throw new Error(`port ${PORT} is in use; stop the process that listens on it, or set POSTERN_PORT`)
+  const error = await listenError()
+  if (error !== undefined) throw error
   checkControlFile()
   removeFiles()
   const session = new Session()

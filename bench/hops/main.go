@@ -24,12 +24,22 @@ import (
 	"github.com/postern-ai/postern/host"
 )
 
-const requests = 200 // of each kind except the cold one
+// Requests of each kind. The busy ones last 10 s, so that they include the usage reports, one every 5 s.
+const (
+	busyRequests   = 500
+	sparseRequests = 50
+)
+
+// Milliseconds between requests of the key.
+const (
+	busyMs   = 20
+	sparseMs = 20_000
+)
 
 const completion = `{"choices":[{"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],` +
 	`"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`
 
-// clock advances 20 ms per request, for 50 requests per second of one key.
+// clock is virtual: measure advances it.
 type clock struct{ ms uint64 }
 
 func (c *clock) Now() uint64 { return c.ms }
@@ -65,11 +75,12 @@ func main() {
 		log.Fatal(err)
 	}
 	all := []counts{
-		b.measure("uncached, the key's first", 1, "cold%d", nil),
-		b.measure("uncached", requests, "unique%d", nil),
-		b.measure("hit in memory", requests, "unique1", nil),
-		b.measure("hit in KV", requests, "unique%d", b.host.Evict),
-		b.measure("rejected: unknown key", requests, "", nil),
+		b.measure("uncached, the key's first", 1, busyMs, "cold%d", nil),
+		b.measure("uncached, 50 per second", busyRequests, busyMs, "unique%d", nil),
+		b.measure("hit in memory", busyRequests, busyMs, "unique1", nil),
+		b.measure("hit in KV", busyRequests, busyMs, "unique%d", b.host.Evict),
+		b.measure("rejected: unknown key", busyRequests, busyMs, "", nil),
+		b.measure("uncached, every 20 s", sparseRequests, sparseMs, "sparse%d", nil),
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(all); err != nil {
 		log.Fatal(err)
@@ -113,15 +124,16 @@ func (b *bench) seed(kv host.KV) error {
 	return kv.Write(doc.RecordKey(hash), put.Record.Encode(), 0)
 }
 
-// measure runs n requests with their alarms and deliveries and returns the means. An empty prompt sends an unknown key.
-func (b *bench) measure(name string, n int, prompt string, before func()) counts {
+// measure runs n requests, intervalMs apart, with their alarms and deliveries, and returns the means. An empty prompt
+// sends an unknown key.
+func (b *bench) measure(name string, n int, intervalMs uint64, prompt string, before func()) counts {
 	start := b.totals()
 	for i := range n {
 		if before != nil {
 			before()
 		}
 		b.send(prompt, i)
-		b.clock.ms += 20
+		b.clock.ms += intervalMs
 		for b.objects.RingNext() {
 		}
 		b.objects.Wait()

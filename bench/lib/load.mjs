@@ -34,6 +34,6 @@ export async function interleave(rounds, contenders) {
 }
 
 /** The median of ours / theirs over the rounds. */
-export function ratio(ours, theirs, of) {
-  return median(ours.map((result, i) => of(result) / of(theirs[i])))
+export function ratio(ours, theirs, metric) {
+  return median(ours.map((result, i) => metric(result) / metric(theirs[i])))
 }

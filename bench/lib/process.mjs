@@ -57,7 +57,7 @@ process.on('exit', () => {
 /** CPU seconds that a process has used so far, all threads, user and kernel. Linux only. */
 export function cpuSeconds({ pid }) {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  // The fields after the name, which may itself hold spaces: the state is the third of the line.
+  // The fields after the name, which may itself hold spaces: the first of them, the state, is the third field of the line.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
 }

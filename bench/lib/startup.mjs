@@ -13,7 +13,7 @@ async function firstByte(config, socket, path, status) {
   const server = await serve(config)
   const response = await fetch(server.urls[socket] + path)
   const took = performance.now() - start
-  if (response.status !== status) throw new Error(`first answer: ${response.status}`)
+  if (response.status !== status) throw new Error(`first response: ${response.status}`)
   await stop(server.child)
   return took
 }

@@ -63,7 +63,7 @@ async function counted(upstreamURL, contend, uncached) {
 async function checkUsage(url, { key, projectId }, served, hits) {
   const response = await fetch(`${url}/api/usage?projectId=${projectId}&period=day`, { headers: { 'x-api-key': key } })
   const { cache } = await response.json()
-  // Usage may or may not include requests that wrk abandoned.
+  // Usage might include requests that wrk abandoned.
   const near = (got, expected) => got >= expected && got <= expected + ABANDONED * (4 * ROUNDS + 4)
   if (!near(cache.misses, served) || !near(cache.hits, hits)) {
     throw new Error(`usage: ${served} served and ${hits} hits, but the report says ${JSON.stringify(cache)}`)

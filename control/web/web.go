@@ -1,4 +1,4 @@
-// Package web is the dashboard's files, as tools/web.mjs builds them from src into dist.
+// Package web embeds the dashboard's files, which tools/web.mjs builds from src into dist.
 package web
 
 import (
@@ -9,11 +9,11 @@ import (
 //go:embed all:dist
 var dist embed.FS
 
-// Files is what was built: index.html and what it links to. Without a build there is none of it.
+// Files returns the built dashboard: index.html and the files it links to. It has no index.html before the first build.
 func Files() fs.FS {
 	files, err := fs.Sub(dist, "dist")
 	if err != nil {
-		panic(err) // only for a path that is none
+		panic(err) // only an invalid path gives an error, and "dist" is valid
 	}
 	return files
 }

@@ -1,51 +1,52 @@
 package abi
 
-// ActionKind says what the host is to do. Actions of one step do not depend on each other's results and
-// run concurrently, but buffers are written in order. The exchange is over when it has responded and no
-// action with an answer is outstanding; until then the host keeps it alive, also after the response.
+// ActionKind is an operation for the host. Actions of one step do not depend on each other's results and run
+// concurrently, but buffers are written in order. The exchange is over when it has responded and no action that
+// produces an event is outstanding. Until then the host keeps it alive, even after the response.
 type ActionKind uint8
 
 const (
-	// ActionReadBody reads the request's body into Buffer, at most Limit bytes, and answers EventBody.
+	// ActionReadBody reads the request's body into Buffer, at most Limit bytes, and produces EventBody.
 	ActionReadBody ActionKind = 1
-	// ActionSupply answers EventSupplied with the content of Buffer.
+	// ActionSupply produces EventSupplied with the content of Buffer.
 	ActionSupply ActionKind = 2
 	// ActionKeep stores Data as Buffer.
 	ActionKeep ActionKind = 3
-	// ActionRead looks Key up in the tiers of Where, memory first, and answers EventStored. What is found
-	// in KV and not in memory is put into memory for KeepMs, if that is not 0. Keys are printable ASCII. Tiers
-	// that the host does not have are passed over; with no other in Where the answer is OutcomeUnsupported.
+	// ActionRead looks Key up in the stores of Where, memory first, and produces EventStored. A value found in
+	// KV is stored in memory for KeepMs, unless that is 0. Keys are printable ASCII. Stores that the host does
+	// not have are skipped; if Where has no other, the outcome is OutcomeUnsupported.
 	ActionRead ActionKind = 4
-	// ActionWrite stores Body under Key in the tiers of Where: in memory for KeepMs, in KV for TTLSeconds.
-	// An empty Body removes. It has no answer; the host logs a failure.
+	// ActionWrite stores Body under Key in the stores of Where: in memory for KeepMs, in KV for TTL.
+	// An empty Body removes the key. It produces no event; the host logs a failure.
 	ActionWrite ActionKind = 5
-	// ActionCall sends Data to the object (Class, Name), created near Region, and answers EventReply. The
-	// host repeats a call that the platform marks retryable once, on a new stub. With ID 0 nobody waits for
-	// the answer: the host carries the call out all the same, and logs a failure.
+	// ActionCall sends Data to the object (Class, Name), which is created near Region, and produces EventReply.
+	// The host repeats a call once, on a new stub, if the platform marks the failure as retryable. With ID 0 it
+	// produces no event; the host still completes the call and logs a failure.
 	ActionCall ActionKind = 6
-	// ActionFetch sends an HTTP request with Body and answers EventResponse or EventFault. Redirects are
-	// not followed. The response's body is also kept as Buffer. One with the status Stream is answered piece by piece:
-	// EventHead, any number of EventChunk, then EventEnd or EventFault. The next piece is read only when the
-	// last one was stepped and what that sent to the caller has drained; pieces that are there together come as
-	// one, up to Limit bytes.
+	// ActionFetch sends an HTTP request with Body and produces EventResponse or EventFault. Redirects are not
+	// followed. The response's body is also stored as Buffer. A response with the status Stream is streamed: it
+	// produces EventHead, any number of EventChunk, then EventEnd or EventFault. The host reads the next chunk
+	// only after the step for the last one is done and the bytes that it sent to the caller have drained. Bytes
+	// that are available together form one chunk, up to Limit bytes.
 	ActionFetch ActionKind = 7
-	// ActionRespond answers the caller. Once per exchange, unless ActionOpen does.
+	// ActionRespond sends a complete response to the caller. Exactly one ActionRespond, ActionOpen or successful
+	// ActionForward occurs per exchange.
 	ActionRespond ActionKind = 8
-	// ActionWait answers EventTimer after KeepMs.
+	// ActionWait produces EventTimer after KeepMs.
 	ActionWait ActionKind = 9
-	// ActionCancel drops the outstanding action ID: it will not be answered. The host reads the rest of a body
-	// that nobody waits for, or closes the connection after the answer.
+	// ActionCancel drops the outstanding action with this ID, which then produces no event. If it is a read of the
+	// request's body, the host discards the rest of the body or closes the connection after the response.
 	ActionCancel ActionKind = 10
 	// ActionLog writes Data, one line of JSON, to the log. Code is 0 for information, 1 for an error.
 	ActionLog ActionKind = 11
-	// ActionForward hands the caller's request, with its body unread and Headers and AddressHeader set on it, to
-	// the control plane, and answers the caller with what that says. It stands for ActionRespond. Its answer is an
-	// EventResponse with the status only, or EventFault if the control plane could not be reached, and then
-	// ActionRespond is still due.
+	// ActionForward passes the caller's request, with an unread body and with Headers and AddressHeader set, to
+	// the control plane and returns its response to the caller. It replaces ActionRespond. It produces
+	// EventResponse with the status only, or EventFault if the control plane is unreachable; then ActionRespond
+	// is still required.
 	ActionForward ActionKind = 12
-	// ActionOpen answers the caller with a head, and a body that ActionSend sends piece by piece and
-	// ActionClose ends. Data is what the host sends before it closes the body itself, should no step be able
-	// to: the instance has trapped.
+	// ActionOpen sends a response head to the caller. ActionSend then sends the body in pieces, and ActionClose
+	// ends it. If the instance traps, so that no step can end the body, the host sends Data and closes the
+	// body.
 	ActionOpen ActionKind = 13
 	// ActionSend sends the next piece of the body.
 	ActionSend ActionKind = 14
@@ -53,54 +54,55 @@ const (
 	ActionClose ActionKind = 15
 	// ActionAppend adds Data to Buffer.
 	ActionAppend ActionKind = 16
-	// ActionUnseal decrypts the content of Buffer by AES-256-GCM and answers EventSupplied with the plaintext,
-	// of which the host keeps nothing. Key is the AES key, 32 bytes in standard base64; Name the additional
-	// authenticated data; the buffer a nonce of UnsealNonceBytes, the ciphertext and a tag of UnsealTagBytes.
-	// Whatever is wrong with any of them, the answer is OutcomeFailed and no data.
+	// ActionUnseal decrypts the content of Buffer with AES-256-GCM and produces EventSupplied with the
+	// plaintext, which the host does not keep. Key is the AES key, 32 bytes in standard base64; Name the
+	// additional authenticated data; the buffer a nonce of UnsealNonceBytes, the ciphertext and a tag of
+	// UnsealTagBytes. Any error gives OutcomeFailed without data.
 	ActionUnseal ActionKind = 17
 )
 
-// Lengths around the ciphertext of ActionUnseal: those that AES-GCM has by default (NIST SP 800-38D).
+// Lengths around the ciphertext of ActionUnseal: the defaults of AES-GCM (NIST SP 800-38D).
 const (
 	UnsealNonceBytes = 12
 	UnsealTagBytes   = 16
 )
 
-// AddressHeader tells the control plane the address that EventRequest has as ":address". The host sets it on a
-// forwarded request, or removes it if it knows none, whatever the caller sent under that name.
+// AddressHeader carries the client address (":address" of EventRequest) to the control plane. The host sets it
+// on every forwarded request, or removes it if the address is unknown, so that callers cannot forge it.
 const AddressHeader = "x-postern-address"
 
-// Tiers of ActionRead and ActionWrite.
+// Stores of ActionRead and ActionWrite.
 const (
 	WhereMemory = 1
 	WhereKV     = 2
 )
 
-// Class names a kind of object.
+// Class is a kind of object. An object has a name and rows of its own, and applies one command at a time: a Durable
+// Object.
 type Class uint8
 
 const (
-	ClassKV        Class = 0 // in an outbox row: not an object, the KV namespace
+	ClassKV        Class = 0 // only in outbox rows: the KV namespace, not an object
 	ClassKeyMeter  Class = 1
 	ClassLedger    Class = 2
 	ClassDirectory Class = 3
 )
 
-// Part is a piece of a body: the bytes of Data, or the content of Buffer if that is not 0.
+// Part is a piece of a body: the content of Buffer, or Data if Buffer is 0.
 type Part struct {
 	Buffer uint64
 	Data   []byte
 }
 
-// Timeouts of a fetch, in milliseconds; 0 is none.
+// Timeouts are the timeouts of a fetch in milliseconds; 0 means none.
 type Timeouts struct {
 	HeadMs      uint64 // until the response head, connecting included
 	FirstByteMs uint64 // from the head to the first byte of the body
 	IdleMs      uint64 // between two reads of the body
-	TotalMs     uint64 // all of it
+	TotalMs     uint64 // for the whole fetch
 }
 
-// Action is one thing for the host to do; which fields count is said at its Kind.
+// Action is one operation for the host. Its Kind determines which fields it uses.
 type Action struct {
 	Kind    ActionKind
 	ID      uint64
@@ -120,10 +122,10 @@ type Action struct {
 	Headers []Header
 	Body    []Part
 	Timeouts
-	Stream uint64 // fetch: the status whose body is delivered in pieces; 0: none
+	Stream uint64 // fetch: the status whose body is streamed; 0: none
 }
 
-// StepOutput is what step gives back.
+// StepOutput is the output of step.
 type StepOutput struct {
 	SharedChanged bool
 	Shared        []byte
@@ -264,7 +266,7 @@ func (r *Reader) action() Action {
 	return a
 }
 
-// Encode is the message that step returns.
+// Encode appends the message that step returns.
 func (out *StepOutput) Encode(w *Writer) {
 	w.Bool(out.SharedChanged)
 	if out.SharedChanged {
@@ -277,7 +279,7 @@ func (out *StepOutput) Encode(w *Writer) {
 	}
 }
 
-// DecodeStepOutput reads what Encode wrote. The result shares memory with data.
+// DecodeStepOutput is the inverse of Encode. The result shares memory with data.
 func DecodeStepOutput(data []byte) (StepOutput, error) {
 	r := Reader{Buf: data}
 	out := StepOutput{SharedChanged: r.Bool()}
@@ -291,7 +293,7 @@ func DecodeStepOutput(data []byte) (StepOutput, error) {
 	return out, r.End()
 }
 
-// Size is about how long the encoding is, so that it is written into memory once.
+// Size estimates the length of the encoding, so that its buffer is allocated once.
 func (out *StepOutput) Size() int {
 	n := 64 + len(out.Shared) + len(out.State)
 	for i := range out.Actions {

@@ -1,21 +1,21 @@
-// Package abi is the wire between the core and its hosts: the codec, the events, the actions and the
-// object results. worker/gateway/src/abi.ts mirrors it; testdata/abi/ holds vectors both must match.
+// Package abi is the wire format between the core and its hosts: the codec, the events, the actions and the
+// object results. worker/gateway/src/abi.ts mirrors it; testdata/abi/ has vectors that both must match.
 //
-// The codec has two forms. A number is an unsigned LEB128 varint; byte strings and texts are a number
-// (their length) and then that many bytes. Everything else is a sequence of those two. Numbers that cross
-// to a host stay below 2^53, so that a host written in JavaScript reads them exactly; money never crosses
-// as a number, it stays inside rows and commands, which hosts do not open.
+// The codec has two forms. A number is an unsigned LEB128 varint. A byte string or text is its length as a
+// number, followed by its bytes. Everything else is a sequence of these. Numbers that cross to a host stay
+// below 2^53, so that JavaScript reads them exactly. Money never crosses as a number: it stays inside rows, states,
+// commands and replies, which hosts do not decode.
 package abi
 
 import "errors"
 
-// Version changes with any change to this package's layouts. Hosts compare it at start.
+// Version changes with every change of this package's formats. Hosts compare it at start.
 const Version = 4
 
-// ErrMalformed is the only decoding error: what was read is not what this package writes.
+// ErrMalformed is the only decoding error: the input is not an encoding of this package.
 var ErrMalformed = errors.New("abi: malformed message")
 
-// The primitives are not inlined: at their hundreds of call sites that would make the module half as big again.
+// The primitives are not inlined: with hundreds of call sites, that would make the module 50% larger.
 
 // Writer appends values to Buf.
 type Writer struct{ Buf []byte }
@@ -31,7 +31,7 @@ func (w *Writer) Uint(v uint64) {
 	w.Buf = append(w.Buf, byte(v))
 }
 
-// Int appends a signed number, zigzag-coded. Only rows and commands hold these.
+// Int appends a signed number in zigzag encoding. Only rows, states, commands and their replies contain signed numbers.
 func (w *Writer) Int(v int64) { w.Uint(uint64(v<<1) ^ uint64(v>>63)) }
 
 // Bool appends 0 or 1.
@@ -59,7 +59,7 @@ func (w *Writer) String(v string) {
 	w.Buf = append(w.Buf, v...)
 }
 
-// Reader takes values off Buf. After the first malformed value it returns zero values only; Err tells.
+// Reader reads values from Buf. After the first malformed value it returns only zero values, and Err returns an error.
 type Reader struct {
 	Buf    []byte
 	failed bool
@@ -71,7 +71,7 @@ func (r *Reader) fail() {
 	r.Buf = nil
 }
 
-// Err is ErrMalformed if any read so far failed.
+// Err returns ErrMalformed if any read so far failed.
 func (r *Reader) Err() error {
 	if r.failed {
 		return ErrMalformed
@@ -79,7 +79,7 @@ func (r *Reader) Err() error {
 	return nil
 }
 
-// End is Err, and ErrMalformed too if bytes are left over.
+// End returns ErrMalformed if any read failed or bytes are left.
 func (r *Reader) End() error {
 	if len(r.Buf) != 0 {
 		r.fail()
@@ -87,7 +87,7 @@ func (r *Reader) End() error {
 	return r.Err()
 }
 
-// Uint takes a number. Encodings longer than needed are malformed: every value has one form.
+// Uint reads a number. Encodings longer than necessary are malformed: every value has exactly one encoding.
 //
 //go:noinline
 func (r *Reader) Uint() uint64 {
@@ -107,13 +107,13 @@ func (r *Reader) Uint() uint64 {
 	return 0
 }
 
-// Int takes a signed number.
+// Int reads a signed number.
 func (r *Reader) Int() int64 {
 	v := r.Uint()
 	return int64(v>>1) ^ -int64(v&1)
 }
 
-// Bool takes 0 or 1.
+// Bool reads 0 or 1.
 func (r *Reader) Bool() bool {
 	v := r.Uint()
 	if v > 1 {
@@ -122,7 +122,7 @@ func (r *Reader) Bool() bool {
 	return v == 1
 }
 
-// Bytes takes a byte string. The result shares memory with Buf.
+// Bytes reads a byte string. The result shares memory with Buf.
 //
 //go:noinline
 func (r *Reader) Bytes() []byte {
@@ -136,12 +136,12 @@ func (r *Reader) Bytes() []byte {
 	return v
 }
 
-// String takes a text.
+// String reads a text.
 //
 //go:noinline
 func (r *Reader) String() string { return string(r.Bytes()) }
 
-// Byte takes a number that is a kind or a class: one above 255 must not be read as another.
+// Byte reads a kind or a class. A number above 255 is malformed, so that it does not wrap around.
 func (r *Reader) Byte() uint8 {
 	v := r.Uint()
 	if v > 255 {
@@ -151,8 +151,8 @@ func (r *Reader) Byte() uint8 {
 	return uint8(v)
 }
 
-// Count takes the length of a list whose elements each take at least one byte, so that a hostile length
-// cannot make the reader allocate more than the message is long.
+// Count reads the length of a list. A length above the number of remaining bytes is malformed, because each
+// element takes at least one byte; so a hostile length cannot cause a large allocation.
 func (r *Reader) Count() int {
 	n := r.Uint()
 	if n > uint64(len(r.Buf)) {

@@ -1,38 +1,39 @@
 package abi
 
-// EventKind says what happened in an exchange. The host delivers one event at a time.
+// EventKind is the type of an event in an exchange. The host delivers one event at a time.
 type EventKind uint8
 
 const (
-	// EventRequest opens the exchange. Headers are those Configured.RequestHeaders names plus the pseudo
-	// headers ":id" (the request id), ":method", ":path" (as sent, undecoded), ":query" and ":address" (the
-	// caller's IP address as the host knows it, empty if it does not). Data is a 16-byte random seed: all
-	// jitter and weighting of the exchange comes from it.
+	// EventRequest starts the exchange. Headers are those listed in Configured.RequestHeaders and the
+	// pseudo-headers ":id" (request ID), ":method", ":path" (as sent, not decoded), ":query" and ":address"
+	// (the client's IP address, empty if unknown). Data is a 16-byte random seed, the source of all jitter and
+	// weighted choices of the exchange.
 	EventRequest EventKind = 1
-	// EventBody answers ActionReadBody. Code is an Outcome; Data the body if it is OutcomeOK.
+	// EventBody completes ActionReadBody. Code is an Outcome; Data is the body if Code is OutcomeOK.
 	EventBody EventKind = 2
-	// EventSupplied answers ActionSupply, with the buffer as Data, and ActionUnseal, with the plaintext; the
-	// Code of the latter is an Outcome.
+	// EventSupplied completes ActionSupply, with the buffer as Data, and ActionUnseal, with the plaintext as
+	// Data and an Outcome as Code.
 	EventSupplied EventKind = 3
-	// EventStored answers ActionRead. Code is an Outcome; Data the value.
+	// EventStored completes ActionRead. Code is an Outcome; Data is the value.
 	EventStored EventKind = 4
-	// EventReply answers ActionCall. Code is an Outcome; Data the object's reply.
+	// EventReply completes ActionCall. Code is an Outcome; Data is the object's reply.
 	EventReply EventKind = 5
-	// EventResponse answers ActionFetch. Code is the HTTP status; Headers those Configured.ResponseHeaders
-	// names; Data the whole body. The body also stands in the buffer that the fetch named.
+	// EventResponse completes ActionFetch. Code is the HTTP status; Headers are those listed in
+	// Configured.ResponseHeaders; Data is the whole body, which the host also stores in the fetch's Buffer.
 	EventResponse EventKind = 6
-	// EventFault answers ActionFetch when no whole response came, or ends a streamed one. Code is a Fault.
+	// EventFault completes an ActionFetch without a complete response, including during streaming. Code is a Fault.
 	EventFault EventKind = 7
-	// EventTimer answers ActionWait.
+	// EventTimer completes ActionWait.
 	EventTimer EventKind = 8
-	// EventLeft says that the caller closed the connection before it had the whole answer. Hosts need not
-	// notice it unless an ActionFetch is or was under way.
-	EventLeft EventKind = 9
-	// EventHead is the head of a streamed response: Code and Headers as in EventResponse. The action goes on.
+	// EventDisconnect reports that the client disconnected before the end of the response. Hosts may omit it in
+	// exchanges that have not started an ActionFetch.
+	EventDisconnect EventKind = 9
+	// EventHead is the head of a streamed response: Code and Headers as in EventResponse. The action stays
+	// outstanding.
 	EventHead EventKind = 10
-	// EventChunk is the next piece of it: Data. The action goes on.
+	// EventChunk is the next piece of a streamed body, in Data. The action stays outstanding.
 	EventChunk EventKind = 11
-	// EventEnd says that it is whole.
+	// EventEnd completes a streamed response.
 	EventEnd EventKind = 12
 )
 
@@ -40,28 +41,28 @@ const (
 const (
 	OutcomeOK          = 0
 	OutcomeAbsent      = 1 // stored: no such key
-	OutcomeFailed      = 2 // the host could not: storage down, object unreachable, body broken off, not to be unsealed
+	OutcomeFailed      = 2 // failure of the host: storage down, object unreachable, body interrupted, unsealing failed
 	OutcomeTooLarge    = 3 // body: longer than the limit
-	OutcomeOverloaded  = 4 // reply: the object said so; not to be repeated
-	OutcomeUnsupported = 5 // stored: this host has none of the tiers that were asked for
+	OutcomeOverloaded  = 4 // reply: the object is overloaded; the call must not be repeated
+	OutcomeUnsupported = 5 // stored: this host has none of the requested stores
 )
 
 // Fault is the Code of a fault event.
 const (
-	FaultConnect     = 1 // no connection, or it broke before a response head
-	FaultHead        = 2 // no response head in time (connecting included)
-	FaultFirstByte   = 3 // a head, but no body byte in time
-	FaultIdle        = 4 // the body stalled
-	FaultTotal       = 5 // all in all too long
-	FaultBroken      = 6 // the body broke off
+	FaultConnect     = 1 // no connection, or it broke before the response head
+	FaultHead        = 2 // timeout before the response head (connecting included)
+	FaultFirstByte   = 3 // timeout between the head and the first byte of the body
+	FaultIdle        = 4 // timeout between two reads of the body
+	FaultTotal       = 5 // timeout of the whole fetch
+	FaultBroken      = 6 // the connection broke during the body
 	FaultTooLarge    = 7 // the body is longer than the fetch's limit
-	FaultUndelivered = 8 // the request was refused by the host itself; nothing was sent
+	FaultUndelivered = 8 // the host itself rejected the request; nothing was sent
 )
 
 // Header is one HTTP header field; names are lower case.
 type Header struct{ Name, Value string }
 
-// Event is one thing that happened. ID is the action's that it answers, 0 for none.
+// Event is one event of an exchange. ID is that of the action that produced it, 0 for none.
 type Event struct {
 	Kind    EventKind
 	ID      uint64
@@ -70,11 +71,11 @@ type Event struct {
 	Data    []byte
 }
 
-// StepInput is what a host gives to step.
+// StepInput is the input of step.
 type StepInput struct {
 	NowMs  uint64 // Unix time
-	Shared []byte // the isolate's blob, from the last StepOutput of any exchange; empty at first
-	State  []byte // the exchange's, from its last StepOutput; empty at first
+	Shared []byte // shared state of the isolate, from the last StepOutput of any exchange; initially empty
+	State  []byte // state of the exchange, from its last StepOutput; initially empty
 	Event  Event
 }
 
@@ -103,7 +104,7 @@ func (r *Reader) headers() []Header {
 	return headers
 }
 
-// Encode is the message that step takes.
+// Encode appends the message that step takes.
 func (in *StepInput) Encode(w *Writer) {
 	w.Uint(in.NowMs)
 	w.Bytes(in.Shared)
@@ -115,7 +116,7 @@ func (in *StepInput) Encode(w *Writer) {
 	w.Bytes(in.Event.Data)
 }
 
-// DecodeStepInput reads what Encode wrote. The result shares memory with data.
+// DecodeStepInput is the inverse of Encode. The result shares memory with data.
 func DecodeStepInput(data []byte) (StepInput, error) {
 	r := Reader{Buf: data}
 	in := StepInput{NowMs: r.Uint(), Shared: r.Bytes(), State: r.Bytes()}

@@ -1,7 +1,7 @@
 package abi
 
-// Fields visits the fields of a message or a stored row, in order, and either writes or reads each. A type
-// lists its fields once, in a method that takes a *Fields; both directions follow from that list.
+// Fields visits the fields of a message or a stored row in order, and either writes or reads each. A type lists
+// its fields once, in a method that takes a *Fields, which serves both directions.
 //
 //	func (g *Grant) fields(f *abi.Fields) {
 //		f.Uint(&g.Seq)
@@ -12,23 +12,23 @@ type Fields struct {
 	r *Reader
 }
 
-// WriteTo makes Fields that append to w.
+// WriteTo returns Fields that append to w.
 func WriteTo(w *Writer) *Fields { return &Fields{w: w} }
 
-// ReadFrom makes Fields that take values off r. Errors are r's: ask its End.
+// ReadFrom returns Fields that read from r. The caller checks r.End for errors.
 func ReadFrom(r *Reader) *Fields { return &Fields{r: r} }
 
-// Reading tells the two directions apart, for what only one of them does, such as checking a format.
+// Reading reports whether the fields are being read, for steps of one direction only, such as checking a format.
 func (f *Fields) Reading() bool { return f.r != nil }
 
-// Fail makes the read malformed. A writer ignores it.
+// Fail marks the input as malformed. It has no effect when writing.
 func (f *Fields) Fail() {
 	if f.r != nil {
 		f.r.fail()
 	}
 }
 
-// More says whether a reader has bytes left: false only at the end of a message that an older version wrote.
+// More reports whether a reader has bytes left. It is false only at the end of a message from an older version.
 func (f *Fields) More() bool { return f.r == nil || len(f.r.Buf) > 0 }
 
 // Uint is a number.
@@ -64,7 +64,7 @@ func (f *Fields) Bool(p *bool) {
 	}
 }
 
-// Bytes is a byte string. What is read shares memory with the reader's buffer.
+// Bytes is a byte string. When read, it shares memory with the reader's buffer.
 //
 //go:noinline
 func (f *Fields) Bytes(p *[]byte) {
@@ -109,7 +109,7 @@ func (f *Fields) Flags(flags ...*bool) {
 	}
 }
 
-// Enum is a number of a type of its own; one above 255 is malformed.
+// Enum is a number of a named type. Values above 255 are malformed.
 func Enum[T ~uint8 | ~uint64](f *Fields, p *T) {
 	if f.r != nil {
 		*p = T(f.r.Byte())
@@ -118,7 +118,7 @@ func Enum[T ~uint8 | ~uint64](f *Fields, p *T) {
 	}
 }
 
-// List is a list's length and then each of its elements.
+// List is the length of a list, followed by its elements.
 func List[T any](f *Fields, list *[]T, element func(*Fields, *T)) {
 	if f.r == nil {
 		f.w.Uint(uint64(len(*list)))

@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-func TestTruncationsAreRefused(t *testing.T) {
+func TestTruncatedMessagesAreRejected(t *testing.T) {
 	for _, v := range vectors() {
 		data, _ := hex.DecodeString(v.Hex)
 		decode := decoders[v.Type]
 		for n := range data {
-			// A long run of padding is cut at its edges and now and then.
+			// Long padding is truncated near its edges and at some points between.
 			if n > 600 && n < len(data)-600 && n%97 != 0 {
 				continue
 			}
@@ -21,12 +21,12 @@ func TestTruncationsAreRefused(t *testing.T) {
 			}
 		}
 		if _, err := decode(append(bytes.Clone(data), 0)); err == nil {
-			t.Errorf("%s %s: a byte too many was accepted", v.Type, v.Name)
+			t.Errorf("%s %s: a trailing byte was accepted", v.Type, v.Name)
 		}
 	}
 }
 
-func TestOverlongFirstNumberIsRefused(t *testing.T) {
+func TestOverlongFirstNumberIsRejected(t *testing.T) {
 	for _, v := range vectors() {
 		data, _ := hex.DecodeString(v.Hex)
 		if data[0] >= 0x80 {
@@ -34,7 +34,7 @@ func TestOverlongFirstNumberIsRefused(t *testing.T) {
 		}
 		overlong := append([]byte{data[0] | 0x80, 0}, data[1:]...)
 		if _, err := decoders[v.Type](overlong); err == nil {
-			t.Errorf("%s %s: an over-long number was accepted", v.Type, v.Name)
+			t.Errorf("%s %s: an overlong number was accepted", v.Type, v.Name)
 		}
 	}
 }
@@ -45,7 +45,7 @@ func TestUint(t *testing.T) {
 		w.Uint(n)
 		r := Reader{Buf: w.Buf}
 		if got := r.Uint(); got != n || r.End() != nil {
-			t.Errorf("%d came back as %d, %v", n, got, r.Err())
+			t.Errorf("%d was decoded as %d, %v", n, got, r.Err())
 		}
 		for i := range w.Buf {
 			if r := (Reader{Buf: w.Buf[:i]}); r.Uint() != 0 || r.Err() == nil {
@@ -66,7 +66,7 @@ func TestMalformedUint(t *testing.T) {
 			t.Errorf("%s was read as %d", data, got)
 		}
 		if r.Uint() != 0 || r.Bytes() != nil || r.Bool() || r.Count() != 0 || r.End() == nil {
-			t.Errorf("%s: a failed reader went on", data)
+			t.Errorf("%s: a failed reader returned a value or no error", data)
 		}
 	}
 }
@@ -77,12 +77,12 @@ func TestInt(t *testing.T) {
 		w.Int(n)
 		r := Reader{Buf: w.Buf}
 		if got := r.Int(); got != n || r.End() != nil {
-			t.Errorf("%d came back as %d, %v", n, got, r.Err())
+			t.Errorf("%d was decoded as %d, %v", n, got, r.Err())
 		}
 	}
 }
 
-// TestHostileLengths: a length says more than there is, so nothing may be allocated for it.
+// TestHostileLengths: a length beyond the end of the input is rejected before any allocation.
 func TestHostileLengths(t *testing.T) {
 	var w Writer
 	w.Uint(math.MaxUint64)
@@ -96,7 +96,7 @@ func TestHostileLengths(t *testing.T) {
 	}
 }
 
-// TestKindsDoNotWrap: a kind or class is a small number, and 257 is not another way to write 1.
+// TestKindsDoNotWrap: a kind or class above 255, such as 257, is rejected and not read as 1.
 func TestKindsDoNotWrap(t *testing.T) {
 	in := StepInput{Event: Event{Kind: EventRequest}}
 	object := ObjectInput{Class: ClassKeyMeter}
@@ -104,7 +104,7 @@ func TestKindsDoNotWrap(t *testing.T) {
 	delivery := Delivery{Class: ClassLedger}
 	for name, c := range map[string]struct {
 		v     any
-		small byte // the byte that stands for the kind
+		small byte // the byte of the kind
 		at    int
 	}{
 		"StepInput": {in, 1, 3}, "ObjectInput": {object, 1, 1}, "StepOutput": {out, 10, 3}, "Delivery": {delivery, 2, 0},
@@ -134,7 +134,8 @@ func TestFixed(t *testing.T) {
 	}
 }
 
-// fuzzDecode: no input makes a decoder panic, and what one accepts is exactly what the encoder writes.
+// fuzzDecode checks that no input makes a decoder panic, and that accepted input is exactly what the encoder
+// writes.
 func fuzzDecode(f *testing.F, name string) {
 	for _, v := range vectors() {
 		if data, _ := hex.DecodeString(v.Hex); v.Type == name && len(data) < 1000 {
@@ -149,7 +150,7 @@ func fuzzDecode(f *testing.F, name string) {
 			return
 		}
 		if again := encode(v); !bytes.Equal(again, data) {
-			t.Errorf("%x was accepted, but is written %x", data, again)
+			t.Errorf("%x was accepted, but its encoding is %x", data, again)
 		}
 	})
 }
@@ -163,7 +164,7 @@ func FuzzDecodeConfigured(f *testing.F)   { fuzzDecode(f, "Configured") }
 func FuzzDecodeDelivery(f *testing.F)     { fuzzDecode(f, "Delivery") }
 func FuzzDecodePosted(f *testing.F)       { fuzzDecode(f, "Posted") }
 
-// TestPostedOp: a reducer's own command is not taken for Posted.
+// TestPostedOp: other commands of a reducer are not decoded as Posted.
 func TestPostedOp(t *testing.T) {
 	posted := Posted{ID: "1", Status: 200}
 	command := posted.Encode()
@@ -172,7 +173,7 @@ func TestPostedOp(t *testing.T) {
 	}
 	for _, op := range []byte{0, 1, 6, OpPosted - 1} {
 		if got, err := DecodePosted(append([]byte{op}, command[1:]...)); err == nil {
-			t.Errorf("op %d was read as %+v", op, got)
+			t.Errorf("op %d was decoded as %+v", op, got)
 		}
 	}
 }

@@ -6,39 +6,39 @@ type Row struct {
 	Value []byte
 }
 
-// Range names rows: those with Start <= key < End, at most Limit of them, in order; with an empty End the
-// one row whose key is Start.
+// Range selects the rows with Start <= key < End in order, at most Limit of them. With an empty End it selects
+// the row with the key Start.
 type Range struct {
 	Start, End string
 	Limit      uint64
 }
 
-// ObjectInput is what a host gives to reads and to apply: one command for one object.
+// ObjectInput is the input of reads and apply: one command for one object.
 type ObjectInput struct {
 	NowMs   uint64
 	Class   Class
-	Name    string // the object's own
-	Command []byte // empty: the alarm rang
-	Round   uint64 // apply: 0, or 1 after it asked for more rows
-	Rows    []Row  // apply: what was found in the ranges, in their order
+	Name    string // the object's name
+	Command []byte // empty: the alarm fired
+	Round   uint64 // apply: 0, or 1 after it requested more rows
+	Rows    []Row  // apply: the rows of the ranges, in the order of the ranges
 }
 
-// ObjectOutput is what reads and apply give back. Reads sets Ranges only. If apply sets Ranges, the host
-// reads those too and calls apply again, once, with all rows; otherwise it puts and deletes rows and sets
-// the alarm in one transaction, and only then replies.
+// ObjectOutput is the output of reads and apply. Reads sets only Ranges. If apply sets Ranges, the host reads
+// those too and calls apply once more with all rows. Otherwise it puts and deletes the rows and sets the alarm
+// in one transaction, and replies only after the commit.
 type ObjectOutput struct {
 	Ranges  []Range
 	Puts    []Row
 	Deletes []string
 	Reply   []byte
-	AlarmMs uint64 // 0: none. Set only if it is earlier than the alarm that stands
-	Deliver bool   // outbox rows are waiting: deliver them now, after the reply
-	Posts   []Post // to be sent after the reply
+	AlarmMs uint64 // 0: none. The host sets it only if it is earlier than the current alarm
+	Deliver bool   // outbox rows are pending: deliver them after the reply
+	Posts   []Post // to send after the reply
 }
 
-// OutboxPrefix starts the keys of outbox rows. The host delivers them in order: a KV delivery is a put of
-// Data under Name (a delete if it is empty), any other a call. It removes the row when that succeeded, and
-// otherwise tries again by alarm, after RedeliverMs.
+// OutboxPrefix is the prefix of outbox row keys. The host delivers the rows in order: a KV delivery puts Data
+// under Name (or deletes Name if Data is empty), any other is a call. It removes a row after its delivery. If
+// the delivery fails, it retries by alarm after RedeliverMs.
 const (
 	OutboxPrefix = "o/"
 	OutboxEnd    = "o0"
@@ -53,10 +53,10 @@ type Delivery struct {
 	Data   []byte
 }
 
-// OutboxKey is the key of the outbox row with a number, in fixed width so that rows stay in order.
+// OutboxKey returns the key of the outbox row with a sequence number. Its fixed width keeps rows in order.
 func OutboxKey(seq uint64) string { return OutboxPrefix + Fixed(seq) }
 
-// Fixed writes a number below 2^48 as twelve hexadecimal digits, whose byte order is the number's.
+// Fixed formats a number below 2^48 as twelve hexadecimal digits, which sort like the numbers.
 func Fixed(v uint64) string {
 	var digits [12]byte
 	for i := len(digits) - 1; i >= 0; i-- {
@@ -66,7 +66,7 @@ func Fixed(v uint64) string {
 	return string(digits[:])
 }
 
-// Unfixed reads what Fixed wrote.
+// Unfixed is the inverse of Fixed.
 func Unfixed(text string) uint64 {
 	var v uint64
 	for i := 0; i < len(text); i++ {
@@ -79,7 +79,7 @@ func Unfixed(text string) uint64 {
 	return v
 }
 
-// Encode is the outbox row's value.
+// Encode returns the value of the outbox row.
 func (d *Delivery) Encode() []byte {
 	var w Writer
 	w.Uint(uint64(d.Class))
@@ -89,7 +89,7 @@ func (d *Delivery) Encode() []byte {
 	return w.Buf
 }
 
-// DecodeDelivery reads what Encode wrote.
+// DecodeDelivery is the inverse of Encode.
 func DecodeDelivery(data []byte) (Delivery, error) {
 	r := Reader{Buf: data}
 	d := Delivery{Class(r.Byte()), r.String(), r.String(), r.Bytes()}
@@ -116,7 +116,7 @@ func (r *Reader) rows() []Row {
 	return rows
 }
 
-// Encode is the message that reads and apply take.
+// Encode appends the message that reads and apply take.
 func (in *ObjectInput) Encode(w *Writer) {
 	w.Uint(in.NowMs)
 	w.Uint(uint64(in.Class))
@@ -126,14 +126,14 @@ func (in *ObjectInput) Encode(w *Writer) {
 	w.rows(in.Rows)
 }
 
-// DecodeObjectInput reads what Encode wrote. The result shares memory with data.
+// DecodeObjectInput is the inverse of Encode. The result shares memory with data.
 func DecodeObjectInput(data []byte) (ObjectInput, error) {
 	r := Reader{Buf: data}
 	in := ObjectInput{r.Uint(), Class(r.Byte()), r.String(), r.Bytes(), r.Uint(), r.rows()}
 	return in, r.End()
 }
 
-// Encode is the message that reads and apply return.
+// Encode appends the message that reads and apply return.
 func (out *ObjectOutput) Encode(w *Writer) {
 	w.Uint(uint64(len(out.Ranges)))
 	for _, g := range out.Ranges {
@@ -152,7 +152,7 @@ func (out *ObjectOutput) Encode(w *Writer) {
 	w.posts(out.Posts)
 }
 
-// DecodeObjectOutput reads what Encode wrote. The result shares memory with data.
+// DecodeObjectOutput is the inverse of Encode. The result shares memory with data.
 func DecodeObjectOutput(data []byte) (ObjectOutput, error) {
 	r := Reader{Buf: data}
 	var out ObjectOutput
@@ -168,38 +168,38 @@ func DecodeObjectOutput(data []byte) (ObjectOutput, error) {
 	return out, r.End()
 }
 
-// Config is what a host gives to configure.
+// Config is the input of configure.
 type Config struct {
 	Catalog []byte   // core/catalog/catalog.json
-	Env     []Header // the deployment's variables and secrets, all of them
+	Env     []Header // all variables and secrets of the deployment
 }
 
-// Configured is what configure gives back, whatever it is given. With an Error the host serves nothing but that failure.
+// Configured is the output of configure. If Error is set, the host answers every request with the last-resort response.
 type Configured struct {
 	Version         uint64
-	Error           string   // what is wrong with the configuration; never holds a secret
-	RequestHeaders  []string // what EventRequest carries
-	ResponseHeaders []string // what EventResponse carries
-	// The host's memory holds at most MemoryBytes; each entry counts as its key, its value and
-	// MemoryOverheadBytes, and one over MemoryEntryBytes is not kept. Least recently used goes first.
+	Error           string   // the configuration error; never contains a secret
+	RequestHeaders  []string // headers to pass in EventRequest
+	ResponseHeaders []string // headers to pass in EventResponse
+	// The host's memory is an LRU cache of at most MemoryBytes. An entry counts as its key, its value and
+	// MemoryOverheadBytes. Entries larger than MemoryEntryBytes are not stored.
 	MemoryBytes         uint64
 	MemoryEntryBytes    uint64
 	MemoryOverheadBytes uint64
-	KVCacheSeconds      uint64 // how old a copy of a KV row may be that answers ActionRead
-	// LastResort is the answer when a step could not be run, or Error is set: the status, headers, and a
-	// body in two halves between which the request id belongs.
+	KVCacheSeconds      uint64 // maximum age of a cached KV value for ActionRead
+	// The last-resort response, for when a step cannot run or Error is set: status, headers, and a body in two
+	// halves around the request ID.
 	LastResortStatus  uint64
 	LastResortHeaders []Header
 	LastResortBody    [2][]byte
 }
 
-// Encode is the message that configure takes.
+// Encode appends the message that configure takes.
 func (c *Config) Encode(w *Writer) {
 	w.Bytes(c.Catalog)
 	w.headers(c.Env)
 }
 
-// DecodeConfig reads what Encode wrote. The result shares memory with data.
+// DecodeConfig is the inverse of Encode. The result shares memory with data.
 func DecodeConfig(data []byte) (Config, error) {
 	r := Reader{Buf: data}
 	c := Config{r.Bytes(), r.headers()}
@@ -221,10 +221,10 @@ func (c *Configured) fields(f *Fields) {
 	f.Bytes(&c.LastResortBody[1])
 }
 
-// Encode is the message that configure returns.
+// Encode appends the message that configure returns.
 func (c *Configured) Encode(w *Writer) { c.fields(WriteTo(w)) }
 
-// DecodeConfigured reads what Encode wrote.
+// DecodeConfigured is the inverse of Encode.
 func DecodeConfigured(data []byte) (Configured, error) {
 	r := Reader{Buf: data}
 	var c Configured

@@ -1,31 +1,29 @@
 package abi
 
-// OpPosted is the op of Posted among every object's commands, which the reducers number from 1.
+// OpPosted is the op of the command Posted in every object. The other commands of an object are numbered from 1.
 const OpPosted = 0x7f
 
-// Post is an HTTP POST that an object asks for: a webhook. After the transaction is committed the host sends
-// it, without following redirects and for at most PostTimeoutMs, discards the answer's body, and gives the
-// object Posted. It sends each once and decides nothing: whether and when a Post goes out again is the
-// reducer's to say, which must set an alarm as well, because a Post under way ends with its object. Neither
-// the URL nor the headers reach the host's log.
+// Post is an HTTP POST request of an object: a webhook. The host sends it after the transaction is committed,
+// without following redirects and for at most PostTimeoutMs, discards the response body, and sends the object
+// Posted. The host sends each Post once. The reducer decides about retries, and must also set an alarm, because
+// a Post in flight is lost when its object is evicted. The host never logs the URL or the headers.
 type Post struct {
-	ID      string // comes back in Posted
+	ID      string // repeated in Posted
 	URL     string
 	Headers []Header
 	Body    []byte
 }
 
-// Bounds of posting: how long one may take, answer's head included, and how many of one object's are under
-// way at the same time; more wait their turn.
+// Limits of posts: the time until the response head, and the number in flight per object. Further posts wait.
 const (
 	PostTimeoutMs = 10_000
 	PostsAtOnce   = 16
 )
 
-// Posted is the command that an object is given when a Post of its own is over.
+// Posted is the command that an object gets after one of its Posts.
 type Posted struct {
 	ID     string
-	Status uint64 // HTTP's; 0: no answer came, or nothing could be sent
+	Status uint64 // HTTP status; 0: not sent, or no response
 }
 
 func (w *Writer) posts(posts []Post) {
@@ -47,7 +45,7 @@ func (r *Reader) posts() []Post {
 	return posts
 }
 
-// Encode is the whole command, its op included.
+// Encode returns the command, including its op.
 func (p *Posted) Encode() []byte {
 	var w Writer
 	w.Uint(OpPosted)
@@ -56,7 +54,7 @@ func (p *Posted) Encode() []byte {
 	return w.Buf
 }
 
-// DecodePosted reads what Encode wrote.
+// DecodePosted is the inverse of Encode.
 func DecodePosted(command []byte) (Posted, error) {
 	r := Reader{Buf: command}
 	if r.Uint() != OpPosted {

@@ -11,11 +11,11 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write testdata/abi/vectors.json anew")
+var update = flag.Bool("update", false, "rewrite testdata/abi/vectors.json")
 
 const vectorsFile = "../../testdata/abi/vectors.json"
 
-// vector is one value with its encoding. worker/gateway/test/abi.test.mjs reads them too.
+// vector is one value with its encoding. worker/gateway/test/abi.test.mjs reads the vectors too.
 type vector struct {
 	Name  string `json:"name"`
 	Type  string `json:"type"`
@@ -25,7 +25,7 @@ type vector struct {
 
 type encoder interface{ Encode(*Writer) }
 
-// decoders give the value in Go, for every type that a vector may have.
+// decoders are the decoders of all vector types.
 var decoders = map[string]func([]byte) (any, error){
 	"StepInput":    func(b []byte) (any, error) { v, err := DecodeStepInput(b); return v, err },
 	"StepOutput":   func(b []byte) (any, error) { v, err := DecodeStepOutput(b); return v, err },
@@ -51,8 +51,8 @@ func encode(v any) []byte {
 	return w.Buf
 }
 
-// plain is a value as it stands in the file: Go's field names, embedded fields among the others, byte
-// strings in hexadecimal, and lists that are never null.
+// plain returns a value in the form of the vectors file: Go's field names, embedded fields inlined, byte
+// strings in hexadecimal, and empty lists instead of null.
 func plain(v reflect.Value) any {
 	switch {
 	case v.Kind() == reflect.Struct:
@@ -80,7 +80,7 @@ func plainFields(fields map[string]any, v reflect.Value) map[string]any {
 	return fields
 }
 
-// value is a named value to be a vector of.
+// value is a value to encode as a vector, with a name.
 type value struct {
 	name string
 	v    any
@@ -88,10 +88,10 @@ type value struct {
 
 const maxNumber = 1<<53 - 1
 
-// Texts that UTF-8 encoders get wrong.
-const strange = "é € 😀 \ufeff\u2028\x00\"\\ \U0010ffff مرحبا"
+// trickyText has characters that UTF-8 encoders often get wrong.
+const trickyText = "é € 😀 \ufeff\u2028\x00\"\\ \U0010ffff مرحبا"
 
-// Numbers at the edges of each varint length.
+// edges are the numbers at the edges of each varint length.
 var edges = []uint64{0, 1, 127, 128, 16383, 16384, 1<<21 - 1, 1 << 21, 1<<28 - 1, 1 << 28, 1<<35 - 1, 1 << 35, 1<<42 - 1, 1 << 42, 1<<49 - 1, 1 << 49, maxNumber}
 
 func values() []value {
@@ -113,19 +113,19 @@ func stepInputs() []value {
 		event("body too large", Event{Kind: EventBody, ID: 1, Code: OutcomeTooLarge}),
 		event("supplied", Event{Kind: EventSupplied, ID: 10, Data: []byte{0, 255}}),
 		event("stored", Event{Kind: EventStored, ID: 2, Data: []byte("value")}),
-		event("not unsealed", Event{Kind: EventSupplied, ID: 12, Code: OutcomeFailed}),
+		event("unsealing failed", Event{Kind: EventSupplied, ID: 12, Code: OutcomeFailed}),
 		event("absent", Event{Kind: EventStored, ID: 4, Code: OutcomeAbsent}),
-		event("no such tier", Event{Kind: EventStored, ID: 4, Code: OutcomeUnsupported}),
+		event("unsupported tier", Event{Kind: EventStored, ID: 4, Code: OutcomeUnsupported}),
 		event("reply", Event{Kind: EventReply, ID: 3, Data: []byte{1}}),
 		event("overloaded", Event{Kind: EventReply, ID: 3, Code: OutcomeOverloaded}),
 		event("failed", Event{Kind: EventReply, ID: 3, Code: OutcomeFailed}),
 		event("response", Event{Kind: EventResponse, ID: 5, Code: 200, Headers: []Header{{"content-type", "application/json"}, {"retry-after", ""}}, Data: []byte("{}")}),
 		event("timer", Event{Kind: EventTimer, ID: 6}),
-		event("left", Event{Kind: EventLeft}),
+		event("client disconnected", Event{Kind: EventDisconnect}),
 		event("head", Event{Kind: EventHead, ID: 5, Code: 200, Headers: []Header{{"content-type", "text/event-stream"}}}),
 		event("chunk", Event{Kind: EventChunk, ID: 5, Data: []byte("data: {}\n\n")}),
 		event("end", Event{Kind: EventEnd, ID: 5}),
-		event("strange texts", Event{Kind: EventRequest, Headers: []Header{{":path", strange}, {strange, strange}}}),
+		event("tricky texts", Event{Kind: EventRequest, Headers: []Header{{":path", trickyText}, {trickyText, trickyText}}}),
 		{"large", StepInput{NowMs: maxNumber, Shared: bytes.Repeat([]byte{7}, 200), State: bytes.Repeat([]byte{8}, 4096), Event: Event{Kind: EventBody, ID: 1, Data: bytes.Repeat([]byte("x"), 16_400)}}},
 	}
 	for fault := uint64(FaultConnect); fault <= FaultUndelivered; fault++ {
@@ -147,16 +147,16 @@ func mustMarshal(v any) []byte {
 	return data
 }
 
-// actions are one of each kind, with all the fields that the kind has.
+// actions returns one action of each kind, with all fields of the kind set.
 func actions() []Action {
 	headers := []Header{{"content-type", "application/json"}, {"x-empty", ""}}
-	parts := []Part{{Data: []byte("before ")}, {Buffer: 2}, {Data: []byte(strange)}, {}}
+	parts := []Part{{Data: []byte("before ")}, {Buffer: 2}, {Data: []byte(trickyText)}, {}}
 	return []Action{
 		{Kind: ActionReadBody, ID: 1, Buffer: 1, Limit: 4_000_000},
 		{Kind: ActionSupply, ID: 10, Buffer: 2},
 		{Kind: ActionKeep, Buffer: 3, Data: []byte("kept")},
 		{Kind: ActionRead, ID: 2, Key: "key/00", Where: WhereMemory | WhereKV, KeepMs: 30_000},
-		{Kind: ActionWrite, Key: "cache/" + strange, Where: WhereMemory, KeepMs: 3_600_000, TTL: 3600, Body: parts},
+		{Kind: ActionWrite, Key: "cache/" + trickyText, Where: WhereMemory, KeepMs: 3_600_000, TTL: 3600, Body: parts},
 		{Kind: ActionCall, ID: 3, Class: ClassKeyMeter, Name: "00ff", Region: "weur", Data: []byte{1, 2}},
 		{
 			Kind: ActionFetch, ID: 5, Buffer: 5, Limit: 8 << 20, Method: "POST", URL: "https://up.example/v1/chat/completions",
@@ -172,7 +172,7 @@ func actions() []Action {
 		{Kind: ActionSend, Body: parts},
 		{Kind: ActionClose},
 		{Kind: ActionAppend, Buffer: 6, Data: []byte("more")},
-		{Kind: ActionUnseal, ID: 12, Buffer: 7, Key: "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", Name: "prj_1/" + strange},
+		{Kind: ActionUnseal, ID: 12, Buffer: 7, Key: "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", Name: "prj_1/" + trickyText},
 	}
 }
 
@@ -205,23 +205,23 @@ func bareActions() []Action {
 }
 
 func objects() []value {
-	rows := []Row{{"h", []byte{1, 2, 3}}, {"o/000000000001", nil}, {"x/" + strange, []byte(strange)}}
+	rows := []Row{{"h", []byte{1, 2, 3}}, {"o/000000000001", nil}, {"x/" + trickyText, []byte(trickyText)}}
 	ranges := []Range{{Start: "h"}, {Start: "t/", End: "t0", Limit: 100}, {Start: "a", End: "b", Limit: maxNumber}}
 	all := []value{
 		{"alarm", ObjectInput{NowMs: 1, Class: ClassKeyMeter, Name: "00"}},
 		{"command", ObjectInput{NowMs: 1_790_000_000_000, Class: ClassLedger, Name: "prj_1", Command: []byte{2}, Rows: rows}},
-		{"second round", ObjectInput{NowMs: maxNumber, Class: ClassDirectory, Name: strange, Command: []byte{2}, Round: 1, Rows: rows}},
+		{"second round", ObjectInput{NowMs: maxNumber, Class: ClassDirectory, Name: trickyText, Command: []byte{2}, Round: 1, Rows: rows}},
 		{"large", ObjectInput{Class: ClassKeyMeter, Rows: []Row{{strings.Repeat("k", 1024), bytes.Repeat([]byte{6}, 300)}}}},
 		{"empty", ObjectOutput{}},
 		{"ranges", ObjectOutput{Ranges: ranges}},
-		{"transaction", ObjectOutput{Puts: rows, Deletes: []string{"x/1", strange, ""}, Reply: []byte("reply"), AlarmMs: maxNumber, Deliver: true}},
+		{"transaction", ObjectOutput{Puts: rows, Deletes: []string{"x/1", trickyText, ""}, Reply: []byte("reply"), AlarmMs: maxNumber, Deliver: true}},
 		{"large reply", ObjectOutput{Reply: bytes.Repeat([]byte{5}, 300)}},
 		{"posts", ObjectOutput{Reply: []byte("reply"), AlarmMs: 1, Posts: posts()}},
 		{"posted", Posted{ID: "1", Status: 204}},
-		{"unanswered", Posted{ID: strange}},
+		{"post without response", Posted{ID: trickyText}},
 		{"to KV", Delivery{Class: ClassKV, Name: "key/00", Data: []byte("record")}},
 		{"removal", Delivery{Class: ClassKV, Name: "key/00"}},
-		{"to an object", Delivery{Class: ClassLedger, Name: "prj_" + strange, Region: "apac", Data: bytes.Repeat([]byte{3}, 200)}},
+		{"to an object", Delivery{Class: ClassLedger, Name: "prj_" + trickyText, Region: "apac", Data: bytes.Repeat([]byte{3}, 200)}},
 		{"to the Directory", Delivery{Class: ClassDirectory, Name: "directory"}},
 	}
 	for _, n := range edges {
@@ -235,22 +235,22 @@ func posts() []Post {
 	return []Post{
 		{ID: "1", URL: "https://hooks.example/a?b=c", Headers: []Header{{"content-type", "application/json"}, {"x-empty", ""}}, Body: []byte(`{"a":1}`)},
 		{},
-		{ID: strange, URL: strange, Headers: []Header{{strange, strange}}, Body: bytes.Repeat([]byte{4}, 300)},
+		{ID: trickyText, URL: trickyText, Headers: []Header{{trickyText, trickyText}}, Body: bytes.Repeat([]byte{4}, 300)},
 	}
 }
 
 func configurations() []value {
 	return []value{
 		{"empty", Config{}},
-		{"catalog and variables", Config{Catalog: []byte(`{"version":"1"}`), Env: []Header{{"OPENAI_API_KEY", "sk-up"}, {"EMPTY", ""}, {"STRANGE", strange}}}},
+		{"catalog and variables", Config{Catalog: []byte(`{"version":"1"}`), Env: []Header{{"OPENAI_API_KEY", "sk-up"}, {"EMPTY", ""}, {"STRANGE", trickyText}}}},
 		{"large", Config{Catalog: bytes.Repeat([]byte(" "), 300)}},
-		{"nothing", Configured{}},
-		{"wrong", Configured{Version: 1, Error: "catalog must be valid JSON", LastResortStatus: 500}},
-		{"right", Configured{
+		{"zero", Configured{}},
+		{"configuration error", Configured{Version: 1, Error: "catalog must be valid JSON", LastResortStatus: 500}},
+		{"configured", Configured{
 			Version: maxNumber, RequestHeaders: []string{"authorization", "x-api-key"}, ResponseHeaders: []string{"content-type", ""},
 			MemoryBytes: 16 << 20, MemoryEntryBytes: 1 << 20, MemoryOverheadBytes: 128, KVCacheSeconds: 60,
 			LastResortStatus: 500, LastResortHeaders: []Header{{"content-type", "application/json"}},
-			LastResortBody: [2][]byte{[]byte(`{"error":"` + strange), []byte(`"}`)},
+			LastResortBody: [2][]byte{[]byte(`{"error":"` + trickyText), []byte(`"}`)},
 		}},
 	}
 }
@@ -312,7 +312,7 @@ func TestVectorsCoverAllKinds(t *testing.T) {
 		}
 	}
 	if len(types) != len(decoders) {
-		t.Errorf("vectors are of types %v, there are decoders of %d", types, len(decoders))
+		t.Errorf("vectors have the types %v, but there are %d decoders", types, len(decoders))
 	}
 }
 

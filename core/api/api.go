@@ -1,6 +1,6 @@
-// Package api is the contract between the exchange and the families that callers speak: how each one's
-// requests are read, and how its answers, streams and errors are written. A family is one folder of core/api:
-// request.go, response.go, stream.go and errors.go.
+// Package api is the contract between the exchange and the API families that callers use: how each family's
+// requests are parsed, and how its responses, streams and errors are written. A family is one folder of core/api
+// with request.go, response.go, stream.go and errors.go.
 package api
 
 import (
@@ -15,46 +15,48 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// Family is what one kind of caller speaks.
+// Family is one API that callers use, such as OpenAI's chat completions.
 type Family struct {
 	Dialect chat.Dialect
-	// Members is the dialect of what Parsed.Members holds: the family's own, but for ours, which is written
-	// as OpenAI's.
+	// Members is the dialect of Parsed.Members: the family's own, except for the native family, whose members
+	// are written in OpenAI's dialect.
 	Members chat.Dialect
-	// Parse reads a body, which is a JSON object that jsontext.Check has passed. What is wrong with it goes
-	// to the Parser; then the rest of the result does not matter.
+	// Parse reads a body: a JSON object that has passed jsontext.Check. It adds problems to the Parser; if there
+	// are any, the result must not be used.
 	Parse func(p *Parser, root gjson.Result) Parsed
-	// Answer writes a whole answer.
+	// Answer appends a complete response.
 	Answer func(dst []byte, r *chat.Response, m *Meta) []byte
-	// Stream writes what one delta says, as server-sent events; nothing for DeltaUsage and DeltaEnd, whose
-	// figures come with End, nor for DeltaError.
+	// Stream appends the server-sent events of one delta. It appends nothing for DeltaUsage and DeltaEnd, which
+	// End covers, and nothing for DeltaError.
 	Stream func(dst []byte, s *State, d *chat.Delta, m *Meta) []byte
-	// End writes what ends a stream that is complete: reasons, usage and the family's end mark. whole is the
-	// answer, for families that say NeedsWhole, else nil.
+	// End appends the end of a complete stream: finish reasons, usage and the family's end mark. whole is the
+	// complete response if NeedsWhole is set, else nil.
 	End        func(dst []byte, s *State, whole *chat.Response, m *Meta) []byte
 	NeedsWhole bool
-	// StreamError writes what ends a stream that is not; no end mark follows.
+	// StreamError appends the error that ends an incomplete stream. No end mark follows.
 	StreamError func(dst []byte, s *State, e *Error, m *Meta) []byte
-	// Error writes the body of an error answer.
+	// Error appends the body of an error response.
 	Error func(dst []byte, e *Error) []byte
 }
 
-// Parsed is a body that was read.
+// Parsed is the result of Family.Parse.
 type Parsed struct {
 	Request chat.Request
-	// Members are the body's members in the dialect Family.Members, with commas between and none at the ends,
-	// without those that wire.Family.Direct writes. They were written anew, values as they were spelled.
+	// Members are the body's members in the dialect Family.Members, comma-separated, without the members that
+	// wire.Family.Direct writes. They are copied member by member, and each value keeps its spelling.
 	Members []byte
-	// PromptTokens is an estimate; 0 if it is to be made of the Request.
+	// PromptTokens is an estimate; 0 means that the exchange makes one from Request.
 	PromptTokens uint64
-	// Defaulted are parameters that the caller did not give but the family's own default did.
+	// Defaulted are parameters that the request omits and the family sets by default.
 	Defaulted chat.Params
+	// Unknown are members that the native family ignores. The other families keep theirs in Request.Extra.
+	Unknown []chat.Member
 }
 
-// Meta is what an answer says besides the model's words.
+// Meta is the part of a response that Postern adds to the model's output.
 type Meta struct {
 	RequestID    string
-	Model        string // as the catalog names it
+	Model        string // catalog name
 	Provider     string
 	CreatedMs    uint64
 	Cached       bool
@@ -63,40 +65,40 @@ type Meta struct {
 	IncludeUsage bool // OpenAI's stream_options.include_usage
 }
 
-// Error is a row of the error table, with what is known besides.
+// Error is a row of the error table with its details.
 type Error struct {
 	fault.Fault
 	RequestID string
 	Details   []fault.Detail
-	// Message is the provider's word for it, where callers may read that; else empty.
-	Message jsontext.Spelled
+	// Message is the provider's message if callers may read it, else empty.
+	Message jsontext.Escaped
 }
 
-// Say is the error's text for families that have one text only: the provider's, else the first problem's,
-// else the table's; as the inside of a JSON string.
-func (e *Error) Say() jsontext.Spelled {
+// Summary returns one text for families whose errors have a single message: the provider's message, else the
+// first detail, else the table's text.
+func (e *Error) Summary() jsontext.Escaped {
 	switch {
 	case e.Message != "":
 		return e.Message
 	case len(e.Details) > 0:
 		d := e.Details[0]
-		return jsontext.Spell(e.Text + ": " + d.Field + " " + d.Message)
+		return jsontext.Escape(e.Text + ": " + d.Field + " " + d.Message)
 	}
-	return jsontext.Spell(e.Text)
+	return jsontext.Escape(e.Text)
 }
 
-// State is what a family remembers of a stream that it writes. What the fields mean is the family's
-// business; all start at zero.
+// State is a family's state between the deltas of a stream. Each family defines the meaning of the fields; all
+// start at zero.
 type State struct {
 	Started bool
-	Block   uint64 // the kind of the open block, or the like
-	Index   uint64 // its number
+	Block   uint64 // usually the kind of the open block
+	Index   uint64 // usually its number
 	Tools   uint64
 	Flags   uint64
 	Finish  chat.Finish
 }
 
-// Fields are the state, for the exchange's own.
+// Fields encodes or decodes the state as part of the exchange's state.
 func (s *State) Fields(f *abi.Fields) {
 	f.Bool(&s.Started)
 	f.Uint(&s.Block)
@@ -106,59 +108,169 @@ func (s *State) Fields(f *abi.Fields) {
 	abi.Enum(f, &s.Finish)
 }
 
-// maxDetails is how many problems one answer names.
+// maxDetails is the maximum number of problems in one error.
 const maxDetails = 20
 
-// Parser collects what is wrong with a request.
+// Parser collects the problems of a request.
 type Parser struct {
 	Details []fault.Detail
-	// Skim: only what the exchange keeps is wanted; Parsed.PromptTokens may stand for Request.Messages.
-	Skim   bool
-	pieces int
+	// Skim asks only for the parts that the exchange keeps: Request.Messages may be missing if
+	// Parsed.PromptTokens is set.
+	Skim bool
+	// Strict rejects members that the native family would ignore.
+	Strict bool
+	// Foreign is the first part or tool that only targets of the request's own dialect support. Its message is the
+	// start of one: is "video".
+	Foreign  fault.Detail
+	elements int
 }
 
-// maxPieces bounds the messages, parts and tools of a request: each takes more memory than its JSON does.
-const maxPieces = 20_000
+// maxElements bounds the messages, parts and tools of a request: each takes more memory than its JSON.
+const maxElements = 20_000
 
-// Piece counts one of them; false if there are too many.
-func (p *Parser) Piece(field string) bool {
-	if p.pieces++; p.pieces == maxPieces+1 {
-		p.Wrong(field, "has too many elements: all in all at most 20000")
+// CountElement counts a message, part or tool. It returns false above maxElements.
+func (p *Parser) CountElement(field string) bool {
+	if p.elements++; p.elements == maxElements+1 {
+		p.Wrong(field, "has too many elements; the limit is 20000 messages, parts and tools in total")
 	}
-	return p.pieces <= maxPieces
+	return p.elements <= maxElements
 }
 
-// Wrong notes a problem with a field, such as messages[0].role: "is required", "must be a string".
+// Wrong adds a problem with a field, such as messages[0].role: "is required".
 func (p *Parser) Wrong(field, message string) {
 	if len(p.Details) < maxDetails {
 		p.Details = append(p.Details, fault.Detail{Field: field, Message: message})
 	}
 }
 
-// Full says that no more problems are named, so that nothing more need be looked at.
+// WrongType adds a problem with a field's type: "must be an array, got a string". It never repeats the value,
+// which may be prompt content. A missing field "is required".
+func (p *Parser) WrongType(field, want string, v gjson.Result) {
+	if !v.Exists() {
+		p.Wrong(field, "is required")
+		return
+	}
+	p.Wrong(field, "must be "+want+", got "+typeName(v))
+}
+
+// WrongValue adds a problem with the value of a parameter, and repeats the value as Quote does: "must be text or
+// json, got \"xml\"".
+func (p *Parser) WrongValue(field, want string, v gjson.Result) {
+	switch v.Type {
+	case gjson.Number:
+		p.Wrong(field, "must be "+want+", got "+v.Raw[:min(len(v.Raw), maxQuotedBytes)])
+	case gjson.String:
+		p.Wrong(field, "must be "+want+", got "+Quote(v.Str))
+	default:
+		p.WrongType(field, want, v)
+	}
+}
+
+// WrongInteger is WrongValue for a field that must be an integer between least and most.
+func (p *Parser) WrongInteger(field string, v gjson.Result, least, most uint64) {
+	p.WrongValue(field, "an integer between "+strconv.FormatUint(least, 10)+" and "+strconv.FormatUint(most, 10), v)
+}
+
+func typeName(v gjson.Result) string {
+	switch {
+	case v.Type == gjson.String && v.Str == "":
+		return "an empty string"
+	case v.Type == gjson.String:
+		return "a string"
+	case v.Type == gjson.Number:
+		return "a number"
+	case v.IsArray():
+		return "an array"
+	case v.IsObject():
+		return "an object"
+	}
+	return v.Raw // true, false or null
+}
+
+const (
+	maxQuotedBytes = 48 // of a value that an error message repeats
+	minSecretBytes = 20 // API keys are longer
+	maxWordBytes   = 12 // model names have shorter words, API keys longer ones
+)
+
+// Quote returns a value for an error message: in quotes, or only its size if it is long or could be an API key
+// that was sent in the wrong place.
+func Quote(text string) string {
+	if Hides(text) {
+		return "a string of " + strconv.Itoa(len(text)) + " bytes"
+	}
+	return `"` + text + `"`
+}
+
+// Hides reports whether Quote hides a value.
+func Hides(text string) bool {
+	return len(text) > maxQuotedBytes || len(text) > minSecretBytes && likeSecret(text)
+}
+
+// Subject is the start of a message about a field's value: the value as Quote returns it and a space, or "" if Quote
+// hides it.
+func Subject(text string) string {
+	if Hides(text) {
+		return ""
+	}
+	return Quote(text) + " "
+}
+
+func likeSecret(text string) bool {
+	word := 0
+	for i := 0; i < len(text) && word < maxWordBytes; i++ {
+		c := text[i]
+		if word++; !(c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z') {
+			word = 0
+		}
+	}
+	return word >= maxWordBytes || text[:2] == "sk" || text[:2] == "pk"
+}
+
+// NoteForeign records a part or tool for Foreign: kind is the value of field.
+func (p *Parser) NoteForeign(field string, kind gjson.Result) {
+	if p.Foreign.Field == "" {
+		p.Foreign = fault.Detail{Field: field, Message: "is " + Quote(kind.String())}
+	}
+}
+
+// Full reports whether maxDetails is reached, so that parsing can stop.
 func (p *Parser) Full() bool { return len(p.Details) >= maxDetails }
 
-// At is the name of a list's element: At("messages", 2, ".role") is messages[2].role.
+// At returns the name of a list element: At("messages", 2, ".role") is messages[2].role.
 func At(list string, index int, rest string) string {
 	return list + "[" + strconv.Itoa(index) + "]" + rest
 }
 
-// Text reads a string.
-func (p *Parser) Text(field string, v gjson.Result) jsontext.Spelled {
+// Text returns a string value.
+func (p *Parser) Text(field string, v gjson.Result) jsontext.Escaped {
 	if v.Type != gjson.String {
-		p.Wrong(field, "must be a string")
+		p.WrongType(field, "a string", v)
 		return ""
 	}
 	return jsontext.Inside(v.Raw)
 }
 
-// Number reads a number within bounds, as it is spelled. null is not given.
+// Number returns a number between least and most as it is spelled in the request. null counts as omitted.
 func (p *Parser) Number(field string, v gjson.Result, least, most float64) string {
 	if v.Type == gjson.Null {
 		return ""
 	}
 	if v.Type != gjson.Number || !(v.Num >= least && v.Num <= most) {
-		p.Wrong(field, "must be a number from "+bound(least)+" to "+bound(most))
+		p.WrongValue(field, "a number between "+bound(least)+" and "+bound(most), v)
+		return ""
+	}
+	return v.Raw
+}
+
+// Seed returns an integer as it is spelled in the request. null counts as omitted.
+func (p *Parser) Seed(field string, v gjson.Result) string {
+	const most = 9e18
+	if v.Type == gjson.Null {
+		return ""
+	}
+	if v.Type != gjson.Number || !(v.Num >= -most && v.Num <= most && v.Num == float64(int64(v.Num))) {
+		p.WrongValue(field, "an integer between -9e18 and 9e18", v)
 		return ""
 	}
 	return v.Raw
@@ -166,7 +278,7 @@ func (p *Parser) Number(field string, v gjson.Result, least, most float64) strin
 
 func bound(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
-// Integer reads a whole number within bounds. null is not given, and 0.
+// Integer returns an integer between least and most. null counts as omitted and returns 0.
 func (p *Parser) Integer(field string, v gjson.Result, least, most uint64) uint64 {
 	if v.Type == gjson.Null {
 		return 0
@@ -176,13 +288,13 @@ func (p *Parser) Integer(field string, v gjson.Result, least, most uint64) uint6
 		n = uint64(v.Num)
 	}
 	if v.Type != gjson.Number || float64(n) != v.Num || n < least || n > most {
-		p.Wrong(field, "must be an integer from "+strconv.FormatUint(least, 10)+" to "+strconv.FormatUint(most, 10))
+		p.WrongInteger(field, v, least, most)
 		return 0
 	}
 	return n
 }
 
-// Bool reads true or false, as JSON. null is not given.
+// Bool returns true or false as JSON. null counts as omitted.
 func (p *Parser) Bool(field string, v gjson.Result) string {
 	switch v.Type {
 	case gjson.True, gjson.False:
@@ -190,35 +302,35 @@ func (p *Parser) Bool(field string, v gjson.Result) string {
 	case gjson.Null:
 		return ""
 	}
-	p.Wrong(field, "must be true or false")
+	p.WrongValue(field, "true or false", v)
 	return ""
 }
 
-// Object reads an object, as JSON. null is not given.
+// Object returns an object as JSON. null counts as omitted.
 func (p *Parser) Object(field string, v gjson.Result) string {
 	if v.Type == gjson.Null {
 		return ""
 	}
 	if !v.IsObject() {
-		p.Wrong(field, "must be an object")
+		p.WrongType(field, "an object", v)
 		return ""
 	}
 	return v.Raw
 }
 
-// Model reads the model's name: a catalog name, provider/model or a tier.
+// Model returns the requested model: a catalog name, provider/model or a tier.
 func (p *Parser) Model(v gjson.Result) string {
 	if v.Type != gjson.String || v.Str == "" || len(v.Str) > 200 {
-		p.Wrong("model", "must be a string of 1 to 200 bytes")
+		p.WrongValue("model", "a string of 1 to 200 bytes", v)
 		return ""
 	}
 	return v.Str
 }
 
-// MaxTokens is the largest limit on tokens that a request may name.
+// MaxTokens is the largest max-tokens value that a request may set.
 const MaxTokens = 10_000_000
 
-// AppendMember writes one member of the body behind what dst has.
+// AppendMember appends a member of the body to dst, after a comma if dst is not empty.
 func AppendMember(dst []byte, key, value gjson.Result) []byte {
 	if len(dst) > 0 {
 		dst = append(dst, ',')

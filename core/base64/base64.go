@@ -1,10 +1,10 @@
-// Package base64 writes the standard encoding, padded (RFC 4648, section 4). The standard library's imports
-// more than the core may.
+// Package base64 is the standard, padded base64 encoding (RFC 4648, section 4). The standard library's package
+// has imports that the core must not use.
 package base64
 
 const digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-// Append adds the encoding of data to dst.
+// Append appends the encoding of data to dst.
 func Append(dst, data []byte) []byte {
 	for ; len(data) >= 3; data = data[3:] {
 		n := uint(data[0])<<16 | uint(data[1])<<8 | uint(data[2])

@@ -69,7 +69,7 @@ const (
 	Daily
 )
 
-// Bounds are the first day of the cycle's period that contains day, and the day after its last (exclusive).
+// Bounds are the first day of the period that contains day, and the first day after that period.
 func (c Cycle) Bounds(day uint64) (first, end uint64) {
 	switch c {
 	case Weekly:
@@ -83,7 +83,7 @@ func (c Cycle) Bounds(day uint64) (first, end uint64) {
 }
 
 // Period is one month, week or day of a budget. Its number only grows: the high bits are the epoch (the number of
-// times the cycle was changed), then follow the cycle and the period's first day. 0 is no period.
+// times the cycle was changed), followed by the cycle and the period's first day. 0 means no period.
 type Period uint64
 
 const (
@@ -116,7 +116,7 @@ func (p Period) Epoch() uint64 { return uint64(p) >> epochShift }
 // Cycle is the cycle of the period.
 func (p Period) Cycle() Cycle { return Cycle(p >> cycleShift & 15) }
 
-// Bounds are the period's first day and the day after its last (exclusive).
+// Bounds are the period's first day and the first day after the period.
 func (p Period) Bounds() (first, end uint64) {
 	return p.Cycle().Bounds(uint64(p) & (1<<cycleShift - 1))
 }

@@ -9,7 +9,7 @@ import (
 const months = "JanFebMarAprMayJunJulAugSepOctNovDec"
 
 // ParseHTTPDate converts a date in any of HTTP's three formats to Unix milliseconds; ok is false for anything else.
-// A two-digit year from 50 is in the 1900s, one below in the 2000s. Source: RFC 9110, section 5.6.7.
+// Two-digit years from 50 to 99 are in the 1900s, the others in the 2000s. Formats: RFC 9110, section 5.6.7.
 func ParseHTTPDate(text string) (ms uint64, ok bool) {
 	_, rest, comma := strings.Cut(text, ",")
 	if !comma {

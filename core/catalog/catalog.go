@@ -1,10 +1,10 @@
-// Package catalog is the catalog as data, for hosts to hand to the core's configure. The core itself does
-// not import it: what the shape means is said in core/config.
+// Package catalog holds the built-in catalog as data, which hosts pass to the core's configure. The core does
+// not import it. core/config defines the format.
 package catalog
 
 import _ "embed"
 
-// Default is the catalog that this version of Postern ships.
+// Default is the catalog of this version of Postern, as JSON.
 //
 //go:embed catalog.json
 var Default []byte

@@ -11,10 +11,10 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// maxBytes: the catalog is compiled into the Worker and parsed at every start.
+// maxBytes bounds the catalog, which is part of the Worker and parsed at every start.
 const maxBytes = 60_000
 
-// file is what the parser skips too.
+// file has fields of the catalog that the parser ignores.
 type file struct {
 	Sources map[string]string
 	Models  []struct {
@@ -58,10 +58,10 @@ func TestProviders(t *testing.T) {
 	for i := range c.Providers {
 		p := &c.Providers[i]
 		if wire, ok := wires[p.Name]; !ok || wire != p.Wire {
-			t.Errorf("%s speaks %q, want %q", p.Name, p.Wire, wire)
+			t.Errorf("%s has the wire format %q, want %q", p.Name, p.Wire, wire)
 		}
 		if p.Ready != (p.Name == "mock") {
-			t.Errorf("%s: ready is %v without any variable", p.Name, p.Ready)
+			t.Errorf("%s: ready is %v although no variable is set", p.Name, p.Ready)
 		}
 		delete(wires, p.Name)
 	}
@@ -70,7 +70,7 @@ func TestProviders(t *testing.T) {
 	}
 }
 
-// TestEveryProviderHasModels, but for the mock, which the tests' overlays fill.
+// TestEveryProviderHasModels excludes the mock, whose models are in the tests' overlays.
 func TestEveryProviderHasModels(t *testing.T) {
 	c := parse(t)
 	chats, models := 0, map[string]int{}
@@ -86,7 +86,7 @@ func TestEveryProviderHasModels(t *testing.T) {
 		}
 	}
 	if chats < 60 {
-		t.Errorf("%d chat models", chats)
+		t.Errorf("%d chat models, want at least 60", chats)
 	}
 }
 
@@ -102,28 +102,28 @@ func TestSourcesAndDates(t *testing.T) {
 	}
 	for source := range f.Sources {
 		if !used[source] {
-			t.Errorf("nothing comes from the source %s", source)
+			t.Errorf("no model has the source %s", source)
 		}
 	}
 }
 
-// TestNamesAreUnique over names and aliases, and never look like "provider/name".
+// TestNamesAreUnique: names and aliases are unique and never start with "provider/".
 func TestNamesAreUnique(t *testing.T) {
 	c := parse(t)
 	seen := map[string]string{}
 	for _, m := range read(t).Models {
 		for _, name := range append([]string{m.Name}, m.Aliases...) {
 			if other := seen[name]; other != "" {
-				t.Errorf("%s names both %s and %s", name, other, m.Name)
+				t.Errorf("both %[2]s and %[3]s have the name %[1]s", name, other, m.Name)
 			}
 			seen[name] = m.Name
 			for i := range c.Providers {
 				if strings.HasPrefix(name, c.Providers[i].Name+"/") {
-					t.Errorf("%s looks like a provider's", name)
+					t.Errorf("%s starts with a provider's name", name)
 				}
 			}
 			if c.Tier(name) != nil || strings.HasPrefix(name, "/") || strings.ContainsFunc(name, unprintable) {
-				t.Errorf("%q is no name", name)
+				t.Errorf("%q is not a valid name", name)
 			}
 		}
 	}
@@ -138,25 +138,25 @@ func TestPricesAreSane(t *testing.T) {
 		p := &m.Prices
 		switch wire := m.Provider.Wire; {
 		case p.Cached > p.Input:
-			t.Errorf("%s: cached costs more than fresh", m.Name)
+			t.Errorf("%s: cached input costs more than other input", m.Name)
 		case p.Write < p.Input && p.Input > 0 || p.Write1h < p.Write:
-			t.Errorf("%s: writing to the cache costs less than reading the prompt", m.Name)
+			t.Errorf("%s: cache writes cost less than input, or 1-hour writes less than others", m.Name)
 		case p.LongInput < p.Input || p.LongOutput < p.Output || p.LongCached < p.Cached:
 			t.Errorf("%s: long prompts cost less", m.Name)
 		case (p.LongAbove > 0) != (p.LongInput > p.Input):
-			t.Errorf("%s: a price for long prompts without their length, or the other way round", m.Name)
+			t.Errorf("%s: longAbove without a higher longInput, or the reverse", m.Name)
 		case m.Kind == config.ChatModel && p.Output < p.Input:
 			t.Errorf("%s: output costs less than input", m.Name)
 		case m.Kind == config.EmbeddingModel && p.Output != 0:
-			t.Errorf("%s: embeddings have no output", m.Name)
+			t.Errorf("%s: an embedding model has an output price", m.Name)
 		case wire == "anthropic" && (p.Write*4 != p.Input*5 || p.Write1h != p.Input*2):
-			t.Errorf("%s: writes are not 1.25 and 2 times the input", m.Name)
+			t.Errorf("%s: cache writes do not cost 1.25 and 2 times the input", m.Name)
 		case p.Input == 0 && m.Provider.Name != "ollama" && m.Provider.Name != "vllm" && m.Provider.Name != "lmstudio":
 			t.Errorf("%s is free", m.Name)
 		case p.Input > 100_000_000 || p.Output > 200_000_000:
-			t.Errorf("%s costs more than any model does", m.Name)
+			t.Errorf("%s: implausibly high price", m.Name)
 		case m.MaxOutput > 0 && m.MaxOutput > m.Context:
-			t.Errorf("%s: an answer longer than the context", m.Name)
+			t.Errorf("%s: maxOutput is larger than context", m.Name)
 		}
 	}
 }
@@ -167,25 +167,25 @@ func TestTiers(t *testing.T) {
 	for i := range c.Tiers {
 		tier := &c.Tiers[i]
 		if target := tier.Targets[0]; target.Model.Name != first[tier.Name] || target.Weight != 1 {
-			t.Errorf("%s starts with %s", tier.Name, target.Model.Name)
+			t.Errorf("%s starts with %s, weight %d", tier.Name, target.Model.Name, target.Weight)
 		}
 		providers := map[string]bool{}
 		for _, target := range tier.Targets {
 			providers[target.Model.Provider.Name] = true
 			if target.Model.Kind != config.ChatModel {
-				t.Errorf("%s has %s", tier.Name, target.Model.Name)
+				t.Errorf("%s has the embedding model %s", tier.Name, target.Model.Name)
 			}
 		}
 		if len(providers) < 3 {
-			t.Errorf("%s knows %d providers only", tier.Name, len(providers))
+			t.Errorf("%s has only %d providers", tier.Name, len(providers))
 		}
 	}
 	if len(c.Tiers) != len(first) {
-		t.Errorf("%d tiers", len(c.Tiers))
+		t.Errorf("%d tiers, want %d", len(c.Tiers), len(first))
 	}
 }
 
-// TestExamplesResolve: the names that the examples of SDKs and frameworks use.
+// TestExamplesResolve checks model names from the examples of SDKs and frameworks.
 func TestExamplesResolve(t *testing.T) {
 	c := parse(t)
 	for name, provider := range map[string]string{
@@ -207,12 +207,12 @@ func TestExamplesResolve(t *testing.T) {
 		"bedrock/amazon.nova-lite-v1:0": "bedrock", "amazon.titan-embed-text-v2:0": "bedrock",
 	} {
 		if m := c.Model(name); m == nil || m.Provider.Name != provider {
-			t.Errorf("%s is not at %s", name, provider)
+			t.Errorf("%s does not resolve to a model of %s", name, provider)
 		}
 	}
 }
 
-// TestSettings: where the base URLs of the providers with settings lead.
+// TestSettings checks the base URLs that providers get from settings and variables.
 func TestSettings(t *testing.T) {
 	c := parse(t,
 		abi.Header{Name: "AWS_SECRET_ACCESS_KEY", Value: "s"}, abi.Header{Name: "AWS_ACCESS_KEY_ID", Value: "a"},
@@ -232,7 +232,7 @@ func TestSettings(t *testing.T) {
 		p := &c.Providers[i]
 		url, ready := want[p.Name]
 		if p.Ready != ready || ready && p.BaseURL != url {
-			t.Errorf("%s: ready %v at %q", p.Name, p.Ready, p.BaseURL)
+			t.Errorf("%s: ready is %v, base URL is %q", p.Name, p.Ready, p.BaseURL)
 		}
 	}
 }

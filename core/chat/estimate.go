@@ -2,8 +2,8 @@ package chat
 
 import "github.com/postern-ai/postern/core/jsontext"
 
-// Kinds of characters. Of the first seven, what one costs depends on the one before it: it begins something
-// or goes on with it. All others cost the same wherever they stand.
+// Kinds of characters. The cost of the first seven depends on the character before: it starts or continues a
+// word, a number or a run. All others have a fixed cost.
 const (
 	kindNewline = iota
 	kindSpace
@@ -16,7 +16,7 @@ const (
 	kinds
 )
 
-// TokenUnits of cost are a token.
+// TokenUnits is the number of cost units per token.
 const TokenUnits = 64
 
 // asciiKinds is the kind of each ASCII character.
@@ -40,9 +40,9 @@ var asciiKinds = func() (k [128]uint8) {
 	return k
 }()
 
-// tokenCosts is what a character costs (second index) after one of the first index: fitted, by least squares of
-// the relative error, to the texts of testdata/tokens.json. No character is free when it is repeated: a long
-// text is never taken for a short one.
+// tokenCosts is the cost, in 1/TokenUnits token, of a character (second index: its kind) after another (first index).
+// The values are fitted to the texts of testdata/tokens.json by least squares of the relative error. A repeated
+// character always has a cost, so that no long text is estimated as nearly empty.
 var tokenCosts = [kinds][kinds]uint8{
 	//            \n   sp   0-9  a-z  A-Z  .,-  é
 	kindNewline: {4, 20, 112, 16, 16, 33, 78},
@@ -55,20 +55,22 @@ var tokenCosts = [kinds][kinds]uint8{
 	kindElse:    {0, 0, 112, 16, 16, 33, 78},
 }
 
-// EstimateTokens is about how many tokens a text is, for the time before a provider has counted them and for
-// providers that do not. It looks at each character once: words of Latin letters cost by their length, digits
-// and punctuation by the run, other scripts by the character.
+// EstimateTokens estimates the number of tokens of a text, for use before a provider reports the usage and for
+// providers that never do. It looks at each character once: Latin words cost by length, digits and punctuation
+// by run, other scripts by character.
 //
-// Against OpenAI's o200k tokenizer it is off by 9% on average and 24% at worst on the 54 texts that it was fitted
-// to, by 13% and 24% on 18 others (prose in 30 languages, code, data); four bytes a token are off by 30% and
-// 134%. Other providers' tokenizers differ among themselves by more: Anthropic's newer models count about a
-// third more. All spellings of a text give the same figure. Base64 of images and files is no text: do not ask.
-func EstimateTokens(text jsontext.Spelled) uint64 {
+// Compared with OpenAI's o200k tokenizer, the error is 9% on average and 24% at worst on the 54 texts of the
+// fit, and 13% and 24% on 18 other texts (prose in 30 languages, code, data). The usual estimate of four bytes
+// per token has errors of 30% and 134%. Other tokenizers differ by more: Anthropic's newer models count about a
+// third more tokens. The result does not depend on the JSON spelling of the text. It is meaningless for base64
+// of images and files.
+func EstimateTokens(text jsontext.Escaped) uint64 {
 	return (EstimateUnits(text) + TokenUnits - 1) / TokenUnits
 }
 
-// EstimateUnits is that in TokenUnits, for texts that come in pieces: rounded up each, they would be too much.
-func EstimateUnits(text jsontext.Spelled) uint64 {
+// EstimateUnits is EstimateTokens in units of 1/TokenUnits token, for texts that arrive in pieces: rounding up each would
+// overestimate.
+func EstimateUnits(text jsontext.Escaped) uint64 {
 	var cost uint64
 	prev := uint8(kindElse)
 	for i := 0; i < len(text); {
@@ -92,9 +94,9 @@ func EstimateUnits(text jsontext.Spelled) uint64 {
 	return cost
 }
 
-// spelledChar reads an escape or a character beyond ASCII, and how many bytes it takes. Of \u it gives UTF-16's
-// units one by one.
-func spelledChar(text jsontext.Spelled) (char uint32, size int) {
+// spelledChar decodes an escape or a non-ASCII character at the start of text, and returns its size in bytes. It
+// returns the UTF-16 units of \u escapes one by one.
+func spelledChar(text jsontext.Escaped) (char uint32, size int) {
 	if text[0] == '\\' {
 		return escapedChar(text)
 	}
@@ -109,7 +111,7 @@ func spelledChar(text jsontext.Spelled) (char uint32, size int) {
 	return 0, len(text)
 }
 
-func escapedChar(text jsontext.Spelled) (char uint32, size int) {
+func escapedChar(text jsontext.Escaped) (char uint32, size int) {
 	if len(text) < 2 {
 		return '\\', len(text)
 	}
@@ -137,7 +139,7 @@ func hexDigit(c byte) uint32 {
 	return uint32(c-'0') & 0xF
 }
 
-// charCost is the kind of a character and, for kindElse, its cost by the script that it belongs to.
+// charCost returns the kind of a character and, for kindElse, its cost by script.
 func charCost(c uint32) (kind, cost uint8) {
 	switch {
 	case c < 0x80:
@@ -145,7 +147,7 @@ func charCost(c uint32) (kind, cost uint8) {
 	case c < 0xC0:
 		return kindElse, 39 // symbols
 	case c < 0x250, c >= 0x300 && c < 0x370, c >= 0x1E00 && c < 0x1F00:
-		return kindLatin, 0 // and accents, and Vietnamese
+		return kindLatin, 0 // including accents and Vietnamese
 	case c < 0x400:
 		return kindElse, 28 // phonetic letters, Greek
 	case c < 0x530:
@@ -153,23 +155,23 @@ func charCost(c uint32) (kind, cost uint8) {
 	case c < 0x600:
 		return kindElse, 28 // Armenian, Hebrew
 	case c < 0xE00:
-		return kindElse, 24 // Arabic, the scripts of India
+		return kindElse, 24 // Arabic, Indic scripts
 	case c < 0x1000:
 		return kindElse, 27 // Thai, Lao, Tibetan
 	case c < 0x2000:
 		return kindElse, 34 // Georgian, Ethiopic, Khmer, …
 	case c < 0x3040:
-		return kindElse, 39 // symbols, and China's and Japan's punctuation
+		return kindElse, 39 // symbols, Chinese and Japanese punctuation
 	case c < 0x3100:
 		return kindElse, 43 // Kana
 	case c >= 0xDC00 && c < 0xE000:
-		return kindElse, 0 // the second half of a pair
+		return kindElse, 0 // the second half of a surrogate pair
 	case c < 0xAC00, c >= 0xE000 && c < 0xFF00:
 		return kindElse, 56 // Chinese characters
 	case c < 0xD800:
 		return kindElse, 53 // Hangul
 	case c < 0xDC00, c >= 0x10000:
-		return kindElse, 144 // emoji, and what else is rare
+		return kindElse, 144 // emoji and other rare characters
 	}
 	return kindElse, 39 // wide punctuation
 }

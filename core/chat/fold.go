@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// AppendDelta writes a delta in the form in which an exchange keeps a stream to itself.
+// AppendDelta appends a delta in the binary form in which an exchange stores a stream.
 func AppendDelta(w *abi.Writer, d *Delta) {
 	w.Uint(uint64(d.Kind))
 	w.Uint(d.Choice)
@@ -28,10 +28,10 @@ func AppendDelta(w *abi.Writer, d *Delta) {
 }
 
 func readDelta(r *abi.Reader) Delta {
-	d := Delta{Kind: DeltaKind(r.Byte()), Choice: r.Uint(), Index: r.Uint(), Text: jsontext.Spelled(r.String())}
+	d := Delta{Kind: DeltaKind(r.Byte()), Choice: r.Uint(), Index: r.Uint(), Text: jsontext.Escaped(r.String())}
 	switch d.Kind {
 	case DeltaStart, DeltaTool:
-		d.ID, d.Name, d.Model = jsontext.Spelled(r.String()), jsontext.Spelled(r.String()), jsontext.Spelled(r.String())
+		d.ID, d.Name, d.Model = jsontext.Escaped(r.String()), jsontext.Escaped(r.String()), jsontext.Escaped(r.String())
 	case DeltaLogProbs:
 		d.JSON = r.String()
 	case DeltaFinish:
@@ -42,7 +42,7 @@ func readDelta(r *abi.Reader) Delta {
 	return d
 }
 
-// ReadDeltas reads what AppendDelta wrote, one after the other.
+// ReadDeltas decodes consecutive deltas written by AppendDelta.
 func ReadDeltas(data []byte) ([]Delta, error) {
 	r := abi.Reader{Buf: data}
 	var deltas []Delta
@@ -52,7 +52,7 @@ func ReadDeltas(data []byte) ([]Delta, error) {
 	return deltas, r.End()
 }
 
-// Fields are the figures, for messages and rows.
+// Fields encodes or decodes the usage in messages and stored rows.
 func (u *Usage) Fields(f *abi.Fields) {
 	f.Uint(&u.Input)
 	f.Uint(&u.CachedInput)
@@ -63,10 +63,10 @@ func (u *Usage) Fields(f *abi.Fields) {
 	f.Bool(&u.Reported)
 }
 
-// maxChoices bounds what a provider can make us allocate.
+// maxChoices bounds the memory that a provider's choice numbers can make Fold allocate.
 const maxChoices = 128
 
-// Fold makes the whole answer of a stream's deltas.
+// Fold builds the complete response from a stream's deltas.
 func Fold(deltas []Delta) Response {
 	var f folder
 	for i := range deltas {
@@ -80,7 +80,7 @@ func Fold(deltas []Delta) Response {
 	return f.out
 }
 
-// folder gathers the pieces of one part in text; a piece of another part ends it.
+// folder collects the pieces of the current part in text. A piece of another part ends the current one.
 type folder struct {
 	out    Response
 	choice uint64
@@ -149,8 +149,8 @@ func (f *folder) piece(kind PartKind, d *Delta) {
 	f.text = append(f.text, d.Text...)
 }
 
-// args takes a piece of a tool call's arguments. Parallel calls may take turns: then the piece belongs to a
-// call that is in the answer already.
+// args adds a piece of a tool call's arguments. Parallel calls may be interleaved, so the piece may belong to a
+// call that is already part of the response.
 func (f *folder) args(d *Delta) {
 	if f.part.Kind == ToolCall && f.choice == d.Choice && f.tool == d.Index {
 		f.text = append(f.text, d.Text...)
@@ -176,10 +176,10 @@ func (f *folder) flush() {
 	}
 	switch f.part.Kind {
 	case ToolCall:
-		f.part.Args = jsontext.Spelled(f.text).Plain()
+		f.part.Args = jsontext.Escaped(f.text).Plain()
 	case Redacted:
 	default:
-		f.part.Text = jsontext.Spelled(f.text)
+		f.part.Text = jsontext.Escaped(f.text)
 	}
 	a := f.answer(f.choice)
 	a.Parts = append(a.Parts, f.part)
@@ -187,7 +187,7 @@ func (f *folder) flush() {
 	f.text = f.text[:0]
 }
 
-// joinLogProbs joins the objects {"content":[…],"refusal":…} that a stream has carried for a choice.
+// joinLogProbs merges the objects {"content":[…],"refusal":…} that a stream had for each choice.
 func (f *folder) joinLogProbs() {
 	const head, tail = `{"content":[`, `],"refusal":null}`
 	for i := range f.out.Choices {
@@ -210,7 +210,7 @@ func (f *folder) joinLogProbs() {
 	}
 }
 
-// Unfold makes a stream's deltas of a whole answer: texts in pieces of about so many bytes.
+// Unfold splits a complete response into the deltas of a stream, with texts in pieces of about pieceBytes.
 func Unfold(r *Response, pieceBytes int) []Delta {
 	deltas := []Delta{{Kind: DeltaStart, ID: r.ID, Model: r.Model}}
 	for i := range r.Choices {
@@ -236,7 +236,7 @@ func unfoldAnswer(deltas []Delta, choice uint64, a *Answer, size int) []Delta {
 			deltas = append(deltas, Delta{Kind: DeltaRedacted, Choice: choice, Text: p.Data})
 		case ToolCall:
 			deltas = append(deltas, Delta{Kind: DeltaTool, Choice: choice, Index: index, ID: p.ID, Name: p.Name})
-			deltas = pieces(deltas, Delta{Kind: DeltaArgs, Choice: choice, Index: index}, jsontext.Spell(p.Args), size)
+			deltas = pieces(deltas, Delta{Kind: DeltaArgs, Choice: choice, Index: index}, jsontext.Escape(p.Args), size)
 			index++
 		}
 	}
@@ -246,8 +246,8 @@ func unfoldAnswer(deltas []Delta, choice uint64, a *Answer, size int) []Delta {
 	return deltas
 }
 
-// pieces cuts a text, never inside a character or an escape.
-func pieces(deltas []Delta, d Delta, text jsontext.Spelled, size int) []Delta {
+// pieces appends a text as deltas of about size bytes. It never splits a character or an escape.
+func pieces(deltas []Delta, d Delta, text jsontext.Escaped, size int) []Delta {
 	for len(text) > size {
 		n := cut(text, size)
 		d.Text = text[:n]
@@ -260,8 +260,9 @@ func pieces(deltas []Delta, d Delta, text jsontext.Spelled, size int) []Delta {
 	return append(deltas, d)
 }
 
-// cut is the first place at or after size where a piece may end: behind a space, if there is one nearby.
-func cut(text jsontext.Spelled, size int) int {
+// cut returns the first position at or after size where a piece may end: after a space if there is one before
+// 2*size.
+func cut(text jsontext.Escaped, size int) int {
 	n := 0
 	for n < len(text) {
 		switch {

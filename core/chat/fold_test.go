@@ -14,12 +14,13 @@ import (
 
 func init() { suite.FixSeed(nil) }
 
-func text(t *rapid.T, name string) jsontext.Spelled {
-	return jsontext.Spell(rapid.StringN(1, 40, 200).Draw(t, name))
+func text(t *rapid.T, name string) jsontext.Escaped {
+	return jsontext.Escape(rapid.StringN(1, 40, 200).Draw(t, name))
 }
 
-// answers are as providers give them: parts of one kind do not follow each other, but for calls.
-func answers(t *rapid.T) chat.Response {
+// randomResponse returns a response as providers send it: no two consecutive parts of one kind, except tool
+// calls.
+func randomResponse(t *rapid.T) chat.Response {
 	r := chat.Response{ID: text(t, "id"), Model: text(t, "model"), Usage: chat.Usage{Input: 3, Output: rapid.Uint64().Draw(t, "output"), Reported: true}}
 	for range rapid.IntRange(1, 3).Draw(t, "choices") {
 		a := chat.Answer{Finish: chat.FinishStop}
@@ -46,15 +47,14 @@ func answers(t *rapid.T) chat.Response {
 	return r
 }
 
-// TestFoldUndoesUnfold: an answer that was taken apart, whatever the pieces' size, and carried as bytes, is
-// the same answer again.
+// TestFoldUndoesUnfold: Fold restores a response that was unfolded, with any piece size, and encoded.
 func TestFoldUndoesUnfold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		want := answers(t)
+		want := randomResponse(t)
 		var w abi.Writer
 		for _, d := range chat.Unfold(&want, rapid.IntRange(1, 50).Draw(t, "size")) {
 			if jsontext.Check([]byte(`"`+string(d.Text)+`"`)) != jsontext.OK {
-				t.Fatalf("a piece is cut inside of a character: %q", d.Text)
+				t.Fatalf("a piece ends inside a character: %q", d.Text)
 			}
 			chat.AppendDelta(&w, &d)
 		}
@@ -65,7 +65,7 @@ func TestFoldUndoesUnfold(t *testing.T) {
 	})
 }
 
-// TestInterleavedCalls: parallel calls may take turns with their arguments.
+// TestInterleavedCalls: the argument pieces of parallel calls may be interleaved.
 func TestInterleavedCalls(t *testing.T) {
 	r := chat.Fold([]chat.Delta{
 		{Kind: chat.DeltaTool, Index: 0, ID: "a", Name: "f"}, {Kind: chat.DeltaTool, Index: 1, ID: "b", Name: "g"},
@@ -89,12 +89,12 @@ func TestLogProbsAreJoined(t *testing.T) {
 	}
 }
 
-// TestHostileDeltas: numbers that a provider makes up cost nothing.
+// TestHostileDeltas: huge choice and call numbers from a provider do not allocate memory.
 func TestHostileDeltas(t *testing.T) {
 	r := chat.Fold([]chat.Delta{
 		{Kind: chat.DeltaText, Choice: 1 << 40, Text: "x"}, {Kind: chat.DeltaArgs, Index: 1 << 50, Text: "x"}, {Kind: chat.DeltaFinish, Choice: 127},
 	})
 	if len(r.Choices) != 128 {
-		t.Errorf("%d choices", len(r.Choices))
+		t.Errorf("%d choices, want 128", len(r.Choices))
 	}
 }

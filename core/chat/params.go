@@ -2,7 +2,7 @@ package chat
 
 import "strings"
 
-// Params is a set of what a request may ask for and a target may lack.
+// Params is a set of parameters and kinds of content that some targets do not support.
 type Params uint64
 
 const (
@@ -24,27 +24,27 @@ const (
 	ParamReasoning
 	ParamCache    // cache markers on parts or tools
 	ParamThinking // thinking of earlier turns
-	ParamName     // names of speakers
-	// ParamMarkedThinking is thinking whose signature a provider other than the dialect's own has made, as the
-	// mark before its colon says. It makes its targets' bodies be written anew.
+	ParamName     // author names of messages
+	// ParamMarkedThinking is thinking signed by a provider of another dialect: the signature has that provider's
+	// mark before a colon. A target that does not support it gets a translated body, never the caller's.
 	ParamMarkedThinking
-	// From here on: content. A target that cannot take it is no target for the request.
+	// From here on: content. A target that does not support it is skipped.
 	ParamTools
 	ParamImages
-	ParamImageURLs // images by address, not by value
+	ParamImageURLs // images by URL
 	ParamFiles
 	ParamAudio
-	ParamForeign // parts and tools that only their own dialect has
+	ParamForeign // parts and tools that only their own dialect supports
 	paramEnd
 )
 
-// Content are the parameters that cannot be left out of a request without changing what it says.
+// Content are the parameters that cannot be dropped without changing the meaning of a request.
 const Content = ParamTools | ParamImages | ParamImageURLs | ParamFiles | ParamAudio | ParamForeign
 
-// All is every parameter that a family may have a place for.
+// All is every parameter that a wire family may support.
 const All = (paramEnd - 1) &^ (ParamForeign | ParamMarkedThinking)
 
-// names are what callers read in x-postern-dropped-params, and operators write into a catalog's "drops".
+// names are the names of Params in bit order, for the header x-postern-dropped-params and the catalog's "drops".
 var names = [...]string{
 	"temperature", "top_p", "top_k", "frequency_penalty", "presence_penalty", "seed", "stop", "n", "logprobs",
 	"top_logprobs", "user", "parallel_tool_calls", "tool_choice", "response_format", "response_format.json_schema",
@@ -52,7 +52,7 @@ var names = [...]string{
 	"provider_specific_content",
 }
 
-// ParamByName finds a parameter; 0 if there is none of that name.
+// ParamByName returns the parameter with a name, or 0.
 func ParamByName(name string) Params {
 	for i, n := range names {
 		if n == name {
@@ -62,7 +62,7 @@ func ParamByName(name string) Params {
 	return 0
 }
 
-// AppendNames writes the names of a set, with commas, after what dst has.
+// AppendNames appends the names of a set to dst, comma-separated.
 func (p Params) AppendNames(dst []byte) []byte {
 	for i, n := range names {
 		if p>>i&1 == 1 {
@@ -75,25 +75,26 @@ func (p Params) AppendNames(dst []byte) []byte {
 	return dst
 }
 
-func given(to *Params, text string, p Params) {
+// setIf adds p to a set unless text is empty.
+func setIf(to *Params, text string, p Params) {
 	if text != "" {
 		*to |= p
 	}
 }
 
-// Params is what the request asks for.
+// Params returns the parameters that the request uses.
 func (r *Request) Params() Params {
 	var p Params
-	given(&p, r.Temperature, ParamTemperature)
-	given(&p, r.TopP, ParamTopP)
-	given(&p, r.TopK, ParamTopK)
-	given(&p, r.FrequencyPenalty, ParamFrequencyPenalty)
-	given(&p, r.PresencePenalty, ParamPresencePenalty)
-	given(&p, r.Seed, ParamSeed)
-	given(&p, r.LogProbs, ParamLogProbs)
-	given(&p, r.TopLogProbs, ParamTopLogProbs)
-	given(&p, string(r.User), ParamUser)
-	given(&p, r.ParallelTools, ParamParallelTools)
+	setIf(&p, r.Temperature, ParamTemperature)
+	setIf(&p, r.TopP, ParamTopP)
+	setIf(&p, r.TopK, ParamTopK)
+	setIf(&p, r.FrequencyPenalty, ParamFrequencyPenalty)
+	setIf(&p, r.PresencePenalty, ParamPresencePenalty)
+	setIf(&p, r.Seed, ParamSeed)
+	setIf(&p, r.LogProbs, ParamLogProbs)
+	setIf(&p, r.TopLogProbs, ParamTopLogProbs)
+	setIf(&p, string(r.User), ParamUser)
+	setIf(&p, r.ParallelTools, ParamParallelTools)
 	if len(r.Stop) > 0 {
 		p |= ParamStop
 	}
@@ -114,11 +115,11 @@ func (r *Request) Params() Params {
 	}
 	for i := range r.Tools {
 		p |= ParamTools
-		given(&p, r.Tools[i].Cache, ParamCache)
-		given(&p, r.Tools[i].Raw, ParamForeign)
+		setIf(&p, r.Tools[i].Cache, ParamCache)
+		setIf(&p, r.Tools[i].Raw, ParamForeign)
 	}
 	for i := range r.Messages {
-		given(&p, string(r.Messages[i].Name), ParamName)
+		setIf(&p, string(r.Messages[i].Name), ParamName)
 		p |= contents(r.Messages[i].Parts)
 	}
 	return p
@@ -128,11 +129,11 @@ func contents(parts []Part) Params {
 	var p Params
 	for i := range parts {
 		part := &parts[i]
-		given(&p, part.Cache, ParamCache)
+		setIf(&p, part.Cache, ParamCache)
 		switch part.Kind {
 		case Image:
 			p |= ParamImages
-			given(&p, string(part.URL), ParamImageURLs)
+			setIf(&p, string(part.URL), ParamImageURLs)
 		case File:
 			p |= ParamFiles
 		case Audio:
@@ -151,10 +152,10 @@ func contents(parts []Part) Params {
 	return p
 }
 
-// Drop takes out of the request what a target does not carry. Content stays: a target that cannot take it
-// does not get the request.
-func (r *Request) Drop(carries Params) {
-	lacks := ^carries
+// Drop removes the parameters that a target does not support. Content stays: the exchange has already skipped targets
+// that do not support it.
+func (r *Request) Drop(supported Params) {
+	lacks := ^supported
 	clearIf := func(p Params, text *string) {
 		if lacks&p != 0 {
 			*text = ""

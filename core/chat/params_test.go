@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// full is a request that asks for everything.
+// full is a request that uses every feature.
 func full() *chat.Request {
 	return &chat.Request{
 		Messages: []chat.Message{
@@ -20,15 +20,15 @@ func full() *chat.Request {
 		},
 		Tools: []chat.Tool{{Name: "f"}}, ToolChoice: chat.ToolChoice{Choice: chat.ChoiceAny}, ParallelTools: "false",
 		Temperature: "1", TopP: "1", TopK: "1", FrequencyPenalty: "1", PresencePenalty: "1", Seed: "1", N: 2, LogProbs: "true", TopLogProbs: "1",
-		Stop: []jsontext.Spelled{"x"}, Format: chat.Format{Kind: chat.FormatSchema, Schema: "{}"}, Reasoning: chat.Reasoning{Effort: "low"}, User: "u",
+		Stop: []jsontext.Escaped{"x"}, Format: chat.Format{Kind: chat.FormatSchema, Schema: "{}"}, Reasoning: chat.Reasoning{Effort: "low"}, User: "u",
 	}
 }
 
-// TestDropLeavesWhatIsCarried: after Drop a request asks for nothing that the target lacks, but content.
-func TestDropLeavesWhatIsCarried(t *testing.T) {
+// TestDrop: after Drop a request uses no feature that the target lacks, except content.
+func TestDrop(t *testing.T) {
 	all := full().Params()
 	if all != (chat.All|chat.ParamForeign|chat.ParamMarkedThinking)&^chat.ParamFormatJSON {
-		t.Errorf("a request for everything asks for %s", all.AppendNames(nil))
+		t.Errorf("a request with every feature has %s", all.AppendNames(nil))
 	}
 	for bit := chat.Params(1); bit <= chat.ParamForeign; bit <<= 1 {
 		r := full()
@@ -38,7 +38,7 @@ func TestDropLeavesWhatIsCarried(t *testing.T) {
 			t.Errorf("%s was not dropped", bit.AppendNames(nil))
 		}
 		if bit&chat.Content != 0 && left != all {
-			t.Errorf("without a place for %s, %s was dropped", bit.AppendNames(nil), (all &^ left).AppendNames(nil))
+			t.Errorf("without support for %s, %s was dropped", bit.AppendNames(nil), (all &^ left).AppendNames(nil))
 		}
 	}
 }
@@ -58,11 +58,11 @@ func TestSchemaBecomesJSON(t *testing.T) {
 func TestNames(t *testing.T) {
 	for bit := chat.Params(1); bit <= chat.ParamForeign; bit <<= 1 {
 		if name := string(bit.AppendNames(nil)); chat.ParamByName(name) != bit {
-			t.Errorf("%q is not found again", name)
+			t.Errorf("ParamByName(%q) does not return its parameter", name)
 		}
 	}
 	if chat.ParamByName("nonsense") != 0 {
-		t.Error("nonsense is a parameter")
+		t.Error("ParamByName accepts an unknown name")
 	}
 	if got := string((chat.ParamTopK | chat.ParamTemperature).AppendNames([]byte("x"))); got != "x,temperature,top_k" {
 		t.Error(got)

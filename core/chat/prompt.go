@@ -2,36 +2,36 @@ package chat
 
 import "github.com/postern-ai/postern/core/jsontext"
 
-// tokensPerMessage is what a message's frame costs in the common chat formats.
+// tokensPerMessage is the overhead of a message or tool in common chat formats, in tokens.
 const tokensPerMessage = 4
 
-// tokensPerImage is what an image of usual size costs (OpenAI's 765 and Anthropic's up to 1,600 are typical).
+// tokensPerImage is the cost of an image of common size (typical: OpenAI 765, Anthropic up to 1,600).
 const tokensPerImage = 1000
 
-// PromptTokens estimates what the request will cost to read.
+// PromptTokens estimates the input tokens of the request.
 func (r *Request) PromptTokens() (n uint64) {
 	for i := range r.Messages {
 		n += tokensPerMessage + PartTokens(r.Messages[i].Parts)
 	}
 	for i := range r.Tools {
 		t := &r.Tools[i]
-		n += tokensPerMessage + textTokens(t.Name) + textTokens(t.Description) + textTokens(jsontext.Spelled(t.Schema+t.Raw))
+		n += tokensPerMessage + textTokens(t.Name) + textTokens(t.Description) + textTokens(jsontext.Escaped(t.Schema+t.Raw))
 	}
-	return n + textTokens(jsontext.Spelled(r.Format.Schema))
+	return n + textTokens(jsontext.Escaped(r.Format.Schema))
 }
 
-// MessageTokens estimates a message that is a text.
-func MessageTokens(text jsontext.Spelled) uint64 { return tokensPerMessage + textTokens(text) }
+// MessageTokens estimates the tokens of a text message.
+func MessageTokens(text jsontext.Escaped) uint64 { return tokensPerMessage + textTokens(text) }
 
 const (
 	samples     = 4
-	sampleBytes = 64 // at least, of each
-	sampleShare = 64 // one of so many bytes, in each
+	sampleBytes = 64 // minimum size of a sample
+	sampleShare = 64 // a sample is 1/64 of a longer text
 )
 
-// textTokens estimates a text; one that is not short by samples, for the estimate must not cost more than the
-// rest of the work on it.
-func textTokens(text jsontext.Spelled) uint64 {
+// textTokens estimates the tokens of a text. A long text is sampled, so that the estimate does not take longer
+// than the rest of its processing.
+func textTokens(text jsontext.Escaped) uint64 {
 	if len(text) <= samples*sampleBytes {
 		return EstimateTokens(text)
 	}
@@ -44,7 +44,7 @@ func textTokens(text jsontext.Spelled) uint64 {
 	return n*uint64(len(text))/uint64(samples*size) + 1
 }
 
-// PartTokens estimates what a turn's parts are.
+// PartTokens estimates the tokens of a message's parts.
 func PartTokens(parts []Part) (n uint64) {
 	for i := range parts {
 		switch p := &parts[i]; p.Kind {
@@ -53,20 +53,20 @@ func PartTokens(parts []Part) (n uint64) {
 		case File, Audio:
 			n += max(tokensPerImage, uint64(len(p.Data))/32)
 		default:
-			n += textTokens(p.Text) + textTokens(p.Name) + textTokens(jsontext.Spelled(p.Args)) + PartTokens(p.Parts)
+			n += textTokens(p.Text) + textTokens(p.Name) + textTokens(jsontext.Escaped(p.Args)) + PartTokens(p.Parts)
 		}
 	}
 	return n
 }
 
-// What is reserved for parts of a prompt whose length nobody knows before the provider has read them.
+// Tokens to reserve for parts of a prompt whose size only the provider knows.
 const (
-	unseenImage    = 2_000  // beside tokensPerImage: large ones, and models that count them dearer
-	unseenDocument = 30_000 // a document by address or by a file's id: about ten pages of text and pictures
-	unseenSearch   = 20_000 // what a provider's own tool, such as web search, feeds to the model
+	unseenImage    = 2_000  // besides tokensPerImage: for large images and models that count more per image
+	unseenDocument = 30_000 // a document by URL or file ID: about ten pages of text and pictures
+	unseenSearch   = 20_000 // results that a provider tool, such as web search, feeds to the model
 )
 
-// UnseenTokens is how many tokens a request may take to read beyond PromptTokens.
+// UnseenTokens returns the input tokens to reserve beyond PromptTokens.
 func (r *Request) UnseenTokens() (n uint64) {
 	for i := range r.Messages {
 		n += unseenTokens(r.Messages[i].Parts)
@@ -93,8 +93,8 @@ func unseenTokens(parts []Part) (n uint64) {
 	return n
 }
 
-// Tokens is how many tokens the model may think beside its answer: the budget that was given, or what an effort
-// usually takes. 0: thinking was not asked for.
+// Tokens returns the reasoning tokens to expect in addition to the response text: the budget, or a typical
+// number for the effort. 0 means that no thinking is requested.
 func (r *Reasoning) Tokens() uint64 {
 	switch {
 	case r.Off || r.Effort == "none":

@@ -1,74 +1,74 @@
-// Package chat is the one form that requests, answers and streams of every wire family are translated to and
-// from. Texts are kept as they are spelled in JSON (jsontext.Spelled); numbers, schemas and whatever else is
-// only handed on is kept as JSON text, empty if it was not given.
+// Package chat is the common form of requests, responses and streams: every API and wire family translates to
+// and from it. Texts keep their JSON spelling (jsontext.Escaped). Numbers, schemas and other values that are
+// only passed on are JSON text, empty if omitted.
 package chat
 
 import "github.com/postern-ai/postern/core/jsontext"
 
-// Dialect is the shape of a request's or an answer's body.
+// Dialect is the JSON format of a request or response body.
 type Dialect uint8
 
 const (
 	_         Dialect = iota
-	Native            // our own: /api/ai/complete and /api/ai/chat
-	OpenAI            // chat completions
-	Responses         // OpenAI's responses
-	Anthropic         // messages
+	Native            // Postern's own: /api/ai/complete and /api/ai/chat
+	OpenAI            // OpenAI's chat completions
+	Responses         // OpenAI's Responses API
+	Anthropic         // Anthropic's Messages API
 )
 
-// Request is a conversation to be continued, with what was asked of the answer.
+// Request is a conversation and the parameters of its completion.
 type Request struct {
-	Dialect  Dialect // of the body that it was read from
-	Model    string  // plain: a catalog name, provider/model or a tier
+	Dialect  Dialect // of the caller's body
+	Model    string  // a catalog name, provider/model or a tier; not JSON-escaped
 	Messages []Message
 	Tools    []Tool
 
 	ToolChoice    ToolChoice
 	ParallelTools string // JSON boolean
 
-	MaxTokens        uint64 // 0: not given
+	MaxTokens        uint64 // 0: omitted
 	Temperature      string // JSON numbers from here
 	TopP             string
 	TopK             string
 	FrequencyPenalty string
 	PresencePenalty  string
 	Seed             string
-	N                uint64 // answers asked for; 0: not given
+	N                uint64 // number of choices; 0: omitted
 	LogProbs         string // JSON boolean
 	TopLogProbs      string // JSON number
-	Stop             []jsontext.Spelled
+	Stop             []jsontext.Escaped
 	Format           Format
 	Reasoning        Reasoning
-	User             jsontext.Spelled // who the caller's user is, for the provider's abuse checks
+	User             jsontext.Escaped // ID of the caller's end user, for the provider's abuse checks
 
 	Stream       bool
-	IncludeUsage bool // OpenAI: the stream is to end with a usage chunk
+	IncludeUsage bool // OpenAI: the stream ends with a usage chunk
 
-	// Extra are the members that have no field here, as they came: a target of the same dialect gets them.
+	// Extra are the members without a field here. Only targets of the same dialect get them.
 	Extra []Member
 }
 
-// Member is a member of a JSON object: its name, plain, and its value as JSON.
+// Member is a member of a JSON object: its unescaped name and its value as JSON.
 type Member struct{ Name, Value string }
 
-// Role says who speaks.
+// Role is the author of a message.
 type Role uint8
 
 const (
-	System Role = iota + 1 // also what OpenAI calls developer; anywhere in a conversation
+	System Role = iota + 1 // also OpenAI's developer; anywhere in a conversation
 	User
 	Assistant
-	ToolRole // OpenAI's role of tool results: Parts are ToolResults. Families without it put those into a user's message
+	ToolRole // OpenAI's tool: Parts are ToolResults. Families without this role put them into a user message
 )
 
-// Message is one turn.
+// Message is one turn of a conversation.
 type Message struct {
 	Role  Role
-	Name  jsontext.Spelled // the speaker, where the dialect has it
+	Name  jsontext.Escaped // the author's name, in dialects that have one
 	Parts []Part
 }
 
-// PartKind says which fields of a Part count.
+// PartKind is the type of a Part and determines its fields, which are listed with each kind.
 type PartKind uint8
 
 const (
@@ -80,81 +80,81 @@ const (
 	ToolResult                     // ID, Parts, Failed
 	Thinking                       // Text and Signature
 	Redacted                       // Data: thinking that only the provider can read
-	Refusal                        // Text: the model declined
-	Foreign                        // something that only its own dialect has: targets get it with the body as it came, or not at all
+	Refusal                        // Text: the model refused
+	Foreign                        // content of another type: only targets of the same dialect get it, with the caller's body
 )
 
-// Part is a piece of a turn.
+// Part is one content part of a message.
 type Part struct {
 	Kind      PartKind
-	Text      jsontext.Spelled
-	ID        jsontext.Spelled // of a tool call: what its result refers to
-	Name      jsontext.Spelled
+	Text      jsontext.Escaped
+	ID        jsontext.Escaped // of a tool call, or of the call that a result belongs to
+	Name      jsontext.Escaped
 	Args      string           // a JSON object: a tool call's arguments
-	Media     jsontext.Spelled // a media type such as image/png
-	Data      jsontext.Spelled // base64
-	URL       jsontext.Spelled
-	Detail    jsontext.Spelled
-	Signature jsontext.Spelled
+	Media     jsontext.Escaped // a media type such as image/png
+	Data      jsontext.Escaped // base64
+	URL       jsontext.Escaped
+	Detail    jsontext.Escaped
+	Signature jsontext.Escaped
 	Parts     []Part // of a tool result: texts and images
 	Failed    bool   // the tool failed
-	Cache     string // JSON: the marker that the prompt up to here is worth caching (Anthropic's cache_control)
+	Cache     string // JSON: marks the end of a cacheable prompt prefix (Anthropic's cache_control)
 }
 
 // Tool is a function that the model may call.
 type Tool struct {
-	Name        jsontext.Spelled
-	Description jsontext.Spelled
+	Name        jsontext.Escaped
+	Description jsontext.Escaped
 	Schema      string // JSON Schema of its arguments; empty: none
 	Strict      string // JSON boolean
 	Cache       string // as in Part
-	// Raw is a tool that is no function (a provider's own, such as web search), as JSON. Only its own
-	// dialect can carry it; the other fields are empty then.
+	// Raw is the JSON of a provider tool, such as web search. Only targets of the same dialect support it. The
+	// other fields are then empty.
 	Raw string
 }
 
-// Choice says whether the model must call a tool.
+// Choice is whether the model may, must or must not call a tool.
 type Choice uint8
 
 const (
 	ChoiceUnset Choice = iota
 	ChoiceAuto
 	ChoiceNone
-	ChoiceAny // some tool: OpenAI's required
+	ChoiceAny // at least one tool: OpenAI's required
 	ChoiceTool
 )
 
-// ToolChoice is a Choice, with the tool's name for ChoiceTool.
+// ToolChoice is a Choice and, for ChoiceTool, the tool's name.
 type ToolChoice struct {
 	Choice Choice
-	Name   jsontext.Spelled
+	Name   jsontext.Escaped
 }
 
-// FormatKind says what the answer's text has to be.
+// FormatKind is the format of the response text.
 type FormatKind uint8
 
 const (
 	FormatText   FormatKind = iota
 	FormatJSON              // any JSON object
-	FormatSchema            // JSON of a schema
+	FormatSchema            // JSON that matches a schema
 )
 
-// Format is what the answer's text has to be.
+// Format is the requested format of the response text.
 type Format struct {
 	Kind        FormatKind
-	Name        jsontext.Spelled
-	Description jsontext.Spelled
+	Name        jsontext.Escaped
+	Description jsontext.Escaped
 	Schema      string
 	Strict      string // JSON boolean
 }
 
-// Reasoning is how much the model may think before it answers.
+// Reasoning is the request's reasoning settings.
 type Reasoning struct {
-	Effort string // plain: none, minimal, low, medium, high, …; empty: not given
-	Budget uint64 // tokens (Anthropic's thinking.budget_tokens); 0: not given
-	Off    bool   // thinking was switched off by name
-	// Adaptive: the model is to think as it sees fit (Anthropic's thinking type adaptive, Gemini's budget -1).
+	Effort string // none, minimal, low, medium, high, …; empty: omitted
+	Budget uint64 // tokens (Anthropic's thinking.budget_tokens); 0: omitted
+	Off    bool   // thinking is explicitly disabled
+	// Adaptive lets the model decide how much to think (Anthropic's thinking type adaptive, Gemini's budget -1).
 	Adaptive bool
-	// Visible: a summary of the thinking is asked for.
+	// Visible requests a summary of the thinking.
 	Visible bool
 }

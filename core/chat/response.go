@@ -2,104 +2,105 @@ package chat
 
 import "github.com/postern-ai/postern/core/jsontext"
 
-// Finish is why an answer ended.
+// Finish is the reason why a completion ended.
 type Finish uint8
 
 const (
-	FinishNone    Finish = iota // it has not, or nobody said
-	FinishStop                  // the model stopped by itself
-	FinishLength                // the limit on tokens
-	FinishTools                 // it wants tools called
-	FinishFilter                // the provider's filter, or the model's refusal
-	FinishStopSeq               // one of the caller's stop sequences; Response.StopSequence may say which
+	FinishNone    Finish = iota // not ended, or not reported
+	FinishStop                  // the model's natural end
+	FinishLength                // the token limit
+	FinishTools                 // tool calls
+	FinishFilter                // the provider's content filter, or the model's refusal
+	FinishStopSeq               // a stop sequence of the caller: Response.StopSequence, if known
 	FinishPause                 // Anthropic's pause_turn
-	FinishError                 // the provider says that it failed
+	FinishError                 // a failure reported by the provider
 )
 
-// Complete says whether an answer ended as it should, so that it is worth keeping.
+// Complete reports whether a completion ended regularly, so that it may be cached.
 func (f Finish) Complete() bool { return f == FinishStop || f == FinishTools || f == FinishStopSeq }
 
-// Usage is what an answer took, in tokens. Input holds all of the prompt, also what was read from or written
-// to the provider's prompt cache; Output holds the reasoning.
+// Usage is the token usage of a completion. Input is the whole prompt, including tokens read from or written to
+// the provider's prompt cache. Output includes reasoning tokens.
 type Usage struct {
 	Input        uint64
-	CachedInput  uint64 // the part of Input that was read from the provider's cache
-	CacheWrite   uint64 // the part of Input that was written to it, for the usual time
-	CacheWrite1h uint64 // the part that was written for an hour
+	CachedInput  uint64 // part of Input: read from the provider's prompt cache
+	CacheWrite   uint64 // part of Input: written to the cache with the default lifetime
+	CacheWrite1h uint64 // part of Input: written to the cache for an hour
 	Output       uint64
-	Reasoning    uint64 // the part of Output
+	Reasoning    uint64 // part of Output
 	Reported     bool   // by the provider; else estimated
 }
 
-// MaxTokens is the largest figure that is believed of a provider, and Nonsense one that never is: wire families
-// read it where a provider says something that is no number of tokens.
+// MaxTokens is the largest plausible figure from a provider. Nonsense is never plausible: wire families return
+// it for a value that is not a number of tokens.
 const (
 	MaxTokens = 1_000_000_000
 	Nonsense  = 1 << 40
 )
 
-// Plausible says whether all figures can be true.
+// Plausible reports whether no figure exceeds MaxTokens.
 func (u *Usage) Plausible() bool {
 	return max(u.Input, u.CachedInput, u.CacheWrite, u.CacheWrite1h, u.Output, u.Reasoning) <= MaxTokens
 }
 
-// Total is Input and Output.
+// Total is the sum of Input and Output.
 func (u *Usage) Total() uint64 { return u.Input + u.Output }
 
-// Response is a whole answer.
+// Response is a complete response.
 type Response struct {
-	ID           jsontext.Spelled // the provider's
-	Model        jsontext.Spelled // as the provider names it
-	Created      uint64           // Unix seconds; 0: not said
+	ID           jsontext.Escaped // the provider's
+	Model        jsontext.Escaped // the provider's name of the model
+	Created      uint64           // Unix seconds; 0: not reported
 	Choices      []Answer         // at least one
 	Usage        Usage
-	StopSequence jsontext.Spelled
+	StopSequence jsontext.Escaped
 }
 
-// Answer is one of the answers asked for: Texts, Thinking, Redacted, ToolCalls and Refusals in their order.
+// Answer is one choice of a response: its Text, Thinking, Redacted, ToolCall and Refusal parts in order.
 type Answer struct {
 	Parts    []Part
 	Finish   Finish
-	LogProbs string // JSON as OpenAI has it
+	LogProbs string // JSON in OpenAI's format
 }
 
-// DeltaKind says which fields of a Delta count.
+// DeltaKind is the type of a Delta and determines its fields, which are listed with each kind.
 type DeltaKind uint8
 
 const (
-	DeltaStart     DeltaKind = iota + 1 // ID, Model: the answer begins. Once, before all others
+	DeltaStart     DeltaKind = iota + 1 // ID, Model: the response begins. Once, before all others
 	DeltaText                           // Choice, Text
 	DeltaRefusal                        // Choice, Text
-	DeltaThinking                       // Choice, Text: thinking goes on, or begins
-	DeltaSignature                      // Choice, Text: ends the thinking so far
+	DeltaThinking                       // Choice, Text: thinking begins or continues
+	DeltaSignature                      // Choice, Text: signs and ends the thinking so far
 	DeltaRedacted                       // Choice, Text
 	DeltaTool                           // Choice, Index, ID, Name: a tool call begins
 	DeltaArgs                           // Choice, Index, Text: a piece of its arguments, as the inside of a JSON string
-	DeltaLogProbs                       // Choice, JSON: of the text that comes with it
-	DeltaFinish                         // Choice, Finish; StopSequence in Text
-	DeltaUsage                          // Usage: what is known by now; a later one replaces it
-	DeltaError                          // Text: the provider broke off; Name is its word for why
-	DeltaEnd                            // the provider's end mark: nothing comes after it
+	DeltaLogProbs                       // Choice, JSON: log probabilities of the text delta next to it
+	DeltaFinish                         // Choice, Finish; the stop sequence in Text
+	DeltaUsage                          // Usage: cumulative; a later one replaces it
+	DeltaError                          // Text: the provider's error message; Name: its error type
+	DeltaEnd                            // the provider's end mark; always last
 )
 
-// Delta is a piece of a streamed answer. Tool calls are numbered within their choice, from 0.
+// Delta is one event of a streamed response. Index numbers the tool calls of a choice, from 0.
 type Delta struct {
 	Kind   DeltaKind
 	Choice uint64
 	Index  uint64
-	Text   jsontext.Spelled
-	ID     jsontext.Spelled
-	Name   jsontext.Spelled
+	Text   jsontext.Escaped
+	ID     jsontext.Escaped
+	Name   jsontext.Escaped
 	JSON   string
-	Model  jsontext.Spelled
+	Model  jsontext.Escaped
 	Finish Finish
 	Usage  Usage
 }
 
-// Content says whether a delta is part of the answer itself: once one has gone out, there is no going back.
+// Content reports whether a delta carries generated content. Once one is sent to the caller, the gateway can no
+// longer retry or fall back.
 func (d *Delta) Content() bool { return d.Kind >= DeltaText && d.Kind <= DeltaLogProbs }
 
-// Add adds another answer's figures. The sum is reported if both are.
+// Add adds the figures of another completion. The sum counts as reported if both are.
 func (u *Usage) Add(v *Usage) {
 	u.Reported = v.Reported && (u.Reported || u.Total() == 0)
 	u.Input += v.Input
@@ -110,10 +111,10 @@ func (u *Usage) Add(v *Usage) {
 	u.Reasoning += v.Reasoning
 }
 
-// Join is the text of all parts of one kind.
-func Join(parts []Part, kind PartKind) jsontext.Spelled {
+// Join returns the concatenated text of all parts of one kind.
+func Join(parts []Part, kind PartKind) jsontext.Escaped {
 	var joined []byte
-	var only jsontext.Spelled
+	var only jsontext.Escaped
 	for i := range parts {
 		if parts[i].Kind != kind {
 			continue
@@ -130,5 +131,5 @@ func Join(parts []Part, kind PartKind) jsontext.Spelled {
 	if joined == nil {
 		return only
 	}
-	return jsontext.Spelled(joined)
+	return jsontext.Escaped(joined)
 }

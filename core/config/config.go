@@ -1,5 +1,5 @@
-// Package config is what configure makes of the catalog, the operator's overlay and the deployment's
-// variables. It is read-only afterwards.
+// Package config parses the catalog, the operator's overlay and the deployment's variables into a Config, which
+// is read-only.
 package config
 
 import (
@@ -12,33 +12,33 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// Variables that an operator sets. Providers name theirs in the catalog.
+// Variables that an operator sets. The catalog names the variables of each provider.
 const (
-	EnvCatalog      = "POSTERN_CATALOG"        // the overlay: JSON of the catalog's shape; what it names is added or replaced
-	EnvMaxBodyBytes = "POSTERN_MAX_BODY_BYTES" // of a request's body; default 4,000,000
-	EnvControl      = "POSTERN_CONTROL"        // "off": the control plane is not reachable through the gateway
-	EnvMasterKeys   = "POSTERN_MASTER_KEYS"    // id:key,…; a key is 32 bytes in base64. The first seals, all unseal
+	EnvCatalog      = "POSTERN_CATALOG"        // overlay: JSON in the catalog's format; its entries add to the catalog's, or replace those of the same name
+	EnvMaxBodyBytes = "POSTERN_MAX_BODY_BYTES" // maximum request body; default 4,000,000
+	EnvControl      = "POSTERN_CONTROL"        // on (default) or off: the control plane is not reachable through the gateway
+	EnvMasterKeys   = "POSTERN_MASTER_KEYS"    // id:key,…; each key is 32 bytes in base64. The first encrypts, all decrypt
 )
 
-// Config is all of it.
+// Config is the parsed configuration of a deployment.
 type Config struct {
-	Version      string // of the prices, with which every cost is labelled
+	Version      string // of the price list; every cost carries it
 	DefaultPlan  string
 	Plans        []Plan
 	Providers    []Provider
 	Models       []Model
 	Tiers        []Tier
-	Sources      []abi.Header // of models' figures
+	Sources      []abi.Header // name and description of the sources of model data
 	Routing      Routing
 	MaxBodyBytes uint64
 	ControlOff   bool
-	MasterKeys   []MasterKey // none: projects cannot bring keys of their own
+	MasterKeys   []MasterKey // empty: projects cannot store their own provider keys
 }
 
-// MasterKey seals projects' own provider keys.
+// MasterKey encrypts projects' own provider keys. Key is 32 bytes in base64.
 type MasterKey struct{ ID, Key string }
 
-// MasterKey finds one by its id; empty if there is none.
+// MasterKey returns the key with an ID, or an empty string.
 func (c *Config) MasterKey(id string) string {
 	for _, k := range c.MasterKeys {
 		if k.ID == id {
@@ -48,36 +48,41 @@ func (c *Config) MasterKey(id string) string {
 	return ""
 }
 
-// Plan is the limits of a project's keys. 0 is no limit.
+// Plan is the limits of a project's keys. 0 means no limit.
 type Plan struct {
 	Name        string
 	Production  Limits
 	Development Limits
-	Concurrent  uint64     // requests of one key under way
-	BudgetPico  money.Pico // a project's default, a calendar month
+	Concurrent  uint64     // requests of one key in flight
+	BudgetPico  money.Pico // a project's default budget per calendar month
 }
 
-// Limits of one key: admissions in any second and in a UTC day, and tokens that were settled in any minute.
+// Limits are the limits of one key: admissions in any second and in a UTC day, and tokens settled in any minute. 0 is
+// none.
 type Limits struct{ PerSecond, PerDay, TokensPerMinute uint64 }
 
-// Provider is where models are had.
+// MockWire is the wire of providers that the core answers itself.
+const MockWire = "mock"
+
+// Provider is an upstream that serves models.
 type Provider struct {
 	Name    string
-	Wire    string // the family of its wire format: a folder of core/provider
-	BaseURL string // no slash at the end; from the catalog or the operator, never from a caller
-	Key     string // empty: no credentials
-	Ready   bool   // it can be called: it has credentials and settings, or needs none
-	Ownable bool   // it can be called with a project's own key
-	// Account is the provider whose key this one takes: the first that reads the same variable, usually itself.
+	Wire    string   // its wire family: a folder of core/provider
+	BaseURL string   // without a trailing slash; from the catalog or the operator, never from a caller
+	Key     string   // API key; empty: none
+	Ready   bool     // it has all credentials and settings that it needs
+	Ownable bool     // it accepts a project's own key
+	Missing []string // variables that the operator must set to make it ready
+	// Account is the provider whose key this one shares: the first that reads the same variable, usually itself.
 	Account  string
-	keyEnv   string
+	keyEnv   string // name of the variable with Key
 	Settings []abi.Header
-	Drops    chat.Params // what this provider lacks of what its wire family carries
-	// NoStreamOptions: it refuses OpenAI's stream_options, or reports usage without being asked.
+	Drops    chat.Params // parameters of its wire family that this provider does not support
+	// NoStreamOptions means that the provider rejects OpenAI's stream_options, or always reports usage.
 	NoStreamOptions bool
 }
 
-// Setting is a further value that a provider needs, such as a region; empty if there is none of that name.
+// Setting returns the value of a provider's setting, such as its region, or an empty string.
 func (p *Provider) Setting(name string) string {
 	for _, s := range p.Settings {
 		if s.Name == name {
@@ -87,7 +92,7 @@ func (p *Provider) Setting(name string) string {
 	return ""
 }
 
-// Kind is what a model is for.
+// Kind is the use of a model: chat or embeddings.
 type Kind uint8
 
 const (
@@ -95,49 +100,50 @@ const (
 	EmbeddingModel
 )
 
-// Model is a catalog entry. A model without a price cannot be configured.
+// Model is a model of the catalog. It always has a price, which may be 0.
 type Model struct {
 	Name           string
 	Aliases        []string // other names that callers may use
 	Kind           Kind
 	Provider       *Provider
-	Upstream       string // the provider's name for it
+	Upstream       string // the provider's name of the model
 	Prices         Prices
-	Context        uint64      // tokens of prompt and answer together; 0: not known
-	MaxOutput      uint64      // tokens of an answer; 0: not known
-	Drops          chat.Params // what this model lacks of what its provider carries
-	MaxTokensField string      // how OpenAI's dialect names the output limit
-	Source         string      // where its figures are from: a name of Config.Sources, or the operator's own word
-	Date           string      // when they were looked up
+	Context        uint64      // context window in tokens, prompt and output together; 0: unknown
+	MaxOutput      uint64      // maximum output tokens; 0: unknown
+	Drops          chat.Params // parameters of its provider that this model does not support
+	MaxTokensField string      // the name of the output limit in OpenAI's dialect
+	Source         string      // source of the figures: a name of Config.Sources, or the operator's text
+	Date           string      // month in which they were looked up
 }
 
-// Prices are for one token each.
+// Prices are prices per token. Cached is for prompt cache reads, Write and Write1h for writes kept 5 minutes and 1 hour.
 type Prices struct {
 	Input, Cached, Write, Write1h, Output money.Pico
-	// Above so many tokens of prompt (0: never) the whole request is charged at these.
+	// LongAbove is the prompt size in tokens (0: none) above which the Long prices apply to the whole request.
 	LongAbove                                    uint64
 	LongInput, LongCached, LongWrite, LongOutput money.Pico
 }
 
-// Tier is a route: what a quality means.
+// Tier is a named list of targets.
 type Tier struct {
 	Name     string
 	Strategy Strategy
 	Targets  []Target
-	Timeouts abi.Timeouts // of one attempt; those that are 0 are Routing's
-	// RequestMs bounds all attempts together, until a whole answer or the first content of a stream; 0: Routing's.
+	Timeouts abi.Timeouts // of one attempt; 0 means Routing's
+	// RequestMs bounds all attempts together, until the complete response or a stream's first content; 0 means
+	// Routing's.
 	RequestMs uint64
 }
 
-// Strategy is the order in which a route's targets are tried. Whatever it is, targets that rest come last,
-// and those without credentials never.
+// Strategy is the order in which a route's targets are tried. With every strategy, a target with an open circuit is
+// skipped if a later one is suitable, and targets without credentials are skipped.
 type Strategy uint8
 
 const (
-	Weighted Strategy = iota // the first drawn by weight among those that have one, the others as listed
+	Weighted Strategy = iota // the first target is drawn by weight, the others follow as listed
 	Ordered                  // as listed
 	Cheapest                 // by the expected cost of the request
-	Fastest                  // by the time to the first piece of an answer, as lately seen
+	Fastest                  // by the recent time to first token
 )
 
 // Target is one model of a route.
@@ -146,19 +152,19 @@ type Target struct {
 	Weight uint64
 }
 
-// Routing is how often and how long to try. Timeouts are those of one attempt.
+// Routing holds the settings of retries, circuit breakers and timeouts. Timeouts are those of one attempt.
 type Routing struct {
 	Retries      uint64 // on the same target, after the first attempt
-	BackoffMs    uint64 // before the first retry; doubled each time, with full jitter
-	MaxBackoffMs uint64 // no wait is longer: a Retry-After beyond it means the next target
-	CoolAfter    uint64 // failures in a row
-	CoolMs       uint64 // how long a target then rests
+	BackoffMs    uint64 // bound of the first backoff; doubled for each retry, with full jitter
+	MaxBackoffMs uint64 // longest backoff; a longer Retry-After means the next target
+	CoolAfter    uint64 // consecutive failures that open a circuit
+	CoolMs       uint64 // how long a circuit stays open
 	Timeouts     abi.Timeouts
-	RequestMs    uint64 // for all attempts together, until a whole answer or the first content of a stream
-	MockPauseMs  uint64 // between the pieces of the mock's streams; 0: they come at once
+	RequestMs    uint64 // for all attempts together, until the complete response or a stream's first content
+	MockPauseMs  uint64 // pause between the pieces of the mock's streams; 0: none
 }
 
-// Plan finds a plan by name; an unknown name is the default plan.
+// Plan returns the plan with a name, or the default plan.
 func (c *Config) Plan(name string) *Plan {
 	for i := range c.Plans {
 		if c.Plans[i].Name == name {
@@ -168,7 +174,7 @@ func (c *Config) Plan(name string) *Plan {
 	return c.Plan(c.DefaultPlan)
 }
 
-// For is the limits of a key of that environment.
+// For returns the limits of a key by its environment.
 func (p *Plan) For(env keys.Environment) Limits {
 	if env == keys.Development {
 		return p.Development
@@ -176,7 +182,7 @@ func (p *Plan) For(env keys.Environment) Limits {
 	return p.Production
 }
 
-// Tier finds a tier by name, or nil.
+// Tier returns the tier with a name, or nil.
 func (c *Config) Tier(name string) *Tier {
 	for i := range c.Tiers {
 		if c.Tiers[i].Name == name {
@@ -186,8 +192,8 @@ func (c *Config) Tier(name string) *Tier {
 	return nil
 }
 
-// Model finds a model by its name or one of its aliases, or as "provider/name" or "provider/upstream"; nil if
-// there is none.
+// Model returns the model with a name or alias, or a model named as "provider/name" or "provider/upstream". It
+// returns nil if there is none.
 func (c *Config) Model(name string) *Model {
 	for i := range c.Models {
 		if m := &c.Models[i]; m.Name == name || slices.Contains(m.Aliases, name) {
@@ -216,14 +222,14 @@ func (c *Config) provider(name string) *Provider {
 	return nil
 }
 
-// Cost is what tokens of a model cost.
+// Cost returns the cost of a usage at the model's prices.
 func (m *Model) Cost(u *chat.Usage) money.Pico {
 	p := &m.Prices
 	input, cached, write, output := p.Input, p.Cached, p.Write, p.Output
 	if p.LongAbove > 0 && u.Input > p.LongAbove {
 		input, cached, write, output = p.LongInput, p.LongCached, p.LongWrite, p.LongOutput
 	}
-	// Parts that a provider reports beyond the whole are charged all the same.
+	// Cached and written tokens are charged even if a provider reports more of them than input tokens.
 	fresh := u.Input - min(u.Input, u.CachedInput+u.CacheWrite+u.CacheWrite1h)
 	cost := money.Add(money.Cost(fresh, input), money.Cost(u.CachedInput, cached))
 	cost = money.Add(cost, money.Cost(u.CacheWrite, write))
@@ -231,25 +237,24 @@ func (m *Model) Cost(u *chat.Usage) money.Pico {
 	return money.Add(cost, money.Cost(u.Output, output))
 }
 
-// TimeoutsOf are those of an attempt for a tier, nil for a model that was named itself.
+// TimeoutsOf returns the timeouts of one attempt for a tier. nil means a request that names a model.
 func (c *Config) TimeoutsOf(t *Tier) abi.Timeouts {
 	all := c.Routing.Timeouts
 	if t == nil {
 		return all
 	}
-	for _, own := range []struct{ to, from *uint64 }{
+	for _, field := range []struct{ to, from *uint64 }{
 		{&all.HeadMs, &t.Timeouts.HeadMs}, {&all.FirstByteMs, &t.Timeouts.FirstByteMs},
 		{&all.IdleMs, &t.Timeouts.IdleMs}, {&all.TotalMs, &t.Timeouts.TotalMs},
 	} {
-		if *own.from > 0 {
-			*own.to = *own.from
+		if *field.from > 0 {
+			*field.to = *field.from
 		}
 	}
 	return all
 }
 
-// RequestMsOf is how long all attempts of a tier's request may take together; nil for a model that was named
-// itself.
+// RequestMsOf returns the time for all attempts of a request to a tier. nil means a request that names a model.
 func (c *Config) RequestMsOf(t *Tier) uint64 {
 	if t != nil && t.RequestMs > 0 {
 		return t.RequestMs
@@ -257,8 +262,8 @@ func (c *Config) RequestMsOf(t *Tier) uint64 {
 	return c.Routing.RequestMs
 }
 
-// LongestRequestMs bounds the life of a reservation: all attempts until the first content, a stream that then
-// flows for as long as it may, and a minute more.
+// LongestRequestMs returns the lifetime of a reservation: the sum of the time of all attempts, the total timeout of a
+// stream, and a minute of slack.
 func (c *Config) LongestRequestMs(t *Tier) uint64 {
 	return c.RequestMsOf(t) + c.TimeoutsOf(t).TotalMs + 60_000
 }

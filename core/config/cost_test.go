@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// The prices are small numbers, each of another size, so that a sum shows what was charged for.
+// The prices differ by powers of ten, so that the digits of a cost show which tokens were charged.
 var priced = config.Model{Prices: config.Prices{
 	Input: 1, Cached: 100, Write: 10_000, Write1h: 1_000_000, Output: 100_000_000,
 	LongAbove: 50, LongInput: 2, LongCached: 200, LongOutput: 200_000_000,
@@ -19,17 +19,17 @@ func TestCost(t *testing.T) {
 		usage chat.Usage
 		want  money.Pico
 	}{
-		"nothing":                 {chat.Usage{}, 0},
-		"fresh":                   {chat.Usage{Input: 7, Output: 3}, 3_00_00_00_07},
-		"reasoning is output":     {chat.Usage{Input: 7, Output: 3, Reasoning: 2}, 3_00_00_00_07},
-		"every part":              {chat.Usage{Input: 50, CachedInput: 20, CacheWrite: 10, CacheWrite1h: 5, Output: 1}, 1_05_10_20_15},
-		"all of it cached":        {chat.Usage{Input: 20, CachedInput: 20}, 20_00},
-		"long":                    {chat.Usage{Input: 51, CachedInput: 20, Output: 1}, 2_00_00_40_62},
-		"long by what was cached": {chat.Usage{Input: 51, CachedInput: 51}, 1_02_00},
-		// More in parts than in the whole: the parts are charged, and nothing below zero.
-		"parts beyond the whole": {chat.Usage{Input: 5, CachedInput: 9, CacheWrite: 1}, 1_09_00},
-		"beyond all counting":    {chat.Usage{Input: 1, Output: 1 << 63}, money.Max},
-		"beyond in the sum":      {chat.Usage{CacheWrite1h: 9_000_000_000_000, Output: 90_000_000_000}, money.Max},
+		"no tokens":           {chat.Usage{}, 0},
+		"uncached input":      {chat.Usage{Input: 7, Output: 3}, 3_00_00_00_07},
+		"reasoning is output": {chat.Usage{Input: 7, Output: 3, Reasoning: 2}, 3_00_00_00_07},
+		"all kinds of tokens": {chat.Usage{Input: 50, CachedInput: 20, CacheWrite: 10, CacheWrite1h: 5, Output: 1}, 1_05_10_20_15},
+		"all input cached":    {chat.Usage{Input: 20, CachedInput: 20}, 20_00},
+		"long prompt":         {chat.Usage{Input: 51, CachedInput: 20, Output: 1}, 2_00_00_40_62},
+		"long cached prompt":  {chat.Usage{Input: 51, CachedInput: 51}, 1_02_00},
+		// More cached and written tokens than input: they are charged, and the rest counts as 0.
+		"parts exceed the input": {chat.Usage{Input: 5, CachedInput: 9, CacheWrite: 1}, 1_09_00},
+		"cost overflows":         {chat.Usage{Input: 1, Output: 1 << 63}, money.Max},
+		"sum overflows":          {chat.Usage{CacheWrite1h: 9_000_000_000_000, Output: 90_000_000_000}, money.Max},
 	} {
 		if got := priced.Cost(&c.usage); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)

@@ -2,44 +2,51 @@ package config
 
 import (
 	"strconv"
-	"strings"
 
 	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/money"
 )
 
-// parser reads catalogs and remembers the first thing that is wrong.
+// parser reads catalogs and keeps the first error.
 type parser struct {
-	config *Config
-	env    []abi.Header
-	wrong  string
-	// By name until all catalogs are read: an overlay may replace what they point to.
+	config  *Config
+	env     []abi.Header
+	problem string
+	source  string   // name of the catalog that is being read, for error messages
+	members []string // that the getters of the open objects have read; see object
+	// References stay names until all catalogs are read, because an overlay may replace their entries.
 	modelProviders []string
 	tierModels     [][]string
 }
 
-// Parse is configure's work. The error text names what is wrong and holds no value of a variable.
+// Parse builds the configuration. The second result is an error message, or empty. It names the faulty entry or
+// variable and never contains a variable's value, except names and prices of an overlay.
 func Parse(in abi.Config) (*Config, string) {
 	p := parser{config: &Config{MaxBodyBytes: 4_000_000}, env: in.Env}
-	p.catalog("catalog", in.Catalog)
+	p.catalog(defaultSource, in.Catalog)
 	if overlay := p.variable(EnvCatalog); overlay != "" {
 		p.catalog(EnvCatalog, []byte(overlay))
 	}
 	p.settings()
 	p.link()
-	return p.config, p.wrong
+	return p.config, p.problem
 }
 
+// defaultSource is the name of the built-in catalog in error messages.
+const defaultSource = "catalog"
+
 func (p *parser) fail(what string) {
-	if p.wrong == "" {
-		p.wrong = what
+	if p.problem == "" {
+		p.problem = what
 	}
 }
+
+// failIn is fail for an entry of the catalog that is being read.
+func (p *parser) failIn(what string) { p.fail(p.source + ": " + what) }
 
 func (p *parser) variable(name string) string {
 	for _, h := range p.env {
@@ -54,21 +61,33 @@ func (p *parser) settings() {
 	if text := p.variable(EnvMaxBodyBytes); text != "" {
 		n, err := strconv.ParseUint(text, 10, 32)
 		if err != nil || n == 0 {
-			p.fail(EnvMaxBodyBytes + " must be a number of bytes")
+			p.fail(EnvMaxBodyBytes + " must be an integer between 1 and 4294967295 (bytes)")
 		}
 		p.config.MaxBodyBytes = n
 	}
 	keys, ok := ParseMasterKeys(p.variable(EnvMasterKeys))
 	if !ok {
-		p.fail(EnvMasterKeys + " must be id:key,…, each key 32 bytes in base64")
+		p.fail(EnvMasterKeys + " must be a comma-separated list of id:key, each id different, 1 to 16 letters, digits or hyphens " +
+			"and not starting with a hyphen, each key 32 bytes in base64")
 	}
 	p.config.MasterKeys = keys
-	p.config.ControlOff = p.variable(EnvControl) == "off"
+	switch control := p.variable(EnvControl); control {
+	case "", "on":
+	case "off":
+		p.config.ControlOff = true
+	default: // must not leave the control plane reachable
+		p.fail(EnvControl + " must be on or off")
+	}
 }
 
 func (p *parser) catalog(source string, text []byte) {
-	if problem := jsontext.Check(text); problem != jsontext.OK {
-		p.fail(source + " " + problem.String())
+	p.source = source
+	if source == EnvCatalog && text[0] != '{' && text[0] != '[' && text[0] > ' ' {
+		p.fail(source + ` must be JSON, not the name of a file; use ` + source + `="$(cat FILE)"`)
+		return
+	}
+	if found := jsontext.Examine(text); found.Problem != jsontext.OK {
+		p.fail(source + " " + found.Message(quote))
 		return
 	}
 	root := gjson.ParseBytes(text)
@@ -76,74 +95,38 @@ func (p *parser) catalog(source string, text []byte) {
 		p.fail(source + " must be a JSON object")
 		return
 	}
-	setText(&p.config.Version, root.Get("version"))
-	setText(&p.config.DefaultPlan, root.Get("defaultPlan"))
-	each(root.Get("plans"), p.plan)
-	each(root.Get("providers"), p.provider)
-	each(root.Get("models"), p.model)
-	each(root.Get("tiers"), p.tier)
-	p.routing(root.Get("routing"))
-	root.Get("sources").ForEach(func(name, text gjson.Result) bool {
-		p.config.Sources = append(p.config.Sources, abi.Header{Name: name.String(), Value: text.String()})
-		return true
+	o := p.object(root)
+	o.text(&p.config.Version, "version")
+	o.text(&p.config.DefaultPlan, "defaultPlan")
+	o.entries("plans", p.plan)
+	o.entries("providers", p.provider)
+	o.entries("models", p.model)
+	o.entries("tiers", p.tier)
+	o.members("sources", func(name string, text gjson.Result) {
+		p.config.Sources = append(p.config.Sources, abi.Header{Name: name, Value: text.String()})
 	})
-}
-
-func each(list gjson.Result, f func(gjson.Result)) {
-	if list.IsArray() {
-		list.ForEach(func(_, v gjson.Result) bool { f(v); return true })
+	if v := o.get("routing"); v.IsObject() {
+		p.routing(p.object(v))
+	} else if v.Exists() {
+		o.wrong("routing", "an object", v)
+	}
+	o.close()
+	if p.config.Routing.RequestMs == 0 {
+		p.failIn("routing.requestMs must be a positive number of milliseconds")
 	}
 }
 
-func setText(to *string, v gjson.Result) {
-	if v.Type == gjson.String {
-		*to = v.String()
-	}
-}
-
-func setNumber(to *uint64, v gjson.Result) {
-	if v.Type == gjson.Number && v.Num >= 0 && v.Num < 1<<53 {
-		*to = uint64(v.Num)
-	}
-}
-
-// name takes the entry's name, which every list is keyed by: those of what a key may use, too.
-func (p *parser) name(v gjson.Result) string {
-	name := v.Get("name").String()
-	if name == "" || len(name) > doc.MaxModelBytes {
-		p.fail("catalog: an entry has no name, or one longer than " + strconv.Itoa(doc.MaxModelBytes) + " bytes")
-	}
-	for i := 0; i < len(name); i++ {
-		if name[i] <= ' ' || name[i] > '~' {
-			p.fail("catalog: names are printable ASCII")
-		}
-	}
-	return name
-}
-
-func (p *parser) amount(v gjson.Result, unit money.Pico, what string) money.Pico {
-	text := v.Raw
-	if v.Type == gjson.String {
-		text = v.String()
-	}
-	amount, ok := money.Parse(text, unit)
-	if !ok {
-		p.fail("catalog: " + what + " must be a decimal number, not negative")
-	}
-	return amount
-}
-
-func (p *parser) plan(v gjson.Result) {
-	plan := Plan{Name: p.name(v)}
-	setNumber(&plan.Production.PerSecond, v.Get("perSecond"))
-	setNumber(&plan.Production.PerDay, v.Get("perDay"))
-	setNumber(&plan.Production.TokensPerMinute, v.Get("tokensPerMinute"))
-	setNumber(&plan.Development.TokensPerMinute, v.Get("developmentTokensPerMinute"))
-	setNumber(&plan.Development.PerSecond, v.Get("developmentPerSecond"))
-	setNumber(&plan.Development.PerDay, v.Get("developmentPerDay"))
+func (p *parser) plan(o *object) {
+	plan := Plan{Name: o.entryName("plans")}
+	o.number(&plan.Production.PerSecond, "perSecond")
+	o.number(&plan.Production.PerDay, "perDay")
+	o.number(&plan.Production.TokensPerMinute, "tokensPerMinute")
+	o.number(&plan.Development.TokensPerMinute, "developmentTokensPerMinute")
+	o.number(&plan.Development.PerSecond, "developmentPerSecond")
+	o.number(&plan.Development.PerDay, "developmentPerDay")
 	plan.Concurrent = 200
-	setNumber(&plan.Concurrent, v.Get("concurrent"))
-	plan.BudgetPico = p.amount(v.Get("budget"), money.Dollar, "budget of plan "+plan.Name)
+	o.number(&plan.Concurrent, "concurrent")
+	plan.BudgetPico = o.amount("budget", money.Dollar, "budget of plan "+plan.Name)
 	for i := range p.config.Plans {
 		if p.config.Plans[i].Name == plan.Name {
 			p.config.Plans[i] = plan
@@ -153,137 +136,40 @@ func (p *parser) plan(v gjson.Result) {
 	p.config.Plans = append(p.config.Plans, plan)
 }
 
-func (p *parser) provider(v gjson.Result) {
-	provider := Provider{Name: p.name(v), Wire: v.Get("wire").String(), BaseURL: v.Get("baseUrl").String(), Ready: true}
-	if url := p.variable(v.Get("baseUrlEnv").String()); url != "" {
-		provider.BaseURL = url
-	}
-	if keyEnv := v.Get("keyEnv").String(); keyEnv != "" {
-		provider.Key, provider.keyEnv = p.variable(keyEnv), keyEnv
-		provider.Ready = provider.Key != "" || v.Get("keyOptional").Bool()
-	}
-	provider.Account = p.account(&provider)
-	provider.Drops = p.drops(v)
-	provider.NoStreamOptions = v.Get("noStreamOptions").Bool()
-	complete := p.providerSettings(&provider, v.Get("settings"))
-	provider.Ownable = v.Get("keyEnv").Exists() && !v.Get("deploymentKey").Bool() && complete && provider.BaseURL != ""
-	if provider.Wire != "mock" {
-		provider.Ready = provider.Ready && provider.BaseURL != ""
-		p.checkUpstream(&provider)
-	}
-	for i := range p.config.Providers {
-		if p.config.Providers[i].Name == provider.Name {
-			p.config.Providers[i] = provider
-			return
-		}
-	}
-	p.config.Providers = append(p.config.Providers, provider)
-}
-
-func (p *parser) account(of *Provider) string {
-	for i := range p.config.Providers {
-		if other := &p.config.Providers[i]; of.keyEnv != "" && other.keyEnv == of.keyEnv && other.Name != of.Name {
-			return other.Account
-		}
-	}
-	return of.Name
-}
-
-// providerSettings reads {"region": {"env": "AWS_REGION", "default": "us-east-1"}}. In the base URL a name in
-// braces stands for its value. A setting without a value, unless it is optional, means no credentials; one
-// that suffices stands for all credentials. complete says that none is missing.
-func (p *parser) providerSettings(provider *Provider, v gjson.Result) (complete bool) {
-	complete = true
-	suffices := false
-	v.ForEach(func(key, setting gjson.Result) bool {
-		name, value := key.String(), p.variable(setting.Get("env").String())
-		if value == "" {
-			value = setting.Get("default").String()
-		}
-		if value == "" && !setting.Get("optional").Bool() {
-			provider.Ready, complete = false, false
-		}
-		suffices = suffices || value != "" && setting.Get("suffices").Bool()
-		for i := 0; i < len(value); i++ {
-			if value[i] <= ' ' || value[i] > '~' {
-				p.fail("the setting " + name + " of provider " + provider.Name + " must be printable ASCII without spaces")
-			}
-		}
-		provider.Settings = append(provider.Settings, abi.Header{Name: name, Value: value})
-		if strings.Contains(provider.BaseURL, "{"+name+"}") {
-			if !isLabel(value) {
-				// It must not become another host or path.
-				p.fail("the setting " + name + " of provider " + provider.Name + " must be letters, digits and hyphens")
-			}
-			provider.BaseURL = strings.ReplaceAll(provider.BaseURL, "{"+name+"}", value)
-		}
-		return true
-	})
-	provider.Ready = provider.Ready || suffices
-	return complete
-}
-
-func isLabel(text string) bool {
-	for i := 0; i < len(text); i++ {
-		c := text[i]
-		if !(c == '-' && i > 0 || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z') {
-			return false
-		}
-	}
-	return true
-}
-
-// drops reads the list of parameters that a provider or a model lacks.
-func (p *parser) drops(v gjson.Result) (drops chat.Params) {
-	each(v.Get("drops"), func(name gjson.Result) {
-		param := chat.ParamByName(name.String())
+// drops reads the list of parameters that a provider or a model does not support.
+func (p *parser) drops(o *object) (drops chat.Params) {
+	for _, name := range o.names("drops") {
+		param := chat.ParamByName(name)
 		if param == 0 {
-			p.fail("catalog: there is no parameter " + name.String() + " to drop")
+			p.failIn(o.name("drops") + " has the unknown parameter " + quote(name) +
+				"; the parameters are " + string(chat.All.AppendNames(nil)))
 		}
 		drops |= param
-	})
+	}
 	return drops
 }
 
-// checkUpstream refuses what would move a request elsewhere or break a header.
-func (p *parser) checkUpstream(provider *Provider) {
-	for len(provider.BaseURL) > 0 && provider.BaseURL[len(provider.BaseURL)-1] == '/' {
-		provider.BaseURL = provider.BaseURL[:len(provider.BaseURL)-1]
-	}
-	url := provider.BaseURL
-	secure := len(url) > 8 && url[:8] == "https://"
-	plain := len(url) > 7 && url[:7] == "http://"
-	if url != "" && !secure && !plain {
-		p.fail("the base URL of provider " + provider.Name + " must start with https:// or http://")
-	}
-	for i := 0; i < len(url); i++ {
-		if c := url[i]; c <= ' ' || c > '~' || c == '#' || c == '?' || c == '@' || c == '\\' {
-			p.fail("the base URL of provider " + provider.Name + " has a character that it must not have")
-		}
-	}
-	for i := 0; i < len(provider.Key); i++ {
-		if provider.Key[i] <= ' ' || provider.Key[i] > '~' {
-			p.fail("the key of provider " + provider.Name + " must be printable ASCII without spaces")
-		}
-	}
-}
-
-func (p *parser) model(v gjson.Result) {
-	model := Model{Name: p.name(v), MaxTokensField: "max_tokens"}
+func (p *parser) model(o *object) {
+	model := Model{Name: o.entryName("models"), MaxTokensField: "max_tokens"}
 	model.Upstream = model.Name
-	setText(&model.Upstream, v.Get("upstream"))
-	setText(&model.MaxTokensField, v.Get("maxTokensField"))
-	each(v.Get("aliases"), func(alias gjson.Result) { model.Aliases = append(model.Aliases, alias.String()) })
-	setNumber(&model.Context, v.Get("context"))
-	setNumber(&model.MaxOutput, v.Get("maxOutput"))
-	model.Drops = p.drops(v)
-	setText(&model.Source, v.Get("source"))
-	setText(&model.Date, v.Get("date"))
-	if v.Get("kind").Str == "embedding" {
+	o.text(&model.Upstream, "upstream")
+	o.text(&model.MaxTokensField, "maxTokensField")
+	model.Aliases = o.names("aliases")
+	o.number(&model.Context, "context")
+	o.number(&model.MaxOutput, "maxOutput")
+	model.Drops = p.drops(o)
+	o.text(&model.Source, "source")
+	o.text(&model.Date, "date")
+	o.get("note") // a remark for the readers of the catalog
+	switch kind := o.get("kind"); {
+	case kind.Str == "embedding":
 		model.Kind = EmbeddingModel
+	case kind.Exists() && kind.Str != "chat":
+		o.wrong("kind", "chat or embedding", kind)
 	}
-	p.prices(&model, v)
-	provider := v.Get("provider").String()
+	p.prices(&model, o)
+	var provider string
+	o.text(&provider, "provider")
 	for i := range p.config.Models {
 		if p.config.Models[i].Name == model.Name {
 			p.config.Models[i], p.modelProviders[i] = model, provider
@@ -294,31 +180,37 @@ func (p *parser) model(v gjson.Result) {
 	p.modelProviders = append(p.modelProviders, provider)
 }
 
-// prices reads dollars a million tokens. What is read from or written to a prompt cache costs what input
-// does, unless the catalog says otherwise.
-func (p *parser) prices(model *Model, v gjson.Result) {
-	price := func(name string, otherwise money.Pico) money.Pico {
-		if field := v.Get(name); field.Exists() {
-			return p.amount(field, money.Dollar, name+" price of model "+model.Name) / 1_000_000
+// prices reads prices in dollars per million tokens. Prompt cache reads and writes default to the input price.
+func (p *parser) prices(model *Model, o *object) {
+	price := func(name string, fallback money.Pico) money.Pico {
+		if o.get(name).Exists() {
+			return p.price(model, o, name)
 		}
-		return otherwise
+		return fallback
 	}
 	c := &model.Prices
-	c.Input = p.amount(v.Get("input"), money.Dollar, "input price of model "+model.Name) / 1_000_000
-	if model.Kind == ChatModel {
-		c.Output = p.amount(v.Get("output"), money.Dollar, "output price of model "+model.Name) / 1_000_000
+	c.Input = p.price(model, o, "input")
+	if c.Output = price("output", 0); model.Kind == ChatModel {
+		c.Output = p.price(model, o, "output")
 	}
 	c.Cached = price("cached", c.Input)
 	c.Write = price("write", c.Input)
 	c.Write1h = price("write1h", c.Write)
-	setNumber(&c.LongAbove, v.Get("longAbove"))
+	o.number(&c.LongAbove, "longAbove")
 	c.LongInput, c.LongOutput = price("longInput", c.Input), price("longOutput", c.Output)
 	c.LongCached, c.LongWrite = price("longCached", c.Cached), price("longWrite", c.Write)
 }
 
-func (p *parser) tier(v gjson.Result) {
-	tier := Tier{Name: p.name(v)}
-	switch strategy := v.Get("strategy").Str; strategy {
+// price reads a required price.
+func (p *parser) price(model *Model, o *object, name string) money.Pico {
+	return o.amount(name, money.Dollar, name+" price of model "+model.Name) / 1_000_000
+}
+
+func (p *parser) tier(o *object) {
+	tier := Tier{Name: o.entryName("tiers")}
+	var strategy string
+	o.text(&strategy, "strategy")
+	switch strategy {
 	case "", "weighted":
 	case "ordered":
 		tier.Strategy = Ordered
@@ -327,19 +219,20 @@ func (p *parser) tier(v gjson.Result) {
 	case "fastest":
 		tier.Strategy = Fastest
 	default:
-		p.fail("catalog: the strategy of tier " + tier.Name + " must be weighted, ordered, cheapest or fastest")
+		p.failIn("strategy of tier " + tier.Name + " must be weighted, ordered, cheapest or fastest, got " + quote(strategy))
 	}
-	timeouts(&tier.Timeouts, v)
-	setNumber(&tier.RequestMs, v.Get("requestMs"))
+	p.timeouts(&tier.Timeouts, o)
+	o.number(&tier.RequestMs, "requestMs")
 	var models []string
-	each(v.Get("targets"), func(t gjson.Result) {
+	o.entries("targets", func(t *object) {
 		var target Target
-		setNumber(&target.Weight, t.Get("weight"))
-		tier.Targets = append(tier.Targets, target)
-		models = append(models, t.Get("model").String())
+		var model string
+		t.number(&target.Weight, "weight")
+		t.text(&model, "model")
+		tier.Targets, models = append(tier.Targets, target), append(models, model)
 	})
 	if len(models) == 0 || len(models) > 8 {
-		p.fail("catalog: tier " + tier.Name + " must have 1 to 8 targets")
+		p.failIn("tier " + tier.Name + " must have 1 to 8 targets, got " + strconv.Itoa(len(models)))
 	}
 	for i := range p.config.Tiers {
 		if p.config.Tiers[i].Name == tier.Name {
@@ -351,47 +244,45 @@ func (p *parser) tier(v gjson.Result) {
 	p.tierModels = append(p.tierModels, models)
 }
 
-func (p *parser) routing(v gjson.Result) {
+func (p *parser) routing(o *object) {
 	r := &p.config.Routing
-	setNumber(&r.Retries, v.Get("retries"))
-	setNumber(&r.BackoffMs, v.Get("backoffMs"))
-	setNumber(&r.MaxBackoffMs, v.Get("maxBackoffMs"))
-	setNumber(&r.CoolAfter, v.Get("coolAfter"))
-	setNumber(&r.CoolMs, v.Get("coolMs"))
-	timeouts(&r.Timeouts, v)
-	setNumber(&r.RequestMs, v.Get("requestMs"))
-	setNumber(&r.MockPauseMs, v.Get("mockPauseMs"))
+	o.number(&r.Retries, "retries")
+	o.number(&r.BackoffMs, "backoffMs")
+	o.number(&r.MaxBackoffMs, "maxBackoffMs")
+	o.number(&r.CoolAfter, "coolAfter")
+	o.number(&r.CoolMs, "coolMs")
+	p.timeouts(&r.Timeouts, o)
+	o.number(&r.RequestMs, "requestMs")
+	o.number(&r.MockPauseMs, "mockPauseMs")
 	r.Retries = min(r.Retries, 5)
-	if r.RequestMs == 0 {
-		p.fail("catalog: routing.requestMs must be a number of milliseconds, and not 0")
-	}
+	o.close()
 }
 
-func timeouts(t *abi.Timeouts, v gjson.Result) {
-	setNumber(&t.HeadMs, v.Get("headMs"))
-	setNumber(&t.FirstByteMs, v.Get("firstByteMs"))
-	setNumber(&t.IdleMs, v.Get("idleMs"))
-	setNumber(&t.TotalMs, v.Get("totalMs"))
+func (p *parser) timeouts(t *abi.Timeouts, o *object) {
+	o.number(&t.HeadMs, "headMs")
+	o.number(&t.FirstByteMs, "firstByteMs")
+	o.number(&t.IdleMs, "idleMs")
+	o.number(&t.TotalMs, "totalMs")
 }
 
-// link turns names into pointers, now that the lists do not move any more.
+// link turns names into pointers. The lists are complete and no longer reallocated.
 func (p *parser) link() {
 	for i, name := range p.modelProviders {
 		model := &p.config.Models[i]
 		if model.Provider = p.config.provider(name); model.Provider == nil {
-			p.fail("catalog: model " + model.Name + " names a provider that is not there")
+			p.failIn("model " + model.Name + " has the unknown provider " + quote(name) + "; add it to providers")
 		}
 	}
 	for i, models := range p.tierModels {
 		tier := &p.config.Tiers[i]
 		for j, name := range models {
 			if tier.Targets[j].Model = p.config.Model(name); tier.Targets[j].Model == nil {
-				p.fail("catalog: tier " + tier.Name + " names a model that is not there")
+				p.failIn("tier " + tier.Name + " has the unknown model " + quote(name) + "; add it to models")
 			}
 		}
 	}
 	if p.config.DefaultPlan == "" || len(p.config.Plans) == 0 {
-		p.fail("catalog: there must be a default plan")
+		p.failIn("defaultPlan is required and must name one of plans")
 		return
 	}
 	for i := range p.config.Plans {
@@ -399,34 +290,5 @@ func (p *parser) link() {
 			return
 		}
 	}
-	p.fail("catalog: the default plan is not among the plans")
-}
-
-// ParseMasterKeys reads what EnvMasterKeys holds.
-func ParseMasterKeys(text string) (parsed []MasterKey, ok bool) {
-	for text != "" {
-		var entry string
-		entry, text, _ = strings.Cut(text, ",")
-		id, key, _ := strings.Cut(strings.TrimSpace(entry), ":")
-		if !isLabel(id) || id == "" || len(id) > maxMasterID || !isKey(key) {
-			return nil, false
-		}
-		parsed = append(parsed, MasterKey{id, key})
-	}
-	return parsed, true
-}
-
-const (
-	maxMasterID    = 16
-	masterKeyChars = 44 // 32 bytes in base64, with one character of padding
-)
-
-func isKey(text string) bool {
-	for i := 0; i < len(text)-1; i++ {
-		c := text[i]
-		if !(c == '+' || c == '/' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z') {
-			return false
-		}
-	}
-	return len(text) == masterKeyChars && text[len(text)-1] == '='
+	p.failIn("defaultPlan " + quote(p.config.DefaultPlan) + " is not one of plans; add it to plans")
 }

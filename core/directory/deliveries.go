@@ -8,32 +8,33 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// Project is a project's document at its version, and Key a key's.
+// Project is the document of a project with its version.
 type Project struct {
 	doc.Project
 	Version uint64
 }
 
-// Key is a key's document at its version.
+// Key is the document of a key with its version.
 type Key struct {
 	doc.Key
 	Version uint64
 }
 
-// DecodeProject reads a stored document of a project.
+// DecodeProject decodes the stored document of a project.
 func DecodeProject(d Document) (Project, error) {
 	p, err := doc.DecodeProject(d.Value)
 	return Project{p, d.Version}, err
 }
 
-// DecodeKey reads a stored document of a key.
+// DecodeKey decodes the stored document of a key.
 func DecodeKey(d Document) (Key, error) {
 	k, err := doc.DecodeKey(d.Value)
 	return Key{k, d.Version}, err
 }
 
-// SettingsTo tells the project's ledger its budget, alerts and policy. One that has become empty is told too, with
-// its version: whoever still asks for the one before is to learn that there is none.
+// SettingsTo is the delivery of the project's budget, alerts and policy to its ledger. An empty policy is
+// delivered with the version that it would have. That is higher than the previous policy's version, so the
+// ledger no longer returns the previous policy.
 func SettingsTo(p *Project, nowMs uint64) abi.Delivery {
 	policy := p.Policy
 	if policy.Version == 0 {
@@ -45,23 +46,24 @@ func SettingsTo(p *Project, nowMs uint64) abi.Delivery {
 	return abi.Delivery{Class: abi.ClassLedger, Name: p.ID, Region: p.Region, Data: put.Encode()}
 }
 
-// PolicyTo publishes a version of the project's policy in KV, and OldPolicyTo takes one away.
+// PolicyTo is the delivery that publishes a version of the project's policy in KV.
 func PolicyTo(p *Project) abi.Delivery {
 	return abi.Delivery{Class: abi.ClassKV, Name: doc.PolicyKey(p.ID, p.Policy.Version), Data: p.Policy.Encode()}
 }
 
-// OldPolicyTo takes a version of the project's policy out of KV.
+// OldPolicyTo is the delivery that removes a version of the project's policy from KV.
 func OldPolicyTo(p *Project) abi.Delivery {
 	return abi.Delivery{Class: abi.ClassKV, Name: doc.PolicyKey(p.ID, p.Policy.Version)}
 }
 
-// StatusTo tells a key's meter, which is the authority on it, its status and record.
+// StatusTo is the delivery of a key's status and record to its meter, which is the authority on both.
 func StatusTo(k *Key, p *Project) abi.Delivery {
 	put := keymeter.Put{Status: k.StatusIn(&p.Project), Record: doc.NewRecord(&k.Key, k.Version, &p.Project, p.Version)}
 	return abi.Delivery{Class: abi.ClassKeyMeter, Name: k.Hash, Region: p.Region, Data: put.Encode()}
 }
 
-// RecordTo publishes a key's record in KV, from where exchanges have it at first. A removed key's goes.
+// RecordTo is the delivery that publishes a key's record in KV, where exchanges look it up first. It deletes
+// the record of a removed key.
 func RecordTo(k *Key, p *Project) abi.Delivery {
 	d := abi.Delivery{Class: abi.ClassKV, Name: doc.RecordKey(k.Hash)}
 	if k.Status != doc.Removed {

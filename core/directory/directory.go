@@ -1,33 +1,33 @@
-// Package directory is the object that owns a deployment's projects and keys: documents with versions, and
-// commits that hold only if nobody else changed them meanwhile. There is one, named Name.
+// Package directory is the object that stores a deployment's projects and keys as versioned documents.
+// Commits are optimistic: they fail if a document was changed meanwhile. There is one Directory, named Name.
 package directory
 
 import "github.com/postern-ai/postern/core/abi"
 
-// Name of the one Directory.
+// Name is the name of the one Directory.
 const Name = "directory"
 
-// Rows of the object: documents with their versions, the number of the last outbox row, and what republish
-// keeps.
+// Rows of the object: documents with their versions, the number of the last outbox row, and the progress of
+// republish.
 const (
 	rowDocument = "d/"
 	rowSeq      = "seq"
 )
 
-// Commands start with one of these.
+// Opcodes; a command starts with one.
 const (
 	opList   = 1
 	opCommit = 2
 )
 
-// Limits on one command, so that an object's step stays small.
+// Limits of one command, which keep an object's step small.
 const (
 	maxList   = 1000
 	MaxWrites = 100
 )
 
-// List asks for the documents whose key starts with Prefix and is greater than After, at most Limit. A
-// whole key as Prefix gets that one document.
+// List requests the documents whose key starts with Prefix and is greater than After, at most Limit. With a
+// whole key as Prefix, that document comes first.
 type List struct {
 	Prefix, After string
 	Limit         uint64
@@ -40,23 +40,22 @@ type Document struct {
 	Value   []byte
 }
 
-// Write is one change of a Commit. Version must be the document's present one (0: there is none).
+// Write is one change of a Commit. Version must be the document's current version; 0: it does not exist.
 type Write struct {
 	Key     string
 	Version uint64
-	Value   []byte // empty: remove
+	Value   []byte // empty: delete the document
 }
 
-// Commit makes all changes, or none if any version does not hold. Deliveries are made afterwards, in order,
-// at least once. Republish, if it is not empty, is the id of a project all of whose keys are then told anew
-// what the project says.
+// Commit makes all writes, or none if a version does not match. The deliveries follow, in order and at least
+// once. Republish is a project ID or empty: the project's settings are then delivered to all of its keys.
 type Commit struct {
 	Writes     []Write
 	Deliveries []abi.Delivery
 	Republish  string
 }
 
-// Encode is the command.
+// Encode returns the command.
 func (c *List) Encode() []byte {
 	var w abi.Writer
 	w.Uint(opList)
@@ -66,7 +65,7 @@ func (c *List) Encode() []byte {
 	return w.Buf
 }
 
-// DecodeDocuments reads the answer to List.
+// DecodeDocuments decodes the reply to List.
 func DecodeDocuments(data []byte) ([]Document, error) {
 	r := abi.Reader{Buf: data}
 	var docs []Document
@@ -76,7 +75,7 @@ func DecodeDocuments(data []byte) ([]Document, error) {
 	return docs, r.End()
 }
 
-// Encode is the command.
+// Encode returns the command.
 func (c *Commit) Encode() []byte {
 	var w abi.Writer
 	w.Uint(opCommit)
@@ -109,17 +108,17 @@ func decodeCommit(r *abi.Reader) (c Commit, err error) {
 	return c, r.Err()
 }
 
-// DecodeConflict reads the answer to Commit: the key whose version did not hold, or "" if all was done.
+// DecodeConflict decodes the reply to Commit: the key whose version did not match, or "" after success.
 func DecodeConflict(data []byte) (string, error) {
 	r := abi.Reader{Buf: data}
 	key := r.String()
 	return key, r.End()
 }
 
-// Reads names the rows that a command needs.
+// Reads returns the ranges of rows that a command needs. An empty command is the alarm.
 func Reads(command []byte) ([]abi.Range, error) {
 	if len(command) == 0 {
-		return fanReads(), nil
+		return republishReads(), nil
 	}
 	r := abi.Reader{Buf: command}
 	switch r.Uint() {
@@ -208,7 +207,7 @@ func apply(commit *Commit, in *abi.ObjectInput) (abi.ObjectOutput, error) {
 		out.Deliver = true
 	}
 	if commit.Republish != "" {
-		out.Puts = append(out.Puts, abi.Row{Key: rowFan + commit.Republish})
+		out.Puts = append(out.Puts, abi.Row{Key: rowRepublish + commit.Republish})
 		out.AlarmMs = in.NowMs + 1
 	}
 	out.Reply = []byte{0}

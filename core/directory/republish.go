@@ -5,54 +5,57 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// A change of a project concerns all its keys, of which there may be ten thousand: more than one command can
-// deliver to. So a commit only notes the project, and the alarm goes through its keys, a page at a time:
+// A change of a project affects all its keys, of which there may be ten thousand: more than one command can
+// deliver to. So a commit only marks the project, and the alarm processes its keys in pages:
 //
-//	f/<project>    the last key that was told; empty at the start
+//	f/<project>    the last key that was processed; empty at the start
 //
-// Each page is read together with the project, so what is delivered is of one moment. A key that changed
-// since the commit is told twice: its meter keeps the newer.
+// Each page is read together with the project, so its deliveries are consistent. A key that was changed since
+// the commit gets two deliveries, and its meter keeps the newer version.
 const (
-	rowFan  = "f/"
-	endFan  = "f0"
-	fanPage = 50
+	rowRepublish  = "f/"
+	endRepublish  = "f0"
+	republishPage = 50
 )
 
-// fanReads names the first of the projects to go through.
-func fanReads() []abi.Range { return []abi.Range{{Start: rowFan, End: endFan, Limit: 1}} }
+// republishReads is the range of the first marked project.
+func republishReads() []abi.Range {
+	return []abi.Range{{Start: rowRepublish, End: endRepublish, Limit: 1}}
+}
 
-// republish tells the next page of keys. Its rows are asked for in a second round, when the project is known.
+// republish makes the deliveries for the next page of keys. It requests the page in a second round, once the
+// project is known.
 func republish(in *abi.ObjectInput) (abi.ObjectOutput, error) {
 	out := abi.ObjectOutput{Deliver: true}
 	if len(in.Rows) == 0 {
 		return out, nil
 	}
-	id, after := in.Rows[0].Key[len(rowFan):], string(in.Rows[0].Value)
+	id, after := in.Rows[0].Key[len(rowRepublish):], string(in.Rows[0].Value)
 	keys := doc.KeysOf(id)
 	if in.Round == 0 {
 		return abi.ObjectOutput{Ranges: []abi.Range{
 			{Start: rowSeq}, {Start: rowDocument + doc.ProjectKey(id)},
-			{Start: rowDocument + max(keys, after+"\x00"), End: rowDocument + keys + "\x7f", Limit: fanPage},
+			{Start: rowDocument + max(keys, after+"\x00"), End: rowDocument + keys + "\x7f", Limit: republishPage},
 		}}, nil
 	}
-	p, found, last := fanPageOf(in.Rows[1:])
+	p, found, last := decodeRepublishPage(in.Rows[1:])
 	var deliveries []abi.Delivery
 	for i := range found {
 		deliveries = append(deliveries, StatusTo(&found[i], p), RecordTo(&found[i], p))
 	}
 	out.Puts = outbox(deliveries, versionOf(in.Rows, rowSeq))
 	if last == "" {
-		out.Deletes = append(out.Deletes, rowFan+id)
+		out.Deletes = append(out.Deletes, rowRepublish+id)
 	} else {
-		out.Puts = append(out.Puts, abi.Row{Key: rowFan + id, Value: []byte(last)})
+		out.Puts = append(out.Puts, abi.Row{Key: rowRepublish + id, Value: []byte(last)})
 	}
 	out.AlarmMs = in.NowMs + 1 // for the next page, or the next project
 	return out, nil
 }
 
-// fanPageOf takes the project and its keys from what was read, and the last key if there may be more. What
-// cannot be read is passed over: it must not keep the others from hearing.
-func fanPageOf(rows []abi.Row) (p *Project, keys []Key, last string) {
+// decodeRepublishPage returns the project, its keys, and the last key if there may be more. Malformed
+// documents are skipped, so that they do not block the other keys.
+func decodeRepublishPage(rows []abi.Row) (p *Project, keys []Key, last string) {
 	p = &Project{}
 	read := 0
 	for _, row := range rows {
@@ -73,9 +76,9 @@ func fanPageOf(rows []abi.Row) (p *Project, keys []Key, last string) {
 		}
 	}
 	if p.ID == "" {
-		return p, nil, "" // nobody can say what the keys are to hear
+		return p, nil, "" // without the project there is nothing to deliver
 	}
-	if read < fanPage {
+	if read < republishPage {
 		last = ""
 	}
 	return p, keys, last

@@ -11,19 +11,19 @@ import (
 	"github.com/postern-ai/postern/internal/testobject"
 )
 
-// register is a Directory with projects and keys.
-type register struct {
+// testDirectory is a Directory with projects and keys.
+type testDirectory struct {
 	*testing.T
 	*testobject.Object
 	now uint64
 }
 
-func newRegister(t *testing.T) *register {
+func newTestDirectory(t *testing.T) *testDirectory {
 	reads := func(in *abi.ObjectInput) ([]abi.Range, error) { return directory.Reads(in.Command) }
-	return &register{T: t, now: 1000, Object: &testobject.Object{Class: abi.ClassDirectory, Name: directory.Name, Reads: reads, Apply: directory.Apply}}
+	return &testDirectory{T: t, now: 1000, Object: &testobject.Object{Class: abi.ClassDirectory, Name: directory.Name, Reads: reads, Apply: directory.Apply}}
 }
 
-func (r *register) commit(c directory.Commit) (conflict string) {
+func (r *testDirectory) commit(c directory.Commit) (conflict string) {
 	r.Helper()
 	reply, err := r.Call(r.now, c.Encode())
 	if err != nil {
@@ -36,7 +36,7 @@ func (r *register) commit(c directory.Commit) (conflict string) {
 }
 
 // project writes a project with n keys, named by their number.
-func (r *register) project(id string, n int) {
+func (r *testDirectory) project(id string, n int) {
 	r.Helper()
 	p := doc.Project{ID: id, Plan: "free"}
 	writes := []directory.Write{{Key: doc.ProjectKey(id), Value: p.Encode()}}
@@ -51,8 +51,8 @@ func (r *register) project(id string, n int) {
 	}
 }
 
-// change gives a project another plan, and has its keys told.
-func (r *register) change(id, plan string, version uint64) {
+// change moves a project to another plan and republishes it to its keys.
+func (r *testDirectory) change(id, plan string, version uint64) {
 	r.Helper()
 	p := doc.Project{ID: id, Plan: plan}
 	c := directory.Commit{Writes: []directory.Write{{Key: doc.ProjectKey(id), Version: version, Value: p.Encode()}}, Republish: id}
@@ -61,8 +61,8 @@ func (r *register) change(id, plan string, version uint64) {
 	}
 }
 
-// ring rings the alarm once, if it is due a moment later.
-func (r *register) ring() bool {
+// ring rings the alarm once, if it is due within a millisecond.
+func (r *testDirectory) ring() bool {
 	r.Helper()
 	r.now++
 	rang, err := r.Ring(r.now)
@@ -72,8 +72,8 @@ func (r *register) ring() bool {
 	return rang
 }
 
-// told is what stands in the outbox: the meters' names in order, and the records' plans and versions.
-func (r *register) told() (meters []string, records []doc.Record) {
+// delivered empties the outbox. It returns the meters' names in order, and the records published in KV.
+func (r *testDirectory) delivered() (meters []string, records []doc.Record) {
 	r.Helper()
 	keys, deliveries, err := r.Outbox()
 	if err != nil {
@@ -104,15 +104,15 @@ func names(id string, from, to int) (list []string) {
 	return list
 }
 
-// Keys are told in pages, each once, however many there are: none, a page's worth, one more or one less.
+// Keys are processed in pages, each key once, for any number: none, a full page, one more or one less.
 func TestRepublishPages(t *testing.T) {
 	for _, n := range []int{0, 1, 49, 50, 51, 100, 101} {
-		r := newRegister(t)
+		r := newTestDirectory(t)
 		r.project("proj_a", n)
-		r.project("proj_ab", 3) // its keys come right after, and are not meant
+		r.project("proj_ab", 3) // its keys sort right after those of proj_a, but are not affected
 		r.change("proj_a", "team", 1)
-		if meters, _ := r.told(); meters != nil {
-			t.Errorf("the commit itself told %q", meters)
+		if meters, _ := r.delivered(); meters != nil {
+			t.Errorf("the commit itself made deliveries to %q", meters)
 		}
 		pages := 0
 		for ; r.ring(); pages++ {
@@ -123,9 +123,9 @@ func TestRepublishPages(t *testing.T) {
 				t.Errorf("%d deliveries after %d pages", len(keys), pages+1)
 			}
 		}
-		meters, records := r.told()
+		meters, records := r.delivered()
 		if !slices.Equal(meters, names("proj_a", 0, n)) {
-			t.Errorf("%d keys: told %q", n, meters)
+			t.Errorf("%d keys: deliveries to %q", n, meters)
 		}
 		for _, record := range records {
 			if record.Plan != "team" || record.Version != 3 {
@@ -134,27 +134,27 @@ func TestRepublishPages(t *testing.T) {
 		}
 		for key := range r.Rows {
 			if key[:2] == "f/" {
-				t.Errorf("%s is left", key)
+				t.Errorf("%s remains", key)
 			}
 		}
 	}
 }
 
-// A second change begins from the first key again; what was told of the first is told anew.
-func TestAChangeDuringRepublishing(t *testing.T) {
-	r := newRegister(t)
+// A second change restarts from the first key; keys already processed get a second delivery.
+func TestChangeDuringRepublish(t *testing.T) {
+	r := newTestDirectory(t)
 	r.project("proj_a", 120)
 	r.change("proj_a", "team", 1)
 	r.ring()
-	if meters, records := r.told(); !slices.Equal(meters, names("proj_a", 0, 50)) || records[0].Plan != "team" {
-		t.Errorf("first %q", meters)
+	if meters, records := r.delivered(); !slices.Equal(meters, names("proj_a", 0, 50)) || records[0].Plan != "team" {
+		t.Errorf("first deliveries: %q", meters)
 	}
 	r.change("proj_a", "free", 2)
 	for r.ring() {
 	}
-	meters, records := r.told()
+	meters, records := r.delivered()
 	if !slices.Equal(meters, names("proj_a", 0, 120)) {
-		t.Errorf("then %d: %q", len(meters), meters)
+		t.Errorf("then %d deliveries: %q", len(meters), meters)
 	}
 	for _, record := range records {
 		if record.Plan != "free" || record.Version != 4 {
@@ -163,9 +163,9 @@ func TestAChangeDuringRepublishing(t *testing.T) {
 	}
 }
 
-// Several projects are gone through one after the other, and a page says what stands when it is told.
-func TestRepublishingManyProjects(t *testing.T) {
-	r := newRegister(t)
+// Projects are processed one after the other, and each page delivers the state at the time it is read.
+func TestRepublishManyProjects(t *testing.T) {
+	r := newTestDirectory(t)
 	var want []string
 	for i := range 5 {
 		id := fmt.Sprint("proj_", i)
@@ -183,18 +183,18 @@ func TestRepublishingManyProjects(t *testing.T) {
 	}})
 	for r.ring() {
 	}
-	meters, records := r.told()
+	meters, records := r.delivered()
 	if !slices.Equal(meters, want) {
-		t.Errorf("%d told, want %d", len(meters), len(want))
+		t.Errorf("%d deliveries, want %d", len(meters), len(want))
 	}
 	if records[0].Version != 3 || records[54].Version != 4 || records[55].Version != 5 {
 		t.Errorf("versions %d %d %d", records[0].Version, records[54].Version, records[55].Version)
 	}
 }
 
-// A commit that does not hold has nobody told.
-func TestAConflictRepublishesNothing(t *testing.T) {
-	r := newRegister(t)
+// A commit with a conflict delivers nothing.
+func TestConflictRepublishesNothing(t *testing.T) {
+	r := newTestDirectory(t)
 	r.project("proj_a", 3)
 	p := doc.Project{ID: "proj_a"}
 	conflict := r.commit(directory.Commit{Writes: []directory.Write{{Key: doc.ProjectKey("proj_a"), Version: 9, Value: p.Encode()}}, Republish: "proj_a"})
@@ -204,8 +204,8 @@ func TestAConflictRepublishesNothing(t *testing.T) {
 }
 
 // The outbox stays in the order of the commits, pages between them included.
-func TestRepublishedPagesGoBehindWhatWaits(t *testing.T) {
-	r := newRegister(t)
+func TestRepublishAppendsToOutbox(t *testing.T) {
+	r := newTestDirectory(t)
 	r.project("proj_a", 2)
 	waiting := abi.Delivery{Class: abi.ClassKV, Name: "first", Data: []byte{1}}
 	r.commit(directory.Commit{Deliveries: []abi.Delivery{waiting}})

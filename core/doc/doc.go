@@ -1,36 +1,35 @@
-// Package doc holds the documents that the control plane writes and the data plane reads. Each starts with
+// Package doc defines the documents that the control plane writes and the data plane reads. Each starts with
 // the version of its format.
 package doc
 
 import "github.com/postern-ai/postern/core/abi"
 
-// Formats. Older ones are still read: what they do not have is zero.
+// Formats. Older ones are still read; the fields that they lack are zero.
 const (
-	projectFormat = 3 // 1 had no policy, cycle, status and alerts, 2 no Unbounded
-	keyFormat     = 3 // 1 had no models, 2 no limits, expiry and permissions
+	projectFormat = 3 // 1 lacked policy, cycle, status and alerts; 2 lacked Unbounded
+	keyFormat     = 3 // 1 lacked models; 2 lacked limits, expiry and permissions
 	policyFormat  = 1
 )
 
-// Bounds of an allow-list: an exchange carries it from step to step.
+// Bounds of a list of allowed models. They are small because an exchange carries the list from step to step.
 const (
 	MaxModels     = 32
-	MaxModelBytes = 64 // of one name
+	MaxModelBytes = 64 // per name
 )
 
-// ProjectKey is where the Directory keeps a project.
+// ProjectKey is the Directory's key of a project's document.
 func ProjectKey(projectID string) string { return "p/" + projectID }
 
-// KeyKey is where the Directory keeps a key. KeysOf is the prefix of all of a project's.
+// KeyKey is the Directory's key of a key's document.
 func KeyKey(projectID, keyID string) string { return KeysOf(projectID) + keyID }
 
-// KeysOf is the prefix of a project's keys.
+// KeysOf is the prefix of KeyKey for all keys of a project.
 func KeysOf(projectID string) string { return "k/" + projectID + "/" }
 
-// RecordKey is where KV and host memory have a key's Record.
+// RecordKey is the key of a Record in KV and host memory.
 func RecordKey(hash string) string { return "key/" + hash }
 
-// PolicyKey is where KV and host memory have a project's Policy of one version. What stands there never
-// changes.
+// PolicyKey is the key of one version of a project's Policy in KV and host memory. Its value never changes.
 func PolicyKey(projectID string, version uint64) string {
 	return "policy/" + projectID + "/" + abi.Fixed(version)
 }

@@ -28,7 +28,7 @@ var (
 	wholeRecord = doc.NewRecord(&wholeKey, 3, &wholeProject, 4)
 )
 
-// decoders read each kind of document back into a pointer to it.
+// decoders have the encoded and the decoded form of each kind of document.
 var decoders = map[string]struct {
 	whole  []byte
 	want   any
@@ -40,7 +40,7 @@ var decoders = map[string]struct {
 	"record":  {wholeRecord.Encode(), wholeRecord, func(b []byte) (any, error) { return doc.DecodeRecord(b) }},
 }
 
-func TestDocumentsComeBackTheSame(t *testing.T) {
+func TestRoundTrips(t *testing.T) {
 	for name, d := range decoders {
 		if got, err := d.decode(d.whole); err != nil || !reflect.DeepEqual(got, d.want) {
 			t.Errorf("%s: %v\ngot  %+v\nwant %+v", name, err, got, d.want)
@@ -48,26 +48,26 @@ func TestDocumentsComeBackTheSame(t *testing.T) {
 	}
 }
 
-// What is cut off, too long or of another format is malformed, and no panic.
+// Truncated documents, trailing bytes and other formats are malformed, and cause no panic.
 func TestMalformedDocuments(t *testing.T) {
 	for name, d := range decoders {
 		for n := range len(d.whole) {
 			if got, err := d.decode(d.whole[:n]); err == nil {
-				t.Errorf("%s: %d bytes are read as %+v", name, n, got)
+				t.Errorf("%s: the first %d bytes were decoded as %+v", name, n, got)
 			}
 		}
 		longer := append(d.whole[:len(d.whole):len(d.whole)], 0)
 		other := append([]byte{9}, d.whole[1:]...)
-		none := append([]byte{0}, d.whole[1:]...)
-		for _, data := range [][]byte{longer, other, none} {
+		zero := append([]byte{0}, d.whole[1:]...)
+		for _, data := range [][]byte{longer, other, zero} {
 			if _, err := d.decode(data); err == nil {
-				t.Errorf("%s: %x is read", name, data)
+				t.Errorf("%s: %x was decoded", name, data)
 			}
 		}
 	}
 }
 
-// Documents of older formats, written by hand: what they did not have is zero.
+// Documents of older formats, written by hand. The fields that they lack are zero.
 func TestOldFormats(t *testing.T) {
 	var p, k1, k2, r1, r2 abi.Writer
 	p.Uint(1)
@@ -129,7 +129,7 @@ func TestPermissions(t *testing.T) {
 	for _, c := range []struct {
 		kind keys.Kind
 		p    doc.Permission
-		want doc.Permission // all that it may
+		want doc.Permission // all permissions
 	}{
 		{keys.Gateway, 0, doc.MayAll}, {keys.Project, 0, doc.MayLook}, {keys.Gateway, doc.MayEmbed, doc.MayEmbed},
 		{keys.Project, doc.MaySeeUsage, doc.MaySeeUsage}, {keys.Gateway, doc.MayLook, doc.MayLook},
@@ -142,8 +142,8 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// Whatever of a project concerns its keys makes their records differ; its name, budget and alerts do not.
-func TestWhatConcernsKeys(t *testing.T) {
+// Changes that affect a project's keys make their records differ; its name, budget and alerts do not.
+func TestChangesThatAffectKeys(t *testing.T) {
 	before := doc.NewRecord(&wholeKey, 1, &wholeProject, 1)
 	for name, c := range map[string]struct {
 		edit func(*doc.Project)

@@ -5,16 +5,16 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// Status of a key.
+// Status is the status of a key.
 type Status uint8
 
 const (
 	Active   Status = 1
 	Inactive Status = 2
-	Removed  Status = 3 // a tombstone in the key's meter; the Directory forgets the key
+	Removed  Status = 3 // a tombstone in the key's meter; the Directory deletes the key
 )
 
-// Permission is one thing that a key may do, a bit each.
+// Permission is a set of things that a key may do, one bit each.
 type Permission uint8
 
 const (
@@ -23,12 +23,12 @@ const (
 	MayListModels
 	MaySeeUsage
 
-	// MayAll is what a gateway key may do, and MayLook what a project key may, unless its owner says less.
+	// MayAll is the default of gateway keys and MayLook that of project keys.
 	MayAll  = MayComplete | MayEmbed | MayListModels | MaySeeUsage
 	MayLook = MayListModels | MaySeeUsage
 )
 
-// PermissionsOf is all that a kind of key can be permitted.
+// PermissionsOf returns all permissions that a kind of key can have.
 func PermissionsOf(kind keys.Kind) Permission {
 	if kind == keys.Gateway {
 		return MayAll
@@ -36,7 +36,7 @@ func PermissionsOf(kind keys.Kind) Permission {
 	return MayLook
 }
 
-// May says whether permissions, of a key of that kind, hold one.
+// May reports whether the permissions of a key of that kind include the wanted ones.
 func (p Permission) May(kind keys.Kind, wanted Permission) bool {
 	if p == 0 {
 		p = PermissionsOf(kind)
@@ -44,10 +44,10 @@ func (p Permission) May(kind keys.Kind, wanted Permission) bool {
 	return p&wanted == wanted
 }
 
-// Limits are a key's own, within its plan's. 0 is the plan's.
+// Limits are a key's limits, within those of its plan. 0: the plan's limit.
 type Limits struct{ PerSecond, PerDay, TokensPerMinute uint64 }
 
-// Key is the Directory's document of a key, under KeyKey. The key's value is not in it.
+// Key is the Directory's document of a key, under KeyKey. It does not contain the key's value.
 type Key struct {
 	ID          string
 	ProjectID   string
@@ -55,17 +55,17 @@ type Key struct {
 	Kind        keys.Kind
 	Environment keys.Environment
 	Hash        string // SHA-256 of the value, hexadecimal
-	Last4       string // the value's last characters
+	Last4       string // the last characters of the value
 	Status      Status
 	CreatedMs   uint64
-	Models      []string // names of models and tiers that the key may use; none: all
+	Models      []string // models and tiers that the key may use; empty: all
 	Limits      Limits
 	Permissions Permission // 0: all of its kind
-	ExpiresMs   uint64     // from then on it is refused; 0: never
-	ReplacedBy  string     // the id of the key that it was rotated into
+	ExpiresMs   uint64     // rejected from then on; 0: never
+	ReplacedBy  string     // ID of the key that it was rotated into
 }
 
-// Encode is the stored form.
+// Encode returns the stored form.
 func (k *Key) Encode() []byte {
 	var w abi.Writer
 	w.Uint(keyFormat)
@@ -92,7 +92,7 @@ func (l *Limits) encode(w *abi.Writer) {
 	w.Uint(l.TokensPerMinute)
 }
 
-// DecodeKey reads the stored form.
+// DecodeKey decodes the stored form.
 func DecodeKey(data []byte) (Key, error) {
 	r := abi.Reader{Buf: data}
 	format := r.Uint()

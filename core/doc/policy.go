@@ -2,54 +2,54 @@ package doc
 
 import "github.com/postern-ai/postern/core/abi"
 
-// Bounds of a policy. A route's targets are as many as an exchange can number.
+// Bounds of a policy. An exchange cannot number more targets than MaxTargets.
 const (
 	MaxTargets      = 16
 	MaxProviderKeys = 32
 )
 
-// Policy is what a project says of models, routes and providers' keys. Most projects say nothing. Those that
-// do have it in KV and host memory under PolicyKey and, as the authority, in the project's ledger: it is
-// too large to go along in every key's record.
+// Policy is a project's rules for models, routes and provider keys. Most projects have none. A policy is
+// stored in KV and host memory under PolicyKey and, as the authority, in the project's ledger. It is too
+// large to be part of every key's record.
 type Policy struct {
-	Version      uint64   // of the project's revision that made it; 0: the project has none
-	Models       []string // names of models and tiers that its keys may use; none: all
+	Version      uint64   // the project's revision that changed it last; 0: there is no policy
+	Models       []string // models and tiers that the project's keys may use; empty: all
 	Routes       []Route
 	ProviderKeys []ProviderKey
 }
 
-// Route stands in for the tier of its name.
+// Route replaces the tier of the same name.
 type Route struct {
 	Tier     string
 	Strategy uint8 // a config.Strategy
 	Targets  []RouteTarget
 }
 
-// RouteTarget is a model of the catalog, by name, and its weight.
+// RouteTarget is a model of the catalog, by name, with its weight.
 type RouteTarget struct {
 	Model  string
 	Weight uint64
 }
 
-// ProviderKey is a project's own key for a provider, sealed by AES-256-GCM. SealedFor is its additional
-// authenticated data.
+// ProviderKey is a project's own key for a provider, sealed with AES-256-GCM. The additional authenticated
+// data is SealedFor.
 type ProviderKey struct {
 	Provider string
-	KeyID    string // of the master key
+	KeyID    string // ID of the master key that sealed it
 	Sealed   []byte // nonce (12 bytes), ciphertext, tag (16)
 	Last4    string
 	SetMs    uint64
 }
 
-// SealedFor ties a sealed key to its place: copied to another project or provider it does not open.
+// SealedFor binds a sealed key to its project and provider: it cannot be opened for any other.
 func SealedFor(projectID, provider string) string {
 	return "postern/provider-key/" + projectID + "/" + provider
 }
 
-// Empty says whether the policy says nothing, whatever its version.
+// Empty reports whether the policy has no rules, whatever its version.
 func (p *Policy) Empty() bool { return len(p.Models)+len(p.Routes)+len(p.ProviderKeys) == 0 }
 
-// Route finds the one that stands in for a tier, or nil.
+// Route returns the project's override of a tier, or nil.
 func (p *Policy) Route(tier string) *Route {
 	for i := range p.Routes {
 		if p.Routes[i].Tier == tier {
@@ -59,7 +59,7 @@ func (p *Policy) Route(tier string) *Route {
 	return nil
 }
 
-// ProviderKey finds the project's own key for a provider, or nil.
+// ProviderKey returns the project's own key for a provider, or nil.
 func (p *Policy) ProviderKey(provider string) *ProviderKey {
 	for i := range p.ProviderKeys {
 		if p.ProviderKeys[i].Provider == provider {
@@ -69,7 +69,7 @@ func (p *Policy) ProviderKey(provider string) *ProviderKey {
 	return nil
 }
 
-// Encode is the stored form.
+// Encode returns the stored form.
 func (p *Policy) Encode() []byte {
 	var w abi.Writer
 	w.Uint(policyFormat)
@@ -100,7 +100,7 @@ func (route *Route) encode(w *abi.Writer) {
 	}
 }
 
-// DecodePolicy reads the stored form.
+// DecodePolicy decodes the stored form.
 func DecodePolicy(data []byte) (Policy, error) {
 	r := abi.Reader{Buf: data}
 	if r.Uint() != policyFormat {

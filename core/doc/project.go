@@ -9,36 +9,36 @@ import (
 type Project struct {
 	ID              string
 	Name            string
-	Plan            string // a plan of the catalog
-	Region          string // the platform's location hint for the project's objects; empty: where it is first used
-	BudgetPico      int64  // dollars × 10^12 a turn of the cycle
+	Plan            string // name of a plan in the catalog
+	Region          string // the platform's location hint for the project's objects; empty: near their first use
+	BudgetPico      int64  // dollars × 10^12 per budget period
 	CacheTTLSeconds uint64
 	CreatedMs       uint64
-	KeyCount        uint64 // keys ever made: every new key changes the project's version
+	KeyCount        uint64 // keys ever created; stored, but not used
 
-	Revision uint64 // counts the changes of the project itself, not those of its keys
-	Archived bool   // its keys are refused
+	Revision uint64 // counts changes of the project, but not of its keys
+	Archived bool   // its keys are rejected
 	Cycle    calendar.Cycle
 	Epoch    uint64 // how often the cycle was changed
 	Alerts   Alerts
 	Policy   Policy
-	// Unbounded: answers for which the caller names no limit are reserved modestly and not limited, so that the
-	// budget may be overspent by what they cost.
+	// Unbounded projects do not limit responses if the caller sets no max tokens. Such requests reserve a
+	// modest amount, so their cost may exceed the budget.
 	Unbounded bool
 }
 
-// Alerts is where a project's owner is told that its budget runs out. Without a URL nobody is.
+// Alerts is the webhook for budget alerts. With an empty URL no alerts are sent.
 type Alerts struct {
 	URL    string
-	Secret []byte // of the signature: Standard Webhooks' whsec_, decoded
+	Secret []byte // signing key: the decoded whsec_ of Standard Webhooks
 }
 
-// Period is the turn of the budget's cycle that day is in.
+// Period is the budget period that contains a day.
 func (p *Project) Period(day uint64) calendar.Period {
 	return calendar.NewPeriod(p.Cycle, p.Epoch, day)
 }
 
-// Encode is the stored form.
+// Encode returns the stored form.
 func (p *Project) Encode() []byte {
 	var w abi.Writer
 	format := uint64(projectFormat)
@@ -46,7 +46,7 @@ func (p *Project) Encode() []byte {
 	return w.Buf
 }
 
-// DecodeProject reads the stored form.
+// DecodeProject decodes the stored form.
 func DecodeProject(data []byte) (p Project, err error) {
 	r := abi.Reader{Buf: data}
 	format := uint64(0)

@@ -6,10 +6,10 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// Record is what every exchange needs to know of a key and its project. It stands in KV under RecordKey, in
-// host memory, and, as the authority, in the key's meter.
+// Record is the data that every exchange needs about a key and its project. It is stored in KV under
+// RecordKey, in host memory and, as the authority, in the key's meter.
 type Record struct {
-	Version         uint64 // the key's version + the project's: grows when either changes
+	Version         uint64 // sum of the key's and the project's version: grows when either changes
 	KeyID           string
 	ProjectID       string
 	Kind            keys.Kind
@@ -17,17 +17,17 @@ type Record struct {
 	Plan            string
 	Region          string
 	CacheTTLSeconds uint64
-	Models          []string // that the key may use; none: all
+	Models          []string // models and tiers that the key may use; empty: all
 	Limits          Limits
 	Permissions     Permission
 	ExpiresMs       uint64
 	Cycle           calendar.Cycle // of the project's budget
 	Epoch           uint64
-	Policy          uint64 // version of the project's Policy; 0: it has none
-	Unbounded       bool   // answers without a limit on tokens are reserved modestly, and not limited
+	Policy          uint64 // version of the project's Policy; 0: there is none
+	Unbounded       bool   // see Project
 }
 
-// NewRecord is the record of a key in a project, both at their Directory versions.
+// NewRecord returns the record of a key in a project, both at their versions in the Directory.
 func NewRecord(k *Key, keyVersion uint64, p *Project, projectVersion uint64) Record {
 	return Record{
 		Version: keyVersion + projectVersion, KeyID: k.ID, ProjectID: k.ProjectID, Kind: k.Kind, Environment: k.Environment,
@@ -37,13 +37,13 @@ func NewRecord(k *Key, keyVersion uint64, p *Project, projectVersion uint64) Rec
 	}
 }
 
-// Differs says whether two records are not the same, whatever their versions.
+// Differs reports whether two records differ in anything but their versions.
 func (rec Record) Differs(o Record) bool {
 	o.Version = rec.Version
 	return string(rec.Encode()) != string(o.Encode())
 }
 
-// StatusIn is a key's status in its project.
+// StatusIn is the effective status of a key in its project: an archived project makes it inactive.
 func (k *Key) StatusIn(p *Project) Status {
 	if p.Archived && k.Status == Active {
 		return Inactive
@@ -51,15 +51,15 @@ func (k *Key) StatusIn(p *Project) Status {
 	return k.Status
 }
 
-// May says whether the key may do something.
+// May reports whether the key has a permission.
 func (rec *Record) May(p Permission) bool { return rec.Permissions.May(rec.Kind, p) }
 
-// Period is the turn of the budget's cycle that day is in.
+// Period is the budget period that contains a day.
 func (rec *Record) Period(day uint64) calendar.Period {
 	return calendar.NewPeriod(rec.Cycle, rec.Epoch, day)
 }
 
-// Encode is the stored form.
+// Encode returns the stored form.
 func (rec *Record) Encode() []byte {
 	w := abi.Writer{Buf: make([]byte, 0, 192)}
 	format := uint64(recordFormat)
@@ -67,7 +67,7 @@ func (rec *Record) Encode() []byte {
 	return w.Buf
 }
 
-// DecodeRecord reads the stored form.
+// DecodeRecord decodes the stored form.
 func DecodeRecord(data []byte) (rec Record, err error) {
 	r := abi.Reader{Buf: data}
 	format := uint64(0)
@@ -75,8 +75,8 @@ func DecodeRecord(data []byte) (rec Record, err error) {
 	return rec, r.End()
 }
 
-// recordFormat is of stored records: 1 had no models, 2 no limits, permissions, expiry, cycle and policy, 3 no
-// Unbounded.
+// recordFormat is the format of stored records. 1 lacked models; 2 lacked limits, permissions, expiry, cycle
+// and policy; 3 lacked Unbounded.
 const recordFormat = 4
 
 func (rec *Record) fields(f *abi.Fields, format *uint64) {

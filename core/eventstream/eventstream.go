@@ -1,14 +1,15 @@
-// Package eventstream reads the messages of application/vnd.amazon.eventstream as they arrive, and writes them.
+// Package eventstream parses messages of application/vnd.amazon.eventstream incrementally, and writes them.
 //
-// A message, all numbers big-endian: its length (4 bytes, itself included), the length of its headers (4), the
-// CRC of these eight bytes (4), headers, payload, and the CRC of all before it (4). A header: the length of
-// its name (1), the name, the type of its value (1) and the value.
+// Format of a message, with big-endian numbers: total length (4 bytes), length of the headers (4), CRC of these
+// eight bytes (4), headers, payload, and CRC of everything before (4). Format of a header: length of the name
+// (1), name, type of the value (1) and value.
 // Source: Smithy 2.0, "Amazon Event Stream Specification" (smithy.io/2.0/aws/amazon-eventstream.html).
 package eventstream
 
 import "slices"
 
-// MaxMessage bounds a message with all its parts, in bytes. Those of a model's answer are pieces of text.
+// MaxMessage is the maximum size of a message in bytes. The messages of a model's response are short pieces of
+// text.
 const MaxMessage = 1 << 20
 
 const (
@@ -17,33 +18,33 @@ const (
 	leastBytes    = preludeBytes + checksumBytes
 )
 
-// Status says what Next found.
+// Status is the result of Next.
 type Status uint8
 
 const (
-	Need Status = iota // more bytes are needed; rest is all that was given
+	NeedMore Status = iota // the message is incomplete; rest is all of buf
 	OK
-	Bad // what is there is no message, or one too long: nothing after it can be read
+	Bad // not a message, or too long; the rest of the stream is unreadable
 )
 
-// Message is one message. Payload shares memory with what was given.
+// Message is one message. Payload shares memory with the input of Next.
 type Message struct {
-	Type    string // of its header ":message-type": event, exception or error
-	Event   string // ":event-type" of an event, ":exception-type" of an exception, ":error-code" of an error
+	Type    string // header ":message-type": event, exception or error
+	Event   string // header ":event-type" of an event, ":exception-type" of an exception, ":error-code" of an error
 	Payload []byte
 }
 
-// Next takes a message off the start of buf.
+// Next parses the first message of buf and returns the rest.
 func Next(buf []byte) (m Message, rest []byte, status Status) {
 	if len(buf) < preludeBytes {
-		return m, buf, Need
+		return m, buf, NeedMore
 	}
 	total, headers := number(buf), number(buf[4:])
 	if total < leastBytes || total > MaxMessage || headers > total-leastBytes || number(buf[8:]) != checksum(buf[:8]) {
 		return m, buf, Bad
 	}
 	if uint32(len(buf)) < total {
-		return m, buf, Need
+		return m, buf, NeedMore
 	}
 	end := total - checksumBytes
 	if number(buf[end:]) != checksum(buf[:end]) {
@@ -56,7 +57,7 @@ func Next(buf []byte) (m Message, rest []byte, status Status) {
 	return m, buf[total:], OK
 }
 
-// headers reads all of them; false if they are not headers.
+// headers parses all headers. It returns false if they are malformed.
 func (m *Message) headers(b []byte) bool {
 	for len(b) > 0 {
 		name, kind, value, rest, ok := cutHeader(b)
@@ -77,7 +78,7 @@ func (m *Message) headers(b []byte) bool {
 	return true
 }
 
-// Types of values.
+// Types of header values.
 const (
 	kindTrue = iota
 	kindFalse
@@ -91,13 +92,12 @@ const (
 	kindUUID
 )
 
-// sizes are the lengths of values by their type; those of bytes and of strings are said by the two bytes
-// before them.
+// sizes are the lengths of values by type. Bytes and strings have their length in the two bytes before them.
 var sizes = [...]int{
 	kindTrue: 0, kindFalse: 0, kindByte: 1, kindShort: 2, kindInteger: 4, kindLong: 8, kindTimestamp: 8, kindUUID: 16,
 }
 
-// cutHeader takes a header off; false if there is none.
+// cutHeader splits off the first header. It returns false if it is malformed.
 func cutHeader(b []byte) (name []byte, kind byte, value, rest []byte, ok bool) {
 	n := int(b[0])
 	if n == 0 || len(b) < 1+n+1 {
@@ -120,8 +120,8 @@ func cutHeader(b []byte) (name []byte, kind byte, value, rest []byte, ok bool) {
 	return name, kind, b[:size], b[size:], true
 }
 
-// Append writes a message as Bedrock does: a JSON payload, and of the headers those that Next reads. Names are
-// shorter than 64 KiB.
+// Append appends a message in Bedrock's form: a JSON payload, a content type, and the headers that Next reads.
+// event must be shorter than 64 KiB.
 func Append(dst []byte, messageType, event string, payload []byte) []byte {
 	kind := ":event-type"
 	switch messageType {

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/eventstream"
 )
 
-// frame builds a message with other means than the package's own.
+// frame builds a message with the standard library, independently of the package.
 func frame(headers, payload string) []byte {
 	var b []byte
 	b = binary.BigEndian.AppendUint32(b, uint32(16+len(headers)+len(payload)))
@@ -22,7 +22,7 @@ func frame(headers, payload string) []byte {
 	return binary.BigEndian.AppendUint32(b, crc32.ChecksumIEEE(b))
 }
 
-// text is a header whose value is a string.
+// text returns a header with a string value.
 func text(name, value string) string {
 	return string(rune(len(name))) + name + "\x07" + string([]byte{byte(len(value) >> 8), byte(len(value))}) + value
 }
@@ -32,7 +32,7 @@ const (
 	isStop  = "\x0b:event-type\x07\x00\x0bmessageStop"
 )
 
-// others is a header of every other type.
+// others has a header of every other type.
 const others = "\x01a\x00" + "\x01b\x01" + "\x01c\x02\xff" + "\x01d\x03\x00\x01" + "\x01e\x04\x00\x00\x00\x01" +
 	"\x01f\x05\x00\x00\x00\x00\x00\x00\x00\x01" + "\x01g\x06\x00\x03\x00\x01\x02" + "\x01h\x07\x00\x00" +
 	"\x01i\x08\x00\x00\x01\x90\x00\x00\x00\x00" + "\x01j\x09" + "0123456789abcdef"
@@ -49,10 +49,10 @@ var messages = []struct {
 	{"all types", frame(others+isEvent+others+isStop+others, "{}"), "event messageStop {}"},
 	{"no headers", frame("", "{}"), "  {}"},
 	{"empty", frame("", ""), "  "},
-	{"a type that is no string", frame("\x0d:message-type\x06\x00\x05event"+isStop, ""), " messageStop "},
+	{"a message type that is not a string", frame("\x0d:message-type\x06\x00\x05event"+isStop, ""), " messageStop "},
 }
 
-// all feeds a stream in pieces of a size and writes what came of it.
+// all parses a stream in pieces of size bytes and returns the messages as text.
 func all(t *testing.T, stream []byte, size int) string {
 	t.Helper()
 	var rest []byte
@@ -64,9 +64,9 @@ func all(t *testing.T, stream []byte, size int) string {
 			if status == eventstream.Bad {
 				return got.String() + "bad"
 			}
-			if status == eventstream.Need {
+			if status == eventstream.NeedMore {
 				if len(after) != len(rest) {
-					t.Errorf("%d of %d bytes are left of a message that is not whole", len(after), len(rest))
+					t.Errorf("%d of %d bytes of an incomplete message are left", len(after), len(rest))
 				}
 				break
 			}
@@ -90,8 +90,8 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-func TestTrailingBytesStay(t *testing.T) {
-	for _, trailing := range []string{"", "x", "a message that is none"} {
+func TestTrailingBytesAreKept(t *testing.T) {
+	for _, trailing := range []string{"", "x", "not a message"} {
 		data := append(append([]byte(nil), messages[0].data...), trailing...)
 		m, rest, status := eventstream.Next(data)
 		if status != eventstream.OK || m.Event != "messageStop" || string(rest) != trailing {
@@ -100,13 +100,13 @@ func TestTrailingBytesStay(t *testing.T) {
 	}
 }
 
-func TestEveryBitCounts(t *testing.T) {
+func TestFlippedBitsAreDetected(t *testing.T) {
 	for _, c := range messages {
 		for bit := range len(c.data) * 8 {
 			flipped := append([]byte(nil), c.data...)
 			flipped[bit/8] ^= 1 << (bit % 8)
 			if _, _, status := eventstream.Next(flipped); status != eventstream.Bad {
-				t.Errorf("%s with bit %d flipped is %d", c.name, bit, status)
+				t.Errorf("%s with bit %d flipped has status %d", c.name, bit, status)
 			}
 		}
 	}
@@ -118,17 +118,17 @@ func TestBad(t *testing.T) {
 		"a header without a name":    frame("\x00\x07\x00\x00", ""),
 		"a name cut off":             frame("\x05abc", ""),
 		"a name and no more":         frame("\x03abc", ""),
-		"no such type":               frame("\x01a\x0a", ""),
-		"no such type at all":        frame("\x01a\xff", ""),
+		"unknown type":               frame("\x01a\x0a", ""),
+		"largest type":               frame("\x01a\xff", ""),
 		"a length cut off":           frame("\x01a\x07\x00", ""),
 		"a string cut off":           frame("\x01a\x07\x00\x05abcd", "e"),
 		"a number cut off":           frame("\x01a\x05\x00", ""),
 		"a second header cut off":    frame(isEvent+"\x01", ""),
-		"more headers than there is": prelude(20, 5, short),
+		"headers exceed the message": prelude(20, 5, short),
 		"no room for checksums":      prelude(15, 0, short),
-		"nothing":                    prelude(0, 0, short),
+		"zero length":                prelude(0, 0, short),
 		"too long":                   prelude(eventstream.MaxMessage+1, 0, short),
-		"headers of all bits":        prelude(100, 1<<32-1, short),
+		"largest header length":      prelude(100, 1<<32-1, short),
 		"text":                       []byte(`{"message":"Forbidden"}`),
 	} {
 		if m, rest, status := eventstream.Next(data); status != eventstream.Bad || len(rest) != len(data) || m.Type != "" || m.Payload != nil {
@@ -149,10 +149,10 @@ func TestLongest(t *testing.T) {
 	payload := strings.Repeat("x", eventstream.MaxMessage-16-len(isEvent))
 	whole := frame(isEvent, payload)
 	if m, rest, status := eventstream.Next(whole); status != eventstream.OK || string(m.Payload) != payload || len(rest) != 0 {
-		t.Errorf("the longest message is %d", status)
+		t.Errorf("the longest message has status %d", status)
 	}
 	if _, _, status := eventstream.Next(frame(isEvent, payload+"x")[:12]); status != eventstream.Bad {
-		t.Errorf("one byte more is %d", status)
+		t.Errorf("a message with one more byte has status %d", status)
 	}
 }
 
@@ -166,8 +166,8 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// TestOtherWriter reads a message that AWS's own libraries test with: two headers and a payload.
-func TestOtherWriter(t *testing.T) {
+// TestForeignMessage parses a message from the tests of AWS's libraries: a header and a payload.
+func TestForeignMessage(t *testing.T) {
 	data, err := base64.StdEncoding.DecodeString("AAAAPQAAACAH/YOWDGNvbnRlbnQtdHlwZQcAEGFwcGxpY2F0aW9uL2pzb257J2Zvbyc6J2Jhcid9jZwIsQ==")
 	if err != nil {
 		t.Fatal(err)
@@ -187,7 +187,7 @@ func FuzzNext(f *testing.F) {
 			return
 		}
 		if whole, pieces := all(t, stream, max(len(stream), 1)), all(t, stream, size); whole != pieces {
-			t.Errorf("whole %s, in pieces of %d %s", whole, size, pieces)
+			t.Errorf("at once: %s, in pieces of %d: %s", whole, size, pieces)
 		}
 	})
 }

@@ -2,7 +2,7 @@ package exchange
 
 import "strings"
 
-// maxAccept is the longest Accept header that is read, in bytes. Browsers send about 200. A longer header is ignored.
+// maxAccept is the maximum length of an Accept header in bytes. Browsers send about 200. A longer header is ignored.
 const maxAccept = 4096
 
 // prefersHTML reports whether an Accept header (RFC 9110, section 12.5.1) ranks text/html above application/json.
@@ -31,8 +31,8 @@ type preference struct {
 	quality     int // in thousandths
 }
 
-// apply takes over a range's quality if the range matches the media type or its type/*, and no more specific range
-// did. Of equally specific ranges the highest quality counts.
+// apply takes the range's quality, if the range matches the media type and no more specific range has matched before.
+// Among equally specific ranges, the highest quality applies.
 func (p *preference) apply(mediaRange string, quality int, mediaType, wildcard string) {
 	specificity := 0
 	switch {

@@ -7,11 +7,11 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// maxRounds bounds how often an exchange asks for admission: again with a newer record, or with a grant.
+// maxRounds limits how often an exchange calls admit: it repeats the call with a newer record or with a grant.
 const maxRounds = 32
 
-// admitCompletion asks to let a completion in: as a hit, or with a reservation and, beside it, a look at the
-// slower tier of the cache.
+// admitCompletion admits a completion: as a cache hit, or with a reservation. For the latter, the lookup in the KV
+// cache runs in parallel.
 func (x *exchange) admitCompletion() {
 	if x.s.hit.found {
 		x.admit(keymeter.ModeHit)
@@ -20,23 +20,23 @@ func (x *exchange) admitCompletion() {
 	if len(x.s.order) == 0 {
 		x.s.order = x.orderTargets()
 	}
-	x.expect()
+	x.planReservation()
 	x.admit(keymeter.ModeReserve)
 }
 
-// admit asks the key's meter.
+// admit calls the key's meter.
 func (x *exchange) admit(mode keymeter.Mode) {
 	s := &x.s
-	s.admission.asked, s.admission.mode = true, mode
+	s.admission.called, s.admission.mode = true, mode
 	s.admission.rounds++
 	s.times.admitStart = x.now
 	command := keymeter.Admit{
-		RequestID: s.requestID, Version: s.record.Version, Mode: mode, Grant: s.admission.slice.grant,
+		RequestID: s.requestID, Version: s.record.Version, Mode: mode, Grant: s.admission.budget.grant,
 	}
 	switch mode {
 	case keymeter.ModeReserve:
-		command.Model, command.AmountPico, command.LeastPico = x.model().Name, s.admission.amount, s.admission.least
-		command.Final = s.admission.slice.final
+		command.Model, command.AmountPico, command.LeastPico = x.model().Name, s.admission.amount, s.admission.minAmount
+		command.Final = s.admission.budget.final
 	case keymeter.ModeHit:
 		command.Model, command.Trace = s.hit.model, x.trace(200)
 	case keymeter.ModeCount:
@@ -48,37 +48,38 @@ func (x *exchange) admit(mode keymeter.Mode) {
 		}
 	}
 	if mode != keymeter.ModeCheck {
-		command.Idempotency, command.BodyHash = x.repeatable(), s.bodyHash
-		command.ExpiresMs = x.config.LongestRequestMs(x.tier())
+		command.Idempotency, command.BodyHash = x.replayKey(), s.bodyHash
+		command.LifetimeMs = x.config.LongestRequestMs(x.tier())
 	}
 	x.enter(phaseAdmit)
 	x.call(idAdmit, abi.ClassKeyMeter, s.keyHash, command.Encode())
 }
 
-// repeatable is the hash of the caller's Idempotency-Key, or "" if no answer is to be kept under it: whether a
-// model is allowed depends on the operator, not on the request.
-func (x *exchange) repeatable() string {
+// replayKey is the hash of the caller's Idempotency-Key, or "" if the response is not stored under it. A "model
+// not allowed" error is not stored, because the operator may allow the model before the next try.
+func (x *exchange) replayKey() string {
 	if x.rejection() == fault.ModelForbidden {
 		return ""
 	}
 	return x.s.idempotency
 }
 
-// admitReply reads the meter's answer; false: there is none, and the exchange was refused.
+// admitReply decodes the meter's reply. If the call failed, it refuses the exchange and returns false.
 func (x *exchange) admitReply() (reply keymeter.AdmitReply, ok bool) {
 	x.s.times.admit += x.since(x.s.times.admitStart)
 	var err error
 	if x.event.Code == abi.OutcomeOK {
 		reply, err = keymeter.DecodeAdmitReply(x.event.Data)
 	}
-	if x.failedCall(err) {
+	if x.refuseFailedCall(err) {
 		return reply, false
 	}
 	x.s.admission.windows = reply.Windows
 	return reply, true
 }
 
-func (x *exchange) takeAdmission() {
+// onAdmit takes the meter's verdict.
+func (x *exchange) onAdmit() {
 	reply, ok := x.admitReply()
 	if !ok {
 		return
@@ -91,33 +92,35 @@ func (x *exchange) takeAdmission() {
 	case reply.Verdict == keymeter.Unknown, reply.Verdict == keymeter.Inactive:
 		x.refuseUnknownKey(reply.Verdict)
 	case reply.Verdict == keymeter.Stale && again:
-		x.adopt(reply.Record)
+		x.adoptRecord(reply.Record)
 	case reply.Verdict == keymeter.Short && again:
-		x.s.admission.slice.want(&reply)
-		x.askGrant()
+		x.s.admission.budget.begin(&reply)
+		x.requestGrant()
 	default:
-		x.notAdmitted(&reply)
+		x.refuseAdmission(&reply)
 	}
 }
 
-// notAdmitted answers the verdicts that end the exchange.
-func (x *exchange) notAdmitted(reply *keymeter.AdmitReply) {
+// refuseAdmission handles the verdicts that end the exchange.
+func (x *exchange) refuseAdmission(reply *keymeter.AdmitReply) {
 	switch reply.Verdict {
 	case keymeter.RateLimited:
-		if x.s.bad != "" {
-			// The request is wrong, whoever sends it and however often: that comes first.
-			x.refuseBad()
+		if x.s.rejected != "" {
+			// A rejected request fails at any rate, so its own error takes precedence over the rate limit.
+			x.respondRejection()
 			return
 		}
 		x.refuse(fault.RateLimited, refusal{retryMs: reply.RetryMs})
 	case keymeter.ConcurrencyLimited:
-		x.refuse(fault.RateLimited, refusal{retryMs: crowdedRetryMs})
+		x.refuse(fault.RateLimited, refusal{retryMs: inProgressRetryMs})
 	case keymeter.Replay:
 		x.replay(reply.Answer)
 	case keymeter.Running:
-		x.refuse(fault.IdempotencyRunning, refusal{retryMs: crowdedRetryMs})
+		x.refuse(fault.IdempotencyRunning, refusal{retryMs: inProgressRetryMs})
 	case keymeter.Mismatch:
-		x.refuse(fault.IdempotencyReused, refusal{})
+		x.refuse(fault.IdempotencyReused, refusal{details: []fault.Detail{
+			{Field: "Idempotency-Key", Message: "was used with a different request; use a new Idempotency-Key"},
+		}})
 	case keymeter.Unreplayable:
 		x.refuse(fault.Unreplayable, refusal{noRetry: true})
 	default:
@@ -125,9 +128,10 @@ func (x *exchange) notAdmitted(reply *keymeter.AdmitReply) {
 	}
 }
 
-const crowdedRetryMs = 1000
+// inProgressRetryMs is the Retry-After while other requests of the key are in progress.
+const inProgressRetryMs = 1000
 
-// admitted dispatches the admitted request by its endpoint.
+// admitted dispatches the admitted request by endpoint.
 func (x *exchange) admitted() {
 	s := &x.s
 	switch {
@@ -139,85 +143,86 @@ func (x *exchange) admitted() {
 		x.usage()
 	case s.endpoint.listsModels():
 		x.models()
-	case s.bad != "":
-		x.refuseBad()
+	case s.rejected != "":
+		x.respondRejection()
 	case s.endpoint == endpointCount:
 		x.countTokens()
 	case s.hit.found:
 		x.respondHit()
-	case x.waits(idKV):
+	case x.pending(idKV):
 		x.enter(phaseCache)
 	default:
 		x.dispatch()
 	}
 }
 
-// want notes what a meter is short of. After starts anew: other keys' slices may be idle by now.
-func (l *slice) want(reply *keymeter.AdmitReply) {
-	l.need = ledger.Grant{
+// begin records the meter's shortfall. It resets need.After, so the next recall starts from the first key: other
+// keys' slices may be idle by now.
+func (b *budgetRequest) begin(reply *keymeter.AdmitReply) {
+	b.need = ledger.Grant{
 		Period: reply.Period, Epoch: reply.Epoch, HeldPico: reply.HeldPico, NeedPico: reply.NeedPico, LeastPico: reply.LeastPico,
 	}
-	l.final, l.unasked, l.moved, l.passes = false, false, false, 0
+	b.final, b.unreachable, b.recalled, b.passes = false, false, false, 0
 }
 
-// got takes over what the Ledger granted.
-func (l *slice) got(reply *ledger.GrantReply) {
-	l.grant = keymeter.Grant{Period: reply.Period, Epoch: reply.Epoch, TotalPico: reply.TotalPico}
-	l.final = reply.Final
+// accept records the grant for the next admit or extend.
+func (b *budgetRequest) accept(reply *ledger.GrantReply) {
+	b.grant = keymeter.Grant{Period: reply.Period, Epoch: reply.Epoch, TotalPico: reply.TotalPico}
+	b.final = reply.Final
 }
 
-// askLedger asks for what a meter is short of.
-func (x *exchange) askLedger(id uint64, l *slice) {
-	g := l.need
+// callGrant calls the Ledger for the shortfall. The reply arrives under id.
+func (x *exchange) callGrant(id uint64, b *budgetRequest) {
+	g := b.need
 	g.Key = x.s.keyHash
 	x.call(id, abi.ClassLedger, x.s.record.ProjectID, g.Encode())
 }
 
-// askGrant asks the Ledger for a slice of the budget.
-func (x *exchange) askGrant() {
+// requestGrant asks the Ledger for a slice of the budget.
+func (x *exchange) requestGrant() {
 	x.enter(phaseGrant)
-	x.askLedger(idGrant, &x.s.admission.slice)
+	x.callGrant(idGrant, &x.s.admission.budget)
 }
 
-// takeGrant takes the slice and asks for admission again. If the budget has too little, the project's other keys
-// give back what they hold idle before it is called exceeded.
-func (x *exchange) takeGrant() {
+// onGrant admits the request again with the granted slice. If the budget is too small, it first recalls idle
+// slices from the project's other keys; only then is the budget exceeded.
+func (x *exchange) onGrant() {
 	s := &x.s
 	reply, err := x.grantReply()
-	if x.failedCall(err) {
+	if x.refuseFailedCall(err) {
 		return
 	}
-	s.admission.slice.spent = reply.Spent
+	s.admission.budget.spent = reply.Spent
 	switch {
 	case reply.Granted:
-		s.admission.slice.got(&reply)
+		s.admission.budget.accept(&reply)
 		x.admit(s.admission.mode)
-	case reply.Next > s.admission.slice.need.After: // pages only go on, so that the paging ends
-		s.admission.slice.need.After = reply.Next
+	case reply.Next > s.admission.budget.need.After: // pages must advance, so that paging terminates
+		s.admission.budget.need.After = reply.Next
 		if len(reply.Recall) == 0 {
-			x.askGrant()
+			x.requestGrant()
 			return
 		}
 		x.enter(phaseRecall)
 		x.recall(idFlush, &reply)
-	case s.admission.slice.again():
-		x.askGrant()
+	case s.admission.budget.nextPass():
+		x.requestGrant()
 	default:
 		x.outOfBudget()
 	}
 }
 
-// maxPasses bounds how often the keys that hold idle budget are asked once more, because others took what they had
-// given back before the Ledger was asked again.
+// maxPasses limits how many more times all keys with idle budget are recalled. A recalled slice may have been
+// granted to another key before this exchange asked the Ledger again.
 const maxPasses = 1
 
-// again begins another pass over the keys that hold idle budget, if the last one moved anything.
-func (l *slice) again() bool {
-	if !l.moved || l.unasked || l.passes == maxPasses {
+// nextPass starts another pass over the keys with idle budget, if the last one recalled anything.
+func (b *budgetRequest) nextPass() bool {
+	if !b.recalled || b.unreachable || b.passes == maxPasses {
 		return false
 	}
-	l.moved, l.need.After = false, ""
-	l.passes++
+	b.recalled, b.need.After = false, ""
+	b.passes++
 	return true
 }
 
@@ -228,21 +233,21 @@ func (x *exchange) grantReply() (reply ledger.GrantReply, err error) {
 	return reply, err
 }
 
-// outOfBudget refuses, unless the answer is cached and costs nothing.
+// outOfBudget refuses the request, unless its response is cached: a cache hit costs nothing.
 func (x *exchange) outOfBudget() {
 	switch {
 	case x.s.hit.found:
 		x.admit(keymeter.ModeHit)
-	case x.waits(idKV):
-		x.enter(phaseBroke)
-	case x.s.admission.slice.unasked:
+	case x.pending(idKV):
+		x.enter(phaseOverBudget)
+	case x.s.admission.budget.unreachable:
 		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 	default:
-		x.refuse(fault.BudgetExceeded, refusal{noRetry: x.s.admission.slice.spent})
+		x.refuse(fault.BudgetExceeded, refusal{noRetry: x.s.admission.budget.spent})
 	}
 }
 
-// recall has meters give back what they hold idle; the replies are numbered from an id on.
+// recall asks the meters to return their idle budget. The replies are numbered from first.
 func (x *exchange) recall(first uint64, reply *ledger.GrantReply) {
 	for i, meter := range reply.Recall {
 		command := keymeter.Flush{Recall: true}
@@ -253,45 +258,45 @@ func (x *exchange) recall(first uint64, reply *ledger.GrantReply) {
 	}
 }
 
-// carry takes a meter's news on to the Ledger, as one command, because batches must arrive in order. l is the slice that
-// they are recalled for. A meter that could not be asked will deliver its news by itself.
-func (x *exchange) carry(first uint64, l *slice) {
+// deliverFlush sends a meter's flushed batches to the Ledger in one command, because they must arrive in order. b
+// is the request that recalled them. A meter that could not be called delivers its batches itself later.
+func (x *exchange) deliverFlush(first uint64, b *budgetRequest) {
 	var reply keymeter.FlushReply
 	err := abi.ErrMalformed
 	if x.event.Code == abi.OutcomeOK {
 		reply, err = keymeter.DecodeFlushReply(x.event.Data)
 	}
-	l.unasked = l.unasked || err != nil
-	l.moved = l.moved || len(reply.Absorbs) > 0
+	b.unreachable = b.unreachable || err != nil
+	b.recalled = b.recalled || len(reply.Absorbs) > 0
 	if x.s.phase == phaseReportFlush {
-		x.s.reported += reply.Open
+		x.s.openReservations += reply.Open
 	}
 	if len(reply.Absorbs) > 0 {
 		x.call(first, abi.ClassLedger, x.s.record.ProjectID, ledger.Batch(reply.Absorbs))
 	}
 }
 
-// takeFlush takes one meter's news.
-func (x *exchange) takeFlush() {
-	x.carry(x.event.ID-idFlush+idAbsorb, &x.s.admission.slice)
-	x.flushed()
+// onFlush takes the reply of one flushed meter.
+func (x *exchange) onFlush() {
+	x.deliverFlush(x.event.ID-idFlush+idAbsorb, &x.s.admission.budget)
+	x.afterFlush()
 }
 
-// takeAbsorbed: one meter's news is with the Ledger, or could not be taken there.
-func (x *exchange) takeAbsorbed() {
+// onAbsorb takes the Ledger's acknowledgement of one meter's batches.
+func (x *exchange) onAbsorb() {
 	if x.event.Code != abi.OutcomeOK {
-		x.s.admission.slice.unasked = true
+		x.s.admission.budget.unreachable = true
 	}
-	x.flushed()
+	x.afterFlush()
 }
 
-// flushed goes on when all news is there.
-func (x *exchange) flushed() {
+// afterFlush continues when all meters are flushed and all batches are delivered.
+func (x *exchange) afterFlush() {
 	switch {
-	case x.waitsWithin(idFlush, idExtendFlush):
+	case x.pendingWithin(idFlush, idExtendFlush):
 	case x.s.phase == phaseReportFlush:
-		x.newsIn()
+		x.afterReportFlush()
 	default:
-		x.askGrant()
+		x.requestGrant()
 	}
 }

@@ -2,30 +2,32 @@ package exchange
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/policy"
 	"github.com/postern-ai/postern/core/provider"
 	"github.com/postern-ai/postern/core/provider/wire"
 	"github.com/postern-ai/postern/core/route"
 )
 
 const (
-	maxAnswerBytes = 8 << 20  // of a provider's whole answer
-	chunkBytes     = 64 << 10 // of a streamed one, at a time
+	maxAnswerBytes = 8 << 20  // limit for a whole provider response
+	chunkBytes     = 64 << 10 // limit for one chunk of a stream
 )
 
-// clientClosed is what the log says of a caller that left before it had an answer.
+// clientClosed is the outcome in logs and traces when the client disconnects before it has a response.
 var clientClosed = fault.Fault{Status: 499, Code: "client_closed_request", Text: "Client closed request"}
 
-// dispatch sends the request to the first target that can take it.
+// dispatch sends the request to the first suitable target.
 func (x *exchange) dispatch() {
 	x.s.dispatchMs = x.now
 	switch {
 	case x.testMode():
 		x.mockTarget()
-		x.askMock()
+		x.startMock()
 	case !x.chooseTarget():
 		x.refuseUnready()
 	default:
@@ -33,45 +35,81 @@ func (x *exchange) dispatch() {
 	}
 }
 
-const noProviderRetryMs = 30_000
-
-// refuseUnready says why no target can be asked: none has credentials, or none can carry the request.
+// refuseUnready explains why no target is suitable: none has credentials, or none supports the request. It sends no
+// Retry-After: only the operator can add credentials, and that takes longer than a client's retries.
 func (x *exchange) refuseUnready() {
 	for i := range x.s.order {
-		x.s.at = uint64(i)
-		if x.present().Usable() {
-			x.refuseUnfit()
+		x.s.orderIndex = uint64(i)
+		if x.current().Usable() {
+			x.refuseUnsupported()
 			return
 		}
 	}
-	// Only the operator can help, which takes longer than a client's retries.
-	x.refuse(fault.NoProvider, refusal{retryMs: noProviderRetryMs, noRetry: true})
-}
-
-// refuseUnfit names what the targets lack.
-func (x *exchange) refuseUnfit() {
-	lacks := x.lacks()
-	if !x.s.strict {
-		lacks &= chat.Content
+	var details []fault.Detail
+	for i := range x.s.order {
+		x.s.orderIndex = uint64(i)
+		if x.current().Allowed {
+			details = append(details, fault.Detail{Field: "model", Message: unready(x.current())})
+		}
 	}
-	x.refuse(fault.InvalidRequest, refusal{noRetry: true, details: []fault.Detail{
-		{Field: string(lacks.AppendNames(nil)), Message: "cannot be carried by the model"},
-	}})
+	x.refuse(fault.NoProvider, refusal{noRetry: true, details: details})
 }
 
-// remainingMs is what is left of the time that all attempts have together, until a whole answer or the first
-// content of a stream.
+// unready is the message for a target without usable credentials.
+func unready(t *policy.Target) string {
+	p := t.Model.Provider
+	message := t.Model.Name + " cannot be used: "
+	switch {
+	case t.MasterKeyID != "":
+		return message + "the project's key for provider " + p.Name + " cannot be decrypted; store the key again"
+	case len(p.Missing) > 0 && p.Ownable:
+		return message + "provider " + p.Name + " has no credentials; set " + strings.Join(p.Missing, " and ") +
+			" or store a provider key in the project"
+	case len(p.Missing) > 0:
+		return message + "provider " + p.Name + " is not configured; set " + strings.Join(p.Missing, " and ")
+	}
+	return message + "provider " + p.Name + " is not configured; see docs/models.md"
+}
+
+// refuseUnsupported names the parameters that the targets do not support.
+func (x *exchange) refuseUnsupported() {
+	missing := x.unsupportedParams()
+	if !x.s.strict {
+		missing &= chat.Content
+	}
+	var details []fault.Detail
+	if missing&chat.ParamForeign != 0 {
+		part := &x.s.request.foreign
+		details = append(details, fault.Detail{
+			Field: part.Field, Message: part.Message + ", which " + x.model().Name + " does not support; omit it or use another model",
+		})
+	}
+	for name := range strings.SplitSeq(string((missing &^ chat.ParamForeign).AppendNames(nil)), ",") {
+		if name != "" {
+			details = append(details, x.unsupported(name))
+		}
+	}
+	x.refuse(fault.InvalidRequest, refusal{noRetry: true, details: details})
+}
+
+// unsupported is the detail for a field that the current target does not support.
+func (x *exchange) unsupported(field string) fault.Detail {
+	return fault.Detail{Field: field, Message: "is not supported by " + x.model().Name + "; omit it or use another model"}
+}
+
+// remainingMs is the rest of the time limit that all attempts share. The limit ends with a whole response or with
+// the first content of a stream.
 func (x *exchange) remainingMs() uint64 {
 	total := x.config.RequestMsOf(x.tier())
 	return total - min(total, x.since(x.s.dispatchMs))
 }
 
-// attempt sends the request to the present target. A caller that has left gets no further attempt: the
-// first one goes on to its end, because the provider bills it anyway and its answer can be cached.
+// attempt sends the request to the current target, unless the client has disconnected. (A disconnect does not end
+// an attempt that is already in flight, except a stream: see noteDisconnect and abandonStream.)
 func (x *exchange) attempt() {
 	s := &x.s
 	switch {
-	case s.left:
+	case s.disconnected:
 		x.refuse(clientClosed, refusal{})
 		return
 	case x.remainingMs() == 0:
@@ -81,62 +119,68 @@ func (x *exchange) attempt() {
 		x.enter(phaseUnseal)
 		return
 	}
-	model, lacks := x.model(), x.lacks()
+	model, missing := x.model(), x.unsupportedParams()
 	if model.Provider.Wire == mockProvider {
-		x.askMock()
+		x.startMock()
 		return
 	}
 	f, _ := provider.For(model.Provider.Wire)
-	s.dropped = string((lacks &^ s.request.defaulted).AppendNames(nil))
-	s.limit = x.limitTokens(model)
-	if s.endpoint == endpointEmbeddings || lacks != 0 || f.Direct == nil || f.Dialect != x.family().Members {
+	s.dropped = string((missing &^ s.request.defaulted).AppendNames(nil))
+	s.imposedMaxTokens = x.imposedLimit(model)
+	if s.endpoint == endpointEmbeddings || missing != 0 || f.Direct == nil || f.Dialect != x.family().Members {
 		x.enter(phaseBuild)
-		x.ask(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferBody})
+		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferBody})
 		return
 	}
-	r := chat.Request{Dialect: f.Dialect, MaxTokens: x.maxTokens(), N: s.request.n, Stream: s.request.stream}
+	r := chat.Request{Dialect: f.Dialect, MaxTokens: x.effectiveMaxTokens(), N: s.request.n, Stream: s.request.stream}
 	x.fetch(f.Direct(x.wireCall(&r), abi.Part{Buffer: bufferMembers}))
 }
 
-// maxTokens is the limit that the target gets: the caller's, else what was reserved.
-func (x *exchange) maxTokens() uint64 { return max(x.s.request.maxTokens, x.s.limit) }
-
-func (x *exchange) wireCall(r *chat.Request) *wire.Call {
-	return &wire.Call{Model: x.keyed(x.model()), Request: r, NowMs: x.now, Beta: x.s.beta}
+// effectiveMaxTokens is the max tokens sent to the target: the caller's, or the limit that the gateway imposes.
+func (x *exchange) effectiveMaxTokens() uint64 {
+	return max(x.s.request.maxTokens, x.s.imposedMaxTokens)
 }
 
-// takeUnsealed goes on with the attempt. A key that does not open is the operator's to mend; the next target may
-// do without.
-func (x *exchange) takeUnsealed() {
-	if !x.takeSecret() {
-		x.tell("sealed")
-		x.next(fault.NoProvider, refusal{retryMs: noProviderRetryMs})
+func (x *exchange) wireCall(r *chat.Request) *wire.Call {
+	return &wire.Call{Model: x.withOwnProviderKey(x.model()), Request: r, NowMs: x.now, Beta: x.s.beta}
+}
+
+// onUnsealed continues the attempt with the decrypted key. If decryption failed, which only the operator can fix,
+// it falls back to the next target.
+func (x *exchange) onUnsealed() {
+	if !x.keepProviderKey() {
+		x.noteAttempt("sealed")
+		// A retry helps only if it can reach a target that has already failed.
+		x.next(fault.NoProvider, refusal{noRetry: x.s.attempts == 0, details: []fault.Detail{{Field: "model", Message: unready(x.current())}}})
 		return
 	}
 	x.attempt()
 }
 
-// build writes the request anew, for a target of another dialect or one that does not take all of it.
-func (x *exchange) build() {
+// onBuildBody re-encodes the request for a target of another dialect, or for one that does not support all of its
+// parameters.
+func (x *exchange) onBuildBody() {
 	if x.s.endpoint == endpointEmbeddings {
 		x.sendEmbeddings(x.event.Data)
 		return
 	}
 	s := &x.s
 	f, _ := provider.For(x.model().Provider.Wire)
-	r := x.reread(x.event.Data)
-	r.MaxTokens = x.maxTokens()
-	r.Drop(x.carries())
+	r := x.reparse(x.event.Data)
+	r.MaxTokens = x.effectiveMaxTokens()
+	r.Drop(x.supportedParams())
 	if r.Dialect != f.Dialect && len(r.Extra) > 0 {
 		if s.strict {
-			x.next(fault.InvalidRequest, refusal{noRetry: true, details: extraDetails(r.Extra)})
+			x.next(fault.InvalidRequest, refusal{noRetry: true, details: x.extraDetails(r.Extra)})
 			return
 		}
 		s.dropped = appendExtra(s.dropped, r.Extra)
 	}
 	request := f.Request(x.wireCall(&r))
 	if request.URL == "" {
-		x.next(fault.InvalidRequest, refusal{noRetry: true})
+		x.next(fault.InvalidRequest, refusal{noRetry: true, details: []fault.Detail{
+			{Field: "body", Message: "cannot be translated for " + x.model().Name + "; use another model"},
+		}})
 		return
 	}
 	x.fetch(request)
@@ -147,8 +191,8 @@ const (
 	maxDropped    = 512
 )
 
-// appendExtra adds the names of members that our form has no place for. They come from the caller, and go
-// into a header.
+// appendExtra adds the names of members that chat.Request does not represent. The caller chose the names and they
+// go into a header, so they are checked and their number is limited.
 func appendExtra(dropped string, extra []chat.Member) string {
 	for i, m := range extra {
 		if i == maxExtraNames || len(dropped)+len(m.Name) > maxDropped {
@@ -174,21 +218,21 @@ func isWord(name string) bool {
 	return name != ""
 }
 
-func extraDetails(extra []chat.Member) (details []fault.Detail) {
+func (x *exchange) extraDetails(extra []chat.Member) (details []fault.Detail) {
 	for i, m := range extra {
 		if i < maxExtraNames {
-			details = append(details, fault.Detail{Field: m.Name, Message: "cannot be carried by the model"})
+			details = append(details, x.unsupported(m.Name))
 		}
 	}
 	return details
 }
 
-// fetch makes the call. No phase of it that comes before content outlives the time of all attempts.
+// fetch sends the request. Its timeouts before the first content are limited to the rest of the shared time limit.
 func (x *exchange) fetch(request abi.Action) {
 	s := &x.s
 	s.attempts++
-	s.asked = uint64(x.target()) + 1
-	s.secret = "" // it is in the request now
+	s.lastTarget = uint64(x.currentIndex()) + 1
+	s.providerKey = "" // the request contains it now
 	s.times.upstreamStart = x.now
 	s.stream = stream{opened: s.stream.opened}
 	request.Kind, request.ID, request.Buffer, request.Limit = abi.ActionFetch, idFetch, bufferUpstream, maxAnswerBytes
@@ -203,77 +247,79 @@ func (x *exchange) fetch(request abi.Action) {
 		x.enter(phaseWhole)
 	}
 	request.Timeouts = t
-	x.circuits.Try(&x.config.Routing, x.model().Name, x.owned(), x.now)
-	x.ask(request)
+	x.circuits.Try(&x.config.Routing, x.model().Name, x.usesOwnProviderKey(), x.now)
+	x.await(request)
 }
 
-// takeResponse takes a provider's whole answer, whatever its status.
-func (x *exchange) takeResponse() {
+// onResponse takes a whole provider response of any status.
+func (x *exchange) onResponse() {
 	x.s.times.upstream += x.since(x.s.times.upstreamStart)
-	x.tell(strconv.FormatUint(x.event.Code, 10))
+	x.noteAttempt(strconv.FormatUint(x.event.Code, 10))
 	if x.event.Code == 200 {
-		x.takeAnswer()
+		x.readAnswer()
 		return
 	}
 	f, _ := provider.For(x.model().Provider.Wire)
-	x.failed(f.Failure(x.event.Code, x.json()))
+	x.onProviderError(f.Failure(x.event.Code, x.json()))
 }
 
-// failed goes on after a provider's error: with the same target, with another, or not at all.
-func (x *exchange) failed(failure wire.Failure) {
+// onProviderError handles a provider's error response: it retries the same target, falls back to the next one, or refuses
+// the request.
+func (x *exchange) onProviderError(failure wire.Failure) {
 	model := x.model()
 	failure.Message = x.publicMessage(failure.Message)
-	r := x.explained(&failure)
+	r := x.providerRefusal(&failure)
 	r.retryMs = provider.RetryAfterMs(x.header("retry-after-ms"), x.header("retry-after"), x.now)
 	switch failure.Kind {
 	case wire.FailDown:
 		x.circuits.Failed(&x.config.Routing, model.Name, x.now)
 		x.retry(fault.ProviderError, r)
 	case wire.FailBusy:
-		x.refusedCredentials()
+		x.noteCredentialFailure()
 		x.retry(fault.ProviderBusy, r)
 	case wire.FailTarget:
-		x.refusedCredentials()
+		x.noteCredentialFailure()
 		x.next(fault.ProviderError, r)
 	case wire.FailTooLong:
-		x.next(x.rejectedAs(fault.TooLong), r.forGood(failure.Message))
+		x.next(x.familyFault(fault.TooLong), r.permanent(failure.Message))
 	case wire.FailFiltered:
-		x.refuse(x.rejectedAs(fault.Filtered), r.forGood(failure.Message))
+		x.refuse(x.familyFault(fault.Filtered), r.permanent(failure.Message))
 	default:
-		x.refuse(x.rejectedAs(fault.RejectedRequest), r.forGood(failure.Message))
+		x.refuse(x.familyFault(fault.RejectedRequest), r.permanent(failure.Message))
 	}
 }
 
-// refusedCredentials counts a failure that says nothing of the target for others' credentials.
-func (x *exchange) refusedCredentials() {
-	if !x.owned() {
+// noteCredentialFailure records in the target's circuit that the deployment's credentials failed. A failure of a
+// project's own key is not recorded, because it says nothing about other credentials.
+func (x *exchange) noteCredentialFailure() {
+	if !x.usesOwnProviderKey() {
 		x.circuits.Refused(&x.config.Routing, x.model().Name, x.now)
 	}
 }
 
-// rejectedAs is how the caller's family is told that the provider did not want the request. Our own says 502:
-// its requests are checked, so that it is not the caller's fault.
-func (x *exchange) rejectedAs(f fault.Fault) fault.Fault {
+// familyFault is the fault for a request that the provider rejected. The native endpoints return 502 instead of
+// 400: their requests are validated here, so the error is not the caller's.
+func (x *exchange) familyFault(f fault.Fault) fault.Fault {
 	if x.s.dialect == chat.Native {
 		return fault.ProviderRejected
 	}
 	return f
 }
 
-// takeFault takes an attempt that brought no whole answer, and no stream's beginning.
-func (x *exchange) takeFault() {
+// onFault handles an attempt without a complete response and without a stream head.
+func (x *exchange) onFault() {
 	s := &x.s
 	s.times.upstream += x.since(s.times.upstreamStart)
-	x.tell(faultWord(x.event.Code))
+	x.noteAttempt(faultWord(x.event.Code))
 	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
 	switch x.event.Code {
 	case abi.FaultConnect, abi.FaultUndelivered:
 		x.next(fault.ProviderError, refusal{})
 	case abi.FaultBroken, abi.FaultTooLarge:
-		x.bookUnknown()
+		x.chargeUnreported()
 		x.refuse(fault.ProviderAnswer, refusal{})
 	default:
-		x.bookUnknown()
+		x.chargeUnreported()
 		x.next(fault.ProviderTimeout, refusal{})
 	}
 }
@@ -290,63 +336,64 @@ func faultWord(code uint64) string {
 	return "timeout"
 }
 
-// retry tries the same target again after a wait, if it may and the wait is not too long; else the next.
+// retry repeats the request to the same target after a backoff. If no retry is left, or the backoff is too long,
+// it falls back to the next target.
 func (x *exchange) retry(f fault.Fault, r refusal) {
 	s := &x.s
 	wait, ok := route.BackoffMs(&x.config.Routing, s.retries, r.retryMs, x.random())
-	if s.retries >= x.config.Routing.Retries || !ok || wait >= x.remainingMs() || x.resting() {
+	if s.retries >= x.config.Routing.Retries || !ok || wait >= x.remainingMs() || x.circuitOpen() {
 		x.next(f, r)
 		return
 	}
 	s.retries++
 	x.enter(phaseBackoff)
-	x.ask(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: wait})
+	x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: wait})
 }
 
-// next falls back to the next target. If there is none, the caller gets the last target's error.
+// next falls back to the next target. Without one, it returns the current target's error to the caller.
 func (x *exchange) next(f fault.Fault, r refusal) {
 	s := &x.s
-	last := s.at
-	s.at++
-	s.retries, s.limit = 0, 0
-	s.secret = "" // it was the last target's provider's
+	previous := s.orderIndex
+	s.orderIndex++
+	s.retries, s.imposedMaxTokens = 0, 0
+	s.providerKey = "" // it belongs to the previous target's provider
 	if !x.chooseTarget() {
-		s.at = last
+		s.orderIndex = previous
 		x.refuse(f, r)
 		return
 	}
 	x.attempt()
 }
 
-const maxStory = 400
+const maxAttemptResults = 400
 
-// tell adds to the story of the attempts: which target, and how its attempt ended.
-func (x *exchange) tell(how string) {
+// noteAttempt appends an attempt's target and outcome to the attempt results.
+func (x *exchange) noteAttempt(result string) {
 	s := &x.s
 	model := x.model()
-	word := model.Provider.Name + "/" + model.Name + "=" + how
-	if s.story != "" {
-		word = ", " + word
+	entry := model.Provider.Name + "/" + model.Name + "=" + result
+	if s.attemptResults != "" {
+		entry = ", " + entry
 	}
-	if len(s.story)+len(word) <= maxStory {
-		s.story += word
+	if len(s.attemptResults)+len(entry) <= maxAttemptResults {
+		s.attemptResults += entry
 	}
 }
 
-// attemptsHeader is the number of attempts, and their story: "2; openai/gpt-4.1=503, gemini/gemini-3-flash=200".
+// attemptsHeader is the number of attempts and their outcomes: "2; openai/gpt-4.1=503, gemini/gemini-3-flash=200".
 func (x *exchange) attemptsHeader() string {
 	n := strconv.FormatUint(x.s.attempts, 10)
-	if x.s.story == "" {
+	if x.s.attemptResults == "" {
 		return n
 	}
-	return n + "; " + x.s.story
+	return n + "; " + x.s.attemptResults
 }
 
-// noteLeft notes that nobody waits any more.
-func (x *exchange) noteLeft() { x.s.left = true }
+// noteDisconnect records that the client has disconnected.
+func (x *exchange) noteDisconnect() { x.s.disconnected = true }
 
-// abandon ends a request between two attempts: its caller is gone.
+// abandon ends a request between two attempts because the client has disconnected.
 func (x *exchange) abandon() {
-	x.s.left = true
+	x.s.disconnected = true
 	x.refuse(clientClosed, refusal{})
 }

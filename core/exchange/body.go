@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"crypto/sha256"
+	"strconv"
 
 	"github.com/tidwall/gjson"
 
@@ -15,46 +16,54 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// takeBody takes the request's body: checked, read, and its members written anew into a buffer of their own.
-func (x *exchange) takeBody() {
+// onBody validates and parses the body, and stores its re-encoded members in a buffer.
+func (x *exchange) onBody() {
 	x.readBody()
 	x.proceed()
 }
 
-// takeEarlyBody takes a body that is there before it is known whether the key may send it.
-func (x *exchange) takeEarlyBody() { x.readBody() }
+// onEarlyBody parses a body that arrives before the key's permission is known.
+func (x *exchange) onEarlyBody() { x.readBody() }
 
 func (x *exchange) readBody() {
 	s := &x.s
 	switch x.event.Code {
 	case abi.OutcomeTooLarge:
-		x.reject(fault.BodyTooLarge)
+		x.rejectLargeBody()
 	case abi.OutcomeOK:
 		s.bodyDone = true
 		x.parse(x.event.Data)
-		if s.bad != "" && s.idempotency != "" {
+		if s.rejected != "" && s.idempotency != "" {
 			sum := sha256.Sum256(x.event.Data)
 			s.bodyHash = keys.Hex(sum[:])
 		}
 	default:
 		s.idempotency = ""
-		x.reject(fault.InvalidRequest, fault.Detail{Field: "body", Message: "must arrive whole"})
+		x.reject(fault.InvalidRequest, fault.Detail{Field: "body", Message: "ended early; send the request again"})
 	}
 }
 
 func (x *exchange) parse(body []byte) {
-	p := api.Parser{Skim: true}
-	if x.s.badIdempotency {
-		p.Wrong("Idempotency-Key", "must be 1 to 255 printable ASCII characters")
+	p := api.Parser{Skim: true, Strict: x.s.strict}
+	if n := x.s.invalidIdempotency; n > 0 {
+		message := "must have 1 to 255 printable ASCII characters"
+		if n > maxIdempotency {
+			message += ", got " + strconv.FormatUint(n, 10)
+		}
+		p.Wrong("Idempotency-Key", message)
 	}
-	if problem := jsontext.Check(body); problem != jsontext.OK {
-		p.Wrong("body", problem.String())
+	if found := jsontext.Examine(body); found.Problem != jsontext.OK {
+		message := found.Message(api.Quote)
+		if len(body) == 0 {
+			message = "is required"
+		}
+		p.Wrong("body", message)
 		x.reject(fault.InvalidRequest, p.Details...)
 		return
 	}
 	root := gjson.ParseBytes(body)
 	if !root.IsObject() {
-		p.Wrong("body", "must be a JSON object")
+		p.WrongType("body", "a JSON object", root)
 		x.reject(fault.InvalidRequest, p.Details...)
 		return
 	}
@@ -67,14 +76,16 @@ func (x *exchange) parse(body []byte) {
 	case len(p.Details) > 0:
 		x.reject(fault.InvalidRequest, p.Details...)
 	case !policy.Knows(x.config, parsed.Request.Model, config.ChatModel):
-		x.unknownModel(parsed.Request.Model)
+		x.noteUnknownModel(parsed.Request.Model)
 	default:
-		x.takeRequest(&parsed)
+		x.keepRequest(&parsed)
+		x.s.request.foreign, x.s.request.unknown = p.Foreign, appendExtra("", parsed.Unknown)
 	}
 }
 
-// takeRequest keeps what the exchange needs of a request, and its members for targets of their dialect.
-func (x *exchange) takeRequest(parsed *api.Parsed) {
+// keepRequest stores the parts of the request that later steps need, and its members for targets of the same
+// dialect.
+func (x *exchange) keepRequest(parsed *api.Parsed) {
 	s, r := &x.s, &parsed.Request
 	if parsed.PromptTokens == 0 {
 		parsed.PromptTokens = r.PromptTokens()
@@ -86,13 +97,12 @@ func (x *exchange) takeRequest(parsed *api.Parsed) {
 		params: r.Params(), defaulted: parsed.Defaulted,
 	}
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferMembers, Data: parsed.Members})
-	x.nameRequest(parsed.Members)
+	x.computeCacheKey(parsed.Members)
 }
 
-// nameRequest makes the cache key. It covers everything that the answer depends on: the request in its
-// canonical form and the catalog's version; the project stands in front of the hash. Whether the answer is
-// streamed does not matter to it.
-func (x *exchange) nameRequest(members []byte) {
+// computeCacheKey hashes everything that the response depends on: the canonical request and the catalog version.
+// The project ID is a prefix of the key (cacheEntryKey). Whether the response is streamed makes no difference.
+func (x *exchange) computeCacheKey(members []byte) {
 	r := &x.s.request
 	w := abi.Writer{Buf: make([]byte, 0, 128)}
 	w.String(x.config.Version)
@@ -114,16 +124,17 @@ func (x *exchange) nameRequest(members []byte) {
 	}
 }
 
-// reread reads the request again, for a target that it has to be translated for.
-func (x *exchange) reread(body []byte) chat.Request {
+// reparse parses the body again to translate it for a target.
+func (x *exchange) reparse(body []byte) chat.Request {
 	p := api.Parser{}
 	parsed := x.readRequest(&p, gjson.ParseBytes(body))
 	parsed.Request.Stream = x.s.request.stream
 	return parsed.Request
 }
 
-// unknownModel notes a name that the catalog does not have. Which names would do is known with the key's record.
-func (x *exchange) unknownModel(name string) {
+// noteUnknownModel records a model name that is not in the catalog. The suggestions in the error message need
+// the key's record, which arrives separately.
+func (x *exchange) noteUnknownModel(name string) {
 	x.s.request.model = name
-	x.s.bad, x.s.bodyDone = fault.UnknownModel.Code, true
+	x.s.rejected, x.s.bodyDone = fault.UnknownModel.Code, true
 }

@@ -12,21 +12,21 @@ import (
 	"github.com/postern-ai/postern/core/provider"
 )
 
-// entry is a cached answer. Only clean, complete ones are stored.
+// entry is a cached response. Only complete ones with reported usage are stored.
 type entry struct {
 	storedMs  uint64
 	expiresMs uint64
 	provider  string
 	model     string
 	usage     chat.Usage
-	dropped   string // names of what the provider did not get
-	raw       bool   // body is a whole answer as the provider sent it, in the caller's dialect; else deltas
+	dropped   string // names of the parameters that the provider did not get
+	raw       bool   // body is the provider's original response in the caller's dialect; otherwise encoded deltas
 	body      []byte
 }
 
 const (
 	entryFormat = 3
-	// minKVSeconds is the shortest life that KV takes (expirationTtl).
+	// minKVSeconds is the shortest TTL that KV accepts (expirationTtl).
 	minKVSeconds = 60
 )
 
@@ -52,7 +52,7 @@ func (e *entry) fields(f *abi.Fields) {
 	f.Bytes(&e.body)
 }
 
-// decodeEntry reads an entry; ok is false for one that is damaged.
+// decodeEntry decodes an entry; ok is false if it is corrupt.
 func decodeEntry(data []byte) (e entry, ok bool) {
 	if len(data) < 8 {
 		return e, false
@@ -69,7 +69,7 @@ func decodeEntry(data []byte) (e entry, ok bool) {
 	return e, r.End() == nil
 }
 
-// response is the answer that an entry holds.
+// response decodes the response in an entry.
 func (x *exchange) response(e *entry) (r chat.Response, ok bool) {
 	if e.raw {
 		return provider.ForDialect(x.s.dialect).Response(gjson.ParseBytes(e.body))
@@ -78,7 +78,8 @@ func (x *exchange) response(e *entry) (r chat.Response, ok bool) {
 	return chat.Fold(deltas), err == nil
 }
 
-// checksum is FNV-1a, against damage, not against malice: nobody but us writes there.
+// checksum is FNV-1a. It detects corruption; tampering is not a concern, because only this gateway writes the
+// entries.
 func checksum(data []byte) uint64 {
 	sum := uint64(14695981039346656037)
 	for _, b := range data {
@@ -87,9 +88,9 @@ func checksum(data []byte) uint64 {
 	return sum
 }
 
-// cacheName is where an answer stands, in memory and in KV: under the project, so that no two projects ever
-// share one, nor two versions of a project's policy, and the mock's answers apart from real ones.
-func (x *exchange) cacheName() string {
+// cacheEntryKey is the key of a response in host memory and KV. It separates projects, the versions of a project's
+// policy, and the mock's responses from real ones.
+func (x *exchange) cacheEntryKey() string {
 	name := "cache/" + x.s.record.ProjectID + "/" + x.s.cacheKey
 	if version := x.s.record.Policy; version > 0 {
 		name += "/" + strconv.FormatUint(version, 10)
@@ -100,47 +101,49 @@ func (x *exchange) cacheName() string {
 	return name
 }
 
-// cacheable: the project wants a cache and the caller has not forbidden it.
+// cacheable reports whether the project enables the cache and the caller has not sent no-store.
 func (x *exchange) cacheable() bool {
 	return x.s.record.CacheTTLSeconds > 0 && !x.s.cacheControl.noStore
 }
 
-// mayRead: the caller takes a cached answer.
-func (x *exchange) mayRead() bool {
+// cacheReadable reports whether the caller accepts a cached response.
+func (x *exchange) cacheReadable() bool {
 	return x.cacheable() && !x.s.cacheControl.noCache && x.s.cacheControl.maxAge != 1
 }
 
-// hotKeepMs is how long an answer that was found in KV stays in the isolate's memory.
+// hotKeepMs is how long a response found in KV stays in the isolate's memory.
 const hotKeepMs = 60_000
 
-func (x *exchange) cacheLookup(id, where uint64) {
-	x.ask(abi.Action{Kind: abi.ActionRead, ID: id, Key: x.cacheName(), Where: where, KeepMs: hotKeepMs})
+func (x *exchange) readCache(id, where uint64) {
+	x.await(abi.Action{Kind: abi.ActionRead, ID: id, Key: x.cacheEntryKey(), Where: where, KeepMs: hotKeepMs})
 }
 
-func (x *exchange) lookInMemory() {
+func (x *exchange) readMemoryCache() {
 	x.enter(phaseLookup)
-	x.cacheLookup(idMemory, abi.WhereMemory)
+	x.readCache(idMemory, abi.WhereMemory)
 }
 
-// takeMemory takes the fast tier's answer. On a miss the slow one is asked beside the admission.
-func (x *exchange) takeMemory() {
-	x.noteCached()
+// onMemoryCache takes the result of the lookup in host memory. After a miss, the KV lookup runs in parallel with
+// the admission.
+func (x *exchange) onMemoryCache() {
+	x.noteCacheResult()
 	x.admitCompletion()
 	if !x.s.hit.found {
-		x.cacheLookup(idKV, abi.WhereKV)
+		x.readCache(idKV, abi.WhereKV)
 	}
 }
 
-// noteCached takes a tier's answer. A failure, or a damaged or an old entry, is a miss.
-func (x *exchange) noteCached() {
+// noteCacheResult takes the result of a cache lookup. A failure counts as a miss, and so does a corrupt or expired
+// entry.
+func (x *exchange) noteCacheResult() {
 	if x.event.Code == abi.OutcomeOK {
-		x.takeHit(x.event.Data)
+		x.useHit(x.event.Data)
 	}
 }
 
-// takeCached answers the admitted request from the cache, or sends it to a provider.
-func (x *exchange) takeCached() {
-	x.noteCached()
+// onKVCache responds to the admitted request from the cache, or sends it to a provider.
+func (x *exchange) onKVCache() {
+	x.noteCacheResult()
 	if x.s.hit.found {
 		x.respondHit()
 		return
@@ -148,23 +151,23 @@ func (x *exchange) takeCached() {
 	x.dispatch()
 }
 
-// takeLastChance answers a request that the budget has nothing for from the cache, or refuses it.
-func (x *exchange) takeLastChance() {
-	x.noteCached()
+// onKVCacheOverBudget responds from the cache, or refuses the request because the budget is exhausted.
+func (x *exchange) onKVCacheOverBudget() {
+	x.noteCacheResult()
 	x.outOfBudget()
 }
 
-// respondHit answers from the cache, now that the request is admitted.
+// respondHit responds to the admitted request from the cache.
 func (x *exchange) respondHit() {
 	if x.s.idempotency != "" {
 		x.enter(phaseKeepHit)
-		x.ask(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferAnswer})
+		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferAnswer})
 		return
 	}
 	x.finishHit()
 }
 
-// finishHit sends the cached answer, and keeps it for a repeat if the caller gave an Idempotency-Key.
+// finishHit sends the cached response. With an Idempotency-Key it also stores it for a replay.
 func (x *exchange) finishHit() {
 	s := &x.s
 	headers := x.answerHeaders(&answer{provider: s.hit.provider, model: s.hit.model, cached: true})
@@ -182,8 +185,8 @@ func (x *exchange) finishHit() {
 	x.end()
 }
 
-// takeHit keeps a stored answer ready, if it is good for this request.
-func (x *exchange) takeHit(data []byte) {
+// useHit stores a cached response in bufferAnswer if it is valid for this request.
+func (x *exchange) useHit(data []byte) {
 	e, ok := decodeEntry(data)
 	if !ok || e.expiresMs <= x.now {
 		return
@@ -192,7 +195,7 @@ func (x *exchange) takeHit(data []byte) {
 		return
 	}
 	if m := x.config.Model(e.model); m == nil || !policy.Listed(x.config, x.s.record.Models, m, x.s.request.model) {
-		return // another key of the project has asked; this one may not
+		return // cached for another key of the project; this key is not allowed to use the model
 	}
 	body := e.body
 	if !e.raw || x.s.request.stream {
@@ -201,24 +204,24 @@ func (x *exchange) takeHit(data []byte) {
 			return
 		}
 		m := x.meta(&answer{provider: e.provider, model: e.model, usage: e.usage, cached: true})
-		body = x.written(&r, &m)
+		body = x.encodeAnswer(&r, &m)
 	}
 	x.s.hit, x.s.dropped = hit{true, e.provider, e.model}, e.dropped
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferAnswer, Data: body})
 }
 
-// maxEntryBytes bounds what is kept of an answer: longer ones are rarely asked for twice.
+// maxEntryBytes is the size limit for a cached response.
 const maxEntryBytes = 1 << 20
 
-// store puts a fresh answer into the cache: as it came (raw), or its deltas.
+// store caches a response: the provider's original body (raw), or encoded deltas.
 func (x *exchange) store(a *answer, raw bool, body []byte) {
-	if !x.cacheable() || !a.clean || len(body) > maxEntryBytes {
+	if !x.cacheable() || !a.storable || len(body) > maxEntryBytes {
 		return
 	}
 	ttl := x.s.record.CacheTTLSeconds
 	e := entry{x.now, x.now + ttl*1000, a.provider, a.model, a.usage, x.s.dropped, raw, body}
 	write := abi.Action{
-		Kind: abi.ActionWrite, Key: x.cacheName(), Where: abi.WhereMemory, KeepMs: ttl * 1000, TTL: ttl,
+		Kind: abi.ActionWrite, Key: x.cacheEntryKey(), Where: abi.WhereMemory, KeepMs: ttl * 1000, TTL: ttl,
 		Body: []abi.Part{{Data: e.encode()}},
 	}
 	if ttl >= minKVSeconds {

@@ -8,14 +8,14 @@ import (
 	"github.com/postern-ai/postern/core/provider"
 )
 
-// countTokens answers POST /v1/messages/count_tokens. It counts against the limits, and costs nothing. A
-// provider that counts is asked; of others, and if that fails, the count is an estimate.
+// countTokens answers POST /v1/messages/count_tokens. It counts toward the rate limits and is free. If the
+// provider has no such endpoint or fails, the count is an estimate.
 func (x *exchange) countTokens() {
 	s := &x.s
 	for i := range x.targets() {
 		s.order = append(s.order, byte(i))
 	}
-	if s.left || x.testMode() || !x.chooseTarget() {
+	if s.disconnected || x.testMode() || !x.chooseTarget() {
 		x.respondCount(s.request.promptTokens, true)
 		return
 	}
@@ -32,9 +32,9 @@ func (x *exchange) countTokens() {
 	x.fetchCount()
 }
 
-// takeCountKey counts with the project's own key; if that does not open, the count is an estimate.
-func (x *exchange) takeCountKey() {
-	if !x.takeSecret() || x.s.left {
+// onCountUnsealed counts with the project's provider key. If decryption failed, the count is an estimate.
+func (x *exchange) onCountUnsealed() {
+	if !x.keepProviderKey() || x.s.disconnected {
 		x.respondCount(x.s.request.promptTokens, true)
 		return
 	}
@@ -47,8 +47,8 @@ func (x *exchange) fetchCount() {
 	x.enter(phaseCount)
 }
 
-// takeCount takes the provider's answer.
-func (x *exchange) takeCount() {
+// onCount takes the provider's response.
+func (x *exchange) onCount() {
 	f, _ := provider.For(x.model().Provider.Wire)
 	if x.event.Kind == abi.EventResponse && x.event.Code == 200 {
 		if n, ok := f.CountResponse(x.json()); ok {

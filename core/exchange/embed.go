@@ -24,7 +24,7 @@ const (
 	maxDimensions = 65536
 )
 
-// embeddings is a body of POST /v1/embeddings.
+// embeddings is the body of POST /v1/embeddings.
 // Source: OpenAI's API reference, "Create embeddings" (platform.openai.com/docs/api-reference/embeddings).
 type embeddings struct {
 	call   wire.EmbedCall
@@ -45,7 +45,7 @@ func readEmbeddings(p *api.Parser, root gjson.Result) (e embeddings) {
 			e.call.Dimensions = p.Integer(name, v, 1, maxDimensions)
 		case "encoding_format":
 			if e.base64 = v.Str == "base64"; !e.base64 && v.Str != "float" && v.Type != gjson.Null {
-				p.Wrong(name, "must be float or base64")
+				p.WrongValue(name, "float or base64", v)
 			}
 		case "user":
 			e.call.User = p.Text(name, v)
@@ -61,37 +61,47 @@ func readEmbeddings(p *api.Parser, root gjson.Result) (e embeddings) {
 	return e
 }
 
+const onlyOneForm = "must contain only strings or only arrays of token IDs"
+
+// length is the number of elements of an array.
+func length(v gjson.Result) (n int) {
+	v.ForEach(func(_, _ gjson.Result) bool { n++; return true })
+	return n
+}
+
 func (e *embeddings) inputs(p *api.Parser, v gjson.Result) {
 	switch {
 	case v.Type == gjson.String:
-		e.call.Inputs = []jsontext.Spelled{jsontext.Inside(v.Raw)}
+		e.call.Inputs = []jsontext.Escaped{jsontext.Inside(v.Raw)}
 	case v.IsArray() && v.Get("0").Type == gjson.Number:
 		e.tokens(p, v)
 	case v.IsArray():
+		i := 0
 		v.ForEach(func(_, item gjson.Result) bool {
 			if item.IsArray() {
 				e.tokens(p, item)
 			} else {
-				e.call.Inputs = append(e.call.Inputs, p.Text("input", item))
+				e.call.Inputs = append(e.call.Inputs, p.Text(api.At("input", i, ""), item))
 			}
+			i++
 			return !p.Full() && len(e.call.Inputs)+len(e.call.Tokens) <= maxInputs
 		})
 	default:
-		p.Wrong("input", "must be a string or an array")
+		p.WrongType("input", "a string, an array of strings or an array of token IDs", v)
 	}
 	if n := len(e.call.Inputs) + len(e.call.Tokens); len(p.Details) == 0 && (n == 0 || n > maxInputs) {
-		p.Wrong("input", "must have 1 to 2048 elements")
+		p.Wrong("input", "must have 1 to 2048 elements, got "+strconv.Itoa(length(v)))
 	}
 	if len(e.call.Inputs) > 0 && len(e.call.Tokens) > 0 {
-		p.Wrong("input", "must be all texts or all tokens")
+		p.Wrong("input", onlyOneForm)
 	}
 }
 
-// tokens takes one input that is given as token ids.
+// tokens reads one input that consists of token IDs.
 func (e *embeddings) tokens(p *api.Parser, v gjson.Result) {
 	v.ForEach(func(_, id gjson.Result) bool {
 		if id.Type != gjson.Number {
-			p.Wrong("input", "must be all texts or all tokens")
+			p.Wrong("input", onlyOneForm)
 		}
 		return id.Type == gjson.Number
 	})
@@ -114,17 +124,17 @@ func (x *exchange) parseEmbeddings(p *api.Parser, root gjson.Result) {
 	case len(p.Details) > 0:
 		x.reject(fault.InvalidRequest, p.Details...)
 	case !policy.Knows(x.config, e.model, config.EmbeddingModel):
-		x.unknownModel(e.model)
+		x.noteUnknownModel(e.model)
 	default:
 		x.s.request = request{model: e.model, promptTokens: e.promptTokens()}
-		x.nameRequest([]byte(root.Raw))
+		x.computeCacheKey([]byte(root.Raw))
 	}
 }
 
-// sendEmbeddings asks the present target.
+// sendEmbeddings sends the request to the current target.
 func (x *exchange) sendEmbeddings(body []byte) {
 	e := readEmbeddings(&api.Parser{}, gjson.ParseBytes(body))
-	e.call.Model, e.call.NowMs = x.keyed(x.model()), x.now
+	e.call.Model, e.call.NowMs = x.withOwnProviderKey(x.model()), x.now
 	f, _ := provider.For(e.call.Model.Provider.Wire)
 	var request abi.Action
 	if f.EmbedRequest != nil {
@@ -132,7 +142,8 @@ func (x *exchange) sendEmbeddings(body []byte) {
 	}
 	if request.URL == "" {
 		x.next(fault.InvalidRequest, refusal{noRetry: true, details: []fault.Detail{
-			{Field: "input", Message: "cannot be carried by the model"},
+			{Field: "input", Message: "has a form that " + x.model().Name +
+				" does not support; send one string per request or use another model"},
 		}})
 		return
 	}
@@ -155,8 +166,8 @@ func (x *exchange) mockEmbeddings(body []byte) {
 	x.answerEmbeddings(&out, "mock")
 }
 
-// takeEmbeddings reads a provider's 200.
-func (x *exchange) takeEmbeddings() {
+// readEmbeddingsAnswer reads a provider's 200 response.
+func (x *exchange) readEmbeddingsAnswer() {
 	model := x.model()
 	f, _ := provider.For(model.Provider.Wire)
 	var e wire.Embedding
@@ -165,10 +176,10 @@ func (x *exchange) takeEmbeddings() {
 		e, ok = f.EmbedResponse(root)
 	}
 	if !ok {
-		x.unreadable()
+		x.refuseUnreadable()
 		return
 	}
-	if !believed(&e.Usage, 0) {
+	if !credible(&e.Usage, 0) {
 		e.Usage = chat.Usage{Input: x.s.request.promptTokens}
 	}
 	e.Usage.Output = 0
@@ -181,10 +192,10 @@ func (x *exchange) answerEmbeddings(e *wire.Embedding, providerName string) {
 	a.provider = providerName
 	body := embeddingsJSON(e, a.model, &a.usage, x.s.request.base64)
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferUpstream, Data: body})
-	x.succeed(a, nil, body)
+	x.respondAnswer(a, nil, body)
 }
 
-// embeddingsJSON writes OpenAI's list of embeddings.
+// embeddingsJSON encodes a list of embeddings in OpenAI's format.
 func embeddingsJSON(e *wire.Embedding, model string, u *chat.Usage, packed bool) []byte {
 	b := jsontext.Builder{B: make([]byte, 0, 4096)}
 	b.Open('{')
@@ -214,7 +225,7 @@ func embeddingsJSON(e *wire.Embedding, model string, u *chat.Usage, packed bool)
 	return b.B
 }
 
-// floats are a vector's numbers as OpenAI packs them: 32-bit floats, the lowest byte first.
+// floats packs a vector as OpenAI does for base64: 32-bit floats, little-endian.
 func floats(vector string) (packed []byte) {
 	gjson.Parse(vector).ForEach(func(_, v gjson.Result) bool {
 		bits := math.Float32bits(float32(v.Num))

@@ -3,6 +3,7 @@ package exchange
 import (
 	"strings"
 
+	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
@@ -31,12 +32,12 @@ const (
 type endpoint struct {
 	path, method string
 	id           endpointID
-	needs        doc.Permission // of the key; 0: any key
-	dialect      chat.Dialect   // of requests, answers and errors
+	needs        doc.Permission // required of the key; 0: any key
+	dialect      chat.Dialect   // of requests, responses and errors
 }
 
-// endpoints is the endpoint table: all that is answered here, and not forwarded to the control plane. A path that
-// ends with a slash stands for all that begin with it. HEAD is answered where GET is.
+// endpoints lists the endpoints that the core handles itself; others belong to the control plane or do not exist.
+// A path with a trailing slash matches every path below it. HEAD is allowed where GET is.
 var endpoints = []endpoint{
 	{"/api/ai/complete", "POST", endpointComplete, doc.MayComplete, chat.Native},
 	{"/api/ai/chat", "POST", endpointChat, doc.MayComplete, chat.Native},
@@ -53,9 +54,9 @@ var endpoints = []endpoint{
 }
 
 const (
-	// rootPath is the one endpoint here that needs no key.
+	// rootPath is the only endpoint here that needs no key.
 	rootPath = "/"
-	// openAPIPath is the description of the API, which the control plane serves.
+	// openAPIPath is the path of the API description. The control plane serves it.
 	openAPIPath = "/openapi.yaml"
 )
 
@@ -68,21 +69,25 @@ func (id endpointID) row() endpoint {
 	return endpoint{}
 }
 
-// hasBody: the request has one, of JSON.
+// hasBody reports whether requests have a JSON body.
 func (id endpointID) hasBody() bool { return id >= endpointComplete && id <= endpointEmbeddings }
 
-// listsModels: the endpoint is answered from the catalog and the project's policy.
+// listsModels reports whether the response is made from the catalog and the project's policy.
 func (id endpointID) listsModels() bool { return id == endpointModels || id == endpointModel }
 
-// match finds the endpoint. A path that another method would find is a 405.
-func (x *exchange) match(path, method string) (f fault.Fault, allow string) {
+// matchEndpoint sets the endpoint, or returns 404. If the path exists with another method, it returns 405 and the Allow
+// header.
+func (x *exchange) matchEndpoint(path, method string) (fault.Fault, refusal) {
 	x.s.dialect = pathDialect(path)
 	for _, e := range endpoints {
-		if e.path != path && !e.under(path) {
+		if !e.matches(path) {
 			continue
 		}
 		if e.method != method && !(e.method == "GET" && method == "HEAD") {
-			return fault.MethodNotAllowed, allowed(e.method)
+			allow := allowHeader(e.method)
+			return fault.MethodNotAllowed, refusal{allow: allow, details: []fault.Detail{
+				{Field: "method", Message: "must be " + strings.ReplaceAll(allow, ", ", " or ") + ", got " + api.Quote(method)},
+			}}
 		}
 		x.s.endpoint, x.s.dialect = e.id, e.dialect
 		if x.header("anthropic-version") != "" && e.id.listsModels() {
@@ -91,24 +96,47 @@ func (x *exchange) match(path, method string) (f fault.Fault, allow string) {
 		if e.id == endpointModel {
 			x.s.query = path[len(e.path):min(len(path), len(e.path)+maxQuery)]
 		}
-		return fault.Fault{}, ""
+		return fault.Fault{}, refusal{}
 	}
-	return fault.NotFound, ""
+	return fault.NotFound, refusal{details: []fault.Detail{unknownPath(path)}}
 }
 
-// under says whether a path is below an endpoint that stands for all such paths.
-func (e *endpoint) under(path string) bool {
-	return e.path != rootPath && strings.HasSuffix(e.path, "/") && strings.HasPrefix(path, e.path)
+// unknownPath is the detail for a path that is not an endpoint. It suggests the endpoint that differs only in a missing
+// or repeated /v1, or a trailing slash.
+func unknownPath(path string) fault.Detail {
+	message := api.Subject(path) + "is not an endpoint; "
+	for _, e := range endpoints {
+		if e.listed() && barePath(e.path) == barePath(path) {
+			message += "did you mean " + e.path + "? "
+		}
+	}
+	return fault.Detail{Field: "path", Message: message + "GET / lists the endpoints"}
 }
 
-func allowed(method string) string {
+// barePath is a path without leading /v1 segments and trailing slashes.
+func barePath(path string) string {
+	for strings.HasPrefix(path, "/v1/") {
+		path = path[len("/v1"):]
+	}
+	return strings.TrimRight(path, "/")
+}
+
+// matches reports whether path is the endpoint's, or below it if the endpoint's has a trailing slash.
+func (e *endpoint) matches(path string) bool {
+	if e.path != rootPath && strings.HasSuffix(e.path, "/") {
+		return strings.HasPrefix(path, e.path) && len(path) > len(e.path)
+	}
+	return e.path == path
+}
+
+func allowHeader(method string) string {
 	if method == "GET" {
 		return "GET, HEAD"
 	}
 	return method
 }
 
-// pathDialect is what a caller of a path that is not there probably speaks.
+// pathDialect guesses the caller's dialect from an unknown path.
 func pathDialect(path string) chat.Dialect {
 	switch {
 	case strings.HasPrefix(path, "/v1/messages"):
@@ -119,7 +147,7 @@ func pathDialect(path string) chat.Dialect {
 	return chat.Native
 }
 
-// isControl says whether a path belongs to the control plane.
+// isControl reports whether a path belongs to the control plane.
 func isControl(path string) bool {
 	if path == openAPIPath {
 		return true
@@ -132,8 +160,8 @@ func isControl(path string) bool {
 	return false
 }
 
-// wellEscaped says whether every % of a path is followed by two hexadecimal digits. Libraries differ in how they
-// read others.
+// wellEscaped reports whether two hexadecimal digits follow every % of a path. Libraries disagree about other
+// paths.
 func wellEscaped(path string) bool {
 	for i := 0; i < len(path); i++ {
 		if path[i] != '%' {

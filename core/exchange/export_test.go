@@ -5,15 +5,15 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// PhaseName is the name of the phase that a state is in.
+// PhaseName is the name of the phase in an encoded state.
 func PhaseName(cfg *config.Config, stateBytes []byte) string {
 	return phaseNames[decodeState(stateBytes, cfg.Models).phase]
 }
 
-// PhaseNames are all phases.
+// PhaseNames are the names of all phases.
 func PhaseNames() []string { return phaseNames[:] }
 
-// BufferName is what a buffer holds, in a word.
+// BufferName is a one-word name for a buffer.
 func BufferName(number uint64) string {
 	switch {
 	case number >= bufferSealed:
@@ -22,15 +22,15 @@ func BufferName(number uint64) string {
 		return "piece"
 	}
 	return [...]string{
-		bufferBody: "body", bufferMembers: "members", bufferAnswer: "cached-answer", bufferError: "error", bufferUpstream: "upstream",
+		bufferBody: "body", bufferMembers: "members", bufferAnswer: "cached-response", bufferError: "error", bufferUpstream: "upstream",
 		bufferDeltas: "deltas", bufferPolicy: "policy",
 	}[number]
 }
 
-// UnknownMark is what stands in memory for a key that does not exist.
+// UnknownMark is the value in host memory for a key that does not exist.
 var UnknownMark = unknownMark
 
-// Entry is a cached answer as a provider sent it.
+// Entry encodes a cache entry with a provider's original response.
 func Entry(storedMs, expiresMs uint64, provider, model string, usage chat.Usage, body []byte) []byte {
 	e := entry{storedMs: storedMs, expiresMs: expiresMs, provider: provider, model: model, usage: usage, raw: true, body: body}
 	return e.encode()

@@ -8,72 +8,74 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// extension is a stream's wish to reserve more, beside its chunks.
+// extension is a stream's pending request to enlarge its reservation.
 type extension struct {
-	total int64 // what the meter was asked to reserve in all; 0: nothing is asked
-	least int64 // and if the budget has not that much, at least
-	slice slice
+	total    int64 // the total reservation requested from the meter; 0: no request is pending
+	minTotal int64 // to reserve if the budget has less than total
+	budget   budgetRequest
 }
 
 func (e *extension) fields(f *abi.Fields) {
 	f.Int(&e.total)
-	f.Int(&e.least)
-	e.slice.fields(f)
+	f.Int(&e.minTotal)
+	e.budget.fields(f)
 }
 
-// extendTokens is for how much more of a stream is reserved at a time; near the end of a budget, modestTokens.
+// extendTokens is the number of output tokens by which a stream's reservation grows, and minExtendTokens the
+// minimum when the budget is short.
 const (
-	extendTokens = 4096
-	modestTokens = 256
+	extendTokens    = 4096
+	minExtendTokens = 256
 )
 
-// watchBudget reserves more for a stream that grows beyond what was expected of it, well before it gets
-// there; and cuts it when the budget has no more.
+// watchBudget extends the reservation once a stream has used three quarters of it, and cuts the stream when the
+// budget has no more.
 func (x *exchange) watchBudget() {
 	s := &x.s
 	st := &s.stream
 	u := x.estimate(st.tokens())
 	cost := money.Add(s.spent.costPico, x.model().Cost(&u))
 	switch {
-	case x.testMode() || st.unwatched || cost == 0 || cost < s.admission.reserved*3/4:
-	case st.refused && cost >= s.admission.reserved:
-		x.cutStream()
-	case st.refused || st.extension.total > 0:
+	case x.testMode() || st.fixedReservation || cost == 0 || cost < s.admission.reserved*3/4:
+	case st.budgetExhausted && cost >= s.admission.reserved:
+		x.cutOverBudget()
+	case st.budgetExhausted || st.extension.total > 0:
 	default:
-		x.wantMore(u)
+		x.requestExtension(u)
 	}
 }
 
-// wantMore asks for the next part of a stream of which so much was seen: no more than the answer can still become.
-func (x *exchange) wantMore(seen chat.Usage) {
+// requestExtension requests a reservation for the next part of the stream, beyond the usage seen so far. The
+// caller's max tokens limit it.
+func (x *exchange) requestExtension(seen chat.Usage) {
 	e := &x.s.stream.extension
 	total, least := seen, seen
 	total.Output = seen.Output + extendTokens
 	if q := &x.s.request; q.maxTokens > 0 {
-		total.Output = min(total.Output, max(x.longest(x.model())*max(q.n, 1), seen.Output+modestTokens))
+		total.Output = min(total.Output, max(x.maxOutputTokens(x.model())*max(q.n, 1), seen.Output+minExtendTokens))
 	}
-	least.Output = seen.Output + modestTokens
+	least.Output = seen.Output + minExtendTokens
 	e.total = money.Add(x.s.spent.costPico, x.model().Cost(&total))
-	e.least = money.Add(x.s.spent.costPico, x.model().Cost(&least))
+	e.minTotal = money.Add(x.s.spent.costPico, x.model().Cost(&least))
 	if e.total <= x.s.admission.reserved {
 		e.total = 0
 		return
 	}
-	e.slice = slice{}
+	e.budget = budgetRequest{}
 	x.extend()
 }
 
 func (x *exchange) extend() {
 	e := &x.s.stream.extension
 	command := keymeter.Extend{
-		RequestID: x.s.requestID, TotalPico: e.total, LeastPico: e.least, Final: e.slice.final, Grant: e.slice.grant,
+		RequestID: x.s.requestID, TotalPico: e.total, LeastPico: e.minTotal, Final: e.budget.final, Grant: e.budget.grant,
 	}
 	x.call(idExtend, abi.ClassKeyMeter, x.s.keyHash, command.Encode())
 }
 
-// takeExtension takes the meter's answer. A meter that cannot be asked is no reason to cut a stream: what that
-// costs beyond its reservation is what it was underestimated by.
-func (x *exchange) takeExtension() {
+// onExtend takes the meter's reply. A stream is not cut because its meter is unreachable: the settlement charges its full
+// cost, even above the reservation, and the next chunk requests an extension again.
+func (x *exchange) onExtend() {
 	s := &x.s
 	e := &s.stream.extension
 	var reply keymeter.AdmitReply
@@ -87,65 +89,65 @@ func (x *exchange) takeExtension() {
 	case reply.Verdict == keymeter.Admitted:
 		s.admission.reserved, e.total = reply.ReservedPico, 0
 	case reply.Verdict == keymeter.Short:
-		e.slice.want(&reply)
-		x.askLedger(idExtendGrant, &e.slice)
+		e.budget.begin(&reply)
+		x.callGrant(idExtendGrant, &e.budget)
 	default:
-		// The meter does not have the reservation, or its period is over: nobody is kept out by this stream.
-		s.stream.unwatched, e.total = true, 0
+		// The meter has no such reservation, or its period is over: an extension would protect no budget.
+		s.stream.fixedReservation, e.total = true, 0
 	}
 }
 
-// takeExtensionGrant takes the Ledger's answer to a stream's wish.
-func (x *exchange) takeExtensionGrant() {
+// onExtendGrant takes the Ledger's reply to a stream's extension.
+func (x *exchange) onExtendGrant() {
 	e := &x.s.stream.extension
 	reply, err := x.grantReply()
 	switch {
 	case x.event.Code != abi.OutcomeOK || err != nil:
 		e.total = 0
 	case reply.Granted:
-		e.slice.got(&reply)
+		e.budget.accept(&reply)
 		x.extend()
-	case reply.Next > e.slice.need.After:
-		e.slice.need.After = reply.Next
+	case reply.Next > e.budget.need.After:
+		e.budget.need.After = reply.Next
 		if len(reply.Recall) == 0 {
-			x.askLedger(idExtendGrant, &e.slice)
+			x.callGrant(idExtendGrant, &e.budget)
 			return
 		}
 		x.recall(idExtendFlush, &reply)
-	case e.slice.again():
-		x.askLedger(idExtendGrant, &e.slice)
-	case e.slice.unasked:
+	case e.budget.nextPass():
+		x.callGrant(idExtendGrant, &e.budget)
+	case e.budget.unreachable:
 		e.total = 0
 	default:
-		x.s.stream.refused, e.total = true, 0
+		x.s.stream.budgetExhausted, e.total = true, 0
 	}
 }
 
-// takeExtensionFlush takes the news of a key that gives back what it holds idle.
-func (x *exchange) takeExtensionFlush() {
-	x.carry(x.event.ID-idExtendFlush+idExtendAbsorb, &x.s.stream.extension.slice)
-	x.extensionFlushed()
+// onExtendFlush takes the reply of a meter whose idle budget was recalled.
+func (x *exchange) onExtendFlush() {
+	x.deliverFlush(x.event.ID-idExtendFlush+idExtendAbsorb, &x.s.stream.extension.budget)
+	x.afterExtendFlush()
 }
 
-// takeExtensionAbsorbed: those news are with the Ledger, or could not be taken there.
-func (x *exchange) takeExtensionAbsorbed() {
+// onExtendAbsorb takes the Ledger's acknowledgement of that meter's batches.
+func (x *exchange) onExtendAbsorb() {
 	if x.event.Code != abi.OutcomeOK {
-		x.s.stream.extension.slice.unasked = true
+		x.s.stream.extension.budget.unreachable = true
 	}
-	x.extensionFlushed()
+	x.afterExtendFlush()
 }
 
-// extensionFlushed asks the Ledger again when all news is there.
-func (x *exchange) extensionFlushed() {
-	if !x.waitsWithin(idExtendFlush, idListEnd) {
-		x.askLedger(idExtendGrant, &x.s.stream.extension.slice)
+// afterExtendFlush asks the Ledger again when all batches are delivered.
+func (x *exchange) afterExtendFlush() {
+	if !x.pendingWithin(idExtendFlush, idListEnd) {
+		x.callGrant(idExtendGrant, &x.s.stream.extension.budget)
 	}
 }
 
-// cutStream ends a stream whose budget has ended.
-func (x *exchange) cutStream() {
+// cutOverBudget ends a stream with an error because the budget is exhausted.
+func (x *exchange) cutOverBudget() {
 	x.stopStream()
-	x.bookStream(false)
-	x.open()
+	x.chargeStream(false)
+	x.openStream()
 	x.refuse(fault.BudgetExceeded, refusal{noRetry: true})
 }

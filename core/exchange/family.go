@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// family is what the caller speaks.
+// family is the API family of the caller's dialect.
 func (x *exchange) family() api.Family {
 	switch x.s.dialect {
 	case chat.OpenAI:
@@ -29,12 +29,12 @@ func (x *exchange) apiError(f fault.Fault, r refusal) *api.Error {
 	return &api.Error{Fault: f, RequestID: x.s.requestID, Details: r.details, Message: r.message}
 }
 
-// errorBody is an error in the caller's family's shape.
+// errorBody encodes an error in the caller's dialect.
 func (x *exchange) errorBody(f fault.Fault, r refusal) []byte {
 	return x.family().Error(nil, x.apiError(f, r))
 }
 
-// readRequest reads a checked body.
+// readRequest parses a body that has passed jsontext.Check.
 func (x *exchange) readRequest(p *api.Parser, root gjson.Result) api.Parsed {
 	if x.s.endpoint == endpointCount {
 		return anthropic.ParseCount(p, root)

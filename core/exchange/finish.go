@@ -15,43 +15,44 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// ErrorHeaders are those of an answer that no step could make.
+// ErrorHeaders are the headers of the last-resort response, which a host sends when no step can run.
 var ErrorHeaders = []abi.Header{
 	{Name: "content-type", Value: "application/json"}, {Name: "cache-control", Value: "private, no-store"},
 }
 
-// refusal is what an error says besides its row of the table.
+// refusal is the variable part of an error response. The fixed part is the Fault.
 type refusal struct {
 	details []fault.Detail
-	allow   string           // 405
-	retryMs uint64           // when it may help to try again; 0: not said
-	noRetry bool             // it will not help
-	message jsontext.Spelled // the provider's own words, for callers who may read them
+	allow   string           // allowed methods, for 405
+	retryMs uint64           // when to retry; 0: no Retry-After
+	noRetry bool             // a retry fails too
+	message jsontext.Escaped // the provider's message, if callers may see it
 }
 
-// forGood marks an error that the same request will meet again. message is the provider's, as callers may read it.
-func (r refusal) forGood(message jsontext.Spelled) refusal {
+// permanent marks an error that a retry of the same request would get again. message is the provider's public
+// message.
+func (r refusal) permanent(message jsontext.Escaped) refusal {
 	return refusal{details: r.details, noRetry: true, message: message}
 }
 
 const maxMessage = 600
 
-// explained is the refusal for a provider's error answer. Our own endpoints have no error shape of a provider's:
-// there the status and the words are in the details.
-func (x *exchange) explained(failure *wire.Failure) (r refusal) {
+// providerRefusal is the refusal for a provider's error response. The native dialect has no field for a provider's
+// error, so status and message become a detail.
+func (x *exchange) providerRefusal(failure *wire.Failure) (r refusal) {
 	if x.s.dialect != chat.Native {
 		return r
 	}
-	text := x.model().Provider.Name + " answered " + strconv.FormatUint(x.event.Code, 10)
+	text := x.model().Provider.Name + " returned " + strconv.FormatUint(x.event.Code, 10)
 	if failure.Public() && failure.Message != "" {
-		text += ": " + clean(failure.Message.Plain())
+		text += ": " + stripControl(failure.Message.Plain())
 	}
 	r.details = []fault.Detail{{Field: "provider", Message: text}}
 	return r
 }
 
-// clean is a text without control characters.
-func clean(text string) string {
+// stripControl replaces control characters with spaces.
+func stripControl(text string) string {
 	return strings.Map(func(c rune) rune {
 		if c < ' ' || c == 0x7f {
 			return ' '
@@ -60,11 +61,11 @@ func clean(text string) string {
 	}, text)
 }
 
-// publicMessage is a provider's message as a caller may read it: short, and without the operator's secrets.
-// Where the project's own key was used, which is not at hand any more, there is none.
-func (x *exchange) publicMessage(message jsontext.Spelled) jsontext.Spelled {
+// publicMessage is the provider's message if callers may see it: short, and without the operator's secrets. With a
+// project's own provider key it is always empty, because the key is no longer available to search for.
+func (x *exchange) publicMessage(message jsontext.Escaped) jsontext.Escaped {
 	p, text := x.model().Provider, message.Plain()
-	secret := x.owned() || p.Key != "" && strings.Contains(text, p.Key)
+	secret := x.usesOwnProviderKey() || p.Key != "" && strings.Contains(text, p.Key)
 	for _, s := range p.Settings {
 		secret = secret || len(s.Value) >= minSecret && strings.Contains(text, s.Value)
 	}
@@ -74,44 +75,44 @@ func (x *exchange) publicMessage(message jsontext.Spelled) jsontext.Spelled {
 	return message
 }
 
-// minSecret is how long a setting is at least that could be one.
+// minSecret is the length in bytes from which a provider setting is treated as a secret.
 const minSecret = 12
 
-// refuse ends the exchange with an error, and gives back what it had reserved.
+// refuse ends the exchange with an error and releases its reservation.
 func (x *exchange) refuse(f fault.Fault, r refusal) {
 	if x.s.stream.opened {
-		x.breakOff(f, r)
+		x.failStream(f, r)
 		return
 	}
 	x.refuseWith(f, r, []abi.Part{{Data: x.errorBody(f, r)}})
 	if x.s.admission.admitted && x.s.admission.mode == keymeter.ModeReserve {
-		settle := x.settlement(keymeter.Released, x.askedModel(), f.Status)
+		settle := x.settlement(keymeter.Released, x.lastModel(), f.Status)
 		x.settle(&settle)
 	}
 	x.log(f.Status, f.Code)
 	x.end()
 }
 
-// refuseBad answers a bad request with the error that was written when it was found.
-func (x *exchange) refuseBad() {
-	if x.s.admission.admitted && x.repeatable() != "" {
+// respondRejection returns the error that reject recorded.
+func (x *exchange) respondRejection() {
+	if x.s.admission.admitted && x.replayKey() != "" {
 		x.enter(phaseKeepError)
-		x.ask(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferError})
+		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferError})
 		return
 	}
-	x.sendBad()
+	x.sendRejection()
 	x.end()
 }
 
-func (x *exchange) sendBad() {
+func (x *exchange) sendRejection() {
 	f := x.rejection()
 	x.refuseWith(f, refusal{}, []abi.Part{{Buffer: bufferError}})
 	x.log(f.Status, f.Code)
 }
 
-// finishBad answers a bad request, and keeps the answer for a repeat.
-func (x *exchange) finishBad() {
-	x.sendBad()
+// finishRejection returns the recorded error and stores it for a replay.
+func (x *exchange) finishRejection() {
+	x.sendRejection()
 	f := x.rejection()
 	settle := x.settlement(keymeter.Finish, "", f.Status)
 	x.keepReplay(&settle, f.Status, []abi.Header{{Name: "content-type", Value: "application/json"}}, x.event.Data)
@@ -119,7 +120,7 @@ func (x *exchange) finishBad() {
 	x.end()
 }
 
-// refuseWith sends an error.
+// refuseWith sends an error response.
 func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
 	headers := []abi.Header{{Name: "content-type", Value: "application/json"}}
 	add := func(name, value string) { headers = append(headers, abi.Header{Name: name, Value: value}) }
@@ -130,7 +131,7 @@ func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
 		add("www-authenticate", `Bearer realm="postern"`)
 	}
 	if r.retryMs > 0 {
-		// Retry-After is in whole seconds; at least one, or clients would hammer.
+		// Retry-After is in whole seconds. It is at least 1, so that clients do not retry in a tight loop.
 		add("retry-after", strconv.FormatUint(max(1, seconds(r.retryMs)), 10))
 		add("retry-after-ms", strconv.FormatUint(r.retryMs, 10))
 	}
@@ -143,28 +144,28 @@ func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
 	x.respond(f.Status, headers, body)
 }
 
-// breakOff ends a stream that the caller has begun to read with an error, and settles what was seen.
-func (x *exchange) breakOff(f fault.Fault, r refusal) {
+// failStream ends an open stream with an error event and settles the output seen so far.
+func (x *exchange) failStream(f fault.Fault, r refusal) {
 	m := x.streamMeta()
-	last := x.family().StreamError(nil, &x.s.stream.api, x.apiError(f, r), &m)
-	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: last}}})
+	event := x.family().StreamError(nil, &x.s.stream.api, x.apiError(f, r), &m)
+	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: event}}})
 	x.do(abi.Action{Kind: abi.ActionClose})
-	x.settleBroken(f)
+	x.settlePartial(f)
 }
 
-// settleBroken settles a stream that has no end: as served if the caller got something of it.
-func (x *exchange) settleBroken(f fault.Fault) {
+// settlePartial settles an incomplete stream: as served if it had content, else as released.
+func (x *exchange) settlePartial(f fault.Fault) {
 	outcome := keymeter.Released
-	if x.s.stream.content {
+	if x.s.stream.hasContent {
 		outcome = keymeter.Served
 	}
-	settle := x.settlement(outcome, x.askedModel(), f.Status)
+	settle := x.settlement(outcome, x.lastModel(), f.Status)
 	x.settle(&settle)
 	x.log(f.Status, f.Code)
 	x.end()
 }
 
-// daySpent: the limit that was hit is the day's, so waiting a moment does not help.
+// daySpent reports whether the daily limit is used up, so that a short wait does not help.
 func (x *exchange) daySpent() bool {
 	for _, w := range x.s.admission.windows {
 		if w.WindowMs == calendar.DayMs && w.Remaining == 0 {
@@ -174,16 +175,16 @@ func (x *exchange) daySpent() bool {
 	return false
 }
 
-// spend books an attempt at the present target, at its price.
+// spend charges an attempt at the current target's prices.
 func (x *exchange) spend(u *chat.Usage) { x.charge(u, x.model().Cost(u)) }
 
-// charge books tokens and their cost to the present target.
+// charge adds usage and cost to the current target's charges.
 func (x *exchange) charge(u *chat.Usage, cost money.Pico) {
 	s := &x.s.spent
 	s.usage.Add(u)
 	s.costPico = money.Add(s.costPico, cost)
 	s.estimated = s.estimated || !u.Reported
-	target := uint64(x.target())
+	target := uint64(x.currentIndex())
 	for i := range s.charges {
 		if c := &s.charges[i]; c.target == target {
 			c.usage.Add(u)
@@ -195,16 +196,16 @@ func (x *exchange) charge(u *chat.Usage, cost money.Pico) {
 	s.charges = append(s.charges, charge{target, *u, cost, !u.Reported})
 }
 
-// believed says whether a provider's figures for an answer of so many tokens, estimated, are there and can be
-// true: no prompt is empty, and no text comes from nothing. What is not is estimated, and flagged.
-func believed(u *chat.Usage, tokens uint64) bool {
+// credible reports whether the provider's usage is present and plausible for a response of about the given number of
+// tokens: the prompt is not empty, and text takes output tokens.
+func credible(u *chat.Usage, tokens uint64) bool {
 	return u.Reported && u.Plausible() && u.Input > 0 && (u.Output > 0 || tokens == 0)
 }
 
-// figures are a provider's, if they are believed and the answer is whole. Otherwise they are what was seen, of so
-// many tokens, and what of the provider's may be true: they are then an estimate.
-func (x *exchange) figures(u chat.Usage, tokens uint64, whole bool) chat.Usage {
-	if believed(&u, tokens) && whole {
+// billableUsage is the provider's usage if it is credible and the response is whole. Otherwise it is an estimate:
+// the plausible part of the provider's usage, and at least the given number of output tokens.
+func (x *exchange) billableUsage(u chat.Usage, tokens uint64, complete bool) chat.Usage {
+	if credible(&u, tokens) && complete {
 		return u
 	}
 	if !u.Plausible() {
@@ -217,25 +218,26 @@ func (x *exchange) figures(u chat.Usage, tokens uint64, whole bool) chat.Usage {
 	return u
 }
 
-// bookUnknown books an attempt that the provider may have billed without telling: its prompt, estimated.
-func (x *exchange) bookUnknown() {
+// chargeUnreported charges the estimated prompt of an attempt that the provider may have billed without reporting
+// usage.
+func (x *exchange) chargeUnreported() {
 	x.spend(&chat.Usage{Input: x.s.request.promptTokens})
 }
 
-// askedModel is the model of the last target that was asked; "" if none was.
-func (x *exchange) askedModel() string {
-	if x.s.asked == 0 {
+// lastModel is the model of the last target fetched from, or "".
+func (x *exchange) lastModel() string {
+	if x.s.lastTarget == 0 {
 		return ""
 	}
-	return x.targets()[x.s.asked-1].Model.Name
+	return x.targets()[x.s.lastTarget-1].Model.Name
 }
 
-// settlement is what the meter is told of this exchange, whose answer has that status. What attempts at other
-// targets have cost is charged to those.
+// settlement is the settle command for the key's meter. Attempts at targets other than model are listed
+// separately.
 func (x *exchange) settlement(outcome keymeter.Outcome, model string, status uint64) keymeter.Settle {
 	s := &x.s
 	settle := keymeter.Settle{
-		RequestID: s.requestID, Outcome: outcome, Model: model, Missed: outcome == keymeter.Served && x.mayRead(),
+		RequestID: s.requestID, Outcome: outcome, Model: model, Missed: outcome == keymeter.Served && x.cacheReadable(),
 		Idempotency: s.idempotency, Trace: x.trace(status),
 	}
 	for i := range s.spent.charges {
@@ -256,28 +258,29 @@ func (x *exchange) settlement(outcome keymeter.Outcome, model string, status uin
 	return settle
 }
 
-// settle tells the meter. Nobody waits for its reply: if it is lost, the reservation expires.
+// settle sends the settlement. The exchange does not wait for the reply: if the command is lost, the reservation
+// expires.
 func (x *exchange) settle(settle *keymeter.Settle) {
 	x.call(0, abi.ClassKeyMeter, x.s.keyHash, settle.Encode())
 }
 
-// trace is this exchange's entry in the list of recent requests, as far as it is known by now.
+// trace is the exchange's entry in the list of recent requests, with the data known so far.
 func (x *exchange) trace(status uint64) keymeter.Trace {
 	s := &x.s
 	t := keymeter.Trace{Status: status, DurationMs: x.since(s.startMs), Stream: s.request.stream}
 	switch {
 	case s.hit.found:
 		t.Provider, t.Cache = s.hit.provider, ledger.CacheHit
-	case s.asked > 0:
-		t.Provider = x.targets()[s.asked-1].Model.Provider.Name
+	case s.lastTarget > 0:
+		t.Provider = x.targets()[s.lastTarget-1].Model.Provider.Name
 	case x.testMode() && len(s.order) > 0:
 		t.Provider = mockProvider
 	}
-	if t.Cache == ledger.CacheBypass && s.endpoint.hasBody() && s.bad == "" && x.mayRead() {
+	if t.Cache == ledger.CacheBypass && s.endpoint.hasBody() && s.rejected == "" && x.cacheReadable() {
 		t.Cache = ledger.CacheMiss
 	}
 	return t
 }
 
-// mockProvider is the built-in one's name.
+// mockProvider is the name of the built-in mock.
 const mockProvider = "mock"

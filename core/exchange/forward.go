@@ -7,8 +7,8 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// forward hands the request to the control plane, which has its own authentication: nothing is trusted for
-// arriving through here.
+// forward passes the request to the control plane, which authenticates every request itself and trusts none because of
+// where it comes from.
 func (x *exchange) forward(path string) {
 	x.s.endpoint = endpointControl
 	headers := []abi.Header{{Name: "x-request-id", Value: x.s.requestID}}
@@ -16,11 +16,12 @@ func (x *exchange) forward(path string) {
 		headers = append(headers, abi.Header{Name: providersHeader, Value: x.providersJSON()})
 	}
 	x.enter(phaseForward)
-	x.ask(abi.Action{Kind: abi.ActionForward, ID: idForward, Headers: headers})
+	x.await(abi.Action{Kind: abi.ActionForward, ID: idForward, Headers: headers})
 }
 
-// takeForwarded: the control plane has answered the caller itself, or could not be reached.
-func (x *exchange) takeForwarded() {
+// onForwarded finishes a forwarded request. The control plane has responded to the caller, unless it was
+// unreachable.
+func (x *exchange) onForwarded() {
 	if x.event.Kind != abi.EventResponse {
 		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 		return

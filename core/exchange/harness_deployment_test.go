@@ -8,15 +8,15 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// noon is the clock at a request's arrival: November 21st, 2026, 12:00 UTC.
+// noon is November 21, 2026, 12:00 UTC, the arrival time of requests.
 const noon = 1_795_262_400_000
 
 var (
-	productionKey = keys.New(keys.Gateway, keys.Production, [keys.RandomBytes]byte{1})
-	mockedKey     = keys.New(keys.Gateway, keys.Development, [keys.RandomBytes]byte{2})
+	productionKey  = keys.New(keys.Gateway, keys.Production, [keys.RandomBytes]byte{1})
+	developmentKey = keys.New(keys.Gateway, keys.Development, [keys.RandomBytes]byte{2})
 )
 
-// openaiSecret is the deployment's key for a provider, tenant a setting of another one that is as secret.
+// openaiSecret is the deployment's OpenAI key, and tenant an equally secret setting of another provider.
 const (
 	openaiSecret = "sk-of-the-deployment"
 	tenant       = "tenant-of-12"
@@ -53,7 +53,7 @@ const deploymentCatalog = `{"version":"7","defaultPlan":"free",
 		{"name":"echo","strategy":"ordered","targets":[{"model":"gpt"},{"model":"parrot"}]}],
 	"routing":{"retries":0,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"headMs":8000,"totalMs":15000,"requestMs":40000}}`
 
-// deployments are configurations by their overlay. They are read-only.
+// deployments caches the configurations by overlay. They are read-only.
 var deployments = map[string]*config.Config{}
 
 func configured(t *testing.T, overlay string) *config.Config {

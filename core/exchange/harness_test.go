@@ -12,62 +12,62 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// request is a caller's request, and how a host answers what it leads to. Zero fields are a POST with the key of a
-// production project to which nothing bad happens: it is admitted.
+// request is a caller's request, and the replies that the host gives to its actions. The zero value is a POST with
+// a production key that is admitted.
 type request struct {
-	after               uint64 // milliseconds from noon to its arrival
+	after               uint64 // arrival, in milliseconds after noon
 	method, path, query string
-	key                 string // "-": none
+	key                 string // "-": no key
 	headers             []abi.Header
 	body                string
 	overlay             string // of the catalog
 
-	record    func(*doc.Record) // changes the key's record
-	stranger  bool              // neither memory nor KV has the record
-	policy    *doc.Policy       // in memory
-	authority *doc.Policy       // the Ledger's, if memory and KV have none
-	stored    []byte            // in the cache
+	record       func(*doc.Record) // changes the key's record
+	noRecord     bool              // memory and KV do not have the record
+	policy       *doc.Policy       // the project's policy in memory
+	ledgerPolicy *doc.Policy       // the Ledger's policy, if memory and KV have none
+	cached       []byte            // the cache entry
 
-	verdicts []*keymeter.AdmitReply // of admissions and extensions, in turn; later ones are admitted
-	grants   []ledger.GrantReply    // in turn; later ones are refused
-	absorbed uint64                 // the outcome of an absorb
-	reports  []ledger.ReportReply   // in turn; report is the answer to later ones
-	report   ledger.ReportReply
-	underWay uint64 // requests of each meter that is flushed
+	verdicts         []*keymeter.AdmitReply // of admissions and extensions, in order; after the last one, all are admitted
+	grants           []ledger.GrantReply    // in order; after the last one, all are denied
+	absorbOutcome    uint64                 // outcome of an absorb
+	reports          []ledger.ReportReply   // in order; after the last one, report
+	report           ledger.ReportReply
+	openReservations uint64 // of each flushed meter
 
-	provider [][]abi.Event                 // answers to fetches, in turn; a stream's has several events
-	control  uint64                        // the status of the control plane's answer
-	leaves   int                           // number of the answer before which the caller leaves, from 1; 0: the caller stays
-	hold     func(*host, *abi.Action) bool // says that an action is not answered yet; nil: none is
+	provider     [][]abi.Event                 // responses to fetches, in order; a stream has several events
+	control      uint64                        // status of the control plane's response
+	disconnectAt int                           // number of the reply before which the client disconnects, from 1; 0: none
+	hold         func(*host, *abi.Action) bool // reports whether an action's reply is held back; nil: none is
 }
 
-// host answers one action at a time, the oldest first.
+// host replies to one pending action at a time, the oldest first.
 type host struct {
 	*request
-	t       *testing.T
-	config  *config.Config
-	nowMs   uint64
-	state   []byte
-	shared  []byte
-	open    []abi.Action
-	coming  []abi.Event // of the fetch that is under way
-	begun   bool        // something of it came
-	left    bool        // the caller is gone
-	buffers map[uint64][]byte
-	done    []abi.Action // all actions, in order
+	t            *testing.T
+	config       *config.Config
+	nowMs        uint64
+	state        []byte
+	shared       []byte
+	pending      []abi.Action
+	fetchEvents  []abi.Event // the rest of the pending fetch's events
+	fetchStarted bool        // fetchEvents is set
+	disconnected bool        // the client has disconnected
+	buffers      map[uint64][]byte
+	actions      []abi.Action // all actions, in order
 }
 
-// run sends the request, and answers until nothing is open but ticks.
+// run sends the request, and replies until only ticks are pending.
 func (r request) run(t *testing.T) *host {
 	t.Helper()
 	h := &host{request: &r, t: t, config: configured(t, r.overlay), nowMs: noon + r.after, buffers: map[uint64][]byte{}}
 	h.step(abi.Event{Kind: abi.EventRequest, Headers: h.head(), Data: []byte("0123456789abcdef")})
 	for answers := range 200 {
-		if h.leaves > 0 && answers == h.leaves-1 && len(h.open) > 0 {
-			h.left = true
-			h.step(abi.Event{Kind: abi.EventLeft})
+		if h.disconnectAt > 0 && answers == h.disconnectAt-1 && len(h.pending) > 0 {
+			h.disconnected = true
+			h.step(abi.Event{Kind: abi.EventDisconnect})
 		}
-		if !h.answerNext() {
+		if !h.replyNext() {
 			return h
 		}
 	}
@@ -93,57 +93,57 @@ func (h *host) head() []abi.Header {
 	return head
 }
 
-// answerNext answers the action that is open for longest and has an answer; false: there is none.
-func (h *host) answerNext() bool {
-	for i := range h.open {
-		a := h.open[i]
+// replyNext replies to the oldest pending action that has a reply. It returns false if there is none.
+func (h *host) replyNext() bool {
+	for i := range h.pending {
+		a := h.pending[i]
 		if h.hold != nil && h.hold(h, &a) {
 			continue
 		}
-		if event, ok := h.answer(&a); ok {
+		if event, ok := h.reply(&a); ok {
 			event.ID = a.ID
 			if event.Kind != abi.EventHead && event.Kind != abi.EventChunk {
-				h.drop(a.ID)
+				h.removePending(a.ID)
 			}
 			h.step(event)
 			return true
 		}
 	}
-	if h.fetching() && len(h.coming) > 0 && h.coming[0].Kind == abi.EventTimer {
+	if h.fetchPending() && len(h.fetchEvents) > 0 && h.fetchEvents[0].Kind == abi.EventTimer {
 		return h.tick()
 	}
 	return false
 }
 
-// tick ends the wait beside a stream.
+// tick ends the keep-alive wait of a stream.
 func (h *host) tick() bool {
-	event := h.coming[0]
-	h.coming = h.coming[1:]
-	for _, a := range h.open {
+	event := h.fetchEvents[0]
+	h.fetchEvents = h.fetchEvents[1:]
+	for _, a := range h.pending {
 		if a.Kind == abi.ActionWait {
 			h.nowMs += a.KeepMs
 			event.ID = a.ID
-			h.drop(a.ID)
+			h.removePending(a.ID)
 			h.step(event)
 			return true
 		}
 	}
-	h.t.Fatal("no tick is awaited")
+	h.t.Fatal("no tick is pending")
 	return false
 }
 
-func (h *host) drop(id uint64) {
-	h.open = slices.DeleteFunc(h.open, func(a abi.Action) bool { return a.ID == id })
+func (h *host) removePending(id uint64) {
+	h.pending = slices.DeleteFunc(h.pending, func(a abi.Action) bool { return a.ID == id })
 }
 
-// step runs the machine on one event and does what it says.
+// step advances the exchange by one event and performs its actions.
 func (h *host) step(event abi.Event) {
 	h.t.Helper()
 	out := exchange.Step(h.config, &abi.StepInput{NowMs: h.nowMs, Shared: h.shared, State: h.state, Event: event})
 	if h.state = out.State; out.SharedChanged {
 		h.shared = out.Shared
 	}
-	h.done = append(h.done, out.Actions...)
+	h.actions = append(h.actions, out.Actions...)
 	for _, a := range out.Actions {
 		switch a.Kind {
 		case abi.ActionKeep:
@@ -151,13 +151,13 @@ func (h *host) step(event abi.Event) {
 		case abi.ActionAppend:
 			h.buffers[a.Buffer] = append(slices.Clone(h.buffers[a.Buffer]), a.Data...)
 		case abi.ActionCancel:
-			h.drop(a.ID)
+			h.removePending(a.ID)
 		default:
 			if a.Kind == abi.ActionFetch {
-				h.coming, h.begun = nil, false
+				h.fetchEvents, h.fetchStarted = nil, false
 			}
 			if a.ID != 0 {
-				h.open = append(h.open, a)
+				h.pending = append(h.pending, a)
 			}
 		}
 	}

@@ -9,72 +9,72 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-const hello = `{"model":"gpt","messages":[{"role":"user","content":"Hello"}],"max_tokens":100}`
+const openaiRequest = `{"model":"gpt","messages":[{"role":"user","content":"Hello"}],"max_tokens":100}`
 
-// forwarded says whether a path goes to the control plane.
-func forwarded(t *testing.T, path string) bool {
+// isForwarded reports whether a path goes to the control plane.
+func isForwarded(t *testing.T, path string) bool {
 	h := request{method: "GET", path: path, key: "-"}.run(t)
 	return len(h.all(abi.ActionForward)) > 0
 }
 
-func TestControlPlanePathsAreForwardedIfTheirEscapesAreWhole(t *testing.T) {
+func TestControlPlanePathsNeedValidEscapes(t *testing.T) {
 	for _, path := range []string{"/dashboard", "/dashboard/x", "/openapi.yaml", "/api/admin/a%2Fb", "/dashboard/%05%9a%Af%F0", "/dashboard/%00a%ff"} {
-		if !forwarded(t, path) {
+		if !isForwarded(t, path) {
 			t.Errorf("%s is not forwarded", path)
 		}
 	}
 	for _, path := range []string{"/dashboards", "/openapi.yaml/", "/openapi.yamls", "/openapi", "/dashboard/%", "/dashboard/%4", "/dashboard/%g0", "/dashboard/%0g", "/dashboard/%/0", "/dashboard/%:0", "/dashboard/%`0", "/dashboard/%00%zz"} {
-		if forwarded(t, path) {
+		if isForwarded(t, path) {
 			t.Errorf("%s is forwarded", path)
 		}
 	}
 }
 
 func TestModelPathNeedsAName(t *testing.T) {
-	equal(t, "the status of /v1/models/", request{method: "GET", path: "/v1/models/"}.run(t).status(), 404)
-	equal(t, "the status of /v1/models/gpt", request{method: "GET", path: "/v1/models/gpt"}.run(t).status(), 200)
+	equal(t, "status of /v1/models/", request{method: "GET", path: "/v1/models/"}.run(t).status(), 404)
+	equal(t, "status of /v1/models/gpt", request{method: "GET", path: "/v1/models/gpt"}.run(t).status(), 200)
 }
 
-func TestOneModelIsShown(t *testing.T) {
-	want(t, "a model", request{method: "GET", path: "/v1/models/gpt"}.run(t).answered(), `"id":"gpt"`, `"owned_by":"openai"`)
-	want(t, "a tier", request{method: "GET", path: "/v1/models/balanced"}.run(t).answered(), `"id":"balanced"`, `"owned_by":"postern"`)
-	// A model with a tier's name is hidden: the name means the tier.
+func TestModelEndpoint(t *testing.T) {
+	contains(t, "a model", request{method: "GET", path: "/v1/models/gpt"}.run(t).responseBody(), `"id":"gpt"`, `"owned_by":"openai"`)
+	contains(t, "a tier", request{method: "GET", path: "/v1/models/balanced"}.run(t).responseBody(), `"id":"balanced"`, `"owned_by":"postern"`)
+	// A tier hides a model of the same name.
 	both := `{"models":[{"name":"balanced","provider":"openai","input":"1","output":"1","source":"made up","date":"2026-11"}]}`
-	want(t, "a tier that hides a model", request{method: "GET", path: "/v1/models/balanced", overlay: both}.run(t).answered(), `"owned_by":"postern"`)
-	// The name comes from the path alone.
-	equal(t, "the status of a name in the query", request{method: "GET", path: "/v1/models/nothing", query: "gpt"}.run(t).status(), 404)
+	contains(t, "a tier that hides a model", request{method: "GET", path: "/v1/models/balanced", overlay: both}.run(t).responseBody(), `"owned_by":"postern"`)
+	// The query does not change the name.
+	equal(t, "status with the name in the query", request{method: "GET", path: "/v1/models/nothing", query: "gpt"}.run(t).status(), 404)
 }
 
-func TestLongBodyIsRefusedByItsHead(t *testing.T) {
+func TestContentLengthLimit(t *testing.T) {
 	send := func(length string) *host {
-		return request{path: "/v1/chat/completions", body: hello, headers: []abi.Header{{Name: "content-length", Value: length}}, provider: [][]abi.Event{whole(200, goodAnswer)}}.run(t)
+		return request{path: "/v1/chat/completions", body: openaiRequest, headers: []abi.Header{{Name: "content-length", Value: length}}, provider: [][]abi.Event{wholeResponse(200, openaiResponse)}}.run(t)
 	}
 	h := send("4000001")
-	equal(t, "the status", h.status(), 413)
-	equal(t, "bodies that were read", len(h.all(abi.ActionReadBody)), 0)
-	equal(t, "the status at the limit", send("4000000").status(), 200)
-	equal(t, "the status of a short one", send("90").status(), 200)
+	equal(t, "status", h.status(), 413)
+	equal(t, "body reads", len(h.all(abi.ActionReadBody)), 0)
+	equal(t, "status at the limit", send("4000000").status(), 200)
+	equal(t, "status of a short body", send("90").status(), 200)
 }
 
-func TestBetaGoesOnIfItIsShortAndPrintable(t *testing.T) {
+func TestBetaHeaderLimits(t *testing.T) {
 	long := strings.Repeat("b", 257)
 	for beta, passed := range map[string]string{"tools-2026": "tools-2026", long[1:]: long[1:], long: "", "a\tb": "", "~ ": "~ ", "\x7f": ""} {
 		h := request{
 			path: "/v1/messages", headers: []abi.Header{{Name: "anthropic-beta", Value: beta}},
 			body:     `{"model":"claude","messages":[{"role":"user","content":"Hello"}],"max_tokens":100}`,
-			provider: [][]abi.Event{whole(200, goodMessage)},
+			provider: [][]abi.Event{wholeResponse(200, anthropicResponse)},
 		}.run(t)
-		equal(t, fmt.Sprintf("the beta for %.20q", beta), valueOf(h.one(abi.ActionFetch).Headers, "anthropic-beta"), passed)
+		equal(t, fmt.Sprintf("beta for %.20q", beta), headerValue(h.one(abi.ActionFetch).Headers, "anthropic-beta"), passed)
 	}
 }
 
-func TestRequestIDHasTheNameThatSDKsRead(t *testing.T) {
+func TestRequestIDHeaderForAnthropicSDKs(t *testing.T) {
 	equal(t, "request-id of /v1/messages", request{path: "/v1/messages", key: "-"}.run(t).header("request-id"), "req_1")
 	equal(t, "request-id of /v1/embeddings", request{path: "/v1/embeddings", key: "-"}.run(t).header("request-id"), "")
 }
 
-func TestUpstreamTimeIsToldOnlyIfThereWasAnAttempt(t *testing.T) {
-	answered := request{path: "/v1/chat/completions", body: hello, provider: [][]abi.Event{whole(200, goodAnswer)}}.run(t)
+func TestServerTiming(t *testing.T) {
+	answered := request{path: "/v1/chat/completions", body: openaiRequest, provider: [][]abi.Event{wholeResponse(200, openaiResponse)}}.run(t)
 	equal(t, "server-timing", answered.header("server-timing"), "total;dur=0, admit;dur=0, upstream;dur=0")
 	equal(t, "server-timing of a refusal", request{path: "/v1/chat/completions", body: "{"}.run(t).header("server-timing"), "total;dur=0, admit;dur=0")
 	equal(t, "server-timing without admission", request{path: "/v1/chat/completions", key: "-"}.run(t).header("server-timing"), "total;dur=0")
@@ -86,7 +86,7 @@ var (
 	tokens = keymeter.Window{Tokens: true, WindowMs: 60_000, Limit: 5000, Remaining: 3, ResetMs: 1500}
 )
 
-func left(w keymeter.Window, remaining uint64) keymeter.Window {
+func withRemaining(w keymeter.Window, remaining uint64) keymeter.Window {
 	w.Remaining = remaining
 	return w
 }
@@ -98,45 +98,45 @@ func TestLimitHeaders(t *testing.T) {
 	h := headers(second, day, tokens)
 	equal(t, "ratelimit", h.header("ratelimit"), `"second";r=7;t=1, "day";r=8;t=43200, "tokens";r=3;t=2`)
 	equal(t, "ratelimit-policy", h.header("ratelimit-policy"), `"second";q=10;w=1, "day";q=1000;w=86400, "tokens";q=5000;w=60`)
-	equal(t, "the limit with the least left", h.header("x-ratelimit-limit-requests"), "10")
-	equal(t, "what is left of it", h.header("x-ratelimit-remaining-requests"), "7")
-	equal(t, "when it is free again", h.header("x-ratelimit-reset-requests"), "1")
-	equal(t, "the limit of tokens", h.header("x-ratelimit-limit-tokens"), "5000")
-	equal(t, "the limit with the least left, later", headers(left(second, 9), day).header("x-ratelimit-limit-requests"), "1000")
-	equal(t, "the limit of requests if only tokens are limited", headers(tokens).header("x-ratelimit-limit-requests"), "")
+	equal(t, "limit of the window with the least remaining", h.header("x-ratelimit-limit-requests"), "10")
+	equal(t, "its remaining requests", h.header("x-ratelimit-remaining-requests"), "7")
+	equal(t, "its reset", h.header("x-ratelimit-reset-requests"), "1")
+	equal(t, "token limit", h.header("x-ratelimit-limit-tokens"), "5000")
+	equal(t, "limit of the window with the least remaining, in second place", headers(withRemaining(second, 9), day).header("x-ratelimit-limit-requests"), "1000")
+	equal(t, "request limit with token windows only", headers(tokens).header("x-ratelimit-limit-requests"), "")
 	equal(t, "ratelimit without windows", headers().header("ratelimit"), "")
 }
 
-func TestSpentDayIsNotToBeRetried(t *testing.T) {
+func TestExhaustedDailyLimitIsNotRetryable(t *testing.T) {
 	for _, c := range []struct {
 		windows []keymeter.Window
 		retry   string
 	}{
-		{[]keymeter.Window{left(second, 0), day}, ""},
-		{[]keymeter.Window{second, left(day, 0)}, "false"},
-		{[]keymeter.Window{left(second, 0), left(day, 0)}, "false"},
+		{[]keymeter.Window{withRemaining(second, 0), day}, ""},
+		{[]keymeter.Window{second, withRemaining(day, 0)}, "false"},
+		{[]keymeter.Window{withRemaining(second, 0), withRemaining(day, 0)}, "false"},
 	} {
 		limited := &keymeter.AdmitReply{Verdict: keymeter.RateLimited, RetryMs: 1500, Windows: c.windows}
-		h := request{path: "/v1/chat/completions", body: hello, verdicts: []*keymeter.AdmitReply{limited}}.run(t)
-		equal(t, "the status", h.status(), 429)
+		h := request{path: "/v1/chat/completions", body: openaiRequest, verdicts: []*keymeter.AdmitReply{limited}}.run(t)
+		equal(t, "status", h.status(), 429)
 		equal(t, "retry-after", h.header("retry-after"), "2")
 		equal(t, "retry-after-ms", h.header("retry-after-ms"), "1500")
 		equal(t, fmt.Sprintf("x-should-retry with %v", c.windows), h.header("x-should-retry"), c.retry)
 	}
-	// The last request of a day is refused for another reason: that does not concern the day.
-	h := request{path: "/v1/chat/completions", body: hello, provider: [][]abi.Event{whole(500, ""), whole(500, "")},
-		verdicts: []*keymeter.AdmitReply{{Verdict: keymeter.Admitted, Windows: []keymeter.Window{left(day, 0)}}}}.run(t)
+	// The day's last request fails for another reason, so the daily limit does not matter.
+	h := request{path: "/v1/chat/completions", body: openaiRequest, provider: [][]abi.Event{wholeResponse(500, ""), wholeResponse(500, "")},
+		verdicts: []*keymeter.AdmitReply{{Verdict: keymeter.Admitted, Windows: []keymeter.Window{withRemaining(day, 0)}}}}.run(t)
 	equal(t, "x-should-retry of a 502", h.header("x-should-retry"), "")
 }
 
-func TestLogLevelIsOfTheStatus(t *testing.T) {
+func TestLogLevelByStatus(t *testing.T) {
 	for status, level := range map[uint64]string{200: "info", 400: "info", 500: "error"} {
-		h := request{path: "/v1/chat/completions", body: hello, provider: [][]abi.Event{whole(status, goodAnswer)}}.run(t)
-		want(t, "the log", h.log(), `"level":"`+level+`"`)
+		h := request{path: "/v1/chat/completions", body: openaiRequest, provider: [][]abi.Event{wholeResponse(status, openaiResponse)}}.run(t)
+		contains(t, "log", h.log(), `"level":"`+level+`"`)
 		severity := uint64(0)
 		if level == "error" {
 			severity = 1
 		}
-		equal(t, "the log's code", h.one(abi.ActionLog).Code, severity)
+		equal(t, "log code", h.one(abi.ActionLog).Code, severity)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// respond answers the caller, with the headers that every answer has.
+// respond sends a response, with the headers that every response has.
 func (x *exchange) respond(status uint64, headers []abi.Header, body []abi.Part) {
 	s := &x.s
 	if s.responded {
@@ -20,7 +20,7 @@ func (x *exchange) respond(status uint64, headers []abi.Header, body []abi.Part)
 	x.do(abi.Action{Kind: abi.ActionRespond, Code: status, Headers: x.allHeaders(headers), Body: body})
 }
 
-// allHeaders adds what every answer has.
+// allHeaders adds the headers that every response has.
 func (x *exchange) allHeaders(headers []abi.Header) []abi.Header {
 	s := &x.s
 	all := append(make([]abi.Header, 0, len(headers)+10), headers...)
@@ -29,7 +29,7 @@ func (x *exchange) allHeaders(headers []abi.Header) []abi.Header {
 		abi.Header{Name: "cache-control", Value: "private, no-store"},
 		abi.Header{Name: "server-timing", Value: x.serverTiming()})
 	if s.dialect == chat.Anthropic {
-		all = append(all, abi.Header{Name: "request-id", Value: s.requestID}) // what its SDKs read
+		all = append(all, abi.Header{Name: "request-id", Value: s.requestID}) // Anthropic's SDKs read this one
 	}
 	return append(all, limitHeaders(s.admission.windows)...)
 }
@@ -45,14 +45,18 @@ func (x *exchange) answerHeaders(a *answer) []abi.Header {
 		{Name: "x-postern-attempts", Value: x.attemptsHeader()},
 	}
 	if !s.request.stream || a.cached {
-		// A stream's cost is not known yet.
+		// A stream's cost is not known until it ends.
 		headers = append(headers, abi.Header{Name: "x-postern-cost-cents", Value: string(money.Append(nil, a.costPico, money.Cent))})
 	}
-	if s.limit > 0 && !a.cached {
-		headers = append(headers, abi.Header{Name: "x-postern-max-tokens", Value: strconv.FormatUint(s.limit, 10)})
+	if s.imposedMaxTokens > 0 && !a.cached {
+		headers = append(headers, abi.Header{Name: "x-postern-max-tokens", Value: strconv.FormatUint(s.imposedMaxTokens, 10)})
 	}
-	if s.dropped != "" {
-		headers = append(headers, abi.Header{Name: "x-postern-dropped-params", Value: s.dropped})
+	dropped := s.request.unknown
+	if dropped != "" && s.dropped != "" {
+		dropped += ","
+	}
+	if dropped += s.dropped; dropped != "" {
+		headers = append(headers, abi.Header{Name: "x-postern-dropped-params", Value: dropped})
 	}
 	return headers
 }
@@ -64,23 +68,23 @@ func (x *exchange) contentType() string {
 	return "application/json"
 }
 
-// cacheState is hit, miss, or bypass: the cache was not asked.
+// cacheState is hit, miss, or bypass (no lookup).
 func (x *exchange) cacheState(cached bool) string {
 	switch {
 	case cached:
 		return "hit"
-	case x.mayRead():
+	case x.cacheReadable():
 		return "miss"
 	}
 	return "bypass"
 }
 
-// serverTiming says where the time went, in milliseconds (W3C Server Timing).
+// serverTiming is the time spent by phase, in milliseconds (W3C Server Timing).
 func (x *exchange) serverTiming() string {
 	s := &x.s
 	b := append([]byte(nil), "total;dur="...)
 	b = strconv.AppendUint(b, x.since(s.startMs), 10)
-	if s.admission.asked {
+	if s.admission.called {
 		b = append(b, ", admit;dur="...)
 		b = strconv.AppendUint(b, s.times.admit, 10)
 	}
@@ -91,9 +95,9 @@ func (x *exchange) serverTiming() string {
 	return string(b)
 }
 
-// limitHeaders tell the caller's limits: RateLimit and RateLimit-Policy for all windows (the IETF draft
-// "RateLimit header fields for HTTP"), X-RateLimit-*-Requests for the one with the least left, and
-// X-RateLimit-*-Tokens for that of tokens, if there is one.
+// limitHeaders report the key's rate limits: RateLimit and RateLimit-Policy for all windows (IETF draft "RateLimit
+// header fields for HTTP"), X-RateLimit-*-Requests for the request window with the least remaining, and
+// X-RateLimit-*-Tokens for the token window, if there is one.
 func limitHeaders(windows []keymeter.Window) []abi.Header {
 	if len(windows) == 0 {
 		return nil
@@ -139,5 +143,5 @@ func appendField(b []byte, name string, v uint64) []byte {
 	return strconv.AppendUint(append(b, name...), v, 10)
 }
 
-// seconds rounds up.
+// seconds converts milliseconds to seconds, rounded up.
 func seconds(ms uint64) uint64 { return (ms + 999) / 1000 }

@@ -1,22 +1,24 @@
 package exchange
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// RequestHeaders are the caller's headers that a decision depends on.
+// RequestHeaders are the request headers that the core reads. Hosts pass only these.
 var RequestHeaders = []string{
 	"accept", "anthropic-beta", "anthropic-version", "authorization", "cache-control", "content-encoding", "content-length",
 	"content-type", "idempotency-key", "x-api-key", "x-postern-strict",
 }
 
-// ResponseHeaders are the provider's.
+// ResponseHeaders are the provider's response headers that the core reads.
 var ResponseHeaders = []string{"content-type", "retry-after", "retry-after-ms"}
 
 func (x *exchange) header(name string) string {
@@ -29,13 +31,14 @@ func (x *exchange) header(name string) string {
 }
 
 const (
-	maxQuery   = 1024 // no query of ours is nearly as long
-	maxBeta    = 256
-	maxAddress = 64
+	maxQuery       = 1024 // longer queries are ignored; no valid one comes close
+	maxBeta        = 256
+	maxAddress     = 64
+	maxIdempotency = 255 // characters of an Idempotency-Key
 )
 
-// takeHead takes the request's head: endpoint, method, key. The body is not read before the key parses.
-func (x *exchange) takeHead() {
+// onRequest takes the request head: endpoint, method, key. The body is read only if the key is well-formed.
+func (x *exchange) onRequest() {
 	s := &x.s
 	s.requestID, s.startMs, s.address = x.header(":id"), x.now, x.header(":address")
 	s.address = s.address[:min(len(s.address), maxAddress)]
@@ -47,32 +50,32 @@ func (x *exchange) takeHead() {
 		x.forward(path)
 		return
 	}
-	if f, allow := x.match(path, x.header(":method")); f.Status != 0 {
-		x.refuse(f, refusal{allow: allow})
+	if f, r := x.matchEndpoint(path, x.header(":method")); f.Status != 0 {
+		x.refuse(f, r)
 		return
 	}
 	if s.endpoint == endpointRoot {
 		x.respondRoot()
 		return
 	}
-	if !x.takeCredentials() {
+	if !x.readCredentials() {
 		return
 	}
 	if query := x.header(":query"); len(query) <= maxQuery && s.query == "" {
 		s.query = query
 	}
 	x.enter(phaseIntake)
-	x.ask(abi.Action{
+	x.await(abi.Action{
 		Kind: abi.ActionRead, ID: idRecord, Key: doc.RecordKey(s.keyHash), Where: abi.WhereMemory | abi.WhereKV, KeepMs: recordKeepMs,
 	})
 	if s.endpoint.hasBody() {
-		x.postHead()
+		x.checkBodyHead()
 	}
 }
 
-// takeCredentials refuses a request without a key, and one whose key cannot be one.
-func (x *exchange) takeCredentials() bool {
-	key, ok := x.key()
+// readCredentials refuses a request without a key or with a malformed one.
+func (x *exchange) readCredentials() bool {
+	key, ok := x.apiKey()
 	if !ok {
 		x.refuse(fault.MissingKey, refusal{})
 		return false
@@ -85,8 +88,8 @@ func (x *exchange) takeCredentials() bool {
 	return true
 }
 
-// key is the caller's key: X-API-Key, else the bearer token.
-func (x *exchange) key() (string, bool) {
+// apiKey is the caller's key: X-API-Key, else the bearer token.
+func (x *exchange) apiKey() (string, bool) {
 	if key := strings.TrimSpace(x.header("x-api-key")); key != "" {
 		return key, true
 	}
@@ -95,62 +98,82 @@ func (x *exchange) key() (string, bool) {
 	return token, strings.EqualFold(scheme, "bearer") && token != ""
 }
 
-// postHead checks what a POST's head says of its body, and asks for it if there is no complaint.
-func (x *exchange) postHead() {
+// checkBodyHead checks the headers that describe the body. If they are valid, it requests the body.
+func (x *exchange) checkBodyHead() {
 	s := &x.s
 	s.cacheControl = parseCacheControl(x.header("cache-control"))
-	s.strict = x.header("x-postern-strict") == "true"
+	switch strict := x.header("x-postern-strict"); strict {
+	case "", "false":
+	case "true":
+		s.strict = true
+	default:
+		x.reject(fault.InvalidRequest, fault.Detail{Field: "x-postern-strict", Message: "must be true or false, got " + api.Quote(strict)})
+		return
+	}
 	if beta := x.header("anthropic-beta"); len(beta) <= maxBeta && printable(beta) {
 		s.beta = beta
 	}
-	if !isJSON(x.header("content-type")) {
-		x.reject(fault.UnsupportedType, fault.Detail{Field: "Content-Type", Message: "must be application/json"})
+	if kind := x.header("content-type"); !isJSON(kind) {
+		message := "must be application/json, got " + api.Quote(kind)
+		if kind == "" {
+			message = "is required; send application/json"
+		}
+		x.reject(fault.UnsupportedType, fault.Detail{Field: "Content-Type", Message: message})
 		return
 	}
 	if encoding := strings.TrimSpace(x.header("content-encoding")); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		x.reject(fault.UnsupportedType, fault.Detail{Field: "Content-Encoding", Message: "must be identity: send the body uncompressed"})
+		x.reject(fault.UnsupportedType, fault.Detail{Field: "Content-Encoding", Message: "must be identity, got " + api.Quote(encoding) + "; send the body uncompressed"})
 		return
 	}
 	if n, ok := parseUint(x.header("content-length")); ok && n > x.config.MaxBodyBytes {
-		x.reject(fault.BodyTooLarge)
+		x.rejectLargeBody()
 		return
 	}
 	if key := x.header("idempotency-key"); key != "" && s.endpoint != endpointCount { // a count is the same each time
-		// A wrong one is named together with what is wrong with the body.
-		if s.badIdempotency = len(key) > 255 || !printable(key); !s.badIdempotency {
+		// An invalid key is reported together with the errors in the body.
+		if len(key) > maxIdempotency || !printable(key) {
+			s.invalidIdempotency = uint64(len(key))
+		} else {
 			s.idempotency = keys.Hash(key)
 		}
 	}
-	x.ask(abi.Action{Kind: abi.ActionReadBody, ID: idBody, Buffer: bufferBody, Limit: x.config.MaxBodyBytes})
+	x.await(abi.Action{Kind: abi.ActionReadBody, ID: idBody, Buffer: bufferBody, Limit: x.config.MaxBodyBytes})
 }
 
-// rejections are the faults of a request that is admitted before it is refused: whoever has no key learns nothing
-// of them.
+// rejections are the faults that are returned only after admission, so that callers without a valid key learn
+// nothing about their request.
 var rejections = []fault.Fault{fault.InvalidRequest, fault.ModelForbidden, fault.UnknownModel, fault.BodyTooLarge, fault.UnsupportedType}
 
-// reject notes what is wrong with the request, to be answered once it is admitted.
+// reject records an error in the request. It is returned after admission.
 func (x *exchange) reject(f fault.Fault, details ...fault.Detail) {
-	x.s.bad, x.s.bodyDone = f.Code, true
+	x.s.rejected, x.s.bodyDone = f.Code, true
 	if f == fault.BodyTooLarge || f == fault.UnsupportedType {
-		x.s.idempotency = "" // the body was not read: there is nothing to compare a repeat with
+		x.s.idempotency = "" // the body was not read, so a repeat cannot be compared with it
 	}
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferError, Data: x.errorBody(f, refusal{details: details})})
 }
 
-// rejection is the fault that was noted. The zero Fault: none was.
+// rejectLargeBody rejects a body above the size limit.
+func (x *exchange) rejectLargeBody() {
+	x.reject(fault.BodyTooLarge, fault.Detail{
+		Field: "body", Message: "must be at most " + strconv.FormatUint(x.config.MaxBodyBytes, 10) + " bytes",
+	})
+}
+
+// rejection is the recorded fault, or the zero Fault.
 func (x *exchange) rejection() fault.Fault {
 	for _, f := range rejections {
-		if f.Code == x.s.bad {
+		if f.Code == x.s.rejected {
 			return f
 		}
 	}
 	return fault.Fault{}
 }
 
-// permitted says whether the key opens this endpoint.
+// permitted reports whether the key has the permission for this endpoint.
 func (x *exchange) permitted() bool { return x.s.record.May(x.s.endpoint.row().needs) }
 
-// proceed goes on to the admission when the record and the body are there, in whatever order they came.
+// proceed continues once the record and the body have arrived, in either order.
 func (x *exchange) proceed() {
 	s := &x.s
 	switch {
@@ -158,39 +181,40 @@ func (x *exchange) proceed() {
 	case !x.permitted():
 		x.admit(keymeter.ModeCheck)
 	case s.endpoint.hasBody() && !s.bodyDone:
-	case x.wantsPolicy():
+	case x.needsPolicy():
 		x.readPolicy()
 	case !s.endpoint.hasBody():
 		x.admit(keymeter.ModeCheck)
-	case s.bad == "" && !x.allowsAny():
+	case s.rejected == "" && !x.allowsAny():
 		x.rejectModel(fault.ModelForbidden, nil)
 		x.admit(keymeter.ModeCount)
-	case s.bad != "":
+	case s.rejected != "":
 		if x.rejection() == fault.UnknownModel && s.record.Policy == 0 {
 			x.rejectModel(fault.UnknownModel, nil)
 		}
 		x.admit(keymeter.ModeCount)
 	case s.endpoint == endpointCount:
 		x.admit(keymeter.ModeCount)
-	case x.mayRead():
-		x.lookInMemory()
+	case x.cacheReadable():
+		x.readMemoryCache()
 	default:
 		x.admitCompletion()
 	}
 }
 
-// call sends a command to an object near the project's region. With id 0 nobody waits for the answer.
+// call sends a command to an object near the project's region. With id 0 the exchange does not wait for the reply.
 func (x *exchange) call(id uint64, class abi.Class, name string, command []byte) {
 	a := abi.Action{Kind: abi.ActionCall, ID: id, Class: class, Name: name, Region: x.s.record.Region, Data: command}
 	if id == 0 {
 		x.do(a)
 		return
 	}
-	x.ask(a)
+	x.await(a)
 }
 
-// failedCall answers 503 if an object could not be asked, or its reply cannot be read.
-func (x *exchange) failedCall(err error) bool {
+// refuseFailedCall refuses the request with 503 if the object call failed or its reply cannot be decoded, and
+// returns true.
+func (x *exchange) refuseFailedCall(err error) bool {
 	if x.event.Code == abi.OutcomeOK && err == nil {
 		return false
 	}
@@ -198,7 +222,7 @@ func (x *exchange) failedCall(err error) bool {
 	return true
 }
 
-// unavailableRetryMs is what callers are told when a part of ours is out.
+// unavailableRetryMs is the Retry-After when one of our own dependencies is unavailable.
 const unavailableRetryMs = 1000
 
 func printable(text string) bool {
@@ -215,7 +239,7 @@ func isJSON(contentType string) bool {
 	return strings.EqualFold(strings.TrimSpace(media), "application/json")
 }
 
-// parseUint reads a decimal number below 2^53.
+// parseUint parses a decimal number of at most 15 digits, which is below 2^53.
 func parseUint(text string) (uint64, bool) {
 	if text == "" || len(text) > 15 {
 		return 0, false

@@ -10,16 +10,16 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// open is a completion without a limit, whose prompt is about so many words.
-func open(model string, words int, members string) string {
+// chatCompletion is a completion with a prompt of the given number of words, and with additional members.
+func chatCompletion(model string, words int, members string) string {
 	return `{"model":"` + model + `","messages":[{"role":"user","content":"` + strings.Repeat("word ", words) + `"}]` + members + `}`
 }
 
-// reserving sends a body; reserved is what the meter reserves, 0 for all that was asked.
-func reserving(t *testing.T, body string, reserved int64) *host {
-	r := request{path: "/v1/chat/completions", body: body, provider: [][]abi.Event{whole(200, goodAnswer)}}
+// runReserved runs a request of which the meter reserves the given amount, or all if reserved is 0.
+func runReserved(t *testing.T, body string, reserved int64) *host {
+	r := request{path: "/v1/chat/completions", body: body, provider: [][]abi.Event{wholeResponse(200, openaiResponse)}}
 	if strings.Contains(body, `"stream":true`) {
-		r.provider[0] = flowing(greeting, finish+"data: [DONE]\n\n")
+		r.provider[0] = streamEvents(greeting, finish+"data: [DONE]\n\n")
 	}
 	if reserved > 0 {
 		r.verdicts = []*keymeter.AdmitReply{{Verdict: keymeter.Admitted, ReservedPico: reserved}}
@@ -27,43 +27,43 @@ func reserving(t *testing.T, body string, reserved int64) *host {
 	return r.run(t)
 }
 
-// micro is a millionth of a dollar: one token of a model of a dollar a million.
-const micro = 1_000_000
+// microDollar is a millionth of a dollar: the price of one token at a dollar per million tokens.
+const microDollar = 1_000_000
 
-func TestReservationIsForTheLongestAnswer(t *testing.T) {
+func TestReservationCoversTheLongestResponse(t *testing.T) {
 	for _, c := range []struct {
 		what, body string
-		tokens     int64 // of the answer; the prompt is bounded by 10
+		tokens     int64 // of the response; the bound for the prompt is 10
 		price      int64
 	}{
-		{"a limit", open("gpt", 1, `,"max_tokens":100`), 100, 10},
-		{"a limit, twice", open("gpt", 1, `,"max_tokens":100,"n":2`), 200, 10},
-		{"the model's maximum", open("gpt", 1, ""), 32_000, 10},
-		{"nothing known of the model", open("house", 1, ""), 32_768, 1},
-		{"a context that is larger than what is assumed", open("roomy", 1, ""), 32_768, 1},
-		{"a small context", open("small", 1, ""), 8192 - 10, 1},
-		{"a stream", open("gpt", 1, `,"stream":true`), 1024, 10},
-		{"a stream with a low limit", open("gpt", 1, `,"stream":true,"max_tokens":50`), 50, 10},
+		{"max tokens", chatCompletion("gpt", 1, `,"max_tokens":100`), 100, 10},
+		{"max tokens for two choices", chatCompletion("gpt", 1, `,"max_tokens":100,"n":2`), 200, 10},
+		{"the model's maximum", chatCompletion("gpt", 1, ""), 32_000, 10},
+		{"no known model limits", chatCompletion("house", 1, ""), 32_768, 1},
+		{"a context larger than the assumed output limit", chatCompletion("roomy", 1, ""), 32_768, 1},
+		{"a small context", chatCompletion("small", 1, ""), 8192 - 10, 1},
+		{"a stream", chatCompletion("gpt", 1, `,"stream":true`), 1024, 10},
+		{"a stream with low max tokens", chatCompletion("gpt", 1, `,"stream":true,"max_tokens":50`), 50, 10},
 	} {
-		h := reserving(t, c.body, 0)
-		admit := told[*keymeter.Admit](h)[0]
-		equal(t, "what is reserved with "+c.what, admit.AmountPico, (10+c.tokens*c.price)*micro)
+		h := runReserved(t, c.body, 0)
+		admit := sentCommands[*keymeter.Admit](h)[0]
+		equal(t, "reserved amount with "+c.what, admit.AmountPico, (10+c.tokens*c.price)*microDollar)
 	}
 }
 
-func TestLongPromptLeavesTheRestOfASmallContext(t *testing.T) {
+func TestLongPromptInASmallContext(t *testing.T) {
 	for words, tokens := range map[int]int64{1: 8192 - 10, 1500: 8192 - 2*1503, 3000: 8192} {
-		admit := told[*keymeter.Admit](reserving(t, open("small", words, ""), 0))[0]
-		prompt := admit.AmountPico/micro - tokens
+		admit := sentCommands[*keymeter.Admit](runReserved(t, chatCompletion("small", words, ""), 0))[0]
+		prompt := admit.AmountPico/microDollar - tokens
 		if prompt < int64(words) || prompt > 4*int64(words)+20 {
-			t.Errorf("%d micros are reserved for a prompt of %d words and an answer of %d tokens", admit.AmountPico/micro, words, tokens)
+			t.Errorf("reserved %d microdollars for a prompt of %d words and a response of %d tokens", admit.AmountPico/microDollar, words, tokens)
 		}
 	}
 }
 
-// limits are the limit that the provider got and the one that the caller was told, as far as there is one.
-func limits(h *host) string {
-	body := h.text(h.last(abi.ActionFetch).Body)
+// maxTokensSeen is "sent/reported": the max_tokens sent to the provider, and the value of x-postern-max-tokens.
+func maxTokensSeen(h *host) string {
+	body := h.bodyText(h.last(abi.ActionFetch).Body)
 	sent := "none"
 	if _, after, ok := strings.Cut(body, `"max_tokens":`); ok {
 		sent, _, _ = strings.Cut(after, "}")
@@ -72,53 +72,53 @@ func limits(h *host) string {
 	return fmt.Sprintf("%s/%s", sent, h.header("x-postern-max-tokens"))
 }
 
-func TestWhatWasReservedIsTheProvidersLimit(t *testing.T) {
+func TestReservationBecomesMaxTokens(t *testing.T) {
 	for _, c := range []struct {
 		what, body string
 		reserved   int64
 		limits     string
 	}{
-		{"all that the model gives", open("gpt", 1, ""), 0, "none/"},
-		{"less", open("gpt", 1, ""), (10 + 5000*10) * micro, "5000/5000"},
-		{"a little more than that", open("gpt", 1, ""), (10+5000*10)*micro + 9*micro, "5000/5000"},
-		{"less than the least", open("gpt", 1, ""), (10 + 100*10) * micro, "4096/4096"},
-		{"the caller's limit", open("gpt", 1, `,"max_tokens":100`), (10 + 50*10) * micro, "100/"},
-		{"what is assumed of a model that nothing is known of", open("house", 1, ""), 0, "32768/32768"},
-		{"what a small context leaves", open("small", 1, ""), 0, "8182/8182"},
-		{"less of a small context", open("small", 1, ""), (10 + 5000) * micro, "5000/5000"},
-		{"all of a context that the prompt nearly fills", open("small", 3000, ""), 0, "none/"},
-		{"less of a context that the prompt nearly fills", open("small", 3000, ""), (7000 + 10) * micro, "4096/4096"},
+		{"a reservation for the model's maximum", chatCompletion("gpt", 1, ""), 0, "none/"},
+		{"a smaller reservation", chatCompletion("gpt", 1, ""), (10 + 5000*10) * microDollar, "5000/5000"},
+		{"a reservation between two token counts", chatCompletion("gpt", 1, ""), (10+5000*10)*microDollar + 9*microDollar, "5000/5000"},
+		{"a reservation below the minimum", chatCompletion("gpt", 1, ""), (10 + 100*10) * microDollar, "4096/4096"},
+		{"the caller's limit", chatCompletion("gpt", 1, `,"max_tokens":100`), (10 + 50*10) * microDollar, "100/"},
+		{"no known model limits", chatCompletion("house", 1, ""), 0, "32768/32768"},
+		{"the rest of a small context", chatCompletion("small", 1, ""), 0, "8182/8182"},
+		{"a smaller reservation in a small context", chatCompletion("small", 1, ""), (10 + 5000) * microDollar, "5000/5000"},
+		{"a prompt that nearly fills the context", chatCompletion("small", 3000, ""), 0, "none/"},
+		{"a smaller reservation with such a prompt", chatCompletion("small", 3000, ""), (7000 + 10) * microDollar, "4096/4096"},
 	} {
-		h := reserving(t, c.body, c.reserved)
-		equal(t, "the limits with "+c.what, limits(h), c.limits)
+		h := runReserved(t, c.body, c.reserved)
+		equal(t, "max tokens with "+c.what, maxTokensSeen(h), c.limits)
 	}
 	free := `{"models":[{"name":"gratis","provider":"openai","input":"1","output":"0","source":"made up","date":"2026-11"}]}`
-	h := request{path: "/v1/chat/completions", overlay: free, body: open("gratis", 1, ""), provider: [][]abi.Event{whole(200, goodAnswer)}}.run(t)
-	equal(t, "the limits of a model whose answers are free", limits(h), "none/")
-	h = request{path: "/v1/chat/completions", body: open("house", 1, ""), provider: [][]abi.Event{whole(200, goodAnswer)},
+	h := request{path: "/v1/chat/completions", overlay: free, body: chatCompletion("gratis", 1, ""), provider: [][]abi.Event{wholeResponse(200, openaiResponse)}}.run(t)
+	equal(t, "max tokens of a model with free output", maxTokensSeen(h), "none/")
+	h = request{path: "/v1/chat/completions", body: chatCompletion("house", 1, ""), provider: [][]abi.Event{wholeResponse(200, openaiResponse)},
 		record: func(r *doc.Record) { r.Unbounded = true }}.run(t)
-	equal(t, "the limits in a project that wants none", limits(h), "none/")
-	equal(t, "what that reserves", told[*keymeter.Admit](h)[0].AmountPico, (10+4096)*micro)
+	equal(t, "max tokens in an unbounded project", maxTokensSeen(h), "none/")
+	equal(t, "reserved amount without a limit", sentCommands[*keymeter.Admit](h)[0].AmountPico, (10+4096)*microDollar)
 }
 
-func TestLimitOfALaterTargetIsWhatIsLeft(t *testing.T) {
-	// The first answer broke off on its way: its prompt is paid.
+func TestMaxTokensOfALaterTarget(t *testing.T) {
+	// The first attempt times out, and its estimated prompt is charged.
 	h := request{
-		path: "/v1/chat/completions", body: open("balanced", 1, ""), verdicts: []*keymeter.AdmitReply{{Verdict: keymeter.Admitted, ReservedPico: 13000 * micro}},
-		provider: [][]abi.Event{{{Kind: abi.EventFault, Code: abi.FaultTotal}}, whole(200, goodAnswer)},
+		path: "/v1/chat/completions", body: chatCompletion("balanced", 1, ""), verdicts: []*keymeter.AdmitReply{{Verdict: keymeter.Admitted, ReservedPico: 13000 * microDollar}},
+		provider: [][]abi.Event{{{Kind: abi.EventFault, Code: abi.FaultTotal}}, wholeResponse(200, openaiResponse)},
 	}.run(t)
-	equal(t, "the limits", limits(h), "6492/6492") // (13000 - 5 - 10) / 2
+	equal(t, "max tokens", maxTokensSeen(h), "6492/6492") // (13000 - 5 - 10) / 2
 }
 
-func TestCheapestTargetIsThatOfTheExpectedAnswer(t *testing.T) {
-	// gpt's answers cost more than mini's, its prompts a little less.
+func TestCheapestTargetDependsOnTheExpectedResponse(t *testing.T) {
+	// gpt's output costs more than mini's, and its input slightly less.
 	prices := `{"models":[{"name":"gpt","provider":"openai","input":"0.99","output":"10","source":"made up","date":"2026-11"},
 		{"name":"mini","provider":"openai","input":"1","output":"2","source":"made up","date":"2026-11"}]}`
 	first := func(limit string) string {
-		h := request{path: "/v1/chat/completions", overlay: prices, body: open("thrifty", 3000, limit), provider: [][]abi.Event{whole(200, goodAnswer)}}.run(t)
+		h := request{path: "/v1/chat/completions", overlay: prices, body: chatCompletion("thrifty", 3000, limit), provider: [][]abi.Event{wholeResponse(200, openaiResponse)}}.run(t)
 		return h.header("x-postern-model")
 	}
-	equal(t, "the model of an answer without a limit", first(""), "mini")
-	equal(t, "that of a short one", first(`,"max_tokens":1`), "gpt")
-	equal(t, "that of a long one", first(`,"max_tokens":1000`), "mini")
+	equal(t, "model without max_tokens", first(""), "mini")
+	equal(t, "model with a short response", first(`,"max_tokens":1`), "gpt")
+	equal(t, "model with a long response", first(`,"max_tokens":1000`), "mini")
 }

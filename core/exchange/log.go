@@ -8,8 +8,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// log writes the one line of an exchange. It holds no prompt, no answer and no secret: ids, names from the
-// catalog, and figures. Development keys get more of them.
+// log writes the exchange's only log line: IDs, names from the catalog, and numbers. It contains no prompt, no
+// response text and no secret. Development keys get additional fields.
 func (x *exchange) log(status uint64, code string) {
 	s := &x.s
 	l := line{append(make([]byte, 0, 512), '{')}
@@ -24,13 +24,13 @@ func (x *exchange) log(status uint64, code string) {
 		l.text("projectId", s.record.ProjectID)
 		l.text("keyId", s.record.KeyID)
 	}
-	if s.request.model != "" && s.bad == "" {
+	if s.request.model != "" && s.rejected == "" {
 		x.logCompletion(&l, status)
 	}
 	x.do(abi.Action{Kind: abi.ActionLog, Code: severity(status), Data: append(l.b, '}')})
 }
 
-// severity is the Code of an ActionLog.
+// severity is the Code of the ActionLog.
 func severity(status uint64) uint64 {
 	if status >= 500 {
 		return 1
@@ -56,6 +56,7 @@ func (x *exchange) logCompletion(l *line, status uint64) {
 	l.number("completionTokens", s.spent.usage.Output)
 	l.raw("costCents", money.Append(nil, s.spent.costPico, money.Cent))
 	l.number("attempts", s.attempts)
+	l.text("attemptResults", s.attemptResults)
 	if s.request.stream {
 		l.raw("stream", []byte("true"))
 	}
@@ -72,7 +73,7 @@ func (x *exchange) logCompletion(l *line, status uint64) {
 	}
 }
 
-// line is a JSON object being written.
+// line is a JSON object in progress.
 type line struct{ b []byte }
 
 func (l *line) name(name string) {
@@ -82,7 +83,7 @@ func (l *line) name(name string) {
 	l.b = append(append(append(l.b, '"'), name...), `":`...)
 }
 
-// text leaves out what is empty.
+// text adds a string field unless the value is empty.
 func (l *line) text(name, value string) {
 	if value != "" {
 		l.name(name)

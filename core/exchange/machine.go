@@ -1,11 +1,11 @@
-// Package exchange is one caller's request, from its head to its settled end, as a state machine. A host calls
-// Step with each event; the machine moves on and answers with actions. Everything that decides what happens next
-// stands in state, which hosts keep as bytes between steps.
+// Package exchange runs one request as a state machine, from its head until it is settled and logged. A host calls
+// Step with each event, and Step returns the new state and the actions to perform. The state contains everything
+// that later decisions depend on. The host stores it as bytes between steps.
 //
-// This file is the machine: the phases, the inputs, and one table that says which handler takes which input in
-// which phase. Read the table from top to bottom as the story of a request. Handlers are grouped by phase in the
-// files beside it: intake.go, admission.go, attempt.go, stream.go and finish.go, and one file for each endpoint
-// that is not a completion. To see it at work, read testdata: stories of an exchange, events in and actions out.
+// This file is the machine: the phases, the inputs, and the table that maps (phase, input) to a handler. Read the
+// table from top to bottom to follow a request. The handlers are grouped by phase in intake.go, admission.go,
+// attempt.go, stream.go and finish.go; each endpoint other than completions has its own file. testdata contains
+// complete exchanges as text, with events in and actions out.
 package exchange
 
 import (
@@ -16,49 +16,49 @@ import (
 	"github.com/postern-ai/postern/core/route"
 )
 
-// phase is how far an exchange is.
+// phase is the current step of an exchange.
 type phase uint8
 
 const (
 	phaseHead        phase = iota // before the first event
-	phaseIntake                   // reads the key's record and the body, in either order
-	phaseKey                      // asks the key's meter for a record that memory and KV do not have
-	phasePolicy                   // reads the project's policy
-	phaseLookup                   // looks for a cached answer in host memory
-	phaseAdmit                    // asks the key's meter to let the request in
-	phaseGrant                    // asks the Ledger for a slice of the budget
-	phaseRecall                   // has the project's other keys give back idle slices
-	phaseCache                    // admitted; KV has not said yet whether it has the answer
-	phaseBroke                    // out of budget; an answer from KV would still be free
-	phaseUnseal                   // decrypts the project's own key for the present target
-	phaseBuild                    // gets the body back from the host, to translate it for the target
-	phaseOpening                  // a stream was asked for; the provider has not answered yet
-	phaseWhole                    // a whole answer was asked for
-	phaseBackoff                  // waits before it tries the same target again
-	phaseStream                   // the provider's stream flows
-	phaseClosing                  // gets the streamed answer back from the host, to end with it
-	phaseMock                     // gets the body back for the built-in mock
-	phasePacing                   // the mock's stream flows
-	phaseKeepHit                  // gets a cached answer back, to keep it under the Idempotency-Key
-	phaseKeepError                // gets an error back, to keep it likewise
-	phaseModels                   // gets the project's policy back, to list models by it
-	phaseCountUnseal              // decrypts the project's own key, to count tokens with it
-	phaseCount                    // asks a provider to count tokens
-	phaseReport                   // asks the Ledger for usage
-	phaseReportPause              // waits for another report's flush, or for settles that are under way
-	phaseReportFlush              // has the meters hand over their usage
-	phaseForward                  // the control plane answers
-	phaseDone                     // answered, settled and logged
+	phaseIntake                   // reading the key record and the body, in either order
+	phaseKey                      // getting a record that memory and KV do not have from the key's meter
+	phasePolicy                   // reading the project's policy
+	phaseLookup                   // looking for a cached response in host memory
+	phaseAdmit                    // waiting for the key's meter to admit the request
+	phaseGrant                    // requesting a slice of the budget from the Ledger
+	phaseRecall                   // recalling idle slices from the project's other keys
+	phaseCache                    // admitted; waiting for the KV cache lookup
+	phaseOverBudget               // out of budget; waiting for the KV cache lookup, because a hit is free
+	phaseUnseal                   // decrypting the project's provider key for the current target
+	phaseBuild                    // getting the body back from the host to translate it for the target
+	phaseOpening                  // streaming request sent; waiting for the response head
+	phaseWhole                    // non-streaming request sent; waiting for the whole response
+	phaseBackoff                  // waiting before a retry of the same target
+	phaseStream                   // receiving the provider's stream
+	phaseClosing                  // getting the collected stream back from the host to finish the response
+	phaseMock                     // getting the body back for the built-in mock
+	phasePacing                   // sending the mock's stream, piece by piece
+	phaseKeepHit                  // getting a cached response back to store it under the Idempotency-Key
+	phaseKeepError                // getting an error body back to store it under the Idempotency-Key
+	phaseModels                   // getting the project's policy back to list its models
+	phaseCountUnseal              // decrypting the project's provider key to count tokens
+	phaseCount                    // waiting for the provider's token count
+	phaseReport                   // querying the Ledger for usage
+	phaseReportPause              // waiting for another report's flush, or for pending settles
+	phaseReportFlush              // flushing unreported usage from the meters
+	phaseForward                  // waiting for the control plane to respond
+	phaseDone                     // responded, settled and logged
 	phases
 )
 
 var phaseNames = [phases]string{
-	"head", "intake", "key", "policy", "lookup", "admit", "grant", "recall", "cache", "broke", "unseal", "build", "opening", "whole",
+	"head", "intake", "key", "policy", "lookup", "admit", "grant", "recall", "cache", "over-budget", "unseal", "build", "opening", "whole",
 	"backoff", "stream", "closing", "mock", "pacing", "keep-hit", "keep-error", "models", "count-unseal", "count", "report",
 	"report-pause", "report-flush", "forward", "done",
 }
 
-// input is what happened: an event's kind and which action it answers.
+// input classifies an event by its kind and by the action that it answers.
 type input uint8
 
 const (
@@ -67,16 +67,16 @@ const (
 	inRecord
 	inPolicy       // from memory or KV
 	inLedgerPolicy // from the Ledger
-	inMemory       // the cache's fast tier
-	inKV           // and its slow one
+	inMemory       // cache lookup in host memory
+	inKV           // cache lookup in KV
 	inAdmit
 	inGrant
 	inFlush
 	inAbsorb
 	inUnsealed
 	inBuffer
-	inResponse // a whole answer of a provider, or an error in place of a stream
-	inHead     // a stream's head
+	inResponse // a whole provider response, or an error response instead of a stream
+	inHead     // a stream's response head
 	inChunk
 	inEnd
 	inFault
@@ -88,132 +88,132 @@ const (
 	inExtendAbsorb
 	inReport
 	inForwarded
-	inLeft
+	inDisconnect
 	inputs
 )
 
 var inputNames = [inputs]string{
 	"request", "body", "record", "policy", "ledger-policy", "memory", "kv", "admit", "grant", "flush", "absorb", "unsealed", "buffer",
 	"response", "head", "chunk", "end", "fault", "timer", "tick", "extend", "extend-grant", "extend-flush", "extend-absorb", "report",
-	"forwarded", "left",
+	"forwarded", "disconnect",
 }
 
-// row says who takes an input in a phase.
+// row maps one input in one phase to its handler.
 type row struct {
 	phase
 	input
 	handle func(*exchange)
 }
 
-// table is the machine. An input without a row is a breach of the contract with the host.
+// table is the machine. An input without a row violates the contract with the host, and Step panics.
 var table = [...]row{
-	// A request arrives. Its body is read only if its key could be one.
-	{phaseHead, inRequest, (*exchange).takeHead},
-	{phaseIntake, inRecord, (*exchange).takeRecord},
-	{phaseIntake, inBody, (*exchange).takeBody},
-	{phaseKey, inAdmit, (*exchange).takeKey},
-	{phaseKey, inBody, (*exchange).takeEarlyBody},
-	{phasePolicy, inPolicy, (*exchange).takePolicy},
-	{phasePolicy, inLedgerPolicy, (*exchange).takeLedgerPolicy},
-	{phaseLookup, inMemory, (*exchange).takeMemory},
+	// The request arrives. The body is read only if the key is well-formed.
+	{phaseHead, inRequest, (*exchange).onRequest},
+	{phaseIntake, inRecord, (*exchange).onRecord},
+	{phaseIntake, inBody, (*exchange).onBody},
+	{phaseKey, inAdmit, (*exchange).onKeyCheck},
+	{phaseKey, inBody, (*exchange).onEarlyBody},
+	{phasePolicy, inPolicy, (*exchange).onPolicy},
+	{phasePolicy, inLedgerPolicy, (*exchange).onLedgerPolicy},
+	{phaseLookup, inMemory, (*exchange).onMemoryCache},
 
 	// Admission: the key's meter knows the key's status and limits, and holds a slice of the budget.
-	{phaseAdmit, inAdmit, (*exchange).takeAdmission},
-	{phaseAdmit, inBody, (*exchange).takeEarlyBody}, // of a key that, by its record, may not call this endpoint
-	{phaseAdmit, inKV, (*exchange).noteCached},
-	{phaseGrant, inGrant, (*exchange).takeGrant},
-	{phaseGrant, inKV, (*exchange).noteCached},
-	{phaseRecall, inFlush, (*exchange).takeFlush},
-	{phaseRecall, inAbsorb, (*exchange).takeAbsorbed},
-	{phaseRecall, inKV, (*exchange).noteCached},
-	{phaseCache, inKV, (*exchange).takeCached},
-	{phaseBroke, inKV, (*exchange).takeLastChance},
+	{phaseAdmit, inAdmit, (*exchange).onAdmit},
+	{phaseAdmit, inBody, (*exchange).onEarlyBody}, // the record lacks the permission for this endpoint
+	{phaseAdmit, inKV, (*exchange).noteCacheResult},
+	{phaseGrant, inGrant, (*exchange).onGrant},
+	{phaseGrant, inKV, (*exchange).noteCacheResult},
+	{phaseRecall, inFlush, (*exchange).onFlush},
+	{phaseRecall, inAbsorb, (*exchange).onAbsorb},
+	{phaseRecall, inKV, (*exchange).noteCacheResult},
+	{phaseCache, inKV, (*exchange).onKVCache},
+	{phaseOverBudget, inKV, (*exchange).onKVCacheOverBudget},
 
 	// An attempt: one request to one target.
-	{phaseUnseal, inUnsealed, (*exchange).takeUnsealed},
-	{phaseBuild, inBuffer, (*exchange).build},
-	{phaseWhole, inResponse, (*exchange).takeResponse},
-	{phaseWhole, inFault, (*exchange).takeFault},
-	{phaseOpening, inHead, (*exchange).takeStreamHead},
-	{phaseOpening, inResponse, (*exchange).takeResponse},
-	{phaseOpening, inFault, (*exchange).takeFault},
+	{phaseUnseal, inUnsealed, (*exchange).onUnsealed},
+	{phaseBuild, inBuffer, (*exchange).onBuildBody},
+	{phaseWhole, inResponse, (*exchange).onResponse},
+	{phaseWhole, inFault, (*exchange).onFault},
+	{phaseOpening, inHead, (*exchange).onStreamHead},
+	{phaseOpening, inResponse, (*exchange).onResponse},
+	{phaseOpening, inFault, (*exchange).onFault},
 	{phaseBackoff, inTimer, (*exchange).attempt},
 
-	// A stream: chunks come, the caller is kept informed, and the reservation grows beside it.
-	{phaseStream, inChunk, (*exchange).takeChunk},
-	{phaseStream, inEnd, (*exchange).takeStreamEnd},
-	{phaseStream, inFault, (*exchange).takeStreamFault},
-	{phaseStream, inTick, (*exchange).takeTick},
-	{phaseStream, inExtend, (*exchange).takeExtension},
-	{phaseStream, inExtendGrant, (*exchange).takeExtensionGrant},
-	{phaseStream, inExtendFlush, (*exchange).takeExtensionFlush},
-	{phaseStream, inExtendAbsorb, (*exchange).takeExtensionAbsorbed},
+	// Streaming: chunks arrive, keep-alive comments fill pauses, and the reservation is extended in parallel.
+	{phaseStream, inChunk, (*exchange).onChunk},
+	{phaseStream, inEnd, (*exchange).onStreamEnd},
+	{phaseStream, inFault, (*exchange).onStreamFault},
+	{phaseStream, inTick, (*exchange).onTick},
+	{phaseStream, inExtend, (*exchange).onExtend},
+	{phaseStream, inExtendGrant, (*exchange).onExtendGrant},
+	{phaseStream, inExtendFlush, (*exchange).onExtendFlush},
+	{phaseStream, inExtendAbsorb, (*exchange).onExtendAbsorb},
 	{phaseClosing, inBuffer, (*exchange).finishStream},
-	{phaseClosing, inChunk, (*exchange).drain}, // after the end mark: read on, so that the connection can be used again
+	{phaseClosing, inChunk, (*exchange).drain}, // after the end mark: read the rest, so that the connection can be reused
 	{phaseClosing, inEnd, (*exchange).drain},
 	{phaseClosing, inFault, (*exchange).drain},
 	{phaseDone, inChunk, (*exchange).drain},
 	{phaseDone, inEnd, (*exchange).drain},
 	{phaseDone, inFault, (*exchange).drain},
 
-	// The mock answers in the provider's place.
-	{phaseMock, inBuffer, (*exchange).takeMockBody},
+	// The mock responds instead of a provider.
+	{phaseMock, inBuffer, (*exchange).onMockBody},
 	{phasePacing, inTimer, (*exchange).sendMockPiece},
 
-	// Answers that are also kept for a repeat of the request.
+	// Responses that are also stored for a replay under the Idempotency-Key.
 	{phaseKeepHit, inBuffer, (*exchange).finishHit},
-	{phaseKeepError, inBuffer, (*exchange).finishBad},
+	{phaseKeepError, inBuffer, (*exchange).finishRejection},
 
-	// Endpoints that are no completion.
-	{phaseModels, inBuffer, (*exchange).listModels},
-	{phaseCountUnseal, inUnsealed, (*exchange).takeCountKey},
-	{phaseCount, inResponse, (*exchange).takeCount},
-	{phaseCount, inFault, (*exchange).takeCount},
-	{phaseReport, inReport, (*exchange).takeReport},
-	{phaseReportPause, inTimer, (*exchange).reportAgain},
-	{phaseReportFlush, inFlush, (*exchange).takeFlush},
-	{phaseReportFlush, inAbsorb, (*exchange).takeAbsorbed},
-	{phaseForward, inForwarded, (*exchange).takeForwarded},
+	// Endpoints other than completions.
+	{phaseModels, inBuffer, (*exchange).onModelsPolicy},
+	{phaseCountUnseal, inUnsealed, (*exchange).onCountUnsealed},
+	{phaseCount, inResponse, (*exchange).onCount},
+	{phaseCount, inFault, (*exchange).onCount},
+	{phaseReport, inReport, (*exchange).onReport},
+	{phaseReportPause, inTimer, (*exchange).retryReport},
+	{phaseReportFlush, inFlush, (*exchange).onFlush},
+	{phaseReportFlush, inAbsorb, (*exchange).onAbsorb},
+	{phaseForward, inForwarded, (*exchange).onForwarded},
 
-	// The caller leaves. What is under way is noted and ended where that saves something: no new attempt begins,
-	// a stream is cut at once. A whole answer comes to its end, since the provider bills it anyway.
-	{phaseIntake, inLeft, (*exchange).noteLeft},
-	{phaseKey, inLeft, (*exchange).noteLeft},
-	{phasePolicy, inLeft, (*exchange).noteLeft},
-	{phaseLookup, inLeft, (*exchange).noteLeft},
-	{phaseAdmit, inLeft, (*exchange).noteLeft},
-	{phaseGrant, inLeft, (*exchange).noteLeft},
-	{phaseRecall, inLeft, (*exchange).noteLeft},
-	{phaseCache, inLeft, (*exchange).noteLeft},
-	{phaseBroke, inLeft, (*exchange).noteLeft},
-	{phaseUnseal, inLeft, (*exchange).abandon},
-	{phaseBuild, inLeft, (*exchange).abandon},
-	{phaseWhole, inLeft, (*exchange).noteLeft},
-	{phaseOpening, inLeft, (*exchange).abandonStream},
-	{phaseBackoff, inLeft, (*exchange).abandon},
-	{phaseStream, inLeft, (*exchange).abandonStream},
-	{phaseClosing, inLeft, (*exchange).noteLeft},
-	{phaseMock, inLeft, (*exchange).noteLeft},
-	{phasePacing, inLeft, (*exchange).abandonMock},
-	{phaseKeepHit, inLeft, (*exchange).noteLeft},
-	{phaseKeepError, inLeft, (*exchange).noteLeft},
-	{phaseModels, inLeft, (*exchange).noteLeft},
-	{phaseCountUnseal, inLeft, (*exchange).noteLeft},
-	{phaseCount, inLeft, (*exchange).noteLeft},
-	{phaseReport, inLeft, (*exchange).noteLeft},
-	{phaseReportPause, inLeft, (*exchange).noteLeft},
-	{phaseReportFlush, inLeft, (*exchange).noteLeft},
-	{phaseForward, inLeft, (*exchange).noteLeft},
-	{phaseDone, inLeft, (*exchange).cutDrained},
+	// The client disconnects. No new attempt starts, and a stream is cut at once. A whole response is still
+	// received, because the provider bills it anyway and it can be cached.
+	{phaseIntake, inDisconnect, (*exchange).noteDisconnect},
+	{phaseKey, inDisconnect, (*exchange).noteDisconnect},
+	{phasePolicy, inDisconnect, (*exchange).noteDisconnect},
+	{phaseLookup, inDisconnect, (*exchange).noteDisconnect},
+	{phaseAdmit, inDisconnect, (*exchange).noteDisconnect},
+	{phaseGrant, inDisconnect, (*exchange).noteDisconnect},
+	{phaseRecall, inDisconnect, (*exchange).noteDisconnect},
+	{phaseCache, inDisconnect, (*exchange).noteDisconnect},
+	{phaseOverBudget, inDisconnect, (*exchange).noteDisconnect},
+	{phaseUnseal, inDisconnect, (*exchange).abandon},
+	{phaseBuild, inDisconnect, (*exchange).abandon},
+	{phaseWhole, inDisconnect, (*exchange).noteDisconnect},
+	{phaseOpening, inDisconnect, (*exchange).abandonStream},
+	{phaseBackoff, inDisconnect, (*exchange).abandon},
+	{phaseStream, inDisconnect, (*exchange).abandonStream},
+	{phaseClosing, inDisconnect, (*exchange).noteDisconnect},
+	{phaseMock, inDisconnect, (*exchange).noteDisconnect},
+	{phasePacing, inDisconnect, (*exchange).abandonMock},
+	{phaseKeepHit, inDisconnect, (*exchange).noteDisconnect},
+	{phaseKeepError, inDisconnect, (*exchange).noteDisconnect},
+	{phaseModels, inDisconnect, (*exchange).noteDisconnect},
+	{phaseCountUnseal, inDisconnect, (*exchange).noteDisconnect},
+	{phaseCount, inDisconnect, (*exchange).noteDisconnect},
+	{phaseReport, inDisconnect, (*exchange).noteDisconnect},
+	{phaseReportPause, inDisconnect, (*exchange).noteDisconnect},
+	{phaseReportFlush, inDisconnect, (*exchange).noteDisconnect},
+	{phaseForward, inDisconnect, (*exchange).noteDisconnect},
+	{phaseDone, inDisconnect, (*exchange).stopDrain},
 }
 
-// Step moves one exchange on by one event.
+// Step advances one exchange by one event. It panics on an event that the table does not allow.
 func Step(cfg *config.Config, in *abi.StepInput) abi.StepOutput {
 	x := exchange{config: cfg, now: in.NowMs, event: &in.Event, circuits: route.DecodeCircuits(in.Shared)}
 	if in.Event.Kind != abi.EventRequest {
 		x.s = decodeState(in.State, cfg.Models)
 	}
-	x.take()
+	x.dispatchEvent()
 	if x.circuits.Changed {
 		x.out.SharedChanged, x.out.Shared = true, x.circuits.Encode()
 	}
@@ -221,10 +221,10 @@ func Step(cfg *config.Config, in *abi.StepInput) abi.StepOutput {
 	return x.out
 }
 
-// take hands the event to its row's handler. The answer to an action that was cancelled has none.
-func (x *exchange) take() {
-	in, wanted := x.input()
-	if !wanted {
+// dispatchEvent calls the handler of the event's row. A late reply to a canceled action is ignored.
+func (x *exchange) dispatchEvent() {
+	in, expected := x.input()
+	if !expected {
 		return
 	}
 	at := find(x.s.phase, in)
@@ -243,10 +243,11 @@ func find(p phase, in input) int {
 	return -1
 }
 
-// enter is the one place that sets the phase.
+// enter sets the phase. No other function does.
 func (x *exchange) enter(p phase) { x.s.phase = p }
 
-// Ids of actions that are answered. Those of lists are numbered from the first on.
+// IDs of actions that an event answers. From idFlush on, each constant is the first ID of a list: idFlush+n
+// flushes the n-th meter.
 const (
 	idBody         = 1
 	idRecord       = 2
@@ -273,22 +274,23 @@ const (
 	idListEnd      = 5000
 )
 
-// inputOf is what the answer to an action is, by the action's id; a fetch's depends on the event's kind too.
+// inputOf maps the ID of an action to the input that its reply is. The reply to a fetch also depends on the
+// event's kind (fetchInput).
 var inputOf = [...]input{
 	idBody: inBody, idRecord: inRecord, idAdmit: inAdmit, idMemory: inMemory, idTimer: inTimer, idKV: inKV, idGrant: inGrant,
 	idReport: inReport, idBuffer: inBuffer, idForward: inForwarded, idTick: inTick, idExtend: inExtend, idPolicy: inPolicy,
 	idUnseal: inUnsealed, idLedgerPolicy: inLedgerPolicy, idExtendGrant: inExtendGrant,
 }
 
-// input classifies the event, and takes its action off the outstanding ones. wanted is false for the answer to
-// an action that is not outstanding (any more).
-func (x *exchange) input() (in input, wanted bool) {
+// input classifies the event and removes its action from the outstanding ones, unless more events follow. expected
+// is false for a reply to an action that is not outstanding, such as a canceled one.
+func (x *exchange) input() (in input, expected bool) {
 	e := x.event
 	switch {
 	case e.Kind == abi.EventRequest:
 		return inRequest, true
-	case e.Kind == abi.EventLeft:
-		return inLeft, true
+	case e.Kind == abi.EventDisconnect:
+		return inDisconnect, true
 	}
 	at := slices.Index(x.s.outstanding, e.ID)
 	if at < 0 {
@@ -326,27 +328,28 @@ func fetchInput(kind abi.EventKind) input {
 	return inFault
 }
 
-// ask issues an action that will be answered. Two of one id at a time would be mistaken for each other.
-func (x *exchange) ask(a abi.Action) {
+// await issues an action whose reply is an event. It panics if the ID is already outstanding, because the two replies
+// would be indistinguishable.
+func (x *exchange) await(a abi.Action) {
 	if slices.Contains(x.s.outstanding, a.ID) {
-		panic("exchange: an action's id is used again")
+		panic("exchange: the action ID is already outstanding")
 	}
 	x.s.outstanding = append(x.s.outstanding, a.ID)
 	x.do(a)
 }
 
-// do issues an action without an answer.
+// do issues an action that no event answers.
 func (x *exchange) do(a abi.Action) { x.out.Actions = append(x.out.Actions, a) }
 
-// waits says whether an action's answer is outstanding.
-func (x *exchange) waits(id uint64) bool { return slices.Contains(x.s.outstanding, id) }
+// pending reports whether the action is outstanding.
+func (x *exchange) pending(id uint64) bool { return slices.Contains(x.s.outstanding, id) }
 
-// waitsWithin says whether any action of a numbered list is.
-func (x *exchange) waitsWithin(first, end uint64) bool {
+// pendingWithin reports whether any action with first <= ID < end is outstanding.
+func (x *exchange) pendingWithin(first, end uint64) bool {
 	return slices.ContainsFunc(x.s.outstanding, func(id uint64) bool { return id >= first && id < end })
 }
 
-// cancel gives an action up, if it is outstanding.
+// cancel cancels an action if it is outstanding.
 func (x *exchange) cancel(id uint64) {
 	if at := slices.Index(x.s.outstanding, id); at >= 0 {
 		x.s.outstanding = slices.Delete(x.s.outstanding, at, at+1)
@@ -354,7 +357,7 @@ func (x *exchange) cancel(id uint64) {
 	}
 }
 
-// cancelWithin gives up all actions of a numbered list.
+// cancelWithin cancels all outstanding actions with first <= ID < end.
 func (x *exchange) cancelWithin(first, end uint64) {
 	for _, id := range slices.Clone(x.s.outstanding) {
 		if id >= first && id < end {
@@ -363,15 +366,15 @@ func (x *exchange) cancelWithin(first, end uint64) {
 	}
 }
 
-// end is the last thing that an exchange does: nothing that is still under way concerns it any more. A fetch that
-// is, is a stream whose end mark came: its connection is read to its end.
+// end finishes the exchange and cancels its outstanding actions. It keeps an outstanding fetch: that is a stream
+// whose end mark has arrived, and the rest of the body is read so that the connection can be reused.
 func (x *exchange) end() {
 	x.cancelWithin(0, idFetch)
 	x.cancelWithin(idFetch+1, idListEnd)
 	x.enter(phaseDone)
 }
 
-// Rows names the table's rows, as phase/input, in their order.
+// Rows returns the names of the table's rows as phase/input, in table order.
 func Rows() []string {
 	names := make([]string, len(table))
 	for i := range table {
@@ -380,24 +383,24 @@ func Rows() []string {
 	return names
 }
 
-// RowOf is the number of the row that takes an event in a state; -1 for the answer to a cancelled action, which
-// has none.
+// RowOf returns the index of the table row that handles the event in the given state, or -1 if no row does or it is a late
+// reply to a canceled action.
 func RowOf(cfg *config.Config, stateBytes []byte, event *abi.Event) int {
 	x := exchange{config: cfg, event: event}
 	if event.Kind != abi.EventRequest {
 		x.s = decodeState(stateBytes, cfg.Models)
 	}
-	in, wanted := x.input()
-	if !wanted {
+	in, expected := x.input()
+	if !expected {
 		return -1
 	}
 	return find(x.s.phase, in)
 }
 
-// Canonical is a state without clock readings, the random sequence and latencies: two states that differ in those
-// alone take the same events to the same phases.
+// Canonical returns the state without clock readings, latencies and the random sequence. Two states with equal
+// canonical forms go through the same phases for the same events.
 func Canonical(cfg *config.Config, stateBytes []byte) []byte {
 	s := decodeState(stateBytes, cfg.Models)
-	s.seed, s.startMs, s.dispatchMs, s.times, s.stream.firstMs = 0, 0, 0, times{}, 0
+	s.seed, s.startMs, s.dispatchMs, s.times, s.stream.firstContentMs = 0, 0, 0, times{}, 0
 	return s.encode(cfg.Models)
 }

@@ -8,31 +8,32 @@ import (
 	"github.com/postern-ai/postern/core/provider/mock"
 )
 
-// mockTarget moves on to the first target that the key may use: in test mode that is the one that "answers".
+// mockTarget advances to the first target that the key may use. In test mode, the mock responds under that
+// target's name.
 func (x *exchange) mockTarget() {
 	s := &x.s
-	for int(s.at) < len(s.order)-1 && !x.present().Allowed {
-		s.at++
+	for int(s.orderIndex) < len(s.order)-1 && !x.current().Allowed {
+		s.orderIndex++
 	}
 }
 
-// askMock has the built-in mock answer in a provider's place.
-func (x *exchange) askMock() {
+// startMock gets the body for the built-in mock, which responds instead of a provider.
+func (x *exchange) startMock() {
 	if !x.testMode() {
-		x.s.asked = uint64(x.target()) + 1
+		x.s.lastTarget = uint64(x.currentIndex()) + 1
 	}
 	x.enter(phaseMock)
-	x.ask(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferBody})
+	x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferBody})
 }
 
-// takeMockBody answers from the request alone.
-func (x *exchange) takeMockBody() {
+// onMockBody responds to the request with the mock.
+func (x *exchange) onMockBody() {
 	s := &x.s
 	if s.endpoint == endpointEmbeddings {
 		x.mockEmbeddings(x.event.Data)
 		return
 	}
-	request := x.reread(x.event.Data)
+	request := x.reparse(x.event.Data)
 	r := mock.Answer(&request)
 	u := chat.Usage{Input: s.request.promptTokens, Output: x.estimate(responseTokens(&r)).Output, Reported: true}
 	if s.request.maxTokens > 0 {
@@ -42,22 +43,23 @@ func (x *exchange) takeMockBody() {
 	a := x.answer(complete(&r))
 	a.provider = mockProvider
 	if s.request.stream && (s.stream.opened || x.config.Routing.MockPauseMs > 0) {
-		x.pace(a, &r)
+		x.streamMock(a, &r)
 		return
 	}
-	x.succeed(a, &r, nil)
+	x.respondAnswer(a, &r, nil)
 }
 
 const (
-	// maxPieces bounds a mock's stream: at the catalog's pause it takes less than a second.
+	// maxPieces is the maximum number of pieces in a mock's stream. With the catalog's default pause, the stream
+	// takes less than a second.
 	maxPieces = 32
-	// wordBytes is about how much one of its events says.
+	// wordBytes is the approximate text length of one mock event.
 	wordBytes = 6
 )
 
-// pace sends the mock's answer piece by piece, as a provider would: the pieces wait in buffers of the host. It is
-// settled and stored at once, for it costs nothing and nothing can go wrong with it any more.
-func (x *exchange) pace(a *answer, r *chat.Response) {
+// streamMock sends the mock's response in pieces, as a provider would. The pieces wait in host buffers. The
+// exchange settles and caches the response at once: it is free and can no longer fail.
+func (x *exchange) streamMock(a *answer, r *chat.Response) {
 	s := &x.s
 	m := x.meta(a)
 	pieces := x.streamPieces(r, &m)
@@ -66,23 +68,23 @@ func (x *exchange) pace(a *answer, r *chat.Response) {
 	}
 	s.pieces.count = uint64(len(pieces))
 	headers := x.answerHeaders(a)
-	if !s.stream.opened { // by the silence of a target before
+	if !s.stream.opened { // a keep-alive comment during an earlier target's silence may have opened it
 		s.responded, s.stream.opened = true, true
-		last := x.family().StreamError(nil, &api.State{Started: true}, x.lastWord(), &m)
-		x.do(abi.Action{Kind: abi.ActionOpen, Code: 200, Headers: x.allHeaders(headers), Data: last})
+		trapEvent := x.family().StreamError(nil, &api.State{Started: true}, x.trapError(), &m)
+		x.do(abi.Action{Kind: abi.ActionOpen, Code: 200, Headers: x.allHeaders(headers), Data: trapEvent})
 	}
 	settle := x.settlement(keymeter.Served, a.model, 200)
 	if s.idempotency != "" {
-		x.keepReplay(&settle, 200, headers, x.written(r, &m))
+		x.keepReplay(&settle, 200, headers, x.encodeAnswer(r, &m))
 	}
 	x.settle(&settle)
-	x.store(a, false, deltasOf(r))
+	x.store(a, false, encodeDeltas(r))
 	s.hit.provider, s.hit.model = a.provider, a.model
 	x.log(200, "")
 	x.sendMockPiece()
 }
 
-// streamPieces are all events of a stream, in at most maxPieces pieces.
+// streamPieces encodes all events of a stream in at most maxPieces pieces.
 func (x *exchange) streamPieces(r *chat.Response, m *api.Meta) (pieces [][]byte) {
 	var state api.State
 	f := x.family()
@@ -102,14 +104,14 @@ func (x *exchange) streamPieces(r *chat.Response, m *api.Meta) (pieces [][]byte)
 	return append(pieces, f.End(nil, &state, r, m))
 }
 
-// sendMockPiece sends the next piece, and waits before the one after it.
+// sendMockPiece sends the next piece and starts the pause after it.
 func (x *exchange) sendMockPiece() {
 	p := &x.s.pieces
 	for pause := x.config.Routing.MockPauseMs; p.next < p.count; {
 		x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Buffer: bufferPieces + p.next}}})
 		if p.next++; p.next < p.count && pause > 0 {
 			x.enter(phasePacing)
-			x.ask(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: pause})
+			x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: pause})
 			return
 		}
 	}
@@ -117,8 +119,8 @@ func (x *exchange) sendMockPiece() {
 	x.end()
 }
 
-// abandonMock: nobody reads the rest.
+// abandonMock ends a mock's stream after a disconnect.
 func (x *exchange) abandonMock() {
-	x.s.left = true
+	x.s.disconnected = true
 	x.end()
 }

@@ -1,7 +1,10 @@
 package exchange
 
 import (
+	"slices"
+
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
@@ -10,31 +13,32 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// modelsCreated stands where the families want a date of a model, which the catalog does not have.
+// modelsCreated is the creation date of every model, because the dialects require one and the catalog has none.
 const modelsCreated = "2026-01-01T00:00:00Z"
 
-// models answers GET /v1/models with what the key may use now, and GET /v1/models/{id} with one of them, in
-// OpenAI's shape or, for callers who send anthropic-version, in Anthropic's.
+// models answers GET /v1/models with all models that the key may use, and GET /v1/models/{id} with one of them.
+// The format is OpenAI's, or Anthropic's if the request has an anthropic-version header.
 func (x *exchange) models() {
 	if x.s.record.Policy == 0 {
-		x.showModels(nil)
+		x.respondModels(nil)
 		return
 	}
 	x.enter(phaseModels)
-	x.ask(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferPolicy})
+	x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferPolicy})
 }
 
-// listModels takes the project's policy. Nothing else than what was decoded before is in that buffer.
-func (x *exchange) listModels() {
+// onModelsPolicy lists the models by the project's policy. The buffer's content has been decoded before, so
+// decoding cannot fail.
+func (x *exchange) onModelsPolicy() {
 	p, _ := doc.DecodePolicy(x.event.Data)
-	x.showModels(&p)
+	x.respondModels(&p)
 }
 
-func (x *exchange) showModels(p *doc.Policy) {
+func (x *exchange) respondModels(p *doc.Policy) {
 	v := policy.View{Config: x.config, Key: x.s.record.Models, Project: p, Development: x.testMode()}
 	b := jsontext.Builder{B: make([]byte, 0, 8192)}
 	if x.s.endpoint == endpointModel {
-		x.showModel(&b, &v)
+		x.respondModel(&b, &v)
 		return
 	}
 	b.Open('{')
@@ -57,17 +61,17 @@ func (x *exchange) showModels(p *doc.Policy) {
 	x.respondJSON(b.B)
 }
 
-// respondJSON ends an exchange that needed nothing but its answer.
+// respondJSON sends a JSON body, logs and ends the exchange.
 func (x *exchange) respondJSON(body []byte) {
 	x.respond(200, []abi.Header{{Name: "content-type", Value: "application/json"}}, []abi.Part{{Data: body}})
 	x.log(200, "")
 	x.end()
 }
 
-func (x *exchange) showModel(b *jsontext.Builder, v *policy.View) {
+func (x *exchange) respondModel(b *jsontext.Builder, v *policy.View) {
 	name := x.s.query
 	if !v.Usable(name) {
-		x.refuse(fault.UnknownModel, refusal{})
+		x.refuseModel(name, v)
 		return
 	}
 	m := x.config.Model(name)
@@ -78,11 +82,31 @@ func (x *exchange) showModel(b *jsontext.Builder, v *policy.View) {
 	x.respondJSON(b.B)
 }
 
-// modelEntry writes one model, or a tier, of which m is nil.
+// refuseModel explains why GET /v1/models/{model} does not have a model.
+func (x *exchange) refuseModel(name string, v *policy.View) {
+	f, message := fault.UnknownModel, api.Subject(name)
+	targets := v.Targets(name)
+	switch {
+	case api.Hides(name):
+		message = hiddenModel(name)
+	case len(targets) == 0:
+		message += "is not in the catalog"
+	default:
+		f = fault.ModelForbidden
+		message += "is not allowed for this key"
+	}
+	message += "; see GET /v1/models"
+	if i := slices.IndexFunc(targets, func(t policy.Target) bool { return t.Allowed }); i >= 0 {
+		f, message = fault.UnknownModel, unready(&targets[i])
+	}
+	x.refuse(f, refusal{details: []fault.Detail{{Field: "model", Message: message}}})
+}
+
+// modelEntry encodes one model, or a tier if m is nil.
 func (x *exchange) modelEntry(b *jsontext.Builder, name string, m *config.Model) {
-	owner := "postern"
+	ownedBy := "postern"
 	if m != nil {
-		owner = m.Provider.Name
+		ownedBy = m.Provider.Name
 	}
 	b.Open('{')
 	b.Key("id")
@@ -97,7 +121,7 @@ func (x *exchange) modelEntry(b *jsontext.Builder, name string, m *config.Model)
 		b.Member("object", `"model"`)
 		b.Member("created", "1767225600")
 		b.Key("owned_by")
-		b.String(owner)
+		b.String(ownedBy)
 	}
 	b.Close('}')
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
@@ -11,29 +12,29 @@ import (
 	"github.com/postern-ai/postern/core/policy"
 )
 
-// policyKeepMs is how long an isolate keeps a policy. It never changes: another one has another version.
+// policyKeepMs is how long an isolate keeps a policy. A policy version never changes.
 const policyKeepMs = 300_000
 
-// wantsPolicy says whether the project has a policy that this exchange has still to read: to choose targets, to
-// list models, or to name those that the caller may use instead of one that is unknown.
-func (x *exchange) wantsPolicy() bool {
+// needsPolicy reports whether this exchange still has to read the project's policy: to choose targets, to list
+// models, or to suggest alternatives to an unknown model.
+func (x *exchange) needsPolicy() bool {
 	s := &x.s
 	if s.record.Policy == 0 || s.policyVersion == s.record.Policy {
 		return false
 	}
-	return s.endpoint.listsModels() || s.endpoint.hasBody() && (s.bad == "" || x.rejection() == fault.UnknownModel)
+	return s.endpoint.listsModels() || s.endpoint.hasBody() && (s.rejected == "" || x.rejection() == fault.UnknownModel)
 }
 
 func (x *exchange) readPolicy() {
 	x.enter(phasePolicy)
-	x.ask(abi.Action{
+	x.await(abi.Action{
 		Kind: abi.ActionRead, ID: idPolicy, Key: doc.PolicyKey(x.s.record.ProjectID, x.s.record.Policy),
 		Where: abi.WhereMemory | abi.WhereKV, KeepMs: policyKeepMs,
 	})
 }
 
-// takePolicy takes the policy from memory or KV. The project's ledger is asked for one that is not there yet.
-func (x *exchange) takePolicy() {
+// onPolicy takes the policy from memory or KV. If it is not there yet, the project's Ledger is called.
+func (x *exchange) onPolicy() {
 	if x.event.Code == abi.OutcomeOK {
 		if p, err := doc.DecodePolicy(x.event.Data); err == nil {
 			x.usePolicy(&p)
@@ -43,13 +44,14 @@ func (x *exchange) takePolicy() {
 	x.call(idLedgerPolicy, abi.ClassLedger, x.s.record.ProjectID, ledger.Policy())
 }
 
-// takeLedgerPolicy takes the authority's word. One that is older than the key's record is on its way.
-func (x *exchange) takeLedgerPolicy() {
+// onLedgerPolicy takes the policy from the Ledger, its authority. If it is older than the key's record requires,
+// the newer one has not been delivered yet, and the request fails with 503.
+func (x *exchange) onLedgerPolicy() {
 	p, err := doc.DecodePolicy(x.event.Data)
 	if err == nil && p.Version < x.s.record.Policy {
 		err = abi.ErrMalformed
 	}
-	if x.failedCall(err) {
+	if x.refuseFailedCall(err) {
 		return
 	}
 	if p.Version == x.s.record.Policy {
@@ -61,15 +63,15 @@ func (x *exchange) takeLedgerPolicy() {
 	x.usePolicy(&p)
 }
 
-// usePolicy keeps of the policy what concerns this exchange, and goes on.
+// usePolicy stores the parts of the policy that concern this exchange, and continues.
 func (x *exchange) usePolicy(p *doc.Policy) {
 	s := &x.s
-	s.policyVersion, s.order, x.memo = s.record.Policy, nil, nil
+	s.policyVersion, s.order, x.targetsMemo = s.record.Policy, nil, nil
 	x.enter(phaseIntake)
 	switch {
 	case !s.endpoint.hasBody():
 		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferPolicy, Data: x.event.Data})
-	case s.bad != "":
+	case s.rejected != "":
 		x.rejectModel(x.rejection(), p)
 	default:
 		s.selection = policy.Select(x.config, p, s.request.model)
@@ -81,7 +83,7 @@ func (x *exchange) usePolicy(p *doc.Policy) {
 	x.proceed()
 }
 
-// keepSealed puts the project's own keys for the targets' providers aside.
+// keepSealed stores the project's sealed provider keys in buffers, one per target.
 func (x *exchange) keepSealed(p *doc.Policy) {
 	for i := range x.s.selection.MasterKeyIDs {
 		if x.s.selection.MasterKeyIDs[i] == "" {
@@ -93,21 +95,38 @@ func (x *exchange) keepSealed(p *doc.Policy) {
 	}
 }
 
-const maxNearest = 10
+const maxNearest = 5
 
-// rejectModel refuses the model that the caller named, and says which ones would do.
+// rejectModel rejects the requested model and suggests allowed ones.
 func (x *exchange) rejectModel(f fault.Fault, p *doc.Policy) {
 	v := policy.View{Config: x.config, Key: x.s.record.Models, Project: p, Development: x.testMode()}
 	kind := config.ChatModel
 	if x.s.endpoint == endpointEmbeddings {
 		kind = config.EmbeddingModel
 	}
-	message := "is not in the catalog"
-	if f == fault.ModelForbidden {
-		message = "is not allowed for this key"
+	name := x.s.request.model
+	message := api.Subject(name)
+	switch {
+	case f == fault.ModelForbidden:
+		message += "is not allowed for this key"
+	case api.Hides(name):
+		message = hiddenModel(name)
+	case x.config.Model(name) == nil:
+		message += "is not in the catalog"
+	case kind == config.ChatModel:
+		message += "is not a chat model"
+	default:
+		message += "is not an embedding model"
 	}
-	if names := v.Nearest(x.s.request.model, kind, maxNearest); len(names) > 0 {
-		message += "; nearest allowed: " + strings.Join(names, ", ")
+	if names := v.Nearest(name, kind, maxNearest); len(names) > 0 && !api.Hides(name) {
+		message += "; similar models that this key may use: " + strings.Join(names, ", ")
+	} else {
+		message += "; see GET /v1/models"
 	}
 	x.reject(f, fault.Detail{Field: "model", Message: message})
+}
+
+// hiddenModel is the message for a model name that error messages do not repeat, such as an API key sent by mistake.
+func hiddenModel(name string) string {
+	return "must be the name of a model or tier, got " + api.Quote(name)
 }

@@ -2,8 +2,8 @@ package exchange
 
 import "github.com/postern-ai/postern/core/jsontext"
 
-// providersHeader tells the control plane how this isolate sees the providers: which have credentials, and
-// the state of the targets that it has asked. The control plane only shows it.
+// providersHeader reports this isolate's view of the providers to the control plane: which have credentials, and
+// the circuit state of the targets it has called. The control plane only displays it.
 const providersHeader = "x-postern-providers"
 
 // providersJSON is {"ready": [names], "targets": [{"model", "state", "latencyMs"}]}.

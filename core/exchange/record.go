@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// recordKeepMs is how long an isolate uses a key's record before it asks KV again. (It may be old anyway:
-	// the key's meter, which every exchange asks, tells.)
+	// recordKeepMs is how long an isolate uses a key's record before it reads KV again. A stale record does no
+	// harm: every exchange calls the key's meter, which has the newest version.
 	recordKeepMs = 30_000
-	// unknownKeepMs is how long an isolate remembers that there is no such key. A new key is not hurt: nobody
-	// could have tried it before it was made.
+	// unknownKeepMs is how long an isolate remembers that a key does not exist. This does not delay new keys:
+	// nobody can have tried a key before it was created.
 	unknownKeepMs = 10_000
 )
 
-// unknownMark stands in host memory where a record would be: there is none.
+// unknownMark is stored in host memory instead of a record if the key does not exist.
 var unknownMark = []byte{0}
 
-// takeRecord takes the key's record from memory or KV. KV is not the authority, it only saves a hop: the key's
-// meter is asked for what it does not have.
-func (x *exchange) takeRecord() {
+// onRecord takes the key's record from memory or KV. KV only saves a call and is not the authority: if it has no
+// record, the key's meter is called.
+func (x *exchange) onRecord() {
 	switch x.event.Code {
 	case abi.OutcomeOK:
 		if string(x.event.Data) == string(unknownMark) {
@@ -46,13 +46,14 @@ func (x *exchange) takeRecord() {
 	x.enter(phaseKey)
 }
 
-// takeKey takes the meter's word on a key without a record: it has one, or there is no such key.
-func (x *exchange) takeKey() {
+// onKeyCheck takes the meter's reply for a key without a record: either a record, or the verdict that the key does
+// not exist.
+func (x *exchange) onKeyCheck() {
 	reply, ok := x.admitReply()
 	switch {
 	case !ok:
 	case reply.Verdict == keymeter.Stale:
-		x.adopt(reply.Record)
+		x.adoptRecord(reply.Record)
 	case reply.Verdict == keymeter.Unknown, reply.Verdict == keymeter.Inactive:
 		x.refuseUnknownKey(reply.Verdict)
 	default:
@@ -60,22 +61,22 @@ func (x *exchange) takeKey() {
 	}
 }
 
-// adopt takes a newer record from the key's meter, and starts over with it.
-func (x *exchange) adopt(encoded []byte) {
+// adoptRecord replaces the record with a newer one from the key's meter, and starts over.
+func (x *exchange) adoptRecord(encoded []byte) {
 	record, err := doc.DecodeRecord(encoded)
-	if x.failedCall(err) {
+	if x.refuseFailedCall(err) {
 		return
 	}
 	s := &x.s
 	s.record, s.haveRecord = record, true
-	// Nothing that was found in the cache, or is being looked for, need be right under the newer record.
+	// Cache lookups made with the old record may be wrong under the new one.
 	x.cancel(idKV)
 	s.hit = hit{}
 	if record.Policy != s.policyVersion {
-		s.policyVersion, s.selection, s.order, x.memo = 0, policy.Selection{}, nil, nil
+		s.policyVersion, s.selection, s.order, x.targetsMemo = 0, policy.Selection{}, nil, nil
 	}
 	if x.rejection() == fault.ModelForbidden {
-		s.bad = "" // the newer record may allow it
+		s.rejected = "" // the newer record may allow it
 	}
 	x.do(abi.Action{
 		Kind: abi.ActionWrite, Key: doc.RecordKey(s.keyHash), Where: abi.WhereMemory, KeepMs: recordKeepMs,
@@ -85,8 +86,8 @@ func (x *exchange) adopt(encoded []byte) {
 	x.proceed()
 }
 
-// refuseUnknownKey refuses a key that its meter does not know, or knows as inactive. An inactive one is not
-// remembered as unknown: it may be active again any moment. Nor is one that has a record just anybody's guess.
+// refuseUnknownKey refuses an unknown or inactive key. An inactive key is not cached as unknown, because it may be
+// reactivated at any time. A key that has a record does not count as a guess of this address.
 func (x *exchange) refuseUnknownKey(verdict keymeter.Verdict) {
 	write := abi.Action{Kind: abi.ActionWrite, Key: doc.RecordKey(x.s.keyHash), Where: abi.WhereMemory}
 	if !x.s.haveRecord && verdict == keymeter.Unknown {

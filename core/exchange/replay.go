@@ -6,10 +6,10 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// maxReplayBytes is the longest answer that an idempotency record keeps.
+// maxReplayBytes is the size limit for a response stored in an idempotency record.
 const maxReplayBytes = 256 << 10
 
-// keepReplay puts the answer into the settle, for later requests with the same idempotency key.
+// keepReplay adds the response to the settle command, so that later requests with the same Idempotency-Key get it.
 func (x *exchange) keepReplay(settle *keymeter.Settle, status uint64, headers []abi.Header, body []byte) {
 	if x.s.idempotency == "" {
 		return
@@ -33,7 +33,7 @@ func encodeReplay(status uint64, headers []abi.Header, body []byte) []byte {
 	return w.Buf
 }
 
-// replay answers with what the first request with this idempotency key got. It uses up nothing.
+// replay sends the stored response of the first request with this Idempotency-Key. It uses no quota and no budget.
 func (x *exchange) replay(stored []byte) {
 	r := abi.Reader{Buf: stored}
 	status := r.Uint()

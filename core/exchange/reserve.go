@@ -6,75 +6,79 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// Tokens of an answer that are reserved before anybody knows its length.
+// Output tokens to reserve while the length of the response is unknown.
 const (
-	streamTokens  = 1024   // for a stream, which reserves more as it goes
-	leastTokens   = 4096   // for a whole answer without a limit, when the budget is short; thinking comes on top
-	assumedTokens = 32_768 // the longest answer of a model whose own maximum is not known
+	initialStreamTokens = 1024   // for a stream, whose reservation is extended later
+	minAnswerTokens     = 4096   // for a response that is not streamed and has no max tokens, if the budget is short or the key is Unbounded; thinking is added
+	assumedTokens       = 32_768 // the output limit of a model for which the catalog has none
 )
 
-// promptBound is how many tokens the prompt is taken to have at most. The estimate is an average.
+// promptBound is an upper bound for the prompt in tokens. promptTokens is an average estimate, so it is doubled.
 func (q *request) promptBound() uint64 { return 2*q.promptTokens + q.unseenTokens }
 
-// room is how much of a model's context the prompt leaves for the answer. tight: less than an answer with its
-// thinking usually takes, so that the bound on the prompt says too little; the provider's own limit then holds.
-func (q *request) room(m *config.Model) (tokens uint64, tight bool) {
+// outputRoom is the part of a model's context, in tokens, that the prompt leaves for the response. tight means
+// that not even a typical response with its thinking fits. The bound on the prompt is then too pessimistic, so
+// tokens is the whole context and the provider's own limit applies.
+func (q *request) outputRoom(m *config.Model) (tokens uint64, tight bool) {
 	if m.Context == 0 {
 		return assumedTokens, false
 	}
 	left := m.Context - min(m.Context, q.promptBound())
-	if left < leastTokens+q.thinking {
+	if left < minAnswerTokens+q.thinking {
 		return m.Context, true
 	}
 	return left, false
 }
 
-// overfull says whether a limit of so many tokens does not fit into the model's context beside the prompt, as that
-// is estimated. A provider refuses such a limit; without one, the context bounds the answer.
-func (q *request) overfull(m *config.Model, limit uint64) bool {
+// exceedsContext reports whether the estimated prompt and an output of limit tokens together exceed the model's context.
+// Providers reject such a limit. Without a limit, the context itself bounds the response.
+func (q *request) exceedsContext(m *config.Model, limit uint64) bool {
 	return q.promptTokens+limit > m.Context
 }
 
-// longest is how long one answer can become, in tokens: the caller's limit, else the model's.
-func (x *exchange) longest(m *config.Model) uint64 {
+// maxOutputTokens is the number of output tokens to reserve for one response: the caller's max tokens, else a typical
+// number for an Unbounded record, else the model's limit.
+func (x *exchange) maxOutputTokens(m *config.Model) uint64 {
 	q := &x.s.request
 	switch {
 	case x.s.endpoint == endpointEmbeddings:
 		return 0
 	case q.maxTokens > 0 && q.thinking >= q.maxTokens:
-		return q.maxTokens + q.thinking // a translated limit that thinking would use up is raised by it
+		return q.maxTokens + q.thinking // translation raises a limit that thinking would use up
 	case q.maxTokens > 0:
 		return q.maxTokens
 	case x.s.record.Unbounded:
-		return leastTokens
+		return minAnswerTokens
 	}
-	room, _ := q.room(m)
+	room, _ := q.outputRoom(m)
 	if m.MaxOutput > 0 {
 		return min(m.MaxOutput, room)
 	}
 	return min(assumedTokens, room)
 }
 
-// least is the shortest answer that is worth asking for when the budget is short.
-func (x *exchange) least(m *config.Model) uint64 {
-	longest := x.longest(m)
+// minOutputTokens is the smallest useful response in tokens, reserved when the budget is short.
+func (x *exchange) minOutputTokens(m *config.Model) uint64 {
+	longest := x.maxOutputTokens(m)
 	if x.s.request.maxTokens > 0 {
 		return longest
 	}
-	return min(longest, leastTokens+x.s.request.thinking)
+	return min(longest, minAnswerTokens+x.s.request.thinking)
 }
 
-// answerCost is what the request costs at a model if its prompt is as long as it may be, and each answer so long.
-func (x *exchange) answerCost(m *config.Model, tokens uint64) money.Pico {
+// costBound is the maximum cost of the request with a model, for the bound on the prompt and the given number
+// of output tokens per choice.
+func (x *exchange) costBound(m *config.Model, tokens uint64) money.Pico {
 	q := &x.s.request
 	return m.Cost(&chat.Usage{Input: q.promptBound(), Output: tokens * max(q.n, 1)})
 }
 
-// expect sets what is to be reserved: the most that any target of the route may cost, or for a stream its
-// beginning; and the least that will do if the budget has not that much. JSON mode may ask twice.
-func (x *exchange) expect() {
+// planReservation sets the amount to reserve, and the minimum to accept when the budget is short. The amount
+// covers the most expensive target of the route; for a stream it covers only the first tokens. JSON mode doubles
+// both, because it may send the request twice.
+func (x *exchange) planReservation() {
 	a := &x.s.admission
-	a.amount, a.least = 0, 0
+	a.amount, a.minAmount = 0, 0
 	if x.testMode() {
 		return
 	}
@@ -82,46 +86,47 @@ func (x *exchange) expect() {
 		if !t.Usable() {
 			continue
 		}
-		longest, least := x.longest(t.Model), x.least(t.Model)
+		longest, least := x.maxOutputTokens(t.Model), x.minOutputTokens(t.Model)
 		if x.s.request.stream {
-			// What a model thinks is billed, but need not be seen.
-			start := streamTokens + x.s.request.thinking
+			// Thinking is billed even if it is not part of the stream.
+			start := initialStreamTokens + x.s.request.thinking
 			longest, least = min(longest, start), min(least, start)
 		}
-		a.amount = max(a.amount, x.answerCost(t.Model, longest))
-		a.least = max(a.least, x.answerCost(t.Model, least))
+		a.amount = max(a.amount, x.costBound(t.Model, longest))
+		a.minAmount = max(a.minAmount, x.costBound(t.Model, least))
 	}
 	if x.s.request.json {
-		a.amount, a.least = money.Add(a.amount, a.amount), money.Add(a.least, a.least)
+		a.amount, a.minAmount = money.Add(a.amount, a.amount), money.Add(a.minAmount, a.minAmount)
 	}
 }
 
-// limitTokens is the limit that a target gets though the caller named none: what was reserved, if that is less
-// than the longest answer that the model would give; else 0.
-func (x *exchange) limitTokens(m *config.Model) uint64 {
+// imposedLimit is the max tokens for a target when the caller set none: as many as the reservation covers, if that
+// is less than the model's own limit. 0 means no limit.
+func (x *exchange) imposedLimit(m *config.Model) uint64 {
 	q := &x.s.request
 	if q.maxTokens > 0 || q.stream || x.s.record.Unbounded || x.testMode() || x.s.endpoint == endpointEmbeddings || m.Prices.Output == 0 {
 		return 0
 	}
-	longest := x.longest(m)
-	limit := max(x.affordable(m, longest), x.least(m))
-	_, tight := q.room(m)
+	longest := x.maxOutputTokens(m)
+	limit := max(x.affordableTokens(m, longest), x.minOutputTokens(m))
+	_, tight := q.outputRoom(m)
 	switch {
 	case m.MaxOutput > 0 && limit >= m.MaxOutput:
 		return 0
-	case tight && (limit == longest || q.overfull(m, limit)):
+	case tight && (limit == longest || q.exceedsContext(m, limit)):
 		return 0
 	}
 	return limit
 }
 
-// affordable is the longest answer, up to a bound, that the reservation still covers after what attempts have cost.
-func (x *exchange) affordable(m *config.Model, longest uint64) uint64 {
-	left := x.s.admission.reserved - x.s.spent.costPico
+// affordableTokens is the longest response in tokens, at most longest, that the reservation still covers after the
+// cost of earlier attempts.
+func (x *exchange) affordableTokens(m *config.Model, longest uint64) uint64 {
+	budget := x.s.admission.reserved - x.s.spent.costPico
 	low, high := uint64(0), longest
 	for low < high {
 		middle := (low + high + 1) / 2
-		if x.answerCost(m, middle) <= left {
+		if x.costBound(m, middle) <= budget {
 			low = middle
 		} else {
 			high = middle - 1

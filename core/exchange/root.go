@@ -11,7 +11,7 @@ import (
 // Version is the version of Postern. docs/openapi.yaml names the same one; the conformance tests compare them.
 const Version = "0.1.0"
 
-// link is an entry of the response to GET /.
+// link is one address in the response to GET /.
 type link struct {
 	name, address string // name is the JSON member
 	label         string // on the HTML page
@@ -47,7 +47,7 @@ func (x *exchange) respondRoot() {
 	x.end()
 }
 
-// shows reports whether a link leads anywhere in this deployment.
+// shows reports whether this deployment serves a link.
 func (x *exchange) shows(l *link) bool { return !l.control || !x.config.ControlOff }
 
 func (x *exchange) rootJSON() []byte {
@@ -76,7 +76,7 @@ func (x *exchange) rootJSON() []byte {
 // listed reports whether GET / lists the endpoint: all but itself, and GET /v1/models/{model}.
 func (e *endpoint) listed() bool { return e.id != endpointRoot && e.id != endpointModel }
 
-// The HTML page: constants of this package alone, so there is nothing to escape.
+// Parts of the HTML page. It consists of constants of this package only, so nothing needs escaping.
 const (
 	rootStyle = "body{font:16px/1.5 system-ui,sans-serif;max-width:40rem;margin:3rem auto;padding:0 1rem}small{font-weight:400;opacity:.7}"
 	rootHead  = `<!doctype html>
@@ -118,8 +118,8 @@ func (x *exchange) rootPage() []byte {
 	return append(b, "</ul>\n"...)
 }
 
-// rootPolicy is the page's Content-Security-Policy. The page's style is the only thing that a browser may load or
-// run. The icon in the page is an empty data: URL, so that browsers do not request /favicon.ico.
+// rootPolicy is the page's Content-Security-Policy. It allows the page's style and no other resource or script. The
+// icon in the page is an empty data: URL, so that browsers do not request /favicon.ico.
 func rootPolicy() string {
 	hash := sha256.Sum256([]byte(rootStyle))
 	b := base64.Append([]byte("default-src 'none'; style-src 'sha256-"), hash[:])

@@ -44,7 +44,7 @@ var htmlByAccept = map[string]bool{
 	"text/html;q=0.9":                    true,
 	"text/html;q=0":                      false,
 	"text/html, application/json;q=0":    true,
-	// The highest of equally specific ranges.
+	// The highest q of equally specific ranges applies.
 	"text/html;q=0.1, text/html;q=0.8, text/html;q=0.2, */*;q=0.5": true,
 	// What browsers send.
 	"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8":                                  true,
@@ -82,16 +82,16 @@ var htmlByAccept = map[string]bool{
 	strings.Repeat("*/*,", 1020) + "text/html;q=1": false,
 }
 
-func TestAcceptChoosesTheRootsType(t *testing.T) {
+func TestRootContentTypeByAccept(t *testing.T) {
 	for accept, html := range htmlByAccept {
 		want := "application/json"
 		if html {
 			want = "text/html; charset=utf-8"
 		}
 		h := root(t, accept)
-		equal(t, "the type for "+accept, h.header("content-type"), want)
+		equal(t, "content type for "+accept, h.header("content-type"), want)
 		equal(t, "vary for "+accept, h.header("vary"), "Accept")
-		equal(t, "the status for "+accept, h.status(), 200)
+		equal(t, "status for "+accept, h.status(), 200)
 	}
 }
 
@@ -103,30 +103,30 @@ var (
 
 func TestRootPageLoadsNothing(t *testing.T) {
 	h := root(t, "text/html")
-	page := h.answered()
+	page := h.responseBody()
 	styles := styleElement.FindAllStringSubmatch(page, -1)
 	if len(styles) != 1 {
-		t.Fatalf("the page has %d styles: %s", len(styles), page)
+		t.Fatalf("got %d style elements, want 1: %s", len(styles), page)
 	}
 	hash := sha256.Sum256([]byte(styles[0][1]))
-	equal(t, "the policy", h.header("content-security-policy"), "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(hash[:])+
+	equal(t, "content-security-policy", h.header("content-security-policy"), "default-src 'none'; style-src 'sha256-"+base64.StdEncoding.EncodeToString(hash[:])+
 		"'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-	equal(t, "the sniffing", h.header("x-content-type-options"), "nosniff")
+	equal(t, "x-content-type-options", h.header("x-content-type-options"), "nosniff")
 	if found := active.FindString(page); found != "" {
-		t.Errorf("the page has %q: %s", found, page)
+		t.Errorf("the page contains %q: %s", found, page)
 	}
 	var linked []string
 	for _, match := range addresses.FindAllStringSubmatch(page, -1) {
 		linked = append(linked, match[1])
 	}
-	equal(t, "the addresses", strings.Join(linked, " "), "data:, /dashboard /openapi.yaml https://github.com/postern-ai/postern#readme")
-	want(t, "the page", page, "<title>Postern</title>", exchange.Version, "<code>GET /api/health</code> (needs an API key)",
+	equal(t, "addresses", strings.Join(linked, " "), "data:, /dashboard /openapi.yaml https://github.com/postern-ai/postern#readme")
+	contains(t, "page", page, "<title>Postern</title>", exchange.Version, "<code>GET /api/health</code> (needs an API key)",
 		"<code>GET /v1/models</code> (needs an API key)", "<li><code>POST /v1/chat/completions</code>\n")
 }
 
-func TestRootNamesNeitherItselfNorAPattern(t *testing.T) {
+func TestRootListsNeitherItselfNorPatterns(t *testing.T) {
 	for _, accept := range []string{"", "text/html"} {
-		text := root(t, accept).answered()
+		text := root(t, accept).responseBody()
 		for _, path := range []string{"GET /\"", "GET /<", "/v1/models/"} {
 			if strings.Contains(text, path) {
 				t.Errorf("%s is listed: %s", path, text)
@@ -144,8 +144,8 @@ func TestRootWithoutTheControlPlane(t *testing.T) {
 		}}})
 		text := string(out.Actions[0].Body[0].Data)
 		if strings.Contains(text, "/dashboard") || strings.Contains(text, "/openapi.yaml") {
-			t.Errorf("addresses of the control plane: %s", text)
+			t.Errorf("got addresses of the control plane: %s", text)
 		}
-		want(t, "the response", text, "/api/health", "/v1/models", "https://")
+		contains(t, "response", text, "/api/health", "/v1/models", "https://")
 	}
 }

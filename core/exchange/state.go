@@ -5,32 +5,33 @@ import (
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/policy"
 	"github.com/postern-ai/postern/core/route"
 )
 
-// Buffers that the host keeps. What may be large stands there, not in the state.
+// Numbers of the buffers that the host keeps. Large data is stored there instead of in the state.
 const (
-	bufferBody     = 1 // the request's body
-	bufferMembers  = 2 // its members, written anew: the part of an upstream body that targets of one dialect share
-	bufferAnswer   = 3 // a cached answer that waits for its admission
-	bufferError    = 4 // the body of an error that does
-	bufferUpstream = 5 // the provider's answer
-	bufferDeltas   = 6 // a streamed answer, as the core keeps it to itself
-	bufferPolicy   = 7 // the project's policy
-	bufferPieces   = 16
-	bufferSealed   = 128 // the project's own key for each target, sealed, numbered from here on
+	bufferBody     = 1   // the request body
+	bufferMembers  = 2   // its members, re-encoded: the part of the upstream body that all targets of one dialect share
+	bufferAnswer   = 3   // a cached response that waits for its admission
+	bufferError    = 4   // an error body that waits for its admission
+	bufferUpstream = 5   // the provider's response
+	bufferDeltas   = 6   // a streamed response, as encoded deltas
+	bufferPolicy   = 7   // the project's policy
+	bufferPieces   = 16  // the pieces of a mock's stream, numbered from here
+	bufferSealed   = 128 // the project's encrypted provider key for each target, numbered from here
 )
 
-// state is what an exchange remembers between steps: at most 8 KiB, and an unfinished event of a stream besides.
+// state is everything that an exchange remembers between steps: at most 8 KiB plus one unfinished stream event.
 type state struct {
 	phase       phase
-	outstanding []uint64 // ids of actions that will be answered
+	outstanding []uint64 // IDs of the actions whose replies are still expected
 
 	requestID string
-	seed      uint64 // of the exchange's random numbers
+	seed      uint64 // of the exchange's random sequence
 	startMs   uint64
 	endpoint  endpointID
 	dialect   chat.Dialect // the caller's
@@ -38,63 +39,65 @@ type state struct {
 	address   string
 	query     string
 
-	left      bool // the caller is gone
-	responded bool // the caller has an answer, or its head
+	disconnected bool // the client has closed the connection
+	responded    bool // the caller has the response, or its head
 
 	haveRecord bool
 	record     doc.Record
 
-	bodyDone       bool
-	bad            string // code of the fault that refuses the request once it is admitted; its body is bufferError
-	cacheControl   cacheControl
-	badIdempotency bool   // the caller's Idempotency-Key cannot be one
-	idempotency    string // hash of the caller's Idempotency-Key
-	bodyHash       string
-	request        request
-	cacheKey       string
-	policyVersion  uint64 // of the selection; 0: no policy was read
-	selection      policy.Selection
+	bodyDone           bool
+	rejected           string // code of the fault to return once the request is admitted; its body is in bufferError
+	cacheControl       cacheControl
+	invalidIdempotency uint64 // length of the caller's malformed Idempotency-Key; 0: it is valid or absent
+	idempotency        string // hash of the caller's Idempotency-Key
+	bodyHash           string
+	request            request
+	cacheKey           string
+	policyVersion      uint64 // of the selection; 0: no policy was read
+	selection          policy.Selection
 
 	hit       hit
 	admission admission
 
-	order      []byte // the route's targets, in the order of trying
-	at         uint64 // the present one
-	retries    uint64 // on it
-	attempts   uint64 // fetches in all
-	asked      uint64 // the number of the target that was fetched from last, plus one; 0: none was
-	dispatchMs uint64 // when the first attempt began
-	mended     bool   // the provider was asked once more because its answer was not JSON
-	beta       string // the caller's anthropic-beta
-	strict     bool   // nothing of the request may be dropped
-	secret     string // the project's own key, unsealed for the fetch that comes next
-	limit      uint64 // of tokens, which the present attempt was given though the caller named none (or more)
-	dropped    string // names of what the present target does not get
-	story      string // how the attempts ended
-	spent      spent
-	stream     stream
-	pieces     pieces
+	order            []byte // the route's targets as indexes into targets(), in the order to try them
+	orderIndex       uint64 // the current target's index in order
+	retries          uint64 // of the current target
+	attempts         uint64 // fetches in total
+	lastTarget       uint64 // index of the last target fetched from, plus one; 0: none
+	dispatchMs       uint64 // when the first attempt started
+	jsonRetried      bool   // the request was repeated because the response was not JSON
+	beta             string // the caller's anthropic-beta header
+	strict           bool   // no part of the request may be dropped (x-postern-strict)
+	providerKey      string // the project's provider key, decrypted for the next fetch
+	imposedMaxTokens uint64 // max tokens that the gateway set for the current attempt; 0: none
+	dropped          string // names of the parameters that the current target does not get
+	attemptResults   string // outcomes of the attempts, for x-postern-attempts
+	spent            spent
+	stream           stream
+	pieces           pieces
 
-	reported uint64 // settles under way that the flushed meters told of
-	pauses   uint64 // of a usage report, for those
-	reports  uint64 // how often the Ledger was asked for one
-	times    times
+	openReservations uint64 // open reservations that the flushed meters reported
+	pauses           uint64 // pauses of a usage report that waited for them
+	reportCalls      uint64 // calls to the Ledger for a usage report
+	times            times
 }
 
-// request is what the body asked for.
+// request is the part of the parsed body that later steps need.
 type request struct {
-	model        string // a tier, or a name that the catalog knows
+	model        string // a tier or a model name in the catalog
 	stream       bool
 	includeUsage bool
-	json         bool // the text must be JSON, or the provider is asked again
-	base64       bool // embeddings are wanted in it
+	json         bool // the text must be JSON; if it is not, the request is repeated once
+	base64       bool // embeddings are returned as base64
 	maxTokens    uint64
 	n            uint64
 	promptTokens uint64 // estimated
-	unseenTokens uint64 // reserved for parts whose length nobody knows: documents by URL, file ids, searches
-	thinking     uint64 // tokens that the model may think beside its answer, given or typical
+	unseenTokens uint64 // reserved for input of unknown length: documents by URL, file IDs, searches
+	thinking     uint64 // the reasoning budget in tokens: the caller's, or a typical one
 	params       chat.Params
-	defaulted    chat.Params // those of them that the caller did not give
+	defaulted    chat.Params  // params that the gateway added; the caller did not set them
+	foreign      fault.Detail // see api.Parser.Foreign
+	unknown      string       // names of the members that a native request has and the gateway ignores
 }
 
 type cacheControl struct {
@@ -102,37 +105,42 @@ type cacheControl struct {
 	maxAge           uint64 // seconds + 1; 0: not given
 }
 
-// hit describes the cached answer in bufferAnswer.
+// hit describes the cached response in bufferAnswer.
 type hit struct {
 	found           bool
 	provider, model string
 }
 
-// slice is a conversation with the Ledger about more budget: what the meter lacks, and what came of it.
-type slice struct {
-	need  ledger.Grant // Key is the exchange's own, and empty here
+// budgetRequest is the state of a request to the Ledger for more budget: the shortfall, and the result.
+type budgetRequest struct {
+	need  ledger.Grant // Key is left empty here; callGrant fills in the exchange's key
 	grant keymeter.Grant
-	final bool // the Ledger has no more than that
-	// unasked: a key that holds idle budget could not be asked for it. Then it is not known that there is no more.
-	unasked bool
-	spent   bool   // no more until the budget's next turn: what is missing is spent, not reserved by others
-	moved   bool   // a key had news in this pass over those that hold idle budget: others may have taken what it gave back
-	passes  uint64 // that were made again for that
+	final bool // the Ledger has no more than the grant
+	// unreachable: a meter could not be recalled, or its batches could not be delivered. The budget is then not
+	// known to be exhausted.
+	unreachable bool
+	// spent: the shortfall is spent, not reserved by other keys, so a retry before the next period fails too.
+	spent bool
+	// recalled: a meter returned budget in this pass over the meters with idle slices. Another key may have taken
+	// it, so that another pass is useful.
+	recalled bool
+	passes   uint64 // repeated passes
 }
 
+// admission is the state of the admission by the key's meter. Amounts are in picodollars.
 type admission struct {
-	asked    bool
-	admitted bool
-	rounds   uint64
-	mode     keymeter.Mode
-	slice    slice
-	amount   int64 // to be reserved
-	least    int64 // and if the budget has not that much, at least
-	reserved int64
-	windows  []keymeter.Window
+	called    bool
+	admitted  bool
+	rounds    uint64
+	mode      keymeter.Mode
+	budget    budgetRequest
+	amount    int64 // to reserve
+	minAmount int64 // to reserve if the budget has less than amount
+	reserved  int64
+	windows   []keymeter.Window
 }
 
-// spent is what attempts have cost so far, failed ones included, and to whom it is charged.
+// spent is the total cost of all attempts so far, including failed ones, and its split by target.
 type spent struct {
 	usage     chat.Usage
 	costPico  int64
@@ -140,7 +148,7 @@ type spent struct {
 	charges   []charge
 }
 
-// charge is what one target has cost.
+// charge is the usage and cost of the attempts at one target.
 type charge struct {
 	target    uint64
 	usage     chat.Usage
@@ -148,21 +156,21 @@ type charge struct {
 	estimated bool
 }
 
-// pieces is a mock's stream on its way to the caller: numbered buffers, one sent at a time.
+// pieces is the progress of a mock's stream: the next buffer to send, and the number of buffers.
 type pieces struct{ next, count uint64 }
 
-// times are milliseconds for server-timing: when the running part began, and the sums.
+// times are in milliseconds, for the server-timing header: the start of the running phase, and the totals.
 type times struct{ admitStart, admit, upstreamStart, upstream uint64 }
 
-// exchange is one step's view.
+// exchange is the data of one step: its input, the decoded state and the output.
 type exchange struct {
-	config   *config.Config
-	now      uint64
-	event    *abi.Event
-	s        state
-	circuits route.Circuits
-	out      abi.StepOutput
-	memo     []policy.Target // what targets said
+	config      *config.Config
+	now         uint64
+	event       *abi.Event
+	s           state
+	circuits    route.Circuits
+	out         abi.StepOutput
+	targetsMemo []policy.Target // result of targets, computed once per step
 }
 
 func (s *state) encode(models []config.Model) []byte {
@@ -175,7 +183,7 @@ func decodeState(data []byte, models []config.Model) (s state) {
 	r := abi.Reader{Buf: data}
 	s.fields(abi.ReadFrom(&r), models)
 	if r.End() != nil {
-		panic("exchange: a state that this version did not write")
+		panic("exchange: malformed state")
 	}
 	return s
 }
@@ -191,10 +199,11 @@ func (s *state) fields(f *abi.Fields, models []config.Model) {
 	f.String(&s.keyHash)
 	f.String(&s.address)
 	f.String(&s.query)
-	f.Flags(&s.left, &s.responded, &s.haveRecord, &s.bodyDone, &s.mended, &s.cacheControl.noStore, &s.cacheControl.noCache,
-		&s.badIdempotency, &s.strict, &s.hit.found)
+	f.Flags(&s.disconnected, &s.responded, &s.haveRecord, &s.bodyDone, &s.jsonRetried, &s.cacheControl.noStore, &s.cacheControl.noCache,
+		&s.strict, &s.hit.found)
+	f.Uint(&s.invalidIdempotency)
 	s.recordField(f)
-	f.String(&s.bad)
+	f.String(&s.rejected)
 	f.Uint(&s.cacheControl.maxAge)
 	f.String(&s.idempotency)
 	f.String(&s.bodyHash)
@@ -208,9 +217,9 @@ func (s *state) fields(f *abi.Fields, models []config.Model) {
 	s.admission.fields(f)
 	s.attemptFields(f)
 	s.stream.fields(f)
-	f.Uint(&s.reported)
+	f.Uint(&s.openReservations)
 	f.Uint(&s.pauses)
-	f.Uint(&s.reports)
+	f.Uint(&s.reportCalls)
 	s.times.fields(f)
 }
 
@@ -230,16 +239,16 @@ func (s *state) recordField(f *abi.Fields) {
 
 func (s *state) attemptFields(f *abi.Fields) {
 	f.Bytes(&s.order)
-	f.Uint(&s.at)
+	f.Uint(&s.orderIndex)
 	f.Uint(&s.retries)
 	f.Uint(&s.attempts)
-	f.Uint(&s.asked)
+	f.Uint(&s.lastTarget)
 	f.Uint(&s.dispatchMs)
 	f.String(&s.beta)
-	f.String(&s.secret)
-	f.Uint(&s.limit)
+	f.String(&s.providerKey)
+	f.Uint(&s.imposedMaxTokens)
 	f.String(&s.dropped)
-	f.String(&s.story)
+	f.String(&s.attemptResults)
 	s.spent.usage.Fields(f)
 	f.Int(&s.spent.costPico)
 	f.Bool(&s.spent.estimated)
@@ -263,27 +272,30 @@ func (q *request) fields(f *abi.Fields) {
 	f.Uint(&q.thinking)
 	f.Uint((*uint64)(&q.params))
 	f.Uint((*uint64)(&q.defaulted))
+	f.String(&q.foreign.Field)
+	f.String(&q.foreign.Message)
+	f.String(&q.unknown)
 }
 
-func (l *slice) fields(f *abi.Fields) {
-	f.Uint((*uint64)(&l.need.Period))
-	f.Uint(&l.need.Epoch)
-	f.Int(&l.need.HeldPico)
-	f.Int(&l.need.NeedPico)
-	f.Int(&l.need.LeastPico)
-	f.String(&l.need.After)
-	l.grant.Fields(f)
-	f.Flags(&l.final, &l.unasked, &l.spent, &l.moved)
-	f.Uint(&l.passes)
+func (b *budgetRequest) fields(f *abi.Fields) {
+	f.Uint((*uint64)(&b.need.Period))
+	f.Uint(&b.need.Epoch)
+	f.Int(&b.need.HeldPico)
+	f.Int(&b.need.NeedPico)
+	f.Int(&b.need.LeastPico)
+	f.String(&b.need.After)
+	b.grant.Fields(f)
+	f.Flags(&b.final, &b.unreachable, &b.spent, &b.recalled)
+	f.Uint(&b.passes)
 }
 
 func (a *admission) fields(f *abi.Fields) {
-	f.Flags(&a.asked, &a.admitted)
+	f.Flags(&a.called, &a.admitted)
 	f.Uint(&a.rounds)
 	abi.Enum(f, &a.mode)
-	a.slice.fields(f)
+	a.budget.fields(f)
 	f.Int(&a.amount)
-	f.Int(&a.least)
+	f.Int(&a.minAmount)
 	f.Int(&a.reserved)
 	abi.List(f, &a.windows, keymeter.WindowFields)
 }
@@ -295,26 +307,26 @@ func (t *times) fields(f *abi.Fields) {
 	f.Uint(&t.upstream)
 }
 
-// fields of a stream; one that was not begun is a single zero.
+// fields encodes or decodes a stream. A stream without a head or an open response is a single zero.
 func (s *stream) fields(f *abi.Fields) {
-	begun := s.begun || s.opened
+	begun := s.headReceived || s.opened
 	if f.Bool(&begun); !begun {
 		return
 	}
-	f.Flags(&s.begun, &s.opened, &s.content, &s.spoken, &s.sent, &s.ended, &s.direct, &s.parser.Begun, &s.refused, &s.unwatched)
+	f.Flags(&s.headReceived, &s.opened, &s.hasContent, &s.committed, &s.sentSinceTick, &s.endMarkSeen, &s.passThrough, &s.parser.Begun, &s.budgetExhausted, &s.fixedReservation)
 	f.Bytes(&s.parser.Rest)
 	s.wire.Fields(f)
 	s.api.Fields(f)
 	abi.Enum(f, &s.finish)
 	s.usage.Fields(f)
 	f.Uint(&s.units)
-	f.Bytes(&s.pending)
-	f.Uint(&s.deltas)
+	f.Bytes(&s.held)
+	f.Uint(&s.deltaBytes)
 	s.extension.fields(f)
-	f.Uint(&s.firstMs)
+	f.Uint(&s.firstContentMs)
 }
 
-// random is the next number of the exchange's own sequence (splitmix64).
+// random returns the next number of the exchange's random sequence (splitmix64).
 func (x *exchange) random() uint64 {
 	x.s.seed += 0x9e3779b97f4a7c15
 	z := x.s.seed
@@ -323,5 +335,5 @@ func (x *exchange) random() uint64 {
 	return z ^ z>>31
 }
 
-// since is how long ago an instant was; 0 if the clock went back meanwhile.
+// since returns the milliseconds since an instant, or 0 if the clock went back.
 func (x *exchange) since(ms uint64) uint64 { return x.now - min(x.now, ms) }

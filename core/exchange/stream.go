@@ -16,134 +16,135 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// stream is a provider's stream on its way to the caller.
+// stream is the state of a provider's stream and of its forwarding to the caller.
 type stream struct {
-	begun     bool // its head came
-	opened    bool // the caller has a head
-	content   bool // something of the answer itself has gone out
-	spoken    bool // something but comments has gone out: no falling back any more
-	sent      bool // something went out since the last tick
-	ended     bool // the provider's end mark came
-	direct    bool // the caller speaks the provider's dialect: events are passed on as they came
-	parser    sse.Parser
-	wire      wire.State
-	api       api.State
-	finish    chat.Finish
-	usage     chat.Usage
-	units     uint64 // of tokens of the answer so far, estimated (chat.TokenUnits)
-	pending   []byte // what goes out with the first content
-	deltas    uint64 // bytes in bufferDeltas
-	extension extension
-	refused   bool // the budget has no more
-	unwatched bool // its reservation cannot be made larger
-	firstMs   uint64
+	headReceived     bool // the provider's response head has arrived
+	opened           bool // the caller has a response head
+	hasContent       bool // a content delta has arrived
+	committed        bool // something other than a comment was sent: too late for a fallback
+	sentSinceTick    bool // something was sent since the last tick
+	endMarkSeen      bool // the provider's end mark has arrived
+	passThrough      bool // the caller uses the provider's dialect: events are forwarded unchanged
+	parser           sse.Parser
+	wire             wire.State
+	api              api.State
+	finish           chat.Finish
+	usage            chat.Usage
+	units            uint64 // estimated size of the response so far, in token units (chat.TokenUnits)
+	held             []byte // output to send with the first content
+	deltaBytes       uint64 // bytes in bufferDeltas
+	extension        extension
+	budgetExhausted  bool // the Ledger has refused an extension
+	fixedReservation bool // the reservation cannot be extended
+	firstContentMs   uint64
 }
 
-// tokens is how many tokens of the answer were seen, estimated.
+// tokens is the estimated number of output tokens so far.
 func (s *stream) tokens() uint64 { return (s.units + chat.TokenUnits - 1) / chat.TokenUnits }
 
-// takeStreamHead takes the head of a stream. The caller gets one when there is something to send.
-func (x *exchange) takeStreamHead() {
+// onStreamHead takes the head of a stream. The caller's own head is sent with the first output.
+func (x *exchange) onStreamHead() {
 	s := &x.s
 	f, _ := provider.For(x.model().Provider.Wire)
-	s.stream.begun = true
-	s.stream.direct = f.Dialect == s.dialect
+	s.stream.headReceived = true
+	s.stream.passThrough = f.Dialect == s.dialect
 	x.enter(phaseStream)
 	media, _, _ := strings.Cut(x.header("content-type"), ";")
-	want := "text/event-stream"
+	wantType := "text/event-stream"
 	if f.Framing == wire.EventStream {
-		want = "application/vnd.amazon.eventstream"
+		wantType = "application/vnd.amazon.eventstream"
 	}
-	if !strings.EqualFold(strings.TrimSpace(media), want) {
+	if !strings.EqualFold(strings.TrimSpace(media), wantType) {
 		x.breakStream(fault.ProviderAnswer)
 		return
 	}
 	x.startTicking()
 }
 
-// tickMs is how long a stream may be silent before the caller gets a comment: only by writing does a host
-// learn that a caller has left, and an upstream that nobody reads any more must be cut within a second.
+// tickMs is the longest silence before the caller gets a comment. A host notices a disconnect only when it writes,
+// and an abandoned upstream request must be cut within a second.
 const tickMs = 400
 
 var keepAlive = []byte(": keep-alive\n\n")
 
 func (x *exchange) startTicking() {
 	wait := uint64(tickMs)
-	if !x.s.stream.content {
+	if !x.s.stream.hasContent {
 		wait = max(1, min(wait, x.remainingMs()))
 	}
-	x.ask(abi.Action{Kind: abi.ActionWait, ID: idTick, KeepMs: wait})
+	x.await(abi.Action{Kind: abi.ActionWait, ID: idTick, KeepMs: wait})
 }
 
-// takeTick keeps a silent stream's caller informed, unless all attempts have taken too long to bring anything.
-func (x *exchange) takeTick() {
+// onTick sends a keep-alive comment after a silence. It breaks the stream if the shared time limit ends before the
+// first content.
+func (x *exchange) onTick() {
 	st := &x.s.stream
-	if !st.content && x.remainingMs() == 0 {
+	if !st.hasContent && x.remainingMs() == 0 {
 		x.breakStream(fault.ProviderTimeout)
 		return
 	}
-	if !st.sent {
-		x.open()
+	if !st.sentSinceTick {
+		x.openStream()
 		x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: keepAlive}}})
 	}
-	st.sent = false
+	st.sentSinceTick = false
 	x.startTicking()
 }
 
-// open answers the caller with the head of a stream.
-func (x *exchange) open() {
+// openStream sends the head of a streamed response.
+func (x *exchange) openStream() {
 	s := &x.s
 	if s.stream.opened {
 		return
 	}
 	s.stream.opened = true
-	x.tell("200")
+	x.noteAttempt("200")
 	model := x.model()
 	a := answer{provider: model.Provider.Name, model: model.Name}
 	m := x.meta(&a)
-	last := x.family().StreamError(nil, &s.stream.api, x.lastWord(), &m)
+	trapEvent := x.family().StreamError(nil, &s.stream.api, x.trapError(), &m)
 	s.responded = true
-	x.do(abi.Action{Kind: abi.ActionOpen, Code: 200, Headers: x.allHeaders(x.answerHeaders(&a)), Data: last})
+	x.do(abi.Action{Kind: abi.ActionOpen, Code: 200, Headers: x.allHeaders(x.answerHeaders(&a)), Data: trapEvent})
 }
 
-// lastWord is the error that a host ends a stream with when no step can.
-func (x *exchange) lastWord() *api.Error { return x.apiError(fault.Internal, refusal{}) }
+// trapError is the error that the host sends if the instance traps and no step can end the stream.
+func (x *exchange) trapError() *api.Error { return x.apiError(fault.Internal, refusal{}) }
 
-// takeChunk takes a piece of the stream.
-func (x *exchange) takeChunk() { x.streamChunk(x.event.Data, false) }
+// onChunk takes the next bytes of the stream.
+func (x *exchange) onChunk() { x.streamChunk(x.event.Data, false) }
 
-// takeStreamEnd: the provider has closed the stream.
-func (x *exchange) takeStreamEnd() { x.streamChunk(nil, true) }
+// onStreamEnd handles the end of the provider's response body.
+func (x *exchange) onStreamEnd() { x.streamChunk(nil, true) }
 
-// streamChunk takes the next piece of a stream; final says that nothing follows.
+// streamChunk processes the next bytes of a stream. final marks the end of the body.
 func (x *exchange) streamChunk(data []byte, final bool) {
 	st := &x.s.stream
-	out := st.pending
-	st.pending = nil
-	events, ok := x.events(data, final)
-	var kept abi.Writer
+	out := st.held
+	st.held = nil
+	events, ok := x.splitEvents(data, final)
+	var deltas abi.Writer
 	for i := range events {
-		var broken *chat.Delta
-		if out, broken, ok = x.streamEvent(out, &events[i], &kept, ok); broken != nil || !ok {
-			x.push(out)
-			x.keepDeltas(kept.Buf)
-			if broken == nil {
+		var errorEvent *chat.Delta
+		if out, errorEvent, ok = x.streamEvent(out, &events[i], &deltas, ok); errorEvent != nil || !ok {
+			x.sendOrHold(out)
+			x.appendDeltas(deltas.Buf)
+			if errorEvent == nil {
 				x.breakStream(fault.ProviderAnswer)
 			} else {
 				x.breakStream(fault.ProviderError)
 			}
 			return
 		}
-		if st.ended {
+		if st.endMarkSeen {
 			break
 		}
 	}
-	x.push(out)
-	x.keepDeltas(kept.Buf)
+	x.sendOrHold(out)
+	x.appendDeltas(deltas.Buf)
 	switch {
-	case !ok, st.ended && !st.content && st.finish == chat.FinishNone: // an end mark is no answer
+	case !ok, st.endMarkSeen && !st.hasContent && st.finish == chat.FinishNone: // an end mark alone is not a response
 		x.breakStream(fault.ProviderAnswer)
-	case st.ended, final && st.finish != chat.FinishNone:
+	case st.endMarkSeen, final && st.finish != chat.FinishNone:
 		x.endStream()
 	case final:
 		x.breakStream(fault.ProviderAnswer)
@@ -152,8 +153,8 @@ func (x *exchange) streamChunk(data []byte, final bool) {
 	}
 }
 
-// events cuts a piece of the stream into its events.
-func (x *exchange) events(data []byte, final bool) (events []sse.Event, ok bool) {
+// splitEvents splits the bytes into complete events and keeps the rest for the next chunk.
+func (x *exchange) splitEvents(data []byte, final bool) (events []sse.Event, ok bool) {
 	st := &x.s.stream
 	if f, _ := provider.For(x.model().Provider.Wire); f.Framing != wire.EventStream {
 		return st.parser.Feed(data, final)
@@ -164,7 +165,7 @@ func (x *exchange) events(data []byte, final bool) (events []sse.Event, ok bool)
 		switch status {
 		case eventstream.Bad:
 			return events, false
-		case eventstream.Need:
+		case eventstream.NeedMore:
 			st.parser.Rest = buf
 			return events, true
 		}
@@ -175,14 +176,15 @@ func (x *exchange) events(data []byte, final bool) (events []sse.Event, ok bool)
 
 var endMark = "[DONE]"
 
-// streamEvent takes one event: what it means is noted, and what the caller is to get of it added to out.
-func (x *exchange) streamEvent(out []byte, e *sse.Event, kept *abi.Writer, ok bool) (_ []byte, broken *chat.Delta, _ bool) {
+// streamEvent processes one event and appends the output for the caller to out. errorEvent is the provider's error
+// event, if this is one.
+func (x *exchange) streamEvent(out []byte, e *sse.Event, collected *abi.Writer, ok bool) (_ []byte, errorEvent *chat.Delta, _ bool) {
 	st := &x.s.stream
 	if !ok {
 		return out, nil, false
 	}
 	if string(e.Data) == endMark {
-		st.ended = true
+		st.endMarkSeen = true
 		return out, nil, true
 	}
 	if jsontext.Check(e.Data) != jsontext.OK {
@@ -202,23 +204,23 @@ func (x *exchange) streamEvent(out []byte, e *sse.Event, kept *abi.Writer, ok bo
 			return out, d, true
 		}
 		usageOnly = usageOnly && d.Kind == chat.DeltaUsage
-		x.note(d)
-		if x.keepsDeltas() {
-			chat.AppendDelta(kept, d)
+		x.noteDelta(d)
+		if x.collectsDeltas() {
+			chat.AppendDelta(collected, d)
 		}
-		if !st.direct {
+		if !st.passThrough {
 			out = family.Stream(out, &st.api, d, &m)
 		}
 	}
-	if st.direct && !(usageOnly && x.s.dialect == chat.OpenAI && !x.s.request.includeUsage) {
+	if st.passThrough && !(usageOnly && x.s.dialect == chat.OpenAI && !x.s.request.includeUsage) {
 		out = appendEvent(out, e)
-		st.api.Started = true // by the provider itself: an error event of ours only ends it
+		st.api.Started = true // the provider has started the stream, so an error event only has to end it
 	}
 	return out, nil, true
 }
 
-// note keeps of a delta what the exchange has to know.
-func (x *exchange) note(d *chat.Delta) {
+// noteDelta updates the stream's state from one delta.
+func (x *exchange) noteDelta(d *chat.Delta) {
 	st := &x.s.stream
 	switch {
 	case d.Kind == chat.DeltaUsage:
@@ -226,30 +228,31 @@ func (x *exchange) note(d *chat.Delta) {
 	case d.Kind == chat.DeltaFinish:
 		st.finish = d.Finish
 	case d.Kind == chat.DeltaEnd:
-		st.ended = true
+		st.endMarkSeen = true
 	case d.Content():
 		st.units += chat.EstimateUnits(d.Text) + chat.EstimateUnits(d.Name)
-		if !st.content {
-			st.content, st.firstMs = true, x.now
+		if !st.hasContent {
+			st.hasContent, st.firstContentMs = true, x.now
 			x.s.times.upstream += x.since(x.s.times.upstreamStart)
 		}
 	}
 }
 
-// keepsDeltas: the answer is wanted as a whole, when it is.
-func (x *exchange) keepsDeltas() bool {
+// collectsDeltas reports whether the deltas are collected: for the cache, for a replay, or because the caller's
+// family ends a stream with the whole response.
+func (x *exchange) collectsDeltas() bool {
 	s := &x.s
-	return (x.cacheable() || s.idempotency != "" || x.family().NeedsWhole && !s.stream.direct) && s.stream.deltas <= maxEntryBytes
+	return (x.cacheable() || s.idempotency != "" || x.family().NeedsWhole && !s.stream.passThrough) && s.stream.deltaBytes <= maxEntryBytes
 }
 
-func (x *exchange) keepDeltas(deltas []byte) {
+func (x *exchange) appendDeltas(deltas []byte) {
 	if len(deltas) > 0 {
-		x.s.stream.deltas += uint64(len(deltas))
+		x.s.stream.deltaBytes += uint64(len(deltas))
 		x.do(abi.Action{Kind: abi.ActionAppend, Buffer: bufferDeltas, Data: deltas})
 	}
 }
 
-// appendEvent writes an event as it came.
+// appendEvent appends an event in its original form.
 func appendEvent(out []byte, e *sse.Event) []byte {
 	if e.Name != "" {
 		out = append(append(append(out, "event: "...), e.Name...), '\n')
@@ -264,24 +267,24 @@ func appendEvent(out []byte, e *sse.Event) []byte {
 	return append(append(append(out, "data: "...), rest...), "\n\n"...)
 }
 
-// push sends what is ready. Until there is something of the answer itself, it waits: another target may still
-// take over.
-func (x *exchange) push(out []byte) {
+// sendOrHold sends the output. Before the first content it holds the output back, because a fallback to another
+// target is still possible.
+func (x *exchange) sendOrHold(out []byte) {
 	st := &x.s.stream
 	if len(out) == 0 {
 		return
 	}
-	if !st.content && st.finish == chat.FinishNone && !st.ended && len(out) <= maxPending {
-		st.pending = out
+	if !st.hasContent && st.finish == chat.FinishNone && !st.endMarkSeen && len(out) <= maxHeldBytes {
+		st.held = out
 		return
 	}
-	x.open()
-	st.sent, st.spoken = true, true
+	x.openStream()
+	st.sentSinceTick, st.committed = true, true
 	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: out}}})
 }
 
-// maxPending is how much is held back before the first content.
-const maxPending = 2048
+// maxHeldBytes is the limit for output held back before the first content.
+const maxHeldBytes = 2048
 
 func (x *exchange) streamMeta() api.Meta {
 	model := x.model()

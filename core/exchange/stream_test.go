@@ -20,53 +20,53 @@ var (
 	finish   = chunk(`{}`, `"stop"`) + `data: {"id":"c1","choices":[],"usage":{"prompt_tokens":9,"completion_tokens":3,"total_tokens":12}}` + "\n\n"
 )
 
-const streamed = `{"model":"gpt","messages":[{"role":"user","content":"Hello"}],"max_tokens":100,"stream":true}`
+const streamRequest = `{"model":"gpt","messages":[{"role":"user","content":"Hello"}],"max_tokens":100,"stream":true}`
 
-// stream is a stream of chat completions, and what the provider sends.
-func stream(t *testing.T, chunks ...string) *host {
-	return request{path: "/v1/chat/completions", body: streamed, provider: [][]abi.Event{flowing(chunks...)}}.run(t)
+// runStream runs a streamed chat completion with the provider's chunks.
+func runStream(t *testing.T, chunks ...string) *host {
+	return request{path: "/v1/chat/completions", body: streamRequest, provider: [][]abi.Event{streamEvents(chunks...)}}.run(t)
 }
 
-// settled is the exchange's only settlement.
-func settled(t *testing.T, h *host) *keymeter.Settle {
+// onlySettlement returns the exchange's only settlement.
+func onlySettlement(t *testing.T, h *host) *keymeter.Settle {
 	t.Helper()
-	all := told[*keymeter.Settle](h)
+	all := sentCommands[*keymeter.Settle](h)
 	if len(all) != 1 {
-		t.Fatalf("%d settlements, not one: %s", len(all), h.log())
+		t.Fatalf("got %d settlements, want 1: %s", len(all), h.log())
 	}
 	return all[0]
 }
 
-func TestErrorInAStreamIsNotAnAnswerThatCannotBeRead(t *testing.T) {
-	want(t, "the end after an error", stream(t, greeting, `data: {"error":{"message":"overloaded"}}`+"\n\n").streamed(), `"code":"provider_error"`)
-	want(t, "the end after nonsense", stream(t, greeting, "data: {\n\n").streamed(), `"code":"provider_invalid_response"`)
-	want(t, "the end of a stream that is not finished", stream(t, greeting, "end").streamed(), `"code":"provider_invalid_response"`)
+func TestStreamErrorCodes(t *testing.T) {
+	contains(t, "end after an error", runStream(t, greeting, `data: {"error":{"message":"overloaded"}}`+"\n\n").sentText(), `"code":"provider_error"`)
+	contains(t, "end after invalid JSON", runStream(t, greeting, "data: {\n\n").sentText(), `"code":"provider_invalid_response"`)
+	contains(t, "end of an incomplete stream", runStream(t, greeting, "end").sentText(), `"code":"provider_invalid_response"`)
 }
 
-func TestStreamWithoutAnEndMarkIsWholeIfItSaidHowItFinished(t *testing.T) {
-	h := stream(t, greeting, finish, "end")
-	want(t, "the stream", h.streamed(), "Hello!", "data: [DONE]")
-	equal(t, "the outcome", settled(t, h).Outcome, keymeter.Served)
-	equal(t, "the estimate", settled(t, h).Estimated, false)
+func TestStreamWithFinishReasonNeedsNoEndMark(t *testing.T) {
+	h := runStream(t, greeting, finish, "end")
+	contains(t, "stream", h.sentText(), "Hello!", "data: [DONE]")
+	equal(t, "outcome", onlySettlement(t, h).Outcome, keymeter.Served)
+	equal(t, "Estimated", onlySettlement(t, h).Estimated, false)
 }
 
-func TestStreamThatReachedItsLimitIsBookedByTheProvidersFigures(t *testing.T) {
+func TestStreamUsageByFinishReason(t *testing.T) {
 	for reason, estimated := range map[string]bool{"stop": false, "length": false, "content_filter": true} {
 		end := strings.Replace(finish, `"stop"`, `"`+reason+`"`, 1) + "data: [DONE]\n\n"
-		s := settled(t, stream(t, greeting, end))
-		equal(t, "whether one that ended by "+reason+" is estimated", s.Estimated, estimated)
+		s := onlySettlement(t, runStream(t, greeting, end))
+		equal(t, "Estimated with finish reason "+reason, s.Estimated, estimated)
 	}
 }
 
-func TestEventOfManyLinesGoesOnLineByLine(t *testing.T) {
-	h := stream(t, "data: {\"choices\":[{\"index\":0,\ndata: \"delta\":{\"content\":\"Hello!\"}}]}\n\n", finish+"data: [DONE]\n\n")
-	want(t, "the stream", h.streamed(), "data: {\"choices\":[{\"index\":0,\ndata: \"delta\":{\"content\":\"Hello!\"}}]}\n\n")
+func TestMultiLineEventIsForwardedUnchanged(t *testing.T) {
+	h := runStream(t, "data: {\"choices\":[{\"index\":0,\ndata: \"delta\":{\"content\":\"Hello!\"}}]}\n\n", finish+"data: [DONE]\n\n")
+	contains(t, "stream", h.sentText(), "data: {\"choices\":[{\"index\":0,\ndata: \"delta\":{\"content\":\"Hello!\"}}]}\n\n")
 }
 
-// messages is a stream of Anthropic's, for its own callers.
-func messages(t *testing.T, chunks ...string) *host {
+// runMessages runs a streamed Anthropic request with the provider's chunks.
+func runMessages(t *testing.T, chunks ...string) *host {
 	return request{
-		path: "/v1/messages", provider: [][]abi.Event{flowing(chunks...)},
+		path: "/v1/messages", provider: [][]abi.Event{streamEvents(chunks...)},
 		body: `{"model":"claude","messages":[{"role":"user","content":"Hello"}],"max_tokens":100,"stream":true}`,
 	}.run(t)
 }
@@ -80,70 +80,70 @@ const (
 	messageStop = "event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
 )
 
-func TestMessagesEndWithTheirMarkOnce(t *testing.T) {
-	want(t, "the stream", messages(t, messageStart, messageText, messageDelta, "end").streamed(), messageStop)
-	whole := messages(t, messageStart, messageText, messageDelta+messageStop, "end").streamed()
-	equal(t, "end marks of a stream that had one", strings.Count(whole, messageStop), 1)
-	// A stream of completions that was translated ends in the family's manner.
-	h := request{path: "/v1/messages", provider: [][]abi.Event{flowing(greeting, finish+"data: [DONE]\n\n")},
+func TestAnthropicStreamHasOneEndMark(t *testing.T) {
+	contains(t, "stream", runMessages(t, messageStart, messageText, messageDelta, "end").sentText(), messageStop)
+	whole := runMessages(t, messageStart, messageText, messageDelta+messageStop, "end").sentText()
+	equal(t, "end marks of a stream with one", strings.Count(whole, messageStop), 1)
+	// A translated stream of completions ends like an Anthropic stream.
+	h := request{path: "/v1/messages", provider: [][]abi.Event{streamEvents(greeting, finish+"data: [DONE]\n\n")},
 		body: `{"model":"gpt","messages":[{"role":"user","content":"Hello"}],"max_tokens":100,"stream":true}`}.run(t)
-	equal(t, "end marks of a stream that was translated", strings.Count(h.streamed(), "message_stop\n"), 1)
+	equal(t, "end marks of a translated stream", strings.Count(h.sentText(), "message_stop\n"), 1)
 }
 
-func TestTranslatedStreamBeginsWithThePromptsEstimate(t *testing.T) {
-	h := request{path: "/v1/messages", provider: [][]abi.Event{flowing(greeting, finish+"data: [DONE]\n\n")},
+func TestTranslatedStreamStartsWithEstimatedUsage(t *testing.T) {
+	h := request{path: "/v1/messages", provider: [][]abi.Event{streamEvents(greeting, finish+"data: [DONE]\n\n")},
 		body: `{"model":"gpt","messages":[{"role":"user","content":"Hello"}],"max_tokens":100,"stream":true}`}.run(t)
-	want(t, "the stream", h.streamed(), `"usage":{"input_tokens":6,`)
+	contains(t, "stream", h.sentText(), `"usage":{"input_tokens":6,`)
 }
 
-func TestLongStreamIsKeptForNobody(t *testing.T) {
-	cut := func(answer string) *keymeter.Settle {
-		h := request{path: "/v1/chat/completions", body: streamed, headers: []abi.Header{{Name: "idempotency-key", Value: "order-1"}},
-			provider: [][]abi.Event{flowing(append(strings.SplitAfter(answer, "\n\n"), finish+"data: [DONE]\n\n")...)}}.run(t)
-		return settled(t, h)
+func TestLongStreamIsNotKept(t *testing.T) {
+	settlement := func(answer string) *keymeter.Settle {
+		h := request{path: "/v1/chat/completions", body: streamRequest, headers: []abi.Header{{Name: "idempotency-key", Value: "order-1"}},
+			provider: [][]abi.Event{streamEvents(append(strings.SplitAfter(answer, "\n\n"), finish+"data: [DONE]\n\n")...)}}.run(t)
+		return onlySettlement(t, h)
 	}
-	s := cut(chunk(`{"content":"`+strings.Repeat("x", 300<<10)+`"}`, "null"))
-	equal(t, "whether the answer of 300 KiB is oversized", s.Oversized, true)
-	equal(t, "the length of what is kept of it", len(s.Answer), 0)
-	s = cut(strings.Repeat(chunk(`{"content":"`+strings.Repeat("x", 300<<10)+`"}`, "null"), 4))
-	equal(t, "whether the answer of 1,200 KiB is oversized", s.Oversized, true)
-	s = cut(greeting)
-	equal(t, "whether a short answer is oversized", s.Oversized, false)
-	want(t, "what is kept of it", string(s.Answer), "Hello!")
+	s := settlement(chunk(`{"content":"`+strings.Repeat("x", 300<<10)+`"}`, "null"))
+	equal(t, "Oversized with 300 KiB", s.Oversized, true)
+	equal(t, "length of the stored response", len(s.Answer), 0)
+	s = settlement(strings.Repeat(chunk(`{"content":"`+strings.Repeat("x", 300<<10)+`"}`, "null"), 4))
+	equal(t, "Oversized with 1,200 KiB", s.Oversized, true)
+	s = settlement(greeting)
+	equal(t, "Oversized with a short response", s.Oversized, false)
+	contains(t, "stored response", string(s.Answer), "Hello!")
 }
 
-func TestAbsorbThatFailsCutsNoStream(t *testing.T) {
+func TestFailedAbsorbDoesNotCutAStream(t *testing.T) {
 	send := func(outcome uint64) *host {
 		long := chunk(`{"content":"`+strings.Repeat("word ", 1200)+`"}`, "null")
 		return request{
-			path: "/v1/chat/completions", body: strings.Replace(streamed, `"max_tokens":100,`, "", 1), absorbed: outcome,
+			path: "/v1/chat/completions", body: strings.Replace(streamRequest, `"max_tokens":100,`, "", 1), absorbOutcome: outcome,
 			verdicts: []*keymeter.AdmitReply{
 				{Verdict: keymeter.Admitted, ReservedPico: 10_000_000_000},
 				{Verdict: keymeter.Short, NeedPico: 5, LeastPico: 5, Epoch: 1},
 				{Verdict: keymeter.Admitted, ReservedPico: 1 << 60},
 			},
 			grants:   []ledger.GrantReply{{Recall: []string{"meter-2"}, Next: "meter-2"}},
-			provider: [][]abi.Event{flowing(long, "tick", greeting, "tick", greeting, finish+"data: [DONE]\n\n")},
+			provider: [][]abi.Event{streamEvents(long, "tick", greeting, "tick", greeting, finish+"data: [DONE]\n\n")},
 		}.run(t)
 	}
-	want(t, "the stream if other keys gave back nothing", send(abi.OutcomeOK).streamed(), `"code":"budget_exceeded"`)
+	contains(t, "stream if the recall returned nothing", send(abi.OutcomeOK).sentText(), `"code":"budget_exceeded"`)
 	h := send(abi.OutcomeFailed)
-	want(t, "the stream if nobody knows", h.streamed(), "data: [DONE]")
-	equal(t, "questions for more", len(told[*keymeter.Extend](h)), 2)
+	contains(t, "stream if the absorb failed", h.sentText(), "data: [DONE]")
+	equal(t, "extend commands", len(sentCommands[*keymeter.Extend](h)), 2)
 }
 
-func TestWholeStreamAsksForNoMoreBudget(t *testing.T) {
+func TestStreamEndCancelsItsExtension(t *testing.T) {
 	long := chunk(`{"content":"`+strings.Repeat("word ", 1200)+`"}`, "null")
-	meanwhile := map[string]func(*abi.Action) bool{
-		"its wish": func(a *abi.Action) bool { _, ok := opened(a).(*keymeter.Extend); return ok },
-		"a grant":  func(a *abi.Action) bool { _, ok := opened(a).(*ledger.Grant); return ok },
-		"a flush":  func(a *abi.Action) bool { _, ok := opened(a).(*keymeter.Flush); return ok },
-		"the news": func(a *abi.Action) bool { _, ok := opened(a).(*ledger.BatchCommand); return ok },
+	pending := map[string]func(*abi.Action) bool{
+		"the extension": func(a *abi.Action) bool { _, ok := decodeCommand(a).(*keymeter.Extend); return ok },
+		"a grant":       func(a *abi.Action) bool { _, ok := decodeCommand(a).(*ledger.Grant); return ok },
+		"a flush":       func(a *abi.Action) bool { _, ok := decodeCommand(a).(*keymeter.Flush); return ok },
+		"an absorb":     func(a *abi.Action) bool { _, ok := decodeCommand(a).(*ledger.BatchCommand); return ok },
 	}
-	for what, hold := range meanwhile {
+	for what, hold := range pending {
 		held := map[uint64]bool{}
 		h := request{
-			path: "/v1/chat/completions", body: strings.Replace(streamed, `"max_tokens":100,`, "", 1), record: caching,
+			path: "/v1/chat/completions", body: strings.Replace(streamRequest, `"max_tokens":100,`, "", 1), record: withCache,
 			hold: func(_ *host, a *abi.Action) bool {
 				if hold(a) {
 					held[a.ID] = true
@@ -154,13 +154,13 @@ func TestWholeStreamAsksForNoMoreBudget(t *testing.T) {
 				{Verdict: keymeter.Admitted, ReservedPico: 10_000_000_000}, {Verdict: keymeter.Short, NeedPico: 5, LeastPico: 5, Epoch: 1},
 			},
 			grants:   []ledger.GrantReply{{Recall: []string{"meter-2", "meter-3"}, Next: "meter-3"}},
-			provider: [][]abi.Event{flowing(long, "tick", finish+"data: [DONE]\n\n", "end")},
+			provider: [][]abi.Event{streamEvents(long, "tick", finish+"data: [DONE]\n\n", "end")},
 		}.run(t)
-		equal(t, "the outcome of a stream that waits for "+what, settled(t, h).Outcome, keymeter.Served)
+		equal(t, "outcome of a stream waiting for "+what, onlySettlement(t, h).Outcome, keymeter.Served)
 		if len(held) == 0 {
-			t.Errorf("the stream does not wait for %s", what)
+			t.Errorf("the stream did not wait for %s", what)
 		}
-		for _, a := range h.done { // before the answer is asked back from the host, which takes a while
+		for _, a := range h.actions { // before the deltas are requested from the host, which takes time
 			if a.Kind == abi.ActionSupply {
 				break
 			}
@@ -168,11 +168,11 @@ func TestWholeStreamAsksForNoMoreBudget(t *testing.T) {
 				delete(held, a.ID)
 			}
 		}
-		equal(t, "what is not cancelled of "+what, len(held), 0)
+		equal(t, "actions not canceled while waiting for "+what, len(held), 0)
 	}
 }
 
-func TestLatencyOfAStreamIsToItsFirstContent(t *testing.T) {
+func TestStreamLatencyEndsAtTheFirstContent(t *testing.T) {
 	for _, c := range []struct {
 		latency, took uint64
 		chunks        []string
@@ -180,23 +180,23 @@ func TestLatencyOfAStreamIsToItsFirstContent(t *testing.T) {
 		{400, 1200, []string{"tick", greeting, "tick", "tick", finish + "data: [DONE]\n\n"}},
 		{1, 400, []string{greeting, "tick", finish + "data: [DONE]\n\n"}},
 	} {
-		h := stream(t, c.chunks...)
+		h := runStream(t, c.chunks...)
 		circuits := route.DecodeCircuits(h.shared)
 		targets := circuits.Targets(&h.config.Routing, h.nowMs)
 		if len(targets) != 1 {
-			t.Fatalf("%d targets are known, not one", len(targets))
+			t.Fatalf("got %d targets, want 1", len(targets))
 		}
-		equal(t, "the latency", targets[0].LatencyMs, c.latency)
-		want(t, "the log", h.log(), fmt.Sprintf(`"durationMs":%d`, c.took))
+		equal(t, "latency", targets[0].LatencyMs, c.latency)
+		contains(t, "log", h.log(), fmt.Sprintf(`"durationMs":%d`, c.took))
 	}
 }
 
-func TestCutStreamStopsItsProvider(t *testing.T) {
+func TestCutStreamCancelsTheFetch(t *testing.T) {
 	h := request{
-		path: "/v1/chat/completions", body: strings.Replace(streamed, `"max_tokens":100,`, "", 1),
-		verdicts: []*keymeter.AdmitReply{{Verdict: keymeter.Admitted, ReservedPico: micro}, {Verdict: keymeter.Short, NeedPico: 5, LeastPico: 5, Epoch: 1}},
-		provider: [][]abi.Event{flowing(greeting, "tick", greeting)},
+		path: "/v1/chat/completions", body: strings.Replace(streamRequest, `"max_tokens":100,`, "", 1),
+		verdicts: []*keymeter.AdmitReply{{Verdict: keymeter.Admitted, ReservedPico: microDollar}, {Verdict: keymeter.Short, NeedPico: 5, LeastPico: 5, Epoch: 1}},
+		provider: [][]abi.Event{streamEvents(greeting, "tick", greeting)},
 	}.run(t)
-	want(t, "the stream", h.streamed(), `"code":"budget_exceeded"`)
-	equal(t, "what is still open", len(h.open), 0)
+	contains(t, "stream", h.sentText(), `"code":"budget_exceeded"`)
+	equal(t, "outstanding actions", len(h.pending), 0)
 }

@@ -7,87 +7,88 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// endStream ends a stream that is complete. What the provider sends after that is not read.
+// endStream ends a complete stream. Any further output of the provider is discarded.
 func (x *exchange) endStream() {
 	st := &x.s.stream
-	x.stopWatching()
-	x.bookStream(st.finish.Complete() || st.finish == chat.FinishLength)
-	x.circuits.Worked(x.model().Name, x.owned(), x.latencyMs(), x.now)
-	if st.deltas > 0 && st.deltas <= maxEntryBytes {
+	x.cancelBackground()
+	x.chargeStream(st.finish.Complete() || st.finish == chat.FinishLength)
+	x.circuits.Succeeded(x.model().Name, x.usesOwnProviderKey(), x.latencyMs(), x.now)
+	if st.deltaBytes > 0 && st.deltaBytes <= maxEntryBytes {
 		x.enter(phaseClosing)
-		x.ask(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferDeltas})
+		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferDeltas})
 		return
 	}
-	x.closeStream(nil)
+	x.completeStream(nil)
 }
 
-// drain takes what the provider sends after its end mark.
+// drain discards what the provider sends after its end mark.
 func (x *exchange) drain() {}
 
-// cutDrained: an answered caller has left. A connection that is still open then is not read to its end.
-func (x *exchange) cutDrained() { x.cancel(idFetch) }
+// stopDrain cancels the fetch when the client disconnects after the response: the rest of the body is not read
+// then.
+func (x *exchange) stopDrain() { x.cancel(idFetch) }
 
-// stopStream gives up all that a stream has under way.
+// stopStream cancels everything that a stream has in flight.
 func (x *exchange) stopStream() {
 	x.cancel(idFetch)
-	x.stopWatching()
+	x.cancelBackground()
 }
 
-// stopWatching gives up the ticks, and what was asked for the stream's budget.
-func (x *exchange) stopWatching() {
+// cancelBackground cancels the tick and a pending extension of the reservation.
+func (x *exchange) cancelBackground() {
 	x.cancel(idTick)
 	x.cancel(idExtend)
 	x.cancel(idExtendGrant)
 	x.cancelWithin(idExtendFlush, idListEnd)
 }
 
-// latencyMs is from the last attempt to the first piece of its answer.
+// latencyMs is the time from the start of the last attempt to the first content of its response.
 func (x *exchange) latencyMs() uint64 {
 	start := x.s.times.upstreamStart
-	if first := x.s.stream.firstMs; first >= start {
+	if first := x.s.stream.firstContentMs; first >= start {
 		return first - start
 	}
 	return x.since(start)
 }
 
-// bookStream books a stream by the provider's figures, or by what was seen of it.
-func (x *exchange) bookStream(whole bool) {
+// chargeStream charges a stream by the provider's usage, or by the estimated size of the output seen.
+func (x *exchange) chargeStream(complete bool) {
 	st := &x.s.stream
-	u := x.figures(st.usage, st.tokens(), whole)
+	u := x.billableUsage(st.usage, st.tokens(), complete)
 	x.spend(&u)
 }
 
-// finishStream ends a stream of which the whole answer was kept.
-func (x *exchange) finishStream() { x.closeStream(x.event.Data) }
+// finishStream ends a stream whose deltas were collected.
+func (x *exchange) finishStream() { x.completeStream(x.event.Data) }
 
-// closeStream sends the end, with the figures, and settles. kept are the answer's deltas, if they were.
-func (x *exchange) closeStream(kept []byte) {
+// completeStream sends the end of the stream with the usage, and settles. encoded is the collected deltas, or nil.
+func (x *exchange) completeStream(encoded []byte) {
 	s := &x.s
 	st := &s.stream
 	a := x.answer(st.finish.Complete())
 	m := x.meta(a)
-	var whole *chat.Response
-	if len(kept) > 0 {
-		if deltas, err := chat.ReadDeltas(kept); err == nil {
+	var response *chat.Response
+	if len(encoded) > 0 {
+		if deltas, err := chat.ReadDeltas(encoded); err == nil {
 			r := chat.Fold(deltas)
-			whole = &r
+			response = &r
 		}
 	}
-	x.open()
+	x.openStream()
 	var end []byte
-	if st.direct {
-		end = x.directEnd()
+	if st.passThrough {
+		end = x.passThroughEnd()
 	} else {
-		end = x.family().End(nil, &st.api, whole, &m)
+		end = x.family().End(nil, &st.api, response, &m)
 	}
 	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: end}}})
 	x.do(abi.Action{Kind: abi.ActionClose})
 	settle := x.settlement(keymeter.Served, a.model, 200)
-	if whole != nil {
+	if response != nil {
 		if s.idempotency != "" {
-			x.keepReplay(&settle, 200, x.answerHeaders(a), x.written(whole, &m))
+			x.keepReplay(&settle, 200, x.answerHeaders(a), x.encodeAnswer(response, &m))
 		}
-		x.store(a, false, kept)
+		x.store(a, false, encoded)
 	} else if s.idempotency != "" {
 		settle.Oversized = true
 	}
@@ -97,20 +98,20 @@ func (x *exchange) closeStream(kept []byte) {
 	x.end()
 }
 
-// directEnd is what a stream still lacks whose events were passed on as they came. OpenAI's mark never is, and
-// Anthropic's may not have come.
-func (x *exchange) directEnd() []byte {
+// passThroughEnd is the end of a stream whose events were forwarded unchanged. OpenAI's end mark is never
+// forwarded, and Anthropic's may be missing.
+func (x *exchange) passThroughEnd() []byte {
 	switch {
 	case x.s.dialect == chat.OpenAI:
 		return []byte("data: [DONE]\n\n")
-	case x.s.dialect == chat.Anthropic && !x.s.stream.ended:
+	case x.s.dialect == chat.Anthropic && !x.s.stream.endMarkSeen:
 		return []byte("event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n")
 	}
 	return nil
 }
 
-// takeStreamFault takes a stream that broke off, stalled or took too long.
-func (x *exchange) takeStreamFault() {
+// onStreamFault handles a stream that broke off, stalled or exceeded its time limit.
+func (x *exchange) onStreamFault() {
 	switch x.event.Code {
 	case abi.FaultFirstByte, abi.FaultIdle, abi.FaultTotal:
 		x.breakStream(fault.ProviderTimeout)
@@ -119,35 +120,35 @@ func (x *exchange) takeStreamFault() {
 	}
 }
 
-// breakStream gives a stream up. Before anything has gone out but comments, another target may take over;
-// afterwards the caller gets an error event, and pays for what it has seen.
+// breakStream ends the attempt after a stream failure. If the caller has seen nothing but comments, it falls back
+// to the next target. Otherwise the caller gets an error event, and the output sent so far is charged.
 func (x *exchange) breakStream(f fault.Fault) {
 	s := &x.s
 	x.stopStream()
-	x.tell(f.Code)
+	x.noteAttempt(f.Code)
 	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
-	if f != fault.ProviderError || s.stream.content {
-		x.bookStream(false) // an error before anything else is billed as little as one in place of a stream
+	if f != fault.ProviderError || s.stream.hasContent {
+		x.chargeStream(false) // a provider's error before any content is free, like an error response
 	}
-	if s.stream.spoken {
+	if s.stream.committed {
 		x.refuse(f, refusal{})
 		return
 	}
-	if s.stream.deltas > 0 {
-		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferDeltas}) // the next attempt's answer begins anew
+	if s.stream.deltaBytes > 0 {
+		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferDeltas}) // the next attempt starts with an empty buffer
 	}
 	s.stream = stream{opened: s.stream.opened}
 	x.next(f, refusal{})
 }
 
-// abandonStream cuts a stream that nobody reads any more, and settles what was seen of it.
+// abandonStream cuts a stream because the client has disconnected, and settles the output seen so far.
 func (x *exchange) abandonStream() {
-	x.s.left = true
+	x.s.disconnected = true
 	x.stopStream()
-	x.bookStream(false)
+	x.chargeStream(false)
 	if !x.s.stream.opened {
 		x.refuse(clientClosed, refusal{})
 		return
 	}
-	x.settleBroken(clientClosed)
+	x.settlePartial(clientClosed)
 }

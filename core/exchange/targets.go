@@ -10,22 +10,23 @@ import (
 	"github.com/postern-ai/postern/core/provider"
 )
 
-// testMode: development keys are answered by the mock, whatever the model, and cost nothing.
+// testMode reports whether the key is a development key. The mock answers all of its requests, for any model and
+// free of charge.
 func (x *exchange) testMode() bool { return x.s.record.Environment == keys.Development }
 
-// tier is the one that the caller named, or nil.
+// tier is the requested tier, or nil if the request names a model.
 func (x *exchange) tier() *config.Tier { return x.config.Tier(x.s.request.model) }
 
-// targets are those that the request's name stands for, with what the key and its project allow of them.
+// targets are the targets of the requested name, with what the key and its project allow.
 func (x *exchange) targets() []policy.Target {
-	if x.memo == nil {
+	if x.targetsMemo == nil {
 		v := policy.View{Config: x.config, Key: x.s.record.Models, Development: x.testMode()}
-		x.memo = v.SelectedTargets(&x.s.selection, x.s.request.model)
+		x.targetsMemo = v.SelectedTargets(&x.s.selection, x.s.request.model)
 	}
-	return x.memo
+	return x.targetsMemo
 }
 
-// allowsAny says whether the key and its project allow any of the request's targets.
+// allowsAny reports whether the key and its project allow at least one target.
 func (x *exchange) allowsAny() bool {
 	for _, t := range x.targets() {
 		if t.Allowed {
@@ -35,13 +36,13 @@ func (x *exchange) allowsAny() bool {
 	return false
 }
 
-// orderTargets is the order in which to try the targets, by the route's strategy.
+// orderTargets returns the indexes of the targets in the order to try them, by the route's strategy.
 func (x *exchange) orderTargets() []byte {
 	s := &x.s
 	q := &s.request
 	u := chat.Usage{Input: q.promptTokens, Output: q.maxTokens}
 	if q.maxTokens == 0 {
-		u.Output = streamTokens
+		u.Output = initialStreamTokens
 	}
 	targets := x.targets()
 	plain := make([]config.Target, len(targets))
@@ -53,42 +54,46 @@ func (x *exchange) orderTargets() []byte {
 		func(i int) bool { return targets[i].Usable() })
 }
 
-// target is the present target's number among the targets.
-func (x *exchange) target() int { return int(x.s.order[min(int(x.s.at), len(x.s.order)-1)]) }
-
-// present is the target that is asked, or is to be.
-func (x *exchange) present() *policy.Target { return &x.targets()[x.target()] }
-
-// model is the present target's.
-func (x *exchange) model() *config.Model { return x.present().Model }
-
-// owned says whether the present target is asked with the project's own key.
-func (x *exchange) owned() bool { return x.present().MasterKeyID != "" }
-
-// chooseTarget moves on to a target with credentials that carries the request and does not rest; if all rest, to
-// one that does.
-func (x *exchange) chooseTarget() bool {
-	s := &x.s
-	resting := len(s.order)
-	for at := int(s.at); at < len(s.order); at++ {
-		s.at = uint64(at)
-		if !x.present().Usable() || !x.fits() {
-			continue
-		}
-		if !x.resting() {
-			return true
-		}
-		resting = min(resting, at)
-	}
-	s.at = uint64(resting)
-	return resting < len(s.order)
+// currentIndex is the current target's index in targets.
+func (x *exchange) currentIndex() int {
+	return int(x.s.order[min(int(x.s.orderIndex), len(x.s.order)-1)])
 }
 
-// resting says whether the present target is to be left alone for a while.
-func (x *exchange) resting() bool { return x.circuits.Resting(x.model().Name, x.owned(), x.now) }
+// current is the target of the current or next attempt.
+func (x *exchange) current() *policy.Target { return &x.targets()[x.currentIndex()] }
 
-// carries is what the present target has a place for.
-func (x *exchange) carries() chat.Params {
+// model is the current target's model.
+func (x *exchange) model() *config.Model { return x.current().Model }
+
+// usesOwnProviderKey reports whether the current target is called with the project's own provider key.
+func (x *exchange) usesOwnProviderKey() bool { return x.current().MasterKeyID != "" }
+
+// chooseTarget advances to a target that is usable, supports the request and has a closed circuit. If all remaining
+// suitable targets have open circuits, it takes the first of them. It returns false if no target is suitable.
+func (x *exchange) chooseTarget() bool {
+	s := &x.s
+	firstOpen := len(s.order)
+	for at := int(s.orderIndex); at < len(s.order); at++ {
+		s.orderIndex = uint64(at)
+		if !x.current().Usable() || !x.fits() {
+			continue
+		}
+		if !x.circuitOpen() {
+			return true
+		}
+		firstOpen = min(firstOpen, at)
+	}
+	s.orderIndex = uint64(firstOpen)
+	return firstOpen < len(s.order)
+}
+
+// circuitOpen reports whether the current target's circuit is open.
+func (x *exchange) circuitOpen() bool {
+	return x.circuits.Open(x.model().Name, x.usesOwnProviderKey(), x.now)
+}
+
+// supportedParams are the parameters that the current target supports.
+func (x *exchange) supportedParams() chat.Params {
 	model := x.model()
 	f, ok := provider.For(model.Provider.Wire)
 	if !ok {
@@ -96,50 +101,51 @@ func (x *exchange) carries() chat.Params {
 	}
 	carries := f.Carries &^ model.Provider.Drops &^ model.Drops
 	if f.Direct != nil && f.Dialect == x.family().Members && x.s.request.params&^carries == chat.ParamForeign {
-		carries |= chat.ParamForeign // the body goes as it came
+		carries |= chat.ParamForeign // the body is sent in its original dialect
 	}
 	return carries
 }
 
-// lacks is what the request asks for and the present target has no place for.
-func (x *exchange) lacks() chat.Params { return x.s.request.params &^ x.carries() }
+// unsupportedParams are the request's parameters that the current target does not support.
+func (x *exchange) unsupportedParams() chat.Params { return x.s.request.params &^ x.supportedParams() }
 
-// fits says whether the present target may get the request: what it lacks may be left out, but for content,
-// and unless the caller forbade it.
+// fits reports whether the current target may get the request. Unsupported parameters are dropped, except content,
+// and except in strict mode.
 func (x *exchange) fits() bool {
-	lacks := x.lacks()
-	return lacks&chat.Content == 0 && !(x.s.strict && lacks&^x.s.request.defaulted != 0)
+	missing := x.unsupportedParams()
+	return missing&chat.Content == 0 && !(x.s.strict && missing&^x.s.request.defaulted != 0)
 }
 
-// unseal asks for the project's own key for the present target, if it has one and it is not there yet.
+// unseal starts to decrypt the project's provider key for the current target. It returns false if there is none or
+// it is already decrypted.
 func (x *exchange) unseal() bool {
-	id := x.present().MasterKeyID
-	if id == "" || x.s.secret != "" {
+	id := x.current().MasterKeyID
+	if id == "" || x.s.providerKey != "" {
 		return false
 	}
-	x.ask(abi.Action{
-		Kind: abi.ActionUnseal, ID: idUnseal, Buffer: bufferSealed + uint64(x.target()), Key: x.config.MasterKey(id),
+	x.await(abi.Action{
+		Kind: abi.ActionUnseal, ID: idUnseal, Buffer: bufferSealed + uint64(x.currentIndex()), Key: x.config.MasterKey(id),
 		Name: doc.SealedFor(x.s.record.ProjectID, x.model().Provider.Account),
 	})
 	return true
 }
 
-// takeSecret keeps the unsealed key for the fetch that comes next; false: it does not open.
-func (x *exchange) takeSecret() bool {
+// keepProviderKey stores the decrypted key for the next fetch. It returns false if decryption failed.
+func (x *exchange) keepProviderKey() bool {
 	if x.event.Code != abi.OutcomeOK || len(x.event.Data) == 0 {
 		return false
 	}
-	x.s.secret = string(x.event.Data)
+	x.s.providerKey = string(x.event.Data)
 	return true
 }
 
-// keyed is a model whose provider has the project's own key, if there is one.
-func (x *exchange) keyed(m *config.Model) *config.Model {
-	if x.s.secret == "" {
+// withOwnProviderKey returns the model with the project's provider key, if one is decrypted.
+func (x *exchange) withOwnProviderKey(m *config.Model) *config.Model {
+	if x.s.providerKey == "" {
 		return m
 	}
 	owned, provider := *m, *m.Provider
-	provider.Key, provider.Ready = x.s.secret, true
+	provider.Key, provider.Ready = x.s.providerKey, true
 	owned.Provider = &provider
 	return &owned
 }

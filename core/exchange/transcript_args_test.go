@@ -10,13 +10,14 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// args are a command's words: plain ones, and name=value. What nobody takes is a mistake of the transcript.
+// args are a command's words: plain words, and name=value. checkConsumed reports words that the command does not
+// know.
 type args struct {
 	t     *testing.T
 	line  string
 	words []string
 	input []string
-	late  bool // it answers an action that was cancelled
+	late  bool // the reply is to a canceled action
 }
 
 func parseArgs(t *testing.T, b *block) *args {
@@ -31,7 +32,7 @@ func (a *args) fail(what string) {
 	a.t.Fatalf("%q: %s", a.line, what)
 }
 
-// word takes the next plain word; "": there is none.
+// word takes the next plain word, or "".
 func (a *args) word() string {
 	for i, w := range a.words {
 		if !strings.Contains(w, "=") || strings.HasPrefix(w, "/") {
@@ -42,7 +43,7 @@ func (a *args) word() string {
 	return ""
 }
 
-// flag takes a plain word, if it is there.
+// flag takes a plain word if it is present.
 func (a *args) flag(name string) bool {
 	for i, w := range a.words {
 		if w == name {
@@ -64,11 +65,11 @@ func (a *args) value(name string) (value string, ok bool) {
 	return "", false
 }
 
-func (a *args) text(name, otherwise string) string {
+func (a *args) text(name, fallback string) string {
 	if value, ok := a.value(name); ok {
 		return value
 	}
-	return otherwise
+	return fallback
 }
 
 func (a *args) list(name string) []string {
@@ -78,14 +79,14 @@ func (a *args) list(name string) []string {
 	return nil
 }
 
-func (a *args) number(name string, otherwise uint64) uint64 {
+func (a *args) number(name string, fallback uint64) uint64 {
 	value, ok := a.value(name)
 	if !ok {
-		return otherwise
+		return fallback
 	}
 	n, err := strconv.ParseUint(value, 10, 64)
 	if err != nil {
-		a.fail(name + " is no number")
+		a.fail(name + " is not a number")
 	}
 	return n
 }
@@ -97,7 +98,7 @@ func (a *args) milliseconds(name string) uint64 {
 	}
 	d, err := time.ParseDuration(value)
 	if err != nil {
-		a.fail(name + " is no time")
+		a.fail(name + " is not a duration")
 	}
 	return uint64(d.Milliseconds())
 }
@@ -110,12 +111,12 @@ func (a *args) dollars(name string) money.Pico {
 	}
 	amount, ok := money.Parse(strings.TrimPrefix(value, "$"), money.Dollar)
 	if !ok {
-		a.fail(name + " is no amount")
+		a.fail(name + " is not an amount")
 	}
 	return amount
 }
 
-// headers takes the input's first lines, as far as they are "name: value".
+// headers takes the leading "name: value" lines of the input.
 func (a *args) headers() (headers []abi.Header) {
 	for len(a.input) > 0 {
 		name, value, ok := strings.Cut(a.input[0], ": ")
@@ -135,13 +136,13 @@ func (a *args) body() []byte {
 	return []byte(data)
 }
 
-// done says that all was taken.
-func (a *args) done() {
+// checkConsumed fails if words or input are left over.
+func (a *args) checkConsumed() {
 	a.t.Helper()
 	if len(a.words) > 0 {
-		a.fail("what is " + strings.Join(a.words, " "))
+		a.fail("unknown words: " + strings.Join(a.words, " "))
 	}
 	if len(a.input) > 0 {
-		a.fail("it takes no input")
+		a.fail("the command takes no input")
 	}
 }

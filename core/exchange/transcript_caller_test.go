@@ -9,14 +9,14 @@ import (
 	"github.com/postern-ai/postern/core/exchange"
 )
 
-// request METHOD PATH[?QUERY] [key=caller|development|project|none], with further headers as input.
-func (s *story) doRequest(a *args) {
+// request METHOD PATH[?QUERY] [key=caller|development|project|none]: a request; the input is additional headers.
+func (s *session) doRequest(a *args) {
 	if s.requests > 0 {
-		s.checkOver()
+		s.checkFinished()
 	}
 	s.requests++
-	s.state, s.open, s.buffers = nil, nil, map[uint64][]byte{}
-	s.answered, s.opened, s.closed, s.left = false, false, false, false
+	s.state, s.pending, s.buffers = nil, nil, map[uint64][]byte{}
+	s.responded, s.streaming, s.closed, s.disconnected = false, false, false, false
 	method := a.word()
 	path, query, _ := strings.Cut(a.word(), "?")
 	headers := []abi.Header{
@@ -27,7 +27,7 @@ func (s *story) doRequest(a *args) {
 	if token, ok := callers[key]; ok {
 		headers = append(headers, abi.Header{Name: "authorization", Value: "Bearer " + token})
 	} else if key != "none" {
-		a.fail("there is no such key")
+		a.fail("unknown key")
 	}
 	if method == "POST" {
 		headers = append(headers, abi.Header{Name: "content-type", Value: "application/json"})
@@ -35,14 +35,14 @@ func (s *story) doRequest(a *args) {
 	given := a.headers()
 	for _, h := range given {
 		if !strings.HasPrefix(h.Name, ":") && !slices.Contains(exchange.RequestHeaders, h.Name) {
-			a.fail("hosts do not pass " + h.Name + " on")
+			a.fail("the core does not read the header " + h.Name)
 		}
 	}
 	s.step(abi.Event{Kind: abi.EventRequest, Headers: append(given, headers...), Data: []byte("0123456789abcdef")})
 }
 
-// body [too-large|failed]: the request's body, as input.
-func (s *story) doBody(a *args) {
+// body [too-large|failed]: the request body, as input.
+func (s *session) doBody(a *args) {
 	read := s.find(a, kind(abi.ActionReadBody))
 	event := abi.Event{Kind: abi.EventBody}
 	switch word := a.word(); word {
@@ -52,7 +52,7 @@ func (s *story) doBody(a *args) {
 	default:
 		event.Code = outcome(a, word)
 	}
-	s.answer(a, read.ID, event)
+	s.reply(a, read.ID, event)
 }
 
 func outcome(a *args, word string) uint64 {
@@ -66,12 +66,12 @@ func outcome(a *args, word string) uint64 {
 	case "overloaded":
 		return abi.OutcomeOverloaded
 	}
-	a.fail("what is " + word)
+	a.fail("unknown outcome " + word)
 	return 0
 }
 
-// left: the caller has gone.
-func (s *story) doLeft(*args) {
-	s.left = true
-	s.step(abi.Event{Kind: abi.EventLeft})
+// disconnect: the client disconnects.
+func (s *session) doDisconnect(*args) {
+	s.disconnected = true
+	s.step(abi.Event{Kind: abi.EventDisconnect})
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// The keys of the stories, by the names that they have in transcripts.
+// callers are the API keys, by their names in transcripts.
 var callers = map[string]string{
 	"caller":      keys.New(keys.Gateway, keys.Production, [keys.RandomBytes]byte{1}),
 	"development": keys.New(keys.Gateway, keys.Development, [keys.RandomBytes]byte{2}),
 	"project":     keys.New(keys.Project, keys.Production, [keys.RandomBytes]byte{3}),
 }
 
-// ownKey is the project's own key for a provider, unsealed.
-const ownKey = "key-of-the-project-for-openai"
+// projectKey is the project's own provider key, decrypted.
+const projectKey = "key-of-the-project-for-openai"
 
 var environment = []abi.Header{
 	{Name: "OPENAI_API_KEY", Value: "key-of-the-deployment-for-openai"},
@@ -27,9 +27,9 @@ var environment = []abi.Header{
 	{Name: "POSTERN_MASTER_KEYS", Value: "m1:bWFzdGVyLWtleS1vZi10aGUtZGVwbG95bWVudC0zMiE="},
 }
 
-// masks names what must not be shown, and hashes that nobody can read.
+// masks replaces secrets and unreadable hashes by names.
 var masks = func() *strings.Replacer {
-	pairs := []string{ownKey, "<own key>"}
+	pairs := []string{projectKey, "<project key>"}
 	for name, key := range callers {
 		pairs = append(pairs, key, "<"+name+">", keys.Hash(key), "<"+name+">")
 	}
@@ -59,7 +59,7 @@ func catalogWith(t *testing.T, routing map[string]uint64) []byte {
 	return data
 }
 
-func (s *story) configure(catalog []byte, more []abi.Header) {
+func (s *session) configure(catalog []byte, more []abi.Header) {
 	cfg, wrong := config.Parse(abi.Config{Catalog: catalog, Env: append(more, environment...)})
 	if wrong != "" {
 		s.t.Fatal(wrong)
@@ -67,9 +67,9 @@ func (s *story) configure(catalog []byte, more []abi.Header) {
 	s.config = cfg
 }
 
-// config [retries=1] [requestMs=…] … [control=off] [timeouts]: another deployment than testdata/catalog.json;
-// with "timeouts" those of fetches are shown.
-func (s *story) doConfig(a *args) {
+// config [retries=1] [requestMs=…] … [control=off] [timeouts]: changes the deployment. "timeouts" shows the
+// timeouts of fetches.
+func (s *session) doConfig(a *args) {
 	routing := map[string]uint64{}
 	for _, name := range []string{"retries", "backoffMs", "maxBackoffMs", "headMs", "firstByteMs", "idleMs", "totalMs", "requestMs", "mockPauseMs"} {
 		const absent = 1 << 60

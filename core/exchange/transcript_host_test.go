@@ -6,87 +6,87 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// commands are all of them, each with its handler.
-var commands = map[string]func(*story, *args){
-	"config": (*story).doConfig,
+// commands maps each command to its handler.
+var commands = map[string]func(*session, *args){
+	"config": (*session).doConfig,
 
-	"request": (*story).doRequest,
-	"body":    (*story).doBody,
-	"left":    (*story).doLeft,
+	"request":    (*session).doRequest,
+	"body":       (*session).doBody,
+	"disconnect": (*session).doDisconnect,
 
-	"record":        (*story).doRecord,
-	"policy":        (*story).doPolicy,
-	"ledger-policy": (*story).doLedgerPolicy,
-	"memory":        (*story).doMemory,
-	"kv":            (*story).doKV,
+	"record":        (*session).doRecord,
+	"policy":        (*session).doPolicy,
+	"ledger-policy": (*session).doLedgerPolicy,
+	"memory":        (*session).doMemory,
+	"kv":            (*session).doKV,
 
-	"admit":    (*story).doAdmit,
-	"extend":   (*story).doExtend,
-	"grant":    (*story).doGrant,
-	"flush":    (*story).doFlush,
-	"absorbed": (*story).doAbsorbed,
-	"report":   (*story).doReport,
+	"admit":    (*session).doAdmit,
+	"extend":   (*session).doExtend,
+	"grant":    (*session).doGrant,
+	"flush":    (*session).doFlush,
+	"absorbed": (*session).doAbsorbed,
+	"report":   (*session).doReport,
 
-	"fetch": (*story).doFetch,
-	"head":  (*story).doHead,
-	"chunk": (*story).doChunk,
-	"end":   (*story).doEnd,
-	"fault": (*story).doFault,
+	"fetch": (*session).doFetch,
+	"head":  (*session).doHead,
+	"chunk": (*session).doChunk,
+	"end":   (*session).doEnd,
+	"fault": (*session).doFault,
 
-	"supply":    (*story).doSupply,
-	"unsealed":  (*story).doUnsealed,
-	"timer":     (*story).doTimer,
-	"tick":      (*story).doTick,
-	"forwarded": (*story).doForwarded,
+	"supply":    (*session).doSupply,
+	"unsealed":  (*session).doUnsealed,
+	"timer":     (*session).doTimer,
+	"tick":      (*session).doTick,
+	"forwarded": (*session).doForwarded,
 }
 
-// supply: the host gives a buffer back.
-func (s *story) doSupply(a *args) {
+// supply: the host returns a buffer.
+func (s *session) doSupply(a *args) {
 	supply := s.find(a, kind(abi.ActionSupply))
-	s.answer(a, supply.ID, abi.Event{Kind: abi.EventSupplied, Data: s.buffers[supply.Buffer]})
+	s.reply(a, supply.ID, abi.Event{Kind: abi.EventSupplied, Data: s.buffers[supply.Buffer]})
 }
 
-// unsealed [failed]: the project's own key for a provider.
-func (s *story) doUnsealed(a *args) {
-	event := abi.Event{Kind: abi.EventSupplied, Data: []byte(ownKey)}
+// unsealed [failed]: the project's provider key, decrypted.
+func (s *session) doUnsealed(a *args) {
+	event := abi.Event{Kind: abi.EventSupplied, Data: []byte(projectKey)}
 	if word := a.word(); word != "" {
 		event.Data, event.Code = nil, outcome(a, word)
 	}
-	s.answer(a, s.find(a, kind(abi.ActionUnseal)).ID, event)
+	s.reply(a, s.find(a, kind(abi.ActionUnseal)).ID, event)
 }
 
-// Ids of the two waits that an exchange may have under way at a time.
+// IDs of the two waits that may be outstanding at the same time.
 const (
 	timerID = 6
 	tickID  = 12
 )
 
-// timer: a wait is over. The clock goes on by it.
-func (s *story) doTimer(a *args) { s.waited(a, timerID) }
+// timer: a wait ends. The clock advances by its duration.
+func (s *session) doTimer(a *args) { s.finishWait(a, timerID) }
 
-// tick: the wait beside a stream is over.
-func (s *story) doTick(a *args) { s.waited(a, tickID) }
+// tick: the keep-alive wait of a stream ends.
+func (s *session) doTick(a *args) { s.finishWait(a, tickID) }
 
-func (s *story) waited(a *args, id uint64) {
+func (s *session) finishWait(a *args, id uint64) {
 	wait := s.find(a, func(o *abi.Action) bool { return o.Kind == abi.ActionWait && o.ID == id })
 	s.nowMs += wait.KeepMs
-	s.answer(a, id, abi.Event{Kind: abi.EventTimer})
+	s.reply(a, id, abi.Event{Kind: abi.EventTimer})
 }
 
-// forwarded STATUS|unreachable: what the control plane did with the request.
-func (s *story) doForwarded(a *args) {
+// forwarded STATUS|unreachable: the control plane's response.
+func (s *session) doForwarded(a *args) {
 	event := abi.Event{Kind: abi.EventFault, Code: abi.FaultConnect}
 	if word := a.word(); word != "unreachable" {
 		event = abi.Event{Kind: abi.EventResponse, Code: status(a, word)}
-		s.answered = true
+		s.responded = true
 	}
-	s.answer(a, s.find(a, kind(abi.ActionForward)).ID, event)
+	s.reply(a, s.find(a, kind(abi.ActionForward)).ID, event)
 }
 
 func status(a *args, word string) uint64 {
 	code, err := strconv.ParseUint(word, 10, 64)
 	if err != nil {
-		a.fail(word + " is no status")
+		a.fail(word + " is not a status")
 	}
 	return code
 }

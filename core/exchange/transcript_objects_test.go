@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/internal/transcript"
 )
 
-// period is the present one, and epoch the meter's.
+// period is the current budget period, and epoch the meter's epoch in it.
 var period = (&doc.Record{}).Period(calendar.Day(startMs))
 
 const epoch = 3
@@ -22,30 +22,31 @@ func reply(data []byte) abi.Event { return abi.Event{Kind: abi.EventReply, Data:
 var verdicts = map[string]keymeter.Verdict{
 	"admitted": keymeter.Admitted, "unknown": keymeter.Unknown, "stale": keymeter.Stale, "limited": keymeter.RateLimited, "short": keymeter.Short,
 	"replay": keymeter.Replay, "running": keymeter.Running, "mismatch": keymeter.Mismatch, "unreplayable": keymeter.Unreplayable,
-	"crowded": keymeter.ConcurrencyLimited, "inactive": keymeter.Inactive,
+	"concurrency-limited": keymeter.ConcurrencyLimited, "inactive": keymeter.Inactive,
 }
 
-// admit VERDICT: the meter's answer. "admitted" reserves all that was asked for, unless it says least; "short"
-// has held=, need= and least=, "stale" the fields of a record, "limited" retry=, and "replay" the answer as input.
-func (s *story) doAdmit(a *args) {
-	call := s.find(a, calling("admit"))
+// admit VERDICT: the meter's reply. "admitted" reserves the requested amount, or the minimum with "least". "short"
+// has held=, need= and least=, "stale" the fields of a record, "limited" retry=, and "replay" the stored response
+// as input.
+func (s *session) doAdmit(a *args) {
+	call := s.find(a, callOf("admit"))
 	command := transcript.Open(call).(*keymeter.Admit)
-	s.answer(a, call.ID, verdict(a, command.AmountPico, command.LeastPico))
+	s.reply(a, call.ID, verdict(a, command.AmountPico, command.LeastPico))
 }
 
-// Ids of what a stream asks for beside its chunks, for answers that come late.
+// IDs of a stream's extension calls, for late replies.
 const (
 	extendID      = 13
 	extendGrantID = 17
 )
 
-// extend VERDICT: the meter's answer to a stream that wants to reserve more.
-func (s *story) doExtend(a *args) {
+// extend VERDICT: the meter's reply to a stream's extension.
+func (s *session) doExtend(a *args) {
 	command := &keymeter.Extend{}
-	if at := slices.IndexFunc(s.open, func(o abi.Action) bool { return o.ID == extendID }); at >= 0 {
-		command = transcript.Open(&s.open[at]).(*keymeter.Extend)
+	if at := slices.IndexFunc(s.pending, func(o abi.Action) bool { return o.ID == extendID }); at >= 0 {
+		command = transcript.Open(&s.pending[at]).(*keymeter.Extend)
 	}
-	s.answer(a, extendID, verdict(a, command.TotalPico, command.LeastPico))
+	s.reply(a, extendID, verdict(a, command.TotalPico, command.LeastPico))
 }
 
 func verdict(a *args, all, least int64) abi.Event {
@@ -65,13 +66,13 @@ func verdict(a *args, all, least int64) abi.Event {
 	case keymeter.Short:
 		r.Period, r.Epoch, r.HeldPico, r.NeedPico, r.LeastPico = period, epoch, a.dollars("held"), a.dollars("need"), a.dollars("least")
 	case keymeter.Replay:
-		r.Answer = stored(a)
+		r.Answer = encodedReplay(a)
 	}
 	return reply(r.Encode())
 }
 
-// stored is an answer as settlements carry it.
-func stored(a *args) []byte {
+// encodedReplay is a response in the format of the settle command.
+func encodedReplay(a *args) []byte {
 	var w abi.Writer
 	w.Uint(200)
 	w.Uint(1)
@@ -81,11 +82,11 @@ func stored(a *args) []byte {
 	return w.Buf
 }
 
-// grant total=$1 [final] | recall=METER,METER next=METER | next=METER | none | failed: the ledger's answer.
-func (s *story) doGrant(a *args) {
+// grant total=$1 [final] | recall=METER,METER next=METER | next=METER | none | failed: the Ledger's reply.
+func (s *session) doGrant(a *args) {
 	id := uint64(extendGrantID)
-	if at := slices.IndexFunc(s.open, func(o abi.Action) bool { return calling("grant")(&o) }); at >= 0 {
-		id = s.open[at].ID
+	if at := slices.IndexFunc(s.pending, func(o abi.Action) bool { return callOf("grant")(&o) }); at >= 0 {
+		id = s.pending[at].ID
 	}
 	total := a.dollars("total")
 	r := ledger.GrantReply{Granted: total > 0, Final: a.flag("final"), Recall: a.list("recall"), Next: a.text("next", "")}
@@ -96,13 +97,14 @@ func (s *story) doGrant(a *args) {
 	if word := a.word(); word != "" && word != "none" {
 		event = abi.Event{Kind: abi.EventReply, Code: outcome(a, word)}
 	}
-	s.answer(a, id, event)
+	s.reply(a, id, event)
 }
 
-// flush METER [news] [open=1] [failed]: a meter's answer. News go on to the ledger; open requests will be settled soon.
-func (s *story) doFlush(a *args) {
+// flush METER [news] [open=1] [failed]: a meter's reply. "news" has a batch for the Ledger; open is the number of
+// its unsettled requests.
+func (s *session) doFlush(a *args) {
 	meter := a.word()
-	call := s.find(a, func(o *abi.Action) bool { return calling("flush")(o) && o.Name == meter })
+	call := s.find(a, func(o *abi.Action) bool { return callOf("flush")(o) && o.Name == meter })
 	r := keymeter.FlushReply{Open: a.number("open", 0)}
 	if a.flag("news") {
 		r.Absorbs = [][]byte{{1}}
@@ -111,22 +113,22 @@ func (s *story) doFlush(a *args) {
 	if a.flag("failed") {
 		event = abi.Event{Kind: abi.EventReply, Code: abi.OutcomeFailed}
 	}
-	s.answer(a, call.ID, event)
+	s.reply(a, call.ID, event)
 }
 
-// absorbed [failed]: the ledger has the news of a meter.
-func (s *story) doAbsorbed(a *args) {
+// absorbed [failed]: the Ledger's acknowledgement of a meter's batches.
+func (s *session) doAbsorbed(a *args) {
 	event := reply(nil)
 	if word := a.word(); word != "" {
 		event.Code = outcome(a, word)
 	}
-	s.answer(a, s.find(a, calling("absorb")).ID, event)
+	s.reply(a, s.find(a, callOf("absorb")).ID, event)
 }
 
-// report flush=METER,METER | wait=100ms | failed | figures: the ledger's answer to a question for usage. Figures have
-// budget= and used=, and as input a line for each model: NAME requests= hits= misses= prompt= completion= cost=.
-func (s *story) doReport(a *args) {
-	call := s.find(a, calling("report"))
+// report flush=METER,METER | wait=100ms | failed | figures: the Ledger's reply to a usage report. "figures" has
+// budget= and used=, and one input line per model: NAME requests= hits= misses= prompt= completion= cost=.
+func (s *session) doReport(a *args) {
+	call := s.find(a, callOf("report"))
 	r := ledger.ReportReply{
 		Flush: a.list("flush"), WaitMs: a.milliseconds("wait"), BudgetPico: a.dollars("budget"), UsedPico: a.dollars("used"), Period: period,
 	}
@@ -138,7 +140,7 @@ func (s *story) doReport(a *args) {
 	if word := a.word(); word != "" && word != "figures" {
 		event = abi.Event{Kind: abi.EventReply, Code: outcome(a, word)}
 	}
-	s.answer(a, call.ID, event)
+	s.reply(a, call.ID, event)
 }
 
 func usageOf(of *args, line string) ledger.Usage {
@@ -147,6 +149,6 @@ func usageOf(of *args, line string) ledger.Usage {
 		Model: a.word(), Requests: a.number("requests", 0), Hits: a.number("hits", 0), Misses: a.number("misses", 0),
 		Prompt: a.number("prompt", 0), Completion: a.number("completion", 0), CostPico: a.dollars("cost"),
 	}
-	a.done()
+	a.checkConsumed()
 	return u
 }

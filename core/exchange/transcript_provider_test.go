@@ -10,17 +10,17 @@ import (
 
 const fetchID = 5
 
-// fetch STATUS: a provider's whole answer. Its headers and its body are the input; without a content-type it is JSON.
-func (s *story) doFetch(a *args) {
+// fetch STATUS: a provider's whole response. The input is its headers and body; the default content type is JSON.
+func (s *session) doFetch(a *args) {
 	fetch := s.find(a, kind(abi.ActionFetch))
 	event := abi.Event{Kind: abi.EventResponse, Code: status(a, a.word())}
-	event.Headers = typed(a.headers(), "application/json")
+	event.Headers = withContentType(a.headers(), "application/json")
 	event.Data = a.body()
 	s.buffers[fetch.Buffer] = event.Data
-	s.answer(a, fetch.ID, event)
+	s.reply(a, fetch.ID, event)
 }
 
-func typed(headers []abi.Header, contentType string) []abi.Header {
+func withContentType(headers []abi.Header, contentType string) []abi.Header {
 	for _, h := range headers {
 		if h.Name == "content-type" {
 			return headers
@@ -29,16 +29,16 @@ func typed(headers []abi.Header, contentType string) []abi.Header {
 	return append(headers, abi.Header{Name: "content-type", Value: contentType})
 }
 
-// head STATUS: the head of a provider's stream, with its headers as input.
-func (s *story) doHead(a *args) {
+// head STATUS: the head of a provider's stream; the input is its headers.
+func (s *session) doHead(a *args) {
 	event := abi.Event{Kind: abi.EventHead, Code: status(a, a.word())}
-	event.Headers = typed(a.headers(), "text/event-stream")
-	s.answer(a, fetchID, event)
+	event.Headers = withContentType(a.headers(), "text/event-stream")
+	s.reply(a, fetchID, event)
 }
 
-// chunk [cut]: the next piece of a stream. An empty line is added after every line but those that name an event, as SSE
-// has it; and not after the last one of a piece that is cut off there. "{300 words}" stands for a long text.
-func (s *story) doChunk(a *args) {
+// chunk [cut]: the next chunk of a stream. As in SSE, an empty line follows every line except "event:" lines. With
+// "cut" there is none after the last line. "{300 words}" is replaced by a long text.
+func (s *session) doChunk(a *args) {
 	var data strings.Builder
 	for _, line := range a.input {
 		data.WriteString(words.ReplaceAllStringFunc(line, longText) + "\n")
@@ -51,7 +51,7 @@ func (s *story) doChunk(a *args) {
 	if a.flag("cut") {
 		text = strings.TrimRight(text, "\n")
 	}
-	s.answer(a, fetchID, abi.Event{Kind: abi.EventChunk, Data: []byte(text)})
+	s.reply(a, fetchID, abi.Event{Kind: abi.EventChunk, Data: []byte(text)})
 }
 
 var words = regexp.MustCompile(`\{(\d+) words\}`)
@@ -61,19 +61,19 @@ func longText(placeholder string) string {
 	return strings.TrimSpace(strings.Repeat("word ", n))
 }
 
-// end: the provider has closed its stream.
-func (s *story) doEnd(a *args) { s.answer(a, fetchID, abi.Event{Kind: abi.EventEnd}) }
+// end: the provider closes its stream.
+func (s *session) doEnd(a *args) { s.reply(a, fetchID, abi.Event{Kind: abi.EventEnd}) }
 
 var faults = map[string]uint64{
 	"connect": abi.FaultConnect, "head": abi.FaultHead, "first-byte": abi.FaultFirstByte, "idle": abi.FaultIdle, "total": abi.FaultTotal,
 	"broken": abi.FaultBroken, "too-large": abi.FaultTooLarge, "undelivered": abi.FaultUndelivered,
 }
 
-// fault WHICH: a fetch brought no whole answer.
-func (s *story) doFault(a *args) {
+// fault WHICH: a fetch fails without a whole response.
+func (s *session) doFault(a *args) {
 	code, ok := faults[a.word()]
 	if !ok {
-		a.fail("there is no such fault")
+		a.fail("unknown fault")
 	}
-	s.answer(a, fetchID, abi.Event{Kind: abi.EventFault, Code: code})
+	s.reply(a, fetchID, abi.Event{Kind: abi.EventFault, Code: code})
 }

@@ -10,14 +10,14 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// reading is a read of a key that begins so.
-func reading(prefix string) func(*abi.Action) bool {
+// readOf matches a read by the prefix of its key.
+func readOf(prefix string) func(*abi.Action) bool {
 	return func(o *abi.Action) bool { return o.Kind == abi.ActionRead && strings.HasPrefix(o.Key, prefix) }
 }
 
-// record [FIELD=VALUE …]|absent|failed|unknown: the key's record, from memory or KV. Memory may know, too, that there
-// is no such key.
-func (s *story) doRecord(a *args) {
+// record [FIELD=VALUE …]|absent|failed|unknown: the key's record, from memory or KV. "unknown": memory remembers
+// that the key does not exist.
+func (s *session) doRecord(a *args) {
 	event := abi.Event{Kind: abi.EventStored}
 	switch word := a.word(); word {
 	case "":
@@ -27,10 +27,10 @@ func (s *story) doRecord(a *args) {
 	default:
 		event.Code = outcome(a, word)
 	}
-	s.answer(a, s.find(a, reading("key/")).ID, event)
+	s.reply(a, s.find(a, readOf("key/")).ID, event)
 }
 
-// recordOf is a record of project prj_1 that is as plain as can be, but for what the command says.
+// recordOf is a minimal record of project prj_1, with the fields that the command sets.
 func recordOf(a *args, version uint64) []byte {
 	r := doc.Record{
 		KeyID: "key_1", ProjectID: "prj_1", Kind: keys.Gateway, Environment: keys.Production, Plan: "free",
@@ -51,28 +51,29 @@ var permissions = map[string]doc.Permission{
 }
 
 // policy [FIELD=VALUE …]|absent|failed: the project's policy, from memory or KV.
-func (s *story) doPolicy(a *args) {
+func (s *session) doPolicy(a *args) {
 	event := abi.Event{Kind: abi.EventStored}
 	if word := a.word(); word != "" {
 		event.Code = outcome(a, word)
 	} else {
 		event.Data = policyOf(a)
 	}
-	s.answer(a, s.find(a, reading("policy/")).ID, event)
+	s.reply(a, s.find(a, readOf("policy/")).ID, event)
 }
 
-// ledger-policy [FIELD=VALUE …]|failed: the policy, from the project's ledger.
-func (s *story) doLedgerPolicy(a *args) {
+// ledger-policy [FIELD=VALUE …]|failed: the policy, from the project's Ledger.
+func (s *session) doLedgerPolicy(a *args) {
 	event := abi.Event{Kind: abi.EventReply}
 	if word := a.word(); word != "" {
 		event.Code = outcome(a, word)
 	} else {
 		event.Data = policyOf(a)
 	}
-	s.answer(a, s.find(a, calling("ask-policy")).ID, event)
+	s.reply(a, s.find(a, callOf("ask-policy")).ID, event)
 }
 
-// policyOf has version=2, models=a,b, route=TIER:a,b in their order, and own=PROVIDER with the project's own key.
+// policyOf is a policy with version=2, models=a,b, route=TIER:a,b in that order, and provider-key=PROVIDER for a provider
+// key.
 func policyOf(a *args) []byte {
 	p := doc.Policy{Version: a.number("version", 2), Models: a.list("models")}
 	if route, ok := a.value("route"); ok {
@@ -83,22 +84,22 @@ func policyOf(a *args) []byte {
 		}
 		p.Routes = []doc.Route{r}
 	}
-	if provider, ok := a.value("own"); ok {
-		p.ProviderKeys = []doc.ProviderKey{{Provider: provider, KeyID: "m1", Sealed: []byte("\x00the project's own key, sealed\x00")}}
+	if provider, ok := a.value("provider-key"); ok {
+		p.ProviderKeys = []doc.ProviderKey{{Provider: provider, KeyID: "m1", Sealed: []byte("\x00the sealed project key\x00")}}
 	}
 	return p.Encode()
 }
 
-// memory hit|absent|failed: the cache's fast tier.
-func (s *story) doMemory(a *args) { s.doCache(a, abi.WhereMemory) }
+// memory hit|absent|failed: the cache lookup in host memory.
+func (s *session) doMemory(a *args) { s.doCache(a, abi.WhereMemory) }
 
-// kv hit|absent|failed: its slow one.
-func (s *story) doKV(a *args) { s.doCache(a, abi.WhereKV) }
+// kv hit|absent|failed: the cache lookup in KV.
+func (s *session) doKV(a *args) { s.doCache(a, abi.WhereKV) }
 
-// doCache answers a look into the cache. A hit is model=NAME provider=NAME age=10s, with the answer as the provider
-// sent it as input.
-func (s *story) doCache(a *args, tier uint64) {
-	look := s.find(a, func(o *abi.Action) bool { return reading("cache/")(o) && o.Where == tier })
+// doCache replies to a cache lookup. A hit has model=NAME provider=NAME age=10s, and the provider's response as
+// input.
+func (s *session) doCache(a *args, tier uint64) {
+	look := s.find(a, func(o *abi.Action) bool { return readOf("cache/")(o) && o.Where == tier })
 	event := abi.Event{Kind: abi.EventStored}
 	if word := a.word(); word == "hit" {
 		stored := s.nowMs - a.milliseconds("age")
@@ -107,5 +108,5 @@ func (s *story) doCache(a *args, tier uint64) {
 	} else {
 		event.Code = outcome(a, word)
 	}
-	s.answer(a, look.ID, event)
+	s.reply(a, look.ID, event)
 }

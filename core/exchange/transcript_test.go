@@ -12,11 +12,11 @@ import (
 	"github.com/postern-ai/postern/core/exchange"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write what the machine does into testdata/*.txt")
+var rewrite = flag.Bool("rewrite", false, "write the actual output to testdata/*.txt")
 
-// TestTranscripts tells the stories of testdata: each command is an event of the host, and under ---- stands what
-// the machine does then. testdata/README.md says how to read and to write one. Together they go through every phase,
-// and through every row of the table but those of callers who leave, of which some are enough.
+// TestTranscripts plays the transcripts in testdata: each command is an event from the host, and the lines below
+// ---- are the resulting phase and actions. testdata/README.md describes the format. Together they cover every
+// phase and every row of the table, except some of the disconnect rows.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil || len(files) == 0 {
@@ -24,36 +24,36 @@ func TestTranscripts(t *testing.T) {
 	}
 	rows := make([]bool, len(exchange.Rows()))
 	var seen []string
-	told := 0
+	played := 0
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			seen = append(seen, runTranscript(t, file, rows)...)
-			told++
+			played++
 		})
 	}
-	if told < len(files) {
-		return // some were left out, or failed
+	if played < len(files) {
+		return // some were filtered out or failed
 	}
 	for _, phase := range exchange.PhaseNames()[1:] {
 		if !slices.Contains(seen, phase) {
-			t.Errorf("no transcript shows the phase %s", phase)
+			t.Errorf("no transcript covers the phase %s", phase)
 		}
 	}
 	for i, name := range exchange.Rows() {
-		if !rows[i] && !strings.HasSuffix(name, "/left") {
-			t.Errorf("no transcript shows %s", name)
+		if !rows[i] && !strings.HasSuffix(name, "/disconnect") {
+			t.Errorf("no transcript covers the row %s", name)
 		}
 	}
 }
 
-// runTranscript plays one file, and returns the phases that it went through.
+// runTranscript plays one file and returns the phases it went through.
 func runTranscript(t *testing.T, file string, rows []bool) []string {
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	blocks := parseTranscript(t, file, string(data))
-	s := newStory(t, rows)
+	s := newSession(t, rows)
 	var text strings.Builder
 	for _, b := range blocks {
 		got := b.output
@@ -66,7 +66,7 @@ func runTranscript(t *testing.T, file string, rows []bool) []string {
 		b.output = got
 		b.write(&text)
 	}
-	s.checkOver()
+	s.checkFinished()
 	if *rewrite && text.String() != string(data) {
 		if err := os.WriteFile(file, []byte(text.String()), 0o644); err != nil {
 			t.Fatal(err)
@@ -75,7 +75,7 @@ func runTranscript(t *testing.T, file string, rows []bool) []string {
 	return s.phases
 }
 
-// block is a comment, or a command with its input and its output.
+// block is a comment, or a command with its input and output.
 type block struct {
 	line    int
 	comment []string
@@ -101,11 +101,12 @@ func (b *block) write(to *strings.Builder) {
 	to.WriteString("----\n" + b.output)
 }
 
-// parseTranscript cuts a file at its empty lines. The first block is a comment: what the flow shows.
+// parseTranscript splits a file at its empty lines. The first block must be a comment that describes the
+// transcript.
 func parseTranscript(t *testing.T, file, text string) (blocks []block) {
 	lines := strings.Split(text, "\n")
 	if !strings.HasPrefix(lines[0], "# ") {
-		t.Fatalf("%s does not say first what it shows", file)
+		t.Fatalf("%s: the first line must be a comment", file)
 	}
 	for at := 0; at < len(lines); {
 		if lines[at] == "" {
@@ -144,7 +145,7 @@ func parseBlock(line int, lines []string) block {
 	return b
 }
 
-// difference is the lines of two texts, those that are in one of them only marked: a longest common subsequence.
+// difference is a line diff of two texts, by their longest common subsequence.
 func difference(want, got string) string {
 	a, b := strings.SplitAfter(want, "\n"), strings.SplitAfter(got, "\n")
 	common := make([][]int, len(a)+1)

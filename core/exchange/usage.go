@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/jsontext"
@@ -13,25 +14,27 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// settleWaitMs are the waits of a report for settles that are under way: a second in all.
+// settleWaitMs are the pauses of a report that waits for open reservations to settle: one second in total.
 var settleWaitMs = [...]uint64{100, 300, 600}
 
-// maxReports bounds how often one request asks the Ledger: it needs four at most.
+// maxReports limits how often one request calls the Ledger. It needs at most four calls.
 const maxReports = 8
 
 // usage answers GET /api/usage?projectId=…&period=day|week|month.
 func (x *exchange) usage() {
-	project, period := query(x.s.query, "projectId"), query(x.s.query, "period")
+	project, period := queryParam(x.s.query, "projectId"), queryParam(x.s.query, "period")
 	var details []fault.Detail
 	if project == "" {
 		details = append(details, fault.Detail{Field: "projectId", Message: "is required"})
 	}
 	if period != "" && period != "day" && period != "week" && period != "month" {
-		details = append(details, fault.Detail{Field: "period", Message: "must be day, week or month"})
+		details = append(details, fault.Detail{Field: "period", Message: "must be day, week or month, got " + api.Quote(period)})
 	}
 	switch {
 	case project != "" && project != x.s.record.ProjectID:
-		x.refuse(fault.Forbidden, refusal{})
+		x.refuse(fault.Forbidden, refusal{details: []fault.Detail{
+			{Field: "projectId", Message: "must be the key's own project, " + x.s.record.ProjectID},
+		}})
 	case len(details) > 0:
 		x.refuse(fault.InvalidRequest, refusal{details: details})
 	default:
@@ -39,8 +42,8 @@ func (x *exchange) usage() {
 	}
 }
 
-// query takes the first value of a parameter. Our values are plain words and ids: an escape is none of them.
-func query(text, name string) string {
+// queryParam returns the first value of a parameter. It decodes no escapes: valid values are plain words and IDs.
+func queryParam(text, name string) string {
 	for text != "" {
 		var pair string
 		pair, text, _ = strings.Cut(text, "&")
@@ -51,10 +54,10 @@ func query(text, name string) string {
 	return ""
 }
 
-// days are the first day of the period that now is in, and the day after its last.
-func (x *exchange) days() (first, end uint64) {
+// periodDays returns the first day of the current period and the day after its last.
+func (x *exchange) periodDays() (first, end uint64) {
 	today := calendar.Day(x.s.startMs)
-	switch query(x.s.query, "period") {
+	switch queryParam(x.s.query, "period") {
 	case "day":
 		return today, today + 1
 	case "week":
@@ -65,44 +68,45 @@ func (x *exchange) days() (first, end uint64) {
 	return calendar.MonthStart(month), calendar.MonthStart(month + 1)
 }
 
-// report asks the Ledger: it first wants the meters flushed that may have news.
+// report queries the Ledger. It first replies with the meters that may have unreported usage; they must be
+// flushed.
 func (x *exchange) report(waited, final bool) {
-	first, end := x.days()
+	first, end := x.periodDays()
 	q := ledger.Report{FirstDay: first, EndDay: end, Waited: waited, Final: final}
-	x.s.reports++
+	x.s.reportCalls++
 	x.enter(phaseReport)
 	x.call(idReport, abi.ClassLedger, x.s.record.ProjectID, q.Encode())
 }
 
-// reportAgain asks once more after a pause.
-func (x *exchange) reportAgain() { x.report(true, false) }
+// retryReport queries the Ledger again after a pause.
+func (x *exchange) retryReport() { x.report(true, false) }
 
-// takeReport takes the figures, or first has done what they lack.
-func (x *exchange) takeReport() {
+// onReport takes the usage, or first waits or flushes the meters as the Ledger requests.
+func (x *exchange) onReport() {
 	var reply ledger.ReportReply
 	var err error
 	if x.event.Code == abi.OutcomeOK {
 		reply, err = ledger.DecodeReportReply(x.event.Data)
 	}
 	switch {
-	case x.failedCall(err):
-	case x.s.reports > maxReports:
+	case x.refuseFailedCall(err):
+	case x.s.reportCalls > maxReports:
 		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 	case reply.WaitMs > 0:
-		x.pause(reply.WaitMs)
+		x.pauseReport(reply.WaitMs)
 	case len(reply.Flush) > 0:
-		x.s.reported = 0
+		x.s.openReservations = 0
 		x.enter(phaseReportFlush)
-		x.flush(reply.Flush)
+		x.flushMeters(reply.Flush)
 	default:
-		first, end := x.days()
+		first, end := x.periodDays()
 		body := usageJSON(&reply, first, end)
 		x.respondJSON(body)
 	}
 }
 
-// flush has meters hand over their news.
-func (x *exchange) flush(meters []string) {
+// flushMeters makes meters report their usage.
+func (x *exchange) flushMeters(meters []string) {
 	command := keymeter.Flush{}
 	encoded := command.Encode()
 	for i, meter := range meters {
@@ -110,24 +114,24 @@ func (x *exchange) flush(meters []string) {
 	}
 }
 
-// pause waits before the Ledger is asked again.
-func (x *exchange) pause(ms uint64) {
+// pauseReport waits before the next query.
+func (x *exchange) pauseReport(ms uint64) {
 	x.enter(phaseReportPause)
-	x.ask(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: ms})
+	x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: ms})
 }
 
-// newsIn goes on when the meters were flushed: to the figures, or to another flush if requests are just
-// being settled.
-func (x *exchange) newsIn() {
-	if x.s.reported > 0 && x.s.pauses < uint64(len(settleWaitMs)) {
-		x.pause(settleWaitMs[x.s.pauses])
+// afterReportFlush queries the final usage when the meters are flushed. If reservations are open, it first waits
+// for them to settle.
+func (x *exchange) afterReportFlush() {
+	if x.s.openReservations > 0 && x.s.pauses < uint64(len(settleWaitMs)) {
+		x.pauseReport(settleWaitMs[x.s.pauses])
 		x.s.pauses++
 		return
 	}
 	x.report(true, true)
 }
 
-// usageJSON is the UsageReport of docs/openapi.yaml.
+// usageJSON encodes the UsageReport of docs/openapi.yaml.
 func usageJSON(p *ledger.ReportReply, first, end uint64) []byte {
 	var hits, misses uint64
 	for i := range p.Models {
@@ -162,7 +166,7 @@ func modelJSON(b []byte, u *ledger.Usage) []byte {
 	return append(b, '}')
 }
 
-// percent is part of whole from 0 to 100, to two places; 0 of nothing is 0.
+// percent is part/whole in percent with two decimal places, and 0 if whole is 0.
 func percent(part, whole uint64) string {
 	if whole == 0 {
 		return "0"

@@ -13,17 +13,17 @@ import (
 	"github.com/postern-ai/postern/core/provider"
 )
 
-// answer is a completion on its way to the caller.
+// answer describes a completion that is returned to the caller.
 type answer struct {
 	provider string
 	model    string
 	usage    chat.Usage
 	costPico money.Pico
 	cached   bool
-	clean    bool // complete, and stopped by itself: worth storing
+	storable bool // the model finished normally and usage was reported: may be cached
 }
 
-// json is the event's data, if it is JSON.
+// json parses the event's data. The result is empty if the data is not valid JSON.
 func (x *exchange) json() (root gjson.Result) {
 	if jsontext.Check(x.event.Data) == jsontext.OK {
 		root = gjson.ParseBytes(x.event.Data)
@@ -31,11 +31,11 @@ func (x *exchange) json() (root gjson.Result) {
 	return root
 }
 
-// takeAnswer reads a 200.
-func (x *exchange) takeAnswer() {
+// readAnswer reads a provider's 200 response.
+func (x *exchange) readAnswer() {
 	s := &x.s
 	if s.endpoint == endpointEmbeddings {
-		x.takeEmbeddings()
+		x.readEmbeddingsAnswer()
 		return
 	}
 	f, _ := provider.For(x.model().Provider.Wire)
@@ -46,39 +46,40 @@ func (x *exchange) takeAnswer() {
 		}
 	}
 	if !ok {
-		x.unreadable()
+		x.refuseUnreadable()
 		return
 	}
-	r.Usage = x.figures(r.Usage, responseTokens(&r), true)
+	r.Usage = x.billableUsage(r.Usage, responseTokens(&r), true)
 	x.spend(&r.Usage)
 	if s.request.json && !isJSONText(&r) {
-		x.mend()
+		x.retryForJSON()
 		return
 	}
 	var raw []byte
 	if f.Dialect == s.dialect {
 		raw = x.event.Data
 	}
-	x.succeed(x.answer(complete(&r)), &r, raw)
+	x.respondAnswer(x.answer(complete(&r)), &r, raw)
 }
 
-// answer describes what the present target has answered. complete: the model stopped by itself.
+// answer describes the response of the current target. complete means that the model finished by itself.
 func (x *exchange) answer(complete bool) *answer {
 	model, spent := x.model(), &x.s.spent
 	return &answer{
-		provider: model.Provider.Name, model: model.Name, usage: spent.usage, costPico: spent.costPico, clean: complete && !spent.estimated,
+		provider: model.Provider.Name, model: model.Name, usage: spent.usage, costPico: spent.costPico, storable: complete && !spent.estimated,
 	}
 }
 
-// unreadable ends an exchange whose provider answered with something else than an answer.
-func (x *exchange) unreadable() {
+// refuseUnreadable ends the exchange because the provider's 200 response could not be parsed. It is charged by its
+// estimated size.
+func (x *exchange) refuseUnreadable() {
 	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)
 	u := x.estimate(uint64(len(x.event.Data)+3) / 4)
 	x.spend(&u)
 	x.refuse(fault.ProviderAnswer, refusal{})
 }
 
-// estimate is the usage of an answer of so many tokens.
+// estimate is the estimated usage for a response of the given number of tokens.
 func (x *exchange) estimate(tokens uint64) chat.Usage {
 	return chat.Usage{Input: x.s.request.promptTokens, Output: tokens}
 }
@@ -99,17 +100,17 @@ func complete(r *chat.Response) bool {
 	return true
 }
 
-// mend asks once more for JSON. What the first answer cost stays booked.
-func (x *exchange) mend() {
-	if x.s.mended {
+// retryForJSON repeats the request once because the text was not JSON. The first response is charged too.
+func (x *exchange) retryForJSON() {
+	if x.s.jsonRetried {
 		x.refuse(fault.ProviderAnswer, refusal{})
 		return
 	}
-	x.s.mended = true
+	x.s.jsonRetried = true
 	x.attempt()
 }
 
-// isJSONText says whether an answer's text is JSON.
+// isJSONText reports whether the response text is valid JSON.
 func isJSONText(r *chat.Response) bool {
 	var text []byte
 	for _, p := range r.Choices[0].Parts {
@@ -127,11 +128,11 @@ func (x *exchange) meta(a *answer) api.Meta {
 	}
 }
 
-// pieceBytes is how much of a text one event of a replayed stream carries.
+// pieceBytes is the text length per event when a whole response is sent as a stream.
 const pieceBytes = 32
 
-// written is an answer in the caller's shape: whole, or all of a stream's events.
-func (x *exchange) written(r *chat.Response, m *api.Meta) []byte {
+// encodeAnswer encodes a response in the caller's dialect: as one body, or as all events of a stream.
+func (x *exchange) encodeAnswer(r *chat.Response, m *api.Meta) []byte {
 	f := x.family()
 	if !x.s.request.stream {
 		return f.Answer(make([]byte, 0, 1024), r, m)
@@ -145,8 +146,8 @@ func (x *exchange) written(r *chat.Response, m *api.Meta) []byte {
 	return f.End(out, &state, r, m)
 }
 
-// deltasOf is an answer in the form in which the core keeps it.
-func deltasOf(r *chat.Response) []byte {
+// encodeDeltas encodes a response as deltas, the core's own storage format.
+func encodeDeltas(r *chat.Response) []byte {
 	w := abi.Writer{Buf: make([]byte, 0, 1024)}
 	deltas := chat.Unfold(r, maxEntryBytes)
 	for i := range deltas {
@@ -155,18 +156,18 @@ func deltasOf(r *chat.Response) []byte {
 	return w.Buf
 }
 
-// succeed answers the caller with what was read from a provider, and after that settles and stores. raw is
-// the provider's own answer, if that is in the caller's dialect: it is sent as it came.
-func (x *exchange) succeed(a *answer, r *chat.Response, raw []byte) {
+// respondAnswer sends a provider's response to the caller, then settles and caches it. raw is the provider's body
+// if it is in the caller's dialect: it is sent unchanged.
+func (x *exchange) respondAnswer(a *answer, r *chat.Response, raw []byte) {
 	s := &x.s
 	if !x.testMode() {
-		x.circuits.Worked(a.model, x.owned(), x.latencyMs(), x.now)
+		x.circuits.Succeeded(a.model, x.usesOwnProviderKey(), x.latencyMs(), x.now)
 	}
-	part, kept := abi.Part{Buffer: bufferUpstream}, raw
+	part, stored := abi.Part{Buffer: bufferUpstream}, raw
 	if raw == nil {
 		m := x.meta(a)
-		part = abi.Part{Data: x.written(r, &m)}
-		kept = deltasOf(r)
+		part = abi.Part{Data: x.encodeAnswer(r, &m)}
+		stored = encodeDeltas(r)
 	}
 	headers := x.answerHeaders(a)
 	x.respond(200, headers, []abi.Part{part})
@@ -177,7 +178,7 @@ func (x *exchange) succeed(a *answer, r *chat.Response, raw []byte) {
 		x.keepReplay(&settle, 200, headers, raw)
 	}
 	x.settle(&settle)
-	x.store(a, raw != nil, kept)
+	x.store(a, raw != nil, stored)
 	s.hit.provider, s.hit.model = a.provider, a.model
 	x.log(200, "")
 	x.end()

@@ -9,55 +9,54 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-func caching(r *doc.Record) { r.CacheTTLSeconds = 3600 }
+func withCache(r *doc.Record) { r.CacheTTLSeconds = 3600 }
 
-// cacheEntry is what a request stores.
+// cacheEntry is the cache entry that a request writes.
 func cacheEntry(t *testing.T, r request) []byte {
 	t.Helper()
-	r.record = caching
+	r.record = withCache
 	for _, a := range r.run(t).all(abi.ActionWrite) {
 		if strings.HasPrefix(a.Key, "cache/") {
 			return a.Body[0].Data
 		}
 	}
-	t.Fatal("nothing is stored")
+	t.Fatal("nothing was cached")
 	return nil
 }
 
-func TestAnswerIsStoredAndReplayedWithItsStatus(t *testing.T) {
-	named := []abi.Header{{Name: "idempotency-key", Value: "order-1"}}
-	for model, answer := range map[string]string{"gpt": goodAnswer, "claude": goodMessage} { // as it came, and translated
-		h := request{path: "/v1/chat/completions", headers: named, body: completion(model), provider: [][]abi.Event{whole(200, answer)}}.run(t)
-		kept := settled(t, h).Answer
-		if len(kept) == 0 || !strings.HasSuffix(string(kept), h.answered()) {
-			t.Errorf("what is kept for a repeat of %s's answer is not the answer: %q", model, kept)
+func TestResponseIsKeptAndCached(t *testing.T) {
+	withIdempotencyKey := []abi.Header{{Name: "idempotency-key", Value: "order-1"}}
+	for model, answer := range map[string]string{"gpt": openaiResponse, "claude": anthropicResponse} { // passed through, and translated
+		h := request{path: "/v1/chat/completions", headers: withIdempotencyKey, body: completion(model), provider: [][]abi.Event{wholeResponse(200, answer)}}.run(t)
+		kept := onlySettlement(t, h).Answer
+		if len(kept) == 0 || !strings.HasSuffix(string(kept), h.responseBody()) {
+			t.Errorf("the stored response of %s differs from the one sent: %q", model, kept)
 		}
-		entry := cacheEntry(t, request{path: "/v1/chat/completions", body: completion(model), provider: [][]abi.Event{whole(200, answer)}})
-		hit := request{path: "/v1/chat/completions", body: completion(model), record: caching, stored: entry}.run(t)
+		entry := cacheEntry(t, request{path: "/v1/chat/completions", body: completion(model), provider: [][]abi.Event{wholeResponse(200, answer)}})
+		hit := request{path: "/v1/chat/completions", body: completion(model), record: withCache, cached: entry}.run(t)
 		equal(t, "x-postern-cache", hit.header("x-postern-cache"), "hit")
-		want(t, "the hit", hit.answered(), "Hello!")
+		contains(t, "hit", hit.responseBody(), "Hello!")
 	}
 }
 
-func TestDamagedEntryIsAMiss(t *testing.T) {
-	entry := cacheEntry(t, request{path: "/v1/chat/completions", body: completion("claude"), provider: [][]abi.Event{whole(200, goodMessage)}})
+func TestCorruptEntryIsAMiss(t *testing.T) {
+	entry := cacheEntry(t, request{path: "/v1/chat/completions", body: completion("claude"), provider: [][]abi.Event{wholeResponse(200, anthropicResponse)}})
 	missed := func(stored []byte) string {
-		return request{path: "/v1/chat/completions", body: completion("claude"), record: caching, stored: stored, provider: [][]abi.Event{whole(200, goodMessage)}}.run(t).header("x-postern-cache")
+		return request{path: "/v1/chat/completions", body: completion("claude"), record: withCache, cached: stored, provider: [][]abi.Event{wholeResponse(200, anthropicResponse)}}.run(t).header("x-postern-cache")
 	}
-	equal(t, "a good one", missed(entry), "hit")
+	equal(t, "a valid entry", missed(entry), "hit")
 	for i := range entry {
 		damaged := append([]byte(nil), entry...)
 		damaged[i] ^= 1
-		equal(t, "a damaged one", missed(damaged), "miss")
+		equal(t, "a corrupt entry", missed(damaged), "miss")
 	}
-	equal(t, "a short one", missed(entry[:7]), "miss")
-	// Its sum is right, but its deltas end in the middle of one.
-	equal(t, "an incomplete one", missed(resealed(entry, len(entry)-1)), "miss")
+	equal(t, "a short entry", missed(entry[:7]), "miss")
+	// The checksum is valid, but the last delta is incomplete.
+	equal(t, "an entry with an incomplete delta", missed(truncatedEntry(entry, len(entry)-1)), "miss")
 }
 
-// resealed is an entry with the last byte of its answer cut off: the length before the answer and the sum are
-// made right.
-func resealed(entry []byte, size int) []byte {
+// truncatedEntry is the entry without its last byte, with a matching body length and checksum.
+func truncatedEntry(entry []byte, size int) []byte {
 	short := append([]byte(nil), entry[:size]...)
 	for at := 8; at < len(short); at++ {
 		if int(short[at]) == len(entry)-at-1 {
@@ -75,67 +74,67 @@ func resealed(entry []byte, size int) []byte {
 	return short
 }
 
-func TestMockAnswersForTheFirstTargetThatTheKeyMayUse(t *testing.T) {
+func TestMockUsesTheFirstAllowedTarget(t *testing.T) {
 	answer := func(models ...string) *host {
-		return request{path: "/v1/chat/completions", key: mockedKey, body: open("balanced", 1, ""), record: func(r *doc.Record) { r.Models = models }}.run(t)
+		return request{path: "/v1/chat/completions", key: developmentKey, body: chatCompletion("balanced", 1, ""), record: func(r *doc.Record) { r.Models = models }}.run(t)
 	}
-	equal(t, "the model without an allow-list", answer().header("x-postern-model"), "gpt")
-	equal(t, "the model with one", answer("mini").header("x-postern-model"), "mini")
-	equal(t, "the provider", answer().header("x-postern-provider"), "mock")
+	equal(t, "model without an allow-list", answer().header("x-postern-model"), "gpt")
+	equal(t, "model with an allow-list", answer("mini").header("x-postern-model"), "mini")
+	equal(t, "provider", answer().header("x-postern-provider"), "mock")
 }
 
-func TestMockKeepsToTheLimit(t *testing.T) {
+func TestMockHonorsMaxTokens(t *testing.T) {
 	tokens := func(limit string) uint64 {
-		h := request{path: "/v1/chat/completions", key: mockedKey, body: open("gpt", 30, limit)}.run(t)
-		return settled(t, h).Tokens.Completion
+		h := request{path: "/v1/chat/completions", key: developmentKey, body: chatCompletion("gpt", 30, limit)}.run(t)
+		return onlySettlement(t, h).Tokens.Completion
 	}
 	free := tokens("")
 	if free < 3 {
-		t.Fatalf("the mock says %d tokens only", free)
+		t.Fatalf("got %d tokens, want at least 3", free)
 	}
-	equal(t, "the tokens of an answer of at most 2", tokens(`,"max_tokens":2`), 2)
-	equal(t, "the tokens of an answer of at most 1,000", tokens(`,"max_tokens":1000`), free)
+	equal(t, "tokens with max_tokens 2", tokens(`,"max_tokens":2`), 2)
+	equal(t, "tokens with max_tokens 1,000", tokens(`,"max_tokens":1000`), free)
 }
 
-func TestPacedMockIsKeptForARepeat(t *testing.T) {
+func TestPacedMockIsKeptForAReplay(t *testing.T) {
 	paced := `{"routing":{"mockPauseMs":20,"requestMs":40000}}`
 	send := func(headers ...abi.Header) *keymeter.Settle {
-		return settled(t, request{path: "/v1/chat/completions", key: mockedKey, overlay: paced, headers: headers, body: open("gpt", 1, `,"stream":true`)}.run(t))
+		return onlySettlement(t, request{path: "/v1/chat/completions", key: developmentKey, overlay: paced, headers: headers, body: chatCompletion("gpt", 1, `,"stream":true`)}.run(t))
 	}
 	if s := send(abi.Header{Name: "idempotency-key", Value: "order-1"}); len(s.Answer) == 0 {
-		t.Error("the answer is not kept for a repeat")
+		t.Error("the response is not stored for a replay")
 	}
-	equal(t, "the length of what is kept without an Idempotency-Key", len(send().Answer), 0)
+	equal(t, "length of the stored response without an Idempotency-Key", len(send().Answer), 0)
 }
 
-func TestMockAsATargetAnswersAtOnceWithoutAPause(t *testing.T) {
+func TestMockWithoutPauseDoesNotStream(t *testing.T) {
 	send := func(overlay string) *host {
-		return request{path: "/v1/chat/completions", key: mockedKey, overlay: overlay, body: open("gpt", 1, `,"stream":true`)}.run(t)
+		return request{path: "/v1/chat/completions", key: developmentKey, overlay: overlay, body: chatCompletion("gpt", 1, `,"stream":true`)}.run(t)
 	}
 	equal(t, "opened streams without a pause", len(send("").all(abi.ActionOpen)), 0)
-	equal(t, "opened streams with one", len(send(`{"routing":{"mockPauseMs":20,"requestMs":40000}}`).all(abi.ActionOpen)), 1)
+	equal(t, "opened streams with a pause", len(send(`{"routing":{"mockPauseMs":20,"requestMs":40000}}`).all(abi.ActionOpen)), 1)
 }
 
-// Content that only its own dialect has goes to targets of that dialect as it came, and to no others.
-func TestForeignContentGoesToItsOwnDialect(t *testing.T) {
+// Content that only one dialect supports is sent unchanged to targets of that dialect, and to no others.
+func TestForeignContentStaysInItsDialect(t *testing.T) {
 	foreign := `{"model":"%","messages":[{"role":"user","content":[{"type":"unheard_of","x":1}]}],"max_tokens":100}`
 	send := func(path, model string, more string) *host {
 		return request{path: path, body: strings.Replace(strings.Replace(foreign, "%", model, 1), `"max_tokens"`, more+`"max_tokens"`, 1),
-			provider: [][]abi.Event{whole(200, goodAnswer)}}.run(t)
+			provider: [][]abi.Event{wholeResponse(200, openaiResponse)}}.run(t)
 	}
-	equal(t, "the status from OpenAI's dialect to OpenAI's", send("/v1/chat/completions", "gpt", "").status(), 200)
-	equal(t, "the status from OpenAI's to Anthropic's", send("/v1/chat/completions", "claude", "").status(), 400)
-	equal(t, "the status from Anthropic's to OpenAI's", send("/v1/messages", "gpt", "").status(), 400)
-	equal(t, "the status if the body must be written anew", send("/v1/chat/completions", "plain", `"temperature":1,`).status(), 400)
-	equal(t, "the status if it need not", send("/v1/chat/completions", "plain", "").status(), 200)
+	equal(t, "status from OpenAI to OpenAI", send("/v1/chat/completions", "gpt", "").status(), 200)
+	equal(t, "status from OpenAI to Anthropic", send("/v1/chat/completions", "claude", "").status(), 400)
+	equal(t, "status from Anthropic to OpenAI", send("/v1/messages", "gpt", "").status(), 400)
+	equal(t, "status if the body must be re-encoded", send("/v1/chat/completions", "plain", `"temperature":1,`).status(), 400)
+	equal(t, "status if the body is passed through", send("/v1/chat/completions", "plain", "").status(), 200)
 }
 
-func TestNoPromptIsEmptyAndNoTextComesFromNothing(t *testing.T) {
+func TestImplausibleUsageIsEstimated(t *testing.T) {
 	for usage, estimated := range map[string]bool{
 		`{"prompt_tokens":1,"completion_tokens":1}`: false, `{"prompt_tokens":0,"completion_tokens":3}`: true, `{"prompt_tokens":9,"completion_tokens":0}`: true,
 	} {
-		answer := goodAnswer[:strings.Index(goodAnswer, `"usage":`)] + `"usage":` + usage + "}"
-		s := settled(t, request{path: "/v1/chat/completions", body: hello, provider: [][]abi.Event{whole(200, answer)}}.run(t))
-		equal(t, "whether "+usage+" is estimated", s.Estimated, estimated)
+		answer := openaiResponse[:strings.Index(openaiResponse, `"usage":`)] + `"usage":` + usage + "}"
+		s := onlySettlement(t, request{path: "/v1/chat/completions", body: openaiRequest, provider: [][]abi.Event{wholeResponse(200, answer)}}.run(t))
+		equal(t, "Estimated with usage "+usage, s.Estimated, estimated)
 	}
 }

@@ -32,19 +32,19 @@ func verdict(name string, reply keymeter.AdmitReply) choice {
 var period = (&doc.Record{}).Period(calendar.Day(startMs))
 
 var (
-	admitted     = choice{name: "admitted", reply: reserving(false)}
-	admittedLess = choice{name: "admitted with less", reply: reserving(true)}
-	short        = verdict("short", keymeter.AdmitReply{Verdict: keymeter.Short, Period: period, Epoch: 3, HeldPico: 500, NeedPico: 1000, LeastPico: 100})
-	rateLimited  = verdict("rate limited", keymeter.AdmitReply{Verdict: keymeter.RateLimited, RetryMs: 500})
-	inactive     = verdict("inactive", keymeter.AdmitReply{Verdict: keymeter.Inactive})
-	unknown      = verdict("unknown", keymeter.AdmitReply{Verdict: keymeter.Unknown})
-	crowded      = verdict("crowded", keymeter.AdmitReply{Verdict: keymeter.ConcurrencyLimited})
-	running      = verdict("running", keymeter.AdmitReply{Verdict: keymeter.Running})
-	mismatch     = verdict("mismatch", keymeter.AdmitReply{Verdict: keymeter.Mismatch})
-	unreplayable = verdict("unreplayable", keymeter.AdmitReply{Verdict: keymeter.Unreplayable})
+	admitted           = choice{name: "admitted", reply: reserving(false)}
+	admittedLess       = choice{name: "admitted with less", reply: reserving(true)}
+	short              = verdict("short", keymeter.AdmitReply{Verdict: keymeter.Short, Period: period, Epoch: 3, HeldPico: 500, NeedPico: 1000, LeastPico: 100})
+	rateLimited        = verdict("rate limited", keymeter.AdmitReply{Verdict: keymeter.RateLimited, RetryMs: 500})
+	inactive           = verdict("inactive", keymeter.AdmitReply{Verdict: keymeter.Inactive})
+	unknown            = verdict("unknown", keymeter.AdmitReply{Verdict: keymeter.Unknown})
+	concurrencyLimited = verdict("concurrency limited", keymeter.AdmitReply{Verdict: keymeter.ConcurrencyLimited})
+	running            = verdict("running", keymeter.AdmitReply{Verdict: keymeter.Running})
+	mismatch           = verdict("mismatch", keymeter.AdmitReply{Verdict: keymeter.Mismatch})
+	unreplayable       = verdict("unreplayable", keymeter.AdmitReply{Verdict: keymeter.Unreplayable})
 )
 
-// reserving lets a request in, with all that it asked for or the least that it can do with.
+// reserving admits a request with its full reservation or with its smallest.
 func reserving(less bool) func(any) []byte {
 	return func(command any) []byte {
 		reply := keymeter.AdmitReply{Verdict: keymeter.Admitted, Windows: windows}
@@ -79,12 +79,12 @@ var (
 	granted     = grant("granted", ledger.GrantReply{Granted: true, TotalPico: 1 << 40})
 	grantedLast = grant("granted the last", ledger.GrantReply{Granted: true, Final: true, TotalPico: 1 << 20})
 	noMore      = grant("no more", ledger.GrantReply{})
-	askOn       = grant("ask on", ledger.GrantReply{Next: "meter-9"}).given(afterMeter("meter-3"))
+	nextPage    = grant("next page of meters", ledger.GrantReply{Next: "meter-9"}).given(afterMeter("meter-3"))
 	recall      = grant("recall", ledger.GrantReply{Recall: []string{"meter-2", "meter-3"}, Next: "meter-3"}).given(afterMeter(""))
 	recallOne   = grant("recall one", ledger.GrantReply{Recall: []string{"meter-2"}, Next: "meter-3"}).given(afterMeter(""))
 )
 
-// afterMeter says whether the Ledger is asked to go on after a meter, "" for the first time. It never names one twice.
+// afterMeter accepts a Grant that continues after a meter; "" is the first Grant. The Ledger never names a meter twice.
 func afterMeter(meter string) func(any) bool {
 	return func(command any) bool {
 		g, ok := command.(*ledger.Grant)
@@ -103,9 +103,9 @@ func (c choice) given(when func(any) bool) choice {
 }
 
 var (
-	news     = ok("news", (&keymeter.FlushReply{Absorbs: [][]byte{{1}}}).Encode())
-	openNews = ok("news, and more to come", (&keymeter.FlushReply{Absorbs: [][]byte{{1}}, Open: 1}).Encode())
-	noNews   = ok("no news", (&keymeter.FlushReply{}).Encode())
+	someUsage = ok("usage", (&keymeter.FlushReply{Absorbs: [][]byte{{1}}}).Encode())
+	openUsage = ok("usage, and reservations still open", (&keymeter.FlushReply{Absorbs: [][]byte{{1}}, Open: 1}).Encode())
+	noUsage   = ok("no usage", (&keymeter.FlushReply{}).Encode())
 )
 
 func fault(code uint64) choice {
@@ -125,18 +125,18 @@ var (
 	eventStreamType = []abi.Header{{Name: "content-type", Value: "text/event-stream"}}
 )
 
-const openaiAnswer = `{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"` + answerMark +
+const openaiAnswer = `{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"` + completionMark +
 	`"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}`
 
 var (
-	openaiOK   = choice{name: "200", clean: true, event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType, Data: []byte(openaiAnswer)}}
-	notJSON    = response("200 that is not JSON", 200, "<html>")
-	busy       = response("429", 429, `{"error":{"message":"slow down, `+openaiKey+`"}}`)
-	down       = response("500", 500, `{"error":{"message":"oops"}}`)
-	rejected   = response("400", 400, `{"error":{"message":"no `+promptMark+`"}}`)
-	unpaid     = response("401", 401, `{"error":{"message":"wrong key `+openaiKey+`"}}`)
-	tooLong    = response("400 too long", 400, `{"error":{"message":"too long","code":"context_length_exceeded"}}`)
-	everyFault = []choice{
+	openaiOK     = choice{name: "200", clean: true, event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType, Data: []byte(openaiAnswer)}}
+	notJSON      = response("200 that is not JSON", 200, "<html>")
+	busy         = response("429", 429, `{"error":{"message":"slow down, `+openaiKey+`"}}`)
+	down         = response("500", 500, `{"error":{"message":"oops"}}`)
+	rejected     = response("400", 400, `{"error":{"message":"no `+promptMark+`"}}`)
+	unauthorized = response("401", 401, `{"error":{"message":"invalid key `+openaiKey+`"}}`)
+	tooLong      = response("400 too long", 400, `{"error":{"message":"too long","code":"context_length_exceeded"}}`)
+	everyFault   = []choice{
 		fault(abi.FaultConnect), fault(abi.FaultHead), fault(abi.FaultFirstByte), fault(abi.FaultIdle), fault(abi.FaultTotal), fault(abi.FaultBroken),
 		fault(abi.FaultTooLarge), fault(abi.FaultUndelivered),
 	}
@@ -156,7 +156,7 @@ const openaiEnd = `data: {"id":"c1","object":"chat.completion.chunk","created":1
 
 var (
 	openaiStart  = chunkOf(`{"role":"assistant","content":""}`, "null")
-	openaiText   = chunkOf(`{"content":"`+answerMark+` and so on, word for word for word"}`, "null")
+	openaiText   = chunkOf(`{"content":"`+completionMark+` and so on, word for word for word"}`, "null")
 	openaiFinish = chunkOf(`{}`, `"stop"`)
 
 	openaiStream = &script{name: "a stream", faults: streamFaults, pieces: []piece{
@@ -168,32 +168,32 @@ var (
 	openaiError = &script{name: "an error", bad: true, faults: streamFaults[1:2], pieces: []piece{
 		text("start", openaiStart), text("error", `data: {"error":{"message":"overloaded `+openaiKey+`"}}`+"\n\n"),
 	}}
-	openaiNonsense = &script{name: "nonsense", bad: true, noEnd: true, pieces: []piece{text("nonsense", "data: {\n\n")}}
-	openaiNoMark   = &script{name: "no end mark", pieces: []piece{text("text", openaiText), last("finish", openaiFinish)}}
+	openaiInvalid = &script{name: "invalid JSON", bad: true, noEnd: true, pieces: []piece{text("invalid JSON", "data: {\n\n")}}
+	openaiNoMark  = &script{name: "no end marker", pieces: []piece{text("text", openaiText), last("finish", openaiFinish)}}
 )
 
-// base is what most requests meet: nothing fails.
+// base is the alphabet of most requests, without failures.
 var base = alphabet{
 	"body":   {ok("whole", nil)},
 	"key":    {record(nil)},
 	"admit":  {admitted},
 	"grant":  {granted},
 	"extend": {admitted},
-	"flush":  {noNews},
+	"flush":  {noUsage},
 	"absorb": {done},
 	"cache":  {absent},
 	"policy": {absent},
 }
 
-// A stream of Anthropic's messages.
+// A stream in Anthropic's Messages format.
 const (
 	anthropicStart = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m\",\"content\":[],\"usage\":{\"input_tokens\":5,\"output_tokens\":1}}}\n\n" +
 		"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n"
-	anthropicText = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"" + answerMark + "\"}}\n\n"
+	anthropicText = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"" + completionMark + "\"}}\n\n"
 	anthropicEnd  = "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n" +
 		"event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\",\"stop_sequence\":null},\"usage\":{\"output_tokens\":2}}\n\n" +
 		"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
-	anthropicAnswer = `{"id":"m1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"` + answerMark +
+	anthropicAnswer = `{"id":"m1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"` + completionMark +
 		`"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":5,"output_tokens":2}}`
 )
 
@@ -207,11 +207,11 @@ var (
 	anthropicOK = choice{name: "200", clean: true, event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType, Data: []byte(anthropicAnswer)}}
 )
 
-// A stream of OpenAI's responses.
+// A stream in OpenAI's Responses format.
 const (
 	responsesStart  = "event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"id\":\"r1\",\"model\":\"m\"}}\n\n"
-	responsesText   = "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"" + answerMark + "\"}\n\n"
-	responsesWhole  = `{"id":"r1","object":"response","created_at":1,"status":"completed","model":"m","output":[{"type":"message","id":"i1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"` + answerMark + `","annotations":[]}]}],"usage":{"input_tokens":5,"output_tokens":2,"total_tokens":7}}`
+	responsesText   = "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"" + completionMark + "\"}\n\n"
+	responsesWhole  = `{"id":"r1","object":"response","created_at":1,"status":"completed","model":"m","output":[{"type":"message","id":"i1","status":"completed","role":"assistant","content":[{"type":"output_text","text":"` + completionMark + `","annotations":[]}]}],"usage":{"input_tokens":5,"output_tokens":2,"total_tokens":7}}`
 	responsesEnd    = "event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":" + responsesWhole + "}\n\n"
 	responsesFailed = "event: response.failed\ndata: {\"type\":\"response.failed\",\"response\":{\"error\":{\"code\":\"server_error\",\"message\":\"no\"}}}\n\n"
 )
@@ -225,7 +225,7 @@ var (
 )
 
 var (
-	notAStream = choice{name: "a head of another type", script: openaiNonsense, event: abi.Event{Kind: abi.EventHead, Code: 200, Headers: jsonType}}
+	notAStream = choice{name: "a head of another type", script: openaiInvalid, event: abi.Event{Kind: abi.EventHead, Code: 200, Headers: jsonType}}
 	counted    = response("200", 200, `{"input_tokens":7}`)
 	embedded   = choice{name: "200", clean: true, event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType,
 		Data: []byte(`{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.5]}],"model":"m","usage":{"prompt_tokens":3,"total_tokens":3}}`)}}
@@ -249,7 +249,7 @@ var (
 	waitFirst  = report("wait first", ledger.ReportReply{WaitMs: 100})
 )
 
-// A project's policies, at the version that records name, and an older one.
+// policyOf returns an encoded policy.
 func policyOf(version uint64, change func(*doc.Policy)) []byte {
 	p := doc.Policy{Version: version}
 	if change != nil {
@@ -258,102 +258,102 @@ func policyOf(version uint64, change func(*doc.Policy)) []byte {
 	return p.Encode()
 }
 
-func ownOpenAI(p *doc.Policy) {
+func withOpenAIKey(p *doc.Policy) {
 	p.ProviderKeys = []doc.ProviderKey{{Provider: "openai", KeyID: "m1", Sealed: []byte("sealed-openai-key-sealed-openai-key")}}
 }
 
-func spareFirst(p *doc.Policy) {
+func spareModelFirst(p *doc.Policy) {
 	p.Routes = []doc.Route{{Tier: "balanced", Strategy: 1, Targets: []doc.RouteTarget{{Model: "spare"}, {Model: "third"}}}}
 	p.Models = []string{"balanced"}
 }
 
-func onlySpare(p *doc.Policy) { p.Models = []string{"spare"} }
+func onlySpareModel(p *doc.Policy) { p.Models = []string{"spare"} }
 
-// openaiLong goes on for a while.
+// openaiLong is a stream with several text pieces.
 var openaiLong = &script{name: "a long stream", faults: streamFaults[1:2], pieces: []piece{
 	text("text", openaiText), text("more", openaiText), text("still more", openaiText), last("finish", openaiFinish+openaiEnd),
 }}
 
-// openaiBrief is a stream in as few pieces as tell something: before its text, with it, and after it.
+// openaiBrief is a stream in three pieces: before its text, the text, and after it.
 var openaiBrief = &script{name: "a brief stream", faults: streamFaults[1:2], noEnd: true, pieces: []piece{
 	text("start", openaiStart), text("text", openaiText), last("finish", openaiFinish+openaiEnd),
 }}
 
-// ask is an answer with further headers.
-func (c choice) saying(name string, headers ...abi.Header) choice {
+// withHeaders returns a copy of the choice with another name and additional headers.
+func (c choice) withHeaders(name string, headers ...abi.Header) choice {
 	c.name = name
 	c.event.Headers = append(append([]abi.Header(nil), c.event.Headers...), headers...)
 	return c
 }
 
-const geminiAnswer = `{"candidates":[{"content":{"role":"model","parts":[{"text":"` + answerMark + `"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":2,"totalTokenCount":7}}`
+const geminiAnswer = `{"candidates":[{"content":{"role":"model","parts":[{"text":"` + completionMark + `"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":2,"totalTokenCount":7}}`
 
 var (
 	geminiOK     = choice{name: "200", clean: true, event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType, Data: []byte(geminiAnswer)}}
 	geminiStream = &script{name: "candidates", faults: streamFaults[1:2], pieces: []piece{last("all", "data: "+geminiAnswer+"\n\n")}}
 
-	negative = choice{name: "200 with nonsense for usage", event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType,
+	negative = choice{name: "200 with invalid usage", event: abi.Event{Kind: abi.EventResponse, Code: 200, Headers: jsonType,
 		Data: []byte(`{"choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":-5,"completion_tokens":2.5,"total_tokens":7e12}}`)}}
-	soon   = busy.saying("429, in a second", abi.Header{Name: "retry-after", Value: "1"})
-	late   = busy.saying("429, in a minute", abi.Header{Name: "retry-after", Value: "60"})
-	onDate = busy.saying("429, at a date", abi.Header{Name: "retry-after", Value: "Sat, 21 Nov 2026 12:00:01 GMT"})
+	soon   = busy.withHeaders("429, in a second", abi.Header{Name: "retry-after", Value: "1"})
+	late   = busy.withHeaders("429, in a minute", abi.Header{Name: "retry-after", Value: "60"})
+	onDate = busy.withHeaders("429, at a date", abi.Header{Name: "retry-after", Value: "Sat, 21 Nov 2026 12:00:01 GMT"})
 
-	// openaiWordy sends more before its text than is held back.
-	openaiWordy = &script{name: "a wordy stream", faults: streamFaults[1:2], pieces: []piece{
-		text("much ado", strings.Repeat(openaiStart, 20)), text("text", openaiText), last("finish", openaiFinish+openaiEnd),
+	// openaiLongStart sends more data before its text than the gateway holds back.
+	openaiLongStart = &script{name: "a stream with a long start", faults: streamFaults[1:2], pieces: []piece{
+		text("many starts", strings.Repeat(openaiStart, 20)), text("text", openaiText), last("finish", openaiFinish+openaiEnd),
 	}}
 	// openaiEndless never ends an event.
 	openaiEndless = &script{name: "an event without an end", bad: true, pieces: []piece{
-		text("a beginning", "data: "+strings.Repeat("x", 1<<19)), text("more", strings.Repeat("x", 1<<19)), text("still more", strings.Repeat("x", 1<<19)),
+		text("a start", "data: "+strings.Repeat("x", 1<<19)), text("more", strings.Repeat("x", 1<<19)), text("still more", strings.Repeat("x", 1<<19)),
 	}}
 	openaiFiltered = &script{name: "a filtered stream", faults: streamFaults[1:2], pieces: []piece{
 		text("start", openaiStart), text("filtered", chunkOf(`{}`, `"content_filter"`)), last("done", openaiEnd),
 	}}
 )
 
-// openaiPostscript sends something after its end mark.
-var openaiPostscript = &script{name: "a stream with a postscript", faults: streamFaults[1:2], pieces: []piece{
-	text("text", openaiText), last("finish", openaiFinish+openaiEnd), text("postscript", openaiText),
+// openaiTrailing sends data after its end marker.
+var openaiTrailing = &script{name: "a stream with trailing data", faults: streamFaults[1:2], pieces: []piece{
+	text("text", openaiText), last("finish", openaiFinish+openaiEnd), text("trailing data", openaiText),
 }}
 
-// noChoices is a 200 without an answer in it.
+// noChoices is a 200 without a completion.
 var noChoices = response("200 without choices", 200, `{"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2,"total_tokens":7}}`)
 
-// openaiHasty is a stream in one piece, or none.
-var openaiHasty = &script{name: "a hasty stream", faults: streamFaults[:2], noEnd: true, pieces: []piece{last("all", openaiText+openaiFinish+openaiEnd)}}
+// openaiOnePiece is a stream in one piece.
+var openaiOnePiece = &script{name: "a one-piece stream", faults: streamFaults[:2], noEnd: true, pieces: []piece{last("all", openaiText+openaiFinish+openaiEnd)}}
 
 const ping = "event: ping\ndata: {\"type\":\"ping\"}\n\n"
 
-// anthropicPing and responsesPing send more before their text than is held back.
+// anthropicPing and responsesPing send more data before their text than the gateway holds back.
 var (
 	anthropicPing = &script{name: "messages that ping", faults: streamFaults[1:2], pieces: []piece{
 		text("start and pings", anthropicStart+strings.Repeat(ping, 60)), text("text", anthropicText), last("stop", anthropicEnd),
 	}}
-	responsesPing = &script{name: "response that goes on", faults: streamFaults[1:2], pieces: []piece{
+	responsesPing = &script{name: "response with progress events", faults: streamFaults[1:2], pieces: []piece{
 		text("start and more", responsesStart+strings.Repeat("event: response.in_progress\ndata: {\"type\":\"response.in_progress\"}\n\n", 40)),
 		text("text", responsesText), last("completed", responsesEnd),
 	}}
 )
 
-// openaiLines has an event of several lines.
+// openaiLines has an event with several data lines.
 var openaiLines = &script{name: "a stream of several lines", faults: streamFaults[1:2], pieces: []piece{
 	text("text", strings.Replace(openaiText, `,"choices"`, ",\ndata: \"choices\"", 1)), last("finish", openaiFinish+openaiEnd),
 }}
 
 var lateCount = response("500 with a count", 500, `{"input_tokens":9}`)
 
-// manyWords is a text of so many bytes.
+// manyWords returns a text of about n bytes.
 func manyWords(n int) string { return strings.Repeat("many words ", n/11) }
 
-// long is an answer of so many bytes.
+// long returns a response with a text of about n bytes.
 func long(n int) choice {
 	c := openaiOK
-	c.name = "a long answer"
-	c.event.Data = []byte(strings.Replace(openaiAnswer, answerMark, manyWords(n), 1))
+	c.name = "a long response"
+	c.event.Data = []byte(strings.Replace(openaiAnswer, completionMark, manyWords(n), 1))
 	return c
 }
 
-// longStream is one in so many pieces of 50,000 bytes.
+// longStream returns a stream of n pieces of 50,000 bytes.
 func longStream(n int) *script {
 	s := &script{name: "a long stream", noEnd: true}
 	for range n {

@@ -12,29 +12,29 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// maxState bounds what the exchange remembers between two steps.
+// maxState is the maximum size of an exchange's state in bytes.
 const maxState = 8 << 10
 
-// Words that must not turn up where they have no business.
+// Marked texts whose appearance the checks restrict.
 const (
-	promptMark = "marked-prompt"
-	answerMark = "marked-answer"
-	openaiKey  = "marked-openai-key-of-the-deployment"
-	poetKey    = "marked-anthropic-key-of-the-deployment"
-	twinKey    = "marked-gemini-key-of-the-deployment"
-	ownKey     = "marked-key-of-the-project"
-	ownPoetKey = "marked-anthropic-key-of-the-project"
-	masterKey  = "bWFya2VkLW1hc3Rlci1rZXktMzItYnl0ZXMtbG9uZyE="
+	promptMark          = "marked-prompt"
+	completionMark      = "marked-answer"
+	openaiKey           = "marked-openai-key-of-the-deployment"
+	anthropicKey        = "marked-anthropic-key-of-the-deployment"
+	geminiKey           = "marked-gemini-key-of-the-deployment"
+	projectOpenAIKey    = "marked-key-of-the-project"
+	projectAnthropicKey = "marked-anthropic-key-of-the-project"
+	masterKey           = "bWFya2VkLW1hc3Rlci1rZXktMzItYnl0ZXMtbG9uZyE="
 )
 
-// secrets are never told to anybody, and where those of providers may be sent.
+// secrets must not leave the gateway. A provider key may be sent only to URLs with the given prefix.
 var secrets = []struct{ text, url string }{
 	{callerKey, ""}, {developmentKey, ""}, {projectKey, ""}, {masterKey, ""},
-	{openaiKey, "https://openai.test/"}, {poetKey, "https://anthropic.test/"}, {ownKey, "https://openai.test/"}, {twinKey, "https://gemini.test/"}, {ownPoetKey, "https://anthropic.test/"},
+	{openaiKey, "https://openai.test/"}, {anthropicKey, "https://anthropic.test/"}, {projectOpenAIKey, "https://openai.test/"}, {geminiKey, "https://gemini.test/"}, {projectAnthropicKey, "https://anthropic.test/"},
 }
 
-// texts are what callers and providers say to each other: not for logs, headers and names.
-var texts = []string{promptMark, answerMark}
+// texts are conversation content, which must not appear in logs, headers and names.
+var texts = []string{promptMark, completionMark}
 
 func (w *world) checkState() {
 	if len(w.state) > maxState+w.scenario.maxKept {
@@ -42,28 +42,28 @@ func (w *world) checkState() {
 	}
 }
 
-// checkAction looks at what an action says to the outside.
+// checkAction checks the data that an action sends or stores.
 func (w *world) checkAction(a *abi.Action) {
 	switch a.Kind {
 	case abi.ActionLog:
-		w.checkTold("the log", a.Data, true)
+		w.checkLeaks("the log", a.Data, true)
 	case abi.ActionRespond, abi.ActionOpen:
 		w.checkHeaders(a)
 		w.checkStatus(a.Code)
-		w.checkTold("the answer", append(w.join(a.Body), a.Data...), false)
+		w.checkLeaks("the response", append(w.join(a.Body), a.Data...), false)
 	case abi.ActionForward:
 		w.checkHeaders(a)
 	case abi.ActionSend:
-		w.checkTold("the answer", w.join(a.Body), false)
+		w.checkLeaks("the response", w.join(a.Body), false)
 	case abi.ActionRead:
-		w.checkTold("a stored key", []byte(a.Key), true)
+		w.checkLeaks("a stored key", []byte(a.Key), true)
 	case abi.ActionWrite:
-		w.checkTold("a stored key", []byte(a.Key), true)
-		w.checkTold("what is stored", w.join(a.Body), false)
+		w.checkLeaks("a stored key", []byte(a.Key), true)
+		w.checkLeaks("a stored value", w.join(a.Body), false)
 		w.checkStored(a)
 	case abi.ActionCall:
-		w.checkTold("an object's name", []byte(a.Name), true)
-		w.checkTold("a command", a.Data, false)
+		w.checkLeaks("an object's name", []byte(a.Name), true)
+		w.checkLeaks("a command", a.Data, false)
 	case abi.ActionFetch:
 		w.checkFetch(a)
 	case abi.ActionUnseal:
@@ -71,62 +71,62 @@ func (w *world) checkAction(a *abi.Action) {
 	}
 }
 
-// checkStatus wants a reason for every refusal.
+// checkStatus checks that every error status has a reason.
 func (w *world) checkStatus(status uint64) {
 	reason, known := map[uint64]reasons{
-		401: sawStranger, 402: sawNoBudget, 429: sawLimit, 502: sawBadProvider, 503: sawOutage | sawSealed | sawRounds, 504: sawSlow,
+		401: sawUnknownKey, 402: sawNoBudget, 429: sawLimit, 502: sawBadProvider, 503: sawOutage | sawSealedKey | sawRounds, 504: sawSlow,
 	}[status]
 	switch {
 	case slices.Contains(w.scenario.refused, status):
-	case status == 499 && !w.facts.left:
-		w.violate("499, and the caller is there")
+	case status == 499 && !w.facts.disconnected:
+		w.violate("499, but the client is connected")
 	case status == 402 && w.facts.seen&sawHit != 0:
-		w.violate("402, and the answer is cached")
+		w.violate("402, but the response is cached")
 	case status == 500:
 		w.violate("500")
 	case known && w.facts.seen&reason == 0:
-		w.violate("%d for no reason", status)
+		w.violate("%d without a reason", status)
 	}
 }
 
 func (w *world) checkHeaders(a *abi.Action) {
 	for _, h := range a.Headers {
-		w.checkTold("the header "+h.Name, []byte(h.Value), true)
+		w.checkLeaks("the header "+h.Name, []byte(h.Value), true)
 	}
 }
 
-// checkTold finds secrets, and if nothing of the conversation belongs there, that too.
-func (w *world) checkTold(where string, data []byte, silent bool) {
+// checkLeaks finds secrets and, if private is set, conversation content.
+func (w *world) checkLeaks(where string, data []byte, private bool) {
 	for _, s := range secrets {
 		if bytes.Contains(data, []byte(s.text)) {
-			w.violate("%s holds the secret %s", where, s.text)
+			w.violate("%s contains the secret %s", where, s.text)
 		}
 	}
 	for _, text := range texts {
-		if silent && bytes.Contains(data, []byte(text)) {
-			w.violate("%s holds %s", where, text)
+		if private && bytes.Contains(data, []byte(text)) {
+			w.violate("%s contains %s", where, text)
 		}
 	}
 }
 
-// checkStored holds the cache to whole and clean answers.
+// checkStored checks that only complete and clean responses are cached.
 func (w *world) checkStored(a *abi.Action) {
 	kind, _, _ := strings.Cut(a.Key, "/")
 	if kind != "cache" {
-		// Once: how often a record was old is not what matters.
-		if what := fmt.Sprintf("remember %s (%d bytes)", kind, len(w.join(a.Body))); !strings.Contains(w.facts.told, what) {
-			w.facts.tell(what)
+		// The number of repetitions does not matter.
+		if what := fmt.Sprintf("remember %s (%d bytes)", kind, len(w.join(a.Body))); !strings.Contains(w.facts.outcomes, what) {
+			w.facts.record(what)
 		}
 		return
 	}
 	w.stored = w.join(a.Body)
-	w.facts.tell("store")
+	w.facts.record("store")
 	if !w.facts.clean {
-		w.violate("an answer is cached that is not whole and clean")
+		w.violate("a cached response is not complete and clean")
 	}
 }
 
-// checkFetch holds a fetch to an admitted request, an allowed target, and that target's credentials.
+// checkFetch checks that a fetch follows an admission and goes to an allowed target with that target's credentials.
 func (w *world) checkFetch(a *abi.Action) {
 	body := w.join(a.Body)
 	for _, s := range secrets {
@@ -137,26 +137,26 @@ func (w *world) checkFetch(a *abi.Action) {
 	model := w.target(a)
 	switch {
 	case w.facts.admitted == 0:
-		w.violate("%s is fetched before an admission", model)
-	case w.facts.left:
-		w.violate("%s is fetched after the caller left", model)
+		w.violate("%s is called before an admission", model)
+	case w.facts.disconnected:
+		w.violate("%s is called after the client disconnected", model)
 	case !slices.Contains(w.scenario.allowed, model):
-		w.violate("%s is fetched, which the route or a policy does not allow", model)
+		w.violate("%s is called, which the route or a policy does not allow", model)
 	}
 	for i := range w.open {
 		if w.open[i].action.Kind == abi.ActionFetch {
-			w.violate("%s is fetched while %s is outstanding", model, w.open[i].meaning)
+			w.violate("%s is called while %s is outstanding", model, w.open[i].meaning)
 		}
 	}
 	if w.scenario.clock {
 		w.checkTime(a)
 	}
-	if w.facts.answer == whole || w.facts.answer == closed {
-		w.violate("%s is fetched after the answer", model)
+	if w.facts.response == complete || w.facts.response == closed {
+		w.violate("%s is called after the response", model)
 	}
 }
 
-// checkTime holds an attempt to what is left of the request's time: all of it, or a stream's beginning.
+// checkTime checks that an attempt's timeouts fit into the request's remaining time. A stream's total may exceed it.
 func (w *world) checkTime(a *abi.Action) {
 	left := startMs + w.config.Routing.RequestMs - min(w.nowMs, startMs+w.config.Routing.RequestMs)
 	limits := []uint64{a.HeadMs, a.FirstByteMs, a.TotalMs}
@@ -165,7 +165,7 @@ func (w *world) checkTime(a *abi.Action) {
 	}
 	for _, ms := range limits {
 		if ms == 0 || ms > left {
-			w.violate("an attempt may take %d ms, and %d are left", ms, left)
+			w.violate("an attempt may take %d ms, but only %d ms remain", ms, left)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func contains(a *abi.Action, body []byte, text string) bool {
 	return slices.ContainsFunc(a.Headers, func(h abi.Header) bool { return strings.Contains(h.Value, text) })
 }
 
-// target is the model that a fetch goes to. Each has its name at the provider in the request.
+// target returns the model that a fetch calls, found by its upstream name.
 func (w *world) target(a *abi.Action) string {
 	body := w.join(a.Body)
 	for i := range w.config.Models {
@@ -193,14 +193,14 @@ func (w *world) noteFetch(a *abi.Action) {
 	f := &w.facts
 	f.fetches++
 	f.clean = false
-	if model := w.target(a); !strings.Contains(f.asked, model+" ") {
-		f.asked += model + " "
+	if model := w.target(a); !strings.Contains(f.called, model+" ") {
+		f.called += model + " "
 	}
 	f.dispatched = f.dispatched || f.admitted == keymeter.ModeReserve
 }
 
-// noteAnswer keeps what an answer says: what was admitted, and what may justify a refusal.
-func (w *world) noteAnswer(p *pending, e *abi.Event) {
+// noteReply records the facts in a reply: an admission, or a reason for an error status.
+func (w *world) noteReply(p *pending, e *abi.Event) {
 	seen := &w.facts.seen
 	switch p.action.Kind {
 	case abi.ActionFetch, abi.ActionForward:
@@ -212,11 +212,11 @@ func (w *world) noteAnswer(p *pending, e *abi.Event) {
 		}
 	case abi.ActionUnseal:
 		if e.Code != abi.OutcomeOK || len(e.Data) == 0 {
-			*seen |= sawSealed
+			*seen |= sawSealedKey
 		}
 	case abi.ActionRead:
 		if string(e.Data) == "\x00" {
-			*seen |= sawStranger
+			*seen |= sawUnknownKey
 		}
 		if e.Code == abi.OutcomeFailed {
 			*seen |= sawOutage
@@ -225,7 +225,7 @@ func (w *world) noteAnswer(p *pending, e *abi.Event) {
 			*seen |= sawHit
 		}
 	case abi.ActionCall:
-		w.noteReply(p, e)
+		w.noteObjectReply(p, e)
 	}
 }
 
@@ -236,7 +236,7 @@ func (w *world) noteFault(code uint64) {
 	}
 }
 
-func (w *world) noteReply(p *pending, e *abi.Event) {
+func (w *world) noteObjectReply(p *pending, e *abi.Event) {
 	seen := &w.facts.seen
 	if e.Code != abi.OutcomeOK {
 		*seen |= sawOutage
@@ -273,7 +273,7 @@ func (w *world) noteLedger(meaning string, data []byte) {
 		var policy doc.Policy
 		policy, err = doc.DecodePolicy(data)
 		if policy.Version < currentPolicy || policy.Version == currentPolicy && w.facts.seen&sawRound != 0 {
-			err = abi.ErrMalformed // older than what a record may name by now
+			err = abi.ErrMalformed // older than the current record's policy
 		}
 	case "report first", "report waited", "report final":
 		var reply ledger.ReportReply
@@ -293,11 +293,11 @@ func (w *world) noteVerdict(p *pending, reply *keymeter.AdmitReply) {
 		if command, ok := keymeter.Open(p.action.Data).(*keymeter.Admit); ok {
 			f.admitted, f.idem = command.Mode, command.Idempotency != ""
 			if command.Version == 0 {
-				f.seen |= sawOutage // the meter must tell the record
+				f.seen |= sawOutage // the meter must return the record
 			}
 		}
 	case keymeter.Unknown, keymeter.Inactive:
-		f.seen |= sawStranger
+		f.seen |= sawUnknownKey
 	case keymeter.RateLimited, keymeter.ConcurrencyLimited:
 		f.seen |= sawLimit
 	case keymeter.Stale, keymeter.Short:
@@ -312,7 +312,7 @@ func (w *world) noteRound() {
 	w.facts.seen |= sawRound
 }
 
-// noteCall counts settlements, whoever waits for their reply.
+// noteCall records a settle, with or without a reply.
 func (w *world) noteCall(a *abi.Action) {
 	settle, ok := keymeter.Open(a.Data).(*keymeter.Settle)
 	if !ok || a.Class != abi.ClassKeyMeter {
@@ -323,23 +323,23 @@ func (w *world) noteCall(a *abi.Action) {
 		w.violate("a reservation is settled %d times", f.settled)
 	}
 	if f.admitted == 0 {
-		w.violate("what was never admitted is settled")
+		w.violate("a request is settled that was never admitted")
 	}
 	w.checkCharged(settle.Model)
 	for i := range settle.Attempts {
 		w.checkCharged(settle.Attempts[i].Model)
 	}
-	f.tell(settleText(settle))
+	f.record(settleText(settle))
 }
 
-// checkCharged holds a settlement to models that were asked.
+// checkCharged checks that a settled model was called.
 func (w *world) checkCharged(model string) {
-	if model != "" && !strings.Contains(w.facts.asked, model+" ") && !slices.Contains(w.scenario.mayName, model) {
-		w.violate("%s is settled, which was not asked (asked: %s)", model, w.facts.asked)
+	if model != "" && !strings.Contains(w.facts.called, model+" ") && !slices.Contains(w.scenario.mayName, model) {
+		w.violate("%s is settled, which was not called (called: %s)", model, w.facts.called)
 	}
 }
 
-// settleText is a settlement in words.
+// settleText describes a settle.
 func settleText(s *keymeter.Settle) string {
 	text := fmt.Sprintf("settle %s %s", [...]string{"?", "served", "hit", "released", "finish"}[s.Outcome], s.Model)
 	if s.CostPico != 0 || s.Tokens != (keymeter.Tokens{}) {
@@ -362,27 +362,27 @@ func settleText(s *keymeter.Settle) string {
 	return fmt.Sprintf("%s (%d %s)", text, s.Trace.Status, strings.TrimSpace(s.Trace.Provider+" "+[...]string{"", "miss", "hit"}[s.Trace.Cache]))
 }
 
-// checkOver wants nothing to run on when the caller has the whole answer: no timer, and no provider that may
-// still send something. (What is being read ends by itself.)
+// checkOver checks that no timer and no provider call continues after the complete response. Pending reads may: they
+// end by themselves.
 func (w *world) checkOver() {
-	if w.facts.answer != whole && w.facts.answer != closed || len(w.ready) > 0 {
+	if w.facts.response != complete && w.facts.response != closed || len(w.ready) > 0 {
 		return
 	}
 	for i := range w.open {
 		switch p := &w.open[i]; p.action.Kind {
 		case abi.ActionWait:
-			w.violate("a timer runs on after the answer")
+			w.violate("a timer continues after the response")
 		case abi.ActionFetch:
 			if !w.facts.clean {
-				w.violate("%s runs on after the answer", p.meaning)
+				w.violate("%s continues after the response", p.meaning)
 			}
 		case abi.ActionUnseal, abi.ActionSupply, abi.ActionForward:
-			w.violate("%s is outstanding after the answer", p.meaning)
+			w.violate("%s is outstanding after the response", p.meaning)
 		}
 	}
 }
 
-// checkSent holds a stream to one beginning and one end, whichever targets it is from.
+// checkSent checks that a stream has one start and one end, even if several targets contribute.
 func (w *world) checkSent() {
 	for _, m := range marks {
 		switch m.name {
@@ -394,14 +394,14 @@ func (w *world) checkSent() {
 	}
 }
 
-// checkEnd looks at an exchange that is over.
+// checkEnd checks an exchange that has ended.
 func (w *world) checkEnd() {
 	f := &w.facts
 	switch {
-	case f.answer == nothing:
-		w.violate("the exchange ends without an answer")
-	case f.answer == opened && !f.left:
-		w.violate("the exchange ends with an open answer")
+	case f.response == none:
+		w.violate("the exchange ends without a response")
+	case f.response == opened && !f.disconnected:
+		w.violate("the exchange ends with an open response")
 	}
 	reserved := f.admitted == keymeter.ModeReserve
 	switch {

@@ -41,7 +41,7 @@ const catalogHead = `{"version":"1","defaultPlan":"free",
 		{"name":"frontier","strategy":"ordered","targets":[{"model":"only"},{"model":"spare"},{"model":"third"}]},
 		{"name":"mixed","strategy":"ordered","targets":[{"model":"poet"},{"model":"only"}]},
 		{"name":"plainer","strategy":"ordered","targets":[{"model":"plain"},{"model":"only"}]},
-		{"name":"strange","strategy":"ordered","targets":[{"model":"twin"},{"model":"only"}]},
+		{"name":"gemini-first","strategy":"ordered","targets":[{"model":"twin"},{"model":"only"}]},
 		{"name":"fast","strategy":"fastest","targets":[{"model":"spare"},{"model":"only"}]},
 		{"name":"thrifty","strategy":"cheapest","targets":[{"model":"only"},{"model":"spare"}]},
 		{"name":"drawn","targets":[{"model":"only","weight":1},{"model":"spare","weight":1}]},
@@ -54,23 +54,23 @@ const catalogHead = `{"version":"1","defaultPlan":"free",
 func catalogWith(routing string) string { return catalogHead + `"routing":` + routing + `}` }
 
 var deploymentEnv = []abi.Header{
-	{Name: "OPENAI_API_KEY", Value: openaiKey}, {Name: "GEMINI_API_KEY", Value: twinKey}, {Name: "ANTHROPIC_API_KEY", Value: poetKey}, {Name: "POSTERN_MASTER_KEYS", Value: "m1:" + masterKey},
+	{Name: "OPENAI_API_KEY", Value: openaiKey}, {Name: "GEMINI_API_KEY", Value: geminiKey}, {Name: "ANTHROPIC_API_KEY", Value: anthropicKey}, {Name: "POSTERN_MASTER_KEYS", Value: "m1:" + masterKey},
 }
 
-// plain never retries a target, patient once; touchy lets one rest after two failures.
+// plain never retries a target, patient retries once. sensitive opens a circuit after two failures.
 var (
 	plain = deployment{"plain", catalogWith(
 		`{"retries":0,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"headMs":8000,"firstByteMs":8000,"idleMs":8000,"totalMs":15000,"requestMs":40000}`), deploymentEnv}
 	patient = deployment{"patient", catalogWith(
 		`{"retries":1,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"headMs":8000,"firstByteMs":8000,"idleMs":8000,"totalMs":15000,"requestMs":40000}`), deploymentEnv}
-	touchy = deployment{"touchy", catalogWith(
+	sensitive = deployment{"sensitive", catalogWith(
 		`{"retries":2,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":2,"coolMs":30000,"headMs":8000,"firstByteMs":8000,"idleMs":8000,"totalMs":15000,"requestMs":40000}`), deploymentEnv}
 	paced     = deployment{"paced", catalogWith(`{"retries":0,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"totalMs":15000,"requestMs":40000,"mockPauseMs":20}`), deploymentEnv}
 	closedOff = deployment{"without a control plane", catalogWith(`{"retries":0,"backoffMs":5,"maxBackoffMs":1500,"coolAfter":3,"coolMs":30000,"totalMs":15000,"requestMs":40000}`),
 		append([]abi.Header{{Name: "POSTERN_CONTROL", Value: "off"}}, deploymentEnv...)}
 )
 
-// keyRecord is the record that the caller's key has, as KV and its meter tell it.
+// keyRecord returns the record of the caller's key, as KV and its meter send it.
 func keyRecord(change func(*doc.Record)) []byte {
 	r := doc.Record{
 		Version: 5, KeyID: "key_1", ProjectID: "prj_1", Kind: keys.Gateway, Environment: keys.Production, Plan: "free",

@@ -1,18 +1,18 @@
-// Package explore tries everything on an exchange. A scenario declares a request, a deployment and what may
-// answer each action; the tests follow every order of those answers, of timers and of the caller's leaving, on a
-// host that answers from memory at once and on one that does not, until no state is new. There is no bound on
-// the length of a path: a scenario with more than maxStates fails.
+// Package explore checks the exchange exhaustively. A scenario declares a request, a deployment and the possible
+// replies to each action. The tests follow every order of replies, timers and client disconnects until they find no
+// new state, on a host whose memory replies immediately and on a slow host. The length of a path is not limited; a
+// scenario with more than maxStates states fails.
 //
-// What must hold on every path is in check_test.go. What callers, meters and caches are told at the ends of the
-// paths is in testdata/ends, a line for each different end:
+// check_test.go has the invariants of every path. testdata/ends has the outcomes for caller, meter and cache, one
+// line for each distinct outcome:
 //
 //	go test ./core/explore             all scenarios; -v prints each one's alphabet and numbers
-//	go test ./core/explore -rewrite    and testdata/ends anew: read what changes
-//	go test ./core/explore -found DIR  and writes a transcript for each violation; the shortest path to it
-//	go test ./core/explore -hurry      ends with the first violation
+//	go test ./core/explore -rewrite    also rewrites testdata/ends; review the diff
+//	go test ./core/explore -found DIR  also writes a transcript of the shortest path to each violation
+//	go test ./core/explore -hurry      stops at the first violation
 //
-// A transcript that is put into testdata/found is replayed ever after (TestFound): its lines that begin with ">"
-// are the choices, the others are for reading.
+// TestFound replays the transcripts in testdata/found. Lines that begin with ">" are choices; the others are for
+// reading.
 //
-// The package has no code of its own, only tests.
+// The package has test files only.
 package explore

@@ -14,19 +14,19 @@ import (
 )
 
 var (
-	found   = flag.String("found", "", "a folder: counter-examples are written there, one file each")
-	rewrite = flag.Bool("rewrite", false, "write testdata/ends anew")
-	hurry   = flag.Bool("hurry", false, "end with the first scenario that fails, as mutation tests like it")
+	found   = flag.String("found", "", "directory to write a transcript per violation to")
+	rewrite = flag.Bool("rewrite", false, "rewrite testdata/ends")
+	hurry   = flag.Bool("hurry", false, "stop at the first scenario that fails, for mutation tests")
 )
 
-// total is what all scenarios have explored.
+// total sums up the exploration of all scenarios.
 var total struct {
 	sync.Mutex
 	scenarios, states, edges, ends int
 	rows                           []bool
 }
 
-// anyFailed says that some scenario has.
+// anyFailed reports whether any scenario has failed.
 var anyFailed atomic.Bool
 
 func (x *search) count() {
@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	began := time.Now()
 	code := m.Run()
 	if total.scenarios > 0 {
-		fmt.Printf("explore: %d scenarios, %d states, %d paths between them, %d ends, %d of %d rows, %v\n",
+		fmt.Printf("explore: %d scenarios, %d states, %d transitions, %d ends, %d of %d rows, %v\n",
 			total.scenarios, total.states, total.edges, total.ends, reached(), len(total.rows), time.Since(began).Round(time.Millisecond))
 	}
 	os.Exit(code)
@@ -63,19 +63,19 @@ func reached() (n int) {
 	return n
 }
 
-// TestExplore follows every path of every scenario. What must hold is in check_test.go; what callers, meters
-// and caches are told at the paths' ends stands in testdata/ends, for reading.
+// TestExplore follows every path of every scenario, checks the invariants, and compares the outcomes with
+// testdata/ends.
 func TestExplore(t *testing.T) {
 	t.Run("scenarios", func(t *testing.T) {
 		for _, s := range scenarios() {
 			t.Run(s.name, func(t *testing.T) {
 				t.Parallel()
 				if *hurry && anyFailed.Load() {
-					t.Skip("another has failed")
+					t.Skip("another scenario has failed")
 				}
 				x := explore(s)
 				x.count()
-				t.Logf("%d states, %d paths between them, %d ends; %v", len(x.nodes), len(x.edges), x.ends, s.alphabet)
+				t.Logf("%d states, %d transitions, %d ends; %v", len(x.nodes), len(x.edges), x.ends, s.alphabet)
 				x.report(t)
 				if t.Failed() {
 					anyFailed.Store(true)
@@ -95,7 +95,7 @@ func TestExplore(t *testing.T) {
 
 func (x *search) report(t *testing.T) {
 	if unused := x.scenario.unused(); len(unused) > 0 {
-		t.Errorf("never happened: %q", unused)
+		t.Errorf("unused choices: %q", unused)
 	}
 	for _, f := range x.findings {
 		t.Errorf("%s\n%s", f.what, f.transcript)
@@ -104,11 +104,11 @@ func (x *search) report(t *testing.T) {
 		}
 	}
 	if x.scenario.slow {
-		return // its ends are the same, or more
+		return // a slow host has the same ends, or more
 	}
 	var ends []string
-	for told := range x.told {
-		ends = append(ends, told)
+	for outcome := range x.outcomes {
+		ends = append(ends, outcome)
 	}
 	slices.Sort(ends)
 	text := strings.Join(ends, "\n") + "\n"
@@ -118,7 +118,7 @@ func (x *search) report(t *testing.T) {
 	}
 	want, err := os.ReadFile(filepath.Join("testdata/ends", fileName(x.scenario.name)))
 	if err != nil || string(want) != text {
-		t.Errorf("the ends differ from testdata/ends (%v); read what `go test ./core/explore -rewrite` changes:\n%s", err, changes(string(want), text))
+		t.Errorf("the ends differ from testdata/ends (%v); run `go test ./core/explore -rewrite` and review the diff:\n%s", err, changes(string(want), text))
 	}
 }
 
@@ -144,7 +144,7 @@ func write(t *testing.T, folder, name, text string) {
 	}
 }
 
-// fileName makes a file's name of a text.
+// fileName converts a text to a file name.
 func fileName(text string) string {
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {

@@ -6,10 +6,10 @@ import (
 	"github.com/postern-ai/postern/core/exchange"
 )
 
-// machine is the exchange as the explorer sees it.
+// machine is the part of package exchange that the explorer uses.
 var machine = struct {
 	step      func(*config.Config, *abi.StepInput) abi.StepOutput
-	rows      func() []string                              // of the table, as phase/input
-	rowOf     func(*config.Config, []byte, *abi.Event) int // the row that takes an event in a state; -1: none
+	rows      func() []string                              // the rows of the transition table, as phase/input
+	rowOf     func(*config.Config, []byte, *abi.Event) int // the row that handles an event in a state; -1: none
 	canonical func(*config.Config, []byte) []byte          // a state without clock readings, random numbers and latencies
 }{exchange.Step, exchange.Rows, exchange.RowOf, exchange.Canonical}

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
-	story "github.com/postern-ai/postern/internal/transcript"
+	events "github.com/postern-ai/postern/internal/transcript"
 )
 
-// happen lets one thing happen, and after it all that is answered at once.
+// happen performs one option, then delivers all replies that are available immediately.
 func (w *world) happen(o *option) {
 	w.trace.choose(o.label)
 	o.happen(w)
@@ -20,12 +20,12 @@ func (w *world) happen(o *option) {
 		w.ready = w.ready[1:]
 		if event.ID != 0 {
 			if w.find(event.ID) == nil {
-				continue // it was cancelled
+				continue // it was canceled
 			}
 			w.remove(event.ID)
 		}
-		if event.Kind == abi.EventLeft {
-			w.facts.left = true
+		if event.Kind == abi.EventDisconnect {
+			w.facts.disconnected = true
 		}
 		w.step(event)
 	}
@@ -34,7 +34,7 @@ func (w *world) happen(o *option) {
 	}
 }
 
-// step runs the machine on one event and does what it says.
+// step runs the machine on one event and performs its actions.
 func (w *world) step(event abi.Event) {
 	out, ok := w.run(event)
 	w.trace.event(&event)
@@ -46,7 +46,7 @@ func (w *world) step(event abi.Event) {
 		w.shared = out.Shared
 	}
 	w.checkState()
-	streaming := event.Kind == abi.EventLeft && w.streamOpen() && w.facts.answer != closed
+	streaming := event.Kind == abi.EventDisconnect && w.streamOpen() && w.facts.response != closed
 	for i := range out.Actions {
 		a := &out.Actions[i]
 		w.trace.action(a)
@@ -55,11 +55,11 @@ func (w *world) step(event abi.Event) {
 	}
 	w.checkOver()
 	if streaming && w.streamOpen() {
-		w.violate("the caller left a stream, and the upstream is not cut")
+		w.violate("the client disconnected from a stream, but the upstream is not aborted")
 	}
 }
 
-// streamOpen says whether a provider may still send something that is billed: its end mark has not come.
+// streamOpen reports whether a stream may still produce billed tokens: its end marker has not arrived.
 func (w *world) streamOpen() bool {
 	return !w.facts.clean && slices.ContainsFunc(w.open, func(p pending) bool { return p.action.Kind == abi.ActionFetch && p.action.Stream != 0 })
 }
@@ -80,7 +80,7 @@ func (w *world) run(event abi.Event) (out abi.StepOutput, ok bool) {
 	return out, true
 }
 
-// perform does one action as hosts do.
+// perform does one action as a host does.
 func (w *world) perform(a *abi.Action) {
 	switch a.Kind {
 	case abi.ActionKeep:
@@ -106,19 +106,19 @@ func (w *world) perform(a *abi.Action) {
 	case abi.ActionCancel:
 		w.cancel(a.ID)
 	case abi.ActionRespond, abi.ActionOpen, abi.ActionSend, abi.ActionClose:
-		w.tellCaller(a)
+		w.sendToCaller(a)
 	}
 }
 
-// tellCaller is what of an answer reaches the caller.
-func (w *world) tellCaller(a *abi.Action) {
+// sendToCaller sends an action's data to the caller.
+func (w *world) sendToCaller(a *abi.Action) {
 	switch a.Kind {
 	case abi.ActionRespond:
-		w.answerOnce(whole, "Respond")
-		w.facts.tell(fmt.Sprintf("respond %d%s%s", a.Code, contents(w.join(a.Body)), headersTold(a.Headers)))
+		w.respondOnce(complete, "Respond")
+		w.facts.record(fmt.Sprintf("respond %d%s%s", a.Code, contents(w.join(a.Body)), headerText(a.Headers)))
 	case abi.ActionOpen:
-		w.answerOnce(opened, "Open")
-		w.facts.tell(fmt.Sprintf("open %d%s", a.Code, headersTold(a.Headers)))
+		w.respondOnce(opened, "Open")
+		w.facts.record(fmt.Sprintf("open %d%s", a.Code, headerText(a.Headers)))
 		w.drain()
 	case abi.ActionSend:
 		w.checkOpen("Send")
@@ -129,34 +129,34 @@ func (w *world) tellCaller(a *abi.Action) {
 		w.drain()
 	case abi.ActionClose:
 		w.checkOpen("Close")
-		w.facts.answer = closed
-		w.facts.tell("close" + contents(w.sent))
+		w.facts.response = closed
+		w.facts.record("close" + contents(w.sent))
 		w.sent = nil
 	}
 }
 
 func (w *world) checkOpen(what string) {
-	if w.facts.answer != opened {
-		w.violate("%s without an open answer", what)
+	if w.facts.response != opened {
+		w.violate("%s without an open response", what)
 	}
 }
 
-// drain is a write to the caller, who may be gone: the host learns of it then.
+// drain waits for the caller to read. If the client has disconnected, the host notices it here.
 func (w *world) drain() {
-	if w.scenario.leaves && !w.facts.left && !w.leaving() && w.oracle([]string{"it is taken", "nobody takes it"}) == 1 {
-		w.ready = append(w.ready, abi.Event{Kind: abi.EventLeft})
+	if w.scenario.disconnects && !w.facts.disconnected && !w.disconnecting() && w.oracle([]string{"the write succeeds", "the write fails"}) == 1 {
+		w.ready = append(w.ready, abi.Event{Kind: abi.EventDisconnect})
 	}
 }
 
-func (w *world) leaving() bool {
-	return slices.ContainsFunc(w.ready, func(e abi.Event) bool { return e.Kind == abi.EventLeft })
+func (w *world) disconnecting() bool {
+	return slices.ContainsFunc(w.ready, func(e abi.Event) bool { return e.Kind == abi.EventDisconnect })
 }
 
-func (w *world) answerOnce(how answered, what string) {
-	if w.facts.answer != nothing {
-		w.violate("%s: the caller has an answer already", what)
+func (w *world) respondOnce(how progress, what string) {
+	if w.facts.response != none {
+		w.violate("%s: the caller already has a response", what)
 	}
-	w.facts.answer = how
+	w.facts.response = how
 }
 
 func (w *world) find(id uint64) *pending {
@@ -172,27 +172,27 @@ func (w *world) remove(id uint64) {
 	w.open = slices.DeleteFunc(w.open, func(p pending) bool { return p.action.ID == id })
 }
 
-// start notes an action as outstanding.
+// start adds an outstanding action.
 func (w *world) start(a *abi.Action) {
 	if a.ID == 0 {
-		w.violate("an action that is answered has no id")
+		w.violate("an action that gets a reply has no ID")
 	}
 	meaning := w.meaning(a)
 	if p := w.find(a.ID); p != nil {
-		w.violate("id %d is used for %q while %q is outstanding under it", a.ID, meaning, p.meaning)
+		w.violate("ID %d is used for %q while %q is outstanding", a.ID, meaning, p.meaning)
 	}
 	w.open = append(w.open, pending{action: *a, meaning: meaning})
 }
 
-// cancel drops an action. One whose answer is there already must not be: hosts need not look for it.
+// cancel removes an action. Its reply must not be available already, because hosts need not remove it.
 func (w *world) cancel(id uint64) {
 	if slices.ContainsFunc(w.ready, func(e abi.Event) bool { return e.ID == id }) {
-		w.violate("id %d is cancelled when its answer is there", id)
+		w.violate("ID %d is canceled after its reply arrived", id)
 	}
 	w.remove(id)
 }
 
-// readMemory answers a read from host memory, at once, or leaves it to KV.
+// readMemory replies to a read from host memory, or leaves it to KV.
 func (w *world) readMemory(a *abi.Action) {
 	if a.Where&abi.WhereMemory == 0 {
 		return
@@ -205,7 +205,7 @@ func (w *world) readMemory(a *abi.Action) {
 	}
 	meaning := w.meaning(a)
 	held := slices.DeleteFunc(slices.Clone(w.choices(meaning+" memory")), func(c choice) bool { return c.event.Code != abi.OutcomeOK })
-	labels := []string{meaning + " is not in memory"}
+	labels := []string{meaning + " not in memory"}
 	for _, c := range held {
 		labels = append(labels, meaning+" in memory: "+c.name)
 	}
@@ -216,17 +216,17 @@ func (w *world) readMemory(a *abi.Action) {
 		c := &held[at-1]
 		w.scenario.happened(c)
 		event.Code, event.Data = c.event.Code, c.event.Data
-		w.noteAnswer(w.find(a.ID), &event)
+		w.noteReply(w.find(a.ID), &event)
 	case a.Where&abi.WhereKV != 0:
 		return
 	}
 	w.atOnce(event)
 }
 
-// atOnce answers an action at once, as hosts do; a slow one has other things happen first.
+// atOnce replies immediately, as hosts do. On a slow host other events may happen first.
 func (w *world) atOnce(event abi.Event) {
 	if w.scenario.slow {
-		w.find(event.ID).answer = &event
+		w.find(event.ID).reply = &event
 		return
 	}
 	w.ready = append(w.ready, event)
@@ -263,10 +263,10 @@ func (w *world) content(number uint64) []byte {
 	b := w.buffer(number)
 	switch {
 	case b == nil:
-		w.violate("buffer %d is used, and nothing was written to it", number)
+		w.violate("buffer %d is used but was never written", number)
 		return nil
 	case len(b.fetches) > 1:
-		w.violate("buffer %d is used, and holds pieces of %d attempts", number, len(b.fetches))
+		w.violate("buffer %d is used with data of %d attempts", number, len(b.fetches))
 	}
 	return b.data
 }
@@ -282,7 +282,7 @@ func (w *world) join(parts []abi.Part) (body []byte) {
 	return body
 }
 
-// meaning is what an action is about, in words: its alphabet's name.
+// meaning returns the name of an action in the alphabet.
 func (w *world) meaning(a *abi.Action) string {
 	switch a.Kind {
 	case abi.ActionReadBody:
@@ -307,5 +307,5 @@ func (w *world) meaning(a *abi.Action) string {
 		}
 		return "fetch " + w.target(a)
 	}
-	return story.Meaning(a)
+	return events.Meaning(a)
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// option is one thing that may happen next.
+// option is a possible next event.
 type option struct {
 	label  string
-	id     uint64 // of the action that it answers
+	id     uint64 // of the action that gets its reply; 0: none
 	happen func(w *world)
 }
 
-// options are all that may happen next, timers and the caller's leaving last.
+// options returns all possible next events, timers and disconnects last.
 func (w *world) options() []option {
 	if !w.facts.begun {
 		return []option{{"request", 0, (*world).begin}}
@@ -25,21 +25,21 @@ func (w *world) options() []option {
 	for i := range w.open {
 		p := &w.open[i]
 		switch {
-		case p.answer != nil:
-			now = append(now, option{p.label("there"), p.action.ID, handOver(p.action.ID)})
+		case p.reply != nil:
+			now = append(now, option{p.label("available"), p.action.ID, deliverReply(p.action.ID)})
 		case p.action.Kind == abi.ActionWait:
 			later = append(later, w.timers(p)...)
 		case p.script != nil:
 			now = append(now, p.pieces()...)
 		default:
-			now = append(now, w.answers(p)...)
+			now = append(now, w.replies(p)...)
 		}
 	}
 	if w.scenario.meanwhile != nil && w.uses["meanwhile"] == 0 && len(w.open) > 0 {
-		later = append(later, option{"meanwhile other exchanges fail", 0, (*world).otherwise})
+		later = append(later, option{"other exchanges fail", 0, (*world).changeShared})
 	}
-	if w.scenario.leaves && !w.facts.left && w.facts.answer != whole && w.facts.answer != closed && len(w.open) > 0 {
-		later = append(later, option{"the caller leaves", 0, (*world).leave})
+	if w.scenario.disconnects && !w.facts.disconnected && w.facts.response != complete && w.facts.response != closed && len(w.open) > 0 {
+		later = append(later, option{"the client disconnects", 0, (*world).disconnect})
 	}
 	return append(now, later...)
 }
@@ -53,29 +53,29 @@ func (w *world) begin() {
 	w.step(abi.Event{Kind: abi.EventRequest, Headers: w.scenario.headers, Data: []byte("0123456789abcdef")})
 }
 
-// otherwise is what other exchanges of the isolate do to its knowledge of targets.
-func (w *world) otherwise() {
+// changeShared applies the effect of other exchanges on the isolate's shared state.
+func (w *world) changeShared() {
 	w.use("meanwhile", 1)
 	w.shared = w.scenario.meanwhile
 }
 
-func handOver(id uint64) func(*world) {
+func deliverReply(id uint64) func(*world) {
 	return func(w *world) {
-		event := *w.find(id).answer
+		event := *w.find(id).reply
 		w.remove(id)
 		w.step(event)
 	}
 }
 
-// timers are when a wait may end: in time or, where there is a clock, when the request's time is up.
+// timers returns the ways a wait can end: on time or, with a clock, at the request's deadline.
 func (w *world) timers(p *pending) []option {
 	id, ms := p.action.ID, uint64(0)
-	if w.scenario.clock && !w.streamOpen() { // ticks come without end
+	if w.scenario.clock && !w.streamOpen() { // ticks never stop
 		ms = p.action.KeepMs
 	}
 	options := []option{{p.label("timer"), id, timer(id, ms)}}
 	if end := startMs + w.config.Routing.RequestMs; w.scenario.clock && w.nowMs < end {
-		options = append(options, option{p.label("timer, when time is up"), id, timer(id, end-w.nowMs)})
+		options = append(options, option{p.label("timer, at the deadline"), id, timer(id, end-w.nowMs)})
 	}
 	return options
 }
@@ -90,12 +90,12 @@ func timer(id, ms uint64) func(*world) {
 	}
 }
 
-func (w *world) leave() {
-	w.facts.left = true
-	w.step(abi.Event{Kind: abi.EventLeft})
+func (w *world) disconnect() {
+	w.facts.disconnected = true
+	w.step(abi.Event{Kind: abi.EventDisconnect})
 }
 
-// choices are what the alphabet says of an action.
+// choices returns the alphabet's replies to an action.
 func (w *world) choices(meaning string) []choice {
 	for name := meaning; ; {
 		if choices, ok := w.scenario.alphabet[name]; ok {
@@ -103,7 +103,7 @@ func (w *world) choices(meaning string) []choice {
 		}
 		at := strings.LastIndexByte(name, ' ')
 		if at < 0 {
-			w.violate("the scenario does not say what may answer %q", meaning)
+			w.violate("the scenario has no replies to %q", meaning)
 			return nil
 		}
 		name = name[:at]
@@ -121,19 +121,19 @@ func (w *world) within(meaning string, choices []choice) []choice {
 	return left
 }
 
-func (w *world) answers(p *pending) (options []option) {
+func (w *world) replies(p *pending) (options []option) {
 	id := p.action.ID
 	for _, c := range w.choices(p.meaning) {
 		if c.when != nil && !c.when(ledger.Open(p.action.Data)) {
 			continue
 		}
-		options = append(options, option{p.label(c.name), id, func(w *world) { w.answer(id, &c) }})
+		options = append(options, option{p.label(c.name), id, func(w *world) { w.reply(id, &c) }})
 	}
 	return options
 }
 
-// answer delivers a choice.
-func (w *world) answer(id uint64, c *choice) {
+// reply delivers a choice.
+func (w *world) reply(id uint64, c *choice) {
 	w.scenario.happened(c)
 	p := w.find(id)
 	if c.event.Kind == abi.EventFault {
@@ -144,7 +144,7 @@ func (w *world) answer(id uint64, c *choice) {
 	}
 	event := w.eventOf(p, c)
 	w.facts.clean = w.facts.clean || c.clean
-	w.noteAnswer(p, &event)
+	w.noteReply(p, &event)
 	if c.script != nil {
 		p.script, p.at = c.script, 0
 		if c.script.bad {
@@ -156,16 +156,16 @@ func (w *world) answer(id uint64, c *choice) {
 	w.step(event)
 }
 
-// eventOf is the event that a choice is, and does what the host does with it besides.
+// eventOf returns the event of a choice and applies its effects on the host.
 func (w *world) eventOf(p *pending, c *choice) abi.Event {
 	event := c.event
 	event.ID = p.action.ID
-	event.Kind = answerKind(p.action.Kind, event.Kind)
+	event.Kind = replyKind(p.action.Kind, event.Kind)
 	switch {
 	case c.reply != nil:
 		event.Data = c.reply(keymeter.Open(p.action.Data))
 	case p.action.Kind == abi.ActionForward && event.Kind == abi.EventResponse:
-		w.answerOnce(whole, "the control plane's answer")
+		w.respondOnce(complete, "the control plane's response")
 	case event.Kind == abi.EventBody && event.Code == abi.OutcomeOK:
 		event.Data = []byte(w.scenario.body)
 		w.keep(p.action.Buffer, event.Data)
@@ -175,7 +175,7 @@ func (w *world) eventOf(p *pending, c *choice) abi.Event {
 	return event
 }
 
-func answerKind(a abi.ActionKind, given abi.EventKind) abi.EventKind {
+func replyKind(a abi.ActionKind, given abi.EventKind) abi.EventKind {
 	if given != 0 {
 		return given
 	}
@@ -192,7 +192,7 @@ func answerKind(a abi.ActionKind, given abi.EventKind) abi.EventKind {
 	return abi.EventResponse
 }
 
-// pieces are the ways in which a stream may go on.
+// pieces returns the ways a stream can continue.
 func (p *pending) pieces() (options []option) {
 	id, s, at := p.action.ID, p.script, p.at
 	add := func(what string, happen func(*world)) {
@@ -224,7 +224,7 @@ func (p *pending) pieces() (options []option) {
 	return options
 }
 
-// waited is how long a fetch took to its fault, where there is a clock.
+// waited returns the time in ms that a fetch took until its fault, or 0 without a clock.
 func (w *world) waited(a *abi.Action, code uint64) uint64 {
 	if !w.scenario.clock {
 		return 0

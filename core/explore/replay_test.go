@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestFound replays what explorations have found before: the choices of testdata/found/*.txt, in their order, as
-// far as an exchange still has them, and then the first choice each time until the exchange is over.
+// TestFound replays violations found by earlier explorations. It takes the choices of testdata/found/*.txt in order,
+// as far as the exchange still offers them, then first options until the exchange ends.
 func TestFound(t *testing.T) {
 	files, err := filepath.Glob("testdata/found/*.txt")
 	if err != nil || len(files) == 0 {
@@ -33,13 +33,13 @@ func replayFile(t *testing.T, lines []string) {
 	all := scenarios()
 	at := slices.IndexFunc(all, func(s *scenario) bool { return s.name == name })
 	if at < 0 {
-		t.Fatalf("there is no scenario %q", name)
+		t.Fatalf("unknown scenario %q", name)
 	}
 	w := newWorld(all[at], all[at].deploy.parse())
 	w.trace = &transcript{}
 	r := replay{lines: choicesIn(lines)}
 	if len(r.lines) == 0 {
-		t.Fatal("no line begins with >")
+		t.Fatal("no line begins with \">\"")
 	}
 	for steps := 0; len(w.broken) == 0; steps++ {
 		r.first = true
@@ -47,25 +47,25 @@ func replayFile(t *testing.T, lines []string) {
 			break
 		}
 		if steps > 10_000 {
-			t.Fatal("it does not end")
+			t.Fatal("the exchange does not end")
 		}
 	}
 	for _, what := range w.broken {
 		t.Errorf("%s\n%s", what, w.trace)
 	}
 	if r.taken == 0 {
-		t.Error("none of its choices is there any more")
+		t.Error("the exchange offers none of its choices")
 	}
 }
 
 // replay is an oracle that follows a transcript.
 type replay struct {
 	lines []string
-	first bool // of this advance: what happens next, not how
+	first bool // the next choice is the first of an advance: it selects the event
 	taken int
 }
 
-// number is of an action: another version numbers differently.
+// number matches an action's ID, which may change between versions.
 var number = regexp.MustCompile(` #\d+`)
 
 func choicesIn(lines []string) (choices []string) {

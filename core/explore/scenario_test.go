@@ -9,50 +9,48 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// scenario is one request and its finite world.
+// scenario is one request with a finite environment.
 type scenario struct {
-	name     string
-	deploy   deployment
-	headers  []abi.Header // of the request, pseudo headers included
-	body     string
-	alphabet alphabet
-	own      alphabet // the part of it that this scenario is about: all of that must happen
-	used     map[string]bool
-	// allowed are the models that may be fetched: by the route, the key and the project's policy.
-	entry   []byte // the cached answer, if there is one that is good
-	allowed []string
-	refused []uint64                                // statuses that the request deserves by itself
-	mayName []string                                // further models that may be named in a settlement without having been asked
-	leaves  bool                                    // the caller may leave at any point
-	tamper  func(e *abi.Event, out *abi.StepOutput) // makes the machine a wrong one, to see that it is found; nil: no
-	bare    bool                                    // the host has no memory of its own
-	slow    bool                                    // the host answers nothing at once
-	clock   bool                                    // timeouts, and timers but for ticks, move the clock
-	shared  []byte                                  // what the isolate knows
-	// meanwhile is what the isolate knows from some time on, which may be any; nil: as before.
-	meanwhile []byte
-	maxKept   int // bytes of one unfinished event, beyond the bound of the state
+	name        string
+	deploy      deployment
+	headers     []abi.Header // of the request, pseudo headers included
+	body        string
+	alphabet    alphabet
+	added       alphabet // the choices added by this scenario; each must be used
+	used        map[string]bool
+	entry       []byte                                  // a valid cached response; nil: none
+	allowed     []string                                // models that may be called, by route, key and policy
+	refused     []uint64                                // error statuses that the request itself justifies
+	mayName     []string                                // models that a settle may name without a call
+	disconnects bool                                    // the client may disconnect at any point
+	tamper      func(e *abi.Event, out *abi.StepOutput) // injects a bug into the machine; nil: none
+	bare        bool                                    // the host has no memory
+	slow        bool                                    // the host replies to nothing immediately
+	clock       bool                                    // timeouts and timers, except ticks, advance the clock
+	shared      []byte                                  // the isolate's shared state
+	meanwhile   []byte                                  // a shared state that may replace it at any point; nil: none
+	maxKept     int                                     // bytes of one unfinished event, allowed on top of maxState
 }
 
-// deployment is how the gateway is configured.
+// deployment is a configuration of the gateway.
 type deployment struct {
 	name    string
 	catalog string
 	env     []abi.Header
 }
 
-// alphabet says what may answer an action, by its meaning ("admit reserve", "stream", "cache", …).
+// alphabet lists the possible replies to an action by its meaning ("admit reserve", "stream", "cache", …).
 type alphabet map[string][]choice
 
-// choice is one answer.
+// choice is one possible reply.
 type choice struct {
 	name    string
 	event   abi.Event
-	reply   func(command any) []byte // an object's, to its command; nil: the event's data
-	when    func(command any) bool   // whether it may answer a command; nil: always
-	clean   bool                     // a provider's whole, clean 200
+	reply   func(command any) []byte // computes an object's reply; nil: the event's data
+	when    func(command any) bool   // restricts the choice to some commands; nil: all
+	clean   bool                     // a provider's complete, clean 200
 	script  *script                  // a stream follows this head
-	times   int                      // how often on one path; 0: any number
+	times   int                      // maximum uses on one path; 0: no limit
 	meaning string                   // of its alphabet
 }
 
@@ -61,14 +59,14 @@ type script struct {
 	name   string
 	pieces []piece
 	faults []uint64
-	noEnd  bool // it never just ends
-	bad    bool // it is no answer
+	noEnd  bool // it cannot end early
+	bad    bool // it is not a valid response
 }
 
 type piece struct {
 	name string
 	data []byte
-	ends bool // with this piece the answer is whole and clean
+	ends bool // the response is complete and clean after this piece
 }
 
 func (a alphabet) with(more alphabet) alphabet {
@@ -89,9 +87,9 @@ func (s *scenario) happened(c *choice) {
 	s.used[c.meaning+": "+c.name] = true
 }
 
-// unused are the choices of a scenario's own alphabet that never happened.
+// unused returns the choices of the scenario's added alphabet that never happened.
 func (s *scenario) unused() (names []string) {
-	for meaning, choices := range s.own {
+	for meaning, choices := range s.added {
 		for _, c := range choices {
 			if name := meaning + ": " + c.name; !s.used[name] {
 				names = append(names, name)

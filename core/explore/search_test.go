@@ -1,28 +1,30 @@
 package explore_test
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"strings"
 )
 
-// maxStates is what a scenario may have: one that needs more fails, it is not cut.
+// maxStates is the maximum number of states of a scenario. A scenario with more fails; the search is not truncated.
 const maxStates = 150_000
 
-// node is a state that was found, and how.
+// node is a state and the step that led to it.
 type node struct {
 	from    int32
 	choices string // the oracle's decisions on the way here, one byte each
-	world   *world // until it was expanded
+	world   *world // nil once expanded
 	open    []uint64
 }
 
 type edge struct {
 	from, to int32
-	id       uint64 // of the action that is answered; 0: none
+	id       uint64 // of the action that gets its reply; 0: none
 }
 
-// finding is a violation, and the shortest path to it.
+// finding is a violation with the shortest path to it.
 type finding struct{ what, transcript string }
 
 // search is the exploration of one scenario.
@@ -33,14 +35,14 @@ type search struct {
 	edges    []edge
 	known    map[[sha256.Size]byte]int32
 	ends     int
-	told     map[string]bool // what was told on all paths
+	outcomes map[string]bool // the outcomes of all paths
 	rows     []bool
 	findings []finding
 }
 
 func explore(s *scenario) *search {
 	root := newWorld(s, s.deploy.parse())
-	x := &search{scenario: s, root: root, known: map[[sha256.Size]byte]int32{}, told: map[string]bool{}, rows: root.rows}
+	x := &search{scenario: s, root: root, known: map[[sha256.Size]byte]int32{}, outcomes: map[string]bool{}, rows: root.rows}
 	x.add(root, -1, "", 0)
 	for at := 0; at < len(x.nodes); at++ {
 		x.expand(int32(at))
@@ -52,41 +54,40 @@ func explore(s *scenario) *search {
 			return x
 		}
 	}
-	x.findCircles()
+	x.findCycles()
 	return x
 }
 
-// decisions is an oracle that follows a list, takes the first option beyond it, and notes how many options
-// there were.
+// decisions is an oracle that follows a list, then takes first options, and records the number of options.
 type decisions struct {
-	taken []byte
-	of    []byte
-	at    int
+	taken  []byte
+	counts []byte
+	at     int
 }
 
 func (d *decisions) choose(options []string) int {
 	if d.at == len(d.taken) {
-		d.taken, d.of = append(d.taken, 0), append(d.of, 0)
+		d.taken, d.counts = append(d.taken, 0), append(d.counts, 0)
 	}
-	d.of[d.at] = byte(len(options))
+	d.counts[d.at] = byte(len(options))
 	d.at++
 	return int(d.taken[d.at-1])
 }
 
-// next turns to the next list of decisions; false: all were taken.
+// next advances to the next list of decisions. It returns false after the last one.
 func (d *decisions) next() bool {
-	d.taken, d.of, d.at = d.taken[:d.at], d.of[:d.at], 0
+	d.taken, d.counts, d.at = d.taken[:d.at], d.counts[:d.at], 0
 	for i := len(d.taken) - 1; i >= 0; i-- {
-		if d.taken[i]+1 < d.of[i] {
+		if d.taken[i]+1 < d.counts[i] {
 			d.taken[i]++
-			d.taken, d.of = d.taken[:i+1], d.of[:i+1]
+			d.taken, d.counts = d.taken[:i+1], d.counts[:i+1]
 			return true
 		}
 	}
 	return false
 }
 
-// expand follows everything that may happen in a state.
+// expand follows every option of a state.
 func (x *search) expand(at int32) {
 	w := x.nodes[at].world
 	x.nodes[at].world = nil
@@ -96,7 +97,7 @@ func (x *search) expand(at int32) {
 		id, any := next.advance(d.choose)
 		if !any {
 			x.ends++
-			x.told[fmt.Sprintf("asked %s: %s", w.facts.asked, w.facts.told)] = true
+			x.outcomes[fmt.Sprintf("called %s: %s", cmp.Or(strings.TrimSpace(w.facts.called), "none"), w.facts.outcomes)] = true
 			return
 		}
 		switch {
@@ -113,7 +114,7 @@ func (x *search) expand(at int32) {
 	}
 }
 
-// advance lets one of the options happen; any is false if there is none.
+// advance performs one of the options; any is false if there is none.
 func (w *world) advance(o oracle) (id uint64, any bool) {
 	w.oracle = o
 	options := w.options()
@@ -146,7 +147,7 @@ func (x *search) add(w *world, from int32, choices string, id uint64) {
 	}
 }
 
-// find notes a violation, the first of its kind. The search is in breadth: no path to it is shorter.
+// find records the first violation of a kind. The search is breadth-first, so no path to it is shorter.
 func (x *search) find(what string, from int32, last string) {
 	if slices.ContainsFunc(x.findings, func(f finding) bool { return f.what == what }) {
 		return
@@ -156,11 +157,11 @@ func (x *search) find(what string, from int32, last string) {
 		path = append(path, x.nodes[from].choices)
 	}
 	slices.Reverse(path)
-	x.findings = append(x.findings, finding{what, x.tell(what, path)})
+	x.findings = append(x.findings, finding{what, x.transcribe(what, path)})
 }
 
-// tell walks a path again and writes it down.
-func (x *search) tell(what string, path []string) string {
+// transcribe replays a path and returns its transcript.
+func (x *search) transcribe(what string, path []string) string {
 	w := newWorld(x.scenario, x.root.config)
 	w.trace = &transcript{}
 	w.trace.add("scenario %s", x.scenario.name)

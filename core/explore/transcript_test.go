@@ -5,14 +5,14 @@ import (
 	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
-	story "github.com/postern-ai/postern/internal/transcript"
+	events "github.com/postern-ai/postern/internal/transcript"
 )
 
-// transcript is a path as text: what was chosen (lines that begin with ">"), and under it events and actions.
-// Only the choices matter to a replay.
+// transcript is a path as text: choices in lines that begin with ">", followed by their events and actions. A replay
+// uses only the choices.
 type transcript struct {
 	lines   []string
-	printer story.Printer
+	printer events.Printer
 }
 
 func (t *transcript) add(format string, args ...any) {

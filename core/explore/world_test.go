@@ -11,117 +11,117 @@ import (
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
-// startMs is the clock at a request's arrival: November 21st, 2026, 12:00 UTC.
+// startMs is the time of a request's arrival: November 21, 2026, 12:00 UTC.
 const startMs = 1_795_262_400_000
 
-// oracle decides what is left open: it takes one of the options.
+// oracle resolves a nondeterministic choice: it returns the index of an option.
 type oracle func(options []string) int
 
-// world is one exchange and all that its surroundings remember of it.
+// world is one exchange with the state of its environment.
 type world struct {
 	scenario *scenario
 	config   *config.Config
 	oracle   oracle
-	trace    *transcript // nil: nobody reads it
-	rows     []bool      // that were reached
+	trace    *transcript // nil: no transcript
+	rows     []bool      // the rows reached
 
 	nowMs   uint64
 	state   []byte
 	shared  []byte
 	open    []pending
-	ready   []abi.Event // answers that were there at once
+	ready   []abi.Event // replies that are available immediately
 	buffers []buffer
-	uses    map[string]int // of choices that are bounded
+	uses    map[string]int // uses of choices with a limit
 	facts   facts
-	broken  []string // what was violated
-	stored  []byte   // in the cache
-	sent    []byte   // of a stream, to the caller, but for comments
+	broken  []string // violations
+	stored  []byte   // the cached response
+	sent    []byte   // the stream's bytes sent to the caller, without comments
 }
 
-// pending is an action that is not answered.
+// pending is an action that awaits its reply.
 type pending struct {
 	action  abi.Action
 	meaning string
-	script  *script    // a stream that has begun
-	at      int        // its next piece
-	answer  *abi.Event // that a slow host has
+	script  *script    // the stream in progress
+	at      int        // the index of its next piece
+	reply   *abi.Event // a slow host's reply, not yet delivered
 }
 
 type buffer struct {
 	number  uint64
 	data    []byte
-	fetches []int // during which attempts it was appended to
+	fetches []int // the attempts that appended to it
 }
 
-// answered is how far the caller's answer is.
-type answered uint8
+// progress is the state of the caller's response.
+type progress uint8
 
 const (
-	nothing answered = iota
-	whole
+	none progress = iota
+	complete
 	opened
 	closed
 )
 
-// facts are what the invariants need to know of the past.
+// facts are the parts of the past that the invariants need.
 type facts struct {
-	begun      bool
-	answer     answered
-	left       bool
-	admitted   keymeter.Mode // of the last admission; 0: none yet
-	idem       bool          // that admission began an idempotency record
-	settled    int
-	fetches    int
-	asked      string // the models that were fetched, each after a space
-	clean      bool   // the last fetch brought a whole, clean answer
-	dispatched bool   // a fetch went out under a reservation
-	seen       reasons
-	told       string // what the caller, the meter and the cache were told, in words
+	begun        bool
+	response     progress
+	disconnected bool
+	admitted     keymeter.Mode // of the last admission; 0: none yet
+	idem         bool          // that admission started an idempotency record
+	settled      int
+	fetches      int
+	called       string // the called models, each followed by a space
+	clean        bool   // the last fetch returned a complete, clean response
+	dispatched   bool   // a fetch was sent under a reservation
+	seen         reasons
+	outcomes     string // the outcomes for caller, meter and cache, as text
 }
 
-// reasons are what may justify a refusal.
+// reasons are the observations that justify an error status.
 type reasons uint16
 
 const (
-	sawStranger    reasons = 1 << iota // the key is unknown or inactive
-	sawLimit                           // a window is full, or too much is under way
-	sawNoBudget                        // the Ledger has no more
-	sawOutage                          // a part of ours failed
-	sawBadProvider                     // a provider did not answer well
-	sawSlow                            // a provider took too long
-	sawSealed                          // a project's key did not open
-	sawHit                             // a cached answer was found
-	sawRound                           // the meter was asked again
-	sawRounds                          // and again
+	sawUnknownKey  reasons = 1 << iota // the key is unknown or inactive
+	sawLimit                           // a rate or concurrency limit is reached
+	sawNoBudget                        // the budget is used up
+	sawOutage                          // a dependency of the gateway failed
+	sawBadProvider                     // a provider call failed
+	sawSlow                            // a provider timed out
+	sawSealedKey                       // a project's provider key could not be unsealed
+	sawHit                             // a cached response was found
+	sawRound                           // one more round to the meter or the Ledger was needed
+	sawRounds                          // two more rounds were needed
 )
 
 func (f *facts) encode(w *abi.Writer) {
 	w.Bool(f.begun)
-	w.Uint(uint64(f.answer))
-	w.Bool(f.left)
+	w.Uint(uint64(f.response))
+	w.Bool(f.disconnected)
 	w.Uint(uint64(f.admitted))
 	w.Bool(f.idem)
 	w.Uint(uint64(f.settled))
 	w.Uint(uint64(f.fetches))
-	w.String(f.asked)
+	w.String(f.called)
 	w.Bool(f.clean)
 	w.Bool(f.dispatched)
 	w.Uint(uint64(f.seen))
-	w.String(f.told)
+	w.String(f.outcomes)
 }
 
-func (f *facts) tell(what string) {
-	if f.told != "" {
-		f.told += "; "
+func (f *facts) record(what string) {
+	if f.outcomes != "" {
+		f.outcomes += "; "
 	}
-	f.told += what
+	f.outcomes += what
 }
 
 func newWorld(s *scenario, cfg *config.Config) *world {
 	return &world{scenario: s, config: cfg, nowMs: startMs, shared: s.shared, rows: make([]bool, len(machine.rows()))}
 }
 
-// clone is a world that goes its own way. Contents of buffers are never changed in place.
+// clone returns an independent copy. Contents of buffers are never changed in place, so they are shared.
 func (w *world) clone() *world {
 	c := *w
 	c.open, c.buffers, c.ready = slices.Clone(w.open), slices.Clone(w.buffers), nil
@@ -144,13 +144,13 @@ func (w *world) violate(format string, args ...any) {
 	w.broken = append(w.broken, fmt.Sprintf(format, args...))
 }
 
-// key is the world's identity: two worlds with one key have one future.
+// key identifies the world's state: worlds with equal keys have equal futures.
 func (w *world) key() [sha256.Size]byte {
 	var b abi.Writer
 	b.Buf = make([]byte, 0, 4096)
 	switch {
 	case w.scenario.clock:
-		b.Bytes(w.state) // what is left of the request's time is in it
+		b.Bytes(w.state) // it includes the request's remaining time
 	case w.facts.begun:
 		b.Bytes(machine.canonical(w.config, w.state))
 	}
@@ -166,9 +166,9 @@ func (w *world) key() [sha256.Size]byte {
 		if p.script != nil {
 			b.String(p.script.name)
 		}
-		if p.answer != nil {
-			b.Bytes(p.answer.Data)
-			b.Uint(p.answer.Code)
+		if p.reply != nil {
+			b.Bytes(p.reply.Data)
+			b.Uint(p.reply.Code)
 		}
 	}
 	w.facts.encode(&b)

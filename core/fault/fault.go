@@ -1,10 +1,10 @@
-// Package fault is the one table of errors that callers see: status, code and text. Callers
-// may compare the texts: they do not change.
+// Package fault is the table of all errors that callers see: status, code and text. Codes are stable. Programs
+// should compare codes, not texts.
 package fault
 
 import "github.com/postern-ai/postern/core/jsontext"
 
-// Fault is one row of the table.
+// Fault is one row of the error table.
 type Fault struct {
 	Status uint64
 	Code   string
@@ -15,23 +15,26 @@ var (
 	InvalidRequest     = Fault{400, "invalid_request", "Invalid request"}
 	MissingKey         = Fault{401, "missing_api_key", "Missing API key"}
 	InvalidKey         = Fault{401, "invalid_api_key", "Invalid or inactive API key"}
-	WrongToken         = Fault{401, "wrong_token", "Wrong token"}
+	MissingAdmin       = Fault{401, "missing_api_key", "Missing admin token"}
+	InvalidAdmin       = Fault{401, "invalid_api_key", "Invalid admin token or expired session"}
+	WrongToken         = Fault{401, "wrong_token", "Invalid token"}
 	BudgetExceeded     = Fault{402, "budget_exceeded", "Budget exceeded"}
 	Forbidden          = Fault{403, "insufficient_permissions", "API key lacks required permissions"}
 	ModelForbidden     = Fault{403, "model_not_allowed", "API key lacks required permissions"}
-	CrossOrigin        = Fault{403, "cross_origin", "Cross-origin request refused"}
+	ViewerForbidden    = Fault{403, "insufficient_permissions", "Viewers cannot make changes"}
+	CrossOrigin        = Fault{403, "cross_origin", "Request origin missing or not allowed"}
 	NotFound           = Fault{404, "not_found", "Not found"}
 	UnknownModel       = Fault{404, "model_not_found", "Unknown model"}
 	MethodNotAllowed   = Fault{405, "method_not_allowed", "Method not allowed"}
-	Conflict           = Fault{409, "conflict", "Changed by somebody else"}
-	NoMasterKey        = Fault{409, "no_master_key", "No master key is configured"}
-	IdempotencyRunning = Fault{409, "idempotency_in_progress", "Idempotent request in progress"}
-	Unreplayable       = Fault{409, "idempotency_not_replayable", "Idempotent answer too large to replay"}
+	Conflict           = Fault{409, "conflict", "Modified by another request; reload and try again"}
+	NoMasterKey        = Fault{409, "no_master_key", "No master key is configured; set POSTERN_MASTER_KEYS"}
+	IdempotencyRunning = Fault{409, "idempotency_in_progress", "A request with this Idempotency-Key is in progress"}
+	Unreplayable       = Fault{409, "idempotency_not_replayable", "Response too large to replay; use a new Idempotency-Key"}
 	BodyTooLarge       = Fault{413, "request_too_large", "Request too large"}
 	UnsupportedType    = Fault{415, "unsupported_media_type", "Unsupported media type"}
 	IdempotencyReused  = Fault{422, "idempotency_key_reused", "Idempotency key reused"}
 	RejectedRequest    = Fault{400, "provider_rejected", "The provider rejected the request"}
-	TooLong            = Fault{400, "context_length_exceeded", "The request is longer than the model's context"}
+	TooLong            = Fault{400, "context_length_exceeded", "The request exceeds the model's context length"}
 	Filtered           = Fault{400, "content_filter", "The provider's content filter rejected the request"}
 	RateLimited        = Fault{429, "rate_limit_exceeded", "Rate limit exceeded"}
 	Internal           = Fault{500, "internal_error", "Internal error"}
@@ -41,15 +44,16 @@ var (
 	ProviderBusy       = Fault{502, "provider_rate_limited", "Provider error"}
 	ProviderAnswer     = Fault{502, "provider_invalid_response", "Provider error"}
 	Unavailable        = Fault{503, "service_unavailable", "Service unavailable"}
-	NoProvider         = Fault{503, "no_provider_available", "Service unavailable"}
-	AdminOff           = Fault{503, "admin_not_configured", "Admin API is not configured"}
+	NoProvider         = Fault{503, "no_provider_available", "No provider available for this model"}
+	AdminOff           = Fault{503, "admin_not_configured", "Admin API is disabled; set POSTERN_ADMIN_TOKEN to at least 16 characters"}
 	ProviderTimeout    = Fault{504, "provider_timeout", "Provider timeout"}
 )
 
-// Detail says what is wrong with one field of a request.
+// Detail is a problem with one field of a request. Message continues a sentence that starts with Field:
+// "temperature" and "must be a number between 0 and 2, got 3".
 type Detail struct{ Field, Message string }
 
-// Append writes the error's body: {"error","code","requestId"} and, if there are any, details.
+// Append appends the error body: {"error","code","requestId"}, and "details" unless there are none.
 func (f Fault) Append(dst []byte, requestID string, details []Detail) []byte {
 	before, after := f.Halves()
 	dst = append(dst, before...)
@@ -71,7 +75,7 @@ func (f Fault) Append(dst []byte, requestID string, details []Detail) []byte {
 	return append(dst, `]}`...)
 }
 
-// Halves is the body without details, before and after the request id.
+// Halves returns the body without details, split at the request ID.
 func (f Fault) Halves() (before, after string) {
 	return `{"error":"` + f.Text + `","code":"` + f.Code + `","requestId":"`, `"}`
 }

@@ -1,9 +1,10 @@
-// Package hmac is HMAC with SHA-256 (RFC 2104). The standard library's imports more than the core may.
+// Package hmac is HMAC with SHA-256 (RFC 2104). The standard library's package has imports that the core must
+// not use.
 package hmac
 
 import "crypto/sha256"
 
-// SHA256 is the code of a message.
+// SHA256 returns the authentication code of a message.
 func SHA256(key []byte, message string) []byte {
 	var pad [sha256.BlockSize]byte
 	if len(key) > len(pad) {

@@ -15,7 +15,7 @@ func TestSHA256(t *testing.T) {
 		h := hmac.New(sha256.New, key)
 		h.Write([]byte(message))
 		if got := ours.SHA256(key, message); string(got) != string(h.Sum(nil)) {
-			t.Errorf("a key of %d bytes gives %x", n, got)
+			t.Errorf("key of %d bytes: %x, want %x", n, got, h.Sum(nil))
 		}
 	}
 }

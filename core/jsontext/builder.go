@@ -2,20 +2,20 @@ package jsontext
 
 import "strconv"
 
-// Spelled is the inside of a JSON string as it stands between its quotes, escapes and all. What comes from
-// one JSON text and goes into another is carried so: never unescaped, never escaped again.
-type Spelled string
+// Escaped is the content of a JSON string without its quotes, still escaped. Texts that move from one JSON
+// document to another stay in this form, so that they are never unescaped and escaped again.
+type Escaped string
 
-// Inside is the Spelled of a checked JSON string with its quotes; of anything else it is empty.
-func Inside(raw string) Spelled {
+// Inside returns the content of a checked, quoted JSON string. For other input it is empty.
+func Inside(raw string) Escaped {
 	if len(raw) < 2 || raw[0] != '"' {
 		return ""
 	}
-	return Spelled(raw[1 : len(raw)-1])
+	return Escaped(raw[1 : len(raw)-1])
 }
 
-// Plain is what a Spelled stands for.
-func (s Spelled) Plain() string {
+// Plain returns the unescaped text.
+func (s Escaped) Plain() string {
 	for i := 0; i < len(s); i++ {
 		if s[i] == '\\' {
 			return string(Unescape(make([]byte, 0, len(s)), []byte(s)))
@@ -24,20 +24,20 @@ func (s Spelled) Plain() string {
 	return string(s)
 }
 
-// Spell is how a plain text is written.
-func Spell(plain string) Spelled {
+// Escape escapes a plain text.
+func Escape(plain string) Escaped {
 	if plainPrefix(plain) == len(plain) {
-		return Spelled(plain)
+		return Escaped(plain)
 	}
 	quoted := AppendString(make([]byte, 0, len(plain)+16), plain)
-	return Spelled(quoted[1 : len(quoted)-1])
+	return Escaped(quoted[1 : len(quoted)-1])
 }
 
-// Builder writes JSON into B. It puts the commas: before a value or a key, unless something was just opened
-// or a key awaits its value.
+// Builder appends JSON to B. It adds the comma before a value or a key, except after an opening bracket and
+// between a key and its value.
 type Builder struct{ B []byte }
 
-// Open starts an object or an array: '{' or '['.
+// Open begins an object or an array: '{' or '['.
 //
 //go:noinline
 func (b *Builder) Open(c byte) {
@@ -45,10 +45,10 @@ func (b *Builder) Open(c byte) {
 	b.B = append(b.B, c)
 }
 
-// Close ends it: '}' or ']'.
+// Close ends an object or an array: '}' or ']'.
 func (b *Builder) Close(c byte) { b.B = append(b.B, c) }
 
-// Key writes a member's name, plain ASCII, and its colon.
+// Key writes a member name and its colon. The name must be ASCII that needs no escapes.
 //
 //go:noinline
 func (b *Builder) Key(name string) {
@@ -56,7 +56,7 @@ func (b *Builder) Key(name string) {
 	b.B = append(append(append(b.B, '"'), name...), '"', ':')
 }
 
-// KeyText writes a member's name that is any text, such as a caller's.
+// KeyText writes a member name that may be any text, such as one that a caller chose.
 //
 //go:noinline
 func (b *Builder) KeyText(name string) {
@@ -64,7 +64,7 @@ func (b *Builder) KeyText(name string) {
 	b.B = append(AppendString(b.B, name), ':')
 }
 
-// Raw writes a value that is JSON already.
+// Raw writes a value that is already JSON.
 //
 //go:noinline
 func (b *Builder) Raw(json string) {
@@ -72,15 +72,15 @@ func (b *Builder) Raw(json string) {
 	b.B = append(b.B, json...)
 }
 
-// Text writes a string that is spelled already.
+// Text writes a string that is already escaped.
 //
 //go:noinline
-func (b *Builder) Text(text Spelled) {
+func (b *Builder) Text(text Escaped) {
 	b.comma()
 	b.B = append(append(append(b.B, '"'), text...), '"')
 }
 
-// String writes a plain text.
+// String writes a plain text as a JSON string.
 //
 //go:noinline
 func (b *Builder) String(plain string) {
@@ -102,7 +102,7 @@ func (b *Builder) Bool(v bool) {
 	b.B = strconv.AppendBool(b.B, v)
 }
 
-// Member writes a name and a value that is JSON already; nothing if the value is empty.
+// Member writes a name and a value that is already JSON. It writes nothing if the value is empty.
 //
 //go:noinline
 func (b *Builder) Member(name, json string) {
@@ -112,10 +112,10 @@ func (b *Builder) Member(name, json string) {
 	}
 }
 
-// TextMember writes a name and a string that is spelled already; nothing if it is empty.
+// TextMember writes a name and a string that is already escaped. It writes nothing if the string is empty.
 //
 //go:noinline
-func (b *Builder) TextMember(name string, text Spelled) {
+func (b *Builder) TextMember(name string, text Escaped) {
 	if text != "" {
 		b.Key(name)
 		b.Text(text)

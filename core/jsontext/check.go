@@ -1,19 +1,20 @@
-// Package jsontext checks JSON that came from outside, before gjson reads it, and writes JSON.
+// Package jsontext validates JSON from outside before gjson reads it, and writes JSON.
 //
-// gjson's validator accepts invalid UTF-8, recurses without a limit, and gjson returns the first of two
-// equal keys where other parsers return the last: what one side has checked, the other would not obey. So
-// one pass, without recursion, refuses all of that.
+// gjson's validator accepts invalid UTF-8 and recurses without a limit. For duplicate keys, gjson returns the
+// first value and other parsers the last, so a provider could see a value other than the one that Postern
+// checked. Check rejects all of that in one pass without recursion.
 package jsontext
 
 import (
 	"slices"
+	"strconv"
 	"unicode/utf8"
 )
 
-// MaxDepth is how deep arrays and objects may nest.
+// MaxDepth is the maximum nesting depth of arrays and objects.
 const MaxDepth = 100
 
-// Problem says why a text was refused; OK that it was not.
+// Problem is the reason why a text is rejected, or OK.
 type Problem uint8
 
 const (
@@ -24,7 +25,7 @@ const (
 	DuplicateKey
 )
 
-// String is the message for the caller.
+// String returns the error message for the caller.
 func (p Problem) String() string {
 	switch p {
 	case BadUTF8:
@@ -32,12 +33,31 @@ func (p Problem) String() string {
 	case TooDeep:
 		return "must not nest deeper than 100 levels"
 	case DuplicateKey:
-		return "must not have the same key twice in an object"
+		return "must not have duplicate keys in an object"
 	}
 	return "must be valid JSON"
 }
 
-// scanner is one pass over a text.
+// Finding is the first problem of a text. It is the zero value for a valid text.
+type Finding struct {
+	Problem Problem
+	At      int     // byte offset of the problem; the text's length if it ends too early
+	Key     Escaped // the key that an object has twice, for DuplicateKey
+}
+
+// Message returns the error message for the caller, with the position for Syntax and BadUTF8. quote returns a key for
+// an error message.
+func (f *Finding) Message(quote func(string) string) string {
+	switch f.Problem {
+	case TooDeep:
+		return f.Problem.String()
+	case DuplicateKey:
+		return "must not have the key " + quote(f.Key.Plain()) + " twice in one object"
+	}
+	return f.Problem.String() + "; the error is at byte " + strconv.Itoa(f.At)
+}
+
+// scanner is the state of one pass over a text.
 type scanner struct {
 	data  []byte
 	at    int
@@ -45,14 +65,33 @@ type scanner struct {
 	first [MaxDepth]int  // where the open levels' keys start in keys
 	depth int
 	keys  []span
+	twice span // the duplicate key
 }
 
-// span is where a key stands, without its quotes.
+// span is the position of a key, without its quotes.
 type span struct{ start, end int }
 
-// Check says whether data is one JSON value that every parser understands in the same way.
+// Check validates that data is one JSON value that every parser reads in the same way.
 func Check(data []byte) Problem {
 	s := scanner{data: data}
+	return s.check()
+}
+
+// Examine is Check with the place of the problem.
+func Examine(data []byte) Finding {
+	s := scanner{data: data}
+	f := Finding{Problem: s.check()}
+	switch f.Problem {
+	case OK:
+	case DuplicateKey:
+		f.At, f.Key = s.twice.start-1, Escaped(data[s.twice.start:s.twice.end])
+	default:
+		f.At = s.at
+	}
+	return f
+}
+
+func (s *scanner) check() Problem {
 	for {
 		s.space()
 		opened, p := s.value()
@@ -86,8 +125,8 @@ func (s *scanner) space() {
 	}
 }
 
-// value reads a scalar, or an array's or object's start; opened says that a value (an element, or a
-// member's value, its key being read already) comes next.
+// value reads a scalar or the start of an array or object. opened means that a value comes next: an element, or
+// the value of a member whose key has been read.
 func (s *scanner) value() (opened bool, p Problem) {
 	switch c := s.peek(); {
 	case c == '"':
@@ -143,7 +182,7 @@ func (s *scanner) key() Problem {
 	return OK
 }
 
-// after reads what follows a value: the ends of levels, then a comma, or the end of the text.
+// after reads the closing brackets after a value, and then a comma or the end of the text.
 func (s *scanner) after() (done bool, p Problem) {
 	for {
 		s.space()
@@ -265,8 +304,8 @@ func (s *scanner) escape() Problem {
 	return Syntax
 }
 
-// plainLength is how many bytes at the start are printable ASCII other than quote and backslash. It takes
-// eight at a time: prompts are long, and this is where a body's time goes.
+// plainLength returns the number of leading bytes that are printable ASCII except quote and backslash. It
+// checks eight bytes at a time, because most of the time for a body is spent here.
 func plainLength(b []byte) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	n := 0
@@ -275,8 +314,8 @@ func plainLength(b []byte) int {
 		w := uint64(c[0]) | uint64(c[1])<<8 | uint64(c[2])<<16 | uint64(c[3])<<24 |
 			uint64(c[4])<<32 | uint64(c[5])<<40 | uint64(c[6])<<48 | uint64(c[7])<<56
 		quote, backslash := w^(ones*'"'), w^(ones*'\\')
-		// A high bit where a byte is not ASCII, below 0x20, a quote or a backslash. Borrows can only raise
-		// bits above the first such byte, so "none" is exact.
+		// A high bit is set for each byte that is not ASCII, below 0x20, a quote or a backslash. Borrows set
+		// further bits only above the first such byte, so a result of 0 is exact.
 		if (w|(w-ones*0x20)|(quote-ones)|(backslash-ones))&highs != 0 {
 			break
 		}
@@ -288,7 +327,8 @@ func plainLength(b []byte) int {
 	return n
 }
 
-// duplicate says whether two of the keys from first on are the same text.
+// duplicate reports whether any two keys from index first onward are equal after unescaping. It sets twice to one of
+// them.
 func (s *scanner) duplicate(first int) bool {
 	keys := s.keys[first:]
 	const few = 12
@@ -296,6 +336,7 @@ func (s *scanner) duplicate(first int) bool {
 		for i := range keys {
 			for j := range keys[:i] {
 				if s.compare(keys[i], keys[j]) == 0 {
+					s.twice = keys[i]
 					return true
 				}
 			}
@@ -305,14 +346,15 @@ func (s *scanner) duplicate(first int) bool {
 	slices.SortFunc(keys, s.compare)
 	for i := 1; i < len(keys); i++ {
 		if s.compare(keys[i-1], keys[i]) == 0 {
+			s.twice = keys[i]
 			return true
 		}
 	}
 	return false
 }
 
-// compare orders keys by what they stand for. It allocates nothing: a body of escaped keys would make a sort
-// with copies take hundreds of megabytes.
+// compare orders keys by their unescaped text. It does not allocate: sorting copies of a large body's keys
+// would take hundreds of megabytes.
 func (s *scanner) compare(a, b span) int {
 	x, y := s.data[a.start:a.end], s.data[b.start:b.end]
 	for len(x) > 0 && len(y) > 0 {

@@ -17,7 +17,7 @@ func nested(open, inside, end string, depth int) string {
 	return strings.Repeat(open, depth) + inside + strings.Repeat(end, depth)
 }
 
-// keysObject is an object of n members, whose keys name makes.
+// keysObject returns an object with n members. name returns their keys.
 func keysObject(n int, name func(int) string) string {
 	var b strings.Builder
 	for i := range n {
@@ -109,7 +109,7 @@ var checks = []struct {
 	{`{"é":1,"\u00e9":2}`, jsontext.DuplicateKey},
 	{`{"e\u0301":1,"\u00e9":2}`, jsontext.OK},
 	{`{"😀":1,"\uD83D\ude00":2}`, jsontext.DuplicateKey},
-	{`{"\ud800":1,"\udfff":2}`, jsontext.DuplicateKey}, // readers make U+FFFD of both
+	{`{"\ud800":1,"\udfff":2}`, jsontext.DuplicateKey}, // both are read as U+FFFD
 	{`{"\u0000":1,"":2}`, jsontext.OK},
 	{keysObject(13, func(i int) string { return fmt.Sprint("k", i) }), jsontext.OK},
 	{keysObject(13, func(i int) string { return fmt.Sprint("k", i%12) }), jsontext.DuplicateKey},
@@ -126,7 +126,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckAlignment moves every interesting byte through all positions of the eight that are read at once.
+// TestCheckAlignment puts every special byte at all positions of the eight bytes that are checked together.
 func TestCheckAlignment(t *testing.T) {
 	for before := range 20 {
 		for after := range 10 {
@@ -145,7 +145,7 @@ func TestCheckAlignment(t *testing.T) {
 	}
 }
 
-func TestProblemsSayWhatIsWrong(t *testing.T) {
+func TestProblemMessages(t *testing.T) {
 	seen := map[string]bool{}
 	for p := jsontext.Syntax; p <= jsontext.DuplicateKey; p++ {
 		if text := p.String(); seen[text] || !strings.HasPrefix(text, "must ") {
@@ -156,10 +156,10 @@ func TestProblemsSayWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestManyKeysStayFast: four megabytes of keys, in every spelling that could make comparing them slow.
+// TestManyKeysStayFast checks four megabytes of keys, in forms that could make comparing them slow.
 func TestManyKeysStayFast(t *testing.T) {
 	const size = 4_000_000
-	mixed := func(i int) int { return i * 2654435761 & 0xffffff } // an order that no sort likes better than others
+	mixed := func(i int) int { return i * 2654435761 & 0xffffff } // a pseudo-random order
 	for name, object := range map[string]string{
 		"in order":      keysObject(size/14, func(i int) string { return fmt.Sprintf("%06x", i) }),
 		"mixed":         keysObject(size/17, func(i int) string { return fmt.Sprintf("%06x", mixed(i)) }),
@@ -179,8 +179,8 @@ func TestManyKeysStayFast(t *testing.T) {
 	}
 }
 
-// reference is what the standard library's decoder says of a valid text: how deep it nests, and whether an
-// object has a key twice.
+// reference returns the nesting depth of a valid text and whether an object has a duplicate key, by the standard
+// library's decoder.
 func reference(data []byte) (depth int, duplicate bool) {
 	type level struct {
 		keys  map[string]bool // nil in an array
@@ -253,4 +253,25 @@ func FuzzCheck(f *testing.F) {
 			t.Errorf("%q: %d; valid JSON, %d deep, duplicate %v, UTF-8 %v", data, got, depth, duplicate, utf8.Valid(data))
 		}
 	})
+}
+
+func TestExamineLocatesTheProblem(t *testing.T) {
+	many := `{"k00":0,"k01":1,"k02":2,"k03":3,"k04":4,"k05":5,"k06":6,"k07":7,"k08":8,"k09":9,"k10":10,"k11":11,"k\u0030\u0030":0}`
+	for text, want := range map[string]string{
+		`{"a":1,}`:                               "must be valid JSON; the error is at byte 7",
+		`{"a":1`:                                 "must be valid JSON; the error is at byte 6",
+		``:                                       "must be valid JSON; the error is at byte 0",
+		"{\"a\":\"\xff\"}":                       "must be valid UTF-8; the error is at byte 6",
+		`{"a":{"b":1,"b":2}}`:                    `must not have the key <b> twice in one object`,
+		many:                                     `must not have the key <k00> twice in one object`,
+		strings.Repeat("[", jsontext.MaxDepth+1): "must not nest deeper than 100 levels",
+	} {
+		found := jsontext.Examine([]byte(text))
+		if got := found.Message(func(key string) string { return "<" + key + ">" }); got != want {
+			t.Errorf("%.40s:\ngot  %s\nwant %s", text, got, want)
+		}
+	}
+	if found := jsontext.Examine([]byte(`{"a":1}`)); found != (jsontext.Finding{}) {
+		t.Errorf("a valid text: %v", found)
+	}
 }

@@ -2,8 +2,8 @@ package jsontext
 
 import "unicode/utf8"
 
-// AppendString writes a JSON string. Invalid UTF-8 becomes U+FFFD; "<", ">" and "&" are left as they are,
-// U+2028 and U+2029 are escaped, for those who paste JSON into JavaScript.
+// AppendString appends a text as a JSON string. Invalid UTF-8 becomes U+FFFD. U+2028 and U+2029 are escaped, so
+// that the JSON is also valid in JavaScript source; "<", ">" and "&" are not.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	for i := 0; i < len(s); {
@@ -55,7 +55,7 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
 
-// Unescape appends what the inside of a checked JSON string stands for. A lone surrogate becomes U+FFFD.
+// Unescape appends the unescaped content of a checked JSON string. A lone surrogate becomes U+FFFD.
 func Unescape(dst, inside []byte) []byte {
 	for len(inside) > 0 {
 		if c := inside[0]; c != '\\' {
@@ -69,7 +69,7 @@ func Unescape(dst, inside []byte) []byte {
 	return dst
 }
 
-// nextRune takes the first character off the inside of a checked JSON string.
+// nextRune decodes the first character of a checked JSON string's content and returns the rest.
 func nextRune(inside []byte) (rune, []byte) {
 	c := inside[0]
 	if c != '\\' {
@@ -97,7 +97,7 @@ func nextRune(inside []byte) (rune, []byte) {
 	return rune(c), inside
 }
 
-// nextUnit takes four digits, and with a high surrogate the low one that follows it.
+// nextUnit decodes the four digits of a \u escape and, for a high surrogate, the low surrogate that follows.
 func nextUnit(inside []byte) (rune, []byte) {
 	r, _ := hex4(inside)
 	inside = inside[4:]

@@ -19,12 +19,12 @@ func TestJSONTestSuite(t *testing.T) {
 	for _, d := range documents {
 		accepted := jsontext.Check([]byte(d.Input)) == jsontext.OK
 		if accepted != d.Valid() && !d.Either() {
-			t.Errorf("%s: accepted is %v: %.100q", d.Name, accepted, d.Input)
+			t.Errorf("%s: accepted is %v, want %v: %.100q", d.Name, accepted, d.Valid(), d.Input)
 		}
 		counts[d.Valid()]++
 	}
 	if counts[true] != 93 || counts[false] < 225 {
-		t.Errorf("the suite has %d documents to accept and %d others", counts[true], counts[false])
+		t.Errorf("the suite has %d valid documents and %d others", counts[true], counts[false])
 	}
 }
 
@@ -35,12 +35,12 @@ func TestDuplicateKeysOfTheSuite(t *testing.T) {
 	}
 	for _, d := range documents {
 		if strings.HasPrefix(d.Name, "y_object_duplicated_key") && jsontext.Check([]byte(d.Input)) != jsontext.DuplicateKey {
-			t.Errorf("%s was not refused for its keys", d.Name)
+			t.Errorf("%s was not rejected for its duplicate keys", d.Name)
 		}
 	}
 }
 
-// naughty is the list, and what it lacks.
+// naughty returns the suite's naughty strings, the first 256 characters and other special ones.
 func naughty(t testing.TB) []string {
 	texts, err := suite.Naughty()
 	if err != nil {
@@ -62,7 +62,7 @@ func checkRoundTrip(t *testing.T, text string) {
 	t.Helper()
 	written := jsontext.AppendString([]byte("before"), text)[len("before"):]
 	if jsontext.Check(written) != jsontext.OK {
-		t.Errorf("%q was written as %s, which is refused", text, written)
+		t.Errorf("%q was written as %s, which Check rejects", text, written)
 		return
 	}
 	text = strings.ToValidUTF8(strings.ReplaceAll(text, "\ufffd", "?"), "?")
@@ -72,7 +72,7 @@ func checkRoundTrip(t *testing.T, text string) {
 		t.Errorf("%q: %v", text, err)
 	}
 	theirs = strings.ReplaceAll(theirs, "\ufffd", "?")
-	// ToValidUTF8 makes one mark of several bad bytes.
+	// ToValidUTF8 replaces a run of invalid bytes by one mark.
 	squeeze := func(s string) string {
 		for strings.Contains(s, "??") {
 			s = strings.ReplaceAll(s, "??", "?")
@@ -80,10 +80,10 @@ func checkRoundTrip(t *testing.T, text string) {
 		return s
 	}
 	if ours != theirs || squeeze(ours) != squeeze(text) {
-		t.Errorf("%q came back as %q, by the standard library as %q", text, ours, theirs)
+		t.Errorf("%q was unescaped as %q, by the standard library as %q", text, ours, theirs)
 	}
 	if strings.ContainsAny(string(written), "\u2028\u2029") {
-		t.Errorf("%q: %s holds a line separator", text, written)
+		t.Errorf("%q: %s contains an unescaped line separator", text, written)
 	}
 }
 
@@ -121,23 +121,23 @@ func TestUnescape(t *testing.T) {
 		strings.Repeat(`\\`, 50) + `n`: strings.Repeat(`\`, 50) + "n",
 	} {
 		if got := string(jsontext.Unescape([]byte("-"), []byte(inside))); got != "-"+want {
-			t.Errorf("%s became %q, want %q", inside, got, want)
+			t.Errorf("%s was unescaped as %q, want %q", inside, got, want)
 		}
 		var theirs string
 		if err := json.Unmarshal([]byte(`"`+inside+`"`), &theirs); err != nil || theirs != want {
-			t.Errorf("%s: the standard library says %q, %v", inside, theirs, err)
+			t.Errorf("%s: the standard library returns %q, %v", inside, theirs, err)
 		}
 	}
 }
 
-// TestUnescapeEveryUnit goes through all 65,536 code units, alone and in all spellings of a digit.
+// TestUnescapeEveryUnit tests all 65,536 code units alone, with lower-case and upper-case digits.
 func TestUnescapeEveryUnit(t *testing.T) {
 	for unit := range 0x10000 {
 		for _, form := range []string{`\u%04x`, `\u%04X`} {
 			inside := fmt.Sprintf(form, unit)
-			want := string(rune(unit)) // of a surrogate it makes U+FFFD too
+			want := string(rune(unit)) // U+FFFD for a surrogate
 			if got := string(jsontext.Unescape(nil, []byte(inside))); got != want {
-				t.Fatalf("%s became %q, want %q", inside, got, want)
+				t.Fatalf("%s was unescaped as %q, want %q", inside, got, want)
 			}
 		}
 	}

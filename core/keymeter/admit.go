@@ -190,8 +190,8 @@ func (m *meter) reserve(want, minimum int64, final bool) AdmitReply {
 	return reply
 }
 
-// acceptGrant raises the slice to the granted total. It runs before any check can reject the request; the grant then
-// serves the next request.
+// acceptGrant raises the slice to the granted total. It runs before the checks: if they reject the request, the grant
+// is kept for the next one.
 func (c *call) acceptGrant(g Grant) {
 	m := c.m
 	if g.Epoch == 0 {
@@ -228,7 +228,7 @@ func (c *call) applyAdmission(a *Admit, limits config.Limits, reserved int64) {
 		c.addRecent(a)
 	case ModeReserve:
 		m.reservations = append(m.reservations, reservation{
-			a.RequestID, m.lastMs, m.lastMs + a.ExpiresMs, m.slice.period, reserved, a.Model, a.Idempotency,
+			a.RequestID, m.lastMs, m.lastMs + a.LifetimeMs, m.slice.period, reserved, a.Model, a.Idempotency,
 		})
 	}
 }
@@ -251,7 +251,7 @@ func (c *call) beginIdempotency(a *Admit) {
 	if row, ok := c.row(key); ok {
 		c.cancelForget(key, row)
 	}
-	i := idem{bodyHash: a.BodyHash, requestID: a.RequestID, expiresMs: c.in.NowMs + a.ExpiresMs, forgetMs: c.scheduleForget(key)}
+	i := idem{bodyHash: a.BodyHash, requestID: a.RequestID, expiresMs: c.in.NowMs + a.LifetimeMs, forgetMs: c.scheduleForget(key)}
 	c.put(key, abi.EncodeFields(0, 128, i.fields))
 }
 

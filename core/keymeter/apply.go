@@ -216,7 +216,7 @@ func (c *call) report(batch []byte) {
 	c.put(abi.OutboxKey(c.m.outSeq), d.Encode())
 }
 
-// forget deletes the rows that are due, and computes when the next one is.
+// forget deletes the rows that are due, and computes when the next one is due.
 func (c *call) forget() {
 	c.m.nextForgetMs = 0
 	for _, row := range c.in.Rows {
@@ -272,8 +272,8 @@ func (c *call) flush(f *Flush) FlushReply {
 const idleMs = 60_000
 
 // returnUnused returns the free part of the slice to the Ledger by starting a new epoch, if the slice is recalled or
-// the key is idle. A recall also starts an epoch if nothing is free but the Ledger has granted another amount than the
-// meter holds: a grant was lost or is in flight, and the Ledger counts it until it learns of a new epoch.
+// the key is idle. A recall also starts an epoch if nothing is free but the Ledger has granted a different amount from
+// what the meter holds: a grant was lost or is in flight, and the Ledger counts it until it learns of a new epoch.
 func (c *call) returnUnused(f *Flush) (newEpoch, closed bool) {
 	s := &c.m.slice
 	closed = s.live && len(c.m.reservations) == 0 && c.m.lastUsedMs+idleMs <= c.in.NowMs

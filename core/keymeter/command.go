@@ -57,10 +57,10 @@ type Admit struct {
 	AmountPico int64  // ModeReserve: the amount to reserve
 	LeastPico  int64  // the smallest sufficient amount, if the budget has no more; 0: AmountPico
 	Final      bool   // the Ledger has no more: reserve the rest of the slice if it is at least LeastPico
-	ExpiresMs  uint64 // lifetime of the reservation and of an idempotency record in progress, from the admission
+	LifetimeMs uint64 // lifetime of the reservation and of an idempotency record in progress, from the admission
 	Grant      Grant  // from the Ledger, after a reply that was Short
-	// Idempotency is the SHA-256 of the caller's Idempotency-Key, empty without one. BodyHash is that of the
-	// request's path and body.
+	// Idempotency is the SHA-256 of the caller's Idempotency-Key, empty without one. BodyHash identifies the request: the
+	// exchange's cache key, or the SHA-256 of an invalid body.
 	Idempotency string
 	BodyHash    string
 	Trace       Trace // ModeHit and ModeCount, whose requests are complete at admission
@@ -77,7 +77,7 @@ func (c *Admit) fields(f *abi.Fields) {
 	f.Int(&c.AmountPico)
 	f.Int(&c.LeastPico)
 	f.Bool(&c.Final)
-	f.Uint(&c.ExpiresMs)
+	f.Uint(&c.LifetimeMs)
 	c.Grant.Fields(f)
 	f.String(&c.Idempotency)
 	f.String(&c.BodyHash)
@@ -131,10 +131,10 @@ const (
 	Unknown            Verdict = 2  // the key does not exist or was removed; Extend: no such reservation
 	Stale              Verdict = 3  // the exchange used an old key record; Record is the newer one
 	RateLimited        Verdict = 4  // a window has no room; see Windows and RetryMs
-	Short              Verdict = 5  // the slice is too small: send a ledger.Grant with Period to LeastPico, then repeat
+	Short              Verdict = 5  // the slice is too small: send a ledger.Grant with the fields Period through LeastPico, then repeat
 	Replay             Verdict = 6  // the idempotency key was used before; Answer is the stored response
 	Running            Verdict = 7  // the first request with the idempotency key is in progress
-	Mismatch           Verdict = 8  // the idempotency key was used with another path or body
+	Mismatch           Verdict = 8  // the idempotency key was used with a different request
 	Unreplayable       Verdict = 9  // the response to the first request was too large to store
 	ConcurrencyLimited Verdict = 10 // too many concurrent requests of the key
 	Inactive           Verdict = 11 // the key is deactivated or expired
@@ -158,8 +158,8 @@ func WindowFields(f *abi.Fields, w *Window) {
 	f.Uint(&w.ResetMs)
 }
 
-// AdmitReply is the reply to Admit and Extend. Period to LeastPico are set if the verdict is Short: they are the fields
-// of the ledger.Grant to send.
+// AdmitReply is the reply to Admit and Extend. Period through LeastPico are set if the verdict is Short: they are the
+// fields of the ledger.Grant to send.
 type AdmitReply struct {
 	Verdict      Verdict
 	Record       []byte // Stale

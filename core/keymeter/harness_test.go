@@ -79,7 +79,7 @@ func (k *key) admit(a keymeter.Admit) keymeter.AdmitReply {
 		k.count++
 		a.RequestID = fmt.Sprint("req_", k.count)
 	}
-	a.Version, a.Model, a.ExpiresMs = 1<<40, "m", 60_000
+	a.Version, a.Model, a.LifetimeMs = 1<<40, "m", 60_000
 	reply, err := keymeter.DecodeAdmitReply(k.call(a.Encode()))
 	if err != nil {
 		k.Fatal(err)

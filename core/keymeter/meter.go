@@ -20,7 +20,7 @@ const meterFormat = 3
 // Readers of usage flush the meters first and do not wait for it.
 const flushDelayMs = 5000
 
-// meter is row "h". Every admission and settle reads and writes it.
+// meter is row "h". Every admission and every settlement reads and writes it.
 type meter struct {
 	status         doc.Status
 	record         doc.Record
@@ -28,7 +28,7 @@ type meter struct {
 	lastUsedMs     uint64
 	ticks          []tick // admissions of the last second by millisecond, oldest first
 	tokens         []tick // tokens settled in the last minute by second, oldest first
-	day            uint64 // the largest day seen
+	day            uint64 // the latest day seen
 	dayCount       uint64 // admissions on that day
 	slice          slice
 	previousSlice  slice  // of the period before, for its open reservations
@@ -45,7 +45,7 @@ type meter struct {
 // tick is a number of admissions in one millisecond, or of tokens in one second.
 type tick struct{ ms, count uint64 }
 
-// slice is this key's part of a period's budget. granted >= spent + reserved, unless a request cost more than its
+// slice is this key's share of a period's budget. granted >= spent + reserved, unless a request cost more than its
 // reservation.
 type slice struct {
 	period                   calendar.Period
@@ -107,8 +107,9 @@ func (m *meter) fields(f *abi.Fields) {
 	f.Uint(&m.nextForgetMs)
 }
 
-// firstEpoch is the epoch of a meter whose row is older than epochs. The Ledger's row of that meter has epoch 1. So the
-// Ledger adopts the slice that the meter reports, and the meter ignores grants of epoch 1 that are still in flight.
+// firstEpoch is the epoch of a meter whose row was stored before epochs existed. The Ledger's row for that meter has
+// epoch 1. So the Ledger adopts the slice that the meter reports, and the meter ignores grants of epoch 1 that are
+// still in flight.
 const firstEpoch = 2
 
 func tickFields(f *abi.Fields, t *tick) {
@@ -134,9 +135,10 @@ func reservationFields(f *abi.Fields, r *reservation) {
 	f.String(&r.idem)
 }
 
-// advance moves the meter to now. If the clock went back, it keeps the largest day and period seen, starts with a full
-// one-second window and restamps the tokens of the last minute to now, so that a clock step cannot admit requests twice.
-// The caller must then store the meter, or the windows would stay full until the clock catches up.
+// advance moves the meter to now. If the clock went back (jumped), it keeps the latest day and period seen, starts
+// with a full one-second window and restamps the tokens of the last minute to now, so that a clock step cannot admit
+// requests twice. The caller must then store the meter; otherwise the windows would stay full until the clock catches
+// up.
 func (m *meter) advance(now uint64, limits config.Limits) (jumped bool) {
 	if jumped = now < m.lastMs; jumped {
 		m.ticks = append(m.ticks[:0], tick{now, limits.PerSecond})
@@ -156,7 +158,7 @@ func (m *meter) advance(now uint64, limits config.Limits) (jumped bool) {
 	return jumped
 }
 
-// restampTokens moves all tokens of the window to the present second.
+// restampTokens moves all tokens of the window to the current second.
 func (m *meter) restampTokens(now uint64) {
 	total := uint64(0)
 	for _, t := range m.tokens {
@@ -238,7 +240,7 @@ func (m *meter) tokenWindow(limit uint64) Window {
 	return w
 }
 
-// countTokens adds settled tokens to the token window, in the present second.
+// countTokens adds settled tokens to the token window, in the current second.
 func (m *meter) countTokens(n, limit uint64) {
 	if limit == 0 || n == 0 {
 		return
@@ -265,7 +267,7 @@ func (m *meter) countAdmission(limits config.Limits) {
 	m.ticks = addTick(m.ticks, tick{m.lastMs, 1})
 }
 
-// maxAdmittedHashes is the number of admissions without an open reservation whose repeats a meter recognizes. They
+// maxAdmittedHashes is how many admissions without an open reservation a meter remembers, to recognize repeats. They
 // reserved nothing or are already settled. A few suffice: a host repeats a call immediately if its reply is lost.
 const maxAdmittedHashes = 32
 
@@ -286,7 +288,7 @@ func (m *meter) knowsAdmission(requestID string) bool {
 	return false
 }
 
-// hashID is FNV-1a. The host makes request IDs at random, so callers cannot force a collision.
+// hashID is FNV-1a. The host generates random request IDs, so callers cannot force a collision.
 func hashID(requestID string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := 0; i < len(requestID); i++ {
@@ -307,7 +309,7 @@ func (m *meter) addRecent(q ledger.Request) {
 	m.recent = append(m.recent, q)
 }
 
-// usageFor is the unreported usage of a model in the hour of a time.
+// usageFor is the unreported usage of a model in the hour that contains ms.
 func (m *meter) usageFor(ms uint64, model string) *ledger.Usage {
 	day, hour := calendar.Day(ms), calendar.Hour(ms)
 	m.reportSoon()
@@ -320,7 +322,7 @@ func (m *meter) usageFor(ms uint64, model string) *ledger.Usage {
 	return &m.usage[len(m.usage)-1]
 }
 
-// reportSoon schedules the report of usage, unless it is scheduled.
+// reportSoon schedules a report of the usage, unless one is already scheduled.
 func (m *meter) reportSoon() {
 	if m.flushMs == 0 {
 		m.flushMs = m.lastMs + flushDelayMs

@@ -1,15 +1,15 @@
-// Package keys is the format of Postern's keys:
+// Package keys defines the format of Postern's API keys:
 //
 //	sk_live_ + 23 base62 digits (136 random bits) + 6 base62 digits (checksum)
 //
-// sk_ opens the gateway, pk_ the project's compliance data; _live_ is production, _test_ development. The
-// checksum is the first 32 bits of the SHA-256 of what stands before it: a mistyped key is refused without
-// asking anybody. Only the SHA-256 of a whole key is ever stored, and every record is found by all of it.
+// sk_ is a gateway key; pk_ is a project key, which reads its project's usage and models. _live_ is
+// production, _test_ development. The checksum is the first 32 bits of the SHA-256 of the text before it: a
+// mistyped key is rejected without a lookup. Only the SHA-256 of a whole key is ever stored, and records are found by the whole hash.
 package keys
 
 import "crypto/sha256"
 
-// Kind is what a key opens.
+// Kind is the kind of a key: gateway or project.
 type Kind uint8
 
 const (
@@ -17,7 +17,7 @@ const (
 	Project Kind = 2 // pk_
 )
 
-// Environment says how a key is answered.
+// Environment is the environment of a key.
 type Environment uint8
 
 const (
@@ -29,15 +29,15 @@ const (
 	prefixLength   = 8
 	bodyLength     = 23
 	checksumLength = 6
-	// Length of every key, in bytes.
+	// Length is the length of every key in bytes.
 	Length = prefixLength + bodyLength + checksumLength
-	// RandomBytes is how much randomness New takes.
+	// RandomBytes is the number of random bytes that New takes.
 	RandomBytes = 17
 )
 
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// Prefix is what keys of a kind and environment start with.
+// Prefix is the prefix of all keys of a kind and environment.
 func Prefix(kind Kind, env Environment) string {
 	prefix := "sk_"
 	if kind == Project {
@@ -57,7 +57,7 @@ func New(kind Kind, env Environment, random [RandomBytes]byte) string {
 	return string(appendBase62(key, sum[:4], checksumLength))
 }
 
-// Parse tells a key's kind and environment, or ok = false if it cannot be one.
+// Parse returns the kind and environment of a key; ok is false if it is malformed.
 func Parse(key string) (kind Kind, env Environment, ok bool) {
 	if len(key) != Length {
 		return 0, 0, false
@@ -65,27 +65,27 @@ func Parse(key string) (kind Kind, env Environment, ok bool) {
 	for _, k := range []Kind{Gateway, Project} {
 		for _, e := range []Environment{Production, Development} {
 			if key[:prefixLength] == Prefix(k, e) {
-				return k, e, checksumHolds(key)
+				return k, e, checksumValid(key)
 			}
 		}
 	}
 	return 0, 0, false
 }
 
-func checksumHolds(key string) bool {
+func checksumValid(key string) bool {
 	body := key[:Length-checksumLength]
 	sum := sha256.Sum256([]byte(body))
 	var want [checksumLength]byte
 	return string(appendBase62(want[:0], sum[:4], checksumLength)) == key[len(body):]
 }
 
-// Hash names a key everywhere inside: its SHA-256 in hexadecimal.
+// Hash is the internal name of a key: its SHA-256 in hexadecimal.
 func Hash(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return Hex(sum[:])
 }
 
-// Hex is lower-case hexadecimal.
+// Hex encodes data in lowercase hexadecimal.
 func Hex(data []byte) string {
 	const hexDigits = "0123456789abcdef"
 	out := make([]byte, 0, 2*len(data))
@@ -95,7 +95,7 @@ func Hex(data []byte) string {
 	return string(out)
 }
 
-// appendBase62 writes the big-endian number as exactly n digits, the most significant first.
+// appendBase62 appends a big-endian number as exactly n digits, the most significant first.
 func appendBase62(dst, number []byte, n int) []byte {
 	rest := append([]byte(nil), number...)
 	at := len(dst)

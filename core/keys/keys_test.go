@@ -16,7 +16,7 @@ var kinds = []keys.Kind{keys.Gateway, keys.Project}
 
 var environments = []keys.Environment{keys.Production, keys.Development}
 
-// randoms are the extremes, and some of the ordinary.
+// randoms are extreme and arbitrary values of New's argument.
 func randoms() [][keys.RandomBytes]byte {
 	source := rand.NewChaCha8([32]byte{1})
 	all := make([][keys.RandomBytes]byte, 200)
@@ -36,15 +36,15 @@ func TestNewKeys(t *testing.T) {
 		for _, env := range environments {
 			for _, random := range randoms() {
 				key := keys.New(kind, env, random)
-				gotKind, gotEnv, ok := keys.Parse(key)
-				if !ok || gotKind != kind || gotEnv != env {
-					t.Errorf("%s: %d, %d, %v", key, gotKind, gotEnv, ok)
+				parsedKind, parsedEnv, ok := keys.Parse(key)
+				if !ok || parsedKind != kind || parsedEnv != env {
+					t.Errorf("%s: %d, %d, %v", key, parsedKind, parsedEnv, ok)
 				}
 				if len(key) != keys.Length || !strings.HasPrefix(key, keys.Prefix(kind, env)) || strings.Trim(key[8:], base62) != "" {
-					t.Errorf("%s has not the form of a key", key)
+					t.Errorf("%s does not have the form of a key", key)
 				}
 				if seen[key] || key != keys.New(kind, env, random) {
-					t.Errorf("%s was made of other randomness too", key)
+					t.Errorf("%s is not unique or not reproducible", key)
 				}
 				seen[key] = true
 			}
@@ -52,7 +52,7 @@ func TestNewKeys(t *testing.T) {
 	}
 }
 
-// TestAllRandomBitsCount: flipping any bit of the randomness gives another key.
+// TestAllRandomBitsCount: flipping any bit of the randomness changes the key.
 func TestAllRandomBitsCount(t *testing.T) {
 	random := randoms()[3]
 	key := keys.New(keys.Gateway, keys.Production, random)
@@ -60,7 +60,7 @@ func TestAllRandomBitsCount(t *testing.T) {
 		other := random
 		other[bit/8] ^= 1 << (bit % 8)
 		if keys.New(keys.Gateway, keys.Production, other)[:31] == key[:31] {
-			t.Errorf("bit %d does not count", bit)
+			t.Errorf("bit %d does not change the key", bit)
 		}
 	}
 }
@@ -76,38 +76,38 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// TestChecksumSeesOneCharacter: no key with one character changed, moved, lost or added is a key.
+// TestChecksumSeesOneCharacter: a key with one character changed, moved, removed or inserted is malformed.
 func TestChecksumSeesOneCharacter(t *testing.T) {
 	for _, random := range randoms()[:5] {
 		key := keys.New(keys.Gateway, keys.Production, random)
 		for i := range key {
 			for _, c := range base62 + "_- \x00é" {
 				if changed := key[:i] + string(c) + key[i+1:]; changed != key {
-					refused(t, changed)
+					rejected(t, changed)
 				}
 			}
-			refused(t, key[:i]+key[i+1:])
-			refused(t, key[:i]+"0"+key[i:])
+			rejected(t, key[:i]+key[i+1:])
+			rejected(t, key[:i]+"0"+key[i:])
 			if i > 0 && key[i] != key[i-1] {
-				refused(t, key[:i-1]+key[i:i+1]+key[i-1:i]+key[i+1:])
+				rejected(t, key[:i-1]+key[i:i+1]+key[i-1:i]+key[i+1:])
 			}
 		}
 	}
 }
 
-func refused(t *testing.T, key string) {
+func rejected(t *testing.T, key string) {
 	t.Helper()
 	if kind, env, ok := keys.Parse(key); ok {
-		t.Errorf("%q was taken for a key: %d, %d", key, kind, env)
+		t.Errorf("%q was accepted: %d, %d", key, kind, env)
 	}
 }
 
-func TestNoKeys(t *testing.T) {
+func TestMalformedKeys(t *testing.T) {
 	for _, text := range []string{
 		"", "sk_live_", "sk_", strings.Repeat("0", keys.Length), "sk_live_" + strings.Repeat("0", keys.Length-8),
 		strings.Repeat("sk_live_", 5)[:keys.Length], strings.Repeat("\x00", keys.Length), strings.Repeat("x", 1<<20),
 	} {
-		refused(t, text)
+		rejected(t, text)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// thresholds are the percentages of the budget at which an alert is sent: once per period each, and again if a raised
+// thresholds are the percentages of the budget at which an alert is sent: each once per period, and again if a raised
 // budget put the spending below the threshold in between.
 var thresholds = [...]uint64{80, 100}
 
@@ -129,7 +129,7 @@ const (
 	giveUpMs     uint64 = 86400_000
 )
 
-// sendDue posts the alerts that are due, drops the ones to give up, and sets the alarm for the next retry.
+// sendDue posts the alerts that are due, drops those older than giveUpMs, and sets the alarm for the next retry.
 func (c *call) sendDue(a *alerts) {
 	open := a.pending[:0]
 	for _, p := range a.pending {

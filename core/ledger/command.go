@@ -106,14 +106,14 @@ func (g *GrantReply) fields(f *abi.Fields) {
 	f.String(&g.Next)
 }
 
-// Absorb is the command that reports one batch of a meter's usage. It has no reply. A Seq other than the next one is
-// dropped.
+// Absorb is the command that reports one batch of a meter's usage. It has no reply. A batch whose Seq is not the next
+// one is dropped.
 type Absorb struct {
 	Key        string // name of the meter
 	KeyID      string
 	Seq        uint64
 	Period     calendar.Period // of HeldPico
-	Epoch      uint64          // starts when the meter returns budget; 0: from before epochs
+	Epoch      uint64          // of the meter, which starts a new one when it returns budget; 0: from before epochs existed
 	HeldPico   int64           // the meter's total grant
 	Closed     bool            // the meter returned its unused slice and needs a grant before its next reservation or hit
 	LastUsedMs uint64
@@ -207,8 +207,8 @@ type KeyUse struct {
 	LastUsedMs uint64
 }
 
-// Keys is the command that requests the last use of keys, named by their hashes. The reply, for DecodeKeyUses, leaves out
-// keys without a meter here.
+// Keys is the command that requests the last use of keys, named by their hashes. DecodeKeyUses decodes the reply,
+// which omits keys whose meters have never sent anything to this Ledger.
 type Keys struct{ Names []string }
 
 // Batch encodes a command that contains several encoded Absorb commands of one meter, in order.

@@ -8,7 +8,7 @@ type PolicyCommand struct{}
 // BatchCommand is the result of Open for a Batch command.
 type BatchCommand struct{}
 
-// Open decodes a command for code between an exchange and its ledger, such as a simulation. The result is a *Grant,
+// Open decodes a command for code between an exchange and its Ledger, such as a simulation. The result is a *Grant,
 // *Report, *BatchCommand or *PolicyCommand; nil if the command is another or malformed. The contents of a batch are not
 // checked.
 func Open(command []byte) any {

@@ -81,7 +81,7 @@ func (c *call) addRecentBatch(a *Absorb) {
 // recent replies with batches from the ring buffer. It requests their rows in a second round, because the keys depend on
 // the budget row.
 func (c *call) recent(q *Recent) error {
-	last := min(c.b.recent, q.Before-1) // 0-1 is the largest number
+	last := min(c.b.recent, q.Before-1) // Before 0: 0-1 wraps to the largest number
 	oldest := c.b.recent - min(c.b.recent, KeepBatches)
 	first := max(oldest, last-min(last, q.Limit))
 	if c.in.Round == 0 && last > first {

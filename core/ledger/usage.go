@@ -16,8 +16,8 @@ type Usage struct {
 	Hits       uint64 // cache hits
 	Misses     uint64 // cache misses
 	Failed     uint64 // admitted requests that failed
-	Prompt     uint64
-	Completion uint64
+	Prompt     uint64 // tokens
+	Completion uint64 // tokens
 	CostPico   int64
 	Estimated  uint64 // charges whose usage the provider did not report
 	Expired    uint64 // requests without a settle, which were charged the reserved amount
@@ -30,8 +30,8 @@ type Latency struct {
 	Buckets [len(LatencyBoundsMs) + 1]uint64 // number of requests per bucket; the last has no upper bound
 }
 
-// LatencyBoundsMs are the upper bounds of the buckets, inclusive. Each is about 1.8 times the one before, which is the
-// largest error factor of a percentile.
+// LatencyBoundsMs are the upper bounds of the buckets, inclusive. Each is at most twice the one before, which is the
+// largest factor by which a percentile is too high.
 var LatencyBoundsMs = [...]uint64{5, 10, 18, 32, 56, 100, 180, 320, 560, 1000, 1800, 3200, 5600, 10_000, 18_000, 32_000, 56_000, 100_000}
 
 // Add counts one request.
@@ -153,7 +153,7 @@ func decodeUsageRow(data []byte) (Usage, error) {
 	return s.Usage, err
 }
 
-// Keys of usage rows: by day and model, by day, key and model, and by hour.
+// Keys of usage rows: by day and model; by day, key and model; and by hour.
 func modelKey(day uint64, model string) string { return rowModels + abi.Fixed(day) + "/" + model }
 
 func detailKey(day uint64, keyID, model string) string {

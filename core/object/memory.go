@@ -9,7 +9,7 @@ import (
 
 // Memory implements Rows in memory. Its zero value is an object without rows.
 type Memory struct {
-	Rows    map[string][]byte // tests may change it directly, if that changes the number of rows: see sort
+	Rows    map[string][]byte // tests may change it directly; if the keys change, so must their number: see sort
 	AlarmMs uint64            // 0: no alarm
 	order   []string          // the keys of Rows, sorted
 }

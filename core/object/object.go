@@ -1,5 +1,5 @@
-// Package object runs one command of an object on its storage: reads, apply, commit. It contains no policy and no
-// particular object: hosts, tests and simulations supply a reducer and rows.
+// Package object runs one command of an object on its storage: reads, apply, commit. It contains no policy and nothing
+// specific to a class of object: hosts, tests and simulations supply a reducer and rows.
 package object
 
 import (
@@ -24,9 +24,9 @@ type Reducer struct {
 	Apply func(*abi.ObjectInput) (abi.ObjectOutput, error)
 }
 
-// Coded makes a Reducer from two functions that take an encoded abi.ObjectInput and return an encoded
+// FromEncoded makes a Reducer from two functions that take an encoded abi.ObjectInput and return an encoded
 // abi.ObjectOutput.
-func Coded(reads, apply func([]byte) ([]byte, error)) Reducer {
+func FromEncoded(reads, apply func([]byte) ([]byte, error)) Reducer {
 	call := func(f func([]byte) ([]byte, error), in *abi.ObjectInput) (abi.ObjectOutput, error) {
 		var w abi.Writer
 		in.Encode(&w)
@@ -49,7 +49,7 @@ func Coded(reads, apply func([]byte) ([]byte, error)) Reducer {
 var ErrThirdRound = errors.New("object: apply requested rows twice")
 
 // Run applies one command and commits its changes; after an error nothing has changed. in is the input without Round
-// and Rows; an empty Command is the alarm. The caller sends the reply, outbox deliveries and posts of the output.
+// and Rows; an empty Command means the alarm. The caller sends the reply, outbox deliveries and posts of the output.
 func (r Reducer) Run(rows Rows, in abi.ObjectInput) (abi.ObjectOutput, error) {
 	ranges, err := r.Reads(&in)
 	if err != nil {
@@ -76,7 +76,7 @@ func (r Reducer) Run(rows Rows, in abi.ObjectInput) (abi.ObjectOutput, error) {
 	}
 }
 
-// NextDelivery returns the oldest row of the outbox and its key, which is empty if the outbox is empty. After the
+// NextDelivery returns the oldest delivery of the outbox and its row key, which is empty if the outbox is empty. After the
 // delivery the caller must delete the key.
 func NextDelivery(rows Rows) (key string, d abi.Delivery, err error) {
 	found, err := rows.Read(abi.Range{Start: abi.OutboxPrefix, End: abi.OutboxEnd, Limit: 1})

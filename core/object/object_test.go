@@ -37,7 +37,7 @@ func encoded(r object.Reducer) object.Reducer {
 		out.Encode(&w)
 		return w.Buf, err
 	}
-	return object.Coded(func(message []byte) ([]byte, error) {
+	return object.FromEncoded(func(message []byte) ([]byte, error) {
 		in, err := abi.DecodeObjectInput(message)
 		if err != nil {
 			return nil, err

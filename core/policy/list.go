@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// Listed reports whether an allow-list allows a model that was requested under the name as. An empty list allows
+// Listed reports whether an allow-list allows a model; as is the name that the request used. An empty list allows
 // every model. Entries are model names, aliases, provider/model, and tiers. A tier in the list allows its models
 // only under the tier's name.
 func Listed(cfg *config.Config, list []string, m *config.Model, as string) bool {

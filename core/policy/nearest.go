@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// Nearest suggests at most limit usable names for an unknown or forbidden one: models of a kind, and tiers with a
+// Nearest suggests up to limit usable names in place of an unknown or forbidden one: models of a kind, and tiers with a
 // usable target of that kind. The nearest is first; ties are in the order of Names. The distance is the smallest edit
 // distance in bytes, ignoring ASCII case, to the model's name, an alias or provider/model. Only the first
 // doc.MaxModelBytes bytes of name count.

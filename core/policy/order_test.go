@@ -37,7 +37,7 @@ func TestExpectedMatchesRoute(t *testing.T) {
 	cfg := testConfig(t)
 	var circuits route.Circuits
 	for model, ms := range latencies {
-		circuits.Worked(model, false, ms, 1)
+		circuits.Succeeded(model, false, ms, 1)
 	}
 	cost := func(m *config.Model) int64 { return m.Cost(&typical) }
 	for _, s := range []config.Strategy{config.Weighted, config.Ordered, config.Cheapest, config.Fastest} {

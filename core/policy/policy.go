@@ -1,4 +1,4 @@
-// Package policy resolves a model or tier name for a key and its project: its targets, which of them they may use, and
+// Package policy resolves a model or tier name to its targets, and tells which of them a key and its project may use and
 // which of them have credentials. The exchange, GET /v1/models, the control plane and the dashboard share it.
 package policy
 
@@ -35,7 +35,7 @@ type Target struct {
 func (t *Target) Usable() bool { return t.Allowed && t.Ready }
 
 // Targets are the targets of a name. For a tier they are those of the project's route, or else of the catalog's, in
-// the route's order. A model is its own only target. An unknown name has none.
+// the route's order. A model's only target is itself. An unknown name has none.
 func (v *View) Targets(name string) []Target {
 	s := Select(v.Config, v.Project, name)
 	return v.SelectedTargets(&s, name)

@@ -59,7 +59,7 @@ func (s *Selection) route(cfg *config.Config, r *doc.Route) {
 	}
 }
 
-// TargetsOf are the targets of name, which s was selected for; none if the name is unknown.
+// TargetsOf returns the targets of name, the name that Select was given; none if it is unknown.
 func (s *Selection) TargetsOf(cfg *config.Config, name string) []config.Target {
 	if s.Routed {
 		return s.Targets
@@ -73,7 +73,7 @@ func (s *Selection) TargetsOf(cfg *config.Config, name string) []config.Target {
 	return nil
 }
 
-// StrategyOf is the strategy of name, which s was selected for.
+// StrategyOf returns the strategy of name, the name that Select was given.
 func (s *Selection) StrategyOf(cfg *config.Config, name string) config.Strategy {
 	if s.Routed {
 		return s.Strategy

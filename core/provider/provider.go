@@ -7,6 +7,7 @@ import (
 
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/provider/anthropic"
 	"github.com/postern-ai/postern/core/provider/azure"
 	"github.com/postern-ai/postern/core/provider/bedrock"
@@ -72,6 +73,17 @@ func For(name string) (f wire.Family, ok bool) {
 		}, true
 	}
 	return f, false
+}
+
+// CheckWires returns an error message if a provider of the configuration has an unknown wire family, else "".
+func CheckWires(c *config.Config) string {
+	for i := range c.Providers {
+		p := &c.Providers[i]
+		if _, ok := For(p.Wire); !ok && p.Wire != config.MockWire {
+			return "wire of provider " + p.Name + " must be the name of a folder in core/provider, such as openai, got " + `"` + p.Wire[:min(len(p.Wire), 40)] + `"`
+		}
+	}
+	return ""
 }
 
 // ForDialect returns the family that parses responses in a caller's dialect.

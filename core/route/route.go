@@ -1,4 +1,4 @@
-// Package route decides which target comes next, and remembers which ones to leave alone for a while.
+// Package route orders the targets of a request, and keeps the circuit breakers and the counts of guessed keys.
 package route
 
 import (
@@ -8,9 +8,9 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// Order is the order in which to try a route's targets. random returns the next random number; cost is what
-// the request should cost at a target; usable says whether it can be asked at all (it has a place all the same,
-// but no share).
+// Order returns the indexes of a route's targets in the order in which to try them. random returns the next
+// random number, cost the expected cost of the request with a model in picodollars. Targets that are not usable keep their
+// place but have weight 0.
 func (c *Circuits) Order(
 	s config.Strategy, targets []config.Target, now uint64, random func() uint64, cost func(*config.Model) int64, usable func(int) bool,
 ) []byte {
@@ -28,7 +28,7 @@ func (c *Circuits) Order(
 			return compare(cost(targets[a].Model), cost(targets[b].Model))
 		})
 	case config.Fastest:
-		// Of what is not known, one is tried: that is how it becomes known.
+		// A target without a known latency comes first, so that it gets measured.
 		slices.SortStableFunc(order, func(a, b byte) int {
 			return compare(int64(c.LatencyMs(targets[a].Model.Name, now)), int64(c.LatencyMs(targets[b].Model.Name, now)))
 		})
@@ -46,7 +46,7 @@ func compare(a, b int64) int {
 	return 0
 }
 
-// draw is a target by weight; the first if none has any.
+// draw returns the index of a target drawn by weight, or 0 if all weights are 0.
 func draw(targets []config.Target, random func() uint64, usable func(int) bool) int {
 	weight := func(i int) uint64 {
 		if !usable(i) {
@@ -71,8 +71,8 @@ func draw(targets []config.Target, random func() uint64, usable func(int) bool) 
 	return 0
 }
 
-// BackoffMs is how long to wait before a retry: full jitter below a doubling bound, but at least what the
-// provider asked for. Beyond the longest wait it says no.
+// BackoffMs returns the backoff before a retry (0 is the first): full jitter up to a doubling bound, but at least the
+// provider's Retry-After. ok is false if Retry-After exceeds MaxBackoffMs.
 func BackoffMs(r *config.Routing, retry, retryAfterMs, random uint64) (ms uint64, ok bool) {
 	if retryAfterMs > r.MaxBackoffMs {
 		return 0, false
@@ -81,31 +81,34 @@ func BackoffMs(r *config.Routing, retry, retryAfterMs, random uint64) (ms uint64
 	return max(retryAfterMs, random%(bound+1)), true
 }
 
-// Circuits is what an isolate knows of its targets and of addresses that guess keys: the shared blob.
+// Circuits is the state that an isolate shares between exchanges, stored as one blob: the circuit breakers of
+// targets, and how many unknown keys each client address has tried.
 type Circuits struct {
 	Changed   bool
 	targets   []circuit
 	addresses []address
 }
 
-// circuit is one target: closed while it works, open (resting) after so many failures in a row, and then half
-// open: one request tries it, and the others wait for what becomes of that.
+// circuit is the circuit breaker of one target. It is closed while requests succeed, open after
+// Routing.CoolAfter consecutive failures, and then half-open: one request probes the target while the others
+// avoid it.
 type circuit struct {
 	model     string
-	failures  uint64 // in a row
-	refused   bool   // all of them were of the deployment's credentials: a project's own may still do
-	untilMs   uint64 // it rests until then
-	latencyMs uint64 // to the first piece of an answer, a decayed average; 0: not known
-	seenMs    uint64 // when that was last measured
+	failures  uint64 // consecutive
+	refused   bool   // all failures concern the deployment's credentials; a project's own key may still work
+	untilMs   uint64 // Unix time until which it is open
+	latencyMs uint64 // time to first token, a decaying average; 0: unknown
+	seenMs    uint64 // time of its last measurement
 }
 
+// address counts the unknown keys from one client address.
 type address struct {
-	name    string
+	name    string // the client's IP address
 	guesses uint64
-	sinceMs uint64
+	sinceMs uint64 // start of the current window
 }
 
-// Bounds of the blob, and how many unknown keys an address may try in a minute.
+// Bounds of the blob, and the number of unknown keys that an address may try per minute.
 const (
 	maxTargets     = 64
 	maxAddresses   = 64
@@ -113,7 +116,7 @@ const (
 	guessWindowMs  = 60_000
 )
 
-// DecodeCircuits reads the blob; one that cannot be read is as good as none.
+// DecodeCircuits decodes the blob. A damaged blob gives empty circuits.
 func DecodeCircuits(data []byte) Circuits {
 	var c Circuits
 	if len(data) == 0 {
@@ -132,7 +135,7 @@ func DecodeCircuits(data []byte) Circuits {
 	return c
 }
 
-// Encode is the blob.
+// Encode returns the blob.
 func (c *Circuits) Encode() []byte {
 	var w abi.Writer
 	w.Uint(uint64(len(c.targets)))
@@ -162,7 +165,7 @@ func (c *Circuits) find(model string) *circuit {
 	return nil
 }
 
-// of is a target's circuit, a new one if it has none. The oldest makes room.
+// of returns a target's circuit, adding one if it has none. At maxTargets, it drops the oldest.
 func (c *Circuits) of(model string) *circuit {
 	c.Changed = true
 	if t := c.find(model); t != nil {
@@ -175,14 +178,14 @@ func (c *Circuits) of(model string) *circuit {
 	return &c.targets[len(c.targets)-1]
 }
 
-// Resting says whether a target is to be left alone; owned, by who has credentials of their own for it.
-func (c *Circuits) Resting(model string, owned bool, now uint64) bool {
+// Open reports whether a target's circuit is open. owned means that the request uses a project's own key.
+func (c *Circuits) Open(model string, owned bool, now uint64) bool {
 	t := c.find(model)
 	return t != nil && t.untilMs > now && !(owned && t.refused)
 }
 
-// Try notes that a request goes to a target. If that has rested, it is a probe: the next comes only when
-// this one has succeeded, or as much later as a rest takes.
+// Try records that a request is sent to a target. If the target's circuit is half-open, the request is the
+// probe: the circuit opens again for CoolMs unless the probe succeeds.
 func (c *Circuits) Try(r *config.Routing, model string, owned bool, now uint64) {
 	if t := c.find(model); t != nil && t.failures >= r.CoolAfter && t.untilMs <= now && !(owned && t.refused) {
 		t.untilMs = now + r.CoolMs
@@ -190,12 +193,12 @@ func (c *Circuits) Try(r *config.Routing, model string, owned bool, now uint64) 
 	}
 }
 
-// Failed counts a failure; after so many in a row the target rests.
+// Failed counts a failure. CoolAfter consecutive failures open the circuit.
 func (c *Circuits) Failed(r *config.Routing, model string, now uint64) {
 	c.failed(r, model, false, now)
 }
 
-// Refused counts a failure that is the deployment's credentials': they are unknown, or used up for a while.
+// Refused counts a failure caused by the deployment's credentials: the provider rejects them or limits their rate.
 func (c *Circuits) Refused(r *config.Routing, model string, now uint64) {
 	c.failed(r, model, true, now)
 }
@@ -208,9 +211,9 @@ func (c *Circuits) failed(r *config.Routing, model string, refused bool, now uin
 	}
 }
 
-// Worked ends a row of failures, and takes a measurement: how long the first piece of an answer took. One
-// that says nothing new is not noted: hosts carry the blob from step to step.
-func (c *Circuits) Worked(model string, owned bool, latencyMs, now uint64) {
+// Succeeded closes the circuit and records the time to first token. A measurement close to the average is skipped,
+// because each change of the blob makes hosts store it.
+func (c *Circuits) Succeeded(model string, owned bool, latencyMs, now uint64) {
 	latencyMs = max(latencyMs, 1)
 	t := c.find(model)
 	ends := t != nil && t.failures > 0 && !(owned && t.refused)
@@ -229,14 +232,14 @@ func (c *Circuits) Worked(model string, owned bool, latencyMs, now uint64) {
 	t.seenMs = now
 }
 
-// Target is what an isolate knows of one target.
+// Target is the health of one target, as seen by one isolate.
 type Target struct {
 	Model     string
 	State     string // closed, open or half_open
-	LatencyMs uint64 // 0: not known
+	LatencyMs uint64 // 0: unknown
 }
 
-// Targets are those that the isolate has seen.
+// Targets returns the targets that this isolate has called.
 func (c *Circuits) Targets(r *config.Routing, now uint64) (targets []Target) {
 	for _, t := range c.targets {
 		state := "closed"
@@ -250,17 +253,18 @@ func (c *Circuits) Targets(r *config.Routing, now uint64) (targets []Target) {
 	return targets
 }
 
-// near: within an eighth.
+// near reports whether a latency is within an eighth of the average.
 func near(average, latencyMs uint64) bool {
 	return latencyMs <= average+average/8 && latencyMs+average/8 >= average
 }
 
+// noteLatencyMs is the age after which even a similar latency is recorded.
 const noteLatencyMs = 60_000
 
-// forgetLatencyMs is after how long a target is measured anew.
+// forgetLatencyMs is the age after which a latency is unknown again.
 const forgetLatencyMs = 300_000
 
-// LatencyMs is a target's average; 0 if it is not known, or too old.
+// LatencyMs returns a target's average time to first token; 0 if it is unknown or too old.
 func (c *Circuits) LatencyMs(model string, now uint64) uint64 {
 	if t := c.find(model); t != nil && t.seenMs+forgetLatencyMs > now {
 		return t.latencyMs
@@ -268,7 +272,7 @@ func (c *Circuits) LatencyMs(model string, now uint64) uint64 {
 	return 0
 }
 
-// Guessed counts an unknown key that came from an address.
+// Guessed counts a request with an unknown key from an address.
 func (c *Circuits) Guessed(name string, now uint64) {
 	c.Changed = true
 	for i := range c.addresses {
@@ -288,7 +292,7 @@ func (c *Circuits) Guessed(name string, now uint64) {
 	c.addresses = append(c.addresses, address{name, 1, now})
 }
 
-// GuessWaitMs is how long an address has to wait before it may try another unknown key; usually 0.
+// GuessWaitMs returns how long an address must wait before it may try another unknown key; usually 0.
 func (c *Circuits) GuessWaitMs(name string, now uint64) uint64 {
 	for _, a := range c.addresses {
 		if a.name == name && a.guesses >= guessesAllowed && a.sinceMs+guessWindowMs > now {

@@ -42,51 +42,51 @@ func TestCheapestFirst(t *testing.T) {
 	}
 }
 
-// TestFastestFirst: what is not known comes first, then by the average, which forgets.
+// TestFastestFirst: unknown latencies come first, the others by a decaying average.
 func TestFastestFirst(t *testing.T) {
 	c := &route.Circuits{}
-	c.Worked("m0", false, 500, 1000)
-	c.Worked("m1", false, 100, 1000)
+	c.Succeeded("m0", false, 500, 1000)
+	c.Succeeded("m1", false, 100, 1000)
 	fastest := func(now uint64) []byte { return c.Order(config.Fastest, targets(0, 0, 0), now, nil, nil, all) }
 	if order := fastest(1001); !bytes.Equal(order, []byte{2, 1, 0}) {
 		t.Errorf("order %v", order)
 	}
-	c.Worked("m2", false, 300, 1002)
+	c.Succeeded("m2", false, 300, 1002)
 	for i := range uint64(40) {
-		c = again(t, c)
-		c.Worked("m1", false, 900, 2000+i)
+		c = recoded(t, c)
+		c.Succeeded("m1", false, 900, 2000+i)
 	}
 	if order := fastest(3000); !bytes.Equal(order, []byte{2, 0, 1}) {
-		t.Errorf("order %v, m1 is at %d ms", order, c.LatencyMs("m1", 3000))
+		t.Errorf("order %v, m1 has %d ms", order, c.LatencyMs("m1", 3000))
 	}
 	if got := c.LatencyMs("m0", 301_000); got != 0 {
-		t.Errorf("after five minutes it is still said to take %d ms", got)
+		t.Errorf("after five minutes the latency is still %d ms", got)
 	}
-	before := again(t, c)
-	if before.Worked("m2", false, 310, 3000); before.Changed {
-		t.Error("a time as usual was noted")
+	before := recoded(t, c)
+	if before.Succeeded("m2", false, 310, 3000); before.Changed {
+		t.Error("a latency close to the average was recorded")
 	}
 }
 
-// TestHalfOpen: after a rest one request tries the target, and the others wait for what becomes of it.
+// TestHalfOpen: in the half-open state one request probes the target while the others avoid it.
 func TestHalfOpen(t *testing.T) {
 	routing := &config.Routing{CoolAfter: 1, CoolMs: 100}
 	c := &route.Circuits{}
 	c.Failed(routing, "a", 1000)
-	if c.Try(routing, "a", false, 1050); !c.Resting("a", false, 1099) || c.Resting("a", false, 1100) {
-		t.Error("a try during the rest, when all targets rest, is to change nothing")
+	if c.Try(routing, "a", false, 1050); !c.Open("a", false, 1099) || c.Open("a", false, 1100) {
+		t.Error("a request to an open target, sent because all are open, changed the circuit")
 	}
 	c.Try(routing, "a", false, 1100)
-	if c = again(t, c); !c.Resting("a", false, 1101) || !c.Resting("a", false, 1199) || c.Resting("a", false, 1200) {
-		t.Error("while the probe is under way, and no longer than a rest, the target is to be left alone")
+	if c = recoded(t, c); !c.Open("a", false, 1101) || !c.Open("a", false, 1199) || c.Open("a", false, 1200) {
+		t.Error("during the probe the circuit must be open, for at most CoolMs")
 	}
-	c.Worked("a", false, 5, 1150)
-	if c.Resting("a", false, 1151) {
-		t.Error("the probe's success is to close the circuit")
+	c.Succeeded("a", false, 5, 1150)
+	if c.Open("a", false, 1151) {
+		t.Error("the probe's success did not close the circuit")
 	}
 }
 
-// TestOrderFollowsWeights goes through all draws once: each target comes first as often as its weight says.
+// TestOrderFollowsWeights makes every possible draw once: each target comes first as often as its weight.
 func TestOrderFollowsWeights(t *testing.T) {
 	for _, weights := range [][]uint64{{1}, {1, 0}, {0, 1}, {1, 1}, {3, 0, 5, 2}, {0, 0, 7}, {100, 1}} {
 		var total uint64
@@ -101,13 +101,13 @@ func TestOrderFollowsWeights(t *testing.T) {
 		}
 		for i, w := range weights {
 			if firsts[i] != w {
-				t.Errorf("of %d draws with weights %v, target %d was first %d times", total, weights, i, firsts[i])
+				t.Errorf("%d draws with weights %v: target %d was first %d times", total, weights, i, firsts[i])
 			}
 		}
 	}
 }
 
-// checkOrder: all targets, each once, those after the first as they are listed.
+// checkOrder checks that every target appears once, and those after the first in list order.
 func checkOrder(t interface{ Errorf(string, ...any) }, order []byte, n int) {
 	seen := map[byte]bool{}
 	for i, at := range order {
@@ -117,12 +117,12 @@ func checkOrder(t interface{ Errorf(string, ...any) }, order []byte, n int) {
 		seen[at] = true
 	}
 	if len(order) != n {
-		t.Errorf("order %v of %d targets", order, n)
+		t.Errorf("order %v, want %d targets", order, n)
 	}
 }
 
 func TestOrderWithoutWeights(t *testing.T) {
-	order := weighted(targets(0, 0, 0), func() uint64 { t.Error("there is nothing to draw"); return 0 })
+	order := weighted(targets(0, 0, 0), func() uint64 { t.Error("a random number was used without weights"); return 0 })
 	if !bytes.Equal(order, []byte{0, 1, 2}) {
 		t.Errorf("order %v", order)
 	}
@@ -139,7 +139,7 @@ func TestOrderProperties(t *testing.T) {
 			total += w
 		}
 		if total > 0 && weights[order[0]] == 0 {
-			t.Fatalf("a target without a weight was drawn from %v", weights)
+			t.Fatalf("a target with weight 0 was drawn from %v", weights)
 		}
 	})
 }
@@ -168,7 +168,7 @@ func TestBackoffBounds(t *testing.T) {
 		{0, math.MaxUint64, 0, 0, false},
 	} {
 		if got, ok := route.BackoffMs(routing, c.retry, c.retryAfter, c.random); got != c.want || ok != c.ok {
-			t.Errorf("retry %d after %d with %d: %d, %v, want %d, %v", c.retry, c.retryAfter, c.random, got, ok, c.want, c.ok)
+			t.Errorf("retry %d, Retry-After %d, random %d: %d, %v, want %d, %v", c.retry, c.retryAfter, c.random, got, ok, c.want, c.ok)
 		}
 	}
 }
@@ -181,57 +181,57 @@ func TestBackoffProperties(t *testing.T) {
 		after := rapid.Uint64Range(0, 200_000).Draw(t, "retry after")
 		ms, ok := route.BackoffMs(routing, rapid.Uint64().Draw(t, "retry"), after, rapid.Uint64().Draw(t, "random"))
 		if ok != (after <= routing.MaxBackoffMs) || ok && (ms < after || ms > routing.MaxBackoffMs) {
-			t.Fatalf("%d, %v", ms, ok)
+			t.Fatalf("backoff %d ms, %v", ms, ok)
 		}
 	})
 }
 
-// again is the circuits as the next step sees them.
-func again(t *testing.T, c *route.Circuits) *route.Circuits {
+// recoded returns the circuits as the next step decodes them.
+func recoded(t *testing.T, c *route.Circuits) *route.Circuits {
 	t.Helper()
 	decoded := route.DecodeCircuits(c.Encode())
 	if decoded.Changed || !bytes.Equal(decoded.Encode(), c.Encode()) {
-		t.Errorf("%x came back as %x", c.Encode(), decoded.Encode())
+		t.Errorf("%x was decoded as %x", c.Encode(), decoded.Encode())
 	}
 	return &decoded
 }
 
-func TestCoolDown(t *testing.T) {
+func TestCircuitOpens(t *testing.T) {
 	routing := &config.Routing{CoolAfter: 3, CoolMs: 30_000}
 	c := &route.Circuits{}
 	for i := range uint64(3) {
-		if c.Resting("a", false, 1000+i) {
-			t.Errorf("rests after %d failures", i)
+		if c.Open("a", false, 1000+i) {
+			t.Errorf("open after %d failures", i)
 		}
 		c.Failed(routing, "a", 1000+i)
 		if !c.Changed {
-			t.Error("a failure was not noted")
+			t.Error("a failure did not set Changed")
 		}
-		c = again(t, c)
+		c = recoded(t, c)
 	}
-	if !c.Resting("a", false, 1002) || !c.Resting("a", false, 31_001) || c.Resting("a", false, 31_002) || c.Resting("b", false, 1002) {
-		t.Error("a is to rest for 30 s, and b not at all")
+	if !c.Open("a", false, 1002) || !c.Open("a", false, 31_001) || c.Open("a", false, 31_002) || c.Open("b", false, 1002) {
+		t.Error("the circuit of a must be open for 30 s, that of b closed")
 	}
-	// One more failure after the rest, and it rests again at once.
+	// One more failure in the half-open state opens it again at once.
 	c.Failed(routing, "a", 40_000)
-	if !c.Resting("a", false, 69_999) || c.Resting("a", false, 70_000) {
-		t.Error("the next failure is to start another rest")
+	if !c.Open("a", false, 69_999) || c.Open("a", false, 70_000) {
+		t.Error("the next failure did not open the circuit again")
 	}
-	c.Worked("a", false, 10, 40_000)
-	if c.Resting("a", false, 40_001) {
-		t.Error("an answer is to end the rest")
+	c.Succeeded("a", false, 10, 40_000)
+	if c.Open("a", false, 40_001) {
+		t.Error("a success did not close the circuit")
 	}
 	c.Failed(routing, "a", 80_000)
-	if c.Resting("a", false, 80_000) {
-		t.Error("an answer is to end the row of failures")
+	if c.Open("a", false, 80_000) {
+		t.Error("a success did not reset the failure count")
 	}
 }
 
-func TestCoolDownAtOnce(t *testing.T) {
+func TestCircuitOpensAtFirstFailure(t *testing.T) {
 	c := &route.Circuits{}
 	c.Failed(&config.Routing{CoolAfter: 1, CoolMs: 10}, "a", 100)
-	if !c.Resting("a", false, 109) || c.Resting("a", false, 110) {
-		t.Error("a is to rest for 10 ms after one failure")
+	if !c.Open("a", false, 109) || c.Open("a", false, 110) {
+		t.Error("the circuit must be open for 10 ms after one failure")
 	}
 }
 
@@ -239,10 +239,10 @@ func TestGuesses(t *testing.T) {
 	c := &route.Circuits{}
 	for i := range uint64(30) {
 		if wait := c.GuessWaitMs("1.2.3.4", 5000+i); wait != 0 {
-			t.Errorf("has to wait %d ms after %d guesses", wait, i)
+			t.Errorf("must wait %d ms after %d guesses", wait, i)
 		}
 		c.Guessed("1.2.3.4", 5000+i)
-		c = again(t, c)
+		c = recoded(t, c)
 	}
 	for now, want := range map[uint64]uint64{5029: 59_971, 64_999: 1, 65_000: 0, 65_001: 0} {
 		if wait := c.GuessWaitMs("1.2.3.4", now); wait != want {
@@ -250,49 +250,49 @@ func TestGuesses(t *testing.T) {
 		}
 	}
 	if c.GuessWaitMs("1.2.3.5", 5030) != 0 {
-		t.Error("another address has to wait")
+		t.Error("another address must wait too")
 	}
 	c.Guessed("1.2.3.4", 65_000)
 	if c.GuessWaitMs("1.2.3.4", 65_001) != 0 {
-		t.Error("a new minute is to start at nothing")
+		t.Error("the count was not reset after a minute")
 	}
 }
 
-// TestBlobStaysSmall: neither models nor addresses make it grow without a bound.
-func TestBlobStaysSmall(t *testing.T) {
+// TestBlobIsBounded: neither models nor addresses make the blob grow without limit.
+func TestBlobIsBounded(t *testing.T) {
 	c := &route.Circuits{}
 	for i := range 1000 {
 		c.Failed(&config.Routing{CoolAfter: 1, CoolMs: 10}, fmt.Sprintf("model-%060d", i), 1_790_000_000_000)
 		c.Guessed(fmt.Sprintf("%064d", i), 1_790_000_000_000)
 	}
 	if size := len(c.Encode()); size > 10_000 {
-		t.Errorf("%d bytes", size)
+		t.Errorf("the blob has %d bytes", size)
 	}
-	if !c.Resting(fmt.Sprintf("model-%060d", 999), false, 1_790_000_000_000) || c.Resting(fmt.Sprintf("model-%060d", 0), false, 1_790_000_000_000) {
-		t.Error("the oldest is to be forgotten, not the newest")
+	if !c.Open(fmt.Sprintf("model-%060d", 999), false, 1_790_000_000_000) || c.Open(fmt.Sprintf("model-%060d", 0), false, 1_790_000_000_000) {
+		t.Error("the newest target was dropped, or the oldest kept")
 	}
 }
 
-func TestDamagedBlobIsNone(t *testing.T) {
+func TestDamagedBlobIsIgnored(t *testing.T) {
 	c := &route.Circuits{}
 	c.Failed(&config.Routing{CoolAfter: 1, CoolMs: 10}, "a", 100)
 	c.Guessed("1.2.3.4", 100)
 	blob := c.Encode()
 	for i := range blob {
 		if d := route.DecodeCircuits(blob[:i]); len(d.Encode()) != 2 {
-			t.Errorf("%x was read as %x", blob[:i], d.Encode())
+			t.Errorf("the truncated blob %x was decoded as %x", blob[:i], d.Encode())
 		}
 	}
 	if d := route.DecodeCircuits(append(blob, 0)); len(d.Encode()) != 2 {
-		t.Error("a byte too many was accepted")
+		t.Error("a blob with a trailing byte was accepted")
 	}
 }
 
-// all: every target can be asked.
+// all makes every target usable.
 func all(int) bool { return true }
 
-// What cannot be asked has no share: the others keep theirs.
-func TestSharesOfUsableTargets(t *testing.T) {
+// Unusable targets are not drawn; the others keep their proportions.
+func TestWeightsOfUsableTargets(t *testing.T) {
 	usable := func(i int) bool { return i != 2 }
 	var first [3]int
 	for n := range uint64(100) {
@@ -308,35 +308,35 @@ func TestSharesOfUsableTargets(t *testing.T) {
 	}
 }
 
-// What the deployment's credentials were refused for keeps nobody away who has credentials of their own, and
-// those do not end it. A failure of another kind in the row is everybody's.
+// A circuit opened by failures of the deployment's credentials does not affect requests with a project's own
+// key, and their success does not close it. A single failure of another kind makes it apply to all requests.
 func TestRefusedCredentials(t *testing.T) {
 	r := &config.Routing{CoolAfter: 2, CoolMs: 100}
 	c := &route.Circuits{}
 	c.Refused(r, "a", 1000)
 	c.Refused(r, "a", 1000)
-	c = again(t, c)
-	if !c.Resting("a", false, 1001) || c.Resting("a", true, 1001) {
-		t.Error("the wrong ones are kept away")
+	c = recoded(t, c)
+	if !c.Open("a", false, 1001) || c.Open("a", true, 1001) {
+		t.Error("the circuit must be open without an own key and closed with one")
 	}
-	if c.Try(r, "a", true, 1100); c.Resting("a", false, 1100) {
-		t.Error("an owner's request was taken for the probe")
+	if c.Try(r, "a", true, 1100); c.Open("a", false, 1100) {
+		t.Error("a request with an own key counted as the probe")
 	}
-	c.Worked("a", true, 5, 1050)
-	if !c.Resting("a", false, 1051) || c.LatencyMs("a", 1051) != 5 {
-		t.Error("an owner's success ended the rest, or was not measured")
+	c.Succeeded("a", true, 5, 1050)
+	if !c.Open("a", false, 1051) || c.LatencyMs("a", 1051) != 5 {
+		t.Error("a success with an own key closed the circuit, or its latency was not recorded")
 	}
 	c.Failed(r, "a", 1052)
-	if !c.Resting("a", true, 1053) {
-		t.Error("a target that fails for all does not rest for all")
+	if !c.Open("a", true, 1053) {
+		t.Error("after a general failure the circuit must be open with an own key too")
 	}
-	c.Worked("a", true, 5, 1060)
-	if c.Resting("a", false, 1061) {
-		t.Error("it works again")
+	c.Succeeded("a", true, 5, 1060)
+	if c.Open("a", false, 1061) {
+		t.Error("a success must close the circuit")
 	}
 	c.Failed(r, "b", 1000)
 	c.Refused(r, "b", 1000)
-	if !c.Resting("b", true, 1001) {
-		t.Error("a mixed row is not everybody's")
+	if !c.Open("b", true, 1001) {
+		t.Error("after mixed failures the circuit must be open with an own key too")
 	}
 }

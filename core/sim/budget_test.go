@@ -1,10 +1,10 @@
 package sim_test
 
-// claim is the time in which a request asks for money: from its first call until it is admitted, or answered.
+// claim is the time in which a request tries to reserve money: from its first admit until it is admitted or ends.
 type claim struct{ from, until uint64 }
 
-func (x *exchange) claims() {
-	if c := &x.story.claim; c.from == 0 {
+func (x *exchange) startClaim() {
+	if c := &x.history.claim; c.from == 0 {
 		c.from = x.w.now
 	}
 }
@@ -15,29 +15,29 @@ func (c *claim) end(now uint64) {
 	}
 }
 
-// judgeBroke: 402 only if at some time since its arrival what was free could not cover the least that the request may
-// reserve. What others asked for at that time, and then got, was not free.
-func (x *exchange) judgeBroke() {
-	if x.w.unsure(x) {
+// check402 checks I11 for 402: at some time since the request's arrival, the free balance must have been smaller
+// than its smallest reservation. Amounts that other requests claimed at that time and later reserved were not free.
+func (x *exchange) check402() {
+	if x.w.clocksDisagree(x) {
 		return
 	}
-	s, p := &x.story, x.project
+	s, p := &x.history, x.project
 	least := int64(1) << 62
 	for i := max(0, s.freeFrom); i < len(p.free) && p.free[i].at <= s.claim.until; i++ {
 		at := max(p.free[i].at, s.arrivedAt)
 		least = min(least, p.free[i].free-x.othersClaim(at))
 	}
-	for _, o := range x.w.exchanges { // claims begin between changes of what is free
-		if c := o.story.claim; o.project == p && c.from >= s.arrivedAt && c.from <= s.claim.until {
+	for _, o := range x.w.exchanges { // claims also begin between two changes of the free balance
+		if c := o.history.claim; o.project == p && c.from >= s.arrivedAt && c.from <= s.claim.until {
 			least = min(least, p.freeAt(c.from)-x.othersClaim(c.from))
 		}
 	}
 	if s.least < 0 || least >= s.least {
-		x.w.fail("I11 402", "%s is answered with 402: it may reserve as little as %d, and at least %d of %s were free all the time", x.id, s.least, least, p.id)
+		x.w.fail("I11 402", "%s got 402: its smallest reservation is %d, and the free balance was always at least %d in %s", x.id, s.least, least, p.id)
 	}
 }
 
-// freeAt is what was free at the end of a time.
+// freeAt returns the free balance after all changes at a time.
 func (p *project) freeAt(at uint64) int64 {
 	free := p.free[0].free
 	for _, l := range p.free {
@@ -48,11 +48,11 @@ func (p *project) freeAt(at uint64) int64 {
 	return free
 }
 
-// othersClaim is what other requests had asked for by a time and were given later.
+// othersClaim returns the sum that other requests had claimed by a time and reserved later.
 func (x *exchange) othersClaim(at uint64) (sum int64) {
 	for _, o := range x.w.exchanges {
-		if c := o.story.claim; o != x && o.project == x.project && c.from != 0 && c.from <= at && at < c.until && o.story.resv != nil {
-			sum += o.story.resv.first
+		if c := o.history.claim; o != x && o.project == x.project && c.from != 0 && c.from <= at && at < c.until && o.history.resv != nil {
+			sum += o.history.resv.first
 		}
 	}
 	return sum

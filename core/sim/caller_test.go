@@ -16,41 +16,41 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// request is what a caller sends.
+// request is a caller's HTTP request.
 type request struct {
 	path, query  string
 	method       string
 	headers      []abi.Header
 	body         []byte
 	promptTokens uint64 // estimated
-	completion   bool   // it is to be answered by a model
+	completion   bool   // a model serves it
 	named        bool   // it names a model
 	model        string
 	stream       bool
 }
 
-// story is what happened to an exchange, as far as the rules ask.
-type story struct {
+// history is the part of an exchange's past that the rules need.
+type history struct {
 	arrivedAt uint64
-	freeFrom  int // in the project's list of what was free
+	freeFrom  int // index of the first relevant entry in the project's free balances
 	fetches   []*fetch
-	least     int64 // the least that it asked to reserve; -1: it has not asked
-	failed    bool  // a part that it needs was made to fail
-	shaky     bool  // a call of its own met a fault
-	limited   bool  // its meter said so
+	least     int64 // smallest reservation requested; -1: none requested
+	failed    bool  // a fault was injected into a dependency
+	faulty    bool  // a fault was injected into one of its calls
+	limited   bool  // rejected by a rate or concurrency limit
 	status    uint64
 	code      string
 	hit       bool
 	replayed  bool
 	body      []byte
-	settled   bool // a settle was sent
+	settled   bool // it sent a settle
 	resv      *reservation
 	claim     claim
 	waits     uint64
-	fetchedAt uint64 // the first time; 0: never
+	fetchedAt uint64 // time of the first fetch; 0: none
 }
 
-// ask is a caller's request.
+// ask sends an item's request.
 func (w *world) ask(n, i int) {
 	it := &w.plan.Items[n]
 	k := w.keys[it.Key%len(w.keys)]
@@ -67,28 +67,28 @@ func (w *world) begin(it *item, k *key, i *isolate, seed uint64) *exchange {
 	w.exchanges = append(w.exchanges, x)
 	w.byID[x.id] = x
 	w.stats.Exchanges++
-	x.story = story{arrivedAt: w.now, freeFrom: len(x.project.free) - 1, least: -1}
-	x.asks = x.compose()
-	w.say("%s: %s of %s in isolate %d: %s %s", x.id, it.Path, k.id, i.number, x.asks.model, it.Cache)
+	x.history = history{arrivedAt: w.now, freeFrom: len(x.project.free) - 1, least: -1}
+	x.request = x.compose()
+	w.logf("%s: %s of %s in isolate %d: %s %s", x.id, it.Path, k.id, i.number, x.request.model, it.Cache)
 	if it.Leave > 0 {
-		w.after(it.Leave, x.leave)
+		w.after(it.Leave, x.disconnect)
 	}
-	x.start(x.asks.headers)
+	x.start(x.request.headers)
 	return x
 }
 
 func (x *exchange) projectNumber() int { return x.project.number }
 
-// unknownKey is well formed, and nobody has it.
+// unknownKey is well formed but does not exist.
 var unknownKey = keys.New(keys.Gateway, keys.Production, [keys.RandomBytes]byte{1})
 
-// compose writes the request.
+// compose builds the request.
 func (x *exchange) compose() request {
 	it := x.item
 	r := request{method: "POST", completion: true, named: true, model: it.Model, stream: it.Stream}
 	prompt := fmt.Sprintf("p%d. ", it.Prompt) + wordsOf(max(it.Words, 3))
 	text := strconv.Quote(prompt)
-	r.promptTokens = chat.MessageTokens(jsontext.Spelled(prompt))
+	r.promptTokens = chat.MessageTokens(jsontext.Escaped(prompt))
 	limit := func(name string) string {
 		if it.Max == 0 {
 			return ""
@@ -128,7 +128,7 @@ func (x *exchange) compose() request {
 		r.named = false
 		r.path, r.method, r.completion, r.query = "/api/usage", "GET", false, "projectId="+x.project.id+"&period=month"
 	default:
-		x.w.fail("host", "nobody knows the path %q", it.Path)
+		x.w.fail("host", "unknown path %q", it.Path)
 	}
 	value := x.key.value
 	kind := "application/json"
@@ -163,7 +163,7 @@ func mode(json bool) string {
 	return "text"
 }
 
-// extras are members that only some families have.
+// extras returns JSON members that only some API families have.
 func (it *item) extras() string {
 	text := ""
 	switch it.Path {
@@ -191,18 +191,18 @@ func headerOf(headers []abi.Header, name string) string {
 	return ""
 }
 
-// responded is the caller's whole answer.
+// responded handles a complete response.
 func (x *exchange) responded(status uint64, headers []abi.Header, body []byte) {
-	x.headersOut(headers)
-	x.w.audit(body, "an answer")
-	s := &x.story
+	x.checkHeaders(headers)
+	x.w.audit(body, "a response")
+	s := &x.history
 	s.status, s.body = status, body
 	s.hit, s.replayed = headerOf(headers, "x-postern-cache") == "hit", headerOf(headers, "idempotent-replayed") != ""
 	s.code = codeOf(body)
-	x.w.say("%s: %d %s%s", x.id, status, s.code, note(s.hit, " (cached)")+note(s.replayed, " (replayed)"))
+	x.w.logf("%s: %d %s%s", x.id, status, s.code, note(s.hit, " (cached)")+note(s.replayed, " (replayed)"))
 	x.finished(status)
-	x.judgeTime()
-	x.judge()
+	x.checkDeadline()
+	x.checkStatus()
 }
 
 func note(v bool, text string) string {
@@ -212,7 +212,7 @@ func note(v bool, text string) string {
 	return ""
 }
 
-// codeOf is an error's code; families have it in different places.
+// codeOf returns an error's code, which API families put in different members.
 func codeOf(body []byte) string {
 	for _, name := range [...]string{`"code":"`, `"type":"`} {
 		if _, rest, ok := bytes.Cut(body, []byte(name)); ok && bytes.Contains(body, []byte(`"error"`)) {
@@ -223,14 +223,14 @@ func codeOf(body []byte) string {
 	return ""
 }
 
-// headed is the head of an answer that comes piece by piece.
-func (x *exchange) headed(status uint64, headers []abi.Header) {
-	x.headersOut(headers)
-	x.story.status = status
-	x.w.say("%s: %d, opened", x.id, status)
+// responseOpened handles the head of a streamed response.
+func (x *exchange) responseOpened(status uint64, headers []abi.Header) {
+	x.checkHeaders(headers)
+	x.history.status = status
+	x.w.logf("%s: %d, opened", x.id, status)
 }
 
-func (x *exchange) headersOut(headers []abi.Header) {
+func (x *exchange) checkHeaders(headers []abi.Header) {
 	for _, h := range headers {
 		if leaks([]byte(h.Value)) {
 			x.w.fail("I7", "%s: a secret is in the header %s", x.id, h.Name)
@@ -242,38 +242,38 @@ func (x *exchange) headersOut(headers []abi.Header) {
 }
 
 func (x *exchange) sent(piece []byte) {
-	x.w.audit(piece, "a piece of an answer")
-	x.story.body = append(x.story.body, piece...)
+	x.w.audit(piece, "a response chunk")
+	x.history.body = append(x.history.body, piece...)
 }
 
-// closed is the end of a body that came piece by piece.
-func (x *exchange) closed() {
+// responseClosed handles the end of a streamed response.
+func (x *exchange) responseClosed() {
 	whole := false
 	for _, mark := range [...]string{"data: [DONE]", `"type":"message_stop"`, `"type":"response.completed"`, `"type":"response.incomplete"`} {
-		whole = whole || bytes.Contains(x.story.body, []byte(mark))
+		whole = whole || bytes.Contains(x.history.body, []byte(mark))
 	}
-	x.w.say("%s: closed, %s", x.id, map[bool]string{true: "whole", false: "broken off"}[whole])
+	x.w.logf("%s: closed, %s", x.id, map[bool]string{true: "complete", false: "truncated"}[whole])
 	if !whole {
-		x.story.code = "broken"
+		x.history.code = "broken"
 	}
-	x.finished(x.story.status)
-	if !slices.ContainsFunc(x.story.fetches, func(f *fetch) bool { return f.content }) {
-		x.judgeTime()
+	x.finished(x.history.status)
+	if !slices.ContainsFunc(x.history.fetches, func(f *fetch) bool { return f.content }) {
+		x.checkDeadline()
 	}
-	x.judgeStream(whole)
+	x.checkStream(whole)
 }
 
-// finished lets the caller go; 0 is without an answer.
+// finished records the end of the caller's request. Status 0 means that no response was sent.
 func (x *exchange) finished(status uint64) {
 	if !x.done {
 		x.done = true
-		x.story.waits = x.w.now - x.story.arrivedAt
-		x.story.claim.end(x.w.now)
-		x.w.stats.answered(status)
+		x.history.waits = x.w.now - x.history.arrivedAt
+		x.history.claim.end(x.w.now)
+		x.w.stats.countStatus(status)
 	}
 }
 
-// needles are what must not be seen anywhere outside: secrets whole, their beginnings, and in base64.
+// needles are texts that must not leave the gateway: secrets, their prefixes and their base64 form.
 var needles = func() (all [][]byte) {
 	all = append(all, []byte("upstream-secret"), []byte("sk_live_"), []byte("sk_test_"))
 	for _, secret := range [...]string{"upstream-secret-one", "sk_live_"} {
@@ -291,37 +291,37 @@ func leaks(data []byte) bool {
 	return false
 }
 
-// audit checks I7: no secret leaves, or is kept.
+// audit checks I7: no secret is sent or stored.
 func (w *world) audit(data []byte, where string) {
 	if leaks(data) {
 		w.fail("I7", "a secret is in %s: %.300s", where, data)
 	}
 }
 
-// calls notes what an exchange asks of objects.
-func (x *exchange) calls(a *abi.Action) {
+// recordCall records the calls to objects that later checks need.
+func (x *exchange) recordCall(a *abi.Action) {
 	if a.Class != abi.ClassKeyMeter {
 		return
 	}
 	switch op(a.Data) {
 	case opAdmit:
-		if c := readAdmit(a.Data); c.mode == keymeter.ModeReserve { // of the newest record: it may allow other models
-			x.story.least = c.least
-			x.claims()
+		if c := readAdmit(a.Data); c.mode == keymeter.ModeReserve { // a later admit uses the newest record, which may allow other models
+			x.history.least = c.least
+			x.startClaim()
 		}
 	case opSettle:
-		x.story.settled = true
-		for _, f := range x.story.fetches {
+		x.history.settled = true
+		for _, f := range x.history.fetches {
 			if !f.over {
-				x.w.fail("I13 fetch", "%s settles while %s is being asked", x.id, f.model.Name)
+				x.w.fail("I13 fetch", "%s settles while its fetch to %s is in flight", x.id, f.model.Name)
 			}
 		}
 	}
 }
 
-// targets are the models that a request may go to.
+// targets returns the models that may serve the request, as the catalog routes it.
 func (x *exchange) targets() []*config.Model {
-	return slices.DeleteFunc(targetsOf(x.asks.model), func(m *config.Model) bool {
+	return slices.DeleteFunc(targetsOf(x.request.model), func(m *config.Model) bool {
 		return (m.Kind == config.EmbeddingModel) != (x.item.Path == "embed")
 	})
 }

@@ -6,13 +6,13 @@ import (
 )
 
 // worldCatalog is a small catalog: three wire families, a target without credentials at the end of the cheap tier,
-// a model that is dear, one with a small context, one that is free of charge.
+// an expensive model, a model with a small context and a free model.
 const worldCatalog = `{"version":"world","defaultPlan":"open",
 "plans":[
  {"name":"open","perSecond":0,"perDay":0,"concurrent":1000,"budget":"100"},
  {"name":"free","perSecond":10,"perDay":1000,"developmentPerSecond":5,"developmentPerDay":500,"concurrent":200,"budget":"100"},
  {"name":"tight","perSecond":3,"perDay":12,"developmentPerSecond":2,"developmentPerDay":6,"concurrent":4,"budget":"1"},
- {"name":"crowd","perSecond":0,"perDay":0,"concurrent":3,"budget":"1"},
+ {"name":"concurrent","perSecond":0,"perDay":0,"concurrent":3,"budget":"1"},
  {"name":"tokens","perSecond":0,"perDay":0,"tokensPerMinute":3000,"concurrent":50,"budget":"1"}],
 "providers":[
  {"name":"p1","wire":"openai","baseUrl":"https://p1.example/v1","keyEnv":"P1_KEY"},
@@ -38,12 +38,12 @@ const worldCatalog = `{"version":"world","defaultPlan":"open",
 "routing":{"retries":1,"backoffMs":250,"maxBackoffMs":4000,"coolAfter":3,"coolMs":30000,
  "headMs":120000,"firstByteMs":30000,"idleMs":30000,"totalMs":180000,"requestMs":180000,"mockPauseMs":20}}`
 
-// Secrets of the deployment. None of them may appear anywhere but in a request to its own provider.
+// providerSecrets are the deployment's API keys. Each must appear only in requests to its own provider.
 var providerSecrets = map[string]string{
 	"p1": "upstream-secret-one-5f2c", "p2": "upstream-secret-two-91ab", "p3": "upstream-secret-three-77e0", "p5": "upstream-secret-five-30dd",
 }
 
-// worldConfig is parsed once, for all worlds.
+// worldConfig is the parsed catalog, shared by all worlds.
 var worldConfig = func() *config.Config {
 	var env []abi.Header
 	for name, value := range map[string]string{"p1": "P1_KEY", "p2": "P2_KEY", "p3": "P3_KEY", "p5": "P5_KEY"} {

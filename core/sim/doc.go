@@ -1,3 +1,3 @@
-// Package sim is a world for tests: callers, isolates, objects, KV, providers, operators and a clock, all from one
-// seed. One seed is one run, the same every time. The package has test files only: nothing ships.
+// Package sim is a deterministic simulator for tests: callers, isolates, objects, KV, providers, operators and a
+// clock. A seed determines the whole run. The package has test files only and adds nothing to a build.
 package sim

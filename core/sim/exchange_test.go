@@ -6,37 +6,37 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// exchange is one request as a host runs it, and what the world knows of it.
+// exchange is one request as a host runs it, with the world's record of it.
 type exchange struct {
-	w       *world
-	isolate *isolate
-	item    *item
-	number  int
-	id      string
-	key     *key
-	project *project // as of its key
-	random  *rng
-	state   []byte
-	buffers map[uint64][]byte
-	open    map[uint64]*open
-	ready   []abi.Event // answers that are at hand
-	done    bool        // the caller has its answer, or has left
-	opened  bool
-	over    bool
-	dead    bool // with its isolate
-	left    bool
-	asks    request // what the caller wants
-	story   story
+	w            *world
+	isolate      *isolate
+	item         *item
+	number       int
+	id           string
+	key          *key
+	project      *project // the key's
+	random       *rng
+	state        []byte
+	buffers      map[uint64][]byte
+	open         map[uint64]*open
+	ready        []abi.Event // replies that are available immediately
+	done         bool        // the response is complete, or the client has disconnected
+	opened       bool
+	over         bool
+	dead         bool // killed with its isolate
+	disconnected bool
+	request      request
+	history      history
 }
 
-// open is an action that is to be answered.
+// open is an action that awaits its reply.
 type open struct {
-	id        uint64
-	cancelled bool
-	fetch     *fetch
+	id       uint64
+	canceled bool
+	fetch    *fetch
 }
 
-// start begins an exchange with its request.
+// start delivers the request event.
 func (x *exchange) start(headers []abi.Header) {
 	seed := make([]byte, 16)
 	for i := range seed {
@@ -47,7 +47,7 @@ func (x *exchange) start(headers []abi.Header) {
 	x.deliver(abi.Event{Kind: abi.EventRequest, Headers: headers, Data: seed})
 }
 
-// deliver runs the core on an event, and on the answers that are at hand after that.
+// deliver runs the core on an event, then on the replies that become available immediately.
 func (x *exchange) deliver(e abi.Event) {
 	for {
 		x.step(&e)
@@ -65,14 +65,14 @@ func (x *exchange) deliver(e abi.Event) {
 	case x.done:
 		x.end()
 	default:
-		x.w.fail("I13", "%s: the core left the caller without an answer", x.id)
+		x.w.fail("I13", "%s: the exchange ends without a response", x.id)
 	}
 }
 
 func (x *exchange) step(e *abi.Event) {
 	i := x.isolate
 	x.w.stats.Steps++
-	in := abi.StepInput{NowMs: i.told(), Shared: i.shared, State: x.state, Event: *e}
+	in := abi.StepInput{NowMs: i.clock(), Shared: i.shared, State: x.state, Event: *e}
 	out := step(&in)
 	if out.SharedChanged {
 		i.shared = out.Shared
@@ -86,27 +86,27 @@ func (x *exchange) step(e *abi.Event) {
 func (x *exchange) end() {
 	x.over = true
 	x.isolate.running = slices.DeleteFunc(x.isolate.running, func(o *exchange) bool { return o == x })
-	x.ended()
+	x.checkSettled()
 }
 
 func (x *exchange) die() {
 	x.dead = true
 	for _, o := range x.open {
-		o.cancelled = true
+		o.canceled = true
 		if o.fetch != nil {
 			o.fetch.cut()
 		}
 	}
 	if !x.done {
-		x.w.say("%s: the caller's connection breaks", x.id)
+		x.w.logf("%s: the client's connection breaks", x.id)
 		x.finished(0)
 	}
 	x.end()
 }
 
-// answered gives an action its answer, unless it was cancelled or its exchange is gone.
-func (x *exchange) answered(o *open, e abi.Event, last bool) {
-	if o.cancelled || x.over {
+// reply delivers an action's reply, unless the action was canceled or its exchange has ended.
+func (x *exchange) reply(o *open, e abi.Event, last bool) {
+	if o.canceled || x.over {
 		return
 	}
 	if last {
@@ -117,7 +117,7 @@ func (x *exchange) answered(o *open, e abi.Event, last bool) {
 
 func (x *exchange) outstanding(id uint64) *open {
 	if x.open[id] != nil {
-		x.w.fail("contract", "%s: action %d is outstanding, and its id is used again", x.id, id)
+		x.w.fail("contract", "%s: the ID of outstanding action %d is reused", x.id, id)
 	}
 	o := &open{id: id}
 	x.open[id] = o
@@ -139,15 +139,15 @@ func (x *exchange) join(parts []abi.Part) []byte {
 // do carries out one action.
 func (x *exchange) do(a *abi.Action) {
 	w := x.w
-	if w.breaks.action != nil && w.breaks.action(x, a) {
+	if w.defect.action != nil && w.defect.action(x, a) {
 		return
 	}
 	switch a.Kind {
 	case abi.ActionReadBody:
 		o := x.outstanding(a.ID)
 		w.after(w.delay(x.random), func() {
-			x.buffers[a.Buffer] = x.asks.body
-			x.answered(o, abi.Event{Kind: abi.EventBody, ID: a.ID, Data: x.asks.body}, true)
+			x.buffers[a.Buffer] = x.request.body
+			x.reply(o, abi.Event{Kind: abi.EventBody, ID: a.ID, Data: x.request.body}, true)
 		})
 	case abi.ActionSupply:
 		x.ready = append(x.ready, abi.Event{Kind: abi.EventSupplied, ID: a.ID, Data: x.buffers[a.Buffer]})
@@ -170,29 +170,29 @@ func (x *exchange) do(a *abi.Action) {
 	case abi.ActionOpen:
 		x.opened = true
 		if !x.done {
-			x.headed(a.Code, a.Headers)
+			x.responseOpened(a.Code, a.Headers)
 		}
 	case abi.ActionSend:
 		x.send(x.join(a.Body))
 	case abi.ActionClose:
 		if !x.done {
-			x.closed()
+			x.responseClosed()
 		}
 	case abi.ActionWait:
 		o := x.outstanding(a.ID)
-		w.after(a.KeepMs, func() { x.answered(o, abi.Event{Kind: abi.EventTimer, ID: a.ID}, true) })
+		w.after(a.KeepMs, func() { x.reply(o, abi.Event{Kind: abi.EventTimer, ID: a.ID}, true) })
 	case abi.ActionCancel:
 		x.cancel(a.ID)
 	case abi.ActionLog:
 		w.audit(a.Data, "a log line")
 	default:
-		w.fail("host", "%s: action %d was not expected", x.id, a.Kind)
+		w.fail("host", "%s: unexpected action %d", x.id, a.Kind)
 	}
 }
 
 func (x *exchange) cancel(id uint64) {
 	if o := x.open[id]; o != nil {
-		o.cancelled = true
+		o.canceled = true
 		if o.fetch != nil {
 			o.fetch.cut()
 		}
@@ -220,7 +220,7 @@ func (x *exchange) read(a *abi.Action) {
 		switch {
 		case down:
 			e.Code = abi.OutcomeFailed
-			x.story.failed = true
+			x.history.failed = true
 		case !ok:
 			e.Code = abi.OutcomeAbsent
 		default:
@@ -229,7 +229,7 @@ func (x *exchange) read(a *abi.Action) {
 				i.remember(x.w.place(x, a.Key), value, a.KeepMs)
 			}
 		}
-		x.answered(o, e, true)
+		x.reply(o, e, true)
 	})
 }
 
@@ -244,30 +244,30 @@ func (x *exchange) write(a *abi.Action) {
 	}
 }
 
-// send writes a piece of the answer. To a caller that has left, it cannot: then the host knows.
+// send writes a chunk of the response. A quiet disconnect is noticed here.
 func (x *exchange) send(piece []byte) {
 	if x.done {
 		return
 	}
-	if x.left {
-		x.ready = append(x.ready, abi.Event{Kind: abi.EventLeft})
+	if x.disconnected {
+		x.ready = append(x.ready, abi.Event{Kind: abi.EventDisconnect})
 		x.finished(0)
 		return
 	}
 	x.sent(piece)
 }
 
-// leave is the caller's going away. A quiet host notices it only when it writes.
-func (x *exchange) leave() {
+// disconnect disconnects the client. A quiet disconnect is noticed only on the next write.
+func (x *exchange) disconnect() {
 	if x.done || x.over {
 		return
 	}
-	x.left = true
+	x.disconnected = true
 	if x.item.Quiet {
 		return
 	}
-	x.w.say("%s: the caller leaves", x.id)
+	x.w.logf("%s: the client disconnects", x.id)
 	x.w.stats.Left++
 	x.finished(0)
-	x.deliver(abi.Event{Kind: abi.EventLeft})
+	x.deliver(abi.Event{Kind: abi.EventDisconnect})
 }

@@ -2,10 +2,10 @@ package sim_test
 
 import "github.com/postern-ai/postern/core/money"
 
-// noon is November 18th, 2026, 12:00 UTC: in the middle of a month and of a day.
+// noon is November 18, 2026, 12:00 UTC, far from the start of a day or month.
 const noon = 20_775*dayMs + 12*hourMs
 
-// generate makes a world of a seed. Half of them are without any fault: callers press, and nothing else.
+// generate makes the plan of a seed. Half of the plans have no faults, only load.
 func generate(seed uint64) *plan {
 	g := &generator{rng: fork(seed, 0), p: &plan{Seed: seed, Start: noon, Isolates: 1}}
 	g.p.Delay = pick(g.rng, "", "short", "short", "long")
@@ -18,11 +18,11 @@ func generate(seed uint64) *plan {
 	case 5:
 		g.repeats()
 	case 2, 3, 4:
-		g.people(1, 1)
+		g.projectsAndKeys(1, 1)
 		g.burst()
 	default:
-		g.people(2, 4)
-		g.mixture()
+		g.projectsAndKeys(2, 4)
+		g.mixed()
 	}
 	if g.one(12) {
 		g.midnight()
@@ -31,7 +31,7 @@ func generate(seed uint64) *plan {
 	return g.p
 }
 
-// midnight moves the start to a few seconds before a month and a day end, and makes some budgets daily.
+// midnight moves the start to within ten seconds before the end of a month, and varies the budget cycles.
 func (g *generator) midnight() {
 	g.p.Start = 20_787*dayMs + dayMs - g.between(1, 10_000)
 	for i := range g.p.Projects {
@@ -42,8 +42,8 @@ func (g *generator) midnight() {
 type generator struct {
 	*rng
 	p      *plan
-	calm   bool // no fault classes, and no misfortunes of isolates, clocks and KV
-	honest bool // providers answer, and tell the truth
+	calm   bool // no fault classes and no incidents of isolates, clocks and KV
+	honest bool // providers respond and report correct usage
 }
 
 func (g *generator) faults() {
@@ -59,12 +59,12 @@ func (g *generator) faults() {
 	f.Alarms, f.Stale, f.Evict = g.one(3), g.one(2), g.one(3)
 }
 
-// people makes projects and keys. A budget is tiny, about as much as a few requests, or ample.
-func (g *generator) people(projects, keys uint64) {
+// projectsAndKeys makes projects and keys. A budget is tiny, enough for a few requests, or ample.
+func (g *generator) projectsAndKeys(projects, keys uint64) {
 	for range g.between(1, projects) {
 		g.p.Projects = append(g.p.Projects, projectPlan{
 			Budget: pick(g.rng, money.Cent/10, money.Cent, 5*money.Cent, money.Dollar/4, money.Dollar, 10*money.Dollar, 100*money.Dollar),
-			Plan:   pick(g.rng, "open", "open", "open", "free", "tight", "crowd", "tokens"), CacheTTL: pick(g.rng, uint64(0), 0, 30, 3600),
+			Plan:   pick(g.rng, "open", "open", "open", "free", "tight", "concurrent", "tokens"), CacheTTL: pick(g.rng, uint64(0), 0, 30, 3600),
 			Unbounded: g.one(15), Alerts: g.one(6),
 		})
 	}
@@ -82,8 +82,8 @@ func (g *generator) people(projects, keys uint64) {
 
 func (g *generator) add(it item) { g.p.Items = append(g.p.Items, it) }
 
-// mixture is a little of everything.
-func (g *generator) mixture() {
+// mixed adds requests, retries, operator changes and incidents.
+func (g *generator) mixed() {
 	span := pick(g.rng, uint64(0), 50, 2000, 20_000, 200_000)
 	for range g.between(1, 8) {
 		it := g.request()
@@ -92,7 +92,7 @@ func (g *generator) mixture() {
 			it.Times, it.Every = int(g.between(2, 12)), pick(g.rng, uint64(0), 0, 1, 40, 900)
 		}
 		g.add(it)
-		if g.one(5) { // a twin, or a repeat
+		if g.one(5) { // a concurrent duplicate or a later repeat
 			again := it
 			again.At += g.below(4000)
 			again.Seed, again.Times = g.next(), 0
@@ -105,16 +105,16 @@ func (g *generator) mixture() {
 		}
 	}
 	if !g.calm {
-		g.misfortunes(span)
+		g.incidents(span)
 	}
-	if g.p.Faults.Late { // to see what a settle that came late has left
+	if g.p.Faults.Late { // shows the state after a late settle
 		it := g.request()
 		it.At, it.Key = hourMs, 0
 		g.add(it)
 	}
 }
 
-// request is one caller's.
+// request makes a random request.
 func (g *generator) request() item {
 	it := item{Do: "ask", Seed: g.next(), Key: int(g.below(uint64(len(g.p.Keys)))), Isolate: int(g.below(uint64(g.p.Isolates)))}
 	it.Path = pick(g.rng, "complete", "chat", "chat", "openai", "openai", "openai", "responses", "anthropic", "anthropic", "embed")
@@ -148,15 +148,15 @@ func (g *generator) request() item {
 	if g.one(8) {
 		it.Leave, it.Quiet = g.between(1, pick(g.rng, uint64(5), 300, 4000)), g.one(2)
 	}
-	g.odd(&it)
+	g.vary(&it)
 	for range g.between(1, 3) {
-		it.Answers = append(it.Answers, g.answer())
+		it.Behaviors = append(it.Behaviors, g.behavior())
 	}
 	return it
 }
 
-// odd makes some requests others than completions, or wrong.
-func (g *generator) odd(it *item) {
+// odd periods some requests into other endpoints, invalid requests or unknown models.
+func (g *generator) vary(it *item) {
 	switch g.below(24) {
 	case 0:
 		it.Path, it.Model, it.Stream = "count", pick(g.rng, "gamma", "alpha"), false
@@ -174,9 +174,9 @@ func (g *generator) odd(it *item) {
 	}
 }
 
-// answer is what a provider does.
-func (g *generator) answer() answer {
-	a := answer{
+// behavior makes a provider's behavior for one attempt.
+func (g *generator) behavior() behavior {
+	a := behavior{
 		Ms: pick(g.rng, uint64(0), 1, 30, 800, 9000), Out: pick(g.rng, uint64(1), 20, 300, 4000, 100_000), Text: pick(g.rng, uint64(1), 8, 60, 900),
 		Chunks: g.between(1, 6), Gap: pick(g.rng, uint64(0), 1, 50, 700), In: pick(g.rng, uint64(0), 0, 0, 90, 150, 190),
 	}
@@ -209,7 +209,7 @@ func (g *generator) answer() answer {
 	return a
 }
 
-// operator changes something.
+// operator adds a change by an operator.
 func (g *generator) operator(span uint64) {
 	it := item{
 		At: g.below(span + 1), Seed: g.next(), Key: int(g.below(uint64(len(g.p.Keys)))), Project: int(g.below(uint64(len(g.p.Projects)))),
@@ -219,7 +219,7 @@ func (g *generator) operator(span uint64) {
 	case "budget":
 		it.Amount = pick(g.rng, 0, money.Cent/10, 5*money.Cent, 10*money.Dollar)
 	case "plan":
-		it.Name = pick(g.rng, "open", "free", "tight", "crowd")
+		it.Name = pick(g.rng, "open", "free", "tight", "concurrent")
 	case "policy", "keymodels":
 		it.Names = pick(g.rng, nil, []string{"cheap", "alpha"}, []string{"gamma"}, []string{"omega", "vector"})
 	case "route":
@@ -233,8 +233,8 @@ func (g *generator) operator(span uint64) {
 	g.add(it)
 }
 
-// misfortunes are those of isolates, clocks and KV.
-func (g *generator) misfortunes(span uint64) {
+// incidents adds incidents of isolates, clocks and KV.
+func (g *generator) incidents(span uint64) {
 	if g.one(2) {
 		g.add(item{At: g.below(span + 3000), Do: "kill", Isolate: int(g.below(3))})
 	}
@@ -249,7 +249,7 @@ func (g *generator) misfortunes(span uint64) {
 	}
 }
 
-// burst is many requests at once on one key, which the budget may or may not hold.
+// burst adds many requests at once on one key, with or without enough budget.
 func (g *generator) burst() {
 	it := g.request()
 	it.Bad, it.Idem, it.Leave = "", "", 0
@@ -264,11 +264,11 @@ func (g *generator) burst() {
 		g.add(late)
 	}
 	if !g.calm {
-		g.misfortunes(2000)
+		g.incidents(2000)
 	}
 }
 
-// idleSlices is many keys that have each used a little, and one that then needs nearly all that is left.
+// idleSlices adds many keys that each use a little, and one key that then needs nearly the whole remaining budget.
 func (g *generator) idleSlices() {
 	n := int(g.between(5, 50))
 	g.p.Projects = []projectPlan{{Budget: pick(g.rng, money.Pico(2), 4, 10) * money.Dollar, Plan: "open"}}
@@ -279,18 +279,18 @@ func (g *generator) idleSlices() {
 		}
 		g.add(item{
 			At: uint64(k), Do: "ask", Seed: g.next(), Key: k, Path: "openai", Model: "omega", Max: g.between(100, 2500), Words: 3,
-			Answers: []answer{{Out: 10, Text: 3, Ms: 10}},
+			Behaviors: []behavior{{Out: 10, Text: 3, Ms: 10}},
 		})
 	}
 	g.add(item{
 		At: 100_000, Do: "ask", Seed: g.next(), Key: n, Path: "openai", Model: "omega", Max: g.between(1000, 60_000), Words: 3,
-		Times: int(g.between(1, 4)), Answers: []answer{{Out: 10, Text: 3, Ms: 10}},
+		Times: int(g.between(1, 4)), Behaviors: []behavior{{Out: 10, Text: 3, Ms: 10}},
 	})
 }
 
-// repeats is one request again and again: of several keys and projects, with and without the cache and twins.
+// repeats adds one request many times, by several keys and projects, with and without cache and idempotency keys.
 func (g *generator) repeats() {
-	g.people(3, 5)
+	g.projectsAndKeys(3, 5)
 	for i := range g.p.Projects {
 		g.p.Projects[i].CacheTTL = pick(g.rng, uint64(30), 30, 3600)
 		g.p.Projects[i].Budget = max(g.p.Projects[i].Budget, money.Dollar)
@@ -312,17 +312,17 @@ func (g *generator) repeats() {
 		g.operator(50_000)
 	}
 	if !g.calm {
-		g.misfortunes(50_000)
+		g.incidents(50_000)
 	}
 }
 
-// deficit is a key whose first request costs far more than it looked like.
+// deficit adds a key whose first request costs far more than its estimate.
 func (g *generator) deficit() {
-	g.people(1, 2)
+	g.projectsAndKeys(1, 2)
 	it := g.request()
 	it.Bad, it.Key = "", 0
 	it.Path, it.Model, it.Max, it.Stream = "openai", pick(g.rng, "gamma", "omega", "beta"), g.between(1, 300), false
-	it.Answers = []answer{{Out: 30, Text: 3, In: pick(g.rng, uint64(3000), 100_000, 1_000_000)}}
+	it.Behaviors = []behavior{{Out: 30, Text: 3, In: pick(g.rng, uint64(3000), 100_000, 1_000_000)}}
 	g.add(it)
 	for range g.between(1, 3) {
 		late := g.request()
@@ -331,7 +331,7 @@ func (g *generator) deficit() {
 	}
 }
 
-// order sorts the items by time, and keeps those of one time in their order.
+// order sorts the items by time with a stable sort.
 func (g *generator) order() {
 	items := g.p.Items
 	for i := 1; i < len(items); i++ {

@@ -2,14 +2,14 @@ package sim_test
 
 import "slices"
 
-// isolate is a host's memory: what it remembers between exchanges, its clock, its view of KV, and the exchanges
-// that run in it.
+// isolate is one gateway instance: the memory that it keeps between exchanges, its clock, its view of KV and the
+// exchanges that run in it.
 type isolate struct {
 	w       *world
 	number  int
 	shared  []byte
 	hot     map[string]hotRow
-	seen    map[string]kvSeen // KV as it was read here, for as long as it is stale
+	seen    map[string]kvSeen // KV values read here, until they are refreshed
 	offset  int64
 	jumped  bool
 	running []*exchange
@@ -31,12 +31,13 @@ func newIsolate(w *world, n int) *isolate {
 	return &isolate{w: w, number: n, hot: map[string]hotRow{}, seen: map[string]kvSeen{}, random: fork(w.plan.Seed, uint64(n)+1000)}
 }
 
-func (i *isolate) told() uint64 { return uint64(int64(i.w.now) + i.offset) }
+// clock returns the isolate's time in Unix milliseconds.
+func (i *isolate) clock() uint64 { return uint64(int64(i.w.now) + i.offset) }
 
-// kill ends everything that runs in the isolate and empties its memory. Calls that are on their way arrive.
+// kill ends every exchange of the isolate and clears its memory. Calls in flight still arrive.
 func (i *isolate) kill() {
 	i.w.stats.Faults++
-	i.w.say("isolate %d dies with %d exchanges", i.number, len(i.running))
+	i.w.logf("isolate %d dies with %d exchanges", i.number, len(i.running))
 	for _, x := range slices.Clone(i.running) {
 		x.die()
 	}
@@ -48,19 +49,19 @@ func (i *isolate) remember(key string, value []byte, keepMs uint64) {
 		delete(i.hot, key)
 		return
 	}
-	i.hot[key] = hotRow{value, i.told() + keepMs}
+	i.hot[key] = hotRow{value, i.clock() + keepMs}
 }
 
 func (i *isolate) recall(key string) ([]byte, bool) {
 	row, ok := i.hot[key]
-	if ok && (row.expiresMs <= i.told() || i.w.plan.Faults.Evict && i.random.one(4)) {
+	if ok && (row.expiresMs <= i.clock() || i.w.plan.Faults.Evict && i.random.one(4)) {
 		delete(i.hot, key)
 		return nil, false
 	}
 	return row.value, ok
 }
 
-// readKV reads KV as it is seen from here: what was found, or not found, may stand for a minute.
+// readKV reads KV as this isolate sees it: a value, or its absence, may be up to 90 seconds old.
 func (i *isolate) readKV(key string) (value []byte, ok, down bool) {
 	w := i.w
 	if w.kv.downUntil > w.now {

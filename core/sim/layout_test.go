@@ -10,11 +10,11 @@ import (
 	objects "github.com/postern-ai/postern/core/object"
 )
 
-// This file is the only one that knows how commands are laid out and which functions of the core a host calls.
+// Only this file knows the encoding of commands and the functions of the core that a host calls.
 
 func step(in *abi.StepInput) abi.StepOutput { return core.Step(worldConfig, in) }
 
-// reducer is the policy of all objects.
+// reducer runs the commands of all object classes.
 var reducer = objects.Reducer{
 	Reads: func(in *abi.ObjectInput) ([]abi.Range, error) {
 		switch in.Class {
@@ -36,7 +36,7 @@ var reducer = objects.Reducer{
 	},
 }
 
-// Ops of a KeyMeter's commands.
+// Opcodes of KeyMeter commands.
 const (
 	opPut    = 3
 	opAdmit  = 6
@@ -44,43 +44,43 @@ const (
 	opExtend = 8
 )
 
-// op is a command's kind.
+// op returns a command's opcode.
 func op(command []byte) uint64 {
 	r := abi.Reader{Buf: command}
 	return r.Uint()
 }
 
-// admitCommand is what the world's books need of an Admit.
+// admitCommand is the part of an Admit that the world's accounts need.
 type admitCommand struct {
 	id        string
 	version   uint64
 	mode      keymeter.Mode
 	model     string
 	amount    int64
-	least     int64 // the least that the request may reserve
+	least     int64 // the smallest reservation that the request accepts
 	expiresMs uint64
 }
 
 func readAdmit(command []byte) admitCommand {
 	c := keymeter.Open(command).(*keymeter.Admit)
-	a := admitCommand{c.RequestID, c.Version, c.Mode, c.Model, c.AmountPico, c.LeastPico, c.ExpiresMs}
+	a := admitCommand{c.RequestID, c.Version, c.Mode, c.Model, c.AmountPico, c.LeastPico, c.LifetimeMs}
 	if a.least == 0 {
 		a.least = a.amount
 	}
 	return a
 }
 
-// readExtend is whose reservation is to be larger.
+// readExtend returns the request ID of an Extend.
 func readExtend(command []byte) (id string) {
 	return keymeter.Open(command).(*keymeter.Extend).RequestID
 }
 
-// settleCommand is what the world's books need of a Settle.
+// settleCommand is the part of a Settle that the world's accounts need.
 type settleCommand struct {
 	id      string
 	outcome keymeter.Outcome
-	charges []charge // by target
-	tokens  uint64   // of all
+	charges []charge // one per attempt
+	tokens  uint64   // total
 	cost    int64
 }
 
@@ -105,13 +105,13 @@ func readSettle(command []byte) settleCommand {
 	return s
 }
 
-// detail is one line of the Ledger's sums.
+// detail is the Ledger's sum for one day, key and model.
 type detail struct {
 	keyID, model string
 	usage        ledger.Usage
 }
 
-// detailsQuery asks for all sums by day, key and model.
+// detailsQuery returns a query for all sums by day, key and model.
 func detailsQuery(first, end uint64) []byte {
 	q := ledger.Query{FirstDay: first, EndDay: end, By: ledger.ByDetail}
 	return q.Encode()
@@ -131,13 +131,13 @@ func flushCommand(recall bool) []byte {
 	return f.Encode()
 }
 
-// readFlush is how many reservations a meter holds, and how many batches it hands over.
+// readFlush returns a meter's number of open reservations and of usage batches.
 func readFlush(reply []byte) (open uint64, batches int, err error) {
 	f, err := keymeter.DecodeFlushReply(reply)
 	return f.Open, len(f.Absorbs), err
 }
 
-// readPut is what a meter is told of its key.
+// readPut returns the status and record of a Put.
 func readPut(command []byte) (doc.Status, doc.Record) {
 	r := abi.Reader{Buf: command}
 	r.Uint()
@@ -149,22 +149,23 @@ func readPut(command []byte) (doc.Status, doc.Record) {
 	return status, record
 }
 
-// Ops of a Ledger's commands.
-const opBudget = 1
+// Opcodes of Ledger commands.
+const (
+	opBudget = 1
+	opGrant  = 12
+)
 
-// readBudget is what a Ledger is told of its budget.
+// readBudget returns the version and amount of a budget command.
 func readBudget(command []byte) (version uint64, pico int64) {
 	r := abi.Reader{Buf: command}
 	r.Uint()
 	return r.Uint(), r.Int()
 }
 
-const opGrant = 12 // a Ledger's
-
-// noGrant is a Ledger's answer that its budget has no more, and nobody to recall from.
+// noGrant is a Ledger's reply that the budget is used up and no slice can be recalled.
 var noGrant = (&ledger.GrantReply{}).Encode()
 
-// unknownVerdict is a meter's answer that there is no such key.
+// unknownVerdict is a meter's reply for an unknown key.
 var unknownVerdict = (&keymeter.AdmitReply{Verdict: keymeter.Unknown}).Encode()
 
 func putCommand(status doc.Status, record doc.Record) []byte {
@@ -172,10 +173,10 @@ func putCommand(status doc.Status, record doc.Record) []byte {
 	return p.Encode()
 }
 
-// settledAgain are commands that book once more what a settle booked.
+// settledAgain returns commands that book a settle's cost a second time.
 func settledAgain(command []byte) [][]byte {
 	s := readSettle(command)
-	admit := keymeter.Admit{RequestID: s.id + "/again", Version: 1 << 40, Mode: keymeter.ModeReserve, Model: "alpha", ExpiresMs: 1000}
+	admit := keymeter.Admit{RequestID: s.id + "/again", Version: 1 << 40, Mode: keymeter.ModeReserve, Model: "alpha", LifetimeMs: 1000}
 	settle := keymeter.Settle{RequestID: s.id + "/again", Outcome: keymeter.Served, Model: "alpha", CostPico: s.cost + 1}
 	return [][]byte{admit.Encode(), settle.Encode()}
 }

@@ -14,13 +14,13 @@ type objectID struct {
 	name  string
 }
 
-// object is one object: rows in order, an alarm, an outbox. It runs one command at a time, in one transaction.
+// object is a durable object: ordered rows, an alarm and an outbox. Each command is one transaction.
 type object struct {
 	objectID
 	w          *world
 	rows       []abi.Row // by key
 	alarmMs    uint64    // by its own clock; 0: none
-	alarmRound uint64    // an alarm that was planned for another round is void
+	alarmRound uint64    // a scheduled alarm of an earlier round is void
 	offset     int64
 	random     *rng
 	delivering bool
@@ -41,7 +41,8 @@ func (w *world) object(class abi.Class, name string) *object {
 	return o
 }
 
-func (o *object) told() uint64 { return uint64(int64(o.w.now) + o.offset) }
+// clock returns the object's time in Unix milliseconds.
+func (o *object) clock() uint64 { return uint64(int64(o.w.now) + o.offset) }
 
 func (o *object) find(key string) (int, bool) {
 	at := sort.Search(len(o.rows), func(i int) bool { return o.rows[i].Key >= key })
@@ -62,7 +63,7 @@ func (o *object) remove(key string) {
 	}
 }
 
-// Read gives the rows of a range. It never fails.
+// Read returns the rows of a range. It never fails.
 func (o *object) Read(g abi.Range) ([]abi.Row, error) {
 	at, ok := o.find(g.Start)
 	if g.End == "" {
@@ -78,7 +79,7 @@ func (o *object) Read(g abi.Range) ([]abi.Row, error) {
 	return o.rows[at:end:end], nil
 }
 
-// Commit is a command's transaction. It never fails.
+// Commit applies a command's writes and moves the alarm forward if it is due earlier. It never fails.
 func (o *object) Commit(puts []abi.Row, deletes []string, alarmMs uint64) error {
 	for _, row := range puts {
 		o.put(row)
@@ -92,29 +93,29 @@ func (o *object) Commit(puts []abi.Row, deletes []string, alarmMs uint64) error 
 	return nil
 }
 
-// call runs one command, and has the world witness it. A nil command is the alarm.
+// call runs one command and records it in the world's accounts. A nil command is the alarm.
 func (o *object) call(command []byte) (reply []byte, ok bool) {
 	w := o.w
 	w.stats.Commands++
-	if w.breaks.before != nil && w.breaks.before(o, command) {
+	if w.defect.before != nil && w.defect.before(o, command) {
 		return nil, true
 	}
 	if reply, ok = o.run(command); !ok {
 		return nil, false
 	}
-	if w.breaks.after != nil {
-		reply = w.breaks.after(o, command, reply)
+	if w.defect.after != nil {
+		reply = w.defect.after(o, command, reply)
 	}
-	w.witness(o, command, reply)
+	w.observe(o, command, reply)
 	return reply, true
 }
 
-// run runs a command: reads, apply, commit. What is to be delivered goes out afterwards.
+// run runs a command: reads, apply, commit. Deliveries are sent afterwards.
 func (o *object) run(command []byte) (reply []byte, ok bool) {
 	w := o.w
-	out, err := reducer.Run(o, abi.ObjectInput{NowMs: o.told(), Class: o.class, Name: o.name, Command: command})
+	out, err := reducer.Run(o, abi.ObjectInput{NowMs: o.clock(), Class: o.class, Name: o.name, Command: command})
 	if err != nil {
-		w.say("%s %.8s fails: %v", className(o.class), o.name, err)
+		w.logf("%s %.8s fails: %v", className(o.class), o.name, err)
 		return nil, false
 	}
 	if out.Deliver {
@@ -126,14 +127,15 @@ func (o *object) run(command []byte) (reply []byte, ok bool) {
 	return out.Reply, true
 }
 
-// post sends a webhook, which may fail, and tells the object how it ended. If that is lost, its alarm finds out.
+// post sends a webhook, which may fail, and reports its status to the object. If that report is lost, the object's
+// alarm handles the post.
 func (o *object) post(p *abi.Post) {
 	w := o.w
 	status := pick(o.random, uint64(204), 204, 200, 500, 0)
 	if !w.plan.Faults.any() {
 		status = 204
 	}
-	w.projectOf(o.name).told100 = w.projectOf(o.name).told100 || status/100 == 2 && bytes.Contains(p.Body, []byte(`"thresholdPercent":100`))
+	w.projectOf(o.name).alerted = w.projectOf(o.name).alerted || status/100 == 2 && bytes.Contains(p.Body, []byte(`"thresholdPercent":100`))
 	posted := abi.Posted{ID: p.ID, Status: status}
 	w.after(w.delay(o.random), func() {
 		if !w.plan.Faults.Outbox || !o.random.one(4) {
@@ -146,20 +148,20 @@ func className(c abi.Class) string {
 	return [...]string{"KV", "meter", "ledger", "directory"}[c]
 }
 
-// setAlarm sets the alarm to a time of the object's clock.
+// setAlarm sets the alarm to a time on the object's clock.
 func (o *object) setAlarm(at uint64) {
 	o.alarmMs = at
 	o.reset()
 }
 
-// reset plans the ringing of the alarm that is set, by the clock as it is now.
+// reset reschedules the alarm for the object's current clock.
 func (o *object) reset() {
 	o.alarmRound++
 	if o.alarmMs == 0 {
 		return
 	}
 	wait := uint64(0)
-	if now := o.told(); o.alarmMs > now {
+	if now := o.clock(); o.alarmMs > now {
 		wait = o.alarmMs - now
 	}
 	if o.w.plan.Faults.Alarms && o.random.one(3) {
@@ -178,12 +180,12 @@ func (o *object) ring() {
 	o.alarmMs = 0
 	o.alarmRound++
 	if _, ok := o.call(nil); !ok {
-		o.setAlarm(o.told() + abi.RedeliverMs)
+		o.setAlarm(o.clock() + abi.RedeliverMs)
 	}
 }
 
-// deliver carries the outbox out, oldest first, one at a time. At the first failure it stops and leaves the rest
-// to the alarm.
+// deliver sends the outbox, oldest first, one at a time. At the first failure it stops and leaves the rest to the
+// alarm.
 func (o *object) deliver() {
 	if o.delivering {
 		return
@@ -206,7 +208,7 @@ func (o *object) deliverNext() {
 	if w.plan.Faults.Outbox {
 		lost, unconfirmed = o.random.one(8), o.random.one(8)
 	}
-	if w.breaks.delivery != nil && w.breaks.delivery(o, &d) {
+	if w.defect.delivery != nil && w.defect.delivery(o, &d) {
 		o.remove(key)
 		w.after(0, o.deliverNext)
 		return
@@ -217,7 +219,7 @@ func (o *object) deliverNext() {
 			if !ok || unconfirmed {
 				w.stats.Faults++
 				o.delivering = false
-				if at := o.told() + abi.RedeliverMs; o.alarmMs == 0 || at < o.alarmMs {
+				if at := o.clock() + abi.RedeliverMs; o.alarmMs == 0 || at < o.alarmMs {
 					o.setAlarm(at)
 				}
 				return
@@ -228,7 +230,7 @@ func (o *object) deliverNext() {
 	})
 }
 
-// accept is a delivery at its receiver.
+// accept processes a delivery at its receiver and reports success.
 func (w *world) accept(d *abi.Delivery, r *rng) bool {
 	if d.Class != abi.ClassKV {
 		_, ok := w.object(d.Class, d.Name).call(d.Data)
@@ -237,7 +239,7 @@ func (w *world) accept(d *abi.Delivery, r *rng) bool {
 	return w.kv.write(w, d.Name, d.Data, 0, r)
 }
 
-// kv is the key-value store: eventually consistent, and down at times.
+// kv is the key-value store. It can be down; readers see stale values through isolate.readKV.
 type kv struct {
 	rows      map[string]kvRow
 	downUntil uint64

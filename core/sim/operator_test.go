@@ -9,22 +9,21 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// operation is one change that an operator makes, in the steps of the control plane: read, commit (again if
-// somebody else came between), tell the ledger, tell the meters, acknowledge. What it does not get to, the
-// Directory's outbox does.
+// operation is one change by an operator, in the steps of the control plane: read, commit (retried on a conflict),
+// update the ledger, update the meters, acknowledge. If it fails between, the Directory's outbox completes it.
 type operation struct {
-	w         *world
-	it        *item
-	random    *rng
-	p         *project
-	k, fresh  *key
-	attempts  int
-	before    directory.Project
-	project   directory.Project
-	writes    []directory.Write
-	delivers  []abi.Delivery
-	republish bool
-	version   uint64 // of the key's record
+	w          *world
+	it         *item
+	random     *rng
+	p          *project
+	k, fresh   *key
+	attempts   int
+	before     directory.Project
+	project    directory.Project
+	writes     []directory.Write
+	deliveries []abi.Delivery
+	republish  bool
+	version    uint64 // of the key's record
 
 	committing bool // the next call is the commit
 }
@@ -36,7 +35,7 @@ func (w *world) operate(it *item) {
 		op.k = w.keys[it.Key%len(w.keys)]
 		op.p = op.k.project
 	}
-	w.say("an operator: %s %s", it.Do, op.name())
+	w.logf("an operator: %s %s", it.Do, op.name())
 	op.read()
 }
 
@@ -55,7 +54,7 @@ func (op *operation) name() string {
 	return op.p.id
 }
 
-// call is a command of the control plane. In a world that loses calls some fail, and then the operation ends.
+// call sends a command of the control plane. With faults in calls, some fail and end the operation.
 func (op *operation) call(class abi.Class, name string, command []byte, then func([]byte)) {
 	w := op.w
 	draw := uint64(99)
@@ -64,7 +63,7 @@ func (op *operation) call(class abi.Class, name string, command []byte, then fun
 	}
 	w.after(w.delay(op.random), func() {
 		if draw == 0 {
-			w.say("the operator's call of %s is lost", className(class))
+			w.logf("the operator's call to the %s is lost", className(class))
 			return
 		}
 		reply, ok := w.object(class, name).call(command)
@@ -72,7 +71,7 @@ func (op *operation) call(class abi.Class, name string, command []byte, then fun
 			op.committed(reply)
 		}
 		if !ok || draw == 1 {
-			w.say("the operator hears nothing of %s", className(class))
+			w.logf("the operator gets no reply from the %s", className(class))
 			return
 		}
 		w.after(w.delay(op.random), func() { then(reply) })
@@ -81,7 +80,7 @@ func (op *operation) call(class abi.Class, name string, command []byte, then fun
 
 const maxCommits = 5
 
-// read reads the project, and the key.
+// read reads the project and the key.
 func (op *operation) read() {
 	if op.attempts++; op.attempts > maxCommits {
 		return
@@ -111,7 +110,7 @@ func (op *operation) read() {
 	})
 }
 
-// changeKey makes the commit of a key's change.
+// changeKey builds and sends the commit that changes a key.
 func (op *operation) changeKey(k directory.Key) {
 	k.Version++
 	switch op.it.Do {
@@ -134,15 +133,15 @@ func (op *operation) changeKey(k directory.Key) {
 	}
 	op.writes = append(op.writes, write)
 	op.version = k.Version + op.project.Version
-	op.delivers = append(op.delivers, op.settings(&op.project)...)
-	op.delivers = append(op.delivers, directory.StatusTo(&k, &op.project))
+	op.deliveries = append(op.deliveries, op.settings(&op.project)...)
+	op.deliveries = append(op.deliveries, directory.StatusTo(&k, &op.project))
 	if k.Status != doc.Inactive {
-		op.delivers = append(op.delivers, directory.RecordTo(&k, &op.project))
+		op.deliveries = append(op.deliveries, directory.RecordTo(&k, &op.project))
 	}
 	op.commit()
 }
 
-// rotate puts a fresh key in a key's place.
+// rotate replaces a key with a new one. It returns false if the key was already replaced.
 func (op *operation) rotate(k *directory.Key) bool {
 	if k.ReplacedBy != "" {
 		return false
@@ -156,11 +155,11 @@ func (op *operation) rotate(k *directory.Key) bool {
 	k.ExpiresMs = op.w.now + uint64(op.it.Ms)
 	op.project.KeyCount++
 	op.writes = append(op.writes, directory.Write{Key: doc.KeyKey(op.p.id, made.ID), Value: made.Encode()})
-	op.delivers = append(op.delivers, directory.StatusTo(&made, &op.project), directory.RecordTo(&made, &op.project))
+	op.deliveries = append(op.deliveries, directory.StatusTo(&made, &op.project), directory.RecordTo(&made, &op.project))
 	return true
 }
 
-// changeProject makes the commit of a project's change.
+// changeProject builds and sends the commit that changes a project.
 func (op *operation) changeProject() {
 	p := &op.project
 	p.Revision++
@@ -189,22 +188,22 @@ func (op *operation) changeProject() {
 		}
 		op.settlePolicy()
 	default:
-		op.w.fail("host", "nobody knows how to %s", op.it.Do)
+		op.w.fail("host", "unknown operation %q", op.it.Do)
 	}
-	op.delivers = append(op.delivers, directory.SettingsTo(p, op.w.now))
+	op.deliveries = append(op.deliveries, directory.SettingsTo(p, op.w.now))
 	if op.before.Policy.Version != p.Policy.Version {
 		if p.Policy.Version != 0 {
-			op.delivers = append(op.delivers, directory.PolicyTo(p))
+			op.deliveries = append(op.deliveries, directory.PolicyTo(p))
 		}
 		if op.before.Policy.Version != 0 {
-			op.delivers = append(op.delivers, directory.OldPolicyTo(&op.before))
+			op.deliveries = append(op.deliveries, directory.OldPolicyTo(&op.before))
 		}
 	}
 	op.republish = op.it.Do != "budget"
 	op.commit()
 }
 
-// settlePolicy gives a changed policy its version; one that says nothing is none.
+// settlePolicy gives a changed policy its version. An empty policy becomes the zero value.
 func (op *operation) settlePolicy() {
 	p := &op.project
 	p.Policy.Version = p.Revision + 1
@@ -216,7 +215,7 @@ func (op *operation) settlePolicy() {
 func (op *operation) commit() {
 	commit := directory.Commit{
 		Writes:     append(op.writes, directory.Write{Key: doc.ProjectKey(op.p.id), Version: op.before.Version, Value: op.project.Encode()}),
-		Deliveries: op.delivers,
+		Deliveries: op.deliveries,
 	}
 	if op.republish {
 		commit.Republish = op.p.id
@@ -225,30 +224,30 @@ func (op *operation) commit() {
 	op.call(abi.ClassDirectory, directory.Name, commit.Encode(), func(reply []byte) {
 		conflict, err := directory.DecodeConflict(reply)
 		if err != nil {
-			op.w.fail("host", "the Directory's answer is malformed")
+			op.w.fail("host", "the Directory's reply is malformed")
 		}
 		if conflict != "" {
-			op.writes, op.delivers = nil, nil
+			op.writes, op.deliveries = nil, nil
 			op.read()
 			return
 		}
-		op.carryOut(op.delivers, abi.ClassLedger, func() { op.carryOut(op.delivers, abi.ClassKeyMeter, op.tellKeys) })
+		op.carryOut(op.deliveries, abi.ClassLedger, func() { op.carryOut(op.deliveries, abi.ClassKeyMeter, op.updateKeys) })
 	})
 }
 
-// committed is when the Directory has the change, whether the operator hears of it or not.
+// committed records a policy that the Directory has committed, even if its reply is lost.
 func (op *operation) committed(reply []byte) {
 	op.committing = false
 	if conflict, _ := directory.DecodeConflict(reply); conflict == "" && op.project.Policy.Version != op.before.Policy.Version {
 		policy := op.project.Policy
 		if policy.Version == 0 {
-			policy.Version = op.project.Revision + 1 // that of one that says nothing any more
+			policy.Version = op.project.Revision + 1 // the version of an emptied policy
 		}
 		op.p.policies = append(op.p.policies, policy)
 	}
 }
 
-// carryOut makes deliveries of one class, one after the other, and goes on when all are made.
+// carryOut makes the deliveries of one class in sequence, then calls then.
 func (op *operation) carryOut(all []abi.Delivery, class abi.Class, then func()) {
 	at := slices.IndexFunc(all, func(d abi.Delivery) bool { return d.Class == class })
 	if at < 0 {
@@ -259,7 +258,8 @@ func (op *operation) carryOut(all []abi.Delivery, class abi.Class, then func()) 
 	op.call(d.Class, d.Name, d.Data, func([]byte) { op.carryOut(all[at+1:], class, then) })
 }
 
-// settings are what the ledger is told before a meter hears of a policy, which may be somebody else's change.
+// settings returns the delivery that gives the ledger a policy before any meter gets it. The policy may come from a
+// concurrent change.
 func (op *operation) settings(p *directory.Project) []abi.Delivery {
 	if p.Policy.Version == 0 {
 		return nil
@@ -267,8 +267,8 @@ func (op *operation) settings(p *directory.Project) []abi.Delivery {
 	return []abi.Delivery{directory.SettingsTo(p, op.w.now)}
 }
 
-// tellKeys tells all of the project's keys what it says now.
-func (op *operation) tellKeys() {
+// updateKeys delivers the project's current settings to all of its keys.
+func (op *operation) updateKeys() {
 	if !op.republish {
 		op.acknowledge()
 		return
@@ -289,23 +289,23 @@ func (op *operation) tellKeys() {
 			op.call(abi.ClassDirectory, directory.Name, again.Encode(), func(reply []byte) {
 				docs, _ := directory.DecodeDocuments(reply)
 				if q, _ := directory.DecodeProject(docs[0]); q.Version != p.Version {
-					op.tellKeys() // somebody else changed something meanwhile: the moment is gone
+					op.updateKeys() // a concurrent change made the listed keys stale
 					return
 				}
-				told := op.settings(&p)
-				op.carryOut(told, abi.ClassLedger, func() { op.carryOut(all, abi.ClassKeyMeter, op.acknowledge) })
+				updates := op.settings(&p)
+				op.carryOut(updates, abi.ClassLedger, func() { op.carryOut(all, abi.ClassKeyMeter, op.acknowledge) })
 			})
 		})
 	})
 }
 
-// acknowledge is when the operator is told that the change is in force: the key's meter must know by then (I4).
+// acknowledge reports success to the operator. By then the key's meter must have the change (I4).
 func (op *operation) acknowledge() {
-	op.w.say("acknowledged: %s %s", op.it.Do, op.name())
+	op.w.logf("acknowledged: %s %s", op.it.Do, op.name())
 	if op.fresh != nil {
-		op.k.successor = op.fresh // its value is shown in this answer
+		op.k.successor = op.fresh // the acknowledgment shows the new key's value
 	}
 	if op.k != nil && op.k.state().record.Version < op.version {
-		op.w.fail("I4", "%s of %s is acknowledged, and its meter does not know", op.it.Do, op.k.id)
+		op.w.fail("I4", "%s of %s is acknowledged before its meter has the change", op.it.Do, op.k.id)
 	}
 }

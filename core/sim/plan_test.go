@@ -7,28 +7,28 @@ import (
 	"strings"
 )
 
-// plan is a world before it runs: everything that shrinking can take away is an element of a list. A run draws its
-// delays from the seeds of the items, so that without one item the others stay as they were.
+// plan is the input of a run. Everything that shrinking can remove is a list element. Delays are drawn from the seeds
+// of the items, so removing one item does not change the others.
 type plan struct {
 	Seed     uint64        `json:"seed"`
 	Start    uint64        `json:"start"` // Unix milliseconds
 	Faults   faults        `json:"faults,omitzero"`
-	Delay    string        `json:"delay,omitempty"` // how long calls travel: "" not at all, short, long
+	Delay    string        `json:"delay,omitempty"` // latency of calls: "" (none), short or long
 	Isolates int           `json:"isolates"`
 	Projects []projectPlan `json:"projects"`
 	Keys     []keyPlan     `json:"keys"`
 	Items    []item        `json:"items"`
 }
 
-// faults says which classes are on. A plan without any is under pressure only, and judged most strictly.
+// faults selects the fault classes. The rules are strictest for a plan without faults.
 type faults struct {
-	Calls    bool `json:"calls,omitempty"`    // calls to objects and their replies are lost, or come twice
-	Late     bool `json:"late,omitempty"`     // the second of two may run when its exchange is over
-	Overload bool `json:"overload,omitempty"` // objects say that they are overloaded
-	Outbox   bool `json:"outbox,omitempty"`   // deliveries fail, or their confirmation is lost
-	Alarms   bool `json:"alarms,omitempty"`   // alarms ring late
-	Stale    bool `json:"stale,omitempty"`    // KV is a minute old
-	Evict    bool `json:"evict,omitempty"`    // isolates forget
+	Calls    bool `json:"calls,omitempty"`    // calls to objects and their replies are lost or duplicated
+	Late     bool `json:"late,omitempty"`     // a duplicate call may run after its exchange ended
+	Overload bool `json:"overload,omitempty"` // objects report overload
+	Outbox   bool `json:"outbox,omitempty"`   // deliveries fail or their confirmations are lost
+	Alarms   bool `json:"alarms,omitempty"`   // alarms fire late
+	Stale    bool `json:"stale,omitempty"`    // KV values are up to 90 seconds old
+	Evict    bool `json:"evict,omitempty"`    // isolates evict values from memory
 }
 
 func (f faults) any() bool { return f != faults{} }
@@ -50,61 +50,61 @@ type keyPlan struct {
 	PerSecond uint64   `json:"perSecond,omitempty"`
 }
 
-// item is one thing that happens at a time after the start.
+// item is something that happens at a time after the start.
 type item struct {
 	At      uint64 `json:"at"`
-	Do      string `json:"do"` // ask, kill, jump, kv, and an operator's: deactivate, activate, delete, budget, plan, policy, rotate
+	Do      string `json:"do"` // ask, kill, jump, kv, or an operator's change, see operator
 	Seed    uint64 `json:"seed,omitempty"`
 	Key     int    `json:"key,omitempty"`
 	Isolate int    `json:"isolate,omitempty"`
 	Project int    `json:"project,omitempty"`
 
 	// ask
-	Path    string   `json:"path,omitempty"` // complete, chat, openai, responses, anthropic, embed, count, models, usage, health
-	Model   string   `json:"model,omitempty"`
-	Max     uint64   `json:"max,omitempty"`
-	Stream  bool     `json:"stream,omitempty"`
-	Prompt  uint64   `json:"prompt,omitempty"` // its number: one number, one prompt
-	Words   uint64   `json:"words,omitempty"`  // that it has
-	Times   int      `json:"times,omitempty"`  // so many of them
-	Every   uint64   `json:"every,omitempty"`  // ms apart
-	JSON    bool     `json:"json,omitempty"`   // the text must be JSON
-	N       uint64   `json:"n,omitempty"`      // answers
-	Think   uint64   `json:"think,omitempty"`  // tokens that the model may think
-	Idem    string   `json:"idem,omitempty"`
-	Cache   string   `json:"cache,omitempty"` // Cache-Control
-	Bad     string   `json:"bad,omitempty"`   // body, key, type: what is wrong with the request
-	Leave   uint64   `json:"leave,omitempty"` // ms after which the caller leaves
-	Quiet   bool     `json:"quiet,omitempty"` // the host notices that only when it writes
-	Answers []answer `json:"answers,omitempty"`
+	Path      string     `json:"path,omitempty"` // complete, chat, openai, responses, anthropic, embed, count, models, usage, health
+	Model     string     `json:"model,omitempty"`
+	Max       uint64     `json:"max,omitempty"`
+	Stream    bool       `json:"stream,omitempty"`
+	Prompt    uint64     `json:"prompt,omitempty"` // the prompt's number; equal numbers mean equal prompts
+	Words     uint64     `json:"words,omitempty"`  // the prompt's length
+	Times     int        `json:"times,omitempty"`  // number of repetitions
+	Every     uint64     `json:"every,omitempty"`  // ms between repetitions
+	JSON      bool       `json:"json,omitempty"`   // the text must be JSON
+	N         uint64     `json:"n,omitempty"`      // number of choices
+	Think     uint64     `json:"think,omitempty"`  // reasoning tokens
+	Idem      string     `json:"idem,omitempty"`
+	Cache     string     `json:"cache,omitempty"` // Cache-Control
+	Bad       string     `json:"bad,omitempty"`   // the request's defect: body, key, type, malformed
+	Leave     uint64     `json:"leave,omitempty"` // ms until the client disconnects
+	Quiet     bool       `json:"quiet,omitempty"` // the host notices the disconnect only on a write
+	Behaviors []behavior `json:"answers,omitempty"`
 
 	// others
-	Ms     int64    `json:"ms,omitempty"`     // jump: by how much; kv: for how long
+	Ms     int64    `json:"ms,omitempty"`     // jump: offset; kv: duration of the outage
 	Amount int64    `json:"amount,omitempty"` // budget
 	Name   string   `json:"name,omitempty"`   // plan
 	Names  []string `json:"names,omitempty"`  // policy
 }
 
-// answer is what a provider does with one attempt. The last one repeats.
-type answer struct {
+// behavior is a provider's behavior for one attempt. The last one of a list repeats.
+type behavior struct {
 	Status uint64 `json:"status,omitempty"` // 0: 200
-	Ms     uint64 `json:"ms,omitempty"`     // until the head
-	Out    uint64 `json:"out,omitempty"`    // tokens that the model would like to write
-	Text   uint64 `json:"text,omitempty"`   // words of the answer that are seen; the rest is thinking
+	Ms     uint64 `json:"ms,omitempty"`     // ms until the head
+	Out    uint64 `json:"out,omitempty"`    // tokens that the model writes without a limit
+	Text   uint64 `json:"text,omitempty"`   // visible words; the rest is reasoning
 	In     uint64 `json:"in,omitempty"`     // the prompt's real tokens, in percent of the estimate; 0: 100
-	Over   bool   `json:"over,omitempty"`   // longer than it was asked for
+	Over   bool   `json:"over,omitempty"`   // ignores the requested limit
 	Lie    string `json:"lie,omitempty"`    // usage: none, negative, absurd, fraction, text
 	Fault  string `json:"fault,omitempty"`  // connect, head, byte, total, idle, cut, type, truncated, error
-	After  uint64 `json:"after,omitempty"`  // chunks after which a stream's fault comes
+	After  uint64 `json:"after,omitempty"`  // chunks before a stream's fault
 	Retry  string `json:"retry,omitempty"`  // Retry-After
 	Chunks uint64 `json:"chunks,omitempty"`
 	Gap    uint64 `json:"gap,omitempty"` // ms between chunks
 	Length bool   `json:"length,omitempty"`
 	JSON   bool   `json:"json,omitempty"` // the text is JSON
-	Cut    uint64 `json:"cut,omitempty"`  // a stream comes in pieces of so many bytes, wherever they fall
+	Cut    uint64 `json:"cut,omitempty"`  // chunk size in bytes, regardless of event boundaries
 }
 
-// text is the transcript of a plan: a line for the world, and one for each project, key and item.
+// text returns the plan as text: a line for the world, then a line for each project, key and item.
 func (p *plan) text() string {
 	var b strings.Builder
 	line := func(word string, v any) {
@@ -129,7 +129,7 @@ func (p *plan) text() string {
 	return b.String()
 }
 
-// parsePlan reads a transcript. Lines that begin with # are comments.
+// parsePlan parses a plan's text. Lines that begin with # are comments.
 func parsePlan(text string) (*plan, error) {
 	p := &plan{}
 	for n, line := range strings.Split(text, "\n") {

@@ -12,35 +12,35 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// fetch is one request at a provider, and what the provider knows of it: the truth that Postern has to book.
+// fetch is one request at a provider, with the provider's own figures, which Postern must book.
 type fetch struct {
-	x       *exchange
-	number  int
-	model   *config.Model
-	limit   uint64 // that was sent; 0: none
-	n       uint64 // answers that were asked for
-	does    answer
-	in, out uint64 // the real tokens of the prompt and of the answer
-	prompt  uint64 // the prompt's estimate
-	text    string // all that would be written
-	seen    uint64 // tokens of the text that was delivered, estimated
-	content bool   // something of the answer was delivered
-	input   bool   // the prompt's real tokens were delivered
-	stream  bool
-	status  uint64 // that was delivered, 0: none
-	over    bool
-	ended   bool // the stream's end was delivered
-	told    bool // and its figures, before that
-	whole   bool // the answer was delivered to its end, with usage
-	clean   bool // and may be cached
-	cost    span // what is to be booked
-	tokens  span
-	flagged bool
-	nothing bool  // nothing is to be booked
-	skew    int64 // a test's: what the provider charges beside its figures
+	x        *exchange
+	number   int
+	model    *config.Model
+	limit    uint64 // the max tokens sent; 0: none
+	n        uint64 // choices requested
+	behavior behavior
+	in, out  uint64 // actual tokens of the prompt and of the completion
+	prompt   uint64 // estimated tokens of the prompt
+	text     string // the whole completion
+	seen     uint64 // estimated tokens of the delivered text
+	content  bool   // some content was delivered
+	input    bool   // the actual prompt tokens were delivered
+	stream   bool
+	status   uint64 // the delivered status; 0: none
+	over     bool
+	ended    bool // the stream's end was delivered
+	reported bool // a stream's usage was delivered
+	whole    bool // the complete response was delivered with its usage
+	clean    bool // the response may be cached
+	cost     span // the expected booking
+	tokens   span
+	flagged  bool
+	unbilled bool  // nothing may be booked
+	skew     int64 // an injected charge on top of the reported usage
 }
 
-// span is what is allowed, from low to high.
+// span is an allowed range, both ends included.
 type span struct{ low, high int64 }
 
 func (s span) plus(o span) span   { return span{s.low + o.low, s.high + o.high} }
@@ -52,8 +52,8 @@ func costOf(m *config.Model, in, out uint64) int64 {
 	return m.Cost(&chat.Usage{Input: in, Output: out})
 }
 
-// modelOf finds what is asked by the address and the name, and checks I8: the authorised target is asked, with its
-// own provider's secret.
+// modelOf finds the called model by name, and checks I7 and I8: the request goes to the model's provider with that
+// provider's key.
 func (x *exchange) modelOf(a *abi.Action, body gjson.Result) *config.Model {
 	name := body.Get("model").Str
 	for i := range worldConfig.Models {
@@ -62,7 +62,7 @@ func (x *exchange) modelOf(a *abi.Action, body gjson.Result) *config.Model {
 			continue
 		}
 		if !strings.HasPrefix(a.URL, m.Provider.BaseURL+"/") {
-			x.w.fail("I8", "%s: %s was asked of %s", x.id, name, a.URL)
+			x.w.fail("I8", "%s: a request for %s went to %s", x.id, name, a.URL)
 		}
 		secret := providerSecrets[m.Provider.Name]
 		for _, h := range a.Headers {
@@ -70,7 +70,7 @@ func (x *exchange) modelOf(a *abi.Action, body gjson.Result) *config.Model {
 				x.w.fail("I7", "%s: %s got another provider's key", x.id, a.URL)
 			}
 		}
-		x.w.audit([]byte(a.URL), "an address")
+		x.w.audit([]byte(a.URL), "a URL")
 		return m
 	}
 	x.w.fail("I8", "%s: no model is named %q", x.id, name)
@@ -85,48 +85,48 @@ func (x *exchange) fetch(a *abi.Action) {
 	root := gjson.ParseBytes(body)
 	f := &fetch{x: x, number: len(w.fetches), model: x.modelOf(a, root), stream: a.Stream > 0}
 	w.fetches = append(w.fetches, f)
-	for _, other := range x.story.fetches {
+	for _, other := range x.history.fetches {
 		if !other.over {
 			w.fail("I13", "%s: a second fetch while one is outstanding", x.id)
 		}
 	}
-	x.story.fetches = append(x.story.fetches, f)
-	if x.story.fetchedAt == 0 {
-		x.story.fetchedAt = w.now
+	x.history.fetches = append(x.history.fetches, f)
+	if x.history.fetchedAt == 0 {
+		x.history.fetchedAt = w.now
 	}
 	w.stats.Fetches++
-	x.dispatched(f)
-	f.does = x.item.answer(len(x.story.fetches) - 1)
+	x.checkDispatch(f)
+	f.behavior = x.item.behaviorOf(len(x.history.fetches) - 1)
 	for _, name := range [...]string{"max_tokens", "max_completion_tokens", "max_output_tokens"} {
 		f.limit = max(f.limit, root.Get(name).Uint())
 	}
 	f.n = max(1, root.Get("n").Uint())
 	f.write()
 	o.fetch = f
-	if w.breaks.truth != nil {
-		w.breaks.truth(f)
+	if w.defect.truth != nil {
+		w.defect.truth(f)
 	}
-	if f.does.Lie != "" || f.does.Fault != "" || f.does.Status > 299 {
+	if f.behavior.Lie != "" || f.behavior.Fault != "" || f.behavior.Status > 299 {
 		w.stats.Faults++
 	}
-	w.say("%s: asks %s, limit %d (attempt %d): %+v", x.id, f.model.Name, f.limit, len(x.story.fetches), f.does)
+	w.logf("%s: calls %s, max tokens %d (attempt %d): %+v", x.id, f.model.Name, f.limit, len(x.history.fetches), f.behavior)
 	f.begin(o, a)
 }
 
-// answer is what the provider does with the n-th attempt.
-func (it *item) answer(n int) answer {
-	if len(it.Answers) == 0 {
-		return answer{Out: 20, Text: 5}
+// behaviorOf returns the provider's behavior for attempt n, counted from 0.
+func (it *item) behaviorOf(n int) behavior {
+	if len(it.Behaviors) == 0 {
+		return behavior{Out: 20, Text: 5}
 	}
-	return it.Answers[min(n, len(it.Answers)-1)]
+	return it.Behaviors[min(n, len(it.Behaviors)-1)]
 }
 
-// mark is in every answer of a fetch and tells whose it is.
+// mark is a text in every response of a fetch that identifies the fetch and its project.
 func (f *fetch) mark() string { return fmt.Sprintf("zq%dx%dz", f.number, f.x.projectNumber()) }
 
-const filler = "which was then told again to those who had not been there and wanted to know how it ended after all "
+const filler = "which was then told again to folks who had not been there and wanted to know how it ended after all "
 
-// wordsOf is a text of about so many tokens: a word each.
+// wordsOf returns a text of about n tokens.
 func wordsOf(n uint64) string {
 	var b strings.Builder
 	for b.Len() < int(n)*5 {
@@ -135,10 +135,10 @@ func wordsOf(n uint64) string {
 	return b.String()
 }
 
-// write decides on the answer: its text, and how many tokens it really has.
+// write sets the completion's text and the actual token counts.
 func (f *fetch) write() {
-	d := &f.does
-	f.prompt = f.x.asks.promptTokens
+	d := &f.behavior
+	f.prompt = f.x.request.promptTokens
 	f.in = f.prompt
 	if d.In > 0 {
 		f.in = max(1, f.prompt*d.In/100)
@@ -165,20 +165,20 @@ func (f *fetch) write() {
 	}
 }
 
-func tokensOf(text string) uint64 { return chat.EstimateTokens(jsontext.Spelled(text)) }
+func tokensOf(text string) uint64 { return chat.EstimateTokens(jsontext.Escaped(text)) }
 
-// begin plans the events of the fetch.
+// begin schedules the events of the fetch.
 func (f *fetch) begin(o *open, a *abi.Action) {
-	w, x, d := f.x.w, f.x, &f.does
+	w, x, d := f.x.w, f.x, &f.behavior
 	fault := func(ms, code uint64) {
 		w.after(ms, func() {
-			if !o.cancelled && !x.over {
+			if !o.canceled && !x.over {
 				f.faulted(code)
-				x.answered(o, abi.Event{Kind: abi.EventFault, ID: a.ID, Code: code}, true)
+				x.reply(o, abi.Event{Kind: abi.EventFault, ID: a.ID, Code: code}, true)
 			}
 		})
 	}
-	limit := func(ms uint64) uint64 { // the total ends a fetch whatever it waits for
+	limit := func(ms uint64) uint64 { // the total timeout applies to every wait
 		if a.TotalMs > 0 && (ms == 0 || ms > a.TotalMs) {
 			return a.TotalMs
 		}
@@ -205,7 +205,7 @@ func (f *fetch) begin(o *open, a *abi.Action) {
 		return
 	}
 	w.after(d.Ms, func() {
-		if o.cancelled || x.over {
+		if o.canceled || x.over {
 			return
 		}
 		if a.Stream == 200 && (d.Status == 0 || d.Status == 200) {
@@ -215,13 +215,13 @@ func (f *fetch) begin(o *open, a *abi.Action) {
 		e := f.response()
 		e.ID = a.ID
 		x.buffers[a.Buffer] = e.Data
-		x.answered(o, e, true)
+		x.reply(o, e, true)
 	})
 }
 
-// response is a whole answer.
+// response returns the event of a complete response.
 func (f *fetch) response() abi.Event {
-	d := &f.does
+	d := &f.behavior
 	e := abi.Event{Kind: abi.EventResponse, Code: 200, Headers: []abi.Header{{Name: "content-type", Value: "application/json"}}}
 	if d.Retry != "" {
 		e.Headers = append(e.Headers, abi.Header{Name: "retry-after", Value: d.Retry})
@@ -230,7 +230,7 @@ func (f *fetch) response() abi.Event {
 	if d.Status > 299 {
 		e.Code, f.status = d.Status, d.Status
 		e.Data = f.errorBody()
-		f.free()
+		f.unbill()
 		return e
 	}
 	e.Data = f.body()
@@ -243,9 +243,9 @@ func (f *fetch) response() abi.Event {
 	f.content, f.seen = true, tokensOf(f.text)*f.n
 	switch {
 	case d.Fault == "type" || d.Fault == "truncated":
-		f.guess(uint64(len(e.Data)+3) / 4)
+		f.estimate(uint64(len(e.Data)+3) / 4)
 	case d.Lie != "":
-		f.guess(f.seen)
+		f.estimate(f.seen)
 	default:
 		f.exact()
 		f.clean = !d.Length || f.model.Kind == config.EmbeddingModel
@@ -253,19 +253,19 @@ func (f *fetch) response() abi.Event {
 	return e
 }
 
-// errorBody is an error that repeats the operator's secret, as some do.
+// errorBody returns an error that repeats the provider key, as some providers do.
 func (f *fetch) errorBody() []byte {
 	return fmt.Appendf(nil, `{"error":{"message":"no: %s","type":"error"}}`, providerSecrets[f.model.Provider.Name])
 }
 
-// exact: the provider's figures are delivered, and are to be booked as they are.
+// exact expects the reported usage to be booked.
 func (f *fetch) exact() {
 	f.whole = true
 	f.cost, f.tokens = exactly(costOf(f.model, f.in, f.out)+f.skew), exactly(int64(f.in+f.out))
 }
 
-// guess: there are no figures that can be believed. What is booked is an estimate, and flagged.
-func (f *fetch) guess(out uint64) {
+// guess expects a flagged estimate to be booked, because the reported usage is missing or invalid.
+func (f *fetch) estimate(out uint64) {
 	f.flagged = true
 	low, high := [2]uint64{f.prompt * 3 / 4, out * 3 / 4}, [2]uint64{f.prompt*5/4 + 8, out*5/4 + 8}
 	if f.input {
@@ -274,8 +274,8 @@ func (f *fetch) guess(out uint64) {
 	if out == 0 {
 		high[1] = 8
 	}
-	// Figures that are in order may be taken from a report whose others are not, or that came before the end.
-	if f.does.Lie != "" || f.told {
+	// Valid figures of an otherwise invalid or early report may be booked.
+	if f.behavior.Lie != "" || f.reported {
 		low[0], high[0] = min(low[0], f.in), max(high[0], f.in)
 		high[1] = max(high[1], f.out)
 	}
@@ -283,33 +283,33 @@ func (f *fetch) guess(out uint64) {
 	f.tokens = span{int64(low[0] + low[1]), int64(high[0] + high[1])}
 }
 
-// free: the provider takes nothing for it.
-func (f *fetch) free() { f.nothing = true }
+// free expects no booking.
+func (f *fetch) unbill() { f.unbilled = true }
 
-// faulted is how the exchange is told that no whole answer came.
+// faulted sets the expected booking after a fault.
 func (f *fetch) faulted(code uint64) {
 	f.over = true
-	f.x.w.say("%s: fault %d", f.x.id, code)
+	f.x.w.logf("%s: fault %d", f.x.id, code)
 	switch {
 	case code == abi.FaultConnect || code == abi.FaultUndelivered:
-		f.free()
+		f.unbill()
 	default:
-		f.guess(f.seen)
+		f.estimate(f.seen)
 	}
 }
 
-// cut is the exchange's giving the fetch up.
+// cut sets the expected booking after the exchange aborts the fetch.
 func (f *fetch) cut() {
 	if f.over {
 		return
 	}
 	f.over = true
-	f.guess(f.seen)
+	f.estimate(f.seen)
 }
 
-// usage is the figures that the provider tells, in the words of its family.
+// usage returns the provider's usage object with the member names of its family.
 func (f *fetch) usage(in, out string) string {
-	d := &f.does
+	d := &f.behavior
 	switch d.Lie {
 	case "negative":
 		return fmt.Sprintf(`{"%s":%d,"%s":-%d}`, in, f.in, out, f.out)
@@ -323,22 +323,22 @@ func (f *fetch) usage(in, out string) string {
 	return fmt.Sprintf(`{"%s":%d,"%s":%d}`, in, f.in, out, f.out)
 }
 
-// usageMember is the member usage with a comma before it, or nothing.
+// usageMember returns the member "usage" with a leading comma, or "" if the provider omits it.
 func (f *fetch) usageMember(in, out string) string {
-	if f.does.Lie == "none" {
+	if f.behavior.Lie == "none" {
 		return ""
 	}
 	return `,"usage":` + f.usage(in, out)
 }
 
 func (f *fetch) finish(stop, length string) string {
-	if f.does.Length {
+	if f.behavior.Length {
 		return length
 	}
 	return stop
 }
 
-// body is a whole answer in the provider's family.
+// body returns a complete response in the provider's format.
 func (f *fetch) body() []byte {
 	switch {
 	case f.model.Kind == config.EmbeddingModel:
@@ -364,7 +364,7 @@ func (f *fetch) body() []byte {
 }
 
 func (f *fetch) embedUsage() string {
-	if f.does.Lie != "" {
+	if f.behavior.Lie != "" {
 		return ""
 	}
 	return fmt.Sprintf(`,"usage":{"prompt_tokens":%d,"total_tokens":%d}`, f.in, f.in)

@@ -1,6 +1,6 @@
 package sim_test
 
-// rng is splitmix64: small, fast, and the same everywhere.
+// rng is a splitmix64 generator: small, fast and the same on every platform.
 type rng struct{ s uint64 }
 
 func (r *rng) next() uint64 {
@@ -11,7 +11,7 @@ func (r *rng) next() uint64 {
 	return z ^ z>>31
 }
 
-// below is a number in [0, n).
+// below returns a number in [0, n), or 0 if n is 0.
 func (r *rng) below(n uint64) uint64 {
 	if n == 0 {
 		return 0
@@ -19,18 +19,18 @@ func (r *rng) below(n uint64) uint64 {
 	return r.next() % n
 }
 
-// between is a number in [low, high].
+// between returns a number in [low, high].
 func (r *rng) between(low, high uint64) uint64 { return low + r.below(high-low+1) }
 
-// one is true once in n times on average.
+// one returns true with probability 1/n.
 func (r *rng) one(n uint64) bool { return r.below(n) == 0 }
 
-// fork is a generator of its own for a numbered use: what it gives does not depend on other uses.
+// fork returns an independent generator for a numbered use.
 func fork(seed, use uint64) *rng {
 	r := &rng{seed ^ use*0xd1342543de82ef95}
 	r.next()
 	return r
 }
 
-// pick is one of some values.
+// pick returns one of the values at random.
 func pick[T any](r *rng, values ...T) T { return values[r.below(uint64(len(values)))] }

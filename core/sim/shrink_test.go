@@ -2,12 +2,12 @@ package sim_test
 
 import "slices"
 
-// shrink takes away from a plan what its failure does not need: items, repetitions, faults, answers, words. What it
-// gives still breaks the same rule.
-func shrink(p *plan, rule string, b func() breaks) *plan {
-	s := &shrinker{best: clone(p), rule: rule, breaks: b}
+// shrink removes from a plan everything that its failure does not need: items, repetitions, faults, responses, words.
+// The result still violates the same rule.
+func shrink(p *plan, rule string, b func() defect) *plan {
+	s := &shrinker{best: clone(p), rule: rule, defect: b}
 	for again := true; again && s.runs < maxShrinks; {
-		again = s.items() || s.people() || s.settings()
+		again = s.items() || s.projectsAndKeys() || s.settings()
 	}
 	return s.best
 }
@@ -17,7 +17,7 @@ const maxShrinks = 4000
 type shrinker struct {
 	best   *plan
 	rule   string
-	breaks func() breaks
+	defect func() defect
 	runs   int
 }
 
@@ -25,26 +25,26 @@ func clone(p *plan) *plan {
 	c := *p
 	c.Projects, c.Keys, c.Items = slices.Clone(p.Projects), slices.Clone(p.Keys), slices.Clone(p.Items)
 	for i := range c.Items {
-		c.Items[i].Answers = slices.Clone(c.Items[i].Answers)
+		c.Items[i].Behaviors = slices.Clone(c.Items[i].Behaviors)
 	}
 	return &c
 }
 
-// try keeps a change if the rule is still broken.
+// try keeps a change if the plan still violates the rule.
 func (s *shrinker) try(change func(*plan)) bool {
 	c := clone(s.best)
 	change(c)
 	if s.runs++; s.runs > maxShrinks || c.text() == s.best.text() {
 		return false
 	}
-	if f := run(c, s.breaks(), &stats{}, nil); f == nil || f.rule != s.rule {
+	if f := run(c, s.defect(), &stats{}, nil); f == nil || f.rule != s.rule {
 		return false
 	}
 	s.best = c
 	return true
 }
 
-// items removes items, the largest runs of them first.
+// items removes items, longest runs first.
 func (s *shrinker) items() (smaller bool) {
 	for n := len(s.best.Items) / 2; n >= 1; n /= 2 {
 		for at := 0; at+n <= len(s.best.Items); {
@@ -61,7 +61,7 @@ func (s *shrinker) items() (smaller bool) {
 	return smaller
 }
 
-// item makes one item simpler.
+// item simplifies one item.
 func (s *shrinker) item(i int) (simpler bool) {
 	try := func(change func(*item)) { simpler = s.try(func(p *plan) { change(&p.Items[i]) }) || simpler }
 	for s.best.Items[i].Times > 1 && s.try(func(p *plan) { p.Items[i].Times /= 2 }) {
@@ -88,30 +88,30 @@ func (s *shrinker) item(i int) (simpler bool) {
 			it.Path = "openai"
 		}
 	})
-	for len(s.best.Items[i].Answers) > 1 && s.try(func(p *plan) { p.Items[i].Answers = p.Items[i].Answers[:len(p.Items[i].Answers)-1] }) {
+	for len(s.best.Items[i].Behaviors) > 1 && s.try(func(p *plan) { p.Items[i].Behaviors = p.Items[i].Behaviors[:len(p.Items[i].Behaviors)-1] }) {
 		simpler = true
 	}
-	for j := range s.best.Items[i].Answers {
-		plain := s.best.Items[i].Answers[j]
-		for _, change := range []func(*answer){
-			func(a *answer) { *a = answer{Out: plain.Out, Text: plain.Text} },
-			func(a *answer) { a.Ms, a.Gap = 0, 0 },
-			func(a *answer) { a.Chunks, a.After = 1, 0 },
-			func(a *answer) { a.Length, a.Over = false, false },
-			func(a *answer) { a.Retry, a.Cut = "", 0 },
-			func(a *answer) { a.In = 0 },
-			func(a *answer) { a.JSON = false },
-			func(a *answer) { a.Text = 3 },
-			func(a *answer) { a.Out = 20 },
+	for j := range s.best.Items[i].Behaviors {
+		plain := s.best.Items[i].Behaviors[j]
+		for _, change := range []func(*behavior){
+			func(a *behavior) { *a = behavior{Out: plain.Out, Text: plain.Text} },
+			func(a *behavior) { a.Ms, a.Gap = 0, 0 },
+			func(a *behavior) { a.Chunks, a.After = 1, 0 },
+			func(a *behavior) { a.Length, a.Over = false, false },
+			func(a *behavior) { a.Retry, a.Cut = "", 0 },
+			func(a *behavior) { a.In = 0 },
+			func(a *behavior) { a.JSON = false },
+			func(a *behavior) { a.Text = 3 },
+			func(a *behavior) { a.Out = 20 },
 		} {
-			try(func(it *item) { change(&it.Answers[j]) })
+			try(func(it *item) { change(&it.Behaviors[j]) })
 		}
 	}
 	return simpler
 }
 
-// people makes all callers one's.
-func (s *shrinker) people() (smaller bool) {
+// projectsAndKeys removes and simplifies keys and projects.
+func (s *shrinker) projectsAndKeys() (smaller bool) {
 	for i := len(s.best.Keys) - 1; i > 0; i-- {
 		smaller = s.try(func(p *plan) {
 			p.Keys = slices.Delete(p.Keys, i, i+1)
@@ -149,7 +149,7 @@ func (s *shrinker) people() (smaller bool) {
 	}) || smaller
 }
 
-// settings turns off what is not needed.
+// settings periods off unneeded faults and settings.
 func (s *shrinker) settings() (smaller bool) {
 	for _, change := range []func(*plan){
 		func(p *plan) { p.Faults = faults{} },

@@ -15,30 +15,30 @@ import (
 )
 
 var (
-	seeds    = flag.Uint64("seeds", 10_000, "worlds that TestWorld runs")
-	first    = flag.Uint64("first", 1, "the first of their seeds")
-	survey   = flag.Int("survey", 0, "go on after failures, and shrink so many of each rule")
+	seeds    = flag.Uint64("seeds", 10_000, "number of worlds that TestWorld runs")
+	first    = flag.Uint64("first", 1, "first seed of TestWorld")
+	perRule  = flag.Int("per-rule", 0, "continue after failures, and shrink up to this many failing seeds per rule")
 	traceOf  = flag.Uint64("trace", 0, "print the trace of this seed")
-	traceRaw = flag.Bool("raw", false, "with -trace: do not shrink")
+	traceRaw = flag.Bool("raw", false, "with -trace: do not shrink a failing plan")
 )
 
-// known are rules whose breach does not end a run: to look for others behind it.
-var known []string
+// ignored are rules whose violation does not end a run, so that violations behind it become visible.
+var ignored []string
 
 func init() {
-	flag.Func("known", "rules that may be broken, with commas between", func(text string) error {
-		known = strings.Split(text, ",")
+	flag.Func("ignore", "comma-separated rules to ignore", func(text string) error {
+		ignored = strings.Split(text, ",")
 		return nil
 	})
 }
 
-// TestWorld runs a world for each of many seeds.
+// TestWorld runs one world per seed.
 func TestWorld(t *testing.T) {
 	if *traceOf > 0 {
 		p := generate(*traceOf)
-		f := run(p, sound(), &stats{}, nil)
+		f := run(p, noDefect(), &stats{}, nil)
 		if f != nil && !*traceRaw {
-			p = shrink(p, f.rule, sound)
+			p = shrink(p, f.rule, noDefect)
 		}
 		t.Log(transcript(p))
 		return
@@ -53,13 +53,13 @@ func TestWorld(t *testing.T) {
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
-			own := &stats{}
-			for failed.Load() == 0 || *survey > 0 {
+			counts := &stats{}
+			for failed.Load() == 0 || *perRule > 0 {
 				seed := next.Add(1)
 				if seed >= *first+*seeds {
 					break
 				}
-				if f := run(generate(seed), sound(), own, nil); f != nil {
+				if f := run(generate(seed), noDefect(), counts, nil); f != nil {
 					failed.Add(1)
 					mu.Lock()
 					found[f.rule] = append(found[f.rule], seed)
@@ -67,33 +67,33 @@ func TestWorld(t *testing.T) {
 				}
 			}
 			mu.Lock()
-			all.plus(own)
+			all.plus(counts)
 			mu.Unlock()
 		})
 	}
 	workers.Wait()
-	fmt.Printf("%s\n%.1f ms a world and processor\n", all, float64(time.Since(start).Milliseconds())*float64(runtime.GOMAXPROCS(0))/float64(max(1, all.Worlds)))
+	fmt.Printf("%s\n%.1f ms per world and processor\n", all, float64(time.Since(start).Milliseconds())*float64(runtime.GOMAXPROCS(0))/float64(max(1, all.Worlds)))
 	for rule, seeds := range found {
-		t.Errorf("%s is broken by %d seeds", rule, len(seeds))
-		for _, seed := range seeds[:min(len(seeds), max(1, *survey))] {
-			p := shrink(generate(seed), rule, sound)
+		t.Errorf("%s is violated by %d seeds", rule, len(seeds))
+		for _, seed := range seeds[:min(len(seeds), max(1, *perRule))] {
+			p := shrink(generate(seed), rule, noDefect)
 			t.Errorf("seed %d:\n%s", seed, transcript(p))
 		}
 	}
 }
 
-// transcript is a plan, the rule that it breaks, and what happens in it.
+// transcript returns a plan, the rule that it violates and the trace of its run.
 func transcript(p *plan) string {
 	var trace strings.Builder
-	f := run(p, sound(), &stats{}, &trace)
-	broken := "# nothing is broken\n"
+	f := run(p, noDefect(), &stats{}, &trace)
+	verdict := "# no rule is violated\n"
 	if f != nil {
-		broken = fmt.Sprintf("# broken: %s: %s\n", f.rule, f.text)
+		verdict = fmt.Sprintf("# violated: %s: %s\n", f.rule, f.text)
 	}
-	return broken + p.text() + trace.String()
+	return verdict + p.text() + trace.String()
 }
 
-// TestTranscripts replays the worlds in which something was once broken.
+// TestTranscripts replays the committed plans, each of which once violated a rule.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
 	if err != nil {
@@ -109,7 +109,7 @@ func TestTranscripts(t *testing.T) {
 			t.Errorf("%s: %v", file, err)
 			continue
 		}
-		if f := run(p, sound(), &stats{}, nil); f != nil {
+		if f := run(p, noDefect(), &stats{}, nil); f != nil {
 			t.Errorf("%s: %s: %s\n%s", file, f.rule, f.text, transcript(p))
 		}
 	}

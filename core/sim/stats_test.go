@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// stats counts what worlds did.
+// stats counts the events of worlds.
 type stats struct {
 	Worlds, Calm, Exchanges, Steps, Commands, Fetches, Faults, Operations, Left, Expired int
 	statuses                                                                             map[uint64]int
 }
 
-func (s *stats) answered(status uint64) {
+func (s *stats) countStatus(status uint64) {
 	if s.statuses == nil {
 		s.statuses = map[uint64]int{}
 	}
@@ -31,7 +31,7 @@ func (s *stats) plus(o *stats) {
 	s.Left += o.Left
 	s.Expired += o.Expired
 	for status, n := range o.statuses {
-		s.answered(status)
+		s.countStatus(status)
 		s.statuses[status] += n - 1
 	}
 }
@@ -43,12 +43,12 @@ func (s *stats) String() string {
 	}
 	slices.Sort(statuses)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d worlds (%d without fault classes), %d exchanges, %d steps, %d commands of objects, %d fetches, %d faults, %d operators' changes, %d reservations expired\nanswers:",
+	fmt.Fprintf(&b, "%d worlds (%d without fault classes), %d exchanges, %d steps, %d object commands, %d fetches, %d faults, %d operator changes, %d expired reservations\nresponses:",
 		s.Worlds, s.Calm, s.Exchanges, s.Steps, s.Commands, s.Fetches, s.Faults, s.Operations, s.Expired)
 	for _, status := range statuses {
 		name := fmt.Sprint(status)
 		if status == 0 {
-			name = "none (the caller or its isolate was gone)"
+			name = "none (client disconnected or isolate killed)"
 		}
 		fmt.Fprintf(&b, " %s: %d,", name, s.statuses[status])
 	}

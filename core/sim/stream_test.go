@@ -7,29 +7,29 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// head sends the head of a stream, and plans its pieces.
+// head sends the head of a stream and schedules its chunks.
 func (f *fetch) head(o *open, a *abi.Action, fault func(ms, code uint64)) {
-	w, x, d := f.x.w, f.x, &f.does
+	w, x, d := f.x.w, f.x, &f.behavior
 	e := abi.Event{Kind: abi.EventHead, ID: a.ID, Code: 200, Headers: []abi.Header{{Name: "content-type", Value: "text/event-stream"}}}
 	if d.Fault == "type" {
 		e.Headers[0].Value = "text/html"
 	}
 	f.status = 200
 	at := w.now
-	x.answered(o, e, false)
+	x.reply(o, e, false)
 	if d.Fault == "byte" {
 		fault(a.FirstByteMs, abi.FaultFirstByte)
 		return
 	}
 	pieces := f.pieces()
 	gap := d.Gap
-	if d.Fault == "total" { // something comes all the time, and never an answer
+	if d.Fault == "total" { // pings until the total timeout
 		pieces, gap = slices.Repeat([]piece{{data: ": ping\n\n"}}, int(a.TotalMs/10_000)+1), 10_000
 	}
 	n := 0
 	var next func()
 	next = func() {
-		if o.cancelled || x.over {
+		if o.canceled || x.over {
 			return
 		}
 		switch {
@@ -39,12 +39,12 @@ func (f *fetch) head(o *open, a *abi.Action, fault func(ms, code uint64)) {
 		case n < len(pieces):
 		case d.Fault == "truncated":
 			f.over = true
-			f.guess(f.seen)
-			x.answered(o, abi.Event{Kind: abi.EventEnd, ID: a.ID}, true)
+			f.estimate(f.seen)
+			x.reply(o, abi.Event{Kind: abi.EventEnd, ID: a.ID}, true)
 			return
 		default:
 			f.over = true
-			x.answered(o, abi.Event{Kind: abi.EventEnd, ID: a.ID}, true)
+			x.reply(o, abi.Event{Kind: abi.EventEnd, ID: a.ID}, true)
 			return
 		}
 		if uint64(n) > d.After {
@@ -60,50 +60,50 @@ func (f *fetch) head(o *open, a *abi.Action, fault func(ms, code uint64)) {
 		p := pieces[n]
 		n++
 		f.delivered(&p)
-		x.answered(o, abi.Event{Kind: abi.EventChunk, ID: a.ID, Data: []byte(p.data)}, false)
+		x.reply(o, abi.Event{Kind: abi.EventChunk, ID: a.ID, Data: []byte(p.data)}, false)
 		w.after(gap, next)
 	}
 	w.after(gap, next)
 }
 
-// piece is one chunk, and what the provider has told with it.
+// piece is one chunk with the information that it completes.
 type piece struct {
 	data   string
-	tokens uint64 // of text, estimated
-	input  bool   // the prompt's tokens
-	usage  bool   // all figures, after which nothing of the answer comes
+	tokens uint64 // estimated, of its text
+	input  bool   // it has the prompt's tokens
+	usage  bool   // it has the final usage; no content follows
 	end    bool
-	broken bool // an error in place of the rest
+	broken bool // an error that ends the stream
 }
 
-// delivered notes what the exchange has by now. Figures count from when the last of the answer is there.
+// delivered records that the exchange has a chunk. Reported usage is booked exactly only once the end is delivered.
 func (f *fetch) delivered(p *piece) {
 	f.seen += p.tokens
 	f.content = f.content || p.tokens > 0
 	f.input = f.input || p.input
-	f.told = f.told || p.usage
+	f.reported = f.reported || p.usage
 	switch {
 	case p.broken:
 		f.over = true
 		if f.content {
-			f.guess(f.seen)
+			f.estimate(f.seen)
 		} else {
-			f.free()
+			f.unbill()
 		}
 	case p.end:
 		f.over, f.ended = true, true
-		if f.does.Lie != "" {
-			f.guess(f.seen)
+		if f.behavior.Lie != "" {
+			f.estimate(f.seen)
 			return
 		}
 		f.exact()
-		f.clean = !f.does.Length
+		f.clean = !f.behavior.Length
 	}
 }
 
-// chunks are the pieces of the text.
+// chunks splits the completion's text.
 func (f *fetch) chunks() []string {
-	n := max(1, int(f.does.Chunks))
+	n := max(1, int(f.behavior.Chunks))
 	size := max(1, (len(f.text)+n-1)/n)
 	size = max(size, len(`{"said":"`)+len(f.mark())+1) // the mark is in one chunk
 	var all []string
@@ -114,7 +114,7 @@ func (f *fetch) chunks() []string {
 	return all
 }
 
-// pieces are the whole stream in the provider's family.
+// pieces returns the whole stream in the provider's format, with its fault.
 func (f *fetch) pieces() []piece {
 	var all []piece
 	switch f.model.Provider.Wire {
@@ -125,7 +125,7 @@ func (f *fetch) pieces() []piece {
 	default:
 		all = f.openaiPieces()
 	}
-	d := &f.does
+	d := &f.behavior
 	switch {
 	case d.Fault == "error":
 		at := min(int(d.After)+1, len(all)-1)
@@ -139,7 +139,7 @@ func (f *fetch) pieces() []piece {
 	return all
 }
 
-// recut joins pieces and cuts them anew, every n bytes: what a piece tells is told when its last byte is there.
+// recut splits the stream into chunks of n bytes. A piece's information belongs to the chunk with its last byte.
 func recut(pieces []piece, n int) (all []piece) {
 	var next piece
 	for _, p := range pieces {
@@ -168,7 +168,7 @@ func (f *fetch) openaiPieces() []piece {
 		all = append(all, piece{data: fmt.Sprintf("data: {\"id\":\"c%d\",\"choices\":[{\"index\":0,\"delta\":{\"content\":%q},\"finish_reason\":null}]}\n\n", f.number, c), tokens: tokensOf(c)})
 	}
 	all = append(all, piece{data: fmt.Sprintf("data: {\"id\":\"c%d\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":%q}]}\n\n", f.number, f.finish("stop", "length"))})
-	if f.does.Lie != "none" {
+	if f.behavior.Lie != "none" {
 		all = append(all, piece{data: fmt.Sprintf("data: {\"id\":\"c%d\",\"choices\":[],\"usage\":%s}\n\n", f.number, f.usage("prompt_tokens", "completion_tokens")), usage: true})
 	}
 	return append(all, piece{data: "data: [DONE]\n\n", end: true})
@@ -179,7 +179,7 @@ func (f *fetch) anthropicPieces() []piece {
 		return "event: " + name + "\ndata: " + fmt.Sprintf(format, args...) + "\n\n"
 	}
 	usage, final := `,"usage":`+fmt.Sprintf(`{"input_tokens":%d,"output_tokens":1}`, f.in), `,"usage":`+f.usage("input_tokens", "output_tokens")
-	if f.does.Lie == "none" {
+	if f.behavior.Lie == "none" {
 		usage, final = "", ""
 	}
 	all := []piece{

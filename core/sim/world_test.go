@@ -15,7 +15,7 @@ const (
 	dayMs    = 24 * hourMs
 )
 
-// world is one run. Real time is now; what a part is told is that plus the offset of its own clock.
+// world is one run. now is real time; a part's own clock shows now plus its offset.
 type world struct {
 	plan         *plan
 	now          uint64
@@ -31,24 +31,24 @@ type world struct {
 	byID         map[string]*exchange
 	fetches      []*fetch
 	stats        *stats
-	breaks       breaks
-	trace        *strings.Builder // nil: none is wanted
-	objectOffset int64            // of the clocks of objects
+	defect       defect
+	trace        *strings.Builder // nil: no trace
+	objectOffset int64            // offset of the objects' clocks
 }
 
-// failure ends a run at the first broken rule: what comes after it may follow from it.
+// failure ends a run at the first violation, because later ones may be its consequences.
 type failure struct{ rule, text string }
 
-// fail says that a rule is broken.
+// fail reports the violation of a rule.
 func (w *world) fail(rule, format string, args ...any) {
-	if slices.Contains(known, rule) {
+	if slices.Contains(ignored, rule) {
 		return
 	}
 	panic(failure{rule, fmt.Sprintf(format, args...)})
 }
 
-// say adds a line to the trace.
-func (w *world) say(format string, args ...any) {
+// logf adds a line to the trace.
+func (w *world) logf(format string, args ...any) {
 	if w.trace != nil {
 		fmt.Fprintf(w.trace, "# %8d  ", w.now-w.plan.Start)
 		fmt.Fprintf(w.trace, format, args...)
@@ -56,13 +56,13 @@ func (w *world) say(format string, args ...any) {
 	}
 }
 
-// event is something that happens at a time; of those of one time, in the order in which they were planned.
+// event is an action at a time. Events with the same time run in the order in which they were scheduled.
 type event struct {
 	at, seq uint64
 	do      func()
 }
 
-// queue is a binary heap of events.
+// queue is a binary min-heap of events.
 type queue struct {
 	heap []event
 	seq  uint64
@@ -100,10 +100,10 @@ func (q *queue) pop() event {
 	}
 }
 
-// after plans something.
+// after schedules do to run in ms milliseconds.
 func (w *world) after(ms uint64, do func()) { w.queue.push(w.now+ms, do) }
 
-// delay is how long something travels.
+// delay returns a random latency in milliseconds, in the range that the plan selects.
 func (w *world) delay(r *rng) uint64 {
 	switch w.plan.Delay {
 	case "short":
@@ -117,11 +117,12 @@ func (w *world) delay(r *rng) uint64 {
 	return 0
 }
 
-// maxEvents ends a world that does not come to rest.
+// maxEvents is the number of events after which a world counts as not terminating.
 const maxEvents = 2_000_000
 
-// run lets a plan happen, to its end and beyond, until nothing is left to do, and then closes the books.
-func run(p *plan, b breaks, s *stats, trace *strings.Builder) (wrong *failure) {
+// run executes a plan until the event queue is empty, then reconciles the accounts. It returns the first violation,
+// or nil.
+func run(p *plan, b defect, s *stats, trace *strings.Builder) (wrong *failure) {
 	w := newWorld(p, b, s, trace)
 	defer func() {
 		if r := recover(); r != nil {
@@ -136,14 +137,14 @@ func run(p *plan, b breaks, s *stats, trace *strings.Builder) (wrong *failure) {
 		w.schedule(i)
 	}
 	w.drain()
-	w.closeBooks()
+	w.reconcile()
 	return nil
 }
 
 func (w *world) drain() {
 	for n := 0; len(w.queue.heap) > 0; n++ {
 		if n == maxEvents {
-			w.fail("I13", "the world does not come to rest")
+			w.fail("I13", "the world does not terminate")
 		}
 		e := w.queue.pop()
 		w.now = max(w.now, e.at)
@@ -151,13 +152,13 @@ func (w *world) drain() {
 	}
 }
 
-func newWorld(p *plan, b breaks, s *stats, trace *strings.Builder) *world {
-	w := &world{plan: p, now: p.Start, objects: map[objectID]*object{}, byHash: map[string]*key{}, byID: map[string]*exchange{}, stats: s, breaks: b, trace: trace}
+func newWorld(p *plan, b defect, s *stats, trace *strings.Builder) *world {
+	w := &world{plan: p, now: p.Start, objects: map[objectID]*object{}, byHash: map[string]*key{}, byID: map[string]*exchange{}, stats: s, defect: b, trace: trace}
 	w.kv.init()
 	for i := range max(1, p.Isolates) {
 		w.isolates = append(w.isolates, newIsolate(w, i))
 	}
-	w.found()
+	w.setUp()
 	s.Worlds++
 	if !p.Faults.any() {
 		s.Calm++
@@ -165,7 +166,7 @@ func newWorld(p *plan, b breaks, s *stats, trace *strings.Builder) *world {
 	return w
 }
 
-// schedule plans an item.
+// schedule queues an item, once for each repetition.
 func (w *world) schedule(n int) {
 	it := &w.plan.Items[n]
 	for i := range max(1, it.Times) {
@@ -186,7 +187,7 @@ func (w *world) happen(n, i int) {
 	case "kv":
 		w.kv.downUntil = max(w.kv.downUntil, w.now+uint64(it.Ms))
 		w.stats.Faults++
-		w.say("KV is down for %d ms", it.Ms)
+		w.logf("KV is down for %d ms", it.Ms)
 	default:
 		w.operate(it)
 	}
@@ -194,10 +195,10 @@ func (w *world) happen(n, i int) {
 
 func (w *world) isolate(n int) *isolate { return w.isolates[n%len(w.isolates)] }
 
-// jump moves clocks: of all objects, or of one isolate.
+// jump moves the clocks of all objects, or the clock of one isolate.
 func (w *world) jump(it *item) {
 	w.stats.Faults++
-	w.say("a clock jumps by %d ms: %s %d", it.Ms, it.Name, it.Isolate)
+	w.logf("a clock jumps by %d ms: %s %d", it.Ms, it.Name, it.Isolate)
 	if it.Name != "objects" {
 		i := w.isolate(it.Isolate)
 		i.offset, i.jumped = i.offset+it.Ms, true

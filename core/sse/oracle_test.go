@@ -15,7 +15,7 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// pieces are what streams are made of; none is invalid UTF-8, which JavaScript's texts cannot hold.
+// pieces are the elements of random streams. None is invalid UTF-8, which JavaScript strings cannot represent.
 var pieces = []string{
 	"data: ", "data:", "data", "event: ", "event:ping", "id: 1", "retry: 5", ":", ": comment", "x", "{\"a\":1}", " ", "é😀", "\u2028",
 	"\n", "\n", "\r\n", "\r\n", "\r", "\n\n", "\r\n\r\n", "data: [DONE]\n\n", "\uFEFF", "\x00", "foo: bar\n",
@@ -26,12 +26,12 @@ func randomStream(r *rand.Rand) string {
 	for range r.IntN(30) {
 		b.WriteString(pieces[r.IntN(len(pieces))])
 	}
-	// Parsers differ in what they do with a carriage return that nothing follows yet: so something does.
+	// Parsers treat a carriage return at the end of the input differently, so a line feed follows.
 	return b.String() + "\n"
 }
 
-// TestOracle compares with eventsource-parser, which the SDKs of JavaScript use or resemble: whole, and byte
-// by byte.
+// TestOracle compares the parser with eventsource-parser, which JavaScript SDKs use or resemble, for whole
+// streams and byte by byte.
 func TestOracle(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	streams := []string{}
@@ -49,7 +49,7 @@ func TestOracle(t *testing.T) {
 		}
 	}
 	if events < 1000 {
-		t.Errorf("the streams have %d events only", events)
+		t.Errorf("the streams have only %d events", events)
 	}
 }
 
@@ -60,7 +60,7 @@ func list(t *testing.T, stream string, size int) [][2]string {
 	for at := 0; at < len(stream); at += size {
 		events, ok := p.Feed([]byte(stream[at:min(at+size, len(stream))]), false)
 		if !ok {
-			t.Fatalf("%q was refused", stream)
+			t.Fatalf("%q was rejected", stream)
 		}
 		for _, e := range events {
 			found = append(found, [2]string{e.Name, string(e.Data)})

@@ -1,27 +1,28 @@
-// Package sse reads server-sent events as they arrive.
+// Package sse parses server-sent events incrementally.
 // Source: WHATWG HTML, "Server-sent events", section "Parsing an event stream".
 package sse
 
 import "bytes"
 
-// MaxEvent bounds an event with all its lines, in bytes. The longest that providers send is the last event
-// of OpenAI's responses, which repeats the whole answer.
+// MaxEvent is the maximum size of an event with all its lines, in bytes. The longest events that providers send
+// are the final events of OpenAI's Responses API, which repeat the complete response.
 const MaxEvent = 1 << 20
 
-// Event is one event with data. Data shares memory with what was fed, unless it had several lines.
+// Event is one event with data. Data shares memory with the input of Feed unless it has several lines.
 type Event struct {
-	Name string // of its "event" field; empty if it has none
+	Name string // value of the "event" field, or empty
 	Data []byte
 }
 
 // Parser is the state between two pieces of a stream.
 type Parser struct {
-	Begun bool   // something was fed: no byte order mark can come any more
-	Rest  []byte // of an event that is not ended; shares memory with what was fed
+	Begun bool   // the start of the stream, where a byte order mark may be, has been read
+	Rest  []byte // the incomplete last event; shares memory with the input of Feed
 }
 
-// Feed takes the next piece and gives the events that it ends. With final set nothing follows: an event
-// that is not ended then is dropped, as the standard says. ok is false once an event is too long.
+// Feed parses the next piece of a stream and returns the events that it completes. final marks the end of the
+// stream, where an incomplete event is dropped, as the standard requires. ok is false if an event exceeds
+// MaxEvent.
 func (p *Parser) Feed(data []byte, final bool) (events []Event, ok bool) {
 	buf := data
 	if len(p.Rest) > 0 {
@@ -53,7 +54,8 @@ func (p *Parser) Feed(data []byte, final bool) (events []Event, ok bool) {
 	return events, len(buf) <= MaxEvent
 }
 
-// next reads one event, up to the blank line that ends it; has is false for one without data.
+// next reads one event up to the blank line that ends it. has is false if it has no data. ended is false if buf
+// has no complete event.
 func next(buf []byte, final bool) (event Event, has bool, rest []byte, ended bool) {
 	rest = buf
 	for {
@@ -71,14 +73,15 @@ func next(buf []byte, final bool) (event Event, has bool, rest []byte, ended boo
 			event.Name = string(value)
 		case name != "data":
 		case !has:
-			event.Data, has = value[:len(value):len(value)], true // so that a second line makes a copy
+			event.Data, has = value[:len(value):len(value)], true // limits the capacity, so that a second line copies
 		default:
 			event.Data = append(append(event.Data, '\n'), value...)
 		}
 	}
 }
 
-// cutLine takes a line off: it ends with LF, CR, or both. A CR that is the last byte may be half of both.
+// cutLine splits off the first line, which ends with LF, CR or CRLF. A CR as the last byte may be half of a
+// CRLF, so the line is incomplete unless final is set.
 func cutLine(buf []byte, final bool) (line, rest []byte, ok bool) {
 	for i, c := range buf {
 		switch {
@@ -96,7 +99,7 @@ func cutLine(buf []byte, final bool) (line, rest []byte, ok bool) {
 	return nil, nil, false
 }
 
-// field splits a line; a comment has an empty name.
+// field splits a line into name and value. A comment has an empty name.
 func field(line []byte) (name string, value []byte) {
 	colon := bytes.IndexByte(line, ':')
 	if colon < 0 {

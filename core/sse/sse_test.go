@@ -8,7 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// all feeds a stream in pieces of a size, 0 for whole, and writes what came of it.
+// all parses a stream in pieces of size bytes, 0 for all at once, and returns the events as text.
 func all(t *testing.T, stream string, size int) string {
 	t.Helper()
 	var p sse.Parser
@@ -20,17 +20,17 @@ func all(t *testing.T, stream string, size int) string {
 		piece := []byte(stream[at:min(at+size, len(stream))])
 		events, ok := p.Feed(piece, false)
 		if !ok {
-			t.Fatal("refused")
+			t.Fatal("a piece was rejected")
 		}
 		for _, e := range events {
 			fmt.Fprintf(&got, "%s=%q;", e.Name, e.Data)
 		}
-		p.Rest = append([]byte(nil), p.Rest...) // as an exchange's state is encoded between steps
-		clear(piece)                            // and the host uses the memory again
+		p.Rest = append([]byte(nil), p.Rest...) // an exchange's state is encoded between steps
+		clear(piece)                            // and the host reuses the memory
 	}
 	events, ok := p.Feed(nil, true)
 	if !ok {
-		t.Fatal("refused at its end")
+		t.Fatal("the end was rejected")
 	}
 	for _, e := range events {
 		fmt.Fprintf(&got, "%s=%q;", e.Name, e.Data)
@@ -41,7 +41,7 @@ func all(t *testing.T, stream string, size int) string {
 var streams = []struct{ name, stream, want string }{
 	{"one", "data: a\n\n", `="a";`},
 	{"no space", "data:a\n\n", `="a";`},
-	{"one space goes", "data:  a\n\n", `=" a";`},
+	{"one space is dropped", "data:  a\n\n", `=" a";`},
 	{"named", "event: ping\ndata: {}\n\n", `ping="{}";`},
 	{"the name after the data", "data: {}\nevent: ping\n\n", `ping="{}";`},
 	{"several lines", "data: a\ndata: b\ndata:\n\n", `="a\nb\n";`},
@@ -52,9 +52,9 @@ var streams = []struct{ name, stream, want string }{
 	{"without data", "event: x\n\nid: 7\nretry: 10\n\ndata: a\n\n", `="a";`},
 	{"empty data", "data\n\ndata:\n\n", `="";="";`},
 	{"unknown fields", "dat: x\ndata: a\nDATA: y\n\n", `="a";`},
-	{"mark", "\uFEFFdata: a\n\n\uFEFFdata: b\n\n", `="a";`},
-	{"not ended", "data: a\n\ndata: b\n", `="a";`},
-	{"no line", "data: a", ``},
+	{"byte order mark", "\uFEFFdata: a\n\n\uFEFFdata: b\n\n", `="a";`},
+	{"incomplete event", "data: a\n\ndata: b\n", `="a";`},
+	{"incomplete line", "data: a", ``},
 	{"nothing", "", ``},
 }
 
@@ -68,7 +68,7 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-func TestTrailingBytesStay(t *testing.T) {
+func TestTrailingBytesAreKept(t *testing.T) {
 	for _, trailing := range []string{"d", "data: x", "data: x\n", ": c", "\r"} {
 		var p sse.Parser
 		events, ok := p.Feed([]byte("data: a\n\n"+trailing), false)
@@ -87,7 +87,7 @@ func TestTooLong(t *testing.T) {
 			_, ok = p.Feed([]byte(stream[at:min(at+65536, len(stream))]), false)
 		}
 		if ok {
-			t.Errorf("%d bytes without an end were taken", len(stream))
+			t.Errorf("an event of %d bytes was accepted", len(stream))
 		}
 	}
 }
@@ -101,7 +101,7 @@ func FuzzPieces(f *testing.F) {
 			return
 		}
 		if whole, pieces := all(t, stream, 0), all(t, stream, size); whole != pieces {
-			t.Errorf("whole %s, in pieces of %d %s", whole, size, pieces)
+			t.Errorf("at once: %s, in pieces of %d: %s", whole, size, pieces)
 		}
 	})
 }

@@ -1,11 +1,11 @@
 //go:build tinygo
 
-// The core as a WebAssembly module: memory and exports, nothing else.
+// The core as a WebAssembly module. It exports its memory and the functions below, and imports nothing.
 //
-// A host calls reserve(n), writes n bytes of input at the pointer it gets, and calls configure, step, reads
-// or apply with n. Each returns a pointer to a 32-bit little-endian length and that many bytes of output,
-// which stay until the next reserve: reserve sets the heap back to where configure left it. Nothing
-// allocated during a call may be reached after it, so no package variable may be written outside configure.
+// A host calls reserve(n), writes n bytes of input at the returned pointer, and calls configure, step, reads or
+// apply with n. Each returns a pointer to a 32-bit little-endian length, followed by that many bytes of output.
+// The output is valid until the next reserve, which resets the heap to its state after configure. Memory
+// allocated during a call must not be used after it, so package variables may be written only in configure.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 var heapNext uintptr
 
 var (
-	heapMark uintptr // what lies below is kept
+	heapMark uintptr // memory below is kept by reserve
 	input    []byte
 	engine   *core.Core
 )
@@ -36,7 +36,7 @@ func reserve(n uint32) uint32 {
 	if heapMark == 0 {
 		heapMark = heapNext
 	}
-	// The allocator takes memory to be zero, as fresh wasm memory is: make the used part so again.
+	// The allocator expects zeroed memory, like fresh wasm memory: clear the used part.
 	used := unsafe.Slice((*byte)(unsafe.Pointer(heapMark)), heapNext-heapMark)
 	clear(used)
 	heapNext = heapMark
@@ -46,7 +46,7 @@ func reserve(n uint32) uint32 {
 
 //go:wasmexport configure
 func configure(n uint32) uint32 {
-	// The parsed configuration shares memory with this input: all of it stays.
+	// The parsed configuration shares memory with the input, so both are kept.
 	var out []byte
 	engine, out = core.Configure(input[:n])
 	result := deliver(out)
@@ -56,7 +56,7 @@ func configure(n uint32) uint32 {
 
 //go:wasmexport step
 func step(n uint32) uint32 {
-	panicIfAsked()
+	panicIfArmed()
 	return deliver(engine.Step(input[:n]))
 }
 
@@ -66,7 +66,7 @@ func reads(n uint32) uint32 { return deliver(engine.Reads(input[:n])) }
 //go:wasmexport apply
 func apply(n uint32) uint32 { return deliver(engine.Apply(input[:n])) }
 
-// deliver writes the length in front of what Core returns with four bytes left free for it.
+// deliver writes the length of a result into the four bytes of headroom before it, and returns its address.
 func deliver(out []byte) uint32 {
 	n := uint32(len(out) - core.Headroom)
 	out[0], out[1], out[2], out[3] = byte(n), byte(n>>8), byte(n>>16), byte(n>>24)

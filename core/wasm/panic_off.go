@@ -2,4 +2,4 @@
 
 package main
 
-func panicIfAsked() {}
+func panicIfArmed() {}

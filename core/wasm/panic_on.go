@@ -2,15 +2,15 @@
 
 package main
 
-// The build with the panic switch is for tests of what a host does when an instance traps.
+// This build lets a test make the instance trap, to check what hosts do then.
 
 var panicArmed bool
 
 //go:wasmexport panic_next
 func panicNext() { panicArmed = true }
 
-func panicIfAsked() {
+func panicIfArmed() {
 	if panicArmed {
-		panic("asked to")
+		panic("panic_next was called")
 	}
 }

@@ -202,10 +202,10 @@ func TestCoreParsesFrames(t *testing.T) {
 		kind, names string
 		last        eventstream.Status
 	}{
-		{"answer", "messageStart contentBlockDelta contentBlockDelta contentBlockDelta contentBlockStop messageStop metadata ", eventstream.Need},
-		{"comment", "somethingNew messageStart contentBlockDelta contentBlockDelta contentBlockDelta contentBlockStop messageStop metadata ", eventstream.Need},
+		{"answer", "messageStart contentBlockDelta contentBlockDelta contentBlockDelta contentBlockStop messageStop metadata ", eventstream.NeedMore},
+		{"comment", "somethingNew messageStart contentBlockDelta contentBlockDelta contentBlockDelta contentBlockStop messageStop metadata ", eventstream.NeedMore},
 		{"corrupt", "messageStart contentBlockDelta contentBlockDelta ", eventstream.Bad},
-		{"error-event", "messageStart contentBlockDelta contentBlockDelta modelStreamErrorException ", eventstream.Need},
+		{"error-event", "messageStart contentBlockDelta contentBlockDelta modelStreamErrorException ", eventstream.NeedMore},
 	} {
 		s.Next(fakeprovider.Behavior{Kind: c.kind})
 		data, _ := io.ReadAll(do(t, s, f.stream, fill(f.streamBody, "hi"), f.headers).Body)

@@ -36,7 +36,7 @@ func base64Floats(vector []float64) string {
 	return base64.StdEncoding.EncodeToString(b)
 }
 
-// texts returns the inputs: a string, strings, or an array of token IDs as its JSON.
+// texts returns the inputs: one string, several strings, or the JSON text of an array of token IDs.
 func texts(input gjson.Result) (list []string) {
 	if !input.IsArray() {
 		return []string{input.String()}

@@ -1,5 +1,5 @@
-// Package transcript writes events and actions of an exchange as text: for the stories in core/exchange/testdata, and
-// for the paths that core/explore prints. Only tests use it.
+// Package transcript formats the events and actions of an exchange as text, for the transcripts in
+// core/exchange/testdata and for the paths that core/explore prints. Only tests use it.
 package transcript
 
 import (
@@ -11,15 +11,15 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
-// Printer writes actions and events. The zero value writes them as they are.
+// Printer formats actions and events. The zero value masks nothing.
 type Printer struct {
-	// Mask replaces secrets and hashes by names; nil: nothing.
+	// Mask replaces secrets and hashes by names; nil: no replacement.
 	Mask *strings.Replacer
-	// Buffer names a buffer; nil: by its number.
+	// Buffer returns a buffer's name; nil: buffers are shown by number.
 	Buffer func(number uint64) string
-	// Timeouts adds those of a fetch.
+	// Timeouts adds the timeouts of fetches.
 	Timeouts bool
-	// Limit is how many bytes of a body are shown; 0: defaultLimit.
+	// Limit is the number of bytes shown of a body; 0: defaultLimit.
 	Limit int
 }
 
@@ -29,8 +29,8 @@ var actionNames = [...]string{
 	"", "read-body", "supply", "keep", "read", "write", "call", "fetch", "respond", "wait", "cancel", "log", "forward", "open", "send", "close", "append", "unseal",
 }
 
-// Action is one action: a line, and for requests and answers an indented line for each header that matters and one
-// for the body. It ends without a line break.
+// Action formats one action: a line, and for requests and responses an indented line per relevant header and one
+// for the body. The result does not end with a line break.
 func (p *Printer) Action(a *abi.Action) string {
 	line := actionNames[a.Kind]
 	if a.ID != 0 {
@@ -80,7 +80,7 @@ func where(tiers uint64) string {
 	return [...]string{"no tier", "memory", "KV", "memory, KV"}[tiers&3]
 }
 
-// write is what is stored, for how long; nothing: it is removed.
+// write shows the stored value and its lifetime. A write without a body removes the key.
 func (p *Printer) write(a *abi.Action) string {
 	text := a.Key + " in " + where(a.Where)
 	if len(a.Body) == 0 {
@@ -93,10 +93,10 @@ func (p *Printer) write(a *abi.Action) string {
 	return text + ": " + stored(a.Key, a.Body[0].Data)
 }
 
-// stored is what stands under a key, as far as its format is not the exchange's own.
+// stored describes a stored value by its key and format.
 func stored(key string, data []byte) string {
 	if strings.HasPrefix(key, "cache/") {
-		return "the answer"
+		return "the response"
 	}
 	if record, err := doc.DecodeRecord(data); err == nil {
 		return fmt.Sprintf("record version %d", record.Version)
@@ -104,7 +104,7 @@ func stored(key string, data []byte) string {
 	if policy, err := doc.DecodePolicy(data); err == nil {
 		return fmt.Sprintf("policy version %d", policy.Version)
 	}
-	return "no such key"
+	return "unknown key"
 }
 
 func (p *Printer) fetch(a *abi.Action) string {
@@ -119,7 +119,7 @@ func (p *Printer) fetch(a *abi.Action) string {
 	return text + headers(a.Headers) + p.body(a.Body)
 }
 
-// duration is a time without units that are zero.
+// duration formats milliseconds without zero units.
 func duration(ms uint64) string {
 	text := (time.Duration(ms) * time.Millisecond).String()
 	if strings.HasSuffix(text, "m0s") {
@@ -131,7 +131,7 @@ func duration(ms uint64) string {
 	return text
 }
 
-// dull headers are on every message, or say nothing that is not said beside them.
+// dull headers are on every message or repeat other information.
 var dull = map[string]bool{
 	"x-request-id": true, "request-id": true, "cache-control": true, "server-timing": true, "x-postern-price-version": true,
 	"accept": true,

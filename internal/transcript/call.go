@@ -11,8 +11,8 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// Unknown is what Meaning says of a command that no exchange sends.
-const Unknown = "call that nobody knows"
+// Unknown is the Meaning of a command that no exchange sends.
+const Unknown = "unknown call"
 
 var (
 	modes    = [...]string{"?", "check", "count", "reserve", "hit"}
@@ -20,7 +20,7 @@ var (
 	caches   = [...]string{"bypass", "miss", "hit"}
 )
 
-// Open reads the command of an ActionCall, as the object's package does; nil: nobody wrote it.
+// Open decodes the command of an ActionCall with the object's package. It returns nil for an unknown command.
 func Open(a *abi.Action) any {
 	switch a.Class {
 	case abi.ClassKeyMeter:
@@ -31,7 +31,7 @@ func Open(a *abi.Action) any {
 	return nil
 }
 
-// Meaning is what an ActionCall asks for, in one or two words.
+// Meaning names the command of an ActionCall in one or two words.
 func Meaning(a *abi.Action) string {
 	switch c := Open(a).(type) {
 	case *keymeter.Admit:
@@ -60,7 +60,7 @@ func Meaning(a *abi.Action) string {
 	return Unknown
 }
 
-// call is the object and the command with its fields.
+// call formats the object and the command with its fields.
 func call(a *abi.Action) string {
 	object := "meter"
 	if a.Class == abi.ClassLedger {
@@ -69,7 +69,7 @@ func call(a *abi.Action) string {
 	return object + " " + a.Name + ": " + Meaning(a) + details(Open(a))
 }
 
-// details are a command's fields that are not at rest.
+// details formats a command's non-zero fields.
 func details(command any) string {
 	var f fields
 	switch c := command.(type) {
@@ -96,7 +96,7 @@ func details(command any) string {
 	return f.String()
 }
 
-// fields are written one after the other, those that are empty or zero not at all.
+// fields writes fields one after the other and omits empty and zero ones.
 type fields struct{ strings.Builder }
 
 func (f *fields) text(name, value string) {
@@ -117,7 +117,7 @@ func (f *fields) dollars(name string, amount money.Pico) {
 	}
 }
 
-// Dollars is an amount as "$0.000012".
+// Dollars formats an amount as "$0.000012".
 func Dollars(amount money.Pico) string { return "$" + string(money.Append(nil, amount, money.Dollar)) }
 
 func (f *fields) number(name string, n uint64) {
@@ -150,18 +150,18 @@ func (f *fields) settle(c *keymeter.Settle) {
 	f.flag("missed", c.Missed)
 	f.text("idempotency", c.Idempotency)
 	if len(c.Answer) > 0 {
-		f.WriteString(" with the answer")
+		f.WriteString(" with the response")
 	}
 	f.flag("oversized", c.Oversized)
 	f.trace(&c.Trace)
 	for i := range c.Attempts {
 		a := &c.Attempts[i]
-		f.WriteString("; besides " + a.Provider + "/" + a.Model)
+		f.WriteString("; attempt " + a.Provider + "/" + a.Model)
 		f.charge(a.Tokens, a.CostPico, a.Estimated)
 	}
 }
 
-// charge is tokens of the prompt and of the answer, and what they cost.
+// charge writes the prompt and output tokens and their cost.
 func (f *fields) charge(t keymeter.Tokens, cost money.Pico, estimated bool) {
 	if t != (keymeter.Tokens{}) || cost != 0 {
 		f.text("tokens", fmt.Sprintf("%d+%d", t.Prompt, t.Completion))
@@ -170,7 +170,7 @@ func (f *fields) charge(t keymeter.Tokens, cost money.Pico, estimated bool) {
 	f.flag("estimated", estimated)
 }
 
-// trace is the entry for the list of recent requests; without a status there is none.
+// trace writes the entry for the list of recent requests. Without a status there is none.
 func (f *fields) trace(t *keymeter.Trace) {
 	if t.Status == 0 {
 		return

@@ -6,9 +6,9 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-var eventNames = [...]string{"", "request", "body", "supplied", "stored", "reply", "response", "fault", "timer", "left", "head", "chunk", "end"}
+var eventNames = [...]string{"", "request", "body", "supplied", "stored", "reply", "response", "fault", "timer", "disconnect", "head", "chunk", "end"}
 
-// Event is an event on one line. Of a request only that there is one: its data is a seed.
+// Event formats an event on one line. The data of a request event is omitted, because it is a random seed.
 func (p *Printer) Event(e *abi.Event) string {
 	line := eventNames[e.Kind]
 	if e.ID != 0 {

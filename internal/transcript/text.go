@@ -16,7 +16,7 @@ func (p *Printer) masked(text string) string {
 	return hash.ReplaceAllString(text, "$1…")
 }
 
-// hash is a SHA-256; its beginning tells one from another.
+// hash matches a SHA-256. The first digits are enough to tell two apart.
 var hash = regexp.MustCompile(`\b([0-9a-f]{6})[0-9a-f]{58}\b`)
 
 func (p *Printer) buffer(number uint64) string {
@@ -26,7 +26,7 @@ func (p *Printer) buffer(number uint64) string {
 	return fmt.Sprintf("buffer %d", number)
 }
 
-// parts is a body, with the names of buffers in brackets for their contents.
+// parts formats a body, with buffers as names in brackets.
 func (p *Printer) parts(parts []abi.Part) string {
 	var text string
 	for _, part := range parts {
@@ -39,7 +39,7 @@ func (p *Printer) parts(parts []abi.Part) string {
 	return text
 }
 
-// text is the beginning of some data, on one line: its length, if it is not text.
+// text formats the start of the data on one line, or its length if it is not text.
 func (p *Printer) text(data []byte) string {
 	if len(data) == 0 {
 		return ""
@@ -68,7 +68,7 @@ func printable(data []byte) bool {
 	return true
 }
 
-// dullFields of a log line are times and the id.
+// dullFields matches the times and the ID in a log line.
 var dullFields = regexp.MustCompile(`"(timeMs|durationMs|admitMs|upstreamMs)":\d+,?|"requestId":"[^"]*",?`)
 
 func logLine(data []byte) string {

@@ -1,4 +1,4 @@
-// Chromium, and pages that tell of everything a page of ours must not do.
+// Chromium, with pages that record everything a dashboard page must not do.
 import assert from 'node:assert/strict'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,18 +21,22 @@ const POLICY = [
   "frame-ancestors 'none'",
 ]
 
-/** Widths at which everything has to fit. */
+/** The viewports in which every page must fit. */
 export const NARROW = { width: 360, height: 740 }
 export const WIDE = { width: 1440, height: 900 }
 
-/** Starts Chromium for a file's tests. */
+/** Starts Chromium for one test file. */
 export async function startBrowser(service) {
-  const browser = await chromium.launch({
+  const browser = await launchChromium()
+  after(() => browser.close())
+  return new Browser(browser, service)
+}
+
+export function launchChromium() {
+  return chromium.launch({
     executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
     args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
   })
-  after(() => browser.close())
-  return new Browser(browser, service)
 }
 
 class Browser {
@@ -45,8 +49,8 @@ class Browser {
   }
 
   /**
-   * A test in a browser of its own. At its end nothing may have gone wrong that a person would not see; if it
-   * fails, a screenshot is kept.
+   * Registers a test with its own browser context. The test also fails on console errors, policy violations and other
+   * problems that a user would not see. On failure, screenshots are kept.
    * @param {{as?: 'owner' | 'viewer', viewport?: object, colorScheme?: string, permissions?: string[]}} options
    * @param {(visit: Visit) => Promise<void>} run
    */
@@ -65,7 +69,7 @@ class Browser {
     })
   }
 
-  /** A browser of its own, signed in as somebody or nobody, with one page. */
+  /** Opens a separate browser context with one page, signed in as owner or viewer, or signed out. */
   async visit(as, options = {}) {
     const context = await this.#browser.newContext({
       baseURL: this.#service.url,
@@ -82,15 +86,15 @@ class Browser {
 }
 
 class Visit {
-  /** Origins besides the dashboard's that the test itself opens. */
+  /** Other origins that the test itself opens. */
   others = new Set()
-  /** What a test makes the page complain about in the console. */
+  /** Patterns of the console errors that the test provokes. */
   expected = []
-  /** All answers of the dashboard's origin, for searching: {url, body}, the body a promise. */
-  answers = []
+  /** All responses of the dashboard's origin, for checkAbsent: {url, body}, the body a promise. */
+  responses = []
   #context
   #origin
-  #wrong = []
+  #problems = []
 
   constructor(context, origin) {
     this.#context = context
@@ -99,17 +103,17 @@ class Visit {
     context.on('request', (request) => this.#request(request))
     context.on('response', (response) => this.#response(response))
     context.on('console', (message) => this.#console(message))
-    context.on('weberror', (error) => this.#wrong.push(`error: ${error.error().message}`))
+    context.on('weberror', (error) => this.#problems.push(`error: ${error.error().message}`))
     context.on('dialog', (dialog) => {
-      this.#wrong.push(`dialog: ${dialog.message()}`)
+      this.#problems.push(`dialog: ${dialog.message()}`)
       void dialog.dismiss()
     })
   }
 
-  /** Another tab. */
+  /** Opens another tab. */
   async open() {
     const page = await this.#context.newPage()
-    // A violation is written to the console as well; this is for those that are not.
+    // Not every violation appears in the console by itself.
     await page.addInitScript(() =>
       document.addEventListener('securitypolicyviolation', (event) =>
         console.error(`policy violated: ${event.violatedDirective} ${event.blockedURI}`),
@@ -124,42 +128,42 @@ class Visit {
   }
 
   #request(request) {
-    if (this.#foreign(request.url())) this.#wrong.push(`foreign request: ${request.url()}`)
+    if (this.#foreign(request.url())) this.#problems.push(`foreign request: ${request.url()}`)
   }
 
   #response(response) {
     if (!response.url().startsWith(`${this.#origin}/`)) return
     if (response.request().resourceType() === 'document') this.#document(response)
-    this.answers.push({ url: response.url(), body: response.text().catch(() => '') })
+    this.responses.push({ url: response.url(), body: response.text().catch(() => '') })
   }
 
   #document(response) {
     const policy = response.headers()['content-security-policy'] ?? 'none'
     if (new URL(response.url()).pathname.startsWith('/dashboard') && policy !== POLICY.join('; ')) {
-      this.#wrong.push(`policy of ${response.url()}: ${policy}`)
+      this.#problems.push(`policy of ${response.url()}: ${policy}`)
     }
   }
 
-  // Chromium notes every answer of 400 and more there. The API's refusals are for the page to show.
+  // Chromium logs every response with a status of 400 or above. The API's 4xx responses are expected: the page shows them.
   #console(message) {
     if (message.type() !== 'error' && message.type() !== 'warning') return
     const at = message.location().url
-    const refusal = /^Failed to load resource: the server responded with a status of 4\d\d/.test(message.text())
-    if (refusal && at.startsWith(this.#origin) && !at.startsWith(`${this.#origin}/dashboard`)) return
+    const clientError = /^Failed to load resource: the server responded with a status of 4\d\d/.test(message.text())
+    if (clientError && at.startsWith(this.#origin) && !at.startsWith(`${this.#origin}/dashboard`)) return
     if (this.expected.some((pattern) => pattern.test(message.text()))) return
     if (this.others.has(originOf(at)) || this.others.has(originOf(message.page()?.url()))) return
-    this.#wrong.push(`console: ${message.text()} (${at})`)
+    this.#problems.push(`console: ${message.text()} (${at})`)
   }
 
-  /** Fails if something went wrong besides what the test looked at. */
+  /** Fails if the context recorded a problem. */
   checkQuiet() {
-    assert.deepEqual(this.#wrong, [])
+    assert.deepEqual(this.#problems, [])
   }
 
-  /** Fails if a text is in any answer so far or in a page as it stands. */
+  /** Fails if a secret is in any response so far or in the current content of a page. */
   async checkAbsent(secret, what) {
-    for (const { url, body } of this.answers) {
-      assert.ok(!(await body).includes(secret), `${what} is in the answer of ${url}`)
+    for (const { url, body } of this.responses) {
+      assert.ok(!(await body).includes(secret), `${what} is in the response of ${url}`)
     }
     for (const page of this.#context.pages()) {
       assert.ok(!(await page.content()).includes(secret), `${what} is in the page ${page.url()}`)

@@ -1,5 +1,5 @@
-// Every page, in both themes and two widths: nothing that axe finds serious, nothing wider than the window.
-// A screenshot of each is left in build/screenshots.
+// Every page in both themes and two widths: accessible by axe's rules and no wider than the viewport.
+// Screenshots are written to build/screenshots.
 import assert from 'node:assert/strict'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,15 +13,17 @@ mkdirSync(SCREENSHOTS, { recursive: true })
 
 const service = await startService()
 const { journey } = await startBrowser(service)
-const { project, key } = await furnish()
+const { project, key } = await seedProject()
 
-/** A project in which every page has something to show. */
-async function furnish() {
+/** Creates a project with data for every page. */
+async function seedProject() {
   const project = await service.project({ name: 'Customer support assistant', budget: 3 })
   const base = `projects/${project.id}`
   const key = await service.key(project, { name: 'Backend, Frankfurt' })
   await service.key(project, {
-    name: 'A name as long as somebody may give it, without any thought for narrow screens '.repeat(2).slice(0, 100),
+    name: 'A very long name that must wrap or be truncated without widening the page on narrow screens '
+      .repeat(2)
+      .slice(0, 100),
   })
   const idle = await service.key(project, { name: 'Nightly batch', kind: 'project', environment: 'development' })
   await service.admin('POST', `${base}/keys/${idle.id}/deactivate`)
@@ -38,15 +40,15 @@ async function furnish() {
     alerts: { url: 'https://example.com/hooks/postern' },
   })
   for (const quality of ['cheap', 'balanced', 'frontier', 'cheap']) {
-    const answer = await service.ask(key.value, {
+    const response = await service.complete(key.value, {
       quality,
       messages: [{ role: 'user', content: `A ${quality} question` }],
     })
-    assert.equal(answer.status, 200, JSON.stringify(answer.body))
+    assert.equal(response.status, 200, JSON.stringify(response.body))
   }
-  await service.ask(key.value, { quality: 'best' })
+  await service.complete(key.value, { quality: 'best' })
   await until('the requests are listed', async () => (await service.get(`${base}/requests`)).requests.length >= 4)
-  await until('the usage is there', async () => (await service.get(`${base}/usage`)).totals.requests >= 4)
+  await until('the usage is reported', async () => (await service.get(`${base}/usage`)).totals.requests >= 4)
   return { project, key }
 }
 
@@ -54,11 +56,11 @@ const inProject = (page) => `/dashboard/projects/${project.id}${page}`
 const heading = (name) => (page) => page.getByRole('heading', { level: 1, name }).waitFor()
 const text = (words) => (page) => page.getByText(words).first().waitFor()
 
-// Each: its name, whether one is signed in, its address, and what is done there before it is looked at.
+// Each: name, signed in or not, path, and the steps before the checks.
 const PAGES = [
   ['signin', false, '/dashboard', heading('Sign in')],
   ['projects', true, '/dashboard', text('Customer support')],
-  ['project-new', true, '/dashboard/projects/new', text('It sets the keys’ limits')],
+  ['project-new', true, '/dashboard/projects/new', text('Sets the limits of the project’s keys')],
   ['home', true, inProject(''), text('By model')],
   ['home-day', true, inProject('?period=day'), text('By model')],
   ['keys', true, inProject('/keys'), text('Nightly batch')],
@@ -68,10 +70,10 @@ const PAGES = [
     inProject('/keys/new'),
     async (page) => {
       await page.getByText('Models, permissions, limits, expiry').click()
-      await page.getByText('Restrict what it may do').click()
+      await page.getByText('Restrict permissions').click()
     },
   ],
-  ['key', true, inProject(`/keys/${key.id}`), text('Change it')],
+  ['key', true, inProject(`/keys/${key.id}`), text('Created (UTC)')],
   [
     'key-delete',
     true,
@@ -86,26 +88,26 @@ const PAGES = [
     true,
     inProject('/playground'),
     async (page) => {
-      await page.getByRole('textbox', { name: 'Key' }).fill(key.value)
+      await page.getByRole('textbox', { name: 'API key' }).fill(key.value)
       await page.getByRole('button', { name: 'Send' }).click()
       await page.getByText('Complete', { exact: true }).waitFor()
     },
   ],
   ['requests', true, inProject('/requests'), text('nickel')],
-  ['routes', true, inProject('/routes'), text('this project’s own')],
+  ['routes', true, inProject('/routes'), text('project override')],
   ['route-edit', true, inProject('/routes'), (page) => page.getByRole('button', { name: 'Edit balanced' }).click()],
   ['provider-keys', true, inProject('/provider-keys'), text('…6789')],
-  ['settings', true, inProject('/settings'), text('Its secret ends with')],
+  ['settings', true, inProject('/settings'), text('Signing secret: …')],
   ['models', true, '/dashboard/models?q=gpt-4', text('gpt-4.1')],
-  ['providers', true, '/dashboard/providers', text('Wire format')],
+  ['providers', true, '/dashboard/providers', text('API format')],
   ['audit', true, '/dashboard/audit', text('Nightly batch')],
-  ['missing', true, '/dashboard/nothing', heading(/not|no /i)],
+  ['missing', true, '/dashboard/nothing', heading('Page not found')],
 ]
 
 const RULES = { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }
-const COLOURS = { type: 'rule', values: ['color-contrast'] }
+const COLOR_RULES = { type: 'rule', values: ['color-contrast'] }
 
-/** What axe finds by some rules that keeps people out: which rule, and where. */
+/** The serious and critical accessibility violations that axe finds: rule and elements. */
 async function findings(page, rules) {
   const { violations } = await page.evaluate(
     (runOnly) => globalThis.axe.run(document, { resultTypes: ['violations'], runOnly }),
@@ -116,26 +118,26 @@ async function findings(page, rules) {
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`)
 }
 
-/** By how many pixels the page is wider than its window. */
+/** The horizontal overflow of the page, in pixels. */
 const overflow = (page) =>
   page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)
 
-/** Until nothing is loading and what is drawn by script has its size. */
-async function settled(page) {
+/** Waits until nothing is loading and scripts have resized what they draw. */
+async function idle(page) {
   await page.locator('.skeleton, [aria-busy=true]').first().waitFor({ state: 'detached' })
   await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))))
 }
 
-// Widths have rules of their own to break, themes only those about colours.
+// Any rule can depend on the width; only the color rules depend on the theme.
 const LOOKS = [
   ['light', WIDE, RULES],
-  ['dark', WIDE, COLOURS],
+  ['dark', WIDE, COLOR_RULES],
   ['dark', NARROW, RULES],
-  ['light', NARROW, COLOURS],
+  ['light', NARROW, COLOR_RULES],
 ]
 
 for (const [name, signedIn, path, prepare] of PAGES) {
-  journey(`the page ${name}`, { as: signedIn ? 'owner' : undefined }, async ({ page }) => {
+  journey(`the page ${name} is accessible and fits`, { as: signedIn ? 'owner' : undefined }, async ({ page }) => {
     await page.goto(path)
     await prepare(page)
     await page.evaluate(axe.source)
@@ -144,15 +146,15 @@ for (const [name, signedIn, path, prepare] of PAGES) {
       const look = `${colorScheme}-${viewport.width}`
       await page.emulateMedia({ colorScheme })
       await page.setViewportSize(viewport)
-      await settled(page)
+      await idle(page)
       await page.screenshot({ path: join(SCREENSHOTS, `${name}-${look}.png`), fullPage: true })
-      assert.equal(await overflow(page), 0, `${look}: wider than the window`)
+      assert.equal(await overflow(page), 0, `${look}: wider than the viewport`)
       assert.deepEqual(await findings(page, rules), [], `axe, ${look}`)
     }
   })
 }
 
-journey('the theme that is chosen stays', { as: 'owner', colorScheme: 'light' }, async ({ page }) => {
+journey('the selected theme survives a reload', { as: 'owner', colorScheme: 'light' }, async ({ page }) => {
   const background = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor)
   await page.goto('/dashboard/models')
   await page.getByLabel('Theme').waitFor()
@@ -163,4 +165,14 @@ journey('the theme that is chosen stays', { as: 'owner', colorScheme: 'light' },
   await page.reload()
   await page.getByLabel('Theme').waitFor()
   assert.equal(await background(), dark)
+})
+
+journey('the help links include the OpenAPI document', { as: 'owner' }, async ({ page }) => {
+  await page.goto('/dashboard/models')
+  const links = page.getByRole('list', { name: 'Help' }).getByRole('link')
+  await links.last().waitFor()
+  assert.deepEqual(await links.allTextContents(), ['Documentation', 'Adding models', 'OpenAPI spec'])
+  const response = await page.request.get(await links.last().getAttribute('href'))
+  assert.equal(response.status(), 200)
+  assert.match(await response.text(), /^openapi: 3\./)
 })

@@ -1,4 +1,4 @@
-// A project's settings, routes, provider keys and end; the playground; and what the audit log says of it all.
+// A project's settings, routes, provider keys and archiving; the playground; the audit log.
 import assert from 'node:assert/strict'
 import { startBrowser } from './browser.mjs'
 import { startService, until } from './service.mjs'
@@ -10,28 +10,28 @@ const at = (project, page) => `/dashboard/projects/${project.id}/${page}`
 const notice = (page, text) => page.locator('.notices').getByText(text).waitFor()
 
 journey(
-  'two tabs save the same settings: the second is told, and keeps what was typed',
+  'two tabs save the same settings: the second gets a conflict and keeps its edits',
   { as: 'owner' },
   async (visit) => {
     const project = await service.project({ name: 'Shared', budget: 5 })
     const [first, second] = [visit.page, await visit.open()]
     for (const page of [first, second]) {
       await page.goto(at(project, 'settings'))
-      await page.getByLabel('Budget in dollars').waitFor()
+      await page.getByLabel('Budget (USD)').waitFor()
     }
-    await first.getByLabel('Budget in dollars').fill('7')
+    await first.getByLabel('Budget (USD)').fill('7')
     await first.getByRole('button', { name: 'Save settings' }).click()
     await notice(first, 'Settings saved')
 
     await second.getByLabel('Name').fill('Shared by two')
     await second.getByRole('button', { name: 'Save settings' }).click()
-    await second.getByText('Somebody else has changed this meanwhile').waitFor()
+    await second.getByText('Someone else saved changes while you were editing').waitFor()
     assert.equal((await service.get(`projects/${project.id}`)).name, 'Shared')
     assert.equal(await second.getByLabel('Name').inputValue(), 'Shared by two')
-    await second.getByRole('button', { name: 'Reload, keep what I typed' }).click()
+    await second.getByRole('button', { name: 'Reload and keep my edits' }).click()
     await until(
-      'their budget is in the form',
-      async () => (await second.getByLabel('Budget in dollars').inputValue()) === '7',
+      'the first tab’s budget is in the form',
+      async () => (await second.getByLabel('Budget (USD)').inputValue()) === '7',
     )
     assert.equal(await second.getByLabel('Name').inputValue(), 'Shared by two')
     await second.getByRole('button', { name: 'Save settings' }).click()
@@ -41,11 +41,10 @@ journey(
   },
 )
 
-journey('a tier is given another model, and the catalog’s again', { as: 'owner' }, async ({ page }) => {
+journey('a tier is overridden and reset to the catalog’s targets', { as: 'owner' }, async ({ page }) => {
   const project = await service.project({ name: 'Routed' })
   const { value } = await service.key(project)
-  const model = async (question) =>
-    (await service.ask(value, { messages: [{ role: 'user', content: question }] })).body.model
+  const model = async (content) => (await service.complete(value, { messages: [{ role: 'user', content }] })).body.model
   assert.equal(await model('One?'), 'nickel')
   await page.goto(at(project, 'routes'))
   await page.getByRole('button', { name: 'Edit balanced' }).click()
@@ -58,9 +57,9 @@ journey('a tier is given another model, and the catalog’s again', { as: 'owner
   await until('dime is the first target', async () => /^1\s*dime/.test(await first.textContent()))
   assert.equal(await model(`Two? ${Math.random()}`), 'dime')
 
-  await page.getByRole('button', { name: 'Reset balanced to the catalog' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Reset to the catalog' }).click()
-  await notice(page, 'the catalog’s again')
+  await page.getByRole('button', { name: 'Reset balanced to default' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Reset to default' }).click()
+  await notice(page, 'Route balanced reset to default')
   assert.deepEqual((await service.get(`projects/${project.id}`)).routes, {})
   assert.equal(await model(`Three? ${Math.random()}`), 'nickel')
 })
@@ -84,19 +83,19 @@ journey('a provider key is used and never shown again', { as: 'owner' }, async (
   await page.goto('/dashboard/audit', { waitUntil: 'networkidle' })
   await visit.checkAbsent(secret, 'the provider key')
 
-  assert.equal((await service.ask(value)).status, 200)
+  assert.equal((await service.complete(value)).status, 200)
   const last = (await service.seen()).at(-1)
-  assert.ok(JSON.stringify(last).includes(secret), 'the provider was asked with the project’s own key')
+  assert.ok(JSON.stringify(last).includes(secret), 'the request used the project’s own key')
 
   await page.goto(at(project, 'provider-keys'))
   await page.getByRole('button', { name: 'Remove the key for openai' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Remove key' }).click()
   await page.getByText('No provider keys yet').waitFor()
-  await service.ask(value, { messages: [{ role: 'user', content: `And now? ${Math.random()}` }] })
+  await service.complete(value, { messages: [{ role: 'user', content: `And now? ${Math.random()}` }] })
   assert.ok(JSON.stringify((await service.seen()).at(-1)).includes('sk-upstream'), 'the deployment’s key is used again')
 })
 
-journey('an archived project’s keys are refused until it is restored', { as: 'owner' }, async ({ page }) => {
+journey('an archived project’s keys are rejected until it is restored', { as: 'owner' }, async ({ page }) => {
   const project = await service.project({ name: 'Seasonal' })
   const { value } = await service.key(project)
   const press = async (action) => {
@@ -106,18 +105,18 @@ journey('an archived project’s keys are refused until it is restored', { as: '
   await page.goto(at(project, 'settings'))
   await press('Archive project')
   await page.getByText('This project is archived').first().waitFor()
-  assert.equal((await service.ask(value)).status, 401)
+  assert.equal((await service.complete(value)).status, 401)
   await page.goto('/dashboard/projects?q=Seasonal')
-  await page.getByText('No project fits').waitFor()
+  await page.getByText('No projects match').waitFor()
   await page.getByLabel('Status').selectOption('archived')
   await page.getByRole('link', { name: 'Seasonal' }).click()
-  await page.getByRole('link', { name: 'Restore it in its settings' }).click()
+  await page.getByRole('link', { name: 'Restore it in Settings' }).click()
   await press('Restore project')
   await notice(page, 'Project restored')
-  assert.equal((await service.ask(value)).status, 200)
+  assert.equal((await service.complete(value)).status, 200)
 })
 
-/** What the playground lists under an answer. */
+/** The facts that the playground lists below a response. */
 async function facts(page) {
   const pairs = await page
     .locator('dl.fact-list > div')
@@ -128,20 +127,20 @@ async function facts(page) {
 }
 
 journey(
-  'the playground streams an answer, with its cost, and takes the second from the cache',
+  'the playground streams a response with its cost, and gets the second one from the cache',
   { as: 'owner' },
   async (visit) => {
     const { page, context } = visit
     const project = await service.project({ name: 'Played with' })
     const { value } = await service.key(project)
     await page.goto(at(project, 'playground'))
-    await page.getByRole('textbox', { name: 'Key' }).fill(value)
+    await page.getByRole('textbox', { name: 'API key' }).fill(value)
     await page.getByLabel('User message').fill('Please count to 7')
-    await page.getByLabel('Temperature').fill('0') // others are not cached
+
     await page.getByRole('button', { name: 'Send' }).click()
     await page.getByText('Complete', { exact: true }).waitFor()
-    const answer = page.getByLabel('Text of the answer')
-    assert.equal(await answer.textContent(), '1 2 3 4 5 6 7')
+    const responseText = page.getByLabel('Response text')
+    assert.equal(await responseText.textContent(), '1 2 3 4 5 6 7')
     const first = await until('the cost is shown', async () => {
       const shown = await facts(page)
       return /¢/.test(shown.Cost) && shown
@@ -150,35 +149,37 @@ journey(
       [first.Provider, first.Model, first.Cache, first.Cost, first.Tokens],
       ['openai', 'nickel', 'miss', '5 ¢', '100 in, 50 out'],
     )
-    assert.match(first.Total, /^[\d.]+ m?s$/)
-    assert.match(first['First byte'], /^[\d.]+ m?s$/)
-    assert.match(first['Request id'], /^req_/)
+    assert.match(first['Total time'], /^[\d.]+ m?s$/)
+    assert.match(first['Time to first token'], /^[\d.]+ m?s$/)
+    assert.match(first['Request ID'], /^req_/)
 
     await page.getByRole('button', { name: 'Send' }).click()
-    const second = await until('a hit', async () => {
+    const second = await until('a cache hit', async () => {
       const shown = await facts(page)
       return shown.Cache === 'hit' && shown.Cost && shown
     })
     assert.equal(second.Cost, '0 ¢')
-    assert.equal(await answer.textContent(), '1 2 3 4 5 6 7')
+    assert.equal(await responseText.textContent(), '1 2 3 4 5 6 7')
 
     const storage = await context.storageState()
-    const kept = await page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }, location.href]))
-    assert.ok(!(JSON.stringify(storage) + kept).includes(value), 'the key is in the page’s memory only')
+    const stored = await page.evaluate(() =>
+      JSON.stringify([{ ...localStorage }, { ...sessionStorage }, location.href]),
+    )
+    assert.ok(!(JSON.stringify(storage) + stored).includes(value), 'the key is in the page’s memory only')
     await visit.checkAbsent(value, 'the key')
   },
 )
 
-journey('the playground says what is wrong and what to do, and stops when told', { as: 'owner' }, async ({ page }) => {
+journey('the playground shows an error with its remedy, and stops a response', { as: 'owner' }, async ({ page }) => {
   const project = await service.project({ name: 'Played badly' })
   const { value } = await service.key(project)
   await page.goto(at(project, 'playground'))
-  await page.getByRole('textbox', { name: 'Key' }).fill('sk_live_wrong')
+  await page.getByRole('textbox', { name: 'API key' }).fill('sk_live_wrong')
   await page.getByRole('button', { name: 'Send' }).click()
   await page.getByRole('alert').getByText('invalid_api_key').waitFor()
-  await page.getByText('Check that the key is whole, active and not expired').waitFor()
+  await page.getByText('Check that the key is complete, active and not expired').waitFor()
 
-  await page.getByRole('textbox', { name: 'Key' }).fill(value)
+  await page.getByRole('textbox', { name: 'API key' }).fill(value)
   await page.getByLabel('User message').fill('Please count to 400')
   await fetch(`${service.upstream}/__fake/next`, {
     method: 'POST',
@@ -186,14 +187,14 @@ journey('the playground says what is wrong and what to do, and stops when told',
     body: JSON.stringify({ kind: 'good', delayMs: 50 }),
   })
   await page.getByRole('button', { name: 'Send' }).click()
-  await page.getByLabel('Text of the answer').getByText('1 2 3').waitFor()
+  await page.getByLabel('Response text').getByText('1 2 3').waitFor()
   await page.getByRole('button', { name: 'Stop' }).click()
-  await page.getByText('Stopped by you').waitFor()
-  const text = await page.getByLabel('Text of the answer').textContent()
-  assert.ok(!text.endsWith('400'), 'it ended before the provider did')
+  await page.getByText('Stopped. Tokens received so far are billed.').waitFor()
+  const text = await page.getByLabel('Response text').textContent()
+  assert.ok(!text.endsWith('400'), 'the response was stopped before its end')
 })
 
-journey('the audit log tells who did what, without secrets', { as: 'owner' }, async (visit) => {
+journey('the audit log lists every action, without secrets', { as: 'owner' }, async (visit) => {
   const { page } = visit
   const project = await service.project({ name: 'Audited' })
   const base = `projects/${project.id}`

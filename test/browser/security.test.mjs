@@ -1,4 +1,4 @@
-// What other pages and odd names can do: nothing.
+// Attacks from other origins, and through names and URLs.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -9,7 +9,7 @@ import { startService } from './service.mjs'
 const service = await startService()
 const { journey } = await startBrowser(service)
 
-/** Another origin, with a page that knows the dashboard's address. */
+/** Starts another origin, with a page that attacks the dashboard. */
 async function startAttacker() {
   const server = createServer((_, response) => {
     response.setHeader('content-type', 'text/html; charset=utf-8')
@@ -26,11 +26,11 @@ async function startAttacker() {
 
 const names = async () => (await service.get('projects?limit=100')).projects.map(({ name }) => name)
 
-journey('another origin’s forms and scripts change nothing', { as: 'owner' }, async (visit) => {
+journey('forms and scripts of another origin cannot make changes', { as: 'owner' }, async (visit) => {
   const { page } = visit
   const port = await startAttacker()
   const before = await service.project({ name: 'Target' })
-  // The same host with another port is same-site: the cookie goes along. Another host is not.
+  // The same host with another port is same-site, so the cookie is sent. Another host is cross-site.
   for (const host of ['127.0.0.1', 'localhost']) {
     const origin = `http://${host}:${port}`
     visit.others.add(origin)
@@ -41,7 +41,7 @@ journey('another origin’s forms and scripts change nothing', { as: 'owner' }, 
         const attempt = (path, init) =>
           fetch(`${url}/api/admin/${path}`, { credentials: 'include', ...init }).then(
             (response) => (response.type === 'opaque' ? 'unreadable' : `read ${response.status}`),
-            () => 'refused',
+            () => 'blocked',
           )
         const json = { 'content-type': 'application/json' }
         return [
@@ -53,7 +53,7 @@ journey('another origin’s forms and scripts change nothing', { as: 'owner' }, 
       },
       [service.url, before.id],
     )
-    assert.deepEqual(results, ['unreadable', 'refused', 'refused', 'refused'], host)
+    assert.deepEqual(results, ['unreadable', 'blocked', 'blocked', 'blocked'], host)
     await Promise.all([
       page.waitForURL(`${service.url}/api/admin/projects`),
       page.getByRole('button', { name: 'Go' }).click(),
@@ -63,21 +63,25 @@ journey('another origin’s forms and scripts change nothing', { as: 'owner' }, 
   }
 })
 
-journey('a program that shows a cookie without an origin is refused too', { as: 'owner' }, async ({ context }) => {
-  const [{ name, value }] = await context.cookies(`${service.url}/api/admin/`)
-  const cookie = `${name}=${value}`
-  for (const headers of [
-    { cookie },
-    { cookie, origin: 'null' },
-    { cookie, origin: 'https://example.com' },
-    { cookie, origin: `${service.url}.example.com` },
-    { cookie, 'sec-fetch-site': 'same-site' },
-  ]) {
-    const { status, body } = await service.call('POST', 'projects', { name: 'Forged' }, headers)
-    assert.deepEqual([status, body.code], [403, 'cross_origin'], JSON.stringify(headers))
-  }
-  assert.equal((await service.call('POST', 'projects', { name: 'Own' }, { cookie, origin: service.url })).status, 201)
-})
+journey(
+  'a request with a cookie but without the dashboard’s origin is rejected',
+  { as: 'owner' },
+  async ({ context }) => {
+    const [{ name, value }] = await context.cookies(`${service.url}/api/admin/`)
+    const cookie = `${name}=${value}`
+    for (const headers of [
+      { cookie },
+      { cookie, origin: 'null' },
+      { cookie, origin: 'https://example.com' },
+      { cookie, origin: `${service.url}.example.com` },
+      { cookie, 'sec-fetch-site': 'same-site' },
+    ]) {
+      const { status, body } = await service.call('POST', 'projects', { name: 'Forged' }, headers)
+      assert.deepEqual([status, body.code], [403, 'cross_origin'], JSON.stringify(headers))
+    }
+    assert.equal((await service.call('POST', 'projects', { name: 'Own' }, { cookie, origin: service.url })).status, 201)
+  },
+)
 
 const HOSTILE = [
   '<img src=x onerror=alert(1)>',
@@ -87,12 +91,12 @@ const HOSTILE = [
   '../../../dashboard#<b>',
 ]
 
-journey('names that look like scripts are shown as they are, everywhere', { as: 'owner' }, async ({ page }) => {
+journey('names with markup are shown as text everywhere', { as: 'owner' }, async ({ page }) => {
   const exact = (text) => page.getByText(text, { exact: true }).first().waitFor()
   for (const name of HOSTILE) {
     const project = await service.project({ name })
     const key = await service.key(project, { name })
-    const { status } = await service.ask(key.value, { messages: [{ role: 'user', content: name }] })
+    const { status } = await service.complete(key.value, { messages: [{ role: 'user', content: name }] })
     assert.equal(status, 200)
     const at = `/dashboard/projects/${project.id}`
     await page.goto('/dashboard/projects')
@@ -113,7 +117,7 @@ journey('names that look like scripts are shown as they are, everywhere', { as: 
   assert.equal(await page.locator('main img, main script, main svg, main b').count(), 0)
 })
 
-journey('an address may hold anything and leads nowhere else', { as: 'owner' }, async ({ page }) => {
+journey('a hostile URL runs no script and redirects to no other origin', { as: 'owner' }, async ({ page }) => {
   for (const path of [
     '/dashboard/projects/%3Cimg%20src=x%20onerror=alert(1)%3E',
     '/dashboard/projects?q=%3Cscript%3Ealert(1)%3C/script%3E',
@@ -137,7 +141,7 @@ journey('an address may hold anything and leads nowhere else', { as: 'owner' }, 
   }
 })
 
-journey('a path that is not well escaped is not found', {}, async () => {
+journey('a path with malformed percent-encoding gives 404', {}, async () => {
   for (const path of ['/dashboard/%E0%A4%A', '/api/admin/projects/%', '/api/admin/%zz']) {
     const response = await fetch(service.url + path)
     assert.equal(response.status, 404, path)

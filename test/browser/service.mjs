@@ -1,4 +1,4 @@
-// A running Postern for a file of tests, and what the tests do with it past the dashboard.
+// A running Postern for one test file, with helpers that bypass the dashboard.
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { after } from 'node:test'
@@ -6,13 +6,13 @@ import { makeState, startProvider, startWorkers, variables } from './workers.mjs
 
 const token = () => randomBytes(24).toString('base64url')
 
-/** What one answer of the provider costs by the tests' catalog, in dollars. */
+/** The cost of one request to the model nickel, in dollars. */
 export const NICKEL = 0.05
 
-/** Waits until a condition gives something, and gives that. What it throws meanwhile counts as nothing yet. */
-export async function until(what, condition, withinMs = 15_000) {
+/** Polls a condition until it returns a truthy value, and returns that value. An exception counts as falsy. */
+export async function until(what, condition, timeoutMs = 15_000) {
   let last
-  for (const end = performance.now() + withinMs; performance.now() < end; ) {
+  for (const end = performance.now() + timeoutMs; performance.now() < end; ) {
     try {
       const value = await condition()
       if (value) return value
@@ -22,18 +22,27 @@ export async function until(what, condition, withinMs = 15_000) {
     }
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
-  throw new Error(`not within ${withinMs} ms: ${what}`, { cause: last })
+  throw new Error(`timeout after ${timeoutMs} ms: ${what}`, { cause: last })
 }
 
-/** Starts everything, and stops it after the file's tests. */
+/** Starts the fake provider and both Workers, and stops them after the file's tests. */
 export async function startService() {
+  const service = await launchService(variables)
+  after(() => service.stop())
+  return service
+}
+
+/**
+ * Starts the fake provider and both Workers.
+ * @param {(upstream: string, tokens: object) => {gateway: object, control: object}} variables of the Workers
+ * @param {object} [options] of startWorkers
+ */
+export async function launchService(variables, options) {
   const tokens = { owner: token(), viewer: token(), master: `one:${randomBytes(32).toString('base64')}` }
   const provider = await startProvider()
   const state = makeState()
-  const workers = await startWorkers(state, variables(provider.url, tokens))
-  const service = new Service({ tokens, provider, state, workers })
-  after(() => service.stop())
-  return service
+  const workers = await startWorkers(state, variables(provider.url, tokens), options)
+  return new Service({ tokens, provider, state, workers })
 }
 
 class Service {
@@ -53,16 +62,16 @@ class Service {
     this.#parts.state.remove()
   }
 
-  /** Starts the Workers anew on the same state and address, with another owner's token. */
+  /** Restarts the Workers with the same state and URL, and a new owner token. */
   async rotateOwner() {
     const { workers, state, provider } = this.#parts
     await workers.stop()
     this.tokens.owner = token()
     this.#cookies.clear()
-    this.#parts.workers = await startWorkers(state, variables(provider.url, this.tokens), workers.port)
+    this.#parts.workers = await startWorkers(state, variables(provider.url, this.tokens), { port: workers.port })
   }
 
-  /** What the Workers and wrangler wrote. */
+  /** The output of the Workers and wrangler. */
   log() {
     return this.#parts.workers.output.join('')
   }
@@ -71,7 +80,7 @@ class Service {
     return fetch(this.url + path, { redirect: 'manual', ...init })
   }
 
-  /** A call of the admin API as it is: {status, headers, body}. */
+  /** Calls the admin API; {status, headers, body}. */
   async call(method, path, body, headers = { authorization: `Bearer ${this.tokens.owner}` }) {
     const response = await this.fetch(`/api/admin/${path}`, {
       method,
@@ -83,11 +92,11 @@ class Service {
     return { status: response.status, headers: response.headers, body: isJSON ? JSON.parse(text) : text }
   }
 
-  /** A call that has to succeed; its answer. */
+  /** Calls the admin API as the owner and asserts success; the response's body. */
   async admin(method, path, body) {
-    const { status, body: answer } = await this.call(method, path, body)
-    assert.ok(status < 300, `${method} ${path}: ${status} ${JSON.stringify(answer)}`)
-    return answer
+    const response = await this.call(method, path, body)
+    assert.ok(response.status < 300, `${method} ${path}: ${response.status} ${JSON.stringify(response.body)}`)
+    return response.body
   }
 
   get(path) {
@@ -102,8 +111,8 @@ class Service {
     return this.admin('POST', `projects/${project.id}/keys`, { name: 'Backend', kind: 'gateway', ...fields })
   }
 
-  /** Asks the gateway something; {status, headers, body}. */
-  async ask(key, fields = {}) {
+  /** Sends a completion request to the gateway; {status, headers, body}. */
+  async complete(key, fields = {}) {
     const body = { messages: [{ role: 'user', content: 'Hello!' }], ...fields }
     const response = await this.fetch('/api/ai/complete', {
       method: 'POST',
@@ -113,12 +122,12 @@ class Service {
     return { status: response.status, headers: response.headers, body: await response.json() }
   }
 
-  /** What the provider was asked. */
+  /** The requests that the fake provider received. */
   async seen() {
     return (await fetch(`${this.upstream}/__fake/seen`)).json()
   }
 
-  /** A session's cookie, as a browser context takes it. */
+  /** A session cookie in the format of a browser context. */
   async cookie(role) {
     if (!this.#cookies.has(role)) this.#cookies.set(role, await this.#signIn(role))
     return this.#cookies.get(role)

@@ -1,4 +1,4 @@
-// Who gets in, for how long, and how it ends.
+// Sign-in, roles, and the end of sessions.
 import assert from 'node:assert/strict'
 import { startBrowser } from './browser.mjs'
 import { startService, until } from './service.mjs'
@@ -6,7 +6,7 @@ import { startService, until } from './service.mjs'
 const service = await startService()
 const { journey } = await startBrowser(service)
 
-/** Types a token and sends it. */
+/** Fills in the sign-in form and submits it. */
 async function signIn(page, token) {
   await page.getByLabel('Token', { exact: true }).fill(token)
   await page.getByRole('button', { name: 'Sign in' }).click()
@@ -16,14 +16,14 @@ const signedIn = (page) => page.getByRole('button', { name: 'Sign out' }).waitFo
 const onSignIn = (page) => page.getByRole('heading', { name: 'Sign in' }).waitFor()
 
 journey(
-  'a wrong token is refused, the right one leads to where one wanted to go, and out again',
+  'an invalid token is rejected; a valid one leads to the requested page, until sign-out',
   {},
   async ({ page }) => {
     await page.goto('/dashboard/models')
     await onSignIn(page)
     assert.equal(await page.title(), 'Sign in · Postern')
-    await signIn(page, 'not-it')
-    await page.getByRole('alert').getByText('Wrong token').waitFor()
+    await signIn(page, 'wrong')
+    await page.getByRole('alert').getByText('Invalid token.').waitFor()
     assert.equal(
       await page.getByLabel('Token', { exact: true }).evaluate((input) => input === document.activeElement),
       true,
@@ -38,52 +38,48 @@ journey(
   },
 )
 
-journey(
-  'the session is a cookie that scripts do not see, and the token is kept nowhere',
-  {},
-  async ({ page, context }) => {
-    await page.goto('/dashboard')
-    await signIn(page, service.tokens.owner)
-    await signedIn(page)
-    const [cookie] = await context.cookies(`${service.url}/api/admin/`)
-    const { name, httpOnly, secure, sameSite, path } = cookie
-    assert.deepEqual(
-      { name, httpOnly, secure, sameSite, path },
-      { name: 'postern_session', httpOnly: true, secure: true, sameSite: 'Strict', path: '/api/admin' },
-    )
-    const kept = await page.evaluate(() =>
-      JSON.stringify([document.cookie, { ...localStorage }, { ...sessionStorage }]),
-    )
-    assert.equal(kept, '["",{},{}]')
-    assert.ok(!page.url().includes(service.tokens.owner))
-  },
-)
+journey('the session is an HttpOnly cookie, and the token is not stored', {}, async ({ page, context }) => {
+  await page.goto('/dashboard')
+  await signIn(page, service.tokens.owner)
+  await signedIn(page)
+  const [cookie] = await context.cookies(`${service.url}/api/admin/`)
+  const { name, httpOnly, secure, sameSite, path } = cookie
+  assert.deepEqual(
+    { name, httpOnly, secure, sameSite, path },
+    { name: 'postern_session', httpOnly: true, secure: true, sameSite: 'Strict', path: '/api/admin' },
+  )
+  const stored = await page.evaluate(() =>
+    JSON.stringify([document.cookie, { ...localStorage }, { ...sessionStorage }]),
+  )
+  assert.equal(stored, '["",{},{}]')
+  assert.ok(!page.url().includes(service.tokens.owner))
+})
 
-for (const [how, spoil] of [
-  ['is gone', () => undefined],
+for (const [how, tamper] of [
+  ['is missing', () => undefined],
   ['was tampered with', (cookie) => ({ ...cookie, value: cookie.value.replace(/.$/, (c) => (c === 'A' ? 'B' : 'A')) })],
 ]) {
   journey(
-    `a session that ${how} leads to the sign-in and back to the work`,
+    `a session cookie that ${how} leads to sign-in and back to the page`,
     { as: 'owner' },
     async ({ page, context }) => {
       const project = await service.project({ name: 'Interrupted' })
       await page.goto(`/dashboard/projects/${project.id}/settings`)
-      await page.getByLabel('Budget in dollars').waitFor()
+      await page.getByLabel('Budget (USD)').waitFor()
       const [cookie] = await context.cookies(`${service.url}/api/admin/`)
       await context.clearCookies()
-      const spoilt = spoil(cookie)
-      if (spoilt) await context.addCookies([spoilt])
-      await page.getByRole('link', { name: 'Keys', exact: true }).click()
+      const tampered = tamper(cookie)
+      if (tampered) await context.addCookies([tampered])
+      await page.getByRole('link', { name: 'API keys', exact: true }).click()
       await onSignIn(page)
       await signIn(page, service.tokens.owner)
-      await page.getByText('This project has no keys').waitFor()
+      await page.getByText('No API keys yet').waitFor()
       assert.equal(new URL(page.url()).pathname, `/dashboard/projects/${project.id}/keys`)
     },
   )
 }
 
-journey('what was typed is still there after signing in again', { as: 'owner' }, async ({ page, context }) => {
+journey('unsaved input survives a renewed sign-in', { as: 'owner' }, async ({ page, context }) => {
   const project = await service.project({ name: 'Typed' })
   await page.goto(`/dashboard/projects/${project.id}/settings`)
   await page.getByLabel('Name').fill('Typed for long')
@@ -98,7 +94,7 @@ journey('what was typed is still there after signing in again', { as: 'owner' },
   await save.click()
   await until('it is saved', async () => (await service.get(`projects/${project.id}`)).name === 'Typed for long')
 
-  await page.getByLabel('Name').fill('Given up')
+  await page.getByLabel('Name').fill('Discarded')
   await context.clearCookies()
   await save.click()
   await page.getByRole('button', { name: 'Leave' }).click()
@@ -106,12 +102,12 @@ journey('what was typed is still there after signing in again', { as: 'owner' },
   assert.equal(await page.getByText('Typed for long').count(), 0)
 })
 
-journey('a sign-out that did not happen is not shown as one', { as: 'owner' }, async ({ page }) => {
+journey('a failed sign-out keeps the session', { as: 'owner' }, async ({ page }) => {
   await page.goto('/dashboard/projects')
   await signedIn(page)
-  const refuse = (route) =>
+  const reject = (route) =>
     route.fulfill({ status: 429, headers: { 'retry-after': '3' }, json: { error: 'Slow down' } })
-  await page.route('**/api/admin/session', refuse)
+  await page.route('**/api/admin/session', reject)
   await page.getByRole('button', { name: 'Sign out' }).click()
   await page.locator('.notices').getByText('You are still signed in').waitFor()
   await page.unrouteAll()
@@ -119,12 +115,12 @@ journey('a sign-out that did not happen is not shown as one', { as: 'owner' }, a
   await onSignIn(page)
 })
 
-journey('a viewer looks at everything and changes nothing', { as: 'viewer' }, async ({ page }) => {
+journey('a viewer sees everything and cannot make changes', { as: 'viewer' }, async ({ page }) => {
   const project = await service.project({ name: 'Watched' })
   const key = await service.key(project, { name: 'Theirs' })
   const reason = 'You are signed in as a viewer'
   for (const [path, controls] of [
-    ['projects', ['New project']],
+    ['projects', ['Create project']],
     [`projects/${project.id}/keys`, ['Create key', 'Deactivate Theirs', 'Rotate Theirs', 'Delete Theirs']],
     [`projects/${project.id}/keys/${key.id}`, ['Save']],
     [`projects/${project.id}/settings`, ['Save settings', 'Save webhook', 'Archive project']],
@@ -152,32 +148,32 @@ journey('a viewer looks at everything and changes nothing', { as: 'viewer' }, as
   assert.deepEqual(projects, [])
 })
 
-journey('another owner’s token ends all sessions of the one before', { as: 'owner' }, async ({ page }) => {
+journey('a new owner token ends all sessions of the previous one', { as: 'owner' }, async ({ page }) => {
   await page.goto('/dashboard/projects')
-  await page.getByText(/^\d+ projects?$/).waitFor() // nothing is under way any more
-  const before = service.tokens.owner
+  await page.getByText(/^\d+ projects?$/).waitFor() // nothing is in flight
+  const previous = service.tokens.owner
   await service.rotateOwner()
   await page.getByRole('link', { name: 'Audit log' }).click()
   await onSignIn(page)
-  await signIn(page, before)
-  await page.getByRole('alert').getByText('Wrong token').waitFor()
+  await signIn(page, previous)
+  await page.getByRole('alert').getByText('Invalid token.').waitFor()
   await signIn(page, service.tokens.owner)
   await page.getByRole('heading', { name: 'Audit log' }).waitFor()
 })
 
-// The last of the file: from here on this machine is slowed down for a while.
-journey('many wrong tokens are slowed down, the right one is not', {}, async ({ page }) => {
+// Must be the last test: it locks out this machine's address.
+journey('repeated invalid tokens cause a lockout that a valid token passes', {}, async ({ page }) => {
   await page.goto('/dashboard')
-  const refused = async () => (await service.call('POST', 'session', { token: 'guess' }, {})).status
-  // Every lockout is twice as long as the one before: until one is long enough to be seen here.
+  const guess = async () => (await service.call('POST', 'session', { token: 'guess' }, {})).status
+  // Each lockout is twice as long as the previous one. Wait for one that is long enough to observe.
   await until('a lockout of four seconds', async () => {
     const { status, headers } = await service.call('POST', 'session', { token: 'guess' }, {})
     assert.ok(status === 401 || status === 429, `status ${status}`)
     return status === 429 && Number(headers.get('retry-after')) > 2
   })
   await signIn(page, 'guess')
-  await page.getByRole('alert').getByText('too many wrong ones came from your address').waitFor()
-  assert.equal(await refused(), 429)
+  await page.getByRole('alert').getByText('too many failed attempts').waitFor()
+  assert.equal(await guess(), 429)
   await signIn(page, service.tokens.owner)
   await signedIn(page)
 })

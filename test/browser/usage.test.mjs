@@ -1,4 +1,4 @@
-// What is used and what it costs, from the gateway to the dashboard, to the webhook and to a file.
+// Usage and cost, from the gateway to the dashboard, the webhook and the downloads.
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import { once } from 'node:events'
@@ -11,15 +11,18 @@ import { NICKEL, startService, until } from './service.mjs'
 const service = await startService()
 const { journey } = await startBrowser(service)
 
-/** Production keys that ask so many different questions that each is paid for. */
+/** Sends requests with different messages, so that the cache serves none of them. */
 async function spend(key, times, fields = {}) {
   for (let i = 0; i < times; i++) {
-    const { status } = await service.ask(key, { messages: [{ role: 'user', content: `Question ${i}` }], ...fields })
+    const { status } = await service.complete(key, {
+      messages: [{ role: 'user', content: `Question ${i}` }],
+      ...fields,
+    })
     assert.equal(status, 200)
   }
 }
 
-/** The report of GET /api/usage, once it has so many requests. */
+/** The report of GET /api/usage, once it contains the given number of requests. */
 async function report(project, reader, requests) {
   return until(`${requests} requests in GET /api/usage`, async () => {
     const response = await service.fetch(`/api/usage?projectId=${project.id}`, { headers: { 'x-api-key': reader } })
@@ -29,7 +32,7 @@ async function report(project, reader, requests) {
   })
 }
 
-/** What a tile of the overview says: its value, and the exact figure behind it. */
+/** A tile of the overview: its value, and the exact value in its title. */
 async function tile(page, name) {
   const frame = page.locator('.tile').filter({ has: page.getByText(name, { exact: true }) })
   const value = frame.locator('.tile-value')
@@ -45,77 +48,70 @@ async function projectWithReader(fields) {
   return { project, key, reader }
 }
 
-journey(
-  'what the gateway served is on the overview, the same as in GET /api/usage',
-  { as: 'owner' },
-  async ({ page }) => {
-    const { project, key, reader } = await projectWithReader({ name: 'Metered', budget: 10 })
-    await page.goto(`/dashboard/projects/${project.id}`)
-    await page.getByText('No requests in this period').waitFor()
-    await spend(key.value, 3)
-    await spend(key.value, 1) // the first question again: from the cache
-    const usage = await report(project, reader.value, 4)
-    assert.deepEqual([usage.budget.used, usage.cache.hits, usage.cache.misses], [0.15, 1, 3])
+journey('the overview shows the same usage as GET /api/usage', { as: 'owner' }, async ({ page }) => {
+  const { project, key, reader } = await projectWithReader({ name: 'Metered', budget: 10 })
+  await page.goto(`/dashboard/projects/${project.id}`)
+  await page.getByText('No requests in this period').waitFor()
+  await spend(key.value, 3)
+  await spend(key.value, 1) // the first message again: a cache hit
+  const usage = await report(project, reader.value, 4)
+  assert.deepEqual([usage.budget.used, usage.cache.hits, usage.cache.misses], [0.15, 1, 3])
 
+  await page.getByRole('button', { name: 'Refresh' }).click()
+  await page.getByText(`$${usage.budget.used.toFixed(2)} of $10.00 used this month`).waitFor()
+  assert.deepEqual(await tile(page, 'Spend'), [`$${usage.budget.used.toFixed(2)}`, `$${usage.budget.used.toFixed(2)}`])
+  assert.deepEqual(await tile(page, 'Requests'), ['4', '4'])
+  const tokens = Object.values(usage.models).reduce((sum, model) => sum + model.tokens, 0)
+  assert.equal((await tile(page, 'Tokens'))[1], tokens.toLocaleString('en-US'))
+  assert.equal((await tile(page, 'Cache hit rate'))[0], `${usage.cache.hitRate}%`)
+  await page
+    .getByRole('table', { name: 'Usage by model' })
+    .getByRole('row', { name: /nickel.*\$0\.15/ })
+    .waitFor()
+  await page
+    .getByRole('table', { name: 'Usage by API key' })
+    .getByRole('row', { name: /Spender.*\$0\.15/ })
+    .waitFor()
+
+  await page.getByRole('button', { name: 'Day', exact: true }).click()
+  await page.getByRole('img', { name: /^Chart\. Spend, \w+day/ }).waitFor()
+  assert.equal((await tile(page, 'Spend'))[0], '$0.15', 'the day has the same spend')
+  await page.getByText('Show chart data as a table').click()
+  await page
+    .getByRole('table', { name: /Usage by hour/ })
+    .getByRole('row', { name: /\$0\.15/ })
+    .waitFor()
+
+  await page.getByRole('link', { name: 'Requests', exact: true }).click()
+  await until('four requests are listed', async () => {
     await page.getByRole('button', { name: 'Refresh' }).click()
-    await page.getByText(`$${usage.budget.used.toFixed(2)} of $10.00 used this month`).waitFor()
-    assert.deepEqual(await tile(page, 'Spend'), [
-      `$${usage.budget.used.toFixed(2)}`,
-      `$${usage.budget.used.toFixed(2)}`,
-    ])
-    assert.deepEqual(await tile(page, 'Requests'), ['4', '4'])
-    const tokens = Object.values(usage.models).reduce((sum, model) => sum + model.tokens, 0)
-    assert.equal((await tile(page, 'Tokens'))[1], tokens.toLocaleString('en-US'))
-    assert.equal((await tile(page, 'Hit rate'))[0], `${usage.cache.hitRate}%`)
-    await page
-      .getByRole('table', { name: 'Usage by model' })
-      .getByRole('row', { name: /nickel.*\$0\.15/ })
-      .waitFor()
-    await page
-      .getByRole('table', { name: 'Usage by key' })
-      .getByRole('row', { name: /Spender.*\$0\.15/ })
-      .waitFor()
+    return (await page.getByText('4 requests', { exact: true }).count()) > 0
+  })
+  await page.getByLabel('Cache').selectOption('hit')
+  await page.getByText('1 request', { exact: true }).waitFor()
+  await page.getByRole('link', { name: 'Spender' }).first().click()
+  await page.getByRole('heading', { name: 'Key Spender' }).waitFor()
+  const lastUsed = page.locator('dl.fact-list div').filter({ hasText: 'Last used' })
+  await until('the last use is shown', async () => {
+    await page.reload()
+    return /just now|1 min ago/.test(await lastUsed.textContent())
+  })
+})
 
-    await page.getByRole('button', { name: 'Day', exact: true }).click()
-    await page.getByRole('img', { name: /^Chart\. Spend, \w+day/ }).waitFor()
-    assert.equal((await tile(page, 'Spend'))[0], '$0.15', 'the day has the same spend')
-    await page.getByText('The charts’ figures as a table').click()
-    await page
-      .getByRole('table', { name: /Usage by hour/ })
-      .getByRole('row', { name: /\$0\.15/ })
-      .waitFor()
-
-    await page.getByRole('link', { name: 'Requests', exact: true }).click()
-    await until('four requests are listed', async () => {
-      await page.getByRole('button', { name: 'Refresh' }).click()
-      return (await page.getByText('4 requests', { exact: true }).count()) > 0
-    })
-    await page.getByLabel('Cache').selectOption('hit')
-    await page.getByText('1 request', { exact: true }).waitFor()
-    await page.getByRole('link', { name: 'Spender' }).first().click()
-    await page.getByRole('heading', { name: 'Key Spender' }).waitFor()
-    const used = page.locator('dl.fact-list div').filter({ hasText: 'Last used' })
-    await until('the key was used', async () => {
-      await page.reload()
-      return /just now|1 min ago/.test(await used.textContent())
-    })
-  },
-)
-
-journey('the figures are downloaded as CSV and NDJSON', { as: 'owner' }, async ({ page }) => {
+journey('usage is downloaded as CSV and NDJSON', { as: 'owner' }, async ({ page }) => {
   const { project, key, reader } = await projectWithReader({ name: '=Formula, "quoted"' })
   await spend(key.value, 2)
   await spend(key.value, 1, { quality: 'frontier' })
   await report(project, reader.value, 3)
   await page.goto(`/dashboard/projects/${project.id}`)
-  const fetched = async (name) => {
-    const [download] = await Promise.all([
+  const download = async (name) => {
+    const [file] = await Promise.all([
       page.waitForEvent('download'),
       page.getByRole('link', { name, exact: true }).click(),
     ])
-    return [download.suggestedFilename(), await readFile(await download.path(), 'utf8')]
+    return [file.suggestedFilename(), await readFile(await file.path(), 'utf8')]
   }
-  const [name, csv] = await fetched('By day, key and model, CSV')
+  const [name, csv] = await download('By day, key and model, CSV')
   assert.match(name, /\.csv$/)
   const [head, ...rows] = csv
     .trim()
@@ -131,7 +127,7 @@ journey('the figures are downloaded as CSV and NDJSON', { as: 'owner' }, async (
       [key.id, 'nickel', '2', 0.1],
     ].sort((a, b) => a[3] - b[3]),
   )
-  const [, ndjson] = await fetched('By day, key and model, NDJSON')
+  const [, ndjson] = await download('By day, key and model, NDJSON')
   const lines = ndjson
     .trim()
     .split('\n')
@@ -139,7 +135,7 @@ journey('the figures are downloaded as CSV and NDJSON', { as: 'owner' }, async (
   assert.equal(lines.reduce((sum, line) => sum + line.cost, 0).toFixed(2), '0.20')
 })
 
-/** A receiver of webhooks, which keeps what it gets. */
+/** Starts a webhook receiver that records the alerts. */
 async function startReceiver() {
   const received = []
   const server = createServer(async (request, response) => {
@@ -153,7 +149,7 @@ async function startReceiver() {
   return { url: `http://127.0.0.1:${server.address().port}/alerts`, received }
 }
 
-/** The signature by Standard Webhooks. */
+/** The signature header of Standard Webhooks. */
 function signature(secret, { headers, body }) {
   const content = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
   const key = Buffer.from(secret.replace('whsec_', ''), 'base64')
@@ -161,32 +157,33 @@ function signature(secret, { headers, body }) {
 }
 
 journey(
-  'a budget is told of at 80 and 100 percent, ends the answers, and is raised',
+  'a budget sends alerts at 80% and 100%, blocks requests when used up, and can be raised',
   { as: 'owner' },
   async ({ page }) => {
     const { url, received } = await startReceiver()
     const { project, key } = await projectWithReader({ name: 'Tight', budget: 4 * NICKEL })
     const settings = `/dashboard/projects/${project.id}/settings`
     await page.goto(settings)
-    await page.getByLabel('Webhook address').fill(url)
+    await page.getByLabel('Webhook URL').fill(url)
     await page.getByRole('button', { name: 'Save webhook' }).click()
-    const shown = page.getByRole('group', { name: 'The webhook’s signing secret' })
+    const shown = page.getByRole('group', { name: 'Webhook signing secret' })
     const secret = await shown.locator('code').textContent()
     assert.match(secret, /^whsec_/)
     await page.reload()
-    await page.getByText(`Its secret ends with ${secret.slice(-4)}`).waitFor()
+    await page.getByText(`Signing secret: …${secret.slice(-4)}`).waitFor()
     assert.ok(!(await page.content()).includes(secret), 'the secret is shown once')
 
-    // A request is let through if what it may cost at most is left: these may cost little, and cost more.
-    let refused
-    for (let i = 0; i < 12 && !refused; i++) {
-      const answer = await service.ask(key.value, {
+    // A request is admitted if its maximum cost fits the remaining budget. These cost more than their maximum, because
+    // the fake provider ignores maxTokens.
+    let rejected
+    for (let i = 0; i < 12 && !rejected; i++) {
+      const response = await service.complete(key.value, {
         maxTokens: 5,
         messages: [{ role: 'user', content: `Expensive ${i}` }],
       })
-      if (answer.status !== 200) refused = answer
+      if (response.status !== 200) rejected = response
     }
-    assert.deepEqual([refused?.status, refused?.body.code], [402, 'budget_exceeded'])
+    assert.deepEqual([rejected?.status, rejected?.body.code], [402, 'budget_exceeded'])
     await until('two alerts', () => received.length === 2)
     for (const alert of received) {
       assert.equal(alert.headers['webhook-signature'], signature(secret, alert))
@@ -201,24 +198,24 @@ journey(
 
     await page.goto(`/dashboard/projects/${project.id}`)
     const bar = page.getByRole('progressbar')
-    await until('the overview says that the budget is used', async () => {
+    await until('the overview shows a used-up budget', async () => {
       await page.getByRole('button', { name: 'Refresh' }).click()
       return Number(await bar.getAttribute('aria-valuenow')) === 100
     })
     await page.goto(`/dashboard/projects/${project.id}/playground`)
-    await page.getByRole('textbox', { name: 'Key' }).fill(key.value)
+    await page.getByRole('textbox', { name: 'API key' }).fill(key.value)
     await page.getByRole('button', { name: 'Send' }).click()
     await page.getByRole('alert').getByText('Raise the budget in the project’s settings').waitFor()
 
     await page.goto(settings)
-    await page.getByLabel('Budget in dollars').fill('10')
+    await page.getByLabel('Budget (USD)').fill('10')
     await page.getByRole('button', { name: 'Save settings' }).click()
     await page.locator('.notices').getByText('Settings saved').waitFor()
-    assert.equal((await service.ask(key.value, { messages: [{ role: 'user', content: 'Again?' }] })).status, 200)
+    assert.equal((await service.complete(key.value, { messages: [{ role: 'user', content: 'Again?' }] })).status, 200)
   },
 )
 
-journey('the day’s work runs', { as: 'owner' }, async ({ page }) => {
+journey('the scheduled job succeeds', { as: 'owner' }, async ({ page }) => {
   const response = await service.fetch('/cdn-cgi/local/explorer/api/local/scheduled?worker=postern-control', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -227,5 +224,5 @@ journey('the day’s work runs', { as: 'owner' }, async ({ page }) => {
   assert.equal((await response.json()).result?.outcome, 'ok')
   await page.goto('/dashboard')
   await page.getByRole('link', { name: 'Metered' }).waitFor()
-  assert.doesNotMatch(service.log(), /control: daily|panic|the Go program ended/)
+  assert.doesNotMatch(service.log(), /hourly_failed|panic|the Go program ended/)
 })

@@ -1,4 +1,4 @@
-// What people do while an answer is awaited, and what stands there when it comes, or does not.
+// User actions while a response is pending, and the page after the response arrives or fails.
 import assert from 'node:assert/strict'
 import { startBrowser } from './browser.mjs'
 import { startService, until } from './service.mjs'
@@ -6,7 +6,7 @@ import { startService, until } from './service.mjs'
 const service = await startService()
 const { journey } = await startBrowser(service)
 
-/** Keeps a page's calls waiting; what it gives lets them go. */
+/** Holds the page's calls to a URL. Returns a function that releases them. */
 async function hold(page, url, method = 'GET') {
   const { promise, resolve } = Promise.withResolvers()
   await page.route(url, async (route) => {
@@ -16,17 +16,20 @@ async function hold(page, url, method = 'GET') {
   return resolve
 }
 
-/** A project whose overview has charts. */
-async function used() {
+/** Creates a project whose overview has charts. */
+async function projectWithUsage() {
   const project = await service.project({ name: 'Used' })
   const key = await service.key(project)
-  assert.equal((await service.ask(key.value)).status, 200)
-  await until('the usage', async () => (await service.get(`projects/${project.id}/usage`)).totals.requests === 1)
+  assert.equal((await service.complete(key.value)).status, 200)
+  await until(
+    'the usage is reported',
+    async () => (await service.get(`projects/${project.id}/usage`)).totals.requests === 1,
+  )
   return project
 }
 
-journey('a chart is pointed at while a shorter period is loaded', { as: 'owner' }, async ({ page }) => {
-  const project = await used()
+journey('hovering over a chart while a shorter period loads does not break it', { as: 'owner' }, async ({ page }) => {
+  const project = await projectWithUsage()
   await page.goto(`/dashboard/projects/${project.id}`)
   const chart = (label) => page.getByRole('img', { name: new RegExp(`^Chart\\. Spend, ${label}`) })
   await chart('').waitFor()
@@ -38,48 +41,48 @@ journey('a chart is pointed at while a shorter period is loaded', { as: 'owner' 
   release()
   await chart('Week').waitFor()
   assert.equal(await page.getByRole('heading', { level: 1 }).count(), 1)
-  assert.equal(await page.locator('.chart-key b').count(), 0, 'nothing of the new chart is pointed at')
+  assert.equal(await page.locator('.chart-key b').count(), 0, 'the new chart has no hovered point')
 })
 
-journey('an address leads no farther back than something is kept', { as: 'owner' }, async ({ page }) => {
+journey('a URL cannot go back beyond the retention', { as: 'owner' }, async ({ page }) => {
   const project = await service.project({ name: 'Old' })
-  for (const [kind, most] of [
+  for (const [kind, maxBack] of [
     ['day', 7],
     ['week', 57],
   ]) {
     await page.goto(`/dashboard/projects/${project.id}?period=${kind}&back=999999999999`)
     await page.getByText('No requests in this period').waitFor()
-    assert.equal(await page.getByRole('button', { name: `Earlier ${kind}` }).isDisabled(), true)
-    await page.getByRole('button', { name: `Later ${kind}` }).click()
-    await until('one later', () => new URL(page.url()).searchParams.get('back') === String(most - 1))
+    assert.equal(await page.getByRole('button', { name: `Previous ${kind}` }).isDisabled(), true)
+    await page.getByRole('button', { name: `Next ${kind}` }).click()
+    await until('the next period', () => new URL(page.url()).searchParams.get('back') === String(maxBack - 1))
   }
 })
 
-journey('a key that is being rotated is shown, whatever is pressed meanwhile', { as: 'owner' }, async ({ page }) => {
+journey('a rotated key is shown although Escape was pressed during the rotation', { as: 'owner' }, async ({ page }) => {
   const project = await service.project({ name: 'Rotating' })
   await service.key(project, { name: 'Old' })
   await page.goto(`/dashboard/projects/${project.id}/keys`)
   await page.getByRole('button', { name: 'Rotate Old' }).click()
   const dialog = page.getByRole('dialog')
   const release = await hold(page, '**/rotate', 'POST')
-  const asked = page.waitForRequest('**/rotate')
+  const sent = page.waitForRequest('**/rotate')
   await dialog.getByRole('button', { name: 'Rotate', exact: true }).click()
-  await asked
+  await sent
   for (let i = 0; i < 3; i++) await page.keyboard.press('Escape')
   assert.equal(await dialog.getByRole('button', { name: 'Cancel' }).isDisabled(), true)
   release()
-  const value = dialog.getByRole('group', { name: 'Value of the new key' }).locator('code')
+  const value = dialog.getByRole('group', { name: 'New API key' }).locator('code')
   assert.match(await value.textContent(), /^sk_live_\w{20,}$/)
 
   for (let i = 0; i < 3; i++) await page.keyboard.press('Escape')
-  await page.mouse.click(5, 5) // beside the dialog: nothing in it has the focus
+  await page.mouse.click(5, 5) // outside the dialog, so that nothing in it has the focus
   for (let i = 0; i < 3; i++) await page.keyboard.press('Escape')
   assert.equal(await value.isVisible(), true)
-  await page.getByRole('link', { name: 'I have kept it' }).click()
+  await page.getByRole('link', { name: 'I’ve saved this key' }).click()
   await page.getByRole('heading', { name: 'Key Old' }).waitFor()
 })
 
-journey('a dialog whose request failed can be left again', { as: 'owner' }, async ({ page }) => {
+journey('a dialog can be closed after its request failed', { as: 'owner' }, async ({ page }) => {
   const project = await service.project({ name: 'Unlucky' })
   await service.key(project, { name: 'Old' })
   await page.goto(`/dashboard/projects/${project.id}/keys`)
@@ -92,31 +95,31 @@ journey('a dialog whose request failed can be left again', { as: 'owner' }, asyn
   await dialog.waitFor({ state: 'detached' })
 })
 
-/** Has calls be refused; what it gives ends that. */
-async function refuse(page, url) {
+/** Rejects the page's calls to a URL. Returns a function that stops rejecting. */
+async function reject(page, url) {
   await page.route(url, (route) => route.fulfill({ status: 429, json: { error: 'Slow down', code: 'slow' } }))
   return () => page.unroute(url)
 }
 
-journey('a period that cannot be loaded has no other one’s figures', { as: 'owner' }, async ({ page }) => {
-  const project = await used()
+journey('a period that fails to load does not show another period’s figures', { as: 'owner' }, async ({ page }) => {
+  const project = await projectWithUsage()
   await page.goto(`/dashboard/projects/${project.id}`)
-  const tiles = page.getByLabel('Totals of the period')
+  const tiles = page.getByLabel('Totals', { exact: true })
   await tiles.waitFor()
-  const allow = await refuse(page, '**/usage?*')
+  const allow = await reject(page, '**/usage?*')
   await page.getByRole('button', { name: 'Refresh' }).click()
-  await page.getByText('Could not load the usage').waitFor()
+  await page.getByText('Could not load usage').waitFor()
   assert.equal(await tiles.isVisible(), true, 'the figures of the same period stay')
 
   await page.getByRole('button', { name: 'Day', exact: true }).click()
   await tiles.waitFor({ state: 'detached' })
-  await page.getByText('Could not load the usage').waitFor()
+  await page.getByText('Could not load usage').waitFor()
   await allow()
   await page.getByRole('button', { name: 'Try again' }).click()
   await page.getByRole('img', { name: /^Chart\. Spend, \w+day/ }).waitFor()
 })
 
-journey('a search that cannot be made has no other one’s results', { as: 'owner' }, async ({ page }) => {
+journey('a search that fails does not show another search’s results', { as: 'owner' }, async ({ page }) => {
   const project = await service.project({ name: 'Searched' })
   await service.key(project, { name: 'Needle' })
   await page.goto(`/dashboard/projects/${project.id}/keys`)
@@ -126,11 +129,11 @@ journey('a search that cannot be made has no other one’s results', { as: 'owne
   await page.getByLabel('Search by name').fill('hay')
   await page.locator('[aria-busy=true]').filter({ has: needle }).waitFor()
   release()
-  await page.getByText('No key fits').waitFor()
-  const allow = await refuse(page, '**/keys?*')
+  await page.getByText('No keys match').waitFor()
+  const allow = await reject(page, '**/keys?*')
   await page.getByLabel('Search by name').fill('needle')
-  await page.getByText('Could not load keys').waitFor()
-  assert.equal(await page.getByText('No key fits').count(), 0)
+  await page.getByText('Could not load API keys').waitFor()
+  assert.equal(await page.getByText('No keys match').count(), 0)
   await allow()
   await page.getByRole('button', { name: 'Try again' }).click()
   await needle.waitFor()

@@ -1,4 +1,4 @@
-// Both Workers as `wrangler dev` runs them, with a state of their own, in front of the fake provider.
+// Runs both Workers with `wrangler dev`, with their own state, in front of the fake provider.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -15,7 +15,7 @@ const START_TRIES = 3
 const STOP_TIMEOUT_MS = 5_000
 
 const dated = { source: 'made up for tests', date: '2026-11-21' }
-// The provider says 100 tokens in and 50 out to everything: 5 cents of nickel, 10 of dime.
+// The fake provider reports 100 input and 50 output tokens for every request: 5 cents with nickel, 10 with dime.
 const CATALOG = {
   plans: [
     {
@@ -39,17 +39,20 @@ const CATALOG = {
   ],
 }
 
-/** Starts the fake provider and gives its address. */
+/** Starts the fake provider. Returns its URL and a function that stops it. */
 export async function startProvider() {
   execFileSync('go', ['build', '-o', 'build/fakeprovider', './internal/fakeprovider/serve'], { cwd: ROOT })
   const child = spawn('build/fakeprovider', ['-port', '0'], { cwd: ROOT, stdio: ['pipe', 'pipe', 'inherit'] })
   for await (const line of createInterface({ input: child.stdout })) {
     return { url: JSON.parse(line).url, stop: () => child.kill() }
   }
-  throw new Error('the provider ended before it was ready')
+  throw new Error('the fake provider exited before it was ready')
 }
 
-/** What both Workers know besides their bindings. */
+/** The modules that wrangler bundles. */
+const ENTRIES = { gateway: 'worker/gateway/src/index.ts', control: 'worker/control/entry.mjs' }
+
+/** The variables of both Workers. */
 export function variables(upstream, tokens) {
   const both = { POSTERN_CATALOG: JSON.stringify(CATALOG), POSTERN_MASTER_KEYS: tokens.master }
   return {
@@ -58,12 +61,12 @@ export function variables(upstream, tokens) {
       ...both,
       POSTERN_ADMIN_TOKEN: tokens.owner,
       POSTERN_VIEWER_TOKEN: tokens.viewer,
-      POSTERN_PRIVATE_WEBHOOKS: 'on', // its receiver is here
+      POSTERN_PRIVATE_WEBHOOKS: 'on', // the tests' webhook receiver is on this machine
     },
   }
 }
 
-/** A copy of a Worker's configuration that runs what was built already. */
+/** Writes a copy of a Worker's configuration that runs the existing build. Returns its path. */
 function writeConfig(folder, file, main, vars) {
   const lines = Object.entries(vars).map(([name, value]) => `${name} = ${JSON.stringify(value)}\n`)
   const text = readFileSync(join(ROOT, file), 'utf8')
@@ -74,7 +77,7 @@ function writeConfig(folder, file, main, vars) {
   return path
 }
 
-/** A port that nobody listens on. */
+/** An unused port. */
 export async function freePort() {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -83,10 +86,10 @@ export async function freePort() {
   return port
 }
 
-// What is to be done at the process's end is done also when somebody stops it.
+// "exit" handlers clean up; a signal would skip them.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1))
 
-/** A folder for the Workers' state, which outlives a restart. */
+/** Creates a folder for the Workers' state, which survives a restart of the Workers. */
 export function makeState() {
   mkdirSync(BUILD, { recursive: true })
   const folder = mkdtempSync(join(tmpdir(), 'postern-browser-'))
@@ -95,25 +98,25 @@ export function makeState() {
   return { folder, remove }
 }
 
-/** Starts both Workers on a state, and gives their address and the means to stop them. */
-export async function startWorkers(state, vars, port) {
-  for (let left = START_TRIES; ; left--) {
+/** Starts both Workers on a state. Returns their URL and port, their output, and a function that stops them. */
+export async function startWorkers(state, vars, { port, entries = ENTRIES } = {}) {
+  for (let attempt = 1; ; attempt++) {
     try {
-      return await tryToStart(state, vars, port ?? (await freePort()))
+      return await tryToStart(state, vars, entries, port ?? (await freePort()))
     } catch (error) {
-      // wrangler looks for free ports of its own too, and another process may be quicker to take one.
-      if (left <= 1 || !error.message.includes('Address already in use')) throw error
+      // wrangler also picks free ports itself, and another process can take one first.
+      if (attempt >= START_TRIES || !error.message.includes('Address already in use')) throw error
     }
   }
 }
 
-async function tryToStart(state, { gateway, control }, port) {
+async function tryToStart(state, vars, entries, port) {
   const folder = mkdtempSync(join(BUILD, 'config-'))
   const removeConfigs = () => rmSync(folder, { recursive: true, force: true })
   process.on('exit', removeConfigs)
   const configs = [
-    writeConfig(folder, 'wrangler.toml', 'worker/gateway/src/index.ts', gateway),
-    writeConfig(folder, 'worker/control/wrangler.toml', 'worker/control/entry.mjs', control),
+    writeConfig(folder, 'wrangler.toml', entries.gateway, vars.gateway),
+    writeConfig(folder, 'worker/control/wrangler.toml', entries.control, vars.control),
   ]
   const wrangler = run(port, configs, state.folder)
   const stop = async () => {
@@ -137,34 +140,34 @@ function run(port, configs, stateFolder) {
     [join(ROOT, 'node_modules/wrangler/bin/wrangler.js'), 'dev', ...configs.flatMap((path) => ['-c', path]), ...args],
     {
       cwd: stateFolder,
-      detached: true, // a process group of its own, so that stopping reaches its children too
+      detached: true, // a separate process group, so that signals reach wrangler's children too
       stdio: ['ignore', 'pipe', 'pipe'],
       env: {
         ...process.env,
         WRANGLER_SEND_METRICS: 'false',
         CLOUDFLARE_CF_FETCH_ENABLED: 'false',
-        WRANGLER_REGISTRY_PATH: join(stateFolder, 'registry'), // another `wrangler dev` is not to meet this one
+        WRANGLER_REGISTRY_PATH: join(stateFolder, 'registry'), // keeps other `wrangler dev` processes from binding to these Workers
         WRANGLER_LOG_PATH: join(stateFolder, 'logs'),
       },
     },
   )
-  process.on('exit', () => signalGroup(child, 'SIGKILL')) // also if the file of tests failed as a whole
+  process.on('exit', () => signalGroup(child, 'SIGKILL')) // also when the test file fails before its tests run
   const output = []
   child.stdout.on('data', (chunk) => output.push(String(chunk)))
   child.stderr.on('data', (chunk) => output.push(String(chunk)))
   return Object.assign(child, { output })
 }
 
-/** Waits until both answer: the gateway is ready a little before the control Worker is. */
+/** Waits until both Workers respond: the gateway is ready shortly before the control Worker. */
 async function ready(wrangler, url) {
-  const answers = async () => {
+  const responds = async () => {
     const response = await fetch(`${url}/api/admin/session`)
     await response.body?.cancel()
     return response.status === 401
   }
   for (const deadline = Date.now() + START_TIMEOUT_MS; Date.now() < deadline; ) {
     if (wrangler.exitCode !== null) break
-    if (wrangler.output.join('').includes(`Ready on ${url}`) && (await answers().catch(() => false))) return
+    if (wrangler.output.join('').includes(`Ready on ${url}`) && (await responds().catch(() => false))) return
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
   throw new Error(`wrangler is not ready:\n${wrangler.output.join('').slice(-4000)}`)
@@ -176,13 +179,13 @@ async function end(wrangler) {
   const timer = setTimeout(signalGroup, STOP_TIMEOUT_MS, wrangler, 'SIGKILL')
   await exited
   clearTimeout(timer)
-  signalGroup(wrangler, 'SIGKILL') // whatever of its group is left
+  signalGroup(wrangler, 'SIGKILL') // remaining processes of the group
 }
 
 function signalGroup(leader, signal) {
   try {
     process.kill(-leader.pid, signal)
   } catch {
-    // All of it has ended already.
+    // The whole group has ended.
   }
 }

@@ -1,4 +1,4 @@
-// tools/deploy.sh with a stand-in for wrangler: what is called in which order, and how it ends.
+// tools/deploy.sh with a fake wrangler: its calls, their order and the result.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -8,8 +8,8 @@ import { afterEach, beforeEach, test } from 'node:test'
 
 const root = resolve(import.meta.dirname, '../..')
 
-// Notes its calls, and of a deployment what the configuration binds. Workers that it deployed are there the
-// next time. Files in the folder make it fail: signed-out, no-kv-list, fail-<n>, where n is the deployment's number.
+// Records its calls and the KV bindings of each deployment. Deployed Workers exist in later calls. Files in the folder make
+// it fail: signed-out, no-kv-list, fail-<n>, where n is the number of the deployment.
 const WRANGLER = `#!/usr/bin/env bash
 cd "$(dirname "$0")"
 echo "$*" >>calls
@@ -30,7 +30,7 @@ case "$1 $2" in
     ! grep -q '^service = "postern-control"' "$config" || [ -e worker-postern-control ] || fail 'no such service'
     sed -n 's/^id = /  id /p' "$config" >>calls
     touch "worker-$name" ;;
-  *) fail "not expected: $*" ;;
+  *) fail "unexpected call: $*" ;;
 esac
 `
 
@@ -50,12 +50,12 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true }))
 
-// Runs it once; calls are those of this run.
+// Runs tools/deploy.sh once. calls are the wrangler calls of this run.
 function deploy() {
   stub('calls')
   const env = { ...process.env, PATH: `${at('stub')}:${process.env.PATH}` }
   const { status, stdout, stderr } = spawnSync(at('tools/deploy.sh'), { env, encoding: 'utf8' })
-  assert.ok(!existsSync(at('wrangler.first.toml')), 'the generated configuration is removed')
+  assert.ok(!existsSync(at('wrangler.first.toml')), 'the generated configuration was not removed')
   return { status, stdout, stderr, calls: readFileSync(at('stub/calls'), 'utf8').trimEnd().split('\n') }
 }
 
@@ -63,14 +63,14 @@ const LOOK = ['deployments list --name postern-control', 'deployments list --nam
 const FIRST = 'deploy -c wrangler.first.toml'
 const CONTROL = 'deploy -c worker/control/wrangler.toml'
 
-test('the first time: the gateway unbound, the control Worker, the gateway bound', () => {
+test('first run: the gateway without its binding, the control Worker, the gateway with its binding', () => {
   const { status, calls, stdout } = deploy()
   assert.deepEqual(calls, [LOOK[0], LOOK[1], 'kv namespace list', FIRST, CONTROL, 'deploy'])
   assert.equal(status, 0)
   assert.match(stdout, /POSTERN_ADMIN_TOKEN/)
 })
 
-test('from then on: the gateway, then the control Worker', () => {
+test('later runs: the gateway, then the control Worker', () => {
   deploy()
   for (const time of ['second', 'third']) {
     const { status, calls } = deploy()
@@ -79,7 +79,7 @@ test('from then on: the gateway, then the control Worker', () => {
   }
 })
 
-test('not signed in: nothing is deployed, and it says what to do', () => {
+test('not signed in: nothing is deployed, and the error names the remedy', () => {
   stub('signed-out')
   const { status, calls, stdout, stderr } = deploy()
   assert.deepEqual(calls, [LOOK[0]])
@@ -89,7 +89,7 @@ test('not signed in: nothing is deployed, and it says what to do', () => {
   assert.doesNotMatch(stdout, /deployed\./)
 })
 
-test('the first deployment fails: nothing after it', () => {
+test('the first deployment fails: no further deployment', () => {
   stub('fail-1')
   const { status, calls, stderr } = deploy()
   assert.deepEqual(calls.at(-1), FIRST)
@@ -97,7 +97,7 @@ test('the first deployment fails: nothing after it', () => {
   assert.match(stderr, /the gateway, without its binding to the control Worker: failed/)
 })
 
-test('the control Worker fails the first time: it ends there, and the next run does the whole again', () => {
+test('the control Worker fails in the first run: the run stops, and the next run repeats all steps', () => {
   stub('fail-2')
   const first = deploy()
   assert.deepEqual(first.calls.slice(-2), [FIRST, CONTROL])
@@ -106,12 +106,12 @@ test('the control Worker fails the first time: it ends there, and the next run d
   assert.doesNotMatch(first.stdout, /deployed\./)
   rmSync(at('stub/fail-2'))
   const second = deploy()
-  // The gateway is there by now: it keeps its namespace.
+  // The gateway exists now and keeps its namespace.
   assert.deepEqual(second.calls, [...LOOK, FIRST, CONTROL, 'deploy'])
   assert.equal(second.status, 0)
 })
 
-test('the binding fails the first time: the next run binds it', () => {
+test('the binding fails in the first run: the next run adds it', () => {
   stub('fail-3')
   assert.equal(deploy().status, 1)
   rmSync(at('stub/fail-3'))
@@ -120,7 +120,7 @@ test('the binding fails the first time: the next run binds it', () => {
   assert.equal(status, 0)
 })
 
-test('the second step fails later: what is there stays, and it says so', () => {
+test('the second step of a later run fails: earlier steps remain, and the error says so', () => {
   deploy()
   stub('fail-2')
   const { status, calls, stderr } = deploy()
@@ -129,7 +129,7 @@ test('the second step fails later: what is there stays, and it says so', () => {
   assert.match(stderr, /Earlier steps took effect/)
 })
 
-test('a namespace that a broken deployment left behind is used', () => {
+test('the namespace of a failed deployment is reused', () => {
   stub(
     'namespaces',
     JSON.stringify(
@@ -154,7 +154,7 @@ test('the namespaces cannot be listed: nothing is deployed', () => {
   assert.match(stderr, /nothing was deployed/)
 })
 
-test('a gateway that was removed comes back before the control Worker is bound to it', () => {
+test('a removed gateway is deployed again before the control Worker binds to it', () => {
   deploy()
   rmSync(at('stub/worker-postern'))
   const { status, calls } = deploy()

@@ -1,4 +1,4 @@
-// A checkout of its own for `make dev`, so that a developer's keys and state are not touched.
+// A separate checkout for `make dev`, so that the tests do not change a developer's keys and state.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { freePort, ROOT } from '../browser/workers.mjs'
 
 const SCRIPTS = ['tools/dev.mjs', 'tools/dev', 'core/catalog/catalog.json']
 const WORKERS = ['wrangler.toml', 'worker', 'build/core.wasm', 'build/control']
-// Everything is built already. It waits as long as the test holds it.
+// Replaces the build, whose outputs exist already. It waits while the test holds it.
 const BUILD = '#!/bin/sh\nif [ -e hold ]; then touch held; fi\nwhile [ -e hold ]; do sleep 0.1; done\n'
 const START_TIMEOUT_MS = 60_000
 const READY = /^(?:Postern is ready|dev: ready again) on /gm
@@ -19,7 +19,7 @@ export class Checkout {
   #folder = mkdtempSync(join(tmpdir(), 'postern-dev-'))
   #running
 
-  /** @param {{wrangler?: string}} options the text of a stand-in for wrangler */
+  /** @param {{wrangler?: string}} options the source of a fake wrangler */
   constructor({ wrangler } = {}) {
     process.on('exit', () => {
       this.#running?.kill('SIGTERM')
@@ -56,7 +56,7 @@ export class Checkout {
     return JSON.parse(readFileSync(this.path('.dev/keys.json'), 'utf8'))
   }
 
-  /** Makes the next build, and with it the next start, wait for release. */
+  /** Makes the next build, and so the next start, wait for release(). */
   hold() {
     this.remove('held')
     this.write('hold', '')
@@ -70,7 +70,7 @@ export class Checkout {
     this.remove('hold')
   }
 
-  /** Starts it on a port, which is free unless it is given. */
+  /** Starts `make dev` on a port, by default a free one. */
   async start({ port, env } = {}) {
     const on = port ?? (await freePort())
     const dev = new Dev(this, on, env)
@@ -105,17 +105,19 @@ class Dev {
     return this.#output
   }
 
-  /** Waits until it has said so many times that it is ready, and gives the keys. */
+  /** Waits until its output has reported readiness `times` times, and returns the keys. */
   async ready(times = 1) {
     const ready = () => (this.#output.match(READY) ?? []).length >= times
-    const ended = this.ended.then(({ errors }) => Promise.reject(new Error(`it ended:\n${this.#output}${errors}`)))
+    const ended = this.ended.then(({ errors }) =>
+      Promise.reject(new Error(`make dev exited:\n${this.#output}${errors}`)),
+    )
     await Promise.race([until(`ready ${times} times`, ready, START_TIMEOUT_MS), ended])
     return this.#checkout.keys()
   }
 
-  /** Waits until its output has a text. */
-  async says(text) {
-    await until(`it says ${text}`, () => this.#output.includes(text), START_TIMEOUT_MS)
+  /** Waits until its output contains a text. */
+  async prints(text) {
+    await until(`output ${text}`, () => this.#output.includes(text), START_TIMEOUT_MS)
   }
 
   kill(signal) {
@@ -127,10 +129,10 @@ class Dev {
     return this.ended
   }
 
-  /** wrangler and all that it started: [{pid, group, command}]. */
-  family() {
+  /** wrangler and the processes that it started: [{pid, group, command}]. */
+  processes() {
     const all = processes()
-    const own = all.find(({ command }) => command.includes(`--env-file=${this.#checkout.path('.dev/')}`))
-    return own ? all.filter(({ group }) => group === own.group) : []
+    const wrangler = all.find(({ command }) => command.includes(`--env-file=${this.#checkout.path('.dev/')}`))
+    return wrangler ? all.filter(({ group }) => group === wrangler.group) : []
   }
 }

@@ -1,4 +1,4 @@
-// `make dev` with wrangler: keys that last, a workerd that dies, the log, the end.
+// `make dev` with wrangler: persistent keys, restarts of workerd, the log and the shutdown.
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { statSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { freePort } from '../browser/workers.mjs'
 import { Checkout } from './checkout.mjs'
 
 const checkout = new Checkout()
-// Nobody listens there: a request of a production key fails.
+// No server listens there, so requests with a production key fail.
 const env = { OPENAI_BASE_URL: 'http://127.0.0.1:1/v1', OPENAI_API_KEY: 'sk-upstream' }
 let dev
 let last
@@ -47,7 +47,7 @@ async function ask({ baseUrl }, key) {
   return { status: response.status, id: response.headers.get('x-request-id') }
 }
 
-test('keys.json is there once the keys work, and not before', async () => {
+test('keys.json exists only once the keys work', async () => {
   checkout.write('.dev/keys.json', '{"baseUrl":"http://127.0.0.1:1"}')
   checkout.hold()
   dev = await checkout.start({ env })
@@ -62,7 +62,7 @@ test('keys.json is there once the keys work, and not before', async () => {
   }
 })
 
-test('log lines come out as the Worker wrote them', async () => {
+test('log lines are printed as the Worker wrote them', async () => {
   const keys = checkout.keys()
   const { value } = await admin(keys, 'POST', '/keys', { name: 'Backend' })
   const answers = [await ask(keys, keys.gatewayKey), await ask(keys, value)]
@@ -71,8 +71,8 @@ test('log lines come out as the Worker wrote them', async () => {
     [200, 502],
   )
   for (const { status, id } of answers) {
-    await dev.says(`"${id}"`)
-    const line = await until('a whole line', () => /^.*$/m.exec(dev.output.slice(lineStart(dev.output, id)))?.[0])
+    await dev.prints(`"${id}"`)
+    const line = await until('a complete line', () => /^.*$/m.exec(dev.output.slice(lineStart(dev.output, id)))?.[0])
     assert.equal(JSON.parse(line).status, status)
   }
   assert.doesNotMatch(dev.output, /\[undefined\]/)
@@ -81,29 +81,30 @@ test('log lines come out as the Worker wrote them', async () => {
 const key = () => spawnSync(process.execPath, [checkout.path('tools/dev/key.mjs')], { encoding: 'utf8' })
 
 test('make key prints a production key, which calls real providers', async () => {
-  const { status, stdout } = key()
+  const { status, stdout, stderr } = key()
   assert.equal(status, 0)
+  assert.equal(stderr, '')
   assert.match(stdout, /^sk_live_\w+\n$/)
   assert.equal((await ask(checkout.keys(), stdout.trim())).status, 502)
 })
 
 const lineStart = (text, part) => text.lastIndexOf('\n', text.indexOf(`"${part}"`)) + 1
 
-test('both workerd processes are killed: it starts again, with the same keys', async () => {
+test('after both workerd processes are killed it restarts with the same keys', async () => {
   const keys = checkout.keys()
-  const runtimes = dev.family().filter(({ command }) => command.includes('workerd serve'))
+  const runtimes = dev.processes().filter(({ command }) => command.includes('workerd serve'))
   assert.equal(runtimes.length, 2)
   checkout.hold()
   for (const { pid } of runtimes) process.kill(pid, 'SIGKILL')
-  await dev.says('dev: workerd exited; restarting (1 of 3)')
+  await dev.prints('dev: workerd exited; restarting (1 of 3)')
   await checkout.held()
-  assert.ok(!checkout.has('.dev/keys.json'), 'while starting again')
+  assert.ok(!checkout.has('.dev/keys.json'), 'while restarting')
   checkout.release()
   assert.deepEqual(await dev.ready(2), keys)
   await assertWorks(keys)
 })
 
-test('a second one says so and leaves the files of the first alone', async () => {
+test('a second `make dev` fails and does not change the files of the first', async () => {
   const keys = checkout.keys()
   for (const port of [dev.port, await freePort()]) {
     const { code, errors } = await (await checkout.start({ port })).ended
@@ -117,12 +118,12 @@ test('a second one says so and leaves the files of the first alone', async () =>
   await assertWorks(keys)
 })
 
-test('SIGTERM leaves nothing running, and of the files what the next start needs', async () => {
+test('SIGTERM ends all processes and keeps only the files that the next start needs', async () => {
   last = checkout.keys()
-  const family = dev.family()
+  const family = dev.processes()
   assert.ok(family.length >= 3, 'wrangler and its workerd processes')
   assert.equal((await dev.stop('SIGTERM')).code, 0)
-  await until('all have ended', () => !family.some(({ pid }) => isAlive(pid)))
+  await until('all processes have ended', () => !family.some(({ pid }) => isAlive(pid)))
   for (const file of ['.dev/keys.json', '.dev/gateway.env', '.dev/pid', 'worker/control/.dev.vars']) {
     assert.ok(!checkout.has(file), file)
   }
@@ -132,7 +133,7 @@ test('SIGTERM leaves nothing running, and of the files what the next start needs
   assert.match(stderr, /Start it with `make dev`/)
 })
 
-test('the next start has the same keys, also on another port; a deactivated one is replaced', async () => {
+test('the next start has the same keys, also on another port, and replaces a deactivated key', async () => {
   dev = await checkout.start()
   const keys = await dev.ready()
   assert.deepEqual(keys, { ...last, baseUrl: `http://127.0.0.1:${dev.port}` })
@@ -150,7 +151,7 @@ test('the next start has the same keys, also on another port; a deactivated one 
   assert.equal((await health(next, keys.gatewayKey)).status, 401)
 })
 
-test('secrets of a state that was deleted: new keys, the same token', async () => {
+test('after the state is deleted: new keys, the same token', async () => {
   const keys = checkout.keys()
   await dev.stop('SIGINT')
   checkout.remove('.wrangler')
@@ -159,4 +160,24 @@ test('secrets of a state that was deleted: new keys, the same token', async () =
   assert.equal(next.adminToken, keys.adminToken)
   assert.notEqual(next.gatewayKey, keys.gatewayKey)
   await assertWorks(next)
+})
+
+test('an invalid catalog ends the start with its problem; warnings of the control plane are shown', async () => {
+  const other = new Checkout()
+  const invalid = await other.start({ env: { POSTERN_CATALOG: '{"models":' } })
+  const { code, errors } = await invalid.ended
+  assert.equal(code, 1)
+  assert.match(errors, /^dev: the configuration is invalid: POSTERN_CATALOG must be valid JSON.*\n$/)
+  const warned = await other.start({ env: { POSTERN_VIEWER_TOKEN: 'short' } })
+  await warned.ready()
+  assert.match((await warned.stop('SIGTERM')).errors, /^dev: warning: POSTERN_VIEWER_TOKEN is ignored: it has 5 bytes and needs at least 16\n$/m)
+  const webhooks = await other.start({ env: { POSTERN_PRIVATE_WEBHOOKS: 'yes' } })
+  assert.match((await webhooks.ended).errors, /^dev: the configuration is invalid: POSTERN_PRIVATE_WEBHOOKS/)
+})
+
+test('make key without a running gateway names the address', () => {
+  checkout.write('.dev/keys.json', '{"baseUrl":"http://127.0.0.1:1","projectId":"p","adminToken":"t"}')
+  const { status, stderr } = key()
+  assert.equal(status, 1)
+  assert.match(stderr, /^key: nothing listens on http:\/\/127\.0\.0\.1:1\./)
 })

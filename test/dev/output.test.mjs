@@ -1,4 +1,4 @@
-// The lines of wrangler's output.
+// Cleaning of wrangler's output.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Cleaner } from '../../tools/dev/output.mjs'
@@ -10,7 +10,7 @@ function clean(lines) {
   return lines.map((line) => cleaner.clean(line)).filter((line) => line !== undefined)
 }
 
-test('a log line is what the Worker wrote, whatever wrangler puts around it', () => {
+test('log lines lose everything that wrangler adds', () => {
   assert.deepEqual(
     clean([
       '[undefined] {"status":200}',
@@ -24,7 +24,7 @@ test('a log line is what the Worker wrote, whatever wrangler puts around it', ()
   )
 })
 
-test('all else of wrangler stays', () => {
+test('all other output of wrangler is unchanged', () => {
   const lines = [
     '[wrangler:info] GET / 200 OK (4ms)',
     `${ERROR}build failed\u001b[0m`,

@@ -1,4 +1,4 @@
-// `make dev` with a stand-in for wrangler that ends when it is told to.
+// `make dev` with a fake wrangler that exits on request.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Checkout } from './checkout.mjs'
@@ -19,7 +19,7 @@ require('node:http')
   .listen(port, '127.0.0.1', () => console.log('Ready on http://127.0.0.1:' + port))
 `
 
-test('wrangler that ends is started again three times, and then it is over', async () => {
+test('make dev restarts wrangler three times, then exits', async () => {
   const checkout = new Checkout({ wrangler: WRANGLER })
   const dev = await checkout.start()
   for (let runs = 1; runs <= 4; runs++) {
@@ -33,11 +33,20 @@ test('wrangler that ends is started again three times, and then it is over', asy
   assert.ok(!checkout.has('.dev/keys.json'))
 })
 
-test('wrangler that does not start: its output, and the end', async () => {
+test('if wrangler does not start, make dev prints its output and exits', async () => {
   const checkout = new Checkout({ wrangler: `console.error('no such thing'); process.exit(1)` })
   const { code, errors } = await (await checkout.start()).ended
   assert.equal(code, 1)
   assert.match(errors, /no such thing/)
   assert.match(errors, /dev: wrangler exited/)
   assert.ok(!checkout.has('.dev/pid'))
+})
+
+test('POSTERN_PORT must be a port', async () => {
+  const checkout = new Checkout({ wrangler: '// not started' })
+  for (const port of ['abc', '0', '65536', '-1']) {
+    const { code, errors } = await (await checkout.start({ port })).ended
+    assert.equal(code, 1)
+    assert.equal(errors, `dev: POSTERN_PORT must be an integer between 1 and 65535, got "${port}"\n`)
+  }
 })

@@ -1,5 +1,5 @@
-// Callers that leave in the middle of a stream, or before it begins: the provider is cut within a second, and
-// only what came is paid for.
+// Clients that disconnect during a stream or before it starts: the upstream request is aborted within a second, and only
+// the tokens received so far are billed.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createAnthropic } from '@ai-sdk/anthropic'
@@ -14,9 +14,9 @@ const gateway = await startGateway()
 const baseURL = `${gateway.url}/v1`
 const PIECES = 2000
 const READ = 40
-const PACE_MS = 4 // between two of the provider's events: 2000 of them would take eight seconds
+const PACE_MS = 4 // between two of the provider's events; 2000 events take eight seconds
 
-// Each begins a stream that `signal` ends; what it yields is a piece of text.
+// Each function starts a stream that `signal` aborts, and yields pieces of text.
 const streams = {
   async *openai({ apiKey, model, prompt, signal }) {
     const client = new OpenAI({ baseURL, apiKey, maxRetries: 0 })
@@ -56,22 +56,22 @@ async function requestOf(prompt) {
   return (await gateway.seen()).find(({ body }) => body.includes(prompt))
 }
 
-/** Reads until there are so many pieces of text, leaves, and gives the time when it left. */
-async function leaveAfter(stream, controller, pieces) {
-  let leftAt
+/** Aborts the stream after a number of text pieces, and returns the time of the abort. */
+async function abortAfter(stream, controller, pieces) {
+  let abortedAt
   try {
     let read = 0
     for await (const text of stream) {
       if (text && ++read === pieces) {
-        leftAt = Date.now()
+        abortedAt = Date.now()
         controller.abort()
       }
     }
   } catch (error) {
-    if (leftAt === undefined) throw error // nobody has left yet
+    if (abortedAt === undefined) throw error // the failure came before the abort
   }
-  assert.ok(leftAt, 'the stream ended before')
-  return leftAt
+  assert.ok(abortedAt, 'the stream ended before the abort')
+  return abortedAt
 }
 
 for (const [name, stream] of Object.entries(streams)) {
@@ -82,23 +82,23 @@ for (const [name, stream] of Object.entries(streams)) {
       const prompt = `count to ${PIECES} for ${name} by ${model}`
       const controller = new AbortController()
       await gateway.next({ kind: 'answer', delayMs: PACE_MS })
-      const leftAt = await leaveAfter(stream({ apiKey, model, prompt, signal: controller.signal }), controller, READ)
+      const abortedAt = await abortAfter(stream({ apiKey, model, prompt, signal: controller.signal }), controller, READ)
       const request = await eventually(async () => {
         const found = await requestOf(prompt)
         return found.done && found
       }, 5000)
       assert.equal(request.left, true)
-      const cutMs = Date.parse(request.leftAt) - leftAt
-      assert.ok(cutMs < 1000, `cut after ${cutMs} ms`)
+      const cutMs = Date.parse(request.leftAt) - abortedAt
+      assert.ok(cutMs < 1000, `aborted after ${cutMs} ms`)
       assert.ok(request.eventsSent >= READ && request.eventsSent < PIECES / 2, `${request.eventsSent} events`)
       const { requests, tokens, cost } = await eventually(async () => {
         return (await gateway.usage(project, apiKey)).models[model]
       }, 10_000)
       assert.equal(requests, 1)
-      // A number is one to three tokens; the prompt is a hundred if Anthropic says so at once, else estimated.
+      // A number is one to three tokens. The prompt is 100 tokens if Anthropic reports it at the start, else an estimate.
       const most = 100 + 3 * request.eventsSent
       assert.ok(tokens >= READ && tokens <= most, `${tokens} tokens of ${request.eventsSent} events`)
-      assert.ok(cost > 0 && cost < (PIECES * 20) / 1e6, `${cost}`) // the models' output costs 20 for a million
+      assert.ok(cost > 0 && cost < (PIECES * 20) / 1e6, `${cost}`) // the models' output costs 20 dollars per million tokens
     })
   }
 
@@ -113,7 +113,7 @@ for (const [name, stream] of Object.entries(streams)) {
         assert.equal(text ?? '', '')
     })()
     await eventually(() => requestOf(prompt), 5000)
-    const leftAt = Date.now()
+    const abortedAt = Date.now()
     controller.abort()
     await reading.catch(() => undefined)
     const request = await eventually(async () => {
@@ -121,6 +121,6 @@ for (const [name, stream] of Object.entries(streams)) {
       return found.done && found
     }, 5000)
     assert.equal(request.left, true)
-    assert.ok(Date.parse(request.leftAt) - leftAt < 1000)
+    assert.ok(Date.parse(request.leftAt) - abortedAt < 1000)
   })
 }

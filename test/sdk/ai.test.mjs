@@ -1,4 +1,4 @@
-// The Vercel AI SDK with both provider packages, and LangChain, unmodified.
+// The unmodified Vercel AI SDK with both provider packages, and LangChain.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createAnthropic } from '@ai-sdk/anthropic'
@@ -39,7 +39,7 @@ for (const [mode, apiKey] of [
         assert.ok(usage.inputTokens > 0 && usage.outputTokens > 0)
       })
 
-      it('a stream', async () => {
+      it('stream', async () => {
         const result = streamText({ model, prompt: 'count to 30', maxRetries: 0 })
         let text = ''
         for await (const piece of result.textStream) text += piece
@@ -48,7 +48,7 @@ for (const [mode, apiKey] of [
         assert.ok((await result.usage).outputTokens > 0)
       })
 
-      it('tools, streamed, there and back', async () => {
+      it('tool round trip, streamed', async () => {
         const weather = tool({ inputSchema: City, execute: async ({ city }) => `21 degrees in ${city}` })
         const stopWhen = stepCountIs(3)
         const result = streamText({ model, prompt: `weather ${api}`, tools: { weather }, stopWhen, maxRetries: 0 })
@@ -56,13 +56,13 @@ for (const [mode, apiKey] of [
         assert.equal((await result.steps).length, 2)
       })
 
-      it('JSON of a schema', async () => {
+      it('structured output', async () => {
         const output = Output.object({ schema: City })
         const result = await generateText({ model, prompt: 'A city', output, maxRetries: 0 })
         assert.equal(typeof result.output.city, 'string')
       })
 
-      it('an image', async () => {
+      it('image input', async () => {
         const content = [
           { type: 'text', text: `What is it, ${api}?` },
           { type: 'image', image: Buffer.from(picture, 'base64'), mediaType: 'image/png' },
@@ -73,7 +73,7 @@ for (const [mode, apiKey] of [
     }
   }
 
-  test(`ai, ${mode}: an embedding`, async () => {
+  test(`ai, ${mode}: embedding`, async () => {
     const { embedding } = await embed({ model: openai.embedding('vectors'), value: 'text', maxRetries: 0 })
     assert.ok(embedding.length >= 8 && embedding.every(Number.isFinite))
   })
@@ -89,17 +89,17 @@ for (const [mode, apiKey] of [
       assert.equal(text, real ? counted(30) : "This is Postern's test mode. You said: count to 30")
     })
 
-    it('tools, there and back', async () => {
+    it('tool round trip', async () => {
       const weather = langchainTool(({ city }) => `21 degrees in ${city}`, { name: 'weather', schema: City })
       const model = chat(name).bindTools([weather])
       const messages = [new HumanMessage('Paris?')]
-      const asked = await model.invoke(messages)
-      assert.equal(asked.tool_calls[0].name, 'weather')
-      const told = await model.invoke([...messages, asked, await weather.invoke(asked.tool_calls[0])])
-      assert.match(told.content, /21 degrees/)
+      const first = await model.invoke(messages)
+      assert.equal(first.tool_calls[0].name, 'weather')
+      const second = await model.invoke([...messages, first, await weather.invoke(first.tool_calls[0])])
+      assert.match(second.content, /21 degrees/)
     })
 
-    it('JSON of a schema', async () => {
+    it('structured output', async () => {
       const answer = await chat(name).withStructuredOutput(City).invoke('A city')
       assert.equal(typeof answer.city, 'string')
     })
@@ -113,7 +113,7 @@ for (const [mode, apiKey] of [
   })
 }
 
-test('ai: errors are API errors, and a broken stream is one', async () => {
+test('ai: errors and broken streams are API errors', async () => {
   const openai = createOpenAI({ baseURL, apiKey: live })
   await assert.rejects(generateText({ model: openai('nope'), prompt: 'x', maxRetries: 0 }), (error) => {
     assert.ok(APICallError.isInstance(error))

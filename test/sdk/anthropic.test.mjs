@@ -1,4 +1,4 @@
-// The official @anthropic-ai/sdk package, unmodified.
+// The unmodified official @anthropic-ai/sdk package.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Anthropic from '@anthropic-ai/sdk'
@@ -27,7 +27,7 @@ for (const [mode, key] of [
     const real = mode === 'provider'
     const it = (name, run) => test(`${mode}, ${model}: ${name}`, run)
 
-    it('a message', async () => {
+    it('message', async () => {
       const message = await anthropic.messages.create({
         model,
         max_tokens,
@@ -39,7 +39,7 @@ for (const [mode, key] of [
       assert.ok(message.usage.input_tokens > 0 && message.usage.output_tokens > 0)
     })
 
-    it('a stream', async () => {
+    it('stream', async () => {
       const stream = anthropic.messages.stream({ model, max_tokens, messages: say('count to 30') })
       let text = ''
       stream.on('text', (piece) => {
@@ -52,15 +52,15 @@ for (const [mode, key] of [
       assert.ok(message.usage.output_tokens > 0)
     })
 
-    it('tools, there and back', async () => {
-      const asked = await anthropic.messages.create({ model, max_tokens, tools, messages: say('Paris?') })
-      const use = asked.content.find(({ type }) => type === 'tool_use')
-      assert.equal(asked.stop_reason, 'tool_use')
+    it('tool round trip', async () => {
+      const first = await anthropic.messages.create({ model, max_tokens, tools, messages: say('Paris?') })
+      const use = first.content.find(({ type }) => type === 'tool_use')
+      assert.equal(first.stop_reason, 'tool_use')
       assert.equal(typeof use.input.city, 'string')
       const result = [{ type: 'tool_result', tool_use_id: use.id, content: '21 degrees' }]
       const messages = [
         ...say('Paris?'),
-        { role: 'assistant', content: asked.content },
+        { role: 'assistant', content: first.content },
         { role: 'user', content: result },
       ]
       assert.match(textOf(await anthropic.messages.create({ model, max_tokens, tools, messages })), /21 degrees/)
@@ -72,21 +72,21 @@ for (const [mode, key] of [
       assert.equal(typeof content.find(({ type }) => type === 'tool_use').input.city, 'string')
     })
 
-    it('an image', async () => {
+    it('image input', async () => {
       const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: picture } }
       const messages = say([image, { type: 'text', text: 'What is it?' }])
       const message = await anthropic.messages.create({ model, max_tokens, messages })
       assert.match(textOf(message), real ? /image\/png, 8 bytes/ : /\[image\]/)
     })
 
-    it('tokens are counted', async () => {
+    it('token count', async () => {
       const { input_tokens } = await anthropic.messages.countTokens({ model, messages: say('How many are these?') })
       assert.ok(input_tokens > 0)
     })
   }
 }
 
-test('thinking comes with its signature, and goes back with it', async () => {
+test('thinking blocks keep their signature in both directions', async () => {
   const anthropic = client(live)
   const thinking = { type: 'enabled', budget_tokens: 1024 }
   const request = { model: 'poet', max_tokens: 4000, thinking }
@@ -121,7 +121,7 @@ test('cache markers and unknown members reach the provider', async () => {
   assert.equal(sent.model, 'up-poet')
 })
 
-test('errors have their classes', async () => {
+test('errors have the right classes', async () => {
   const create = (apiKey, body) =>
     client(apiKey).messages.create({ model: 'poet', max_tokens, messages: say('x'), ...body })
   await assert.rejects(create('sk_live_nonsense'), Anthropic.AuthenticationError)
@@ -136,14 +136,14 @@ test('errors have their classes', async () => {
 })
 
 for (const kind of ['broken', 'cut', 'error-event', 'malformed']) {
-  test(`a stream that the provider breaks (${kind}) throws`, async () => {
+  test(`a stream that the provider breaks off (${kind}) throws`, async () => {
     await gateway.next({ kind })
     const stream = client(live).messages.stream({ model: 'poet', max_tokens, messages: say(`count to 40 ${kind}`) })
     await assert.rejects(stream.finalMessage(), Anthropic.APIError)
   })
 }
 
-test('a caller that leaves cuts the provider within a second', async () => {
+test('a client disconnect aborts the upstream request within a second', async () => {
   const prompt = 'count to 5000, if there is time'
   const stream = client(live).messages.stream({ model: 'poet', max_tokens, messages: say(prompt) })
   let pieces = 0

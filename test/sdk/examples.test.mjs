@@ -16,7 +16,7 @@ const key = await gateway.key(await gateway.project(), { environment: 'developme
 const temporary = mkdtempSync(join(tmpdir(), 'postern-examples-'))
 after(() => rmSync(temporary, { recursive: true }))
 
-/** A checkout's examples, and its .dev/keys.json if there are keys; the path of the examples. */
+/** Creates a checkout with the examples, and with .dev/keys.json if keys are given. Returns the path of the examples. */
 function checkout(name, keys) {
   const root = join(temporary, name)
   const examples = join(root, 'docs/examples')
@@ -33,7 +33,7 @@ const works = checkout('works', { baseUrl: gateway.url, gatewayKey: key })
 const wrong = checkout('wrong', { baseUrl: 'http://127.0.0.1:1', gatewayKey: 'sk_test_wrong' })
 const stopped = checkout('stopped')
 
-/** Runs an example; its output. The environment has no variable of Postern except those given. */
+/** Runs an example and returns its output. The environment has no variable of Postern except those given. */
 async function run(program, { cwd = temporary, ...variables } = {}) {
   const { POSTERN_URL, POSTERN_KEY, ...rest } = process.env
   const env = { ...rest, AI_SDK_LOG_WARNINGS: 'false', PYTHONDONTWRITEBYTECODE: '1', ...variables }
@@ -44,9 +44,9 @@ async function run(program, { cwd = temporary, ...variables } = {}) {
 const names = readdirSync(works).filter((name) => /\.(mjs|py)$/.test(name) && !name.startsWith('postern.'))
 const runnable = names.filter((name) => !COMPILED_ONLY.includes(name))
 
-test('python3 has httpx; else run tools/setup.sh python', () => promisify(execFile)('python3', ['-c', 'import httpx']))
+test('python3 has httpx (tools/setup.sh python)', () => promisify(execFile)('python3', ['-c', 'import httpx']))
 
-test('there are six to run, and two that are compiled', () => {
+test('six programs run, two only compile', () => {
   assert.equal(runnable.length, 6)
   assert.equal(names.length, 8)
 })

@@ -1,4 +1,4 @@
-// The Worker in workerd, in front of a provider that speaks every family, with keys for a test.
+// Runs the gateway in workerd in front of a fake provider that speaks every API format, and creates keys for tests.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -33,7 +33,7 @@ async function post(url, body, headers = {}) {
   return text === '' ? undefined : JSON.parse(text)
 }
 
-/** Starts both, and stops them after the file's tests. */
+/** Starts the provider and the gateway, and stops both after the file's tests. */
 export async function startGateway() {
   execFileSync('go', ['build', '-o', 'build/fakeprovider', './internal/fakeprovider/serve'], { cwd: ROOT })
   const provider = start('build/fakeprovider', ['-port', '0'])
@@ -80,12 +80,12 @@ class Gateway {
     return this.#admin('projects', { name: 'SDK', plan: 'unlimited', ...fields })
   }
 
-  /** A key's value: production asks the provider, development the built-in mock. */
+  /** Creates a key and returns its value. Production keys call the provider, development keys the built-in mock. */
   async key(project, fields = {}) {
     return (await this.#admin(`projects/${project.id}/keys`, { name: 'SDK', ...fields })).value
   }
 
-  /** Lets the Worker's clock, which tests own, run with ours while something is done. */
+  /** Keeps the Worker's virtual clock in step with real time while run is running. */
   async whileTimePasses(run) {
     const tick = () => post(`${this.url}/__test/clock`, { nowMs: Date.now(), inFlight: true })
     let ticking = tick()
@@ -100,9 +100,9 @@ class Gateway {
     }
   }
 
-  /** What the provider does with its next request. */
-  next(behaviour) {
-    return post(`${this.upstream}/__fake/next`, behaviour)
+  /** Sets the provider's behavior for its next request. */
+  next(behavior) {
+    return post(`${this.upstream}/__fake/next`, behavior)
   }
 
   async seen() {
@@ -115,7 +115,7 @@ class Gateway {
   }
 }
 
-/** Waits until a condition holds; what it gives then. */
+/** Waits until a condition is truthy, and returns its value. */
 export async function eventually(condition, withinMs) {
   for (const end = performance.now() + withinMs; ; ) {
     const value = await condition()
@@ -125,7 +125,7 @@ export async function eventually(condition, withinMs) {
   }
 }
 
-/** A function to call, as JSON Schema. */
+/** The JSON Schema of a function's parameters. */
 export const weatherSchema = {
   type: 'object',
   properties: { city: { type: 'string' } },
@@ -133,10 +133,10 @@ export const weatherSchema = {
   additionalProperties: false,
 }
 
-/** A picture of eight bytes. */
+/** An image of eight bytes, in base64. */
 export const picture = 'iVBORw0KGgo='
 
-/** What the provider says to "count to N". */
+/** The provider's response to "count to N". */
 export function counted(n) {
   return Array.from({ length: n }, (_, i) => i + 1).join(' ')
 }

@@ -1,4 +1,4 @@
-// What the SDKs build on top of the calls: loops of tools, several calls at once, schemas in streams, models.
+// Helpers that the SDKs build on top of the API: tool loops, parallel tool calls, schemas in streams, model lists.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createAnthropic } from '@ai-sdk/anthropic'
@@ -40,17 +40,17 @@ const clients = (apiKey) => ({
     new ChatOpenAI({ model, apiKey, configuration: { baseURL }, maxRetries: 0, ...options }),
 })
 
-// "only" speaks chat completions, "poet" messages, "sage" responses.
+// The upstream format of "only" is chat completions, of "poet" messages, of "sage" responses.
 for (const model of ['only', 'poet', 'sage']) {
   const { openai, anthropic, aiOpenAI, aiAnthropic, langchain } = clients(live)
   const it = (what, run) => test(`${model}: ${what}`, run)
   const max_tokens = 500
 
-  it('two calls at once: openai', async () => {
+  it('parallel tool calls: openai', async () => {
     const tools = [functionTool('weather'), functionTool('time')]
-    const asked = say('parallel, please')
-    const { message } = (await openai.chat.completions.create({ model, messages: asked, tools })).choices[0]
-    const streamed = await openai.chat.completions.stream({ model, messages: asked, tools }).finalMessage()
+    const prompt = say('parallel, please')
+    const { message } = (await openai.chat.completions.create({ model, messages: prompt, tools })).choices[0]
+    const streamed = await openai.chat.completions.stream({ model, messages: prompt, tools }).finalMessage()
     for (const { tool_calls } of [message, streamed]) {
       assert.deepEqual(
         tool_calls.map(({ function: f }) => f.name),
@@ -59,23 +59,23 @@ for (const model of ['only', 'poet', 'sage']) {
       assert.equal(new Set(tool_calls.map(({ id }) => id)).size, 2)
       for (const { function: f } of tool_calls) assert.equal(typeof JSON.parse(f.arguments).city, 'string')
       const results = tool_calls.map(({ id }, i) => ({ role: 'tool', tool_call_id: id, content: `result ${i}` }))
-      const messages = [...asked, { role: 'assistant', content: null, tool_calls }, ...results]
-      const told = await openai.chat.completions.create({ model, messages, tools })
-      assert.equal(told.choices[0].message.content, 'The tool said: result 0; result 1')
+      const messages = [...prompt, { role: 'assistant', content: null, tool_calls }, ...results]
+      const final = await openai.chat.completions.create({ model, messages, tools })
+      assert.equal(final.choices[0].message.content, 'The tool said: result 0; result 1')
     }
   })
 
-  it('two calls at once: openai responses', async () => {
+  it('parallel tool calls: openai responses', async () => {
     const tools = ['weather', 'time'].map((name) => ({
       type: 'function',
       name,
       parameters: weatherSchema,
       strict: true,
     }))
-    const asked = say('parallel, please')
-    const whole = await openai.responses.create({ model, input: asked, tools })
-    const streamed = await openai.responses.stream({ model, input: asked, tools }).finalResponse()
-    for (const { output } of [whole, streamed]) {
+    const prompt = say('parallel, please')
+    const complete = await openai.responses.create({ model, input: prompt, tools })
+    const streamed = await openai.responses.stream({ model, input: prompt, tools }).finalResponse()
+    for (const { output } of [complete, streamed]) {
       const calls = output.filter(({ type }) => type === 'function_call')
       assert.deepEqual(
         calls.map(({ name }) => name),
@@ -83,18 +83,18 @@ for (const model of ['only', 'poet', 'sage']) {
       )
       for (const call of calls) assert.equal(typeof JSON.parse(call.arguments).city, 'string')
       const results = calls.map(({ call_id }, i) => ({ type: 'function_call_output', call_id, output: `result ${i}` }))
-      const told = await openai.responses.create({ model, input: [...asked, ...output, ...results], tools })
-      assert.equal(told.output_text, 'The tool said: result 0; result 1')
+      const final = await openai.responses.create({ model, input: [...prompt, ...output, ...results], tools })
+      assert.equal(final.output_text, 'The tool said: result 0; result 1')
     }
   })
 
-  it('two calls at once: anthropic', async () => {
+  it('parallel tool calls: anthropic', async () => {
     const tools = ['weather', 'time'].map((name) => ({ name, input_schema: weatherSchema }))
     const request = { model, max_tokens, tools }
-    const asked = say('parallel, please')
-    const whole = await anthropic.messages.create({ ...request, messages: asked })
-    const streamed = await anthropic.messages.stream({ ...request, messages: asked }).finalMessage()
-    for (const { content, stop_reason } of [whole, streamed]) {
+    const prompt = say('parallel, please')
+    const complete = await anthropic.messages.create({ ...request, messages: prompt })
+    const streamed = await anthropic.messages.stream({ ...request, messages: prompt }).finalMessage()
+    for (const { content, stop_reason } of [complete, streamed]) {
       const calls = content.filter(({ type }) => type === 'tool_use')
       assert.equal(stop_reason, 'tool_use')
       assert.deepEqual(
@@ -103,9 +103,9 @@ for (const model of ['only', 'poet', 'sage']) {
       )
       for (const { input } of calls) assert.equal(typeof input.city, 'string')
       const results = calls.map(({ id }, i) => ({ type: 'tool_result', tool_use_id: id, content: `result ${i}` }))
-      const messages = [...asked, { role: 'assistant', content }, { role: 'user', content: results }]
-      const told = await anthropic.messages.create({ ...request, messages })
-      assert.equal(told.content[0].text, 'The tool said: result 0; result 1')
+      const messages = [...prompt, { role: 'assistant', content }, { role: 'user', content: results }]
+      const final = await anthropic.messages.create({ ...request, messages })
+      assert.equal(final.content[0].text, 'The tool said: result 0; result 1')
     }
   })
 
@@ -114,7 +114,7 @@ for (const model of ['only', 'poet', 'sage']) {
     ['chat', aiOpenAI.chat(model)],
     ['messages', aiAnthropic(model)],
   ]) {
-    it(`two calls at once, and an agent: ai by ${api}`, async () => {
+    it(`parallel tool calls and an agent: ai by ${api}`, async () => {
       const seen = []
       const named = (name) =>
         tool({ inputSchema: City, execute: ({ city }) => seen.push([name, city]) && `${name} of a city` })
@@ -131,33 +131,33 @@ for (const model of ['only', 'poet', 'sage']) {
       assert.ok(seen.every(([, city]) => typeof city === 'string'))
     })
 
-    it(`thoughts: ai by ${api}`, async () => {
+    it(`reasoning: ai by ${api}`, async () => {
       const result = streamText({ model: provider, prompt: `think, ${api}`, maxRetries: 0 })
       assert.match(await result.text, /^Hello from upstream$/)
       const { outputTokens } = await result.usage
       assert.ok(outputTokens > 0)
-      // Who speaks chat completions has no word for thoughts; OpenAI's own tell no more than a summary.
+      // Chat completions have no member for reasoning, and OpenAI's Responses API returns only a summary.
       if (api === 'messages') assert.match(await result.reasoningText, /The user wants me to think/)
     })
   }
 
-  it('two calls at once: langchain', async () => {
+  it('parallel tool calls: langchain', async () => {
     const tools = ['weather', 'time'].map((name) =>
       langchainTool(({ city }) => `${name} in ${city.length >= 0}`, { name, schema: City }),
     )
     for (const useResponsesApi of [false, true]) {
       const chat = langchain(model, { useResponsesApi }).bindTools(tools)
       const messages = [new HumanMessage('parallel, please')]
-      let asked
-      for await (const chunk of await chat.stream(messages)) asked = asked === undefined ? chunk : asked.concat(chunk)
+      let first
+      for await (const chunk of await chat.stream(messages)) first = first === undefined ? chunk : first.concat(chunk)
       assert.deepEqual(
-        asked.tool_calls.map(({ name }) => name),
+        first.tool_calls.map(({ name }) => name),
         ['weather', 'time'],
       )
-      const results = await Promise.all(asked.tool_calls.map((call, i) => tools[i].invoke(call)))
-      const told = await chat.invoke([...messages, asked, ...results])
-      assert.equal(told.text, 'The tool said: weather in true; time in true')
-      assert.ok(told.usage_metadata.output_tokens > 0)
+      const results = await Promise.all(first.tool_calls.map((call, i) => tools[i].invoke(call)))
+      const final = await chat.invoke([...messages, first, ...results])
+      assert.equal(final.text, 'The tool said: weather in true; time in true')
+      assert.ok(final.usage_metadata.output_tokens > 0)
     }
   })
 }
@@ -180,8 +180,8 @@ for (const [mode, key] of [
       }
     })
 
-    // By default it wants the server to hold the conversation ("thread"), and goes on without when told that this
-    // server does not.
+    // By default it asks the server to store the conversation ("thread"), and continues without it if the server rejects
+    // that.
     it("anthropic's toolRunner", async () => {
       const run = ({ city }) => `21 degrees in ${city}`
       const tools = [betaZodTool({ name: 'weather', description: 'The weather', inputSchema: City, run })]
@@ -214,7 +214,7 @@ for (const [mode, key] of [
       assert.ok(Trip.safeParse(JSON.parse(streamed.content[0].text)).success)
     })
 
-    it('anthropic: a tool that must be called', async () => {
+    it('anthropic: forced tool choice', async () => {
       const message = await anthropic.messages.create({
         model,
         max_tokens,
@@ -228,18 +228,18 @@ for (const [mode, key] of [
       )
     })
 
-    it('openai: any JSON', async () => {
+    it('openai: JSON mode', async () => {
       const request = { model, messages: say('Some JSON'), response_format: { type: 'json_object' } }
       const { data, response } = await openai.chat.completions.create(request).withResponse()
       if (mode === 'provider' && model === 'poet') {
-        // Anthropic has no such mode: it is left out, and that is said.
+        // Anthropic has no JSON mode: the parameter is dropped, and a header reports it.
         assert.match(response.headers.get('x-postern-dropped-params'), /response_format/)
       } else {
         assert.equal(typeof JSON.parse(data.choices[0].message.content), 'object')
       }
     })
 
-    it('openai responses: an image, and instructions', async () => {
+    it('openai responses: image input and instructions', async () => {
       const content = [
         { type: 'input_text', text: 'What is it?' },
         { type: 'input_image', image_url: `data:image/png;base64,${picture}`, detail: 'auto' },
@@ -248,7 +248,7 @@ for (const [mode, key] of [
       assert.match(output_text, mode === 'provider' ? /image\/png, 8 bytes/ : /\[image\]/)
     })
 
-    it('langchain: an image', async () => {
+    it('langchain: image input', async () => {
       const url = `data:image/png;base64,${picture}`
       const content = [
         { type: 'text', text: 'What is it?' },
@@ -263,7 +263,7 @@ for (const [mode, key] of [
       ['chat', aiOpenAI.chat(model)],
       ['messages', aiAnthropic(model)],
     ]) {
-      it(`objects, whole and streamed: ai by ${api}`, async () => {
+      it(`objects, complete and streamed: ai by ${api}`, async () => {
         const request = { model: provider, schema: Trip, prompt: 'A trip', maxRetries: 0 }
         const { object } = await generateObject(request)
         assert.ok(Trip.safeParse(object).success)
@@ -289,7 +289,7 @@ for (const [mode, key] of [
     }
   })
 
-  test(`${mode}: the models, as each SDK lists them`, async () => {
+  test(`${mode}: the model lists of the SDKs`, async () => {
     const [ofOpenAI, ofAnthropic] = [[], []]
     for await (const { id } of openai.models.list()) ofOpenAI.push(id)
     for await (const { id, type } of anthropic.models.list()) {
@@ -303,7 +303,7 @@ for (const [mode, key] of [
   })
 }
 
-test('several choices, as a whole and streamed', async () => {
+test('several choices, complete and streamed', async () => {
   const { openai } = clients(live)
   const request = { model: 'only', messages: say('Hello, twice'), n: 2 }
   assert.equal((await openai.chat.completions.create(request)).choices.length, 2)
@@ -314,7 +314,7 @@ test('several choices, as a whole and streamed', async () => {
   assert.deepEqual(texts, ['Hello from upstream', 'Hello from upstream'])
 })
 
-test('what the Responses API would have to remember is refused with its name', async () => {
+test('stateful parameters of the Responses API are rejected by name', async () => {
   const { openai } = clients(live)
   const request = { model: 'only', input: 'x', previous_response_id: 'resp_1' }
   await assert.rejects(openai.responses.create(request), (error) => {
@@ -324,7 +324,7 @@ test('what the Responses API would have to remember is refused with its name', a
   })
 })
 
-test('a conversation that the server would have to hold is refused in the words that the SDK knows', async () => {
+test('a stored conversation is rejected with the error that the SDK expects', async () => {
   const { anthropic } = clients(live)
   for (const model of ['poet', 'only', 'sage']) {
     const thread = anthropic.beta.messages.thread({ model, max_tokens: 100 })
@@ -336,7 +336,7 @@ test('a conversation that the server would have to hold is refused in the words 
   }
 })
 
-test('the request id reaches the SDKs', async () => {
+test('the request ID reaches the SDKs', async () => {
   const { openai, anthropic } = clients(live)
   const completion = await openai.chat.completions.create({ model: 'only', messages: say('Who?') })
   assert.ok(completion._request_id)

@@ -1,4 +1,4 @@
-// The official openai package, unmodified: chat completions, responses, embeddings.
+// The unmodified official openai package: chat completions, responses, embeddings.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import OpenAI from 'openai'
@@ -19,7 +19,7 @@ const say = (content) => [{ role: 'user', content }]
 const weather = { type: 'function', function: { name: 'weather', parameters: weatherSchema, strict: true } }
 const City = z.object({ city: z.string() })
 
-// "only" is OpenAI's, "poet" Anthropic's: the same program, translated.
+// "only" is an OpenAI model, "poet" an Anthropic model, whose requests are translated.
 for (const [mode, key] of [
   ['provider', live],
   ['mock', mock],
@@ -57,19 +57,19 @@ for (const [mode, key] of [
       assert.ok(chunks > (real ? 20 : 2))
     })
 
-    it('tools, there and back', async () => {
-      const asked = await openai.chat.completions.create({ model, messages: say('Paris?'), tools: [weather] })
-      const { message, finish_reason } = asked.choices[0]
+    it('tool round trip', async () => {
+      const first = await openai.chat.completions.create({ model, messages: say('Paris?'), tools: [weather] })
+      const { message, finish_reason } = first.choices[0]
       assert.equal(finish_reason, 'tool_calls')
       const [call] = message.tool_calls
       assert.equal(call.function.name, 'weather')
       assert.equal(typeof JSON.parse(call.function.arguments).city, 'string')
-      const told = await openai.chat.completions.create({
+      const second = await openai.chat.completions.create({
         model,
         tools: [weather],
         messages: [...say('Paris?'), message, { role: 'tool', tool_call_id: call.id, content: '21 degrees' }],
       })
-      assert.match(told.choices[0].message.content, /21 degrees/)
+      assert.match(second.choices[0].message.content, /21 degrees/)
     })
 
     it('tools, streamed', async () => {
@@ -79,13 +79,13 @@ for (const [mode, key] of [
       assert.equal(typeof JSON.parse(message.tool_calls[0].function.arguments).city, 'string')
     })
 
-    it('JSON of a schema', async () => {
+    it('structured output', async () => {
       const format = zodResponseFormat(City, 'city')
       const parsed = await openai.chat.completions.parse({ model, messages: say('A city'), response_format: format })
       assert.equal(typeof parsed.choices[0].message.parsed.city, 'string')
     })
 
-    it('an image', async () => {
+    it('image input', async () => {
       const content = [
         { type: 'text', text: 'What is it?' },
         { type: 'image_url', image_url: { url: `data:image/png;base64,${picture}` } },
@@ -113,25 +113,25 @@ for (const [mode, key] of [
       assert.ok(final.usage.output_tokens > 0)
     })
 
-    it('responses: tools, there and back', async () => {
+    it('responses: tool round trip', async () => {
       const tools = [{ type: 'function', name: 'weather', parameters: weatherSchema, strict: true }]
       const input = [{ role: 'user', content: 'Paris?' }]
-      const asked = await openai.responses.create({ model, input, tools })
-      const call = asked.output.find(({ type }) => type === 'function_call')
+      const first = await openai.responses.create({ model, input, tools })
+      const call = first.output.find(({ type }) => type === 'function_call')
       assert.equal(call.name, 'weather')
       const result = { type: 'function_call_output', call_id: call.call_id, output: '21 degrees' }
-      const told = await openai.responses.create({ model, tools, input: [...input, ...asked.output, result] })
-      assert.match(told.output_text, /21 degrees/)
+      const second = await openai.responses.create({ model, tools, input: [...input, ...first.output, result] })
+      assert.match(second.output_text, /21 degrees/)
     })
 
-    it('responses: JSON of a schema', async () => {
+    it('responses: structured output', async () => {
       const text = { format: zodTextFormat(City, 'city') }
       const parsed = await openai.responses.parse({ model, input: 'A city', text })
       assert.equal(typeof parsed.output_parsed.city, 'string')
     })
   }
 
-  test(`${mode}: embeddings, which the SDK asks for in base64`, async () => {
+  test(`${mode}: embeddings, which the SDK requests in base64`, async () => {
     const { data, usage } = await client(key).embeddings.create({ model: 'vectors', input: ['one', 'two'] })
     assert.equal(data.length, 2)
     assert.ok(data.every(({ embedding }) => embedding.length >= 8 && embedding.every(Number.isFinite)))
@@ -140,7 +140,7 @@ for (const [mode, key] of [
   })
 }
 
-test('parallel calls', async () => {
+test('parallel tool calls', async () => {
   const other = { ...weather, function: { ...weather.function, name: 'time' } }
   const { choices } = await client(live).chat.completions.create({
     model: 'poet',
@@ -156,7 +156,7 @@ test('models', async () => {
   assert.equal((await client(live).models.retrieve('only')).owned_by, 'openai')
 })
 
-test('errors have their classes', async () => {
+test('errors have the right classes', async () => {
   const create = (apiKey, body) =>
     client(apiKey).chat.completions.create({ model: 'only', messages: say('x'), ...body })
   await assert.rejects(create('sk_live_nonsense'), OpenAI.AuthenticationError)
@@ -176,23 +176,23 @@ test('errors have their classes', async () => {
   await assert.rejects(create(live, { messages: say('broken') }), OpenAI.InternalServerError)
 })
 
-test("a rate limit: the SDK's own retry waits as long as it is told, and succeeds", async () => {
+test("a rate limit: the SDK's retry waits as long as retry-after says, and succeeds", async () => {
   const free = await gateway.project({ plan: 'free' })
   const key = await gateway.key(free, { environment: 'development' })
   const openai = client(key, { maxRetries: 2 })
-  const ask = (i) => openai.chat.completions.create({ model: 'only', messages: say(`burst ${i}`) })
+  const complete = (i) => openai.chat.completions.create({ model: 'only', messages: say(`burst ${i}`) })
   const started = performance.now()
-  const burst = () => Promise.all(Array.from({ length: 7 }, (_, i) => ask(i)))
-  const answers = await gateway.whileTimePasses(burst)
-  assert.equal(answers.length, 7)
-  assert.ok(performance.now() - started >= 900, 'five a second: the sixth has to wait')
+  const burst = () => Promise.all(Array.from({ length: 7 }, (_, i) => complete(i)))
+  const completions = await gateway.whileTimePasses(burst)
+  assert.equal(completions.length, 7)
+  assert.ok(performance.now() - started >= 900, 'the limit is five per second: the sixth request waits')
 })
 
-test('a spent budget: the SDK asks once, as x-should-retry says', async () => {
+test('a used-up budget: the SDK sends one request, because of x-should-retry', async () => {
   const poor = await gateway.project({ budget: 0 })
-  let asked = 0
+  let requests = 0
   const counting = (url, init) => {
-    asked++
+    requests++
     return fetch(url, init)
   }
   const openai = client(await gateway.key(poor), { maxRetries: 3, fetch: counting })
@@ -201,11 +201,11 @@ test('a spent budget: the SDK asks once, as x-should-retry says', async () => {
     assert.equal(error.code, 'budget_exceeded')
     return true
   })
-  assert.equal(asked, 1)
+  assert.equal(requests, 1)
 })
 
 for (const kind of ['broken', 'cut', 'error-event', 'malformed']) {
-  test(`a stream that the provider breaks (${kind}) throws, and never ends well`, async () => {
+  test(`a stream that the provider breaks off (${kind}) throws and never completes`, async () => {
     const openai = client(live)
     await gateway.next({ kind })
     const stream = await openai.chat.completions.create({
@@ -223,12 +223,12 @@ for (const kind of ['broken', 'cut', 'error-event', 'malformed']) {
     await assert.rejects(async () => {
       const final = await responses.finalResponse()
       assert.equal(final.status, 'failed')
-      throw new Error('it says that it has failed')
+      throw new Error('the response has failed')
     })
   })
 }
 
-test('a caller that leaves: the provider is cut within a second, and what was seen is paid for', async () => {
+test('a client disconnect aborts the upstream request within a second, and the received tokens are billed', async () => {
   const alone = await gateway.project()
   const key = await gateway.key(alone)
   const prompt = 'count to 5000 and mind the gap'

@@ -1,4 +1,4 @@
-// Limits and failures as the SDKs' own retries see them: which error, after how many requests, after what wait.
+// Limits and failures as the SDKs' retries see them: the error, the number of requests and the wait.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createAnthropic } from '@ai-sdk/anthropic'
@@ -13,7 +13,7 @@ const gateway = await startGateway()
 const live = await gateway.key(await gateway.project())
 const baseURL = `${gateway.url}/v1`
 
-/** A fetch that counts. */
+/** Returns a fetch that counts its requests. */
 function counter() {
   const counting = (url, init) => {
     counting.requests++
@@ -23,8 +23,8 @@ function counter() {
   return counting
 }
 
-// What each SDK needs to ask one question. Each has a model of its own: a model that fails rests for a while.
-const askers = {
+// One completion per SDK. Each SDK has its own model, because failures open the circuit of a model for a while.
+const sdks = {
   openai: (apiKey, maxRetries, counting) => {
     const client = new OpenAI({ baseURL, apiKey, maxRetries, fetch: counting })
     return async (text, model = 'only') => {
@@ -61,7 +61,7 @@ const askers = {
   },
 }
 
-// The AI SDK wraps the last error when it has retried.
+// After retries the AI SDK wraps the last error.
 const unwrapped = (error) => (RetryError.isInstance(error) ? error.lastError : error)
 const statusOf = (error) => unwrapped(error).status ?? unwrapped(error).statusCode
 
@@ -71,67 +71,67 @@ async function failure(promise) {
   } catch (error) {
     return error
   }
-  throw new assert.AssertionError({ message: 'it did not fail' })
+  throw new assert.AssertionError({ message: 'the call did not fail' })
 }
 
-for (const [name, asker] of Object.entries(askers)) {
-  test(`${name}: a provider that is down for a moment costs one retry of the SDK`, async () => {
+for (const [name, makeComplete] of Object.entries(sdks)) {
+  test(`${name}: a short provider outage costs one retry of the SDK`, async () => {
     const counting = counter()
     await gateway.next({ kind: 'status', status: 500, times: 2 }) // the gateway's own attempt and its retry
-    assert.equal(await asker(live, 2, counting)(`down, ${name}`), 'Hello from upstream')
+    assert.equal(await makeComplete(live, 2, counting)(`down, ${name}`), 'Hello from upstream')
     assert.equal(counting.requests, 2)
   })
 
-  test(`${name}: what the provider rejects is asked once, and its message comes through`, async () => {
+  test(`${name}: a request that the provider rejects is sent once, and its message reaches the caller`, async () => {
     const counting = counter()
     await gateway.next({ kind: 'status', status: 400 })
-    const error = unwrapped(await failure(asker(live, 2, counting)(`rejected, ${name}`)))
+    const error = unwrapped(await failure(makeComplete(live, 2, counting)(`rejected, ${name}`)))
     assert.equal(statusOf(error), 400)
     assert.match(error.message, /The provider returned status 400\./)
     assert.equal(counting.requests, 1)
   })
 
-  test(`${name}: a limit per second is waited for`, async () => {
+  test(`${name}: the SDK waits for a limit per second`, async () => {
     const counting = counter()
     const key = await gateway.key(await gateway.project({ plan: 'free' }), { environment: 'development' })
-    const ask = asker(key, 3, counting)
+    const complete = makeComplete(key, 3, counting)
     const started = performance.now()
-    const answers = await gateway.whileTimePasses(() =>
-      Promise.all(Array.from({ length: 6 }, (_, i) => ask(`burst ${i} ${name}`, 'only'))),
+    const results = await gateway.whileTimePasses(() =>
+      Promise.all(Array.from({ length: 6 }, (_, i) => complete(`burst ${i} ${name}`, 'only'))),
     )
-    assert.equal(answers.length, 6)
+    assert.equal(results.length, 6)
     assert.ok(counting.requests > 6, `${counting.requests} requests`)
     assert.ok(performance.now() - started < 6000)
   })
 
-  // The AI SDK does not look at x-should-retry.
+  // The AI SDK ignores x-should-retry.
   if (name.startsWith('ai')) continue
-  test(`${name}: a limit per day is not waited for`, async () => {
+  test(`${name}: the SDK does not wait for a limit per day`, async () => {
     const counting = counter()
     const key = await gateway.key(await gateway.project({ plan: 'tiny' }), { environment: 'development' })
-    const ask = asker(key, 3, counting)
+    const complete = makeComplete(key, 3, counting)
     const error = await gateway.whileTimePasses(async () => {
       for (let i = 0; i < 6; i++) {
-        if (i === 4) await new Promise((resolve) => setTimeout(resolve, 1200)) // five a second
-        await ask(`one of six ${i} ${name}`, 'only')
+        if (i === 4) await new Promise((resolve) => setTimeout(resolve, 1200)) // the limit is five per second
+        await complete(`one of six ${i} ${name}`, 'only')
       }
       counting.requests = 0
-      return failure(ask(`the seventh ${name}`, 'only'))
+      return failure(complete(`the seventh ${name}`, 'only'))
     })
     assert.equal(statusOf(error), 429)
     assert.equal(counting.requests, 1)
   })
 }
 
-test("the SDKs' classes for a limit, and how long to wait", async () => {
+test("rate limits have the SDKs' error classes and a wait", async () => {
   for (const [name, kind] of [
     ['openai', OpenAI.RateLimitError],
     ['openai responses', OpenAI.RateLimitError],
     ['anthropic', Anthropic.RateLimitError],
   ]) {
     const key = await gateway.key(await gateway.project({ plan: 'free' }), { environment: 'development' })
-    const ask = askers[name](key, 0, fetch)
-    const results = await Promise.allSettled(Array.from({ length: 8 }, (_, i) => ask(`${i}`, 'only')))
+    const complete = sdks[name](key, 0, fetch)
+    const results = await Promise.allSettled(Array.from({ length: 8 }, (_, i) => complete(`${i}`, 'only')))
     const { reason } = results.find(({ status }) => status === 'rejected')
     assert.ok(reason instanceof kind, name)
     assert.equal(reason.type, 'rate_limit_error')
@@ -141,26 +141,26 @@ test("the SDKs' classes for a limit, and how long to wait", async () => {
   }
 })
 
-test('a busy provider: how long it wants to rest reaches the caller, who is not held', async () => {
+test('a rate-limited provider: its retry-after reaches the caller without a wait in the gateway', async () => {
   for (const [name, model] of [
     ['openai', 'twin'],
     ['anthropic', 'herald'],
   ]) {
     await gateway.next({ kind: 'status', status: 429, headers: { 'retry-after': '77' } })
     const started = performance.now()
-    const error = await failure(askers[name](live, 0, fetch)('busy', model))
+    const error = await failure(sdks[name](live, 0, fetch)('busy', model))
     assert.ok(performance.now() - started < 2000)
     assert.ok(error.status >= 500, `${error.status}`)
     assert.equal(error.headers.get('retry-after'), '77')
   }
 })
 
-test('ai: what may be tried again is marked so', async () => {
-  const ask = (model, maxRetries) => askers['ai, OpenAI'](live, maxRetries, fetch)('x', model)
-  const error = await failure(ask('nope', 2))
+test('ai: retryable errors are marked as retryable', async () => {
+  const complete = (model, maxRetries) => sdks['ai, OpenAI'](live, maxRetries, fetch)('x', model)
+  const error = await failure(complete('nope', 2))
   assert.ok(APICallError.isInstance(error))
   assert.equal(error.isRetryable, false)
   await gateway.next({ kind: 'status', status: 503, times: 2 })
-  const down = await failure(ask('elder', 0))
+  const down = await failure(complete('elder', 0))
   assert.equal(down.isRetryable, true)
 })

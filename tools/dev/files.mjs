@@ -6,6 +6,7 @@ import { processes } from './processes.mjs'
 
 export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 export const PORT = process.env.POSTERN_PORT || '8787'
+const MAX_PORT = 65_535
 export const BASE_URL = `http://127.0.0.1:${PORT}`
 
 // {"baseUrl","projectId","gatewayKey","projectKey","adminToken"}. The file exists only while all of them work.
@@ -21,6 +22,13 @@ export const GATEWAY_FILE = join(ROOT, '.dev/gateway.env')
 // The control Worker's variables. wrangler reads a second Worker's variables only from this path.
 export const CONTROL_FILE = join(ROOT, 'worker/control/.dev.vars')
 const CONTROL_MARK = '# Written by tools/dev.mjs at each start, removed when it stops.\n'
+
+/** Throws if POSTERN_PORT is not a port. */
+export function checkPort() {
+  if (!/^\d{1,5}$/.test(PORT) || Number(PORT) < 1 || Number(PORT) > MAX_PORT) {
+    throw new Error(`POSTERN_PORT must be an integer between 1 and ${MAX_PORT}, got ${JSON.stringify(PORT)}`)
+  }
+}
 
 /** Writes a file atomically, readable only by the current user. */
 export function writePrivate(path, text) {

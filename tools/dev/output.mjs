@@ -6,6 +6,17 @@ const LOG_LINE = /^(?:\[[\w-]+\]|\S+ \[(?:ERROR|WARNING)\]) (\{.*\})$/
 /** wrangler's prefix for a Worker whose name it failed to look up. */
 const NO_NAME = '[undefined] '
 
+/** The message of a Worker's log line about its configuration, or undefined. level is "error" or "warning". */
+function aboutConfiguration(line, level) {
+  if (!line.includes('"code":"misconfigured"')) return undefined
+  try {
+    const logged = JSON.parse(line)
+    return logged.level === level ? logged.message : undefined
+  } catch {
+    return undefined
+  }
+}
+
 /** Cleans the lines of one stream. */
 export class Cleaner {
   #afterLog = false
@@ -30,6 +41,7 @@ export class Output {
   #held = []
   #shown = false
   #ready = Promise.withResolvers()
+  #misconfigured = Promise.withResolvers()
   #readyText
 
   constructor(streams, readyText) {
@@ -40,6 +52,11 @@ export class Output {
   /** Resolves when wrangler reports that it is ready. */
   get ready() {
     return this.#ready.promise
+  }
+
+  /** Resolves with the problem when the gateway rejects its configuration. */
+  get misconfigured() {
+    return this.#misconfigured.promise
   }
 
   #read(stream) {
@@ -61,12 +78,24 @@ export class Output {
     if (this.#shown) process.stdout.write(`${line}\n`)
     else this.#held.push(line)
     if (line.includes(this.#readyText)) this.#ready.resolve()
+    const problem = aboutConfiguration(line, 'error')
+    if (problem !== undefined) this.#misconfigured.resolve(problem)
   }
 
-  /** Shows output from now on; with `all`, also the output held back so far, on standard error. */
+  /**
+   * Shows output from now on. Of the output held back so far, standard error gets all lines, or only the Workers'
+   * warnings about their configuration, each once.
+   */
   show({ all = false } = {}) {
     this.#shown = true
-    if (all) process.stderr.write(this.#held.map((line) => `${line}\n`).join(''))
+    const warnings = this.#held.map((line) => aboutConfiguration(line, 'warning')).filter(Boolean)
+    const lines = all ? this.#held : new Set(warnings.map((message) => `dev: warning: ${message}`))
+    for (const line of lines) process.stderr.write(`${line}\n`)
+    this.#held = []
+  }
+
+  /** Drops the output held back so far. */
+  drop() {
     this.#held = []
   }
 }

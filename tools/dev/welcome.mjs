@@ -18,7 +18,8 @@ Read the project's usage:
 
   curl '${BASE_URL}/api/usage?projectId=${projectId}' -H 'X-API-Key: ${projectKey}'
 
-To call a real provider, start with its API key set, for example OPENAI_API_KEY=sk-… make dev. Then create a production key:
+To call a real provider, stop Postern and start it with the provider's API key, for example OPENAI_API_KEY=sk-… make dev.
+Then create a production key:
 
   make key
 

@@ -124,16 +124,21 @@ async function answers() {
 /** Waits until our port is free. Throws after FREE_TIMEOUT_MS. */
 export async function portFree() {
   for (const end = performance.now() + FREE_TIMEOUT_MS; ; await sleep(RETRY_MS)) {
-    if (await canListen()) return
-    if (performance.now() > end) throw new Error(`port ${PORT} is still in use`)
+    const error = await listenError()
+    if (error === undefined) return
+    if (performance.now() > end) throw error
   }
 }
 
-/** Reports whether our port is free. */
-export function canListen() {
+/** Tries our port. Returns an error that names the remedy if it cannot be listened on. */
+export function listenError() {
   return new Promise((resolve) => {
     const server = createServer()
-    server.once('error', () => resolve(false))
-    server.listen(Number(PORT), '127.0.0.1', () => server.close(() => resolve(true)))
+    server.once('error', ({ code }) => {
+      const needsRoot = `port ${PORT} needs root; set POSTERN_PORT to 1024 or higher`
+      const inUse = `port ${PORT} is in use; stop the process that listens on it, or set POSTERN_PORT`
+      resolve(new Error(code === 'EACCES' ? needsRoot : inUse))
+    })
+    server.listen(Number(PORT), '127.0.0.1', () => server.close(() => resolve(undefined)))
   })
 }

@@ -23,14 +23,13 @@ import (
 //go:embed switch.go.txt
 var switchSource string
 
-// instrumented are sources with switches, by path from the root, and their mutants.
+// instrumented holds sources with mutant switches, by path from the root, and their mutants.
 type instrumented struct {
 	sources map[string][]byte
 	mutants []mutant
 }
 
-// instrumentAll instruments the packages in some folders, tests left out. Folders that do not exist are
-// skipped.
+// instrumentAll instruments the non-test files of packages. Missing folders are skipped.
 func instrumentAll(root string, folders []string) (instrumented, error) {
 	var m mutator
 	all := instrumented{sources: map[string][]byte{}}
@@ -65,7 +64,7 @@ func packageName(f repo.File) string {
 	return parsed.Name.Name
 }
 
-// sources reads the Go files of a folder that are not tests.
+// sources reads the non-test Go files of a folder.
 func sources(root, folder string) ([]repo.File, error) {
 	entries, err := os.ReadDir(filepath.Join(root, folder))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -82,12 +81,12 @@ func sources(root, folder string) ([]repo.File, error) {
 	})
 }
 
-// builder compiles tests against instrumented sources. work is its folder.
+// builder compiles tests against instrumented sources. work is its output folder.
 type builder struct {
 	root, work string
 }
 
-// overlay writes the instrumented sources and the file that tells the Go tool to take them instead.
+// overlay writes the instrumented sources and the overlay file that makes the Go tool use them.
 func (b builder) overlay(all instrumented) error {
 	replace := map[string]string{}
 	for p, text := range all.sources {
@@ -109,7 +108,7 @@ func (b builder) overlay(all instrumented) error {
 
 func (b builder) overlayFile() string { return filepath.Join(b.work, "overlay.json") }
 
-// compile makes the test binary of a folder's package; "" if it has no tests or does not exist.
+// compile builds the test binary of a package and returns its path, or "" if the package has no tests or is missing.
 func (b builder) compile(folder string) (string, error) {
 	if _, err := os.Stat(filepath.Join(b.root, folder)); errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -129,7 +128,7 @@ func (b builder) compile(folder string) (string, error) {
 	return binary, nil
 }
 
-// digest tells one set of binaries from another.
+// digest identifies a set of test binaries and their flags.
 func digest(suites []suite) (string, error) {
 	sum := sha256.New()
 	for _, s := range suites {

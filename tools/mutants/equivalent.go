@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// equivalentFile lists the mutants that no test can kill, for they do the same as the source. A line is
+// equivalentFile lists the mutants that no test can kill because they behave like the source. A line has the form
 //
 //	core/keymeter/meter.go:(*meter).advance: boundary: `a < b`: the reason
 //
-// and stands for all mutants of that kind and text in the function. Lines that begin with # are comments.
+// and matches all mutants of that kind and text in the function. Lines that begin with # are comments.
 const equivalentFile = "tools/mutants/equivalent.txt"
 
 var equivalentLine = regexp.MustCompile("^(\\S+\\.go):(\\S+): (row|cancel|comparison|boundary): `(.+)`: (\\S.*)$")
@@ -52,7 +52,7 @@ func parseEquivalent(text string) (map[equivalent]bool, error) {
 	return list, nil
 }
 
-// without leaves out the mutants that are listed. An entry that no mutant fits is an error.
+// without removes the listed mutants. An entry that matches no mutant is an error.
 func without(mutants []mutant, list map[equivalent]bool) ([]mutant, error) {
 	used := map[equivalent]bool{}
 	var rest []mutant
@@ -66,7 +66,7 @@ func without(mutants []mutant, list map[equivalent]bool) ([]mutant, error) {
 	}
 	for e := range list {
 		if !used[e] {
-			return nil, fmt.Errorf("%s: no mutant is %s", equivalentFile, e)
+			return nil, fmt.Errorf("%s: no mutant matches %s", equivalentFile, e)
 		}
 	}
 	return rest, nil

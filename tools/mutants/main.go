@@ -1,13 +1,13 @@
-// Command mutants changes the sources of the exchange and its objects in one place at a time and counts the
-// changes that the tests notice. Mutants are: each row of the exchange's table deleted, each cancel skipped,
-// each comparison negated; beside these, each order comparison with its boundary moved (< for <=).
+// Command mutants changes the sources of the exchange and its objects in one place at a time and counts the changes
+// that the tests detect. The mutants: each row of the exchange's table deleted, each cancel skipped, each comparison
+// negated, and each order comparison with its boundary moved (< instead of <=).
 //
 //	mutants [-only FOLDER] [-kind KIND] [-sample N] [-resume] [-workers N] [-also FOLDERS] [-list]
 //
-// All mutants are compiled at once: the sources are replaced (go test -overlay) by ones with a switch at each
-// place, and an environment variable names the one that is on. A mutant is killed if a suite fails or does
-// not end in four times its time. Survivors are printed and written to build/mutants/survivors.txt. It exits
-// with 1 if fewer than 95 % are killed.
+// All mutants are compiled at once: the sources are replaced (go test -overlay) by sources with a switch at each
+// place, and an environment variable selects the active mutant. A mutant is killed if a suite fails, or runs four
+// times as long as without a mutant. Survivors are printed and written to build/mutants/survivors.txt. The exit status
+// is 1 if fewer than 95% are killed; moved boundaries do not count for this.
 package main
 
 import (
@@ -27,10 +27,10 @@ import (
 	"github.com/postern-ai/postern/tools/internal/repo"
 )
 
-// mutated are the packages whose sources are changed.
+// mutated are the packages to mutate.
 var mutated = []string{"core/exchange", "core/keymeter", "core/ledger"}
 
-// judges are the packages whose tests have to notice. Those that do not exist are left out.
+// judges are the packages whose tests must detect mutants. Packages without tests are skipped.
 var judges = []suite{
 	{folder: "core/keymeter"},
 	{folder: "core/ledger"},
@@ -40,7 +40,7 @@ var judges = []suite{
 	{folder: "core", flags: []string{"-test.skip=^(TestCoreImports|TestWasmMainIsThin|TestPlanesDoNotMix)$", "-rapid.checks=300", "-rapid.shrinktime=1ms"}},
 }
 
-// judges adds the folders that the options name.
+// judges returns the default judges and the folders of -also.
 func (o options) judges() []suite {
 	all := slices.Clone(judges)
 	for folder := range strings.SplitSeq(o.also, ",") {
@@ -51,7 +51,7 @@ func (o options) judges() []suite {
 	return all
 }
 
-// options are the command line's.
+// options are the command-line options.
 type options struct {
 	only    string
 	kind    string
@@ -64,13 +64,13 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.only, "only", "", "mutate only files whose path begins with this")
-	flag.StringVar(&o.kind, "kind", "", "only mutants of this kind: row, cancel, comparison or boundary")
-	flag.IntVar(&o.sample, "sample", 0, "only so many mutants, the same ones every time")
-	flag.BoolVar(&o.resume, "resume", false, "keep the verdicts of a run of the same code that was interrupted")
-	flag.IntVar(&o.workers, "workers", 2, "suites that run at the same time")
-	flag.BoolVar(&o.list, "list", false, "print the mutants and run nothing")
-	flag.StringVar(&o.also, "also", "", "folders, with commas between, whose tests judge too: host,control")
+	flag.StringVar(&o.only, "only", "", "mutate only files whose path begins with this `prefix`")
+	flag.StringVar(&o.kind, "kind", "", "test only mutants of this kind: row, cancel, comparison or boundary")
+	flag.IntVar(&o.sample, "sample", 0, "test only this many mutants, the same in every run")
+	flag.BoolVar(&o.resume, "resume", false, "keep the verdicts of an interrupted run on the same code")
+	flag.IntVar(&o.workers, "workers", 2, "number of suites to run in parallel")
+	flag.BoolVar(&o.list, "list", false, "print the mutants without testing them")
+	flag.StringVar(&o.also, "also", "", "comma-separated `folders` whose tests must also run: host,control")
 	flag.Parse()
 	root, err := repo.Root()
 	if err == nil {
@@ -82,7 +82,7 @@ func main() {
 	}
 }
 
-var errSurvivors = errors.New("too many mutants survive")
+var errSurvivors = errors.New("too many mutants survived")
 
 func run(root string, folders []string, judges []suite, o options, out io.Writer) error {
 	all, err := instrumentAll(root, folders)
@@ -97,7 +97,7 @@ func run(root string, folders []string, judges []suite, o options, out io.Writer
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%d mutants, besides %d that are known to be equivalent\n", len(mutants), len(all.mutants)-len(mutants))
+	fmt.Fprintf(out, "%d mutants; %d more behave like the source\n", len(mutants), len(all.mutants)-len(mutants))
 	mutants = o.choose(mutants)
 	if o.list {
 		for _, m := range mutants {
@@ -108,7 +108,7 @@ func run(root string, folders []string, judges []suite, o options, out io.Writer
 	return hunt(builder{root, filepath.Join(root, "build", "mutants")}, all, mutants, judges, o, out)
 }
 
-// hunt compiles everything, judges the mutants and reports the survivors.
+// hunt compiles the suites, judges the mutants and reports the survivors.
 func hunt(b builder, all instrumented, mutants []mutant, judges []suite, o options, out io.Writer) error {
 	suites, err := prepare(b, all, judges, out)
 	if err != nil {
@@ -128,7 +128,7 @@ func hunt(b builder, all instrumented, mutants []mutant, judges []suite, o optio
 	return err
 }
 
-// choose keeps the mutants that the options ask for, in order.
+// choose returns the mutants that the options select, in order of ID.
 func (o options) choose(mutants []mutant) []mutant {
 	chosen := slices.DeleteFunc(slices.Clone(mutants), func(m mutant) bool {
 		return !strings.HasPrefix(m.File, o.only) || o.kind != "" && m.Kind != kind(o.kind)
@@ -141,14 +141,14 @@ func (o options) choose(mutants []mutant) []mutant {
 	return chosen
 }
 
-// spread orders mutants without regard to where they are.
+// spread returns a hash that orders mutants independently of their place.
 func spread(m mutant) uint64 {
 	h := fnv.New64a()
 	io.WriteString(h, m.key())
 	return h.Sum64()
 }
 
-// prepare compiles the suites and runs each without a mutant.
+// prepare compiles the suites and runs each of them without a mutant.
 func prepare(b builder, all instrumented, judges []suite, out io.Writer) ([]suite, error) {
 	if err := os.RemoveAll(filepath.Join(b.work, "src")); err != nil {
 		return nil, err
@@ -172,16 +172,16 @@ func prepare(b builder, all instrumented, judges []suite, out io.Writer) ([]suit
 		if err := s.measure(b.root, filepath.Join(b.work, "trace")); err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(out, "%s passes in %s and meets %d mutants\n", s.folder, s.took.Round(10*time.Millisecond), len(s.reaches))
+		fmt.Fprintf(out, "%s passes in %s and reaches %d mutants\n", s.folder, s.took.Round(10*time.Millisecond), len(s.reaches))
 		suites = append(suites, s)
 	}
 	return suites, nil
 }
 
-// progressEvery is how many verdicts pass between two signs of life.
+// progressEvery is the number of verdicts between two progress lines.
 const progressEvery = 50
 
-// judgeChosen judges the mutants that have no verdict yet and gives back all verdicts.
+// judgeChosen judges the mutants without a verdict and returns all verdicts.
 func judgeChosen(b builder, suites []suite, mutants []mutant, o options, out io.Writer) (map[string]verdict, error) {
 	sum, err := digest(suites)
 	if err != nil {

@@ -19,7 +19,7 @@ const machine = `package exchange
 
 type row struct{ phase, event int; handler func(*exchange) }
 
-// A comparison in a constant or a length is none at run time.
+// Comparisons in constants and lengths do not happen at run time.
 const small = 1 < 2
 
 var table = [...]row{
@@ -52,7 +52,7 @@ func instrumentOne(t *testing.T, path, text string) ([]mutant, string) {
 	return m.mutants, string(out)
 }
 
-func TestMutantsOfAMachine(t *testing.T) {
+func TestMutantsOfMachine(t *testing.T) {
 	mutants, text := instrumentOne(t, "core/exchange/machine.go", machine)
 	var got []string
 	for _, m := range mutants {
@@ -85,7 +85,7 @@ func TestMutantsOfAMachine(t *testing.T) {
 	}
 }
 
-func TestOnlyTheExchangeCancels(t *testing.T) {
+func TestCancelMutantsOnlyInExchange(t *testing.T) {
 	mutants, _ := instrumentOne(t, "core/ledger/a.go", "package ledger\n\nvar table = []int{1}\n\nfunc f(x t) { x.cancel(1) }\n")
 	if len(mutants) != 0 {
 		t.Errorf("got %v", mutants)
@@ -110,7 +110,7 @@ func TestEquivalent(t *testing.T) {
 		t.Errorf("got %v, %v", rest, err)
 	}
 	if _, err := without(rest, list); err == nil {
-		t.Error("an entry that fits no mutant passes")
+		t.Error("an entry that matches no mutant passes")
 	}
 	if _, err := parseEquivalent("core/ledger/a.go:f: boundary: `a < 1`: "); err == nil {
 		t.Error("an entry without a reason passes")
@@ -131,7 +131,7 @@ func TestSample(t *testing.T) {
 	}
 }
 
-// fixture is a module with a package of each kind of mutant and tests that miss one of each.
+// fixture is a module with mutants of every kind and tests that miss one of each kind.
 var fixture = map[string]string{
 	"go.mod": "module example.com/fixture\n\ngo 1.26.0\n",
 	"core/exchange/machine.go": `package exchange
@@ -246,9 +246,9 @@ func TestRun(t *testing.T) {
 		"core/exchange/machine.go:10: row: {1, 2, (*Exchange).end}\n",
 		"core/exchange/machine.go:34: cancel: x.cancel(2)\n",
 		"core/ledger/ledger.go:3: boundary: amount <= budget\n",
-		"core/ledger/ledger.go:13: comparison: n == 1 (no test gets there)\n",
+		"core/ledger/ledger.go:13: comparison: n == 1 (not reached by any test)\n",
 		"row        2 of 3 killed", "cancel     1 of 2 killed", "comparison 4 of 5 killed", "boundary   1 of 2 killed",
-		"together   7 of 10 killed (70.0 %), wanted: 95 %\n",
+		"total      7 of 10 killed (70.0%), want 95%\n",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q", want)
@@ -273,7 +273,7 @@ func TestResults(t *testing.T) {
 	if err := kept.line(want); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := kept.file.WriteString(`{"mutant":"b",`); err != nil { // killed here
+	if _, err := kept.file.WriteString(`{"mutant":"b",`); err != nil { // as after an interrupt
 		t.Fatal(err)
 	}
 	kept.file.Close()
@@ -289,7 +289,7 @@ func TestResults(t *testing.T) {
 		t.Errorf("got %v, %v", known, err)
 	}
 	if known, err := readResults(name, "second"); err != nil || len(known) != 0 {
-		t.Errorf("verdicts of other tests are kept: %v, %v", known, err)
+		t.Errorf("verdicts of other binaries are kept: %v, %v", known, err)
 	}
 }
 
@@ -308,7 +308,7 @@ func TestReport(t *testing.T) {
 			verdicts[mutants[2*survivors].key()] = verdict{By: unreached}
 		}
 		if got := report(mutants, verdicts, &out); got != enough {
-			t.Errorf("%d of 20 survive: enough is %t\n%s", survivors, got, out.String())
+			t.Errorf("%d of 20 survive: report returned %t\n%s", survivors, got, out.String())
 		}
 	}
 }
@@ -322,7 +322,7 @@ func TestFailsWithoutAMutant(t *testing.T) {
 	}
 }
 
-// script is a suite that is a shell script.
+// script returns a suite whose binary is a shell script.
 func script(t *testing.T, text string, timeout time.Duration) suite {
 	t.Helper()
 	root := repotest.New(t, map[string]string{"suite": "#!/bin/sh\n" + text})
@@ -339,10 +339,10 @@ func TestTry(t *testing.T) {
 		timeout time.Duration
 		want    end
 	}{
-		"passes":                  {"exit 0\n", time.Hour, passed},
-		"fails":                   {"exit 1\n", time.Hour, failed},
-		"does not end":            {"exec sleep 1000\n", 200 * time.Millisecond, timedOut},
-		"goes on after a failure": {"echo '    --- FAIL: TestX (0.00s)'\nexec sleep 1000\n", time.Hour, failed},
+		"passes":                    {"exit 0\n", time.Hour, passed},
+		"fails":                     {"exit 1\n", time.Hour, failed},
+		"does not end":              {"exec sleep 1000\n", 200 * time.Millisecond, timedOut},
+		"continues after a failure": {"echo '    --- FAIL: TestX (0.00s)'\nexec sleep 1000\n", time.Hour, failed},
 	} {
 		s := script(t, c.text, c.timeout)
 		if got, err := s.try(t.TempDir(), mutant{ID: 1}); err != nil || got != c.want {
@@ -364,8 +364,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestFailureOfASubtest: one parallel subtest fails and another never ends.
-func TestFailureOfASubtest(t *testing.T) {
+// TestFailureOfSubtest checks a failing parallel subtest beside a subtest that never ends.
+func TestFailureOfSubtest(t *testing.T) {
 	root := repotest.New(t, map[string]string{
 		"go.mod": fixture["go.mod"],
 		"core/slow/slow_test.go": `package slow

@@ -13,38 +13,38 @@ import (
 	"github.com/postern-ai/postern/tools/internal/repo"
 )
 
-// kind says how a mutant differs from the source.
+// kind is the way a mutant differs from the source.
 type kind string
 
 const (
 	rowDeleted  kind = "row"        // a row of the exchange's table is missing
 	cancelGone  kind = "cancel"     // a statement that cancels an outstanding action is skipped
-	negated     kind = "comparison" // a comparison says the opposite
-	offBoundary kind = "boundary"   // < is <=, and so on
+	negated     kind = "comparison" // a comparison is negated
+	offBoundary kind = "boundary"   // < becomes <=, and so on
 )
 
 var kinds = []kind{rowDeleted, cancelGone, negated, offBoundary}
 
-// mutant is one change of the source. Its ID is what its switch in the instrumented source compares with the
-// active one; IDs begin at 1.
+// mutant is one change of the source. Its switch in the instrumented source compares its ID with the active ID. IDs
+// begin at 1.
 type mutant struct {
 	ID       int
 	Kind     kind
 	File     string
 	Line     int
 	Function string
-	Text     string // the row, statement or comparison, as it is in the source
-	nth      int    // which of the equal ones in the function
+	Text     string // the row, statement or comparison in the source, with single spaces
+	nth      int    // number among equal mutants of the function, from 1
 }
 
-// key names the mutant independently of line numbers.
+// key identifies the mutant independently of line numbers.
 func (m mutant) key() string {
 	return fmt.Sprintf("%s:%s: %s: `%s` #%d", m.File, m.Function, m.Kind, m.Text, m.nth)
 }
 
 func (m mutant) String() string { return fmt.Sprintf("%s:%d: %s: %s", m.File, m.Line, m.Kind, m.Text) }
 
-// tableName is the variable that holds the exchange's table; tableFolder is where it is.
+// tableName is the variable with the exchange's table, in package tableFolder.
 const (
 	tableName   = "table"
 	tableFolder = "core/exchange"
@@ -62,7 +62,7 @@ type mutator struct {
 	seen    map[string]int
 }
 
-// file is the file that is being instrumented.
+// file is the state of instrumenting one file.
 type file struct {
 	*mutator
 	path     string
@@ -72,7 +72,7 @@ type file struct {
 	edits    []edit
 }
 
-// instrument gives back the file with a switch at each place that is to be mutated. Lines keep their numbers.
+// instrument returns the file with a switch for each mutant. Line numbers do not change.
 func (m *mutator) instrument(source repo.File) ([]byte, error) {
 	f := file{mutator: m, path: source.Path, text: source.Text, tokens: token.NewFileSet()}
 	parsed, err := parser.ParseFile(f.tokens, source.Path, source.Text, parser.SkipObjectResolution)
@@ -113,7 +113,7 @@ func (f *file) visit(n ast.Node) bool {
 	case *ast.GenDecl:
 		return n.Tok != token.CONST
 	case *ast.ArrayType:
-		return false // its length is a constant
+		return false // array lengths are constants
 	case *ast.BinaryExpr:
 		f.comparison(n)
 	case *ast.BlockStmt:
@@ -124,7 +124,7 @@ func (f *file) visit(n ast.Node) bool {
 	return true
 }
 
-// rows makes each element of the table a mutant: the array becomes a slice that leaves out the active one.
+// rows adds a mutant for each element of the table: the array becomes a slice without the active mutant's element.
 func (f *file) rows(value ast.Expr) {
 	literal, ok := value.(*ast.CompositeLit)
 	if !ok {
@@ -150,7 +150,7 @@ func isKeyed(e ast.Expr) bool {
 	return keyed
 }
 
-// cancels makes each cancel of the exchange among a block's statements a mutant.
+// cancels adds a mutant for each statement of a block that cancels an action. It applies only to tableFolder.
 func (f *file) cancels(list []ast.Stmt) {
 	if path.Dir(f.path) != tableFolder {
 		return
@@ -168,8 +168,8 @@ func (f *file) cancels(list []ast.Stmt) {
 	}
 }
 
-// isCancel says whether a call cancels an action: x.cancel(…), x.drop…(…), or any with abi.ActionCancel in
-// its arguments.
+// isCancel reports whether a call cancels an action: x.cancel…(…), x.drop…(…), or a call with abi.ActionCancel in its
+// arguments.
 func isCancel(call *ast.CallExpr) bool {
 	method, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
@@ -189,7 +189,7 @@ func isCancel(call *ast.CallExpr) bool {
 	return found
 }
 
-// orders are the switches of the order comparisons.
+// orders are the switch functions of the order comparisons.
 var orders = map[token.Token]string{
 	token.LSS: "mutantLess", token.LEQ: "mutantAtMost", token.GTR: "mutantMore", token.GEQ: "mutantAtLeast",
 }
@@ -211,7 +211,7 @@ func (f *file) comparison(n *ast.BinaryExpr) {
 	f.insert(n.End(), ")")
 }
 
-// add notes a mutant at a node and gives back its ID.
+// add records a mutant at a node and returns its ID.
 func (f *file) add(k kind, n ast.Node) int {
 	text := strings.Join(strings.Fields(string(f.text[f.offset(n.Pos()):f.offset(n.End())])), " ")
 	m := mutant{len(f.mutants) + 1, k, f.path, f.tokens.Position(n.Pos()).Line, f.function, text, 0}
@@ -235,8 +235,8 @@ func (f *file) replace(from, to token.Pos, text string) {
 	f.edits = append(f.edits, edit{f.offset(from), f.offset(to) - f.offset(from), text})
 }
 
-// apply makes the edits. Of those at one offset the one that was noted first comes first, so the calls around
-// a comparison open before those inside it; what closes them is ")" in any order.
+// apply makes the edits. Edits at the same offset keep their order, so the call around a comparison opens before the
+// calls inside it. Their closing edits are all ")", so their order does not matter.
 func (f *file) apply() []byte {
 	slices.SortStableFunc(f.edits, func(a, b edit) int { return a.at - b.at })
 	var out bytes.Buffer

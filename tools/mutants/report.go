@@ -5,21 +5,21 @@ import (
 	"io"
 )
 
-// wantedPercent is how many of the mutants the tests must kill. Moved boundaries are reported beside it.
+// wantedPercent is the percentage of mutants that the tests must kill. Moved boundaries are reported but not counted.
 const wantedPercent = 95
 
 // tally counts the mutants of a kind.
 type tally struct{ killed, timedOut, total int }
 
 func (t tally) String() string {
-	text := fmt.Sprintf("%d of %d killed (%.1f %%)", t.killed, t.total, 100*float64(t.killed)/float64(max(t.total, 1)))
+	text := fmt.Sprintf("%d of %d killed (%.1f%%)", t.killed, t.total, 100*float64(t.killed)/float64(max(t.total, 1)))
 	if t.timedOut > 0 {
-		text += fmt.Sprintf(", %d of them by a suite that did not end", t.timedOut)
+		text += fmt.Sprintf(", %d of them by a timeout", t.timedOut)
 	}
 	return text
 }
 
-// report writes the survivors and the counts, and says whether enough mutants were killed.
+// report writes the survivors and the counts, and reports whether enough mutants were killed.
 func report(mutants []mutant, verdicts map[string]verdict, out io.Writer) bool {
 	counts := map[kind]tally{}
 	for _, m := range mutants {
@@ -36,7 +36,7 @@ func report(mutants []mutant, verdicts map[string]verdict, out io.Writer) bool {
 				t.timedOut++
 			}
 		case v.By == unreached:
-			fmt.Fprintf(out, "%s (no test gets there)\n", m)
+			fmt.Fprintf(out, "%s (not reached by any test)\n", m)
 		default:
 			fmt.Fprintln(out, m)
 		}
@@ -55,6 +55,6 @@ func report(mutants []mutant, verdicts map[string]verdict, out io.Writer) bool {
 			all.total += t.total
 		}
 	}
-	fmt.Fprintf(out, "%-10s %s, wanted: %d %%\n", "together", all, wantedPercent)
+	fmt.Fprintf(out, "%-10s %s, want %d%%\n", "total", all, wantedPercent)
 	return 100*all.killed >= wantedPercent*all.total
 }

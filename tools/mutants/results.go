@@ -8,7 +8,7 @@ import (
 	"os"
 )
 
-// results is a file of verdicts, a line each, after a line with the digest of the binaries that gave them.
+// results is a file with one verdict per line, after a line with the digest of the test binaries.
 type results struct {
 	file *os.File
 }
@@ -17,8 +17,8 @@ type header struct {
 	Digest string `json:"digest"`
 }
 
-// openResults opens the file. With resume it gives back the verdicts that the same binaries gave before; of
-// other binaries, or without it, the file begins anew.
+// openResults opens the file. With resume it returns the earlier verdicts of the same binaries. Otherwise, or for other
+// binaries, it clears the file.
 func openResults(name, digest string, resume bool) (results, map[string]verdict, error) {
 	known := map[string]verdict{}
 	if resume {
@@ -39,11 +39,11 @@ func openResults(name, digest string, resume bool) (results, map[string]verdict,
 	if len(known) == 0 {
 		return r, known, r.line(header{digest})
 	}
-	_, err = file.WriteString("\n") // after a line that is not whole
+	_, err = file.WriteString("\n") // ends a partial line
 	return r, known, err
 }
 
-// readResults reads the verdicts. A line that is not whole, as a killed run leaves it, is none.
+// readResults reads the verdicts. It ignores partial lines, which an interrupted run leaves.
 func readResults(name, digest string) (map[string]verdict, error) {
 	known := map[string]verdict{}
 	text, err := os.ReadFile(name)

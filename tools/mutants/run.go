@@ -16,24 +16,24 @@ import (
 	"time"
 )
 
-// suite is a package's compiled tests.
+// suite is the compiled tests of a package.
 type suite struct {
 	folder  string
 	flags   []string
 	binary  string
-	took    time.Duration // without a mutant
-	timeout time.Duration // of a run with a mutant
-	reaches map[int]bool  // the mutants whose switch it meets; others it cannot kill
+	took    time.Duration // duration without a mutant
+	timeout time.Duration // for a run with a mutant
+	reaches map[int]bool  // IDs of the mutants that it executes; it cannot kill others
 }
 
 const (
 	leastTimeout  = 10 * time.Second
-	timeoutFactor = 4 // times what the suite takes without a mutant
+	timeoutFactor = 4 // times the suite's duration without a mutant
 	memoryKiB     = 6 << 20
 )
 
-// start runs the tests until they end, one fails or ctx is done. A mutant may allocate without end: memory is
-// limited. In the form for test2json a subtest's failure is printed at once, not after its parent's end.
+// start runs the tests until they end, one fails or ctx is done. Memory is limited because a mutant may allocate
+// without bound. With -test.v=test2json, a subtest's failure is printed immediately instead of after its parent ends.
 func (s *suite) start(ctx context.Context, root string, environment ...string) (*watch, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -48,7 +48,7 @@ func (s *suite) start(ctx context.Context, root string, environment ...string) (
 	return out, command.Run()
 }
 
-// measure runs the tests without a mutant, which must pass, and notes which switches they meet.
+// measure runs the tests without a mutant and records their duration and the mutants that they reach. They must pass.
 func (s *suite) measure(root, traceFile string) error {
 	if err := os.RemoveAll(traceFile); err != nil {
 		return err
@@ -74,7 +74,7 @@ func (s *suite) measure(root, traceFile string) error {
 	return nil
 }
 
-// end is how a suite came to its end.
+// end is the result of a suite's run.
 type end int
 
 const (
@@ -102,19 +102,19 @@ func (s *suite) try(root string, m mutant) (end, error) {
 	return passed, err
 }
 
-// unreached is the verdict on a mutant that no test meets.
+// unreached is the verdict on a mutant that no test reaches.
 const unreached = "unreached"
 
-// verdict is what became of a mutant: By is the suite that killed it, "" or unreached if it survives.
+// verdict is the result for a mutant. By is the suite that killed it, or "" or unreached if it survived.
 type verdict struct {
 	Key      string `json:"mutant"`
 	By       string `json:"by"`
-	TimedOut bool   `json:"timedOut,omitempty"` // the suite did not end
+	TimedOut bool   `json:"timedOut,omitempty"` // killed by the suite's timeout
 }
 
 func (v verdict) killed() bool { return v.By != "" && v.By != unreached }
 
-// judge runs the suites that meet a mutant until one kills it: its own package's first, then the fastest.
+// judge runs the suites that reach a mutant until one kills it, in the order of inOrder.
 func judge(root string, suites []suite, m mutant) (verdict, error) {
 	v := verdict{m.key(), unreached, false}
 	for _, s := range inOrder(suites, path.Dir(m.File)) {
@@ -133,7 +133,7 @@ func judge(root string, suites []suite, m mutant) (verdict, error) {
 	return v, nil
 }
 
-// inOrder puts a package's own tests first, then the fastest ones.
+// inOrder sorts suites: the mutated package's own suite first, then by duration.
 func inOrder(suites []suite, own string) []suite {
 	sorted := slices.Clone(suites)
 	slices.SortStableFunc(sorted, func(a, b suite) int { return cmp.Compare(a.took, b.took) })
@@ -148,7 +148,7 @@ func others(s suite, own string) int {
 	return 1
 }
 
-// judgeAll judges mutants on some workers. Each verdict is passed to done, one at a time.
+// judgeAll judges mutants in parallel. It passes the verdicts to done, one at a time.
 func judgeAll(root string, suites []suite, mutants []mutant, workers int, done func(verdict) error) error {
 	work := make(chan mutant)
 	var lock sync.Mutex

@@ -2,15 +2,15 @@ package main
 
 import "bytes"
 
-// watch keeps the end of a suite's output and calls failed once a test has failed: the other tests need not
-// be waited for (-test.failfast lets parallel ones go on).
+// watch keeps the tail of a suite's output and calls failed at the first failed test, because -test.failfast lets other
+// parallel tests continue.
 type watch struct {
 	failed func()
 	seen   bool
 	tail   []byte
 }
 
-// tailBytes of the output are kept, for the report of a suite that fails without a mutant.
+// tailBytes is the length of the kept output, for the report of a suite that fails without a mutant.
 const tailBytes = 8 << 10
 
 var failMark = []byte("--- FAIL:")

@@ -12,7 +12,7 @@ import (
 	"github.com/postern-ai/postern/tools/internal/repo"
 )
 
-// place is a part of a file with its number of lines.
+// place is a part of a file: its first line, its name and its number of lines.
 type place struct {
 	path  string
 	line  int
@@ -24,8 +24,8 @@ func (p place) String() string {
 	return fmt.Sprintf("%s:%d: %s, %d lines", p.path, p.line, p.name, p.lines)
 }
 
-// functions lists a Go file's functions: its declarations, and the literals outside of them. A literal
-// inside a declaration is part of that.
+// functions lists the functions of a Go file: declarations, and function literals outside them. A literal inside a
+// declaration is a part of it.
 func functions(f repo.File) ([]place, error) {
 	files := token.NewFileSet()
 	parsed, err := parser.ParseFile(files, f.Path, f.Text, parser.SkipObjectResolution)
@@ -50,19 +50,19 @@ func functions(f repo.File) ([]place, error) {
 	return found, nil
 }
 
-// wholeFile is the place that a file as a whole takes.
+// wholeFile returns the place of an entire file.
 func wholeFile(f repo.File) place {
 	return place{f.Path, 1, "file", bytes.Count(f.Text, []byte("\n"))}
 }
 
-// longestFirst orders by length; equal ones by path and line.
+// longestFirst sorts by decreasing length, then by path and line.
 func longestFirst(all []place) {
 	slices.SortFunc(all, func(a, b place) int {
 		return cmp.Or(-cmp.Compare(a.lines, b.lines), cmp.Compare(a.path, b.path), cmp.Compare(a.line, b.line))
 	})
 }
 
-// over keeps what is longer than limit lines, of places in order of length.
+// over returns the places longer than limit lines. sorted must be in the order of longestFirst.
 func over(sorted []place, limit int) []place {
 	n := 0
 	for n < len(sorted) && sorted[n].lines > limit {
@@ -71,7 +71,7 @@ func over(sorted []place, limit int) []place {
 	return sorted[:n]
 }
 
-// percentile90 is the length that at least nine tenths of the places do not exceed (nearest rank).
+// percentile90 returns the 90th percentile of the lengths (nearest rank). sorted must be in the order of longestFirst.
 func percentile90(sorted []place) int {
 	if len(sorted) == 0 {
 		return 0

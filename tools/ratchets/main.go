@@ -1,15 +1,14 @@
-// Command ratchets measures the sources and compares the numbers with those in tools/ratchets.json, which
-// only get smaller:
+// Command ratchets measures the sources and compares the numbers with tools/ratchets.json, whose numbers may only
+// decrease:
 //
-//	ratchets                  fails if a number is not the one in the file
-//	ratchets -tighten         writes the numbers that got smaller; fails if one got larger
-//	ratchets -loosen NAME=WHY also writes the number of that name, larger than it was, with the reason
+//	ratchets                     fails if a number is larger than in the file
+//	ratchets -tighten            writes smaller numbers to the file; fails if a number is larger
+//	ratchets -loosen NAME=REASON also writes the larger number NAME, with the reason
 //
-// The functions counted as long have over 40 lines (tests: 80); repeated lines are copies of at least 6
-// lines in a row.
+// Long functions have more than 40 lines (tests: 80). Repeated lines are copies of at least 6 consecutive lines.
 //
-// The largest state of an exchange is not measured here, for that takes a run: the tests of core/explore hold
-// it below a constant, which is lowered by hand.
+// The largest state of an exchange is not measured here because that needs a run: the tests of core/explore limit it by
+// a constant, which is lowered by hand.
 package main
 
 import (
@@ -26,8 +25,8 @@ import (
 	"github.com/postern-ai/postern/tools/internal/repo"
 )
 
-// ratchet is a measure's entry in the file. Reason says why the value was allowed to grow the last time; it
-// goes when the value shrinks. Files is what each file adds to a sum, to tell who is to blame when it grows.
+// ratchet is a measure's entry in the file. Reason explains the last increase and is removed when the value shrinks.
+// Files has each file's contribution to a sum, to find the cause of an increase.
 type ratchet struct {
 	Value  int            `json:"value"`
 	Reason string         `json:"reason,omitempty"`
@@ -40,8 +39,8 @@ const (
 )
 
 func main() {
-	tighten := flag.Bool("tighten", false, "write the numbers that got smaller")
-	loosen := flag.String("loosen", "", "NAME=WHY: also write this larger number, with the reason")
+	tighten := flag.Bool("tighten", false, "write smaller numbers to the file")
+	loosen := flag.String("loosen", "", "`NAME=REASON`: also write the larger number NAME, with the reason")
 	flag.Parse()
 	root, err := repo.Root()
 	if err == nil {
@@ -67,37 +66,37 @@ func run(root string, write bool, loosen string, out io.Writer) error {
 		return err
 	}
 	file := filepath.Join(root, ratchetsFile)
-	held, err := load(file)
+	stored, err := load(file)
 	if err != nil {
 		return err
 	}
 	if !write {
-		return check(held, measures, out)
+		return check(stored, measures, out)
 	}
-	return errors.Join(update(held, measures, loosen, out), save(file, held))
+	return errors.Join(update(stored, measures, loosen, out), save(file, stored))
 }
 
-// check compares the measures with what is held, and prints every difference with the places behind it.
-func check(held map[string]ratchet, measures []measure, out io.Writer) error {
-	differences := len(unknown(held, measures))
+// check compares the measures with the file, and prints every difference with the places that cause it.
+func check(stored map[string]ratchet, measures []measure, out io.Writer) error {
+	differences := len(unknown(stored, measures))
 	for _, m := range measures {
-		limit, ok := held[m.name]
+		limit, ok := stored[m.name]
 		switch {
 		case !ok:
-			fmt.Fprintf(out, "%s is %d and not in %s: run make ratchets\n", m.name, m.value, ratchetsFile)
+			fmt.Fprintf(out, "%s is %d, but %s has no entry: run make ratchets\n", m.name, m.value, ratchetsFile)
 		case m.value > limit.Value:
 			blame(m, limit, out)
 		case m.value < limit.Value:
-			// No failure: two changes that each hold the number may better it together.
-			fmt.Fprintf(out, "%s got better: %d, it was %d. Tighten %s: run make ratchets\n", m.name, m.value, limit.Value, ratchetsFile)
+			// Not a failure: two changes that each keep the number may improve it together.
+			fmt.Fprintf(out, "%s improved: %d, was %d. Update %s: run make ratchets\n", m.name, m.value, limit.Value, ratchetsFile)
 			continue
 		default:
 			continue
 		}
 		differences++
 	}
-	for _, name := range unknown(held, measures) {
-		fmt.Fprintf(out, "%s is in %s and not measured: run make ratchets\n", name, ratchetsFile)
+	for _, name := range unknown(stored, measures) {
+		fmt.Fprintf(out, "%s is in %s, but is not measured: run make ratchets\n", name, ratchetsFile)
 	}
 	if differences > 0 {
 		return fmt.Errorf("%d numbers differ from %s", differences, ratchetsFile)
@@ -105,10 +104,10 @@ func check(held map[string]ratchet, measures []measure, out io.Writer) error {
 	return nil
 }
 
-// blame names a number that grew, and the places that it is about.
-func blame(m measure, held ratchet, out io.Writer) {
-	fmt.Fprintf(out, "%s got worse: %d, it was %d\n", m.name, m.value, held.Value)
-	places := m.worse(held)
+// blame prints a number that increased, and the places that cause it.
+func blame(m measure, stored ratchet, out io.Writer) {
+	fmt.Fprintf(out, "%s got worse: %d, was %d\n", m.name, m.value, stored.Value)
+	places := m.worse(stored)
 	for i, p := range places {
 		if i == placesShown {
 			fmt.Fprintf(out, "  and %d more\n", len(places)-i)
@@ -118,45 +117,45 @@ func blame(m measure, held ratchet, out io.Writer) {
 	}
 }
 
-// update puts measures in the place of larger ones; one measure in that of a smaller one, with a reason.
-func update(held map[string]ratchet, measures []measure, loosen string, out io.Writer) error {
+// update replaces entries with smaller measures, and the entry named by loosen with a larger one.
+func update(stored map[string]ratchet, measures []measure, loosen string, out io.Writer) error {
 	name, reason, _ := strings.Cut(loosen, "=")
 	reason = strings.TrimSpace(reason)
 	if loosen != "" && reason == "" {
-		return fmt.Errorf("-loosen %s: the reason is missing", name)
+		return fmt.Errorf("-loosen %s: missing reason", name)
 	}
 	worse, used := 0, loosen == ""
 	for _, m := range measures {
-		limit, ok := held[m.name]
+		limit, ok := stored[m.name]
 		switch {
 		case !ok || m.value < limit.Value:
-			held[m.name] = ratchet{m.value, "", m.files}
+			stored[m.name] = ratchet{m.value, "", m.files}
 		case m.value > limit.Value && m.name == name:
-			held[m.name] = ratchet{m.value, reason, m.files}
+			stored[m.name] = ratchet{m.value, reason, m.files}
 			used = true
 		case m.value > limit.Value:
 			blame(m, limit, out)
 			worse++
 		default:
-			held[m.name] = ratchet{m.value, limit.Reason, m.files}
+			stored[m.name] = ratchet{m.value, limit.Reason, m.files}
 		}
 	}
-	for _, gone := range unknown(held, measures) {
-		delete(held, gone)
+	for _, gone := range unknown(stored, measures) {
+		delete(stored, gone)
 	}
 	if worse > 0 {
-		return fmt.Errorf("%d numbers got worse, and ratchets only tighten", worse)
+		return fmt.Errorf("%d numbers got worse", worse)
 	}
 	if !used {
-		return fmt.Errorf("-loosen %s: no number of that name got worse", name)
+		return fmt.Errorf("-loosen %s: this number did not get worse", name)
 	}
 	return nil
 }
 
-// unknown names the entries that nothing measures any more.
-func unknown(held map[string]ratchet, measures []measure) []string {
+// unknown returns the names of entries without a measure.
+func unknown(stored map[string]ratchet, measures []measure) []string {
 	var names []string
-	for name := range held {
+	for name := range stored {
 		if !measured(measures, name) {
 			names = append(names, name)
 		}
@@ -182,15 +181,15 @@ func load(file string) (map[string]ratchet, error) {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
-	var held map[string]ratchet
-	if err := decoder.Decode(&held); err != nil {
+	var stored map[string]ratchet
+	if err := decoder.Decode(&stored); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return held, nil
+	return stored, nil
 }
 
-func save(file string, held map[string]ratchet) error {
-	text, err := json.MarshalIndent(held, "", "  ")
+func save(file string, stored map[string]ratchet) error {
+	text, err := json.MarshalIndent(stored, "", "  ")
 	if err != nil {
 		return err
 	}

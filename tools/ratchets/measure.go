@@ -9,25 +9,25 @@ import (
 )
 
 const (
-	longCode = 40 // lines of a function that no longer fits on a screen
-	longTest = 80 // the same for tests, which are sequences more often
+	longCode = 40 // maximum lines of a function, about a screen
+	longTest = 80 // the same for tests, which are often long sequences
 )
 
-// measure is one number that must not grow, and the places that it is about, the longest first.
+// measure is a number that must not increase, with the places that it measures, longest first.
 type measure struct {
 	name   string
 	value  int
 	places []place
-	files  map[string]int // of a sum: what each file adds; nil if the number is a length
+	files  map[string]int // each file's contribution to a sum; nil if the number is a length
 }
 
-// worse lists the places to blame if the number is larger than the one that is held: what is longer, or what
-// is in files that add more than they did.
-func (m measure) worse(held ratchet) []place {
+// worse returns the places that cause an increase: places longer than the old number, or places in files whose
+// contribution increased.
+func (m measure) worse(stored ratchet) []place {
 	if m.files == nil {
-		return over(m.places, held.Value)
+		return over(m.places, stored.Value)
 	}
-	return slices.DeleteFunc(slices.Clone(m.places), func(p place) bool { return m.files[p.path] <= held.Files[p.path] })
+	return slices.DeleteFunc(slices.Clone(m.places), func(p place) bool { return m.files[p.path] <= stored.Files[p.path] })
 }
 
 // measureAll measures the sources.
@@ -85,7 +85,7 @@ func length(name string, value int, places []place) measure {
 	return measure{name, value, places, nil}
 }
 
-// total sums up what the places weigh.
+// total sums the weights of the places.
 func total(name string, places []place, weight func(place) int) measure {
 	m := measure{name, 0, places, map[string]int{}}
 	for _, p := range places {
@@ -95,7 +95,7 @@ func total(name string, places []place, weight func(place) int) measure {
 	return m
 }
 
-// isSource says whether a file is measured: Go, TypeScript and JavaScript that people write.
+// isSource reports whether a file is measured: handwritten Go, TypeScript and JavaScript.
 func isSource(file string) bool {
 	switch path.Ext(file) {
 	case ".go", ".ts", ".js", ".mjs":
@@ -104,7 +104,7 @@ func isSource(file string) bool {
 	return false
 }
 
-// testFolders hold nothing that is shipped.
+// testFolders contain only code that is not shipped.
 var testFolders = []string{"bench/", "conformance/", "internal/", "test/", "worker/gateway/test/", "control/web/test/"}
 
 func isTest(file string) bool {

@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/tools/internal/repotest"
 )
 
-// goFunction is a function of so many lines, all of them different.
+// goFunction returns a function with the given number of distinct lines.
 func goFunction(name string, lines int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "func %s() {\n", name)
@@ -21,7 +21,7 @@ func goFunction(name string, lines int) string {
 	return b.String() + "}\n"
 }
 
-// checkout is a repository with some files; run runs the command in it and gives back what it prints.
+// checkout is a repository for tests. run runs the command in it and returns its output.
 type checkout struct {
 	t    *testing.T
 	root string
@@ -52,7 +52,7 @@ func (c checkout) mustTighten() {
 	}
 }
 
-func (c checkout) held() string {
+func (c checkout) stored() string {
 	c.t.Helper()
 	text, err := os.ReadFile(filepath.Join(c.root, ratchetsFile))
 	if err != nil {
@@ -130,11 +130,11 @@ func TestRepeats(t *testing.T) {
 			[]repo.File{ts("a.ts", sixLines), ts("b.ts", strings.TrimPrefix(sixLines, "first(1)\n"))}, "[]",
 		},
 		"in one file": {[]repo.File{ts("a.ts", sixLines+"between()\n"+sixLines)}, "[a.ts:8: copy of a.ts, 6 lines]"},
-		"a longer run is one": {
+		"a longer run counts once": {
 			[]repo.File{ts("a.ts", sixLines+"seventh()\neighth()\n"), ts("b.ts", sixLines+"seventh()\neighth()\n")},
 			"[b.ts:1: copy of a.ts, 8 lines]",
 		},
-		"what counts for nothing": {
+		"ignored lines": {
 			[]repo.File{ts("a.ts", sixLines), ts("b.ts", "first(1)\n\n  second(2)\n}\n// why\nthird(3)\n/* more\n why */\nfourth(4)\nfifth(5)\nsixth(6)\n")},
 			"[b.ts:1: copy of a.ts, 6 lines]",
 		},
@@ -169,34 +169,34 @@ func TestUnchanged(t *testing.T) {
 func TestWorse(t *testing.T) {
 	c := newCheckout(t, map[string]string{"a.go": "package a\n" + goFunction("F", 10)})
 	c.mustTighten()
-	before := c.held()
+	before := c.stored()
 	c.write("b.go", "package a\n\n"+goFunction("G", 50))
 	out, err := c.run(false, "")
 	if err == nil {
 		t.Fatal("a longer function passes")
 	}
 	for _, want := range []string{
-		"code.longestFunctionLines got worse: 50, it was 10", "  b.go:3: G, 50 lines\n", "code.longFunctions got worse: 1, it was 0",
+		"code.longestFunctionLines got worse: 50, was 10", "  b.go:3: G, 50 lines\n", "code.longFunctions got worse: 1, was 0",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("no %q in\n%s", want, out)
 		}
 	}
 	if strings.Contains(out, "a.go") {
-		t.Errorf("the wrong place is blamed:\n%s", out)
+		t.Errorf("the output names the wrong place:\n%s", out)
 	}
-	if out, err := c.run(true, ""); err == nil || c.held() != before {
+	if out, err := c.run(true, ""); err == nil || c.stored() != before {
 		t.Errorf("make ratchets loosens: %v\n%s", err, out)
 	}
 }
 
-// TestBlame: of a sum, only files that add more than they did are named.
+// TestBlame checks that for a sum only files with an increased contribution are named.
 func TestBlame(t *testing.T) {
 	c := newCheckout(t, map[string]string{"a.go": "package a\n" + goFunction("F", 60)})
 	c.mustTighten()
 	c.write("b.go", "package a\n\n"+goFunction("G", 50))
 	out, err := c.run(false, "")
-	if err == nil || !strings.Contains(out, "code.longFunctions got worse: 2, it was 1\n  b.go:3: G, 50 lines\n") || strings.Contains(out, "a.go") {
+	if err == nil || !strings.Contains(out, "code.longFunctions got worse: 2, was 1\n  b.go:3: G, 50 lines\n") || strings.Contains(out, "a.go") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -206,7 +206,7 @@ func TestBetter(t *testing.T) {
 	c.mustTighten()
 	c.write("a.go", "package a\n"+goFunction("F", 9))
 	out, err := c.run(false, "")
-	if err != nil || !strings.Contains(out, "code.longestFunctionLines got better: 9, it was 10. Tighten tools/ratchets.json: run make ratchets") {
+	if err != nil || !strings.Contains(out, "code.longestFunctionLines improved: 9, was 10. Update tools/ratchets.json: run make ratchets") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	c.mustTighten()
@@ -218,26 +218,26 @@ func TestBetter(t *testing.T) {
 func TestLoosen(t *testing.T) {
 	c := newCheckout(t, map[string]string{"a.go": "package a\n" + goFunction("F", 10)})
 	c.mustTighten()
-	before := c.held()
+	before := c.stored()
 	c.write("a.go", "package a\n"+goFunction("F", 10)+"\n")
 	for _, loosen := range []string{"code.longestFileLines=", "code.longestFileLines", "code.longFunctions=because", "=because"} {
-		if out, err := c.run(true, loosen); err == nil || c.held() != before {
+		if out, err := c.run(true, loosen); err == nil || c.stored() != before {
 			t.Errorf("%q loosens: %v\n%s", loosen, err, out)
 		}
 	}
 	if out, err := c.run(true, "code.longestFileLines=a blank line"); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if !strings.Contains(c.held(), `"reason": "a blank line"`) {
-		t.Errorf("no reason in\n%s", c.held())
+	if !strings.Contains(c.stored(), `"reason": "a blank line"`) {
+		t.Errorf("missing reason in\n%s", c.stored())
 	}
 	if out, err := c.run(false, ""); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 	c.write("a.go", "package a\n"+goFunction("F", 10))
 	c.mustTighten()
-	if c.held() != before {
-		t.Errorf("the reason outlives its number:\n%s", c.held())
+	if c.stored() != before {
+		t.Errorf("the reason outlives its number:\n%s", c.stored())
 	}
 }
 
@@ -246,7 +246,7 @@ func TestLoosenOneOfTwo(t *testing.T) {
 	c.mustTighten()
 	c.write("a.go", "package a\n\n"+goFunction("F", 11))
 	out, err := c.run(true, "code.longestFileLines=a blank line")
-	if err == nil || !strings.Contains(out, "code.longestFunctionLines got worse: 11, it was 10") || strings.Contains(out, "longestFile") {
+	if err == nil || !strings.Contains(out, "code.longestFunctionLines got worse: 11, was 10") || strings.Contains(out, "longestFile") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

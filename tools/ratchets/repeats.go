@@ -9,26 +9,25 @@ import (
 )
 
 const (
-	runLines       = 6 // equal lines in a row that make a repetition
-	trivialLetters = 4 // letters and digits that a line has at least to count: neither `}` nor `i++` does
+	runLines       = 6 // minimum number of consecutive equal lines
+	trivialLetters = 4 // minimum letters and digits of a significant line, which excludes `}` and `i++`
 )
 
-// line is a line that counts, with its number in the file.
+// line is a significant line with its number in the file.
 type line struct {
 	number int
 	text   string
 }
 
-// repeats finds the lines that copy earlier ones: runs of at least runLines equal lines, in the same or
-// another file. Indentation, comments, imports and trivial lines count for nothing. Each copy is a place
-// with the number of its lines; the first of equal runs is none.
+// repeats finds copies of earlier lines: runs of at least runLines equal lines, in the same or another file.
+// Indentation, comments, imports and trivial lines are ignored. Each copy is a place; the first of equal runs is not.
 func repeats(files []repo.File) []place {
 	type spot struct{ file, at int }
 	first := map[string]spot{}
 	var copies []place
 	for number, f := range files {
 		lines := significant(f)
-		end := 0 // of the copied lines so far
+		end := 0 // end of the last copy
 		for at := 0; at+runLines <= len(lines); at++ {
 			key := window(lines[at : at+runLines])
 			original, seen := first[key]
@@ -37,7 +36,7 @@ func repeats(files []repo.File) []place {
 				continue
 			}
 			if original.file == number && at < original.at+runLines {
-				continue // overlaps itself
+				continue // it overlaps its original
 			}
 			if at < end {
 				copies[len(copies)-1].lines += at + runLines - end
@@ -59,10 +58,10 @@ func window(lines []line) string {
 	return b.String()
 }
 
-// significant is a file's lines without indentation, comments, imports and trivial ones.
+// significant returns a file's lines without indentation, and without comments, imports and trivial lines.
 func significant(f repo.File) []line {
 	var lines []line
-	end := "" // of the comment or import that is open
+	end := "" // the terminator of the open comment or import
 	for number, text := range strings.Split(string(f.Text), "\n") {
 		text = strings.TrimSpace(text)
 		if end != "" {
@@ -71,17 +70,17 @@ func significant(f repo.File) []line {
 			}
 			continue
 		}
-		left, closing := leftOut(path.Ext(f.Path), text)
+		ignored, closing := ignoredLine(path.Ext(f.Path), text)
 		end = closing
-		if !left && substance(text) >= trivialLetters {
+		if !ignored && substance(text) >= trivialLetters {
 			lines = append(lines, line{number + 1, text})
 		}
 	}
 	return lines
 }
 
-// leftOut says whether a line is, or begins, a comment or an import; end is what closes it on a later line.
-func leftOut(ext, text string) (left bool, end string) {
+// ignoredLine reports whether a line is or begins a comment or an import. end is its terminator on a later line, or "".
+func ignoredLine(ext, text string) (ignored bool, end string) {
 	switch {
 	case strings.HasPrefix(text, "//"):
 		return true, ""

@@ -1,6 +1,6 @@
-// Command references finds names of files in Markdown and in comments that no file of the repository has.
-// A name is looked for from the root, from the file that mentions it, and as the end of any path; * stands
-// for a part of a name. Names that git ignores are those of generated files and pass.
+// Command references finds file names in Markdown and comments that match no file of the repository. A name is resolved
+// from the root, from the file that mentions it, and as the end of any path; * is a wildcard within a name. Names that
+// git ignores belong to generated files and pass.
 package main
 
 import (
@@ -17,14 +17,13 @@ import (
 	"github.com/postern-ai/postern/tools/internal/repo"
 )
 
-// temporary are files whose mentions pass for now, because they are being rewritten. Remove each entry with
-// its last mention; one that excuses nothing is an error.
-var temporary []string
+// excluded are files that may have dangling references for now. An entry without dangling references is an error.
+var excluded []string
 
 func main() {
 	root, err := repo.Root()
 	if err == nil {
-		err = run(root, temporary, os.Stdout)
+		err = run(root, excluded, os.Stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "references:", err)
@@ -32,7 +31,7 @@ func main() {
 	}
 }
 
-func run(root string, excused []string, out io.Writer) error {
+func run(root string, excluded []string, out io.Writer) error {
 	paths, err := repo.Paths(root)
 	if err != nil {
 		return err
@@ -47,24 +46,24 @@ func run(root string, excused []string, out io.Writer) error {
 	}
 	faults := 0
 	for _, m := range missing {
-		if !slices.Contains(excused, m.path) {
-			fmt.Fprintf(out, "%s: no file has this name\n", m)
+		if !slices.Contains(excluded, m.path) {
+			fmt.Fprintf(out, "%s: file not found\n", m)
 			faults++
 		}
 	}
-	for _, file := range excused {
+	for _, file := range excluded {
 		if !slices.ContainsFunc(missing, func(r reference) bool { return r.path == file }) {
-			fmt.Fprintf(out, "%s: excused, and no longer needs it: remove it from the list in tools/references\n", file)
+			fmt.Fprintf(out, "%s: excluded, but has no dangling reference: remove it from the list in tools/references\n", file)
 			faults++
 		}
 	}
 	if faults > 0 {
-		return fmt.Errorf("%d faults", faults)
+		return fmt.Errorf("%d dangling references or unused exclusions", faults)
 	}
 	return nil
 }
 
-// hasProse says whether a file is searched for names.
+// hasProse reports whether a file is searched for names.
 func hasProse(file string) bool {
 	switch path.Ext(file) {
 	case ".md", ".go", ".ts", ".js", ".mjs", ".sh", ".yaml", ".toml":
@@ -75,7 +74,7 @@ func hasProse(file string) bool {
 	return path.Base(file) == "Makefile"
 }
 
-// reference is a mention with its file.
+// reference is a mention and the file that contains it.
 type reference struct {
 	path string
 	mention
@@ -83,7 +82,7 @@ type reference struct {
 
 func (r reference) String() string { return fmt.Sprintf("%s:%d: %s", r.path, r.line, r.name) }
 
-// dangling lists the mentions that name nothing.
+// dangling returns the mentions that match no file.
 func dangling(root string, paths []string, files []repo.File) ([]reference, error) {
 	known := index(paths)
 	var unknown []reference
@@ -98,26 +97,26 @@ func dangling(root string, paths []string, files []repo.File) ([]reference, erro
 	return slices.DeleteFunc(unknown, func(r reference) bool { return ignored[candidates(r)[0]] || ignored[candidates(r)[1]] }), err
 }
 
-// candidates are the paths from the root that a mention can mean.
+// candidates returns the paths from the root to which a mention may refer.
 func candidates(r reference) [2]string {
 	return [2]string{path.Clean(r.name), path.Join(path.Dir(r.path), r.name)}
 }
 
-// ignored asks git which of the mentioned paths it ignores.
+// ignored returns the mentioned paths that git ignores.
 func ignored(root string, all []reference) (map[string]bool, error) {
-	var asked bytes.Buffer
+	var input bytes.Buffer
 	for _, r := range all {
 		for _, candidate := range candidates(r) {
 			if !strings.HasPrefix(candidate, "..") && !path.IsAbs(candidate) {
-				asked.WriteString(candidate + "\x00")
+				input.WriteString(candidate + "\x00")
 			}
 		}
 	}
 	command := exec.Command("git", "check-ignore", "-z", "--stdin")
-	command.Dir, command.Stdin = root, &asked
+	command.Dir, command.Stdin = root, &input
 	out, err := command.Output()
 	var status *exec.ExitError
-	if errors.As(err, &status) && status.ExitCode() == 1 { // none is
+	if errors.As(err, &status) && status.ExitCode() == 1 { // no path is ignored
 		err = nil
 	}
 	found := map[string]bool{}
@@ -127,7 +126,7 @@ func ignored(root string, all []reference) (map[string]bool, error) {
 	return found, err
 }
 
-// names are the repository's files and folders; tails are the ends of their paths.
+// names are the paths of the repository's files and folders; tails are all ends of these paths.
 type names struct {
 	paths []string // files and folders
 	tails map[string]bool
@@ -155,7 +154,7 @@ func (n names) isTop(name string) bool {
 	return slices.ContainsFunc(n.paths, func(p string) bool { return strings.HasPrefix(p, name+"/") })
 }
 
-// has says whether a file or folder has the name, as written in a file of the folder from.
+// has reports whether a name, written in a file of folder from, matches a file or folder.
 func (n names) has(name, from string) bool {
 	name = strings.TrimSuffix(strings.TrimSuffix(name, "/..."), "/")
 	for _, candidate := range []string{path.Clean(name), path.Join(from, name)} {
@@ -166,7 +165,7 @@ func (n names) has(name, from string) bool {
 	return false
 }
 
-// matches says whether the end of any path has the form of a pattern.
+// matches reports whether the end of any path matches a pattern.
 func (n names) matches(pattern string) bool {
 	for tail := range n.tails {
 		if ok, err := path.Match(pattern, tail); ok && err == nil {

@@ -10,28 +10,28 @@ import (
 	"github.com/postern-ai/postern/tools/internal/repo"
 )
 
-// mention is a file's or folder's name in prose, as it is written there.
+// mention is a file or folder name as written in prose.
 type mention struct {
 	line int
 	name string
 }
 
 var (
-	addresses = regexp.MustCompile(`[a-z]+://[^\s)>"'` + "`" + `]+`)
-	pathLike  = regexp.MustCompile("`?[A-Za-z0-9_@.*{}$<>~-]+(?:/[A-Za-z0-9_@.*{}$<>~-]+)*/?`?")
+	urls     = regexp.MustCompile(`[a-z]+://[^\s)>"'` + "`" + `]+`)
+	pathLike = regexp.MustCompile("`?[A-Za-z0-9_@.*{}$<>~-]+(?:/[A-Za-z0-9_@.*{}$<>~-]+)*/?`?")
 )
 
-// host begins an address without its scheme.
+// host matches the start of a URL without a scheme.
 var host = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)+/`)
 
-// extensions are those of files that prose names.
+// extensions are the file extensions to look for.
 var extensions = []string{".md", ".go", ".ts", ".mjs", ".js", ".sh", ".toml", ".json", ".yaml", ".css", ".html", ".lua"}
 
-// mentions finds the names of files in a file's prose, and those of folders that stand in backticks.
+// mentions finds file names in a file's prose, and folder names in backticks.
 func mentions(f repo.File, isTop func(string) bool) []mention {
 	var found []mention
 	for _, p := range prose(f) {
-		text := addresses.ReplaceAllString(p.name, " ")
+		text := urls.ReplaceAllString(p.name, " ")
 		for _, word := range pathLike.FindAllString(text, -1) {
 			name := strings.TrimRight(strings.Trim(word, "`"), ".")
 			quoted := len(word) >= 2 && word[0] == '`' && word[len(word)-1] == '`'
@@ -43,9 +43,8 @@ func mentions(f repo.File, isTop func(string) bool) []mention {
 	return found
 }
 
-// named says whether a word is the name of a file or folder of the repository: one with a known extension,
-// or, in backticks, a path from a top folder. Templates, placeholders (NAME.json), addresses
-// and the name of a runtime are not.
+// named reports whether a word is a name in the repository: a file name with a known extension, or a path in backticks
+// that starts with a top folder. Templates, placeholders (NAME.json), URLs and "Node.js" are not.
 func named(word string, quoted bool, isTop func(string) bool) bool {
 	base := path.Base(word)
 	ext := path.Ext(base)
@@ -64,7 +63,7 @@ func named(word string, quoted bool, isTop func(string) bool) bool {
 	return quoted && deeper && isTop(top)
 }
 
-// prose is a file's text that is for people, by line: a Markdown file's lines, other files' comments.
+// prose returns a file's prose by line: the lines of Markdown, the comments of other files.
 func prose(f repo.File) []mention {
 	switch path.Ext(f.Path) {
 	case ".md":

@@ -7,16 +7,16 @@ import (
 	"github.com/postern-ai/postern/tools/internal/repotest"
 )
 
-// report runs the command in a repository with some files.
-func report(t *testing.T, excused []string, files map[string]string) (string, error) {
+// report runs the command in a repository with the given files.
+func report(t *testing.T, excluded []string, files map[string]string) (string, error) {
 	t.Helper()
 	root := repotest.New(t, files)
 	var out strings.Builder
-	err := run(root, excused, &out)
+	err := run(root, excluded, &out)
 	return out.String(), err
 }
 
-// with is a small repository and one file more.
+// with returns a small repository with an additional file.
 func with(path, text string) map[string]string {
 	return map[string]string{
 		"core/meter.go": "package core\n", "core/keys/keys.go": "package keys\n", "docs/api.md": "", ".gitignore": "/build/\n", path: text,
@@ -30,7 +30,7 @@ func TestPasses(t *testing.T) {
 		"the end of a path":       {"README.md", "See keys/keys.go and keys.go."},
 		"a pattern":               {"README.md", "See core/*.go and `core/...`."},
 		"generated":               {"README.md", "See `build/core.wasm` and build/gone.js."},
-		"an address":              {"README.md", "See https://example.com/gone.json and example.com/gone.json."},
+		"a URL":                   {"README.md", "See https://example.com/gone.json and example.com/gone.json."},
 		"a placeholder":           {"README.md", "Give it FILE.json or <name>.json, and Node.js."},
 		"a string of Go":          {"core/step.go", "package core\n\nconst file = \"gone.json\"\n"},
 		"a string of TypeScript":  {"a.ts", "const file = 'gone.json'\n"},
@@ -44,7 +44,7 @@ func TestPasses(t *testing.T) {
 
 func TestDangling(t *testing.T) {
 	for name, file := range map[string]struct{ path, text, want string }{
-		"Markdown":       {"README.md", "one\nSee docs/gone.md.\n", "README.md:2: docs/gone.md: no file has this name\n"},
+		"Markdown":       {"README.md", "one\nSee docs/gone.md.\n", "README.md:2: docs/gone.md: file not found\n"},
 		"a folder":       {"README.md", "See `core/gone`.", "README.md:1: core/gone: "},
 		"a pattern":      {"README.md", "See core/*.ts.", "README.md:1: core/*.ts: "},
 		"Go":             {"core/step.go", "package core\n\n// See gone.md.\nvar x = 1\n", "core/step.go:3: gone.md: "},
@@ -62,12 +62,12 @@ func TestDangling(t *testing.T) {
 	}
 }
 
-func TestExcuses(t *testing.T) {
+func TestExclusions(t *testing.T) {
 	if out, err := report(t, []string{"README.md"}, with("README.md", "See gone.md.")); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 	out, err := report(t, []string{"README.md"}, with("README.md", "See docs/api.md."))
-	if err == nil || !strings.Contains(out, "README.md: excused, and no longer needs it") {
-		t.Errorf("an excuse for nothing passes: %v\n%s", err, out)
+	if err == nil || !strings.Contains(out, "README.md: excluded, but has no dangling reference") {
+		t.Errorf("an unused exclusion passes: %v\n%s", err, out)
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"syscall/js"
 )
 
-// lean carries bodies between the library and a handler without the library's streams. Those leave
-// callbacks and buffers behind with each request, 20 KB of them: nothing in an instance that ends with
-// its request, for which they were made, but this one stays. Answers here are small and whole anyway.
+// lean passes bodies between the library and a handler without the library's streams. These leave 20 KB of
+// callbacks and buffers behind with each request. That does not matter in an instance per request, for which
+// they were made, but this instance stays. Responses here are small and complete anyway.
 func lean(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if body, ok := r.Body.(interface{ GetRawJSBody() js.Value }); ok {
@@ -23,7 +23,7 @@ func lean(next http.Handler) http.Handler {
 	})
 }
 
-// response keeps the body back.
+// response buffers the body.
 type response struct {
 	http.ResponseWriter
 	body bytes.Buffer
@@ -32,7 +32,7 @@ type response struct {
 // Write never fails.
 func (r *response) Write(data []byte) (int, error) { return r.body.Write(data) }
 
-// value is what a JavaScript Response takes as its body.
+// value is the body as an argument of the JavaScript Response.
 func (r *response) value() js.Value {
 	if r.body.Len() == 0 {
 		return js.Null()
@@ -40,13 +40,13 @@ func (r *response) value() js.Value {
 	return bytesToJS(r.body.Bytes())
 }
 
-// requestBody reads a ReadableStream, no more of it than is asked for.
+// requestBody reads a ReadableStream on demand.
 type requestBody struct {
 	stream, reader js.Value
 	rest           []byte
 }
 
-// Read takes from the last chunk, or waits for the next one.
+// Read returns bytes of the last chunk, or waits for the next chunk.
 func (b *requestBody) Read(p []byte) (int, error) {
 	if b.reader.IsUndefined() {
 		b.reader = b.stream.Call("getReader")

@@ -1,12 +1,12 @@
 // The control Worker's entry: one Go instance serves all of an isolate's requests.
 //
-// An instance per request, as the library generates it, costs 9 ms of CPU and 6 MB each, without bound.
-// One instance is correct because everything a request waits for is its own: Go runs only when JavaScript
-// calls into it, on behalf of one request, and then until every goroutine waits again. So a goroutine is
-// woken by its own request's promises, and its I/O is made on behalf of that request, as long as requests
-// share no lock that is held across I/O, no channel and no timer. They do not.
-// A pool with a queue would be wrong here: a queued request would wait for another's, and the platform
-// takes a request that waits for nothing of its own to be hung.
+// An instance per request, as the library generates it, costs 9 ms of CPU and 6 MB each, without a limit on
+// their number. One instance is correct because a request only waits for its own promises. Go runs when
+// JavaScript calls into it on behalf of one request, until every goroutine waits again. So a goroutine is
+// woken by its own request's promises, and its I/O is made on behalf of that request, provided that requests
+// share no channel, no timer and no lock that is held across I/O. They do not.
+// A pool with a queue would be wrong here: a queued request would wait for another request, and the platform
+// treats a request without I/O of its own as hung.
 import '../../build/control/wasm_exec.js'
 import module from '../../build/control/app.wasm'
 import { unavailable } from './unavailable.mjs'
@@ -14,7 +14,7 @@ import { unavailable } from './unavailable.mjs'
 const CALL_TIMEOUT_MS = 10_000
 const FETCH_TIMEOUT_MS = 10_000
 const NONCE_BYTES = 12
-// Wasm memory never shrinks and the isolate has 128 MiB, of which two instances must fit.
+// Wasm memory never shrinks, and two instances must fit into the isolate's 128 MiB.
 const MEMORY_CEILING_BYTES = 48 << 20
 
 let current
@@ -24,7 +24,7 @@ export default {
     try {
       return await running(env).handle(request)
     } catch (error) {
-      // Not its text, which may hold anything; the Go program logs its own end.
+      // The error's text is not logged because it may contain a secret. The Go program logs its own end.
       console.error(JSON.stringify({ level: 'error', code: 'control_failed', cause: error?.name }))
       return unavailable(request)
     }
@@ -34,8 +34,8 @@ export default {
   },
 }
 
-// The instance to use. One that ended or outgrew its memory is replaced; requests that it still has are
-// served by it to their end.
+// Returns the instance to use. An instance that ended or outgrew its memory is replaced; it finishes the
+// requests that it already has.
 function running(env) {
   if (current === undefined || current.ended || current.memory.buffer.byteLength > MEMORY_CEILING_BYTES) {
     current = new Instance(env)
@@ -59,7 +59,7 @@ class Instance {
     const instance = new WebAssembly.Instance(module, { ...go.importObject, workers })
     this.memory = instance.exports.mem
     go.exit = (code) => this.#end(`exit code ${code}`)
-    // A trap leaves the program in the middle of something: it must not run on.
+    // A trap leaves the program in an inconsistent state: it must not continue.
     const resume = go._resume
     go._resume = () => {
       try {
@@ -69,7 +69,7 @@ class Instance {
         throw error
       }
     }
-    // Runs main until it waits, before this returns: no request ever waits for another's start.
+    // Runs main until it waits, before this returns, so no request waits for the start on behalf of another.
     go.run(instance, { env, binding: this.#binding, ...helpers(env) })
     if (!ready) throw new Error('the Go program did not start')
   }
@@ -91,15 +91,15 @@ class Instance {
     })
   }
 
-  // The program ended, which it does only by a fault that no handler could recover from: a stack that
-  // overflowed, memory that ran out. Nobody else would tell those who wait.
+  // After its start, the program ends only by a fault that no handler can recover from, such as a stack
+  // overflow or exhausted memory. Its pending requests would otherwise wait forever.
   #end(cause) {
     this.ended = true
     for (const reject of this.#rejects) reject(new Error(`the Go program ended: ${cause}`))
   }
 }
 
-// What the Go program calls, each returning a promise.
+// Functions that the Go program calls. Each returns a promise.
 function helpers(env) {
   return {
     callObject: callObject.bind(undefined, env),
@@ -109,8 +109,8 @@ function helpers(env) {
   }
 }
 
-// Sends a command to an object near region and returns its reply. Not repeated on failure: a commit that
-// was made would conflict with itself.
+// Sends a command to an object near region and returns its reply. It is not retried: a commit that succeeded
+// would conflict with itself.
 async function callObject(env, binding, name, region, command) {
   const namespace = env[binding]
   const id = namespace.idFromName(name)
@@ -122,29 +122,29 @@ async function callObject(env, binding, name, region, command) {
   })
   if (response.status !== 200) {
     await response.body?.cancel()
-    throw new Error(`the object answered ${response.status}`)
+    throw new Error(`the object responded with ${response.status}`)
   }
   return new Uint8Array(await response.arrayBuffer())
 }
 
-// The body of a 200, or an error; never more than the caller has room for.
+// Returns the body of a 200 of at most maxBytes, or throws.
 async function fetchSmall(url, maxBytes) {
   const response = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(FETCH_TIMEOUT_MS) })
   if (response.status !== 200 || response.body === null) {
     await response.body?.cancel()
-    throw new Error(`answered ${response.status}`)
+    throw new Error(`unexpected status ${response.status}`)
   }
   const body = new Uint8Array(maxBytes)
   let length = 0
   for await (const chunk of response.body) {
-    if (length + chunk.byteLength > maxBytes) throw new Error(`the answer is over ${maxBytes} bytes`)
+    if (length + chunk.byteLength > maxBytes) throw new Error(`the response exceeds ${maxBytes} bytes`)
     body.set(chunk, length)
     length += chunk.byteLength
   }
   return body.subarray(0, length)
 }
 
-// AES-256-GCM: nonce, ciphertext and tag in one.
+// Encrypts with AES-256-GCM and returns nonce, ciphertext and tag.
 async function seal(rawKey, additionalData, plaintext) {
   const key = await crypto.subtle.importKey('raw', rawKey, 'AES-GCM', false, ['encrypt'])
   const iv = crypto.getRandomValues(new Uint8Array(NONCE_BYTES))

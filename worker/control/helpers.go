@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/control"
 )
 
-// fetch is control.Config.Fetch. As with objects, entry.mjs limits the time.
+// fetch is control.Config.Fetch. entry.mjs sets its timeout, as for calls to objects.
 func fetch(_ context.Context, url string) ([]byte, error) {
 	body, err := await(helper("fetchSmall").Invoke(url, control.MaxFetchBytes))
 	if err != nil {
@@ -27,7 +27,7 @@ func seal(_ context.Context, key []byte, additionalData string, plaintext []byte
 	return bytesToGo(sealed), nil
 }
 
-// exports is control.Config.Exports: the R2 bucket bound as EXPORTS, if there is one.
+// exports is control.Config.Exports: it writes to the R2 bucket bound as EXPORTS. Nil without the binding.
 func exports() func(context.Context, string, []byte) error {
 	put := helper("putExport")
 	if put.IsUndefined() {

@@ -1,13 +1,14 @@
 //go:build js && wasm
 
 // The control plane as a Worker: control's http.Handler on github.com/syumai/workers, compiled by the
-// standard Go compiler. entry.mjs makes the instance and hands it requests and the hourly event.
+// standard Go compiler. entry.mjs creates the instance and passes it requests and the hourly event.
 package main
 
 import (
 	"context"
 	"crypto/rand"
 	"log"
+	"os"
 	"runtime/debug"
 	"time"
 
@@ -20,9 +21,10 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/catalog"
 	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/fault"
 )
 
-// The secrets and variables of this Worker, beside those of core/config. All but the first are optional.
+// Secrets and variables of this Worker, in addition to those of core/config. All but the first are optional.
 const (
 	envAdminToken     = "POSTERN_ADMIN_TOKEN"
 	envViewerToken    = "POSTERN_VIEWER_TOKEN"
@@ -33,12 +35,17 @@ const (
 )
 
 func main() {
+	log.SetFlags(0) // log lines are JSON
+	private, err := control.ParseSwitch(envWebhooks, cloudflare.Getenv(envWebhooks))
+	if err != nil {
+		misconfigured(err.Error())
+	}
 	service := control.New(control.Config{
 		Objects:         newObjects(),
 		AdminToken:      variable(envAdminToken),
 		ViewerToken:     variable(envViewerToken),
 		MasterKeys:      variable(config.EnvMasterKeys),
-		PrivateWebhooks: func() bool { return cloudflare.Getenv(envWebhooks) == "on" },
+		PrivateWebhooks: func() bool { return private },
 		Access:          access,
 		Catalog:         parsedCatalog(),
 		Fetch:           fetch,
@@ -51,8 +58,8 @@ func main() {
 	workers.ServeNonBlock(lean(service))
 	cron.ScheduleTaskNonBlock(func(ctx context.Context) error { return hourly(ctx, service) })
 	workers.Ready()
-	// Not workers.Serve, which returns, and ends the program, after the first response: this instance
-	// serves all requests of its isolate.
+	// workers.Serve would return and end the program after the first response, but this instance serves all
+	// requests of its isolate.
 	select {}
 }
 
@@ -68,26 +75,31 @@ func access() control.Access {
 	}
 }
 
-// hourly never fails: the library would end the program, and with it the requests that it serves.
+// hourly never fails: on an error the library would end the program, and with it the requests in flight.
 func hourly(ctx context.Context, service *control.Service) error {
 	defer func() {
 		if recover() != nil {
-			log.Printf("control: hourly: panic\n%s", debug.Stack())
+			control.LogFailure("", "panic", "hourly work: "+string(debug.Stack()))
 		}
 	}()
 	if err := service.Hourly(ctx); err != nil {
-		log.Printf("control: hourly: %q", err.Error())
+		control.LogFailure("", "hourly_failed", err.Error())
 	}
 	return nil
 }
 
-// parsedCatalog is the catalog with the operator's overlay. With one that the core would refuse too, the
-// program ends, and entry.mjs answers for it.
+// misconfigured ends the program; entry.mjs responds in its place.
+func misconfigured(problem string) {
+	control.LogFailure("", fault.Misconfigured.Code, problem)
+	os.Exit(1)
+}
+
+// parsedCatalog is the catalog with the operator's overlay, which must be valid.
 func parsedCatalog() *config.Config {
 	overlay := abi.Header{Name: config.EnvCatalog, Value: cloudflare.Getenv(config.EnvCatalog)}
-	parsed, wrong := config.Parse(abi.Config{Catalog: catalog.Default, Env: []abi.Header{overlay}})
-	if wrong != "" {
-		log.Fatalf("control: %s", wrong)
+	parsed, problem := config.Parse(abi.Config{Catalog: catalog.Default, Env: []abi.Header{overlay}})
+	if problem != "" {
+		misconfigured(problem)
 	}
 	return parsed
 }

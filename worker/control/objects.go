@@ -11,16 +11,16 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// bindings are the names of the objects' namespaces in wrangler.toml.
+// bindings are the namespace bindings of the object classes in wrangler.toml.
 var bindings = map[abi.Class]string{
 	abi.ClassKeyMeter:  "KEY_METER",
 	abi.ClassLedger:    "LEDGER",
 	abi.ClassDirectory: "DIRECTORY",
 }
 
-// objects is control.Objects by entry.mjs's callObject. The library's own stub has no location hint, and
-// an object never moves from where it was first called, which for a project's objects is here. It also
-// leaves callbacks and a buffer behind with each call, as lean says.
+// objects is control.Objects by entry.mjs's callObject. The library's own stub has no location hint, and an
+// object never moves from the place of its first call, which for a project's objects is made here. It also
+// leaves callbacks and a buffer behind with each call, see lean.
 type objects struct{ call js.Value }
 
 func newObjects() objects { return objects{helper("callObject")} }
@@ -28,9 +28,9 @@ func newObjects() objects { return objects{helper("callObject")} }
 // helper is one of entry.mjs's functions; undefined if this deployment does not have it.
 func helper(name string) js.Value { return js.Global().Get("context").Get(name) }
 
-// Call takes no notice of ctx: the platform ends a request's I/O with the request, and entry.mjs limits
-// the time of a call. There must be no Go timer in this program, for the runtime would set it on behalf of
-// whichever request runs, and it would end with that one.
+// Call ignores ctx: the platform ends a request's I/O with the request, and entry.mjs sets the timeout of a
+// call. This program must not use Go timers: the runtime would set one on behalf of an arbitrary request, and
+// it would end with that request.
 func (o objects) Call(_ context.Context, class abi.Class, name, region string, command []byte) ([]byte, error) {
 	binding, ok := bindings[class]
 	if !ok {
@@ -43,7 +43,7 @@ func (o objects) Call(_ context.Context, class abi.Class, name, region string, c
 	return bytesToGo(reply), nil
 }
 
-// await parks the goroutine until a promise is settled, and keeps nothing of it.
+// await parks the goroutine until a promise is settled, and releases all its resources.
 func await(promise js.Value) (js.Value, error) {
 	var (
 		value   js.Value

@@ -1,5 +1,5 @@
-// A copy of fault.Unavailable, for when the Go program does not run: testdata/abi/lastresort.json, which the
-// core's tests write, holds it to that.
+// A copy of fault.Unavailable for when the Go program does not run. The core's tests write
+// testdata/abi/lastresort.json, which keeps both in sync.
 export const UNAVAILABLE = {
   status: 503,
   headers: { 'content-type': 'application/json', 'cache-control': 'private, no-store' },
@@ -8,7 +8,7 @@ export const UNAVAILABLE = {
 
 const RETRY_AFTER_SECONDS = 2
 
-/** The last resort, in the shape of the control plane's own refusals. */
+/** Returns the 503 of last resort, in the shape of the control plane's errors. */
 export function unavailable(request) {
   const given = request.headers.get('x-request-id') ?? ''
   const requestId = /^req_[0-9a-f]{32}$/.test(given) ? given : `req_${crypto.randomUUID().replaceAll('-', '')}`

@@ -1,10 +1,10 @@
-// The admin API: JSON under /api/admin, with the session's cookie.
+// Client of the admin API: JSON under /api/admin, authenticated by the session cookie.
 
 const ROOT = '/api/admin'
 const UNREACHABLE = 'unreachable'
 const TIMEOUT_MS = 30_000
 
-/** A refusal, or no answer at all (status 0). */
+/** An error response, or no response at all (status 0). */
 export class ApiError extends Error {
   /**
    * @param {number} status
@@ -12,7 +12,7 @@ export class ApiError extends Error {
    * @param {number | null} retryAfter seconds
    */
   constructor(status, body, retryAfter = null) {
-    super(body.error ?? `Answer ${status}`)
+    super(body.error ?? `HTTP ${status}`)
     this.status = status
     this.code = body.code ?? `status_${status}`
     this.requestId = body.requestId ?? ''
@@ -23,29 +23,29 @@ export class ApiError extends Error {
 
 let signedOut = () => {}
 
-/** @param {() => void} handler called when an answer says that nobody is signed in (any more) */
+/** @param {() => void} handler called when a response says that there is no session, or no longer one */
 export function onSignedOut(handler) {
   signedOut = handler
 }
 
-/** The query string of what is set: no empty, null or undefined values. */
+/** A query string without the empty, null and undefined values. */
 export function queryOf(query = {}) {
   const set = Object.entries(query).filter(([, value]) => value !== '' && value !== null && value !== undefined)
   return set.length > 0 ? `?${new URLSearchParams(set)}` : ''
 }
 
-/** A path under /api/admin out of segments, which may be names: path`projects/${id}`. */
+/** Template tag that builds a path under /api/admin and escapes each value: path`projects/${id}`. */
 export function path(strings, ...values) {
   return strings.reduce((text, piece, i) => `${text}${encodeURIComponent(values[i - 1])}${piece}`)
 }
 
 /**
- * One call. It ends after 30 s, unanswered or not: no dialog waits for ever.
+ * Calls the admin API. Times out after 30 s, so that no dialog waits forever.
  * @param {string} method
  * @param {string} to below /api/admin/
  * @param {{query?: object, body?: object, signal?: AbortSignal, anonymous?: boolean}} [options]
- *   anonymous: a 401 is an answer, not the end of the session
- * @returns {Promise<any>} the answer's JSON; null for 204
+ *   anonymous: a 401 is an expected response and does not end the session
+ * @returns {Promise<any>} the response's JSON; null for 204
  * @throws {ApiError}
  */
 export async function call(method, to, { query, body, signal, anonymous = false } = {}) {
@@ -67,7 +67,7 @@ async function send(url, init) {
     return await fetch(url, init)
   } catch (cause) {
     if (cause.name === 'AbortError') throw cause
-    throw new ApiError(0, { error: 'The server cannot be reached', code: UNREACHABLE })
+    throw new ApiError(0, { error: 'Could not reach the server', code: UNREACHABLE })
   }
 }
 
@@ -76,19 +76,19 @@ async function jsonOf(response) {
     return await response.json()
   } catch (cause) {
     if (cause.name === 'AbortError') throw cause
-    throw new ApiError(0, { error: 'The answer was cut off', code: UNREACHABLE })
+    throw new ApiError(0, { error: 'The response was cut off', code: UNREACHABLE })
   }
 }
 
-/** A refusal as an error, whatever its body is. @param {Response} response */
+/** An ApiError for an error response with any body. @param {Response} response */
 export async function errorOf(response) {
   const body = await response.json().catch(() => ({}))
   const seconds = Number.parseInt(response.headers.get('retry-after') ?? '', 10)
-  return new ApiError(response.status, asOurs(body), Number.isNaN(seconds) ? null : seconds)
+  return new ApiError(response.status, flatError(body), Number.isNaN(seconds) ? null : seconds)
 }
 
-/** OpenAI's shape of an error as ours. */
-function asOurs(body) {
+/** Converts OpenAI's nested error shape to Postern's flat one. */
+function flatError(body) {
   const nested = body?.error
   if (nested === null || typeof nested !== 'object') return body ?? {}
   return { error: nested.message, code: nested.code ?? nested.type, requestId: body.requestId }

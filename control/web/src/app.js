@@ -1,4 +1,4 @@
-// Who may see what: the sign-in, the shell, and the page that the address names.
+// The application: sign-in, shell, and the page of the current path.
 import { Component } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError, get, onSignedOut, path, remove } from './api.js'
@@ -51,8 +51,8 @@ function signInPath() {
   return `${to('signin')}?next=${encodeURIComponent(location.pathname + location.search)}`
 }
 
-/** The present session; null if nobody is signed in. */
-async function presentSession() {
+/** The current session; null if there is none. */
+async function currentSession() {
   try {
     return await get('session', { anonymous: true })
   } catch (error) {
@@ -63,7 +63,7 @@ async function presentSession() {
 
 export function App() {
   const place = useLocation()
-  const session = useResource(presentSession, [])
+  const session = useResource(currentSession, [])
   const { data, error } = session
   const signedIn = Boolean(data)
   const onSignIn = place.page === 'signin'
@@ -80,12 +80,12 @@ export function App() {
   return html`<${SignedIn} key=${`${data.role} ${data.name}`} session=${data} setSession=${session.set} place=${place} />`
 }
 
-/** All of the dashboard, for one person in one role; it stays as it is while they sign in again. */
+/** The dashboard for one user and role. It stays mounted while the same user signs in again. */
 function SignedIn({ session, setSession, place }) {
   const [ended, setEnded] = useState(false)
   const [renewals, setRenewals] = useState(0)
   useEffect(() => onSignedOut(() => setEnded(true)), [])
-  useEffect(() => forgetKeys, []) // whoever comes next has not made them
+  useEffect(() => forgetKeys, []) // the next user must not see this user's keys
   const leave = () => setSession(null)
   const signOut = async () => {
     try {
@@ -106,7 +106,7 @@ function SignedIn({ session, setSession, place }) {
   <//>`
 }
 
-/** Keeps a fault of one page from the others. */
+/** Contains a rendering error to its page. The next navigation clears it. */
 class Boundary extends Component {
   state = { fault: null }
 
@@ -124,10 +124,10 @@ class Boundary extends Component {
 
   render({ children }, { fault }) {
     if (!fault) return children
-    return html`<${Page} title="This page has a fault">
-      <p>The dashboard made a mistake: <code>${String(fault.message ?? fault)}</code></p>
-      <p>Load the page anew; if that does not help, the other pages still work.</p>
-      <${Button} look="primary" onClick=${() => location.reload()}>Load anew<//>
+    return html`<${Page} title="This page failed">
+      <p>The dashboard hit an error: <code>${String(fault.message ?? fault)}</code></p>
+      <p>Reload the page. The other pages still work.</p>
+      <${Button} look="primary" onClick=${() => location.reload()}>Reload page<//>
     <//>`
   }
 }
@@ -143,14 +143,14 @@ function CurrentPage({ place }) {
   <//>`
 }
 
-/** Loads the project that a page is about. */
+/** Loads the page's project. */
 function ProjectScope({ id, page, children }) {
   const project = useResource((signal) => get(path`projects/${id}`, { signal }), [page])
-  if (project.error?.status === 404) return html`<${MissingPage} what="project" />`
+  if (project.error?.status === 404) return html`<${MissingPage} what="Project" />`
   if (project.data === undefined && project.error) {
     return html`<${Page} title="Project"><${Failure} error=${project.error} retry=${project.reload} what="the project" /><//>`
   }
   return html`<${Loaded} of=${{ ...project, loading: false, stale: false }} what="the project">${() => html`
-    ${project.data.status === 'archived' && html`<p class="banner">This project is archived: all its keys are refused with 401. <a href=${to('projects', id, 'settings')}>Restore it in its settings</a></p>`}
+    ${project.data.status === 'archived' && html`<p class="banner">This project is archived: requests with its keys are rejected with 401. <a href=${to('projects', id, 'settings')}>Restore it in Settings</a></p>`}
     ${children(project)}`}<//>`
 }

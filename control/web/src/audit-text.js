@@ -1,18 +1,18 @@
-// The audit log's entries in words.
+// Text for the audit log's entries.
 import { same } from './values.js'
 
 const NONE = 'none'
 
 const ACTIONS = {
   'session.create': 'signed in',
-  'session.refuse': 'was refused at the sign-in',
+  'session.refuse': 'failed to sign in',
   'session.delete': 'signed out',
   'project.create': 'created the project',
-  'project.update': 'changed the project',
+  'project.update': 'updated the project',
   'project.archive': 'archived the project',
   'project.restore': 'restored the project',
   'key.create': 'created a key',
-  'key.update': 'changed a key',
+  'key.update': 'updated a key',
   'key.deactivate': 'deactivated a key',
   'key.reactivate': 'reactivated a key',
   'key.rotate': 'rotated a key',
@@ -25,18 +25,18 @@ export function actionText(action) {
   return ACTIONS[action] ?? action
 }
 
-/** Fields that the entry tells anyway, or that change with every change. */
-const NOISE = new Set(['version', 'id', 'createdAt', 'setAt', 'lastUsedAt'])
+/** Fields that the entry shows elsewhere or that change with every update. */
+const HIDDEN = new Set(['version', 'id', 'createdAt', 'setAt', 'lastUsedAt'])
 
 /**
- * An entry's changed fields, in the order of their names; of objects on both sides, only the members that differ;
- * of what was made or deleted, only the fields that say something.
+ * An entry's changed fields, sorted by name. An object's changed members are listed one by one. For a created or
+ * deleted record, empty fields are left out.
  * @param {{before: object | null, after: object | null}} entry
- * @returns {{field: string, before: string | null, after: string | null}[]} null: the field was not there
+ * @returns {{field: string, before: string | null, after: string | null}[]} null: the field did not exist
  */
 export function changesOf({ before, after }) {
   const changes = namesOf(before, after)
-    .filter((field) => !NOISE.has(field))
+    .filter((field) => !HIDDEN.has(field))
     .flatMap((field) => changesIn(field, before?.[field], after?.[field]))
   return before && after ? changes : changes.filter((change) => (change.before ?? change.after) !== NONE)
 }
@@ -55,7 +55,7 @@ function changesIn(field, before, after) {
 
 function change(field, before, after) {
   const text = (value) => (value === undefined ? null : valueText(value))
-  if (same(before, after)) return { field, before: null, after: text(after) } // it says what the rest is about
+  if (same(before, after)) return { field, before: null, after: text(after) } // unchanged: context for the other fields
   return { field, before: text(before), after: text(after) }
 }
 
@@ -63,7 +63,7 @@ function isObject(value) {
   return value !== null && typeof value === 'object' && !Array.isArray(value)
 }
 
-/** A JSON value as a person reads it. */
+/** A JSON value as text. */
 export function valueText(value) {
   if (value === null || value === '') return NONE
   if (Array.isArray(value)) return value.length === 0 ? NONE : value.map(valueText).join(', ')

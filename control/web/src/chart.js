@@ -1,4 +1,4 @@
-// One chart, drawn by uPlot. Screen readers get its title and extremes; the figures stand in a table nearby.
+// A chart drawn by uPlot. Screen readers get its title, minimum and maximum; charts.js lists the data in a table.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
@@ -10,26 +10,26 @@ const HEIGHT = 170
 const AXIS_WIDTH = 62
 const X_AXIS_HEIGHT = 24
 const FONT = '12px system-ui, sans-serif'
-const COLOURS = ['--line-1', '--line-2']
-/** Steps between the marks of an axis that counts. */
-const WHOLE = Array.from({ length: 13 }, (_, i) => 10 ** i).flatMap((n) => [n, 2 * n, 5 * n])
+const COLORS = ['--line-1', '--line-2']
+/** Tick steps of an axis with whole numbers. */
+const WHOLE_STEPS = Array.from({ length: 13 }, (_, i) => 10 ** i).flatMap((n) => [n, 2 * n, 5 * n])
 const DASHES = [[], [6, 4]]
 
 /**
  * @param {{title: string, times: number[], by: 'day' | 'hour', bars?: boolean, whole?: boolean, format: (value: number) => string,
- *   scale?: (value: number) => string, lines: {label: string, values: (number | null)[]}[]}} props  times in ms; whole: counts,
- *   which have no halves; scale: how the axis is marked, if not by format
+ *   scale?: (value: number) => string, lines: {label: string, values: (number | null)[]}[]}} props  times in ms; whole: the
+ *   values are whole numbers; scale: formats the tick labels, format by default
  */
 export function Chart({ title, times, by, lines, bars = false, whole = false, format, scale = format }) {
   const frame = useRef(null)
-  const [pointed, setPointed] = useState(null)
+  const [hovered, setHovered] = useState(null)
   const redraw = useRedraw()
   useEffect(() => {
     const target = frame.current
     const data = [times.map((ms) => ms / 1000), ...lines.map((line) => line.values)]
-    setPointed(null) // a place of the plot before, which may have had more
+    setHovered(null) // an index into the previous data, which may have had more points
     const plot = new uPlot(
-      options({ target, by, lines, bars, whole, format: scale, onPoint: setPointed }),
+      options({ target, by, lines, bars, whole, format: scale, onHover: setHovered }),
       data,
       target,
     )
@@ -40,14 +40,14 @@ export function Chart({ title, times, by, lines, bars = false, whole = false, fo
       plot.destroy()
     }
   }, [times.join(), JSON.stringify(lines), redraw])
-  const shown = times[pointed] ?? null
+  const hoveredTime = times[hovered] ?? null
   return html`<div class="chart">
     <p class="chart-key" aria-hidden="true">${lines.map(
       (line, i) =>
         html`<span key=${line.label}><i class=${`swatch line-${i + 1}`}></i>${line.label}${
-          shown === null ? '' : html` <b>${valueText(line.values[pointed], format)}</b>`
+          hoveredTime === null ? '' : html` <b>${valueText(line.values[hovered], format)}</b>`
         }</span>`,
-    )}<span class="muted">${shown === null ? '' : timeText(shown, by)}</span></p>
+    )}<span class="muted">${hoveredTime === null ? '' : timeText(hoveredTime, by)}</span></p>
     <div ref=${frame} class="plot" role="img" aria-label=${summary(title, lines, format)}></div>
   </div>`
 }
@@ -64,13 +64,13 @@ function timeText(ms, by) {
 function summary(title, lines, format) {
   const parts = lines.map(({ label, values }) => {
     const known = values.filter((value) => value !== null)
-    if (known.length === 0) return `${label}: nothing`
-    return `${label} from ${format(Math.min(...known))} to ${format(Math.max(...known))}`
+    if (known.length === 0) return `${label}: no data`
+    return `${label}: ${format(Math.min(...known))} to ${format(Math.max(...known))}`
   })
   return `Chart. ${title}. ${parts.join('; ')}.`
 }
 
-/** A number that changes with the theme: canvases do not follow style sheets. */
+/** A number that changes with the theme, because a canvas does not follow style sheets. */
 function useRedraw() {
   const [count, setCount] = useState(0)
   useEffect(() => {
@@ -86,10 +86,10 @@ function useRedraw() {
   return count
 }
 
-function options({ target, by, lines, bars, whole, format, onPoint }) {
+function options({ target, by, lines, bars, whole, format, onHover }) {
   const styles = getComputedStyle(target)
-  const colour = (name) => styles.getPropertyValue(name).trim()
-  const axis = { stroke: colour('--muted'), font: FONT, ticks: { show: false } }
+  const color = (name) => styles.getPropertyValue(name).trim()
+  const axis = { stroke: color('--muted'), font: FONT, ticks: { show: false } }
   return {
     width: target.clientWidth,
     height: HEIGHT,
@@ -99,9 +99,9 @@ function options({ target, by, lines, bars, whole, format, onPoint }) {
     tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
     scales: {
       x: { range: (_, first, last) => padded(first, last, by) },
-      y: { range: (_, __, most) => [0, most > 0 ? most * 1.08 : 1] },
+      y: { range: (_, __, max) => [0, max > 0 ? max * 1.08 : 1] },
     },
-    series: [{}, ...lines.map((_, i) => seriesOptions(i, bars, colour(COLOURS[i])))],
+    series: [{}, ...lines.map((_, i) => seriesOptions(i, bars, color(COLORS[i])))],
     axes: [
       {
         ...axis,
@@ -116,13 +116,13 @@ function options({ target, by, lines, bars, whole, format, onPoint }) {
         ...axis,
         size: AXIS_WIDTH,
         gap: 6,
-        grid: { stroke: colour('--grid'), width: 1 },
+        grid: { stroke: color('--grid'), width: 1 },
         space: 36,
-        values: (_, splits) => splits.map((split) => (split === 0 ? '' : format(split))), // the axis is 0
-        ...(whole && { incrs: WHOLE }),
+        values: (_, splits) => splits.map((split) => (split === 0 ? '' : format(split))), // 0 is the x axis
+        ...(whole && { incrs: WHOLE_STEPS }),
       },
     ],
-    hooks: { setCursor: [(plot) => onPoint(plot.cursor.idx ?? null)] },
+    hooks: { setCursor: [(plot) => onHover(plot.cursor.idx ?? null)] },
   }
 }
 
@@ -134,7 +134,7 @@ function seriesOptions(i, bars, stroke) {
 
 const STEP_S = { hour: 3600, day: 86_400 }
 
-/** Room for half a bar at both ends. */
+/** The x range with room for half a bar at both ends. */
 function padded(first, last, by) {
   return [first - STEP_S[by] / 2, last + STEP_S[by] / 2]
 }

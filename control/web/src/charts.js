@@ -1,4 +1,4 @@
-// The overview's charts, and the same figures as a table.
+// The overview's charts, and their data as a table.
 import { Chart } from './chart.js'
 import { Card } from './components/page.js'
 import { Table } from './components/table.js'
@@ -16,7 +16,7 @@ const CHARTS = [
     format: compact,
     bars: true,
     lines: [
-      ['All', (row) => row.requests + row.failed],
+      ['Total', (row) => row.requests + row.failed],
       ['Failed', (row) => row.failed],
     ],
   },
@@ -26,8 +26,8 @@ const CHARTS = [
     format: compact,
     bars: true,
     lines: [
-      ['In and out', (row) => row.promptTokens + row.completionTokens],
-      ['Out', (row) => row.completionTokens],
+      ['Total', (row) => row.promptTokens + row.completionTokens],
+      ['Output', (row) => row.completionTokens],
     ],
   },
   {
@@ -40,10 +40,10 @@ const CHARTS = [
     ],
   },
   {
-    title: 'Rates',
+    title: 'Cache hit and error rates',
     format: rate,
     lines: [
-      ['Hits', (row) => share(row.hits, row.hits + row.misses)],
+      ['Cache hits', (row) => share(row.hits, row.hits + row.misses)],
       ['Errors', (row) => share(row.failed, row.requests + row.failed)],
     ],
   },
@@ -53,14 +53,14 @@ export function Charts({ span, rows }) {
   const points = series(span, rows)
   const times = span.slots
   return html`<div class="charts">${CHARTS.map(({ title, format, scale, lines, bars, whole }) => {
-    const drawn = lines.map(([label, value]) => ({
+    const seriesData = lines.map(([label, value]) => ({
       label,
       values: times.map((_, i) => (points[i] ? value(points[i]) : null)),
     }))
     return html`<${Card} title=${title} key=${title}><${Chart} title=${`${title}, ${span.label}`} times=${times} by=${span.by}
-      lines=${drawn} bars=${bars} whole=${whole} format=${format} scale=${scale} /><//>`
+      lines=${seriesData} bars=${bars} whole=${whole} format=${format} scale=${scale} /><//>`
   })}</div>
-  <details class="card figures"><summary>The charts’ figures as a table</summary>
+  <details class="card figures"><summary>Show chart data as a table</summary>
     <${Table} caption=${`Usage by ${span.by}, ${span.label}`} columns=${columns(span)} rows=${points} rowKey=${(row) => row.time} />
   </details>`
 }
@@ -75,9 +75,9 @@ function columns({ by }) {
     { label: 'Cost', num: true, cell: (row) => money(row.cost) },
     { label: 'Requests', num: true, cell: (row) => count(row.requests) },
     { label: 'Failed', num: true, cell: (row) => count(row.failed) },
-    { label: 'Tokens in', num: true, cell: (row) => count(row.promptTokens) },
-    { label: 'Tokens out', num: true, cell: (row) => count(row.completionTokens) },
-    { label: 'Hit rate', num: true, cell: (row) => hitRate(row) },
+    { label: 'Input tokens', num: true, cell: (row) => count(row.promptTokens) },
+    { label: 'Output tokens', num: true, cell: (row) => count(row.completionTokens) },
+    { label: 'Cache hit rate', num: true, cell: (row) => hitRate(row) },
     { label: 'Error rate', num: true, cell: (row) => errorRate(row) },
     { label: 'p50', num: true, cell: (row) => atMost(row.latency?.p50Ms) },
     { label: 'p95', num: true, cell: (row) => atMost(row.latency?.p95Ms) },

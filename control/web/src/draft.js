@@ -1,9 +1,9 @@
-// Forms over something that others may change meanwhile. A draft is what stands in the form; draftOf makes it
-// from what the server has, fieldsOf makes of it what the server takes.
+// Forms over a record that others may change at the same time. A draft is the form's content. A form is
+// {draftOf, fieldsOf}: draftOf converts a record to a draft, fieldsOf converts a draft to the API's fields.
 import { useState } from 'preact/hooks'
 import { same } from './values.js'
 
-/** Only the fields that were changed in the form. */
+/** The fields that the form changed. */
 export function changed(draft, base, { draftOf, fieldsOf }) {
   const before = draftOf(base)
   const names = Object.keys(draft).filter((name) => !same(draft[name], before[name]))
@@ -11,7 +11,7 @@ export function changed(draft, base, { draftOf, fieldsOf }) {
   return Object.fromEntries(names.map((name) => [name, fields[name]]))
 }
 
-/** A draft over what others have left: what was typed here stays, the rest is theirs. */
+/** The draft merged with a newer record: edited fields keep the draft's value, the others take the record's. */
 export function merged(draft, base, theirs, { draftOf }) {
   const before = draftOf(base)
   const after = draftOf(theirs)
@@ -21,9 +21,9 @@ export function merged(draft, base, theirs, { draftOf }) {
 }
 
 /**
- * The draft of a form over what the page has now. When that has changed meanwhile, by another part of the page or by
- * somebody else, the draft follows in the fields that were not touched.
- * @param {{version: number}} now
+ * The draft of a form over the page's current record. When another part of the page or another user changes the record,
+ * the fields that were not edited follow.
+ * @param {{version: number}} now the current record
  */
 export function useDraft(now, form) {
   const [base, setBase] = useState(now)
@@ -48,7 +48,7 @@ export function useDraft(now, form) {
   }
 }
 
-/** Does act; if that loses a race, the page gets what the others left before the error is shown. */
+/** Runs act. On a version conflict (409), loads the current record into the page before the error is shown. */
 export async function orReload(act, load, onLoaded) {
   try {
     return await act()

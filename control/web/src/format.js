@@ -1,4 +1,4 @@
-// Numbers, money and times as text. Money comes as JSON numbers of dollars that are exact to 12 places.
+// Numbers, money and times as text. Money is a JSON number of dollars, exact to 12 decimal places.
 const LOCALE = 'en-US'
 const MAX_PLACES = 12
 const SECOND_MS = 1000
@@ -17,17 +17,17 @@ function decimals(minimumFractionDigits, maximumFractionDigits) {
   return new Intl.NumberFormat(LOCALE, { minimumFractionDigits, maximumFractionDigits })
 }
 
-/** Rounds the decimal that JSON spelled, not the binary number beside it: 1.005 is 1.01. */
+/** Rounds the decimal digits that JSON spelled, not their binary approximation: 1.005 becomes 1.01. */
 function decimal(format, number) {
   return format.format(String(number))
 }
 
-/** From here on three significant digits are whole cents. */
+/** From this size on, three significant digits round to whole cents. */
 const CENTS_FROM = 0.09995
 
 /**
- * Dollars to the cent: $1,234.57. Less than ten cents, unless they are whole cents, have three significant
- * digits, because a single answer costs that little: $0.00034.
+ * Dollars to the cent: $1,234.57. Amounts below ten cents that are not whole cents have three significant digits,
+ * because a single completion costs that little: $0.00034.
  */
 export function money(dollars) {
   const size = Math.abs(dollars)
@@ -36,12 +36,12 @@ export function money(dollars) {
   return (dollars < 0 ? '−$' : '$') + text
 }
 
-/** Dollars with all their digits, at least the cents: $0.001234567891. */
+/** Dollars with all digits, at least two decimal places: $0.001234567891. */
 export function moneyExact(dollars) {
   return (dollars < 0 ? '−$' : '$') + decimal(exact, Math.abs(dollars))
 }
 
-/** Cents with all their digits: 0.00034 ¢. */
+/** Cents with all digits: 0.00034 ¢. */
 export function cents(amount) {
   return `${decimal(plain, amount)} ¢`
 }
@@ -51,27 +51,27 @@ export function count(number) {
   return integer.format(number)
 }
 
-/** A whole number in few characters: 1.2M. */
+/** A whole number, abbreviated from 10,000 on: 1.2M. */
 export function compact(number) {
   return Math.abs(number) < 10_000 ? integer.format(number) : short.format(number)
 }
 
-/** A number as a person types it: no separators, no exponent. */
+/** A number for a text field: no separators, no exponent. */
 export function typed(number) {
   return number === null || number === undefined ? '' : decimal(plain, number).replaceAll(',', '')
 }
 
-/** A share of a whole: 12.5%; of nothing: a dash. */
+/** A share of a whole: 12.5%; a dash if the whole is 0. */
 export function percent(part, whole) {
   return whole > 0 ? `${decimals(0, 1).format((part / whole) * 100)}%` : '–'
 }
 
-/** The hit rate as GET /api/usage has it: of the requests that asked the cache. */
+/** The cache hit rate as GET /api/usage defines it: the share of cache lookups that hit. */
 export function hitRate({ hits, misses }) {
   return percent(hits, hits + misses)
 }
 
-/** Requests counts those that were answered, failed the others that were let in. */
+/** The share of admitted requests that failed. requests counts only the successful part. */
 export function errorRate({ failed, requests }) {
   return percent(failed, requests + failed)
 }
@@ -85,12 +85,12 @@ export function duration(ms) {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`
 }
 
-/** A duration of which only an upper bound is known, as the API gives percentiles: ≤ 3.2 s. */
+/** An upper bound of a duration, as the API reports percentiles: ≤ 3.2 s. */
 export function atMost(ms) {
   return ms === null || ms === undefined ? '–' : `≤ ${duration(ms)}`
 }
 
-/** Whole seconds in the largest fitting units: 1 day, 2 hours, 90 seconds. */
+/** Whole seconds in the largest unit that divides them: 1 day, 2 hours, 90 seconds. */
 export function span(seconds) {
   for (const [unit, size] of [
     ['day', 86_400],
@@ -111,7 +111,7 @@ export function timestamp(rfc3339) {
   return rfc3339 ? new Date(rfc3339).toISOString().slice(0, 19).replace('T', ' ') : '–'
 }
 
-/** How long ago or how soon: just now, 5 min ago, in 3 days. */
+/** The distance of a time from now: just now, 5 min ago, in 3 days. */
 export function relative(rfc3339, now = Date.now()) {
   if (!rfc3339) return 'never'
   const ms = Date.parse(rfc3339) - now
@@ -126,7 +126,7 @@ export function relative(rfc3339, now = Date.now()) {
   return ms < 0 ? `${amount} ago` : `in ${amount}`
 }
 
-/** What stands in for a key's value everywhere but at its creation: sk_live_…a1B2. */
+/** A key's masked value: sk_live_…a1B2. The full value is shown only at creation. */
 export function masked({ prefix, last4 }) {
   return `${prefix}…${last4}`
 }

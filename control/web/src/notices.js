@@ -1,4 +1,4 @@
-// Short messages about what was done, said aloud by screen readers.
+// Short notices about completed actions, announced by screen readers.
 const SHOWN_MS = 6000
 
 let current = { text: '', id: 0 }

@@ -2,7 +2,7 @@
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
 export const PERIODS = ['day', 'week', 'month']
-/** How far back one can look: hours are kept for eight days, days for 400. */
+/** Retention: hourly usage is kept for eight days, daily usage for 400. */
 const HOURS_KEPT_DAYS = 8
 const DAYS_KEPT = 400
 
@@ -21,13 +21,13 @@ function isoDay(ms) {
   return new Date(ms).toISOString().slice(0, 10)
 }
 
-/** The Monday, at midnight, of a moment's week. */
+/** Midnight (UTC) on the Monday of the ISO week. */
 function mondayOf(ms) {
   const day = Math.floor(ms / DAY_MS) * DAY_MS
   return day - ((new Date(ms).getUTCDay() + 6) % 7) * DAY_MS
 }
 
-/** @returns {[number, number]} first instant, and the first one after it, in ms */
+/** @returns {[number, number]} start (inclusive) and end (exclusive), in ms */
 function bounds(kind, offset, now) {
   const date = new Date(now)
   if (kind === 'month') {
@@ -38,8 +38,8 @@ function bounds(kind, offset, now) {
   return [first + offset * length, first + (offset + 1) * length]
 }
 
-/** How many periods one can go back and still find something that is kept. */
-export function mostBack(kind, now = Date.now()) {
+/** The number of past periods that retention still covers, at least in part. */
+export function maxBack(kind, now = Date.now()) {
   if (kind === 'day') return HOURS_KEPT_DAYS - 1
   const oldest = now - DAYS_KEPT * DAY_MS
   if (kind === 'week') return (mondayOf(now) - mondayOf(oldest)) / (7 * DAY_MS)
@@ -47,7 +47,7 @@ export function mostBack(kind, now = Date.now()) {
   return months(now) - months(oldest)
 }
 
-/** The number of an ISO week: the week that has the year's first Thursday is 1. */
+/** The ISO week number: week 1 contains the year's first Thursday. */
 function weekNumber(monday) {
   const thursday = monday + 3 * DAY_MS
   const newYear = Date.UTC(new Date(thursday).getUTCFullYear(), 0)
@@ -61,9 +61,9 @@ function label(kind, start, end) {
 }
 
 /**
- * A period and what to ask GET …/usage for it.
+ * A period with the query parameters of GET …/usage for it.
  * @param {string} kind day, week or month
- * @param {number} offset 0 for the present one, -1 for the one before
+ * @param {number} offset 0 for the current one, -1 for the previous one
  * @param {number} now ms
  */
 export function period(kind, offset = 0, now = Date.now()) {
@@ -77,7 +77,7 @@ export function period(kind, offset = 0, now = Date.now()) {
     to: isoDay(Math.min(end - 1, Math.max(now, start))),
     by: kind === 'day' ? 'hour' : 'day',
     slots,
-    earlier: -offset < mostBack(kind, now),
+    earlier: -offset < maxBack(kind, now),
     later: offset < 0,
   }
 }

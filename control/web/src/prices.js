@@ -1,4 +1,4 @@
-// Prices: dollars per million tokens, exact, because that is what is multiplied.
+// Prices in dollars per million tokens, with all digits: rounding would hide the factor that costs are computed with.
 import { moneyExact } from './format.js'
 
 export function price(dollars) {

@@ -1,4 +1,4 @@
-// Loading: what a page asks for, with its states.
+// Hooks for loading data and running actions, with their states.
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { get } from './api.js'
 import { useSession } from './session.js'
@@ -7,99 +7,98 @@ import { useSession } from './session.js'
  * @template T
  * @typedef {{data: T | undefined, error: Error | undefined, loading: boolean, stale: boolean, at: number,
  *   reload: () => void, set: (data: T) => void, amend: (change: (data: T) => T) => void}} Resource
- *   stale: the data belong to what was asked for before; at: when the data came, ms; set: what is known better
- *   than from any answer under way, which is dropped; amend: changes what is there, whatever is under way
+ *   stale: the data belongs to the previous deps; at: load time of the data, ms; set: replaces the data with a newer
+ *   version and drops any load in flight; amend: changes the data without affecting a load in flight
  */
 
 /**
- * Loads at once, when deps change, and when somebody has signed in again; what came before stays until then.
+ * Loads when mounted, when deps change, and after a renewed sign-in. The previous data stays until the new data arrives.
  * @param {(signal: AbortSignal) => Promise<any>} load
  * @returns {Resource<any>}
  */
 export function useResource(load, deps) {
-  const of = JSON.stringify(deps)
-  const [state, setState] = useState({ data: undefined, error: undefined, loading: true, at: 0, of, asked: of })
-  const [turn, setTurn] = useState(0)
+  const key = JSON.stringify(deps)
+  const [state, setState] = useState({ data: undefined, error: undefined, loading: true, at: 0, key, requested: key })
+  const [reloads, setReloads] = useState(0)
   const { renewals } = useSession()
-  const running = useRef(null)
-  const wanted = useRef(of)
-  wanted.current = of
+  const inFlight = useRef(null)
+  const latest = useRef(key)
+  latest.current = key
   useEffect(() => {
     const controller = new AbortController()
-    running.current = controller
+    inFlight.current = controller
     setState((before) => ({
       ...before,
-      error: before.asked === of ? before.error : undefined,
+      error: before.requested === key ? before.error : undefined,
       loading: true,
-      asked: of,
+      requested: key,
     }))
     load(controller.signal).then(
-      (data) => controller.signal.aborted || setState(loaded(data, of)),
+      (data) => controller.signal.aborted || setState(loaded(data, key)),
       (error) => controller.signal.aborted || setState((before) => ({ ...before, error, loading: false })),
     )
     return () => controller.abort()
-  }, [of, turn, renewals])
-  const reload = useCallback(() => setTurn((n) => n + 1), [])
+  }, [key, reloads, renewals])
+  const reload = useCallback(() => setReloads((n) => n + 1), [])
   const set = useCallback((data) => {
-    running.current?.abort()
-    setState(loaded(data, wanted.current))
+    inFlight.current?.abort()
+    setState(loaded(data, latest.current))
   }, [])
   const amend = useCallback((change) => setState((before) => ({ ...before, data: change(before.data) })), [])
-  return { ...state, stale: state.of !== of, reload, set, amend }
+  return { ...state, stale: state.key !== key, reload, set, amend }
 }
 
-function loaded(data, of) {
-  return { data, error: undefined, loading: false, at: Date.now(), of, asked: of }
+function loaded(data, key) {
+  return { data, error: undefined, loading: false, at: Date.now(), key, requested: key }
 }
 
-const NOTHING_MORE = { loading: false, error: undefined }
+const IDLE = { loading: false, error: undefined }
 
 /**
- * A list that comes in pages: items so far, and a function that asks for more. Loaded again, it has as many
- * items as were shown.
+ * A paginated list: the items loaded so far, and loadMore for the next page. A reload gets as many items as were shown.
  * @param {string} to below /api/admin/
- * @param {string} field where the answer has its list
- * @param {object} query filters; a change starts anew
+ * @param {string} field the response's field with the list
+ * @param {object} query filters; a change starts from the first page
  */
 export function useList(to, field, query = {}) {
   const key = JSON.stringify([to, query])
   const shown = useRef({ key, items: 0 })
   const first = useResource(
     async (signal) => {
-      const wanted = shown.current.key === key ? shown.current.items : 0
+      const minItems = shown.current.key === key ? shown.current.items : 0
       let page = { items: [], next: undefined }
       do page = await nextPage(to, field, { query, signal, page })
-      while (page.next && page.items.length < wanted)
+      while (page.next && page.items.length < minItems)
       return page
     },
     [key],
   )
   if (!first.stale && first.data) shown.current = { key, items: first.data.items.length }
-  const [more, setMore] = useState({ key, ...NOTHING_MORE })
+  const [more, setMore] = useState({ key, ...IDLE })
   const loadMore = async () => {
     if (first.stale) return
     const page = first.data
     setMore({ key, loading: true, error: undefined })
     try {
       const longer = await nextPage(to, field, { query, page })
-      // What was loaded anew meanwhile has its own end.
+      // If the list was reloaded in the meantime, this page does not continue it.
       first.amend((now) => (now === page ? longer : now))
-      setMore({ key, ...NOTHING_MORE })
+      setMore({ key, ...IDLE })
     } catch (error) {
       setMore({ key, loading: false, error })
     }
   }
-  return { ...first, more: more.key === key ? more : NOTHING_MORE, loadMore }
+  return { ...first, more: more.key === key ? more : IDLE, loadMore }
 }
 
-/** What there is of a list, with one page more. */
+/** The list so far, extended by its next page. */
 async function nextPage(to, field, { query, signal, page }) {
   const after = page.next ? { after: page.next } : {}
-  const answer = await get(to, { query: { ...query, ...after }, signal })
-  return { items: [...page.items, ...answer[field]], next: answer.next }
+  const response = await get(to, { query: { ...query, ...after }, signal })
+  return { items: [...page.items, ...response[field]], next: response.next }
 }
 
-/** Something that a button does: whether it is at it, and what went wrong. */
+/** An action that a button runs, with its state: busy, and the error of the last run. */
 export function useAction(act) {
   const { renewals } = useSession()
   const [state, setState] = useState({ busy: false, error: undefined })
@@ -115,24 +114,24 @@ export function useAction(act) {
     }
   }
   const clear = () => setState({ busy: false, error: undefined })
-  // That nobody was signed in is mended when somebody is.
-  const over = state.error?.status === 401 && state.renewals !== renewals
-  return { ...state, error: over ? undefined : state.error, run, clear }
+  // A renewed sign-in resolves a 401.
+  const resolved = state.error?.status === 401 && state.renewals !== renewals
+  return { ...state, error: resolved ? undefined : state.error, run, clear }
 }
 
-/** A value that follows another once it has rested, for searches while somebody types. */
-export function useRested(value, ms = 250) {
-  const [rested, setRested] = useState(value)
+/** A value that follows another one after ms without a change, for searches while the user types. */
+export function useDebounced(value, ms = 250) {
+  const [debounced, setDebounced] = useState(value)
   useEffect(() => {
-    const timer = setTimeout(() => setRested(value), ms)
+    const timer = setTimeout(() => setDebounced(value), ms)
     return () => clearTimeout(timer)
   }, [value, ms])
-  return rested
+  return debounced
 }
 
 let catalog
 
-/** The catalog: plans, tiers, models. It is the same until the next deployment, so it is asked for once. */
+/** The catalog: plans, tiers, models. Loaded once, because only a deployment changes it. */
 export function useCatalog() {
   const resource = useResource(async () => {
     catalog ??= get('catalog').catch((error) => {

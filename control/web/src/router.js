@@ -1,4 +1,4 @@
-// Pages are paths below /dashboard. Links are plain <a href>: one listener takes the clicks.
+// Maps paths below /dashboard to pages. Links are plain <a href>; one listener handles their clicks.
 import { useEffect, useState } from 'preact/hooks'
 
 export const BASE = '/dashboard'
@@ -23,7 +23,7 @@ const ROUTES = [
 ]
 
 /**
- * Which page a path is.
+ * The page of a path; "missing" if there is none.
  * @returns {{page: string, params: Record<string, string>}}
  */
 export function match(pathname) {
@@ -40,7 +40,7 @@ function segmentsOf(pathname) {
   try {
     return pathname.slice(BASE.length).split('/').filter(Boolean).map(decodeURIComponent)
   } catch {
-    return null // not a percent-encoding
+    return null // malformed percent-encoding
   }
 }
 
@@ -59,7 +59,7 @@ export function to(...segments) {
   return [BASE, ...segments.map(encodeURIComponent)].join('/')
 }
 
-/** Where to go after the sign-in: only ever a page of the dashboard. */
+/** The redirect target after sign-in. Anything but a path of the dashboard is replaced by the dashboard's root. */
 export function safeNext(text) {
   return text && /^\/dashboard(\/[\w%.~/-]*)?(\?[^#]*)?$/.test(text) && !text.includes('//') ? text : BASE
 }
@@ -69,7 +69,7 @@ const changed = () => {
   for (const listener of listeners) listener()
 }
 
-/** How many times this page has gone somewhere else: the first page does not take the focus. */
+/** The number of navigations since the document was loaded. The first page does not take the focus. */
 export const visits = { count: 0 }
 
 /** @param {string} href @param {{replace?: boolean}} [options] replace: no new entry in the history */
@@ -83,7 +83,7 @@ export function navigate(href, { replace = false } = {}) {
   changed()
 }
 
-/** Takes the clicks on our links, and the browser's back and forward. */
+/** Handles clicks on dashboard links, and the browser's back and forward. */
 export function startRouter() {
   addEventListener('popstate', () => {
     visits.count++
@@ -91,19 +91,19 @@ export function startRouter() {
   })
   document.addEventListener('click', (event) => {
     const link = event.target.closest?.('a[href]')
-    if (!link || !ours(link) || event.defaultPrevented || event.button !== 0) return
+    if (!link || !isDashboardLink(link) || event.defaultPrevented || event.button !== 0) return
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
     event.preventDefault()
     navigate(link.href)
   })
 }
 
-function ours(link) {
+function isDashboardLink(link) {
   if (link.target || link.hasAttribute('download') || link.origin !== location.origin || link.hash) return false
   return link.pathname === BASE || link.pathname.startsWith(`${BASE}/`)
 }
 
-/** The present page, anew when it changes. */
+/** The current page; renders the component again when the location changes. */
 export function useLocation() {
   const [, redraw] = useState(0)
   useEffect(() => {
@@ -114,7 +114,7 @@ export function useLocation() {
   return { ...match(location.pathname), path: location.pathname, query: new URLSearchParams(location.search) }
 }
 
-/** The query's values, and a function that changes some of them; they stay with the page's address. */
+/** The values of the named query parameters, and a function that changes some of them in the page's URL. */
 export function useQuery(names) {
   const { query } = useLocation()
   const values = Object.fromEntries(names.map((name) => [name, query.get(name) ?? '']))

@@ -1,10 +1,10 @@
-// Who is signed in, and what this page remembers of them until it is closed.
+// The signed-in user, and the API key that this page remembers until it is closed.
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 
-export const VIEWER_REASON = 'You are signed in as a viewer, who can look at everything and change nothing.'
+export const VIEWER_REASON = 'You are signed in as a viewer. Viewers cannot make changes.'
 
-/** renewals: how often somebody has signed in again since the page was opened; what failed meanwhile is loaded anew. */
+/** renewals: the number of sign-ins since the page was opened. Failed loads are repeated after each. */
 export const Session = createContext({
   role: 'viewer',
   name: '',
@@ -17,18 +17,18 @@ export const Session = createContext({
 export const useSession = () => useContext(Session)
 export const useViewer = () => useSession().role !== 'owner'
 
-/** The value of the key that was made last, for the playground: in this page's memory, never in a storage. */
-let made = null
+/** The last key created or used here, for the playground. Kept in memory, never in browser storage. */
+let remembered = null
 
 /** @param {{project: string, key: object, value: string}} key */
 export function rememberKey(key) {
-  made = key
+  remembered = key
 }
 
 export function rememberedKey(project) {
-  return made?.project === project ? made : null
+  return remembered?.project === project ? remembered : null
 }
 
 export function forgetKeys() {
-  made = null
+  remembered = null
 }

@@ -1,6 +1,6 @@
-// Commands and code to copy. The key stands in none of them, except where it is set as a variable.
+// Commands and code to copy. They contain the API key only where it is assigned to a variable.
 
-/** A word that any POSIX shell takes literally. */
+/** Quotes a text as one literal word for any POSIX shell. */
 export function shellQuoted(text) {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
 }
@@ -9,7 +9,7 @@ export function shellQuoted(text) {
  * A curl command with the key as $POSTERN_KEY.
  * @param {string} url
  * @param {object} [body] sent as JSON by POST
- * @param {boolean} [streams] the answer is shown as it comes
+ * @param {boolean} [streams] the response is a stream: adds -N, so that curl prints it as it arrives
  */
 export function curl(url, body, streams = false) {
   const parts = [`curl${streams ? ' -N' : ''} ${shellQuoted(url)}`, '-H "X-API-Key: $POSTERN_KEY"']
@@ -23,7 +23,7 @@ export function exportLine(value) {
 
 const HELLO = { messages: [{ role: 'user', content: 'Hello!' }] }
 
-/** What can be done with a key, as { title, text } to copy. */
+/** Snippets that use a key, as {title, text}. */
 export function snippetsFor(origin, projectId, { kind, value }) {
   if (kind === 'project') {
     const url = `${origin}/api/usage?projectId=${encodeURIComponent(projectId)}`
@@ -33,7 +33,7 @@ export function snippetsFor(origin, projectId, { kind, value }) {
     { title: 'curl', text: `${exportLine(value)}\n${curl(`${origin}/api/ai/complete`, HELLO)}` },
     { title: 'OpenAI SDK', text: openai(origin) },
     { title: 'Anthropic SDK', text: anthropic(origin) },
-    { title: 'fetch', text: fetched(origin) },
+    { title: 'fetch', text: fetchSnippet(origin) },
   ]
 }
 
@@ -43,11 +43,11 @@ const client = new OpenAI({
   baseURL: '${origin}/v1',
   apiKey: process.env.POSTERN_KEY,
 })
-const answer = await client.chat.completions.create({
+const completion = await client.chat.completions.create({
   model: 'balanced',
   messages: [{ role: 'user', content: 'Hello!' }],
 })
-console.log(answer.choices[0].message.content)
+console.log(completion.choices[0].message.content)
 `
 
 const anthropic = (origin) => `import Anthropic from '@anthropic-ai/sdk'
@@ -56,15 +56,15 @@ const client = new Anthropic({
   baseURL: '${origin}',
   apiKey: process.env.POSTERN_KEY,
 })
-const answer = await client.messages.create({
+const message = await client.messages.create({
   model: 'balanced',
   max_tokens: 1024,
   messages: [{ role: 'user', content: 'Hello!' }],
 })
-console.log(answer.content)
+console.log(message.content)
 `
 
-const fetched = (origin) => `const response = await fetch('${origin}/api/ai/complete', {
+const fetchSnippet = (origin) => `const response = await fetch('${origin}/api/ai/complete', {
   method: 'POST',
   headers: {
     'Content-Type': 'application/json',

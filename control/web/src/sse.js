@@ -1,4 +1,4 @@
-// Server-sent events out of a fetch's body (HTML standard, section 9.2), for streams that need a POST.
+// Server-sent events from a fetch body (HTML standard, section 9.2), because EventSource cannot send a POST.
 
 export class EventParser {
   #rest = ''
@@ -7,8 +7,8 @@ export class EventParser {
   #afterReturn = false
 
   /**
-   * Takes the next piece, cut anywhere.
-   * @returns {{event: string, data: string}[]} the events that it completes
+   * Parses the next chunk, which may be split anywhere.
+   * @returns {{event: string, data: string}[]} the events that the chunk completes
    */
   push(text) {
     const events = []
@@ -19,7 +19,7 @@ export class EventParser {
     return events
   }
 
-  /** Whole lines, which end with LF, CR or both; a CR at the end of a piece may have its LF in the next. */
+  /** Complete lines. A line ends with LF, CR or CRLF; a CR at the end of a chunk may have its LF in the next one. */
   #lines(text) {
     let input = this.#afterReturn && text.startsWith('\n') ? text.slice(1) : text
     if (text !== '') this.#afterReturn = text.endsWith('\r')
@@ -43,7 +43,7 @@ export class EventParser {
   }
 }
 
-/** The events of an answer, as they come. @param {Response} response */
+/** The events of a streamed response, as they arrive. @param {Response} response */
 export async function* eventsOf(response) {
   const parser = new EventParser()
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()

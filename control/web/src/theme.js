@@ -1,4 +1,4 @@
-// The colours: as the system has them, or as the person chose. The choice stays in this browser.
+// The color theme: the system's or the user's choice, which this browser stores.
 const STORED = 'postern-theme'
 export const THEMES = ['system', 'light', 'dark']
 export const THEME_EVENT = 'postern:theme'
@@ -17,7 +17,7 @@ export function setTheme(name) {
   try {
     localStorage.setItem(STORED, name)
   } catch {
-    // It holds for this page then.
+    // Storage is blocked: the choice lasts until the page is closed.
   }
   showTheme(name)
 }

@@ -1,6 +1,6 @@
-// What GET …/usage says, put in the order of a chart.
+// Helpers for the usage report of GET …/usage.
 
-/** The figures of a slot in which nothing happened. */
+/** The figures of a slot without requests. */
 export const NO_FIGURES = {
   requests: 0,
   hits: 0,
@@ -15,7 +15,7 @@ export const NO_FIGURES = {
 }
 
 /**
- * One row for every slot of the period that has begun; those that the answer leaves out are zero.
+ * One row for every slot of the period that has begun, including slots without usage, which the report omits.
  * @param {{slots: number[], by: string}} period
  * @param {object[]} rows with "day" or "hour"
  */
@@ -26,13 +26,13 @@ export function series(period, rows, now = Date.now()) {
 
 export const share = (part, whole) => (whole > 0 ? (part / whole) * 100 : null)
 
-/** Where the usage can be loaded as a file. */
+/** The URL of the usage report as a file. */
 export function downloadHref(projectId, { from, to, by }, format) {
   const query = new URLSearchParams({ from, to, by, format })
   return `/api/admin/projects/${encodeURIComponent(projectId)}/usage?${query}`
 }
 
-/** Of the budget, in percent, at most 100; a budget of nothing is used up. */
+/** The used part of the budget in percent, at most 100; an empty budget counts as 100. */
 export function budgetShare({ limit, used }) {
   if (limit <= 0) return 100
   return Math.min(100, (used / limit) * 100)

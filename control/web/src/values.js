@@ -1,4 +1,4 @@
-// What forms and the API call the same things.
+// The API's values with their labels in forms, and conversions between form text and API values.
 
 export const BUDGET_PERIODS = [
   ['month', 'Calendar month (UTC)'],
@@ -7,23 +7,23 @@ export const BUDGET_PERIODS = [
 ]
 
 export const KINDS = [
-  ['gateway', 'Gateway (sk_): completions'],
-  ['project', 'Project (pk_): usage and management'],
+  ['gateway', 'Gateway (sk_): model requests'],
+  ['project', 'Project (pk_): usage reports'],
 ]
 
 export const ENVIRONMENTS = [
   ['production', 'Production'],
-  ['development', 'Development: test mode, free'],
+  ['development', 'Development (test mode, free)'],
 ]
 
 const PERMISSIONS = [
   ['completions', 'Completions'],
   ['embeddings', 'Embeddings'],
-  ['models', 'List of models'],
-  ['usage', 'Usage'],
+  ['models', 'Model list'],
+  ['usage', 'Usage reports'],
 ]
 
-/** A key's permissions are at most those of its kind. */
+/** The permissions that a key of a kind can have. */
 export function permissionsOf(kind) {
   return kind === 'gateway' ? PERMISSIONS : PERMISSIONS.filter(([name]) => name === 'models' || name === 'usage')
 }
@@ -35,8 +35,8 @@ export const LIMITS = [
 ]
 
 export const STRATEGIES = [
-  ['ordered', 'In this order'],
-  ['weighted', 'By weight'],
+  ['ordered', 'In order'],
+  ['weighted', 'Weighted'],
   ['cheapest', 'Cheapest first'],
   ['fastest', 'Fastest first'],
 ]
@@ -44,8 +44,8 @@ export const STRATEGIES = [
 const THOUSANDS = /^-?[1-9]\d{0,2}(,\d{3})+(\.\d*)?$/
 
 /**
- * A number as somebody typed it: $1,000 and 1000 are the same. What is no number is sent as it is, so that the
- * server says what is wrong with it; so is 2,50, which nobody writes for 250.
+ * Parses a typed number: $1,000 and 1000 are the same. Text that is not a number is returned unchanged, so that the
+ * server rejects it with a message; 2,50 is such text, because its author did not mean 250.
  */
 export function numberOf(text) {
   const typed = text.trim().replace(/^\$/, '')
@@ -54,12 +54,12 @@ export function numberOf(text) {
   return plain === '' || Number.isNaN(number) ? text : number
 }
 
-/** The same for a field that may be left empty: null. */
+/** The same for an optional field: null if it is empty. */
 export function numberOrNull(text) {
   return text.trim() === '' ? null : numberOf(text)
 }
 
-/** Whether two JSON values are the same. */
+/** Reports whether two JSON values are equal. */
 export function same(a, b) {
   return JSON.stringify(a) === JSON.stringify(b)
 }

@@ -8,13 +8,13 @@ const FORM = {
 }
 const BASE = { name: 'Demo', budget: 100, models: [], version: 1 }
 
-test('only what was changed is sent', () => {
+test('only changed fields are sent', () => {
   assert.deepEqual(changed(FORM.draftOf(BASE), BASE, FORM), {})
   assert.deepEqual(changed({ name: 'Demo', budget: '250.5', models: [] }, BASE, FORM), { budget: 250.5 })
   assert.deepEqual(changed({ name: 'Demo', budget: '100', models: ['cheap'] }, BASE, FORM), { models: ['cheap'] })
 })
 
-test('after a conflict what was typed stays, and the rest is as others left it', () => {
+test('after a conflict, edited fields keep the draft’s value and the others take the saved one', () => {
   const theirs = { name: 'Theirs', budget: 7, models: ['cheap'], version: 2 }
   const draft = { name: 'Mine', budget: '100', models: [] }
   assert.deepEqual(merged(draft, BASE, theirs, FORM), { name: 'Mine', budget: '7', models: ['cheap'] })

@@ -7,12 +7,12 @@ const table = (name, act, cases) =>
     for (const [input, want] of cases) assert.equal(act(...[input].flat()), want, JSON.stringify(input))
   })
 
-table('money is shown to the cent, and a little money with three digits', format.money, [
+table('money has two decimal places, or three significant digits below ten cents', format.money, [
   [0, '$0.00'],
   [1234.567, '$1,234.57'],
   [0.1, '$0.10'],
   [0.125, '$0.13'],
-  [1.005, '$1.01'], // the decimal as JSON spelled it, not the binary number below it
+  [1.005, '$1.01'], // rounds the decimal digits; the binary approximation is below 1.005
   [0.05, '$0.05'],
   [0.0012, '$0.0012'],
   [0.00034567, '$0.000346'],
@@ -24,7 +24,7 @@ table('money is shown to the cent, and a little money with three digits', format
   [1e9, '$1,000,000,000.00'],
 ])
 
-table('exact money has all its digits, at least the cents', format.moneyExact, [
+table('exact money has all digits, at least two decimal places', format.moneyExact, [
   [0, '$0.00'],
   [12.3, '$12.30'],
   [67.8934211, '$67.8934211'],
@@ -32,14 +32,14 @@ table('exact money has all its digits, at least the cents', format.moneyExact, [
   [1e-12, '$0.000000000001'],
 ])
 
-table('cents have all their digits', format.cents, [
+table('cents have all digits', format.cents, [
   [0, '0 ¢'],
   [0.00034, '0.00034 ¢'],
   [0.1 + 0.2, '0.3 ¢'],
   [1250.5, '1,250.5 ¢'],
 ])
 
-table('a number to be edited has no separators and no exponent', format.typed, [
+table('a number in a text field has no separators and no exponent', format.typed, [
   [null, ''],
   [undefined, ''],
   [0, '0'],
@@ -48,13 +48,13 @@ table('a number to be edited has no separators and no exponent', format.typed, [
   [1e-7, '0.0000001'],
 ])
 
-table('shares', format.percent, [
+table('percentages', format.percent, [
   [[0, 0], '–'],
   [[1, 3], '33.3%'],
   [[1, 1], '100%'],
 ])
 
-test('the hit rate leaves out what did not ask the cache', () => {
+test('the cache hit rate counts only cache lookups', () => {
   assert.equal(format.hitRate({ hits: 1, misses: 2, requests: 10 }), '33.3%')
   assert.equal(format.hitRate({ hits: 0, misses: 0, requests: 10 }), '–')
 })
@@ -67,7 +67,7 @@ table('durations', format.duration, [
   [125_000, '2 min 5 s'],
 ])
 
-table('whole spans', format.span, [
+table('spans in the largest whole unit', format.span, [
   [0, '0 seconds'],
   [90, '90 seconds'],
   [3600, '1 hour'],
@@ -75,7 +75,7 @@ table('whole spans', format.span, [
   [2_592_000, '30 days'],
 ])
 
-test('times are told in UTC, and from now', () => {
+test('timestamps are in UTC, relative times start from now', () => {
   const now = Date.parse('2026-11-21T12:00:00.000Z')
   assert.equal(format.timestamp('2026-11-21T07:31:04.987Z'), '2026-11-21 07:31:04')
   assert.equal(format.timestamp('2026-11-21T09:31:04+02:00'), '2026-11-21 07:31:04')

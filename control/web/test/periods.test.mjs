@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { mostBack, period } from '../src/periods.js'
+import { maxBack, period } from '../src/periods.js'
 
 const SATURDAY = Date.parse('2026-11-21T07:31:04.000Z')
 const range = ({ from, to, by, slots }) => [from, to, by, slots.length]
 
-test('the present periods end today', () => {
+test('the current period ends today', () => {
   assert.deepEqual(range(period('day', 0, SATURDAY)), ['2026-11-21', '2026-11-21', 'hour', 24])
   assert.deepEqual(range(period('week', 0, SATURDAY)), ['2026-11-16', '2026-11-21', 'day', 7])
   assert.deepEqual(range(period('month', 0, SATURDAY)), ['2026-11-01', '2026-11-21', 'day', 30])
 })
 
-test('earlier periods are whole', () => {
+test('past periods are complete', () => {
   assert.deepEqual(range(period('day', -1, SATURDAY)), ['2026-11-20', '2026-11-20', 'hour', 24])
   assert.deepEqual(range(period('week', -1, SATURDAY)), ['2026-11-09', '2026-11-15', 'day', 7])
   assert.deepEqual(range(period('month', -9, SATURDAY)), ['2026-02-01', '2026-02-28', 'day', 28])
   assert.deepEqual(range(period('month', -11, SATURDAY)), ['2025-12-01', '2025-12-31', 'day', 31])
 })
 
-test('a week begins on Monday, also on a Sunday and over the new year', () => {
+test('a week begins on Monday, on a Sunday and across the new year too', () => {
   assert.equal(period('week', 0, Date.parse('2026-11-22T23:59:59.999Z')).from, '2026-11-16')
   assert.equal(period('week', 0, Date.parse('2026-11-23T00:00:00.000Z')).from, '2026-11-23')
   const newYear = period('week', 0, Date.parse('2027-01-01T12:00:00.000Z'))
@@ -33,21 +33,21 @@ test('labels name the period', () => {
   assert.equal(period('month', 0, SATURDAY).label, 'November 2026')
 })
 
-test('one goes back as far as days are kept, 400 of them, and no farther', () => {
+test('the oldest period is the last one within the retention of 400 days', () => {
   assert.deepEqual(
-    ['day', 'week', 'month'].map((kind) => mostBack(kind, SATURDAY)),
+    ['day', 'week', 'month'].map((kind) => maxBack(kind, SATURDAY)),
     [7, 57, 13],
   )
   const oldest = '2025-10-17'
   for (const kind of ['week', 'month']) {
-    const { from, to, earlier } = period(kind, -mostBack(kind, SATURDAY), SATURDAY)
+    const { from, to, earlier } = period(kind, -maxBack(kind, SATURDAY), SATURDAY)
     assert.ok(from <= oldest && oldest <= to, `${kind} from ${from} to ${to}`)
     assert.equal(earlier, false)
-    assert.equal(period(kind, 1 - mostBack(kind, SATURDAY), SATURDAY).earlier, true)
+    assert.equal(period(kind, 1 - maxBack(kind, SATURDAY), SATURDAY).earlier, true)
   }
 })
 
-test('the hours of eight days can be looked at, and nothing of the future', () => {
+test('days go back to the retention of eight days, and not into the future', () => {
   assert.equal(period('day', -6, SATURDAY).earlier, true)
   assert.equal(period('day', -7, SATURDAY).earlier, false)
   assert.equal(period('month', -7, SATURDAY).earlier, true)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { match, safeNext, to } from '../src/router.js'
 
-test('paths name pages', () => {
+test('paths match pages', () => {
   assert.deepEqual(match('/dashboard'), { page: 'projects', params: {} })
   assert.deepEqual(match('/dashboard/'), { page: 'projects', params: {} })
   assert.deepEqual(match('/dashboard/projects/new'), { page: 'project-new', params: {} })
@@ -20,12 +20,12 @@ test('paths name pages', () => {
   }
 })
 
-test('a path that is made is found again', () => {
+test('a built path matches its page', () => {
   const path = to('projects', 'a/b?c#d', 'keys')
   assert.deepEqual(match(path), { page: 'keys', params: { project: 'a/b?c#d' } })
 })
 
-test('after the sign-in one only ever comes to a page of the dashboard', () => {
+test('sign-in redirects only to dashboard pages', () => {
   for (const good of ['/dashboard', '/dashboard/audit?project=proj_1', '/dashboard/projects/proj_1/keys/key_2']) {
     assert.equal(safeNext(good), good)
   }

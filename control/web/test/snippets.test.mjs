@@ -6,7 +6,7 @@ import { curl, exportLine, shellQuoted, snippetsFor } from '../src/snippets.js'
 const ORIGIN = 'https://postern.example.com'
 const HOSTILE = `it's "$HOME" \`id\` $(id) \\ !! # ; & | > < * ? ~ \n second line`
 
-/** What a shell takes a command's words for. */
+/** The words of a command, as a shell parses them. */
 function words(command) {
   const program = 'for word in "$@"; do printf "%s\\0" "$word"; done'
   const script = command.replace(/^curl/, `sh -c '${program}' sh`)
@@ -21,15 +21,15 @@ test('a plain word is not quoted', () => {
   assert.equal(shellQuoted("it's"), "'it'\\''s'")
 })
 
-test('a shell gives the body back as it was, and only the key is filled in', () => {
+test('a shell passes the body on unchanged and substitutes only the key', () => {
   const body = { messages: [{ role: 'user', content: HOSTILE }] }
-  const got = words(curl(`${ORIGIN}/api/ai/chat`, body, true))
-  assert.deepEqual(got.slice(0, 4), ['-N', `${ORIGIN}/api/ai/chat`, '-H', 'X-API-Key: sk_test_1'])
-  assert.deepEqual(got.slice(4, 7), ['-H', 'Content-Type: application/json', '-d'])
-  assert.deepEqual(JSON.parse(got[7]), body)
+  const args = words(curl(`${ORIGIN}/api/ai/chat`, body, true))
+  assert.deepEqual(args.slice(0, 4), ['-N', `${ORIGIN}/api/ai/chat`, '-H', 'X-API-Key: sk_test_1'])
+  assert.deepEqual(args.slice(4, 7), ['-H', 'Content-Type: application/json', '-d'])
+  assert.deepEqual(JSON.parse(args[7]), body)
 })
 
-test('the key stands only where it is set as a variable', () => {
+test('the key appears only in the export line', () => {
   const value = 'sk_live_0123456789abcdef'
   const snippets = snippetsFor(ORIGIN, 'proj_1', { kind: 'gateway', value })
   assert.deepEqual(
@@ -42,7 +42,7 @@ test('the key stands only where it is set as a variable', () => {
   for (const { text } of snippets) assert.ok(text.includes(ORIGIN))
 })
 
-test('a project key asks for its usage', () => {
+test('the snippet of a project key gets the usage report', () => {
   const [only, ...rest] = snippetsFor(ORIGIN, 'proj_1', { kind: 'project', value: 'pk_live_1' })
   assert.equal(rest.length, 0)
   assert.match(only.text, /\/api\/usage\?projectId=proj_1'/)

@@ -7,7 +7,7 @@ const STREAM = [
   'data: {"type":"delta","text":"Hällo 👋"}\n\n',
   'event: note\r\ndata: one\r\ndata:two\r\ndata\r\n\r\n',
   'id: 7\rdata:  kept space\r\r',
-  '\n\n', // nothing stands between these
+  '\n\n', // an empty event, which is ignored
   'data: [DONE]\n\n',
   'data: cut off',
 ].join('')
@@ -18,11 +18,11 @@ const WANT = [
   { event: 'message', data: '[DONE]' },
 ]
 
-test('a stream in one piece', () => {
+test('a stream in one chunk', () => {
   assert.deepEqual(new EventParser().push(STREAM), WANT)
 })
 
-test('a stream cut at every place, and into single characters', () => {
+test('a stream split at every position, and into single characters', () => {
   for (let i = 0; i <= STREAM.length; i++) {
     const parser = new EventParser()
     assert.deepEqual([...parser.push(STREAM.slice(0, i)), ...parser.push(STREAM.slice(i))], WANT, `cut at ${i}`)
@@ -34,7 +34,7 @@ test('a stream cut at every place, and into single characters', () => {
   )
 })
 
-test('bytes that are cut within a character', async () => {
+test('a stream split within UTF-8 characters', async () => {
   const bytes = new TextEncoder().encode(STREAM)
   const body = new ReadableStream({
     start(controller) {

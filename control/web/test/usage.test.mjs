@@ -5,7 +5,7 @@ import { budgetShare, downloadHref, NO_FIGURES, series, share } from '../src/usa
 
 const NOW = Date.parse('2026-11-18T12:00:00.000Z')
 
-test('every slot that has begun has a row', () => {
+test('every slot that has begun has a row, also without usage', () => {
   const rows = series(period('week', 0, NOW), [{ day: '2026-11-17', ...NO_FIGURES, requests: 3 }], NOW)
   assert.deepEqual(
     rows.map(({ time, requests }) => [new Date(time).toISOString().slice(0, 10), requests]),
@@ -17,7 +17,7 @@ test('every slot that has begun has a row', () => {
   )
 })
 
-test('hours are found by their instant', () => {
+test('hourly rows are matched by time', () => {
   const rows = series(period('day', 0, NOW), [{ hour: '2026-11-18T05:00:00.000Z', ...NO_FIGURES, cost: 0.25 }], NOW)
   assert.equal(rows.length, 13)
   assert.equal(rows[5].cost, 0.25)
@@ -35,7 +35,7 @@ test('download links', () => {
   )
 })
 
-test('shares of nothing', () => {
+test('shares, also of zero', () => {
   assert.equal(share(1, 4), 25)
   assert.equal(share(0, 0), null)
   assert.equal(budgetShare({ limit: 100, used: 25 }), 25)

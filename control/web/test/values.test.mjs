@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { numberOf, numberOrNull, same } from '../src/values.js'
 
-test('numbers as people type them; what is none is left for the server to refuse', () => {
+test('typed numbers are parsed; other text is left for the server to reject', () => {
   assert.equal(numberOf(' $1,000.50 '), 1000.5)
   assert.equal(numberOf('1,234,567'), 1234567)
   assert.equal(numberOf('0'), 0)
@@ -15,7 +15,7 @@ test('numbers as people type them; what is none is left for the server to refuse
   assert.equal(numberOrNull('5'), 5)
 })
 
-test('the same values', () => {
+test('JSON values are compared by content', () => {
   assert.equal(same({ a: [1, null] }, { a: [1, null] }), true)
   assert.equal(same(['a'], []), false)
 })

@@ -5,15 +5,15 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Error writes {"type":"error","error":{"type","message"},"request_id"}.
+// Error appends {"type":"error","error":{"type","message"},"request_id"}.
 func Error(dst []byte, e *api.Error) []byte {
 	b := jsontext.Builder{B: dst}
 	b.B = append(b.B, `{"type":"error","error":{"type":"`...)
 	b.B = append(append(b.B, errorType(e.Status)...), '"')
 	b.Key("message")
-	b.Text(e.Say())
+	b.Text(e.Summary())
 	if len(e.Details) > 0 && e.Details[0].Field == "thread" {
-		b.Member("details", `{"error_code":"thread_unsupported_request"}`) // the SDK goes on without
+		b.Member("details", `{"error_code":"thread_unsupported_request"}`) // the SDK then continues without threads
 	}
 	b.Close('}')
 	b.Key("request_id")

@@ -9,14 +9,14 @@ import (
 
 func (r *reader) messages(v gjson.Result) {
 	if !v.IsArray() {
-		r.Wrong("messages", "must be an array")
+		r.WrongType("messages", "an array", v)
 		return
 	}
 	i := 0
 	v.ForEach(func(_, m gjson.Result) bool {
 		r.message(place{message: i, block: -1, inner: -1}, m)
 		i++
-		return r.Piece("messages") && !r.Full()
+		return r.CountElement("messages") && !r.Full()
 	})
 	if i == 0 {
 		r.Wrong("messages", "must not be empty")
@@ -25,7 +25,7 @@ func (r *reader) messages(v gjson.Result) {
 
 func (r *reader) message(at place, v gjson.Result) {
 	if !v.IsObject() {
-		r.Wrong(at.name(""), "must be an object")
+		r.WrongType(at.name(""), "an object", v)
 		return
 	}
 	m := chat.Message{}
@@ -34,17 +34,17 @@ func (r *reader) message(at place, v gjson.Result) {
 		m.Role = chat.User
 	case "assistant":
 		m.Role = chat.Assistant
-	case "system": // since Claude 4.8, behind a user's turn
+	case "system": // since Claude 4.8, after a user message
 		m.Role = chat.System
 	default:
-		r.Wrong(at.name(".role"), "must be user, assistant or system")
+		r.WrongValue(at.name(".role"), "user, assistant or system", v.Get("role"))
 		return
 	}
 	m.Parts = r.content(at, v.Get("content"), m.Role)
 	r.out.Request.Messages = append(r.out.Request.Messages, m)
 }
 
-// content reads a text or an array of blocks: of a message, of the system prompt or of a tool's result.
+// content reads a string or an array of blocks: of a message, of the system prompt or of a tool result.
 func (r *reader) content(at place, v gjson.Result, role chat.Role) []chat.Part {
 	if v.Type == gjson.String {
 		return []chat.Part{{Kind: chat.Text, Text: jsontext.Inside(v.Raw)}}
@@ -54,7 +54,7 @@ func (r *reader) content(at place, v gjson.Result, role chat.Role) []chat.Part {
 		if at.message == inSystem {
 			field = ""
 		}
-		r.Wrong(at.name(field), "must be a string or an array of blocks")
+		r.WrongType(at.name(field), "a string or an array of blocks", v)
 		return nil
 	}
 	var parts []chat.Part
@@ -66,12 +66,13 @@ func (r *reader) content(at place, v gjson.Result, role chat.Role) []chat.Part {
 		} else {
 			here.inner = i
 		}
-		if !r.Piece("messages") {
+		if !r.CountElement("messages") {
 			return false
 		}
 		part := r.block(here, b, role)
 		if part.Kind == 0 {
 			part.Kind = chat.Foreign
+			r.noteForeign(here, b)
 		}
 		parts = append(parts, part)
 		i++
@@ -80,7 +81,17 @@ func (r *reader) content(at place, v gjson.Result, role chat.Role) []chat.Part {
 	return parts
 }
 
-// fields are the members that blocks may have; which do is up to their type.
+// noteForeign notes a block of an unknown type, or with a source that chat.Request cannot represent.
+func (r *reader) noteForeign(at place, v gjson.Result) {
+	kind := v.Get("type")
+	if source := v.Get("source.type"); source.Exists() && (kind.Str == "image" || kind.Str == "document") {
+		r.NoteForeign(at.name(".source.type"), source)
+		return
+	}
+	r.NoteForeign(at.name(".type"), kind)
+}
+
+// fields are the members of all block types. A block has those of its type.
 type fields struct {
 	kind, text, source, title, cache, id, name, input, result, content, failed, thinking, signature, data gjson.Result
 }
@@ -122,15 +133,15 @@ func fieldsOf(v gjson.Result) (f fields) {
 	return f
 }
 
-// block reads a block. Its part's kind is 0 if it is of a type that has no place in a request.
+// block reads a block. The part's kind is 0 for block types that chat.Request cannot represent.
 func (r *reader) block(at place, v gjson.Result, role chat.Role) (p chat.Part) {
 	if !v.IsObject() {
-		r.Wrong(at.name(""), "must be an object")
+		r.WrongType(at.name(""), "an object", v)
 		return p
 	}
 	f := fieldsOf(v)
 	if f.kind.Type != gjson.String || f.kind.Str == "" {
-		r.Wrong(at.name(".type"), "must be a string that is not empty")
+		r.WrongType(at.name(".type"), "a non-empty string", f.kind)
 		return p
 	}
 	if !r.allowed(at, f.kind.Str, role) {
@@ -143,14 +154,14 @@ func (r *reader) block(at place, v gjson.Result, role chat.Role) (p chat.Part) {
 		p = r.source(at, f.source, chat.Image)
 	case "document":
 		if p = r.source(at, f.source, chat.File); p.Kind != 0 {
-			p.Name = r.maybe(at, ".title", f.title)
+			p.Name = r.optionalText(at, ".title", f.title)
 		}
 	case "tool_use":
 		p = r.toolUse(at, &f)
 	case "tool_result":
 		p = r.toolResult(at, &f, role)
 	case "thinking":
-		p = chat.Part{Kind: chat.Thinking, Text: r.text(at, ".thinking", f.thinking), Signature: r.maybe(at, ".signature", f.signature)}
+		p = chat.Part{Kind: chat.Thinking, Text: r.text(at, ".thinking", f.thinking), Signature: r.optionalText(at, ".signature", f.signature)}
 	case "redacted_thinking":
 		p = chat.Part{Kind: chat.Redacted, Data: r.text(at, ".data", f.data)}
 	}
@@ -160,37 +171,37 @@ func (r *reader) block(at place, v gjson.Result, role chat.Role) (p chat.Part) {
 	return p
 }
 
-// allowed says whether a block of that type may stand there; if not, that is wrong.
+// allowed reports whether a block of type kind may appear at a place, and adds a problem if not.
 func (r *reader) allowed(at place, kind string, role chat.Role) bool {
-	said := ""
+	problem := ""
 	switch kind {
 	case "tool_use", "thinking", "redacted_thinking":
 		if role != chat.Assistant || at.inner >= 0 {
-			said = "may stand in an assistant's message only"
+			problem = `"` + kind + `" is allowed only in assistant messages`
 		}
 	case "tool_result":
 		if role != chat.User || at.inner >= 0 {
-			said = "may stand in a user's message only"
+			problem = `"tool_result" is allowed only in user messages, and not inside another tool_result`
 		}
 	case "image", "document":
 		if role == chat.System {
-			said = "must be text in a system prompt"
+			problem = `must be "text" in a system prompt, got "` + kind + `"`
 		}
 	}
-	if said != "" {
-		r.Wrong(at.name(".type"), said)
+	if problem != "" {
+		r.Wrong(at.name(".type"), problem)
 	}
-	return said == ""
+	return problem == ""
 }
 
 func (r *reader) toolUse(at place, f *fields) chat.Part {
 	return chat.Part{
-		Kind: chat.ToolCall, ID: r.named(at, ".id", f.id), Name: r.named(at, ".name", f.name), Args: r.object(at, ".input", f.input),
+		Kind: chat.ToolCall, ID: r.requiredText(at, ".id", f.id), Name: r.requiredText(at, ".name", f.name), Args: r.object(at, ".input", f.input),
 	}
 }
 
 func (r *reader) toolResult(at place, f *fields, role chat.Role) chat.Part {
-	p := chat.Part{Kind: chat.ToolResult, ID: r.named(at, ".tool_use_id", f.result)}
+	p := chat.Part{Kind: chat.ToolResult, ID: r.requiredText(at, ".tool_use_id", f.result)}
 	if f.content.Exists() && f.content.Type != gjson.Null {
 		p.Parts = r.content(at, f.content, role)
 	}
@@ -199,51 +210,52 @@ func (r *reader) toolResult(at place, f *fields, role chat.Role) chat.Part {
 		p.Failed = true
 	case gjson.False, gjson.Null:
 	default:
-		r.Wrong(at.name(".is_error"), "must be true or false")
+		r.WrongValue(at.name(".is_error"), "true or false", f.failed)
 	}
 	return p
 }
 
 // source reads {"type":"base64","media_type","data"}, {"type":"url","url"} or, for documents,
-// {"type":"text","media_type":"text/plain","data"}. Others (file, content) have no place in a request.
+// {"type":"text","media_type":"text/plain","data"}. The part's kind is 0 for other sources (file, content),
+// which chat.Request cannot represent.
 func (r *reader) source(at place, v gjson.Result, kind chat.PartKind) (p chat.Part) {
 	if r.object(at, ".source", v) == "" {
 		return p
 	}
 	switch from := v.Get("type"); {
 	case from.Type != gjson.String:
-		r.Wrong(at.name(".source.type"), "must be a string")
+		r.WrongType(at.name(".source.type"), "a string", from)
 	case from.Str == "base64":
-		p = chat.Part{Kind: kind, Media: r.named(at, ".source.media_type", v.Get("media_type")), Data: r.named(at, ".source.data", v.Get("data"))}
+		p = chat.Part{Kind: kind, Media: r.requiredText(at, ".source.media_type", v.Get("media_type")), Data: r.requiredText(at, ".source.data", v.Get("data"))}
 	case from.Str == "url":
-		p = chat.Part{Kind: kind, URL: r.named(at, ".source.url", v.Get("url"))}
+		p = chat.Part{Kind: kind, URL: r.requiredText(at, ".source.url", v.Get("url"))}
 	case from.Str == "text" && kind == chat.File:
 		plain := r.text(at, ".source.data", v.Get("data")).Plain()
-		p = chat.Part{Kind: kind, Media: "text/plain", Data: jsontext.Spelled(appendBase64(nil, plain))}
+		p = chat.Part{Kind: kind, Media: "text/plain", Data: jsontext.Escaped(appendBase64(nil, plain))}
 	}
 	return p
 }
 
-func (r *reader) text(at place, rest string, v gjson.Result) jsontext.Spelled {
+func (r *reader) text(at place, rest string, v gjson.Result) jsontext.Escaped {
 	if v.Type != gjson.String {
-		r.Wrong(at.name(rest), "must be a string")
+		r.WrongType(at.name(rest), "a string", v)
 		return ""
 	}
 	return jsontext.Inside(v.Raw)
 }
 
-// named reads a text that must say something.
-func (r *reader) named(at place, rest string, v gjson.Result) jsontext.Spelled {
+// requiredText reads a required, non-empty string.
+func (r *reader) requiredText(at place, rest string, v gjson.Result) jsontext.Escaped {
 	text := jsontext.Inside(v.Raw)
 	if v.Type != gjson.String || text == "" {
-		r.Wrong(at.name(rest), "must be a string that is not empty")
+		r.WrongType(at.name(rest), "a non-empty string", v)
 		return ""
 	}
 	return text
 }
 
-// maybe reads a text that need not be given.
-func (r *reader) maybe(at place, rest string, v gjson.Result) jsontext.Spelled {
+// optionalText reads an optional string.
+func (r *reader) optionalText(at place, rest string, v gjson.Result) jsontext.Escaped {
 	if v.Type == gjson.Null {
 		return ""
 	}
@@ -252,7 +264,7 @@ func (r *reader) maybe(at place, rest string, v gjson.Result) jsontext.Spelled {
 
 func (r *reader) object(at place, rest string, v gjson.Result) string {
 	if !v.IsObject() {
-		r.Wrong(at.name(rest), "must be an object")
+		r.WrongType(at.name(rest), "an object", v)
 		return ""
 	}
 	return v.Raw
@@ -260,7 +272,7 @@ func (r *reader) object(at place, rest string, v gjson.Result) string {
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-// appendBase64 writes the standard alphabet with padding. (RFC 4648, section 4.)
+// appendBase64 appends standard base64 with padding (RFC 4648, section 4).
 func appendBase64(dst []byte, s string) []byte {
 	for ; len(s) >= 3; s = s[3:] {
 		n := uint(s[0])<<16 | uint(s[1])<<8 | uint(s[2])

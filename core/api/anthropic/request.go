@@ -1,4 +1,4 @@
-// Package anthropic is what callers of Anthropic's Messages API speak: POST /v1/messages.
+// Package anthropic is Anthropic's Messages API for callers: POST /v1/messages.
 // Source: Anthropic's API reference, "Create a Message", "Streaming messages" and "Errors"
 // (platform.claude.com/docs/en/api), and the types of its TypeScript SDK, @anthropic-ai/sdk 1.11.
 package anthropic
@@ -13,21 +13,21 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Family is the Messages API.
+// Family is the Messages API family.
 var Family = api.Family{
 	Dialect: chat.Anthropic, Members: chat.Anthropic, Parse: Parse,
 	Answer: Answer, Stream: Stream, End: End, StreamError: StreamError, Error: Error,
 }
 
-// reader is one body that is being read.
+// reader parses one body.
 type reader struct {
 	*api.Parser
 	out    api.Parsed
 	system chat.Message
 }
 
-// Parse reads a body. Blocks, tools and members that are not known here are no mistakes: the API has more of
-// them every month. They have no place in the request, but stand in Members.
+// Parse reads a body. Unknown blocks, tools and members are not errors, because the API gains new ones often.
+// Request has them as Foreign parts, Raw tools and Extra; Members has them unchanged.
 func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	r := parse(p, root)
 	if r.out.Request.MaxTokens == 0 && !root.Get("max_tokens").Exists() {
@@ -36,7 +36,7 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	return r.out
 }
 
-// ParseCount reads a body of POST /v1/messages/count_tokens, which has no max_tokens.
+// ParseCount reads a body of POST /v1/messages/count_tokens, where max_tokens is not required.
 func ParseCount(p *api.Parser, root gjson.Result) api.Parsed { return parse(p, root).out }
 
 func parse(p *api.Parser, root gjson.Result) *reader {
@@ -71,7 +71,8 @@ func parse(p *api.Parser, root gjson.Result) *reader {
 	return r
 }
 
-// maxTokens is required, so that null is no way out. (The API takes 0 too, to fill its cache.)
+// maxTokens reads max_tokens, which is required: null is rejected. 0, which asks Anthropic's API only to fill its prompt
+// cache, is rejected too.
 func (r *reader) maxTokens(v gjson.Result) {
 	if v.Type == gjson.Null {
 		r.Wrong("max_tokens", "is required")
@@ -112,7 +113,7 @@ func (r *reader) member(name string, v gjson.Result) {
 		r.outputConfig(v)
 	case "thread":
 		if v.Type != gjson.Null {
-			r.Wrong(name, "is not supported: nothing is kept from one request to the next")
+			r.Wrong(name, "is not supported: requests are stateless; send the whole conversation in messages")
 		}
 	default:
 		q.Extra = append(q.Extra, chat.Member{Name: name, Value: v.Raw})
@@ -124,13 +125,13 @@ func (r *reader) stop(v gjson.Result) {
 		return
 	}
 	if !v.IsArray() {
-		r.Wrong("stop_sequences", "must be an array of strings")
+		r.WrongType("stop_sequences", "an array of strings", v)
 		return
 	}
 	i := 0
 	v.ForEach(func(_, s gjson.Result) bool {
 		if s.Type != gjson.String {
-			r.Wrong(api.At("stop_sequences", i, ""), "must be a string")
+			r.WrongType(api.At("stop_sequences", i, ""), "a string", s)
 		}
 		r.out.Request.Stop = append(r.out.Request.Stop, jsontext.Inside(s.Raw))
 		i++
@@ -147,13 +148,13 @@ func (r *reader) metadata(v gjson.Result) {
 	}
 }
 
-// tools reads functions; a tool of a type of its own is the provider's.
+// tools reads functions. A tool of any other type is a provider tool, kept as Raw.
 func (r *reader) tools(v gjson.Result) {
 	if v.Type == gjson.Null {
 		return
 	}
 	if !v.IsArray() {
-		r.Wrong("tools", "must be an array")
+		r.WrongType("tools", "an array", v)
 		return
 	}
 	i := 0
@@ -166,21 +167,22 @@ func (r *reader) tools(v gjson.Result) {
 
 func (r *reader) tool(i int, v gjson.Result) (t chat.Tool) {
 	if !v.IsObject() {
-		r.Wrong(api.At("tools", i, ""), "must be an object")
+		r.WrongType(api.At("tools", i, ""), "an object", v)
 		return t
 	}
 	kind, name, schema := v.Get("type"), v.Get("name"), v.Get("input_schema")
 	if kind.Type == gjson.String && kind.Str != "custom" {
+		r.NoteForeign(api.At("tools", i, ".type"), kind)
 		return chat.Tool{Raw: v.Raw}
 	}
 	if kind.Exists() && kind.Type != gjson.Null && kind.Type != gjson.String {
-		r.Wrong(api.At("tools", i, ".type"), "must be a string")
+		r.WrongType(api.At("tools", i, ".type"), "a string", kind)
 	}
 	if t.Name = jsontext.Inside(name.Raw); t.Name == "" {
-		r.Wrong(api.At("tools", i, ".name"), "must be a string that is not empty")
+		r.WrongType(api.At("tools", i, ".name"), "a non-empty string", name)
 	}
 	if !schema.IsObject() {
-		r.Wrong(api.At("tools", i, ".input_schema"), "must be an object")
+		r.WrongType(api.At("tools", i, ".input_schema"), "an object", schema)
 	}
 	t.Schema = schema.Raw
 	if d := v.Get("description"); d.Exists() && d.Type != gjson.Null {
@@ -196,7 +198,7 @@ func (r *reader) toolChoice(v gjson.Result) {
 		return
 	}
 	choice := &r.out.Request.ToolChoice
-	switch v.Get("type").Str {
+	switch kind := v.Get("type"); kind.Str {
 	case "auto":
 		choice.Choice = chat.ChoiceAuto
 	case "any":
@@ -207,7 +209,7 @@ func (r *reader) toolChoice(v gjson.Result) {
 		choice.Choice = chat.ChoiceTool
 		choice.Name = r.Text("tool_choice.name", v.Get("name"))
 	default:
-		r.Wrong("tool_choice.type", "must be auto, any, tool or none")
+		r.WrongValue("tool_choice.type", "auto, any, tool or none", kind)
 	}
 	switch r.Bool("tool_choice.disable_parallel_tool_use", v.Get("disable_parallel_tool_use")) {
 	case "true":
@@ -217,8 +219,8 @@ func (r *reader) toolChoice(v gjson.Result) {
 	}
 }
 
-// thinking reads {"type":"enabled","budget_tokens"}, {"type":"adaptive"} or {"type":"disabled"}, and display:
-// summarized or omitted. What else there may be is handed on.
+// thinking reads {"type":"enabled","budget_tokens"}, {"type":"adaptive"} or {"type":"disabled"}, and display
+// (summarized or omitted). Other types are passed on as an extra member.
 func (r *reader) thinking(v gjson.Result) {
 	if r.Object("thinking", v) == "" {
 		return
@@ -226,7 +228,7 @@ func (r *reader) thinking(v gjson.Result) {
 	q := &r.out.Request
 	switch kind := v.Get("type"); {
 	case kind.Type != gjson.String:
-		r.Wrong("thinking.type", "must be a string")
+		r.WrongType("thinking.type", "a string", kind)
 	case kind.Str == "enabled":
 		budget := v.Get("budget_tokens")
 		if !budget.Exists() {
@@ -257,16 +259,17 @@ func (r *reader) outputConfig(v gjson.Result) {
 	}
 	schema := format.Get("schema")
 	if !schema.IsObject() {
-		r.Wrong("output_config.format.schema", "must be an object")
+		r.WrongType("output_config.format.schema", "an object", schema)
 	}
 	r.out.Request.Format = chat.Format{Kind: chat.FormatSchema, Schema: schema.Raw}
 }
 
-// inSystem stands for the number of a message in the place of what is in the system prompt.
+// inSystem is place.message for the system prompt.
 const inSystem = -1
 
-// place is where a block stands; block and inner (in a tool result) are -1 for what is not in one. It is
-// spelled out only when there is something wrong there.
+// place is the position of a block, for error messages: the indexes of its message, of the block, and of the
+// inner block of a tool result. block and inner are -1 where they do not apply. The name is built only for an
+// error.
 type place struct{ message, block, inner int }
 
 func (at place) name(rest string) string {

@@ -18,8 +18,8 @@ import (
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
-// full has what the internal form can hold of a body; system and content are arrays, as the provider's
-// requests have them.
+// full is a body with everything that chat.Request can represent. system and content are arrays, as in the
+// requests that core/provider/anthropic writes.
 const full = `{
  "model":"claude-opus-4-6","max_tokens":4000,"stream":true,"temperature":0.5,"top_p":0.9,"top_k":40,
  "stop_sequences":["END","\n\n"],"metadata":{"user_id":"u-1"},"service_tier":"auto","inference_geo":"us",
@@ -71,8 +71,8 @@ func same(t *testing.T, got, want string) {
 	}
 }
 
-// What goes in comes out at the provider's end: through the internal form, and as it stands.
-func TestNothingIsLost(t *testing.T) {
+// A parsed body reaches the provider unchanged, translated through chat.Request and sent directly.
+func TestRequestRoundTrip(t *testing.T) {
 	parsed, wrong := parse(t, full)
 	if len(wrong) > 0 {
 		t.Fatal(wrong)
@@ -136,56 +136,56 @@ func TestCount(t *testing.T) {
 	}
 }
 
-func TestWrong(t *testing.T) {
+func TestInvalidBodies(t *testing.T) {
 	const user = `"messages":[{"role":"user","content":"Hi"}]`
 	block := func(role, b string) string { return `"messages":[{"role":"` + role + `","content":[` + b + `]}]` }
 	tests := []struct{ members, field, message string }{
 		{``, "messages", "is required"},
-		{`"messages":7`, "messages", "must be an array"},
+		{`"messages":7`, "messages", "must be an array, got a number"},
 		{`"messages":[]`, "messages", "must not be empty"},
-		{`"messages":[7]`, "messages[0]", "must be an object"},
-		{`"messages":[{"role":"tool","content":"x"}]`, "messages[0].role", "must be user, assistant or system"},
-		{`"messages":[{"role":"user"}]`, "messages[0].content", "must be a string or an array of blocks"},
-		{block("user", `7`), "messages[0].content[0]", "must be an object"},
-		{block("user", `{}`), "messages[0].content[0].type", "must be a string that is not empty"},
-		{block("user", `{"type":"text"}`), "messages[0].content[0].text", "must be a string"},
-		{block("user", `{"type":"text","text":"x","cache_control":7}`), "messages[0].content[0].cache_control", "must be an object"},
-		{block("user", `{"type":"image"}`), "messages[0].content[0].source", "must be an object"},
-		{block("user", `{"type":"image","source":{}}`), "messages[0].content[0].source.type", "must be a string"},
-		{block("user", `{"type":"image","source":{"type":"base64","data":"x"}}`), "messages[0].content[0].source.media_type", "must be a string that is not empty"},
-		{block("user", `{"type":"image","source":{"type":"url","url":7}}`), "messages[0].content[0].source.url", "must be a string that is not empty"},
-		{block("user", `{"type":"tool_use","id":"a","name":"f","input":{}}`), "messages[0].content[0].type", "may stand in an assistant's message only"},
-		{block("assistant", `{"type":"tool_result","tool_use_id":"a"}`), "messages[0].content[0].type", "may stand in a user's message only"},
-		{block("assistant", `{"type":"tool_use","id":"a","name":"f","input":"{}"}`), "messages[0].content[0].input", "must be an object"},
-		{block("assistant", `{"type":"thinking"}`), "messages[0].content[0].thinking", "must be a string"},
-		{block("user", `{"type":"tool_result","tool_use_id":""}`), "messages[0].content[0].tool_use_id", "must be a string that is not empty"},
-		{block("user", `{"type":"tool_result","tool_use_id":"a","is_error":"no"}`), "messages[0].content[0].is_error", "must be true or false"},
-		{block("user", `{"type":"tool_result","tool_use_id":"a","content":[{"type":"text"}]}`), "messages[0].content[0].content[0].text", "must be a string"},
-		{block("user", `{"type":"tool_result","tool_use_id":"a","content":7}`), "messages[0].content[0].content", "must be a string or an array of blocks"},
+		{`"messages":[7]`, "messages[0]", "must be an object, got a number"},
+		{`"messages":[{"role":"tool","content":"x"}]`, "messages[0].role", `must be user, assistant or system, got "tool"`},
+		{`"messages":[{"role":"user"}]`, "messages[0].content", "is required"},
+		{block("user", `7`), "messages[0].content[0]", "must be an object, got a number"},
+		{block("user", `{}`), "messages[0].content[0].type", "is required"},
+		{block("user", `{"type":"text"}`), "messages[0].content[0].text", "is required"},
+		{block("user", `{"type":"text","text":"x","cache_control":7}`), "messages[0].content[0].cache_control", "must be an object, got a number"},
+		{block("user", `{"type":"image"}`), "messages[0].content[0].source", "is required"},
+		{block("user", `{"type":"image","source":{}}`), "messages[0].content[0].source.type", "is required"},
+		{block("user", `{"type":"image","source":{"type":"base64","data":"x"}}`), "messages[0].content[0].source.media_type", "is required"},
+		{block("user", `{"type":"image","source":{"type":"url","url":7}}`), "messages[0].content[0].source.url", "must be a non-empty string, got a number"},
+		{block("user", `{"type":"tool_use","id":"a","name":"f","input":{}}`), "messages[0].content[0].type", `"tool_use" is allowed only in assistant messages`},
+		{block("assistant", `{"type":"tool_result","tool_use_id":"a"}`), "messages[0].content[0].type", `"tool_result" is allowed only in user messages, and not inside another tool_result`},
+		{block("assistant", `{"type":"tool_use","id":"a","name":"f","input":"{}"}`), "messages[0].content[0].input", "must be an object, got a string"},
+		{block("assistant", `{"type":"thinking"}`), "messages[0].content[0].thinking", "is required"},
+		{block("user", `{"type":"tool_result","tool_use_id":""}`), "messages[0].content[0].tool_use_id", "must be a non-empty string, got an empty string"},
+		{block("user", `{"type":"tool_result","tool_use_id":"a","is_error":"no"}`), "messages[0].content[0].is_error", `must be true or false, got "no"`},
+		{block("user", `{"type":"tool_result","tool_use_id":"a","content":[{"type":"text"}]}`), "messages[0].content[0].content[0].text", "is required"},
+		{block("user", `{"type":"tool_result","tool_use_id":"a","content":7}`), "messages[0].content[0].content", "must be a string or an array of blocks, got a number"},
 		{block("user", `{"type":"tool_result","tool_use_id":"a","content":[{"type":"tool_result","tool_use_id":"b"}]}`),
-			"messages[0].content[0].content[0].type", "may stand in a user's message only"},
-		{block("system", `{"type":"image","source":{"type":"url","url":"u"}}`), "messages[0].content[0].type", "must be text in a system prompt"},
-		{user + `,"system":7`, "system", "must be a string or an array of blocks"},
-		{user + `,"system":[{"type":"text"}]`, "system[0].text", "must be a string"},
-		{user + `,"temperature":1.1`, "temperature", "must be a number from 0 to 1"},
-		{user + `,"top_k":0.5`, "top_k", "must be an integer from 0 to 2147483648"},
-		{user + `,"stop_sequences":"x"`, "stop_sequences", "must be an array of strings"},
-		{user + `,"stop_sequences":["a",7]`, "stop_sequences[1]", "must be a string"},
-		{user + `,"metadata":{"user_id":7}`, "metadata.user_id", "must be a string"},
-		{user + `,"tools":{}`, "tools", "must be an array"},
-		{user + `,"tools":[7]`, "tools[0]", "must be an object"},
-		{user + `,"tools":[{"name":"","input_schema":{}}]`, "tools[0].name", "must be a string that is not empty"},
-		{user + `,"tools":[{"name":"f"}]`, "tools[0].input_schema", "must be an object"},
-		{user + `,"tools":[{"type":7,"name":"f","input_schema":{}}]`, "tools[0].type", "must be a string"},
-		{user + `,"tool_choice":{"type":"required"}`, "tool_choice.type", "must be auto, any, tool or none"},
-		{user + `,"tool_choice":{"type":"tool"}`, "tool_choice.name", "must be a string"},
-		{user + `,"tool_choice":"auto"`, "tool_choice", "must be an object"},
+			"messages[0].content[0].content[0].type", `"tool_result" is allowed only in user messages, and not inside another tool_result`},
+		{block("system", `{"type":"image","source":{"type":"url","url":"u"}}`), "messages[0].content[0].type", `must be "text" in a system prompt, got "image"`},
+		{user + `,"system":7`, "system", "must be a string or an array of blocks, got a number"},
+		{user + `,"system":[{"type":"text"}]`, "system[0].text", "is required"},
+		{user + `,"temperature":1.1`, "temperature", "must be a number between 0 and 1, got 1.1"},
+		{user + `,"top_k":0.5`, "top_k", "must be an integer between 0 and 2147483648, got 0.5"},
+		{user + `,"stop_sequences":"x"`, "stop_sequences", "must be an array of strings, got a string"},
+		{user + `,"stop_sequences":["a",7]`, "stop_sequences[1]", "must be a string, got a number"},
+		{user + `,"metadata":{"user_id":7}`, "metadata.user_id", "must be a string, got a number"},
+		{user + `,"tools":{}`, "tools", "must be an array, got an object"},
+		{user + `,"tools":[7]`, "tools[0]", "must be an object, got a number"},
+		{user + `,"tools":[{"name":"","input_schema":{}}]`, "tools[0].name", "must be a non-empty string, got an empty string"},
+		{user + `,"tools":[{"name":"f"}]`, "tools[0].input_schema", "is required"},
+		{user + `,"tools":[{"type":7,"name":"f","input_schema":{}}]`, "tools[0].type", "must be a string, got a number"},
+		{user + `,"tool_choice":{"type":"required"}`, "tool_choice.type", `must be auto, any, tool or none, got "required"`},
+		{user + `,"tool_choice":{"type":"tool"}`, "tool_choice.name", "is required"},
+		{user + `,"tool_choice":"auto"`, "tool_choice", "must be an object, got a string"},
 		{user + `,"thinking":{"type":"enabled"}`, "thinking.budget_tokens", "is required"},
-		{user + `,"thinking":{"type":"enabled","budget_tokens":10}`, "thinking.budget_tokens", "must be an integer from 1024 to 10000000"},
-		{user + `,"thinking":{}`, "thinking.type", "must be a string"},
-		{user + `,"output_config":{"format":{"type":"json_schema"}}`, "output_config.format.schema", "must be an object"},
-		{user + `,"output_config":{"effort":3}`, "output_config.effort", "must be a string"},
-		{user + `,"stream":"yes"`, "stream", "must be true or false"},
+		{user + `,"thinking":{"type":"enabled","budget_tokens":10}`, "thinking.budget_tokens", "must be an integer between 1024 and 10000000, got 10"},
+		{user + `,"thinking":{}`, "thinking.type", "is required"},
+		{user + `,"output_config":{"format":{"type":"json_schema"}}`, "output_config.format.schema", "is required"},
+		{user + `,"output_config":{"effort":3}`, "output_config.effort", "must be a string, got a number"},
+		{user + `,"stream":"yes"`, "stream", `must be true or false, got "yes"`},
 	}
 	for _, test := range tests {
 		head := `{"model":"m","max_tokens":1`
@@ -199,15 +199,15 @@ func TestWrong(t *testing.T) {
 	}
 }
 
-func TestWrongHeads(t *testing.T) {
+func TestInvalidModelAndMaxTokens(t *testing.T) {
 	const user = `"messages":[{"role":"user","content":"Hi"}]`
 	for body, want := range map[string]fault.Detail{
 		`{"max_tokens":1,` + user + `}`:                    {Field: "model", Message: "is required"},
-		`{"model":7,"max_tokens":1,` + user + `}`:          {Field: "model", Message: "must be a string of 1 to 200 bytes"},
+		`{"model":7,"max_tokens":1,` + user + `}`:          {Field: "model", Message: "must be a string of 1 to 200 bytes, got 7"},
 		`{"model":"m",` + user + `}`:                       {Field: "max_tokens", Message: "is required"},
 		`{"model":"m","max_tokens":null,` + user + `}`:     {Field: "max_tokens", Message: "is required"},
-		`{"model":"m","max_tokens":0,` + user + `}`:        {Field: "max_tokens", Message: "must be an integer from 1 to 10000000"},
-		`{"model":"m","max_tokens":10000001,` + user + `}`: {Field: "max_tokens", Message: "must be an integer from 1 to 10000000"},
+		`{"model":"m","max_tokens":0,` + user + `}`:        {Field: "max_tokens", Message: "must be an integer between 1 and 10000000, got 0"},
+		`{"model":"m","max_tokens":10000001,` + user + `}`: {Field: "max_tokens", Message: "must be an integer between 1 and 10000000, got 10000001"},
 	} {
 		if _, wrong := parse(t, body); !reflect.DeepEqual(wrong, []fault.Detail{want}) {
 			t.Errorf("%s: %v", body, wrong)
@@ -219,8 +219,8 @@ func TestWrongHeads(t *testing.T) {
 	}
 }
 
-// Every value of the example is replaced by values of other kinds: nothing panics, and what was read can be
-// sent.
+// Each value of the example is replaced by values of other types: the parser never panics, and an accepted
+// request translates to valid JSON.
 func TestHostileShapes(t *testing.T) {
 	var walk func(v gjson.Result)
 	walk = func(v gjson.Result) {
@@ -247,7 +247,7 @@ func TestHostileShapes(t *testing.T) {
 	walk(gjson.Parse(full))
 }
 
-// Plain texts as documents go through base64, which is what the internal form has.
+// Plain-text documents survive the conversion to base64 and back.
 func TestDocumentTexts(t *testing.T) {
 	for _, text := range []string{"a", "ab", "abc", "abcd", "~~~???>>>", "ÿþýü🌧", `quote\"d\n`} {
 		body := `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"text","media_type":"text/plain","data":"` + text + `"}}]}]}`

@@ -8,11 +8,11 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Answer writes a message:
+// Answer appends a message:
 //
 //	{"id","type":"message","role":"assistant","model","content":[…],"stop_reason","stop_sequence","usage"}
 //
-// There is one answer here: of several, the first.
+// The API has one choice; further choices are dropped.
 func Answer(dst []byte, r *chat.Response, m *api.Meta) []byte {
 	b := jsontext.Builder{B: dst}
 	b.Open('{')
@@ -47,9 +47,9 @@ func holds(parts []chat.Part, kind chat.PartKind) bool {
 	return false
 }
 
-// head writes what a message begins with. An id of another provider's form would surprise; ours then has the
-// request's.
-func head(b *jsontext.Builder, id jsontext.Spelled, m *api.Meta) {
+// head writes the first members of a message. An ID that does not look like Anthropic's is replaced by one with
+// the request ID.
+func head(b *jsontext.Builder, id jsontext.Escaped, m *api.Meta) {
 	b.Key("id")
 	if strings.HasPrefix(string(id), "msg_") {
 		b.Text(id)
@@ -87,7 +87,7 @@ func block(b *jsontext.Builder, p *chat.Part) {
 	}
 }
 
-func redacted(b *jsontext.Builder, data jsontext.Spelled) {
+func redacted(b *jsontext.Builder, data jsontext.Escaped) {
 	b.Open('{')
 	b.Member("type", `"redacted_thinking"`)
 	b.Key("data")
@@ -95,8 +95,9 @@ func redacted(b *jsontext.Builder, data jsontext.Spelled) {
 	b.Close('}')
 }
 
-// toolUse writes a call's members. Arguments that a stream broke off are no JSON: then they are quoted.
-func toolUse(b *jsontext.Builder, id, name jsontext.Spelled, args string) {
+// toolUse writes the members of a tool call. Arguments that are not a JSON object, such as those of a broken
+// stream, are passed as a string in the member _invalid.
+func toolUse(b *jsontext.Builder, id, name jsontext.Escaped, args string) {
 	b.Member("type", `"tool_use"`)
 	b.Key("id")
 	b.Text(id)
@@ -120,7 +121,7 @@ func isObject(json string) bool {
 	return strings.HasPrefix(strings.TrimLeft(json, " \t\r\n"), "{") && jsontext.Check([]byte(json)) == jsontext.OK
 }
 
-// reason is the stop_reason. A call ends a turn with tool_use, whatever the provider calls that.
+// reason returns the stop_reason. It is tool_use for a turn with a tool call even if the provider says stop.
 func reason(f chat.Finish, called, refused bool) string {
 	switch f {
 	case chat.FinishLength:
@@ -143,7 +144,7 @@ func reason(f chat.Finish, called, refused bool) string {
 	return "end_turn"
 }
 
-func ending(b *jsontext.Builder, reason string, sequence jsontext.Spelled) {
+func ending(b *jsontext.Builder, reason string, sequence jsontext.Escaped) {
 	b.Key("stop_reason")
 	b.String(reason)
 	b.Key("stop_sequence")
@@ -154,8 +155,9 @@ func ending(b *jsontext.Builder, reason string, sequence jsontext.Spelled) {
 	}
 }
 
-// usage writes the figures: input_tokens is the prompt without what was read from or written to the cache.
-// How long what was written lives is said in whole messages; at a stream's end only if it is not the usual.
+// usage writes the usage object. input_tokens excludes tokens read from or written to the prompt cache. The split of
+// cache writes by lifetime is always part of complete messages and message_start; at the end of a stream only if there
+// are 1-hour writes.
 func usage(b *jsontext.Builder, u *chat.Usage, whole bool) {
 	written := u.CacheWrite + u.CacheWrite1h
 	b.Open('{')

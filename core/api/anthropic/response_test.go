@@ -56,15 +56,15 @@ func TestAnswers(t *testing.T) {
 		in   chat.Response
 		want string
 	}{
-		{"another provider's id, a refusal", chat.Response{ID: "chatcmpl-1", Choices: []chat.Answer{{Finish: chat.FinishStop, Parts: []chat.Part{{Kind: chat.Refusal, Text: "No."}}}}},
+		{"another provider's ID, a refusal", chat.Response{ID: "chatcmpl-1", Choices: []chat.Answer{{Finish: chat.FinishStop, Parts: []chat.Part{{Kind: chat.Refusal, Text: "No."}}}}},
 			`"content":[{"type":"text","text":"No."}],"stop_reason":"refusal","stop_sequence":null`},
 		{"a stop sequence", chat.Response{StopSequence: `\n`, Choices: []chat.Answer{{Finish: chat.FinishStopSeq}}}, `"content":[],"stop_reason":"stop_sequence","stop_sequence":"\n"`},
-		{"an unknown one", chat.Response{Choices: []chat.Answer{{Finish: chat.FinishStopSeq}}}, `"content":[],"stop_reason":"stop_sequence","stop_sequence":null`},
+		{"an unknown stop sequence", chat.Response{Choices: []chat.Answer{{Finish: chat.FinishStopSeq}}}, `"content":[],"stop_reason":"stop_sequence","stop_sequence":null`},
 		{"length", chat.Response{Choices: []chat.Answer{{Finish: chat.FinishLength}}}, `"content":[],"stop_reason":"max_tokens","stop_sequence":null`},
 		{"pause", chat.Response{Choices: []chat.Answer{{Finish: chat.FinishPause}}}, `"content":[],"stop_reason":"pause_turn","stop_sequence":null`},
 		{"filter", chat.Response{Choices: []chat.Answer{{Finish: chat.FinishFilter}}}, `"content":[],"stop_reason":"refusal","stop_sequence":null`},
-		{"nobody said", chat.Response{}, `"content":[],"stop_reason":"end_turn","stop_sequence":null`},
-		{"a call that is no JSON", chat.Response{Choices: []chat.Answer{{Finish: chat.FinishStop, Parts: []chat.Part{
+		{"no choice", chat.Response{}, `"content":[],"stop_reason":"end_turn","stop_sequence":null`},
+		{"tool call arguments that are not JSON", chat.Response{Choices: []chat.Answer{{Finish: chat.FinishStop, Parts: []chat.Part{
 			{Kind: chat.ToolCall, ID: "a", Name: "f", Args: `{"x":`}, {Kind: chat.ToolCall, ID: "b", Name: "f"}, {Kind: chat.ToolCall, ID: "c", Name: "f", Args: `[]`}}}}},
 			`"content":[{"type":"tool_use","id":"a","name":"f","input":{"_invalid":"{\"x\":"}},{"type":"tool_use","id":"b","name":"f","input":{}},
 			 {"type":"tool_use","id":"c","name":"f","input":{"_invalid":"[]"}}],"stop_reason":"tool_use","stop_sequence":null`},
@@ -77,17 +77,16 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func TestAnswerAndBack(t *testing.T) {
+func TestAnswerRoundTrip(t *testing.T) {
 	want := whole()
 	got, ok := provider.Response(gjson.ParseBytes(anthropic.Answer(nil, &want, &meta)))
-	// Texts are the same; how they are spelled too.
+	// The JSON spelling of the texts is the same too.
 	if !ok || !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
 
-// written is the stream of these deltas, each written by itself into a buffer of its own, as the exchange
-// does it.
+// written returns the stream of these deltas. Each delta is written to a separate buffer, as the exchange does.
 func written(deltas []chat.Delta, m api.Meta) string {
 	var s api.State
 	out := ""
@@ -103,7 +102,7 @@ func written(deltas []chat.Delta, m api.Meta) string {
 	return out
 }
 
-// read is what the provider's side makes of a stream.
+// read parses a stream with the provider's parser.
 func read(t *testing.T, stream string) []chat.Delta {
 	t.Helper()
 	var p sse.Parser
@@ -124,7 +123,7 @@ func read(t *testing.T, stream string) []chat.Delta {
 	return deltas
 }
 
-func TestStreamAndBack(t *testing.T) {
+func TestStreamRoundTrip(t *testing.T) {
 	want := whole()
 	for _, size := range []int{1, 7, 1000} {
 		if got := chat.Fold(read(t, written(chat.Unfold(&want, size), meta))); !reflect.DeepEqual(got, want) {
@@ -208,8 +207,8 @@ data: {"type":"message_stop"}
 	}
 }
 
-// Calls that take turns: late pieces name the block that they are of.
-func TestTurns(t *testing.T) {
+// Late argument pieces of interleaved tool calls carry the index of their block.
+func TestInterleavedToolCalls(t *testing.T) {
 	got := written([]chat.Delta{
 		{Kind: chat.DeltaStart}, {Kind: chat.DeltaText, Text: "x"},
 		{Kind: chat.DeltaTool, ID: "a", Name: "f"}, {Kind: chat.DeltaArgs, Text: "1"},
@@ -229,7 +228,7 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-func TestManyCalls(t *testing.T) {
+func TestManyToolCalls(t *testing.T) {
 	var deltas []chat.Delta
 	for i := range uint64(200) {
 		deltas = append(deltas, chat.Delta{Kind: chat.DeltaTool, Index: i, ID: "a", Name: "f"}, chat.Delta{Kind: chat.DeltaArgs, Index: i, Text: "{}"})
@@ -280,12 +279,12 @@ func TestErrors(t *testing.T) {
 
 func TestStreamError(t *testing.T) {
 	e := api.Error{Fault: fault.ProviderTimeout, RequestID: "01J"}
-	const said = "event: error\ndata: " + `{"type":"error","error":{"type":"timeout_error","message":"Provider timeout"},"request_id":"01J"}` + "\n\n"
+	const errorEvent = "event: error\ndata: " + `{"type":"error","error":{"type":"timeout_error","message":"Provider timeout"},"request_id":"01J"}` + "\n\n"
 	var s api.State
-	if got := string(anthropic.StreamError(nil, &s, &e, &meta)); got != said {
+	if got := string(anthropic.StreamError(nil, &s, &e, &meta)); got != errorEvent {
 		t.Error(got)
 	}
-	// A message_delta that waits for the usage is ended first.
+	// A message_delta that lacks its usage is completed first.
 	s = api.State{}
 	got := string(anthropic.Stream(nil, &s, &chat.Delta{Kind: chat.DeltaFinish, Finish: chat.FinishStopSeq, Text: "END"}, &meta))
 	got += string(anthropic.Stream(nil, &s, &chat.Delta{Kind: chat.DeltaText, Text: "late"}, &meta))
@@ -293,14 +292,14 @@ func TestStreamError(t *testing.T) {
 	want := begun + `event: message_delta
 data: {"type":"message_delta","delta":{"stop_reason":"stop_sequence","stop_sequence":"END"},"usage":{"input_tokens":20,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":3}}
 
-` + said
+` + errorEvent
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 
-// Any order of deltas gives events that can be read.
-func TestHostileOrders(t *testing.T) {
+// Deltas in any order give events that the provider's parser accepts.
+func TestAnyDeltaOrder(t *testing.T) {
 	seed := uint64(1)
 	random := func(n uint64) uint64 {
 		seed = seed*6364136223846793005 + 1442695040888963407

@@ -14,16 +14,17 @@ const (
 	textBlock
 	thinkingBlock
 	toolBlock
-	// ended is no block: message_delta was begun, and waits for the usage.
+	// ended means that message_delta has begun and lacks its usage.
 	ended
 )
 
-// refused, in api.State.Flags, says that the model declined. The bits below it say which blocks are calls.
+// refused is the bit of api.State.Flags for a model's refusal. Each lower bit marks the block with that index
+// as a tool call.
 const refused = 1 << 63
 
-// Stream writes one delta: message_start, and content_block_start, _delta and _stop for each block. Blocks
-// come one after the other, so that a delta of another kind ends the open block. api.State.Index is the
-// number of the open block, or of the next.
+// Stream appends the events of one delta: message_start, and content_block_start, _delta and _stop for each
+// block. Only one block is open at a time: a delta of another kind closes it. api.State.Index is the index of
+// the open block, or of the next one.
 func Stream(dst []byte, s *api.State, d *chat.Delta, m *api.Meta) []byte {
 	if d.Choice > 0 || s.Block == ended || !d.Content() && d.Kind != chat.DeltaStart && d.Kind != chat.DeltaFinish {
 		return dst
@@ -60,7 +61,7 @@ func Stream(dst []byte, s *api.State, d *chat.Delta, m *api.Meta) []byte {
 
 const emptyThinking = `{"type":"thinking","thinking":"","signature":""}`
 
-// event begins an event, whose data is an object that has its type already.
+// event begins an event whose data object starts with its type.
 func event(b *jsontext.Builder, name string) {
 	b.B = append(append(append(b.B, "event: "...), name...), "\ndata: "...)
 	b.B = append(append(append(b.B, `{"type":"`...), name...), '"')
@@ -68,9 +69,9 @@ func event(b *jsontext.Builder, name string) {
 
 func endEvent(b *jsontext.Builder) { b.B = append(b.B, "}\n\n"...) }
 
-// start writes message_start before anything else. How long the prompt is may not be known yet: then the
-// estimate stands there, and the figures that count come at the end.
-func start(b *jsontext.Builder, s *api.State, id jsontext.Spelled, isStart bool, m *api.Meta) {
+// start writes message_start once, before any other event. If the provider has not reported the prompt's size
+// yet, the usage is an estimate; End writes the final figures.
+func start(b *jsontext.Builder, s *api.State, id jsontext.Escaped, isStart bool, m *api.Meta) {
 	if s.Started {
 		return
 	}
@@ -93,7 +94,8 @@ func start(b *jsontext.Builder, s *api.State, id jsontext.Spelled, isStart bool,
 	endEvent(b)
 }
 
-// openBlock begins content_block_start up to the block itself, which follows.
+// openBlock closes the open block and writes content_block_start up to the block object, which the caller
+// writes.
 func openBlock(b *jsontext.Builder, s *api.State, kind uint64) {
 	closeBlock(b, s)
 	s.Block = kind
@@ -113,8 +115,8 @@ func closeBlock(b *jsontext.Builder, s *api.State) {
 	s.Index++
 }
 
-// piece writes a piece of a block of that kind, which is begun if it is not open.
-func piece(b *jsontext.Builder, s *api.State, kind uint64, empty, delta, member string, text jsontext.Spelled) {
+// piece writes a text piece to the open block, and opens a block first unless one of that kind is open.
+func piece(b *jsontext.Builder, s *api.State, kind uint64, empty, delta, member string, text jsontext.Escaped) {
 	if text == "" {
 		return
 	}
@@ -126,7 +128,7 @@ func piece(b *jsontext.Builder, s *api.State, kind uint64, empty, delta, member 
 	blockDelta(b, s.Index, delta, member, text)
 }
 
-func blockDelta(b *jsontext.Builder, index uint64, delta, member string, text jsontext.Spelled) {
+func blockDelta(b *jsontext.Builder, index uint64, delta, member string, text jsontext.Escaped) {
 	event(b, "content_block_delta")
 	count(b, "index", index)
 	b.Key("delta")
@@ -151,9 +153,9 @@ func tool(b *jsontext.Builder, s *api.State, d *chat.Delta) {
 	}
 }
 
-// args writes a piece of a call's arguments. Providers whose calls take turns are rare, and here a block that
-// has ended does not open again; such a piece is sent all the same, with the number of its block, by which
-// Anthropic's SDKs gather pieces. One for a call that never began is dropped.
+// args writes a piece of a tool call's arguments. Few providers interleave calls. A closed block cannot be
+// reopened, so a late piece is sent with its block's index, by which Anthropic's SDKs collect pieces. A piece
+// for a call that never began is dropped.
 func args(b *jsontext.Builder, s *api.State, d *chat.Delta) {
 	if d.Text == "" || d.Index >= s.Tools {
 		return
@@ -167,7 +169,8 @@ func args(b *jsontext.Builder, s *api.State, d *chat.Delta) {
 	}
 }
 
-// blockOf is the number of the block of a call: the place of the bit that has so many set bits below it.
+// blockOf returns the block index of the call with that number: the position of the set bit that has index set
+// bits below it.
 func blockOf(calls, index uint64) (uint64, bool) {
 	for ; index > 0 && calls != 0; index-- {
 		calls &= calls - 1
@@ -175,8 +178,8 @@ func blockOf(calls, index uint64) (uint64, bool) {
 	return uint64(bits.TrailingZeros64(calls)), calls != 0
 }
 
-// finish keeps the reason for End. A stop sequence cannot be kept, so that message_delta is begun with it;
-// the event ends with the usage, in End.
+// finish stores the finish reason for End. State has no room for a stop sequence: if there is one, message_delta
+// begins here, and End completes it with the usage.
 func finish(b *jsontext.Builder, s *api.State, d *chat.Delta) {
 	s.Finish = d.Finish
 	if d.Finish != chat.FinishStopSeq || d.Text == "" {
@@ -187,8 +190,8 @@ func finish(b *jsontext.Builder, s *api.State, d *chat.Delta) {
 	s.Block = ended
 }
 
-// lastDelta writes message_delta up to the usage, which follows.
-func lastDelta(b *jsontext.Builder, s *api.State, sequence jsontext.Spelled) {
+// lastDelta writes message_delta up to the usage, which the caller writes.
+func lastDelta(b *jsontext.Builder, s *api.State, sequence jsontext.Escaped) {
 	event(b, "message_delta")
 	b.Key("delta")
 	b.Open('{')
@@ -197,7 +200,7 @@ func lastDelta(b *jsontext.Builder, s *api.State, sequence jsontext.Spelled) {
 	b.Key("usage")
 }
 
-// End writes message_delta with the reason and the final figures, and message_stop.
+// End appends message_delta with the stop reason and the final usage, and message_stop.
 func End(dst []byte, s *api.State, _ *chat.Response, m *api.Meta) []byte {
 	b := &jsontext.Builder{B: dst}
 	start(b, s, "", false, m)
@@ -212,7 +215,7 @@ func End(dst []byte, s *api.State, _ *chat.Response, m *api.Meta) []byte {
 	return b.B
 }
 
-// StreamError writes an error event. A message_delta that was begun is ended first.
+// StreamError appends an error event, after completing a message_delta that has begun.
 func StreamError(dst []byte, s *api.State, e *api.Error, m *api.Meta) []byte {
 	b := &jsontext.Builder{B: dst}
 	if s.Block == ended {

@@ -1,10 +1,10 @@
-// Package native is the family of callers of POST /api/ai/complete and /api/ai/chat
-// (docs/openapi.yaml).
+// Package native is Postern's own API: POST /api/ai/complete and /api/ai/chat (docs/openapi.yaml).
 package native
 
 import (
 	"bytes"
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -13,7 +13,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Family is this family. Its requests are written anew as OpenAI's.
+// Family returns the native family. Parsed.Members are in OpenAI's dialect.
 func Family() api.Family {
 	return api.Family{
 		Dialect: chat.Native, Members: chat.OpenAI, Parse: Parse, Answer: Answer, Stream: Stream, End: End,
@@ -21,15 +21,14 @@ func Family() api.Family {
 	}
 }
 
-// Defaults of a request.
+// Defaults of omitted parameters.
 const (
 	defaultTier        = "balanced"
 	defaultTemperature = "0.7"
 	defaultMaxTokens   = 1000
 )
 
-// Parse reads a request. Unknown members are ignored. (Stream is what the body says, true unless it says
-// otherwise; /api/ai/complete does not look at it.)
+// Parse reads a request. Unknown members are ignored, unless the parser is strict. Stream defaults to true; /api/ai/complete ignores it.
 func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	r := reader{Parser: p, out: api.Parsed{Request: chat.Request{
 		Dialect: chat.Native, Model: defaultTier, Temperature: defaultTemperature, MaxTokens: defaultMaxTokens, Stream: true,
@@ -52,11 +51,11 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	return r.out
 }
 
-// reader is one body that is being read.
+// reader parses one body.
 type reader struct {
 	*api.Parser
 	out  api.Parsed
-	body []byte // the members, written anew; the messages come first
+	body []byte // Parsed.Members so far; messages first
 }
 
 func (r *reader) parameter(name string, v gjson.Result) {
@@ -71,27 +70,35 @@ func (r *reader) parameter(name string, v gjson.Result) {
 			q.Format.Kind = chat.FormatJSON
 		}
 	case "temperature":
-		if v.Type != gjson.Number || !(v.Num >= 0 && v.Num <= 2) {
-			r.Wrong(name, "must be a number from 0 to 2")
+		if v.Type == gjson.Null {
+			r.WrongType(name, "a number between 0 and 2", v)
+			return
+		}
+		if r.Number(name, v, 0, 2) == "" {
 			return
 		}
 		q.Temperature, r.out.Defaulted = strconv.FormatFloat(v.Num, 'f', -1, 64), 0
 	case "maxTokens":
 		if v.Type == gjson.Null {
-			r.Wrong(name, "must be an integer from 1 to 10000000")
+			r.WrongInteger(name, v, 1, api.MaxTokens)
 			return
 		}
 		q.MaxTokens = r.Integer(name, v, 1, api.MaxTokens)
 	case "stream":
 		if v.Type != gjson.True && v.Type != gjson.False {
-			r.Wrong(name, "must be true or false")
+			r.WrongValue(name, "true or false", v)
 		}
 		q.Stream = v.Type == gjson.True
+	default:
+		if r.Strict {
+			r.Wrong(strings.Trim(api.Quote(name), `"`), "is not a field of this endpoint; omit it")
+		}
+		r.out.Unknown = append(r.out.Unknown, chat.Member{Name: name})
 	}
 }
 
 func choice(p *api.Parser, to *string, name string, v gjson.Result, choices ...string) {
-	message := "must be "
+	want := ""
 	for i, c := range choices {
 		if v.Type == gjson.String && v.Str == c {
 			*to = c
@@ -99,28 +106,28 @@ func choice(p *api.Parser, to *string, name string, v gjson.Result, choices ...s
 		}
 		switch {
 		case i == len(choices)-1:
-			message += " or "
+			want += " or "
 		case i > 0:
-			message += ", "
+			want += ", "
 		}
-		message += c
+		want += c
 	}
-	p.Wrong(name, message)
+	p.WrongValue(name, want, v)
 }
 
 const head = `"messages":[`
 
-// messages reads the conversation, and writes it anew in OpenAI's form.
+// messages reads the conversation and writes it in OpenAI's dialect.
 func (r *reader) messages(list gjson.Result, size int) {
 	if !list.IsArray() {
-		r.Wrong("messages", "must be an array")
+		r.WrongType("messages", "an array", list)
 		return
 	}
 	r.body = append(make([]byte, 0, size+256), head...)
 	count := 0
 	list.ForEach(func(_, v gjson.Result) bool {
 		if r.Full() {
-			return false // no more is said, so no more is looked at
+			return false
 		}
 		role, content := message(r.Parser, count, v)
 		count++
@@ -134,7 +141,7 @@ func (r *reader) messages(list gjson.Result, size int) {
 	}
 }
 
-// add takes a message that is as it should be; content is with its quotes.
+// add appends a valid message. content includes its quotes.
 func (r *reader) add(role, content string) {
 	if len(r.body) > len(head) {
 		r.body = append(r.body, ',')
@@ -148,7 +155,7 @@ func (r *reader) add(role, content string) {
 	}
 }
 
-func turn(role chat.Role, text jsontext.Spelled) chat.Message {
+func turn(role chat.Role, text jsontext.Escaped) chat.Message {
 	return chat.Message{Role: role, Parts: []chat.Part{{Kind: chat.Text, Text: text}}}
 }
 
@@ -161,16 +168,16 @@ func hasJSON(text []byte) bool {
 	return false
 }
 
-// jsonWanted says in words what is wanted: OpenAI refuses JSON mode for a conversation without the word.
-const jsonWanted = "Answer with JSON."
+// jsonPrompt is added to conversations that do not mention JSON: OpenAI rejects JSON mode without the word.
+const jsonPrompt = "Answer with JSON."
 
-// finish writes the other members behind the messages.
+// finish appends the other members after the messages.
 func (r *reader) finish() {
 	q := &r.out.Request
 	b := r.body
 	if q.Format.Kind == chat.FormatJSON && !hasJSON(b) {
-		b = append([]byte(head+`{"role":"system","content":"`+jsonWanted+`"},`), b[min(len(head), len(b)):]...)
-		q.Messages = append([]chat.Message{turn(chat.System, jsonWanted)}, q.Messages...)
+		b = append([]byte(head+`{"role":"system","content":"`+jsonPrompt+`"},`), b[min(len(head), len(b)):]...)
+		q.Messages = append([]chat.Message{turn(chat.System, jsonPrompt)}, q.Messages...)
 	}
 	b = append(append(b, `],"temperature":`...), q.Temperature...)
 	if q.Format.Kind == chat.FormatJSON {
@@ -189,13 +196,14 @@ func roleOf(role string) chat.Role {
 	return chat.User
 }
 
-// invalid stands for a field that was there but wrong, so that it is not called missing too.
+// invalid marks a field that is present but wrong, so that it is not reported as missing too.
 const invalid = "-"
 
-// message reads one message: its role, and its content as it was spelled, which Check has vouched for.
+// message returns a message's role and its content. The content is JSON as in the request: jsontext.Check has
+// validated it.
 func message(p *api.Parser, index int, v gjson.Result) (role, content string) {
 	if !v.IsObject() {
-		p.Wrong(api.At("messages", index, ""), "must be an object")
+		p.WrongType(api.At("messages", index, ""), "an object", v)
 		return "", ""
 	}
 	v.ForEach(func(key, value gjson.Result) bool {
@@ -207,7 +215,7 @@ func message(p *api.Parser, index int, v gjson.Result) (role, content string) {
 			content = value.Raw
 			if value.Type != gjson.String {
 				content = invalid
-				p.Wrong(api.At("messages", index, ".content"), "must be a string")
+				p.WrongType(api.At("messages", index, ".content"), "a string", value)
 			}
 		}
 		return true

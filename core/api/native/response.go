@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
-// Answer writes a Completion as docs/openapi.yaml has it. A refusal of the model's is its text.
+// Answer appends a Completion (docs/openapi.yaml). A model's refusal is returned as text.
 func Answer(dst []byte, r *chat.Response, m *api.Meta) []byte {
 	b := jsontext.Builder{B: dst}
 	b.Open('{')
@@ -18,13 +18,13 @@ func Answer(dst []byte, r *chat.Response, m *api.Meta) []byte {
 	return b.B
 }
 
-// Text is what an answer says.
-func Text(r *chat.Response) jsontext.Spelled {
+// Text returns the text of the first choice, refusals included.
+func Text(r *chat.Response) jsontext.Escaped {
 	parts := r.Choices[0].Parts
 	return chat.Join(parts, chat.Text) + chat.Join(parts, chat.Refusal)
 }
 
-// result writes the members that a whole answer and the end of a stream share.
+// result writes the members that complete responses and the final stream event share.
 func result(b *jsontext.Builder, m *api.Meta) {
 	b.Key("provider")
 	b.String(m.Provider)

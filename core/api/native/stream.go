@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Stream writes data: {"type":"delta","text":"…"} for a piece of the answer.
+// Stream appends data: {"type":"delta","text":"…"} for a text or refusal delta.
 func Stream(dst []byte, _ *api.State, d *chat.Delta, _ *api.Meta) []byte {
 	if d.Text == "" || d.Kind != chat.DeltaText && d.Kind != chat.DeltaRefusal {
 		return dst
@@ -15,14 +15,14 @@ func Stream(dst []byte, _ *api.State, d *chat.Delta, _ *api.Meta) []byte {
 	return append(dst, "\"}\n\n"...)
 }
 
-// End writes data: {"type":"done","provider","model","cacheHit","usage"} and the end mark.
+// End appends data: {"type":"done","provider","model","cacheHit","usage"} and data: [DONE].
 func End(dst []byte, _ *api.State, _ *chat.Response, m *api.Meta) []byte {
 	b := jsontext.Builder{B: append(dst, `data: {"type":"done"`...)}
 	result(&b, m)
 	return append(b.B, "}\n\ndata: [DONE]\n\n"...)
 }
 
-// StreamError writes data: {"type":"error","error","code","requestId"}.
+// StreamError appends data: {"type":"error","error","code","requestId"}.
 func StreamError(dst []byte, _ *api.State, e *api.Error, _ *api.Meta) []byte {
 	b := jsontext.Builder{B: append(dst, `data: {"type":"error"`...)}
 	b.Key("error")

@@ -5,7 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Error writes {"error":{"message","type","param","code"},"request_id"}.
+// Error appends {"error":{"message","type","param","code"},"request_id"}.
 // Source: OpenAI's guide "Error codes" (platform.openai.com/docs/guides/error-codes).
 func Error(dst []byte, e *api.Error) []byte {
 	b := jsontext.Builder{B: dst}
@@ -13,7 +13,7 @@ func Error(dst []byte, e *api.Error) []byte {
 	b.Key("error")
 	b.Open('{')
 	b.Key("message")
-	b.Text(e.Say())
+	b.Text(e.Summary())
 	b.Key("type")
 	b.String(errorType(e.Status))
 	b.Key("param")

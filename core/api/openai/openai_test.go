@@ -75,8 +75,9 @@ func TestStreamRoundTrip(t *testing.T) {
 	}
 }
 
-// TestUsageOnlyIfAskedFor: without include_usage there is no chunk without choices, which some clients trip on.
-func TestUsageOnlyIfAskedFor(t *testing.T) {
+// TestUsageChunkIsOptional: without include_usage there is no chunk with empty choices, which breaks some
+// clients.
+func TestUsageChunkIsOptional(t *testing.T) {
 	m := meta
 	m.IncludeUsage = false
 	if got := string(openai.End(nil, &api.State{}, nil, &m)); got != "data: [DONE]\n\n" {
@@ -101,7 +102,7 @@ func TestErrors(t *testing.T) {
 	} {
 		body := openai.Error(nil, &api.Error{Fault: fault.Fault{Status: status}})
 		if got := gjson.GetBytes(body, "error.type").Str; got != want {
-			t.Errorf("%d is a %s", status, got)
+			t.Errorf("status %d has type %s, want %s", status, got, want)
 		}
 	}
 	text := string(openai.StreamError(nil, &api.State{}, e, &meta))
@@ -143,7 +144,7 @@ func TestParse(t *testing.T) {
 			{Role: chat.ToolRole, Parts: []chat.Part{{Kind: chat.ToolResult, ID: "c", Parts: []chat.Part{{Kind: chat.Text, Text: "warm"}}}}},
 		},
 		Tools: []chat.Tool{{Name: "f", Schema: `{"type":"object"}`, Strict: "true"}}, ToolChoice: chat.ToolChoice{Choice: chat.ChoiceAny},
-		ParallelTools: "false", Temperature: "0.5", TopP: "1", N: 2, Stop: []jsontext.Spelled{"x"}, Seed: "7", LogProbs: "true", TopLogProbs: "2",
+		ParallelTools: "false", Temperature: "0.5", TopP: "1", N: 2, Stop: []jsontext.Escaped{"x"}, Seed: "7", LogProbs: "true", TopLogProbs: "2",
 		Format:    chat.Format{Kind: chat.FormatSchema, Name: "n", Schema: `{"type":"object"}`, Strict: "true"},
 		Reasoning: chat.Reasoning{Effort: "low"}, User: "u", Extra: []chat.Member{{Name: "metadata", Value: `{"k":"v"}`}},
 	}
@@ -152,9 +153,9 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestThereAndBack: translated for a provider of the same dialect, nothing is lost, and what Postern decides
-// on is written by it, once.
-func TestThereAndBack(t *testing.T) {
+// TestRequestRoundTrip: translation for a provider of the same dialect loses nothing, and the members that
+// Postern sets appear once.
+func TestRequestRoundTrip(t *testing.T) {
 	parsed, _ := parse(t, everything)
 	model := &config.Model{Name: "m", Upstream: "up", MaxTokensField: "max_tokens", Provider: &config.Provider{BaseURL: "https://up.example/v1"}}
 	call := wire.Call{Model: model, Request: &parsed.Request}
@@ -176,27 +177,29 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestInvalidBodies(t *testing.T) {
 	for body, field := range map[string]string{
 		`{"messages":[{"role":"user","content":"x"}]}`:            "model",
 		`{"model":"","messages":[{"role":"user","content":"x"}]}`: "model",
-		`{"model":"m"}`:                                                                                        "messages",
-		`{"model":"m","messages":[]}`:                                                                          "messages",
-		`{"model":"m","messages":"x"}`:                                                                         "messages",
-		`{"model":"m","messages":[1]}`:                                                                         "messages[0]",
-		`{"model":"m","messages":[{"content":"x"}]}`:                                                           "messages[0].role",
-		`{"model":"m","messages":[{"role":"boss","content":"x"}]}`:                                             "messages[0].role",
-		`{"model":"m","messages":[{"role":"user"}]}`:                                                           "messages[0].content",
-		`{"model":"m","messages":[{"role":"user","content":7}]}`:                                               "messages[0].content",
-		`{"model":"m","messages":[{"role":"user","content":[7]}]}`:                                             "messages[0].content[0]",
-		`{"model":"m","messages":[{"role":"user","content":"x"}],"temperature":2.1}`:                           "temperature",
-		`{"model":"m","messages":[{"role":"user","content":"x"}],"max_tokens":0}`:                              "max_tokens",
-		`{"model":"m","messages":[{"role":"user","content":"x"}],"max_tokens":1.5}`:                            "max_tokens",
-		`{"model":"m","messages":[{"role":"user","content":"x"}],"n":1000}`:                                    "n",
-		`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{}}]}`: "tools[0].function.name",
-		`{"model":"m","messages":[{"role":"user","content":"x"}],"tool_choice":"maybe"}`:                       "tool_choice",
-		`{"model":"m","messages":[{"role":"user","content":"x"}],"response_format":{"type":"poem"}}`:           "response_format.type",
-		`{"model":"m","messages":[{"role":"user","content":"x"}],"stream":"yes"}`:                              "stream",
+		`{"model":"m"}`:                                                                                           "messages",
+		`{"model":"m","messages":[]}`:                                                                             "messages",
+		`{"model":"m","messages":"x"}`:                                                                            "messages",
+		`{"model":"m","messages":[1]}`:                                                                            "messages[0]",
+		`{"model":"m","messages":[{"content":"x"}]}`:                                                              "messages[0].role",
+		`{"model":"m","messages":[{"role":"boss","content":"x"}]}`:                                                "messages[0].role",
+		`{"model":"m","messages":[{"role":"user"}]}`:                                                              "messages[0].content",
+		`{"model":"m","messages":[{"role":"user","content":7}]}`:                                                  "messages[0].content",
+		`{"model":"m","messages":[{"role":"user","content":[7]}]}`:                                                "messages[0].content[0]",
+		`{"model":"m","messages":[{"role":"user","content":"x"}],"temperature":2.1}`:                              "temperature",
+		`{"model":"m","messages":[{"role":"user","content":"x"}],"max_tokens":0}`:                                 "max_tokens",
+		`{"model":"m","messages":[{"role":"user","content":"x"}],"max_tokens":1.5}`:                               "max_tokens",
+		`{"model":"m","messages":[{"role":"user","content":"x"}],"n":1000}`:                                       "n",
+		`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{}}]}`:    "tools[0].function.name",
+		`{"model":"m","messages":[{"role":"user","content":"x"}],"tool_choice":"maybe"}`:                          "tool_choice",
+		`{"model":"m","messages":[{"role":"user","content":"x"}],"response_format":{"type":"poem"}}`:              "response_format.type",
+		`{"model":"m","messages":[{"role":"user","content":"x"}],"stream":"yes"}`:                                 "stream",
+		`{"model":"m","messages":[{"role":"user","content":"x"}],"stop":["a",7]}`:                                 "stop[1]",
+		`{"model":"m","messages":[{"role":"user","content":"x"}],"stop":["` + strings.Repeat(`a","`, 16) + `b"]}`: "stop",
 	} {
 		if _, wrong := parse(t, body); len(wrong) == 0 || wrong[0].Field != field {
 			t.Errorf("%s: %v, want %s", body, wrong, field)
@@ -204,7 +207,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestMembersCannotBeSmuggled: a name with escapes stays one name.
+// TestMembersCannotBeSmuggled: a member name with escapes stays one name.
 func TestMembersCannotBeSmuggled(t *testing.T) {
 	parsed, _ := parse(t, `{"model":"m","messages":[{"role":"user","content":"x"}],"a\":1,\"max_tokens":999,"max_tok\u0065ns":5}`)
 	if parsed.Request.MaxTokens != 5 {

@@ -1,4 +1,4 @@
-// Package openai is the family of callers who speak OpenAI's chat completions.
+// Package openai is OpenAI's chat completions API for callers: POST /v1/chat/completions.
 // Source: OpenAI's API reference, "Create chat completion", "The chat completion object" and "The chat
 // completion chunk object" (platform.openai.com/docs/api-reference/chat).
 package openai
@@ -14,7 +14,7 @@ import (
 	provider "github.com/postern-ai/postern/core/provider/openai"
 )
 
-// Family is this family.
+// Family returns the chat completions family.
 func Family() api.Family {
 	return api.Family{
 		Dialect: chat.OpenAI, Members: chat.OpenAI, Parse: Parse, Answer: Answer, Stream: Stream, End: End,
@@ -27,7 +27,7 @@ const (
 	maxStops   = 16
 )
 
-// Parse reads a request.
+// Parse reads a body. Unknown members are kept in Extra and Members.
 func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	out := api.Parsed{Request: chat.Request{Dialect: chat.OpenAI}}
 	out.Members = make([]byte, 0, len(root.Raw))
@@ -69,7 +69,7 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	return out
 }
 
-// parameter reads one of the members that say how to answer; false if it is none.
+// parameter reads a generation parameter or tool setting. It returns false for an unknown member.
 func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool {
 	switch name {
 	case "temperature":
@@ -81,7 +81,7 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 	case "presence_penalty":
 		r.PresencePenalty = p.Number(name, v, -2, 2)
 	case "seed":
-		r.Seed = p.Number(name, v, -9e18, 9e18)
+		r.Seed = p.Seed(name, v)
 	case "n":
 		r.N = p.Integer(name, v, 1, maxChoices)
 	case "logprobs":
@@ -110,30 +110,38 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 	return true
 }
 
-func stops(p *api.Parser, v gjson.Result) (stop []jsontext.Spelled) {
+func stops(p *api.Parser, v gjson.Result) (stop []jsontext.Escaped) {
 	switch {
 	case v.Type == gjson.Null:
 	case v.Type == gjson.String:
-		stop = []jsontext.Spelled{jsontext.Inside(v.Raw)}
+		stop = []jsontext.Escaped{jsontext.Inside(v.Raw)}
 	case v.IsArray():
 		v.ForEach(func(_, s gjson.Result) bool {
-			stop = append(stop, p.Text("stop", s))
-			return len(stop) < maxStops
+			if len(stop) == maxStops {
+				p.Wrong("stop", "must have at most 16 entries")
+				return false
+			}
+			stop = append(stop, p.Text(api.At("stop", len(stop), ""), s))
+			return true
 		})
 	default:
-		p.Wrong("stop", "must be a string or an array of strings")
+		p.WrongType("stop", "a string or an array of strings", v)
 	}
 	return stop
 }
 
 func format(p *api.Parser, v gjson.Result) (f chat.Format) {
-	switch v.Get("type").Str {
+	if v.Type != gjson.Null && !v.IsObject() {
+		p.WrongValue("response_format", "an object", v)
+		return f
+	}
+	switch kind := v.Get("type"); kind.Str {
 	case "json_object":
 		f.Kind = chat.FormatJSON
 	case "json_schema":
 		s := v.Get("json_schema")
 		if !s.IsObject() {
-			p.Wrong("response_format.json_schema", "must be an object")
+			p.WrongType("response_format.json_schema", "an object", s)
 			return f
 		}
 		f = chat.Format{Kind: chat.FormatSchema}
@@ -153,7 +161,7 @@ func format(p *api.Parser, v gjson.Result) (f chat.Format) {
 	case "text":
 	default:
 		if v.Type != gjson.Null {
-			p.Wrong("response_format.type", "must be text, json_object or json_schema")
+			p.WrongValue("response_format.type", "text, json_object or json_schema", kind)
 		}
 	}
 	return f
@@ -164,12 +172,12 @@ func tools(p *api.Parser, v gjson.Result) (tools []chat.Tool) {
 		return nil
 	}
 	if !v.IsArray() {
-		p.Wrong("tools", "must be an array")
+		p.WrongType("tools", "an array", v)
 		return nil
 	}
 	v.ForEach(func(_, t gjson.Result) bool {
 		tools = append(tools, tool(p, len(tools), t))
-		return p.Piece("tools") && !p.Full()
+		return p.CountElement("tools") && !p.Full()
 	})
 	return tools
 }
@@ -177,8 +185,9 @@ func tools(p *api.Parser, v gjson.Result) (tools []chat.Tool) {
 func tool(p *api.Parser, index int, v gjson.Result) (t chat.Tool) {
 	if kind := v.Get("type"); kind.Str != "function" {
 		if !v.IsObject() || kind.Str == "" {
-			p.Wrong(api.At("tools", index, ".type"), "must be a string")
+			p.WrongType(api.At("tools", index, ".type"), "a non-empty string", kind)
 		}
+		p.NoteForeign(api.At("tools", index, ".type"), kind)
 		return chat.Tool{Raw: v.Raw}
 	}
 	f := v.Get("function")
@@ -200,7 +209,7 @@ func tool(p *api.Parser, index int, v gjson.Result) (t chat.Tool) {
 	if t.Name == "" {
 		p.Wrong(api.At("tools", index, ".function.name"), "is required")
 	}
-	if cache := v.Get("cache_control"); cache.IsObject() { // what OpenRouter and others read
+	if cache := v.Get("cache_control"); cache.IsObject() { // an extension that OpenRouter and others support
 		t.Cache = cache.Raw
 	}
 	return t
@@ -224,19 +233,19 @@ func toolChoice(p *api.Parser, v gjson.Result) chat.ToolChoice {
 		}
 	}
 	if !v.IsObject() {
-		p.Wrong("tool_choice", "must be auto, none, required or a function")
+		p.WrongValue("tool_choice", "auto, none, required or a function", v)
 	}
 	return chat.ToolChoice{}
 }
 
 func messages(p *api.Parser, list gjson.Result) (all []chat.Message) {
 	if !list.IsArray() {
-		p.Wrong("messages", "must be an array")
+		p.WrongType("messages", "an array", list)
 		return nil
 	}
 	count := 0
 	list.ForEach(func(_, v gjson.Result) bool {
-		if !p.Piece("messages") {
+		if !p.CountElement("messages") {
 			return false
 		}
 		all = append(all, message(p, count, v))
@@ -259,11 +268,11 @@ var roles = []struct {
 
 func message(p *api.Parser, index int, v gjson.Result) (m chat.Message) {
 	if !v.IsObject() {
-		p.Wrong(api.At("messages", index, ""), "must be an object")
+		p.WrongType(api.At("messages", index, ""), "an object", v)
 		return m
 	}
 	var content, calls gjson.Result
-	var id, reasoning, refusal jsontext.Spelled
+	var id, reasoning, refusal jsontext.Escaped
 	v.ForEach(func(key, v gjson.Result) bool {
 		switch key.Str {
 		case "role":
@@ -301,7 +310,7 @@ func message(p *api.Parser, index int, v gjson.Result) (m chat.Message) {
 	m.Parts = append(m.Parts, parts...)
 	if calls.IsArray() {
 		calls.ForEach(func(_, call gjson.Result) bool {
-			if !p.Piece("messages") {
+			if !p.CountElement("messages") {
 				return false
 			}
 			m.Parts = append(m.Parts, provider.ToolCall(call))
@@ -320,11 +329,11 @@ func role(p *api.Parser, index int, v gjson.Result) chat.Role {
 			return r.role
 		}
 	}
-	p.Wrong(api.At("messages", index, ".role"), "must be system, developer, user, assistant or tool")
+	p.WrongValue(api.At("messages", index, ".role"), "system, developer, user, assistant or tool", v)
 	return chat.User
 }
 
-func wireText(v gjson.Result) jsontext.Spelled {
+func wireText(v gjson.Result) jsontext.Escaped {
 	if v.Type != gjson.String {
 		return ""
 	}
@@ -341,25 +350,35 @@ func contentParts(p *api.Parser, index int, v gjson.Result) (parts []chat.Part) 
 	case v.IsArray():
 		count := 0
 		v.ForEach(func(_, part gjson.Result) bool {
-			if !p.Piece("messages") {
+			if !p.CountElement("messages") {
 				return false
 			}
 			if c, ok := contentPart(part); ok {
 				parts = append(parts, c)
-			} else if parts = append(parts, chat.Part{Kind: chat.Foreign}); !part.IsObject() || part.Get("type").Type != gjson.String {
-				p.Wrong(api.At("messages", index, api.At(".content", count, "")), "must be a content part")
+			} else {
+				parts = append(parts, chat.Part{Kind: chat.Foreign})
+				foreignPart(p, api.At("messages", index, api.At(".content", count, "")), part)
 			}
 			count++
 			return !p.Full()
 		})
 	default:
-		p.Wrong(api.At("messages", index, ".content"), "must be a string or an array of parts")
+		p.WrongType(api.At("messages", index, ".content"), "a string or an array of parts", v)
 	}
 	return parts
 }
 
-// contentPart reads a part; false for one that has no place in our form. A target of this dialect gets it all
-// the same.
+// foreignPart checks and notes a part of a type that chat.Request cannot represent.
+func foreignPart(p *api.Parser, field string, part gjson.Result) {
+	kind := part.Get("type")
+	if !part.IsObject() || kind.Type != gjson.String {
+		p.Wrong(field, "must be an object with a string \"type\"")
+	}
+	p.NoteForeign(field+".type", kind)
+}
+
+// contentPart reads a content part. It returns false for types that chat.Request cannot represent; targets of
+// this dialect still get them, in Members.
 func contentPart(v gjson.Result) (c chat.Part, ok bool) {
 	switch v.Get("type").Str {
 	case "text":
@@ -387,12 +406,12 @@ func contentPart(v gjson.Result) (c chat.Part, ok bool) {
 	return c, true
 }
 
-// address takes a data URL apart.
-func address(c *chat.Part, url jsontext.Spelled) {
+// address sets Media and Data from a data URL, or URL from any other.
+func address(c *chat.Part, url jsontext.Escaped) {
 	media, data, ok := strings.Cut(strings.TrimPrefix(string(url), "data:"), ";base64,")
 	if !ok || !strings.HasPrefix(string(url), "data:") {
 		c.URL = url
 		return
 	}
-	c.Media, c.Data = jsontext.Spelled(media), jsontext.Spelled(data)
+	c.Media, c.Data = jsontext.Escaped(media), jsontext.Escaped(data)
 }

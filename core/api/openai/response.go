@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Answer writes a chat completion.
+// Answer appends a chat completion.
 func Answer(dst []byte, r *chat.Response, m *api.Meta) []byte {
 	b := jsontext.Builder{B: dst}
 	b.Open('{')
@@ -23,8 +23,8 @@ func Answer(dst []byte, r *chat.Response, m *api.Meta) []byte {
 	return b.B
 }
 
-// head writes what all objects begin with. The id is the provider's if it looks like one of OpenAI's.
-func head(b *jsontext.Builder, id jsontext.Spelled, object string, m *api.Meta) {
+// head writes the first members of an object. The provider's ID is kept if it looks like OpenAI's.
+func head(b *jsontext.Builder, id jsontext.Escaped, object string, m *api.Meta) {
 	b.Key("id")
 	if len(id) > 9 && id[:9] == "chatcmpl-" {
 		b.Text(id)
@@ -81,7 +81,7 @@ func writeMessage(b *jsontext.Builder, a *chat.Answer) {
 	} else {
 		b.Raw("null")
 	}
-	// Not OpenAI's own: the name under which others pass on what a model thought.
+	// Not part of OpenAI's API: the name that other providers use for reasoning text.
 	b.TextMember("reasoning_content", thinking)
 	if calls > 0 {
 		toolCalls(b, a)

@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Stream writes a chat.completion.chunk for a delta.
+// Stream appends a chat.completion.chunk for a delta.
 func Stream(dst []byte, s *api.State, d *chat.Delta, m *api.Meta) []byte {
 	switch d.Kind {
 	case chat.DeltaStart:
@@ -58,7 +58,7 @@ func toolDelta(b *jsontext.Builder, d *chat.Delta) {
 	b.Close(']')
 }
 
-// chunk writes one event. rest stands behind the delta.
+// chunk appends one event. rest is the JSON that follows the delta object.
 func chunk(dst []byte, m *api.Meta, choice uint64, delta func(*jsontext.Builder), rest string) []byte {
 	b := jsontext.Builder{B: append(dst, "data: {"...)}
 	head(&b, "", "chat.completion.chunk", m)
@@ -77,7 +77,7 @@ func chunk(dst []byte, m *api.Meta, choice uint64, delta func(*jsontext.Builder)
 	return append(append(b.B, rest...), "}]}\n\n"...)
 }
 
-// End writes the usage, if it was asked for, and the end mark.
+// End appends a usage chunk if the request asked for one, and data: [DONE].
 func End(dst []byte, _ *api.State, _ *chat.Response, m *api.Meta) []byte {
 	if m.IncludeUsage {
 		b := jsontext.Builder{B: append(dst, "data: {"...)}
@@ -90,7 +90,7 @@ func End(dst []byte, _ *api.State, _ *chat.Response, m *api.Meta) []byte {
 	return append(dst, "data: [DONE]\n\n"...)
 }
 
-// StreamError writes an error in place of an end: data: {"error":{…}}, which the SDKs throw.
+// StreamError appends data: {"error":{…}} in place of the end mark. The SDKs throw it.
 func StreamError(dst []byte, _ *api.State, e *api.Error, _ *api.Meta) []byte {
 	return append(Error(append(dst, "data: "...), e), "\n\n"...)
 }

@@ -1,5 +1,5 @@
-// Package responses is the family of callers who speak OpenAI's Responses API, without its state: nothing is
-// stored, and nothing that was can be referred to.
+// Package responses is OpenAI's Responses API for callers: POST /v1/responses. It is stateless: responses are
+// not stored, and requests cannot refer to stored items.
 // Source: OpenAI's API reference, "Create a model response", "The response object" and "Streaming events"
 // (platform.openai.com/docs/api-reference/responses), and the types of its SDK, openai 7.55.
 package responses
@@ -17,7 +17,7 @@ import (
 	wire "github.com/postern-ai/postern/core/provider/responses"
 )
 
-// Family is this family.
+// Family returns the Responses family.
 func Family() api.Family {
 	return api.Family{
 		Dialect: chat.Responses, Members: chat.Responses, Parse: Parse, Answer: Answer, Stream: Stream, End: End, NeedsWhole: true,
@@ -25,16 +25,16 @@ func Family() api.Family {
 	}
 }
 
-// stateful are the members that need what the provider would have stored.
+// stateful are the members that refer to stored state.
 var stateful = []string{"previous_response_id", "conversation", "prompt"}
 
-// Parse reads a request.
+// Parse reads a body. Unknown members are kept in Extra and Members.
 func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	out := api.Parsed{Request: chat.Request{Dialect: chat.Responses}}
 	out.Members = make([]byte, 0, len(root.Raw))
 	r := &out.Request
 	haveInput := false
-	var instructions jsontext.Spelled
+	var instructions jsontext.Escaped
 	root.ForEach(func(key, v gjson.Result) bool {
 		switch name := key.String(); name {
 		case "model":
@@ -57,12 +57,12 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 			r.Messages = input(p, v)
 		case "background":
 			if p.Bool(name, v) == "true" {
-				p.Wrong(name, "is not supported: nothing is kept")
+				p.Wrong(name, "is not supported: responses are not stored; omit it or send false")
 			}
 		default:
 			for _, s := range stateful {
 				if name == s && v.Type != gjson.Null {
-					p.Wrong(name, "is not supported: nothing is kept from one request to the next")
+					p.Wrong(name, "is not supported: responses are not stored; send the whole conversation in input")
 				}
 			}
 			if !parameter(p, r, name, v) {
@@ -85,7 +85,8 @@ func Parse(p *api.Parser, root gjson.Result) api.Parsed {
 	return out
 }
 
-// parameter reads one of the members that say how to answer; false if it is none.
+// parameter reads a generation parameter or tool setting. It returns false for members that only a target of
+// this dialect can use.
 func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool {
 	switch name {
 	case "temperature":
@@ -113,7 +114,7 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 		summary := v.Get("summary").Str
 		r.Reasoning.Visible = summary != "" && summary != "none"
 	case "include", "truncation", "service_tier", "metadata", "prompt_cache_key", "safety_identifier":
-		// They change nothing that another dialect has a word for.
+		// No other dialect has an equivalent. For other dialects, include is dropped without a warning.
 		return v.Type == gjson.Null || name == "include"
 	default:
 		return v.Type == gjson.Null
@@ -122,7 +123,7 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 }
 
 func format(p *api.Parser, v gjson.Result) (f chat.Format) {
-	switch v.Get("type").Str {
+	switch kind := v.Get("type"); kind.Str {
 	case "json_object":
 		f.Kind = chat.FormatJSON
 	case "json_schema":
@@ -131,12 +132,12 @@ func format(p *api.Parser, v gjson.Result) (f chat.Format) {
 		f.Strict = p.Bool("text.format.strict", v.Get("strict"))
 	case "", "text":
 	default:
-		p.Wrong("text.format.type", "must be text, json_object or json_schema")
+		p.WrongValue("text.format.type", "text, json_object or json_schema", kind)
 	}
 	return f
 }
 
-func inside(v gjson.Result) jsontext.Spelled {
+func inside(v gjson.Result) jsontext.Escaped {
 	if v.Type != gjson.String {
 		return ""
 	}
@@ -148,14 +149,15 @@ func tools(p *api.Parser, v gjson.Result) (all []chat.Tool) {
 		return nil
 	}
 	if !v.IsArray() {
-		p.Wrong("tools", "must be an array")
+		p.WrongType("tools", "an array", v)
 		return nil
 	}
 	v.ForEach(func(_, t gjson.Result) bool {
-		if !p.Piece("tools") {
+		if !p.CountElement("tools") {
 			return false
 		}
-		if t.Get("type").Str != "function" {
+		if kind := t.Get("type"); kind.Str != "function" {
+			p.NoteForeign(api.At("tools", len(all), ".type"), kind)
 			all = append(all, chat.Tool{Raw: t.Raw})
 			return true
 		}
@@ -184,28 +186,28 @@ func toolChoice(p *api.Parser, v gjson.Result) chat.ToolChoice {
 	case v.Str == "required":
 		return chat.ToolChoice{Choice: chat.ChoiceAny}
 	default:
-		p.Wrong("tool_choice", "must be auto, none, required or a tool")
+		p.WrongValue("tool_choice", "auto, none, required or a tool", v)
 	}
 	return chat.ToolChoice{}
 }
 
-// input reads a text, or a list of items.
+// input reads a string or a list of items.
 func input(p *api.Parser, v gjson.Result) (messages []chat.Message) {
 	switch {
 	case v.Type == gjson.String:
 		return []chat.Message{{Role: chat.User, Parts: []chat.Part{{Kind: chat.Text, Text: inside(v)}}}}
 	case !v.IsArray():
-		p.Wrong("input", "must be a string or an array of items")
+		p.WrongType("input", "a string or an array of items", v)
 		return nil
 	}
 	index := 0
 	v.ForEach(func(_, item gjson.Result) bool {
-		if !p.Piece("input") {
+		if !p.CountElement("input") {
 			return false
 		}
 		role, parts := readItem(p, index, item)
 		index++
-		// What the model said in one turn is one message, however many items it is.
+		// Consecutive assistant items are one message.
 		if n := len(messages); n > 0 && role == chat.Assistant && messages[n-1].Role == chat.Assistant {
 			messages[n-1].Parts = append(messages[n-1].Parts, parts...)
 		} else {
@@ -223,7 +225,7 @@ func readItem(p *api.Parser, index int, v gjson.Result) (chat.Role, []chat.Part)
 	kind := v.Get("type").Str
 	switch {
 	case !v.IsObject():
-		p.Wrong(api.At("input", index, ""), "must be an object")
+		p.WrongType(api.At("input", index, ""), "an object", v)
 	case kind == "message" || kind == "" && v.Get("role").Exists():
 		return message(p, index, v)
 	case kind == "function_call":
@@ -233,13 +235,15 @@ func readItem(p *api.Parser, index int, v gjson.Result) (chat.Role, []chat.Part)
 		}}
 	case kind == "function_call_output":
 		return chat.ToolRole, []chat.Part{{
-			Kind: chat.ToolResult, ID: p.Text(api.At("input", index, ".call_id"), v.Get("call_id")), Parts: content(p, index, v.Get("output")),
+			Kind: chat.ToolResult, ID: p.Text(api.At("input", index, ".call_id"), v.Get("call_id")),
+			Parts: content(p, api.At("input", index, ".output"), v.Get("output")),
 		}}
 	case kind == "reasoning":
 		return chat.Assistant, reasoning(v)
 	case kind == "item_reference":
-		p.Wrong(api.At("input", index, ""), "must not refer to a stored item: nothing is kept")
+		p.Wrong(api.At("input", index, ""), "is an item_reference, which is not supported: items are not stored; send the item itself")
 	}
+	p.NoteForeign(api.At("input", index, ".type"), v.Get("type"))
 	return chat.Assistant, []chat.Part{{Kind: chat.Foreign}}
 }
 
@@ -258,7 +262,7 @@ func reasoning(v gjson.Result) []chat.Part {
 }
 
 func message(p *api.Parser, index int, v gjson.Result) (role chat.Role, parts []chat.Part) {
-	switch v.Get("role").Str {
+	switch name := v.Get("role"); name.Str {
 	case "user":
 		role = chat.User
 	case "assistant":
@@ -266,24 +270,37 @@ func message(p *api.Parser, index int, v gjson.Result) (role chat.Role, parts []
 	case "system", "developer":
 		role = chat.System
 	default:
-		p.Wrong(api.At("input", index, ".role"), "must be user, assistant, system or developer")
+		p.WrongValue(api.At("input", index, ".role"), "user, assistant, system or developer", name)
 	}
-	return role, content(p, index, v.Get("content"))
+	return role, content(p, api.At("input", index, ".content"), v.Get("content"))
 }
 
-func content(p *api.Parser, index int, v gjson.Result) (parts []chat.Part) {
+func content(p *api.Parser, field string, v gjson.Result) (parts []chat.Part) {
 	switch {
 	case v.Type == gjson.String:
 		return []chat.Part{{Kind: chat.Text, Text: inside(v)}}
 	case !v.IsArray():
-		p.Wrong(api.At("input", index, ".content"), "must be a string or an array of parts")
+		p.WrongType(field, "a string or an array of parts", v)
 		return nil
 	}
 	v.ForEach(func(_, c gjson.Result) bool {
-		parts = append(parts, part(c))
-		return p.Piece("input")
+		read := part(c)
+		if read.Kind == chat.Foreign {
+			notePart(p, api.At(field, len(parts), ""), c)
+		}
+		parts = append(parts, read)
+		return p.CountElement("input")
 	})
 	return parts
+}
+
+// notePart notes a part of an unknown type, or a stored file or image.
+func notePart(p *api.Parser, field string, v gjson.Result) {
+	if id := v.Get("file_id"); id.Exists() {
+		p.NoteForeign(field+".file_id", id)
+		return
+	}
+	p.NoteForeign(field+".type", v.Get("type"))
 }
 
 func part(v gjson.Result) (p chat.Part) {
@@ -302,17 +319,17 @@ func part(v gjson.Result) (p chat.Part) {
 		}
 	}
 	if p.URL == "" && p.Data == "" {
-		return chat.Part{Kind: chat.Foreign} // a stored file, or a kind that is new
+		return chat.Part{Kind: chat.Foreign} // a stored file or an unknown type
 	}
 	return p
 }
 
-// address takes a data URL apart.
-func address(p *chat.Part, url jsontext.Spelled) {
+// address sets Media and Data from a data URL, or URL from any other.
+func address(p *chat.Part, url jsontext.Escaped) {
 	media, data, ok := strings.Cut(strings.TrimPrefix(string(url), "data:"), ";base64,")
 	if !ok || !strings.HasPrefix(string(url), "data:") {
 		p.URL = url
 		return
 	}
-	p.Media, p.Data = jsontext.Spelled(media), jsontext.Spelled(data)
+	p.Media, p.Data = jsontext.Escaped(media), jsontext.Escaped(data)
 }

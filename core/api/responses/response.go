@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Answer writes a response object.
+// Answer appends a response object.
 func Answer(dst []byte, r *chat.Response, m *api.Meta) []byte {
 	b := jsontext.Builder{B: dst}
 	object(&b, status(r.Choices[0].Finish), r, m, nil)
@@ -23,7 +23,7 @@ func status(f chat.Finish) string {
 	return "completed"
 }
 
-// object writes a response object: of an answer, or without one of a response that is under way or failed.
+// object writes a response object. r is nil for a response that is in progress or failed.
 func object(b *jsontext.Builder, status string, r *chat.Response, m *api.Meta, e *api.Error) {
 	b.Open('{')
 	b.Key("id")
@@ -42,7 +42,7 @@ func object(b *jsontext.Builder, status string, r *chat.Response, m *api.Meta, e
 		b.Key("code")
 		b.String(e.Code)
 		b.Key("message")
-		b.Text(e.Say())
+		b.Text(e.Summary())
 		b.Close('}')
 	}
 	incomplete(b, status, r)
@@ -56,7 +56,7 @@ func object(b *jsontext.Builder, status string, r *chat.Response, m *api.Meta, e
 		}
 	}
 	b.Close(']')
-	// What the request asked for is not repeated; the members are there because the SDKs' types have them.
+	// The request's parameters are not repeated. The members are present because the SDKs' types require them.
 	for _, name := range []string{"instructions", "max_output_tokens", "previous_response_id", "temperature", "top_p", "user"} {
 		b.Member(name, "null")
 	}
@@ -88,7 +88,7 @@ func incomplete(b *jsontext.Builder, status string, r *chat.Response) {
 	}
 }
 
-// items are the parts that are output items, each its own.
+// items returns the parts that become output items, one item each.
 func items(r *chat.Response) (parts []chat.Part) {
 	for _, p := range r.Choices[0].Parts {
 		if p.Kind != chat.Redacted {
@@ -100,7 +100,7 @@ func items(r *chat.Response) (parts []chat.Part) {
 
 func bare(m *api.Meta) string { return strings.TrimPrefix(m.RequestID, "req_") }
 
-// itemID is made of the request's id and the item's place.
+// itemID returns an item ID made of the request ID and the item's index.
 func itemID(kind chat.PartKind, index int, m *api.Meta) string {
 	prefix := "msg_"
 	switch kind {
@@ -112,7 +112,7 @@ func itemID(kind chat.PartKind, index int, m *api.Meta) string {
 	return prefix + bare(m) + "_" + strconv.Itoa(index)
 }
 
-// item writes an output item; one that is in progress is still empty.
+// item writes an output item. The content of an in-progress message is empty.
 func item(b *jsontext.Builder, index int, p *chat.Part, status string, m *api.Meta) {
 	b.Open('{')
 	b.Key("id")
@@ -151,7 +151,7 @@ func item(b *jsontext.Builder, index int, p *chat.Part, status string, m *api.Me
 	b.Close('}')
 }
 
-func summary(b *jsontext.Builder, text jsontext.Spelled) {
+func summary(b *jsontext.Builder, text jsontext.Escaped) {
 	b.Open('{')
 	b.Member("type", `"summary_text"`)
 	b.Key("text")

@@ -22,7 +22,7 @@ var meta = api.Meta{
 	Usage: chat.Usage{Input: 10, CachedInput: 4, Output: 7, Reasoning: 3, Reported: true},
 }
 
-// whole is an answer with one of each: what comes back from OpenAI's own reader must be the same.
+// whole is a response with each kind of part that survives a round trip through the provider's parser.
 func whole() chat.Response {
 	return chat.Response{Choices: []chat.Answer{{
 		Parts: []chat.Part{
@@ -47,7 +47,7 @@ func TestAnswerRoundTrip(t *testing.T) {
 	}
 }
 
-// written is a stream of an answer, in pieces of some bytes.
+// written returns the stream of a response, in text pieces of size bytes.
 func written(t *testing.T, r *chat.Response, size int) []sse.Event {
 	t.Helper()
 	var s api.State
@@ -88,7 +88,7 @@ func TestStreamRoundTrip(t *testing.T) {
 	}
 }
 
-// TestItemsAreDone: what is added is done, under the same id and place, with its whole text.
+// TestItemsAreDone: every added item is done, with the same ID and index, and with its complete text.
 func TestItemsAreDone(t *testing.T) {
 	w := whole()
 	added, done := map[int64]string{}, map[int64]string{}
@@ -184,7 +184,7 @@ func TestParse(t *testing.T) {
 	members := gjson.Parse("{" + string(parsed.Members) + "}")
 	for _, name := range []string{"model", "stream", "store", "max_output_tokens"} {
 		if members.Get(name).Exists() {
-			t.Errorf("%s is among the members", name)
+			t.Errorf("members contain %s", name)
 		}
 	}
 	if !members.Get("metadata").Exists() || !members.Get("input.3").Exists() {
@@ -192,7 +192,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestInvalidBodies(t *testing.T) {
 	for body, field := range map[string]string{
 		`{"input":"x"}`:             "model",
 		`{"model":"m"}`:             "input",
@@ -217,8 +217,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestThereAndBack: what a caller sends reaches a provider of the dialect, also when it is translated.
-func TestThereAndBack(t *testing.T) {
+// TestRequestRoundTrip: a translated request reaches a provider of the same dialect without loss.
+func TestRequestRoundTrip(t *testing.T) {
 	parsed, _ := parse(t, `{"model":"m","input":[{"role":"user","content":"Hi"},{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],
 	 "encrypted_content":"E"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},
 	 {"type":"function_call_output","call_id":"c","output":"ok"}],"service_tier":"flex"}`)

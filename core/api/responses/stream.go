@@ -6,12 +6,12 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Of a stream's State, Block is the kind of the part whose item is open (0: none), Index how many items were
-// begun, Tools how many calls, Flags how many events were written. An item is a part of what chat.Fold makes
-// of the same deltas, in the same order: End finds each one's text there.
+// Use of api.State: Block is the kind of the part whose item is open (0: none), Index the number of items
+// begun, Tools the number of tool calls begun, Flags the number of events written. chat.Fold returns the items'
+// parts in the same order, so End finds each item's text by its index.
 
-// Stream writes the events of a delta. What an item holds in the end is said by End, for all items, because
-// only there it is known.
+// Stream appends the events of a delta. End writes the final content of all items, because it is complete only
+// then.
 func Stream(dst []byte, s *api.State, d *chat.Delta, m *api.Meta) []byte {
 	if d.Choice > 0 {
 		return dst
@@ -51,7 +51,7 @@ type writer struct {
 	m *api.Meta
 }
 
-// open writes an event's name and the members that all have.
+// open writes an event's name and the members that all events share.
 func (w *writer) open(kind string) {
 	w.b.B = append(w.b.B, "event: "+kind+"\ndata: {"...)
 	w.b.Key("type")
@@ -70,7 +70,7 @@ func (w *writer) response(kind, status string, r *chat.Response, e *api.Error) {
 	w.close()
 }
 
-// place writes where an event belongs.
+// place writes the members that identify an event's item.
 func (w *writer) place(kind chat.PartKind, index int) {
 	w.b.Key("item_id")
 	w.b.String(itemID(kind, index, w.m))
@@ -84,7 +84,7 @@ func (w *writer) place(kind chat.PartKind, index int) {
 	}
 }
 
-// begin opens the item of a part.
+// begin opens the output item of a part.
 func (w *writer) begin(p *chat.Part) {
 	index := int(w.s.Index)
 	w.s.Index++
@@ -125,7 +125,8 @@ func (w *writer) piece(kind chat.PartKind, event string, d *chat.Delta) {
 	w.close()
 }
 
-// args writes a piece of the last call's arguments. A piece of an earlier one comes with its item's end.
+// args writes a piece of the last tool call's arguments. Late pieces of earlier calls are not sent: End sends
+// the complete arguments.
 func (w *writer) args(d *chat.Delta) {
 	if w.s.Block != uint64(chat.ToolCall) || d.Index+1 != w.s.Tools {
 		return
@@ -137,11 +138,11 @@ func (w *writer) args(d *chat.Delta) {
 	w.close()
 }
 
-// End writes how each item ended, and the response.
+// End appends the done events of all items and the final response event.
 func End(dst []byte, s *api.State, whole *chat.Response, m *api.Meta) []byte {
 	w := writer{jsontext.Builder{B: dst}, s, m}
 	if whole == nil {
-		whole = &chat.Response{Choices: make([]chat.Answer, 1)} // too long to be kept: the caller has its pieces
+		whole = &chat.Response{Choices: make([]chat.Answer, 1)} // too long to keep: the caller has the deltas
 	}
 	for i, p := range items(whole) {
 		w.done(i, &p)
@@ -199,7 +200,7 @@ func (w *writer) text(event string, index int, p *chat.Part, name string) {
 	w.close()
 }
 
-// StreamError writes response.failed, which the SDKs throw or end with, and never response.completed.
+// StreamError appends response.failed, on which the SDKs throw or stop, and never response.completed.
 func StreamError(dst []byte, s *api.State, e *api.Error, m *api.Meta) []byte {
 	w := writer{jsontext.Builder{B: dst}, s, m}
 	if !s.Started && s.Flags == 0 {

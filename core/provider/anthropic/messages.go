@@ -207,7 +207,7 @@ func plainText(p *chat.Part) (string, bool) {
 	return decodeBase64(p.Data.Plain())
 }
 
-func source(b *jsontext.Builder, p *chat.Part, media jsontext.Spelled) {
+func source(b *jsontext.Builder, p *chat.Part, media jsontext.Escaped) {
 	b.Key("source")
 	b.Open('{')
 	if p.URL != "" {
@@ -271,7 +271,7 @@ func toolResult(b *jsontext.Builder, r *chat.Request, p *chat.Part) {
 
 // toolID replaces characters that the API rejects: IDs consist of letters, digits, "_" and "-", but IDs of other
 // providers can have dots and colons. A call and its result change in the same way.
-func toolID(r *chat.Request, id jsontext.Spelled) jsontext.Spelled {
+func toolID(r *chat.Request, id jsontext.Escaped) jsontext.Escaped {
 	if native(r) {
 		return id
 	}
@@ -286,14 +286,14 @@ func toolID(r *chat.Request, id jsontext.Spelled) jsontext.Spelled {
 	return id
 }
 
-func cleanID(id jsontext.Spelled) jsontext.Spelled {
+func cleanID(id jsontext.Escaped) jsontext.Escaped {
 	clean := []byte(id.Plain())
 	for i, c := range clean {
 		if !idByte(c) {
 			clean[i] = '_'
 		}
 	}
-	return jsontext.Spelled(clean)
+	return jsontext.Escaped(clean)
 }
 
 func idByte(c byte) bool {

@@ -128,8 +128,7 @@ func extra(b *jsontext.Builder, members []chat.Member) {
 	}
 }
 
-// sampling writes temperature, top_p and top_k. The API rejects all three with thinking and, since 4.1,
-// temperature together with top_p. Callers of other dialects cannot know that, so for them the conflicting ones
+// sampling writes temperature, top_p and top_k. The API rejects all three with thinking and, from 4.1 on, temperature together with top_p. Callers of other dialects cannot know that, so for them the conflicting ones
 // are dropped.
 func sampling(b *jsontext.Builder, r *chat.Request, t *thinking) {
 	if !native(r) && t.on() {
@@ -150,7 +149,7 @@ func temperature(number string) string {
 	return number
 }
 
-func stop(b *jsontext.Builder, stop []jsontext.Spelled) {
+func stop(b *jsontext.Builder, stop []jsontext.Escaped) {
 	if len(stop) == 0 {
 		return
 	}

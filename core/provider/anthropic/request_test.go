@@ -49,7 +49,7 @@ func sameJSON(t *testing.T, got, want string) {
 	}
 }
 
-func text(s string) []chat.Part { return []chat.Part{{Kind: chat.Text, Text: jsontext.Spell(s)}} }
+func text(s string) []chat.Part { return []chat.Part{{Kind: chat.Text, Text: jsontext.Escape(s)}} }
 
 func say(role chat.Role, s string) chat.Message { return chat.Message{Role: role, Parts: text(s)} }
 
@@ -104,7 +104,7 @@ func TestRequestParameters(t *testing.T) {
 		{"temperature replaces top_p", chat.Request{MaxTokens: 9, Temperature: "0.5", TopP: "0.9"}, `"max_tokens":9,"temperature":0.5`},
 		{"temperature and top_p in this dialect", chat.Request{Dialect: chat.Anthropic, MaxTokens: 9, Temperature: "0.5", TopP: "0.9"},
 			`"max_tokens":9,"temperature":0.5,"top_p":0.9`},
-		{"stop", chat.Request{MaxTokens: 9, Stop: []jsontext.Spelled{"a", `\n`}, User: "u-1", Stream: true},
+		{"stop", chat.Request{MaxTokens: 9, Stop: []jsontext.Escaped{"a", `\n`}, User: "u-1", Stream: true},
 			`"max_tokens":9,"stop_sequences":["a","\n"],"metadata":{"user_id":"u-1"},"stream":true`},
 		{"schema", chat.Request{MaxTokens: 9, Format: chat.Format{Kind: chat.FormatSchema, Name: "x", Schema: `{"type":"object"}`}},
 			`"max_tokens":9,"output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}}`},

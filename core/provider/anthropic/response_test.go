@@ -175,7 +175,7 @@ func TestFailures(t *testing.T) {
 		status  uint64
 		body    string
 		kind    wire.FailureKind
-		message jsontext.Spelled
+		message jsontext.Escaped
 	}{
 		{529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1"}`, wire.FailDown, "Overloaded"},
 		{500, `{"type":"error","error":{"type":"api_error","message":"Internal server error"}}`, wire.FailDown, "Internal server error"},

@@ -94,7 +94,7 @@ func blockStart(s *wire.State, block gjson.Result, out []chat.Delta) []chat.Delt
 		out = append(out, chat.Delta{Kind: chat.DeltaTool, Index: s.Tools - 1, ID: wire.Text(block.Get("id")), Name: wire.Text(block.Get("name"))})
 		if args := block.Get("input"); hasMembers(args) {
 			s.Flags = wholeArgs
-			out = append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: jsontext.Spell(args.Raw)})
+			out = append(out, chat.Delta{Kind: chat.DeltaArgs, Index: s.Tools - 1, Text: jsontext.Escape(args.Raw)})
 		}
 	}
 	return out
@@ -147,7 +147,7 @@ func messageDelta(s *wire.State, root gjson.Result, out []chat.Delta) []chat.Del
 	return usage(s, root.Get("usage"), out, true)
 }
 
-// usage merges token counts. Only the last event's make the usage reported: earlier ones are incomplete.
+// usage merges token counts. Only the last event's counts mark the usage as reported, because earlier ones are incomplete.
 func usage(s *wire.State, v gjson.Result, out []chat.Delta, last bool) []chat.Delta {
 	if !v.IsObject() {
 		return out

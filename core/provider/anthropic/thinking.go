@@ -42,8 +42,7 @@ func (t *thinking) write(b *jsontext.Builder) {
 }
 
 // thinkingOf chooses the reasoning parameters. For callers of this dialect they are unchanged. For others they
-// depend on the model: before 4.6 thinking takes a token budget, since then the model decides and takes an
-// effort.
+// depend on the model: before 4.6, thinking takes a token budget; from 4.6 on, the model decides and takes an effort.
 func thinkingOf(c *wire.Call) thinking {
 	r := c.Request
 	t := thinking{maxTokens: maxTokens(c), visible: r.Reasoning.Visible}
@@ -148,7 +147,7 @@ func budgetOf(r *chat.Reasoning) uint64 {
 	return 8192
 }
 
-// effortOf returns the effort level; empty leaves it to the model. xhigh exists since 4.7.
+// effortOf returns the effort level; empty leaves it to the model. xhigh exists from 4.7 on.
 func effortOf(r *chat.Reasoning, noXHigh bool) string {
 	switch r.Effort {
 	case "minimal", "low":

@@ -39,7 +39,7 @@ func bodyOf(a abi.Action, members string) string {
 
 func TestRequests(t *testing.T) {
 	call := &wire.Call{Request: &chat.Request{Stream: true, MaxTokens: 5, Messages: []chat.Message{{Role: chat.User, Parts: []chat.Part{{Kind: chat.Text, Text: "Hi"}}}}}}
-	embed := &wire.EmbedCall{Inputs: []jsontext.Spelled{"a"}}
+	embed := &wire.EmbedCall{Inputs: []jsontext.Escaped{"a"}}
 	const tail = `"max_tokens":5,"stream":true,"stream_options":{"include_usage":true}}`
 	for _, c := range []struct {
 		model      *config.Model
@@ -118,7 +118,7 @@ func TestFailures(t *testing.T) {
 		status uint64
 		json   string
 		kind   wire.FailureKind
-		text   jsontext.Spelled
+		text   jsontext.Escaped
 	}{
 		{400, `{"error":{"message":"The response was filtered","type":null,"param":"prompt","code":"content_filter","status":400,"innererror":{"code":"ResponsibleAIPolicyViolation",
 			"content_filter_result":{"violence":{"filtered":true,"severity":"high"}}}}}`, wire.FailFiltered, "The response was filtered"},

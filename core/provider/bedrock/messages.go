@@ -127,7 +127,7 @@ func writable(p *chat.Part, role string) bool {
 }
 
 // blank reports whether a text has only spaces, tabs and line breaks: Converse rejects such a text.
-func blank(text jsontext.Spelled) bool {
+func blank(text jsontext.Escaped) bool {
 	for i := 0; i < len(text); i++ {
 		switch {
 		case text[i] == ' ':
@@ -161,7 +161,7 @@ func (w *writer) block(p *chat.Part) {
 	w.cachePoint(p.Cache)
 }
 
-func (w *writer) text(text jsontext.Spelled) {
+func (w *writer) text(text jsontext.Escaped) {
 	w.b.Open('{')
 	w.b.Key("text")
 	w.b.Text(text)
@@ -316,7 +316,7 @@ func (w *writer) toolResult(p *chat.Part) {
 
 // toolID replaces an ID that Converse rejects with a hash of it: IDs consist of 1 to 64 letters, digits, "_" and
 // "-". A call and its result change in the same way.
-func toolID(id jsontext.Spelled) jsontext.Spelled {
+func toolID(id jsontext.Escaped) jsontext.Escaped {
 	valid := id != "" && len(id) <= 64
 	for i := 0; i < len(id) && valid; i++ {
 		valid = idByte(id[i])
@@ -325,7 +325,7 @@ func toolID(id jsontext.Spelled) jsontext.Spelled {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))
-	return jsontext.Spelled(hex(sum[:16]))
+	return jsontext.Escaped(hex(sum[:16]))
 }
 
 func idByte(c byte) bool {

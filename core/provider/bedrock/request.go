@@ -18,13 +18,13 @@ import (
 )
 
 // Carries lists the parameters that Converse supports. Image URLs are not among them: it accepts only S3 URLs.
-// Parameters that a single model lacks (cache points, a schema, a forced tool call) are listed under drops in
+// Parameters that only some models lack (cache points, a schema, a forced tool call) are listed under drops in
 // the catalog.
 const Carries = chat.ParamTemperature | chat.ParamTopP | chat.ParamTopK | chat.ParamStop | chat.ParamToolChoice |
 	chat.ParamFormatSchema | chat.ParamReasoning | chat.ParamCache | chat.ParamThinking | chat.ParamTools |
 	chat.ParamImages | chat.ParamFiles
 
-// Names of settings. The bearer setting is a Bedrock API key, with which requests are not signed. Without it,
+// Names of settings. The bearer setting is a Bedrock API key; if it is set, requests are not signed. Without it,
 // Provider.Key is the secret access key.
 const (
 	settingRegion = "region"
@@ -33,8 +33,8 @@ const (
 	settingBearer = "bearer"
 )
 
-// Request builds a Converse request from a conversation. The Action's URL is empty if Converse does not support
-// a part of it.
+// Request builds a Converse request from a conversation. The Action's URL is empty if Converse does not support some
+// part of the conversation.
 func Request(c *wire.Call) abi.Action {
 	operation := "/converse"
 	if c.Request.Stream {
@@ -103,9 +103,9 @@ func body(c *wire.Call) ([]byte, bool) {
 	return b.B, !w.failed
 }
 
-// inference writes {"maxTokens","temperature","topP","stopSequences"}. Claude rejects temperature and topP with
-// thinking and, since 4.1, both at once. Callers of other APIs cannot know that, so the conflicting ones are
-// dropped.
+// inference writes {"maxTokens","temperature","topP","stopSequences"}. Claude rejects temperature and topP when
+// thinking is on and, since version 4.1, the combination of the two. Callers of other APIs cannot know that, so the
+// conflicting ones are dropped.
 func inference(b *jsontext.Builder, r *chat.Request, v vendor, t *thinking) {
 	temperature, topP := temperature(r.Temperature), r.TopP
 	if v == anthropic && temperature != "" || t.excludesSampling() {

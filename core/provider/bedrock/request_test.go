@@ -55,7 +55,7 @@ func sameJSON(t *testing.T, name, got, want string) {
 	}
 }
 
-func say(role chat.Role, text jsontext.Spelled) chat.Message {
+func say(role chat.Role, text jsontext.Escaped) chat.Message {
 	return chat.Message{Role: role, Parts: []chat.Part{{Kind: chat.Text, Text: text}}}
 }
 
@@ -86,12 +86,12 @@ var requests = []struct {
 			say(chat.User, "Weather?"),
 		},
 		Tools: []chat.Tool{tool, {Raw: `{"type":"web_search"}`}, {Name: "now"}}, ToolChoice: chat.ToolChoice{Choice: chat.ChoiceAuto},
-		MaxTokens: 100, Temperature: "0.5", TopP: "0.9", TopK: "40", Stop: []jsontext.Spelled{"END", "\\n"},
+		MaxTokens: 100, Temperature: "0.5", TopP: "0.9", TopK: "40", Stop: []jsontext.Escaped{"END", "\\n"},
 	}, `{"system":[{"text":"Be \"brief\"."},{"text":"And kind."}],"messages":[{"role":"user","content":[{"text":"Hi"},{"text":"there"}]},
 		{"role":"assistant","content":[{"text":"Yes?"}]},{"role":"user","content":[{"text":"Weather?"}]}],
 		"inferenceConfig":{"maxTokens":100,"temperature":0.5,"topP":0.9,"stopSequences":["END","\n"]},
 		"toolConfig":{"tools":[` + spec + `,{"toolSpec":{"name":"now","inputSchema":{"json":{"type":"object"}}}}],"toolChoice":{"auto":{}}}}`},
-	{"Claude's sampling", sonnet45, chat.Request{Messages: hello, Temperature: "1.7", TopP: "0.9", TopK: "40", Stop: []jsontext.Spelled{"END"}},
+	{"Claude's sampling", sonnet45, chat.Request{Messages: hello, Temperature: "1.7", TopP: "0.9", TopK: "40", Stop: []jsontext.Escaped{"END"}},
 		`{` + helloJSON + `,"inferenceConfig":{"temperature":1,"stopSequences":["END"]},"additionalModelRequestFields":{"top_k":40},
 		"additionalModelResponseFieldPaths":["/stop_sequence"]}`},
 	{"Claude's top_p", sonnet45, chat.Request{Messages: hello, TopP: "0.9"}, `{` + helloJSON + `,"inferenceConfig":{"topP":0.9}}`},
@@ -213,7 +213,7 @@ func TestUnsupportedParts(t *testing.T) {
 
 func TestEmbedRequests(t *testing.T) {
 	const titan, cohere = "amazon.titan-embed-text-v2:0", "cohere.embed-v4:0"
-	two := []jsontext.Spelled{"a \\\"b\\\"", "c"}
+	two := []jsontext.Escaped{"a \\\"b\\\"", "c"}
 	for _, c := range []struct {
 		call  wire.EmbedCall
 		model string

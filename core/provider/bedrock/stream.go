@@ -51,7 +51,7 @@ func errorDelta(name string, root gjson.Result) chat.Delta {
 	if text == "" {
 		text = wire.Text(root.Get("originalMessage"))
 	}
-	return chat.Delta{Kind: chat.DeltaError, Name: jsontext.Spell(name), Text: text}
+	return chat.Delta{Kind: chat.DeltaError, Name: jsontext.Escape(name), Text: text}
 }
 
 func event(s *wire.State, name string, root gjson.Result, out []chat.Delta) []chat.Delta {

@@ -26,8 +26,7 @@ func (t *thinking) excludesSampling() bool {
 	return t.vendor == anthropic && (t.kind == "enabled" || t.kind == "adaptive") || t.level == "high"
 }
 
-// thinkingOf chooses the reasoning parameters. Claude before 4.6 takes a token budget, since then an effort.
-// Nova since 2 takes a level. Models of other vendors have no common parameter, so theirs are omitted.
+// thinkingOf chooses the reasoning parameters. Claude before 4.6 takes a token budget, later versions an effort. Nova 2 and later take a level. Models of other vendors have no common parameter, so theirs are omitted.
 func thinkingOf(c *wire.Call, v vendor) thinking {
 	r := c.Request
 	t := thinking{vendor: v, maxTokens: r.MaxTokens}

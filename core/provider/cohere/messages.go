@@ -141,7 +141,7 @@ func textParts(b *jsontext.Builder, parts []chat.Part, thoughts bool) {
 }
 
 // typedPart writes a part whose content member has the name of its type, such as {"type":"text","text":…}.
-func typedPart(b *jsontext.Builder, kind string, text jsontext.Spelled) {
+func typedPart(b *jsontext.Builder, kind string, text jsontext.Escaped) {
 	b.Open('{')
 	b.Key("type")
 	b.String(kind)

@@ -50,7 +50,7 @@ func Body(c *wire.Call) []byte {
 	return b.B
 }
 
-func stop(b *jsontext.Builder, stop []jsontext.Spelled) {
+func stop(b *jsontext.Builder, stop []jsontext.Escaped) {
 	if len(stop) == 0 {
 		return
 	}

@@ -34,7 +34,7 @@ func sameJSON(t *testing.T, got []byte, want string) {
 	}
 }
 
-func text(s string) chat.Part { return chat.Part{Kind: chat.Text, Text: jsontext.Spelled(s)} }
+func text(s string) chat.Part { return chat.Part{Kind: chat.Text, Text: jsontext.Escaped(s)} }
 
 func newMessage(role chat.Role, parts ...chat.Part) chat.Message {
 	return chat.Message{Role: role, Parts: parts}
@@ -76,7 +76,7 @@ var requests = []struct {
 	{
 		"all parameters",
 		chat.Request{
-			Temperature: "0.30", TopP: "0.9", TopK: "40", MaxTokens: 256, Stop: []jsontext.Spelled{"END"}, Seed: "7",
+			Temperature: "0.30", TopP: "0.9", TopK: "40", MaxTokens: 256, Stop: []jsontext.Escaped{"END"}, Seed: "7",
 			PresencePenalty: "0.1", FrequencyPenalty: "0.2", LogProbs: "true", N: 1, User: "u", ParallelTools: "true",
 			Format: chat.Format{Kind: chat.FormatSchema, Name: "n", Schema: `{"type":"object"}`, Strict: "true"},
 		},
@@ -164,7 +164,7 @@ func TestThinking(t *testing.T) {
 }
 
 func TestEmbedRequests(t *testing.T) {
-	a := cohere.EmbedRequest(&wire.EmbedCall{Model: model, Inputs: []jsontext.Spelled{"a", `\"b\"`}, Dimensions: 512})
+	a := cohere.EmbedRequest(&wire.EmbedCall{Model: model, Inputs: []jsontext.Escaped{"a", `\"b\"`}, Dimensions: 512})
 	if a.URL != "https://api.cohere.com/v2/embed" {
 		t.Error(a.URL)
 	}

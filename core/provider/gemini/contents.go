@@ -12,7 +12,7 @@ import (
 // targets, signatures of other providers arrive in the same place, and the API rejects those with a 400.
 const signatureMark = "gemini:"
 
-// skipSignature replaces a missing signature. Models since 3 reject a function call of the current turn without
+// skipSignature replaces a missing signature. Models from 3 on reject a function call of the current turn without
 // a signature, and some caller dialects have no field for it. Google documents this value for calls that the
 // model did not make itself ("Thought signatures", FAQ).
 const skipSignature = "skip_thought_signature_validator"
@@ -58,12 +58,12 @@ type writer struct {
 	model     string
 	messages  []chat.Message
 	role      string           // of the open content; empty if there is none
-	signature jsontext.Spelled // from thinking, for the next function call
+	signature jsontext.Escaped // from thinking, for the next function call
 	called    bool             // the open content has a function call
 	scansLeft int
 }
 
-// turns writes the system messages, or all others, in role as. Assistant messages get the role model.
+// turns writes the system messages, or all others, in the role named by as. Assistant messages get the role model.
 func (w *writer) turns(system bool, as string) {
 	for i := range w.messages {
 		m := &w.messages[i]
@@ -102,7 +102,7 @@ func (w *writer) end() {
 	}
 }
 
-// part writes one part of message at. Of thinking it writes only the signature, which contains the thinking; the
+// part writes one part of the message with index at. Of thinking it writes only the signature, which contains the thinking; the
 // text is a summary for the reader. Thinking of other providers is dropped.
 func (w *writer) part(role string, at int, p *chat.Part) {
 	switch p.Kind {
@@ -118,7 +118,7 @@ func (w *writer) part(role string, at int, p *chat.Part) {
 		w.b.Close('}')
 	case chat.Thinking:
 		if s, ok := strings.CutPrefix(string(p.Signature), signatureMark); ok {
-			w.signature = jsontext.Spelled(s)
+			w.signature = jsontext.Escaped(s)
 		}
 	case chat.ToolCall:
 		w.call(role, p)
@@ -131,7 +131,7 @@ func (w *writer) part(role string, at int, p *chat.Part) {
 func (w *writer) call(role string, p *chat.Part) {
 	signature := w.signature
 	if s, ok := strings.CutPrefix(string(p.Signature), signatureMark); ok {
-		signature = jsontext.Spelled(s)
+		signature = jsontext.Escaped(s)
 	}
 	w.open(role)
 	if signature == "" && !w.called && needsSignature(w.model) {
@@ -150,8 +150,7 @@ func (w *writer) call(role string, p *chat.Part) {
 	w.b.Close('}')
 }
 
-// needsSignature reports whether the model rejects function calls without a signature: all Gemini models since
-// 3.
+// needsSignature reports whether the model rejects function calls without a signature: all Gemini models from 3 on.
 func needsSignature(model string) bool {
 	return strings.HasPrefix(model, "gemini-") && !oldModel(model)
 }
@@ -161,7 +160,7 @@ func oldModel(model string) bool {
 	return strings.HasPrefix(model, "gemini-1") || strings.HasPrefix(model, "gemini-2")
 }
 
-// object wraps JSON that is not an object in one, as its member value.
+// object wraps JSON that is not an object in {"value":…}.
 func object(json string) string {
 	trimmed := strings.TrimLeft(json, " \t\r\n")
 	switch {
@@ -173,7 +172,7 @@ func object(json string) string {
 	return json
 }
 
-// result writes a function response. For models since 3, media parts go inside the response. For older models,
+// result writes a function response. For models from 3 on, media parts go inside the response. For older models,
 // and for URLs, they go after it as separate parts.
 func (w *writer) result(role string, at int, p *chat.Part) {
 	w.open(role)
@@ -242,8 +241,8 @@ func (w *writer) response(p *chat.Part) {
 }
 
 // textOf returns all text of a result. It copies only if there is more than one piece.
-func textOf(parts []chat.Part) jsontext.Spelled {
-	var first jsontext.Spelled
+func textOf(parts []chat.Part) jsontext.Escaped {
+	var first jsontext.Escaped
 	var all []byte
 	for i := range parts {
 		switch {
@@ -260,12 +259,12 @@ func textOf(parts []chat.Part) jsontext.Spelled {
 	if all == nil {
 		return first
 	}
-	return jsontext.Spelled(all)
+	return jsontext.Escaped(all)
 }
 
-// callName returns the name of the call that a result in message at belongs to: the last earlier call with that
+// callName returns the name of the call that a result in the message with index at belongs to: the last earlier call with that
 // ID. If there is none, it returns the ID, which the API's error message then names.
-func (w *writer) callName(at int, id jsontext.Spelled) jsontext.Spelled {
+func (w *writer) callName(at int, id jsontext.Escaped) jsontext.Escaped {
 	for i := at - 1; i >= 0; i-- {
 		parts := w.messages[i].Parts
 		if w.scansLeft -= 1 + len(parts); w.scansLeft < 0 {

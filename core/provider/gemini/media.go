@@ -30,7 +30,7 @@ func media(b *jsontext.Builder, p *chat.Part) {
 
 // mediaType returns a part's media type; empty if unknown. Audio parts have only a format, and URLs can have no
 // type.
-func mediaType(p *chat.Part) jsontext.Spelled {
+func mediaType(p *chat.Part) jsontext.Escaped {
 	switch {
 	case p.Media != "" && p.Kind == chat.Audio && !strings.Contains(string(p.Media), "/"):
 		return "audio/" + p.Media
@@ -45,7 +45,7 @@ func mediaType(p *chat.Part) jsontext.Spelled {
 }
 
 // typeByExtension guesses the media type from the extension of a URL's path.
-func typeByExtension(url string) jsontext.Spelled {
+func typeByExtension(url string) jsontext.Escaped {
 	if end := strings.IndexAny(url, "?#"); end >= 0 {
 		url = url[:end]
 	}

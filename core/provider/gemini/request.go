@@ -133,7 +133,7 @@ func generationConfig(b *jsontext.Builder, c *wire.Call) {
 	b.Close('}')
 }
 
-func stop(b *jsontext.Builder, stop []jsontext.Spelled) {
+func stop(b *jsontext.Builder, stop []jsontext.Escaped) {
 	if len(stop) == 0 {
 		return
 	}

@@ -37,7 +37,7 @@ func sameJSON(t *testing.T, got []byte, want string) {
 	}
 }
 
-func text(s string) chat.Part { return chat.Part{Kind: chat.Text, Text: jsontext.Spelled(s)} }
+func text(s string) chat.Part { return chat.Part{Kind: chat.Text, Text: jsontext.Escaped(s)} }
 
 func newMessage(role chat.Role, parts ...chat.Part) chat.Message {
 	return chat.Message{Role: role, Parts: parts}
@@ -95,7 +95,7 @@ var requests = []struct {
 		"all parameters", "gemini-2.5-flash",
 		chat.Request{
 			Messages:    []chat.Message{newMessage(chat.User, text("x"))},
-			Temperature: "0.50", TopP: "0.9", TopK: "40", MaxTokens: 256, Stop: []jsontext.Spelled{"END", `\n\n`}, Seed: "7",
+			Temperature: "0.50", TopP: "0.9", TopK: "40", MaxTokens: 256, Stop: []jsontext.Escaped{"END", `\n\n`}, Seed: "7",
 			PresencePenalty: "0.1", FrequencyPenalty: "-0.2", N: 2, LogProbs: "true", TopLogProbs: "3",
 			Format: chat.Format{Kind: chat.FormatSchema, Name: "n", Schema: `{"type":"object"}`, Strict: "true"},
 			User:   "u", ParallelTools: "false",
@@ -237,7 +237,7 @@ func TestManyResults(t *testing.T) {
 }
 
 func TestEmbedRequests(t *testing.T) {
-	a := gemini.EmbedRequest(&wire.EmbedCall{Model: model("gemini-embedding-001"), Inputs: []jsontext.Spelled{"a", `\"b\"`}, Dimensions: 768})
+	a := gemini.EmbedRequest(&wire.EmbedCall{Model: model("gemini-embedding-001"), Inputs: []jsontext.Escaped{"a", `\"b\"`}, Dimensions: 768})
 	if a.URL != "https://generativelanguage.googleapis.com/v1beta/models/gemini-embedding-001:batchEmbedContents" {
 		t.Error(a.URL)
 	}

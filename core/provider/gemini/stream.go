@@ -64,7 +64,7 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 
 // chunk has a chunk's members.
 type chunk struct {
-	id, model  jsontext.Spelled
+	id, model  jsontext.Escaped
 	candidates gjson.Result
 	blocked    bool // the prompt was blocked, so there are no candidates
 	usage      chat.Usage
@@ -129,7 +129,7 @@ func candidate(s *wire.State, c *chunk, v gjson.Result, out []chat.Delta) []chat
 }
 
 func part(s *wire.State, c *chunk, choice uint64, v gjson.Result, out []chat.Delta) []chat.Delta {
-	var text, signature jsontext.Spelled
+	var text, signature jsontext.Escaped
 	var call gjson.Result
 	thought := false
 	v.ForEach(func(key, value gjson.Result) bool {
@@ -173,9 +173,9 @@ func functionCall(s *wire.State, c *chunk, choice uint64, v gjson.Result, out []
 		id = callID(c.id, s.Tools)
 	}
 	s.Tools++
-	args := jsontext.Spelled("{}")
+	args := jsontext.Escaped("{}")
 	if a := v.Get("args"); a.IsObject() {
-		args = jsontext.Spell(a.Raw)
+		args = jsontext.Escape(a.Raw)
 	}
 	return append(out,
 		chat.Delta{Kind: chat.DeltaTool, Choice: choice, Index: index, ID: id, Name: wire.Text(v.Get("name"))},
@@ -185,18 +185,17 @@ func functionCall(s *wire.State, c *chunk, choice uint64, v gjson.Result, out []
 // calls returns the number of function calls of a candidate so far.
 func calls(s *wire.State, choice uint64) uint64 { return s.Block >> (choice * callBits) & maxCalls }
 
-// callID makes an ID for a call without one, which models before 3 send. It includes the response's ID, because
-// IDs must be unique within a conversation for other providers, if not for this one.
-func callID(response jsontext.Spelled, n uint64) jsontext.Spelled {
+// callID makes an ID for a call without one, which models before 3 send. It includes the response's ID, because other providers require IDs that are unique within a conversation.
+func callID(response jsontext.Escaped, n uint64) jsontext.Escaped {
 	id := "call_" + strconv.FormatUint(n, 10)
 	if len(response) == 0 || len(response) > 28 {
-		return jsontext.Spelled(id)
+		return jsontext.Escaped(id)
 	}
 	for i := range len(response) {
 		c := response[i]
 		if !(c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c == '-' || c == '_') {
-			return jsontext.Spelled(id)
+			return jsontext.Escaped(id)
 		}
 	}
-	return jsontext.Spelled(id) + "_" + response
+	return jsontext.Escaped(id) + "_" + response
 }

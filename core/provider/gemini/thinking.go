@@ -50,7 +50,7 @@ func clampBudget(model string, tokens uint64) uint64 {
 	return min(tokens, budgetHigh)
 }
 
-// level returns thinkingLevel for models since 3; empty lets the model decide. None of them can disable
+// level returns thinkingLevel for models from 3 on; empty lets the model decide. None of them can disable
 // thinking. Pro and later Flash models reject minimal, so only Flash-Lite gets it.
 func level(model string, r *chat.Reasoning) string {
 	switch {

@@ -24,7 +24,7 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 }
 
 // message returns the first error message found.
-func message(root gjson.Result) jsontext.Spelled {
+func message(root gjson.Result) jsontext.Escaped {
 	v := root.Get("message")
 	if text := wire.Text(v); text != "" {
 		return text

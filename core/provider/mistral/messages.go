@@ -100,7 +100,7 @@ func turn(b *jsontext.Builder, m *chat.Message, last bool) {
 // assistant writes an assistant message: its text as one string, and its tool calls. If it is the last message,
 // prefix makes the model continue its text.
 func assistant(b *jsontext.Builder, parts []chat.Part, last bool) {
-	var text jsontext.Spelled
+	var text jsontext.Escaped
 	calls := 0
 	for i := range parts {
 		switch parts[i].Kind {
@@ -191,7 +191,7 @@ func chunk(b *jsontext.Builder, p *chat.Part) {
 }
 
 // urlOf returns a part's URL, or its data as a data URL.
-func urlOf(p *chat.Part, media jsontext.Spelled) jsontext.Spelled {
+func urlOf(p *chat.Part, media jsontext.Escaped) jsontext.Escaped {
 	if p.URL != "" {
 		return p.URL
 	}
@@ -202,7 +202,7 @@ func urlOf(p *chat.Part, media jsontext.Spelled) jsontext.Spelled {
 const idLength = 9
 
 // toolID replaces an ID of another format with a hash of it. A call and its result change in the same way.
-func toolID(id jsontext.Spelled) jsontext.Spelled {
+func toolID(id jsontext.Escaped) jsontext.Escaped {
 	const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	valid := len(id) == idLength
 	for i := 0; i < len(id) && valid; i++ {
@@ -222,5 +222,5 @@ func toolID(id jsontext.Spelled) jsontext.Spelled {
 		out[i] = digits[n%uint64(len(digits))]
 		n /= uint64(len(digits))
 	}
-	return jsontext.Spelled(out)
+	return jsontext.Escaped(out)
 }

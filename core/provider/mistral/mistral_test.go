@@ -36,13 +36,13 @@ func sameJSON(t *testing.T, name, got, want string) {
 	}
 }
 
-func text(text jsontext.Spelled) chat.Part { return chat.Part{Kind: chat.Text, Text: text} }
+func text(text jsontext.Escaped) chat.Part { return chat.Part{Kind: chat.Text, Text: text} }
 
 func say(role chat.Role, parts ...chat.Part) chat.Message {
 	return chat.Message{Role: role, Parts: parts}
 }
 
-func result(id jsontext.Spelled, parts ...chat.Part) chat.Part {
+func result(id jsontext.Escaped, parts ...chat.Part) chat.Part {
 	return chat.Part{Kind: chat.ToolResult, ID: id, Parts: parts}
 }
 
@@ -61,7 +61,7 @@ var requests = []struct {
 	{"everything", chat.Request{
 		Dialect: chat.OpenAI, Extra: []chat.Member{{Name: "store", Value: "true"}}, Messages: append([]chat.Message{say(chat.System, text("Be \\\"brief\\\"."))}, hello...),
 		Tools: []chat.Tool{{Name: "now", Strict: "true"}, {Raw: `{"type":"web_search"}`}}, ToolChoice: chat.ToolChoice{Choice: chat.ChoiceAny}, ParallelTools: "false",
-		MaxTokens: 100, Temperature: "0.5", TopP: "0.9", FrequencyPenalty: "0.1", PresencePenalty: "-0.1", Seed: "42", N: 2, Stop: []jsontext.Spelled{"END"},
+		MaxTokens: 100, Temperature: "0.5", TopP: "0.9", FrequencyPenalty: "0.1", PresencePenalty: "-0.1", Seed: "42", N: 2, Stop: []jsontext.Escaped{"END"},
 		Format: chat.Format{Kind: chat.FormatSchema, Name: "city", Schema: `{"type":"object"}`, Strict: "true"}, Reasoning: chat.Reasoning{Effort: "max"}, Stream: true, IncludeUsage: true,
 	}, `"messages":[{"role":"system","content":"Be \"brief\"."},{"role":"user","content":"Hello"}],
 		"tools":[{"type":"function","function":{"name":"now","parameters":{"type":"object","properties":{}},"strict":true}}],"parallel_tool_calls":false,"tool_choice":"any",
@@ -106,7 +106,7 @@ func TestRequests(t *testing.T) {
 }
 
 func TestEmbedRequests(t *testing.T) {
-	a := mistral.EmbedRequest(&wire.EmbedCall{Model: model, Inputs: []jsontext.Spelled{"a", "\\\"b\\\""}, Dimensions: 256, User: "u"})
+	a := mistral.EmbedRequest(&wire.EmbedCall{Model: model, Inputs: []jsontext.Escaped{"a", "\\\"b\\\""}, Dimensions: 256, User: "u"})
 	sameJSON(t, a.URL, bodyOf(a), `{"model":"mistral-small-2603","input":["a","\"b\""],"encoding_format":"float","output_dimension":256}`)
 	if a.URL != "https://api.mistral.ai/v1/embeddings" {
 		t.Errorf("URL %s", a.URL)

@@ -51,7 +51,7 @@ func body(c *wire.Call) []byte {
 	return b.B
 }
 
-func stop(b *jsontext.Builder, stop []jsontext.Spelled) {
+func stop(b *jsontext.Builder, stop []jsontext.Escaped) {
 	if len(stop) == 0 {
 		return
 	}
@@ -83,7 +83,7 @@ func format(b *jsontext.Builder, f *chat.Format) {
 	}
 }
 
-func orText(text, fallback jsontext.Spelled) jsontext.Spelled {
+func orText(text, fallback jsontext.Escaped) jsontext.Escaped {
 	if text == "" {
 		return fallback
 	}

@@ -18,7 +18,7 @@ const quoteBytes = 120
 // Answer returns the response to a conversation: a tool call if there are tools and the last message is not a
 // tool result, JSON if the request asks for JSON, otherwise a text that quotes the last message.
 func Answer(r *chat.Request) chat.Response {
-	out := chat.Response{ID: "mock-1", Model: jsontext.Spell(r.Model)}
+	out := chat.Response{ID: "mock-1", Model: jsontext.Escape(r.Model)}
 	for range max(r.N, 1) {
 		out.Choices = append(out.Choices, answer(r))
 	}
@@ -29,10 +29,10 @@ func answer(r *chat.Request) chat.Answer {
 	if calls := toolCalls(r); len(calls) > 0 {
 		return chat.Answer{Parts: calls, Finish: chat.FinishTools}
 	}
-	text, finish := jsontext.Spell(text(r)), chat.FinishStop
+	text, finish := jsontext.Escape(text(r)), chat.FinishStop
 	// Estimate four bytes per token. Only plain text is truncated: truncated JSON would be invalid.
 	if limit := 4 * r.MaxTokens; limit > 0 && uint64(len(text.Plain())) > limit && r.Format.Kind == chat.FormatText {
-		text, finish = jsontext.Spell(truncate(text.Plain(), int(limit))), chat.FinishLength
+		text, finish = jsontext.Escape(truncate(text.Plain(), int(limit))), chat.FinishLength
 	}
 	return chat.Answer{Parts: []chat.Part{{Kind: chat.Text, Text: text}}, Finish: finish}
 }
@@ -90,7 +90,7 @@ func toolCalls(r *chat.Request) []chat.Part {
 		if t.Schema != "" {
 			args = string(Instance(nil, gjson.Parse(t.Schema)))
 		}
-		return []chat.Part{{Kind: chat.ToolCall, ID: "call_" + jsontext.Spelled(strconv.Itoa(len(r.Messages))), Name: t.Name, Args: args}}
+		return []chat.Part{{Kind: chat.ToolCall, ID: "call_" + jsontext.Escaped(strconv.Itoa(len(r.Messages))), Name: t.Name, Args: args}}
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 }
 
 // errorText returns the provider's error message.
-func errorText(root gjson.Result) jsontext.Spelled {
+func errorText(root gjson.Result) jsontext.Escaped {
 	e := root.Get("error")
 	if text := wire.Text(e); text != "" {
 		return text

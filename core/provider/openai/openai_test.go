@@ -39,7 +39,7 @@ func sameJSON(t *testing.T, name, got, want string) {
 	}
 }
 
-func text(text jsontext.Spelled) chat.Part { return chat.Part{Kind: chat.Text, Text: text} }
+func text(text jsontext.Escaped) chat.Part { return chat.Part{Kind: chat.Text, Text: text} }
 
 func say(role chat.Role, parts ...chat.Part) chat.Message {
 	return chat.Message{Role: role, Parts: parts}
@@ -58,7 +58,7 @@ var requests = []struct {
 		Messages: []chat.Message{say(chat.System, text("Be \\\"brief\\\".")), {Role: chat.User, Name: "kim", Parts: []chat.Part{text("Hello")}}},
 		Tools:    []chat.Tool{{Name: "now", Description: "The time", Schema: `{"type":"object"}`, Strict: "true"}, {Raw: `{"type":"custom","custom":{"name":"x"}}`}}, ParallelTools: "false",
 		ToolChoice: chat.ToolChoice{Choice: chat.ChoiceTool, Name: "now"}, MaxTokens: 100, Temperature: "0.5", TopP: "0.9", FrequencyPenalty: "0.1", PresencePenalty: "-0.1", Seed: "42",
-		N: 2, LogProbs: "true", TopLogProbs: "3", Stop: []jsontext.Spelled{"END", "\\n"}, User: "u1", Reasoning: chat.Reasoning{Effort: "low"}, Stream: true,
+		N: 2, LogProbs: "true", TopLogProbs: "3", Stop: []jsontext.Escaped{"END", "\\n"}, User: "u1", Reasoning: chat.Reasoning{Effort: "low"}, Stream: true,
 		Format: chat.Format{Kind: chat.FormatSchema, Schema: `{"type":"object"}`, Strict: "true"},
 	}, `"messages":[{"role":"system","content":"Be \"brief\"."},{"role":"user","name":"kim","content":"Hello"}],
 		"tools":[{"type":"function","function":{"name":"now","description":"The time","parameters":{"type":"object"},"strict":true}},{"type":"custom","custom":{"name":"x"}}],
@@ -138,7 +138,7 @@ func TestEffort(t *testing.T) {
 }
 
 func TestEmbedRequests(t *testing.T) {
-	a := openai.EmbedRequest(&wire.EmbedCall{Model: model(), Inputs: []jsontext.Spelled{"a", "\\\"b\\\""}, Dimensions: 256, User: "u"})
+	a := openai.EmbedRequest(&wire.EmbedCall{Model: model(), Inputs: []jsontext.Escaped{"a", "\\\"b\\\""}, Dimensions: 256, User: "u"})
 	sameJSON(t, "texts", bodyOf(a, ""), `{"model":"gpt-4.1","input":["a","\"b\""],"encoding_format":"float","dimensions":256,"user":"u"}`)
 	a = openai.EmbedRequest(&wire.EmbedCall{Model: model(), Tokens: []string{"[1,2]", "[3]"}})
 	sameJSON(t, "tokens", bodyOf(a, ""), `{"model":"gpt-4.1","input":[[1,2],[3]],"encoding_format":"float"}`)

@@ -117,7 +117,7 @@ func Body(c *wire.Call) []byte {
 	return b.B
 }
 
-func stop(b *jsontext.Builder, stop []jsontext.Spelled) {
+func stop(b *jsontext.Builder, stop []jsontext.Escaped) {
 	if len(stop) == 0 {
 		return
 	}
@@ -149,7 +149,7 @@ func format(b *jsontext.Builder, f *chat.Format) {
 	}
 }
 
-func orText(text, fallback jsontext.Spelled) jsontext.Spelled {
+func orText(text, fallback jsontext.Escaped) jsontext.Escaped {
 	if text == "" {
 		return fallback
 	}
@@ -351,7 +351,7 @@ func part(b *jsontext.Builder, p *chat.Part) {
 	}
 }
 
-func imageURL(p *chat.Part) jsontext.Spelled {
+func imageURL(p *chat.Part) jsontext.Escaped {
 	if p.URL != "" {
 		return p.URL
 	}

@@ -175,7 +175,7 @@ func TestFailures(t *testing.T) {
 		status uint64
 		json   string
 		kind   wire.FailureKind
-		text   jsontext.Spelled
+		text   jsontext.Escaped
 	}{
 		{400, `{"error":{"message":"a","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}`, wire.FailTooLong, "a"},
 		{400, `{"error":{"message":"This model's maximum context length is 65536 tokens.","type":"invalid_request_error","code":"invalid_request_error"}}`,

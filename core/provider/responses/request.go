@@ -260,7 +260,7 @@ func item(b *jsontext.Builder, p *chat.Part) {
 		}
 		b.Close(']')
 		b.Key("encrypted_content")
-		b.Text(jsontext.Spelled(encrypted))
+		b.Text(jsontext.Escaped(encrypted))
 		b.Close('}')
 	}
 }
@@ -310,7 +310,7 @@ func content(b *jsontext.Builder, p *chat.Part, assistant bool) {
 			b.TextMember("file_url", p.URL)
 		} else {
 			b.Key("filename")
-			b.Text(jsontext.Spelled(or(string(p.Name), "file")))
+			b.Text(jsontext.Escaped(or(string(p.Name), "file")))
 			b.Key("file_data")
 			b.Text(urlOf(p))
 		}
@@ -318,7 +318,7 @@ func content(b *jsontext.Builder, p *chat.Part, assistant bool) {
 	}
 }
 
-func urlOf(p *chat.Part) jsontext.Spelled {
+func urlOf(p *chat.Part) jsontext.Escaped {
 	if p.URL != "" {
 		return p.URL
 	}

@@ -69,7 +69,7 @@ func itemParts(item gjson.Result) (parts []chat.Part) {
 	return parts
 }
 
-// forEach calls f for each element of an array. gjson's ForEach would also call it for a value that is no array.
+// forEach calls f for each element of an array. gjson's ForEach would also call it for a value that is not an array.
 func forEach(v gjson.Result, f func(gjson.Result)) {
 	if v.IsArray() {
 		v.ForEach(func(_, element gjson.Result) bool { f(element); return true })

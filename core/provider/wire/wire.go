@@ -101,7 +101,7 @@ const (
 // Failure is a provider's error.
 type Failure struct {
 	Kind    FailureKind
-	Message jsontext.Spelled // the provider's error message; callers see it only if Public
+	Message jsontext.Escaped // the provider's error message; callers see it only if Public
 }
 
 // Public reports whether callers may read the provider's message: only if it is about their request, not about
@@ -126,10 +126,10 @@ func ByStatus(status uint64) FailureKind {
 // EmbedCall is the input for building an embeddings request.
 type EmbedCall struct {
 	Model      *config.Model
-	Inputs     []jsontext.Spelled
+	Inputs     []jsontext.Escaped
 	Tokens     []string // instead of Inputs: each a JSON array of token IDs; only OpenAI's dialect supports them
 	Dimensions uint64   // 0: not set
-	User       jsontext.Spelled
+	User       jsontext.Escaped
 	NowMs      uint64
 }
 
@@ -178,7 +178,7 @@ func Index(v gjson.Result) uint64 {
 }
 
 // Text returns the content of a JSON string, still escaped; empty for other types.
-func Text(v gjson.Result) jsontext.Spelled {
+func Text(v gjson.Result) jsontext.Escaped {
 	if v.Type != gjson.String {
 		return ""
 	}

@@ -39,7 +39,7 @@ func TestRequests(t *testing.T) {
 	}{
 		{workersai.Request(call), "/chat/completions", `{"model":"@cf/meta/llama-4-scout-17b-16e-instruct","messages":[{"role":"user","content":"Hi"}],"max_tokens":5}`},
 		{workersai.Direct(call, abi.Part{Buffer: 3}), "/chat/completions", `{"model":"@cf/meta/llama-4-scout-17b-16e-instruct","messages":[],"max_tokens":5}`},
-		{workersai.EmbedRequest(&wire.EmbedCall{Model: model, Inputs: []jsontext.Spelled{"a"}}), "/embeddings",
+		{workersai.EmbedRequest(&wire.EmbedCall{Model: model, Inputs: []jsontext.Escaped{"a"}}), "/embeddings",
 			`{"model":"@cf/meta/llama-4-scout-17b-16e-instruct","input":["a"],"encoding_format":"float"}`},
 	} {
 		if got := bodyOf(c.a, `"messages":[]`); got != c.want {
@@ -113,7 +113,7 @@ func TestFailures(t *testing.T) {
 		status uint64
 		json   string
 		kind   wire.FailureKind
-		text   jsontext.Spelled
+		text   jsontext.Escaped
 	}{
 		{400, `{"errors":[{"message":"AiError: No such model @cf/a or task","code":5007}],"success":false,"result":{},"messages":[]}`, wire.FailTarget, "AiError: No such model @cf/a or task"},
 		{400, `{"errors":[{"code":5021,"message":"The estimated number of input and maximum output tokens (8810) exceeded this model context window limit (8192)"}]}`,

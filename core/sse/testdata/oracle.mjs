@@ -1,4 +1,4 @@
-// Reads a JSON array of streams (base64) and writes, for each, the events that eventsource-parser sees.
+// Reads a JSON array of streams (base64) and writes the events that eventsource-parser finds in each.
 import { createParser } from 'eventsource-parser'
 
 let input = ''
@@ -6,7 +6,7 @@ for await (const piece of process.stdin) input += piece
 const all = JSON.parse(input).map((encoded) => {
   const events = []
   const parser = createParser({ onEvent: ({ event, data }) => events.push([event ?? '', data]) })
-  // As a client decodes: without the byte order mark.
+  // TextDecoder removes the byte order mark, as in clients.
   parser.feed(new TextDecoder().decode(Buffer.from(encoded, 'base64')))
   return events
 })

@@ -2,7 +2,7 @@ package repo
 
 import "go/ast"
 
-// FuncName is a function's name with its receiver's type: (*meter).advance.
+// FuncName returns a function's name with its receiver type, for example (*meter).advance.
 func FuncName(f *ast.FuncDecl) string {
 	if f.Recv == nil || len(f.Recv.List) == 0 {
 		return f.Name.Name

@@ -1,4 +1,4 @@
-// Package repo reads the files that git tracks or would track, for the checks of the repository.
+// Package repo reads the repository's files, tracked or not ignored by git, for the repository checks.
 package repo
 
 import (
@@ -10,20 +10,20 @@ import (
 	"strings"
 )
 
-// File is one file: its path from the root, with slashes, and its text.
+// File is a file with its slash-separated path from the root.
 type File struct {
 	Path string
 	Text []byte
 }
 
-// Root is the top folder of the checkout that holds the working directory.
+// Root returns the top directory of the checkout that contains the working directory.
 func Root() (string, error) {
 	out, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
 	return strings.TrimSpace(string(out)), err
 }
 
-// Paths lists the files under root that are tracked, or new and not ignored, in order. Deleted ones are
-// left out.
+// Paths returns the sorted paths of the files under root that are tracked, or new and not ignored. Deleted files are
+// omitted.
 func Paths(root string) ([]string, error) {
 	command := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	command.Dir = root
@@ -41,7 +41,7 @@ func Paths(root string) ([]string, error) {
 	return slices.Compact(paths), nil
 }
 
-// Read reads those of the paths that wanted names.
+// Read reads the files whose paths wanted accepts.
 func Read(root string, paths []string, wanted func(path string) bool) ([]File, error) {
 	var files []File
 	for _, path := range paths {

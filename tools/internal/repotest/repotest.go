@@ -1,4 +1,4 @@
-// Package repotest makes small repositories for tests.
+// Package repotest creates small git repositories for tests.
 package repotest
 
 import (
@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// New makes a git repository with some files, in none of which anything is committed, and gives back its root.
+// New creates a git repository with uncommitted files and returns its root.
 func New(t *testing.T, files map[string]string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -23,7 +23,7 @@ func New(t *testing.T, files map[string]string) string {
 	return root
 }
 
-// Write writes a file of a repository, and the folders above it.
+// Write writes a file of a repository and creates its parent directories.
 func Write(t *testing.T, root, path, text string) {
 	t.Helper()
 	file := filepath.Join(root, path)

@@ -15,8 +15,8 @@ interface ReadResult {
 
 /**
  * Reads a body whose declared length is within the limit in one platform call, which takes a fifth of the time of a
- * reader. Returns undefined if the body must be read in chunks, because its length is unknown or that of its
- * compressed form.
+ * reader. Returns undefined if the body must be read in chunks, because its length is unknown, or because
+ * the declared length is that of its compressed form.
  */
 export function readDeclared(message: Request | Response, limit: number): Promise<ArrayBuffer> | undefined {
   const { headers } = message

@@ -22,10 +22,10 @@ import {
   type Configured,
   EVENT_BODY,
   EVENT_CHUNK,
+  EVENT_DISCONNECT,
   EVENT_END,
   EVENT_FAULT,
   EVENT_HEAD,
-  EVENT_LEFT,
   EVENT_REPLY,
   EVENT_REQUEST,
   EVENT_RESPONSE,
@@ -80,7 +80,7 @@ export function serve(isolate: Isolate, request: Request, env: Env, ctx: Lifetim
     return lastResort(UNCONFIGURED, request.method, id)
   }
   if (configured.error !== '') {
-    logFailure('misconfigured', { requestId: id, wrong: configured.error })
+    logFailure('misconfigured', { requestId: id, message: configured.error })
     return lastResort(configured, request.method, id)
   }
   isolate.memory.bound(configured)
@@ -310,7 +310,7 @@ class Exchange {
     this.background++
     this.stream = new CallerStream(
       data,
-      () => this.push(EVENT_LEFT, 0, 0),
+      () => this.push(EVENT_DISCONNECT, 0, 0),
       () => {
         this.background--
         this.endIfOver()
@@ -424,7 +424,7 @@ class Exchange {
     if (this.watching) return
     this.watching = true
     this.request.signal.addEventListener('abort', () => {
-      if (this.response === undefined) this.push(EVENT_LEFT, 0, 0)
+      if (this.response === undefined) this.push(EVENT_DISCONNECT, 0, 0)
       else this.stream?.leave()
     })
   }

@@ -1,5 +1,5 @@
 /** The source of a log line: an exchange, with the configuration error if there is one, or an object. */
-type Subject = { requestId: string; wrong?: string } | { object: string }
+type Subject = { requestId: string; message?: string } | { object: string }
 
 /**
  * Logs a failure of this host as a code and the error's class. The error's text is omitted, because it can contain a

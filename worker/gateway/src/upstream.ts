@@ -100,7 +100,7 @@ export class Upstream {
     }
   }
 
-  // A short body has the first-byte timeout as a whole: it arrives in one piece or not at all.
+  // For a short body, the first-byte timeout covers the whole body, which arrives in one piece or not at all.
   private async body(response: Response, action: Action): Promise<Bytes | undefined> {
     const short = readDeclared(response, Math.min(action.limit, SHORT_BYTES))
     if (short !== undefined) return new Uint8Array(await short)

@@ -1,4 +1,4 @@
-// src/abi.ts against the vectors that the Go side wrote: testdata/abi/vectors.json is an array of
+// Checks src/abi.ts against vectors written by the Go side: testdata/abi/vectors.json is an array of
 // {name, type, hex, value}, where value is the Go struct as JSON, with byte strings in hexadecimal.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -122,16 +122,16 @@ function decode(type, data) {
   return { Class: objectClass, Name: name, Region: region, Data: hex(content) }
 }
 
-// Go's nil slices are null, an embedded struct may stand as a field of its own, and what decodes to nothing
-// may be left out: all of that is the same value.
-function normal(value, like) {
-  if (Array.isArray(like)) return list(value).map((item, i) => normal(item, like[i]))
+// Converts a vector's value to the shape of the decoded value, like. In the vector a nil slice is null, an empty byte
+// string may be missing, and the fields of Timeouts are nested.
+function normalized(value, like) {
+  if (Array.isArray(like)) return list(value).map((item, i) => normalized(item, like[i]))
   if (like === null || typeof like !== 'object') return value ?? (typeof like === 'string' ? '' : value)
   const source = { ...value, ...value?.Timeouts }
-  return Object.fromEntries(Object.entries(like).map(([name, field]) => [name, normal(source[name], field)]))
+  return Object.fromEntries(Object.entries(like).map(([name, field]) => [name, normalized(source[name], field)]))
 }
 
-test('there are vectors of every type', () => {
+test('every type has vectors', () => {
   const types = new Set(vectors.map(({ type }) => type))
   assert.deepEqual([...types].sort(), [...Object.keys(encoders), ...Object.keys(decoders), 'Delivery'].sort())
 })
@@ -145,19 +145,19 @@ for (const { name, type, hex: wire, value } of vectors) {
   } else {
     test(`decode ${type}: ${name}`, () => {
       const got = decode(type, bytes(wire))
-      assert.deepEqual(got, normal(value, got))
+      assert.deepEqual(got, normalized(value, got))
     })
     test(`malformed ${type}: ${name}`, () => {
       const whole = bytes(wire)
       for (let n = 0; n < whole.length; n++) {
         assert.throws(() => decode(type, whole.subarray(0, n)), abi.MalformedError, `${n} bytes`)
       }
-      assert.throws(() => decode(type, Uint8Array.from([...whole, 0])), abi.MalformedError, 'a byte too many')
+      assert.throws(() => decode(type, Uint8Array.from([...whole, 0])), abi.MalformedError, 'one byte too long')
     })
   }
 }
 
-test('numbers go both ways up to 2^53 - 1', () => {
+test('numbers up to 2^53 - 1 round-trip', () => {
   for (const number of [0, 1, 127, 128, 16383, 16384, 2 ** 31, 2 ** 32 + 5, 2 ** 49, Number.MAX_SAFE_INTEGER]) {
     const w = new abi.Writer()
     w.uint(number)
@@ -172,7 +172,7 @@ test('numbers that are too long or too large are malformed', () => {
   }
 })
 
-test('texts go both ways, whatever they hold', () => {
+test('any text round-trips', () => {
   const pieces = ['', 'a', 'é', '€', '😀', '\ufeff', '\0', '"\\']
   const w = new abi.Writer()
   const texts = []

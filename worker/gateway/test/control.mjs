@@ -1,4 +1,4 @@
-// The control Worker on the tests' clock: requests say what time it is. Never shipped.
+// The control Worker on the tests' clock, which the header x-test-now-ms sets. Never shipped.
 import control from '../../control/entry.mjs'
 
 const RealDate = Date
@@ -15,8 +15,8 @@ globalThis.Date = class extends RealDate {
 
 export default {
   fetch(request, env, ctx) {
-    const said = request.headers.get('x-test-now-ms')
-    if (said !== null) nowMs = Number(said)
+    const header = request.headers.get('x-test-now-ms')
+    if (header !== null) nowMs = Number(header)
     return control.fetch(request, env, ctx)
   },
 }

@@ -1,17 +1,17 @@
-// The gateway with test control: the code of src/ on a virtual clock, virtual alarms and faulty bindings.
+// The gateway with test control: the code of src/ with a virtual clock, virtual alarms and faulty bindings.
 // Never shipped. Routes, all under /__test/, JSON in and out:
 //
-//   POST reset   {"env": {...}, "nowMs": n}   a fresh core with env over the deployment's texts; empty
-//                                             memory; no faults, no alarms; the clock stands at nowMs
-//   POST clock   {"nowMs": n, "inFlight": b}  moves the clock; alarms due until then ring at their time;
-//                                             inFlight: exchanges that are under way are not waited for
-//   POST settle                               waits for everything that goes on after responses
-//   POST fault   {"kv", "objects", "deliveries"}   what is not named works: see Faults
-//   POST corrupt                              flips a bit in all cached answers; empties host memory
-//   POST log                                  the log since the last look, as text
-//   GET  stats   /  POST stats                counts since the last reset of the counts  /  resets them
-//   POST trap                                 the core's next step panics
-//   POST evict                                empties host memory and the shared blob
+//   POST reset   {"env": {...}, "nowMs": n}   configures a fresh core with env, which overrides the deployment's
+//                                             variables; clears memory, faults and alarms; sets the clock
+//   POST clock   {"nowMs": n, "inFlight": b}  advances the clock and fires each due alarm at its time; with
+//                                             inFlight, does not wait for exchanges in flight
+//   POST settle                               waits for all work after responses
+//   POST fault   {"kv", "objects", "deliveries"}   sets faults and clears the others: see Faults
+//   POST corrupt                              flips a bit in each cached response read from KV; evicts
+//   POST log                                  returns the log since the last call, as text
+//   GET  stats   /  POST stats                returns the counts  /  resets the counts
+//   POST trap                                 makes the core's next step panic
+//   POST evict                                clears host memory and the shared blob
 
 import { DurableObject } from 'cloudflare:workers'
 import module from '../../../build/core-panic.wasm'
@@ -35,7 +35,17 @@ import { answer, deliver, nameOf } from '../src/objects.ts'
 import { sendPost } from '../src/post.ts'
 import { Shell } from '../src/shell.ts'
 import { countCall, countedStorage, freezeKV, testEnv } from './platform.ts'
-import { alarmOf, dueAlarm, type Faults, type ObjectClass, setClock, settle, takeLog, track, world } from './world.ts'
+import {
+  alarmOf,
+  type Faults,
+  nextDueAlarm,
+  type ObjectClass,
+  setClock,
+  takeLog,
+  track,
+  waitUntilIdle,
+  world,
+} from './world.ts'
 
 class TestCore extends Core {
   override step(nowMs: number, shared: Bytes, state: Bytes, event: Event): StepOutput {
@@ -88,7 +98,7 @@ type Result = object | string | undefined
 const commands: Record<string, (env: Env, input: Input) => Result | Promise<Result>> = {
   'POST reset': reset,
   'POST clock': advance,
-  'POST settle': () => settle().then(() => undefined),
+  'POST settle': () => waitUntilIdle().then(() => undefined),
   'POST fault': fault,
   'GET stats': () => ({ ...world.stats, memoryBytes: core.memoryBytes }),
   'POST stats': () => world.resetStats() as undefined,
@@ -101,7 +111,7 @@ const commands: Record<string, (env: Env, input: Input) => Result | Promise<Resu
 function reset(env: Env, input: Input): object | undefined {
   world.env = input.env ?? {}
   world.resetFaults()
-  world.rotten = false
+  world.corruptCache = false
   world.alarms.clear()
   takeLog()
   if (input.nowMs !== undefined) setClock(input.nowMs)
@@ -118,7 +128,7 @@ function evict(): undefined {
 }
 
 function corrupt(): undefined {
-  world.rotten = true
+  world.corruptCache = true
   evict()
 }
 
@@ -130,21 +140,21 @@ async function fault(env: Env, input: Input): Promise<undefined> {
   Object.assign(world.faults.objects, input.objects)
 }
 
-// Alarms that ring may set others, which may be due on the way as well.
+// An alarm may set others, which fire too if they are due.
 async function advance(env: Env, { nowMs = clock.now(), inFlight }: Input): Promise<object> {
   let rang = 0
   const errors: string[] = []
-  await settle(inFlight)
-  for (let alarm = dueAlarm(nowMs); alarm !== undefined; alarm = dueAlarm(nowMs)) {
+  await waitUntilIdle(inFlight)
+  for (let alarm = nextDueAlarm(nowMs); alarm !== undefined; alarm = nextDueAlarm(nowMs)) {
     world.alarms.delete(alarm.key)
     setClock(Math.max(clock.now(), alarm.ms))
     rang++
     await ring(env, alarm.key).catch((error) => {
       errors.push(String(error))
-      // The platform, too, tries again after a while.
+      // The platform retries a failed alarm after a while.
       alarmOf(alarm.key).atLatest(clock.now() + REDELIVER_MS)
     })
-    await settle(inFlight)
+    await waitUntilIdle(inFlight)
   }
   setClock(nowMs)
   return { rang, errors }
@@ -165,14 +175,14 @@ class TestObject extends DurableObject<Env> {
   constructor(ctx: DurableObjectState, env: Env, objectClass: number, className: ObjectClass) {
     super(ctx, env)
     const name = nameOf(ctx)
-    const tested = testEnv(env)
+    const faultyEnv = testEnv(env)
     this.className = className
-    this.shell = new Shell(isolate, tested, objectClass, name, {
+    this.shell = new Shell(isolate, faultyEnv, objectClass, name, {
       storage: countedStorage(ctx.storage),
       alarm: alarmOf(`${className}/${name}`),
       deliver: async (delivery) => {
         if (world.faults.deliveries === 'down') throw new Error('deliveries are down')
-        await deliver(tested, delivery)
+        await deliver(faultyEnv, delivery)
       },
       post: sendPost,
       waitUntil: (promise) => ctx.waitUntil(track('objects', promise)),
@@ -187,7 +197,7 @@ class TestObject extends DurableObject<Env> {
     return this.shell.ring()
   }
 
-  // The control plane comes this way, past the faulty bindings: its faults are made here.
+  // The control plane calls objects by fetch, without the faulty bindings, so faults are injected here.
   override fetch(request: Request): Promise<Response> {
     return answer(nameOf(this.ctx), request, (command) => {
       countCall(this.className)

@@ -1,4 +1,4 @@
-// src/exchange.ts with a core of the test's own: what core actions become on this host.
+// Tests how src/exchange.ts carries out actions, with a stub core.
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import {
@@ -27,7 +27,7 @@ import { serve } from '../src/exchange.ts'
 import { Memory } from '../src/memory.ts'
 import { unseal } from '../src/unseal.ts'
 
-// Node 22 does not have it yet.
+// Missing in Node 22.
 Uint8Array.prototype.toHex ??= function toHex() {
   return Buffer.from(this).toString('hex')
 }
@@ -57,7 +57,7 @@ beforeEach(() => {
 
 const action = (kind, fields) => Object.assign(new Action(), { kind }, fields)
 
-// Answers a request with a core that is step(event) -> actions.
+// Serves a request with a stub core, step(event) -> actions. Returns the response when the exchange is over.
 async function exchange(step, request, env = {}) {
   const core = {
     start: () => CONFIGURED,
@@ -81,16 +81,16 @@ const AAD = 'project/proj_é/openai'
 const PLAIN = 'sk-provider-key'
 const SEALED = hex('cafebabefacedbaddecaf888f877dea513bd0d8b35434c4bee141d0f3c9e5d8ebc8b82004188d6d7c77c02')
 
-// Unseals what was kept as buffer 7 by way of buffer, and gives `<outcome> <plaintext> left <buffer>`.
+// Stores sealed in buffer 7, unseals a buffer and returns `<outcome> <plaintext> buffer <the buffer's content>`.
 async function unsealed(buffer, key, name, sealed) {
   const step = ({ kind, id, code, data }) => {
     if (kind === EVENT_REQUEST) {
       return [action(ACTION_KEEP, { buffer: 7, data: sealed }), action(ACTION_UNSEAL, { id: 4, buffer, key, name })]
     }
     assert.deepEqual([kind, id], [EVENT_SUPPLIED, 4])
-    const said = new TextEncoder().encode(`${code} ${text(data)} left `)
+    const result = new TextEncoder().encode(`${code} ${text(data)} buffer `)
     const body = [
-      { buffer: 0, data: said },
+      { buffer: 0, data: result },
       { buffer, data: NO_BYTES },
     ]
     return [action(ACTION_RESPOND, { code: 200, headers: [], body })]
@@ -99,38 +99,38 @@ async function unsealed(buffer, key, name, sealed) {
   return text(await response.arrayBuffer())
 }
 
-test('unseals a buffer, and keeps nothing of it', async () => {
-  assert.equal(await unsealed(7, KEY, AAD, SEALED), `0 ${PLAIN} left ${text(SEALED)}`)
-  // Again, by the key that was kept.
-  assert.equal(await unsealed(7, KEY, AAD, SEALED), `0 ${PLAIN} left ${text(SEALED)}`)
+test('unseals a buffer without changing it, and logs nothing', async () => {
+  assert.equal(await unsealed(7, KEY, AAD, SEALED), `0 ${PLAIN} buffer ${text(SEALED)}`)
+  // Again, with the cached CryptoKey.
+  assert.equal(await unsealed(7, KEY, AAD, SEALED), `0 ${PLAIN} buffer ${text(SEALED)}`)
   assert.equal(logged, '')
 })
 
 const flipped = SEALED.slice()
 flipped[14] ^= 1
 for (const [name, key, additional, sealed, buffer = 7] of [
-  ['a wrong key', OTHER, AAD, SEALED],
-  ['a short key', SHORT, AAD, SEALED],
-  ['no base64', `!${KEY.slice(1)}`, AAD, SEALED],
+  ['wrong key', OTHER, AAD, SEALED],
+  ['short key', SHORT, AAD, SEALED],
+  ['malformed base64', `!${KEY.slice(1)}`, AAD, SEALED],
   ['no key', '', AAD, SEALED],
-  ['wrong additional data', KEY, `${AAD}x`, SEALED],
-  ['no additional data', KEY, '', SEALED],
-  ['a flipped bit', KEY, AAD, flipped],
-  ['a byte short', KEY, AAD, SEALED.slice(0, -1)],
-  ['nonce and tag cut', KEY, AAD, SEALED.slice(0, 27)],
-  ['the nonce only', KEY, AAD, SEALED.slice(0, 12)],
-  ['a byte too many', KEY, AAD, Uint8Array.from([...SEALED, 0])],
-  ['nothing', KEY, AAD, NO_BYTES],
-  ['a missing buffer', KEY, AAD, SEALED, 6],
+  ['wrong AAD', KEY, `${AAD}x`, SEALED],
+  ['no AAD', KEY, '', SEALED],
+  ['flipped bit', KEY, AAD, flipped],
+  ['one byte short', KEY, AAD, SEALED.slice(0, -1)],
+  ['shorter than nonce and tag', KEY, AAD, SEALED.slice(0, 27)],
+  ['nonce only', KEY, AAD, SEALED.slice(0, 12)],
+  ['one byte too long', KEY, AAD, Uint8Array.from([...SEALED, 0])],
+  ['empty', KEY, AAD, NO_BYTES],
+  ['unwritten buffer', KEY, AAD, SEALED, 6],
 ]) {
-  test(`does not unseal with ${name}`, async () => {
-    const left = buffer === 7 ? text(sealed) : ''
-    assert.equal(await unsealed(buffer, key, additional, sealed), `2  left ${left}`)
+  test(`unseal fails: ${name}`, async () => {
+    const content = buffer === 7 ? text(sealed) : ''
+    assert.equal(await unsealed(buffer, key, additional, sealed), `2  buffer ${content}`)
     assert.equal(logged, '')
   })
 }
 
-test('more keys than are kept', async () => {
+test('unseals with more keys than are cached', async () => {
   const plain = new TextEncoder().encode(PLAIN)
   const iv = new Uint8Array(12)
   for (let round = 0; round < 2; round++) {
@@ -144,7 +144,7 @@ test('more keys than are kept', async () => {
   }
 })
 
-test("a forwarded request has the core's headers in place of the caller's", async () => {
+test("forward: the core's headers and the address replace the client's headers of the same names", async () => {
   let got
   const CONTROL = {
     fetch: async (request) => {
@@ -182,7 +182,7 @@ test("a forwarded request has the core's headers in place of the caller's", asyn
   })
 })
 
-test('a caller whose address the platform does not tell cannot tell one', async () => {
+test("forward: without an address from the platform, the client's address header is removed", async () => {
   let address
   const CONTROL = {
     fetch: async (request) => {
@@ -197,40 +197,40 @@ test('a caller whose address the platform does not tell cannot tell one', async 
   assert.equal(address, null)
 })
 
-test('the core is told the address, and the method as it is', async () => {
+test('the core gets the address and the unchanged method, path and query', async () => {
   for (const [headers, address] of [
     [{ 'cf-connecting-ip': '192.0.2.1', 'x-forwarded-for': '198.51.100.1' }, '192.0.2.1'],
     [{ 'x-forwarded-for': '198.51.100.1' }, ''],
   ]) {
-    let told
+    let fields
     const step = ({ headers }) => {
-      told = Object.fromEntries(Array.from({ length: headers.length / 2 }, (_, i) => headers.slice(2 * i, 2 * i + 2)))
+      fields = Object.fromEntries(Array.from({ length: headers.length / 2 }, (_, i) => headers.slice(2 * i, 2 * i + 2)))
       return [respond(200)]
     }
     await exchange(step, new Request('http://gateway.example/a//b/?q', { method: 'HEAD', headers }))
-    assert.equal(told[':address'], address)
-    assert.equal(told[':method'], 'HEAD')
-    assert.deepEqual([told[':path'], told[':query']], ['/a//b/', 'q'])
+    assert.equal(fields[':address'], address)
+    assert.equal(fields[':method'], 'HEAD')
+    assert.deepEqual([fields[':path'], fields[':query']], ['/a//b/', 'q'])
   }
 })
 
 const failure = (marks) => Object.assign(new Error('secret'), marks)
 
 for (const [name, errors, calls, log] of [
-  ['is done', [], 1, ''],
-  ['is repeated', [failure({ retryable: true })], 2, ''],
-  ['is repeated once', [failure({ retryable: true }), failure({ retryable: true })], 2, 'call_failed'],
-  ['is not repeated when overloaded', [failure({ retryable: true, overloaded: true })], 1, 'call_failed'],
-  ['is not repeated when it failed', [failure({})], 1, 'call_failed'],
+  ['success', [], 1, ''],
+  ['unavailable once', [failure({ retryable: true })], 2, ''],
+  ['unavailable twice', [failure({ retryable: true }), failure({ retryable: true })], 2, 'call_failed'],
+  ['overloaded', [failure({ retryable: true, overloaded: true })], 1, 'call_failed'],
+  ['failure', [failure({})], 1, 'call_failed'],
 ]) {
-  test(`a call that nobody waits for ${name}`, async () => {
+  test(`unawaited call: ${name}`, async () => {
     let called = 0
-    let answer
-    const answered = new Promise((resolve) => {
-      answer = resolve
+    let unblock
+    const responded = new Promise((resolve) => {
+      unblock = resolve
     })
     const call = async () => {
-      await answered // the answer does not wait for the call
+      await responded // the response must not wait for the call
       const error = errors[called++]
       if (error !== undefined) throw error
       return NO_BYTES
@@ -241,8 +241,8 @@ for (const [name, errors, calls, log] of [
       start: () => CONFIGURED,
       step: (_nowMs, _shared, _state, { kind }) => {
         kinds.push(kind)
-        const settle = action(ACTION_CALL, { id: 0, class: CLASS_KEY_METER, name: '00', data: NO_BYTES })
-        return { shared: undefined, state: NO_BYTES, actions: [settle, respond(200)] }
+        const unawaited = action(ACTION_CALL, { id: 0, class: CLASS_KEY_METER, name: '00', data: NO_BYTES })
+        return { shared: undefined, state: NO_BYTES, actions: [unawaited, respond(200)] }
       },
     }
     const waiting = []
@@ -250,8 +250,8 @@ for (const [name, errors, calls, log] of [
     const request = new Request('http://gateway.example/')
     const response = await serve({ core, memory: new Memory(), shared: NO_BYTES }, request, { KEY_METER }, ctx)
     assert.deepEqual([response.status, called, waiting.length], [200, 0, 1])
-    answer()
-    await Promise.all(waiting) // kept alive until it is done
+    unblock()
+    await Promise.all(waiting)
     assert.deepEqual([called, kinds], [calls, [EVENT_REQUEST]])
     assert.equal(logged.includes(log) && !logged.includes('secret'), true, logged)
     assert.equal(logged === '', log === '')
@@ -267,7 +267,7 @@ for (const [where, outcome] of [
   [4 | WHERE_KV, OUTCOME_ABSENT],
   [0, OUTCOME_UNSUPPORTED],
 ]) {
-  test(`a read in the tiers ${where} has the outcome ${outcome}`, async () => {
+  test(`a read in tiers ${where} has outcome ${outcome}`, async () => {
     const KV = {
       get: async (_key, { cacheTtl }) => {
         assert.equal(cacheTtl, CONFIGURED.kvCacheSeconds)
@@ -281,7 +281,7 @@ for (const [where, outcome] of [
   })
 }
 
-test("failures are logged by codes, without the errors' texts", async () => {
+test('failures are logged as codes, without error texts', async () => {
   const secret = () => Promise.reject(new TypeError('https://user:secret@upstream.example/?key=secret'))
   const KV = { get: secret, put: secret }
   const KEY_METER = { idFromName: (name) => name, get: () => ({ call: secret }) }
@@ -314,7 +314,7 @@ test("failures are logged by codes, without the errors' texts", async () => {
   ])
 })
 
-test('the operator is told what is wrong with the configuration', async () => {
+test('a configuration error is logged', async () => {
   const core = { start: () => ({ ...CONFIGURED, error: 'catalog must be valid JSON' }) }
   const request = new Request('http://gateway.example/')
   const response = await serve({ core, memory: new Memory(), shared: NO_BYTES }, request, {}, {})
@@ -323,7 +323,7 @@ test('the operator is told what is wrong with the configuration', async () => {
   assert.match(logged, /catalog must be valid JSON/)
 })
 
-test('what comes late of a cancelled read is not the answer to the next one of its id', async () => {
+test('the late result of a canceled read is not delivered to the next read with its ID', async () => {
   const KV = {
     get: async (key) => {
       await new Promise((resolve) => setTimeout(resolve, key === 'old' ? 30 : 90))

@@ -1,5 +1,5 @@
-// What the Workers answer when their modules do not run, against the core's fault table: the core's tests write
-// testdata/abi/lastresort.json from it.
+// Checks the Workers' responses when their wasm modules do not run. They must match the core's fault table, from which
+// the core's tests write testdata/abi/lastresort.json.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
@@ -10,18 +10,19 @@ import { Memory } from '../src/memory.ts'
 const rows = JSON.parse(readFileSync(new URL('../../../testdata/abi/lastresort.json', import.meta.url), 'utf8'))
 const id = `req_${'0123456789abcdef'.repeat(2)}`
 
-// Node 22 does not have it yet.
+// Missing in Node 22.
 Uint8Array.prototype.toHex ??= function toHex() {
   return Buffer.from(this).toString('hex')
 }
 
-async function said(response, requestId) {
+// Returns a response in the form of lastresort.json.
+async function received(response, requestId) {
   const headers = Object.fromEntries([...response.headers].filter(([name]) => name !== 'x-request-id'))
   const body = (await response.text()).split(requestId)
   return { status: response.status, headers, body }
 }
 
-test('the gateway, when its core cannot be configured', async () => {
+test('gateway: the core cannot be configured', async () => {
   let logged = ''
   console.error = (line) => {
     logged += line
@@ -35,12 +36,12 @@ test('the gateway, when its core cannot be configured', async () => {
   const response = await serve(isolate, new Request('http://gateway.example/'), {}, {})
   const requestId = response.headers.get('x-request-id')
   assert.match(requestId, /^req_[0-9a-f]{32}$/)
-  assert.deepEqual(await said(response, requestId), rows.internal)
+  assert.deepEqual(await received(response, requestId), rows.internal)
   assert.match(logged, /configure_failed/)
   assert.doesNotMatch(logged, /secret/)
 })
 
-test('the control plane, when its program does not run', async () => {
+test('control plane: the program does not run', async () => {
   for (const [given, kept] of [
     [id, true],
     [`${id}x`, false],
@@ -51,7 +52,7 @@ test('the control plane, when its program does not run', async () => {
     const requestId = response.headers.get('x-request-id')
     assert.match(requestId, /^req_[0-9a-f]{32}$/)
     assert.equal(requestId === given, kept)
-    const got = await said(response, requestId)
+    const got = await received(response, requestId)
     assert.equal(got.headers['retry-after'], '2')
     delete got.headers['retry-after']
     assert.deepEqual(got, rows.unavailable)

@@ -18,7 +18,7 @@ beforeEach(() => {
   clock.now = () => nowMs
 })
 
-test('gives back what was written', () => {
+test('returns a written value', () => {
   const memory = bounded()
   const value = bytes(3)
   memory.write('a', value, KEEP_MS)
@@ -26,7 +26,7 @@ test('gives back what was written', () => {
   assert.equal(memory.read('b'), undefined)
 })
 
-test('an entry ends with its time', () => {
+test('an entry expires', () => {
   const memory = bounded()
   memory.write('a', bytes(3), KEEP_MS)
   nowMs += KEEP_MS - 1
@@ -36,14 +36,14 @@ test('an entry ends with its time', () => {
   assert.equal(memory.bytes, 0)
 })
 
-test('a clock that jumps back ends entries instead of prolonging them', () => {
+test('a clock that jumps back removes entries instead of extending their life', () => {
   const memory = bounded()
   memory.write('a', bytes(3), KEEP_MS)
   nowMs -= 1
   assert.equal(memory.read('a'), undefined)
 })
 
-test('no time to keep is a removal', () => {
+test('a keep time of 0 removes the entry', () => {
   const memory = bounded()
   memory.write('a', bytes(3), KEEP_MS)
   memory.write('a', bytes(3), 0)
@@ -51,7 +51,7 @@ test('no time to keep is a removal', () => {
   assert.equal(memory.bytes, 0)
 })
 
-test('what was used longest ago goes first', () => {
+test('the least recently used entry is evicted', () => {
   const memory = bounded()
   for (const key of ['a', 'b', 'c']) memory.write(key, bytes(800), KEEP_MS)
   memory.read('a')
@@ -62,7 +62,7 @@ test('what was used longest ago goes first', () => {
   )
 })
 
-test('an entry counts as its key, its value and the overhead', () => {
+test("an entry's size is its key, its value and the overhead", () => {
   const memory = bounded()
   memory.write('a', bytes(900), KEEP_MS)
   assert.equal(memory.read('a'), undefined)
@@ -71,7 +71,7 @@ test('an entry counts as its key, its value and the overhead', () => {
   assert.equal(memory.bytes, 1000)
 })
 
-test('an empty value is a removal', () => {
+test('an empty value removes the entry', () => {
   const memory = bounded()
   memory.write('a', bytes(3), KEEP_MS)
   memory.write('a', bytes(0), KEEP_MS)
@@ -79,13 +79,13 @@ test('an empty value is a removal', () => {
   assert.equal(memory.bytes, 0)
 })
 
-test('without bounds nothing is kept', () => {
+test('without bounds no entry is stored', () => {
   const memory = new Memory()
   memory.write('a', bytes(3), KEEP_MS)
   assert.equal(memory.read('a'), undefined)
 })
 
-test('an entry over the limit is not stored, and replaces nothing but itself', () => {
+test('an entry over the limit is not stored and removes only the entry of its key', () => {
   const memory = bounded()
   memory.write('a', bytes(10), KEEP_MS)
   memory.write('b', bytes(10), KEEP_MS)
@@ -94,7 +94,7 @@ test('an entry over the limit is not stored, and replaces nothing but itself', (
   assert.ok(memory.read('b'))
 })
 
-test('never holds more than its capacity', () => {
+test('never exceeds its capacity', () => {
   const memory = bounded({ memoryBytes: 10_000 })
   for (let i = 0; i < 5000; i++) {
     memory.write(`key ${i % 700}`, bytes((i * 7919) % 990), KEEP_MS)

@@ -1,9 +1,9 @@
-// The platform's bindings with the faults and the counts of world.ts around them.
+// The platform's bindings, wrapped to inject the faults and update the counts of world.ts.
 import type { Bytes } from '../src/abi.ts'
 import type { Platform } from '../src/shell.ts'
 import { type ObjectClass, world } from './world.ts'
 
-/** The deployment's bindings, faulty, and its texts under those of the last reset. */
+/** The deployment's variables, overridden by those of the last reset, and its bindings with faults. */
 export function testEnv(env: Env): Env {
   return {
     ...env,
@@ -22,7 +22,7 @@ function faultyKV(kv: KVNamespace): KVNamespace {
       if (world.faults.kv === 'down') throw new Error('KV is down')
       if (world.faults.kv === 'frozen') return world.frozen.get(key)?.slice() ?? null
       const value = await kv.get(key, options)
-      return value !== null && world.rotten && key.startsWith('cache/') ? damaged(value) : value
+      return value !== null && world.corruptCache && key.startsWith('cache/') ? corrupted(value) : value
     },
     async put(key: string, value: Bytes, options: KVNamespacePutOptions) {
       world.stats.kvWrites++
@@ -38,14 +38,15 @@ function faultyKV(kv: KVNamespace): KVNamespace {
   return used as KVNamespace
 }
 
-function damaged(value: ArrayBuffer): ArrayBuffer {
+// Returns a copy with a flipped bit in the middle.
+function corrupted(value: ArrayBuffer): ArrayBuffer {
   const bytes = new Uint8Array(value.slice())
   const at = bytes.length >> 1
   bytes[at] = (bytes[at] ?? 0) ^ 0x20
   return bytes.buffer
 }
 
-/** Remembers all of KV, for reads to answer from. */
+/** Copies all of KV, as the result of reads while KV is frozen. */
 export async function freezeKV(kv: KVNamespace): Promise<void> {
   world.frozen.clear()
   let page = await kv.list()
@@ -72,7 +73,7 @@ function faultyNamespace<T extends Rpc.DurableObjectBranded>(real: Namespace<T>,
   return used as Namespace<T>
 }
 
-// A call and its retry pass the same bytes: that is how the retry is told from another call.
+// Commands whose reply was lost once. A retry passes the same array, which distinguishes it from another call.
 const lost = new WeakSet<Bytes>()
 
 async function faultyCall(stub: Callable, name: ObjectClass, command: Bytes): Promise<Bytes> {
@@ -83,7 +84,7 @@ async function faultyCall(stub: Callable, name: ObjectClass, command: Bytes): Pr
   throw Object.assign(new Error('the reply was lost'), { retryable: true })
 }
 
-/** Counts a call to an object, and fails it if the object is to be out. */
+/** Counts a call to an object. Throws if a fault is set for its class. */
 export function countCall(name: ObjectClass): void {
   world.stats.objectCalls[name]++
   const fault = world.faults.objects[name]
@@ -91,7 +92,7 @@ export function countCall(name: ObjectClass): void {
   if (fault === 'overloaded') throw Object.assign(new Error('the object is overloaded'), { overloaded: true })
 }
 
-/** An object's storage with its rows counted. */
+/** Wraps storage to count the rows read and written. */
 export function countedStorage(storage: DurableObjectStorage): Platform['storage'] {
   const { kv } = storage
   return {

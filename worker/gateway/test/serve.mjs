@@ -1,9 +1,9 @@
-// Runs the test bundle in Miniflare, and the control Worker beside it if that has been built.
+// Runs the test bundle in Miniflare, with the control Worker if it has been built.
 //
 //   node worker/gateway/test/serve.mjs [--port N] [--env-file FILE.json] [NAME=VALUE ...]
 //
 // The pairs are the deployment's variables and secrets. Prints `ready http://127.0.0.1:PORT` and runs until
-// standard input ends. Needs build/core-panic.wasm; bundles the Worker itself when a source is newer.
+// standard input ends. Needs build/core-panic.wasm. Bundles the Worker if a source is newer than the bundle.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -38,7 +38,7 @@ function newestMs(...paths) {
   return Math.max(...files.map((file) => statSync(file).mtimeMs))
 }
 
-// The stand-in for a build step, so that nobody tests yesterday's code.
+// Replaces a build step, so that tests never run a stale bundle.
 function bundleIfStale() {
   const sources = ['worker/gateway/src', 'worker/gateway/test', 'build/core-panic.wasm', 'core/catalog/catalog.json']
   const newest = newestMs(...sources.map((path) => join(root, path)))
@@ -51,7 +51,7 @@ function bundleIfStale() {
   })
 }
 
-// The names of the last bundle's modules have a hash in front; older ones may lie beside them.
+// The modules of the bundle. Their names start with a hash, and modules of older bundles may be in the directory.
 function bundled() {
   const entry = readFileSync(join(bundle, 'entry.js'), 'utf8')
   const names = readdirSync(bundle).filter((name) => name === 'entry.js' || entry.includes(`./${name}`))

@@ -1,4 +1,4 @@
-// src/exchange.ts in workerd, with a core of the test's own: callers who are still sending, HEAD, odd requests.
+// Tests src/exchange.ts in workerd with a stub core: responses during an upload, HEAD, unusual requests.
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { after, test } from 'node:test'
@@ -7,7 +7,7 @@ import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from 'miniflare'
 
 const SIZE = 1 << 20
 
-// What the core does, by the path.
+// The stub core; the path selects its actions.
 const worker = `
 import { ACTION_CANCEL, ACTION_READ_BODY, ACTION_RESPOND, Action, EVENT_BODY, EVENT_REQUEST, NO_BYTES } from '../src/abi.ts'
 import { serve } from '../src/exchange.ts'
@@ -23,19 +23,19 @@ const respond = (code, text) =>
 const read = (limit) => action(ACTION_READ_BODY, { id: 1, buffer: 1, limit })
 const cancel = action(ACTION_CANCEL, { id: 1 })
 const paths = {
-  '/unasked': () => [respond(401, 'no')],
-  '/dropped': () => [read(4 << 20), cancel, respond(401, 'no')],
-  '/over': () => [read(1000), cancel, respond(401, 'no')],
+  '/no-read': () => [respond(401, 'no')],
+  '/canceled': () => [read(4 << 20), cancel, respond(401, 'no')],
+  '/over-limit': () => [read(1000), cancel, respond(401, 'no')],
   '/read': () => [read(4 << 20)],
   '/head': () => [respond(200, 'x'.repeat(5000))],
-  '/told': (told) => [respond(200, JSON.stringify(told))],
-  '/seen': () => [respond(200, JSON.stringify({ rejections, outcomes }))],
+  '/fields': (fields) => [respond(200, JSON.stringify(fields))],
+  '/observed': () => [respond(200, JSON.stringify({ rejections, outcomes }))],
 }
 
 function step(_now, _shared, _state, event) {
   const actions = () => {
     const path = event.headers[event.headers.indexOf(':path') + 1]
-    if (event.kind === EVENT_REQUEST) return (paths[path] ?? paths['/told'])(event.headers)
+    if (event.kind === EVENT_REQUEST) return (paths[path] ?? paths['/fields'])(event.headers)
     if (event.kind !== EVENT_BODY) return []
     outcomes.push(event.code)
     return [respond(200, String(event.data.length))]
@@ -44,7 +44,7 @@ function step(_now, _shared, _state, event) {
 }
 
 const configured = {
-  error: '', requestHeaders: ['content-encoding', 'x-twice', 'x-strange'], responseHeaders: [], memoryBytes: 0, memoryEntryBytes: 0, memoryOverheadBytes: 0,
+  error: '', requestHeaders: ['content-encoding', 'x-repeated', 'x-latin1'], responseHeaders: [], memoryBytes: 0, memoryEntryBytes: 0, memoryOverheadBytes: 0,
   kvCacheSeconds: 60, lastResortStatus: 500, lastResortHeaders: [], lastResortBody: [NO_BYTES, NO_BYTES],
 }
 const isolate = { core: { start: () => configured, step }, memory: new Memory(), shared: NO_BYTES }
@@ -69,7 +69,7 @@ const miniflare = new Miniflare(
 const { port } = await miniflare.ready
 after(() => miniflare.dispose())
 
-/** A connection that is spoken to by hand. */
+/** A raw connection. */
 class Wire {
   #text = ''
   #ended = false
@@ -92,8 +92,8 @@ class Wire {
     return new Promise((resolve) => this.socket.write(text, resolve))
   }
 
-  /** The next answer: its status, its content-length and the bodyLength bytes of its body. */
-  async answer(bodyLength) {
+  /** Reads a response with a body of bodyLength bytes, by default content-length. */
+  async receive(bodyLength) {
     for (;;) {
       const end = this.#text.indexOf('\r\n\r\n') + 4
       if (end >= 4) {
@@ -114,76 +114,76 @@ class Wire {
   }
 }
 
-async function seen() {
-  const response = await fetch(`http://127.0.0.1:${port}/seen`)
+// Returns the unhandled rejections and the outcomes of body reads so far.
+async function observed() {
+  const response = await fetch(`http://127.0.0.1:${port}/observed`)
   return await response.json()
 }
 
 const framings = {
-  'of a known length': [`Content-Length: ${SIZE}\r\n\r\n`, ''],
+  'with content-length': [`Content-Length: ${SIZE}\r\n\r\n`, ''],
   'in chunks': [`Transfer-Encoding: chunked\r\n\r\n${SIZE.toString(16)}\r\n`, '\r\n0\r\n\r\n'],
 }
 
-for (const path of ['/unasked', '/dropped', '/over']) {
-  for (const [framing, [before, behind]] of Object.entries(framings)) {
-    test(`${path}: a caller that sends its body ${framing} slowly gets the answer, and the connection stays`, async () => {
+for (const path of ['/no-read', '/canceled', '/over-limit']) {
+  for (const [framing, [prefix, suffix]] of Object.entries(framings)) {
+    test(`${path}: response during an upload ${framing}, and the connection is reused`, async () => {
       const wire = new Wire()
       for (let round = 0; round < 2; round++) {
-        await wire.send(`POST ${path} HTTP/1.1\r\nHost: x\r\n${before}`)
+        await wire.send(`POST ${path} HTTP/1.1\r\nHost: x\r\n${prefix}`)
         for (let sent = 0; sent < SIZE; sent += SIZE / 16) await wire.send('x'.repeat(SIZE / 16))
-        await wire.send(behind)
-        assert.deepEqual(await wire.answer(), { status: 401, length: 2, body: 'no' })
+        await wire.send(suffix)
+        assert.deepEqual(await wire.receive(), { status: 401, length: 2, body: 'no' })
       }
       wire.socket.destroy()
-      const { rejections, outcomes } = await seen()
+      const { rejections, outcomes } = await observed()
       assert.equal(rejections, 0)
       assert.deepEqual(outcomes, [])
     })
   }
 }
 
-test('a HEAD gets the head of what the core answers', async () => {
+test('HEAD gets the headers of the response but no body', async () => {
   const wire = new Wire()
   for (const method of ['HEAD', 'GET', 'HEAD']) {
     await wire.send(`${method} /head HTTP/1.1\r\nHost: x\r\n\r\n`)
-    const { status, length, body } = await wire.answer(method === 'HEAD' ? 0 : undefined)
+    const { status, length, body } = await wire.receive(method === 'HEAD' ? 0 : undefined)
     assert.deepEqual([status, length, body.length], [200, 5000, method === 'HEAD' ? 0 : 5000])
   }
   wire.socket.destroy()
 })
 
-test('a caller that breaks off while it sends', async () => {
+test('a client disconnects during an upload', async () => {
   const wire = new Wire()
   await wire.send(`POST /read HTTP/1.1\r\nHost: x\r\nContent-Length: ${SIZE}\r\n\r\nhalf`)
   wire.socket.destroy()
   assert.deepEqual(await (await fetch(`http://127.0.0.1:${port}/read`, { method: 'POST', body: 'abc' })).text(), '3')
-  const { rejections, outcomes } = await seen()
+  const { rejections, outcomes } = await observed()
   assert.equal(rejections, 0)
   assert.ok(outcomes.includes(0))
 })
 
-// As in host/odd_test.go.
+// TestRequestFields in host/odd_test.go tests the Go host.
 for (const [target, header, name, want] of [
-  ['/told//b?b?c=%zz', '', ':query', 'b?c=%zz'],
-  ['/told//b?b?c=%zz', '', ':path', '/told//b'],
-  ['//told', '', ':path', '//told'],
-  ['/told/%2f%68', '', ':path', '/told/%2f%68'],
-  ['/told/"a"', '', ':path', '/told/%22a%22'],
-  // A URL has no dots: the platform resolves them before a Worker sees the request. The Go host does not; no route of
-  // ours has any.
-  ['/told/../x/%2e%2E/y', '', ':path', '/y'],
-  ['/told', 'Cf-Connecting-Ip: 192.0.2.1', ':address', '192.0.2.1'],
-  ['/told', 'X-Forwarded-For: 192.0.2.1', ':address', '127.0.0.1'],
-  ['/told', 'Content-Encoding: gzip', 'content-encoding', 'gzip'],
-  ['/told', 'X-Twice: a\r\nx-twice: b', 'x-twice', 'a, b'],
-  ['/told', 'X-Strange: \xe9', 'x-strange', '\u00ef\u00bf\u00bd'], // U+FFFD, read as Latin-1 here
-  [`/told?${'q'.repeat(20_000)}`, '', ':query', 'q'.repeat(20_000)],
+  ['/fields//b?b?c=%zz', '', ':query', 'b?c=%zz'],
+  ['/fields//b?b?c=%zz', '', ':path', '/fields//b'],
+  ['//fields', '', ':path', '//fields'],
+  ['/fields/%2f%68', '', ':path', '/fields/%2f%68'],
+  ['/fields/"a"', '', ':path', '/fields/%22a%22'],
+  // The platform resolves dot segments before the Worker gets the request. The Go host does not, but no route has any.
+  ['/fields/../x/%2e%2E/y', '', ':path', '/y'],
+  ['/fields', 'Cf-Connecting-Ip: 192.0.2.1', ':address', '192.0.2.1'],
+  ['/fields', 'X-Forwarded-For: 192.0.2.1', ':address', '127.0.0.1'],
+  ['/fields', 'Content-Encoding: gzip', 'content-encoding', 'gzip'],
+  ['/fields', 'X-Repeated: a\r\nx-repeated: b', 'x-repeated', 'a, b'],
+  ['/fields', 'X-Latin1: \xe9', 'x-latin1', '\u00ef\u00bf\u00bd'], // U+FFFD, read as Latin-1 here
+  [`/fields?${'q'.repeat(20_000)}`, '', ':query', 'q'.repeat(20_000)],
 ]) {
-  test(`the core is told ${name} of ${target.slice(0, 30)} with ${JSON.stringify(header)}`, async () => {
+  test(`the core gets ${name} of ${target.slice(0, 30)} with ${JSON.stringify(header)}`, async () => {
     const wire = new Wire()
     await wire.send(Buffer.from(`GET ${target} HTTP/1.1\r\nHost: x\r\n${header}${header && '\r\n'}\r\n`, 'latin1'))
-    const told = JSON.parse((await wire.answer()).body)
-    assert.equal(told[told.indexOf(name) + 1], want)
+    const fields = JSON.parse((await wire.receive()).body)
+    assert.equal(fields[fields.indexOf(name) + 1], want)
     wire.socket.destroy()
   })
 }

@@ -1,15 +1,19 @@
-// What the tests own instead of the platform: time, alarms, faults, and counts of what was used.
+// The tests' replacement for parts of the platform: clock, alarms, faults and usage counts.
 import { clock } from '../src/clock.ts'
 
 export type ObjectClass = 'KeyMeter' | 'Ledger' | 'Directory'
 
+/** The faults to inject; 'ok' is none. */
 export interface Faults {
+  /** 'down': every operation fails. 'frozen': reads return the content from when it was frozen. */
   kv: 'ok' | 'down' | 'frozen'
+  /** 'down' and 'overloaded': every call fails. 'lost': the command runs, but the reply of its first call is lost. */
   objects: Partial<Record<ObjectClass, 'ok' | 'down' | 'overloaded' | 'lost'>>
+  /** 'down': every delivery fails. */
   deliveries: 'ok' | 'down'
 }
 
-const SETTLE_LIMIT_MS = 30_000
+const IDLE_TIMEOUT_MS = 30_000
 
 function noFaults(): Faults {
   return { kv: 'ok', objects: {}, deliveries: 'ok' }
@@ -31,13 +35,13 @@ function noStats() {
 export const world = {
   faults: noFaults(),
   stats: noStats(),
-  /** What KV held when it froze. */
+  /** The content of KV when it was frozen. */
   frozen: new Map<string, ArrayBuffer>(),
-  /** A bit is wrong in every cached answer that is read from KV. */
-  rotten: false,
-  /** Texts that stand in front of the deployment's own. */
+  /** Flips a bit in every cached response that is read from KV. */
+  corruptCache: false,
+  /** Variables that override the deployment's. */
   env: {} as Record<string, string>,
-  /** When each object's alarm rings. */
+  /** Alarm times in Unix milliseconds, by `<class>/<object>`. */
   alarms: new Map<string, number>(),
   resetFaults(): void {
     this.faults = noFaults()
@@ -47,7 +51,7 @@ export const world = {
   },
 }
 
-// Real time until the first reset.
+// Real time until the clock is first set.
 let frozenAtMs: number | undefined
 clock.now = () => frozenAtMs ?? Date.now()
 
@@ -55,22 +59,22 @@ export function setClock(ms: number): void {
   frozenAtMs = ms
 }
 
-/** An object's alarm in the registry: see platform.ts for who rings it. */
+/** An object's alarm in world.alarms. entry.ts fires it when a test advances the clock. */
 export function alarmOf(key: string) {
   return {
     atLatest(ms: number): void {
-      const standing = world.alarms.get(key)
-      if (standing !== undefined && standing <= ms) return
+      const currentMs = world.alarms.get(key)
+      if (currentMs !== undefined && currentMs <= ms) return
       world.alarms.set(key, ms)
       world.stats.alarmsSet++
     },
-    // Whoever rings takes the alarm off the registry first.
+    // entry.ts removes an alarm before firing it.
     rang(): void {},
   }
 }
 
-/** The alarm that is due first, until then. */
-export function dueAlarm(untilMs: number): { key: string; ms: number } | undefined {
+/** Returns the earliest alarm due until a time. */
+export function nextDueAlarm(untilMs: number): { key: string; ms: number } | undefined {
   let first: { key: string; ms: number } | undefined
   for (const [key, ms] of world.alarms) {
     if (ms <= untilMs && (first === undefined || ms < first.ms)) first = { key, ms }
@@ -80,28 +84,29 @@ export function dueAlarm(untilMs: number): { key: string; ms: number } | undefin
 
 const working = { exchanges: 0, objects: 0 }
 
-/** Counts the promise as work until it settles. */
-export function track(of: keyof typeof working, promise: Promise<unknown>): Promise<unknown> {
-  working[of]++
+/** Counts a promise as work in progress until it is resolved or rejected. */
+export function track(kind: keyof typeof working, promise: Promise<unknown>): Promise<unknown> {
+  working[kind]++
   return promise.finally(() => {
-    working[of]--
+    working[kind]--
   })
 }
 
 /**
- * Waits for all tracked work, or with inFlight for that of objects only, while exchanges go on. Polls: a
- * promise of another request cannot be awaited from this one.
+ * Waits for all tracked work. With inFlight, waits only for objects while exchanges continue. It polls, because a
+ * promise of another request cannot be awaited.
  */
-export async function settle(inFlight = false): Promise<void> {
+export async function waitUntilIdle(inFlight = false): Promise<void> {
   for (let waited = 0; working.objects > 0 || (working.exchanges > 0 && !inFlight); waited++) {
-    if (waited > SETTLE_LIMIT_MS) throw new Error(`work does not end: ${JSON.stringify(working)}`)
+    if (waited > IDLE_TIMEOUT_MS)
+      throw new Error(`still working after ${IDLE_TIMEOUT_MS} ms: ${JSON.stringify(working)}`)
     await scheduler.wait(1)
   }
 }
 
 let lines: string[] = []
 
-/** The log since the last look. */
+/** Returns the log since the last call. */
 export function takeLog(): string {
   const text = lines.map((line) => `${line}\n`).join('')
   lines = []

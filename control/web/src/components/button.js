@@ -1,4 +1,4 @@
-// Buttons. One that changes something is disabled for a viewer, and says why.
+// Buttons. For viewers, buttons that make changes are disabled and give the reason.
 import { html } from '../html.js'
 import { useViewer, VIEWER_REASON } from '../session.js'
 
@@ -7,9 +7,10 @@ export const VIEWER_NOTE_ID = 'viewer-note'
 const stop = (event) => event.preventDefault()
 
 /**
- * @param {object} props of the button; besides them
- *   look: primary, danger, small …, with spaces between; changes: it changes something; busy: it is at it, and
- *   does nothing more, but keeps the focus; idle: it has nothing to do now, and keeps the focus too
+ * A button. Busy and idle buttons ignore clicks but keep the focus, unlike disabled ones.
+ * @param {object} props the <button> element's attributes, and
+ *   look: space-separated styles (primary, danger, small …); changes: the action is for owners only;
+ *   busy: the action is running; idle: there is nothing to do
  */
 export function Button({
   look = '',
@@ -20,15 +21,15 @@ export function Button({
   children,
   ...rest
 }) {
-  const refused = useViewer() && changes
-  const note = refused ? { title: VIEWER_REASON, 'aria-describedby': VIEWER_NOTE_ID } : {}
+  const forbidden = useViewer() && changes
+  const note = forbidden ? { title: VIEWER_REASON, 'aria-describedby': VIEWER_NOTE_ID } : {}
   const waiting = busy || idle ? { 'aria-busy': String(busy), 'aria-disabled': 'true', onClick: stop } : {}
-  return html`<button type="button" class=${`button ${look}`} ...${rest} ...${note} ...${waiting} disabled=${disabled || refused}>${children}</button>`
+  return html`<button type="button" class=${`button ${look}`} ...${rest} ...${note} ...${waiting} disabled=${disabled || forbidden}>${children}</button>`
 }
 
-/** A link that looks like a button; for a viewer, a disabled button. */
+/** A link that looks like a button. For viewers, one with "changes" is a disabled button. */
 export function ButtonLink({ href, look = '', changes = false, children, ...rest }) {
-  const refused = useViewer() && changes
-  if (refused) return html`<${Button} look=${look} changes>${children}<//>`
+  const forbidden = useViewer() && changes
+  if (forbidden) return html`<${Button} look=${look} changes>${children}<//>`
   return html`<a class=${`button ${look}`} href=${href} ...${rest}>${children}</a>`
 }

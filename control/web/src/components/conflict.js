@@ -1,19 +1,19 @@
-// Somebody else has changed meanwhile what is being changed here.
+// The version conflict: someone else saved the record that this form edits.
 import { useEffect, useRef } from 'preact/hooks'
 import { html } from '../html.js'
 import { useAction } from '../resource.js'
 import { Button } from './button.js'
 import { FormError } from './form.js'
 
-/** @param {{load: () => Promise<any>, onLoaded: (theirs: any) => void}} props */
+/** @param {{load: () => Promise<any>, onLoaded: (theirs: any) => void}} props  load gets the saved record */
 export function Conflict({ load, onLoaded }) {
   const frame = useRef(null)
   const { busy, error, run } = useAction(async () => onLoaded(await load()))
   useEffect(() => frame.current.scrollIntoView({ block: 'nearest' }), [])
   return html`<div class="form-error" role="alert" ref=${frame}>
-    <p class="state-title">Somebody else has changed this meanwhile</p>
-    <p>Nothing was saved. Load their version: the fields that you changed keep what you typed, the others are updated. Look it over, then save again.</p>
+    <p class="state-title">Someone else saved changes while you were editing</p>
+    <p>Your changes are not saved yet. Reload to get the latest version; the fields you edited keep your values. Then save again.</p>
     <${FormError} error=${error} />
-    <${Button} busy=${busy} onClick=${() => run()}>Reload, keep what I typed<//>
+    <${Button} busy=${busy} onClick=${() => run()}>Reload and keep my edits<//>
   </div>`
 }

@@ -1,4 +1,4 @@
-// Text to copy.
+// Copying text to the clipboard.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { html } from '../html.js'
 import { notify } from '../notices.js'
@@ -6,8 +6,8 @@ import { Button } from './button.js'
 
 const SHOWN_MS = 2000
 
-/** Whether a text was copied: without permission, or without encryption on the way here, it is not. */
-async function copied(text) {
+/** Copies a text. False if the browser refuses: the clipboard needs permission and a secure context. */
+async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text)
     return true
@@ -16,34 +16,34 @@ async function copied(text) {
   }
 }
 
-/** Selects what a button is to copy; false if it stands nowhere. */
-function selected(button) {
+/** Selects the code beside a copy button; false if there is none. */
+function selectCode(button) {
   const code = button.closest('.copyable')?.querySelector('code')
   if (code) getSelection().selectAllChildren(code)
   return Boolean(code)
 }
 
-/** @param {{text: string, name: string, look?: string, label?: any}} props  label: what stands on it, if not Copy */
+/** @param {{text: string, name: string, look?: string, label?: any}} props  label: the button's text, Copy by default */
 export function CopyButton({ text, name, look = 'small', label }) {
   const [done, setDone] = useState(false)
-  const [byHand, setByHand] = useState(0)
+  const [fallbacks, setFallbacks] = useState(0)
   const copy = async ({ currentTarget: button }) => {
-    const ok = await copied(text)
-    notify(ok ? `Copied: ${name}` : 'Copying is not allowed here: the text is selected, copy it by hand')
-    if (!ok && !selected(button)) setByHand(byHand + 1)
+    const ok = await copyText(text)
+    notify(ok ? `Copied: ${name}` : 'The browser blocked copying. The text is selected: press Ctrl+C or ⌘C.')
+    if (!ok && !selectCode(button)) setFallbacks(fallbacks + 1)
     if (!ok) return
     setDone(true)
     setTimeout(setDone, SHOWN_MS, false)
   }
   return html`<${Button} look=${look} onClick=${copy}>${done ? 'Copied' : (label ?? html`Copy<span class="visually-hidden"> ${name}</span>`)}<//>
-    ${byHand > 0 && html`<${CodeBlock} title=${name} text=${text} select=${byHand} />`}`
+    ${fallbacks > 0 && html`<${CodeBlock} title=${name} text=${text} select=${fallbacks} />`}`
 }
 
-/** A block of code with its name and a button that copies it. Each new number as select selects the code. */
+/** A titled block of code with a copy button. Each change of select, a counter, selects the code. */
 export function CodeBlock({ title, text, select = 0 }) {
   const frame = useRef(null)
   useEffect(() => {
-    if (select > 0) selected(frame.current)
+    if (select > 0) selectCode(frame.current)
   }, [select])
   return html`<section class="code-block copyable" aria-label=${title} ref=${frame}>
     <div class="code-head"><span>${title}</span><${CopyButton} text=${text} name=${title} /></div>
@@ -51,11 +51,11 @@ export function CodeBlock({ title, text, select = 0 }) {
   </section>`
 }
 
-/** A secret that is shown this once. */
+/** A secret that is shown only once. */
 export function SecretOnce({ label, value, children }) {
   return html`<div class="secret copyable" role="group" aria-label=${label}>
     <p class="state-title">${label}</p>
-    <p>It is shown only now. Keep it where your secrets are; a lost one is replaced, not retrieved.</p>
+    <p>Copy it now. You won’t be able to see it again.</p>
     <div class="secret-line"><code>${value}</code><${CopyButton} text=${value} name=${label} look="primary" /></div>
     ${children}
   </div>`

@@ -1,28 +1,28 @@
-// Dialogs: the browser's own, which keep the focus inside and close with Escape.
+// Dialogs, built on the <dialog> element, which traps the focus and closes on Escape.
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { html } from '../html.js'
 import { useAction } from '../resource.js'
 import { Button } from './button.js'
 import { FormError } from './form.js'
 
-/** kept: nothing but its own buttons closes it, because what it shows, or is about to, is not shown again. */
-export function Dialog({ title, kept = false, onClose, children }) {
+/** A modal dialog. persistent: only its own buttons close it, because it shows, or will show, a one-time secret. */
+export function Dialog({ title, persistent = false, onClose, children }) {
   const ref = useRef(null)
   const id = useId()
-  useIgnoredEscape(kept)
+  useIgnoredEscape(persistent)
   useLayoutEffect(() => {
     const dialog = ref.current
     dialog.showModal()
-    return () => dialog.close() // which gives the focus back to what had it before
+    return () => dialog.close() // returns the focus to the element that had it before
   }, [])
   const cancel = (event) => {
     event.preventDefault()
-    if (!kept) onClose()
+    if (!persistent) onClose()
   }
-  // A browser closes it all the same if it is asked to twice, as by a telephone's button for going back.
+  // A second close request, such as a phone's back button, closes the dialog although "cancel" was prevented.
   const closed = () => {
-    if (!ref.current) return // it is gone already
-    if (kept) ref.current.showModal()
+    if (!ref.current) return // already unmounted
+    if (persistent) ref.current.showModal()
     else onClose()
   }
   return html`<dialog ref=${ref} aria-labelledby=${id} onCancel=${cancel} onClose=${closed}>
@@ -31,7 +31,7 @@ export function Dialog({ title, kept = false, onClose, children }) {
   </dialog>`
 }
 
-/** Chromium lets a dialog refuse one Escape only, and closes it at the next: so it is not to hear of any. */
+/** Keeps Escape from the dialog: Chromium lets it prevent only one, and closes it at the next. */
 function useIgnoredEscape(ignored) {
   useLayoutEffect(() => {
     if (!ignored) return
@@ -42,18 +42,18 @@ function useIgnoredEscape(ignored) {
 }
 
 /**
- * Asks before something is done, and shows what went wrong with it. While it is being done it stays: what comes
- * of it, such as a new key's value, is to be seen.
+ * Asks for confirmation before an action, and shows the action's error. It cannot be closed while the action runs,
+ * because the result, such as a new key's value, must be seen.
  * @param {{title: string, action: string, danger?: boolean, act: () => Promise<any>, onDone: (result: any) => void,
- *   onClose: () => void, stays?: boolean, children: any}} props  stays: another dialog takes this one's place
+ *   onClose: () => void, keepOpen?: boolean, children: any}} props  keepOpen: act replaces this dialog with another one
  */
-export function Confirm({ title, action, danger = false, act, onDone, onClose, stays = false, children }) {
+export function Confirm({ title, action, danger = false, act, onDone, onClose, keepOpen = false, children }) {
   const { busy, error, run } = useAction(async () => {
     const result = await act()
-    if (!stays) onClose()
+    if (!keepOpen) onClose()
     onDone(result)
   })
-  return html`<${Dialog} title=${title} kept=${busy} onClose=${onClose}>
+  return html`<${Dialog} title=${title} persistent=${busy} onClose=${onClose}>
     <div class="dialog-text">${children}</div>
     <${FormError} error=${error} />
     <div class="buttons">

@@ -1,10 +1,10 @@
-// Parts of forms. Each has a label, may have a hint, and shows what the server found wrong with it.
+// Form fields. Each has a label, an optional hint, and the server's error for the field.
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { html } from '../html.js'
 import { useViewer } from '../session.js'
 import { adviceOn, ErrorFacts } from './states.js'
 
-/** What a 400 says about one field; fields inside of it count too (limits: limits.requestsPerDay). */
+/** The message of a 400 about a field or a nested field (for limits: limits.requestsPerDay); undefined if none. */
 export function wrongWith(error, field) {
   const found = error?.details?.find((detail) => detail.field === field || detail.field.startsWith(`${field}.`))
   return found && `${field === found.field ? '' : `${found.field} `}${found.message}`
@@ -24,41 +24,41 @@ function described(id, hint, wrong) {
   return { 'aria-describedby': ids || undefined, 'aria-invalid': wrong ? 'true' : undefined }
 }
 
-/** What to do about an input that the browser cannot make a value of, and so gives as empty. */
-const UNREADABLE = {
-  'datetime-local': 'Give both the date and the time, or clear the field.',
-  number: 'Write a number, or clear the field.',
+/** Messages for incomplete input, by input type: the browser reports the value of such an input as empty. */
+const INCOMPLETE = {
+  'datetime-local': 'Enter both date and time, or clear the field.',
+  number: 'Enter a number, or clear the field.',
 }
 
-/** A field of text. @param {{label: string, value: string, onValue: (value: string) => void}} props */
+/** A text field. @param {{label: string, value: string, onValue: (value: string) => void}} props */
 export function TextField({ label, hint, wrong, value, onValue, multiline = false, ...rest }) {
   const id = useId()
-  const [unreadable, setUnreadable] = useState(false)
-  const look = (event) => setUnreadable(event.target.validity.badInput)
+  const [incomplete, setIncomplete] = useState(false)
+  const check = (event) => setIncomplete(event.target.validity.badInput)
   const input = (event) => {
-    if (unreadable) look(event)
+    if (incomplete) check(event)
     onValue(event.target.value)
   }
   const tag = multiline ? 'textarea' : 'input'
-  const shown = unreadable ? UNREADABLE[rest.type] : wrong
+  const shown = incomplete ? INCOMPLETE[rest.type] : wrong
   return html`<${Frame} id=${id} label=${label} hint=${hint} wrong=${shown}>
-    <${tag} id=${id} value=${value} autocomplete="off" onInput=${input} onBlur=${look} onInvalid=${look}
+    <${tag} id=${id} value=${value} autocomplete="off" onInput=${input} onBlur=${check} onInvalid=${check}
       ...${rest} ...${described(id, hint, shown)} />
   <//>`
 }
 
-/** A choice. @param {{options: [string, string][]}} props  values with what is shown */
+/** A select field. @param {{options: [string, string][]}} props  options: [value, label] pairs */
 export function SelectField({ label, hint, wrong, value, onValue, options, ...rest }) {
   const id = useId()
   return html`<${Frame} id=${id} label=${label} hint=${hint} wrong=${wrong}>
     <select id=${id} value=${value} onChange=${(event) => onValue(event.target.value)} ...${rest}
       ...${described(id, hint, wrong)}>
-      ${options.map(([name, shown]) => html`<option value=${name} key=${name} selected=${name === value}>${shown}</option>`)}
+      ${options.map(([name, text]) => html`<option value=${name} key=${name} selected=${name === value}>${text}</option>`)}
     </select>
   <//>`
 }
 
-/** Yes or no. @param {{value: boolean, onValue: (value: boolean) => void}} props */
+/** A checkbox. @param {{value: boolean, onValue: (value: boolean) => void}} props */
 export function CheckField({ label, hint, wrong, value, onValue }) {
   const id = useId()
   return html`<div class="field">
@@ -71,16 +71,16 @@ export function CheckField({ label, hint, wrong, value, onValue }) {
   </div>`
 }
 
-/** Several of a few. @param {{value: string[], options: [string, string][]}} props */
+/** A group of checkboxes. @param {{value: string[], options: [string, string][]}} props  options: [value, label] pairs */
 export function ChecksField({ label, hint, wrong, value, onValue, options }) {
   const id = useId()
   const change = (name, on) => onValue(options.map(([o]) => o).filter((o) => (o === name ? on : value.includes(o))))
   return html`<fieldset class="field checks" aria-describedby=${hint ? id : undefined}>
     <legend>${label}</legend>
     ${options.map(
-      ([name, shown]) => html`<label class="check" key=${name}>
+      ([name, text]) => html`<label class="check" key=${name}>
         <input type="checkbox" checked=${value.includes(name)} onChange=${(event) => change(name, event.target.checked)} />
-        ${shown}
+        ${text}
       </label>`,
     )}
     ${hint && html`<p class="hint" id=${id}>${hint}</p>`}
@@ -88,7 +88,7 @@ export function ChecksField({ label, hint, wrong, value, onValue, options }) {
   </fieldset>`
 }
 
-/** What the server says against a form: in words, with the fields that no part of the form shows. */
+/** The server's error for a form, with the details that no field shows itself. shown: the fields that do. */
 export function FormError({ error, shown = [] }) {
   const frame = useRef(null)
   useEffect(() => {
@@ -104,24 +104,24 @@ export function FormError({ error, shown = [] }) {
   </div>`
 }
 
-/** Whether all inputs could be read; if not, those say so, and the first one has the focus. */
-function readable(form) {
-  const wrong = [...form.elements].filter((input) => input.validity?.badInput)
-  for (const input of wrong) {
-    const folded = input.closest('details')
-    if (folded) folded.open = true
-    input.checkValidity() // has it hear of "invalid"
+/** Reports whether all inputs are complete. If not, marks the incomplete inputs and focuses the first one. */
+function complete(form) {
+  const incomplete = [...form.elements].filter((input) => input.validity?.badInput)
+  for (const input of incomplete) {
+    const collapsed = input.closest('details')
+    if (collapsed) collapsed.open = true
+    input.checkValidity() // fires "invalid", which shows the message
   }
-  wrong[0]?.focus()
-  return wrong.length === 0
+  incomplete[0]?.focus()
+  return incomplete.length === 0
 }
 
-/** A form whose parts are all disabled for a viewer. Nothing is sent of a form that cannot be read as it was meant. */
+/** A form that is disabled for viewers and is not submitted while an input is incomplete. */
 export function Form({ onSubmit, children, ...rest }) {
   const viewer = useViewer()
   const submit = (event) => {
     event.preventDefault()
-    if (!viewer && readable(event.currentTarget)) void onSubmit()
+    if (!viewer && complete(event.currentTarget)) void onSubmit()
   }
   return html`<form onSubmit=${submit} novalidate ...${rest}><fieldset class="bare" disabled=${viewer}>${children}</fieldset></form>`
 }

@@ -1,10 +1,10 @@
-// Choosing models: names of the catalog and tiers.
+// Fields for model and tier names.
 import { useId, useRef, useState } from 'preact/hooks'
 import { html } from '../html.js'
 import { useCatalog } from '../resource.js'
 import { Button } from './button.js'
 
-/** The catalog's names, as suggestions for an input with list=id. */
+/** A datalist with the catalog's names: suggestions for an input with list=id. */
 export function ModelList({ id, tiers = true }) {
   const { data } = useCatalog()
   if (!data) return null
@@ -12,69 +12,69 @@ export function ModelList({ id, tiers = true }) {
   return html`<datalist id=${id}>${names.map((name) => html`<option value=${name} key=${name} />`)}</datalist>`
 }
 
-const NOTHING = { text: '', name: '', names: null }
+const NOTHING_TYPED = { text: '', name: '', names: null }
 
 /**
- * A list of names with one more being typed. That one is in the list too, from the first letter on: a form that
- * is sent without it would allow what it was to forbid.
+ * A list of names and the text of the next one. The list includes the typed name from its first letter on: without it,
+ * a form submitted before "Add" could save an empty list, which allows every model.
  */
-function useTyped(value, onValue) {
-  const [typed, setTyped] = useState(NOTHING)
-  const { text, name } = typed.names === value ? typed : NOTHING // else the form was filled anew
+function useTypedName(value, onValue) {
+  const [typed, setTyped] = useState(NOTHING_TYPED)
+  const { text, name } = typed.names === value ? typed : NOTHING_TYPED // the form was refilled
   const added = value.filter((other) => other !== name)
-  const put = (names, text) => {
+  const update = (names, text) => {
     const last = text.trim()
-    const counts = last !== '' && !names.includes(last)
-    const all = counts ? [...names, last] : names
-    setTyped({ text, name: counts ? last : '', names: all })
+    const isNew = last !== '' && !names.includes(last)
+    const all = isNew ? [...names, last] : names
+    setTyped({ text, name: isNew ? last : '', names: all })
     onValue(all)
   }
-  const type = (to) => put(added, to)
-  const drop = (gone) =>
-    put(
-      added.filter((other) => other !== gone),
+  const type = (newText) => update(added, newText)
+  const remove = (name) =>
+    update(
+      added.filter((other) => other !== name),
       text,
     )
-  const finish = () => setTyped(NOTHING)
-  return { text, added, type, drop, finish }
+  const commit = () => setTyped(NOTHING_TYPED)
+  return { text, added, type, remove, commit }
 }
 
-/** A list of models and tiers that may be used; an empty one allows all. */
+/** An allow-list of models and tiers; an empty list allows all. */
 export function ModelsField({ label, hint, wrong, value, onValue }) {
   const id = useId()
   const input = useRef(null)
-  const { text, added, type, finish, drop } = useTyped(value, onValue)
+  const { text, added, type, commit, remove } = useTypedName(value, onValue)
   const enter = (event) => {
     if (event.key !== 'Enter') return
     event.preventDefault()
-    finish()
+    commit()
   }
   const add = () => {
-    finish()
+    commit()
     input.current.focus()
   }
   return html`<div class=${`field ${wrong ? 'wrong' : ''}`}>
     <label for=${id}>${label}</label>
     <div class="inline">
       <input id=${id} ref=${input} list=${`${id}-names`} value=${text} autocomplete="off" aria-describedby=${`${id}-hint`}
-        placeholder="Name of a model or tier" onInput=${(event) => type(event.target.value)} onKeyDown=${enter} />
+        placeholder="Model or tier" onInput=${(event) => type(event.target.value)} onKeyDown=${enter} />
       <${Button} changes onClick=${add}>Add<//>
     </div>
     <${ModelList} id=${`${id}-names`} />
     <p class="hint" id=${`${id}-hint`}>${hint}</p>
     ${wrong && html`<p class="field-error" role="alert">${wrong}</p>`}
     <${Unlisted} names=${value} />
-    <${Chips} label=${label} value=${added} onRemove=${drop} />
+    <${Chips} label=${label} value=${added} onRemove=${remove} />
   </div>`
 }
 
-/** Names that the catalog does not list, in case one is misspelt. What a name allows is the gateway's to say. */
+/** A warning about names that the catalog does not list, which may be misspelled. The gateway decides what matches. */
 function Unlisted({ names }) {
   const { data } = useCatalog()
   if (!data) return null
   const listed = new Set([...data.tiers, ...data.models].flatMap(({ name, aliases = [] }) => [name, ...aliases]))
-  const others = names.filter((name) => !listed.has(name) && !name.includes('/')) // provider/model has many spellings
-  return html`<p class="warning" role="status">${others.length > 0 && `The catalog does not list ${others.join(', ')}: check the spelling.`}</p>`
+  const unlisted = names.filter((name) => !listed.has(name) && !name.includes('/')) // provider/model has many spellings
+  return html`<p class="warning" role="status">${unlisted.length > 0 && `Not in the catalog: ${unlisted.join(', ')}. Check the spelling.`}</p>`
 }
 
 function Chips({ label, value, onRemove }) {
@@ -84,9 +84,4 @@ function Chips({ label, value, onRemove }) {
       <span class="visually-hidden">Remove ${name}</span><span aria-hidden="true">×</span>
     <//></li>`,
   )}</ul>`
-}
-
-/** What a list of models allows, in words. */
-export function allowed(models) {
-  return models.length === 0 ? 'all' : models.join(', ')
 }

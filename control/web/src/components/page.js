@@ -1,18 +1,18 @@
-// The frame of one page: its title, heading and actions.
+// The page layout: title, heading, actions and content.
 import { useEffect, useRef } from 'preact/hooks'
 import { html } from '../html.js'
 import { visits } from '../router.js'
 import { useViewer, VIEWER_REASON } from '../session.js'
 import { VIEWER_NOTE_ID } from './button.js'
 
-/** Where the focus goes when what had it is gone; not before a dialog is, under which nothing takes the focus. */
+/** Focuses the heading after the focused element was removed. Deferred, because an open dialog would keep the focus. */
 export function focusHeading() {
   setTimeout(() => document.querySelector('h1')?.focus())
 }
 
 /**
- * Names the page, and moves the focus to its heading if one came here from another page.
- * @param {{title: string, of?: string, actions?: any, children: any}} props  of: the project's name
+ * Sets the document's title, and moves the focus to the heading after a navigation.
+ * @param {{title: string, of?: string, actions?: any, lead?: string, children: any}} props  of: the project's name
  */
 export function Page({ title, of, actions, lead, children }) {
   const heading = useRef(null)

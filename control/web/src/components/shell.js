@@ -1,5 +1,6 @@
-// What is around every page: navigation, project switcher, theme, session, notices.
+// The shell of every page: navigation, project switcher, theme, help links, session, notices.
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { HELP } from '../help.js'
 import { html } from '../html.js'
 import { subscribe } from '../notices.js'
 import { to } from '../router.js'
@@ -10,7 +11,7 @@ import { Switcher } from './switcher.js'
 
 const PROJECT_PAGES = [
   ['home', 'Overview', []],
-  ['keys', 'Keys', ['keys']],
+  ['keys', 'API keys', ['keys']],
   ['playground', 'Playground', ['playground']],
   ['requests', 'Requests', ['requests']],
   ['routes', 'Routes', ['routes']],
@@ -31,7 +32,7 @@ export function Shell({ location, children }) {
   if (location.params.project) visited.current = location.params.project
   useEffect(() => setOpen(false), [location.path])
   return html`<div class="shell">
-    <a class="skip" href="#main">Skip to the content</a>
+    <a class="skip" href="#main">Skip to content</a>
     <header class="side">
       <div class="brand-line">
         <a class="brand" href=${to()}><${Mark} /> Postern</a>
@@ -42,6 +43,7 @@ export function Shell({ location, children }) {
         <${Switcher} current=${visited.current} path=${location.path} />
         <${Navigation} page=${location.page} project=${visited.current} />
         <${Account} />
+        <${HelpLinks} />
       </div>
     </header>
     <main id="main">${children}</main>
@@ -55,11 +57,11 @@ export function Mark() {
   </svg>`
 }
 
-/** The pages of the project that was visited last, and those of the deployment. */
+/** The pages of the last visited project, and those of the deployment. */
 function Navigation({ page, project }) {
-  const present = PARENTS[page] ?? page
+  const current = PARENTS[page] ?? page
   const item = ([name, label], href) => html`<li key=${name}>
-    <a href=${href} aria-current=${name === present ? 'page' : undefined}>${label}</a>
+    <a href=${href} aria-current=${name === current ? 'page' : undefined}>${label}</a>
   </li>`
   return html`<nav aria-label="Pages">
     ${project && html`<ul>${PROJECT_PAGES.map((entry) => item(entry, to('projects', project, ...entry[2])))}</ul>`}
@@ -75,20 +77,27 @@ function Account() {
     ${
       via === 'session'
         ? html`<${Button} look="small" onClick=${signOut}>Sign out<//>`
-        : html`<p class="muted">by ${via === 'access' ? 'Cloudflare Access' : 'token'}</p>`
+        : html`<p class="muted">with ${via === 'access' ? 'Cloudflare Access' : 'a token'}</p>`
     }
   </div>`
 }
 
+/** Links to the documentation, the model list and the API description. */
+export function HelpLinks() {
+  return html`<ul class="help" aria-label="Help">${HELP.map(
+    ([label, href]) => html`<li key=${label}><a href=${href} target="_blank" rel="noreferrer">${label}</a></li>`,
+  )}</ul>`
+}
+
 export function ThemeSwitch() {
-  const [chosen, choose] = useState(theme())
+  const [selected, select] = useState(theme())
   const change = (event) => {
     setTheme(event.target.value)
-    choose(event.target.value)
+    select(event.target.value)
   }
   return html`<label class="theme"><span>Theme</span>
-    <select value=${chosen} onChange=${change}>
-      ${THEMES.map((name) => html`<option value=${name} key=${name} selected=${name === chosen}>${name}</option>`)}
+    <select value=${selected} onChange=${change}>
+      ${THEMES.map((name) => html`<option value=${name} key=${name} selected=${name === selected}>${name}</option>`)}
     </select>
   </label>`
 }

@@ -1,4 +1,4 @@
-// What stands in for something that is loading, failed or is not there.
+// Placeholders for loading, failed and empty content, and the display of times.
 
 import { relative, timestamp } from '../format.js'
 import { html } from '../html.js'
@@ -9,25 +9,26 @@ export function Skeleton({ rows = 5, label = 'Loading' }) {
   return html`<div class="skeleton" role="status"><span class="visually-hidden">${label}…</span>${lines}</div>`
 }
 
-/** What a person can do about an error. @param {import('../api.js').ApiError} error */
+/** The remedy for an error of the admin API. @param {import('../api.js').ApiError} error */
 export function adviceOn(error) {
-  if (error.status === 0) return 'Check the connection, then try again.'
+  if (error.status === 0) return 'Check your connection and try again.'
   if (error.status === 429) {
-    return `There were too many requests. Try again in ${error.retryAfter ?? 'a few'} seconds.`
+    return `Too many requests. Try again in ${error.retryAfter ?? 'a few'} seconds.`
   }
   if (error.code === 'admin_not_configured') {
-    return 'Set the secret POSTERN_ADMIN_TOKEN, at least 16 characters, on the control Worker, then sign in with it.'
+    return 'Set the secret POSTERN_ADMIN_TOKEN (at least 16 characters) on the control Worker, then sign in with it.'
   }
-  if (error.status === 403) return 'Your role does not allow this. Sign in as an owner to do it.'
+  if (error.code === 'cross_origin') return 'Open the dashboard at the gateway’s own address and try again.'
+  if (error.status === 403) return 'Your role does not allow this. Sign in as an owner.'
   if (error.status === 409) {
-    return 'Somebody else has changed it meanwhile. What they left is shown now: look it over, then try again.'
+    return 'Someone else changed it at the same time. The latest version is now shown: review it and try again.'
   }
-  if (error.status === 404) return 'It may have been deleted. Go back to the list and look there.'
-  if (error.status >= 500) return 'The service has trouble of its own. Try again in a moment.'
-  return 'Correct what is named, then try again.'
+  if (error.status === 404) return 'It may have been deleted. Go back to the list and check.'
+  if (error.status >= 500) return 'The service had an internal error. Try again in a moment.'
+  return 'Correct the invalid values and try again.'
 }
 
-/** An error in place of what was to be shown, with a way to ask again. */
+/** An error in place of content that failed to load, with a retry button. */
 export function Failure({ error, retry, what = 'this' }) {
   return html`<div class="state failure" role="alert">
     <p class="state-title">Could not load ${what}: ${error.message}</p>
@@ -40,7 +41,7 @@ export function Failure({ error, retry, what = 'this' }) {
 export function ErrorFacts({ error }) {
   if (!error.code || error.status === 0) return null
   return html`<p class="facts">Code <code>${error.code}</code>${
-    error.requestId ? html`, request <code>${error.requestId}</code>` : ''
+    error.requestId ? html`, request ID <code>${error.requestId}</code>` : ''
   }</p>`
 }
 
@@ -52,9 +53,8 @@ export function Empty({ title, children }) {
 }
 
 /**
- * A resource in its present state; children is a function of its data. What was loaded before stays in
- * sight while it is asked for again, also if that fails. What is of another period, search or the like (stale)
- * does so only until then: under the new one's name it would be wrong.
+ * A resource in its current state; children is a function of its data. Data stays visible during a reload and after it
+ * fails. Stale data, of another period or search, is replaced by the error: shown under the new heading, it would be wrong.
  */
 export function Loaded({ of, what, rows, children }) {
   if (of.data === undefined || (of.stale && of.error)) {
@@ -68,7 +68,7 @@ export function Loaded({ of, what, rows, children }) {
   </div>`
 }
 
-/** The button that loads again, and when that was done last. */
+/** A button that reloads a resource, with the time of the last load. */
 export function Refresh({ of }) {
   const at = of.at ? timestamp(new Date(of.at).toISOString()) : ''
   return html`<span class="refresh">
@@ -77,7 +77,7 @@ export function Refresh({ of }) {
   </span>`
 }
 
-/** A time in UTC, with how long ago it was. */
+/** A time in UTC; with "ago", its distance from now. The title has both. */
 export function Time({ at, ago = false }) {
   if (!at) return html`<span class="muted">${ago ? 'never' : '–'}</span>`
   const exact = timestamp(at)

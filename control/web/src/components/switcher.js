@@ -1,8 +1,8 @@
-// The project switcher: a button that opens a list with a search.
+// The project switcher: a button that opens a searchable list.
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { get } from '../api.js'
 import { html } from '../html.js'
-import { useResource, useRested } from '../resource.js'
+import { useDebounced, useResource } from '../resource.js'
 import { to } from '../router.js'
 import { Button } from './button.js'
 import { Loaded } from './states.js'
@@ -34,19 +34,19 @@ export function Switcher({ current, path }) {
   </div>`
 }
 
-/** The present project's name; asked for again on each page, because Settings may have changed it. */
+/** The current project's name; loaded again on each page, because Settings may have changed it. */
 function useName(current, path) {
   const { data } = useResource(
     async (signal) => (current ? await get(`projects/${encodeURIComponent(current)}`, { signal }) : null),
     [current, path],
   )
-  if (!current) return 'Choose a project'
+  if (!current) return 'Select a project'
   return data?.id === current ? data.name : '…'
 }
 
 function Choices({ current }) {
   const [text, setText] = useState('')
-  const q = useRested(text.trim())
+  const q = useDebounced(text.trim())
   const input = useRef(null)
   const found = useResource((signal) => get('projects', { query: { q, limit: SHOWN, status: 'active' }, signal }), [q])
   useEffect(() => input.current.focus(), [])
@@ -60,9 +60,9 @@ function Choices({ current }) {
           (project) => html`<li key=${project.id}><a href=${to('projects', project.id)}
             aria-current=${project.id === current ? 'true' : undefined}>${project.name}</a></li>`,
         )}
-        ${projects.length === 0 && html`<li class="muted">No project has this in its name</li>`}
-        ${next && html`<li class="muted">… and more: type a part of the name</li>`}
+        ${projects.length === 0 && html`<li class="muted">No projects match</li>`}
+        ${next && html`<li class="muted">More projects match. Refine the search.</li>`}
       </ul>`}<//>
-    <p class="switch-foot"><a href=${to('projects')}>All projects</a> <a href=${to('projects', 'new')}>New project</a></p>
+    <p class="switch-foot"><a href=${to('projects')}>All projects</a> <a href=${to('projects', 'new')}>Create project</a></p>
   </div>`
 }

@@ -1,5 +1,5 @@
-// Tables, which are lists of cards on narrow screens. The roles are spelled out because a table that is not
-// displayed as one loses them.
+// Tables, shown as lists of cards on narrow screens. The ARIA roles are explicit because CSS that changes a table's
+// display removes the implicit ones.
 
 import { count } from '../format.js'
 import { html } from '../html.js'
@@ -9,7 +9,7 @@ import { Failure } from './states.js'
 /**
  * @param {{caption: string, columns: {label: string, cell: (row: any) => any, num?: boolean, head?: boolean}[],
  *   rows: any[], rowKey: (row: any, index: number) => string, showCaption?: boolean}} props
- *   num: set to the right; head: the cell names its row
+ *   num: right-aligned; head: the cell is its row's header
  */
 export function Table({ caption, columns, rows, rowKey, showCaption = false }) {
   return html`<div class="table-frame">
@@ -39,19 +39,19 @@ function Row({ columns, row }) {
   })}</tr>`
 }
 
-/** How much of a list is there, and the button for more. */
+/** The number of loaded items, and a button that loads the next page. */
 export function More({ list, noun, nouns = `${noun}s` }) {
   const { items, next } = list.data
   return html`<div class="more">
     <span role="status" class="muted">${count(items.length)} ${items.length === 1 ? noun : nouns}${
-      next ? ' so far' : ''
+      next ? ' loaded' : ''
     }</span>
     ${list.more.error && html`<${Failure} error=${list.more.error} what=${`more ${nouns}`} />`}
     ${next && html`<${Button} busy=${list.more.loading} onClick=${list.loadMore}>Show more<//>`}
   </div>`
 }
 
-/** Names and values one below the other. @param {{rows: [string, any][]}} props */
+/** A list of names and values. @param {{rows: [string, any][]}} props */
 export function Facts({ rows }) {
   return html`<dl class="fact-list">${rows.map(
     ([name, value]) => html`<div key=${name}><dt>${name}</dt><dd>${value}</dd></div>`,

@@ -1,4 +1,4 @@
-// The webhook that hears of budgets and failures.
+// The webhook that receives alerts about budgets and failures.
 import { useState } from 'preact/hooks'
 import { get, patch, path } from '../api.js'
 import { Button } from '../components/button.js'
@@ -45,11 +45,11 @@ export function AlertsCard({ project, setProject }) {
   const { url } = form.draft
   const unchanged = url.trim() === '' || url.trim() === project.alerts?.url
   return html`<${Card} title="Alerts">
-    <p>What needs attention, such as a budget that runs out, is sent to this address by POST, with a signature.</p>
-    ${secret && html`<${SecretOnce} label="The webhook’s signing secret" value=${secret} />`}
+    <p>We POST signed alerts here, for example at 80% and 100% of budget.</p>
+    ${secret && html`<${SecretOnce} label="Webhook signing secret" value=${secret} />`}
     <${Form} onSubmit=${run}>
-      <${TextField} label="Webhook address" type="url" inputmode="url" placeholder="https://" value=${url} onValue=${(url) => form.change({ url })} wrong=${wrongWith(error, 'alerts.url')}
-        hint=${project.alerts ? `Its secret ends with ${project.alerts.secretLast4}. Another address gets another secret.` : 'No webhook is set.'} />
+      <${TextField} label="Webhook URL" type="url" inputmode="url" placeholder="https://" value=${url} onValue=${(url) => form.change({ url })} wrong=${wrongWith(error, 'alerts.url')}
+        hint=${project.alerts ? `Signing secret: …${project.alerts.secretLast4}. Changing the URL creates a new secret.` : 'No webhook configured.'} />
       ${
         error?.status === 409
           ? html`<${Conflict} load=${load} onLoaded=${takeTheirs} />`
@@ -63,7 +63,7 @@ export function AlertsCard({ project, setProject }) {
     ${
       removing &&
       html`<${Confirm} title="Remove the webhook?" action="Remove webhook" danger act=${remove}
-      onDone=${removed} onClose=${() => setRemoving(false)}><p>Nothing is sent to <code>${project.alerts?.url}</code> any more, and its secret is forgotten.</p><//>`
+      onDone=${removed} onClose=${() => setRemoving(false)}><p>Alerts to <code>${project.alerts?.url}</code> stop, and the signing secret is deleted.</p><//>`
     }
   <//>`
 }

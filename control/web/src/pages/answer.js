@@ -1,4 +1,4 @@
-// The playground's answer: the text as it comes, then what it took.
+// The playground's response: the streamed text, then provider, tokens, cost and timing.
 import { Badge } from '../components/badge.js'
 import { ErrorFacts } from '../components/states.js'
 import { Facts } from '../components/table.js'
@@ -6,20 +6,20 @@ import { cents, count, duration } from '../format.js'
 import { html } from '../html.js'
 
 const PHASES = {
-  idle: 'Nothing sent yet. Send a message to see the answer here.',
-  running: 'Answering…',
+  idle: 'Send a message to see the response here.',
+  running: 'Running…',
   done: 'Complete',
-  stopped: 'Stopped by you. What came until then is paid for.',
+  stopped: 'Stopped. Tokens received so far are billed.',
   failed: 'Failed',
 }
 
 export function Answer({ state, advice }) {
   return html`<p class=${`phase ${state.phase}`} role="status">${PHASES[state.phase]}</p>
-    ${(state.text || state.phase === 'running') && html`<pre class="answer" tabindex="0" aria-label="Text of the answer">${state.text}</pre>`}
+    ${(state.text || state.phase === 'running') && html`<pre class="answer" tabindex="0" aria-label="Response text">${state.text}</pre>`}
     ${
       state.error &&
       html`<div class="form-error" role="alert">
-      <p class="state-title">${state.error.message || 'The gateway did not answer'}</p>
+      <p class="state-title">${state.error.message || 'The gateway did not respond'}</p>
       <p>${advice}</p>
       <${Details} details=${state.error.details} />
       <${ErrorFacts} error=${state.error} />
@@ -33,18 +33,18 @@ function Details({ details }) {
   return html`<ul>${details.map(({ field, message }) => html`<li key=${field}><code>${field}</code> ${message}</li>`)}</ul>`
 }
 
-function factRows({ facts, usage, phase, firstByteMs, totalMs }) {
+function factRows({ facts, usage, phase, firstTokenMs, totalMs }) {
   const rows = [
     ['Provider', facts.provider],
     ['Model', facts.model],
     ['Cache', facts.cache && html`<${Badge} of=${facts.cache} />`],
     ['Tokens', usage && `${count(usage.promptTokens)} in, ${count(usage.completionTokens)} out`],
     ['Cost', costText(facts, usage, phase)],
-    ['First byte', firstByteMs !== undefined && duration(firstByteMs)],
-    ['Total', totalMs !== undefined && duration(totalMs)],
+    ['Time to first token', firstTokenMs !== undefined && duration(firstTokenMs)],
+    ['Total time', totalMs !== undefined && duration(totalMs)],
     ['Attempts', facts.attempts !== '0' && facts.attempts],
-    ['Left out', facts.dropped],
-    ['Request id', facts.requestId && html`<code class="id">${facts.requestId}</code>`],
+    ['Dropped parameters', facts.dropped],
+    ['Request ID', facts.requestId && html`<code class="id">${facts.requestId}</code>`],
   ]
   return rows.filter(([, value]) => value)
 }
@@ -53,5 +53,5 @@ function costText(facts, usage, phase) {
   const cost = usage?.costCents ?? facts.costCents
   if (cost !== null && cost !== undefined) return cents(cost)
   if (phase !== 'done') return ''
-  return usage && usage.costCents === null ? 'being settled…' : 'see Requests'
+  return usage && usage.costCents === null ? 'calculating…' : 'see Requests'
 }

@@ -1,4 +1,4 @@
-// Who changed what.
+// The audit log: sign-ins and changes.
 import { get } from '../api.js'
 import { actionText, changesOf } from '../audit-text.js'
 import { SelectField } from '../components/form.js'
@@ -9,11 +9,11 @@ import { html } from '../html.js'
 import { useList, useResource } from '../resource.js'
 import { to, useQuery } from '../router.js'
 
-const MOST_PROJECTS = 100
+const MAX_PROJECTS = 100
 const ACTIONS = [
-  ['', 'Everything'],
+  ['', 'All'],
   ['project', 'Projects'],
-  ['key', 'Keys'],
+  ['key', 'API keys'],
   ['provider_key', 'Provider keys'],
   ['session', 'Sign-ins'],
 ]
@@ -21,40 +21,40 @@ const ACTIONS = [
 export function AuditPage() {
   const [{ project, action }, setQuery] = useQuery(['project', 'action'])
   const list = useList('audit', 'entries', { project, action })
-  const projects = useResource((signal) => get('projects', { query: { limit: MOST_PROJECTS }, signal }), [])
+  const projects = useResource((signal) => get('projects', { query: { limit: MAX_PROJECTS }, signal }), [])
   const names = new Map((projects.data?.projects ?? []).map((p) => [p.id, p.name]))
   const options = [['', 'All projects'], ...names]
   if (project && !names.has(project)) options.push([project, project])
   return html`<${Page} title="Audit log" actions=${html`<${Refresh} of=${list} />`}>
     <form class="filters" role="search" aria-label="Audit log" onSubmit=${(event) => event.preventDefault()}>
       <${SelectField} label="Project" options=${options} value=${project} onValue=${(value) => setQuery({ project: value })} />
-      <${SelectField} label="About" options=${ACTIONS} value=${action} onValue=${(value) => setQuery({ action: value })} />
+      <${SelectField} label="Event type" options=${ACTIONS} value=${action} onValue=${(value) => setQuery({ action: value })} />
     </form>
     <${Loaded} of=${list} what="the audit log" rows=${8}>${({ items }) =>
       items.length === 0
         ? html`<${NoEntries} filtered=${project || action} />`
-        : html`<${Table} caption="Changes, the newest first" columns=${columns(names)} rows=${items} rowKey=${(entry) => entry.id} />
+        : html`<${Table} caption="Audit log, newest first" columns=${columns(names)} rows=${items} rowKey=${(entry) => entry.id} />
           <${More} list=${list} noun="entry" nouns="entries" />`}<//>
   <//>`
 }
 
 function NoEntries({ filtered }) {
-  if (filtered) return html`<${Empty} title="No entry fits"><p>Change the filters above.</p><//>`
-  return html`<${Empty} title="Nothing happened yet"><p>Every sign-in and every change to projects and keys is listed here.</p><//>`
+  if (filtered) return html`<${Empty} title="No entries match"><p>Change the filters.</p><//>`
+  return html`<${Empty} title="No entries yet"><p>Sign-ins and changes to projects and keys appear here.</p><//>`
 }
 
 function columns(names) {
   return [
     { label: 'Time (UTC)', head: true, cell: (entry) => html`<${Time} at=${entry.time} />` },
     {
-      label: 'Who',
+      label: 'Actor',
       cell: (entry) =>
         html`${entry.actor} <span class="muted">${[entry.role !== entry.actor && entry.role !== 'none' && entry.role, entry.via].filter(Boolean).join(', ')}</span>`,
     },
-    { label: 'What', cell: (entry) => actionText(entry.action) },
-    { label: 'On', cell: (entry) => html`<${Subject} entry=${entry} names=${names} />` },
-    { label: 'Change', wide: true, cell: (entry) => html`<${Changes} entry=${entry} />` },
-    { label: 'From', cell: (entry) => html`<span class="muted">${entry.address ?? '–'}</span>` },
+    { label: 'Action', cell: (entry) => actionText(entry.action) },
+    { label: 'Resource', cell: (entry) => html`<${Subject} entry=${entry} names=${names} />` },
+    { label: 'Changes', wide: true, cell: (entry) => html`<${Changes} entry=${entry} />` },
+    { label: 'IP address', cell: (entry) => html`<span class="muted">${entry.address ?? '–'}</span>` },
   ]
 }
 
@@ -73,6 +73,6 @@ function Changes({ entry }) {
     ({ field, before, after }) =>
       html`<li key=${field}><span class="muted">${field}:</span> ${
         before !== null && html`<del>${before}</del>`
-      }${before !== null && after !== null && html`<span class="visually-hidden"> became </span><span aria-hidden="true"> → </span>`}${after !== null && html`<ins>${after}</ins>`}</li>`,
+      }${before !== null && after !== null && html`<span class="visually-hidden"> changed to </span><span aria-hidden="true"> → </span>`}${after !== null && html`<ins>${after}</ins>`}</li>`,
   )}</ul>`
 }

@@ -1,40 +1,40 @@
-// A project's overview: what it spent and how it went, for a day, a week or a month.
+// A project's overview: budget, totals and charts of a day, a week or a month.
 import { get, path } from '../api.js'
 import { Charts } from '../charts.js'
 import { Button, ButtonLink } from '../components/button.js'
 import { Card, Page } from '../components/page.js'
 import { Empty, Loaded, Refresh } from '../components/states.js'
 import { Table } from '../components/table.js'
-import { atMost, compact, count, errorRate, hitRate, money, moneyExact, percent, timestamp } from '../format.js'
+import { atMost, compact, count, errorRate, hitRate, money, moneyExact, percent, plural, timestamp } from '../format.js'
 import { html } from '../html.js'
-import { mostBack, PERIODS, period } from '../periods.js'
+import { maxBack, PERIODS, period } from '../periods.js'
 import { useResource } from '../resource.js'
 import { to, useQuery } from '../router.js'
 import { budgetShare, downloadHref } from '../usage.js'
 
-const WORDS = { day: 'Day', week: 'Week', month: 'Month' }
+const PERIOD_LABELS = { day: 'Day', week: 'Week', month: 'Month' }
 
 export function HomePage({ project }) {
   const [query, setQuery] = useQuery(['period', 'back'])
   const kind = PERIODS.includes(query.period) ? query.period : 'month'
-  const back = Math.min(mostBack(kind), Math.max(0, Number.parseInt(query.back, 10) || 0))
+  const back = Math.min(maxBack(kind), Math.max(0, Number.parseInt(query.back, 10) || 0))
   const span = period(kind, -back)
   const usage = useResource((signal) => load(project.id, span, signal), [kind, back])
   return html`<${Page} title="Overview" of=${project.name} actions=${html`<${Refresh} of=${usage} />`}>
     <${PeriodBar} kind=${kind} span=${span}
       onKind=${(value) => setQuery({ period: value === 'month' ? '' : value, back: '' })}
       onBack=${(step) => setQuery({ back: back + step > 0 ? String(back + step) : '' })} />
-    <${Loaded} of=${usage} what="the usage" rows=${8}>${(data) => html`
+    <${Loaded} of=${usage} what="usage" rows=${8}>${(data) => html`
       <${Budget} budget=${data.budget} project=${project} />
       <${Tiles} totals=${data.totals} />
       ${data.totals.requests + data.totals.failed === 0 ? html`<${NoRequests} project=${project} />` : html`<${Details} data=${data} project=${project} />`}`}<//>
   <//>`
 }
 
-/** The same answer's parts: by time, by model and by key. */
+/** The usage of a period, grouped by time, by model and by key. */
 async function load(id, { from, to: end, by, ...span }, signal) {
-  const ask = (by) => get(path`projects/${id}/usage`, { query: { from, to: end, by }, signal })
-  const [times, models, keys] = await Promise.all([ask(by), ask('model'), ask('key')])
+  const usageBy = (by) => get(path`projects/${id}/usage`, { query: { from, to: end, by }, signal })
+  const [times, models, keys] = await Promise.all([usageBy(by), usageBy('model'), usageBy('key')])
   return {
     span: { ...span, from, to: end, by },
     budget: times.budget,
@@ -49,26 +49,26 @@ function PeriodBar({ kind, span, onKind, onBack }) {
   return html`<div class="period-bar">
     <div class="segments" role="group" aria-label="Period">${PERIODS.map(
       (name) =>
-        html`<${Button} key=${name} look="segment" aria-pressed=${name === kind ? 'true' : 'false'} onClick=${() => onKind(name)}>${WORDS[name]}<//>`,
+        html`<${Button} key=${name} look="segment" aria-pressed=${name === kind ? 'true' : 'false'} onClick=${() => onKind(name)}>${PERIOD_LABELS[name]}<//>`,
     )}</div>
     <div class="stepper">
-      <${Button} look="small" disabled=${!span.earlier} aria-label=${`Earlier ${kind}`} onClick=${() => onBack(1)}>‹<//>
+      <${Button} look="small" disabled=${!span.earlier} aria-label=${`Previous ${kind}`} onClick=${() => onBack(1)}>‹<//>
       <span class="period-label" role="status">${span.label}</span>
-      <${Button} look="small" disabled=${!span.later} aria-label=${`Later ${kind}`} onClick=${() => onBack(-1)}>›<//>
+      <${Button} look="small" disabled=${!span.later} aria-label=${`Next ${kind}`} onClick=${() => onBack(-1)}>›<//>
     </div>
   </div>`
 }
 
 function Budget({ budget, project }) {
-  const part = budgetShare(budget)
-  const look = part >= 100 ? 'bad' : part >= 80 ? 'warn' : ''
+  const share = budgetShare(budget)
+  const look = share >= 100 ? 'bad' : share >= 80 ? 'warn' : ''
   return html`<${Card} title="Budget" look="budget">
     <p class="budget-line"><span title=${moneyExact(budget.used)}><strong>${money(budget.used)}</strong> of ${money(budget.limit)} used this ${budget.period}</span>
-      <span>${money(budget.remaining)} left</span></p>
-    <div class=${`bar ${look}`} role="progressbar" aria-label="Part of the budget that is used" aria-valuemin="0" aria-valuemax="100"
-      aria-valuenow=${Math.round(part)} aria-valuetext=${`${percent(budget.used, budget.limit)} used`}><span style=${{ width: `${part}%` }}></span></div>
-    <p class="muted">${percent(budget.used, budget.limit)} used; a new ${budget.period} begins on ${timestamp(budget.end).slice(0, 10)} UTC.${' '}
-      ${part >= 80 && html`<a href=${to('projects', project.id, 'settings')}>Change the budget</a>`}</p>
+      <span>${money(budget.remaining)} remaining</span></p>
+    <div class=${`bar ${look}`} role="progressbar" aria-label="Budget used" aria-valuemin="0" aria-valuemax="100"
+      aria-valuenow=${Math.round(share)} aria-valuetext=${`${percent(budget.used, budget.limit)} used`}><span style=${{ width: `${share}%` }}></span></div>
+    <p class="muted">${percent(budget.used, budget.limit)} used. Resets on ${timestamp(budget.end).slice(0, 10)} (UTC).${' '}
+      ${share >= 80 && html`<a href=${to('projects', project.id, 'settings')}>Change budget</a>`}</p>
   <//>`
 }
 
@@ -79,25 +79,35 @@ function Tiles({ totals }) {
       'Spend',
       money(totals.cost),
       moneyExact(totals.cost),
-      totals.estimated > 0 ? `${count(totals.estimated)} estimated` : 'all as reported',
+      totals.estimated > 0 ? `${plural(totals.estimated, 'request')} estimated` : 'no estimated costs',
     ],
-    ['Requests', compact(totals.requests), count(totals.requests), `answered; ${count(totals.failed)} failed`],
+    ['Requests', compact(totals.requests), count(totals.requests), `plus ${count(totals.failed)} failed`],
     [
       'Tokens',
       compact(tokens),
       count(tokens),
       `${compact(totals.promptTokens)} in, ${compact(totals.completionTokens)} out`,
     ],
-    ['Hit rate', hitRate(totals), '', `${count(totals.hits)} of ${count(totals.hits + totals.misses)} from the cache`],
-    ['Error rate', errorRate(totals), '', `${count(totals.failed)} of ${count(totals.requests + totals.failed)}`],
     [
-      'Latency, p95',
+      'Cache hit rate',
+      hitRate(totals),
+      '',
+      `${count(totals.hits)} of ${plural(totals.hits + totals.misses, 'lookup')}`,
+    ],
+    [
+      'Error rate',
+      errorRate(totals),
+      '',
+      `${count(totals.failed)} of ${plural(totals.requests + totals.failed, 'request')}`,
+    ],
+    [
+      'Latency (p95)',
       atMost(totals.latency?.p95Ms),
-      'The upper end of the class that it fell into; classes grow by 1.8.',
-      totals.latency ? `median ${atMost(totals.latency.p50Ms)}` : 'nothing measured',
+      'Upper bound of the histogram bucket. Each bucket’s bound is 1.8 times the previous one.',
+      totals.latency ? `median ${atMost(totals.latency.p50Ms)}` : 'no data',
     ],
   ]
-  return html`<dl class="tiles" aria-label="Totals of the period">${tiles.map(
+  return html`<dl class="tiles" aria-label="Totals">${tiles.map(
     ([name, value, title, note]) => html`<div class="tile" key=${name}><dt>${name}</dt>
       <dd class="tile-value" title=${title}>${value}</dd><dd class="tile-note">${note}</dd></div>`,
   )}</dl>`
@@ -105,9 +115,9 @@ function Tiles({ totals }) {
 
 function NoRequests({ project }) {
   return html`<${Empty} title="No requests in this period">
-    <p>Send one with a key of the project, or look at another period.</p>
+    <p>Send a request with one of the project’s API keys, or select another period.</p>
     <div class="buttons">
-      <${ButtonLink} href=${to('projects', project.id, 'keys', 'new')} look="primary" changes>Create a key<//>
+      <${ButtonLink} href=${to('projects', project.id, 'keys', 'new')} look="primary" changes>Create key<//>
       <${ButtonLink} href=${to('projects', project.id, 'playground')}>Open the playground<//>
     </div>
   <//>`
@@ -118,22 +128,22 @@ function Details({ data, project }) {
   return html`
     <${Charts} span=${data.span} rows=${data.times} />
     <${Card} title="By model"><${Table} caption="Usage by model" columns=${MODEL_COLUMNS} rows=${byCost(data.models)} rowKey=${(row) => row.model} /><//>
-    <${Card} title="By key"><${Table} caption="Usage by key" columns=${keyColumns(project)} rows=${byCost(data.keys)} rowKey=${(row) => row.keyId} /><//>
+    <${Card} title="By API key"><${Table} caption="Usage by API key" columns=${keyColumns(project)} rows=${byCost(data.keys)} rowKey=${(row) => row.keyId} /><//>
     <${Downloads} project=${project} span=${data.span} />`
 }
 
-const FIGURES = [
+const USAGE_COLUMNS = [
   { label: 'Requests', num: true, cell: (row) => count(row.requests) },
   { label: 'Failed', num: true, cell: (row) => count(row.failed) },
-  { label: 'Hit rate', num: true, cell: (row) => hitRate(row) },
-  { label: 'Tokens in', num: true, cell: (row) => count(row.promptTokens) },
-  { label: 'Tokens out', num: true, cell: (row) => count(row.completionTokens) },
-  { label: 'p95', num: true, cell: (row) => atMost(row.latency?.p95Ms) },
+  { label: 'Cache hit rate', num: true, cell: (row) => hitRate(row) },
+  { label: 'Input tokens', num: true, cell: (row) => count(row.promptTokens) },
+  { label: 'Output tokens', num: true, cell: (row) => count(row.completionTokens) },
+  { label: 'Latency (p95)', num: true, cell: (row) => atMost(row.latency?.p95Ms) },
   { label: 'Cost', num: true, cell: (row) => html`<span title=${moneyExact(row.cost)}>${money(row.cost)}</span>` },
 ]
 const MODEL_COLUMNS = [
   { label: 'Model', head: true, cell: (row) => row.model || html`<span class="muted">none</span>` },
-  ...FIGURES,
+  ...USAGE_COLUMNS,
 ]
 
 function keyColumns(project) {
@@ -141,14 +151,14 @@ function keyColumns(project) {
     row.keyName === null
       ? html`<code>${row.keyId}</code> <span class="muted">(deleted)</span>`
       : html`<a href=${to('projects', project.id, 'keys', row.keyId)}>${row.keyName}</a>`
-  return [{ label: 'Key', head: true, cell: name }, ...FIGURES]
+  return [{ label: 'API key', head: true, cell: name }, ...USAGE_COLUMNS]
 }
 
 function Downloads({ project, span }) {
   const link = (by, format, label) =>
     html`<li key=${label}><a href=${downloadHref(project.id, { ...span, by }, format)} download>${label}</a></li>`
-  return html`<${Card} title="Download">
-    <p class="muted">The figures of ${span.label}, exact to the last digit.</p>
+  return html`<${Card} title="Downloads">
+    <p class="muted">Usage for ${span.label}, with unrounded costs.</p>
     <ul class="links">
       ${link(span.by, 'csv', `By ${span.by}, CSV`)}
       ${link(span.by, 'ndjson', `By ${span.by}, NDJSON`)}

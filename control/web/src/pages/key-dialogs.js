@@ -1,4 +1,4 @@
-// What is asked before a key is changed from outside its form.
+// The confirmation dialogs of a key's actions.
 import { useState } from 'preact/hooks'
 import { path, post, remove } from '../api.js'
 import { ButtonLink } from '../components/button.js'
@@ -26,42 +26,42 @@ export function KeyDialog({ project, dialog, onClose, onDone }) {
   if (kind === 'rotate') return html`<${Rotate} ...${{ project, row: key, at, name, onClose, onDone }} />`
   if (kind === 'deactivate') {
     return html`<${Confirm} title="Deactivate this key?" action="Deactivate" act=${() => post(`${at}/deactivate`)} onClose=${onClose}
-      onDone=${() => done(`Key ${key.name} deactivated`)}><p>Requests with ${name} are refused with 401 at once, until it is reactivated.</p><//>`
+      onDone=${() => done(`Key ${key.name} deactivated`)}><p>Requests with ${name} are rejected with 401 until you reactivate the key.</p><//>`
   }
   if (kind === 'reactivate') {
     return html`<${Confirm} title="Reactivate this key?" action="Reactivate" act=${() => post(`${at}/reactivate`)} onClose=${onClose}
-      onDone=${() => done(`Key ${key.name} reactivated`)}><p>Requests with ${name} succeed again.</p><//>`
+      onDone=${() => done(`Key ${key.name} reactivated`)}><p>Requests with ${name} are accepted again.</p><//>`
   }
-  return html`<${Confirm} title="Delete this key?" action="Delete for good" danger act=${() => remove(at)} onClose=${onClose}
-    onDone=${() => done(`Key ${key.name} deleted`)}><p>${name} is gone for good, and requests with it are refused with 401. Its usage stays in the reports. To be able to take it back, deactivate it instead.</p><//>`
+  return html`<${Confirm} title="Delete this key?" action="Delete key" danger act=${() => remove(at)} onClose=${onClose}
+    onDone=${() => done(`Key ${key.name} deleted`)}><p>This permanently deletes ${name}. Requests with it are rejected with 401; its usage stays in reports. If you may need the key again, deactivate it instead.</p><//>`
 }
 
 function Rotate({ project, row, at, name, onClose, onDone }) {
   const [grace, setGrace] = useState(String(DEFAULT_GRACE_S))
-  const [made, setMade] = useState(null)
-  if (made) return html`<${Rotated} ...${{ project, made, grace: Number(grace), onClose }} />`
+  const [created, setCreated] = useState(null)
+  if (created) return html`<${Rotated} ...${{ project, created, grace: Number(grace), onClose }} />`
   const act = async () => {
-    const fresh = await post(`${at}/rotate`, { graceSeconds: Number(grace) })
-    if (fresh.kind === 'gateway') rememberKey({ project: project.id, key: fresh, value: fresh.value })
-    setMade(fresh)
+    const key = await post(`${at}/rotate`, { graceSeconds: Number(grace) })
+    if (key.kind === 'gateway') rememberKey({ project: project.id, key, value: key.value })
+    setCreated(key)
   }
   const done = () => {
     notify(`Key ${row.name} rotated`)
     onDone('rotate')
   }
-  return html`<${Confirm} title="Rotate this key?" action="Rotate" act=${act} onDone=${done} onClose=${onClose} stays>
-    <p>A new key takes the place of ${name}, with the same settings. The old one goes on working for a while, so that you can deploy the new one.</p>
-    <${SelectField} label="The old one works for another" value=${grace} onValue=${setGrace}
-      options=${GRACES_S.map((seconds) => [String(seconds), seconds === 0 ? 'moment: it ends at once' : span(seconds)])} />
+  return html`<${Confirm} title="Rotate this key?" action="Rotate" act=${act} onDone=${done} onClose=${onClose} keepOpen>
+    <p>Creates a new key with the same settings to replace ${name}. The old key keeps working for the grace period, so you have time to deploy the new one.</p>
+    <${SelectField} label="Grace period" value=${grace} onValue=${setGrace}
+      options=${GRACES_S.map((seconds) => [String(seconds), seconds === 0 ? 'None: the old key stops working now' : span(seconds)])} />
   <//>`
 }
 
-function Rotated({ project, made, grace, onClose }) {
-  return html`<${Dialog} title="Key rotated" kept onClose=${onClose}>
-    <${SecretOnce} label=${`Value of the new key ${made.name}`} value=${made.value}>
-      <p>${grace === 0 ? 'The old key has ended.' : `The old key works for another ${span(grace)}.`}</p>
+function Rotated({ project, created, grace, onClose }) {
+  return html`<${Dialog} title="Key rotated" persistent onClose=${onClose}>
+    <${SecretOnce} label=${`New API key “${created.name}”`} value=${created.value}>
+      <p>${grace === 0 ? 'The old key no longer works.' : `The old key stops working in ${span(grace)}.`}</p>
       <div class="buttons">
-        <${ButtonLink} href=${to('projects', project.id, 'keys', made.id)} look="primary" onClick=${onClose}>I have kept it<//>
+        <${ButtonLink} href=${to('projects', project.id, 'keys', created.id)} look="primary" onClick=${onClose}>I’ve saved this key<//>
       </div>
     <//>
   <//>`

@@ -1,4 +1,4 @@
-// The fields that a key's creation and its change have in common.
+// The fields shared by the forms that create and edit a key.
 import { useState } from 'preact/hooks'
 import { ChecksField, TextField, wrongWith } from '../components/form.js'
 import { ModelsField } from '../components/models.js'
@@ -9,7 +9,7 @@ import { LIMITS, numberOrNull, permissionsOf, same } from '../values.js'
 
 export const KEY_FIELDS = ['name', 'kind', 'environment', 'models', 'permissions', 'limits', 'expiresAt']
 
-/** A key's changeable fields as a form holds them: texts and lists. permissions null: its kind's. */
+/** A key's editable fields as a form draft of texts and lists. permissions is null for the kind's default. */
 export function draftOf(key) {
   return {
     name: key?.name ?? '',
@@ -20,7 +20,7 @@ export function draftOf(key) {
   }
 }
 
-/** The same as the API takes them. */
+/** The draft as the API's fields. */
 export function fieldsOf(draft) {
   return {
     name: draft.name,
@@ -31,7 +31,7 @@ export function fieldsOf(draft) {
   }
 }
 
-/** What <input type=datetime-local> holds, in UTC. */
+/** A time in UTC as the value of <input type=datetime-local>. */
 function localOf(rfc3339) {
   return rfc3339 ? new Date(rfc3339).toISOString().slice(0, 16) : ''
 }
@@ -39,41 +39,41 @@ function localOf(rfc3339) {
 /** @param {{draft: object, set: (changes: object) => void, error?: Error, kind: string, plan: string,
  *   environment: string}} props */
 export function KeyFields({ draft, set, error, kind, plan, environment }) {
-  const usual = usePlanLimits(plan, environment)
+  const planLimits = usePlanLimits(plan, environment)
   return html`
     <${TextField} label="Name" required maxlength="120" value=${draft.name} onValue=${(name) => set({ name })}
-      wrong=${wrongWith(error, 'name')} hint="Where it is used, such as “Backend”." />
+      wrong=${wrongWith(error, 'name')} hint="The program that uses the key, for example “Backend”." />
     <details class="more-fields" open=${Boolean(error?.details?.some(({ field }) => field !== 'name'))}>
       <summary>Models, permissions, limits, expiry</summary>
-      <${ModelsField} label="Models that it may use" value=${draft.models} onValue=${(models) => set({ models })}
-        wrong=${wrongWith(error, 'models')} hint="Models or tiers. None named: all that the project allows." />
+      <${ModelsField} label="Allowed models" value=${draft.models} onValue=${(models) => set({ models })}
+        wrong=${wrongWith(error, 'models')} hint="Leave empty to allow all models of the project." />
       <${Permissions} draft=${draft} set=${set} kind=${kind} wrong=${wrongWith(error, 'permissions')} />
       <div class="columns">${LIMITS.map(
         ([name, label]) => html`<${TextField} key=${name} label=${label} inputmode="numeric" value=${draft.limits[name]}
-          placeholder=${placeholder(usual, name)} wrong=${wrongWith(error, `limits.${name}`)}
+          placeholder=${placeholder(planLimits, name)} wrong=${wrongWith(error, `limits.${name}`)}
           onValue=${(value) => set({ limits: { ...draft.limits, [name]: value } })} />`,
       )}</div>
-      <p class="hint">A limit that is left empty is the plan’s.</p>
+      <p class="hint">Leave a limit empty to use the plan’s.</p>
       <${TextField} label="Expires at (UTC)" type="datetime-local" value=${draft.expiresAt}
-        onValue=${(expiresAt) => set({ expiresAt })} wrong=${wrongWith(error, 'expiresAt')} hint="Left empty: never." />
+        onValue=${(expiresAt) => set({ expiresAt })} wrong=${wrongWith(error, 'expiresAt')} hint="Leave empty for no expiry." />
     </details>`
 }
 
-/** A key that may do all that its kind can is not restricted; whether somebody is about to do so is not in the draft. */
+/** The permissions. "Restrict" can be checked with all permissions still granted; the draft does not record that. */
 function Permissions({ draft, set, kind, wrong }) {
-  const [asked, setAsked] = useState(false)
+  const [restricting, setRestricting] = useState(false)
   const options = permissionsOf(kind)
   const all = options.map(([name]) => name)
   const value = draft.permissions ?? all
-  const restricted = asked || !same(value, all)
+  const restricted = restricting || !same(value, all)
   const change = (event) => {
-    setAsked(event.target.checked)
+    setRestricting(event.target.checked)
     if (!event.target.checked && draft.permissions) set({ permissions: all })
   }
-  return html`<label class="check"><input type="checkbox" checked=${restricted} onChange=${change} /> Restrict what it may do</label>
+  return html`<label class="check"><input type="checkbox" checked=${restricted} onChange=${change} /> Restrict permissions</label>
     ${
       restricted &&
-      html`<${ChecksField} label="What it may do" options=${options} wrong=${wrong} value=${value}
+      html`<${ChecksField} label="Permissions" options=${options} wrong=${wrong} value=${value}
         onValue=${(permissions) => set({ permissions })} />`
     }`
 }
@@ -83,8 +83,8 @@ function usePlanLimits(plan, environment) {
   return data?.plans.find(({ name }) => name === plan)?.[environment] ?? {}
 }
 
-function placeholder(usual, name) {
-  const limit = usual[name]
+function placeholder(planLimits, name) {
+  const limit = planLimits[name]
   if (limit === undefined) return ''
   return limit ? count(limit) : 'no limit'
 }

@@ -1,4 +1,4 @@
-// A new key, and its value, which is shown this once.
+// The form for a new API key, and the new key's value, which is shown once.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { get, path, post } from '../api.js'
 import { Button, ButtonLink } from '../components/button.js'
@@ -15,31 +15,35 @@ import { ENVIRONMENTS, KINDS } from '../values.js'
 import { draftOf, fieldsOf, KEY_FIELDS, KeyFields } from './key-form.js'
 
 export function NewKeyPage({ project }) {
-  const [made, setMade] = useState(null)
-  return html`<${Page} title=${made ? 'Key created' : 'New key'} of=${project.name}>
-    ${made ? html`<${KeyValue} project=${project} made=${made} />` : html`<${NewKey} project=${project} onMade=${setMade} />`}
+  const [created, setCreated] = useState(null)
+  return html`<${Page} title=${created ? 'Key created' : 'New key'} of=${project.name}>
+    ${created ? html`<${CreatedKey} project=${project} created=${created} />` : html`<${NewKey} project=${project} onCreated=${setCreated} />`}
   <//>`
 }
 
-function NewKey({ project, onMade }) {
+function NewKey({ project, onCreated }) {
   const [kind, setKind] = useState('gateway')
-  const [chosen, setEnvironment] = useState(null)
+  const [selected, setEnvironment] = useState(null)
   const ready = useProviders(project)
-  const environment = chosen ?? (ready === false ? 'development' : 'production')
+  const environment = selected ?? (ready === false ? 'development' : 'production')
   const [draft, setDraft] = useState(draftOf())
-  const choose = (value) => {
+  const selectKind = (value) => {
     setKind(value)
-    setDraft({ ...draft, permissions: null }) // another kind has others
+    setDraft({ ...draft, permissions: null }) // permissions differ by kind
   }
   const { busy, error, run } = useAction(async () => {
-    const made = await post(path`projects/${project.id}/keys`, { ...said(fieldsOf(draft)), kind, environment })
-    if (made.kind === 'gateway') rememberKey({ project: project.id, key: made, value: made.value })
-    notify(`Key ${made.name} created`)
-    onMade(made)
+    const created = await post(path`projects/${project.id}/keys`, {
+      ...withoutDefaults(fieldsOf(draft)),
+      kind,
+      environment,
+    })
+    if (created.kind === 'gateway') rememberKey({ project: project.id, key: created, value: created.value })
+    notify(`Key ${created.name} created`)
+    onCreated(created)
   })
   return html`<${Card}><${Form} onSubmit=${run}>
     <div class="columns">
-      <${SelectField} label="Kind" options=${KINDS} value=${kind} onValue=${choose} wrong=${wrongWith(error, 'kind')} />
+      <${SelectField} label="Kind" options=${KINDS} value=${kind} onValue=${selectKind} wrong=${wrongWith(error, 'kind')} />
       <${SelectField} label="Environment" options=${ENVIRONMENTS} value=${environment} onValue=${setEnvironment}
         wrong=${wrongWith(error, 'environment')} hint=${environmentHint(environment, ready)} />
     </div>
@@ -52,41 +56,41 @@ function NewKey({ project, onMade }) {
   <//><//>`
 }
 
-/** Whether any tier of the project has a model whose provider can be asked; undefined while that is not known. */
+/** Whether any tier of the project has a target with provider credentials; undefined until the routes are loaded. */
 function useProviders(project) {
   const { data } = useResource((signal) => get(path`projects/${project.id}/routes`, { signal }), [project.id])
   return data?.tiers.some(({ targets }) => targets.some(({ ready }) => ready))
 }
 
 function environmentHint(environment, ready) {
-  if (environment === 'development') return 'The built-in provider answers, at no cost: good for a first try.'
+  if (environment === 'development') return 'Returns free test responses from the built-in mock provider.'
   if (ready === false)
-    return 'No provider is set up for this project yet, so requests would fail: set its key under Provider keys, or start with a development key.'
-  return 'Providers answer, and the budget pays.'
+    return 'No provider is configured for this project, so requests will fail. Set a provider key first, or create a development key.'
+  return 'Sends requests to real providers and spends budget.'
 }
 
-/** Leaves out what is as it would be anyway. */
-function said({ models, limits, expiresAt, ...rest }) {
-  const own = Object.values(limits).some((limit) => limit !== null)
-  return { ...rest, ...(models.length > 0 && { models }), ...(own && { limits }), ...(expiresAt && { expiresAt }) }
+/** The fields that differ from their defaults. */
+function withoutDefaults({ models, limits, expiresAt, ...rest }) {
+  const limited = Object.values(limits).some((limit) => limit !== null)
+  return { ...rest, ...(models.length > 0 && { models }), ...(limited && { limits }), ...(expiresAt && { expiresAt }) }
 }
 
-/** A key's value with what can be done with it at once. */
-function KeyValue({ project, made }) {
+/** The new key's value, and snippets that use it. */
+function CreatedKey({ project, created }) {
   const frame = useRef(null)
   useEffect(() => frame.current.focus(), [])
   return html`<div class="key-value" tabindex="-1" ref=${frame}>
-    <${SecretOnce} label=${`Value of the key ${made.name}`} value=${made.value}>
+    <${SecretOnce} label=${`API key “${created.name}”`} value=${created.value}>
       <div class="buttons">
         ${
-          made.kind === 'gateway' &&
+          created.kind === 'gateway' &&
           html`<${ButtonLink} href=${to('projects', project.id, 'playground')} look="primary">Try it in the playground<//>`
         }
-        <${ButtonLink} href=${to('projects', project.id, 'keys')}>I have kept it: to the keys<//>
+        <${ButtonLink} href=${to('projects', project.id, 'keys')}>I’ve saved this key<//>
       </div>
     <//>
-    <h2>Use it</h2>
-    <div class="snippets">${snippetsFor(location.origin, project.id, made).map(
+    <h2>Use this key</h2>
+    <div class="snippets">${snippetsFor(location.origin, project.id, created).map(
       (snippet) => html`<${CodeBlock} key=${snippet.title} ...${snippet} />`,
     )}</div>
   </div>`

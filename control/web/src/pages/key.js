@@ -1,4 +1,4 @@
-// One key: what it is, its changeable fields, and what can be done with it.
+// One API key: its details, settings and actions.
 import { useState } from 'preact/hooks'
 import { get, patch, path } from '../api.js'
 import { Badge } from '../components/badge.js'
@@ -27,12 +27,12 @@ export function KeyPage({ project, params }) {
   const actions = key.data && html`<${KeyActions} row=${key.data} open=${setDialog} />`
   if (key.error?.status === 404) {
     return html`<${Page} title="Key" of=${project.name}><${Failure} error=${key.error} what="the key" />
-      <p><a href=${to('projects', project.id, 'keys')}>To the keys</a></p><//>`
+      <p><a href=${to('projects', project.id, 'keys')}>View all API keys</a></p><//>`
   }
   return html`<${Page} title=${key.data ? `Key ${key.data.name}` : 'Key'} of=${project.name} actions=${actions}>
     <${Loaded} of=${key} what="the key">${(data) => html`
-      <${Card} title="What it is"><${KeyFacts} of=${data} project=${project} /><//>
-      <${Card} title="Change it"><${EditKey} project=${project} of=${data} set=${key.set} /><//>`}<//>
+      <${Card} title="Details"><${KeyFacts} of=${data} project=${project} /><//>
+      <${Card} title="Settings"><${EditKey} project=${project} of=${data} set=${key.set} /><//>`}<//>
     ${dialog && html`<${KeyDialog} project=${project} dialog=${dialog} onClose=${() => setDialog(null)} onDone=${done} />`}
   <//>`
 }
@@ -45,7 +45,7 @@ function KeyFacts({ of: key, project }) {
     ['Created (UTC)', html`<${Time} at=${key.createdAt} />`],
     ['Last used', html`<${LastUsed} of=${key} />`],
     ['Expires (UTC)', key.expiresAt ? html`<${Time} at=${key.expiresAt} />` : 'never'],
-    ['Id', html`<code>${key.id}</code>`],
+    ['ID', html`<code>${key.id}</code>`],
   ]
   if (key.replacedBy)
     rows.push([

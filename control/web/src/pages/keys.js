@@ -1,4 +1,4 @@
-// A project's keys.
+// A project's API keys.
 import { useState } from 'preact/hooks'
 import { Badge } from '../components/badge.js'
 import { Button, ButtonLink } from '../components/button.js'
@@ -8,7 +8,7 @@ import { Empty, Loaded, Time } from '../components/states.js'
 import { More, Table } from '../components/table.js'
 import { masked } from '../format.js'
 import { html } from '../html.js'
-import { useList, useRested } from '../resource.js'
+import { useDebounced, useList } from '../resource.js'
 import { to, useQuery } from '../router.js'
 import { KeyDialog } from './key-dialogs.js'
 
@@ -22,7 +22,7 @@ const FILTERS = [
 export function KeysPage({ project }) {
   const [filters, setFilters] = useQuery(['q', 'status', 'kind', 'environment'])
   const [dialog, setDialog] = useState(null)
-  const q = useRested(filters.q)
+  const q = useDebounced(filters.q)
   const list = useList(`projects/${encodeURIComponent(project.id)}/keys`, 'keys', { ...filters, q })
   const done = (kind) => {
     if (kind === 'delete') focusHeading()
@@ -30,8 +30,8 @@ export function KeysPage({ project }) {
   }
   const filtered = Object.values(filters).some(Boolean)
   const create = html`<${ButtonLink} href=${to('projects', project.id, 'keys', 'new')} look="primary" changes>Create key<//>`
-  return html`<${Page} title="Keys" of=${project.name} actions=${create}>
-    <form class="filters" role="search" aria-label="Keys" onSubmit=${(event) => event.preventDefault()}>
+  return html`<${Page} title="API keys" of=${project.name} actions=${create}>
+    <form class="filters" role="search" aria-label="API keys" onSubmit=${(event) => event.preventDefault()}>
       <${TextField} label="Search by name" type="search" value=${filters.q} onValue=${(value) => setFilters({ q: value })} />
       ${FILTERS.map(
         ([
@@ -42,19 +42,19 @@ export function KeysPage({ project }) {
           onValue=${(value) => setFilters({ [name]: value })} />`,
       )}
     </form>
-    <${Loaded} of=${list} what="keys">${({ items }) =>
+    <${Loaded} of=${list} what="API keys">${({ items }) =>
       items.length === 0
         ? html`<${NoKeys} filtered=${filtered} create=${create} />`
-        : html`<${Table} caption=${`Keys of ${project.name}`} columns=${columns(project, setDialog)} rows=${items} rowKey=${(key) => key.id} />
+        : html`<${Table} caption=${`API keys of ${project.name}`} columns=${columns(project, setDialog)} rows=${items} rowKey=${(key) => key.id} />
           <${More} list=${list} noun="key" />`}<//>
     ${dialog && html`<${KeyDialog} project=${project} dialog=${dialog} onClose=${() => setDialog(null)} onDone=${done} />`}
   <//>`
 }
 
 function NoKeys({ filtered, create }) {
-  if (filtered) return html`<${Empty} title="No key fits"><p>Change the search or the filters above.</p><//>`
-  return html`<${Empty} title="This project has no keys">
-    <p>A key lets a program send requests at this project’s expense. Its value is shown once, with a line to paste.</p>
+  if (filtered) return html`<${Empty} title="No keys match"><p>Change the search or the filters.</p><//>`
+  return html`<${Empty} title="No API keys yet">
+    <p>Create a key to send requests. Their cost is charged to this project’s budget.</p>
     ${create}
   <//>`
 }
@@ -82,13 +82,13 @@ function columns(project, open) {
   ]
 }
 
-/** Only what asks models is counted; a project key’s questions are not. */
+/** The last use of a key. Only model requests record it, and project keys cannot make them. */
 export function LastUsed({ of: key }) {
   if (key.kind === 'project') return html`<span class="muted">not recorded</span>`
   return html`<${Time} at=${key.lastUsedAt} ago />`
 }
 
-/** The buttons for a key; names tell a screen reader which one. */
+/** A key's buttons, with the key's name for screen readers. */
 export function KeyActions({ row, open }) {
   const button = (
     kind,

@@ -1,4 +1,4 @@
-// The catalog: models with their prices, and plans.
+// The catalog: models with prices, and plans with limits.
 import { SelectField, TextField } from '../components/form.js'
 import { Card, Page } from '../components/page.js'
 import { Empty, Loaded } from '../components/states.js'
@@ -24,7 +24,7 @@ const COLUMNS = [
   },
   { label: 'Provider', cell: (model) => model.provider },
   { label: 'Context', num: true, cell: (model) => (model.context ? compact(model.context) : '–') },
-  { label: 'Longest answer', num: true, cell: (model) => (model.maxOutput ? compact(model.maxOutput) : '–') },
+  { label: 'Max output', num: true, cell: (model) => (model.maxOutput ? compact(model.maxOutput) : '–') },
   { label: 'Input', num: true, cell: (model) => price(model.inputPrice) },
   { label: 'Output', num: true, cell: (model) => (model.kind === 'embedding' ? '–' : price(model.outputPrice)) },
   { label: 'Cached input', num: true, cell: (model) => price(model.cachedPrice) },
@@ -32,7 +32,7 @@ const COLUMNS = [
     label: 'Source',
     wide: true,
     cell: (model) =>
-      html`<span class="source">${model.source ?? 'the operator’s own'}${model.checked && html`, <span class="nowrap">${model.checked}</span>`}</span>`,
+      html`<span class="source">${model.source ?? 'set by the operator'}${model.checked && html`, <span class="nowrap">${model.checked}</span>`}</span>`,
   },
 ]
 
@@ -40,7 +40,7 @@ export function ModelsPage() {
   const catalog = useCatalog()
   return html`<${Page} title="Models and prices">
     <${Loaded} of=${catalog} what="the catalog" rows=${10}>${(data) => html`
-      <p class="lead">Price list of <strong>${data.version}</strong>. Prices are dollars per million tokens; every cost names the version that it was computed with.</p>
+      <p class="lead">US dollars per million tokens. Price list version <strong>${data.version}</strong>, recorded with every cost.</p>
       <${Models} models=${data.models} />
       <${Plans} plans=${data.plans} />`}<//>
   <//>`
@@ -49,7 +49,7 @@ export function ModelsPage() {
 function Models({ models }) {
   const [{ q, provider, kind }, setQuery] = useQuery(['q', 'provider', 'kind'])
   const providers = [...new Set(models.map((model) => model.provider))].sort()
-  const found = models.filter((model) => fits(model, q.trim().toLowerCase(), provider, kind))
+  const found = models.filter((model) => matches(model, q.trim().toLowerCase(), provider, kind))
   return html`<form class="filters" role="search" aria-label="Models" onSubmit=${(event) => event.preventDefault()}>
       <${TextField} label="Search by name" type="search" value=${q} onValue=${(value) => setQuery({ q: value })} />
       <${SelectField} label="Provider" value=${provider} onValue=${(value) => setQuery({ provider: value })}
@@ -59,12 +59,12 @@ function Models({ models }) {
     <p class="muted" role="status">${plural(found.length, 'model')}</p>
     ${
       found.length === 0
-        ? html`<${Empty} title="No model fits"><p>Change the search or the filters above. A model of your own is added with POSTERN_CATALOG.</p><//>`
+        ? html`<${Empty} title="No models match"><p>Change the search or the filters. You can add your own models with POSTERN_CATALOG.</p><//>`
         : html`<${Table} caption="Models" columns=${COLUMNS} rows=${found} rowKey=${(model) => `${model.provider}/${model.name}`} />`
     }`
 }
 
-function fits(model, q, provider, kind) {
+function matches(model, q, provider, kind) {
   const names = [model.name, ...model.aliases, model.provider]
   return (
     (!provider || model.provider === provider) &&
@@ -80,13 +80,13 @@ function Plans({ plans }) {
   const columns = [
     { label: 'Plan', head: true, cell: (plan) => plan.name },
     { label: 'Budget', num: true, cell: (plan) => money(plan.budget) },
-    { label: 'At once', num: true, cell: (plan) => limit(plan.concurrent) },
-    column('Per second', 'production', 'requestsPerSecond'),
-    column('Per day', 'production', 'requestsPerDay'),
+    { label: 'Concurrent requests', num: true, cell: (plan) => limit(plan.concurrent) },
+    column('Requests per second', 'production', 'requestsPerSecond'),
+    column('Requests per day', 'production', 'requestsPerDay'),
     column('Tokens per minute', 'production', 'tokensPerMinute'),
-    column('Development: per second', 'development', 'requestsPerSecond'),
-    column('Development: per day', 'development', 'requestsPerDay'),
+    column('Requests per second (development)', 'development', 'requestsPerSecond'),
+    column('Requests per day (development)', 'development', 'requestsPerDay'),
   ]
-  return html`<${Card} title="Plans"><p class="muted">Limits of each key, unless the key has its own.</p>
+  return html`<${Card} title="Plans"><p class="muted">Limits apply per API key. A key’s own limits override its plan’s.</p>
     <${Table} caption="Plans" columns=${columns} rows=${plans} rowKey=${(plan) => plan.name} /><//>`
 }

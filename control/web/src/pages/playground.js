@@ -1,10 +1,10 @@
-// A place to try a key, a tier or a model.
+// The playground: sends a chat request with an API key to a tier or a model.
 import { useEffect, useRef, useState } from 'preact/hooks'
+import { adviceFor, costOf, requestOf, streamChat } from '../chat.js'
 import { Button } from '../components/button.js'
 import { CopyButton } from '../components/copy.js'
 import { SelectField, TextField } from '../components/form.js'
 import { Card, Page } from '../components/page.js'
-import { adviceFor, converse, costOf, requestOf } from '../converse.js'
 import { html } from '../html.js'
 import { useCatalog } from '../resource.js'
 import { to } from '../router.js'
@@ -19,7 +19,7 @@ const START = { target: 'balanced', system: '', user: 'Hello!', maxTokens: '1000
 export function PlaygroundPage({ project }) {
   const [key, setKey] = useState(rememberedKey(project.id)?.value ?? '')
   const [form, setForm] = useState(START)
-  const talk = useTalk(project)
+  const chat = useChat(project)
   const sent = { ...form, maxTokens: numberOrEmpty(form.maxTokens), temperature: numberOrEmpty(form.temperature) }
   const send = (event) => {
     event.preventDefault()
@@ -28,22 +28,22 @@ export function PlaygroundPage({ project }) {
       key: rememberedKey(project.id)?.value === key ? rememberedKey(project.id).key : null,
       value: key,
     })
-    void talk.start({ ...sent, key: key.trim() })
+    void chat.start({ ...sent, key: key.trim() })
   }
-  const { to: address, body } = requestOf(sent)
-  const running = talk.state.phase === 'running'
-  return html`<${Page} title="Playground" of=${project.name} lead="Requests from here are real: they count, and they cost what they cost.">
+  const { to: requestPath, body } = requestOf(sent)
+  const running = chat.state.phase === 'running'
+  return html`<${Page} title="Playground" of=${project.name} lead="Playground requests are billed and count toward your limits.">
     <div class="playground">
       <${Card} title="Request"><form onSubmit=${send}>
         <${KeyField} value=${key} onValue=${setKey} project=${project} />
         <${RequestFields} form=${form} set=${(changes) => setForm({ ...form, ...changes })} />
         <div class="buttons">
           <${Button} look="primary" type="submit" disabled=${running || key.trim() === '' || form.user === ''}>Send<//>
-          <${Button} disabled=${!running} onClick=${talk.stop}>Stop<//>
-          <${CopyButton} look="" name="the curl command" label="Copy as curl" text=${curl(location.origin + address, body, true)} />
+          <${Button} disabled=${!running} onClick=${chat.stop}>Stop<//>
+          <${CopyButton} look="" name="curl command" label="Copy as curl" text=${curl(location.origin + requestPath, body, true)} />
         </div>
       </form><//>
-      <${Card} title="Answer"><${Answer} state=${talk.state} advice=${talk.state.error ? adviceFor(talk.state.error) : ''} /><//>
+      <${Card} title="Response"><${Answer} state=${chat.state} advice=${chat.state.error ? adviceFor(chat.state.error) : ''} /><//>
     </div>
   <//>`
 }
@@ -52,19 +52,19 @@ function numberOrEmpty(text) {
   return text.trim() === '' ? '' : numberOf(text)
 }
 
-/** The key, hidden unless asked for; it is in this page's memory only. */
+/** The API key, masked by default and kept in this page's memory only. */
 function KeyField({ value, onValue, project }) {
   const [shown, setShown] = useState(false)
-  const made = rememberedKey(project.id)
+  const remembered = rememberedKey(project.id)
   const hint =
-    made?.key && made.value === value
-      ? `The key ${made.key.name} that you have just made.`
-      : 'Paste a gateway key. It stays in this page’s memory until the page is closed.'
+    remembered?.key && remembered.value === value
+      ? `The key “${remembered.key.name}” that you just created.`
+      : 'Paste a gateway key (sk_). This page keeps it in memory only.'
   return html`<div class="key-field">
-    <${TextField} label="Key" type=${shown ? 'text' : 'password'} spellcheck=${false} autocapitalize="off" name="postern-key" autocomplete="off"
+    <${TextField} label="API key" type=${shown ? 'text' : 'password'} spellcheck=${false} autocapitalize="off" name="postern-key" autocomplete="off"
       value=${value} onValue=${onValue} hint=${hint} />
     <${Button} look="small" aria-pressed=${shown ? 'true' : 'false'} onClick=${() => setShown(!shown)}>Show key<//>
-    ${value === '' && html`<a href=${to('projects', project.id, 'keys', 'new')}>Create a key</a>`}
+    ${value === '' && html`<a href=${to('projects', project.id, 'keys', 'new')}>Create key</a>`}
   </div>`
 }
 
@@ -78,49 +78,50 @@ function RequestFields({ form, set }) {
     <${TextField} label="System message" multiline rows="2" value=${form.system} onValue=${(system) => set({ system })} />
     <${TextField} label="User message" multiline rows="5" required value=${form.user} onValue=${(user) => set({ user })} />
     <div class="columns">
-      <${TextField} label="Longest answer (tokens)" inputmode="numeric" value=${form.maxTokens} onValue=${(maxTokens) => set({ maxTokens })} />
+      <${TextField} label="Max tokens" inputmode="numeric" value=${form.maxTokens} onValue=${(maxTokens) => set({ maxTokens })} />
       <${TextField} label="Temperature (0 to 2)" inputmode="decimal" value=${form.temperature} onValue=${(temperature) => set({ temperature })} />
     </div>`
 }
 
-/** One conversation at a time, which can be stopped, and is when the page is left. */
-function useTalk(project) {
+/** One request at a time. A new request, stop() and leaving the page abort the one in flight. */
+function useChat(project) {
   const [state, setState] = useState(IDLE)
   const controller = useRef(null)
   useEffect(() => () => controller.current?.abort(), [])
   const start = async (form) => {
     controller.current?.abort()
-    const mine = new AbortController()
-    controller.current = mine
-    const update = (changes) => mine === controller.current && setState((before) => ({ ...before, ...changes(before) }))
-    const began = performance.now()
+    const current = new AbortController()
+    controller.current = current
+    const update = (changes) =>
+      current === controller.current && setState((before) => ({ ...before, ...changes(before) }))
+    const startMs = performance.now()
     setState({ ...IDLE, phase: 'running' })
     try {
-      await converse(form, mine.signal, ({ text, ...rest }) =>
+      await streamChat(form, current.signal, ({ text, ...rest }) =>
         update((before) => (text ? { ...rest, text: before.text + text } : rest)),
       )
-      update(() => ({ phase: 'done', totalMs: performance.now() - began }))
-      await addCost(project, mine.signal, update)
+      update(() => ({ phase: 'done', totalMs: performance.now() - startMs }))
+      await addCost(project, current.signal, update)
     } catch (error) {
       const stopped = error.name === 'AbortError'
       update(() => ({
         phase: stopped ? 'stopped' : 'failed',
         error: stopped ? null : error,
-        totalMs: performance.now() - began,
+        totalMs: performance.now() - startMs,
       }))
     }
   }
   return { state, start, stop: () => controller.current?.abort() }
 }
 
-/** Asks what the request cost if its stream did not tell. */
+/** Adds the request's cost if neither its headers nor its stream reported it. */
 async function addCost(project, signal, update) {
   let missing = ''
   update(({ usage, facts }) => {
     if (usage && usage.costCents === null && facts.costCents === null) missing = facts.requestId
     return {}
   })
-  await Promise.resolve() // the state above is read when the update runs
+  await Promise.resolve() // the update above runs first and sets missing
   if (!missing) return
   const costCents = await costOf(project.id, missing, signal).catch(() => null)
   update(({ usage }) => ({ usage: { ...usage, costCents: costCents ?? undefined } }))

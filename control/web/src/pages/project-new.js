@@ -1,4 +1,4 @@
-// A new project. The next step is its first key.
+// The form for a new project. It leads on to the project's first key.
 import { useState } from 'preact/hooks'
 import { post } from '../api.js'
 import { Button, ButtonLink } from '../components/button.js'
@@ -13,7 +13,7 @@ import { navigate, to } from '../router.js'
 import { BUDGET_PERIODS, numberOf } from '../values.js'
 
 const REGIONS = [
-  ['', 'Near its first caller'],
+  ['', 'Automatic, near the first caller'],
   ['wnam', 'North America, west'],
   ['enam', 'North America, east'],
   ['sam', 'South America'],
@@ -29,7 +29,7 @@ const FIELDS = ['name', 'plan', 'budget', 'budgetPeriod', 'region']
 export function NewProjectPage() {
   const catalog = useCatalog()
   return html`<${Page} title="New project">
-    <${Card}><${Loaded} of=${catalog} what="the plans">${({ plans }) => html`<${NewProject} plans=${plans} />`}<//><//>
+    <${Card}><${Loaded} of=${catalog} what="plans">${({ plans }) => html`<${NewProject} plans=${plans} />`}<//><//>
   <//>`
 }
 
@@ -51,17 +51,17 @@ function NewProject({ plans }) {
     notify(`Project ${project.name} created`)
     navigate(to('projects', project.id, 'keys', 'new'))
   })
-  const usual = plans.find((p) => p.name === plan)?.budget
+  const planBudget = plans.find((p) => p.name === plan)?.budget
   return html`<${Form} onSubmit=${run}>
     <${TextField} label="Name" required maxlength="120" value=${name} onValue=${setName} wrong=${wrongWith(error, 'name')} />
     <div class="columns">
       <${SelectField} label="Plan" options=${plans.map((p) => [p.name, p.name])} value=${plan} onValue=${setPlan}
-        wrong=${wrongWith(error, 'plan')} hint="It sets the keys’ limits." />
-      <${TextField} label="Budget in dollars" inputmode="decimal" value=${budget} onValue=${setBudget} wrong=${wrongWith(error, 'budget')}
-        placeholder=${typed(usual)} hint=${usual === undefined ? '' : `Left empty: ${money(usual)}, the plan’s.`} />
+        wrong=${wrongWith(error, 'plan')} hint="Sets the limits of the project’s keys." />
+      <${TextField} label="Budget (USD)" inputmode="decimal" value=${budget} onValue=${setBudget} wrong=${wrongWith(error, 'budget')}
+        placeholder=${typed(planBudget)} hint=${planBudget === undefined ? '' : `Leave empty to use the plan’s: ${money(planBudget)}.`} />
       <${SelectField} label="Budget period" options=${BUDGET_PERIODS} value=${budgetPeriod} onValue=${setPeriod} wrong=${wrongWith(error, 'budgetPeriod')} />
       <${SelectField} label="Region" options=${REGIONS} value=${region} onValue=${setRegion} wrong=${wrongWith(error, 'region')}
-        hint="Where its counters live. It cannot be changed later." />
+        hint="Where limits and budget are tracked. It cannot be changed later." />
     </div>
     <${FormError} error=${error} shown=${FIELDS} />
     <div class="buttons">

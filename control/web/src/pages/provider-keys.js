@@ -1,4 +1,4 @@
-// The project's own keys at providers, which are written and never read again.
+// The project's keys at providers. They are write-only: the API returns their last four characters.
 import { useRef, useState } from 'preact/hooks'
 import { get, path, put, remove } from '../api.js'
 import { Badge } from '../components/badge.js'
@@ -14,9 +14,8 @@ import { notify } from '../notices.js'
 import { useAction, useResource } from '../resource.js'
 
 const SECRET = 'POSTERN_MASTER_KEYS'
-const LEAD =
-  'A project that brings its own provider keys is billed by the provider itself. Without one, the deployment’s key is used.'
-const SET_IT = `npx wrangler secret put ${SECRET}
+const LEAD = 'A project’s own key is billed by the provider. Without one, the deployment’s key is used.'
+const SET_COMMANDS = `npx wrangler secret put ${SECRET}
 npx wrangler secret put ${SECRET} -c worker/control/wrangler.toml
 `
 
@@ -29,7 +28,7 @@ export function ProviderKeysPage({ project }) {
     field.current.querySelector('input').focus()
   }
   return html`<${Page} title="Provider keys" of=${project.name} lead=${LEAD}>
-    <${Loaded} of=${keys} what="the provider keys">${(data) => html`
+    <${Loaded} of=${keys} what="provider keys">${(data) => html`
       ${!data.enabled && html`<${Off} />`}
       <${List} data=${data} project=${project} reload=${keys.reload} onReplace=${replace} />
       ${data.enabled && html`<div ref=${field}><${SetKey} ...${{ data, project, provider, setProvider, reload: keys.reload }} /></div>`}`}<//>
@@ -38,15 +37,18 @@ export function ProviderKeysPage({ project }) {
 
 function Off() {
   return html`<${Card} title="Provider keys are off">
-    <p>They are kept sealed with a master key, and this deployment has none. Set the secret <code>${SECRET}</code> to the same value on both Workers, then reload this page.</p>
-    <${CodeBlock} title="Commands" text=${SET_IT} />
+    <p>Provider keys are encrypted with a master key, and this deployment has none. Set the secret <code>${SECRET}</code> to the same value on both Workers, then reload this page.</p>
+    <${CodeBlock} title="Commands" text=${SET_COMMANDS} />
   <//>`
 }
 
 function List({ data, project, reload, onReplace }) {
   const [removing, setRemoving] = useState(null)
   if (data.providerKeys.length === 0) {
-    return data.enabled && html`<${Empty} title="No provider keys yet"><p>Set the first one below.</p><//>`
+    return (
+      data.enabled &&
+      html`<${Empty} title="No provider keys yet"><p>Requests use the deployment’s keys. Set the project’s own below.</p><//>`
+    )
   }
   const act = () => remove(path`projects/${project.id}/provider-keys/${removing.provider}`)
   const done = () => {
@@ -58,7 +60,7 @@ function List({ data, project, reload, onReplace }) {
     ${
       removing &&
       html`<${Confirm} title=${`Remove the key for ${removing.provider}?`} action="Remove key" danger act=${act} onDone=${done}
-      onClose=${() => setRemoving(null)}><p>Requests to ${removing.provider} are sent with the deployment’s key from now on, if it has one.</p><//>`
+      onClose=${() => setRemoving(null)}><p>Requests to ${removing.provider} will use the deployment’s key, if there is one.</p><//>`
     }`
 }
 
@@ -66,8 +68,8 @@ function columns(enabled, onReplace, onRemove) {
   return [
     { label: 'Provider', head: true, cell: (entry) => entry.provider },
     { label: 'Key', cell: (entry) => html`<code>…${entry.last4}</code>` },
-    { label: 'Set (UTC)', cell: (entry) => html`<${Time} at=${entry.setAt} />` },
-    { label: 'Master key', cell: (entry) => html`<${MasterKey} of=${entry} />` },
+    { label: 'Updated (UTC)', cell: (entry) => html`<${Time} at=${entry.setAt} />` },
+    { label: 'Master key ID', cell: (entry) => html`<${MasterKey} of=${entry} />` },
     {
       label: 'Actions',
       wide: true,
@@ -79,28 +81,28 @@ function columns(enabled, onReplace, onRemove) {
   ]
 }
 
-/** Which master key sealed it; without that one it cannot be opened. */
+/** The ID of the master key that encrypted the provider key. Without that master key it cannot be decrypted. */
 function MasterKey({ of: entry }) {
-  return html`<code>${entry.masterKeyId}</code>${entry.usable === false && html` <${Badge} of="gone: replace the key" look="bad" />`}`
+  return html`<code>${entry.masterKeyId}</code>${entry.usable === false && html` <${Badge} of="missing: replace this key" look="bad" />`}`
 }
 
 function SetKey({ data, project, provider, setProvider, reload }) {
   const [key, setKey] = useState('')
-  const chosen = provider || data.providers[0] || ''
-  const has = data.providerKeys.some((entry) => entry.provider === chosen)
+  const selected = provider || data.providers[0] || ''
+  const exists = data.providerKeys.some((entry) => entry.provider === selected)
   const { busy, error, run } = useAction(async () => {
-    await put(path`projects/${project.id}/provider-keys/${chosen}`, { key: key.trim() })
+    await put(path`projects/${project.id}/provider-keys/${selected}`, { key: key.trim() })
     setKey('')
-    notify(`Key for ${chosen} ${has ? 'replaced' : 'set'}`)
+    notify(`Key for ${selected} ${exists ? 'replaced' : 'set'}`)
     reload()
   })
   return html`<${Card} title="Set or replace a key"><${Form} onSubmit=${run} autocomplete="off">
     <div class="columns">
-      <${SelectField} label="Provider" value=${chosen} onValue=${setProvider} options=${data.providers.map((name) => [name, name])} />
-      <${TextField} label=${`Key for ${chosen}`} type="password" autocomplete="off" spellcheck=${false} value=${key} onValue=${setKey}
-        wrong=${wrongWith(error, 'key')} hint="It is sealed before it is kept, and never shown again." />
+      <${SelectField} label="Provider" value=${selected} onValue=${setProvider} options=${data.providers.map((name) => [name, name])} />
+      <${TextField} label=${`Key for ${selected}`} type="password" autocomplete="off" spellcheck=${false} value=${key} onValue=${setKey}
+        wrong=${wrongWith(error, 'key')} hint="Stored encrypted and never shown again." />
     </div>
     <${FormError} error=${error} shown=${['key']} />
-    <div class="buttons"><${Button} look="primary" type="submit" changes busy=${busy} disabled=${key.trim() === ''}>${has ? 'Replace key' : 'Set key'}<//></div>
+    <div class="buttons"><${Button} look="primary" type="submit" changes busy=${busy} disabled=${key.trim() === ''}>${exists ? 'Replace key' : 'Set key'}<//></div>
   <//><//>`
 }

@@ -1,4 +1,4 @@
-// How the providers are doing, as the gateway sees them.
+// The providers' credentials and health, as seen by one gateway instance.
 import { get } from '../api.js'
 import { Badge, Readiness } from '../components/badge.js'
 import { Page } from '../components/page.js'
@@ -10,28 +10,27 @@ import { useResource } from '../resource.js'
 
 const COLUMNS = [
   { label: 'Provider', head: true, cell: (provider) => provider.name },
-  { label: 'Wire format', cell: (provider) => provider.wire },
-  { label: 'Key', cell: (provider) => html`<${Readiness} ready=${provider.ready} />` },
-  { label: 'Models seen', wide: true, cell: (provider) => html`<${Seen} models=${provider.models} />` },
+  { label: 'API format', cell: (provider) => provider.wire },
+  { label: 'Credentials', cell: (provider) => html`<${Readiness} ready=${provider.ready} />` },
+  { label: 'Recently called models', wide: true, cell: (provider) => html`<${Seen} models=${provider.models} />` },
 ]
 
 export function ProvidersPage() {
   const providers = useResource((signal) => get('providers', { signal }), [])
-  const lead =
-    'As one isolate of the gateway sees them: others may have met other failures. Only models that it has asked are listed.'
+  const lead = 'Health as seen by one gateway instance; others may differ.'
   return html`<${Page} title="Provider status" lead=${lead} actions=${html`<${Refresh} of=${providers} />`}>
-    <${Loaded} of=${providers} what="the providers" rows=${8}>${(data) => html`
-      ${!data.observed && html`<p class="banner">The gateway could not be asked, so what is ready and healthy is not known. Refresh in a moment.</p>`}
+    <${Loaded} of=${providers} what="providers" rows=${8}>${(data) => html`
+      ${!data.observed && html`<p class="banner">The gateway did not report its providers’ status. Refresh in a moment.</p>`}
       ${
         data.providers.length === 0
-          ? html`<${Empty} title="The catalog names no providers"><p>Add some with POSTERN_CATALOG.</p><//>`
+          ? html`<${Empty} title="No providers in the catalog"><p>Add providers with POSTERN_CATALOG.</p><//>`
           : html`<${Table} caption="Providers" columns=${COLUMNS} rows=${data.providers} rowKey=${(provider) => provider.name} />`
       }`}<//>
   <//>`
 }
 
 function Seen({ models }) {
-  if (models.length === 0) return html`<span class="muted">none yet</span>`
+  if (models.length === 0) return html`<span class="muted">none</span>`
   return html`<ul class="seen">${models.map(
     ({ model, state, latencyMs }) =>
       html`<li key=${model}>${model} <${Badge} of=${state} />${latencyMs !== null && html` <span class="muted">${duration(latencyMs)}</span>`}</li>`,

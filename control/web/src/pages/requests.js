@@ -1,4 +1,4 @@
-// The most recent requests: what is known of them besides what was said.
+// The most recent requests: metadata only.
 import { get, path } from '../api.js'
 import { Badge, Status } from '../components/badge.js'
 import { ButtonLink } from '../components/button.js'
@@ -9,19 +9,19 @@ import { Empty, Loaded, Refresh, Time } from '../components/states.js'
 import { More, Table } from '../components/table.js'
 import { count, duration, money, moneyExact } from '../format.js'
 import { html } from '../html.js'
-import { useList, useResource, useRested } from '../resource.js'
+import { useDebounced, useList, useResource } from '../resource.js'
 import { to, useQuery } from '../router.js'
 
 const STATUSES = ['2xx', '4xx', '5xx', '400', '401', '402', '403', '429', '502', '503', '504']
 const CACHE = ['hit', 'miss', 'bypass']
 const LEAD =
-  'Metadata only: what was asked and answered is not kept. Of a key with more than 32 requests in five seconds, a sample is listed.'
+  'Metadata only: prompts and responses are not stored. Above 32 requests per key in 5 s, only a sample is shown.'
 const anyOf = (values) => [['', 'Any'], ...values.map((value) => [value, value])]
 
 export function RequestsPage({ project }) {
   const [filters, setFilters] = useQuery(['key', 'model', 'provider', 'status', 'cache'])
-  const model = useRested(filters.model)
-  const provider = useRested(filters.provider)
+  const model = useDebounced(filters.model)
+  const provider = useDebounced(filters.provider)
   const list = useList(`projects/${encodeURIComponent(project.id)}/requests`, 'requests', {
     ...filters,
     model,
@@ -38,7 +38,7 @@ export function RequestsPage({ project }) {
     <${Loaded} of=${list} what="requests" rows=${8}>${({ items }) =>
       items.length === 0
         ? html`<${NoRequests} filtered=${filtered} project=${project} />`
-        : html`<${Table} caption="Recent requests, the newest first" columns=${columns(project, names)} rows=${items} rowKey=${(request) => request.requestId} />
+        : html`<${Table} caption="Recent requests, newest first" columns=${columns(project, names)} rows=${items} rowKey=${(request) => request.requestId} />
           <${More} list=${list} noun="request" />`}<//>
   <//>`
 }
@@ -47,7 +47,7 @@ function Filters({ filters, set, names }) {
   const keyOptions = [['', 'Any'], ...names]
   if (filters.key && !names.has(filters.key)) keyOptions.push([filters.key, filters.key])
   return html`<form class="filters" role="search" aria-label="Requests" onSubmit=${(event) => event.preventDefault()}>
-    <${SelectField} label="Key" options=${keyOptions} value=${filters.key} onValue=${(key) => set({ key })} />
+    <${SelectField} label="API key" options=${keyOptions} value=${filters.key} onValue=${(key) => set({ key })} />
     <${TextField} label="Model" value=${filters.model} onValue=${(model) => set({ model })} placeholder="Exact name" />
     <${TextField} label="Provider" value=${filters.provider} onValue=${(provider) => set({ provider })} placeholder="Exact name" />
     <${SelectField} label="Status" options=${anyOf(STATUSES)} value=${filters.status} onValue=${(status) => set({ status })} />
@@ -56,15 +56,15 @@ function Filters({ filters, set, names }) {
 }
 
 function NoRequests({ filtered, project }) {
-  if (filtered) return html`<${Empty} title="No request fits"><p>Change the filters above.</p><//>`
+  if (filtered) return html`<${Empty} title="No requests match"><p>Change the filters.</p><//>`
   return html`<${Empty} title="No requests yet">
-    <p>Requests with this project’s keys are listed here a few seconds after they were answered.</p>
+    <p>Requests appear here a few seconds after they finish.</p>
     <${ButtonLink} href=${to('projects', project.id, 'playground')}>Open the playground<//>
   <//>`
 }
 
 function RequestId({ id }) {
-  return html`<span class="row-actions copyable"><code class="id short" title=${id}>${id}</code><${CopyButton} text=${id} name="request id" /></span>`
+  return html`<span class="row-actions copyable"><code class="id short" title=${id}>${id}</code><${CopyButton} text=${id} name="request ID" /></span>`
 }
 
 function columns(project, names) {
@@ -76,7 +76,7 @@ function columns(project, names) {
       label: 'Model',
       cell: (r) => html`<span class="nowrap">${r.model || '–'}</span><span class="under">${r.provider}</span>`,
     },
-    { label: 'Key', cell: (r) => keyName(r.keyId) },
+    { label: 'API key', cell: (r) => keyName(r.keyId) },
     { label: 'Cache', cell: (r) => html`<${Badge} of=${r.cache} />` },
     {
       label: 'Latency',
@@ -94,6 +94,6 @@ function columns(project, names) {
       cell: (r) =>
         html`<span title=${moneyExact(r.cost)}>${money(r.cost)}</span>${r.estimated && html`<span class="under">estimated</span>`}`,
     },
-    { label: 'Request', wide: true, cell: (r) => html`<${RequestId} id=${r.requestId} />` },
+    { label: 'Request ID', wide: true, cell: (r) => html`<${RequestId} id=${r.requestId} />` },
   ]
 }

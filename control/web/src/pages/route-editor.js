@@ -1,4 +1,4 @@
-// The form for a tier's own targets.
+// The form for a project's override of a tier.
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Button } from '../components/button.js'
 import { Conflict } from '../components/conflict.js'
@@ -10,10 +10,10 @@ import { notify } from '../notices.js'
 import { useAction } from '../resource.js'
 import { numberOf, STRATEGIES } from '../values.js'
 
-let lines = 0
+let nextId = 0
 
-/** A target in the form; its id is the line's, which keeps it wherever it is moved. */
-const lineOf = (model = '', weight = '') => ({ id: lines++, model, weight })
+/** A target in the form. Its id stays with it when it moves, so that the row keeps its inputs. */
+const rowOf = (model = '', weight = '') => ({ id: nextId++, model, weight })
 
 /**
  * @param {{tier: object, save: (route: object) => Promise<any>, reload: () => Promise<any>, onReloaded: (project: any) => void,
@@ -21,7 +21,7 @@ const lineOf = (model = '', weight = '') => ({ id: lines++, model, weight })
  */
 export function RouteEditor({ tier, save, reload, onReloaded, onSaved, onCancel }) {
   const [strategy, setStrategy] = useState(tier.strategy)
-  const [targets, setTargets] = useState(tier.targets.map(({ model, weight }) => lineOf(model, typed(weight))))
+  const [targets, setTargets] = useState(tier.targets.map(({ model, weight }) => rowOf(model, typed(weight))))
   const { busy, error, run, clear } = useAction(async () => onSaved(await save(routeOf(strategy, targets))))
   const reloaded = (project) => {
     onReloaded(project)
@@ -63,42 +63,42 @@ function Targets({ targets, setTargets, weighted }) {
     next.splice(i + by, 0, ...next.splice(i, 1))
     setTargets(next)
     moved.current = { to: i + by, by }
-    notify(`${targets[i].model} is now number ${i + by + 1}`)
+    notify(`${targets[i].model} moved to position ${i + by + 1}`)
   }
-  const drop = (i) => {
+  const remove = (i) => {
     setTargets(targets.filter((_, j) => j !== i))
-    notify(`${targets[i].model || 'Empty line'} removed`)
+    notify(`${targets[i].model || 'Empty target'} removed`)
     list.current.focus()
   }
   return html`<div class="targets" role="group" aria-label="Targets" tabindex="-1" ref=${list}>
     <${ModelList} id=${id} tiers=${false} />
-    <ol>${targets.map((target, i) => html`<${Target} key=${target.id} ...${{ target, i, list: id, weighted, change, move, drop, last: targets.length - 1 }} />`)}</ol>
-    <${Button} changes onClick=${() => setTargets([...targets, lineOf()])}>Add a target<//>
+    <ol>${targets.map((target, i) => html`<${Target} key=${target.id} ...${{ target, i, list: id, weighted, change, move, remove, last: targets.length - 1 }} />`)}</ol>
+    <${Button} changes onClick=${() => setTargets([...targets, rowOf()])}>Add target<//>
   </div>`
 }
 
-/** Focuses the button that moves a target on in its direction; at the end of the list, the one that leads back. */
+/** Focuses the button that moves the target further in the same direction; at the end of the list, the other one. */
 function focusButton(list, { to, by }) {
   const [up, down] = list.querySelectorAll('li')[to].querySelectorAll('button')
-  const [on, back] = by < 0 ? [up, down] : [down, up]
-  const button = on.disabled ? back : on
+  const [same, opposite] = by < 0 ? [up, down] : [down, up]
+  const button = same.disabled ? opposite : same
   button.focus()
 }
 
-function Target({ target, i, list, weighted, change, move, drop, last }) {
-  const place = `target ${i + 1}`
+function Target({ target, i, list, weighted, change, move, remove, last }) {
+  const name = `target ${i + 1}`
   return html`<li class="target">
-    <input aria-label=${`Model of ${place}`} list=${list} value=${target.model} autocomplete="off" placeholder="Model"
+    <input aria-label=${`Model of ${name}`} list=${list} value=${target.model} autocomplete="off" placeholder="Model"
       onInput=${(event) => change(i, { model: event.target.value })} />
     ${
       weighted &&
-      html`<label class="weight"><span>Weight<span class="visually-hidden"> of ${place}</span></span>
+      html`<label class="weight"><span>Weight<span class="visually-hidden"> of ${name}</span></span>
         <input inputmode="numeric" value=${target.weight} autocomplete="off" onInput=${(event) => change(i, { weight: event.target.value })} /></label>`
     }
     <span class="row-actions">
-      <${Button} look="small" changes disabled=${i === 0} aria-label=${`Move ${place} up`} onClick=${() => move(i, -1)}>↑<//>
-      <${Button} look="small" changes disabled=${i === last} aria-label=${`Move ${place} down`} onClick=${() => move(i, 1)}>↓<//>
-      <${Button} look="small danger-text" changes aria-label=${`Remove ${place}`} onClick=${() => drop(i)}>Remove<//>
+      <${Button} look="small" changes disabled=${i === 0} aria-label=${`Move ${name} up`} onClick=${() => move(i, -1)}>↑<//>
+      <${Button} look="small" changes disabled=${i === last} aria-label=${`Move ${name} down`} onClick=${() => move(i, 1)}>↓<//>
+      <${Button} look="small danger-text" changes aria-label=${`Remove ${name}`} onClick=${() => remove(i)}>Remove<//>
     </span>
   </li>`
 }

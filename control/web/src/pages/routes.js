@@ -1,4 +1,4 @@
-// Which models a tier asks, and in which order.
+// The tiers' routes: their targets and the strategy that orders them.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { get, patch, path } from '../api.js'
 import { Badge, Readiness } from '../components/badge.js'
@@ -18,11 +18,11 @@ import { RouteEditor } from './route-editor.js'
 
 export function RoutesPage({ project, setProject }) {
   const routes = useResource((signal) => get(path`projects/${project.id}/routes`, { signal }), [project.version])
-  const lead = 'A request for a tier asks the first model; if that fails or is not ready, the next one.'
+  const lead = 'A tier is a list of models, its targets. A request goes to one target; if that fails, it falls back to the next.'
   return html`<${Page} title="Routes" of=${project.name} lead=${lead} actions=${html`<${Refresh} of=${routes} />`}>
-    <${Loaded} of=${routes} what="the routes">${({ tiers }) =>
+    <${Loaded} of=${routes} what="routes">${({ tiers }) =>
       tiers.length === 0
-        ? html`<${Empty} title="The catalog has no tiers"><p>Add some with POSTERN_CATALOG; until then, requests name their model.</p><//>`
+        ? html`<${Empty} title="No tiers in the catalog"><p>Add tiers with POSTERN_CATALOG. Until then, requests must name a model.</p><//>`
         : tiers.map(
             (tier) => html`<${Tier} key=${tier.name} tier=${tier} project=${project} setProject=${setProject} />`,
           )}<//>
@@ -33,7 +33,7 @@ function Tier({ tier, project, setProject }) {
   const [editing, setEditing] = useState(false)
   const [resetting, setResetting] = useState(false)
   const frame = useFocusOnChange(editing)
-  const own = tier.source === 'project'
+  const overridden = tier.source === 'project'
   const stored = tier.name in project.routes
   const load = () => get(path`projects/${project.id}`)
   const save = (routes) => patch(path`projects/${project.id}`, { routes, version: project.version })
@@ -45,34 +45,33 @@ function Tier({ tier, project, setProject }) {
   const { [tier.name]: _, ...others } = project.routes
   const buttons = html`<span class="row-actions">
     <${Button} look="small" changes onClick=${() => setEditing(true)}>Edit<span class="visually-hidden"> ${tier.name}</span><//>
-    ${stored && html`<${Button} look="small" changes onClick=${() => setResetting(true)}>Reset <span class="visually-hidden">${tier.name} </span>to the catalog<//>`}
+    ${stored && html`<${Button} look="small" changes onClick=${() => setResetting(true)}>Reset <span class="visually-hidden">${tier.name} </span>to default<//>`}
   </span>`
   return html`<div ref=${frame}><${Card} title=${tier.name} actions=${!editing && buttons}>
-    <p class="muted">${strategyName(tier.strategy)}; ${source(own, stored)} ${own && html`<${Badge} of="override" />`}</p>
+    <p class="muted">${strategyName(tier.strategy)}, ${overridden ? html`<${Badge} of="project override" />` : source(stored)}</p>
     ${
       editing
         ? html`<${RouteEditor} tier=${tier} save=${(route) => save({ ...project.routes, [tier.name]: route })}
           reload=${load} onReloaded=${setProject} onSaved=${done(`Route ${tier.name} saved`)} onCancel=${() => setEditing(false)} />`
-        : html`<${Table} caption=${`Targets of ${tier.name}, in their order`} columns=${columns(tier)} rows=${tier.targets} rowKey=${(target, i) => `${i} ${target.model}`} />`
+        : html`<${Table} caption=${`Targets of ${tier.name}, in order`} columns=${columns(tier)} rows=${tier.targets} rowKey=${(target, i) => `${i} ${target.model}`} />`
     }
     ${
       resetting &&
-      html`<${Confirm} title=${`Reset ${tier.name}?`} action="Reset to the catalog" act=${() => orReload(() => save(others), load, setProject)} onClose=${() => setResetting(false)}
-      onDone=${done(`Route ${tier.name} is the catalog’s again`)}><p>This project’s own list of targets is dropped, and the catalog’s is used.</p><//>`
+      html`<${Confirm} title=${`Reset ${tier.name}?`} action="Reset to default" act=${() => orReload(() => save(others), load, setProject)} onClose=${() => setResetting(false)}
+      onDone=${done(`Route ${tier.name} reset to default`)}><p>Deletes this project’s override. The tier uses the catalog’s targets again.</p><//>`
     }
   <//></div>`
 }
 
-function source(own, stored) {
-  if (own) return 'this project’s own'
-  return stored ? 'as in the catalog, which has none of the models in this project’s own list' : 'as in the catalog'
+function source(stored) {
+  return stored ? 'catalog default, because the catalog has none of the models in this project’s override' : 'catalog default'
 }
 
 function strategyName(strategy) {
   return STRATEGIES.find(([name]) => name === strategy)?.[1] ?? strategy
 }
 
-/** Moves the focus to the first control of what has taken the other's place. */
+/** Focuses the first control after the table and the editor have replaced each other. */
 function useFocusOnChange(editing) {
   const frame = useRef(null)
   const before = useRef(editing)
@@ -84,20 +83,20 @@ function useFocusOnChange(editing) {
 }
 
 function columns(tier) {
-  const place = (target) => count(tier.targets.indexOf(target) + 1)
-  const shares = tier.strategy === 'weighted'
+  const position = (target) => count(tier.targets.indexOf(target) + 1)
+  const weighted = tier.strategy === 'weighted'
   return [
-    { label: 'Order', cell: place },
+    { label: 'Order', cell: position },
     {
       label: 'Model',
       head: true,
       cell: (target) => html`${target.model}${!target.allowed && html` <${Badge} of="not allowed" look="warn" />`}`,
     },
     { label: 'Provider', cell: (target) => target.provider },
-    ...(shares
+    ...(weighted
       ? [
           {
-            label: 'Asked first',
+            label: 'Traffic share',
             num: true,
             cell: (target) => (target.share === null ? '–' : percent(target.share, 1)),
           },
@@ -105,11 +104,11 @@ function columns(tier) {
       : []),
     { label: 'Input per 1M', num: true, cell: (target) => price(target.inputPrice) },
     { label: 'Output per 1M', num: true, cell: (target) => price(target.outputPrice) },
-    { label: 'Provider key', cell: (target) => html`<${Readiness} ready=${target.ready} />` },
+    { label: 'Credentials', cell: (target) => html`<${Readiness} ready=${target.ready} />` },
     {
       label: 'Health',
       cell: (target) =>
-        target.state ? html`<${Badge} of=${target.state} />` : html`<span class="muted">not seen</span>`,
+        target.state ? html`<${Badge} of=${target.state} />` : html`<span class="muted">unknown</span>`,
     },
   ]
 }

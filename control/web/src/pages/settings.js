@@ -25,10 +25,10 @@ export function SettingsPage({ project, setProject }) {
     <${AlertsCard} project=${project} setProject=${setProject} />
     <${Card} title="About">
       <${Facts} rows=${[
-        ['Id', html`<code>${project.id}</code>`],
-        ['Region', project.region ?? 'near its first caller'],
+        ['ID', html`<code>${project.id}</code>`],
+        ['Region', project.region ?? 'automatic'],
         ['Created (UTC)', html`<${Time} at=${project.createdAt} />`],
-        ['Version', project.version],
+        ['Settings version', project.version],
       ]} />
     <//>
     <${ArchiveCard} project=${project} setProject=${setProject} />
@@ -87,26 +87,26 @@ function Fields({ draft, set, error }) {
   return html`
     <${TextField} label="Name" required maxlength="120" value=${draft.name} onValue=${(name) => set({ name })} wrong=${wrong('name')} />
     <div class="columns">
-      <${Loaded} of=${catalog} what="the plans" rows=${1}>${({
+      <${Loaded} of=${catalog} what="plans" rows=${1}>${({
         plans,
       }) => html`<${SelectField} label="Plan" value=${draft.plan}
         options=${plans.map((plan) => [plan.name, plan.name])} onValue=${(plan) => set({ plan })} wrong=${wrong('plan')} />`}<//>
-      <${TextField} label="Budget in dollars" inputmode="decimal" value=${draft.budget} onValue=${(budget) => set({ budget })} wrong=${wrong('budget')} />
+      <${TextField} label="Budget (USD)" inputmode="decimal" value=${draft.budget} onValue=${(budget) => set({ budget })} wrong=${wrong('budget')} />
       <${SelectField} label="Budget period" options=${BUDGET_PERIODS} value=${draft.budgetPeriod}
         onValue=${(budgetPeriod) => set({ budgetPeriod })} wrong=${wrong('budgetPeriod')} />
-      <${TextField} label="Cache lifetime in seconds" inputmode="numeric" value=${draft.cacheTtlSeconds} wrong=${wrong('cacheTtlSeconds')}
+      <${TextField} label="Cache TTL (seconds)" inputmode="numeric" value=${draft.cacheTtlSeconds} wrong=${wrong('cacheTtlSeconds')}
         onValue=${(cacheTtlSeconds) => set({ cacheTtlSeconds })} hint=${cacheHint(seconds)} />
     </div>
-    <${CheckField} label="Don’t limit answers without max_tokens" value=${draft.unbounded} onValue=${(unbounded) => set({ unbounded })}
-      wrong=${wrong('unbounded')} hint="The budget can be overspent by long answers." />
-    <${ModelsField} label="Models that the project may use" value=${draft.models} onValue=${(models) => set({ models })}
-      wrong=${wrong('models')} hint="Models or tiers. None named: all." />`
+    <${CheckField} label="Don’t limit the output of requests without max_tokens" value=${draft.unbounded} onValue=${(unbounded) => set({ unbounded })}
+      wrong=${wrong('unbounded')} hint="Long responses can then exceed the budget." />
+    <${ModelsField} label="Allowed models" value=${draft.models} onValue=${(models) => set({ models })}
+      wrong=${wrong('models')} hint="Leave empty to allow all models." />`
 }
 
 function cacheHint(seconds) {
   if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds < 0)
-    return 'A whole number; 0 turns the cache off.'
-  return seconds === 0 ? 'The cache is off.' : `That is ${span(seconds)}; 0 turns the cache off.`
+    return 'Enter a whole number, or 0 to turn the cache off.'
+  return seconds === 0 ? 'The cache is off.' : `${span(seconds)}. Set to 0 to turn the cache off.`
 }
 
 function ArchiveCard({ project, setProject }) {
@@ -121,14 +121,18 @@ function ArchiveCard({ project, setProject }) {
   return html`<${Card} title=${archived ? 'Restore' : 'Archive'}>
     <p>${
       archived
-        ? 'The project is archived: requests with its keys are refused with 401. Restored, its keys work again.'
-        : 'Requests with any key of an archived project are refused with 401. Its usage stays, and it can be restored.'
+        ? 'This project is archived: requests with its keys are rejected with 401. Restore it to make its keys work again.'
+        : 'Requests with an archived project’s keys are rejected with 401. Its usage is kept, and you can restore it later.'
     }</p>
     <${Button} look=${archived ? 'primary' : 'danger'} changes onClick=${() => setAsking(true)}>${action}<//>
     ${
       asking &&
       html`<${Confirm} title=${`${action}?`} action=${action} danger=${!archived} act=${act} onDone=${done} onClose=${() => setAsking(false)}>
-      <p>${archived ? 'All active keys of' : 'All keys of'} <strong>${project.name}</strong> ${archived ? 'work again at once.' : 'are refused with 401 at once.'}</p><//>`
+      <p>${
+        archived
+          ? html`All active keys of <strong>${project.name}</strong> work again immediately.`
+          : html`Requests with any key of <strong>${project.name}</strong> are rejected with 401 immediately.`
+      }</p><//>`
     }
   <//>`
 }

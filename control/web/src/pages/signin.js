@@ -1,10 +1,10 @@
-// The sign-in by the deployment's token.
+// Sign-in with the deployment's owner or viewer token.
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { post } from '../api.js'
 import { Button } from '../components/button.js'
 import { Dialog } from '../components/dialog.js'
 import { TextField } from '../components/form.js'
-import { Mark, ThemeSwitch } from '../components/shell.js'
+import { HelpLinks, Mark, ThemeSwitch } from '../components/shell.js'
 import { adviceOn, ErrorFacts } from '../components/states.js'
 import { html } from '../html.js'
 import { useAction } from '../resource.js'
@@ -20,13 +20,14 @@ export function SignInPage({ onSignedIn }) {
       <${SignInForm} onSignedIn=${onSignedIn} />
     </div>
     <${ThemeSwitch} />
+    <${HelpLinks} />
   </main>`
 }
 
-/** The sign-in over a page whose session has ended, so that what was typed there is still there afterwards. */
+/** The sign-in dialog over a page whose session has ended. The page keeps its unsaved input. */
 export function SignInDialog({ onSignedIn, onLeave }) {
-  return html`<${Dialog} title="Sign in again" kept onClose=${() => {}}>
-    <p>Your session has ended. What you typed is kept until you leave.</p>
+  return html`<${Dialog} title="Sign in again" persistent onClose=${() => {}}>
+    <p>Your session has ended. Sign in to continue; unsaved input on this page is kept.</p>
     <${SignInForm} onSignedIn=${onSignedIn} />
     <div class="buttons"><${Button} onClick=${onLeave}>Leave<//></div>
   <//>`
@@ -46,7 +47,7 @@ function SignInForm({ onSignedIn }) {
   return html`<form onSubmit=${submit} ref=${form}>
     <${TextField} label="Token" type="password" name="token" autocomplete="current-password" required value=${token}
       onValue=${setToken}
-      hint="On your own machine “make dev” prints it. A deployment has it as POSTERN_ADMIN_TOKEN, and as POSTERN_VIEWER_TOKEN to look only." />
+      hint="The deployment’s POSTERN_ADMIN_TOKEN, or POSTERN_VIEWER_TOKEN for read-only access. “make dev” prints the admin token." />
     <${Problem} error=${error} />
     <${Button} look="primary wide" type="submit" busy=${busy} disabled=${token.trim() === ''}>Sign in<//>
   </form>`
@@ -54,9 +55,8 @@ function SignInForm({ onSignedIn }) {
 
 function Problem({ error }) {
   if (!error) return null
-  if (error.code === 'wrong_token')
-    return html`<p class="form-error" role="alert">Wrong token: it is neither the owner’s nor the viewer’s. Check it and try again.</p>`
+  if (error.code === 'wrong_token') return html`<p class="form-error" role="alert">Invalid token.</p>`
   if (error.status === 429)
-    return html`<p class="form-error" role="alert">Wrong token, and too many wrong ones came from your address. The right one is taken at any time.</p>`
+    return html`<p class="form-error" role="alert">Invalid token. There were too many failed attempts from your IP address, but a valid token still works.</p>`
   return html`<div class="form-error" role="alert"><p>${error.message}. ${adviceOn(error)}</p><${ErrorFacts} error=${error} /></div>`
 }

@@ -1,0 +1,25 @@
+package provider_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/provider"
+)
+
+func TestCheckWires(t *testing.T) {
+	check := func(wire string) string {
+		return provider.CheckWires(&config.Config{Providers: []config.Provider{{Name: "q", Wire: wire}}})
+	}
+	for _, wire := range []string{"openai", "bedrock", config.MockWire} {
+		if problem := check(wire); problem != "" {
+			t.Errorf("%s: %s", wire, problem)
+		}
+	}
+	for _, wire := range []string{"", "openi"} {
+		if problem := check(wire); !strings.HasPrefix(problem, "wire of provider q must be ") || !strings.HasSuffix(problem, `got "`+wire+`"`) {
+			t.Errorf("%q: %s", wire, problem)
+		}
+	}
+}

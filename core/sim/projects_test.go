@@ -1,0 +1,225 @@
+package sim_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/keys"
+)
+
+// project is the world's record of a project: its latest settings and its accounts.
+type project struct {
+	w             *world
+	number        int
+	id            string
+	budgetVersion uint64 // version of the Ledger's budget
+	budget        int64  // the Ledger's, in picodollars
+	maxBudget     int64  // the largest budget so far
+	cycle         calendar.Cycle
+	periods       map[uint64]*period // by first day
+	booked        int64              // sum over all periods
+	free          []level            // history of budget - spent - reserved
+	policies      []doc.Policy
+	jumped        bool
+	alerted       bool // the webhook at 100% of the budget was sent
+}
+
+// period is one budget period.
+type period struct {
+	spent    int64 // settled or expired at the meters
+	reserved int64
+	excess   int64 // allowed cost beyond the reservations
+}
+
+// period returns the budget period that contains a time of the objects' clocks.
+func (p *project) period(clockMs uint64) *period {
+	first, _ := p.cycle.Bounds(clockMs / dayMs)
+	if p.periods[first] == nil {
+		p.periods[first] = &period{}
+	}
+	return p.periods[first]
+}
+
+// changed records the current free balance.
+func (p *project) changed() {
+	t := p.period(uint64(int64(p.w.now) + p.w.objectOffset))
+	p.free = append(p.free, level{p.w.now, p.budget - t.spent - t.reserved})
+}
+
+// level is the free balance since a time.
+type level struct {
+	at   uint64
+	free int64
+}
+
+// key is the world's record of a key.
+type key struct {
+	w         *world
+	number    int
+	id        string
+	value     string
+	hash      string
+	project   *project
+	states    []keyState // its meter's, oldest first
+	admitted  []admission
+	open      map[string]*reservation
+	all       map[string]*reservation
+	lost      []*reservation  // expired reservations whose requests were admitted again
+	counted   map[string]bool // admitted request IDs
+	usedUp    []tokens        // settled tokens
+	jumped    int
+	hits      uint64 // admitted cache hits
+	day       uint64 // the largest day that its meter has seen
+	successor *key
+}
+
+// keyState is a state of the key at its meter, and the time of the change.
+type keyState struct {
+	at     uint64
+	status doc.Status
+	record doc.Record
+}
+
+type admission struct {
+	at, day uint64
+	jumped  int
+	limited bool // the plan had a limit per second
+}
+
+type tokens struct{ at, count uint64 }
+
+// reservation is a meter's reservation.
+type reservation struct {
+	x         *exchange
+	amount    int64
+	first     int64 // amount when it was admitted
+	model     string
+	expiresMs uint64
+	expired   bool
+	settled   bool
+	outcome   settleCommand
+	period    *period
+}
+
+// reservations returns all reservations that the meter ever made.
+func (k *key) reservations() []*reservation {
+	return append(slices.Collect(maps.Values(k.all)), k.lost...)
+}
+
+func (k *key) state() *keyState {
+	if len(k.states) == 0 {
+		return &keyState{}
+	}
+	return &k.states[len(k.states)-1]
+}
+
+// statesSince returns the states in force at any time since at.
+func (k *key) statesSince(at uint64) []keyState {
+	first := 0
+	for i := range k.states {
+		if k.states[i].at < at {
+			first = i
+		}
+	}
+	return k.states[first:]
+}
+
+func (k *key) test() bool { return k.state().record.Environment == keys.Development }
+
+func (k *key) limits() config.Limits {
+	rec := &k.state().record
+	limits := worldConfig.Plan(rec.Plan).For(rec.Environment)
+	narrow := func(a *uint64, b uint64) {
+		if *a == 0 || b != 0 && b < *a {
+			*a = b
+		}
+	}
+	narrow(&limits.PerSecond, rec.Limits.PerSecond)
+	narrow(&limits.PerDay, rec.Limits.PerDay)
+	narrow(&limits.TokensPerMinute, rec.Limits.TokensPerMinute)
+	return limits
+}
+
+// newKey makes a key with a random value.
+func (w *world) newKey(p *project, test bool) *key {
+	n := len(w.keys)
+	env := keys.Production
+	if test {
+		env = keys.Development
+	}
+	var random [keys.RandomBytes]byte
+	r := fork(w.plan.Seed, 7000+uint64(n))
+	for i := range random {
+		random[i] = byte(r.next())
+	}
+	k := &key{
+		w: w, number: n, id: fmt.Sprint("key_", n), value: keys.New(keys.Gateway, env, random), project: p,
+		open: map[string]*reservation{}, all: map[string]*reservation{}, counted: map[string]bool{},
+	}
+	k.hash = keys.Hash(k.value)
+	w.keys = append(w.keys, k)
+	w.byHash[k.hash] = k
+	return k
+}
+
+// setUp creates the plan's projects and keys before the start.
+func (w *world) setUp() {
+	operated := slices.ContainsFunc(w.plan.Items, func(it item) bool { return isOperator(it.Do) })
+	var writes []directory.Write
+	var docs []directory.Project
+	for i, pp := range w.plan.Projects {
+		p := &project{w: w, number: i, id: fmt.Sprint("prj_", i), cycle: calendar.Cycle(pp.Cycle), periods: map[uint64]*period{}}
+		w.projects = append(w.projects, p)
+		d := directory.Project{Version: 1, Project: doc.Project{ID: p.id, Name: p.id, Plan: pp.Plan, BudgetPico: pp.Budget, CacheTTLSeconds: pp.CacheTTL, Cycle: p.cycle, Unbounded: pp.Unbounded}}
+		if pp.Alerts {
+			d.Alerts = doc.Alerts{URL: "https://hooks.example/" + p.id, Secret: []byte("hook-secret")}
+		}
+		docs = append(docs, d)
+		w.deliverNow(directory.SettingsTo(&d, w.now))
+		writes = append(writes, directory.Write{Key: doc.ProjectKey(p.id), Value: d.Encode()})
+	}
+	for _, kp := range w.plan.Keys {
+		p := w.projects[kp.Project]
+		k := w.newKey(p, kp.Test)
+		kind, env, _ := keys.Parse(k.value)
+		d := directory.Key{Version: 1, Key: doc.Key{
+			ID: k.id, ProjectID: p.id, Name: k.id, Kind: kind, Environment: env, Hash: k.hash, Status: doc.Active, Models: kp.Models,
+			Limits: doc.Limits{PerSecond: kp.PerSecond},
+		}}
+		w.deliverNow(directory.StatusTo(&d, &docs[kp.Project]))
+		w.deliverNow(directory.RecordTo(&d, &docs[kp.Project]))
+		writes = append(writes, directory.Write{Key: doc.KeyKey(p.id, k.id), Value: d.Encode()})
+	}
+	w.queue.push((w.now/dayMs+1)*dayMs, func() { // a new budget period may begin
+		for _, p := range w.projects {
+			p.changed()
+		}
+	})
+	for operated && len(writes) > 0 {
+		n := min(len(writes), directory.MaxWrites)
+		commit := directory.Commit{Writes: writes[:n]}
+		w.object(abi.ClassDirectory, directory.Name).call(commit.Encode())
+		writes = writes[n:]
+	}
+}
+
+// deliverNow makes a delivery immediately.
+func (w *world) deliverNow(d abi.Delivery) {
+	if !w.accept(&d, nil) {
+		w.fail("host", "%s failed to accept its initial delivery", d.Name)
+	}
+}
+
+func isOperator(do string) bool {
+	switch do {
+	case "ask", "kill", "jump", "kv":
+		return false
+	}
+	return true
+}
