@@ -10,25 +10,8 @@ func isNetwork(v *view, i int) bool {
 // about versions. Addresses that name no host of the internet or of a private network are no finding: 0.0.0.0,
 // 127.0.0.0/8, 255.255.255.255 and masks. Source: RFC 791, RFC 6890.
 func (s *Scanner) dottedAddress(v *view, start int) (next int, ok bool) {
-	var part [4]int
-	i := start
-	for n := range 4 {
-		from := i
-		for isDigitByte(v.at(i)) && i < from+4 {
-			part[n] = part[n]*10 + int(v.at(i)-'0')
-			i++
-		}
-		if i == from || i > from+3 || part[n] > 255 || i > from+1 && v.at(from) == '0' {
-			return 0, false
-		}
-		if n < 3 {
-			if v.at(i) != '.' {
-				return 0, false
-			}
-			i++
-		}
-	}
-	if !v.closed(i) || v.at(i) == '-' || v.at(i) == '.' && isAlnum(v.at(i+1)) || part[0] == 0 || part[0] == 127 || part[0] == 255 && part[1] == 255 {
+	part, i := quad(v, start)
+	if i < 0 || !v.closed(i) || v.at(i) == '-' || v.at(i) == '.' && isAlnum(v.at(i+1)) || part[0] == 0 || part[0] == 127 || part[0] == 255 && part[1] == 255 {
 		return 0, false
 	}
 	product := v.at(start-1) == '/' && isLetterByte(v.at(start-2)) // Chrome/126.4.12.20
@@ -39,6 +22,22 @@ func (s *Scanner) dottedAddress(v *view, start int) (next int, ok bool) {
 		return 0, false // the number of a section
 	}
 	return s.emit(ruleIPv4, start, i)
+}
+
+// quad reads four decimal numbers up to 255 with dots between them; end is -1 if the text has another form.
+func quad(v *view, i int) (part [4]int, end int) {
+	for n := range 4 {
+		from := i
+		for isDigitByte(v.at(i)) && i < from+4 {
+			part[n] = part[n]*10 + int(v.at(i)-'0')
+			i++
+		}
+		if i == from || i > from+3 || part[n] > 255 || i > from+1 && v.at(from) == '0' || n < 3 && v.at(i) != '.' {
+			return part, -1
+		}
+		i++
+	}
+	return part, i - 1
 }
 
 // colonAddress looks for an IPv6 or a MAC address whose first group is the word [start, end), before a colon.
@@ -58,7 +57,10 @@ func (s *Scanner) colonAddress(v *view, start, end int) (next int, ok bool) {
 // Loopback and unspecified addresses are no finding. Source: RFC 4291, section 2.2.
 func (s *Scanner) ipv6(v *view, start int) (next int, ok bool) {
 	i, groups, gap, long := start, 0, false, 0
-	if v.has(i, "::") {
+	if v.at(i) == ':' {
+		if v.at(i+1) != ':' || class[v.at(i-1)]&inWord != 0 {
+			return 0, false
+		}
 		gap = true
 		i += 2
 	}

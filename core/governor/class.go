@@ -28,18 +28,15 @@ func buildClasses() (c [256]uint16) {
 		c[b] |= isHex
 		c[b-32] |= isHex
 	}
-	for _, b := range []byte("._%+-'~") {
-		c[b] = inWord | isJoint
+	add := func(bytes string, classes uint16) {
+		for i := range len(bytes) {
+			c[bytes[i]] |= classes
+		}
 	}
-	for _, b := range []byte("(:<[") {
-		c[b] |= opens
-	}
-	for _, b := range []byte("/:=") {
-		c[b] |= inToken
-	}
-	for _, b := range []byte("@:") {
-		c[b] |= isEnding
-	}
+	add("._%+-'~", inWord|isJoint)
+	add("(:<[", opens)
+	add("/:=", inToken)
+	add("@:", isEnding)
 	return c
 }
 

@@ -9,10 +9,20 @@ func (s *Scanner) email(v *view, start, end int) (next int, ok bool) {
 	if end-start > 64 || class[v.text[end-1]]&isJoint != 0 && v.text[end-1] == '.' {
 		return 0, false
 	}
-	i, label := end+1, end+1
-	dots := 0
-	last := 0 // the end of the last complete label
-	for ; i < end+256; i++ {
+	last, label := domain(v, end+1)
+	if last == 0 || label == end+1 || v.at(last) == '@' || !topLevel(v.text[label:last]) {
+		return 0, false
+	}
+	if equalFold("git", v.text[start:end]) && v.at(last) == ':' {
+		return 0, false // a repository
+	}
+	return s.emit(ruleEmail, start, last)
+}
+
+// domain is the end of the domain at start, 0 if there is none, and the start of its last label.
+func domain(v *view, start int) (last, label int) {
+	label = start
+	for i := start; i < start+255; i++ {
 		b := v.at(i)
 		if isAlnum(b) || b == '-' && i > label {
 			continue
@@ -24,16 +34,9 @@ func (s *Scanner) email(v *view, start, end int) (next int, ok bool) {
 		if b != '.' || !isAlnum(v.at(i+1)) {
 			break
 		}
-		dots++
 		label = i + 1
 	}
-	if last == 0 || dots == 0 || v.at(last) == '@' || !topLevel(v.text[label:last]) {
-		return 0, false
-	}
-	if equalFold("git", v.text[start:end]) && v.at(last) == ':' {
-		return 0, false // a repository
-	}
-	return s.emit(ruleEmail, start, last)
+	return last, label
 }
 
 // topLevel reports whether a domain's last label is a top-level domain's.
@@ -135,9 +138,6 @@ func (p *phoneNumber) separator(v *view, i int) int {
 func (s *Scanner) phone(v *view, start int) (next int, ok bool) {
 	first := v.text[start]
 	if first == '+' {
-		if !isDigitByte(v.at(start+1)) && v.at(start+1) != '(' || isAlnum(v.at(start-1)) {
-			return 0, false
-		}
 		return s.international(v, start)
 	}
 	from := start
@@ -162,6 +162,9 @@ func (s *Scanner) phone(v *view, start int) (next int, ok bool) {
 // and lengths in callingCodes.
 func (s *Scanner) international(v *view, plus int) (next int, ok bool) {
 	from := plus + 1
+	if !isDigitByte(v.at(from)) && v.at(from) != '(' || isAlnum(v.at(plus-1)) {
+		return 0, false
+	}
 	open := v.at(from) == '('
 	if open {
 		from++
@@ -172,19 +175,7 @@ func (s *Scanner) international(v *view, plus int) (next int, ok bool) {
 	if code == 0 {
 		return 0, false
 	}
-	// The longest sequence of groups that is not too long. A trunk zero, as in +49 (0)30, does not count.
-	total, best := 0, -1
-	for i := range p.count {
-		total += int(p.groups[i])
-		national := total - code
-		if i == 1 && p.groups[1] == 1 && p.digits[p.groups[0]] == '0' && p.paren {
-			most++
-			least++
-		}
-		if national >= least && national <= most && total <= 16 {
-			best = i
-		}
-	}
+	best := p.longest(code, least, most)
 	if best < 0 || !v.closed(p.ends[best]) || s.since(aboutArticle, plus) <= 12 && s.since(aboutPhone, plus) > nearBefore {
 		return 0, false
 	}
@@ -193,6 +184,24 @@ func (s *Scanner) international(v *view, plus int) (next int, ok bool) {
 		return 0, false
 	}
 	return s.emit(rulePhone, plus, end)
+}
+
+// longest is the last group of the longest sequence of groups that has from least to most digits after the country
+// code, or -1. A trunk zero, as in +49 (0)30, does not count.
+func (p *phoneNumber) longest(code, least, most int) (best int) {
+	total := 0
+	best = -1
+	for i := range p.count {
+		total += int(p.groups[i])
+		if i == 1 && p.groups[1] == 1 && p.digits[p.groups[0]] == '0' && p.paren {
+			most++
+			least++
+		}
+		if national := total - code; national >= least && national <= most && total <= 16 {
+			best = i
+		}
+	}
+	return best
 }
 
 // runsOfOne reports whether all digits are the same: +0000000000.

@@ -34,13 +34,7 @@ func NewKeywords(list []string) (*Keywords, error) {
 			return nil, errKeywordLength
 		}
 		total += len(word)
-		for i := range len(word) {
-			b := fold(word[i])
-			if k.letter[b] == 0 {
-				k.letter[b] = uint8(min(k.width, 255))
-				k.width++
-			}
-		}
+		k.addLetters(word)
 	}
 	if len(list) > maxKeywords || total >= maxStates || k.width > 255 {
 		return nil, errKeywordCount
@@ -50,6 +44,16 @@ func NewKeywords(list []string) (*Keywords, error) {
 	}
 	k.build(list, total+1)
 	return k, nil
+}
+
+// addLetters gives each byte of a word a column.
+func (k *Keywords) addLetters(word string) {
+	for i := range len(word) {
+		if b := fold(word[i]); k.letter[b] == 0 {
+			k.letter[b] = uint8(min(k.width, 255))
+			k.width++
+		}
+	}
 }
 
 func fold(b byte) byte {

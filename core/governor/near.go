@@ -55,8 +55,7 @@ func (s *Scanner) follows(v *view, subject context, i int) bool {
 			}
 			last, n = e, 0
 		}
-		switch b {
-		case '.', ',', ';', ':', '\n', 0, '!', '?', '=', '"', '|', '[':
+		if oneOf(b, ".,;:\n\x00!?=\"|[") {
 			return false
 		}
 	}

@@ -30,11 +30,11 @@ func (n *number) read(v *view, i int) {
 		}
 		n.total[n.count], n.ends[n.count], n.seps[n.count] = have, i, 0
 		b := v.at(i)
-		if (b == ' ' || b == '-' || b == '.' || b == '/') && isDigitByte(v.at(i+1)) {
-			n.seps[n.count] = b
+		n.count++
+		if oneOf(b, " -./") && isDigitByte(v.at(i+1)) {
+			n.seps[n.count-1] = b
 			i++
 		}
-		n.count++
 	}
 }
 
@@ -114,24 +114,29 @@ func (s *Scanner) numeric(v *view, start int) (next int, ok bool) {
 		if !n.ended(v, k) {
 			continue
 		}
-		if n.total[k] == 13 { // more identifiers than cards have 13 digits
-			if next, ok = s.identity(v, start, n, k); ok {
-				return next, true
-			}
-		}
-		if s.card(v, start, n, k) {
-			if next, ok = s.emit(ruleCard, start, n.ends[k]); ok {
-				return next, true
-			}
-		}
-		if next, ok = s.identity(v, start, n, k); ok {
-			return next, true
-		}
-		if next, ok = s.bankAccount(v, start, n, k); ok {
+		if next, ok = s.sequence(v, start, n, k); ok {
 			return next, true
 		}
 	}
 	return 0, false
+}
+
+// sequence tries the detectors on the first k+1 groups.
+func (s *Scanner) sequence(v *view, start int, n *number, k int) (next int, ok bool) {
+	if n.total[k] == 13 { // more identifiers than cards have 13 digits
+		if next, ok = s.identity(v, start, n, k); ok {
+			return next, true
+		}
+	}
+	if s.card(v, start, n, k) {
+		if next, ok = s.emit(ruleCard, start, n.ends[k]); ok {
+			return next, true
+		}
+	}
+	if next, ok = s.identity(v, start, n, k); ok {
+		return next, true
+	}
+	return s.bankAccount(v, start, n, k)
 }
 
 const (
@@ -209,18 +214,23 @@ func (s *Scanner) bankAccount(v *view, start int, n *number, k int) (next int, o
 const ibanLengths = "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BI27BR29BY28CH21CR22CY28CZ24DE22DJ27DK18DO28EE20EG29ES24FI18FK18FO18FR27GB22GE22GI23GL18GR27GT28HN28HR21HU28IE22IL23IQ23IR26IS26IT27JO30KW30KZ20LB28LC32LI21LT20LU20LV21LY25MC27MD24ME22MK19MN20MR27MT31MU30NI28NL18NO15OM23PK24PL28PS29PT25QA29RO24RS22RU33SA24SC31SD18SE24SI19SK24SM27SO23ST25SV28TL23TN24TR26UA29VA22VG24XK20YE30" +
 	"AO25BF28BJ28CF27CG27CI28CM27CV25DZ26GA27GQ27GW25KM27MA28MG27ML28MZ25NE28SN28TD27TG28" // in use, not in the registry
 
+// ibanLength is the length of a country's IBAN, or 0.
+func ibanLength(a, b byte) int {
+	for i := 0; i < len(ibanLengths); i += 4 {
+		if ibanLengths[i] == a && ibanLengths[i+1] == b {
+			return int(ibanLengths[i+2]-'0')*10 + int(ibanLengths[i+3]-'0')
+		}
+	}
+	return 0
+}
+
 // iban looks for an International Bank Account Number, whole or in groups of four. Source: ISO 13616-1.
 func (s *Scanner) iban(v *view, start int) (next int, ok bool) {
 	a, b := v.at(start), v.at(start+1)
 	if !isLetterByte(a) || !isLetterByte(b) || !isDigitByte(v.at(start+2)) || !isDigitByte(v.at(start+3)) {
 		return 0, false
 	}
-	length := 0
-	for i := 0; i < len(ibanLengths); i += 4 {
-		if ibanLengths[i] == a&^0x20 && ibanLengths[i+1] == b&^0x20 {
-			length = int(ibanLengths[i+2]-'0')*10 + int(ibanLengths[i+3]-'0')
-		}
-	}
+	length := ibanLength(a&^0x20, b&^0x20)
 	var text [34]byte
 	i := start
 	for n := 0; n < length; n++ {

@@ -123,24 +123,26 @@ func (s *Scanner) words(v *view, from int, final bool) int {
 		if i == start {
 			return i
 		}
-		if kinds&^isHex == inWord|isLower && i-start < minToken && (i == n || class[text[i]]&isEnding == 0) && !s.inLong {
-			if i-start < 2 || !isLikely(text[start:i]) {
-				from = i
-				continue
+		end, wait := i, false
+		if !s.inLong && !isUnknown(text, start, i, kinds) && !s.names(text, start, i, kinds) {
+			if end, wait = s.word(v, start, i, kinds, final); wait {
+				return start
 			}
-		}
-		if s.inLong || isPlain(text, start, i, kinds) && (!mayName(text[start:i], kinds) || s.noted(text, start, i, kinds)) {
-			s.inLong = i-start == maxWord
-			from = i
-			continue
-		}
-		end, wait := s.word(v, start, i, kinds, final)
-		if wait {
-			return start
 		}
 		s.inLong = i-start == maxWord && end == i
 		from = end
 	}
+}
+
+// isUnknown reports whether a word is lower case and not in the vocabulary: most words are.
+func isUnknown(text []byte, start, end int, kinds uint16) bool {
+	return kinds&^isHex == inWord|isLower && end-start < minToken && (end == len(text) || class[text[end]]&isEnding == 0) &&
+		(end-start < 2 || !isLikely(text[start:end]))
+}
+
+// names reports whether a word does no more than name subjects, if any.
+func (s *Scanner) names(text []byte, start, end int, kinds uint16) bool {
+	return isPlain(text, start, end, kinds) && (!mayName(text[start:end], kinds) || s.noted(text, start, end, kinds))
 }
 
 // readWord is the end of the word at i, or of its first maxWord bytes, and the classes of its bytes.
@@ -203,9 +205,7 @@ func (s *Scanner) punctuation(v *view, i int, final bool) (next int, wait bool) 
 	case '(':
 		next, ok = s.phone(v, i)
 	case ':':
-		if v.at(i+1) == ':' && class[v.at(i+2)]&isHex != 0 && class[v.at(i-1)]&inWord == 0 {
-			next, ok = s.ipv6(v, i)
-		}
+		next, ok = s.ipv6(v, i)
 	default:
 		next, ok = s.delimiter(v, i)
 	}

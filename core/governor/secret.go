@@ -20,21 +20,24 @@ func (s *Scanner) privateKey(v *view, start int) (next int, ok bool) {
 	if !keyBody(v, label) {
 		return 0, false
 	}
-	end := start + maxPrivateKey
-	for i = label; i < end; i++ {
+	return s.emit(rulePrivateKey, start, keyEnd(v, label, start+maxPrivateKey))
+}
+
+// keyEnd is the end of a key whose base64 begins at i: behind its END line, or where the text stops being ASCII.
+func keyEnd(v *view, i, most int) int {
+	for ; i < most; i++ {
 		b := v.at(i)
 		if b == '-' && v.has(i, "-----END ") {
 			i += len("-----END ")
 			for label := i + 40; i < label && (class[v.at(i)]&isUpper != 0 || v.at(i) == ' '); i++ {
 			}
-			i = v.run(i, 5, isJoint)
-			break
+			return min(v.run(i, 5, isJoint), most)
 		}
 		if b == 0 || b >= 0x80 || b < ' ' && b != '\n' && b != '\r' && b != '\t' {
 			break
 		}
 	}
-	return s.emit(rulePrivateKey, start, min(i, end))
+	return i
 }
 
 // keyBody reports whether 16 characters of base64 in a row come within 512 bytes of i, before the next dashes.
@@ -57,22 +60,8 @@ func keyBody(v *view, i int) bool {
 // jwt looks for a JSON Web Token, signed or encrypted: three or five parts of base64url, the first a JSON object with
 // the member "alg". Source: RFC 7515, RFC 7516.
 func (s *Scanner) jwt(v *view, start int) (next int, ok bool) {
-	limit := start + maxJWT
-	end, parts, firstEnd := start, 1, 0
-	for ; end < limit; end++ {
-		b := v.at(end)
-		if b == '.' && parts < 5 && end > start {
-			if parts == 1 {
-				firstEnd = end
-			}
-			parts++
-			continue
-		}
-		if !isAlnum(b) && b != '-' && b != '_' {
-			break
-		}
-	}
-	if end == limit || parts < 3 || firstEnd-start < 12 || firstEnd-start > maxHeader {
+	end, firstEnd, parts := jwtParts(v, start)
+	if end == start+maxJWT || parts < 3 || firstEnd-start < 12 || firstEnd-start > maxHeader {
 		return 0, false
 	}
 	for end > start && v.text[end-1] == '.' && parts > 3 {
@@ -87,6 +76,25 @@ func (s *Scanner) jwt(v *view, start int) (next int, ok bool) {
 	return s.emit(ruleJWT, start, end)
 }
 
+// jwtParts reads up to five parts of base64url with dots between them.
+func jwtParts(v *view, start int) (end, firstEnd, parts int) {
+	parts = 1
+	for end = start; end < start+maxJWT; end++ {
+		b := v.at(end)
+		if b == '.' && parts < 5 && end > start {
+			if parts == 1 {
+				firstEnd = end
+			}
+			parts++
+			continue
+		}
+		if !isAlnum(b) && b != '-' && b != '_' {
+			break
+		}
+	}
+	return end, firstEnd, parts
+}
+
 // maxHeader bounds the first part of a token. Only its first kilobyte is searched for "alg".
 const maxHeader = 4096
 
@@ -94,22 +102,9 @@ const maxHeader = 4096
 func decode64(out, text []byte, stop byte) (n int, ok bool) {
 	acc, filled := uint32(0), 0
 	for _, b := range text {
-		v := uint32(0)
-		switch {
-		case b == stop:
-			return n, true
-		case b >= 'A' && b <= 'Z':
-			v = uint32(b - 'A')
-		case b >= 'a' && b <= 'z':
-			v = uint32(b-'a') + 26
-		case isDigitByte(b):
-			v = uint32(b-'0') + 52
-		case b == '+' || b == '-':
-			v = 62
-		case b == '/' || b == '_':
-			v = 63
-		default:
-			return n, false
+		v := value64(b)
+		if b == stop || v > 63 {
+			return n, b == stop
 		}
 		acc = acc<<6 | v
 		if filled += 6; filled >= 8 {
@@ -122,6 +117,23 @@ func decode64(out, text []byte, stop byte) (n int, ok bool) {
 		}
 	}
 	return n, true
+}
+
+// value64 is the value of a character of base64 or base64url, or 64.
+func value64(b byte) uint32 {
+	switch {
+	case b >= 'A' && b <= 'Z':
+		return uint32(b - 'A')
+	case b >= 'a' && b <= 'z':
+		return uint32(b-'a') + 26
+	case isDigitByte(b):
+		return uint32(b-'0') + 52
+	case b == '+' || b == '-':
+		return 62
+	case b == '/' || b == '_':
+		return 63
+	}
+	return 64
 }
 
 // passwordURL looks for the password of a URL whose scheme is the word [start, end). Source: RFC 3986, section 3.2.1.
@@ -193,15 +205,22 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 	if to-from < 6 || to-from >= maxValue || isPlaceholder(v.text[from:to]) {
 		return 0, false
 	}
-	value := v.text[from:to]
-	if quote == 0 && (v.at(to) == '(' || v.at(to) == '[') || isPath(value) {
+	if quote == 0 && (v.at(to) == '(' || v.at(to) == '[') {
 		return 0, false // a call or an element: code
 	}
-	if subject&aboutPassword != 0 && isPassword(value) {
-		return s.emit(rulePassword, from, to)
+	return s.judge(v.text[from:to], from, quote != 0, subject)
+}
+
+// judge decides whether a value at from is a password or another secret.
+func (s *Scanner) judge(value []byte, from int, quoted bool, subject context) (next int, ok bool) {
+	if isPath(value) {
+		return 0, false
 	}
-	if isSecret(value) && (quote != 0 || !bytes.ContainsRune(value, '.')) { // a.b.c is code
-		return s.emit(ruleSecret, from, to)
+	if subject&aboutPassword != 0 && isPassword(value) {
+		return s.emit(rulePassword, from, from+len(value))
+	}
+	if isSecret(value) && (quoted || !bytes.ContainsRune(value, '.')) { // a.b.c is code
+		return s.emit(ruleSecret, from, from+len(value))
 	}
 	return 0, false
 }
@@ -234,10 +253,8 @@ const maxNested = 4
 // connector is the start of the value behind a name that ends at i, and the quote it is in; -1 if there is none.
 func connector(v *view, start, i int) (from int, quote byte) {
 	option := v.has(start-2, "--")
-	for b := v.at(i); b == '"' || b == '\'' || b == '`' || b == ']' || b == '\\'; b = v.at(i) {
-		if i++; i > len(v.text) {
-			return -1, 0
-		}
+	for oneOf(v.at(i), "\"'`]\\") {
+		i++
 	}
 	spaced := v.at(i)
 	i = v.spaces(i)
@@ -254,12 +271,9 @@ func connector(v *view, start, i int) (from int, quote byte) {
 		return -1, 0
 	}
 	i = v.spaces(i)
-	for b := v.at(i); b == '"' || b == '\'' || b == '`' || b == '\\'; b = v.at(i) {
-		quote = b
+	for oneOf(v.at(i), "\"'`\\") {
+		quote = v.at(i)
 		i++
-		if i > len(v.text) {
-			break
-		}
 	}
 	return i, quote
 }

@@ -15,12 +15,6 @@ var errState = errors.New("governor: malformed scanner state")
 func (s *Scanner) AppendState(dst []byte) []byte {
 	dst = append(dst, stateFormat)
 	dst = append(dst, s.tail[:]...)
-	pair := 0
-	for i := range words {
-		if s.lastPair == &words[i] {
-			pair = i + 1
-		}
-	}
 	flags := 0
 	if s.inLong {
 		flags = 1
@@ -31,7 +25,7 @@ func (s *Scanner) AppendState(dst []byte) []byte {
 		pending = k.start - s.base + maxAhead
 	}
 	for _, n := range [...]int{
-		s.base, s.wordAt - s.base, flags, pair, min(s.base-s.pairEnd+maxAhead, 2*maxAhead), max(0, s.valueEnd-s.base), s.nested,
+		s.base, s.wordAt - s.base, flags, s.pairIndex(), min(s.base-s.pairEnd+maxAhead, 2*maxAhead), max(0, s.valueEnd-s.base), s.nested,
 		k.read - s.base + maxAhead, k.state, pending, max(0, k.end-k.start),
 	} {
 		dst = appendNumber(dst, max(n, 0))
@@ -42,6 +36,16 @@ func (s *Scanner) AppendState(dst []byte) []byte {
 		}
 	}
 	return dst
+}
+
+// pairIndex is one more than the index of the last pair's first word; 0 if there is none.
+func (s *Scanner) pairIndex() int {
+	for i := range words {
+		if s.lastPair == &words[i] {
+			return i + 1
+		}
+	}
+	return 0
 }
 
 // maxAhead makes distances positive that may point behind the next byte to decide: a keyword may hold up to this many
@@ -55,13 +59,9 @@ func Resume(state []byte, rules *Rules) (*Scanner, error) {
 		return nil, errState
 	}
 	copy(s.tail[:], state[1:])
-	state = state[1+tailLength:]
-	var n [11]int
-	ok := true
-	for i := range n {
-		if n[i], state, ok = readNumber(state); !ok {
-			return nil, errState
-		}
+	n, state, ok := readNumbers(state[1+tailLength:])
+	if !ok {
+		return nil, errState
 	}
 	s.base, s.wordAt, s.inLong = n[0], n[0]+n[1], n[2] == 1
 	if n[3] > len(words) || n[0] > 1<<30 || n[1] > maxAhead {
@@ -80,6 +80,16 @@ func Resume(state []byte, rules *Rules) (*Scanner, error) {
 		return nil, errState
 	}
 	return s, s.resumeContext(state)
+}
+
+// readNumbers reads the numbers that every state has.
+func readNumbers(state []byte) (n [11]int, rest []byte, ok bool) {
+	for i := range n {
+		if n[i], state, ok = readNumber(state); !ok {
+			return n, nil, false
+		}
+	}
+	return n, state, true
 }
 
 // resumeContext reads the words that give context.

@@ -272,12 +272,9 @@ func (s *Scanner) tryFormat(v *view, start, i int) (next int, ok bool) {
 	if f.pattern[:4] == "sig=" {
 		return s.sharedSignature(v, start, i)
 	}
-	end, last := match(v, start, f.pattern)
-	if end < 0 || !v.closed(end) || patternClass[v.at(end)]&last != 0 && (v.at(end) != '.' || isAlnum(v.at(end+1))) {
+	end := tokenEnd(v, start, f.pattern)
+	if end < 0 {
 		return 0, false
-	}
-	for v.text[end-1] == '.' {
-		end-- // the end of a sentence
 	}
 	token := v.text[start:end]
 	if f.check != nil && !f.check(token) {
@@ -289,6 +286,18 @@ func (s *Scanner) tryFormat(v *view, start, i int) (next int, ok bool) {
 		return 0, false
 	}
 	return s.emit(tokenRule[i], start, end)
+}
+
+// tokenEnd is the end of a token at start that a pattern describes and that the text does not continue, or -1.
+func tokenEnd(v *view, start int, pattern string) int {
+	end, last := match(v, start, pattern)
+	if end < 0 || !v.closed(end) || patternClass[v.at(end)]&last != 0 && (v.at(end) != '.' || isAlnum(v.at(end+1))) {
+		return -1
+	}
+	for v.text[end-1] == '.' {
+		end-- // the end of a sentence
+	}
+	return end
 }
 
 // sharedSignature is the signature of an Azure shared access signature: the finding is its value.

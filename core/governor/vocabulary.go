@@ -210,6 +210,21 @@ var words, buckets, likely = buildVocabulary()
 
 func bucketOf(first, second byte) int { return int(first&31)<<5 | int(second&31) }
 
+// merge makes one entry of neighbors with the same word.
+func merge(every []entry) (plain []entry) {
+	plain = every[:0]
+	for _, e := range every {
+		if n := len(plain); n > 0 && plain[n-1].word == e.word {
+			plain[n-1].subject |= e.subject
+			plain[n-1].pair = plain[n-1].pair || e.pair
+			plain[n-1].opens = plain[n-1].opens || e.opens
+			continue
+		}
+		plain = append(plain, e)
+	}
+	return plain
+}
+
 // listEntries is the vocabulary and the pairs' words by bucket, with words that occur several times.
 func listEntries() (every []entry) {
 	for _, group := range vocabulary {
@@ -231,16 +246,7 @@ func listEntries() (every []entry) {
 
 func buildVocabulary() (all []entry, starts [1025]uint16, bits [256]uint32) {
 	every := listEntries()
-	plain := every[:0]
-	for _, e := range every {
-		if n := len(plain); n > 0 && plain[n-1].word == e.word {
-			plain[n-1].subject |= e.subject
-			plain[n-1].pair = plain[n-1].pair || e.pair
-			plain[n-1].opens = plain[n-1].opens || e.opens
-			continue
-		}
-		plain = append(plain, e)
-	}
+	plain := merge(every)
 	bucket := 0
 	for i, e := range plain {
 		for own := bucketOf(e.word[0], e.word[1]); bucket <= own; bucket++ {

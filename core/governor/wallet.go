@@ -18,22 +18,22 @@ func (s *Scanner) wallet(v *view, start, end int) (next int, ok bool) {
 	if next, ok = s.segwit(text, start); ok {
 		return next, true
 	}
-	switch text[0] {
-	case '1', '3', 'L', 'M', 'D', 'A', '9', 'X', 'T', 'm', 'n', '2', '5', 'K', 'c', 'x', 't', 'z', 'y':
-	default:
+	if !oneOf(text[0], "13LMDA9XTmn25Kcxtzy") || length > 35 && length != 51 && length != 52 && length != 111 {
 		return 0, false
 	}
-	if length > 35 && length != 51 && length != 52 && length != 111 {
-		return 0, false
-	}
+	return s.base58(text, start)
+}
+
+// base58 looks for an address or a private key in Base58Check.
+func (s *Scanner) base58(text []byte, start int) (next int, ok bool) {
 	version, size, ok := checksum.Base58Check(text)
 	switch {
 	case !ok:
 		return 0, false
 	case size == 21:
-		return s.emit(ruleBitcoin, start, start+length)
+		return s.emit(ruleBitcoin, start, start+len(text))
 	case (version == 0x80 || version == 0xef) && (size == 33 || size == 34), size == 78 && text[3] == 'v':
-		return s.emit(ruleWIF, start, start+length)
+		return s.emit(ruleWIF, start, start+len(text))
 	}
 	return 0, false
 }

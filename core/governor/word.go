@@ -30,24 +30,28 @@ func (s *Scanner) value(v *view, start, end int, kinds uint16) (next int, ok boo
 			return next, true
 		}
 	}
-	switch after {
-	case '@':
-		if next, ok = s.email(v, start, end); ok {
-			return next, true
-		}
-	case ':':
-		if next, ok = s.passwordURL(v, start, end); ok {
-			return next, true
-		}
-		if next, ok = s.colonAddress(v, start, end); ok {
-			return next, true
-		}
+	if next, ok = s.joined(v, start, end, after); ok {
+		return next, true
 	}
 	if kinds&isDigit != 0 {
 		return s.numbers(v, start, end)
 	}
 	if end-start == 2 && after == ' ' && isDigitByte(v.at(end+1)) {
 		return s.lettered(v, start, end)
+	}
+	return 0, false
+}
+
+// joined tries the detectors of words before '@' and ':'.
+func (s *Scanner) joined(v *view, start, end int, after byte) (next int, ok bool) {
+	switch after {
+	case '@':
+		return s.email(v, start, end)
+	case ':':
+		if next, ok = s.passwordURL(v, start, end); ok {
+			return next, true
+		}
+		return s.colonAddress(v, start, end)
 	}
 	return 0, false
 }
@@ -63,13 +67,18 @@ func (s *Scanner) numbers(v *view, start, end int) (next int, ok bool) {
 			return next, true
 		}
 	}
-	if end-start == 17 {
-		if next, ok = s.mac(v, start); ok {
+	if isLetterByte(first) && isDigitByte(v.at(start+2)) {
+		if next, ok = s.iban(v, start); ok {
 			return next, true
 		}
 	}
-	if isLetterByte(first) && isDigitByte(v.at(start+2)) {
-		if next, ok = s.iban(v, start); ok {
+	return s.mixedWord(v, start, end)
+}
+
+// mixedWord tries the detectors of words with letters and digits.
+func (s *Scanner) mixedWord(v *view, start, end int) (next int, ok bool) {
+	if end-start == 17 {
+		if next, ok = s.mac(v, start); ok {
 			return next, true
 		}
 	}

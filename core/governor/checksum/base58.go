@@ -53,7 +53,11 @@ func Base58Check(text []byte) (version byte, length int, ok bool) {
 		}
 		first-- // a leading 1 is a leading zero byte
 	}
-	data := out[first:]
+	return verified(out[first:])
+}
+
+// verified reports the first byte and the length of a payload that its double SHA-256 follows.
+func verified(data []byte) (version byte, length int, ok bool) {
 	if len(data) < 5 {
 		return 0, 0, false
 	}
