@@ -99,8 +99,7 @@ func (s *Scanner) run(text []byte, final bool) (done int) {
 // words walks from word to word. This loop decides the cost of ordinary text: a word of letters only costs one table
 // look-up per byte and one per word.
 func (s *Scanner) words(v *view, from int, final bool) int {
-	text := v.text
-	n := len(text)
+	text, n := v.text, len(v.text)
 	for {
 		i := from
 		for i < n && class[text[i]]&inWord == 0 {
@@ -123,8 +122,14 @@ func (s *Scanner) words(v *view, from int, final bool) int {
 		if i == start {
 			return i
 		}
+		// Most words are lower case and not in the vocabulary.
+		lower := kinds&^isHex == inWord|isLower && i-start < minToken && (i == n || class[text[i]]&isEnding == 0)
+		if lower && !s.inLong && (i-start < 2 || !isLikely(text[start:i])) {
+			from = i
+			continue
+		}
 		end, wait := i, false
-		if !s.inLong && !isUnknown(text, start, i, kinds) && !s.names(text, start, i, kinds) {
+		if !s.inLong && !s.names(text, start, i, kinds) {
 			if end, wait = s.word(v, start, i, kinds, final); wait {
 				return start
 			}
@@ -132,12 +137,6 @@ func (s *Scanner) words(v *view, from int, final bool) int {
 		s.inLong = i-start == maxWord && end == i
 		from = end
 	}
-}
-
-// isUnknown reports whether a word is lower case and not in the vocabulary: most words are.
-func isUnknown(text []byte, start, end int, kinds uint16) bool {
-	return kinds&^isHex == inWord|isLower && end-start < minToken && (end == len(text) || class[text[end]]&isEnding == 0) &&
-		(end-start < 2 || !isLikely(text[start:end]))
 }
 
 // names reports whether a word does no more than name subjects, if any.
