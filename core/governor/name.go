@@ -90,7 +90,7 @@ func (s *Scanner) name(v *view, start, end int) (next int) {
 			return at
 		}
 	}
-	if all&aboutSecret != 0 && !isPublic(v.text, start, end) {
+	if all&aboutSecret != 0 {
 		if at, ok := s.assignment(v, start, end, all); ok {
 			return at
 		}

@@ -199,7 +199,7 @@ func (s *Scanner) word(v *view, start, end int, kinds uint16, final bool) (next 
 func (s *Scanner) punctuation(v *view, i int, final bool) (next int, wait bool) {
 	v.past = false
 	found := len(s.found)
-	next, ok := i+1, false
+	ok := false
 	switch v.text[i] {
 	case '(':
 		next, ok = s.phone(v, i)

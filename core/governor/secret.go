@@ -189,7 +189,7 @@ func containsFold(text []byte, lower string) bool {
 // <name>value, --name value, Bearer value. Specific detectors try the value first.
 func (s *Scanner) assignment(v *view, start, end int, subject context) (next int, ok bool) {
 	from, quote := connector(v, start, end)
-	if from < 0 {
+	if from < 0 || isPublic(v.text, start, end) {
 		return 0, false
 	}
 	if next, ok = s.specific(v, from, subject); ok {

@@ -227,6 +227,16 @@ const minSpread = 6
 // are in unanchored.
 var formatsBy, unanchored = indexFormats()
 
+// formatPrefix is each format's literal prefix.
+var formatPrefix = listPrefixes()
+
+func listPrefixes() (prefixes [len(tokenFormats)]string) {
+	for i := range tokenFormats {
+		prefixes[i] = literalPrefix(tokenFormats[i].pattern)
+	}
+	return prefixes
+}
+
 func indexFormats() (by [1024][]uint16, free []uint16) {
 	for i := range tokenFormats {
 		prefix := literalPrefix(tokenFormats[i].pattern)
@@ -265,7 +275,10 @@ func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok boo
 
 // tryFormat tries one format. A format without a checksum needs a body that looks random.
 func (s *Scanner) tryFormat(v *view, start, i int) (next int, ok bool) {
-	f := &tokenFormats[i]
+	f, prefix := &tokenFormats[i], formatPrefix[i]
+	if !v.has(start, prefix) {
+		return 0, false
+	}
 	if f.near != 0 && s.since(f.near, start) > nearBefore {
 		return 0, false
 	}
@@ -280,7 +293,6 @@ func (s *Scanner) tryFormat(v *view, start, i int) (next int, ok bool) {
 	if f.check != nil && !f.check(token) {
 		return 0, false
 	}
-	prefix := literalPrefix(f.pattern)
 	body := token[len(prefix):]
 	if spread(body) < minSpread || len(prefix) < 3 && runs(body) {
 		return 0, false

@@ -143,11 +143,10 @@ var vocabulary = []struct {
 }
 
 // publicParts are parts of names of tokens and keys that are no secret: next_page_token, key_id, passwordHash.
-const publicParts = "|public|page|next|cursor|csrf|xsrf|continuation|publishable|pub|max|sync|hash|digest|checksum|file|path|url|uri|name|id|type|length|count|limit|"
+var publicParts = strings.Fields("public page next cursor csrf xsrf continuation publishable pub max sync hash digest checksum file path url uri name id type length count limit")
 
 // isPublic reports whether a part of the name [start, end) is one of publicParts.
 func isPublic(text []byte, start, end int) bool {
-	var key [16]byte
 	for i := start; i < end; {
 		if !isLetterByte(text[i]) {
 			i++
@@ -155,16 +154,10 @@ func isPublic(text []byte, start, end int) bool {
 		}
 		from := i
 		i = part(text, i, end)
-		if i-from > 14 {
-			continue
-		}
-		key[0] = '|'
-		for j, b := range text[from:i] {
-			key[j+1] = b | 0x20
-		}
-		key[i-from+1] = '|'
-		if strings.Contains(publicParts, string(key[:i-from+2])) {
-			return true
+		for _, public := range publicParts {
+			if equalFold(public, text[from:i]) {
+				return true
+			}
 		}
 	}
 	return false
