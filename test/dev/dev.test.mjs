@@ -170,7 +170,10 @@ test('an invalid catalog ends the start with its problem; warnings of the contro
   assert.match(errors, /^dev: the configuration is invalid: POSTERN_CATALOG must be valid JSON.*\n$/)
   const warned = await other.start({ env: { POSTERN_VIEWER_TOKEN: 'short' } })
   await warned.ready()
-  assert.match((await warned.stop('SIGTERM')).errors, /^dev: warning: POSTERN_VIEWER_TOKEN is ignored: it has 5 bytes and needs at least 16\n$/m)
+  assert.match(
+    (await warned.stop('SIGTERM')).errors,
+    /^dev: warning: POSTERN_VIEWER_TOKEN is ignored: it has 5 bytes and needs at least 16\n$/m,
+  )
   const webhooks = await other.start({ env: { POSTERN_PRIVATE_WEBHOOKS: 'yes' } })
   assert.match((await webhooks.ended).errors, /^dev: the configuration is invalid: POSTERN_PRIVATE_WEBHOOKS/)
 })

@@ -36,6 +36,7 @@ test('documents and the interface have short sentences; comments may be longer',
 })
 
 test('write-good reads documents', () => {
+  assert.ok(advice('There\nare two keys.', 'prose').length > 0)
   assert.ok(advice('There are two keys.', 'prose').length > 0)
 })
 

@@ -18,7 +18,8 @@ import { RouteEditor } from './route-editor.js'
 
 export function RoutesPage({ project, setProject }) {
   const routes = useResource((signal) => get(path`projects/${project.id}/routes`, { signal }), [project.version])
-  const lead = 'A tier is a list of models, its targets. A request goes to one target; if that fails, it falls back to the next.'
+  const lead =
+    'A tier is a list of models, its targets. A request goes to one target; if that fails, it falls back to the next.'
   return html`<${Page} title="Routes" of=${project.name} lead=${lead} actions=${html`<${Refresh} of=${routes} />`}>
     <${Loaded} of=${routes} what="routes">${({ tiers }) =>
       tiers.length === 0
@@ -64,7 +65,9 @@ function Tier({ tier, project, setProject }) {
 }
 
 function source(stored) {
-  return stored ? 'catalog default, because the catalog has none of the models in this project’s override' : 'catalog default'
+  return stored
+    ? 'catalog default, because the catalog has none of the models in this project’s override'
+    : 'catalog default'
 }
 
 function strategyName(strategy) {
