@@ -1,0 +1,115 @@
+package governor
+
+// isNetwork reports whether a prefix length follows an address: 10.0.0.0/8 is no host.
+func isNetwork(v *view, i int) bool {
+	end := v.run(i+1, 4, isDigit)
+	return v.at(i) == '/' && end > i+1 && end <= i+4 && v.closed(end)
+}
+
+// dottedAddress looks for an IPv4 address: four decimal numbers up to 255 without leading zeros, none after a word
+// about versions. Addresses that name no host of the internet or of a private network are no finding: 0.0.0.0,
+// 127.0.0.0/8, 255.255.255.255 and masks. Source: RFC 791, RFC 6890.
+func (s *Scanner) dottedAddress(v *view, start int) (next int, ok bool) {
+	part, i := quad(v, start)
+	if i < 0 || !v.closed(i) || v.at(i) == '-' || v.at(i) == '.' && isAlnum(v.at(i+1)) || part[0] == 0 || part[0] == 127 || part[0] == 255 && part[1] == 255 {
+		return 0, false
+	}
+	product := v.at(start-1) == '/' && isLetterByte(v.at(start-2)) // Chrome/126.4.12.20
+	if product || s.isArticle(v, start) && !s.about(v, aboutNetwork, start, i) || part[1]|part[2]|part[3] == 0 || isNetwork(v, i) || v.at(start-1) == '=' && v.at(start-2) == '=' {
+		return 0, false
+	}
+	if small := part[0] < 10 && max(part[1], part[2], part[3]) <= 20; small && (part[0] != part[1] || part[2] != part[3]) && !s.about(v, aboutNetwork, start, i) {
+		return 0, false // the number of a section
+	}
+	return s.emit(ruleIPv4, start, i)
+}
+
+// quad reads four decimal numbers up to 255 with dots between them; end is -1 if the text has another form.
+func quad(v *view, i int) (part [4]int, end int) {
+	for n := range 4 {
+		from := i
+		for isDigitByte(v.at(i)) && i < from+4 {
+			part[n] = part[n]*10 + int(v.at(i)-'0')
+			i++
+		}
+		if i == from || i > from+3 || part[n] > 255 || i > from+1 && v.at(from) == '0' || n < 3 && v.at(i) != '.' {
+			return part, -1
+		}
+		i++
+	}
+	return part, i - 1
+}
+
+// colonAddress looks for an IPv6 or a MAC address whose first group is the word [start, end), before a colon.
+func (s *Scanner) colonAddress(v *view, start, end int) (next int, ok bool) {
+	if end-start > 4 || v.run(start, 5, isHex) != end {
+		return 0, false
+	}
+	if end-start == 2 {
+		if next, ok = s.mac(v, start); ok {
+			return next, true
+		}
+	}
+	return s.ipv6(v, start)
+}
+
+// ipv6 looks for an IPv6 address: eight groups of up to four hexadecimal digits, or fewer with one "::".
+// Loopback and unspecified addresses are no finding. Source: RFC 4291, section 2.2.
+func (s *Scanner) ipv6(v *view, start int) (next int, ok bool) {
+	i, groups, gap, long := start, 0, false, 0
+	if v.at(i) == ':' {
+		if v.at(i+1) != ':' || class[v.at(i-1)]&inWord != 0 {
+			return 0, false
+		}
+		gap = true
+		i += 2
+	}
+	for groups < 8 {
+		end := v.run(i, 5, isHex)
+		if end == i || end > i+4 {
+			break
+		}
+		long = max(long, end-i)
+		groups++
+		i = end
+		if v.at(i) != ':' {
+			break
+		}
+		if v.at(i+1) == ':' && !gap {
+			gap = true
+			i += 2
+			continue
+		}
+		if class[v.at(i+1)]&isHex == 0 {
+			break
+		}
+		i++
+	}
+	if groups == 8 == gap || groups < 2 || long < 3 || isNetwork(v, i) || !v.closed(i) || v.at(i) == ':' || v.at(i) == '.' && isAlnum(v.at(i+1)) {
+		return 0, false
+	}
+	return s.emit(ruleIPv6, start, i)
+}
+
+// mac looks for a MAC address: six pairs of hexadecimal digits with colons or dashes, not all the same.
+// Source: IEEE 802, section 8.1.
+func (s *Scanner) mac(v *view, start int) (next int, ok bool) {
+	sep := v.at(start + 2)
+	if sep != ':' && sep != '-' || class[v.at(start)]&isHex == 0 || v.at(start-1) == sep && isAlnum(v.at(start-2)) {
+		return 0, false
+	}
+	same := true
+	for n := range 6 {
+		i := start + 3*n
+		a, b := v.at(i), v.at(i+1)
+		if class[a]&isHex == 0 || class[b]&isHex == 0 || n < 5 && v.at(i+2) != sep {
+			return 0, false
+		}
+		same = same && a == v.at(start) && b == a
+	}
+	end := start + 17
+	if same || !v.closed(end) || v.at(end) == sep {
+		return 0, false
+	}
+	return s.emit(ruleMAC, start, end)
+}

@@ -1,0 +1,93 @@
+package governor
+
+// Classes of a byte, as bits. A word is a run of inWord bytes. It may contain an e-mail address's local part, a
+// token with dashes, a dotted number; bytes of other scripts separate words.
+const (
+	inWord   = 1 << iota
+	isLower  // a-z
+	isUpper  // A-Z
+	isDigit  // 0-9
+	isJoint  // . _ % + - ' ~
+	isHex    // 0-9 a-f A-F
+	opens    // a separator that may begin a finding: ( : < [
+	isEnding // after a word it makes the word worth a closer look: @ :
+	inToken  // a token may continue with it after a word: / : =
+)
+
+var class = buildClasses()
+
+func buildClasses() (c [256]uint16) {
+	for b := 'a'; b <= 'z'; b++ {
+		c[b] = inWord | isLower
+		c[b-32] = inWord | isUpper
+	}
+	for b := '0'; b <= '9'; b++ {
+		c[b] = inWord | isDigit | isHex
+	}
+	for b := 'a'; b <= 'f'; b++ {
+		c[b] |= isHex
+		c[b-32] |= isHex
+	}
+	add := func(bytes string, classes uint16) {
+		for i := range len(bytes) {
+			c[bytes[i]] |= classes
+		}
+	}
+	add("._%+-'~", inWord|isJoint)
+	add("(:<[", opens)
+	add("/:=", inToken)
+	add("@:", isEnding)
+	return c
+}
+
+func isDigitByte(b byte) bool  { return b-'0' < 10 }
+func isLetterByte(b byte) bool { return b|0x20-'a' < 26 }
+func isAlnum(b byte) bool      { return class[b]&(isLower|isUpper|isDigit) != 0 }
+
+// view is the text that a detector may read. Reading past its end is remembered: the detector's result then
+// depends on bytes that have not arrived, and does not count unless the text has ended.
+type view struct {
+	text []byte
+	tail [tailLength]byte // the bytes before text, the last one last; zero where there are none
+	past bool             // a byte past the end was read
+}
+
+const tailLength = 8
+
+// at is the byte at an index; 0 past the end. Indexes down to -tailLength are bytes before the text.
+func (v *view) at(i int) byte {
+	if uint(i) < uint(len(v.text)) {
+		return v.text[i]
+	}
+	if i < 0 {
+		if i < -tailLength {
+			return 0
+		}
+		return v.tail[tailLength+i]
+	}
+	v.past = true
+	return 0
+}
+
+// run is the end of the run of bytes from i that have one of the classes, at most limit bytes long.
+func (v *view) run(i, limit int, classes uint16) int {
+	for end := i + limit; i < end && class[v.at(i)]&classes != 0; i++ {
+	}
+	return i
+}
+
+// has reports whether the text at i begins with s.
+func (v *view) has(i int, s string) bool {
+	for j := range len(s) {
+		if v.at(i+j) != s[j] {
+			return false
+		}
+	}
+	return true
+}
+
+// closed reports whether a finding may end before i: no letter, digit or underscore follows.
+func (v *view) closed(i int) bool {
+	b := v.at(i)
+	return !isAlnum(b) && b != '_'
+}

@@ -1,0 +1,300 @@
+package governor
+
+// fileEndings are last labels that are files rather than domains: logo@2x.png.
+var fileEndings = []string{"png", "jpg", "jpeg", "gif", "svg", "webp", "ico", "css", "js", "mjs", "ts", "tsx", "json", "yaml", "yml", "html", "htm", "txt", "md", "py", "go", "rs", "java", "tar", "gz", "zip", "exe", "log", "lock", "local"}
+
+// email looks for an e-mail address whose local part is the end of the word [start, end), before '@'.
+// Source: RFC 5321, section 4.1.2, without quoted strings; the domain has a letters-only or xn-- last label.
+func (s *Scanner) email(v *view, start, end int) (next int, ok bool) {
+	if end-start > 64 || class[v.text[end-1]]&isJoint != 0 && v.text[end-1] == '.' {
+		return 0, false
+	}
+	last, label := domain(v, end+1)
+	if last == 0 || label == end+1 || v.at(last) == '@' || !topLevel(v.text[label:last]) {
+		return 0, false
+	}
+	if equalFold("git", v.text[start:end]) && v.at(last) == ':' {
+		return 0, false // a repository
+	}
+	return s.emit(ruleEmail, start, last)
+}
+
+// domain is the end of the domain at start, 0 if there is none, and the start of its last label.
+func domain(v *view, start int) (last, label int) {
+	label = start
+	for i := start; i < start+255; i++ {
+		b := v.at(i)
+		if isAlnum(b) || b == '-' && i > label {
+			continue
+		}
+		if i == label {
+			break
+		}
+		last = i
+		if b != '.' || !isAlnum(v.at(i+1)) {
+			break
+		}
+		label = i + 1
+	}
+	return last, label
+}
+
+// topLevel reports whether a domain's last label is a top-level domain's.
+func topLevel(label []byte) bool {
+	if len(label) < 2 || len(label) > 24 {
+		return false
+	}
+	for _, ending := range fileEndings {
+		if equalFold(ending, label) {
+			return false
+		}
+	}
+	if len(label) > 4 && equalFold("xn--", label[:4]) {
+		return true
+	}
+	for _, b := range label {
+		if !isLetterByte(b) {
+			return false
+		}
+	}
+	return true
+}
+
+// phoneNumber is a candidate: its digits and groups.
+type phoneNumber struct {
+	digits [20]byte
+	n      int
+	groups [12]uint8 // lengths
+	ends   [12]int   // of each group in the text
+	count  int
+	paren  bool // the first group, or the one after the country code, is in parentheses
+	open   bool // the group that is read is in parentheses
+	seps   uint8
+}
+
+// Separators of a phone number, as bits of seps.
+const (
+	sepSpace = 1 << iota
+	sepDash
+	sepDot
+	sepSlash
+)
+
+// read reads digits with the usual separators from i. With paren set a parenthesis is open before i.
+func (p *phoneNumber) read(v *view, i int, paren bool) {
+	*p = phoneNumber{paren: paren}
+	for p.count < len(p.groups) {
+		from := i
+		for isDigitByte(v.at(i)) && p.n < len(p.digits) {
+			p.digits[p.n] = v.at(i)
+			p.n++
+			i++
+		}
+		if i == from {
+			return
+		}
+		p.groups[p.count], p.ends[p.count] = uint8(i-from), i
+		p.count++
+		i = p.separator(v, i)
+		if i < 0 {
+			return
+		}
+	}
+}
+
+// separator is the start of the next group of digits after i, or -1.
+func (p *phoneNumber) separator(v *view, i int) int {
+	inside := p.paren && p.count == 1 || p.open
+	p.open = false
+	for range 3 {
+		b := v.at(i)
+		switch {
+		case isDigitByte(b):
+			return i
+		case b == ' ':
+			p.seps |= sepSpace
+		case b == '-':
+			p.seps |= sepDash
+		case b == '.':
+			p.seps |= sepDot
+		case b == '/':
+			p.seps |= sepSlash
+		case b == '(' && !p.paren && p.count == 1:
+			p.paren, p.open = true, true
+		case b == ')' && inside:
+			inside = false
+		default:
+			return -1
+		}
+		i++
+	}
+	if isDigitByte(v.at(i)) {
+		return i
+	}
+	return -1
+}
+
+// phone looks for a phone number at a plus sign, a digit or an opening parenthesis.
+func (s *Scanner) phone(v *view, start int) (next int, ok bool) {
+	first := v.text[start]
+	if first == '+' {
+		return s.international(v, start)
+	}
+	from := start
+	if first == '(' {
+		from = start + 1
+		if v.at(from) == '+' {
+			return s.international(v, from)
+		}
+		if !isDigitByte(v.at(from)) {
+			return 0, false
+		}
+	}
+	p := &s.scratch.phone
+	p.read(v, from, first == '(')
+	if first == '(' && v.at(p.ends[0]) != ')' {
+		return 0, false
+	}
+	return s.national(v, start, p)
+}
+
+// international looks for a number in E.164 form with optional separators. Sources: ITU-T E.123, E.164; country codes
+// and lengths in callingCodes.
+func (s *Scanner) international(v *view, plus int) (next int, ok bool) {
+	from := plus + 1
+	if !isDigitByte(v.at(from)) && v.at(from) != '(' || isAlnum(v.at(plus-1)) {
+		return 0, false
+	}
+	open := v.at(from) == '('
+	if open {
+		from++
+	}
+	p := &s.scratch.phone
+	p.read(v, from, open)
+	code, least, most := callingCode(p.digits[:p.n])
+	if code == 0 {
+		return 0, false
+	}
+	best := p.longest(code, least, most)
+	if best < 0 || !v.closed(p.ends[best]) || s.since(aboutArticle, plus) <= 12 && s.since(aboutPhone, plus) > nearBefore {
+		return 0, false
+	}
+	end := p.ends[best]
+	if b := v.at(end); (b == '.' || b == '-' || b == ',') && isDigitByte(v.at(end+1)) || runsOfOne(p.digits[code:p.n]) {
+		return 0, false
+	}
+	return s.emit(rulePhone, plus, end)
+}
+
+// longest is the last group of the longest sequence of groups that has from least to most digits after the country
+// code, or -1. A trunk zero, as in +49 (0)30, does not count.
+func (p *phoneNumber) longest(code, least, most int) (best int) {
+	total := 0
+	best = -1
+	for i := range p.count {
+		total += int(p.groups[i])
+		if i == 1 && p.groups[1] == 1 && p.digits[p.groups[0]] == '0' && p.paren {
+			most++
+			least++
+		}
+		if national := total - code; national >= least && national <= most && total <= 16 {
+			best = i
+		}
+	}
+	return best
+}
+
+// runsOfOne reports whether all digits are the same: +0000000000.
+func runsOfOne(digits []byte) bool {
+	for _, d := range digits {
+		if d != digits[0] {
+			return false
+		}
+	}
+	return true
+}
+
+// national looks for a number in a national form: with a word about phones near, or in a form that little else has.
+func (s *Scanner) national(v *view, start int, p *phoneNumber) (next int, ok bool) {
+	if p.n < 7 || p.n > 15 || v.at(start-1) == '#' {
+		return 0, false
+	}
+	end := p.ends[p.count-1]
+	if b := v.at(end); !v.closed(end) && extension(v, end) == end || (b == '.' || b == ',' || b == ':' || b == '-' || b == '/') && isDigitByte(v.at(end+1)) {
+		return 0, false
+	}
+	before := v.at(start - 1)
+	if before == '$' || before == '/' || before == ',' && isDigitByte(v.at(start-2)) || isAlnum(before) {
+		return 0, false
+	}
+	inRow := before == ' ' && isDigitByte(v.at(start-2))
+	if before != '=' && !inRow && p.clear() && !s.isArticle(v, start) || p.plausible() && s.about(v, aboutPhone, start, end) {
+		return s.emit(rulePhone, start, extension(v, end))
+	}
+	return 0, false
+}
+
+// extension is the end of an extension after a number: x123, ext. 123.
+func extension(v *view, i int) int {
+	at := i
+	for v.at(at) == ' ' && at < i+2 {
+		at++
+	}
+	switch {
+	case v.has(at, "ext. "):
+		at += 5
+	case v.has(at, "ext "), v.has(at, "ext."):
+		at += 4
+	case v.at(at) == 'x':
+		at++
+	default:
+		return i
+	}
+	if end := v.run(at, 6, isDigit); end > at && v.closed(end) {
+		return end
+	}
+	return i
+}
+
+// plausible excludes dates, times and numbers of one long group with other signs.
+func (p *phoneNumber) plausible() bool {
+	if p.count == 3 && p.groups[0] == 4 && p.groups[1] == 2 && p.groups[2] == 2 || p.n == 8 && p.count == 3 && p.groups[2] == 4 {
+		return false // 2026-11-22, 22.11.2026
+	}
+	decimal := p.count == 2 && p.seps == sepDot
+	return p.n >= 7 && !decimal && (p.count == 1 || p.groups[0] <= 6)
+}
+
+// clear reports whether the form alone says phone number: (415) 555-0132, 415-555-0132, 01 23 45 67 89, 0171 1234567,
+// 020 7946 0018. Source: ITU-T E.123, section 2 and the national plans that it names.
+func (p *phoneNumber) clear() bool {
+	g, d := p.groups[:p.count], p.digits[:p.n]
+	switch {
+	case p.n == 11 && p.count == 4 && d[0] == '1' && g[0] == 1:
+		return northAmerican(d[1:], g[1:])
+	case p.n == 10 && p.count == 3 && g[0] == 3:
+		if northAmerican(d, g) && p.seps != sepSpace {
+			return true
+		}
+	}
+	if p.paren && p.count >= 2 && g[0] >= 2 && g[0] <= 5 && p.n >= 9 && p.n <= 12 {
+		return true
+	}
+	if d[0] != '0' || d[1] == '0' || p.count < 2 || p.n < 9 || p.n > 12 {
+		return false
+	}
+	pairs := p.count == 5 && p.n == 10
+	for _, n := range g {
+		pairs = pairs && n == 2
+	}
+	return pairs || p.seps&^sepSpace == 0 && g[0] >= 3 && g[0] <= 5 || p.seps == sepSlash && p.count == 2 && g[0] >= 3 && g[0] <= 5
+}
+
+// northAmerican checks the area code and the exchange of ten digits in groups of 3, 3 and 4. Examples often have the
+// area code 555 with any exchange.
+// Source: https://nationalnanpa.com/about_us/abt_nanp.html
+func northAmerican(d []byte, g []uint8) bool {
+	fictional := string(d[:3]) == "555"
+	return g[0] == 3 && g[1] == 3 && g[2] == 4 && d[0] >= '2' && d[1] != '9' && (d[3] >= '2' || fictional) &&
+		(d[1] != '1' || d[2] != '1') && (d[4] != '1' || d[5] != '1')
+}

@@ -1,0 +1,88 @@
+package governor
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+	"unicode/utf8"
+)
+
+// seeds adds the examples of every rule.
+func seeds(f *testing.F) {
+	for _, r := range readData(f) {
+		f.Add(r.positives[0].text)
+		f.Add(r.fails[0].text)
+	}
+	f.Add([]byte(letter))
+}
+
+// FuzzFindings: findings lie in the text, in order, on character boundaries, within their rule's length, and do not
+// depend on how the text is cut.
+func FuzzFindings(f *testing.F) {
+	seeds(f)
+	rules := AllRules()
+	f.Fuzz(func(t *testing.T, text []byte) {
+		found := Scan(text, rules, nil)
+		checkRanges(t, text, found)
+		cut := len(text) / 2
+		if pieces, _ := scanPieces(t, rules, text[:cut], text[cut:]); !slices.Equal(pieces, found) {
+			t.Fatalf("in two pieces %s\nwhole %s", describeAll(text, pieces), describeAll(text, found))
+		}
+		if pieces, _ := scanPieces(t, rules, slices.Collect(slices.Chunk(text, 3))...); !slices.Equal(pieces, found) {
+			t.Fatalf("in pieces of 3 %s\nwhole %s", describeAll(text, pieces), describeAll(text, found))
+		}
+	})
+}
+
+// checkRanges checks findings against the text they are in.
+func checkRanges(t *testing.T, text []byte, found []Finding) {
+	t.Helper()
+	end := 0
+	for _, one := range found {
+		if one.Start < end || one.End <= one.Start || one.End > len(text) {
+			t.Fatalf("[%d,%d) after %d of %d", one.Start, one.End, end, len(text))
+		}
+		end = one.End
+		if r := table[one.Rule]; one.End-one.Start > r.MaxLength {
+			t.Fatalf("%s: %d bytes, more than %d", r.Name, one.End-one.Start, r.MaxLength)
+		}
+		if utf8.Valid(text) && (!utf8.RuneStart(text[one.Start]) || one.End < len(text) && !utf8.RuneStart(text[one.End])) {
+			t.Fatalf("%s: not on character boundaries", describe(text, one))
+		}
+	}
+}
+
+// FuzzRedact: restoring inverts redacting, once and twice.
+func FuzzRedact(f *testing.F) {
+	seeds(f)
+	rules, p := AllRules(), redactAll()
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r := &Redactor{Reversible: true}
+		r.Reserve(text)
+		redacted := r.Apply(nil, text, p, Input, Scan(text, rules, nil))
+		if restored := r.Restore(nil, redacted); !bytes.Equal(restored, text) {
+			t.Fatalf("%q redacted is %q, restored %q", text, redacted, restored)
+		}
+		// A finding beside a redacted one may become clear only now: two groups of digits that were too long together.
+		// Placeholders stay whole, and restoring twice gives the text.
+		again := r.Apply(nil, redacted, p, Input, Scan(redacted, rules, nil))
+		if restored := r.Restore(nil, r.Restore(nil, again)); !bytes.Equal(restored, r.Restore(nil, text)) {
+			t.Fatalf("%q\nredacted %q\nagain    %q\nrestored %q", text, redacted, again, restored)
+		}
+	})
+}
+
+// TestRedactionIsIdempotent: redacting an example twice is redacting it once.
+func TestRedactionIsIdempotent(t *testing.T) {
+	rules, p := AllRules(), redactAll()
+	for _, rule := range readData(t) {
+		for _, e := range slices.Concat(rule.positives, rule.fails) {
+			r := &Redactor{Reversible: true}
+			r.Reserve(e.text)
+			redacted := r.Apply(nil, e.text, p, Input, Scan(e.text, rules, nil))
+			if again := r.Apply(nil, redacted, p, Input, Scan(redacted, rules, nil)); !bytes.Equal(again, redacted) {
+				t.Errorf("%s\nredacted %s\nagain    %s", e.line, redacted, again)
+			}
+		}
+	}
+}

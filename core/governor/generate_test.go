@@ -1,0 +1,248 @@
+package governor
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"hash/crc32"
+	"math/big"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/postern-ai/postern/core/keys"
+)
+
+const (
+	digitSet = "0123456789"
+	smallSet = "abcdefghijklmnopqrstuvwxyz"
+	upperSet = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	wordSet  = digitSet + smallSet + upperSet
+)
+
+// alphabets are the classes of formats, as testdata/governor/tokens.txt describes them.
+var alphabets = map[byte]string{
+	'd': digitSet, 'x': digitSet + "abcdef", 'X': digitSet + "abcdefABCDEF", 'w': wordSet, 'u': wordSet + "_-", 'b': wordSet + "+/",
+	'l': digitSet + smallSet, 'A': digitSet + upperSet, 'B': upperSet + "234567", 'a': smallSet + upperSet, 'e': wordSet + "+/",
+	'v': wordSet + "_-", 't': wordSet + "_-~", 'p': wordSet, '=': "=", 'q': "MNO", 'z': "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L",
+}
+
+var (
+	runOfClass = regexp.MustCompile(`\{(.)(\d+)(?:-(\d+))?\}`)
+	reference  = regexp.MustCompile(`\$(\d+)(?::(\w+))?`)
+	macro      = regexp.MustCompile(`\$(pem|jwt|wif|secret|hex)(?:\(([^)]*)\))?`)
+)
+
+// expand replaces $N and $N:damage by tokens, and the other macros.
+func expand(line string, r *ruleData, random *rand.Rand) string {
+	line = macro.ReplaceAllStringFunc(line, func(found string) string {
+		m := macro.FindStringSubmatch(found)
+		return secretExample(m[1], m[2], random)
+	})
+	return reference.ReplaceAllStringFunc(line, func(found string) string {
+		m := reference.FindStringSubmatch(found)
+		n, _ := strconv.Atoi(m[1])
+		return generate(r.name, r.formats[n-1], m[2], random)
+	})
+}
+
+// secretExample is a random secret of a kind that has no token format.
+func secretExample(kind, parameter string, random *rand.Rand) string {
+	switch kind {
+	case "pem":
+		body := strings.Repeat(`\n`+letters(random, 'b', 64), 5)
+		return "-----BEGIN " + parameter + "-----" + body + `\n-----END ` + parameter + "-----"
+	case "jwt":
+		encode := base64.RawURLEncoding.EncodeToString
+		header := encode([]byte(`{"alg":"RS256","typ":"JWT","kid":"` + letters(random, 'w', 8) + `"}`))
+		return header + "." + encode([]byte(`{"sub":"`+letters(random, 'd', 10)+`"}`)) + "." + letters(random, 'u', 43)
+	case "wif":
+		payload := append([]byte{0x80}, letters(random, 'w', 32)...)
+		if random.IntN(2) == 0 {
+			payload = append(payload, 1)
+		}
+		return base58Check(payload)
+	case "hex":
+		n, _ := strconv.Atoi(parameter)
+		return letters(random, 'x', n)
+	}
+	return letters(random, 'w', 32)
+}
+
+// base58Check encodes bytes with the double SHA-256 as checksum.
+func base58Check(payload []byte) string {
+	sum := sha256.Sum256(payload)
+	sum = sha256.Sum256(sum[:])
+	number := new(big.Int).SetBytes(append(payload, sum[:4]...))
+	var out []byte
+	for digit := new(big.Int); number.Sign() > 0; {
+		number.DivMod(number, big.NewInt(58), digit)
+		out = append(out, "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"[digit.Int64()])
+	}
+	slices.Reverse(out)
+	return string(out)
+}
+
+// generate makes a token of a format, damaged in the way that a near miss names.
+func generate(rule, format, damage string, random *rand.Rand) string {
+	runs := runOfClass.FindAllStringSubmatch(format, -1)
+	last := 0
+	for i, m := range runs {
+		if m[2] != "0" && m[1] != "=" {
+			last = i
+		}
+	}
+	number := -1
+	token := runOfClass.ReplaceAllStringFunc(format, func(string) string {
+		number++
+		m := runs[number]
+		length := runLength(m, damage, number == last, random)
+		if damage == "flat" {
+			return strings.Repeat(alphabets[m[1][0]][:1], length)
+		}
+		return letters(random, m[1][0], length)
+	})
+	return damaged(rule, format, token, damage, random)
+}
+
+// runLength is the length of a run: a random one of the format's, or one that it does not allow.
+func runLength(m []string, damage string, last bool, random *rand.Rand) int {
+	least, _ := strconv.Atoi(m[2])
+	most := least
+	if m[3] != "" {
+		most, _ = strconv.Atoi(m[3])
+	}
+	switch {
+	case damage == "short" && last:
+		return least - 1
+	case damage == "long" && last:
+		return most + 1
+	case damage != "" && least == 0:
+		return 0
+	}
+	return least + random.IntN(most-least+1)
+}
+
+// damaged gives a token its checksum and does the damage that is not one of length.
+func damaged(rule, format, token, damage string, random *rand.Rand) string {
+	prefix, _, _ := strings.Cut(format, "{")
+	switch damage {
+	case "", "sum", "value":
+		token = complete(rule, token, prefix, random)
+	case "glued":
+		return "x" + complete(rule, token, prefix, random)
+	case "broken":
+		token = complete(rule, token, prefix, random)
+		return token[:len(prefix)+3] + "*" + token[len(prefix)+3:]
+	}
+	if damage == "sum" {
+		token = token[:len(token)-1] + string("0123456789"[(token[len(token)-1]+1)%10])
+	}
+	if damage == "value" {
+		token = token[len(prefix):]
+	}
+	return token
+}
+
+// letters is random text of a class with at least one digit and one letter of each case, if the class has them.
+func letters(random *rand.Rand, class byte, length int) string {
+	set := alphabets[class]
+	for {
+		out := make([]byte, length)
+		for i := range out {
+			out[i] = set[random.IntN(len(set))]
+		}
+		text := string(out)
+		if length < 16 || strings.ContainsAny(text, digitSet) == strings.ContainsAny(set, digitSet) &&
+			strings.ContainsAny(text, smallSet) == strings.ContainsAny(set, smallSet) && strings.ContainsAny(text, upperSet) == strings.ContainsAny(set, upperSet) {
+			return text
+		}
+	}
+}
+
+// complete gives a token the checksum or structure of its format.
+func complete(rule, token, prefix string, random *rand.Rand) string {
+	switch {
+	case rule == "secret.github-token" && len(token) == 40, rule == "secret.npm-token":
+		return token[:34] + base62(crc32.ChecksumIEEE([]byte(token[4:34])))
+	case rule == "secret.postern-key":
+		return posternExample(prefix, random)
+	case rule == "secret.age-key":
+		return ageExample(token)
+	case rule == "secret.discord-token":
+		id := base64.RawStdEncoding.EncodeToString(fmt.Appendf(nil, "%018d", 100000000000000000+random.Uint64N(800000000000000000)))
+		_, rest, _ := strings.Cut(token, ".")
+		return id + "." + rest
+	case rule == "secret.azure-sas":
+		return token[:len("sig=")] + letters(random, 'w', 43) + "%3D"
+	}
+	return token
+}
+
+// posternExample is a key of Postern's own with a prefix.
+func posternExample(prefix string, random *rand.Rand) string {
+	var bits [keys.RandomBytes]byte
+	for i := range bits {
+		bits[i] = byte(random.Uint32())
+	}
+	kind, env := keys.Gateway, keys.Production
+	if prefix[0] == 'p' {
+		kind = keys.Project
+	}
+	if strings.Contains(prefix, "test") {
+		env = keys.Development
+	}
+	return keys.New(kind, env, bits)
+}
+
+// base62 is six digits of base62.
+func base62(v uint32) string {
+	const digits = digitSet + upperSet + smallSet
+	var out [6]byte
+	for i := range out {
+		out[5-i] = digits[v%62]
+		v /= 62
+	}
+	return string(out[:])
+}
+
+// bech32Sum is the checksum function of BIP 173.
+func bech32Sum(values []byte) uint32 {
+	sum := uint32(1)
+	for _, v := range values {
+		top := sum >> 25
+		sum = (sum&0x1ffffff)<<5 ^ uint32(v)
+		for i, g := range []uint32{0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3} {
+			if top>>i&1 == 1 {
+				sum ^= g
+			}
+		}
+	}
+	return sum
+}
+
+// ageExample replaces the last six characters by the Bech32 checksum of the others (BIP 173).
+func ageExample(token string) string {
+	const alphabet = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+	token = strings.ToLower(token)
+	hrp, data := "age-secret-key-", token[len("age-secret-key-1"):len(token)-6]
+	var values []byte
+	for _, c := range hrp {
+		values = append(values, byte(c)>>5)
+	}
+	values = append(values, 0)
+	for _, c := range hrp {
+		values = append(values, byte(c)&31)
+	}
+	for _, c := range data {
+		values = append(values, byte(strings.IndexRune(alphabet, c)))
+	}
+	sum := bech32Sum(append(values, 0, 0, 0, 0, 0, 0)) ^ 1
+	out := []byte(hrp + "1" + data)
+	for i := range 6 {
+		out = append(out, alphabet[sum>>(5*(5-i))&31])
+	}
+	return strings.ToUpper(string(out))
+}

@@ -1,0 +1,140 @@
+package governor
+
+import "strings"
+
+// identityFormat is a national identifier made of digits.
+type identityFormat struct {
+	rule    string
+	strong  string  // shapes that are a finding alone
+	weak    string  // shapes that need a word about the subject near
+	subject context // 0: the rule needs none
+	check   func(d []byte) bool
+}
+
+// identities is the national identifiers. testdata/governor/identities.txt has sources and examples.
+// A shape is strong when the check and the structure together accept fewer than about one random number in a hundred.
+var identities = [...]identityFormat{
+	{"personal.us-ssn", "3-2-4", "9|3 2 4", aboutSSN | aboutTax, usSSN},
+	{"personal.uk-nhs-number", "", "10|3 3 4|3-3-4", aboutHealth, ukNHS},
+	{"personal.de-tax-id", "", "11|2 3 3 3", aboutGermany | aboutTax | aboutID, deTaxID},
+	{"personal.fr-nir", "15|1 2 2 2 3 3 2|13 2", "", 0, frNIR},
+	{"personal.nl-bsn", "", "9|3 3 3|4.2.3|4 2 3", aboutNetherlands | aboutID, nlBSN},
+	{"personal.be-national-number", "2.2.2-3.2|11", "6-3-2|6 3 2", aboutBelgium | aboutID, beNational},
+	{"personal.pl-pesel", "", "11", aboutPoland | aboutID, plPESEL},
+	{"personal.se-personnummer", "6-4|8-4", "10|12", aboutSweden | aboutID, sePersonnummer},
+	{"personal.no-birth-number", "11|6 5", "", 0, noBirthNumber},
+	{"personal.dk-cpr", "", "6-4|10", aboutDenmark | aboutID, dkCPR},
+	{"personal.pt-nif", "", "9|3 3 3", aboutPortugal | aboutTax, ptNIF},
+	{"personal.br-cpf", "3.3.3-2", "11|9-2", aboutBrazil | aboutID | aboutTax, brCPF},
+	{"personal.br-cnpj", "2.3.3/4-2", "14", aboutBrazil | aboutTax, brCNPJ},
+	{"personal.in-aadhaar", "", "12|4 4 4|4-4-4", aboutIndia | aboutID, inAadhaar},
+	{"personal.ca-sin", "", "9|3 3 3|3-3-3", aboutCanada | aboutTax, caSIN},
+	{"personal.au-tfn", "", "9|3 3 3|8", aboutAustralia | aboutTax, auTFN},
+	{"personal.au-medicare", "", "10|4 5 1|11|4 5 1-1", aboutAustralia, auMedicare},
+	{"personal.cn-resident-id", "18", "", 0, cnResident},
+	{"personal.za-id", "", "13|6 4 3|6 4 2 1", aboutSouthAfrica | aboutID, zaID},
+	{"personal.tr-identity-number", "", "11", aboutTurkey | aboutID, trIdentity},
+	{"personal.ch-ahv", "3.4.4.2|13", "", 0, chAHV},
+	{"personal.at-svnr", "", "10|4 6", aboutAustria | aboutGermany | aboutID, atSVNR},
+	{"personal.ro-cnp", "", "13", aboutRomania | aboutID, roCNP},
+	{"personal.kr-rrn", "6-7", "13", aboutKorea | aboutID, krRRN},
+	{"personal.ar-cuit", "2-8-1", "11", aboutArgentina | aboutTax, arCUIT},
+	{"personal.cz-birth-number", "6/4", "10|6/3", aboutCzechia | aboutID, czBirthNumber},
+	{"personal.bg-egn", "", "10", aboutBulgaria | aboutID, bgEGN},
+	{"personal.ee-isikukood", "", "11", aboutEstonia | aboutID, eePersonalCode},
+	{"personal.hr-oib", "", "11", aboutCroatia | aboutID | aboutTax, hrOIB},
+	{"personal.il-identity-number", "", "9|8-1", aboutIsrael | aboutID, ilIdentity},
+	{"personal.jp-my-number", "", "12|4 4 4|4-4-4", aboutJapan | aboutID, jpMyNumber},
+	{"personal.th-id", "1-4-5-2-1|1 4 5 2 1", "13", aboutThailand | aboutID, thID},
+	{"personal.cl-rut", "", "2.3.3-1|1.3.3-1|8-1|7-1|9|8", aboutChile | aboutID, clRUT},
+	{"personal.passport", "", "9|8", aboutPassport, anyDigits},
+	// Identifiers with letters, see letters.go.
+	{"personal.uk-nino", "", "", 0, nil},
+	{"personal.es-dni", "", "", 0, nil},
+	{"personal.es-nie", "", "", 0, nil},
+	{"personal.it-codice-fiscale", "", "", 0, nil},
+	{"personal.sg-nric", "", "", 0, nil},
+	{"personal.hk-id", "", "", 0, nil},
+	{"personal.tw-id", "", "", 0, nil},
+	{"personal.in-pan", "", "", 0, nil},
+	{"personal.mx-curp", "", "", 0, nil},
+	{"personal.fi-hetu", "", "", 0, nil},
+	{"personal.ie-pps", "", "", 0, nil},
+}
+
+// identityRule is the rule of each identifier; buildTable fills it.
+var identityRule [len(identities)]ID
+
+// identity tries the identifiers with as many digits as the first k+1 groups: first identifiers that a word near names,
+// then strong shapes.
+func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok bool) {
+	d := n.digits[:n.total[k]]
+	if len(d) < 7 || len(d) > 18 {
+		return 0, false
+	}
+	for _, named := range [2]bool{true, false} {
+		for _, c := range identitiesBy[len(d)] {
+			i, f := c.index, &identities[c.index]
+			strong, weak := c.strong, c.weak && named // one group
+			if k > 0 {
+				strong = n.isAny(k, f.strong)
+				weak = named && !strong && n.isAny(k, f.weak)
+			}
+			if !strong && !weak || !f.check(d) || runsOfOne(d) {
+				continue
+			}
+			if named && !s.about(v, f.subject, start, n.ends[k]) || !named && s.isArticle(v, start) {
+				continue
+			}
+			if next, ok = s.emit(identityRule[i], start, n.ends[k]); ok {
+				return next, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// digitCount is an identifier that may have some number of digits, and whether a single group of them is one of its
+// strong or weak shapes.
+type digitCount struct {
+	index        uint8
+	strong, weak bool
+}
+
+// identitiesBy lists the identifiers by their number of digits.
+var identitiesBy = indexIdentities()
+
+func indexIdentities() (by [19][]digitCount) {
+	for i := range identities {
+		for n, shapes := range [2]string{identities[i].strong, identities[i].weak} {
+			for len(shapes) > 0 {
+				shape, rest, _ := strings.Cut(shapes, "|")
+				shapes = rest
+				digits, single := countDigits(shape)
+				list := by[digits]
+				if len(list) == 0 || list[len(list)-1].index != uint8(i) {
+					list = append(list, digitCount{index: uint8(i)})
+				}
+				last := &list[len(list)-1]
+				last.strong = last.strong || single && n == 0
+				last.weak = last.weak || single && n == 1
+				by[digits] = list
+			}
+		}
+	}
+	return by
+}
+
+// countDigits is the number of digits of a shape, and whether it is a single group.
+func countDigits(shape string) (digits int, single bool) {
+	group := 0
+	single = true
+	for j := range len(shape) {
+		if isDigitByte(shape[j]) {
+			group = group*10 + int(shape[j]-'0')
+			continue
+		}
+		digits, group, single = digits+group, 0, false
+	}
+	return digits + group, single
+}

@@ -1,0 +1,237 @@
+package governor
+
+import "github.com/postern-ai/postern/core/governor/checksum"
+
+// The checks below get digits only, of a length that one of the identifier's shapes has.
+
+// two is the number of two digits.
+func two(d []byte) int { return int(d[0]-'0')*10 + int(d[1]-'0') }
+
+// isDate reports whether six digits are year, month and day.
+func isDate(d []byte) bool { return isMonthDay(two(d[2:]), two(d[4:])) }
+
+// isDayFirst reports whether six digits are day, month and year.
+func isDayFirst(d []byte) bool { return isMonthDay(two(d[2:]), two(d)) }
+
+func isMonthDay(month, day int) bool {
+	return month >= 1 && month <= 12 && day >= 1 && day <= 31 && (day <= 30 || month != 4 && month != 6 && month != 9 && month != 11) && (month != 2 || day <= 29)
+}
+
+func anyDigits([]byte) bool { return true }
+
+func usSSN(d []byte) bool {
+	area, group, serial := int(checksum.Mod(d[:3], 1000)), two(d[3:]), checksum.Mod(d[5:], 10000)
+	return area != 0 && area != 666 && area < 900 && group != 0 && serial != 0
+}
+
+func ukNHS(d []byte) bool {
+	check := 11 - checksum.Weighted(d, 10, 9, 8, 7, 6, 5, 4, 3, 2)%11
+	return check%11 == checksum.Digit(d[9]) && check != 10
+}
+
+// deTaxID does not check how often a digit may occur: the rule changed in 2016.
+func deTaxID(d []byte) bool { return d[0] != '0' && checksum.Mod11x10(d) }
+
+func frNIR(d []byte) bool {
+	month := two(d[3:])
+	if d[0] != '1' && d[0] != '2' && d[0] != '7' && d[0] != '8' || month == 0 || month > 12 && month < 20 || month > 42 && month < 50 {
+		return false
+	}
+	return 97-checksum.Mod(d[:13], 97) == two(d[13:])
+}
+
+func nlBSN(d []byte) bool { return checksum.Weighted(d, 9, 8, 7, 6, 5, 4, 3, 2, -1)%11 == 0 }
+
+func beNational(d []byte) bool {
+	month, day := two(d[2:]), two(d[4:])
+	if month%20 > 12 || month > 52 || day > 31 {
+		return false
+	}
+	check := two(d[9:])
+	before2000 := checksum.Mod(d[:9], 97)
+	since2000 := (checksum.Mod(d[:9], 97) + 2000000000%97) % 97
+	return isMonthDay(month%20, day) && (97-before2000 == check || 97-since2000 == check)
+}
+
+func plPESEL(d []byte) bool {
+	return isMonthDay(two(d[2:])%20, two(d[4:])) && checksum.Weighted(d, 1, 3, 7, 9, 1, 3, 7, 9, 1, 3, 1)%10 == 0
+}
+
+func sePersonnummer(d []byte) bool {
+	if len(d) == 12 {
+		if century := two(d); century != 19 && century != 20 {
+			return false
+		}
+		d = d[2:]
+	}
+	day := two(d[4:])
+	if day > 60 {
+		day -= 60 // a coordination number
+	}
+	return isMonthDay(two(d[2:]), day) && checksum.Luhn(d)
+}
+
+func noBirthNumber(d []byte) bool {
+	day, month := two(d), two(d[2:])
+	if day > 40 {
+		day -= 40 // a D number
+	}
+	if month > 40 {
+		month -= 40 // a synthetic or H number
+	}
+	return isMonthDay(month, day) && checksum.Weighted(d, 3, 7, 6, 1, 8, 9, 4, 5, 2, 1)%11 == 0 &&
+		checksum.Weighted(d, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2, 1)%11 == 0
+}
+
+func dkCPR(d []byte) bool { return isDayFirst(d) }
+
+func ptNIF(d []byte) bool {
+	check := 11 - checksum.Weighted(d, 9, 8, 7, 6, 5, 4, 3, 2)%11
+	if check > 9 {
+		check = 0
+	}
+	return d[0] != '0' && check == checksum.Digit(d[8])
+}
+
+// brDigit is the check digit of the sum of digits times weights.
+func brDigit(sum int) int {
+	if r := sum % 11; r >= 2 {
+		return 11 - r
+	}
+	return 0
+}
+
+func brCPF(d []byte) bool {
+	return brDigit(checksum.Weighted(d, 10, 9, 8, 7, 6, 5, 4, 3, 2)) == checksum.Digit(d[9]) &&
+		brDigit(checksum.Weighted(d, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2)) == checksum.Digit(d[10])
+}
+
+func brCNPJ(d []byte) bool {
+	return brDigit(checksum.Weighted(d, 5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2)) == checksum.Digit(d[12]) &&
+		brDigit(checksum.Weighted(d, 6, 5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2)) == checksum.Digit(d[13])
+}
+
+func inAadhaar(d []byte) bool { return d[0] >= '2' && checksum.Verhoeff(d) }
+
+func caSIN(d []byte) bool { return checksum.Luhn(d) }
+
+func auTFN(d []byte) bool {
+	if len(d) == 8 {
+		return checksum.Weighted(d, 10, 7, 8, 4, 6, 3, 5, 1)%11 == 0
+	}
+	return checksum.Weighted(d, 1, 4, 3, 7, 5, 8, 6, 9, 10)%11 == 0
+}
+
+func auMedicare(d []byte) bool {
+	return d[0] >= '2' && d[0] <= '6' && checksum.Weighted(d, 1, 3, 7, 9, 1, 3, 7, 9)%10 == checksum.Digit(d[8])
+}
+
+// cnRegions is the first two digits of the provinces. Source: GB/T 2260.
+const cnRegions = "11 12 13 14 15 21 22 23 31 32 33 34 35 36 37 41 42 43 44 45 46 50 51 52 53 54 61 62 63 64 65 71 81 82 83"
+
+// cnResident gets 17 digits and a digit or X.
+func cnResident(d []byte) bool {
+	region := false
+	for i := 0; i < len(cnRegions); i += 3 {
+		region = region || cnRegions[i] == d[0] && cnRegions[i+1] == d[1]
+	}
+	century := two(d[6:])
+	return region && (century == 19 || century == 20) && isDate(d[8:]) && checksum.Mod11x2(d)
+}
+
+func zaID(d []byte) bool { return isDate(d) && d[10] <= '2' && checksum.Luhn(d) }
+
+func trIdentity(d []byte) bool {
+	odd := checksum.Weighted(d, 1, 0, 1, 0, 1, 0, 1, 0, 1)
+	even := checksum.Weighted(d, 0, 1, 0, 1, 0, 1, 0, 1)
+	tenth := ((odd*7-even)%10 + 10) % 10
+	return d[0] != '0' && tenth == checksum.Digit(d[9]) && (odd+even+tenth)%10 == checksum.Digit(d[10])
+}
+
+func chAHV(d []byte) bool {
+	return string(d[:3]) == "756" && checksum.Weighted(d, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1, 3, 1)%10 == 0
+}
+
+func atSVNR(d []byte) bool {
+	check := checksum.Weighted(d, 3, 7, 9, 0, 5, 8, 4, 2, 1, 6) % 11
+	month := two(d[6:])
+	return check == checksum.Digit(d[3]) && month >= 1 && month <= 15 && two(d[4:]) <= 31
+}
+
+func roCNP(d []byte) bool {
+	check := checksum.Weighted(d, 2, 7, 9, 1, 4, 6, 3, 5, 8, 2, 7, 9) % 11
+	if check == 10 {
+		check = 1
+	}
+	return d[0] != '0' && isDate(d[1:]) && check == checksum.Digit(d[12])
+}
+
+func krRRN(d []byte) bool {
+	check := (11 - checksum.Weighted(d, 2, 3, 4, 5, 6, 7, 8, 9, 2, 3, 4, 5)%11) % 10
+	return isDate(d) && d[6] >= '1' && d[6] <= '8' && check == checksum.Digit(d[12])
+}
+
+func arCUIT(d []byte) bool {
+	prefix := two(d)
+	check := 11 - checksum.Weighted(d, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2)%11
+	return (prefix >= 20 && prefix <= 27 || prefix >= 30 && prefix <= 34) && (check%11 == checksum.Digit(d[10]) || check == 10 && d[10] == '9')
+}
+
+func czBirthNumber(d []byte) bool {
+	month := two(d[2:]) % 50 // +50 for women, +20 when a day's numbers ran out
+	if month > 20 {
+		month -= 20
+	}
+	if !isMonthDay(month, two(d[4:])) {
+		return false
+	}
+	return len(d) == 9 && two(d) < 54 || len(d) == 10 && (checksum.Mod(d, 11) == 0 || checksum.Mod(d[:9], 11) == 10 && d[9] == '0')
+}
+
+func bgEGN(d []byte) bool {
+	check := checksum.Weighted(d, 2, 4, 8, 5, 10, 9, 7, 3, 6) % 11 % 10
+	return isMonthDay(two(d[2:])%20, two(d[4:])) && check == checksum.Digit(d[9])
+}
+
+func eePersonalCode(d []byte) bool {
+	check := checksum.Weighted(d, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1) % 11
+	if check == 10 {
+		check = checksum.Weighted(d, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3) % 11 % 10
+	}
+	return d[0] >= '1' && d[0] <= '8' && isDate(d[1:]) && check == checksum.Digit(d[10])
+}
+
+func hrOIB(d []byte) bool { return checksum.Mod11x10(d) }
+
+func ilIdentity(d []byte) bool { return checksum.Luhn(d) }
+
+func jpMyNumber(d []byte) bool {
+	check := 11 - checksum.Weighted(d, 6, 5, 4, 3, 2, 7, 6, 5, 4, 3, 2)%11
+	if check > 9 {
+		check = 0
+	}
+	return check == checksum.Digit(d[11])
+}
+
+func thID(d []byte) bool {
+	return d[0] >= '1' && d[0] <= '8' && (11-checksum.Weighted(d, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2)%11)%10 == checksum.Digit(d[12])
+}
+
+// clRUT gets digits only; a RUT that ends with K is in letters.go.
+func clRUT(d []byte) bool { return clDigit(d[:len(d)-1]) == d[len(d)-1] }
+
+// clDigit is the check character of a Chilean RUT: modulo 11 with weights 2 to 7 from the right.
+func clDigit(d []byte) byte {
+	sum := 0
+	for i := range d {
+		sum += checksum.Digit(d[len(d)-1-i]) * (2 + i%6)
+	}
+	switch r := 11 - sum%11; r {
+	case 11:
+		return '0'
+	case 10:
+		return 'K'
+	default:
+		return byte('0' + r)
+	}
+}

@@ -1,0 +1,116 @@
+package governor
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// onlyKeywords applies a list of keywords and no other rule.
+func onlyKeywords(t testing.TB, list ...string) *Rules {
+	t.Helper()
+	k, err := NewKeywords(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Rules{}
+	r.Enable(ruleKeyword)
+	r.SetKeywords(k)
+	return r
+}
+
+func TestKeywords(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		list  []string
+		found string
+	}{
+		{"Project Bluebird is secret", []string{"project bluebird"}, "Project Bluebird"},
+		{"bluebirds and bluebird_2", []string{"bluebird"}, ""},
+		{"(bluebird), bluebird.", []string{"bluebird"}, "bluebird|bluebird"},
+		{"a new york times article", []string{"new york", "new york times", "york"}, "new york times"},
+		{"new yorker in york", []string{"new york times", "york"}, "york"},
+		{"这是机密文件吗", []string{"机密", "机密文件"}, "机密文件"},
+		{"mail acme@example.com to acme", []string{"acme"}, "acme|acme"},
+		{"#tag and #tags", []string{"#tag"}, "#tag"},
+	} {
+		var got []string
+		for _, f := range Scan([]byte(c.text), onlyKeywords(t, c.list...), nil) {
+			got = append(got, c.text[f.Start:f.End])
+		}
+		if joined := strings.Join(got, "|"); joined != c.found {
+			t.Errorf("%q with %q finds %q, want %q", c.text, c.list, joined, c.found)
+		}
+	}
+}
+
+func TestDetectorsComeBeforeKeywords(t *testing.T) {
+	rules := AllRules()
+	k, err := NewKeywords([]string{"acme", "example.com now", "now"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules.SetKeywords(k)
+	text := []byte("acme, acme@example.com now acme")
+	want := "keyword [0,4) \"acme\", personal.email [6,22) \"acme@example.com\", keyword [23,26) \"now\", keyword [27,31) \"acme\""
+	if got := describeAll(text, Scan(text, rules, nil)); got != want {
+		t.Errorf("finds %s\nwant %s", got, want)
+	}
+}
+
+func TestKeywordLimits(t *testing.T) {
+	many := make([]string, maxKeywords+1)
+	for i := range many {
+		many[i] = "ab"
+	}
+	for name, list := range map[string][]string{"short": {"a"}, "long": {strings.Repeat("a", maxKeyword+1)}, "many": many} {
+		if _, err := NewKeywords(list); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// naive finds keywords by definition: at each place the longest that fits.
+func naive(text string, list []string) (found []Finding) {
+	word := func(i int) bool { return i >= 0 && i < len(text) && isWordByte(text[i]) }
+	for i := 0; i < len(text); i++ {
+		best := 0
+		for _, k := range list {
+			end := i + len(k)
+			if len(k) > best && strings.HasPrefix(text[i:], k) && (!word(i) || !word(i-1)) && (!word(end-1) || !word(end)) {
+				best = len(k)
+			}
+		}
+		if best > 0 {
+			found = append(found, Finding{ruleKeyword, i, i + best})
+			i += best - 1
+		}
+	}
+	return found
+}
+
+// TestKeywordsAreLeftmostLongest compares with the definition, whole and in pieces.
+func TestKeywordsAreLeftmostLongest(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		list := rapid.SliceOfN(rapid.StringMatching(`[ab .]{2,5}`), 1, 6).Draw(t, "list")
+		text := rapid.StringMatching(`[ab .]{0,40}`).Draw(t, "text")
+		k, err := NewKeywords(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules := &Rules{}
+		rules.Enable(ruleKeyword)
+		rules.SetKeywords(k)
+		want := naive(text, list)
+		if got := Scan([]byte(text), rules, nil); !slices.Equal(got, want) {
+			t.Fatalf("%q in %q: %v, want %v", list, text, got, want)
+		}
+		s, cut := NewScanner(rules), rapid.IntRange(0, len(text)).Draw(t, "cut")
+		got, done := s.Next([]byte(text[:cut]), false, nil)
+		if got, _ = s.Next([]byte(text[done:]), true, got); !slices.Equal(got, want) {
+			t.Fatalf("%q in %q cut at %d: %v, want %v", list, text, cut, got, want)
+		}
+	})
+}

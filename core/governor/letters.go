@@ -1,0 +1,260 @@
+package governor
+
+import "github.com/postern-ai/postern/core/governor/checksum"
+
+// letteredFormat is a national identifier with letters. A layout has L for a letter, D for a digit, ? for either, S for
+// the century sign of a Finnish code, and separators.
+type letteredFormat struct {
+	rule    string
+	layout  string
+	subject context // a word about it must be near; 0 for none
+	check   func(t []byte) bool
+}
+
+// letteredFormats is tried in order; check gets the letters and digits in upper case.
+var letteredFormats = [...]letteredFormat{
+	{"personal.uk-nino", "LLDDDDDDL", aboutBritain | aboutTax, ukNINO},
+	{"personal.uk-nino", "LL DD DD DD L", 0, ukNINO},
+	{"personal.es-nie", "LDDDDDDDL", 0, esNIE},
+	{"personal.es-nie", "L-DDDDDDD-L", 0, esNIE},
+	{"personal.es-nie", "L-DDDDDDDL", 0, esNIE},
+	{"personal.es-dni", "DDDDDDDDL", aboutSpain | aboutID, esDNI},
+	{"personal.es-dni", "DDDDDDDD-L", aboutSpain | aboutID, esDNI},
+	{"personal.es-dni", "DDDDDDDD L", aboutSpain, esDNI},
+	{"personal.it-codice-fiscale", "LLLLLL??L??L???L", 0, itCodiceFiscale},
+	{"personal.sg-nric", "LDDDDDDDL", 0, sgNRIC},
+	{"personal.hk-id", "LDDDDDD(?)", 0, hkID},
+	{"personal.hk-id", "LDDDDDD?", aboutHongKong, hkID},
+	{"personal.tw-id", "LDDDDDDDDD", aboutTaiwan | aboutID, twID},
+	{"personal.in-pan", "LLLLLDDDDL", 0, inPersonalPAN},
+	{"personal.in-pan", "LLLLLDDDDL", aboutPAN | aboutTax, inPAN},
+	{"personal.mx-curp", "LLLLDDDDDDLLLLLL?D", 0, mxCURP},
+	{"personal.fi-hetu", "DDDDDDSDDD?", 0, fiHETU},
+	{"personal.cn-resident-id", "DDDDDDDDDDDDDDDDDL", 0, cnResident},
+	{"personal.fr-nir", "DDDDDLDDDDDDDDD", 0, frCorsica},
+	{"personal.ie-pps", "DDDDDDDL", aboutIreland | aboutID, iePPS},
+	{"personal.ie-pps", "DDDDDDDLL", aboutIreland | aboutID, iePPS},
+	{"personal.cl-rut", "DD.DDD.DDD-L", 0, clRUTK},
+	{"personal.cl-rut", "DDDDDDDD-L", aboutChile, clRUTK},
+	{"personal.cl-rut", "DDDDDDDDL", aboutChile, clRUTK},
+	{"personal.passport", "LDDDDDDDD", aboutPassport, anyText},
+	{"personal.passport", "LDDDDDDD", aboutPassport, anyText},
+	{"personal.passport", "LLDDDDDDD", aboutPassport, anyText},
+	{"personal.passport", "DDLLDDDDD", aboutPassport, anyText},
+	{"personal.passport", "LLDDDDDD", aboutPassport, anyText},
+	{"personal.passport", "LDD?????D", aboutPassport, anyText},
+}
+
+var letteredRule = indexLettered()
+
+func indexLettered() (rules [len(letteredFormats)]ID) {
+	for i := range letteredFormats {
+		rules[i], _ = Lookup(letteredFormats[i].rule)
+	}
+	return rules
+}
+
+// lettered tries the identifiers with letters at the start of the word [start, end).
+func (s *Scanner) lettered(v *view, start, end int) (next int, ok bool) {
+	if end-start > 24 {
+		return 0, false
+	}
+	text := &s.scratch.text
+	for i := range letteredFormats {
+		f := &letteredFormats[i]
+		if isLetterByte(v.text[start]) != (f.layout[0] == 'L') {
+			continue
+		}
+		to, n := f.read(v, start, text)
+		if to < 0 || !v.closed(to) || v.at(to) == '-' && isAlnum(v.at(to+1)) || !f.check(text[:n]) {
+			continue
+		}
+		if f.subject != 0 && !s.about(v, f.subject, start, to) || f.subject == 0 && s.isArticle(v, start) {
+			continue
+		}
+		if next, ok = s.emit(letteredRule[i], start, to); ok {
+			return next, true
+		}
+	}
+	return 0, false
+}
+
+// read compares with the layout and collects letters and digits in upper case. to is -1 if the text has another layout.
+func (f *letteredFormat) read(v *view, i int, text *[24]byte) (to, n int) {
+	for j := range len(f.layout) {
+		b := v.at(i + j)
+		upper := b &^ 0x20
+		switch f.layout[j] {
+		case 'L':
+			if !isLetterByte(b) {
+				return -1, 0
+			}
+			b = upper
+		case 'D':
+			if !isDigitByte(b) {
+				return -1, 0
+			}
+		case '?':
+			if !isAlnum(b) {
+				return -1, 0
+			}
+			if isLetterByte(b) {
+				b = upper
+			}
+		case 'S':
+			if b != '-' && b != '+' && (upper < 'A' || upper > 'F') && (upper < 'U' || upper > 'Y') {
+				return -1, 0
+			}
+			continue
+		default:
+			if b != f.layout[j] {
+				return -1, 0
+			}
+			continue
+		}
+		text[n] = b
+		n++
+	}
+	return i + len(f.layout), n
+}
+
+func anyText(t []byte) bool { return !runs(t) }
+
+func oneOf(b byte, set string) bool {
+	for i := range len(set) {
+		if set[i] == b {
+			return true
+		}
+	}
+	return false
+}
+
+func ukNINO(t []byte) bool {
+	switch string(t[:2]) {
+	case "BG", "GB", "NK", "KN", "TN", "NT", "ZZ":
+		return false
+	}
+	return !oneOf(t[0], "DFIQUV") && !oneOf(t[1], "DFIOQUV") && t[8] <= 'D'
+}
+
+const spanishLetters = "TRWAGMYFPDXBNJZSQVHLCKE"
+
+func esDNI(t []byte) bool { return spanishLetters[checksum.Mod(t[:8], 23)] == t[8] }
+
+func esNIE(t []byte) bool {
+	if t[0] < 'X' {
+		return false
+	}
+	return spanishLetters[((int(t[0]-'X')*10000000)+checksum.Mod(t[1:8], 10000000))%23] == t[8]
+}
+
+// codiceOdd is the values of digits and letters at odd places. Source: DM 23 December 1976, annex.
+var codiceOdd = [26]byte{1, 0, 5, 7, 9, 13, 15, 17, 19, 21, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23}
+
+func itCodiceFiscale(t []byte) bool {
+	if !oneOf(t[8], "ABCDEHLMPRST") {
+		return false
+	}
+	sum := 0
+	for i, b := range t[:15] {
+		value := int(b - '0')
+		if i > 5 && i != 8 && i != 11 && isLetterByte(b) && !oneOf(b, "LMNPQRSTUV") {
+			return false // letters that replace digits
+		}
+		if isLetterByte(b) {
+			value = int(b - 'A')
+		}
+		if i%2 == 0 {
+			value = int(codiceOdd[value])
+		}
+		sum += value
+	}
+	return byte('A'+sum%26) == t[15]
+}
+
+func sgNRIC(t []byte) bool {
+	sum := checksum.Weighted(t[1:], 2, 7, 6, 5, 4, 3, 2)
+	switch t[0] {
+	case 'S':
+		return "JZIHGFEDCBA"[sum%11] == t[8]
+	case 'T':
+		return "JZIHGFEDCBA"[(sum+4)%11] == t[8]
+	case 'F':
+		return "XWUTRQPNMLK"[sum%11] == t[8]
+	case 'G':
+		return "XWUTRQPNMLK"[(sum+4)%11] == t[8]
+	case 'M':
+		return "XWUTRQPNJLK"[10-(sum+3)%11] == t[8]
+	}
+	return false
+}
+
+func hkID(t []byte) bool {
+	sum := 36*9 + int(t[0]-'A'+10)*8 + checksum.Weighted(t[1:], 7, 6, 5, 4, 3, 2)
+	check := (11 - sum%11) % 11
+	return check == 10 && t[7] == 'A' || check < 10 && byte('0'+check) == t[7]
+}
+
+// twLetters is the two-digit codes of the letters A to Z. Source: Department of Household Registration, Taiwan.
+var twLetters = [26]byte{10, 11, 12, 13, 14, 15, 16, 17, 34, 18, 19, 20, 21, 22, 35, 23, 24, 25, 26, 27, 28, 29, 32, 30, 31, 33}
+
+func twID(t []byte) bool {
+	letter := int(twLetters[t[0]-'A'])
+	sum := letter/10 + letter%10*9 + checksum.Weighted(t[1:], 8, 7, 6, 5, 4, 3, 2, 1, 1)
+	return oneOf(t[1], "1289") && sum%10 == 0
+}
+
+func inPAN(t []byte) bool { return oneOf(t[3], "ABCFGHLJPT") && !runs(t) }
+
+func inPersonalPAN(t []byte) bool { return t[3] == 'P' && !runs(t) }
+
+func mxCURP(t []byte) bool {
+	if !isDate(t[4:]) || !oneOf(t[10], "HMX") {
+		return false
+	}
+	sum := 0
+	for i, b := range t[:17] {
+		value := int(b - '0')
+		if isLetterByte(b) {
+			if value = int(b-'A') + 10; b > 'N' {
+				value++ // Ñ comes between N and O
+			}
+		}
+		sum += value * (18 - i)
+	}
+	return (10-sum%10)%10 == checksum.Digit(t[17])
+}
+
+func fiHETU(t []byte) bool {
+	number := checksum.Mod(t[:9], 1000000000)
+	return isDayFirst(t) && "0123456789ABCDEFHJKLMNPRSTUVWXY"[number%31] == t[9]
+}
+
+// frCorsica is a French NIR with 2A or 2B for the department: 19 or 18 for the check.
+func frCorsica(t []byte) bool {
+	var d [15]byte
+	copy(d[:], t)
+	if t[5] != '2' {
+		d[5], d[6] = '1', '9'
+	}
+	if t[5] != 'A' && t[5] != 'B' {
+		return false
+	}
+	copy(d[:], t)
+	d[5] = '9'
+	if t[5] == 'B' {
+		d[5] = '8'
+	}
+	d[4] = '1'
+	return frNIR(d[:])
+}
+
+func iePPS(t []byte) bool {
+	sum := checksum.Weighted(t, 8, 7, 6, 5, 4, 3, 2)
+	if len(t) == 9 && t[8] != 'W' {
+		sum += int(t[8]-'A'+1) * 9
+	}
+	return "WABCDEFGHIJKLMNOPQRSTUV"[sum%23] == t[7]
+}
+
+func clRUTK(t []byte) bool { return t[8] == 'K' && clDigit(t[:8]) == 'K' }

@@ -1,0 +1,146 @@
+package governor
+
+// mayName reports whether a part of a word without digits may be in the vocabulary, or the word has a detector of its own.
+func mayName(word []byte, kinds uint16) bool {
+	if kinds&(isJoint|isUpper) == 0 {
+		return len(word) >= 2 && isLikely(word)
+	}
+	if word[0] == '-' || kinds&(isLower|isJoint) == 0 && len(word) == 2 {
+		return true // a key's dashes; a British insurance number in groups begins with two letters
+	}
+	if kinds&isJoint == 0 && !hasHump(word) {
+		return len(word) >= 2 && isLikely(word)
+	}
+	for i := 0; i < len(word); {
+		if !isLetterByte(word[i]) {
+			i++
+			continue
+		}
+		from := i
+		i = part(word, i, len(word))
+		if i-from >= 2 && isLikely(word[from:i]) {
+			return true
+		}
+		if i < len(word) && isLetterByte(word[i]) {
+			if whole := letterRun(word, i); isLikely(word[from:whole]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// noted records the subjects of a word of letters that only names subjects. It reports whether that was all: the word
+// begins no phrase, date or secret. Most hits in prose are such words.
+func (s *Scanner) noted(text []byte, start, end int, kinds uint16) bool {
+	if kinds&isJoint != 0 || kinds&isUpper != 0 && kinds&isLower != 0 && hasHump(text[start:end]) || end-start == 2 && kinds&isLower == 0 {
+		return false
+	}
+	e := lookUp(text[start:end])
+	if e == nil {
+		return true
+	}
+	subject := e.subject | s.pairWith(e, start)
+	if e.phrases != 0 || subject&(aboutSecret|aboutBirth) != 0 || subject == 0 && !e.pair {
+		return false
+	}
+	if e.pair {
+		s.lastPair, s.pairEnd = e, s.base+end
+	}
+	s.note(subject, end)
+	return true
+}
+
+// pairWith is the subject of a word at start together with the word before it.
+func (s *Scanner) pairWith(e *entry, start int) context {
+	if s.lastPair == nil || !e.pair || s.base+start-s.pairEnd > 1 {
+		return 0
+	}
+	return pairSubject(s.lastPair, e)
+}
+
+// letterRun is the end of the run of letters at i.
+func letterRun(text []byte, i int) int {
+	for i < len(text) && isLetterByte(text[i]) {
+		i++
+	}
+	return i
+}
+
+// hasHump reports whether an uppercase letter follows a lowercase one, as in apiKey.
+func hasHump(word []byte) bool {
+	for i := 1; i < len(word); i++ {
+		if class[word[i]]&isUpper != 0 && class[word[i-1]]&isLower != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// name records the subjects that a word's parts name. Behind the name of a secret or a birth it looks for the value.
+func (s *Scanner) name(v *view, start, end int) (next int) {
+	all, opening := s.noteParts(v.text, start, end)
+	if opening != 0 {
+		if at, ok := s.phrase(v, start, opening); ok {
+			return at
+		}
+	}
+	if all&aboutBirth != 0 {
+		if at, ok := s.birthDate(v, end); ok {
+			return at
+		}
+	}
+	if all&aboutSecret != 0 {
+		if at, ok := s.assignment(v, start, end, all); ok {
+			return at
+		}
+	}
+	return end
+}
+
+// noteParts records the subjects of a word's parts. It returns all of them, and the injection phrases that a part
+// begins.
+func (s *Scanner) noteParts(text []byte, start, end int) (all context, opening uint32) {
+	for i := start; i < end; {
+		if !isLetterByte(text[i]) {
+			i++
+			continue
+		}
+		from := i
+		i = part(text, i, end)
+		e := lookUp(text[from:i])
+		if i < end && isLetterByte(text[i]) {
+			whole := letterRun(text[:end], i)
+			if w := lookUp(text[from:whole]); w != nil {
+				e, i = w, whole // IdNr
+			}
+		}
+		if e == nil {
+			continue
+		}
+		subject := e.subject | s.pairWith(e, from)
+		if e.pair {
+			s.lastPair, s.pairEnd = e, s.base+i
+		}
+		s.note(subject, i)
+		all |= subject
+		opening |= e.phrases
+	}
+	return all, opening
+}
+
+// part is the end of the part of a word that begins at i: a run of letters, up to a change from lower to upper case
+// or before the last of several uppercase letters (APIKey).
+func part(text []byte, i, end int) int {
+	from := i
+	for i++; i < end && isLetterByte(text[i]); i++ {
+		upper := class[text[i]]&isUpper != 0
+		if upper && class[text[i-1]]&isLower != 0 {
+			return i
+		}
+		if !upper && i-from >= 2 && class[text[i-1]]&isUpper != 0 && class[text[i-2]]&isUpper != 0 {
+			return i - 1
+		}
+	}
+	return i
+}

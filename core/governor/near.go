@@ -1,0 +1,63 @@
+package governor
+
+import "math/bits"
+
+// note records that a subject was named by a word that ends at i.
+func (s *Scanner) note(subject context, i int) {
+	for ; subject != 0; subject &= subject - 1 {
+		s.seen[bits.TrailingZeros64(uint64(subject))] = s.base + i
+	}
+}
+
+// since is the distance from the last word about one of the subjects to i, or a large number.
+func (s *Scanner) since(subject context, i int) int {
+	last := 0
+	for ; subject != 0; subject &= subject - 1 {
+		last = max(last, s.seen[bits.TrailingZeros64(uint64(subject))])
+	}
+	if last == 0 {
+		return 1 << 30
+	}
+	return s.base + i - last
+}
+
+// about reports whether a word about one of the subjects is near [start, end): the last one before it, unless a word
+// about articles came later; or one after it in the same clause.
+func (s *Scanner) about(v *view, subject context, start, end int) bool {
+	before := s.since(subject, start)
+	if before <= nearBefore {
+		return before <= s.since(aboutArticle, start)
+	}
+	return s.follows(v, subject, end)
+}
+
+// isArticle reports whether a word about articles is just before i: "order 4111…", or a number sign.
+func (s *Scanner) isArticle(v *view, i int) bool {
+	return v.at(i-1) == '#' || s.since(aboutArticle, i) <= 24
+}
+
+// follows reports whether a word about one of the subjects comes in the same clause within nearAfter bytes.
+func (s *Scanner) follows(v *view, subject context, i int) bool {
+	var word [24]byte
+	n := 0
+	var last *entry
+	for end := i + nearAfter; i < end; i++ {
+		b := v.at(i)
+		if isLetterByte(b) && n < len(word) {
+			word[n] = b | 0x20
+			n++
+			continue
+		}
+		if n > 0 {
+			e := lookUp(word[:n])
+			if e != nil && (e.subject&subject != 0 || last != nil && pairSubject(last, e)&subject != 0) {
+				return true
+			}
+			last, n = e, 0
+		}
+		if oneOf(b, ".,;:\n\x00!?=\"|[") {
+			return false
+		}
+	}
+	return false
+}

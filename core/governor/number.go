@@ -1,0 +1,250 @@
+package governor
+
+import "github.com/postern-ai/postern/core/governor/checksum"
+
+// number is a candidate made of digits: groups of digits with one separator between neighbors.
+type number struct {
+	digits [32]byte
+	total  [12]int // digits up to and with each group
+	ends   [12]int // in the text
+	seps   [12]byte
+	count  int
+}
+
+// read reads groups of digits separated by one space, dash, dot or slash.
+func (n *number) read(v *view, i int) {
+	n.count = 0
+	have := 0
+	for n.count < len(n.ends) {
+		from := i
+		for isDigitByte(v.at(i)) {
+			if have == len(n.digits) {
+				return
+			}
+			n.digits[have] = v.at(i)
+			have++
+			i++
+		}
+		if i == from {
+			return
+		}
+		n.total[n.count], n.ends[n.count], n.seps[n.count] = have, i, 0
+		b := v.at(i)
+		n.count++
+		if oneOf(b, " -./") && isDigitByte(v.at(i+1)) {
+			n.seps[n.count-1] = b
+			i++
+		}
+	}
+}
+
+// group is the length of a group.
+func (n *number) group(i int) int {
+	if i == 0 {
+		return n.total[0]
+	}
+	return n.total[i] - n.total[i-1]
+}
+
+// ended reports whether the first k+1 groups may be a number of their own.
+func (n *number) ended(v *view, k int) bool {
+	end := n.ends[k]
+	if !v.closed(end) {
+		return false
+	}
+	switch v.at(end) {
+	case '-', '/':
+		return !isAlnum(v.at(end + 1))
+	case '.', ',', ':':
+		return !isDigitByte(v.at(end + 1))
+	case ' ':
+		return k+1 >= n.count || n.group(k) < 4 || n.group(k+1) != n.group(k)
+	}
+	return true
+}
+
+// is reports whether the first k+1 groups have a shape: lengths with the separators between them, "3-2-4".
+func (n *number) is(k int, shape string) bool {
+	at := 0
+	for i := 0; i <= k; i++ {
+		length := 0
+		for ; at < len(shape) && isDigitByte(shape[at]); at++ {
+			length = length*10 + int(shape[at]-'0')
+		}
+		if length != n.group(i) {
+			return false
+		}
+		if i == k {
+			return at == len(shape)
+		}
+		if at == len(shape) || shape[at] != n.seps[i] {
+			return false
+		}
+		at++
+	}
+	return false
+}
+
+// isAny is is for a list of shapes, separated by bars.
+func (n *number) isAny(k int, shapes string) bool {
+	for len(shapes) > 0 {
+		end := 0
+		for end < len(shapes) && shapes[end] != '|' {
+			end++
+		}
+		if n.is(k, shapes[:end]) {
+			return true
+		}
+		shapes = shapes[min(end+1, len(shapes)):]
+	}
+	return false
+}
+
+// numeric tries payment cards, national identifiers and bank accounts at a digit, the longest sequence of groups first.
+func (s *Scanner) numeric(v *view, start int) (next int, ok bool) {
+	n := &s.scratch.number
+	n.read(v, start)
+	if n.count == 0 || n.total[n.count-1] < 6 {
+		return 0, false
+	}
+	if before := v.at(start - 1); before == ',' && isDigitByte(v.at(start-2)) || before == '$' {
+		return 0, false
+	}
+	for k := n.count - 1; k >= 0 && n.total[k] >= 6; k-- {
+		if !n.ended(v, k) {
+			continue
+		}
+		if next, ok = s.sequence(v, start, n, k); ok {
+			return next, true
+		}
+	}
+	return 0, false
+}
+
+// sequence tries the detectors on the first k+1 groups.
+func (s *Scanner) sequence(v *view, start int, n *number, k int) (next int, ok bool) {
+	if n.total[k] == 13 { // more identifiers than cards have 13 digits
+		if next, ok = s.identity(v, start, n, k); ok {
+			return next, true
+		}
+	}
+	if s.card(v, start, n, k) {
+		if next, ok = s.emit(ruleCard, start, n.ends[k]); ok {
+			return next, true
+		}
+	}
+	if next, ok = s.identity(v, start, n, k); ok {
+		return next, true
+	}
+	return s.bankAccount(v, start, n, k)
+}
+
+const (
+	cardShapes  = "4 4 4 4|4-4-4-4|4.4.4.4|4 6 5|4-6-5|4 6 4|4-6-4|4 4 4 4 3|4-4-4-4-3|6 13|6-13|4-4-4-2|4-4-4-1|4-4-4-3|6-6-6-1|4 4 4 3|6 4 5"
+	cardCompact = "13|14|15|16"
+	cardRare    = "12|17|18|19"
+)
+
+// card reports whether the first k+1 groups are the number of a payment card.
+// Sources: ISO/IEC 7812-1 (Luhn); the issuers' ranges as published, see cardRanges.
+func (s *Scanner) card(v *view, start int, n *number, k int) bool {
+	d := n.digits[:n.total[k]]
+	if len(d) < 12 || len(d) > 19 || !issued(d) || !checksum.Luhn(d) || runsOfOne(d) {
+		return false
+	}
+	switch {
+	case n.isAny(k, cardShapes):
+		return true
+	case n.isAny(k, cardCompact):
+		return !s.isArticle(v, start) || s.about(v, aboutCard, start, n.ends[k])
+	case n.isAny(k, cardRare):
+		return s.about(v, aboutCard, start, n.ends[k])
+	}
+	return false
+}
+
+// cardRanges is the ranges of first six digits with a bit for each length of 12 to 19.
+// Sources: https://www.mastercard.us (BIN 2221-2720, 51-55; Maestro), https://www.discovernetwork.com (IIN ranges of
+// Discover, Diners, JCB and UnionPay), https://www.americanexpress.com (34, 37), https://usa.visa.com (4),
+// https://mironline.ru (2200-2204), https://www.npci.org.in (RuPay 60, 81, 82, 508, 353, 356), ISO/IEC 7812 register.
+var cardRanges = [...]struct {
+	first, last int
+	lengths     uint8
+}{
+	{400000, 499999, 1<<1 | 1<<4 | 1<<7},
+	{510000, 559999, 1 << 4}, {222100, 272099, 1 << 4},
+	{340000, 349999, 1 << 3}, {370000, 379999, 1 << 3},
+	{601100, 601199, 1<<4 | 1<<7}, {622126, 622925, 0xf0}, {644000, 659999, 1<<4 | 1<<7},
+	{300000, 305999, 1<<2 | 1<<4}, {309500, 309599, 1<<2 | 1<<4}, {360000, 369999, 1<<2 | 1<<4 | 1<<7}, {380000, 399999, 1<<2 | 1<<4},
+	{352800, 358999, 0xf0}, {620000, 629999, 0xf0}, {810000, 829999, 0xf0},
+	{220000, 220499, 0xf0}, {979200, 979299, 1 << 4},
+	{500000, 509999, 0xff}, {560000, 589999, 0xff}, {600000, 600999, 1 << 4}, {603000, 609999, 1 << 4},
+	{630000, 639999, 0xff}, {670000, 679999, 0xff},
+}
+
+// issued reports whether an issuer's range has the first six digits with this length.
+func issued(d []byte) bool {
+	first := checksum.Mod(d[:6], 1000000)
+	for i := range cardRanges {
+		if r := &cardRanges[i]; first >= r.first && first <= r.last && r.lengths>>(len(d)-12)&1 == 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// bankAccount looks for a bank account's number behind the words for it: 7 to 17 digits; a bank's code of nine
+// digits with the check of the American Bankers Association, or a British sort code.
+// Source: https://www.aba.com/about-us/routing-number
+func (s *Scanner) bankAccount(v *view, start int, n *number, k int) (next int, ok bool) {
+	d := n.digits[:n.total[k]]
+	if s.since(aboutRouting, start) <= 24 {
+		aba := len(d) == 9 && k == 0 && checksum.Weighted(d, 3, 7, 1, 3, 7, 1, 3, 7, 1)%10 == 0
+		if aba || n.isAny(k, "2-2-2|2 2 2") {
+			return s.emit(ruleBankAccount, start, n.ends[k])
+		}
+	}
+	if s.since(aboutBank, start) > 24 || len(d) < 7 || len(d) > 17 || k > 4 || runsOfOne(d) {
+		return 0, false
+	}
+	return s.emit(ruleBankAccount, start, n.ends[k])
+}
+
+// ibanLengths is each country's length of an IBAN. Source: SWIFT, IBAN Registry, release 99.
+const ibanLengths = "AD24AE23AL28AT20AZ28BA20BE16BG22BH22BI27BR29BY28CH21CR22CY28CZ24DE22DJ27DK18DO28EE20EG29ES24FI18FK18FO18FR27GB22GE22GI23GL18GR27GT28HN28HR21HU28IE22IL23IQ23IR26IS26IT27JO30KW30KZ20LB28LC32LI21LT20LU20LV21LY25MC27MD24ME22MK19MN20MR27MT31MU30NI28NL18NO15OM23PK24PL28PS29PT25QA29RO24RS22RU33SA24SC31SD18SE24SI19SK24SM27SO23ST25SV28TL23TN24TR26UA29VA22VG24XK20YE30" +
+	"AO25BF28BJ28CF27CG27CI28CM27CV25DZ26GA27GQ27GW25KM27MA28MG27ML28MZ25NE28SN28TD27TG28" // in use, not in the registry
+
+// ibanLength is the length of a country's IBAN, or 0.
+func ibanLength(a, b byte) int {
+	for i := 0; i < len(ibanLengths); i += 4 {
+		if ibanLengths[i] == a && ibanLengths[i+1] == b {
+			return int(ibanLengths[i+2]-'0')*10 + int(ibanLengths[i+3]-'0')
+		}
+	}
+	return 0
+}
+
+// iban looks for an International Bank Account Number, whole or in groups of four. Source: ISO 13616-1.
+func (s *Scanner) iban(v *view, start int) (next int, ok bool) {
+	a, b := v.at(start), v.at(start+1)
+	if !isLetterByte(a) || !isLetterByte(b) || !isDigitByte(v.at(start+2)) || !isDigitByte(v.at(start+3)) {
+		return 0, false
+	}
+	length := ibanLength(a&^0x20, b&^0x20)
+	var text [34]byte
+	i := start
+	for n := 0; n < length; n++ {
+		if sep := v.at(i); n > 0 && n%4 == 0 && (sep == ' ' || sep == '-') {
+			i++
+		}
+		if !isAlnum(v.at(i)) {
+			return 0, false
+		}
+		text[n] = v.at(i)
+		i++
+	}
+	if length == 0 || !v.closed(i) || !checksum.Mod97(text[:length]) {
+		return 0, false
+	}
+	return s.emit(ruleIBAN, start, i)
+}

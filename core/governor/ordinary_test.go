@@ -1,0 +1,119 @@
+package governor
+
+import (
+	"bytes"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// ownSources lists this repository's documents and its core's code without tests.
+func ownSources(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("../../*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") && !strings.HasPrefix(path, "../governor") {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestOrdinaryText finds nothing in ordinary text and code of at least 2,000 lines.
+func TestOrdinaryText(t *testing.T) {
+	rules := AllRules()
+	lines := 0
+	for _, file := range append(ownSources(t), dataFolder+"/ordinary/lines.txt") {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range Scan(text, rules, nil) {
+			from := max(0, f.Start-40)
+			t.Errorf("%s: %s after %q", file, describe(text, f), text[from:f.Start])
+		}
+		number := 0
+		for line := range bytes.SplitSeq(text, []byte("\n")) {
+			number++
+			if found := Scan(line, rules, nil); len(found) > 0 {
+				t.Errorf("%s:%d: %s", file, number, describeAll(line, found))
+			}
+		}
+		lines += number
+	}
+	if lines < 2000 {
+		t.Errorf("only %d lines", lines)
+	}
+	t.Logf("nothing found in %d lines", lines)
+}
+
+// TestOrdinaryTextIsNotHeld streams ordinary text in pieces of 24 bytes, about a chunk of a model. Held back is an
+// unfinished word or group of digits, seldom more than a piece.
+func TestOrdinaryTextIsNotHeld(t *testing.T) {
+	text, err := os.ReadFile("../../RATIONALE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := AllRules()
+	s := NewScanner(rules)
+	var window []byte
+	total, pieces, most := 0, 0, 0
+	for piece := range slices.Chunk(text, 24) {
+		window = append(window, piece...)
+		_, done := s.Next(window, false, nil)
+		window = bytes.Clone(window[done:])
+		total, pieces, most = total+len(window), pieces+1, max(most, len(window))
+	}
+	t.Logf("held after a piece of 24 bytes: %.1f bytes on average, %d at most", float64(total)/float64(pieces), most)
+	if total > 12*pieces {
+		t.Errorf("%d bytes held after %d pieces", total, pieces)
+	}
+}
+
+// TestLongFindingsInPieces covers the findings that TestEverySplit leaves out, and words longer than maxWord.
+func TestLongFindingsInPieces(t *testing.T) {
+	rules := AllRules()
+	long := strings.Repeat("abcdefghij0123456789", 200) + " a@example.com " + strings.Repeat("x", maxWord) + "a@example.com"
+	texts := [][]byte{[]byte(long), []byte(strings.Repeat("4111 1111 1111 1111,", 100))}
+	for _, r := range readData(t) {
+		for _, e := range r.positives {
+			if len(e.text) > 300 {
+				texts = append(texts, e.text)
+			}
+		}
+	}
+	for _, text := range texts {
+		want := Scan(text, rules, nil)
+		for _, size := range []int{1, 7, 64, 1000} {
+			got, held := scanPieces(t, rules, slices.Collect(slices.Chunk(text, size))...)
+			if !slices.Equal(got, want) {
+				t.Errorf("%.60q in pieces of %d finds %s\nwant %s", text, size, describeAll(text, got), describeAll(text, want))
+			}
+			if held > maxPrivateKey+100 {
+				t.Errorf("%d bytes held", held)
+			}
+		}
+	}
+}
+
+// TestScanAllocatesNothing: a text without findings costs no memory.
+func TestScanAllocatesNothing(t *testing.T) {
+	text, err := os.ReadFile(dataFolder + "/ordinary/lines.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := AllRules()
+	if n := testing.AllocsPerRun(5, func() { Scan(text, rules, nil) }); n > 1 {
+		t.Errorf("%.0f allocations", n)
+	}
+}

@@ -1,0 +1,124 @@
+package governor
+
+// A pattern describes a token: literal bytes, and {CLASS MIN-MAX} for a run of a class, such as "ghp_{w36}" or
+// "SG.{u22}.{u43}". A run takes as many bytes as it can; there is no backtracking, so a pattern's literal after a run of
+// variable length must begin with a byte outside the class. Classes:
+//
+//	d digits           x hexadecimal, lower case   X hexadecimal, any case   w letters and digits
+//	u w, _ and -       b w, + and /                l lower case and digits   A upper case and digits
+//	B A-Z and 2-7      a letters                   U upper case              = padding
+//	v u and .          W w and _                   e b and =                 q [MNO]: Discord's first byte
+//	z bech32, upper case                           t u, . and ~              p w, + and /, in a URL
+var patternClass = buildPatternClasses()
+
+func buildPatternClasses() (table [256]uint32) {
+	set := func(name byte, members string) {
+		for i := range len(members) {
+			table[members[i]] |= classBit(name)
+		}
+	}
+	const digits, small, capital = "0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	const word = digits + small + capital
+	set('d', digits)
+	set('x', digits+"abcdef")
+	set('X', digits+"abcdefABCDEF")
+	set('w', word)
+	set('u', word+"_-")
+	set('b', word+"+/")
+	set('l', digits+small)
+	set('A', digits+capital)
+	set('B', capital+"234567")
+	set('a', small+capital)
+	set('U', capital)
+	set('=', "=")
+	set('v', word+"_-.")
+	set('W', word+"_")
+	set('e', word+"+/=")
+	set('q', "MNO")
+	set('z', "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L")
+	set('p', word+"+/%")
+	set('t', word+"_-.~")
+	return table
+}
+
+// classBit is the bit of a class in patternClass. Lowercase letters have the bits from 0, A from 26, B 27, U 28, W 29,
+// X 30, = 31.
+func classBit(name byte) uint32 {
+	switch name {
+	case 'A':
+		return 1 << 26
+	case 'B':
+		return 1 << 27
+	case 'U':
+		return 1 << 28
+	case 'W':
+		return 1 << 29
+	case 'X':
+		return 1 << 30
+	case '=':
+		return 1 << 31
+	}
+	return 1 << (name - 'a')
+}
+
+// element reads the element of a pattern at p: a literal byte (bit is 0) or a run.
+func element(pattern string, p int) (next int, literal byte, bit uint32, least, most int) {
+	if pattern[p] != '{' {
+		return p + 1, pattern[p], 0, 1, 1
+	}
+	bit = classBit(pattern[p+1])
+	for p += 2; isDigitByte(pattern[p]); p++ {
+		least = least*10 + int(pattern[p]-'0')
+	}
+	most = least
+	if pattern[p] == '-' {
+		most = 0
+		for p++; isDigitByte(pattern[p]); p++ {
+			most = most*10 + int(pattern[p]-'0')
+		}
+	}
+	return p + 1, 0, bit, least, most
+}
+
+// match is the end of the text from i that the pattern describes, or -1, and the bit of the last run's class.
+func match(v *view, i int, pattern string) (end int, last uint32) {
+	for p := 0; p < len(pattern); {
+		next, literal, bit, least, most := element(pattern, p)
+		if bit == 0 {
+			if v.at(i) != literal {
+				return -1, 0
+			}
+			i++
+		} else {
+			from := i
+			for i < from+most && patternClass[v.at(i)]&bit != 0 {
+				i++
+			}
+			if i < from+least {
+				return -1, 0
+			}
+		}
+		p, last = next, bit
+	}
+	return i, last
+}
+
+// patternMax is the length of the longest text that a pattern describes.
+func patternMax(pattern string) (longest int) {
+	for p := 0; p < len(pattern); {
+		next, _, _, _, most := element(pattern, p)
+		longest += most
+		p = next
+	}
+	return longest
+}
+
+// literalPrefix is the literal that a pattern begins with.
+func literalPrefix(pattern string) string {
+	for i := range len(pattern) {
+		if pattern[i] == '{' {
+			return pattern[:i]
+		}
+	}
+	return pattern
+}

@@ -1,0 +1,129 @@
+package governor
+
+import (
+	"math/bits"
+	"strings"
+)
+
+// injectionPhrase is a phrase as steps separated by spaces. A step is alternatives separated by bars; a star at the
+// end of an alternative matches any ending. The digit before each further step is how many other words may come before it.
+type injectionPhrase struct {
+	rule  ID
+	steps string
+}
+
+// injectionPhrases are heuristics: the phrases of published collections of attacks, by kind.
+// Sources: https://genai.owasp.org/llmrisk/llm01-prompt-injection/, https://github.com/leondz/garak (promptinject, dan),
+// https://arxiv.org/abs/2211.09527.
+var injectionPhrases = [...]injectionPhrase{
+	{ruleOverride, "ignore|disregard|forget|override|bypass 4|previous|prior|above|earlier|preceding|foregoing|initial|original|existing|current|system|safety|your|all 3|instruction*|prompt*|rule*|direction*|guideline*|directive*|command*|context|programming|restriction*|guardrail*"},
+	{ruleOverride, "do 0|not 1|follow|obey 3|previous|prior|above|earlier|system|original 2|instruction*|prompt*|rule*|guideline*"},
+	{ruleOverride, "forget|ignore|disregard 0|everything|all 3|above|previously|told|said"},
+	{ruleOverride, "new|developer 0|instruction*|system 0|from|override|prompt 1|system|developer|mode|admin*|now"},
+	{ruleReveal, "reveal|print|show|repeat|output|tell|display|leak|give 4|system|initial|original|hidden|secret|developer|confidential 2|prompt|instruction*|message"},
+	{ruleReveal, "what 0|is|are|was|were 0|your|the 1|system|initial|original|hidden 0|prompt|instruction*"},
+	{ruleReveal, "repeat|output|print 3|words|text|everything 1|above|before"},
+	{ruleRole, "you 0|are|will|must 1|now 3|dan|jailbroken|unrestricted|unfiltered|uncensored|evil"},
+	{ruleRole, "act|pretend|behave 4|dan|jailbroken|unrestricted|unfiltered|uncensored"},
+	{ruleRole, "act|pretend|behave 3|no|without 2|restriction*|rule*|filter*|limit*|guideline*|ethic*|moral*"},
+	{ruleRole, "enter|enable|activate|jailbreak|developer 2|developer|dan|god|jailbreak|mode 0|mode|enabled"},
+	{ruleRole, "do 0|anything 0|now"},
+	{ruleSmuggle, "do 0|not 1|tell|inform|mention|reveal|show 3|user|human|anyone 3|this|that"},
+	{ruleSmuggle, "without 0|telling|informing|notifying|alerting 1|user|human"},
+	{ruleSmuggle, "never 0|mention|reveal|disclose 2|this|these 2|instruction*|prompt*|message"},
+}
+
+// openedBy is the phrases that a word begins, as bits.
+func openedBy(word string) (phrases uint32) {
+	for i := range injectionPhrases {
+		first, _, _ := strings.Cut(injectionPhrases[i].steps, " ")
+		if alternative(first, []byte(word)) {
+			phrases |= 1 << i
+		}
+	}
+	return phrases
+}
+
+// phrase tries injection phrases, given as bits, at a word.
+func (s *Scanner) phrase(v *view, start int, phrases uint32) (next int, ok bool) {
+	for ; phrases != 0; phrases &= phrases - 1 {
+		p := &injectionPhrases[bits.TrailingZeros32(phrases)]
+		if end := phraseEnd(v, start, p.steps); end > 0 {
+			if next, ok = s.emit(p.rule, start, end); ok {
+				return next, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// phraseEnd is the end of a phrase whose first word is at i, or -1. Words are runs of letters; the phrase ends with the
+// sentence. Each step takes the first word that fits.
+func phraseEnd(v *view, i int, steps string) int {
+	start, end := i, v.run(i, 24, isLower|isUpper)
+	_, steps, _ = strings.Cut(steps, " ")
+	for len(steps) > 0 {
+		skip := int(steps[0] - '0')
+		step, rest, _ := strings.Cut(steps[2:], " ")
+		steps = rest
+		for fits := false; !fits; skip-- {
+			if skip < 0 {
+				return -1
+			}
+			if i = nextWord(v, end); i < 0 {
+				return -1
+			}
+			end = v.run(i, 24, isLower|isUpper)
+			if end-start > maxPhrase {
+				return -1
+			}
+			fits = alternative(step, v.text[i:end])
+		}
+	}
+	return end
+}
+
+// nextWord is the start of the next word after i in the same sentence, or -1.
+func nextWord(v *view, i int) int {
+	for end := i + 4; i < end; i++ {
+		b := v.at(i)
+		if isLetterByte(b) {
+			return i
+		}
+		if b != ' ' && b != '\'' && b != ',' && b != '"' && b != '\n' && b != '-' && b != '*' {
+			return -1
+		}
+	}
+	return -1
+}
+
+// alternative reports whether a word is one of a step's.
+func alternative(step string, word []byte) bool {
+	for len(step) > 0 {
+		one, rest, _ := strings.Cut(step, "|")
+		step = rest
+		if open := strings.TrimSuffix(one, "*"); len(open) < len(one) {
+			if len(word) >= len(open) && equalFold(open, word[:len(open)]) {
+				return true
+			}
+		} else if equalFold(one, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// delimiters are the marks of chat templates that no user's text needs.
+// Sources: https://github.com/openai/openai-python/blob/v0.28.1/chatml.md, the model cards of Llama 2, Llama 3 and
+// Mistral.
+var delimiters = []string{"<|im_start|>", "<|im_end|>", "<|system|>", "<|assistant|>", "<|user|>", "<|endoftext|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>", "<|begin_of_text|>", "<<SYS>>", "<</SYS>>", "[INST]", "[/INST]", "[SYSTEM]"}
+
+// delimiter looks for a mark of a chat template at '<' or '['.
+func (s *Scanner) delimiter(v *view, i int) (next int, ok bool) {
+	for _, d := range delimiters {
+		if v.has(i, d) {
+			return s.emit(ruleDelimiter, i, i+len(d))
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,170 @@
+// Package governor finds secrets, personal data and injection attempts in text, decides on a request by its
+// findings, and redacts. It is pure: text in, findings out. Time is linear in the text.
+package governor
+
+// Category is a group of rules.
+type Category uint8
+
+const (
+	Secret    Category = iota // credentials: tokens, keys, passwords
+	Personal                  // data about a person: identifiers, contact data, payment data
+	Injection                 // heuristics for prompt injection: they flag, they prove nothing
+	Keyword                   // words of the operator's lists
+	Categories
+)
+
+// String is the category's name in the API.
+func (c Category) String() string {
+	return [...]string{"secret", "personal", "injection", "keyword"}[c]
+}
+
+// Severity is the weight of a finding in the risk score.
+type Severity uint8
+
+const (
+	Low Severity = iota
+	Medium
+	High
+	Critical
+)
+
+// String is the severity's name in the API.
+func (s Severity) String() string {
+	return [...]string{"low", "medium", "high", "critical"}[s]
+}
+
+// ID is the index of a rule in the table of this build. Stored data and the API use Rule.Name.
+type ID uint16
+
+// Rule is one kind of finding.
+type Rule struct {
+	Name     string // such as "secret.github-token"; stable
+	Category Category
+	Severity Severity
+	// MaxLength bounds a finding's length in bytes.
+	MaxLength int
+}
+
+// Finding is a place in the text. It never contains the text itself.
+type Finding struct {
+	Rule       ID
+	Start, End int // byte offsets in the whole text, from its first byte; End is exclusive
+}
+
+// Rules with code of their own. The rules of token formats follow in the table, see token.go.
+const (
+	ruleKeyword ID = iota
+	rulePrivateKey
+	ruleJWT
+	rulePasswordURL
+	rulePassword
+	ruleSecret
+	ruleWIF
+	ruleCard
+	ruleIBAN
+	ruleEmail
+	rulePhone
+	ruleIPv4
+	ruleIPv6
+	ruleMAC
+	ruleBitcoin
+	ruleEthereum
+	ruleBirthDate
+	ruleBankAccount
+	ruleOverride
+	ruleReveal
+	ruleRole
+	ruleDelimiter
+	ruleSmuggle
+	codeRules
+)
+
+var codeRule = [codeRules]Rule{
+	ruleKeyword:     {"keyword", Keyword, Medium, maxKeyword},
+	rulePrivateKey:  {"secret.private-key", Secret, Critical, maxPrivateKey},
+	ruleJWT:         {"secret.jwt", Secret, High, maxJWT},
+	rulePasswordURL: {"secret.url-password", Secret, High, maxURLPassword},
+	rulePassword:    {"secret.password", Secret, High, maxValue},
+	ruleSecret:      {"secret.generic", Secret, High, maxValue},
+	ruleWIF:         {"secret.crypto-private-key", Secret, Critical, 112},
+	ruleCard:        {"personal.payment-card", Personal, High, 23},
+	ruleIBAN:        {"personal.iban", Personal, Medium, 42},
+	ruleEmail:       {"personal.email", Personal, Low, maxEmail},
+	rulePhone:       {"personal.phone", Personal, Low, maxPhone},
+	ruleIPv4:        {"personal.ipv4", Personal, Low, 15},
+	ruleIPv6:        {"personal.ipv6", Personal, Low, 39},
+	ruleMAC:         {"personal.mac", Personal, Low, 17},
+	ruleBitcoin:     {"personal.crypto-address", Personal, Medium, 108},
+	ruleEthereum:    {"personal.ethereum-address", Personal, Medium, 42},
+	ruleBirthDate:   {"personal.birth-date", Personal, Medium, maxDate},
+	ruleBankAccount: {"personal.bank-account", Personal, Medium, 26},
+	ruleOverride:    {"injection.override", Injection, Medium, maxPhrase},
+	ruleReveal:      {"injection.reveal-prompt", Injection, Medium, maxPhrase},
+	ruleRole:        {"injection.role-change", Injection, Medium, maxPhrase},
+	ruleDelimiter:   {"injection.delimiter", Injection, Medium, 24},
+	ruleSmuggle:     {"injection.concealment", Injection, Medium, maxPhrase},
+}
+
+// table is every rule: first those with code of their own, then token formats, then national identifiers.
+// It is filled when the program starts and constant afterwards.
+var table = buildTable()
+
+func buildTable() []Rule {
+	all := append(make([]Rule, 0, 160), codeRule[:]...)
+	for i := range tokenFormats {
+		f := &tokenFormats[i]
+		if last := &all[len(all)-1]; last.Name == f.rule {
+			last.MaxLength = max(last.MaxLength, patternMax(f.pattern))
+		} else {
+			all = append(all, Rule{f.rule, Secret, f.severity, patternMax(f.pattern)})
+		}
+		tokenRule[i] = ID(len(all) - 1)
+	}
+	for i := range identities {
+		if all[len(all)-1].Name != identities[i].rule {
+			all = append(all, Rule{identities[i].rule, Personal, Medium, maxIdentity})
+		}
+		identityRule[i] = ID(len(all) - 1)
+	}
+	return all
+}
+
+// Table lists every rule; an ID is an index into it. The caller must not change it.
+func Table() []Rule { return table }
+
+// Lookup is the ID of a rule by its name.
+func Lookup(name string) (id ID, ok bool) {
+	for i := range table {
+		if table[i].Name == name {
+			return ID(i), true
+		}
+	}
+	return 0, false
+}
+
+// Rules is the set of rules to apply, with the operator's keywords. The zero value applies no rule.
+type Rules struct {
+	enabled  [4]uint64
+	keywords *Keywords
+}
+
+// AllRules applies every rule.
+func AllRules() *Rules {
+	r := &Rules{}
+	for i := range table {
+		r.Enable(ID(i))
+	}
+	return r
+}
+
+// Enable adds a rule.
+func (r *Rules) Enable(id ID) { r.enabled[id/64] |= 1 << (id % 64) }
+
+// Disable removes a rule.
+func (r *Rules) Disable(id ID) { r.enabled[id/64] &^= 1 << (id % 64) }
+
+// Has reports whether a rule applies.
+func (r *Rules) Has(id ID) bool { return r.enabled[id/64]>>(id%64)&1 == 1 }
+
+// SetKeywords replaces the operator's keywords; nil removes them.
+func (r *Rules) SetKeywords(k *Keywords) { r.keywords = k }

@@ -1,0 +1,229 @@
+package governor
+
+// Bounds of the scan, in bytes.
+const (
+	maxWord       = 1024  // of a word that is looked at; the rest of a longer word is skipped
+	maxPrivateKey = 16384 // an RSA key of 16,384 bits has 12.7 KB
+	maxJWT        = 8192
+	maxURLPassword,
+	maxValue = 256, 256
+	maxEmail    = 320
+	maxPhone    = 32
+	maxDate     = 32
+	maxIdentity = 26
+	maxPhrase   = 200
+	// nearBefore and nearAfter are the distances within which a word gives a candidate its context.
+	nearBefore = 64
+	nearAfter  = 40
+)
+
+// Scanner finds findings in one text that arrives in pieces. Its zero value, with rules set by NewScanner, is the
+// state before the first byte. Its results do not depend on how the text is cut.
+//
+// Findings come in order and never overlap. Candidates are tried at each place from left to right; at one place
+// specific token formats come before other secrets, secrets before personal data, and the first detector that accepts
+// decides. The scan continues at the finding's end.
+type Scanner struct {
+	rules    *Rules
+	base     int // offset of the next byte to decide, in the whole text
+	tail     [tailLength]byte
+	wordAt   int  // offset of the next word to look at; after base only while a keyword may continue
+	inLong   bool // inside a word that is longer than maxWord
+	seen     [subjects]int
+	lastPair *entry // of the word before, if it may begin a pair
+	pairEnd  int
+	valueEnd int // offset of the end of the last value behind a secret's name
+	nested   int // names inside of it that were looked behind
+	keywords keywordState
+	found    []Finding
+	scratch  *scratch
+}
+
+// scratch is memory for candidates, so that they allocate nothing.
+type scratch struct {
+	number number
+	phone  phoneNumber
+	text   [24]byte
+	header [768]byte // the decoded start of a JSON Web Token
+}
+
+// NewScanner begins a text.
+func NewScanner(rules *Rules) *Scanner {
+	return &Scanner{rules: rules, scratch: &scratch{}}
+}
+
+// Scan appends the findings in a whole text.
+func Scan(text []byte, rules *Rules, found []Finding) []Finding {
+	s := Scanner{rules: rules, found: found, scratch: &scratch{}}
+	s.run(text, true)
+	return s.found
+}
+
+// Next continues the text. window is what has not been decided yet: the rest of the last window, then the new bytes.
+// It appends the findings that lie in the first done bytes of window; later bytes cannot change these. Findings' offsets
+// count from the text's first byte. The bytes from done on must begin the next window. With final set the text ends
+// and done is len(window).
+func (s *Scanner) Next(window []byte, final bool, found []Finding) (all []Finding, done int) {
+	s.found = found
+	done = s.run(window, final)
+	all, s.found = s.found, nil
+	return all, done
+}
+
+// Offset is the number of bytes decided so far.
+func (s *Scanner) Offset() int { return s.base }
+
+// run decides as much of text as it can and returns its length.
+func (s *Scanner) run(text []byte, final bool) (done int) {
+	v := view{text: text, tail: s.tail}
+	s.wordAt = s.base + s.words(&v, s.wordAt-s.base, final)
+	done = s.wordAt
+	if k := s.rules.keywords; k != nil && s.rules.Has(ruleKeyword) {
+		to := s.wordAt - s.base
+		if !final {
+			to = min(to, len(text)-1) // whether a keyword ends depends on the next byte
+		}
+		s.feed(k, &v, to, final)
+		if !final {
+			done = min(done, s.hold(k))
+		}
+	}
+	done -= s.base
+	for i := range s.tail {
+		s.tail[i] = v.at(done - tailLength + i)
+	}
+	s.base += done
+	return done
+}
+
+// words walks from word to word. This loop decides the cost of ordinary text: a word of letters only costs one table
+// look-up per byte and one per word.
+func (s *Scanner) words(v *view, from int, final bool) int {
+	text, n := v.text, len(v.text)
+	for {
+		i := from
+		for i < n && class[text[i]]&inWord == 0 {
+			s.inLong = false
+			if class[text[i]]&opens != 0 {
+				end, wait := s.punctuation(v, i, final)
+				if wait {
+					return i
+				}
+				i = end
+				continue
+			}
+			i++
+		}
+		start := i
+		i, kinds := readWord(text, start)
+		if i == n && !final && i-start < maxWord {
+			return start
+		}
+		if i == start {
+			return i
+		}
+		// Most words are lower case and not in the vocabulary.
+		lower := kinds&^isHex == inWord|isLower && i-start < minToken && (i == n || class[text[i]]&isEnding == 0)
+		if lower && !s.inLong && (i-start < 2 || !isLikely(text[start:i])) {
+			from = i
+			continue
+		}
+		end, wait := i, false
+		if !s.inLong && !s.names(text, start, i, kinds) {
+			if end, wait = s.word(v, start, i, kinds, final); wait {
+				return start
+			}
+		}
+		s.inLong = i-start == maxWord && end == i
+		from = end
+	}
+}
+
+// names reports whether a word does no more than name subjects, if any.
+func (s *Scanner) names(text []byte, start, end int, kinds uint16) bool {
+	return isPlain(text, start, end, kinds) && (!mayName(text[start:end], kinds) || s.noted(text, start, end, kinds))
+}
+
+// readWord is the end of the word at i, or of its first maxWord bytes, and the classes of its bytes.
+func readWord(text []byte, i int) (end int, kinds uint16) {
+	for limit := min(len(text), i+maxWord); i < limit; i++ {
+		c := class[text[i]]
+		if c&inWord == 0 {
+			break
+		}
+		kinds |= c
+	}
+	return i, kinds
+}
+
+// isPlain reports whether a word can be no finding: without digits, too short for a token, and without a byte behind it
+// that makes it more.
+func isPlain(text []byte, start, end int, kinds uint16) bool {
+	if kinds&isDigit != 0 || end-start >= minToken {
+		return false
+	}
+	if end == len(text) {
+		return true
+	}
+	after := class[text[end]]
+	return after&isEnding == 0 && (after&inToken == 0 || kinds&isJoint == 0)
+}
+
+// minToken is the length from which a word of letters only may be a token.
+const minToken = 15
+
+// word looks closer at the word [start, end). It returns where the scan continues, or wait if that depends on bytes
+// that have not arrived.
+func (s *Scanner) word(v *view, start, end int, kinds uint16, final bool) (next int, wait bool) {
+	v.past = false
+	found := len(s.found)
+	if final {
+		next = s.examine(v, start, end, kinds)
+	} else {
+		saved := *s
+		next = s.examine(v, start, end, kinds)
+		if v.past {
+			all := s.found[:found]
+			*s = saved
+			s.found = all
+			return start, true
+		}
+	}
+	if len(s.found) > found {
+		s.place(v)
+	}
+	return next, false
+}
+
+// punctuation looks closer at a separator that may begin a finding.
+func (s *Scanner) punctuation(v *view, i int, final bool) (next int, wait bool) {
+	v.past = false
+	found := len(s.found)
+	ok := false
+	switch v.text[i] {
+	case '(':
+		next, ok = s.phone(v, i)
+	case ':':
+		next, ok = s.ipv6(v, i)
+	default:
+		next, ok = s.delimiter(v, i)
+	}
+	if v.past && !final {
+		s.found = s.found[:found]
+		return i, true
+	}
+	if !ok {
+		return i + 1, false
+	}
+	s.place(v)
+	return next, false
+}
+
+// emit appends a finding if its rule applies. ok is false if it does not.
+func (s *Scanner) emit(rule ID, start, end int) (next int, ok bool) {
+	if !s.rules.Has(rule) {
+		return 0, false
+	}
+	s.found = append(s.found, Finding{rule, s.base + start, s.base + end})
+	return end, true
+}

@@ -1,0 +1,129 @@
+package governor
+
+import "errors"
+
+// stateFormat is the first byte of a scanner's state.
+const stateFormat = 1
+
+// MaxState bounds the length of a state, in bytes.
+const MaxState = 1 + tailLength + 11*5 + 4*subjects
+
+var errState = errors.New("governor: malformed scanner state")
+
+// AppendState appends the scanner's state between two calls of Next. It contains the last 8 decided bytes of the text:
+// treat it like the text. Only words within nearBefore still matter as context, so the others are left out.
+func (s *Scanner) AppendState(dst []byte) []byte {
+	dst = append(dst, stateFormat)
+	dst = append(dst, s.tail[:]...)
+	flags := 0
+	if s.inLong {
+		flags = 1
+	}
+	k := &s.keywords
+	pending := 0
+	if k.end > 0 {
+		pending = k.start - s.base + maxAhead
+	}
+	for _, n := range [...]int{
+		s.base, s.wordAt - s.base, flags, s.pairIndex(), min(s.base-s.pairEnd+maxAhead, 2*maxAhead), max(0, s.valueEnd-s.base), s.nested,
+		k.read - s.base + maxAhead, k.state, pending, max(0, k.end-k.start),
+	} {
+		dst = appendNumber(dst, max(n, 0))
+	}
+	for bit, at := range s.seen {
+		if distance := s.base - at + maxAhead; at > 0 && distance <= nearBefore+maxAhead {
+			dst = appendNumber(append(dst, byte(bit)), distance)
+		}
+	}
+	return dst
+}
+
+// pairIndex is one more than the index of the last pair's first word; 0 if there is none.
+func (s *Scanner) pairIndex() int {
+	for i := range words {
+		if s.lastPair == &words[i] {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// maxAhead makes distances positive that may point behind the next byte to decide: a keyword may hold up to this many
+// decided words.
+const maxAhead = maxKeyword + maxPrivateKey
+
+// Resume is the scanner that AppendState has described. rules must be those it had.
+func Resume(state []byte, rules *Rules) (*Scanner, error) {
+	s := NewScanner(rules)
+	if len(state) < 1+tailLength || state[0] != stateFormat {
+		return nil, errState
+	}
+	copy(s.tail[:], state[1:])
+	n, state, ok := readNumbers(state[1+tailLength:])
+	if !ok {
+		return nil, errState
+	}
+	s.base, s.wordAt, s.inLong = n[0], n[0]+n[1], n[2] == 1
+	if n[3] > len(words) || n[0] > 1<<30 || n[1] > maxAhead {
+		return nil, errState
+	}
+	if n[3] > 0 {
+		s.lastPair = &words[n[3]-1]
+	}
+	s.pairEnd, s.valueEnd, s.nested = n[0]-n[4]+maxAhead, n[0]+n[5], n[6]
+	s.keywords = keywordState{read: n[0] + n[7] - maxAhead, state: n[8]}
+	if n[9] > 0 {
+		s.keywords.start = n[0] + n[9] - maxAhead
+		s.keywords.end = s.keywords.start + n[10]
+	}
+	if k := rules.keywords; k != nil && n[8] >= len(k.depth) {
+		return nil, errState
+	}
+	return s, s.resumeContext(state)
+}
+
+// readNumbers reads the numbers that every state has.
+func readNumbers(state []byte) (n [11]int, rest []byte, ok bool) {
+	for i := range n {
+		if n[i], state, ok = readNumber(state); !ok {
+			return n, nil, false
+		}
+	}
+	return n, state, true
+}
+
+// resumeContext reads the words that give context.
+func (s *Scanner) resumeContext(state []byte) error {
+	for len(state) > 0 {
+		bit := state[0]
+		distance, rest, ok := readNumber(state[1:])
+		if !ok || int(bit) >= len(s.seen) {
+			return errState
+		}
+		s.seen[bit] = s.base - distance + maxAhead
+		state = rest
+	}
+	return nil
+}
+
+// appendNumber appends a number in groups of seven bits, the lowest first.
+func appendNumber(dst []byte, n int) []byte {
+	for n >= 0x80 {
+		dst = append(dst, byte(n)|0x80)
+		n >>= 7
+	}
+	return append(dst, byte(n))
+}
+
+func readNumber(data []byte) (n int, rest []byte, ok bool) {
+	for i, b := range data {
+		if i == 8 {
+			break
+		}
+		n |= int(b&0x7f) << (7 * i)
+		if b < 0x80 {
+			return n, data[i+1:], true
+		}
+	}
+	return 0, nil, false
+}

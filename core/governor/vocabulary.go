@@ -1,0 +1,313 @@
+package governor
+
+import (
+	"slices"
+	"strings"
+)
+
+// context is a set of subjects that words near a candidate announce.
+type context uint64
+
+const (
+	aboutPhone context = 1 << iota
+	aboutTax
+	aboutID
+	aboutSSN
+	aboutBritain
+	aboutHealth
+	aboutGermany
+	aboutSpain
+	aboutNetherlands
+	aboutPoland
+	aboutSweden
+	aboutNorway
+	aboutDenmark
+	aboutFinland
+	aboutPortugal
+	aboutBrazil
+	aboutIndia
+	aboutPAN
+	aboutCanada
+	aboutAustralia
+	aboutSouthAfrica
+	aboutTurkey
+	aboutRomania
+	aboutKorea
+	aboutChile
+	aboutArgentina
+	aboutCzechia
+	aboutBulgaria
+	aboutEstonia
+	aboutCroatia
+	aboutIsrael
+	aboutJapan
+	aboutAustria
+	aboutIreland
+	aboutThailand
+	aboutSwitzerland
+	aboutBelgium
+	aboutBirth
+	aboutBank
+	aboutRouting
+	aboutCard
+	aboutPassport
+	aboutSingapore
+	aboutHongKong
+	aboutTaiwan
+	aboutWallet
+	aboutNetwork
+	aboutSecret   // the name of a secret: password, api_key
+	aboutPassword // a secret that people choose
+	aboutAWS
+	aboutDatadog
+	aboutHeroku
+	aboutVercel
+	aboutCloudflare
+	aboutTwilio
+	aboutMailgun
+	aboutDiscord
+	aboutSentry
+	aboutArticle // things with numbers that are nobody's: order, invoice, part
+	aboutPublic  // says that a token or key is no secret: public, page, csrf
+	opensPhrase  // first word of an injection phrase
+	subjects     = iota
+)
+
+// vocabulary is words in lower case with their subjects. Words of other languages are there without their accents'
+// letters, because bytes above ASCII separate words: the end of "teléfono" is "fono".
+var vocabulary = []struct {
+	subject context
+	words   string
+}{
+	{aboutPhone, "phone phones telephone tel mobile cell cellphone fax whatsapp call sms telefon telefono telefone fono handy mobil movil celular rufnummer telefonnummer handynummer mobilnummer"},
+	{aboutPhone, "phonenumber telephonenumber mobilenumber contactnumber fon telefoon telefoonnummer puhelin telefonszam cellulare portable gsm hotline dial"},
+	{aboutTax, "tin taxid taxpayer vat"},
+	{aboutID, "nationalid idnumber identitycard citizenid personnummer identification nationalidentity govid ausweis ausweisnummer cedula"},
+	{aboutSSN, "ssn itin socialsecuritynumber socialsecurity"},
+	{aboutBritain, "nino nin"},
+	{aboutHealth, "nhs nhsnumber"},
+	{aboutGermany, "steuer steuerid steueridentifikationsnummer identifikationsnummer idnr steuernummer tin rentenversicherungsnummer sozialversicherungsnummer"},
+	{aboutSpain, "dni nif nie documento identidad"},
+	{aboutNetherlands, "bsn burgerservicenummer sofinummer"},
+	{aboutPoland, "pesel nip"},
+	{aboutSweden, "personnummer samordningsnummer personnr"},
+	{aboutNorway, "dselsnummer fodselsnummer personnummer dnummer"},
+	{aboutDenmark, "cpr cprnummer cprnr personnummer"},
+	{aboutFinland, "hetu henkilotunnus henkil"},
+	{aboutPortugal, "nif contribuinte fiscal"},
+	{aboutBrazil, "cpf cnpj"},
+	{aboutIndia, "aadhaar aadhar uidai uid"},
+	{aboutPAN, "pan"},
+	{aboutCanada, "sin nas"},
+	{aboutAustralia, "tfn medicare abn"},
+	{aboutTurkey, "tckn kimlik tckimlik"},
+	{aboutRomania, "cnp"},
+	{aboutKorea, "rrn jumin"},
+	{aboutChile, "rut run"},
+	{aboutArgentina, "cuit cuil dni"},
+	{aboutCzechia, "rodne rodn islo cislo"},
+	{aboutBulgaria, "egn"},
+	{aboutEstonia, "isikukood asmens"},
+	{aboutCroatia, "oib"},
+	{aboutIsrael, "zehut teudat"},
+	{aboutJapan, "mynumber"},
+	{aboutAustria, "svnr sozialversicherungsnummer versicherungsnummer svnummer"},
+	{aboutIreland, "pps ppsn ppsno"},
+	{aboutSwitzerland, "ahv avs navs"},
+	{aboutBelgium, "rijksregisternummer rijksregister insz niss"},
+	{aboutBirth, "dob birth birthday birthdate dateofbirth born geburtsdatum geboren nacimiento naissance nascita nascimento geboortedatum dselsdato foedselsdato delsedatum urodzenia bday"},
+	{aboutBank, "bban kontonummer kontonr accountnumber bankaccount acctnumber rib clabe kontonummeret bsb"},
+	{aboutRouting, "routing aba sortcode"},
+	{aboutCard, "card cards pay payment visa mastercard amex maestro discover cardnumber creditcard ccnumber cc kreditkarte kreditkartennummer tarjeta carte cartao kort carta"},
+	{aboutPassport, "passport passportnumber reisepass pasaporte passeport"},
+	{aboutSingapore, "nric fin"},
+	{aboutHongKong, "hkid hkic"},
+	{aboutTaiwan, "arc"},
+	{aboutNetwork, "ip ips ipv4 ipaddress addr address addresses host hosts server dns ping client remote forwarded peer subnet gateway"},
+	{aboutWallet, "ethereum eth wallet erc20 etherscan metamask"},
+	{aboutSecret, "secret apikey accesskey accesstoken authtoken apitoken secretkey privatekey token credential credentials authkey clientsecret bearer"},
+	{aboutSecret | aboutPassword, "password passwd pwd passphrase passwort contrasena passcode pswd"},
+	{aboutAWS, "aws amazon"},
+	{aboutDatadog, "datadog ddog"},
+	{aboutHeroku, "heroku"},
+	{aboutVercel, "vercel"},
+	{aboutCloudflare, "cloudflare"},
+	{aboutTwilio, "twilio"},
+	{aboutMailgun, "mailgun"},
+	{aboutDiscord, "discord"},
+	{aboutSentry, "sentry"},
+	{aboutArticle, "order orders invoice part sku serial model version isbn issn ean upc"},
+	{aboutArticle, "tracking ticket ref reference item product batch lot article build commit revision section sections chapter clause rfc appendix annex bestellung rechnung pedido catalog"},
+	{0, "sig"}, // the signature of an Azure shared access signature
+	{0, "ignore disregard forget override bypass do new developer reveal repeat output print show tell display leak give what you act pretend behave enter enable activate jailbreak without never"},
+}
+
+// publicParts are parts of names of tokens and keys that are no secret: next_page_token, key_id, passwordHash.
+var publicParts = strings.Fields("public page next cursor csrf xsrf continuation publishable pub max sync hash digest checksum file path url uri name id type length count limit")
+
+// isPublic reports whether a part of the name [start, end) is one of publicParts.
+func isPublic(text []byte, start, end int) bool {
+	for i := start; i < end; {
+		if !isLetterByte(text[i]) {
+			i++
+			continue
+		}
+		from := i
+		i = part(text, i, end)
+		for _, public := range publicParts {
+			if equalFold(public, text[from:i]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// pairs is words that are a subject only one after the other, with at most one byte between them.
+var pairs = []struct {
+	first, second string
+	subject       context
+}{
+	{"social", "security", aboutSSN}, {"social", "insurance", aboutCanada}, {"national", "insurance", aboutBritain},
+	{"tax", "file", aboutAustralia}, {"tax", "id", aboutTax}, {"tax", "number", aboutTax}, {"tax", "identification", aboutTax},
+	{"national", "id", aboutID}, {"identity", "number", aboutID}, {"identity", "card", aboutID}, {"id", "number", aboutID},
+	{"personal", "number", aboutID}, {"identification", "number", aboutID}, {"national", "identification", aboutID},
+	{"personal", "id", aboutID}, {"identity", "document", aboutID}, {"citizen", "id", aboutID}, {"id", "card", aboutID},
+	{"sa", "id", aboutSouthAfrica}, {"rsa", "id", aboutSouthAfrica}, {"african", "id", aboutSouthAfrica}, {"identity", "no", aboutID},
+	{"resident", "registration", aboutKorea}, {"my", "number", aboutJapan}, {"thai", "id", aboutThailand},
+	{"mobile", "number", aboutPhone}, {"phone", "number", aboutPhone}, {"contact", "number", aboutPhone}, {"reach", "me", aboutPhone},
+	{"text", "me", aboutPhone}, {"ring", "me", aboutPhone},
+	{"api", "key", aboutSecret}, {"access", "key", aboutSecret}, {"secret", "key", aboutSecret}, {"private", "key", aboutSecret},
+	{"account", "key", aboutSecret}, {"auth", "key", aboutSecret}, {"encryption", "key", aboutSecret}, {"signing", "key", aboutSecret},
+	{"shared", "key", aboutSecret}, {"storage", "key", aboutSecret}, {"license", "key", aboutSecret}, {"app", "key", aboutSecret},
+	{"application", "key", aboutSecret}, {"service", "key", aboutSecret}, {"master", "key", aboutSecret}, {"x-api", "key", aboutSecret},
+	{"dd", "api", aboutDatadog}, {"dd", "app", aboutDatadog}, {"cf", "api", aboutCloudflare},
+	{"db", "pass", aboutSecret | aboutPassword}, {"user", "pass", aboutSecret | aboutPassword}, {"smtp", "pass", aboutSecret | aboutPassword},
+	{"root", "pass", aboutSecret | aboutPassword}, {"mysql", "pass", aboutSecret | aboutPassword}, {"admin", "pass", aboutSecret | aboutPassword},
+	{"sort", "code", aboutRouting}, {"bank", "account", aboutBank}, {"account", "number", aboutBank}, {"account", "no", aboutBank},
+	{"acct", "no", aboutBank}, {"acct", "number", aboutBank},
+}
+
+// entry is a word of the vocabulary in its table.
+type entry struct {
+	word    string
+	subject context
+	pair    bool   // it begins or ends a pair
+	opens   bool   // it may begin an injection phrase
+	phrases uint32 // injection phrases that it begins, as bits
+}
+
+// words is the vocabulary by the first two letters: entries of a bucket are neighbors. likely is a filter in front of
+// it: one bit for each hash of a word.
+var words, buckets, likely = buildVocabulary()
+
+func bucketOf(first, second byte) int { return int(first&31)<<5 | int(second&31) }
+
+// merge makes one entry of neighbors with the same word.
+func merge(every []entry) (plain []entry) {
+	plain = every[:0]
+	for _, e := range every {
+		if n := len(plain); n > 0 && plain[n-1].word == e.word {
+			plain[n-1].subject |= e.subject
+			plain[n-1].pair = plain[n-1].pair || e.pair
+			plain[n-1].opens = plain[n-1].opens || e.opens
+			continue
+		}
+		plain = append(plain, e)
+	}
+	return plain
+}
+
+// listEntries is the vocabulary and the pairs' words by bucket, with words that occur several times.
+func listEntries() (every []entry) {
+	for _, group := range vocabulary {
+		for word := range strings.FieldsSeq(group.words) {
+			every = append(every, entry{word: word, subject: group.subject, opens: group.subject == 0})
+		}
+	}
+	for _, p := range pairs {
+		every = append(every, entry{word: p.first, pair: true}, entry{word: p.second, pair: true})
+	}
+	slices.SortFunc(every, func(a, b entry) int {
+		if d := bucketOf(a.word[0], a.word[1]) - bucketOf(b.word[0], b.word[1]); d != 0 {
+			return d
+		}
+		return strings.Compare(a.word, b.word)
+	})
+	return every
+}
+
+func buildVocabulary() (all []entry, starts [1025]uint16, bits [256]uint32) {
+	every := listEntries()
+	plain := merge(every)
+	bucket := 0
+	for i, e := range plain {
+		for own := bucketOf(e.word[0], e.word[1]); bucket <= own; bucket++ {
+			starts[bucket] = uint16(i)
+		}
+		if e.opens {
+			plain[i].phrases = openedBy(e.word)
+		}
+		h := hash([]byte(e.word))
+		bits[h>>5] |= 1 << (h & 31)
+	}
+	for ; bucket < 1024; bucket++ {
+		starts[bucket] = uint16(len(plain))
+	}
+	starts[1024] = uint16(len(plain))
+	return plain, starts, bits
+}
+
+// hash is 13 bits made of a word's length and its first two and last letters in any case.
+func hash(word []byte) uint32 {
+	n := len(word)
+	h := uint32(word[0]&31) | uint32(word[1]&31)<<5 | uint32(word[n-1]&31)<<10 | uint32(n&31)<<15
+	return h * 0x9e3779b1 >> 19
+}
+
+// isLikely reports whether a word of at least two letters may be in the vocabulary: true for about one other word in
+// thirty.
+func isLikely(word []byte) bool {
+	h := hash(word)
+	return likely[h>>5]>>(h&31)&1 == 1
+}
+
+// lookUp is the vocabulary's entry for a word of ASCII letters and digits in any case, or nil.
+func lookUp(word []byte) *entry {
+	if len(word) < 2 || !isLikely(word) {
+		return nil
+	}
+	bucket := bucketOf(word[0], word[1])
+	for i := buckets[bucket]; i < buckets[bucket+1]; i++ {
+		if equalFold(words[i].word, word) {
+			return &words[i]
+		}
+	}
+	return nil
+}
+
+// equalFold compares with a word in lower case.
+func equalFold(lower string, word []byte) bool {
+	if len(lower) != len(word) {
+		return false
+	}
+	for i, b := range word {
+		if class[b]&isUpper != 0 {
+			b |= 0x20
+		}
+		if b != lower[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// pairSubject is the subject of two words in sequence.
+func pairSubject(first, second *entry) context {
+	for i := range pairs {
+		if pairs[i].first == first.word && pairs[i].second == second.word {
+			return pairs[i].subject
+		}
+	}
+	return 0
+}

@@ -1,0 +1,85 @@
+package governor
+
+import "github.com/postern-ai/postern/core/governor/checksum"
+
+// wallet looks for addresses and private keys of cryptocurrencies at the start of the word [start, end).
+func (s *Scanner) wallet(v *view, start, end int) (next int, ok bool) {
+	if v.has(start, "0x") {
+		return s.ethereum(v, start)
+	}
+	length := end - start
+	for length > 0 && class[v.text[start+length-1]]&isJoint != 0 {
+		length-- // the end of a sentence
+	}
+	if length < 26 || length > 112 {
+		return 0, false
+	}
+	text := v.text[start : start+length]
+	if next, ok = s.segwit(text, start); ok {
+		return next, true
+	}
+	if !oneOf(text[0], "13LMDA9XTmn25Kcxtzy") || length > 35 && length != 51 && length != 52 && length != 111 {
+		return 0, false
+	}
+	return s.base58(text, start)
+}
+
+// base58 looks for an address or a private key in Base58Check.
+func (s *Scanner) base58(text []byte, start int) (next int, ok bool) {
+	version, size, ok := checksum.Base58Check(text)
+	switch {
+	case !ok:
+		return 0, false
+	case size == 21:
+		return s.emit(ruleBitcoin, start, start+len(text))
+	case (version == 0x80 || version == 0xef) && (size == 33 || size == 34), size == 78 && text[3] == 'v':
+		return s.emit(ruleWIF, start, start+len(text))
+	}
+	return 0, false
+}
+
+// segwit looks for a Bech32 address of Bitcoin or Litecoin. Source: BIP 173, BIP 350.
+func (s *Scanner) segwit(text []byte, start int) (next int, ok bool) {
+	prefix := 2
+	switch string(text[:3]) {
+	case "bc1", "tb1", "BC1", "TB1":
+	default:
+		if string(text[:4]) != "ltc1" {
+			return 0, false
+		}
+		prefix = 3
+	}
+	kinds := uint16(0)
+	for _, b := range text {
+		kinds |= class[b]
+	}
+	if kinds&isLower != 0 && kinds&isUpper != 0 || len(text) > 90 {
+		return 0, false
+	}
+	if sum := checksum.Bech32(text, prefix); sum != checksum.Bech32Constant && sum != checksum.Bech32mConstant {
+		return 0, false
+	}
+	return s.emit(ruleBitcoin, start, start+len(text))
+}
+
+// ethereum looks for an address: 40 hexadecimal digits whose case is the checksum of EIP-55, or all in one case with a
+// word about wallets near.
+func (s *Scanner) ethereum(v *view, start int) (next int, ok bool) {
+	end := start + 42
+	if v.run(start+2, 41, isHex) != end || !v.closed(end) {
+		return 0, false
+	}
+	kinds := uint16(0)
+	for _, b := range v.text[start+2 : end] {
+		kinds |= class[b]
+	}
+	if kinds&isLower != 0 && kinds&isUpper != 0 {
+		ok = checksum.EIP55(v.text[start+2 : end])
+	} else {
+		ok = spread(v.text[start+2:end]) >= minSpread && s.about(v, aboutWallet, start, end)
+	}
+	if !ok {
+		return 0, false
+	}
+	return s.emit(ruleEthereum, start, end)
+}

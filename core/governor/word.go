@@ -1,0 +1,153 @@
+package governor
+
+// examine is word without the waiting.
+func (s *Scanner) examine(v *view, start, end int, kinds uint16) (next int) {
+	for start < end && class[v.text[start]]&isJoint != 0 && v.text[start] != '+' {
+		if v.text[start] == '-' {
+			if at, ok := s.privateKey(v, start); ok {
+				return at
+			}
+		}
+		start++
+	}
+	if start == end {
+		return end
+	}
+	if v.at(start-1) == '[' && v.at(end) == ']' && kinds&isLower == 0 {
+		return end // a placeholder of a redaction names nothing
+	}
+	if at, ok := s.value(v, start, end, kinds); ok {
+		return at
+	}
+	return s.name(v, start, end)
+}
+
+// value tries the detectors of things that begin at a word's start.
+func (s *Scanner) value(v *view, start, end int, kinds uint16) (next int, ok bool) {
+	after := v.at(end)
+	if end-start >= minToken || class[after]&inToken != 0 && end-start >= 3 {
+		if next, ok = s.token(v, start, end, kinds); ok {
+			return next, true
+		}
+	}
+	if next, ok = s.joined(v, start, end, after); ok {
+		return next, true
+	}
+	if kinds&isDigit != 0 {
+		return s.numbers(v, start, end)
+	}
+	if end-start == 2 && after == ' ' && isDigitByte(v.at(end+1)) {
+		return s.lettered(v, start, end)
+	}
+	return 0, false
+}
+
+// joined tries the detectors of words before '@' and ':'.
+func (s *Scanner) joined(v *view, start, end int, after byte) (next int, ok bool) {
+	switch after {
+	case '@':
+		return s.email(v, start, end)
+	case ':':
+		if next, ok = s.passwordURL(v, start, end); ok {
+			return next, true
+		}
+		return s.colonAddress(v, start, end)
+	}
+	return 0, false
+}
+
+// numbers tries the detectors of words with digits. Most such words are short numbers or names: they leave early.
+func (s *Scanner) numbers(v *view, start, end int) (next int, ok bool) {
+	first := v.text[start]
+	if first == '+' {
+		return s.phone(v, start)
+	}
+	if isDigitByte(first) {
+		if next, ok = s.digits(v, start, end); ok {
+			return next, true
+		}
+	}
+	if isLetterByte(first) && isDigitByte(v.at(start+2)) {
+		if next, ok = s.iban(v, start); ok {
+			return next, true
+		}
+	}
+	return s.mixedWord(v, start, end)
+}
+
+// mixedWord tries the detectors of words with letters and digits.
+func (s *Scanner) mixedWord(v *view, start, end int) (next int, ok bool) {
+	if end-start == 17 {
+		if next, ok = s.mac(v, start); ok {
+			return next, true
+		}
+	}
+	if mayIdentify(v, start, end) {
+		if next, ok = s.lettered(v, start, end); ok {
+			return next, true
+		}
+	}
+	if end-start >= 26 {
+		return s.wallet(v, start, end)
+	}
+	return 0, false
+}
+
+// digits tries the detectors of words that begin with a digit.
+func (s *Scanner) digits(v *view, start, end int) (next int, ok bool) {
+	many := enough(v, start)
+	if many || end-start >= 7 {
+		if next, ok = s.dottedAddress(v, start); ok {
+			return next, true
+		}
+	}
+	if !many {
+		return 0, false
+	}
+	if next, ok = s.numeric(v, start); ok {
+		return next, true
+	}
+	if n := &s.scratch.number; n.count == 1 && v.at(n.ends[0]) != ' ' && v.at(n.ends[0]) != '(' && !s.about(v, aboutPhone, start, n.ends[0]) {
+		return 0, false // a single group is a phone number only near a word about phones
+	}
+	return s.phone(v, start)
+}
+
+// enough reports whether at least six digits follow with at most two other bytes between neighbors.
+func enough(v *view, i int) bool {
+	digits, others := 0, 0
+	for ; digits < 6; i++ {
+		switch b := v.at(i); {
+		case isDigitByte(b):
+			digits++
+			others = 0
+		case b != ' ' && b != '-' && b != '.' && b != '/' && b != '(' && b != ')' || others == 3:
+			return false
+		default:
+			others++
+		}
+	}
+	return true
+}
+
+// mayIdentify reports whether the word [start, end) begins as an identifier with letters may: letters and digits in one
+// of the layouts of letteredFormats.
+func mayIdentify(v *view, start, end int) bool {
+	if end-start < 7 {
+		return false
+	}
+	letters := v.run(start, 7, isLower|isUpper) - start
+	digits := v.run(start+letters, 18, isDigit) - start - letters
+	after := v.at(start + letters + digits)
+	switch letters {
+	case 0:
+		return digits == 2 && (isLetterByte(after) || after == '.') || digits >= 5 && (isLetterByte(after) || after == '-' || after == '+' || after == ' ' && digits == 8)
+	case 1:
+		return digits >= 6 || digits == 0 && after == '-' || digits == 2
+	case 2, 4, 5:
+		return digits >= 2
+	case 6:
+		return true
+	}
+	return false
+}
