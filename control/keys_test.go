@@ -33,7 +33,7 @@ func TestCreateKey(t *testing.T) {
 			if !ok || translate(k, kindValues, kindWords) != kind || translate(e, environments, environmentWords) != environment {
 				t.Errorf("value %q", value)
 			}
-			may := map[string]string{"gateway": `"completions","embeddings","models","usage"`, "project": `"models","usage"`}[kind]
+			may := map[string]string{"gateway": `"completions","embeddings","models","usage","validate"`, "project": `"models","usage","violations","triage","registry","registry.edit","compliance"`}[kind]
 			want := fmt.Sprintf(`{"id":%q,"name":"<k>","kind":%q,"environment":%q,"prefix":%q,"last4":%q,"status":"active",`+
 				`"createdAt":"2026-11-21T08:08:07.006Z","lastUsedAt":null,"models":[],"permissions":[%s],`+
 				`"limits":{"requestsPerSecond":null,"requestsPerDay":null,"tokensPerMinute":null},"expiresAt":null,"replacedBy":null,`+

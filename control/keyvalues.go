@@ -19,8 +19,13 @@ const (
 
 // permissionWords are the API's names of permissions; permissions are the bits, in the same order.
 var (
-	permissionWords = []string{"completions", "embeddings", "models", "usage"}
-	permissions     = []doc.Permission{doc.MayComplete, doc.MayEmbed, doc.MayListModels, doc.MaySeeUsage}
+	permissionWords = []string{
+		"completions", "embeddings", "models", "usage", "validate", "violations", "triage", "registry", "registry.edit", "compliance",
+	}
+	permissions = []doc.Permission{
+		doc.MayComplete, doc.MayEmbed, doc.MayListModels, doc.MaySeeUsage, doc.MayValidate, doc.MaySeeViolations, doc.MayTriage, doc.MaySeeRegistry,
+		doc.MayEditRegistry, doc.MaySeeCompliance,
+	}
 )
 
 // limitsView is a key's limits; null: the plan's limit.

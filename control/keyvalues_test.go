@@ -25,7 +25,8 @@ func (b *bench) made(project, fields string) (path string, made reply) {
 func TestPermissions(t *testing.T) {
 	b := newBench(t)
 	project := b.project()
-	const all, look = `["completions","embeddings","models","usage"]`, `["models","usage"]`
+	const all = `["completions","embeddings","models","usage","validate"]`
+	const look = `["models","usage","violations","triage","registry","registry.edit","compliance"]`
 	for _, c := range []struct{ kind, permissions, want string }{
 		{"gateway", "", all}, {"project", "", look},
 		{"gateway", all, all}, {"project", look, look},

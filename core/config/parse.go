@@ -125,6 +125,7 @@ func (p *parser) plan(o *object) {
 	o.number(&plan.Development.PerSecond, "developmentPerSecond")
 	o.number(&plan.Development.PerDay, "developmentPerDay")
 	plan.Concurrent = 200
+	plan.Governor = o.flag("governor")
 	o.number(&plan.Concurrent, "concurrent")
 	plan.BudgetPico = o.amount("budget", money.Dollar, "budget of plan "+plan.Name)
 	for i := range p.config.Plans {

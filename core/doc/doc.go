@@ -8,7 +8,7 @@ import "github.com/postern-ai/postern/core/abi"
 const (
 	projectFormat = 3 // 1 lacked policy, cycle, status and alerts; 2 lacked Unbounded
 	keyFormat     = 3 // 1 lacked models; 2 lacked limits, expiry and permissions
-	policyFormat  = 1
+	policyFormat  = 2 // 1 lacked the Governor and the registry
 )
 
 // Bounds of a list of allowed models. They are small because an exchange carries the list from step to step.

@@ -15,6 +15,8 @@ var (
 		Version: 3, Models: []string{"a", "b"},
 		Routes:       []doc.Route{{Tier: "fast", Strategy: 2, Targets: []doc.RouteTarget{{Model: "a", Weight: 5}, {Model: "b"}}}, {Tier: "best"}},
 		ProviderKeys: []doc.ProviderKey{{Provider: "openai", KeyID: "k1", Sealed: []byte{1, 2, 3}, Last4: "1234", SetMs: 9}},
+		Governor:     []byte{7}, Enforcement: doc.Enforce,
+		Registry: []doc.RegistryModel{{Model: "a", State: doc.RegistryDeprecated, Keys: []string{"key_1"}, DeprecatedMs: 1, SunsetMs: 2, Successor: "b"}},
 	}
 	wholeProject = doc.Project{
 		ID: "proj_1", Name: "ü", Plan: "free", Region: "weur", BudgetPico: 5, CacheTTLSeconds: 6, CreatedMs: 7, KeyCount: 8, Revision: 9,
@@ -131,10 +133,10 @@ func TestPermissions(t *testing.T) {
 		p    doc.Permission
 		want doc.Permission // all permissions
 	}{
-		{keys.Gateway, 0, doc.MayAll}, {keys.Project, 0, doc.MayLook}, {keys.Gateway, doc.MayEmbed, doc.MayEmbed},
-		{keys.Project, doc.MaySeeUsage, doc.MaySeeUsage}, {keys.Gateway, doc.MayLook, doc.MayLook},
+		{keys.Gateway, 0, doc.MayAll}, {keys.Project, 0, doc.MayManage}, {keys.Gateway, doc.MayEmbed, doc.MayEmbed},
+		{keys.Project, doc.MaySeeUsage, doc.MaySeeUsage}, {keys.Gateway, doc.MaySeeUsage, doc.MaySeeUsage},
 	} {
-		for bit := doc.MayComplete; bit <= doc.MaySeeUsage; bit <<= 1 {
+		for bit := doc.MayComplete; bit <= doc.MaySeeCompliance; bit <<= 1 {
 			if got := c.p.May(c.kind, bit); got != (c.want&bit != 0) {
 				t.Errorf("kind %d with %b may %b: %v", c.kind, c.p, bit, got)
 			}

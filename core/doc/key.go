@@ -15,17 +15,23 @@ const (
 )
 
 // Permission is a set of things that a key may do, one bit each.
-type Permission uint8
+type Permission uint16
 
 const (
 	MayComplete Permission = 1 << iota // chat, responses, messages and their token counts
 	MayEmbed
 	MayListModels
 	MaySeeUsage
+	MayValidate      // POST /api/governor/validate
+	MaySeeViolations // read violations
+	MayTriage        // change a violation's state and note
+	MaySeeRegistry   // read the model registry
+	MayEditRegistry  // register models and change their states
+	MaySeeCompliance // read, export and verify compliance data
 
-	// MayAll is the default of gateway keys and MayLook that of project keys.
-	MayAll  = MayComplete | MayEmbed | MayListModels | MaySeeUsage
-	MayLook = MayListModels | MaySeeUsage
+	// MayAll is the default of gateway keys and MayManage that of project keys.
+	MayAll    = MayComplete | MayEmbed | MayListModels | MaySeeUsage | MayValidate
+	MayManage = MayListModels | MaySeeUsage | MaySeeViolations | MayTriage | MaySeeRegistry | MayEditRegistry | MaySeeCompliance
 )
 
 // PermissionsOf returns all permissions that a kind of key can have.
@@ -33,7 +39,7 @@ func PermissionsOf(kind keys.Kind) Permission {
 	if kind == keys.Gateway {
 		return MayAll
 	}
-	return MayLook
+	return MayManage
 }
 
 // May reports whether the permissions of a key of that kind include the wanted ones.
@@ -108,7 +114,13 @@ func DecodeKey(data []byte) (Key, error) {
 	}
 	if format >= 3 {
 		k.Limits = Limits{r.Uint(), r.Uint(), r.Uint()}
-		k.Permissions, k.ExpiresMs, k.ReplacedBy = Permission(r.Byte()), r.Uint(), r.String()
+		k.Permissions, k.ExpiresMs, k.ReplacedBy = Permission(r.Uint()), r.Uint(), r.String()
 	}
 	return k, r.End()
+}
+
+func permissionField(f *abi.Fields, p *Permission) {
+	bits := uint64(*p)
+	f.Uint(&bits)
+	*p = Permission(bits)
 }

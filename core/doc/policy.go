@@ -16,6 +16,40 @@ type Policy struct {
 	Models       []string // models and tiers that the project's keys may use; empty: all
 	Routes       []Route
 	ProviderKeys []ProviderKey
+	Governor     []byte // an encoded governor.Settings; empty: the defaults, not enabled
+	Enforcement  Enforcement
+	Registry     []RegistryModel // by model name; discovered models are not in it
+}
+
+// Enforcement is what the gateway does with a request for a model that the registry does not permit.
+type Enforcement uint8
+
+const (
+	EnforceOff Enforcement = iota
+	EnforceWarn
+	Enforce
+)
+
+// RegistryState is a model's state in the registry.
+type RegistryState uint8
+
+const (
+	RegistryPending RegistryState = iota + 1
+	RegistryApproved
+	RegistryRestricted // approved with conditions
+	RegistryDeprecated
+	RegistryRetired
+	RegistryBlocked
+)
+
+// RegistryModel is the part of a registry entry that the gateway enforces.
+type RegistryModel struct {
+	Model        string // name in the catalog
+	State        RegistryState
+	Keys         []string // Restricted: IDs of the keys that may use the model; empty: all
+	DeprecatedMs uint64   // for the Deprecation header (RFC 9745)
+	SunsetMs     uint64   // for the Sunset header (RFC 8594); 0: not known
+	Successor    string   // name of a model in the catalog, or empty
 }
 
 // Route replaces the tier of the same name.
@@ -47,7 +81,9 @@ func SealedFor(projectID, provider string) string {
 }
 
 // Empty reports whether the policy has no rules, whatever its version.
-func (p *Policy) Empty() bool { return len(p.Models)+len(p.Routes)+len(p.ProviderKeys) == 0 }
+func (p *Policy) Empty() bool {
+	return len(p.Models)+len(p.Routes)+len(p.ProviderKeys)+len(p.Governor)+len(p.Registry) == 0 && p.Enforcement == EnforceOff
+}
 
 // Route returns the project's override of a tier, or nil.
 func (p *Policy) Route(tier string) *Route {
@@ -71,55 +107,58 @@ func (p *Policy) ProviderKey(provider string) *ProviderKey {
 
 // Encode returns the stored form.
 func (p *Policy) Encode() []byte {
-	var w abi.Writer
-	w.Uint(policyFormat)
-	w.Uint(p.Version)
-	encodeTexts(&w, p.Models)
-	w.Uint(uint64(len(p.Routes)))
-	for i := range p.Routes {
-		p.Routes[i].encode(&w)
-	}
-	w.Uint(uint64(len(p.ProviderKeys)))
-	for _, k := range p.ProviderKeys {
-		w.String(k.Provider)
-		w.String(k.KeyID)
-		w.Bytes(k.Sealed)
-		w.String(k.Last4)
-		w.Uint(k.SetMs)
-	}
+	w := abi.Writer{Buf: make([]byte, 0, 256+len(p.Governor))}
+	format := uint64(policyFormat)
+	p.fields(abi.WriteTo(&w), &format)
 	return w.Buf
 }
 
-func (route *Route) encode(w *abi.Writer) {
-	w.String(route.Tier)
-	w.Uint(uint64(route.Strategy))
-	w.Uint(uint64(len(route.Targets)))
-	for _, t := range route.Targets {
-		w.String(t.Model)
-		w.Uint(t.Weight)
-	}
-}
-
 // DecodePolicy decodes the stored form.
-func DecodePolicy(data []byte) (Policy, error) {
+func DecodePolicy(data []byte) (p Policy, err error) {
 	r := abi.Reader{Buf: data}
-	if r.Uint() != policyFormat {
-		return Policy{}, abi.ErrMalformed
-	}
-	p := Policy{Version: r.Uint(), Models: decodeTexts(&r)}
-	for n := r.Count(); n > 0; n-- {
-		p.Routes = append(p.Routes, decodeRoute(&r))
-	}
-	for n := r.Count(); n > 0; n-- {
-		p.ProviderKeys = append(p.ProviderKeys, ProviderKey{r.String(), r.String(), r.Bytes(), r.String(), r.Uint()})
-	}
+	format := uint64(0)
+	p.fields(abi.ReadFrom(&r), &format)
 	return p, r.End()
 }
 
-func decodeRoute(r *abi.Reader) Route {
-	route := Route{Tier: r.String(), Strategy: r.Byte()}
-	for n := r.Count(); n > 0; n-- {
-		route.Targets = append(route.Targets, RouteTarget{r.String(), r.Uint()})
+func (p *Policy) fields(f *abi.Fields, format *uint64) {
+	if f.Uint(format); *format == 0 || *format > policyFormat {
+		f.Fail()
+		return
 	}
-	return route
+	f.Uint(&p.Version)
+	abi.List(f, &p.Models, (*abi.Fields).String)
+	abi.List(f, &p.Routes, routeFields)
+	abi.List(f, &p.ProviderKeys, providerKeyFields)
+	if *format >= 2 {
+		f.Bytes(&p.Governor)
+		abi.Enum(f, &p.Enforcement)
+		abi.List(f, &p.Registry, registryFields)
+	}
+}
+
+func routeFields(f *abi.Fields, r *Route) {
+	f.String(&r.Tier)
+	abi.Enum(f, &r.Strategy)
+	abi.List(f, &r.Targets, func(f *abi.Fields, t *RouteTarget) {
+		f.String(&t.Model)
+		f.Uint(&t.Weight)
+	})
+}
+
+func providerKeyFields(f *abi.Fields, k *ProviderKey) {
+	f.String(&k.Provider)
+	f.String(&k.KeyID)
+	f.Bytes(&k.Sealed)
+	f.String(&k.Last4)
+	f.Uint(&k.SetMs)
+}
+
+func registryFields(f *abi.Fields, m *RegistryModel) {
+	f.String(&m.Model)
+	abi.Enum(f, &m.State)
+	abi.List(f, &m.Keys, (*abi.Fields).String)
+	f.Uint(&m.DeprecatedMs)
+	f.Uint(&m.SunsetMs)
+	f.String(&m.Successor)
 }

@@ -99,7 +99,7 @@ func (rec *Record) fields(f *abi.Fields, format *uint64) {
 		f.Uint(&rec.Limits.PerSecond)
 		f.Uint(&rec.Limits.PerDay)
 		f.Uint(&rec.Limits.TokensPerMinute)
-		abi.Enum(f, &rec.Permissions)
+		permissionField(f, &rec.Permissions)
 		f.Uint(&rec.ExpiresMs)
 		abi.Enum(f, &rec.Cycle)
 		f.Uint(&rec.Epoch)

@@ -152,7 +152,7 @@ func isControl(path string) bool {
 	if path == openAPIPath {
 		return true
 	}
-	for _, prefix := range []string{"/api/admin", "/dashboard"} {
+	for _, prefix := range []string{"/api/admin", "/dashboard", "/api/violations", "/api/models-registry", "/api/compliance"} {
 		if path == prefix || strings.HasPrefix(path, prefix+"/") {
 			return true
 		}

@@ -64,6 +64,8 @@ type Admit struct {
 	Idempotency string
 	BodyHash    string
 	Trace       Trace // ModeHit and ModeCount, whose requests are complete at admission
+	// Violations of the request are reported to the Ledger if it is admitted.
+	Violations []ledger.Violation
 }
 
 // Encode encodes the command.
@@ -82,6 +84,14 @@ func (c *Admit) fields(f *abi.Fields) {
 	f.String(&c.Idempotency)
 	f.String(&c.BodyHash)
 	c.Trace.fields(f)
+	violationsField(f, &c.Violations)
+}
+
+// violationsField is last in its command. Isolates of older versions omit it during a rollout.
+func violationsField(f *abi.Fields, list *[]ledger.Violation) {
+	if f.More() {
+		abi.List(f, list, ledger.ViolationFields)
+	}
 }
 
 // Trace is the metadata of a request for the list of recent requests, besides its tokens and cost. An Admit without a
@@ -245,7 +255,8 @@ type Settle struct {
 	Answer      []byte
 	Oversized   bool
 	Trace       Trace
-	Attempts    []Charge // of attempts on other targets; not in Tokens and CostPico
+	Attempts    []Charge           // of attempts on other targets; not in Tokens and CostPico
+	Violations  []ledger.Violation // of the response, and of a request whose classifier responded after the admission
 }
 
 // Encode encodes the command.
@@ -262,6 +273,7 @@ func (c *Settle) fields(f *abi.Fields) {
 	f.Bytes(&c.Answer)
 	c.Trace.fields(f)
 	abi.List(f, &c.Attempts, chargeFields)
+	violationsField(f, &c.Violations)
 }
 
 // Put is the command that sets the key's record and status, if the record's Version is newer than the meter's.
