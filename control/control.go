@@ -68,7 +68,7 @@ const MaxFetchBytes = 64 << 10
 // Service is a control plane: an http.Handler for requests, and Hourly for scheduled work.
 type Service struct{ handler *handler }
 
-// New returns a control plane. It serves the paths under /api/admin/ and /dashboard, those that project keys may use,
+// New returns a control plane. It serves the paths under /api/admin/ and /dashboard, the paths of projectRoutes,
 // and /openapi.yaml; all others are a 404.
 //
 // Every response under /api/ has the headers x-request-id and cache-control. Its body is JSON, except

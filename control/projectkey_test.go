@@ -16,8 +16,8 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 )
 
-// keyBench is a bench with reducers, a project, and two routes of the test for project keys: GET /api/probe for those
-// that may see violations, and POST /api/probe, which reads a body, for those that may triage.
+// keyBench is a bench with reducers, a project, and two routes of the test for project keys: GET /api/probe with the
+// permission to see violations, and POST /api/probe, which reads a body, with the permission to triage.
 type keyBench struct {
 	*bench
 	project string // its path
