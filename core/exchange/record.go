@@ -75,7 +75,8 @@ func (x *exchange) adoptRecord(encoded []byte) {
 	if record.Policy != s.policyVersion {
 		s.policyVersion, s.selection, s.order, x.targetsMemo = 0, policy.Selection{}, nil, nil
 	}
-	if x.rejection() == fault.ModelForbidden {
+	s.govern.inspected = s.govern.inspected && record.Policy == s.policyVersion
+	if bad := x.rejection(); bad == fault.ModelForbidden || bad == fault.Blocked || bad == fault.Forbidden {
 		s.rejected = "" // the newer record may allow it
 	}
 	x.do(abi.Action{

@@ -59,6 +59,10 @@ func (x *exchange) readAnswer() {
 	if f.Dialect == s.dialect {
 		raw = x.event.Data
 	}
+	raw, ok = x.checkAnswer(&r, raw)
+	if !ok {
+		return
+	}
 	x.respondAnswer(x.answer(complete(&r)), &r, raw)
 }
 
@@ -124,7 +128,7 @@ func isJSONText(r *chat.Response) bool {
 func (x *exchange) meta(a *answer) api.Meta {
 	return api.Meta{
 		RequestID: x.s.requestID, Model: a.model, Provider: a.provider, CreatedMs: x.s.startMs, Cached: a.cached,
-		CostPico: a.costPico, Usage: a.usage, IncludeUsage: x.s.request.includeUsage,
+		CostPico: a.costPico, Usage: a.usage, IncludeUsage: x.s.request.includeUsage, Governor: x.governorJSON(a.cached),
 	}
 }
 
@@ -164,15 +168,19 @@ func (x *exchange) respondAnswer(a *answer, r *chat.Response, raw []byte) {
 		x.circuits.Succeeded(a.model, x.usesOwnProviderKey(), x.latencyMs(), x.now)
 	}
 	part, stored := abi.Part{Buffer: bufferUpstream}, raw
-	if raw == nil {
+	switch {
+	case raw == nil:
 		m := x.meta(a)
-		part = abi.Part{Data: x.encodeAnswer(r, &m)}
 		stored = encodeDeltas(r)
+		x.restoreResponse(r)
+		part = abi.Part{Data: x.encodeAnswer(r, &m)}
+	case s.govern.on && s.endpoint != endpointEmbeddings:
+		part = abi.Part{Data: x.restoreRaw(raw)} // bufferUpstream has the unchecked response
 	}
 	headers := x.answerHeaders(a)
 	x.respond(200, headers, []abi.Part{part})
 	settle := x.settlement(keymeter.Served, a.model, 200)
-	if raw == nil {
+	if part.Buffer == 0 {
 		x.keepReplay(&settle, 200, headers, part.Data)
 	} else {
 		x.keepReplay(&settle, 200, headers, raw)
