@@ -7,6 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/governor/live"
 	"github.com/postern-ai/postern/core/policy"
 	"github.com/postern-ai/postern/core/provider"
 	"github.com/postern-ai/postern/core/provider/wire"
@@ -235,6 +236,7 @@ func (x *exchange) fetch(request abi.Action) {
 	s.providerKey = "" // the request contains it now
 	s.times.upstreamStart = x.now
 	s.stream = stream{opened: s.stream.opened}
+	s.govern.live = live.Stream{}
 	request.Kind, request.ID, request.Buffer, request.Limit = abi.ActionFetch, idFetch, bufferUpstream, maxAnswerBytes
 	t := x.config.TimeoutsOf(x.tier())
 	remaining := x.remainingMs()

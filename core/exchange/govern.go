@@ -117,6 +117,7 @@ type guard struct {
 	settings governor.Settings
 	redactor governor.Redactor
 	check    inspect.Check
+	live     *live.Guard // nil: not used in this step
 }
 
 // guard returns the policy, tightened by the caller's header, and the redacted values. It decodes them once per step.
@@ -148,7 +149,7 @@ func (x *exchange) guard() *guard {
 func (x *exchange) startsInspection() bool {
 	x.startValidation()
 	g := &x.s.govern
-	return g.on && !g.inspected && x.s.rejected == ""
+	return (g.on && !g.inspected || !g.on && g.rewritten) && x.s.rejected == ""
 }
 
 // readForInspection gets the caller's body back.
@@ -162,6 +163,11 @@ func (x *exchange) readForInspection() {
 func (x *exchange) onInspect() {
 	x.s.govern.inspected = true
 	x.enter(phaseIntake)
+	if !x.s.govern.on { // a newer policy does not check this request, which an older one has rewritten
+		x.useChecked(&inspect.Result{})
+		x.proceed()
+		return
+	}
 	if x.s.endpoint == endpointValidate {
 		x.validate(x.event.Data)
 		x.proceed()

@@ -7,6 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/governor/inspect"
 	"github.com/postern-ai/postern/core/hmac"
 	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/keys"
 	"github.com/postern-ai/postern/core/ledger"
 )
 
@@ -48,10 +49,22 @@ func (x *exchange) fingerprintKey() []byte {
 	return hmac.SHA256([]byte(x.config.MasterKeys[0].Key), "postern/violations/"+x.s.record.ProjectID)
 }
 
-// takeViolations returns the violations that have not been reported yet.
+// takeViolations returns the violations that have not been reported yet, including those of a stream so far.
 func (x *exchange) takeViolations() []ledger.Violation {
-	list := x.s.govern.violations
-	x.s.govern.violations = nil
+	g := &x.s.govern
+	if len(g.live.Reports) > 0 {
+		result := inspect.Result{Tally: g.live.Tally, Decision: g.output.decision}
+		p := x.guard().check.Policy
+		for i := range g.live.Reports {
+			r := &g.live.Reports[i]
+			found := inspect.Finding{Rule: r.Rule, Action: p.Action(governor.Output, r.Rule), Path: r.Path, Start: int(r.Start), End: int(r.End)}
+			result.Reports = append(result.Reports, inspect.Report{Finding: found, Count: r.Count, MAC: keys.Hex(r.Digest), Excerpt: r.Excerpt})
+		}
+		g.violations = x.violations(g.violations, &result, governor.Output)
+		g.live.Reports = nil
+	}
+	list := g.violations
+	g.violations = nil
 	return list
 }
 

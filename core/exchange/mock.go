@@ -65,7 +65,7 @@ const (
 func (x *exchange) streamMock(a *answer, r *chat.Response) {
 	s := &x.s
 	m := x.meta(a)
-	stored := encodeDeltas(r)
+	stored := storedDeltas(r)
 	x.restoreResponse(r)
 	pieces := x.streamPieces(r, &m)
 	for i, piece := range pieces {

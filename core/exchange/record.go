@@ -75,7 +75,9 @@ func (x *exchange) adoptRecord(encoded []byte) {
 	if record.Policy != s.policyVersion {
 		s.policyVersion, s.selection, s.order, x.targetsMemo = 0, policy.Selection{}, nil, nil
 	}
-	s.govern.inspected = s.govern.inspected && record.Policy == s.policyVersion
+	if record.Policy != s.policyVersion {
+		s.govern.on, s.govern.inspected = false, false
+	}
 	if bad := x.rejection(); bad == fault.ModelForbidden || bad == fault.Blocked || bad == fault.Forbidden {
 		s.rejected = "" // the newer record may allow it
 	}

@@ -150,8 +150,8 @@ func (x *exchange) encodeAnswer(r *chat.Response, m *api.Meta) []byte {
 	return f.End(out, &state, r, m)
 }
 
-// encodeDeltas encodes a response as deltas, the core's own storage format.
-func encodeDeltas(r *chat.Response) []byte {
+// storedDeltas encodes a response as deltas, the core's own storage format.
+func storedDeltas(r *chat.Response) []byte {
 	w := abi.Writer{Buf: make([]byte, 0, 1024)}
 	deltas := chat.Unfold(r, maxEntryBytes)
 	for i := range deltas {
@@ -171,7 +171,7 @@ func (x *exchange) respondAnswer(a *answer, r *chat.Response, raw []byte) {
 	switch {
 	case raw == nil:
 		m := x.meta(a)
-		stored = encodeDeltas(r)
+		stored = storedDeltas(r)
 		x.restoreResponse(r)
 		part = abi.Part{Data: x.encodeAnswer(r, &m)}
 	case s.govern.on && s.endpoint != endpointEmbeddings:
