@@ -24,6 +24,14 @@ var clientClosed = fault.Fault{Status: 499, Code: "client_closed_request", Text:
 
 // dispatch sends the request to the first suitable target.
 func (x *exchange) dispatch() {
+	if x.startClassifier() {
+		return
+	}
+	x.dispatchClassified()
+}
+
+// dispatchClassified sends a request that does not wait for a classifier.
+func (x *exchange) dispatchClassified() {
 	x.s.dispatchMs = x.now
 	switch {
 	case x.testMode():

@@ -23,10 +23,11 @@ type governance struct {
 	strict    bool   // the caller sent x-postern-govern: strict
 	threshold uint64 // the caller's threshold, plus one; 0: none
 
-	input, output verdict
-	unchecked     string             // kinds of parts that cannot be read, comma-separated
-	violations    []ledger.Violation // to report with the next admission or settlement
-	live          live.Stream        // the state of the checks of a stream
+	input, output  verdict
+	unchecked      string             // kinds of parts that cannot be read, comma-separated
+	violations     []ledger.Violation // to report with the next admission or settlement
+	live           live.Stream        // the state of the checks of a stream
+	classification classification
 }
 
 // verdict is the result of the checks in one direction.
@@ -51,6 +52,7 @@ func (g *governance) fields(f *abi.Fields) {
 	f.String(&g.unchecked)
 	abi.List(f, &g.violations, ledger.ViolationFields)
 	g.live.Fields(f)
+	g.classification.fields(f)
 }
 
 // governHeader is the request header with which a caller tightens the project's policy for one request: strict,
@@ -181,6 +183,13 @@ func (x *exchange) onInspect() {
 		x.rejectBlocked(&result)
 	case result.Body != nil || x.s.govern.rewritten:
 		x.useChecked(&result)
+	}
+	if x.s.rejected == "" {
+		body := x.event.Data
+		if result.Body != nil {
+			body = result.Body
+		}
+		x.planClassification(body)
 	}
 	x.proceed()
 }
