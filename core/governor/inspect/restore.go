@@ -1,0 +1,3 @@
+package inspect
+
+func (in *inspector) restore(segments []segment, text []byte) {}
