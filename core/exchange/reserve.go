@@ -124,7 +124,7 @@ func (x *exchange) imposedLimit(m *config.Model) uint64 {
 // affordableTokens is the longest response in tokens, at most longest, that the reservation still covers after the
 // cost of earlier attempts.
 func (x *exchange) affordableTokens(m *config.Model, longest uint64) uint64 {
-	budget := x.s.admission.reserved - x.s.spent.costPico
+	budget := x.s.admission.reserved - x.s.spent.costPico - x.classifierBound()
 	low, high := uint64(0), longest
 	for low < high {
 		middle := (low + high + 1) / 2
