@@ -98,6 +98,8 @@ func (x *exchange) planReservation() {
 	if x.s.request.json {
 		a.amount, a.minAmount = money.Add(a.amount, a.amount), money.Add(a.minAmount, a.minAmount)
 	}
+	classifier := x.classifierBound()
+	a.amount, a.minAmount = money.Add(a.amount, classifier), money.Add(a.minAmount, classifier)
 }
 
 // imposedLimit is the max tokens for a target when the caller set none: as many as the reservation covers, if that
