@@ -17,7 +17,7 @@ const (
 	raw                 // a value, as it is
 )
 
-// edit replaces the bytes [start, end) of the body. Offsets have 32 bits because there may be hundreds of thousands.
+// edit replaces the bytes [start, end) of the body. It has 16 bytes, because there may be hundreds of thousands.
 type edit struct {
 	start, end uint32
 	value      uint32 // index in editor.values, for split and put
@@ -34,6 +34,9 @@ type edits struct {
 	unsorted bool
 	size     int // bound of the bytes that the edits add
 }
+
+// maxEdits bounds the memory of edits, at 16 bytes each. A body of 4 MB has room for 300,000 card numbers.
+const maxEdits = 400_000
 
 const chunk = 128
 

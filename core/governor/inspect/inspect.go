@@ -72,7 +72,7 @@ type Result struct {
 	Decision   governor.Decision
 	Unchecked  []string // kinds of content that cannot be read: image, audio, file, tokens; each once
 	Reports    []Report // by rule
-	Characters uint64   // of all texts
+	Characters uint64   // of all texts; counted only if the policy limits them
 }
 
 // Request checks the body of a request. body must be valid for jsontext.Check; the result does not share its memory.
@@ -127,14 +127,23 @@ func (in *inspector) rewritten() []byte {
 }
 
 func (in *inspector) writer() writer {
-	return writer{body: in.body, edits: &in.edits, policy: in.check.Policy, dir: in.dir, redactor: in.redactor}
+	w := writer{body: in.body, edits: &in.edits, dir: in.dir, redactor: in.redactor}
+	if in.check != nil {
+		w.policy = in.check.Policy
+	}
+	return w
 }
 
 // repeated handles the texts that repeat others.
 func (w *walker) repeated() {
-	w.mode = repeat
+	if w.mode == scan {
+		w.mode = repeat
+	}
 	for i := range w.repeats {
 		w.inspector.text(w.repeats[i : i+1])
+	}
+	for _, s := range w.logs {
+		w.logProbs(s)
 	}
 }
 

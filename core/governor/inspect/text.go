@@ -38,9 +38,12 @@ type inspector struct {
 	edits    edits
 	result   Result
 	places   []place
+	counts   bool    // the policy limits the length
+	joined   bool    // offsets of findings count from a message's first part
 	reported []uint8 // one more than the index of a rule's report
 	found    []governor.Finding
 	scratch  []byte
+	value    []byte // restored
 	one      [1]governor.Finding
 	at       mapper
 }
@@ -57,7 +60,7 @@ func (in *inspector) text(segments []segment) {
 	case restore:
 		in.restore(segments, decoded)
 	default:
-		if in.mode == scan {
+		if in.mode == scan && in.counts {
 			in.result.Characters += uint64(utf8.RuneCount(decoded))
 		}
 		in.scan(segments, decoded)
@@ -82,10 +85,13 @@ func (in *inspector) decode(segments []segment) []byte {
 	for i := range segments {
 		s := &segments[i]
 		s.pos = uint32(len(in.scratch))
-		if s.escaped {
-			c := newCursor(in.body, s)
+		c := newCursor(in.body, s)
+		switch {
+		case s.level == encodedText:
+			in.scratch = c.decodeBase64(in.scratch)
+		case s.escaped:
 			in.scratch = c.decode(in.scratch)
-		} else {
+		default:
 			in.scratch = append(in.scratch, in.body[s.start:s.end]...)
 		}
 	}
@@ -98,7 +104,7 @@ const window = 64 << 10
 
 // scan looks for findings in a text and acts on each.
 func (in *inspector) scan(segments []segment, text []byte) {
-	in.at = mapper{in: in, segments: segments}
+	in.at = mapper{in: in, segments: segments, tokens: in.at.tokens}
 	in.scanner.Restart()
 	for at := 0; ; {
 		to := min(at+window, len(text))
@@ -127,6 +133,9 @@ func (in *inspector) finding(f governor.Finding, text []byte) {
 		return
 	}
 	in.count(f, action)
+	if in.joined {
+		s = &in.at.segments[0]
+	}
 	in.report(Finding{Rule: f.Rule, Action: action, Start: f.Start - int(s.pos), End: f.End - int(s.pos)}, int(s.start), text[f.Start:f.End])
 }
 
@@ -142,7 +151,8 @@ func (in *inspector) count(f governor.Finding, action governor.Action) {
 type mapper struct {
 	in       *inspector
 	segments []segment
-	index    int // of the segment of the last finding's start
+	tokens   []token // what the segments are in, if they are log probabilities
+	index    int     // of the segment of the last finding's start
 	cursor   cursor
 	cursorAt int // one more than the index of the cursor's segment
 	key      int // one more than the offset of the last string that was looked up, in the body
@@ -174,38 +184,58 @@ func (m *mapper) place(i, pos int) {
 // redact adds the edits that replace a finding by a placeholder. It reports false if the text cannot be rewritten there.
 func (m *mapper) redact(f governor.Finding, text []byte) bool {
 	s := &m.segments[m.index]
-	if s.fixed {
+	switch {
+	case s.fixed || m.in.edits.count >= maxEdits:
 		return false
-	}
-	if s.document {
+	case s.document:
 		return m.redactInDocument(f)
 	}
+	e := edit{rule: f.Rule, change: mark}
+	if !m.within(m.index, f) {
+		e.change, e.value = split, m.in.edits.value(string(text[f.Start:f.End]))
+	}
+	m.replace(f, e)
+	return true
+}
+
+// within reports whether a finding ends in segment i.
+func (m *mapper) within(i int, f governor.Finding) bool {
+	return i+1 == len(m.segments) || int(m.segments[i+1].pos) >= f.End
+}
+
+// replace adds an edit in the place of a finding that begins in the current segment. What the next segments have of the
+// finding goes.
+func (m *mapper) replace(f governor.Finding, e edit) {
+	s := &m.segments[m.index]
 	m.place(m.index, f.Start)
-	e := edit{start: uint32(m.cursor.at), rule: f.Rule, change: mark, level: s.level}
-	if last := m.index+1 == len(m.segments); last || int(m.segments[m.index+1].pos) >= f.End {
+	e.start, e.end, e.level = uint32(m.cursor.at), s.end, s.level
+	if m.within(m.index, f) {
 		m.place(m.index, f.End)
 		e.end = uint32(m.cursor.at)
-		m.add(e)
-		return true
 	}
-	e.end, e.change, e.value = s.end, split, m.in.edits.value(string(text[f.Start:f.End]))
 	m.add(e)
 	for i := m.index + 1; i < len(m.segments) && int(m.segments[i].pos) < f.End; i++ {
 		s := &m.segments[i]
 		e := edit{start: s.start, end: s.end, change: drop}
-		if i+1 == len(m.segments) || int(m.segments[i+1].pos) > f.End {
+		if m.within(i, f) {
 			m.place(i, f.End)
 			e.end = uint32(m.cursor.at)
 		}
 		m.in.edits.add(e)
 	}
-	return true
+	m.blank(f)
 }
 
 // add adds the edit of a placeholder, and a bound of its length.
 func (m *mapper) add(e edit) {
-	name, _ := describe(m.in.check.Policy, e.rule)
-	m.in.edits.size += max(0, len(name)+maxNumber-int(e.end-e.start))
+	size := maxNumber
+	if e.change == put {
+		size = len(m.in.edits.values[e.value])
+	} else {
+		name, _ := describe(m.in.check.Policy, e.rule)
+		size += len(name)
+	}
+	m.in.edits.size += max(0, size-int(e.end-e.start))
 	m.in.edits.add(e)
 }
 

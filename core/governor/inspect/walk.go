@@ -16,7 +16,8 @@ type frame struct {
 	run int
 	// Of an object: its type and the strings whose meaning depends on it or on other members.
 	part                 part
-	signed, id, unread   bool
+	signed, id           bool
+	unread, readable     bool // it contains a file that cannot be read, or one that can
 	text, thinking, data span
 }
 
@@ -236,7 +237,12 @@ func (s span) segment() segment {
 func (w *walker) text(s span) {
 	inObject := w.depth > 0 && !w.top().array
 	switch w.member {
-	case skipMember, ignoreMember, mediumMember, fileDataMember:
+	case skipMember, ignoreMember, mediumMember:
+		return
+	case fileDataMember:
+		if inObject && w.fileData(s) {
+			w.top().readable = true
+		}
 		return
 	case idMember:
 		if inObject {
@@ -320,7 +326,9 @@ func (w *walker) close(f *frame) {
 		w.note("image")
 	case f.part == audioPart, f.member == audioMember && (f.id || f.data.end != 0):
 		w.note("audio")
-	case f.part == filePart, f.unread:
+	case f.member == fileMember && f.readable:
+		parent.readable = true
+	case f.part == filePart && !f.readable, f.unread:
 		w.note("file")
 	}
 	if parent.array && f.text.end == 0 {
