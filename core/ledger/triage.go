@@ -8,7 +8,7 @@ type GetViolation struct{ ID string }
 // Triage is the command that changes a violation's state and note. DecodeTriage decodes the reply.
 type Triage struct {
 	ID      string
-	Version uint64 // the version that the change is based on
+	Version uint64 // version on which the change is based
 	State   ViolationState
 	Note    string
 	By      string // who makes the change: a key's ID, a role or an email address

@@ -68,7 +68,7 @@ type StoredViolation struct {
 	Note      string
 	ChangedMs uint64 // time of the last change of state or note; 0: none
 	ChangedBy string // key's ID, role or email address
-	Version   uint64 // number of changes of state or note
+	Version   uint64 // 1, and one more for each change of state or note
 }
 
 // fields lists the fields of the row, which has the ID as its key.
@@ -165,7 +165,7 @@ func (c *call) addViolations(a *Absorb) error {
 	}
 	for i := range a.Violations {
 		g := &a.Violations[i]
-		v := StoredViolation{ID: groupID(g, a.KeyID), KeyID: a.KeyID, ViolationGroup: *g}
+		v := StoredViolation{ID: groupID(g, a.KeyID), KeyID: a.KeyID, ViolationGroup: *g, Version: 1}
 		row, found := c.row(rowViolation + v.ID)
 		if found {
 			if err := abi.DecodeFields(row, v.fields); err != nil {
