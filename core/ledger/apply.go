@@ -18,6 +18,7 @@ import (
 //	x/<day>/<key>/<model>   usage by day, key and model
 //	y/<hour>                usage by hour
 //	r/<number>              ring buffer: metadata of a batch of requests
+//	ch/…, cd                the chain of events: see chain.go
 const (
 	rowBudget  = "b"
 	rowPolicy  = "p"
@@ -149,6 +150,12 @@ func newCommand(op uint64) command {
 		return new(Recent)
 	case opGrant:
 		return new(Grant)
+	case opEvents:
+		return new(events)
+	case opForget:
+		return new(forget)
+	case opCloseDay:
+		return new(CloseDay)
 	}
 	return nil
 }

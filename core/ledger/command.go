@@ -22,6 +22,10 @@ const (
 	opGrant  = 12
 	opAbsorb = 13
 
+	opEvents   = 30
+	opForget   = 31
+	opCloseDay = 32
+
 	// Older layouts of absorb, which outboxes may still contain. Both have a returned amount in place of the epoch and
 	// the held amount. The first also lacks hours, latencies, the key ID and recent requests.
 	opFirstAbsorb  = 3
