@@ -28,7 +28,7 @@ const (
 type auditEntry struct {
 	ID      string   `json:"id"`
 	Time    string   `json:"time"`  // RFC 3339, UTC, milliseconds
-	Actor   string   `json:"actor"` // "owner", "viewer", an email address, or "unknown"
+	Actor   string   `json:"actor"` // "owner", "viewer", an email address, a key's ID, or "unknown"
 	Role    role     `json:"role"`  // "none" if the actor is unknown
 	Via     string   `json:"via"`
 	Action  string   `json:"action"`
