@@ -98,7 +98,7 @@ func (r Rows) Prune(p *Prune, rows []abi.Row) (out abi.ObjectOutput, err error) 
 	}
 	oldest := uint64(0)
 	if head != nil {
-		end := min(p.Through+1, head.Seq, head.Oldest+maxPrune)
+		end := min(p.Through+1, head.Seq, head.Oldest+MaxForget)
 		for ; head.Oldest < end; head.Oldest++ {
 			out.Deletes = append(out.Deletes, r.key(head.Oldest))
 		}

@@ -14,7 +14,7 @@ const (
 const (
 	MaxPage      = 100     // entries of one Page
 	maxPageBytes = 256_000 // payloads of one Page, unless it has only one entry
-	maxPrune     = 500     // entries that one Prune deletes
+	MaxForget    = 500     // entries that one Prune deletes
 )
 
 // Rows is where an object stores a chain: the prefix of its row keys.

@@ -156,6 +156,8 @@ func newCommand(op uint64) command {
 		return new(forget)
 	case opCloseDay:
 		return new(CloseDay)
+	case opAnnounce:
+		return new(Announce)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package ledger
 
 import (
+	"strings"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/chain"
@@ -62,9 +64,12 @@ func (p *forget) apply(c *call) (err error) {
 // reply.
 func Forget(p *chain.Prune) []byte { return abi.EncodeFields(opForget, 64, p.Fields) }
 
-// CloseDay is the command that appends the usage of a day as an event, unless it or a later day was closed before or
-// it had no usage. Usage that is reported later is not part of the event. The reply is empty.
+// CloseDay is the command that appends the usage of a day as an event, unless that day was closed before, and likewise
+// of the days since the last closed one, at most maxMissedDays. Days without usage have no event. Usage that is reported
+// later is not part of the event. The reply is a chain.PageReply without entries.
 type CloseDay struct{ Day uint64 }
+
+const maxMissedDays = 7
 
 // Encode encodes the command.
 func (q *CloseDay) Encode() []byte { return abi.EncodeFields(opCloseDay, 16, q.fields) }
@@ -72,28 +77,48 @@ func (q *CloseDay) Encode() []byte { return abi.EncodeFields(opCloseDay, 16, q.f
 func (q *CloseDay) fields(f *abi.Fields) { f.Uint(&q.Day) }
 
 func (q *CloseDay) reads() []abi.Range {
+	first := q.Day - min(q.Day, maxMissedDays)
 	return []abi.Range{
 		rowsChain.Head(), {Start: rowClosed},
-		{Start: rowModels + abi.Fixed(q.Day), End: rowModels + abi.Fixed(q.Day+1), Limit: maxUsage},
+		{Start: rowModels + abi.Fixed(first), End: rowModels + abi.Fixed(q.Day+1), Limit: maxUsage},
 	}
 }
 
 func (q *CloseDay) apply(c *call) error {
-	var closed uint64
+	closed := q.Day - 1
 	if row, ok := c.row(rowClosed); ok {
 		if err := abi.DecodeFields(row, func(f *abi.Fields) { f.Uint(&closed) }); err != nil {
 			return err
 		}
 	}
-	if q.Day <= closed {
+	for day := max(closed+1, q.Day-min(q.Day, maxMissedDays)); day <= q.Day; day++ {
+		if err := c.closeDay(day); err != nil {
+			return err
+		}
+	}
+	if q.Day > closed {
+		c.put(rowClosed, abi.EncodeFields(0, 8, func(f *abi.Fields) { f.Uint(&q.Day) }))
+	}
+	var err error
+	c.out.Reply, err = rowsChain.Reply(&chain.Page{}, append(c.out.Puts, c.in.Rows...))
+	return err
+}
+
+func (c *call) closeDay(day uint64) error {
+	var models []Usage
+	for _, row := range c.in.Rows {
+		if strings.HasPrefix(row.Key, rowModels+abi.Fixed(day)+"/") {
+			u, err := decodeUsageRow(row.Value)
+			if err != nil {
+				return err
+			}
+			models = mergeByModel(models, u)
+		}
+	}
+	if len(models) == 0 {
 		return nil
 	}
-	models, err := c.usageByModel()
-	if err != nil || len(models) == 0 {
-		return err
-	}
-	c.put(rowClosed, abi.EncodeFields(0, 8, func(f *abi.Fields) { f.Uint(&q.Day) }))
-	return c.appendEvent(usageClosed, closedDay(q.Day, models))
+	return c.appendEvent(usageClosed, closedDay(day, models))
 }
 
 // closedDay is the payload of a closed day: its sum, and the sums of up to maxClosed models by name.
@@ -135,4 +160,48 @@ func (u *Usage) json(b *jsontext.Builder) {
 	b.Key("cost")
 	b.Raw(string(money.Append(nil, u.CostPico, money.Dollar)))
 	b.Close('}')
+}
+
+// Announce is the command that sends a message to the project's alert endpoint, if it has one, as alerts are sent. It
+// has no reply. A message whose ID is still pending is not sent again.
+type Announce struct {
+	ID   string // of the webhook's message
+	Type string // such as "compliance.checkpoint"
+	Data []byte // a JSON object
+}
+
+// Encode encodes the command.
+func (m *Announce) Encode() []byte { return abi.EncodeFields(opAnnounce, 64+len(m.Data), m.fields) }
+
+func (m *Announce) fields(f *abi.Fields) {
+	f.String(&m.ID)
+	f.String(&m.Type)
+	f.Bytes(&m.Data)
+}
+
+func (m *Announce) reads() []abi.Range { return []abi.Range{{Start: rowAlerts}} }
+
+func (m *Announce) apply(c *call) error {
+	a, err := c.alerts()
+	if err != nil || a.endpoint.URL == "" {
+		return err
+	}
+	for i := range a.pending {
+		if a.pending[i].id == m.ID {
+			return nil
+		}
+	}
+	b := jsontext.Builder{}
+	b.Open('{')
+	b.Key("type")
+	b.String(m.Type)
+	b.Key("id")
+	b.String(m.ID)
+	b.Key("timestamp")
+	b.Text(jsontext.Escaped(calendar.AppendTimestamp(nil, c.in.NowMs)))
+	b.Member("data", string(m.Data))
+	b.Close('}')
+	a.pending = append(a.pending, alert{id: m.ID, body: string(b.B), createdMs: c.in.NowMs, dueMs: c.in.NowMs})
+	c.sendDue(&a)
+	return nil
 }

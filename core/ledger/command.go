@@ -25,6 +25,7 @@ const (
 	opEvents   = 30
 	opForget   = 31
 	opCloseDay = 32
+	opAnnounce = 33
 
 	// Older layouts of absorb, which outboxes may still contain. Both have a returned amount in place of the epoch and
 	// the held amount. The first also lacks hours, latencies, the key ID and recent requests.
