@@ -24,6 +24,7 @@ const (
 	phaseIntake                   // reading the key record and the body, in either order
 	phaseKey                      // getting a record that memory and KV do not have from the key's meter
 	phasePolicy                   // reading the project's policy
+	phaseInspect                  // getting the body back to check its texts
 	phaseLookup                   // looking for a cached response in host memory
 	phaseAdmit                    // waiting for the key's meter to admit the request
 	phaseGrant                    // requesting a slice of the budget from the Ledger
@@ -53,7 +54,7 @@ const (
 )
 
 var phaseNames = [phases]string{
-	"head", "intake", "key", "policy", "lookup", "admit", "grant", "recall", "cache", "over-budget", "unseal", "build", "opening", "whole",
+	"head", "intake", "key", "policy", "inspect", "lookup", "admit", "grant", "recall", "cache", "over-budget", "unseal", "build", "opening", "whole",
 	"backoff", "stream", "closing", "mock", "pacing", "keep-hit", "keep-error", "models", "count-unseal", "count", "report",
 	"report-pause", "report-flush", "forward", "done",
 }
@@ -115,6 +116,7 @@ var table = [...]row{
 	{phaseKey, inBody, (*exchange).onEarlyBody},
 	{phasePolicy, inPolicy, (*exchange).onPolicy},
 	{phasePolicy, inLedgerPolicy, (*exchange).onLedgerPolicy},
+	{phaseInspect, inBuffer, (*exchange).onInspect},
 	{phaseLookup, inMemory, (*exchange).onMemoryCache},
 
 	// Admission: the key's meter knows the key's status and limits, and holds a slice of the budget.
@@ -180,6 +182,7 @@ var table = [...]row{
 	{phaseIntake, inDisconnect, (*exchange).noteDisconnect},
 	{phaseKey, inDisconnect, (*exchange).noteDisconnect},
 	{phasePolicy, inDisconnect, (*exchange).noteDisconnect},
+	{phaseInspect, inDisconnect, (*exchange).noteDisconnect},
 	{phaseLookup, inDisconnect, (*exchange).noteDisconnect},
 	{phaseAdmit, inDisconnect, (*exchange).noteDisconnect},
 	{phaseGrant, inDisconnect, (*exchange).noteDisconnect},
@@ -209,7 +212,7 @@ var table = [...]row{
 
 // Step advances one exchange by one event. It panics on an event that the table does not allow.
 func Step(cfg *config.Config, in *abi.StepInput) abi.StepOutput {
-	x := exchange{config: cfg, now: in.NowMs, event: &in.Event, circuits: route.DecodeCircuits(in.Shared)}
+	x := exchange{config: cfg, now: in.NowMs, event: &in.Event, attached: in.Attached, circuits: route.DecodeCircuits(in.Shared)}
 	if in.Event.Kind != abi.EventRequest {
 		x.s = decodeState(in.State, cfg.Models)
 	}

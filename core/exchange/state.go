@@ -21,6 +21,7 @@ const (
 	bufferUpstream = 5   // the provider's response
 	bufferDeltas   = 6   // a streamed response, as encoded deltas
 	bufferPolicy   = 7   // the project's policy
+	bufferChecked  = 9   // the request body with placeholders in place of redacted values; 8 is abi.AttachedBuffer
 	bufferPieces   = 16  // the pieces of a mock's stream, numbered from here
 	bufferSealed   = 128 // the project's encrypted provider key for each target, numbered from here
 )
@@ -55,6 +56,7 @@ type state struct {
 	cacheKey           string
 	policyVersion      uint64 // of the selection; 0: no policy was read
 	selection          policy.Selection
+	govern             governance
 
 	hit       hit
 	admission admission
@@ -170,6 +172,8 @@ type exchange struct {
 	s           state
 	circuits    route.Circuits
 	out         abi.StepOutput
+	attached    []byte          // StepInput.Attached, or its new content
+	guardMemo   *guard          // result of guard, decoded once per step
 	targetsMemo []policy.Target // result of targets, computed once per step
 }
 
@@ -216,6 +220,7 @@ func (s *state) fields(f *abi.Fields, models []config.Model) {
 	f.String(&s.hit.model)
 	s.admission.fields(f)
 	s.attemptFields(f)
+	s.govern.fields(f)
 	s.stream.fields(f)
 	f.Uint(&s.openReservations)
 	f.Uint(&s.pauses)
