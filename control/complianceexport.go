@@ -23,6 +23,8 @@ const (
 	maxCursorBytes     = 600
 )
 
+var badCursorDetail = fault.Detail{Field: "after", Message: badCursor}
+
 // exportCursor is where a page of an export begins. It also fixes the export's part of the chain, so that all pages
 // have the same.
 type exportCursor struct {
@@ -112,8 +114,8 @@ func readExport(r *http.Request) (*exportQuery, error) {
 	}
 	base.problems = slices.DeleteFunc(base.problems, func(d fault.Detail) bool { return d.Field == "limit" || d.Field == "after" })
 	q := &exportQuery{query: base, limit: defaultExportLines}
-	if q.kind = base.choice("type", compliance.Types); base.values.Get("type") == "" {
-		base.problem("type", "is required; it must be "+oneOf(compliance.Types))
+	if q.kind = base.choice("type", compliance.Types); q.kind == "" {
+		q.kind = compliance.Audit
 	}
 	q.format = base.choice("format", []string{"ndjson", "cyclonedx"})
 	if q.format == "cyclonedx" && q.kind != compliance.Inventory {
@@ -196,7 +198,7 @@ func (q *exportQuery) nextPage(r *http.Request, after string) string {
 func (e *export) header() *compliance.Header {
 	h := &compliance.Header{
 		Format: compliance.Format, Version: compliance.FormatVersion, Type: e.q.kind, Project: e.project.ID,
-		From: optional(e.q.from), To: optional(e.q.to), Checkpoints: []compliance.Checkpoint{}, PublicKeys: []string{},
+		From: boundText(e.q.from), To: boundText(e.q.to), Checkpoints: []compliance.Checkpoint{}, PublicKeys: []string{},
 		GeneratedAt: timestamp(e.nowMs()), After: nullIfEmpty(e.q.values.Get("after")),
 	}
 	for _, s := range sections[e.q.kind] {
@@ -209,7 +211,8 @@ func (e *export) header() *compliance.Header {
 	return h
 }
 
-func optional(ms *uint64) *string {
+// boundText is a bound of the period, or null.
+func boundText(ms *uint64) *string {
 	if ms == nil {
 		return nil
 	}
@@ -311,7 +314,7 @@ func (e *export) eventLines(after string, limit int) (lines [][]byte, next strin
 	seq := e.rng.First
 	if after != "" {
 		if seq, err = strconv.ParseUint(after, 10, 53); err != nil || seq < e.rng.First {
-			return nil, "", invalid(fault.Detail{Field: "after", Message: badCursor})
+			return nil, "", invalid(badCursorDetail)
 		}
 	}
 	for len(lines) < limit && seq <= e.rng.Last {

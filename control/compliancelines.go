@@ -1,7 +1,6 @@
 package control
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 
@@ -39,23 +38,37 @@ type policyExport struct {
 	Routes       map[string]routeView `json:"routes"`
 	ProviderKeys []string             `json:"providerKeys"` // providers for which the project has a key of its own
 	Enforcement  string               `json:"enforcement"`
-	Governor     json.RawMessage      `json:"governor"`
+	Governor     governorView         `json:"governor"`
 }
 
 func (e *export) policyLines(string, int) (lines [][]byte, next string, err error) {
 	p := &e.project.Policy
 	view := policyExport{
 		Version: p.Version, Models: append([]string{}, p.Models...), Routes: viewRoutes(p.Routes), ProviderKeys: []string{},
-		Enforcement: translate(p.Enforcement, enforcements, enforcementWords),
+		Enforcement: enforcementWord(p.Enforcement),
 	}
 	for i := range p.ProviderKeys {
 		view.ProviderKeys = append(view.ProviderKeys, p.ProviderKeys[i].Provider)
 	}
-	if view.Governor, err = encode(e.governorView(e.project)); err != nil {
+	if view.Governor, err = e.viewGovernor(e.project); err != nil {
 		return nil, "", err
 	}
 	lines, err = records("policy", []policyExport{view})
 	return lines, "", err
+}
+
+// modelLines are the models of the registry, and those that the project used without an entry.
+func (e *export) modelLines(after string, limit int) (lines [][]byte, next string, err error) {
+	all, err := e.inventory(e, e.project)
+	if err != nil {
+		return nil, "", err
+	}
+	at := slices.IndexFunc(all, func(m registryEntry) bool { return m.ID == after }) + 1
+	end := min(len(all), at+limit)
+	if lines, err = records("model", all[at:end]); end < len(all) && end > 0 {
+		next = all[end-1].ID
+	}
+	return lines, next, err
 }
 
 // keyLines are the project's current keys, without their values.
