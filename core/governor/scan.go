@@ -78,7 +78,7 @@ func (s *Scanner) run(text []byte, final bool) (done int) {
 	v := view{text: text, tail: s.tail}
 	s.wordAt = s.base + s.words(&v, s.wordAt-s.base, final)
 	done = s.wordAt
-	if k := s.rules.keywords; k != nil && s.rules.Has(ruleKeyword) {
+	if k := s.rules.keywords; k != nil {
 		to := s.wordAt - s.base
 		if !final {
 			to = min(to, len(text)-1) // whether a keyword ends depends on the next byte

@@ -6,7 +6,7 @@ import "errors"
 const stateFormat = 1
 
 // MaxState bounds the length of a state, in bytes.
-const MaxState = 1 + tailLength + 11*5 + 4*subjects
+const MaxState = 1 + tailLength + 12*5 + 4*subjects
 
 var errState = errors.New("governor: malformed scanner state")
 
@@ -26,7 +26,7 @@ func (s *Scanner) AppendState(dst []byte) []byte {
 	}
 	for _, n := range [...]int{
 		s.base, s.wordAt - s.base, flags, s.pairIndex(), min(s.base-s.pairEnd+maxAhead, 2*maxAhead), max(0, s.valueEnd-s.base), s.nested,
-		k.read - s.base + maxAhead, k.state, pending, max(0, k.end-k.start),
+		k.read - s.base + maxAhead, k.state, pending, max(0, k.end-k.start), int(k.rule),
 	} {
 		dst = appendNumber(dst, max(n, 0))
 	}
@@ -74,16 +74,16 @@ func Resume(state []byte, rules *Rules) (*Scanner, error) {
 	s.keywords = keywordState{read: n[0] + n[7] - maxAhead, state: n[8]}
 	if n[9] > 0 {
 		s.keywords.start = n[0] + n[9] - maxAhead
-		s.keywords.end = s.keywords.start + n[10]
+		s.keywords.end, s.keywords.rule = s.keywords.start+n[10], ID(n[11])
 	}
-	if k := rules.keywords; k != nil && n[8] >= len(k.depth) {
+	if k := rules.keywords; k != nil && n[8] >= k.states {
 		return nil, errState
 	}
 	return s, s.resumeContext(state)
 }
 
 // readNumbers reads the numbers that every state has.
-func readNumbers(state []byte) (n [11]int, rest []byte, ok bool) {
+func readNumbers(state []byte) (n [12]int, rest []byte, ok bool) {
 	for i := range n {
 		if n[i], state, ok = readNumber(state); !ok {
 			return n, nil, false
