@@ -42,7 +42,7 @@ const defaultGovernor = `"enabled":false,"strictMode":false,"autoApproveThreshol
 const fullGovernor = `"enabled":true,"strictMode":true,"autoApproveThreshold":0,"reversible":true,"unchecked":"block",` +
 	`"rules":{"personal.email":{"input":"redact","output":"flag"},"secret":{"input":"block","output":"allow"}},` +
 	`"keywords":[{"name":"codenames","severity":"high","input":"block","output":"redact","matchCase":true,"words":["Blue Heron","naïve"]}],` +
-	`"patterns":[],` +
+	`"patterns":[{"name":"employee-id","pattern":"EMP-[0-9]{6}","severity":"medium","input":"flag","output":"redact"}],` +
 	`"answerSchema":{"schema":{"type":"object","properties":{"token":{"type":"string"}}},"action":"block","severity":"low"},` +
 	`"maxInputCharacters":10000000,"maxOutputCharacters":1,` +
 	`"classifier":{"kind":"chat","model":"gpt-4.1","mode":"strict","timeoutMs":10000,"onFailure":"block","threshold":1}`
@@ -250,7 +250,7 @@ func TestInvalidGovernor(t *testing.T) {
 		`"keywords":[{"name":"a","words":["ab"],"severity":"bad"}]`:                          {"keywords[0].severity"},
 		`"keywords":[{"name":"a","words":["ab"]},{"name":"a","words":["cd"],"matchCase":1}]`: {"keywords[1].name", "keywords[1].matchCase"},
 		`"patterns":[{"name":"p"}]`:                                                          {"patterns[0].pattern"}, `"patterns":[{"pattern":5}]`: {"patterns[0].name", "patterns[0].pattern"},
-		`"patterns":[{"name":"p","pattern":"` + strings.Repeat("x", 501) + `"}]`: {"patterns[0].pattern"},
+		`"patterns":[{"name":"p","pattern":"` + strings.Repeat("x", 513) + `"}]`: {"patterns[0].pattern"},
 		`"patterns":[{"name":"p","pattern":"("}]`:                                {"patterns[0].pattern"},
 		`"answerSchema":{}`: {"answerSchema.schema"}, `"answerSchema":{"schema":"{}"}`: {"answerSchema.schema"},
 		`"answerSchema":{"schema":{},"action":"redact"}`: {"answerSchema.action"}, `"answerSchema":[]`: {"answerSchema"},

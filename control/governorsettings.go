@@ -17,7 +17,6 @@ const (
 	maxWords           = 1000 // of one list
 	minWordBytes       = 2
 	maxWordBytes       = 120
-	maxPatternBytes    = 500
 	maxCharacters      = 10_000_000
 	maxClassifierMs    = 10_000
 	minClassifierMs    = 100
@@ -212,13 +211,12 @@ func (f *fields) governorPatterns() (patterns []governor.Pattern) {
 		switch {
 		case !given && len(inner.problems) == 0:
 			inner.problem("pattern", "is required")
-		case given && len(source) > maxPatternBytes:
-			inner.problem("pattern", "must have at most "+strconv.Itoa(maxPatternBytes)+" bytes, got "+strconv.Itoa(len(source)))
 		case given:
-			var err error
-			if pattern.Program, pattern.MaxLength, err = compilePattern(source); err != nil {
+			compiled, err := compilePattern(source)
+			if err != nil {
 				inner.problem("pattern", err.Error())
 			}
+			pattern.Program, pattern.MaxLength = compiled.Program, compiled.MaxLength
 		}
 		pattern.Source = source
 		pattern.Severity, pattern.Input, pattern.Output = inner.weights()

@@ -48,6 +48,7 @@ func TestTrySumsUp(t *testing.T) {
 		{tryMail, `,"settings":{"rules":{"personal.email":{"input":"redact"}}}`, "approve 0 personal.email:redact:0"},
 		{"Ask about blue heron.", `,"settings":{"keywords":[{"name":"codes","severity":"high","words":["Blue Heron"]}]}`, "review 40 keyword.codes:flag:40"},
 		{"Ask about blue heron.", `,"settings":{"keywords":[{"name":"codes","matchCase":true,"words":["Blue Heron"]}]}`, "approve 0"},
+		{"I am EMP-123456.", `,"settings":{"patterns":[{"name":"id","pattern":"EMP-[0-9]{6}","severity":"high","input":"block"}]}`, "block 40 pattern.id:block:40"},
 		{"Grüße", `,"settings":{"maxInputCharacters":4}`, "block 20 length.input:block:20"},
 		{"Grüße", `,"settings":{"maxInputCharacters":5,"maxOutputCharacters":1}`, "approve 0"},
 	} {

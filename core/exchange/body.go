@@ -67,7 +67,11 @@ func (x *exchange) parse(body []byte) {
 		x.reject(fault.InvalidRequest, p.Details...)
 		return
 	}
-	if x.s.endpoint == endpointEmbeddings {
+	switch x.s.endpoint {
+	case endpointValidate:
+		x.parseValidation(&p, root)
+		return
+	case endpointEmbeddings:
 		x.parseEmbeddings(&p, root)
 		return
 	}

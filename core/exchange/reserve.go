@@ -98,6 +98,8 @@ func (x *exchange) planReservation() {
 	if x.s.request.json {
 		a.amount, a.minAmount = money.Add(a.amount, a.amount), money.Add(a.minAmount, a.minAmount)
 	}
+	classifier := x.classifierBound()
+	a.amount, a.minAmount = money.Add(a.amount, classifier), money.Add(a.minAmount, classifier)
 }
 
 // imposedLimit is the max tokens for a target when the caller set none: as many as the reservation covers, if that
@@ -122,7 +124,7 @@ func (x *exchange) imposedLimit(m *config.Model) uint64 {
 // affordableTokens is the longest response in tokens, at most longest, that the reservation still covers after the
 // cost of earlier attempts.
 func (x *exchange) affordableTokens(m *config.Model, longest uint64) uint64 {
-	budget := x.s.admission.reserved - x.s.spent.costPico
+	budget := x.s.admission.reserved - x.s.spent.costPico - x.classifierBound()
 	low, high := uint64(0), longest
 	for low < high {
 		middle := (low + high + 1) / 2

@@ -1,12 +1,14 @@
 package exchange_test
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/exchange"
+	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/keys"
 )
 
@@ -33,7 +35,7 @@ func (s *session) doRecord(a *args) {
 // recordOf is a minimal record of project prj_1, with the fields that the command sets.
 func recordOf(a *args, version uint64) []byte {
 	r := doc.Record{
-		KeyID: "key_1", ProjectID: "prj_1", Kind: keys.Gateway, Environment: keys.Production, Plan: "free",
+		KeyID: "key_1", ProjectID: "prj_1", Kind: keys.Gateway, Environment: keys.Production, Plan: a.text("plan", "free"),
 		Version: a.number("version", version), CacheTTLSeconds: a.number("cache", 0), Policy: a.number("policy", 0),
 		Models: a.list("models"),
 	}
@@ -48,6 +50,7 @@ func recordOf(a *args, version uint64) []byte {
 
 var permissions = map[string]doc.Permission{
 	"complete": doc.MayComplete, "embed": doc.MayEmbed, "models": doc.MayListModels, "usage": doc.MaySeeUsage,
+	"validate": doc.MayValidate,
 }
 
 // policy [FIELD=VALUE …]|absent|failed: the project's policy, from memory or KV.
@@ -87,7 +90,45 @@ func policyOf(a *args) []byte {
 	if provider, ok := a.value("provider-key"); ok {
 		p.ProviderKeys = []doc.ProviderKey{{Provider: provider, KeyID: "m1", Sealed: []byte("\x00the sealed project key\x00")}}
 	}
+	if words := a.list("governor"); words != nil {
+		p.Governor = settingsOf(a, words)
+	}
 	return p.Encode()
+}
+
+// settingsOf is the Governor's settings: on, strict, reversible, block-unchecked, threshold:N, and RULE:INPUT:OUTPUT for
+// actions.
+func settingsOf(a *args, words []string) []byte {
+	s := governor.NewSettings()
+	for _, word := range words {
+		name, rest, _ := strings.Cut(word, ":")
+		switch name {
+		case "on":
+			s.Enabled = true
+		case "strict":
+			s.Strict = true
+		case "reversible":
+			s.Reversible = true
+		case "block-unchecked":
+			s.BlockUnchecked = true
+		case "threshold":
+			s.AutoApprove, _ = strconv.ParseUint(rest, 10, 8)
+		default:
+			input, output, _ := strings.Cut(rest, ":")
+			s.Actions = append(s.Actions, governor.RuleActions{Rule: name, Input: actionOf(a, input), Output: actionOf(a, output)})
+		}
+	}
+	return s.Encode()
+}
+
+func actionOf(a *args, word string) governor.Action {
+	for action := governor.Allow; action <= governor.Block; action++ {
+		if action.String() == word {
+			return action
+		}
+	}
+	a.fail("unknown action " + word)
+	return 0
 }
 
 // memory hit|absent|failed: the cache lookup in host memory.
