@@ -163,7 +163,7 @@ func detail(r reply) string {
 	return one["field"].(string) + " " + one["message"].(string)
 }
 
-// Whoever commits first decides: the project never ends with an enabled Governor on a plan without it.
+// The first commit decides: the project never ends with an enabled Governor on a plan without it.
 func TestGovernorRacesWithThePlan(t *testing.T) {
 	for _, planFirst := range []bool{true, false} {
 		b := newBench(t)
