@@ -19,6 +19,7 @@ import (
 type governance struct {
 	on        bool   // texts are checked
 	inspected bool   // the request was checked
+	buffered  bool   // a streamed response is checked as a whole before it is sent
 	rewritten bool   // bufferChecked has the request with placeholders
 	strict    bool   // the caller sent x-postern-govern: strict
 	threshold uint64 // the caller's threshold, plus one; 0: none
@@ -42,7 +43,7 @@ func (v *verdict) fields(f *abi.Fields) {
 }
 
 func (g *governance) fields(f *abi.Fields) {
-	f.Flags(&g.on, &g.inspected, &g.rewritten, &g.strict)
+	f.Flags(&g.on, &g.inspected, &g.buffered, &g.rewritten, &g.strict)
 	f.Uint(&g.threshold)
 	if !g.on {
 		return
@@ -86,7 +87,7 @@ func (x *exchange) readGovernHeader() bool {
 // startGovernor attaches the project's policy for texts, if the Governor checks this exchange.
 func (x *exchange) startGovernor(p *doc.Policy) {
 	g := &x.s.govern
-	g.on, g.inspected = false, false
+	g.on, g.inspected, g.buffered = false, false, false
 	if !x.s.endpoint.hasBody() || !x.config.Plan(x.s.record.Plan).Governor {
 		return
 	}
@@ -99,7 +100,7 @@ func (x *exchange) startGovernor(p *doc.Policy) {
 	if !settings.Enabled && x.s.endpoint != endpointValidate {
 		return
 	}
-	g.on = true
+	g.on, g.buffered = true, settings.Schema.Schema != "" && settings.Schema.Action == governor.Block
 	x.attach(encoded, &governor.Redactor{Reversible: settings.Reversible})
 }
 
@@ -146,6 +147,10 @@ func (x *exchange) guard() *guard {
 	x.guardMemo = g
 	return g
 }
+
+// streams reports whether the response is streamed from the provider. A schema that blocks needs the whole response
+// first; the caller then gets all events of the stream at once.
+func (x *exchange) streams() bool { return x.s.request.stream && !x.s.govern.buffered }
 
 // startsInspection reports whether the request's texts still have to be checked.
 func (x *exchange) startsInspection() bool {
