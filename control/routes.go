@@ -27,7 +27,7 @@ type route struct {
 var routes = slices.Concat(adminRoutes, forBoth(projectRoutes))
 
 // projectRoutes are the endpoints for project keys, under /api. Operators have the same under the project's path.
-var projectRoutes = []route{}
+var projectRoutes = slices.Concat(violationRoutes)
 
 // forBoth returns the endpoints for project keys and those for operators.
 func forBoth(shared []route) (all []route) {
