@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/postern-ai/postern/core/governor"
+	"github.com/postern-ai/postern/core/governor/inspect"
 )
 
 // maxTryBody is the maximum size of a request body with a text and settings.
@@ -70,24 +71,16 @@ func (h *handler) tryGovernor(c *call) (answer, error) {
 	return answer{http.StatusOK, checkText(text, direction, &settings)}, nil
 }
 
-// checkText checks a text as the gateway checks the text of a request or an answer.
+// checkText checks a text as the gateway checks the text of a request or a response.
 func checkText(text string, direction governor.Direction, settings *governor.Settings) trialView {
-	policy := settings.Policy()
-	found := governor.Scan([]byte(text), policy.Rules(direction), nil)
-	var tally governor.Tally
-	tally.Add(policy, direction, found)
-	if long, ok := policy.TooLong(direction, governor.Characters([]byte(text))); ok {
-		tally.Add(policy, direction, []governor.Finding{long})
-	}
-	decision := tally.Decide(policy)
+	check := inspect.Check{Policy: settings.Policy(), Redactor: &governor.Redactor{Reversible: settings.Reversible}}
+	result := check.Text(text, direction)
 	view := trialView{
-		Approved: decision != governor.Rejected, Decision: decision.String(), RiskScore: tally.Risk, Threshold: settings.AutoApprove,
-		Findings: viewFindings(policy, direction, tally.Listed), Total: tally.Total,
+		Approved: result.Decision == governor.Approve, Decision: result.Decision.String(), RiskScore: result.Tally.Risk,
+		Threshold: settings.AutoApprove, Findings: viewFindings(check.Policy, result.Findings), Total: result.Tally.Total,
 	}
-	if tally.Redact {
-		redactor := governor.Redactor{Reversible: settings.Reversible}
-		redactor.Reserve([]byte(text))
-		redacted := string(redactor.Apply(nil, []byte(text), policy, direction, found))
+	if result.Body != nil {
+		redacted := string(result.Body)
 		view.Redacted = &redacted
 	}
 	return view
@@ -95,13 +88,12 @@ func checkText(text string, direction governor.Direction, settings *governor.Set
 
 // viewFindings gives each finding its points: those of its severity, unless it is redacted or others of its
 // rule already count.
-func viewFindings(policy *governor.Policy, direction governor.Direction, found []governor.Finding) []findingView {
+func viewFindings(policy *governor.Policy, found []inspect.Finding) []findingView {
 	views, counted := []findingView{}, map[governor.ID]int{}
 	for _, f := range found {
 		name, category, severity := policy.Rule(f.Rule)
-		action := policy.Action(direction, f.Rule)
-		view := findingView{name, category.String(), severity.String(), action.String(), "text", f.Start, f.End, 0}
-		if action != governor.Redact && counted[f.Rule] < governor.CountedPerRule {
+		view := findingView{name, category.String(), severity.String(), f.Action.String(), f.Path, f.Start, f.End, 0}
+		if f.Action != governor.Redact && counted[f.Rule] < governor.CountedPerRule {
 			counted[f.Rule]++
 			view.Points = severity.Points()
 		}
