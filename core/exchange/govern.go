@@ -263,16 +263,19 @@ func (x *exchange) blocked(found []inspect.Finding) refusal {
 // maxBlockedDetails bounds the details of a Blocked error; its findings are complete up to governor.MaxListed.
 const maxBlockedDetails = 5
 
-// governorHeader is the value of x-postern-governor: the decision about the request, its risk and the version of the
-// policy.
-func (x *exchange) governorHeader() string {
+// governorHeaders adds x-postern-governor: the decision about the request, its risk and the version of the policy. A
+// caller that was not admitted does not learn them. The body of a validation has its own decisions.
+func (x *exchange) governorHeaders(headers []abi.Header) []abi.Header {
 	g := &x.s.govern
+	if !g.on || !g.inspected || x.s.endpoint == endpointValidate {
+		return headers
+	}
 	text := g.input.decision.String() + "; risk=" + strconv.FormatUint(g.input.risk, 10) +
 		"; policy=" + strconv.FormatUint(x.s.record.Policy, 10)
 	if g.unchecked != "" {
 		text += "; unchecked=" + strings.ReplaceAll(g.unchecked, ",", "+")
 	}
-	return text
+	return append(headers, abi.Header{Name: "x-postern-governor", Value: text})
 }
 
 // governorJSON is api.Meta.Governor. A cached response was checked when it was stored, so its output is null.
