@@ -84,24 +84,29 @@ func (x *exchange) readGovernHeader() bool {
 	return true
 }
 
-// startGovernor attaches the project's policy for texts, if the Governor checks this exchange.
-func (x *exchange) startGovernor(p *doc.Policy) {
+// startGovernor attaches the project's policy for texts, if the Governor checks this exchange. Settings that cannot be
+// decoded refuse the request, and it returns false: they may block what would pass without them.
+func (x *exchange) startGovernor(p *doc.Policy) bool {
 	g := &x.s.govern
 	g.on, g.inspected, g.buffered = false, false, false
 	if !x.s.endpoint.hasBody() || !x.config.Plan(x.s.record.Plan).Governor {
-		return
+		return true
 	}
-	encoded := p.Governor
-	settings, err := governor.DecodeSettings(encoded)
-	if err != nil || len(encoded) == 0 {
-		settings = governor.NewSettings()
+	settings, encoded := governor.NewSettings(), p.Governor
+	if len(encoded) == 0 {
 		encoded = settings.Encode()
 	}
+	settings, err := governor.DecodeSettings(encoded)
+	if err != nil {
+		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
+		return false
+	}
 	if !settings.Enabled && x.s.endpoint != endpointValidate {
-		return
+		return true
 	}
 	g.on, g.buffered = true, settings.Schema.Schema != "" && settings.Schema.Action == governor.Block
 	x.attach(encoded, &governor.Redactor{Reversible: settings.Reversible})
+	return true
 }
 
 // attach stores the policy and the redacted values for all later steps.
