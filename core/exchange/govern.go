@@ -258,8 +258,12 @@ func (x *exchange) blocked(found []inspect.Finding) refusal {
 		if len(r.details) == maxBlockedDetails {
 			break
 		}
+		field := found[i].Path
+		if field == "" {
+			field = "body" // its length
+		}
 		r.details = append(r.details, fault.Detail{
-			Field: found[i].Path, Message: "contains " + name + " (" + severity.String() + ")",
+			Field: field, Message: "contains " + name + " (" + severity.String() + ")",
 		})
 	}
 	return r
