@@ -50,7 +50,7 @@ func (x *exchange) admit(mode keymeter.Mode) {
 	if mode != keymeter.ModeCheck {
 		command.Violations = s.govern.violations
 		command.Idempotency, command.BodyHash = x.replayKey(), s.bodyHash
-		command.LifetimeMs = x.config.LongestRequestMs(x.tier())
+		command.LifetimeMs = x.config.LongestRequestMs(x.tier()) + x.classifierTimeoutMs()
 	}
 	x.enter(phaseAdmit)
 	x.call(idAdmit, abi.ClassKeyMeter, s.keyHash, command.Encode())
