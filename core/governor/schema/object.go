@@ -66,19 +66,18 @@ func (v *validator) property(properties, name string) (schema string, ok bool) {
 	if properties == "" {
 		return "", false
 	}
-	v.work -= len(properties)
-	if v.over() {
-		return "false", true
-	}
-	for c := open(properties); ; {
+	c := open(properties)
+	for !v.over() {
+		from := c.at
 		key, value, more := c.member()
-		if !more {
+		if v.work -= c.at - from; !more {
 			return "", false
 		}
 		if sameText(key, name) {
 			return value, true
 		}
 	}
+	return "false", true
 }
 
 // step is a name as a step of a JSON Pointer.

@@ -20,7 +20,7 @@ const (
 	MaxLength = 32 << 10 // bytes of a schema
 	maxDepth  = 32       // schemas within schemas, and values within values that are compared with them
 	maxNodes  = 5000     // schemas that Check visits
-	maxWork   = 4 << 20  // bytes of schemas and values that Validate reads
+	maxWork   = 16 << 20 // bytes of schemas and values that Validate reads
 )
 
 // kind is the kind of value that a keyword must have in a schema.

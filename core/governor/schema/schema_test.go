@@ -88,11 +88,11 @@ func TestRejectedSchemas(t *testing.T) {
 // TestHostileAnswers: deep and large answers, and schemas that take much work, end with "limit".
 func TestHostileAnswers(t *testing.T) {
 	deep := strings.Repeat(`{"v":1,"c":[`, 40) + `{"v":1}` + strings.Repeat(`]}`, 40)
-	wide := `{"v":1,"c":[` + strings.Repeat(`{"v":1},`, 200000) + `{"v":2}]}`
+	wide := `{"v":1,"c":[` + strings.Repeat(`{"v":1},`, 400000) + `{"v":2}]}`
 	many := `{"items":{"anyOf":[` + strings.Repeat(`{"enum":["`+strings.Repeat("b", 100)+`"]},`, 100) + `{"type":"string"}]}}`
 	for name, c := range map[string]struct{ schema, text string }{
-		"deep": {tree, deep}, "wide": {tree, wide}, "many alternatives": {many, `[` + strings.Repeat(`"a",`, 2000) + `"a"]`},
-		"inside of not": {`{"not":` + many + `}`, `[` + strings.Repeat(`"a",`, 2000) + `"a"]`},
+		"deep": {tree, deep}, "wide": {tree, wide}, "many alternatives": {many, `[` + strings.Repeat(`"a",`, 9000) + `"a"]`},
+		"inside of not": {`{"not":` + many + `}`, `[` + strings.Repeat(`"a",`, 9000) + `"a"]`},
 	} {
 		if got := Validate(c.schema, c.text); got.Keyword != "limit" {
 			t.Errorf("%s: %+v", name, got)
