@@ -169,12 +169,11 @@ func formOf(kind chat.DeltaKind) form {
 func (p *passed) responsesOther(r *response) {
 	switch r.kind {
 	case "response.output_item.added":
+		p.flushAll(func(*channel) bool { return true }) // items come one after the other
 		p.itemAdded(r)
 	case "response.content_part.added", "response.content_part.done",
 		"response.reasoning_summary_part.added", "response.reasoning_summary_part.done":
-		if strings.HasSuffix(r.kind, "done") {
-			p.flushAll(func(c *channel) bool { return c.itemOf() == r.output })
-		}
+		p.flushAll(func(c *channel) bool { return c.itemOf() == r.output })
 		p.part(r.part)
 	case "response.output_item.done":
 		p.flushAll(func(c *channel) bool { return c.itemOf() == r.output })
