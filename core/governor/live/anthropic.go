@@ -97,8 +97,8 @@ func (p *passed) blockDelta(b *block) {
 			p.piece(&channel{kind: chat.DeltaArgs, place: b.index}, v, false)
 		case "signature":
 			p.flushAll(func(c *channel) bool { return c.place == b.index && c.kind == chat.DeltaThinking })
-		case "citation":
-			p.strings(&channel{kind: chat.DeltaText, place: b.index}, v, "")
+		default: // a citation, or what this build does not know
+			p.strings(&channel{kind: chat.DeltaText, place: b.index}, v, string(name))
 		}
 	}
 }

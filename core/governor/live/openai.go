@@ -13,6 +13,7 @@ const (
 	placeReasoning // "reasoning", where "reasoning_content" is the same text
 	placeDetails   // "reasoning_details"
 	placeLegacy    // "function_call", "text"
+	placeAudio     // "audio"
 	placeCustom    = 1 << 32
 )
 
@@ -100,11 +101,16 @@ func (p *passed) openAIDelta(c *choice, v span) (exact bool) {
 			}
 		case "function_call":
 			p.toolPieces(c, placeCustom+placeLegacy, v)
+		case "audio":
+			p.namedPieces(c, chat.DeltaText, placeAudio, v)
 		case "tool_calls":
 			list := enter(p.data, v.from, '[')
 			for one, ok := list.element(); ok; one, ok = list.element() {
 				p.toolCall(c, one)
 			}
+		case "role":
+		default: // what this build does not know
+			p.strings(&channel{kind: chat.DeltaText, choice: c.index}, v, string(name))
 		}
 	}
 	return exact
@@ -151,11 +157,12 @@ func (p *passed) contentChunks(c *choice, v span) (exact bool) {
 	return exact
 }
 
-// namedPieces checks the texts of an object: "text" and "summary".
+// namedPieces checks the texts of an object: "text", "summary" and "transcript".
 func (p *passed) namedPieces(c *choice, kind chat.DeltaKind, place uint64, v span) {
 	members := enter(p.data, v.from, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
-		if string(name) == "text" || string(name) == "summary" {
+		switch string(name) {
+		case "text", "summary", "transcript":
 			p.choicePiece(c, kind, place, v)
 		}
 	}
@@ -277,6 +284,8 @@ func openAIDelta(b *jsontext.Builder, c *channel, tail jsontext.Escaped) {
 		b.B = append(b.B, `"reasoning_details":[{"type":"reasoning.text","text":"`+string(tail)+`"}]`...)
 	case c.kind == chat.DeltaThinking:
 		b.TextMember("reasoning_content", tail)
+	case c.place == placeAudio:
+		b.B = append(b.B, `"audio":{"transcript":"`+string(tail)+`"}`...)
 	default:
 		b.TextMember("content", tail)
 	}

@@ -185,6 +185,8 @@ func (p *passed) responsesOther(r *response) {
 		p.body(r.body)
 	case "response.output_text.annotation.added":
 		p.strings(&channel{kind: chat.DeltaText}, r.annotation, "")
+	default:
+		p.whole(&channel{kind: chat.DeltaText}, r.delta, plain) // an event that this build does not know
 	}
 }
 
