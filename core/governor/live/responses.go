@@ -60,8 +60,8 @@ type response struct {
 func (p *passed) responses() {
 	var r response
 	p.typeOf(&r)
-	root := enter(p.data, blank(p.data, 0), '{')
-	for name, v, ok := root.member(); ok; name, v, ok = root.member() {
+	top := enter(p.data, root(p.data), '{')
+	for name, v, ok := top.member(); ok; name, v, ok = top.member() {
 		r.set(string(name), v, p.data)
 	}
 	switch {
@@ -78,8 +78,8 @@ func (p *passed) responses() {
 // typeOf reads an event's type.
 func (p *passed) typeOf(r *response) {
 	r.text = -1
-	root := enter(p.data, blank(p.data, 0), '{')
-	for name, v, ok := root.member(); ok; name, v, ok = root.member() {
+	top := enter(p.data, root(p.data), '{')
+	for name, v, ok := top.member(); ok; name, v, ok = top.member() {
 		if string(name) == "type" {
 			r.kind = string(text(p.data, v))
 			break
@@ -192,7 +192,7 @@ func (p *passed) responsesOther(r *response) {
 
 // itemAdded begins an item. A call that comes with arguments has no pieces of them, or goes on with pieces.
 func (p *passed) itemAdded(r *response) {
-	members := enter(p.data, r.item.from, '{')
+	members := enter(p.data, r.item, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
 		switch string(name) {
 		case "arguments":
@@ -211,7 +211,7 @@ func (p *passed) itemAdded(r *response) {
 func (p *passed) part(v span) {
 	exact := true
 	var logProbs span
-	members := enter(p.data, v.from, '{')
+	members := enter(p.data, v, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
 		switch string(name) {
 		case "text", "refusal", "transcript":
@@ -229,7 +229,7 @@ func (p *passed) part(v span) {
 
 // parts checks a list of parts.
 func (p *passed) parts(v span) {
-	list := enter(p.data, v.from, '[')
+	list := enter(p.data, v, '[')
 	for one, ok := list.element(); ok; one, ok = list.element() {
 		p.part(one)
 	}
@@ -237,7 +237,7 @@ func (p *passed) parts(v span) {
 
 // itemWhole checks a complete item.
 func (p *passed) itemWhole(v span) {
-	members := enter(p.data, v.from, '{')
+	members := enter(p.data, v, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
 		switch string(name) {
 		case "content", "summary":
@@ -258,11 +258,11 @@ func (p *passed) itemWhole(v span) {
 
 // body checks the response that an event repeats. Its instructions are the request's: their placeholders are restored.
 func (p *passed) body(v span) {
-	members := enter(p.data, v.from, '{')
+	members := enter(p.data, v, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
 		switch string(name) {
 		case "output":
-			list := enter(p.data, v.from, '[')
+			list := enter(p.data, v, '[')
 			for one, ok := list.element(); ok; one, ok = list.element() {
 				p.itemWhole(one)
 			}
