@@ -24,7 +24,7 @@ type route struct {
 }
 
 // routes are all endpoints.
-var routes = slices.Concat(adminRoutes, forBoth(projectRoutes))
+var routes = slices.Concat(adminRoutes, forBoth(projectRoutes), forBoth(complianceRoutes))
 
 // projectRoutes are the endpoints for project keys, under /api. Operators have the same under the project's path.
 var projectRoutes = slices.Concat(violationRoutes)
@@ -50,6 +50,10 @@ var adminRoutes = []route{
 	{http.MethodPatch, projectPath, (*handler).patchProject, 0},
 	{http.MethodPost, projectPath + "/archive", (*handler).archiveProject, 0},
 	{http.MethodPost, projectPath + "/restore", (*handler).restoreProject, 0},
+	{http.MethodGet, projectPath + "/governor", (*handler).getGovernor, 0},
+	{http.MethodPut, projectPath + "/governor", (*handler).putGovernor, 0},
+	{http.MethodPost, projectPath + "/governor/try", (*handler).tryGovernor, 0},
+	{http.MethodGet, "/api/admin/governor/rules", (*handler).listGovernorRules, 0},
 	{http.MethodGet, projectPath + "/routes", (*handler).listRoutes, 0},
 	{http.MethodGet, projectPath + "/usage", (*handler).getUsage, 0},
 	{http.MethodGet, projectPath + "/requests", (*handler).listRequests, 0},

@@ -216,7 +216,7 @@ func (w *world) exchange(r testRequest) (status uint64) {
 	buffers := map[uint64][]byte{}
 	for len(events) > 0 {
 		w.clock++
-		in := abi.StepInput{NowMs: uint64(w.clock), Shared: w.shared, State: state, Event: events[0]}
+		in := abi.StepInput{NowMs: uint64(w.clock), Shared: w.shared, State: state, Attached: buffers[abi.AttachedBuffer], Event: events[0]}
 		events = events[1:]
 		var wire abi.Writer
 		in.Encode(&wire)

@@ -222,7 +222,7 @@ func text(raw string) string {
 func (x *exchange) step(event abi.Event) bool {
 	h := x.host
 	h.Stats.Steps.Add(1)
-	out, err := h.shared.step(&abi.StepInput{NowMs: h.Clock.Now(), State: x.state, Event: event}, h.runStep)
+	out, err := h.shared.step(&abi.StepInput{NowMs: h.Clock.Now(), State: x.state, Attached: x.buffer(abi.AttachedBuffer), Event: event}, h.runStep)
 	if err != nil {
 		x.lastResort()
 		return false

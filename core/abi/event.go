@@ -71,12 +71,18 @@ type Event struct {
 	Data    []byte
 }
 
+// AttachedBuffer is the number of the buffer that the host passes to every step as StepInput.Attached.
+const AttachedBuffer = 8
+
 // StepInput is the input of step.
 type StepInput struct {
 	NowMs  uint64 // Unix time
 	Shared []byte // shared state of the isolate, from the last StepOutput of any exchange; initially empty
 	State  []byte // state of the exchange, from its last StepOutput; initially empty
-	Event  Event
+	// Attached is the content of the buffer AttachedBuffer: data that most steps need but few change, and that is
+	// too large for the state.
+	Attached []byte
+	Event    Event
 }
 
 func (f *Fields) header(h *Header) {
@@ -109,6 +115,7 @@ func (in *StepInput) Encode(w *Writer) {
 	w.Uint(in.NowMs)
 	w.Bytes(in.Shared)
 	w.Bytes(in.State)
+	w.Bytes(in.Attached)
 	w.Uint(uint64(in.Event.Kind))
 	w.Uint(in.Event.ID)
 	w.Uint(in.Event.Code)
@@ -119,7 +126,7 @@ func (in *StepInput) Encode(w *Writer) {
 // DecodeStepInput is the inverse of Encode. The result shares memory with data.
 func DecodeStepInput(data []byte) (StepInput, error) {
 	r := Reader{Buf: data}
-	in := StepInput{NowMs: r.Uint(), Shared: r.Bytes(), State: r.Bytes()}
+	in := StepInput{NowMs: r.Uint(), Shared: r.Bytes(), State: r.Bytes(), Attached: r.Bytes()}
 	in.Event = Event{Kind: EventKind(r.Byte()), ID: r.Uint(), Code: r.Uint(), Headers: r.headers(), Data: r.Bytes()}
 	return in, r.End()
 }

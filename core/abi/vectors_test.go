@@ -126,7 +126,7 @@ func stepInputs() []value {
 		event("chunk", Event{Kind: EventChunk, ID: 5, Data: []byte("data: {}\n\n")}),
 		event("end", Event{Kind: EventEnd, ID: 5}),
 		event("tricky texts", Event{Kind: EventRequest, Headers: []Header{{":path", trickyText}, {trickyText, trickyText}}}),
-		{"large", StepInput{NowMs: maxNumber, Shared: bytes.Repeat([]byte{7}, 200), State: bytes.Repeat([]byte{8}, 4096), Event: Event{Kind: EventBody, ID: 1, Data: bytes.Repeat([]byte("x"), 16_400)}}},
+		{"large", StepInput{NowMs: maxNumber, Shared: bytes.Repeat([]byte{7}, 200), State: bytes.Repeat([]byte{8}, 4096), Attached: bytes.Repeat([]byte{9}, 300), Event: Event{Kind: EventBody, ID: 1, Data: bytes.Repeat([]byte("x"), 16_400)}}},
 	}
 	for fault := uint64(FaultConnect); fault <= FaultUndelivered; fault++ {
 		all = append(all, event("fault "+string(rune('0'+fault)), Event{Kind: EventFault, ID: 5, Code: fault}))

@@ -139,7 +139,7 @@ func (h *host) removePending(id uint64) {
 // step advances the exchange by one event and performs its actions.
 func (h *host) step(event abi.Event) {
 	h.t.Helper()
-	out := exchange.Step(h.config, &abi.StepInput{NowMs: h.nowMs, Shared: h.shared, State: h.state, Event: event})
+	out := exchange.Step(h.config, &abi.StepInput{NowMs: h.nowMs, Shared: h.shared, State: h.state, Attached: h.buffers[abi.AttachedBuffer], Event: event})
 	if h.state = out.State; out.SharedChanged {
 		h.shared = out.Shared
 	}

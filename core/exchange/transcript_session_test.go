@@ -94,7 +94,7 @@ func (s *session) step(event abi.Event) {
 	if row := exchange.RowOf(s.config, s.state, &event); row >= 0 {
 		s.rows[row] = true
 	}
-	out := exchange.Step(s.config, &abi.StepInput{NowMs: s.nowMs, Shared: s.shared, State: s.state, Event: event})
+	out := exchange.Step(s.config, &abi.StepInput{NowMs: s.nowMs, Shared: s.shared, State: s.state, Attached: s.buffers[abi.AttachedBuffer], Event: event})
 	s.state = out.State
 	if out.SharedChanged {
 		s.shared = out.Shared

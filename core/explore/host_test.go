@@ -73,7 +73,7 @@ func (w *world) run(event abi.Event) (out abi.StepOutput, ok bool) {
 	if row := machine.rowOf(w.config, w.state, &event); row >= 0 {
 		w.rows[row] = true
 	}
-	out = machine.step(w.config, &abi.StepInput{NowMs: w.nowMs, Shared: w.shared, State: w.state, Event: event})
+	out = machine.step(w.config, &abi.StepInput{NowMs: w.nowMs, Shared: w.shared, State: w.state, Attached: w.attached(), Event: event})
 	if w.scenario.tamper != nil {
 		w.scenario.tamper(&event, &out)
 	}
@@ -257,6 +257,14 @@ func (w *world) buffer(number uint64) *buffer {
 		}
 	}
 	return nil
+}
+
+// attached is the buffer that every step gets.
+func (w *world) attached() []byte {
+	if w.buffer(abi.AttachedBuffer) == nil {
+		return nil
+	}
+	return w.content(abi.AttachedBuffer)
 }
 
 func (w *world) content(number uint64) []byte {

@@ -7,7 +7,7 @@
 // decode.
 
 /** The version of the layouts, compared with the core's at start. */
-export const ABI_VERSION = 4
+export const ABI_VERSION = 5
 
 export const EVENT_REQUEST = 1
 export const EVENT_BODY = 2
@@ -58,6 +58,9 @@ export const ACTION_UNSEAL = 17
 
 export const UNSEAL_NONCE_BYTES = 12
 export const UNSEAL_TAG_BYTES = 16
+
+/** The buffer whose content every step gets. */
+export const ATTACHED_BUFFER = 8
 
 export const WHERE_MEMORY = 1
 export const WHERE_KV = 2
@@ -423,10 +426,18 @@ function uintSize(value: number): number {
  * Encodes a step's input except the event's data, which comes last and can be large: the caller copies it directly
  * behind.
  */
-export function writeStepInput(w: Writer, nowMs: number, shared: Bytes, state: Bytes, event: Event): void {
+export function writeStepInput(
+  w: Writer,
+  nowMs: number,
+  shared: Bytes,
+  state: Bytes,
+  attached: Bytes,
+  event: Event,
+): void {
   w.uint(nowMs)
   w.data(shared)
   w.data(state)
+  w.data(attached)
   w.uint(event.kind)
   w.uint(event.id)
   w.uint(event.code)

@@ -18,6 +18,7 @@ import {
   ACTION_WRITE,
   type Action,
   ADDRESS_HEADER,
+  ATTACHED_BUFFER,
   type Bytes,
   type Configured,
   EVENT_BODY,
@@ -179,7 +180,8 @@ class Exchange {
     if (event.kind !== EVENT_HEAD && event.kind !== EVENT_CHUNK) this.outstanding.delete(event.id)
     if (this.failed) return
     try {
-      const out = this.isolate.core.step(clock.now(), this.isolate.shared, this.state, event)
+      const attached = this.buffer(ATTACHED_BUFFER)
+      const out = this.isolate.core.step(clock.now(), this.isolate.shared, this.state, attached, event)
       if (out.shared !== undefined) this.isolate.shared = out.shared
       this.state = out.state
       for (const action of out.actions) this.perform(action)

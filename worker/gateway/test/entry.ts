@@ -48,9 +48,9 @@ import {
 } from './world.ts'
 
 class TestCore extends Core {
-  override step(nowMs: number, shared: Bytes, state: Bytes, event: Event): StepOutput {
+  override step(nowMs: number, shared: Bytes, state: Bytes, attached: Bytes, event: Event): StepOutput {
     world.stats.steps++
-    return super.step(nowMs, shared, state, event)
+    return super.step(nowMs, shared, state, attached, event)
   }
 
   trapNext(env: Env): void {
