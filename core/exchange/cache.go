@@ -97,6 +97,9 @@ func (x *exchange) cacheEntryKey() string {
 	if x.testMode() {
 		name += "/test"
 	}
+	if g := &x.s.govern; g.strict || g.threshold > 0 {
+		name += "/" + strconv.FormatBool(g.strict) + strconv.FormatUint(g.threshold, 10)
+	}
 	return name
 }
 
@@ -196,12 +199,13 @@ func (x *exchange) useHit(data []byte) {
 	if !x.mayUse(e.model) {
 		return // cached for another key of the project; this key is not allowed to use the model
 	}
-	body := e.body
+	body := x.restoreRaw(e.body)
 	if !e.raw || x.s.request.stream {
 		r, ok := x.response(&e)
 		if !ok {
 			return
 		}
+		x.restoreResponse(&r)
 		m := x.meta(&answer{provider: e.provider, model: e.model, usage: e.usage, cached: true})
 		body = x.encodeAnswer(&r, &m)
 	}

@@ -19,6 +19,7 @@ const (
 	endpointResponses
 	endpointAnthropic
 	endpointCount
+	endpointValidate
 	endpointEmbeddings
 	endpointModels
 	endpointModel
@@ -45,6 +46,7 @@ var endpoints = []endpoint{
 	{"/v1/responses", "POST", endpointResponses, doc.MayComplete, chat.Responses},
 	{"/v1/messages", "POST", endpointAnthropic, doc.MayComplete, chat.Anthropic},
 	{"/v1/messages/count_tokens", "POST", endpointCount, doc.MayComplete, chat.Anthropic},
+	{"/api/governor/validate", "POST", endpointValidate, doc.MayValidate, chat.Native},
 	{"/v1/embeddings", "POST", endpointEmbeddings, doc.MayEmbed, chat.OpenAI},
 	{"/v1/models", "GET", endpointModels, doc.MayListModels, chat.OpenAI},
 	{"/v1/models/", "GET", endpointModel, doc.MayListModels, chat.OpenAI},

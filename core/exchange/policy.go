@@ -74,9 +74,10 @@ func (x *exchange) usePolicy(p *doc.Policy) {
 	case s.rejected != "":
 		x.rejectModel(x.rejection(), p)
 	default:
+		x.startGovernor(p)
 		s.selection = policy.Select(x.config, p, s.record.KeyID, s.request.model)
 		x.keepSealed(p)
-		if !x.allowsAny() {
+		if s.endpoint != endpointValidate && !x.allowsAny() {
 			x.rejectModel(fault.ModelForbidden, p)
 		}
 	}

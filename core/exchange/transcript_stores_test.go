@@ -1,14 +1,15 @@
 package exchange_test
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/exchange"
+	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/keys"
-	"github.com/postern-ai/postern/core/policy"
 )
 
 // readOf matches a read by the prefix of its key.
@@ -34,7 +35,7 @@ func (s *session) doRecord(a *args) {
 // recordOf is a minimal record of project prj_1, with the fields that the command sets.
 func recordOf(a *args, version uint64) []byte {
 	r := doc.Record{
-		KeyID: "key_1", ProjectID: "prj_1", Kind: keys.Gateway, Environment: keys.Production, Plan: "free",
+		KeyID: "key_1", ProjectID: "prj_1", Kind: keys.Gateway, Environment: keys.Production, Plan: a.text("plan", "free"),
 		Version: a.number("version", version), CacheTTLSeconds: a.number("cache", 0), Policy: a.number("policy", 0),
 		Models: a.list("models"),
 	}
@@ -49,6 +50,7 @@ func recordOf(a *args, version uint64) []byte {
 
 var permissions = map[string]doc.Permission{
 	"complete": doc.MayComplete, "embed": doc.MayEmbed, "models": doc.MayListModels, "usage": doc.MaySeeUsage,
+	"validate": doc.MayValidate,
 }
 
 // policy [FIELD=VALUE …]|absent|failed: the project's policy, from memory or KV.
@@ -92,25 +94,45 @@ func policyOf(a *args) []byte {
 	for _, entry := range a.list("registry") {
 		p.Registry = append(p.Registry, registryOf(a, entry))
 	}
+	if words := a.list("governor"); words != nil {
+		p.Governor = settingsOf(a, words)
+	}
 	return p.Encode()
 }
 
-// registryOf is a registry entry MODEL:STATE[:EXTRA]. EXTRA is the ID of the key that may use a restricted model, and the
-// successor of others. A deprecated model was deprecated at noon and has its sunset 30 days later.
-func registryOf(a *args, text string) (m doc.RegistryModel) {
-	parts := append(strings.Split(text, ":"), "")
-	state, ok := policy.StateOf(parts[1])
-	if !ok {
-		a.fail("unknown state " + parts[1])
+// settingsOf is the Governor's settings: on, strict, reversible, block-unchecked, threshold:N, and RULE:INPUT:OUTPUT for
+// actions.
+func settingsOf(a *args, words []string) []byte {
+	s := governor.NewSettings()
+	for _, word := range words {
+		name, rest, _ := strings.Cut(word, ":")
+		switch name {
+		case "on":
+			s.Enabled = true
+		case "strict":
+			s.Strict = true
+		case "reversible":
+			s.Reversible = true
+		case "block-unchecked":
+			s.BlockUnchecked = true
+		case "threshold":
+			s.AutoApprove, _ = strconv.ParseUint(rest, 10, 8)
+		default:
+			input, output, _ := strings.Cut(rest, ":")
+			s.Actions = append(s.Actions, governor.RuleActions{Rule: name, Input: actionOf(a, input), Output: actionOf(a, output)})
+		}
 	}
-	m = doc.RegistryModel{Model: parts[0], State: state, Successor: parts[2]}
-	switch state {
-	case doc.RegistryRestricted:
-		m.Keys, m.Successor = []string{parts[2]}, ""
-	case doc.RegistryDeprecated:
-		m.DeprecatedMs, m.SunsetMs = noon, noon+30*24*3_600_000
+	return s.Encode()
+}
+
+func actionOf(a *args, word string) governor.Action {
+	for action := governor.Allow; action <= governor.Block; action++ {
+		if action.String() == word {
+			return action
+		}
 	}
-	return m
+	a.fail("unknown action " + word)
+	return 0
 }
 
 // memory hit|absent|failed: the cache lookup in host memory.

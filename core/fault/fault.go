@@ -32,6 +32,7 @@ var (
 	Unreplayable       = Fault{409, "idempotency_not_replayable", "Response too large to replay; use a new Idempotency-Key"}
 	BodyTooLarge       = Fault{413, "request_too_large", "Request too large"}
 	UnsupportedType    = Fault{415, "unsupported_media_type", "Unsupported media type"}
+	Blocked            = Fault{422, "blocked_by_policy", "Blocked by policy"}
 	IdempotencyReused  = Fault{422, "idempotency_key_reused", "Idempotency key reused"}
 	RejectedRequest    = Fault{400, "provider_rejected", "The provider rejected the request"}
 	TooLong            = Fault{400, "context_length_exceeded", "The request exceeds the model's context length"}

@@ -41,12 +41,7 @@ func BenchmarkScan(b *testing.B) {
 
 // BenchmarkScanKeywords is BenchmarkScan with a list of keywords.
 func BenchmarkScanKeywords(b *testing.B) {
-	rules := AllRules()
-	keywords, err := NewKeywords([]string{"project bluebird", "acme", "internal only", "confidential"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	rules.SetKeywords(keywords)
+	rules := withKeywords("project bluebird", "acme", "internal only", "confidential")
 	text := texts(b)["prose"]
 	b.SetBytes(int64(len(text)))
 	var found []Finding

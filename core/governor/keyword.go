@@ -1,116 +1,110 @@
 package governor
 
-import "errors"
-
-// Bounds of keyword lists.
-const (
-	maxKeyword  = 128       // bytes of one keyword
-	maxKeywords = 1000      // in all lists
-	maxStates   = 16 * 1024 // bytes of all keywords
-)
-
-// Keywords is an Aho–Corasick automaton for the operator's keywords. ASCII letters match in any case. A keyword that
-// begins or ends with a letter or digit matches only where no letter, digit or underscore continues it.
+// Keywords searches the words of all keyword lists at once with an Aho–Corasick automaton, which it uses in the encoded
+// form that compileKeywords has made. A word that begins or ends with a letter or digit matches only where no letter,
+// digit or underscore continues it. ASCII letters match in any case, unless the list says otherwise.
 type Keywords struct {
-	letter [256]uint8 // the column of a byte; 0 for bytes in no keyword
-	width  int
-	next   []uint16 // state*width + column
-	length []uint8  // of the longest keyword that ends in a state; 0 for none
-	back   []uint16 // the longest proper suffix state that ends a keyword; 0 for none
-	depth  []uint8
+	lists  []KeywordList
+	rules  *Rules
+	states int
+	first  []byte // u16 per state and one more: its first child; children of a state are neighbors, in order of label
+	fail   []byte // u16 per state: the longest proper suffix
+	label  []byte // per state: the byte that leads to it
+	depth  []byte // per state: its length; endsWord is added where it or a suffix of it ends a word
+	ends   []byte // endSize bytes per word, sorted by state: state, list, number in the list
+	root   [256]uint16
 }
 
-var (
-	errKeywordLength = errors.New("a keyword must have 2 to 128 bytes")
-	errKeywordCount  = errors.New("keywords: at most 1000 with 16384 bytes in all")
+const (
+	endsWord = 0x80
+	endSize  = 5
 )
 
-// NewKeywords compiles keywords.
-func NewKeywords(list []string) (*Keywords, error) {
-	k := &Keywords{width: 1}
-	total := 0
-	for _, word := range list {
-		if len(word) < 2 || len(word) > maxKeyword {
-			return nil, errKeywordLength
-		}
-		total += len(word)
-		k.addLetters(word)
+// u16 is the number at an index of a table; 0 outside of it.
+func u16(table []byte, i int) int {
+	if 2*i+1 >= len(table) {
+		return 0
 	}
-	if len(list) > maxKeywords || total >= maxStates || k.width > 255 {
-		return nil, errKeywordCount
-	}
-	for b := 'A'; b <= 'Z'; b++ {
-		k.letter[b] = k.letter[b|0x20]
-	}
-	k.build(list, total+1)
-	return k, nil
+	return int(table[2*i]) | int(table[2*i+1])<<8
 }
 
-// addLetters gives each byte of a word a column.
-func (k *Keywords) addLetters(word string) {
-	for i := range len(word) {
-		if b := fold(word[i]); k.letter[b] == 0 {
-			k.letter[b] = uint8(min(k.width, 255))
-			k.width++
+// loadKeywords is the search for the lists whose rules apply, or nil.
+func loadKeywords(s *Settings, r *Rules) *Keywords {
+	applies := false
+	for i := range s.Lists {
+		applies = applies || r.Has(listRule(i))
+	}
+	if !applies {
+		return nil
+	}
+	if s.automaton == nil {
+		s.automaton = compileKeywords(s.Lists)
+	}
+	k := &Keywords{lists: s.Lists, rules: r, states: u16(s.automaton, 0)}
+	n, rest := k.states, s.automaton[min(2, len(s.automaton)):]
+	if n == 0 || len(rest) < 2*(n+1)+2*n+n+n {
+		return nil
+	}
+	k.first, rest = rest[:2*(n+1)], rest[2*(n+1):]
+	k.fail, rest = rest[:2*n], rest[2*n:]
+	k.label, k.depth, k.ends = rest[:n], rest[n:2*n], rest[2*n:]
+	for child := u16(k.first, 0); child < u16(k.first, 1) && child < n; child++ {
+		b := k.label[child]
+		k.root[b] = uint16(child)
+		if class[b]&isLower != 0 {
+			k.root[b&^0x20] = uint16(child)
 		}
 	}
+	return k
 }
 
-func fold(b byte) byte {
-	if class[b]&isUpper != 0 {
-		return b | 0x20
-	}
-	return b
-}
-
-// build fills the automaton: the trie, then its links.
-func (k *Keywords) build(list []string, states int) {
-	k.next = make([]uint16, states*k.width)
-	k.length, k.depth = make([]uint8, states), make([]uint8, states)
-	k.back = make([]uint16, states)
-	used := 1
-	for _, word := range list {
-		state := 0
-		for i := range len(word) {
-			cell := state*k.width + int(k.letter[word[i]])
-			if k.next[cell] == 0 {
-				k.next[cell] = uint16(used)
-				k.depth[used] = uint8(i + 1)
-				used++
-			}
-			state = int(k.next[cell])
+// step is the state after a byte.
+func (k *Keywords) step(state int, b byte) int {
+	b = fold(b)
+	for state != 0 {
+		at, end := u16(k.first, state), min(u16(k.first, state+1), k.states)
+		for ; at < end && k.label[at] < b; at++ {
 		}
-		k.length[state] = uint8(len(word))
-	}
-	k.link(used)
-}
-
-// link makes the trie of used states an automaton: failure links in order of depth.
-func (k *Keywords) link(used int) {
-	fail, queue := make([]uint16, used), make([]uint16, 0, used)
-	for column := 1; column < k.width; column++ {
-		if child := k.next[column]; child != 0 {
-			queue = append(queue, child)
+		if at < end && k.label[at] == b {
+			return at
+		}
+		state = u16(k.fail, state)
+		if state >= k.states {
+			return 0
 		}
 	}
-	for at := 0; at < len(queue); at++ {
-		state := int(queue[at])
-		if f := fail[state]; k.length[f] != 0 {
-			k.back[state] = f
+	return int(k.root[b])
+}
+
+// length is the length of a state: of the text that leads to it.
+func (k *Keywords) length(state int) int { return int(k.depth[state] &^ endsWord) }
+
+// firstEnd is the offset in ends of the first word that ends in a state, or of the next state's.
+func (k *Keywords) firstEnd(state int) int {
+	low, high := 0, len(k.ends)/endSize
+	for low < high {
+		middle := (low + high) / 2
+		if u16(k.ends[middle*endSize:], 0) < state {
+			low = middle + 1
 		} else {
-			k.back[state] = k.back[f]
-		}
-		for column := 1; column < k.width; column++ {
-			cell := state*k.width + column
-			target := k.next[int(fail[state])*k.width+column]
-			if child := k.next[cell]; child != 0 {
-				fail[child] = target
-				queue = append(queue, child)
-			} else {
-				k.next[cell] = target
-			}
+			high = middle
 		}
 	}
+	return low * endSize
+}
+
+// matches is the rule of the first list with a word that ends in a state and matches text, in its list's case.
+func (k *Keywords) matches(state int, text []byte) (rule ID, ok bool) {
+	for at := k.firstEnd(state); at+endSize <= len(k.ends) && u16(k.ends[at:], 0) == state; at += endSize {
+		list, word := int(k.ends[at+2]), u16(k.ends[at+3:], 0)
+		if list >= len(k.lists) || word >= len(k.lists[list].Words) || !k.rules.Has(listRule(list)) {
+			continue
+		}
+		if l := &k.lists[list]; !l.MatchCase || l.Words[word] == string(text) {
+			return listRule(list), true
+		}
+	}
+	return 0, false
 }
 
 // keywordState is the automaton's position in the text, and the keyword that ends before it and may become longer.
@@ -118,12 +112,13 @@ type keywordState struct {
 	read       int // offset of the next byte to read, in the whole text
 	state      int
 	start, end int // of the pending keyword; end is 0 if there is none
+	rule       ID  // of the pending keyword
 }
 
 // hold is the offset up to which no keyword can begin any more.
 func (s *Scanner) hold(k *Keywords) int {
 	w := &s.keywords
-	hold := w.read - int(k.depth[w.state])
+	hold := w.read - k.length(w.state)
 	if w.end > 0 {
 		hold = min(hold, w.start)
 	}
@@ -136,59 +131,71 @@ func (s *Scanner) feed(k *Keywords, v *view, to int, flush bool) {
 	w := &s.keywords
 	for {
 		for w.read < s.base+to {
-			w.state = int(k.next[w.state*k.width+int(k.letter[v.at(w.read-s.base)])])
+			if w.state == 0 && w.end == 0 {
+				w.read = s.base + k.skip(v.text[:to], w.read-s.base)
+				if w.read == s.base+to {
+					break
+				}
+			}
+			w.state = k.step(w.state, v.at(w.read-s.base))
 			w.read++
-			if w.end > 0 && w.read-int(k.depth[w.state]) > w.start {
-				s.flushKeyword()
+			if w.end > 0 && w.read-k.length(w.state) > w.start {
+				s.flushKeyword(v)
 				continue
 			}
-			if k.length[w.state]|uint8(k.back[w.state])|uint8(k.back[w.state]>>8) != 0 {
+			if k.depth[w.state]&endsWord != 0 {
 				s.matchKeyword(k, v)
 			}
 		}
 		if !flush || w.end == 0 {
 			return
 		}
-		s.flushKeyword()
+		s.flushKeyword(v)
 	}
+}
+
+// skip is the index of the next byte from i that begins a word.
+func (k *Keywords) skip(text []byte, i int) int {
+	for i < len(text) && k.root[text[i]] == 0 {
+		i++
+	}
+	return i
 }
 
 // matchKeyword makes a keyword that ends at the reading position the pending one.
 func (s *Scanner) matchKeyword(k *Keywords, v *view) {
 	w := &s.keywords
-	for out := w.state; out != 0; out = int(k.back[out]) {
-		length := int(k.length[out])
-		from := w.read - length
-		if length == 0 || w.end > 0 && from > w.start {
-			continue
-		}
+	for out := w.state; k.depth[out]&endsWord != 0; out = min(u16(k.fail, out), k.states-1) {
+		from := w.read - k.length(out)
 		i, j := from-s.base, w.read-s.base
+		if w.end > 0 && from > w.start || i < 0 || i >= j {
+			return // shorter suffixes begin even later
+		}
 		if isWordByte(v.at(i)) && isWordByte(v.at(i-1)) || isWordByte(v.at(j-1)) && isWordByte(v.at(j)) {
 			continue
 		}
-		w.start, w.end = from, w.read
-		return
+		rule, ok := k.matches(out, v.text[i:j])
+		if ok && !s.rules.inPlaceholder(v, i, j) {
+			w.start, w.end, w.rule = from, w.read, rule
+			return
+		}
 	}
 }
 
 // flushKeyword makes the pending keyword a finding and searches on from its end.
-func (s *Scanner) flushKeyword() {
+func (s *Scanner) flushKeyword(v *view) {
 	w := &s.keywords
-	s.found = append(s.found, Finding{ruleKeyword, w.start, w.end})
+	s.placeCustom(v, w.start)
+	s.found = append(s.found, Finding{w.rule, w.start, w.end})
+	s.customAt = w.end
 	w.read, w.state, w.end = w.end, 0, 0
 }
 
-// place puts keywords before the last finding, which a detector has added, and resumes after it.
-func (s *Scanner) place(v *view) {
-	k := s.rules.keywords
-	if k == nil || !s.rules.Has(ruleKeyword) {
-		return
-	}
-	last := s.found[len(s.found)-1]
-	s.found = s.found[:len(s.found)-1]
-	s.feed(k, v, last.Start-s.base, true)
-	s.found = append(s.found, last)
-	s.keywords = keywordState{read: last.End}
-}
-
 func isWordByte(b byte) bool { return isAlnum(b) || b == '_' }
+
+func fold(b byte) byte {
+	if class[b]&isUpper != 0 {
+		return b | 0x20
+	}
+	return b
+}

@@ -8,17 +8,26 @@ import (
 	"pgregory.net/rapid"
 )
 
-// onlyKeywords applies a list of keywords and no other rule.
-func onlyKeywords(t testing.TB, list ...string) *Rules {
-	t.Helper()
-	k, err := NewKeywords(list)
-	if err != nil {
-		t.Fatal(err)
+// onlyKeywords applies lists of keywords and no rule of the table.
+func onlyKeywords(lists ...KeywordList) *Rules {
+	s := NewSettings()
+	s.Lists = lists
+	r := s.Policy().Rules(Input)
+	for i := range table {
+		r.Disable(ID(i))
 	}
-	r := &Rules{}
-	r.Enable(ruleKeyword)
-	r.SetKeywords(k)
 	return r
+}
+
+// withKeywords applies every rule and a list of keywords.
+func withKeywords(words ...string) *Rules {
+	s := NewSettings()
+	s.Lists = []KeywordList{list(words...)}
+	return s.Policy().Rules(Input)
+}
+
+func list(words ...string) KeywordList {
+	return KeywordList{Name: "codenames", Severity: Medium, Input: Flag, Output: Flag, Words: words}
 }
 
 func TestKeywords(t *testing.T) {
@@ -37,7 +46,7 @@ func TestKeywords(t *testing.T) {
 		{"#tag and #tags", []string{"#tag"}, "#tag"},
 	} {
 		var got []string
-		for _, f := range Scan([]byte(c.text), onlyKeywords(t, c.list...), nil) {
+		for _, f := range Scan([]byte(c.text), onlyKeywords(list(c.list...)), nil) {
 			got = append(got, c.text[f.Start:f.End])
 		}
 		if joined := strings.Join(got, "|"); joined != c.found {
@@ -47,28 +56,11 @@ func TestKeywords(t *testing.T) {
 }
 
 func TestDetectorsComeBeforeKeywords(t *testing.T) {
-	rules := AllRules()
-	k, err := NewKeywords([]string{"acme", "example.com now", "now"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rules.SetKeywords(k)
+	rules := withKeywords("acme", "example.com now", "now")
 	text := []byte("acme, acme@example.com now acme")
-	want := "keyword [0,4) \"acme\", personal.email [6,22) \"acme@example.com\", keyword [23,26) \"now\", keyword [27,31) \"acme\""
-	if got := describeAll(text, Scan(text, rules, nil)); got != want {
+	want := "keyword.codenames [0,4) \"acme\", personal.email [6,22) \"acme@example.com\", keyword.codenames [23,26) \"now\", keyword.codenames [27,31) \"acme\""
+	if got := describeWith(rules, text, Scan(text, rules, nil)); got != want {
 		t.Errorf("finds %s\nwant %s", got, want)
-	}
-}
-
-func TestKeywordLimits(t *testing.T) {
-	many := make([]string, maxKeywords+1)
-	for i := range many {
-		many[i] = "ab"
-	}
-	for name, list := range map[string][]string{"short": {"a"}, "long": {strings.Repeat("a", maxKeyword+1)}, "many": many} {
-		if _, err := NewKeywords(list); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
 	}
 }
 
@@ -84,7 +76,7 @@ func naive(text string, list []string) (found []Finding) {
 			}
 		}
 		if best > 0 {
-			found = append(found, Finding{ruleKeyword, i, i + best})
+			found = append(found, Finding{listRule(0), i, i + best})
 			i += best - 1
 		}
 	}
@@ -94,23 +86,17 @@ func naive(text string, list []string) (found []Finding) {
 // TestKeywordsAreLeftmostLongest compares with the definition, whole and in pieces.
 func TestKeywordsAreLeftmostLongest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		list := rapid.SliceOfN(rapid.StringMatching(`[ab .]{2,5}`), 1, 6).Draw(t, "list")
+		words := rapid.SliceOfN(rapid.StringMatching(`[ab .]{2,5}`), 1, 6).Draw(t, "words")
 		text := rapid.StringMatching(`[ab .]{0,40}`).Draw(t, "text")
-		k, err := NewKeywords(list)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rules := &Rules{}
-		rules.Enable(ruleKeyword)
-		rules.SetKeywords(k)
-		want := naive(text, list)
+		rules := onlyKeywords(list(words...))
+		want := naive(text, words)
 		if got := Scan([]byte(text), rules, nil); !slices.Equal(got, want) {
-			t.Fatalf("%q in %q: %v, want %v", list, text, got, want)
+			t.Fatalf("%q in %q: %v, want %v", words, text, got, want)
 		}
 		s, cut := NewScanner(rules), rapid.IntRange(0, len(text)).Draw(t, "cut")
 		got, done := s.Next([]byte(text[:cut]), false, nil)
 		if got, _ = s.Next([]byte(text[done:]), true, got); !slices.Equal(got, want) {
-			t.Fatalf("%q in %q cut at %d: %v, want %v", list, text, cut, got, want)
+			t.Fatalf("%q in %q cut at %d: %v, want %v", words, text, cut, got, want)
 		}
 	})
 }

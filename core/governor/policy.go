@@ -36,33 +36,132 @@ func (d Decision) String() string { return [...]string{"approve", "review", "blo
 // DefaultAutoApprove is the highest risk that is approved without review.
 const DefaultAutoApprove = 30
 
-// Policy is a project's settings for content.
+// Policy is compiled settings: the actions of every rule by direction, and the lists and patterns to search.
 type Policy struct {
 	Strict      bool // block instead of review
 	AutoApprove int  // the highest approved risk, 0 to 100
-	actions     [2][]Action
+	actions     [2][MaxRules]Action
+	settings    *Settings // for the names of lists and patterns; nil: none
 }
 
-// NewPolicy has the defaults: secrets are redacted; personal data, injection heuristics and keywords are flagged.
+// defaultAction is the action of a category's rules without settings: secrets are redacted, lengths above the limit and
+// content that cannot be checked are blocked where they are found at all; everything else is flagged.
+func defaultAction(c Category) Action {
+	switch c {
+	case Secret:
+		return Redact
+	case Length:
+		return Block
+	}
+	return Flag
+}
+
+// NewPolicy has the defaults and neither lists nor patterns.
 func NewPolicy() *Policy {
 	p := &Policy{AutoApprove: DefaultAutoApprove}
-	for d := range p.actions {
-		p.actions[d] = make([]Action, len(table))
+	for i := range table {
+		a := defaultAction(table[i].Category)
+		p.actions[Input][i], p.actions[Output][i] = a, a
+	}
+	p.set(RuleUnchecked, Allow, Allow)
+	return p
+}
+
+// Policy compiles the settings. The policy refers to them.
+func (s *Settings) Policy() *Policy {
+	p := NewPolicy()
+	p.Strict, p.AutoApprove, p.settings = s.Strict, int(s.AutoApprove), s
+	if s.BlockUnchecked {
+		p.set(RuleUnchecked, Block, Block)
+	}
+	for i := range s.Actions {
+		p.overrideCategory(&s.Actions[i])
+	}
+	at := 0
+	for i := range s.Actions {
+		at = p.overrideRule(&s.Actions[i], at)
+	}
+	p.set(RuleSchema, Allow, s.Schema.Action)
+	for i := range s.Lists {
+		p.set(listRule(i), s.Lists[i].Input, s.Lists[i].Output)
+	}
+	for i := range s.Patterns {
+		p.set(p.patternRule(i), s.Patterns[i].Input, s.Patterns[i].Output)
+	}
+	return p
+}
+
+func (p *Policy) set(rule ID, input, output Action) {
+	p.actions[Input][rule], p.actions[Output][rule] = input, output
+}
+
+// overrideCategory applies an override to the rules of the category that it names, if it names one.
+func (p *Policy) overrideCategory(a *RuleActions) {
+	for c := range Categories {
+		if c.String() != a.Rule {
+			continue
+		}
 		for i := range table {
-			p.actions[d][i] = Flag
-			if table[i].Category == Secret {
-				p.actions[d][i] = Redact
+			if table[i].Category == c {
+				p.set(ID(i), a.Input, a.Output)
 			}
 		}
 	}
-	return p
+}
+
+// overrideRule applies an override to the rule that it names, if it names one. The search begins at the index at and
+// returns the next one: Encode sorts overrides by rule.
+func (p *Policy) overrideRule(a *RuleActions, at int) (next int) {
+	for range table {
+		if at >= len(table) {
+			at = 0
+		}
+		if table[at].Name == a.Rule {
+			p.set(ID(at), a.Input, a.Output)
+			return at + 1
+		}
+		at++
+	}
+	return at
+}
+
+// listRule is the ID of a keyword list's rule.
+func listRule(i int) ID { return ID(len(table) + i) }
+
+// patternRule is the ID of a pattern's rule.
+func (p *Policy) patternRule(i int) ID { return ID(len(table) + len(p.settings.Lists) + i) }
+
+// Rule describes a rule of the table, or of the settings' lists and patterns. Its name is empty if there is none.
+func (p *Policy) Rule(id ID) (name string, category Category, severity Severity) {
+	i := int(id)
+	if i < len(table) {
+		return table[i].Name, table[i].Category, table[i].Severity
+	}
+	i -= len(table)
+	if p.settings == nil {
+		return "", Keyword, Low
+	}
+	if i < len(p.settings.Lists) {
+		l := &p.settings.Lists[i]
+		return Keyword.String() + "." + l.Name, Keyword, l.Severity
+	}
+	if i -= len(p.settings.Lists); i < len(p.settings.Patterns) {
+		l := &p.settings.Patterns[i]
+		return CustomPattern.String() + "." + l.Name, CustomPattern, l.Severity
+	}
+	return "", Keyword, Low
 }
 
 // Set changes a rule's action in one direction.
 func (p *Policy) Set(d Direction, rule ID, a Action) { p.actions[d][rule] = a }
 
 // Action is a rule's action in one direction.
-func (p *Policy) Action(d Direction, rule ID) Action { return p.actions[d][rule] }
+func (p *Policy) Action(d Direction, rule ID) Action {
+	if rule >= MaxRules {
+		return Allow
+	}
+	return p.actions[d][rule]
+}
 
 // Tighten makes the policy stricter as a caller's request asks: strict mode on, or a lower threshold. It never loosens.
 func (p *Policy) Tighten(strict bool, autoApprove int) {
@@ -71,73 +170,17 @@ func (p *Policy) Tighten(strict bool, autoApprove int) {
 }
 
 // Rules is the rules that are not allowed in one direction, to scan with.
-func (p *Policy) Rules(d Direction, keywords *Keywords) *Rules {
-	r := &Rules{keywords: keywords}
+func (p *Policy) Rules(d Direction) *Rules {
+	r := &Rules{}
 	for i, a := range p.actions[d] {
 		if a != Allow {
-			r.Enable(ID(i))
+			r.enabled[i/64] |= 1 << (i % 64)
 		}
+	}
+	if p.settings != nil {
+		r.settings = p.settings
+		r.keywords = loadKeywords(p.settings, r)
+		r.patterns = loadPatterns(p, r)
 	}
 	return r
-}
-
-// points is a finding's share of the risk by severity.
-var points = [...]int{Low: 5, Medium: 20, High: 40, Critical: 100}
-
-const (
-	// MaxRisk is the highest risk.
-	MaxRisk = 100
-	// countedPerRule is how many findings of one rule count: many e-mail addresses are no greater risk than three.
-	countedPerRule = 3
-	// MaxListed is how many findings are listed; all are acted on.
-	MaxListed = 100
-)
-
-// Tally sums up the findings of a request's or a response's texts. Its zero value has none.
-//
-// The risk is the sum of the points of all findings whose action is flag or block, at most 100: low 5, medium 20,
-// high 40, critical 100, of each rule only the first three. Redacted findings do not count: they are not sent. Another
-// finding never lowers the risk.
-type Tally struct {
-	Listed  []Finding // the first MaxListed
-	Total   int
-	Risk    int
-	Blocked bool // a rule's own action is block
-	Redact  bool // a finding must be redacted
-	counts  []uint8
-}
-
-// Add counts findings of one text.
-func (t *Tally) Add(p *Policy, d Direction, findings []Finding) {
-	if t.counts == nil {
-		t.counts = make([]uint8, len(table))
-	}
-	for _, f := range findings {
-		action := p.actions[d][f.Rule]
-		if action == Allow {
-			continue
-		}
-		t.Total++
-		if len(t.Listed) < MaxListed {
-			t.Listed = append(t.Listed, f)
-		}
-		t.Blocked = t.Blocked || action == Block
-		t.Redact = t.Redact || action == Redact
-		if action != Redact && t.counts[f.Rule] < countedPerRule {
-			t.counts[f.Rule]++
-			t.Risk = min(MaxRisk, t.Risk+points[table[f.Rule].Severity])
-		}
-	}
-}
-
-// Decide is the decision: block for a rule's own block, or for a risk above the threshold in strict mode; otherwise
-// review above the threshold and approve up to it.
-func (t *Tally) Decide(p *Policy) Decision {
-	switch {
-	case t.Blocked, t.Risk > p.AutoApprove && p.Strict:
-		return Rejected
-	case t.Risk > p.AutoApprove:
-		return Review
-	}
-	return Approve
 }

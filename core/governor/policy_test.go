@@ -159,8 +159,8 @@ func TestPlaceholdersAreBounded(t *testing.T) {
 	if strings.Contains(out, "@") || strings.Count(out, "[EMAIL]") != 50 || !strings.Contains(out, "[EMAIL_256]") {
 		t.Errorf("%d irreversible placeholders in %q", strings.Count(out, "[EMAIL]"), out)
 	}
-	for _, label := range labels {
-		if len(label) > maxLabel-8 {
+	for i := range table {
+		if label := p.label(ID(i)); len(label) > maxLabel-8 {
 			t.Errorf("label %s is too long", label)
 		}
 	}

@@ -3,7 +3,8 @@ package governor
 import (
 	"bytes"
 	"strconv"
-	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
 )
 
 // MaxReversible is how many different values a request may have restored; later ones are redacted for good.
@@ -16,12 +17,12 @@ type Redactor struct {
 	Reversible bool
 	known      []value
 	slots      [valueSlots]uint16 // one more than the index of a list's first value; 0 for none
-	next       []uint16           // the last number given, by rule
 	taken      []taken
 }
 
 type value struct {
 	rule   ID
+	label  string
 	number int
 	text   string
 	next   uint16 // one more than the index of the next value of the slot; 0 for none
@@ -97,17 +98,94 @@ const (
 	MaxPlaceholder = maxLabel + 1
 )
 
-// labels is each rule's part of its placeholders: EMAIL for personal.email.
-var labels = buildLabels()
-
-func buildLabels() []string {
-	all := make([]string, len(table))
-	for i := range table {
-		name := table[i].Name
-		name = name[strings.IndexByte(name, '.')+1:]
-		all[i] = strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+// appendLabel appends a rule's part of its placeholders: EMAIL for personal.email, KEYWORD_CODENAMES for
+// keyword.codenames.
+func appendLabel(dst []byte, name string, dynamic bool) []byte {
+	for i := range len(name) {
+		switch b := name[i]; {
+		case b == '.' && !dynamic:
+			dst = dst[:len(dst)-i]
+		case b == '.', b == '-':
+			dst = append(dst, '_')
+		default:
+			dst = append(dst, b-b&0x40>>1) // letters are lower case
+		}
 	}
-	return all
+	return dst
+}
+
+// isLabel reports whether a label is that of a rule with this name.
+func isLabel(label []byte, name string, dynamic bool) bool {
+	var one [maxLabel]byte
+	return string(appendLabel(one[:0], name, dynamic)) == string(label)
+}
+
+// label is a rule's part of its placeholders.
+func (p *Policy) label(rule ID) string {
+	name, _, _ := p.Rule(rule)
+	return string(appendLabel(nil, name, int(rule) >= len(table)))
+}
+
+// inPlaceholder reports whether [i, j) is inside of a placeholder that a redaction has made: a keyword or a pattern
+// finds no part of it.
+func (r *Rules) inPlaceholder(v *view, i, j int) bool {
+	from, to := i, j
+	if v.at(from) == '[' {
+		from++
+	} else {
+		for from > i-maxLabel && isLabelByte(v.at(from-1)) {
+			from--
+		}
+	}
+	if v.at(to-1) == ']' {
+		to--
+	} else {
+		for to < j+maxLabel && isLabelByte(v.at(to)) {
+			to++
+		}
+	}
+	if from < 0 || from >= to || to-from > maxLabel || v.at(from-1) != '[' || v.at(to) != ']' {
+		return false
+	}
+	label := v.text[from:to]
+	if r.isRuleLabel(label) {
+		return true
+	}
+	cut := bytes.LastIndexByte(label, '_')
+	if cut < 0 || len(label)-cut > 6 {
+		return false
+	}
+	for _, b := range label[cut+1:] {
+		if !isDigitByte(b) {
+			return false
+		}
+	}
+	return cut+1 < len(label) && r.isRuleLabel(label[:cut])
+}
+
+func isLabelByte(b byte) bool { return class[b]&(isUpper|isDigit) != 0 || b == '_' }
+
+// isRuleLabel reports whether a label is that of a rule.
+func (r *Rules) isRuleLabel(label []byte) bool {
+	for i := range table {
+		if isLabel(label, table[i].Name, false) {
+			return true
+		}
+	}
+	if r.settings == nil {
+		return false
+	}
+	for i := range r.settings.Lists {
+		if isLabel(label, "keyword."+r.settings.Lists[i].Name, true) {
+			return true
+		}
+	}
+	for i := range r.settings.Patterns {
+		if isLabel(label, "pattern."+r.settings.Patterns[i].Name, true) {
+			return true
+		}
+	}
+	return false
 }
 
 // Apply appends text with a placeholder in the place of each finding whose action is redact. Findings are in order, do
@@ -115,54 +193,98 @@ func buildLabels() []string {
 func (r *Redactor) Apply(dst, text []byte, p *Policy, d Direction, findings []Finding) []byte {
 	done := 0
 	for _, f := range findings {
-		if p.actions[d][f.Rule] != Redact {
+		if p.Action(d, f.Rule) != Redact {
 			continue
 		}
 		dst = append(dst, text[done:f.Start]...)
-		dst = r.replace(dst, f.Rule, text[f.Start:f.End])
+		dst = r.replace(dst, p, f.Rule, text[f.Start:f.End])
 		done = f.End
 	}
 	return append(dst, text[done:]...)
 }
 
 // replace appends the placeholder of a value.
-func (r *Redactor) replace(dst []byte, rule ID, text []byte) []byte {
+func (r *Redactor) replace(dst []byte, p *Policy, rule ID, text []byte) []byte {
 	slot := valueSlot(rule, text)
 	for i := r.slots[slot]; i != 0; i = r.known[i-1].next {
 		if k := &r.known[i-1]; k.rule == rule && k.text == string(text) {
-			return appendPlaceholder(dst, rule, k.number)
+			return appendPlaceholder(dst, k.label, k.number)
 		}
 	}
+	label := p.label(rule)
 	if !r.Reversible || len(r.known) == MaxReversible {
-		return append(append(append(dst, '['), labels[rule]...), ']')
+		return append(append(append(dst, '['), label...), ']')
 	}
-	number := r.number(rule)
-	r.known = append(r.known, value{rule, number, string(text), r.slots[slot]})
-	r.slots[slot] = uint16(len(r.known))
-	return appendPlaceholder(dst, rule, number)
+	number := r.number(label)
+	r.add(value{rule, label, number, string(text), 0})
+	return appendPlaceholder(dst, label, number)
 }
 
-// number is the next free number of a rule.
-func (r *Redactor) number(rule ID) int {
-	if r.next == nil {
-		r.next = make([]uint16, len(table))
+// add makes a value known.
+func (r *Redactor) add(v value) {
+	slot := valueSlot(v.rule, []byte(v.text))
+	v.next = r.slots[slot]
+	r.known = append(r.known, v)
+	r.slots[slot] = uint16(len(r.known))
+}
+
+// number is the next free number of a label.
+func (r *Redactor) number(label string) (n int) {
+	for i := range r.known {
+		if r.known[i].label == label {
+			n = max(n, r.known[i].number)
+		}
 	}
-	name := labels[rule]
-	n := int(r.next[rule])
 	for used := true; used; {
 		n++
 		used = false
 		for i := range r.taken {
-			used = used || r.taken[i].number == n && r.taken[i].label == name
+			used = used || r.taken[i].number == n && r.taken[i].label == label
 		}
 	}
-	r.next[rule] = uint16(n)
 	return n
 }
 
-func appendPlaceholder(dst []byte, rule ID, number int) []byte {
-	dst = append(append(append(dst, '['), labels[rule]...), '_')
+func appendPlaceholder(dst []byte, label string, number int) []byte {
+	dst = append(append(append(dst, '['), label...), '_')
 	return append(strconv.AppendInt(dst, int64(number), 10), ']')
+}
+
+// Fields writes or reads the redactor, for Apply and Restore in a later step. The values are in it: treat it like
+// the texts.
+func (r *Redactor) Fields(f *abi.Fields) {
+	f.Bool(&r.Reversible)
+	known := r.known
+	abi.List(f, &known, valueFields)
+	abi.List(f, &r.taken, func(f *abi.Fields, t *taken) {
+		f.String(&t.label)
+		number := uint64(t.number)
+		f.Uint(&number)
+		t.number = int(number & 0xfffff)
+	})
+	if !f.Reading() {
+		return
+	}
+	if len(known) > MaxReversible || len(r.taken) > maxTaken {
+		f.Fail()
+		return
+	}
+	*r = Redactor{Reversible: r.Reversible, taken: r.taken}
+	for i := range known {
+		r.add(known[i])
+	}
+}
+
+func valueFields(f *abi.Fields, v *value) {
+	rule, number := uint64(v.rule), uint64(v.number)
+	f.Uint(&rule)
+	f.String(&v.label)
+	f.Uint(&number)
+	f.String(&v.text)
+	v.rule, v.number = ID(rule), int(number&0xfffff)
+	if rule >= MaxRules || number > 99999 {
+		f.Fail()
+	}
 }
 
 // Restore appends text with the values in the place of their placeholders. text must hold whole placeholders: see
@@ -190,7 +312,7 @@ func (r *Redactor) Restore(dst, text []byte) []byte {
 // find is the value of a placeholder, or nil.
 func (r *Redactor) find(name []byte, number, end int) *value {
 	for i := range r.known {
-		if k := &r.known[i]; end > 0 && k.number == number && labels[k.rule] == string(name) {
+		if k := &r.known[i]; end > 0 && k.number == number && k.label == string(name) {
 			return k
 		}
 	}

@@ -6,16 +6,21 @@ package governor
 type Category uint8
 
 const (
-	Secret    Category = iota // credentials: tokens, keys, passwords
-	Personal                  // data about a person: identifiers, contact data, payment data
-	Injection                 // heuristics for prompt injection: they flag, they prove nothing
-	Keyword                   // words of the operator's lists
+	Secret        Category = iota // credentials: tokens, keys, passwords
+	Personal                      // data about a person: identifiers, contact data, payment data
+	Injection                     // heuristics for prompt injection: they flag, they prove nothing
+	Keyword                       // words of the operator's lists
+	CustomPattern                 // matches of the operator's regular expressions
+	Length                        // more characters than the operator permits
+	Schema                        // an answer that does not satisfy the operator's JSON Schema
+	Unchecked                     // content that cannot be read: images, audio, PDFs, tokens
+	Classified                    // the verdict of a classifier
 	Categories
 )
 
 // String is the category's name in the API.
 func (c Category) String() string {
-	return [...]string{"secret", "personal", "injection", "keyword"}[c]
+	return [...]string{"secret", "personal", "injection", "keyword", "pattern", "length", "schema", "unchecked", "classifier"}[c]
 }
 
 // Severity is the weight of a finding in the risk score.
@@ -33,8 +38,12 @@ func (s Severity) String() string {
 	return [...]string{"low", "medium", "high", "critical"}[s]
 }
 
-// ID is the index of a rule in the table of this build. Stored data and the API use Rule.Name.
+// ID is the index of a rule in the table of this build; from len(Table()) on, of the settings' keyword lists, then of
+// their patterns. Stored data and the API use names.
 type ID uint16
+
+// MaxRules bounds IDs.
+const MaxRules = 384
 
 // Rule is one kind of finding.
 type Rule struct {
@@ -51,10 +60,19 @@ type Finding struct {
 	Start, End int // byte offsets in the whole text, from its first byte; End is exclusive
 }
 
+// Rules whose findings are not in a text's bytes: other code adds them.
+const (
+	RuleLengthInput  ID = iota // a request's texts have more than Settings.MaxInput characters
+	RuleLengthOutput           // a response's texts have more than Settings.MaxOutput characters
+	RuleSchema                 // a response does not satisfy Settings.Schema
+	RuleUnchecked              // a request or response has content that cannot be read
+	RuleClassifier             // the classifier's score reaches its threshold
+	otherRules
+)
+
 // Rules with code of their own. The rules of token formats follow in the table, see token.go.
 const (
-	ruleKeyword ID = iota
-	rulePrivateKey
+	rulePrivateKey = otherRules + iota
 	ruleJWT
 	rulePasswordURL
 	rulePassword
@@ -80,7 +98,12 @@ const (
 )
 
 var codeRule = [codeRules]Rule{
-	ruleKeyword:     {"keyword", Keyword, Medium, maxKeyword},
+	RuleLengthInput:  {"length.input", Length, Medium, 0},
+	RuleLengthOutput: {"length.output", Length, Medium, 0},
+	RuleSchema:       {"schema.answer", Schema, Medium, 0},
+	RuleUnchecked:    {"unchecked.content", Unchecked, Medium, 0},
+	RuleClassifier:   {"classifier.verdict", Classified, High, 0},
+
 	rulePrivateKey:  {"secret.private-key", Secret, Critical, maxPrivateKey},
 	ruleJWT:         {"secret.jwt", Secret, High, maxJWT},
 	rulePasswordURL: {"secret.url-password", Secret, High, maxURLPassword},
@@ -110,7 +133,7 @@ var codeRule = [codeRules]Rule{
 var table = buildTable()
 
 func buildTable() []Rule {
-	all := append(make([]Rule, 0, 160), codeRule[:]...)
+	all := append(make([]Rule, 0, 200), codeRule[:]...)
 	for i := range tokenFormats {
 		f := &tokenFormats[i]
 		if last := &all[len(all)-1]; last.Name == f.rule {
@@ -142,13 +165,15 @@ func Lookup(name string) (id ID, ok bool) {
 	return 0, false
 }
 
-// Rules is the set of rules to apply, with the operator's keywords. The zero value applies no rule.
+// Rules is the set of rules to apply, with the operator's keywords and patterns. The zero value applies no rule.
 type Rules struct {
-	enabled  [4]uint64
+	enabled  [MaxRules / 64]uint64
 	keywords *Keywords
+	patterns *patterns
+	settings *Settings // for the names of lists and patterns; nil: none
 }
 
-// AllRules applies every rule.
+// AllRules applies every rule of the table.
 func AllRules() *Rules {
 	r := &Rules{}
 	for i := range table {
@@ -165,6 +190,3 @@ func (r *Rules) Disable(id ID) { r.enabled[id/64] &^= 1 << (id % 64) }
 
 // Has reports whether a rule applies.
 func (r *Rules) Has(id ID) bool { return r.enabled[id/64]>>(id%64)&1 == 1 }
-
-// SetKeywords replaces the operator's keywords; nil removes them.
-func (r *Rules) SetKeywords(k *Keywords) { r.keywords = k }

@@ -1,0 +1,98 @@
+package live
+
+import (
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/governor"
+	"github.com/postern-ai/postern/core/hmac"
+)
+
+// Report is what is recorded of a rule's findings in a stream. All but the count is of the first finding.
+type Report struct {
+	Rule       governor.ID
+	Count      uint64
+	Path       string // such as "choices[0].text"
+	Start, End uint64 // UTF-8 offsets in the decoded text
+	Digest     []byte // HMAC-SHA-256 of the match with Guard.Key; nil without a key
+	Excerpt    string // its last two characters; of personal data only
+}
+
+func reportFields(f *abi.Fields, r *Report) {
+	rule := uint64(r.Rule)
+	f.Uint(&rule)
+	r.Rule = governor.ID(rule)
+	f.Uint(&r.Count)
+	f.String(&r.Path)
+	f.Uint(&r.Start)
+	f.Uint(&r.End)
+	f.Bytes(&r.Digest)
+	f.String(&r.Excerpt)
+}
+
+// count adds a finding to the tally and to the reports. It ends the answer if the policy says so.
+func (s *Stream) count(g *Guard, c *channel, f governor.Finding, match []byte) {
+	one := [1]governor.Finding{f}
+	s.Tally.Add(g.Policy, governor.Output, one[:])
+	s.Tally.Listed = s.Tally.Listed[:0] // Reports say as much in less
+	s.report(g, c, f, match)
+	redacts := g.action(f.Rule) == governor.Redact
+	s.blocked = s.blocked || s.Tally.Decide(g.Policy) == governor.Rejected || redacts && c.signed
+}
+
+// report adds a finding to the reports.
+func (s *Stream) report(g *Guard, c *channel, f governor.Finding, match []byte) {
+	for i := range s.Reports {
+		if r := &s.Reports[i]; r.Rule == f.Rule {
+			r.Count++
+			return
+		}
+	}
+	if len(s.Reports) == MaxReports {
+		return
+	}
+	r := Report{Rule: f.Rule, Count: 1, Path: c.path(), Start: uint64(f.Start), End: uint64(f.End)}
+	if g.Key != nil {
+		r.Digest = hmac.SHA256(g.Key, string(match))
+	}
+	if int(f.Rule) < len(governor.Table()) && governor.Table()[f.Rule].Category == governor.Personal {
+		r.Excerpt = lastTwo(match)
+	}
+	s.Reports = append(s.Reports, r)
+}
+
+// reported reports whether a rule has a report.
+func (s *Stream) reported(rule governor.ID) bool {
+	for i := range s.Reports {
+		if s.Reports[i].Rule == rule {
+			return true
+		}
+	}
+	return false
+}
+
+// lastTwo is the last two characters of a text.
+func lastTwo(text []byte) string {
+	n := len(text)
+	for range 2 {
+		_, size := utf8.DecodeLastRune(text[:n])
+		n -= size
+	}
+	return string(text[n:])
+}
+
+// path names a channel's text in the common form of responses.
+func (c *channel) path() string {
+	path := "choices[" + strconv.FormatUint(c.choice, 10) + "]."
+	switch c.kind {
+	case chat.DeltaRefusal:
+		return path + "refusal"
+	case chat.DeltaThinking:
+		return path + "thinking"
+	case chat.DeltaArgs:
+		return path + "tool_calls[" + strconv.FormatUint(c.index, 10) + "].arguments"
+	}
+	return path + "text"
+}

@@ -1,0 +1,93 @@
+package live
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/governor"
+)
+
+// Bounds of a stream's state.
+const (
+	// MaxChannels is how many texts of an answer may be open at the same time.
+	MaxChannels = 16
+	// MaxHeld is how much text may be held back in all channels, in bytes of its escaped form: the longest private key
+	// and a little more.
+	MaxHeld = 32 << 10
+	// MaxReports is how many rules are reported.
+	MaxReports = 16
+)
+
+// Stream is the check of one streamed answer. It is carried in the exchange's state between steps: usually less than
+// 500 bytes, and up to MaxHeld more while a long secret is unfinished. Its zero value is the state before the first
+// delta.
+type Stream struct {
+	Tally   governor.Tally
+	Reports []Report // at most MaxReports
+
+	blocked  bool
+	failed   bool
+	channels []channel
+}
+
+// Blocked reports whether a finding has ended the answer. Nothing more may be sent but the error.
+func (s *Stream) Blocked() bool { return s.blocked }
+
+// Failed reports whether the stream cannot be checked: it has too many texts at the same time, or holds too much back.
+// It is a malformed answer of the provider.
+func (s *Stream) Failed() bool { return s.failed }
+
+// ended reports whether nothing more may be sent.
+func (s *Stream) ended() bool { return s.blocked || s.failed }
+
+// Fields lists the fields for serialization with the exchange's state.
+func (s *Stream) Fields(f *abi.Fields) {
+	f.Flags(&s.blocked, &s.failed)
+	tallyFields(&s.Tally, f)
+	abi.List(f, &s.Reports, reportFields)
+	abi.List(f, &s.channels, channelFields)
+	if len(s.channels) > MaxChannels || len(s.Reports) > MaxReports {
+		f.Fail()
+	}
+}
+
+// tallyFields lists a tally's fields.
+func tallyFields(t *governor.Tally, f *abi.Fields) {
+	total, risk := uint64(t.Total), uint64(t.Risk)
+	f.Uint(&total)
+	f.Uint(&risk)
+	f.Flags(&t.Blocked, &t.Redact)
+	t.Total, t.Risk = int(total), int(risk)
+}
+
+// open is the channel of a text, which it makes if there is none. It is nil if there are too many.
+func (s *Stream) open(want *channel) *channel {
+	for i := range s.channels {
+		if c := &s.channels[i]; c.kind == want.kind && c.choice == want.choice && c.place == want.place {
+			return c
+		}
+	}
+	if len(s.channels) == MaxChannels {
+		s.failed = true
+		return nil
+	}
+	s.channels = append(s.channels, *want)
+	return &s.channels[len(s.channels)-1]
+}
+
+// close removes a channel.
+func (s *Stream) close(c *channel) {
+	for i := range s.channels {
+		if c == &s.channels[i] {
+			s.channels = append(s.channels[:i], s.channels[i+1:]...)
+			return
+		}
+	}
+}
+
+// checkHeld fails the stream if too much is held back.
+func (s *Stream) checkHeld() {
+	held := 0
+	for i := range s.channels {
+		held += len(s.channels[i].held) + len(s.channels[i].tail)
+	}
+	s.failed = s.failed || held > MaxHeld
+}

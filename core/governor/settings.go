@@ -1,0 +1,190 @@
+package governor
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+)
+
+// Bounds of settings.
+const (
+	MaxPolicy     = 64 << 10 // bytes of encoded settings
+	MaxLists      = 32
+	MaxPatterns   = 32
+	MaxNameLength = 32 // bytes of the name of a list or pattern
+)
+
+// Settings is a project's configuration of the Governor, as doc.Policy.Governor stores it. The zero value is not valid:
+// begin with NewSettings.
+type Settings struct {
+	Enabled        bool
+	Strict         bool          // block instead of review
+	Reversible     bool          // the response has the redacted values again
+	AutoApprove    uint64        // the highest approved risk, 0 to 100
+	BlockUnchecked bool          // block content that cannot be read: images, audio, PDFs, tokens
+	Actions        []RuleActions // overrides of the defaults
+	Lists          []KeywordList // at most MaxLists
+	Patterns       []Pattern     // at most MaxPatterns
+	Schema         AnswerSchema
+	MaxInput       uint64 // characters of all checked texts of a request; 0: no limit
+	MaxOutput      uint64 // characters of all checked texts of a response; 0: no limit
+	Classifier     Classifier
+	automaton      []byte // the lists' compiled words
+}
+
+// RuleActions overrides the actions of a rule or of a category. The rule's own entry wins.
+type RuleActions struct {
+	Rule          string // name such as "personal.email", or a category such as "secret"
+	Input, Output Action
+}
+
+// KeywordList is a list of words that are findings of the rule "keyword.NAME".
+type KeywordList struct {
+	Name          string // a lowercase letter, then lowercase letters, digits and dashes; at most MaxNameLength
+	Severity      Severity
+	Input, Output Action
+	MatchCase     bool     // ASCII letters match only in the case given
+	Words         []string // 2 to 120 bytes each, UTF-8 without control characters
+}
+
+// Pattern is a regular expression whose matches are findings of the rule "pattern.NAME".
+type Pattern struct {
+	Name          string // like KeywordList.Name
+	Severity      Severity
+	Input, Output Action
+	Source        string // the regular expression
+	Program       []byte // its compiled form; the control plane compiles it
+	MaxLength     uint64 // of a match, in bytes; at most MaxMatch
+}
+
+// AnswerSchema is the JSON Schema that whole answers must satisfy.
+type AnswerSchema struct {
+	Schema   string // JSON; empty: none
+	Action   Action // Flag or Block
+	Severity Severity
+}
+
+// ClassifierKind is the API that a classifier has.
+type ClassifierKind uint8
+
+const (
+	NoClassifier         ClassifierKind = iota
+	ChatClassifier                      // a chat model with a prompt and a JSON answer
+	ModerationClassifier                // OpenAI's moderation endpoint
+	LlamaGuardClassifier                // Llama Guard
+)
+
+// Classifier is a model that judges requests.
+type Classifier struct {
+	Kind       ClassifierKind
+	Model      string // name in the catalog
+	Strict     bool   // judged before the request is sent; false: beside it
+	TimeoutMs  uint64
+	FailClosed bool   // block if the classifier fails
+	Threshold  uint64 // the score from which a request is a finding, 0 to 100
+}
+
+// NewSettings is the defaults: the Governor is not enabled.
+func NewSettings() Settings {
+	return Settings{AutoApprove: DefaultAutoApprove, Schema: AnswerSchema{Action: Flag, Severity: Medium}}
+}
+
+// settingsFormat is the first number of encoded settings.
+const settingsFormat = 1
+
+// Encode returns the stored form, which is the same for overrides in any order. It is valid if Check accepts the settings.
+func (s *Settings) Encode() []byte {
+	s.automaton = compileKeywords(s.Lists)
+	s.sortActions()
+	w := abi.Writer{Buf: make([]byte, 0, 256+len(s.automaton))}
+	format := uint64(settingsFormat)
+	s.fields(abi.WriteTo(&w), &format)
+	return w.Buf
+}
+
+// sortActions brings overrides into the table's order, so that Policy finds their rules in one pass.
+func (s *Settings) sortActions() {
+	s.Actions = slices.Clone(s.Actions)
+	slices.SortStableFunc(s.Actions, func(a, b RuleActions) int {
+		i, _ := Lookup(a.Rule)
+		j, _ := Lookup(b.Rule)
+		return int(i) - int(j)
+	})
+}
+
+// DecodeSettings decodes the stored form. Programs and the lists' automaton share memory with data.
+func DecodeSettings(data []byte) (s Settings, err error) {
+	if len(data) > MaxPolicy {
+		return s, abi.ErrMalformed
+	}
+	r := abi.Reader{Buf: data}
+	format := uint64(0)
+	s.fields(abi.ReadFrom(&r), &format)
+	return s, r.End()
+}
+
+func (s *Settings) fields(f *abi.Fields, format *uint64) {
+	if f.Uint(format); *format != settingsFormat {
+		f.Fail()
+		return
+	}
+	f.Flags(&s.Enabled, &s.Strict, &s.Reversible, &s.BlockUnchecked, &s.Classifier.Strict, &s.Classifier.FailClosed)
+	f.Uint(&s.AutoApprove)
+	abi.List(f, &s.Actions, actionsFields)
+	abi.List(f, &s.Lists, listFields)
+	f.Bytes(&s.automaton)
+	abi.List(f, &s.Patterns, patternFields)
+	f.String(&s.Schema.Schema)
+	effectFields(f, &s.Schema.Severity, &s.Schema.Action, &s.Schema.Action)
+	f.Uint(&s.MaxInput)
+	f.Uint(&s.MaxOutput)
+	abi.Enum(f, &s.Classifier.Kind)
+	f.String(&s.Classifier.Model)
+	f.Uint(&s.Classifier.TimeoutMs)
+	f.Uint(&s.Classifier.Threshold)
+	if s.AutoApprove > MaxRisk || len(s.Lists) > MaxLists || len(s.Patterns) > MaxPatterns || s.Classifier.Kind > LlamaGuardClassifier {
+		f.Fail()
+	}
+}
+
+// effectFields is a severity and two actions in one number of six bits.
+func effectFields(f *abi.Fields, severity *Severity, input, output *Action) {
+	v := uint8(*severity)<<4 | uint8(*input)<<2 | uint8(*output)
+	abi.Enum(f, &v)
+	if v > 63 {
+		f.Fail()
+	}
+	*severity, *input, *output = Severity(v>>4&3), Action(v>>2&3), Action(v&3)
+}
+
+func actionsFields(f *abi.Fields, a *RuleActions) {
+	f.String(&a.Rule)
+	none := Low
+	effectFields(f, &none, &a.Input, &a.Output)
+}
+
+// wordEnd separates the words of an encoded list: they have no control characters.
+const wordEnd = "\n"
+
+func listFields(f *abi.Fields, l *KeywordList) {
+	f.String(&l.Name)
+	effectFields(f, &l.Severity, &l.Input, &l.Output)
+	f.Bool(&l.MatchCase)
+	words := ""
+	if !f.Reading() {
+		words = strings.Join(l.Words, wordEnd)
+	}
+	f.String(&words)
+	if f.Reading() && words != "" {
+		l.Words = strings.Split(words, wordEnd)
+	}
+}
+
+func patternFields(f *abi.Fields, p *Pattern) {
+	f.String(&p.Name)
+	effectFields(f, &p.Severity, &p.Input, &p.Output)
+	f.String(&p.Source)
+	f.Bytes(&p.Program)
+	f.Uint(&p.MaxLength)
+}

@@ -1,0 +1,119 @@
+package governor
+
+import "github.com/postern-ai/postern/core/abi"
+
+// points is a finding's share of the risk by severity.
+var points = [...]int{Low: 5, Medium: 20, High: 40, Critical: 100}
+
+// Points is the share of the risk that a finding of this severity has.
+func (s Severity) Points() int { return points[s] }
+
+const (
+	// MaxRisk is the highest risk.
+	MaxRisk = 100
+	// CountedPerRule is how many findings of one rule count: many e-mail addresses are no greater risk than three.
+	CountedPerRule = 3
+	// MaxListed is how many findings are listed; all are acted on.
+	MaxListed = 100
+)
+
+// Tally sums up the findings of a request's or a response's texts. Its zero value has none.
+//
+// The risk is the sum of the points of all findings whose action is flag or block, at most 100: low 5, medium 20,
+// high 40, critical 100, of each rule only the first three. Redacted findings do not count: they are not sent. Another
+// finding never lowers the risk.
+type Tally struct {
+	Listed  []Finding // the first MaxListed
+	Total   int
+	Risk    int
+	Blocked bool // a rule's own action is block
+	Redact  bool // a finding must be redacted
+	counts  []ruleCount
+}
+
+// ruleCount is how many findings of a rule counted so far.
+type ruleCount struct {
+	rule  ID
+	count uint8
+}
+
+// Add counts findings of one text.
+func (t *Tally) Add(p *Policy, d Direction, findings []Finding) {
+	for _, f := range findings {
+		action := p.Action(d, f.Rule)
+		if action == Allow {
+			continue
+		}
+		t.Total++
+		if len(t.Listed) < MaxListed {
+			t.Listed = append(t.Listed, f)
+		}
+		t.Blocked = t.Blocked || action == Block
+		t.Redact = t.Redact || action == Redact
+		if action != Redact && t.Risk < MaxRisk && t.counted(f.Rule) {
+			_, _, severity := p.Rule(f.Rule)
+			t.Risk = min(MaxRisk, t.Risk+points[severity])
+		}
+	}
+}
+
+// counted reports whether another finding of a rule counts.
+func (t *Tally) counted(rule ID) bool {
+	for i := range t.counts {
+		if c := &t.counts[i]; c.rule == rule {
+			if c.count == CountedPerRule {
+				return false
+			}
+			c.count++
+			return true
+		}
+	}
+	t.counts = append(t.counts, ruleCount{rule, 1})
+	return true
+}
+
+// Decide is the decision: block for a rule's own block, or for a risk above the threshold in strict mode; otherwise
+// review above the threshold and approve up to it.
+func (t *Tally) Decide(p *Policy) Decision {
+	switch {
+	case t.Blocked, t.Risk > p.AutoApprove && p.Strict:
+		return Rejected
+	case t.Risk > p.AutoApprove:
+		return Review
+	}
+	return Approve
+}
+
+// Fields writes or reads the tally, for a stream's state. It is at most about 1 KiB: the list is the most of it.
+func (t *Tally) Fields(f *abi.Fields) {
+	total, risk := uint64(t.Total), uint64(t.Risk)
+	f.Flags(&t.Blocked, &t.Redact)
+	f.Uint(&total)
+	f.Uint(&risk)
+	t.Total, t.Risk = int(total), int(risk)
+	abi.List(f, &t.counts, func(f *abi.Fields, c *ruleCount) {
+		v := uint64(c.rule)<<2 | uint64(c.count)
+		f.Uint(&v)
+		c.rule, c.count = ID(v>>2), uint8(v&3)
+		if v>>2 >= MaxRules {
+			f.Fail()
+		}
+	})
+	abi.List(f, &t.Listed, findingFields)
+	if risk > MaxRisk || len(t.Listed) > MaxListed {
+		f.Fail()
+	}
+}
+
+// findingFields is a finding as its rule, start and length.
+func findingFields(f *abi.Fields, one *Finding) {
+	rule, start, length := uint64(one.Rule), uint64(one.Start), uint64(one.End-one.Start)
+	f.Uint(&rule)
+	f.Uint(&start)
+	f.Uint(&length)
+	if rule >= MaxRules || start > 1<<31-1 || length > 1<<31-1-start {
+		f.Fail()
+		return
+	}
+	*one = Finding{ID(rule), int(start), int(start + length)}
+}
