@@ -101,9 +101,9 @@ func truncate(f fieldMap, maxField int) {
 	}
 }
 
-// identifyingField of a provider key's view is kept even if it did not change: nothing else in the entry
-// names the provider.
-const identifyingField = "provider"
+// isIdentifying reports whether a field of a view is kept even if it did not change: the provider of a provider key and
+// the model of a registry entry. Nothing else in the audit entry names them.
+func isIdentifying(field string) bool { return field == "provider" || field == "model" }
 
 // diff returns the fields of two views that differ.
 func diff(before, after any) (oldFields, newFields fieldMap, err error) {
@@ -114,7 +114,7 @@ func diff(before, after any) (oldFields, newFields fieldMap, err error) {
 		return nil, nil, err
 	}
 	for name, value := range oldFields {
-		if other, ok := newFields[name]; ok && bytes.Equal(value, other) && name != identifyingField {
+		if other, ok := newFields[name]; ok && bytes.Equal(value, other) && !isIdentifying(name) {
 			delete(oldFields, name)
 			delete(newFields, name)
 		}

@@ -289,5 +289,5 @@ func newRequest(headers ...string) *http.Request {
 
 // example is a path that matches a route.
 func (r *route) example() string {
-	return strings.NewReplacer("{project}", "proj_"+someID, "{key}", "key_"+someID, "{provider}", "openai").Replace(r.pattern)
+	return strings.NewReplacer("{project}", "proj_"+someID, "{key}", "key_"+someID, "{provider}", "openai", "{entry}", entryPrefix+someID).Replace(r.pattern)
 }

@@ -16,8 +16,9 @@ const (
 
 // Opcodes; a command starts with one.
 const (
-	opList   = 1
-	opCommit = 2
+	opList     = 1
+	opCommit   = 2
+	opProgress = 3
 )
 
 // Limits of one command, which keep an object's step small.
@@ -129,6 +130,8 @@ func Reads(command []byte) ([]abi.Range, error) {
 			start = rowDocument + prefix
 		}
 		return []abi.Range{{Start: start, End: rowDocument + prefix + "\x7f", Limit: limit}}, r.End()
+	case opProgress:
+		return progressReads(r.String()), r.End()
 	case opCommit:
 		commit, err := decodeCommit(&r)
 		ranges := []abi.Range{{Start: rowSeq}}
@@ -149,6 +152,8 @@ func Apply(in *abi.ObjectInput) (abi.ObjectOutput, error) {
 	switch r.Uint() {
 	case opList:
 		return list(in.Rows), nil
+	case opProgress:
+		return progress(in.Rows), nil
 	case opCommit:
 		commit, err := decodeCommit(&r)
 		if err != nil {
