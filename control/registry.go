@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,15 @@ const (
 	maxHistoryBytes = 16 << 10 // of both as JSON
 	entryIDBytes    = 12
 )
+
+// registryRoutes are the registry's endpoints for project keys and operators.
+var registryRoutes = []route{
+	{http.MethodGet, registryPath, (*handler).listRegistry, doc.MaySeeRegistry},
+	{http.MethodPost, registryPath, (*handler).createEntry, doc.MayEditRegistry},
+	{http.MethodGet, registryPath + "/{entry}", (*handler).getEntry, doc.MaySeeRegistry},
+	{http.MethodPatch, registryPath + "/{entry}", (*handler).patchEntry, doc.MayEditRegistry},
+	{http.MethodPost, registryPath + "/{entry}/transitions", (*handler).moveEntry, doc.MayEditRegistry},
+}
 
 // registryEntry is an entry of a project's model registry: the Directory's document under doc.RegistryKey, as JSON, and
 // the API's view. Every model of the catalog has at most one per project.
@@ -215,32 +225,4 @@ func (h *handler) registryEntry(ctx context.Context, projectID, id string) (regi
 		return registryEntry{}, err
 	}
 	return decodeEntry(found)
-}
-
-// registrySummary is what an auditor asks first.
-type registrySummary struct {
-	Enforcement    string         `json:"enforcement"`
-	Models         map[string]int `json:"models"`         // number of models by state, discovered ones included
-	OverdueReviews []string       `json:"overdueReviews"` // models whose review date has passed
-	PastSunset     []string       `json:"pastSunset"`     // deprecated models whose sunset has passed
-}
-
-// summarizeRegistry summarizes a project's registry.
-func (h *handler) summarizeRegistry(ctx context.Context, p *project) (registrySummary, error) {
-	s := registrySummary{
-		Enforcement: enforcementWord(p.Policy.Enforcement), Models: map[string]int{}, OverdueReviews: []string{}, PastSunset: []string{},
-	}
-	all, err := h.inventory(ctx, p)
-	now := h.nowMs()
-	for i := range all {
-		e := &all[i]
-		s.Models[e.State.String()]++
-		if e.overdue(now) {
-			s.OverdueReviews = append(s.OverdueReviews, e.Model)
-		}
-		if e.State == registryState(doc.RegistryDeprecated) && e.SunsetAt != 0 && uint64(e.SunsetAt) < now {
-			s.PastSunset = append(s.PastSunset, e.Model)
-		}
-	}
-	return s, err
 }

@@ -110,34 +110,3 @@ func TestEnforcement(t *testing.T) {
 		t.Error(got.Body)
 	}
 }
-
-func TestRegistrySummary(t *testing.T) {
-	b := newRegistryBench(t)
-	b.spend(b.project, "meter", "key_1", "gpt-4.1-mini", 1, 5)
-	old := b.add("gpt-4.1", "approved")
-	b.must(200, "PATCH", old, `{"reviewDate":"2026-12-01"}`)
-	retired := b.add("gpt-5.4", "approved", "deprecated", "retired")
-	b.must(200, "PATCH", retired, `{"reviewDate":"2026-12-01"}`)
-	leaving := b.add("gpt-5.4-mini", "approved", "deprecated")
-	b.must(200, "PATCH", leaving, `{"sunsetAt":"2026-12-01","reviewDate":"2027-12-01"}`)
-	b.must(200, "PUT", b.registry+"/enforcement", `{"enforcement":"enforce"}`)
-	h := b.handler.(*handler)
-	summary := func() string {
-		p, err := h.store.project(t.Context(), b.projectID())
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := h.summarizeRegistry(t.Context(), &p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return fmt.Sprint(s)
-	}
-	if got, want := summary(), "{enforce map[approved:1 deprecated:1 discovered:1 retired:1] [] []}"; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-	b.now = b.now.Add(30 * 24 * time.Hour)
-	if got, want := summary(), "{enforce map[approved:1 deprecated:1 discovered:1 retired:1] [gpt-4.1] [gpt-5.4-mini]}"; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
-}

@@ -25,16 +25,10 @@ type route struct {
 }
 
 // routes are all endpoints.
-var routes = slices.Concat(adminRoutes, forBoth(projectRoutes))
+var routes = slices.Concat(adminRoutes, forBoth(projectRoutes), forBoth(complianceRoutes))
 
 // projectRoutes are the endpoints for project keys, under /api. Operators have the same under the project's path.
-var projectRoutes = []route{
-	{http.MethodGet, registryPath, (*handler).listRegistry, doc.MaySeeRegistry},
-	{http.MethodPost, registryPath, (*handler).createEntry, doc.MayEditRegistry},
-	{http.MethodGet, registryPath + "/{entry}", (*handler).getEntry, doc.MaySeeRegistry},
-	{http.MethodPatch, registryPath + "/{entry}", (*handler).patchEntry, doc.MayEditRegistry},
-	{http.MethodPost, registryPath + "/{entry}/transitions", (*handler).moveEntry, doc.MayEditRegistry},
-}
+var projectRoutes = slices.Concat(violationRoutes, registryRoutes)
 
 // forBoth returns the endpoints for project keys and those for operators.
 func forBoth(shared []route) (all []route) {
@@ -57,6 +51,10 @@ var adminRoutes = []route{
 	{http.MethodPatch, projectPath, (*handler).patchProject, 0},
 	{http.MethodPost, projectPath + "/archive", (*handler).archiveProject, 0},
 	{http.MethodPost, projectPath + "/restore", (*handler).restoreProject, 0},
+	{http.MethodGet, projectPath + "/governor", (*handler).getGovernor, 0},
+	{http.MethodPut, projectPath + "/governor", (*handler).putGovernor, 0},
+	{http.MethodPost, projectPath + "/governor/try", (*handler).tryGovernor, 0},
+	{http.MethodGet, "/api/admin/governor/rules", (*handler).listGovernorRules, 0},
 	{http.MethodGet, projectPath + "/routes", (*handler).listRoutes, 0},
 	{http.MethodGet, projectPath + "/usage", (*handler).getUsage, 0},
 	{http.MethodGet, projectPath + "/requests", (*handler).listRequests, 0},

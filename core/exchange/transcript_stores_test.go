@@ -90,12 +90,12 @@ func policyOf(a *args) []byte {
 	if provider, ok := a.value("provider-key"); ok {
 		p.ProviderKeys = []doc.ProviderKey{{Provider: provider, KeyID: "m1", Sealed: []byte("\x00the sealed project key\x00")}}
 	}
+	if words := a.list("governor"); words != nil {
+		p.Governor = settingsOf(a, words)
+	}
 	p.Enforcement = map[string]doc.Enforcement{"warn": doc.EnforceWarn, "enforce": doc.Enforce}[a.text("enforcement", "off")]
 	for _, entry := range a.list("registry") {
 		p.Registry = append(p.Registry, registryOf(a, entry))
-	}
-	if words := a.list("governor"); words != nil {
-		p.Governor = settingsOf(a, words)
 	}
 	return p.Encode()
 }

@@ -7,6 +7,8 @@
 package inspect
 
 import (
+	"math"
+
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/governor"
 )
@@ -67,7 +69,7 @@ type Result struct {
 	// Body is the rewritten body; nil: nothing to rewrite, or the decision is Rejected. Bytes outside of findings are
 	// unchanged.
 	Body       []byte
-	Findings   []Finding // the first governor.MaxListed, in the body's order
+	Findings   []Finding // the first governor.MaxListed
 	Tally      governor.Tally
 	Decision   governor.Decision
 	Unchecked  []string // kinds of content that cannot be read: image, audio, file, tokens; each once
@@ -90,6 +92,7 @@ func (c *Check) body(kind Kind, d governor.Direction, body []byte, r *governor.R
 	w := &walker{inspector: c.inspector(d, body, r), kind: kind}
 	w.walk()
 	w.repeated()
+	w.length()
 	w.locate()
 	w.decide()
 	if w.edits.count > 0 && w.result.Decision != governor.Rejected {
@@ -108,9 +111,11 @@ func (c *Check) inspector(d governor.Direction, body []byte, r *governor.Redacto
 	if r == nil {
 		r = &governor.Redactor{}
 	}
-	rules := policyRules(c.Policy, d)
+	rules := c.Policy.Rules(d)
+	_, counts := c.Policy.TooLong(d, math.MaxUint64)
 	return &inspector{
-		check: c, dir: d, body: body, redactor: r, rules: rules, scanner: governor.NewScanner(rules), reported: make([]uint8, maxRules),
+		check: c, dir: d, body: body, redactor: r, rules: rules, scanner: governor.NewScanner(rules),
+		reported: make([]uint16, governor.MaxRules), counts: counts,
 	}
 }
 
@@ -152,6 +157,7 @@ func (c *Check) Text(text string, d governor.Direction) Result {
 	in := c.inspector(d, []byte(text), c.Redactor)
 	all := []segment{{end: uint32(len(text))}}
 	in.text(all)
+	in.length()
 	for i := range in.places {
 		in.setPath(in.places[i], "text")
 	}

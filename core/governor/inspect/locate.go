@@ -34,6 +34,9 @@ func (in *inspector) locate() {
 	l := &locator{body: in.body}
 	path, last := "", -1
 	for _, p := range in.places {
+		if p.at < 0 {
+			continue // the whole body
+		}
 		if p.at != last {
 			path, last = l.find(p.at), p.at
 		}

@@ -29,7 +29,7 @@ func (in *inspector) report(f Finding, at int, match []byte) {
 	} else {
 		p.report = len(r.Reports)
 		r.Reports = append(r.Reports, in.newReport(f, match))
-		in.reported[f.Rule] = uint8(len(r.Reports))
+		in.reported[f.Rule] = uint16(len(r.Reports))
 	}
 	if p.finding >= 0 || p.report >= 0 {
 		in.places = append(in.places, p)
@@ -38,10 +38,10 @@ func (in *inspector) report(f Finding, at int, match []byte) {
 
 func (in *inspector) newReport(f Finding, match []byte) Report {
 	one := Report{Finding: f, Count: 1}
-	if len(in.check.Key) > 0 {
+	if len(in.check.Key) > 0 && len(match) > 0 {
 		one.MAC = hexadecimal(hmac.SHA256(in.check.Key, string(match)))
 	}
-	if _, category := describe(in.check.Policy, f.Rule); category == governor.Personal {
+	if _, category, _ := in.check.Policy.Rule(f.Rule); category == governor.Personal {
 		one.Excerpt = lastTwo(match)
 	}
 	return one
@@ -66,12 +66,37 @@ func hexadecimal(data []byte) string {
 	return string(out)
 }
 
-// note adds a kind of content that cannot be read.
-func (in *inspector) note(kind string) {
-	for _, have := range in.result.Unchecked {
-		if have == kind {
-			return
-		}
+// note adds a kind of content that cannot be read, for an object or array at an offset of the body.
+func (in *inspector) note(kind string, at uint32) {
+	if in.mode != scan {
+		return
 	}
-	in.result.Unchecked = append(in.result.Unchecked, kind)
+	have := false
+	for _, k := range in.result.Unchecked {
+		have = have || k == kind
+	}
+	if !have {
+		in.result.Unchecked = append(in.result.Unchecked, kind)
+	}
+	in.whole(governor.Finding{Rule: governor.RuleUnchecked}, int(at))
+}
+
+// whole adds a finding that is no place in a text. It cannot be redacted, so it blocks instead.
+func (in *inspector) whole(f governor.Finding, at int) {
+	action := in.check.Policy.Action(in.dir, f.Rule)
+	switch action {
+	case governor.Allow:
+		return
+	case governor.Redact:
+		action = governor.Block
+	}
+	in.count(f, action)
+	in.report(Finding{Rule: f.Rule, Action: action}, at, nil)
+}
+
+// length checks the number of characters.
+func (in *inspector) length() {
+	if f, ok := in.check.Policy.TooLong(in.dir, in.result.Characters); ok {
+		in.whole(f, -1)
+	}
 }

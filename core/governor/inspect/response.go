@@ -30,6 +30,7 @@ func (c *Check) Response(resp *chat.Response) Result {
 	w := &collector{walker: walker{inspector: c.inspector(governor.Output, nil, nil)}}
 	w.joined = true
 	w.response(resp)
+	w.length()
 	for _, p := range w.places {
 		w.setPath(p, w.pathAt(p.at))
 	}
@@ -140,7 +141,7 @@ func (w *collector) write(resp *chat.Response) {
 // pathAt is the path of the text at an offset of the buffer.
 func (w *collector) pathAt(at int) string {
 	for i := range w.slots {
-		if s := &w.slots[i]; at < s.end {
+		if s := &w.slots[i]; at >= 0 && at < s.end {
 			return s.path()
 		}
 	}

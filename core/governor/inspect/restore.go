@@ -19,12 +19,16 @@ func Restore(kind Kind, body []byte, r *governor.Redactor) []byte {
 	return w.rewritten()
 }
 
+// maxRestored bounds the bytes that restoring adds: a model that is asked to repeat the placeholder of a long key would
+// otherwise multiply it. Later placeholders remain.
+const maxRestored = 1 << 20
+
 // restore finds the placeholders in a text.
 func (in *inspector) restore(segments []segment, text []byte) {
 	in.at = mapper{in: in, segments: segments, tokens: in.at.tokens}
 	for at := 0; at < len(text); {
 		next := bytes.IndexByte(text[at:], '[')
-		if next < 0 {
+		if next < 0 || in.edits.size > maxRestored {
 			return
 		}
 		at += next
@@ -75,5 +79,5 @@ func (m *mapper) restore(f governor.Finding, value []byte) {
 	e.start, e.level, e.value = uint32(m.cursor.at), s.level, m.in.edits.value(string(value))
 	m.place(m.index, f.End)
 	e.end = uint32(m.cursor.at)
-	m.in.edits.add(e)
+	m.add(e)
 }

@@ -1,10 +1,6 @@
 package inspect
 
-import (
-	"unicode/utf8"
-
-	"github.com/postern-ai/postern/core/governor"
-)
+import "github.com/postern-ai/postern/core/governor"
 
 // segment is a part of a text: a JSON string's content, or a document.
 type segment struct {
@@ -38,9 +34,9 @@ type inspector struct {
 	edits    edits
 	result   Result
 	places   []place
-	counts   bool    // the policy limits the length
-	joined   bool    // offsets of findings count from a message's first part
-	reported []uint8 // one more than the index of a rule's report
+	counts   bool     // the policy limits the length
+	joined   bool     // offsets of findings count from a message's first part
+	reported []uint16 // one more than the index of a rule's report
 	found    []governor.Finding
 	scratch  []byte
 	value    []byte // restored
@@ -61,7 +57,7 @@ func (in *inspector) text(segments []segment) {
 		in.restore(segments, decoded)
 	default:
 		if in.mode == scan && in.counts {
-			in.result.Characters += uint64(utf8.RuneCount(decoded))
+			in.result.Characters += governor.Characters(decoded)
 		}
 		in.scan(segments, decoded)
 	}
@@ -232,7 +228,7 @@ func (m *mapper) add(e edit) {
 	if e.change == put {
 		size = len(m.in.edits.values[e.value])
 	} else {
-		name, _ := describe(m.in.check.Policy, e.rule)
+		name, _, _ := m.in.check.Policy.Rule(e.rule)
 		size += len(name)
 	}
 	m.in.edits.size += max(0, size-int(e.end-e.start))

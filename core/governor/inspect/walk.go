@@ -10,6 +10,7 @@ type span struct {
 
 // frame is an open object or array.
 type frame struct {
+	start  uint32
 	array  bool
 	member member // the name that it is the value of
 	// Of an array: the first of the segments that are the text so far.
@@ -89,12 +90,20 @@ func (w *walker) scalar() {
 	for w.pos < len(w.body) {
 		switch w.body[w.pos] {
 		case ',', ']', '}', ' ', '\n', '\r', '\t':
-			if (w.member == inputMember || w.member == tokensMember) && w.depth > 0 && w.top().array && c >= '0' && c <= '9' {
-				w.note("tokens")
+			if (w.member == inputMember || w.member == tokensMember) && c >= '0' && c <= '9' {
+				w.tokenID()
 			}
 			return
 		}
 		w.pos++
+	}
+}
+
+// tokenID notes an array with a token ID.
+func (w *walker) tokenID() {
+	if w.depth > 0 && w.top().array && !w.top().unread {
+		w.top().unread = true
+		w.note("tokens", w.top().start)
 	}
 }
 
@@ -137,7 +146,7 @@ func (w *walker) open(c byte) (opened bool) {
 	if m == skipMember {
 		m = textMember
 	}
-	w.frames[w.depth] = frame{array: c == '[', member: m, run: len(w.segments)}
+	w.frames[w.depth] = frame{start: uint32(w.pos), array: c == '[', member: m, run: len(w.segments)}
 	w.depth++
 	w.pos++
 	w.space()
@@ -323,13 +332,13 @@ func (w *walker) close(f *frame) {
 	case f.member == sourceMember && f.part != otherPart, f.part == base64Part:
 		parent.unread = true
 	case f.part == imagePart:
-		w.note("image")
+		w.note("image", f.start)
 	case f.part == audioPart, f.member == audioMember && (f.id || f.data.end != 0):
-		w.note("audio")
+		w.note("audio", f.start)
 	case f.member == fileMember && f.readable:
 		parent.readable = true
 	case f.part == filePart && !f.readable, f.unread:
-		w.note("file")
+		w.note("file", f.start)
 	}
 	if parent.array && f.text.end == 0 {
 		w.flush(parent)
