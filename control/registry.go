@@ -18,11 +18,11 @@ import (
 
 // Bounds of a model registry.
 const (
-	maxEntries      = 500      // per project
-	maxPolicyBytes  = 64 << 10 // of a project's whole policy, which contains the registry's enforced part
-	maxHistory      = 50       // state changes and approvals that an entry keeps; the audit log has all
-	maxHistoryBytes = 16 << 10 // of both as JSON
-	entryIDBytes    = 12
+	maxEntries       = 500      // per project
+	maxRegistryBytes = 64 << 10 // of the part that is in the project's policy
+	maxHistory       = 50       // state changes and approvals that an entry keeps; the audit log has all
+	maxHistoryBytes  = 16 << 10 // of both as JSON
+	entryIDBytes     = 12
 )
 
 // registryRoutes are the registry's endpoints for project keys and operators.

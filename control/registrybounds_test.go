@@ -158,8 +158,8 @@ func TestRegistryIsFull(t *testing.T) {
 	b.must(200, "POST", b.registry+"/"+entryID("made-up-0001")+"/transitions", `{"to":"blocked","reason":"r"}`)
 }
 
-// The policy's size is bounded; what makes it smaller is always accepted.
-func TestPolicyIsTooLarge(t *testing.T) {
+// The enforced part is bounded; blocking and what makes it smaller are always accepted.
+func TestRegistryIsTooLarge(t *testing.T) {
 	b := newRegistryBench(t)
 	b.withCatalog(manyModels(80))
 	var ids []string
@@ -182,6 +182,8 @@ func TestPolicyIsTooLarge(t *testing.T) {
 	if n < 40 || !strings.Contains(got.Body.String(), "the maximum is 65536") {
 		t.Errorf("after %d models: %s", n, got.Body)
 	}
+	blocked := b.registry + "/" + entryID(fmt.Sprintf("made-up-%04d", n)) + "/transitions"
+	b.must(200, "POST", blocked, `{"to":"blocked","reason":"r","successor":"gpt-5.4"}`)
 	b.must(200, "PATCH", b.registry+"/"+entryID("made-up-0000"), `{"owner":"x"}`)
 	b.must(200, "POST", b.registry+"/"+entryID("made-up-0000")+"/transitions", `{"to":"approved","reason":"r"}`)
 }

@@ -163,7 +163,11 @@ func (h *handler) entryChange(c *call, before *project, old, e *registryEntry, e
 	if err != nil {
 		return change{}, err
 	}
-	made, _, err := h.policyChange(before, audit, func(p *doc.Policy) { p.Registry = withModel(p.Registry, e.compact()) })
+	registry := withModel(before.Policy.Registry, e.compact())
+	if err := checkRegistry(before.Policy.Registry, registry, e); err != nil {
+		return change{}, err
+	}
+	made, _ := h.policyChange(before, audit, func(p *doc.Policy) { p.Registry = registry })
 	made.writes = append(made.writes, directory.Write{Key: doc.RegistryKey(c.project, e.ID), Version: old.Version, Value: value})
-	return made, err
+	return made, nil
 }

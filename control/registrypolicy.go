@@ -30,24 +30,33 @@ func withModel(registry []doc.RegistryModel, m doc.RegistryModel) []doc.Registry
 	return slices.Insert(registry, at, m)
 }
 
+// checkRegistry bounds a registry that an entry was added to or changed in. Blocking is refused only for lack of an entry.
+func checkRegistry(before, after []doc.RegistryModel, changed *registryEntry) error {
+	if len(after) > maxEntries {
+		return invalid(fault.Detail{Field: "model", Message: "cannot be registered: the project has " + strconv.Itoa(maxEntries) + " entries, the maximum"})
+	}
+	size := func(registry []doc.RegistryModel) int {
+		p := doc.Policy{Registry: registry}
+		return len(p.Encode())
+	}
+	n := size(after)
+	if n <= maxRegistryBytes || n <= size(before) || changed.State == registryState(doc.RegistryBlocked) {
+		return nil
+	}
+	return invalid(fault.Detail{Field: "body", Message: "makes the enforced part of the registry " + strconv.Itoa(n) + " bytes long; the maximum is " +
+		strconv.Itoa(maxRegistryBytes) + ". Restrict models to fewer keys"})
+}
+
 // policyChange is the commit of an edit of a project's policy, and the project after it, which has a new revision only if
 // the policy differs.
-func (h *handler) policyChange(before *project, audit directory.Write, edit func(*doc.Policy)) (change, project, error) {
+func (h *handler) policyChange(before *project, audit directory.Write, edit func(*doc.Policy)) (change, project) {
 	after := next(*before)
 	edit(&after.Policy)
-	was, is := before.Policy.Encode(), after.Policy.Encode()
-	if n := len(after.Policy.Registry); n > maxEntries {
-		return change{}, after, invalid(fault.Detail{Field: "model", Message: "cannot be registered: the project has " + strconv.Itoa(maxEntries) + " entries, the maximum"})
-	}
-	if len(is) > maxPolicyBytes && len(is) > len(was) {
-		return change{}, after, invalid(fault.Detail{Field: "body", Message: "makes the project's policy " + strconv.Itoa(len(is)) + " bytes long; the maximum is " +
-			strconv.Itoa(maxPolicyBytes) + ". Restrict models to fewer keys, or shorten the Governor's lists"})
-	}
-	if string(was) != string(is) {
+	if string(before.Policy.Encode()) != string(after.Policy.Encode()) {
 		after.Revision++
 	}
 	h.versionPolicy(before, &after)
-	return h.projectChange(before, &after, audit), after, nil
+	return h.projectChange(before, &after, audit), after
 }
 
 // enforcementView is the response to a change of the enforcement.
@@ -82,12 +91,12 @@ func (h *handler) putEnforcement(c *call) (answer, error) {
 		if err != nil {
 			return change{}, err
 		}
-		made, after, err := h.policyChange(&before, audit, func(p *doc.Policy) { p.Enforcement = translate(word, enforcementWords, enforcements) })
+		made, after := h.policyChange(&before, audit, func(p *doc.Policy) { p.Enforcement = translate(word, enforcementWords, enforcements) })
 		made.pending = &waits
 		// An earlier attempt may have missed some keys; this response confirms that all have the change.
 		made.republish = c.project
 		view.PolicyVersion = after.Policy.Version
-		return made, err
+		return made, nil
 	})
 	view.Delivery = deliveryWord(waits)
 	return answer{http.StatusOK, view}, err
