@@ -2,39 +2,9 @@ package control
 
 import (
 	"context"
-
-	"github.com/postern-ai/postern/core/doc"
 )
 
-// Stand-ins for the registry and the Governor's settings, until those are merged.
-
-type registryState doc.RegistryState
-
-func (s registryState) String() string { return "discovered" }
-
-type approval struct{ By, Reason string }
-
-type registryEntry struct {
-	ID, Model          string
-	State              registryState
-	Owner, Purpose     string
-	RiskTier           string
-	DataClasses, Links []string
-	Regions            []string
-	Retention          string
-	Approvals          []approval
-}
-
-func (e *registryEntry) overdue(uint64) bool { return false }
-
-func (h *handler) inventory(context.Context, *project) ([]registryEntry, error) { return nil, nil }
-
-var (
-	enforcementWords = []string{"off", "warn", "enforce"}
-	enforcements     = []doc.Enforcement{doc.EnforceOff, doc.EnforceWarn, doc.Enforce}
-)
-
-func enforcementWord(e doc.Enforcement) string { return translate(e, enforcements, enforcementWords) }
+// Stand-ins for violations, until those are merged.
 
 type openViolations struct {
 	Open       uint64            `json:"open"`
