@@ -101,9 +101,9 @@ func truncate(f fieldMap, maxField int) {
 	}
 }
 
-// identifyingField of a provider key's view is kept even if it did not change: nothing else in the entry
-// names the provider.
-const identifyingField = "provider"
+// identifyingFields of a view are kept even if they did not change: nothing else in the entry names the provider or the
+// violation.
+var identifyingFields = []string{"provider", "violation"}
 
 // diff returns the fields of two views that differ.
 func diff(before, after any) (oldFields, newFields fieldMap, err error) {
@@ -114,7 +114,7 @@ func diff(before, after any) (oldFields, newFields fieldMap, err error) {
 		return nil, nil, err
 	}
 	for name, value := range oldFields {
-		if other, ok := newFields[name]; ok && bytes.Equal(value, other) && name != identifyingField {
+		if other, ok := newFields[name]; ok && bytes.Equal(value, other) && !slices.Contains(identifyingFields, name) {
 			delete(oldFields, name)
 			delete(newFields, name)
 		}

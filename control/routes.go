@@ -27,7 +27,7 @@ type route struct {
 var routes = slices.Concat(adminRoutes, forBoth(projectRoutes), forBoth(complianceRoutes))
 
 // projectRoutes are the endpoints for project keys, under /api. Operators have the same under the project's path.
-var projectRoutes = []route{}
+var projectRoutes = slices.Concat(violationRoutes)
 
 // forBoth returns the endpoints for project keys and those for operators.
 func forBoth(shared []route) (all []route) {
@@ -50,6 +50,10 @@ var adminRoutes = []route{
 	{http.MethodPatch, projectPath, (*handler).patchProject, 0},
 	{http.MethodPost, projectPath + "/archive", (*handler).archiveProject, 0},
 	{http.MethodPost, projectPath + "/restore", (*handler).restoreProject, 0},
+	{http.MethodGet, projectPath + "/governor", (*handler).getGovernor, 0},
+	{http.MethodPut, projectPath + "/governor", (*handler).putGovernor, 0},
+	{http.MethodPost, projectPath + "/governor/try", (*handler).tryGovernor, 0},
+	{http.MethodGet, "/api/admin/governor/rules", (*handler).listGovernorRules, 0},
 	{http.MethodGet, projectPath + "/routes", (*handler).listRoutes, 0},
 	{http.MethodGet, projectPath + "/usage", (*handler).getUsage, 0},
 	{http.MethodGet, projectPath + "/requests", (*handler).listRequests, 0},

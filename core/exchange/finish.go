@@ -262,6 +262,9 @@ func (x *exchange) settlement(outcome keymeter.Outcome, model string, status uin
 // settle sends the settlement. The exchange does not wait for the reply: if the command is lost, the reservation
 // expires.
 func (x *exchange) settle(settle *keymeter.Settle) {
+	if x.holdSettle(settle) {
+		return
+	}
 	x.call(0, abi.ClassKeyMeter, x.s.keyHash, settle.Encode())
 }
 

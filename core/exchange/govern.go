@@ -19,14 +19,16 @@ import (
 type governance struct {
 	on        bool   // texts are checked
 	inspected bool   // the request was checked
+	buffered  bool   // a streamed response is checked as a whole before it is sent
 	rewritten bool   // bufferChecked has the request with placeholders
 	strict    bool   // the caller sent x-postern-govern: strict
 	threshold uint64 // the caller's threshold, plus one; 0: none
 
-	input, output verdict
-	unchecked     string             // kinds of parts that cannot be read, comma-separated
-	violations    []ledger.Violation // to report with the next admission or settlement
-	live          live.Stream        // the state of the checks of a stream
+	input, output  verdict
+	unchecked      string             // kinds of parts that cannot be read, comma-separated
+	violations     []ledger.Violation // to report with the next admission or settlement
+	live           live.Stream        // the state of the checks of a stream
+	classification classification
 }
 
 // verdict is the result of the checks in one direction.
@@ -41,7 +43,7 @@ func (v *verdict) fields(f *abi.Fields) {
 }
 
 func (g *governance) fields(f *abi.Fields) {
-	f.Flags(&g.on, &g.inspected, &g.rewritten, &g.strict)
+	f.Flags(&g.on, &g.inspected, &g.buffered, &g.rewritten, &g.strict)
 	f.Uint(&g.threshold)
 	if !g.on {
 		return
@@ -51,6 +53,7 @@ func (g *governance) fields(f *abi.Fields) {
 	f.String(&g.unchecked)
 	abi.List(f, &g.violations, ledger.ViolationFields)
 	g.live.Fields(f)
+	g.classification.fields(f)
 }
 
 // governHeader is the request header with which a caller tightens the project's policy for one request: strict,
@@ -84,7 +87,7 @@ func (x *exchange) readGovernHeader() bool {
 // startGovernor attaches the project's policy for texts, if the Governor checks this exchange.
 func (x *exchange) startGovernor(p *doc.Policy) {
 	g := &x.s.govern
-	g.on, g.inspected = false, false
+	g.on, g.inspected, g.buffered = false, false, false
 	if !x.s.endpoint.hasBody() || !x.config.Plan(x.s.record.Plan).Governor {
 		return
 	}
@@ -97,7 +100,7 @@ func (x *exchange) startGovernor(p *doc.Policy) {
 	if !settings.Enabled && x.s.endpoint != endpointValidate {
 		return
 	}
-	g.on = true
+	g.on, g.buffered = true, settings.Schema.Schema != "" && settings.Schema.Action == governor.Block
 	x.attach(encoded, &governor.Redactor{Reversible: settings.Reversible})
 }
 
@@ -145,6 +148,10 @@ func (x *exchange) guard() *guard {
 	return g
 }
 
+// streams reports whether the response is streamed from the provider. A schema that blocks needs the whole response
+// first; the caller then gets all events of the stream at once.
+func (x *exchange) streams() bool { return x.s.request.stream && !x.s.govern.buffered }
+
 // startsInspection reports whether the request's texts still have to be checked.
 func (x *exchange) startsInspection() bool {
 	x.startValidation()
@@ -181,6 +188,13 @@ func (x *exchange) onInspect() {
 		x.rejectBlocked(&result)
 	case result.Body != nil || x.s.govern.rewritten:
 		x.useChecked(&result)
+	}
+	if x.s.rejected == "" {
+		body := x.event.Data
+		if result.Body != nil {
+			body = result.Body
+		}
+		x.planClassification(body)
 	}
 	x.proceed()
 }

@@ -31,6 +31,7 @@ const (
 	phaseRecall                   // recalling idle slices from the project's other keys
 	phaseCache                    // admitted; waiting for the KV cache lookup
 	phaseOverBudget               // out of budget; waiting for the KV cache lookup, because a hit is free
+	phaseClassify                 // admitted; waiting for the project's classifier
 	phaseUnseal                   // decrypting the project's provider key for the current target
 	phaseBuild                    // getting the body back from the host to translate it for the target
 	phaseOpening                  // streaming request sent; waiting for the response head
@@ -54,7 +55,7 @@ const (
 )
 
 var phaseNames = [phases]string{
-	"head", "intake", "key", "policy", "inspect", "lookup", "admit", "grant", "recall", "cache", "over-budget", "unseal", "build", "opening", "whole",
+	"head", "intake", "key", "policy", "inspect", "lookup", "admit", "grant", "recall", "cache", "over-budget", "classify", "unseal", "build", "opening", "whole",
 	"backoff", "stream", "closing", "mock", "pacing", "keep-hit", "keep-error", "models", "count-unseal", "count", "report",
 	"report-pause", "report-flush", "forward", "done",
 }
@@ -89,6 +90,9 @@ const (
 	inExtendAbsorb
 	inReport
 	inForwarded
+	inClassifyText
+	inClassified
+	inHeldSettle
 	inDisconnect
 	inputs
 )
@@ -96,7 +100,7 @@ const (
 var inputNames = [inputs]string{
 	"request", "body", "record", "policy", "ledger-policy", "memory", "kv", "admit", "grant", "flush", "absorb", "unsealed", "buffer",
 	"response", "head", "chunk", "end", "fault", "timer", "tick", "extend", "extend-grant", "extend-flush", "extend-absorb", "report",
-	"forwarded", "disconnect",
+	"forwarded", "classify-text", "classified", "held-settle", "disconnect",
 }
 
 // row maps one input in one phase to its handler.
@@ -130,6 +134,31 @@ var table = [...]row{
 	{phaseRecall, inKV, (*exchange).noteCacheResult},
 	{phaseCache, inKV, (*exchange).onKVCache},
 	{phaseOverBudget, inKV, (*exchange).onKVCacheOverBudget},
+
+	// The project's classifier judges the request: strict before the first attempt, else beside everything that follows.
+	{phaseClassify, inClassifyText, (*exchange).onClassifyText},
+	{phaseClassify, inClassified, (*exchange).onClassified},
+	{phaseUnseal, inClassifyText, (*exchange).onClassifyText},
+	{phaseUnseal, inClassified, (*exchange).onClassified},
+	{phaseBuild, inClassifyText, (*exchange).onClassifyText},
+	{phaseBuild, inClassified, (*exchange).onClassified},
+	{phaseWhole, inClassifyText, (*exchange).onClassifyText},
+	{phaseWhole, inClassified, (*exchange).onClassified},
+	{phaseOpening, inClassifyText, (*exchange).onClassifyText},
+	{phaseOpening, inClassified, (*exchange).onClassified},
+	{phaseBackoff, inClassifyText, (*exchange).onClassifyText},
+	{phaseBackoff, inClassified, (*exchange).onClassified},
+	{phaseStream, inClassifyText, (*exchange).onClassifyText},
+	{phaseStream, inClassified, (*exchange).onClassified},
+	{phaseClosing, inClassifyText, (*exchange).onClassifyText},
+	{phaseClosing, inClassified, (*exchange).onClassified},
+	{phaseMock, inClassifyText, (*exchange).onClassifyText},
+	{phaseMock, inClassified, (*exchange).onClassified},
+	{phasePacing, inClassifyText, (*exchange).onClassifyText},
+	{phasePacing, inClassified, (*exchange).onClassified},
+	{phaseDone, inClassifyText, (*exchange).onClassifyText},
+	{phaseDone, inClassified, (*exchange).onClassified},
+	{phaseDone, inHeldSettle, (*exchange).onHeldSettle},
 
 	// An attempt: one request to one target.
 	{phaseUnseal, inUnsealed, (*exchange).onUnsealed},
@@ -189,6 +218,7 @@ var table = [...]row{
 	{phaseRecall, inDisconnect, (*exchange).noteDisconnect},
 	{phaseCache, inDisconnect, (*exchange).noteDisconnect},
 	{phaseOverBudget, inDisconnect, (*exchange).noteDisconnect},
+	{phaseClassify, inDisconnect, (*exchange).noteDisconnect},
 	{phaseUnseal, inDisconnect, (*exchange).abandon},
 	{phaseBuild, inDisconnect, (*exchange).abandon},
 	{phaseWhole, inDisconnect, (*exchange).noteDisconnect},
@@ -269,6 +299,9 @@ const (
 	idUnseal       = 15
 	idLedgerPolicy = 16
 	idExtendGrant  = 17
+	idClassifyText = 18
+	idClassify     = 19
+	idSettle       = 20
 
 	idFlush        = 1000
 	idAbsorb       = 2000
@@ -282,7 +315,7 @@ const (
 var inputOf = [...]input{
 	idBody: inBody, idRecord: inRecord, idAdmit: inAdmit, idMemory: inMemory, idTimer: inTimer, idKV: inKV, idGrant: inGrant,
 	idReport: inReport, idBuffer: inBuffer, idForward: inForwarded, idTick: inTick, idExtend: inExtend, idPolicy: inPolicy,
-	idUnseal: inUnsealed, idLedgerPolicy: inLedgerPolicy, idExtendGrant: inExtendGrant,
+	idUnseal: inUnsealed, idLedgerPolicy: inLedgerPolicy, idExtendGrant: inExtendGrant, idClassifyText: inClassifyText, idClassify: inClassified, idSettle: inHeldSettle,
 }
 
 // input classifies the event and removes its action from the outstanding ones, unless more events follow. expected
@@ -370,10 +403,12 @@ func (x *exchange) cancelWithin(first, end uint64) {
 }
 
 // end finishes the exchange and cancels its outstanding actions. It keeps an outstanding fetch: that is a stream
-// whose end mark has arrived, and the rest of the body is read so that the connection can be reused.
+// whose end mark has arrived, and the rest of the body is read so that the connection can be reused. It also keeps a
+// classifier beside the request, for whose cost the settlement waits.
 func (x *exchange) end() {
 	x.cancelWithin(0, idFetch)
-	x.cancelWithin(idFetch+1, idListEnd)
+	x.cancelWithin(idFetch+1, idClassifyText)
+	x.cancelWithin(idSettle+1, idListEnd)
 	x.enter(phaseDone)
 }
 

@@ -45,7 +45,7 @@ func (x *exchange) onMockBody() {
 	}
 	a := x.answer(complete(&r))
 	a.provider = mockProvider
-	if s.request.stream && (s.stream.opened || x.config.Routing.MockPauseMs > 0) {
+	if x.streams() && (s.stream.opened || x.config.Routing.MockPauseMs > 0) {
 		x.streamMock(a, &r)
 		return
 	}

@@ -76,7 +76,7 @@ func (x *exchange) adoptRecord(encoded []byte) {
 		s.policyVersion, s.selection, s.order, x.targetsMemo = 0, policy.Selection{}, nil, nil
 	}
 	if record.Policy != s.policyVersion {
-		s.govern.on, s.govern.inspected = false, false
+		s.govern.on, s.govern.inspected, s.govern.buffered = false, false, false
 	}
 	if bad := x.rejection(); bad == fault.ModelForbidden || bad == fault.Blocked || bad == fault.Forbidden {
 		s.rejected = "" // the newer record may allow it

@@ -14,16 +14,19 @@ import (
 
 // Numbers of the buffers that the host keeps. Large data is stored there instead of in the state.
 const (
-	bufferBody     = 1   // the request body
-	bufferMembers  = 2   // its members, re-encoded: the part of the upstream body that all targets of one dialect share
-	bufferAnswer   = 3   // a cached response that waits for its admission
-	bufferError    = 4   // an error body that waits for its admission
-	bufferUpstream = 5   // the provider's response
-	bufferDeltas   = 6   // a streamed response, as encoded deltas
-	bufferPolicy   = 7   // the project's policy
-	bufferChecked  = 9   // the request body with placeholders in place of redacted values; 8 is abi.AttachedBuffer
-	bufferPieces   = 16  // the pieces of a mock's stream, numbered from here
-	bufferSealed   = 128 // the project's encrypted provider key for each target, numbered from here
+	bufferBody       = 1   // the request body
+	bufferMembers    = 2   // its members, re-encoded: the part of the upstream body that all targets of one dialect share
+	bufferAnswer     = 3   // a cached response that waits for its admission
+	bufferError      = 4   // an error body that waits for its admission
+	bufferUpstream   = 5   // the provider's response
+	bufferDeltas     = 6   // a streamed response, as encoded deltas
+	bufferPolicy     = 7   // the project's policy
+	bufferChecked    = 9   // the request body with placeholders in place of redacted values; 8 is abi.AttachedBuffer
+	bufferClassify   = 10  // the text for the project's classifier
+	bufferClassified = 11  // the classifier's response
+	bufferSettle     = 12  // the settlement that waits for the classifier
+	bufferPieces     = 16  // the pieces of a mock's stream, numbered from here
+	bufferSealed     = 128 // the project's encrypted provider key for each target, numbered from here
 )
 
 // state is everything that an exchange remembers between steps: at most 8 KiB plus one unfinished stream event.

@@ -140,7 +140,7 @@ func (s *Scanner) feed(k *Keywords, v *view, to int, flush bool) {
 			w.state = k.step(w.state, v.at(w.read-s.base))
 			w.read++
 			if w.end > 0 && w.read-k.length(w.state) > w.start {
-				s.flushKeyword()
+				s.flushKeyword(v)
 				continue
 			}
 			if k.depth[w.state]&endsWord != 0 {
@@ -150,7 +150,7 @@ func (s *Scanner) feed(k *Keywords, v *view, to int, flush bool) {
 		if !flush || w.end == 0 {
 			return
 		}
-		s.flushKeyword()
+		s.flushKeyword(v)
 	}
 }
 
@@ -183,23 +183,12 @@ func (s *Scanner) matchKeyword(k *Keywords, v *view) {
 }
 
 // flushKeyword makes the pending keyword a finding and searches on from its end.
-func (s *Scanner) flushKeyword() {
+func (s *Scanner) flushKeyword(v *view) {
 	w := &s.keywords
+	s.placeCustom(v, w.start)
 	s.found = append(s.found, Finding{w.rule, w.start, w.end})
+	s.customAt = w.end
 	w.read, w.state, w.end = w.end, 0, 0
-}
-
-// place puts keywords before the last finding, which a detector has added, and resumes after it.
-func (s *Scanner) place(v *view) {
-	k := s.rules.keywords
-	if k == nil {
-		return
-	}
-	last := s.found[len(s.found)-1]
-	s.found = s.found[:len(s.found)-1]
-	s.feed(k, v, last.Start-s.base, true)
-	s.found = append(s.found, last)
-	s.keywords = keywordState{read: last.End}
 }
 
 func isWordByte(b byte) bool { return isAlnum(b) || b == '_' }

@@ -86,7 +86,7 @@ func (s *Settings) Policy() *Policy {
 		p.set(listRule(i), s.Lists[i].Input, s.Lists[i].Output)
 	}
 	for i := range s.Patterns {
-		p.set(ID(len(table)+len(s.Lists)+i), s.Patterns[i].Input, s.Patterns[i].Output)
+		p.set(p.patternRule(i), s.Patterns[i].Input, s.Patterns[i].Output)
 	}
 	return p
 }
@@ -180,6 +180,7 @@ func (p *Policy) Rules(d Direction) *Rules {
 	if p.settings != nil {
 		r.settings = p.settings
 		r.keywords = loadKeywords(p.settings, r)
+		r.patterns = loadPatterns(p, r)
 	}
 	return r
 }

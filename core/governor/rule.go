@@ -169,6 +169,7 @@ func Lookup(name string) (id ID, ok bool) {
 type Rules struct {
 	enabled  [MaxRules / 64]uint64
 	keywords *Keywords
+	patterns *patterns
 	settings *Settings // for the names of lists and patterns; nil: none
 }
 

@@ -35,6 +35,8 @@ type Scanner struct {
 	valueEnd int // offset of the end of the last value behind a secret's name
 	nested   int // names inside of it that were looked behind
 	keywords keywordState
+	customAt int // offset of the next byte that a match of a pattern may begin at
+	machine  *machine
 	found    []Finding
 	scratch  *scratch
 }
@@ -78,15 +80,8 @@ func (s *Scanner) run(text []byte, final bool) (done int) {
 	v := view{text: text, tail: s.tail}
 	s.wordAt = s.base + s.words(&v, s.wordAt-s.base, final)
 	done = s.wordAt
-	if k := s.rules.keywords; k != nil {
-		to := s.wordAt - s.base
-		if !final {
-			to = min(to, len(text)-1) // whether a keyword ends depends on the next byte
-		}
-		s.feed(k, &v, to, final)
-		if !final {
-			done = min(done, s.hold(k))
-		}
+	if s.rules.keywords != nil || s.rules.patterns != nil {
+		done = s.runOwn(&v, final)
 	}
 	done -= s.base
 	for i := range s.tail {
@@ -94,6 +89,51 @@ func (s *Scanner) run(text []byte, final bool) (done int) {
 	}
 	s.base += done
 	return done
+}
+
+// runOwn searches the operator's keywords and patterns in front of the next word. It returns the offset up to which
+// everything is decided.
+func (s *Scanner) runOwn(v *view, final bool) (done int) {
+	done = s.wordAt
+	to := s.wordAt - s.base
+	if !final {
+		to = min(to, len(v.text)-1) // whether a keyword ends depends on the next byte
+	}
+	if k := s.rules.keywords; k != nil {
+		s.feed(k, v, to, final)
+		if !final {
+			done = min(done, s.hold(k))
+		}
+	}
+	if p := s.rules.patterns; p != nil {
+		s.custom(p, v, min(to, done-s.base), final)
+		if !final {
+			done = min(done, s.customAt)
+		}
+	}
+	return done
+}
+
+// place puts keywords and patterns before the last finding, which a detector has added, and resumes behind it.
+func (s *Scanner) place(v *view) {
+	if s.rules.keywords == nil && s.rules.patterns == nil {
+		return
+	}
+	last := s.found[len(s.found)-1]
+	s.found = s.found[:len(s.found)-1]
+	if k := s.rules.keywords; k != nil {
+		s.feed(k, v, last.Start-s.base, true)
+	}
+	s.placeCustom(v, last.Start)
+	s.found = append(s.found, last)
+	s.keywords, s.customAt = keywordState{read: last.End}, last.End
+}
+
+// placeCustom puts patterns before an offset that no match may cross.
+func (s *Scanner) placeCustom(v *view, to int) {
+	if p := s.rules.patterns; p != nil {
+		s.custom(p, v, to-s.base, true)
+	}
 }
 
 // words walks from word to word. This loop decides the cost of ordinary text: a word of letters only costs one table

@@ -8,6 +8,13 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
+// dash is the program of the pattern "-".
+var dash = append(append([]byte{ProgramFormat, 0, 0, 0, 0, 0, 1 << 5}, make([]byte, 26)...),
+	0, 0, 2, 0, // first and number of instructions
+	OpRune, 0, 1, 0, '-', 0, 0, 0,
+	OpMatch, 0, 0, 0, 0, 0, 0, 0,
+)
+
 // fullSettings has a value other than the default in every field.
 func fullSettings() Settings {
 	return Settings{
@@ -17,7 +24,7 @@ func fullSettings() Settings {
 			{Name: "codenames", Severity: High, Input: Block, Output: Redact, Words: []string{"project bluebird", "Ærø"}},
 			{Name: "exact", Severity: Low, Input: Flag, Output: Flag, MatchCase: true, Words: []string{"ACME"}},
 		},
-		Patterns: []Pattern{{Name: "employee-id", Severity: Critical, Input: Flag, Output: Block, Source: "EMP-[0-9]{6}", Program: []byte{1, 2, 3}, MaxLength: 10}},
+		Patterns: []Pattern{{Name: "employee-id", Severity: Critical, Input: Flag, Output: Block, Source: "EMP-[0-9]{6}", Program: dash, MaxLength: 10}},
 		Schema:   AnswerSchema{Schema: `{"type":"object"}`, Action: Block, Severity: High},
 		MaxInput: 1000, MaxOutput: 2000,
 		Classifier: Classifier{Kind: LlamaGuardClassifier, Model: "guard", Strict: true, TimeoutMs: 900, FailClosed: true, Threshold: 60},
@@ -92,7 +99,13 @@ func TestInvalidSettings(t *testing.T) {
 		"2 to 120 bytes":               func(s *Settings) { s.Lists[0].Words = []string{"a"} },
 		"without control":              func(s *Settings) { s.Lists[0].Words = []string{"a\nb"} },
 		"more than 65536":              func(s *Settings) { s.Schema.Schema = strings.Repeat(" ", MaxPolicy) },
-		"remove words":                 func(s *Settings) { s.Lists[0].Words = manyWords(300) },
+		"is not compiled":              func(s *Settings) { s.Patterns[0].Program = dash[:40] },
+		"more than 1000 instructions": func(s *Settings) {
+			many := append(append([]byte(nil), dash...), make([]byte, 8*1000)...)
+			many[35], many[36] = 1002&0xff, 1002>>8
+			s.Patterns[0].Program = many
+		},
+		"remove words": func(s *Settings) { s.Lists[0].Words = manyWords(300) },
 	} {
 		s := fullSettings()
 		if err := s.Check(); err != nil {

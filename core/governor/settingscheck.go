@@ -29,12 +29,8 @@ func (s *Settings) Check() error {
 		}
 		names = append(names, s.Lists[i].Name)
 	}
-	names = names[:0]
-	for i := range s.Patterns {
-		if err := checkName("pattern", s.Patterns[i].Name, names); err != nil {
-			return err
-		}
-		names = append(names, s.Patterns[i].Name)
+	if err := checkPatterns(s.Patterns); err != nil {
+		return err
 	}
 	if compileKeywords(s.Lists) == nil && slices.ContainsFunc(s.Lists, func(l KeywordList) bool { return len(l.Words) > 0 }) {
 		return errors.New("keywords have too many different letters in all; remove words")
@@ -67,6 +63,25 @@ func checkName(kind, name string, others []string) error {
 	}
 	if slices.Contains(others, name) {
 		return errors.New(kind + " name " + strconv.Quote(name) + " appears twice; rename one")
+	}
+	return nil
+}
+
+// checkPatterns checks the patterns' names and the size of their programs.
+func checkPatterns(patterns []Pattern) error {
+	names, total := make([]string, 0, MaxPatterns), 0
+	for i := range patterns {
+		if err := checkName("pattern", patterns[i].Name, names); err != nil {
+			return err
+		}
+		names = append(names, patterns[i].Name)
+		n := Instructions(patterns[i].Program)
+		if n == 0 {
+			return errors.New("pattern " + patterns[i].Name + " is not compiled")
+		}
+		if total += n; total > MaxInstructions {
+			return errors.New("the patterns need more than " + strconv.Itoa(MaxInstructions) + " instructions in all; use smaller counts, fewer alternatives or fewer patterns")
+		}
 	}
 	return nil
 }

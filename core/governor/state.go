@@ -6,7 +6,7 @@ import "errors"
 const stateFormat = 1
 
 // MaxState bounds the length of a state, in bytes.
-const MaxState = 1 + tailLength + 12*5 + 4*subjects
+const MaxState = 1 + tailLength + 13*5 + 4*subjects
 
 var errState = errors.New("governor: malformed scanner state")
 
@@ -26,7 +26,7 @@ func (s *Scanner) AppendState(dst []byte) []byte {
 	}
 	for _, n := range [...]int{
 		s.base, s.wordAt - s.base, flags, s.pairIndex(), min(s.base-s.pairEnd+maxAhead, 2*maxAhead), max(0, s.valueEnd-s.base), s.nested,
-		k.read - s.base + maxAhead, k.state, pending, max(0, k.end-k.start), int(k.rule),
+		k.read - s.base + maxAhead, k.state, pending, max(0, k.end-k.start), int(k.rule), s.customAt - s.base,
 	} {
 		dst = appendNumber(dst, max(n, 0))
 	}
@@ -64,7 +64,7 @@ func Resume(state []byte, rules *Rules) (*Scanner, error) {
 		return nil, errState
 	}
 	s.base, s.wordAt, s.inLong = n[0], n[0]+n[1], n[2] == 1
-	if n[3] > len(words) || n[0] > 1<<30 || n[1] > maxAhead {
+	if n[3] > len(words) || n[0] > 1<<30 || n[1] > maxAhead || n[12] > maxAhead {
 		return nil, errState
 	}
 	if n[3] > 0 {
@@ -72,6 +72,7 @@ func Resume(state []byte, rules *Rules) (*Scanner, error) {
 	}
 	s.pairEnd, s.valueEnd, s.nested = n[0]-n[4]+maxAhead, n[0]+n[5], n[6]
 	s.keywords = keywordState{read: n[0] + n[7] - maxAhead, state: n[8]}
+	s.customAt = n[0] + n[12]
 	if n[9] > 0 {
 		s.keywords.start = n[0] + n[9] - maxAhead
 		s.keywords.end, s.keywords.rule = s.keywords.start+n[10], ID(n[11])
@@ -83,7 +84,7 @@ func Resume(state []byte, rules *Rules) (*Scanner, error) {
 }
 
 // readNumbers reads the numbers that every state has.
-func readNumbers(state []byte) (n [12]int, rest []byte, ok bool) {
+func readNumbers(state []byte) (n [13]int, rest []byte, ok bool) {
 	for i := range n {
 		if n[i], state, ok = readNumber(state); !ok {
 			return n, nil, false

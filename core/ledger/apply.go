@@ -18,6 +18,8 @@ import (
 //	x/<day>/<key>/<model>   usage by day, key and model
 //	y/<hour>                usage by hour
 //	r/<number>              ring buffer: metadata of a batch of requests
+//	vs, v/<id>, w/<age>     violations; see violations.go
+//	o/<number>              the outbox: audit entries for the Directory
 //	ch/…, cd                the chain of events: see chain.go
 const (
 	rowBudget  = "b"
@@ -114,11 +116,11 @@ type command interface {
 func decodeCommand(data []byte) (command, error) {
 	r := abi.Reader{Buf: data}
 	op := r.Uint()
-	switch op {
-	case abi.OpPosted:
+	switch {
+	case op == abi.OpPosted:
 		p, err := abi.DecodePosted(data)
 		return &posted{p}, err
-	case opAbsorb, opFirstAbsorb, opSecondAbsorb:
+	case isAbsorb(op):
 		c, err := DecodeAbsorb(data)
 		return &batch{[]Absorb{c}}, err
 	}
@@ -150,6 +152,12 @@ func newCommand(op uint64) command {
 		return new(Recent)
 	case opGrant:
 		return new(Grant)
+	case opViolations:
+		return new(Violations)
+	case opViolation:
+		return new(GetViolation)
+	case opTriage:
+		return new(Triage)
 	case opEvents:
 		return new(events)
 	case opForget:
@@ -166,7 +174,7 @@ func newCommand(op uint64) command {
 func Reads(in *abi.ObjectInput) ([]abi.Range, error) {
 	ranges := []abi.Range{{Start: rowBudget}}
 	if len(in.Command) == 0 {
-		return append(ranges, abi.Range{Start: rowAlerts}), nil
+		return append(ranges, alertReads...), nil
 	}
 	c, err := decodeCommand(in.Command)
 	if err != nil {
@@ -175,9 +183,12 @@ func Reads(in *abi.ObjectInput) ([]abi.Range, error) {
 	return append(ranges, c.reads()...), nil
 }
 
-func (*posted) reads() []abi.Range { return []abi.Range{{Start: rowAlerts}} }
+// alertReads are the rows that the delivery of alerts needs.
+var alertReads = []abi.Range{{Start: rowAlerts}, {Start: rowViolations}}
 
-func (*Put) reads() []abi.Range { return []abi.Range{{Start: rowAlerts}} }
+func (*posted) reads() []abi.Range { return alertReads }
+
+func (*Put) reads() []abi.Range { return alertReads }
 
 func (policy) reads() []abi.Range { return []abi.Range{{Start: rowPolicy}} }
 
@@ -210,13 +221,14 @@ func (b *batch) reads() []abi.Range {
 			}
 		}
 	}
-	return ranges
+	return append(ranges, b.violationReads()...)
 }
 
 // call is one command being applied.
 type call struct {
 	in  *abi.ObjectInput
 	b   budget
+	v   *violations // nil: not loaded
 	out abi.ObjectOutput
 }
 
@@ -243,6 +255,17 @@ func (c *call) put(key string, value []byte) {
 		}
 	}
 	c.out.Puts = append(c.out.Puts, abi.Row{Key: key, Value: value})
+}
+
+// delete deletes a row, including one written by this call.
+func (c *call) delete(key string) {
+	for i := range c.out.Puts {
+		if c.out.Puts[i].Key == key {
+			c.out.Puts = append(c.out.Puts[:i], c.out.Puts[i+1:]...)
+			break
+		}
+	}
+	c.out.Deletes = append(c.out.Deletes, key)
 }
 
 // Apply applies a command, or the alarm if the command is empty. It fails if the command or a row is malformed, and if
@@ -276,10 +299,7 @@ func (policy) apply(c *call) error {
 
 func (q *Query) apply(c *call) error { return c.query(q) }
 
-func (*Prune) apply(c *call) error {
-	c.prune()
-	return nil
-}
+func (p *Prune) apply(c *call) error { return c.prune() }
 
 func (q *Recent) apply(c *call) error { return c.recent(q) }
 
@@ -300,7 +320,8 @@ func (b *batch) apply(c *call) error {
 			return err
 		}
 	}
-	return c.checkThresholds()
+	c.pruneViolations()
+	return c.checkAlerts()
 }
 
 // applyPut stores a newer Put. If it changes the budget's cycle, the amount already spent in the new cycle's current
@@ -328,7 +349,10 @@ func (c *call) applyPut(p *Put) error {
 	if err := c.setAlerts(p.Alerts); err != nil {
 		return err
 	}
-	return c.checkThresholds()
+	if _, err := c.loadViolations(); err != nil {
+		return err
+	}
+	return c.checkAlerts()
 }
 
 // rollover starts a later period, with nothing granted or spent.
@@ -373,6 +397,9 @@ func (c *call) absorb(a *Absorb) error {
 	}
 	c.b.committed = money.Add(c.b.committed, m.committed()-before)
 	c.addRecentBatch(a)
+	if err := c.addViolations(a); err != nil {
+		return err
+	}
 	c.put(rowKeys+a.Key, abi.EncodeFields(0, 64, m.fields))
 	c.put(rowBudget, abi.EncodeFields(0, 64, c.b.fields))
 	return nil

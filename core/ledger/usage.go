@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/money"
 )
 
@@ -331,8 +332,8 @@ func (g *Group) Same(o *Group) bool {
 	return g.KeyID == o.KeyID && g.Usage.Model == o.Usage.Model && g.Usage.Day == o.Usage.Day && g.Usage.Hour == o.Usage.Hour
 }
 
-// Prune is the command that deletes usage rows of days before FirstDay, and rows by hour of days before FirstHourDay. It
-// deletes a limited number at a time. The reply is the number of rows deleted; the caller repeats it until that is 0.
+// Prune is the command that deletes usage rows and violations of days before FirstDay, and rows by hour of days before
+// FirstHourDay. It deletes a limited number at a time. The reply is the number of rows deleted; the caller repeats it until that is 0.
 type Prune struct{ FirstDay, FirstHourDay uint64 }
 
 func (p *Prune) reads() []abi.Range {
@@ -340,18 +341,31 @@ func (p *Prune) reads() []abi.Range {
 		{Start: rowModels, End: rowModels + abi.Fixed(p.FirstDay), Limit: maxPrune},
 		{Start: rowDetails, End: rowDetails + abi.Fixed(p.FirstDay), Limit: maxPrune},
 		{Start: rowHours, End: hourKey(p.FirstHourDay, 0), Limit: maxPrune},
+		{Start: rowViolationAge, End: rowViolationAge + abi.Fixed(p.FirstDay*calendar.DayMs), Limit: maxPrune},
+		{Start: rowViolations},
 	}
 }
 
-func (c *call) prune() {
+func (c *call) prune() error {
+	if _, err := c.loadViolations(); err != nil {
+		return err
+	}
+	events := c.v.events
 	for _, row := range c.in.Rows {
-		if row.Key != rowBudget {
-			c.out.Deletes = append(c.out.Deletes, row.Key)
+		switch {
+		case strings.HasPrefix(row.Key, rowViolationAge):
+			c.deleteViolation(row)
+		case row.Key != rowBudget && row.Key != rowViolations:
+			c.delete(row.Key)
 		}
+	}
+	if c.v.events != events {
+		c.put(rowViolations, c.v.encode())
 	}
 	var w abi.Writer
 	w.Uint(uint64(len(c.out.Deletes)))
 	c.out.Reply = w.Buf
+	return nil
 }
 
 // usageByModel sums the usage rows that were read by model, sorted by name.

@@ -7,6 +7,8 @@
 package inspect
 
 import (
+	"math"
+
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/governor"
 )
@@ -67,36 +69,104 @@ type Result struct {
 	// Body is the rewritten body; nil: nothing to rewrite, or the decision is Rejected. Bytes outside of findings are
 	// unchanged.
 	Body       []byte
-	Findings   []Finding // the first governor.MaxListed, in the body's order
+	Findings   []Finding // the first governor.MaxListed
 	Tally      governor.Tally
 	Decision   governor.Decision
 	Unchecked  []string // kinds of content that cannot be read: image, audio, file, tokens; each once
 	Reports    []Report // by rule
-	Characters uint64   // of all texts
+	Characters uint64   // of all texts; counted only if the policy limits them
 }
 
 // Request checks the body of a request. body must be valid for jsontext.Check; the result does not share its memory.
 func (c *Check) Request(kind Kind, body []byte) Result {
-	return c.check(kind, governor.Input, body, c.Redactor)
+	return c.body(kind, governor.Input, body, c.Redactor)
 }
 
 // Answer checks a whole answer. body must be valid for jsontext.Check.
 func (c *Check) Answer(kind Kind, body []byte) Result {
-	return c.check(kind, governor.Output, body, &governor.Redactor{})
+	return c.body(kind, governor.Output, body, nil)
 }
 
-// Response checks a translated answer and rewrites its texts in place. Result.Body is nil.
-func (c *Check) Response(resp *chat.Response) Result { return Result{} }
+// body checks a body and rewrites it.
+func (c *Check) body(kind Kind, d governor.Direction, body []byte, r *governor.Redactor) Result {
+	w := &walker{inspector: c.inspector(d, body, r), kind: kind}
+	w.walk()
+	w.repeated()
+	w.length()
+	w.locate()
+	w.decide()
+	if w.edits.count > 0 && w.result.Decision != governor.Rejected {
+		if w.redactor.Reversible {
+			w.mode = reserve
+			w.pos, w.depth = 0, 0
+			w.walk()
+		}
+		w.result.Body = w.rewritten()
+	}
+	return w.result
+}
+
+// inspector begins a check. Without a redactor, placeholders have no numbers.
+func (c *Check) inspector(d governor.Direction, body []byte, r *governor.Redactor) *inspector {
+	if r == nil {
+		r = &governor.Redactor{}
+	}
+	rules := c.Policy.Rules(d)
+	_, counts := c.Policy.TooLong(d, math.MaxUint64)
+	return &inspector{
+		check: c, dir: d, body: body, redactor: r, rules: rules, scanner: governor.NewScanner(rules),
+		reported: make([]uint16, governor.MaxRules), counts: counts,
+	}
+}
+
+// decide sets the decision.
+func (in *inspector) decide() {
+	in.result.Decision = in.result.Tally.Decide(in.check.Policy)
+}
+
+// rewritten is the body with all edits.
+func (in *inspector) rewritten() []byte {
+	in.edits.sort()
+	w := in.writer()
+	return w.rewrite(make([]byte, 0, len(in.body)+in.edits.size), 0, len(in.body))
+}
+
+func (in *inspector) writer() writer {
+	w := writer{body: in.body, edits: &in.edits, dir: in.dir, redactor: in.redactor}
+	if in.check != nil {
+		w.policy = in.check.Policy
+	}
+	return w
+}
+
+// repeated handles the texts that repeat others.
+func (w *walker) repeated() {
+	if w.mode == scan {
+		w.mode = repeat
+	}
+	for i := range w.repeats {
+		w.inspector.text(w.repeats[i : i+1])
+	}
+	for _, s := range w.logs {
+		w.logProbs(s)
+	}
+}
 
 // Text checks a plain text. Result.Body is the text with its redactions, also if the decision is Rejected.
-func (c *Check) Text(text string, d governor.Direction) Result { return Result{} }
-
-// Restore puts the values of r back in the place of their placeholders in an answer. It returns nil if there are none.
-func Restore(kind Kind, body []byte, r *governor.Redactor) []byte { return nil }
-
-// RestoreResponse is Restore for a translated answer; it works in place.
-func RestoreResponse(resp *chat.Response, r *governor.Redactor) {}
-
-func (c *Check) check(kind Kind, d governor.Direction, body []byte, r *governor.Redactor) Result {
-	return Result{}
+func (c *Check) Text(text string, d governor.Direction) Result {
+	in := c.inspector(d, []byte(text), c.Redactor)
+	all := []segment{{end: uint32(len(text))}}
+	in.text(all)
+	in.length()
+	for i := range in.places {
+		in.setPath(in.places[i], "text")
+	}
+	in.decide()
+	if in.edits.count > 0 {
+		if in.redactor.Reversible {
+			in.redactor.Reserve(in.body)
+		}
+		in.result.Body = in.rewritten()
+	}
+	return in.result
 }

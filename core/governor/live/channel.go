@@ -23,6 +23,7 @@ type channel struct {
 	state   []byte // the scanner's, between two steps
 	scanner *governor.Scanner
 	changed bool // what was sent is not what the provider sent
+	stored  bool // it is one of the deltas for the cache
 	signed  bool // the text may be signed, so that it cannot be redacted
 }
 
@@ -53,7 +54,7 @@ func channelFields(f *abi.Fields, c *channel) {
 	f.Bytes(&c.held)
 	f.Uint(&c.skip)
 	f.Uint(&c.lex.depth)
-	f.Flags(&c.lex.inString, &c.lex.drop, &c.changed, &c.signed)
+	f.Flags(&c.lex.inString, &c.lex.drop, &c.changed, &c.stored, &c.signed)
 	f.Bytes(&c.tail)
 	if !f.Reading() && c.scanner != nil {
 		c.state = c.scanner.AppendState(nil)
@@ -66,9 +67,9 @@ func (c *channel) resume(g *Guard) bool {
 	switch {
 	case c.scanner != nil:
 	case len(c.state) == 0:
-		c.scanner = governor.NewScanner(g.Rules)
+		c.scanner = governor.NewScanner(g.rules())
 	default:
-		scanner, err := governor.Resume(c.state, g.Rules)
+		scanner, err := governor.Resume(c.state, g.rules())
 		if err != nil {
 			return false
 		}
@@ -119,6 +120,9 @@ func (s *Stream) scan(g *Guard, c *channel, text []byte, base int, final bool) (
 		if s.blocked {
 			return f.Start - base, found[:i]
 		}
+	}
+	if s.measure(g, c, text[skip:done+skip]); s.blocked {
+		return 0, nil
 	}
 	return done + skip, found
 }

@@ -21,13 +21,24 @@ func (s *Stream) Deltas(g *Guard, in []chat.Delta) (send, store []chat.Delta) {
 }
 
 // End ends the stream: what is held back is sent. Call it after the last event of a stream that has not broken off.
-// dialect is the caller's if events are passed through, with the events to send; otherwise it is 0.
+// dialect is the caller's if events are passed through: then events is what to send, otherwise it is send.
 func (s *Stream) End(g *Guard, dialect chat.Dialect) (events []sse.Event, send, store []chat.Delta) {
-	o := output{stream: s, guard: g}
-	for len(s.channels) > 0 && !s.ended() {
-		o.flush(&s.channels[0])
+	if dialect == 0 {
+		o := output{stream: s, guard: g}
+		o.finish(func(*channel) bool { return true })
+		return nil, o.send, o.store
 	}
-	return nil, o.send, o.store
+	p := passed{stream: s, guard: g, dialect: dialect, named: true}
+	p.flushAll(func(*channel) bool { return true })
+	if dialect == chat.Responses {
+		p.number(0)
+	}
+	if dialect == chat.OpenAI {
+		for i := range p.before {
+			p.before[i].Name = ""
+		}
+	}
+	return p.before, nil, p.early
 }
 
 // output collects the deltas of one call.

@@ -29,7 +29,7 @@ func TestEmailIsRedacted(t *testing.T) {
 	p := governor.NewPolicy()
 	id, _ := governor.Lookup("personal.email")
 	p.Set(governor.Output, id, governor.Redact)
-	g := &live.Guard{Policy: p, Rules: p.Rules(governor.Output, nil)}
+	g := &live.Guard{Policy: p}
 	s := &live.Stream{}
 	var sent string
 	for _, piece := range []string{"write ", "to jo", "e@exam", "ple.com", " today"} {

@@ -23,9 +23,12 @@ type Stream struct {
 	Tally   governor.Tally
 	Reports []Report // at most MaxReports
 
-	blocked  bool
-	failed   bool
-	channels []channel
+	blocked    bool
+	failed     bool
+	characters uint64   // of all texts so far
+	seen       []uint64 // rules that have found something
+	inserted   uint64   // events put into a stream that numbers its events
+	channels   []channel
 }
 
 // Blocked reports whether a finding has ended the answer. Nothing more may be sent but the error.
@@ -41,21 +44,15 @@ func (s *Stream) ended() bool { return s.blocked || s.failed }
 // Fields lists the fields for serialization with the exchange's state.
 func (s *Stream) Fields(f *abi.Fields) {
 	f.Flags(&s.blocked, &s.failed)
-	tallyFields(&s.Tally, f)
+	f.Uint(&s.inserted)
+	f.Uint(&s.characters)
+	s.Tally.Fields(f)
 	abi.List(f, &s.Reports, reportFields)
+	abi.List(f, &s.seen, func(f *abi.Fields, rule *uint64) { f.Uint(rule) })
 	abi.List(f, &s.channels, channelFields)
-	if len(s.channels) > MaxChannels || len(s.Reports) > MaxReports {
+	if len(s.channels) > MaxChannels || len(s.Reports) > MaxReports || len(s.seen) > governor.MaxRules {
 		f.Fail()
 	}
-}
-
-// tallyFields lists a tally's fields.
-func tallyFields(t *governor.Tally, f *abi.Fields) {
-	total, risk := uint64(t.Total), uint64(t.Risk)
-	f.Uint(&total)
-	f.Uint(&risk)
-	f.Flags(&t.Blocked, &t.Redact)
-	t.Total, t.Risk = int(total), int(risk)
 }
 
 // open is the channel of a text, which it makes if there is none. It is nil if there are too many.

@@ -15,6 +15,7 @@ const ACTIONS = [
   ['project', 'Projects'],
   ['key', 'API keys'],
   ['provider_key', 'Provider keys'],
+  ['governor', 'Governor'],
   ['session', 'Sign-ins'],
 ]
 

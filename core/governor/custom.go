@@ -1,0 +1,195 @@
+package governor
+
+// thread is a place in a program that the text has led to, from a start.
+type thread struct {
+	id      uint16 // the instruction's number among those of all programs
+	program uint8
+	start   int // index in the view
+}
+
+// threads is a set with at most one thread for each instruction, in order of insertion.
+type threads struct {
+	list  []thread
+	place []uint16 // by id: the index in list, if the thread there has this id
+}
+
+func (t *threads) add(one thread) bool {
+	at := int(t.place[one.id])
+	if at < len(t.list) && t.list[at].id == one.id {
+		return false
+	}
+	t.place[one.id] = uint16(len(t.list))
+	t.list = append(t.list, one)
+	return true
+}
+
+// machine is the memory of a search: the threads that the last code point has led to, the same with all threads that
+// they reach without another code point, and the best match so far. Threads are in order of their starts, so the
+// first of two threads at one instruction has the earlier start.
+type machine struct {
+	pending, live threads
+	stack         []uint16
+	matched       bool
+	program       uint8 // of the match
+	start, end    int
+}
+
+func newMachine(total int) *machine {
+	m := &machine{}
+	m.pending.place, m.live.place = make([]uint16, total), make([]uint16, total)
+	return m
+}
+
+// custom searches the operator's patterns up to the index to of v, from s.customAt. The leftmost of overlapping
+// matches wins, of those with the same start the longest, of equal ones the first pattern. With flush set no match may
+// cross to. Otherwise s.customAt is then the offset up to which no match can begin any more.
+func (s *Scanner) custom(p *patterns, v *view, to int, flush bool) {
+	for {
+		from := s.customAt - s.base
+		if from < to {
+			from = p.skip(v.text[:to], from)
+			s.customAt = s.base + from
+		}
+		if from >= to {
+			return
+		}
+		if s.machine == nil {
+			s.machine = newMachine(p.total)
+		}
+		resume, wait := s.search(p, v, from, to, flush)
+		s.customAt = s.base + resume
+		if wait {
+			return
+		}
+		if m := s.machine; m.matched && !s.rules.inPlaceholder(v, m.start, m.end) {
+			s.found = append(s.found, Finding{p.programs[m.program].rule, s.base + m.start, s.base + m.end})
+		}
+	}
+}
+
+// search runs all programs from the index i until a match is certain, no thread is left, or a match would be longer than
+// MaxMatch. It returns where to search on; wait is true if the result depends on bytes from to on.
+func (s *Scanner) search(p *patterns, v *view, i, to int, flush bool) (resume int, wait bool) {
+	m := s.machine
+	m.pending.list, m.matched = m.pending.list[:0], false
+	for {
+		r, width := codePoint(v.text, i, to, flush)
+		if width == 0 && !flush {
+			return m.hold(i), true
+		}
+		s.reach(p, v, i, i < to)
+		if len(m.live.list) == 0 || i == to {
+			i += width
+			break
+		}
+		if i+width-m.live.list[0].start > MaxMatch {
+			break
+		}
+		m.step(p, r)
+		i += width
+	}
+	if m.matched {
+		return m.end, false
+	}
+	return i, false
+}
+
+// hold is the first index that a pending thread or the match began at; i if there is none.
+func (m *machine) hold(i int) int {
+	if m.matched {
+		i = m.start
+	}
+	if len(m.pending.list) > 0 {
+		i = min(i, m.pending.list[0].start)
+	}
+	return i
+}
+
+// step moves all threads over a code point. Those that began behind the match are dropped.
+func (m *machine) step(p *patterns, r rune) {
+	m.pending.list = m.pending.list[:0]
+	for _, t := range m.live.list {
+		if m.matched && t.start > m.start {
+			break
+		}
+		one := &p.programs[t.program]
+		if next, ok := one.consumes(int(t.id)-one.base, r); ok && next < one.count() {
+			m.pending.add(thread{uint16(one.base + next), t.program, t.start})
+		}
+	}
+}
+
+// reach makes all threads live that the pending ones reach at the index i without a code point. With begin set, matches
+// may begin there.
+func (s *Scanner) reach(p *patterns, v *view, i int, begin bool) {
+	m := s.machine
+	m.live.list = m.live.list[:0]
+	holds := s.conditions(v, i)
+	for _, t := range m.pending.list {
+		m.follow(&p.programs[t.program], t, i, holds)
+	}
+	if !begin || m.matched || p.first[v.text[i]>>3]>>(v.text[i]&7)&1 == 0 {
+		return
+	}
+	for n := range p.programs {
+		if one := &p.programs[n]; one.first[v.text[i]>>3]>>(v.text[i]&7)&1 == 1 {
+			m.follow(one, thread{uint16(one.base + one.start), uint8(n), i}, i, holds)
+		}
+	}
+}
+
+// conditions is the bits of OpAssert that hold at an index.
+func (s *Scanner) conditions(v *view, i int) (holds int) {
+	before, after := v.at(i-1), byte(0)
+	if i < len(v.text) {
+		after = v.text[i]
+	} else {
+		holds = endText | endLine // only the end of the whole text is searched up to
+	}
+	if s.base+i == 0 {
+		holds |= beginText | beginLine
+	}
+	if before == '\n' {
+		holds |= beginLine
+	}
+	if after == '\n' {
+		holds |= endLine
+	}
+	if isWordByte(before) != isWordByte(after) {
+		return holds | wordBoundary
+	}
+	return holds | noWordBoundary
+}
+
+// follow adds a thread and all that it reaches at the index i under the conditions that hold there.
+func (m *machine) follow(one *program, t thread, i, holds int) {
+	m.stack = append(m.stack[:0], t.id)
+	for len(m.stack) > 0 {
+		t.id = m.stack[len(m.stack)-1]
+		m.stack = m.stack[:len(m.stack)-1]
+		if !m.live.add(t) {
+			continue
+		}
+		switch op, next, argument := one.instruction(int(t.id) - one.base); op {
+		case OpMatch:
+			m.match(t, i)
+		case OpEither:
+			if argument < one.count() {
+				m.stack = append(m.stack, uint16(one.base+argument))
+			}
+			fallthrough
+		case OpAssert:
+			if next < one.count() && (op == OpEither || holds&argument == argument) {
+				m.stack = append(m.stack, uint16(one.base+next))
+			}
+		}
+	}
+}
+
+// match makes a match that ends at i the best one if it is.
+func (m *machine) match(t thread, i int) {
+	better := !m.matched || t.start < m.start || t.start == m.start && (i > m.end || t.program < m.program)
+	if i > t.start && better {
+		m.matched, m.program, m.start, m.end = true, t.program, t.start, i
+	}
+}
