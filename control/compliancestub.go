@@ -4,10 +4,9 @@ import (
 	"context"
 
 	"github.com/postern-ai/postern/core/doc"
-	"github.com/postern-ai/postern/core/governor"
 )
 
-// Stand-ins for the registry and the Governor's settings, until those are merged.
+// Stand-ins for the registry, until it is merged.
 
 type registryState doc.RegistryState
 
@@ -36,34 +35,3 @@ var (
 )
 
 func enforcementWord(e doc.Enforcement) string { return translate(e, enforcements, enforcementWords) }
-
-func governorOf(p *doc.Policy) (governor.Settings, error) {
-	if len(p.Governor) == 0 {
-		return governor.NewSettings(), nil
-	}
-	return governor.DecodeSettings(p.Governor)
-}
-
-type governorView struct {
-	Enabled bool `json:"enabled"`
-}
-
-func (h *handler) viewGovernor(p *project) (governorView, error) {
-	s, err := governorOf(&p.Policy)
-	return governorView{s.Enabled}, err
-}
-
-type openViolations struct {
-	Open       uint64            `json:"open"`
-	BySeverity map[string]uint64 `json:"bySeverity"`
-	Counted    uint64            `json:"counted"`
-}
-
-func (h *handler) openViolations(context.Context, *project) (openViolations, error) {
-	return openViolations{BySeverity: map[string]uint64{}}, nil
-}
-
-const (
-	keepViolationDays = 400
-	keepViolations    = 10_000
-)
