@@ -65,7 +65,10 @@ func (r Rows) Reply(p *Page, rows []abi.Row) ([]byte, error) {
 	}
 	reply.Oldest, reply.Head = head.Oldest, head.Entry
 	reply.Head.Payload = nil
-	first, last := r.key(p.First), r.key(min(p.First+p.Limit, maxSeq)) // in reverse; last is exclusive
+	if p.First > maxSeq-MaxPage {
+		p = &Page{}
+	}
+	first, last := r.key(p.First), r.key(p.First+min(p.Limit, MaxPage)) // in reverse; last is exclusive
 	bytes, previous := 0, first+endOfKeys
 	for i := len(rows) - 1; i >= 0; i-- { // the newest entry may be there twice
 		if rows[i].Key >= previous || rows[i].Key > first || rows[i].Key <= last || !strings.HasPrefix(rows[i].Key, string(r)) {
