@@ -43,7 +43,7 @@ type auditEntry struct {
 type fieldMap map[string]json.RawMessage
 
 // auditWrite returns the write of an audit entry. It belongs in the commit of the change that it describes,
-// so that neither exists without the other.
+// so that neither exists without the other. An entry of a project is also an event of the project's chain.
 //
 // project and key are IDs or empty. before and after are API views or nil: the entry keeps the fields that
 // differ, and never a secret.
@@ -66,7 +66,7 @@ func (h *handler) auditWrite(c *call, action, project, key string, before, after
 		return directory.Write{}, err
 	}
 	value, err := entry.encode()
-	return directory.Write{Key: auditPrefix + id, Value: value}, err
+	return directory.Write{Key: auditPrefix + id, Value: value, Event: directory.Event{Project: project, Kind: action}}, err
 }
 
 func nullIfEmpty(text string) *string {

@@ -24,7 +24,7 @@ type route struct {
 }
 
 // routes are all endpoints.
-var routes = slices.Concat(adminRoutes, forBoth(projectRoutes))
+var routes = slices.Concat(adminRoutes, forBoth(projectRoutes), forBoth(complianceRoutes))
 
 // projectRoutes are the endpoints for project keys, under /api. Operators have the same under the project's path.
 var projectRoutes = slices.Concat(violationRoutes)

@@ -61,7 +61,7 @@ func (x *exchange) answerHeaders(a *answer) []abi.Header {
 	if dropped += s.dropped; dropped != "" {
 		headers = append(headers, abi.Header{Name: "x-postern-dropped-params", Value: dropped})
 	}
-	return headers
+	return x.registryHeaders(headers, a.model)
 }
 
 func (x *exchange) contentType() string {

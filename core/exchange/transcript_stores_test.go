@@ -10,6 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/exchange"
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/keys"
+	"github.com/postern-ai/postern/core/policy"
 )
 
 // readOf matches a read by the prefix of its key.
@@ -75,8 +76,8 @@ func (s *session) doLedgerPolicy(a *args) {
 	s.reply(a, s.find(a, callOf("ask-policy")).ID, event)
 }
 
-// policyOf is a policy with version=2, models=a,b, route=TIER:a,b in that order, and provider-key=PROVIDER for a provider
-// key.
+// policyOf is a policy with version=2, models=a,b, route=TIER:a,b in that order, provider-key=PROVIDER for a provider
+// key, enforcement=warn or enforce, and registry=MODEL:STATE[:KEY or SUCCESSOR],… (see registryOf).
 func policyOf(a *args) []byte {
 	p := doc.Policy{Version: a.number("version", 2), Models: a.list("models")}
 	if route, ok := a.value("route"); ok {
@@ -92,6 +93,10 @@ func policyOf(a *args) []byte {
 	}
 	if words := a.list("governor"); words != nil {
 		p.Governor = settingsOf(a, words)
+	}
+	p.Enforcement = map[string]doc.Enforcement{"warn": doc.EnforceWarn, "enforce": doc.Enforce}[a.text("enforcement", "off")]
+	for _, entry := range a.list("registry") {
+		p.Registry = append(p.Registry, registryOf(a, entry))
 	}
 	return p.Encode()
 }
@@ -129,6 +134,24 @@ func actionOf(a *args, word string) governor.Action {
 	}
 	a.fail("unknown action " + word)
 	return 0
+}
+
+// registryOf is a registry entry MODEL:STATE[:EXTRA]. EXTRA is the ID of the key that may use a restricted model, and the
+// successor of others. A deprecated model was deprecated at noon and has its sunset 30 days later.
+func registryOf(a *args, text string) (m doc.RegistryModel) {
+	parts := append(strings.Split(text, ":"), "")
+	state, ok := policy.StateOf(parts[1])
+	if !ok {
+		a.fail("unknown state " + parts[1])
+	}
+	m = doc.RegistryModel{Model: parts[0], State: state, Successor: parts[2]}
+	switch state {
+	case doc.RegistryRestricted:
+		m.Keys, m.Successor = []string{parts[2]}, ""
+	case doc.RegistryDeprecated:
+		m.DeprecatedMs, m.SunsetMs = noon, noon+30*24*3_600_000
+	}
+	return m
 }
 
 // memory hit|absent|failed: the cache lookup in host memory.

@@ -20,6 +20,7 @@ import (
 //	r/<number>              ring buffer: metadata of a batch of requests
 //	vs, v/<id>, w/<age>     violations; see violations.go
 //	o/<number>              the outbox: audit entries for the Directory
+//	ch/…, cd                the chain of events: see chain.go
 const (
 	rowBudget  = "b"
 	rowPolicy  = "p"
@@ -157,6 +158,14 @@ func newCommand(op uint64) command {
 		return new(GetViolation)
 	case opTriage:
 		return new(Triage)
+	case opEvents:
+		return new(events)
+	case opForget:
+		return new(forget)
+	case opCloseDay:
+		return new(CloseDay)
+	case opAnnounce:
+		return new(Announce)
 	}
 	return nil
 }

@@ -26,6 +26,11 @@ const (
 	opViolation  = 16
 	opTriage     = 17
 
+	opEvents   = 30
+	opForget   = 31
+	opCloseDay = 32
+	opAnnounce = 33
+
 	// Older layouts of absorb, which outboxes may still contain. None has violations. The first two have a returned amount
 	// in place of the epoch and the held amount. The first also lacks hours, latencies, the key ID and recent requests.
 	opFirstAbsorb  = 3
