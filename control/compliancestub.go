@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/postern-ai/postern/core/doc"
-	"github.com/postern-ai/postern/core/governor"
 )
 
 // Stand-ins for the registry and the Governor's settings, until those are merged.
@@ -36,22 +35,6 @@ var (
 )
 
 func enforcementWord(e doc.Enforcement) string { return translate(e, enforcements, enforcementWords) }
-
-func governorOf(p *doc.Policy) (governor.Settings, error) {
-	if len(p.Governor) == 0 {
-		return governor.NewSettings(), nil
-	}
-	return governor.DecodeSettings(p.Governor)
-}
-
-type governorView struct {
-	Enabled bool `json:"enabled"`
-}
-
-func (h *handler) viewGovernor(p *project) (governorView, error) {
-	s, err := governorOf(&p.Policy)
-	return governorView{s.Enabled}, err
-}
 
 type openViolations struct {
 	Open       uint64            `json:"open"`
