@@ -11,7 +11,6 @@ import (
 	"github.com/postern-ai/postern/core/exchange"
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/keys"
-	"github.com/postern-ai/postern/core/policy"
 )
 
 // readOf matches a read by the prefix of its key.
