@@ -38,6 +38,11 @@ func (c *channel) form() form {
 // waits reports whether text is held back.
 func (c *channel) waits() bool { return len(c.held) > 0 || len(c.tail) > 0 }
 
+// complete reports whether the arguments of a call have ended: nothing is remembered of them.
+func (c *channel) complete() bool {
+	return c.kind == chat.DeltaArgs && c.scanner == nil && len(c.state) == 0 && !c.waits()
+}
+
 // reset prepares the channel for another text.
 func (c *channel) reset() {
 	c.held, c.tail, c.state, c.scanner = nil, nil, nil, nil
@@ -87,8 +92,7 @@ func (s *Stream) feed(g *Guard, c *channel, piece []byte, final bool) (send, sto
 	}
 	text, after := decode(raw, c.form(), c.lex, final)
 	// The end of the arguments' outermost value ends the text: no more of it may follow.
-	n := len(text)
-	final = final || c.kind == chat.DeltaArgs && after.depth == 0 && n > 0 && (text[n-1] == '}' || text[n-1] == ']')
+	final = final || after.ended
 	if !c.resume(g) {
 		s.failed = true
 		return nil, nil
