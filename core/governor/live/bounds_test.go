@@ -51,7 +51,7 @@ func TestLittleIsHeldBack(t *testing.T) {
 			t.Fatalf("the state has %d bytes", n)
 		}
 	}
-	// Words with a space behind them are decided, but for a name whose value may follow, such as "key is".
+	// A word with a space behind it is decided, except a name whose value may follow, such as "key is".
 	if most > 64 {
 		t.Errorf("%d bytes were held back", most)
 	}

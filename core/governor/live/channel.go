@@ -22,7 +22,7 @@ type channel struct {
 	tail    []byte // decided text that may be the beginning of a placeholder
 	state   []byte // the scanner's, between two steps
 	scanner *governor.Scanner
-	changed bool // what was sent is not what the provider sent
+	changed bool // the caller's text differs from the provider's
 	stored  bool // it is one of the deltas for the cache
 	signed  bool // the text may be signed, so that it cannot be redacted
 }
@@ -114,8 +114,8 @@ func (s *Stream) feed(g *Guard, c *channel, piece []byte, final bool) (send, sto
 	return send, store
 }
 
-// scan searches the text, whose first byte has the offset base, and counts what it finds. It returns the length of what
-// is decided: all before a finding that blocks, otherwise all that later bytes cannot change.
+// scan searches the text, whose first byte has the offset base, and counts the findings. It returns the length of the
+// decided text: all before a finding that blocks, otherwise all that later bytes cannot change.
 func (s *Stream) scan(g *Guard, c *channel, text []byte, base int, final bool) (cut int, found []governor.Finding) {
 	skip := min(int(c.skip), len(text))
 	found, done := c.scanner.Next(text[skip:], final, nil)

@@ -191,7 +191,7 @@ func TestAnthropicEvents(t *testing.T) {
 	})
 }
 
-// TestEveryKindOfEnd: what is held back goes out before each kind of end, in an event of the dialect.
+// TestEveryKindOfEnd: the rest of a text goes out before each kind of end, in an event of the dialect.
 func TestEveryKindOfEnd(t *testing.T) {
 	chunk := func(rest string) string { return `{"id":"c","choices":[{"index":0,` + rest + `}]}` }
 	for name, c := range map[string]struct {
