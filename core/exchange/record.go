@@ -72,14 +72,13 @@ func (x *exchange) adoptRecord(encoded []byte) {
 	// Cache lookups made with the old record may be wrong under the new one.
 	x.cancel(idKV)
 	s.hit = hit{}
-	if record.Policy != s.policyVersion {
+	changed := record.Policy != s.policyVersion
+	if changed {
 		s.policyVersion, s.selection, s.order, x.targetsMemo = 0, policy.Selection{}, nil, nil
-	}
-	if record.Policy != s.policyVersion {
 		s.govern.on, s.govern.inspected, s.govern.buffered = false, false, false
 	}
-	if bad := x.rejection(); bad == fault.ModelForbidden || bad == fault.Blocked || bad == fault.Forbidden {
-		s.rejected = "" // the newer record may allow it
+	if bad := x.rejection(); bad == fault.ModelForbidden || bad == fault.Forbidden || bad == fault.Blocked && changed {
+		s.rejected = "" // the newer record may allow it; a blocked text stays blocked by the same policy
 	}
 	x.do(abi.Action{
 		Kind: abi.ActionWrite, Key: doc.RecordKey(s.keyHash), Where: abi.WhereMemory, KeepMs: recordKeepMs,
