@@ -107,8 +107,9 @@ func (x *exchange) onAdmit() {
 func (x *exchange) refuseAdmission(reply *keymeter.AdmitReply) {
 	switch reply.Verdict {
 	case keymeter.RateLimited:
-		if x.s.rejected != "" {
-			// A rejected request fails at any rate, so its own error takes precedence over the rate limit.
+		if x.s.rejected != "" && x.rejection() != fault.Blocked {
+			// A rejected request fails at any rate, so its own error takes precedence over the rate limit. A blocked one does
+			// not: the meter has not stored its violation.
 			x.respondRejection()
 			return
 		}
