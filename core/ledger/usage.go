@@ -344,7 +344,7 @@ func (p *Prune) reads() []abi.Range {
 		{Start: rowDetails, End: rowDetails + abi.Fixed(p.FirstDay), Limit: maxPrune},
 		{Start: rowHours, End: hourKey(p.FirstHourDay, 0), Limit: maxPrune},
 		{Start: rowViolationAge, End: rowViolationAge + abi.Fixed(p.FirstDay*calendar.DayMs), Limit: maxPrune},
-		{Start: rowViolations},
+		{Start: rowViolations}, rowsChain.Head(),
 	}
 }
 
@@ -355,9 +355,10 @@ func (c *call) prune() error {
 	events := c.v.events
 	for _, row := range c.in.Rows {
 		switch {
+		case row.Key == rowBudget, row.Key == rowViolations, strings.HasPrefix(row.Key, string(rowsChain)):
 		case strings.HasPrefix(row.Key, rowViolationAge):
 			c.deleteViolation(row)
-		case row.Key != rowBudget && row.Key != rowViolations:
+		default:
 			c.delete(row.Key)
 		}
 	}
