@@ -204,6 +204,8 @@ const (
 	ByHour   Grouping = 3
 	ByKey    Grouping = 4
 	ByDetail Grouping = 5 // day, key and model
+	// ByModelDay is by day and model.
+	ByModelDay Grouping = 6
 )
 
 // Query is the command that requests usage of days FirstDay to EndDay (exclusive), in groups. Key (a key ID) and Model

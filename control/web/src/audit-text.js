@@ -20,7 +20,7 @@ const ACTIONS = {
   'provider_key.set': 'set a provider key',
   'provider_key.delete': 'removed a provider key',
   'governor.update': 'changed the Governor’s settings',
-  'violation.update': 'changed a violation',
+  'violation.triage': 'triaged a violation',
   'registry.create': 'registered a model',
   'registry.update': 'changed a registered model',
   'registry.transition': 'changed a model’s state',

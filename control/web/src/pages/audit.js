@@ -16,6 +16,8 @@ const ACTIONS = [
   ['key', 'API keys'],
   ['provider_key', 'Provider keys'],
   ['governor', 'Governor'],
+  ['violation', 'Violations'],
+  ['registry', 'Model registry'],
   ['session', 'Sign-ins'],
 ]
 

@@ -1,18 +1,17 @@
 // Compliance data: a summary, the state of the event chains, downloads, and signed checkpoints.
 import { useRef, useState } from 'preact/hooks'
 import { errorOf, get, path } from '../api.js'
-import { valueText } from '../audit-text.js'
 import { EXPORTS, exportHref, fileName, nextOf } from '../compliance.js'
 import { Badge } from '../components/badge.js'
 import { Button } from '../components/button.js'
 import { FormError, SelectField, TextField } from '../components/form.js'
 import { Card, Page } from '../components/page.js'
 import { Empty, Loaded, Refresh, Time } from '../components/states.js'
-import { Facts, Table } from '../components/table.js'
+import { Facts, More, Table } from '../components/table.js'
 import { count, plural } from '../format.js'
 import { html } from '../html.js'
 import { notify } from '../notices.js'
-import { useAction, useResource } from '../resource.js'
+import { useAction, useList, useResource } from '../resource.js'
 import { to } from '../router.js'
 
 const LEAD =
@@ -33,37 +32,76 @@ export function CompliancePage({ project }) {
   <//>`
 }
 
-/** camelCase as words: "overdueReviews" becomes "Overdue reviews". */
-function labelOf(name) {
-  const words = name.replace(/([A-Z])/g, ' $1').toLowerCase()
-  return words[0].toUpperCase() + words.slice(1)
-}
-
 function Summary({ data, project }) {
-  const groups = Object.entries(data).filter(
-    ([, value]) => value !== null && typeof value === 'object' && !Array.isArray(value),
-  )
-  const rest = Object.entries(data).filter(
-    ([name, value]) => !groups.some(([group]) => group === name) && value !== undefined,
-  )
-  return html`${rest.length > 0 && html`<${Card} title="Summary"><${Facts} rows=${rest.map(rowOf)} /><//>`}
-    ${groups.map(
-      ([name, value]) =>
-        html`<${Card} title=${labelOf(name)} key=${name}><${Facts} rows=${Object.entries(value).map(rowOf)} /><//>`,
-    )}
-    <p class="links-line"><a href=${to('projects', project.id, 'violations')}>View violations</a> <a href=${to('projects', project.id, 'registry')}>View the model registry</a></p>`
+  const { governor, registry, violations, chains, signing, retention } = data
+  return html`
+    <${Card} title="Coverage"><${Facts} rows=${coverage(governor, registry, violations, project)} /><//>
+    <${Card} title="Chain state">
+      <p class="muted">Every change is an entry in a chain of hashes: a changed, missing or reordered entry breaks it.</p>
+      <${Table} caption="Chains" columns=${CHAINS} rows=${chains} rowKey=${(chain) => chain.object} />
+      ${!signing.configured && html`<p class="warning">No signing key is configured, so there are no checkpoints. Set the secret <code>POSTERN_SIGNING_KEY</code> on the control Worker.</p>`}
+    <//>
+    <${Card} title="Retention"><${Facts} rows=${[
+      ['Audit log and events', plural(retention.eventDays, 'day')],
+      ['Usage by day', plural(retention.usageDays, 'day')],
+      ['Violations', `${plural(retention.violationDays, 'day')}, at most ${count(retention.maxViolations)}`],
+      ['Requests', `a sample: the newest ${count(retention.requestBatches)} batches`],
+    ]} /><//>`
 }
 
-function rowOf([name, value]) {
-  return [labelOf(name), shownValue(value)]
+function coverage(governor, registry, violations, project) {
+  const page = (name, text) => html`<a href=${to('projects', project.id, name)}>${text}</a>`
+  const state = governor.enabled
+    ? `enabled${governor.strictMode ? ', strict mode' : ''}, auto-approve threshold ${governor.autoApproveThreshold}`
+    : 'disabled: content is not checked'
+  const models = Object.entries(registry.states).map(([name, number]) => `${number} ${name}`)
+  const rows = [
+    ['Governor', html`${page('governor', state)}`],
+    ['Input rules', rulesText(governor.input)],
+    ['Output rules', rulesText(governor.output)],
+    ['Unchecked content', governor.unchecked],
+    [
+      'Open violations',
+      html`${page('violations', count(violations.open))}${violations.open > 0 && ` (${bySeverity(violations)})`}`,
+    ],
+    [
+      'Registry',
+      html`${page('registry', `enforcement ${registry.enforcement}`)}${models.length > 0 && `: ${models.join(', ')}`}`,
+    ],
+    ['Models without an entry', listText(registry.unregistered)],
+    ['Overdue reviews', listText(registry.overdueReviews)],
+  ]
+  return governor.enabled
+    ? rows
+    : rows.filter(([name]) => !['Input rules', 'Output rules', 'Unchecked content'].includes(name))
 }
 
-function shownValue(value) {
-  if (typeof value === 'boolean') return value ? 'yes' : 'no'
-  if (typeof value === 'number') return count(value)
-  if (typeof value === 'string' && /^\d{4}-\d\d-\d\dT/.test(value)) return html`<${Time} at=${value} />`
-  return valueText(value)
+const listText = (names) => (names.length > 0 ? names.join(', ') : 'none')
+
+/** Numbers of rules by action: "96 redact, 76 flag". */
+function rulesText(counts) {
+  return Object.entries(counts)
+    .filter(([, number]) => number > 0)
+    .map(([action, number]) => `${count(number)} ${action}`)
+    .join(', ')
 }
+
+function bySeverity({ bySeverity }) {
+  return Object.entries(bySeverity ?? {})
+    .map(([severity, number]) => `${count(number)} ${severity}`)
+    .join(', ')
+}
+
+const OBJECTS = { directory: 'Changes', ledger: 'Usage and violations' }
+const chainName = (object) => OBJECTS[object] ?? object
+
+const CHAINS = [
+  { label: 'Chain', head: true, cell: (chain) => chainName(chain.object) },
+  { label: 'Entries', num: true, cell: (chain) => (chain.head ? count(chain.head.seq - chain.oldest + 1) : '0') },
+  { label: 'Newest entry (UTC)', cell: (chain) => html`<${Time} at=${chain.head?.time} />` },
+  { label: 'Newest checkpoint (UTC)', cell: (chain) => html`<${Time} at=${chain.checkpoint?.time} />` },
+  { label: 'Entries since', num: true, cell: (chain) => count(chain.unsigned) },
+]
 
 function VerifyCard({ at }) {
   const [progress, setProgress] = useState(0)
@@ -101,7 +139,7 @@ function Verdict({ of: { ok, complete, entries, checkpoints, broken } }) {
   return html`<p role="alert">${
     ok && complete
       ? html`<${Badge} of="verified" look="good" /> ${counts} match.`
-      : html`<${Badge} of="broken" look="bad" /> ${broken ? html`Entry ${broken.seq} of the ${broken.object}: ${broken.problem}.` : 'The record could not be verified to its end.'}`
+      : html`<${Badge} of="broken" look="bad" /> ${broken ? html`Entry ${broken.seq} of the chain “${chainName(broken.object)}”: ${broken.problem}.` : 'The record could not be verified to its end.'}`
   }</p>`
 }
 
@@ -150,7 +188,7 @@ async function pagesOf(href) {
 
 const CHECKPOINTS = [
   { label: 'Signed (UTC)', head: true, cell: (checkpoint) => html`<${Time} at=${checkpoint.time} />` },
-  { label: 'Chain', cell: (checkpoint) => checkpoint.object },
+  { label: 'Chain', cell: (checkpoint) => chainName(checkpoint.object) },
   { label: 'Entry', num: true, cell: (checkpoint) => count(checkpoint.seq) },
   { label: 'Reason', cell: (checkpoint) => checkpoint.reason },
   {
@@ -162,12 +200,16 @@ const CHECKPOINTS = [
 ]
 
 function CheckpointsCard({ at }) {
-  const list = useResource((signal) => get(`${at}/checkpoints`, { signal }), [at])
+  const list = useList(`${at}/checkpoints`, 'checkpoints')
   return html`<${Card} title="Checkpoints">
-    <p class="muted">Signed once a day and before old entries are deleted. Keep copies elsewhere: they prove that nothing was replaced later.</p>
-    <${Loaded} of=${list} what="checkpoints" rows=${2}>${({ checkpoints }) =>
-      checkpoints.length === 0
-        ? html`<${Empty} title="No checkpoints yet"><p>The first one is signed within a day, if a signing key is configured.</p><//>`
-        : html`<${Table} caption="Checkpoints, newest first" columns=${CHECKPOINTS} rows=${checkpoints} rowKey=${(checkpoint) => `${checkpoint.object} ${checkpoint.seq} ${checkpoint.reason}`} />`}<//>
+    <p class="muted">Signed once a day and before old entries are deleted. Keep copies elsewhere: they prove that no entry was replaced later.</p>
+    <${Loaded} of=${list} what="checkpoints" rows=${2}>${({ items, last }) => html`
+      ${
+        items.length === 0
+          ? html`<${Empty} title="No checkpoints yet"><p>The first one is signed within a day after the first change.</p><//>`
+          : html`<${Table} caption="Checkpoints, newest first" columns=${CHECKPOINTS} rows=${items} rowKey=${(checkpoint) => `${checkpoint.object} ${checkpoint.seq} ${checkpoint.reason}`} />
+            <${More} list=${list} noun="checkpoint" />`
+      }
+      ${last.publicKeys.length > 0 && html`<${Facts} rows=${last.publicKeys.map(({ keyId, publicKey }) => [`Public key ${keyId}`, html`<code>${publicKey}</code>`])} />`}`}<//>
   <//>`
 }

@@ -6,6 +6,7 @@ import { Form, FormError, TextField, wrongWith } from '../components/form.js'
 import { Card, Page } from '../components/page.js'
 import { Failure, Loaded, Time } from '../components/states.js'
 import { Facts } from '../components/table.js'
+import { orReload } from '../draft.js'
 import { count } from '../format.js'
 import { html } from '../html.js'
 import { notify } from '../notices.js'
@@ -26,7 +27,7 @@ export function ViolationPage({ project, params }) {
   return html`<${Page} title="Violation" of=${project.name}>
     <${Loaded} of=${violation} what="the violation">${(data) => html`
       <${Card} title="Details"><${Details} of=${data} project=${project} /><//>
-      <${Card} title="Triage"><${Triage} of=${data} at=${at} set=${violation.set} /><//>`}<//>
+      <${Card} title="Triage"><${Triage} of=${data} at=${at} set=${violation.set} project=${project} /><//>`}<//>
     ${all}
   <//>`
 }
@@ -61,13 +62,20 @@ function Details({ of: violation, project }) {
   return html`<${Facts} rows=${rows} />`
 }
 
-function Triage({ of: violation, at, set }) {
+function Triage({ of: violation, at, set, project }) {
+  const history = useHistory(project, violation)
   const [typed, setNote] = useState(null)
   const note = typed ?? violation.note ?? ''
   const { busy, error, run } = useAction(async (state) => {
-    const saved = await patch(at, { ...(state && { state }), note: note.trim() === '' ? null : note.trim() })
+    const fields = { ...(state && { state }), note: note.trim() || null, version: violation.version }
+    const saved = await orReload(
+      () => patch(at, fields),
+      () => get(at),
+      set,
+    )
     setNote(null)
     set(saved)
+    history.reload()
     notify(state ? `Violation: ${stateLabel(state).toLowerCase()}` : 'Note saved')
   })
   const unchanged = note.trim() === (violation.note ?? '')
@@ -79,7 +87,7 @@ function Triage({ of: violation, at, set }) {
         violation.changedAt ? html`<${Time} at=${violation.changedAt} /> by ${violation.changedBy}` : 'never',
       ],
     ]} />
-    <${History} entries=${violation.history ?? []} />
+    <${History} of=${history} />
     <${Form} onSubmit=${() => run()} aria-label="Triage">
       <${TextField} label="Note" multiline rows="3" maxlength="1000" value=${note} onValue=${setNote} wrong=${wrongWith(error, 'note')} />
       <${FormError} error=${error} shown=${['note']} />
@@ -93,10 +101,20 @@ function Triage({ of: violation, at, set }) {
     <//>`
 }
 
-function History({ entries }) {
+/** The triage of a violation, newest first: entries of the audit log. */
+function useHistory(project, violation) {
+  const query = { project: project.id, action: 'violation', limit: 100 }
+  const log = useResource((signal) => get('audit', { query, signal }), [violation.id])
+  const entries = (log.data?.entries ?? []).filter(({ after }) => after?.violation === violation.id)
+  return { entries, reload: log.reload }
+}
+
+function History({ of: { entries } }) {
   if (entries.length === 0) return null
-  return html`<div><h3>History</h3><ol class="history">${entries.map(
-    (entry, i) =>
-      html`<li key=${i}><${Time} at=${entry.at} /> ${entry.by}: ${stateLabel(entry.from)} → ${stateLabel(entry.to)}${entry.note && html`<span class="under">${entry.note}</span>`}</li>`,
+  return html`<div><h3>History</h3><ol class="history" reversed>${entries.map(
+    ({ id, time, actor, before, after }) =>
+      html`<li key=${id}><${Time} at=${time} /> ${actor}: ${
+        after.state ? `${stateLabel(before.state)} → ${stateLabel(after.state)}` : 'note changed'
+      }${after.note && html`<span class="under">${after.note}</span>`}</li>`,
   )}</ol></div>`
 }
