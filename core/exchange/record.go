@@ -74,8 +74,6 @@ func (x *exchange) adoptRecord(encoded []byte) {
 	s.hit = hit{}
 	if record.Policy != s.policyVersion {
 		s.policyVersion, s.selection, s.order, x.targetsMemo = 0, policy.Selection{}, nil, nil
-	}
-	if record.Policy != s.policyVersion {
 		s.govern.on, s.govern.inspected, s.govern.buffered = false, false, false
 	}
 	if bad := x.rejection(); bad == fault.ModelForbidden || bad == fault.Blocked || bad == fault.Forbidden {
