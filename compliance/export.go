@@ -45,7 +45,7 @@ func HasPayload(exportType, kind string) bool {
 	case Access:
 		return slices.Contains([]string{"key", "provider_key", "project"}, subject)
 	case Violations:
-		return subject == "violation" || subject == "violations"
+		return subject == "violations"
 	case Usage:
 		return subject == "usage"
 	}

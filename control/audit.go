@@ -101,9 +101,9 @@ func truncate(f fieldMap, maxField int) {
 	}
 }
 
-// identifyingFields of a view are kept even if they did not change: nothing else in the entry names the provider or the
-// violation.
-var identifyingFields = []string{"provider", "violation"}
+// identifyingFields of a view are kept even if they did not change: nothing else in the entry names the provider, the
+// violation or the registry's model.
+var identifyingFields = []string{"provider", "violation", "model"}
 
 // diff returns the fields of two views that differ.
 func diff(before, after any) (oldFields, newFields fieldMap, err error) {

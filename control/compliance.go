@@ -137,8 +137,8 @@ func retentions() retentionView {
 	const days = 24
 	return retentionView{
 		AuditDays: int(auditRetention.Hours()) / days, EventDays: int(auditRetention.Hours()) / days,
-		UsageDays: ledger.KeepDays, HourlyDays: ledger.KeepHourDays, ViolationDays: keepViolationDays,
-		MaxViolations: keepViolations, RequestBatches: ledger.KeepBatches,
+		UsageDays: ledger.KeepDays, HourlyDays: ledger.KeepHourDays, ViolationDays: ledger.KeepViolationDays,
+		MaxViolations: ledger.KeepViolations, RequestBatches: ledger.KeepBatches,
 	}
 }
 

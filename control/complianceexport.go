@@ -166,10 +166,13 @@ func (c *exportCursor) encode() *string {
 func decodeCursor(text, kind string) *exportCursor {
 	raw, err := base64.RawURLEncoding.DecodeString(text)
 	var c exportCursor
-	if len(text) > maxCursorBytes || err != nil || json.Unmarshal(raw, &c) != nil {
+	if len(text) > maxCursorBytes || err != nil || !isPlain(text) || json.Unmarshal(raw, &c) != nil {
 		return nil
 	}
-	if c.Section < 0 || c.Section >= len(sections[kind]) || c.Last >= endOfTimeMs || c.First > c.Last+1 || !isPlain(c.After) {
+	if c.Section < 0 || c.Section >= len(sections[kind]) || !isPlain(c.After) {
+		return nil
+	}
+	if hasChain := compliance.ObjectOf(kind) != ""; hasChain != (c.First > 0) || c.Last >= endOfTimeMs || c.First > c.Last+1 {
 		return nil
 	}
 	return &c

@@ -37,7 +37,6 @@ type brokenView struct {
 }
 
 var chainProblems = map[chain.Problem]string{
-	chain.Missing:        "at least one entry before it is missing",
 	chain.OutOfOrder:     "it is out of order",
 	chain.PayloadChanged: "its payload was changed",
 	chain.EntryChanged:   "it was changed",
@@ -189,7 +188,12 @@ func (v *verification) walk(object string, first uint64, state *chain.PageReply)
 
 // entry verifies one entry, and its checkpoint if it has one.
 func (v *verification) entry(w *chain.Walk, e *chain.Entry) {
-	if problem := w.Next(e); problem != chain.OK {
+	switch problem := w.Next(e); problem {
+	case chain.OK:
+	case chain.Missing:
+		v.broken(w.ID.Object, w.Seq+1, "it is missing")
+		return
+	default:
 		v.broken(w.ID.Object, e.Seq, chainProblems[problem])
 		return
 	}
@@ -208,10 +212,13 @@ func (v *verification) entry(w *chain.Walk, e *chain.Entry) {
 
 // end finds entries that a checkpoint covers and that are no longer there.
 func (v *verification) end(object string, last uint64) {
-	for seq, c := range v.checkpoints[object] {
-		if seq > last && v.view.OK {
-			v.broken(object, last+1, "it is missing: the checkpoint of "+c.Time+" covers the entries up to "+strconv.FormatUint(seq, 10))
-		}
+	covered := last
+	for seq := range v.checkpoints[object] {
+		covered = max(covered, seq)
+	}
+	if covered > last {
+		at := v.checkpoints[object][covered].Time
+		v.broken(object, last+1, "it is missing: the checkpoint of "+at+" covers the entries up to "+strconv.FormatUint(covered, 10))
 	}
 }
 

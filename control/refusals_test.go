@@ -106,6 +106,7 @@ func TestHead(t *testing.T) {
 	b.memory.reducers = true
 	project := b.project()
 	keyPath, _ := b.key(project)
+	entry := b.must(201, "POST", project+"/models-registry", `{"model":"gpt-4.1"}`).text("id")
 	violation := b.violate(project, ledger.Violation{Rule: "secret.a"})
 	checked := 0
 	for i := range routes {
@@ -113,7 +114,7 @@ func TestHead(t *testing.T) {
 			continue
 		}
 		checked++
-		path := strings.NewReplacer("/api/admin/projects/{project}/keys/{key}", keyPath, "/api/admin/projects/{project}", project, "{violation}", violation).Replace(routes[i].pattern)
+		path := strings.NewReplacer("/api/admin/projects/{project}/keys/{key}", keyPath, "/api/admin/projects/{project}", project, "{violation}", violation, "{entry}", entry).Replace(routes[i].pattern)
 		for _, authorization := range []string{"Bearer " + token, "Bearer wrong", ""} {
 			get, head := b.do("GET", path, "", "Authorization", authorization), b.do("HEAD", path, "", "Authorization", authorization)
 			if head.Code != get.Code || head.Body.Len() != 0 || get.Body.Len() == 0 {

@@ -13,6 +13,7 @@ const (
 	sessionPath  = "/api/admin/session" // for signing in and out
 	projectsPath = "/api/admin/projects"
 	projectPath  = projectsPath + "/{project}"
+	registryPath = "/models-registry"
 )
 
 // route is one endpoint. Every route but sign-in requires authentication: by an API key with a permission, or, if
@@ -27,7 +28,7 @@ type route struct {
 var routes = slices.Concat(adminRoutes, forBoth(projectRoutes), forBoth(complianceRoutes))
 
 // projectRoutes are the endpoints for project keys, under /api. Operators have the same under the project's path.
-var projectRoutes = slices.Concat(violationRoutes)
+var projectRoutes = slices.Concat(violationRoutes, registryRoutes)
 
 // forBoth returns the endpoints for project keys and those for operators.
 func forBoth(shared []route) (all []route) {
@@ -60,6 +61,7 @@ var adminRoutes = []route{
 	{http.MethodGet, projectPath + "/provider-keys", (*handler).listProviderKeys, 0},
 	{http.MethodPut, projectPath + "/provider-keys/{provider}", (*handler).putProviderKey, 0},
 	{http.MethodDelete, projectPath + "/provider-keys/{provider}", (*handler).deleteProviderKey, 0},
+	{http.MethodPut, projectPath + registryPath + "/enforcement", (*handler).putEnforcement, 0},
 	{http.MethodPost, projectPath + "/keys", (*handler).createKey, 0},
 	{http.MethodGet, projectPath + "/keys", (*handler).listKeys, 0},
 	{http.MethodGet, projectPath + "/keys/{key}", (*handler).getKey, 0},

@@ -1,6 +1,10 @@
 package chain
 
-import "github.com/postern-ai/postern/core/abi"
+import (
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+)
 
 // Page requests a chain's state and its entries from First on, in order. The reply may have fewer than Limit, because
 // it is bounded in bytes, but at least one if there is one.
@@ -61,12 +65,16 @@ func (r Rows) Reply(p *Page, rows []abi.Row) ([]byte, error) {
 	}
 	reply.Oldest, reply.Head = head.Oldest, head.Entry
 	reply.Head.Payload = nil
-	bytes := 0
-	for i := len(rows) - 1; i > 0; i-- {
-		var s Stored
-		if rows[i].Key < r.key(head.Seq) || rows[i].Key > r.key(p.First) || len(rows[i].Key) != len(r.key(0)) {
+	if p.First > maxSeq-MaxPage {
+		p = &Page{}
+	}
+	first, last := r.key(p.First), r.key(p.First+min(p.Limit, MaxPage)) // in reverse; last is exclusive
+	bytes, previous := 0, first+endOfKeys
+	for i := len(rows) - 1; i >= 0; i-- { // the newest entry may be there twice
+		if rows[i].Key >= previous || rows[i].Key > first || rows[i].Key <= last || !strings.HasPrefix(rows[i].Key, string(r)) {
 			continue
 		}
+		var s Stored
 		if err := abi.DecodeFields(rows[i].Value, s.fields); err != nil {
 			return nil, err
 		}
@@ -74,6 +82,7 @@ func (r Rows) Reply(p *Page, rows []abi.Row) ([]byte, error) {
 			break
 		}
 		reply.Entries = append(reply.Entries, s.Entry)
+		previous = rows[i].Key
 	}
 	return abi.EncodeFields(0, 512+bytes, reply.fields), nil
 }

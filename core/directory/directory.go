@@ -16,10 +16,11 @@ const (
 
 // Opcodes; a command starts with one.
 const (
-	opList   = 1
-	opCommit = 2
-	opEvents = 3
-	opForget = 4
+	opList     = 1
+	opCommit   = 2
+	opEvents   = 3
+	opForget   = 4
+	opProgress = 5
 )
 
 // Limits of one command, which keep an object's step small.
@@ -134,6 +135,8 @@ func Reads(command []byte) ([]abi.Range, error) {
 			start = rowDocument + prefix
 		}
 		return []abi.Range{{Start: start, End: rowDocument + prefix + "\x7f", Limit: limit}}, r.End()
+	case opProgress:
+		return progressReads(r.String()), r.End()
 	case opCommit:
 		commit, err := decodeCommit(&r)
 		ranges := []abi.Range{{Start: rowSeq}}
@@ -156,6 +159,8 @@ func Apply(in *abi.ObjectInput) (abi.ObjectOutput, error) {
 	switch r.Uint() {
 	case opList:
 		return list(in.Rows), nil
+	case opProgress:
+		return progress(in.Rows), nil
 	case opCommit:
 		commit, err := decodeCommit(&r)
 		if err != nil {

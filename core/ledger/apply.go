@@ -5,6 +5,7 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/money"
 )
 
@@ -226,10 +227,12 @@ func (b *batch) reads() []abi.Range {
 
 // call is one command being applied.
 type call struct {
-	in  *abi.ObjectInput
-	b   budget
-	v   *violations // nil: not loaded
-	out abi.ObjectOutput
+	in *abi.ObjectInput
+	b  budget
+	v  *violations // nil: not loaded
+	// changes are the changes of violations, for the chain of events.
+	changes jsontext.Builder
+	out     abi.ObjectOutput
 }
 
 // row is the current value of a row, including writes of this call.
@@ -284,6 +287,9 @@ func Apply(in *abi.ObjectInput) (out abi.ObjectOutput, err error) {
 	command, err := decodeCommand(in.Command)
 	if err == nil {
 		err = command.apply(&c)
+	}
+	if err == nil {
+		err = c.appendChanges()
 	}
 	return c.out, err
 }

@@ -15,10 +15,13 @@ import (
 //	ch/<number>    an event, the newest first
 //	cd             the last closed day
 const (
-	rowsChain   = chain.Rows("ch/")
-	rowClosed   = "cd"
-	usageClosed = "usage.day" // kind of the event of a closed day
-	maxClosed   = 200         // models that one such event lists
+	rowsChain = chain.Rows("ch/")
+	rowClosed = "cd"
+	maxClosed = 200 // models that the event of a closed day lists
+
+	// Kinds of events.
+	usageClosed      = "usage.day"
+	violationsChange = "violations.change"
 )
 
 // appendEvent appends an event to the project's chain, in the transaction of this command. The command's reads must
@@ -31,6 +34,32 @@ func (c *call) appendEvent(kind string, payload []byte) error {
 	row := rowsChain.Append(chain.ID{Project: c.in.Name, Object: chain.Ledger}, head, c.in.NowMs, kind, payload)
 	c.put(row.Key, row.Value)
 	return nil
+}
+
+// addChange adds a change of a violation to the event of this command.
+func (c *call) addChange(kind string, violation []byte) {
+	b := &c.changes
+	if len(b.B) == 0 {
+		b.Open('{')
+		b.Key("changes")
+		b.Open('[')
+	}
+	b.Open('{')
+	b.Key("kind")
+	b.String(kind)
+	b.Member("violation", string(violation))
+	b.Close('}')
+}
+
+// appendChanges appends the changes of violations that this command made, as one event: a batch of violations costs one
+// row more.
+func (c *call) appendChanges() error {
+	if len(c.changes.B) == 0 {
+		return nil
+	}
+	c.changes.Close(']')
+	c.changes.Close('}')
+	return c.appendEvent(violationsChange, c.changes.B)
 }
 
 // events is the decoded form of Events.

@@ -87,7 +87,7 @@ func (t *Triage) fields(f *abi.Fields) {
 }
 
 func (t *Triage) reads() []abi.Range {
-	return []abi.Range{{Start: rowViolation + t.ID}, {Start: rowViolations}}
+	return []abi.Range{{Start: rowViolation + t.ID}, {Start: rowViolations}, rowsChain.Head()}
 }
 
 // triageReply is the reply to Triage: its outcome, and the violation as it is now.

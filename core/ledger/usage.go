@@ -204,6 +204,8 @@ const (
 	ByHour   Grouping = 3
 	ByKey    Grouping = 4
 	ByDetail Grouping = 5 // day, key and model
+	// ByModelDay is by day and model.
+	ByModelDay Grouping = 6
 )
 
 // Query is the command that requests usage of days FirstDay to EndDay (exclusive), in groups. Key (a key ID) and Model
@@ -342,7 +344,7 @@ func (p *Prune) reads() []abi.Range {
 		{Start: rowDetails, End: rowDetails + abi.Fixed(p.FirstDay), Limit: maxPrune},
 		{Start: rowHours, End: hourKey(p.FirstHourDay, 0), Limit: maxPrune},
 		{Start: rowViolationAge, End: rowViolationAge + abi.Fixed(p.FirstDay*calendar.DayMs), Limit: maxPrune},
-		{Start: rowViolations},
+		{Start: rowViolations}, rowsChain.Head(),
 	}
 }
 
@@ -353,9 +355,10 @@ func (c *call) prune() error {
 	events := c.v.events
 	for _, row := range c.in.Rows {
 		switch {
+		case row.Key == rowBudget, row.Key == rowViolations, strings.HasPrefix(row.Key, string(rowsChain)):
 		case strings.HasPrefix(row.Key, rowViolationAge):
 			c.deleteViolation(row)
-		case row.Key != rowBudget && row.Key != rowViolations:
+		default:
 			c.delete(row.Key)
 		}
 	}

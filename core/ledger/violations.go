@@ -150,7 +150,7 @@ func (b *batch) violationReads() (ranges []abi.Range) {
 	if groups == 0 {
 		return nil
 	}
-	return append(ranges, abi.Range{Start: rowViolations},
+	return append(ranges, abi.Range{Start: rowViolations}, rowsChain.Head(),
 		abi.Range{Start: rowViolationAge, End: endViolationAge, Limit: uint64(groups + pruneAhead)})
 }
 
@@ -192,7 +192,10 @@ func (c *call) putViolation(v *StoredViolation) {
 
 // event is called for each change of violations, in the transaction of the change: violation.created and
 // violation.changed with the violation as JSON, violation.pruned with its ID.
-func (c *call) event(_ string, _ []byte) { c.v.events++ }
+func (c *call) event(kind string, violation []byte) {
+	c.v.events++
+	c.addChange(kind, violation)
+}
 
 // pruneViolations deletes the oldest violations: those beyond KeepViolations, and those older than KeepViolationDays as
 // far as their index entries were read.

@@ -19,6 +19,7 @@ type frame struct {
 	part                 part
 	signed, id           bool
 	unread, readable     bool // it contains a file that cannot be read, or one that can
+	noted                bool // its medium is noted
 	text, thinking, data span
 }
 
@@ -333,7 +334,8 @@ func (w *walker) close(f *frame) {
 		parent.unread = true
 	case f.part == imagePart:
 		w.note("image", f.start)
-	case f.part == audioPart, f.member == audioMember && (f.id || f.data.end != 0):
+	case f.member == audioMember && (f.id || f.data.end != 0) && parent.part != audioPart, f.part == audioPart && !f.noted:
+		parent.noted = true
 		w.note("audio", f.start)
 	case f.member == fileMember && f.readable:
 		parent.readable = true

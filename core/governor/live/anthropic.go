@@ -20,8 +20,8 @@ type block struct {
 // anthropic checks an event of the Messages API.
 func (p *passed) anthropic() {
 	var b block
-	root := enter(p.data, blank(p.data, 0), '{')
-	for name, v, ok := root.member(); ok; name, v, ok = root.member() {
+	top := enter(p.data, root(p.data), '{')
+	for name, v, ok := top.member(); ok; name, v, ok = top.member() {
 		switch string(name) {
 		case "type":
 			b.kind = string(text(p.data, v))
@@ -50,7 +50,7 @@ func (p *passed) anthropic() {
 
 // blockStart checks the texts that a block begins with, and whole blocks: usually there are none.
 func (p *passed) blockStart(b *block) {
-	members := enter(p.data, b.body.from, '{')
+	members := enter(p.data, b.body, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
 		switch string(name) {
 		case "text":
@@ -86,7 +86,7 @@ func (p *passed) input(b *block, v span) {
 
 // blockDelta checks a piece of a block.
 func (p *passed) blockDelta(b *block) {
-	members := enter(p.data, b.delta.from, '{')
+	members := enter(p.data, b.delta, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
 		switch string(name) {
 		case "text":
@@ -97,8 +97,8 @@ func (p *passed) blockDelta(b *block) {
 			p.piece(&channel{kind: chat.DeltaArgs, place: b.index}, v, false)
 		case "signature":
 			p.flushAll(func(c *channel) bool { return c.place == b.index && c.kind == chat.DeltaThinking })
-		case "citation":
-			p.strings(&channel{kind: chat.DeltaText, place: b.index}, v, "")
+		default: // a citation, or what this build does not know
+			p.strings(&channel{kind: chat.DeltaText, place: b.index}, v, string(name))
 		}
 	}
 }

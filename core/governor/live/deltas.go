@@ -46,6 +46,7 @@ type output struct {
 	stream      *Stream
 	guard       *Guard
 	send, store []chat.Delta
+	altered     bool // a text was not sent as it came
 }
 
 func (o *output) delta(d *chat.Delta) {
@@ -64,7 +65,9 @@ func (o *output) delta(d *chat.Delta) {
 	case chat.DeltaRedacted, chat.DeltaTool:
 		o.turn(d.Choice, d.Kind)
 	case chat.DeltaLogProbs:
-		return // they repeat the text, also what is held back
+		if o.altered || o.stream.waits(d.Choice) {
+			return // they repeat the text, also what is held back
+		}
 	case chat.DeltaFinish:
 		o.finish(func(c *channel) bool { return c.choice == d.Choice })
 	case chat.DeltaEnd:
@@ -92,6 +95,7 @@ func (o *output) text(d *chat.Delta) {
 		return
 	}
 	send, store := o.stream.feed(o.guard, c, []byte(d.Text), false)
+	o.altered = o.altered || string(send) != string(d.Text)
 	o.pieces(c, send, store)
 }
 

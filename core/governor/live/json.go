@@ -10,13 +10,16 @@ type cursor struct {
 	at   int
 }
 
-// enter begins at the object or array at an index; for any other value there are no members.
-func enter(data []byte, at int, open byte) cursor {
-	if at >= len(data) || data[at] != open {
+// enter begins an object or array; any other value has no members.
+func enter(data []byte, v span, open byte) cursor {
+	if v.to == 0 || data[v.from] != open {
 		return cursor{data, len(data)}
 	}
-	return cursor{data, at + 1}
+	return cursor{data, v.from + 1}
 }
+
+// root is the place of the outermost value.
+func root(data []byte) span { return span{blank(data, 0), len(data)} }
 
 // member is the next member of an object: its name and its value's place.
 func (c *cursor) member() (name []byte, v span, ok bool) {

@@ -13,6 +13,7 @@ const (
 	placeReasoning // "reasoning", where "reasoning_content" is the same text
 	placeDetails   // "reasoning_details"
 	placeLegacy    // "function_call", "text"
+	placeAudio     // "audio"
 	placeCustom    = 1 << 32
 )
 
@@ -25,16 +26,16 @@ type choice struct {
 
 // openAI checks a chunk: {"choices":[{"index","delta":{…},"logprobs","finish_reason"}]}.
 func (p *passed) openAI() {
-	root := enter(p.data, blank(p.data, 0), '{')
+	top := enter(p.data, root(p.data), '{')
 	for {
-		name, v, ok := root.member()
+		name, v, ok := top.member()
 		if !ok {
 			return
 		}
 		if string(name) != "choices" {
 			continue
 		}
-		list := enter(p.data, v.from, '[')
+		list := enter(p.data, v, '[')
 		for one, ok := list.element(); ok; one, ok = list.element() {
 			p.openAIChoice(one)
 		}
@@ -43,7 +44,7 @@ func (p *passed) openAI() {
 
 func (p *passed) openAIChoice(v span) {
 	var c choice
-	members := enter(p.data, v.from, '{')
+	members := enter(p.data, v, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
 		switch string(name) {
 		case "index":
@@ -78,7 +79,7 @@ func (p *passed) openAIChoice(v span) {
 // openAIDelta checks the texts of a delta. It reports whether they were all sent as they came.
 func (p *passed) openAIDelta(c *choice, v span) (exact bool) {
 	exact = true
-	members := enter(p.data, v.from, '{')
+	members := enter(p.data, v, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
 		switch string(name) {
 		case "content":
@@ -94,17 +95,22 @@ func (p *passed) openAIDelta(c *choice, v span) (exact bool) {
 		case "reasoning":
 			p.choicePiece(c, chat.DeltaThinking, placeReasoning, v)
 		case "reasoning_details":
-			list := enter(p.data, v.from, '[')
+			list := enter(p.data, v, '[')
 			for one, ok := list.element(); ok; one, ok = list.element() {
 				p.namedPieces(c, chat.DeltaThinking, placeDetails, one)
 			}
 		case "function_call":
 			p.toolPieces(c, placeCustom+placeLegacy, v)
+		case "audio":
+			p.namedPieces(c, chat.DeltaText, placeAudio, v)
 		case "tool_calls":
-			list := enter(p.data, v.from, '[')
+			list := enter(p.data, v, '[')
 			for one, ok := list.element(); ok; one, ok = list.element() {
 				p.toolCall(c, one)
 			}
+		case "role":
+		default: // what this build does not know
+			p.strings(&channel{kind: chat.DeltaText, choice: c.index}, v, string(name))
 		}
 	}
 	return exact
@@ -133,15 +139,15 @@ func (p *passed) turn(index uint64, kind chat.DeltaKind) {
 // contentChunks checks content that is an array: {"type":"text","text"} and {"type":"thinking","thinking":[{"text"}]}.
 func (p *passed) contentChunks(c *choice, v span) (exact bool) {
 	exact = true
-	list := enter(p.data, v.from, '[')
+	list := enter(p.data, v, '[')
 	for one, ok := list.element(); ok; one, ok = list.element() {
-		members := enter(p.data, one.from, '{')
+		members := enter(p.data, one, '{')
 		for name, v, ok := members.member(); ok; name, v, ok = members.member() {
 			switch string(name) {
 			case "text":
 				exact = p.choicePiece(c, chat.DeltaText, placeContent, v) && exact
 			case "thinking":
-				thoughts := enter(p.data, v.from, '[')
+				thoughts := enter(p.data, v, '[')
 				for one, ok := thoughts.element(); ok; one, ok = thoughts.element() {
 					p.namedPieces(c, chat.DeltaThinking, placeContent, one)
 				}
@@ -151,11 +157,12 @@ func (p *passed) contentChunks(c *choice, v span) (exact bool) {
 	return exact
 }
 
-// namedPieces checks the texts of an object: "text" and "summary".
+// namedPieces checks the texts of an object: "text", "summary" and "transcript".
 func (p *passed) namedPieces(c *choice, kind chat.DeltaKind, place uint64, v span) {
-	members := enter(p.data, v.from, '{')
+	members := enter(p.data, v, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
-		if string(name) == "text" || string(name) == "summary" {
+		switch string(name) {
+		case "text", "summary", "transcript":
 			p.choicePiece(c, kind, place, v)
 		}
 	}
@@ -165,7 +172,7 @@ func (p *passed) namedPieces(c *choice, kind chat.DeltaKind, place uint64, v spa
 func (p *passed) toolCall(c *choice, v span) {
 	index := uint64(0)
 	var function, custom span
-	members := enter(p.data, v.from, '{')
+	members := enter(p.data, v, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
 		switch string(name) {
 		case "index":
@@ -182,7 +189,7 @@ func (p *passed) toolCall(c *choice, v span) {
 
 // toolPieces checks "arguments" or "input" of a call.
 func (p *passed) toolPieces(c *choice, place uint64, v span) {
-	members := enter(p.data, v.from, '{')
+	members := enter(p.data, v, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
 		switch string(name) {
 		case "name":
@@ -198,7 +205,7 @@ func (p *passed) toolPieces(c *choice, place uint64, v span) {
 // openAIMessage checks the whole message that some providers send with every chunk. Before the end it would show what
 // is held back, so its texts are empty until then.
 func (p *passed) openAIMessage(c *choice) {
-	members := enter(p.data, c.message.from, '{')
+	members := enter(p.data, c.message, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
 		switch string(name) {
 		case "content", "refusal", "reasoning_content", "reasoning":
@@ -232,8 +239,8 @@ const maxHead = 1024
 // openAITail is a chunk with the end of a text and the members that all chunks share.
 func (p *passed) openAITail(c *channel, tail []byte) []byte {
 	b := jsontext.Builder{B: append(make([]byte, 0, 256+len(tail)), '{')}
-	root := enter(p.data, blank(p.data, 0), '{')
-	for name, v, ok := root.member(); ok; name, v, ok = root.member() {
+	top := enter(p.data, root(p.data), '{')
+	for name, v, ok := top.member(); ok; name, v, ok = top.member() {
 		switch string(name) {
 		case "id", "object", "created", "model", "system_fingerprint", "service_tier", "provider":
 			if v.to-v.from < maxHead/4 {
@@ -277,6 +284,8 @@ func openAIDelta(b *jsontext.Builder, c *channel, tail jsontext.Escaped) {
 		b.B = append(b.B, `"reasoning_details":[{"type":"reasoning.text","text":"`+string(tail)+`"}]`...)
 	case c.kind == chat.DeltaThinking:
 		b.TextMember("reasoning_content", tail)
+	case c.place == placeAudio:
+		b.B = append(b.B, `"audio":{"transcript":"`+string(tail)+`"}`...)
 	default:
 		b.TextMember("content", tail)
 	}

@@ -60,8 +60,8 @@ type response struct {
 func (p *passed) responses() {
 	var r response
 	p.typeOf(&r)
-	root := enter(p.data, blank(p.data, 0), '{')
-	for name, v, ok := root.member(); ok; name, v, ok = root.member() {
+	top := enter(p.data, root(p.data), '{')
+	for name, v, ok := top.member(); ok; name, v, ok = top.member() {
 		r.set(string(name), v, p.data)
 	}
 	switch {
@@ -78,8 +78,8 @@ func (p *passed) responses() {
 // typeOf reads an event's type.
 func (p *passed) typeOf(r *response) {
 	r.text = -1
-	root := enter(p.data, blank(p.data, 0), '{')
-	for name, v, ok := root.member(); ok; name, v, ok = root.member() {
+	top := enter(p.data, root(p.data), '{')
+	for name, v, ok := top.member(); ok; name, v, ok = top.member() {
 		if string(name) == "type" {
 			r.kind = string(text(p.data, v))
 			break
@@ -169,12 +169,11 @@ func formOf(kind chat.DeltaKind) form {
 func (p *passed) responsesOther(r *response) {
 	switch r.kind {
 	case "response.output_item.added":
+		p.flushAll(func(*channel) bool { return true }) // items come one after the other
 		p.itemAdded(r)
 	case "response.content_part.added", "response.content_part.done",
 		"response.reasoning_summary_part.added", "response.reasoning_summary_part.done":
-		if strings.HasSuffix(r.kind, "done") {
-			p.flushAll(func(c *channel) bool { return c.itemOf() == r.output })
-		}
+		p.flushAll(func(c *channel) bool { return c.itemOf() == r.output })
 		p.part(r.part)
 	case "response.output_item.done":
 		p.flushAll(func(c *channel) bool { return c.itemOf() == r.output })
@@ -186,12 +185,14 @@ func (p *passed) responsesOther(r *response) {
 		p.body(r.body)
 	case "response.output_text.annotation.added":
 		p.strings(&channel{kind: chat.DeltaText}, r.annotation, "")
+	default:
+		p.whole(&channel{kind: chat.DeltaText}, r.delta, plain) // an event that this build does not know
 	}
 }
 
 // itemAdded begins an item. A call that comes with arguments has no pieces of them, or goes on with pieces.
 func (p *passed) itemAdded(r *response) {
-	members := enter(p.data, r.item.from, '{')
+	members := enter(p.data, r.item, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
 		switch string(name) {
 		case "arguments":
@@ -210,7 +211,7 @@ func (p *passed) itemAdded(r *response) {
 func (p *passed) part(v span) {
 	exact := true
 	var logProbs span
-	members := enter(p.data, v.from, '{')
+	members := enter(p.data, v, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
 		switch string(name) {
 		case "text", "refusal", "transcript":
@@ -228,7 +229,7 @@ func (p *passed) part(v span) {
 
 // parts checks a list of parts.
 func (p *passed) parts(v span) {
-	list := enter(p.data, v.from, '[')
+	list := enter(p.data, v, '[')
 	for one, ok := list.element(); ok; one, ok = list.element() {
 		p.part(one)
 	}
@@ -236,7 +237,7 @@ func (p *passed) parts(v span) {
 
 // itemWhole checks a complete item.
 func (p *passed) itemWhole(v span) {
-	members := enter(p.data, v.from, '{')
+	members := enter(p.data, v, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
 		switch string(name) {
 		case "content", "summary":
@@ -257,11 +258,11 @@ func (p *passed) itemWhole(v span) {
 
 // body checks the response that an event repeats. Its instructions are the request's: their placeholders are restored.
 func (p *passed) body(v span) {
-	members := enter(p.data, v.from, '{')
+	members := enter(p.data, v, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
 		switch string(name) {
 		case "output":
-			list := enter(p.data, v.from, '[')
+			list := enter(p.data, v, '[')
 			for one, ok := list.element(); ok; one, ok = list.element() {
 				p.itemWhole(one)
 			}

@@ -30,8 +30,8 @@ const (
 	scalar                 // a number, true, false or null
 )
 
-// walker reads an escaped text character by character. The exported end of a piece may cut an escape in two: such an
-// end is left for the next piece unless the text is final.
+// walker reads an escaped text character by character. The end of a piece may cut an escape in two: such an end is left
+// for the next piece unless the text is final.
 type walker struct {
 	raw   []byte
 	form  form
@@ -274,8 +274,18 @@ func decode(raw []byte, f form, lex lexer, final bool) (text []byte, after lexer
 	}
 	w := walker{raw: raw, form: f, final: final, lex: lex}
 	text = make([]byte, 0, len(raw)+8)
-	for w.next() {
+	for {
+		if f == plain {
+			n := bytes.IndexByte(raw[w.at:], '\\')
+			if n < 0 {
+				return append(text, raw[w.at:]...), lex
+			}
+			text = append(text, raw[w.at:w.at+n]...)
+			w.at += n
+		}
+		if !w.next() {
+			return text, w.lex
+		}
 		text = utf8.AppendRune(text, w.rune)
 	}
-	return text, w.lex
 }

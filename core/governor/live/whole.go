@@ -94,12 +94,12 @@ func (p *passed) strings(c *channel, v span, name string) {
 			p.whole(c, v, plain)
 		}
 	case '[':
-		list := enter(p.data, v.from, '[')
+		list := enter(p.data, v, '[')
 		for one, ok := list.element(); ok; one, ok = list.element() {
 			p.strings(c, one, name)
 		}
 	case '{':
-		members := enter(p.data, v.from, '{')
+		members := enter(p.data, v, '{')
 		for name, v, ok := members.member(); ok; name, v, ok = members.member() {
 			p.strings(c, v, string(name))
 		}
