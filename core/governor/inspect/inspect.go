@@ -145,7 +145,7 @@ func (w *walker) repeated() {
 		w.mode = repeat
 	}
 	for i := range w.repeats {
-		w.inspector.text(w.repeats[i : i+1])
+		w.one(w.repeats[i])
 	}
 	for _, s := range w.logs {
 		w.logProbs(s)
@@ -155,8 +155,7 @@ func (w *walker) repeated() {
 // Text checks a plain text. Result.Body is the text with its redactions, also if the decision is Rejected.
 func (c *Check) Text(text string, d governor.Direction) Result {
 	in := c.inspector(d, []byte(text), c.Redactor)
-	all := []segment{{end: uint32(len(text))}}
-	in.text(all)
+	in.one(segment{end: uint32(len(text))})
 	in.length()
 	for i := range in.places {
 		in.setPath(in.places[i], "text")

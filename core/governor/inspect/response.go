@@ -21,7 +21,6 @@ type slot struct {
 type collector struct {
 	walker
 	slots []slot
-	group []segment // adjacent texts
 }
 
 // Response checks a translated answer and rewrites its texts in place, unless the decision is Rejected. Result.Body is
@@ -76,11 +75,11 @@ func (w *collector) choice(index int, a *chat.Answer) {
 	for i := range a.Parts {
 		p := &a.Parts[i]
 		if p.Kind != chat.Text {
-			w.flushGroup()
+			w.inspector.text(0)
 		}
 		switch p.Kind {
 		case chat.Text:
-			w.group = append(w.group, w.slot(slot{choice: index, part: p}, string(p.Text)))
+			w.segments.push(w.slot(slot{choice: index, part: p}, string(p.Text)))
 		case chat.Refusal, chat.Thinking:
 			s := w.slot(slot{choice: index, part: p}, string(p.Text))
 			s.fixed = p.Signature != ""
@@ -92,16 +91,9 @@ func (w *collector) choice(index int, a *chat.Answer) {
 			tools++
 		}
 	}
-	w.flushGroup()
+	w.inspector.text(0)
 	if a.LogProbs != "" {
 		w.slot(slot{choice: index}, a.LogProbs)
-	}
-}
-
-func (w *collector) flushGroup() {
-	if len(w.group) > 0 {
-		w.inspector.text(w.group)
-		w.group = w.group[:0]
 	}
 }
 
