@@ -46,6 +46,9 @@ type Config struct {
 	// MasterKeys are the secrets that seal provider keys. Empty: projects cannot store provider keys.
 	// Optional.
 	MasterKeys func() string
+	// SigningKeys are the secrets that sign checkpoints of the compliance data; see compliance.ParseSigningKeys.
+	// Empty: there are no checkpoints. Optional.
+	SigningKeys func() string
 	// Catalog is the parsed catalog, with the operator's overlay.
 	Catalog *config.Config
 	// Fetch sends a GET request without following redirects and returns the body of a 200, at most
@@ -82,6 +85,7 @@ func New(config Config) *Service {
 	h.ViewerToken = orEmpty(h.ViewerToken)
 	h.PrivateWebhooks = orEmpty(h.PrivateWebhooks)
 	h.MasterKeys = orEmpty(h.MasterKeys)
+	h.SigningKeys = orEmpty(h.SigningKeys)
 	h.Access = orEmpty(h.Access)
 	return &Service{h}
 }

@@ -271,3 +271,45 @@ func TestConcurrentProjectKeys(t *testing.T) {
 	}
 	wait.Wait()
 }
+
+// Every route for project keys requires a key with its permission, whatever operators may send, and has a twin for
+// operators.
+func TestEveryRouteForKeysRequiresItsPermission(t *testing.T) {
+	b := newKeyBench(t)
+	_, gateway := b.newKey(`"kind":"gateway"`)
+	_, development := b.newKey(`"kind":"project","environment":"development"`)
+	lacking := map[doc.Permission]string{}
+	checked := 0
+	for i := range routes {
+		r := &routes[i]
+		if r.permission == 0 {
+			continue
+		}
+		checked++
+		if lacking[r.permission] == "" {
+			var others []string
+			for j, p := range permissions {
+				if doc.MayManage.May(keys.Project, p) && p != r.permission {
+					others = append(others, `"`+permissionWords[j]+`"`)
+				}
+			}
+			_, lacking[r.permission] = b.newKey(`"kind":"project","permissions":[` + strings.Join(others, ",") + `]`)
+		}
+		path := r.example()
+		b.refused(b.with("", r.method, path, "{}"), fault.MissingKey)
+		b.refused(b.do(r.method, path, "{}"), fault.InvalidKey) // with the owner token
+		b.refused(b.with(gateway, r.method, path, "{}"), fault.Forbidden)
+		b.refused(b.with(lacking[r.permission], r.method, path, "{}"), fault.Forbidden)
+		if got := b.with(development, r.method, path, "{}"); got.Code == 401 || got.Code == 403 {
+			t.Errorf("%s %s with all permissions: %d %s", r.method, path, got.Code, got.Body)
+		}
+		if !slices.ContainsFunc(routes, func(o route) bool {
+			return o.method == r.method && o.permission == 0 && o.pattern == projectPath+strings.TrimPrefix(r.pattern, "/api")
+		}) {
+			t.Errorf("%s %s has no twin", r.method, r.pattern)
+		}
+	}
+	if checked < 5 {
+		t.Errorf("only %d routes", checked)
+	}
+}

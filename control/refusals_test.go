@@ -16,6 +16,7 @@ import (
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/ledger"
 )
 
 const someID = "0123456789abcdef0123456789abcdef"
@@ -105,13 +106,15 @@ func TestHead(t *testing.T) {
 	b.memory.reducers = true
 	project := b.project()
 	keyPath, _ := b.key(project)
+	entry := b.must(201, "POST", project+"/models-registry", `{"model":"gpt-4.1"}`).text("id")
+	violation := b.violate(project, ledger.Violation{Rule: "secret.a"})
 	checked := 0
 	for i := range routes {
 		if routes[i].method != http.MethodGet || routes[i].permission != 0 {
 			continue
 		}
 		checked++
-		path := strings.NewReplacer("/api/admin/projects/{project}/keys/{key}", keyPath, "/api/admin/projects/{project}", project).Replace(routes[i].pattern)
+		path := strings.NewReplacer("/api/admin/projects/{project}/keys/{key}", keyPath, "/api/admin/projects/{project}", project, "{violation}", violation, "{entry}", entry).Replace(routes[i].pattern)
 		for _, authorization := range []string{"Bearer " + token, "Bearer wrong", ""} {
 			get, head := b.do("GET", path, "", "Authorization", authorization), b.do("HEAD", path, "", "Authorization", authorization)
 			if head.Code != get.Code || head.Body.Len() != 0 || get.Body.Len() == 0 {

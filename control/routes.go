@@ -13,6 +13,7 @@ const (
 	sessionPath  = "/api/admin/session" // for signing in and out
 	projectsPath = "/api/admin/projects"
 	projectPath  = projectsPath + "/{project}"
+	registryPath = "/models-registry"
 )
 
 // route is one endpoint. Every route but sign-in requires authentication: by an API key with a permission, or, if
@@ -24,10 +25,10 @@ type route struct {
 }
 
 // routes are all endpoints.
-var routes = slices.Concat(adminRoutes, forBoth(projectRoutes))
+var routes = slices.Concat(adminRoutes, forBoth(projectRoutes), forBoth(complianceRoutes))
 
 // projectRoutes are the endpoints for project keys, under /api. Operators have the same under the project's path.
-var projectRoutes = []route{}
+var projectRoutes = slices.Concat(violationRoutes, registryRoutes)
 
 // forBoth returns the endpoints for project keys and those for operators.
 func forBoth(shared []route) (all []route) {
@@ -50,12 +51,17 @@ var adminRoutes = []route{
 	{http.MethodPatch, projectPath, (*handler).patchProject, 0},
 	{http.MethodPost, projectPath + "/archive", (*handler).archiveProject, 0},
 	{http.MethodPost, projectPath + "/restore", (*handler).restoreProject, 0},
+	{http.MethodGet, projectPath + "/governor", (*handler).getGovernor, 0},
+	{http.MethodPut, projectPath + "/governor", (*handler).putGovernor, 0},
+	{http.MethodPost, projectPath + "/governor/try", (*handler).tryGovernor, 0},
+	{http.MethodGet, "/api/admin/governor/rules", (*handler).listGovernorRules, 0},
 	{http.MethodGet, projectPath + "/routes", (*handler).listRoutes, 0},
 	{http.MethodGet, projectPath + "/usage", (*handler).getUsage, 0},
 	{http.MethodGet, projectPath + "/requests", (*handler).listRequests, 0},
 	{http.MethodGet, projectPath + "/provider-keys", (*handler).listProviderKeys, 0},
 	{http.MethodPut, projectPath + "/provider-keys/{provider}", (*handler).putProviderKey, 0},
 	{http.MethodDelete, projectPath + "/provider-keys/{provider}", (*handler).deleteProviderKey, 0},
+	{http.MethodPut, projectPath + registryPath + "/enforcement", (*handler).putEnforcement, 0},
 	{http.MethodPost, projectPath + "/keys", (*handler).createKey, 0},
 	{http.MethodGet, projectPath + "/keys", (*handler).listKeys, 0},
 	{http.MethodGet, projectPath + "/keys/{key}", (*handler).getKey, 0},

@@ -141,7 +141,7 @@ func (x *exchange) attempt() {
 		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: x.requestBuffer()})
 		return
 	}
-	r := chat.Request{Dialect: f.Dialect, MaxTokens: x.effectiveMaxTokens(), N: s.request.n, Stream: s.request.stream}
+	r := chat.Request{Dialect: f.Dialect, MaxTokens: x.effectiveMaxTokens(), N: s.request.n, Stream: x.streams()}
 	x.fetch(f.Direct(x.wireCall(&r), abi.Part{Buffer: bufferMembers}))
 }
 
@@ -249,7 +249,7 @@ func (x *exchange) fetch(request abi.Action) {
 	t := x.config.TimeoutsOf(x.tier())
 	remaining := x.remainingMs()
 	t.HeadMs, t.FirstByteMs = min(t.HeadMs, remaining), min(t.FirstByteMs, remaining)
-	if s.request.stream {
+	if x.streams() {
 		request.Stream, request.Limit = 200, chunkBytes
 		x.enter(phaseOpening)
 	} else {

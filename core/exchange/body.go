@@ -132,7 +132,7 @@ func (x *exchange) computeCacheKey(members []byte) {
 func (x *exchange) reparse(body []byte) chat.Request {
 	p := api.Parser{}
 	parsed := x.readRequest(&p, gjson.ParseBytes(body))
-	parsed.Request.Stream = x.s.request.stream
+	parsed.Request.Stream = x.streams()
 	return parsed.Request
 }
 

@@ -56,7 +56,7 @@ func (x *exchange) readAnswer() {
 		return
 	}
 	var raw []byte
-	if f.Dialect == s.dialect {
+	if f.Dialect == s.dialect && !s.request.stream {
 		raw = x.event.Data
 	}
 	raw, ok = x.checkAnswer(&r, raw)

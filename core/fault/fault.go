@@ -22,6 +22,7 @@ var (
 	Forbidden          = Fault{403, "insufficient_permissions", "API key lacks required permissions"}
 	ModelForbidden     = Fault{403, "model_not_allowed", "API key lacks required permissions"}
 	ViewerForbidden    = Fault{403, "insufficient_permissions", "Viewers cannot make changes"}
+	NoGovernor         = Fault{403, "forbidden", "The Governor is not available on this plan"}
 	CrossOrigin        = Fault{403, "cross_origin", "Request origin missing or not allowed"}
 	NotFound           = Fault{404, "not_found", "Not found"}
 	UnknownModel       = Fault{404, "model_not_found", "Unknown model"}

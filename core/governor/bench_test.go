@@ -3,6 +3,7 @@ package governor
 import (
 	"crypto/sha256"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -110,5 +111,30 @@ func BenchmarkStream(b *testing.B) {
 			_, done := s.Next(window, false, nil)
 			window = append(window[:0], window[done:]...)
 		}
+	}
+}
+
+// BenchmarkSettings decodes settings and compiles their rules: a stream does it for each chunk.
+func BenchmarkSettings(b *testing.B) {
+	defaults, all, large := NewSettings(), fullSettings(), fullSettings()
+	large.Lists[0].Words = nil
+	for i := range 500 {
+		large.Lists[0].Words = append(large.Lists[0].Words, "codename "+strconv.Itoa(i*7919%1000))
+	}
+	for i := range table {
+		large.Actions = append(large.Actions, RuleActions{table[i].Name, Block, Redact})
+	}
+	for name, s := range map[string]*Settings{"defaults": &defaults, "some": &all, "large": &large} {
+		data := s.Encode()
+		b.Run(name, func(b *testing.B) {
+			b.ReportMetric(float64(len(data)), "bytes")
+			for b.Loop() {
+				got, err := DecodeSettings(data)
+				if err != nil {
+					b.Fatal(err)
+				}
+				got.Policy().Rules(Output)
+			}
+		})
 	}
 }

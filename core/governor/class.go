@@ -14,32 +14,6 @@ const (
 	inToken  // a token may continue with it after a word: / : =
 )
 
-var class = buildClasses()
-
-func buildClasses() (c [256]uint16) {
-	for b := 'a'; b <= 'z'; b++ {
-		c[b] = inWord | isLower
-		c[b-32] = inWord | isUpper
-	}
-	for b := '0'; b <= '9'; b++ {
-		c[b] = inWord | isDigit | isHex
-	}
-	for b := 'a'; b <= 'f'; b++ {
-		c[b] |= isHex
-		c[b-32] |= isHex
-	}
-	add := func(bytes string, classes uint16) {
-		for i := range len(bytes) {
-			c[bytes[i]] |= classes
-		}
-	}
-	add("._%+-'~", inWord|isJoint)
-	add("(:<[", opens)
-	add("/:=", inToken)
-	add("@:", isEnding)
-	return c
-}
-
 func isDigitByte(b byte) bool  { return b-'0' < 10 }
 func isLetterByte(b byte) bool { return b|0x20-'a' < 26 }
 func isAlnum(b byte) bool      { return class[b]&(isLower|isUpper|isDigit) != 0 }

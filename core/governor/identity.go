@@ -1,7 +1,5 @@
 package governor
 
-import "strings"
-
 // identityFormat is a national identifier made of digits.
 type identityFormat struct {
 	rule    string
@@ -62,9 +60,6 @@ var identities = [...]identityFormat{
 	{"personal.ie-pps", "", "", 0, nil},
 }
 
-// identityRule is the rule of each identifier; buildTable fills it.
-var identityRule [len(identities)]ID
-
 // identity tries the identifiers with as many digits as the first k+1 groups: first identifiers that a word near names,
 // then strong shapes.
 func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok bool) {
@@ -99,42 +94,4 @@ func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok b
 type digitCount struct {
 	index        uint8
 	strong, weak bool
-}
-
-// identitiesBy lists the identifiers by their number of digits.
-var identitiesBy = indexIdentities()
-
-func indexIdentities() (by [19][]digitCount) {
-	for i := range identities {
-		for n, shapes := range [2]string{identities[i].strong, identities[i].weak} {
-			for len(shapes) > 0 {
-				shape, rest, _ := strings.Cut(shapes, "|")
-				shapes = rest
-				digits, single := countDigits(shape)
-				list := by[digits]
-				if len(list) == 0 || list[len(list)-1].index != uint8(i) {
-					list = append(list, digitCount{index: uint8(i)})
-				}
-				last := &list[len(list)-1]
-				last.strong = last.strong || single && n == 0
-				last.weak = last.weak || single && n == 1
-				by[digits] = list
-			}
-		}
-	}
-	return by
-}
-
-// countDigits is the number of digits of a shape, and whether it is a single group.
-func countDigits(shape string) (digits int, single bool) {
-	group := 0
-	single = true
-	for j := range len(shape) {
-		if isDigitByte(shape[j]) {
-			group = group*10 + int(shape[j]-'0')
-			continue
-		}
-		digits, group, single = digits+group, 0, false
-	}
-	return digits + group, single
 }

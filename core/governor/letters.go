@@ -45,15 +45,6 @@ var letteredFormats = [...]letteredFormat{
 	{"personal.passport", "LDD?????D", aboutPassport, anyText},
 }
 
-var letteredRule = indexLettered()
-
-func indexLettered() (rules [len(letteredFormats)]ID) {
-	for i := range letteredFormats {
-		rules[i], _ = Lookup(letteredFormats[i].rule)
-	}
-	return rules
-}
-
 // lettered tries the identifiers with letters at the start of the word [start, end).
 func (s *Scanner) lettered(v *view, start, end int) (next int, ok bool) {
 	if end-start > 24 {

@@ -36,27 +36,27 @@ func (s *Scanner) noted(text []byte, start, end int, kinds uint16) bool {
 	if kinds&isJoint != 0 || kinds&isUpper != 0 && kinds&isLower != 0 && hasHump(text[start:end]) || end-start == 2 && kinds&isLower == 0 {
 		return false
 	}
-	e := lookUp(text[start:end])
+	e, number := lookUp(text[start:end])
 	if e == nil {
 		return true
 	}
-	subject := e.subject | s.pairWith(e, start)
+	subject := e.subject | s.pairWith(e, number, start)
 	if e.phrases != 0 || subject&(aboutSecret|aboutBirth) != 0 || subject == 0 && !e.pair {
 		return false
 	}
 	if e.pair {
-		s.lastPair, s.pairEnd = e, s.base+end
+		s.lastPair, s.pairEnd = number+1, s.base+end
 	}
 	s.note(subject, end)
 	return true
 }
 
 // pairWith is the subject of a word at start together with the word before it.
-func (s *Scanner) pairWith(e *entry, start int) context {
-	if s.lastPair == nil || !e.pair || s.base+start-s.pairEnd > 1 {
+func (s *Scanner) pairWith(e *entry, number, start int) context {
+	if s.lastPair == 0 || !e.pair || s.base+start-s.pairEnd > 1 {
 		return 0
 	}
-	return pairSubject(s.lastPair, e)
+	return pairSubject(s.lastPair-1, number)
 }
 
 // letterRun is the end of the run of letters at i.
@@ -108,19 +108,19 @@ func (s *Scanner) noteParts(text []byte, start, end int) (all context, opening u
 		}
 		from := i
 		i = part(text, i, end)
-		e := lookUp(text[from:i])
+		e, number := lookUp(text[from:i])
 		if i < end && isLetterByte(text[i]) {
 			whole := letterRun(text[:end], i)
-			if w := lookUp(text[from:whole]); w != nil {
-				e, i = w, whole // IdNr
+			if w, n := lookUp(text[from:whole]); w != nil {
+				e, number, i = w, n, whole // IdNr
 			}
 		}
 		if e == nil {
 			continue
 		}
-		subject := e.subject | s.pairWith(e, from)
+		subject := e.subject | s.pairWith(e, number, from)
 		if e.pair {
-			s.lastPair, s.pairEnd = e, s.base+i
+			s.lastPair, s.pairEnd = number+1, s.base+i
 		}
 		s.note(subject, i)
 		all |= subject

@@ -40,7 +40,7 @@ func (s *Scanner) isArticle(v *view, i int) bool {
 func (s *Scanner) follows(v *view, subject context, i int) bool {
 	var word [24]byte
 	n := 0
-	var last *entry
+	last := 0 // one more than the number of the word before
 	for end := i + nearAfter; i < end; i++ {
 		b := v.at(i)
 		if isLetterByte(b) && n < len(word) {
@@ -49,11 +49,14 @@ func (s *Scanner) follows(v *view, subject context, i int) bool {
 			continue
 		}
 		if n > 0 {
-			e := lookUp(word[:n])
-			if e != nil && (e.subject&subject != 0 || last != nil && pairSubject(last, e)&subject != 0) {
+			e, number := lookUp(word[:n])
+			n = 0
+			if e != nil && (e.subject&subject != 0 || last != 0 && pairSubject(last-1, number)&subject != 0) {
 				return true
 			}
-			last, n = e, 0
+			if last = 0; e != nil {
+				last = number + 1
+			}
 		}
 		if oneOf(b, ".,;:\n\x00!?=\"|[") {
 			return false

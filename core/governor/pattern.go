@@ -9,37 +9,8 @@ package governor
 //	B A-Z and 2-7      a letters                   U upper case              = padding
 //	v u and .          W w and _                   e b and =                 q [MNO]: Discord's first byte
 //	z bech32, upper case                           t u, . and ~              p w, + and /, in a URL
-var patternClass = buildPatternClasses()
-
-func buildPatternClasses() (table [256]uint32) {
-	set := func(name byte, members string) {
-		for i := range len(members) {
-			table[members[i]] |= classBit(name)
-		}
-	}
-	const digits, small, capital = "0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-	const word = digits + small + capital
-	set('d', digits)
-	set('x', digits+"abcdef")
-	set('X', digits+"abcdefABCDEF")
-	set('w', word)
-	set('u', word+"_-")
-	set('b', word+"+/")
-	set('l', digits+small)
-	set('A', digits+capital)
-	set('B', capital+"234567")
-	set('a', small+capital)
-	set('U', capital)
-	set('=', "=")
-	set('v', word+"_-.")
-	set('W', word+"_")
-	set('e', word+"+/=")
-	set('q', "MNO")
-	set('z', "QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L")
-	set('p', word+"+/%")
-	set('t', word+"_-.~")
-	return table
-}
+//
+// patternClass in tables.go has the classes of each byte.
 
 // classBit is the bit of a class in patternClass. Lowercase letters have the bits from 0, A from 26, B 27, U 28, W 29,
 // X 30, = 31.

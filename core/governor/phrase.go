@@ -33,17 +33,6 @@ var injectionPhrases = [...]injectionPhrase{
 	{ruleSmuggle, "never 0|mention|reveal|disclose 2|this|these 2|instruction*|prompt*|message"},
 }
 
-// openedBy is the phrases that a word begins, as bits.
-func openedBy(word string) (phrases uint32) {
-	for i := range injectionPhrases {
-		first, _, _ := strings.Cut(injectionPhrases[i].steps, " ")
-		if alternative(first, []byte(word)) {
-			phrases |= 1 << i
-		}
-	}
-	return phrases
-}
-
 // phrase tries injection phrases, given as bits, at a word.
 func (s *Scanner) phrase(v *view, start int, phrases uint32) (next int, ok bool) {
 	for ; phrases != 0; phrases &= phrases - 1 {

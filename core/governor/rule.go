@@ -128,32 +128,8 @@ var codeRule = [codeRules]Rule{
 	ruleSmuggle:     {"injection.concealment", Injection, Medium, maxPhrase},
 }
 
-// table is every rule: first those with code of their own, then token formats, then national identifiers.
-// It is filled when the program starts and constant afterwards.
-var table = buildTable()
-
-func buildTable() []Rule {
-	all := append(make([]Rule, 0, 200), codeRule[:]...)
-	for i := range tokenFormats {
-		f := &tokenFormats[i]
-		if last := &all[len(all)-1]; last.Name == f.rule {
-			last.MaxLength = max(last.MaxLength, patternMax(f.pattern))
-		} else {
-			all = append(all, Rule{f.rule, Secret, f.severity, patternMax(f.pattern)})
-		}
-		tokenRule[i] = ID(len(all) - 1)
-	}
-	for i := range identities {
-		if all[len(all)-1].Name != identities[i].rule {
-			all = append(all, Rule{identities[i].rule, Personal, Medium, maxIdentity})
-		}
-		identityRule[i] = ID(len(all) - 1)
-	}
-	return all
-}
-
 // Table lists every rule; an ID is an index into it. The caller must not change it.
-func Table() []Rule { return table }
+func Table() []Rule { return table[:] }
 
 // Lookup is the ID of a rule by its name.
 func Lookup(name string) (id ID, ok bool) {

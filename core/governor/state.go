@@ -25,7 +25,7 @@ func (s *Scanner) AppendState(dst []byte) []byte {
 		pending = k.start - s.base + maxAhead
 	}
 	for _, n := range [...]int{
-		s.base, s.wordAt - s.base, flags, s.pairIndex(), min(s.base-s.pairEnd+maxAhead, 2*maxAhead), max(0, s.valueEnd-s.base), s.nested,
+		s.base, s.wordAt - s.base, flags, s.lastPair, min(s.base-s.pairEnd+maxAhead, 2*maxAhead), max(0, s.valueEnd-s.base), s.nested,
 		k.read - s.base + maxAhead, k.state, pending, max(0, k.end-k.start), int(k.rule), s.customAt - s.base,
 	} {
 		dst = appendNumber(dst, max(n, 0))
@@ -36,16 +36,6 @@ func (s *Scanner) AppendState(dst []byte) []byte {
 		}
 	}
 	return dst
-}
-
-// pairIndex is one more than the index of the last pair's first word; 0 if there is none.
-func (s *Scanner) pairIndex() int {
-	for i := range words {
-		if s.lastPair == &words[i] {
-			return i + 1
-		}
-	}
-	return 0
 }
 
 // maxAhead makes distances positive that may point behind the next byte to decide: a keyword may hold up to this many
@@ -67,9 +57,7 @@ func Resume(state []byte, rules *Rules) (*Scanner, error) {
 	if n[3] > len(words) || n[0] > 1<<30 || n[1] > maxAhead || n[12] > maxAhead {
 		return nil, errState
 	}
-	if n[3] > 0 {
-		s.lastPair = &words[n[3]-1]
-	}
+	s.lastPair = n[3]
 	s.pairEnd, s.valueEnd, s.nested = n[0]-n[4]+maxAhead, n[0]+n[5], n[6]
 	s.keywords = keywordState{read: n[0] + n[7] - maxAhead, state: n[8]}
 	s.customAt = n[0] + n[12]

@@ -217,38 +217,8 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.cerebras-key", High, "csk-{l48}", nil, 0},
 }
 
-// tokenRule is the rule of each format; buildTable fills it.
-var tokenRule [len(tokenFormats)]ID
-
 // minSpread is the least spread of a token's variable part: random hexadecimal text of 32 bytes has about 11.
 const minSpread = 6
-
-// formatsBy lists the formats by the bucket of their first two bytes; formats without a literal prefix of two bytes
-// are in unanchored.
-var formatsBy, unanchored = indexFormats()
-
-// formatPrefix is each format's literal prefix.
-var formatPrefix = listPrefixes()
-
-func listPrefixes() (prefixes [len(tokenFormats)]string) {
-	for i := range tokenFormats {
-		prefixes[i] = literalPrefix(tokenFormats[i].pattern)
-	}
-	return prefixes
-}
-
-func indexFormats() (by [1024][]uint16, free []uint16) {
-	for i := range tokenFormats {
-		prefix := literalPrefix(tokenFormats[i].pattern)
-		if len(prefix) < 2 {
-			free = append(free, uint16(i))
-			continue
-		}
-		b := bucketOf(prefix[0], prefix[1])
-		by[b] = append(by[b], uint16(i))
-	}
-	return by, free
-}
 
 // token tries the token formats at a word's start.
 func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok bool) {
@@ -257,7 +227,8 @@ func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok boo
 			return next, true
 		}
 	}
-	for _, i := range formatsBy[bucketOf(v.at(start), v.at(start+1))] {
+	bucket := bucketOf(v.at(start), v.at(start+1))
+	for _, i := range formatOrder[formatStarts[bucket]:formatStarts[bucket+1]] {
 		if next, ok = s.tryFormat(v, start, int(i)); ok {
 			return next, true
 		}
@@ -275,7 +246,8 @@ func (s *Scanner) token(v *view, start, end int, kinds uint16) (next int, ok boo
 
 // tryFormat tries one format. A format without a checksum needs a body that looks random.
 func (s *Scanner) tryFormat(v *view, start, i int) (next int, ok bool) {
-	f, prefix := &tokenFormats[i], formatPrefix[i]
+	f := &tokenFormats[i]
+	prefix := literalPrefix(f.pattern)
 	if !v.has(start, prefix) {
 		return 0, false
 	}

@@ -1,10 +1,5 @@
 package governor
 
-import (
-	"slices"
-	"strings"
-)
-
 // context is a set of subjects that words near a candidate announce.
 type context uint64
 
@@ -69,10 +64,12 @@ const (
 	aboutSentry
 	aboutArticle // things with numbers that are nobody's: order, invoice, part
 	aboutPublic  // says that a token or key is no secret: public, page, csrf
-	opensPhrase  // first word of an injection phrase
 	subjects     = iota
 )
 
+// vocabulary, pairs and openingWords are the readable form of tables.go: after a change run the test of tables with
+// -rewrite.
+//
 // vocabulary is words in lower case with their subjects. Words of other languages are there without their accents'
 // letters, because bytes above ASCII separate words: the end of "teléfono" is "fono".
 var vocabulary = []struct {
@@ -138,12 +135,13 @@ var vocabulary = []struct {
 	{aboutSentry, "sentry"},
 	{aboutArticle, "order orders invoice part sku serial model version isbn issn ean upc"},
 	{aboutArticle, "tracking ticket ref reference item product batch lot article build commit revision section sections chapter clause rfc appendix annex bestellung rechnung pedido catalog"},
-	{0, "sig"}, // the signature of an Azure shared access signature
-	{0, "ignore disregard forget override bypass do new developer reveal repeat output print show tell display leak give what you act pretend behave enter enable activate jailbreak without never"},
 }
 
+// openingWords are words that begin an injection phrase, and "sig", the signature of an Azure shared access signature.
+const openingWords = "sig ignore disregard forget override bypass do new developer reveal repeat output print show tell display leak give what you act pretend behave enter enable activate jailbreak without never"
+
 // publicParts are parts of names of tokens and keys that are no secret: next_page_token, key_id, passwordHash.
-var publicParts = strings.Fields("public page next cursor csrf xsrf continuation publishable pub max sync hash digest checksum file path url uri name id type length count limit")
+var publicParts = [...]string{"public", "page", "next", "cursor", "csrf", "xsrf", "continuation", "publishable", "pub", "max", "sync", "hash", "digest", "checksum", "file", "path", "url", "uri", "name", "id", "type", "length", "count", "limit"}
 
 // isPublic reports whether a part of the name [start, end) is one of publicParts.
 func isPublic(text []byte, start, end int) bool {
@@ -188,102 +186,49 @@ var pairs = []struct {
 	{"acct", "no", aboutBank}, {"acct", "number", aboutBank},
 }
 
-// entry is a word of the vocabulary in its table.
+// entry is a word of the vocabulary in its table, tables.go.
 type entry struct {
 	word    string
 	subject context
-	pair    bool   // it begins or ends a pair
-	opens   bool   // it may begin an injection phrase
 	phrases uint32 // injection phrases that it begins, as bits
+	pair    bool   // it begins or ends a pair
 }
 
-// words is the vocabulary by the first two letters: entries of a bucket are neighbors. likely is a filter in front of
-// it: one bit for each hash of a word.
-var words, buckets, likely = buildVocabulary()
+// wordPair is a pair by its words' places in the table.
+type wordPair struct {
+	first, second uint16
+	subject       context
+}
 
+// bucketOf is the bucket of a word or token by its first two bytes.
 func bucketOf(first, second byte) int { return int(first&31)<<5 | int(second&31) }
 
-// merge makes one entry of neighbors with the same word.
-func merge(every []entry) (plain []entry) {
-	plain = every[:0]
-	for _, e := range every {
-		if n := len(plain); n > 0 && plain[n-1].word == e.word {
-			plain[n-1].subject |= e.subject
-			plain[n-1].pair = plain[n-1].pair || e.pair
-			plain[n-1].opens = plain[n-1].opens || e.opens
-			continue
-		}
-		plain = append(plain, e)
-	}
-	return plain
-}
-
-// listEntries is the vocabulary and the pairs' words by bucket, with words that occur several times.
-func listEntries() (every []entry) {
-	for _, group := range vocabulary {
-		for word := range strings.FieldsSeq(group.words) {
-			every = append(every, entry{word: word, subject: group.subject, opens: group.subject == 0})
-		}
-	}
-	for _, p := range pairs {
-		every = append(every, entry{word: p.first, pair: true}, entry{word: p.second, pair: true})
-	}
-	slices.SortFunc(every, func(a, b entry) int {
-		if d := bucketOf(a.word[0], a.word[1]) - bucketOf(b.word[0], b.word[1]); d != 0 {
-			return d
-		}
-		return strings.Compare(a.word, b.word)
-	})
-	return every
-}
-
-func buildVocabulary() (all []entry, starts [1025]uint16, bits [256]uint32) {
-	every := listEntries()
-	plain := merge(every)
-	bucket := 0
-	for i, e := range plain {
-		for own := bucketOf(e.word[0], e.word[1]); bucket <= own; bucket++ {
-			starts[bucket] = uint16(i)
-		}
-		if e.opens {
-			plain[i].phrases = openedBy(e.word)
-		}
-		h := hash([]byte(e.word))
-		bits[h>>5] |= 1 << (h & 31)
-	}
-	for ; bucket < 1024; bucket++ {
-		starts[bucket] = uint16(len(plain))
-	}
-	starts[1024] = uint16(len(plain))
-	return plain, starts, bits
-}
-
-// hash is 13 bits made of a word's length and its first two and last letters in any case.
+// hash is 15 bits made of a word's length and its first two and last letters in any case.
 func hash(word []byte) uint32 {
 	n := len(word)
 	h := uint32(word[0]&31) | uint32(word[1]&31)<<5 | uint32(word[n-1]&31)<<10 | uint32(n&31)<<15
-	return h * 0x9e3779b1 >> 19
+	return h * 0x9e3779b1 >> 17
 }
 
 // isLikely reports whether a word of at least two letters may be in the vocabulary: true for about one other word in
-// thirty.
+// fifty.
 func isLikely(word []byte) bool {
 	h := hash(word)
 	return likely[h>>5]>>(h&31)&1 == 1
 }
 
-// lookUp is the vocabulary's entry for a word of ASCII letters and digits in any case, or nil.
-func lookUp(word []byte) *entry {
+// lookUp is the vocabulary's entry for a word of ASCII letters and digits in any case, and its number; or nil.
+func lookUp(word []byte) (e *entry, number int) {
 	if len(word) < 2 || !isLikely(word) {
-		return nil
+		return nil, 0
 	}
 	bucket := bucketOf(word[0], word[1])
-	for i := buckets[bucket]; i < buckets[bucket+1]; i++ {
+	for i := int(buckets[bucket]); i < int(buckets[bucket+1]); i++ {
 		if equalFold(words[i].word, word) {
-			return &words[i]
+			return &words[i], i
 		}
 	}
-	return nil
+	return nil, 0
 }
 
 // equalFold compares with a word in lower case.
@@ -302,11 +247,11 @@ func equalFold(lower string, word []byte) bool {
 	return true
 }
 
-// pairSubject is the subject of two words in sequence.
-func pairSubject(first, second *entry) context {
-	for i := range pairs {
-		if pairs[i].first == first.word && pairs[i].second == second.word {
-			return pairs[i].subject
+// pairSubject is the subject of two words in sequence, given by their numbers.
+func pairSubject(first, second int) context {
+	for i := range wordPairs {
+		if p := &wordPairs[i]; int(p.first) == first && int(p.second) == second {
+			return p.subject
 		}
 	}
 	return 0

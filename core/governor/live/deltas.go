@@ -20,14 +20,25 @@ func (s *Stream) Deltas(g *Guard, in []chat.Delta) (send, store []chat.Delta) {
 	return o.send, o.store
 }
 
-// End ends the stream: what is held back is sent. Call it after the last event of a stream that has not broken off.
-// dialect is the caller's if events are passed through, with the events to send; otherwise it is 0.
+// End ends the stream and sends the rest of its texts. Call it after the last event of a stream that has not broken off.
+// dialect is the caller's if events are passed through: then events are to be sent, otherwise send.
 func (s *Stream) End(g *Guard, dialect chat.Dialect) (events []sse.Event, send, store []chat.Delta) {
-	o := output{stream: s, guard: g}
-	for len(s.channels) > 0 && !s.ended() {
-		o.flush(&s.channels[0])
+	if dialect == 0 {
+		o := output{stream: s, guard: g}
+		o.finish(func(*channel) bool { return true })
+		return nil, o.send, o.store
 	}
-	return nil, o.send, o.store
+	p := passed{stream: s, guard: g, dialect: dialect, named: true}
+	p.flushAll(func(*channel) bool { return true })
+	if dialect == chat.Responses {
+		p.number(0)
+	}
+	if dialect == chat.OpenAI {
+		for i := range p.before {
+			p.before[i].Name = ""
+		}
+	}
+	return p.before, nil, p.early
 }
 
 // output collects the deltas of one call.
@@ -35,6 +46,7 @@ type output struct {
 	stream      *Stream
 	guard       *Guard
 	send, store []chat.Delta
+	altered     bool // a text was not sent as it came
 }
 
 func (o *output) delta(d *chat.Delta) {
@@ -53,7 +65,9 @@ func (o *output) delta(d *chat.Delta) {
 	case chat.DeltaRedacted, chat.DeltaTool:
 		o.turn(d.Choice, d.Kind)
 	case chat.DeltaLogProbs:
-		return // they repeat the text, also what is held back
+		if o.altered || o.stream.waits(d.Choice) {
+			return // they repeat the text, also the part that is held back
+		}
 	case chat.DeltaFinish:
 		o.finish(func(c *channel) bool { return c.choice == d.Choice })
 	case chat.DeltaEnd:
@@ -81,6 +95,7 @@ func (o *output) text(d *chat.Delta) {
 		return
 	}
 	send, store := o.stream.feed(o.guard, c, []byte(d.Text), false)
+	o.altered = o.altered || string(send) != string(d.Text)
 	o.pieces(c, send, store)
 }
 
@@ -106,7 +121,7 @@ func (o *output) flush(c *channel) {
 	o.stream.close(c)
 }
 
-// turn ends the texts of a choice of other kinds: the answer's next part begins. Tool calls may go on at the same time.
+// turn ends the texts of a choice of other kinds: the answer's next part begins. Tool calls may continue at the same time.
 func (o *output) turn(choice uint64, kind chat.DeltaKind) {
 	o.finish(func(c *channel) bool { return c.choice == choice && c.kind != kind && c.kind != chat.DeltaArgs })
 }

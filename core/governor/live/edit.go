@@ -1,6 +1,8 @@
 package live
 
 import (
+	"bytes"
+
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/jsontext"
 )
@@ -23,9 +25,9 @@ type editor struct {
 // rewrite is the rewritten form of the first cut bytes of the decoded text. at is then where the rest begins.
 func (e *editor) rewrite(cut int) []byte {
 	e.redactable()
-	if e.form == plain && len(e.text) == len(e.raw) && len(e.found) == 0 {
-		e.at = cut
-		return e.raw[:cut:cut]
+	if e.form == plain && len(e.found) == 0 {
+		e.locate(cut)
+		return e.raw[:e.at:e.at]
 	}
 	placed := false
 	for pos := 0; pos < cut; pos += e.size {
@@ -46,6 +48,25 @@ func (e *editor) rewrite(cut int) []byte {
 	return e.out
 }
 
+// locate moves to the character that holds the decoded byte at cut, without looking at those between escapes.
+func (e *editor) locate(cut int) {
+	pos := 0
+	for pos < cut {
+		n := bytes.IndexByte(e.raw[e.at:], '\\')
+		if n < 0 || n > cut-pos {
+			n = cut - pos
+		}
+		e.at += n
+		if pos += n; pos == cut || !e.next() {
+			return
+		}
+		if pos += e.size; pos > cut {
+			e.skip, e.at = cut-pos+e.size, e.from
+			return
+		}
+	}
+}
+
 // redactable leaves only the findings to redact.
 func (e *editor) redactable() {
 	n := 0
@@ -62,7 +83,6 @@ func (e *editor) redactable() {
 func (e *editor) character(pos int, placed *bool) {
 	switch e.class {
 	case structure:
-		*placed = e.lex.drop
 		e.lex.drop, *placed = false, false
 	case scalar:
 		if e.lex.drop {

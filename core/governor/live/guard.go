@@ -9,12 +9,19 @@ import (
 // Guard is the constant part of a stream's check: the same for all its steps.
 type Guard struct {
 	Policy *governor.Policy
-	// Rules are the policy's rules for output. Set nil if nothing is checked and placeholders are only restored.
-	Rules *governor.Rules
+	Rules  *governor.Rules // Policy.Rules(governor.Output); nil: the guard makes them
 	// Redactor has the request's placeholders; nil if there are none.
 	Redactor *governor.Redactor
 	// Key is the key of the findings' fingerprints; nil for none.
 	Key []byte
+}
+
+// rules are the policy's rules for output.
+func (g *Guard) rules() *governor.Rules {
+	if g.Rules == nil {
+		g.Rules = g.Policy.Rules(governor.Output)
+	}
+	return g.Rules
 }
 
 // redactor is the request's redactor, or nil.

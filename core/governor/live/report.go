@@ -1,6 +1,7 @@
 package live
 
 import (
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/hmac"
 )
 
-// Report is what is recorded of a rule's findings in a stream. All but the count is of the first finding.
+// Report describes a rule's findings in a stream: their number and the first one.
 type Report struct {
 	Rule       governor.ID
 	Count      uint64
@@ -34,6 +35,7 @@ func reportFields(f *abi.Fields, r *Report) {
 
 // count adds a finding to the tally and to the reports. It ends the answer if the policy says so.
 func (s *Stream) count(g *Guard, c *channel, f governor.Finding, match []byte) {
+	s.found(f.Rule)
 	one := [1]governor.Finding{f}
 	s.Tally.Add(g.Policy, governor.Output, one[:])
 	s.Tally.Listed = s.Tally.Listed[:0] // Reports say as much in less
@@ -54,23 +56,31 @@ func (s *Stream) report(g *Guard, c *channel, f governor.Finding, match []byte) 
 		return
 	}
 	r := Report{Rule: f.Rule, Count: 1, Path: c.path(), Start: uint64(f.Start), End: uint64(f.End)}
-	if g.Key != nil {
+	if len(g.Key) > 0 {
 		r.Digest = hmac.SHA256(g.Key, string(match))
 	}
-	if int(f.Rule) < len(governor.Table()) && governor.Table()[f.Rule].Category == governor.Personal {
+	if _, category, _ := g.Policy.Rule(f.Rule); category == governor.Personal {
 		r.Excerpt = lastTwo(match)
 	}
 	s.Reports = append(s.Reports, r)
 }
 
-// reported reports whether a rule has a report.
-func (s *Stream) reported(rule governor.ID) bool {
-	for i := range s.Reports {
-		if s.Reports[i].Rule == rule {
-			return true
-		}
+// found remembers a rule that has found something. It is false if it had before.
+func (s *Stream) found(rule governor.ID) bool {
+	if slices.Contains(s.seen, uint64(rule)) {
+		return false
 	}
-	return false
+	s.seen = append(s.seen, uint64(rule))
+	return true
+}
+
+// measure counts the characters of decided text, and a finding when they are more than the settings permit.
+func (s *Stream) measure(g *Guard, c *channel, text []byte) {
+	s.characters += governor.Characters(text)
+	f, long := g.Policy.TooLong(governor.Output, s.characters)
+	if long && g.action(f.Rule) != governor.Allow && s.found(f.Rule) {
+		s.count(g, c, f, nil)
+	}
 }
 
 // lastTwo is the last two characters of a text.

@@ -14,7 +14,7 @@ func (c *channel) restore(g *Guard, text []byte, lex lexer, final bool) []byte {
 		return text
 	}
 	r := g.redactor()
-	if r == nil {
+	if r == nil || c.signed {
 		return text
 	}
 	if len(c.tail) > 0 {

@@ -7,8 +7,8 @@ import (
 
 // Bounds of a stream's state.
 const (
-	// MaxChannels is how many texts of an answer may be open at the same time.
-	MaxChannels = 16
+	// MaxChannels is how many texts of an answer may be open at the same time: a text and a call of 128 choices.
+	MaxChannels = 256
 	// MaxHeld is how much text may be held back in all channels, in bytes of its escaped form: the longest private key
 	// and a little more.
 	MaxHeld = 32 << 10
@@ -17,15 +17,18 @@ const (
 )
 
 // Stream is the check of one streamed answer. It is carried in the exchange's state between steps: usually less than
-// 500 bytes, and up to MaxHeld more while a long secret is unfinished. Its zero value is the state before the first
-// delta.
+// 200 bytes, about 50 for each choice, and up to MaxHeld more while a long secret is unfinished. Its zero value is the
+// state before the first delta.
 type Stream struct {
 	Tally   governor.Tally
 	Reports []Report // at most MaxReports
 
-	blocked  bool
-	failed   bool
-	channels []channel
+	blocked    bool
+	failed     bool
+	characters uint64   // of all texts so far
+	seen       []uint64 // rules that have found something
+	inserted   uint64   // events put into a stream that numbers its events
+	channels   []channel
 }
 
 // Blocked reports whether a finding has ended the answer. Nothing more may be sent but the error.
@@ -41,31 +44,34 @@ func (s *Stream) ended() bool { return s.blocked || s.failed }
 // Fields lists the fields for serialization with the exchange's state.
 func (s *Stream) Fields(f *abi.Fields) {
 	f.Flags(&s.blocked, &s.failed)
-	tallyFields(&s.Tally, f)
+	f.Uint(&s.inserted)
+	f.Uint(&s.characters)
+	s.Tally.Fields(f)
 	abi.List(f, &s.Reports, reportFields)
+	abi.List(f, &s.seen, func(f *abi.Fields, rule *uint64) { f.Uint(rule) })
 	abi.List(f, &s.channels, channelFields)
-	if len(s.channels) > MaxChannels || len(s.Reports) > MaxReports {
+	if len(s.channels) > MaxChannels || len(s.Reports) > MaxReports || len(s.seen) > governor.MaxRules {
 		f.Fail()
 	}
 }
 
-// tallyFields lists a tally's fields.
-func tallyFields(t *governor.Tally, f *abi.Fields) {
-	total, risk := uint64(t.Total), uint64(t.Risk)
-	f.Uint(&total)
-	f.Uint(&risk)
-	f.Flags(&t.Blocked, &t.Redact)
-	t.Total, t.Risk = int(total), int(risk)
-}
-
 // open is the channel of a text, which it makes if there is none. It is nil if there are too many.
 func (s *Stream) open(want *channel) *channel {
+	free := -1
 	for i := range s.channels {
-		if c := &s.channels[i]; c.kind == want.kind && c.choice == want.choice && c.place == want.place {
+		c := &s.channels[i]
+		if c.kind == want.kind && c.choice == want.choice && c.place == want.place {
 			return c
 		}
+		if c.complete() {
+			free = i
+		}
 	}
-	if len(s.channels) == MaxChannels {
+	switch {
+	case free >= 0:
+		s.channels[free] = *want
+		return &s.channels[free]
+	case len(s.channels) == MaxChannels:
 		s.failed = true
 		return nil
 	}

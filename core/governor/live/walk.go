@@ -19,6 +19,7 @@ type lexer struct {
 	depth    uint64 // open brackets
 	inString bool
 	drop     bool // the rest of a redacted number or name outside of strings is dropped
+	ended    bool // the last character has ended the outermost value
 }
 
 // class is what a character of JSON text belongs to. Everything in a plain text is content.
@@ -30,8 +31,8 @@ const (
 	scalar                 // a number, true, false or null
 )
 
-// walker reads an escaped text character by character. The exported end of a piece may cut an escape in two: such an
-// end is left for the next piece unless the text is final.
+// walker reads an escaped text character by character. The end of a piece may cut an escape in two: such an end is left
+// for the next piece unless the text is final.
 type walker struct {
 	raw   []byte
 	form  form
@@ -62,6 +63,7 @@ func (w *walker) next() bool {
 
 // json reads the character of JSON text that begins with the unit r, which ends at end.
 func (w *walker) json(r rune, end int) (rune, int) {
+	w.lex.ended = false
 	switch {
 	case w.lex.inString && r == '\\':
 		return w.escape(end)
@@ -85,6 +87,7 @@ func (w *walker) outside(r rune) {
 		w.lex.depth++
 	case (r == '}' || r == ']') && w.lex.depth > 0:
 		w.lex.depth--
+		w.lex.ended = w.lex.depth == 0
 	case isScalar(r):
 		w.class = scalar
 	}
@@ -274,8 +277,18 @@ func decode(raw []byte, f form, lex lexer, final bool) (text []byte, after lexer
 	}
 	w := walker{raw: raw, form: f, final: final, lex: lex}
 	text = make([]byte, 0, len(raw)+8)
-	for w.next() {
+	for {
+		if f == plain {
+			n := bytes.IndexByte(raw[w.at:], '\\')
+			if n < 0 {
+				return append(text, raw[w.at:]...), lex
+			}
+			text = append(text, raw[w.at:w.at+n]...)
+			w.at += n
+		}
+		if !w.next() {
+			return text, w.lex
+		}
 		text = utf8.AppendRune(text, w.rune)
 	}
-	return text, w.lex
 }

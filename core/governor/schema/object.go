@@ -1,0 +1,127 @@
+package schema
+
+import "strings"
+
+// object is the keywords of objects.
+func (v *validator) object(schema, name, argument, value string, depth int) bool {
+	v.work -= len(value)
+	switch name {
+	case "minProperties", "maxProperties":
+		return counts(count(value)/2, name == "minProperties", argument) || v.fail(name)
+	case "required":
+		for names := open(argument); ; {
+			one, ok := names.element()
+			if !ok {
+				return true
+			}
+			v.work -= len(value)
+			if _, has := find(value, text(one)); !has || v.over() {
+				return v.fail(name)
+			}
+		}
+	case "properties":
+		return v.properties(argument, value, depth)
+	case "additionalProperties":
+		properties, _ := find(schema, "properties")
+		return v.additional(properties, argument, value, depth)
+	}
+	return true
+}
+
+// properties is the keyword properties.
+func (v *validator) properties(argument, value string, depth int) bool {
+	for members := open(value); ; {
+		name, one, ok := members.member()
+		if !ok {
+			return true
+		}
+		schema, known := v.property(argument, name)
+		if known && !v.at(step(text(name)), schema, one, depth) {
+			return false
+		}
+	}
+}
+
+// additional is the keyword additionalProperties: it applies to members that properties does not have.
+func (v *validator) additional(properties, argument, value string, depth int) bool {
+	for members := open(value); ; {
+		name, one, ok := members.member()
+		if !ok {
+			return true
+		}
+		if _, known := v.property(properties, name); known {
+			continue
+		}
+		if argument == "false" {
+			return v.fail("additionalProperties")
+		}
+		if !v.at("*", argument, one, depth) {
+			return false
+		}
+	}
+}
+
+// property is the schema of a member by its name in quotes.
+func (v *validator) property(properties, name string) (schema string, ok bool) {
+	if properties == "" {
+		return "", false
+	}
+	c := open(properties)
+	for !v.over() {
+		from := c.at
+		key, value, more := c.member()
+		if v.work -= c.at - from; !more {
+			return "", false
+		}
+		if sameText(key, name) {
+			return value, true
+		}
+	}
+	return "false", true
+}
+
+// step is a name as a step of a JSON Pointer.
+func step(name string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
+}
+
+// equal reports whether two values are the same: numbers by value, objects in any order.
+func (v *validator) equal(a, b string, depth int) bool {
+	if v.work -= len(a) + len(b); depth > maxDepth || v.over() {
+		return v.fail("limit")
+	}
+	switch {
+	case isNumber(a):
+		return isNumber(b) && number(a) == number(b)
+	case a[0] != b[0]:
+		return false
+	case a[0] == '"':
+		return sameText(a, b)
+	case a[0] != '{' && a[0] != '[':
+		return a == b
+	}
+	if count(a) != count(b) {
+		return false
+	}
+	left, right := open(a), open(b)
+	for {
+		one, ok := left.element()
+		if !ok {
+			return true
+		}
+		var other string
+		if a[0] == '{' {
+			name := text(one)
+			one, _ = left.element()
+			v.work -= len(b)
+			if other, ok = find(b, name); !ok {
+				return false
+			}
+		} else {
+			other, _ = right.element()
+		}
+		if !v.equal(one, other, depth+1) {
+			return false
+		}
+	}
+}

@@ -1,0 +1,276 @@
+package schema
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/postern-ai/postern/core/jsontext"
+)
+
+// Result is the outcome of Validate. Its zero value is a valid text.
+type Result struct {
+	// Keyword is the keyword that the text does not satisfy: the first one, in the schema's order. "json": the text is not
+	// JSON. "limit": the text nests deeper than 32 levels in the schema's terms, or takes too much work.
+	Keyword string
+	// Path is the place in the text, as a JSON Pointer (RFC 6901). Names that the schema does not have are "*".
+	Path string
+}
+
+// Valid reports whether the text satisfies the schema.
+func (r *Result) Valid() bool { return r.Keyword == "" }
+
+// validator is the state of Validate.
+type validator struct {
+	root   string
+	work   int
+	quiet  int // alternatives that may fail
+	path   []byte
+	result Result
+}
+
+// Validate compares a text, which must be one JSON value with white space around it at most, with a schema that Check
+// accepts.
+func Validate(schema, text string) Result {
+	if jsontext.Check([]byte(text)) != jsontext.OK {
+		return Result{Keyword: "json"}
+	}
+	v := &validator{root: strings.TrimSpace(schema), work: maxWork}
+	v.schema(v.root, strings.TrimSpace(text), 0)
+	return v.result
+}
+
+// fail records the first keyword that is not satisfied outside of alternatives. It returns false.
+func (v *validator) fail(keyword string) bool {
+	if keyword == "limit" || v.quiet == 0 && v.result.Keyword == "" {
+		v.result = Result{keyword, string(v.path)}
+	}
+	return false
+}
+
+// over reports whether a limit was reached: everything fails then.
+func (v *validator) over() bool { return v.work < 0 || v.result.Keyword == "limit" }
+
+// schema reports whether a value satisfies a schema.
+func (v *validator) schema(schema, value string, depth int) bool {
+	if schema == "true" {
+		return true
+	}
+	if schema == "" || schema[0] != '{' {
+		return v.fail("false")
+	}
+	if v.work -= len(schema); depth > maxDepth || v.over() {
+		return v.fail("limit")
+	}
+	for members := open(schema); ; {
+		name, argument, ok := members.member()
+		if !ok {
+			return true
+		}
+		if !v.keyword(schema, text(name), argument, value, depth) {
+			return false
+		}
+	}
+}
+
+// keyword reports whether a value satisfies one keyword of a schema.
+func (v *validator) keyword(schema, name, argument, value string, depth int) bool {
+	switch name {
+	case "$ref":
+		target, _ := resolve(v.root, text(argument))
+		v.work -= len(v.root) / 4
+		return v.schema(target, value, depth+1)
+	case "allOf", "anyOf", "oneOf", "not":
+		return v.combined(name, argument, value, depth)
+	case "type":
+		return hasType(argument, value) || v.fail(name)
+	case "const":
+		return v.equal(argument, value, depth) || v.fail(name)
+	case "enum":
+		return v.listed(argument, value, depth) || v.fail(name)
+	}
+	switch {
+	case value[0] == '{':
+		return v.object(schema, name, argument, value, depth)
+	case value[0] == '[':
+		return v.array(schema, name, argument, value, depth)
+	case value[0] == '"':
+		return stringSatisfies(name, argument, value) || v.fail(name)
+	case isNumber(value):
+		return numberSatisfies(name, argument, value) || v.fail(name)
+	}
+	return true
+}
+
+// combined is allOf, anyOf, oneOf and not.
+func (v *validator) combined(name, argument, value string, depth int) bool {
+	if name == "not" {
+		v.quiet++
+		ok := v.schema(argument, value, depth+1)
+		v.quiet--
+		return !ok && !v.over() || v.fail(name)
+	}
+	if name != "allOf" {
+		v.quiet++
+	}
+	valid, all := 0, true
+	for schemas := open(argument); ; {
+		one, ok := schemas.element()
+		if !ok {
+			break
+		}
+		if v.schema(one, value, depth+1) {
+			valid++
+		} else if all = false; name == "allOf" {
+			return false
+		}
+	}
+	if name == "allOf" {
+		return all
+	}
+	v.quiet--
+	return !v.over() && (valid == 1 || valid > 1 && name == "anyOf") || v.fail(name)
+}
+
+// hasType is the keyword type.
+func hasType(argument, value string) bool {
+	if argument[0] != '[' {
+		return isOfType(argument, value)
+	}
+	for types := open(argument); ; {
+		one, ok := types.element()
+		if !ok {
+			return false
+		}
+		if isOfType(one, value) {
+			return true
+		}
+	}
+}
+
+func isOfType(name, value string) bool {
+	switch name {
+	case `"object"`:
+		return value[0] == '{'
+	case `"array"`:
+		return value[0] == '['
+	case `"string"`:
+		return value[0] == '"'
+	case `"boolean"`:
+		return value[0] == 't' || value[0] == 'f'
+	case `"null"`:
+		return value[0] == 'n'
+	case `"number"`:
+		return isNumber(value)
+	}
+	return isNumber(value) && isWhole(value)
+}
+
+// isWhole reports whether a number has no fraction: 1.0 and 1e3 have none. All numbers from 2^53 on have none.
+func isWhole(raw string) bool {
+	if !strings.ContainsAny(raw, ".eE") {
+		return true
+	}
+	n := number(raw)
+	return n >= 1<<53 || n <= -1<<53 || n == float64(int64(n))
+}
+
+// listed is the keyword enum.
+func (v *validator) listed(argument, value string, depth int) bool {
+	for values := open(argument); ; {
+		one, ok := values.element()
+		if !ok {
+			return false
+		}
+		if v.equal(one, value, depth) {
+			return true
+		}
+	}
+}
+
+// stringSatisfies is the keywords of strings.
+func stringSatisfies(name, argument, value string) bool {
+	switch name {
+	case "minLength":
+		return float64(utf8.RuneCountInString(text(value))) >= number(argument)
+	case "maxLength":
+		return float64(utf8.RuneCountInString(text(value))) <= number(argument)
+	}
+	return true
+}
+
+// numberSatisfies is the keywords of numbers.
+func numberSatisfies(name, argument, value string) bool {
+	switch name {
+	case "minimum":
+		return number(value) >= number(argument)
+	case "maximum":
+		return number(value) <= number(argument)
+	case "exclusiveMinimum":
+		return number(value) > number(argument)
+	case "exclusiveMaximum":
+		return number(value) < number(argument)
+	}
+	return true
+}
+
+// counts reports whether n satisfies a keyword that bounds it.
+func counts(n int, least bool, argument string) bool {
+	if least {
+		return float64(n) >= number(argument)
+	}
+	return float64(n) <= number(argument)
+}
+
+// array is the keywords of arrays.
+func (v *validator) array(schema, name, argument, value string, depth int) bool {
+	v.work -= len(value)
+	switch name {
+	case "minItems", "maxItems":
+		return counts(count(value), name == "minItems", argument) || v.fail(name)
+	case "prefixItems":
+		return v.prefix(argument, value, depth)
+	case "items":
+		skip := 0
+		if prefix, ok := find(schema, "prefixItems"); ok {
+			skip = count(prefix)
+		}
+		elements := open(value)
+		for i := 0; ; i++ {
+			one, ok := elements.element()
+			if !ok {
+				return true
+			}
+			if i >= skip && !v.at(strconv.Itoa(i), argument, one, depth) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// prefix is the keyword prefixItems.
+func (v *validator) prefix(argument, value string, depth int) bool {
+	schemas, elements := open(argument), open(value)
+	for i := 0; ; i++ {
+		one, ok := elements.element()
+		schema, more := schemas.element()
+		if !ok || !more {
+			return true
+		}
+		if !v.at(strconv.Itoa(i), schema, one, depth) {
+			return false
+		}
+	}
+}
+
+// at is schema for a part of the value, with its step in the path.
+func (v *validator) at(step, schema, value string, depth int) bool {
+	length := len(v.path)
+	if length < 200 {
+		v.path = append(append(v.path, '/'), step...)
+	}
+	ok := v.schema(schema, value, depth+1)
+	v.path = v.path[:length]
+	return ok
+}
