@@ -127,11 +127,13 @@ func (x *exchange) streamChunk(data []byte, final bool) {
 	for i := range events {
 		var errorEvent *chat.Delta
 		if out, errorEvent, ok = x.streamEvent(out, &events[i], &deltas, ok); errorEvent != nil || !ok {
+			if x.s.govern.live.Blocked() {
+				x.blockStream(out)
+				return
+			}
 			x.sendOrHold(out)
 			x.appendDeltas(deltas.Buf)
 			switch {
-			case x.s.govern.live.Blocked():
-				x.blockStream()
 			case errorEvent == nil:
 				x.breakStream(fault.ProviderAnswer)
 			default:
@@ -147,11 +149,13 @@ func (x *exchange) streamChunk(data []byte, final bool) {
 	if complete {
 		out = x.governEnd(out, &deltas)
 	}
+	if x.s.govern.live.Blocked() {
+		x.blockStream(out)
+		return
+	}
 	x.sendOrHold(out)
 	x.appendDeltas(deltas.Buf)
 	switch {
-	case x.s.govern.live.Blocked():
-		x.blockStream()
 	case !ok, st.endMarkSeen && !st.hasContent && st.finish == chat.FinishNone: // an end mark alone is not a response
 		x.breakStream(fault.ProviderAnswer)
 	case st.endMarkSeen, final && st.finish != chat.FinishNone:

@@ -71,6 +71,7 @@ func (x *exchange) completeStream(encoded []byte) {
 	if len(encoded) > 0 {
 		if deltas, err := chat.ReadDeltas(encoded); err == nil {
 			r := chat.Fold(deltas)
+			x.restoreResponse(&r) // the collected deltas have placeholders: the cache needs them
 			response = &r
 		}
 	}

@@ -1,6 +1,7 @@
 package exchange_test
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -100,8 +101,9 @@ func policyOf(a *args) []byte {
 	return p.Encode()
 }
 
-// settingsOf is the Governor's settings: on, strict, reversible, block-unchecked, threshold:N, and RULE:INPUT:OUTPUT for
-// actions.
+// settingsOf is the Governor's settings: on, strict, reversible, block-unchecked, threshold:N, max-input:N,
+// words:NAME:INPUT:OUTPUT:WORD+WORD for a keyword list of high severity, classifier:KIND:MODEL[:strict][:closed] with
+// the kinds chat, moderation and llama-guard, RULE:INPUT:OUTPUT for actions, and damaged for settings that cannot be decoded.
 func settingsOf(a *args, words []string) []byte {
 	s := governor.NewSettings()
 	for _, word := range words {
@@ -117,12 +119,43 @@ func settingsOf(a *args, words []string) []byte {
 			s.BlockUnchecked = true
 		case "threshold":
 			s.AutoApprove, _ = strconv.ParseUint(rest, 10, 8)
+		case "max-input":
+			s.MaxInput, _ = strconv.ParseUint(rest, 10, 32)
+		case "words":
+			s.Lists = append(s.Lists, keywordsOf(a, strings.Split(rest, ":")))
+		case "damaged":
+			return []byte{255}
+		case "classifier":
+			s.Classifier = classifierOf(a, strings.Split(rest, ":"))
 		default:
 			input, output, _ := strings.Cut(rest, ":")
 			s.Actions = append(s.Actions, governor.RuleActions{Rule: name, Input: actionOf(a, input), Output: actionOf(a, output)})
 		}
 	}
 	return s.Encode()
+}
+
+func keywordsOf(a *args, parts []string) governor.KeywordList {
+	if len(parts) != 4 {
+		a.fail("a list is words:NAME:INPUT:OUTPUT:WORD+WORD")
+	}
+	return governor.KeywordList{
+		Name: parts[0], Severity: governor.High, Input: actionOf(a, parts[1]), Output: actionOf(a, parts[2]), Words: strings.Split(parts[3], "+"),
+	}
+}
+
+var classifierKinds = map[string]governor.ClassifierKind{
+	"chat": governor.ChatClassifier, "moderation": governor.ModerationClassifier, "llama-guard": governor.LlamaGuardClassifier,
+}
+
+func classifierOf(a *args, parts []string) governor.Classifier {
+	if len(parts) < 2 || classifierKinds[parts[0]] == governor.NoClassifier {
+		a.fail("a classifier is classifier:KIND:MODEL[:strict][:closed]")
+	}
+	return governor.Classifier{
+		Kind: classifierKinds[parts[0]], Model: parts[1], TimeoutMs: 2000, Threshold: 50,
+		Strict: slices.Contains(parts[2:], "strict"), FailClosed: slices.Contains(parts[2:], "closed"),
+	}
 }
 
 func actionOf(a *args, word string) governor.Action {
@@ -135,18 +168,22 @@ func actionOf(a *args, word string) governor.Action {
 	return 0
 }
 
-// memory hit|absent|failed: the cache lookup in host memory.
+// memory hit|stored|absent|failed: the cache lookup in host memory.
 func (s *session) doMemory(a *args) { s.doCache(a, abi.WhereMemory) }
 
-// kv hit|absent|failed: the cache lookup in KV.
+// kv hit|stored|absent|failed: the cache lookup in KV.
 func (s *session) doKV(a *args) { s.doCache(a, abi.WhereKV) }
 
 // doCache replies to a cache lookup. A hit has model=NAME provider=NAME age=10s, and the provider's response as
-// input.
+// input. "stored" is the entry that an earlier exchange of the transcript wrote under this key.
 func (s *session) doCache(a *args, tier uint64) {
 	look := s.find(a, func(o *abi.Action) bool { return readOf("cache/")(o) && o.Where == tier })
 	event := abi.Event{Kind: abi.EventStored}
-	if word := a.word(); word == "hit" {
+	if word := a.word(); word == "stored" {
+		if event.Data = s.stored[look.Key]; event.Data == nil {
+			a.fail("no entry has this key")
+		}
+	} else if word == "hit" {
 		stored := s.nowMs - a.milliseconds("age")
 		usage := chat.Usage{Input: 9, Output: 3, Reported: true}
 		event.Data = exchange.Entry(stored, stored+3_600_000, a.text("provider", "openai"), a.text("model", "gpt"), usage, a.body())
