@@ -59,7 +59,7 @@ export function ClassifierCard({ draft, change, error }) {
   return html`<${Card} title="Classifier">
     <p class="muted">A model that judges requests after the rules. Its cost is charged to the project.</p>
     <div class="columns">
-      <${SelectField} label="Classifier" options=${KINDS} value=${classifier.kind} onValue=${(kind) => set({ kind })} wrong=${wrong('kind')} />
+      <${SelectField} label="Kind" options=${KINDS} value=${classifier.kind} onValue=${(kind) => set({ kind })} wrong=${wrong('kind')} />
       ${
         classifier.kind !== '' &&
         html`<${TextField} label="Model" list=${id} value=${classifier.model} onValue=${(model) => set({ model })} wrong=${wrong('model')}
