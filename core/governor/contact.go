@@ -216,7 +216,8 @@ func runsOfOne(digits []byte) bool {
 
 // national looks for a number in a national form: with a word about phones near, or in a form that little else has.
 func (s *Scanner) national(v *view, start int, p *phoneNumber) (next int, ok bool) {
-	if p.n < 7 || p.n > 15 || v.at(start-1) == '#' {
+	call := p.count == 1 && v.at(start-1) == '(' && isAlnum(v.at(start-2)) // uintptr(50000000)
+	if p.n < 7 || p.n > 15 || v.at(start-1) == '#' || call {
 		return 0, false
 	}
 	end := p.ends[p.count-1]

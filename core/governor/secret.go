@@ -147,7 +147,7 @@ func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 		case b == ':' && colon == 0:
 			colon = i
 		case b == '@':
-			if colon == 0 || i == colon+1 || isPlaceholder(v.text[colon+1:i]) || class[v.at(i+1)]&inWord == 0 && v.at(i+1) != '[' {
+			if colon == 0 || i == colon+1 || isPlaceholder(v.text[colon+1:i]) || isNameOfPassword(v.text[colon+1:i]) || class[v.at(i+1)]&inWord == 0 && v.at(i+1) != '[' {
 				return 0, false
 			}
 			return s.emit(rulePasswordURL, colon+1, i)
@@ -156,6 +156,16 @@ func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// isNameOfPassword reports whether a value only says that it is a password: user:pass@localhost.
+func isNameOfPassword(value []byte) bool {
+	for _, name := range [...]string{"pass", "password", "passwd", "pwd", "secret", "pw"} {
+		if equalFold(name, value) {
+			return true
+		}
+	}
+	return false
 }
 
 // placeholders is parts of values in lower case that show that a value is none.
@@ -213,7 +223,8 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 
 // judge decides whether a value at from is a password or another secret.
 func (s *Scanner) judge(value []byte, from int, quoted bool, subject context) (next int, ok bool) {
-	if isPath(value) {
+	if isPath(value) || value[0] == '+' && bytes.IndexByte(value, '.') > 0 { // "PWD="+cmd.Dir
+
 		return 0, false
 	}
 	if subject&aboutPassword != 0 && isPassword(value) {

@@ -13,11 +13,11 @@ func (s *Scanner) examine(v *view, start, end int, kinds uint16) (next int) {
 	if start == end {
 		return end
 	}
-	if v.at(start-1) == '[' && v.at(end) == ']' && kinds&isLower == 0 {
-		return end // a placeholder of a redaction names nothing
-	}
 	if at, ok := s.value(v, start, end, kinds); ok {
 		return at
+	}
+	if kinds&isUpper != 0 && kinds&isLower == 0 && v.at(start-1) == '[' && v.at(end) == ']' {
+		return end // a placeholder of a redaction names nothing
 	}
 	return s.name(v, start, end)
 }
