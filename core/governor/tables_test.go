@@ -179,7 +179,7 @@ func makeClasses() (c [256]uint16) {
 	}
 	add("._%+-'~", inWord|isJoint)
 	add("(:<[", opens)
-	add("/:=", inToken)
+	add("/:=$", inToken)
 	add("@:", isEnding)
 	return c
 }
