@@ -23,6 +23,24 @@ func (s *Scanner) privateKey(v *view, start int) (next int, ok bool) {
 	return s.emit(rulePrivateKey, start, keyEnd(v, label, start+maxPrivateKey))
 }
 
+// puttyKey looks for a private key in PuTTY's format, up to its message authentication code.
+// Source: https://tartarus.org/~simon/putty-snapshots/htmldoc/AppendixC.html
+func (s *Scanner) puttyKey(v *view, start int) (next int, ok bool) {
+	if !v.has(start, "PuTTY-User-Key-File-") {
+		return 0, false
+	}
+	for i := start; i < start+maxPrivateKey-100; i++ {
+		switch b := v.at(i); {
+		case b == 'P' && v.has(i, "Private-MAC: "):
+			i += len("Private-MAC: ")
+			return s.emit(rulePrivateKey, start, v.run(i, 64, isHex))
+		case b == 0 || b >= 0x80:
+			return 0, false
+		}
+	}
+	return 0, false
+}
+
 // keyEnd is the end of a key whose base64 begins at i: behind its END line, or where the text stops being ASCII.
 func keyEnd(v *view, i, most int) int {
 	for ; i < most; i++ {

@@ -179,6 +179,10 @@ func makeClasses() (c [256]uint16) {
 	}
 	add("._%+-'~", inWord|isJoint)
 	add("(:<[", opens)
+	for _, one := range foreignWords {
+		add(one.word[:1], opens)
+	}
+	add("é"[:1], opens)
 	add("/:=$", inToken)
 	add("@:", isEnding)
 	return c

@@ -25,6 +25,11 @@ func (s *Scanner) examine(v *view, start, end int, kinds uint16) (next int) {
 // value tries the detectors of things that begin at a word's start.
 func (s *Scanner) value(v *view, start, end int, kinds uint16) (next int, ok bool) {
 	after := v.at(end)
+	if end-start >= minToken && v.text[start] == 'P' {
+		if next, ok = s.puttyKey(v, start); ok {
+			return next, true
+		}
+	}
 	if end-start >= minToken || class[after]&inToken != 0 && end-start >= 3 {
 		if next, ok = s.token(v, start, end, kinds); ok {
 			return next, true
