@@ -28,7 +28,7 @@ const (
 type auditEntry struct {
 	ID      string   `json:"id"`
 	Time    string   `json:"time"`  // RFC 3339, UTC, milliseconds
-	Actor   string   `json:"actor"` // "owner", "viewer", an email address, or "unknown"
+	Actor   string   `json:"actor"` // "owner", "viewer", an email address, a key's ID, or "unknown"
 	Role    role     `json:"role"`  // "none" if the actor is unknown
 	Via     string   `json:"via"`
 	Action  string   `json:"action"`
@@ -43,7 +43,7 @@ type auditEntry struct {
 type fieldMap map[string]json.RawMessage
 
 // auditWrite returns the write of an audit entry. It belongs in the commit of the change that it describes,
-// so that neither exists without the other.
+// so that neither exists without the other. An entry of a project is also an event of the project's chain.
 //
 // project and key are IDs or empty. before and after are API views or nil: the entry keeps the fields that
 // differ, and never a secret.
@@ -66,7 +66,7 @@ func (h *handler) auditWrite(c *call, action, project, key string, before, after
 		return directory.Write{}, err
 	}
 	value, err := entry.encode()
-	return directory.Write{Key: auditPrefix + id, Value: value}, err
+	return directory.Write{Key: auditPrefix + id, Value: value, Event: directory.Event{Project: project, Kind: action}}, err
 }
 
 func nullIfEmpty(text string) *string {
@@ -101,9 +101,9 @@ func truncate(f fieldMap, maxField int) {
 	}
 }
 
-// identifyingField of a provider key's view is kept even if it did not change: nothing else in the entry
-// names the provider.
-const identifyingField = "provider"
+// identifyingFields of a view are kept even if they did not change: nothing else in the entry names the provider, the
+// violation or the registry's model.
+var identifyingFields = []string{"provider", "violation", "model"}
 
 // diff returns the fields of two views that differ.
 func diff(before, after any) (oldFields, newFields fieldMap, err error) {
@@ -114,7 +114,7 @@ func diff(before, after any) (oldFields, newFields fieldMap, err error) {
 		return nil, nil, err
 	}
 	for name, value := range oldFields {
-		if other, ok := newFields[name]; ok && bytes.Equal(value, other) && name != identifyingField {
+		if other, ok := newFields[name]; ok && bytes.Equal(value, other) && !slices.Contains(identifyingFields, name) {
 			delete(oldFields, name)
 			delete(newFields, name)
 		}

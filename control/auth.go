@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// role is a level of access to the admin API.
+// role is a level of access to the API. See also projectKey.
 type role string
 
 const (

@@ -22,11 +22,14 @@ const maxBody = 64 << 10
 const maxUnknown = 20
 
 // readFields reads a request body, which must be one JSON object. The error is a 415, 413 or 400.
-func readFields(r *http.Request) (*fields, error) {
+func readFields(r *http.Request) (*fields, error) { return readFieldsUpTo(r, maxBody) }
+
+// readFieldsUpTo is readFields for a body of another maximum size in bytes.
+func readFieldsUpTo(r *http.Request, maximum int) (*fields, error) {
 	if err := checkBodyHead(r.Header); err != nil {
 		return nil, err
 	}
-	body, err := readBody(r.Body)
+	body, err := readBody(r.Body, maximum)
 	if err != nil {
 		return nil, err
 	}
@@ -58,16 +61,16 @@ func checkBodyHead(header http.Header) error {
 	return nil
 }
 
-func readBody(body io.Reader) ([]byte, error) {
+func readBody(body io.Reader, maximum int) ([]byte, error) {
 	if body == nil {
 		return nil, nil
 	}
-	data, err := io.ReadAll(io.LimitReader(body, maxBody+1))
+	data, err := io.ReadAll(io.LimitReader(body, int64(maximum)+1))
 	if err != nil {
 		return nil, invalid(fault.Detail{Field: "body", Message: "could not be read completely; send the request again"})
 	}
-	if len(data) > maxBody {
-		return nil, errTooLarge
+	if len(data) > maximum {
+		return nil, tooLarge(maximum)
 	}
 	return data, nil
 }

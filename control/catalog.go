@@ -29,6 +29,7 @@ type planView struct {
 	Name        string          `json:"name"`
 	Budget      json.RawMessage `json:"budget"` // dollars
 	Concurrent  uint64          `json:"concurrent"`
+	Governor    bool            `json:"governor"`   // its projects may enable the Governor
 	Production  limitsView      `json:"production"` // null: no limit
 	Development limitsView      `json:"development"`
 }
@@ -59,7 +60,7 @@ func (h *handler) getCatalog(*call) (answer, error) {
 	for _, name := range h.planNames() {
 		plan := h.Catalog.Plan(name)
 		view.Plans = append(view.Plans, planView{
-			plan.Name, money.Append(nil, plan.BudgetPico, money.Dollar), plan.Concurrent,
+			plan.Name, money.Append(nil, plan.BudgetPico, money.Dollar), plan.Concurrent, plan.Governor,
 			viewLimits(doc.Limits(plan.Production)), viewLimits(doc.Limits(plan.Development)),
 		})
 	}

@@ -153,7 +153,7 @@ func TestRecordVersionsAreUnique(t *testing.T) {
 	keyPath, made := b.key(path)
 	lists := 0
 	b.memory.before = func(command []byte) {
-		list := directory.List{Prefix: doc.KeysOf(path[strings.LastIndex(path, "/")+1:]), Limit: maxUpdatedKeys}
+		list := directory.List{Prefix: doc.KeysOf(path[strings.LastIndex(path, "/")+1:]), Limit: maxUpdatedKeys + 1}
 		if string(command) != string(list.Encode()) {
 			return
 		}
@@ -178,7 +178,7 @@ func TestProjectThatKeepsChanging(t *testing.T) {
 	path := b.project()
 	keyPath, _ := b.key(path)
 	b.memory.before = func(command []byte) {
-		list := directory.List{Prefix: doc.KeysOf(path[strings.LastIndex(path, "/")+1:]), Limit: maxUpdatedKeys}
+		list := directory.List{Prefix: doc.KeysOf(path[strings.LastIndex(path, "/")+1:]), Limit: maxUpdatedKeys + 1}
 		if string(command) == string(list.Encode()) {
 			b.must(200, "PATCH", keyPath, `{}`)
 		}

@@ -1,5 +1,5 @@
-// Package control is the control plane: the admin API and the dashboard, as an ordinary http.Handler. It
-// creates and changes projects and keys. Requests to models never pass through it.
+// Package control is the control plane: the admin API, the compliance APIs for project keys, and the dashboard, as an
+// ordinary http.Handler. It creates and changes projects and keys. Requests to models never pass through it.
 //
 // All documents are in the Directory object. A change is one commit there, whose deliveries apply it to the
 // keys' meters, the project's ledger and KV. The control plane makes the deliveries to objects itself and
@@ -46,6 +46,9 @@ type Config struct {
 	// MasterKeys are the secrets that seal provider keys. Empty: projects cannot store provider keys.
 	// Optional.
 	MasterKeys func() string
+	// SigningKeys are the secrets that sign checkpoints of the compliance data; see compliance.ParseSigningKeys.
+	// Empty: there are no checkpoints. Optional.
+	SigningKeys func() string
 	// Catalog is the parsed catalog, with the operator's overlay.
 	Catalog *config.Config
 	// Fetch sends a GET request without following redirects and returns the body of a 200, at most
@@ -68,10 +71,10 @@ const MaxFetchBytes = 64 << 10
 // Service is a control plane: an http.Handler for requests, and Hourly for scheduled work.
 type Service struct{ handler *handler }
 
-// New returns a control plane. It serves the paths under /api/admin/ and /dashboard, and /openapi.yaml; all
-// others are a 404.
+// New returns a control plane. It serves the paths under /api/admin/ and /dashboard, the paths of projectRoutes,
+// and /openapi.yaml; all others are a 404.
 //
-// Every response under /api/admin/ has the headers x-request-id and cache-control. Its body is JSON, except
+// Every response under /api/ has the headers x-request-id and cache-control. Its body is JSON, except
 // for usage as CSV or NDJSON; a 204 and the response to a HEAD have none. Errors have the shape
 // {"error","code","requestId"}, with "details" if there are any.
 //
@@ -82,6 +85,7 @@ func New(config Config) *Service {
 	h.ViewerToken = orEmpty(h.ViewerToken)
 	h.PrivateWebhooks = orEmpty(h.PrivateWebhooks)
 	h.MasterKeys = orEmpty(h.MasterKeys)
+	h.SigningKeys = orEmpty(h.SigningKeys)
 	h.Access = orEmpty(h.Access)
 	return &Service{h}
 }
@@ -99,6 +103,7 @@ type handler struct {
 	store      store
 	accessKeys accessKeys
 	lockouts   lockouts
+	seenKeys   seenKeys
 	salt       salt
 	warned     sync.Map // the texts that warnOnce has logged
 }
@@ -109,8 +114,9 @@ type call struct {
 	request *http.Request
 	header  http.Header // of the response; endpoints may add headers
 	actor   identity    // the authenticated sender; empty for sign-in
-	project string      // path parameters in the form of an ID, or empty
-	key     string
+	project string      // the project key's project, or a path parameter in the form of an ID, or empty
+	key     string      // path parameter in the form of an ID, or empty
+	id      string      // path parameter: ID of a violation or a registry entry, or empty
 	// provider is a path parameter; it need not be in the catalog.
 	provider string
 }
@@ -171,13 +177,22 @@ func (h *handler) serve(header http.Header, r *http.Request) (answer, error) {
 		return answer{}, err
 	}
 	c.header = header
-	if !route.isSignIn() {
-		if c.actor, err = h.authenticate(r); err != nil {
-			return answer{}, err
-		}
-		if err = c.actor.authorize(route, r); err != nil {
-			return answer{}, err
-		}
+	if err := h.admit(c, route); err != nil {
+		return answer{}, err
 	}
 	return route.serve(h, c)
+}
+
+// admit authenticates and authorizes a call, and sets its actor.
+func (h *handler) admit(c *call, route *route) (err error) {
+	switch {
+	case route.isSignIn():
+		return nil
+	case route.permission != 0:
+		return h.admitKey(c, route.permission)
+	}
+	if c.actor, err = h.authenticate(c.request); err != nil {
+		return err
+	}
+	return c.actor.authorize(route, c.request)
 }

@@ -98,7 +98,7 @@ func (n *run) project(ctx context.Context, d directory.Document, day uint64) err
 	if err != nil {
 		return err
 	}
-	return errors.Join(n.export(ctx, &p, day), n.pruneUsage(ctx, &p))
+	return errors.Join(n.export(ctx, &p, day), n.attest(ctx, &p, day), n.pruneUsage(ctx, &p))
 }
 
 // pruneUsage removes old usage from a project's ledger.

@@ -289,5 +289,6 @@ func newRequest(headers ...string) *http.Request {
 
 // example is a path that matches a route.
 func (r *route) example() string {
-	return strings.NewReplacer("{project}", "proj_"+someID, "{key}", "key_"+someID, "{provider}", "openai").Replace(r.pattern)
+	return strings.NewReplacer("{project}", "proj_"+someID, "{key}", "key_"+someID, "{provider}", "openai",
+		"{violation}", "vio_"+someID, "{entry}", "mod_"+someID).Replace(r.pattern)
 }

@@ -12,10 +12,12 @@ import (
 )
 
 const (
-	projectPrefix = "proj_"
-	keyPrefix     = "key_"
-	idRandomBytes = 10
-	maxIDLength   = 64
+	projectPrefix   = "proj_"
+	keyPrefix       = "key_"
+	violationPrefix = "vio_"
+	entryPrefix     = "mod_" // of the model registry
+	idRandomBytes   = 10
+	maxIDLength     = 64
 )
 
 // newID returns a new ID: the time, so that lists are in the order of creation, then 80 random bits.

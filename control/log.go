@@ -3,6 +3,8 @@ package control
 import (
 	"encoding/json"
 	"log"
+
+	"github.com/postern-ai/postern/compliance"
 )
 
 // logLine is a line of the log, in the format of the gateway's log.
@@ -26,4 +28,14 @@ func (h *handler) warnOnce(message string) {
 	if _, logged := h.warned.LoadOrStore(message, true); !logged {
 		logLine{"warning", "", "misconfigured", message}.write()
 	}
+}
+
+// logCheckpoint logs a checkpoint, so that it exists outside of the objects.
+func logCheckpoint(c *compliance.Checkpoint) {
+	text, _ := json.Marshal(struct {
+		Level      string                 `json:"level"`
+		Code       string                 `json:"code"`
+		Checkpoint *compliance.Checkpoint `json:"checkpoint"`
+	}{"info", "checkpoint", c}) // strings are always encoded
+	log.Print(string(text))
 }

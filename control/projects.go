@@ -26,6 +26,7 @@ type projectView struct {
 	Unbounded       bool                 `json:"unbounded"`       // responses are not limited if the caller sets no max tokens
 	Models          []string             `json:"models"`          // models and tiers that its keys may use; empty: all
 	Routes          map[string]routeView `json:"routes"`          // tiers that the project overrides
+	Governor        governorSummary      `json:"governor"`
 	Alerts          *alertsView          `json:"alerts"`
 	Status          string               `json:"status"`
 	CreatedAt       string               `json:"createdAt"` // RFC 3339, UTC, milliseconds
@@ -48,7 +49,7 @@ func viewProject(p *project) projectView {
 	v := projectView{
 		ID: p.ID, Name: p.Name, Plan: p.Plan, Budget: money.Append(nil, p.BudgetPico, money.Dollar),
 		BudgetPeriod: translate(p.Cycle, cycles, cycleWords), CacheTTLSeconds: p.CacheTTLSeconds, Unbounded: p.Unbounded,
-		Models: append([]string{}, p.Policy.Models...), Routes: viewRoutes(p.Policy.Routes), Status: "active",
+		Models: append([]string{}, p.Policy.Models...), Routes: viewRoutes(p.Policy.Routes), Governor: summarizeGovernor(&p.Policy), Status: "active",
 		CreatedAt: timestamp(p.CreatedMs), Version: p.Revision + 1,
 	}
 	if p.Region != "" {
@@ -214,6 +215,9 @@ func (h *handler) changeProject(c *call, action string, version uint64, edit fun
 		after := next(before)
 		after.Revision++
 		if err := edit(&after); err != nil {
+			return change{}, err
+		}
+		if err := h.keepsGovernor(&before, &after); err != nil {
 			return change{}, err
 		}
 		h.versionPolicy(&before, &after)

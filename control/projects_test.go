@@ -33,7 +33,8 @@ func TestCreateProject(t *testing.T) {
 		`{"name":"Über <b>&","budget":12.345,"plan":"team","region":"weur","cacheTtlSeconds":60}`)
 	id := got.text("id")
 	want := `{"id":"` + id + `","name":"Über <b>&","plan":"team","region":"weur","budget":12.345,` +
-		`"budgetPeriod":"month","cacheTtlSeconds":60,"unbounded":false,"models":[],"routes":{},"alerts":null,"status":"active",` +
+		`"budgetPeriod":"month","cacheTtlSeconds":60,"unbounded":false,"models":[],"routes":{},` +
+		`"governor":{"enabled":false,"strictMode":false},"alerts":null,"status":"active",` +
 		`"createdAt":"2026-11-21T08:08:07.006Z","version":1}`
 	if got.Body.String() != want {
 		t.Errorf("got %s\nwant %s", got.Body, want)

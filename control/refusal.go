@@ -33,7 +33,6 @@ var (
 	errNoEndpoint    = refuse(fault.NotFound, "path", "is not an endpoint; GET /openapi.yaml lists all endpoints")
 	errConflict      = &refusal{Fault: fault.Conflict}
 	errNoMasterKey   = &refusal{Fault: fault.NoMasterKey}
-	errTooLarge      = refuse(fault.BodyTooLarge, "body", "must be at most "+strconv.Itoa(maxBody)+" bytes")
 	errInternal      = &refusal{Fault: fault.Internal}
 	errNotConfigured = &refusal{Fault: fault.AdminOff}
 )
@@ -46,6 +45,11 @@ func invalid(details ...fault.Detail) *refusal {
 // refuse is a row of the fault table with one detail.
 func refuse(f fault.Fault, field, message string) *refusal {
 	return &refusal{Fault: f, details: []fault.Detail{{Field: field, Message: message}}}
+}
+
+// tooLarge is a 413 for a body of more than maximum bytes.
+func tooLarge(maximum int) *refusal {
+	return refuse(fault.BodyTooLarge, "body", "must be at most "+strconv.Itoa(maximum)+" bytes")
 }
 
 // missing is a 404 for a project or key that does not exist.

@@ -16,14 +16,15 @@ import (
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/ledger"
 )
 
 const someID = "0123456789abcdef0123456789abcdef"
 
-// Every route but sign-in requires a token, and none works if no owner token is configured.
+// Every route but sign-in and those for project keys requires a token, and none works if no owner token is configured.
 func TestEveryRouteRequiresToken(t *testing.T) {
 	for _, route := range routes {
-		if route.isSignIn() {
+		if route.isSignIn() || route.permission != 0 {
 			continue
 		}
 		path := route.example()
@@ -105,13 +106,15 @@ func TestHead(t *testing.T) {
 	b.memory.reducers = true
 	project := b.project()
 	keyPath, _ := b.key(project)
+	entry := b.must(201, "POST", project+"/models-registry", `{"model":"gpt-4.1"}`).text("id")
+	violation := b.violate(project, ledger.Violation{Rule: "secret.a"})
 	checked := 0
 	for i := range routes {
-		if routes[i].method != http.MethodGet {
+		if routes[i].method != http.MethodGet || routes[i].permission != 0 {
 			continue
 		}
 		checked++
-		path := strings.NewReplacer("/api/admin/projects/{project}/keys/{key}", keyPath, "/api/admin/projects/{project}", project).Replace(routes[i].pattern)
+		path := strings.NewReplacer("/api/admin/projects/{project}/keys/{key}", keyPath, "/api/admin/projects/{project}", project, "{violation}", violation, "{entry}", entry).Replace(routes[i].pattern)
 		for _, authorization := range []string{"Bearer " + token, "Bearer wrong", ""} {
 			get, head := b.do("GET", path, "", "Authorization", authorization), b.do("HEAD", path, "", "Authorization", authorization)
 			if head.Code != get.Code || head.Body.Len() != 0 || get.Body.Len() == 0 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
 )
 
@@ -12,41 +13,63 @@ const (
 	sessionPath  = "/api/admin/session" // for signing in and out
 	projectsPath = "/api/admin/projects"
 	projectPath  = projectsPath + "/{project}"
+	registryPath = "/models-registry"
 )
 
-// route is one endpoint. Every route but sign-in requires authentication.
+// route is one endpoint. Every route but sign-in requires authentication: by an API key with a permission, or, if
+// permission is 0, as an operator.
 type route struct {
 	method, pattern string
 	serve           func(*handler, *call) (answer, error)
+	permission      doc.Permission
 }
 
-var routes = []route{
-	{http.MethodPost, sessionPath, (*handler).signIn},
-	{http.MethodGet, sessionPath, (*handler).getSession},
-	{http.MethodDelete, sessionPath, (*handler).signOut},
-	{http.MethodGet, "/api/admin/audit", (*handler).listAudit},
-	{http.MethodGet, "/api/admin/catalog", (*handler).getCatalog},
-	{http.MethodGet, "/api/admin/providers", (*handler).listProviders},
-	{http.MethodPost, projectsPath, (*handler).createProject},
-	{http.MethodGet, projectsPath, (*handler).listProjects},
-	{http.MethodGet, projectPath, (*handler).getProject},
-	{http.MethodPatch, projectPath, (*handler).patchProject},
-	{http.MethodPost, projectPath + "/archive", (*handler).archiveProject},
-	{http.MethodPost, projectPath + "/restore", (*handler).restoreProject},
-	{http.MethodGet, projectPath + "/routes", (*handler).listRoutes},
-	{http.MethodGet, projectPath + "/usage", (*handler).getUsage},
-	{http.MethodGet, projectPath + "/requests", (*handler).listRequests},
-	{http.MethodGet, projectPath + "/provider-keys", (*handler).listProviderKeys},
-	{http.MethodPut, projectPath + "/provider-keys/{provider}", (*handler).putProviderKey},
-	{http.MethodDelete, projectPath + "/provider-keys/{provider}", (*handler).deleteProviderKey},
-	{http.MethodPost, projectPath + "/keys", (*handler).createKey},
-	{http.MethodGet, projectPath + "/keys", (*handler).listKeys},
-	{http.MethodGet, projectPath + "/keys/{key}", (*handler).getKey},
-	{http.MethodPatch, projectPath + "/keys/{key}", (*handler).patchKey},
-	{http.MethodDelete, projectPath + "/keys/{key}", (*handler).deleteKey},
-	{http.MethodPost, projectPath + "/keys/{key}/rotate", (*handler).rotateKey},
-	{http.MethodPost, projectPath + "/keys/{key}/deactivate", (*handler).deactivateKey},
-	{http.MethodPost, projectPath + "/keys/{key}/reactivate", (*handler).reactivateKey},
+// routes are all endpoints.
+var routes = slices.Concat(adminRoutes, forBoth(projectRoutes), forBoth(complianceRoutes))
+
+// projectRoutes are the endpoints for project keys, under /api. Operators have the same under the project's path.
+var projectRoutes = slices.Concat(violationRoutes, registryRoutes)
+
+// forBoth returns the endpoints for project keys and those for operators.
+func forBoth(shared []route) (all []route) {
+	for _, r := range shared {
+		all = append(all, route{r.method, "/api" + r.pattern, r.serve, r.permission}, route{r.method, projectPath + r.pattern, r.serve, 0})
+	}
+	return all
+}
+
+var adminRoutes = []route{
+	{http.MethodPost, sessionPath, (*handler).signIn, 0},
+	{http.MethodGet, sessionPath, (*handler).getSession, 0},
+	{http.MethodDelete, sessionPath, (*handler).signOut, 0},
+	{http.MethodGet, "/api/admin/audit", (*handler).listAudit, 0},
+	{http.MethodGet, "/api/admin/catalog", (*handler).getCatalog, 0},
+	{http.MethodGet, "/api/admin/providers", (*handler).listProviders, 0},
+	{http.MethodPost, projectsPath, (*handler).createProject, 0},
+	{http.MethodGet, projectsPath, (*handler).listProjects, 0},
+	{http.MethodGet, projectPath, (*handler).getProject, 0},
+	{http.MethodPatch, projectPath, (*handler).patchProject, 0},
+	{http.MethodPost, projectPath + "/archive", (*handler).archiveProject, 0},
+	{http.MethodPost, projectPath + "/restore", (*handler).restoreProject, 0},
+	{http.MethodGet, projectPath + "/governor", (*handler).getGovernor, 0},
+	{http.MethodPut, projectPath + "/governor", (*handler).putGovernor, 0},
+	{http.MethodPost, projectPath + "/governor/try", (*handler).tryGovernor, 0},
+	{http.MethodGet, "/api/admin/governor/rules", (*handler).listGovernorRules, 0},
+	{http.MethodGet, projectPath + "/routes", (*handler).listRoutes, 0},
+	{http.MethodGet, projectPath + "/usage", (*handler).getUsage, 0},
+	{http.MethodGet, projectPath + "/requests", (*handler).listRequests, 0},
+	{http.MethodGet, projectPath + "/provider-keys", (*handler).listProviderKeys, 0},
+	{http.MethodPut, projectPath + "/provider-keys/{provider}", (*handler).putProviderKey, 0},
+	{http.MethodDelete, projectPath + "/provider-keys/{provider}", (*handler).deleteProviderKey, 0},
+	{http.MethodPut, projectPath + registryPath + "/enforcement", (*handler).putEnforcement, 0},
+	{http.MethodPost, projectPath + "/keys", (*handler).createKey, 0},
+	{http.MethodGet, projectPath + "/keys", (*handler).listKeys, 0},
+	{http.MethodGet, projectPath + "/keys/{key}", (*handler).getKey, 0},
+	{http.MethodPatch, projectPath + "/keys/{key}", (*handler).patchKey, 0},
+	{http.MethodDelete, projectPath + "/keys/{key}", (*handler).deleteKey, 0},
+	{http.MethodPost, projectPath + "/keys/{key}/rotate", (*handler).rotateKey, 0},
+	{http.MethodPost, projectPath + "/keys/{key}/deactivate", (*handler).deactivateKey, 0},
+	{http.MethodPost, projectPath + "/keys/{key}/reactivate", (*handler).reactivateKey, 0},
 }
 
 func (r *route) isSignIn() bool { return r.pattern == sessionPath && r.method == http.MethodPost }
@@ -113,6 +136,8 @@ func (c *call) bind(pattern, path string) bool {
 			c.key = have[i]
 		case segment == "{provider}" && isProviderName(have[i]):
 			c.provider = have[i]
+		case segment == "{violation}" && isID(have[i], violationPrefix), segment == "{entry}" && isID(have[i], entryPrefix):
+			c.id = have[i]
 		case segment != have[i]:
 			return false
 		}

@@ -56,7 +56,7 @@ func (h *handler) policyView(p *doc.Policy, observed *health) *policy.View {
 }
 
 func viewTier(v *policy.View, name string, observed *health) tierView {
-	selected := policy.Select(v.Config, v.Project, name)
+	selected := policy.Select(v.Config, v.Project, v.KeyID, name)
 	strategy, targets := selected.StrategyOf(v.Config, name), v.SelectedTargets(&selected, name)
 	view := tierView{Name: name, Strategy: translate(strategy, strategies, strategyWords), Source: "catalog", Targets: []tierTargetView{}}
 	if selected.Routed {

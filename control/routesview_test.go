@@ -216,7 +216,7 @@ func controlView(tier *tierView) string {
 
 func policyResult(v *policy.View, name string, health *health) string {
 	strategy, targets, source := v.Strategy(name), v.Targets(name), "catalog"
-	if policy.Select(v.Config, v.Project, name).Routed {
+	if policy.Select(v.Config, v.Project, v.KeyID, name).Routed {
 		source = "project"
 	}
 	text := name + " " + translate(strategy, strategies, strategyWords) + " " + source

@@ -37,6 +37,7 @@ type change struct {
 	writes     []directory.Write
 	deliveries []abi.Delivery
 	republish  string // project ID: all keys of the project get its current settings
+	pending    *bool  // set by republish: the Directory still delivers to keys beyond maxUpdatedKeys
 }
 
 // next is a project with the version that its next write will have; nextKey is the same for a key.
@@ -173,7 +174,11 @@ func (s store) deliverAll(ctx context.Context, made *change) error {
 	if err := s.deliver(ctx, meters); err != nil || made.republish == "" {
 		return err
 	}
-	return s.updateKeys(ctx, made.republish)
+	more, err := s.updateKeys(ctx, made.republish)
+	if made.pending != nil {
+		*made.pending = more
+	}
+	return err
 }
 
 // maxUpdatedKeys is the number of keys that get a change of their project before it is acknowledged. The
@@ -192,20 +197,32 @@ func (s store) withSettings(p *project, deliveries ...abi.Delivery) []abi.Delive
 	return append([]abi.Delivery{s.settingsTo(p)}, deliveries...)
 }
 
-// updateKeys delivers a project's current settings to its keys' meters, as the Directory will do as well.
-func (s store) updateKeys(ctx context.Context, projectID string) error {
+// updateKeys delivers a project's current settings to its keys' meters, as the Directory will do as well. more reports
+// that the project has more keys than maxUpdatedKeys.
+func (s store) updateKeys(ctx context.Context, projectID string) (more bool, err error) {
 	p, all, err := s.snapshot(ctx, projectID)
 	if err != nil {
-		return err
+		return false, err
 	}
+	more = len(all) > maxUpdatedKeys
+	all = all[:min(len(all), maxUpdatedKeys)]
 	deliveries := make([]abi.Delivery, len(all))
 	for i := range all {
 		deliveries[i] = directory.StatusTo(&all[i], &p)
 	}
-	return s.deliverAll(ctx, &change{deliveries: s.withSettings(&p, deliveries...)})
+	return more, s.deliverAll(ctx, &change{deliveries: s.withSettings(&p, deliveries...)})
 }
 
-// snapshot reads a project and its first keys in one consistent state: every commit in the project changes
+// republished reports whether the last change of a project that affects its keys has reached all of them.
+func (s store) republished(ctx context.Context, projectID string) (bool, error) {
+	reply, err := s.objects.Call(ctx, abi.ClassDirectory, directory.Name, "", directory.Progress(projectID))
+	if err != nil {
+		return false, unavailable(err)
+	}
+	return directory.DecodeProgress(reply)
+}
+
+// snapshot reads a project and its first keys, one more than maxUpdatedKeys, in one consistent state: every commit in the project changes
 // its version. A record of documents from different states could have the version of another record.
 func (s store) snapshot(ctx context.Context, projectID string) (p project, all []key, err error) {
 	after, err := s.project(ctx, projectID)
@@ -214,7 +231,7 @@ func (s store) snapshot(ctx context.Context, projectID string) (p project, all [
 			return p, nil, err
 		}
 		p = after
-		if all, err = s.keys(ctx, projectID, "", maxUpdatedKeys); err != nil {
+		if all, err = s.keys(ctx, projectID, "", maxUpdatedKeys+1); err != nil {
 			return p, nil, err
 		}
 		if after, err = s.project(ctx, projectID); err == nil && after.Version == p.Version {

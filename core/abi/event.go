@@ -82,7 +82,7 @@ type StepInput struct {
 	// Attached is the content of the buffer AttachedBuffer: data that most steps need but few change, and that is
 	// too large for the state.
 	Attached []byte
-	Event  Event
+	Event    Event
 }
 
 func (f *Fields) header(h *Header) {

@@ -62,7 +62,8 @@ type Meta struct {
 	Cached       bool
 	CostPico     money.Pico
 	Usage        chat.Usage
-	IncludeUsage bool // OpenAI's stream_options.include_usage
+	IncludeUsage bool   // OpenAI's stream_options.include_usage
+	Governor     string // the Governor's decisions, a JSON object; empty: it is not enabled
 }
 
 // Error is a row of the error table with its details.
@@ -72,6 +73,8 @@ type Error struct {
 	Details   []fault.Detail
 	// Message is the provider's message if callers may read it, else empty.
 	Message jsontext.Escaped
+	// Findings of the Governor, a JSON array; empty: none.
+	Findings string
 }
 
 // Summary returns one text for families whose errors have a single message: the provider's message, else the

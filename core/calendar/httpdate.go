@@ -8,6 +8,21 @@ import (
 // months are the month names in HTTP dates.
 const months = "JanFebMarAprMayJunJulAugSepOctNovDec"
 
+// weekdays are the names of the days of the week in HTTP dates, from Thursday: 1970-01-01 was one.
+const weekdays = "ThuFriSatSunMonTueWed"
+
+// AppendHTTPDate appends a time in Unix milliseconds as Sun, 06 Nov 1994 08:49:37 GMT. Format: RFC 9110, section 5.6.7.
+func AppendHTTPDate(dst []byte, ms uint64) []byte {
+	day := Day(ms)
+	year, month, dayOfMonth := Date(day)
+	text := AppendTimestamp(nil, ms) // 1994-11-06T08:49:37.000Z
+	dst = append(dst, weekdays[day%7*3:day%7*3+3]...)
+	dst = append(dst, ',', ' ', byte('0'+dayOfMonth/10), byte('0'+dayOfMonth%10), ' ')
+	dst = append(append(dst, months[month*3-3:month*3]...), ' ')
+	dst = append(strconv.AppendUint(dst, year, 10), ' ')
+	return append(append(dst, text[11:19]...), " GMT"...)
+}
+
 // ParseHTTPDate converts a date in any of HTTP's three formats to Unix milliseconds; ok is false for anything else.
 // Two-digit years from 50 to 99 are in the 1900s, the others in the 2000s. Formats: RFC 9110, section 5.6.7.
 func ParseHTTPDate(text string) (ms uint64, ok bool) {

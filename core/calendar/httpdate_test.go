@@ -7,11 +7,14 @@ import (
 	"github.com/postern-ai/postern/core/calendar"
 )
 
-// TestHTTPDates compares all three HTTP date formats with package time.
+// TestHTTPDates compares all three HTTP date formats, and the one that is written, with package time.
 func TestHTTPDates(t *testing.T) {
 	const rfc850 = "Monday, 02-Jan-06 15:04:05 GMT"
 	for day := range 40_000 {
 		at := time.Unix(int64(day)*86_400+int64(day*7919)%86_400, 0).UTC()
+		if got := string(calendar.AppendHTTPDate([]byte("x"), uint64(at.UnixMilli())+999)); got != at.Format("xMon, 02 Jan 2006 15:04:05 GMT") {
+			t.Fatalf("%v is written as %q", at, got)
+		}
 		forms := []string{at.Format("Mon, 02 Jan 2006 15:04:05 GMT"), at.Format(time.ANSIC)}
 		if at.Year() < 2050 {
 			forms = append(forms, at.Format(rfc850))

@@ -7,8 +7,8 @@ import "github.com/postern-ai/postern/core/abi"
 // Name is the name of the one Directory.
 const Name = "directory"
 
-// Rows of the object: documents with their versions, the number of the last outbox row, and the progress of
-// republish.
+// Rows of the object: documents with their versions, the number of the last outbox row, the progress of
+// republish, and the projects' chains of events.
 const (
 	rowDocument = "d/"
 	rowSeq      = "seq"
@@ -16,8 +16,11 @@ const (
 
 // Opcodes; a command starts with one.
 const (
-	opList   = 1
-	opCommit = 2
+	opList     = 1
+	opCommit   = 2
+	opEvents   = 3
+	opForget   = 4
+	opProgress = 5
 )
 
 // Limits of one command, which keep an object's step small.
@@ -45,6 +48,7 @@ type Write struct {
 	Key     string
 	Version uint64
 	Value   []byte // empty: delete the document
+	Event   Event  // if it names a project, Value is also appended to the project's chain
 }
 
 // Commit makes all writes, or none if a version does not match. The deliveries follow, in order and at least
@@ -90,12 +94,13 @@ func (c *Commit) Encode() []byte {
 		w.Bytes(c.Deliveries[i].Encode())
 	}
 	w.String(c.Republish)
+	writeEvents(&w, c.Writes)
 	return w.Buf
 }
 
 func decodeCommit(r *abi.Reader) (c Commit, err error) {
 	for n := r.Count(); n > 0; n-- {
-		c.Writes = append(c.Writes, Write{r.String(), r.Uint(), r.Bytes()})
+		c.Writes = append(c.Writes, Write{Key: r.String(), Version: r.Uint(), Value: r.Bytes()})
 	}
 	for n := r.Count(); n > 0; n-- {
 		d, err := abi.DecodeDelivery(r.Bytes())
@@ -105,6 +110,7 @@ func decodeCommit(r *abi.Reader) (c Commit, err error) {
 		c.Deliveries = append(c.Deliveries, d)
 	}
 	c.Republish = r.String()
+	readEvents(r, c.Writes)
 	return c, r.Err()
 }
 
@@ -129,13 +135,17 @@ func Reads(command []byte) ([]abi.Range, error) {
 			start = rowDocument + prefix
 		}
 		return []abi.Range{{Start: start, End: rowDocument + prefix + "\x7f", Limit: limit}}, r.End()
+	case opProgress:
+		return progressReads(r.String()), r.End()
 	case opCommit:
 		commit, err := decodeCommit(&r)
 		ranges := []abi.Range{{Start: rowSeq}}
 		for _, write := range commit.Writes {
 			ranges = append(ranges, abi.Range{Start: rowDocument + write.Key})
 		}
-		return ranges, err
+		return append(ranges, chainHeads(commit.Writes)...), err
+	case opEvents, opForget:
+		return chainReads(command)
 	}
 	return nil, abi.ErrMalformed
 }
@@ -149,12 +159,16 @@ func Apply(in *abi.ObjectInput) (abi.ObjectOutput, error) {
 	switch r.Uint() {
 	case opList:
 		return list(in.Rows), nil
+	case opProgress:
+		return progress(in.Rows), nil
 	case opCommit:
 		commit, err := decodeCommit(&r)
 		if err != nil {
 			return abi.ObjectOutput{}, err
 		}
 		return apply(&commit, in)
+	case opEvents, opForget:
+		return applyChain(in)
 	}
 	return abi.ObjectOutput{}, abi.ErrMalformed
 }
@@ -210,8 +224,10 @@ func apply(commit *Commit, in *abi.ObjectInput) (abi.ObjectOutput, error) {
 		out.Puts = append(out.Puts, abi.Row{Key: rowRepublish + commit.Republish})
 		out.AlarmMs = in.NowMs + 1
 	}
+	events, err := appendEvents(commit.Writes, in)
+	out.Puts = append(out.Puts, events...)
 	out.Reply = []byte{0}
-	return out, nil
+	return out, err
 }
 
 func versionOf(rows []abi.Row, key string) uint64 {

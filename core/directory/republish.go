@@ -9,12 +9,14 @@ import (
 // deliver to. So a commit only marks the project, and the alarm processes its keys in pages:
 //
 //	f/<project>    the last key that was processed; empty at the start
+//	g/<project>    after the last page: the outbox row with the last of these deliveries
 //
 // Each page is read together with the project, so its deliveries are consistent. A key that was changed since
 // the commit gets two deliveries, and its meter keeps the newer version.
 const (
 	rowRepublish  = "f/"
 	endRepublish  = "f0"
+	rowLastQueued = "g/"
 	republishPage = 50
 )
 
@@ -46,6 +48,8 @@ func republish(in *abi.ObjectInput) (abi.ObjectOutput, error) {
 	out.Puts = outbox(deliveries, versionOf(in.Rows, rowSeq))
 	if last == "" {
 		out.Deletes = append(out.Deletes, rowRepublish+id)
+		seq := versionOf(in.Rows, rowSeq) + uint64(len(deliveries))
+		out.Puts = append(out.Puts, abi.Row{Key: rowLastQueued + id, Value: []byte(abi.OutboxKey(seq))})
 	} else {
 		out.Puts = append(out.Puts, abi.Row{Key: rowRepublish + id, Value: []byte(last)})
 	}

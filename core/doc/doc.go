@@ -26,6 +26,12 @@ func KeyKey(projectID, keyID string) string { return KeysOf(projectID) + keyID }
 // KeysOf is the prefix of KeyKey for all keys of a project.
 func KeysOf(projectID string) string { return "k/" + projectID + "/" }
 
+// RegistryKey is the Directory's key of an entry in a project's model registry.
+func RegistryKey(projectID, entryID string) string { return RegistryOf(projectID) + entryID }
+
+// RegistryOf is the prefix of RegistryKey for all entries of a project.
+func RegistryOf(projectID string) string { return "m/" + projectID + "/" }
+
 // RecordKey is the key of a Record in KV and host memory.
 func RecordKey(hash string) string { return "key/" + hash }
 

@@ -18,7 +18,7 @@ type Policy struct {
 	ProviderKeys []ProviderKey
 	Governor     []byte // an encoded governor.Settings; empty: the defaults, not enabled
 	Enforcement  Enforcement
-	Registry     []RegistryModel // by model name; discovered models are not in it
+	Registry     []RegistryModel // sorted by model name; models without an entry (discovered ones) are not in it
 }
 
 // Enforcement is what the gateway does with a request for a model that the registry does not permit.
@@ -46,7 +46,7 @@ const (
 type RegistryModel struct {
 	Model        string // name in the catalog
 	State        RegistryState
-	Keys         []string // Restricted: IDs of the keys that may use the model; empty: all
+	Keys         []string // IDs of the keys that may use a restricted model; a deprecated one without Keys is for all
 	DeprecatedMs uint64   // for the Deprecation header (RFC 9745)
 	SunsetMs     uint64   // for the Sunset header (RFC 8594); 0: not known
 	Successor    string   // name of a model in the catalog, or empty

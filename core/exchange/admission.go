@@ -48,17 +48,18 @@ func (x *exchange) admit(mode keymeter.Mode) {
 		}
 	}
 	if mode != keymeter.ModeCheck {
+		command.Violations = s.govern.violations
 		command.Idempotency, command.BodyHash = x.replayKey(), s.bodyHash
-		command.LifetimeMs = x.config.LongestRequestMs(x.tier())
+		command.LifetimeMs = x.config.LongestRequestMs(x.tier()) + x.classifierTimeoutMs()
 	}
 	x.enter(phaseAdmit)
 	x.call(idAdmit, abi.ClassKeyMeter, s.keyHash, command.Encode())
 }
 
 // replayKey is the hash of the caller's Idempotency-Key, or "" if the response is not stored under it. A "model
-// not allowed" error is not stored, because the operator may allow the model before the next try.
+// not allowed" or "blocked" error is not stored, because the operator may change the policy before the next try.
 func (x *exchange) replayKey() string {
-	if x.rejection() == fault.ModelForbidden {
+	if bad := x.rejection(); bad == fault.ModelForbidden || bad == fault.Blocked {
 		return ""
 	}
 	return x.s.idempotency
@@ -88,6 +89,7 @@ func (x *exchange) onAdmit() {
 	switch {
 	case reply.Verdict == keymeter.Admitted:
 		x.s.admission.admitted, x.s.admission.reserved = true, reply.ReservedPico
+		x.takeViolations() // the meter has committed them with the admission
 		x.admitted()
 	case reply.Verdict == keymeter.Unknown, reply.Verdict == keymeter.Inactive:
 		x.refuseUnknownKey(reply.Verdict)
@@ -105,8 +107,9 @@ func (x *exchange) onAdmit() {
 func (x *exchange) refuseAdmission(reply *keymeter.AdmitReply) {
 	switch reply.Verdict {
 	case keymeter.RateLimited:
-		if x.s.rejected != "" {
-			// A rejected request fails at any rate, so its own error takes precedence over the rate limit.
+		if x.s.rejected != "" && x.rejection() != fault.Blocked {
+			// A rejected request fails at any rate, so its own error takes precedence over the rate limit. A block does
+			// not: its violation was not recorded, and callers could try out the policy without a limit.
 			x.respondRejection()
 			return
 		}
@@ -145,6 +148,8 @@ func (x *exchange) admitted() {
 		x.models()
 	case s.rejected != "":
 		x.respondRejection()
+	case s.endpoint == endpointValidate:
+		x.respondValidation()
 	case s.endpoint == endpointCount:
 		x.countTokens()
 	case s.hit.found:

@@ -7,6 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/governor/live"
 	"github.com/postern-ai/postern/core/policy"
 	"github.com/postern-ai/postern/core/provider"
 	"github.com/postern-ai/postern/core/provider/wire"
@@ -23,6 +24,14 @@ var clientClosed = fault.Fault{Status: 499, Code: "client_closed_request", Text:
 
 // dispatch sends the request to the first suitable target.
 func (x *exchange) dispatch() {
+	if x.startClassifier() {
+		return
+	}
+	x.dispatchClassified()
+}
+
+// dispatchClassified sends a request that does not wait for a classifier.
+func (x *exchange) dispatchClassified() {
 	x.s.dispatchMs = x.now
 	switch {
 	case x.testMode():
@@ -129,10 +138,10 @@ func (x *exchange) attempt() {
 	s.imposedMaxTokens = x.imposedLimit(model)
 	if s.endpoint == endpointEmbeddings || missing != 0 || f.Direct == nil || f.Dialect != x.family().Members {
 		x.enter(phaseBuild)
-		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferBody})
+		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: x.requestBuffer()})
 		return
 	}
-	r := chat.Request{Dialect: f.Dialect, MaxTokens: x.effectiveMaxTokens(), N: s.request.n, Stream: s.request.stream}
+	r := chat.Request{Dialect: f.Dialect, MaxTokens: x.effectiveMaxTokens(), N: s.request.n, Stream: x.streams()}
 	x.fetch(f.Direct(x.wireCall(&r), abi.Part{Buffer: bufferMembers}))
 }
 
@@ -235,11 +244,12 @@ func (x *exchange) fetch(request abi.Action) {
 	s.providerKey = "" // the request contains it now
 	s.times.upstreamStart = x.now
 	s.stream = stream{opened: s.stream.opened}
+	s.govern.live = live.Stream{}
 	request.Kind, request.ID, request.Buffer, request.Limit = abi.ActionFetch, idFetch, bufferUpstream, maxAnswerBytes
 	t := x.config.TimeoutsOf(x.tier())
 	remaining := x.remainingMs()
 	t.HeadMs, t.FirstByteMs = min(t.HeadMs, remaining), min(t.FirstByteMs, remaining)
-	if s.request.stream {
+	if x.streams() {
 		request.Stream, request.Limit = 200, chunkBytes
 		x.enter(phaseOpening)
 	} else {

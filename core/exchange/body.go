@@ -67,7 +67,11 @@ func (x *exchange) parse(body []byte) {
 		x.reject(fault.InvalidRequest, p.Details...)
 		return
 	}
-	if x.s.endpoint == endpointEmbeddings {
+	switch x.s.endpoint {
+	case endpointValidate:
+		x.parseValidation(&p, root)
+		return
+	case endpointEmbeddings:
 		x.parseEmbeddings(&p, root)
 		return
 	}
@@ -128,7 +132,7 @@ func (x *exchange) computeCacheKey(members []byte) {
 func (x *exchange) reparse(body []byte) chat.Request {
 	p := api.Parser{}
 	parsed := x.readRequest(&p, gjson.ParseBytes(body))
-	parsed.Request.Stream = x.s.request.stream
+	parsed.Request.Stream = x.streams()
 	return parsed.Request
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/keymeter"
-	"github.com/postern-ai/postern/core/policy"
 	"github.com/postern-ai/postern/core/provider"
 )
 
@@ -97,6 +96,9 @@ func (x *exchange) cacheEntryKey() string {
 	}
 	if x.testMode() {
 		name += "/test"
+	}
+	if g := &x.s.govern; g.strict || g.threshold > 0 {
+		name += "/" + strconv.FormatBool(g.strict) + strconv.FormatUint(g.threshold, 10)
 	}
 	return name
 }
@@ -194,15 +196,18 @@ func (x *exchange) useHit(data []byte) {
 	if limit := x.s.cacheControl.maxAge; limit > 0 && e.storedMs+(limit-1)*1000 < x.now {
 		return
 	}
-	if m := x.config.Model(e.model); m == nil || !policy.Listed(x.config, x.s.record.Models, m, x.s.request.model) {
+	if !x.mayUse(e.model) {
 		return // cached for another key of the project; this key is not allowed to use the model
 	}
-	body := e.body
-	if !e.raw || x.s.request.stream {
+	var body []byte
+	if e.raw && !x.s.request.stream {
+		body = x.restoreRaw(e.body)
+	} else {
 		r, ok := x.response(&e)
 		if !ok {
 			return
 		}
+		x.restoreResponse(&r)
 		m := x.meta(&answer{provider: e.provider, model: e.model, usage: e.usage, cached: true})
 		body = x.encodeAnswer(&r, &m)
 	}

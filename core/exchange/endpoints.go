@@ -19,6 +19,7 @@ const (
 	endpointResponses
 	endpointAnthropic
 	endpointCount
+	endpointValidate
 	endpointEmbeddings
 	endpointModels
 	endpointModel
@@ -45,6 +46,7 @@ var endpoints = []endpoint{
 	{"/v1/responses", "POST", endpointResponses, doc.MayComplete, chat.Responses},
 	{"/v1/messages", "POST", endpointAnthropic, doc.MayComplete, chat.Anthropic},
 	{"/v1/messages/count_tokens", "POST", endpointCount, doc.MayComplete, chat.Anthropic},
+	{"/api/governor/validate", "POST", endpointValidate, doc.MayValidate, chat.Native},
 	{"/v1/embeddings", "POST", endpointEmbeddings, doc.MayEmbed, chat.OpenAI},
 	{"/v1/models", "GET", endpointModels, doc.MayListModels, chat.OpenAI},
 	{"/v1/models/", "GET", endpointModel, doc.MayListModels, chat.OpenAI},
@@ -71,6 +73,10 @@ func (id endpointID) row() endpoint {
 
 // hasBody reports whether requests have a JSON body.
 func (id endpointID) hasBody() bool { return id >= endpointComplete && id <= endpointEmbeddings }
+
+// repeatable reports whether a request has no effect that a repeat would have again, so that an Idempotency-Key is
+// ignored.
+func (id endpointID) repeatable() bool { return id == endpointCount || id == endpointValidate }
 
 // listsModels reports whether the response is made from the catalog and the project's policy.
 func (id endpointID) listsModels() bool { return id == endpointModels || id == endpointModel }

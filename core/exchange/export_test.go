@@ -1,6 +1,7 @@
 package exchange
 
 import (
+	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
 )
@@ -23,7 +24,8 @@ func BufferName(number uint64) string {
 	}
 	return [...]string{
 		bufferBody: "body", bufferMembers: "members", bufferAnswer: "cached-response", bufferError: "error", bufferUpstream: "upstream",
-		bufferDeltas: "deltas", bufferPolicy: "policy",
+		bufferDeltas: "deltas", bufferPolicy: "policy", abi.AttachedBuffer: "attached",
+		bufferChecked: "checked-body", bufferClassify: "classifier-text", bufferClassified: "classifier-response", bufferSettle: "settlement",
 	}[number]
 }
 

@@ -26,7 +26,7 @@ func (x *exchange) family() api.Family {
 }
 
 func (x *exchange) apiError(f fault.Fault, r refusal) *api.Error {
-	return &api.Error{Fault: f, RequestID: x.s.requestID, Details: r.details, Message: r.message}
+	return &api.Error{Fault: f, RequestID: x.s.requestID, Details: r.details, Message: r.message, Findings: r.findings}
 }
 
 // errorBody encodes an error in the caller's dialect.

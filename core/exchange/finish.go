@@ -22,11 +22,12 @@ var ErrorHeaders = []abi.Header{
 
 // refusal is the variable part of an error response. The fixed part is the Fault.
 type refusal struct {
-	details []fault.Detail
-	allow   string           // allowed methods, for 405
-	retryMs uint64           // when to retry; 0: no Retry-After
-	noRetry bool             // a retry fails too
-	message jsontext.Escaped // the provider's message, if callers may see it
+	details  []fault.Detail
+	allow    string           // allowed methods, for 405
+	retryMs  uint64           // when to retry; 0: no Retry-After
+	noRetry  bool             // a retry fails too
+	message  jsontext.Escaped // the provider's message, if callers may see it
+	findings string           // of the Governor, a JSON array
 }
 
 // permanent marks an error that a retry of the same request would get again. message is the provider's public
@@ -238,7 +239,7 @@ func (x *exchange) settlement(outcome keymeter.Outcome, model string, status uin
 	s := &x.s
 	settle := keymeter.Settle{
 		RequestID: s.requestID, Outcome: outcome, Model: model, Missed: outcome == keymeter.Served && x.cacheReadable(),
-		Idempotency: s.idempotency, Trace: x.trace(status),
+		Idempotency: s.idempotency, Trace: x.trace(status), Violations: x.takeViolations(),
 	}
 	for i := range s.spent.charges {
 		c := &s.spent.charges[i]
@@ -261,6 +262,9 @@ func (x *exchange) settlement(outcome keymeter.Outcome, model string, status uin
 // settle sends the settlement. The exchange does not wait for the reply: if the command is lost, the reservation
 // expires.
 func (x *exchange) settle(settle *keymeter.Settle) {
+	if x.holdSettle(settle) {
+		return
+	}
 	x.call(0, abi.ClassKeyMeter, x.s.keyHash, settle.Encode())
 }
 

@@ -28,6 +28,9 @@ func (x *exchange) allHeaders(headers []abi.Header) []abi.Header {
 		abi.Header{Name: "x-request-id", Value: s.requestID},
 		abi.Header{Name: "cache-control", Value: "private, no-store"},
 		abi.Header{Name: "server-timing", Value: x.serverTiming()})
+	if s.admission.admitted {
+		all = x.governorHeaders(all)
+	}
 	if s.dialect == chat.Anthropic {
 		all = append(all, abi.Header{Name: "request-id", Value: s.requestID}) // Anthropic's SDKs read this one
 	}
@@ -58,7 +61,7 @@ func (x *exchange) answerHeaders(a *answer) []abi.Header {
 	if dropped += s.dropped; dropped != "" {
 		headers = append(headers, abi.Header{Name: "x-postern-dropped-params", Value: dropped})
 	}
-	return headers
+	return x.registryHeaders(headers, a.model)
 }
 
 func (x *exchange) contentType() string {

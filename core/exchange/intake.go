@@ -15,7 +15,7 @@ import (
 // RequestHeaders are the request headers that the core reads. Hosts pass only these.
 var RequestHeaders = []string{
 	"accept", "anthropic-beta", "anthropic-version", "authorization", "cache-control", "content-encoding", "content-length",
-	"content-type", "idempotency-key", "x-api-key", "x-postern-strict",
+	"content-type", "idempotency-key", "x-api-key", governHeader, "x-postern-strict",
 }
 
 // ResponseHeaders are the provider's response headers that the core reads.
@@ -110,6 +110,9 @@ func (x *exchange) checkBodyHead() {
 		x.reject(fault.InvalidRequest, fault.Detail{Field: "x-postern-strict", Message: "must be true or false, got " + api.Quote(strict)})
 		return
 	}
+	if !x.readGovernHeader() {
+		return
+	}
 	if beta := x.header("anthropic-beta"); len(beta) <= maxBeta && printable(beta) {
 		s.beta = beta
 	}
@@ -129,7 +132,7 @@ func (x *exchange) checkBodyHead() {
 		x.rejectLargeBody()
 		return
 	}
-	if key := x.header("idempotency-key"); key != "" && s.endpoint != endpointCount { // a count is the same each time
+	if key := x.header("idempotency-key"); key != "" && !s.endpoint.repeatable() {
 		// An invalid key is reported together with the errors in the body.
 		if len(key) > maxIdempotency || !printable(key) {
 			s.invalidIdempotency = uint64(len(key))
@@ -142,7 +145,9 @@ func (x *exchange) checkBodyHead() {
 
 // rejections are the faults that are returned only after admission, so that callers without a valid key learn
 // nothing about their request.
-var rejections = []fault.Fault{fault.InvalidRequest, fault.ModelForbidden, fault.UnknownModel, fault.BodyTooLarge, fault.UnsupportedType}
+var rejections = []fault.Fault{
+	fault.InvalidRequest, fault.ModelForbidden, fault.UnknownModel, fault.BodyTooLarge, fault.UnsupportedType, fault.Blocked, fault.Forbidden,
+}
 
 // reject records an error in the request. It is returned after admission.
 func (x *exchange) reject(f fault.Fault, details ...fault.Detail) {
@@ -183,8 +188,12 @@ func (x *exchange) proceed() {
 	case s.endpoint.hasBody() && !s.bodyDone:
 	case x.needsPolicy():
 		x.readPolicy()
+	case x.startsInspection():
+		x.readForInspection()
 	case !s.endpoint.hasBody():
 		x.admit(keymeter.ModeCheck)
+	case s.endpoint == endpointValidate:
+		x.admit(keymeter.ModeCount)
 	case s.rejected == "" && !x.allowsAny():
 		x.rejectModel(fault.ModelForbidden, nil)
 		x.admit(keymeter.ModeCount)

@@ -24,12 +24,14 @@ const (
 	phaseIntake                   // reading the key record and the body, in either order
 	phaseKey                      // getting a record that memory and KV do not have from the key's meter
 	phasePolicy                   // reading the project's policy
+	phaseInspect                  // getting the body back to check its texts
 	phaseLookup                   // looking for a cached response in host memory
 	phaseAdmit                    // waiting for the key's meter to admit the request
 	phaseGrant                    // requesting a slice of the budget from the Ledger
 	phaseRecall                   // recalling idle slices from the project's other keys
 	phaseCache                    // admitted; waiting for the KV cache lookup
 	phaseOverBudget               // out of budget; waiting for the KV cache lookup, because a hit is free
+	phaseClassify                 // admitted; waiting for the project's classifier
 	phaseUnseal                   // decrypting the project's provider key for the current target
 	phaseBuild                    // getting the body back from the host to translate it for the target
 	phaseOpening                  // streaming request sent; waiting for the response head
@@ -53,7 +55,7 @@ const (
 )
 
 var phaseNames = [phases]string{
-	"head", "intake", "key", "policy", "lookup", "admit", "grant", "recall", "cache", "over-budget", "unseal", "build", "opening", "whole",
+	"head", "intake", "key", "policy", "inspect", "lookup", "admit", "grant", "recall", "cache", "over-budget", "classify", "unseal", "build", "opening", "whole",
 	"backoff", "stream", "closing", "mock", "pacing", "keep-hit", "keep-error", "models", "count-unseal", "count", "report",
 	"report-pause", "report-flush", "forward", "done",
 }
@@ -88,6 +90,9 @@ const (
 	inExtendAbsorb
 	inReport
 	inForwarded
+	inClassifyText
+	inClassified
+	inHeldSettle
 	inDisconnect
 	inputs
 )
@@ -95,7 +100,7 @@ const (
 var inputNames = [inputs]string{
 	"request", "body", "record", "policy", "ledger-policy", "memory", "kv", "admit", "grant", "flush", "absorb", "unsealed", "buffer",
 	"response", "head", "chunk", "end", "fault", "timer", "tick", "extend", "extend-grant", "extend-flush", "extend-absorb", "report",
-	"forwarded", "disconnect",
+	"forwarded", "classify-text", "classified", "held-settle", "disconnect",
 }
 
 // row maps one input in one phase to its handler.
@@ -115,6 +120,7 @@ var table = [...]row{
 	{phaseKey, inBody, (*exchange).onEarlyBody},
 	{phasePolicy, inPolicy, (*exchange).onPolicy},
 	{phasePolicy, inLedgerPolicy, (*exchange).onLedgerPolicy},
+	{phaseInspect, inBuffer, (*exchange).onInspect},
 	{phaseLookup, inMemory, (*exchange).onMemoryCache},
 
 	// Admission: the key's meter knows the key's status and limits, and holds a slice of the budget.
@@ -128,6 +134,32 @@ var table = [...]row{
 	{phaseRecall, inKV, (*exchange).noteCacheResult},
 	{phaseCache, inKV, (*exchange).onKVCache},
 	{phaseOverBudget, inKV, (*exchange).onKVCacheOverBudget},
+
+	// The project's classifier judges the request: strict before the first attempt, else beside everything that follows.
+	{phaseClassify, inClassifyText, (*exchange).onClassifyText},
+	{phaseClassify, inClassified, (*exchange).onClassified},
+	{phaseUnseal, inClassifyText, (*exchange).onClassifyText},
+	{phaseUnseal, inClassified, (*exchange).onClassified},
+	{phaseBuild, inClassifyText, (*exchange).onClassifyText},
+	{phaseBuild, inClassified, (*exchange).onClassified},
+	{phaseWhole, inClassifyText, (*exchange).onClassifyText},
+	{phaseWhole, inClassified, (*exchange).onClassified},
+	{phaseOpening, inClassifyText, (*exchange).onClassifyText},
+	{phaseOpening, inClassified, (*exchange).onClassified},
+	{phaseBackoff, inClassifyText, (*exchange).onClassifyText},
+	{phaseBackoff, inClassified, (*exchange).onClassified},
+	{phaseStream, inClassifyText, (*exchange).onClassifyText},
+	{phaseStream, inClassified, (*exchange).onClassified},
+	{phaseClosing, inClassifyText, (*exchange).onClassifyText},
+	{phaseClosing, inClassified, (*exchange).onClassified},
+	{phaseMock, inClassifyText, (*exchange).onClassifyText},
+	{phaseMock, inClassified, (*exchange).onClassified},
+	{phasePacing, inClassifyText, (*exchange).onClassifyText},
+	{phasePacing, inClassified, (*exchange).onClassified},
+	{phaseDone, inClassifyText, (*exchange).onClassifyText},
+	{phaseDone, inClassified, (*exchange).onClassified},
+	{phasePacing, inHeldSettle, (*exchange).onHeldSettle}, // the mock's stream is settled when it starts
+	{phaseDone, inHeldSettle, (*exchange).onHeldSettle},
 
 	// An attempt: one request to one target.
 	{phaseUnseal, inUnsealed, (*exchange).onUnsealed},
@@ -180,12 +212,14 @@ var table = [...]row{
 	{phaseIntake, inDisconnect, (*exchange).noteDisconnect},
 	{phaseKey, inDisconnect, (*exchange).noteDisconnect},
 	{phasePolicy, inDisconnect, (*exchange).noteDisconnect},
+	{phaseInspect, inDisconnect, (*exchange).noteDisconnect},
 	{phaseLookup, inDisconnect, (*exchange).noteDisconnect},
 	{phaseAdmit, inDisconnect, (*exchange).noteDisconnect},
 	{phaseGrant, inDisconnect, (*exchange).noteDisconnect},
 	{phaseRecall, inDisconnect, (*exchange).noteDisconnect},
 	{phaseCache, inDisconnect, (*exchange).noteDisconnect},
 	{phaseOverBudget, inDisconnect, (*exchange).noteDisconnect},
+	{phaseClassify, inDisconnect, (*exchange).noteDisconnect},
 	{phaseUnseal, inDisconnect, (*exchange).abandon},
 	{phaseBuild, inDisconnect, (*exchange).abandon},
 	{phaseWhole, inDisconnect, (*exchange).noteDisconnect},
@@ -209,7 +243,7 @@ var table = [...]row{
 
 // Step advances one exchange by one event. It panics on an event that the table does not allow.
 func Step(cfg *config.Config, in *abi.StepInput) abi.StepOutput {
-	x := exchange{config: cfg, now: in.NowMs, event: &in.Event, circuits: route.DecodeCircuits(in.Shared)}
+	x := exchange{config: cfg, now: in.NowMs, event: &in.Event, attached: in.Attached, circuits: route.DecodeCircuits(in.Shared)}
 	if in.Event.Kind != abi.EventRequest {
 		x.s = decodeState(in.State, cfg.Models)
 	}
@@ -266,6 +300,9 @@ const (
 	idUnseal       = 15
 	idLedgerPolicy = 16
 	idExtendGrant  = 17
+	idClassifyText = 18
+	idClassify     = 19
+	idSettle       = 20
 
 	idFlush        = 1000
 	idAbsorb       = 2000
@@ -279,7 +316,7 @@ const (
 var inputOf = [...]input{
 	idBody: inBody, idRecord: inRecord, idAdmit: inAdmit, idMemory: inMemory, idTimer: inTimer, idKV: inKV, idGrant: inGrant,
 	idReport: inReport, idBuffer: inBuffer, idForward: inForwarded, idTick: inTick, idExtend: inExtend, idPolicy: inPolicy,
-	idUnseal: inUnsealed, idLedgerPolicy: inLedgerPolicy, idExtendGrant: inExtendGrant,
+	idUnseal: inUnsealed, idLedgerPolicy: inLedgerPolicy, idExtendGrant: inExtendGrant, idClassifyText: inClassifyText, idClassify: inClassified, idSettle: inHeldSettle,
 }
 
 // input classifies the event and removes its action from the outstanding ones, unless more events follow. expected
@@ -367,10 +404,12 @@ func (x *exchange) cancelWithin(first, end uint64) {
 }
 
 // end finishes the exchange and cancels its outstanding actions. It keeps an outstanding fetch: that is a stream
-// whose end mark has arrived, and the rest of the body is read so that the connection can be reused.
+// whose end mark has arrived, and the rest of the body is read so that the connection can be reused. It also keeps a
+// classifier beside the request, for whose cost the settlement waits.
 func (x *exchange) end() {
 	x.cancelWithin(0, idFetch)
-	x.cancelWithin(idFetch+1, idListEnd)
+	x.cancelWithin(idFetch+1, idClassifyText)
+	x.cancelWithin(idSettle+1, idListEnd)
 	x.enter(phaseDone)
 }
 

@@ -23,7 +23,7 @@ func (x *exchange) startMock() {
 		x.s.lastTarget = uint64(x.currentIndex()) + 1
 	}
 	x.enter(phaseMock)
-	x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferBody})
+	x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: x.requestBuffer()})
 }
 
 // onMockBody responds to the request with the mock.
@@ -39,10 +39,13 @@ func (x *exchange) onMockBody() {
 	if s.request.maxTokens > 0 {
 		u.Output = min(u.Output, s.request.maxTokens)
 	}
+	if _, ok := x.checkAnswer(&r, nil); !ok {
+		return
+	}
 	x.charge(&u, 0)
 	a := x.answer(complete(&r))
 	a.provider = mockProvider
-	if s.request.stream && (s.stream.opened || x.config.Routing.MockPauseMs > 0) {
+	if x.streams() && (s.stream.opened || x.config.Routing.MockPauseMs > 0) {
 		x.streamMock(a, &r)
 		return
 	}
@@ -62,6 +65,8 @@ const (
 func (x *exchange) streamMock(a *answer, r *chat.Response) {
 	s := &x.s
 	m := x.meta(a)
+	stored := storedDeltas(r)
+	x.restoreResponse(r)
 	pieces := x.streamPieces(r, &m)
 	for i, piece := range pieces {
 		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferPieces + uint64(i), Data: piece})
@@ -78,7 +83,7 @@ func (x *exchange) streamMock(a *answer, r *chat.Response) {
 		x.keepReplay(&settle, 200, headers, x.encodeAnswer(r, &m))
 	}
 	x.settle(&settle)
-	x.store(a, false, encodeDeltas(r))
+	x.store(a, false, stored)
 	s.hit.provider, s.hit.model = a.provider, a.model
 	x.log(200, "")
 	x.sendMockPiece()

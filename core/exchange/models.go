@@ -35,10 +35,10 @@ func (x *exchange) onModelsPolicy() {
 }
 
 func (x *exchange) respondModels(p *doc.Policy) {
-	v := policy.View{Config: x.config, Key: x.s.record.Models, Project: p, Development: x.testMode()}
+	v := x.view(p)
 	b := jsontext.Builder{B: make([]byte, 0, 8192)}
 	if x.s.endpoint == endpointModel {
-		x.respondModel(&b, &v)
+		x.respondModel(&b, v)
 		return
 	}
 	b.Open('{')
@@ -84,7 +84,7 @@ func (x *exchange) respondModel(b *jsontext.Builder, v *policy.View) {
 
 // refuseModel explains why GET /v1/models/{model} does not have a model.
 func (x *exchange) refuseModel(name string, v *policy.View) {
-	f, message := fault.UnknownModel, api.Subject(name)
+	f, message, advised := fault.UnknownModel, api.Subject(name), false
 	targets := v.Targets(name)
 	switch {
 	case api.Hides(name):
@@ -93,9 +93,13 @@ func (x *exchange) refuseModel(name string, v *policy.View) {
 		message += "is not in the catalog"
 	default:
 		f = fault.ModelForbidden
-		message += "is not allowed for this key"
+		var reason string
+		reason, advised = forbiddenBecause(targets, x.config.Tier(name))
+		message += reason
 	}
-	message += "; see GET /v1/models"
+	if !advised {
+		message += "; see GET /v1/models"
+	}
 	if i := slices.IndexFunc(targets, func(t policy.Target) bool { return t.Allowed }); i >= 0 {
 		f, message = fault.UnknownModel, unready(&targets[i])
 	}

@@ -74,9 +74,12 @@ func (x *exchange) usePolicy(p *doc.Policy) {
 	case s.rejected != "":
 		x.rejectModel(x.rejection(), p)
 	default:
-		s.selection = policy.Select(x.config, p, s.request.model)
+		if !x.startGovernor(p) {
+			return
+		}
+		s.selection = policy.Select(x.config, p, s.record.KeyID, s.request.model)
 		x.keepSealed(p)
-		if !x.allowsAny() {
+		if s.endpoint != endpointValidate && !x.allowsAny() {
 			x.rejectModel(fault.ModelForbidden, p)
 		}
 	}
@@ -97,18 +100,19 @@ func (x *exchange) keepSealed(p *doc.Policy) {
 
 const maxNearest = 5
 
-// rejectModel rejects the requested model and suggests allowed ones.
+// rejectModel rejects the requested model and suggests allowed ones, unless the registry names a successor. Without the
+// policy of a project that has one, it suggests none: the policy may forbid them.
 func (x *exchange) rejectModel(f fault.Fault, p *doc.Policy) {
-	v := policy.View{Config: x.config, Key: x.s.record.Models, Project: p, Development: x.testMode()}
+	v := x.view(p)
 	kind := config.ChatModel
 	if x.s.endpoint == endpointEmbeddings {
 		kind = config.EmbeddingModel
 	}
 	name := x.s.request.model
-	message := api.Subject(name)
+	message, advised := api.Subject(name), false
 	switch {
 	case f == fault.ModelForbidden:
-		message += "is not allowed for this key"
+		message, advised = x.forbidden(message)
 	case api.Hides(name):
 		message = hiddenModel(name)
 	case x.config.Model(name) == nil:
@@ -118,12 +122,32 @@ func (x *exchange) rejectModel(f fault.Fault, p *doc.Policy) {
 	default:
 		message += "is not an embedding model"
 	}
-	if names := v.Nearest(name, kind, maxNearest); len(names) > 0 && !api.Hides(name) {
-		message += "; similar models that this key may use: " + strings.Join(names, ", ")
-	} else {
-		message += "; see GET /v1/models"
+	if !advised {
+		message += x.alternatives(v, kind)
 	}
 	x.reject(f, fault.Detail{Field: "model", Message: message})
+}
+
+// view is the part of the catalog that the key may use under a policy of its project.
+func (x *exchange) view(p *doc.Policy) *policy.View {
+	return &policy.View{Config: x.config, Key: x.s.record.Models, KeyID: x.s.record.KeyID, Project: p, Development: x.testMode()}
+}
+
+// forbidden completes a message about the requested name with the reason why the key must not use it.
+func (x *exchange) forbidden(subject string) (message string, advised bool) {
+	reason, advised := forbiddenBecause(x.targets(), x.tier())
+	return subject + reason, advised
+}
+
+// alternatives is the end of a message about a model that cannot be used.
+func (x *exchange) alternatives(v *policy.View, kind config.Kind) string {
+	known := v.Project != nil || x.s.policyVersion == 0
+	if name := x.s.request.model; known && !api.Hides(name) {
+		if names := v.Nearest(name, kind, maxNearest); len(names) > 0 {
+			return "; similar models that this key may use: " + strings.Join(names, ", ")
+		}
+	}
+	return "; see GET /v1/models"
 }
 
 // hiddenModel is the message for a model name that error messages do not repeat, such as an API key sent by mistake.

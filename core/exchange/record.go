@@ -68,15 +68,19 @@ func (x *exchange) adoptRecord(encoded []byte) {
 		return
 	}
 	s := &x.s
+	movedPlan := s.record.Plan != record.Plan // the new plan may have the Governor, or not
 	s.record, s.haveRecord = record, true
 	// Cache lookups made with the old record may be wrong under the new one.
 	x.cancel(idKV)
 	s.hit = hit{}
-	if record.Policy != s.policyVersion {
+	if record.Policy != s.policyVersion || movedPlan {
 		s.policyVersion, s.selection, s.order, x.targetsMemo = 0, policy.Selection{}, nil, nil
+		g := &s.govern
+		g.on, g.inspected, g.schema, g.buffered = false, false, false, false
 	}
-	if x.rejection() == fault.ModelForbidden {
-		s.rejected = "" // the newer record may allow it
+	if bad := x.rejection(); bad == fault.ModelForbidden || bad == fault.Blocked || bad == fault.Forbidden {
+		s.rejected = ""            // the newer record may allow it
+		s.govern.inspected = false // a policy that has not changed blocks it again
 	}
 	x.do(abi.Action{
 		Kind: abi.ActionWrite, Key: doc.RecordKey(s.keyHash), Where: abi.WhereMemory, KeepMs: recordKeepMs,

@@ -87,7 +87,7 @@ func (x *exchange) planReservation() {
 			continue
 		}
 		longest, least := x.maxOutputTokens(t.Model), x.minOutputTokens(t.Model)
-		if x.s.request.stream {
+		if x.streams() {
 			// Thinking is billed even if it is not part of the stream.
 			start := initialStreamTokens + x.s.request.thinking
 			longest, least = min(longest, start), min(least, start)
@@ -98,13 +98,15 @@ func (x *exchange) planReservation() {
 	if x.s.request.json {
 		a.amount, a.minAmount = money.Add(a.amount, a.amount), money.Add(a.minAmount, a.minAmount)
 	}
+	classifier := x.classifierBound()
+	a.amount, a.minAmount = money.Add(a.amount, classifier), money.Add(a.minAmount, classifier)
 }
 
 // imposedLimit is the max tokens for a target when the caller set none: as many as the reservation covers, if that
 // is less than the model's own limit. 0 means no limit.
 func (x *exchange) imposedLimit(m *config.Model) uint64 {
 	q := &x.s.request
-	if q.maxTokens > 0 || q.stream || x.s.record.Unbounded || x.testMode() || x.s.endpoint == endpointEmbeddings || m.Prices.Output == 0 {
+	if q.maxTokens > 0 || x.streams() || x.s.record.Unbounded || x.testMode() || x.s.endpoint == endpointEmbeddings || m.Prices.Output == 0 {
 		return 0
 	}
 	longest := x.maxOutputTokens(m)
@@ -122,7 +124,7 @@ func (x *exchange) imposedLimit(m *config.Model) uint64 {
 // affordableTokens is the longest response in tokens, at most longest, that the reservation still covers after the
 // cost of earlier attempts.
 func (x *exchange) affordableTokens(m *config.Model, longest uint64) uint64 {
-	budget := x.s.admission.reserved - x.s.spent.costPico
+	budget := x.s.admission.reserved - x.s.spent.costPico - x.classifierBound()
 	low, high := uint64(0), longest
 	for low < high {
 		middle := (low + high + 1) / 2

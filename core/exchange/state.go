@@ -14,15 +14,19 @@ import (
 
 // Numbers of the buffers that the host keeps. Large data is stored there instead of in the state.
 const (
-	bufferBody     = 1   // the request body
-	bufferMembers  = 2   // its members, re-encoded: the part of the upstream body that all targets of one dialect share
-	bufferAnswer   = 3   // a cached response that waits for its admission
-	bufferError    = 4   // an error body that waits for its admission
-	bufferUpstream = 5   // the provider's response
-	bufferDeltas   = 6   // a streamed response, as encoded deltas
-	bufferPolicy   = 7   // the project's policy
-	bufferPieces   = 16  // the pieces of a mock's stream, numbered from here
-	bufferSealed   = 128 // the project's encrypted provider key for each target, numbered from here
+	bufferBody       = 1   // the request body
+	bufferMembers    = 2   // its members, re-encoded: the part of the upstream body that all targets of one dialect share
+	bufferAnswer     = 3   // a cached response that waits for its admission
+	bufferError      = 4   // an error body that waits for its admission
+	bufferUpstream   = 5   // the provider's response
+	bufferDeltas     = 6   // a streamed response, as encoded deltas
+	bufferPolicy     = 7   // the project's policy
+	bufferChecked    = 9   // the request body with placeholders in place of redacted values; 8 is abi.AttachedBuffer
+	bufferClassify   = 10  // the text for the project's classifier
+	bufferClassified = 11  // the classifier's response
+	bufferSettle     = 12  // the settlement that waits for the classifier
+	bufferPieces     = 16  // the pieces of a mock's stream, numbered from here
+	bufferSealed     = 128 // the project's encrypted provider key for each target, numbered from here
 )
 
 // state is everything that an exchange remembers between steps: at most 8 KiB plus one unfinished stream event.
@@ -55,6 +59,7 @@ type state struct {
 	cacheKey           string
 	policyVersion      uint64 // of the selection; 0: no policy was read
 	selection          policy.Selection
+	govern             governance
 
 	hit       hit
 	admission admission
@@ -170,6 +175,8 @@ type exchange struct {
 	s           state
 	circuits    route.Circuits
 	out         abi.StepOutput
+	attached    []byte          // StepInput.Attached, or its new content
+	guardMemo   *guard          // result of guard, decoded once per step
 	targetsMemo []policy.Target // result of targets, computed once per step
 }
 
@@ -216,6 +223,7 @@ func (s *state) fields(f *abi.Fields, models []config.Model) {
 	f.String(&s.hit.model)
 	s.admission.fields(f)
 	s.attemptFields(f)
+	s.govern.fields(f)
 	s.stream.fields(f)
 	f.Uint(&s.openReservations)
 	f.Uint(&s.pauses)

@@ -127,11 +127,16 @@ func (x *exchange) streamChunk(data []byte, final bool) {
 	for i := range events {
 		var errorEvent *chat.Delta
 		if out, errorEvent, ok = x.streamEvent(out, &events[i], &deltas, ok); errorEvent != nil || !ok {
+			if x.s.govern.live.Blocked() {
+				x.blockStream(out)
+				return
+			}
 			x.sendOrHold(out)
 			x.appendDeltas(deltas.Buf)
-			if errorEvent == nil {
+			switch {
+			case errorEvent == nil:
 				x.breakStream(fault.ProviderAnswer)
-			} else {
+			default:
 				x.breakStream(fault.ProviderError)
 			}
 			return
@@ -139,6 +144,14 @@ func (x *exchange) streamChunk(data []byte, final bool) {
 		if st.endMarkSeen {
 			break
 		}
+	}
+	complete := ok && (st.endMarkSeen || final && st.finish != chat.FinishNone)
+	if complete {
+		out = x.governEnd(out, &deltas)
+	}
+	if x.s.govern.live.Blocked() {
+		x.blockStream(out)
+		return
 	}
 	x.sendOrHold(out)
 	x.appendDeltas(deltas.Buf)
@@ -197,8 +210,6 @@ func (x *exchange) streamEvent(out []byte, e *sse.Event, collected *abi.Writer, 
 		return out, nil, false
 	}
 	usageOnly := len(deltas) > 0
-	family := x.family()
-	m := x.streamMeta()
 	for i := range deltas {
 		d := &deltas[i]
 		if d.Kind == chat.DeltaError {
@@ -206,18 +217,38 @@ func (x *exchange) streamEvent(out []byte, e *sse.Event, collected *abi.Writer, 
 		}
 		usageOnly = usageOnly && d.Kind == chat.DeltaUsage
 		x.noteDelta(d)
-		if x.collectsDeltas() {
-			chat.AppendDelta(collected, d)
-		}
-		if !st.passThrough {
-			out = family.Stream(out, &st.api, d, &m)
-		}
 	}
-	if st.passThrough && !(usageOnly && x.s.dialect == chat.OpenAI && !x.s.request.includeUsage) {
+	hidden := usageOnly && x.s.dialect == chat.OpenAI && !x.s.request.includeUsage
+	if x.s.govern.on {
+		return x.governEvent(out, e, deltas, hidden, collected)
+	}
+	x.collect(collected, deltas)
+	if st.passThrough && !hidden {
 		out = appendEvent(out, e)
 		st.api.Started = true // the provider has started the stream, so an error event only has to end it
+	} else if !st.passThrough {
+		out = x.encodeDeltas(out, deltas)
 	}
 	return out, nil, true
+}
+
+// encodeDeltas appends deltas in the caller's dialect.
+func (x *exchange) encodeDeltas(out []byte, deltas []chat.Delta) []byte {
+	family, m := x.family(), x.streamMeta()
+	for i := range deltas {
+		out = family.Stream(out, &x.s.stream.api, &deltas[i], &m)
+	}
+	return out
+}
+
+// collect stores deltas for the cache, for a replay or for the end of the stream.
+func (x *exchange) collect(collected *abi.Writer, deltas []chat.Delta) {
+	if !x.collectsDeltas() {
+		return
+	}
+	for i := range deltas {
+		chat.AppendDelta(collected, &deltas[i])
+	}
 }
 
 // noteDelta updates the stream's state from one delta.
@@ -239,11 +270,11 @@ func (x *exchange) noteDelta(d *chat.Delta) {
 	}
 }
 
-// collectsDeltas reports whether the deltas are collected: for the cache, for a replay, or because the caller's
+// collectsDeltas reports whether the deltas are collected: for the cache, for a replay, for a JSON Schema, or because the caller's
 // family ends a stream with the whole response.
 func (x *exchange) collectsDeltas() bool {
 	s := &x.s
-	return (x.cacheable() || s.idempotency != "" || x.family().NeedsWhole && !s.stream.passThrough) && s.stream.deltaBytes <= maxEntryBytes
+	return (x.cacheable() || s.idempotency != "" || s.govern.schema || x.family().NeedsWhole && !s.stream.passThrough) && s.stream.deltaBytes <= maxEntryBytes
 }
 
 func (x *exchange) appendDeltas(deltas []byte) {

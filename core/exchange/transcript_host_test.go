@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/exchange"
 )
 
 // commands maps each command to its handler.
@@ -33,6 +34,8 @@ var commands = map[string]func(*session, *args){
 	"end":   (*session).doEnd,
 	"fault": (*session).doFault,
 
+	"classifier": (*session).doClassifier,
+
 	"supply":    (*session).doSupply,
 	"unsealed":  (*session).doUnsealed,
 	"timer":     (*session).doTimer,
@@ -40,9 +43,12 @@ var commands = map[string]func(*session, *args){
 	"forwarded": (*session).doForwarded,
 }
 
-// supply: the host returns a buffer.
+// supply [BUFFER]: the host returns a buffer; without a name, the first that is outstanding.
 func (s *session) doSupply(a *args) {
-	supply := s.find(a, kind(abi.ActionSupply))
+	name := a.word()
+	supply := s.find(a, func(o *abi.Action) bool {
+		return o.Kind == abi.ActionSupply && (name == "" || name == exchange.BufferName(o.Buffer))
+	})
 	s.reply(a, supply.ID, abi.Event{Kind: abi.EventSupplied, Data: s.buffers[supply.Buffer]})
 }
 

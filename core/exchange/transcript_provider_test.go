@@ -8,11 +8,27 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-const fetchID = 5
+const (
+	fetchID    = 5
+	classifyID = 19
+)
 
 // fetch STATUS: a provider's whole response. The input is its headers and body; the default content type is JSON.
 func (s *session) doFetch(a *args) {
-	fetch := s.find(a, kind(abi.ActionFetch))
+	s.doResponse(a, fetchID)
+}
+
+// classifier STATUS, classifier fault WHICH: the classifier's response, with headers and body as input, or its failure.
+func (s *session) doClassifier(a *args) {
+	if a.flag("fault") {
+		s.reply(a, classifyID, abi.Event{Kind: abi.EventFault, Code: faultOf(a)})
+		return
+	}
+	s.doResponse(a, classifyID)
+}
+
+func (s *session) doResponse(a *args, id uint64) {
+	fetch := s.find(a, func(o *abi.Action) bool { return o.Kind == abi.ActionFetch && o.ID == id })
 	event := abi.Event{Kind: abi.EventResponse, Code: status(a, a.word())}
 	event.Headers = withContentType(a.headers(), "application/json")
 	event.Data = a.body()
@@ -71,9 +87,13 @@ var faults = map[string]uint64{
 
 // fault WHICH: a fetch fails without a whole response.
 func (s *session) doFault(a *args) {
+	s.reply(a, fetchID, abi.Event{Kind: abi.EventFault, Code: faultOf(a)})
+}
+
+func faultOf(a *args) uint64 {
 	code, ok := faults[a.word()]
 	if !ok {
 		a.fail("unknown fault")
 	}
-	s.reply(a, fetchID, abi.Event{Kind: abi.EventFault, Code: code})
+	return code
 }

@@ -27,6 +27,7 @@ type session struct {
 	state        []byte
 	shared       []byte
 	buffers      map[uint64][]byte
+	stored       map[string][]byte // cache entries that exchanges wrote
 	pending      []abi.Action
 	responded    bool
 	streaming    bool // the response is a stream
@@ -36,7 +37,7 @@ type session struct {
 }
 
 func newSession(t *testing.T, rows []bool) *session {
-	s := &session{t: t, rows: rows, nowMs: startMs}
+	s := &session{t: t, rows: rows, nowMs: startMs, stored: map[string][]byte{}}
 	s.printer = transcript.Printer{Mask: masks, Buffer: exchange.BufferName, Limit: 400}
 	s.configure(catalogWith(t, nil), nil)
 	return s
@@ -115,6 +116,10 @@ func (s *session) perform(o *abi.Action) {
 		s.buffers[o.Buffer] = o.Data
 	case abi.ActionAppend:
 		s.buffers[o.Buffer] = append(slices.Clip(s.buffers[o.Buffer]), o.Data...)
+	case abi.ActionWrite:
+		if strings.HasPrefix(o.Key, "cache/") {
+			s.stored[o.Key] = o.Body[0].Data
+		}
 	case abi.ActionCancel:
 		s.pending = slices.DeleteFunc(s.pending, func(p abi.Action) bool { return p.ID == o.ID })
 	case abi.ActionRespond, abi.ActionOpen:

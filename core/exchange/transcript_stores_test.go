@@ -33,7 +33,7 @@ func (s *session) doRecord(a *args) {
 // recordOf is a minimal record of project prj_1, with the fields that the command sets.
 func recordOf(a *args, version uint64) []byte {
 	r := doc.Record{
-		KeyID: "key_1", ProjectID: "prj_1", Kind: keys.Gateway, Environment: keys.Production, Plan: "free",
+		KeyID: "key_1", ProjectID: "prj_1", Kind: keys.Gateway, Environment: keys.Production, Plan: a.text("plan", "free"),
 		Version: a.number("version", version), CacheTTLSeconds: a.number("cache", 0), Policy: a.number("policy", 0),
 		Models: a.list("models"),
 	}
@@ -48,6 +48,7 @@ func recordOf(a *args, version uint64) []byte {
 
 var permissions = map[string]doc.Permission{
 	"complete": doc.MayComplete, "embed": doc.MayEmbed, "models": doc.MayListModels, "usage": doc.MaySeeUsage,
+	"validate": doc.MayValidate,
 }
 
 // policy [FIELD=VALUE …]|absent|failed: the project's policy, from memory or KV.
@@ -72,8 +73,8 @@ func (s *session) doLedgerPolicy(a *args) {
 	s.reply(a, s.find(a, callOf("ask-policy")).ID, event)
 }
 
-// policyOf is a policy with version=2, models=a,b, route=TIER:a,b in that order, and provider-key=PROVIDER for a provider
-// key.
+// policyOf is a policy with version=2, models=a,b, route=TIER:a,b in that order, provider-key=PROVIDER for a provider
+// key, enforcement=warn or enforce, and registry=MODEL:STATE[:KEY or SUCCESSOR],… (see registryOf).
 func policyOf(a *args) []byte {
 	p := doc.Policy{Version: a.number("version", 2), Models: a.list("models")}
 	if route, ok := a.value("route"); ok {
@@ -87,21 +88,32 @@ func policyOf(a *args) []byte {
 	if provider, ok := a.value("provider-key"); ok {
 		p.ProviderKeys = []doc.ProviderKey{{Provider: provider, KeyID: "m1", Sealed: []byte("\x00the sealed project key\x00")}}
 	}
+	if words := a.list("governor"); words != nil {
+		p.Governor = settingsOf(a, words)
+	}
+	p.Enforcement = map[string]doc.Enforcement{"warn": doc.EnforceWarn, "enforce": doc.Enforce}[a.text("enforcement", "off")]
+	for _, entry := range a.list("registry") {
+		p.Registry = append(p.Registry, registryOf(a, entry))
+	}
 	return p.Encode()
 }
 
-// memory hit|absent|failed: the cache lookup in host memory.
+// memory hit|stored|absent|failed: the cache lookup in host memory.
 func (s *session) doMemory(a *args) { s.doCache(a, abi.WhereMemory) }
 
-// kv hit|absent|failed: the cache lookup in KV.
+// kv hit|stored|absent|failed: the cache lookup in KV.
 func (s *session) doKV(a *args) { s.doCache(a, abi.WhereKV) }
 
 // doCache replies to a cache lookup. A hit has model=NAME provider=NAME age=10s, and the provider's response as
-// input.
+// input. "stored" is the entry that an earlier exchange of the transcript wrote under this key.
 func (s *session) doCache(a *args, tier uint64) {
 	look := s.find(a, func(o *abi.Action) bool { return readOf("cache/")(o) && o.Where == tier })
 	event := abi.Event{Kind: abi.EventStored}
-	if word := a.word(); word == "hit" {
+	if word := a.word(); word == "stored" {
+		if event.Data = s.stored[look.Key]; event.Data == nil {
+			a.fail("no entry has this key")
+		}
+	} else if word == "hit" {
 		stored := s.nowMs - a.milliseconds("age")
 		usage := chat.Usage{Input: 9, Output: 3, Reported: true}
 		event.Data = exchange.Entry(stored, stored+3_600_000, a.text("provider", "openai"), a.text("model", "gpt"), usage, a.body())

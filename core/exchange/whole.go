@@ -56,8 +56,12 @@ func (x *exchange) readAnswer() {
 		return
 	}
 	var raw []byte
-	if f.Dialect == s.dialect {
+	if f.Dialect == s.dialect && !s.request.stream {
 		raw = x.event.Data
+	}
+	raw, ok = x.checkAnswer(&r, raw)
+	if !ok {
+		return
 	}
 	x.respondAnswer(x.answer(complete(&r)), &r, raw)
 }
@@ -124,7 +128,7 @@ func isJSONText(r *chat.Response) bool {
 func (x *exchange) meta(a *answer) api.Meta {
 	return api.Meta{
 		RequestID: x.s.requestID, Model: a.model, Provider: a.provider, CreatedMs: x.s.startMs, Cached: a.cached,
-		CostPico: a.costPico, Usage: a.usage, IncludeUsage: x.s.request.includeUsage,
+		CostPico: a.costPico, Usage: a.usage, IncludeUsage: x.s.request.includeUsage, Governor: x.governorJSON(a.cached),
 	}
 }
 
@@ -146,8 +150,8 @@ func (x *exchange) encodeAnswer(r *chat.Response, m *api.Meta) []byte {
 	return f.End(out, &state, r, m)
 }
 
-// encodeDeltas encodes a response as deltas, the core's own storage format.
-func encodeDeltas(r *chat.Response) []byte {
+// storedDeltas encodes a response as deltas, the core's own storage format.
+func storedDeltas(r *chat.Response) []byte {
 	w := abi.Writer{Buf: make([]byte, 0, 1024)}
 	deltas := chat.Unfold(r, maxEntryBytes)
 	for i := range deltas {
@@ -164,15 +168,19 @@ func (x *exchange) respondAnswer(a *answer, r *chat.Response, raw []byte) {
 		x.circuits.Succeeded(a.model, x.usesOwnProviderKey(), x.latencyMs(), x.now)
 	}
 	part, stored := abi.Part{Buffer: bufferUpstream}, raw
-	if raw == nil {
+	switch {
+	case raw == nil:
 		m := x.meta(a)
+		stored = storedDeltas(r)
+		x.restoreResponse(r)
 		part = abi.Part{Data: x.encodeAnswer(r, &m)}
-		stored = encodeDeltas(r)
+	case s.govern.on && s.endpoint != endpointEmbeddings:
+		part = abi.Part{Data: x.restoreRaw(raw)} // bufferUpstream has the unchecked response
 	}
 	headers := x.answerHeaders(a)
 	x.respond(200, headers, []abi.Part{part})
 	settle := x.settlement(keymeter.Served, a.model, 200)
-	if raw == nil {
+	if part.Buffer == 0 {
 		x.keepReplay(&settle, 200, headers, part.Data)
 	} else {
 		x.keepReplay(&settle, 200, headers, raw)

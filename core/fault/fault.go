@@ -22,6 +22,7 @@ var (
 	Forbidden          = Fault{403, "insufficient_permissions", "API key lacks required permissions"}
 	ModelForbidden     = Fault{403, "model_not_allowed", "API key lacks required permissions"}
 	ViewerForbidden    = Fault{403, "insufficient_permissions", "Viewers cannot make changes"}
+	NoGovernor         = Fault{403, "forbidden", "The Governor is not available on this plan"}
 	CrossOrigin        = Fault{403, "cross_origin", "Request origin missing or not allowed"}
 	NotFound           = Fault{404, "not_found", "Not found"}
 	UnknownModel       = Fault{404, "model_not_found", "Unknown model"}
@@ -32,6 +33,7 @@ var (
 	Unreplayable       = Fault{409, "idempotency_not_replayable", "Response too large to replay; use a new Idempotency-Key"}
 	BodyTooLarge       = Fault{413, "request_too_large", "Request too large"}
 	UnsupportedType    = Fault{415, "unsupported_media_type", "Unsupported media type"}
+	Blocked            = Fault{422, "blocked_by_policy", "Blocked by policy"}
 	IdempotencyReused  = Fault{422, "idempotency_key_reused", "Idempotency key reused"}
 	RejectedRequest    = Fault{400, "provider_rejected", "The provider rejected the request"}
 	TooLong            = Fault{400, "context_length_exceeded", "The request exceeds the model's context length"}

@@ -58,7 +58,13 @@ func (c *call) admit(a *Admit) AdmitReply {
 	if r := m.findReservation(a.RequestID); r != nil {
 		return AdmitReply{Verdict: Admitted, Windows: m.windows(limits), ReservedPico: r.amountPico}
 	}
-	if a.Mode == ModeCheck || m.knowsAdmission(a.RequestID) {
+	if a.Mode == ModeCheck && len(a.Violations) == 0 || m.knowsAdmission(a.RequestID) {
+		return AdmitReply{Verdict: Admitted, Windows: m.windows(limits)}
+	}
+	if a.Mode == ModeCheck {
+		m.rememberAdmission(a.RequestID)
+		c.addViolations(a.Violations)
+		c.store()
 		return AdmitReply{Verdict: Admitted, Windows: m.windows(limits)}
 	}
 	if reply := c.checkLimits(a, limits); reply.Verdict != 0 {
@@ -211,6 +217,7 @@ func (c *call) acceptGrant(g Grant) {
 func (c *call) applyAdmission(a *Admit, limits config.Limits, reserved int64) {
 	m := c.m
 	m.countAdmission(limits)
+	c.addViolations(a.Violations)
 	if a.Mode != ModeReserve {
 		m.rememberAdmission(a.RequestID)
 	}

@@ -118,10 +118,13 @@ func (c *call) put(key string, value []byte) {
 	c.out.Puts = append(c.out.Puts, abi.Row{Key: key, Value: value})
 }
 
-// store writes the meter and sets the alarm for its next scheduled work.
+// store writes the meter and sets the alarm for its next scheduled work, or for the delivery of a batch that leaves now.
 func (c *call) store() {
 	c.put(rowMeter, c.m.encode())
 	c.out.AlarmMs = c.m.alarmMs()
+	if c.out.Deliver {
+		c.out.AlarmMs = minNonZero(c.out.AlarmMs, c.in.NowMs+abi.RedeliverMs)
+	}
 }
 
 // limits are the limits of the plan, lowered to the key's own where those are lower. 0 is no limit.
@@ -257,7 +260,7 @@ func (c *call) flush(f *Flush) FlushReply {
 	c.m.advance(c.in.NowMs, c.limits())
 	reply.Open = uint64(len(c.m.reservations))
 	newEpoch, closed := c.returnUnused(f)
-	if len(c.m.usage)+len(c.m.recent) == 0 && !newEpoch || len(reply.Absorbs) >= maxPending {
+	if !c.m.hasReport() && !newEpoch || len(reply.Absorbs) >= maxPending {
 		return reply
 	}
 	batch := c.m.nextBatch(c.in.Name, closed)

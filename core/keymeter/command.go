@@ -64,7 +64,8 @@ type Admit struct {
 	Idempotency string
 	BodyHash    string
 	Trace       Trace // ModeHit and ModeCount, whose requests are complete at admission
-	// Violations of the request are reported to the Ledger if it is admitted.
+	// Violations of the request are reported to the Ledger if it is admitted, in any mode. They are stored in the
+	// transaction of the admission.
 	Violations []ledger.Violation
 }
 

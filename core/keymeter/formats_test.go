@@ -161,7 +161,7 @@ func TestOldMeter(t *testing.T) {
 		t.Fatalf("%v %+v", err, reply)
 	}
 	r := abi.Reader{Buf: reply.Absorbs[0]}
-	if op, name, id, seq := r.Uint(), r.String(), r.String(), r.Uint(); op != 13 || name != "hash" || id != "key_1" || seq != 7 {
+	if op, name, id, seq := r.Uint(), r.String(), r.String(), r.Uint(); op != 14 || name != "hash" || id != "key_1" || seq != 7 {
 		t.Errorf("batch %d of meter %s, key %s, op %d", seq, name, id, op)
 	}
 }

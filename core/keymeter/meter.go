@@ -13,8 +13,8 @@ import (
 const format = 1
 
 // meterFormat is the format version of row "h". Version 1 lacked recent requests, tokens, and the hours and latencies
-// of usage. Version 2 had the number of the last grant in place of the epoch.
-const meterFormat = 3
+// of usage. Version 2 had the number of the last grant in place of the epoch. Version 3 lacked violations.
+const meterFormat = 4
 
 // flushDelayMs is the delay before unreported usage is put into the outbox, so that one batch covers several requests.
 // Readers of usage flush the meters first and do not wait for it.
@@ -37,9 +37,10 @@ type meter struct {
 	admittedHashes []uint64         // the last admissions without an open reservation, as hashes of their request IDs
 	usage          []ledger.Usage   // not reported yet
 	recent         []ledger.Request // not reported yet; only the newest maxRecent
-	flushMs        uint64           // when usage and recent are to be reported; 0: nothing to report
-	outSeq         uint64           // number of the last batch
-	nextForgetMs   uint64           // when the next row is to be deleted; 0: none
+	violations     violations
+	flushMs        uint64 // when usage, recent and violations are to be reported; 0: nothing to report
+	outSeq         uint64 // number of the last batch
+	nextForgetMs   uint64 // when the next row is to be deleted; 0: none
 }
 
 // tick is a number of admissions in one millisecond, or of tokens in one second.
@@ -67,7 +68,7 @@ type reservation struct {
 func (s *slice) free() int64 { return s.granted - money.Add(s.spent, s.reserved) }
 
 func (m *meter) encode() []byte {
-	return abi.EncodeFields(0, 512+64*len(m.reservations)+128*len(m.recent), m.fields)
+	return abi.EncodeFields(0, 512+64*len(m.reservations)+128*len(m.recent)+256*len(m.violations.pending), m.fields)
 }
 
 func decodeMeter(data []byte) (*meter, error) {
@@ -105,6 +106,9 @@ func (m *meter) fields(f *abi.Fields) {
 	f.Uint(&m.flushMs)
 	f.Uint(&m.outSeq)
 	f.Uint(&m.nextForgetMs)
+	if version >= 4 {
+		m.violations.fields(f)
+	}
 }
 
 // firstEpoch is the epoch of a meter whose row was stored before epochs existed. The Ledger's row for that meter has
@@ -322,6 +326,9 @@ func (m *meter) usageFor(ms uint64, model string) *ledger.Usage {
 	return &m.usage[len(m.usage)-1]
 }
 
+// hasReport reports whether there is anything to report.
+func (m *meter) hasReport() bool { return len(m.usage)+len(m.recent)+len(m.violations.pending) > 0 }
+
 // reportSoon schedules a report of the usage, unless one is already scheduled.
 func (m *meter) reportSoon() {
 	if m.flushMs == 0 {
@@ -367,13 +374,13 @@ func minNonZero(a, b uint64) uint64 {
 	return min(a, b)
 }
 
-// nextBatch encodes the unreported usage as the next numbered batch and clears it.
+// nextBatch encodes the unreported usage and violations as the next numbered batch and clears them.
 func (m *meter) nextBatch(key string, closed bool) []byte {
 	m.outSeq++
 	batch := ledger.Absorb{
 		Key: key, KeyID: m.record.KeyID, Seq: m.outSeq, Period: m.slice.period, Epoch: m.epoch, HeldPico: m.slice.granted, Closed: closed,
-		LastUsedMs: m.lastUsedMs, Usage: m.usage, Recent: m.recent,
+		LastUsedMs: m.lastUsedMs, Usage: m.usage, Recent: m.recent, Violations: m.violations.pending,
 	}
-	m.usage, m.recent, m.flushMs = nil, nil, 0
+	m.usage, m.recent, m.violations.pending, m.flushMs = nil, nil, nil, 0
 	return batch.Encode()
 }

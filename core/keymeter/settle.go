@@ -31,7 +31,7 @@ func (c *call) settle(s *Settle) {
 	jumped := c.m.advance(c.in.NowMs, c.limits())
 	if s.Outcome == Finish {
 		c.finishIdempotency(s)
-		if jumped {
+		if c.finishViolations(s) || jumped {
 			c.store()
 		}
 		return
@@ -53,9 +53,10 @@ func (c *call) settle(s *Settle) {
 	}
 }
 
-// charge adds a settle to the usage and the slice, in the hour and period of its admission. The request counts for
+// charge adds a settle to the violations, the usage and the slice, in the hour and period of its admission. The request counts for
 // s.Model; each attempt's tokens and cost count for the model that was tried.
 func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) {
+	c.addViolations(s.Violations)
 	u := c.m.usageFor(admittedMs, s.Model)
 	switch s.Outcome {
 	case Released:
@@ -120,6 +121,17 @@ func (c *call) settleLate(s *Settle, row []byte) {
 	c.finishIdempotency(s)
 	c.out.Deletes = append(c.out.Deletes, rowExpired+s.RequestID)
 	c.store()
+}
+
+// finishViolations adds the violations of a response to a request without a reservation. A repeat adds nothing.
+func (c *call) finishViolations(s *Settle) (added bool) {
+	id := s.RequestID + " finished"
+	if len(s.Violations) == 0 || c.m.knowsAdmission(id) {
+		return false
+	}
+	c.m.rememberAdmission(id)
+	c.addViolations(s.Violations)
+	return true
 }
 
 // finishIdempotency completes the idempotency record with the response. Without a response it deletes the record, so

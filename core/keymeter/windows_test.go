@@ -9,6 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
 )
 
 // expectCount admits a request in ModeCount and checks the verdict and the one-second window.
@@ -229,16 +230,32 @@ func TestHitNeedsASlice(t *testing.T) {
 	}
 }
 
-// TestOpen checks that Open decodes whole commands, and no truncated or other ones.
+// TestOpen checks that Open decodes whole commands, and no truncated or other ones. Only the violations, the last field,
+// may be missing: isolates of older versions omit them.
 func TestOpen(t *testing.T) {
+	found := []ledger.Violation{{Rule: "personal.email", Count: 2}}
 	settle := &keymeter.Settle{RequestID: "req_1", Outcome: keymeter.Served, Model: "m", Answer: []byte("a"), Attempts: []keymeter.Charge{{Model: "n"}}}
-	for _, c := range []interface{ Encode() []byte }{&keymeter.Admit{RequestID: "req_1", Mode: keymeter.ModeCheck}, settle, &keymeter.Extend{RequestID: "req_1"}, &keymeter.Flush{Recall: true}} {
+	older := map[reflect.Type]int{
+		reflect.TypeFor[*keymeter.Admit]():  len((&keymeter.Admit{RequestID: "req_1", Mode: keymeter.ModeCheck}).Encode()) - 1,
+		reflect.TypeFor[*keymeter.Settle](): len(settle.Encode()) - 1,
+	}
+	reported := *settle
+	reported.Violations = found
+	for _, c := range []interface{ Encode() []byte }{
+		&keymeter.Admit{RequestID: "req_1", Mode: keymeter.ModeCheck}, settle, &keymeter.Extend{RequestID: "req_1"}, &keymeter.Flush{Recall: true},
+		&keymeter.Admit{RequestID: "req_1", Mode: keymeter.ModeCheck, Violations: found}, &reported,
+	} {
 		whole := c.Encode()
 		if got := keymeter.Open(whole); reflect.TypeOf(got) != reflect.TypeOf(c) || !bytes.Equal(got.(interface{ Encode() []byte }).Encode(), whole) {
 			t.Errorf("%+v is decoded as %+v", c, got)
 		}
-		if a, b := keymeter.Open(whole[:len(whole)-1]), keymeter.Open(append(whole, 0)); a != nil || b != nil {
-			t.Errorf("%T: truncated is decoded as %+v, with trailing bytes as %+v", c, a, b)
+		for n := range whole {
+			if got := keymeter.Open(whole[:n]); (got != nil) != (n == older[reflect.TypeOf(c)] && n > 0) {
+				t.Errorf("%T: its first %d of %d bytes are decoded as %+v", c, n, len(whole), got)
+			}
+		}
+		if got := keymeter.Open(append(whole, 0)); got != nil {
+			t.Errorf("%T: with trailing bytes it is decoded as %+v", c, got)
 		}
 	}
 	put := keymeter.Put{Status: doc.Active, Record: record("wide")}

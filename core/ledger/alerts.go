@@ -8,7 +8,6 @@ import (
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/hmac"
-	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/money"
 )
 
@@ -69,6 +68,14 @@ func (c *call) setAlerts(to doc.Alerts) error {
 	return nil
 }
 
+// checkAlerts makes the alerts that are due after a change.
+func (c *call) checkAlerts() error {
+	if err := c.checkThresholds(); err != nil {
+		return err
+	}
+	return c.announce()
+}
+
 // checkThresholds makes an alert for each threshold that the spending has newly reached.
 func (c *call) checkThresholds() error {
 	a, err := c.alerts()
@@ -109,11 +116,7 @@ func (c *call) alert(percent uint64) alert {
 	for _, part := range [...]uint64{first, c.b.version, percent} {
 		id += "_" + strconv.FormatUint(part, 10)
 	}
-	b := append([]byte(nil), `{"type":"budget.threshold","id":`...)
-	b = jsontext.AppendString(b, id)
-	b = calendar.AppendTimestamp(append(b, `,"timestamp":"`...), c.in.NowMs)
-	b = append(b, `","data":{"projectId":`...)
-	b = jsontext.AppendString(b, c.in.Name)
+	b := c.message("budget.threshold", id)
 	b = strconv.AppendUint(append(b, `,"thresholdPercent":`...), percent, 10)
 	b = money.Append(append(b, `,"budget":{"limit":`...), c.b.pico, money.Dollar)
 	b = money.Append(append(b, `,"used":`...), c.b.spent, money.Dollar)
@@ -176,6 +179,9 @@ func (c *call) posted(p abi.Posted) error {
 	if err != nil || p.Status < 200 || p.Status > 299 {
 		return err
 	}
+	if _, err := c.loadViolations(); err != nil {
+		return err
+	}
 	for i := range a.pending {
 		if a.pending[i].id == p.ID {
 			a.pending = append(a.pending[:i], a.pending[i+1:]...)
@@ -183,14 +189,21 @@ func (c *call) posted(p abi.Posted) error {
 			break
 		}
 	}
-	return nil
+	return c.announce()
 }
 
-// alarm sends the alerts that are due.
+// alarm sends the alerts that are due, and delivers the outbox.
 func (c *call) alarm() error {
+	c.out.Deliver = true
 	a, err := c.alerts()
-	if err == nil && len(a.pending) > 0 {
+	if err != nil {
+		return err
+	}
+	if _, err := c.loadViolations(); err != nil {
+		return err
+	}
+	if len(a.pending) > 0 {
 		c.sendDue(&a)
 	}
-	return err
+	return c.announce()
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/money"
 )
 
@@ -18,6 +19,9 @@ import (
 //	x/<day>/<key>/<model>   usage by day, key and model
 //	y/<hour>                usage by hour
 //	r/<number>              ring buffer: metadata of a batch of requests
+//	vs, v/<id>, w/<age>     violations; see violations.go
+//	o/<number>              the outbox: audit entries for the Directory
+//	ch/…, cd                the chain of events: see chain.go
 const (
 	rowBudget  = "b"
 	rowPolicy  = "p"
@@ -113,11 +117,11 @@ type command interface {
 func decodeCommand(data []byte) (command, error) {
 	r := abi.Reader{Buf: data}
 	op := r.Uint()
-	switch op {
-	case abi.OpPosted:
+	switch {
+	case op == abi.OpPosted:
 		p, err := abi.DecodePosted(data)
 		return &posted{p}, err
-	case opAbsorb, opFirstAbsorb, opSecondAbsorb:
+	case isAbsorb(op):
 		c, err := DecodeAbsorb(data)
 		return &batch{[]Absorb{c}}, err
 	}
@@ -149,6 +153,20 @@ func newCommand(op uint64) command {
 		return new(Recent)
 	case opGrant:
 		return new(Grant)
+	case opViolations:
+		return new(Violations)
+	case opViolation:
+		return new(GetViolation)
+	case opTriage:
+		return new(Triage)
+	case opEvents:
+		return new(events)
+	case opForget:
+		return new(forget)
+	case opCloseDay:
+		return new(CloseDay)
+	case opAnnounce:
+		return new(Announce)
 	}
 	return nil
 }
@@ -157,7 +175,7 @@ func newCommand(op uint64) command {
 func Reads(in *abi.ObjectInput) ([]abi.Range, error) {
 	ranges := []abi.Range{{Start: rowBudget}}
 	if len(in.Command) == 0 {
-		return append(ranges, abi.Range{Start: rowAlerts}), nil
+		return append(ranges, alertReads...), nil
 	}
 	c, err := decodeCommand(in.Command)
 	if err != nil {
@@ -166,9 +184,12 @@ func Reads(in *abi.ObjectInput) ([]abi.Range, error) {
 	return append(ranges, c.reads()...), nil
 }
 
-func (*posted) reads() []abi.Range { return []abi.Range{{Start: rowAlerts}} }
+// alertReads are the rows that the delivery of alerts needs.
+var alertReads = []abi.Range{{Start: rowAlerts}, {Start: rowViolations}}
 
-func (*Put) reads() []abi.Range { return []abi.Range{{Start: rowAlerts}} }
+func (*posted) reads() []abi.Range { return alertReads }
+
+func (*Put) reads() []abi.Range { return alertReads }
 
 func (policy) reads() []abi.Range { return []abi.Range{{Start: rowPolicy}} }
 
@@ -201,14 +222,17 @@ func (b *batch) reads() []abi.Range {
 			}
 		}
 	}
-	return ranges
+	return append(ranges, b.violationReads()...)
 }
 
 // call is one command being applied.
 type call struct {
-	in  *abi.ObjectInput
-	b   budget
-	out abi.ObjectOutput
+	in *abi.ObjectInput
+	b  budget
+	v  *violations // nil: not loaded
+	// changes are the changes of violations, for the chain of events.
+	changes jsontext.Builder
+	out     abi.ObjectOutput
 }
 
 // row is the current value of a row, including writes of this call.
@@ -236,6 +260,17 @@ func (c *call) put(key string, value []byte) {
 	c.out.Puts = append(c.out.Puts, abi.Row{Key: key, Value: value})
 }
 
+// delete deletes a row, including one written by this call.
+func (c *call) delete(key string) {
+	for i := range c.out.Puts {
+		if c.out.Puts[i].Key == key {
+			c.out.Puts = append(c.out.Puts[:i], c.out.Puts[i+1:]...)
+			break
+		}
+	}
+	c.out.Deletes = append(c.out.Deletes, key)
+}
+
 // Apply applies a command, or the alarm if the command is empty. It fails if the command or a row is malformed, and if
 // a Grant is for a budget cycle that the Ledger does not know yet.
 func Apply(in *abi.ObjectInput) (out abi.ObjectOutput, err error) {
@@ -253,6 +288,9 @@ func Apply(in *abi.ObjectInput) (out abi.ObjectOutput, err error) {
 	if err == nil {
 		err = command.apply(&c)
 	}
+	if err == nil {
+		err = c.appendChanges()
+	}
 	return c.out, err
 }
 
@@ -267,10 +305,7 @@ func (policy) apply(c *call) error {
 
 func (q *Query) apply(c *call) error { return c.query(q) }
 
-func (*Prune) apply(c *call) error {
-	c.prune()
-	return nil
-}
+func (p *Prune) apply(c *call) error { return c.prune() }
 
 func (q *Recent) apply(c *call) error { return c.recent(q) }
 
@@ -291,7 +326,8 @@ func (b *batch) apply(c *call) error {
 			return err
 		}
 	}
-	return c.checkThresholds()
+	c.pruneViolations()
+	return c.checkAlerts()
 }
 
 // applyPut stores a newer Put. If it changes the budget's cycle, the amount already spent in the new cycle's current
@@ -319,7 +355,10 @@ func (c *call) applyPut(p *Put) error {
 	if err := c.setAlerts(p.Alerts); err != nil {
 		return err
 	}
-	return c.checkThresholds()
+	if _, err := c.loadViolations(); err != nil {
+		return err
+	}
+	return c.checkAlerts()
 }
 
 // rollover starts a later period, with nothing granted or spent.
@@ -364,6 +403,9 @@ func (c *call) absorb(a *Absorb) error {
 	}
 	c.b.committed = money.Add(c.b.committed, m.committed()-before)
 	c.addRecentBatch(a)
+	if err := c.addViolations(a); err != nil {
+		return err
+	}
 	c.put(rowKeys+a.Key, abi.EncodeFields(0, 64, m.fields))
 	c.put(rowBudget, abi.EncodeFields(0, 64, c.b.fields))
 	return nil

@@ -20,12 +20,22 @@ const (
 	opPrune  = 9
 	opRecent = 10
 	opGrant  = 12
-	opAbsorb = 13
+	opAbsorb = 14
 
-	// Older layouts of absorb, which outboxes may still contain. Both have a returned amount in place of the epoch and
-	// the held amount. The first also lacks hours, latencies, the key ID and recent requests.
+	opViolations = 15
+	opViolation  = 16
+	opTriage     = 17
+
+	opEvents   = 30
+	opForget   = 31
+	opCloseDay = 32
+	opAnnounce = 33
+
+	// Older layouts of absorb, which outboxes may still contain. None has violations. The first two have a returned amount
+	// in place of the epoch and the held amount. The first also lacks hours, latencies, the key ID and recent requests.
 	opFirstAbsorb  = 3
 	opSecondAbsorb = 11
+	opThirdAbsorb  = 13
 )
 
 // message lists its fields once for both directions.
@@ -119,6 +129,7 @@ type Absorb struct {
 	LastUsedMs uint64
 	Usage      []Usage
 	Recent     []Request // the newest requests since the last batch, oldest first
+	Violations []ViolationGroup
 
 	returnedPico int64 // Epoch 0: the part of the slice that the meter returns
 }
@@ -128,7 +139,7 @@ func (c *Absorb) Encode() []byte { return abi.EncodeFields(opAbsorb, 256, c.fiel
 
 func (c *Absorb) fields(f *abi.Fields) { c.fieldsOf(f, opAbsorb) }
 
-// fieldsOf lists the fields of a batch in one of the three layouts.
+// fieldsOf lists the fields of a batch in one of the four layouts.
 func (c *Absorb) fieldsOf(f *abi.Fields, op uint64) {
 	f.String(&c.Key)
 	if op != opFirstAbsorb {
@@ -136,7 +147,7 @@ func (c *Absorb) fieldsOf(f *abi.Fields, op uint64) {
 	}
 	f.Uint(&c.Seq)
 	PeriodFields(f, &c.Period)
-	if op == opAbsorb {
+	if op == opAbsorb || op == opThirdAbsorb {
 		f.Uint(&c.Epoch)
 		f.Int(&c.HeldPico)
 		f.Bool(&c.Closed)
@@ -153,13 +164,21 @@ func (c *Absorb) fieldsOf(f *abi.Fields, op uint64) {
 	}
 	abi.List(f, &c.Usage, UsageFields)
 	abi.List(f, &c.Recent, RequestFields)
+	if op == opAbsorb {
+		abi.List(f, &c.Violations, ViolationGroupFields)
+	}
 }
 
-// DecodeAbsorb decodes a batch in any of the three layouts.
+// isAbsorb reports whether an op is one of a batch.
+func isAbsorb(op uint64) bool {
+	return op == opAbsorb || op == opFirstAbsorb || op == opSecondAbsorb || op == opThirdAbsorb
+}
+
+// DecodeAbsorb decodes a batch in any of the four layouts.
 func DecodeAbsorb(data []byte) (c Absorb, err error) {
 	r := abi.Reader{Buf: data}
 	op := r.Uint()
-	if op != opAbsorb && op != opFirstAbsorb && op != opSecondAbsorb {
+	if !isAbsorb(op) {
 		return c, abi.ErrMalformed
 	}
 	c.fieldsOf(abi.ReadFrom(&r), op)

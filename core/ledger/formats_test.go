@@ -202,14 +202,15 @@ func TestMalformedBatch(t *testing.T) {
 
 // TestMalformedLedgerInput checks that truncated commands do not panic, and that malformed rows are errors.
 func TestMalformedLedgerInput(t *testing.T) {
+	violations, triage := ledger.Violations{Limit: 1}, ledger.Triage{ID: "a", Note: "n"}
 	query, put := ledger.Query{EndDay: today, By: ledger.ByKey, Key: "k", Model: "m"}, ledger.Put{Version: 99, Period: month(), Alerts: hook, Policy: []byte("p")}
-	absorb := ledger.Absorb{Key: "meter", Seq: 1, Usage: []ledger.Usage{{Model: "m"}}, Recent: []ledger.Request{{ID: "r"}}}
+	absorb := ledger.Absorb{Key: "meter", Seq: 1, Usage: []ledger.Usage{{Model: "m"}}, Recent: []ledger.Request{{ID: "r"}}, Violations: []ledger.ViolationGroup{group("a", start, 1)}}
 	grant := ledger.Grant{Key: "meter", Period: month(), Epoch: 1, NeedPico: 5, LeastPico: 5, After: "a"}
 	prune, recent := ledger.Prune{FirstDay: 1}, ledger.Recent{Limit: 1}
-	for _, whole := range [][]byte{query.Encode(), put.Encode(), absorb.Encode(), prune.Encode(), recent.Encode(), ledger.Batch([][]byte{absorb.Encode()}), grant.Encode(), {0}, {2}, {14}, {200, 1}} {
+	for _, whole := range [][]byte{query.Encode(), put.Encode(), absorb.Encode(), prune.Encode(), recent.Encode(), ledger.Batch([][]byte{absorb.Encode()}), grant.Encode(), violations.Encode(), triage.Encode(), {0}, {2}, {18}, {200, 1}} {
 		for n := 1; n < len(whole); n++ {
 			b := oldLedger(t)
-			if reply, err := b.Call(b.now, whole[:n]); err == nil && (whole[0] == 12 || whole[0] == 13) {
+			if reply, err := b.Call(b.now, whole[:n]); err == nil && (whole[0] == 12 || whole[0] >= 14) {
 				t.Errorf("accepted %x: %x", whole[:n], reply)
 			}
 		}
@@ -227,11 +228,11 @@ func TestMalformedLedgerInput(t *testing.T) {
 
 // TestRowsOfAnotherFormat checks that rows with an unknown format version are errors.
 func TestRowsOfAnotherFormat(t *testing.T) {
-	known := map[string]byte{"b": 2, "k/": 2, "al": 1, "u/": 2, "x/": 2, "y/": 2, "r/": 1}
+	known := map[string]byte{"b": 2, "k/": 2, "al": 1, "u/": 2, "x/": 2, "y/": 2, "r/": 1, "vs": 1, "v/": 1}
 	filled := func() *harness {
 		b := newHarness(t)
 		b.put(10, month(), hook)
-		batch := ledger.Absorb{Key: "meter", KeyID: "key_1", Seq: 1, Usage: []ledger.Usage{{Day: today, Model: "m", CostPico: 9 * money.Dollar}}, Recent: []ledger.Request{{ID: "req_1"}}}
+		batch := ledger.Absorb{Key: "meter", KeyID: "key_1", Seq: 1, Usage: []ledger.Usage{{Day: today, Model: "m", CostPico: 9 * money.Dollar}}, Recent: []ledger.Request{{ID: "req_1"}}, Violations: []ledger.ViolationGroup{group("a", start, 1)}}
 		b.call(batch.Encode())
 		return b
 	}
@@ -242,7 +243,7 @@ func TestRowsOfAnotherFormat(t *testing.T) {
 		}
 		format, ok := known[kind]
 		if !ok {
-			continue // the ledger does not decode the policy
+			continue // the ledger does not decode the policy and the index
 		}
 		delete(known, kind)
 		for _, other := range []byte{0, format + 1} {
@@ -264,7 +265,7 @@ func TestRowsOfAnotherFormat(t *testing.T) {
 // readAllRows runs commands that decode all rows, and returns the first error.
 func (b *harness) readAllRows() error {
 	put := ledger.Put{Version: 9, BudgetPico: 1, Period: month(), Alerts: hook}
-	absorb := ledger.Absorb{Key: "meter", KeyID: "key_1", Seq: 2, Usage: []ledger.Usage{{Day: today, Model: "m"}}}
+	absorb := ledger.Absorb{Key: "meter", KeyID: "key_1", Seq: 2, Usage: []ledger.Usage{{Day: today, Model: "m"}}, Violations: []ledger.ViolationGroup{group("a", start, 1)}}
 	for _, command := range [][]byte{put.Encode(), absorb.Encode()} {
 		if _, err := b.Call(b.now, command); err != nil {
 			return err

@@ -1,6 +1,10 @@
 package ledger
 
-import "github.com/postern-ai/postern/core/abi"
+import (
+	"slices"
+
+	"github.com/postern-ai/postern/core/abi"
+)
 
 // Violation is one finding that an exchange reports: of a reviewed or blocked text, or redacted by a rule of high
 // severity. It never includes the text.
@@ -42,3 +46,43 @@ func ViolationFields(f *abi.Fields, v *Violation) {
 	f.String(&v.Excerpt)
 	f.Uint(&v.Count)
 }
+
+// MoreRule is the rule of the violations beyond MaxMinuteRules, whatever their rules.
+const MoreRule = "(more)"
+
+// MaxMinuteRules is the number of rules of one key that get a row of their own within a minute. All further rules of that
+// minute share one row with the rule MoreRule.
+const MaxMinuteRules = 64
+
+// ViolationGroup is the violations of one key and rule within a minute. AtMs is the time of the last one, Count their
+// number, Risk the highest and Decision the strongest; the other fields are those of the last one.
+type ViolationGroup struct {
+	FirstMs uint64
+	Violation
+}
+
+// ViolationGroupFields lists the fields of a group.
+func ViolationGroupFields(f *abi.Fields, g *ViolationGroup) {
+	f.Uint(&g.FirstMs)
+	ViolationFields(f, &g.Violation)
+}
+
+// Merge adds a later violation, or group of them, of the same key, rule and minute.
+func (g *ViolationGroup) Merge(later *Violation) {
+	count, risk, decision, at := g.Count+later.Count, max(g.Risk, later.Risk), g.Decision, max(g.AtMs, later.AtMs)
+	if decisionRank(later.Decision) > decisionRank(decision) {
+		decision = later.Decision
+	}
+	g.Violation = *later
+	g.Count, g.Risk, g.Decision, g.AtMs = count, risk, decision, at
+}
+
+// Decisions and severities, the strongest last.
+var (
+	Decisions  = []string{"redact", "review", "block"}
+	Severities = []string{"low", "medium", "high", "critical"}
+)
+
+func decisionRank(decision string) int { return slices.Index(Decisions, decision) }
+
+func severityRank(severity string) int { return slices.Index(Severities, severity) }

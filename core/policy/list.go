@@ -6,15 +6,8 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// Listed reports whether an allow-list allows a model; as is the name that the request used. An empty list allows
-// every model. Entries are model names, aliases, provider/model, and tiers. A tier in the list allows its models
-// only under the tier's name.
-func Listed(cfg *config.Config, list []string, m *config.Model, as string) bool {
-	var l allowList
-	return l.of(cfg, list).allows(m, as)
-}
-
-// allowList is an allow-list whose names are resolved once, when first needed.
+// allowList is an allow-list whose names are resolved once, when first needed. Entries are model names, aliases,
+// provider/model, and tiers. A tier in the list allows its models only under the tier's name.
 type allowList struct {
 	config   *config.Config
 	names    []string
@@ -30,6 +23,8 @@ func (l *allowList) of(cfg *config.Config, names []string) *allowList {
 	return l
 }
 
+// allows reports whether the list allows a model; as is the name that the request used. An empty list allows every
+// model.
 func (l *allowList) allows(m *config.Model, as string) bool {
 	if len(l.names) == 0 || slices.Contains(l.names, as) {
 		return true

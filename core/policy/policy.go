@@ -12,6 +12,7 @@ import (
 type View struct {
 	Config  *config.Config
 	Key     []string    // the key's allow-list; empty: every model
+	KeyID   string      // for the registry's restricted models; empty: any key of the project
 	Project *doc.Policy // nil: the project has no policy
 	// Development is set for development keys. The mock answers them: every target is ready, and no provider key is
 	// used.
@@ -26,9 +27,10 @@ type View struct {
 // Target is one model that a name refers to.
 type Target struct {
 	config.Target
-	Allowed     bool   // by the allow-lists of the key and the project
-	Ready       bool   // there are credentials for its provider
-	MasterKeyID string // the master key that encrypts the project's own provider key; empty: it has none
+	Allowed      bool   // by the allow-lists of the key and the project, and by the project's registry
+	Ready        bool   // there are credentials for its provider
+	MasterKeyID  string // the master key that encrypts the project's own provider key; empty: it has none
+	Registration Registration
 }
 
 // Usable reports whether a request may be sent to the target.
@@ -37,13 +39,13 @@ func (t *Target) Usable() bool { return t.Allowed && t.Ready }
 // Targets are the targets of a name. For a tier they are those of the project's route, or else of the catalog's, in
 // the route's order. A model's only target is itself. An unknown name has none.
 func (v *View) Targets(name string) []Target {
-	s := Select(v.Config, v.Project, name)
+	s := Select(v.Config, v.Project, v.KeyID, name)
 	return v.SelectedTargets(&s, name)
 }
 
 // Strategy decides the order in which the targets of a name are tried. It is Ordered for a model.
 func (v *View) Strategy(name string) config.Strategy {
-	s := Select(v.Config, v.Project, name)
+	s := Select(v.Config, v.Project, v.KeyID, name)
 	return s.StrategyOf(v.Config, name)
 }
 
@@ -53,8 +55,8 @@ func (v *View) SelectedTargets(s *Selection, name string) []Target {
 	chosen := s.TargetsOf(v.Config, name)
 	targets := make([]Target, len(chosen))
 	for i, c := range chosen {
-		t := Target{Target: c, MasterKeyID: s.masterKeyID(i)}
-		t.Allowed = !s.denied(i) && v.keyAllows(c.Model, name)
+		t := Target{Target: c, MasterKeyID: s.masterKeyID(i), Registration: s.registration(i)}
+		t.Allowed = !s.denied(i) && v.keyAllows(c.Model, name) && t.Registration.Ruling != Refuses
 		t.Ready = v.ready(c.Model.Provider, t.MasterKeyID)
 		if v.Development {
 			t.Ready, t.MasterKeyID = true, ""
@@ -98,7 +100,8 @@ func (v *View) Names(yield func(name string, m *config.Model) bool) {
 
 // modelUsable is Usable for a model's own name, without looking the model up.
 func (v *View) modelUsable(m *config.Model) bool {
-	return v.keyAllows(m, m.Name) && v.projectAllows(m, m.Name) && (v.Development || v.ready(m.Provider, masterKeyOf(v.Project, m)))
+	return v.keyAllows(m, m.Name) && v.projectAllows(m, m.Name) &&
+		Registered(v.Config, v.Project, v.KeyID, m).Ruling != Refuses && (v.Development || v.ready(m.Provider, masterKeyOf(v.Project, m)))
 }
 
 // ready reports whether there are credentials for a provider. If the project's own key can no longer be decrypted,

@@ -245,13 +245,15 @@ func TestSelectionRoundTrip(t *testing.T) {
 	policies := []*doc.Policy{
 		nil, {}, {Models: []string{"a-small", "best"}}, withProviderKey("gamma", "m2"), withProviderKey("alpha", "m1"),
 		routeOf("fast", config.Fastest, "a-large", "gone", "b-large"), routeOf("best", config.Weighted, "gone"),
+		registered(doc.Enforce, doc.RegistryRestricted, "a-large", "b-large"), registered(doc.EnforceWarn, doc.RegistryRetired, "a-small"),
+		{Registry: []doc.RegistryModel{{Model: "a-large", State: doc.RegistryDeprecated, DeprecatedMs: 5, SunsetMs: 7, Successor: "twin"}}},
 	}
 	checked := 0
 	for _, p := range policies {
 		for _, name := range []string{"fast", "best", "far", "twin", "a-large", "g-two", "nobody"} {
 			for _, key := range [][]string{nil, {"a-large"}, {"fast"}} {
 				checked++
-				made, stored := Select(cfg, p, name), Selection{}
+				made, stored := Select(cfg, p, "key_1", name), Selection{}
 				var w abi.Writer
 				made.Fields(abi.WriteTo(&w), cfg.Models)
 				r := abi.Reader{Buf: w.Buf}
@@ -259,14 +261,14 @@ func TestSelectionRoundTrip(t *testing.T) {
 				if err := r.End(); err != nil || !reflect.DeepEqual(made, stored) {
 					t.Fatalf("%v: %+v, was %+v", err, stored, made)
 				}
-				whole, kept := View{Config: cfg, Key: key, Project: p}, View{Config: cfg, Key: key}
-				if want, got := whole.Targets(name), kept.SelectedTargets(&stored, name); text(got) != text(want) || len(got) != len(want) {
+				whole, kept := View{Config: cfg, Key: key, KeyID: "key_1", Project: p}, View{Config: cfg, Key: key}
+				if want, got := whole.Targets(name), kept.SelectedTargets(&stored, name); text(got) != text(want) || !reflect.DeepEqual(got, want) {
 					t.Errorf("%s: %s, want %s", name, text(got), text(want))
 				}
 			}
 		}
 	}
-	if checked != 7*7*3 {
+	if checked != 10*7*3 {
 		t.Errorf("%d selections checked", checked)
 	}
 }
@@ -274,7 +276,9 @@ func TestSelectionRoundTrip(t *testing.T) {
 // TestMalformedSelections checks that a selection of another catalog, or a truncated one, is an error.
 func TestMalformedSelections(t *testing.T) {
 	cfg := testConfig(t)
-	s := Select(cfg, routeOf("fast", config.Fastest, "a-large", "twin"), "fast")
+	p := routeOf("fast", config.Fastest, "a-large", "twin")
+	p.Registry = []doc.RegistryModel{{Model: "a-large", State: doc.RegistryDeprecated, Successor: "twin"}}
+	s := Select(cfg, p, "", "fast")
 	var w abi.Writer
 	s.Fields(abi.WriteTo(&w), cfg.Models)
 	for _, models := range [][]config.Model{nil, cfg.Models[:2]} {

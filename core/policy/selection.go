@@ -8,17 +8,18 @@ import (
 
 // Selection is the part of a project's policy that applies to one name. An exchange keeps it from step to step in
 // place of the policy. The zero Selection is that of a project without a policy. A Selection depends on the catalog,
-// the policy and the name, but not on the key.
+// the policy, the key's ID and the name, but not on the key's allow-list.
 type Selection struct {
 	Routed       bool // Strategy and Targets are the project's and replace the tier's
 	Strategy     config.Strategy
 	Targets      []config.Target // at most doc.MaxTargets
-	Denied       uint64          // bit i: the project does not allow target i
+	Denied       uint64          // bit i: the project's allow-list does not have target i
 	MasterKeyIDs []string        // by target: see Target.MasterKeyID; nil if the project has no key for any target
+	Registry     []Registration  // by target; nil if the registry permits all targets and none is deprecated
 }
 
-// Select makes the selection of a name from a project's policy, which may be nil.
-func Select(cfg *config.Config, p *doc.Policy, name string) (s Selection) {
+// Select makes the selection of a name from a project's policy, which may be nil, for a key ID (see Registered).
+func Select(cfg *config.Config, p *doc.Policy, keyID, name string) (s Selection) {
 	if p == nil {
 		return s
 	}
@@ -27,15 +28,20 @@ func Select(cfg *config.Config, p *doc.Policy, name string) (s Selection) {
 	}
 	var list allowList
 	list.of(cfg, p.Models)
-	found := false
+	found, concerned := false, false
 	targets := s.TargetsOf(cfg, name)
-	masterKeyIDs := make([]string, len(targets))
+	masterKeyIDs, registry := make([]string, len(targets)), make([]Registration, len(targets))
 	for i, t := range targets {
 		if !list.allows(t.Model, name) {
 			s.Denied |= 1 << i
 		}
 		masterKeyIDs[i] = masterKeyOf(p, t.Model)
 		found = found || masterKeyIDs[i] != ""
+		registry[i] = Registered(cfg, p, keyID, t.Model)
+		concerned = concerned || registry[i].concerns()
+	}
+	if concerned {
+		s.Registry = registry
 	}
 	if found {
 		s.MasterKeyIDs = masterKeyIDs
@@ -86,6 +92,13 @@ func (s *Selection) StrategyOf(cfg *config.Config, name string) config.Strategy 
 
 func (s *Selection) denied(target int) bool { return s.Denied>>target&1 == 1 }
 
+func (s *Selection) registration(target int) (r Registration) {
+	if target < len(s.Registry) {
+		r = s.Registry[target]
+	}
+	return r
+}
+
 func (s *Selection) masterKeyID(target int) string {
 	if target < len(s.MasterKeyIDs) {
 		return s.MasterKeyIDs[target]
@@ -116,6 +129,7 @@ func (s *Selection) Fields(f *abi.Fields, models []config.Model) {
 	abi.List(f, &s.Targets, func(f *abi.Fields, t *config.Target) { targetFields(f, t, models) })
 	f.Uint(&s.Denied)
 	abi.List(f, &s.MasterKeyIDs, (*abi.Fields).String)
+	abi.List(f, &s.Registry, func(f *abi.Fields, r *Registration) { registrationFields(f, r, models) })
 }
 
 func targetFields(f *abi.Fields, t *config.Target, models []config.Model) {

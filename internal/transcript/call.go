@@ -135,6 +135,19 @@ func (f *fields) admit(c *keymeter.Admit) {
 	f.grant(&c.Grant)
 	f.text("idempotency", c.Idempotency)
 	f.trace(&c.Trace)
+	f.violations(c.Violations)
+}
+
+// violations writes each violation as decision rule@path[start:end]xCOUNT.
+func (f *fields) violations(list []ledger.Violation) {
+	for i := range list {
+		v := &list[i]
+		direction := "input"
+		if v.Output {
+			direction = "output"
+		}
+		fmt.Fprintf(f, "; %s %s %s@%s[%d:%d]x%d risk=%d", direction, v.Decision, v.Rule, v.Path, v.Start, v.End, v.Count, v.Risk)
+	}
 }
 
 func (f *fields) grant(g *keymeter.Grant) {
@@ -159,6 +172,7 @@ func (f *fields) settle(c *keymeter.Settle) {
 		f.WriteString("; attempt " + a.Provider + "/" + a.Model)
 		f.charge(a.Tokens, a.CostPico, a.Estimated)
 	}
+	f.violations(c.Violations)
 }
 
 // charge writes the prompt and output tokens and their cost.

@@ -57,7 +57,10 @@ function works(key, projectId) {
 async function demoProject(admin, projectId) {
   const projects = (await admin.all('', 'projects')).filter(({ status }) => status === 'active')
   const project = projects.find(({ id }) => id === projectId) ?? projects.find(({ name }) => name === DEMO)
-  return (project ?? (await admin.call('POST', '', { name: DEMO }))).id
+  if (project !== undefined) return project.id
+  const { id } = await admin.call('POST', '', { name: DEMO, plan: 'developer' })
+  await admin.call('PUT', `/${id}/governor`, { enabled: true })
+  return id
 }
 
 /**

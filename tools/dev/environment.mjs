@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { GATEWAY_FILE, ROOT, writeControlFile, writePrivate } from './files.mjs'
 
 const MASTER_FILE = join(ROOT, '.dev/master-keys')
+const SIGNING_FILE = join(ROOT, '.dev/signing-key')
 const USER_FILE = join(ROOT, '.dev.vars')
 
 /** The gateway's variables in the shell: its own, and those of the catalog's providers. */
@@ -29,10 +30,16 @@ const CONTROL_VARIABLES = [
 ]
 
 /** The key that encrypts projects' own provider keys. It is kept across restarts, like the data it encrypts. */
-function masterKeys() {
-  if (process.env.POSTERN_MASTER_KEYS) return process.env.POSTERN_MASTER_KEYS
-  if (!existsSync(MASTER_FILE)) writePrivate(MASTER_FILE, `dev:${randomBytes(32).toString('base64')}`)
-  return readFileSync(MASTER_FILE, 'utf8')
+const masterKeys = () => kept('POSTERN_MASTER_KEYS', MASTER_FILE, 'dev:')
+
+/** The key that signs the compliance data's checkpoints. It is kept across restarts, like the checkpoints. */
+const signingKey = () => kept('POSTERN_SIGNING_KEY', SIGNING_FILE, '')
+
+/** Returns a variable of the shell, or 32 random bytes in base64 after a prefix, which a file keeps. */
+function kept(name, file, prefix) {
+  if (process.env[name]) return process.env[name]
+  if (!existsSync(file)) writePrivate(file, `${prefix}${randomBytes(32).toString('base64')}`)
+  return readFileSync(file, 'utf8')
 }
 
 function present(names) {
@@ -54,7 +61,8 @@ function envText(variables, expanded) {
 /** Writes both Workers' env files and returns the wrangler arguments that load them. */
 export function writeEnvironment(adminToken) {
   const master = ['POSTERN_MASTER_KEYS', masterKeys()]
-  const control = [['POSTERN_ADMIN_TOKEN', adminToken], master, ...present(CONTROL_VARIABLES)]
+  const signing = ['POSTERN_SIGNING_KEY', signingKey()]
+  const control = [['POSTERN_ADMIN_TOKEN', adminToken], master, signing, ...present(CONTROL_VARIABLES)]
   writeControlFile(envText(control, false))
   writePrivate(GATEWAY_FILE, envText([master, ...gatewayVariables()], true))
   // With --env-file, wrangler does not read .dev.vars by itself. The later file, with the shell's values, wins.

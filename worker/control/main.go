@@ -16,6 +16,7 @@ import (
 	"github.com/syumai/workers/cloudflare"
 	"github.com/syumai/workers/cloudflare/cron"
 
+	"github.com/postern-ai/postern/compliance"
 	"github.com/postern-ai/postern/control"
 	"github.com/postern-ai/postern/control/web"
 	"github.com/postern-ai/postern/core/abi"
@@ -24,7 +25,8 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// Secrets and variables of this Worker, in addition to those of core/config. All but the first are optional.
+// Secrets and variables of this Worker, in addition to those of core/config and compliance. All but the first are
+// optional.
 const (
 	envAdminToken     = "POSTERN_ADMIN_TOKEN"
 	envViewerToken    = "POSTERN_VIEWER_TOKEN"
@@ -45,6 +47,7 @@ func main() {
 		AdminToken:      variable(envAdminToken),
 		ViewerToken:     variable(envViewerToken),
 		MasterKeys:      variable(config.EnvMasterKeys),
+		SigningKeys:     variable(compliance.EnvSigningKey),
 		PrivateWebhooks: func() bool { return private },
 		Access:          access,
 		Catalog:         parsedCatalog(),

@@ -9,6 +9,8 @@ import { adviceOn, Failure, Loaded, Skeleton } from './components/states.js'
 import { html } from './html.js'
 import { notify } from './notices.js'
 import { AuditPage } from './pages/audit.js'
+import { CompliancePage } from './pages/compliance.js'
+import { GovernorPage } from './pages/governor.js'
 import { HomePage } from './pages/home.js'
 import { KeyPage } from './pages/key.js'
 import { NewKeyPage } from './pages/key-new.js'
@@ -20,10 +22,14 @@ import { NewProjectPage } from './pages/project-new.js'
 import { ProjectsPage } from './pages/projects.js'
 import { ProviderKeysPage } from './pages/provider-keys.js'
 import { ProvidersPage } from './pages/providers.js'
+import { RegistryPage } from './pages/registry.js'
+import { NewEntryPage, RegistryEntryPage } from './pages/registry-entry.js'
 import { RequestsPage } from './pages/requests.js'
 import { RoutesPage } from './pages/routes.js'
 import { SettingsPage } from './pages/settings.js'
 import { SignInDialog, SignInPage } from './pages/signin.js'
+import { ViolationPage } from './pages/violation.js'
+import { ViolationsPage } from './pages/violations.js'
 import { useResource } from './resource.js'
 import { navigate, safeNext, to, useLocation } from './router.js'
 import { forgetKeys, Session } from './session.js'
@@ -43,6 +49,13 @@ const PROJECT_PAGES = {
   routes: RoutesPage,
   'provider-keys': ProviderKeysPage,
   requests: RequestsPage,
+  governor: GovernorPage,
+  violations: ViolationsPage,
+  violation: ViolationPage,
+  registry: RegistryPage,
+  'registry-new': NewEntryPage,
+  'registry-entry': RegistryEntryPage,
+  compliance: CompliancePage,
   playground: PlaygroundPage,
   settings: SettingsPage,
 }

@@ -19,6 +19,12 @@ const ACTIONS = {
   'key.delete': 'deleted a key',
   'provider_key.set': 'set a provider key',
   'provider_key.delete': 'removed a provider key',
+  'governor.update': 'changed the Governor’s settings',
+  'violation.triage': 'triaged a violation',
+  'registry.create': 'registered a model',
+  'registry.update': 'changed a registered model',
+  'registry.transition': 'changed a model’s state',
+  'registry.enforcement': 'changed the registry’s enforcement',
 }
 
 export function actionText(action) {

@@ -10,6 +10,7 @@ import './styles/tables.css'
 import './styles/states.css'
 import './styles/code.css'
 import './styles/dialogs.css'
+import './styles/governor.css'
 
 startRouter()
 render(html`<${App} />`, document.getElementById('app'))

@@ -91,11 +91,11 @@ export function useList(to, field, query = {}) {
   return { ...first, more: more.key === key ? more : IDLE, loadMore }
 }
 
-/** The list so far, extended by its next page. */
+/** The list so far, extended by its next page; last: the last response, for its members beside the list. */
 async function nextPage(to, field, { query, signal, page }) {
   const after = page.next ? { after: page.next } : {}
   const response = await get(to, { query: { ...query, ...after }, signal })
-  return { items: [...page.items, ...response[field]], next: response.next }
+  return { items: [...page.items, ...response[field]], next: response.next, last: response }
 }
 
 /** An action that a button runs, with its state: busy, and the error of the last run. */

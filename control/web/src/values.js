@@ -8,7 +8,7 @@ export const BUDGET_PERIODS = [
 
 export const KINDS = [
   ['gateway', 'Gateway (sk_): model requests'],
-  ['project', 'Project (pk_): usage reports'],
+  ['project', 'Project (pk_): usage and compliance'],
 ]
 
 export const ENVIRONMENTS = [
@@ -16,16 +16,23 @@ export const ENVIRONMENTS = [
   ['development', 'Development (test mode, free)'],
 ]
 
+/** Permissions with their labels and the kinds of keys that can have them. */
 const PERMISSIONS = [
-  ['completions', 'Completions'],
-  ['embeddings', 'Embeddings'],
-  ['models', 'Model list'],
-  ['usage', 'Usage reports'],
+  ['completions', 'Completions', ['gateway']],
+  ['embeddings', 'Embeddings', ['gateway']],
+  ['models', 'Model list', ['gateway', 'project']],
+  ['usage', 'Usage reports', ['gateway', 'project']],
+  ['validate', 'Governor validation', ['gateway']],
+  ['violations', 'Violations', ['project']],
+  ['triage', 'Violation triage', ['project']],
+  ['registry', 'Model registry', ['project']],
+  ['registry.edit', 'Model registry changes', ['project']],
+  ['compliance', 'Compliance data', ['project']],
 ]
 
-/** The permissions that a key of a kind can have. */
+/** The permissions that a key of a kind can have. @returns {[string, string][]} */
 export function permissionsOf(kind) {
-  return kind === 'gateway' ? PERMISSIONS : PERMISSIONS.filter(([name]) => name === 'models' || name === 'usage')
+  return PERMISSIONS.filter(([, , kinds]) => kinds.includes(kind)).map(([name, label]) => [name, label])
 }
 
 export const LIMITS = [

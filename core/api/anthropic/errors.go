@@ -5,7 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Error appends {"type":"error","error":{"type","message"},"request_id"}.
+// Error appends {"type":"error","error":{"type","message"},"request_id"}; the error also has the Governor's findings, if any.
 func Error(dst []byte, e *api.Error) []byte {
 	b := jsontext.Builder{B: dst}
 	b.B = append(b.B, `{"type":"error","error":{"type":"`...)
@@ -14,6 +14,10 @@ func Error(dst []byte, e *api.Error) []byte {
 	b.Text(e.Summary())
 	if len(e.Details) > 0 && e.Details[0].Field == "thread" {
 		b.Member("details", `{"error_code":"thread_unsupported_request"}`) // the SDK then continues without threads
+	}
+	if e.Findings != "" {
+		b.Key("findings")
+		b.Raw(e.Findings)
 	}
 	b.Close('}')
 	b.Key("request_id")

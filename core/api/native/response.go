@@ -43,4 +43,8 @@ func result(b *jsontext.Builder, m *api.Meta) {
 	b.Key("costCents")
 	b.Raw(string(money.Append(nil, m.CostPico, money.Cent)))
 	b.Close('}')
+	if m.Governor != "" {
+		b.Key("governor")
+		b.Raw(m.Governor)
+	}
 }

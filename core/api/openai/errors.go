@@ -5,7 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
-// Error appends {"error":{"message","type","param","code"},"request_id"}.
+// Error appends {"error":{"message","type","param","code"},"request_id"}; the error also has the Governor's findings, if any.
 // Source: OpenAI's guide "Error codes" (platform.openai.com/docs/guides/error-codes).
 func Error(dst []byte, e *api.Error) []byte {
 	b := jsontext.Builder{B: dst}
@@ -24,6 +24,10 @@ func Error(dst []byte, e *api.Error) []byte {
 	}
 	b.Key("code")
 	b.String(e.Code)
+	if e.Findings != "" {
+		b.Key("findings")
+		b.Raw(e.Findings)
+	}
 	b.Close('}')
 	b.Key("request_id")
 	b.String(e.RequestID)

@@ -16,6 +16,10 @@ const PROJECT_PAGES = [
   ['requests', 'Requests', ['requests']],
   ['routes', 'Routes', ['routes']],
   ['provider-keys', 'Provider keys', ['provider-keys']],
+  ['governor', 'Governor', ['governor']],
+  ['violations', 'Violations', ['violations']],
+  ['registry', 'Model registry', ['registry']],
+  ['compliance', 'Compliance', ['compliance']],
   ['settings', 'Settings', ['settings']],
 ]
 const OTHER_PAGES = [
@@ -24,7 +28,14 @@ const OTHER_PAGES = [
   ['providers', 'Provider status', ['providers']],
   ['audit', 'Audit log', ['audit']],
 ]
-const PARENTS = { 'key-new': 'keys', key: 'keys', 'project-new': 'projects' }
+const PARENTS = {
+  'key-new': 'keys',
+  key: 'keys',
+  'project-new': 'projects',
+  violation: 'violations',
+  'registry-new': 'registry',
+  'registry-entry': 'registry',
+}
 
 export function Shell({ location, children }) {
   const [open, setOpen] = useState(false)

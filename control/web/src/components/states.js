@@ -19,6 +19,7 @@ export function adviceOn(error) {
     return 'Set the secret POSTERN_ADMIN_TOKEN (at least 16 characters) on the control Worker, then sign in with it.'
   }
   if (error.code === 'cross_origin') return 'Open the dashboard at the gateway’s own address and try again.'
+  if (error.code === 'forbidden') return 'Change the project’s plan in Settings, then try again.'
   if (error.status === 403) return 'Your role does not allow this. Sign in as an owner.'
   if (error.status === 409) {
     return 'Someone else changed it at the same time. The latest version is now shown: review it and try again.'

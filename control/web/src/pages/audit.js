@@ -15,6 +15,9 @@ const ACTIONS = [
   ['project', 'Projects'],
   ['key', 'API keys'],
   ['provider_key', 'Provider keys'],
+  ['governor', 'Governor'],
+  ['violation', 'Violations'],
+  ['registry', 'Model registry'],
   ['session', 'Sign-ins'],
 ]
 

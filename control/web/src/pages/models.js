@@ -80,6 +80,7 @@ function Plans({ plans }) {
   const columns = [
     { label: 'Plan', head: true, cell: (plan) => plan.name },
     { label: 'Budget', num: true, cell: (plan) => money(plan.budget) },
+    { label: 'Governor', cell: (plan) => (plan.governor ? 'yes' : 'no') },
     { label: 'Concurrent requests', num: true, cell: (plan) => limit(plan.concurrent) },
     column('Requests per second', 'production', 'requestsPerSecond'),
     column('Requests per day', 'production', 'requestsPerDay'),

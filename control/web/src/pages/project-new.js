@@ -55,7 +55,7 @@ function NewProject({ plans }) {
   return html`<${Form} onSubmit=${run}>
     <${TextField} label="Name" required maxlength="120" value=${name} onValue=${setName} wrong=${wrongWith(error, 'name')} />
     <div class="columns">
-      <${SelectField} label="Plan" options=${plans.map((p) => [p.name, p.name])} value=${plan} onValue=${setPlan}
+      <${SelectField} label="Plan" options=${plans.map((p) => [p.name, p.governor ? `${p.name} (with Governor)` : p.name])} value=${plan} onValue=${setPlan}
         wrong=${wrongWith(error, 'plan')} hint="Sets the limits of the project’s keys." />
       <${TextField} label="Budget (USD)" inputmode="decimal" value=${budget} onValue=${setBudget} wrong=${wrongWith(error, 'budget')}
         placeholder=${typed(planBudget)} hint=${planBudget === undefined ? '' : `Leave empty to use the plan’s: ${money(planBudget)}.`} />

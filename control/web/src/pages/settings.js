@@ -90,7 +90,7 @@ function Fields({ draft, set, error }) {
       <${Loaded} of=${catalog} what="plans" rows=${1}>${({
         plans,
       }) => html`<${SelectField} label="Plan" value=${draft.plan}
-        options=${plans.map((plan) => [plan.name, plan.name])} onValue=${(plan) => set({ plan })} wrong=${wrong('plan')} />`}<//>
+        options=${plans.map((plan) => [plan.name, plan.governor ? `${plan.name} (with Governor)` : plan.name])} onValue=${(plan) => set({ plan })} wrong=${wrong('plan')} />`}<//>
       <${TextField} label="Budget (USD)" inputmode="decimal" value=${draft.budget} onValue=${(budget) => set({ budget })} wrong=${wrong('budget')} />
       <${SelectField} label="Budget period" options=${BUDGET_PERIODS} value=${draft.budgetPeriod}
         onValue=${(budgetPeriod) => set({ budgetPeriod })} wrong=${wrong('budgetPeriod')} />

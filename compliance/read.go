@@ -1,0 +1,178 @@
+package compliance
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/postern-ai/postern/core/chain"
+)
+
+// File is one file of an export: one or more pages.
+type File struct {
+	Name string
+	Data io.Reader
+}
+
+// Invalid is the first fault that Verify found.
+type Invalid struct {
+	File string // empty: the fault is not in one place
+	Line int
+	Text string
+}
+
+// Error names the place and the fault.
+func (e *Invalid) Error() string {
+	if e.File == "" {
+		return e.Text
+	}
+	return fmt.Sprintf("%s, line %d: %s", e.File, e.Line, e.Text)
+}
+
+// maxLine is the maximum length of a line. The longest that Postern writes is less than 100 KB.
+const maxLine = 4 << 20
+
+// timeLayout is the form of all times: RFC 3339, UTC, milliseconds.
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+// place is a line of a file.
+type place struct {
+	file string
+	line int
+}
+
+func (p place) invalid(format string, args ...any) *Invalid {
+	return &Invalid{p.file, p.line, fmt.Sprintf(format, args...)}
+}
+
+// placedEntry is an entry with its line.
+type placedEntry struct {
+	place
+	chain.Entry
+}
+
+// exported is the content of an export's files.
+type exported struct {
+	first, last Header // the headers of the first and the last page
+	pages       int
+	entries     []placedEntry
+	checkpoints []Checkpoint   // of all headers
+	others      map[string]int // lines that are not entries, by record
+}
+
+// read reads all files, in order. An error other than *Invalid is one of reading.
+func read(files []File) (*exported, error) {
+	x := &exported{others: map[string]int{}}
+	for _, f := range files {
+		lines := bufio.NewScanner(f.Data)
+		lines.Buffer(nil, maxLine)
+		n := 0
+		for lines.Scan() {
+			n++
+			if err := x.line(place{f.Name, n}, lines.Bytes()); err != nil {
+				return nil, err
+			}
+		}
+		if err := lines.Err(); err != nil {
+			return nil, fmt.Errorf("%s: %w", f.Name, err)
+		}
+		if n == 0 {
+			return nil, place{f.Name, 1}.invalid("the file is empty")
+		}
+	}
+	return x, nil
+}
+
+func (x *exported) line(at place, text []byte) error {
+	var kind struct{ Format, Record string }
+	if json.Unmarshal(text, &kind) != nil {
+		return at.invalid("is not a line of JSON: changed or cut off")
+	}
+	switch {
+	case kind.Format == Format:
+		return x.header(at, text)
+	case x.pages == 0:
+		return at.invalid("the export's header is missing")
+	case kind.Record == EventRecord:
+		return x.event(at, text)
+	case !slices.ContainsFunc(x.first.Records, func(r Record) bool { return r.Record == kind.Record && !r.Chained }):
+		return at.invalid("this export has no lines of record %q", kind.Record)
+	}
+	x.others[kind.Record]++
+	return nil
+}
+
+// header reads the header of a page, which must continue the page before.
+func (x *exported) header(at place, text []byte) error {
+	var h Header
+	if err := json.Unmarshal(text, &h); err != nil || h.Version != FormatVersion {
+		return at.invalid("the header is malformed, or of a version other than %d", FormatVersion)
+	}
+	if x.pages == 0 {
+		x.first = h
+		if h.After != nil {
+			return at.invalid("the export's first page is missing")
+		}
+	} else if problem := x.continues(&h); problem != "" {
+		return at.invalid("%s", problem)
+	}
+	x.last = h
+	x.pages++
+	x.checkpoints = append(x.checkpoints, h.Checkpoints...)
+	return nil
+}
+
+// continues describes why a page does not follow the last one.
+func (x *exported) continues(h *Header) string {
+	a, b := &x.first, h
+	switch {
+	case a.Type != b.Type || a.Project != b.Project || text(a.From) != text(b.From) || text(a.To) != text(b.To):
+		return "the page belongs to another export"
+	case x.last.Next == nil || text(x.last.Next) != text(h.After):
+		return "the page does not follow the one before: a page is missing, repeated or out of order"
+	case (a.Chain == nil) != (b.Chain == nil), a.Chain != nil && (a.Chain.Object != b.Chain.Object || a.Chain.First != b.Chain.First || a.Chain.Last != b.Chain.Last):
+		return "the page has another range of entries than the first page"
+	}
+	return ""
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// event reads the line of an entry. The line must be exactly as AppendEvent writes it, so that no byte of it is outside
+// the hash.
+func (x *exported) event(at place, line []byte) error {
+	var e Event
+	if err := json.Unmarshal(line, &e); err != nil {
+		return at.invalid("the entry is malformed: %v", err)
+	}
+	entry := chain.Entry{Seq: e.Seq, Kind: e.Kind}
+	when, err := time.Parse(timeLayout, e.Time)
+	entry.TimeMs = uint64(when.UnixMilli())
+	for _, h := range []struct {
+		text string
+		hash *chain.Hash
+	}{{e.PayloadHash, &entry.PayloadHash}, {e.Previous, &entry.Previous}, {e.Hash, &entry.Hash}} {
+		if n, hexErr := hex.Decode(h.hash[:], []byte(h.text[:min(len(h.text), 64)])); hexErr != nil || n != len(h.hash) {
+			return at.invalid("entry %d was changed: %q is not a hash", e.Seq, h.text)
+		}
+	}
+	hasPayload := string(e.Payload) != "null"
+	if hasPayload {
+		entry.Payload = e.Payload
+	}
+	if err != nil || !bytes.Equal(AppendEvent(nil, &entry, e.Time, hasPayload), line) {
+		return at.invalid("entry %d was changed: the line is not in the form in which Postern writes it", e.Seq)
+	}
+	x.entries = append(x.entries, placedEntry{at, entry})
+	return nil
+}

@@ -1,0 +1,155 @@
+// Package verify is the command that checks exported compliance data offline.
+package verify
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/postern-ai/postern/compliance"
+)
+
+// Exit codes.
+const (
+	Valid   = 0
+	Broken  = 1 // the export or a checkpoint is not as Postern wrote it
+	Misused = 2 // wrong arguments, or a file that cannot be read
+)
+
+const usage = `Usage: %s -key PUBLIC_KEY [-checkpoint FILE]… [-partial] [-unsigned] EXPORT…
+
+Checks files of GET /api/compliance/export, in the order of their pages, without a running Postern. The public key and
+earlier checkpoints must come from a copy that you keep, not from the export itself. "-" reads standard input.
+
+Exit codes: 0 valid, 1 invalid, 2 wrong arguments or unreadable files.
+
+`
+
+// Run runs the command and returns its exit code. name is how the command was called.
+func Run(name string, arguments []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	in, err := arrange(name, arguments, stdin, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return Valid
+	case errors.Is(err, errFlags): // already reported
+		return Misused
+	case err != nil:
+		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+		return Misused
+	}
+	report, err := compliance.Verify(in)
+	var invalid *compliance.Invalid
+	switch {
+	case errors.As(err, &invalid):
+		fmt.Fprintf(stdout, "INVALID: %v\n", invalid)
+		return Broken
+	case err != nil:
+		fmt.Fprintf(stderr, "%s: %v\n", name, err)
+		return Misused
+	}
+	write(stdout, &report)
+	return Valid
+}
+
+var errFlags = errors.New("wrong flags")
+
+// arrange reads the arguments and the files that they name.
+func arrange(name string, arguments []string, stdin io.Reader, stderr io.Writer) (*compliance.Input, error) {
+	in := &compliance.Input{}
+	flags := flag.NewFlagSet(name, flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.Usage = func() {
+		fmt.Fprintf(stderr, usage, name)
+		flags.PrintDefaults()
+	}
+	flags.Func("key", "public `key` in base64, as GET /api/compliance/summary shows it; repeat it for former keys", func(text string) error {
+		key, err := compliance.ParsePublicKey(text)
+		in.Keys = append(in.Keys, key)
+		return err
+	})
+	flags.Func("checkpoint", "`file` with earlier checkpoints, one JSON object per line, or an answer of GET /api/compliance/checkpoints", func(path string) error {
+		found, err := readCheckpoints(path)
+		in.Checkpoints = append(in.Checkpoints, found...)
+		return err
+	})
+	flags.BoolVar(&in.Partial, "partial", false, "accept an export with from or to; entries outside are not checked")
+	flags.BoolVar(&in.Unsigned, "unsigned", false, "accept an export that no checkpoint covers; only its hashes are checked")
+	switch err := flags.Parse(arguments); {
+	case errors.Is(err, flag.ErrHelp):
+		return nil, err
+	case err != nil:
+		return nil, errFlags
+	case flags.NArg() == 0:
+		return nil, errors.New("name at least one export file; -help explains the arguments")
+	case len(in.Keys) == 0 && !in.Unsigned:
+		return nil, errors.New("pass the public key with -key, or -unsigned to check the hashes only")
+	}
+	for _, path := range flags.Args() {
+		data, err := readFile(path, stdin)
+		if err != nil {
+			return nil, err
+		}
+		in.Files = append(in.Files, compliance.File{Name: path, Data: bytes.NewReader(data)})
+	}
+	return in, nil
+}
+
+func readFile(path string, stdin io.Reader) ([]byte, error) {
+	if path == "-" {
+		return io.ReadAll(stdin)
+	}
+	return os.ReadFile(path)
+}
+
+// readCheckpoints reads checkpoints, one per line, or in the member "checkpoints" of an object.
+func readCheckpoints(path string) (found []compliance.Checkpoint, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	for decoder := json.NewDecoder(bytes.NewReader(data)); decoder.More(); {
+		var value struct {
+			compliance.Checkpoint
+			Checkpoints []compliance.Checkpoint `json:"checkpoints"`
+		}
+		if err := decoder.Decode(&value); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if found = append(found, value.Checkpoints...); value.Checkpoints == nil {
+			found = append(found, value.Checkpoint)
+		}
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("%s has no checkpoints", path)
+	}
+	return found, nil
+}
+
+func write(w io.Writer, r *compliance.Report) {
+	fmt.Fprintf(w, "VALID: export of type %s of project %s\n", r.Type, r.Project)
+	if r.Last < r.First {
+		fmt.Fprintf(w, "The chain %s has no entries in this export.\n", r.Object)
+	} else {
+		fmt.Fprintf(w, "Entries %d to %d of the chain %s are complete, in order and unchanged.\n", r.First, r.Last, r.Object)
+	}
+	if r.Omitted > 0 {
+		fmt.Fprintf(w, "Entries without payload, because the export is about something else: %d.\n", r.Omitted)
+	}
+	switch {
+	case r.Signed >= r.Last && r.Signed > 0:
+		fmt.Fprintf(w, "A signed checkpoint covers them all (%d checked).\n", r.Checkpoints)
+	case r.Signed > 0:
+		fmt.Fprintf(w, "Signed checkpoints (%d checked) cover them up to entry %d; later ones are not signed yet.\n", r.Checkpoints, r.Signed)
+	default:
+		fmt.Fprintln(w, "No signed checkpoint covers them.")
+	}
+	for _, record := range slices.Sorted(maps.Keys(r.Others)) {
+		fmt.Fprintf(w, "Lines of record %q, which no hash covers: %d.\n", record, r.Others[record])
+	}
+}

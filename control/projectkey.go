@@ -1,0 +1,149 @@
+package control
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/keys"
+	guesses "github.com/postern-ai/postern/core/route"
+)
+
+const (
+	projectKey role = "project key" // may do what its permissions say, in its project
+	viaKey          = "key"
+)
+
+// Caching of verdicts on keys, in this instance.
+const (
+	maxSeenKeys    = 1000
+	unknownKeepFor = 10 * time.Second // as in the gateway: nobody can have tried a key before it was created
+)
+
+var (
+	errMissingKey   = &refusal{Fault: fault.MissingKey}
+	errInvalidKey   = &refusal{Fault: fault.InvalidKey}
+	errNoPermission = &refusal{Fault: fault.Forbidden}
+)
+
+// admitKey authenticates a request by its API key, for a route that requires a permission, and sets the call's actor
+// and project. Each request is checked at the key's meter, so a deactivation applies to the next request. The error is
+// a 401, 403, 429 or 503.
+func (h *handler) admitKey(c *call, permission doc.Permission) error {
+	key := apiKey(c.request.Header)
+	if key == "" {
+		return errMissingKey
+	}
+	if _, _, ok := keys.Parse(key); !ok {
+		return errInvalidKey
+	}
+	record, err := h.checkKey(c, keys.Hash(key))
+	if err != nil {
+		return err
+	}
+	if !record.May(permission) {
+		return errNoPermission
+	}
+	c.project = record.ProjectID
+	c.actor = identity{Name: record.KeyID, Role: projectKey, Via: viaKey}
+	return nil
+}
+
+// apiKey is the request's key as the gateway reads it: X-API-Key, else the bearer token.
+func apiKey(header http.Header) string {
+	if key := strings.TrimSpace(headerValue(header, "X-API-Key")); key != "" {
+		return key
+	}
+	key, _ := bearer(header)
+	return key
+}
+
+// checkKey returns the current record of an active key, from its meter. Unknown keys are limited per network, so that
+// inventing keys does not create an object for each; keys that are known here are exempt.
+func (h *handler) checkKey(c *call, hash string) (doc.Record, error) {
+	network := clientNetwork(c.request)
+	if err := h.seenKeys.check(hash, network, h.Now()); err != nil {
+		return doc.Record{}, err
+	}
+	reply, err := h.keyVerdict(c, hash)
+	if err != nil {
+		return doc.Record{}, err
+	}
+	h.seenKeys.remember(hash, network, reply.Verdict != keymeter.Unknown, h.Now())
+	switch reply.Verdict {
+	case keymeter.Stale:
+		return doc.DecodeRecord(reply.Record)
+	case keymeter.Unknown, keymeter.Inactive:
+		return doc.Record{}, errInvalidKey
+	}
+	return doc.Record{}, unavailable(abi.ErrMalformed)
+}
+
+// keyVerdict asks the key's meter. Version 0 is older than any record, so the verdict on an active key is Stale, with
+// its record.
+func (h *handler) keyVerdict(ctx context.Context, hash string) (keymeter.AdmitReply, error) {
+	command := keymeter.Admit{Mode: keymeter.ModeCheck}
+	reply, err := h.store.objects.Call(ctx, abi.ClassKeyMeter, hash, "", command.Encode())
+	if err != nil {
+		return keymeter.AdmitReply{}, unavailable(err)
+	}
+	return keymeter.DecodeAdmitReply(reply)
+}
+
+// seenKeys is what this instance knows about keys: which exist, which do not, and how many unknown ones each network
+// has tried.
+type seenKeys struct {
+	mu      sync.Mutex
+	known   map[string]time.Time // by hash; zero: the key exists; otherwise: it does not, until then
+	guesses guesses.Circuits
+}
+
+// check rejects a key that is known not to exist, and an unknown key from a network that has tried too many. It does
+// not accept a key: its meter does.
+func (s *seenKeys) check(hash, network string, now time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	missingUntil, known := s.known[hash]
+	switch wait := s.guesses.GuessWaitMs(network, uint64(now.UnixMilli())); {
+	case known && missingUntil.IsZero():
+		return nil
+	case known && now.Before(missingUntil):
+		return errInvalidKey
+	case wait > 0:
+		return tooManyGuesses(wait)
+	}
+	return nil
+}
+
+// remember records whether a key exists. A full cache evicts any entry.
+func (s *seenKeys) remember(hash, network string, exists bool, now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var missingUntil time.Time
+	if !exists {
+		s.guesses.Guessed(network, uint64(now.UnixMilli()))
+		missingUntil = now.Add(unknownKeepFor)
+	}
+	if s.known == nil {
+		s.known = map[string]time.Time{}
+	}
+	for other := range s.known {
+		if len(s.known) < maxSeenKeys {
+			break
+		}
+		delete(s.known, other)
+	}
+	s.known[hash] = missingUntil
+}
+
+// tooManyGuesses is a 429 for an unknown key, with a Retry-After that is rounded up to whole seconds.
+func tooManyGuesses(waitMs uint64) *refusal {
+	return &refusal{Fault: fault.RateLimited, retryAfter: strconv.FormatUint((waitMs+999)/1000, 10)}
+}

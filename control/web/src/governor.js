@@ -1,0 +1,168 @@
+// The Governor's settings as a form's draft, and the result of a check as text.
+import { typed } from './format.js'
+import { numberOf, numberOrNull } from './values.js'
+
+export const ACTIONS = ['allow', 'flag', 'redact', 'block']
+export const SEVERITIES = ['low', 'medium', 'high', 'critical']
+
+/** The rules' categories with their labels, in the order of the page. */
+export const CATEGORIES = [
+  ['secret', 'Secrets'],
+  ['personal', 'Personal data'],
+  ['injection', 'Prompt injection (heuristics)'],
+  ['length', 'Length'],
+  ['classifier', 'Classifier verdict'],
+]
+
+/** The actions that a category's rules can have. Lengths and verdicts have no place that could be replaced. */
+export function actionsFor(category) {
+  return category === 'length' || category === 'classifier' ? ACTIONS.filter((action) => action !== 'redact') : ACTIONS
+}
+
+/** All categories that a violation can have. */
+export const ALL_CATEGORIES = [
+  'secret',
+  'personal',
+  'injection',
+  'keyword',
+  'pattern',
+  'length',
+  'schema',
+  'unchecked',
+  'classifier',
+]
+
+/** The category of a rule: rules are named CATEGORY.NAME. */
+export const categoryOf = (rule) => rule.split('.', 1)[0]
+
+const NO_SCHEMA = { schema: '', action: 'flag', severity: 'medium' }
+const NO_CLASSIFIER = { kind: '', model: '', mode: 'monitor', timeoutMs: '2000', onFailure: 'allow', threshold: '50' }
+
+let nextId = 0
+
+/** An entry of a list in the form. Its id stays with it, so that its inputs survive the removal of another one. */
+export const entryOf = (entry) => ({ id: nextId++, ...entry })
+
+export const newList = () =>
+  entryOf({ name: '', severity: 'medium', input: 'flag', output: 'flag', matchCase: false, words: '' })
+export const newPattern = () => entryOf({ name: '', pattern: '', severity: 'medium', input: 'flag', output: 'flag' })
+
+/** The settings as a draft of texts and lists. */
+export function draftOf(settings) {
+  const { answerSchema, classifier } = settings
+  return {
+    enabled: settings.enabled,
+    strictMode: settings.strictMode,
+    autoApproveThreshold: typed(settings.autoApproveThreshold),
+    reversible: settings.reversible,
+    unchecked: settings.unchecked,
+    rules: settings.rules,
+    keywords: settings.keywords.map((list, id) => ({ id: `saved ${id}`, ...list, words: list.words.join('\n') })),
+    patterns: settings.patterns.map((pattern, id) => ({ id: `saved ${id}`, ...pattern })),
+    answerSchema: answerSchema ? { ...answerSchema, schema: JSON.stringify(answerSchema.schema, null, 2) } : NO_SCHEMA,
+    maxInputCharacters: typed(settings.maxInputCharacters),
+    maxOutputCharacters: typed(settings.maxOutputCharacters),
+    classifier: classifier
+      ? {
+          ...classifier,
+          model: classifier.model ?? '',
+          timeoutMs: typed(classifier.timeoutMs),
+          threshold: typed(classifier.threshold),
+        }
+      : NO_CLASSIFIER,
+  }
+}
+
+/** The draft as the API's settings. */
+export function fieldsOf(draft) {
+  return {
+    ...draft,
+    autoApproveThreshold: numberOf(draft.autoApproveThreshold),
+    keywords: draft.keywords.map(({ id: _, words, ...list }) => ({ ...list, words: linesOf(words) })),
+    patterns: draft.patterns.map(({ id: _, ...pattern }) => pattern),
+    answerSchema: schemaFields(draft.answerSchema),
+    maxInputCharacters: numberOrNull(draft.maxInputCharacters),
+    maxOutputCharacters: numberOrNull(draft.maxOutputCharacters),
+    classifier: classifierFields(draft.classifier),
+  }
+}
+
+/** The lines of a text that are not blank, without white space around them. */
+export function linesOf(text) {
+  return text
+    .split('\n')
+    .map((line) => line.trim())
+    .filter(Boolean)
+}
+
+function schemaFields({ schema, ...rest }) {
+  return schema.trim() === '' ? null : { ...rest, schema: parsed(schema) ?? schema }
+}
+
+/** The JSON value of a text; undefined if it is not JSON. */
+export function parsed(text) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function classifierFields({ kind, model, timeoutMs, threshold, ...rest }) {
+  if (kind === '') return null
+  return {
+    ...rest,
+    kind,
+    ...(model.trim() && { model: model.trim() }),
+    timeoutMs: numberOf(timeoutMs),
+    threshold: numberOf(threshold),
+  }
+}
+
+/** The overrides with one direction of an entry changed; an empty action removes it. */
+export function withAction(rules, name, direction, action) {
+  const { [direction]: _, ...entry } = rules[name] ?? {}
+  const { [name]: __, ...others } = rules
+  if (action) return { ...others, [name]: { ...entry, [direction]: action } }
+  return Object.keys(entry).length === 0 ? others : { ...others, [name]: entry }
+}
+
+/** A rule's action in one direction: its own, or its category's, or the default. */
+export function actionOf(rules, rule, direction) {
+  return rules[rule.name]?.[direction] ?? rules[rule.category]?.[direction] ?? rule[direction]
+}
+
+const CAP = 100
+
+/**
+ * The risk as a sum of the findings' points and its comparison with the threshold: "20 + 5 + 5 = 30 ≤ 30".
+ * @param {{findings: {points: number}[], riskScore: number, autoApproveThreshold: number}} result
+ */
+export function riskSum({ findings, riskScore, autoApproveThreshold }) {
+  const terms = findings.map(({ points }) => points).filter((points) => points > 0)
+  const total = terms.reduce((sum, points) => sum + points, 0)
+  const sum = terms.length > 1 ? `${terms.join(' + ')} = ${total}` : String(total)
+  const capped = total > CAP ? `${sum}, at most ${CAP}` : sum
+  return `${capped} ${riskScore > autoApproveThreshold ? '>' : '≤'} ${autoApproveThreshold}`
+}
+
+/**
+ * A text cut at the findings, whose offsets count UTF-8 bytes.
+ * @param {string} text
+ * @param {{start: number, end: number}[]} findings
+ * @returns {{text: string, finding?: object}[]}
+ */
+export function piecesOf(text, findings) {
+  const bytes = new TextEncoder().encode(text)
+  const decoder = new TextDecoder()
+  const pieces = []
+  let done = 0
+  for (const finding of [...findings].sort((a, b) => a.start - b.start)) {
+    if (finding.start < done || finding.end <= finding.start) continue
+    pieces.push({ text: decoder.decode(bytes.subarray(done, finding.start)) })
+    pieces.push({ text: decoder.decode(bytes.subarray(finding.start, finding.end)), finding })
+    done = finding.end
+  }
+  pieces.push({ text: decoder.decode(bytes.subarray(done)) })
+  return pieces.filter((piece) => piece.text !== '')
+}

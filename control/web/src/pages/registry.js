@@ -1,0 +1,98 @@
+// The model registry: the models that a project may use, with their approval.
+import { useState } from 'preact/hooks'
+import { path, put } from '../api.js'
+import { Badge } from '../components/badge.js'
+import { Button, ButtonLink } from '../components/button.js'
+import { Form, FormError, SelectField, TextField, wrongWith } from '../components/form.js'
+import { Card, Page } from '../components/page.js'
+import { Empty, Loaded, Refresh, Time } from '../components/states.js'
+import { More, Table } from '../components/table.js'
+import { count } from '../format.js'
+import { html } from '../html.js'
+import { notify } from '../notices.js'
+import { ENFORCEMENT, RISK_TIERS, STATES } from '../registry.js'
+import { useAction, useDebounced, useList } from '../resource.js'
+import { to, useQuery } from '../router.js'
+
+const LEAD = 'Models are listed as discovered when they are first used. Approve, restrict or retire them here.'
+const LOOKS = {
+  discovered: 'warn',
+  pending: 'warn',
+  approved: 'good',
+  restricted: 'good',
+  deprecated: 'warn',
+  retired: 'bad',
+  blocked: 'bad',
+}
+
+export function EntryState({ of: state }) {
+  return html`<${Badge} of=${state} look=${LOOKS[state] ?? ''} />`
+}
+
+export function riskTier(tier) {
+  return RISK_TIERS.find(([name]) => name === (tier ?? ''))?.[1] ?? tier
+}
+
+export function RegistryPage({ project }) {
+  const [filters, setFilters] = useQuery(['q', 'state'])
+  const q = useDebounced(filters.q.trim())
+  const list = useList(path`projects/${project.id}/models-registry`, 'models', { state: filters.state, q })
+  const create = html`<${ButtonLink} href=${to('projects', project.id, 'registry', 'new')} look="primary" changes>Add model<//>`
+  const actions = html`<${Refresh} of=${list} />${create}`
+  return html`<${Page} title="Model registry" of=${project.name} lead=${LEAD} actions=${actions}>
+    <${Loaded} of=${list} what="the registry" rows=${6}>${({ items, last }) => html`
+      <${Enforcement} project=${project} view=${last} reload=${list.reload} />
+      <form class="filters" role="search" aria-label="Models" onSubmit=${(event) => event.preventDefault()}>
+        <${TextField} label="Search by model" type="search" value=${filters.q} onValue=${(q) => setFilters({ q })} />
+        <${SelectField} label="State" options=${[['', 'Any'], ...STATES.map((state) => [state, state])]} value=${filters.state}
+          onValue=${(state) => setFilters({ state })} />
+      </form>
+      <${Entries} ...${{ project, list, items, filters, create }} />`}<//>
+  <//>`
+}
+
+function Entries({ project, list, items, filters, create }) {
+  if (items.length === 0 && !filters.state && !filters.q) {
+    return html`<${Empty} title="No models yet"><p>A model appears here after its first request. You can also add one before.</p>${create}<//>`
+  }
+  if (items.length === 0) return html`<${Empty} title="No models match"><p>Change the search or the filter.</p><//>`
+  return html`<${Table} caption="Models" columns=${columns(project)} rows=${items} rowKey=${(entry) => entry.id} />
+    <${More} list=${list} noun="model" />`
+}
+
+function columns(project) {
+  return [
+    {
+      label: 'Model',
+      head: true,
+      cell: (entry) => html`<a href=${to('projects', project.id, 'registry', entry.id)}>${entry.model}</a>`,
+    },
+    { label: 'State', cell: (entry) => html`<${EntryState} of=${entry.state} />` },
+    { label: 'Risk tier', cell: (entry) => riskTier(entry.riskTier) },
+    { label: 'Owner', cell: (entry) => entry.owner || '–' },
+    {
+      label: 'Review date',
+      cell: (entry) =>
+        html`<span class="nowrap">${entry.reviewDate?.slice(0, 10) ?? '–'}</span>${entry.reviewOverdue && html` <${Badge} of="overdue" look="bad" />`}`,
+    },
+    { label: 'Requests in 90 days', num: true, cell: (entry) => count(entry.requests ?? 0) },
+    { label: 'Updated (UTC)', cell: (entry) => html`<${Time} at=${entry.updatedAt} />` },
+  ]
+}
+
+function Enforcement({ project, view: { enforcement, delivery }, reload }) {
+  const [selected, select] = useState(null)
+  const value = selected ?? enforcement
+  const { busy, error, run } = useAction(async () => {
+    const saved = await put(path`projects/${project.id}/models-registry/enforcement`, { enforcement: value })
+    select(null)
+    notify(saved.delivery === 'pending' ? 'Enforcement saved. Some keys get it within minutes.' : 'Enforcement saved')
+    reload()
+  })
+  return html`<${Card} title="Enforcement"><${Form} onSubmit=${run}>
+    <${SelectField} label="Enforcement of the registry" options=${ENFORCEMENT} value=${value} onValue=${select} wrong=${wrongWith(error, 'enforcement')} />
+    ${delivery === 'pending' && html`<p class="warning" role="status">The last change has not reached all keys yet. It will within minutes.</p>`}
+    <${FormError} error=${error} shown=${['enforcement']} />
+    <div class="buttons"><${Button} look="primary" type="submit" changes busy=${busy} idle=${value === enforcement}>Save enforcement<//></div>
+  <//><//>`
+}

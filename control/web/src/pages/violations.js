@@ -1,0 +1,113 @@
+// A project's violations: content that the Governor reviewed, blocked or redacted.
+import { get, path } from '../api.js'
+import { Badge } from '../components/badge.js'
+import { ButtonLink } from '../components/button.js'
+import { SelectField, TextField } from '../components/form.js'
+import { Page } from '../components/page.js'
+import { Empty, Loaded, Refresh, Time } from '../components/states.js'
+import { More, Table } from '../components/table.js'
+import { count } from '../format.js'
+import { ALL_CATEGORIES, SEVERITIES } from '../governor.js'
+import { html } from '../html.js'
+import { useDebounced, useList, useResource } from '../resource.js'
+import { to, useQuery } from '../router.js'
+import { STATES, startOf, stateLabel } from '../violations.js'
+import { Severity } from './governor-rules.js'
+import { Decision } from './governor-try.js'
+
+const LEAD =
+  'Content that the Governor blocked or put up for review, and redactions by rules of high severity. The content itself is not stored.'
+const NAMES = ['state', 'rule', 'category', 'severity', 'decision', 'model', 'key', 'from', 'to']
+const LOOKS = { open: 'bad', acknowledged: 'warn', resolved: 'good', false_positive: '' }
+const any = (values) => [['', 'Any'], ...values.map((value) => [value, value])]
+
+export function State({ of: state }) {
+  return html`<${Badge} of=${stateLabel(state)} look=${LOOKS[state] ?? ''} />`
+}
+
+/** The names of a project's keys by ID. */
+export function useKeyNames(project) {
+  const keys = useResource(
+    (signal) => get(path`projects/${project.id}/keys`, { query: { limit: 100 }, signal }),
+    [project.id],
+  )
+  return new Map((keys.data?.keys ?? []).map((key) => [key.id, key.name]))
+}
+
+export function ViolationsPage({ project }) {
+  const [filters, setFilters] = useQuery(NAMES)
+  const rule = useDebounced(filters.rule.trim())
+  const model = useDebounced(filters.model.trim())
+  const query = { ...filters, rule, model, from: startOf(filters.from), to: startOf(filters.to, 1) }
+  const list = useList(path`projects/${project.id}/violations`, 'violations', query)
+  const names = useKeyNames(project)
+  const filtered = Object.values(filters).some(Boolean)
+  return html`<${Page} title="Violations" of=${project.name} lead=${LEAD} actions=${html`<${Refresh} of=${list} />`}>
+    <${Filters} filters=${filters} set=${setFilters} names=${names} />
+    <${Loaded} of=${list} what="violations" rows=${8}>${({ items }) => html`
+      ${
+        items.length === 0
+          ? html`<${None} filtered=${filtered} more=${list.data.next} project=${project} />`
+          : html`<${Table} caption="Violations, newest first" columns=${columns(project, names)} rows=${items} rowKey=${(violation) => violation.id} />`
+      }
+      ${(items.length > 0 || list.data.next) && html`<${More} list=${list} noun="violation" />`}`}<//>
+  <//>`
+}
+
+function Filters({ filters, set, names }) {
+  const keys = [['', 'Any'], ...names]
+  if (filters.key && !names.has(filters.key)) keys.push([filters.key, filters.key])
+  const select = (name, label, options) => html`<${SelectField} label=${label} options=${options} value=${filters[name]}
+    onValue=${(value) => set({ [name]: value })} />`
+  const field = (name, label, rest) => html`<${TextField} label=${label} value=${filters[name]}
+    onValue=${(value) => set({ [name]: value })} ...${rest} />`
+  return html`<form class="filters" role="search" aria-label="Violations" onSubmit=${(event) => event.preventDefault()}>
+    ${select('state', 'State', [['', 'Any'], ...STATES])}
+    ${select('category', 'Category', any(ALL_CATEGORIES))}
+    ${select('severity', 'Severity', any(SEVERITIES))}
+    ${select('decision', 'Decision', any(['redact', 'review', 'block']))}
+    ${field('rule', 'Rule', { placeholder: 'Exact name' })}
+    ${field('model', 'Model', { placeholder: 'Exact name' })}
+    ${select('key', 'API key', keys)}
+    ${field('from', 'From (UTC)', { type: 'date' })}
+    ${field('to', 'To (UTC)', { type: 'date' })}
+  </form>`
+}
+
+function None({ filtered, more, project }) {
+  if (more) return html`<${Empty} title="No violations in this part of the list"><p>Show more to search on.</p><//>`
+  if (filtered) return html`<${Empty} title="No violations match"><p>Change the filters.</p><//>`
+  return html`<${Empty} title="No violations yet">
+    <p>They appear here a few seconds after the Governor reviews or blocks a request.</p>
+    <${ButtonLink} href=${to('projects', project.id, 'governor')}>Open the Governor’s settings<//>
+  <//>`
+}
+
+function columns(project, names) {
+  return [
+    {
+      label: 'Last seen (UTC)',
+      head: true,
+      cell: (violation) =>
+        html`<a href=${to('projects', project.id, 'violations', violation.id)}><${Time} at=${violation.lastAt} /></a>`,
+    },
+    {
+      label: 'Rule',
+      cell: (violation) => html`<code>${violation.rule}</code><span class="under">${violation.category}</span>`,
+    },
+    { label: 'Severity', cell: (violation) => html`<${Severity} of=${violation.severity} />` },
+    {
+      label: 'Decision',
+      cell: (violation) =>
+        html`<${Decision} of=${violation.decision} /><span class="under">${violation.direction}</span>`,
+    },
+    { label: 'Count', num: true, cell: (violation) => count(violation.count) },
+    { label: 'Model', cell: (violation) => violation.model || '–' },
+    {
+      label: 'API key',
+      cell: (violation) =>
+        html`<a href=${to('projects', project.id, 'keys', violation.key)}>${names.get(violation.key) ?? violation.key}</a>`,
+    },
+    { label: 'State', cell: (violation) => html`<${State} of=${violation.state} />` },
+  ]
+}

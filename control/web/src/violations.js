@@ -1,0 +1,37 @@
+// Violations' states with their labels, and the transitions between them.
+
+export const STATES = [
+  ['open', 'Open'],
+  ['acknowledged', 'Acknowledged'],
+  ['resolved', 'Resolved'],
+  ['false_positive', 'False positive'],
+]
+
+/** The buttons of a state: the next state and its verb. */
+const TRANSITIONS = {
+  open: ['acknowledged', 'resolved', 'false_positive'],
+  acknowledged: ['resolved', 'false_positive', 'open'],
+  resolved: ['open'],
+  false_positive: ['open'],
+}
+const VERBS = {
+  acknowledged: 'Acknowledge',
+  resolved: 'Resolve',
+  false_positive: 'Mark as false positive',
+  open: 'Reopen',
+}
+
+export function stateLabel(state) {
+  return STATES.find(([name]) => name === state)?.[1] ?? state
+}
+
+/** @returns {[string, string][]} pairs of the next state and the button's verb */
+export function transitionsOf(state) {
+  return (TRANSITIONS[state] ?? []).map((next) => [next, VERBS[next]])
+}
+
+/** Midnight UTC of a date input's value as RFC 3339; with "days", so many days later. An empty date is empty. */
+export function startOf(date, days = 0) {
+  const ms = Date.parse(`${date}T00:00:00Z`)
+  return Number.isNaN(ms) ? '' : new Date(ms + days * 86_400_000).toISOString()
+}

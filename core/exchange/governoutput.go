@@ -1,0 +1,152 @@
+package exchange
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/governor"
+	"github.com/postern-ai/postern/core/governor/inspect"
+	"github.com/postern-ai/postern/core/governor/live"
+	"github.com/postern-ai/postern/core/sse"
+)
+
+// checkAnswer checks a whole response: raw if it is in the caller's dialect, else r. What it returns, or r, is to be
+// stored; restoreAnswer gives what is to be sent. If the response is blocked, it ends the exchange and returns false.
+func (x *exchange) checkAnswer(r *chat.Response, raw []byte) ([]byte, bool) {
+	g := &x.s.govern
+	if !g.on || x.s.endpoint == endpointEmbeddings {
+		return raw, true
+	}
+	var result inspect.Result
+	if raw != nil {
+		result = x.guard().check.Answer(inspect.AnswerKind(x.s.dialect), raw)
+	} else {
+		result = x.guard().check.Response(r)
+	}
+	g.output = verdict{result.Decision, uint64(result.Tally.Risk)}
+	g.violations = x.violations(g.violations, &result, governor.Output)
+	if result.Decision == governor.Rejected {
+		x.refuse(fault.Blocked, x.blocked(result.Findings))
+		return nil, false
+	}
+	if result.Body != nil {
+		return result.Body, true
+	}
+	return raw, true
+}
+
+// restoreRaw returns a response in the caller's dialect with the caller's own values in place of their placeholders.
+func (x *exchange) restoreRaw(raw []byte) []byte {
+	if !x.s.govern.rewritten {
+		return raw
+	}
+	if restored := inspect.Restore(inspect.AnswerKind(x.s.dialect), raw, &x.guard().redactor); restored != nil {
+		return restored
+	}
+	return raw
+}
+
+// restoreResponse does the same for a translated response, in place.
+func (x *exchange) restoreResponse(r *chat.Response) {
+	if x.s.govern.rewritten {
+		inspect.RestoreResponse(r, &x.guard().redactor)
+	}
+}
+
+// liveGuard is the constant part of a stream's checks.
+func (x *exchange) liveGuard() *live.Guard {
+	g := x.guard()
+	if g.live == nil {
+		g.live = &live.Guard{Policy: g.check.Policy, Rules: g.check.Policy.Rules(governor.Output), Key: g.check.Key}
+		if x.s.govern.rewritten {
+			g.live.Redactor = &g.redactor
+		}
+	}
+	return g.live
+}
+
+// governEvent checks one event of a stream and appends the output for the caller to out. ok is false if the event must
+// not be sent: Blocked and Failed tell why.
+func (x *exchange) governEvent(out []byte, e *sse.Event, deltas []chat.Delta, hidden bool, collected *abi.Writer) (_ []byte, errorEvent *chat.Delta, ok bool) {
+	st, checks := &x.s.stream, &x.s.govern.live
+	var send, store []chat.Delta
+	if st.passThrough {
+		var events []sse.Event
+		events, store = checks.Event(x.liveGuard(), x.s.dialect, e, deltas)
+		out = x.appendEvents(out, events, hidden)
+	} else {
+		send, store = checks.Deltas(x.liveGuard(), deltas)
+		out = x.encodeDeltas(out, send)
+	}
+	x.collect(collected, store)
+	x.noteOutput()
+	return out, nil, !checks.Blocked() && !checks.Failed()
+}
+
+func (x *exchange) appendEvents(out []byte, events []sse.Event, hidden bool) []byte {
+	if hidden {
+		return out
+	}
+	for i := range events {
+		out = appendEvent(out, &events[i])
+		x.s.stream.api.Started = true
+	}
+	return out
+}
+
+// governEnd appends the text that the checks of a complete stream held back.
+func (x *exchange) governEnd(out []byte, collected *abi.Writer) []byte {
+	if !x.s.govern.on {
+		return out
+	}
+	dialect := chat.Dialect(0)
+	if x.s.stream.passThrough {
+		dialect = x.s.dialect
+	}
+	events, send, store := x.s.govern.live.End(x.liveGuard(), dialect)
+	if x.s.stream.passThrough {
+		out = x.appendEvents(out, events, false)
+	} else {
+		out = x.encodeDeltas(out, send)
+	}
+	x.collect(collected, store)
+	x.noteOutput()
+	return out
+}
+
+// noteOutput records the result of a stream's checks so far.
+func (x *exchange) noteOutput() {
+	g := &x.s.govern
+	g.output = verdict{g.live.Tally.Decide(x.guard().check.Policy), uint64(g.live.Tally.Risk)}
+	if g.live.Blocked() {
+		g.output.decision = governor.Rejected
+	}
+}
+
+// blockStream ends a stream because of its content. out is the output before the finding: it is sent only if some was
+// sent before, because a caller that has seen nothing gets a plain error. What arrived is charged, and no other target is
+// tried: it could say the same.
+func (x *exchange) blockStream(out []byte) {
+	switch st := &x.s.stream; {
+	case st.committed:
+		x.sendOrHold(out)
+	case !st.opened:
+		x.noteAttempt("200")
+	}
+	x.stopStream()
+	x.chargeStream(false)
+	x.circuits.Succeeded(x.model().Name, x.usesOwnProviderKey(), x.latencyMs(), x.now)
+	x.refuse(fault.Blocked, x.blocked(x.streamFindings()))
+}
+
+// streamFindings are the findings of a stream by rule.
+func (x *exchange) streamFindings() (found []inspect.Finding) {
+	p := x.guard().check.Policy
+	for i := range x.s.govern.live.Reports {
+		r := &x.s.govern.live.Reports[i]
+		found = append(found, inspect.Finding{
+			Rule: r.Rule, Action: p.Action(governor.Output, r.Rule), Path: r.Path, Start: int(r.Start), End: int(r.End),
+		})
+	}
+	return found
+}

@@ -1,0 +1,26 @@
+package exchange_test
+
+import (
+	"strings"
+
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/policy"
+)
+
+// registryOf is a registry entry MODEL:STATE[:EXTRA]. EXTRA is the ID of the key that may use a restricted model, and the
+// successor of others. A deprecated model was deprecated at noon and has its sunset 30 days later.
+func registryOf(a *args, text string) (m doc.RegistryModel) {
+	parts := append(strings.Split(text, ":"), "")
+	state, ok := policy.StateOf(parts[1])
+	if !ok {
+		a.fail("unknown state " + parts[1])
+	}
+	m = doc.RegistryModel{Model: parts[0], State: state, Successor: parts[2]}
+	switch state {
+	case doc.RegistryRestricted:
+		m.Keys, m.Successor = []string{parts[2]}, ""
+	case doc.RegistryDeprecated:
+		m.DeprecatedMs, m.SunsetMs = noon, noon+30*24*3_600_000
+	}
+	return m
+}

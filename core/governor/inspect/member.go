@@ -1,0 +1,183 @@
+package inspect
+
+// member is what a member's name says of its value.
+type member uint8
+
+const (
+	textMember      member = iota // a text, or whatever contains texts
+	skipMember                    // a string that is no text
+	ignoreMember                  // no text at all
+	typeMember                    // the type of a part
+	partMember                    // the text of a part: adjacent ones of a message are one text
+	thinkingMember                // signed or not
+	signatureMember               // its object's text cannot be changed
+	dataMember                    // encoded media or a text, depending on the type
+	idMember                      // a string that is no text
+	urlMember                     // of a medium no text
+	mediumMember                  // an object with a medium, or its address
+	sourceMember                  // an object with a medium or a document; a string is a text
+	audioMember                   // an object with a medium, if it has an ID or data
+	fileMember                    // an object with a file
+	fileDataMember                // a data: URL
+	documentMember                // an object or array that is one text
+	argumentsMember               // the same, also inside of a string
+	inputMember                   // an object is one text; may be token IDs
+	tokensMember                  // may be token IDs
+	logProbsMember                // repeats a text, token by token
+	repeatMember                  // repeats texts
+)
+
+// word is a name with a meaning.
+type word struct {
+	text string
+	code uint8
+}
+
+// members are the names with a meaning in the APIs of OpenAI and Anthropic, and in Postern's own.
+var members = [...]word{
+	{"text", uint8(partMember)},
+	{"type", uint8(typeMember)},
+	{"id", uint8(idMember)},
+	{"requestId", uint8(idMember)},
+	{"thinking", uint8(thinkingMember)},
+	{"signature", uint8(signatureMember)},
+	{"data", uint8(dataMember)},
+	{"result", uint8(dataMember)},
+	{"url", uint8(urlMember)},
+	{"image_url", uint8(mediumMember)},
+	{"video_url", uint8(mediumMember)},
+	{"file_url", uint8(mediumMember)},
+	{"source", uint8(sourceMember)},
+	{"audio", uint8(audioMember)},
+	{"input_audio", uint8(audioMember)},
+	{"file", uint8(fileMember)},
+	{"file_data", uint8(fileDataMember)},
+	{"metadata", uint8(documentMember)},
+	{"parameters", uint8(documentMember)},
+	{"input_schema", uint8(documentMember)},
+	{"output_schema", uint8(documentMember)},
+	{"schema", uint8(documentMember)},
+	{"input_examples", uint8(documentMember)},
+	{"arguments", uint8(argumentsMember)},
+	{"input", uint8(inputMember)},
+	{"prompt", uint8(tokensMember)},
+	{"logprobs", uint8(logProbsMember)},
+	{"logit_bias", uint8(ignoreMember)},
+	{"embedding", uint8(ignoreMember)},
+	// Credentials of the provider's own connectors are for it alone: without them the tool cannot work.
+	{"headers", uint8(ignoreMember)},
+	{"authorization", uint8(skipMember)},
+	{"authorization_token", uint8(skipMember)},
+	{"role", uint8(skipMember)},
+	{"model", uint8(skipMember)},
+	{"object", uint8(skipMember)},
+	{"status", uint8(skipMember)},
+	{"phase", uint8(skipMember)},
+	{"media_type", uint8(skipMember)},
+	{"mime_type", uint8(skipMember)},
+	{"format", uint8(skipMember)},
+	{"detail", uint8(skipMember)},
+	{"effort", uint8(skipMember)},
+	{"quality", uint8(skipMember)},
+	{"encoding_format", uint8(skipMember)},
+	{"encrypted_content", uint8(skipMember)},
+	{"encrypted_index", uint8(skipMember)},
+	{"thought_signature", uint8(skipMember)},
+	{"finish_reason", uint8(skipMember)},
+	{"stop_reason", uint8(skipMember)},
+	{"service_tier", uint8(skipMember)},
+	{"system_fingerprint", uint8(skipMember)},
+	{"b64_json", uint8(skipMember)},
+}
+
+// echoes are the members of a Responses answer that repeat the request: the caller's own, checked as input.
+var echoes = [...]word{
+	{"instructions", 1}, {"tools", 1}, {"tool_choice", 1}, {"metadata", 1}, {"text", 1}, {"prompt", 1}, {"user", 1},
+	{"safety_identifier", 1}, {"prompt_cache_key", 1}, {"reasoning", 1}, {"output_text", 2},
+}
+
+// part is the type of an object, as far as it matters here.
+type part uint8
+
+const (
+	otherPart part = iota
+	imagePart
+	audioPart
+	filePart
+	base64Part
+	remotePart // a source by URL
+	opaquePart // encrypted
+)
+
+var parts = [...]word{
+	{"image", uint8(imagePart)},
+	{"image_url", uint8(imagePart)},
+	{"input_image", uint8(imagePart)},
+	{"image_generation_call", uint8(imagePart)},
+	{"computer_screenshot", uint8(imagePart)},
+	{"audio", uint8(audioPart)},
+	{"input_audio", uint8(audioPart)},
+	{"output_audio", uint8(audioPart)},
+	{"file", uint8(filePart)},
+	{"input_file", uint8(filePart)},
+	{"container_upload", uint8(filePart)},
+	{"video_url", uint8(filePart)},
+	{"base64", uint8(base64Part)},
+	{"url", uint8(remotePart)},
+	{"redacted_thinking", uint8(opaquePart)},
+}
+
+// lookUp is the code of a name; 0: it has none.
+func lookUp(words []word, name []byte) uint8 {
+	for i := range words {
+		if w := &words[i]; len(w.text) == len(name) && equal(name, w.text) {
+			return w.code
+		}
+	}
+	return 0
+}
+
+// equal compares without a conversion, which would allocate.
+func equal(a []byte, b string) bool {
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// memberOf is what a member's name says. Names that end with _id are identifiers.
+func memberOf(name []byte) member {
+	if m := member(lookUp(members[:], name)); m != textMember {
+		return m
+	}
+	if n := len(name); n > 3 && equal(name[n-3:], "_id") {
+		return idMember
+	}
+	return textMember
+}
+
+// maxName is the length of the longest name with a meaning, and more.
+const maxName = 40
+
+// name is a string, decoded; empty if it is longer than any name with a meaning.
+func (w *walker) name(s span) []byte {
+	inside := w.body[s.start:s.end]
+	if !s.escaped {
+		return inside[:len(inside)*bit(len(inside) <= maxName)]
+	}
+	if len(inside) > len(w.decoded) {
+		return nil
+	}
+	one := s.segment()
+	c := newCursor(w.body, &one)
+	return c.decode(w.decoded[:0])
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,102 @@
+package inspect
+
+import (
+	"unicode/utf8"
+
+	"github.com/postern-ai/postern/core/governor"
+	"github.com/postern-ai/postern/core/hmac"
+)
+
+// place is a finding whose path is still to be written.
+type place struct {
+	at      int // offset of the text in the body
+	finding int // index in Result.Findings; -1: none
+	report  int // index in Result.Reports; -1: none
+}
+
+// report lists a finding and counts it in its rule's report. at is the offset of its text in the body.
+func (in *inspector) report(f Finding, at int, match []byte) {
+	r := &in.result
+	p := place{at: at, finding: -1, report: -1}
+	if len(r.Findings) < governor.MaxListed {
+		p.finding = len(r.Findings)
+		r.Findings = append(r.Findings, f)
+	}
+	if i := in.reported[f.Rule]; i != 0 {
+		one := &r.Reports[i-1]
+		one.Count++
+		one.Action = max(one.Action, f.Action)
+	} else {
+		p.report = len(r.Reports)
+		r.Reports = append(r.Reports, in.newReport(f, match))
+		in.reported[f.Rule] = uint16(len(r.Reports))
+	}
+	if p.finding >= 0 || p.report >= 0 {
+		in.places = append(in.places, p)
+	}
+}
+
+func (in *inspector) newReport(f Finding, match []byte) Report {
+	one := Report{Finding: f, Count: 1}
+	if len(in.check.Key) > 0 && len(match) > 0 {
+		one.MAC = hexadecimal(hmac.SHA256(in.check.Key, string(match)))
+	}
+	if _, category, _ := in.check.Policy.Rule(f.Rule); category == governor.Personal {
+		one.Excerpt = lastTwo(match)
+	}
+	return one
+}
+
+// lastTwo is the last two characters of a text.
+func lastTwo(text []byte) string {
+	at := len(text)
+	for range 2 {
+		_, size := utf8.DecodeLastRune(text[:at])
+		at -= size
+	}
+	return string(text[at:])
+}
+
+func hexadecimal(data []byte) string {
+	const digits = "0123456789abcdef"
+	out := make([]byte, 0, 2*len(data))
+	for _, b := range data {
+		out = append(out, digits[b>>4], digits[b&15])
+	}
+	return string(out)
+}
+
+// note adds a kind of content that cannot be read, for an object or array at an offset of the body.
+func (in *inspector) note(kind string, at uint32) {
+	if in.mode != scan {
+		return
+	}
+	have := false
+	for _, k := range in.result.Unchecked {
+		have = have || k == kind
+	}
+	if !have {
+		in.result.Unchecked = append(in.result.Unchecked, kind)
+	}
+	in.whole(governor.Finding{Rule: governor.RuleUnchecked}, int(at))
+}
+
+// whole adds a finding that is no place in a text. It cannot be redacted, so it blocks instead.
+func (in *inspector) whole(f governor.Finding, at int) {
+	action := in.check.Policy.Action(in.dir, f.Rule)
+	switch action {
+	case governor.Allow:
+		return
+	case governor.Redact:
+		action = governor.Block
+	}
+	in.count(f, action)
+	in.report(Finding{Rule: f.Rule, Action: action}, at, nil)
+}
+
+// length checks the number of characters.
+func (in *inspector) length() {
+	if f, ok := in.check.Policy.TooLong(in.dir, in.result.Characters); ok {
+		in.whole(f, -1)
+	}
+}

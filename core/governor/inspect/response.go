@@ -1,0 +1,158 @@
+package inspect
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/governor"
+	"github.com/postern-ai/postern/core/jsontext"
+)
+
+// slot is a text of a translated answer, and its place in the buffer that holds all of them.
+type slot struct {
+	start, end int
+	choice     int
+	part       *chat.Part // nil: the choice's log probabilities
+	tool       int        // number of the tool call
+}
+
+// collector puts the texts of an answer into one buffer, so that they are checked like a body.
+type collector struct {
+	walker
+	slots []slot
+}
+
+// Response checks a translated answer and rewrites its texts in place, unless the decision is Rejected. Result.Body is
+// nil. Paths are those of a chat completion in OpenAI's dialect.
+func (c *Check) Response(resp *chat.Response) Result {
+	w := &collector{walker: walker{inspector: c.inspector(governor.Output, nil, nil)}}
+	w.joined = true
+	w.response(resp)
+	w.length()
+	for _, p := range w.places {
+		w.setPath(p, w.pathAt(p.at))
+	}
+	w.matchResponse(resp)
+	w.decide()
+	if w.result.Decision != governor.Rejected {
+		w.write(resp)
+	}
+	return w.result
+}
+
+// RestoreResponse is Restore for a translated answer. It works in place.
+func RestoreResponse(resp *chat.Response, r *governor.Redactor) {
+	w := &collector{walker: walker{inspector: &inspector{mode: restore, redactor: r}}}
+	w.response(resp)
+	w.write(resp)
+}
+
+// response handles all texts.
+func (w *collector) response(resp *chat.Response) {
+	size := 0
+	for i := range resp.Choices {
+		a := &resp.Choices[i]
+		size += len(a.LogProbs)
+		for j := range a.Parts {
+			size += len(a.Parts[j].Text) + len(a.Parts[j].Args)
+		}
+	}
+	w.body = make([]byte, 0, size)
+	for i := range resp.Choices {
+		w.choice(i, &resp.Choices[i])
+	}
+	for i := range w.slots {
+		if s := &w.slots[i]; s.part == nil {
+			w.logs = append(w.logs, span{start: uint32(s.start), end: uint32(s.end)})
+		}
+	}
+	w.repeated()
+}
+
+// choice handles the texts of one choice.
+func (w *collector) choice(index int, a *chat.Answer) {
+	tools := 0
+	for i := range a.Parts {
+		p := &a.Parts[i]
+		if p.Kind != chat.Text {
+			w.inspector.text(0)
+		}
+		switch p.Kind {
+		case chat.Text:
+			w.segments.push(w.slot(slot{choice: index, part: p}, string(p.Text)))
+		case chat.Refusal, chat.Thinking:
+			s := w.slot(slot{choice: index, part: p}, string(p.Text))
+			s.fixed = p.Signature != ""
+			w.one(s)
+		case chat.ToolCall:
+			s := w.slot(slot{choice: index, part: p, tool: tools}, p.Args)
+			s.document = true
+			w.one(s)
+			tools++
+		}
+	}
+	w.inspector.text(0)
+	if a.LogProbs != "" {
+		w.slot(slot{choice: index}, a.LogProbs)
+	}
+}
+
+// slot adds a text to the buffer.
+func (w *collector) slot(s slot, text string) segment {
+	s.start = len(w.body)
+	w.body = append(w.body, text...)
+	s.end = len(w.body)
+	w.slots = append(w.slots, s)
+	return segment{start: uint32(s.start), end: uint32(s.end), level: 1, escaped: strings.IndexByte(text, '\\') >= 0}
+}
+
+// write puts the rewritten texts into the answer.
+func (w *collector) write(resp *chat.Response) {
+	w.edits.sort()
+	out := w.writer()
+	for i := range w.slots {
+		s := &w.slots[i]
+		if out.next == w.edits.count {
+			return
+		}
+		if int(w.edits.at(out.next).start) >= s.end {
+			continue
+		}
+		text := string(out.rewrite(make([]byte, 0, s.end-s.start), s.start, s.end))
+		switch {
+		case s.part == nil:
+			resp.Choices[s.choice].LogProbs = text
+		case s.part.Kind == chat.ToolCall:
+			s.part.Args = text
+		default:
+			s.part.Text = jsontext.Escaped(text)
+		}
+	}
+}
+
+// pathAt is the path of the text at an offset of the buffer.
+func (w *collector) pathAt(at int) string {
+	for i := range w.slots {
+		if s := &w.slots[i]; at >= 0 && at < s.end {
+			return s.path()
+		}
+	}
+	return ""
+}
+
+func (s *slot) path() string {
+	path := "choices[" + strconv.Itoa(s.choice) + "]."
+	if s.part == nil {
+		return path + "logprobs"
+	}
+	switch s.part.Kind {
+	case chat.ToolCall:
+		return path + "message.tool_calls[" + strconv.Itoa(s.tool) + "].function.arguments"
+	case chat.Refusal:
+		return path + "message.refusal"
+	case chat.Thinking:
+		return path + "message.reasoning_content"
+	}
+	return path + "message.content"
+}

@@ -1,0 +1,82 @@
+package inspect
+
+import (
+	"bytes"
+
+	"github.com/postern-ai/postern/core/governor"
+)
+
+// Restore puts the values of r back in the place of their placeholders in an answer: in texts, tool arguments and log
+// probabilities. It returns nil if there are none. Signed thinking keeps its placeholders, because the provider refuses
+// it in the next request if it has changed. body must be valid for jsontext.Check.
+func Restore(kind Kind, body []byte, r *governor.Redactor) []byte {
+	w := &walker{inspector: &inspector{mode: restore, body: body, redactor: r}, kind: kind}
+	w.walk()
+	w.repeated()
+	if w.edits.count == 0 {
+		return nil
+	}
+	return w.rewritten()
+}
+
+// maxRestored bounds the bytes that restoring adds: a model that is asked to repeat the placeholder of a long key would
+// otherwise multiply it. Later placeholders remain.
+const maxRestored = 1 << 20
+
+// restore finds the placeholders in a text.
+func (in *inspector) restore(text []byte) {
+	for at := 0; at < len(text); {
+		next := bytes.IndexByte(text[at:], '[')
+		if next < 0 || in.edits.size > maxRestored {
+			return
+		}
+		at += next
+		end := placeholderEnd(text, at)
+		if end == 0 {
+			at++
+			continue
+		}
+		in.value = in.redactor.Restore(in.value[:0], text[at:end])
+		if !bytes.Equal(in.value, text[at:end]) {
+			in.at.segment(at)
+			in.at.restore(governor.Finding{Start: at, End: end}, in.value)
+		}
+		at = end
+	}
+}
+
+// placeholderEnd is the end of what may be a placeholder; 0: it is none.
+func placeholderEnd(text []byte, at int) int {
+	for i := at + 1; i < len(text) && i-at < governor.MaxPlaceholder; i++ {
+		switch c := text[i]; {
+		case c == ']':
+			return i + 1
+		case c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '_':
+		default:
+			return 0
+		}
+	}
+	return 0
+}
+
+// restore adds the edits that replace a placeholder by its value.
+func (m *mapper) restore(f governor.Finding, value []byte) {
+	s := m.in.segments.at(m.index)
+	if s.fixed {
+		return
+	}
+	e := edit{change: put}
+	if !s.document {
+		e.value = m.in.edits.value(string(value))
+		m.replace(f, e)
+		return
+	}
+	m.place(m.index, f.Start)
+	if !m.cursor.inString {
+		return
+	}
+	e.start, e.level, e.value = uint32(m.cursor.at), s.level, m.in.edits.value(string(value))
+	m.place(m.index, f.End)
+	e.end = uint32(m.cursor.at)
+	m.add(e)
+}

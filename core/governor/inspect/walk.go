@@ -1,0 +1,383 @@
+package inspect
+
+import "github.com/postern-ai/postern/core/jsontext"
+
+// span is a string's content in the body; end is 0 if there is none.
+type span struct {
+	start, end uint32
+	escaped    bool
+}
+
+// frame is an open object or array.
+type frame struct {
+	start  uint32
+	array  bool
+	member member // the name that it is the value of
+	// Of an array: the first of the segments that are the text so far.
+	run int
+	// Of an object: its type and the strings whose meaning depends on it or on other members.
+	part                 part
+	signed, id           bool
+	unread, readable     bool // it contains a file that cannot be read, or one that can
+	noted                bool // its medium is noted
+	text, thinking, data span
+}
+
+// walker visits the texts of a body in its order. It does not recurse, and it allocates nothing per value.
+type walker struct {
+	*inspector
+	kind    Kind
+	pos     int
+	depth   int
+	member  member // of the next value
+	frames  [jsontext.MaxDepth]frame
+	repeats []segment // texts that repeat others, to look at when these are known
+	logs    []span    // the same, token by token
+	decoded [6 * maxName]byte
+}
+
+// walk visits the whole body.
+func (w *walker) walk() {
+	w.member = textMember
+	for {
+		w.space()
+		if w.value() {
+			continue
+		}
+		if w.after() {
+			return
+		}
+	}
+}
+
+func (w *walker) peek() byte {
+	if w.pos < len(w.body) {
+		return w.body[w.pos]
+	}
+	return 0
+}
+
+func (w *walker) space() {
+	for w.pos < len(w.body) {
+		switch w.body[w.pos] {
+		case ' ', '\n', '\r', '\t':
+			w.pos++
+		default:
+			return
+		}
+	}
+}
+
+// top is the innermost open object or array.
+func (w *walker) top() *frame { return &w.frames[w.depth-1] }
+
+// value reads a scalar, a document, or the start of an object or array. opened means that a value comes next.
+func (w *walker) value() (opened bool) {
+	switch c := w.peek(); c {
+	case '"':
+		w.text(w.readString())
+	case '{', '[':
+		return w.open(c)
+	default:
+		w.scalar()
+	}
+	return false
+}
+
+// scalar skips a number or a literal. Token IDs are numbers.
+func (w *walker) scalar() {
+	c := w.peek()
+	for w.pos < len(w.body) {
+		switch w.body[w.pos] {
+		case ',', ']', '}', ' ', '\n', '\r', '\t':
+			if (w.member == inputMember || w.member == tokensMember) && c >= '0' && c <= '9' {
+				w.tokenID()
+			}
+			return
+		}
+		w.pos++
+	}
+}
+
+// tokenID notes an array with a token ID.
+func (w *walker) tokenID() {
+	if w.depth > 0 && w.top().array && !w.top().unread {
+		w.top().unread = true
+		w.note("tokens", w.top().start)
+	}
+}
+
+// readString reads a string with its quotes.
+func (w *walker) readString() span {
+	w.pos = min(w.pos+1, len(w.body))
+	s := span{start: uint32(w.pos)}
+	for {
+		w.pos += plain(w.body[w.pos:])
+		if w.peek() != '\\' {
+			s.end = uint32(w.pos)
+			w.pos = min(w.pos+1, len(w.body))
+			return s
+		}
+		s.escaped = true
+		w.pos = min(w.pos+2, len(w.body))
+	}
+}
+
+// open begins an object or array, or reads a document as one text.
+func (w *walker) open(c byte) (opened bool) {
+	m := w.member
+	switch {
+	case m == ignoreMember:
+		w.skip()
+		return false
+	case m == documentMember, m == argumentsMember, m == inputMember && c == '{' && (w.depth == 0 || !w.top().array):
+		w.document()
+		return false
+	case m == logProbsMember:
+		s := span{start: uint32(w.pos)}
+		w.skip()
+		s.end = uint32(w.pos)
+		w.logs = append(w.logs, s)
+		return false
+	case w.depth == len(w.frames):
+		w.pos = len(w.body) // deeper than a valid body
+		return false
+	}
+	if m == skipMember {
+		m = textMember
+	}
+	w.frames[w.depth] = frame{start: uint32(w.pos), array: c == '[', member: m, run: w.segments.count}
+	w.depth++
+	w.pos++
+	w.space()
+	if w.peek() == c+2 { // ']' and '}' are two after '[' and '{'
+		return false
+	}
+	if c == '{' {
+		w.key()
+		return true
+	}
+	w.member = m
+	return true
+}
+
+// key reads a member's name and the colon.
+func (w *walker) key() {
+	s := w.readString()
+	name := w.name(s)
+	w.member = memberOf(name)
+	if w.kind == ResponsesAnswer && w.depth == 1 && w.mode != restore {
+		switch lookUp(echoes[:], name) {
+		case 1:
+			w.member = ignoreMember
+		case 2:
+			w.member = repeatMember
+		}
+	}
+	w.space()
+	w.pos++
+}
+
+// after reads the closing brackets after a value, and then a comma or the end of the body.
+func (w *walker) after() (done bool) {
+	for {
+		w.space()
+		if w.depth == 0 || w.pos >= len(w.body) {
+			return true
+		}
+		f := w.top()
+		c := w.body[w.pos]
+		w.pos++
+		if c == ',' {
+			w.space()
+			if f.array {
+				w.member = f.member
+			} else {
+				w.key()
+			}
+			return false
+		}
+		w.close(f)
+	}
+}
+
+// skip passes over an object or array. escaped means that its decoded text differs from its bytes.
+func (w *walker) skip() (escaped bool) {
+	depth := 0
+	for w.pos < len(w.body) {
+		switch w.body[w.pos] {
+		case '"':
+			s := w.readString()
+			escaped = escaped || s.escaped
+			continue
+		case '{', '[':
+			depth++
+		case '}', ']':
+			depth--
+		case ',':
+			escaped = escaped || w.pos+1 < len(w.body) && isDigit(w.body[w.pos-1]) && isDigit(w.body[w.pos+1])
+		}
+		w.pos++
+		if depth == 0 {
+			break
+		}
+	}
+	return escaped
+}
+
+func isDigit(b byte) bool { return b >= '0' && b <= '9' }
+
+// document reads an object or array as one text.
+func (w *walker) document() {
+	start := w.pos
+	escaped := w.skip()
+	w.one(segment{start: uint32(start), end: uint32(w.pos), level: 1, escaped: escaped, document: true})
+}
+
+func (s span) segment() segment {
+	return segment{start: s.start, end: s.end, level: 1, escaped: s.escaped}
+}
+
+// text handles a string by the name of its member.
+func (w *walker) text(s span) {
+	inObject := w.depth > 0 && !w.top().array
+	switch w.member {
+	case skipMember, ignoreMember, mediumMember:
+		return
+	case fileDataMember:
+		if inObject && w.fileData(s) {
+			w.top().readable = true
+		}
+		return
+	case idMember:
+		if inObject {
+			w.top().id = true
+		}
+		return
+	case argumentsMember:
+		w.arguments(s)
+		return
+	case urlMember:
+		if w.depth > 0 && w.top().member.isMedium() {
+			return
+		}
+	case repeatMember:
+		w.repeats = append(w.repeats, s.segment())
+		return
+	}
+	if inObject && w.defers(w.top(), s) {
+		return
+	}
+	w.one(s.segment())
+}
+
+func (m member) isMedium() bool { return m >= mediumMember && m <= fileMember }
+
+// defers keeps a string until the object's end if its meaning depends on other members.
+func (w *walker) defers(f *frame, s span) bool {
+	switch w.member {
+	case typeMember:
+		f.part = part(lookUp(parts[:], w.name(s)))
+	case partMember:
+		f.text = s
+	case thinkingMember:
+		f.thinking = s
+	case signatureMember:
+		f.signed = f.signed || s.end > s.start
+	case dataMember:
+		if f.data.end != 0 {
+			return false
+		}
+		f.data = s
+	default:
+		return false
+	}
+	return true
+}
+
+// arguments handles JSON in a string. Text that does not begin as an object or array is a text.
+func (w *walker) arguments(s span) {
+	one := s.segment()
+	c := newCursor(w.body, &one)
+	for c.at < c.end {
+		switch c.step() {
+		case ' ', '\n', '\r', '\t':
+			continue
+		case '{', '[':
+			one.level, one.document, one.escaped = 2, true, true
+		}
+		break
+	}
+	w.one(one)
+}
+
+// close ends the innermost object or array.
+func (w *walker) close(f *frame) {
+	if f.array {
+		w.flush(f)
+		w.depth--
+		return
+	}
+	w.finish(f)
+	w.depth--
+	if w.depth == 0 {
+		return
+	}
+	parent := w.top()
+	switch {
+	case f.member == sourceMember && f.part != otherPart, f.part == base64Part:
+		parent.unread = true
+	case f.part == imagePart:
+		w.note("image", f.start)
+	case f.member == audioMember && (f.id || f.data.end != 0) && parent.part != audioPart, f.part == audioPart && !f.noted:
+		parent.noted = true
+		w.note("audio", f.start)
+	case f.member == fileMember && f.readable:
+		parent.readable = true
+	case f.part == filePart && !f.readable, f.unread:
+		w.note("file", f.start)
+	}
+	if parent.array && f.text.end == 0 {
+		w.flush(parent)
+	}
+}
+
+// finish handles the strings that were kept until an object's end.
+func (w *walker) finish(f *frame) {
+	if f.thinking.end != 0 {
+		s := f.thinking.segment()
+		s.fixed = f.signed
+		w.one(s)
+	}
+	if f.data.end != 0 && !w.isEncoded(f) {
+		w.one(f.data.segment())
+	}
+	if f.text.end == 0 {
+		return
+	}
+	s := f.text.segment()
+	s.fixed = f.signed
+	if w.depth < 2 || !w.frames[w.depth-2].array {
+		w.one(s)
+		return
+	}
+	parent := &w.frames[w.depth-2]
+	if s.fixed {
+		w.flush(parent)
+		w.one(s)
+		return
+	}
+	w.segments.push(s)
+}
+
+// isEncoded reports whether an object's data is a medium or encrypted.
+func (w *walker) isEncoded(f *frame) bool {
+	switch f.part {
+	case imagePart, audioPart, filePart, base64Part, opaquePart:
+		return true
+	}
+	return f.member == audioMember
+}
+
+// flush handles the text that the elements of an array have so far.
+func (w *walker) flush(f *frame) { w.inspector.text(f.run) }

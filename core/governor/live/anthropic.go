@@ -1,0 +1,118 @@
+package live
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/sse"
+)
+
+// block is an event of a content block: the places of its members.
+type block struct {
+	kind        string
+	index       uint64
+	delta, body span // "delta", "content_block"
+	message     span
+}
+
+// anthropic checks an event of the Messages API.
+func (p *passed) anthropic() {
+	var b block
+	top := enter(p.data, root(p.data), '{')
+	for name, v, ok := top.member(); ok; name, v, ok = top.member() {
+		switch string(name) {
+		case "type":
+			b.kind = string(text(p.data, v))
+		case "index":
+			b.index = number(p.data[v.from:v.to])
+		case "delta":
+			b.delta = v
+		case "content_block":
+			b.body = v
+		case "message":
+			b.message = v
+		}
+	}
+	switch b.kind {
+	case "content_block_start":
+		p.flushAll(func(c *channel) bool { return c.place == b.index })
+		p.blockStart(&b)
+	case "content_block_delta":
+		p.blockDelta(&b)
+	case "content_block_stop":
+		p.flushAll(func(c *channel) bool { return c.place == b.index })
+	case "message_delta", "message_stop":
+		p.flushAll(func(*channel) bool { return true })
+	}
+}
+
+// blockStart checks the texts that a block begins with, and whole blocks: usually there are none.
+func (p *passed) blockStart(b *block) {
+	members := enter(p.data, b.body, '{')
+	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
+		switch string(name) {
+		case "text":
+			p.piece(&channel{kind: chat.DeltaText, place: b.index}, v, false)
+		case "thinking":
+			p.piece(&channel{kind: chat.DeltaThinking, place: b.index, signed: true}, v, false)
+		case "input":
+			p.input(b, v)
+		case "content":
+			p.strings(&channel{kind: chat.DeltaText, place: b.index}, v, "")
+		}
+	}
+}
+
+// input checks a tool call's whole input.
+func (p *passed) input(b *block, v span) {
+	raw := p.data[v.from:v.to]
+	c := channel{kind: chat.DeltaArgs, place: b.index}
+	send, store := p.stream.whole(p.guard, &c, raw, document)
+	if p.stream.ended() {
+		return
+	}
+	if !bytes.Equal(send, raw) {
+		p.edit(v, send)
+	}
+	for i := range p.deltas {
+		if d := &p.deltas[i]; d.Kind == chat.DeltaArgs && !p.done[i] {
+			d.Text, p.done[i] = jsontext.Escape(string(store)), true
+			return
+		}
+	}
+}
+
+// blockDelta checks a piece of a block.
+func (p *passed) blockDelta(b *block) {
+	members := enter(p.data, b.delta, '{')
+	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
+		switch string(name) {
+		case "text":
+			p.piece(&channel{kind: chat.DeltaText, place: b.index}, v, false)
+		case "thinking":
+			p.piece(&channel{kind: chat.DeltaThinking, place: b.index, signed: true}, v, false)
+		case "partial_json":
+			p.piece(&channel{kind: chat.DeltaArgs, place: b.index}, v, false)
+		case "signature":
+			p.flushAll(func(c *channel) bool { return c.place == b.index && c.kind == chat.DeltaThinking })
+		default: // a citation, or what this build does not know
+			p.strings(&channel{kind: chat.DeltaText, place: b.index}, v, string(name))
+		}
+	}
+}
+
+// anthropicTail is a delta with the end of a text.
+func anthropicTail(c *channel, tail []byte) sse.Event {
+	data := `{"type":"content_block_delta","index":` + strconv.FormatUint(c.place, 10) + `,"delta":{"type":"`
+	switch c.kind {
+	case chat.DeltaThinking:
+		data += `thinking_delta","thinking":"`
+	case chat.DeltaArgs:
+		data += `input_json_delta","partial_json":"`
+	default:
+		data += `text_delta","text":"`
+	}
+	return sse.Event{Name: "content_block_delta", Data: []byte(data + string(tail) + `"}}`)}
+}

@@ -1,0 +1,97 @@
+package live_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/governor"
+	"github.com/postern-ai/postern/core/governor/live"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/provider/openai"
+	"github.com/postern-ai/postern/core/provider/wire"
+	"github.com/postern-ai/postern/core/sse"
+	"github.com/postern-ai/postern/internal/livestream"
+)
+
+// longAnswer is 4 KB of prose in 200 deltas.
+func longAnswer(b *testing.B) []chat.Delta {
+	b.Helper()
+	prose, err := os.ReadFile("../../../RATIONALE.md")
+	if err != nil {
+		b.Fatal(err)
+	}
+	deltas := []chat.Delta{{Kind: chat.DeltaStart, ID: "chatcmpl-1", Model: "gpt"}}
+	for i := range 200 {
+		deltas = append(deltas, chat.Delta{Kind: chat.DeltaText, Text: jsontext.Escape(string(prose[2000+20*i : 2020+20*i]))})
+	}
+	return append(deltas, chat.Delta{Kind: chat.DeltaFinish, Finish: chat.FinishStop}, chat.Delta{Kind: chat.DeltaEnd})
+}
+
+// events are the events of a stream of OpenAI's with a long answer.
+func events(b *testing.B) []sse.Event {
+	parser := sse.Parser{}
+	all, _ := parser.Feed(livestream.Encode(chat.OpenAI, longAnswer(b)), true)
+	return all
+}
+
+// steps is the work of an exchange's steps without the checks: each event is validated and decoded.
+func steps(events []sse.Event, each func(e *sse.Event, deltas []chat.Delta)) {
+	state := wire.State{}
+	for i := range events {
+		if string(events[i].Data) == "[DONE]" || jsontext.Check(events[i].Data) != jsontext.OK {
+			continue
+		}
+		deltas, _ := openai.Stream(&state, "", gjson.ParseBytes(events[i].Data), nil)
+		each(&events[i], deltas)
+	}
+}
+
+func BenchmarkPlain(b *testing.B) {
+	all := events(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		steps(all, func(*sse.Event, []chat.Delta) {})
+	}
+}
+
+// BenchmarkThrough is BenchmarkPlain with passed-through events checked, and the state carried between them.
+func BenchmarkThrough(b *testing.B) {
+	all := events(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		var s live.Stream
+		g := &live.Guard{Policy: governor.NewPolicy()}
+		var w abi.Writer
+		steps(all, func(e *sse.Event, deltas []chat.Delta) {
+			s.Event(g, chat.OpenAI, e, deltas)
+			w.Buf = w.Buf[:0]
+			s.Fields(abi.WriteTo(&w))
+			s = live.Stream{}
+			r := abi.Reader{Buf: append([]byte(nil), w.Buf...)}
+			s.Fields(abi.ReadFrom(&r))
+		})
+	}
+}
+
+// BenchmarkTranslated is BenchmarkThrough with the deltas of a translated stream.
+func BenchmarkTranslated(b *testing.B) {
+	all := events(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		var s live.Stream
+		g := &live.Guard{Policy: governor.NewPolicy()}
+		var w abi.Writer
+		steps(all, func(_ *sse.Event, deltas []chat.Delta) {
+			s.Deltas(g, deltas)
+			w.Buf = w.Buf[:0]
+			s.Fields(abi.WriteTo(&w))
+			s = live.Stream{}
+			r := abi.Reader{Buf: append([]byte(nil), w.Buf...)}
+			s.Fields(abi.ReadFrom(&r))
+		})
+	}
+}

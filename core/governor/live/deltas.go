@@ -1,0 +1,156 @@
+package live
+
+import (
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/sse"
+)
+
+// Deltas checks the deltas of a translated stream. send is what the caller gets; store is the same with the caller's
+// placeholders in place of the values, for the cache. Both end early if the answer is blocked.
+func (s *Stream) Deltas(g *Guard, in []chat.Delta) (send, store []chat.Delta) {
+	o := output{stream: s, guard: g}
+	for i := range in {
+		if s.ended() {
+			break
+		}
+		o.delta(&in[i])
+	}
+	s.checkHeld()
+	return o.send, o.store
+}
+
+// End ends the stream and sends the rest of its texts. Call it after the last event of a stream that has not broken off.
+// dialect is the caller's if events are passed through: then events are to be sent, otherwise send.
+func (s *Stream) End(g *Guard, dialect chat.Dialect) (events []sse.Event, send, store []chat.Delta) {
+	if dialect == 0 {
+		o := output{stream: s, guard: g}
+		o.finish(func(*channel) bool { return true })
+		return nil, o.send, o.store
+	}
+	p := passed{stream: s, guard: g, dialect: dialect, named: true}
+	p.flushAll(func(*channel) bool { return true })
+	if dialect == chat.Responses {
+		p.number(0)
+	}
+	if dialect == chat.OpenAI {
+		for i := range p.before {
+			p.before[i].Name = ""
+		}
+	}
+	return p.before, nil, p.early
+}
+
+// output collects the deltas of one call.
+type output struct {
+	stream      *Stream
+	guard       *Guard
+	send, store []chat.Delta
+	altered     bool // a text was not sent as it came
+}
+
+func (o *output) delta(d *chat.Delta) {
+	switch d.Kind {
+	case chat.DeltaText, chat.DeltaRefusal, chat.DeltaThinking:
+		o.turn(d.Choice, d.Kind)
+		o.text(d)
+		return
+	case chat.DeltaArgs:
+		o.text(d)
+		return
+	case chat.DeltaSignature:
+		if o.sign(d) {
+			return
+		}
+	case chat.DeltaRedacted, chat.DeltaTool:
+		o.turn(d.Choice, d.Kind)
+	case chat.DeltaLogProbs:
+		if o.altered || o.stream.waits(d.Choice) {
+			return // they repeat the text, also the part that is held back
+		}
+	case chat.DeltaFinish:
+		o.finish(func(c *channel) bool { return c.choice == d.Choice })
+	case chat.DeltaEnd:
+		o.finish(func(*channel) bool { return true })
+	}
+	if !o.stream.ended() {
+		o.both(d)
+	}
+}
+
+// both passes a delta on.
+func (o *output) both(d *chat.Delta) {
+	o.send = append(o.send, *d)
+	o.store = append(o.store, *d)
+}
+
+// text checks a piece of a text.
+func (o *output) text(d *chat.Delta) {
+	c := o.stream.open(&channel{kind: d.Kind, choice: d.Choice, index: d.Index, place: d.Index})
+	if c == nil {
+		return
+	}
+	if d.Text == "" {
+		o.both(d)
+		return
+	}
+	send, store := o.stream.feed(o.guard, c, []byte(d.Text), false)
+	o.altered = o.altered || string(send) != string(d.Text)
+	o.pieces(c, send, store)
+}
+
+// pieces appends the deltas of a channel's decided text.
+func (o *output) pieces(c *channel, send, store []byte) {
+	d := chat.Delta{Kind: c.kind, Choice: c.choice, Index: c.index}
+	if len(send) > 0 {
+		d.Text = jsontext.Escaped(send)
+		o.send = append(o.send, d)
+	}
+	if len(store) > 0 {
+		d.Text = jsontext.Escaped(store)
+		o.store = append(o.store, d)
+	}
+}
+
+// flush ends a channel and passes on what it held back.
+func (o *output) flush(c *channel) {
+	if c.waits() {
+		send, store := o.stream.feed(o.guard, c, nil, true)
+		o.pieces(c, send, store)
+	}
+	o.stream.close(c)
+}
+
+// turn ends the texts of a choice of other kinds: the answer's next part begins. Tool calls may continue at the same time.
+func (o *output) turn(choice uint64, kind chat.DeltaKind) {
+	o.finish(func(c *channel) bool { return c.choice == choice && c.kind != kind && c.kind != chat.DeltaArgs })
+}
+
+// finish ends channels.
+func (o *output) finish(which func(*channel) bool) {
+	s := o.stream
+	for i := 0; i < len(s.channels) && !s.ended(); {
+		if c := &s.channels[i]; which(c) {
+			o.flush(c)
+		} else {
+			i++
+		}
+	}
+}
+
+// sign ends a text of thinking. It reports whether the signature is left out because the text has changed.
+func (o *output) sign(d *chat.Delta) (dropped bool) {
+	changed := false
+	for i := range o.stream.channels {
+		if c := &o.stream.channels[i]; c.choice == d.Choice && c.kind == chat.DeltaThinking {
+			if c.waits() {
+				send, store := o.stream.feed(o.guard, c, nil, true)
+				o.pieces(c, send, store)
+			}
+			changed = c.changed
+			o.stream.close(c)
+			break
+		}
+	}
+	return changed
+}

@@ -1,0 +1,144 @@
+package live
+
+import (
+	"bytes"
+
+	"github.com/postern-ai/postern/core/governor"
+	"github.com/postern-ai/postern/core/jsontext"
+)
+
+// editor rewrites an escaped text: findings become placeholders at the text's depth of escaping. JSON stays valid:
+// quotes and brackets in a finding stay, each string in it gets a placeholder of its own, and a number or name outside
+// of strings becomes a string.
+type editor struct {
+	walker
+	guard   *Guard
+	text    []byte // decoded form of raw
+	found   []governor.Finding
+	base    int  // offset of text's first byte, from which findings count
+	skip    int  // of the character at the cut: its bytes before the cut
+	placed  bool // the placeholder of the first finding is written
+	changed bool
+	out     []byte
+	copied  int // raw bytes up to here are in out or dropped
+}
+
+// rewrite is the rewritten form of the first cut bytes of the decoded text. at is then where the rest begins.
+func (e *editor) rewrite(cut int) []byte {
+	e.redactable()
+	if e.form == plain && len(e.found) == 0 {
+		e.locate(cut)
+		return e.raw[:e.at:e.at]
+	}
+	for pos := 0; pos < cut; pos += e.size {
+		lex := e.lex
+		if !e.next() {
+			break
+		}
+		if pos+e.size > cut {
+			e.skip, e.at, e.lex = cut-pos, e.from, lex
+			break
+		}
+		for len(e.found) > 0 && e.found[0].End-e.base <= pos {
+			e.found, e.placed = e.found[1:], false
+		}
+		e.character(pos)
+	}
+	e.keep(e.at)
+	return e.out
+}
+
+// locate moves to the character that holds the decoded byte at cut, without looking at those between escapes.
+func (e *editor) locate(cut int) {
+	pos := 0
+	for pos < cut {
+		n := bytes.IndexByte(e.raw[e.at:], '\\')
+		if n < 0 || n > cut-pos {
+			n = cut - pos
+		}
+		e.at += n
+		if pos += n; pos == cut || !e.next() {
+			return
+		}
+		if pos += e.size; pos > cut {
+			e.skip, e.at = cut-pos+e.size, e.from
+			return
+		}
+	}
+}
+
+// redactable leaves only the findings to redact.
+func (e *editor) redactable() {
+	n := 0
+	for _, f := range e.found {
+		if e.guard.action(f.Rule) == governor.Redact {
+			e.found[n] = f
+			n++
+		}
+	}
+	e.found = e.found[:n]
+}
+
+// character keeps, drops or replaces the character at pos of the decoded text.
+func (e *editor) character(pos int) {
+	switch e.class {
+	case structure:
+		e.lex.drop, e.placed = false, false
+	case scalar:
+		if e.lex.drop {
+			e.dropCharacter()
+		} else if f := e.overlap(pos); f != nil {
+			e.replace(f.Rule, `"`)
+			e.lex.drop = true
+		}
+	case content:
+		if len(e.found) > 0 && e.found[0].Start-e.base < pos+e.size {
+			if e.placed {
+				e.dropCharacter()
+			} else {
+				e.replace(e.found[0].Rule, "")
+				e.placed = true
+			}
+		}
+	}
+}
+
+// overlap is the finding in the number or name that begins at pos, or nil.
+func (e *editor) overlap(pos int) *governor.Finding {
+	if len(e.found) == 0 {
+		return nil
+	}
+	end := pos
+	for end < len(e.text) && isScalar(rune(e.text[end])) {
+		end++
+	}
+	if f := &e.found[0]; f.Start-e.base < end && f.End-e.base > pos {
+		return f
+	}
+	return nil
+}
+
+// keep copies the raw bytes up to end.
+func (e *editor) keep(end int) {
+	if e.copied < end {
+		e.out = append(e.out, e.raw[e.copied:end]...)
+		e.copied = end
+	}
+}
+
+// dropCharacter leaves the last character out.
+func (e *editor) dropCharacter() {
+	e.keep(e.from)
+	e.copied = e.at
+}
+
+// replace writes a rule's placeholder in the place of the last character.
+func (e *editor) replace(rule governor.ID, quote string) {
+	e.dropCharacter()
+	e.changed = true
+	label := append(e.guard.label([]byte(quote), rule), quote...)
+	if e.form == arguments {
+		label = []byte(jsontext.Escape(string(label)))
+	}
+	e.out = append(e.out, label...)
+}

@@ -1,0 +1,199 @@
+package live
+
+import (
+	"bytes"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/jsontext"
+	"github.com/postern-ai/postern/core/sse"
+)
+
+// Event checks an event of a passed-through stream, whose data must be valid for jsontext.Check. events are what the
+// caller gets in its place: the event with its texts rewritten, everything else byte for byte, and before it text that
+// was held back and ends here. deltas are those of the event; store is their checked form for the cache. Both are empty
+// if the answer is blocked.
+func (s *Stream) Event(g *Guard, dialect chat.Dialect, e *sse.Event, deltas []chat.Delta) (events []sse.Event, store []chat.Delta) {
+	if s.ended() {
+		return nil, nil
+	}
+	p := passed{stream: s, guard: g, dialect: dialect, data: e.Data, named: e.Name != ""}
+	p.take(deltas)
+	switch dialect {
+	case chat.OpenAI:
+		p.openAI()
+	case chat.Responses:
+		p.responses()
+	case chat.Anthropic:
+		p.anthropic()
+	}
+	s.checkHeld()
+	if s.ended() {
+		return nil, nil
+	}
+	store = p.stored()
+	if s.ended() {
+		return nil, nil
+	}
+	return append(p.before, sse.Event{Name: e.Name, Data: p.rewritten()}), store
+}
+
+// passed is one passed-through event.
+type passed struct {
+	stream  *Stream
+	guard   *Guard
+	dialect chat.Dialect
+	named   bool // events have names
+	data    []byte
+	edits   []edit
+	before  []sse.Event  // text that was held back
+	early   []chat.Delta // the same, for the cache
+	deltas  []chat.Delta // of the event itself, for the cache
+	done    []bool       // deltas whose text is checked
+}
+
+// edit is a place of the event's data and its new form.
+type edit struct {
+	span
+	with []byte
+}
+
+// take copies the event's deltas for the cache.
+func (p *passed) take(deltas []chat.Delta) {
+	p.deltas = append(p.deltas, deltas...)
+	p.done = make([]bool, len(deltas))
+}
+
+// stored is the checked deltas. A text that is in no known place of the event is left out.
+func (p *passed) stored() []chat.Delta {
+	all := p.early
+	for i := range p.deltas {
+		d := &p.deltas[i]
+		switch d.Kind {
+		case chat.DeltaText, chat.DeltaRefusal, chat.DeltaThinking, chat.DeltaArgs:
+			if !p.done[i] {
+				p.loose(d)
+			}
+			if d.Text == "" {
+				continue
+			}
+		case chat.DeltaLogProbs:
+			if p.edited() {
+				continue
+			}
+		}
+		all = append(all, *d)
+	}
+	return all
+}
+
+// edited reports whether the event was rewritten.
+func (p *passed) edited() bool { return len(p.edits) > 0 }
+
+// edit replaces a place of the data.
+func (p *passed) edit(at span, with []byte) {
+	i := len(p.edits)
+	for i > 0 && p.edits[i-1].from > at.from {
+		i--
+	}
+	p.edits = append(p.edits, edit{})
+	copy(p.edits[i+1:], p.edits[i:])
+	p.edits[i] = edit{at, with}
+}
+
+// rewritten is the data with all edits.
+func (p *passed) rewritten() []byte {
+	if !p.edited() {
+		return p.data
+	}
+	out := make([]byte, 0, len(p.data)+64)
+	done := 0
+	for _, e := range p.edits {
+		out = append(append(out, p.data[done:e.from]...), e.with...)
+		done = e.to
+	}
+	return append(out, p.data[done:]...)
+}
+
+// piece checks the piece of a channel's text that is the string at a place. It reports whether all of the text so far
+// was sent as it came, so that what repeats it may be sent, too.
+func (p *passed) piece(want *channel, v span, final bool) (exact bool) {
+	inside, ok := isString(p.data, v)
+	if !ok || p.stream.ended() {
+		return true
+	}
+	c := p.stream.open(want)
+	if c == nil {
+		return false
+	}
+	raw := p.data[inside.from:inside.to]
+	delta := p.match(c, raw)
+	waited := c.waits()
+	send, store := p.stream.feed(p.guard, c, raw, final)
+	if delta >= 0 {
+		p.deltas[delta].Text = jsontext.Escaped(store)
+	}
+	exact = bytes.Equal(send, raw)
+	if !exact {
+		p.edit(inside, send)
+	}
+	exact = exact && !waited && !c.waits()
+	if final {
+		p.stream.close(c)
+	}
+	return exact
+}
+
+// match finds the delta of a piece of text: the first of its kind with the same text. It is -1 if there is none.
+func (p *passed) match(c *channel, raw []byte) int {
+	for i := range p.deltas {
+		if d := &p.deltas[i]; !p.done[i] && d.Kind == c.kind && string(d.Text) == string(raw) && len(raw) > 0 {
+			p.done[i] = true
+			c.choice, c.index, c.stored = d.Choice, d.Index, true
+			return i
+		}
+	}
+	return -1
+}
+
+// flush ends a channel; an event with what it held back comes before this one.
+func (p *passed) flush(c *channel) {
+	if c.waits() {
+		send, store := p.stream.feed(p.guard, c, nil, true)
+		if len(send) > 0 {
+			p.before = append(p.before, p.tailEvent(c, send))
+		}
+		if c.stored && len(store) > 0 {
+			p.early = append(p.early, chat.Delta{Kind: c.kind, Choice: c.choice, Index: c.index, Text: jsontext.Escaped(store)})
+		}
+	}
+	p.stream.close(c)
+}
+
+// flushAll ends the channels that match.
+func (p *passed) flushAll(which func(*channel) bool) {
+	s := p.stream
+	for i := 0; i < len(s.channels) && !s.ended(); {
+		if c := &s.channels[i]; which(c) {
+			p.flush(c)
+		} else {
+			i++
+		}
+	}
+}
+
+// tailEvent is an event in the form of the channel's others.
+func (p *passed) tailEvent(c *channel, tail []byte) sse.Event {
+	var e sse.Event
+	switch p.dialect {
+	case chat.OpenAI:
+		e.Data = p.openAITail(c, tail)
+	case chat.Responses:
+		e = p.responsesTail(c, tail)
+	default:
+		e = anthropicTail(c, tail)
+	}
+	if !p.named {
+		e.Name = ""
+	}
+	return e
+}

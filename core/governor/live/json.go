@@ -1,0 +1,140 @@
+package live
+
+import "bytes"
+
+// The functions of this file walk over JSON that jsontext.Check has accepted.
+
+// cursor walks over the members of an object or the elements of an array.
+type cursor struct {
+	data []byte
+	at   int
+}
+
+// enter begins an object or array; any other value has no members.
+func enter(data []byte, v span, open byte) cursor {
+	if v.to == 0 || data[v.from] != open {
+		return cursor{data, len(data)}
+	}
+	return cursor{data, v.from + 1}
+}
+
+// root is the place of the outermost value.
+func root(data []byte) span { return span{blank(data, 0), len(data)} }
+
+// member is the next member of an object: its name and its value's place.
+func (c *cursor) member() (name []byte, v span, ok bool) {
+	c.at = blank(c.data, c.at)
+	if c.at >= len(c.data) || c.data[c.at] != '"' {
+		return nil, v, false
+	}
+	end := stringEnd(c.data, c.at)
+	name = canonical(c.data[c.at+1 : end-1])
+	v.from = blank(c.data, end)
+	v.to = valueEnd(c.data, v.from)
+	c.at = v.to
+	return name, v, true
+}
+
+// element is the place of an array's next element.
+func (c *cursor) element() (v span, ok bool) {
+	c.at = blank(c.data, c.at)
+	if c.at >= len(c.data) || c.data[c.at] == ']' {
+		return v, false
+	}
+	v.from = c.at
+	v.to = valueEnd(c.data, v.from)
+	c.at = v.to
+	return v, true
+}
+
+// span is the place of a value. Its zero value is of no value.
+type span struct{ from, to int }
+
+// blank is the index of the next byte that is neither white space nor a comma or colon.
+func blank(data []byte, i int) int {
+	for i < len(data) && (data[i] <= ' ' || data[i] == ',' || data[i] == ':') {
+		i++
+	}
+	return i
+}
+
+// stringEnd is the end of the string at an index.
+func stringEnd(data []byte, i int) int {
+	for i++; i < len(data); i++ {
+		n := bytes.IndexByte(data[i:], '"')
+		if n < 0 {
+			break
+		}
+		i += n
+		slashes := 0
+		for data[i-1-slashes] == '\\' {
+			slashes++
+		}
+		if slashes%2 == 0 {
+			return i + 1
+		}
+	}
+	return len(data)
+}
+
+// valueEnd is the end of the value at an index.
+func valueEnd(data []byte, i int) int {
+	depth := 0
+	for i < len(data) {
+		switch data[i] {
+		case '"':
+			i = stringEnd(data, i)
+		case '{', '[':
+			depth++
+			i++
+		case '}', ']':
+			if depth == 0 {
+				return i
+			}
+			depth--
+			i++
+		case ',':
+			if depth == 0 {
+				return i
+			}
+			i++
+			continue
+		default:
+			if i++; depth == 0 && i < len(data) && data[i] > ' ' {
+				continue
+			}
+			if depth > 0 {
+				continue
+			}
+		}
+		if depth == 0 {
+			return i
+		}
+	}
+	return i
+}
+
+// number is the value of a JSON number that is an index, at most 1<<20; 0 for others.
+func number(data []byte) (n uint64) {
+	for _, b := range data {
+		if b < '0' || b > '9' || n > 1<<20 {
+			return 0
+		}
+		n = n*10 + uint64(b-'0')
+	}
+	return n
+}
+
+// isString reports whether a value is a string, and gives the place of its content.
+func isString(data []byte, v span) (inside span, ok bool) {
+	if v.to-v.from < 2 || data[v.from] != '"' {
+		return span{}, false
+	}
+	return span{v.from + 1, v.to - 1}, true
+}
+
+// text is the content of a string, or nil.
+func text(data []byte, v span) []byte {
+	inside, _ := isString(data, v)
+	return data[inside.from:inside.to]
+}

@@ -1,0 +1,108 @@
+package live
+
+import (
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/governor"
+	"github.com/postern-ai/postern/core/hmac"
+)
+
+// Report describes a rule's findings in a stream: their number and the first one.
+type Report struct {
+	Rule       governor.ID
+	Count      uint64
+	Path       string // such as "choices[0].text"
+	Start, End uint64 // UTF-8 offsets in the decoded text
+	Digest     []byte // HMAC-SHA-256 of the match with Guard.Key; nil without a key
+	Excerpt    string // its last two characters; of personal data only
+}
+
+func reportFields(f *abi.Fields, r *Report) {
+	rule := uint64(r.Rule)
+	f.Uint(&rule)
+	r.Rule = governor.ID(rule)
+	f.Uint(&r.Count)
+	f.String(&r.Path)
+	f.Uint(&r.Start)
+	f.Uint(&r.End)
+	f.Bytes(&r.Digest)
+	f.String(&r.Excerpt)
+}
+
+// count adds a finding to the tally and to the reports. It ends the answer if the policy says so.
+func (s *Stream) count(g *Guard, c *channel, f governor.Finding, match []byte) {
+	s.found(f.Rule)
+	one := [1]governor.Finding{f}
+	s.Tally.Add(g.Policy, governor.Output, one[:])
+	s.Tally.Listed = s.Tally.Listed[:0] // Reports say as much in less
+	s.report(g, c, f, match)
+	redacts := g.action(f.Rule) == governor.Redact
+	s.blocked = s.blocked || s.Tally.Decide(g.Policy) == governor.Rejected || redacts && c.signed
+}
+
+// report adds a finding to the reports.
+func (s *Stream) report(g *Guard, c *channel, f governor.Finding, match []byte) {
+	for i := range s.Reports {
+		if r := &s.Reports[i]; r.Rule == f.Rule {
+			r.Count++
+			return
+		}
+	}
+	if len(s.Reports) == MaxReports {
+		return
+	}
+	r := Report{Rule: f.Rule, Count: 1, Path: c.path(), Start: uint64(f.Start), End: uint64(f.End)}
+	if len(g.Key) > 0 {
+		r.Digest = hmac.SHA256(g.Key, string(match))
+	}
+	if _, category, _ := g.Policy.Rule(f.Rule); category == governor.Personal {
+		r.Excerpt = lastTwo(match)
+	}
+	s.Reports = append(s.Reports, r)
+}
+
+// found remembers a rule that has found something. It is false if it had before.
+func (s *Stream) found(rule governor.ID) bool {
+	if slices.Contains(s.seen, uint64(rule)) {
+		return false
+	}
+	s.seen = append(s.seen, uint64(rule))
+	return true
+}
+
+// measure counts the characters of decided text, and a finding when they are more than the settings permit.
+func (s *Stream) measure(g *Guard, c *channel, text []byte) {
+	s.characters += governor.Characters(text)
+	f, long := g.Policy.TooLong(governor.Output, s.characters)
+	if long && g.action(f.Rule) != governor.Allow && s.found(f.Rule) {
+		s.count(g, c, f, nil)
+	}
+}
+
+// lastTwo is the last two characters of a text.
+func lastTwo(text []byte) string {
+	n := len(text)
+	for range 2 {
+		_, size := utf8.DecodeLastRune(text[:n])
+		n -= size
+	}
+	return string(text[n:])
+}
+
+// path names a channel's text in the common form of responses.
+func (c *channel) path() string {
+	path := "choices[" + strconv.FormatUint(c.choice, 10) + "]."
+	switch c.kind {
+	case chat.DeltaRefusal:
+		return path + "refusal"
+	case chat.DeltaThinking:
+		return path + "thinking"
+	case chat.DeltaArgs:
+		return path + "tool_calls[" + strconv.FormatUint(c.index, 10) + "].arguments"
+	}
+	return path + "text"
+}

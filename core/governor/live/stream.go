@@ -1,0 +1,99 @@
+package live
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/governor"
+)
+
+// Bounds of a stream's state.
+const (
+	// MaxChannels is how many texts of an answer may be open at the same time: a text and a call of 128 choices.
+	MaxChannels = 256
+	// MaxHeld is how much text may be held back in all channels, in bytes of its escaped form: two of the longest JSON
+	// Web Tokens, or more of other secrets.
+	MaxHeld = 20 << 10
+	// MaxReports is how many rules are reported.
+	MaxReports = 16
+)
+
+// Stream is the check of one streamed answer. It is carried in the exchange's state between steps: usually less than
+// 200 bytes, about 50 for each choice, and up to MaxHeld more while a long secret is unfinished, usually less than 4 KB. Its zero value is the
+// state before the first delta.
+type Stream struct {
+	Tally   governor.Tally
+	Reports []Report // at most MaxReports
+
+	blocked    bool
+	failed     bool
+	characters uint64   // of all texts so far
+	seen       []uint64 // rules that have found something
+	inserted   uint64   // events put into a stream that numbers its events
+	channels   []channel
+}
+
+// Blocked reports whether a finding has ended the answer. Nothing more may be sent but the error.
+func (s *Stream) Blocked() bool { return s.blocked }
+
+// Failed reports whether the stream cannot be checked: it has too many texts at the same time, or holds too much back.
+// It is a malformed answer of the provider.
+func (s *Stream) Failed() bool { return s.failed }
+
+// ended reports whether nothing more may be sent.
+func (s *Stream) ended() bool { return s.blocked || s.failed }
+
+// Fields lists the fields for serialization with the exchange's state.
+func (s *Stream) Fields(f *abi.Fields) {
+	f.Flags(&s.blocked, &s.failed)
+	f.Uint(&s.inserted)
+	f.Uint(&s.characters)
+	s.Tally.Fields(f)
+	abi.List(f, &s.Reports, reportFields)
+	abi.List(f, &s.seen, func(f *abi.Fields, rule *uint64) { f.Uint(rule) })
+	abi.List(f, &s.channels, channelFields)
+	if len(s.channels) > MaxChannels || len(s.Reports) > MaxReports || len(s.seen) > governor.MaxRules {
+		f.Fail()
+	}
+}
+
+// open is the channel of a text, which it makes if there is none. It is nil if there are too many.
+func (s *Stream) open(want *channel) *channel {
+	free := -1
+	for i := range s.channels {
+		c := &s.channels[i]
+		if c.kind == want.kind && c.choice == want.choice && c.place == want.place {
+			return c
+		}
+		if c.complete() {
+			free = i
+		}
+	}
+	switch {
+	case free >= 0:
+		s.channels[free] = *want
+		return &s.channels[free]
+	case len(s.channels) == MaxChannels:
+		s.failed = true
+		return nil
+	}
+	s.channels = append(s.channels, *want)
+	return &s.channels[len(s.channels)-1]
+}
+
+// close removes a channel.
+func (s *Stream) close(c *channel) {
+	for i := range s.channels {
+		if c == &s.channels[i] {
+			s.channels = append(s.channels[:i], s.channels[i+1:]...)
+			return
+		}
+	}
+}
+
+// checkHeld fails the stream if too much is held back.
+func (s *Stream) checkHeld() {
+	held := 0
+	for i := range s.channels {
+		held += len(s.channels[i].held) + len(s.channels[i].tail)
+	}
+	s.failed = s.failed || held > MaxHeld
+}

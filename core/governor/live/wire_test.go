@@ -1,0 +1,252 @@
+package live_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/governor"
+	"github.com/postern-ai/postern/core/governor/live"
+	"github.com/postern-ai/postern/internal/livestream"
+)
+
+// through sends a provider's stream, one event a line, and returns the data of the caller's events.
+func through(t *testing.T, d chat.Dialect, g *live.Guard, lines ...string) ([]string, *livestream.Result) {
+	t.Helper()
+	var stream strings.Builder
+	for _, line := range lines {
+		stream.WriteString("data: " + line + "\n\n")
+	}
+	r, err := livestream.Through(d, g, []byte(stream.String()), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, block := range strings.Split(strings.TrimSuffix(string(r.Bytes), "\n\n"), "\n\n") {
+		_, data, _ := strings.Cut(block, "data: ")
+		out = append(out, data)
+	}
+	return out, &r
+}
+
+func compare(t *testing.T, got, want []string) {
+	t.Helper()
+	for i := range max(len(got), len(want)) {
+		switch {
+		case i >= len(got):
+			t.Errorf("event %d is missing: %s", i, want[i])
+		case i >= len(want):
+			t.Errorf("event %d is too much: %s", i, got[i])
+		case got[i] != want[i]:
+			t.Errorf("event %d is\n     %s\nwant %s", i, got[i], want[i])
+		}
+	}
+}
+
+func emails(t *testing.T) *live.Guard {
+	return &live.Guard{Policy: policy(t, map[string]governor.Action{"personal.email": governor.Redact}), Redactor: redactor(t, "me@example.org")}
+}
+
+// TestOpenAIEvents: everything but texts stays byte for byte, and the end of a text comes before the finish.
+func TestOpenAIEvents(t *testing.T) {
+	got, _ := through(t, chat.OpenAI, emails(t),
+		`{"id":"c1", "created":7,"model":"m","choices":[{"delta":{"role":"assistant","content":""},"index":0,"extra":{"a":[1.50,"\u00e9"]}}],"obfuscation":"xY"}`,
+		`{"id":"c1","created":7,"model":"m","choices":[{"index":0,"delta":{"content":"H\u00e9 \"you\",\n joe@"},"logprobs":{"content":[{"token":"joe@"}]},"finish_reason":null}]}`,
+		`{"id":"c1","created":7,"model":"m","choices":[{"index":0,"delta":{"content":"example.com \u005bEMAIL_1\u005D ok"},"finish_reason":null}]}`,
+		`{"id":"c1","created":7,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":null}`,
+		`{"id":"c1","choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}`,
+	)
+	compare(t, got, []string{
+		`{"id":"c1", "created":7,"model":"m","choices":[{"delta":{"role":"assistant","content":""},"index":0,"extra":{"a":[1.50,"\u00e9"]}}],"obfuscation":"xY"}`,
+		`{"id":"c1","created":7,"model":"m","choices":[{"index":0,"delta":{"content":"H\u00e9 \"you\",\n "},"logprobs":null,"finish_reason":null}]}`,
+		`{"id":"c1","created":7,"model":"m","choices":[{"index":0,"delta":{"content":"[EMAIL] me@example.org "},"finish_reason":null}]}`,
+		`{"id":"c1","created":7,"model":"m","choices":[{"index":0,"delta":{"content":"ok"},"finish_reason":null}]}`,
+		`{"id":"c1","created":7,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":null}`,
+		`{"id":"c1","choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}`,
+	})
+}
+
+// TestOpenAIOtherTexts: names of reasoning, older and newer forms of calls, content in chunks, and a whole message.
+func TestOpenAIOtherTexts(t *testing.T) {
+	got, r := through(t, chat.OpenAI, emails(t),
+		`{"id":"c","choices":[{"index":0,"delta":{"reasoning":"a joe@","reasoning_content":"a joe@","reasoning_details":[{"type":"reasoning.text","text":"a joe@"}]}}]}`,
+		`{"id":"c","choices":[{"index":0,"delta":{"reasoning":"example.com","reasoning_content":"example.com","reasoning_details":[{"type":"reasoning.text","text":"example.com"}]}}]}`,
+		`{"id":"c","choices":[{"index":0,"delta":{"content":[{"type":"text","text":"b joe@example.com"}]},"message":{"role":"assistant","content":"b joe@example.com"}}]}`,
+		`{"id":"c","choices":[{"index":0,"delta":{"function_call":{"name":"f","arguments":"{\"a\":\"joe@example.com"}}}]}`,
+		`{"id":"c","choices":[{"index":0,"delta":{"tool_calls":[{"index":3,"custom":{"name":"x","input":"joe@example.com"}}]}}]}`,
+		`{"id":"c","choices":[{"index":0,"delta":{"content":"!"},"message":{"role":"assistant","content":"b joe@example.com!"},"finish_reason":"stop"}]}`,
+	)
+	all := strings.Join(got, "\n")
+	if strings.Contains(all, "joe@") || strings.Contains(all, "example.com") {
+		t.Errorf("sent\n%s", all)
+	}
+	for path, want := range map[string]string{
+		"reasoning": "a [EMAIL]", "reasoning_content": "a [EMAIL]", "reasoning_details.0.text": "a [EMAIL]",
+		"function_call.arguments": `{"a":"[EMAIL]`, "tool_calls.0.custom.input": "[EMAIL]", "content": "!", "content.0.text": "b ",
+	} {
+		joined := ""
+		for _, e := range got {
+			joined += gjson.Get(e, "choices.0.delta."+path).Str
+		}
+		if path == "content" {
+			joined = strings.ReplaceAll(joined, "[EMAIL]", "")
+		}
+		if joined != want {
+			t.Errorf("%s is %q, want %q", path, joined, want)
+		}
+	}
+	if m := gjson.Get(got[len(got)-1], "choices.0.message.content").Str; m != "b [EMAIL]!" {
+		t.Errorf("the whole message is %q", m)
+	}
+	if r.Stream.Tally.Total == 0 || len(r.Stream.Reports) != 1 {
+		t.Errorf("reports %+v", r.Stream.Reports)
+	}
+}
+
+// TestResponsesEvents: what repeats the text is rewritten like it and not counted again; the numbers stay in order.
+func TestResponsesEvents(t *testing.T) {
+	got, r := through(t, chat.Responses, emails(t),
+		`{"type":"response.created","sequence_number":0,"response":{"id":"r","instructions":"write to [EMAIL_1]","output":[]}}`,
+		`{"type":"response.output_item.added","sequence_number":1,"output_index":0,"item":{"id":"msg_1","type":"message","content":[]}}`,
+		`{"type":"response.output_text.delta","sequence_number":2,"item_id":"msg_1","output_index":0,"content_index":0,"delta":"ask [EMAIL_1] or joe@exam","logprobs":[{"token":"joe"}]}`,
+		`{"type":"response.output_text.delta","sequence_number":3,"item_id":"msg_1","output_index":0,"content_index":0,"delta":"ple.com"}`,
+		`{"type":"response.output_text.done","sequence_number":4,"item_id":"msg_1","output_index":0,"content_index":0,"text":"ask [EMAIL_1] or joe@example.com","logprobs":[{"token":"joe"}]}`,
+		`{"type":"response.content_part.done","sequence_number":5,"item_id":"msg_1","output_index":0,"content_index":0,"part":{"type":"output_text","text":"ask [EMAIL_1] or joe@example.com","annotations":[]}}`,
+		`{"type":"response.output_item.done","sequence_number":6,"output_index":0,"item":{"id":"msg_1","type":"message","content":[{"type":"output_text","text":"ask [EMAIL_1] or joe@example.com"}]}}`,
+		`{"type":"response.output_item.added","sequence_number":7,"output_index":1,"item":{"id":"fc_1","type":"function_call","call_id":"c","name":"f","arguments":""}}`,
+		`{"type":"response.function_call_arguments.delta","sequence_number":8,"item_id":"fc_1","output_index":1,"delta":"{\"to\":\"joe@example.com\",\"cc\":\"[EMAIL_1]\"}"}`,
+		`{"type":"response.function_call_arguments.done","sequence_number":9,"item_id":"fc_1","output_index":1,"arguments":"{\"to\":\"joe@example.com\",\"cc\":\"[EMAIL_1]\"}"}`,
+		`{"type":"response.completed","sequence_number":10,"response":{"id":"r","output":[{"id":"msg_1","type":"message","content":[{"type":"output_text","text":"ask [EMAIL_1] or joe@example.com"}]},{"type":"function_call","arguments":"{\"to\":\"joe@example.com\",\"cc\":\"[EMAIL_1]\"}"}],"usage":{"input_tokens":1,"output_tokens":2}}}`,
+	)
+	compare(t, got, []string{
+		`{"type":"response.created","sequence_number":0,"response":{"id":"r","instructions":"write to me@example.org","output":[]}}`,
+		`{"type":"response.output_item.added","sequence_number":1,"output_index":0,"item":{"id":"msg_1","type":"message","content":[]}}`,
+		`{"type":"response.output_text.delta","sequence_number":2,"item_id":"msg_1","output_index":0,"content_index":0,"delta":"ask me@example.org or ","logprobs":[]}`,
+		`{"type":"response.output_text.delta","sequence_number":3,"item_id":"msg_1","output_index":0,"content_index":0,"delta":""}`,
+		`{"type":"response.output_text.delta","item_id":"msg_1","output_index":0,"content_index":0,"delta":"[EMAIL]","logprobs":[],"sequence_number":4}`,
+		`{"type":"response.output_text.done","sequence_number":5,"item_id":"msg_1","output_index":0,"content_index":0,"text":"ask me@example.org or [EMAIL]","logprobs":[]}`,
+		`{"type":"response.content_part.done","sequence_number":6,"item_id":"msg_1","output_index":0,"content_index":0,"part":{"type":"output_text","text":"ask me@example.org or [EMAIL]","annotations":[]}}`,
+		`{"type":"response.output_item.done","sequence_number":7,"output_index":0,"item":{"id":"msg_1","type":"message","content":[{"type":"output_text","text":"ask me@example.org or [EMAIL]"}]}}`,
+		`{"type":"response.output_item.added","sequence_number":8,"output_index":1,"item":{"id":"fc_1","type":"function_call","call_id":"c","name":"f","arguments":""}}`,
+		`{"type":"response.function_call_arguments.delta","sequence_number":9,"item_id":"fc_1","output_index":1,"delta":"{\"to\":\"[EMAIL]\",\"cc\":\"me@example.org\"}"}`,
+		`{"type":"response.function_call_arguments.done","sequence_number":10,"item_id":"fc_1","output_index":1,"arguments":"{\"to\":\"[EMAIL]\",\"cc\":\"me@example.org\"}"}`,
+		`{"type":"response.completed","sequence_number":11,"response":{"id":"r","output":[{"id":"msg_1","type":"message","content":[{"type":"output_text","text":"ask me@example.org or [EMAIL]"}]},{"type":"function_call","arguments":"{\"to\":\"[EMAIL]\",\"cc\":\"me@example.org\"}"}],"usage":{"input_tokens":1,"output_tokens":2}}}`,
+	})
+	if n := r.Stream.Reports[0].Count; n != 2 {
+		t.Errorf("%d findings are counted, want 2", n)
+	}
+}
+
+// TestResponsesWithoutDeltas: a text that only comes as a whole is checked and counted.
+func TestResponsesWithoutDeltas(t *testing.T) {
+	g := &live.Guard{Policy: policy(t, map[string]governor.Action{"personal.email": governor.Block})}
+	_, r := through(t, chat.Responses, g,
+		`{"type":"response.created","response":{"id":"r"}}`,
+		`{"type":"response.completed","response":{"id":"r","output":[{"type":"message","content":[{"type":"output_text","text":"joe@example.com"}]}]}}`,
+	)
+	if !r.Stream.Blocked() || strings.Contains(string(r.Bytes), "joe") {
+		t.Errorf("sent %s", r.Bytes)
+	}
+}
+
+// TestAnthropicEvents: blocks of several kinds, each with its end before content_block_stop.
+func TestAnthropicEvents(t *testing.T) {
+	got, _ := through(t, chat.Anthropic, emails(t),
+		`{"type":"message_start","message":{"id":"m","content":[],"usage":{"input_tokens":1}}}`,
+		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
+		`{"type":"ping"}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"by joe@exa"}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"mple.com"}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"citations_delta","citation":{"type":"char_location","cited_text":"joe@example.com","url":"http://x"}}}`,
+		`{"type":"content_block_stop","index":0}`,
+		`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t","name":"f","input":{}}}`,
+		`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"to\":\"joe@"}}`,
+		`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"example.com"}}`,
+		`{"type":"content_block_stop","index":1}`,
+		`{"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"u","name":"g","input":{"to":["joe@example.com",4111111111111111,"[EMAIL_1]"]}}}`,
+		`{"type":"content_block_stop","index":2}`,
+		`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":2}}`,
+		`{"type":"message_stop"}`,
+	)
+	compare(t, got, []string{
+		`{"type":"message_start","message":{"id":"m","content":[],"usage":{"input_tokens":1}}}`,
+		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
+		`{"type":"ping"}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"by "}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":""}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"citations_delta","citation":{"type":"char_location","cited_text":"[EMAIL]","url":"http://x"}}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"[EMAIL]"}}`,
+		`{"type":"content_block_stop","index":0}`,
+		`{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"t","name":"f","input":{}}}`,
+		`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\"to\":\""}}`,
+		`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":""}}`,
+		`{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"[EMAIL]"}}`,
+		`{"type":"content_block_stop","index":1}`,
+		`{"type":"content_block_start","index":2,"content_block":{"type":"tool_use","id":"u","name":"g","input":{"to":["[EMAIL]",4111111111111111,"me@example.org"]}}}`,
+		`{"type":"content_block_stop","index":2}`,
+		`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":2}}`,
+		`{"type":"message_stop"}`,
+	})
+}
+
+// TestEveryKindOfEnd: the rest of a text goes out before each kind of end, in an event of the dialect.
+func TestEveryKindOfEnd(t *testing.T) {
+	chunk := func(rest string) string { return `{"id":"c","choices":[{"index":0,` + rest + `}]}` }
+	for name, c := range map[string]struct {
+		dialect chat.Dialect
+		stream  []string
+	}{
+		"finish reason":           {chat.OpenAI, []string{chunk(`"delta":{"content":"to joe@"}`), chunk(`"delta":{"content":"example.com"}`), chunk(`"finish_reason":"stop"`)}},
+		"finish reason with text": {chat.OpenAI, []string{chunk(`"delta":{"content":"to joe@"}`), chunk(`"finish_reason":"length","delta":{"content":"example.com"}`)}},
+		"end of the stream":       {chat.OpenAI, []string{chunk(`"delta":{"content":"to joe@"}`), chunk(`"delta":{"content":"example.com"}`)}},
+		"content_block_stop": {chat.Anthropic, []string{
+			`{"type":"message_start","message":{"id":"m"}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"to joe@"}}`,
+			`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"example.com"}}`, `{"type":"content_block_stop","index":0}`,
+		}},
+		"message_delta": {chat.Anthropic, []string{
+			`{"type":"message_start","message":{"id":"m"}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"to joe@"}}`,
+			`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"example.com"}}`, `{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`,
+		}},
+		"response.completed": {chat.Responses, []string{
+			`{"type":"response.created","response":{"id":"r"}}`, `{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"to joe@"}`,
+			`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"example.com"}`,
+			`{"type":"response.completed","response":{"id":"r","output":[{"type":"message","content":[{"type":"output_text","text":"to joe@example.com"}]}]}}`,
+		}},
+		"next item": {chat.Responses, []string{
+			`{"type":"response.created","response":{"id":"r"}}`, `{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"to joe@"}`,
+			`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"example.com"}`,
+			`{"type":"response.output_item.added","output_index":1,"item":{"type":"reasoning"}}`,
+		}},
+		"end without an end": {chat.Responses, []string{
+			`{"type":"response.created","response":{"id":"r"}}`, `{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"to joe@"}`,
+			`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"example.com"}`,
+		}},
+	} {
+		_, r := through(t, c.dialect, emails(t), c.stream...)
+		for what, response := range map[string]*chat.Response{"sent": &r.Sent, "stored": &r.Stored} {
+			if got := livestream.Text(response, 0, chat.Text); got != "to [EMAIL]" {
+				t.Errorf("%s: %s %q", name, what, got)
+			}
+		}
+	}
+}
+
+// TestLists: a project's keywords are found however they are cut, in every form.
+func TestLists(t *testing.T) {
+	settings := governor.NewSettings()
+	settings.Lists = []governor.KeywordList{{Name: "codenames", Output: governor.Redact, Words: []string{"project bluebird", "naïve", "blue"}}}
+	encoded, err := governor.DecodeSettings(settings.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &live.Guard{Policy: encoded.Policy()}
+	text, want := "so naïve: Project Bluebird, project bluebottle, \"blue\"", "so [KEYWORD_CODENAMES]: [KEYWORD_CODENAMES], project bluebottle, \"[KEYWORD_CODENAMES]\""
+	for _, pieces := range splits(text)[:2] {
+		for _, form := range livestream.Forms {
+			r := run(t, form, g, textAnswer(chat.DeltaText, pieces...))
+			wantText(t, form, "sent", &r.Sent, 0, chat.Text, want)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package ledger
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/jsontext"
+)
+
+// announceMs is the minimum interval between announcements of new violations. While one is not confirmed, there is no
+// other: the next one counts all violations since.
+const announceMs = 60_000
+
+// announced is the state of announcements: alerts of type violation.created.
+type announced struct {
+	number    uint64          // of announcements so far
+	lastMs    uint64          // time of the last one
+	count     uint64          // new violations since
+	strongest StoredViolation // of those: the first of the highest severity
+}
+
+func (a *announced) fields(f *abi.Fields) {
+	f.Uint(&a.number)
+	f.Uint(&a.lastMs)
+	f.Uint(&a.count)
+	if a.count > 0 {
+		storedViolationFields(f, &a.strongest)
+	}
+}
+
+// add counts a new violation.
+func (a *announced) add(v *StoredViolation) {
+	if a.count == 0 || severityRank(v.Severity) > severityRank(a.strongest.Severity) {
+		a.strongest = *v
+	}
+	a.count++
+}
+
+// announce makes the alert for new violations, if one is due; otherwise it sets the alarm for it. Without an endpoint,
+// violations do not wait for one.
+func (c *call) announce() error {
+	if c.v == nil || c.v.announced.count == 0 {
+		return nil
+	}
+	n := &c.v.announced
+	a, err := c.alerts()
+	due := n.lastMs + announceMs
+	switch {
+	case err != nil, a.announcing(c.in.Name):
+		return err
+	case a.endpoint.URL == "":
+	case due > c.in.NowMs && n.lastMs <= c.in.NowMs:
+		if c.out.AlarmMs == 0 || due < c.out.AlarmMs {
+			c.out.AlarmMs = due
+		}
+		return nil
+	default:
+		n.number, n.lastMs = n.number+1, c.in.NowMs
+		a.pending = append(a.pending, c.announcement(n))
+		c.sendDue(&a)
+	}
+	n.count, n.strongest = 0, StoredViolation{}
+	c.put(rowViolations, c.v.encode())
+	return nil
+}
+
+// announcementPrefix is the prefix of the IDs of announcements.
+func announcementPrefix(project string) string { return "evt_" + project + "_v" }
+
+// announcing reports whether an announcement is not confirmed.
+func (a *alerts) announcing(project string) bool {
+	for i := range a.pending {
+		if strings.HasPrefix(a.pending[i].id, announcementPrefix(project)) {
+			return true
+		}
+	}
+	return false
+}
+
+// announcement makes the message. Its ID does not change between retries.
+func (c *call) announcement(n *announced) alert {
+	id := announcementPrefix(c.in.Name) + strconv.FormatUint(n.number, 10)
+	b := c.message("violation.created", id)
+	b = strconv.AppendUint(append(b, `,"count":`...), n.count, 10)
+	b = n.strongest.AppendJSON(append(b, `,"violation":`...))
+	return alert{id: id, body: string(append(b, "}}"...)), createdMs: c.in.NowMs, dueMs: c.in.NowMs}
+}
+
+// message starts the body of an alert, up to the project's ID in "data".
+func (c *call) message(kind, id string) []byte {
+	b := append([]byte(nil), `{"type":"`+kind+`","id":`...)
+	b = jsontext.AppendString(b, id)
+	b = calendar.AppendTimestamp(append(b, `,"timestamp":"`...), c.in.NowMs)
+	b = append(b, `","data":{"projectId":`...)
+	return jsontext.AppendString(b, c.in.Name)
+}
