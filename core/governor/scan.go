@@ -226,8 +226,8 @@ func isCommon(word []byte, kinds, after uint16) bool {
 	return false
 }
 
-// mayOpen reports whether a finding may begin with a separator and the byte behind it: a phone number, an IPv6 address,
-// or a mark of a chat template.
+// mayOpen reports whether a separator and the byte behind it may begin a phone number, an IPv6 address, a mark of a chat
+// template, or a word of another script.
 func mayOpen(separator, next byte) bool {
 	switch separator {
 	case '(':
@@ -236,8 +236,10 @@ func mayOpen(separator, next byte) bool {
 		return next == ':'
 	case '<':
 		return next == '|' || next == '<'
+	case '[':
+		return next == 'I' || next == 'S' || next == '/'
 	}
-	return next == 'I' || next == 'S' || next == '/'
+	return mayBeForeign(separator, next)
 }
 
 // readWord is the length of the word that text begins with, and the classes of its bytes.
@@ -325,8 +327,10 @@ func (s *Scanner) punctuation(v *view, i int, final bool) (next int, wait bool) 
 		next, ok = s.phone(v, i)
 	case ':':
 		next, ok = s.ipv6(v, i)
-	default:
+	case '<', '[':
 		next, ok = s.delimiter(v, i)
+	default:
+		next, ok = s.foreign(v, i)
 	}
 	if v.past && !final {
 		s.found = s.found[:found]
