@@ -19,6 +19,7 @@ import (
 type governance struct {
 	on        bool   // texts are checked
 	inspected bool   // the request was checked
+	schema    bool   // the project has a JSON Schema for responses
 	buffered  bool   // a streamed response is checked as a whole before it is sent
 	rewritten bool   // bufferChecked has the request with placeholders
 	strict    bool   // the caller sent x-postern-govern: strict
@@ -43,7 +44,7 @@ func (v *verdict) fields(f *abi.Fields) {
 }
 
 func (g *governance) fields(f *abi.Fields) {
-	f.Flags(&g.on, &g.inspected, &g.buffered, &g.rewritten, &g.strict)
+	f.Flags(&g.on, &g.inspected, &g.schema, &g.buffered, &g.rewritten, &g.strict)
 	f.Uint(&g.threshold)
 	if !g.on {
 		return
@@ -88,7 +89,7 @@ func (x *exchange) readGovernHeader() bool {
 // decoded refuse the request, and it returns false: they may block what would pass without them.
 func (x *exchange) startGovernor(p *doc.Policy) bool {
 	g := &x.s.govern
-	g.on, g.inspected, g.buffered = false, false, false
+	g.on, g.inspected, g.schema, g.buffered = false, false, false, false
 	if !x.s.endpoint.hasBody() || !x.config.Plan(x.s.record.Plan).Governor {
 		return true
 	}
@@ -104,7 +105,8 @@ func (x *exchange) startGovernor(p *doc.Policy) bool {
 	if !settings.Enabled && x.s.endpoint != endpointValidate {
 		return true
 	}
-	g.on, g.buffered = true, settings.Schema.Schema != "" && settings.Schema.Action == governor.Block
+	g.on, g.schema = true, settings.Schema.Schema != ""
+	g.buffered = g.schema && settings.Schema.Action == governor.Block
 	x.attach(encoded, &governor.Redactor{Reversible: settings.Reversible})
 	return true
 }

@@ -270,11 +270,11 @@ func (x *exchange) noteDelta(d *chat.Delta) {
 	}
 }
 
-// collectsDeltas reports whether the deltas are collected: for the cache, for a replay, or because the caller's
+// collectsDeltas reports whether the deltas are collected: for the cache, for a replay, for a JSON Schema, or because the caller's
 // family ends a stream with the whole response.
 func (x *exchange) collectsDeltas() bool {
 	s := &x.s
-	return (x.cacheable() || s.idempotency != "" || x.family().NeedsWhole && !s.stream.passThrough) && s.stream.deltaBytes <= maxEntryBytes
+	return (x.cacheable() || s.idempotency != "" || s.govern.schema || x.family().NeedsWhole && !s.stream.passThrough) && s.stream.deltaBytes <= maxEntryBytes
 }
 
 func (x *exchange) appendDeltas(deltas []byte) {
