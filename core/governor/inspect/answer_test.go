@@ -8,6 +8,7 @@ import (
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/governor/inspect"
+	"github.com/postern-ai/postern/core/jsontext"
 )
 
 // logProbs is a choice's log probabilities of tokens.
@@ -228,5 +229,42 @@ func TestRestoreResponse(t *testing.T) {
 	}
 	if text, _ := tokensOf(t, resp.Choices[0].LogProbs); text != "To "+email+"." {
 		t.Errorf("%q", text)
+	}
+}
+
+// TestAnswerSchema: the text of every dialect's answer is checked; answers without text are not.
+func TestAnswerSchema(t *testing.T) {
+	settings := governor.NewSettings()
+	settings.Schema = governor.AnswerSchema{Schema: `{"type":"object","required":["a"]}`, Action: governor.Block}
+	check := &inspect.Check{Policy: settings.Policy(), Schema: settings.Schema.Schema}
+	for _, c := range []struct {
+		kind inspect.Kind
+		path string
+		body string
+	}{
+		{inspect.NativeAnswer, "text", `{"text":"«»"}`},
+		{inspect.OpenAIAnswer, "choices[1].message.content", `{"choices":[{"message":{"content":null,"tool_calls":[]}},{"message":{"content":"«»"}}]}`},
+		{inspect.OpenAIAnswer, "choices[0].message.content", `{"choices":[{"message":{"content":[{"type":"thinking","thinking":"x"},{"type":"text","text":"«»"}]}}]}`},
+		{inspect.AnthropicAnswer, "content", `{"content":[{"type":"thinking","thinking":"x"},{"type":"text","text":"«»"},{"type":"text","text":" "}]}`},
+		{inspect.ResponsesAnswer, "output", `{"output":[{"type":"reasoning","content":[{"type":"output_text","text":"x"}]},{"type":"message","content":[{"type":"output_text","text":"«»"}]}]}`},
+	} {
+		if r := check.Answer(c.kind, []byte(strings.Replace(c.body, "«»", `{\"a\":1}`, 1))); r.Decision != governor.Approve || len(r.Findings) > 0 {
+			t.Errorf("%s: %s, %+v", c.body, r.Decision, r.Findings)
+		}
+		for _, wrong := range []string{`{\"b\":1}`, "no JSON", `{\"a\":1} and more`} {
+			r := check.Answer(c.kind, []byte(strings.Replace(c.body, "«»", wrong, 1)))
+			if r.Decision != governor.Rejected || len(r.Findings) != 1 || r.Findings[0].Rule != governor.RuleSchema || r.Findings[0].Path != c.path || r.Reports[0].Path != c.path {
+				t.Errorf("%s of %s: %s, %+v", wrong, c.body, r.Decision, r.Findings)
+			}
+		}
+		if r := check.Answer(c.kind, []byte(strings.Replace(c.body, "«»", "", 1))); c.kind != inspect.AnthropicAnswer && r.Decision != governor.Approve {
+			t.Errorf("without text: %s, %+v", r.Decision, r.Findings)
+		}
+	}
+	for text, want := range map[jsontext.Escaped]governor.Decision{`{\"a\":1}`: governor.Approve, `[]`: governor.Rejected} {
+		resp := &chat.Response{Choices: []chat.Answer{{Parts: []chat.Part{{Kind: chat.ToolCall, Args: "{}"}}}, {Parts: []chat.Part{{Kind: chat.Text, Text: text}}}}}
+		if r := check.Response(resp); r.Decision != want {
+			t.Errorf("%s: %s", text, r.Decision)
+		}
 	}
 }

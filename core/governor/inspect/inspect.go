@@ -42,6 +42,9 @@ type Check struct {
 	Redactor *governor.Redactor
 	// Key is the project's key for fingerprints of matches; empty: reports have none.
 	Key []byte
+	// Schema is the JSON Schema that the text of an answer must satisfy (Settings.Schema); empty: any. Its finding has the
+	// rule RuleSchema.
+	Schema string
 }
 
 // Finding is a place in a body.
@@ -94,6 +97,7 @@ func (c *Check) body(kind Kind, d governor.Direction, body []byte, r *governor.R
 	w.repeated()
 	w.length()
 	w.locate()
+	w.matchAnswer()
 	w.decide()
 	if w.edits.count > 0 && w.result.Decision != governor.Rejected {
 		if w.redactor.Reversible {

@@ -34,6 +34,7 @@ func (c *Check) Response(resp *chat.Response) Result {
 	for _, p := range w.places {
 		w.setPath(p, w.pathAt(p.at))
 	}
+	w.matchResponse(resp)
 	w.decide()
 	if w.result.Decision != governor.Rejected {
 		w.write(resp)
