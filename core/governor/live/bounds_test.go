@@ -60,7 +60,7 @@ func TestLittleIsHeldBack(t *testing.T) {
 	}
 }
 
-// TestLongKeys: of a long private key only the beginning is held back, and what is behind its end is sent, wherever it
+// TestLongKeys: of a long private key only the beginning is held back, and the text behind its end is sent, wherever it
 // is cut.
 func TestLongKeys(t *testing.T) {
 	head, line := "-----BEGIN PRIVATE KEY-----\n", strings.Repeat("aB3d", 16)+"\n"
