@@ -66,7 +66,7 @@ func (k PublicKey) ID() string {
 // Errors of Verify.
 var (
 	ErrUnknownKey   = errors.New("is signed with another key")
-	ErrBadSignature = errors.New("has an invalid signature: it was changed after it was signed")
+	ErrBadSignature = errors.New("has an invalid signature: changed after signing")
 )
 
 // Verify checks the signature. The error is ErrUnknownKey if none of the keys has the checkpoint's key ID, or

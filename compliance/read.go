@@ -91,7 +91,7 @@ func read(files []File) (*exported, error) {
 func (x *exported) line(at place, text []byte) error {
 	var kind struct{ Format, Record string }
 	if json.Unmarshal(text, &kind) != nil {
-		return at.invalid("is not a line of JSON: it was changed or cut off")
+		return at.invalid("is not a line of JSON: changed or cut off")
 	}
 	switch {
 	case kind.Format == Format:
@@ -101,7 +101,7 @@ func (x *exported) line(at place, text []byte) error {
 	case kind.Record == EventRecord:
 		return x.event(at, text)
 	case !slices.ContainsFunc(x.first.Records, func(r Record) bool { return r.Record == kind.Record && !r.Chained }):
-		return at.invalid("%q is not a record type of this export", kind.Record)
+		return at.invalid("this export has no lines of record %q", kind.Record)
 	}
 	x.others[kind.Record]++
 	return nil

@@ -164,7 +164,7 @@ func (v *verifier) anchor() error {
 		hash, known := v.hashes[c.Seq]
 		switch {
 		case c.Seq > v.rng.Last && (v.x.first.To == nil || c.Time < *v.x.first.To):
-			return invalid("entries %d to %d are missing at the end: the checkpoint of %s covers them (if it is newer than the export, download the export again)",
+			return invalid("entries %d to %d are missing at the end: the checkpoint of %s covers them (if the export is older, download another)",
 				v.rng.Last+1, c.Seq, c.Time)
 		case known && hash != c.Hash:
 			return invalid("entry %d is not the one that was signed at %s: it, or an entry before it, was replaced and all later hashes computed again", c.Seq, c.Time)
@@ -173,7 +173,7 @@ func (v *verifier) anchor() error {
 		}
 	}
 	if v.signed == 0 && v.rng.Last >= v.rng.First && !v.in.Unsigned {
-		return invalid("no checkpoint covers any of these entries, so all of them could have been replaced; allow this with -unsigned")
+		return invalid("no checkpoint covers any of these entries, so they could all have been replaced; allow this with -unsigned")
 	}
 	return nil
 }

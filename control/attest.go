@@ -15,8 +15,8 @@ import (
 // maxForget is how many entries of a chain one round prunes at most. The next day's round continues.
 const maxForget = 2000
 
-// attest closes the days before end in the project's ledger, prunes old entries of its chains, and signs those that
-// have grown. Without a signing key there are no checkpoints, but old entries are pruned nevertheless: retention is a
+// attest closes the days before end in the project's ledger, prunes old entries of its chains, and signs the chains
+// that have grown. Without a signing key there are no checkpoints, but old entries are pruned nevertheless: retention is a
 // promise as well.
 func (n *run) attest(ctx context.Context, p *project, end uint64) error {
 	states, err := n.chainStates(ctx, p, end)

@@ -205,7 +205,7 @@ func TestOfflineVerifierFindsChanges(t *testing.T) {
 			t.Errorf("%s: %d %s, want %q", name, code, output, c.want)
 		}
 	}
-	if code, output := e.verified([]string{whole}, "-key", key, "-checkpoint", checkpoints); code != verify.Valid || !strings.Contains(output, "All of them are covered") {
+	if code, output := e.verified([]string{whole}, "-key", key, "-checkpoint", checkpoints); code != verify.Valid || !strings.Contains(output, "covers them all") {
 		t.Errorf("unchanged: %d %s", code, output)
 	}
 	if code, _ := e.verified([]string{headless}, "-unsigned"); code != verify.Valid {

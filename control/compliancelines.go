@@ -57,7 +57,7 @@ func (e *export) policyLines(string, int) (lines [][]byte, next string, err erro
 	return lines, "", err
 }
 
-// modelLines are the models of the registry, and those that the project used without an entry.
+// modelLines are the models of the registry, and models that the project used without an entry.
 func (e *export) modelLines(after string, limit int) (lines [][]byte, next string, err error) {
 	all, err := e.inventory(e, e.project)
 	if err != nil {

@@ -37,11 +37,11 @@ type brokenView struct {
 }
 
 var chainProblems = map[chain.Problem]string{
-	chain.OutOfOrder:     "it is out of order",
-	chain.PayloadChanged: "its payload was changed",
-	chain.EntryChanged:   "it was changed",
-	chain.NotLinked:      "it does not continue the entry before it: one of the two was replaced",
-	chain.TimeReversed:   "it is older than the entry before it",
+	chain.OutOfOrder:     "out of order",
+	chain.PayloadChanged: "payload changed",
+	chain.EntryChanged:   "entry changed",
+	chain.NotLinked:      "does not continue the entry before: one of the two was replaced",
+	chain.TimeReversed:   "older than the entry before",
 }
 
 // verification is one request to verify.
@@ -147,7 +147,7 @@ func (v *verification) chain(object string, seq uint64) (next uint64, err error)
 			return 0, err
 		}
 		if len(page.Entries) == 0 {
-			v.broken(object, w.Seq+1, "it is missing")
+			v.broken(object, w.Seq+1, "missing")
 		}
 		for i := 0; i < len(page.Entries) && v.view.OK; i++ {
 			v.entry(w, &page.Entries[i])
@@ -169,7 +169,7 @@ func (v *verification) walk(object string, first uint64, state *chain.PageReply)
 		return w, err
 	}
 	if first == 1 || len(v.public) == 0 {
-		return w, nil // entry 1 follows nothing; without keys nobody can say what was pruned
+		return w, nil // entry 1 follows nothing; without keys there is no proof of pruning
 	}
 	c, ok := v.pruned[object]
 	e, err := v.store.entryAt(v, v.project, object, first)
@@ -177,11 +177,11 @@ func (v *verification) walk(object string, first uint64, state *chain.PageReply)
 	case err != nil:
 		return w, err
 	case !ok || c.Seq != first-1:
-		v.broken(object, first, "the entries before it are missing, and no checkpoint says that they were pruned")
+		v.broken(object, first, "the entries before are missing, and no checkpoint says that they were pruned")
 	case c.Verify(v.public) != nil:
-		v.broken(object, first, "the checkpoint of the pruned entries before it "+c.Verify(v.public).Error())
+		v.broken(object, first, "the checkpoint of the pruned entries "+c.Verify(v.public).Error())
 	case e.Previous.String() != c.Hash:
-		v.broken(object, first, "it does not continue the entries that were pruned: it was replaced")
+		v.broken(object, first, "does not continue the pruned entries: replaced")
 	}
 	return w, nil
 }
@@ -191,7 +191,7 @@ func (v *verification) entry(w *chain.Walk, e *chain.Entry) {
 	switch problem := w.Next(e); problem {
 	case chain.OK:
 	case chain.Missing:
-		v.broken(w.ID.Object, w.Seq+1, "it is missing")
+		v.broken(w.ID.Object, w.Seq+1, "missing")
 		return
 	default:
 		v.broken(w.ID.Object, e.Seq, chainProblems[problem])
@@ -206,7 +206,7 @@ func (v *verification) entry(w *chain.Walk, e *chain.Entry) {
 	if err := c.Verify(v.public); err != nil {
 		v.broken(w.ID.Object, e.Seq, "its checkpoint "+err.Error())
 	} else if c.Hash != e.Hash.String() {
-		v.broken(w.ID.Object, e.Seq, "it is not the entry that was signed at "+c.Time+": it, or one before it, was replaced")
+		v.broken(w.ID.Object, e.Seq, "not the entry that was signed at "+c.Time+": this one, or one before, was replaced")
 	}
 }
 
@@ -218,7 +218,7 @@ func (v *verification) end(object string, last uint64) {
 	}
 	if covered > last {
 		at := v.checkpoints[object][covered].Time
-		v.broken(object, last+1, "it is missing: the checkpoint of "+at+" covers the entries up to "+strconv.FormatUint(covered, 10))
+		v.broken(object, last+1, "missing: the checkpoint of "+at+" covers the entries up to "+strconv.FormatUint(covered, 10))
 	}
 }
 

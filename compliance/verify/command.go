@@ -143,7 +143,7 @@ func write(w io.Writer, r *compliance.Report) {
 	}
 	switch {
 	case r.Signed >= r.Last && r.Signed > 0:
-		fmt.Fprintf(w, "All of them are covered by a signed checkpoint (%d checked).\n", r.Checkpoints)
+		fmt.Fprintf(w, "A signed checkpoint covers them all (%d checked).\n", r.Checkpoints)
 	case r.Signed > 0:
 		fmt.Fprintf(w, "Signed checkpoints (%d checked) cover them up to entry %d; later ones are not signed yet.\n", r.Checkpoints, r.Signed)
 	default:

@@ -78,6 +78,15 @@ func (x *exchange) classifierBound() money.Pico {
 	return 0
 }
 
+// classifierTimeoutMs is how much longer a request with a classifier may take: the classifier responds before the first
+// attempt, or at the latest this long after it.
+func (x *exchange) classifierTimeoutMs() uint64 {
+	if !x.s.govern.classification.wanted {
+		return 0
+	}
+	return x.guard().settings.Classifier.TimeoutMs
+}
+
 // startClassifier starts the classifier of an admitted request. It returns true if the request has to wait for it.
 func (x *exchange) startClassifier() bool {
 	c := &x.s.govern.classification

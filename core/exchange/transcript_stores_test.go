@@ -168,24 +168,6 @@ func actionOf(a *args, word string) governor.Action {
 	return 0
 }
 
-// registryOf is a registry entry MODEL:STATE[:EXTRA]. EXTRA is the ID of the key that may use a restricted model, and the
-// successor of others. A deprecated model was deprecated at noon and has its sunset 30 days later.
-func registryOf(a *args, text string) (m doc.RegistryModel) {
-	parts := append(strings.Split(text, ":"), "")
-	state, ok := policy.StateOf(parts[1])
-	if !ok {
-		a.fail("unknown state " + parts[1])
-	}
-	m = doc.RegistryModel{Model: parts[0], State: state, Successor: parts[2]}
-	switch state {
-	case doc.RegistryRestricted:
-		m.Keys, m.Successor = []string{parts[2]}, ""
-	case doc.RegistryDeprecated:
-		m.DeprecatedMs, m.SunsetMs = noon, noon+30*24*3_600_000
-	}
-	return m
-}
-
 // memory hit|stored|absent|failed: the cache lookup in host memory.
 func (s *session) doMemory(a *args) { s.doCache(a, abi.WhereMemory) }
 

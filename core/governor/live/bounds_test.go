@@ -51,7 +51,7 @@ func TestLittleIsHeldBack(t *testing.T) {
 			t.Fatalf("the state has %d bytes", n)
 		}
 	}
-	// Words with a space behind them are decided, but for a name whose value may follow, such as "key is".
+	// A word with a space behind it is decided, except a name whose value may follow, such as "key is".
 	if most > 64 {
 		t.Errorf("%d bytes were held back", most)
 	}
@@ -97,6 +97,33 @@ func TestTooMuch(t *testing.T) {
 	}
 	if !s.Failed() {
 		t.Errorf("a state of %d bytes does not fail", size(s))
+	}
+}
+
+// TestManyTexts: 128 choices at the same time and 500 calls one after the other are checked, with a small state.
+func TestManyTexts(t *testing.T) {
+	g := emails(t)
+	s := &live.Stream{}
+	sent := ""
+	take := func(in ...chat.Delta) {
+		send, _ := s.Deltas(g, in)
+		for i := range send {
+			sent += send[i].Text.Plain()
+		}
+	}
+	for _, text := range []string{"Write to joe@", "example.com", " now, "} {
+		for i := range uint64(128) {
+			take(piece(chat.DeltaText, i, 0, text))
+		}
+	}
+	if n := size(s); s.Failed() || n > 10_000 || strings.Contains(sent, "joe") || strings.Count(sent, "[EMAIL]") != 128 {
+		t.Errorf("failed %t, a state of %d bytes, sent %s", s.Failed(), n, sent)
+	}
+	for i := range uint64(500) {
+		take(tool(0, i), piece(chat.DeltaArgs, 0, i, `{"to":"joe@`), piece(chat.DeltaArgs, 0, i, `example.com"}`))
+	}
+	if n := size(s); s.Failed() || n > 10_000 || strings.Contains(sent, "joe") || strings.Count(sent, `{"to":"[EMAIL]"}`) != 500 {
+		t.Errorf("failed %t, a state of %d bytes, sent %s", s.Failed(), n, sent)
 	}
 }
 

@@ -22,7 +22,7 @@ type channel struct {
 	tail    []byte // decided text that may be the beginning of a placeholder
 	state   []byte // the scanner's, between two steps
 	scanner *governor.Scanner
-	changed bool // what was sent is not what the provider sent
+	changed bool // the caller's text differs from the provider's
 	stored  bool // it is one of the deltas for the cache
 	signed  bool // the text may be signed, so that it cannot be redacted
 }
@@ -37,6 +37,11 @@ func (c *channel) form() form {
 
 // waits reports whether text is held back.
 func (c *channel) waits() bool { return len(c.held) > 0 || len(c.tail) > 0 }
+
+// complete reports whether the arguments of a call have ended: nothing is remembered of them.
+func (c *channel) complete() bool {
+	return c.kind == chat.DeltaArgs && c.scanner == nil && len(c.state) == 0 && !c.waits()
+}
 
 // reset prepares the channel for another text.
 func (c *channel) reset() {
@@ -87,8 +92,7 @@ func (s *Stream) feed(g *Guard, c *channel, piece []byte, final bool) (send, sto
 	}
 	text, after := decode(raw, c.form(), c.lex, final)
 	// The end of the arguments' outermost value ends the text: no more of it may follow.
-	n := len(text)
-	final = final || c.kind == chat.DeltaArgs && after.depth == 0 && n > 0 && (text[n-1] == '}' || text[n-1] == ']')
+	final = final || after.ended
 	if !c.resume(g) {
 		s.failed = true
 		return nil, nil
@@ -110,8 +114,8 @@ func (s *Stream) feed(g *Guard, c *channel, piece []byte, final bool) (send, sto
 	return send, store
 }
 
-// scan searches the text, whose first byte has the offset base, and counts what it finds. It returns the length of what
-// is decided: all before a finding that blocks, otherwise all that later bytes cannot change.
+// scan searches the text, whose first byte has the offset base, and counts the findings. It returns the length of the
+// decided text: all before a finding that blocks, otherwise all that later bytes cannot change.
 func (s *Stream) scan(g *Guard, c *channel, text []byte, base int, final bool) (cut int, found []governor.Finding) {
 	skip := min(int(c.skip), len(text))
 	found, done := c.scanner.Next(text[skip:], final, nil)

@@ -83,7 +83,6 @@ func (e *editor) redactable() {
 func (e *editor) character(pos int, placed *bool) {
 	switch e.class {
 	case structure:
-		*placed = e.lex.drop
 		e.lex.drop, *placed = false, false
 	case scalar:
 		if e.lex.drop {
