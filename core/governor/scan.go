@@ -136,12 +136,13 @@ func (s *Scanner) placeCustom(v *view, to int) {
 	}
 }
 
-// words walks from word to word. This loop decides the cost of ordinary text: a word of lowercase letters only costs one
-// table look-up per byte and one per word. Everything else is in functions that are not inlined: their variables would
-// take the loop's registers.
+// words walks from word to word.
 func (s *Scanner) words(v *view, from int, final bool) int {
 	text := v.text
 	for from < len(text) {
+		if !s.inLong {
+			from += skipCommon(text[from:])
+		}
 		i := from + separators(text[from:])
 		if i > from {
 			s.inLong = false
@@ -149,33 +150,57 @@ func (s *Scanner) words(v *view, from int, final bool) int {
 		if i == len(text) {
 			return i
 		}
+		next, wait := i, false
 		if class[text[i]]&opens != 0 {
-			if end := i + 1; end < len(text) && !mayOpen(text[i], text[end]) {
-				s.inLong = false
-				from = end
-				continue
-			}
-			end, wait := s.punctuation(v, i, final)
-			if wait {
-				return i
-			}
+			next, wait = s.punctuation(v, i, final)
 			s.inLong = false
-			from = end
-			continue
+		} else {
+			length, kinds := readWord(text[i:min(len(text), i+maxWord)])
+			next, wait = s.unusual(v, i, i+length, kinds, final)
 		}
-		length, kinds := readWord(text[i+1 : min(len(text), i+maxWord)])
-		end := i + 1 + length
-		if end < len(text) && isCommon(text[i:end], kinds, class[text[end]]) && !s.inLong {
-			from = end
-			continue
-		}
-		next, wait := s.unusual(v, i, end, kinds|class[text[i]], final)
 		if wait {
 			return i
 		}
 		from = next
 	}
 	return from
+}
+
+// skipCommon is the length of the text before the first word or separator that needs a closer look. Its loop decides the
+// cost of ordinary text: one table look-up per byte and one per word. It is a function without calls, so that its few
+// variables stay in registers.
+//
+//go:noinline
+func skipCommon(text []byte) int {
+	for from := 0; ; {
+		i := from + separators(text[from:])
+		if i+1 >= len(text) {
+			return from
+		}
+		if class[text[i]]&opens != 0 {
+			if mayOpen(text[i], text[i+1]) {
+				return i
+			}
+			from = i + 1
+			continue
+		}
+		length, kinds := readWord(text[i+1 : min(len(text), i+minToken)])
+		end := i + 1 + length
+		if end == len(text) || !isCommon(text[i:end], kinds, class[text[end]]) {
+			return i
+		}
+		from = end
+	}
+}
+
+// separators is the number of bytes before the first that is of a word or opens a finding.
+func separators(text []byte) int {
+	for i, b := range text {
+		if class[b]&(inWord|opens) != 0 {
+			return i
+		}
+	}
+	return len(text)
 }
 
 // isCommon reports whether a word is lower case, perhaps with a capital or a full stop, and not in the vocabulary, as most
@@ -213,16 +238,6 @@ func mayOpen(separator, next byte) bool {
 		return next == '|' || next == '<'
 	}
 	return next == 'I' || next == 'S' || next == '/'
-}
-
-// separators is the number of bytes before the first that is of a word or opens a finding.
-func separators(text []byte) int {
-	for i, b := range text {
-		if class[b]&(inWord|opens) != 0 {
-			return i
-		}
-	}
-	return len(text)
 }
 
 // readWord is the length of the word that text begins with, and the classes of its bytes.

@@ -103,7 +103,7 @@ journey(
     await page.getByText('This is not valid JSON.').waitFor()
     await page.getByLabel('JSON Schema of answers').fill('{"type":"object"}')
     await page.getByLabel('Maximum input').fill('5,000')
-    await page.getByLabel('Classifier', { exact: true }).selectOption('moderation')
+    await page.getByRole('region', { name: 'Classifier' }).getByLabel('Kind').selectOption('moderation')
     await page.getByRole('button', { name: 'Save settings' }).click()
     await pattern.locator('.field-error').waitFor()
     assert.equal((await settingsOf(project)).version, 1, 'nothing was saved')
@@ -242,12 +242,12 @@ journey('a project without violations explains them, and failures can be retried
   const { page } = visit
   const project = await governed({ name: 'Quiet' })
   visit.expected.push(/503/)
-  await page.route('**/violations', (route) =>
+  await page.route('**/api/admin/**/violations', (route) =>
     route.fulfill({ status: 503, json: { error: 'Service unavailable', code: 'service_unavailable' } }),
   )
   await page.goto(at(project, 'violations'))
   await page.getByText('Could not load violations').waitFor()
-  await page.unroute('**/violations')
+  await page.unroute('**/api/admin/**/violations')
   await page.getByRole('button', { name: 'Try again' }).click()
   await page.getByText('No violations yet').waitFor()
   await page.goto(at(project, 'violations/vio_doesnotexist'))

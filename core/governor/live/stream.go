@@ -9,15 +9,15 @@ import (
 const (
 	// MaxChannels is how many texts of an answer may be open at the same time: a text and a call of 128 choices.
 	MaxChannels = 256
-	// MaxHeld is how much text may be held back in all channels, in bytes of its escaped form: the longest private key
-	// and a little more.
-	MaxHeld = 32 << 10
+	// MaxHeld is how much text may be held back in all channels, in bytes of its escaped form: two of the longest JSON
+	// Web Tokens, or more of other secrets.
+	MaxHeld = 20 << 10
 	// MaxReports is how many rules are reported.
 	MaxReports = 16
 )
 
 // Stream is the check of one streamed answer. It is carried in the exchange's state between steps: usually less than
-// 200 bytes, about 50 for each choice, and up to MaxHeld more while a long secret is unfinished. Its zero value is the
+// 200 bytes, about 50 for each choice, and up to MaxHeld more while a long secret is unfinished, usually less than 4 KB. Its zero value is the
 // state before the first delta.
 type Stream struct {
 	Tally   governor.Tally
