@@ -253,9 +253,12 @@ func TestInvalidGovernor(t *testing.T) {
 		`"patterns":[{"name":"p","pattern":"` + strings.Repeat("x", 513) + `"}]`: {"patterns[0].pattern"},
 		`"patterns":[{"name":"p","pattern":"("}]`:                                {"patterns[0].pattern"},
 		`"answerSchema":{}`: {"answerSchema.schema"}, `"answerSchema":{"schema":"{}"}`: {"answerSchema.schema"},
+		`"answerSchema":{"schema":{"format":"email"}}`:   {"answerSchema.schema"},
 		`"answerSchema":{"schema":{},"action":"redact"}`: {"answerSchema.action"}, `"answerSchema":[]`: {"answerSchema"},
 		`"classifier":{}`: {"classifier.kind"}, `"classifier":{"kind":"chat"}`: {"classifier.model"},
 		`"classifier":{"kind":"chat","model":"nothing"}`:                       {"classifier.model"},
+		`"classifier":{"kind":"llama-guard"}`:                                  {"classifier.model"},
+		`"classifier":{"kind":"moderation","model":"a b"}`:                     {"classifier.model"},
 		`"classifier":{"kind":"oracle","model":"gpt-4.1"}`:                     {"classifier.kind"},
 		`"classifier":{"kind":"moderation","timeoutMs":99,"threshold":0}`:      {"classifier.timeoutMs", "classifier.threshold"},
 		`"classifier":{"kind":"moderation","onFailure":"open","mode":"loose"}`: {"classifier.mode", "classifier.onFailure"},
@@ -288,6 +291,15 @@ func TestHalfAnOverride(t *testing.T) {
 		`"personal.email":{"input":"redact","output":"block"},"secret.jwt":{"input":"redact","output":"flag"}}`
 	if rules := field(got, "rules"); rules != want {
 		t.Errorf("got %s\nwant %s", rules, want)
+	}
+}
+
+func TestClassifierDefaults(t *testing.T) {
+	b := newBench(t)
+	got := b.must(200, "PUT", b.governed()+"/governor", `{"classifier":{"kind":"moderation"}}`)
+	const want = `{"kind":"moderation","model":"omni-moderation-latest","mode":"monitor","timeoutMs":2000,"onFailure":"allow","threshold":50}`
+	if classifier := field(got, "classifier"); classifier != want {
+		t.Errorf("got %s\nwant %s", classifier, want)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/governor"
+	"github.com/postern-ai/postern/core/governor/schema"
 )
 
 // Bounds of the Governor's settings.
@@ -228,25 +229,29 @@ func (f *fields) governorPatterns() (patterns []governor.Pattern) {
 
 // answerSchema takes the field "answerSchema"; null or absent: none.
 func (f *fields) answerSchema() governor.AnswerSchema {
-	schema := governor.NewSettings().Schema
+	answer := governor.NewSettings().Schema
 	if f.null("answerSchema") {
-		return schema
+		return answer
 	}
 	inner, given := f.object("answerSchema")
 	if !given {
-		return schema
+		return answer
 	}
 	value, given := inner.take("schema")
 	if !given {
 		inner.problem("schema", "is required")
 	} else if _, err := decodeObject(value); err != nil {
 		inner.problem("schema", "must be a JSON object, got "+kindOf(value))
+	} else {
+		answer.Schema = string(compact(value))
+		if err := schema.Check(answer.Schema); err != nil {
+			inner.problem("schema", err.Error())
+		}
 	}
-	schema.Schema = string(compact(value))
-	schema.Action = inner.action("action", governor.Flag, []string{"flag", "block"})
-	schema.Severity = translate(inner.defaultedChoice("severity", severityWords), severityWords, severities)
+	answer.Action = inner.action("action", governor.Flag, []string{"flag", "block"})
+	answer.Severity = translate(inner.defaultedChoice("severity", severityWords), severityWords, severities)
 	f.addProblems("answerSchema", inner)
-	return schema
+	return answer
 }
 
 // compact returns JSON without white space between its tokens.
@@ -283,22 +288,29 @@ func (h *handler) classifier(f *fields) (c governor.Classifier) {
 	return c
 }
 
-// classifierModel takes the field "model". A chat classifier requires a chat model of the catalog; the other
-// kinds have a default.
+// moderationModel is the default model of OpenAI's moderation endpoint.
+// Source: OpenAI's API reference, "Create moderation".
+const moderationModel = "omni-moderation-latest"
+
+// classifierModel takes the field "model": a chat model of the catalog, or a model of the moderation endpoint.
 func (h *handler) classifierModel(f *fields, kind governor.ClassifierKind) string {
-	if f.null("model") {
-		return ""
+	if kind == governor.ModerationClassifier {
+		if f.null("model") {
+			return moderationModel
+		}
+		name, given := f.text("model", moderationModel)
+		if given && !isModelName(name) {
+			f.problem("model", "must be the name of a model"+got(name))
+		}
+		return name
 	}
 	name, given := f.text("model", "")
-	switch {
-	case kind == governor.ChatClassifier && !given && len(f.problems) == 0:
+	if !given && len(f.problems) == 0 {
 		f.problem("model", "is required")
-	case kind == governor.ChatClassifier && given:
-		if model := h.Catalog.Model(name); model == nil || model.Kind != config.ChatModel {
-			f.problem("model", "must be a chat model from the catalog"+got(name)+"; see GET /api/admin/catalog")
-		}
-	case given && !isModelName(name):
-		f.problem("model", "must be the name of a model"+got(name))
+	}
+	model := h.Catalog.Model(name)
+	if given && (model == nil || model.Kind != config.ChatModel) {
+		f.problem("model", "must be a chat model from the catalog"+got(name)+"; see GET /api/admin/catalog")
 	}
 	return name
 }

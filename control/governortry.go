@@ -5,6 +5,7 @@ import (
 
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/governor/inspect"
+	"github.com/postern-ai/postern/core/governor/schema"
 )
 
 // maxTryBody is the maximum size of a request body with a text and settings.
@@ -75,6 +76,9 @@ func (h *handler) tryGovernor(c *call) (answer, error) {
 func checkText(text string, direction governor.Direction, settings *governor.Settings) trialView {
 	check := inspect.Check{Policy: settings.Policy(), Redactor: &governor.Redactor{Reversible: settings.Reversible}}
 	result := check.Text(text, direction)
+	if direction == governor.Output {
+		checkSchema(text, settings, &check, &result)
+	}
 	view := trialView{
 		Approved: result.Decision == governor.Approve, Decision: result.Decision.String(), RiskScore: result.Tally.Risk,
 		Threshold: settings.AutoApprove, Findings: viewFindings(check.Policy, result.Findings), Total: result.Tally.Total,
@@ -84,6 +88,21 @@ func checkText(text string, direction governor.Direction, settings *governor.Set
 		view.Redacted = &redacted
 	}
 	return view
+}
+
+// checkSchema adds the finding of a text that does not satisfy the answers' schema.
+func checkSchema(text string, settings *governor.Settings, check *inspect.Check, result *inspect.Result) {
+	if settings.Schema.Schema == "" {
+		return
+	}
+	if outcome := schema.Validate(settings.Schema.Schema, text); outcome.Valid() {
+		return
+	}
+	result.Tally.Add(check.Policy, governor.Output, []governor.Finding{{Rule: governor.RuleSchema}})
+	result.Decision = result.Tally.Decide(check.Policy)
+	if len(result.Findings) < governor.MaxListed {
+		result.Findings = append(result.Findings, inspect.Finding{Rule: governor.RuleSchema, Action: settings.Schema.Action, Path: "text"})
+	}
 }
 
 // viewFindings gives each finding its points: those of its severity, unless it is redacted or others of its

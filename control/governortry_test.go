@@ -49,6 +49,10 @@ func TestTrySumsUp(t *testing.T) {
 		{"Ask about blue heron.", `,"settings":{"keywords":[{"name":"codes","severity":"high","words":["Blue Heron"]}]}`, "review 40 keyword.codes:flag:40"},
 		{"Ask about blue heron.", `,"settings":{"keywords":[{"name":"codes","matchCase":true,"words":["Blue Heron"]}]}`, "approve 0"},
 		{"I am EMP-123456.", `,"settings":{"patterns":[{"name":"id","pattern":"EMP-[0-9]{6}","severity":"high","input":"block"}]}`, "block 40 pattern.id:block:40"},
+		{`{"a":1}`, `,"direction":"output","settings":{"answerSchema":{"schema":{"type":"object"},"action":"block"}}`, "approve 0"},
+		{"Hello", `,"direction":"output","settings":{"answerSchema":{"schema":{"type":"object"},"action":"block"}}`, "block 20 schema.answer:block:20"},
+		{"Hello", `,"direction":"output","settings":{"answerSchema":{"schema":{"type":"object"},"severity":"high"}}`, "review 40 schema.answer:flag:40"},
+		{"Hello", `,"settings":{"answerSchema":{"schema":{"type":"object"},"action":"block"}}`, "approve 0"},
 		{"Grüße", `,"settings":{"maxInputCharacters":4}`, "block 20 length.input:block:20"},
 		{"Grüße", `,"settings":{"maxInputCharacters":5,"maxOutputCharacters":1}`, "approve 0"},
 	} {

@@ -56,12 +56,12 @@ type answerSchemaView struct {
 }
 
 type classifierView struct {
-	Kind      string  `json:"kind"`
-	Model     *string `json:"model"` // null: the default of the kind
-	Mode      string  `json:"mode"`
-	TimeoutMs uint64  `json:"timeoutMs"`
-	OnFailure string  `json:"onFailure"`
-	Threshold uint64  `json:"threshold"`
+	Kind      string `json:"kind"`
+	Model     string `json:"model"`
+	Mode      string `json:"mode"`
+	TimeoutMs uint64 `json:"timeoutMs"`
+	OnFailure string `json:"onFailure"`
+	Threshold uint64 `json:"threshold"`
 }
 
 func (h *handler) viewGovernor(p *project) (governorView, error) {
@@ -96,7 +96,7 @@ func viewClassifier(c *governor.Classifier) *classifierView {
 		return nil
 	}
 	v := &classifierView{
-		Kind: translate(c.Kind, classifierKinds, classifierWords), Model: nullIfEmpty(c.Model),
+		Kind: translate(c.Kind, classifierKinds, classifierWords), Model: c.Model,
 		Mode: "monitor", TimeoutMs: c.TimeoutMs, OnFailure: "allow", Threshold: c.Threshold,
 	}
 	if c.Strict {

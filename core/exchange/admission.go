@@ -50,7 +50,7 @@ func (x *exchange) admit(mode keymeter.Mode) {
 	if mode != keymeter.ModeCheck {
 		command.Violations = s.govern.violations
 		command.Idempotency, command.BodyHash = x.replayKey(), s.bodyHash
-		command.LifetimeMs = x.config.LongestRequestMs(x.tier())
+		command.LifetimeMs = x.config.LongestRequestMs(x.tier()) + x.classifierTimeoutMs()
 	}
 	x.enter(phaseAdmit)
 	x.call(idAdmit, abi.ClassKeyMeter, s.keyHash, command.Encode())
@@ -107,8 +107,9 @@ func (x *exchange) onAdmit() {
 func (x *exchange) refuseAdmission(reply *keymeter.AdmitReply) {
 	switch reply.Verdict {
 	case keymeter.RateLimited:
-		if x.s.rejected != "" {
-			// A rejected request fails at any rate, so its own error takes precedence over the rate limit.
+		if x.s.rejected != "" && x.rejection() != fault.Blocked {
+			// A rejected request fails at any rate, so its own error takes precedence over the rate limit. A block does
+			// not: its violation was not recorded, and callers could try out the policy without a limit.
 			x.respondRejection()
 			return
 		}

@@ -199,8 +199,10 @@ func (x *exchange) useHit(data []byte) {
 	if !x.mayUse(e.model) {
 		return // cached for another key of the project; this key is not allowed to use the model
 	}
-	body := x.restoreRaw(e.body)
-	if !e.raw || x.s.request.stream {
+	var body []byte
+	if e.raw && !x.s.request.stream {
+		body = x.restoreRaw(e.body)
+	} else {
 		r, ok := x.response(&e)
 		if !ok {
 			return

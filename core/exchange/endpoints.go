@@ -74,6 +74,10 @@ func (id endpointID) row() endpoint {
 // hasBody reports whether requests have a JSON body.
 func (id endpointID) hasBody() bool { return id >= endpointComplete && id <= endpointEmbeddings }
 
+// repeatable reports whether a request has no effect that a repeat would have again, so that an Idempotency-Key is
+// ignored.
+func (id endpointID) repeatable() bool { return id == endpointCount || id == endpointValidate }
+
 // listsModels reports whether the response is made from the catalog and the project's policy.
 func (id endpointID) listsModels() bool { return id == endpointModels || id == endpointModel }
 

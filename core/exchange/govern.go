@@ -19,6 +19,7 @@ import (
 type governance struct {
 	on        bool   // texts are checked
 	inspected bool   // the request was checked
+	schema    bool   // the project has a JSON Schema for responses
 	buffered  bool   // a streamed response is checked as a whole before it is sent
 	rewritten bool   // bufferChecked has the request with placeholders
 	strict    bool   // the caller sent x-postern-govern: strict
@@ -43,7 +44,7 @@ func (v *verdict) fields(f *abi.Fields) {
 }
 
 func (g *governance) fields(f *abi.Fields) {
-	f.Flags(&g.on, &g.inspected, &g.buffered, &g.rewritten, &g.strict)
+	f.Flags(&g.on, &g.inspected, &g.schema, &g.buffered, &g.rewritten, &g.strict)
 	f.Uint(&g.threshold)
 	if !g.on {
 		return
@@ -84,24 +85,30 @@ func (x *exchange) readGovernHeader() bool {
 	return true
 }
 
-// startGovernor attaches the project's policy for texts, if the Governor checks this exchange.
-func (x *exchange) startGovernor(p *doc.Policy) {
+// startGovernor attaches the project's policy for texts, if the Governor checks this exchange. Settings that cannot be
+// decoded refuse the request, and it returns false: they may block what would pass without them.
+func (x *exchange) startGovernor(p *doc.Policy) bool {
 	g := &x.s.govern
-	g.on, g.inspected, g.buffered = false, false, false
+	g.on, g.inspected, g.schema, g.buffered = false, false, false, false
 	if !x.s.endpoint.hasBody() || !x.config.Plan(x.s.record.Plan).Governor {
-		return
+		return true
 	}
-	encoded := p.Governor
-	settings, err := governor.DecodeSettings(encoded)
-	if err != nil || len(encoded) == 0 {
-		settings = governor.NewSettings()
+	settings, encoded := governor.NewSettings(), p.Governor
+	if len(encoded) == 0 {
 		encoded = settings.Encode()
 	}
-	if !settings.Enabled && x.s.endpoint != endpointValidate {
-		return
+	settings, err := governor.DecodeSettings(encoded)
+	if err != nil {
+		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
+		return false
 	}
-	g.on, g.buffered = true, settings.Schema.Schema != "" && settings.Schema.Action == governor.Block
+	if !settings.Enabled && x.s.endpoint != endpointValidate {
+		return true
+	}
+	g.on, g.schema = true, settings.Schema.Schema != ""
+	g.buffered = g.schema && settings.Schema.Action == governor.Block
 	x.attach(encoded, &governor.Redactor{Reversible: settings.Reversible})
+	return true
 }
 
 // attach stores the policy and the redacted values for all later steps.
@@ -136,7 +143,9 @@ func (x *exchange) guard() *guard {
 	if r.End() != nil {
 		panic("exchange: malformed attached buffer")
 	}
-	g.check = inspect.Check{Policy: g.settings.Policy(), Redactor: &g.redactor, Key: x.fingerprintKey()}
+	g.check = inspect.Check{
+		Policy: g.settings.Policy(), Redactor: &g.redactor, Key: x.fingerprintKey(), Schema: g.settings.Schema.Schema,
+	}
 	if s := &x.s.govern; s.strict || s.threshold > 0 {
 		limit := governor.MaxRisk
 		if s.threshold > 0 {
@@ -253,8 +262,12 @@ func (x *exchange) blocked(found []inspect.Finding) refusal {
 		if len(r.details) == maxBlockedDetails {
 			break
 		}
+		field := found[i].Path
+		if field == "" {
+			field = "body" // its length
+		}
 		r.details = append(r.details, fault.Detail{
-			Field: found[i].Path, Message: "contains " + name + " (" + severity.String() + ")",
+			Field: field, Message: "contains " + name + " (" + severity.String() + ")",
 		})
 	}
 	return r
@@ -263,16 +276,19 @@ func (x *exchange) blocked(found []inspect.Finding) refusal {
 // maxBlockedDetails bounds the details of a Blocked error; its findings are complete up to governor.MaxListed.
 const maxBlockedDetails = 5
 
-// governorHeader is the value of x-postern-governor: the decision about the request, its risk and the version of the
-// policy.
-func (x *exchange) governorHeader() string {
+// governorHeaders adds x-postern-governor: the decision about the request, its risk and the version of the policy. A
+// caller that was not admitted does not learn them. The body of a validation has its own decisions.
+func (x *exchange) governorHeaders(headers []abi.Header) []abi.Header {
 	g := &x.s.govern
+	if !g.on || !g.inspected || x.s.endpoint == endpointValidate {
+		return headers
+	}
 	text := g.input.decision.String() + "; risk=" + strconv.FormatUint(g.input.risk, 10) +
 		"; policy=" + strconv.FormatUint(x.s.record.Policy, 10)
 	if g.unchecked != "" {
 		text += "; unchecked=" + strings.ReplaceAll(g.unchecked, ",", "+")
 	}
-	return text
+	return append(headers, abi.Header{Name: "x-postern-governor", Value: text})
 }
 
 // governorJSON is api.Meta.Governor. A cached response was checked when it was stored, so its output is null.

@@ -123,9 +123,16 @@ func (x *exchange) noteOutput() {
 	}
 }
 
-// blockStream ends a stream because of its content. What was sent so far is charged, and no other target is tried: it
-// could say the same.
-func (x *exchange) blockStream() {
+// blockStream ends a stream because of its content. out is the output before the finding: it is sent only if some was
+// sent before, because a caller that has seen nothing gets a plain error. What arrived is charged, and no other target is
+// tried: it could say the same.
+func (x *exchange) blockStream(out []byte) {
+	switch st := &x.s.stream; {
+	case st.committed:
+		x.sendOrHold(out)
+	case !st.opened:
+		x.noteAttempt("200")
+	}
 	x.stopStream()
 	x.chargeStream(false)
 	x.circuits.Succeeded(x.model().Name, x.usesOwnProviderKey(), x.latencyMs(), x.now)

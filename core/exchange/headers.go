@@ -28,8 +28,8 @@ func (x *exchange) allHeaders(headers []abi.Header) []abi.Header {
 		abi.Header{Name: "x-request-id", Value: s.requestID},
 		abi.Header{Name: "cache-control", Value: "private, no-store"},
 		abi.Header{Name: "server-timing", Value: x.serverTiming()})
-	if s.govern.on && s.govern.inspected {
-		all = append(all, abi.Header{Name: "x-postern-governor", Value: x.governorHeader()})
+	if s.admission.admitted {
+		all = x.governorHeaders(all)
 	}
 	if s.dialect == chat.Anthropic {
 		all = append(all, abi.Header{Name: "request-id", Value: s.requestID}) // Anthropic's SDKs read this one

@@ -132,7 +132,7 @@ func (x *exchange) checkBodyHead() {
 		x.rejectLargeBody()
 		return
 	}
-	if key := x.header("idempotency-key"); key != "" && s.endpoint != endpointCount { // a count is the same each time
+	if key := x.header("idempotency-key"); key != "" && !s.endpoint.repeatable() {
 		// An invalid key is reported together with the errors in the body.
 		if len(key) > maxIdempotency || !printable(key) {
 			s.invalidIdempotency = uint64(len(key))

@@ -39,10 +39,10 @@ func (x *exchange) onMockBody() {
 	if s.request.maxTokens > 0 {
 		u.Output = min(u.Output, s.request.maxTokens)
 	}
-	x.charge(&u, 0)
 	if _, ok := x.checkAnswer(&r, nil); !ok {
 		return
 	}
+	x.charge(&u, 0)
 	a := x.answer(complete(&r))
 	a.provider = mockProvider
 	if x.streams() && (s.stream.opened || x.config.Routing.MockPauseMs > 0) {

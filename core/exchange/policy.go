@@ -74,7 +74,9 @@ func (x *exchange) usePolicy(p *doc.Policy) {
 	case s.rejected != "":
 		x.rejectModel(x.rejection(), p)
 	default:
-		x.startGovernor(p)
+		if !x.startGovernor(p) {
+			return
+		}
 		s.selection = policy.Select(x.config, p, s.record.KeyID, s.request.model)
 		x.keepSealed(p)
 		if s.endpoint != endpointValidate && !x.allowsAny() {

@@ -75,7 +75,8 @@ func (x *exchange) adoptRecord(encoded []byte) {
 	s.hit = hit{}
 	if record.Policy != s.policyVersion || movedPlan {
 		s.policyVersion, s.selection, s.order, x.targetsMemo = 0, policy.Selection{}, nil, nil
-		s.govern.on, s.govern.inspected, s.govern.buffered = false, false, false
+		g := &s.govern
+		g.on, g.inspected, g.schema, g.buffered = false, false, false, false
 	}
 	if bad := x.rejection(); bad == fault.ModelForbidden || bad == fault.Blocked || bad == fault.Forbidden {
 		s.rejected = ""            // the newer record may allow it

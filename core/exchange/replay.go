@@ -47,7 +47,7 @@ func (x *exchange) replay(stored []byte) {
 		return
 	}
 	headers = append(headers, abi.Header{Name: "idempotent-replayed", Value: "true"})
-	x.respond(status, headers, []abi.Part{{Data: body}})
+	x.respond(status, x.governorHeaders(headers), []abi.Part{{Data: body}})
 	x.log(status, "")
 	x.end()
 }

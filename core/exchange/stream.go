@@ -127,11 +127,13 @@ func (x *exchange) streamChunk(data []byte, final bool) {
 	for i := range events {
 		var errorEvent *chat.Delta
 		if out, errorEvent, ok = x.streamEvent(out, &events[i], &deltas, ok); errorEvent != nil || !ok {
+			if x.s.govern.live.Blocked() {
+				x.blockStream(out)
+				return
+			}
 			x.sendOrHold(out)
 			x.appendDeltas(deltas.Buf)
 			switch {
-			case x.s.govern.live.Blocked():
-				x.blockStream()
 			case errorEvent == nil:
 				x.breakStream(fault.ProviderAnswer)
 			default:
@@ -147,11 +149,13 @@ func (x *exchange) streamChunk(data []byte, final bool) {
 	if complete {
 		out = x.governEnd(out, &deltas)
 	}
+	if x.s.govern.live.Blocked() {
+		x.blockStream(out)
+		return
+	}
 	x.sendOrHold(out)
 	x.appendDeltas(deltas.Buf)
 	switch {
-	case x.s.govern.live.Blocked():
-		x.blockStream()
 	case !ok, st.endMarkSeen && !st.hasContent && st.finish == chat.FinishNone: // an end mark alone is not a response
 		x.breakStream(fault.ProviderAnswer)
 	case st.endMarkSeen, final && st.finish != chat.FinishNone:
@@ -266,11 +270,11 @@ func (x *exchange) noteDelta(d *chat.Delta) {
 	}
 }
 
-// collectsDeltas reports whether the deltas are collected: for the cache, for a replay, or because the caller's
+// collectsDeltas reports whether the deltas are collected: for the cache, for a replay, for a JSON Schema, or because the caller's
 // family ends a stream with the whole response.
 func (x *exchange) collectsDeltas() bool {
 	s := &x.s
-	return (x.cacheable() || s.idempotency != "" || x.family().NeedsWhole && !s.stream.passThrough) && s.stream.deltaBytes <= maxEntryBytes
+	return (x.cacheable() || s.idempotency != "" || s.govern.schema || x.family().NeedsWhole && !s.stream.passThrough) && s.stream.deltaBytes <= maxEntryBytes
 }
 
 func (x *exchange) appendDeltas(deltas []byte) {

@@ -61,20 +61,25 @@ func (x *exchange) chargeStream(complete bool) {
 // finishStream ends a stream whose deltas were collected.
 func (x *exchange) finishStream() { x.completeStream(x.event.Data) }
 
+// collected is the whole response of a stream, or nil if its deltas were not collected.
+func (x *exchange) collected(encoded []byte) *chat.Response {
+	deltas, err := chat.ReadDeltas(encoded)
+	if len(encoded) == 0 || err != nil {
+		return nil
+	}
+	r := chat.Fold(deltas)
+	x.checkStreamSchema(&r)
+	x.restoreResponse(&r) // the collected deltas have placeholders: the cache needs them
+	return &r
+}
+
 // completeStream sends the end of the stream with the usage, and settles. encoded is the collected deltas, or nil.
 func (x *exchange) completeStream(encoded []byte) {
 	s := &x.s
 	st := &s.stream
+	response := x.collected(encoded)
 	a := x.answer(st.finish.Complete())
 	m := x.meta(a)
-	var response *chat.Response
-	if len(encoded) > 0 {
-		if deltas, err := chat.ReadDeltas(encoded); err == nil {
-			r := chat.Fold(deltas)
-			x.restoreResponse(&r) // the collected deltas have placeholders: the cache needs them
-			response = &r
-		}
-	}
 	x.openStream()
 	var end []byte
 	if st.passThrough {

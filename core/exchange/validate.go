@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 
@@ -45,7 +46,7 @@ func readValidation(p *api.Parser, root gjson.Result) (v validation) {
 				p.WrongValue(name, "input or output", value)
 			}
 		default:
-			p.Wrong(api.Quote(name), "is not a field of this endpoint; omit it")
+			p.Wrong(strings.Trim(api.Quote(name), `"`), "is not a field of this endpoint; omit it")
 		}
 		return !p.Full()
 	})

@@ -1,11 +1,13 @@
 package governor
 
+import "bytes"
+
 // mayName reports whether a part of a word without digits may be in the vocabulary, or the word has a detector of its own.
 func mayName(word []byte, kinds uint16) bool {
 	if kinds&(isJoint|isUpper) == 0 {
 		return len(word) >= 2 && isLikely(word)
 	}
-	if word[0] == '-' || kinds&(isLower|isJoint) == 0 && len(word) == 2 {
+	if word[0] == '-' || class[word[0]]&isJoint != 0 && bytes.Contains(word, []byte("-----")) || kinds&(isLower|isJoint) == 0 && len(word) == 2 {
 		return true // a key's dashes; a British insurance number in groups begins with two letters
 	}
 	if kinds&isJoint == 0 && !hasHump(word) {

@@ -58,7 +58,7 @@ func (n *number) ended(v *view, k int) bool {
 	case '.', ',', ':':
 		return !isDigitByte(v.at(end + 1))
 	case ' ':
-		return k+1 >= n.count || n.group(k) < 4 || n.group(k+1) != n.group(k)
+		return k+1 >= n.count || n.group(k) < 4 || n.group(k) > 6 || n.group(k+1) != n.group(k)
 	}
 	return true
 }

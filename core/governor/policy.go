@@ -134,6 +134,9 @@ func (p *Policy) patternRule(i int) ID { return ID(len(table) + len(p.settings.L
 // Rule describes a rule of the table, or of the settings' lists and patterns. Its name is empty if there is none.
 func (p *Policy) Rule(id ID) (name string, category Category, severity Severity) {
 	i := int(id)
+	if id == RuleSchema && p.settings != nil {
+		return table[i].Name, table[i].Category, p.settings.Schema.Severity
+	}
 	if i < len(table) {
 		return table[i].Name, table[i].Category, table[i].Severity
 	}

@@ -136,64 +136,142 @@ func (s *Scanner) placeCustom(v *view, to int) {
 	}
 }
 
-// words walks from word to word. This loop decides the cost of ordinary text: a word of letters only costs one table
-// look-up per byte and one per word.
+// words walks from word to word.
 func (s *Scanner) words(v *view, from int, final bool) int {
-	text, n := v.text, len(v.text)
-	for {
-		i := from
-		for i < n && class[text[i]]&inWord == 0 {
+	text := v.text
+	for from < len(text) {
+		if !s.inLong {
+			from += skipCommon(text[from:])
+		}
+		i := from + separators(text[from:])
+		if i > from {
 			s.inLong = false
-			if class[text[i]]&opens != 0 {
-				end, wait := s.punctuation(v, i, final)
-				if wait {
-					return i
-				}
-				i = end
-				continue
-			}
-			i++
 		}
-		start := i
-		i, kinds := readWord(text, start)
-		if i == n && !final && i-start < maxWord {
-			return start
-		}
-		if i == start {
+		if i == len(text) {
 			return i
 		}
-		// Most words are lower case and not in the vocabulary.
-		lower := kinds&^isHex == inWord|isLower && i-start < minToken && (i == n || class[text[i]]&isEnding == 0)
-		if lower && !s.inLong && (i-start < 2 || !isLikely(text[start:i])) {
-			from = i
+		next, wait := i, false
+		if class[text[i]]&opens != 0 {
+			next, wait = s.punctuation(v, i, final)
+			s.inLong = false
+		} else {
+			length, kinds := readWord(text[i:min(len(text), i+maxWord)])
+			next, wait = s.unusual(v, i, i+length, kinds, final)
+		}
+		if wait {
+			return i
+		}
+		from = next
+	}
+	return from
+}
+
+// skipCommon is the length of the text before the first word or separator that needs a closer look. Its loop decides the
+// cost of ordinary text: one table look-up per byte and one per word. It is a function without calls, so that its few
+// variables stay in registers.
+//
+//go:noinline
+func skipCommon(text []byte) int {
+	for from := 0; ; {
+		i := from + separators(text[from:])
+		if i+1 >= len(text) {
+			return from
+		}
+		if class[text[i]]&opens != 0 {
+			if mayOpen(text[i], text[i+1]) {
+				return i
+			}
+			from = i + 1
 			continue
 		}
-		end, wait := i, false
-		if !s.inLong && !s.names(text, start, i, kinds) {
-			if end, wait = s.word(v, start, i, kinds, final); wait {
-				return start
-			}
+		length, kinds := readWord(text[i+1 : min(len(text), i+minToken)])
+		end := i + 1 + length
+		if end == len(text) || !isCommon(text[i:end], kinds, class[text[end]]) {
+			return i
 		}
-		s.inLong = i-start == maxWord && end == i
 		from = end
 	}
+}
+
+// separators is the number of bytes before the first that is of a word or opens a finding.
+func separators(text []byte) int {
+	for i, b := range text {
+		if class[b]&(inWord|opens) != 0 {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// isCommon reports whether a word is lower case, perhaps with a capital or a full stop, and not in the vocabulary, as most
+// words are. kinds is the classes of its bytes without the first, after those of the byte behind it.
+func isCommon(word []byte, kinds, after uint16) bool {
+	if class[word[0]]&(isLower|isUpper) == 0 || len(word) >= minToken || after&isEnding != 0 {
+		return false
+	}
+	switch kinds &^ isHex {
+	case 0:
+		return true
+	case inWord | isLower:
+		return !isLikely(word)
+	case inWord | isLower | isJoint:
+		word, last := word[:len(word)-1], word[len(word)-1]
+		for _, b := range word {
+			if class[b]&isJoint != 0 {
+				return false
+			}
+		}
+		return last == '.' && after&inToken == 0 && !isLikely(word)
+	}
+	return false
+}
+
+// mayOpen reports whether a finding may begin with a separator and the byte behind it: a phone number, an IPv6 address,
+// or a mark of a chat template.
+func mayOpen(separator, next byte) bool {
+	switch separator {
+	case '(':
+		return next == '+' || isDigitByte(next)
+	case ':':
+		return next == ':'
+	case '<':
+		return next == '|' || next == '<'
+	}
+	return next == 'I' || next == 'S' || next == '/'
+}
+
+// readWord is the length of the word that text begins with, and the classes of its bytes.
+func readWord(text []byte) (length int, kinds uint16) {
+	for i, b := range text {
+		c := class[b]
+		if c&inWord == 0 {
+			return i, kinds
+		}
+		kinds |= c
+	}
+	return len(text), kinds
+}
+
+// unusual looks at a word that is not lower case, or may be in the vocabulary, or is at the end of the text.
+//
+//go:noinline
+func (s *Scanner) unusual(v *view, start, end int, kinds uint16, final bool) (next int, wait bool) {
+	if end == len(v.text) && !final && end-start < maxWord {
+		return start, true
+	}
+	next = end
+	if !s.inLong && !s.names(v.text, start, end, kinds) {
+		if next, wait = s.word(v, start, end, kinds, final); wait {
+			return start, true
+		}
+	}
+	s.inLong = end-start == maxWord && next == end
+	return next, false
 }
 
 // names reports whether a word does no more than name subjects, if any.
 func (s *Scanner) names(text []byte, start, end int, kinds uint16) bool {
 	return isPlain(text, start, end, kinds) && (!mayName(text[start:end], kinds) || s.noted(text, start, end, kinds))
-}
-
-// readWord is the end of the word at i, or of its first maxWord bytes, and the classes of its bytes.
-func readWord(text []byte, i int) (end int, kinds uint16) {
-	for limit := min(len(text), i+maxWord); i < limit; i++ {
-		c := class[text[i]]
-		if c&inWord == 0 {
-			break
-		}
-		kinds |= c
-	}
-	return i, kinds
 }
 
 // isPlain reports whether a word can be no finding: without digits, too short for a token, and without a byte behind it
@@ -236,6 +314,8 @@ func (s *Scanner) word(v *view, start, end int, kinds uint16, final bool) (next 
 }
 
 // punctuation looks closer at a separator that may begin a finding.
+//
+//go:noinline
 func (s *Scanner) punctuation(v *view, i int, final bool) (next int, wait bool) {
 	v.past = false
 	found := len(s.found)

@@ -208,7 +208,7 @@ func makeCallingCodes() (table [1000]int) {
 func writeVocabulary(b *bytes.Buffer) {
 	all := listEntries()
 	var starts []int
-	var bits [256]uint32
+	var bits [1024]uint32
 	number := map[string]int{}
 	b.WriteString("\n// words is the vocabulary by the bucket of the first two letters.\nvar words = [...]entry{\n")
 	for i, e := range all {

@@ -203,15 +203,20 @@ type wordPair struct {
 // bucketOf is the bucket of a word or token by its first two bytes.
 func bucketOf(first, second byte) int { return int(first&31)<<5 | int(second&31) }
 
-// hash is 13 bits made of a word's length and its first two and last letters in any case.
+const (
+	hashFactor = 0x9e3779b1
+	hashShift  = 17
+)
+
+// hash is 15 bits made of a word's length and its first two and last letters in any case.
 func hash(word []byte) uint32 {
 	n := len(word)
 	h := uint32(word[0]&31) | uint32(word[1]&31)<<5 | uint32(word[n-1]&31)<<10 | uint32(n&31)<<15
-	return h * 0x9e3779b1 >> 19
+	return h * hashFactor >> hashShift
 }
 
 // isLikely reports whether a word of at least two letters may be in the vocabulary: true for about one other word in
-// thirty.
+// fifty.
 func isLikely(word []byte) bool {
 	h := hash(word)
 	return likely[h>>5]>>(h&31)&1 == 1

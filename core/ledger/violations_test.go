@@ -225,7 +225,7 @@ func TestWorkPerCommand(t *testing.T) {
 		most    int
 	}{
 		"a filtered page": {filtered.Encode(), 500 + 2}, "a page": {page.Encode(), 101 + 2}, "a page of any length": {last.Encode(), 101 + 2},
-		"a batch": {batch.Encode(), 1 + 16 + 3}, "Prune": {prune.Encode(), 500 + 2},
+		"a batch": {batch.Encode(), 1 + 16 + 4}, "Prune": {prune.Encode(), 500 + 3},
 	} {
 		if rows := reads(c.command); rows > c.most || rows < c.most-2 {
 			t.Errorf("%s reads %d rows, want at most %d", name, rows, c.most)

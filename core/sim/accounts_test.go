@@ -47,6 +47,9 @@ func (k *key) observe(o *object, command, reply []byte) {
 			k.w.fail("host", "the reply to an admit is malformed")
 		}
 		k.checkAdmit(clockMs, &a, &r)
+		if r.Verdict == keymeter.Admitted {
+			k.noteViolations(a.id, a.violations)
+		}
 	case opExtend:
 		r, err := keymeter.DecodeAdmitReply(reply)
 		if v := k.open[readExtend(command)]; err == nil && v != nil && r.Verdict == keymeter.Admitted && r.ReservedPico > v.amount {

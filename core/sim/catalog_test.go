@@ -9,11 +9,11 @@ import (
 // an expensive model, a model with a small context and a free model.
 const worldCatalog = `{"version":"world","defaultPlan":"open",
 "plans":[
- {"name":"open","perSecond":0,"perDay":0,"concurrent":1000,"budget":"100"},
- {"name":"free","perSecond":10,"perDay":1000,"developmentPerSecond":5,"developmentPerDay":500,"concurrent":200,"budget":"100"},
- {"name":"tight","perSecond":3,"perDay":12,"developmentPerSecond":2,"developmentPerDay":6,"concurrent":4,"budget":"1"},
- {"name":"concurrent","perSecond":0,"perDay":0,"concurrent":3,"budget":"1"},
- {"name":"tokens","perSecond":0,"perDay":0,"tokensPerMinute":3000,"concurrent":50,"budget":"1"}],
+ {"name":"open","perSecond":0,"perDay":0,"concurrent":1000,"governor":true,"budget":"100"},
+ {"name":"free","perSecond":10,"perDay":1000,"developmentPerSecond":5,"developmentPerDay":500,"concurrent":200,"governor":true,"budget":"100"},
+ {"name":"tight","perSecond":3,"perDay":12,"developmentPerSecond":2,"developmentPerDay":6,"concurrent":4,"governor":true,"budget":"1"},
+ {"name":"concurrent","perSecond":0,"perDay":0,"concurrent":3,"governor":true,"budget":"1"},
+ {"name":"tokens","perSecond":0,"perDay":0,"tokensPerMinute":3000,"concurrent":50,"governor":true,"budget":"1"}],
 "providers":[
  {"name":"p1","wire":"openai","baseUrl":"https://p1.example/v1","keyEnv":"P1_KEY"},
  {"name":"p2","wire":"openai","baseUrl":"https://p2.example/v1","keyEnv":"P2_KEY"},

@@ -14,6 +14,7 @@ import (
 // checkStatus checks I11: whether the response's status is justified.
 func (x *exchange) checkStatus() {
 	s := &x.history
+	x.checkGoverned()
 	switch s.status {
 	case 200:
 		x.checkOrigin()
@@ -27,7 +28,7 @@ func (x *exchange) checkStatus() {
 	case 404:
 		x.justified(len(x.targets()) == 0, "the model is in the catalog")
 	case 409, 422:
-		x.justified(x.item.Idem != "", "no request shares its idempotency key")
+		x.justified(x.item.Idem != "" || x.answeredBlocked(), "no request shares its idempotency key")
 	case 415:
 		x.justified(x.item.Bad == "type", "the content type is JSON")
 	case 429:
@@ -119,9 +120,13 @@ func (x *exchange) rejected() bool {
 	return slices.ContainsFunc(x.history.fetches, func(f *fetch) bool { return f.status == 400 || f.status == 413 || f.status == 422 })
 }
 
-// checkDispatch checks I8 and I9: the called model was requested and permitted, and the request was valid and admitted.
+// checkDispatch checks I8, I9 and I14: the called model was requested and permitted, and the request was valid, admitted
+// and not blocked.
 func (x *exchange) checkDispatch(f *fetch) {
 	w := x.w
+	if x.blocked() {
+		w.fail("I14", "%s is blocked, but %s is called", x.id, f.model.Name)
+	}
 	if !x.somePermits(func(models []*config.Model) bool { return slices.Contains(models, f.model) }) {
 		w.fail("I8", "%s requested %s, but %s is called, which was never permitted", x.id, x.request.model, f.model.Name)
 	}

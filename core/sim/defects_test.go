@@ -41,11 +41,13 @@ func isMeter(o *object, command []byte, kind uint64) bool {
 
 var projectInKey = regexp.MustCompile(`prj_\d+`)
 
-// defects are bugs to inject, each with the rule, or the prefix of rules, that must detect it.
-var defects = []struct {
+// injected is a bug to inject, with the rule, or the prefix of rules, that must detect it.
+type injected struct {
 	name, rule string
 	make       func() defect
-}{
+}
+
+var defects = []injected{
 	{"a settle is lost", "I13", func() defect {
 		second := nth(2)
 		return defect{before: func(o *object, command []byte) bool { return isMeter(o, command, opSettle) && second() }}
@@ -214,7 +216,7 @@ const maxTries = 2000
 
 // TestDefectsAreDetected checks that the rules detect every defect in a world that passes without it.
 func TestDefectsAreDetected(t *testing.T) {
-	for _, d := range defects {
+	for _, d := range slices.Concat(defects, violationDefects) {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
 			for seed := uint64(1); seed <= maxTries; seed++ {

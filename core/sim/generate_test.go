@@ -27,6 +27,7 @@ func generate(seed uint64) *plan {
 	if g.one(12) {
 		g.midnight()
 	}
+	g.govern()
 	g.order()
 	return g.p
 }

@@ -59,11 +59,13 @@ type admitCommand struct {
 	amount    int64
 	least     int64 // the smallest reservation that the request accepts
 	expiresMs uint64
+
+	violations []ledger.Violation
 }
 
 func readAdmit(command []byte) admitCommand {
 	c := keymeter.Open(command).(*keymeter.Admit)
-	a := admitCommand{c.RequestID, c.Version, c.Mode, c.Model, c.AmountPico, c.LeastPico, c.LifetimeMs}
+	a := admitCommand{c.RequestID, c.Version, c.Mode, c.Model, c.AmountPico, c.LeastPico, c.LifetimeMs, c.Violations}
 	if a.least == 0 {
 		a.least = a.amount
 	}

@@ -41,6 +41,7 @@ type projectPlan struct {
 
 	Unbounded bool `json:"unbounded,omitempty"`
 	Alerts    bool `json:"alerts,omitempty"`
+	Governed  bool `json:"governed,omitempty"` // the Governor is enabled, see worldGovernor
 }
 
 type keyPlan struct {

@@ -77,6 +77,8 @@ type key struct {
 	hits      uint64 // admitted cache hits
 	day       uint64 // the largest day that its meter has seen
 	successor *key
+
+	violations violationCounts
 }
 
 // keyState is a state of the key at its meter, and the time of the change.
@@ -179,6 +181,11 @@ func (w *world) setUp() {
 		d := directory.Project{Version: 1, Project: doc.Project{ID: p.id, Name: p.id, Plan: pp.Plan, BudgetPico: pp.Budget, CacheTTLSeconds: pp.CacheTTL, Cycle: p.cycle, Unbounded: pp.Unbounded}}
 		if pp.Alerts {
 			d.Alerts = doc.Alerts{URL: "https://hooks.example/" + p.id, Secret: []byte("hook-secret")}
+		}
+		if pp.Governed {
+			d.Policy = doc.Policy{Version: 1, Governor: worldGovernor}
+			p.policies = append(p.policies, d.Policy)
+			w.deliverNow(directory.PolicyTo(&d))
 		}
 		docs = append(docs, d)
 		w.deliverNow(directory.SettingsTo(&d, w.now))

@@ -49,6 +49,7 @@ func (w *world) reconcile() {
 	for _, p := range w.projects {
 		w.compare(p, want)
 		w.compareAlert(p)
+		w.compareViolations(p)
 	}
 	w.compareReports()
 }

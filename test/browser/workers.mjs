@@ -27,6 +27,16 @@ const CATALOG = {
       concurrent: 20,
       budget: '5',
     },
+    {
+      name: 'guarded',
+      perSecond: 50,
+      perDay: 10_000,
+      developmentPerSecond: 50,
+      developmentPerDay: 10_000,
+      concurrent: 20,
+      budget: '5',
+      governor: true,
+    },
   ],
   models: [
     { name: 'nickel', provider: 'openai', input: '200', output: '600', ...dated },

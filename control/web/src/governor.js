@@ -11,7 +11,13 @@ export const CATEGORIES = [
   ['personal', 'Personal data'],
   ['injection', 'Prompt injection (heuristics)'],
   ['length', 'Length'],
+  ['classifier', 'Classifier verdict'],
 ]
+
+/** The actions that a category's rules can have. Lengths and verdicts have no place that could be replaced. */
+export function actionsFor(category) {
+  return category === 'length' || category === 'classifier' ? ACTIONS.filter((action) => action !== 'redact') : ACTIONS
+}
 
 /** All categories that a violation can have. */
 export const ALL_CATEGORIES = [

@@ -7,7 +7,8 @@ import "unicode/utf8"
 // A text is decoded at one of three levels: 0, as it is written; 1, the content of a JSON string; 2, the content of a
 // string in a document that is itself in a string, such as a tool call's arguments in OpenAI's dialect. A document's
 // decoded form is its JSON with the escapes of its strings resolved, quotes and punctuation included: names give the
-// values beside them their context, and numbers are part of the text.
+// values beside them their context, and numbers are part of the text. Only the commas between values are semicolons
+// there: to detectors, digits with a comma between are one number.
 type cursor struct {
 	raw      []byte
 	at       int // offset of the next byte, in the body
@@ -46,21 +47,22 @@ func plain(b []byte) int {
 	return n
 }
 
-// run is the number of bytes at the cursor that stand for themselves.
-func (c *cursor) run() int {
+// run is the number of bytes at the cursor that stand for themselves, at most limit: it looks no further.
+func (c *cursor) run(limit int) int {
+	limit = min(limit, c.end-c.at)
 	switch {
 	case c.document && !c.inString:
 		return 0
 	case c.level == 0:
-		return c.end - c.at
+		return limit
 	}
-	return plain(c.raw[c.at:c.end])
+	return plain(c.raw[c.at : c.at+limit])
 }
 
 // decode appends the rest of the text.
 func (c *cursor) decode(dst []byte) []byte {
 	for c.at < c.end {
-		if n := c.run(); n > 0 {
+		if n := c.run(c.end - c.at); n > 0 {
 			dst = append(dst, c.raw[c.at:c.at+n]...)
 			c.at += n
 			continue
@@ -73,7 +75,7 @@ func (c *cursor) decode(dst []byte) []byte {
 // seek moves to an offset of the decoded text, which must not be before the cursor.
 func (c *cursor) seek(to int) {
 	for c.pos < to && c.at < c.end {
-		if n := min(c.run(), to-c.pos); n > 0 {
+		if n := c.run(to - c.pos); n > 0 {
 			c.at += n
 			c.pos += n
 			continue
@@ -120,6 +122,8 @@ func (c *cursor) step() rune {
 			c.number = start
 		}
 		return unit
+	case unit == ',':
+		unit = ';'
 	}
 	c.number = -1
 	return unit

@@ -9,12 +9,13 @@ import (
 type change uint8
 
 const (
-	mark  change = iota // a placeholder of what they decode to
-	split               // a placeholder of a value: the finding goes on in later edits
-	drop                // nothing: the rest of such a finding
-	quote               // a quote: a number becomes a string
-	put                 // a value, escaped
-	raw                 // a value, as it is
+	mark   change = iota // a placeholder of what they decode to
+	quoted               // the same in quotes: a number becomes a string
+	split                // a placeholder of a value: the finding goes on in later edits
+	drop                 // nothing: the rest of such a finding
+	quote                // a quote: a number becomes a string in part
+	put                  // a value, escaped
+	raw                  // a value, as it is
 )
 
 // edit replaces the bytes [start, end) of the body. It has 16 bytes, because there may be hundreds of thousands.
@@ -26,11 +27,10 @@ type edit struct {
 	level      uint8 // of escaping, at the place
 }
 
-// edits is a list in chunks: it grows without copies, which memory that is never freed would keep.
+// edits is the list of all edits.
 type edits struct {
-	chunks   [][]edit
-	count    int
-	values   []string
+	list[edit]
+	values   list[string]
 	unsorted bool
 	size     int // bound of the bytes that the edits add
 }
@@ -38,27 +38,15 @@ type edits struct {
 // maxEdits bounds the memory of edits, at 16 bytes each. A body of 4 MB has room for 300,000 card numbers.
 const maxEdits = 400_000
 
-const chunk = 128
-
-func (e *edits) at(i int) *edit { return &e.chunks[i/chunk][i%chunk] }
-
 func (e *edits) add(one edit) {
-	if e.count > 0 && e.count%chunk == 0 || e.chunks == nil {
-		e.chunks = append(e.chunks, make([]edit, 0, chunk))
-	}
-	if e.count > 0 {
-		last := e.at(e.count - 1)
-		e.unsorted = e.unsorted || less(&one, last)
-	}
-	last := &e.chunks[len(e.chunks)-1]
-	*last = append(*last, one)
-	e.count++
+	e.unsorted = e.unsorted || e.count > 0 && less(&one, e.at(e.count-1))
+	e.push(one)
 }
 
 // value keeps a value for an edit.
 func (e *edits) value(text string) uint32 {
-	e.values = append(e.values, text)
-	return uint32(len(e.values) - 1)
+	e.values.push(text)
+	return uint32(e.values.count - 1)
 }
 
 func less(a, b *edit) bool { return a.start < b.start || a.start == b.start && a.end < b.end }
@@ -130,19 +118,27 @@ func (w *writer) apply(dst []byte, e *edit) []byte {
 		w.match = c.decode(w.match[:0])
 		return w.placeholder(dst, e.rule)
 	case split:
-		w.match = append(w.match[:0], w.edits.values[e.value]...)
+		w.match = append(w.match[:0], *w.edits.values.at(int(e.value))...)
 		return w.placeholder(dst, e.rule)
+	case quoted:
+		c := cursor{raw: w.body, at: int(e.start), end: int(e.end), level: int(e.level)}
+		w.match = c.decode(w.match[:0])
+		return appendQuote(w.placeholder(appendQuote(dst, e.level), e.rule), e.level)
 	case quote:
-		if e.level == 1 {
-			dst = append(dst, '\\')
-		}
-		return append(dst, '"')
+		return appendQuote(dst, e.level)
 	case put:
-		return appendEscaped(dst, w.edits.values[e.value], int(e.level))
+		return appendEscaped(dst, *w.edits.values.at(int(e.value)), int(e.level))
 	case raw:
-		return append(dst, w.edits.values[e.value]...)
+		return append(dst, *w.edits.values.at(int(e.value))...)
 	}
 	return dst
+}
+
+func appendQuote(dst []byte, level uint8) []byte {
+	if level == 1 {
+		dst = append(dst, '\\')
+	}
+	return append(dst, '"')
 }
 
 // placeholder appends the placeholder of w.match.

@@ -42,6 +42,9 @@ type Check struct {
 	Redactor *governor.Redactor
 	// Key is the project's key for fingerprints of matches; empty: reports have none.
 	Key []byte
+	// Schema is the JSON Schema that the text of an answer must satisfy (Settings.Schema); empty: any. Its finding has the
+	// rule RuleSchema.
+	Schema string
 }
 
 // Finding is a place in a body.
@@ -94,6 +97,7 @@ func (c *Check) body(kind Kind, d governor.Direction, body []byte, r *governor.R
 	w.repeated()
 	w.length()
 	w.locate()
+	w.matchAnswer()
 	w.decide()
 	if w.edits.count > 0 && w.result.Decision != governor.Rejected {
 		if w.redactor.Reversible {
@@ -145,7 +149,7 @@ func (w *walker) repeated() {
 		w.mode = repeat
 	}
 	for i := range w.repeats {
-		w.inspector.text(w.repeats[i : i+1])
+		w.one(w.repeats[i])
 	}
 	for _, s := range w.logs {
 		w.logProbs(s)
@@ -155,8 +159,7 @@ func (w *walker) repeated() {
 // Text checks a plain text. Result.Body is the text with its redactions, also if the decision is Rejected.
 func (c *Check) Text(text string, d governor.Direction) Result {
 	in := c.inspector(d, []byte(text), c.Redactor)
-	all := []segment{{end: uint32(len(text))}}
-	in.text(all)
+	in.one(segment{end: uint32(len(text))})
 	in.length()
 	for i := range in.places {
 		in.setPath(in.places[i], "text")

@@ -5,10 +5,12 @@ import "github.com/postern-ai/postern/core/governor"
 // token is an element of log probabilities: {"token","logprob","bytes":[…]|null,"top_logprobs":[{"token",…}]}.
 // Source: OpenAI's API reference, "The chat completion object" and "The response object".
 type token struct {
-	text       span
-	bytes, top span // the values
+	bytes, top value
 	blanked    bool
 }
+
+// value is a member's value in the body; end is 0 if there is none.
+type value struct{ start, end uint32 }
 
 // logProbs handles log probabilities, whose tokens repeat a text: {"content":[…],"refusal":[…]}, or the array.
 func (w *walker) logProbs(s span) {
@@ -54,28 +56,26 @@ func (w *walker) pass() span {
 
 // tokens handles one array: the tokens' texts are one text.
 func (w *walker) tokens() {
-	var all []token
-	var segments []segment
+	all := &list[token]{}
+	from := w.segments.count
 	for w.pos++; w.pos < len(w.body) && w.peek() != ']'; {
 		if w.peek() != '{' {
 			w.pos++
 			continue
 		}
-		one := w.token()
-		if one.text.end != 0 {
-			all, segments = append(all, one), append(segments, one.text.segment())
+		if one, text := w.token(); text.end != 0 {
+			all.push(one)
+			w.segments.push(text.segment())
 		}
 	}
 	w.pos++
-	if len(segments) > 0 {
-		w.at.tokens = all
-		w.inspector.text(segments)
-		w.at.tokens = nil
-	}
+	w.at.tokens = all
+	w.inspector.text(from)
+	w.at.tokens = nil
 }
 
 // token reads one element.
-func (w *walker) token() (one token) {
+func (w *walker) token() (one token, text span) {
 	for w.pos++; w.pos < len(w.body) && w.peek() != '}'; {
 		if w.peek() != '"' {
 			w.pos++
@@ -87,26 +87,29 @@ func (w *walker) token() (one token) {
 		}
 		w.space()
 		isString := w.peek() == '"'
-		value := w.pass()
+		s := w.pass()
 		switch {
 		case isToken && isString:
-			one.text = value
+			text = s
 		case isBytes && !isString:
-			one.bytes = value
+			one.bytes = value{s.start, s.end}
 		case isTop && !isString:
-			one.top = value
+			one.top = value{s.start, s.end}
 		}
 	}
 	w.pos++
-	return one
+	return one, text
 }
 
 func equalText(a []byte, b string) bool { return len(a) == len(b) && equal(a, b) }
 
 // blank removes what repeats the text of the tokens that a replaced place overlaps: their bytes and alternatives.
 func (m *mapper) blank(f governor.Finding) {
-	for i := m.index; i < len(m.tokens) && int(m.segments[i].pos) < f.End; i++ {
-		t := &m.tokens[i]
+	if m.tokens == nil {
+		return
+	}
+	for i := m.index; i < m.in.segments.count && int(m.in.segments.at(i).pos) < f.End; i++ {
+		t := m.tokens.at(i - m.first)
 		if t.blanked {
 			continue
 		}

@@ -21,7 +21,6 @@ type slot struct {
 type collector struct {
 	walker
 	slots []slot
-	group []segment // adjacent texts
 }
 
 // Response checks a translated answer and rewrites its texts in place, unless the decision is Rejected. Result.Body is
@@ -34,6 +33,7 @@ func (c *Check) Response(resp *chat.Response) Result {
 	for _, p := range w.places {
 		w.setPath(p, w.pathAt(p.at))
 	}
+	w.matchResponse(resp)
 	w.decide()
 	if w.result.Decision != governor.Rejected {
 		w.write(resp)
@@ -76,11 +76,11 @@ func (w *collector) choice(index int, a *chat.Answer) {
 	for i := range a.Parts {
 		p := &a.Parts[i]
 		if p.Kind != chat.Text {
-			w.flushGroup()
+			w.inspector.text(0)
 		}
 		switch p.Kind {
 		case chat.Text:
-			w.group = append(w.group, w.slot(slot{choice: index, part: p}, string(p.Text)))
+			w.segments.push(w.slot(slot{choice: index, part: p}, string(p.Text)))
 		case chat.Refusal, chat.Thinking:
 			s := w.slot(slot{choice: index, part: p}, string(p.Text))
 			s.fixed = p.Signature != ""
@@ -92,16 +92,9 @@ func (w *collector) choice(index int, a *chat.Answer) {
 			tools++
 		}
 	}
-	w.flushGroup()
+	w.inspector.text(0)
 	if a.LogProbs != "" {
 		w.slot(slot{choice: index}, a.LogProbs)
-	}
-}
-
-func (w *collector) flushGroup() {
-	if len(w.group) > 0 {
-		w.inspector.text(w.group)
-		w.group = w.group[:0]
 	}
 }
 

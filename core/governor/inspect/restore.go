@@ -24,8 +24,7 @@ func Restore(kind Kind, body []byte, r *governor.Redactor) []byte {
 const maxRestored = 1 << 20
 
 // restore finds the placeholders in a text.
-func (in *inspector) restore(segments []segment, text []byte) {
-	in.at = mapper{in: in, segments: segments, tokens: in.at.tokens}
+func (in *inspector) restore(text []byte) {
 	for at := 0; at < len(text); {
 		next := bytes.IndexByte(text[at:], '[')
 		if next < 0 || in.edits.size > maxRestored {
@@ -62,7 +61,7 @@ func placeholderEnd(text []byte, at int) int {
 
 // restore adds the edits that replace a placeholder by its value.
 func (m *mapper) restore(f governor.Finding, value []byte) {
-	s := &m.segments[m.index]
+	s := m.in.segments.at(m.index)
 	if s.fixed {
 		return
 	}

@@ -40,46 +40,62 @@ type inspector struct {
 	found    []governor.Finding
 	scratch  []byte
 	value    []byte // restored
-	one      [1]governor.Finding
+	single   [1]governor.Finding
+	segments list[segment] // of texts that are not handled yet
 	at       mapper
 }
 
-// text handles one text. Its segments are adjacent parts of one message, or a single one.
-func (in *inspector) text(segments []segment) {
-	decoded := in.decode(segments)
-	if len(decoded) == 0 {
+// one handles a text of one segment.
+func (in *inspector) one(s segment) {
+	from := in.segments.count
+	in.segments.push(s)
+	in.text(from)
+}
+
+// text handles one text, and removes its segments: those from an index on. They are adjacent parts of one message, or a
+// single one.
+func (in *inspector) text(from int) {
+	if from == in.segments.count {
 		return
 	}
+	if decoded := in.decode(from); len(decoded) > 0 {
+		in.at = mapper{in: in, index: from, tokens: in.at.tokens, first: from}
+		in.handle(decoded)
+	}
+	in.segments.count = from
+}
+
+func (in *inspector) handle(decoded []byte) {
 	switch in.mode {
 	case reserve:
 		in.redactor.Reserve(decoded)
 	case restore:
-		in.restore(segments, decoded)
+		in.restore(decoded)
 	default:
 		if in.mode == scan && in.counts {
 			in.result.Characters += governor.Characters(decoded)
 		}
-		in.scan(segments, decoded)
+		in.scan(decoded)
 	}
 }
 
 // decode returns the decoded text, which is valid until the next call, and sets the segments' pos.
-func (in *inspector) decode(segments []segment) []byte {
-	if len(segments) == 1 && !segments[0].escaped {
-		segments[0].pos = 0
-		return in.body[segments[0].start:segments[0].end]
+func (in *inspector) decode(from int) []byte {
+	if s := in.segments.at(from); from+1 == in.segments.count && !s.escaped {
+		return in.body[s.start:s.end]
 	}
 	size := 0
-	for i := range segments {
-		size += int(segments[i].end - segments[i].start)
+	for i := from; i < in.segments.count; i++ {
+		s := in.segments.at(i)
+		size += int(s.end - s.start)
 	}
 	if cap(in.scratch) < size {
 		// Memory is not freed before the call ends. Doubling keeps the sum of all sizes below four times the body's.
 		in.scratch = make([]byte, 0, max(size, min(2*cap(in.scratch), len(in.body))))
 	}
 	in.scratch = in.scratch[:0]
-	for i := range segments {
-		s := &segments[i]
+	for i := from; i < in.segments.count; i++ {
+		s := in.segments.at(i)
 		s.pos = uint32(len(in.scratch))
 		c := newCursor(in.body, s)
 		switch {
@@ -99,8 +115,7 @@ func (in *inspector) decode(segments []segment) []byte {
 const window = 64 << 10
 
 // scan looks for findings in a text and acts on each.
-func (in *inspector) scan(segments []segment, text []byte) {
-	in.at = mapper{in: in, segments: segments, tokens: in.at.tokens}
+func (in *inspector) scan(text []byte) {
 	in.scanner.Restart()
 	for at := 0; ; {
 		to := min(at+window, len(text))
@@ -130,15 +145,15 @@ func (in *inspector) finding(f governor.Finding, text []byte) {
 	}
 	in.count(f, action)
 	if in.joined {
-		s = &in.at.segments[0]
+		s = in.segments.at(in.at.first)
 	}
 	in.report(Finding{Rule: f.Rule, Action: action, Start: f.Start - int(s.pos), End: f.End - int(s.pos)}, int(s.start), text[f.Start:f.End])
 }
 
 // count adds a finding to the tally.
 func (in *inspector) count(f governor.Finding, action governor.Action) {
-	in.one[0] = f
-	in.result.Tally.Add(in.check.Policy, in.dir, in.one[:])
+	in.single[0] = f
+	in.result.Tally.Add(in.check.Policy, in.dir, in.single[:])
 	// What cannot be redacted must not pass: its place is signed, or the name of a member.
 	in.result.Tally.Blocked = in.result.Tally.Blocked || action == governor.Block
 }
@@ -146,27 +161,29 @@ func (in *inspector) count(f governor.Finding, action governor.Action) {
 // mapper relates findings of a text, in order, to its segments and the body.
 type mapper struct {
 	in       *inspector
-	segments []segment
-	tokens   []token // what the segments are in, if they are log probabilities
-	index    int     // of the segment of the last finding's start
+	first    int          // index of the text's first segment
+	tokens   *list[token] // what the segments are in, if they are log probabilities
+	index    int          // of the segment of the last finding's start
 	cursor   cursor
 	cursorAt int // one more than the index of the cursor's segment
 	key      int // one more than the offset of the last string that was looked up, in the body
 	isKey    bool
+	numberAt int // one more than the offset of the last number that was looked up, in the body
+	stop     int // its end
 	quoted   int // one more than the offset of the last number that became a string
 }
 
 // segment is the one that an offset of the text is in.
 func (m *mapper) segment(pos int) *segment {
-	for m.index+1 < len(m.segments) && int(m.segments[m.index+1].pos) <= pos {
+	for m.index+1 < m.in.segments.count && int(m.in.segments.at(m.index+1).pos) <= pos {
 		m.index++
 	}
-	return &m.segments[m.index]
+	return m.in.segments.at(m.index)
 }
 
 // place moves the cursor to an offset of the text, within segment i.
 func (m *mapper) place(i, pos int) {
-	s := &m.segments[i]
+	s := m.in.segments.at(i)
 	if m.cursorAt != i+1 {
 		m.cursor, m.cursorAt = newCursor(m.in.body, s), i+1
 	}
@@ -179,7 +196,7 @@ func (m *mapper) place(i, pos int) {
 
 // redact adds the edits that replace a finding by a placeholder. It reports false if the text cannot be rewritten there.
 func (m *mapper) redact(f governor.Finding, text []byte) bool {
-	s := &m.segments[m.index]
+	s := m.in.segments.at(m.index)
 	switch {
 	case s.fixed || m.in.edits.count >= maxEdits:
 		return false
@@ -196,13 +213,13 @@ func (m *mapper) redact(f governor.Finding, text []byte) bool {
 
 // within reports whether a finding ends in segment i.
 func (m *mapper) within(i int, f governor.Finding) bool {
-	return i+1 == len(m.segments) || int(m.segments[i+1].pos) >= f.End
+	return i+1 == m.in.segments.count || int(m.in.segments.at(i+1).pos) >= f.End
 }
 
 // replace adds an edit in the place of a finding that begins in the current segment. What the next segments have of the
 // finding goes.
 func (m *mapper) replace(f governor.Finding, e edit) {
-	s := &m.segments[m.index]
+	s := m.in.segments.at(m.index)
 	m.place(m.index, f.Start)
 	e.start, e.end, e.level = uint32(m.cursor.at), s.end, s.level
 	if m.within(m.index, f) {
@@ -210,8 +227,8 @@ func (m *mapper) replace(f governor.Finding, e edit) {
 		e.end = uint32(m.cursor.at)
 	}
 	m.add(e)
-	for i := m.index + 1; i < len(m.segments) && int(m.segments[i].pos) < f.End; i++ {
-		s := &m.segments[i]
+	for i := m.index + 1; i < m.in.segments.count && int(m.in.segments.at(i).pos) < f.End; i++ {
+		s := m.in.segments.at(i)
 		e := edit{start: s.start, end: s.end, change: drop}
 		if m.within(i, f) {
 			m.place(i, f.End)
@@ -226,7 +243,7 @@ func (m *mapper) replace(f governor.Finding, e edit) {
 func (m *mapper) add(e edit) {
 	size := maxNumber
 	if e.change == put {
-		size = len(m.in.edits.values[e.value])
+		size = len(*m.in.edits.values.at(int(e.value)))
 	} else {
 		name, _, _ := m.in.check.Policy.Rule(e.rule)
 		size += len(name)
@@ -236,7 +253,7 @@ func (m *mapper) add(e edit) {
 }
 
 // maxNumber is the length of a placeholder without its name.
-const maxNumber = len("[_65536]")
+const maxNumber = len(`[_65536]""`)
 
 // redactInDocument is redact for a document: a finding must be in one string that is no member's name, or in one
 // number.
@@ -255,7 +272,12 @@ func (m *mapper) redactInDocument(f governor.Finding) bool {
 		}
 	case !inString && !c.inString && number >= 0 && c.number == number:
 		e.level--
-		m.quote(number, e.level)
+		end := m.numberEnd(number)
+		if int(e.start) == number && int(e.end) == end {
+			e.change = quoted
+			break
+		}
+		m.quote(number, end, e.level)
 	default:
 		return false
 	}
@@ -268,7 +290,7 @@ func (m *mapper) name(opened int) bool {
 	if m.key != opened+1 {
 		c := m.cursor
 		for c.inString && c.at < c.end {
-			c.at += c.run()
+			c.at += c.run(c.end - c.at)
 			c.step()
 		}
 		unit := rune(' ')
@@ -280,22 +302,29 @@ func (m *mapper) name(opened int) bool {
 	return m.isKey
 }
 
-// quote makes a number a string.
-func (m *mapper) quote(number int, level uint8) {
+// quote makes a number a string of which a finding is only a part.
+func (m *mapper) quote(number, end int, level uint8) {
 	if m.quoted == number+1 {
 		return
 	}
 	m.quoted = number + 1
-	c := m.cursor
-	end := c.at
-	for c.number == number && c.at < c.end {
-		end = c.at
-		c.step()
-	}
-	if c.number == number {
-		end = c.at
-	}
 	m.in.edits.size += 4
 	m.in.edits.add(edit{start: uint32(number), end: uint32(number), change: quote, level: level})
 	m.in.edits.add(edit{start: uint32(end), end: uint32(end), change: quote, level: level})
+}
+
+// numberEnd is the end of the number that the cursor is in or behind.
+func (m *mapper) numberEnd(number int) int {
+	if m.numberAt == number+1 {
+		return m.stop
+	}
+	c := m.cursor
+	m.numberAt, m.stop = number+1, c.at
+	for c.at < c.end {
+		if c.step(); c.number != number {
+			break
+		}
+		m.stop = c.at
+	}
+	return m.stop
 }

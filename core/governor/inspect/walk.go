@@ -26,15 +26,14 @@ type frame struct {
 // walker visits the texts of a body in its order. It does not recurse, and it allocates nothing per value.
 type walker struct {
 	*inspector
-	kind     Kind
-	pos      int
-	depth    int
-	member   member // of the next value
-	frames   [jsontext.MaxDepth]frame
-	segments []segment
-	repeats  []segment // texts that repeat others, to look at when these are known
-	logs     []span    // the same, token by token
-	decoded  [6 * maxName]byte
+	kind    Kind
+	pos     int
+	depth   int
+	member  member // of the next value
+	frames  [jsontext.MaxDepth]frame
+	repeats []segment // texts that repeat others, to look at when these are known
+	logs    []span    // the same, token by token
+	decoded [6 * maxName]byte
 }
 
 // walk visits the whole body.
@@ -110,7 +109,7 @@ func (w *walker) tokenID() {
 
 // readString reads a string with its quotes.
 func (w *walker) readString() span {
-	w.pos++
+	w.pos = min(w.pos+1, len(w.body))
 	s := span{start: uint32(w.pos)}
 	for {
 		w.pos += plain(w.body[w.pos:])
@@ -147,7 +146,7 @@ func (w *walker) open(c byte) (opened bool) {
 	if m == skipMember {
 		m = textMember
 	}
-	w.frames[w.depth] = frame{start: uint32(w.pos), array: c == '[', member: m, run: len(w.segments)}
+	w.frames[w.depth] = frame{start: uint32(w.pos), array: c == '[', member: m, run: w.segments.count}
 	w.depth++
 	w.pos++
 	w.space()
@@ -202,7 +201,7 @@ func (w *walker) after() (done bool) {
 	}
 }
 
-// skip passes over an object or array.
+// skip passes over an object or array. escaped means that its decoded text differs from its bytes.
 func (w *walker) skip() (escaped bool) {
 	depth := 0
 	for w.pos < len(w.body) {
@@ -215,6 +214,8 @@ func (w *walker) skip() (escaped bool) {
 			depth++
 		case '}', ']':
 			depth--
+		case ',':
+			escaped = escaped || w.pos+1 < len(w.body) && isDigit(w.body[w.pos-1]) && isDigit(w.body[w.pos+1])
 		}
 		w.pos++
 		if depth == 0 {
@@ -224,19 +225,13 @@ func (w *walker) skip() (escaped bool) {
 	return escaped
 }
 
+func isDigit(b byte) bool { return b >= '0' && b <= '9' }
+
 // document reads an object or array as one text.
 func (w *walker) document() {
 	start := w.pos
 	escaped := w.skip()
 	w.one(segment{start: uint32(start), end: uint32(w.pos), level: 1, escaped: escaped, document: true})
-}
-
-// one handles a text of one segment.
-func (w *walker) one(s segment) {
-	n := len(w.segments)
-	w.segments = append(w.segments, s)
-	w.inspector.text(w.segments[n:])
-	w.segments = w.segments[:n]
 }
 
 func (s span) segment() segment {
@@ -372,7 +367,7 @@ func (w *walker) finish(f *frame) {
 		w.one(s)
 		return
 	}
-	w.segments = append(w.segments, s)
+	w.segments.push(s)
 }
 
 // isEncoded reports whether an object's data is a medium or encrypted.
@@ -385,9 +380,4 @@ func (w *walker) isEncoded(f *frame) bool {
 }
 
 // flush handles the text that the elements of an array have so far.
-func (w *walker) flush(f *frame) {
-	if len(w.segments) > f.run {
-		w.inspector.text(w.segments[f.run:])
-		w.segments = w.segments[:f.run]
-	}
-}
+func (w *walker) flush(f *frame) { w.inspector.text(f.run) }

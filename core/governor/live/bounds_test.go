@@ -51,7 +51,7 @@ func TestLittleIsHeldBack(t *testing.T) {
 			t.Fatalf("the state has %d bytes", n)
 		}
 	}
-	// Words with a space behind them are decided, but for a name whose value may follow, such as "key is".
+	// A word with a space behind it is decided, except a name whose value may follow, such as "key is".
 	if most > 64 {
 		t.Errorf("%d bytes were held back", most)
 	}
@@ -60,19 +60,68 @@ func TestLittleIsHeldBack(t *testing.T) {
 	}
 }
 
-// TestAnUnfinishedSecretIsHeld: a private key without its end is held back whole, up to its longest form.
-func TestAnUnfinishedSecretIsHeld(t *testing.T) {
-	g := &live.Guard{Policy: policy(t, nil)}
-	key := "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat(strings.Repeat("aB3d", 16)+"\n", 220)
-	deltas := []chat.Delta{start(), piece(chat.DeltaText, 0, 0, "Here: ")}
-	for at := 0; at < len(key); at += 100 {
-		deltas = append(deltas, piece(chat.DeltaText, 0, 0, key[at:min(at+100, len(key))]))
+// TestLongKeys: of a long private key only the beginning is held back, and what is behind its end is sent, wherever it
+// is cut.
+func TestLongKeys(t *testing.T) {
+	head, line := "-----BEGIN PRIVATE KEY-----\n", strings.Repeat("aB3d", 16)+"\n"
+	key := head + strings.Repeat(line, 160)
+	for name, c := range map[string]struct{ text, want string }{
+		"with an end":       {"Here: '" + key + "-----END PRIVATE KEY-----' joe@example.com", "Here: '[PRIVATE_KEY]' [EMAIL]"},
+		"stops":             {"Here: " + key + "é joe@example.com", "Here: [PRIVATE_KEY]é [EMAIL]"},
+		"the text ends":     {"Here: " + key, "Here: [PRIVATE_KEY]"},
+		"longer than a key": {"Here: " + head + strings.Repeat(line, 300), ""},
+	} {
+		g := emails(t)
+		if c.want == "" {
+			found := governor.Scan([]byte(c.text), g.Policy.Rules(governor.Output), nil)
+			c.want = string(new(governor.Redactor).Apply(nil, []byte(c.text), g.Policy, governor.Output, found))
+		}
+		for _, size := range []int{1, 97, 4000} {
+			for _, form := range livestream.Forms {
+				if size == 1 && form.Dialect != chat.Native {
+					continue
+				}
+				r := run(t, form, g, textAnswer(chat.DeltaText, chunks(c.text, size)...))
+				wantText(t, form, name, &r.Sent, 0, chat.Text, c.want)
+				if r.MaxState > 2*4096+500 || r.Stream.Tally.Total != strings.Count(c.want, "[") {
+					t.Errorf("%s: %s: a state of %d bytes, %d findings", form.Name, name, r.MaxState, r.Stream.Tally.Total)
+				}
+			}
+		}
 	}
+}
+
+// chunks cuts ASCII text, with at most a few other characters, into pieces of size bytes.
+func chunks(text string, size int) (pieces []string) {
+	var piece strings.Builder
+	for _, r := range text {
+		if piece.WriteRune(r); piece.Len() >= size {
+			pieces = append(pieces, piece.String())
+			piece.Reset()
+		}
+	}
+	return append(pieces, piece.String())
+}
+
+// TestLongKeyInArguments: the arguments stay JSON, also behind the key.
+func TestLongKeyInArguments(t *testing.T) {
+	g := emails(t)
+	text := `{"key":"-----BEGIN PRIVATE KEY-----` + strings.Repeat(`\n`+strings.Repeat("aB3d", 16), 160) + `\n-----END PRIVATE KEY-----\n","to":"joe@example.com"}`
+	for _, form := range livestream.Forms[1:] {
+		r := run(t, form, g, textAnswer(chat.DeltaArgs, chunks(text, 50)...))
+		wantText(t, form, "sent", &r.Sent, 0, chat.ToolCall, `{"key":"[PRIVATE_KEY]\n","to":"[EMAIL]"}`)
+	}
+}
+
+// TestFlaggedLongKey: a key that is only flagged is sent as it is and counted once.
+func TestFlaggedLongKey(t *testing.T) {
+	g := &live.Guard{Policy: policy(t, map[string]governor.Action{"secret.private-key": governor.Flag})}
+	text := "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat(strings.Repeat("aB3d", 16)+"\n", 160) + "-----END PRIVATE KEY-----\nok"
 	for _, form := range livestream.Forms {
-		r := run(t, form, g, append(deltas, append([]chat.Delta{piece(chat.DeltaText, 0, 0, "-----END PRIVATE KEY----- done")}, end(chat.FinishStop)...)...))
-		wantText(t, form, "sent", &r.Sent, 0, chat.Text, "Here: [PRIVATE_KEY] done")
-		if r.MaxState > live.MaxHeld+400 {
-			t.Errorf("%s: a state of %d bytes", form.Name, r.MaxState)
+		r := run(t, form, g, textAnswer(chat.DeltaText, chunks(text, 50)...))
+		wantText(t, form, "sent", &r.Sent, 0, chat.Text, text)
+		if r.Stream.Tally.Total != 1 {
+			t.Errorf("%s: %d findings", form.Name, r.Stream.Tally.Total)
 		}
 	}
 }
@@ -91,12 +140,39 @@ func TestTooMuch(t *testing.T) {
 		t.Errorf("failed: %t; sent %v", s.Failed(), send)
 	}
 	s = &live.Stream{}
-	key := "-----BEGIN PRIVATE KEY-----\n" + strings.Repeat("aB3d", 3000)
+	token := "token=eyJhbGciOiJIUzI1NiJ9." + strings.Repeat("aB3d", 2000)
 	for i := range uint64(4) {
-		s.Deltas(g, []chat.Delta{piece(chat.DeltaText, i, 0, key)})
+		s.Deltas(g, []chat.Delta{piece(chat.DeltaText, i, 0, token)})
 	}
 	if !s.Failed() {
 		t.Errorf("a state of %d bytes does not fail", size(s))
+	}
+}
+
+// TestManyTexts: 128 choices at the same time and 500 calls one after the other are checked, with a small state.
+func TestManyTexts(t *testing.T) {
+	g := emails(t)
+	s := &live.Stream{}
+	sent := ""
+	take := func(in ...chat.Delta) {
+		send, _ := s.Deltas(g, in)
+		for i := range send {
+			sent += send[i].Text.Plain()
+		}
+	}
+	for _, text := range []string{"Write to joe@", "example.com", " now, "} {
+		for i := range uint64(128) {
+			take(piece(chat.DeltaText, i, 0, text))
+		}
+	}
+	if n := size(s); s.Failed() || n > 10_000 || strings.Contains(sent, "joe") || strings.Count(sent, "[EMAIL]") != 128 {
+		t.Errorf("failed %t, a state of %d bytes, sent %s", s.Failed(), n, sent)
+	}
+	for i := range uint64(500) {
+		take(tool(0, i), piece(chat.DeltaArgs, 0, i, `{"to":"joe@`), piece(chat.DeltaArgs, 0, i, `example.com"}`))
+	}
+	if n := size(s); s.Failed() || n > 10_000 || strings.Contains(sent, "joe") || strings.Count(sent, `{"to":"[EMAIL]"}`) != 500 {
+		t.Errorf("failed %t, a state of %d bytes, sent %s", s.Failed(), n, sent)
 	}
 }
 

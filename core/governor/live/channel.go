@@ -22,9 +22,10 @@ type channel struct {
 	tail    []byte // decided text that may be the beginning of a placeholder
 	state   []byte // the scanner's, between two steps
 	scanner *governor.Scanner
-	changed bool // what was sent is not what the provider sent
-	stored  bool // it is one of the deltas for the cache
-	signed  bool // the text may be signed, so that it cannot be redacted
+	key     uint64 // bytes that a private key may still have, whose beginning is decided
+	changed bool   // the caller's text differs from the provider's
+	stored  bool   // it is one of the deltas for the cache
+	signed  bool   // the text may be signed, so that it cannot be redacted
 }
 
 // form is how the channel's text is written.
@@ -38,10 +39,15 @@ func (c *channel) form() form {
 // waits reports whether text is held back.
 func (c *channel) waits() bool { return len(c.held) > 0 || len(c.tail) > 0 }
 
+// complete reports whether the arguments of a call have ended: nothing is remembered of them.
+func (c *channel) complete() bool {
+	return c.kind == chat.DeltaArgs && c.scanner == nil && len(c.state) == 0 && !c.waits()
+}
+
 // reset prepares the channel for another text.
 func (c *channel) reset() {
 	c.held, c.tail, c.state, c.scanner = nil, nil, nil, nil
-	c.skip, c.lex = 0, lexer{}
+	c.skip, c.key, c.lex = 0, 0, lexer{}
 }
 
 // channelFields lists what a channel keeps between two steps.
@@ -53,6 +59,7 @@ func channelFields(f *abi.Fields, c *channel) {
 	f.Bytes(&c.item)
 	f.Bytes(&c.held)
 	f.Uint(&c.skip)
+	f.Uint(&c.key)
 	f.Uint(&c.lex.depth)
 	f.Flags(&c.lex.inString, &c.lex.drop, &c.changed, &c.stored, &c.signed)
 	f.Bytes(&c.tail)
@@ -87,15 +94,15 @@ func (s *Stream) feed(g *Guard, c *channel, piece []byte, final bool) (send, sto
 	}
 	text, after := decode(raw, c.form(), c.lex, final)
 	// The end of the arguments' outermost value ends the text: no more of it may follow.
-	n := len(text)
-	final = final || c.kind == chat.DeltaArgs && after.depth == 0 && n > 0 && (text[n-1] == '}' || text[n-1] == ']')
+	final = final || after.ended
 	if !c.resume(g) {
 		s.failed = true
 		return nil, nil
 	}
 	base := c.scanner.Offset() - int(c.skip)
-	cut, found := s.scan(g, c, text, base, final)
-	e := editor{guard: g, text: text, found: found, base: base}
+	e := editor{guard: g, text: text, base: base, placed: c.key > 0}
+	cut := 0
+	cut, e.found = s.scan(g, c, text, base, final)
 	e.walker = walker{raw: raw, form: c.form(), final: final, lex: c.lex}
 	store = e.rewrite(cut)
 	c.changed = c.changed || e.changed
@@ -108,23 +115,6 @@ func (s *Stream) feed(g *Guard, c *channel, piece []byte, final bool) (send, sto
 		c.reset()
 	}
 	return send, store
-}
-
-// scan searches the text, whose first byte has the offset base, and counts what it finds. It returns the length of what
-// is decided: all before a finding that blocks, otherwise all that later bytes cannot change.
-func (s *Stream) scan(g *Guard, c *channel, text []byte, base int, final bool) (cut int, found []governor.Finding) {
-	skip := min(int(c.skip), len(text))
-	found, done := c.scanner.Next(text[skip:], final, nil)
-	for i, f := range found {
-		s.count(g, c, f, text[f.Start-base:f.End-base])
-		if s.blocked {
-			return f.Start - base, found[:i]
-		}
-	}
-	if s.measure(g, c, text[skip:done+skip]); s.blocked {
-		return 0, nil
-	}
-	return done + skip, found
 }
 
 // escapedBracket is the beginning of the escaped forms of '[' and of the capitals of a placeholder.

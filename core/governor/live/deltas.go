@@ -20,8 +20,8 @@ func (s *Stream) Deltas(g *Guard, in []chat.Delta) (send, store []chat.Delta) {
 	return o.send, o.store
 }
 
-// End ends the stream: what is held back is sent. Call it after the last event of a stream that has not broken off.
-// dialect is the caller's if events are passed through: then events is what to send, otherwise it is send.
+// End ends the stream and sends the rest of its texts. Call it after the last event of a stream that has not broken off.
+// dialect is the caller's if events are passed through: then events are to be sent, otherwise send.
 func (s *Stream) End(g *Guard, dialect chat.Dialect) (events []sse.Event, send, store []chat.Delta) {
 	if dialect == 0 {
 		o := output{stream: s, guard: g}
@@ -66,7 +66,7 @@ func (o *output) delta(d *chat.Delta) {
 		o.turn(d.Choice, d.Kind)
 	case chat.DeltaLogProbs:
 		if o.altered || o.stream.waits(d.Choice) {
-			return // they repeat the text, also what is held back
+			return // they repeat the text, also the part that is held back
 		}
 	case chat.DeltaFinish:
 		o.finish(func(c *channel) bool { return c.choice == d.Choice })
@@ -121,7 +121,7 @@ func (o *output) flush(c *channel) {
 	o.stream.close(c)
 }
 
-// turn ends the texts of a choice of other kinds: the answer's next part begins. Tool calls may go on at the same time.
+// turn ends the texts of a choice of other kinds: the answer's next part begins. Tool calls may continue at the same time.
 func (o *output) turn(choice uint64, kind chat.DeltaKind) {
 	o.finish(func(c *channel) bool { return c.choice == choice && c.kind != kind && c.kind != chat.DeltaArgs })
 }

@@ -15,8 +15,9 @@ type editor struct {
 	guard   *Guard
 	text    []byte // decoded form of raw
 	found   []governor.Finding
-	base    int // offset of text's first byte, from which findings count
-	skip    int // of the character at the cut: its bytes before the cut
+	base    int  // offset of text's first byte, from which findings count
+	skip    int  // of the character at the cut: its bytes before the cut
+	placed  bool // the placeholder of the first finding is written
 	changed bool
 	out     []byte
 	copied  int // raw bytes up to here are in out or dropped
@@ -29,7 +30,6 @@ func (e *editor) rewrite(cut int) []byte {
 		e.locate(cut)
 		return e.raw[:e.at:e.at]
 	}
-	placed := false
 	for pos := 0; pos < cut; pos += e.size {
 		lex := e.lex
 		if !e.next() {
@@ -40,9 +40,9 @@ func (e *editor) rewrite(cut int) []byte {
 			break
 		}
 		for len(e.found) > 0 && e.found[0].End-e.base <= pos {
-			e.found, placed = e.found[1:], false
+			e.found, e.placed = e.found[1:], false
 		}
-		e.character(pos, &placed)
+		e.character(pos)
 	}
 	e.keep(e.at)
 	return e.out
@@ -80,11 +80,10 @@ func (e *editor) redactable() {
 }
 
 // character keeps, drops or replaces the character at pos of the decoded text.
-func (e *editor) character(pos int, placed *bool) {
+func (e *editor) character(pos int) {
 	switch e.class {
 	case structure:
-		*placed = e.lex.drop
-		e.lex.drop, *placed = false, false
+		e.lex.drop, e.placed = false, false
 	case scalar:
 		if e.lex.drop {
 			e.dropCharacter()
@@ -94,11 +93,11 @@ func (e *editor) character(pos int, placed *bool) {
 		}
 	case content:
 		if len(e.found) > 0 && e.found[0].Start-e.base < pos+e.size {
-			if *placed {
+			if e.placed {
 				e.dropCharacter()
 			} else {
 				e.replace(e.found[0].Rule, "")
-				*placed = true
+				e.placed = true
 			}
 		}
 	}

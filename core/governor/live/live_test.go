@@ -154,6 +154,10 @@ func TestArgumentsStayJSON(t *testing.T) {
 		{`{"to":"jo\u0065\u0040example.com!"}`, `{"to":"[EMAIL]!"}`},
 		{`{"to":"a\njoe@example.com\n\ud83d\ude00"}`, `{"to":"a\n[EMAIL]\n\ud83d\ude00"}`},
 		{`{"to":"\"joe@example.com\""}`, `{"to":"\"[EMAIL]\""}`},
+		{ // a key without its end continues over quotes and commas
+			`{"k":"-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQ","n":[12,true],"s":""}`,
+			`{"k":"[PRIVATE_KEY]","[PRIVATE_KEY]":["[PRIVATE_KEY]","[PRIVATE_KEY]"],"[PRIVATE_KEY]":""}`,
+		},
 	} {
 		for _, pieces := range splits(c.in) {
 			for _, form := range livestream.Forms[1:] {
@@ -169,7 +173,6 @@ func TestArgumentsStayJSON(t *testing.T) {
 
 // TestBlockMidWord: a finding that blocks ends the answer before it, and nothing of it is sent.
 func TestBlockMidWord(t *testing.T) {
-	secret := "ghp_" + strings.Repeat("a1B2c3D4e5F6", 3)
 	for name, g := range map[string]*live.Guard{
 		"block": {Policy: policy(t, map[string]governor.Action{"personal.email": governor.Block})},
 		"strict": {Policy: func() *governor.Policy {
@@ -178,7 +181,6 @@ func TestBlockMidWord(t *testing.T) {
 			return p
 		}()},
 	} {
-		_ = secret
 		text := "Please write to joe@example.com. Thank you!"
 		for _, pieces := range splits(text) {
 			for _, form := range livestream.Forms {

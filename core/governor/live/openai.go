@@ -202,8 +202,8 @@ func (p *passed) toolPieces(c *choice, place uint64, v span) {
 	}
 }
 
-// openAIMessage checks the whole message that some providers send with every chunk. Before the end it would show what
-// is held back, so its texts are empty until then.
+// openAIMessage checks the whole message that some providers send with every chunk. Before the end it would show
+// the text that is held back, so its texts are empty until then.
 func (p *passed) openAIMessage(c *choice) {
 	members := enter(p.data, c.message, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {

@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/hmac"
 )
 
-// Report is what is recorded of a rule's findings in a stream. All but the count is of the first finding.
+// Report describes a rule's findings in a stream: their number and the first one.
 type Report struct {
 	Rule       governor.ID
 	Count      uint64

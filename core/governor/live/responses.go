@@ -190,7 +190,7 @@ func (p *passed) responsesOther(r *response) {
 	}
 }
 
-// itemAdded begins an item. A call that comes with arguments has no pieces of them, or goes on with pieces.
+// itemAdded begins an item. A call that comes with arguments may continue with pieces.
 func (p *passed) itemAdded(r *response) {
 	members := enter(p.data, r.item, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {

@@ -7,18 +7,18 @@ import (
 
 // Bounds of a stream's state.
 const (
-	// MaxChannels is how many texts of an answer may be open at the same time.
-	MaxChannels = 16
-	// MaxHeld is how much text may be held back in all channels, in bytes of its escaped form: the longest private key
-	// and a little more.
-	MaxHeld = 32 << 10
+	// MaxChannels is how many texts of an answer may be open at the same time: a text and a call of 128 choices.
+	MaxChannels = 256
+	// MaxHeld is how much text may be held back in all channels, in bytes of its escaped form: two of the longest JSON
+	// Web Tokens, or more of other secrets.
+	MaxHeld = 20 << 10
 	// MaxReports is how many rules are reported.
 	MaxReports = 16
 )
 
 // Stream is the check of one streamed answer. It is carried in the exchange's state between steps: usually less than
-// 500 bytes, and up to MaxHeld more while a long secret is unfinished. Its zero value is the state before the first
-// delta.
+// 200 bytes, about 50 for each choice, and up to MaxHeld more while a long secret is unfinished, usually less than 4 KB. Its zero value is the
+// state before the first delta.
 type Stream struct {
 	Tally   governor.Tally
 	Reports []Report // at most MaxReports
@@ -57,12 +57,21 @@ func (s *Stream) Fields(f *abi.Fields) {
 
 // open is the channel of a text, which it makes if there is none. It is nil if there are too many.
 func (s *Stream) open(want *channel) *channel {
+	free := -1
 	for i := range s.channels {
-		if c := &s.channels[i]; c.kind == want.kind && c.choice == want.choice && c.place == want.place {
+		c := &s.channels[i]
+		if c.kind == want.kind && c.choice == want.choice && c.place == want.place {
 			return c
 		}
+		if c.complete() {
+			free = i
+		}
 	}
-	if len(s.channels) == MaxChannels {
+	switch {
+	case free >= 0:
+		s.channels[free] = *want
+		return &s.channels[free]
+	case len(s.channels) == MaxChannels:
 		s.failed = true
 		return nil
 	}

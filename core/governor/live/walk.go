@@ -19,6 +19,7 @@ type lexer struct {
 	depth    uint64 // open brackets
 	inString bool
 	drop     bool // the rest of a redacted number or name outside of strings is dropped
+	ended    bool // the last character has ended the outermost value
 }
 
 // class is what a character of JSON text belongs to. Everything in a plain text is content.
@@ -62,6 +63,7 @@ func (w *walker) next() bool {
 
 // json reads the character of JSON text that begins with the unit r, which ends at end.
 func (w *walker) json(r rune, end int) (rune, int) {
+	w.lex.ended = false
 	switch {
 	case w.lex.inString && r == '\\':
 		return w.escape(end)
@@ -85,6 +87,7 @@ func (w *walker) outside(r rune) {
 		w.lex.depth++
 	case (r == '}' || r == ']') && w.lex.depth > 0:
 		w.lex.depth--
+		w.lex.ended = w.lex.depth == 0
 	case isScalar(r):
 		w.class = scalar
 	}

@@ -29,7 +29,7 @@ func (p *passed) whole(c *channel, v span, f form) (exact bool) {
 	return exact
 }
 
-// whole checks a complete text. What was found in its pieces is not counted again.
+// whole checks a complete text. A rule that has found something before is not counted again.
 func (s *Stream) whole(g *Guard, c *channel, raw []byte, f form) (send, store []byte) {
 	raw = canonical(raw)
 	decoded, _ := decode(raw, f, lexer{}, true)

@@ -190,3 +190,63 @@ func TestAnthropicEvents(t *testing.T) {
 		`{"type":"message_stop"}`,
 	})
 }
+
+// TestEveryKindOfEnd: the rest of a text goes out before each kind of end, in an event of the dialect.
+func TestEveryKindOfEnd(t *testing.T) {
+	chunk := func(rest string) string { return `{"id":"c","choices":[{"index":0,` + rest + `}]}` }
+	for name, c := range map[string]struct {
+		dialect chat.Dialect
+		stream  []string
+	}{
+		"finish reason":           {chat.OpenAI, []string{chunk(`"delta":{"content":"to joe@"}`), chunk(`"delta":{"content":"example.com"}`), chunk(`"finish_reason":"stop"`)}},
+		"finish reason with text": {chat.OpenAI, []string{chunk(`"delta":{"content":"to joe@"}`), chunk(`"finish_reason":"length","delta":{"content":"example.com"}`)}},
+		"end of the stream":       {chat.OpenAI, []string{chunk(`"delta":{"content":"to joe@"}`), chunk(`"delta":{"content":"example.com"}`)}},
+		"content_block_stop": {chat.Anthropic, []string{
+			`{"type":"message_start","message":{"id":"m"}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"to joe@"}}`,
+			`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"example.com"}}`, `{"type":"content_block_stop","index":0}`,
+		}},
+		"message_delta": {chat.Anthropic, []string{
+			`{"type":"message_start","message":{"id":"m"}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"to joe@"}}`,
+			`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"example.com"}}`, `{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`,
+		}},
+		"response.completed": {chat.Responses, []string{
+			`{"type":"response.created","response":{"id":"r"}}`, `{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"to joe@"}`,
+			`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"example.com"}`,
+			`{"type":"response.completed","response":{"id":"r","output":[{"type":"message","content":[{"type":"output_text","text":"to joe@example.com"}]}]}}`,
+		}},
+		"next item": {chat.Responses, []string{
+			`{"type":"response.created","response":{"id":"r"}}`, `{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"to joe@"}`,
+			`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"example.com"}`,
+			`{"type":"response.output_item.added","output_index":1,"item":{"type":"reasoning"}}`,
+		}},
+		"end without an end": {chat.Responses, []string{
+			`{"type":"response.created","response":{"id":"r"}}`, `{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"to joe@"}`,
+			`{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"example.com"}`,
+		}},
+	} {
+		_, r := through(t, c.dialect, emails(t), c.stream...)
+		for what, response := range map[string]*chat.Response{"sent": &r.Sent, "stored": &r.Stored} {
+			if got := livestream.Text(response, 0, chat.Text); got != "to [EMAIL]" {
+				t.Errorf("%s: %s %q", name, what, got)
+			}
+		}
+	}
+}
+
+// TestLists: a project's keywords are found however they are cut, in every form.
+func TestLists(t *testing.T) {
+	settings := governor.NewSettings()
+	settings.Lists = []governor.KeywordList{{Name: "codenames", Output: governor.Redact, Words: []string{"project bluebird", "naïve", "blue"}}}
+	encoded, err := governor.DecodeSettings(settings.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &live.Guard{Policy: encoded.Policy()}
+	text, want := "so naïve: Project Bluebird, project bluebottle, \"blue\"", "so [KEYWORD_CODENAMES]: [KEYWORD_CODENAMES], project bluebottle, \"[KEYWORD_CODENAMES]\""
+	for _, pieces := range splits(text)[:2] {
+		for _, form := range livestream.Forms {
+			r := run(t, form, g, textAnswer(chat.DeltaText, pieces...))
+			wantText(t, form, "sent", &r.Sent, 0, chat.Text, want)
+		}
+	}
+}

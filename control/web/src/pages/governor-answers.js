@@ -59,11 +59,11 @@ export function ClassifierCard({ draft, change, error }) {
   return html`<${Card} title="Classifier">
     <p class="muted">A model that judges requests after the rules. Its cost is charged to the project.</p>
     <div class="columns">
-      <${SelectField} label="Classifier" options=${KINDS} value=${classifier.kind} onValue=${(kind) => set({ kind })} wrong=${wrong('kind')} />
+      <${SelectField} label="Kind" options=${KINDS} value=${classifier.kind} onValue=${(kind) => set({ kind })} wrong=${wrong('kind')} />
       ${
         classifier.kind !== '' &&
         html`<${TextField} label="Model" list=${id} value=${classifier.model} onValue=${(model) => set({ model })} wrong=${wrong('model')}
-          hint=${classifier.kind === 'chat' ? 'A chat model.' : 'Leave empty to use the default.'} />
+          hint=${classifier.kind === 'moderation' ? 'Leave empty for omni-moderation-latest.' : 'A chat model from the catalog.'} />
         <${SelectField} label="Mode" options=${MODES} value=${classifier.mode} onValue=${(mode) => set({ mode })} wrong=${wrong('mode')} />
         <${TextField} label="Timeout (ms)" inputmode="numeric" value=${classifier.timeoutMs} onValue=${(timeoutMs) => set({ timeoutMs })} wrong=${wrong('timeoutMs')} />
         <${SelectField} label="If the classifier fails" options=${FAILURES} value=${classifier.onFailure} onValue=${(onFailure) => set({ onFailure })} wrong=${wrong('onFailure')} />

@@ -6,7 +6,7 @@ import { TextField } from '../components/form.js'
 import { Card } from '../components/page.js'
 import { Table } from '../components/table.js'
 import { plural } from '../format.js'
-import { ACTIONS, actionOf, CATEGORIES, withAction } from '../governor.js'
+import { actionOf, actionsFor, CATEGORIES, withAction } from '../governor.js'
 import { html } from '../html.js'
 
 const SEVERITY_LOOKS = { high: 'warn', critical: 'bad' }
@@ -47,7 +47,7 @@ function Category({ name, label, words, set, overrides, rules }) {
           direction,
           word,
         ]) => html`<${ActionSelect} key=${direction} label=${word} of=${label} value=${overrides[name]?.[direction] ?? ''}
-          inherited=${rules[0][direction]} origin="Default" redacts=${name !== 'length'} onValue=${set(name, direction)} />`,
+          inherited=${rules[0][direction]} origin="Default" actions=${actionsFor(name)} onValue=${set(name, direction)} />`,
       )}
       <${Button} look="small" aria-expanded=${shown ? 'true' : 'false'} disabled=${words !== ''} onClick=${() => setOpen(!open)}>
         ${shown ? 'Hide' : 'Show'} rules<span class="visually-hidden"> of ${label}</span><//>
@@ -72,17 +72,14 @@ function columns(category, overrides, set) {
         rule,
       ) => html`<${ActionSelect} label=${label} hidden of=${rule.name} value=${overrides[rule.name]?.[direction] ?? ''}
         inherited=${actionOf({ [category]: overrides[category] }, rule, direction)} origin="Category"
-        redacts=${category !== 'length'} onValue=${set(rule.name, direction)} />`,
+        actions=${actionsFor(category)} onValue=${set(rule.name, direction)} />`,
     })),
   ]
 }
 
 /** A select of actions. The first option keeps what the category or the default says. */
-function ActionSelect({ label, of, hidden = false, value, inherited, origin, redacts, onValue }) {
-  const options = [
-    ['', `${origin}: ${inherited}`],
-    ...ACTIONS.filter((action) => redacts || action !== 'redact').map((a) => [a, a]),
-  ]
+function ActionSelect({ label, of, hidden = false, value, inherited, origin, actions, onValue }) {
+  const options = [['', `${origin}: ${inherited}`], ...actions.map((action) => [action, action])]
   return html`<label class="action-select">
     <span class=${hidden ? 'visually-hidden' : ''}>${label}<span class="visually-hidden"> of ${of}</span></span>
     <select value=${value} onChange=${(event) => onValue(event.target.value)}>

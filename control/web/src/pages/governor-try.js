@@ -17,7 +17,7 @@ const DIRECTIONS = [
   ['input', 'Input: from a caller'],
   ['output', 'Output: from a model'],
 ]
-const DECISIONS = { approve: 'good', review: 'warn', block: 'bad' }
+const DECISIONS = { approve: 'good', redact: 'good', review: 'warn', block: 'bad' }
 const EXAMPLE = 'Write to jane.doe@example.com about the IBAN DE89 3704 0044 0532 0130 00.'
 
 export function Decision({ of: decision }) {

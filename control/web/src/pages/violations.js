@@ -65,7 +65,7 @@ function Filters({ filters, set, names }) {
     ${select('state', 'State', [['', 'Any'], ...STATES])}
     ${select('category', 'Category', any(ALL_CATEGORIES))}
     ${select('severity', 'Severity', any(SEVERITIES))}
-    ${select('decision', 'Decision', any(['approve', 'review', 'block']))}
+    ${select('decision', 'Decision', any(['redact', 'review', 'block']))}
     ${field('rule', 'Rule', { placeholder: 'Exact name' })}
     ${field('model', 'Model', { placeholder: 'Exact name' })}
     ${select('key', 'API key', keys)}

@@ -1,0 +1,90 @@
+package inspect
+
+import (
+	"strconv"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/governor"
+	"github.com/postern-ai/postern/core/governor/schema"
+)
+
+// matchAnswer checks the texts of a whole answer with Check.Schema: of each choice, or of the one that a dialect has.
+func (w *walker) matchAnswer() {
+	if w.check.Schema == "" || w.dir != governor.Output {
+		return
+	}
+	root := gjson.ParseBytes(w.body)
+	switch w.kind {
+	case NativeAnswer:
+		w.match(root.Get("text").String(), "text")
+	case OpenAIAnswer:
+		i := 0
+		root.Get("choices").ForEach(func(_, choice gjson.Result) bool {
+			w.match(texts(choice.Get("message.content"), "text"), "choices["+strconv.Itoa(i)+"].message.content")
+			i++
+			return true
+		})
+	case AnthropicAnswer:
+		w.match(texts(root.Get("content"), "text"), "content")
+	case ResponsesAnswer:
+		text := ""
+		root.Get("output").ForEach(func(_, item gjson.Result) bool {
+			if item.Get("type").Str == "message" {
+				text += texts(item.Get("content"), "output_text")
+			}
+			return true
+		})
+		w.match(text, "output")
+	}
+}
+
+// texts is a string, or the joined texts of the parts of a type.
+func texts(content gjson.Result, kind string) (text string) {
+	if content.Type == gjson.String {
+		return content.Str
+	}
+	content.ForEach(func(_, part gjson.Result) bool {
+		if part.Get("type").Str == kind {
+			text += part.Get("text").Str
+		}
+		return true
+	})
+	return text
+}
+
+// matchResponse is matchAnswer for a translated answer.
+func (w *collector) matchResponse(resp *chat.Response) {
+	if w.check.Schema == "" {
+		return
+	}
+	for i := range resp.Choices {
+		w.match(chat.Join(resp.Choices[i].Parts, chat.Text).Plain(), "choices["+strconv.Itoa(i)+"].message.content")
+	}
+}
+
+// match adds a finding for a text that does not satisfy the schema. An answer without text, such as a tool call or a
+// refusal, is none.
+func (in *inspector) match(text, path string) {
+	if text == "" {
+		return
+	}
+	if result := schema.Validate(in.check.Schema, text); !result.Valid() {
+		n := len(in.result.Findings)
+		in.whole(governor.Finding{Rule: governor.RuleSchema}, -1)
+		in.setPaths(n, governor.RuleSchema, path)
+	}
+}
+
+// setPaths sets the path of a finding that is no place in a text, and of its report.
+func (in *inspector) setPaths(from int, rule governor.ID, path string) {
+	for i := from; i < len(in.result.Findings); i++ {
+		in.result.Findings[i].Path = path
+	}
+	for i := range in.result.Reports {
+		if r := &in.result.Reports[i]; r.Rule == rule && r.Path == "" {
+			r.Path = path
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package live
+
+import (
+	"github.com/postern-ai/postern/core/governor"
+)
+
+// longKey is the length from which the beginning of a private key is decided before its end has arrived. Keys that are
+// in use are shorter, so their fingerprints are of the whole.
+const longKey = 4096
+
+// scan searches the text, whose first byte has the offset base, and counts the findings. It returns the length of the
+// decided text: all before a finding that blocks, otherwise all that later bytes cannot change.
+func (s *Stream) scan(g *Guard, c *channel, text []byte, base int, final bool) (cut int, found []governor.Finding) {
+	cut = min(int(c.skip), len(text))
+	from := cut
+	if c.key > 0 {
+		if cut, found = s.inKey(c, text, cut, base, final, nil); c.key > 0 {
+			return cut, found
+		}
+	}
+	count := len(found)
+	found, done := c.scanner.Next(text[cut:], final, found)
+	cut += done
+	for i, f := range found[count:] {
+		s.count(g, c, f, text[f.Start-base:f.End-base])
+		if s.blocked {
+			return f.Start - base, found[:count+i]
+		}
+	}
+	if rest := text[cut:]; len(rest) > longKey && !final {
+		if start, ok := c.scanner.LongKey(rest); ok {
+			f := governor.Finding{Rule: governor.RulePrivateKey, Start: base + cut + start, End: base + len(text)}
+			if s.count(g, c, f, rest[start:start+longKey/2]); s.blocked {
+				return cut, found
+			}
+			c.key = uint64(governor.MaxPrivateKey + start)
+			cut, found = s.inKey(c, text, cut, base, final, found)
+			found[len(found)-1].Start += start
+		}
+	}
+	if s.measure(g, c, text[from:cut]); s.blocked {
+		return 0, nil
+	}
+	return cut, found
+}
+
+// inKey decides the part of a private key that begins at the index cut: a finding that was counted before.
+func (s *Stream) inKey(c *channel, text []byte, cut, base int, final bool, found []governor.Finding) (int, []governor.Finding) {
+	n, ended := c.scanner.SkipKey(text[cut:], int(c.key), final)
+	if c.key -= uint64(n); ended {
+		c.key = 0
+	}
+	return cut + n, append(found, governor.Finding{Rule: governor.RulePrivateKey, Start: base + cut, End: base + cut + n})
+}

@@ -1,0 +1,51 @@
+package governor
+
+// RulePrivateKey is the rule of private keys, whose findings are the longest: see LongKey.
+const RulePrivateKey = rulePrivateKey
+
+// longestEnd is more than the length of a private key's END line.
+const longestEnd = 72
+
+// LongKey looks at a window that Next has decided no byte of. ok reports that it has a private key at the index start:
+// whatever follows, only its end is open. The text before start is no finding. A stream then need not hold the key back:
+// it continues with SkipKey.
+func (s *Scanner) LongKey(window []byte) (start int, ok bool) {
+	if !s.rules.Has(rulePrivateKey) || s.wordAt != s.base || s.rules.keywords != nil && s.keywords != (keywordState{read: s.base}) ||
+		s.rules.patterns != nil && s.customAt != s.base {
+		return 0, false
+	}
+	v := view{text: window, tail: s.tail}
+	for ; start < len(window) && class[window[start]]&isJoint != 0 && window[start] != '+'; start++ {
+		if window[start] != '-' || !v.has(start, "-----BEGIN ") {
+			continue
+		}
+		found := len(s.found)
+		probe := Scanner{rules: s.rules}
+		_, ok = probe.privateKey(&v, start)
+		s.found = s.found[:found]
+		return start, ok
+	}
+	return 0, false
+}
+
+// SkipKey decides the next bytes of a private key of which at most most bytes follow. n is how many bytes of window are
+// in it; ended reports that the key ends there. The rest of the window is to be scanned by Next if it does, and comes
+// again otherwise.
+func (s *Scanner) SkipKey(window []byte, most int, final bool) (n int, ended bool) {
+	v := view{text: window, tail: s.tail}
+	n = keyEnd(&v, 0, most)
+	if ended = !v.past || final; !ended {
+		n = max(0, len(window)-longestEnd)
+	}
+	n = min(n, len(window))
+	for i := range s.tail {
+		s.tail[i] = v.at(n - tailLength + i)
+	}
+	s.base += n
+	s.wordAt, s.inLong = s.base, false
+	s.keywords, s.customAt = keywordState{read: s.base}, s.base
+	return n, ended
+}
+
+// MaxPrivateKey is the length of the longest private key that is found, in bytes.
+const MaxPrivateKey = maxPrivateKey
