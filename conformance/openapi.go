@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"mime"
 	"net/http"
 	"os"
@@ -67,8 +68,9 @@ func NewContract(path string) (*Contract, error) {
 	c := &Contract{document: root, compiler: jsonschema.NewCompiler(), schemas: map[string]*jsonschema.Schema{}}
 	c.compiler.DefaultDraft(jsonschema.Draft2020)
 	c.compiler.AssertFormat()
-	for template, item := range object(root["paths"]) {
-		c.paths = append(c.paths, describe(template, object(item)))
+	paths := object(root["paths"])
+	for _, template := range slices.Sorted(maps.Keys(paths)) { // "{" sorts last: a parameter matches what no fixed segment does
+		c.paths = append(c.paths, describe(template, object(paths[template])))
 	}
 	return c, c.compiler.AddResource(documentURL, document)
 }

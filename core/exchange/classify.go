@@ -102,6 +102,11 @@ func (x *exchange) startClassifier() bool {
 
 // onClassifyText sends the text to the classifier.
 func (x *exchange) onClassifyText() {
+	if x.s.phase == phaseClassify && x.s.disconnected {
+		x.s.govern.classification.done = true
+		x.dispatchClassified() // ends the exchange
+		return
+	}
 	settings := &x.guard().settings.Classifier
 	request, ok := x.classifierRequest(jsontext.Escaped(x.event.Data))
 	if !ok {
@@ -150,19 +155,31 @@ func (x *exchange) onClassified() {
 		return
 	}
 	m := x.classifierModel()
-	if m == nil || !root.IsObject() {
+	if m == nil || !x.classifierBills() {
 		x.classifierFailed()
 		return
 	}
-	f, _ := provider.For(m.Provider.Wire)
-	r, ok := f.Response(root)
-	if !ok {
-		x.classifierFailed()
-		return
+	var r chat.Response
+	ok := root.IsObject()
+	if ok {
+		f, _ := provider.For(m.Provider.Wire)
+		r, ok = f.Response(root)
 	}
 	x.chargeClassifier(m, &r)
-	score, ok := classify.Score(kind, &r)
+	score := uint64(0)
+	if ok {
+		score, ok = classify.Score(kind, &r)
+	}
 	x.classified(score, ok)
+}
+
+// classifierBills reports whether the provider may bill the classifier's request: it responded with 200, or its response
+// was lost. An estimate is charged if the usage is unknown.
+func (x *exchange) classifierBills() bool {
+	if x.event.Kind == abi.EventFault {
+		return x.event.Code != abi.FaultConnect && x.event.Code != abi.FaultUndelivered
+	}
+	return x.event.Code == 200
 }
 
 // chargeClassifier adds the classifier's cost to the exchange's.

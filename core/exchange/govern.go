@@ -143,7 +143,9 @@ func (x *exchange) guard() *guard {
 	if r.End() != nil {
 		panic("exchange: malformed attached buffer")
 	}
-	g.check = inspect.Check{Policy: g.settings.Policy(), Redactor: &g.redactor, Key: x.fingerprintKey()}
+	g.check = inspect.Check{
+		Policy: g.settings.Policy(), Redactor: &g.redactor, Key: x.fingerprintKey(), Schema: g.settings.Schema.Schema,
+	}
 	if s := &x.s.govern; s.strict || s.threshold > 0 {
 		limit := governor.MaxRisk
 		if s.threshold > 0 {

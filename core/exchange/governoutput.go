@@ -23,7 +23,6 @@ func (x *exchange) checkAnswer(r *chat.Response, raw []byte) ([]byte, bool) {
 	} else {
 		result = x.guard().check.Response(r)
 	}
-	x.checkSchema(&result, r)
 	g.output = verdict{result.Decision, uint64(result.Tally.Risk)}
 	g.violations = x.violations(g.violations, &result, governor.Output)
 	if result.Decision == governor.Rejected {

@@ -158,6 +158,7 @@ var table = [...]row{
 	{phasePacing, inClassified, (*exchange).onClassified},
 	{phaseDone, inClassifyText, (*exchange).onClassifyText},
 	{phaseDone, inClassified, (*exchange).onClassified},
+	{phasePacing, inHeldSettle, (*exchange).onHeldSettle}, // the mock's stream is settled when it starts
 	{phaseDone, inHeldSettle, (*exchange).onHeldSettle},
 
 	// An attempt: one request to one target.
