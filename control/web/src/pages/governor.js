@@ -7,6 +7,7 @@ import { Card, Page } from '../components/page.js'
 import { Loaded } from '../components/states.js'
 import { useDraft } from '../draft.js'
 import { draftOf, fieldsOf } from '../governor.js'
+import { GOVERNOR_DOCS } from '../help.js'
 import { html } from '../html.js'
 import { notify } from '../notices.js'
 import { useAction, useCatalog, useResource } from '../resource.js'
@@ -16,7 +17,8 @@ import { KeywordsCard, PatternsCard } from './governor-lists.js'
 import { RulesCard } from './governor-rules.js'
 import { TryCard } from './governor-try.js'
 
-const LEAD = 'The Governor checks what callers send and what models answer, and approves, reviews or blocks it.'
+const LEAD = html`The Governor checks what callers send and what models answer, and approves, reviews or blocks it.
+  <a href=${GOVERNOR_DOCS} target="_blank" rel="noreferrer">Read how rules and risk scores work</a>`
 const FORM = { draftOf, fieldsOf }
 const FIELDS = [
   'autoApproveThreshold',
