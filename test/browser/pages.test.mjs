@@ -142,7 +142,7 @@ const PAGES = [
     true,
     inProject(`/registry/${entry.id}`),
     async (page) => {
-      await page.getByRole('button', { name: 'Restrict' }).click()
+      await page.getByRole('button', { name: 'Restrict', exact: true }).click()
       await page.getByRole('dialog').getByLabel('Backend, Frankfurt').waitFor()
     },
   ],
