@@ -47,6 +47,7 @@ type scratch struct {
 	phone  phoneNumber
 	text   [24]byte
 	header [768]byte // the decoded start of a JSON Web Token
+	ahead  ahead
 }
 
 // NewScanner begins a text.
@@ -295,7 +296,7 @@ const minToken = 15
 // word looks closer at the word [start, end). It returns where the scan continues, or wait if that depends on bytes
 // that have not arrived.
 func (s *Scanner) word(v *view, start, end int, kinds uint16, final bool) (next int, wait bool) {
-	v.past = false
+	v.past, s.scratch.ahead.at = false, 0
 	found := len(s.found)
 	if final {
 		next = s.examine(v, start, end, kinds)
@@ -319,7 +320,7 @@ func (s *Scanner) word(v *view, start, end int, kinds uint16, final bool) (next 
 //
 //go:noinline
 func (s *Scanner) punctuation(v *view, i int, final bool) (next int, wait bool) {
-	v.past = false
+	v.past, s.scratch.ahead.at = false, 0
 	found := len(s.found)
 	ok := false
 	switch v.text[i] {
