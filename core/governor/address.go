@@ -18,10 +18,37 @@ func (s *Scanner) dottedAddress(v *view, start int) (next int, ok bool) {
 	if product || s.isArticle(v, start) && !s.about(v, aboutNetwork, start, i) || part[1]|part[2]|part[3] == 0 || isNetwork(v, i) || v.at(start-1) == '=' && v.at(start-2) == '=' {
 		return 0, false
 	}
+	if inPath(v, start) && !s.about(v, aboutNetwork, start, i) {
+		return 0, false
+	}
 	if small := part[0] < 10 && max(part[1], part[2], part[3]) <= 20; small && (part[0] != part[1] || part[2] != part[3]) && !s.about(v, aboutNetwork, start, i) {
 		return 0, false // the number of a section
 	}
 	return s.emit(ruleIPv4, start, i)
+}
+
+// inPath reports whether a minus sign, or a decimal number and a separator, come before i, as in the path of a drawing:
+// "1.52-.87 3.51.98.32".
+func inPath(v *view, i int) bool {
+	switch v.at(i - 1) {
+	case '-':
+		return !isLetterByte(v.at(i - 2))
+	case ' ', ',':
+	default:
+		return false
+	}
+	dots, digits := 0, 0
+	for n := 2; n <= tailLength; n++ {
+		switch b := v.at(i - n); {
+		case isDigitByte(b):
+			digits++
+		case b == '.':
+			dots++
+		default:
+			return dots == 1 && digits > 0
+		}
+	}
+	return false
 }
 
 // quad reads four decimal numbers up to 255 with dots between them; end is -1 if the text has another form.

@@ -11,7 +11,7 @@ const (
 	isHex    // 0-9 a-f A-F
 	opens    // a separator that may begin a finding: ( : < [
 	isEnding // after a word it makes the word worth a closer look: @ :
-	inToken  // a token may continue with it after a word: / : =
+	inToken  // a token may continue with it after a word: / : = $
 )
 
 func isDigitByte(b byte) bool  { return b-'0' < 10 }

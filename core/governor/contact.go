@@ -172,10 +172,13 @@ func (s *Scanner) international(v *view, plus int) (next int, ok bool) {
 	p := &s.scratch.phone
 	p.read(v, from, open)
 	code, least, most := callingCode(p.digits[:p.n])
-	if code == 0 {
-		return 0, false
+	best := -1
+	if code != 0 {
+		best = p.longest(code, least, most)
 	}
-	best := p.longest(code, least, most)
+	if best < 0 && p.n >= 8 && p.n <= 15 && s.since(aboutPhone, plus) <= 24 {
+		code, best = 1, p.count-1 // the word is clearer than a length that may have changed
+	}
 	if best < 0 || !v.closed(p.ends[best]) || s.since(aboutArticle, plus) <= 12 && s.since(aboutPhone, plus) > nearBefore {
 		return 0, false
 	}
@@ -216,7 +219,8 @@ func runsOfOne(digits []byte) bool {
 
 // national looks for a number in a national form: with a word about phones near, or in a form that little else has.
 func (s *Scanner) national(v *view, start int, p *phoneNumber) (next int, ok bool) {
-	if p.n < 7 || p.n > 15 || v.at(start-1) == '#' {
+	call := p.count == 1 && v.at(start-1) == '(' && isAlnum(v.at(start-2)) // uintptr(50000000)
+	if p.n < 7 || p.n > 15 || v.at(start-1) == '#' || call {
 		return 0, false
 	}
 	end := p.ends[p.count-1]

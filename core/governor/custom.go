@@ -105,7 +105,7 @@ func (m *machine) hold(i int) int {
 	return i
 }
 
-// step moves all threads over a code point. Those that began behind the match are dropped.
+// step moves all threads over a code point. Threads that began behind the match are dropped.
 func (m *machine) step(p *patterns, r rune) {
 	m.pending.list = m.pending.list[:0]
 	for _, t := range m.live.list {

@@ -20,7 +20,11 @@ func seeds(f *testing.F) {
 // depend on how the text is cut.
 func FuzzFindings(f *testing.F) {
 	seeds(f)
-	rules := AllRules()
+	f.Add([]byte("project bluebird - [EMAIL_1] übe-naïve"))
+	s := NewSettings()
+	s.Lists = []KeywordList{list("project bluebird", "token", "übe", "naïve", "a b"), {Name: "exact", Input: Flag, MatchCase: true, Words: []string{"EMAIL", "ab"}}}
+	s.Patterns = []Pattern{{Name: "dash", Input: Flag, Program: dash}}
+	rules := s.Policy().Rules(Input)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		found := Scan(text, rules, nil)
 		checkRanges(t, text, found)
@@ -43,7 +47,11 @@ func checkRanges(t *testing.T, text []byte, found []Finding) {
 			t.Fatalf("[%d,%d) after %d of %d", one.Start, one.End, end, len(text))
 		}
 		end = one.End
-		if r := table[one.Rule]; one.End-one.Start > r.MaxLength {
+		if int(one.Rule) >= len(table) {
+			if one.End-one.Start > MaxMatch {
+				t.Fatalf("%d bytes of a keyword or pattern", one.End-one.Start)
+			}
+		} else if r := table[one.Rule]; one.End-one.Start > r.MaxLength {
 			t.Fatalf("%s: %d bytes, more than %d", r.Name, one.End-one.Start, r.MaxLength)
 		}
 		if utf8.Valid(text) && (!utf8.RuneStart(text[one.Start]) || one.End < len(text) && !utf8.RuneStart(text[one.End])) {

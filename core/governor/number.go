@@ -107,8 +107,9 @@ func (s *Scanner) numeric(v *view, start int) (next int, ok bool) {
 	if n.count == 0 || n.total[n.count-1] < 6 {
 		return 0, false
 	}
-	if before := v.at(start - 1); before == ',' && isDigitByte(v.at(start-2)) || before == '$' {
-		return 0, false
+	before, second := v.at(start-1), v.at(start-2)
+	if before == ',' && isDigitByte(second) || before == '$' || before == '.' && second != '.' {
+		return 0, false // a part of a number, as .5557590239287523
 	}
 	for k := n.count - 1; k >= 0 && n.total[k] >= 6; k-- {
 		if !n.ended(v, k) {
@@ -139,6 +140,25 @@ func (s *Scanner) sequence(v *view, start int, n *number, k int) (next int, ok b
 	return s.bankAccount(v, start, n, k)
 }
 
+// inTable reports whether a group of at least four digits, or digits and hexadecimal letters, and a space come before i:
+// a row of numbers has some that look like a card's.
+func inTable(v *view, i int) bool {
+	if v.at(i-1) != ' ' {
+		return false
+	}
+	digits := 0
+	for n := 2; n < 7; n++ {
+		b := v.at(i - n)
+		if class[b]&isHex == 0 {
+			return n >= 6 && digits > 0
+		}
+		if isDigitByte(b) {
+			digits++
+		}
+	}
+	return digits > 0
+}
+
 const (
 	cardShapes  = "4 4 4 4|4-4-4-4|4.4.4.4|4 6 5|4-6-5|4 6 4|4-6-4|4 4 4 4 3|4-4-4-4-3|6 13|6-13|4-4-4-2|4-4-4-1|4-4-4-3|6-6-6-1|4 4 4 3|6 4 5"
 	cardCompact = "13|14|15|16"
@@ -154,7 +174,7 @@ func (s *Scanner) card(v *view, start int, n *number, k int) bool {
 	}
 	switch {
 	case n.isAny(k, cardShapes):
-		return true
+		return !inTable(v, start) || s.about(v, aboutCard, start, n.ends[k])
 	case n.isAny(k, cardCompact):
 		return !s.isArticle(v, start) || s.about(v, aboutCard, start, n.ends[k])
 	case n.isAny(k, cardRare):

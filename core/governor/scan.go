@@ -41,22 +41,23 @@ type Scanner struct {
 	scratch  *scratch
 }
 
-// scratch is memory for candidates, so that they allocate nothing.
+// scratch is memory for candidates, so that they allocate nothing. A scanner of a short piece of a stream usually has no
+// candidate and needs none.
 type scratch struct {
 	number number
 	phone  phoneNumber
 	text   [24]byte
-	header [768]byte // the decoded start of a JSON Web Token
+	header *[768]byte // the decoded start of a JSON Web Token; nil before the first
 }
 
 // NewScanner begins a text.
 func NewScanner(rules *Rules) *Scanner {
-	return &Scanner{rules: rules, scratch: &scratch{}}
+	return &Scanner{rules: rules}
 }
 
 // Scan appends the findings in a whole text.
 func Scan(text []byte, rules *Rules, found []Finding) []Finding {
-	s := Scanner{rules: rules, found: found, scratch: &scratch{}}
+	s := Scanner{rules: rules, found: found}
 	s.run(text, true)
 	return s.found
 }
@@ -226,8 +227,8 @@ func isCommon(word []byte, kinds, after uint16) bool {
 	return false
 }
 
-// mayOpen reports whether a finding may begin with a separator and the byte behind it: a phone number, an IPv6 address,
-// or a mark of a chat template.
+// mayOpen reports whether a separator and the byte behind it may begin a phone number, an IPv6 address, a mark of a chat
+// template, or a word of another script.
 func mayOpen(separator, next byte) bool {
 	switch separator {
 	case '(':
@@ -236,8 +237,10 @@ func mayOpen(separator, next byte) bool {
 		return next == ':'
 	case '<':
 		return next == '|' || next == '<'
+	case '[':
+		return next == 'I' || next == 'S' || next == '/'
 	}
-	return next == 'I' || next == 'S' || next == '/'
+	return mayBeForeign(separator, next)
 }
 
 // readWord is the length of the word that text begins with, and the classes of its bytes.
@@ -293,6 +296,9 @@ const minToken = 15
 // word looks closer at the word [start, end). It returns where the scan continues, or wait if that depends on bytes
 // that have not arrived.
 func (s *Scanner) word(v *view, start, end int, kinds uint16, final bool) (next int, wait bool) {
+	if s.scratch == nil {
+		s.scratch = &scratch{}
+	}
 	v.past = false
 	found := len(s.found)
 	if final {
@@ -317,6 +323,9 @@ func (s *Scanner) word(v *view, start, end int, kinds uint16, final bool) (next 
 //
 //go:noinline
 func (s *Scanner) punctuation(v *view, i int, final bool) (next int, wait bool) {
+	if s.scratch == nil {
+		s.scratch = &scratch{}
+	}
 	v.past = false
 	found := len(s.found)
 	ok := false
@@ -325,8 +334,10 @@ func (s *Scanner) punctuation(v *view, i int, final bool) (next int, wait bool) 
 		next, ok = s.phone(v, i)
 	case ':':
 		next, ok = s.ipv6(v, i)
-	default:
+	case '<', '[':
 		next, ok = s.delimiter(v, i)
+	default:
+		next, ok = s.foreign(v, i)
 	}
 	if v.past && !final {
 		s.found = s.found[:found]

@@ -23,6 +23,24 @@ func (s *Scanner) privateKey(v *view, start int) (next int, ok bool) {
 	return s.emit(rulePrivateKey, start, keyEnd(v, label, start+maxPrivateKey))
 }
 
+// puttyKey looks for a private key in PuTTY's format, up to its message authentication code.
+// Source: https://tartarus.org/~simon/putty-snapshots/htmldoc/AppendixC.html
+func (s *Scanner) puttyKey(v *view, start int) (next int, ok bool) {
+	if !v.has(start, "PuTTY-User-Key-File-") {
+		return 0, false
+	}
+	for i := start; i < start+maxPrivateKey-100; i++ {
+		switch b := v.at(i); {
+		case b == 'P' && v.has(i, "Private-MAC: "):
+			i += len("Private-MAC: ")
+			return s.emit(rulePrivateKey, start, v.run(i, 64, isHex))
+		case b == 0 || b >= 0x80:
+			return 0, false
+		}
+	}
+	return 0, false
+}
+
 // keyEnd is the end of a key whose base64 begins at i: behind its END line, or where the text stops being ASCII.
 func keyEnd(v *view, i, most int) int {
 	for ; i < most; i++ {
@@ -68,7 +86,10 @@ func (s *Scanner) jwt(v *view, start int) (next int, ok bool) {
 		end-- // the end of a sentence
 		parts--
 	}
-	header := &s.scratch.header
+	if s.scratch.header == nil {
+		s.scratch.header = new([768]byte)
+	}
+	header := s.scratch.header
 	n, ok := decode64(header[:], v.text[start:firstEnd], 0)
 	if !ok || header[0] != '{' || !bytes.Contains(header[:n], []byte(`"alg"`)) {
 		return 0, false
@@ -147,7 +168,7 @@ func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 		case b == ':' && colon == 0:
 			colon = i
 		case b == '@':
-			if colon == 0 || i == colon+1 || isPlaceholder(v.text[colon+1:i]) || class[v.at(i+1)]&inWord == 0 && v.at(i+1) != '[' {
+			if colon == 0 || i == colon+1 || isPlaceholder(v.text[colon+1:i]) || isNameOfPassword(v.text[colon+1:i]) || class[v.at(i+1)]&inWord == 0 && v.at(i+1) != '[' {
 				return 0, false
 			}
 			return s.emit(rulePasswordURL, colon+1, i)
@@ -156,6 +177,16 @@ func (s *Scanner) passwordURL(v *view, start, end int) (next int, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+// isNameOfPassword reports whether a value only says that it is a password: user:pass@localhost.
+func isNameOfPassword(value []byte) bool {
+	for _, name := range [...]string{"pass", "password", "passwd", "pwd", "secret", "pw"} {
+		if equalFold(name, value) {
+			return true
+		}
+	}
+	return false
 }
 
 // placeholders is parts of values in lower case that show that a value is none.
@@ -213,7 +244,8 @@ func (s *Scanner) assignment(v *view, start, end int, subject context) (next int
 
 // judge decides whether a value at from is a password or another secret.
 func (s *Scanner) judge(value []byte, from int, quoted bool, subject context) (next int, ok bool) {
-	if isPath(value) {
+	if isPath(value) || value[0] == '+' && bytes.IndexByte(value, '.') > 0 { // "PWD="+cmd.Dir
+
 		return 0, false
 	}
 	if subject&aboutPassword != 0 && isPassword(value) {

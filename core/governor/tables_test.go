@@ -179,7 +179,11 @@ func makeClasses() (c [256]uint16) {
 	}
 	add("._%+-'~", inWord|isJoint)
 	add("(:<[", opens)
-	add("/:=", inToken)
+	for _, one := range foreignWords {
+		add(one.word[:1], opens)
+	}
+	add("é"[:1], opens)
+	add("/:=$", inToken)
 	add("@:", isEnding)
 	return c
 }

@@ -1,6 +1,8 @@
 package governor
 
 import (
+	"bytes"
+
 	"github.com/postern-ai/postern/core/governor/checksum"
 	"github.com/postern-ai/postern/core/keys"
 )
@@ -52,6 +54,7 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.slack-token", High, "xoxp-{d8-14}-{d8-14}-{w18-34}", nil, 0},
 	{"secret.slack-token", High, "xoxa-2-{d8-14}-{d8-14}-{d8-14}-{w28-34}", nil, 0},
 	{"secret.slack-token", High, "xoxr-{d8-14}-{d8-14}-{d8-14}-{w28-34}", nil, 0},
+	{"secret.slack-token", High, "xoxc-{d8-14}-{d8-14}-{d8-14}-{x64}", nil, 0},
 	{"secret.slack-token", High, "xoxs-{d8-14}-{d8-14}-{d8-14}-{x10-64}", nil, 0},
 	{"secret.slack-token", High, "xoxe-1-{w140-170}", nil, 0},
 	{"secret.slack-token", High, "xoxe.xoxp-1-{w140-170}", nil, 0},
@@ -77,8 +80,8 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.replicate-token", High, "r8_{w37}", nil, 0},
 	{"secret.fireworks-key", High, "fw_{w22-24}", mixed, 0},
 	{"secret.nvidia-key", High, "nvapi-{u64}", nil, 0},
-	{"secret.huggingface-token", High, "hf_{a34}", nil, 0},
-	{"secret.huggingface-token", High, "api_org_{a34}", nil, 0},
+	{"secret.huggingface-token", High, "hf_{w34}", nil, 0},
+	{"secret.huggingface-token", High, "api_org_{w34}", nil, 0},
 	{"secret.google-api-key", High, "AIza{u35}", nil, 0},
 	{"secret.google-oauth-token", High, "ya29.{u30-1000}", nil, 0},
 	{"secret.google-oauth-client-secret", High, "GOCSPX-{u28}", nil, 0},
@@ -115,6 +118,7 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.digitalocean-token", High, "dor_v1_{x64}", nil, 0},
 	{"secret.heroku-key", High, "HRKU-AA{u58}", nil, 0},
 	{"secret.heroku-key", High, "{x8}-{x4}-{x4}-{x4}-{x12}", nil, aboutHeroku},
+	{"secret.databricks-token", High, "dapi{x32}-{d1}", nil, 0},
 	{"secret.databricks-token", High, "dapi{x32}", nil, 0},
 	{"secret.datadog-key", High, "{x40}", nil, aboutDatadog},
 	{"secret.datadog-key", High, "{x32}", nil, aboutDatadog},
@@ -141,8 +145,8 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.dropbox-token", High, "sl.{u130-1300}", nil, 0},
 	{"secret.discord-token", High, "{q1}{u22-27}.{u6}.{u27-45}", discordToken, 0},
 	{"secret.discord-webhook", High, "discord.com/api/webhooks/{d17-20}/{u60-80}", nil, 0},
-	{"secret.telegram-token", High, "{d8-10}:AA{u33}", nil, 0},
-	{"secret.telegram-token", High, "bot{d8-10}:AA{u33}", nil, 0},
+	{"secret.telegram-token", High, "{d8-10}:A{u34}", mixed, 0},
+	{"secret.telegram-token", High, "bot{d8-10}:A{u34}", mixed, 0},
 	{"secret.cloudflare-token", High, "v1.0-{x24}-{x146}", nil, 0},
 	{"secret.cloudflare-token", High, "{u40}", mixed, aboutCloudflare},
 	{"secret.cloudflare-token", High, "{x37}", nil, aboutCloudflare},
@@ -215,6 +219,23 @@ var tokenFormats = [...]tokenFormat{
 	{"secret.tavily-key", High, "tvly-dev-{w32}", nil, 0},
 	{"secret.pinecone-key", High, "pcsk_{w5-6}_{w60-70}", nil, 0},
 	{"secret.cerebras-key", High, "csk-{l48}", nil, 0},
+	{"secret.together-key", High, "tgp_v1_{u43}", nil, 0},
+	{"secret.elevenlabs-key", High, "sk_{x48}", nil, 0},
+	{"secret.langfuse-key", High, "sk-lf-{x8}-{x4}-{x4}-{x4}-{x12}", nil, 0},
+	{"secret.posthog-key", High, "phx_{w43-48}", nil, 0},
+	{"secret.jina-key", High, "jina_{w60-64}", nil, 0},
+	{"secret.e2b-key", High, "e2b_{x40}", nil, 0},
+	{"secret.sonarqube-token", High, "sqp_{x40}", nil, 0},
+	{"secret.sonarqube-token", High, "squ_{x40}", nil, 0},
+	{"secret.sonarqube-token", High, "sqa_{x40}", nil, 0},
+	{"secret.neon-key", High, "napi_{l64}", nil, 0},
+	{"secret.render-key", High, "rnd_{w28-32}", nil, 0},
+	{"secret.launchdarkly-key", High, "sdk-{x8}-{x4}-{x4}-{x4}-{x12}", nil, 0},
+	{"secret.launchdarkly-key", High, "api-{x8}-{x4}-{x4}-{x4}-{x12}", nil, 0},
+	{"secret.mapbox-token", High, "sk.eyJ{u60-120}.{u22}", nil, 0},
+	{"secret.braintree-token", High, "access_token$production${l16}${x32}", nil, 0},
+	{"secret.azure-openai-key", High, "{w52}JQQJ99{w26}", nil, 0},
+	{"secret.firebase-key", High, "AAAA{u7}:APA91b{u134}", nil, 0},
 }
 
 // minSpread is the least spread of a token's variable part: random hexadecimal text of 32 bytes has about 11.
@@ -312,14 +333,16 @@ func ageKey(token []byte) bool {
 	return checksum.Bech32(token, len("AGE-SECRET-KEY-")) == checksum.Bech32Constant
 }
 
-// discordToken checks that the first part is the base64 of a decimal user ID.
+// discordToken checks that the first part is the base64 of a decimal user ID, or that the first and the last part look
+// random.
 func discordToken(token []byte) bool {
 	var id [24]byte
 	n, ok := decode64(id[:], token, '.')
 	for _, b := range id[:n] {
 		ok = ok && isDigitByte(b)
 	}
-	return ok && n >= 16
+	first, last := bytes.IndexByte(token, '.'), bytes.LastIndexByte(token, '.')
+	return ok && n >= 16 || mixed(token[:first]) && mixed(token[last+1:])
 }
 
 // mixed requires lower case, upper case and digits: a format without a telling prefix.

@@ -13,11 +13,11 @@ func (s *Scanner) examine(v *view, start, end int, kinds uint16) (next int) {
 	if start == end {
 		return end
 	}
-	if v.at(start-1) == '[' && v.at(end) == ']' && kinds&isLower == 0 {
-		return end // a placeholder of a redaction names nothing
-	}
 	if at, ok := s.value(v, start, end, kinds); ok {
 		return at
+	}
+	if kinds&isUpper != 0 && kinds&isLower == 0 && v.at(start-1) == '[' && v.at(end) == ']' {
+		return end // a placeholder of a redaction names nothing
 	}
 	return s.name(v, start, end)
 }
@@ -25,6 +25,11 @@ func (s *Scanner) examine(v *view, start, end int, kinds uint16) (next int) {
 // value tries the detectors of things that begin at a word's start.
 func (s *Scanner) value(v *view, start, end int, kinds uint16) (next int, ok bool) {
 	after := v.at(end)
+	if end-start >= minToken && v.text[start] == 'P' {
+		if next, ok = s.puttyKey(v, start); ok {
+			return next, true
+		}
+	}
 	if end-start >= minToken || class[after]&inToken != 0 && end-start >= 3 {
 		if next, ok = s.token(v, start, end, kinds); ok {
 			return next, true
