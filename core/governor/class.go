@@ -3,15 +3,16 @@ package governor
 // Classes of a byte, as bits. A word is a run of inWord bytes. It may contain an e-mail address's local part, a
 // token with dashes, a dotted number; bytes of other scripts separate words.
 const (
-	inWord   = 1 << iota
-	isLower  // a-z
-	isUpper  // A-Z
-	isDigit  // 0-9
-	isJoint  // . _ % + - ' ~
-	isHex    // 0-9 a-f A-F
-	opens    // a separator that may begin a finding: ( : < [
-	isEnding // after a word it makes the word worth a closer look: @ :
-	inToken  // a token may continue with it after a word: / : = $
+	inWord      = 1 << iota
+	isLower     // a-z
+	isUpper     // A-Z
+	isDigit     // 0-9
+	isJoint     // . _ % + - ' ~
+	isHex       // 0-9 a-f A-F
+	opens       // a separator that may begin a finding: ( : < [
+	isEnding    // after a word it makes the word worth a closer look: @ :
+	joinsDigits // a separator between groups of digits: space ( )
+	inToken     // a token may continue with it after a word: / : = $
 )
 
 func isDigitByte(b byte) bool  { return b-'0' < 10 }

@@ -75,10 +75,10 @@ func (s *Scanner) identity(v *view, start int, n *number, k int) (next int, ok b
 				strong = n.isAny(k, f.strong)
 				weak = named && !strong && n.isAny(k, f.weak)
 			}
-			if !strong && !weak || !f.check(d) || runsOfOne(d) {
+			if !strong && !weak || named && !s.about(v, f.subject, start, n.ends[k]) {
 				continue
 			}
-			if named && !s.about(v, f.subject, start, n.ends[k]) || !named && s.isArticle(v, start) {
+			if !f.check(d) || runsOfOne(d) || !named && s.isArticle(v, start) {
 				continue
 			}
 			if next, ok = s.emit(identityRule[i], start, n.ends[k]); ok {

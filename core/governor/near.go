@@ -38,6 +38,21 @@ func (s *Scanner) isArticle(v *view, i int) bool {
 
 // follows reports whether a word about one of the subjects comes in the same clause within nearAfter bytes.
 func (s *Scanner) follows(v *view, subject context, i int) bool {
+	ahead := &s.scratch.ahead
+	if ahead.at != s.base+i+1 {
+		ahead.subjects, ahead.at = clause(v, i), s.base+i+1
+	}
+	return ahead.subjects&subject != 0
+}
+
+// ahead is the subjects of a clause, for several detectors that ask about the same place.
+type ahead struct {
+	at       int // one more than the offset of the clause; 0: none
+	subjects context
+}
+
+// clause is the subjects of the words from i to the end of the clause, within nearAfter bytes.
+func clause(v *view, i int) (subjects context) {
 	var word [24]byte
 	n := 0
 	last := 0 // one more than the number of the word before
@@ -51,16 +66,19 @@ func (s *Scanner) follows(v *view, subject context, i int) bool {
 		if n > 0 {
 			e, number := lookUp(word[:n])
 			n = 0
-			if e != nil && (e.subject&subject != 0 || last != 0 && pairSubject(last-1, number)&subject != 0) {
-				return true
+			if e != nil {
+				subjects |= e.subject
+				if last != 0 {
+					subjects |= pairSubject(last-1, number)
+				}
 			}
 			if last = 0; e != nil {
 				last = number + 1
 			}
 		}
 		if oneOf(b, ".,;:\n\x00!?=\"|[") {
-			return false
+			return subjects
 		}
 	}
-	return false
+	return subjects
 }

@@ -48,6 +48,7 @@ type scratch struct {
 	phone  phoneNumber
 	text   [24]byte
 	header *[768]byte // the decoded start of a JSON Web Token; nil before the first
+	ahead  ahead
 }
 
 // NewScanner begins a text.
@@ -204,10 +205,13 @@ func separators(text []byte) int {
 	return len(text)
 }
 
-// isCommon reports whether a word is lower case, perhaps with a capital or a full stop, and not in the vocabulary, as most
-// words are. kinds is the classes of its bytes without the first, after those of the byte behind it.
+// isCommon reports whether a word is lower case, perhaps with a capital or dots and dashes, and not in the vocabulary, as most
+// words are; or a short number that no other group of digits can follow. kinds is the classes of its bytes without the first, after those of the byte behind it.
 func isCommon(word []byte, kinds, after uint16) bool {
-	if class[word[0]]&(isLower|isUpper) == 0 || len(word) >= minToken || after&isEnding != 0 {
+	if class[word[0]]&(isLower|isUpper) == 0 {
+		return len(word) < 6 && kinds&^(inWord|isDigit|isHex) == 0 && class[word[0]]&isDigit != 0 && after&(joinsDigits|inToken|isEnding) == 0
+	}
+	if len(word) >= minToken || after&isEnding != 0 {
 		return false
 	}
 	switch kinds &^ isHex {
@@ -216,15 +220,24 @@ func isCommon(word []byte, kinds, after uint16) bool {
 	case inWord | isLower:
 		return !isLikely(word)
 	case inWord | isLower | isJoint:
-		word, last := word[:len(word)-1], word[len(word)-1]
-		for _, b := range word {
-			if class[b]&isJoint != 0 {
-				return false
-			}
-		}
-		return last == '.' && after&inToken == 0 && !isLikely(word)
+		return after&inToken == 0 && !hasLikely(word)
 	}
 	return false
+}
+
+// hasLikely reports whether a run of letters of a word may be in the vocabulary.
+func hasLikely(word []byte) bool {
+	from := 0
+	for i, b := range word {
+		if class[b]&isJoint == 0 {
+			continue
+		}
+		if i-from >= 2 && isLikely(word[from:i]) {
+			return true
+		}
+		from = i + 1
+	}
+	return len(word)-from >= 2 && isLikely(word[from:])
 }
 
 // mayOpen reports whether a separator and the byte behind it may begin a phone number, an IPv6 address, a mark of a chat
@@ -299,7 +312,7 @@ func (s *Scanner) word(v *view, start, end int, kinds uint16, final bool) (next 
 	if s.scratch == nil {
 		s.scratch = &scratch{}
 	}
-	v.past = false
+	v.past, s.scratch.ahead.at = false, 0
 	found := len(s.found)
 	if final {
 		next = s.examine(v, start, end, kinds)
@@ -326,7 +339,7 @@ func (s *Scanner) punctuation(v *view, i int, final bool) (next int, wait bool) 
 	if s.scratch == nil {
 		s.scratch = &scratch{}
 	}
-	v.past = false
+	v.past, s.scratch.ahead.at = false, 0
 	found := len(s.found)
 	ok := false
 	switch v.text[i] {

@@ -185,6 +185,7 @@ func makeClasses() (c [256]uint16) {
 	add("é"[:1], opens)
 	add("/:=$", inToken)
 	add("@:", isEnding)
+	add(" ()", joinsDigits)
 	return c
 }
 

@@ -9,6 +9,7 @@ import { Card, Page } from '../components/page.js'
 import { Empty, Loaded, Refresh, Time } from '../components/states.js'
 import { Facts, More, Table } from '../components/table.js'
 import { count, plural } from '../format.js'
+import { SEVERITIES } from '../governor.js'
 import { html } from '../html.js'
 import { notify } from '../notices.js'
 import { useAction, useList, useResource } from '../resource.js'
@@ -62,7 +63,7 @@ function coverage(governor, registry, violations, project) {
     ['Unchecked content', governor.unchecked],
     [
       'Open violations',
-      html`${page('violations', count(violations.open))}${violations.open > 0 && ` (${bySeverity(violations)})`}`,
+      html`${page('violations', count(violations.open))}${violations.open > 0 && ` (${severitiesOf(violations)})`}`,
     ],
     [
       'Registry',
@@ -86,9 +87,12 @@ function rulesText(counts) {
     .join(', ')
 }
 
-function bySeverity({ bySeverity }) {
-  return Object.entries(bySeverity ?? {})
-    .map(([severity, number]) => `${count(number)} ${severity}`)
+/** Numbers of violations, the most severe first: "1 high, 2 low". */
+function severitiesOf({ bySeverity = {} }) {
+  return [...SEVERITIES]
+    .reverse()
+    .filter((severity) => bySeverity[severity] > 0)
+    .map((severity) => `${count(bySeverity[severity])} ${severity}`)
     .join(', ')
 }
 
