@@ -10,8 +10,9 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// checkAnswer checks a whole response: raw if it is in the caller's dialect, else r. What it returns, or r, is to be
-// stored; restoreAnswer gives what is to be sent. If the response is blocked, it ends the exchange and returns false.
+// checkAnswer checks a whole response: raw if it is in the caller's dialect, else r. The result, or r, has placeholders
+// and is stored; restoreRaw and restoreResponse return the caller's form. It ends the exchange and returns false if the
+// response is blocked.
 func (x *exchange) checkAnswer(r *chat.Response, raw []byte) ([]byte, bool) {
 	g := &x.s.govern
 	if !g.on || x.s.endpoint == endpointEmbeddings {
