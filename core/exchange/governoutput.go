@@ -10,8 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// checkAnswer checks a whole response: raw if it is in the caller's dialect, else r. What it returns, or r, is to be
-// stored; restoreAnswer gives what is to be sent. If the response is blocked, it ends the exchange and returns false.
+// checkAnswer checks a whole response: raw if it is in the caller's dialect, else r. The result, or r, is for the
+// cache; restoreRaw and restoreResponse make the caller's form of it. A blocked response ends the exchange, and ok is false.
 func (x *exchange) checkAnswer(r *chat.Response, raw []byte) ([]byte, bool) {
 	g := &x.s.govern
 	if !g.on || x.s.endpoint == endpointEmbeddings {

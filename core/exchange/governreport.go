@@ -14,8 +14,8 @@ import (
 // maxViolations bounds the violations of one exchange, which its state carries. Each is of another rule or direction.
 const maxViolations = 12
 
-// violations appends the violations among the findings: all of them if the text is reviewed or blocked, else those that
-// a rule of high or critical severity redacted.
+// violations appends the violations among the findings: all of them if the text is reviewed or blocked, else the
+// redactions by rules of high or critical severity.
 func (x *exchange) violations(list []ledger.Violation, result *inspect.Result, d governor.Direction) []ledger.Violation {
 	p := x.guard().check.Policy
 	for i := range result.Reports {
