@@ -45,13 +45,7 @@ func (x *exchange) readBody() {
 
 func (x *exchange) parse(body []byte) {
 	p := api.Parser{Skim: true, Strict: x.s.strict}
-	if n := x.s.invalidIdempotency; n > 0 {
-		message := "must have 1 to 255 printable ASCII characters"
-		if n > maxIdempotency {
-			message += ", got " + strconv.FormatUint(n, 10)
-		}
-		p.Wrong("Idempotency-Key", message)
-	}
+	x.checkIdempotencyKey(&p)
 	if found := jsontext.Examine(body); found.Problem != jsontext.OK {
 		message := found.Message(api.Quote)
 		if len(body) == 0 {
@@ -85,6 +79,19 @@ func (x *exchange) parse(body []byte) {
 		x.keepRequest(&parsed)
 		x.s.request.foreign, x.s.request.unknown = p.Foreign, appendExtra("", parsed.Unknown)
 	}
+}
+
+// checkIdempotencyKey reports an invalid Idempotency-Key.
+func (x *exchange) checkIdempotencyKey(p *api.Parser) {
+	n := x.s.invalidIdempotency
+	if n == 0 {
+		return
+	}
+	message := "must have 1 to 255 printable ASCII characters"
+	if n > maxIdempotency {
+		message += ", got " + strconv.FormatUint(n, 10)
+	}
+	p.Wrong("Idempotency-Key", message)
 }
 
 // keepRequest stores the parts of the request that later steps need, and its members for targets of the same

@@ -10,9 +10,8 @@ import (
 	"github.com/postern-ai/postern/core/sse"
 )
 
-// checkAnswer checks a whole response: raw if it is in the caller's dialect, else r. The result, or r, has placeholders
-// and is stored; restoreRaw and restoreResponse return the caller's form. It ends the exchange and returns false if the
-// response is blocked.
+// checkAnswer checks a whole response: raw if it is in the caller's dialect, else r. The result, or r, is for the
+// cache; restoreRaw and restoreResponse make the caller's form of it. A blocked response ends the exchange, and ok is false.
 func (x *exchange) checkAnswer(r *chat.Response, raw []byte) ([]byte, bool) {
 	g := &x.s.govern
 	if !g.on || x.s.endpoint == endpointEmbeddings {

@@ -132,15 +132,20 @@ func (x *exchange) checkBodyHead() {
 		x.rejectLargeBody()
 		return
 	}
-	if key := x.header("idempotency-key"); key != "" && !s.endpoint.repeatable() {
-		// An invalid key is reported together with the errors in the body.
-		if len(key) > maxIdempotency || !printable(key) {
-			s.invalidIdempotency = uint64(len(key))
-		} else {
-			s.idempotency = keys.Hash(key)
-		}
-	}
+	x.readIdempotencyKey()
 	x.await(abi.Action{Kind: abi.ActionReadBody, ID: idBody, Buffer: bufferBody, Limit: x.config.MaxBodyBytes})
+}
+
+// readIdempotencyKey reads the caller's Idempotency-Key. An invalid one is reported together with the errors in the body.
+func (x *exchange) readIdempotencyKey() {
+	key := x.header("idempotency-key")
+	switch {
+	case key == "" || x.s.endpoint.repeatable():
+	case len(key) > maxIdempotency || !printable(key):
+		x.s.invalidIdempotency = uint64(len(key))
+	default:
+		x.s.idempotency = keys.Hash(key)
+	}
 }
 
 // rejections are the faults that are returned only after admission, so that callers without a valid key learn

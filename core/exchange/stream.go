@@ -127,18 +127,7 @@ func (x *exchange) streamChunk(data []byte, final bool) {
 	for i := range events {
 		var errorEvent *chat.Delta
 		if out, errorEvent, ok = x.streamEvent(out, &events[i], &deltas, ok); errorEvent != nil || !ok {
-			if x.s.govern.live.Blocked() {
-				x.blockStream(out)
-				return
-			}
-			x.sendOrHold(out)
-			x.appendDeltas(deltas.Buf)
-			switch {
-			case errorEvent == nil:
-				x.breakStream(fault.ProviderAnswer)
-			default:
-				x.breakStream(fault.ProviderError)
-			}
+			x.breakChunk(out, deltas.Buf, errorEvent)
 			return
 		}
 		if st.endMarkSeen {
@@ -164,6 +153,22 @@ func (x *exchange) streamChunk(data []byte, final bool) {
 		x.breakStream(fault.ProviderAnswer)
 	default:
 		x.watchBudget()
+	}
+}
+
+// breakChunk ends a stream at an event that cannot be sent: errorEvent is the provider's error, or nil. out and deltas
+// are from the events before it.
+func (x *exchange) breakChunk(out, deltas []byte, errorEvent *chat.Delta) {
+	if x.s.govern.live.Blocked() {
+		x.blockStream(out)
+		return
+	}
+	x.sendOrHold(out)
+	x.appendDeltas(deltas)
+	if errorEvent == nil {
+		x.breakStream(fault.ProviderAnswer)
+	} else {
+		x.breakStream(fault.ProviderError)
 	}
 }
 

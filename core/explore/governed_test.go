@@ -110,7 +110,7 @@ func violationText(v *ledger.Violation) string {
 	return direction + " " + v.Rule + " " + v.Decision
 }
 
-// checkReported checks at the end that the meter has the violation of a block, and that of the request.
+// checkReported checks at the end that the meter has the violations reported to the caller and those of the request.
 func (w *world) checkReported() {
 	f := &w.facts
 	if f.blocked && !strings.Contains(f.reported, " block;") {

@@ -78,7 +78,7 @@ type facts struct {
 	seen         reasons
 	classified   int    // calls of the classifier
 	reported     string // the violations that the meter has, by direction and rule
-	blocked      bool   // the caller has an error of the policy
+	blocked      bool   // the caller got the error of a block
 	outcomes     string // the outcomes for caller, meter and cache, as text
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"path"
 	"slices"
 	"strings"
@@ -51,7 +52,7 @@ func measureAll(files []repo.File) ([]measure, error) {
 func measureGroup(group string, files []repo.File, long int) ([]measure, error) {
 	var all, whole []place
 	for _, f := range files {
-		if path.Ext(f.Path) != ".go" {
+		if path.Ext(f.Path) != ".go" || isGenerated(f.Text) {
 			continue
 		}
 		found, err := functions(f)
@@ -103,6 +104,9 @@ func isSource(file string) bool {
 	}
 	return false
 }
+
+// isGenerated reports whether a Go file starts with the comment of generated code (go.dev/s/generatedcode).
+func isGenerated(text []byte) bool { return bytes.HasPrefix(text, []byte("// Code generated ")) }
 
 // testFolders contain only code that is not shipped.
 var testFolders = []string{"bench/", "conformance/", "internal/", "test/", "worker/gateway/test/", "control/web/test/"}
