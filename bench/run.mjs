@@ -1,6 +1,8 @@
 // make bench: measures Postern against baselines in the same run. A row below its target is marked "short". The exit
 // code is nonzero only after a wrong response or a broken run.
 import { bundle } from './lib/gateway.mjs'
+import { governed } from './lib/governed.mjs'
+import { governor } from './lib/governor.mjs'
 import { hops } from './lib/hops.mjs'
 import { CONNECTIONS } from './lib/load.mjs'
 import { firstLine, output, start, stop } from './lib/process.mjs'
@@ -22,6 +24,8 @@ const upstream = await startUpstream()
 const rows = [
   ...(await throughput(parts, upstream.url, seed)),
   ...(await streams(parts, upstream.url, seed)),
+  ...(await governed(parts, upstream.url, seed)),
+  ...(await governor()),
   ...steps(seed.key),
   await startup(parts, upstream.url),
   memory(seed.key),

@@ -208,6 +208,9 @@ func (x *run) queueUpstream(s Step) error {
 			return err
 		}
 	}
+	if b.Kind == "says" {
+		b.Kind, b.Text, b.Body = "answer", b.Body, ""
+	}
 	for range times {
 		x.Upstream.Next(b)
 	}

@@ -3,7 +3,9 @@ package control
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -82,12 +84,22 @@ func bomSchema(t *testing.T) *jsonschema.Schema {
 	return schema
 }
 
-// The inventory as CycloneDX satisfies its schema.
+// register makes registry entries in several states, one of them with all fields, and uses a model without an entry.
+func (e *evidence) register() {
+	e.Helper()
+	id := e.must(201, "POST", e.path+"/models-registry", `{"model":"gpt-4.1","owner":"Ana <ana@example.com>","purpose":"Answers \"support\" questions",
+		"riskTier":"limited","dataClasses":["personal","internal"],"regions":["eu","us"],"retention":"30 days","links":["https://example.com/card"],
+		"reviewDate":"2026-11-21T12:00:00Z"}`).text("id")
+	e.must(200, "POST", e.path+"/models-registry/"+id+"/transitions", `{"to":"approved","reason":"Reviewed by legal"}`)
+	e.must(201, "POST", e.path+"/models-registry", `{"model":"gpt-4.1-mini"}`)
+	e.absorb(e.path, []booked{{today, 1, "key_a", "gpt-4.1", 2, 100}, {today, 1, "key_b", "claude-sonnet-4-5", 1, 1}})
+}
+
+// The inventory as CycloneDX satisfies its schema: empty, and with entries in all their fields.
 func TestBillOfMaterials(t *testing.T) {
 	e := newEvidence(t)
-	e.absorb(e.path, []booked{{today, 1, "key_a", "gpt-4.1", 2, 100}, {today, 1, "key_b", "claude-sonnet-4-5", 1, 1}})
 	schema := bomSchema(t)
-	for range 2 {
+	for _, components := range []int{0, 3} {
 		got := e.must(200, "GET", e.path+"/compliance/export?type=inventory&format=cyclonedx", "")
 		document, err := jsonschema.UnmarshalJSON(bytes.NewReader(got.Body.Bytes()))
 		if err != nil {
@@ -96,12 +108,76 @@ func TestBillOfMaterials(t *testing.T) {
 		if err := schema.Validate(document); err != nil {
 			t.Errorf("%v in %s", err, got.Body)
 		}
-		if got.Header().Get("Content-Type") != bomContentType || got.text("specVersion") != "1.7" {
+		if got.Header().Get("Content-Type") != bomContentType || got.text("specVersion") != "1.7" || strings.Count(got.Body.String(), `"machine-learning-model"`) != components {
 			t.Error(got.Body)
 		}
 		document.(map[string]any)["components"] = "none"
 		if schema.Validate(document) == nil {
 			t.Fatal("the schema accepts anything")
+		}
+		if components == 0 {
+			e.register()
+		}
+	}
+	text := e.do("GET", e.path+"/compliance/export?type=inventory&format=cyclonedx", "")
+	for _, part := range []string{
+		`{"name":"postern:state","value":"approved"}`, `{"name":"postern:owner","value":"Ana <ana@example.com>"}`, `{"name":"postern:riskTier","value":"limited"}`,
+		`{"name":"postern:dataClasses","value":"personal, internal"}`, `{"name":"postern:approval","value":"owner: Reviewed by legal"}`,
+		`"useCases":["Answers \"support\" questions"]`, `"supplier":{"name":"openai"}`, `{"name":"postern:state","value":"discovered"}`,
+	} {
+		if !strings.Contains(text.Body.String(), part) {
+			t.Errorf("no %s in %s", part, text.Body)
+		}
+	}
+}
+
+// The summary compares the used models with the registry, and names overdue reviews. The changes are in the chain.
+func TestRegistryCoverage(t *testing.T) {
+	quiet(t)
+	e := newEvidence(t)
+	e.register()
+	e.daily()
+	registry := e.must(200, "GET", e.path+"/compliance/summary", "").fields["registry"].(map[string]any)
+	want := map[string]any{
+		"enforcement": "off", "states": map[string]any{"approved": json.Number("1"), "pending": json.Number("1"), "discovered": json.Number("1")},
+		"unregistered": []any{"claude-sonnet-4-5"}, "overdueReviews": []any{"gpt-4.1"},
+	}
+	if !reflect.DeepEqual(registry, want) {
+		t.Errorf("%v, want %v", registry, want)
+	}
+	pages := e.export("type=inventory&limit=1")
+	if whole := strings.Join(pages, ""); len(pages) != 3 || strings.Count(whole, `{"record":"model","id":"mod_`) != 3 || strings.Count(whole, `"model":"gpt-4.1"`) != 1 {
+		t.Errorf("%d pages: %s", len(pages), whole)
+	}
+	policies := e.export("type=policies")
+	if whole := strings.Join(policies, ""); !strings.Contains(whole, `"kind":"registry.transition"`) || !strings.Contains(whole, "Reviewed by legal") {
+		t.Error(whole)
+	}
+	if code, output := e.verified(policies, "-key", e.publicKey()); code != verify.Valid {
+		t.Error(output)
+	}
+}
+
+// Days on which no daily work ran are closed later, each once, in order.
+func TestMissedDaysAreClosed(t *testing.T) {
+	quiet(t)
+	e := newEvidence(t)
+	e.use(0)
+	e.daily()
+	for day := range uint64(4) {
+		e.absorb(e.path, []booked{{today + 1 + day, 3, fmt.Sprint("key_later", day), "m", 1 + day, 1}})
+	}
+	e.now = e.now.AddDate(0, 0, 3)
+	e.daily()
+	e.daily()
+	text := strings.Join(e.export("type=usage"), "")
+	last := 0
+	for day := uint64(today); day <= today+4; day++ {
+		part := `"payload":{"day":"` + dateText(day) + `"`
+		if at := strings.Index(text, part); at <= last || strings.Count(text, part) != 1 {
+			t.Errorf("%s: at %d in %s", part, at, text)
+		} else {
+			last = at
 		}
 	}
 }

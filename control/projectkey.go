@@ -16,10 +16,10 @@ import (
 	guesses "github.com/postern-ai/postern/core/route"
 )
 
-const (
-	projectKey role = "project key" // may do what its permissions say, in its project
-	viaKey          = "key"
-)
+// projectKey is the role of a project key: it may do what its permissions say, in its project.
+const projectKey role = "project key"
+
+const viaKey = "key"
 
 // Caching of verdicts on keys, in this instance.
 const (

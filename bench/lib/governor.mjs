@@ -56,14 +56,21 @@ export async function governor() {
       const theirs = shortest(() => hash(length))
       const most = size === '32 KB' ? 0.5 : undefined
       const growth = size === '1 MB' ? `${(ours / medium).toFixed(1)} × 32 KB, target ≤ 35` : ''
-      rows.push(row(`Governor, ${size} of ${kind} in V8, against SHA-256`, ms(ours), ms(theirs), ours / theirs, { most, note: growth }))
+      rows.push(
+        row(`Governor, ${size} of ${kind} in V8, against SHA-256`, ms(ours), ms(theirs), ours / theirs, {
+          most,
+          note: growth,
+        }),
+      )
       if (size === '32 KB') medium = ours
       if (size === '1 MB') perByte.push(ours / length)
       files.push([`${kind}-${length}`, text, `Governor, ${size} of ${kind} natively, against SHA-256`])
     }
   }
   const kilobytes = Math.round(CPU_LIMIT_MS / Math.max(...perByte) / 1024)
-  rows.push(row(`Governor, text that ${CPU_LIMIT_MS} ms of CPU time allow in V8`, `${kilobytes} KB`, '', 'slowest text', {}))
+  rows.push(
+    row(`Governor, text that ${CPU_LIMIT_MS} ms of CPU time allow in V8`, `${kilobytes} KB`, '', 'slowest text', {}),
+  )
   return [...rows, ...(await native(files))]
 }
 

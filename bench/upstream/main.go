@@ -23,8 +23,11 @@ var completion = fmt.Sprintf(`{"id":"chatcmpl-bench","object":"chat.completion",
 
 const chunks = 500
 
+// passage is the text of a stream of chunks with 40 bytes each, if the prompt begins with "passage".
+const passage = " Edge gateways add milliseconds to calls."
+
 // stream sends chunks one by one. Pacing follows the wall clock, so that timer jitter does not add up.
-func stream(w http.ResponseWriter, paced bool) {
+func stream(w http.ResponseWriter, text string, chunks int, paced bool) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	flush := http.NewResponseController(w)
 	start := time.Now()
@@ -37,7 +40,7 @@ func stream(w http.ResponseWriter, paced bool) {
 		_ = flush.Flush()
 	}
 	for i := range chunks {
-		send(i, `"choices":[{"index":0,"delta":{"content":" word"},"logprobs":null,"finish_reason":null}],"usage":null`)
+		send(i, `"choices":[{"index":0,"delta":{"content":"`+text+`"},"logprobs":null,"finish_reason":null}],"usage":null`)
 	}
 	send(chunks, `"choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}],"usage":null`)
 	send(chunks, `"choices":[],"usage":{"prompt_tokens":93,"completion_tokens":500,"total_tokens":593}`)
@@ -55,7 +58,11 @@ func main() {
 		// Go keeps a connection alive only if the request body was read to its end.
 		body, _ := io.ReadAll(r.Body)
 		if bytes.Contains(body, []byte(`"stream":true`)) {
-			stream(w, bytes.Contains(body, []byte(`"paced `)))
+			if bytes.Contains(body, []byte(`"passage `)) {
+				stream(w, passage, chunks/5, false)
+			} else {
+				stream(w, " word", chunks, bytes.Contains(body, []byte(`"paced `)))
+			}
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")

@@ -110,3 +110,50 @@ func TestInjectedBugsAreFound(t *testing.T) {
 		}
 	}
 }
+
+// TestInjectedBugsOfTheGovernorAreFound is the same for requests that the Governor and a classifier check.
+func TestInjectedBugsOfTheGovernorAreFound(t *testing.T) {
+	for _, bug := range []struct {
+		name   string
+		tamper func(e *abi.Event, out *abi.StepOutput)
+		found  string
+	}{
+		{"sends a redacted value", changing(abi.ActionFetch, func(a *abi.Action) {
+			a.Body = append(a.Body, abi.Part{Data: []byte(redactedMark)})
+		}), "has a redacted value"},
+		{"logs a redacted value", changing(abi.ActionLog, func(a *abi.Action) { a.Data = []byte(redactedMark) }), "has a redacted value"},
+		{"sends a blocked text", changing(abi.ActionRespond, func(a *abi.Action) { a.Body = []abi.Part{{Data: []byte(blockedMark)}} }), "has a blocked text"},
+		{"reports nothing", settling(func(s *keymeter.Settle) { s.Violations = nil }), "a block has no violation"},
+		{"reports twice", settling(func(s *keymeter.Settle) { s.Violations = append(s.Violations, s.Violations...) }), "is reported twice"},
+		{"loses a held settlement", func(e *abi.Event, out *abi.StepOutput) {
+			if e.ID == heldSettleID {
+				without(isSettle)(e, out)
+			}
+		}, "a reservation is not settled"},
+		{"calls the classifier twice", func(_ *abi.Event, out *abi.StepOutput) {
+			for _, a := range out.Actions {
+				if a.ID == classifyID {
+					out.Actions = append(out.Actions, a)
+				}
+			}
+		}, "the classifier is called twice"},
+	} {
+		s := governedPost("a governed request", "/v1/chat/completions", bodyFor("only", writeTo), settings(redacts, blocksAnswers, judgedBy("guard")), alphabet{
+			"classify": {unsafe, safe}, "fetch": {greeting, answered(openaiOK, "200 with a marked word", blockedMark)},
+		})
+		s.classifier, s.tamper = "guard", bug.tamper
+		x := explore(s)
+		if !slices.ContainsFunc(x.findings, func(f finding) bool { return strings.Contains(f.what, bug.found) }) {
+			t.Errorf("machine that %s: found %q, want %q", bug.name, x.findings, bug.found)
+		}
+	}
+}
+
+func settling(change func(*keymeter.Settle)) func(*abi.Event, *abi.StepOutput) {
+	return changing(abi.ActionCall, func(a *abi.Action) {
+		if s, ok := keymeter.Open(a.Data).(*keymeter.Settle); ok {
+			change(s)
+			a.Data = s.Encode()
+		}
+	})
+}

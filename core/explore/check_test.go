@@ -44,6 +44,7 @@ func (w *world) checkState() {
 
 // checkAction checks the data that an action sends or stores.
 func (w *world) checkAction(a *abi.Action) {
+	w.checkGoverned(a)
 	switch a.Kind {
 	case abi.ActionLog:
 		w.checkLeaks("the log", a.Data, true)
@@ -135,6 +136,10 @@ func (w *world) checkFetch(a *abi.Action) {
 		}
 	}
 	model := w.target(a)
+	if a.ID == classifyID {
+		w.checkClassifier(model)
+		return
+	}
 	switch {
 	case w.facts.admitted == 0:
 		w.violate("%s is called before an admission", model)
@@ -144,7 +149,7 @@ func (w *world) checkFetch(a *abi.Action) {
 		w.violate("%s is called, which the route or a policy does not allow", model)
 	}
 	for i := range w.open {
-		if w.open[i].action.Kind == abi.ActionFetch {
+		if w.open[i].action.Kind == abi.ActionFetch && w.open[i].action.ID != classifyID {
 			w.violate("%s is called while %s is outstanding", model, w.open[i].meaning)
 		}
 	}
@@ -191,8 +196,12 @@ func (w *world) target(a *abi.Action) string {
 
 func (w *world) noteFetch(a *abi.Action) {
 	f := &w.facts
-	f.fetches++
-	f.clean = false
+	if a.ID == classifyID {
+		f.classified++
+	} else {
+		f.fetches++
+		f.clean = false
+	}
 	if model := w.target(a); !strings.Contains(f.called, model+" ") {
 		f.called += model + " "
 	}
@@ -205,6 +214,8 @@ func (w *world) noteReply(p *pending, e *abi.Event) {
 	switch p.action.Kind {
 	case abi.ActionFetch, abi.ActionForward:
 		switch {
+		case p.action.ID == classifyID:
+			w.noteClassifier(e)
 		case e.Kind == abi.EventFault:
 			w.noteFault(e.Code)
 		case e.Kind == abi.EventResponse && !w.facts.clean:
@@ -292,6 +303,7 @@ func (w *world) noteVerdict(p *pending, reply *keymeter.AdmitReply) {
 	case keymeter.Admitted:
 		if command, ok := keymeter.Open(p.action.Data).(*keymeter.Admit); ok {
 			f.admitted, f.idem = command.Mode, command.Idempotency != ""
+			w.noteViolations(command.Violations)
 			if command.Version == 0 {
 				f.seen |= sawOutage // the meter must return the record
 			}
@@ -325,6 +337,7 @@ func (w *world) noteCall(a *abi.Action) {
 	if f.admitted == 0 {
 		w.violate("a request is settled that was never admitted")
 	}
+	w.noteViolations(settle.Violations)
 	w.checkCharged(settle.Model)
 	for i := range settle.Attempts {
 		w.checkCharged(settle.Attempts[i].Model)
@@ -359,6 +372,9 @@ func settleText(s *keymeter.Settle) string {
 			text += " " + flag.name
 		}
 	}
+	for i := range s.Violations {
+		text += ", violation: " + violationText(&s.Violations[i])
+	}
 	return fmt.Sprintf("%s (%d %s)", text, s.Trace.Status, strings.TrimSpace(s.Trace.Provider+" "+[...]string{"", "miss", "hit"}[s.Trace.Cache]))
 }
 
@@ -369,7 +385,11 @@ func (w *world) checkOver() {
 		return
 	}
 	for i := range w.open {
-		switch p := &w.open[i]; p.action.Kind {
+		p := &w.open[i]
+		if p.outlivesResponse() {
+			continue
+		}
+		switch p.action.Kind {
 		case abi.ActionWait:
 			w.violate("a timer continues after the response")
 		case abi.ActionFetch:
@@ -403,6 +423,7 @@ func (w *world) checkEnd() {
 	case f.response == opened && !f.disconnected:
 		w.violate("the exchange ends with an open response")
 	}
+	w.checkReported()
 	reserved := f.admitted == keymeter.ModeReserve
 	switch {
 	case (f.dispatched || reserved || f.idem) && f.settled == 0:

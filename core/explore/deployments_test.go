@@ -13,7 +13,8 @@ var (
 )
 
 const catalogHead = `{"version":"1","defaultPlan":"free",
-	"plans":[{"name":"free","perSecond":10,"perDay":1000,"developmentPerSecond":5,"developmentPerDay":500,"budget":"100"}],
+	"plans":[{"name":"free","perSecond":10,"perDay":1000,"developmentPerSecond":5,"developmentPerDay":500,"budget":"100"},
+		{"name":"governed","perSecond":10,"perDay":1000,"developmentPerSecond":5,"developmentPerDay":500,"budget":"100","governor":true}],
 	"providers":[
 		{"name":"openai","wire":"openai","baseUrl":"https://openai.test/v1","keyEnv":"OPENAI_API_KEY"},
 		{"name":"openai-responses","wire":"responses","baseUrl":"https://openai.test/v1","keyEnv":"OPENAI_API_KEY"},
@@ -33,6 +34,7 @@ const catalogHead = `{"version":"1","defaultPlan":"free",
 		{"name":"twin","upstream":"up-twin","provider":"gemini","input":"1","output":"1","source":"made up","date":"2026-11"},
 		{"name":"plain","upstream":"up-plain","provider":"openai","input":"1","output":"1","drops":["temperature","images"],"source":"made up","date":"2026-11"},
 		{"name":"narrow","upstream":"up-narrow","provider":"openai","input":"1","output":"1","context":10000,"maxOutput":8000,"source":"made up","date":"2026-11"},
+		{"name":"guard","upstream":"up-guard","provider":"openai","input":"1","output":"1","source":"made up","date":"2026-11"},
 		{"name":"parrot","upstream":"up-parrot","provider":"mock","input":"0","output":"0","source":"made up","date":"2026-11"},
 		{"name":"vectors","upstream":"up-vectors","kind":"embedding","provider":"openai","input":"1","source":"made up","date":"2026-11"}],
 	"tiers":[

@@ -310,6 +310,9 @@ func (w *world) meaning(a *abi.Action) string {
 		}
 		return word
 	case abi.ActionFetch:
+		if a.ID == classifyID {
+			return "classify"
+		}
 		if a.Stream != 0 {
 			return "stream " + w.target(a)
 		}

@@ -76,6 +76,9 @@ type facts struct {
 	clean        bool   // the last fetch returned a complete, clean response
 	dispatched   bool   // a fetch was sent under a reservation
 	seen         reasons
+	classified   int    // calls of the classifier
+	reported     string // the violations that the meter has, by direction and rule
+	blocked      bool   // the caller was told that the policy blocks
 	outcomes     string // the outcomes for caller, meter and cache, as text
 }
 
@@ -107,6 +110,9 @@ func (f *facts) encode(w *abi.Writer) {
 	w.Bool(f.clean)
 	w.Bool(f.dispatched)
 	w.Uint(uint64(f.seen))
+	w.Uint(uint64(f.classified))
+	w.String(f.reported)
+	w.Bool(f.blocked)
 	w.String(f.outcomes)
 }
 

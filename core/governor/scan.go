@@ -41,23 +41,24 @@ type Scanner struct {
 	scratch  *scratch
 }
 
-// scratch is memory for candidates, so that they allocate nothing.
+// scratch is memory for candidates, so that they allocate nothing. A scanner of a short piece of a stream usually has no
+// candidate and needs none.
 type scratch struct {
 	number number
 	phone  phoneNumber
 	text   [24]byte
-	header [768]byte // the decoded start of a JSON Web Token
+	header *[768]byte // the decoded start of a JSON Web Token; nil before the first
 	ahead  ahead
 }
 
 // NewScanner begins a text.
 func NewScanner(rules *Rules) *Scanner {
-	return &Scanner{rules: rules, scratch: &scratch{}}
+	return &Scanner{rules: rules}
 }
 
 // Scan appends the findings in a whole text.
 func Scan(text []byte, rules *Rules, found []Finding) []Finding {
-	s := Scanner{rules: rules, found: found, scratch: &scratch{}}
+	s := Scanner{rules: rules, found: found}
 	s.run(text, true)
 	return s.found
 }
@@ -308,6 +309,9 @@ const minToken = 15
 // word looks closer at the word [start, end). It returns where the scan continues, or wait if that depends on bytes
 // that have not arrived.
 func (s *Scanner) word(v *view, start, end int, kinds uint16, final bool) (next int, wait bool) {
+	if s.scratch == nil {
+		s.scratch = &scratch{}
+	}
 	v.past, s.scratch.ahead.at = false, 0
 	found := len(s.found)
 	if final {
@@ -332,6 +336,9 @@ func (s *Scanner) word(v *view, start, end int, kinds uint16, final bool) (next 
 //
 //go:noinline
 func (s *Scanner) punctuation(v *view, i int, final bool) (next int, wait bool) {
+	if s.scratch == nil {
+		s.scratch = &scratch{}
+	}
 	v.past, s.scratch.ahead.at = false, 0
 	found := len(s.found)
 	ok := false

@@ -86,7 +86,10 @@ func (s *Scanner) jwt(v *view, start int) (next int, ok bool) {
 		end-- // the end of a sentence
 		parts--
 	}
-	header := &s.scratch.header
+	if s.scratch.header == nil {
+		s.scratch.header = new([768]byte)
+	}
+	header := s.scratch.header
 	n, ok := decode64(header[:], v.text[start:firstEnd], 0)
 	if !ok || header[0] != '{' || !bytes.Contains(header[:n], []byte(`"alg"`)) {
 		return 0, false

@@ -330,37 +330,6 @@ func (b *batch) apply(c *call) error {
 	return c.checkAlerts()
 }
 
-// applyPut stores a newer Put. If it changes the budget's cycle, the amount already spent in the new cycle's current
-// period is first summed from the usage rows.
-func (c *call) applyPut(p *Put) error {
-	if p.Version <= c.b.version {
-		return nil
-	}
-	if p.Period.Epoch() > c.b.period.Epoch() && c.b.period != 0 {
-		first, end := p.Period.Bounds()
-		if c.in.Round == 0 {
-			c.out.Ranges = []abi.Range{{Start: rowModels + abi.Fixed(first), End: rowModels + abi.Fixed(end), Limit: maxUsage}}
-			return nil
-		}
-		spent, err := c.spentInRows()
-		if err != nil {
-			return err
-		}
-		c.b.period, c.b.spent, c.b.committed = p.Period, spent, spent
-	}
-	c.b.version, c.b.pico = p.Version, p.BudgetPico
-	c.rollover(p.Period)
-	c.put(rowBudget, abi.EncodeFields(0, 64, c.b.fields))
-	c.put(rowPolicy, p.Policy)
-	if err := c.setAlerts(p.Alerts); err != nil {
-		return err
-	}
-	if _, err := c.loadViolations(); err != nil {
-		return err
-	}
-	return c.checkAlerts()
-}
-
 // rollover starts a later period, with nothing granted or spent.
 func (c *call) rollover(period calendar.Period) {
 	if period > c.b.period {
@@ -409,49 +378,4 @@ func (c *call) absorb(a *Absorb) error {
 	c.put(rowKeys+a.Key, abi.EncodeFields(0, 64, m.fields))
 	c.put(rowBudget, abi.EncodeFields(0, 64, c.b.fields))
 	return nil
-}
-
-// report replies with the usage, or first with the meters that the caller must flush.
-func (c *call) report(q *Report) error {
-	c.rollover(c.b.period.At(calendar.Day(c.in.NowMs)))
-	reply := ReportReply{BudgetPico: c.b.pico, UsedPico: c.b.spent, Period: c.b.period}
-	var live []string
-	c.eachMeter(c.in.Rows, func(key string, m *meter) {
-		if m.live && c.mayHaveUsage(m) && len(live) < maxWave {
-			live = append(live, key)
-		}
-	})
-	switch {
-	case q.Final || len(live) == 0:
-	case c.b.waveMs+waveMs > c.in.NowMs && c.b.waveMs <= c.in.NowMs && !q.Waited:
-		reply.WaitMs = c.b.waveMs + waveMs - c.in.NowMs
-		c.out.Reply = abi.EncodeFields(0, 512, reply.fields)
-		return nil
-	default:
-		c.b.waveMs = c.in.NowMs
-		c.put(rowBudget, abi.EncodeFields(0, 64, c.b.fields))
-		reply.Flush = live
-		c.out.Reply = abi.EncodeFields(0, 512, reply.fields)
-		return nil
-	}
-	models, err := c.usageByModel()
-	reply.Models = models
-	c.out.Reply = abi.EncodeFields(0, 512, reply.fields)
-	return err
-}
-
-// mayHaveUsage reports whether a live meter may have unreported usage: in an open period, or in a cycle before the
-// last change.
-func (c *call) mayHaveUsage(m *meter) bool {
-	return m.period >= c.oldestOpenPeriod() || m.period.Epoch() < c.b.period.Epoch()
-}
-
-// oldestOpenPeriod is the oldest period that may have unreported usage: the previous one until rolloverGraceMs after
-// its end, then the current one.
-func (c *call) oldestOpenPeriod() calendar.Period {
-	first, _ := c.b.period.Bounds()
-	if c.in.NowMs < first*calendar.DayMs+rolloverGraceMs {
-		return c.b.period.At(first - 1)
-	}
-	return c.b.period
 }

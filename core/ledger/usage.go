@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/money"
 )
 
@@ -332,43 +331,6 @@ func (p *QueryReply) group(g *Group) *Group {
 // Same reports whether two groups have the same key, model, day and hour.
 func (g *Group) Same(o *Group) bool {
 	return g.KeyID == o.KeyID && g.Usage.Model == o.Usage.Model && g.Usage.Day == o.Usage.Day && g.Usage.Hour == o.Usage.Hour
-}
-
-// Prune is the command that deletes usage rows and violations of days before FirstDay, and rows by hour of days before
-// FirstHourDay. It deletes a limited number at a time. The reply is the number of rows deleted; the caller repeats it until that is 0.
-type Prune struct{ FirstDay, FirstHourDay uint64 }
-
-func (p *Prune) reads() []abi.Range {
-	return []abi.Range{
-		{Start: rowModels, End: rowModels + abi.Fixed(p.FirstDay), Limit: maxPrune},
-		{Start: rowDetails, End: rowDetails + abi.Fixed(p.FirstDay), Limit: maxPrune},
-		{Start: rowHours, End: hourKey(p.FirstHourDay, 0), Limit: maxPrune},
-		{Start: rowViolationAge, End: rowViolationAge + abi.Fixed(p.FirstDay*calendar.DayMs), Limit: maxPrune},
-		{Start: rowViolations}, rowsChain.Head(),
-	}
-}
-
-func (c *call) prune() error {
-	if _, err := c.loadViolations(); err != nil {
-		return err
-	}
-	events := c.v.events
-	for _, row := range c.in.Rows {
-		switch {
-		case row.Key == rowBudget, row.Key == rowViolations, strings.HasPrefix(row.Key, string(rowsChain)):
-		case strings.HasPrefix(row.Key, rowViolationAge):
-			c.deleteViolation(row)
-		default:
-			c.delete(row.Key)
-		}
-	}
-	if c.v.events != events {
-		c.put(rowViolations, c.v.encode())
-	}
-	var w abi.Writer
-	w.Uint(uint64(len(c.out.Deletes)))
-	c.out.Reply = w.Buf
-	return nil
 }
 
 // usageByModel sums the usage rows that were read by model, sorted by name.

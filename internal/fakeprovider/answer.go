@@ -131,6 +131,8 @@ func (a *answer) content(b *Behavior) {
 	p := a.prompt
 	n := numberCount(p.text)
 	switch {
+	case b.Text != "":
+		a.addWords(b.Text)
 	case len(p.results) > 0:
 		a.addWords("The tool said: " + strings.Join(p.results, "; "))
 	case len(p.tools) > 0 && !p.hasResult && p.toolChoice != "none":

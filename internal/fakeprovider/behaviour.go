@@ -42,6 +42,8 @@ type Behavior struct {
 	Headers map[string]string `json:"headers,omitempty"`
 	// Body replaces the body of a whole response, or the whole stream, without changes.
 	Body string `json:"body,omitempty"`
+	// Text is the text of the response; empty: the default.
+	Text string `json:"text,omitempty"`
 
 	Family  string `json:"family,omitempty"`  // only for requests of this family (or "embeddings"); empty: any
 	DelayMs int    `json:"delayMs,omitempty"` // between events; 0: 0 to 2 for the first events, then none; negative: none

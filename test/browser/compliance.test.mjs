@@ -94,7 +94,7 @@ journey('a model is added before its first use and restricted to a key', { as: '
   await page.getByLabel('Model', { exact: true }).fill('dime')
   await page.getByRole('button', { name: 'Add model' }).click()
   await notice(page, 'Model dime added')
-  await page.getByRole('button', { name: 'Restrict' }).click()
+  await page.getByRole('button', { name: 'Restrict', exact: true }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Allowed').check()
   await dialog.getByLabel('Reason').fill('Pilot')

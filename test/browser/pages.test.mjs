@@ -14,6 +14,7 @@ mkdirSync(SCREENSHOTS, { recursive: true })
 const service = await startService()
 const { journey } = await startBrowser(service)
 const { project, key } = await seedProject()
+const { violation, entry } = await seedGovernance()
 
 /** Creates a project with data for every page. */
 async function seedProject() {
@@ -50,6 +51,30 @@ async function seedProject() {
   await until('the requests are listed', async () => (await service.get(`${base}/requests`)).requests.length >= 4)
   await until('the usage is reported', async () => (await service.get(`${base}/usage`)).totals.requests >= 4)
   return { project, key }
+}
+
+/** Gives the project settings of the Governor, a violation and an entry in the model registry. */
+async function seedGovernance() {
+  const base = `projects/${project.id}`
+  await service.admin('PATCH', base, { plan: 'guarded' })
+  await service.admin('PUT', `${base}/governor`, {
+    enabled: true,
+    rules: { 'personal.email': { input: 'redact' } },
+    keywords: [{ name: 'codenames', words: ['Blue Heron'] }],
+    patterns: [{ name: 'employee-id', pattern: 'EMP-[0-9]{6}' }],
+    classifier: { kind: 'moderation' },
+  })
+  const content = 'Charge 4111 1111 1111 1111'
+  await service.complete(key.value, { quality: 'cheap', messages: [{ role: 'user', content }] })
+  const violations = async () => (await service.get(`${base}/violations`)).violations
+  await until('the violation is listed', async () => (await violations()).length === 1)
+  const entry = await service.admin('POST', `${base}/models-registry`, {
+    model: 'dime',
+    owner: 'Platform team',
+    reviewDate: '2020-01-31',
+  })
+  await service.admin('POST', `${base}/models-registry/${entry.id}/transitions`, { to: 'approved', reason: 'Reviewed' })
+  return { violation: (await violations())[0], entry }
 }
 
 const inProject = (page) => `/dashboard/projects/${project.id}${page}`
@@ -97,6 +122,40 @@ const PAGES = [
   ['routes', true, inProject('/routes'), text('project override')],
   ['route-edit', true, inProject('/routes'), (page) => page.getByRole('button', { name: 'Edit balanced' }).click()],
   ['provider-keys', true, inProject('/provider-keys'), text('…6789')],
+  [
+    'governor',
+    true,
+    inProject('/governor'),
+    async (page) => {
+      await page.getByRole('button', { name: 'Show rules of Personal data' }).click()
+      await page.getByRole('button', { name: 'Check text' }).click()
+      await page.getByRole('region', { name: 'Result' }).waitFor()
+    },
+  ],
+  ['violations', true, inProject('/violations'), text('personal.payment-card')],
+  ['violation', true, inProject(`/violations/${violation.id}`), text('Mark as false positive')],
+  ['registry', true, inProject('/registry'), text('overdue')],
+  ['registry-new', true, inProject('/registry/new'), text('Data classes')],
+  ['registry-entry', true, inProject(`/registry/${entry.id}`), text('Changes of state')],
+  [
+    'registry-restrict',
+    true,
+    inProject(`/registry/${entry.id}`),
+    async (page) => {
+      await page.getByRole('button', { name: 'Restrict', exact: true }).click()
+      await page.getByRole('dialog').getByLabel('Backend, Frankfurt').waitFor()
+    },
+  ],
+  [
+    'compliance',
+    true,
+    inProject('/compliance'),
+    async (page) => {
+      await page.getByText('Audit log and events').waitFor()
+      await page.getByRole('button', { name: 'Verify records' }).click()
+      await page.getByText('verified', { exact: true }).waitFor()
+    },
+  ],
   ['settings', true, inProject('/settings'), text('Signing secret: …')],
   ['models', true, '/dashboard/models?q=gpt-4', text('gpt-4.1')],
   ['providers', true, '/dashboard/providers', text('API format')],

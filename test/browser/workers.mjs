@@ -16,28 +16,17 @@ const STOP_TIMEOUT_MS = 5_000
 
 const dated = { source: 'made up for tests', date: '2026-11-21' }
 // The fake provider reports 100 input and 50 output tokens for every request: 5 cents with nickel, 10 with dime.
+const SMALL = {
+  name: 'small',
+  perSecond: 50,
+  perDay: 10_000,
+  developmentPerSecond: 50,
+  developmentPerDay: 10_000,
+  concurrent: 20,
+  budget: '5',
+}
 const CATALOG = {
-  plans: [
-    {
-      name: 'small',
-      perSecond: 50,
-      perDay: 10_000,
-      developmentPerSecond: 50,
-      developmentPerDay: 10_000,
-      concurrent: 20,
-      budget: '5',
-    },
-    {
-      name: 'guarded',
-      perSecond: 50,
-      perDay: 10_000,
-      developmentPerSecond: 50,
-      developmentPerDay: 10_000,
-      concurrent: 20,
-      budget: '5',
-      governor: true,
-    },
-  ],
+  plans: [SMALL, { ...SMALL, name: 'guarded', governor: true }],
   models: [
     { name: 'nickel', provider: 'openai', input: '200', output: '600', ...dated },
     { name: 'dime', provider: 'openai', input: '400', output: '1200', ...dated },

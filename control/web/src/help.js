@@ -1,6 +1,9 @@
 // Help links: [label, href].
 const REPOSITORY = 'https://github.com/postern-ai/postern'
 
+/** The description of the Governor’s rules and risk score. */
+export const GOVERNOR_DOCS = `${REPOSITORY}/blob/main/docs/governor.md`
+
 export const HELP = [
   ['Documentation', `${REPOSITORY}#readme`],
   ['Adding models', `${REPOSITORY}/blob/main/docs/models.md`],

@@ -190,9 +190,24 @@ func TestResponse(t *testing.T) {
 	}
 }
 
+func TestRewrittenThinkingLosesItsSignature(t *testing.T) {
+	resp := &chat.Response{Choices: []chat.Answer{{Parts: []chat.Part{
+		{Kind: chat.Thinking, Text: email, Signature: "s"}, {Kind: chat.Thinking, Text: "x", Signature: "s"}, {Kind: chat.Text, Text: email},
+	}}}}
+	r := redacting(t).Response(resp)
+	if p := resp.Choices[0].Parts; r.Decision != governor.Approve || p[0].Text != "[EMAIL]" || p[0].Signature != "" || p[1].Signature != "s" {
+		t.Errorf("%s, %+v", r.Decision, p)
+	}
+}
+
 func TestBlockedResponse(t *testing.T) {
-	resp := &chat.Response{Choices: []chat.Answer{{Parts: []chat.Part{{Kind: chat.Thinking, Text: email, Signature: "s"}, {Kind: chat.Text, Text: email}}}}}
-	if r := redacting(t).Response(resp); r.Decision != governor.Rejected || len(r.Findings) != 2 || r.Findings[0].Action != governor.Block {
+	check := &inspect.Check{Policy: policy(t, governor.Block, "personal.email")}
+	resp := &chat.Response{Choices: []chat.Answer{{Parts: []chat.Part{{Kind: chat.ToolCall, Args: `{"` + email + `":1}`}, {Kind: chat.Text, Text: email}}}}}
+	if r := check.Response(resp); r.Decision != governor.Rejected || len(r.Findings) != 2 || resp.Choices[0].Parts[1].Text != email {
+		t.Errorf("%s, %+v", r.Decision, r.Findings)
+	}
+	resp.Choices[0].Parts = resp.Choices[0].Parts[:1]
+	if r := redacting(t).Response(resp); r.Decision != governor.Rejected || r.Findings[0].Action != governor.Block {
 		t.Errorf("%s, %+v", r.Decision, r.Findings)
 	}
 }

@@ -29,29 +29,30 @@ func (w *walker) matchAnswer() {
 	case AnthropicAnswer:
 		w.match(texts(root.Get("content"), "text"), "content")
 	case ResponsesAnswer:
-		text := ""
+		var text []byte
 		root.Get("output").ForEach(func(_, item gjson.Result) bool {
 			if item.Get("type").Str == "message" {
-				text += texts(item.Get("content"), "output_text")
+				text = append(text, texts(item.Get("content"), "output_text")...)
 			}
 			return true
 		})
-		w.match(text, "output")
+		w.match(string(text), "output")
 	}
 }
 
 // texts is a string, or the joined texts of the parts of a type.
-func texts(content gjson.Result, kind string) (text string) {
+func texts(content gjson.Result, kind string) string {
 	if content.Type == gjson.String {
 		return content.Str
 	}
+	var text []byte
 	content.ForEach(func(_, part gjson.Result) bool {
 		if part.Get("type").Str == kind {
-			text += part.Get("text").Str
+			text = append(text, part.Get("text").Str...)
 		}
 		return true
 	})
-	return text
+	return string(text)
 }
 
 // matchResponse is matchAnswer for a translated answer.

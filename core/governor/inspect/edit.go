@@ -11,7 +11,7 @@ type change uint8
 const (
 	mark   change = iota // a placeholder of what they decode to
 	quoted               // the same in quotes: a number becomes a string
-	split                // a placeholder of a value: the finding goes on in later edits
+	split                // a placeholder of a value: later edits drop the rest of the finding
 	drop                 // nothing: the rest of such a finding
 	quote                // a quote: a number becomes a string in part
 	put                  // a value, escaped

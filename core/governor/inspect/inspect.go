@@ -3,7 +3,7 @@
 //
 // Every string of a body is a text, except where this package knows better: names of fixed sets (roles, types),
 // identifiers, model names, media types, encoded media, addresses of media, signatures and encrypted content. A text
-// member that this build has never heard of is therefore checked, too.
+// member that is new in an API is therefore checked, too.
 package inspect
 
 import (

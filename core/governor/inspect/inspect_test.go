@@ -229,7 +229,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestNotPromised documents evasions that are not found (docs: what is not promised).
+// TestNotPromised documents evasions that the rules do not find.
 func TestNotPromised(t *testing.T) {
 	for _, text := range []string{
 		"amFuZS5yb2VAZXhhbXBsZS5jb20=",

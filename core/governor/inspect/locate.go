@@ -112,7 +112,7 @@ func (l *locator) isKey() bool {
 	return false
 }
 
-// path is the place of the value at hand.
+// path is the place of the next value.
 func (l *locator) path() string {
 	var b []byte
 	for i := range l.levels[:l.depth] {

@@ -139,7 +139,7 @@ func TestEveryPositiveAnywhere(t *testing.T) {
 	for _, e := range positives(t) {
 		p := policy(t, governor.Redact, ruleNames()...)
 		for _, form := range everywhere {
-			// The example stands alone: what is around it may make it another finding, which is governor's to decide.
+			// The example is the whole text: words around it could make it another finding.
 			body := object(r, 2, `"a":`+object(r, 3, embed(r, form, e.text)))
 			if jsontext.Check([]byte(body)) != jsontext.OK {
 				continue // a random name appears twice
@@ -203,7 +203,7 @@ func unchanged(t *testing.T, a, b []byte) {
 	}
 }
 
-// skeleton is JSON without what is in its strings.
+// skeleton is JSON with empty strings.
 func skeleton(data []byte) (out []byte) {
 	for i := 0; i < len(data); i++ {
 		out = append(out, data[i])

@@ -24,7 +24,8 @@ type collector struct {
 }
 
 // Response checks a translated answer and rewrites its texts in place, unless the decision is Rejected. Result.Body is
-// nil. Paths are those of a chat completion in OpenAI's dialect.
+// nil. Paths are those of a chat completion in OpenAI's dialect. Thinking that is rewritten loses its signature, as in a
+// translated stream: providers then do not get it back.
 func (c *Check) Response(resp *chat.Response) Result {
 	w := &collector{walker: walker{inspector: c.inspector(governor.Output, nil, nil)}}
 	w.joined = true
@@ -83,7 +84,7 @@ func (w *collector) choice(index int, a *chat.Answer) {
 			w.segments.push(w.slot(slot{choice: index, part: p}, string(p.Text)))
 		case chat.Refusal, chat.Thinking:
 			s := w.slot(slot{choice: index, part: p}, string(p.Text))
-			s.fixed = p.Signature != ""
+			s.fixed = w.mode == restore && p.Signature != ""
 			w.one(s)
 		case chat.ToolCall:
 			s := w.slot(slot{choice: index, part: p, tool: tools}, p.Args)
@@ -126,7 +127,7 @@ func (w *collector) write(resp *chat.Response) {
 		case s.part.Kind == chat.ToolCall:
 			s.part.Args = text
 		default:
-			s.part.Text = jsontext.Escaped(text)
+			s.part.Text, s.part.Signature = jsontext.Escaped(text), ""
 		}
 	}
 }

@@ -19,7 +19,7 @@ func Restore(kind Kind, body []byte, r *governor.Redactor) []byte {
 	return w.rewritten()
 }
 
-// maxRestored bounds the bytes that restoring adds: a model that is asked to repeat the placeholder of a long key would
+// maxRestored bounds the bytes that restoring adds: a model that repeats the placeholder of a long key would
 // otherwise multiply it. Later placeholders remain.
 const maxRestored = 1 << 20
 

@@ -60,7 +60,7 @@ func TestLittleIsHeldBack(t *testing.T) {
 	}
 }
 
-// TestLongKeys: of a long private key only the beginning is held back, and what is behind its end is sent, wherever it
+// TestLongKeys: of a long private key only the beginning is held back, and the text behind its end is sent, wherever it
 // is cut.
 func TestLongKeys(t *testing.T) {
 	head, line := "-----BEGIN PRIVATE KEY-----\n", strings.Repeat("aB3d", 16)+"\n"
@@ -222,7 +222,7 @@ func TestReports(t *testing.T) {
 		t.Fatalf("reports %+v", r.Stream.Reports)
 	}
 	got := r.Stream.Reports[0]
-	if got.Path != "choices[0].text" || got.Start != 3 || got.End != 18 || got.Count != 2 || len(got.Digest) != 32 || got.Excerpt != "om" {
+	if got.Path != "choices[0].message.content" || got.Start != 3 || got.End != 18 || got.Count != 2 || len(got.Digest) != 32 || got.Excerpt != "om" {
 		t.Errorf("report %+v", got)
 	}
 }

@@ -64,7 +64,7 @@ func channelFields(f *abi.Fields, c *channel) {
 	f.Flags(&c.lex.inString, &c.lex.drop, &c.changed, &c.stored, &c.signed)
 	f.Bytes(&c.tail)
 	if !f.Reading() && c.scanner != nil {
-		c.state = c.scanner.AppendState(nil)
+		c.state = c.scanner.AppendState(make([]byte, 0, 64))
 	}
 	f.Bytes(&c.state)
 }

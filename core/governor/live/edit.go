@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"github.com/postern-ai/postern/core/governor"
-	"github.com/postern-ai/postern/core/jsontext"
 )
 
 // editor rewrites an escaped text: findings become placeholders at the text's depth of escaping. JSON stays valid:
@@ -136,9 +135,8 @@ func (e *editor) dropCharacter() {
 func (e *editor) replace(rule governor.ID, quote string) {
 	e.dropCharacter()
 	e.changed = true
-	label := append(e.guard.label([]byte(quote), rule), quote...)
-	if e.form == arguments {
-		label = []byte(jsontext.Escape(string(label)))
+	if quote != "" && e.form == arguments {
+		quote = `\"`
 	}
-	e.out = append(e.out, label...)
+	e.out = append(append(append(e.out, quote...), e.guard.label(rule)...), quote...)
 }

@@ -14,6 +14,9 @@ type Guard struct {
 	Redactor *governor.Redactor
 	// Key is the key of the findings' fingerprints; nil for none.
 	Key []byte
+
+	labelOf governor.ID // the rule of the label made last
+	labeled string
 }
 
 // rules are the policy's rules for output.
@@ -33,7 +36,11 @@ func (g *Guard) action(rule governor.ID) governor.Action {
 }
 
 // label is the placeholder of a rule's redacted findings, such as [EMAIL]. It is never restored.
-func (g *Guard) label(dst []byte, rule governor.ID) []byte {
-	one := [1]governor.Finding{{Rule: rule, Start: 0, End: 1}}
-	return new(governor.Redactor).Apply(dst, []byte{'x'}, g.Policy, governor.Output, one[:])
+func (g *Guard) label(rule governor.ID) string {
+	if g.labeled == "" || g.labelOf != rule {
+		one := [1]governor.Finding{{Rule: rule, Start: 0, End: 1}}
+		g.labeled = string(new(governor.Redactor).Apply(nil, []byte{'x'}, g.Policy, governor.Output, one[:]))
+		g.labelOf = rule
+	}
+	return g.labeled
 }

@@ -15,7 +15,7 @@ import (
 type Report struct {
 	Rule       governor.ID
 	Count      uint64
-	Path       string // such as "choices[0].text"
+	Path       string // such as "choices[0].message.content"
 	Start, End uint64 // UTF-8 offsets in the decoded text
 	Digest     []byte // HMAC-SHA-256 of the match with Guard.Key; nil without a key
 	Excerpt    string // its last two characters; of personal data only
@@ -93,16 +93,16 @@ func lastTwo(text []byte) string {
 	return string(text[n:])
 }
 
-// path names a channel's text in the common form of responses.
+// path names a channel's text as package inspect names that of a whole translated answer.
 func (c *channel) path() string {
 	path := "choices[" + strconv.FormatUint(c.choice, 10) + "]."
 	switch c.kind {
 	case chat.DeltaRefusal:
-		return path + "refusal"
+		return path + "message.refusal"
 	case chat.DeltaThinking:
-		return path + "thinking"
+		return path + "message.reasoning_content"
 	case chat.DeltaArgs:
-		return path + "tool_calls[" + strconv.FormatUint(c.index, 10) + "].arguments"
+		return path + "message.tool_calls[" + strconv.FormatUint(c.index, 10) + "].function.arguments"
 	}
-	return path + "text"
+	return path + "message.content"
 }

@@ -250,3 +250,27 @@ func TestLists(t *testing.T) {
 		}
 	}
 }
+
+// TestToolWithoutArguments: the cache gets the empty object that Anthropic's stream has no piece of.
+func TestToolWithoutArguments(t *testing.T) {
+	_, r := through(t, chat.Anthropic, emails(t),
+		`{"type":"message_start","message":{"id":"m"}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"f","input":{}}}`,
+		`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":""}}`,
+		`{"type":"content_block_stop","index":0}`, `{"type":"message_delta","delta":{"stop_reason":"tool_use"}}`, `{"type":"message_stop"}`,
+	)
+	if got := livestream.Text(&r.Stored, 0, chat.ToolCall); got != "{}" {
+		t.Errorf("stored arguments %q", got)
+	}
+}
+
+// TestLongRepetition: an event that repeats a text of 500 KB full of findings is rewritten.
+func TestLongRepetition(t *testing.T) {
+	g := emails(t)
+	text := strings.Repeat("joe@example.com [EMAIL_1]\\n", 20_000)
+	got, r := through(t, chat.Responses, g, `{"type":"response.created","response":{"id":"r"}}`,
+		`{"type":"response.completed","response":{"id":"r","output":[{"type":"message","content":[{"type":"output_text","text":"`+text+`"}]}]}}`)
+	want := strings.Repeat("[EMAIL] me@example.org\n", 20_000)
+	if sent := gjson.Get(got[1], "response.output.0.content.0.text").Str; sent != want || r.Stream.Failed() {
+		t.Errorf("%d bytes are sent, want %d", len(sent), len(want))
+	}
+}

@@ -1,5 +1,5 @@
 // Checks a text against the form's settings before they are saved. Neither is stored.
-import { useRef, useState } from 'preact/hooks'
+import { useState } from 'preact/hooks'
 import { path, post } from '../api.js'
 import { Badge } from '../components/badge.js'
 import { Button } from '../components/button.js'
@@ -29,11 +29,9 @@ export function TryCard({ project, settings }) {
   const [text, setText] = useState(EXAMPLE)
   const [direction, setDirection] = useState('input')
   const [checked, setChecked] = useState(null)
-  const heading = useRef(null)
   const sent = { text, direction, settings: settings() }
   const { busy, error, run } = useAction(async () => {
     setChecked({ sent, result: await post(path`projects/${project.id}/governor/try`, sent) })
-    heading.current?.focus()
   })
   return html`<${Card} title="Try a text">
     <p class="muted">Checks a text against the settings on this page, saved or not. Neither is stored.</p>
@@ -41,13 +39,14 @@ export function TryCard({ project, settings }) {
     <${SelectField} label="Direction" options=${DIRECTIONS} value=${direction} onValue=${setDirection} />
     <div class="buttons"><${Button} changes busy=${busy} idle=${text === ''} onClick=${() => run()}>Check text<//></div>
     <${FormError} error=${error} />
-    ${checked && html`<${Result} ...${checked} current=${same(checked.sent, sent)} heading=${heading} />`}
+    <p class="visually-hidden" role="status">${checked && `Result: ${checked.result.decision}, risk score ${checked.result.riskScore}`}</p>
+    ${checked && html`<${Result} ...${checked} current=${same(checked.sent, sent)} />`}
   <//>`
 }
 
-function Result({ sent, result, current, heading }) {
+function Result({ sent, result, current }) {
   return html`<section class=${`trial ${current ? '' : 'stale'}`} aria-label="Result">
-    <h3 tabindex="-1" ref=${heading}>Result: <${Decision} of=${result.decision} /></h3>
+    <h3>Result: <${Decision} of=${result.decision} /></h3>
     ${!current && html`<p class="warning">The text or the settings changed after this check. Check again.</p>`}
     <p>Risk score <strong class="risk">${riskSum(result)}</strong>${reasonOf(result)}</p>
     <${Marked} text=${sent.text} findings=${result.findings} />

@@ -7,6 +7,7 @@ import { Card, Page } from '../components/page.js'
 import { Loaded } from '../components/states.js'
 import { useDraft } from '../draft.js'
 import { draftOf, fieldsOf } from '../governor.js'
+import { GOVERNOR_DOCS } from '../help.js'
 import { html } from '../html.js'
 import { notify } from '../notices.js'
 import { useAction, useCatalog, useResource } from '../resource.js'
@@ -16,7 +17,8 @@ import { KeywordsCard, PatternsCard } from './governor-lists.js'
 import { RulesCard } from './governor-rules.js'
 import { TryCard } from './governor-try.js'
 
-const LEAD = 'The Governor checks what callers send and what models answer, and approves, reviews or blocks it.'
+const LEAD = html`The Governor checks what callers send and what models answer, and approves, reviews or blocks it.
+  <a href=${GOVERNOR_DOCS} target="_blank" rel="noreferrer">Read how rules and risk scores work</a>`
 const FORM = { draftOf, fieldsOf }
 const FIELDS = [
   'autoApproveThreshold',
@@ -32,14 +34,14 @@ const UNCHECKED = [
   ['block', 'Block'],
 ]
 
-export function GovernorPage({ project }) {
+export function GovernorPage({ project, setProject }) {
   const settings = useResource((signal) => get(path`projects/${project.id}/governor`, { signal }), [project.id])
   const rules = useResource((signal) => get('governor/rules', { signal }), [])
   return html`<${Page} title="Governor" of=${project.name} lead=${LEAD}>
     <${Loaded} of=${settings} what="the Governor’s settings">${(data) => html`
       ${!data.available && html`<${Unavailable} project=${project} enabled=${data.enabled} />`}
       <${Loaded} of=${rules} what="rules">${(table) =>
-        html`<${Settings} project=${project} settings=${data} set=${settings.set} rules=${table.rules} />`}<//>`}<//>
+        html`<${Settings} project=${project} settings=${data} set=${settings.set} rules=${table.rules} setProject=${setProject} />`}<//>`}<//>
   <//>`
 }
 
@@ -53,13 +55,14 @@ function Unavailable({ project, enabled }) {
   <//>`
 }
 
-function Settings({ project, settings, set, rules }) {
+function Settings({ project, settings, set, rules, setProject }) {
   const form = useDraft(settings, FORM)
   const at = path`projects/${project.id}/governor`
   const { busy, error, run, clear } = useAction(async () => {
     const saved = await put(at, { ...fieldsOf(form.draft), version: form.base.version })
     form.restart(saved)
     set(saved)
+    setProject({ ...project, version: saved.version }) // the Settings page must not edit the version before
     notify('Governor settings saved')
   })
   const takeTheirs = (theirs) => {

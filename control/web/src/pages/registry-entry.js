@@ -56,7 +56,7 @@ export function NewEntryPage({ project }) {
   <//><//><//>`
 }
 
-export function RegistryEntryPage({ project, params }) {
+export function RegistryEntryPage({ project, setProject, params }) {
   const at = path`projects/${project.id}/models-registry/${params.entry}`
   const entry = useResource((signal) => get(at, { signal }), [at])
   const all = html`<p><a href=${to('projects', project.id, 'registry')}>View all models</a></p>`
@@ -65,14 +65,14 @@ export function RegistryEntryPage({ project, params }) {
   }
   return html`<${Page} title=${entry.data ? `Model ${entry.data.model}` : 'Model'} of=${project.name}>
     <${Loaded} of=${entry} what="the model">${(data) => html`
-      <${StateCard} of=${data} at=${at} set=${entry.set} project=${project} />
+      <${StateCard} of=${data} at=${at} set=${entry.set} project=${project} setProject=${setProject} />
       ${data.version > 0 && html`<${Card} title="Record"><${Edit} of=${data} at=${at} set=${entry.set} /><//>`}
       <${HistoryCard} of=${data} />`}<//>
     ${all}
   <//>`
 }
 
-function StateCard({ of: entry, at, set, project }) {
+function StateCard({ of: entry, at, set, project, setProject }) {
   const [next, setNext] = useState(null)
   const rows = [
     ['State', html`<${EntryState} of=${entry.state} />`],
@@ -100,7 +100,7 @@ function StateCard({ of: entry, at, set, project }) {
       ) => html`<${Button} key=${state} look=${i === 0 ? 'primary' : state === 'blocked' ? 'danger' : ''} changes
         onClick=${() => setNext([state, verb])}>${verb}<//>`,
     )}</div>
-    ${next && html`<${Transition} ...${{ entry, at, set, next, project }} onClose=${() => setNext(null)} />`}
+    ${next && html`<${Transition} ...${{ entry, at, set, next, project, setProject }} onClose=${() => setNext(null)} />`}
   <//>`
 }
 
@@ -111,7 +111,7 @@ function KeyNames({ ids, project }) {
   )}</ul>`
 }
 
-function Transition({ entry, at, set, next: [state, verb], project, onClose }) {
+function Transition({ entry, at, set, next: [state, verb], project, setProject, onClose }) {
   const [reason, setReason] = useState('')
   const [keys, setKeys] = useState(entry.keys)
   const [sunset, setSunset] = useState('')
@@ -123,12 +123,15 @@ function Transition({ entry, at, set, next: [state, verb], project, onClose }) {
     ...(state === 'restricted' && { keys }),
     ...(state === 'deprecated' && { sunsetAt: sunset || null, successor: successor.trim() || null }),
   }
-  const act = () =>
-    orReload(
+  const act = async () => {
+    const saved = await orReload(
       () => post(`${at}/transitions`, request),
       () => get(at),
       set,
     )
+    setProject(await get(path`projects/${project.id}`)) // it has a new version
+    return saved
+  }
   const done = (saved) => {
     set({ ...entry, ...saved })
     const late = saved.delivery === 'pending' ? '. Some keys get this within minutes.' : ''

@@ -1,6 +1,6 @@
 // The model registry: the models that a project may use, with their approval.
 import { useState } from 'preact/hooks'
-import { path, put } from '../api.js'
+import { get, path, put } from '../api.js'
 import { Badge } from '../components/badge.js'
 import { Button, ButtonLink } from '../components/button.js'
 import { Form, FormError, SelectField, TextField, wrongWith } from '../components/form.js'
@@ -33,7 +33,7 @@ export function riskTier(tier) {
   return RISK_TIERS.find(([name]) => name === (tier ?? ''))?.[1] ?? tier
 }
 
-export function RegistryPage({ project }) {
+export function RegistryPage({ project, setProject }) {
   const [filters, setFilters] = useQuery(['q', 'state'])
   const q = useDebounced(filters.q.trim())
   const list = useList(path`projects/${project.id}/models-registry`, 'models', { state: filters.state, q })
@@ -41,7 +41,7 @@ export function RegistryPage({ project }) {
   const actions = html`<${Refresh} of=${list} />${create}`
   return html`<${Page} title="Model registry" of=${project.name} lead=${LEAD} actions=${actions}>
     <${Loaded} of=${list} what="the registry" rows=${6}>${({ items, last }) => html`
-      <${Enforcement} project=${project} view=${last} reload=${list.reload} />
+      <${Enforcement} project=${project} view=${last} reload=${list.reload} setProject=${setProject} />
       <form class="filters" role="search" aria-label="Models" onSubmit=${(event) => event.preventDefault()}>
         <${TextField} label="Search by model" type="search" value=${filters.q} onValue=${(q) => setFilters({ q })} />
         <${SelectField} label="State" options=${[['', 'Any'], ...STATES.map((state) => [state, state])]} value=${filters.state}
@@ -80,11 +80,12 @@ function columns(project) {
   ]
 }
 
-function Enforcement({ project, view: { enforcement, delivery }, reload }) {
+function Enforcement({ project, view: { enforcement, delivery }, reload, setProject }) {
   const [selected, select] = useState(null)
   const value = selected ?? enforcement
   const { busy, error, run } = useAction(async () => {
     const saved = await put(path`projects/${project.id}/models-registry/enforcement`, { enforcement: value })
+    setProject(await get(path`projects/${project.id}`)) // it has a new version
     select(null)
     notify(saved.delivery === 'pending' ? 'Enforcement saved. Some keys get it within minutes.' : 'Enforcement saved')
     reload()

@@ -1,0 +1,122 @@
+package explore_test
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/ledger"
+)
+
+// IDs of the actions of a classifier: its text, its call and the settlement that waits for it.
+const (
+	classifyTextID = 18
+	classifyID     = 19
+	heldSettleID   = 20
+)
+
+const (
+	// redactedMark is a value that the Governor redacts: it may go back to the caller, and nowhere else.
+	redactedMark = "marked.person@example.com"
+	// blockedMark is a word that the Governor blocks or redacts in answers: it goes nowhere.
+	blockedMark = "xmarkedword"
+)
+
+// checkGoverned checks that nothing of a redacted value leaves to anybody but the caller, and nothing of a blocked answer
+// to anybody (invariant I14).
+func (w *world) checkGoverned(a *abi.Action) {
+	if !w.scenario.governed {
+		return
+	}
+	leaves := append([]byte(a.URL+a.Key+a.Name), a.Data...)
+	for _, h := range a.Headers {
+		leaves = append(leaves, h.Value...)
+	}
+	switch a.Kind {
+	case abi.ActionKeep, abi.ActionAppend:
+		return // the host's own memory
+	case abi.ActionCall:
+		leaves = withoutAnswer(leaves, a)
+	}
+	leaves = append(leaves, w.join(a.Body)...)
+	if bytes.Contains(leaves, []byte(blockedMark)) {
+		w.violate("action %d has a blocked text", a.Kind)
+	}
+	switch a.Kind {
+	case abi.ActionRespond, abi.ActionSend:
+		w.facts.blocked = w.facts.blocked || bytes.Contains(leaves, []byte("blocked_by_policy"))
+	default:
+		if bytes.Contains(leaves, []byte(redactedMark)) {
+			w.violate("action %d has a redacted value", a.Kind)
+		}
+	}
+}
+
+// withoutAnswer is what leaves with a command. The stored response of an idempotent request is the caller's, with its
+// values.
+func withoutAnswer(leaves []byte, a *abi.Action) []byte {
+	settle, ok := keymeter.Open(a.Data).(*keymeter.Settle)
+	if !ok || a.Class != abi.ClassKeyMeter || len(settle.Answer) == 0 {
+		return leaves
+	}
+	settle.Answer = nil
+	return settle.Encode()
+}
+
+// checkClassifier checks the call of a classifier: once, under a reservation.
+func (w *world) checkClassifier(model string) {
+	switch {
+	case w.facts.admitted != keymeter.ModeReserve:
+		w.violate("the classifier is called without a reservation")
+	case w.facts.classified > 0:
+		w.violate("the classifier is called twice")
+	case model != w.scenario.classifier:
+		w.violate("%s is called as the classifier", model)
+	case w.facts.settled > 0:
+		w.violate("the classifier is called after the settlement")
+	}
+}
+
+// noteClassifier records a classifier's failure, which a policy may turn into a 503.
+func (w *world) noteClassifier(e *abi.Event) {
+	if e.Code != 200 || e.Kind != abi.EventResponse || !bytes.Contains(e.Data, []byte("risk")) {
+		w.facts.seen |= sawOutage
+	}
+}
+
+// outlivesResponse reports whether an action may end after the response: those of a classifier beside the request.
+func (p *pending) outlivesResponse() bool {
+	return slices.Contains([]uint64{classifyTextID, classifyID, heldSettleID}, p.action.ID)
+}
+
+// noteViolations records the violations in a command. Each is reported once.
+func (w *world) noteViolations(list []ledger.Violation) {
+	for i := range list {
+		text := violationText(&list[i]) + ";"
+		if strings.Contains(w.facts.reported, text) {
+			w.violate("the violation %q is reported twice", text)
+		}
+		w.facts.reported += text
+	}
+}
+
+func violationText(v *ledger.Violation) string {
+	direction := "input"
+	if v.Output {
+		direction = "output"
+	}
+	return direction + " " + v.Rule + " " + v.Decision
+}
+
+// checkReported checks at the end that the meter has the violations that the caller was told, and those of the request.
+func (w *world) checkReported() {
+	f := &w.facts
+	if f.blocked && !strings.Contains(f.reported, " block;") {
+		w.violate("a block has no violation")
+	}
+	if want := w.scenario.violation; want != "" && f.admitted > keymeter.ModeCheck && !strings.Contains(f.reported, want+";") {
+		w.violate("the violation %q is not reported", want)
+	}
+}

@@ -1,0 +1,51 @@
+package ledger
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+)
+
+// report replies with the usage, or first with the meters that the caller must flush.
+func (c *call) report(q *Report) error {
+	c.rollover(c.b.period.At(calendar.Day(c.in.NowMs)))
+	reply := ReportReply{BudgetPico: c.b.pico, UsedPico: c.b.spent, Period: c.b.period}
+	var live []string
+	c.eachMeter(c.in.Rows, func(key string, m *meter) {
+		if m.live && c.mayHaveUsage(m) && len(live) < maxWave {
+			live = append(live, key)
+		}
+	})
+	switch {
+	case q.Final || len(live) == 0:
+	case c.b.waveMs+waveMs > c.in.NowMs && c.b.waveMs <= c.in.NowMs && !q.Waited:
+		reply.WaitMs = c.b.waveMs + waveMs - c.in.NowMs
+		c.out.Reply = abi.EncodeFields(0, 512, reply.fields)
+		return nil
+	default:
+		c.b.waveMs = c.in.NowMs
+		c.put(rowBudget, abi.EncodeFields(0, 64, c.b.fields))
+		reply.Flush = live
+		c.out.Reply = abi.EncodeFields(0, 512, reply.fields)
+		return nil
+	}
+	models, err := c.usageByModel()
+	reply.Models = models
+	c.out.Reply = abi.EncodeFields(0, 512, reply.fields)
+	return err
+}
+
+// mayHaveUsage reports whether a live meter may have unreported usage: in an open period, or in a cycle before the
+// last change.
+func (c *call) mayHaveUsage(m *meter) bool {
+	return m.period >= c.oldestOpenPeriod() || m.period.Epoch() < c.b.period.Epoch()
+}
+
+// oldestOpenPeriod is the oldest period that may have unreported usage: the previous one until rolloverGraceMs after
+// its end, then the current one.
+func (c *call) oldestOpenPeriod() calendar.Period {
+	first, _ := c.b.period.Bounds()
+	if c.in.NowMs < first*calendar.DayMs+rolloverGraceMs {
+		return c.b.period.At(first - 1)
+	}
+	return c.b.period
+}
