@@ -188,9 +188,9 @@ func (x *run) admin(s Step) error {
 // [header.NAME=VALUE]… [times=N] [pad=N]": it sets the behavior for the next requests. The block is the body.
 func (x *run) queueUpstream(s Step) error {
 	b := Behavior{Kind: s.Args[0], Headers: map[string]string{}, Body: padded(s, strings.Join(s.Lines, "\n"))}
-	times := 1
+	times, kind := 1, ""
 	numbers := map[string]*int{"status": &b.Status, "times": &times, "delay": &b.DelayMs, "chunks": &b.Chunks, "pad": new(int)}
-	texts := map[string]*string{"family": &b.Family, "finish": &b.Finish}
+	texts := map[string]*string{"family": &b.Family, "finish": &b.Finish, "kind": &kind}
 	for name, value := range s.Options {
 		header, isHeader := strings.CutPrefix(name, "header.")
 		var err error
@@ -209,7 +209,10 @@ func (x *run) queueUpstream(s Step) error {
 		}
 	}
 	if b.Kind == "says" {
-		b.Kind, b.Text, b.Body = "answer", b.Body, ""
+		b.Text, b.Body = b.Body, ""
+		if b.Kind = kind; kind == "" {
+			b.Kind = "answer"
+		}
 	}
 	for range times {
 		x.Upstream.Next(b)
