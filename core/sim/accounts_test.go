@@ -197,6 +197,8 @@ func (k *key) settle(s *settleCommand) {
 	w.logf("%s: settled: outcome %d, %v, %d reserved", s.id, s.outcome, s.charges, v.amount)
 	v.settled, v.outcome = true, *s
 	v.x.checkOutcome(s)
+	v.x.checkReviewed(s)
+	k.noteViolations(s.id+" settled", s.violations)
 	for _, c := range s.charges {
 		if c.cost > 0 && !slices.ContainsFunc(v.x.history.fetches, func(f *fetch) bool { return f.model.Name == c.model }) {
 			w.fail("I12 not called", "%s: %d is booked to %q, which was not called", s.id, c.cost, c.model)

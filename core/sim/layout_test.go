@@ -84,6 +84,8 @@ type settleCommand struct {
 	charges []charge // one per attempt
 	tokens  uint64   // total
 	cost    int64
+
+	violations []ledger.Violation
 }
 
 type charge struct {
@@ -94,7 +96,7 @@ type charge struct {
 
 func readSettle(command []byte) settleCommand {
 	c := keymeter.Open(command).(*keymeter.Settle)
-	s := settleCommand{id: c.RequestID, outcome: c.Outcome}
+	s := settleCommand{id: c.RequestID, outcome: c.Outcome, violations: c.Violations}
 	add := func(model string, t keymeter.Tokens, cost int64) {
 		s.charges = append(s.charges, charge{model, t.Prompt + t.Completion, cost})
 		s.tokens += t.Prompt + t.Completion

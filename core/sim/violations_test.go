@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/fault"
@@ -10,13 +11,18 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 )
 
-// worldGovernor is the configuration of governed projects: prompt 1 is blocked, and prompt 2 is reviewed.
+// saidWord is in every completion of more than a few words.
+const saidWord = "folks"
+
+// worldGovernor is the configuration of governed projects: prompt 1 is blocked, prompt 2 is reviewed, and so are
+// completions.
 var worldGovernor = func() []byte {
 	s := governor.NewSettings()
 	s.Enabled = true
 	s.Lists = []governor.KeywordList{
 		{Name: "blocked", Severity: governor.High, Input: governor.Block, Words: []string{"p1"}},
 		{Name: "reviewed", Severity: governor.High, Input: governor.Flag, Words: []string{"p2"}},
+		{Name: "said", Severity: governor.High, Output: governor.Flag, Words: []string{saidWord}},
 	}
 	return s.Encode()
 }()
@@ -69,6 +75,17 @@ func (x *exchange) checkGoverned() {
 		x.w.fail("I11 422", "%s is blocked without a reason", x.id)
 	case !x.key.violations.requests[x.id]:
 		x.w.fail("I14 violation", "%s is blocked, and no violation is stored", x.id)
+	}
+}
+
+// checkReviewed checks I14: the settlement of a complete response has its violation.
+func (x *exchange) checkReviewed(s *settleCommand) {
+	if !x.governed() || s.outcome != keymeter.Served || len(x.history.fetches) == 0 {
+		return
+	}
+	last := x.history.fetches[len(x.history.fetches)-1]
+	if last.whole && strings.Contains(last.text, saidWord) && len(s.violations) == 0 {
+		x.w.fail("I14 output", "%s is settled without the violation of its response", x.id)
 	}
 }
 
@@ -160,6 +177,16 @@ var violationDefects = []injected{
 				}
 			}
 			return reply
+		}}
+	}},
+	{"a settlement loses its violation", "I14 output", func() defect {
+		return defect{action: func(_ *exchange, a *abi.Action) bool {
+			if a.Kind == abi.ActionCall && a.Class == abi.ClassKeyMeter && op(a.Data) == opSettle {
+				c := *keymeter.Open(a.Data).(*keymeter.Settle)
+				c.Violations = nil
+				a.Data = c.Encode()
+			}
+			return false
 		}}
 	}},
 	{"a blocked request is admitted without its violation", "I14 violation", func() defect {
