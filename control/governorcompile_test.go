@@ -150,7 +150,7 @@ func TestSeveralPatterns(t *testing.T) {
 	}
 }
 
-// TestLongAttempts: a match has at most 256 bytes, and the text behind a longer attempt is still searched.
+// TestLongAttempts: a match has at most 256 bytes, and the text behind a longer attempt is found.
 func TestLongAttempts(t *testing.T) {
 	rules := patternRules(t, `[a-z]+;`)
 	for _, c := range []struct {

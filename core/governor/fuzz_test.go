@@ -94,3 +94,32 @@ func TestRedactionIsIdempotent(t *testing.T) {
 		}
 	}
 }
+
+// FuzzSettings: no encoded settings make decoding, compiling or a scan fail.
+func FuzzSettings(f *testing.F) {
+	for _, s := range []Settings{NewSettings(), fullSettings()} {
+		f.Add(s.Encode(), []byte("project bluebird - ACME a-b"))
+	}
+	f.Fuzz(func(t *testing.T, data, text []byte) {
+		s, err := DecodeSettings(data)
+		if err != nil {
+			return
+		}
+		p := s.Policy()
+		rules := p.Rules(Input)
+		found := Scan(text, rules, nil)
+		for _, one := range found {
+			if name, _, _ := p.Rule(one.Rule); name == "" {
+				t.Fatalf("rule %d has no name", one.Rule)
+			}
+		}
+		r := &Redactor{Reversible: true}
+		r.Apply(nil, text, p, Input, found)
+		scanner := NewScanner(rules)
+		_, done := scanner.Next(text[:len(text)/2], false, nil)
+		if done < 0 || done > len(text)/2 {
+			t.Fatalf("%d of %d bytes decided", done, len(text)/2)
+		}
+		scanner.Next(text[done:], true, nil)
+	})
+}

@@ -68,12 +68,17 @@ func (k *Keywords) step(state int, b byte) int {
 		if at < end && k.label[at] == b {
 			return at
 		}
-		state = u16(k.fail, state)
-		if state >= k.states {
-			return 0
-		}
+		state = k.suffix(state)
 	}
 	return int(k.root[b])
+}
+
+// suffix is a state's fail link. It leads to a state of less depth, which has a smaller number.
+func (k *Keywords) suffix(state int) int {
+	if next := u16(k.fail, state); next < state {
+		return next
+	}
+	return 0
 }
 
 // length is the length of a state: of the text that leads to it.
@@ -118,7 +123,7 @@ type keywordState struct {
 // hold is the offset up to which no keyword can begin any more.
 func (s *Scanner) hold(k *Keywords) int {
 	w := &s.keywords
-	hold := w.read - k.length(w.state)
+	hold := max(w.read-k.length(w.state), s.base)
 	if w.end > 0 {
 		hold = min(hold, w.start)
 	}
@@ -165,7 +170,7 @@ func (k *Keywords) skip(text []byte, i int) int {
 // matchKeyword makes a keyword that ends at the reading position the pending one.
 func (s *Scanner) matchKeyword(k *Keywords, v *view) {
 	w := &s.keywords
-	for out := w.state; k.depth[out]&endsWord != 0; out = min(u16(k.fail, out), k.states-1) {
+	for out := w.state; out != 0 && k.depth[out]&endsWord != 0; out = k.suffix(out) {
 		from := w.read - k.length(out)
 		i, j := from-s.base, w.read-s.base
 		if w.end > 0 && from > w.start || i < 0 || i >= j {

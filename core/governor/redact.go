@@ -193,7 +193,7 @@ func (r *Rules) isRuleLabel(label []byte) bool {
 func (r *Redactor) Apply(dst, text []byte, p *Policy, d Direction, findings []Finding) []byte {
 	done := 0
 	for _, f := range findings {
-		if p.Action(d, f.Rule) != Redact {
+		if p.Action(d, f.Rule) != Redact || f.Start < done {
 			continue
 		}
 		dst = append(dst, text[done:f.Start]...)
