@@ -44,3 +44,12 @@ test('the JavaScript program prints the text that its comment shows', async () =
   const { stdout } = await run('node', ['--input-type=module', '-e', text], { cwd: ROOT })
   assert.equal(stdout.trim(), /\/\/ (.*)$/m.exec(program)[1])
 })
+
+test('the check of a text returns the response that the README shows', async () => {
+  const governed = await gateway.key(await gateway.project({ plan: 'developer' }), { environment: 'development' })
+  const command = block('sh', '/api/governor/validate').replaceAll('http://127.0.0.1:8787', gateway.url)
+  const { stdout } = await run('bash', ['-c', command], { env: { ...process.env, KEY: governed } })
+  const [shown, actual] = [JSON.parse(block('json', '"approved"')), JSON.parse(stdout)]
+  assert.deepEqual(shape(actual), shape(shown))
+  assert.deepEqual({ ...actual, policyVersion: 0, requestId: '' }, { ...shown, policyVersion: 0, requestId: '' })
+})
