@@ -59,7 +59,12 @@ func (h *handler) putGovernor(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	var view governorView
+	view, err := h.replaceGovernor(c, version, &settings, encoded)
+	return answer{http.StatusOK, view}, err
+}
+
+// replaceGovernor commits the settings. version is that of the project on which they are based; 0: any.
+func (h *handler) replaceGovernor(c *call, version uint64, settings *governor.Settings, encoded []byte) (view governorView, err error) {
 	err = h.store.change(c, func() (change, error) {
 		before, err := h.store.project(c, c.project)
 		if err != nil {
@@ -83,7 +88,7 @@ func (h *handler) putGovernor(c *call) (answer, error) {
 		made.republish = c.project // an earlier attempt with the same settings may have missed some keys
 		return made, err
 	})
-	return answer{http.StatusOK, view}, err
+	return view, err
 }
 
 // encodeGovernor returns the stored form; nil for the defaults. The error is a 400.

@@ -77,6 +77,14 @@ type Error struct {
 	Findings string
 }
 
+// WriteFindings writes the member "findings", if there are any.
+func (e *Error) WriteFindings(b *jsontext.Builder) {
+	if e.Findings != "" {
+		b.Key("findings")
+		b.Raw(e.Findings)
+	}
+}
+
 // Summary returns one text for families whose errors have a single message: the provider's message, else the
 // first detail, else the table's text.
 func (e *Error) Summary() jsontext.Escaped {

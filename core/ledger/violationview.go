@@ -39,6 +39,13 @@ func (v *StoredViolation) AppendJSON(dst []byte) []byte {
 	} {
 		b.Member(number.name, strconv.FormatUint(number.value, 10))
 	}
+	v.writeOptional(&b)
+	b.Close('}')
+	return b.B
+}
+
+// writeOptional writes the members that are null if they are empty.
+func (v *StoredViolation) writeOptional(b *jsontext.Builder) {
 	for _, text := range [...]struct{ name, value string }{
 		{"fingerprint", v.MAC},
 		{"excerpt", v.Excerpt},
@@ -55,8 +62,6 @@ func (v *StoredViolation) AppendJSON(dst []byte) []byte {
 			b.String(text.value)
 		}
 	}
-	b.Close('}')
-	return b.B
 }
 
 // timestamp is a time in RFC 3339, or empty for 0.

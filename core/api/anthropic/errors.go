@@ -15,10 +15,7 @@ func Error(dst []byte, e *api.Error) []byte {
 	if len(e.Details) > 0 && e.Details[0].Field == "thread" {
 		b.Member("details", `{"error_code":"thread_unsupported_request"}`) // the SDK then continues without threads
 	}
-	if e.Findings != "" {
-		b.Key("findings")
-		b.Raw(e.Findings)
-	}
+	e.WriteFindings(&b)
 	b.Close('}')
 	b.Key("request_id")
 	b.String(e.RequestID)

@@ -24,10 +24,7 @@ func Error(dst []byte, e *api.Error) []byte {
 	}
 	b.Key("code")
 	b.String(e.Code)
-	if e.Findings != "" {
-		b.Key("findings")
-		b.Raw(e.Findings)
-	}
+	e.WriteFindings(&b)
 	b.Close('}')
 	b.Key("request_id")
 	b.String(e.RequestID)
