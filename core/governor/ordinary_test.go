@@ -29,6 +29,9 @@ func ownSources(t *testing.T) []string {
 	return files
 }
 
+// exampleCard is in the README, as an example of a finding.
+const exampleCard = "4111 1111 1111 1111"
+
 // TestOrdinaryText finds nothing in ordinary text and code of at least 2,000 lines.
 func TestOrdinaryText(t *testing.T) {
 	rules := AllRules()
@@ -38,6 +41,7 @@ func TestOrdinaryText(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		text = bytes.ReplaceAll(text, []byte(exampleCard), []byte("…")) // the README's example of a finding
 		for _, f := range Scan(text, rules, nil) {
 			from := max(0, f.Start-40)
 			t.Errorf("%s: %s after %q", file, describe(text, f), text[from:f.Start])
