@@ -38,8 +38,8 @@ const DefaultAutoApprove = 30
 
 // Policy is compiled settings: the actions of every rule by direction, and the lists and patterns to search.
 type Policy struct {
-	Strict      bool // block instead of review
-	AutoApprove int  // the highest approved risk, 0 to 100
+	Strict      bool       // block instead of review
+	AutoApprove int        // the highest approved risk, 0 to 100
 	tables      [2]actions // by direction
 	settings    *Settings  // for the names of lists and patterns; nil: none
 }
