@@ -74,8 +74,10 @@ func (p *passed) openAIChoice(at int) (end int) {
 	if c.finish {
 		p.flushAll(func(open *channel) bool { return open.choice == c.index })
 	}
-	if c.logProbs.to > 0 && p.data[c.logProbs.from] == '{' && (!exact || p.stream.waits(c.index)) {
-		p.edit(c.logProbs, []byte("null"))
+	if c.logProbs.to > 0 && p.data[c.logProbs.from] == '{' {
+		if p.met++; !exact || p.stream.waits(c.index) {
+			p.edit(c.logProbs, []byte("null"))
+		}
 	}
 	return members.at + 1
 }
@@ -127,11 +129,15 @@ func (p *passed) choicePiece(c *choice, kind chat.DeltaKind, place uint64, v spa
 		return true
 	}
 	p.turn(c.index, kind)
+	if p.frame.head == nil {
+		p.frame.turns = true
+	}
 	return p.piece(&channel{kind: kind, choice: c.index, place: place}, v, c.finish)
 }
 
 // turn ends the texts of a choice of other kinds.
 func (p *passed) turn(index uint64, kind chat.DeltaKind) {
+	p.met++
 	for i := range p.stream.channels {
 		if c := &p.stream.channels[i]; c.choice == index && c.kind != kind && c.kind != chat.DeltaArgs {
 			p.flushAll(func(c *channel) bool { return c.choice == index && c.kind != kind && c.kind != chat.DeltaArgs })
@@ -209,6 +215,7 @@ func (p *passed) toolPieces(c *choice, place uint64, v span) {
 // openAIMessage checks the whole message that some providers send with every chunk. Before the end it would show
 // the text that is held back, so its texts are empty until then.
 func (p *passed) openAIMessage(c *choice) {
+	p.met++
 	members := enter(p.data, c.message, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
 		switch string(name) {
