@@ -38,10 +38,10 @@ const DefaultAutoApprove = 30
 
 // Policy is compiled settings: the actions of every rule by direction, and the lists and patterns to search.
 type Policy struct {
-	Strict      bool       // block instead of review
-	AutoApprove int        // the highest approved risk, 0 to 100
-	tables      [2]actions // by direction
-	settings    *Settings  // for the names of lists and patterns; nil: none
+	Strict      bool        // block instead of review
+	AutoApprove int         // the highest approved risk, 0 to 100
+	tables      *[2]actions // by direction; &defaults until the first change
+	settings    *Settings   // for the names of lists and patterns; nil: none
 }
 
 // actions is the action of every rule, and the set of the rules whose action is not Allow.
@@ -57,14 +57,18 @@ func (t *actions) set(rule ID, a Action) {
 	}
 }
 
-// defaults is the actions without settings, in both directions. Every step of a stream copies them.
+// defaults is the actions without settings. Policies share it, because every step of a stream makes one.
 var defaults = defaultActions()
 
-func defaultActions() (t actions) {
+func defaultActions() (t [2]actions) {
 	for i := range table {
-		t.set(ID(i), defaultAction(table[i].Category))
+		a := defaultAction(table[i].Category)
+		t[Input].set(ID(i), a)
+		t[Output].set(ID(i), a)
 	}
-	t.set(RuleUnchecked, Allow)
+	t[Input].set(RuleSchema, Allow) // it is of responses
+	t[Input].set(RuleUnchecked, Allow)
+	t[Output].set(RuleUnchecked, Allow)
 	return t
 }
 
@@ -82,7 +86,7 @@ func defaultAction(c Category) Action {
 
 // NewPolicy has the defaults and neither lists nor patterns.
 func NewPolicy() *Policy {
-	return &Policy{AutoApprove: DefaultAutoApprove, tables: [2]actions{defaults, defaults}}
+	return &Policy{AutoApprove: DefaultAutoApprove, tables: &defaults}
 }
 
 // Policy compiles the settings. The policy refers to them.
@@ -110,8 +114,8 @@ func (s *Settings) Policy() *Policy {
 }
 
 func (p *Policy) set(rule ID, input, output Action) {
-	p.tables[Input].set(rule, input)
-	p.tables[Output].set(rule, output)
+	p.Set(Input, rule, input)
+	p.Set(Output, rule, output)
 }
 
 // overrideCategory applies an override to the rules of the category that it names, if it names one.
@@ -175,7 +179,16 @@ func (p *Policy) Rule(id ID) (name string, category Category, severity Severity)
 }
 
 // Set changes a rule's action in one direction.
-func (p *Policy) Set(d Direction, rule ID, a Action) { p.tables[d].set(rule, a) }
+func (p *Policy) Set(d Direction, rule ID, a Action) {
+	if p.tables[d].of[rule] == a {
+		return
+	}
+	if p.tables == &defaults {
+		own := defaults
+		p.tables = &own
+	}
+	p.tables[d].set(rule, a)
+}
 
 // Action is a rule's action in one direction.
 func (p *Policy) Action(d Direction, rule ID) Action {
