@@ -123,14 +123,27 @@ func (x *exchange) attach(settings []byte, r *governor.Redactor) {
 
 // guard is the decoded content of the attached buffer.
 type guard struct {
-	encoded  []byte
+	encoded  []byte // the settings
+	values   []byte // the redactor
 	settings governor.Settings
-	redactor governor.Redactor
 	check    inspect.Check
-	live     *live.Guard // nil: not used in this step
+	redacted *governor.Redactor // result of redactor; nil: not used in this step
+	live     *live.Guard        // nil: not used in this step
 }
 
-// guard returns the policy, tightened by the caller's header, and the redacted values. It decodes them once per step.
+// redactor is the request's redactor. Most steps do without it.
+func (g *guard) redactor() *governor.Redactor {
+	if g.redacted == nil {
+		g.redacted = &governor.Redactor{}
+		if abi.DecodeFields(g.values, g.redacted.Fields) != nil {
+			panic("exchange: malformed attached buffer")
+		}
+	}
+	return g.redacted
+}
+
+// guard returns the policy, tightened by the caller's header, and the redacted values. It decodes them once per step, and
+// no more than most steps need: it is part of the cost of every piece of a stream.
 func (x *exchange) guard() *guard {
 	if x.guardMemo != nil {
 		return x.guardMemo
@@ -138,14 +151,12 @@ func (x *exchange) guard() *guard {
 	g := &guard{}
 	r := abi.Reader{Buf: x.attached}
 	g.encoded = r.Bytes()
-	g.settings, _ = governor.DecodeSettings(g.encoded)
-	g.redactor.Fields(abi.ReadFrom(&r))
-	if r.End() != nil {
+	g.values = r.Buf
+	var err error
+	if g.settings, err = governor.DecodeSettings(g.encoded); err != nil {
 		panic("exchange: malformed attached buffer")
 	}
-	g.check = inspect.Check{
-		Policy: g.settings.Policy(), Redactor: &g.redactor, Key: x.fingerprintKey(), Schema: g.settings.Schema.Schema,
-	}
+	g.check = inspect.Check{Policy: g.settings.Policy(), Key: x.fingerprintKey, Schema: g.settings.Schema.Schema}
 	if s := &x.s.govern; s.strict || s.threshold > 0 {
 		limit := governor.MaxRisk
 		if s.threshold > 0 {
@@ -190,6 +201,7 @@ func (x *exchange) onInspect() {
 		return
 	}
 	g := x.guard()
+	g.check.Redactor = g.redactor()
 	result := g.check.Request(x.requestKind(), x.event.Data)
 	x.noteInput(&result)
 	switch {
@@ -215,7 +227,7 @@ func (x *exchange) useChecked(result *inspect.Result) {
 		body = result.Body
 		x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferChecked, Data: body})
 		g := x.guard()
-		x.attach(g.encoded, &g.redactor)
+		x.attach(g.encoded, g.redactor())
 	}
 	original := x.s.bodyHash
 	x.parse(body)

@@ -40,7 +40,7 @@ func (x *exchange) restoreRaw(raw []byte) []byte {
 	if !x.s.govern.rewritten {
 		return raw
 	}
-	if restored := inspect.Restore(inspect.AnswerKind(x.s.dialect), raw, &x.guard().redactor); restored != nil {
+	if restored := inspect.Restore(inspect.AnswerKind(x.s.dialect), raw, x.guard().redactor()); restored != nil {
 		return restored
 	}
 	return raw
@@ -49,7 +49,7 @@ func (x *exchange) restoreRaw(raw []byte) []byte {
 // restoreResponse does the same for a translated response, in place.
 func (x *exchange) restoreResponse(r *chat.Response) {
 	if x.s.govern.rewritten {
-		inspect.RestoreResponse(r, &x.guard().redactor)
+		inspect.RestoreResponse(r, x.guard().redactor())
 	}
 }
 
@@ -59,7 +59,7 @@ func (x *exchange) liveGuard() *live.Guard {
 	if g.live == nil {
 		g.live = &live.Guard{Policy: g.check.Policy, Rules: g.check.Policy.Rules(governor.Output), Key: g.check.Key}
 		if x.s.govern.rewritten {
-			g.live.Redactor = &g.redactor
+			g.live.Redactor = g.redactor()
 		}
 	}
 	return g.live

@@ -38,10 +38,38 @@ const DefaultAutoApprove = 30
 
 // Policy is compiled settings: the actions of every rule by direction, and the lists and patterns to search.
 type Policy struct {
-	Strict      bool // block instead of review
-	AutoApprove int  // the highest approved risk, 0 to 100
-	actions     [2][MaxRules]Action
-	settings    *Settings // for the names of lists and patterns; nil: none
+	Strict      bool        // block instead of review
+	AutoApprove int         // the highest approved risk, 0 to 100
+	tables      *[2]actions // by direction; &defaults until the first change
+	settings    *Settings   // for the names of lists and patterns; nil: none
+}
+
+// actions is the action of every rule, and the set of the rules whose action is not Allow.
+type actions struct {
+	of      [MaxRules]Action
+	enabled ruleSet
+}
+
+func (t *actions) set(rule ID, a Action) {
+	t.of[rule] = a
+	if t.enabled.remove(rule); a != Allow {
+		t.enabled.add(rule)
+	}
+}
+
+// defaults is the actions without settings. Policies share it, because every step of a stream makes one.
+var defaults = defaultActions()
+
+func defaultActions() (t [2]actions) {
+	for i := range table {
+		a := defaultAction(table[i].Category)
+		t[Input].set(ID(i), a)
+		t[Output].set(ID(i), a)
+	}
+	t[Input].set(RuleSchema, Allow) // it is of responses
+	t[Input].set(RuleUnchecked, Allow)
+	t[Output].set(RuleUnchecked, Allow)
+	return t
 }
 
 // defaultAction is the action of a category's rules without settings: secrets are redacted, lengths above the limit and
@@ -58,13 +86,7 @@ func defaultAction(c Category) Action {
 
 // NewPolicy has the defaults and neither lists nor patterns.
 func NewPolicy() *Policy {
-	p := &Policy{AutoApprove: DefaultAutoApprove}
-	for i := range table {
-		a := defaultAction(table[i].Category)
-		p.actions[Input][i], p.actions[Output][i] = a, a
-	}
-	p.set(RuleUnchecked, Allow, Allow)
-	return p
+	return &Policy{AutoApprove: DefaultAutoApprove, tables: &defaults}
 }
 
 // Policy compiles the settings. The policy refers to them.
@@ -92,7 +114,8 @@ func (s *Settings) Policy() *Policy {
 }
 
 func (p *Policy) set(rule ID, input, output Action) {
-	p.actions[Input][rule], p.actions[Output][rule] = input, output
+	p.Set(Input, rule, input)
+	p.Set(Output, rule, output)
 }
 
 // overrideCategory applies an override to the rules of the category that it names, if it names one.
@@ -156,14 +179,23 @@ func (p *Policy) Rule(id ID) (name string, category Category, severity Severity)
 }
 
 // Set changes a rule's action in one direction.
-func (p *Policy) Set(d Direction, rule ID, a Action) { p.actions[d][rule] = a }
+func (p *Policy) Set(d Direction, rule ID, a Action) {
+	if p.tables[d].of[rule] == a {
+		return
+	}
+	if p.tables == &defaults {
+		own := defaults
+		p.tables = &own
+	}
+	p.tables[d].set(rule, a)
+}
 
 // Action is a rule's action in one direction.
 func (p *Policy) Action(d Direction, rule ID) Action {
 	if rule >= MaxRules {
 		return Allow
 	}
-	return p.actions[d][rule]
+	return p.tables[d].of[rule]
 }
 
 // Tighten makes the policy stricter as a caller's request asks: strict mode on, or a lower threshold. It never loosens.
@@ -174,12 +206,7 @@ func (p *Policy) Tighten(strict bool, autoApprove int) {
 
 // Rules is the rules that are not allowed in one direction, to scan with.
 func (p *Policy) Rules(d Direction) *Rules {
-	r := &Rules{}
-	for i, a := range p.actions[d] {
-		if a != Allow {
-			r.enabled[i/64] |= 1 << (i % 64)
-		}
-	}
+	r := &Rules{enabled: p.tables[d].enabled}
 	if p.settings != nil {
 		r.settings = p.settings
 		r.keywords = loadKeywords(p.settings, r)

@@ -143,11 +143,18 @@ func Lookup(name string) (id ID, ok bool) {
 
 // Rules is the set of rules to apply, with the operator's keywords and patterns. The zero value applies no rule.
 type Rules struct {
-	enabled  [MaxRules / 64]uint64
+	enabled  ruleSet
 	keywords *Keywords
 	patterns *patterns
 	settings *Settings // for the names of lists and patterns; nil: none
 }
+
+// ruleSet has a bit for each rule.
+type ruleSet [MaxRules / 64]uint64
+
+func (s *ruleSet) add(id ID)      { s[id/64] |= 1 << (id % 64) }
+func (s *ruleSet) remove(id ID)   { s[id/64] &^= 1 << (id % 64) }
+func (s *ruleSet) has(id ID) bool { return s[id/64]>>(id%64)&1 == 1 }
 
 // AllRules applies every rule of the table.
 func AllRules() *Rules {
@@ -159,10 +166,10 @@ func AllRules() *Rules {
 }
 
 // Enable adds a rule.
-func (r *Rules) Enable(id ID) { r.enabled[id/64] |= 1 << (id % 64) }
+func (r *Rules) Enable(id ID) { r.enabled.add(id) }
 
 // Disable removes a rule.
-func (r *Rules) Disable(id ID) { r.enabled[id/64] &^= 1 << (id % 64) }
+func (r *Rules) Disable(id ID) { r.enabled.remove(id) }
 
 // Has reports whether a rule applies.
-func (r *Rules) Has(id ID) bool { return r.enabled[id/64]>>(id%64)&1 == 1 }
+func (r *Rules) Has(id ID) bool { return r.enabled.has(id) }

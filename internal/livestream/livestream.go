@@ -5,6 +5,8 @@ package livestream
 import (
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 
 	"github.com/tidwall/gjson"
 
@@ -50,6 +52,8 @@ type Result struct {
 	Steps    []int         // the length of Bytes after each chunk of the provider
 	Stream   *live.Stream  // at the end
 	MaxState int           // the longest state between two steps, in bytes
+
+	whole *live.Stream // Stream in one step: the same events give the same
 }
 
 // encoders and decoders of the dialects.
@@ -129,7 +133,7 @@ func (r *Result) carry() error {
 
 // Through passes a provider's stream through the checks, in chunks of size bytes, or by event if size is 0.
 func Through(d chat.Dialect, g *live.Guard, stream []byte, size int) (Result, error) {
-	r := Result{Stream: &live.Stream{}}
+	r := Result{Stream: &live.Stream{}, whole: &live.Stream{}}
 	parser, state := sse.Parser{}, wire.State{}
 	var store []chat.Delta
 	for at := 0; at < len(stream) && !r.ended(); {
@@ -176,7 +180,11 @@ func (r *Result) event(d chat.Dialect, g *live.Guard, e *sse.Event, state *wire.
 	if !ok {
 		return fmt.Errorf("the provider's event %s is not read", e.Data)
 	}
+	wantEvents, wantKept := r.whole.Event(g, d, e, slices.Clone(deltas))
 	events, kept := r.Stream.Event(g, d, e, deltas)
+	if !reflect.DeepEqual(events, wantEvents) || !reflect.DeepEqual(kept, wantKept) {
+		return fmt.Errorf("the event %s gives %s and %+v, and in the step of the event before %s and %+v", e.Data, events, kept, wantEvents, wantKept)
+	}
 	*store = append(*store, kept...)
 	for i := range events {
 		r.Bytes = appendEvent(r.Bytes, &events[i])

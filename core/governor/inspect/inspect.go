@@ -40,8 +40,9 @@ type Check struct {
 	// Redactor gives the placeholders of the request's texts, and restores them in the answer. Answers are redacted for
 	// good, by placeholders without a number: a value that only the model knows is not the caller's to get back.
 	Redactor *governor.Redactor
-	// Key is the project's key for fingerprints of matches; empty: reports have none.
-	Key []byte
+	// Key gives the project's key for fingerprints of matches; nil, or an empty key: reports have none. It is called for
+	// findings only.
+	Key func() []byte
 	// Schema is the JSON Schema that the text of an answer must satisfy (Settings.Schema); empty: any. Its finding has the
 	// rule RuleSchema.
 	Schema string

@@ -175,7 +175,7 @@ func TestReports(t *testing.T) {
 		t.Error("one value has two fingerprints")
 	}
 	other := redacting(t)
-	other.Key = []byte("another project's")
+	other.Key = func() []byte { return []byte("another project's") }
 	if r := other.Request(inspect.AnthropicRequest, []byte(`{"system":"`+email+`"}`)); r.Reports[0].MAC == same.Reports[0].MAC {
 		t.Error("two projects' fingerprints are the same")
 	}

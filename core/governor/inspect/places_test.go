@@ -30,7 +30,7 @@ func policy(t testing.TB, a governor.Action, rules ...string) *governor.Policy {
 
 func redacting(t testing.TB) *inspect.Check {
 	return &inspect.Check{
-		Policy: policy(t, governor.Redact, "personal.email", "personal.payment-card"), Redactor: &governor.Redactor{Reversible: true}, Key: []byte("key"),
+		Policy: policy(t, governor.Redact, "personal.email", "personal.payment-card"), Redactor: &governor.Redactor{Reversible: true}, Key: func() []byte { return []byte("key") },
 	}
 }
 

@@ -38,8 +38,10 @@ func (in *inspector) report(f Finding, at int, match []byte) {
 
 func (in *inspector) newReport(f Finding, match []byte) Report {
 	one := Report{Finding: f, Count: 1}
-	if len(in.check.Key) > 0 && len(match) > 0 {
-		one.MAC = hexadecimal(hmac.SHA256(in.check.Key, string(match)))
+	if in.check.Key != nil && len(match) > 0 {
+		if key := in.check.Key(); len(key) > 0 {
+			one.MAC = hexadecimal(hmac.SHA256(key, string(match)))
+		}
 	}
 	if _, category, _ := in.check.Policy.Rule(f.Rule); category == governor.Personal {
 		one.Excerpt = lastTwo(match)

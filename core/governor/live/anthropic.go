@@ -1,7 +1,6 @@
 package live
 
 import (
-	"bytes"
 	"strconv"
 
 	"github.com/postern-ai/postern/core/chat"
@@ -67,13 +66,14 @@ func (p *passed) blockStart(b *block) {
 
 // input checks a tool call's whole input.
 func (p *passed) input(b *block, v span) {
+	p.met++
 	raw := p.data[v.from:v.to]
 	c := channel{kind: chat.DeltaArgs, place: b.index}
 	send, store := p.stream.whole(p.guard, &c, raw, document)
 	if p.stream.ended() {
 		return
 	}
-	if !bytes.Equal(send, raw) {
+	if !same(send, raw) {
 		p.edit(v, send)
 	}
 	for i := range p.deltas {

@@ -216,7 +216,7 @@ func TestLogProbs(t *testing.T) {
 // TestReports: the first finding of a rule is described, without its text.
 func TestReports(t *testing.T) {
 	g := emails(t)
-	g.Key = []byte("key")
+	g.Key = func() []byte { return []byte("key") }
 	r := run(t, livestream.Forms[4], g, textAnswer(chat.DeltaText, "to joe@", "example.com, ann@example.com"))
 	if len(r.Stream.Reports) != 1 {
 		t.Fatalf("reports %+v", r.Stream.Reports)

@@ -122,7 +122,7 @@ var escapedBracket = []byte(`\u00`)
 
 // canonical is an escaped text in which printable ASCII is not escaped needlessly, so that placeholders read the same.
 func canonical(raw []byte) []byte {
-	if !bytes.Contains(raw, escapedBracket) {
+	if bytes.IndexByte(raw, '\\') < 0 || !bytes.Contains(raw, escapedBracket) {
 		return raw
 	}
 	out := make([]byte, 0, len(raw))

@@ -95,7 +95,7 @@ func (o *output) text(d *chat.Delta) {
 		return
 	}
 	send, store := o.stream.feed(o.guard, c, []byte(d.Text), false)
-	o.altered = o.altered || string(send) != string(d.Text)
+	o.altered = o.altered || !sameText(send, string(d.Text))
 	o.pieces(c, send, store)
 }
 

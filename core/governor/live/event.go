@@ -1,8 +1,6 @@
 package live
 
 import (
-	"bytes"
-
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/sse"
@@ -10,21 +8,16 @@ import (
 
 // Event checks an event of a passed-through stream, whose data must be valid for jsontext.Check. events are what the
 // caller gets in its place: the event with its texts rewritten, everything else byte for byte, and before it text that
-// was held back and ends here. deltas are those of the event; store is their checked form for the cache. Both are empty
-// if the answer is blocked.
+// was held back and ends here. deltas are those of the event, which it changes; store is their checked form for the
+// cache. Both are empty if the answer is blocked.
 func (s *Stream) Event(g *Guard, dialect chat.Dialect, e *sse.Event, deltas []chat.Delta) (events []sse.Event, store []chat.Delta) {
 	if s.ended() {
 		return nil, nil
 	}
-	p := passed{stream: s, guard: g, dialect: dialect, data: e.Data, named: e.Name != ""}
-	p.take(deltas)
-	switch dialect {
-	case chat.OpenAI:
-		p.openAI()
-	case chat.Responses:
-		p.responses()
-	case chat.Anthropic:
-		p.anthropic()
+	p := passed{stream: s, guard: g, dialect: dialect, data: e.Data, named: e.Name != "", deltas: deltas, done: make([]bool, len(deltas))}
+	if !p.repeats() {
+		p.walk()
+		p.remember()
 	}
 	s.checkHeld()
 	if s.ended() {
@@ -35,6 +28,18 @@ func (s *Stream) Event(g *Guard, dialect chat.Dialect, e *sse.Event, deltas []ch
 		return nil, nil
 	}
 	return append(p.before, sse.Event{Name: e.Name, Data: p.rewritten()}), store
+}
+
+// walk checks the texts of an event.
+func (p *passed) walk() {
+	switch p.dialect {
+	case chat.OpenAI:
+		p.openAI()
+	case chat.Responses:
+		p.responses()
+	case chat.Anthropic:
+		p.anthropic()
+	}
 }
 
 // passed is one passed-through event.
@@ -49,6 +54,8 @@ type passed struct {
 	early   []chat.Delta // the same, for the cache
 	deltas  []chat.Delta // of the event itself, for the cache
 	done    []bool       // deltas whose text is checked
+	met     int          // what the walk has met: texts, ends of texts, and other places that an edit depends on
+	frame   frame        // of the first piece of text
 }
 
 // edit is a place of the event's data and its new form.
@@ -57,15 +64,9 @@ type edit struct {
 	with []byte
 }
 
-// take copies the event's deltas for the cache.
-func (p *passed) take(deltas []chat.Delta) {
-	p.deltas = append(p.deltas, deltas...)
-	p.done = make([]bool, len(deltas))
-}
-
 // stored is the checked deltas. A text that is in no known place of the event is left out.
 func (p *passed) stored() []chat.Delta {
-	all := p.early
+	n := 0
 	for i := range p.deltas {
 		d := &p.deltas[i]
 		switch d.Kind {
@@ -81,9 +82,15 @@ func (p *passed) stored() []chat.Delta {
 				continue
 			}
 		}
-		all = append(all, *d)
+		if n != i {
+			p.deltas[n] = *d
+		}
+		n++
 	}
-	return all
+	if len(p.early) == 0 {
+		return p.deltas[:n]
+	}
+	return append(p.early, p.deltas[:n]...)
 }
 
 // edited reports whether the event was rewritten.
@@ -121,6 +128,7 @@ func (p *passed) piece(want *channel, v span, final bool) (exact bool) {
 	if !ok || p.stream.ended() {
 		return true
 	}
+	p.note(want, inside, final)
 	c := p.stream.open(want)
 	if c == nil {
 		return false
@@ -132,7 +140,7 @@ func (p *passed) piece(want *channel, v span, final bool) (exact bool) {
 	if delta >= 0 {
 		p.deltas[delta].Text = jsontext.Escaped(store)
 	}
-	exact = bytes.Equal(send, raw)
+	exact = same(send, raw)
 	if !exact {
 		p.edit(inside, send)
 	}
@@ -143,10 +151,20 @@ func (p *passed) piece(want *channel, v span, final bool) (exact bool) {
 	return exact
 }
 
+// note counts a piece of text, and notes the frame of the first.
+func (p *passed) note(c *channel, v span, final bool) {
+	if p.met++; p.frame.head != nil || final {
+		return
+	}
+	f := &p.frame
+	f.head, f.tail = p.data[:v.from:v.from], p.data[v.to:]
+	f.kind, f.choice, f.index, f.place, f.signed = c.kind, c.choice, c.index, c.place, c.signed
+}
+
 // match finds the delta of a piece of text: the first of its kind with the same text. It is -1 if there is none.
 func (p *passed) match(c *channel, raw []byte) int {
 	for i := range p.deltas {
-		if d := &p.deltas[i]; !p.done[i] && d.Kind == c.kind && string(d.Text) == string(raw) && len(raw) > 0 {
+		if d := &p.deltas[i]; !p.done[i] && d.Kind == c.kind && len(raw) > 0 && sameText(raw, string(d.Text)) {
 			p.done[i] = true
 			c.choice, c.index, c.stored = d.Choice, d.Index, true
 			return i
@@ -171,6 +189,7 @@ func (p *passed) flush(c *channel) {
 
 // flushAll ends the channels that match.
 func (p *passed) flushAll(which func(*channel) bool) {
+	p.met++
 	s := p.stream
 	for i := 0; i < len(s.channels) && !s.ended(); {
 		if c := &s.channels[i]; which(c) {

@@ -12,8 +12,8 @@ type Guard struct {
 	Rules  *governor.Rules // Policy.Rules(governor.Output); nil: the guard makes them
 	// Redactor has the request's placeholders; nil if there are none.
 	Redactor *governor.Redactor
-	// Key is the key of the findings' fingerprints; nil for none.
-	Key []byte
+	// Key gives the key of the findings' fingerprints; nil, or an empty key, for none. It is called for findings only.
+	Key func() []byte
 
 	labelOf governor.ID // the rule of the label made last
 	labeled string

@@ -1,7 +1,5 @@
 package live
 
-import "bytes"
-
 // The functions of this file walk over JSON that jsontext.Check has accepted.
 
 // cursor walks over the members of an object or the elements of an array.
@@ -23,16 +21,26 @@ func root(data []byte) span { return span{blank(data, 0), len(data)} }
 
 // member is the next member of an object: its name and its value's place.
 func (c *cursor) member() (name []byte, v span, ok bool) {
-	c.at = blank(c.data, c.at)
-	if c.at >= len(c.data) || c.data[c.at] != '"' {
+	name, ok = c.name()
+	if !ok {
 		return nil, v, false
 	}
-	end := stringEnd(c.data, c.at)
-	name = canonical(c.data[c.at+1 : end-1])
-	v.from = blank(c.data, end)
+	v.from = c.at
 	v.to = valueEnd(c.data, v.from)
 	c.at = v.to
 	return name, v, true
+}
+
+// name is the next member's name. The cursor is then at its value: the caller moves it behind.
+func (c *cursor) name() (name []byte, ok bool) {
+	c.at = blank(c.data, c.at)
+	if c.at >= len(c.data) || c.data[c.at] != '"' {
+		return nil, false
+	}
+	end := stringEnd(c.data, c.at)
+	name = canonical(c.data[c.at+1 : end-1])
+	c.at = blank(c.data, end)
+	return name, true
 }
 
 // element is the place of an array's next element.
@@ -61,17 +69,11 @@ func blank(data []byte, i int) int {
 // stringEnd is the end of the string at an index.
 func stringEnd(data []byte, i int) int {
 	for i++; i < len(data); i++ {
-		n := bytes.IndexByte(data[i:], '"')
-		if n < 0 {
-			break
-		}
-		i += n
-		slashes := 0
-		for data[i-1-slashes] == '\\' {
-			slashes++
-		}
-		if slashes%2 == 0 {
+		switch data[i] {
+		case '"':
 			return i + 1
+		case '\\':
+			i++
 		}
 	}
 	return len(data)

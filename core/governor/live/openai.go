@@ -27,24 +27,27 @@ type choice struct {
 // openAI checks a chunk: {"choices":[{"index","delta":{…},"logprobs","finish_reason"}]}.
 func (p *passed) openAI() {
 	top := enter(p.data, root(p.data), '{')
-	for {
-		name, v, ok := top.member()
-		if !ok {
-			return
-		}
-		if string(name) != "choices" {
+	for name, ok := top.name(); ok; name, ok = top.name() {
+		if string(name) != "choices" || p.data[top.at] != '[' {
+			top.at = valueEnd(p.data, top.at)
 			continue
 		}
-		list := enter(p.data, v, '[')
-		for one, ok := list.element(); ok; one, ok = list.element() {
-			p.openAIChoice(one)
+		// The elements are walked once, so that their ends are not looked for before.
+		for top.at = blank(p.data, top.at+1); p.data[top.at] != ']'; top.at = blank(p.data, top.at) {
+			if p.data[top.at] == '{' {
+				top.at = p.openAIChoice(top.at)
+			} else {
+				top.at = valueEnd(p.data, top.at)
+			}
 		}
+		top.at++
 	}
 }
 
-func (p *passed) openAIChoice(v span) {
+// openAIChoice checks the choice at an index and returns its end.
+func (p *passed) openAIChoice(at int) (end int) {
 	var c choice
-	members := enter(p.data, v, '{')
+	members := cursor{p.data, at + 1}
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
 		switch string(name) {
 		case "index":
@@ -71,9 +74,12 @@ func (p *passed) openAIChoice(v span) {
 	if c.finish {
 		p.flushAll(func(open *channel) bool { return open.choice == c.index })
 	}
-	if c.logProbs.to > 0 && p.data[c.logProbs.from] == '{' && (!exact || p.stream.waits(c.index)) {
-		p.edit(c.logProbs, []byte("null"))
+	if c.logProbs.to > 0 && p.data[c.logProbs.from] == '{' {
+		if p.met++; !exact || p.stream.waits(c.index) {
+			p.edit(c.logProbs, []byte("null"))
+		}
 	}
+	return members.at + 1
 }
 
 // openAIDelta checks the texts of a delta. It reports whether they were all sent as they came.
@@ -123,11 +129,15 @@ func (p *passed) choicePiece(c *choice, kind chat.DeltaKind, place uint64, v spa
 		return true
 	}
 	p.turn(c.index, kind)
+	if p.frame.head == nil {
+		p.frame.turns = true
+	}
 	return p.piece(&channel{kind: kind, choice: c.index, place: place}, v, c.finish)
 }
 
 // turn ends the texts of a choice of other kinds.
 func (p *passed) turn(index uint64, kind chat.DeltaKind) {
+	p.met++
 	for i := range p.stream.channels {
 		if c := &p.stream.channels[i]; c.choice == index && c.kind != kind && c.kind != chat.DeltaArgs {
 			p.flushAll(func(c *channel) bool { return c.choice == index && c.kind != kind && c.kind != chat.DeltaArgs })
@@ -205,6 +215,7 @@ func (p *passed) toolPieces(c *choice, place uint64, v span) {
 // openAIMessage checks the whole message that some providers send with every chunk. Before the end it would show
 // the text that is held back, so its texts are empty until then.
 func (p *passed) openAIMessage(c *choice) {
+	p.met++
 	members := enter(p.data, c.message, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
 		switch string(name) {

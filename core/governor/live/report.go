@@ -56,8 +56,10 @@ func (s *Stream) report(g *Guard, c *channel, f governor.Finding, match []byte) 
 		return
 	}
 	r := Report{Rule: f.Rule, Count: 1, Path: c.path(), Start: uint64(f.Start), End: uint64(f.End)}
-	if len(g.Key) > 0 {
-		r.Digest = hmac.SHA256(g.Key, string(match))
+	if g.Key != nil {
+		if key := g.Key(); len(key) > 0 {
+			r.Digest = hmac.SHA256(key, string(match))
+		}
 	}
 	if _, category, _ := g.Policy.Rule(f.Rule); category == governor.Personal {
 		r.Excerpt = lastTwo(match)

@@ -29,6 +29,7 @@ type Stream struct {
 	seen       []uint64 // rules that have found something
 	inserted   uint64   // events put into a stream that numbers its events
 	channels   []channel
+	frame      frame // of the last event; not carried
 }
 
 // Blocked reports whether a finding has ended the answer. Nothing more may be sent but the error.

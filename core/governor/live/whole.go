@@ -1,7 +1,6 @@
 package live
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/postern-ai/postern/core/chat"
@@ -12,6 +11,7 @@ import (
 // whole checks a text that the event repeats or has as a whole: the string at a place, or a JSON document. It reports
 // whether the text is unchanged.
 func (p *passed) whole(c *channel, v span, f form) (exact bool) {
+	p.met++
 	inside := v
 	if f != document {
 		var ok bool
@@ -23,7 +23,7 @@ func (p *passed) whole(c *channel, v span, f form) (exact bool) {
 		return true
 	}
 	send, _ := p.stream.whole(p.guard, c, p.data[inside.from:inside.to], f)
-	if exact = bytes.Equal(send, p.data[inside.from:inside.to]); !exact {
+	if exact = same(send, p.data[inside.from:inside.to]); !exact {
 		p.edit(inside, send)
 	}
 	return exact

@@ -68,6 +68,33 @@ func TestOpenAIEvents(t *testing.T) {
 	})
 }
 
+// TestSameFrames: an event that differs from the one before in its text only is checked like any other, also if the text
+// seems to end elsewhere. Package livestream compares it with the same event in a step of its own.
+func TestSameFrames(t *testing.T) {
+	const head, tail = `{"id":"c","choices":[{"index":0,"delta":{"content":"`, `"}}]}`
+	middles := []string{
+		`a `, `joe@exam`, `ple.com b`, `c","other":"joe@example.com`, `d\\`, `\\\"e `, `f"},"finish_reason":"stop","message":{"content":"joe@example.com`, ``, `\u006aoe@example.com`, ` g`,
+	}
+	for skipped := range middles {
+		var events []string
+		for i, middle := range middles {
+			if i != skipped {
+				events = append(events, head+middle+tail)
+			}
+		}
+		got, _ := through(t, chat.OpenAI, emails(t), events...)
+		if all := strings.Join(got, "\n"); strings.Contains(all, "joe@example.com") || !strings.Contains(all, "[EMAIL]") {
+			t.Errorf("without %q: sent\n%s", middles[skipped], all)
+		}
+	}
+	both := `{"id":"c","choices":[{"index":0,"delta":{"content":"b ","reasoning_content":"thought"}}]}`
+	through(t, chat.OpenAI, emails(t), head+`a `+tail, both, head+`c `+tail) // the text ends the thought
+	const anthropic = `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"`
+	const begin = `{"type":"message_start","message":{"id":"m1","role":"assistant","content":[],"model":"m","usage":{"input_tokens":1}}}`
+	got, _ := through(t, chat.Anthropic, emails(t), begin, anthropic+`to joe@exam"}}`, anthropic+`ple.com "}}`, anthropic+`ok "}}`, anthropic+`. "}}`)
+	compare(t, got, []string{begin, anthropic + `to "}}`, anthropic + `[EMAIL] "}}`, anthropic + `ok "}}`, anthropic + `. "}}`})
+}
+
 // TestOpenAIOtherTexts: names of reasoning, older and newer forms of calls, content in chunks, and a whole message.
 func TestOpenAIOtherTexts(t *testing.T) {
 	got, r := through(t, chat.OpenAI, emails(t),
