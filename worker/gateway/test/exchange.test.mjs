@@ -61,7 +61,7 @@ const action = (kind, fields) => Object.assign(new Action(), { kind }, fields)
 async function exchange(step, request, env = {}) {
   const core = {
     start: () => CONFIGURED,
-    step: (_nowMs, _shared, _state, event) => ({ shared: undefined, state: NO_BYTES, actions: step(event) }),
+    step: (_nowMs, _shared, _state, _attached, event) => ({ shared: undefined, state: NO_BYTES, actions: step(event) }),
   }
   const waiting = []
   const ctx = { waitUntil: (promise) => waiting.push(promise) }
