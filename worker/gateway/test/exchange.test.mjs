@@ -239,7 +239,7 @@ for (const [name, errors, calls, log] of [
     const kinds = []
     const core = {
       start: () => CONFIGURED,
-      step: (_nowMs, _shared, _state, { kind }) => {
+      step: (_nowMs, _shared, _state, _attached, { kind }) => {
         kinds.push(kind)
         const unawaited = action(ACTION_CALL, { id: 0, class: CLASS_KEY_METER, name: '00', data: NO_BYTES })
         return { shared: undefined, state: NO_BYTES, actions: [unawaited, respond(200)] }
