@@ -46,7 +46,7 @@ func StateOf(word string) (s doc.RegistryState, ok bool) {
 // Registered is the registration of a model, for a key ID. An empty ID is for any key: what at least one key may do is
 // permitted. The policy may be nil.
 //
-// A blocked model is refused whatever the enforcement. Under Enforce, only approved, restricted (for its keys) and
+// A retired or blocked model is refused whatever the enforcement. Under Enforce, only approved, restricted (for its keys) and
 // deprecated models are permitted. Under EnforceWarn the others pass with a warning.
 func Registered(cfg *config.Config, p *doc.Policy, keyID string, m *config.Model) (r Registration) {
 	if p == nil {
@@ -68,7 +68,7 @@ func Registered(cfg *config.Config, p *doc.Policy, keyID string, m *config.Model
 		break
 	}
 	switch {
-	case r.State == doc.RegistryBlocked, !permitted && p.Enforcement == doc.Enforce:
+	case r.State == doc.RegistryRetired, r.State == doc.RegistryBlocked, !permitted && p.Enforcement == doc.Enforce:
 		r.Ruling = Refuses
 	case !permitted && p.Enforcement == doc.EnforceWarn:
 		r.Ruling = Warns

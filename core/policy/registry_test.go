@@ -46,7 +46,7 @@ func TestRulings(t *testing.T) {
 		{doc.RegistryRestricted, "key_3", [3]Ruling{Permits, Warns, Refuses}},
 		{doc.RegistryRestricted, "", [3]Ruling{Permits, Permits, Permits}},
 		{doc.RegistryDeprecated, "key_3", [3]Ruling{Permits, Permits, Permits}},
-		{doc.RegistryRetired, "key_1", [3]Ruling{Permits, Warns, Refuses}},
+		{doc.RegistryRetired, "key_1", [3]Ruling{Refuses, Refuses, Refuses}},
 		{doc.RegistryBlocked, "key_1", [3]Ruling{Refuses, Refuses, Refuses}},
 		{doc.RegistryBlocked, "", [3]Ruling{Refuses, Refuses, Refuses}},
 	}

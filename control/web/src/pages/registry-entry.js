@@ -23,8 +23,8 @@ import { useKeyNames } from './violations.js'
 const FORM = { draftOf, fieldsOf }
 /** What each state means for requests. */
 const EFFECTS = {
-  blocked: 'While the registry is enforced, requests for this model are rejected.',
-  retired: 'While the registry is enforced, requests for this model are rejected.',
+  blocked: 'Requests for this model are rejected.',
+  retired: 'Requests for this model are rejected.',
   deprecated: 'Requests still pass. Responses have a Deprecation header and name the successor.',
   approved: 'All keys of the project may use this model.',
   restricted: 'Only the selected keys may use this model.',
