@@ -55,8 +55,10 @@ func (n *number) ended(v *view, k int) bool {
 	switch v.at(end) {
 	case '-', '/':
 		return !isAlnum(v.at(end + 1))
-	case '.', ',', ':':
+	case '.', ':':
 		return !isDigitByte(v.at(end + 1))
+	case ',': // behind more than three digits it separates no thousands, but the fields of a line
+		return n.group(k) > 3 || !isDigitByte(v.at(end+1))
 	case ' ':
 		return k+1 >= n.count || n.group(k) < 4 || n.group(k) > 6 || n.group(k+1) != n.group(k)
 	}
@@ -108,7 +110,7 @@ func (s *Scanner) numeric(v *view, start int) (next int, ok bool) {
 		return 0, false
 	}
 	before, second := v.at(start-1), v.at(start-2)
-	if before == ',' && isDigitByte(second) || before == '$' || before == '.' && second != '.' {
+	if before == ',' && isDigitByte(second) && !n.isField(v, start) || before == '$' || before == '.' && second != '.' {
 		return 0, false // a part of a number, as .5557590239287523
 	}
 	for k := n.count - 1; k >= 0 && n.total[k] >= 6; k-- {
@@ -138,6 +140,15 @@ func (s *Scanner) sequence(v *view, start int, n *number, k int) (next int, ok b
 		return next, true
 	}
 	return s.bankAccount(v, start, n, k)
+}
+
+// isField reports whether the number behind a digit and a comma is a field of a line, not decimals: more than three digits
+// come before the comma, or another field follows.
+func (n *number) isField(v *view, start int) bool {
+	if isDigitByte(v.at(start-3)) && isDigitByte(v.at(start-4)) && isDigitByte(v.at(start-5)) {
+		return true
+	}
+	return n.group(0) >= 12 && v.at(n.ends[0]) == ',' && v.at(n.ends[0]+1) != ' '
 }
 
 // inTable reports whether a group of at least four digits, or digits and hexadecimal letters, and a space come before i:
