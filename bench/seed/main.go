@@ -60,7 +60,7 @@ func tenant(name string, random byte, policy doc.Policy) (key string, objects []
 func main() {
 	settings := governor.NewSettings()
 	settings.Enabled = true
-	key, objects, rows := tenant("bench", 1, doc.Policy{})
+	key, objects, rows := tenant("bench", 1, doc.Policy{Version: 1})
 	governedKey, governedObjects, governedRows := tenant("governed", 2, doc.Policy{Version: 1, Governor: settings.Encode()})
 	out := seed{
 		Key: key, ProjectID: "proj_bench", GovernedKey: governedKey,

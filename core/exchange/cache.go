@@ -218,9 +218,15 @@ func (x *exchange) useHit(data []byte) {
 // maxEntryBytes is the size limit for a cached response.
 const maxEntryBytes = 1 << 20
 
+// lacksLogProbs reports whether the checks of a stream left out log probabilities that the caller asked for. A whole
+// response from the cache would lack them too.
+func (x *exchange) lacksLogProbs(raw bool) bool {
+	return !raw && x.s.govern.on && x.streams() && x.s.request.params&chat.ParamLogProbs != 0
+}
+
 // store caches a response: the provider's original body (raw), or encoded deltas.
 func (x *exchange) store(a *answer, raw bool, body []byte) {
-	if !x.cacheable() || !a.storable || len(body) > maxEntryBytes {
+	if !x.cacheable() || !a.storable || len(body) > maxEntryBytes || x.lacksLogProbs(raw) {
 		return
 	}
 	ttl := x.s.record.CacheTTLSeconds

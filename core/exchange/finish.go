@@ -73,7 +73,7 @@ func (x *exchange) publicMessage(message jsontext.Escaped) jsontext.Escaped {
 	if secret || len(message) > maxMessage {
 		return ""
 	}
-	return message
+	return x.governMessage(message)
 }
 
 // minSecret is the length in bytes from which a provider setting is treated as a secret.

@@ -7,6 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/governor/inspect"
 	"github.com/postern-ai/postern/core/governor/live"
+	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/sse"
 )
 
@@ -33,6 +34,23 @@ func (x *exchange) checkAnswer(r *chat.Response, raw []byte) ([]byte, bool) {
 		return result.Body, true
 	}
 	return raw, true
+}
+
+// governMessage checks a provider's error message, which may repeat the prompt, as a text of the response. It is empty if
+// the policy blocks it. Its findings are not reported: the request's texts have been checked already.
+func (x *exchange) governMessage(message jsontext.Escaped) jsontext.Escaped {
+	if !x.s.govern.on || message == "" {
+		return message
+	}
+	g := x.guard()
+	result := g.check.Text(message.Plain(), governor.Output)
+	switch {
+	case result.Decision == governor.Rejected:
+		return ""
+	case result.Body != nil:
+		return jsontext.Escape(string(result.Body))
+	}
+	return message
 }
 
 // restoreRaw returns a response in the caller's dialect with the caller's own values in place of their placeholders.

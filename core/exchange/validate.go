@@ -36,9 +36,7 @@ func readValidation(p *api.Parser, root gjson.Result) (v validation) {
 			checkTexts(p, value)
 		case "messages":
 			v.messages, given = value, given+1
-			if !value.IsArray() {
-				p.WrongType(name, "an array", value)
-			}
+			checkMessages(p, value)
 		case "direction":
 			if value.Str == "output" {
 				v.direction = governor.Output
@@ -54,6 +52,21 @@ func readValidation(p *api.Parser, root gjson.Result) (v validation) {
 		p.Wrong("body", "must have exactly one of text, texts and messages, got "+strconv.Itoa(given))
 	}
 	return v
+}
+
+func checkMessages(p *api.Parser, list gjson.Result) {
+	if !list.IsArray() {
+		p.WrongType("messages", "an array", list)
+		return
+	}
+	n := 0
+	list.ForEach(func(_, message gjson.Result) bool {
+		if !message.IsObject() {
+			p.WrongType(api.At("messages", n, ""), "an object", message)
+		}
+		n++
+		return !p.Full()
+	})
 }
 
 func checkTexts(p *api.Parser, list gjson.Result) {

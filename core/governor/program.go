@@ -43,7 +43,7 @@ const (
 // patterns together, and with them the work for each character.
 const (
 	MaxMatch        = 256
-	MaxInstructions = 1000
+	MaxInstructions = 400
 )
 
 // program is a pattern's program in use.

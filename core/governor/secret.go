@@ -291,6 +291,8 @@ func connector(v *view, start, i int) (from int, quote byte) {
 	spaced := v.at(i)
 	i = v.spaces(i)
 	switch b := v.at(i); {
+	case b == '>' && v.at(i+1) == '@': // a blank to fill in, as in user:<password>@host
+		return -1, 0
 	case b == ':' || b == '=' || b == '>':
 		i++
 		for v.at(i) == '=' || v.at(i) == '>' {

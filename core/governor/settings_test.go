@@ -100,7 +100,7 @@ func TestInvalidSettings(t *testing.T) {
 		"without control":              func(s *Settings) { s.Lists[0].Words = []string{"a\nb"} },
 		"more than 65536":              func(s *Settings) { s.Schema.Schema = strings.Repeat(" ", MaxPolicy) },
 		"is not compiled":              func(s *Settings) { s.Patterns[0].Program = dash[:40] },
-		"more than 1000 instructions": func(s *Settings) {
+		"more than 400 instructions": func(s *Settings) {
 			many := append(append([]byte(nil), dash...), make([]byte, 8*1000)...)
 			many[35], many[36] = 1002&0xff, 1002>>8
 			s.Patterns[0].Program = many
