@@ -21,8 +21,9 @@ const checkpointVersion = "postern-checkpoint-1"
 
 // Reasons for a checkpoint.
 const (
-	Daily = "daily" // at most one per chain and day, if the chain has grown
-	Prune = "prune" // the entries up to Seq are about to be deleted
+	Daily  = "daily"  // at most one per chain and day, if the chain has grown
+	Export = "export" // an export reached entries that no checkpoint covered; at most one per chain and minute
+	Prune  = "prune"  // the entries up to Seq are about to be deleted
 )
 
 // Checkpoint is a signed statement that entry Seq of a chain has the hash Hash. It covers all entries up to that one.
@@ -32,7 +33,7 @@ type Checkpoint struct {
 	Seq       uint64 `json:"seq"`
 	Hash      string `json:"hash"`   // 64 hexadecimal digits
 	Time      string `json:"time"`   // of the signature: RFC 3339, UTC, milliseconds
-	Reason    string `json:"reason"` // Daily or Prune
+	Reason    string `json:"reason"` // Daily, Export or Prune
 	KeyID     string `json:"keyId"`
 	Signature string `json:"signature"` // Ed25519, base64
 }
@@ -72,17 +73,7 @@ var (
 // Verify checks the signature. The error is ErrUnknownKey if none of the keys has the checkpoint's key ID, or
 // ErrBadSignature.
 func (c *Checkpoint) Verify(keys []PublicKey) error {
-	signature, err := base64.StdEncoding.DecodeString(c.Signature)
-	for _, k := range keys {
-		if k.ID() != c.KeyID {
-			continue
-		}
-		if err != nil || !ed25519.Verify(ed25519.PublicKey(k), c.text(), signature) {
-			return ErrBadSignature
-		}
-		return nil
-	}
-	return ErrUnknownKey
+	return verifySignature(keys, c.KeyID, c.Signature, c.text())
 }
 
 // SigningKey signs checkpoints.

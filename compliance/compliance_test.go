@@ -118,9 +118,17 @@ func TestParseSigningKeys(t *testing.T) {
 
 // Hostile files are refused with a message, and never crash the verifier.
 func FuzzVerify(f *testing.F) {
-	const header = `{"format":"postern-export","version":1,"type":"audit","project":"p","records":[{"record":"event","chained":true}],"chain":{"object":"directory","oldest":1,"first":1,"last":1,"head":1}}` + "\n"
 	e := chain.Append(chain.ID{Project: "p", Object: "directory"}, nil, 1_763_712_487_006, "key.create", []byte("{}"))
 	line := string(compliance.AppendEvent(nil, &e, "2025-11-21T08:08:07.006Z", true))
+	page, err := compliance.Page(&compliance.Header{
+		Format: compliance.Format, Version: compliance.FormatVersion, Type: compliance.Audit, Project: "p",
+		Records: []compliance.Record{{Record: compliance.EventRecord, Chained: true}},
+		Chain:   &compliance.ChainRange{Object: chain.Directory, Oldest: 1, First: 1, Last: 1, Head: 1},
+	}, [][]byte{[]byte(line)}, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	header := strings.TrimSuffix(string(page), line+"\n")
 	f.Add(header + line)
 	f.Add(header)
 	f.Add(header + strings.Replace(line, `"seq":1`, `"seq":18446744073709551615`, 1))

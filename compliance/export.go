@@ -74,6 +74,9 @@ type Header struct {
 	GeneratedAt string       `json:"generatedAt"`
 	After       *string      `json:"after"` // of this page; null: this is the first page
 	Next        *string      `json:"next"`  // the next page's "after"; null: this is the last page
+	// LinesHash is the SHA-256 hash of the page's other lines, each with its line feed: 64 hexadecimal digits.
+	LinesHash string         `json:"linesHash"`
+	Signature *PageSignature `json:"signature"` // null: no signing key is configured
 }
 
 // Record describes one type of lines of an export.

@@ -3,9 +3,11 @@ package compliance
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"hash"
 	"io"
 	"slices"
 	"time"
@@ -56,10 +58,17 @@ type placedEntry struct {
 	chain.Entry
 }
 
+// placedPage is a page's header with its line, and the hash of the lines that follow it.
+type placedPage struct {
+	place
+	Header
+	lines hash.Hash
+}
+
 // exported is the content of an export's files.
 type exported struct {
 	first, last Header // the headers of the first and the last page
-	pages       int
+	pages       []placedPage
 	entries     []placedEntry
 	checkpoints []Checkpoint   // of all headers
 	others      map[string]int // lines that are not entries, by record
@@ -71,6 +80,7 @@ func read(files []File) (*exported, error) {
 	for _, f := range files {
 		lines := bufio.NewScanner(f.Data)
 		lines.Buffer(nil, maxLine)
+		lines.Split(scanLine)
 		n := 0
 		for lines.Scan() {
 			n++
@@ -88,32 +98,67 @@ func read(files []File) (*exported, error) {
 	return x, nil
 }
 
+// scanLine splits at line feeds only. bufio.ScanLines would drop a carriage return, which Postern does not write.
+func scanLine(data []byte, atEOF bool) (advance int, line []byte, err error) {
+	if i := bytes.IndexByte(data, '\n'); i >= 0 {
+		return i + 1, data[:i], nil
+	}
+	if atEOF && len(data) > 0 {
+		return len(data), data, nil
+	}
+	return 0, nil, nil
+}
+
 func (x *exported) line(at place, text []byte) error {
 	var kind struct{ Format, Record string }
 	if json.Unmarshal(text, &kind) != nil {
 		return at.invalid("is not a line of JSON: changed or cut off")
 	}
+	if n := len(x.pages); n > 0 && kind.Format != Format {
+		x.pages[n-1].lines.Write(append(bytes.Clone(text), '\n'))
+	}
 	switch {
 	case kind.Format == Format:
 		return x.header(at, text)
-	case x.pages == 0:
+	case len(x.pages) == 0:
 		return at.invalid("the export's header is missing")
 	case kind.Record == EventRecord:
 		return x.event(at, text)
 	case !slices.ContainsFunc(x.first.Records, func(r Record) bool { return r.Record == kind.Record && !r.Chained }):
 		return at.invalid("this export has no lines of record %q", kind.Record)
+	case !isRecord(text, kind.Record):
+		return at.invalid("was changed: the line is not in the form in which Postern writes it")
 	}
 	x.others[kind.Record]++
 	return nil
 }
 
-// header reads the header of a page, which must continue the page before.
+// isRecord reports whether a line begins with its record, has no spaces between its members, and no second record.
+func isRecord(line []byte, record string) bool {
+	var compact bytes.Buffer
+	rest, found := bytes.CutPrefix(line, []byte(`{"record":"`+record+`",`))
+	if !found || json.Compact(&compact, line) != nil || !bytes.Equal(compact.Bytes(), line) {
+		return false
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(append([]byte{'{'}, rest...), &members) != nil {
+		return false
+	}
+	_, again := members["record"]
+	return !again
+}
+
+// header reads the header of a page, which must continue the page before. It must be exactly as Page writes it, so that
+// it has neither unknown nor missing members.
 func (x *exported) header(at place, text []byte) error {
 	var h Header
 	if err := json.Unmarshal(text, &h); err != nil || h.Version != FormatVersion {
 		return at.invalid("the header is malformed, or of a version other than %d", FormatVersion)
 	}
-	if x.pages == 0 {
+	if again, err := h.encode(); err != nil || !bytes.Equal(again, text) {
+		return at.invalid("the header was changed: it has unknown, missing or reordered members, or is not in the form in which Postern writes it")
+	}
+	if len(x.pages) == 0 {
 		x.first = h
 		if h.After != nil {
 			return at.invalid("the export's first page is missing")
@@ -122,7 +167,7 @@ func (x *exported) header(at place, text []byte) error {
 		return at.invalid("%s", problem)
 	}
 	x.last = h
-	x.pages++
+	x.pages = append(x.pages, placedPage{at, h, sha256.New()})
 	x.checkpoints = append(x.checkpoints, h.Checkpoints...)
 	return nil
 }

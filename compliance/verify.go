@@ -1,6 +1,7 @@
 package compliance
 
 import (
+	"encoding/hex"
 	"fmt"
 	"slices"
 
@@ -13,7 +14,7 @@ type Input struct {
 	Checkpoints []Checkpoint // kept from earlier; those of other chains are ignored
 	Keys        []PublicKey  // the keys that the auditor trusts
 	Partial     bool         // accept an export of a period, whose older entries are not included
-	Unsigned    bool         // accept an export without any checkpoint: only the hashes are checked
+	Unsigned    bool         // accept an export without any checkpoint, or with pages that are not signed
 }
 
 // Report is the result of Verify.
@@ -25,6 +26,7 @@ type Report struct {
 	Others        map[string]int // lines that are not in the chain, by record
 	Signed        uint64         // the last entry that a checkpoint covers; 0: none
 	Checkpoints   int            // checkpoints that were checked
+	SignedPages   int            // pages whose signatures were checked
 }
 
 // Verify checks an export. The error is *Invalid if the export, or a checkpoint, is not as Postern wrote it; any other
@@ -40,12 +42,15 @@ func Verify(in *Input) (Report, error) {
 	}
 	v := verifier{in: in, x: x, rng: *x.first.Chain}
 	r.Object, r.First, r.Last = v.rng.Object, v.rng.First, v.rng.Last
-	for _, check := range []func() error{v.collect, v.start, v.walk, v.end, v.anchor} {
+	for _, check := range []func() error{v.collect, v.start, v.walk, v.end, v.anchor, v.pages} {
 		if err := check(); err != nil {
 			return r, err
 		}
 	}
-	r.Omitted, r.Signed, r.Checkpoints = v.omitted, v.signed, len(v.checkpoints)
+	r.Omitted, r.Signed, r.Checkpoints, r.SignedPages = v.omitted, v.signed, len(v.checkpoints), v.signedPages
+	if len(in.Keys) == 0 {
+		r.Checkpoints = 0
+	}
 	return r, nil
 }
 
@@ -57,17 +62,19 @@ type verifier struct {
 	hashes      map[uint64]string
 	omitted     int
 	signed      uint64
+	signedPages int
 }
 
 func invalid(format string, args ...any) error { return &Invalid{Text: fmt.Sprintf(format, args...)} }
 
-// collect checks the signatures of all checkpoints of the chain.
+// collect checks the signatures of all checkpoints of the chain. Without a key, the checkpoints are compared with the
+// entries, but count as unsigned.
 func (v *verifier) collect() error {
 	for _, c := range slices.Concat(v.in.Checkpoints, v.x.checkpoints) {
 		if c.Project != v.x.first.Project || c.Object != v.rng.Object {
 			continue
 		}
-		if err := c.Verify(v.in.Keys); err != nil {
+		if err := c.Verify(v.in.Keys); err != nil && len(v.in.Keys) > 0 {
 			return invalid("the checkpoint of entry %d of %s (%s, key %s) %v", c.Seq, c.Object, c.Time, c.KeyID, err)
 		}
 		v.checkpoints = append(v.checkpoints, c)
@@ -168,12 +175,30 @@ func (v *verifier) anchor() error {
 				v.rng.Last+1, c.Seq, c.Time)
 		case known && hash != c.Hash:
 			return invalid("entry %d is not the one that was signed at %s: it, or an entry before it, was replaced and all later hashes computed again", c.Seq, c.Time)
-		case known:
+		case known && len(v.in.Keys) > 0:
 			v.signed = max(v.signed, c.Seq)
 		}
 	}
 	if v.signed == 0 && v.rng.Last >= v.rng.First && !v.in.Unsigned {
 		return invalid("no checkpoint covers any of these entries, so they could all have been replaced; allow this with -unsigned")
+	}
+	return nil
+}
+
+// pages checks the hash and the signature of each page. It comes last, because the other checks can name the fault.
+func (v *verifier) pages() error {
+	for i := range v.x.pages {
+		p := &v.x.pages[i]
+		if hex.EncodeToString(p.lines.Sum(nil)) != p.LinesHash {
+			return p.invalid("a line of this page was changed, added or removed: the lines do not have the hash in the header")
+		}
+		if len(v.in.Keys) == 0 || p.Signature == nil && v.in.Unsigned {
+			continue
+		}
+		if err := p.verify(v.in.Keys); err != nil {
+			return p.invalid("the page %v", err)
+		}
+		v.signedPages++
 	}
 	return nil
 }

@@ -35,6 +35,7 @@ func (n *run) attest(ctx context.Context, p *project, end uint64) error {
 		failures = append(failures, n.pruneChain(ctx, p, object, state, keys))
 		if last := known.of(object); len(keys) > 0 && state.Head.Seq > 0 && (last == nil || last.Seq < state.Head.Seq) {
 			c := n.sign(keys[0], p, object, compliance.Daily, state.Head.Seq, state.Head.Hash.String())
+			n.callsLeft -= keepCalls
 			failures = append(failures, n.keep(ctx, p, &c))
 		}
 	}
@@ -56,14 +57,16 @@ func (n *run) chainStates(ctx context.Context, p *project, end uint64) (states [
 	return states, err
 }
 
+// keepCalls is how many calls to objects keep makes.
+const keepCalls = 3
+
 // keep publishes and stores a checkpoint. If storing fails, it is published again by the next run, because a
 // checkpoint that is stored and not published would prove nothing.
-func (n *run) keep(ctx context.Context, p *project, c *compliance.Checkpoint) error {
-	n.callsLeft -= 3
-	if err := n.publish(ctx, p, c); err != nil {
+func (h *handler) keep(ctx context.Context, p *project, c *compliance.Checkpoint) error {
+	if err := h.publish(ctx, p, c); err != nil {
 		return err
 	}
-	known, mark, err := n.store.newestCheckpoints(ctx, p.ID)
+	known, mark, err := h.store.newestCheckpoints(ctx, p.ID)
 	if err != nil {
 		return err
 	}
@@ -75,8 +78,8 @@ func (n *run) keep(ctx context.Context, p *project, c *compliance.Checkpoint) er
 	if err != nil {
 		return err
 	}
-	stored := directory.Write{Key: checkpointKey(c, n.nowMs()), Value: value}
-	committed, err := n.store.commit(ctx, change{writes: []directory.Write{mark, stored}})
+	stored := directory.Write{Key: checkpointKey(c, h.nowMs()), Value: value}
+	committed, err := h.store.commit(ctx, change{writes: []directory.Write{mark, stored}})
 	if err == nil && !committed {
 		err = errConflict
 	}
@@ -96,6 +99,7 @@ func (n *run) pruneChain(ctx context.Context, p *project, object string, state *
 	}
 	if len(keys) > 0 {
 		c := n.sign(keys[0], p, object, compliance.Prune, last.Seq, last.Hash.String())
+		n.callsLeft -= keepCalls
 		if err := n.keep(ctx, p, &c); err != nil {
 			return err
 		}

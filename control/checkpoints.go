@@ -6,9 +6,11 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/postern-ai/postern/compliance"
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/chain"
 	"github.com/postern-ai/postern/core/directory"
 	"github.com/postern-ai/postern/core/ledger"
 )
@@ -145,4 +147,30 @@ func (h *handler) publish(ctx context.Context, p *project, c *compliance.Checkpo
 	message := ledger.Announce{ID: "evt_" + strings.ReplaceAll(name, ".", "_"), Type: "compliance.checkpoint", Data: text}
 	_, sent := h.store.objects.Call(ctx, abi.ClassLedger, p.ID, p.Region, message.Encode())
 	return errors.Join(err, sent)
+}
+
+// headInterval is the minimum time between two checkpoints of a chain that exports ask for.
+const headInterval = time.Minute
+
+// checkpointHead signs, publishes and stores a checkpoint of a chain's newest entry, if no checkpoint covers it, so that
+// an export can be verified at once. It adds nothing but evidence, so a failure is logged and the export continues.
+// Requests at the same time may make one each.
+func (h *handler) checkpointHead(ctx context.Context, p *project, object string, head *chain.Entry) {
+	keys := h.signingKeys()
+	if len(keys) == 0 || head.Seq == 0 {
+		return
+	}
+	known, _, err := h.store.newestCheckpoints(ctx, p.ID)
+	if err == nil {
+		last := known.of(object)
+		recent := timestamp(uint64(h.Now().Add(-headInterval).UnixMilli()))
+		if last != nil && (last.Seq >= head.Seq || last.Reason == compliance.Export && last.Time > recent) {
+			return
+		}
+		c := h.sign(keys[0], p, object, compliance.Export, head.Seq, head.Hash.String())
+		err = h.keep(ctx, p, &c)
+	}
+	if err != nil && !errors.Is(err, errConflict) {
+		LogFailure("", "checkpoint_failed", err.Error())
+	}
 }

@@ -1,7 +1,6 @@
 package control
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -102,9 +101,12 @@ func (h *handler) exportCompliance(c *call) (answer, error) {
 		header.Next = next.encode()
 		c.header.Set("Link", "<"+q.nextPage(c.request, *header.Next)+`>; rel="next"`)
 	}
-	first, err := encode(header)
-	body := bytes.Join(append([][]byte{first}, lines...), []byte("\n"))
-	return answer{http.StatusOK, file{"application/x-ndjson", append(body, '\n')}}, err
+	var signing *compliance.SigningKey
+	if keys := h.signingKeys(); len(keys) > 0 {
+		signing = &keys[0]
+	}
+	body, err := compliance.Page(header, lines, signing)
+	return answer{http.StatusOK, file{"application/x-ndjson", body}}, err
 }
 
 func readExport(r *http.Request) (*exportQuery, error) {
@@ -250,6 +252,9 @@ func (e *export) setRange(header *compliance.Header) error {
 			return err
 		}
 		e.rng.Last = max(end, e.rng.First) - 1
+	}
+	if e.rng.Last == state.Head.Seq {
+		e.handler.checkpointHead(e, e.project, object, &state.Head)
 	}
 	header.Checkpoints, err = e.checkpoints()
 	return err

@@ -24,7 +24,7 @@ func TestOfflineVerifierFindsChanges(t *testing.T) {
 	without := func(i int) string { return strings.Join(slices.Delete(slices.Clone(lines), i, i+1), "") }
 	swapped := slices.Clone(lines)
 	swapped[4], swapped[5] = swapped[5], swapped[4]
-	headless := strings.Replace(whole, `"checkpoints":[{`, `"was":[{`, 1)
+	headless := e.withoutCheckpoints(whole)
 	for name, c := range map[string]struct {
 		pages []string
 		flags []string
@@ -44,6 +44,10 @@ func TestOfflineVerifierFindsChanges(t *testing.T) {
 		"page dropped":      {slices.Delete(slices.Clone(pages), 1, 2), nil, "a page is missing, repeated or out of order"},
 		"last page dropped": {pages[:len(pages)-1], nil, "missing at the end"},
 		"first page":        {pages[1:], nil, "first page is missing"},
+		"renamed member":    {[]string{strings.Replace(whole, `"checkpoints":[{`, `"was":[{`, 1)}, nil, "line 1: the header was changed"},
+		"added member":      {[]string{strings.Replace(whole, `,"linesHash"`, `,"more":1,"linesHash"`, 1)}, nil, "line 1: the header was changed"},
+		"other public key":  {[]string{strings.Replace(whole, `"publicKeys":["`+key, `"publicKeys":["`+other, 1)}, nil, "line 1: the page does not list a key of -key"},
+		"generated at":      {[]string{strings.Replace(whole, `"generatedAt":"2026`, `"generatedAt":"2025`, 1)}, nil, "line 1: the page has an invalid signature"},
 		"re-signed":         {[]string{whole}, []string{"-key", other}, "is signed with another key"},
 		"no checkpoint":     {[]string{headless}, nil, "no checkpoint covers any of these entries"},
 		"payload removed":   {[]string{removePayload(whole, 5)}, nil, "the payload of entry 5 (project.update) was removed"},

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"time"
@@ -22,9 +23,7 @@ func (e *evidence) forge(export string) string {
 			e.Fatal(err)
 		}
 		if event.Record != compliance.EventRecord {
-			before, _, _ := strings.Cut(line, `"checkpoints":[`)
-			_, after, _ := strings.Cut(line, `],"publicKeys"`)
-			out = append(out, before+`"checkpoints":[],"publicKeys"`+after)
+			out = append(out, line)
 			continue
 		}
 		at, err := time.Parse(time.RFC3339, event.Time)
@@ -35,5 +34,21 @@ func (e *evidence) forge(export string) string {
 		out = append(out, string(compliance.AppendEvent(nil, &entry, event.Time, true)))
 		head = &entry
 	}
-	return strings.Join(out, "\n") + "\n"
+	return e.withoutCheckpoints(strings.Join(out, "\n") + "\n")
+}
+
+// withoutCheckpoints removes the checkpoints and the signature of an export of one page.
+func (e *evidence) withoutCheckpoints(export string) string {
+	e.Helper()
+	first, rest, _ := strings.Cut(strings.TrimSuffix(export, "\n"), "\n")
+	var header compliance.Header
+	if err := json.Unmarshal([]byte(first), &header); err != nil {
+		e.Fatal(err)
+	}
+	header.Checkpoints = []compliance.Checkpoint{}
+	page, err := compliance.Page(&header, bytes.Split([]byte(rest), []byte("\n")), nil)
+	if err != nil {
+		e.Fatal(err)
+	}
+	return string(page)
 }

@@ -79,7 +79,7 @@ func arrange(name string, arguments []string, stdin io.Reader, stderr io.Writer)
 		return err
 	})
 	flags.BoolVar(&in.Partial, "partial", false, "accept an export with from or to; entries outside are not checked")
-	flags.BoolVar(&in.Unsigned, "unsigned", false, "accept an export that no checkpoint covers; only its hashes are checked")
+	flags.BoolVar(&in.Unsigned, "unsigned", false, "accept an export that no checkpoint covers, or that is not signed; only its hashes are checked then")
 	switch err := flags.Parse(arguments); {
 	case errors.Is(err, flag.ErrHelp):
 		return nil, err
@@ -147,9 +147,14 @@ func write(w io.Writer, r *compliance.Report) {
 	case r.Signed > 0:
 		fmt.Fprintf(w, "Signed checkpoints (%d checked) cover them up to entry %d; later ones are not signed yet.\n", r.Checkpoints, r.Signed)
 	default:
-		fmt.Fprintln(w, "No signed checkpoint covers them.")
+		fmt.Fprintln(w, "No checkpoint whose signature was checked covers them.")
+	}
+	covered := "only the page's hash covers"
+	if r.SignedPages > 0 {
+		fmt.Fprintf(w, "Signed pages: %d.\n", r.SignedPages)
+		covered = "are in no chain, and only the page's signature covers"
 	}
 	for _, record := range slices.Sorted(maps.Keys(r.Others)) {
-		fmt.Fprintf(w, "Lines of record %q, which no hash covers: %d.\n", record, r.Others[record])
+		fmt.Fprintf(w, "Lines of record %q, which %s: %d.\n", record, covered, r.Others[record])
 	}
 }

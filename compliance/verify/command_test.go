@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/postern-ai/postern/compliance"
 	"github.com/postern-ai/postern/compliance/verify"
 )
 
@@ -21,7 +22,11 @@ func TestMisuse(t *testing.T) {
 		}
 		return path
 	}
-	export := write("export", `{"format":"postern-export","version":1,"type":"inventory","project":"p","records":[]}`+"\n")
+	page, err := compliance.Page(&compliance.Header{Format: compliance.Format, Version: compliance.FormatVersion, Type: compliance.Inventory, Project: "p"}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	export := write("export", string(page))
 	for _, c := range []struct {
 		arguments []string
 		code      int
