@@ -206,11 +206,11 @@ const CHECKPOINTS = [
 function CheckpointsCard({ at }) {
   const list = useList(`${at}/checkpoints`, 'checkpoints')
   return html`<${Card} title="Checkpoints">
-    <p class="muted">Signed once a day and before old entries are deleted. Keep copies elsewhere: they prove that no entry was replaced later.</p>
+    <p class="muted">Signed once a day, with exports, and before old entries are deleted. Keep copies elsewhere: they prove that no entry was replaced later.</p>
     <${Loaded} of=${list} what="checkpoints" rows=${2}>${({ items, last }) => html`
       ${
         items.length === 0
-          ? html`<${Empty} title="No checkpoints yet"><p>The first one is signed within a day after the first change.</p><//>`
+          ? html`<${Empty} title="No checkpoints yet"><p>The first export or the first day signs one.</p><//>`
           : html`<${Table} caption="Checkpoints, newest first" columns=${CHECKPOINTS} rows=${items} rowKey=${(checkpoint) => `${checkpoint.object} ${checkpoint.seq} ${checkpoint.reason}`} />
             <${More} list=${list} noun="checkpoint" />`
       }
