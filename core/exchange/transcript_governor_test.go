@@ -22,6 +22,8 @@ func settingsOf(a *args, words []string) []byte {
 			s.Strict = true
 		case "reversible":
 			s.Reversible = true
+		case "schema":
+			s.Schema = governor.AnswerSchema{Schema: `{"type":"object"}`, Action: actionOf(a, rest), Severity: governor.Medium}
 		case "block-unchecked":
 			s.BlockUnchecked = true
 		case "threshold":

@@ -52,15 +52,22 @@ func (p *passed) blockStart(b *block) {
 	members := enter(p.data, b.body, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
 		switch string(name) {
-		case "text":
-			p.piece(&channel{kind: chat.DeltaText, place: b.index}, v, false)
-		case "thinking":
-			p.piece(&channel{kind: chat.DeltaThinking, place: b.index, signed: true}, v, false)
+		case "text", "thinking":
+			p.blockText(b, string(name), v)
 		case "input":
 			p.input(b, v)
 		case "content":
 			p.strings(&channel{kind: chat.DeltaText, place: b.index}, v, "")
 		}
+	}
+}
+
+// blockText checks a piece of a block's text or thinking.
+func (p *passed) blockText(b *block, name string, v span) {
+	if name == "text" {
+		p.piece(&channel{kind: chat.DeltaText, place: b.index}, v, false)
+	} else {
+		p.piece(&channel{kind: chat.DeltaThinking, place: b.index, signed: true}, v, false)
 	}
 }
 
@@ -89,10 +96,8 @@ func (p *passed) blockDelta(b *block) {
 	members := enter(p.data, b.delta, '{')
 	for name, v, ok := members.member(); ok; name, v, ok = members.member() {
 		switch string(name) {
-		case "text":
-			p.piece(&channel{kind: chat.DeltaText, place: b.index}, v, false)
-		case "thinking":
-			p.piece(&channel{kind: chat.DeltaThinking, place: b.index, signed: true}, v, false)
+		case "text", "thinking":
+			p.blockText(b, string(name), v)
 		case "partial_json":
 			p.piece(&channel{kind: chat.DeltaArgs, place: b.index}, v, false)
 		case "signature":
