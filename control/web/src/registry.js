@@ -12,12 +12,12 @@ export const RISK_TIERS = [
 ]
 
 export const ENFORCEMENT = [
-  ['off', 'Off: the registry is documentation only'],
-  ['warn', 'Warn: requests pass, with a warning in the response'],
+  ['off', 'Off: only retired and blocked models are rejected'],
+  ['warn', 'Warn: requests for models without approval pass, with a warning in the response'],
   ['enforce', 'Enforce: only approved models can be used'],
 ]
 
-/** The buttons of a state: the next states. core/policy/transitions.go decides; the server rejects others. */
+/** The buttons of a state: the next states. core/policy/transitions.go decides; control/webtables_test.go compares. */
 const TRANSITIONS = {
   discovered: ['pending', 'blocked'],
   pending: ['approved', 'restricted', 'blocked'],

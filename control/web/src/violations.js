@@ -7,7 +7,7 @@ export const STATES = [
   ['false_positive', 'False positive'],
 ]
 
-/** The buttons of a state: the next state and its verb. */
+/** The buttons of a state: the next states. core/ledger decides; control/webtables_test.go compares. */
 const TRANSITIONS = {
   open: ['acknowledged', 'resolved', 'false_positive'],
   acknowledged: ['resolved', 'false_positive', 'open'],
