@@ -159,12 +159,13 @@ func (x *exchange) blockStream(out []byte) {
 
 // streamFindings are the findings of a stream by rule.
 func (x *exchange) streamFindings() (found []inspect.Finding) {
-	p := x.guard().check.Policy
 	for i := range x.s.govern.live.Reports {
-		r := &x.s.govern.live.Reports[i]
-		found = append(found, inspect.Finding{
-			Rule: r.Rule, Action: p.Action(governor.Output, r.Rule), Path: r.Path, Start: int(r.Start), End: int(r.End),
-		})
+		found = append(found, x.streamFinding(&x.s.govern.live.Reports[i]))
 	}
 	return found
+}
+
+func (x *exchange) streamFinding(r *live.Report) inspect.Finding {
+	action := x.guard().check.Policy.Action(governor.Output, r.Rule)
+	return inspect.Finding{Rule: r.Rule, Action: action, Path: r.Path, Start: int(r.Start), End: int(r.End)}
 }

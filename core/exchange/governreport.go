@@ -54,11 +54,11 @@ func (x *exchange) takeViolations() []ledger.Violation {
 	g := &x.s.govern
 	if len(g.live.Reports) > 0 {
 		result := inspect.Result{Tally: g.live.Tally, Decision: g.output.decision}
-		p := x.guard().check.Policy
 		for i := range g.live.Reports {
 			r := &g.live.Reports[i]
-			found := inspect.Finding{Rule: r.Rule, Action: p.Action(governor.Output, r.Rule), Path: r.Path, Start: int(r.Start), End: int(r.End)}
-			result.Reports = append(result.Reports, inspect.Report{Finding: found, Count: r.Count, MAC: keys.Hex(r.Digest), Excerpt: r.Excerpt})
+			result.Reports = append(result.Reports, inspect.Report{
+				Finding: x.streamFinding(r), Count: r.Count, MAC: keys.Hex(r.Digest), Excerpt: r.Excerpt,
+			})
 		}
 		g.violations = x.violations(g.violations, &result, governor.Output)
 		g.live.Reports = nil
