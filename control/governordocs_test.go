@@ -37,6 +37,14 @@ func TestGovernorDocs(t *testing.T) {
 			}
 		}
 	}
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scanned := counts[governor.Secret] + counts[governor.Personal] + counts[governor.Injection]
+	if want := fmt.Sprintf("%d rules for secrets, personal data and prompt injection", scanned); !strings.Contains(string(readme), want) {
+		t.Errorf("README.md does not say %q", want)
+	}
 	for _, keyword := range schema.Keywords() {
 		if !slices.Contains(words, keyword) {
 			t.Errorf("keyword %s is missing", keyword)
