@@ -25,6 +25,8 @@ import (
 	"github.com/postern-ai/postern/core/catalog"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/host"
+	"github.com/postern-ai/postern/store"
+	"github.com/postern-ai/postern/store/memory"
 )
 
 // Local is an in-process host with the test commands of the Worker's test bundle (/__test/…). Tests control the
@@ -33,7 +35,9 @@ type Local struct {
 	Server *httptest.Server
 	// MakeEngine configures the core to run.
 	MakeEngine func(abi.Config) (host.Engine, error)
-	Log        *LogBuffer
+	// MakeStore returns an empty store.
+	MakeStore func(store.Clock) (store.Store, error)
+	Log       *LogBuffer
 
 	mu      sync.Mutex
 	env     map[string]string // the deployment's
@@ -41,8 +45,8 @@ type Local struct {
 	wall    atomic.Bool    // use the machine's clock
 	proxies []netip.Prefix // trusted to report the client's address
 	engine  host.Engine
-	objects *host.MemoryObjects
-	kv      *faultyKV
+	objects *host.StoredObjects
+	store   *faultyStore
 	faults  faults         // guarded by faultMu: hosts read it while commands change it
 	lost    map[*byte]bool // commands whose first reply is lost; guarded by faultMu
 	faultMu sync.Mutex
@@ -73,7 +77,12 @@ func (l *Local) Now() uint64 {
 
 // NewLocal starts a Local with the deployment's variables.
 func NewLocal(env map[string]string, makeEngine func(abi.Config) (host.Engine, error)) (*Local, error) {
-	l := &Local{MakeEngine: makeEngine, env: env, Log: &LogBuffer{}, proxies: localProxies}
+	return NewLocalOn(env, makeEngine, func(clock store.Clock) (store.Store, error) { return memory.New(clock), nil })
+}
+
+// NewLocalOn is NewLocal with a store of the caller's choice.
+func NewLocalOn(env map[string]string, makeEngine func(abi.Config) (host.Engine, error), makeStore func(store.Clock) (store.Store, error)) (*Local, error) {
+	l := &Local{MakeEngine: makeEngine, MakeStore: makeStore, env: env, Log: &LogBuffer{}, proxies: localProxies}
 	l.now.Store(uint64(time.Now().UnixMilli()))
 	if err := l.reset(nil); err != nil {
 		return nil, err
@@ -87,8 +96,15 @@ func (l *Local) reset(more map[string]string) error {
 	l.stats = &host.Stats{}
 	l.setFaults(faults{})
 	l.Log.Take()
-	l.kv = &faultyKV{KV: host.NewMemoryKV(l), local: l}
-	l.objects = &host.MemoryObjects{Clock: l, Deliver: l.deliver, Stats: l.stats}
+	if l.store != nil {
+		_ = l.store.Close()
+	}
+	inner, err := l.MakeStore(l)
+	if err != nil {
+		return err
+	}
+	l.store = &faultyStore{Store: inner, local: l}
+	l.objects = &host.StoredObjects{Store: l.store, Send: l.send, Stats: l.stats}
 	return l.deploy(more)
 }
 
@@ -117,7 +133,7 @@ func (l *Local) deploy(more map[string]string) error {
 	}
 	l.control = l.newControl(env, parsed)
 	l.host, err = host.New(host.Options{
-		Engine: engine, Clock: l, KV: l.kv, Objects: objectsOf{l}, Control: l.control, Log: l.Log, Stats: l.stats,
+		Engine: engine, Clock: l, KV: l.store, Objects: objectsOf{l}, Control: l.control, Log: l.Log, Stats: l.stats,
 		TrustedProxies: l.proxies,
 	})
 	return err
@@ -200,10 +216,10 @@ func (l *Local) command(w http.ResponseWriter, r *http.Request, command string, 
 		if !in.InFlight {
 			l.host.Wait()
 		}
-		l.moveClock(in.NowMs)
+		return l.moveClock(r.Context(), in.NowMs)
 	case "fault":
 		if in.KV != "frozen" {
-			l.kv.thaw()
+			l.store.thaw()
 		}
 		l.setFaults(in.faults)
 	case "settle":
@@ -212,7 +228,7 @@ func (l *Local) command(w http.ResponseWriter, r *http.Request, command string, 
 	case "evict":
 		l.host.Evict()
 	case "corrupt":
-		l.kv.corrupt()
+		l.store.corrupt()
 		l.host.Evict()
 	case "trap":
 		w, ok := l.engine.(*host.Wasm)
@@ -235,18 +251,22 @@ func (l *Local) command(w http.ResponseWriter, r *http.Request, command string, 
 }
 
 // moveClock moves the clock and fires the alarms that become due, each at its own time.
-func (l *Local) moveClock(to uint64) {
+func (l *Local) moveClock(ctx context.Context, to uint64) error {
 	l.objects.Wait()
 	for {
-		at := l.objects.NextAlarm()
+		_, at, err := l.store.NextAlarm(ctx)
+		if err != nil {
+			return err
+		}
 		if at == 0 || at > to {
 			break
 		}
 		l.now.Store(max(l.now.Load(), at))
-		l.objects.RingNext()
+		_, _ = l.objects.Ring(ctx) // a failed delivery is retried by the next alarm
 		l.objects.Wait()
 	}
 	l.now.Store(to)
+	return nil
 }
 
 func (l *Local) statistics() map[string]any {
@@ -317,70 +337,12 @@ func (l *Local) deliveriesFail() bool {
 	return l.faults.Deliveries == "down"
 }
 
-func (l *Local) deliver(d abi.Delivery) error {
+func (l *Local) send(ctx context.Context, d abi.Delivery) error {
 	if l.deliveriesFail() {
 		return errInjected
 	}
-	if d.Class == abi.ClassKV {
-		return l.kv.Write(d.Name, d.Data, 0)
-	}
-	_, err := objectsOf{l}.Call(context.Background(), d.Class, d.Name, d.Region, d.Data)
+	_, err := objectsOf{l}.Call(ctx, d.Class, d.Name, d.Region, d.Data)
 	return err
-}
-
-// faultyKV can be down or frozen. While frozen, reads return the values from before.
-type faultyKV struct {
-	host.KV
-	local     *Local
-	mu        sync.Mutex
-	written   map[string][]byte // the old values of keys written while frozen
-	corrupted bool
-}
-
-func (k *faultyKV) Read(key string) ([]byte, bool, error) {
-	if k.local.kvFault() == "down" {
-		return nil, false, errInjected
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if old, changed := k.written[key]; changed && k.local.kvFault() == "frozen" {
-		return old, len(old) > 0, nil
-	}
-	value, ok, err := k.KV.Read(key)
-	if k.corrupted && ok && strings.HasPrefix(key, "cache/") {
-		value = bytes.Clone(value)
-		value[len(value)/2] ^= 0x20
-	}
-	return value, ok, err
-}
-
-func (k *faultyKV) Write(key string, value []byte, ttl uint64) error {
-	if k.local.kvFault() == "down" {
-		return errInjected
-	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if _, changed := k.written[key]; !changed && k.local.kvFault() == "frozen" {
-		old, _, _ := k.KV.Read(key)
-		if k.written == nil {
-			k.written = map[string][]byte{}
-		}
-		k.written[key] = old
-	}
-	return k.KV.Write(key, value, ttl)
-}
-
-func (k *faultyKV) thaw() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.written, k.corrupted = nil, false
-}
-
-// corrupt flips a bit in every cached response read from now on.
-func (k *faultyKV) corrupt() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.corrupted = true
 }
 
 // LogBuffer collects the host's log.

@@ -118,11 +118,11 @@ func (x *exchange) read(a *abi.Action) {
 	}
 }
 
-func (x *exchange) readKV(_ context.Context, a *abi.Action) abi.Event {
+func (x *exchange) readKV(ctx context.Context, a *abi.Action) abi.Event {
 	h := x.host
 	h.Stats.KVReads.Add(1)
 	event := abi.Event{Kind: abi.EventStored, ID: a.ID}
-	value, ok, err := h.KV.Read(a.Key)
+	value, ok, err := h.KV.Read(ctx, a.Key)
 	switch {
 	case err != nil:
 		h.logFailure("kv_read_failed", x.id)
@@ -146,9 +146,11 @@ func (x *exchange) write(a *abi.Action) {
 	}
 	if a.Where&abi.WhereKV != 0 {
 		h.Stats.KVWrites.Add(1)
-		if err := h.KV.Write(a.Key, body, a.TTL); err != nil {
-			h.logFailure("kv_write_failed", x.id)
-		}
+		h.working.Go(func() { // the exchange does not wait until the value is durable
+			if err := h.KV.Write(context.Background(), a.Key, body, a.TTL); err != nil {
+				h.logFailure("kv_write_failed", x.id)
+			}
+		})
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/postern-ai/postern/core/keys"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
+	"github.com/postern-ai/postern/store/memory"
 )
 
 // wasmFile is the core with the panic switch, built by build.sh panic.
@@ -146,7 +147,7 @@ func (c *fixedClock) Now() uint64 { return uint64(*c) }
 type world struct {
 	engine   Engine
 	clock    fixedClock
-	objects  *MemoryObjects
+	objects  *StoredObjects
 	stored   map[string][]byte
 	shared   []byte
 	upstream func(abi.Action) abi.Event
@@ -162,7 +163,7 @@ const testProject = "prj_1"
 // newWorld returns a world with an active key for each environment, on a plan without limits.
 func newWorld(e Engine) *world {
 	w := &world{engine: e, clock: 1_795_262_400_000, stored: map[string][]byte{}}
-	w.objects = &MemoryObjects{Engine: e, Clock: &w.clock, Stats: &Stats{}, Deliver: func(abi.Delivery) error { return nil }}
+	w.objects = &StoredObjects{Engine: e, Store: memory.New(&w.clock), Stats: &Stats{}, Send: func(context.Context, abi.Delivery) error { return nil }}
 	w.upstream = func(a abi.Action) abi.Event { return goodResponse(&a) }
 	budget := ledger.Put{Version: 1, BudgetPico: 1000 * money.Dollar}
 	w.call(abi.ClassLedger, testProject, budget.Encode())
@@ -314,4 +315,14 @@ func (w *world) result(a abi.Action, r testRequest, buffers map[uint64][]byte) a
 		return abi.Event{Kind: abi.EventResponse, Code: 200}
 	}
 	return abi.Event{}
+}
+
+// ring fires the earliest alarm if it is due.
+func ring(t *testing.T, o *StoredObjects) bool {
+	t.Helper()
+	rang, err := o.Ring(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rang
 }

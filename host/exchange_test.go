@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/store"
 )
 
 // objectsFunc implements Objects with one function for all objects.
@@ -332,13 +333,13 @@ func (s *signalingReader) Read(p []byte) (int, error) {
 
 // waitingKV is a KV whose reads wait until a channel is closed.
 type waitingKV struct {
-	KV
+	store.KV
 	until chan struct{}
 }
 
-func (k waitingKV) Read(key string) ([]byte, bool, error) {
+func (k waitingKV) Read(ctx context.Context, key string) ([]byte, bool, error) {
 	<-k.until
-	return k.KV.Read(key)
+	return k.KV.Read(ctx, key)
 }
 
 // TestStreamedStatus: a response is streamed to the core only if it has the status named in the action.

@@ -15,13 +15,14 @@ import (
 	"unicode/utf8"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/store"
 )
 
 // Options configure a Host.
 type Options struct {
 	Engine  Engine
-	Clock   Clock
-	KV      KV
+	Clock   store.Clock
+	KV      store.KV
 	Objects Objects
 	Control http.Handler // the control plane; optional
 	Log     io.Writer    // receives log lines, one JSON object each; optional

@@ -3,11 +3,13 @@ package host
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/object"
+	"github.com/postern-ai/postern/store"
 )
 
 // Errors of a call to an object. Only ErrUnavailable may be retried.
@@ -33,73 +35,88 @@ type Stats struct {
 	Steps       atomic.Int64
 }
 
-// MemoryObjects are in-process objects. Each runs one command at a time and commits its rows atomically. Outbox rows
-// are delivered in order, at least once. Posts are sent in any order, at most once.
-type MemoryObjects struct {
+// StoredObjects run commands on the objects of a store. Outbox rows are delivered in order, at least once. Posts are
+// sent in any order, at most once.
+type StoredObjects struct {
 	Engine Engine
-	Clock  Clock
+	Store  store.Store
 	Stats  *Stats
-	// Deliver sends one outbox row; an error makes an alarm retry it.
-	Deliver func(abi.Delivery) error
+	// Send sends an outbox row's command to its object; an error makes an alarm retry the delivery. Optional: tests
+	// inject faults.
+	Send func(context.Context, abi.Delivery) error
 
 	mu      sync.Mutex
-	objects map[objectID]*memoryObject
+	active  map[store.Object]*activity
 	working sync.WaitGroup
 }
 
-type objectID struct {
-	class abi.Class
-	name  string
-}
-
-// memoryObject is one object. mu guards its storage and is held while a command runs.
-type memoryObject struct {
-	mu         sync.Mutex
-	delivering sync.Mutex
-	storage    counted
+// activity is the background work of one object in this process. It exists while there is any.
+type activity struct {
+	users      int           // guarded by StoredObjects.mu
+	delivering sync.Mutex    // held while the outbox is delivered
 	posting    chan struct{} // semaphore with a token per post in flight
 }
 
-// counted is an object's storage with its use counted in stats.
+// begin returns the object's activity, which end releases.
+func (o *StoredObjects) begin(id store.Object) *activity {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.active == nil {
+		o.active = map[store.Object]*activity{}
+	}
+	if o.active[id] == nil {
+		o.active[id] = &activity{posting: make(chan struct{}, abi.PostsAtOnce)}
+	}
+	o.active[id].users++
+	return o.active[id]
+}
+
+func (o *StoredObjects) end(id store.Object) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.active[id].users--; o.active[id].users == 0 {
+		delete(o.active, id)
+	}
+}
+
+// counted is an object's storage during a command, with its use counted in stats. A commit that leaves rows in the
+// outbox sets the alarm that delivers them if this process dies.
 type counted struct {
-	object.Memory
-	stats *Stats
+	store.Rows
+	stats  *Stats
+	now    uint64
+	outbox bool // the outbox has rows
 }
 
 func (c *counted) Read(g abi.Range) ([]abi.Row, error) {
-	rows, err := c.Memory.Read(g)
+	rows, err := c.Rows.Read(g)
 	c.stats.RowsRead.Add(int64(len(rows)))
 	return rows, err
 }
 
 func (c *counted) Commit(puts []abi.Row, deletes []string, alarmMs uint64) error {
-	before := c.AlarmMs
-	err := c.Memory.Commit(puts, deletes, alarmMs)
-	c.stats.RowsWritten.Add(int64(len(puts) + len(deletes)))
-	if c.AlarmMs != before {
+	for i := range puts {
+		c.outbox = c.outbox || strings.HasPrefix(puts[i].Key, abi.OutboxPrefix)
+	}
+	if redeliver := c.now + abi.RedeliverMs; c.outbox && (alarmMs == 0 || redeliver < alarmMs) {
+		alarmMs = redeliver
+	}
+	if current := c.Alarm(); alarmMs != 0 && (current == 0 || alarmMs < current) {
 		c.stats.AlarmsSet.Add(1)
 	}
-	return err
-}
-
-func (o *MemoryObjects) object(id objectID) *memoryObject {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.objects == nil {
-		o.objects = map[objectID]*memoryObject{}
-	}
-	if o.objects[id] == nil {
-		o.objects[id] = &memoryObject{storage: counted{stats: o.Stats}, posting: make(chan struct{}, abi.PostsAtOnce)}
-	}
-	return o.objects[id]
+	c.stats.RowsWritten.Add(int64(len(puts) + len(deletes)))
+	return c.Rows.Commit(puts, deletes, alarmMs)
 }
 
 // Call runs one command. Deliveries and posts are sent after it returns.
-func (o *MemoryObjects) Call(_ context.Context, class abi.Class, name, _ string, command []byte) ([]byte, error) {
+func (o *StoredObjects) Call(ctx context.Context, class abi.Class, name, _ string, command []byte) ([]byte, error) {
 	o.Stats.ObjectCalls[class].Add(1)
-	id := objectID{class, name}
-	out, err := o.run(id, command)
-	if err != nil {
+	id := store.Object{Class: class, Name: name}
+	out, err := o.run(ctx, id, command)
+	switch {
+	case errors.Is(err, store.ErrOverloaded):
+		return nil, errors.Join(ErrOverloaded, err)
+	case err != nil:
 		return nil, errors.Join(ErrUnavailable, err)
 	}
 	o.follow(id, out)
@@ -107,88 +124,26 @@ func (o *MemoryObjects) Call(_ context.Context, class abi.Class, name, _ string,
 }
 
 // run applies one command in one transaction.
-func (o *MemoryObjects) run(id objectID, command []byte) (abi.ObjectOutput, error) {
-	of := o.object(id)
-	of.mu.Lock()
-	defer of.mu.Unlock()
-	in := abi.ObjectInput{NowMs: o.Clock.Now(), Class: id.class, Name: id.name, Command: command}
-	return object.FromEncoded(o.Engine.Reads, o.Engine.Apply).Run(&of.storage, in)
+func (o *StoredObjects) run(ctx context.Context, id store.Object, command []byte) (out abi.ObjectOutput, err error) {
+	err = o.Store.Run(ctx, id, func(rows store.Rows, now uint64) (err error) {
+		out, err = o.apply(id, &counted{Rows: rows, stats: o.Stats, now: now}, command)
+		return err
+	})
+	return out, err
 }
 
-// deliver sends the outbox, oldest first. It stops at the first failure and sets an alarm for the rest.
-func (o *MemoryObjects) deliver(id objectID) {
-	of := o.object(id)
-	of.delivering.Lock()
-	defer of.delivering.Unlock()
-	for {
-		key, d, err := of.next()
-		if key == "" {
-			return
-		}
-		if err == nil {
-			err = o.Deliver(d)
-		}
-		if err != nil {
-			of.commit(nil, o.Clock.Now()+abi.RedeliverMs)
-			return
-		}
-		of.commit([]string{key}, 0)
+func (o *StoredObjects) apply(id store.Object, rows *counted, command []byte) (abi.ObjectOutput, error) {
+	in := abi.ObjectInput{NowMs: rows.now, Class: id.Class, Name: id.Name, Command: command}
+	return object.FromEncoded(o.Engine.Reads, o.Engine.Apply).Run(rows, in)
+}
+
+// follow runs a command's deliveries and posts, after its reply.
+func (o *StoredObjects) follow(id store.Object, out abi.ObjectOutput) {
+	if out.Deliver {
+		o.working.Go(func() { _ = o.deliver(context.Background(), id) })
 	}
-}
-
-func (of *memoryObject) next() (string, abi.Delivery, error) {
-	of.mu.Lock()
-	defer of.mu.Unlock()
-	return object.NextDelivery(&of.storage)
-}
-
-// commit deletes rows and sets the alarm outside a command.
-func (of *memoryObject) commit(deletes []string, alarmMs uint64) {
-	of.mu.Lock()
-	defer of.mu.Unlock()
-	_ = of.storage.Commit(nil, deletes, alarmMs)
+	o.post(id, out.Posts)
 }
 
 // Wait blocks until all deliveries and posts in flight are done.
-func (o *MemoryObjects) Wait() { o.working.Wait() }
-
-// NextAlarm returns the time of the earliest alarm in Unix milliseconds, or 0 if none is set.
-func (o *MemoryObjects) NextAlarm() uint64 {
-	_, at := o.nextAlarm()
-	return at
-}
-
-func (o *MemoryObjects) nextAlarm() (first objectID, at uint64) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for id, of := range o.objects {
-		of.mu.Lock()
-		if alarm := of.storage.AlarmMs; alarm != 0 && (at == 0 || alarm < at || alarm == at && id.name < first.name) {
-			first, at = id, alarm
-		}
-		of.mu.Unlock()
-	}
-	return first, at
-}
-
-// RingNext runs the earliest alarm if it is due, and reports whether it ran one.
-func (o *MemoryObjects) RingNext() (rang bool) {
-	id, at := o.nextAlarm()
-	if at == 0 || at > o.Clock.Now() {
-		return false
-	}
-	of := o.object(id)
-	of.mu.Lock()
-	of.storage.AlarmMs = 0
-	of.mu.Unlock()
-	out, err := o.run(id, nil)
-	if err != nil {
-		of.commit(nil, o.Clock.Now()+abi.RedeliverMs)
-		return true
-	}
-	o.post(id, out.Posts)
-	if out.Deliver {
-		o.deliver(id)
-	}
-	return true
-}
+func (o *StoredObjects) Wait() { o.working.Wait() }

@@ -9,13 +9,14 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/keys"
+	"github.com/postern-ai/postern/store/memory"
 )
 
 // TestOddRequests: unusual and malformed requests, as bytes on the wire to a host with the native core.
 func TestOddRequests(t *testing.T) {
 	e := newNative(t)
 	w := newWorld(e)
-	h := newStubHost(t, e, func(o *Options) { o.Objects, o.Clock, o.KV = w.objects, &w.clock, NewMemoryKV(&w.clock) })
+	h := newStubHost(t, e, func(o *Options) { o.Objects, o.Clock, o.KV = w.objects, &w.clock, memory.New(&w.clock) })
 	server := httptest.NewServer(h)
 	defer server.Close()
 	key := "X-Api-Key: " + testKey(keys.Development) + "\r\n"

@@ -2,10 +2,12 @@ package host
 
 import (
 	"bytes"
+	"context"
 	"net/http"
 	"time"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/store"
 )
 
 // postClient sends Posts, each on a new connection. On a reused one net/http may retry the request, but a Post must be
@@ -40,25 +42,18 @@ func sendPost(client *http.Client, p *abi.Post) uint64 {
 
 // post sends a command's posts in the background and reports each result to the object. If that report fails, the
 // object's own alarm notices.
-func (o *MemoryObjects) post(id objectID, posts []abi.Post) {
-	turns := o.object(id).posting
+func (o *StoredObjects) post(id store.Object, posts []abi.Post) {
 	for i := range posts {
+		a := o.begin(id)
 		o.working.Go(func() {
-			turns <- struct{}{}
+			defer o.end(id)
+			a.posting <- struct{}{}
 			o.Stats.Fetches.Add(1)
 			posted := abi.Posted{ID: posts[i].ID, Status: sendPost(postClient, &posts[i])}
-			<-turns
-			if out, err := o.run(id, posted.Encode()); err == nil {
+			<-a.posting
+			if out, err := o.run(context.Background(), id, posted.Encode()); err == nil {
 				o.follow(id, out)
 			}
 		})
 	}
-}
-
-// follow runs a command's deliveries and posts, after its reply.
-func (o *MemoryObjects) follow(id objectID, out abi.ObjectOutput) {
-	if out.Deliver {
-		o.working.Go(func() { o.deliver(id) })
-	}
-	o.post(id, out.Posts)
 }

@@ -14,12 +14,14 @@ import (
 	"time"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/store"
+	"github.com/postern-ai/postern/store/memory"
 )
 
 // poster runs objects whose command "post" writes a row and sends posts. The command "look" returns the row. An alarm
 // sends the posts.
 type poster struct {
-	*MemoryObjects
+	*StoredObjects
 	mu       sync.Mutex
 	posted   []abi.Posted                               // Posted commands so far
 	onPosted func(abi.Posted) (abi.ObjectOutput, error) // handles a Posted command; optional
@@ -28,7 +30,7 @@ type poster struct {
 func newPoster(posts ...abi.Post) *poster {
 	p := &poster{}
 	clock := fixedClock(1000)
-	p.MemoryObjects = &MemoryObjects{Clock: &clock, Stats: &Stats{}, Engine: &stub{apply: func(in *abi.ObjectInput) (abi.ObjectOutput, error) {
+	p.StoredObjects = &StoredObjects{Store: memory.New(&clock), Stats: &Stats{}, Engine: &stub{apply: func(in *abi.ObjectInput) (abi.ObjectOutput, error) {
 		switch string(in.Command) {
 		case "look":
 			return abi.ObjectOutput{Reply: in.Rows[0].Value}, nil
@@ -184,7 +186,7 @@ func TestPostedIsCommand(t *testing.T) {
 	if row, _ := p.Call(t.Context(), abi.ClassLedger, "prj_1", "", []byte("look")); string(row) != "after 2" {
 		t.Errorf("the row contains %q", row)
 	}
-	if at := p.NextAlarm(); at != 5000 {
+	if _, at, _ := p.Store.NextAlarm(t.Context()); at != 5000 {
 		t.Errorf("the alarm is set to %d, want 5000", at)
 	}
 }
@@ -209,8 +211,11 @@ func TestPostedTraps(t *testing.T) {
 func TestAlarmPosts(t *testing.T) {
 	url := serve(t, func(http.ResponseWriter, *http.Request) {})
 	p := newPoster(abi.Post{ID: "1", URL: url})
-	p.object(objectID{abi.ClassLedger, "prj_1"}).commit(nil, 900)
-	if !p.RingNext() {
+	setAlarm := func(rows store.Rows, _ uint64) error { return rows.Commit(nil, nil, 900) }
+	if err := p.Store.Run(t.Context(), store.Object{Class: abi.ClassLedger, Name: "prj_1"}, setAlarm); err != nil {
+		t.Fatal(err)
+	}
+	if !ring(t, p.StoredObjects) {
 		t.Fatal("no alarm fired")
 	}
 	p.Wait()

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/store/memory"
 )
 
 // stub is an engine with a test's step and apply functions, for actions that the core returns rarely or never.
@@ -49,7 +50,7 @@ func (s *stub) Apply(message []byte) ([]byte, error) {
 func newStubHost(t testing.TB, engine Engine, change func(*Options)) *Host {
 	t.Helper()
 	clock := fixedClock(1)
-	o := Options{Engine: engine, Clock: &clock, KV: NewMemoryKV(&clock)}
+	o := Options{Engine: engine, Clock: &clock, KV: memory.New(&clock)}
 	if change != nil {
 		change(&o)
 	}

@@ -258,7 +258,7 @@ func TestMemoryStaysConstant(t *testing.T) {
 		if n%1000 == 999 {
 			x.clock += 60_000
 			x.stored = map[string][]byte{}
-			for x.objects.RingNext() {
+			for ring(t, x.objects) {
 				x.objects.Wait()
 			}
 		}

@@ -22,6 +22,8 @@ import (
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/money"
 	"github.com/postern-ai/postern/host"
+	"github.com/postern-ai/postern/store"
+	"github.com/postern-ai/postern/store/memory"
 )
 
 // Requests of each kind. The busy ones last 10 s, so that they include the usage reports, one every 5 s.
@@ -58,7 +60,7 @@ type counts struct {
 type bench struct {
 	clock   *clock
 	stats   *host.Stats
-	objects *host.MemoryObjects
+	objects *host.StoredObjects
 	host    *host.Host
 	key     string
 }
@@ -95,12 +97,8 @@ func newBench(upstream string) (*bench, error) {
 	if err != nil {
 		return nil, err
 	}
-	kv := host.NewMemoryKV(b.clock)
-	b.objects = &host.MemoryObjects{Engine: engine, Clock: b.clock, Stats: b.stats}
-	b.objects.Deliver = func(d abi.Delivery) error {
-		_, err := b.objects.Call(context.Background(), d.Class, d.Name, d.Region, d.Data)
-		return err
-	}
+	kv := memory.New(b.clock)
+	b.objects = &host.StoredObjects{Engine: engine, Store: kv, Stats: b.stats}
 	if err := b.seed(kv); err != nil {
 		return nil, err
 	}
@@ -108,7 +106,7 @@ func newBench(upstream string) (*bench, error) {
 	return b, err
 }
 
-func (b *bench) seed(kv host.KV) error {
+func (b *bench) seed(kv store.KV) error {
 	b.key = keys.New(keys.Gateway, keys.Production, [keys.RandomBytes]byte{1})
 	project := doc.Project{ID: "proj_bench", Plan: "unlimited", CacheTTLSeconds: 3600}
 	key := doc.Key{ID: "key_bench", ProjectID: project.ID, Kind: keys.Gateway, Environment: keys.Production}
@@ -121,7 +119,7 @@ func (b *bench) seed(kv host.KV) error {
 	if _, err := b.objects.Call(ctx, abi.ClassKeyMeter, hash, "", put.Encode()); err != nil {
 		return err
 	}
-	return kv.Write(doc.RecordKey(hash), put.Record.Encode(), 0)
+	return kv.Write(ctx, doc.RecordKey(hash), put.Record.Encode(), 0)
 }
 
 // measure runs n requests, intervalMs apart, with their alarms and deliveries, and returns the means. An empty prompt
@@ -134,8 +132,7 @@ func (b *bench) measure(name string, n int, intervalMs uint64, prompt string, be
 		}
 		b.send(prompt, i)
 		b.clock.ms += intervalMs
-		for b.objects.RingNext() {
-		}
+		b.ring()
 		b.objects.Wait()
 	}
 	end, mean := b.totals(), func(start, end float64) float64 { return (end - start) / float64(n) }
@@ -174,5 +171,14 @@ func (b *bench) send(prompt string, i int) {
 	b.host.Wait()
 	if answer.Code != want {
 		log.Fatalf("%s: %d %s", prompt, answer.Code, answer.Body)
+	}
+}
+
+// ring fires the alarms that are due.
+func (b *bench) ring() {
+	for {
+		if rang, err := b.objects.Ring(context.Background()); err != nil || !rang {
+			return
+		}
 	}
 }

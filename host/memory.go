@@ -5,61 +5,13 @@ import (
 	"sync"
 
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/store"
 )
-
-// KV is a key-value store. Real ones are eventually consistent, so it is never the source of truth.
-type KV interface {
-	// Read returns a value, or ok = false. The value may be stale by the store's own delay plus
-	// abi.Configured.KVCacheSeconds.
-	Read(key string) (value []byte, ok bool, err error)
-	// Write stores a value for ttlSeconds; 0 means without expiry. An empty value deletes the key.
-	Write(key string, value []byte, ttlSeconds uint64) error
-}
-
-// memoryKV is an in-process KV.
-type memoryKV struct {
-	mu    sync.Mutex
-	clock Clock
-	rows  map[string]kvRow
-}
-
-type kvRow struct {
-	value     []byte
-	expiresMs uint64
-}
-
-// NewMemoryKV returns an empty in-process KV.
-func NewMemoryKV(clock Clock) KV { return &memoryKV{clock: clock, rows: map[string]kvRow{}} }
-
-func (m *memoryKV) Read(key string) ([]byte, bool, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	row, ok := m.rows[key]
-	if !ok || row.expiresMs != 0 && row.expiresMs <= m.clock.Now() {
-		return nil, false, nil
-	}
-	return row.value, true, nil
-}
-
-func (m *memoryKV) Write(key string, value []byte, ttlSeconds uint64) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(value) == 0 {
-		delete(m.rows, key)
-		return nil
-	}
-	row := kvRow{value: value}
-	if ttlSeconds > 0 {
-		row.expiresMs = m.clock.Now() + ttlSeconds*1000
-	}
-	m.rows[key] = row
-	return nil
-}
 
 // hot is the memory cache that the core reads and writes through actions: an LRU bounded in bytes, with expiry.
 type hot struct {
 	mu      sync.Mutex
-	clock   Clock
+	clock   store.Clock
 	bounds  *abi.Configured
 	bytes   uint64
 	order   *list.List // of *hotEntry, most recently used first
@@ -73,7 +25,7 @@ type hotEntry struct {
 	expiresMs uint64
 }
 
-func newHot(clock Clock, bounds *abi.Configured) *hot {
+func newHot(clock store.Clock, bounds *abi.Configured) *hot {
 	return &hot{clock: clock, bounds: bounds, order: list.New(), entries: map[string]*list.Element{}}
 }
 
@@ -127,6 +79,3 @@ func (h *hot) clear() {
 	h.bytes, h.order = 0, list.New()
 	clear(h.entries)
 }
-
-// Clock returns the time in Unix milliseconds.
-type Clock interface{ Now() uint64 }

@@ -1,0 +1,81 @@
+package host
+
+import (
+	"context"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/object"
+	"github.com/postern-ai/postern/store"
+)
+
+// deliver sends the outbox, oldest first. At the first failure it stops; the object's alarm retries.
+func (o *StoredObjects) deliver(ctx context.Context, id store.Object) error {
+	a := o.begin(id)
+	defer o.end(id)
+	a.delivering.Lock()
+	defer a.delivering.Unlock()
+	for {
+		key, d, err := o.next(ctx, id)
+		if err != nil || key == "" {
+			return err
+		}
+		if err := o.send(ctx, d); err != nil {
+			return err
+		}
+		if err := o.remove(ctx, id, key); err != nil {
+			return err
+		}
+	}
+}
+
+// next returns the oldest delivery to an object. It writes the deliveries to KV before it, each in the transaction that
+// removes its row: another replica that delivers the same outbox cannot put an older value over a newer one.
+func (o *StoredObjects) next(ctx context.Context, id store.Object) (key string, d abi.Delivery, err error) {
+	for {
+		err = o.Store.Run(ctx, id, func(rows store.Rows, _ uint64) (err error) {
+			if key, d, err = object.NextDelivery(rows); err != nil || key == "" || d.Class != abi.ClassKV {
+				return err
+			}
+			rows.WriteKV(d.Name, d.Data)
+			return rows.Commit(nil, []string{key}, 0)
+		})
+		if err != nil || key == "" || d.Class != abi.ClassKV {
+			return key, d, err
+		}
+	}
+}
+
+// remove deletes the row of a delivery that was sent.
+func (o *StoredObjects) remove(ctx context.Context, id store.Object, key string) error {
+	return o.Store.Run(ctx, id, func(rows store.Rows, _ uint64) error {
+		return rows.Commit(nil, []string{key}, 0)
+	})
+}
+
+func (o *StoredObjects) send(ctx context.Context, d abi.Delivery) error {
+	if o.Send != nil {
+		return o.Send(ctx, d)
+	}
+	_, err := o.Call(ctx, d.Class, d.Name, d.Region, d.Data)
+	return err
+}
+
+// Ring runs the earliest alarm if it is due, and reports whether it ran one: an empty command, then the outbox.
+func (o *StoredObjects) Ring(ctx context.Context) (bool, error) {
+	var id store.Object
+	var out abi.ObjectOutput
+	rang, err := o.Store.Ring(ctx, func(of store.Object, rows store.Rows, now uint64) (err error) {
+		pending, _, err := object.NextDelivery(rows)
+		if err != nil {
+			return err
+		}
+		id = of
+		out, err = o.apply(id, &counted{Rows: rows, stats: o.Stats, now: now, outbox: pending != ""}, nil)
+		return err
+	})
+	if err != nil || !rang {
+		return rang, err
+	}
+	o.post(id, out.Posts)
+	return true, o.deliver(ctx, id)
+}

@@ -1,0 +1,44 @@
+package server
+
+import (
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/postern-ai/postern/host"
+)
+
+// Config configures a server. Package settings reads it from variables and a file.
+type Config struct {
+	// Env are the deployment's variables, with the names and meanings that they have on the Workers: those of
+	// core/config (POSTERN_CATALOG, POSTERN_MASTER_KEYS, OPENAI_API_KEY, …) and of the control plane.
+	Env map[string]string
+	// Data is the directory with the SQLite database and the secrets that the first start makes.
+	Data string
+	// Database is the URL of a PostgreSQL database; empty: SQLite in Data.
+	Database string
+	// Durability says when a change counts as durable in SQLite: "full" (default) survives a loss of power, "process" a crash
+	// of the process only.
+	Durability string
+	// Engine runs the core: "native" (default) or "wasm".
+	Engine string
+	// Listen is the address of the gateway, by default 127.0.0.1:8787. OpsListen is the address of /livez, /readyz and
+	// /metrics, by default 127.0.0.1:9464; "off": none.
+	Listen, OpsListen string
+	// PublicURL is the address that users see, for printed links. Empty: derived from Listen.
+	PublicURL string
+	// TLSCert and TLSKey are PEM files. Empty: HTTP/1.1 and HTTP/2 without TLS.
+	TLSCert, TLSKey string
+	// TrustedProxies are the networks whose X-Forwarded-For is trusted.
+	TrustedProxies []netip.Prefix
+	// Drain is the time that streams get to finish at shutdown, by default 30 s.
+	Drain time.Duration
+	// MaxConnections is the maximum number of open connections, by default 20,000.
+	MaxConnections int
+	// Exports is a directory for daily usage files; empty: none.
+	Exports string
+	// Log receives the server's own messages and the gateway's log lines.
+	Log *slog.Logger
+	// Observer is notified of requests; optional. See package telemetry.
+	Observer host.Observer
+}
