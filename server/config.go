@@ -1,11 +1,14 @@
 package server
 
 import (
+	"context"
 	"log/slog"
 	"net/netip"
 	"time"
 
+	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/host"
+	"github.com/postern-ai/postern/store"
 )
 
 // Config configures a server. Package settings reads it from variables and a file.
@@ -41,4 +44,19 @@ type Config struct {
 	Log *slog.Logger
 	// Observer is notified of requests; optional. See package telemetry.
 	Observer host.Observer
+	// Test replaces parts of the server in tests.
+	Test Test
+}
+
+// Test replaces parts of a server. Its zero value replaces nothing.
+type Test struct {
+	Clock store.Clock
+	// Store is an open store.
+	Store store.Store
+	// Objects wraps the objects that exchanges and the control plane call, to inject faults.
+	Objects func(host.Objects) host.Objects
+	// Send replaces host.StoredObjects.Send.
+	Send func(context.Context, abi.Delivery) error
+	// MakeEngine replaces the engine.
+	MakeEngine func(abi.Config) (host.Engine, error)
 }

@@ -8,6 +8,9 @@ import (
 )
 
 // openStore opens the configured store.
-func openStore(_ context.Context, _ *Config) (store.Store, error) {
+func openStore(_ context.Context, c *Config) (store.Store, error) {
+	if c.Test.Store != nil {
+		return c.Test.Store, nil
+	}
 	return memory.New(clock{}), nil
 }

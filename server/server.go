@@ -35,26 +35,54 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	s := &Server{config: c, store: opened}
+	return s, s.build()
+}
+
+// build creates the host over the store.
+func (s *Server) build() error {
+	c := &s.config
 	cfg := abi.Config{Catalog: catalog.Default}
 	for name, value := range c.Env {
 		cfg.Env = append(cfg.Env, abi.Header{Name: name, Value: value})
 	}
 	parsed, problem := config.Parse(cfg)
 	if problem != "" {
-		return nil, errors.New(problem)
+		return errors.New(problem)
 	}
-	engine, err := host.NewNative(cfg)
+	makeEngine := host.NewNative
+	if c.Test.MakeEngine != nil {
+		makeEngine = c.Test.MakeEngine
+	}
+	engine, err := makeEngine(cfg)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	var time store.Clock = clock{}
+	if c.Test.Clock != nil {
+		time = c.Test.Clock
 	}
 	stats := &host.Stats{}
-	objects := &host.StoredObjects{Engine: engine, Store: opened, Stats: stats}
-	h, err := host.New(host.Options{
-		Engine: engine, Clock: clock{}, KV: opened, Objects: objects, Stats: stats,
-		Control: newControl(&c, objects, parsed), TrustedProxies: c.TrustedProxies,
+	s.objects = &host.StoredObjects{Engine: engine, Store: s.store, Stats: stats, Send: c.Test.Send}
+	var objects host.Objects = s.objects
+	if c.Test.Objects != nil {
+		objects = c.Test.Objects(objects)
+	}
+	s.host, err = host.New(host.Options{
+		Engine: engine, Clock: time, KV: s.store, Objects: objects, Stats: stats,
+		Control: newControl(c, objects, time, parsed), TrustedProxies: c.TrustedProxies,
 	})
-	return &Server{config: c, store: opened, objects: objects, host: h}, err
+	return err
 }
+
+// Handler serves the gateway, the control plane and the dashboard.
+func (s *Server) Handler() http.Handler { return s.host }
+
+// Host returns the host, for tests.
+func (s *Server) Host() *host.Host { return s.host }
+
+// Objects returns the objects, for tests.
+func (s *Server) Objects() *host.StoredObjects { return s.objects }
 
 // Run serves until ctx ends.
 func (s *Server) Run(ctx context.Context) error {
