@@ -69,9 +69,13 @@ func (c *Core) Step(message []byte) []byte {
 	if err != nil {
 		panic(err.Error())
 	}
-	out := exchange.Step(c.config, &in)
+	out := c.Advance(&in)
 	return encode(&out, out.Size())
 }
+
+// Advance is Step without the encoding, for hosts in Go. The output may share memory with the input and with the core;
+// neither may be changed afterwards.
+func (c *Core) Advance(in *abi.StepInput) abi.StepOutput { return exchange.Step(c.config, in) }
 
 // Reads returns the ranges of rows that an object's command needs: it takes an abi.ObjectInput and returns an
 // abi.ObjectOutput with Ranges.
@@ -81,20 +85,23 @@ func (c *Core) Reads(message []byte) []byte {
 		panic(err.Error())
 	}
 	var out abi.ObjectOutput
-	switch in.Class {
-	case abi.ClassKeyMeter:
-		out.Ranges, err = keymeter.Reads(&in)
-	case abi.ClassLedger:
-		out.Ranges, err = ledger.Reads(&in)
-	case abi.ClassDirectory:
-		out.Ranges, err = directory.Reads(in.Command)
-	default:
-		err = abi.ErrMalformed
-	}
-	if err != nil {
+	if out.Ranges, err = c.Ranges(&in); err != nil {
 		panic(err.Error())
 	}
 	return encode(&out, 256)
+}
+
+// Ranges is Reads without the encoding.
+func (c *Core) Ranges(in *abi.ObjectInput) ([]abi.Range, error) {
+	switch in.Class {
+	case abi.ClassKeyMeter:
+		return keymeter.Reads(in)
+	case abi.ClassLedger:
+		return ledger.Reads(in)
+	case abi.ClassDirectory:
+		return directory.Reads(in.Command)
+	}
+	return nil, abi.ErrMalformed
 }
 
 // Apply runs a command on an object's rows: it takes an abi.ObjectInput and returns an abi.ObjectOutput.
@@ -103,19 +110,22 @@ func (c *Core) Apply(message []byte) []byte {
 	if err != nil {
 		panic(err.Error())
 	}
-	var out abi.ObjectOutput
-	switch in.Class {
-	case abi.ClassKeyMeter:
-		out, err = keymeter.Apply(c.config, &in)
-	case abi.ClassLedger:
-		out, err = ledger.Apply(&in)
-	case abi.ClassDirectory:
-		out, err = directory.Apply(&in)
-	default:
-		err = abi.ErrMalformed
-	}
+	out, err := c.Run(&in)
 	if err != nil {
 		panic(err.Error())
 	}
 	return encode(&out, 512+len(message))
+}
+
+// Run is Apply without the encoding. As with Advance, the output may share memory with the input.
+func (c *Core) Run(in *abi.ObjectInput) (abi.ObjectOutput, error) {
+	switch in.Class {
+	case abi.ClassKeyMeter:
+		return keymeter.Apply(c.config, in)
+	case abi.ClassLedger:
+		return ledger.Apply(in)
+	case abi.ClassDirectory:
+		return directory.Apply(in)
+	}
+	return abi.ObjectOutput{}, abi.ErrMalformed
 }

@@ -133,7 +133,7 @@ func (x *exchange) end() {
 func (x *exchange) step(event abi.Event) bool {
 	h := x.host
 	h.Stats.Steps.Add(1)
-	out, err := h.shared.step(&abi.StepInput{NowMs: h.Clock.Now(), State: x.state, Attached: x.buffer(abi.AttachedBuffer), Event: event}, h.runStep)
+	out, err := h.shared.step(&abi.StepInput{NowMs: h.Clock.Now(), State: x.state, Attached: x.buffer(abi.AttachedBuffer), Event: event}, h.run)
 	if err != nil {
 		return false
 	}

@@ -140,7 +140,8 @@ func (x *exchange) pump(t *task, u *upstream, body io.Reader, head abi.Event) ab
 		n, err := body.Read(chunk)
 		if n > 0 {
 			u.limit(0, 0)
-			if !x.deliver(t, abi.Event{Kind: abi.EventChunk, ID: t.ID, Data: chunk[:n]}) {
+			// A copy, because the core's output may share memory with its event.
+			if !x.deliver(t, abi.Event{Kind: abi.EventChunk, ID: t.ID, Data: bytes.Clone(chunk[:n])}) {
 				return fault(t.Action, u.reason(abi.FaultBroken))
 			}
 			u.limit(t.IdleMs, abi.FaultIdle)

@@ -31,6 +31,7 @@ type Options struct {
 type Host struct {
 	Options
 	configured abi.Configured
+	run        func(*abi.StepInput) (abi.StepOutput, error) // one step of the engine
 	client     *http.Client
 	hot        *hot
 	logMu      sync.Mutex
@@ -51,7 +52,8 @@ func New(o Options) (*Host, error) {
 		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
 		CheckRedirect: noRedirect,
 	}
-	return &Host{Options: o, configured: configured, client: client, hot: newHot(o.Clock, &configured)}, nil
+	run := func(in *abi.StepInput) (abi.StepOutput, error) { return advance(o.Engine, in) }
+	return &Host{Options: o, configured: configured, run: run, client: client, hot: newHot(o.Clock, &configured)}, nil
 }
 
 // Wait blocks until all exchanges have ended, including their work after the response.
@@ -80,16 +82,6 @@ func requestID() string {
 	var random [16]byte
 	_, _ = rand.Read(random[:])
 	return "req_" + hex.EncodeToString(random[:])
-}
-
-func (h *Host) runStep(in *abi.StepInput) (abi.StepOutput, error) {
-	var w abi.Writer
-	in.Encode(&w)
-	message, err := h.Engine.Step(w.Buf)
-	if err != nil {
-		return abi.StepOutput{}, err
-	}
-	return abi.DecodeStepOutput(message)
 }
 
 // lastAnswer is the error response, prepared by the core at configuration, for a failed step.

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/core/object"
 	"github.com/postern-ai/postern/store"
 )
 
@@ -134,7 +133,7 @@ func (o *StoredObjects) run(ctx context.Context, id store.Object, command []byte
 
 func (o *StoredObjects) apply(id store.Object, rows *counted, command []byte) (abi.ObjectOutput, error) {
 	in := abi.ObjectInput{NowMs: rows.now, Class: id.Class, Name: id.Name, Command: command}
-	return object.FromEncoded(o.Engine.Reads, o.Engine.Apply).Run(rows, in)
+	return runObject(o.Engine, rows, in)
 }
 
 // follow runs a command's deliveries and posts, after its reply.
