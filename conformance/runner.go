@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,9 +27,11 @@ var Start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // Runner runs scenarios against one host.
 type Runner struct {
-	URL      string
-	Client   *http.Client
-	Upstream *Upstream
+	URL string
+	// ControlURL is the address of the test commands, by default URL.
+	ControlURL string
+	Client     *http.Client
+	Upstream   *Upstream
 	// Native: the core runs as Go, which cannot trap. Scenarios that need a trap are skipped.
 	Native bool
 	// Workerd: the host is workerd on this machine, which does not report a client disconnect before the response
@@ -146,7 +149,7 @@ func (x *run) controlBody(method, command string, body any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequest(method, x.URL+"/__test/"+command, bytes.NewReader(encoded))
+	request, err := http.NewRequest(method, cmp.Or(x.ControlURL, x.URL)+"/__test/"+command, bytes.NewReader(encoded))
 	if err != nil {
 		return nil, err
 	}

@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"io"
 	"log/slog"
+	"net"
 	"net/netip"
 	"time"
 
@@ -59,4 +61,10 @@ type Test struct {
 	Send func(context.Context, abi.Delivery) error
 	// MakeEngine replaces the engine.
 	MakeEngine func(abi.Config) (host.Engine, error)
+	// Listener replaces the listener on Config.Listen.
+	Listener net.Listener
+	// Log receives the gateway's log lines as the core writes them: one JSON object per line.
+	Log io.Writer
+	// NoTimers leaves alarms and other periodic work to the test.
+	NoTimers bool
 }
