@@ -50,6 +50,7 @@ type Local struct {
 	lost     map[*byte]bool // commands whose first reply is lost; guarded by faultMu
 	faultMu  sync.Mutex
 	stats    *host.Stats
+	timers   atomic.Int64 // started by exchanges since the reset
 	host     *host.Host
 }
 
@@ -110,6 +111,7 @@ func (l *Local) Close() {
 // reset starts a new server on an empty store.
 func (l *Local) reset(more map[string]string) error {
 	l.setFaults(faults{})
+	l.timers.Store(0)
 	l.Log.Take()
 	if l.store != nil {
 		_ = l.store.Store.Close()
@@ -156,7 +158,7 @@ func (l *Local) deploy(more map[string]string) error {
 func (l *Local) makeEngine(cfg abi.Config) (engine host.Engine, err error) {
 	engine, err = l.MakeEngine(cfg)
 	l.engine = engine
-	return engine, err
+	return timedEngine{engine, &l.timers}, err
 }
 
 // serveCommand runs a test command.
@@ -261,6 +263,7 @@ func (l *Local) statistics() map[string]any {
 	return map[string]any{
 		"objectCalls": calls, "kvReads": s.KVReads.Load(), "kvWrites": s.KVWrites.Load(), "rowsRead": s.RowsRead.Load(),
 		"rowsWritten": s.RowsWritten.Load(), "alarmsSet": s.AlarmsSet.Load(), "fetches": s.Fetches.Load(), "steps": s.Steps.Load(),
+		"timers": l.timers.Load(),
 	}
 }
 

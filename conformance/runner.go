@@ -130,6 +130,7 @@ var commands = map[string]struct {
 	"expect": {1, (*run).expect}, "statuses": {0, (*run).statuses},
 	"upstream": {1, (*run).queueUpstream}, "upstream-saw": {1, (*run).upstreamSaw}, "upstream-left": {1, (*run).upstreamLeft},
 	"asked": {1, (*run).asked}, "held": {1, (*run).held}, "release": {0, (*run).release},
+	"waiting": {1, (*run).waiting},
 	"advance": {1, (*run).advance}, "clock": {1, (*run).setClock}, "fault": {0, (*run).fault},
 	"settle": {0, (*run).plain}, "evict": {0, (*run).plain}, "corrupt": {0, (*run).plain}, "trap": {0, (*run).plain},
 	"stats": {0, (*run).stats}, "log": {0, (*run).log},
