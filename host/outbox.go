@@ -78,6 +78,7 @@ func (o *StoredObjects) Ring(ctx context.Context) (bool, error) {
 		id = of
 		c := &counted{Rows: rows, stats: o.Stats, now: now, outbox: pending != ""}
 		if out, failure = o.apply(id, c, nil); failure != nil && !c.failed {
+			out = abi.ObjectOutput{}
 			return rows.Commit(nil, nil, now+postponeMs)
 		}
 		return failure
