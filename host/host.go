@@ -27,6 +27,8 @@ type Options struct {
 	Control http.Handler // the control plane; optional
 	Log     io.Writer    // receives log lines, one JSON object each; optional
 	Stats   *Stats       // optional
+	// Observer is notified of exchanges. Optional.
+	Observer Observer
 	// TrustedProxies are the networks whose X-Forwarded-For is trusted.
 	TrustedProxies []netip.Prefix
 }
@@ -74,6 +76,9 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		host: h, request: r, writer: w, id: requestID(), address: h.address(r),
 		events: make(chan delivery), answered: make(chan struct{}),
 	}
+	if h.Observer != nil {
+		x.observed = h.Observer.Begin(x.id, r)
+	}
 	h.working.Go(x.run)
 	<-x.answered
 	if x.broken {
@@ -106,6 +111,7 @@ type exchange struct {
 	broken   bool           // the response was cut off
 	reading  sync.WaitGroup // reads of the request body
 	lastWord []byte
+	observed ObservedExchange // nil: none
 }
 
 // delivery is an event on its way to the loop. If handled is set, the sender waits until the loop closes it.
@@ -118,6 +124,9 @@ type delivery struct {
 
 func (x *exchange) run() {
 	x.open, x.buffers = map[uint64]context.CancelFunc{}, map[uint64][]byte{}
+	if x.observed != nil {
+		defer x.observed.End()
+	}
 	defer func() {
 		for _, cancel := range x.open {
 			cancel()
@@ -282,6 +291,9 @@ func (x *exchange) respond(status uint64, headers []abi.Header, body []byte) {
 
 func (x *exchange) head(status uint64, headers []abi.Header) {
 	x.allowEarlyResponse()
+	if x.observed != nil {
+		x.observed.Head(status, headers, x.opened)
+	}
 	for _, header := range headers {
 		x.writer.Header().Set(header.Name, header.Value)
 	}
@@ -296,6 +308,9 @@ func (x *exchange) send(piece []byte) {
 	if _, err := x.writer.Write(piece); err == nil {
 		err = http.NewResponseController(x.writer).Flush()
 		if err == nil {
+			if x.observed != nil && len(piece) > 0 {
+				x.observed.Sent(piece)
+			}
 			return
 		}
 	}
@@ -322,5 +337,8 @@ func (h *Host) log(line []byte) {
 
 // logFailure logs a failure of this host as a code. Error texts are omitted, because they can contain URLs or secrets.
 func (h *Host) logFailure(code, requestID string) {
+	if h.Observer != nil {
+		h.Observer.Failed(code)
+	}
 	h.log(fmt.Appendf(nil, `{"level":"error","requestId":%q,"code":%q}`, requestID, code))
 }
