@@ -55,6 +55,9 @@ func (x *exchange) do(a *abi.Action) {
 		}
 	case abi.ActionLog:
 		x.host.log(a.Data)
+		if x.observed != nil {
+			x.observed.Log(a.Data)
+		}
 	case abi.ActionForward:
 		x.forward(a)
 	}
@@ -191,8 +194,8 @@ func (x *exchange) startFetch(a *abi.Action) {
 		return
 	}
 	x.host.Stats.Fetches.Add(1)
-	body := x.join(a.Body)
-	x.start(a, func(ctx context.Context, a *abi.Action) abi.Event { return x.fetch(ctx, a, body) })
+	body, w := x.join(a.Body), x.watch(a)
+	x.start(a, func(ctx context.Context, a *abi.Action) abi.Event { return w.end(ctx, x.fetch(ctx, a, body, w)) })
 }
 
 func (x *exchange) wait(ctx context.Context, a *abi.Action) abi.Event {

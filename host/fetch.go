@@ -32,7 +32,7 @@ func (u *upstream) limit(ms uint64, fault uint32) {
 }
 
 // fetch carries out an ActionFetch and returns its final event.
-func (x *exchange) fetch(ctx context.Context, a *abi.Action, body []byte) abi.Event {
+func (x *exchange) fetch(ctx context.Context, a *abi.Action, body []byte, w watched) abi.Event {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	u := &upstream{cancel: cancel}
@@ -63,6 +63,7 @@ func (x *exchange) fetch(ctx context.Context, a *abi.Action, body []byte) abi.Ev
 		return fault(a, u.reason(abi.FaultConnect))
 	}
 	defer response.Body.Close()
+	w.head(response.StatusCode)
 	u.limit(a.FirstByteMs, abi.FaultFirstByte)
 	event := abi.Event{Kind: abi.EventResponse, ID: a.ID, Code: uint64(response.StatusCode)}
 	event.Headers = pick(response.Header, h.configured.ResponseHeaders)

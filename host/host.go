@@ -31,6 +31,8 @@ type Options struct {
 	Transport http.RoundTripper
 	// Panicked is called after a panic was survived, with a code and the stack. Optional.
 	Panicked func(code string, stack []byte)
+	// Observer is notified of exchanges. Optional.
+	Observer Observer
 	// TrustedProxies are the networks whose X-Forwarded-For is trusted.
 	TrustedProxies []netip.Prefix
 }
@@ -86,6 +88,9 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		host: h, request: r, writer: w, id: requestID(), address: h.address(r),
 		events: make(chan delivery), answered: make(chan struct{}),
 	}
+	if h.Observer != nil {
+		x.observed = h.Observer.Begin(x.id, r)
+	}
 	h.working.Go(x.run)
 	<-x.answered
 	if x.broken {
@@ -120,6 +125,7 @@ type exchange struct {
 	reading  sync.WaitGroup // reads of the request body
 	handled  chan struct{}  // of the current event; see delivery
 	lastWord []byte
+	observed ObservedExchange // nil: none
 }
 
 // delivery is an event on its way to the loop. If handled is set, the sender waits until the loop closes it.
@@ -132,6 +138,9 @@ type delivery struct {
 
 func (x *exchange) run() {
 	x.open, x.buffers = map[uint64]context.CancelFunc{}, map[uint64][]byte{}
+	if x.observed != nil {
+		defer x.observed.End()
+	}
 	defer func() {
 		for _, cancel := range x.open {
 			cancel()
@@ -294,6 +303,9 @@ func (x *exchange) respond(status uint64, headers []abi.Header, body []byte) {
 
 func (x *exchange) head(status uint64, headers []abi.Header) {
 	x.allowEarlyResponse()
+	if x.observed != nil {
+		x.observed.Head(status, headers, x.opened)
+	}
 	for _, header := range headers {
 		x.writer.Header().Set(header.Name, header.Value)
 	}
@@ -309,6 +321,9 @@ func (x *exchange) send(piece []byte) {
 	if _, err := x.writer.Write(piece); err == nil {
 		err = http.NewResponseController(x.writer).Flush()
 		if err == nil {
+			if x.observed != nil && len(piece) > 0 {
+				x.observed.Sent(piece)
+			}
 			return
 		}
 	}
@@ -335,5 +350,8 @@ func (h *Host) log(line []byte) {
 
 // logFailure logs a failure of this host as a code. Error texts are omitted, because they can contain URLs or secrets.
 func (h *Host) logFailure(code, requestID string) {
+	if h.Observer != nil {
+		h.Observer.Failed(code)
+	}
 	h.log(fmt.Appendf(nil, `{"level":"error","requestId":%q,"code":%q}`, requestID, code))
 }

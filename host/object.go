@@ -33,6 +33,9 @@ type Stats struct {
 	AlarmsSet   atomic.Int64
 	Fetches     atomic.Int64
 	Steps       atomic.Int64
+	// DeliveryFailures are outbox deliveries that an alarm retries; PostFailures are posts without a response.
+	DeliveryFailures atomic.Int64
+	PostFailures     atomic.Int64
 }
 
 // StoredObjects run commands on the objects of a store. Outbox rows are delivered in order, at least once. Posts are

@@ -21,6 +21,7 @@ func (o *StoredObjects) deliver(ctx context.Context, id store.Object) error {
 			return err
 		}
 		if err := o.send(ctx, d); err != nil {
+			o.Stats.DeliveryFailures.Add(1)
 			return err
 		}
 		if err := o.remove(ctx, id, key); err != nil {

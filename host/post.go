@@ -51,6 +51,9 @@ func (o *StoredObjects) post(id store.Object, posts []abi.Post) {
 			o.Stats.Fetches.Add(1)
 			posted := abi.Posted{ID: posts[i].ID, Status: sendPost(postClient, &posts[i])}
 			<-a.posting
+			if posted.Status == 0 {
+				o.Stats.PostFailures.Add(1)
+			}
 			if out, err := o.run(context.Background(), id, posted.Encode()); err == nil {
 				o.follow(id, out)
 			}

@@ -70,8 +70,11 @@ func (s *Server) build() error {
 	}
 	s.host, err = host.New(host.Options{
 		Engine: engine, Clock: time, KV: s.store, Objects: objects, Stats: stats,
-		Control: newControl(c, objects, time, parsed), TrustedProxies: c.TrustedProxies,
+		Control: newControl(c, objects, time, parsed), TrustedProxies: c.TrustedProxies, Observer: c.Observer,
 	})
+	if err == nil {
+		watch(c.Observer, Parts{Config: parsed, Store: s.store, Host: s.host, Objects: objects, Stats: stats})
+	}
 	return err
 }
 
