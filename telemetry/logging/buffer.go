@@ -3,10 +3,8 @@ package logging
 import (
 	"context"
 	"io"
-	"log/slog"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // maxBuffered is the number of bytes that wait for a slow destination, about 3,000 lines. Beyond it lines are dropped.
@@ -28,9 +26,6 @@ type buffer struct {
 func newBuffer(w io.Writer) *buffer {
 	return &buffer{w: w, wake: make(chan struct{}, 1), done: make(chan struct{})}
 }
-
-// start starts the background writer. Notices of lost lines are records of h, which writes to this buffer.
-func (b *buffer) start(h slog.Handler) { go b.run(h) }
 
 // Write implements io.Writer.
 func (b *buffer) Write(line []byte) (int, error) {
@@ -71,8 +66,8 @@ func (b *buffer) notify() {
 	}
 }
 
-// run writes until close. One write carries all lines that wait.
-func (b *buffer) run(h slog.Handler) {
+// run writes until close. One write carries all lines that wait. notice makes the line that tells the number of lost ones.
+func (b *buffer) run(notice func(lost uint64) []byte) {
 	defer close(b.done)
 	var spare []byte
 	for range b.wake {
@@ -84,13 +79,11 @@ func (b *buffer) run(h slog.Handler) {
 			_, _ = b.w.Write(batch) // a log that cannot be written must not stop the server
 		}
 		spare = batch
+		if lost > 0 {
+			_, _ = b.w.Write(notice(lost))
+		}
 		if closed {
 			return
-		}
-		if lost > 0 {
-			notice := slog.NewRecord(time.Now(), slog.LevelWarn, "the log's destination is too slow; lines were dropped", 0)
-			notice.AddAttrs(slog.String("code", "log_lines_dropped"), slog.Uint64("lines", lost))
-			_ = h.Handle(context.Background(), notice)
 		}
 	}
 }

@@ -3,6 +3,7 @@
 package logging
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -29,19 +30,24 @@ func New(level, format string, w io.Writer) (*Log, error) {
 	}
 	options := &slog.HandlerOptions{Level: least, ReplaceAttr: rename}
 	b := newBuffer(w)
-	h := handler{buffer: b, level: least}
+	var to func(io.Writer) slog.Handler
 	switch format {
 	case "json", "":
-		h.Handler, h.raw = slog.NewJSONHandler(b, options), true
+		to = func(w io.Writer) slog.Handler { return slog.NewJSONHandler(w, options) }
 	case "text":
-		options.ReplaceAttr = nil
-		h.Handler = slog.NewTextHandler(b, options)
+		to = func(w io.Writer) slog.Handler { return slog.NewTextHandler(w, &slog.HandlerOptions{Level: least}) }
 	default:
 		return nil, fmt.Errorf("logging: format must be json or text, got %q", format)
 	}
-	l := &Log{buffer: b, logger: slog.New(h)}
-	b.start(h.Handler)
-	return l, nil
+	go b.run(func(lost uint64) []byte { return notice(to, lost) })
+	return &Log{b, slog.New(handler{Handler: to(b), buffer: b, raw: format != "text"})}, nil
+}
+
+// notice is the line that tells the number of lost ones.
+func notice(to func(io.Writer) slog.Handler, lost uint64) []byte {
+	var line bytes.Buffer
+	slog.New(to(&line)).Error("the log's destination is too slow; lines were dropped", "code", "log_lines_dropped", "lines", lost)
+	return line.Bytes()
 }
 
 // Logger returns the logger. Lines recognizes its handler.
@@ -75,7 +81,6 @@ func rename(groups []string, a slog.Attr) slog.Attr {
 type handler struct {
 	slog.Handler
 	buffer *buffer
-	level  slog.Level
 	raw    bool // lines that are JSON pass unchanged
 }
 
