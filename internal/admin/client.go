@@ -49,7 +49,6 @@ const (
 	firstWait       = 250 * time.Millisecond
 	maxWait         = 10 * time.Second
 	maxReplyBytes   = 64 << 20
-	maxMessageBytes = 500
 )
 
 // New checks the address and the token. No request is sent.
@@ -143,7 +142,11 @@ func (c *Client) Do(ctx context.Context, method, path string, body, out any) err
 	var err error
 	for attempt := range maxAttempts {
 		var wait time.Duration
-		if wait, err = c.attempt(ctx, method, path, encoded, out); err == nil || !retry && !neverArrived(err) || wait < 0 || ctx.Err() != nil {
+		wait, err = c.attempt(ctx, method, path, encoded, out)
+		if attempt > 0 && method == http.MethodDelete && Is(err, http.StatusNotFound) {
+			return nil // an earlier attempt deleted it
+		}
+		if err == nil || !retry && !neverArrived(err) || wait < 0 || ctx.Err() != nil {
 			return err
 		}
 		if attempt == maxAttempts-1 {

@@ -23,7 +23,9 @@ func Hint(name string, known []string) string {
 	return ""
 }
 
-func fold(text string) string { return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(text)) }
+func fold(text string) string {
+	return strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(text))
+}
 
 // distance is the Levenshtein distance.
 func distance(a, b string) int {

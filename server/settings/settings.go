@@ -158,22 +158,23 @@ func reason(err error) string {
 
 // serviceLink matches the variables that Kubernetes sets in every container for each Service, such as one with the name
 // postern: https://kubernetes.io/docs/concepts/services-networking/service/#environment-variables
-var serviceLink = regexp.MustCompile(`^POSTERN_([A-Z0-9_]+_)?(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
+var serviceLink = regexp.MustCompile(`^POSTERN_([A-Z0-9_]+_)?(SERVICE_HOST=.*|SERVICE_PORT(_[A-Z0-9_]+)?=[0-9]+|PORT(_[0-9]+_(TCP|UDP|SCTP))?=(tcp|udp|sctp)://.*|PORT_[0-9]+_(TCP|UDP|SCTP)_(PROTO|PORT|ADDR)=.*)$`)
 
 // checkNames reports names that are not variables. Variables of the environment that do not start with POSTERN_ belong to
 // other programs.
 func (l *loader) checkNames() {
 	for i, layer := range l.layers {
 		for _, name := range slices.Sorted(maps.Keys(layer)) {
+			given, base := layer[name], strings.TrimSuffix(name, fileSuffix)
 			isEnvironment := i == 1
-			if isEnvironment && (!strings.HasPrefix(name, "POSTERN_") || serviceLink.MatchString(name) || slices.Contains(otherTools, name)) {
-				continue
+			switch {
+			case isEnvironment && (!strings.HasPrefix(name, "POSTERN_") || serviceLink.MatchString(name+"="+given.text) || slices.Contains(otherTools, name)):
+			case slices.Contains(l.known, name), base != name && takesFile(base) && slices.Contains(l.known, base):
+			case isEnvironment:
+				l.fail("unknown variable %q%s", name, nearest.Hint(name, l.known))
+			default:
+				l.fail("%s: unknown variable%s", given.place, nearest.Hint(name, l.known))
 			}
-			base := strings.TrimSuffix(name, fileSuffix)
-			if slices.Contains(l.known, name) || base != name && takesFile(base) && slices.Contains(l.known, base) {
-				continue
-			}
-			l.fail("%s: unknown variable %q%s", layer[name].place, name, nearest.Hint(name, l.known))
 		}
 	}
 }
