@@ -1,8 +1,6 @@
 package directory
 
 import (
-	"strings"
-
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/doc"
 )
@@ -25,16 +23,6 @@ const (
 // republishReads is the range of the first marked project.
 func republishReads() []abi.Range {
 	return []abi.Range{{Start: rowRepublish, End: endRepublish, Limit: 1}}
-}
-
-// RepublishLoaded marks all projects among the rows that a command writes, for documents that were moved here from another
-// deployment: KV has no records of their keys yet.
-func RepublishLoaded(out *abi.ObjectOutput) {
-	for _, row := range out.Puts {
-		if id, ok := strings.CutPrefix(row.Key, rowDocument+doc.ProjectKey("")); ok {
-			out.Puts = append(out.Puts, abi.Row{Key: rowRepublish + id})
-		}
-	}
 }
 
 // republish makes the deliveries for the next page of keys. It requests the page in a second round, once the
