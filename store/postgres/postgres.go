@@ -5,7 +5,6 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,9 +38,6 @@ type Store struct {
 	queue   *queue
 	cache   *cache
 	reset   atomic.Int64 // Unix nanoseconds of the last reset of the pool
-
-	mu     sync.Mutex
-	failed []int64 // objects whose alarms failed last, oldest first
 
 	stats struct {
 		commands, failures, retries, unknown, nanoseconds, hits, misses atomic.Int64

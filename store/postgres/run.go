@@ -14,8 +14,6 @@ const (
 	maxAttempts = 5
 	// maxPause is the longest pause before the first repetition; it doubles with each.
 	maxPause = 20 * time.Millisecond
-	// maxFailed is the number of failed alarms that wait until the others have rung.
-	maxFailed = 100
 )
 
 // Run implements store.Store. It may call the command several times: only the last call counts.
@@ -147,8 +145,7 @@ func (s *Store) reconnect() {
 	}
 }
 
-// Ring implements store.Store. Replicas share the alarms: a locked object is left out. An alarm whose command failed waits
-// until the others that are due have rung.
+// Ring implements store.Store. Replicas share the alarms: objects that another transaction has locked are left out.
 func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows, uint64) error) (rang bool, err error) {
 	err = s.call(ctx, func(ctx context.Context) error {
 		due, err := s.due(ctx)
@@ -156,10 +153,7 @@ func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows,
 			return err
 		}
 		return s.repeat(ctx, func() (err error) {
-			rang, err = s.ring(ctx, s.failedAlarms(), command)
-			if err == nil && !rang && s.clearFailedAlarms() {
-				rang, err = s.ring(ctx, []int64{}, command)
-			}
+			rang, err = s.ring(ctx, command)
 			return err
 		})
 	})
@@ -172,14 +166,14 @@ func (s *Store) due(ctx context.Context) (bool, error) {
 	return alarm != 0 && alarm <= now, err
 }
 
-func (s *Store) ring(ctx context.Context, except []int64, command func(store.Object, store.Rows, uint64) error) (bool, error) {
+func (s *Store) ring(ctx context.Context, command func(store.Object, store.Rows, uint64) error) (bool, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return false, s.notAcquired(ctx, err)
 	}
 	defer conn.Release()
 	t := &transaction{store: s, conn: conn, ctx: ctx}
-	found, err := t.beginDue(except)
+	found, err := t.beginDue()
 	if err != nil {
 		return false, t.fail(uncommitted{err})
 	}
@@ -188,33 +182,7 @@ func (s *Store) ring(ctx context.Context, except []int64, command func(store.Obj
 		return false, nil
 	}
 	err = t.finish(func(rows store.Rows, now uint64) error { return command(t.object, rows, now) })
-	if err != nil {
-		s.alarmFailed(t.id)
-	}
 	return err == nil, err
-}
-
-func (s *Store) alarmFailed(id int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.failed = append(s.failed, id); len(s.failed) > maxFailed {
-		s.failed = s.failed[1:]
-	}
-}
-
-func (s *Store) failedAlarms() []int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]int64{}, s.failed...) // not nil, which would be NULL
-}
-
-// clearFailedAlarms reports whether there were any.
-func (s *Store) clearFailedAlarms() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	had := len(s.failed) > 0
-	s.failed = nil
-	return had
 }
 
 // NextAlarm implements store.Store.
