@@ -18,7 +18,7 @@ const (
 
 // Run implements store.Store. It may call the command several times: only the last call counts.
 func (s *Store) Run(ctx context.Context, o store.Object, command store.Command) error {
-	return s.call(ctx, func(ctx context.Context) error {
+	return s.command(ctx, func(ctx context.Context) error {
 		if err := s.queue.lock(ctx, o); err != nil {
 			return fmt.Errorf("%w: the object is busy", store.ErrOverloaded)
 		}
@@ -27,31 +27,35 @@ func (s *Store) Run(ctx context.Context, o store.Object, command store.Command) 
 	})
 }
 
-// call counts and bounds a command.
+// command is call for a command, which is counted.
+func (s *Store) command(ctx context.Context, f func(context.Context) error) error {
+	err := s.call(ctx, f)
+	s.figures.commands.Add(1)
+	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrOverloaded) {
+		s.figures.failed.Add(1)
+	}
+	return err
+}
+
+// call bounds the time of a call and the number of calls.
 func (s *Store) call(ctx context.Context, f func(context.Context) error) error {
 	if !s.queue.enter() {
-		s.stats.failures.Add(1)
 		return fmt.Errorf("%w: %d calls are waiting", store.ErrOverloaded, s.config.MaxWaiting)
 	}
 	defer s.queue.leave()
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
-	began := time.Now()
 	err := f(ctx)
-	s.stats.nanoseconds.Add(time.Since(began).Nanoseconds())
 	var own commandError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &own):
 		return own.error
-	}
-	s.stats.failures.Add(1)
-	if errors.Is(err, errUnknown) {
-		s.stats.unknown.Add(1)
-	}
-	if errors.Is(err, store.ErrOverloaded) {
+	case errors.Is(err, store.ErrOverloaded):
 		return err
+	case errors.Is(err, errUnknown):
+		s.figures.unknown.Add(1)
 	}
 	return s.unavailable(err)
 }
@@ -60,7 +64,7 @@ func (s *Store) call(ctx context.Context, f func(context.Context) error) error {
 func (s *Store) repeat(ctx context.Context, f func() error) (err error) {
 	for attempt := range maxAttempts {
 		if attempt > 0 {
-			s.stats.retries.Add(1)
+			s.figures.retries.Add(1)
 			select {
 			case <-time.After(rand.N(maxPause << attempt)):
 			case <-ctx.Done():
@@ -112,7 +116,6 @@ func (t *transaction) finish(command store.Command) error {
 	if err := t.commit(); err != nil {
 		return t.fail(err)
 	}
-	t.store.stats.commands.Add(1)
 	t.rows.follow()
 	t.keep()
 	return nil
@@ -147,7 +150,7 @@ func (s *Store) reconnect() {
 
 // Ring implements store.Store. Replicas share the alarms: objects that another transaction has locked are left out.
 func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows, uint64) error) (rang bool, err error) {
-	err = s.call(ctx, func(ctx context.Context) error {
+	err = s.command(ctx, func(ctx context.Context) error {
 		due, err := s.due(ctx)
 		if err != nil || !due {
 			return err
