@@ -3,7 +3,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -16,25 +15,28 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	root := &cobra.Command{Use: "postern", SilenceUsage: true}
 	root.AddCommand(serve())
-	if err := root.ExecuteContext(ctx); err != nil {
+	if err := root.ExecuteContext(context.Background()); err != nil {
 		os.Exit(1)
 	}
 }
 
 func serve() *cobra.Command {
 	return &cobra.Command{Use: "serve", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
-		s, err := server.New(c.Context(), server.Config{
-			Env:    map[string]string{"POSTERN_ADMIN_TOKEN": os.Getenv("POSTERN_ADMIN_TOKEN")},
-			Listen: "127.0.0.1:8787", Log: slog.Default(),
-		})
+		load := func() (server.Config, error) {
+			return server.Config{
+				Env: map[string]string{"POSTERN_ADMIN_TOKEN": os.Getenv("POSTERN_ADMIN_TOKEN")}, Data: "postern-data",
+				Log: slog.Default(), Out: c.OutOrStdout(),
+			}, nil
+		}
+		config, _ := load()
+		s, err := server.New(c.Context(), config)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(c.OutOrStdout(), "Postern is ready on http://127.0.0.1:8787")
-		return s.Run(c.Context())
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		return s.RunSignals(c.Context(), signals, load)
 	}}
 }
