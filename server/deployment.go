@@ -71,9 +71,13 @@ func (s *Server) build(c Config) (*deployment, error) {
 	if d.engine, err = makeEngine(&c, cfg); err != nil {
 		return nil, err
 	}
+	lines := logging.Lines(c.Log)
+	if c.Test.Log != nil {
+		lines = c.Test.Log
+	}
 	d.host, err = host.New(host.Options{
 		Engine: d.engine, Clock: s.clock, KV: s.store, Objects: d.objects, Stats: s.stats, Control: d.control,
-		TrustedProxies: c.TrustedProxies, Observer: c.Observer, Log: logging.Lines(c.Log), Transport: s.transport, Panicked: s.panicked,
+		TrustedProxies: c.TrustedProxies, Observer: c.Observer, Log: lines, Transport: s.transport, Panicked: s.panicked,
 	})
 	return d, err
 }

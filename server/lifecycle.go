@@ -89,7 +89,9 @@ func (s *Server) run(soft, hard context.Context) error {
 	work, stopWork := context.WithCancel(context.WithoutCancel(soft))
 	defer stopWork()
 	var working sync.WaitGroup
-	s.startWork(work, &working)
+	if !s.config.Test.NoTimers {
+		s.startWork(work, &working)
+	}
 	s.state.Store(ready)
 	s.welcome(soft, l.connections.Addr())
 	var failure error
@@ -111,7 +113,10 @@ func (s *Server) run(soft, hard context.Context) error {
 
 // open opens both addresses and serves them.
 func (s *Server) open() (*listeners, error) {
-	inner, err := listen(s.config.Listen)
+	inner, err := s.config.Test.Listener, error(nil)
+	if inner == nil {
+		inner, err = listen(s.config.Listen)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("POSTERN_LISTEN: %w", err)
 	}

@@ -49,11 +49,6 @@ const (
 	draining
 )
 
-// clock is the machine's clock.
-type clock struct{}
-
-func (clock) Now() uint64 { return uint64(time.Now().UnixMilli()) }
-
 // New opens the store and builds the gateway. It fails if the configuration is invalid.
 func New(ctx context.Context, c Config) (*Server, error) {
 	c.setDefaults()

@@ -1,42 +1,32 @@
-// Command postern runs and administers the gateway.
+// Command postern runs the gateway on your own machine and administers deployments, here and on Cloudflare.
 package main
 
 import (
 	"context"
-	"log/slog"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
 
-	"github.com/spf13/cobra"
 	_ "golang.org/x/crypto/x509roots/fallback" // root certificates, for images without any
-
-	"github.com/postern-ai/postern/server"
 )
 
 func main() {
-	root := &cobra.Command{Use: "postern", SilenceUsage: true}
-	root.AddCommand(serve())
-	if err := root.ExecuteContext(context.Background()); err != nil {
-		os.Exit(1)
-	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	p := &program{in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: os.Environ(), interactive: isTerminal(os.Stdin) && isTerminal(os.Stderr), release: stop}
+	p.color = isTerminal(os.Stdout) && p.variable("NO_COLOR") == "" && p.variable("TERM") != "dumb"
+	p.show = isTerminal(os.Stdout)
+	os.Exit(p.run(ctx, os.Args[1:]))
 }
 
-func serve() *cobra.Command {
-	return &cobra.Command{Use: "serve", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
-		load := func() (server.Config, error) {
-			return server.Config{
-				Env: map[string]string{"POSTERN_ADMIN_TOKEN": os.Getenv("POSTERN_ADMIN_TOKEN")}, Data: "postern-data",
-				Log: slog.Default(), Out: c.OutOrStdout(),
-			}, nil
-		}
-		config, _ := load()
-		s, err := server.New(c.Context(), config)
-		if err != nil {
-			return err
-		}
-		signals := make(chan os.Signal, 1)
-		signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-		return s.RunSignals(c.Context(), signals, load)
-	}}
+// program is a run of the command line.
+type program struct {
+	in          io.Reader
+	out, err    io.Writer
+	environ     []string
+	interactive bool   // a person can be asked
+	show        bool   // a person reads the output
+	color       bool   // the output may have colors
+	release     func() // gives the signals back, for commands that handle them
+	json        bool   // --json
 }
