@@ -44,6 +44,11 @@ func (x *exchange) fetch(ctx context.Context, a *abi.Action, body []byte, w watc
 		defer total.Stop()
 	}
 	h := x.host
+	uncut := context.AfterFunc(h.cut, func() {
+		u.expired.CompareAndSwap(0, abi.FaultBroken)
+		cancel()
+	})
+	defer uncut()
 	u.limit(a.HeadMs, abi.FaultHead)
 	defer func() { u.limit(0, 0) }()
 	request, err := http.NewRequestWithContext(ctx, a.Method, a.URL, bytes.NewReader(body))
@@ -74,12 +79,16 @@ func (x *exchange) fetch(ctx context.Context, a *abi.Action, body []byte, w watc
 	return event
 }
 
+// firstChunkBytes is the size of a stream's first chunk. Chunks grow up to the action's limit while they are full: most
+// streams send little at a time, and an idle one holds its buffer.
+const firstChunkBytes = 2 << 10
+
 // pump passes a response to the loop in chunks. The idle timeout pauses while the client is slow to read.
 func (x *exchange) pump(ctx context.Context, u *upstream, body io.Reader, a *abi.Action, head abi.Event) abi.Event {
 	if !x.deliver(ctx, delivery{Event: head, handled: make(chan struct{})}) {
 		return fault(a, u.reason(abi.FaultBroken))
 	}
-	chunk := make([]byte, a.Limit)
+	chunk := make([]byte, min(a.Limit, firstChunkBytes))
 	for {
 		n, err := body.Read(chunk)
 		if n > 0 {
@@ -89,6 +98,9 @@ func (x *exchange) pump(ctx context.Context, u *upstream, body io.Reader, a *abi
 				return fault(a, u.reason(abi.FaultBroken))
 			}
 			u.limit(a.IdleMs, abi.FaultIdle)
+			if n == len(chunk) && uint64(n) < a.Limit {
+				chunk = make([]byte, min(a.Limit, uint64(4*n)))
+			}
 		}
 		switch {
 		case errors.Is(err, io.EOF):

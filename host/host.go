@@ -27,6 +27,10 @@ type Options struct {
 	Control http.Handler // the control plane; optional
 	Log     io.Writer    // receives log lines, one JSON object each; optional
 	Stats   *Stats       // optional
+	// Transport sends requests to providers. Optional; default: NewTransport().
+	Transport http.RoundTripper
+	// Panicked is called after a panic was survived, with a code and the stack. Optional.
+	Panicked func(code string, stack []byte)
 	// Observer is notified of exchanges. Optional.
 	Observer Observer
 	// TrustedProxies are the networks whose X-Forwarded-For is trusted.
@@ -42,6 +46,8 @@ type Host struct {
 	logMu      sync.Mutex
 	shared     shared
 	working    sync.WaitGroup
+	cut        context.Context // ended by Cut
+	endCut     context.CancelFunc
 }
 
 // New returns a host. It fails if the core rejected its configuration.
@@ -53,15 +59,21 @@ func New(o Options) (*Host, error) {
 	if o.Stats == nil {
 		o.Stats = &Stats{}
 	}
-	client := &http.Client{
-		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
-		CheckRedirect: noRedirect,
+	if o.Transport == nil {
+		o.Transport = NewTransport()
 	}
-	return &Host{Options: o, configured: configured, client: client, hot: newHot(o.Clock, &configured)}, nil
+	client := &http.Client{Transport: o.Transport, CheckRedirect: noRedirect}
+	h := &Host{Options: o, configured: configured, client: client, hot: newHot(o.Clock, &configured)}
+	h.cut, h.endCut = context.WithCancel(context.Background())
+	return h, nil
 }
 
 // Wait blocks until all exchanges have ended, including their work after the response.
 func (h *Host) Wait() { h.working.Wait() }
+
+// Cut makes exchanges end soon, before the process does: requests to providers fail as if the network were down, and waits
+// end at once. The core then ends its responses and settles.
+func (h *Host) Cut() { h.endCut() }
 
 // Evict clears the memory shared between exchanges, so that the next one starts as in a new isolate.
 func (h *Host) Evict() {
@@ -107,9 +119,11 @@ type exchange struct {
 	open     map[uint64]context.CancelFunc
 	answered chan struct{}
 	done     bool           // answered is closed
+	started  bool           // the response's head was sent
 	opened   bool           // the response is streamed
 	broken   bool           // the response was cut off
 	reading  sync.WaitGroup // reads of the request body
+	handled  chan struct{}  // of the current event; see delivery
 	lastWord []byte
 	observed ObservedExchange // nil: none
 }
@@ -132,6 +146,8 @@ func (x *exchange) run() {
 			cancel()
 		}
 	}()
+	defer x.release()
+	defer x.survive()
 	seed := make([]byte, 16)
 	_, _ = rand.Read(seed)
 	headers := []abi.Header{
@@ -141,13 +157,9 @@ func (x *exchange) run() {
 	headers = append(headers, pick(x.request.Header, x.host.configured.RequestHeaders)...)
 	event := abi.Event{Kind: abi.EventRequest, Headers: headers, Data: seed}
 	disconnected := x.request.Context().Done()
-	var handled chan struct{}
 	for {
 		more := x.step(event)
-		if handled != nil {
-			close(handled)
-			handled = nil
-		}
+		x.release()
 		if !more {
 			return
 		}
@@ -165,7 +177,7 @@ func (x *exchange) run() {
 		if x.done {
 			disconnected = nil
 		}
-		event, handled = x.next(&disconnected)
+		event, x.handled = x.next(&disconnected)
 	}
 }
 
@@ -298,6 +310,7 @@ func (x *exchange) head(status uint64, headers []abi.Header) {
 		x.writer.Header().Set(header.Name, header.Value)
 	}
 	x.writer.WriteHeader(int(status))
+	x.started = true
 }
 
 // send writes and flushes a chunk of the response, blocking until the connection accepts it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/netip"
 	"time"
@@ -69,4 +70,10 @@ type Test struct {
 	Send func(context.Context, abi.Delivery) error
 	// MakeEngine replaces the engine.
 	MakeEngine func(abi.Config) (host.Engine, error)
+	// Listener replaces the listener on Config.Listen.
+	Listener net.Listener
+	// Log receives the gateway's log lines as the core writes them: one JSON object per line.
+	Log io.Writer
+	// NoTimers leaves alarms and other periodic work to the test.
+	NoTimers bool
 }
