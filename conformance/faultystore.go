@@ -84,6 +84,9 @@ func (r *faultyRows) Commit(puts []abi.Row, deletes []string, alarmMs uint64) er
 	return r.Rows.Commit(puts, deletes, alarmMs)
 }
 
+// Close does nothing: the store outlives a server. Local closes it.
+func (f *faultyStore) Close() error { return nil }
+
 func (f *faultyStore) thaw() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

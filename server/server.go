@@ -24,11 +24,6 @@ type Server struct {
 	host    *host.Host
 }
 
-// clock is the machine's clock.
-type clock struct{}
-
-func (clock) Now() uint64 { return uint64(time.Now().UnixMilli()) }
-
 // New opens the store and builds the gateway. It fails if the configuration is invalid.
 func New(ctx context.Context, c Config) (*Server, error) {
 	opened, err := openStore(ctx, &c)
@@ -70,8 +65,11 @@ func (s *Server) build() error {
 	}
 	s.host, err = host.New(host.Options{
 		Engine: engine, Clock: time, KV: s.store, Objects: objects, Stats: stats,
-		Control: newControl(c, objects, time, parsed), TrustedProxies: c.TrustedProxies,
+		Control: newControl(c, objects, time, parsed), TrustedProxies: c.TrustedProxies, Observer: c.Observer, Log: c.Test.Log,
 	})
+	if err == nil {
+		watch(c.Observer, Parts{Config: parsed, Store: s.store, Host: s.host, Objects: objects, Stats: stats})
+	}
 	return err
 }
 
@@ -86,7 +84,7 @@ func (s *Server) Objects() *host.StoredObjects { return s.objects }
 
 // Run serves until ctx ends.
 func (s *Server) Run(ctx context.Context) error {
-	listener, err := net.Listen("tcp", s.config.Listen)
+	listener, err := s.listen()
 	if err != nil {
 		return err
 	}
@@ -95,13 +93,22 @@ func (s *Server) Run(ctx context.Context) error {
 		<-ctx.Done()
 		_ = server.Shutdown(context.WithoutCancel(ctx))
 	}()
-	go s.runAlarms(ctx)
+	if !s.config.Test.NoTimers {
+		go s.runAlarms(ctx)
+	}
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	s.host.Wait()
 	s.objects.Wait()
 	return s.store.Close()
+}
+
+func (s *Server) listen() (net.Listener, error) {
+	if s.config.Test.Listener != nil {
+		return s.config.Test.Listener, nil
+	}
+	return net.Listen("tcp", s.config.Listen)
 }
 
 const alarmPoll = 100 * time.Millisecond

@@ -44,11 +44,11 @@ type Client struct {
 }
 
 const (
-	defaultTimeout  = 30 * time.Second
-	maxAttempts     = 4
-	firstWait       = 250 * time.Millisecond
-	maxWait         = 10 * time.Second
-	maxReplyBytes   = 64 << 20
+	defaultTimeout = 30 * time.Second
+	maxAttempts    = 4
+	firstWait      = 250 * time.Millisecond
+	maxWait        = 10 * time.Second
+	maxReplyBytes  = 64 << 20
 )
 
 // New checks the address and the token. No request is sent.
@@ -278,4 +278,10 @@ func sleep(ctx context.Context, d time.Duration) error {
 // notTheAPI is the error for a response of another shape.
 func (c *Client) notTheAPI(path string) error {
 	return fmt.Errorf("GET %s: the response of %s is not the JSON of the admin API; check the address", path, c.base)
+}
+
+// Answered reports whether the API has answered a call, even with an error. Without an answer, a change may have been made.
+func Answered(err error) bool {
+	var e *Error
+	return err == nil || errors.As(err, &e) && e.Status < http.StatusInternalServerError || neverArrived(err)
 }

@@ -39,12 +39,12 @@ func env(name string, valid func(string) bool) apply {
 	}
 }
 
-// address accepts host:port, also with an empty host for all addresses, and off if that is allowed.
+// address accepts host:port, with an empty host for all addresses, the path of a Unix socket, and off if that is allowed.
 func address(field func(*server.Config) *string, off bool) apply {
 	return func(c *server.Config, text string) bool {
 		*field(c) = text
-		if off && text == "off" {
-			return true
+		if path, isSocket := strings.CutPrefix(text, "unix:"); isSocket || off && text == "off" {
+			return !isSocket || strings.HasPrefix(path, "/") && isPrintable(path)
 		}
 		_, port, err := net.SplitHostPort(text)
 		if err != nil {

@@ -6,7 +6,6 @@ package settings
 import (
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -29,8 +28,9 @@ type Source struct {
 	Environ []string
 	// File is the path of the YAML file. Empty: the variable POSTERN_CONFIG, else no file.
 	File string
-	// Log receives log lines. Nil: standard error.
-	Log io.Writer
+	// Logger makes the logger from the configured level (debug, info, warn or error) and format (json or text). Nil: one
+	// that writes to standard error.
+	Logger func(level, format string) *slog.Logger
 	// ReadFile replaces os.ReadFile in tests.
 	ReadFile func(name string) ([]byte, error)
 }
@@ -42,7 +42,10 @@ func Load(s Source) (server.Config, error) {
 	values := l.resolve()
 	l.checkNames()
 	c := l.apply(values)
-	c.Log = logger(s.Log, values["POSTERN_LOG_LEVEL"].text, values["POSTERN_LOG_FORMAT"].text)
+	if s.Logger == nil {
+		s.Logger = logger
+	}
+	c.Log = s.Logger(orDefault(values, "POSTERN_LOG_LEVEL"), orDefault(values, "POSTERN_LOG_FORMAT"))
 	if len(l.problems) == 0 { // otherwise, these would often be consequences
 		l.checkTogether(&c)
 	}
@@ -220,14 +223,18 @@ func (l *loader) checkTogether(c *server.Config) {
 	}
 }
 
-// logger returns a logger; an empty level is info and an empty format JSON.
-func logger(w io.Writer, level, format string) *slog.Logger {
-	if w == nil {
-		w = os.Stderr
+func orDefault(values map[string]value, name string) string {
+	if given, ok := values[name]; ok {
+		return given.text
 	}
+	return find(name).Default
+}
+
+// logger is the default of Source.Logger.
+func logger(level, format string) *slog.Logger {
 	options := &slog.HandlerOptions{Level: logLevels[level]}
 	if format == "text" {
-		return slog.New(slog.NewTextHandler(w, options))
+		return slog.New(slog.NewTextHandler(os.Stderr, options))
 	}
-	return slog.New(slog.NewJSONHandler(w, options))
+	return slog.New(slog.NewJSONHandler(os.Stderr, options))
 }
