@@ -51,7 +51,13 @@ func (c *fixture) play(name string) {
 	c.Helper()
 	text, err := os.ReadFile("../testdata/move/" + name)
 	c.must(err)
-	scenarios, err := parseTranscript(name, string(text))
+	c.script(name, string(text))
+}
+
+// script runs the one scenario of a text.
+func (c *fixture) script(name, text string) {
+	c.Helper()
+	scenarios, err := parseTranscript(name, text)
 	c.must(err)
 	for _, s := range scenarios[0].Steps {
 		if err := c.run.step(s); err != nil {
