@@ -10,6 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/move"
 	"github.com/postern-ai/postern/core/provider"
 )
 
@@ -81,12 +82,14 @@ func (c *Core) Reads(message []byte) []byte {
 		panic(err.Error())
 	}
 	var out abi.ObjectOutput
-	switch in.Class {
-	case abi.ClassKeyMeter:
+	switch {
+	case move.Is(in.Command):
+		out.Ranges, err = move.Reads(in.Command)
+	case in.Class == abi.ClassKeyMeter:
 		out.Ranges, err = keymeter.Reads(&in)
-	case abi.ClassLedger:
+	case in.Class == abi.ClassLedger:
 		out.Ranges, err = ledger.Reads(&in)
-	case abi.ClassDirectory:
+	case in.Class == abi.ClassDirectory:
 		out.Ranges, err = directory.Reads(in.Command)
 	default:
 		err = abi.ErrMalformed
@@ -104,12 +107,16 @@ func (c *Core) Apply(message []byte) []byte {
 		panic(err.Error())
 	}
 	var out abi.ObjectOutput
-	switch in.Class {
-	case abi.ClassKeyMeter:
+	switch {
+	case move.Is(in.Command):
+		if out, err = move.Apply(&in); in.Class == abi.ClassDirectory {
+			directory.RepublishLoaded(&out)
+		}
+	case in.Class == abi.ClassKeyMeter:
 		out, err = keymeter.Apply(c.config, &in)
-	case abi.ClassLedger:
+	case in.Class == abi.ClassLedger:
 		out, err = ledger.Apply(&in)
-	case abi.ClassDirectory:
+	case in.Class == abi.ClassDirectory:
 		out, err = directory.Apply(&in)
 	default:
 		err = abi.ErrMalformed

@@ -26,7 +26,7 @@ func (x *exchange) do(a *abi.Action) {
 		x.write(a)
 	case abi.ActionCall:
 		if a.ID == 0 {
-			x.host.working.Go(func() { x.callUnawaited(a) })
+			x.host.background(func() { x.callUnawaited(a) })
 		} else {
 			x.start(a, x.call)
 		}
@@ -47,7 +47,7 @@ func (x *exchange) do(a *abi.Action) {
 	case abi.ActionAppend:
 		x.buffers[a.Buffer] = append(x.buffers[a.Buffer], a.Data...)
 	case abi.ActionWait:
-		x.start(a, wait)
+		x.start(a, x.wait)
 	case abi.ActionCancel:
 		if cancel := x.open[a.ID]; cancel != nil {
 			cancel()
@@ -55,6 +55,9 @@ func (x *exchange) do(a *abi.Action) {
 		}
 	case abi.ActionLog:
 		x.host.log(a.Data)
+		if x.observed != nil {
+			x.observed.Log(a.Data)
+		}
 	case abi.ActionForward:
 		x.forward(a)
 	}
@@ -67,7 +70,10 @@ func (x *exchange) answer(event abi.Event) { x.ready = append(x.ready, event) }
 func (x *exchange) start(a *abi.Action, f func(context.Context, *abi.Action) abi.Event) {
 	ctx, cancel := context.WithCancel(context.Background())
 	x.open[a.ID] = cancel
-	go func() { x.deliver(ctx, delivery{Event: f(ctx, a), buffer: a.Buffer}) }()
+	go func() {
+		event := x.guardAction(a, func() abi.Event { return f(ctx, a) })
+		x.deliver(ctx, delivery{Event: event, buffer: a.Buffer})
+	}()
 }
 
 // deliver passes an event to the loop and, if d.handled is set, waits until the loop has handled it. It returns false
@@ -146,7 +152,7 @@ func (x *exchange) write(a *abi.Action) {
 	}
 	if a.Where&abi.WhereKV != 0 {
 		h.Stats.KVWrites.Add(1)
-		h.working.Go(func() { // the exchange does not wait until the value is durable
+		h.background(func() { // the exchange does not wait until the value is durable
 			if err := h.KV.Write(context.Background(), a.Key, body, a.TTL); err != nil {
 				h.logFailure("kv_write_failed", x.id)
 			}
@@ -183,16 +189,21 @@ func (x *exchange) callObject(ctx context.Context, a *abi.Action) ([]byte, error
 }
 
 func (x *exchange) startFetch(a *abi.Action) {
+	if x.host.cut.Err() != nil {
+		x.answer(fault(a, abi.FaultUndelivered))
+		return
+	}
 	x.host.Stats.Fetches.Add(1)
-	body := x.join(a.Body)
-	x.start(a, func(ctx context.Context, a *abi.Action) abi.Event { return x.fetch(ctx, a, body) })
+	body, w := x.join(a.Body), x.watch(a)
+	x.start(a, func(ctx context.Context, a *abi.Action) abi.Event { return w.end(ctx, x.fetch(ctx, a, body, w)) })
 }
 
-func wait(ctx context.Context, a *abi.Action) abi.Event {
+func (x *exchange) wait(ctx context.Context, a *abi.Action) abi.Event {
 	timer := time.NewTimer(time.Duration(a.KeepMs) * time.Millisecond)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+	case <-x.host.cut.Done():
 	case <-ctx.Done():
 	}
 	return abi.Event{Kind: abi.EventTimer, ID: a.ID}

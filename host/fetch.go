@@ -32,7 +32,7 @@ func (u *upstream) limit(ms uint64, fault uint32) {
 }
 
 // fetch carries out an ActionFetch and returns its final event.
-func (x *exchange) fetch(ctx context.Context, a *abi.Action, body []byte) abi.Event {
+func (x *exchange) fetch(ctx context.Context, a *abi.Action, body []byte, w watched) abi.Event {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	u := &upstream{cancel: cancel}
@@ -44,6 +44,11 @@ func (x *exchange) fetch(ctx context.Context, a *abi.Action, body []byte) abi.Ev
 		defer total.Stop()
 	}
 	h := x.host
+	uncut := context.AfterFunc(h.cut, func() {
+		u.expired.CompareAndSwap(0, abi.FaultBroken)
+		cancel()
+	})
+	defer uncut()
 	u.limit(a.HeadMs, abi.FaultHead)
 	defer func() { u.limit(0, 0) }()
 	request, err := http.NewRequestWithContext(ctx, a.Method, a.URL, bytes.NewReader(body))
@@ -58,6 +63,7 @@ func (x *exchange) fetch(ctx context.Context, a *abi.Action, body []byte) abi.Ev
 		return fault(a, u.reason(abi.FaultConnect))
 	}
 	defer response.Body.Close()
+	w.head(response.StatusCode)
 	u.limit(a.FirstByteMs, abi.FaultFirstByte)
 	event := abi.Event{Kind: abi.EventResponse, ID: a.ID, Code: uint64(response.StatusCode)}
 	event.Headers = pick(response.Header, h.configured.ResponseHeaders)
@@ -73,12 +79,16 @@ func (x *exchange) fetch(ctx context.Context, a *abi.Action, body []byte) abi.Ev
 	return event
 }
 
+// firstChunkBytes is the size of a stream's first chunk. Chunks grow up to the action's limit while they are full: most
+// streams send little at a time, and an idle one holds its buffer.
+const firstChunkBytes = 2 << 10
+
 // pump passes a response to the loop in chunks. The idle timeout pauses while the client is slow to read.
 func (x *exchange) pump(ctx context.Context, u *upstream, body io.Reader, a *abi.Action, head abi.Event) abi.Event {
 	if !x.deliver(ctx, delivery{Event: head, handled: make(chan struct{})}) {
 		return fault(a, u.reason(abi.FaultBroken))
 	}
-	chunk := make([]byte, a.Limit)
+	chunk := make([]byte, min(a.Limit, firstChunkBytes))
 	for {
 		n, err := body.Read(chunk)
 		if n > 0 {
@@ -88,6 +98,9 @@ func (x *exchange) pump(ctx context.Context, u *upstream, body io.Reader, a *abi
 				return fault(a, u.reason(abi.FaultBroken))
 			}
 			u.limit(a.IdleMs, abi.FaultIdle)
+			if n == len(chunk) && uint64(n) < a.Limit {
+				chunk = make([]byte, min(a.Limit, uint64(4*n)))
+			}
 		}
 		switch {
 		case errors.Is(err, io.EOF):

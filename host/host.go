@@ -27,6 +27,12 @@ type Options struct {
 	Control http.Handler // the control plane; optional
 	Log     io.Writer    // receives log lines, one JSON object each; optional
 	Stats   *Stats       // optional
+	// Transport sends requests to providers. Optional; default: NewTransport().
+	Transport http.RoundTripper
+	// Panicked is called after a panic was survived, with a code and the stack. Optional.
+	Panicked func(code string, stack []byte)
+	// Observer is notified of exchanges. Optional.
+	Observer Observer
 	// TrustedProxies are the networks whose X-Forwarded-For is trusted.
 	TrustedProxies []netip.Prefix
 }
@@ -40,6 +46,8 @@ type Host struct {
 	logMu      sync.Mutex
 	shared     shared
 	working    sync.WaitGroup
+	cut        context.Context // ended by Cut
+	endCut     context.CancelFunc
 }
 
 // New returns a host. It fails if the core rejected its configuration.
@@ -51,15 +59,21 @@ func New(o Options) (*Host, error) {
 	if o.Stats == nil {
 		o.Stats = &Stats{}
 	}
-	client := &http.Client{
-		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
-		CheckRedirect: noRedirect,
+	if o.Transport == nil {
+		o.Transport = NewTransport()
 	}
-	return &Host{Options: o, configured: configured, client: client, hot: newHot(o.Clock, &configured)}, nil
+	client := &http.Client{Transport: o.Transport, CheckRedirect: noRedirect}
+	h := &Host{Options: o, configured: configured, client: client, hot: newHot(o.Clock, &configured)}
+	h.cut, h.endCut = context.WithCancel(context.Background())
+	return h, nil
 }
 
 // Wait blocks until all exchanges have ended, including their work after the response.
 func (h *Host) Wait() { h.working.Wait() }
+
+// Cut makes exchanges end soon, before the process does: requests to providers fail as if the network were down, and waits
+// end at once. The core then ends its responses and settles.
+func (h *Host) Cut() { h.endCut() }
 
 // Evict clears the memory shared between exchanges, so that the next one starts as in a new isolate.
 func (h *Host) Evict() {
@@ -73,6 +87,9 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{
 		host: h, request: r, writer: w, id: requestID(), address: h.address(r),
 		events: make(chan delivery), answered: make(chan struct{}),
+	}
+	if h.Observer != nil {
+		x.observed = h.Observer.Begin(x.id, r)
 	}
 	h.working.Go(x.run)
 	<-x.answered
@@ -102,10 +119,13 @@ type exchange struct {
 	open     map[uint64]context.CancelFunc
 	answered chan struct{}
 	done     bool           // answered is closed
+	started  bool           // the response's head was sent
 	opened   bool           // the response is streamed
 	broken   bool           // the response was cut off
 	reading  sync.WaitGroup // reads of the request body
+	handled  chan struct{}  // of the current event; see delivery
 	lastWord []byte
+	observed ObservedExchange // nil: none
 }
 
 // delivery is an event on its way to the loop. If handled is set, the sender waits until the loop closes it.
@@ -118,11 +138,16 @@ type delivery struct {
 
 func (x *exchange) run() {
 	x.open, x.buffers = map[uint64]context.CancelFunc{}, map[uint64][]byte{}
+	if x.observed != nil {
+		defer x.observed.End()
+	}
 	defer func() {
 		for _, cancel := range x.open {
 			cancel()
 		}
 	}()
+	defer x.release()
+	defer x.survive()
 	seed := make([]byte, 16)
 	_, _ = rand.Read(seed)
 	headers := []abi.Header{
@@ -132,13 +157,9 @@ func (x *exchange) run() {
 	headers = append(headers, pick(x.request.Header, x.host.configured.RequestHeaders)...)
 	event := abi.Event{Kind: abi.EventRequest, Headers: headers, Data: seed}
 	disconnected := x.request.Context().Done()
-	var handled chan struct{}
 	for {
 		more := x.step(event)
-		if handled != nil {
-			close(handled)
-			handled = nil
-		}
+		x.release()
 		if !more {
 			return
 		}
@@ -156,7 +177,7 @@ func (x *exchange) run() {
 		if x.done {
 			disconnected = nil
 		}
-		event, handled = x.next(&disconnected)
+		event, x.handled = x.next(&disconnected)
 	}
 }
 
@@ -282,10 +303,14 @@ func (x *exchange) respond(status uint64, headers []abi.Header, body []byte) {
 
 func (x *exchange) head(status uint64, headers []abi.Header) {
 	x.allowEarlyResponse()
+	if x.observed != nil {
+		x.observed.Head(status, headers, x.opened)
+	}
 	for _, header := range headers {
 		x.writer.Header().Set(header.Name, header.Value)
 	}
 	x.writer.WriteHeader(int(status))
+	x.started = true
 }
 
 // send writes and flushes a chunk of the response, blocking until the connection accepts it.
@@ -296,6 +321,9 @@ func (x *exchange) send(piece []byte) {
 	if _, err := x.writer.Write(piece); err == nil {
 		err = http.NewResponseController(x.writer).Flush()
 		if err == nil {
+			if x.observed != nil && len(piece) > 0 {
+				x.observed.Sent(piece)
+			}
 			return
 		}
 	}
@@ -322,5 +350,8 @@ func (h *Host) log(line []byte) {
 
 // logFailure logs a failure of this host as a code. Error texts are omitted, because they can contain URLs or secrets.
 func (h *Host) logFailure(code, requestID string) {
+	if h.Observer != nil {
+		h.Observer.Failed(code)
+	}
 	h.log(fmt.Appendf(nil, `{"level":"error","requestId":%q,"code":%q}`, requestID, code))
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"time"
 
@@ -28,7 +29,7 @@ type Config struct {
 	// Engine runs the core: "native" (default) or "wasm".
 	Engine string
 	// Listen is the address of the gateway, by default 127.0.0.1:8787. OpsListen is the address of /livez, /readyz and
-	// /metrics, by default 127.0.0.1:9464; "off": none.
+	// /metrics, by default 127.0.0.1:9464; "off": none. Both may be Unix sockets: unix:/path.
 	Listen, OpsListen string
 	// PublicURL is the address that users see, for printed links. Empty: derived from Listen.
 	PublicURL string
@@ -42,8 +43,16 @@ type Config struct {
 	MaxConnections int
 	// Exports is a directory for daily usage files; empty: none.
 	Exports string
-	// Log receives the server's own messages and the gateway's log lines.
+	// Grace is the time between the start of a shutdown, when Ready fails, and the end of accepting connections: give the
+	// load balancer time to notice. By default 0.
+	Grace time.Duration
+	// Log receives the server's own messages and the gateway's log lines. Default: slog.Default().
 	Log *slog.Logger
+	// Out receives the text for the person who starts the server: addresses and, at the first start, a demo project's
+	// keys. Nil: no text, and no demo project.
+	Out io.Writer
+	// Ops returns the handler of OpsListen. New calls it once; ready is Server.Ready. Optional; default: /livez and /readyz.
+	Ops func(ready func(context.Context) error) http.Handler
 	// Observer is notified of requests; optional. See package telemetry.
 	Observer host.Observer
 	// Test replaces parts of the server in tests.

@@ -65,8 +65,11 @@ func (s *Server) build() error {
 	}
 	s.host, err = host.New(host.Options{
 		Engine: engine, Clock: time, KV: s.store, Objects: objects, Stats: stats,
-		Control: newControl(c, objects, time, parsed), TrustedProxies: c.TrustedProxies, Log: c.Test.Log,
+		Control: newControl(c, objects, time, parsed), TrustedProxies: c.TrustedProxies, Observer: c.Observer, Log: c.Test.Log,
 	})
+	if err == nil {
+		watch(c.Observer, Parts{Config: parsed, Store: s.store, Host: s.host, Objects: objects, Stats: stats})
+	}
 	return err
 }
 
