@@ -77,7 +77,7 @@ func TestCacheIsIsolated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer local.Server.Close()
+	defer local.Close()
 	rapid.Check(t, func(rt *rapid.T) {
 		s := &site{t: t, local: local}
 		var callers [][2]string // project and key
@@ -106,7 +106,7 @@ func requestOnce(t *rapid.T, local *Local, provider *faultyProvider, callers [][
 	control := rapid.SampledFrom([]string{"", "", "", "no-cache", "no-store"}).Draw(t, "cache-control")
 	provider.fault = rapid.SampledFrom(responseFaults).Draw(t, "fault")
 	before := provider.count
-	r, _ := http.NewRequest("POST", local.Server.URL+"/api/ai/complete", strings.NewReader(`{"messages":[{"role":"user",`+request+`}`))
+	r, _ := http.NewRequest("POST", local.URL+"/api/ai/complete", strings.NewReader(`{"messages":[{"role":"user",`+request+`}`))
 	r.Header = http.Header{"X-Api-Key": {caller[1]}, "Content-Type": {"application/json"}, "Cache-Control": {control}}
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {

@@ -63,8 +63,8 @@ func TestNative(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer local.Server.Close()
-	runAll(t, &Runner{URL: local.Server.URL, Client: http.DefaultClient, Upstream: upstream, Native: true})
+	defer local.Close()
+	runAll(t, &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: http.DefaultClient, Upstream: upstream, Native: true})
 }
 
 func TestWasm(t *testing.T) {
@@ -74,6 +74,6 @@ func TestWasm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer local.Server.Close()
-	runAll(t, &Runner{URL: local.Server.URL, Client: http.DefaultClient, Upstream: upstream})
+	defer local.Close()
+	runAll(t, &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: http.DefaultClient, Upstream: upstream})
 }

@@ -30,8 +30,8 @@ func TestFaults(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer local.Server.Close()
-			board.run(t, "wazero", &Runner{URL: local.Server.URL, Client: http.DefaultClient, Upstream: upstream})
+			defer local.Close()
+			board.run(t, "wazero", &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: http.DefaultClient, Upstream: upstream})
 		})
 		t.Run("workerd", func(t *testing.T) {
 			t.Parallel()

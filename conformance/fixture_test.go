@@ -18,8 +18,8 @@ func newFixtureOf(t *testing.T, upstream *Upstream, env map[string]string) (*fix
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(local.Server.Close)
-	r := &Runner{URL: local.Server.URL, Client: http.DefaultClient, Upstream: upstream, Native: true}
+	t.Cleanup(local.Close)
+	r := &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: http.DefaultClient, Upstream: upstream, Native: true}
 	x := &run{Runner: r, names: map[string]string{"admin": AdminToken}, env: map[string]string{}, now: Start, flights: map[string]startedRequest{}}
 	c := &fixture{run: x, T: t}
 	c.must(x.reset())

@@ -55,7 +55,7 @@ func newSite(t *testing.T, makeEngine func(abi.Config) (host.Engine, error)) *si
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(s.local.Server.Close)
+	t.Cleanup(s.local.Close)
 	s.project = s.create("/api/admin/projects", `{"name":"hostile","plan":"unlimited"}`, "id")
 	s.key = s.create("/api/admin/projects/"+s.project+"/keys", `{"name":"hostile"}`, "value")
 	return s
@@ -90,7 +90,7 @@ func (s *site) admin(method, path, body string) (int, http.Header, string) {
 // errors are well formed.
 func (s *site) send(method, path, body string, headers ...string) (int, http.Header, string) {
 	s.t.Helper()
-	request, err := http.NewRequest(method, s.local.Server.URL+path, strings.NewReader(body))
+	request, err := http.NewRequest(method, s.local.URL+path, strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -285,7 +285,7 @@ func TestNaughtyHeaders(t *testing.T) {
 func TestNaughtyURLs(t *testing.T) {
 	onEngines(t, func(t *testing.T, s *site) {
 		s.t = t
-		base, _ := url.Parse(s.local.Server.URL)
+		base, _ := url.Parse(s.local.URL)
 		for _, text := range naughty(t) {
 			for _, path := range []string{"/" + text, "/api/ai/complete/" + text, "/api/admin/projects/" + text, "/api/admin/projects/" + s.project + "/keys/" + text + "/deactivate", "/dashboard/" + text} {
 				address := url.URL{Scheme: "http", Host: base.Host, Path: path}
@@ -418,7 +418,7 @@ func TestHostileProviderResponses(t *testing.T) {
 }
 
 func (s *site) request(body string) *http.Request {
-	request, err := http.NewRequest("POST", s.local.Server.URL+"/api/ai/complete", strings.NewReader(body))
+	request, err := http.NewRequest("POST", s.local.URL+"/api/ai/complete", strings.NewReader(body))
 	if err != nil {
 		s.t.Fatal(err)
 	}

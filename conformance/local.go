@@ -3,12 +3,10 @@ package conformance
 import (
 	"bytes"
 	"context"
-	"crypto/aes"
-	"crypto/cipher"
-	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -17,42 +15,43 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"testing/fstest"
 	"time"
 
-	"github.com/postern-ai/postern/control"
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/core/catalog"
-	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/host"
+	"github.com/postern-ai/postern/server"
 	"github.com/postern-ai/postern/store"
 	"github.com/postern-ai/postern/store/memory"
 )
 
-// Local is an in-process host with the test commands of the Worker's test bundle (/__test/…). Tests control the
-// clock, the staleness of KV, and faults.
+// Local is a server in this process with the test commands of the Worker's test bundle. Tests control the clock, the
+// staleness of KV, and faults.
 type Local struct {
-	Server *httptest.Server
+	// URL is the gateway's address, and ControlURL that of the test commands (/__test/…).
+	URL, ControlURL string
 	// MakeEngine configures the core to run.
 	MakeEngine func(abi.Config) (host.Engine, error)
 	// MakeStore returns an empty store.
 	MakeStore func(store.Clock) (store.Store, error)
 	Log       *LogBuffer
 
-	mu      sync.Mutex
-	env     map[string]string // the deployment's
-	now     atomic.Uint64
-	wall    atomic.Bool    // use the machine's clock
-	proxies []netip.Prefix // trusted to report the client's address
-	engine  host.Engine
-	objects *host.StoredObjects
-	store   *faultyStore
-	faults  faults         // guarded by faultMu: hosts read it while commands change it
-	lost    map[*byte]bool // commands whose first reply is lost; guarded by faultMu
-	faultMu sync.Mutex
-	stats   *host.Stats
-	host    *host.Host
-	control http.Handler
+	mu       sync.Mutex
+	env      map[string]string // the deployment's
+	now      atomic.Uint64
+	wall     atomic.Bool    // use the machine's clock
+	proxies  []netip.Prefix // trusted to report the client's address
+	listener *relay
+	commands *httptest.Server
+	stop     context.CancelFunc // ends the current server
+	engine   host.Engine
+	objects  *host.StoredObjects
+	store    *faultyStore
+	faults   faults         // guarded by faultMu: hosts read it while commands change it
+	lost     map[*byte]bool // commands whose first reply is lost; guarded by faultMu
+	faultMu  sync.Mutex
+	stats    *host.Stats
+	timers   atomic.Int64 // started by exchanges since the reset
+	host     *host.Host
 }
 
 // faults is the body of POST /__test/fault. Parts that are missing or "ok" work.
@@ -60,6 +59,7 @@ type faults struct {
 	KV         string            `json:"kv"`
 	Objects    map[string]string `json:"objects"`
 	Deliveries string            `json:"deliveries"`
+	Store      string            `json:"store"` // see faultyStore.Run
 }
 
 var classNames = [...]string{"KV", "KeyMeter", "Ledger", "Directory"}
@@ -82,105 +82,91 @@ func NewLocal(env map[string]string, makeEngine func(abi.Config) (host.Engine, e
 
 // NewLocalOn is NewLocal with a store of the caller's choice.
 func NewLocalOn(env map[string]string, makeEngine func(abi.Config) (host.Engine, error), makeStore func(store.Clock) (store.Store, error)) (*Local, error) {
-	l := &Local{MakeEngine: makeEngine, MakeStore: makeStore, env: env, Log: &LogBuffer{}, proxies: localProxies}
+	listener, err := newRelay()
+	if err != nil {
+		return nil, err
+	}
+	l := &Local{
+		URL: "http://" + listener.Addr().String(), MakeEngine: makeEngine, MakeStore: makeStore, env: env, Log: &LogBuffer{},
+		proxies: localProxies, listener: listener,
+	}
 	l.now.Store(uint64(time.Now().UnixMilli()))
 	if err := l.reset(nil); err != nil {
 		return nil, err
 	}
-	l.Server = httptest.NewServer(l)
+	l.commands = httptest.NewServer(http.HandlerFunc(l.serveCommand))
+	l.ControlURL = l.commands.URL
 	return l, nil
 }
 
-// reset creates a new host with empty stores.
+// Close ends the server and closes its store.
+func (l *Local) Close() {
+	l.commands.Close()
+	_ = l.listener.Close()
+	l.stop()
+	l.host.Wait()
+	l.objects.Wait()
+	_ = l.store.Store.Close()
+}
+
+// reset starts a new server on an empty store.
 func (l *Local) reset(more map[string]string) error {
-	l.stats = &host.Stats{}
 	l.setFaults(faults{})
+	l.timers.Store(0)
 	l.Log.Take()
 	if l.store != nil {
-		_ = l.store.Close()
+		_ = l.store.Store.Close()
 	}
 	inner, err := l.MakeStore(l)
 	if err != nil {
 		return err
 	}
 	l.store = &faultyStore{Store: inner, local: l}
-	l.objects = &host.StoredObjects{Store: l.store, Send: l.send, Stats: l.stats}
 	return l.deploy(more)
 }
 
-// deploy creates a new host over the existing stores. more overrides the deployment's variables.
+// deploy starts a new server on the existing store. more overrides the deployment's variables.
 func (l *Local) deploy(more map[string]string) error {
 	env := maps.Clone(l.env)
 	if env == nil {
 		env = map[string]string{}
 	}
 	maps.Copy(env, more)
-	cfg := abi.Config{Catalog: catalog.Default}
-	for name, value := range env {
-		cfg.Env = append(cfg.Env, abi.Header{Name: name, Value: value})
-	}
-	engine, err := l.MakeEngine(cfg)
+	old := l.engine
+	s, err := server.New(context.Background(), server.Config{
+		Env: env, OpsListen: "off", TrustedProxies: l.proxies, Log: slog.New(slog.DiscardHandler),
+		Test: server.Test{
+			Clock: l, Store: l.store, Send: l.send, MakeEngine: l.makeEngine, Listener: l.listener.branch(), Log: l.Log, NoTimers: true,
+			Objects: func(objects host.Objects) host.Objects { return objectsOf{l, objects} },
+		},
+	})
 	if err != nil {
 		return err
 	}
-	if w, ok := l.engine.(*host.Wasm); ok {
+	if l.stop != nil {
+		l.stop()
+	}
+	if w, ok := old.(*host.Wasm); ok {
 		_ = w.Close(context.Background())
 	}
-	l.engine, l.objects.Engine = engine, engine
-	parsed, wrong := config.Parse(cfg)
-	if wrong != "" {
-		return errors.New(wrong)
-	}
-	l.control = l.newControl(env, parsed)
-	l.host, err = host.New(host.Options{
-		Engine: engine, Clock: l, KV: l.store, Objects: objectsOf{l}, Control: l.control, Log: l.Log, Stats: l.stats,
-		TrustedProxies: l.proxies,
-	})
-	return err
+	l.host, l.objects, l.stats = s.Host(), s.Objects(), s.Host().Stats
+	ctx, stop := context.WithCancel(context.Background())
+	l.stop = stop
+	go func() { _ = s.Run(ctx) }()
+	return nil
 }
 
-// newControl creates the control plane on the virtual clock.
-func (l *Local) newControl(env map[string]string, parsed *config.Config) http.Handler {
-	variable := func(name string) func() string { return func() string { return env[name] } }
-	return control.New(control.Config{
-		Objects: objectsOf{l}, AdminToken: variable("POSTERN_ADMIN_TOKEN"), ViewerToken: variable("POSTERN_VIEWER_TOKEN"),
-		MasterKeys: variable(config.EnvMasterKeys), Seal: seal, Catalog: parsed, Dashboard: dashboard,
-		Now: func() time.Time { return time.UnixMilli(int64(l.Now())) }, Rand: rand.Reader,
-		PrivateWebhooks: func() bool { return env["POSTERN_PRIVATE_WEBHOOKS"] == "on" },
-	})
+func (l *Local) makeEngine(cfg abi.Config) (engine host.Engine, err error) {
+	engine, err = l.MakeEngine(cfg)
+	l.engine = engine
+	return timedEngine{engine, &l.timers}, err
 }
 
-// dashboard replaces the built dashboard, which may be missing.
-var dashboard = fstest.MapFS{"index.html": {Data: []byte("<!doctype html><title>Postern</title>")}}
-
-// seal encrypts like the control Worker, which uses WebCrypto.
-func seal(_ context.Context, key []byte, additionalData string, plaintext []byte) ([]byte, error) {
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, err
-	}
-	gcm, err := cipher.NewGCM(block)
-	if err != nil {
-		return nil, err
-	}
-	nonce := make([]byte, gcm.NonceSize())
-	_, _ = rand.Read(nonce)
-	return gcm.Seal(nonce, nonce, plaintext, []byte(additionalData)), nil
-}
-
-// ServeHTTP serves the host and the test commands.
-func (l *Local) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	command, isTest := strings.CutPrefix(r.URL.Path, "/__test/")
-	if !isTest {
-		l.mu.Lock()
-		h := l.host
-		l.mu.Unlock()
-		h.ServeHTTP(w, r)
-		return
-	}
+// serveCommand runs a test command.
+func (l *Local) serveCommand(w http.ResponseWriter, r *http.Request) {
 	var raw json.RawMessage
 	_ = json.NewDecoder(r.Body).Decode(&raw)
-	if err := l.command(w, r, command, raw); err != nil {
+	if err := l.command(w, r, strings.TrimPrefix(r.URL.Path, "/__test/"), raw); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 	}
 }
@@ -278,6 +264,7 @@ func (l *Local) statistics() map[string]any {
 	return map[string]any{
 		"objectCalls": calls, "kvReads": s.KVReads.Load(), "kvWrites": s.KVWrites.Load(), "rowsRead": s.RowsRead.Load(),
 		"rowsWritten": s.RowsWritten.Load(), "alarmsSet": s.AlarmsSet.Load(), "fetches": s.Fetches.Load(), "steps": s.Steps.Load(),
+		"timers": l.timers.Load(),
 	}
 }
 
@@ -287,7 +274,10 @@ const slowCall = 10 * time.Millisecond
 var errInjected = errors.New("injected fault")
 
 // objectsOf injects faults into calls to the objects.
-type objectsOf struct{ local *Local }
+type objectsOf struct {
+	local *Local
+	host.Objects
+}
 
 func (o objectsOf) Call(ctx context.Context, class abi.Class, name, region string, command []byte) ([]byte, error) {
 	switch o.local.objectFault(classNames[class], command) {
@@ -298,10 +288,10 @@ func (o objectsOf) Call(ctx context.Context, class abi.Class, name, region strin
 	case "slow": // lets other calls run between the steps of a request
 		time.Sleep(slowCall)
 	case "lost":
-		_, _ = o.local.objects.Call(ctx, class, name, region, command)
+		_, _ = o.Objects.Call(ctx, class, name, region, command)
 		return nil, errors.Join(host.ErrUnavailable, errInjected)
 	}
-	return o.local.objects.Call(ctx, class, name, region, command)
+	return o.Objects.Call(ctx, class, name, region, command)
 }
 
 func (l *Local) setFaults(f faults) {
@@ -331,6 +321,12 @@ func (l *Local) kvFault() string {
 	return l.faults.KV
 }
 
+func (l *Local) storeFault() string {
+	l.faultMu.Lock()
+	defer l.faultMu.Unlock()
+	return l.faults.Store
+}
+
 func (l *Local) deliveriesFail() bool {
 	l.faultMu.Lock()
 	defer l.faultMu.Unlock()
@@ -341,7 +337,7 @@ func (l *Local) send(ctx context.Context, d abi.Delivery) error {
 	if l.deliveriesFail() {
 		return errInjected
 	}
-	_, err := objectsOf{l}.Call(ctx, d.Class, d.Name, d.Region, d.Data)
+	_, err := objectsOf{l, l.objects}.Call(ctx, d.Class, d.Name, d.Region, d.Data)
 	return err
 }
 

@@ -210,7 +210,7 @@ func newMaxTokensProvider(t *testing.T) *maxTokensProvider {
 	n := &maxTokensProvider{tamperingProxy: &tamperingProxy{upstream: NewUpstream()}, gate: make(chan struct{})}
 	t.Cleanup(n.upstream.Close)
 	n.Server = httptest.NewServer(http.HandlerFunc(n.serve))
-	t.Cleanup(n.Server.Close)
+	t.Cleanup(n.Close)
 	return n
 }
 

@@ -231,9 +231,9 @@ func TestContractExample(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer local.Server.Close()
+	defer local.Close()
 	post := func(path, body string, headers ...string) map[string]any {
-		request, err := http.NewRequest("POST", local.Server.URL+path, strings.NewReader(body))
+		request, err := http.NewRequest("POST", local.URL+path, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}

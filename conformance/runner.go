@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -26,9 +27,11 @@ var Start = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // Runner runs scenarios against one host.
 type Runner struct {
-	URL      string
-	Client   *http.Client
-	Upstream *Upstream
+	URL string
+	// ControlURL is the address of the test commands, by default URL.
+	ControlURL string
+	Client     *http.Client
+	Upstream   *Upstream
 	// Native: the core runs as Go, which cannot trap. Scenarios that need a trap are skipped.
 	Native bool
 	// Workerd: the host is workerd on this machine, which does not report a client disconnect before the response
@@ -127,6 +130,7 @@ var commands = map[string]struct {
 	"expect": {1, (*run).expect}, "statuses": {0, (*run).statuses},
 	"upstream": {1, (*run).queueUpstream}, "upstream-saw": {1, (*run).upstreamSaw}, "upstream-left": {1, (*run).upstreamLeft},
 	"asked": {1, (*run).asked}, "held": {1, (*run).held}, "release": {0, (*run).release},
+	"waiting": {1, (*run).waiting},
 	"advance": {1, (*run).advance}, "clock": {1, (*run).setClock}, "fault": {0, (*run).fault},
 	"settle": {0, (*run).plain}, "evict": {0, (*run).plain}, "corrupt": {0, (*run).plain}, "trap": {0, (*run).plain},
 	"stats": {0, (*run).stats}, "log": {0, (*run).log},
@@ -146,7 +150,7 @@ func (x *run) controlBody(method, command string, body any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequest(method, x.URL+"/__test/"+command, bytes.NewReader(encoded))
+	request, err := http.NewRequest(method, cmp.Or(x.ControlURL, x.URL)+"/__test/"+command, bytes.NewReader(encoded))
 	if err != nil {
 		return nil, err
 	}

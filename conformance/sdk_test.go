@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -28,16 +29,16 @@ func newSDK(t *testing.T) *sdk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(local.Server.Close)
+	t.Cleanup(local.Close)
 	x := &run{
-		Runner: &Runner{URL: local.Server.URL, Client: local.Server.Client(), Upstream: upstream},
+		Runner: &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: http.DefaultClient, Upstream: upstream},
 		names:  map[string]string{"admin": AdminToken}, env: map[string]string{}, now: Start,
 	}
 	project := Step{Args: []string{"demo"}, Options: map[string]string{"plan": "unlimited"}}
 	if err := errors.Join(x.reset(), x.project(project), x.key(Step{Args: []string{"live", "demo"}})); err != nil {
 		t.Fatal(err)
 	}
-	return &sdk{openai.NewClient(option.WithBaseURL(local.Server.URL+"/v1"), option.WithAPIKey(x.names["live"]), option.WithMaxRetries(0)), upstream}
+	return &sdk{openai.NewClient(option.WithBaseURL(local.URL+"/v1"), option.WithAPIKey(x.names["live"]), option.WithMaxRetries(0)), upstream}
 }
 
 func say(model, text string) openai.ChatCompletionNewParams {

@@ -168,7 +168,7 @@ func newSecretSite(t *testing.T, makeEngine func(abi.Config) (host.Engine, error
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(v.local.Server.Close)
+	t.Cleanup(v.local.Close)
 	v.detector.add(&v.detector.provider, providerSecret)
 	v.detector.add(&v.detector.provider, projectKeySecret)
 	v.detector.add(&v.detector.secrets, adminSecret)
@@ -216,7 +216,7 @@ func (v *secretSite) call(method, path, body string, headers ...string) string {
 
 func (v *secretSite) ask(method, path, body string, headers ...string) (http.Header, string) {
 	v.t.Helper()
-	request, err := http.NewRequest(method, v.local.Server.URL+path, strings.NewReader(body))
+	request, err := http.NewRequest(method, v.local.URL+path, strings.NewReader(body))
 	if err != nil {
 		v.t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func (x *run) redeploy(s Step) error {
 	for name, value := range s.Options {
 		x.env[name] = x.expand(value)
 	}
-	return x.control("reset", map[string]any{"env": x.env, "nowMs": x.now.UnixMilli(), "keep": true})
+	return x.restart(map[string]any{"env": x.env, "nowMs": x.now.UnixMilli(), "keep": true})
 }
 
 // setRouting runs "routing NAME=NUMBER…": it sets numbers of the overlay's routing and restarts the deployment.
@@ -52,7 +52,13 @@ func (x *run) setRouting(s Step) error {
 }
 
 func (x *run) reset() error {
-	return x.control("reset", map[string]any{"env": x.env, "nowMs": x.now.UnixMilli()})
+	return x.restart(map[string]any{"env": x.env, "nowMs": x.now.UnixMilli()})
+}
+
+// restart replaces the server, which closes the connections that the client keeps.
+func (x *run) restart(options map[string]any) error {
+	defer x.Client.CloseIdleConnections()
+	return x.control("reset", options)
 }
 
 // advance runs "advance DURATION [inflight]": it moves the clock and fires the alarms that become due.

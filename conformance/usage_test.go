@@ -24,7 +24,7 @@ func newTamperingProxy(t *testing.T) *tamperingProxy {
 	l := &tamperingProxy{upstream: NewUpstream(), change: func(b []byte) []byte { return b }}
 	t.Cleanup(l.upstream.Close)
 	l.Server = httptest.NewServer(http.HandlerFunc(l.serve))
-	t.Cleanup(l.Server.Close)
+	t.Cleanup(l.Close)
 	return l
 }
 

@@ -29,7 +29,7 @@ type auditView struct {
 type auditFilter struct{ project, action string }
 
 // actionKinds are the prefixes of actions, up to the dot.
-var actionKinds = []string{"project", "key", "provider_key", "governor", "violation", "registry", "session"}
+var actionKinds = []string{"project", "key", "provider_key", "governor", "violation", "registry", "session", "deployment"}
 
 // listAudit is GET /api/admin/audit?project=&action=&limit=&after=, newest first. With a filter, a page may
 // be short or empty although more pages follow.

@@ -10,6 +10,7 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/move"
 	"github.com/postern-ai/postern/core/provider"
 )
 
@@ -93,12 +94,14 @@ func (c *Core) Reads(message []byte) []byte {
 
 // Ranges is Reads without the encoding.
 func (c *Core) Ranges(in *abi.ObjectInput) ([]abi.Range, error) {
-	switch in.Class {
-	case abi.ClassKeyMeter:
+	switch {
+	case move.Is(in.Command):
+		return move.Reads(in.Command)
+	case in.Class == abi.ClassKeyMeter:
 		return keymeter.Reads(in)
-	case abi.ClassLedger:
+	case in.Class == abi.ClassLedger:
 		return ledger.Reads(in)
-	case abi.ClassDirectory:
+	case in.Class == abi.ClassDirectory:
 		return directory.Reads(in.Command)
 	}
 	return nil, abi.ErrMalformed
@@ -119,12 +122,18 @@ func (c *Core) Apply(message []byte) []byte {
 
 // Run is Apply without the encoding. As with Advance, the output may share memory with the input.
 func (c *Core) Run(in *abi.ObjectInput) (abi.ObjectOutput, error) {
-	switch in.Class {
-	case abi.ClassKeyMeter:
+	switch {
+	case move.Is(in.Command):
+		out, err := move.Apply(in)
+		if in.Class == abi.ClassDirectory {
+			directory.RepublishLoaded(&out)
+		}
+		return out, err
+	case in.Class == abi.ClassKeyMeter:
 		return keymeter.Apply(c.config, in)
-	case abi.ClassLedger:
+	case in.Class == abi.ClassLedger:
 		return ledger.Apply(in)
-	case abi.ClassDirectory:
+	case in.Class == abi.ClassDirectory:
 		return directory.Apply(in)
 	}
 	return abi.ObjectOutput{}, abi.ErrMalformed

@@ -49,6 +49,9 @@ func (x *exchange) do(a *abi.Action) {
 		}
 	case abi.ActionLog:
 		x.host.log(a.Data)
+		if x.observed != nil {
+			x.observed.Log(a.Data)
+		}
 	case abi.ActionForward:
 		x.forward(a)
 	}
@@ -153,7 +156,15 @@ func (x *exchange) callObject(ctx context.Context, a *abi.Action) ([]byte, error
 }
 
 func (x *exchange) startFetch(a *abi.Action) {
+	if x.host.cut.Err() != nil {
+		x.answer(fault(a, abi.FaultUndelivered))
+		return
+	}
 	x.host.Stats.Fetches.Add(1)
-	body := x.join(a.Body)
-	x.start(a, func(t *task) abi.Event { return x.fetch(t, body) })
+	body, w := x.join(a.Body), x.watch(a)
+	x.start(a, func(t *task) abi.Event {
+		event := x.fetch(t, body, w)
+		w.end(!x.isOpen(t), event)
+		return event
+	})
 }

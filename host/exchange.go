@@ -24,11 +24,14 @@ type exchange struct {
 	state    []byte
 	buffers  map[uint64][]byte
 	ready    []abi.Event // events that actions of this step produced immediately
-	started  []*task     // by this step, not running yet
+	pending  []*task     // started by this step, not running yet
 	open     []*task     // tasks that have yet to produce their last event
 	done     bool        // answered is closed
+	started  bool        // the response's head was sent
 	opened   bool        // the response is streamed
+	ended    bool        // nothing more happens, except calls that nobody waits for
 	lastWord []byte
+	observed ObservedExchange // nil: none
 }
 
 // serve runs the exchange until the client has its response. The goroutine of the client's connection runs the steps before
@@ -36,7 +39,7 @@ type exchange struct {
 func (x *exchange) serve() {
 	x.host.working.Add(1)
 	for t := x.begin(); t != nil; {
-		t = x.advance(t, t.run(t), false)
+		t = x.advance(t, x.run(t), false)
 	}
 	select {
 	case <-x.answered:
@@ -74,7 +77,7 @@ func (x *exchange) disconnect() {
 // work carries out a task, and then one task after the other of those that its events start.
 func (x *exchange) work(t *task) {
 	for t != nil {
-		t = x.advance(t, t.run(t), true)
+		t = x.advance(t, x.run(t), true)
 	}
 }
 
@@ -106,6 +109,7 @@ func (x *exchange) deliver(t *task, event abi.Event) bool {
 
 // handle runs the steps of an event and of the events that its actions produce immediately.
 func (x *exchange) handle(event abi.Event) {
+	defer x.survive()
 	ok := x.step(event)
 	for ok && len(x.ready) > 0 {
 		event, x.ready = x.ready[0], x.ready[1:]
@@ -122,10 +126,17 @@ func (x *exchange) handle(event abi.Event) {
 
 // end cancels everything in progress. No further event is handled.
 func (x *exchange) end() {
+	if x.ended {
+		return
+	}
+	x.ended = true
 	for _, t := range x.open {
 		t.cancel()
 	}
 	x.open, x.ready = nil, nil
+	if x.observed != nil {
+		x.observed.End()
+	}
 	x.host.working.Done()
 }
 

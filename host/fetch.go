@@ -14,6 +14,7 @@ import (
 
 // upstream is a fetch in progress. One timer watches both its total timeout and that of its current phase.
 type upstream struct {
+	cut    context.Context // Host.cut
 	cancel context.CancelFunc
 
 	mu      sync.Mutex
@@ -88,19 +89,22 @@ func (u *upstream) stop() {
 	}
 }
 
-// reason returns the fault of the timeout that has passed, or the fault given.
+// reason returns the fault of the timeout that has passed or of Host.Cut, or else the fault given.
 func (u *upstream) reason(otherwise uint64) uint64 {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.expired != 0 {
+	switch {
+	case u.expired != 0:
 		return u.expired
+	case u.cut.Err() != nil:
+		return abi.FaultBroken
 	}
 	return otherwise
 }
 
 // fetch carries out an ActionFetch and returns its last event.
-func (x *exchange) fetch(t *task, body []byte) abi.Event {
-	u := &upstream{cancel: t.cancel, total: after(t.TotalMs)}
+func (x *exchange) fetch(t *task, body []byte, w watched) abi.Event {
+	u := &upstream{cut: x.host.cut, cancel: t.cancel, total: after(t.TotalMs)}
 	u.limit(t.HeadMs, abi.FaultHead)
 	defer u.stop()
 	request, err := http.NewRequestWithContext(t.ctx, t.Method, t.URL, bytes.NewReader(body))
@@ -115,6 +119,7 @@ func (x *exchange) fetch(t *task, body []byte) abi.Event {
 		return fault(t.Action, u.reason(abi.FaultConnect))
 	}
 	defer response.Body.Close()
+	w.head(response.StatusCode)
 	u.limit(t.FirstByteMs, abi.FaultFirstByte)
 	event := abi.Event{Kind: abi.EventResponse, ID: t.ID, Code: uint64(response.StatusCode)}
 	event.Headers = pick(response.Header, x.host.configured.ResponseHeaders)
@@ -130,12 +135,16 @@ func (x *exchange) fetch(t *task, body []byte) abi.Event {
 	return event
 }
 
+// firstChunkBytes is the size of a stream's first chunk. Chunks grow up to the action's limit while they are full: most
+// streams send little at a time, and an idle one holds its buffer.
+const firstChunkBytes = 2 << 10
+
 // pump passes a response to the core in chunks. The idle timeout pauses while the client is slow to read.
 func (x *exchange) pump(t *task, u *upstream, body io.Reader, head abi.Event) abi.Event {
 	if !x.deliver(t, head) {
 		return fault(t.Action, u.reason(abi.FaultBroken))
 	}
-	chunk := make([]byte, t.Limit)
+	chunk := make([]byte, min(t.Limit, firstChunkBytes))
 	for {
 		n, err := body.Read(chunk)
 		if n > 0 {
@@ -145,6 +154,9 @@ func (x *exchange) pump(t *task, u *upstream, body io.Reader, head abi.Event) ab
 				return fault(t.Action, u.reason(abi.FaultBroken))
 			}
 			u.limit(t.IdleMs, abi.FaultIdle)
+			if n == len(chunk) && uint64(n) < t.Limit {
+				chunk = make([]byte, min(t.Limit, uint64(4*n)))
+			}
 		}
 		switch {
 		case errors.Is(err, io.EOF):

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
@@ -23,6 +24,12 @@ type Options struct {
 	Control http.Handler // the control plane; optional
 	Log     io.Writer    // receives log lines, one JSON object each; optional
 	Stats   *Stats       // optional
+	// Transport sends requests to providers. Optional; default: NewTransport().
+	Transport http.RoundTripper
+	// Panicked is called after a panic was survived, with a code and the stack. Optional.
+	Panicked func(code string, stack []byte)
+	// Observer is notified of exchanges. Optional.
+	Observer Observer
 	// TrustedProxies are the networks whose X-Forwarded-For is trusted.
 	TrustedProxies []netip.Prefix
 }
@@ -37,6 +44,8 @@ type Host struct {
 	logMu      sync.Mutex
 	shared     shared
 	working    sync.WaitGroup
+	cut        context.Context // ended by Cut
+	endCut     context.CancelFunc
 }
 
 // New returns a host. It fails if the core rejected its configuration.
@@ -48,16 +57,22 @@ func New(o Options) (*Host, error) {
 	if o.Stats == nil {
 		o.Stats = &Stats{}
 	}
-	client := &http.Client{
-		Transport:     http.DefaultTransport.(*http.Transport).Clone(),
-		CheckRedirect: noRedirect,
+	if o.Transport == nil {
+		o.Transport = NewTransport()
 	}
+	client := &http.Client{Transport: o.Transport, CheckRedirect: noRedirect}
 	run := func(in *abi.StepInput) (abi.StepOutput, error) { return advance(o.Engine, in) }
-	return &Host{Options: o, configured: configured, run: run, client: client, hot: newHot(o.Clock, &configured)}, nil
+	h := &Host{Options: o, configured: configured, run: run, client: client, hot: newHot(o.Clock, &configured)}
+	h.cut, h.endCut = context.WithCancel(context.Background())
+	return h, nil
 }
 
 // Wait blocks until all exchanges have ended, including their work after the response.
 func (h *Host) Wait() { h.working.Wait() }
+
+// Cut makes exchanges end soon, before the process does: requests to providers fail as if the network were down, and waits
+// end at once. The core then ends its responses and settles.
+func (h *Host) Cut() { h.endCut() }
 
 // Evict clears the memory shared between exchanges, so that the next one starts as in a new isolate.
 func (h *Host) Evict() {
@@ -70,6 +85,9 @@ func (h *Host) Evict() {
 func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{
 		host: h, request: r, writer: w, id: requestID(), address: h.address(r), buffers: map[uint64][]byte{}, answered: make(chan struct{}),
+	}
+	if h.Observer != nil {
+		x.observed = h.Observer.Begin(x.id, r)
 	}
 	x.serve()
 	if x.broken {
@@ -103,5 +121,8 @@ func (h *Host) log(line []byte) {
 
 // logFailure logs a failure of this host as a code. Error texts are omitted, because they can contain URLs or secrets.
 func (h *Host) logFailure(code, requestID string) {
+	if h.Observer != nil {
+		h.Observer.Failed(code)
+	}
 	h.log(fmt.Appendf(nil, `{"level":"error","requestId":%q,"code":%q}`, requestID, code))
 }

@@ -32,6 +32,9 @@ type Stats struct {
 	AlarmsSet   atomic.Int64
 	Fetches     atomic.Int64
 	Steps       atomic.Int64
+	// DeliveryFailures are outbox deliveries that an alarm retries; PostFailures are posts without a response.
+	DeliveryFailures atomic.Int64
+	PostFailures     atomic.Int64
 }
 
 // StoredObjects run commands on the objects of a store. Outbox rows are delivered in order, at least once. Posts are
@@ -43,6 +46,10 @@ type StoredObjects struct {
 	// Send sends an outbox row's command to its object; an error makes an alarm retry the delivery. Optional: tests
 	// inject faults.
 	Send func(context.Context, abi.Delivery) error
+	// Alarm is called after a command has set an object's alarm to an earlier time, in Unix milliseconds. Optional.
+	Alarm func(atMs uint64)
+	// Panicked is called after a panic was survived, with a code and the stack. Optional.
+	Panicked func(code string, stack []byte)
 
 	mu      sync.Mutex
 	active  map[store.Object]*activity
@@ -84,16 +91,22 @@ type counted struct {
 	store.Rows
 	stats  *Stats
 	now    uint64
-	outbox bool // the outbox has rows
+	outbox bool   // the outbox has rows
+	alarm  uint64 // the alarm that Commit has set earlier than the current one; 0: none
+	failed bool   // the store failed, not the command
 }
 
 func (c *counted) Read(g abi.Range) ([]abi.Row, error) {
 	rows, err := c.Rows.Read(g)
+	c.failed = c.failed || err != nil
 	c.stats.RowsRead.Add(int64(len(rows)))
 	return rows, err
 }
 
 func (c *counted) Commit(puts []abi.Row, deletes []string, alarmMs uint64) error {
+	if err := store.CheckSize(puts); err != nil {
+		return err
+	}
 	for i := range puts {
 		c.outbox = c.outbox || strings.HasPrefix(puts[i].Key, abi.OutboxPrefix)
 	}
@@ -102,9 +115,12 @@ func (c *counted) Commit(puts []abi.Row, deletes []string, alarmMs uint64) error
 	}
 	if current := c.Alarm(); alarmMs != 0 && (current == 0 || alarmMs < current) {
 		c.stats.AlarmsSet.Add(1)
+		c.alarm = alarmMs
 	}
 	c.stats.RowsWritten.Add(int64(len(puts) + len(deletes)))
-	return c.Rows.Commit(puts, deletes, alarmMs)
+	err := c.Rows.Commit(puts, deletes, alarmMs)
+	c.failed = err != nil
+	return err
 }
 
 // Call runs one command. Deliveries and posts are sent after it returns.
@@ -124,14 +140,26 @@ func (o *StoredObjects) Call(ctx context.Context, class abi.Class, name, _ strin
 
 // run applies one command in one transaction.
 func (o *StoredObjects) run(ctx context.Context, id store.Object, command []byte) (out abi.ObjectOutput, err error) {
+	var alarm uint64
 	err = o.Store.Run(ctx, id, func(rows store.Rows, now uint64) (err error) {
-		out, err = o.apply(id, &counted{Rows: rows, stats: o.Stats, now: now}, command)
+		c := &counted{Rows: rows, stats: o.Stats, now: now}
+		out, err = o.apply(id, c, command)
+		alarm = c.alarm
 		return err
 	})
+	if err == nil && alarm != 0 && o.Alarm != nil {
+		o.Alarm(alarm)
+	}
 	return out, err
 }
 
-func (o *StoredObjects) apply(id store.Object, rows *counted, command []byte) (abi.ObjectOutput, error) {
+func (o *StoredObjects) apply(id store.Object, rows *counted, command []byte) (out abi.ObjectOutput, err error) {
+	defer func() {
+		if recover() != nil {
+			panicked(o.Panicked, "object_panicked")
+			err = errPanicked
+		}
+	}()
 	in := abi.ObjectInput{NowMs: rows.now, Class: id.Class, Name: id.Name, Command: command}
 	return runObject(o.Engine, rows, in)
 }
@@ -139,9 +167,21 @@ func (o *StoredObjects) apply(id store.Object, rows *counted, command []byte) (a
 // follow runs a command's deliveries and posts, after its reply.
 func (o *StoredObjects) follow(id store.Object, out abi.ObjectOutput) {
 	if out.Deliver {
-		o.working.Go(func() { _ = o.deliver(context.Background(), id) })
+		o.background(func() { _ = o.deliver(context.Background(), id) })
 	}
 	o.post(id, out.Posts)
+}
+
+// background is Host.background.
+func (o *StoredObjects) background(f func()) {
+	o.working.Go(func() {
+		defer func() {
+			if recover() != nil {
+				panicked(o.Panicked, "background_panicked")
+			}
+		}()
+		f()
+	})
 }
 
 // Wait blocks until all deliveries and posts in flight are done.

@@ -6,23 +6,68 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// Observer is notified of the exchanges of a host, for metrics and traces. Its methods are called concurrently and must be
-// fast.
+// Observer is notified of the exchanges of a host, for metrics and traces. Its methods, and those of the values that it
+// returns, must be fast and must not block. Strings and slices that they get must not be changed, and kept only where
+// noted.
 type Observer interface {
-	// Begin is called when a request has arrived.
-	Begin(id string, r *http.Request) Observed
+	// Begin is called when a request has arrived. id is the request ID.
+	Begin(id string, r *http.Request) ObservedExchange
+	// Failed is called when the host logs a failure of its own. code is one of few, such as "kv_read_failed".
+	Failed(code string)
 }
 
-// Observed is notified of one exchange. Its methods are called by one goroutine at a time, except those of Attempt.
-type Observed interface {
-	// Attempt is called before a request to a provider. It may add headers, such as traceparent. The returned function is
-	// called when the provider's response, or the stream, has ended: with the status, 0 if there was none, and the abi fault, 0
-	// if there was none.
-	Attempt(a *abi.Action, header http.Header) (end func(status int, fault uint64))
-	// FirstByte is called when the first byte of the response body is sent.
-	FirstByte()
+// ObservedExchange is notified of one exchange. Its methods are called by one goroutine at a time.
+type ObservedExchange interface {
+	// Attempt is called before a fetch. state is the exchange's state after the step that requested the fetch; package
+	// exchange decodes it. Attempt may append headers to the fetch, such as traceparent.
+	Attempt(fetch *abi.Action, state []byte) ObservedAttempt
+	// Head is called before the response head is sent. streamed means that the body follows in pieces.
+	Head(status uint64, headers []abi.Header, streamed bool)
+	// Sent is called after a piece of a streamed body was sent.
+	Sent(piece []byte)
 	// Log is called with the exchange's log line, a JSON object.
 	Log(line []byte)
-	// End is called once, when the exchange has settled. status is 0 if no response was sent.
-	End(status int)
+	// End is called last, when the exchange has settled. Attempts that have not ended were canceled.
+	End()
 }
+
+// ObservedAttempt is notified of one fetch, by its own goroutine. Its methods may be called after ObservedExchange.End.
+type ObservedAttempt interface {
+	// Head is called when the response head has arrived.
+	Head(status int)
+	// End is called when the response, or the stream, has ended. fault is the abi fault, 0 if the response is complete.
+	// canceled means that the exchange canceled the fetch: the fault is then a consequence.
+	End(fault uint64, canceled bool)
+}
+
+// watched is a fetch with its observer, which may be nil.
+type watched struct{ ObservedAttempt }
+
+// watch tells the exchange's observer that a fetch starts.
+func (x *exchange) watch(a *abi.Action) (w watched) {
+	if x.observed != nil {
+		w.ObservedAttempt = x.observed.Attempt(a, x.state)
+	}
+	return w
+}
+
+func (w watched) head(status int) {
+	if w.ObservedAttempt != nil {
+		w.Head(status)
+	}
+}
+
+// end passes the last event of a fetch on.
+func (w watched) end(canceled bool, event abi.Event) {
+	if w.ObservedAttempt == nil {
+		return
+	}
+	var code uint64
+	if event.Kind == abi.EventFault {
+		code = event.Code
+	}
+	w.End(code, canceled)
+}
+
+// Shared returns the blob that all exchanges share. It must not be changed. Packages of the core decode it.
+func (h *Host) Shared() []byte { return h.shared.read() }

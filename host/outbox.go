@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/object"
@@ -20,6 +21,7 @@ func (o *StoredObjects) deliver(ctx context.Context, id store.Object) error {
 			return err
 		}
 		if err := o.send(ctx, d); err != nil {
+			o.Stats.DeliveryFailures.Add(1)
 			return err
 		}
 		if err := o.remove(ctx, id, key); err != nil {
@@ -60,22 +62,31 @@ func (o *StoredObjects) send(ctx context.Context, d abi.Delivery) error {
 	return err
 }
 
-// Ring runs the earliest alarm if it is due, and reports whether it ran one: an empty command, then the outbox.
+// postponeMs is the time until a failed alarm is tried again.
+const postponeMs = 60_000
+
+// Ring runs the earliest alarm if it is due, and reports whether it ran one: an empty command, then the outbox. If the
+// command fails, the alarm is postponed: otherwise it would stay the earliest and block all others.
 func (o *StoredObjects) Ring(ctx context.Context) (bool, error) {
 	var id store.Object
 	var out abi.ObjectOutput
+	var failure error
 	rang, err := o.Store.Ring(ctx, func(of store.Object, rows store.Rows, now uint64) (err error) {
 		pending, _, err := object.NextDelivery(rows)
 		if err != nil {
 			return err
 		}
 		id = of
-		out, err = o.apply(id, &counted{Rows: rows, stats: o.Stats, now: now, outbox: pending != ""}, nil)
-		return err
+		c := &counted{Rows: rows, stats: o.Stats, now: now, outbox: pending != ""}
+		if out, failure = o.apply(id, c, nil); failure != nil && !c.failed {
+			out = abi.ObjectOutput{}
+			return rows.Commit(nil, nil, now+postponeMs)
+		}
+		return failure
 	})
 	if err != nil || !rang {
 		return rang, err
 	}
 	o.post(id, out.Posts)
-	return true, o.deliver(ctx, id)
+	return true, errors.Join(failure, o.deliver(ctx, id))
 }

@@ -45,12 +45,15 @@ func sendPost(client *http.Client, p *abi.Post) uint64 {
 func (o *StoredObjects) post(id store.Object, posts []abi.Post) {
 	for i := range posts {
 		a := o.begin(id)
-		o.working.Go(func() {
+		o.background(func() {
 			defer o.end(id)
 			a.posting <- struct{}{}
 			o.Stats.Fetches.Add(1)
 			posted := abi.Posted{ID: posts[i].ID, Status: sendPost(postClient, &posts[i])}
 			<-a.posting
+			if posted.Status == 0 {
+				o.Stats.PostFailures.Add(1)
+			}
 			if out, err := o.run(context.Background(), id, posted.Encode()); err == nil {
 				o.follow(id, out)
 			}

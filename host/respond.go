@@ -36,10 +36,14 @@ func (x *exchange) respond(status uint64, headers []abi.Header, body []byte) {
 
 func (x *exchange) head(status uint64, headers []abi.Header) {
 	x.allowEarlyResponse()
+	if x.observed != nil {
+		x.observed.Head(status, headers, x.opened)
+	}
 	for _, header := range headers {
 		x.writer.Header().Set(header.Name, header.Value)
 	}
 	x.writer.WriteHeader(int(status))
+	x.started = true
 }
 
 // send writes and flushes a chunk of the response, blocking until the connection accepts it.
@@ -50,6 +54,9 @@ func (x *exchange) send(piece []byte) {
 	if _, err := x.writer.Write(piece); err == nil {
 		err = http.NewResponseController(x.writer).Flush()
 		if err == nil {
+			if x.observed != nil && len(piece) > 0 {
+				x.observed.Sent(piece)
+			}
 			return
 		}
 	}

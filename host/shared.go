@@ -50,6 +50,12 @@ func (s *shared) swap(seen uint64, blob []byte) bool {
 	return true
 }
 
+func (s *shared) read() []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.blob
+}
+
 func (s *shared) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

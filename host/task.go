@@ -14,29 +14,36 @@ type task struct {
 	ctx    context.Context
 	cancel func()
 	run    func(*task) abi.Event // returns the last event
+	fired  bool                  // a timer's time has come
 }
 
 // start makes a task of an action; launch runs it after the step. An action without an ID delivers no event.
 func (x *exchange) start(a *abi.Action, run func(*task) abi.Event) {
 	t := &task{Action: a, ctx: context.Background(), run: run}
 	if a.ID != 0 {
+		if a.Kind == abi.ActionFetch {
+			t.ctx = x.host.cut
+		}
 		t.ctx, t.cancel = context.WithCancel(t.ctx)
 		x.open = append(x.open, t)
 	}
-	x.started = append(x.started, t)
+	x.pending = append(x.pending, t)
 }
 
-// startTimer makes a task of an ActionWait. It has no goroutine before its time.
+// startTimer makes a task of an ActionWait, which also ends when the host is cut. It has no goroutine before that.
 func (x *exchange) startTimer(a *abi.Action) {
 	t := &task{Action: a, run: func(t *task) abi.Event { return abi.Event{Kind: abi.EventTimer, ID: t.ID} }}
-	timer := time.AfterFunc(time.Duration(a.KeepMs)*time.Millisecond, func() {
+	fire := func() {
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		if x.find(t.ID) == t {
+		if x.find(t.ID) == t && !t.fired {
+			t.fired = true
 			x.spawn(t)
 		}
-	})
-	t.cancel = func() { timer.Stop() }
+	}
+	timer := time.AfterFunc(time.Duration(a.KeepMs)*time.Millisecond, fire)
+	uncut := context.AfterFunc(x.host.cut, fire)
+	t.cancel = func() { _, _ = timer.Stop(), uncut() }
 	x.open = append(x.open, t)
 }
 
@@ -48,6 +55,13 @@ func (x *exchange) find(id uint64) *task {
 		}
 	}
 	return nil
+}
+
+// isOpen reports whether a task has not been canceled.
+func (x *exchange) isOpen(t *task) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.find(t.ID) == t
 }
 
 // close ends a task, and reports whether it was open.
@@ -65,7 +79,7 @@ func (x *exchange) close(t *task) bool {
 // calling goroutine is to run itself, or nil. A connection's goroutine takes only calls that the response waits for.
 func (x *exchange) launch(worker bool) (mine *task) {
 	free := worker || !x.done && !slices.ContainsFunc(x.open, func(t *task) bool { return t.Kind == abi.ActionFetch })
-	for _, t := range x.started {
+	for _, t := range x.pending {
 		switch {
 		case !free || !worker && t.ID == 0:
 			x.spawn(t)
@@ -76,11 +90,11 @@ func (x *exchange) launch(worker bool) (mine *task) {
 			mine = t
 		}
 	}
-	x.started = nil
+	x.pending = nil
 	return mine
 }
 
-func (x *exchange) spawn(t *task) { x.host.working.Go(func() { x.work(t) }) }
+func (x *exchange) spawn(t *task) { x.host.background(func() { x.work(t) }) }
 
 // keep stores the body of a task's last event in the action's buffer.
 func (x *exchange) keep(t *task, event abi.Event) {

@@ -1,8 +1,12 @@
 package server
 
 import (
+	"cmp"
 	"context"
+	"io"
 	"log/slog"
+	"net"
+	"net/http"
 	"net/netip"
 	"time"
 
@@ -26,7 +30,7 @@ type Config struct {
 	// Engine runs the core: "native" (default) or "wasm".
 	Engine string
 	// Listen is the address of the gateway, by default 127.0.0.1:8787. OpsListen is the address of /livez, /readyz and
-	// /metrics, by default 127.0.0.1:9464; "off": none.
+	// /metrics, by default 127.0.0.1:9464; "off": none. Both may be Unix sockets: unix:/path.
 	Listen, OpsListen string
 	// PublicURL is the address that users see, for printed links. Empty: derived from Listen.
 	PublicURL string
@@ -40,8 +44,16 @@ type Config struct {
 	MaxConnections int
 	// Exports is a directory for daily usage files; empty: none.
 	Exports string
-	// Log receives the server's own messages and the gateway's log lines.
+	// Grace is the time between the start of a shutdown, when Ready fails, and the end of accepting connections: give the
+	// load balancer time to notice. By default 0.
+	Grace time.Duration
+	// Log receives the server's own messages and the gateway's log lines. Default: slog.Default().
 	Log *slog.Logger
+	// Out receives the text for the person who starts the server: addresses and, at the first start, a demo project's
+	// keys. Nil: no text, and no demo project.
+	Out io.Writer
+	// Ops returns the handler of OpsListen. New calls it once; ready is Server.Ready. Optional; default: /livez and /readyz.
+	Ops func(ready func(context.Context) error) http.Handler
 	// Observer is notified of requests; optional. See package telemetry.
 	Observer host.Observer
 	// Test replaces parts of the server in tests.
@@ -59,4 +71,30 @@ type Test struct {
 	Send func(context.Context, abi.Delivery) error
 	// MakeEngine replaces the engine.
 	MakeEngine func(abi.Config) (host.Engine, error)
+	// Listener replaces the listener on Config.Listen.
+	Listener net.Listener
+	// Log receives the gateway's log lines as the core writes them: one JSON object per line.
+	Log io.Writer
+	// NoTimers leaves alarms and other periodic work to the test.
+	NoTimers bool
+}
+
+// Defaults of Config.
+const (
+	defaultListen         = "127.0.0.1:8787"
+	defaultOpsListen      = "127.0.0.1:9464"
+	defaultDrain          = 30 * time.Second
+	defaultMaxConnections = 20_000
+)
+
+func (c *Config) setDefaults() {
+	c.Listen = cmp.Or(c.Listen, defaultListen)
+	c.OpsListen = cmp.Or(c.OpsListen, defaultOpsListen)
+	c.Drain = cmp.Or(c.Drain, defaultDrain)
+	c.MaxConnections = cmp.Or(c.MaxConnections, defaultMaxConnections)
+	c.Engine = cmp.Or(c.Engine, "native")
+	c.Durability = cmp.Or(c.Durability, "full")
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
 }

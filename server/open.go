@@ -5,12 +5,16 @@ import (
 
 	"github.com/postern-ai/postern/store"
 	"github.com/postern-ai/postern/store/memory"
+	"github.com/postern-ai/postern/store/postgres"
 )
 
 // openStore opens the configured store.
-func openStore(_ context.Context, c *Config) (store.Store, error) {
-	if c.Test.Store != nil {
+func openStore(ctx context.Context, c *Config) (store.Store, error) {
+	switch {
+	case c.Test.Store != nil:
 		return c.Test.Store, nil
+	case c.Database != "":
+		return postgres.Open(ctx, postgres.Config{URL: c.Database})
 	}
 	return memory.New(clock{}), nil
 }

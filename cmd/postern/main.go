@@ -1,40 +1,32 @@
-// Command postern runs and administers the gateway.
+// Command postern runs the gateway on your own machine and administers deployments, here and on Cloudflare.
 package main
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
 
-	"github.com/spf13/cobra"
 	_ "golang.org/x/crypto/x509roots/fallback" // root certificates, for images without any
-
-	"github.com/postern-ai/postern/server"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	root := &cobra.Command{Use: "postern", SilenceUsage: true}
-	root.AddCommand(serve())
-	if err := root.ExecuteContext(ctx); err != nil {
-		os.Exit(1)
-	}
+	p := &program{in: os.Stdin, out: os.Stdout, err: os.Stderr, environ: os.Environ(), interactive: isTerminal(os.Stdin) && isTerminal(os.Stderr), release: stop}
+	p.color = isTerminal(os.Stdout) && p.variable("NO_COLOR") == "" && p.variable("TERM") != "dumb"
+	p.show = isTerminal(os.Stdout)
+	os.Exit(p.run(ctx, os.Args[1:]))
 }
 
-func serve() *cobra.Command {
-	return &cobra.Command{Use: "serve", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
-		s, err := server.New(c.Context(), server.Config{
-			Env:    map[string]string{"POSTERN_ADMIN_TOKEN": os.Getenv("POSTERN_ADMIN_TOKEN")},
-			Listen: "127.0.0.1:8787", Log: slog.Default(),
-		})
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(c.OutOrStdout(), "Postern is ready on http://127.0.0.1:8787")
-		return s.Run(c.Context())
-	}}
+// program is a run of the command line.
+type program struct {
+	in          io.Reader
+	out, err    io.Writer
+	environ     []string
+	interactive bool   // a person can be asked
+	show        bool   // a person reads the output
+	color       bool   // the output may have colors
+	release     func() // gives the signals back, for commands that handle them
+	json        bool   // --json
 }

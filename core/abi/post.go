@@ -1,6 +1,7 @@
 package abi
 
-// OpPosted is the op of the command Posted in every object. The other commands of an object are numbered from 1.
+// OpPosted is the op of the command Posted in every object. The other commands of an object are numbered from 1, and those of
+// package move are below OpPosted.
 const OpPosted = 0x7f
 
 // Post is an HTTP POST request of an object: a webhook. The host sends it after the transaction is committed,

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/postern-ai/postern/server"
+	"github.com/postern-ai/postern/server/settings"
+)
+
+// serveFlags are the flags of serve and doctor that set a variable.
+var serveFlags = []struct{ name, variable, help string }{
+	{"data", settings.EnvData, "directory with the database and the secrets"},
+	{"durability", "POSTERN_DURABILITY", "what acknowledged changes survive: full (a loss of power) or process (a crash of the process)"},
+	{"engine", "POSTERN_ENGINE", "how the core runs: native or wasm"},
+	{"listen", "POSTERN_LISTEN", "address of the gateway, the admin API and the dashboard"},
+	{"ops-listen", "POSTERN_OPS_LISTEN", "address of /livez, /readyz and /metrics, or off"},
+	{"public-url", "POSTERN_PUBLIC_URL", "address that users see"},
+	{"tls-cert", "POSTERN_TLS_CERT", "PEM file with the certificate and its chain"},
+	{"tls-key", "POSTERN_TLS_KEY", "PEM file with the private key"},
+	{"trusted-proxies", "POSTERN_TRUSTED_PROXIES", "networks of proxies whose X-Forwarded-For is trusted"},
+	{"shutdown-timeout", "POSTERN_SHUTDOWN_TIMEOUT", "time that requests in progress get to finish at shutdown"},
+	{"max-connections", "POSTERN_MAX_CONNECTIONS", "maximum number of open connections"},
+	{"log-level", "POSTERN_LOG_LEVEL", "debug, info, warn or error"},
+	{"log-format", "POSTERN_LOG_FORMAT", "json or text"},
+}
+
+// configures adds the flags that configure a server; the result reads the configuration.
+func (p *program) configures(c *cobra.Command) (load func() settings.Source) {
+	flags := c.Flags()
+	file := flags.String("config", "", "YAML file with the configuration (default POSTERN_CONFIG, or none)")
+	defaults := map[string]string{}
+	for _, v := range settings.Variables() {
+		defaults[v.Name] = v.Default
+	}
+	for _, f := range serveFlags {
+		text := f.help
+		if byDefault := defaults[f.variable]; byDefault != "" {
+			text += " (default " + byDefault + ")"
+		}
+		flags.String(f.name, "", text+"; "+f.variable)
+	}
+	return func() settings.Source {
+		s := settings.Source{Flags: map[string]string{}, Environ: p.environ, File: *file}
+		for _, f := range serveFlags {
+			if given := flags.Lookup(f.name); given != nil && given.Changed {
+				s.Flags[f.variable] = given.Value.String()
+			}
+		}
+		return s
+	}
+}
+
+const serveHelp = `Runs the gateway, the admin API and the dashboard in one process.
+
+Without any configuration it listens on http://127.0.0.1:8787 and keeps its data in postern-data in the working directory. The
+first start makes an admin token and a demo project, and prints them once.
+
+Every setting can be a flag, a variable or a key of a YAML file, in this order of precedence; docs/selfhosting.md lists them.
+Secrets are variables, files that a variable with the ending _FILE names, or keys of the YAML file, but not flags.
+
+SIGTERM ends the server after the requests in progress; SIGHUP reads the configuration again.`
+
+func (p *program) serve() *cobra.Command {
+	c := &cobra.Command{
+		Use: "serve", Short: "Run the gateway on this machine", Long: serveHelp, Args: exactly(0, ""),
+		Example: "  postern serve\n  OPENAI_API_KEY=sk-… postern serve --data /var/lib/postern\n  postern serve --config /etc/postern/postern.yaml --listen 0.0.0.0:8787\n" +
+			"  POSTERN_DATABASE_FILE=/run/secrets/database postern serve",
+	}
+	source := p.configures(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		load := func() (server.Config, error) {
+			configuration, err := settings.Load(source())
+			configuration.Out = p.out
+			return configuration, err
+		}
+		configuration, err := load()
+		if err != nil {
+			return misused("the configuration is invalid:\n%w", err)
+		}
+		s, err := server.New(c.Context(), configuration)
+		if err != nil {
+			return err
+		}
+		p.release() // the server handles the signals
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		return s.RunSignals(context.WithoutCancel(c.Context()), signals, load)
+	}
+	return c
+}

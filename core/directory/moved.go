@@ -1,0 +1,47 @@
+package directory
+
+import (
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/doc"
+)
+
+// justMoved is the value of a project's mark if KV has none of its values yet, not even its policy. It sorts before all keys.
+const justMoved = "+"
+
+// RepublishLoaded marks all projects among the rows that a command writes, for documents that were moved here from another
+// deployment.
+func RepublishLoaded(out *abi.ObjectOutput) {
+	for _, row := range out.Puts {
+		if id, ok := strings.CutPrefix(row.Key, rowDocument+doc.ProjectKey("")); ok {
+			out.Puts = append(out.Puts, abi.Row{Key: rowRepublish + id, Value: []byte(justMoved)})
+		}
+	}
+}
+
+// MovedDocument decodes a row for package move, if it is a document's.
+func MovedDocument(row abi.Row) (d Document, ok bool, err error) {
+	if !strings.HasPrefix(row.Key, rowDocument) {
+		return d, false, nil
+	}
+	r := abi.Reader{Buf: row.Value}
+	d = Document{row.Key[len(rowDocument):], r.Uint(), r.Bytes()}
+	if r.End() != nil || d.Version == 0 || len(d.Value) == 0 {
+		err = abi.ErrMalformed
+	}
+	return d, true, err
+}
+
+// MovedChain returns the project of a row of a chain of events.
+func MovedChain(row abi.Row) (project string, ok bool) {
+	rest, ok := strings.CutPrefix(row.Key, "ch/")
+	project, _, found := strings.Cut(rest, "/")
+	return project, ok && found
+}
+
+// MovePending reports whether a row is work that the Directory has yet to do: a delivery, or a project whose keys it has yet
+// to publish.
+func MovePending(row abi.Row) bool {
+	return strings.HasPrefix(row.Key, abi.OutboxPrefix) || strings.HasPrefix(row.Key, rowRepublish)
+}

@@ -1,0 +1,58 @@
+package exchange
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/config"
+)
+
+// Fetch describes a fetch for observers of a host, such as metrics and traces. No decision depends on it.
+type Fetch struct {
+	Provider, Model string // names in the catalog
+	Purpose         Purpose
+	Stream          bool // the caller asked for a stream
+}
+
+// Purpose is what a fetch is for.
+type Purpose uint8
+
+const (
+	ForChat Purpose = iota
+	ForEmbeddings
+	ForCount      // counts the tokens of a request
+	ForClassifier // asks the project's classifier about a request
+)
+
+// DescribeFetch describes the fetch that a step has requested: id is the action's, state is the exchange's after that step.
+// ok is false if it requested no such fetch under this configuration.
+func DescribeFetch(cfg *config.Config, id uint64, state []byte) (f Fetch, ok bool) {
+	x := exchange{config: cfg}
+	r := abi.Reader{Buf: state}
+	x.s.fields(abi.ReadFrom(&r), cfg.Models)
+	if r.End() != nil {
+		return f, false
+	}
+	f.Stream = x.s.request.stream
+	if id == idClassify {
+		f.Purpose = ForClassifier
+		if m := cfg.Model(x.s.govern.classification.model); m != nil {
+			f.Provider, f.Model = m.Provider.Name, m.Name
+		}
+		return f, x.s.govern.classification.wanted
+	}
+	target := x.s.lastTarget
+	if id != idFetch || target == 0 || target > uint64(len(x.targets())) {
+		return f, false
+	}
+	switch x.s.endpoint {
+	case endpointEmbeddings:
+		f.Purpose = ForEmbeddings
+	case endpointCount:
+		f.Purpose = ForCount
+	}
+	m := x.targets()[target-1].Model
+	f.Provider, f.Model = m.Provider.Name, m.Name
+	return f, true
+}
+
+// IsKeepAlive reports whether a piece of a streamed body has no content.
+func IsKeepAlive(piece []byte) bool { return string(piece) == string(keepAlive) }

@@ -1,0 +1,41 @@
+package ledger
+
+import (
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/doc"
+)
+
+// movedRows are the rows that package move may write: all but the outbox.
+var movedRows = []string{rowKeys, rowModels, rowDetails, rowHours, rowRecent, rowViolation, rowViolationAge, string(rowsChain)}
+
+// CheckMoved returns an error for a row that is not one of a Ledger, or that the Ledger could not decode although every
+// command reads it.
+func CheckMoved(row abi.Row) error {
+	switch row.Key {
+	case rowBudget:
+		var b budget
+		return abi.DecodeFields(row.Value, b.fields)
+	case rowPolicy:
+		_, err := doc.DecodePolicy(row.Value)
+		return err
+	case rowAlerts, rowViolations, rowClosed:
+		return nil
+	}
+	for _, prefix := range movedRows {
+		if !strings.HasPrefix(row.Key, prefix) {
+			continue
+		}
+		if prefix == rowKeys {
+			var m meter
+			return abi.DecodeFields(row.Value, m.fields)
+		}
+		return nil
+	}
+	return abi.ErrMalformed
+}
+
+// MovedMeter returns the name of the KeyMeter that a row is about. A Ledger has one for every key that was ever used,
+// removed ones included.
+func MovedMeter(row abi.Row) (name string, ok bool) { return strings.CutPrefix(row.Key, rowKeys) }

@@ -1,0 +1,40 @@
+package host
+
+import (
+	"net"
+	"net/http"
+	"time"
+)
+
+// Limits of connections to providers.
+const (
+	dialTimeout      = 10 * time.Second
+	handshakeTimeout = 10 * time.Second
+	idleConnTimeout  = 90 * time.Second
+	keepAlive        = 15 * time.Second
+	maxIdlePerHost   = 1024
+	maxHeaderBytes   = 256 << 10
+)
+
+// NewTransport returns a transport for requests to providers. It pools connections, speaks HTTP/2 where the provider offers
+// it, and honors HTTP_PROXY, HTTPS_PROXY and NO_PROXY. It asks for no compression: a provider's bytes are what arrives. The
+// core sets the timeouts of a request; those here only bound a connection attempt.
+//
+// net/http sends a POST again only if it has written no byte of it, or if an HTTP/2 server has declared that it has not
+// processed it. So a provider gets each request at most once, as long as it has no Idempotency-Key header; see
+// http.Transport.
+func NewTransport() *http.Transport {
+	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: keepAlive}
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            dialer.DialContext,
+		TLSHandshakeTimeout:    handshakeTimeout,
+		ForceAttemptHTTP2:      true,
+		MaxIdleConnsPerHost:    maxIdlePerHost,
+		IdleConnTimeout:        idleConnTimeout,
+		MaxResponseHeaderBytes: maxHeaderBytes,
+		DisableCompression:     true,
+		// A connection that a firewall has dropped must not fail one request after the other.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: keepAlive, PingTimeout: keepAlive},
+	}
+}

@@ -1,0 +1,287 @@
+// Package admin is a client of a deployment's admin API, as docs/openapi.yaml describes it. It works with every
+// deployment: `postern serve`, `make dev` and Cloudflare.
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Options configure a client.
+type Options struct {
+	// URL is the deployment's address, such as https://postern.example.com, without a path.
+	URL string
+	// Token is the admin token. It is never part of an error.
+	Token string
+	// Insecure allows sending the token over plain HTTP to other machines.
+	Insecure bool
+	// Timeout of one attempt; 0: 30 s.
+	Timeout time.Duration
+	// HTTP replaces the default client; optional.
+	HTTP *http.Client
+	// Sleep replaces the wait before a retry in tests; optional.
+	Sleep func(ctx context.Context, d time.Duration) error
+	// UserAgent of the requests; optional.
+	UserAgent string
+}
+
+// Client calls the admin API. It is safe for concurrent use.
+type Client struct {
+	options Options
+	base    *url.URL
+}
+
+const (
+	defaultTimeout = 30 * time.Second
+	maxAttempts    = 4
+	firstWait      = 250 * time.Millisecond
+	maxWait        = 10 * time.Second
+	maxReplyBytes  = 64 << 20
+)
+
+// New checks the address and the token. No request is sent.
+func New(o Options) (*Client, error) {
+	base, err := url.Parse(o.URL)
+	if err != nil || base.Host == "" || base.User != nil || base.RawQuery != "" || base.Fragment != "" || strings.Trim(base.Path, "/") != "" ||
+		base.Scheme != "https" && base.Scheme != "http" {
+		return nil, fmt.Errorf("the address must be a URL in the form https://host, without user, path or query, got %q", redacted(o.URL))
+	}
+	base.Path = ""
+	if base.Scheme == "http" && !o.Insecure && !isLoopback(base.Hostname()) {
+		return nil, fmt.Errorf("the admin token would cross the network unencrypted to %s; use https, or --insecure if the network is private", base.Host)
+	}
+	if o.Token == "" || strings.ContainsFunc(o.Token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, errors.New("the admin token must be printable ASCII characters without spaces")
+	}
+	if o.Timeout == 0 {
+		o.Timeout = defaultTimeout
+	}
+	if o.HTTP == nil {
+		o.HTTP = &http.Client{}
+	}
+	own := *o.HTTP
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // never send the token elsewhere
+	o.HTTP = &own
+	if o.Sleep == nil {
+		o.Sleep = sleep
+	}
+	return &Client{o, base}, nil
+}
+
+// redacted is an address without the password that it must not have.
+func redacted(text string) string {
+	if _, after, found := strings.Cut(text, "@"); found {
+		return "…@" + after
+	}
+	return text
+}
+
+func isLoopback(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// Error is an error response of the API.
+type Error struct {
+	Method, Path string
+	Status       int
+	Code         string // such as not_found; empty if the response was not the API's
+	Message      string
+	Details      []Detail
+	RequestID    string // empty if the response had none
+}
+
+// Detail is a faulty field of a request.
+type Detail struct{ Field, Message string }
+
+func (e *Error) Error() string {
+	text := e.Message
+	for _, d := range e.Details {
+		text += "; " + strings.TrimSpace(d.Field+" "+d.Message)
+	}
+	text = fmt.Sprintf("%s (%d, %s %s", text, e.Status, e.Method, e.Path)
+	if e.RequestID != "" {
+		text += ", request " + e.RequestID
+	}
+	return text + ")"
+}
+
+// Is reports whether an error is a response with the given status.
+func Is(err error, status int) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Status == status
+}
+
+// Do sends one call and decodes the response into out, which may be nil. body may be nil, json.RawMessage or anything
+// that encoding/json encodes. Calls that change nothing or are idempotent (GET, PUT, DELETE and those that WithRetry
+// marks) are retried after a failure of the network, a 429 and a 5xx.
+func (c *Client) Do(ctx context.Context, method, path string, body, out any) error {
+	var encoded []byte
+	if body != nil {
+		var err error
+		if encoded, err = json.Marshal(body); err != nil {
+			return err
+		}
+	}
+	retry := method == http.MethodGet || method == http.MethodPut || method == http.MethodDelete || ctx.Value(retryKey{}) != nil
+	var err error
+	for attempt := range maxAttempts {
+		var wait time.Duration
+		wait, err = c.attempt(ctx, method, path, encoded, out)
+		if attempt > 0 && method == http.MethodDelete && Is(err, http.StatusNotFound) {
+			return nil // an earlier attempt deleted it
+		}
+		if err == nil || !retry && !neverArrived(err) || wait < 0 || ctx.Err() != nil {
+			return err
+		}
+		if attempt == maxAttempts-1 {
+			break
+		}
+		if wait == 0 {
+			wait = firstWait<<attempt + rand.N(firstWait)
+		}
+		if wait > maxWait || c.options.Sleep(ctx, wait) != nil {
+			break
+		}
+	}
+	return err
+}
+
+type retryKey struct{}
+
+// WithRetry marks the calls of a context as safe to repeat.
+func WithRetry(ctx context.Context) context.Context { return context.WithValue(ctx, retryKey{}, true) }
+
+// neverArrived reports whether a call cannot have reached the API: the connection was refused.
+func neverArrived(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// attempt sends a call once. wait is the pause before a retry: 0 is the default, negative means that a retry is useless.
+func (c *Client) attempt(ctx context.Context, method, path string, body []byte, out any) (wait time.Duration, err error) {
+	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, c.base.String()+path, bytes.NewReader(body))
+	if err != nil {
+		return -1, err
+	}
+	request.Header.Set("Authorization", "Bearer "+c.options.Token)
+	request.Header.Set("Accept", "application/json")
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if c.options.UserAgent != "" {
+		request.Header.Set("User-Agent", c.options.UserAgent)
+	}
+	response, err := c.options.HTTP.Do(request)
+	if err != nil {
+		return 0, fmt.Errorf("cannot reach %s: %w", c.base, unwrapURL(err))
+	}
+	defer response.Body.Close()
+	reply, err := io.ReadAll(io.LimitReader(response.Body, maxReplyBytes+1))
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("the response of %s ended early: %w", c.base, err)
+	case len(reply) > maxReplyBytes:
+		return -1, fmt.Errorf("the response of %s is larger than %d bytes", c.base, maxReplyBytes)
+	case response.StatusCode >= 200 && response.StatusCode < 300:
+		return -1, c.decode(response, method, path, reply, out)
+	}
+	return retryAfter(response), failure(response, method, path, reply)
+}
+
+// unwrapURL removes the method and the URL, which the message already has.
+func unwrapURL(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+func (c *Client) decode(response *http.Response, method, path string, reply []byte, out any) error {
+	if out == nil || response.StatusCode == http.StatusNoContent {
+		return nil
+	}
+	if raw, ok := out.(*json.RawMessage); ok && json.Valid(reply) {
+		*raw = reply
+		return nil
+	}
+	if err := json.Unmarshal(reply, out); err != nil {
+		return fmt.Errorf("%s %s: the response of %s is not the JSON of the admin API; check the address", method, path, c.base)
+	}
+	return nil
+}
+
+// retryAfter is the pause that a failed response asks for.
+func retryAfter(response *http.Response) time.Duration {
+	if response.StatusCode != http.StatusTooManyRequests && response.StatusCode < 500 {
+		return -1
+	}
+	seconds, err := strconv.ParseUint(response.Header.Get("Retry-After"), 10, 31)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}
+
+// failure reads an error response, which may be that of a proxy.
+func failure(response *http.Response, method, path string, reply []byte) *Error {
+	e := &Error{Method: method, Path: path, Status: response.StatusCode, RequestID: response.Header.Get("X-Request-Id")}
+	var parsed struct {
+		Error, Code, RequestID string
+		Details                []Detail
+	}
+	if json.Unmarshal(reply, &parsed) == nil && parsed.Error != "" {
+		e.Message, e.Code, e.Details = parsed.Error, parsed.Code, parsed.Details
+		if e.RequestID == "" {
+			e.RequestID = parsed.RequestID
+		}
+		return e
+	}
+	e.Message = http.StatusText(response.StatusCode)
+	if response.StatusCode >= 300 && response.StatusCode < 400 {
+		e.Message = "the address redirects to " + strconv.QuoteToASCII(redacted(response.Header.Get("Location"))) + "; use that address"
+	} else if e.Message == "" {
+		e.Message = "unexpected response"
+	}
+	return e
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// notTheAPI is the error for a response of another shape.
+func (c *Client) notTheAPI(path string) error {
+	return fmt.Errorf("GET %s: the response of %s is not the JSON of the admin API; check the address", path, c.base)
+}
+
+// Answered reports whether the API has answered a call, even with an error. Without an answer, a change may have been made.
+func Answered(err error) bool {
+	var e *Error
+	return err == nil || errors.As(err, &e) && e.Status < http.StatusInternalServerError || neverArrived(err)
+}

@@ -1,0 +1,104 @@
+package admin
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+)
+
+// Project is a project. Fields that the command line only shows stay JSON.
+type Project struct {
+	ID              string          `json:"id"`
+	Name            string          `json:"name"`
+	Plan            string          `json:"plan"`
+	Region          *string         `json:"region"`
+	Budget          json.RawMessage `json:"budget"`
+	BudgetPeriod    string          `json:"budgetPeriod"`
+	CacheTTLSeconds uint64          `json:"cacheTtlSeconds"`
+	Unbounded       bool            `json:"unbounded"`
+	Models          []string        `json:"models"`
+	Routes          json.RawMessage `json:"routes"`
+	Governor        json.RawMessage `json:"governor"`
+	Alerts          json.RawMessage `json:"alerts"`
+	Status          string          `json:"status"`
+	CreatedAt       string          `json:"createdAt"`
+	Version         uint64          `json:"version"`
+}
+
+// Key is a key. Value is set only in the response that creates it.
+type Key struct {
+	ID          string          `json:"id"`
+	Name        string          `json:"name"`
+	Kind        string          `json:"kind"`
+	Environment string          `json:"environment"`
+	Prefix      string          `json:"prefix"`
+	Last4       string          `json:"last4"`
+	Status      string          `json:"status"`
+	CreatedAt   string          `json:"createdAt"`
+	LastUsedAt  *string         `json:"lastUsedAt"`
+	Models      []string        `json:"models"`
+	Permissions []string        `json:"permissions"`
+	Limits      json.RawMessage `json:"limits"`
+	ExpiresAt   *string         `json:"expiresAt"`
+	ReplacedBy  *string         `json:"replacedBy"`
+	Version     uint64          `json:"version"`
+	Value       string          `json:"value,omitempty"`
+}
+
+// Projects returns all projects, oldest first. An empty status is every status.
+func (c *Client) Projects(ctx context.Context, status string) ([]Project, error) {
+	return list[Project](ctx, c, ProjectsPath, "projects", status)
+}
+
+// Keys returns all keys of a project, oldest first. An empty status is every status.
+func (c *Client) Keys(ctx context.Context, projectID, status string) ([]Key, error) {
+	return list[Key](ctx, c, ProjectPath(projectID)+"/keys", "keys", status)
+}
+
+// RegistryEntries returns all entries of a project's model registry, as JSON.
+func (c *Client) RegistryEntries(ctx context.Context, projectID string) ([]json.RawMessage, error) {
+	return list[json.RawMessage](ctx, c, ProjectPath(projectID)+"/models-registry", "models", "")
+}
+
+// ProjectsPath is the path of the projects.
+const ProjectsPath = "/api/admin/projects"
+
+// ProjectPath is the path of a project.
+func ProjectPath(id string) string { return ProjectsPath + "/" + url.PathEscape(id) }
+
+// KeyPath is the path of a key.
+func KeyPath(projectID, id string) string {
+	return ProjectPath(projectID) + "/keys/" + url.PathEscape(id)
+}
+
+// list returns the elements of all pages of a list.
+func list[T any](ctx context.Context, c *Client, path, field, status string) ([]T, error) {
+	all := []T{}
+	query := url.Values{"limit": {"100"}}
+	if status != "" {
+		query.Set("status", status)
+	}
+	for {
+		var page map[string]json.RawMessage
+		if err := c.Do(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &page); err != nil {
+			return nil, err
+		}
+		var elements []T
+		if err := json.Unmarshal(page[field], &elements); err != nil {
+			return nil, c.notTheAPI(path)
+		}
+		all = append(all, elements...)
+		var next *string
+		if err := json.Unmarshal(page["next"], &next); err != nil {
+			return nil, c.notTheAPI(path)
+		}
+		if next == nil {
+			return all, nil
+		}
+		if *next == query.Get("after") { // a faulty server must not make this endless
+			return nil, c.notTheAPI(path)
+		}
+		query.Set("after", *next)
+	}
+}

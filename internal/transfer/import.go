@@ -1,0 +1,160 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/directory"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/internal/admin"
+)
+
+// ErrImported means that the deployment has this file's state already.
+var ErrImported = errors.New("the file has been imported into this deployment before; nothing was changed")
+
+// checked is a file that was read completely.
+type checked struct {
+	header
+	Summary
+	id       string // the checksum
+	projects []string
+}
+
+// check reads a file and checks all of it.
+func check(from io.ReadSeeker) (*checked, error) {
+	projects := map[string]bool{}
+	r, err := scan(from, func(r *reader, p *page) error {
+		if p.Object == directoryObject {
+			for _, row := range p.Rows {
+				d, ok, err := directory.MovedDocument(abi.Row{Key: row.Key, Value: row.Value})
+				if id, isProject := strings.CutPrefix(d.Key, doc.ProjectKey("")); ok && isProject && err == nil {
+					projects[id] = true
+				}
+			}
+			return nil
+		}
+		if !projects[p.Project] || strings.HasPrefix(p.Object, ledgerPrefix) && p.Object != ledgerPrefix+p.Project {
+			return r.fault("is about a project that the file does not have")
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	found := slices.Sorted(maps.Keys(projects))
+	return &checked{r.header, Summary{len(found), r.end.Objects, r.end.Rows}, r.end.SHA256, found}, nil
+}
+
+// scan reads a file from its beginning.
+func scan(from io.ReadSeeker, use func(*reader, *page) error) (*reader, error) {
+	if _, err := from.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	r, err := newReader(from)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		p, err := r.page()
+		if err != nil || p == nil {
+			return r, err
+		}
+		if err := use(r, p); err != nil {
+			return r, err
+		}
+	}
+}
+
+// Import writes a file's state into a deployment. It first checks the whole file. If it is interrupted, it may be repeated
+// with the same file.
+func Import(ctx context.Context, client Client, from io.ReadSeeker) (Summary, error) {
+	file, err := check(from)
+	if err != nil {
+		return Summary{}, err
+	}
+	// Every call may be repeated: rows are replaced by the same rows.
+	i := &importer{ctx: admin.WithRetry(ctx), client: client, id: file.id}
+	var state struct{ Finished bool }
+	begin := struct {
+		Import   string   `json:"import"`
+		Projects []string `json:"projects"`
+	}{file.id, append([]string{}, file.projects...)}
+	if err := i.post("", begin, &state); err != nil {
+		return Summary{}, err
+	}
+	if state.Finished {
+		return file.Summary, ErrImported
+	}
+	return file.Summary, i.send(from)
+}
+
+type importer struct {
+	ctx    context.Context
+	client Client
+	id     string
+	object string  // of the page that was sent last
+	batch  []*page // meters of one page each, which are sent at once
+}
+
+func (i *importer) post(path string, body, out any) error {
+	return i.client.Do(i.ctx, http.MethodPost, "/api/admin/import"+path, body, out)
+}
+
+// send sends the ledgers, the meters, and last the directory: the projects appear when their objects are complete.
+func (i *importer) send(from io.ReadSeeker) error {
+	for _, directoryTurn := range []bool{false, true} {
+		if _, err := scan(from, func(_ *reader, p *page) error {
+			if (p.Object == directoryObject) != directoryTurn {
+				return nil
+			}
+			return i.page(p)
+		}); err != nil {
+			return err
+		}
+		if err := i.flush(); err != nil {
+			return err
+		}
+	}
+	return i.post("/finish", map[string]string{"import": i.id}, nil)
+}
+
+// page sends a page, or keeps a whole meter for the next batch.
+func (i *importer) page(p *page) error {
+	first := i.object != p.Object
+	i.object = p.Object
+	if rank(p.Object) == 2 && first && p.Last {
+		if i.batch = append(i.batch, p); len(i.batch) < atOnce {
+			return nil
+		}
+		return i.flush()
+	}
+	if err := i.flush(); err != nil {
+		return err
+	}
+	return i.rows(p, first)
+}
+
+func (i *importer) flush() error {
+	batch := i.batch
+	i.batch = nil
+	return parallel(len(batch), func(n int) error { return i.rows(batch[n], true) })
+}
+
+func (i *importer) rows(p *page, first bool) error {
+	body := struct {
+		Import string `json:"import"`
+		page
+		First bool `json:"first"`
+	}{i.id, *p, first}
+	if err := i.post("/rows", body, nil); err != nil {
+		return fmt.Errorf("%s: %w", p.Object, err)
+	}
+	return nil
+}

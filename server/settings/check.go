@@ -1,0 +1,136 @@
+package settings
+
+import (
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/postern-ai/postern/compliance"
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/server"
+)
+
+type apply = func(c *server.Config, text string) (ok bool)
+
+// text accepts printable text.
+func text(field func(*server.Config) *string) apply {
+	return func(c *server.Config, text string) bool {
+		*field(c) = text
+		return isPrintable(text)
+	}
+}
+
+func choice(field func(*server.Config) *string, allowed ...string) apply {
+	return func(c *server.Config, text string) bool {
+		*field(c) = text
+		return slices.Contains(allowed, text)
+	}
+}
+
+// env passes a valid value on in Config.Env.
+func env(name string, valid func(string) bool) apply {
+	return func(c *server.Config, text string) bool {
+		c.Env[name] = text
+		return valid(text)
+	}
+}
+
+// address accepts host:port, with an empty host for all addresses, the path of a Unix socket, and off if that is allowed.
+func address(field func(*server.Config) *string, off bool) apply {
+	return func(c *server.Config, text string) bool {
+		*field(c) = text
+		if path, isSocket := strings.CutPrefix(text, "unix:"); isSocket || off && text == "off" {
+			return !isSocket || strings.HasPrefix(path, "/") && isPrintable(path)
+		}
+		_, port, err := net.SplitHostPort(text)
+		if err != nil {
+			return false
+		}
+		_, err = strconv.ParseUint(port, 10, 16)
+		return err == nil
+	}
+}
+
+func database(c *server.Config, text string) bool {
+	c.Database = text
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "postgres" || u.Scheme == "postgresql")
+}
+
+func publicURL(c *server.Config, text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || strings.Trim(u.Path, "/") != "" {
+		return false
+	}
+	c.PublicURL = strings.TrimSuffix(text, "/")
+	return u.Scheme == "https" || u.Scheme == "http"
+}
+
+func proxies(c *server.Config, text string) bool {
+	for part := range strings.SplitSeq(text, ",") {
+		prefix, err := netip.ParsePrefix(strings.TrimSpace(part))
+		if err != nil {
+			one, err := netip.ParseAddr(strings.TrimSpace(part))
+			if err != nil {
+				return false
+			}
+			prefix = netip.PrefixFrom(one, one.BitLen())
+		}
+		c.TrustedProxies = append(c.TrustedProxies, prefix.Masked())
+	}
+	return true
+}
+
+func shutdown(c *server.Config, text string) bool {
+	d, err := time.ParseDuration(text)
+	c.Drain = d
+	return err == nil && d >= 0 && d <= time.Hour
+}
+
+func connections(c *server.Config, text string) bool {
+	n, err := strconv.Atoi(text)
+	c.MaxConnections = n
+	return err == nil && n >= 1 && n <= 1_000_000
+}
+
+// tokenForm describes isToken. control has the minimum length too.
+const (
+	tokenForm     = "at least 16 printable ASCII characters without spaces"
+	minTokenBytes = 16
+)
+
+func isToken(text string) bool { return len(text) >= minTokenBytes && isGraphic(text) }
+
+func isGraphic(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// isPrintable allows spaces and other languages' letters, as in names of files.
+func isPrintable(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
+
+func isSwitch(text string) bool { return text == "on" || text == "off" }
+
+func isBodyLimit(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 32)
+	return err == nil && n > 0
+}
+
+func isMasterKeys(text string) bool {
+	_, ok := config.ParseMasterKeys(text)
+	return ok
+}
+
+func isSigningKeys(text string) bool {
+	_, err := compliance.ParseSigningKeys(text)
+	return err == nil
+}
+
+func check(valid func(string) bool) apply {
+	return func(_ *server.Config, text string) bool { return valid(text) }
+}

@@ -1,0 +1,95 @@
+package settings_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/postern-ai/postern/server"
+	"github.com/postern-ai/postern/server/settings"
+)
+
+var update = flag.Bool("update", false, "rewrite the results in testdata")
+
+// TestGolden loads every case of testdata. A case is a file with sections: "-- env --" has variables, "-- flags --" the
+// values of flags, "-- want --" the configuration or the problems, and any other section is a file. postern.yaml is the
+// configuration file.
+func TestGolden(t *testing.T) {
+	cases, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(cases) == 0 {
+		t.Fatal("no cases", err)
+	}
+	for _, name := range cases {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			before, want, _ := strings.Cut(string(text), "-- want --\n")
+			c, err := settings.Load(source(before))
+			got := show(&c, err)
+			if *update {
+				if err := os.WriteFile(name, []byte(before+"-- want --\n"+got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			} else if got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+			if strings.Contains(got, "s3cret") {
+				t.Error("the result contains a secret")
+			}
+		})
+	}
+}
+
+// source reads a case.
+func source(text string) settings.Source {
+	files := map[string]string{}
+	name := ""
+	for line := range strings.Lines(text) {
+		if inner, ok := strings.CutPrefix(line, "-- "); ok {
+			name = strings.TrimSuffix(inner, " --\n")
+			files[name] = ""
+			continue
+		}
+		files[name] += line
+	}
+	s := settings.Source{Environ: strings.Split(strings.TrimSpace(files["env"]), "\n"), Flags: map[string]string{}, ReadFile: func(name string) ([]byte, error) {
+		text, ok := files[name]
+		if !ok {
+			return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+		}
+		return []byte(text), nil
+	}}
+	if _, ok := files["postern.yaml"]; ok {
+		s.File = "postern.yaml"
+	}
+	for line := range strings.Lines(files["flags"]) {
+		name, text, _ := strings.Cut(strings.TrimSpace(line), "=")
+		s.Flags[name] = text
+	}
+	return s
+}
+
+// show prints a configuration without secrets, or the problems.
+func show(c *server.Config, err error) string {
+	if err != nil {
+		return "error\n" + err.Error() + "\n"
+	}
+	text := fmt.Sprintf("data %q database %t durability %s engine %s\nlisten %s ops %s public %q tls %q %q\nproxies %v drain %s connections %d exports %q debug %t\n",
+		c.Data, c.Database != "", c.Durability, c.Engine, c.Listen, c.OpsListen, c.PublicURL, c.TLSCert, c.TLSKey,
+		c.TrustedProxies, c.Drain, c.MaxConnections, c.Exports, c.Log.Enabled(context.Background(), slog.LevelDebug))
+	names := []string{}
+	for name, value := range c.Env {
+		names = append(names, fmt.Sprintf("env %s %s\n", name, strings.ReplaceAll(value, "s3cret", "(secret)")))
+	}
+	slices.Sort(names)
+	return text + strings.Join(names, "")
+}

@@ -1,0 +1,27 @@
+package server
+
+import (
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/host"
+	"github.com/postern-ai/postern/store"
+)
+
+// Watcher is implemented by observers (Config.Observer) that read the state of the server's parts when they are asked for
+// metrics. New calls Watch before the first request, and Reload with the new parts before they serve.
+type Watcher interface{ Watch(Parts) }
+
+// Parts are the parts of a server that a Watcher may read.
+type Parts struct {
+	Config  *config.Config
+	Store   store.Store
+	Host    *host.Host
+	Objects host.Objects
+	Stats   *host.Stats
+}
+
+// watch passes the parts to the observer.
+func watch(observer host.Observer, parts Parts) {
+	if w, ok := observer.(Watcher); ok {
+		w.Watch(parts)
+	}
+}

@@ -1,0 +1,69 @@
+package postgres
+
+import (
+	"container/list"
+	"sync"
+
+	"github.com/postern-ai/postern/store"
+)
+
+// cache is an LRU of facts about objects. A command takes the facts of its object out, so that nobody else changes them,
+// and puts them back with the version that they are true for.
+type cache struct {
+	mu      sync.Mutex
+	max     int // bytes
+	bytes   int
+	order   *list.List // of *cached, most recently used first
+	objects map[store.Object]*list.Element
+}
+
+type cached struct {
+	object  store.Object
+	version int64
+	*facts
+}
+
+// objectOverhead is the memory of an entry besides its facts, roughly.
+const objectOverhead = 300
+
+// An object may use at most this part of the cache.
+const objectShare = 8
+
+func newCache(max int) *cache {
+	return &cache{max: max, order: list.New(), objects: map[store.Object]*list.Element{}}
+}
+
+// take removes and returns the facts about an object, or nil.
+func (c *cache) take(o store.Object) *cached {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	element := c.objects[o]
+	if element == nil {
+		return nil
+	}
+	return c.remove(element)
+}
+
+func (c *cache) remove(element *list.Element) *cached {
+	entry := c.order.Remove(element).(*cached)
+	delete(c.objects, entry.object)
+	c.bytes -= entry.bytes + objectOverhead
+	return entry
+}
+
+// put stores facts about an object at a version. The caller no longer uses them.
+func (c *cache) put(o store.Object, version int64, f *facts) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if old := c.objects[o]; old != nil {
+		c.remove(old)
+	}
+	if f.bytes > c.max/objectShare {
+		return
+	}
+	c.objects[o] = c.order.PushFront(&cached{o, version, f})
+	c.bytes += f.bytes + objectOverhead
+	for c.bytes > c.max {
+		c.remove(c.order.Back())
+	}
+}

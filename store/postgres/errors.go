@@ -1,0 +1,89 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/postern-ai/postern/store"
+)
+
+// errUnknown means that the connection broke after COMMIT was sent: the changes may be durable or not.
+var errUnknown = errors.New("the outcome of the commit is unknown")
+
+// errAppeared means that another replica created the object while the command ran.
+var errAppeared = errors.New("the object was created at the same time")
+
+// errOvertaken means that the server answered COMMIT with a rollback.
+var errOvertaken = errors.New("the server rolled the transaction back")
+
+// uncommitted is an error of a transaction that certainly did not commit.
+type uncommitted struct{ error }
+
+func (u uncommitted) Unwrap() error { return u.error }
+
+// commandError is the error of a command itself, which Run returns as it is.
+type commandError struct{ error }
+
+// Codes of https://www.postgresql.org/docs/15/errcodes-appendix.html with which a transaction may succeed if it is repeated:
+// the first three on the same connection, the others on a new one.
+var (
+	conflicts = []string{"40001", "40P01", "55P03"} // serialization_failure, deadlock_detected, lock_not_available
+
+	// read_only_sql_transaction: the server has become a standby. admin_shutdown, crash_shutdown and idle_session_timeout.
+	// invalid_sql_statement_name and feature_not_supported: a prepared statement is lost or outdated.
+	reconnects = []string{"25006", "57P01", "57P02", "57P05", "25P03", "26000", "0A000"}
+)
+
+// serverError returns the server's error, or nil if the connection failed instead.
+func serverError(err error) *pgconn.PgError {
+	var server *pgconn.PgError
+	if errors.As(err, &server) {
+		return server
+	}
+	return nil
+}
+
+// alive reports whether the connection still works after an error: the server answered, and not with its end.
+func alive(err error) bool {
+	server := serverError(err)
+	return server != nil && server.SeverityUnlocalized == "ERROR" && !slices.Contains(reconnects, server.Code)
+}
+
+// repeatable reports whether a transaction that failed may succeed if it is repeated. It certainly did not commit.
+func repeatable(err error) bool {
+	var u uncommitted
+	if !errors.As(err, &u) {
+		return false
+	}
+	server := serverError(err)
+	switch {
+	case errors.Is(err, errAppeared):
+		return true
+	case server == nil: // the connection
+		return !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled)
+	}
+	return slices.Contains(conflicts, server.Code) || slices.Contains(reconnects, server.Code)
+}
+
+// unavailable describes an error without the password.
+func (s *Store) unavailable(err error) error {
+	return fmt.Errorf("%w: PostgreSQL: %s", store.ErrUnavailable, s.scrub(err))
+}
+
+// scrub returns an error's text without the password. The cause is not wrapped, because its fields contain the URL.
+func (s *Store) scrub(err error) string {
+	var server *pgconn.PgError
+	text := err.Error()
+	if errors.As(err, &server) { // its details could contain stored values
+		text = fmt.Sprintf("%s: %s (SQLSTATE %s)", server.Severity, server.Message, server.Code)
+	}
+	for _, secret := range s.secrets {
+		text = strings.ReplaceAll(text, secret, "xxxxx")
+	}
+	return text
+}

@@ -1,0 +1,83 @@
+package postgres
+
+import (
+	"context"
+	"sync"
+
+	"github.com/postern-ai/postern/store"
+)
+
+// queue lets this process's commands on an object wait for each other without a connection each: otherwise a hot object
+// would use up the pool. They are served in order of arrival.
+type queue struct {
+	mu      sync.Mutex
+	max     int
+	waiting int // calls that wait or run
+	objects map[store.Object]*turn
+}
+
+type turn struct {
+	users int
+	token chan struct{}
+}
+
+func newQueue(max int) *queue { return &queue{max: max, objects: map[store.Object]*turn{}} }
+
+// enter counts a call. It returns false if there are too many.
+func (q *queue) enter() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.waiting >= q.max {
+		return false
+	}
+	q.waiting++
+	return true
+}
+
+func (q *queue) leave() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting--
+}
+
+func (q *queue) length() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.waiting
+}
+
+// lock waits for the object's turn until ctx ends. The caller must call unlock if it returns nil.
+func (q *queue) lock(ctx context.Context, o store.Object) error {
+	q.mu.Lock()
+	t := q.objects[o]
+	if t == nil {
+		t = &turn{token: make(chan struct{}, 1)}
+		q.objects[o] = t
+	}
+	t.users++
+	q.mu.Unlock()
+	select {
+	case t.token <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		q.release(o)
+		return ctx.Err()
+	}
+}
+
+func (q *queue) unlock(o store.Object) {
+	q.mu.Lock()
+	t := q.objects[o]
+	q.mu.Unlock()
+	<-t.token
+	q.release(o)
+}
+
+func (q *queue) release(o store.Object) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	t := q.objects[o]
+	if t.users--; t.users == 0 {
+		delete(q.objects, o)
+	}
+}

@@ -1,0 +1,205 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/postern-ai/postern/store"
+)
+
+const (
+	maxAttempts = 5
+	// maxPause is the longest pause before the first repetition; it doubles with each.
+	maxPause = 20 * time.Millisecond
+)
+
+// Run implements store.Store. It may call the command several times: only the last call counts.
+func (s *Store) Run(ctx context.Context, o store.Object, command store.Command) error {
+	return s.command(ctx, func(ctx context.Context) error {
+		if err := s.queue.lock(ctx, o); err != nil {
+			return fmt.Errorf("%w: the object is busy", store.ErrOverloaded)
+		}
+		defer s.queue.unlock(o)
+		return s.repeat(ctx, func() error { return s.run(ctx, o, command) })
+	})
+}
+
+// command is call for a command, which is counted.
+func (s *Store) command(ctx context.Context, f func(context.Context) error) error {
+	err := s.call(ctx, f)
+	s.figures.commands.Add(1)
+	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrOverloaded) {
+		s.figures.failed.Add(1)
+	}
+	return err
+}
+
+// call bounds the time of a call and the number of calls.
+func (s *Store) call(ctx context.Context, f func(context.Context) error) error {
+	if !s.queue.enter() {
+		return fmt.Errorf("%w: %d calls are waiting", store.ErrOverloaded, s.config.MaxWaiting)
+	}
+	defer s.queue.leave()
+	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
+	defer cancel()
+	err := f(ctx)
+	var own commandError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &own):
+		return own.error
+	case errors.Is(err, store.ErrOverloaded):
+		return err
+	case errors.Is(err, errUnknown):
+		s.figures.unknown.Add(1)
+	}
+	return s.unavailable(err)
+}
+
+// repeat repeats a transaction that certainly did not commit, as often as that may help.
+func (s *Store) repeat(ctx context.Context, f func() error) (err error) {
+	for attempt := range maxAttempts {
+		if attempt > 0 {
+			s.figures.retries.Add(1)
+			select {
+			case <-time.After(rand.N(maxPause << attempt)):
+			case <-ctx.Done():
+				return err
+			}
+		}
+		if err = f(); err == nil || !repeatable(err) {
+			return err
+		}
+	}
+	return err
+}
+
+// run runs a command in one transaction.
+func (s *Store) run(ctx context.Context, o store.Object, command store.Command) error {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return s.notAcquired(ctx, err)
+	}
+	defer conn.Release()
+	t := &transaction{store: s, conn: conn, ctx: ctx, object: o}
+	if err := t.begin(); err != nil {
+		return t.fail(uncommitted{err})
+	}
+	return t.finish(command)
+}
+
+// notAcquired tells a server that does not answer from a pool that is in use.
+func (s *Store) notAcquired(ctx context.Context, err error) error {
+	if stat := s.pool.Stat(); ctx.Err() != nil && stat.AcquiredConns() >= stat.MaxConns() {
+		return fmt.Errorf("%w: all %d connections to PostgreSQL are in use", store.ErrOverloaded, stat.MaxConns())
+	}
+	return uncommitted{err}
+}
+
+// finish runs the command in a transaction that has begun.
+func (t *transaction) finish(command store.Command) error {
+	t.remember()
+	t.rows.transaction = t
+	err := command(&t.rows, t.nowMs)
+	switch {
+	case t.rows.failed != nil:
+		return t.fail(uncommitted{t.rows.failed})
+	case err != nil:
+		t.rollback()
+		t.keep()
+		return commandError{err}
+	}
+	if err := t.commit(); err != nil {
+		return t.fail(err)
+	}
+	t.rows.follow()
+	t.keep()
+	return nil
+}
+
+// keep stores the facts for the object's next command.
+func (t *transaction) keep() {
+	if t.id != 0 {
+		t.store.cache.put(t.object, t.version, t.facts)
+	}
+}
+
+// fail ends the transaction after an error of the database.
+func (t *transaction) fail(err error) error {
+	if alive(err) || errors.Is(err, errAppeared) {
+		t.rollback()
+		return err
+	}
+	// The other connections have probably failed too.
+	_ = t.conn.Conn().PgConn().Conn().Close()
+	t.store.reconnect()
+	return err
+}
+
+// reconnect closes the idle connections, at most once a second.
+func (s *Store) reconnect() {
+	now := time.Now().UnixNano()
+	if last := s.reset.Load(); now-last > int64(time.Second) && s.reset.CompareAndSwap(last, now) {
+		s.pool.Reset()
+	}
+}
+
+// Ring implements store.Store. Replicas share the alarms: objects that another transaction has locked are left out.
+func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows, uint64) error) (rang bool, err error) {
+	err = s.command(ctx, func(ctx context.Context) error {
+		due, err := s.due(ctx)
+		if err != nil || !due {
+			return err
+		}
+		return s.repeat(ctx, func() (err error) {
+			rang, err = s.ring(ctx, command)
+			return err
+		})
+	})
+	return rang && err == nil, err
+}
+
+// due reports whether an alarm is due: one round trip, without a transaction.
+func (s *Store) due(ctx context.Context) (bool, error) {
+	now, alarm, err := s.next(ctx)
+	return alarm != 0 && alarm <= now, err
+}
+
+func (s *Store) ring(ctx context.Context, command func(store.Object, store.Rows, uint64) error) (bool, error) {
+	conn, err := s.pool.Acquire(ctx)
+	if err != nil {
+		return false, s.notAcquired(ctx, err)
+	}
+	defer conn.Release()
+	t := &transaction{store: s, conn: conn, ctx: ctx}
+	found, err := t.beginDue()
+	if err != nil {
+		return false, t.fail(uncommitted{err})
+	}
+	if !found {
+		t.rollback()
+		return false, nil
+	}
+	err = t.finish(func(rows store.Rows, now uint64) error { return command(t.object, rows, now) })
+	return err == nil, err
+}
+
+// NextAlarm implements store.Store.
+func (s *Store) NextAlarm(ctx context.Context) (nowMs, alarmMs uint64, err error) {
+	err = s.call(ctx, func(ctx context.Context) (err error) {
+		nowMs, alarmMs, err = s.next(ctx)
+		return err
+	})
+	return nowMs, alarmMs, err
+}
+
+func (s *Store) next(ctx context.Context) (nowMs, alarmMs uint64, err error) {
+	var now int64
+	var alarm *int64
+	err = s.single(ctx, func() error { return s.pool.QueryRow(ctx, stNext, s.testTime()).Scan(&now, &alarm) })
+	return uint64(now), unsigned(alarm), err
+}

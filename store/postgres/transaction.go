@@ -1,0 +1,223 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/store"
+)
+
+// transaction is one command's transaction. It holds the lock of its object's row, if the object exists. An object that
+// does not exist has no rows; if it appears before the commit, the command is repeated.
+type transaction struct {
+	store   *Store
+	conn    *pgxpool.Conn
+	ctx     context.Context
+	object  store.Object
+	id      int64 // 0: the object does not exist
+	version int64
+	alarmMs uint64 // 0: none
+	nowMs   uint64
+	rang    bool // the command is the alarm's
+	facts   *facts
+	rows    rows
+}
+
+// begin starts the transaction and locks the object: one round trip.
+func (t *transaction) begin() error {
+	var batch pgx.Batch
+	batch.Queue(stBegin)
+	batch.Queue(stLock, int16(t.object.Class), t.object.Name)
+	results := t.conn.SendBatch(t.ctx, &batch)
+	defer results.Close()
+	if _, err := results.Exec(); err != nil {
+		return err
+	}
+	var id, version, alarm *int64
+	var now int64
+	if err := results.QueryRow().Scan(&id, &version, &alarm, &now); err != nil {
+		return err
+	}
+	t.nowMs = t.store.time(now)
+	if id == nil {
+		t.facts = noRows()
+		return results.Close()
+	}
+	t.id, t.version, t.alarmMs = *id, *version, unsigned(alarm)
+	return results.Close()
+}
+
+// beginDue starts a transaction and locks the object whose alarm is the earliest that is due and that no other
+// transaction has locked. It returns false if there is none.
+func (t *transaction) beginDue() (bool, error) {
+	var batch pgx.Batch
+	batch.Queue(stBegin)
+	batch.Queue(stLockDue, t.store.testTime())
+	results := t.conn.SendBatch(t.ctx, &batch)
+	defer results.Close()
+	if _, err := results.Exec(); err != nil {
+		return false, err
+	}
+	var class int16
+	var alarm *int64
+	var now int64
+	err := results.QueryRow().Scan(&t.id, &class, &t.object.Name, &t.version, &alarm, &now)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, results.Close()
+	}
+	if err != nil {
+		return false, err
+	}
+	t.object.Class, t.alarmMs, t.nowMs, t.rang = abi.Class(class), unsigned(alarm), t.store.time(now), true
+	return true, results.Close()
+}
+
+// remember uses the facts that this replica has about the object if they are true.
+func (t *transaction) remember() {
+	if t.facts != nil {
+		return
+	}
+	if entry := t.store.cache.take(t.object); entry != nil && entry.version == t.version {
+		t.facts = entry.facts
+		return
+	}
+	t.facts = &facts{}
+}
+
+// unsigned converts a column of milliseconds; null is 0.
+func unsigned(ms *int64) uint64 {
+	if ms == nil {
+		return 0
+	}
+	return uint64(*ms)
+}
+
+// signed converts milliseconds to a parameter; 0 is null.
+func signed(ms uint64) *int64 {
+	if ms == 0 {
+		return nil
+	}
+	n := int64(min(ms, math.MaxInt64))
+	return &n
+}
+
+// read reads rows from the database.
+func (t *transaction) read(g abi.Range) (found []abi.Row, err error) {
+	var result pgx.Rows
+	if g.End == "" {
+		result, err = t.conn.Query(t.ctx, stReadOne, t.id, bound(g.Start))
+	} else {
+		result, err = t.conn.Query(t.ctx, stReadRange, t.id, bound(g.Start), bound(g.End), int64(min(g.Limit, math.MaxInt64)))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(result, func(row pgx.CollectableRow) (r abi.Row, err error) {
+		err = row.Scan(&r.Key, &r.Value)
+		return r, err
+	})
+}
+
+// bound makes the end of a range a text that PostgreSQL accepts: no NUL. Keys are printable, so the next character has
+// the same meaning.
+func bound(key string) string { return strings.ReplaceAll(key, "\x00", "\x01") }
+
+// rollback ends the transaction after an error, so that the connection can be used again.
+func (t *transaction) rollback() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), t.store.config.Timeout)
+	defer cancel()
+	_, _ = t.conn.Exec(ctx, "ROLLBACK") // if it fails, the pool closes the connection
+}
+
+// commit writes the command's changes and commits: one round trip, and one more to create the object. A command that only
+// read commits too: its lock of the row is in the log, so COMMIT returns when everything that it read is durable, also on
+// the synchronous standby.
+func (t *transaction) commit() error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), t.store.config.Timeout)
+	defer cancel()
+	changed := t.rows.changed()
+	if changed {
+		t.version = newVersion(t.version)
+	}
+	alarmMs := t.rows.alarm()
+	if t.id == 0 && (changed || alarmMs != 0) {
+		if err := t.create(ctx, alarmMs); err != nil {
+			return err
+		}
+	}
+	var batch pgx.Batch
+	if t.id != 0 && (changed || t.rang || alarmMs != t.alarmMs) {
+		batch.Queue(stUpdate, t.id, t.version, signed(alarmMs))
+	}
+	t.rows.queue(&batch, t.id)
+	batch.Queue(stCommit)
+	began := time.Now()
+	err := t.send(ctx, &batch)
+	if err == nil {
+		t.store.figures.durations.Add(time.Since(began))
+		t.store.figures.commits.Add(1)
+	}
+	return err
+}
+
+// newVersion returns another version. A counter would repeat versions after a restored backup or a failover that lost
+// commits, and a replica that remembers the lost ones would take its rows for the current ones.
+func newVersion(old int64) int64 {
+	for {
+		if v := rand.Int64(); v != old {
+			return v
+		}
+	}
+}
+
+// create inserts the object. It fails with errAppeared if another transaction was faster.
+func (t *transaction) create(ctx context.Context, alarmMs uint64) error {
+	err := t.conn.QueryRow(ctx, stCreate, int16(t.object.Class), t.object.Name, t.version, signed(alarmMs)).Scan(&t.id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = errAppeared
+	}
+	if err != nil {
+		return uncommitted{err}
+	}
+	t.alarmMs = alarmMs
+	return nil
+}
+
+// send sends the last statements of the transaction, COMMIT after all others.
+func (t *transaction) send(ctx context.Context, batch *pgx.Batch) error {
+	data := t.conn.Conn().PgConn().CustomData()
+	delete(data, warned)
+	results := t.conn.SendBatch(ctx, batch)
+	defer results.Close()
+	for i := range batch.Len() {
+		tag, err := results.Exec()
+		last := i == batch.Len()-1
+		switch {
+		case err != nil && refused(err, last):
+			return uncommitted{err}
+		case err != nil:
+			return errors.Join(errUnknown, err)
+		case last && tag.String() != "COMMIT":
+			return uncommitted{errOvertaken}
+		}
+	}
+	if err := results.Close(); err != nil || data[warned] != nil {
+		return errors.Join(errUnknown, err)
+	}
+	return nil
+}
+
+// refused reports whether an error of a statement proves that the transaction did not commit: the server said so, and not
+// that it ended after the COMMIT.
+func refused(err error, commit bool) bool {
+	server := serverError(err)
+	return server != nil && (!commit || server.SeverityUnlocalized == "ERROR")
+}

@@ -1,0 +1,102 @@
+package logging
+
+import (
+	"context"
+	"io"
+	"sync"
+	"sync/atomic"
+)
+
+// maxBuffered is the number of bytes that wait for a slow destination, about 3,000 lines. Beyond it lines are dropped.
+const maxBuffered = 1 << 20
+
+// buffer passes lines to a writer in the background.
+type buffer struct {
+	w       io.Writer
+	wake    chan struct{} // has a token if there may be something to write
+	done    chan struct{} // closed when the background writer has ended
+	dropped atomic.Uint64
+
+	mu      sync.Mutex
+	pending []byte
+	lost    uint64 // lines dropped since the last notice
+	closed  bool
+}
+
+func newBuffer(w io.Writer) *buffer {
+	return &buffer{w: w, wake: make(chan struct{}, 1), done: make(chan struct{})}
+}
+
+// Write implements io.Writer.
+func (b *buffer) Write(line []byte) (int, error) {
+	b.add(line, nil)
+	return len(line), nil
+}
+
+// add takes one line, with its line break, in two parts. It does not block, except on the destination after close.
+func (b *buffer) add(head, tail []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.closed && b.finished():
+		_, _ = b.w.Write(append(append([]byte(nil), head...), tail...))
+	case b.closed, len(b.pending)+len(head)+len(tail) > maxBuffered:
+		b.lost++
+		b.dropped.Add(1)
+	default:
+		b.pending = append(append(b.pending, head...), tail...)
+		b.notify()
+	}
+}
+
+// finished reports whether the background writer has ended.
+func (b *buffer) finished() bool {
+	select {
+	case <-b.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func (b *buffer) notify() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run writes until close. One write carries all lines that wait. notice makes the line that tells the number of lost ones.
+func (b *buffer) run(notice func(lost uint64) []byte) {
+	defer close(b.done)
+	var spare []byte
+	for range b.wake {
+		b.mu.Lock()
+		batch, lost, closed := b.pending, b.lost, b.closed
+		b.pending, b.lost = spare[:0], 0
+		b.mu.Unlock()
+		if len(batch) > 0 {
+			_, _ = b.w.Write(batch) // a log that cannot be written must not stop the server
+		}
+		spare = batch
+		if lost > 0 {
+			_, _ = b.w.Write(notice(lost))
+		}
+		if closed {
+			return
+		}
+	}
+}
+
+func (b *buffer) close(ctx context.Context) error {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	b.notify()
+	select {
+	case <-b.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

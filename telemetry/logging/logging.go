@@ -1,0 +1,97 @@
+// Package logging writes the log of a server: records of log/slog, and the lines of the gateway and the control plane, which
+// are JSON already, in one format with the same field names. Writing never blocks: lines wait in a bounded buffer.
+package logging
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+)
+
+// Log is the log of a process.
+type Log struct {
+	buffer *buffer
+	logger *slog.Logger
+}
+
+var levels = map[string]slog.Level{
+	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
+}
+
+// New returns a log that writes to w. level is debug, info, warn or error; empty is info. format is json or text; empty is
+// json. Lines are buffered: call Close before the process ends.
+func New(level, format string, w io.Writer) (*Log, error) {
+	least, ok := levels[level]
+	if !ok && level != "" {
+		return nil, fmt.Errorf("logging: level must be debug, info, warn or error, got %q", level)
+	}
+	options := &slog.HandlerOptions{Level: least, ReplaceAttr: rename}
+	b := newBuffer(w)
+	var to func(io.Writer) slog.Handler
+	switch format {
+	case "json", "":
+		to = func(w io.Writer) slog.Handler { return slog.NewJSONHandler(w, options) }
+	case "text":
+		to = func(w io.Writer) slog.Handler { return slog.NewTextHandler(w, &slog.HandlerOptions{Level: least}) }
+	default:
+		return nil, fmt.Errorf("logging: format must be json or text, got %q", format)
+	}
+	go b.run(func(lost uint64) []byte { return notice(to, lost) })
+	return &Log{b, slog.New(handler{Handler: to(b), buffer: b, raw: format != "text"})}, nil
+}
+
+// notice is the line that tells the number of lost ones.
+func notice(to func(io.Writer) slog.Handler, lost uint64) []byte {
+	var line bytes.Buffer
+	slog.New(to(&line)).Error("the log's destination is too slow; lines were dropped", "code", "log_lines_dropped", "lines", lost)
+	return line.Bytes()
+}
+
+// Logger returns the logger. Lines recognizes its handler.
+func (l *Log) Logger() *slog.Logger { return l.logger }
+
+// Close writes the lines that are still buffered and returns when the destination has them, or with ctx's error. Later
+// lines are written without a buffer.
+func (l *Log) Close(ctx context.Context) error { return l.buffer.close(ctx) }
+
+// Dropped returns the number of lines lost because the destination was too slow. A warning in the log tells it too.
+func (l *Log) Dropped() uint64 { return l.buffer.dropped.Load() }
+
+// rename gives records the field names of the gateway's lines.
+func rename(groups []string, a slog.Attr) slog.Attr {
+	if len(groups) > 0 {
+		return a
+	}
+	switch a.Key {
+	case slog.TimeKey:
+		return slog.Int64("timeMs", a.Value.Time().UnixMilli())
+	case slog.LevelKey:
+		level, _ := a.Value.Any().(slog.Level)
+		return slog.String("level", strings.ToLower(level.String()))
+	case slog.MessageKey:
+		return slog.Attr{Key: "message", Value: a.Value}
+	}
+	return a
+}
+
+// handler is a handler of this package.
+type handler struct {
+	slog.Handler
+	buffer *buffer
+	raw    bool // lines that are JSON pass unchanged
+}
+
+// WithAttrs implements slog.Handler.
+func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	h.Handler = h.Handler.WithAttrs(attrs)
+	return h
+}
+
+// WithGroup implements slog.Handler.
+func (h handler) WithGroup(name string) slog.Handler {
+	h.Handler = h.Handler.WithGroup(name)
+	return h
+}

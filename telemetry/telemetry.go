@@ -1,0 +1,79 @@
+// Package telemetry observes a server: metrics for Prometheus, traces and metrics over OTLP, and the handler of the
+// operations listener. No prompt, response, key or caller-chosen name reaches a metric or a trace.
+package telemetry
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/host"
+	"github.com/postern-ai/postern/server"
+)
+
+// Config configures telemetry. OpenTelemetry is configured by the standard OTEL_* variables of the process.
+type Config struct {
+	// Version is the version of the server.
+	Version string
+	// Projects is the maximum number of projects with metrics of their budgets; 0: none.
+	Projects int
+	// Log receives failures of exporters; default: slog.Default().
+	Log *slog.Logger
+	// Dropped returns the number of log lines lost, see logging.Log.Dropped; optional.
+	Dropped func() uint64
+}
+
+// Telemetry implements host.Observer and server.Watcher.
+type Telemetry struct {
+	registry *prometheus.Registry
+	metrics  *metrics
+	scrape   *scrape
+	otel     *otel // nil: off
+	words    words
+	catalog  atomic.Pointer[catalog]
+}
+
+// New returns telemetry. It fails if an OTEL_* variable has a value that is not supported. It does not connect: a collector
+// that is down costs only what it would have received.
+func New(ctx context.Context, c Config) (*Telemetry, error) {
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	t := &Telemetry{registry: prometheus.NewRegistry()}
+	t.catalog.Store(newCatalog(&config.Config{}))
+	t.metrics = newMetrics(t.registry)
+	t.scrape = &scrape{config: c}
+	t.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), t.scrape)
+	var err error
+	t.otel, err = newOTel(ctx, c, t.metrics)
+	return t, err
+}
+
+// Watch implements server.Watcher.
+func (t *Telemetry) Watch(p server.Parts) {
+	t.catalog.Store(newCatalog(p.Config))
+	t.scrape.parts.Store(&p)
+}
+
+// Begin implements host.Observer.
+func (t *Telemetry) Begin(_ string, r *http.Request) host.ObservedExchange { return t.begin(r) }
+
+// Failed implements host.Observer.
+func (t *Telemetry) Failed(code string) { t.metrics.failures.of(t.words.of([]byte(code))).Inc() }
+
+// Close exports what is pending and ends the exporters. It gives up when ctx ends.
+func (t *Telemetry) Close(ctx context.Context) error {
+	if t.otel == nil {
+		return nil
+	}
+	return t.otel.close(ctx)
+}
+
+// goVersion is the version of Go that built this program.
+func goVersion() string { return runtime.Version() }
