@@ -44,7 +44,7 @@ func (b *buffer) String() string {
 	return b.data.String()
 }
 
-// provider is a provider whose streams continue when the test says so.
+// provider is a provider whose streams begin at once and continue when the test says so.
 type provider struct {
 	*httptest.Server
 	more  chan string   // pieces of the streams' text; closed: the streams end
@@ -60,6 +60,7 @@ func newProvider(t testing.TB) *provider {
 		p.calls <- struct{}{}
 		w.Header().Set("Content-Type", "text/event-stream")
 		_, _ = io.Copy(io.Discard, r.Body)
+		p.send(w, "first")
 		for {
 			select {
 			case text, open := <-p.more:
@@ -67,8 +68,7 @@ func newProvider(t testing.TB) *provider {
 					_, _ = io.WriteString(w, `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":2}}`+"\n\ndata: [DONE]\n\n")
 					return
 				}
-				_, _ = fmt.Fprintf(w, "data: "+streamStart+"\n\n", text)
-				_ = http.NewResponseController(w).Flush()
+				p.send(w, text)
 			case <-r.Context().Done():
 				p.left <- struct{}{}
 				return
@@ -77,6 +77,11 @@ func newProvider(t testing.TB) *provider {
 	}))
 	t.Cleanup(p.Close)
 	return p
+}
+
+func (p *provider) send(w http.ResponseWriter, text string) {
+	_, _ = fmt.Fprintf(w, "data: "+streamStart+"\n\n", text)
+	_ = http.NewResponseController(w).Flush()
 }
 
 // running is a server with a listener, and a project with a production key.
@@ -194,11 +199,9 @@ type stream struct {
 }
 
 // openStream starts a stream and reads its first piece.
-func (r *running) openStream(p *provider) *stream {
+func (r *running) openStream() *stream {
 	r.t.Helper()
-	request := r.request(true, "hello")
-	go func() { p.more <- "first" }()
-	response, err := r.client.Do(request)
+	response, err := r.client.Do(r.request(true, "hello"))
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 func TestShutdownFinishes(t *testing.T) {
 	p := newProvider(t)
 	r := start(t, testConfig(p), nil)
-	s := r.openStream(p)
+	s := r.openStream()
 	r.stop()
 	eventually(t, "draining", func() bool { return errors.Is(r.Ready(t.Context()), ErrDraining) })
 	eventually(t, "refusing connections", func() bool {
@@ -44,7 +44,7 @@ func TestShutdownCuts(t *testing.T) {
 	c := testConfig(p)
 	c.Drain = 50 * time.Millisecond
 	r := start(t, c, nil)
-	s := r.openStream(p)
+	s := r.openStream()
 	<-p.calls
 	whole := make(chan string, 1)
 	go func() {
@@ -110,10 +110,10 @@ func TestNoGoroutineLeft(t *testing.T) {
 	before := runtime.NumGoroutine()
 	t.Run("server", func(t *testing.T) {
 		r := start(t, testConfig(p), nil)
-		abandoned := r.openStream(p)
+		abandoned := r.openStream()
 		_ = abandoned.response.Body.Close()
 		<-p.left
-		s := r.openStream(p)
+		s := r.openStream()
 		close(p.more)
 		_, _ = s.rest()
 		r.stop()

@@ -34,7 +34,7 @@ func (r *running) adminStatus(token string) int {
 func TestReload(t *testing.T) {
 	p := newProvider(t)
 	r := start(t, testConfig(p), nil)
-	s := r.openStream(p)
+	s := r.openStream()
 	old := r.deployment()
 	next := with(r.config, map[string]string{"POSTERN_ADMIN_TOKEN": "another-owner-token", "POSTERN_CATALOG": `{"plans":[{"name":"huge","perSecond":0,"perDay":0,"developmentPerSecond":0,"developmentPerDay":0,"concurrent":5,"budget":"5","governor":false}]}`})
 	if err := r.Reload(t.Context(), next); err != nil {
