@@ -37,7 +37,7 @@ func TestShutdownFinishes(t *testing.T) {
 	}
 }
 
-// TestShutdownCuts: a stream that does not finish in time ends with its API's error event and is billed for what was sent.
+// TestShutdownCuts: a stream that does not finish in time ends with its API's error event and is billed for the text sent.
 // A whole response that has not come is an error response.
 func TestShutdownCuts(t *testing.T) {
 	p := newProvider(t)

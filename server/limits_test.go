@@ -68,7 +68,7 @@ func TestTricklingBody(t *testing.T) {
 }
 
 // TestSlowReader: a caller that does not read its stream counts as disconnected: the provider's request is canceled, and
-// what was sent is billed.
+// the text sent is billed.
 func TestSlowReader(t *testing.T) {
 	p := newProvider(t)
 	r := start(t, testConfig(p), func(s *Server) { s.stall.write = 50 * time.Millisecond })

@@ -30,7 +30,7 @@ func (r *running) adminStatus(token string) int {
 	return response.StatusCode
 }
 
-// TestReload: the new configuration is in force when Reload returns. A stream that began before goes on.
+// TestReload: the new configuration is in force when Reload returns. A stream that began before continues.
 func TestReload(t *testing.T) {
 	p := newProvider(t)
 	r := start(t, testConfig(p), nil)
