@@ -30,11 +30,15 @@ func (s *Store) Run(ctx context.Context, o store.Object, command store.Command) 
 // command is call for a command, which is counted.
 func (s *Store) command(ctx context.Context, f func(context.Context) error) error {
 	err := s.call(ctx, f)
+	s.count(err)
+	return err
+}
+
+func (s *Store) count(err error) {
 	s.figures.commands.Add(1)
 	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrOverloaded) {
 		s.figures.failed.Add(1)
 	}
-	return err
 }
 
 // call bounds the time of a call and the number of calls.
@@ -150,7 +154,7 @@ func (s *Store) reconnect() {
 
 // Ring implements store.Store. Replicas share the alarms: objects that another transaction has locked are left out.
 func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows, uint64) error) (rang bool, err error) {
-	err = s.command(ctx, func(ctx context.Context) error {
+	err = s.call(ctx, func(ctx context.Context) error {
 		due, err := s.due(ctx)
 		if err != nil || !due {
 			return err
@@ -160,6 +164,9 @@ func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows,
 			return err
 		})
 	})
+	if rang || err != nil {
+		s.count(err)
+	}
 	return rang && err == nil, err
 }
 
