@@ -1,7 +1,10 @@
 package main
 
 import (
-	"fmt"
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -70,7 +73,12 @@ func (p *program) serve() *cobra.Command {
 	}
 	source := p.configures(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		configuration, err := settings.Load(source())
+		load := func() (server.Config, error) {
+			configuration, err := settings.Load(source())
+			configuration.Out = p.out
+			return configuration, err
+		}
+		configuration, err := load()
 		if err != nil {
 			return misused("the configuration is invalid:\n%w", err)
 		}
@@ -78,8 +86,10 @@ func (p *program) serve() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(p.out, "Postern is ready on http://"+configuration.Listen)
-		return s.Run(c.Context())
+		p.release() // the server handles the signals
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		return s.RunSignals(context.WithoutCancel(c.Context()), signals, load)
 	}
 	return c
 }
