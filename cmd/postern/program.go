@@ -104,8 +104,7 @@ func (p *program) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return misused("%w; see %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(p.serve(), p.projects(), p.keys(), p.apply(), p.version(), completion())
-	root.AddCommand(p.exportDeployment(), p.importDeployment())
+	root.AddCommand(p.serve(), p.projects(), p.keys(), p.apply(), p.exportDeployment(), p.importDeployment(), p.version(), completion())
 	return root
 }
 
