@@ -93,7 +93,8 @@ func (p *program) runServer(ctx context.Context, source settings.Source) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	p.release() // the server handles signals itself
+	p.release() // the server handles signals itself; releasing them ends ctx
+	ctx = context.WithoutCancel(ctx)
 	logs := &logs{out: p.err}
 	defer logs.close(ctx)
 	source.Logger = logs.open
