@@ -161,7 +161,7 @@ func (d *disk) restart() {
 func TestPowerLoss(t *testing.T) {
 	lost := map[sqlite.Durability]int{}
 	for _, durability := range []sqlite.Durability{sqlite.Full, sqlite.Process} {
-		for seed := range uint64(60) {
+		for seed := range uint64(30) {
 			d := newDisk(t, seed, sqlite.Config{Durability: durability})
 			for round := range uint64(2) { // the second cut is also in the recovery of the first
 				d.fs.CutAfter(1 + rand.New(rand.NewPCG(seed, round)).IntN(1500))
@@ -212,7 +212,7 @@ func TestDiskFaults(t *testing.T) {
 	} {
 		for _, durability := range []sqlite.Durability{sqlite.Full, sqlite.Process} {
 			t.Run(name+", "+string(durability), func(t *testing.T) {
-				for seed := range uint64(6) {
+				for seed := range uint64(4) {
 					d := newDisk(t, seed, sqlite.Config{Durability: durability})
 					d.faults(seed, fault.op, fault.err)
 				}
@@ -268,6 +268,12 @@ func (d *disk) faults(seed uint64, op faultvfs.Op, err error) {
 				d.Errorf("seed %d: %s was %d before and is %d after a loss of power", seed, name, before[name], after[name])
 			}
 		}
+	}
+	d.fs.CutAfter(1 + random.IntN(400)) // also in a checkpoint of what was written around the fault
+	d.load(seed+1, func(_ int, err error) bool { return err != nil && d.fs.IsOff() })
+	d.restart()
+	if lost := d.lost(); lost != 0 && d.config.Durability == sqlite.Full {
+		d.Errorf("seed %d: lost %d after a loss of power", seed, lost)
 	}
 	_ = d.store.Close()
 }
