@@ -158,7 +158,10 @@ func (d *database) note(err error) {
 		d.failures = 0
 	} else {
 		d.attempted = time.Now()
-		d.reopen = d.reopen || !harmless(err)
+		if !harmless(err) {
+			d.reopen = true
+			d.suspected.Store(true)
+		}
 	}
 }
 
