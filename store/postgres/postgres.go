@@ -42,6 +42,7 @@ type Store struct {
 	cache   *cache
 	reset   atomic.Int64 // Unix nanoseconds of the last reset of the pool
 
+	hints   hints
 	failed  failedAlarms
 	figures figures
 }
