@@ -58,7 +58,7 @@ projects:
 `, "YEAR", strconv.Itoa(time.Now().Year()+5))
 
 func TestApplyConverges(t *testing.T) {
-	s := newShell(t, deployment(t).Server.URL)
+	s := newShell(t, deployment(t).URL)
 	file, keys := s.file("postern.yaml", everything), filepath.Join(t.TempDir(), "keys.jsonl")
 	s.fails(exitDifferent, "", "apply", "-f", file, "--dry-run")
 	if out := s.ok("projects", "list"); strings.Contains(out, "My app") {
@@ -150,14 +150,14 @@ func TestApplyContinuesAfterFailures(t *testing.T) {
 	for n := int64(1); n <= 12; n++ {
 		for _, made := range []bool{false, true} {
 			local := deployment(t)
-			broken := relay(t, local.Server.URL, func(i int64, _ *http.Request) (bool, bool) { return i == n && !made, i == n && made })
+			broken := relay(t, local.URL, func(i int64, _ *http.Request) (bool, bool) { return i == n && !made, i == n && made })
 			s := newShell(t, broken.URL)
 			file, keys := s.file("postern.yaml", everything), filepath.Join(t.TempDir(), "keys.jsonl")
 			_, message, code := s.run("apply", "-f", file, "--yes", "--keys-out", keys)
 			if code == exitFailed && !strings.Contains(message, "run the command again") {
 				t.Errorf("change %d: %s", n, message)
 			}
-			again := newShell(t, local.Server.URL)
+			again := newShell(t, local.URL)
 			again.ok("apply", "-f", file, "--yes", "--keys-out", keys)
 			if out := again.ok("apply", "-f", file); !strings.HasPrefix(out, "No changes") {
 				t.Errorf("change %d, made %t: %s", n, made, out)
@@ -173,7 +173,7 @@ func TestApplyContinuesAfterFailures(t *testing.T) {
 // A change by someone else between the difference and the change is not overwritten.
 func TestApplyMeetsOtherChanges(t *testing.T) {
 	local := deployment(t)
-	direct := newShell(t, local.Server.URL)
+	direct := newShell(t, local.URL)
 	direct.ok("projects", "create", "My app", "--budget", "10")
 	direct.ok("keys", "create", "--name", "Backend")
 	for _, c := range []struct{ file, rival, method string }{
@@ -182,7 +182,7 @@ func TestApplyMeetsOtherChanges(t *testing.T) {
 		{"projects: [{name: My app, keys: [{name: Backend, limits: {requestsPerDay: 9}}]}]", "key", http.MethodPatch},
 	} {
 		done := false
-		between := relay(t, local.Server.URL, func(_ int64, r *http.Request) (bool, bool) {
+		between := relay(t, local.URL, func(_ int64, r *http.Request) (bool, bool) {
 			if r.Method == c.method && !done {
 				done = true
 				if c.rival == "budget" {

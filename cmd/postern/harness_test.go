@@ -22,7 +22,7 @@ func deployment(t *testing.T) *conformance.Local {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(local.Server.Close)
+	t.Cleanup(local.Close)
 	return local
 }
 
