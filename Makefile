@@ -95,6 +95,11 @@ SEEDS ?= 1000000
 world: ## run the simulation with SEEDS=1000000 seeds and print statistics
 	go test ./core/sim -run TestWorld -seeds $(SEEDS) -timeout 0 -v
 
+.PHONY: outages
+outages: setup ## test two replicas on PostgreSQL for longer: limits, restarts, cut-off networks, failovers
+	@tools/setup.sh postgres
+	go test ./test/replicas -rounds 50 -outage 30s -outages 3 -timeout 1h -v
+
 .PHONY: bench
 bench: setup ## measure throughput, latency and platform cost against baselines in the same run
 	@tools/setup.sh bench

@@ -43,7 +43,7 @@ type Host struct {
 	hot        *hot
 	logMu      sync.Mutex
 	shared     shared
-	working    sync.WaitGroup
+	working    working
 	cut        context.Context // ended by Cut
 	endCut     context.CancelFunc
 }
