@@ -74,7 +74,7 @@ func (c *fixture) export(t *testing.T) string {
 	defer file.Close()
 	e := transfer.Export{
 		Client: c.admin(t), Source: c.run.URL, Version: "test", Now: Start, Progress: func(text string) { t.Log(text) },
-		Sleep: func(context.Context, time.Duration) error { return c.run.step(parseStep(0, "advance 3s")) },
+		Sleep: func(context.Context, time.Duration) error { return c.run.step(parseStep(0, "advance 3s inflight")) },
 	}
 	if _, err := e.Write(t.Context(), file); err != nil {
 		t.Fatal(err)

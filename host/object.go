@@ -51,9 +51,18 @@ type StoredObjects struct {
 	// Panicked is called after a panic was survived, with a code and the stack. Optional.
 	Panicked func(code string, stack []byte)
 
+	swapping sync.RWMutex // held during commands, and for writing while Engine changes
+
 	mu      sync.Mutex
 	active  map[store.Object]*activity
 	working sync.WaitGroup
+}
+
+// Replace replaces the engine. When it returns, no command runs on the old one.
+func (o *StoredObjects) Replace(engine Engine) {
+	o.swapping.Lock()
+	defer o.swapping.Unlock()
+	o.Engine = engine
 }
 
 // activity is the background work of one object in this process. It exists while there is any.
@@ -161,6 +170,8 @@ func (o *StoredObjects) apply(id store.Object, rows *counted, command []byte) (o
 		}
 	}()
 	in := abi.ObjectInput{NowMs: rows.now, Class: id.Class, Name: id.Name, Command: command}
+	o.swapping.RLock()
+	defer o.swapping.RUnlock()
 	return runObject(o.Engine, rows, in)
 }
 
