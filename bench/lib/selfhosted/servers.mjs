@@ -77,7 +77,10 @@ export async function seed(postern) {
   await admin('PUT', `projects/${project.id}/governor`, { enabled: true, version: project.version })
   postern.keys = []
   for (let i = 0; i < KEYS; i++) {
-    const created = await admin('POST', `projects/${project.id}/keys`, { name: `bench ${i}`, environment: 'production' })
+    const created = await admin('POST', `projects/${project.id}/keys`, {
+      name: `bench ${i}`,
+      environment: 'production',
+    })
     postern.keys.push(created.value)
   }
   postern.key = postern.keys[0]
