@@ -106,6 +106,12 @@ bench: setup ## measure throughput, latency and platform cost against baselines 
 	@./build.sh
 	@node --disable-warning=ExperimentalWarning bench/run.mjs
 
+.PHONY: bench-selfhosted
+bench-selfhosted: setup ## measure the self-hosted server against a Go reverse proxy and Portkey's gateway in the same run
+	@tools/setup.sh bench
+	@./build.sh
+	@node --disable-warning=ExperimentalWarning bench/selfhosted.mjs
+
 .PHONY: deploy
 deploy: build ## deploy both Workers to the account that wrangler is signed in to
 	tools/deploy.sh
