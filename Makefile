@@ -59,7 +59,7 @@ ratchets: ## tighten tools/ratchets.json to the current numbers; loosen='NAME=wh
 test: setup ## run every test: Go, wasm under wazero, Workers in workerd, SDKs, browser
 	@./build.sh
 	@./build.sh panic
-	@tools/setup.sh browser python
+	@tools/setup.sh browser python postgres
 	node --test worker/gateway/test/*.test.mjs control/web/test/*.test.mjs test/deploy/*.test.mjs test/dev/*.test.mjs tools/words/*.test.mjs
 	node --test test/sdk/*.test.mjs
 	node --test test/browser/*.test.mjs

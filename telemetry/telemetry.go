@@ -6,8 +6,13 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"runtime"
+	"sync/atomic"
 
-	"github.com/postern-ai/postern/core/abi"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/host"
 	"github.com/postern-ai/postern/server"
 )
@@ -18,45 +23,57 @@ type Config struct {
 	Version string
 	// Projects is the maximum number of projects with metrics of their budgets; 0: none.
 	Projects int
-	// Log receives failures of exporters; optional.
+	// Log receives failures of exporters; default: slog.Default().
 	Log *slog.Logger
 	// Dropped returns the number of log lines lost, see logging.Log.Dropped; optional.
 	Dropped func() uint64
 }
 
 // Telemetry implements host.Observer and server.Watcher.
-type Telemetry struct{ config Config }
-
-// New returns telemetry. It fails if an OTEL_* variable has a value that is not supported.
-func New(ctx context.Context, c Config) (*Telemetry, error) { return &Telemetry{config: c}, nil }
-
-// Watch implements server.Watcher.
-func (t *Telemetry) Watch(p server.Parts) {}
-
-// Begin implements host.Observer.
-func (t *Telemetry) Begin(id string, r *http.Request) host.ObservedExchange { return &exchange{} }
-
-// Failed implements host.Observer.
-func (t *Telemetry) Failed(code string) {}
-
-// Ops returns the handler of the operations listener, for server.Config.Ops: /livez, /readyz and /metrics.
-func (t *Telemetry) Ops(ready func(context.Context) error) http.Handler {
-	return http.NotFoundHandler()
+type Telemetry struct {
+	registry *prometheus.Registry
+	metrics  *metrics
+	scrape   *scrape
+	otel     *otel // nil: off
+	words    words
+	catalog  atomic.Pointer[catalog]
 }
 
+// New returns telemetry. It fails if an OTEL_* variable has a value that is not supported. It does not connect: a collector
+// that is down costs only what it would have received.
+func New(ctx context.Context, c Config) (*Telemetry, error) {
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	t := &Telemetry{registry: prometheus.NewRegistry()}
+	t.catalog.Store(newCatalog(&config.Config{}))
+	t.metrics = newMetrics(t.registry)
+	t.scrape = &scrape{config: c}
+	t.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), t.scrape)
+	var err error
+	t.otel, err = newOTel(ctx, c, t.metrics)
+	return t, err
+}
+
+// Watch implements server.Watcher.
+func (t *Telemetry) Watch(p server.Parts) {
+	t.catalog.Store(newCatalog(p.Config))
+	t.scrape.parts.Store(&p)
+}
+
+// Begin implements host.Observer.
+func (t *Telemetry) Begin(_ string, r *http.Request) host.ObservedExchange { return t.begin(r) }
+
+// Failed implements host.Observer.
+func (t *Telemetry) Failed(code string) { t.metrics.failures.of(t.words.of([]byte(code))).Inc() }
+
 // Close exports what is pending and ends the exporters. It gives up when ctx ends.
-func (t *Telemetry) Close(ctx context.Context) error { return nil }
+func (t *Telemetry) Close(ctx context.Context) error {
+	if t.otel == nil {
+		return nil
+	}
+	return t.otel.close(ctx)
+}
 
-// exchange implements host.ObservedExchange.
-type exchange struct{}
-
-func (x *exchange) Attempt(*abi.Action, []byte) host.ObservedAttempt { return attempt{} }
-func (x *exchange) Head(uint64, []abi.Header, bool)                  {}
-func (x *exchange) Sent([]byte)                                      {}
-func (x *exchange) Log([]byte)                                       {}
-func (x *exchange) End()                                             {}
-
-type attempt struct{}
-
-func (attempt) Head(int)         {}
-func (attempt) End(uint64, bool) {}
+// goVersion is the version of Go that built this program.
+func goVersion() string { return runtime.Version() }

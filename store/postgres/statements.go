@@ -36,9 +36,8 @@ var statements = map[string]string{
 	// An object that does not exist is a row of nulls.
 	stLock: "SELECT o.id, o.version, o.alarm, " + nowMs + ` FROM (SELECT 1) AS always LEFT JOIN (
 		SELECT id, version, alarm FROM postern_objects WHERE class = $1 AND name = $2 FOR UPDATE) AS o ON true`,
-	// The third parameter are objects to leave out.
 	stLockDue: "SELECT o.id, o.class, o.name, o.version, o.alarm, " + nowMs + ` FROM (
-		SELECT id, class, name, version, alarm FROM postern_objects WHERE alarm <= ` + theTime + ` AND id <> ALL ($2::bigint[])
+		SELECT id, class, name, version, alarm FROM postern_objects WHERE alarm <= ` + theTime + `
 		ORDER BY alarm, name LIMIT 1 FOR UPDATE SKIP LOCKED) AS o`,
 	stCreate: `INSERT INTO postern_objects (class, name, version, alarm) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (class, name) DO NOTHING RETURNING id`,

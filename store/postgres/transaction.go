@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -56,10 +57,10 @@ func (t *transaction) begin() error {
 
 // beginDue starts a transaction and locks the object whose alarm is the earliest that is due and that no other
 // transaction has locked. It returns false if there is none.
-func (t *transaction) beginDue(except []int64) (bool, error) {
+func (t *transaction) beginDue() (bool, error) {
 	var batch pgx.Batch
 	batch.Queue(stBegin)
-	batch.Queue(stLockDue, t.store.testTime(), except)
+	batch.Queue(stLockDue, t.store.testTime())
 	results := t.conn.SendBatch(t.ctx, &batch)
 	defer results.Close()
 	if _, err := results.Exec(); err != nil {
@@ -158,7 +159,13 @@ func (t *transaction) commit() error {
 	}
 	t.rows.queue(&batch, t.id)
 	batch.Queue(stCommit)
-	return t.send(ctx, &batch)
+	began := time.Now()
+	err := t.send(ctx, &batch)
+	if err == nil {
+		t.store.figures.durations.Add(time.Since(began))
+		t.store.figures.commits.Add(1)
+	}
+	return err
 }
 
 // newVersion returns another version. A counter would repeat versions after a restored backup or a failover that lost

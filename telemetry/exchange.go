@@ -1,0 +1,189 @@
+package telemetry
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/exchange"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/money"
+	"github.com/postern-ai/postern/host"
+)
+
+// observed implements host.ObservedExchange.
+type observed struct {
+	t        *Telemetry
+	catalog  *catalog
+	started  time.Time
+	method   string
+	span     span // zero: not traced
+	streamed bool
+	first    time.Duration // until the first content of a stream; 0: none yet
+	decision string        // of the Governor about the request
+	done     outcome
+
+	mu       sync.Mutex // guards what follows, and the attempts
+	attempts []*attempt
+	ended    bool
+	inline   [2]attempt // the first attempts, to save allocations
+	pointers [4]*attempt
+}
+
+// outcome is what the log line tells, as labels.
+type outcome struct {
+	logged                              bool
+	route, code, provider, model, cache string
+	status                              int
+	input, output                       uint64
+	costPico                            money.Pico
+	stream, estimated                   bool
+	took                                time.Duration
+	broken                              [4]brokenStream
+}
+
+// brokenStream is an attempt whose stream the core gave up.
+type brokenStream struct{ target, code string }
+
+// begin starts observing an exchange.
+func (t *Telemetry) begin(r *http.Request) *observed {
+	x := &observed{t: t, catalog: t.catalog.Load(), started: time.Now(), method: r.Method}
+	x.attempts = x.pointers[:0]
+	t.metrics.openRequests.Inc()
+	if t.otel != nil {
+		x.span = t.otel.begin(r, x.started)
+	}
+	return x
+}
+
+// governorHeader has the Governor's decision about the request: "review; risk=40; policy=3".
+const governorHeader = "x-postern-governor"
+
+// Head implements host.ObservedExchange.
+func (x *observed) Head(status uint64, headers []abi.Header, streamed bool) {
+	x.done.status = int(status)
+	if x.streamed = streamed; streamed {
+		x.t.metrics.openStreams.Inc()
+	}
+	for i := range headers {
+		if headers[i].Name == governorHeader {
+			decision, _, _ := strings.Cut(headers[i].Value, ";")
+			x.decision = x.t.words.of([]byte(decision))
+			x.t.metrics.governor.of([2]string{"input", x.decision}).Inc()
+		}
+	}
+}
+
+// Sent implements host.ObservedExchange.
+func (x *observed) Sent(piece []byte) {
+	if x.first == 0 && !exchange.IsKeepAlive(piece) {
+		x.first = time.Since(x.started)
+	}
+}
+
+// Log implements host.ObservedExchange.
+func (x *observed) Log(text []byte) {
+	l := readLine(text)
+	w := &x.t.words
+	x.done = outcome{
+		logged: true, route: w.of(l.route), code: w.of(l.code), cache: w.of(l.cache), status: int(l.status),
+		provider: x.catalog.name(l.provider), model: x.catalog.name(l.model), input: l.input, output: l.output,
+		costPico: l.costPico, stream: l.stream, estimated: l.estimated, took: time.Since(x.started),
+	}
+	x.done.readResults(l.results)
+	x.span.log(x, &l)
+}
+
+// readResults keeps the results that the host cannot know: the codes of streams that the core gave up.
+func (o *outcome) readResults(results []byte) {
+	n := 0
+	for len(results) > 0 && n < len(o.broken) {
+		var r result
+		r, results = nextResult(results)
+		if len(r.outcome) > 0 && strings.HasPrefix(string(r.outcome), providerCodes) {
+			o.broken[n] = brokenStream{string(r.target), string(r.outcome)}
+			n++
+		}
+	}
+}
+
+// providerCodes is the prefix of the error codes of streams that a provider spoiled (core/fault).
+const providerCodes = "provider_"
+
+// Attempt implements host.ObservedExchange.
+func (x *observed) Attempt(fetch *abi.Action, state []byte) host.ObservedAttempt {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	a := &attempt{}
+	if n := len(x.attempts); n < len(x.inline) {
+		a = &x.inline[n]
+	}
+	a.x, a.started = x, time.Now()
+	a.fetch = describe(x.catalog, fetch.ID, state)
+	x.attempts = append(x.attempts, a)
+	a.span = x.span.attempt(a, fetch)
+	return a
+}
+
+// End implements host.ObservedExchange.
+func (x *observed) End() {
+	m, now := x.t.metrics, time.Now()
+	m.openRequests.Dec()
+	if x.streamed {
+		m.openStreams.Dec()
+	}
+	if !x.done.logged { // the core failed
+		x.done.code, x.done.took = fault.Internal.Code, now.Sub(x.started)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.ended = true
+	answers := 0
+	for _, a := range x.attempts {
+		a.conclude(now)
+		if a.fetch.Purpose != exchange.ForClassifier {
+			answers++
+		}
+	}
+	x.count(answers > 0)
+	x.span.end(x)
+}
+
+// count counts the request. sent means that it was sent to a provider.
+func (x *observed) count(sent bool) {
+	m, o := x.t.metrics, &x.done
+	m.requests.of(requestKey{o.route, statusWord(o.status), o.code, o.provider, o.model, o.cache}).Inc()
+	m.durations.of(routeKey{o.route, x.streamed}).Observe(o.took.Seconds())
+	if o.code == fault.Blocked.Code && sent && x.decision != "block" {
+		m.governor.of([2]string{"output", "block"}).Inc()
+	}
+	provider, model := x.billed()
+	if model == "" {
+		return
+	}
+	series := m.models.of(modelKey{provider, model})
+	series.input.Add(float64(o.input))
+	series.output.Add(float64(o.output))
+	series.cost.Add(float64(o.costPico) / float64(money.Dollar))
+	if o.estimated {
+		series.estimated.Inc()
+	}
+	if x.first > 0 {
+		series.firstToken.Observe(x.first.Seconds())
+	}
+}
+
+// billed is the model to which usage and cost are counted: the one that answered, else the last one asked.
+func (x *observed) billed() (provider, model string) {
+	if x.done.model != "" {
+		return x.done.provider, x.done.model
+	}
+	for i := len(x.attempts) - 1; i >= 0; i-- {
+		if f := &x.attempts[i].fetch; f.Purpose != exchange.ForClassifier {
+			return f.Provider, f.Model
+		}
+	}
+	return "", ""
+}

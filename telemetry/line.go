@@ -1,0 +1,114 @@
+package telemetry
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/postern-ai/postern/core/money"
+)
+
+// line is what metrics and traces use of an exchange's log line (core/exchange/log.go). It shares memory with the line.
+type line struct {
+	requestID, route, code, project, provider, model, cache, results []byte
+	status, input, output                                            uint64
+	costPico                                                         money.Pico
+	stream, estimated                                                bool
+}
+
+// readLine reads a log line: a flat JSON object. It stops at what it does not understand.
+func readLine(text []byte) (l line) {
+	rest, ok := bytes.CutPrefix(text, []byte("{"))
+	for ok {
+		var name, value []byte
+		if name, value, rest, ok = member(rest); ok {
+			l.set(string(name), value)
+		}
+	}
+	return l
+}
+
+func (l *line) set(name string, value []byte) {
+	switch name {
+	case "requestId":
+		l.requestID = value
+	case "route":
+		l.route = value
+	case "code":
+		l.code = value
+	case "projectId":
+		l.project = value
+	case "provider":
+		l.provider = value
+	case "model":
+		l.model = value
+	case "cache":
+		l.cache = value
+	case "attemptResults":
+		l.results = value
+	case "status":
+		l.status = number(value)
+	case "promptTokens":
+		l.input = number(value)
+	case "completionTokens":
+		l.output = number(value)
+	case "costCents":
+		l.costPico, _ = money.Parse(string(value), money.Cent)
+	case "stream":
+		l.stream = string(value) == "true"
+	case "estimated":
+		l.estimated = string(value) == "true"
+	}
+}
+
+// member splits the first member off an object's text. The value of a string is without its quotes, with its escapes.
+func member(text []byte) (name, value, rest []byte, ok bool) {
+	if name, rest, ok = quoted(bytes.TrimPrefix(text, []byte(","))); !ok {
+		return nil, nil, nil, false
+	}
+	if rest, ok = bytes.CutPrefix(rest, []byte(":")); !ok || len(rest) == 0 {
+		return nil, nil, nil, false
+	}
+	if rest[0] == '"' {
+		value, rest, ok = quoted(rest)
+		return name, value, rest, ok
+	}
+	end := bytes.IndexAny(rest, ",}")
+	if end <= 0 || rest[0] == '{' || rest[0] == '[' {
+		return nil, nil, nil, false
+	}
+	return name, rest[:end], rest[end:], true
+}
+
+// quoted splits a string off a text.
+func quoted(text []byte) (value, rest []byte, ok bool) {
+	if len(text) == 0 || text[0] != '"' {
+		return nil, nil, false
+	}
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '"':
+			return text[1:i], text[i+1:], true
+		}
+	}
+	return nil, nil, false
+}
+
+// number is an unsigned integer, 0 if the text is none.
+func number(text []byte) uint64 {
+	n, _ := strconv.ParseUint(string(text), 10, 63)
+	return n
+}
+
+// result is an entry of attemptResults: "openai/gpt-4.1=503".
+type result struct{ target, outcome []byte }
+
+// nextResult splits the first entry off.
+func nextResult(results []byte) (r result, rest []byte) {
+	entry, rest, _ := bytes.Cut(results, []byte(", "))
+	if at := bytes.LastIndexByte(entry, '='); at >= 0 {
+		r = result{entry[:at], entry[at+1:]}
+	}
+	return r, rest
+}

@@ -1,0 +1,72 @@
+package telemetry
+
+import (
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Keys of series.
+type (
+	requestKey struct{ route, status, code, provider, model, cache string }
+	routeKey   struct {
+		route  string
+		stream bool
+	}
+	modelKey   struct{ provider, model string }
+	attemptKey struct{ provider, model, outcome string }
+)
+
+// modelSeries are the series of one model.
+type modelSeries struct {
+	input, output, cost, estimated prometheus.Counter
+	firstToken                     prometheus.Observer
+}
+
+// metrics are the metrics of requests.
+type metrics struct {
+	requests     children[requestKey, prometheus.Counter]
+	durations    children[routeKey, prometheus.Observer]
+	models       children[modelKey, modelSeries]
+	attempts     children[attemptKey, prometheus.Counter]
+	attemptTimes children[string, prometheus.Observer]
+	governor     children[[2]string, prometheus.Counter]
+	failures     children[string, prometheus.Counter]
+	exports      *prometheus.CounterVec
+	openRequests prometheus.Gauge
+	openStreams  prometheus.Gauge
+}
+
+// newMetrics registers the metrics of requests.
+func newMetrics(r *prometheus.Registry) *metrics {
+	m := &metrics{openRequests: defOpenRequests.gauge(), openStreams: defOpenStreams.gauge(), exports: defExportFailures.counters()}
+	requests, durations := defRequests.counters(), defDuration.histograms(durationBuckets)
+	attempts, times := defAttempts.counters(), defAttemptDuration.histograms(durationBuckets)
+	governor, failures := defGovernor.counters(), defFailures.counters()
+	m.requests.make = func(k requestKey) prometheus.Counter {
+		return requests.WithLabelValues(k.route, k.status, k.code, k.provider, k.model, k.cache)
+	}
+	m.durations.make = func(k routeKey) prometheus.Observer {
+		return durations.WithLabelValues(k.route, strconv.FormatBool(k.stream))
+	}
+	m.attempts.make = func(k attemptKey) prometheus.Counter { return attempts.WithLabelValues(k.provider, k.model, k.outcome) }
+	m.attemptTimes.make = func(provider string) prometheus.Observer { return times.WithLabelValues(provider) }
+	m.governor.make = func(k [2]string) prometheus.Counter { return governor.WithLabelValues(k[0], k[1]) }
+	m.failures.make = func(code string) prometheus.Counter { return failures.WithLabelValues(code) }
+	r.MustRegister(requests, durations, attempts, times, governor, failures, m.exports, m.openRequests, m.openStreams)
+	m.registerModels(r)
+	return m
+}
+
+func (m *metrics) registerModels(r *prometheus.Registry) {
+	tokens, cost, estimated := defTokens.counters(), defCost.counters(), defEstimated.counters()
+	first := defFirstToken.histograms(firstTokenBuckets)
+	r.MustRegister(tokens, cost, estimated, first)
+	m.models.make = func(k modelKey) modelSeries {
+		return modelSeries{
+			tokens.WithLabelValues(k.provider, k.model, "input"), tokens.WithLabelValues(k.provider, k.model, "output"),
+			cost.WithLabelValues(k.provider, k.model), estimated.WithLabelValues(k.provider, k.model),
+			first.WithLabelValues(k.provider, k.model),
+		}
+	}
+}
