@@ -24,8 +24,9 @@ key: ## create a production key in the demo project of a running `make dev` and 
 	@node tools/dev/key.mjs
 
 .PHONY: build
-build: setup ## build core.wasm and both Workers and print their sizes
+build: setup ## build core.wasm, both Workers and the self-hosted server build/postern, and print their sizes
 	@./build.sh
+	@./build.sh postern
 	@tools/check-dry-run.sh
 	@node tools/sizes.mjs
 
