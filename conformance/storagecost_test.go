@@ -1,0 +1,171 @@
+package conformance
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/postern-ai/postern/host"
+	"github.com/postern-ai/postern/internal/pgtest"
+	"github.com/postern-ai/postern/store"
+	"github.com/postern-ai/postern/store/postgres"
+)
+
+// wire counts what passes between the store and PostgreSQL, by the messages of the protocol:
+// postgresql.org/docs/15/protocol-message-formats.html.
+type wire struct {
+	statements, trips, read, written, bytesOut, bytesIn atomic.Int64
+}
+
+// newWire returns a wire to a server and the address to connect to.
+func newWire(t *testing.T, to string) (*wire, string) {
+	t.Helper()
+	w := &wire{}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			client, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", to)
+			if err != nil {
+				_ = client.Close()
+				continue
+			}
+			go pass(server, client, true, w.sent)
+			go pass(client, server, false, w.received)
+		}
+	}()
+	return w, listener.Addr().String()
+}
+
+// pass copies messages one way. The first message of a client has no type.
+func pass(to, from net.Conn, startup bool, count func(kind byte, body []byte)) {
+	defer func() { _, _ = to.Close(), from.Close() }()
+	in := bufio.NewReader(from)
+	for {
+		head := make([]byte, 5)
+		start := 0
+		if startup {
+			start = 1
+		}
+		if _, err := io.ReadFull(in, head[start:]); err != nil {
+			return
+		}
+		body := make([]byte, max(4, binary.BigEndian.Uint32(head[1:]))-4)
+		if _, err := io.ReadFull(in, body); err != nil {
+			return
+		}
+		count(head[0], body)
+		if _, err := to.Write(append(head[start:], body...)); err != nil {
+			return
+		}
+		startup = false
+	}
+}
+
+func (w *wire) sent(kind byte, body []byte) {
+	w.bytesOut.Add(int64(5 + len(body)))
+	switch kind {
+	case 'E', 'Q': // Execute, Query
+		w.statements.Add(1)
+	}
+	if kind == 'S' || kind == 'Q' { // Sync
+		w.trips.Add(1)
+	}
+}
+
+func (w *wire) received(kind byte, body []byte) {
+	w.bytesIn.Add(int64(5 + len(body)))
+	switch kind {
+	case 'D': // DataRow
+		w.read.Add(1)
+	case 'C': // CommandComplete
+		words := strings.Fields(strings.TrimRight(string(body), "\x00"))
+		n, err := strconv.Atoi(words[len(words)-1])
+		if err == nil && words[0] != "SELECT" {
+			w.written.Add(int64(n))
+		}
+	}
+}
+
+// figures are the counters, divided by n.
+func (w *wire) figures(n int) (f [6]float64) {
+	for i, c := range []*atomic.Int64{&w.statements, &w.trips, &w.read, &w.written, &w.bytesOut, &w.bytesIn} {
+		f[i] = float64(c.Swap(0)) / float64(n)
+	}
+	return f
+}
+
+// newPostgresFixture is newFixture on a PostgreSQL server. url returns the URL of a database.
+func newPostgresFixture(t *testing.T, upstream *Upstream, server *pgtest.Server, url func(database string) string) *fixture {
+	t.Helper()
+	local, err := NewLocalOn(deployment(upstream), host.NewNative, func(clock store.Clock) (store.Store, error) {
+		return postgres.Open(t.Context(), postgres.Config{URL: url(server.Database(t)), Clock: clock})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(local.Close)
+	return fixtureAt(t, &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: http.DefaultClient, Upstream: upstream, Native: true})
+}
+
+func fixtureAt(t *testing.T, r *Runner) *fixture {
+	t.Helper()
+	x := &run{Runner: r, names: map[string]string{"admin": AdminToken}, env: map[string]string{}, now: Start, flights: map[string]startedRequest{}}
+	c := &fixture{run: x, T: t}
+	c.must(x.reset())
+	return c
+}
+
+// TestPostgresPerRequest counts what PostgreSQL sees per request. docs/scaling.md has the table; -v prints it.
+func TestPostgresPerRequest(t *testing.T) {
+	const n = 40
+	upstream := NewUpstream()
+	defer upstream.Close()
+	server := pgtest.Start(t)
+	w, address := newWire(t, server.Address())
+	c := newPostgresFixture(t, upstream, server, func(database string) string { return pgtest.URLAt(address, database) })
+	c.do("project main plan=unlimited budget=1000", "key live main", "key limited main requestsPerDay=1")
+	c.script("first", "== f\nsend POST /v1/chat/completions key=limited\n  {\"model\":\"only\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}\nexpect 200")
+	uncached := func(i int) string {
+		return fmt.Sprintf("== u\nsend POST /v1/chat/completions key=live\n  {\"model\":\"only\",\"messages\":[{\"role\":\"user\",\"content\":\"n%d\"}],\"max_tokens\":50}\nexpect 200", i)
+	}
+	for _, kind := range []struct {
+		name       string
+		step       func(i int) string
+		statements float64 // at most
+	}{
+		{"answer of a provider", uncached, 15},
+		{"cache hit in memory", func(int) string { return uncached(0) }, 7},
+		{"GET /api/health", func(int) string { return "== h\nsend GET /api/health key=live\nexpect 200" }, 5},
+		{"429 of a used-up key", func(i int) string {
+			return "== l\nsend POST /v1/chat/completions key=limited\n  {\"model\":\"only\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}\nexpect 429"
+		}, 6},
+	} {
+		c.script("warm", kind.step(0))
+		c.do("advance 10s")
+		w.figures(1)
+		for i := range n {
+			c.script(kind.name, kind.step(i))
+		}
+		c.do("advance 10s") // usage is reported
+		f := w.figures(n)
+		t.Logf("%-22s %5.1f statements %5.1f round trips %5.1f rows read %5.1f rows written %6.0f bytes to and %6.0f from PostgreSQL", kind.name, f[0], f[1], f[2], f[3], f[4], f[5])
+		if f[0] > kind.statements {
+			t.Errorf("%s: %.1f statements, want at most %.0f", kind.name, f[0], kind.statements)
+		}
+	}
+}
