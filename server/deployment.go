@@ -86,7 +86,7 @@ func (s *Server) build(c Config) (*deployment, error) {
 func (s *Server) install(d *deployment) (before *deployment) {
 	context.AfterFunc(s.cutting, d.host.Cut)
 	watch(d.config.Observer, Parts{Config: d.parsed, Store: s.store, Host: d.host, Objects: d.objects, Stats: s.stats})
-	s.engine.replace(d.engine)
+	s.objects.Replace(d.engine)
 	s.swapping.Lock()
 	defer s.swapping.Unlock()
 	before, s.current = s.current, d
@@ -115,45 +115,4 @@ func (d *deployment) close() {
 	if w, ok := d.engine.(*host.Wasm); ok {
 		_ = w.Close(context.Background())
 	}
-}
-
-// sharedEngine is the current engine of the objects, which outlive a deployment.
-type sharedEngine struct {
-	mu     sync.RWMutex
-	engine host.Engine
-}
-
-// replace waits for the calls in progress, so that the old engine can be closed.
-func (e *sharedEngine) replace(engine host.Engine) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.engine = engine
-}
-
-// Configured implements host.Engine.
-func (e *sharedEngine) Configured() abi.Configured {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return e.engine.Configured()
-}
-
-// Step implements host.Engine.
-func (e *sharedEngine) Step(message []byte) ([]byte, error) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return e.engine.Step(message)
-}
-
-// Reads implements host.Engine.
-func (e *sharedEngine) Reads(message []byte) ([]byte, error) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return e.engine.Reads(message)
-}
-
-// Apply implements host.Engine.
-func (e *sharedEngine) Apply(message []byte) ([]byte, error) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return e.engine.Apply(message)
 }

@@ -21,7 +21,6 @@ type Server struct {
 	store       store.Store
 	clock       store.Clock
 	transport   *http.Transport
-	engine      sharedEngine
 	objects     *host.StoredObjects
 	stats       *host.Stats
 	alarms      *alarms
@@ -72,7 +71,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 		return nil, err
 	}
 	s.objects = &host.StoredObjects{
-		Engine: &s.engine, Store: s.store, Stats: s.stats, Send: c.Test.Send, Panicked: s.panicked,
+		Store: s.store, Stats: s.stats, Send: c.Test.Send, Panicked: s.panicked,
 	}
 	s.alarms = newAlarms(s)
 	s.objects.Alarm = s.alarms.notify

@@ -57,10 +57,10 @@ func (t *transaction) begin() error {
 
 // beginDue starts a transaction and locks the object whose alarm is the earliest that is due and that no other
 // transaction has locked. It returns false if there is none.
-func (t *transaction) beginDue() (bool, error) {
+func (t *transaction) beginDue(except []int64) (bool, error) {
 	var batch pgx.Batch
 	batch.Queue(stBegin)
-	batch.Queue(stLockDue, t.store.testTime())
+	batch.Queue(stLockDue, t.store.testTime(), except)
 	results := t.conn.SendBatch(t.ctx, &batch)
 	defer results.Close()
 	if _, err := results.Exec(); err != nil {

@@ -5,7 +5,11 @@
 package sqlite
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"log/slog"
+	"path/filepath"
 
 	"github.com/postern-ai/postern/store"
 )
@@ -48,3 +52,29 @@ type Config struct {
 	// VFS is the name of SQLite's file layer, for tests.
 	VFS string
 }
+
+// withDefaults returns the configuration with its defaults filled in, or an error that names the wrong field.
+func (c Config) withDefaults() (Config, error) {
+	switch {
+	case c.Dir == "":
+		return c, errors.New("store: sqlite.Config.Dir is empty: name the directory of the database")
+	case c.Durability != "" && c.Durability != Full && c.Durability != Process:
+		return c, fmt.Errorf("store: durability %q is unknown: use %q or %q", c.Durability, Full, Process)
+	}
+	c.Durability = cmp.Or(c.Durability, Full)
+	c.CacheBytes = cmp.Or(c.CacheBytes, 64<<20)
+	c.ObjectBytes = cmp.Or(c.ObjectBytes, 256<<10)
+	c.ExpiringBytes = cmp.Or(c.ExpiringBytes, 1<<30)
+	c.MaxWaiting = cmp.Or(c.MaxWaiting, 10_000)
+	c.Readers = cmp.Or(c.Readers, 2)
+	if c.Clock == nil {
+		c.Clock = machineClock{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}
+
+// path is the database's file name.
+func (c *Config) path() string { return filepath.Join(c.Dir, DatabaseFile) }
