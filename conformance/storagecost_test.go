@@ -115,9 +115,15 @@ func (w *wire) figures(n int) (f [7]float64) {
 // newPostgresFixture is newFixture on a PostgreSQL server. url returns the URL of a database.
 func newPostgresFixture(t *testing.T, upstream *Upstream, server *pgtest.Server, url func(database string) string) *fixture {
 	t.Helper()
-	local, err := NewLocalOn(deployment(upstream), host.NewNative, func(clock store.Clock) (store.Store, error) {
+	return newFixtureOn(t, upstream, func(clock store.Clock) (store.Store, error) {
 		return postgres.Open(t.Context(), postgres.Config{URL: url(server.Database(t)), Clock: clock})
 	})
+}
+
+// newFixtureOn is newFixture on a store. open returns an empty one at each call.
+func newFixtureOn(t *testing.T, upstream *Upstream, open func(store.Clock) (store.Store, error)) *fixture {
+	t.Helper()
+	local, err := NewLocalOn(deployment(upstream), host.NewNative, open)
 	if err != nil {
 		t.Fatal(err)
 	}
