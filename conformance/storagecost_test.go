@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -16,6 +18,7 @@ import (
 	"github.com/postern-ai/postern/internal/pgtest"
 	"github.com/postern-ai/postern/store"
 	"github.com/postern-ai/postern/store/postgres"
+	"github.com/postern-ai/postern/store/sqlite"
 )
 
 // wire counts what passes between the store and PostgreSQL, by the messages of the protocol:
@@ -139,6 +142,40 @@ func fixtureAt(t *testing.T, r *Runner) *fixture {
 	return c
 }
 
+// measuredKind is a kind of request whose cost is measured.
+type measuredKind struct {
+	name string
+	step func(i int) string // a scenario
+}
+
+func completion(key string, n, status int) string {
+	return fmt.Sprintf("== one\nsend POST /v1/chat/completions key=%s\n  {\"model\":\"only\",\"messages\":[{\"role\":\"user\",\"content\":\"n%d\"}],\"max_tokens\":50}\nexpect %d", key, n, status)
+}
+
+var measuredKinds = []measuredKind{
+	{"answer of a provider", func(i int) string { return completion("live", i, 200) }},
+	{"cache hit from memory", func(int) string { return completion("live", 0, 200) }},
+	{"GET /api/health", func(int) string { return "== one\nsend GET /api/health key=live\nexpect 200" }},
+	{"429 of a used-up key", func(i int) string { return completion("limited", i, 429) }},
+}
+
+// measure sends n requests of each kind and calls report after those of a kind and their reports of usage; start is called
+// before them.
+func (c *fixture) measure(n int, start func(), report func(kind string)) {
+	c.do("project main plan=unlimited budget=1000", "key live main", "key limited main requestsPerDay=1")
+	c.script("first", completion("limited", 0, 200))
+	for _, kind := range measuredKinds {
+		c.script("warm", kind.step(0))
+		c.do("advance 10s")
+		start()
+		for i := range n {
+			c.script(kind.name, kind.step(i+1))
+		}
+		c.do("advance 10s")
+		report(kind.name)
+	}
+}
+
 // TestPostgresPerRequest counts what PostgreSQL sees per request. docs/scaling.md has the table; -v prints it.
 func TestPostgresPerRequest(t *testing.T) {
 	const n = 40
@@ -147,35 +184,41 @@ func TestPostgresPerRequest(t *testing.T) {
 	server := pgtest.Start(t)
 	w, address := newWire(t, server.Address())
 	c := newPostgresFixture(t, upstream, server, func(database string) string { return pgtest.URLAt(address, database) })
-	c.do("project main plan=unlimited budget=1000", "key live main", "key limited main requestsPerDay=1")
-	c.script("first", "== f\nsend POST /v1/chat/completions key=limited\n  {\"model\":\"only\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}\nexpect 200")
-	uncached := func(i int) string {
-		return fmt.Sprintf("== u\nsend POST /v1/chat/completions key=live\n  {\"model\":\"only\",\"messages\":[{\"role\":\"user\",\"content\":\"n%d\"}],\"max_tokens\":50}\nexpect 200", i)
-	}
-	for _, kind := range []struct {
-		name       string
-		step       func(i int) string
-		statements float64 // at most
-	}{
-		{"answer of a provider", uncached, 15},
-		{"cache hit in memory", func(int) string { return uncached(0) }, 7},
-		{"GET /api/health", func(int) string { return "== h\nsend GET /api/health key=live\nexpect 200" }, 5},
-		{"429 of a used-up key", func(i int) string {
-			return "== l\nsend POST /v1/chat/completions key=limited\n  {\"model\":\"only\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}]}\nexpect 429"
-		}, 6},
-	} {
-		c.script("warm", kind.step(0))
-		c.do("advance 10s")
-		w.figures(1)
-		for i := range n {
-			c.script(kind.name, kind.step(i))
-		}
-		c.do("advance 10s") // usage is reported
+	most := map[string]float64{"answer of a provider": 15, "cache hit from memory": 8, "GET /api/health": 5, "429 of a used-up key": 5}
+	c.measure(n, func() { w.figures(1) }, func(kind string) {
 		f := w.figures(n)
 		t.Logf("%-22s %4.1f commits %4.1f statements %4.1f round trips %4.1f rows read %4.1f rows written %5.0f bytes to and %5.0f from PostgreSQL",
-			kind.name, f[0], f[1], f[2], f[3], f[4], f[5], f[6])
-		if f[1] > kind.statements || f[1] < 1 {
-			t.Errorf("%s: %.1f statements, want 1 to %.0f", kind.name, f[1], kind.statements)
+			kind, f[0], f[1], f[2], f[3], f[4], f[5], f[6])
+		if f[1] > most[kind] || f[1] < 1 {
+			t.Errorf("%s: %.1f statements, want 1 to %.0f", kind, f[1], most[kind])
 		}
+	})
+}
+
+// TestSQLitePerRequest counts rows and the bytes of the write-ahead log per request. docs/scaling.md has the table; -v prints
+// it.
+func TestSQLitePerRequest(t *testing.T) {
+	const n = 40
+	upstream := NewUpstream()
+	defer upstream.Close()
+	var folder string
+	c := newFixtureOn(t, upstream, func(clock store.Clock) (store.Store, error) {
+		folder = t.TempDir()
+		return sqlite.Open(t.Context(), sqlite.Config{Dir: folder, Clock: clock})
+	})
+	figures := func() (f [3]float64) {
+		log, err := os.Stat(filepath.Join(folder, "postern.db-wal"))
+		c.must(err)
+		return [3]float64{float64(c.stat("rowsRead")), float64(c.stat("rowsWritten")), float64(log.Size())}
 	}
+	var before [3]float64
+	most := map[string]float64{"answer of a provider": 60_000, "cache hit from memory": 25_000}
+	c.measure(n, func() { before = figures() }, func(kind string) {
+		f := figures()
+		bytes := (f[2] - before[2]) / n
+		t.Logf("%-22s %4.1f rows read %4.1f rows written %6.0f bytes of the log", kind, (f[0]-before[0])/n, (f[1]-before[1])/n, bytes)
+		if bytes > most[kind] || most[kind] > 0 && bytes == 0 {
+			t.Errorf("%s: %.0f bytes, want at most %.0f", kind, bytes, most[kind])
+		}
+	})
 }
