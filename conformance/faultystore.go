@@ -3,6 +3,7 @@ package conformance
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"sync"
 
@@ -58,12 +59,30 @@ func (f *faultyStore) remember(ctx context.Context, key string) {
 	f.written[key] = old
 }
 
-// Run injects the faults of KV and of deliveries into commands that write KV.
+// Run injects the faults of KV and of deliveries into commands that write KV, and the faults of the store itself:
+//
+//	down       commands do not run
+//	undurable  commands run, but their changes are not committed
+//	unknown    commands are committed, but the store reports a failure
 func (f *faultyStore) Run(ctx context.Context, o store.Object, command store.Command) error {
-	return f.Store.Run(ctx, o, func(rows store.Rows, now uint64) error {
-		return command(&faultyRows{Rows: rows, store: f}, now)
+	fault := f.local.storeFault()
+	if fault == "down" {
+		return errStore
+	}
+	err := f.Store.Run(ctx, o, func(rows store.Rows, now uint64) error {
+		err := command(&faultyRows{Rows: rows, store: f}, now)
+		if fault == "undurable" {
+			return errStore
+		}
+		return err
 	})
+	if fault == "unknown" {
+		return errStore
+	}
+	return err
 }
+
+var errStore = errors.Join(store.ErrUnavailable, errInjected)
 
 type faultyRows struct {
 	store.Rows

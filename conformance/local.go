@@ -59,6 +59,7 @@ type faults struct {
 	KV         string            `json:"kv"`
 	Objects    map[string]string `json:"objects"`
 	Deliveries string            `json:"deliveries"`
+	Store      string            `json:"store"` // see faultyStore.Run
 }
 
 var classNames = [...]string{"KV", "KeyMeter", "Ledger", "Directory"}
@@ -318,6 +319,12 @@ func (l *Local) kvFault() string {
 	l.faultMu.Lock()
 	defer l.faultMu.Unlock()
 	return l.faults.KV
+}
+
+func (l *Local) storeFault() string {
+	l.faultMu.Lock()
+	defer l.faultMu.Unlock()
+	return l.faults.Store
 }
 
 func (l *Local) deliveriesFail() bool {

@@ -70,9 +70,13 @@ func (c *Core) Step(message []byte) []byte {
 	if err != nil {
 		panic(err.Error())
 	}
-	out := exchange.Step(c.config, &in)
+	out := c.Advance(&in)
 	return encode(&out, out.Size())
 }
+
+// Advance is Step without the encoding, for hosts in Go. The output may share memory with the input and with the core;
+// neither may be changed afterwards.
+func (c *Core) Advance(in *abi.StepInput) abi.StepOutput { return exchange.Step(c.config, in) }
 
 // Reads returns the ranges of rows that an object's command needs: it takes an abi.ObjectInput and returns an
 // abi.ObjectOutput with Ranges.
@@ -82,22 +86,25 @@ func (c *Core) Reads(message []byte) []byte {
 		panic(err.Error())
 	}
 	var out abi.ObjectOutput
-	switch {
-	case move.Is(in.Command):
-		out.Ranges, err = move.Reads(in.Command)
-	case in.Class == abi.ClassKeyMeter:
-		out.Ranges, err = keymeter.Reads(&in)
-	case in.Class == abi.ClassLedger:
-		out.Ranges, err = ledger.Reads(&in)
-	case in.Class == abi.ClassDirectory:
-		out.Ranges, err = directory.Reads(in.Command)
-	default:
-		err = abi.ErrMalformed
-	}
-	if err != nil {
+	if out.Ranges, err = c.Ranges(&in); err != nil {
 		panic(err.Error())
 	}
 	return encode(&out, 256)
+}
+
+// Ranges is Reads without the encoding.
+func (c *Core) Ranges(in *abi.ObjectInput) ([]abi.Range, error) {
+	switch {
+	case move.Is(in.Command):
+		return move.Reads(in.Command)
+	case in.Class == abi.ClassKeyMeter:
+		return keymeter.Reads(in)
+	case in.Class == abi.ClassLedger:
+		return ledger.Reads(in)
+	case in.Class == abi.ClassDirectory:
+		return directory.Reads(in.Command)
+	}
+	return nil, abi.ErrMalformed
 }
 
 // Apply runs a command on an object's rows: it takes an abi.ObjectInput and returns an abi.ObjectOutput.
@@ -106,23 +113,28 @@ func (c *Core) Apply(message []byte) []byte {
 	if err != nil {
 		panic(err.Error())
 	}
-	var out abi.ObjectOutput
-	switch {
-	case move.Is(in.Command):
-		if out, err = move.Apply(&in); in.Class == abi.ClassDirectory {
-			directory.RepublishLoaded(&out)
-		}
-	case in.Class == abi.ClassKeyMeter:
-		out, err = keymeter.Apply(c.config, &in)
-	case in.Class == abi.ClassLedger:
-		out, err = ledger.Apply(&in)
-	case in.Class == abi.ClassDirectory:
-		out, err = directory.Apply(&in)
-	default:
-		err = abi.ErrMalformed
-	}
+	out, err := c.Run(&in)
 	if err != nil {
 		panic(err.Error())
 	}
 	return encode(&out, 512+len(message))
+}
+
+// Run is Apply without the encoding. As with Advance, the output may share memory with the input.
+func (c *Core) Run(in *abi.ObjectInput) (abi.ObjectOutput, error) {
+	switch {
+	case move.Is(in.Command):
+		out, err := move.Apply(in)
+		if in.Class == abi.ClassDirectory {
+			directory.RepublishLoaded(&out)
+		}
+		return out, err
+	case in.Class == abi.ClassKeyMeter:
+		return keymeter.Apply(c.config, in)
+	case in.Class == abi.ClassLedger:
+		return ledger.Apply(in)
+	case in.Class == abi.ClassDirectory:
+		return directory.Apply(in)
+	}
+	return abi.ObjectOutput{}, abi.ErrMalformed
 }

@@ -3,12 +3,11 @@ package host
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// do carries out one action. Slow work runs in its own goroutine and returns to the loop as an event.
+// do carries out one action. Slow work becomes a task.
 func (x *exchange) do(a *abi.Action) {
 	switch a.Kind {
 	case abi.ActionReadBody:
@@ -25,11 +24,7 @@ func (x *exchange) do(a *abi.Action) {
 	case abi.ActionWrite:
 		x.write(a)
 	case abi.ActionCall:
-		if a.ID == 0 {
-			x.host.background(func() { x.callUnawaited(a) })
-		} else {
-			x.start(a, x.call)
-		}
+		x.start(a, x.call)
 	case abi.ActionFetch:
 		x.startFetch(a)
 	case abi.ActionRespond:
@@ -47,11 +42,10 @@ func (x *exchange) do(a *abi.Action) {
 	case abi.ActionAppend:
 		x.buffers[a.Buffer] = append(x.buffers[a.Buffer], a.Data...)
 	case abi.ActionWait:
-		x.start(a, x.wait)
+		x.startTimer(a)
 	case abi.ActionCancel:
-		if cancel := x.open[a.ID]; cancel != nil {
-			cancel()
-			delete(x.open, a.ID)
+		if t := x.find(a.ID); t != nil {
+			x.close(t)
 		}
 	case abi.ActionLog:
 		x.host.log(a.Data)
@@ -65,31 +59,6 @@ func (x *exchange) do(a *abi.Action) {
 
 // answer queues an event that is available immediately.
 func (x *exchange) answer(event abi.Event) { x.ready = append(x.ready, event) }
-
-// start runs f in a goroutine. No event is delivered if the action is canceled or the exchange has ended.
-func (x *exchange) start(a *abi.Action, f func(context.Context, *abi.Action) abi.Event) {
-	ctx, cancel := context.WithCancel(context.Background())
-	x.open[a.ID] = cancel
-	go func() {
-		event := x.guardAction(a, func() abi.Event { return f(ctx, a) })
-		x.deliver(ctx, delivery{Event: event, buffer: a.Buffer})
-	}()
-}
-
-// deliver passes an event to the loop and, if d.handled is set, waits until the loop has handled it. It returns false
-// if the action was canceled first.
-func (x *exchange) deliver(ctx context.Context, d delivery) bool {
-	d.action = ctx
-	select {
-	case x.events <- d:
-	case <-ctx.Done():
-		return false
-	}
-	if d.handled != nil {
-		<-d.handled
-	}
-	return true
-}
 
 // buffer returns a buffer's content; an unwritten buffer is empty.
 func (x *exchange) buffer(number uint64) []byte { return x.buffers[number] }
@@ -124,11 +93,11 @@ func (x *exchange) read(a *abi.Action) {
 	}
 }
 
-func (x *exchange) readKV(ctx context.Context, a *abi.Action) abi.Event {
+func (x *exchange) readKV(t *task) abi.Event {
 	h := x.host
 	h.Stats.KVReads.Add(1)
-	event := abi.Event{Kind: abi.EventStored, ID: a.ID}
-	value, ok, err := h.KV.Read(ctx, a.Key)
+	event := abi.Event{Kind: abi.EventStored, ID: t.ID}
+	value, ok, err := h.KV.Read(t.ctx, t.Key)
 	switch {
 	case err != nil:
 		h.logFailure("kv_read_failed", x.id)
@@ -137,8 +106,8 @@ func (x *exchange) readKV(ctx context.Context, a *abi.Action) abi.Event {
 		event.Code = abi.OutcomeAbsent
 	default:
 		event.Data = value
-		if a.KeepMs > 0 {
-			h.hot.write(a.Key, value, a.KeepMs)
+		if t.KeepMs > 0 {
+			h.hot.write(t.Key, value, t.KeepMs)
 		}
 	}
 	return event
@@ -152,17 +121,18 @@ func (x *exchange) write(a *abi.Action) {
 	}
 	if a.Where&abi.WhereKV != 0 {
 		h.Stats.KVWrites.Add(1)
-		h.background(func() { // the exchange does not wait until the value is durable
-			if err := h.KV.Write(context.Background(), a.Key, body, a.TTL); err != nil {
+		x.start(a, func(t *task) abi.Event { // the exchange does not wait until the value is durable
+			if err := h.KV.Write(t.ctx, t.Key, body, t.TTL); err != nil {
 				h.logFailure("kv_write_failed", x.id)
 			}
+			return abi.Event{}
 		})
 	}
 }
 
-func (x *exchange) call(ctx context.Context, a *abi.Action) abi.Event {
-	event := abi.Event{Kind: abi.EventReply, ID: a.ID}
-	reply, err := x.callObject(ctx, a)
+func (x *exchange) call(t *task) abi.Event {
+	event := abi.Event{Kind: abi.EventReply, ID: t.ID}
+	reply, err := x.callObject(t.ctx, t.Action)
 	switch {
 	case errors.Is(err, ErrOverloaded):
 		event.Code = abi.OutcomeOverloaded
@@ -172,9 +142,6 @@ func (x *exchange) call(ctx context.Context, a *abi.Action) abi.Event {
 	event.Data = reply
 	return event
 }
-
-// callUnawaited makes a call whose reply is ignored. It is not canceled when the exchange ends.
-func (x *exchange) callUnawaited(a *abi.Action) { _, _ = x.callObject(context.Background(), a) }
 
 // callObject retries once if the object was unavailable.
 func (x *exchange) callObject(ctx context.Context, a *abi.Action) ([]byte, error) {
@@ -195,16 +162,9 @@ func (x *exchange) startFetch(a *abi.Action) {
 	}
 	x.host.Stats.Fetches.Add(1)
 	body, w := x.join(a.Body), x.watch(a)
-	x.start(a, func(ctx context.Context, a *abi.Action) abi.Event { return w.end(ctx, x.fetch(ctx, a, body, w)) })
-}
-
-func (x *exchange) wait(ctx context.Context, a *abi.Action) abi.Event {
-	timer := time.NewTimer(time.Duration(a.KeepMs) * time.Millisecond)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-x.host.cut.Done():
-	case <-ctx.Done():
-	}
-	return abi.Event{Kind: abi.EventTimer, ID: a.ID}
+	x.start(a, func(t *task) abi.Event {
+		event := x.fetch(t, body, w)
+		w.end(!x.isOpen(t), event)
+		return event
+	})
 }

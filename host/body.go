@@ -1,7 +1,6 @@
 package host
 
 import (
-	"context"
 	"io"
 	"net/http"
 
@@ -13,14 +12,14 @@ import (
 const drainBytes = 8 << 20
 
 // readBody reads the request body. It ignores cancellation, because HTTP/1.1 requires the body to be consumed anyway.
-func (x *exchange) readBody(_ context.Context, a *abi.Action) abi.Event {
+func (x *exchange) readBody(t *task) abi.Event {
 	defer x.reading.Done()
-	event := abi.Event{Kind: abi.EventBody, ID: a.ID}
-	data, err := io.ReadAll(io.LimitReader(x.request.Body, int64(a.Limit)+1))
+	event := abi.Event{Kind: abi.EventBody, ID: t.ID}
+	data, err := io.ReadAll(io.LimitReader(x.request.Body, int64(t.Limit)+1))
 	switch {
 	case err != nil:
 		event.Code = abi.OutcomeFailed
-	case uint64(len(data)) > a.Limit:
+	case uint64(len(data)) > t.Limit:
 		event.Code = abi.OutcomeTooLarge
 	default:
 		event.Data = data

@@ -3,10 +3,12 @@
 package host
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/postern-ai/postern/core"
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/object"
 )
 
 // Engine is a configured core. Its methods take and return encoded messages of package abi and are safe for
@@ -39,15 +41,69 @@ func NewNative(config abi.Config) (Engine, error) {
 func (n *native) Configured() abi.Configured { return n.configured }
 
 // guard turns a panic into an error, as wasm does with a trap.
-func guard(f func([]byte) []byte, message []byte) (out []byte, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			out, err = nil, fmt.Errorf("core: %v", r)
-		}
-	}()
+func guard(err *error) {
+	if r := recover(); r != nil {
+		*err = fmt.Errorf("core: %v", r)
+	}
+}
+
+func call(f func([]byte) []byte, message []byte) (out []byte, err error) {
+	defer guard(&err)
 	return f(message)[core.Headroom:], nil
 }
 
-func (n *native) Step(message []byte) ([]byte, error)  { return guard(n.core.Step, message) }
-func (n *native) Reads(message []byte) ([]byte, error) { return guard(n.core.Reads, message) }
-func (n *native) Apply(message []byte) ([]byte, error) { return guard(n.core.Apply, message) }
+func (n *native) Step(message []byte) ([]byte, error)  { return call(n.core.Step, message) }
+func (n *native) Reads(message []byte) ([]byte, error) { return call(n.core.Reads, message) }
+func (n *native) Apply(message []byte) ([]byte, error) { return call(n.core.Apply, message) }
+
+// decoded is an engine that also runs without the encoding. Outputs may share memory with inputs and with the core, and
+// must not be changed. Replies and posts are valid only as long as the rows read.
+type decoded interface {
+	Advance(*abi.StepInput) (abi.StepOutput, error)
+	Reducer() object.Reducer
+}
+
+func (n *native) Advance(in *abi.StepInput) (out abi.StepOutput, err error) {
+	defer guard(&err)
+	return n.core.Advance(in), nil
+}
+
+func (n *native) Reducer() object.Reducer { return object.Reducer{Reads: n.reads, Apply: n.apply} }
+
+func (n *native) reads(in *abi.ObjectInput) (ranges []abi.Range, err error) {
+	defer guard(&err)
+	return n.core.Ranges(in)
+}
+
+func (n *native) apply(in *abi.ObjectInput) (out abi.ObjectOutput, err error) {
+	defer guard(&err)
+	return n.core.Run(in)
+}
+
+// advance runs one step on any engine.
+func advance(e Engine, in *abi.StepInput) (abi.StepOutput, error) {
+	if d, ok := e.(decoded); ok {
+		return d.Advance(in)
+	}
+	w := abi.Writer{Buf: make([]byte, 0, 512+len(in.Shared)+len(in.State)+len(in.Attached)+len(in.Event.Data))}
+	in.Encode(&w)
+	message, err := e.Step(w.Buf)
+	if err != nil {
+		return abi.StepOutput{}, err
+	}
+	return abi.DecodeStepOutput(message)
+}
+
+// runObject runs a command on any engine.
+func runObject(e Engine, rows object.Rows, in abi.ObjectInput) (abi.ObjectOutput, error) {
+	d, ok := e.(decoded)
+	if !ok {
+		return object.FromEncoded(e.Reads, e.Apply).Run(rows, in)
+	}
+	out, err := d.Reducer().Run(rows, in)
+	out.Reply = bytes.Clone(out.Reply)
+	for i := range out.Posts {
+		out.Posts[i].Body = bytes.Clone(out.Posts[i].Body)
+	}
+	return out, err
+}

@@ -6,74 +6,130 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// upstream is a fetch in progress with the timeout of its current phase.
+// upstream is a fetch in progress. One timer watches both its total timeout and that of its current phase.
 type upstream struct {
-	cancel  context.CancelFunc
+	cut    context.Context // Host.cut
+	cancel context.CancelFunc
+
+	mu      sync.Mutex
 	timer   *time.Timer
-	expired atomic.Uint32 // fault code of the timeout that fired, 0 if none did
+	rings   time.Time // when the timer fires
+	total   time.Time // zero: no timeout
+	phase   time.Time // zero: no timeout
+	fault   uint64    // of the phase
+	expired uint64    // fault of the timeout that has passed, 0 if none has
 }
 
-func (u *upstream) limit(ms uint64, fault uint32) {
+// limit begins a phase with a timeout; 0 ms is no timeout. A timer that fires too early for the new phase sets itself again,
+// so that a stream moves no timer at every chunk.
+func (u *upstream) limit(ms, fault uint64) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.phase, u.fault = after(ms), fault
+	u.schedule()
+}
+
+// after returns the time in ms milliseconds, or the zero time if ms is 0.
+func after(ms uint64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(time.Duration(ms) * time.Millisecond)
+}
+
+// schedule makes the timer fire at the next timeout or before it.
+func (u *upstream) schedule() {
+	next := u.total
+	if next.IsZero() || !u.phase.IsZero() && u.phase.Before(next) {
+		next = u.phase
+	}
+	switch {
+	case next.IsZero() || !u.rings.IsZero() && !next.Before(u.rings):
+		return
+	case u.timer == nil:
+		u.timer = time.AfterFunc(time.Until(next), u.ring)
+	default:
+		u.timer.Reset(time.Until(next))
+	}
+	u.rings = next
+}
+
+// ring cancels the fetch if a timeout has passed.
+func (u *upstream) ring() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	now := time.Now()
+	u.rings = time.Time{}
+	switch {
+	case !u.phase.IsZero() && !now.Before(u.phase):
+		u.expired = u.fault
+	case !u.total.IsZero() && !now.Before(u.total):
+		u.expired = abi.FaultTotal
+	default:
+		u.schedule()
+		return
+	}
+	u.phase, u.total = time.Time{}, time.Time{}
+	u.cancel()
+}
+
+// stop ends all timeouts.
+func (u *upstream) stop() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.phase, u.total = time.Time{}, time.Time{}
 	if u.timer != nil {
 		u.timer.Stop()
 	}
-	if ms > 0 {
-		u.timer = time.AfterFunc(time.Duration(ms)*time.Millisecond, func() {
-			u.expired.CompareAndSwap(0, fault)
-			u.cancel()
-		})
-	}
 }
 
-// fetch carries out an ActionFetch and returns its final event.
-func (x *exchange) fetch(ctx context.Context, a *abi.Action, body []byte, w watched) abi.Event {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	u := &upstream{cancel: cancel}
-	if a.TotalMs > 0 {
-		total := time.AfterFunc(time.Duration(a.TotalMs)*time.Millisecond, func() {
-			u.expired.CompareAndSwap(0, abi.FaultTotal)
-			cancel()
-		})
-		defer total.Stop()
+// reason returns the fault of the timeout that has passed or of Host.Cut, or else the fault given.
+func (u *upstream) reason(otherwise uint64) uint64 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	switch {
+	case u.expired != 0:
+		return u.expired
+	case u.cut.Err() != nil:
+		return abi.FaultBroken
 	}
-	h := x.host
-	uncut := context.AfterFunc(h.cut, func() {
-		u.expired.CompareAndSwap(0, abi.FaultBroken)
-		cancel()
-	})
-	defer uncut()
-	u.limit(a.HeadMs, abi.FaultHead)
-	defer func() { u.limit(0, 0) }()
-	request, err := http.NewRequestWithContext(ctx, a.Method, a.URL, bytes.NewReader(body))
+	return otherwise
+}
+
+// fetch carries out an ActionFetch and returns its last event.
+func (x *exchange) fetch(t *task, body []byte, w watched) abi.Event {
+	u := &upstream{cut: x.host.cut, cancel: t.cancel, total: after(t.TotalMs)}
+	u.limit(t.HeadMs, abi.FaultHead)
+	defer u.stop()
+	request, err := http.NewRequestWithContext(t.ctx, t.Method, t.URL, bytes.NewReader(body))
 	if err != nil {
-		return fault(a, abi.FaultUndelivered)
+		return fault(t.Action, abi.FaultUndelivered)
 	}
-	for _, header := range a.Headers {
+	for _, header := range t.Headers {
 		request.Header.Set(header.Name, header.Value)
 	}
-	response, err := h.client.Do(request)
+	response, err := x.host.client.Do(request)
 	if err != nil {
-		return fault(a, u.reason(abi.FaultConnect))
+		return fault(t.Action, u.reason(abi.FaultConnect))
 	}
 	defer response.Body.Close()
 	w.head(response.StatusCode)
-	u.limit(a.FirstByteMs, abi.FaultFirstByte)
-	event := abi.Event{Kind: abi.EventResponse, ID: a.ID, Code: uint64(response.StatusCode)}
-	event.Headers = pick(response.Header, h.configured.ResponseHeaders)
-	if uint64(response.StatusCode) == a.Stream {
+	u.limit(t.FirstByteMs, abi.FaultFirstByte)
+	event := abi.Event{Kind: abi.EventResponse, ID: t.ID, Code: uint64(response.StatusCode)}
+	event.Headers = pick(response.Header, x.host.configured.ResponseHeaders)
+	if uint64(response.StatusCode) == t.Stream {
 		event.Kind = abi.EventHead
-		return x.pump(ctx, u, response.Body, a, event)
+		return x.pump(t, u, response.Body, event)
 	}
-	data, code := u.readAll(response.Body, a)
+	data, code := u.readAll(response.Body, t.Action)
 	if code != 0 {
-		return fault(a, code)
+		return fault(t.Action, code)
 	}
 	event.Data = data
 	return event
@@ -83,39 +139,32 @@ func (x *exchange) fetch(ctx context.Context, a *abi.Action, body []byte, w watc
 // streams send little at a time, and an idle one holds its buffer.
 const firstChunkBytes = 2 << 10
 
-// pump passes a response to the loop in chunks. The idle timeout pauses while the client is slow to read.
-func (x *exchange) pump(ctx context.Context, u *upstream, body io.Reader, a *abi.Action, head abi.Event) abi.Event {
-	if !x.deliver(ctx, delivery{Event: head, handled: make(chan struct{})}) {
-		return fault(a, u.reason(abi.FaultBroken))
+// pump passes a response to the core in chunks. The idle timeout pauses while the client is slow to read.
+func (x *exchange) pump(t *task, u *upstream, body io.Reader, head abi.Event) abi.Event {
+	if !x.deliver(t, head) {
+		return fault(t.Action, u.reason(abi.FaultBroken))
 	}
-	chunk := make([]byte, min(a.Limit, firstChunkBytes))
+	chunk := make([]byte, min(t.Limit, firstChunkBytes))
 	for {
 		n, err := body.Read(chunk)
 		if n > 0 {
 			u.limit(0, 0)
-			piece := delivery{Event: abi.Event{Kind: abi.EventChunk, ID: a.ID, Data: chunk[:n]}, handled: make(chan struct{})}
-			if !x.deliver(ctx, piece) {
-				return fault(a, u.reason(abi.FaultBroken))
+			// A copy, because the core's output may share memory with its event.
+			if !x.deliver(t, abi.Event{Kind: abi.EventChunk, ID: t.ID, Data: bytes.Clone(chunk[:n])}) {
+				return fault(t.Action, u.reason(abi.FaultBroken))
 			}
-			u.limit(a.IdleMs, abi.FaultIdle)
-			if n == len(chunk) && uint64(n) < a.Limit {
-				chunk = make([]byte, min(a.Limit, uint64(4*n)))
+			u.limit(t.IdleMs, abi.FaultIdle)
+			if n == len(chunk) && uint64(n) < t.Limit {
+				chunk = make([]byte, min(t.Limit, uint64(4*n)))
 			}
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			return abi.Event{Kind: abi.EventEnd, ID: a.ID}
+			return abi.Event{Kind: abi.EventEnd, ID: t.ID}
 		case err != nil:
-			return fault(a, u.reason(abi.FaultBroken))
+			return fault(t.Action, u.reason(abi.FaultBroken))
 		}
 	}
-}
-
-func (u *upstream) reason(otherwise uint64) uint64 {
-	if code := u.expired.Load(); code != 0 {
-		return uint64(code)
-	}
-	return otherwise
 }
 
 func (u *upstream) readAll(body io.Reader, a *abi.Action) ([]byte, uint64) {

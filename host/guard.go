@@ -29,15 +29,15 @@ func (h *Host) background(f func()) {
 	})
 }
 
-// guardAction runs f. If it panics, the action fails: the exchange goes on.
-func (x *exchange) guardAction(a *abi.Action, f func() abi.Event) (event abi.Event) {
+// run runs a task and returns its last event. If it panics, the action fails: the exchange goes on.
+func (x *exchange) run(t *task) (event abi.Event) {
 	defer func() {
 		if recover() != nil {
 			panicked(x.host.Panicked, "action_panicked")
-			event = failed(a)
+			event = failed(t.Action)
 		}
 	}()
-	return f()
+	return t.run(t)
 }
 
 // failed returns the event of an action that this host could not complete.
@@ -55,13 +55,14 @@ func failed(a *abi.Action) abi.Event {
 	return fault(a, abi.FaultBroken)
 }
 
-// survive ends an exchange whose loop panicked: with the last-resort error if the response has not started, else by
+// survive ends an exchange whose step panicked: with the last-resort error if the response has not started, else by
 // cutting the connection, so that the response does not look complete.
 func (x *exchange) survive() {
 	if recover() == nil {
 		return
 	}
 	panicked(x.host.Panicked, "exchange_panicked")
+	defer x.end()
 	defer func() {
 		if recover() != nil || !x.done {
 			x.broken = true
@@ -71,13 +72,5 @@ func (x *exchange) survive() {
 	if x.opened || !x.started {
 		clear(x.writer.Header())
 		x.lastResort()
-	}
-}
-
-// release lets the sender of the current event go on.
-func (x *exchange) release() {
-	if x.handled != nil {
-		close(x.handled)
-		x.handled = nil
 	}
 }

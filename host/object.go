@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/core/object"
 	"github.com/postern-ai/postern/store"
 )
 
@@ -52,9 +51,18 @@ type StoredObjects struct {
 	// Panicked is called after a panic was survived, with a code and the stack. Optional.
 	Panicked func(code string, stack []byte)
 
+	swapping sync.RWMutex // held during commands, and for writing while Engine changes
+
 	mu      sync.Mutex
 	active  map[store.Object]*activity
 	working sync.WaitGroup
+}
+
+// Replace replaces the engine. When it returns, no command runs on the old one.
+func (o *StoredObjects) Replace(engine Engine) {
+	o.swapping.Lock()
+	defer o.swapping.Unlock()
+	o.Engine = engine
 }
 
 // activity is the background work of one object in this process. It exists while there is any.
@@ -162,7 +170,9 @@ func (o *StoredObjects) apply(id store.Object, rows *counted, command []byte) (o
 		}
 	}()
 	in := abi.ObjectInput{NowMs: rows.now, Class: id.Class, Name: id.Name, Command: command}
-	return object.FromEncoded(o.Engine.Reads, o.Engine.Apply).Run(rows, in)
+	o.swapping.RLock()
+	defer o.swapping.RUnlock()
+	return runObject(o.Engine, rows, in)
 }
 
 // follow runs a command's deliveries and posts, after its reply.

@@ -1,7 +1,6 @@
 package host
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/postern-ai/postern/core/abi"
@@ -58,17 +57,16 @@ func (w watched) head(status int) {
 	}
 }
 
-// end passes the final event of a fetch on.
-func (w watched) end(ctx context.Context, event abi.Event) abi.Event {
+// end passes the last event of a fetch on.
+func (w watched) end(canceled bool, event abi.Event) {
 	if w.ObservedAttempt == nil {
-		return event
+		return
 	}
 	var code uint64
 	if event.Kind == abi.EventFault {
 		code = event.Code
 	}
-	w.End(code, ctx.Err() != nil)
-	return event
+	w.End(code, canceled)
 }
 
 // Shared returns the blob that all exchanges share. It must not be changed. Packages of the core decode it.

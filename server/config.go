@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"log/slog"
@@ -76,4 +77,24 @@ type Test struct {
 	Log io.Writer
 	// NoTimers leaves alarms and other periodic work to the test.
 	NoTimers bool
+}
+
+// Defaults of Config.
+const (
+	defaultListen         = "127.0.0.1:8787"
+	defaultOpsListen      = "127.0.0.1:9464"
+	defaultDrain          = 30 * time.Second
+	defaultMaxConnections = 20_000
+)
+
+func (c *Config) setDefaults() {
+	c.Listen = cmp.Or(c.Listen, defaultListen)
+	c.OpsListen = cmp.Or(c.OpsListen, defaultOpsListen)
+	c.Drain = cmp.Or(c.Drain, defaultDrain)
+	c.MaxConnections = cmp.Or(c.MaxConnections, defaultMaxConnections)
+	c.Engine = cmp.Or(c.Engine, "native")
+	c.Durability = cmp.Or(c.Durability, "full")
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
 }

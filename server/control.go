@@ -11,19 +11,42 @@ import (
 	"github.com/postern-ai/postern/control"
 	"github.com/postern-ai/postern/control/web"
 	"github.com/postern-ai/postern/core/config"
-	"github.com/postern-ai/postern/store"
+)
+
+// Variables of the control plane, as on the Workers.
+const (
+	envAdminToken     = "POSTERN_ADMIN_TOKEN"
+	envViewerToken    = "POSTERN_VIEWER_TOKEN"
+	envWebhooks       = "POSTERN_PRIVATE_WEBHOOKS"
+	envAccessTeam     = "POSTERN_ACCESS_TEAM"
+	envAccessAudience = "POSTERN_ACCESS_AUD"
+	envAccessOwners   = "POSTERN_ACCESS_OWNERS"
 )
 
 // newControl builds the control plane with the dashboard.
-func newControl(c *Config, objects control.Objects, clock store.Clock, parsed *config.Config) *control.Service {
-	variable := func(name string) func() string { return func() string { return c.Env[name] } }
+func (s *Server) newControl(d *deployment) (*control.Service, error) {
+	env := d.config.Env
+	private, err := control.ParseSwitch(envWebhooks, env[envWebhooks])
+	if err != nil {
+		return nil, err
+	}
+	if _, err := compliance.ParseSigningKeys(env[compliance.EnvSigningKey]); err != nil {
+		return nil, err
+	}
+	exports, err := exportsTo(d.config.Exports)
+	if err != nil {
+		return nil, err
+	}
+	variable := func(name string) func() string { return func() string { return env[name] } }
+	access := control.Access{Team: env[envAccessTeam], Audience: env[envAccessAudience], Owners: env[envAccessOwners]}
 	return control.New(control.Config{
-		Objects: objects, AdminToken: variable("POSTERN_ADMIN_TOKEN"), ViewerToken: variable("POSTERN_VIEWER_TOKEN"),
+		Objects: d.objects, AdminToken: variable(envAdminToken), ViewerToken: variable(envViewerToken),
 		MasterKeys: variable(config.EnvMasterKeys), SigningKeys: variable(compliance.EnvSigningKey), Seal: seal,
-		Catalog: parsed, Dashboard: web.Files(), Rand: rand.Reader,
-		Now:             func() time.Time { return time.UnixMilli(int64(clock.Now())) },
-		PrivateWebhooks: func() bool { return c.Env["POSTERN_PRIVATE_WEBHOOKS"] == "on" },
-	})
+		Access: func() control.Access { return access }, Fetch: fetchSmall, Exports: exports,
+		Catalog: d.parsed, Dashboard: web.Files(), Rand: rand.Reader,
+		Now:             func() time.Time { return time.UnixMilli(int64(s.clock.Now())) },
+		PrivateWebhooks: func() bool { return private },
+	}), nil
 }
 
 // seal is control.Config.Seal.

@@ -3,7 +3,12 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
 	"os"
+	"sync"
+	"syscall"
+	"time"
 )
 
 // Errors of Ready. Any other error is the store's.
@@ -15,19 +20,219 @@ var (
 // ErrInterrupted means that a second signal ended the server before all requests were done.
 var ErrInterrupted = errors.New("server: interrupted before all requests were done")
 
-// Ready returns nil if the server accepts requests and its store can commit a change; otherwise ErrStarting, ErrDraining or
-// the store's error.
-func (s *Server) Ready(ctx context.Context) error { return s.store.Check(ctx) }
+// settleTimeout is the time for exchanges that were cut to end and to settle.
+const settleTimeout = 10 * time.Second
 
-// Reload replaces the configuration without dropping a connection: variables, catalog, tokens, master keys, TLS certificate,
-// trusted proxies, log. Requests in progress end under the old one. If the new one is invalid, or changes what only a
-// restart can change, Reload returns an error and the old one stays in force. Out, Ops, Observer and Test are not replaced.
-func (s *Server) Reload(context.Context, Config) error {
-	return errors.New("server: reload is not implemented yet")
-}
+// Run serves until ctx ends. Then it stops accepting connections, lets exchanges finish within Config.Drain, cuts those that
+// remain, waits until they have settled, and closes the store. A Server runs once.
+func (s *Server) Run(ctx context.Context) error { return s.run(ctx, context.Background()) }
 
 // RunSignals is Run with the signals of a process. SIGHUP reloads the configuration that load returns. Any other signal
 // starts the shutdown; a second one ends it at once with ErrInterrupted.
 func (s *Server) RunSignals(ctx context.Context, signals <-chan os.Signal, load func() (Config, error)) error {
-	return s.Run(ctx)
+	soft, shutDown := context.WithCancel(ctx)
+	hard, interrupt := context.WithCancel(context.Background())
+	defer interrupt()
+	ended := make(chan struct{})
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		for {
+			select {
+			case <-ended:
+				return
+			case signal := <-signals:
+				switch {
+				case signal == syscall.SIGHUP:
+					s.reloadFrom(ctx, load)
+				case soft.Err() == nil:
+					s.log().Info("shutting down; a second signal ends it at once", "signal", signal.String())
+					shutDown()
+				default:
+					interrupt()
+				}
+			}
+		}
+	})
+	err := s.run(soft, hard)
+	close(ended)
+	shutDown()
+	listening.Wait()
+	return err
+}
+
+func (s *Server) reloadFrom(ctx context.Context, load func() (Config, error)) {
+	c, err := load()
+	if err == nil {
+		err = s.Reload(ctx, c)
+	}
+	if err != nil {
+		s.log().Error("the new configuration is invalid; the old one stays in force", "error", err.Error())
+		return
+	}
+	s.log().Info("configuration reloaded")
+}
+
+// listeners are the servers of both addresses.
+type listeners struct {
+	gateway, ops *http.Server
+	connections  *connections
+	failed       chan error // the gateway's listener failed
+	serving      sync.WaitGroup
+}
+
+// run is Run; if hard ends, it returns at once.
+func (s *Server) run(soft, hard context.Context) error {
+	l, err := s.open()
+	if err != nil {
+		return errors.Join(err, s.store.Close())
+	}
+	work, stopWork := context.WithCancel(context.WithoutCancel(soft))
+	defer stopWork()
+	var working sync.WaitGroup
+	if !s.config.Test.NoTimers {
+		s.startWork(work, &working)
+	}
+	s.state.Store(ready)
+	s.welcome(soft, l.connections.Addr())
+	var failure error
+	select {
+	case <-soft.Done():
+	case failure = <-l.failed:
+	}
+	s.state.Store(draining)
+	drained := s.drain(hard, l)
+	l.close()
+	stopWork()
+	_ = within(hard, working.Wait)
+	_ = within(hard, s.objects.Wait)
+	if hard.Err() != nil {
+		drained = ErrInterrupted
+	}
+	return errors.Join(failure, drained, s.store.Close())
+}
+
+// open opens both addresses and serves them.
+func (s *Server) open() (*listeners, error) {
+	inner, err := s.config.Test.Listener, error(nil)
+	if inner == nil {
+		inner, err = listen(s.config.Listen)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("POSTERN_LISTEN: %w", err)
+	}
+	l := &listeners{failed: make(chan error, 1)}
+	l.connections = newConnections(inner, s.config.MaxConnections, s.log)
+	l.gateway = s.newHTTPServer(s.stall.bound(s.Handler()), s.certificate.Load() != nil)
+	l.gateway.ConnState = l.connections.changed
+	if err := s.openOps(l); err != nil {
+		_ = inner.Close()
+		return nil, err
+	}
+	l.serving.Go(func() {
+		if err := serve(l.gateway, l.connections); !errors.Is(err, http.ErrServerClosed) {
+			l.failed <- err
+		}
+	})
+	return l, nil
+}
+
+func (s *Server) openOps(l *listeners) error {
+	if s.config.OpsListen == "off" {
+		return nil
+	}
+	inner, err := listen(s.config.OpsListen)
+	if err != nil {
+		return fmt.Errorf("POSTERN_OPS_LISTEN: %w", err)
+	}
+	l.ops = s.newHTTPServer(s.stall.bound(s.opsHandler()), false)
+	connections := newConnections(inner, maxOpsConnections, s.log)
+	l.ops.ConnState = connections.changed
+	l.serving.Go(func() {
+		if err := serve(l.ops, connections); !errors.Is(err, http.ErrServerClosed) {
+			s.log().Error("the operations listener failed", "error", err.Error())
+		}
+	})
+	return nil
+}
+
+const maxOpsConnections = 100
+
+// close closes what is still open and waits for the listeners.
+func (l *listeners) close() {
+	_ = l.gateway.Close()
+	if l.ops != nil {
+		_ = l.ops.Close()
+	}
+	l.serving.Wait()
+}
+
+// drain ends the gateway's listener and waits until no exchange is left.
+func (s *Server) drain(hard context.Context, l *listeners) error {
+	l.gateway.SetKeepAlivesEnabled(false)
+	pause(hard, s.config.Grace)
+	soft, cancel := context.WithTimeout(hard, s.config.Drain)
+	defer cancel()
+	if s.quiet(soft, l) {
+		return nil
+	}
+	if hard.Err() == nil {
+		s.log().Warn("shutdown: requests did not finish in time and are cut", "timeout", s.config.Drain.String())
+	}
+	s.cutAll()
+	last, cancel := context.WithTimeout(hard, settleTimeout)
+	defer cancel()
+	if s.quiet(last, l) || hard.Err() != nil {
+		return nil
+	}
+	return errors.New("server: some requests did not end; their reservations are settled when they expire")
+}
+
+// quiet ends the listener and waits until no exchange is in progress. It returns false if ctx ends first.
+func (s *Server) quiet(ctx context.Context, l *listeners) bool {
+	l.connections.closeIdle()
+	_ = l.gateway.Shutdown(ctx)
+	return within(ctx, func() {
+		s.deployment().wait()
+		s.retired.Wait()
+	})
+}
+
+// within runs a function that waits. It returns false if ctx ends first.
+func within(ctx context.Context, wait func()) bool {
+	done := make(chan struct{})
+	go func() {
+		wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// opsHandler returns the handler of the operations listener.
+func (s *Server) opsHandler() http.Handler {
+	if s.config.Ops != nil {
+		return s.config.Ops(s.Ready)
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /livez", func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		if err := s.Ready(r.Context()); err != nil {
+			http.Error(w, "not ready", http.StatusServiceUnavailable)
+		}
+	})
+	return mux
+}
+
+// pause waits for a duration, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }

@@ -1,12 +1,16 @@
 package server
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/postern-ai/postern/store"
-	"github.com/postern-ai/postern/store/memory"
 	"github.com/postern-ai/postern/store/postgres"
+	"github.com/postern-ai/postern/store/sqlite"
 )
+
+// defaultData is the directory of the database if none is configured.
+const defaultData = "postern-data"
 
 // openStore opens the configured store.
 func openStore(ctx context.Context, c *Config) (store.Store, error) {
@@ -16,5 +20,9 @@ func openStore(ctx context.Context, c *Config) (store.Store, error) {
 	case c.Database != "":
 		return postgres.Open(ctx, postgres.Config{URL: c.Database})
 	}
-	return memory.New(clock{}), nil
+	open := sqlite.Config{Dir: cmp.Or(c.Data, defaultData), Durability: sqlite.Durability(c.Durability), Clock: clock{}, Log: c.Log}
+	if c.Test.Clock != nil {
+		open.Clock = c.Test.Clock
+	}
+	return sqlite.Open(ctx, open)
 }

@@ -4,129 +4,115 @@ package server
 
 import (
 	"context"
-	"errors"
-	"net"
+	"crypto/tls"
+	"log/slog"
 	"net/http"
+	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/core/catalog"
-	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/host"
 	"github.com/postern-ai/postern/store"
 )
 
-// Server is a running gateway.
+// Server is a gateway. Its deployment, which Reload replaces, is built over a store that stays.
 type Server struct {
-	config  Config
-	store   store.Store
-	objects *host.StoredObjects
-	host    *host.Host
+	config      Config // as given to New; see deployment.config for what Reload replaces
+	store       store.Store
+	clock       store.Clock
+	transport   *http.Transport
+	objects     *host.StoredObjects
+	stats       *host.Stats
+	alarms      *alarms
+	stall       stalls
+	logger      atomic.Pointer[slog.Logger]
+	certificate atomic.Pointer[tls.Certificate]
+	state       atomic.Int32 // a phase
+	first       bool         // the secrets were made by this start
+
+	swapping sync.RWMutex // guards current
+	current  *deployment
+
+	reloading sync.Mutex
+	retired   sync.WaitGroup // deployments that Reload has replaced and that still have exchanges
+	cutting   context.Context
+	cutAll    context.CancelFunc
 }
+
+// phase is the state of a Server.
+type phase = int32
+
+const (
+	starting phase = iota
+	ready
+	draining
+)
 
 // New opens the store and builds the gateway. It fails if the configuration is invalid.
 func New(ctx context.Context, c Config) (*Server, error) {
-	opened, err := openStore(ctx, &c)
+	c.setDefaults()
+	s := &Server{config: c, clock: clock{}, transport: host.NewTransport(), stats: &host.Stats{}, stall: defaultStalls}
+	s.cutting, s.cutAll = context.WithCancel(context.Background())
+	s.logger.Store(c.Log)
+	if c.Test.Clock != nil {
+		s.clock = c.Test.Clock
+	}
+	first, err := addSecrets(&c)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: c, store: opened}
-	return s, s.build()
+	s.first = first
+	certificate, err := loadCertificate(&c)
+	if err != nil {
+		return nil, err
+	}
+	s.certificate.Store(certificate)
+	if s.store, err = openStore(ctx, &c); err != nil {
+		return nil, err
+	}
+	s.objects = &host.StoredObjects{
+		Store: s.store, Stats: s.stats, Send: c.Test.Send, Panicked: s.panicked,
+	}
+	s.alarms = newAlarms(s)
+	s.objects.Alarm = s.alarms.notify
+	d, err := s.build(c)
+	if err != nil {
+		_ = s.store.Close()
+		return nil, err
+	}
+	s.install(d)
+	return s, nil
 }
 
-// build creates the host over the store.
-func (s *Server) build() error {
-	c := &s.config
-	cfg := abi.Config{Catalog: catalog.Default}
-	for name, value := range c.Env {
-		cfg.Env = append(cfg.Env, abi.Header{Name: name, Value: value})
-	}
-	parsed, problem := config.Parse(cfg)
-	if problem != "" {
-		return errors.New(problem)
-	}
-	makeEngine := host.NewNative
-	if c.Test.MakeEngine != nil {
-		makeEngine = c.Test.MakeEngine
-	}
-	engine, err := makeEngine(cfg)
-	if err != nil {
-		return err
-	}
-	var time store.Clock = clock{}
-	if c.Test.Clock != nil {
-		time = c.Test.Clock
-	}
-	stats := &host.Stats{}
-	s.objects = &host.StoredObjects{Engine: engine, Store: s.store, Stats: stats, Send: c.Test.Send}
-	var objects host.Objects = s.objects
-	if c.Test.Objects != nil {
-		objects = c.Test.Objects(objects)
-	}
-	s.host, err = host.New(host.Options{
-		Engine: engine, Clock: time, KV: s.store, Objects: objects, Stats: stats,
-		Control: newControl(c, objects, time, parsed), TrustedProxies: c.TrustedProxies, Observer: c.Observer, Log: c.Test.Log,
-	})
-	if err == nil {
-		watch(c.Observer, Parts{Config: parsed, Store: s.store, Host: s.host, Objects: objects, Stats: stats})
-	}
-	return err
-}
+func (s *Server) log() *slog.Logger { return s.logger.Load() }
 
 // Handler serves the gateway, the control plane and the dashboard.
-func (s *Server) Handler() http.Handler { return s.host }
+func (s *Server) Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		d := s.enter()
+		defer d.requests.Done()
+		d.host.ServeHTTP(w, r)
+	})
+}
 
 // Host returns the host, for tests.
-func (s *Server) Host() *host.Host { return s.host }
+func (s *Server) Host() *host.Host { return s.deployment().host }
 
 // Objects returns the objects, for tests.
 func (s *Server) Objects() *host.StoredObjects { return s.objects }
 
-// Run serves until ctx ends.
-func (s *Server) Run(ctx context.Context) error {
-	listener, err := s.listen()
-	if err != nil {
-		return err
+// Ready returns nil if the server accepts requests and its store can commit a change; otherwise ErrStarting, ErrDraining or
+// the store's error.
+func (s *Server) Ready(ctx context.Context) error {
+	switch s.state.Load() {
+	case starting:
+		return ErrStarting
+	case draining:
+		return ErrDraining
 	}
-	server := &http.Server{Handler: s.host, ReadHeaderTimeout: 10 * time.Second}
-	go func() {
-		<-ctx.Done()
-		_ = server.Shutdown(context.WithoutCancel(ctx))
-	}()
-	if !s.config.Test.NoTimers {
-		go s.runAlarms(ctx)
-	}
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	s.host.Wait()
-	s.objects.Wait()
-	return s.store.Close()
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	return s.store.Check(ctx)
 }
 
-func (s *Server) listen() (net.Listener, error) {
-	if s.config.Test.Listener != nil {
-		return s.config.Test.Listener, nil
-	}
-	return net.Listen("tcp", s.config.Listen)
-}
-
-const alarmPoll = 100 * time.Millisecond
-
-// runAlarms fires alarms until ctx ends.
-func (s *Server) runAlarms(ctx context.Context) {
-	ticker := time.NewTicker(alarmPoll)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		for {
-			if rang, err := s.objects.Ring(ctx); err != nil || !rang {
-				break
-			}
-		}
-	}
-}
+const checkTimeout = 5 * time.Second

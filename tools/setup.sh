@@ -3,7 +3,7 @@
 # version fits. Outside the checkout it only installs Debian packages, which needs root or sudo.
 #
 # Requires Go, and Node or npm (or apt, to install npm). `tools/setup.sh browser` installs Chromium,
-# `tools/setup.sh python` a python3 with httpx.
+# `tools/setup.sh python` a python3 with httpx, `tools/setup.sh postgres` PostgreSQL 15.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,12 +17,12 @@ say() { printf 'setup: %s\n' "$*" >&2; }
 # at_least WANTED ACTUAL: compares dotted versions numerically.
 at_least() { [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]; }
 
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+
 apt_install() {
   command -v apt-get >/dev/null || { say "please install: $*"; exit 1; }
-  local root=()
-  [ "$(id -u)" = 0 ] || root=(sudo)
-  "${root[@]}" apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive "${root[@]}" apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+  as_root apt-get update -qq
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
 setup_node() {
@@ -123,6 +123,20 @@ setup_python() {
   ln -sfn /usr/bin/python3 "$tools/bin/python3"
 }
 
+# The server's programs, for tests that start their own. Debian's package would create and start a server too.
+setup_postgres() {
+  local version
+  version=$(ls /usr/lib/postgresql/*/bin/initdb 2>/dev/null | sed 's|/usr/lib/postgresql/\([0-9]*\)/.*|\1|' | sort -n | tail -n 1 || true)
+  at_least 15 "${version:-0}" && return
+  version=$(initdb --version 2>/dev/null | sed -n 's/^initdb (PostgreSQL) \([0-9]*\).*/\1/p' || true)
+  at_least 15 "${version:-0}" && return
+  say "PostgreSQL 15"
+  apt_install postgresql-common
+  as_root sh -c 'grep -qx "create_main_cluster = false" /etc/postgresql-common/createcluster.conf ||
+    printf "\n# set by tools/setup.sh\ncreate_main_cluster = false\n" >>/etc/postgresql-common/createcluster.conf'
+  apt_install postgresql-15
+}
+
 export PATH="$tools/bin:$PATH"
 command -v go >/dev/null || { say "Go is required; install it from https://go.dev/dl"; exit 1; }
 for part in "${@:-all}"; do
@@ -136,6 +150,7 @@ for part in "${@:-all}"; do
     bench) setup_bench ;;
     browser) setup_browser ;;
     python) setup_python ;;
+    postgres) setup_postgres ;;
     *) say "unknown part: $part"; exit 1 ;;
   esac
 done

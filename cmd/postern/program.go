@@ -49,6 +49,9 @@ var errDifferent = errors.New("there are differences")
 // errReported ends a command with exitFailed and no message: the output has it.
 var errReported = errors.New("failed")
 
+// errMisused ends a command with exitUsage and no message: it was printed.
+var errMisused = errors.New("wrong arguments")
+
 // run runs a command and returns its exit code.
 func (p *program) run(ctx context.Context, args []string) int {
 	root := p.root()
@@ -64,6 +67,8 @@ func (p *program) run(ctx context.Context, args []string) int {
 		return exitDifferent
 	case errors.Is(err, errReported):
 		return exitFailed
+	case errors.Is(err, errMisused):
+		return exitUsage
 	case errors.As(err, &wrong), strings.HasPrefix(err.Error(), "unknown command"):
 		p.printError(err)
 		return exitUsage
@@ -104,7 +109,7 @@ func (p *program) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return misused("%w; see %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(p.serve(), p.projects(), p.keys(), p.version(), completion())
+	root.AddCommand(p.serve(), p.projects(), p.keys(), p.apply(), p.exportDeployment(), p.importDeployment(), p.verify(), p.doctor(), p.version(), completion())
 	return root
 }
 

@@ -53,3 +53,16 @@ func (p *program) confirm(yes bool, question string) error {
 	}
 	return nil
 }
+
+// appendSecretFile opens a file for appending. Others must not be able to read one that exists.
+func appendSecretFile(name string) (*secretFile, error) {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 {
+		_ = f.Close()
+		return nil, fmt.Errorf("%s must be a regular file that only its owner can read; run chmod 600 %s, or name a new file", name, name)
+	}
+	return &secretFile{f}, nil
+}

@@ -1,12 +1,21 @@
 package main
 
 import (
-	"fmt"
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/postern-ai/postern/server"
 	"github.com/postern-ai/postern/server/settings"
+	"github.com/postern-ai/postern/telemetry"
+	"github.com/postern-ai/postern/telemetry/logging"
 )
 
 // serveFlags are the flags of serve and doctor that set a variable.
@@ -69,17 +78,79 @@ func (p *program) serve() *cobra.Command {
 			"  POSTERN_DATABASE_FILE=/run/secrets/database postern serve",
 	}
 	source := p.configures(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		configuration, err := settings.Load(source())
-		if err != nil {
-			return misused("the configuration is invalid:\n%w", err)
-		}
-		s, err := server.New(c.Context(), configuration)
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(p.out, "Postern is ready on http://"+configuration.Listen)
-		return s.Run(c.Context())
-	}
+	c.RunE = func(c *cobra.Command, _ []string) error { return p.runServer(c.Context(), source()) }
 	return c
+}
+
+// trackedProjects is the number of projects with metrics of their budgets.
+const trackedProjects = 100
+
+// closeTimeout is the time for writing what is left of the log and the telemetry.
+const closeTimeout = 5 * time.Second
+
+// runServer runs the server until it is stopped.
+func (p *program) runServer(ctx context.Context, source settings.Source) error {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	p.release() // the server handles signals itself
+	logs := &logs{out: p.err}
+	defer logs.close(ctx)
+	source.Logger = logs.open
+	configuration, err := settings.Load(source)
+	if err != nil {
+		return misused("the configuration is invalid:\n%w", err)
+	}
+	observed, err := telemetry.New(ctx, telemetry.Config{Version: buildVersion(), Projects: trackedProjects, Log: configuration.Log, Dropped: logs.dropped})
+	if err != nil {
+		return misuse{err}
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		_ = observed.Close(ctx)
+	}()
+	configuration.Observer, configuration.Ops, configuration.Out = observed, observed.Ops, p.out
+	s, err := server.New(ctx, configuration)
+	if err != nil {
+		return err
+	}
+	return s.RunSignals(ctx, signals, func() (server.Config, error) { return settings.Load(source) })
+}
+
+// logs are the logs that the server has had: a reload opens another.
+type logs struct {
+	out io.Writer
+	mu  sync.Mutex
+	all []*logging.Log
+}
+
+// open opens a log. settings.Load reports a wrong level or format.
+func (l *logs) open(level, format string) *slog.Logger {
+	opened, err := logging.New(level, format, l.out)
+	if err != nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, opened)
+	return opened.Logger()
+}
+
+// dropped is the number of lines lost since the start.
+func (l *logs) dropped() (lines uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, one := range l.all {
+		lines += one.Dropped()
+	}
+	return lines
+}
+
+func (l *logs) close(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+	defer cancel()
+	for _, one := range l.all {
+		_ = one.Close(ctx)
+	}
 }

@@ -22,7 +22,7 @@ const (
 	Misused = 2 // wrong arguments, or a file that cannot be read
 )
 
-const usage = `Usage: %s -key PUBLIC_KEY [-checkpoint FILE]… [-partial] [-unsigned] EXPORT…
+const usage = `Usage: %s -key PUBLIC_KEY [-checkpoint FILE]… [-partial] [-unsigned] [-json] EXPORT…
 
 Checks files of GET /api/compliance/export, in the order of their pages, without a running Postern. The public key and
 earlier checkpoints must come from a copy that you keep, not from the export itself. "-" reads standard input.
@@ -33,7 +33,7 @@ Exit codes: 0 valid, 1 invalid, 2 wrong arguments or unreadable files.
 
 // Run runs the command and returns its exit code. name is how the command was called.
 func Run(name string, arguments []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	in, err := arrange(name, arguments, stdin, stderr)
+	in, asJSON, err := arrange(name, arguments, stdin, stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return Valid
@@ -47,21 +47,30 @@ func Run(name string, arguments []string, stdin io.Reader, stdout, stderr io.Wri
 	var invalid *compliance.Invalid
 	switch {
 	case errors.As(err, &invalid):
-		fmt.Fprintf(stdout, "INVALID: %v\n", invalid)
+		if asJSON {
+			writeJSON(stdout, result{Problem: invalid.Error()})
+		} else {
+			fmt.Fprintf(stdout, "INVALID: %v\n", invalid)
+		}
 		return Broken
 	case err != nil:
 		fmt.Fprintf(stderr, "%s: %v\n", name, err)
 		return Misused
 	}
-	write(stdout, &report)
+	if asJSON {
+		view := reportView(report)
+		writeJSON(stdout, result{Valid: true, Report: &view})
+	} else {
+		write(stdout, &report)
+	}
 	return Valid
 }
 
 var errFlags = errors.New("wrong flags")
 
 // arrange reads the arguments and the files that they name.
-func arrange(name string, arguments []string, stdin io.Reader, stderr io.Writer) (*compliance.Input, error) {
-	in := &compliance.Input{}
+func arrange(name string, arguments []string, stdin io.Reader, stderr io.Writer) (in *compliance.Input, asJSON bool, err error) {
+	in = &compliance.Input{}
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.Usage = func() {
@@ -80,24 +89,53 @@ func arrange(name string, arguments []string, stdin io.Reader, stderr io.Writer)
 	})
 	flags.BoolVar(&in.Partial, "partial", false, "accept an export with from or to; entries outside are not checked")
 	flags.BoolVar(&in.Unsigned, "unsigned", false, "accept an export that no checkpoint covers, or that is not signed; only its hashes are checked then")
+	flags.BoolVar(&asJSON, "json", false, "print the result as JSON")
 	switch err := flags.Parse(arguments); {
 	case errors.Is(err, flag.ErrHelp):
-		return nil, err
+		return nil, false, err
 	case err != nil:
-		return nil, errFlags
+		return nil, false, errFlags
 	case flags.NArg() == 0:
-		return nil, errors.New("name at least one export file; -help explains the arguments")
+		return nil, false, errors.New("name at least one export file; -help explains the arguments")
 	case len(in.Keys) == 0 && !in.Unsigned:
-		return nil, errors.New("pass the public key with -key, or -unsigned to check the hashes only")
+		return nil, false, errors.New("pass the public key with -key, or -unsigned to check the hashes only")
 	}
 	for _, path := range flags.Args() {
 		data, err := readFile(path, stdin)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		in.Files = append(in.Files, compliance.File{Name: path, Data: bytes.NewReader(data)})
 	}
-	return in, nil
+	return in, asJSON, nil
+}
+
+// result is the output with -json.
+type result struct {
+	Valid   bool        `json:"valid"`
+	Problem string      `json:"problem"` // empty if valid
+	Report  *reportView `json:"report"`  // null if invalid
+}
+
+// reportView is compliance.Report in JSON.
+type reportView struct {
+	Type        string         `json:"type"`
+	Project     string         `json:"project"`
+	Object      string         `json:"object"`
+	First       uint64         `json:"first"`
+	Last        uint64         `json:"last"`
+	Omitted     int            `json:"omitted"`
+	Others      map[string]int `json:"others"`
+	Signed      uint64         `json:"signed"`
+	Checkpoints int            `json:"checkpoints"`
+	SignedPages int            `json:"signedPages"`
+}
+
+func writeJSON(w io.Writer, r result) {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	_ = encoder.Encode(r)
 }
 
 func readFile(path string, stdin io.Reader) ([]byte, error) {

@@ -7,12 +7,15 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 )
 
+// justMoved is the value of a project's mark if KV has none of its values yet, not even its policy. It sorts before all keys.
+const justMoved = "+"
+
 // RepublishLoaded marks all projects among the rows that a command writes, for documents that were moved here from another
-// deployment: KV has no records of their keys yet.
+// deployment.
 func RepublishLoaded(out *abi.ObjectOutput) {
 	for _, row := range out.Puts {
 		if id, ok := strings.CutPrefix(row.Key, rowDocument+doc.ProjectKey("")); ok {
-			out.Puts = append(out.Puts, abi.Row{Key: rowRepublish + id})
+			out.Puts = append(out.Puts, abi.Row{Key: rowRepublish + id, Value: []byte(justMoved)})
 		}
 	}
 }

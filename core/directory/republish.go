@@ -8,7 +8,7 @@ import (
 // A change of a project affects all its keys, of which there may be ten thousand: more than one command can
 // deliver to. So a commit only marks the project, and the alarm processes its keys in pages:
 //
-//	f/<project>    the last key that was processed; empty at the start
+//	f/<project>    the last key that was processed; empty or justMoved at the start
 //	g/<project>    after the last page: the outbox row with the last of these deliveries
 //
 // Each page is read together with the project, so its deliveries are consistent. A key that was changed since
@@ -42,6 +42,9 @@ func republish(in *abi.ObjectInput) (abi.ObjectOutput, error) {
 	}
 	p, found, last := decodeRepublishPage(in.Rows[1:])
 	var deliveries []abi.Delivery
+	if after == justMoved && p.Policy.Version != 0 {
+		deliveries = append(deliveries, PolicyTo(p))
+	}
 	for i := range found {
 		deliveries = append(deliveries, StatusTo(&found[i], p), RecordTo(&found[i], p))
 	}

@@ -2,9 +2,9 @@
 package memory
 
 import (
-	"bytes"
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/object"
@@ -14,6 +14,7 @@ import (
 // Store implements store.Store in memory.
 type Store struct {
 	clock   store.Clock
+	closed  atomic.Bool
 	mu      sync.Mutex
 	objects map[store.Object]*entry
 	kv      map[string]value
@@ -23,11 +24,8 @@ type Store struct {
 type entry struct {
 	mu sync.Mutex
 	object.Memory
-}
-
-type value struct {
-	data      []byte
-	expiresMs uint64
+	ringing bool   // an alarm's command runs or waits for mu
+	afterMs uint64 // when the alarm's command has failed: that time. Alarms due before it ring first
 }
 
 // New returns an empty store.
@@ -38,17 +36,21 @@ func New(clock store.Clock) *Store {
 // rows is an object's storage during a command. It holds the changes back until the command has succeeded.
 type rows struct {
 	*entry
+	now     uint64
+	alarm   uint64 // before the command; 0 in the alarm's own command
 	puts    []abi.Row
 	deletes []string
 	alarmMs uint64
 	kv      []abi.Row
+	err     error // of Commit
 }
 
-func (r *rows) Alarm() uint64 { return r.AlarmMs }
+func (r *rows) Alarm() uint64 { return r.alarm }
 
 func (r *rows) Commit(puts []abi.Row, deletes []string, alarmMs uint64) error {
 	r.puts, r.deletes, r.alarmMs = puts, deletes, alarmMs
-	return store.CheckSize(puts)
+	r.err = store.CheckSize(puts)
+	return r.err
 }
 
 func (r *rows) WriteKV(key string, data []byte) { r.kv = append(r.kv, abi.Row{Key: key, Value: data}) }
@@ -67,107 +69,102 @@ func (s *Store) Run(ctx context.Context, o store.Object, command store.Command) 
 	e := s.object(o)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return s.run(ctx, &rows{entry: e}, command)
+	return s.run(ctx, &rows{entry: e, alarm: e.AlarmMs}, command)
 }
 
+// run runs a command. Its caller holds the entry's lock.
 func (s *Store) run(ctx context.Context, r *rows, command store.Command) error {
+	if err := s.refuse(ctx); err != nil {
+		return err
+	}
 	if err := command(r, s.clock.Now()); err != nil {
 		return err
 	}
-	_ = r.entry.Memory.Commit(r.puts, r.deletes, r.alarmMs)
+	if r.err != nil {
+		return r.err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.AlarmMs = r.alarm
+	_ = r.Memory.Commit(r.puts, r.deletes, r.alarmMs)
 	for _, row := range r.kv {
-		_ = s.Write(ctx, row.Key, row.Value, 0)
+		s.put(row.Key, row.Value, 0)
 	}
 	return nil
 }
 
-// Ring implements store.Store. Of alarms at the same time, the one of the first name in order runs first.
+// refuse returns an error if the store is closed or the caller's context has ended.
+func (s *Store) refuse(ctx context.Context) error {
+	if s.closed.Load() {
+		return store.ErrUnavailable
+	}
+	return ctx.Err()
+}
+
+// Ring implements store.Store. Of alarms at the same time, the one of the first name in order rings first.
 func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows, uint64) error) (bool, error) {
-	o, at := s.earliest()
-	if at == 0 || at > s.clock.Now() {
+	o, e := s.due()
+	if e == nil {
 		return false, nil
 	}
-	e := s.object(o)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.AlarmMs != at { // another call was faster
-		return true, nil
-	}
-	e.AlarmMs = 0
+	failed := true
+	defer func() { s.rang(e, failed) }()
 	err := s.run(ctx, &rows{entry: e}, func(r store.Rows, now uint64) error { return command(o, r, now) })
-	if err != nil {
-		e.AlarmMs = at
+	failed = err != nil
+	return !failed, err
+}
+
+// due returns the earliest alarm that is due and marks it as ringing, or nil.
+func (s *Store) due() (store.Object, *entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o, e, _ := s.earliest(false)
+	if e == nil || e.AlarmMs > s.clock.Now() {
+		return o, nil
 	}
-	return err == nil, err
+	e.ringing = true
+	return o, e
+}
+
+// rang ends the ringing of an alarm.
+func (s *Store) rang(e *entry, failed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.ringing, e.afterMs = false, 0; failed {
+		e.afterMs = s.clock.Now()
+	}
 }
 
 // NextAlarm implements store.Store.
 func (s *Store) NextAlarm(context.Context) (nowMs, alarmMs uint64, err error) {
-	_, at := s.earliest()
-	return s.clock.Now(), at, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, e, _ := s.earliest(true); e != nil {
+		alarmMs = e.AlarmMs
+	}
+	return s.clock.Now(), alarmMs, nil
 }
 
-func (s *Store) earliest() (first store.Object, at uint64) {
-	s.mu.Lock()
-	all := make(map[store.Object]*entry, len(s.objects))
+// earliest returns the alarm that rings first. Its caller holds s.mu, which guards the alarms too.
+func (s *Store) earliest(ringing bool) (first store.Object, found *entry, at uint64) {
 	for o, e := range s.objects {
-		all[o] = e
-	}
-	s.mu.Unlock()
-	for o, e := range all {
-		e.mu.Lock()
-		if alarm := e.AlarmMs; alarm != 0 && (at == 0 || alarm < at || alarm == at && o.Name < first.Name) {
-			first, at = o, alarm
+		if e.AlarmMs == 0 || e.ringing && !ringing {
+			continue
 		}
-		e.mu.Unlock()
-	}
-	return first, at
-}
-
-// Read implements store.KV.
-func (s *Store) Read(_ context.Context, key string) ([]byte, bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	v, ok := s.kv[key]
-	if !ok || v.expired(s.clock.Now()) {
-		return nil, false, nil
-	}
-	return v.data, true, nil
-}
-
-func (v *value) expired(now uint64) bool { return v.expiresMs != 0 && v.expiresMs <= now }
-
-// Write implements store.KV.
-func (s *Store) Write(_ context.Context, key string, data []byte, ttlSeconds uint64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(data) == 0 {
-		delete(s.kv, key)
-		return nil
-	}
-	v := value{data: bytes.Clone(data)}
-	if ttlSeconds > 0 {
-		v.expiresMs = s.clock.Now() + ttlSeconds*1000
-	}
-	s.kv[key] = v
-	return nil
-}
-
-// Expire implements store.Store.
-func (s *Store) Expire(context.Context) (removed int, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for key, v := range s.kv {
-		if v.expired(s.clock.Now()) {
-			delete(s.kv, key)
-			removed++
+		if order := max(e.AlarmMs, e.afterMs); found == nil || order < at || order == at && o.Name < first.Name {
+			first, found, at = o, e, order
 		}
 	}
-	return removed, nil
+	return first, found, at
 }
 
 // Check implements store.Store.
-func (s *Store) Check(context.Context) error { return nil }
+func (s *Store) Check(ctx context.Context) error { return s.refuse(ctx) }
 
 // Close implements store.Store.
-func (s *Store) Close() error { return nil }
+func (s *Store) Close() error {
+	s.closed.Store(true)
+	return nil
+}

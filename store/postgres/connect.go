@@ -16,11 +16,12 @@ import (
 )
 
 const (
-	defaultMaxConns   = 16
-	defaultMaxWaiting = 2000
-	defaultTimeout    = 5 * time.Second
-	defaultCacheBytes = 64 << 20
-	connectTimeout    = 5 * time.Second
+	defaultMaxConns      = 16
+	defaultMaxWaiting    = 2000
+	defaultTimeout       = 5 * time.Second
+	defaultCacheBytes    = 64 << 20
+	defaultExpiringBytes = 1 << 30
+	connectTimeout       = 5 * time.Second
 )
 
 // errURL names no part of the URL, because any part may be the password.
@@ -31,6 +32,7 @@ var errURL = errors.New("POSTERN_DATABASE is not a valid PostgreSQL URL; it must
 func (c Config) withDefaults() Config {
 	c.MaxWaiting = cmp.Or(c.MaxWaiting, defaultMaxWaiting)
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	c.ExpiringBytes = cmp.Or(c.ExpiringBytes, defaultExpiringBytes)
 	c.CacheBytes = cmp.Or(c.CacheBytes, defaultCacheBytes)
 	return c
 }

@@ -5,7 +5,6 @@ package postgres
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +26,9 @@ type Config struct {
 	Timeout time.Duration
 	// CacheBytes limits the memory for rows of recently used objects; default 64 MiB.
 	CacheBytes int
+	// ExpiringBytes limits the values with an expiry in the key-value store, by default 1 GiB. Those that expire first are
+	// removed first.
+	ExpiringBytes int64
 	// Clock replaces the database's time, in tests only.
 	Clock store.Clock
 }
@@ -40,27 +42,8 @@ type Store struct {
 	cache   *cache
 	reset   atomic.Int64 // Unix nanoseconds of the last reset of the pool
 
-	mu     sync.Mutex
-	failed []int64 // objects whose alarms failed last, oldest first
-
-	stats struct {
-		commands, failures, retries, unknown, nanoseconds, hits, misses atomic.Int64
-	}
-}
-
-// Stats are the counters of a Store since it was opened, and the state of its pool.
-type Stats struct {
-	Commands       int64         // transactions of commands and alarms that committed
-	Failures       int64         // calls that failed with store.ErrUnavailable or store.ErrOverloaded
-	Retries        int64         // repeated transactions
-	UnknownCommits int64         // commits whose outcome is unknown
-	Time           time.Duration // of all calls, waiting included
-	CacheHits      int64         // ranges read from memory
-	CacheMisses    int64         // ranges read from the database
-	Waiting        int           // calls that wait or run
-	Conns          int           // open connections
-	IdleConns      int           // of which idle
-	MaxConns       int           // limit of open connections
+	failed  failedAlarms
+	figures figures
 }
 
 // Open connects to the database and migrates its schema. It fails if the database cannot be reached, if a migration fails
@@ -87,17 +70,6 @@ func open(ctx context.Context, c Config, all []migration) (*Store, error) {
 		return nil, fmt.Errorf("PostgreSQL: %s", s.scrub(err))
 	}
 	return s, nil
-}
-
-// Stats returns the counters.
-func (s *Store) Stats() Stats {
-	pool := s.pool.Stat()
-	return Stats{
-		Commands: s.stats.commands.Load(), Failures: s.stats.failures.Load(), Retries: s.stats.retries.Load(),
-		UnknownCommits: s.stats.unknown.Load(), Time: time.Duration(s.stats.nanoseconds.Load()),
-		CacheHits: s.stats.hits.Load(), CacheMisses: s.stats.misses.Load(), Waiting: s.queue.length(),
-		Conns: int(pool.TotalConns()), IdleConns: int(pool.IdleConns()), MaxConns: int(pool.MaxConns()),
-	}
 }
 
 // Close implements store.Store. It waits for the calls in progress, which are bounded.

@@ -30,10 +30,10 @@ func (r *rows) Alarm() uint64 {
 // Read implements store.Rows.
 func (r *rows) Read(g abi.Range) ([]abi.Row, error) {
 	if found, known := r.facts.read(g); known {
-		r.store.stats.hits.Add(1)
+		r.store.figures.hits.Add(1)
 		return found, nil
 	}
-	r.store.stats.misses.Add(1)
+	r.store.figures.misses.Add(1)
 	found, err := r.read(g)
 	if err != nil {
 		r.failed = err

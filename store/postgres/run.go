@@ -14,13 +14,11 @@ const (
 	maxAttempts = 5
 	// maxPause is the longest pause before the first repetition; it doubles with each.
 	maxPause = 20 * time.Millisecond
-	// maxFailed is the number of failed alarms that wait until the others have rung.
-	maxFailed = 100
 )
 
 // Run implements store.Store. It may call the command several times: only the last call counts.
 func (s *Store) Run(ctx context.Context, o store.Object, command store.Command) error {
-	return s.call(ctx, func(ctx context.Context) error {
+	return s.command(ctx, func(ctx context.Context) error {
 		if err := s.queue.lock(ctx, o); err != nil {
 			return fmt.Errorf("%w: the object is busy", store.ErrOverloaded)
 		}
@@ -29,31 +27,39 @@ func (s *Store) Run(ctx context.Context, o store.Object, command store.Command) 
 	})
 }
 
-// call counts and bounds a command.
+// command is call for a command, which is counted.
+func (s *Store) command(ctx context.Context, f func(context.Context) error) error {
+	err := s.call(ctx, f)
+	s.count(err)
+	return err
+}
+
+func (s *Store) count(err error) {
+	s.figures.commands.Add(1)
+	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrOverloaded) {
+		s.figures.failed.Add(1)
+	}
+}
+
+// call bounds the time of a call and the number of calls.
 func (s *Store) call(ctx context.Context, f func(context.Context) error) error {
 	if !s.queue.enter() {
-		s.stats.failures.Add(1)
 		return fmt.Errorf("%w: %d calls are waiting", store.ErrOverloaded, s.config.MaxWaiting)
 	}
 	defer s.queue.leave()
 	ctx, cancel := context.WithTimeout(ctx, s.config.Timeout)
 	defer cancel()
-	began := time.Now()
 	err := f(ctx)
-	s.stats.nanoseconds.Add(time.Since(began).Nanoseconds())
 	var own commandError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &own):
 		return own.error
-	}
-	s.stats.failures.Add(1)
-	if errors.Is(err, errUnknown) {
-		s.stats.unknown.Add(1)
-	}
-	if errors.Is(err, store.ErrOverloaded) {
+	case errors.Is(err, store.ErrOverloaded):
 		return err
+	case errors.Is(err, errUnknown):
+		s.figures.unknown.Add(1)
 	}
 	return s.unavailable(err)
 }
@@ -62,7 +68,7 @@ func (s *Store) call(ctx context.Context, f func(context.Context) error) error {
 func (s *Store) repeat(ctx context.Context, f func() error) (err error) {
 	for attempt := range maxAttempts {
 		if attempt > 0 {
-			s.stats.retries.Add(1)
+			s.figures.retries.Add(1)
 			select {
 			case <-time.After(rand.N(maxPause << attempt)):
 			case <-ctx.Done():
@@ -114,7 +120,6 @@ func (t *transaction) finish(command store.Command) error {
 	if err := t.commit(); err != nil {
 		return t.fail(err)
 	}
-	t.store.stats.commands.Add(1)
 	t.rows.follow()
 	t.keep()
 	return nil
@@ -145,90 +150,4 @@ func (s *Store) reconnect() {
 	if last := s.reset.Load(); now-last > int64(time.Second) && s.reset.CompareAndSwap(last, now) {
 		s.pool.Reset()
 	}
-}
-
-// Ring implements store.Store. Replicas share the alarms: a locked object is left out. An alarm whose command failed waits
-// until the others that are due have rung.
-func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows, uint64) error) (rang bool, err error) {
-	err = s.call(ctx, func(ctx context.Context) error {
-		due, err := s.due(ctx)
-		if err != nil || !due {
-			return err
-		}
-		return s.repeat(ctx, func() (err error) {
-			rang, err = s.ring(ctx, s.failedAlarms(), command)
-			if err == nil && !rang && s.clearFailedAlarms() {
-				rang, err = s.ring(ctx, []int64{}, command)
-			}
-			return err
-		})
-	})
-	return rang && err == nil, err
-}
-
-// due reports whether an alarm is due: one round trip, without a transaction.
-func (s *Store) due(ctx context.Context) (bool, error) {
-	now, alarm, err := s.next(ctx)
-	return alarm != 0 && alarm <= now, err
-}
-
-func (s *Store) ring(ctx context.Context, except []int64, command func(store.Object, store.Rows, uint64) error) (bool, error) {
-	conn, err := s.pool.Acquire(ctx)
-	if err != nil {
-		return false, s.notAcquired(ctx, err)
-	}
-	defer conn.Release()
-	t := &transaction{store: s, conn: conn, ctx: ctx}
-	found, err := t.beginDue(except)
-	if err != nil {
-		return false, t.fail(uncommitted{err})
-	}
-	if !found {
-		t.rollback()
-		return false, nil
-	}
-	err = t.finish(func(rows store.Rows, now uint64) error { return command(t.object, rows, now) })
-	if err != nil {
-		s.alarmFailed(t.id)
-	}
-	return err == nil, err
-}
-
-func (s *Store) alarmFailed(id int64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.failed = append(s.failed, id); len(s.failed) > maxFailed {
-		s.failed = s.failed[1:]
-	}
-}
-
-func (s *Store) failedAlarms() []int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([]int64{}, s.failed...) // not nil, which would be NULL
-}
-
-// clearFailedAlarms reports whether there were any.
-func (s *Store) clearFailedAlarms() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	had := len(s.failed) > 0
-	s.failed = nil
-	return had
-}
-
-// NextAlarm implements store.Store.
-func (s *Store) NextAlarm(ctx context.Context) (nowMs, alarmMs uint64, err error) {
-	err = s.call(ctx, func(ctx context.Context) (err error) {
-		nowMs, alarmMs, err = s.next(ctx)
-		return err
-	})
-	return nowMs, alarmMs, err
-}
-
-func (s *Store) next(ctx context.Context) (nowMs, alarmMs uint64, err error) {
-	var now int64
-	var alarm *int64
-	err = s.single(ctx, func() error { return s.pool.QueryRow(ctx, stNext, s.testTime()).Scan(&now, &alarm) })
-	return uint64(now), unsigned(alarm), err
 }

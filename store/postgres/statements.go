@@ -18,6 +18,8 @@ const (
 	stCacheKV   = "postern_cache_kv"
 	stDeleteKV  = "postern_delete_kv"
 	stExpireKV  = "postern_expire_kv"
+	stEvictKV   = "postern_evict_kv"
+	stSizeKV    = "postern_size_kv"
 	stCheck     = "postern_check"
 )
 
@@ -36,7 +38,6 @@ var statements = map[string]string{
 	// An object that does not exist is a row of nulls.
 	stLock: "SELECT o.id, o.version, o.alarm, " + nowMs + ` FROM (SELECT 1) AS always LEFT JOIN (
 		SELECT id, version, alarm FROM postern_objects WHERE class = $1 AND name = $2 FOR UPDATE) AS o ON true`,
-	// The third parameter are objects to leave out.
 	stLockDue: "SELECT o.id, o.class, o.name, o.version, o.alarm, " + nowMs + ` FROM (
 		SELECT id, class, name, version, alarm FROM postern_objects WHERE alarm <= ` + theTime + ` AND id <> ALL ($2::bigint[])
 		ORDER BY alarm, name LIMIT 1 FOR UPDATE SKIP LOCKED) AS o`,
@@ -59,6 +60,13 @@ var statements = map[string]string{
 	stDeleteKV: "DELETE FROM postern_kv WHERE key = $1",
 	stExpireKV: `DELETE FROM postern_kv USING (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed WHERE key IN (
 		SELECT key FROM postern_kv WHERE expires <= ` + theTime + ` ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED)`,
+	// The values that expire last are kept, up to a size.
+	stEvictKV: `DELETE FROM postern_kv WHERE key IN (
+		SELECT key FROM (
+			SELECT key, expires, sum(pg_column_size(value) + octet_length(key)) OVER (ORDER BY expires DESC, key) AS total
+			FROM postern_kv WHERE expires IS NOT NULL) AS expiring
+		WHERE total > $1 ORDER BY expires LIMIT $2)`,
+	stSizeKV: "SELECT pg_total_relation_size('postern_kv')",
 	stCheck: `INSERT INTO postern_check (id, checked) VALUES (1, clock_timestamp())
 		ON CONFLICT (id) DO UPDATE SET checked = excluded.checked`,
 }

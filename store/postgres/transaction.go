@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -158,7 +159,13 @@ func (t *transaction) commit() error {
 	}
 	t.rows.queue(&batch, t.id)
 	batch.Queue(stCommit)
-	return t.send(ctx, &batch)
+	began := time.Now()
+	err := t.send(ctx, &batch)
+	if err == nil {
+		t.store.figures.durations.Add(time.Since(began))
+		t.store.figures.commits.Add(1)
+	}
+	return err
 }
 
 // newVersion returns another version. A counter would repeat versions after a restored backup or a failover that lost

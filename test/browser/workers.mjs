@@ -1,12 +1,13 @@
-// Runs both Workers with `wrangler dev`, with their own state, in front of the fake provider.
+// Runs both Workers with `wrangler dev`, or `postern serve` with TEST_TARGET=serve, with their own state, in front of the
+// fake provider.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { freePort, onServe, startServe } from '../serve.mjs'
 
 export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 const BUILD = join(ROOT, 'build/browser')
@@ -76,15 +77,6 @@ function writeConfig(folder, file, main, vars) {
   return path
 }
 
-/** An unused port. */
-export async function freePort() {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address()
-  server.close()
-  return port
-}
-
 // "exit" handlers clean up; a signal would skip them.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1))
 
@@ -99,6 +91,7 @@ export function makeState() {
 
 /** Starts both Workers on a state. Returns their URL and port, their output, and a function that stops them. */
 export async function startWorkers(state, vars, { port, entries = ENTRIES } = {}) {
+  if (onServe) return startServe(join(state.folder, 'data'), { ...vars.gateway, ...vars.control }, port)
   for (let attempt = 1; ; attempt++) {
     try {
       return await tryToStart(state, vars, entries, port ?? (await freePort()))

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { processes } from '../../tools/dev/processes.mjs'
 import { until } from '../browser/service.mjs'
-import { freePort, ROOT } from '../browser/workers.mjs'
+import { ROOT } from '../browser/workers.mjs'
+import { freePort } from '../serve.mjs'
 
 const SCRIPTS = ['tools/dev.mjs', 'tools/dev', 'core/catalog/catalog.json']
 const WORKERS = ['wrangler.toml', 'worker', 'build/core.wasm', 'build/control']

@@ -5,7 +5,7 @@ import { statSync } from 'node:fs'
 import { after, test } from 'node:test'
 import { isAlive } from '../../tools/dev/processes.mjs'
 import { until } from '../browser/service.mjs'
-import { freePort } from '../browser/workers.mjs'
+import { freePort } from '../serve.mjs'
 import { Checkout } from './checkout.mjs'
 
 const checkout = new Checkout()

@@ -1,11 +1,13 @@
-// Runs the gateway in workerd in front of a fake provider that speaks every API format, and creates keys for tests.
+// Runs the gateway in workerd, or `postern serve` with TEST_TARGET=serve, in front of a fake provider that speaks every API format, and creates keys for tests.
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { onServe, startServe } from '../serve.mjs'
 
 export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
 const ADMIN_TOKEN = 'sdk-tests-admin-token'
@@ -50,20 +52,35 @@ export async function startGateway() {
     POSTERN_ADMIN_TOKEN: ADMIN_TOKEN,
     POSTERN_CATALOG: readFileSync(join(ROOT, 'testdata/conformance/overlay.json'), 'utf8'),
   }
+  const gateway = await (onServe ? startOnServe : startInWorkerd)(env)
+  after(() => Promise.all([gateway.stop(), end(provider)]))
+  return new Gateway(gateway.url, upstream)
+}
+
+async function end(child) {
+  child.stdin.end()
+  child.kill()
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+}
+
+async function startInWorkerd(env) {
   const worker = start('node', [
     'worker/gateway/test/serve.mjs',
     ...Object.entries(env).map(([name, value]) => `${name}=${value}`),
   ])
   const url = await line(worker, (text) => (text.startsWith('ready ') ? text.slice('ready '.length) : undefined))
-  after(async () => {
-    for (const child of [provider, worker]) {
-      child.stdin.end()
-      child.kill()
-      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
-    }
-  })
   await post(`${url}/__test/reset`, { env: {}, nowMs: Date.now() })
-  return new Gateway(url, upstream)
+  return { url, stop: () => end(worker) }
+}
+
+async function startOnServe(env) {
+  const data = mkdtempSync(join(tmpdir(), 'postern-sdk-'))
+  const server = await startServe(data, env)
+  const stop = async () => {
+    await server.stop()
+    rmSync(data, { recursive: true, force: true })
+  }
+  return { url: server.url, stop }
 }
 
 class Gateway {
@@ -85,8 +102,9 @@ class Gateway {
     return (await this.#admin(`projects/${project.id}/keys`, { name: 'SDK', ...fields })).value
   }
 
-  /** Keeps the Worker's virtual clock in step with real time while run is running. */
+  /** Keeps the Worker's virtual clock in step with real time while run is running. `postern serve` uses real time. */
   async whileTimePasses(run) {
+    if (onServe) return run()
     const tick = () => post(`${this.url}/__test/clock`, { nowMs: Date.now(), inFlight: true })
     let ticking = tick()
     const timer = setInterval(() => {

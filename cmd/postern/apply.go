@@ -1,0 +1,241 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/postern-ai/postern/internal/apply"
+)
+
+const applyHelp = `Makes a deployment match a YAML file: projects with their limits, budgets, routes, settings of the Governor, keys and model
+registry. It shows the difference, asks, and makes the changes through the admin API, so it works with every deployment.
+
+A second run changes nothing. Projects and keys are recognized by their id, or by their name. Fields and things that the file
+does not name stay as they are, unless --prune is given. If something else changed the deployment after the difference was
+computed, the command stops with an error; run it again. After a failure in the middle, run it again, too.
+
+Values of new keys are shown once: in the output if it is a terminal, or in the file that --keys-out names.
+
+  projects:
+    - name: My app
+      plan: developer
+      budget: 50
+      budgetPeriod: month
+      models: [balanced, gpt-4.1]
+      routes:
+        balanced: {strategy: ordered, targets: [{model: gpt-4.1-mini}, {model: claude-haiku-4-5}]}
+      governor:
+        enabled: true
+        rules: {personal.email: {input: redact}}
+      keys:
+        - name: Backend
+          limits: {requestsPerSecond: 5}
+        - name: Tests
+          environment: development
+          status: inactive
+      registry:
+        enforcement: warn
+        models:
+          - {model: gpt-4.1, state: approved, reason: Reviewed by the security team}
+
+Fields have the names and values of the admin API; docs/selfhosting.md lists them.`
+
+// applyFlags are the flags of apply.
+type applyFlags struct {
+	file, keysOut              string
+	yes, dryRun, prune, values bool
+}
+
+func (p *program) apply() *cobra.Command {
+	f := &applyFlags{}
+	c, o := p.connects(&cobra.Command{
+		Use: "apply -f FILE", Short: "Make a deployment match a file", Long: applyHelp, Args: exactly(0, ""),
+		Example: "  postern apply -f postern.yaml\n  postern apply -f postern.yaml --dry-run     # exit code 3 if there are differences\n" +
+			"  postern apply -f postern.yaml --yes --keys-out new-keys.jsonl --url https://ai.example.com",
+	})
+	flags := c.Flags()
+	flags.StringVarP(&f.file, "file", "f", "", "the file, or - for standard input (required)")
+	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+	flags.BoolVar(&f.dryRun, "dry-run", false, "only show the difference; exit code 3 if there is one")
+	flags.BoolVar(&f.prune, "prune", false, "archive projects, and deactivate keys of projects with keys, that the file does not name")
+	flags.StringVar(&f.keysOut, "keys-out", "", "append values of new keys to this file, with mode 0600, one JSON object per line")
+	flags.BoolVar(&f.values, "show-keys", false, "print values of new keys even if the output is not a terminal")
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		if f.file == "" {
+			return misused("name the file with -f; see postern apply --help")
+		}
+		return p.runApply(c, o, f)
+	}
+	return c
+}
+
+func (p *program) runApply(c *cobra.Command, o *connection, f *applyFlags) error {
+	file, err := p.readApplyFile(f.file)
+	if err != nil {
+		return misuse{err}
+	}
+	client, err := p.client(o)
+	if err != nil {
+		return err
+	}
+	plan, err := apply.New(c.Context(), client, file, apply.Options{Prune: f.prune})
+	if err != nil {
+		return err
+	}
+	if !p.json {
+		p.printPlan(plan)
+	}
+	switch {
+	case len(plan.Changes) == 0:
+		return p.printApplied(plan, nil)
+	case f.dryRun:
+		if err := p.printApplied(plan, nil); err != nil {
+			return err
+		}
+		return errDifferent
+	}
+	if plan.NewKeys && f.keysOut == "" && !f.values && !p.show {
+		return misused("new keys would be made, but their values could not be seen: pass --keys-out FILE, or --show-keys to print them")
+	}
+	if err := p.confirm(f.yes, "Make these changes?"); err != nil {
+		return err
+	}
+	keep, secrets, done, err := p.keeper(f.keysOut)
+	if err != nil {
+		return err
+	}
+	defer done()
+	failure := plan.Run(c.Context(), keep)
+	if err := p.printApplied(plan, *secrets); err != nil {
+		return err
+	}
+	return failure
+}
+
+func (p *program) readApplyFile(name string) (*apply.File, error) {
+	in := p.in
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in = f
+	}
+	text, err := io.ReadAll(io.LimitReader(in, apply.MaxFileBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	return apply.Parse(name, text)
+}
+
+// keeper returns what is done with secrets: they are written to a file at once, or collected for the output.
+func (p *program) keeper(name string) (keep func(apply.Secret) error, secrets *[]apply.Secret, done func(), err error) {
+	secrets = &[]apply.Secret{}
+	if name == "" {
+		return func(s apply.Secret) error { *secrets = append(*secrets, s); return nil }, secrets, func() {}, nil
+	}
+	f, err := appendSecretFile(name)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	keep = func(s apply.Secret) error {
+		line, err := json.Marshal(s)
+		if err == nil {
+			err = f.write(string(line) + "\n")
+		}
+		if s.Value = ""; err == nil {
+			*secrets = append(*secrets, s)
+		}
+		return err
+	}
+	return keep, secrets, f.close, nil
+}
+
+// applyView is the output of apply --json.
+type applyView struct {
+	Changes []*apply.Change `json:"changes"`
+	Secrets []apply.Secret  `json:"secrets"` // the values are empty if --keys-out has them
+}
+
+// printApplied prints the result: with --json the changes with their status, otherwise the new secrets.
+func (p *program) printApplied(plan *apply.Plan, secrets []apply.Secret) error {
+	if p.json {
+		view := applyView{append([]*apply.Change{}, plan.Changes...), append([]apply.Secret{}, secrets...)}
+		return p.printJSON(view)
+	}
+	made := 0
+	for _, c := range plan.Changes {
+		if c.Status == "applied" {
+			made++
+		}
+	}
+	if made > 0 {
+		fmt.Fprintf(p.out, "Made %d of %d changes.\n", made, len(plan.Changes))
+	}
+	for _, s := range secrets {
+		what := fmt.Sprintf("key %s (%s)", plain(s.Name), s.ID)
+		if s.Kind == "webhook" {
+			what = "secret of the alert webhook"
+		}
+		if s.Value == "" {
+			fmt.Fprintf(p.out, "The value of %s in %s is in the file.\n", what, plain(s.Project))
+			continue
+		}
+		fmt.Fprintf(p.out, "The value of %s in %s is shown only now: %s\n", what, plain(s.Project), s.Value)
+	}
+	return nil
+}
+
+// Marks and colors of changes: ANSI green, yellow and red.
+var marks = map[string]struct{ sign, color string }{
+	"create": {"+", "\x1b[32m"}, "update": {"~", "\x1b[33m"}, "restore": {"~", "\x1b[33m"}, "activate": {"~", "\x1b[33m"},
+	"archive": {"-", "\x1b[31m"}, "deactivate": {"-", "\x1b[31m"},
+}
+
+// printPlan prints the difference.
+func (p *program) printPlan(plan *apply.Plan) {
+	if len(plan.Changes) == 0 {
+		fmt.Fprintln(p.out, "No changes: the deployment matches the file.")
+		return
+	}
+	for _, c := range plan.Changes {
+		start, end := "", ""
+		if p.color {
+			start, end = marks[c.Action].color, "\x1b[0m"
+		}
+		where := ""
+		if c.Kind == "key" || c.Kind == "model" {
+			where = fmt.Sprintf(" in project %q", c.Project)
+		}
+		fmt.Fprintf(p.out, "%s%s %s %s %q%s%s\n", start, marks[c.Action].sign, c.Action, c.Kind, c.Name, where, end)
+		for _, f := range c.Fields {
+			if c.Action == "create" {
+				fmt.Fprintf(p.out, "    %s: %s\n", f.Name, short(f.After))
+			} else {
+				fmt.Fprintf(p.out, "    %s: %s → %s\n", f.Name, short(f.Before), short(f.After))
+			}
+		}
+	}
+	fmt.Fprintf(p.out, "%d changes.\n", len(plan.Changes))
+}
+
+const maxShown = 300 // bytes of a value in the difference
+
+// short is a JSON value in one line.
+func short(raw json.RawMessage) string {
+	var line bytes.Buffer
+	if json.Compact(&line, raw) != nil {
+		return plain(string(raw))
+	}
+	text := []rune(plain(line.String()))
+	if len(text) > maxShown {
+		return string(text[:maxShown]) + "…"
+	}
+	return string(text)
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/postern-ai/postern/internal/transfer"
+)
+
+const exportHelp = `Writes the state of a deployment into a file: projects, hashes of keys, policies, the model registry, usage, violations, the
+audit log, compliance data, open reservations and responses stored for idempotency keys. The file has no values of keys and no
+master keys; provider keys stay sealed. Keep it like a secret.
+
+Stop the traffic first. The command reads everything until two readings in a row are equal, and fails if the deployment keeps
+changing. --json prints a summary, to standard error if the file is -.`
+
+const importHelp = `Writes the state of a file that postern export made into another deployment, which may be of any kind: SQLite, PostgreSQL or
+Cloudflare. The deployment must not have any of the file's projects; those that it has stay as they are. It must have the same
+POSTERN_MASTER_KEYS, and plans of the same names.
+
+The file is checked completely before anything is sent. An import that was interrupted is repeated with the same file.`
+
+// moved is the output of export and import.
+type moved struct {
+	File     string `json:"file"`
+	Projects int    `json:"projects"`
+	Objects  int    `json:"objects"`
+	Rows     int    `json:"rows"`
+}
+
+func (p *program) exportDeployment() *cobra.Command {
+	c, o := p.connects(&cobra.Command{
+		Use: "export FILE|-", Short: "Write a deployment's state into a file, to move it", Long: exportHelp, Args: exactly(1, "the name of the new file, or -"),
+		Example: "  postern export deployment.ndjson\n  postern export --url https://postern.example.com - | gzip > deployment.ndjson.gz",
+	})
+	c.RunE = func(c *cobra.Command, args []string) error {
+		client, err := p.client(o)
+		if err != nil {
+			return err
+		}
+		var summary transfer.Summary
+		err = p.write(args[0], func(spool *os.File) (err error) {
+			e := transfer.Export{
+				Client: client, Source: p.address(o), Version: buildVersion(), Now: time.Now(),
+				Progress: func(text string) { fmt.Fprintln(p.err, "postern: trying again: "+plain(text)) },
+			}
+			summary, err = e.Write(c.Context(), spool)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		to := p.out
+		if args[0] == "-" {
+			to = p.err
+		}
+		return p.printMoved(to, "Exported", moved{args[0], summary.Projects, summary.Objects, summary.Rows})
+	}
+	return c
+}
+
+func (p *program) importDeployment() *cobra.Command {
+	c, o := p.connects(&cobra.Command{
+		Use: "import FILE", Short: "Write an exported state into a deployment", Long: importHelp, Args: exactly(1, "the name of a file that postern export made"),
+		Example: "  postern import deployment.ndjson --url https://postern.example.com",
+	})
+	c.RunE = func(c *cobra.Command, args []string) error {
+		file, err := os.Open(args[0])
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		client, err := p.client(o)
+		if err != nil {
+			return err
+		}
+		summary, err := transfer.Import(c.Context(), client, file)
+		if errors.Is(err, transfer.ErrImported) {
+			fmt.Fprintln(p.err, "postern: "+err.Error())
+		} else if err != nil {
+			return err
+		}
+		return p.printMoved(p.out, "Imported", moved{args[0], summary.Projects, summary.Objects, summary.Rows})
+	}
+	return c
+}
+
+// address is the deployment's address.
+func (p *program) address(o *connection) string {
+	return firstOf(o.url, p.variable("POSTERN_URL"), defaultURL)
+}
+
+// write writes a new file that only its owner can read, or standard output if its name is -. An incomplete file never has
+// that name.
+func (p *program) write(name string, fill func(*os.File) error) (err error) {
+	folder := filepath.Dir(name)
+	if name == "-" {
+		folder = ""
+	} else if _, err := os.Lstat(name); err == nil {
+		return misused("%s exists; name a new file", name)
+	}
+	spool, err := os.CreateTemp(folder, ".postern-export-*") // with the mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		err = errors.Join(err, spool.Close())
+		if err == nil && name != "-" {
+			err = os.Rename(spool.Name(), name)
+		}
+		if err != nil || name == "-" {
+			_ = os.Remove(spool.Name())
+		}
+	}()
+	if err := fill(spool); err != nil {
+		return err
+	}
+	if name != "-" {
+		return spool.Sync()
+	}
+	if _, err := spool.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	_, err = io.Copy(p.out, spool)
+	return err
+}
+
+func (p *program) printMoved(to io.Writer, verb string, m moved) error {
+	if p.json {
+		other := *p
+		other.out = to
+		return other.printJSON(m)
+	}
+	_, err := fmt.Fprintf(to, "%s %d projects, %d objects and %d rows: %s\n", verb, m.Projects, m.Objects, m.Rows, plain(m.File))
+	return err
+}

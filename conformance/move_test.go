@@ -1,0 +1,206 @@
+package conformance
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/postern-ai/postern/internal/admin"
+	"github.com/postern-ai/postern/internal/transfer"
+)
+
+// checked is a transport that compares every response with the contract.
+type checked struct {
+	*testing.T
+	contract *Contract
+}
+
+func (c checked) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(response.Body)
+	_ = response.Body.Close()
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	if wrong := c.contract.Check(r, response, body); wrong != nil {
+		c.Error(wrong)
+	}
+	return response, err
+}
+
+func (c *fixture) admin(t *testing.T) *admin.Client {
+	t.Helper()
+	client, err := admin.New(admin.Options{URL: c.run.URL, Token: AdminToken, HTTP: &http.Client{Transport: checked{t, newContract(t)}}})
+	c.must(err)
+	return client
+}
+
+// play runs the one scenario of a file.
+func (c *fixture) play(name string) {
+	c.Helper()
+	text, err := os.ReadFile("../testdata/move/" + name)
+	c.must(err)
+	c.script(name, string(text))
+}
+
+// script runs the one scenario of a text.
+func (c *fixture) script(name, text string) {
+	c.Helper()
+	scenarios, err := parseTranscript(name, text)
+	c.must(err)
+	for _, s := range scenarios[0].Steps {
+		if err := c.run.step(s); err != nil {
+			c.Fatalf("%s:%d: %v", name, s.Line, err)
+		}
+	}
+}
+
+// export writes the deployment into a new file and returns its name.
+func (c *fixture) export(t *testing.T) string {
+	t.Helper()
+	file, err := os.Create(filepath.Join(t.TempDir(), "deployment.ndjson"))
+	c.must(err)
+	defer file.Close()
+	e := transfer.Export{
+		Client: c.admin(t), Source: c.run.URL, Version: "test", Now: Start, Progress: func(text string) { t.Log(text) },
+		Sleep: func(context.Context, time.Duration) error { return c.run.step(parseStep(0, "advance 3s inflight")) },
+	}
+	if _, err := e.Write(t.Context(), file); err != nil {
+		t.Fatal(err)
+	}
+	return file.Name()
+}
+
+// load imports a file.
+func (c *fixture) load(t *testing.T, name string) {
+	t.Helper()
+	file, err := os.Open(name)
+	c.must(err)
+	defer file.Close()
+	if _, err := transfer.Import(t.Context(), c.admin(t), file); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// paths are the answers that must be the same after a move; $ is a project.
+var movedPaths = []string{
+	"/api/admin/projects", "/api/admin/audit?limit=100",
+	"$", "$/keys", "$/usage?by=model", "$/usage?by=key", "$/usage?by=day", "$/requests", "$/violations", "$/models-registry", "$/governor", "$/routes",
+	"$/provider-keys", "$/compliance/summary", "$/compliance/verify", "$/compliance/checkpoints",
+	"$/compliance/export?type=audit", "$/compliance/export?type=violations", "$/compliance/export?type=access", "$/compliance/export?type=usage",
+	"$/compliance/export?type=policies", "$/compliance/export?type=inventory",
+}
+
+// volatile are the parts of answers that differ at each call, the states of circuits, and the audit entries of moves.
+var volatile = regexp.MustCompile(`"state":(null|"closed")|"(generatedAt|verifiedAt|checkedAt|at)":"[^"]*"|\{"id":"aud_[^{}]*"deployment\.[^{}]*(\{[^{}]*\})?[^{}]*\},?`)
+
+// answers are the answers to all paths, for all projects.
+func (c *fixture) answers(projects ...string) map[string]string {
+	c.Helper()
+	all := map[string]string{}
+	for _, path := range movedPaths {
+		for _, project := range projects {
+			at := strings.Replace(path, "$", "/api/admin/projects/"+c.run.names[project], 1)
+			got, err := c.run.adminCall("GET", at, "")
+			c.must(err)
+			if got.status != 200 {
+				c.Errorf("%s: %d %s", at, got.status, got.body)
+			}
+			all[at] = volatile.ReplaceAllString(string(got.body), "")
+		}
+	}
+	return all
+}
+
+func wantSame(t *testing.T, have, want map[string]string) {
+	t.Helper()
+	for path, text := range want {
+		if have[path] != text {
+			t.Errorf("%s is\n%.2000s\nwant\n%.2000s", path, have[path], text)
+		}
+	}
+}
+
+// objectRows are the rows of a file by object and key, but not the audit entries of moves, and not the meters' main rows,
+// which their alarms advance to the current time.
+func objectRows(t *testing.T, name string) map[string]string {
+	t.Helper()
+	file, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	rows, lines := map[string]string{}, bufio.NewScanner(file)
+	lines.Buffer(nil, 4<<20)
+	for lines.Scan() {
+		var p struct {
+			Object string
+			Rows   []struct {
+				Key   string
+				Value []byte
+			}
+		}
+		if bytes.HasPrefix(lines.Bytes(), []byte(`{"objects":`)) {
+			break // the last line
+		}
+		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range p.Rows {
+			if !bytes.Contains(row.Value, []byte(`"action":"deployment.`)) && row.Key != "h" {
+				rows[p.Object+" "+row.Key] = string(row.Value)
+			}
+		}
+	}
+	return rows
+}
+
+var movedProjects = []string{"main", "other", "closed"}
+
+// testMove moves a deployment through a list of deployments.
+func testMove(t *testing.T, hosts ...*fixture) {
+	source := hosts[0]
+	source.play("before.txt")
+	want := source.answers(movedProjects...)
+	file := source.export(t)
+	rows := objectRows(t, file)
+	for _, target := range hosts[1:] {
+		maps.Copy(target.run.names, source.run.names)
+		target.must(target.run.moveClock(source.run.now, Step{}))
+		target.load(t, file)
+		file = target.export(t)
+		again := objectRows(t, file)
+		for key, value := range rows {
+			if again[key] != value {
+				t.Errorf("%s differs after the move", key)
+			}
+		}
+		if len(again) != len(rows) {
+			t.Errorf("%d rows after the move, want %d", len(again), len(rows))
+		}
+		wantSame(t, target.answers(movedProjects...), want)
+		source = target
+	}
+	source.play("after.txt")
+}
+
+func TestMove(t *testing.T) {
+	upstream := NewUpstream()
+	defer upstream.Close()
+	var hosts []*fixture
+	for range 3 {
+		hosts = append(hosts, newFixture(t, upstream, deployment(upstream)))
+	}
+	testMove(t, hosts...)
+}

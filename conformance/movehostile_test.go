@@ -1,0 +1,266 @@
+package conformance
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/doc"
+)
+
+const (
+	movedID   = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	anotherID = "1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+)
+
+// post sends a call of an import and returns its status and body.
+func (c *fixture) post(path string, body any) (int, string) {
+	c.Helper()
+	encoded, err := json.Marshal(body)
+	c.must(err)
+	got, err := c.run.adminCall("POST", "/api/admin/"+path, string(encoded))
+	c.must(err)
+	return got.status, string(got.body)
+}
+
+type jsonObject = map[string]any
+
+func rowOf(key string, value []byte) jsonObject {
+	return jsonObject{"key": key, "value": base64.StdEncoding.EncodeToString(value)}
+}
+
+// storedDocument is a document as the Directory stores it.
+func storedDocument(value []byte) []byte {
+	var w abi.Writer
+	w.Uint(1)
+	w.Bytes(value)
+	return w.Buf
+}
+
+// TestImportRefusesRows: an object gets only rows of its kind and of the import's projects. In particular, no row makes an
+// object call another one.
+func TestImportRefusesRows(t *testing.T) {
+	upstream := NewUpstream()
+	defer upstream.Close()
+	c := newFixture(t, upstream, deployment(upstream))
+	c.do("project mine", "key live mine")
+	if status, text := c.post("import", jsonObject{"import": movedID, "projects": []string{"proj_1"}}); status != 200 {
+		t.Fatal(status, text)
+	}
+	delivery := abi.Delivery{Class: abi.ClassDirectory, Name: "directory", Data: []byte{2, 0, 0, 0}}
+	unknown := doc.Project{ID: "proj_1", Plan: "platinum"}
+	sealed := doc.Project{ID: "proj_1", Plan: "developer"}
+	sealed.Policy.ProviderKeys = []doc.ProviderKey{{Provider: "openai", KeyID: "1999", Last4: "last", Sealed: make([]byte, 40)}}
+	other := doc.Project{ID: "proj_2", Plan: "developer"}
+	key := doc.Key{ID: "key_1", ProjectID: "proj_1", Hash: "short"}
+	meter := "meter/" + movedID
+	for _, f := range []struct {
+		object, project, key string
+		value                []byte
+		want                 string
+	}{
+		{"ledger/proj_1", "", "o/000000000001", delivery.Encode(), "not a row"},
+		{meter, "proj_1", "o/000000000001", delivery.Encode(), "not a row"},
+		{"directory", "", "o/000000000001", delivery.Encode(), "not a row"},
+		{"directory", "", "f/proj_1", nil, "not a row"},
+		{"directory", "", "seq", []byte{1}, "not a row"},
+		{"directory", "", "d/c/salt", storedDocument([]byte("salt")), "not a row"},
+		{"directory", "", "d/i/import", storedDocument([]byte("{}")), "not a row"},
+		{"directory", "", "d/a/1", []byte("x"), "not a row"},
+		{"directory", "", "d/p/proj_2", storedDocument(other.Encode()), "not a row"},
+		{"directory", "", "d/p/" + c.run.names["mine"], storedDocument(other.Encode()), "not a row"},
+		{"directory", "", "ch/proj_2/1", []byte("x"), "not a row"},
+		{"directory", "", "d/p/proj_1", storedDocument(other.Encode()), "malformed"},
+		{"directory", "", "d/p/proj_1", storedDocument([]byte("x")), "malformed"},
+		{"directory", "", "d/k/proj_1/key_1", storedDocument(key.Encode()), "malformed"},
+		{"directory", "", "d/p/proj_1", storedDocument(unknown.Encode()), "platinum"},
+		{"directory", "", "d/p/proj_1", storedDocument(sealed.Encode()), "POSTERN_MASTER_KEYS"},
+		{"ledger/proj_1", "", "h", []byte("x"), "not a row"},
+		{"ledger/proj_1", "", "b", []byte("x"), "not a row"},
+		{"ledger/proj_1", "", "k/x", []byte("x"), "not a row"},
+		{meter, "proj_1", "b", []byte("x"), "not a row"},
+		{meter, "proj_1", "h", []byte("x"), "not a row"},
+		{meter, "", "x/1", nil, "project"},
+		{meter, c.run.names["mine"], "x/1", nil, "project"},
+		{"ledger/" + c.run.names["mine"], "", "al", nil, "project"},
+		{"ledger/proj_1", "", "al\n", nil, "printable"},
+		{"ledger/proj_1", "", strings.Repeat("u", 1025), nil, "printable"},
+		{"ledger/proj_1", "", "", nil, "printable"},
+		{"ledger/proj_1", "", "al", make([]byte, 2_000_001), "2000000"},
+		{"kv/key", "", "al", nil, "object"},
+		{"meter/x", "proj_1", "h", nil, "object"},
+		{"ledger/proj_1/x", "", "al", nil, "object"},
+	} {
+		body := jsonObject{"import": movedID, "object": f.object, "rows": []any{rowOf(f.key, f.value)}}
+		if f.project != "" {
+			body["project"] = f.project
+		}
+		if status, text := c.post("import/rows", body); status != 400 || !strings.Contains(text, f.want) {
+			t.Errorf("%s %.40q: %d %.300s, want a 400 about %q", f.object, f.key, status, text, f.want)
+		}
+	}
+	c.refusesPages()
+	if got, err := c.run.adminCall("POST", "/api/admin/export", `{"object":"`+meter+`"}`); err != nil || !strings.Contains(string(got.body), `"rows":[]`) {
+		t.Errorf("a refused row was stored: %v %s", err, got.body)
+	}
+}
+
+// refusesPages checks refusals of whole pages.
+func (c *fixture) refusesPages() {
+	c.Helper()
+	good := rowOf("al", []byte{1})
+	for name, f := range map[string]struct {
+		body jsonObject
+		want int
+	}{
+		"out of order":    {jsonObject{"import": movedID, "object": "ledger/proj_1", "rows": []any{rowOf("vs", nil), good}}, 400},
+		"twice":           {jsonObject{"import": movedID, "object": "ledger/proj_1", "rows": []any{good, good}}, 400},
+		"no rows":         {jsonObject{"import": movedID, "object": "ledger/proj_1"}, 400},
+		"no base64":       {jsonObject{"import": movedID, "object": "ledger/proj_1", "rows": []any{jsonObject{"key": "al", "value": "?"}}}, 400},
+		"unknown region":  {jsonObject{"import": movedID, "object": "ledger/proj_1", "region": "moon", "rows": []any{good}}, 400},
+		"unknown field":   {jsonObject{"import": movedID, "object": "ledger/proj_1", "force": true, "rows": []any{good}}, 400},
+		"another import":  {jsonObject{"import": anotherID, "object": "ledger/proj_1", "rows": []any{good}}, 409},
+		"too many bytes":  {jsonObject{"import": movedID, "object": "ledger/proj_1", "rows": []any{rowOf("al", make([]byte, 4<<20))}}, 413},
+		"malformed check": {jsonObject{"import": "x", "object": "ledger/proj_1", "rows": []any{good}}, 400},
+	} {
+		if status, text := c.post("import/rows", f.body); status != f.want {
+			c.Errorf("%s: %d %.300s, want %d", name, status, text, f.want)
+		}
+	}
+}
+
+// TestImportStates: an import writes only between its beginning and its end, into projects that did not exist, and one at a
+// time.
+func TestImportStates(t *testing.T) {
+	upstream := NewUpstream()
+	defer upstream.Close()
+	c := newFixture(t, upstream, deployment(upstream))
+	c.do("project mine", "key live mine")
+	begin := func(id string, projects ...string) jsonObject {
+		return jsonObject{"import": id, "projects": append([]string{}, projects...)}
+	}
+	page := func(id string) jsonObject {
+		return jsonObject{"import": id, "object": "ledger/proj_1", "first": true, "rows": []any{rowOf("al", []byte{1})}}
+	}
+	for i, f := range []struct {
+		path string
+		body jsonObject
+		want int
+	}{
+		{"import/rows", page(movedID), 409},
+		{"import/finish", jsonObject{"import": movedID}, 409},
+		{"import", begin(movedID, c.run.names["mine"]), 409},
+		{"import", begin(movedID, "mine"), 400},
+		{"import", begin("x"), 400},
+		{"import", begin(movedID, "proj_1"), 200},
+		{"import", begin(anotherID, "proj_1"), 409},
+		{"import", begin(movedID, "proj_1"), 200},
+		{"import/rows", page(movedID), 204},
+		{"import/rows", page(movedID), 204},
+		{"import/finish", jsonObject{"import": anotherID}, 409},
+		{"import/finish", jsonObject{"import": movedID}, 200},
+		{"import/finish", jsonObject{"import": movedID}, 200},
+		{"import/rows", page(movedID), 409},
+		{"import", begin(movedID, "proj_1"), 200},
+		{"import", begin(anotherID, "proj_2"), 200},
+	} {
+		if status, text := c.post(f.path, f.body); status != f.want {
+			t.Errorf("call %d, %s: %d %s, want %d", i, f.path, status, text, f.want)
+		}
+	}
+	got, err := c.run.adminCall("GET", "/api/admin/audit?action=deployment", "")
+	if err != nil || strings.Count(string(got.body), `"deployment.import"`) != 1 {
+		t.Errorf("audit log: %v %s", err, got.body)
+	}
+	c.viewerMayNot()
+}
+
+// viewerMayNot checks that viewers can neither export nor import.
+func (c *fixture) viewerMayNot() {
+	c.Helper()
+	for _, path := range []string{"export", "import", "import/rows", "import/finish"} {
+		got, err := c.run.do(request{method: "POST", path: "/api/admin/" + path, body: `{"object":"directory"}`,
+			headers: map[string]string{"authorization": "Bearer " + ViewerToken, "content-type": "application/json"}})
+		if err != nil || got.status != 403 {
+			c.Errorf("%s as a viewer: %d %s %v", path, got.status, got.body, err)
+		}
+	}
+}
+
+// TestMoveMerges: a deployment with projects of its own keeps them, and a second import of them is refused.
+func TestMoveMerges(t *testing.T) {
+	upstream := NewUpstream()
+	defer upstream.Close()
+	source, target := newFixture(t, upstream, deployment(upstream)), newFixture(t, upstream, deployment(upstream))
+	target.do("project own budget=3", "key resident own")
+	own := target.answers("own")
+	source.play("before.txt")
+	file := source.export(t)
+	for name, value := range source.run.names {
+		target.run.names[name] = value
+	}
+	target.must(target.run.moveClock(source.run.now, Step{}))
+	target.load(t, file)
+	for path, text := range own {
+		if now := target.answers("own")[path]; now != text && !strings.HasSuffix(path, "/projects") && !strings.Contains(path, "/audit") {
+			t.Errorf("%s is\n%.1000s\nwant\n%.1000s", path, now, text)
+		}
+	}
+	target.play("after.txt")
+	if status, text := target.post("import", jsonObject{"import": anotherID, "projects": []string{target.run.names["main"]}}); status != 409 {
+		t.Errorf("a second import: %d %s", status, text)
+	}
+}
+
+// TestMoveWithOpenRequest: a request that is in flight while its deployment moves becomes a flagged estimate in the new one.
+func TestMoveWithOpenRequest(t *testing.T) {
+	upstream := NewUpstream()
+	defer upstream.Close()
+	source, target := newFixture(t, upstream, deployment(upstream)), newFixture(t, upstream, deployment(upstream))
+	source.script("held", `== held
+project main budget=1
+key live main
+upstream hold
+start one POST /api/ai/complete key=live
+  {"messages":[{"role":"user","content":"Hello"}],"quality":"cheap"}
+held 1`)
+	file := source.export(t)
+	target.run.names["main"], target.run.names["live"] = source.run.names["main"], source.run.names["live"]
+	target.load(t, file)
+	source.do("release", "join one", "expect 200")
+	target.do("advance 1h")
+	got, err := target.run.adminCall("GET", "/api/admin/projects/"+target.run.names["main"]+"/usage?by=model", "")
+	if err != nil || !strings.Contains(string(got.body), `"requests":1`) || !strings.Contains(string(got.body), `"expired":1`) {
+		t.Errorf("%v %s", err, got.body)
+	}
+}
+
+// TestExportHasNoSecrets: neither values of keys, nor provider keys, nor secrets of the deployment are in a file, in plain
+// text or in base64.
+func TestExportHasNoSecrets(t *testing.T) {
+	upstream := NewUpstream()
+	defer upstream.Close()
+	c := newFixture(t, upstream, deployment(upstream))
+	c.play("before.txt")
+	file := c.export(t)
+	text, err := os.ReadFile(filepath.Clean(file))
+	c.must(err)
+	all := string(text)
+	for _, value := range objectRows(t, file) {
+		all += value
+	}
+	secrets := []string{AdminToken, ViewerToken, MasterKey, "sk-of-the-other-project", "sk-upstream"}
+	for _, name := range []string{"live", "paused", "removed", "rotated", "daily", "reader", "second", "gone"} {
+		secrets = append(secrets, c.run.names[name], c.run.names[name][8:])
+	}
+	for _, secret := range secrets {
+		if strings.Contains(all, secret) || strings.Contains(all, base64.StdEncoding.EncodeToString([]byte(secret))) {
+			t.Errorf("the file has the secret %s", fmt.Sprintf("%.12s…", secret))
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package host
+
+import (
+	"crypto/rand"
+	"net/http"
+	"sync"
+
+	"github.com/postern-ai/postern/core/abi"
+)
+
+// exchange is one request in progress. It has no goroutine of its own: a goroutine that has an event runs the core's step on
+// it, under mu, and goes on with an action that the step started. So most exchanges hand nothing over between goroutines.
+type exchange struct {
+	host     *Host
+	request  *http.Request
+	writer   http.ResponseWriter
+	id       string
+	address  string
+	reading  sync.WaitGroup // reads of the request body
+	answered chan struct{}  // closed when nothing more is written to the client
+	broken   bool           // the response was cut off; readable when answered is closed
+
+	mu       sync.Mutex // held during steps; guards everything below, and the writer
+	state    []byte
+	buffers  map[uint64][]byte
+	ready    []abi.Event // events that actions of this step produced immediately
+	pending  []*task     // started by this step, not running yet
+	open     []*task     // tasks that have yet to produce their last event
+	done     bool        // answered is closed
+	started  bool        // the response's head was sent
+	opened   bool        // the response is streamed
+	ended    bool        // nothing more happens, except calls that nobody waits for
+	lastWord []byte
+	observed ObservedExchange // nil: none
+}
+
+// serve runs the exchange until the client has its response. The goroutine of the client's connection runs the steps before
+// the first fetch itself. Fetches have their own goroutines, because this one must return when the client disconnects.
+func (x *exchange) serve() {
+	x.host.working.Add(1)
+	for t := x.begin(); t != nil; {
+		t = x.advance(t, x.run(t), false)
+	}
+	select {
+	case <-x.answered:
+	case <-x.request.Context().Done():
+		x.disconnect()
+	}
+}
+
+// begin handles the first event.
+func (x *exchange) begin() *task {
+	seed := make([]byte, 16)
+	_, _ = rand.Read(seed)
+	headers := []abi.Header{
+		{Name: ":id", Value: x.id}, {Name: ":method", Value: x.request.Method}, {Name: ":path", Value: text(sentPath(x.request))},
+		{Name: ":query", Value: text(x.request.URL.RawQuery)}, {Name: ":address", Value: x.address},
+	}
+	headers = append(headers, pick(x.request.Header, x.host.configured.RequestHeaders)...)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.handle(abi.Event{Kind: abi.EventRequest, Headers: headers, Data: seed})
+	return x.launch(false)
+}
+
+func (x *exchange) disconnect() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.done {
+		return
+	}
+	x.finish()
+	x.handle(abi.Event{Kind: abi.EventDisconnect})
+	x.launch(false)
+}
+
+// work carries out a task, and then one task after the other of those that its events start.
+func (x *exchange) work(t *task) {
+	for t != nil {
+		t = x.advance(t, x.run(t), true)
+	}
+}
+
+// advance handles the last event of a task and returns the next task for this goroutine; see launch.
+func (x *exchange) advance(t *task, event abi.Event, worker bool) *task {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.close(t) {
+		return nil
+	}
+	x.keep(t, event)
+	x.handle(event)
+	return x.launch(worker)
+}
+
+// deliver handles an event of a task that continues. It returns false if the task was canceled.
+func (x *exchange) deliver(t *task, event abi.Event) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.find(t.ID) != t {
+		return false
+	}
+	x.handle(event)
+	if next := x.launch(false); next != nil {
+		x.spawn(next)
+	}
+	return true
+}
+
+// handle runs the steps of an event and of the events that its actions produce immediately.
+func (x *exchange) handle(event abi.Event) {
+	defer x.survive()
+	ok := x.step(event)
+	for ok && len(x.ready) > 0 {
+		event, x.ready = x.ready[0], x.ready[1:]
+		ok = x.step(event)
+	}
+	if ok && len(x.open) > 0 {
+		return
+	}
+	if !ok || !x.done { // the core failed, or no further event can arrive
+		x.lastResort()
+	}
+	x.end()
+}
+
+// end cancels everything in progress. No further event is handled.
+func (x *exchange) end() {
+	if x.ended {
+		return
+	}
+	x.ended = true
+	for _, t := range x.open {
+		t.cancel()
+	}
+	x.open, x.ready = nil, nil
+	if x.observed != nil {
+		x.observed.End()
+	}
+	x.host.working.Done()
+}
+
+// step runs the core on one event and carries out its actions. It returns false if the core failed.
+func (x *exchange) step(event abi.Event) bool {
+	h := x.host
+	h.Stats.Steps.Add(1)
+	out, err := h.shared.step(&abi.StepInput{NowMs: h.Clock.Now(), State: x.state, Attached: x.buffer(abi.AttachedBuffer), Event: event}, h.run)
+	if err != nil {
+		return false
+	}
+	x.state = out.State
+	for i := range out.Actions {
+		x.do(&out.Actions[i])
+	}
+	return true
+}

@@ -1,0 +1,222 @@
+package apply
+
+import (
+	"bytes"
+	"encoding/json"
+	"math/big"
+	"time"
+)
+
+// The functions of this file bring declared values into the form in which the API shows them, and compare.
+
+// object decodes a JSON object; ok is false for anything else.
+func object(raw json.RawMessage) (members map[string]json.RawMessage, ok bool) {
+	err := json.Unmarshal(raw, &members)
+	return members, err == nil && members != nil
+}
+
+func encode(v any) json.RawMessage {
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(v) // values that were decoded
+	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
+}
+
+// withDefaults adds missing members to an object. Anything else is returned unchanged, for the API to reject.
+func withDefaults(raw json.RawMessage, defaults map[string]string) json.RawMessage {
+	members, ok := object(raw)
+	if !ok {
+		return raw
+	}
+	for name, value := range defaults {
+		if _, present := members[name]; !present {
+			members[name] = json.RawMessage(value)
+		}
+	}
+	return encode(members)
+}
+
+// eachElement maps the elements of a list; eachMember does so for the values of an object.
+func eachElement(raw json.RawMessage, f func(json.RawMessage) json.RawMessage) json.RawMessage {
+	var list []json.RawMessage
+	if json.Unmarshal(raw, &list) != nil || list == nil {
+		return raw
+	}
+	for i := range list {
+		list[i] = f(list[i])
+	}
+	return encode(list)
+}
+
+func eachMember(raw json.RawMessage, f func(name string, value json.RawMessage) json.RawMessage) json.RawMessage {
+	members, ok := object(raw)
+	if !ok {
+		return raw
+	}
+	for name, value := range members {
+		members[name] = f(name, value)
+	}
+	return encode(members)
+}
+
+// Defaults of nested members. The API has the same; the tests compare with it.
+var (
+	limitDefaults      = map[string]string{"requestsPerSecond": "null", "requestsPerDay": "null", "tokensPerMinute": "null"}
+	routeDefaults      = map[string]string{"strategy": `"weighted"`}
+	targetDefaults     = map[string]string{"weight": "1"}
+	weightDefaults     = map[string]string{"severity": `"medium"`, "input": `"flag"`, "output": `"flag"`}
+	keywordDefaults    = map[string]string{"severity": `"medium"`, "input": `"flag"`, "output": `"flag"`, "matchCase": "false"}
+	answerDefaults     = map[string]string{"action": `"flag"`, "severity": `"medium"`}
+	classifierDefaults = map[string]string{"mode": `"monitor"`, "timeoutMs": "2000", "onFailure": `"allow"`, "threshold": "50"}
+)
+
+// projectField is a declared field of a project as the API shows it.
+func projectField(name string, raw json.RawMessage) json.RawMessage {
+	if name != "routes" {
+		return raw
+	}
+	return eachMember(raw, func(_ string, route json.RawMessage) json.RawMessage {
+		return eachMember(withDefaults(route, routeDefaults), func(name string, value json.RawMessage) json.RawMessage {
+			if name == "targets" {
+				value = eachElement(value, func(target json.RawMessage) json.RawMessage { return withDefaults(target, targetDefaults) })
+			}
+			return value
+		})
+	})
+}
+
+// keyField is a declared field of a key as the API shows it.
+func keyField(name string, raw json.RawMessage) json.RawMessage {
+	switch name {
+	case "limits":
+		return withDefaults(raw, limitDefaults)
+	case "expiresAt":
+		return moment(raw)
+	}
+	return raw
+}
+
+// governorField is a declared member of the Governor's settings as the API shows it. usual are the actions of rules and
+// categories without an override.
+func governorField(name string, raw json.RawMessage, usual map[string]actionPair) json.RawMessage {
+	switch name {
+	case "rules":
+		return ruleActions(raw, usual)
+	case "keywords":
+		return eachElement(raw, func(list json.RawMessage) json.RawMessage { return withDefaults(list, keywordDefaults) })
+	case "patterns":
+		return eachElement(raw, func(pattern json.RawMessage) json.RawMessage { return withDefaults(pattern, weightDefaults) })
+	case "answerSchema":
+		return withDefaults(raw, answerDefaults)
+	case "classifier":
+		raw = withDefaults(raw, classifierDefaults)
+		if members, ok := object(raw); ok && string(members["kind"]) == `"moderation"` && isNull(members["model"]) {
+			members["model"] = json.RawMessage(`"omni-moderation-latest"`)
+			raw = encode(members)
+		}
+	}
+	return raw
+}
+
+// actionPair is a rule's category and its actions by default.
+type actionPair struct{ Name, Category, Input, Output string }
+
+// ruleActions adds the missing direction of overrides: the category's override, else the usual action.
+func ruleActions(raw json.RawMessage, usual map[string]actionPair) json.RawMessage {
+	all, ok := object(raw)
+	if !ok {
+		return raw
+	}
+	quoted := func(rule string) map[string]string {
+		return map[string]string{"input": string(encode(usual[rule].Input)), "output": string(encode(usual[rule].Output))}
+	}
+	out := map[string]json.RawMessage{}
+	for name, value := range all {
+		defaults := quoted(name)
+		if category := usual[name].Category; category != name {
+			defaults = quoted(category)
+			if override, isSet := object(all[category]); isSet {
+				for direction, action := range override {
+					defaults[direction] = string(action)
+				}
+			}
+		}
+		out[name] = withDefaults(value, defaults)
+	}
+	return encode(out)
+}
+
+func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+
+// moment is a date or time in the API's form.
+func moment(raw json.RawMessage) json.RawMessage {
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		return raw
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return encode(at.UTC().Format("2006-01-02T15:04:05.000Z"))
+		}
+	}
+	return raw
+}
+
+// same reports whether two JSON values are equal: numbers by their value, objects in any order.
+func same(a, b json.RawMessage) bool {
+	x, xErr := decode(a)
+	y, yErr := decode(b)
+	return xErr == nil && yErr == nil && equal(x, y)
+}
+
+func decode(raw json.RawMessage) (v any, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	err = decoder.Decode(&v)
+	return v, err
+}
+
+func equal(a, b any) bool {
+	switch a := a.(type) {
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for name, value := range a {
+			if other, present := b[name]; !present || !equal(value, other) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		if !ok || len(a) != len(b) {
+			return false
+		}
+		for i := range a {
+			if !equal(a[i], b[i]) {
+				return false
+			}
+		}
+		return true
+	case json.Number:
+		b, ok := b.(json.Number)
+		return ok && sameNumber(a.String(), b.String())
+	}
+	return a == b
+}
+
+const maxDigits = 64 // of numbers that are compared exactly; exponents could make big.Rat huge
+
+func sameNumber(a, b string) bool {
+	if a == b || len(a) > maxDigits || len(b) > maxDigits || bytes.ContainsAny([]byte(a+b), "eE") {
+		x, _ := new(big.Float).SetPrec(200).SetString(a)
+		y, _ := new(big.Float).SetPrec(200).SetString(b)
+		return a == b || x != nil && y != nil && x.Cmp(y) == 0
+	}
+	x, xOK := new(big.Rat).SetString(a)
+	y, yOK := new(big.Rat).SetString(b)
+	return xOK && yOK && x.Cmp(y) == 0
+}

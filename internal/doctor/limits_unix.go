@@ -1,0 +1,17 @@
+//go:build linux || darwin
+
+package doctor
+
+import "golang.org/x/sys/unix"
+
+func freeBytes(dir string) (uint64, bool) {
+	var s unix.Statfs_t
+	err := unix.Statfs(dir, &s)
+	return s.Bavail * uint64(s.Bsize), err == nil
+}
+
+func openFiles() (uint64, bool) {
+	var limit unix.Rlimit
+	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)
+	return limit.Cur, err == nil
+}

@@ -1,0 +1,144 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+const (
+	alarmWorkers = 8
+	// alarmPoll is the longest sleep: another replica may have set an earlier alarm, and a clock may have been moved.
+	alarmPoll = time.Second
+	// alarmLate is the pause while an alarm is due and all that this server can do is in progress.
+	alarmLate = 20 * time.Millisecond
+)
+
+// alarms fires the alarms of the objects when they are due.
+type alarms struct {
+	server  *Server
+	workers chan struct{} // a token per running worker
+	changed chan struct{} // the next alarm may be earlier, or a worker has ended
+	mu      sync.Mutex
+	nextMs  uint64    // the alarm that run sleeps for; 0: none
+	blocked time.Time // the store has failed: wait until then
+	backoff backoff
+}
+
+func newAlarms(s *Server) *alarms {
+	return &alarms{server: s, workers: make(chan struct{}, alarmWorkers), changed: make(chan struct{}, 1)}
+}
+
+// notify wakes run if an alarm is set before the one that it sleeps for. It implements host.StoredObjects.Alarm.
+func (a *alarms) notify(atMs uint64) {
+	a.mu.Lock()
+	earlier := a.nextMs == 0 || atMs < a.nextMs
+	a.mu.Unlock()
+	if earlier {
+		a.wake()
+	}
+}
+
+func (a *alarms) wake() {
+	select {
+	case a.changed <- struct{}{}:
+	default:
+	}
+}
+
+// run fires alarms until ctx ends, and returns when its workers have ended.
+func (a *alarms) run(ctx context.Context) {
+	var working sync.WaitGroup
+	defer working.Wait()
+	for ctx.Err() == nil {
+		sleep := alarmPoll
+		a.server.guarded("alarms_failed", func() (err error) {
+			sleep, err = a.turn(ctx, &working)
+			return err
+		})
+		timer := time.NewTimer(sleep)
+		select {
+		case <-ctx.Done():
+		case <-a.changed:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// turn starts a worker if an alarm is due, and returns how long to sleep.
+func (a *alarms) turn(ctx context.Context, working *sync.WaitGroup) (time.Duration, error) {
+	if wait := a.blockedFor(); wait > 0 {
+		return wait, nil
+	}
+	now, at, err := a.server.store.NextAlarm(ctx)
+	if ctx.Err() != nil {
+		return 0, nil
+	}
+	a.note(at, err)
+	switch {
+	case err != nil:
+		return a.blockedFor(), err
+	case at == 0:
+		return alarmPoll, nil
+	case at > now:
+		return min(alarmPoll, time.Duration(at-now)*time.Millisecond), nil
+	}
+	a.start(ctx, working)
+	return alarmLate, nil
+}
+
+func (a *alarms) blockedFor() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return time.Until(a.blocked)
+}
+
+// note notes the next alarm, or that the store has failed.
+func (a *alarms) note(nextMs uint64, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.nextMs = nextMs; err != nil {
+		a.blocked = time.Now().Add(a.backoff.next())
+	} else {
+		a.backoff.reset()
+	}
+}
+
+// start starts a worker, unless enough are running.
+func (a *alarms) start(ctx context.Context, working *sync.WaitGroup) {
+	select {
+	case a.workers <- struct{}{}:
+	default:
+		return
+	}
+	working.Go(func() {
+		defer a.wake()
+		defer func() { <-a.workers }()
+		a.server.guarded("alarm_failed", func() error { return a.work(ctx, working) })
+	})
+}
+
+// work fires alarms until none is due. After the first, there may be more than one worker can fire: it starts another.
+func (a *alarms) work(ctx context.Context, working *sync.WaitGroup) error {
+	var failure error
+	for n := 0; ; n++ {
+		rang, err := a.server.objects.Ring(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if !rang && err != nil {
+			a.note(0, err)
+		}
+		if !rang {
+			return errors.Join(failure, err)
+		}
+		if err != nil {
+			failure = err // the object's alarm is set again
+		}
+		if n == 1 {
+			a.start(ctx, working)
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/postern-ai/postern/control"
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/catalog"
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/host"
+	"github.com/postern-ai/postern/server/corewasm"
+	"github.com/postern-ai/postern/telemetry/logging"
+)
+
+// deployment is what a configuration is built into. Reload replaces it; exchanges end in the one that they began in.
+type deployment struct {
+	config  Config // with the secrets of the data directory
+	parsed  *config.Config
+	engine  host.Engine
+	host    *host.Host
+	control *control.Service
+	objects host.Objects
+	// requests are those that may still start an exchange.
+	requests sync.WaitGroup
+}
+
+// enter returns the current deployment with a request begun in it. The caller ends the request.
+func (s *Server) enter() *deployment {
+	s.swapping.RLock()
+	defer s.swapping.RUnlock()
+	s.current.requests.Add(1)
+	return s.current
+}
+
+// deployment returns the current deployment.
+func (s *Server) deployment() *deployment {
+	s.swapping.RLock()
+	defer s.swapping.RUnlock()
+	return s.current
+}
+
+// wait blocks until no exchange is in progress. New requests must have ceased.
+func (d *deployment) wait() {
+	d.requests.Wait()
+	d.host.Wait()
+}
+
+// build builds a deployment over the store.
+func (s *Server) build(c Config) (*deployment, error) {
+	cfg := abi.Config{Catalog: catalog.Default}
+	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
+		cfg.Env = append(cfg.Env, abi.Header{Name: name, Value: c.Env[name]})
+	}
+	parsed, problem := config.Parse(cfg)
+	if problem != "" {
+		return nil, errors.New(problem)
+	}
+	d := &deployment{config: c, parsed: parsed, objects: s.objects}
+	if c.Test.Objects != nil {
+		d.objects = c.Test.Objects(d.objects)
+	}
+	var err error
+	if d.control, err = s.newControl(d); err != nil {
+		return nil, err
+	}
+	if d.engine, err = makeEngine(&c, cfg); err != nil {
+		return nil, err
+	}
+	lines := logging.Lines(c.Log)
+	if c.Test.Log != nil {
+		lines = c.Test.Log
+	}
+	d.host, err = host.New(host.Options{
+		Engine: d.engine, Clock: s.clock, KV: s.store, Objects: d.objects, Stats: s.stats, Control: d.control,
+		TrustedProxies: c.TrustedProxies, Observer: c.Observer, Log: lines, Transport: s.transport, Panicked: s.panicked,
+	})
+	return d, err
+}
+
+// install puts a deployment into service and returns the one before it, nil at the start.
+func (s *Server) install(d *deployment) (before *deployment) {
+	context.AfterFunc(s.cutting, d.host.Cut)
+	watch(d.config.Observer, Parts{Config: d.parsed, Store: s.store, Host: d.host, Objects: d.objects, Stats: s.stats})
+	s.objects.Replace(d.engine)
+	s.swapping.Lock()
+	defer s.swapping.Unlock()
+	before, s.current = s.current, d
+	return before
+}
+
+// makeEngine returns the engine that a configuration names.
+func makeEngine(c *Config, cfg abi.Config) (host.Engine, error) {
+	switch {
+	case c.Test.MakeEngine != nil:
+		return c.Test.MakeEngine(cfg)
+	case c.Engine == "native":
+		return host.NewNative(cfg)
+	case c.Engine != "wasm":
+		return nil, fmt.Errorf("POSTERN_ENGINE must be native or wasm, got %q", c.Engine)
+	}
+	module, err := corewasm.Module()
+	if err != nil {
+		return nil, err
+	}
+	return host.NewWasm(context.Background(), module, cfg)
+}
+
+// close frees an engine that has no more calls.
+func (d *deployment) close() {
+	if w, ok := d.engine.(*host.Wasm); ok {
+		_ = w.Close(context.Background())
+	}
+}

@@ -1,0 +1,138 @@
+package server
+
+import (
+	"container/list"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"time"
+)
+
+// unixPrefix marks an address as the path of a Unix socket.
+const unixPrefix = "unix:"
+
+// listen opens an address of Config. A socket file that no process listens on is replaced.
+func listen(address string) (net.Listener, error) {
+	path, isUnix := strings.CutPrefix(address, unixPrefix)
+	if !isUnix {
+		return net.Listen("tcp", address)
+	}
+	if conn, err := net.Dial("unix", path); err == nil {
+		_ = conn.Close()
+		return nil, fmt.Errorf("listen unix %s: another process listens on it", path)
+	}
+	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == fs.ModeSocket {
+		_ = os.Remove(path)
+	}
+	return net.Listen("unix", path)
+}
+
+// connections is a listener with a maximum number of open connections. When it is reached, a new connection replaces the
+// one that has been idle for longest; if all are busy, the new one is closed. So connections without a request cannot
+// keep others out.
+type connections struct {
+	net.Listener
+	max int
+	log func() *slog.Logger
+
+	mu     sync.Mutex
+	open   map[net.Conn]*list.Element // its place in idle; nil while it is busy
+	idle   *list.List                 // of net.Conn, idle for longest first
+	warned time.Time
+}
+
+func newConnections(inner net.Listener, limit int, log func() *slog.Logger) *connections {
+	return &connections{Listener: inner, max: limit, log: log, open: map[net.Conn]*list.Element{}, idle: list.New()}
+}
+
+// Accept implements net.Listener.
+func (c *connections) Accept() (net.Conn, error) {
+	for {
+		conn, err := c.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if c.makeRoom() {
+			return conn, nil
+		}
+		_ = conn.Close()
+	}
+}
+
+// makeRoom reports whether there is room for a connection.
+func (c *connections) makeRoom() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.open) < c.max {
+		return true
+	}
+	if now := time.Now(); now.Sub(c.warned) >= time.Minute {
+		c.warned = now
+		c.log().Warn("the maximum number of connections is open; raise POSTERN_MAX_CONNECTIONS or add a server", "connections", c.max)
+	}
+	oldest := c.idle.Front()
+	if oldest == nil {
+		return false
+	}
+	conn := c.idle.Remove(oldest).(net.Conn)
+	delete(c.open, conn)
+	closeNow(conn)
+	return true
+}
+
+// changed is http.Server.ConnState.
+func (c *connections) changed(conn net.Conn, state http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	place, known := c.open[conn]
+	if place != nil {
+		c.idle.Remove(place)
+	}
+	switch {
+	case state == http.StateNew, known && state == http.StateIdle:
+		c.open[conn] = c.idle.PushBack(conn)
+	case known && state == http.StateActive:
+		c.open[conn] = nil
+	default:
+		delete(c.open, conn)
+	}
+}
+
+// closeIdle closes the connections without a request.
+func (c *connections) closeIdle() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for e := c.idle.Front(); e != nil; e = e.Next() {
+		closeNow(e.Value.(net.Conn))
+	}
+}
+
+// closeNow closes a connection without the goodbye of TLS, which waits for slow peers.
+func closeNow(conn net.Conn) {
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
+	}
+	_ = conn.Close()
+}
+
+// loadCertificate loads the TLS certificate, nil if none is configured.
+func loadCertificate(c *Config) (*tls.Certificate, error) {
+	if c.TLSCert == "" && c.TLSKey == "" {
+		return nil, nil
+	}
+	if c.TLSCert == "" || c.TLSKey == "" {
+		return nil, errors.New("POSTERN_TLS_CERT and POSTERN_TLS_KEY must be set together")
+	}
+	certificate, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+	if err != nil {
+		return nil, fmt.Errorf("POSTERN_TLS_CERT and POSTERN_TLS_KEY: %w", err)
+	}
+	return &certificate, nil
+}

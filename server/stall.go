@@ -1,0 +1,113 @@
+package server
+
+import (
+	"io"
+	"net/http"
+	"time"
+)
+
+// stalls are the limits of requests and responses that make no progress.
+type stalls struct {
+	write time.Duration // a response's client accepts nothing
+	read  time.Duration // a request's body sends nothing
+	// A request's body may take bodyBase, and one second more for every bodyRate bytes.
+	bodyBase time.Duration
+	bodyRate int64
+}
+
+// defaultStalls are generous: a phone in a tunnel must not lose its response.
+var defaultStalls = stalls{write: time.Minute, read: time.Minute, bodyBase: 2 * time.Minute, bodyRate: 4 << 10}
+
+const (
+	pieceBytes   = 64 << 10         // of a response; each piece is progress
+	closeTimeout = 10 * time.Second // for the rest of an unread body, which net/http discards
+)
+
+// bound makes a stalled body or response fail like a broken connection.
+func (l stalls) bound(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		control := http.NewResponseController(w)
+		bounded := &boundWriter{ResponseWriter: w, control: control, limit: l.write}
+		var body *boundBody
+		if r.Body != nil && r.Body != http.NoBody {
+			body = &boundBody{ReadCloser: r.Body, control: control, limits: l}
+			r.Body = body
+		}
+		next.ServeHTTP(bounded, r)
+		_ = control.SetWriteDeadline(time.Now().Add(l.write)) // what net/http still has to write
+		if body != nil && !body.ended {
+			_ = control.SetReadDeadline(time.Now().Add(closeTimeout))
+		}
+	})
+}
+
+// limited calls expire if f takes longer than limit. A deadline of net/http would also end an HTTP/2 stream between writes.
+func limited(timer **time.Timer, limit time.Duration, expire func(), f func()) {
+	if *timer == nil {
+		*timer = time.AfterFunc(limit, expire)
+	} else {
+		(*timer).Reset(limit)
+	}
+	f()
+	(*timer).Stop()
+}
+
+// past is a deadline that fails an operation in progress.
+var past = time.Unix(1, 0)
+
+// boundWriter is a response whose writes end.
+type boundWriter struct {
+	http.ResponseWriter
+	control *http.ResponseController
+	limit   time.Duration
+	timer   *time.Timer
+}
+
+func (b *boundWriter) expire() { _ = b.control.SetWriteDeadline(past) }
+
+// Write writes in pieces, each of which has the time limit for itself.
+func (b *boundWriter) Write(data []byte) (written int, err error) {
+	for err == nil {
+		piece := data[written:min(written+pieceBytes, len(data))]
+		var n int
+		limited(&b.timer, b.limit, b.expire, func() { n, err = b.ResponseWriter.Write(piece) })
+		if written += n; written == len(data) {
+			break
+		}
+	}
+	return written, err
+}
+
+// FlushError supports http.ResponseController.
+func (b *boundWriter) FlushError() (err error) {
+	limited(&b.timer, b.limit, b.expire, func() { err = b.control.Flush() })
+	return err
+}
+
+// Unwrap supports http.ResponseController.
+func (b *boundWriter) Unwrap() http.ResponseWriter { return b.ResponseWriter }
+
+// boundBody is a request body whose reads end, and that must arrive at a minimum rate.
+type boundBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+	limits  stalls
+	started time.Time
+	bytes   int64
+	timer   *time.Timer
+	ended   bool
+}
+
+func (b *boundBody) expire() { _ = b.control.SetReadDeadline(past) }
+
+// Read implements io.Reader.
+func (b *boundBody) Read(p []byte) (n int, err error) {
+	if b.started.IsZero() {
+		b.started = time.Now()
+	}
+	end := b.started.Add(b.limits.bodyBase + time.Duration(b.bytes/b.limits.bodyRate)*time.Second)
+	limited(&b.timer, min(b.limits.read, time.Until(end)), b.expire, func() { n, err = b.ReadCloser.Read(p) })
+	b.bytes += int64(n)
+	b.ended = err != nil
+	return n, err
+}

@@ -1,0 +1,172 @@
+package sqlite
+
+import (
+	"cmp"
+	"container/heap"
+	"context"
+
+	"github.com/postern-ai/postern/store"
+)
+
+// alarm is an object's alarm.
+type alarm struct {
+	object  store.Object
+	at      uint64 // Unix milliseconds; 0 only while it rings
+	order   uint64 // at, or the later time at which its command failed: alarms due before it ring first
+	ringing bool   // a command has taken it
+	place   int    // in the heap; -1: it is not there
+}
+
+// alarms are all alarms, in memory and in a heap unless they ring. Store.mu guards them.
+type alarms struct {
+	of    map[store.Object]*alarm
+	queue alarmQueue
+}
+
+func (a *alarms) at(o store.Object) uint64 {
+	if found := a.of[o]; found != nil {
+		return found.at
+	}
+	return 0
+}
+
+// set sets an object's alarm; 0 removes it.
+func (a *alarms) set(o store.Object, at uint64) {
+	found := a.of[o]
+	if found == nil {
+		if at == 0 {
+			return
+		}
+		if a.of == nil {
+			a.of = map[store.Object]*alarm{}
+		}
+		found = &alarm{object: o, place: -1}
+		a.of[o] = found
+	}
+	found.at, found.order = at, at
+	a.place(found)
+}
+
+// place puts an alarm where it belongs: into the heap, out of it, or away.
+func (a *alarms) place(found *alarm) {
+	queued := found.at != 0 && !found.ringing
+	switch {
+	case queued && found.place < 0:
+		heap.Push(&a.queue, found)
+	case queued:
+		heap.Fix(&a.queue, found.place)
+	case found.place >= 0:
+		heap.Remove(&a.queue, found.place)
+	}
+	if found.at == 0 && !found.ringing {
+		delete(a.of, found.object)
+	}
+}
+
+// take returns the earliest alarm if it is due, and marks it as ringing.
+func (a *alarms) take(now uint64) *alarm {
+	if len(a.queue) == 0 || a.queue[0].order > now {
+		return nil
+	}
+	found := a.queue[0]
+	found.ringing = true
+	a.place(found)
+	return found
+}
+
+// alarmQueue implements heap.Interface.
+type alarmQueue []*alarm
+
+func (q alarmQueue) Len() int { return len(q) }
+func (q alarmQueue) Less(i, j int) bool {
+	a, b := q[i], q[j]
+	return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.object.Name, b.object.Name), cmp.Compare(a.object.Class, b.object.Class)) < 0
+}
+func (q alarmQueue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].place, q[j].place = i, j
+}
+func (q *alarmQueue) Push(x any) {
+	x.(*alarm).place = len(*q)
+	*q = append(*q, x.(*alarm))
+}
+func (q *alarmQueue) Pop() any {
+	last := (*q)[len(*q)-1]
+	(*q)[len(*q)-1] = nil
+	*q = (*q)[:len(*q)-1]
+	last.place = -1
+	return last
+}
+
+// Ring implements store.Store. Of alarms at the same time, the one of the first name in order rings first. An alarm whose
+// command has failed rings again after those that were due by then.
+func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows, uint64) error) (rang bool, err error) {
+	if err := s.enter(ctx); err != nil {
+		return false, err
+	}
+	defer s.waiting.Add(-1)
+	s.mu.Lock()
+	taken := s.alarms.take(s.config.Clock.Now())
+	s.mu.Unlock()
+	if taken == nil {
+		return false, nil
+	}
+	e := s.use(taken.object)
+	defer s.release(e)
+	t, err := s.ring(ctx, e, taken, command)
+	if err == nil {
+		err = t.wait(ctx)
+	}
+	return err == nil, err
+}
+
+// ring runs the command of an alarm.
+func (s *Store) ring(ctx context.Context, e *entry, taken *alarm, command func(store.Object, store.Rows, uint64) error) (t ticket, err error) {
+	failed := true
+	defer func() { s.rang(taken, failed) }()
+	t, err = s.execute(ctx, e, true, func(r store.Rows, now uint64) error {
+		if !s.stillDue(taken, now) {
+			return errNotDue
+		}
+		return command(e.object, r, now)
+	})
+	failed = err != nil && err != errNotDue
+	if err == errNotDue {
+		err = nil
+	}
+	return t, err
+}
+
+// rang ends the ringing of an alarm.
+func (s *Store) rang(taken *alarm, failed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	taken.ringing = false
+	if failed {
+		taken.order = max(taken.at, s.config.Clock.Now())
+	}
+	s.alarms.place(taken)
+}
+
+// errNotDue ends the command of an alarm that was taken back because the group that set it failed.
+var errNotDue = errorString("store: the alarm is no longer due")
+
+type errorString string
+
+func (e errorString) Error() string { return string(e) }
+
+func (s *Store) stillDue(taken *alarm, now uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return taken.at != 0 && taken.at <= now
+}
+
+// NextAlarm implements store.Store. It leaves out alarms that ring now.
+func (s *Store) NextAlarm(ctx context.Context) (nowMs, alarmMs uint64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.alarms.queue) > 0 {
+		alarmMs = s.alarms.queue[0].at
+	}
+	return s.config.Clock.Now(), alarmMs, ctx.Err()
+}

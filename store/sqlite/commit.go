@@ -1,0 +1,99 @@
+package sqlite
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/postern-ai/postern/store"
+)
+
+// commitGroups writes one group after the other until the store is closed.
+func (s *Store) commitGroups() {
+	defer close(s.ended)
+	for range s.wake {
+		for {
+			g, closed := s.next()
+			if g == nil {
+				if closed {
+					return
+				}
+				break
+			}
+			s.finish(g, s.commit(g))
+		}
+	}
+}
+
+// next takes the open group, or nil if it is empty.
+func (s *Store) next() (g *group, closed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open.commands == 0 {
+		return nil, s.closed
+	}
+	g, s.open = s.open, newGroup()
+	s.flushing = g
+	return g, s.closed
+}
+
+// commit makes a group durable.
+func (s *Store) commit(g *group) error {
+	start := time.Now()
+	err := s.db.commit(g)
+	s.stats.committed(g, time.Since(start), err)
+	if err != nil {
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	return nil
+}
+
+// finish answers a group's commands. If it has failed, changes in the open group that rely on it fail too.
+func (s *Store) finish(g *group, err error) {
+	s.mu.Lock()
+	g.err, s.flushing = err, nil
+	for _, c := range g.order {
+		switch e := c.entry; {
+		case c.dropped:
+		case err != nil:
+			s.drop(e, c.before)
+		case e.last == g:
+			e.last = nil
+		}
+	}
+	if err != nil && s.open.kv != nil {
+		s.open.dropKV()
+	}
+	s.objects.evict()
+	s.mu.Unlock()
+	s.stats.pendingBytes.Add(-g.bytes)
+	close(g.done)
+}
+
+// drop makes an object's rows in memory void after a failed group: commands read them again from the database. before is
+// the alarm that the database has.
+func (s *Store) drop(e *entry, before uint64) {
+	if c := s.open.changes[e]; c != nil {
+		c.dropped = true
+		delete(s.open.changes, e)
+		if s.open.refused == nil {
+			s.open.refused = map[*entry]uint64{}
+		}
+		s.open.refused[e] = e.epoch
+	}
+	e.epoch++
+	e.last = nil
+	s.alarms.set(e.object, before)
+}
+
+// dropKV removes the writes of commands that were dropped.
+func (g *group) dropKV() {
+	kept := g.kv[:0]
+	clear(g.kvLatest)
+	for _, w := range g.kv {
+		if w.owner == nil || !w.owner.dropped {
+			g.kvLatest[w.key] = len(kept)
+			kept = append(kept, w)
+		}
+	}
+	g.kv = kept
+}

@@ -1,0 +1,80 @@
+// Package sqlite is the store of one server: a SQLite database in a directory.
+//
+// Commands run in memory. Their changes are written in groups, one transaction and one sync for all commands that came in
+// while the previous group was written.
+package sqlite
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/postern-ai/postern/store"
+)
+
+// Names of the files in the directory.
+const (
+	DatabaseFile = "postern.db"
+	LockFile     = "postern.lock"
+)
+
+// Durability says when a change counts as durable.
+type Durability string
+
+// Values of Durability.
+const (
+	Full    Durability = "full"    // it survives a loss of power
+	Process Durability = "process" // it survives the end of the process, in whatever way, but not a loss of power
+)
+
+// Config configures a store. Only Dir is required.
+type Config struct {
+	// Dir is the directory with the database. It is created if it does not exist.
+	Dir string
+	// Durability is Full by default.
+	Durability Durability
+	// Clock is the machine's by default.
+	Clock store.Clock
+	// CacheBytes bounds the memory for objects that are not in use, by default 64 MiB.
+	CacheBytes int
+	// ObjectBytes is the size up to which an object is kept in memory as a whole, by default 256 KiB.
+	ObjectBytes int
+	// ExpiringBytes bounds the values with an expiry in the key-value store, by default 1 GiB. The oldest are removed first.
+	ExpiringBytes int64
+	// MaxWaiting is the maximum number of commands in progress, by default 10,000. More fail with store.ErrOverloaded.
+	MaxWaiting int
+	// Readers is the number of connections that read, by default 2.
+	Readers int
+	// Log receives failures of the disk and recoveries. Optional.
+	Log *slog.Logger
+	// VFS is the name of SQLite's file layer, for tests.
+	VFS string
+}
+
+// withDefaults returns the configuration with its defaults filled in, or an error that names the wrong field.
+func (c Config) withDefaults() (Config, error) {
+	switch {
+	case c.Dir == "":
+		return c, errors.New("store: sqlite.Config.Dir is empty: name the directory of the database")
+	case c.Durability != "" && c.Durability != Full && c.Durability != Process:
+		return c, fmt.Errorf("store: durability %q is unknown: use %q or %q", c.Durability, Full, Process)
+	}
+	c.Durability = cmp.Or(c.Durability, Full)
+	c.CacheBytes = cmp.Or(c.CacheBytes, 64<<20)
+	c.ObjectBytes = cmp.Or(c.ObjectBytes, 256<<10)
+	c.ExpiringBytes = cmp.Or(c.ExpiringBytes, 1<<30)
+	c.MaxWaiting = cmp.Or(c.MaxWaiting, 10_000)
+	c.Readers = cmp.Or(c.Readers, 2)
+	if c.Clock == nil {
+		c.Clock = machineClock{}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return c, nil
+}
+
+// path is the database's file name.
+func (c *Config) path() string { return filepath.Join(c.Dir, DatabaseFile) }

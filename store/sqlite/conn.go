@@ -1,0 +1,74 @@
+package sqlite
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/ncruces/go-sqlite3"
+)
+
+// pragmas of every connection. Checkpoints run in their own goroutine, and a closing connection makes none.
+const pragmas = `PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF;
+	PRAGMA busy_timeout = 5000; PRAGMA journal_size_limit = 16777216; PRAGMA synchronous = `
+
+// connect opens a connection.
+func connect(c *Config, flags sqlite3.OpenFlag) (*sqlite3.Conn, error) {
+	conn, err := sqlite3.OpenFlags(c.uri(), flags|sqlite3.OPEN_URI|sqlite3.OPEN_NOFOLLOW)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = conn.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true); err == nil {
+		err = conn.Exec(pragmas + c.synchronous())
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// synchronous is the value of SQLite's pragma. In WAL mode, FULL syncs the log at each commit, NORMAL only before
+// checkpoints; the database stays consistent with both: https://sqlite.org/pragma.html#pragma_synchronous
+func (c *Config) synchronous() string {
+	if c.Durability == Process {
+		return "NORMAL"
+	}
+	return "FULL"
+}
+
+// uri is the database's name for SQLite: https://sqlite.org/uri.html
+func (c *Config) uri() string {
+	uri := "file:" + strings.ReplaceAll(url.PathEscape(c.path()), "%2F", "/")
+	if c.VFS != "" {
+		uri += "?vfs=" + c.VFS
+	}
+	return uri
+}
+
+// prepare compiles statements, given as pairs of a target and its text.
+func prepare(c *sqlite3.Conn, statements map[**sqlite3.Stmt]string) error {
+	for target, text := range statements {
+		stmt, _, err := c.PrepareFlags(text, sqlite3.PREPARE_PERSISTENT)
+		if err != nil {
+			return fmt.Errorf("%s: %w", text, err)
+		}
+		*target = stmt
+	}
+	return nil
+}
+
+// closeConn closes a connection and its statements. Its errors are those of earlier statements.
+func closeConn(c *sqlite3.Conn) {
+	if c == nil {
+		return
+	}
+	var open []*sqlite3.Stmt
+	for stmt := range c.Stmts() {
+		open = append(open, stmt)
+	}
+	for _, stmt := range open {
+		_ = stmt.Close()
+	}
+	_ = c.Close()
+}

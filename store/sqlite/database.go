@@ -1,0 +1,178 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/vfs"
+
+	"github.com/postern-ai/postern/store"
+)
+
+// database is the connections to the database: one writes, some read, one makes checkpoints.
+type database struct {
+	config  *Config
+	conns   sync.RWMutex // held for reading while a connection other than the writer is in use, for writing to reopen all
+	readers chan *reader
+
+	// Of the committer.
+	writer    *writer // nil: it must be opened
+	failure   error   // of the last attempt to write
+	reopen    bool    // the connections cannot be trusted after the failure
+	attempted time.Time
+}
+
+// retryEvery is the time between attempts to write while the disk fails.
+const retryEvery = 200 * time.Millisecond
+
+func (d *database) open(c *Config) (err error) {
+	d.config = c
+	d.readers = make(chan *reader, c.Readers)
+	for range c.Readers {
+		d.readers <- &reader{}
+	}
+	if c.VFS == "" {
+		if err := createPrivate(c.path()); err != nil {
+			return err
+		}
+	}
+	return d.openWriter()
+}
+
+// openWriter opens the writer and makes the directory's entries of the database and its log durable. SQLite creates the
+// log with the first change.
+func (d *database) openWriter() (err error) {
+	w, err := openWriter(d.config)
+	if err != nil {
+		return err
+	}
+	if err = w.conn.Exec("UPDATE meta SET value = value + 1 WHERE name = 'recoveries'"); err == nil {
+		err = d.syncDir()
+	}
+	if err != nil {
+		closeConn(w.conn)
+		return err
+	}
+	d.writer = w
+	return nil
+}
+
+// createPrivate creates the database's file readable by its owner only. SQLite gives its log the same mode.
+func createPrivate(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// syncDir syncs the directory. The file layer does not: it syncs the file a second time instead
+// (go-sqlite3 v0.35.6, vfs/file.go, vfsFile.Sync).
+func (d *database) syncDir() error {
+	if layer, ok := vfs.Find(d.config.VFS).(interface{ SyncDir(string) error }); ok {
+		return layer.SyncDir(d.config.Dir)
+	}
+	return syncDir(d.config.Dir)
+}
+
+func syncDir(name string) error {
+	dir, err := os.Open(filepath.Clean(name))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Close() }()
+	return dir.Sync()
+}
+
+// read runs a function with a connection that reads. Its errors are store.ErrUnavailable, and the end of the context.
+func (d *database) read(ctx context.Context, f func(*reader) error) error {
+	d.conns.RLock()
+	defer d.conns.RUnlock()
+	var r *reader
+	select {
+	case r = <-d.readers:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { d.readers <- r }()
+	var err error
+	if r.conn == nil {
+		err = r.connect(d.config)
+	}
+	if err == nil {
+		err = f(r)
+	}
+	if err != nil {
+		r.close()
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	return nil
+}
+
+// commit writes a group. After a failure it first tries to recover, a few times per second.
+func (d *database) commit(g *group) error {
+	if d.failure != nil && time.Since(d.attempted) < retryEvery {
+		return d.failure
+	}
+	err := d.recover()
+	if err == nil {
+		err = d.writer.write(g, d.config.ExpiringBytes)
+	}
+	d.note(err)
+	return err
+}
+
+// note remembers and logs the start and the end of a failure.
+func (d *database) note(err error) {
+	switch {
+	case err != nil && d.failure == nil:
+		d.config.Log.Error("the database cannot be written; requests fail until it can", "error", err)
+	case err == nil && d.failure != nil:
+		d.config.Log.Info("the database can be written again")
+	}
+	d.failure = err
+	if err != nil {
+		d.attempted = time.Now()
+		d.reopen = d.reopen || !harmless(err)
+	}
+}
+
+// harmless reports whether a failed transaction leaves the connections trustworthy: the disk was full, or nothing was
+// written at all.
+func harmless(err error) bool {
+	for _, code := range []sqlite3.ErrorCode{sqlite3.FULL, sqlite3.BUSY, sqlite3.READONLY} {
+		if errors.Is(err, code) {
+			return true
+		}
+	}
+	return errors.Is(err, syscall.ENOSPC) && !errors.Is(err, sqlite3.IOERR_FSYNC)
+}
+
+func (d *database) close() {
+	d.conns.Lock()
+	defer d.conns.Unlock()
+	d.closeReaders()
+	if d.writer != nil {
+		if d.failure == nil {
+			_, _ = d.writer.conn.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, false)
+		}
+		closeConn(d.writer.conn)
+		d.writer = nil
+	}
+}
+
+// closeReaders closes the connections of the readers. Its caller holds conns.
+func (d *database) closeReaders() {
+	for range cap(d.readers) {
+		r := <-d.readers
+		r.close()
+		d.readers <- r
+	}
+}

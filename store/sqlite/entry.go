@@ -1,0 +1,139 @@
+package sqlite
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/store"
+)
+
+// entry is one object in memory.
+type entry struct {
+	object store.Object
+
+	mu     sync.Mutex // held while a command runs; guards the fields below
+	loaded uint64     // the epoch of the rows below; 0: none
+	id     int64      // of the object in the database; 0: it has none
+	large  bool       // the rows are not kept in memory
+	rows   []abi.Row  // all rows in order, unless large
+	bytes  int        // of rows
+
+	// Guarded by Store.mu.
+	epoch        uint64 // from 1; increases when a group with the object's changes has failed: the rows are then void
+	last         *group // the newest group with changes of the object; nil when it is durable
+	users        int    // goroutines that use the entry
+	counted      int    // bytes that objects.bytes contains for it
+	newer, older *entry // in the list of unused entries
+}
+
+// entryBytes is the estimated size of an entry without its rows, rowBytes that of a row without key and value.
+const (
+	entryBytes = 300
+	rowBytes   = 64
+)
+
+func sizeOf(r *abi.Row) int { return len(r.Key) + len(r.Value) + rowBytes }
+
+// find returns the place of a key in e.rows.
+func (e *entry) find(key string) (int, bool) {
+	return slices.BinarySearchFunc(e.rows, key, func(r abi.Row, key string) int { return strings.Compare(r.Key, key) })
+}
+
+// read returns the rows of a range. The result shares e.rows.
+func (e *entry) read(g abi.Range) []abi.Row {
+	first, found := e.find(g.Start)
+	if g.End == "" {
+		if !found {
+			return nil
+		}
+		return e.rows[first : first+1 : first+1]
+	}
+	last, _ := e.find(g.End)
+	last = max(first, last)
+	if uint64(last-first) > g.Limit {
+		last = first + int(g.Limit)
+	}
+	return e.rows[first:last:last]
+}
+
+// put and delete change the rows in memory. They leave slices that read has returned to earlier commands undefined.
+func (e *entry) put(row abi.Row) {
+	at, found := e.find(row.Key)
+	if found {
+		e.bytes += len(row.Value) - len(e.rows[at].Value)
+		e.rows[at].Value = row.Value
+		return
+	}
+	e.rows = slices.Insert(e.rows, at, row)
+	e.bytes += sizeOf(&row)
+}
+
+func (e *entry) delete(key string) {
+	if at, found := e.find(key); found {
+		e.bytes -= sizeOf(&e.rows[at])
+		e.rows = slices.Delete(e.rows, at, at+1)
+	}
+}
+
+// forget drops the rows from memory.
+func (e *entry) forget() { e.rows, e.bytes = nil, 0 }
+
+// objects are the entries by name. Unused ones are in a list, the least recently used first to be removed.
+type objects struct {
+	limit  int
+	bytes  int
+	all    map[store.Object]*entry
+	unused entry // sentinel: newer is the oldest entry, older the newest
+}
+
+func (o *objects) init(limit int) {
+	o.limit, o.all = limit, map[store.Object]*entry{}
+	o.unused.newer, o.unused.older = &o.unused, &o.unused
+}
+
+// use returns an object's entry, which release gives back.
+func (s *Store) use(o store.Object) *entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.objects.all[o]
+	if e == nil {
+		e = &entry{object: o, epoch: 1}
+		s.objects.all[o] = e
+	} else if e.users == 0 {
+		e.unlink()
+	}
+	e.users++
+	return e
+}
+
+func (s *Store) release(e *entry) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.users--; e.users > 0 {
+		return
+	}
+	o := &s.objects
+	size := e.bytes + len(e.object.Name) + entryBytes
+	o.bytes += size - e.counted
+	e.counted = size
+	e.older, e.newer = o.unused.older, &o.unused
+	e.older.newer, e.newer.older = e, e
+	o.evict()
+}
+
+func (e *entry) unlink() { e.older.newer, e.newer.older = e.newer, e.older }
+
+// evict removes entries until the limit holds. It keeps those with changes that are not durable yet.
+func (o *objects) evict() {
+	for e := o.unused.newer; o.bytes > o.limit && e != &o.unused; {
+		next := e.newer
+		if e.last == nil {
+			e.unlink()
+			delete(o.all, e.object)
+			o.bytes -= e.counted
+		}
+		e = next
+	}
+}

@@ -1,0 +1,16 @@
+//go:build !unix
+
+package sqlite
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// lockDir creates the directory. Without flock nothing keeps a second process out.
+func lockDir(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(filepath.Join(dir, LockFile), os.O_RDWR|os.O_CREATE, 0o600)
+}
