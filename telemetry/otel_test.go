@@ -194,7 +194,7 @@ func TestCollectorDown(t *testing.T) {
 	}
 }
 
-// TestCollectorHangs: requests do not wait for the collector, and Close gives up when it is told to.
+// TestCollectorHangs: requests do not wait for the collector, and Close gives up when its context ends.
 func TestCollectorHangs(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections and never answers
 	if err != nil {

@@ -92,7 +92,7 @@ func (r *receiver) keepResource(attributes []*common.KeyValue) {
 	}
 }
 
-// finish exports what is pending, and checks that no secret of the gateway is in it.
+// finish exports all pending data, and checks that no secret of the gateway is in it.
 func (r *receiver) finish(g *gateway) {
 	r.Helper()
 	g.server.Host().Wait()
