@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/store"
@@ -23,7 +22,6 @@ type group struct {
 	probe    bool // write even without changes
 	commands int
 	bytes    int64
-	begun    time.Time // the first command joined
 
 	done    chan struct{}     // closed when durable or failed
 	err     error             // set before done is closed
@@ -202,7 +200,6 @@ func (g *group) write(w kvWrite) {
 func (s *Store) joined(bytes int64) {
 	g := s.open
 	if g.commands++; g.commands == 1 {
-		g.begun = time.Now()
 		s.notify()
 	}
 	g.bytes += bytes

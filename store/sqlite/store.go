@@ -56,7 +56,7 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 
 // start opens the database and loads the alarms.
 func (s *Store) start(ctx context.Context) error {
-	if err := s.db.open(&s.config); err != nil {
+	if err := s.db.open(&s.config, &s.stats); err != nil {
 		return err
 	}
 	return s.db.read(ctx, func(r *reader) (err error) {
