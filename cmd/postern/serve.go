@@ -93,7 +93,7 @@ func (p *program) runServer(ctx context.Context, source settings.Source) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	p.release() // the server handles signals itself; releasing them ends ctx
+	p.release() // the server handles signals itself
 	ctx = context.WithoutCancel(ctx)
 	logs := &logs{out: p.err}
 	defer logs.close(ctx)
@@ -116,7 +116,7 @@ func (p *program) runServer(ctx context.Context, source settings.Source) error {
 	if err != nil {
 		return err
 	}
-	return s.RunSignals(ctx, signals, func() (server.Config, error) { return settings.Load(source) })
+	return s.RunSignals(context.WithoutCancel(ctx), signals, func() (server.Config, error) { return settings.Load(source) })
 }
 
 // logs are the logs that the server has had: a reload opens another.
