@@ -56,7 +56,7 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 
 // start opens the database and loads the alarms.
 func (s *Store) start(ctx context.Context) error {
-	if err := s.db.open(&s.config); err != nil {
+	if err := s.db.open(&s.config, &s.stats); err != nil {
 		return err
 	}
 	return s.db.read(ctx, func(r *reader) (err error) {
@@ -118,7 +118,7 @@ func (s *Store) Check(ctx context.Context) error {
 	return s.add(ctx, 0, func(g *group) { g.probe = true })
 }
 
-// Close implements store.Store. It writes what is pending, and moves the write-ahead log into the database.
+// Close implements store.Store. It writes pending changes, and moves the write-ahead log into the database.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {
