@@ -111,6 +111,7 @@ func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows,
 	if taken == nil {
 		return false, nil
 	}
+	defer func() { s.figures.ended(err) }()
 	e := s.use(taken.object)
 	defer s.release(e)
 	t, err := s.ring(ctx, e, taken, command)

@@ -20,6 +20,7 @@ type Store struct {
 	ended  chan struct{} // the committer has ended
 
 	waiting atomic.Int64 // commands in progress
+	figures figures
 	stats   counters
 
 	mu       sync.Mutex // guards the fields below; never held during I/O
@@ -66,7 +67,8 @@ func (s *Store) start(ctx context.Context) error {
 }
 
 // Run implements store.Store.
-func (s *Store) Run(ctx context.Context, o store.Object, command store.Command) error {
+func (s *Store) Run(ctx context.Context, o store.Object, command store.Command) (err error) {
+	defer func() { s.figures.ended(err) }()
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
