@@ -224,11 +224,11 @@ func (s *Store) pending(e *entry) (flushing, open *change) {
 }
 
 // add adds work of no object to the open group and waits for it.
-func (s *Store) add(ctx context.Context, bytes int64, join func(*group)) error {
+func (s *Store) add(ctx context.Context, bytes int64, join func(*group)) (err error) {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	defer s.waiting.Add(-1)
+	defer s.leave(&err)
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()

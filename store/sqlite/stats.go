@@ -2,11 +2,12 @@ package sqlite
 
 import (
 	"context"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/ncruces/go-sqlite3"
+	"github.com/postern-ai/postern/store"
 )
 
 // Stats are a store's statistics since it was opened.
@@ -39,6 +40,8 @@ type Commit struct {
 // counters are the parts of Stats that are counted.
 type counters struct {
 	pendingBytes, overloaded, commits, failures, commands, commitNanos, largest atomic.Int64
+	ended, failed                                                               atomic.Int64 // commands
+	durations                                                                   store.Durations
 	recoveries, checkpointFailures, logPages, expiring                          atomic.Int64
 }
 
@@ -49,6 +52,7 @@ func (c *counters) committed(g *group, took time.Duration, err error) {
 	}
 	c.commits.Add(1)
 	c.commands.Add(int64(g.commands))
+	c.durations.Add(took)
 	c.commitNanos.Add(int64(took))
 	c.largest.Store(max(c.largest.Load(), int64(g.commands)))
 }
@@ -65,16 +69,26 @@ func (s *Store) Stats() Stats {
 	s.mu.Lock()
 	stats.CacheBytes, stats.CachedObjects, stats.Alarms = int64(s.objects.bytes), int64(len(s.objects.all)), int64(len(s.alarms.of))
 	s.mu.Unlock()
-	_ = s.db.read(context.Background(), func(r *reader) (err error) {
-		stats.DatabaseBytes, err = databaseBytes(r.conn)
-		return err
-	})
+	stats.DatabaseBytes = s.config.size()
 	return stats
 }
 
-func databaseBytes(c *sqlite3.Conn) (int64, error) {
-	pages, err := pragma(c, "page_count")
-	return pages * pageBytes, err
+// Measure implements store.Meter.
+func (s *Store) Measure(context.Context) store.Measurements {
+	c := &s.stats
+	return store.Measurements{
+		Commands: uint64(c.ended.Load()), Failed: uint64(c.failed.Load()), Commits: c.durations.Snapshot(),
+		Grouped: uint64(c.commands.Load()), Waiting: uint64(s.waiting.Load()), Bytes: uint64(s.config.size()),
+	}
+}
+
+// size returns the size of the database's file, 0 if it is unknown.
+func (c *Config) size() int64 {
+	info, err := os.Stat(c.path())
+	if err != nil {
+		return 0
+	}
+	return info.Size()
 }
 
 // running are the long operations that a recovery interrupts.

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -66,11 +67,11 @@ func (s *Store) start(ctx context.Context) error {
 }
 
 // Run implements store.Store.
-func (s *Store) Run(ctx context.Context, o store.Object, command store.Command) error {
+func (s *Store) Run(ctx context.Context, o store.Object, command store.Command) (err error) {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	defer s.waiting.Add(-1)
+	defer s.leave(&err)
 	e := s.use(o)
 	defer s.release(e)
 	t, err := s.execute(ctx, e, false, command)
@@ -88,9 +89,20 @@ func (s *Store) enter(ctx context.Context) error {
 	if s.waiting.Add(1) > int64(s.config.MaxWaiting) || s.stats.pendingBytes.Load() > maxPendingBytes {
 		s.waiting.Add(-1)
 		s.stats.overloaded.Add(1)
+		s.stats.ended.Add(1)
+		s.stats.failed.Add(1)
 		return store.ErrOverloaded
 	}
 	return nil
+}
+
+// leave counts a command out.
+func (s *Store) leave(err *error) {
+	s.waiting.Add(-1)
+	s.stats.ended.Add(1)
+	if *err != nil && errors.Is(*err, store.ErrUnavailable) {
+		s.stats.failed.Add(1)
+	}
 }
 
 // maxPendingBytes bounds the changes in memory that are not durable yet.
