@@ -115,7 +115,7 @@ func (p *program) runServer(ctx context.Context, source settings.Source) error {
 	if err != nil {
 		return err
 	}
-	return s.RunSignals(ctx, signals, func() (server.Config, error) { return settings.Load(source) })
+	return s.RunSignals(context.WithoutCancel(ctx), signals, func() (server.Config, error) { return settings.Load(source) })
 }
 
 // logs are the logs that the server has had: a reload opens another.
