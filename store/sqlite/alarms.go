@@ -113,13 +113,14 @@ func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows,
 	if err := s.enter(ctx); err != nil {
 		return false, err
 	}
-	defer s.leave(&err)
+	defer s.waiting.Add(-1)
 	s.mu.Lock()
 	taken := s.alarms.take(s.config.Clock.Now())
 	s.mu.Unlock()
 	if taken == nil {
 		return false, nil
 	}
+	defer func() { s.figures.ended(err) }()
 	e := s.use(taken.object)
 	defer s.release(e)
 	t, err := s.ring(ctx, e, taken, command)

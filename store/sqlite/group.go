@@ -228,7 +228,7 @@ func (s *Store) add(ctx context.Context, bytes int64, join func(*group)) (err er
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	defer s.leave(&err)
+	defer s.waiting.Add(-1)
 	s.mu.Lock()
 	if s.closed {
 		s.mu.Unlock()

@@ -231,24 +231,3 @@ func TestBounds(t *testing.T) {
 	blocked.Wait()
 	commit(t, s, "n", "k", "v", 0)
 }
-
-// TestMeasure checks the figures for metrics.
-func TestMeasure(t *testing.T) {
-	var meter store.Meter = open(t, sqlite.Config{MaxWaiting: 1})
-	s := meter.(*sqlite.Store)
-	commit(t, s, "a", "k", "v", 0)
-	_ = s.Run(ctx, store.Object{Name: "a"}, func(store.Rows, uint64) error {
-		if err := s.Write(ctx, "k", nil, 0); !errors.Is(err, store.ErrOverloaded) {
-			t.Error(err)
-		}
-		return errors.New("its own")
-	})
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
-	_ = s.Check(ctx)
-	m := meter.Measure(ctx)
-	if m.Commands != 4 || m.Failed != 2 || m.Grouped != 1 || m.Commits.Count() != 1 || m.Commits.Total <= 0 || m.Waiting != 0 || m.Bytes == 0 {
-		t.Errorf("%+v", m)
-	}
-}

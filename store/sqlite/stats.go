@@ -6,8 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/postern-ai/postern/store"
 )
 
 // Stats are a store's statistics since it was opened.
@@ -40,8 +38,6 @@ type Commit struct {
 // counters are the parts of Stats that are counted.
 type counters struct {
 	pendingBytes, overloaded, commits, failures, commands, commitNanos, largest atomic.Int64
-	ended, failed                                                               atomic.Int64 // commands
-	durations                                                                   store.Durations
 	recoveries, checkpointFailures, logPages, expiring                          atomic.Int64
 }
 
@@ -52,7 +48,6 @@ func (c *counters) committed(g *group, took time.Duration, err error) {
 	}
 	c.commits.Add(1)
 	c.commands.Add(int64(g.commands))
-	c.durations.Add(took)
 	c.commitNanos.Add(int64(took))
 	c.largest.Store(max(c.largest.Load(), int64(g.commands)))
 }
@@ -71,15 +66,6 @@ func (s *Store) Stats() Stats {
 	s.mu.Unlock()
 	stats.DatabaseBytes = s.config.size()
 	return stats
-}
-
-// Measure implements store.Meter.
-func (s *Store) Measure(context.Context) store.Measurements {
-	c := &s.stats
-	return store.Measurements{
-		Commands: uint64(c.ended.Load()), Failed: uint64(c.failed.Load()), Commits: c.durations.Snapshot(),
-		Grouped: uint64(c.commands.Load()), Waiting: uint64(s.waiting.Load()), Bytes: uint64(s.config.size()),
-	}
 }
 
 // size returns the size of the database's file, 0 if it is unknown.

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -21,6 +20,7 @@ type Store struct {
 	ended  chan struct{} // the committer has ended
 
 	waiting atomic.Int64 // commands in progress
+	figures figures
 	stats   counters
 
 	mu       sync.Mutex // guards the fields below; never held during I/O
@@ -68,10 +68,11 @@ func (s *Store) start(ctx context.Context) error {
 
 // Run implements store.Store.
 func (s *Store) Run(ctx context.Context, o store.Object, command store.Command) (err error) {
+	defer func() { s.figures.ended(err) }()
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
-	defer s.leave(&err)
+	defer s.waiting.Add(-1)
 	e := s.use(o)
 	defer s.release(e)
 	t, err := s.execute(ctx, e, false, command)
@@ -89,20 +90,9 @@ func (s *Store) enter(ctx context.Context) error {
 	if s.waiting.Add(1) > int64(s.config.MaxWaiting) || s.stats.pendingBytes.Load() > maxPendingBytes {
 		s.waiting.Add(-1)
 		s.stats.overloaded.Add(1)
-		s.stats.ended.Add(1)
-		s.stats.failed.Add(1)
 		return store.ErrOverloaded
 	}
 	return nil
-}
-
-// leave counts a command out.
-func (s *Store) leave(err *error) {
-	s.waiting.Add(-1)
-	s.stats.ended.Add(1)
-	if *err != nil && errors.Is(*err, store.ErrUnavailable) {
-		s.stats.failed.Add(1)
-	}
 }
 
 // maxPendingBytes bounds the changes in memory that are not durable yet.
