@@ -6,6 +6,7 @@ for (const [name, file] of [
   ['core.wasm', 'build/core.wasm'],
   ['gateway Worker (JavaScript)', 'build/gateway/index.js'],
   ['control Worker (wasm)', 'build/control/app.wasm'],
+  ['self-hosted server', 'build/postern'],
 ]) {
   if (!existsSync(file)) continue
   const binary = readFileSync(file)

@@ -94,6 +94,7 @@ func (p *program) runServer(ctx context.Context, source settings.Source) error {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	p.release() // the server handles signals itself
+	ctx = context.WithoutCancel(ctx)
 	logs := &logs{out: p.err}
 	defer logs.close(ctx)
 	source.Logger = logs.open
@@ -115,7 +116,7 @@ func (p *program) runServer(ctx context.Context, source settings.Source) error {
 	if err != nil {
 		return err
 	}
-	return s.RunSignals(ctx, signals, func() (server.Config, error) { return settings.Load(source) })
+	return s.RunSignals(context.WithoutCancel(ctx), signals, func() (server.Config, error) { return settings.Load(source) })
 }
 
 // logs are the logs that the server has had: a reload opens another.

@@ -40,7 +40,14 @@ func (s *Store) next() (g *group, closed bool) {
 func (s *Store) commit(g *group) error {
 	start := time.Now()
 	err := s.db.commit(g)
-	s.stats.committed(g, time.Since(start), err)
+	took := time.Since(start)
+	s.stats.committed(g, took, err)
+	if err == nil {
+		s.figures.commits.Add(took)
+	}
+	if s.config.Observe != nil {
+		s.config.Observe(Commit{Commands: g.commands, Duration: took, Err: err})
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}

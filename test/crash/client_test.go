@@ -70,9 +70,13 @@ type prompt struct {
 	tag, text string
 	maxTokens int
 	stream    bool
+	anthropic bool // in Anthropic's format, to a provider of its own
 }
 
 func (p prompt) String() string {
+	if p.anthropic {
+		return fmt.Sprintf(`{"model":"poet","max_tokens":%d,"messages":[{"role":"user","content":"[%s] %s"}]}`, p.maxTokens, p.tag, p.text)
+	}
 	return fmt.Sprintf(`{"quality":"cheap","maxTokens":%d,"stream":%t,"messages":[{"role":"user","content":"[%s] %s"}]}`,
 		p.maxTokens, p.stream, p.tag, p.text)
 }
@@ -82,7 +86,11 @@ func (p prompt) String() string {
 func (d *deployment) complete(a *account, p prompt, refusals ...int) *response {
 	p.tag = a.tag
 	a.count(func(n *counts) { n.sent++ })
-	got, err := d.send("POST", "/api/ai/chat", "X-Api-Key", a.value, p.String())
+	path := "/api/ai/chat"
+	if p.anthropic {
+		path = "/v1/messages"
+	}
+	got, err := d.send("POST", path, "X-Api-Key", a.value, p.String())
 	if err != nil {
 		return nil
 	}

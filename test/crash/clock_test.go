@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -80,31 +81,37 @@ func (s *stepped) prompt(n int, stream bool) prompt {
 // must replace that.
 func (s *stepped) stepInFlight(by time.Duration) {
 	s.Helper()
-	s.upstream.Next(fakeprovider.Behavior{Kind: "hold"})
-	s.eventually("a response is held", func() error {
+	s.upstream.Next(fakeprovider.Behavior{Kind: "hold", Family: "anthropic"})
+	var held sync.WaitGroup
+	held.Go(func() {
+		s.complete(s.steady, prompt{anthropic: true, text: fmt.Sprint("held ", time.Now().UnixNano()), maxTokens: amounts[0]})
+	})
+	s.eventually("the response is held", func() error {
 		if s.upstream.Held() == 0 {
-			return fmt.Errorf("none is held")
+			return errors.New("it is not held")
 		}
 		return nil
 	})
 	s.step(by)
-	served := s.second.now().served
-	s.eventually("requests continue after the step", func() error {
-		if s.second.now().served < served+perSecond {
-			return fmt.Errorf("%+v", s.second.now())
+	s.eventually("the reservation expires", func() error {
+		f := readFigures(s.mustAdmin("GET", "projects/"+s.main.id+"/usage", "").body)
+		if by > 0 && f.expired == 0 {
+			return fmt.Errorf("%+v", f)
 		}
 		return nil
 	})
 	s.upstream.Release()
+	held.Wait()
 }
 
-// untilRefused waits until the day of the daily key is full, and requests of the others were served meanwhile.
+// untilRefused waits until the day of the daily key is full, and requests of the others are served meanwhile.
 func (s *stepped) untilRefused() {
 	s.Helper()
-	daily, steady := s.daily.now(), s.steady.now()
+	daily, steady, second := s.daily.now(), s.steady.now(), s.second.now()
 	s.eventually("the day is full", func() error {
-		if d, o := s.daily.now(), s.steady.now(); d.refused < daily.refused+5 || o.served < steady.served+10 {
-			return fmt.Errorf("daily %+v, steady %+v", d, o)
+		d, o, n := s.daily.now(), s.steady.now(), s.second.now()
+		if d.refused < daily.refused+5 || o.served < steady.served+10 || n.served < second.served+perSecond {
+			return fmt.Errorf("daily %+v, steady %+v, second %+v", d, o, n)
 		}
 		return nil
 	})

@@ -138,8 +138,9 @@ func (d *deployment) now() time.Time { return time.Now().Add(d.offset) }
 func (d *deployment) environment() []string {
 	return []string{
 		"HOME=" + d.folder, "PATH=/nonexistent", "TEST_CLOCK=" + d.clockFile(),
-		"POSTERN_DATA=" + d.data(), "POSTERN_LISTEN=" + d.address, "POSTERN_OPS_LISTEN=off", "POSTERN_ADMIN_TOKEN=" + adminToken,
+		"POSTERN_DATA=" + d.data(), "POSTERN_LISTEN=" + d.address, "POSTERN_OPS_LISTEN=off", "POSTERN_LOG_LEVEL=warn", "POSTERN_ADMIN_TOKEN=" + adminToken,
 		"POSTERN_CATALOG=" + d.catalog, "OPENAI_BASE_URL=" + d.upstream.URL + "/v1", "OPENAI_API_KEY=sk-upstream",
+		"ANTHROPIC_BASE_URL=" + d.upstream.URL + "/v1", "ANTHROPIC_API_KEY=sk-ant-upstream",
 	}
 }
 
