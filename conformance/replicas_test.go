@@ -139,9 +139,30 @@ func add(total, one map[string]any) {
 	}
 }
 
+// ownMemory are scenarios about the memory of one process, such as its cache, its circuits and its count of guesses, or about
+// its clock. Two replicas have two of each. The last ones need a KV that is stale, which each replica simulates for itself.
+var ownMemory = []string{
+	"an unknown key costs one call to its meter in ten seconds",
+	"unknown keys are limited per address",
+	"a caller's address headers do not change its lockout bucket",
+	"an address added by a caller's own proxy is ignored",
+	"object calls of one request: four for a cold key, two for a warm one, one for a cache hit",
+	"another isolate finds a response in KV, then in its own memory",
+	"a TTL of less than a minute: memory only",
+	"Cache-Control: no-cache does not read, but writes",
+	"Cache-Control: max-age bounds a response's age",
+	"a corrupt entry is a miss",
+	"KV is down: 503, never 401; a key in the isolate's memory is served",
+	"half-open: one request tries a target after its rest, and the others use other targets meanwhile",
+	"rate limits of the deployment's key do not affect a project with its own key",
+	"Retry-After as a distant date: the next target, or an error with the time",
+	"a cached response is not served after a change of the project's targets",
+	"a cached response that another isolate finds in KV is not served after a change, although KV has the old record",
+}
+
 // TestReplicas runs the scenarios on two replicas whose clocks differ.
 func TestReplicas(t *testing.T) {
 	upstream := NewUpstream()
 	defer upstream.Close()
-	runAll(t, newReplicas(t, upstream))
+	runAll(t, newReplicas(t, upstream), ownMemory...)
 }
