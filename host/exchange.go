@@ -133,7 +133,7 @@ func (x *exchange) end() {
 	for _, t := range x.open {
 		t.cancel()
 	}
-	x.open, x.ready = nil, nil
+	x.open, x.ready, x.pending = nil, nil, nil // a task started now would begin after Wait has returned
 	if x.observed != nil {
 		x.observed.End()
 	}
