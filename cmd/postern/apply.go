@@ -134,7 +134,7 @@ func (p *program) readApplyFile(name string) (*apply.File, error) {
 	return apply.Parse(name, text)
 }
 
-// keeper returns what is done with secrets: they are written to a file at once, or collected for the output.
+// keeper returns the function that keeps secrets: in a file, at once, or in a list for the output.
 func (p *program) keeper(name string) (keep func(apply.Secret) error, secrets *[]apply.Secret, done func(), err error) {
 	secrets = &[]apply.Secret{}
 	if name == "" {

@@ -76,7 +76,7 @@ func (f keyCommands) create() *cobra.Command {
 	flags.String("kind", "", "gateway (default): calls models; project: reads usage and compliance data")
 	flags.String("environment", "", "production (default) or development")
 	flags.StringSlice("models", nil, "models and tiers that the key may use; empty: all")
-	flags.StringSlice("permissions", nil, "what the key may do, such as completions,embeddings; default: all of its kind")
+	flags.StringSlice("permissions", nil, "what the key may do, such as completions,embeddings; default: all permissions of its kind")
 	flags.Uint64("limit-per-second", 0, "requests per second; default: the plan's limit")
 	flags.Uint64("limit-per-day", 0, "requests per day, UTC")
 	flags.Uint64("limit-tokens", 0, "tokens per minute")

@@ -85,7 +85,7 @@ func (p *program) serve() *cobra.Command {
 // trackedProjects is the number of projects with metrics of their budgets.
 const trackedProjects = 100
 
-// closeTimeout is the time for writing what is left of the log and the telemetry.
+// closeTimeout is the time for writing the rest of the log and of the telemetry.
 const closeTimeout = 5 * time.Second
 
 // runServer runs the server until it is stopped.
