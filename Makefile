@@ -63,12 +63,15 @@ test: setup ## run every test: Go, wasm under wazero, Workers in workerd, SDKs, 
 	@tools/setup.sh browser python postgres
 	node --test worker/gateway/test/*.test.mjs control/web/test/*.test.mjs test/deploy/*.test.mjs test/dev/*.test.mjs tools/words/*.test.mjs
 	node --test test/sdk/*.test.mjs
+	TEST_TARGET=serve node --test test/sdk/*.test.mjs
 	node --test test/browser/*.test.mjs
-	go test $$(go list ./... | grep -v -e /conformance$$ -e /core/explore$$ -e /core/sim$$ -e /core/governor$$)
+	TEST_TARGET=serve node --test test/browser/keys.test.mjs test/browser/session.test.mjs test/browser/usage.test.mjs test/browser/governor.test.mjs
+	go test $$(go list ./... | grep -v -e /conformance$$ -e /core/explore$$ -e /core/sim$$ -e /core/governor$$ -e /test/crash$$)
 	cd core/governor && go test # in its folder, go prints recall and precision
 	cd core/explore && go test
 	cd core/sim && go test
-	cd conformance && go test -timeout 20m
+	cd conformance && go test -timeout 30m
+	cd test/crash && go test
 	cd tools && go test ./...
 
 .PHONY: screenshot
@@ -81,17 +84,34 @@ screenshot: setup ## update docs/overview.png, the dashboard with a month of tes
 mutants: ## run mutation tests of the exchange, KeyMeter and Ledger; flags='-only core/ledger -sample 50 -resume'
 	@cd tools && go run ./mutants $(flags)
 
+KILLS ?= 100
+
+.PHONY: crash
+crash: ## kill a loaded server KILLS=100 times, check after each that all acknowledged changes are there, and print the figures
+	cd test/crash && go test -run TestKill -kills $(KILLS) -timeout 0
+
 SEEDS ?= 1000000
 
 .PHONY: world
 world: ## run the simulation with SEEDS=1000000 seeds and print statistics
 	go test ./core/sim -run TestWorld -seeds $(SEEDS) -timeout 0 -v
 
+.PHONY: outages
+outages: setup ## test two replicas on PostgreSQL for longer: limits, restarts, cut-off networks, failovers
+	@tools/setup.sh postgres
+	go test ./test/replicas -rounds 50 -outage 30s -outages 3 -timeout 1h -v
+
 .PHONY: bench
 bench: setup ## measure throughput, latency and platform cost against baselines in the same run
 	@tools/setup.sh bench
 	@./build.sh
 	@node --disable-warning=ExperimentalWarning bench/run.mjs
+
+.PHONY: bench-selfhosted
+bench-selfhosted: setup ## measure the self-hosted server against a Go reverse proxy and Portkey's gateway in the same run
+	@tools/setup.sh bench
+	@./build.sh
+	@node --disable-warning=ExperimentalWarning bench/selfhosted.mjs
 
 .PHONY: deploy
 deploy: build ## deploy both Workers to the account that wrangler is signed in to

@@ -183,7 +183,7 @@ var faultRows = concat(statusRows(), []faultRow{
 	}},
 	{"the clock jumps forward", both, "", jumps("1h")},
 	{"the clock jumps back", both, "", jumps("-1h")},
-	{"the instance traps", both, "", traps},
+	{trapRow, both, "", traps},
 })
 
 func concat(lists ...[]faultRow) (all []faultRow) {
@@ -192,6 +192,9 @@ func concat(lists ...[]faultRow) (all []faultRow) {
 	}
 	return all
 }
+
+// trapRow needs a core that can trap.
+const trapRow = "the instance traps"
 
 // statusRows test a provider's error status: it is retried, then the next target is called. It costs nothing and counts
 // as one admission.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -17,7 +16,7 @@ import (
 	"github.com/postern-ai/postern/internal/fakeprovider"
 )
 
-// TestFaults injects every fault of faultRows into streams and non-streamed responses on two hosts. Each test runs in
+// TestFaults injects every fault of faultRows into streams and non-streamed responses on three hosts. Each test runs in
 // every API family and with two providers.
 func TestFaults(t *testing.T) {
 	var board scoreboard
@@ -26,12 +25,13 @@ func TestFaults(t *testing.T) {
 			t.Parallel()
 			upstream := NewUpstream()
 			defer upstream.Close()
-			local, err := NewLocal(deployment(upstream), WasmEngine("../build/core-panic.wasm"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer local.Close()
-			board.run(t, "wazero", &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: http.DefaultClient, Upstream: upstream})
+			board.run(t, "wazero", newWasm(t, upstream))
+		})
+		t.Run("serve", func(t *testing.T) {
+			t.Parallel()
+			upstream := NewUpstream()
+			defer upstream.Close()
+			board.run(t, "serve", newServe(t, upstream))
 		})
 		t.Run("workerd", func(t *testing.T) {
 			t.Parallel()
@@ -42,46 +42,6 @@ func TestFaults(t *testing.T) {
 		})
 	})
 	board.print()
-}
-
-// scoreboard counts the tests of each host.
-type scoreboard struct {
-	mu            sync.Mutex
-	passed, total map[string]int
-}
-
-func (b *scoreboard) count(host string, ok bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.total == nil {
-		b.passed, b.total = map[string]int{}, map[string]int{}
-	}
-	b.total[host]++
-	if ok {
-		b.passed[host]++
-	}
-}
-
-// print writes to standard output, so that `go test` in this directory shows the line without -v.
-func (b *scoreboard) print() {
-	passed, total := b.passed["workerd"]+b.passed["wazero"], b.total["workerd"]+b.total["wazero"]
-	fmt.Fprintf(os.Stdout, "fault tests: %d of %d passed (workerd %d, wazero %d)\n", passed, total, b.passed["workerd"], b.passed["wazero"])
-}
-
-func (b *scoreboard) run(t *testing.T, host string, r *Runner) {
-	for _, row := range faultRows {
-		for _, mode := range row.modes.list() {
-			t.Run(row.name+"/"+mode, func(t *testing.T) {
-				defer func() { b.count(host, !t.Failed()) }()
-				for i := range callers {
-					if callers[i].translated && (mode == "non-stream" || row.routing != "") {
-						continue // skipped to save time: the families without translation cover it
-					}
-					t.Run(callers[i].name, func(t *testing.T) { runRow(t, r, &row, &callers[i], mode == "stream") })
-				}
-			})
-		}
-	}
 }
 
 type modes int

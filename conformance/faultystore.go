@@ -63,7 +63,7 @@ func (f *faultyStore) remember(ctx context.Context, key string) {
 //
 //	down       commands do not run
 //	undurable  commands run, but their changes are not committed
-//	unknown    commands are committed, but the store reports that they may not be
+//	unknown    commands are committed, but the store reports a failure
 func (f *faultyStore) Run(ctx context.Context, o store.Object, command store.Command) error {
 	fault := f.local.storeFault()
 	if fault == "down" {

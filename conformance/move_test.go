@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/postern-ai/postern/internal/admin"
+	"github.com/postern-ai/postern/internal/pgtest"
 	"github.com/postern-ai/postern/internal/transfer"
 )
 
@@ -74,7 +75,7 @@ func (c *fixture) export(t *testing.T) string {
 	defer file.Close()
 	e := transfer.Export{
 		Client: c.admin(t), Source: c.run.URL, Version: "test", Now: Start, Progress: func(text string) { t.Log(text) },
-		Sleep: func(context.Context, time.Duration) error { return c.run.step(parseStep(0, "advance 3s")) },
+		Sleep: func(context.Context, time.Duration) error { return c.run.step(parseStep(0, "advance 3s inflight")) },
 	}
 	if _, err := e.Write(t.Context(), file); err != nil {
 		t.Fatal(err)
@@ -203,4 +204,13 @@ func TestMove(t *testing.T) {
 		hosts = append(hosts, newFixture(t, upstream, deployment(upstream)))
 	}
 	testMove(t, hosts...)
+}
+
+// TestMoveBetweenPlatforms moves a deployment from SQLite to PostgreSQL, to Workers and back to SQLite.
+func TestMoveBetweenPlatforms(t *testing.T) {
+	upstream := NewUpstream()
+	defer upstream.Close()
+	server := pgtest.Start(t)
+	onWorkers := fixtureAt(t, &Runner{URL: startWorkerd(t, deployment(upstream)), Client: http.DefaultClient, Upstream: upstream, Workerd: true})
+	testMove(t, fixtureAt(t, newServe(t, upstream)), newPostgresFixture(t, upstream, server, server.URL), onWorkers, fixtureAt(t, newServe(t, upstream)))
 }

@@ -114,8 +114,8 @@ func (p *outagePressure) atLeast(counter *atomic.Int64, n int64) {
 
 var admissionsLeft = regexp.MustCompile(`"day";r=(\d+)`)
 
-// checkAdmissions compares the admissions in the store with the requests at the provider, and the usage after the expiry
-// of what was not settled.
+// checkAdmissions compares the admissions in the store with the requests at the provider, and with the usage after the
+// expiry of the reservations without a settle.
 func (p *outagePressure) checkAdmissions(fault string) {
 	p.Helper()
 	dispatched := int64(len(p.Upstream.Seen()))

@@ -15,30 +15,34 @@ import (
 	"github.com/openai/openai-go/v3/shared"
 )
 
-// sdk is OpenAI's unmodified Go library as a client of the wasm core under wazero.
+// sdk is OpenAI's unmodified Go library as a client of a host.
 type sdk struct {
 	openai.Client
 	upstream *Upstream
 }
 
-func newSDK(t *testing.T) *sdk {
+func newSDK(t *testing.T, start func(*testing.T, *Upstream) *Runner) *sdk {
 	t.Helper()
 	upstream := NewUpstream()
 	t.Cleanup(upstream.Close)
+	r := start(t, upstream)
+	x := &run{Runner: r, names: map[string]string{"admin": AdminToken}, env: map[string]string{}, now: Start}
+	project := Step{Args: []string{"demo"}, Options: map[string]string{"plan": "unlimited"}}
+	if err := errors.Join(x.reset(), x.project(project), x.key(Step{Args: []string{"live", "demo"}})); err != nil {
+		t.Fatal(err)
+	}
+	return &sdk{openai.NewClient(option.WithBaseURL(r.URL+"/v1"), option.WithAPIKey(x.names["live"]), option.WithMaxRetries(0)), upstream}
+}
+
+// newWasm starts a host with the wasm core.
+func newWasm(t *testing.T, upstream *Upstream) *Runner {
+	t.Helper()
 	local, err := NewLocal(deployment(upstream), WasmEngine("../build/core-panic.wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(local.Close)
-	x := &run{
-		Runner: &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: http.DefaultClient, Upstream: upstream},
-		names:  map[string]string{"admin": AdminToken}, env: map[string]string{}, now: Start,
-	}
-	project := Step{Args: []string{"demo"}, Options: map[string]string{"plan": "unlimited"}}
-	if err := errors.Join(x.reset(), x.project(project), x.key(Step{Args: []string{"live", "demo"}})); err != nil {
-		t.Fatal(err)
-	}
-	return &sdk{openai.NewClient(option.WithBaseURL(local.URL+"/v1"), option.WithAPIKey(x.names["live"]), option.WithMaxRetries(0)), upstream}
+	return &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: &http.Client{Transport: &http.Transport{}}, Upstream: upstream}
 }
 
 func say(model, text string) openai.ChatCompletionNewParams {
@@ -46,7 +50,12 @@ func say(model, text string) openai.ChatCompletionNewParams {
 }
 
 func TestOpenAIGo(t *testing.T) {
-	s := newSDK(t)
+	for name, start := range map[string]func(*testing.T, *Upstream) *Runner{"wasm": newWasm, "serve": newServe} {
+		t.Run(name, func(t *testing.T) { newSDK(t, start).test(t) })
+	}
+}
+
+func (s *sdk) test(t *testing.T) {
 	for _, model := range []string{"only", "poet"} {
 		t.Run(model, func(t *testing.T) {
 			t.Run("chat", func(t *testing.T) { s.chat(t, model) })

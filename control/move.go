@@ -21,7 +21,7 @@ const (
 	importPath = "/api/admin/import"
 
 	// exportAuditInterval is the time in which an actor's further exports are no new audit entries: an export reads the
-	// Directory repeatedly, and must find it unchanged.
+	// Directory repeatedly, until it finds it unchanged.
 	exportAuditInterval = time.Hour
 )
 
@@ -73,7 +73,7 @@ func isSHA256(text string) bool {
 	return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// exportObject is POST /api/admin/export {"object","after"}. It is not a GET: viewers may not read hashes of keys and sealed
+// exportObject is POST /api/admin/export {"object","after"}. It is not a GET: viewers must not read hashes of keys and sealed
 // provider keys.
 func (h *handler) exportObject(c *call) (answer, error) {
 	f, err := readFields(c.request)
@@ -123,14 +123,17 @@ func viewMoved(o movedObject, text string, page *move.Page) (answer, error) {
 	return answer{http.StatusOK, view}, nil
 }
 
-// auditExport writes an audit entry, unless the newest one is the same.
+// auditExport writes an audit entry, unless one of the newest is the same.
 func (h *handler) auditExport(c *call) error {
-	newest, err := h.store.list(c, directory.List{Prefix: auditPrefix, Limit: 1})
+	newest, err := h.store.list(c, directory.List{Prefix: auditPrefix, Limit: maxListLimit})
 	if err != nil {
 		return err
 	}
-	var e auditEntry
-	if len(newest) > 0 && json.Unmarshal(newest[0].Value, &e) == nil && e.Action == "deployment.export" && e.Actor == c.actor.Name {
+	for _, d := range newest {
+		var e auditEntry
+		if json.Unmarshal(d.Value, &e) != nil || e.Action != "deployment.export" || e.Actor != c.actor.Name {
+			continue
+		}
 		if at, err := time.Parse(time.RFC3339, e.Time); err == nil && h.Now().Sub(at) < exportAuditInterval {
 			return nil
 		}

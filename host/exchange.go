@@ -52,11 +52,11 @@ func (x *exchange) serve() {
 func (x *exchange) begin() *task {
 	seed := make([]byte, 16)
 	_, _ = rand.Read(seed)
-	headers := []abi.Header{
-		{Name: ":id", Value: x.id}, {Name: ":method", Value: x.request.Method}, {Name: ":path", Value: text(sentPath(x.request))},
-		{Name: ":query", Value: text(x.request.URL.RawQuery)}, {Name: ":address", Value: x.address},
-	}
-	headers = append(headers, pick(x.request.Header, x.host.configured.RequestHeaders)...)
+	headers := append(make([]abi.Header, 0, 16),
+		abi.Header{Name: ":id", Value: x.id}, abi.Header{Name: ":method", Value: x.request.Method},
+		abi.Header{Name: ":path", Value: text(sentPath(x.request))}, abi.Header{Name: ":query", Value: text(x.request.URL.RawQuery)},
+		abi.Header{Name: ":address", Value: x.address})
+	headers = pick(headers, x.request.Header, x.host.requestFields)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.handle(abi.Event{Kind: abi.EventRequest, Headers: headers, Data: seed})

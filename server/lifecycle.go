@@ -23,8 +23,8 @@ var ErrInterrupted = errors.New("server: interrupted before all requests were do
 // settleTimeout is the time for exchanges that were cut to end and to settle.
 const settleTimeout = 10 * time.Second
 
-// Run serves until ctx ends. Then it stops accepting connections, lets exchanges finish within Config.Drain, cuts those that
-// remain, waits until they have settled, and closes the store. A Server runs once.
+// Run serves until ctx ends. Then it stops accepting connections, lets exchanges finish within Config.Drain, cuts the
+// others, waits until they have settled, and closes the store. A Server runs once.
 func (s *Server) Run(ctx context.Context) error { return s.run(ctx, context.Background()) }
 
 // RunSignals is Run with the signals of a process. SIGHUP reloads the configuration that load returns. Any other signal
@@ -157,7 +157,7 @@ func (s *Server) openOps(l *listeners) error {
 
 const maxOpsConnections = 100
 
-// close closes what is still open and waits for the listeners.
+// close closes all connections and waits for the listeners.
 func (l *listeners) close() {
 	_ = l.gateway.Close()
 	if l.ops != nil {

@@ -94,6 +94,7 @@ func (p *program) runServer(ctx context.Context, source settings.Source) error {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	p.release() // the server handles signals itself
+	ctx = context.WithoutCancel(ctx)
 	logs := &logs{out: p.err}
 	defer logs.close(ctx)
 	source.Logger = logs.open

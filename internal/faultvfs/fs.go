@@ -38,7 +38,7 @@ var (
 )
 
 // Fault decides about an operation: an error makes it fail. A write that fails has written a part. A sync that fails has
-// dropped what was not synced: readers still see it, and no later sync writes it (as Linux does).
+// dropped the unsynced writes: readers still see them, and no later sync makes them durable (as on Linux).
 type Fault func(op Op, file string) error
 
 // FS is a file system. It is safe for concurrent use.
@@ -96,6 +96,9 @@ func (f *FS) CutAfter(operations int) {
 	defer f.mu.Unlock()
 	f.left = operations
 }
+
+// CutAfterLocked is CutAfter for a Fault, which must not call any other method.
+func (f *FS) CutAfterLocked(operations int) { f.left = operations }
 
 // IsOff reports whether the power is off.
 func (f *FS) IsOff() bool {

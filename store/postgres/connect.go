@@ -16,21 +16,23 @@ import (
 )
 
 const (
-	defaultMaxConns   = 16
-	defaultMaxWaiting = 2000
-	defaultTimeout    = 5 * time.Second
-	defaultCacheBytes = 64 << 20
-	connectTimeout    = 5 * time.Second
+	defaultMaxConns      = 16
+	defaultMaxWaiting    = 2000
+	defaultTimeout       = 5 * time.Second
+	defaultCacheBytes    = 64 << 20
+	defaultExpiringBytes = 1 << 30
+	connectTimeout       = 5 * time.Second
 )
 
 // errURL names no part of the URL, because any part may be the password.
 var errURL = errors.New("POSTERN_DATABASE is not a valid PostgreSQL URL; it must look like postgres://user:password@host:5432/database?sslmode=verify-full, " +
 	"with special characters of the password percent-encoded")
 
-// withDefaults fills in what is not set.
+// withDefaults fills in the defaults.
 func (c Config) withDefaults() Config {
 	c.MaxWaiting = cmp.Or(c.MaxWaiting, defaultMaxWaiting)
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	c.ExpiringBytes = cmp.Or(c.ExpiringBytes, defaultExpiringBytes)
 	c.CacheBytes = cmp.Or(c.CacheBytes, defaultCacheBytes)
 	return c
 }

@@ -77,11 +77,7 @@ func (s *Store) unavailable(err error) error {
 
 // scrub returns an error's text without the password. The cause is not wrapped, because its fields contain the URL.
 func (s *Store) scrub(err error) string {
-	var server *pgconn.PgError
-	text := err.Error()
-	if errors.As(err, &server) { // its details could contain stored values
-		text = fmt.Sprintf("%s: %s (SQLSTATE %s)", server.Severity, server.Message, server.Code)
-	}
+	text := err.Error() // of a server's error only the message, not the details, which could contain values
 	for _, secret := range s.secrets {
 		text = strings.ReplaceAll(text, secret, "xxxxx")
 	}

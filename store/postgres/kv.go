@@ -44,10 +44,27 @@ func (s *Store) Write(ctx context.Context, key string, value []byte, ttlSeconds 
 	})
 }
 
-// Expire implements store.Store. Replicas may call it at the same time.
+// Expire implements store.Store. It also removes values that have not expired yet if there are too many. Replicas may call it
+// at the same time.
 func (s *Store) Expire(ctx context.Context) (removed int, err error) {
+	removed, err = s.remove(ctx, stExpireKV, s.testTime(), expireBatch)
+	if err != nil || removed > 0 {
+		return removed, err
+	}
+	var size int64 // of the table with its free space, which costs nothing to ask for
+	err = s.call(ctx, func(ctx context.Context) error {
+		return s.single(ctx, func() error { return s.pool.QueryRow(ctx, stSizeKV).Scan(&size) })
+	})
+	if err != nil || size <= s.config.ExpiringBytes {
+		return 0, err
+	}
+	return s.remove(ctx, stEvictKV, s.config.ExpiringBytes, expireBatch)
+}
+
+// remove runs a statement that deletes values and returns their number.
+func (s *Store) remove(ctx context.Context, statement string, args ...any) (removed int, err error) {
 	err = s.exec(ctx, func(ctx context.Context) (pgconn.CommandTag, error) {
-		tag, err := s.pool.Exec(ctx, stExpireKV, s.testTime(), expireBatch)
+		tag, err := s.pool.Exec(ctx, statement, args...)
 		removed = int(tag.RowsAffected())
 		return tag, err
 	})

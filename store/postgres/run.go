@@ -30,11 +30,15 @@ func (s *Store) Run(ctx context.Context, o store.Object, command store.Command) 
 // command is call for a command, which is counted.
 func (s *Store) command(ctx context.Context, f func(context.Context) error) error {
 	err := s.call(ctx, f)
+	s.count(err)
+	return err
+}
+
+func (s *Store) count(err error) {
 	s.figures.commands.Add(1)
 	if errors.Is(err, store.ErrUnavailable) || errors.Is(err, store.ErrOverloaded) {
 		s.figures.failed.Add(1)
 	}
-	return err
 }
 
 // call bounds the time of a call and the number of calls.
@@ -102,7 +106,6 @@ func (s *Store) notAcquired(ctx context.Context, err error) error {
 
 // finish runs the command in a transaction that has begun.
 func (t *transaction) finish(command store.Command) error {
-	t.remember()
 	t.rows.transaction = t
 	err := command(&t.rows, t.nowMs)
 	switch {
@@ -124,7 +127,7 @@ func (t *transaction) finish(command store.Command) error {
 // keep stores the facts for the object's next command.
 func (t *transaction) keep() {
 	if t.id != 0 {
-		t.store.cache.put(t.object, t.version, t.facts)
+		t.store.cache.put(&cached{t.object, t.version, t.shared, t.facts})
 	}
 }
 
@@ -146,60 +149,4 @@ func (s *Store) reconnect() {
 	if last := s.reset.Load(); now-last > int64(time.Second) && s.reset.CompareAndSwap(last, now) {
 		s.pool.Reset()
 	}
-}
-
-// Ring implements store.Store. Replicas share the alarms: objects that another transaction has locked are left out.
-func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows, uint64) error) (rang bool, err error) {
-	err = s.command(ctx, func(ctx context.Context) error {
-		due, err := s.due(ctx)
-		if err != nil || !due {
-			return err
-		}
-		return s.repeat(ctx, func() (err error) {
-			rang, err = s.ring(ctx, command)
-			return err
-		})
-	})
-	return rang && err == nil, err
-}
-
-// due reports whether an alarm is due: one round trip, without a transaction.
-func (s *Store) due(ctx context.Context) (bool, error) {
-	now, alarm, err := s.next(ctx)
-	return alarm != 0 && alarm <= now, err
-}
-
-func (s *Store) ring(ctx context.Context, command func(store.Object, store.Rows, uint64) error) (bool, error) {
-	conn, err := s.pool.Acquire(ctx)
-	if err != nil {
-		return false, s.notAcquired(ctx, err)
-	}
-	defer conn.Release()
-	t := &transaction{store: s, conn: conn, ctx: ctx}
-	found, err := t.beginDue()
-	if err != nil {
-		return false, t.fail(uncommitted{err})
-	}
-	if !found {
-		t.rollback()
-		return false, nil
-	}
-	err = t.finish(func(rows store.Rows, now uint64) error { return command(t.object, rows, now) })
-	return err == nil, err
-}
-
-// NextAlarm implements store.Store.
-func (s *Store) NextAlarm(ctx context.Context) (nowMs, alarmMs uint64, err error) {
-	err = s.call(ctx, func(ctx context.Context) (err error) {
-		nowMs, alarmMs, err = s.next(ctx)
-		return err
-	})
-	return nowMs, alarmMs, err
-}
-
-func (s *Store) next(ctx context.Context) (nowMs, alarmMs uint64, err error) {
-	var now int64
-	var alarm *int64
-	err = s.single(ctx, func() error { return s.pool.QueryRow(ctx, stNext, s.testTime()).Scan(&now, &alarm) })
-	return uint64(now), unsigned(alarm), err
 }

@@ -8,6 +8,7 @@ const (
 	stLockDue   = "postern_lock_due"
 	stCreate    = "postern_create"
 	stUpdate    = "postern_update"
+	stReadUsual = "postern_read_usual"
 	stReadOne   = "postern_read_one"
 	stReadRange = "postern_read_range"
 	stPut       = "postern_put"
@@ -18,6 +19,8 @@ const (
 	stCacheKV   = "postern_cache_kv"
 	stDeleteKV  = "postern_delete_kv"
 	stExpireKV  = "postern_expire_kv"
+	stEvictKV   = "postern_evict_kv"
+	stSizeKV    = "postern_size_kv"
 	stCheck     = "postern_check"
 )
 
@@ -37,10 +40,12 @@ var statements = map[string]string{
 	stLock: "SELECT o.id, o.version, o.alarm, " + nowMs + ` FROM (SELECT 1) AS always LEFT JOIN (
 		SELECT id, version, alarm FROM postern_objects WHERE class = $1 AND name = $2 FOR UPDATE) AS o ON true`,
 	stLockDue: "SELECT o.id, o.class, o.name, o.version, o.alarm, " + nowMs + ` FROM (
-		SELECT id, class, name, version, alarm FROM postern_objects WHERE alarm <= ` + theTime + `
+		SELECT id, class, name, version, alarm FROM postern_objects WHERE alarm <= ` + theTime + ` AND id <> ALL ($2::bigint[])
 		ORDER BY alarm, name LIMIT 1 FOR UPDATE SKIP LOCKED) AS o`,
 	stCreate: `INSERT INTO postern_objects (class, name, version, alarm) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (class, name) DO NOTHING RETURNING id`,
+	stReadUsual: `SELECT r.key, r.value FROM postern_objects AS o JOIN postern_rows AS r ON r.object = o.id
+		WHERE o.class = $1 AND o.name = $2 AND o.version IS DISTINCT FROM $3::bigint AND r.key = ANY ($4::text[])`,
 	stUpdate:    "UPDATE postern_objects SET version = $2, alarm = $3 WHERE id = $1",
 	stReadOne:   "SELECT key, value FROM postern_rows WHERE object = $1 AND key = $2",
 	stReadRange: "SELECT key, value FROM postern_rows WHERE object = $1 AND key >= $2 AND key < $3 ORDER BY key LIMIT $4",
@@ -58,6 +63,13 @@ var statements = map[string]string{
 	stDeleteKV: "DELETE FROM postern_kv WHERE key = $1",
 	stExpireKV: `DELETE FROM postern_kv USING (SELECT set_config('synchronous_commit', 'off', true)) AS relaxed WHERE key IN (
 		SELECT key FROM postern_kv WHERE expires <= ` + theTime + ` ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED)`,
+	// The values that expire last are kept, up to a size.
+	stEvictKV: `DELETE FROM postern_kv WHERE key IN (
+		SELECT key FROM (
+			SELECT key, expires, sum(pg_column_size(value) + octet_length(key)) OVER (ORDER BY expires DESC, key) AS total
+			FROM postern_kv WHERE expires IS NOT NULL) AS expiring
+		WHERE total > $1 ORDER BY expires LIMIT $2)`,
+	stSizeKV: "SELECT pg_total_relation_size('postern_kv')",
 	stCheck: `INSERT INTO postern_check (id, checked) VALUES (1, clock_timestamp())
 		ON CONFLICT (id) DO UPDATE SET checked = excluded.checked`,
 }

@@ -99,7 +99,7 @@ func (q *alarmQueue) Pop() any {
 }
 
 // Ring implements store.Store. Of alarms at the same time, the one of the first name in order rings first. An alarm whose
-// command has failed rings again after those that were due by then.
+// command has failed rings again after all alarms that were due by then.
 func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows, uint64) error) (rang bool, err error) {
 	if err := s.enter(ctx); err != nil {
 		return false, err
@@ -111,6 +111,7 @@ func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows,
 	if taken == nil {
 		return false, nil
 	}
+	defer func() { s.figures.ended(err) }()
 	e := s.use(taken.object)
 	defer s.release(e)
 	t, err := s.ring(ctx, e, taken, command)

@@ -2,12 +2,13 @@ package sqlite
 
 import (
 	"errors"
+	"sync"
 
 	"github.com/ncruces/go-sqlite3"
 )
 
 // mustCheckpoint times Config.LogPages is the length of the log from which the committer moves it into the database
-// itself. While commits go on, a checkpoint beside them never reaches the log's end; then the log starts over.
+// itself. During commits, a checkpoint beside them never reaches the log's end; then the log starts over.
 const mustCheckpoint = 8
 
 // checkpointer moves the write-ahead log into the database, off the way of commits.
@@ -15,6 +16,7 @@ type checkpointer struct {
 	wake  chan struct{}
 	ended chan struct{}
 	conn  *sqlite3.Conn // guarded by database.conns
+	mu    sync.Mutex    // held during a checkpoint, until its failure is known
 }
 
 // start starts the checkpoints.
@@ -40,6 +42,11 @@ func (p *checkpointer) stop() {
 func (d *database) checkpoint() {
 	d.conns.RLock()
 	defer d.conns.RUnlock()
+	d.checkpointer.mu.Lock()
+	defer d.checkpointer.mu.Unlock()
+	if d.suspected.Load() {
+		return
+	}
 	var err error
 	if d.checkpointer.conn == nil {
 		d.checkpointer.conn, err = connect(d.config, sqlite3.OPEN_READWRITE)
@@ -50,8 +57,9 @@ func (d *database) checkpoint() {
 	d.suspect(err)
 }
 
-// suspect remembers a failed checkpoint: the next commit opens the connections again. A checkpoint that was busy or found
-// the disk full is just made later.
+// suspect remembers a failed checkpoint: the next commit opens the connections again, and no checkpoint runs before. The
+// sync of another one would succeed without the pages that the failed one has lost. A checkpoint that was busy or found the
+// disk full is just made later.
 func (d *database) suspect(err error) {
 	if err == nil || errors.Is(err, sqlite3.INTERRUPT) {
 		return
@@ -65,12 +73,20 @@ func (d *database) suspect(err error) {
 func (d *database) limitLog() {
 	switch pages := d.writer.frames; {
 	case pages >= mustCheckpoint*d.config.LogPages:
-		_, _, err := d.writer.conn.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE)
-		d.suspect(err)
+		d.checkpointNow()
 	case pages >= d.config.LogPages:
 		select {
 		case d.checkpointer.wake <- struct{}{}:
 		default:
 		}
+	}
+}
+
+func (d *database) checkpointNow() {
+	d.checkpointer.mu.Lock()
+	defer d.checkpointer.mu.Unlock()
+	if !d.suspected.Load() {
+		_, _, err := d.writer.conn.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE)
+		d.suspect(err)
 	}
 }

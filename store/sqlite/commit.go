@@ -42,6 +42,9 @@ func (s *Store) commit(g *group) error {
 	err := s.db.commit(g)
 	took := time.Since(start)
 	s.stats.committed(g, took, err)
+	if err == nil {
+		s.figures.commits.Add(took)
+	}
 	if s.config.Observe != nil {
 		s.config.Observe(Commit{Commands: g.commands, Duration: took, Err: err})
 	}

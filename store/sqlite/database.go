@@ -31,6 +31,7 @@ type database struct {
 	// Of the committer.
 	writer    *writer // nil: it must be opened
 	failure   error   // of the last attempt to write
+	failures  int     // attempts in a row that have failed
 	reopen    bool    // the connections cannot be trusted after the failure
 	attempted time.Time
 }
@@ -126,9 +127,9 @@ func (d *database) read(ctx context.Context, f func(*reader) error) error {
 	return nil
 }
 
-// commit writes a group. After a failure it first tries to recover, a few times per second.
+// commit writes a group. After a failure it first tries to recover: at once, and then a few times per second.
 func (d *database) commit(g *group) error {
-	if d.failure != nil && time.Since(d.attempted) < retryEvery {
+	if d.failures > 1 && time.Since(d.attempted) < retryEvery {
 		return d.failure
 	}
 	err := d.recover()
@@ -153,9 +154,14 @@ func (d *database) note(err error) {
 		d.config.Log.Info("the database can be written again")
 	}
 	d.failure = err
-	if err != nil {
+	if d.failures++; err == nil {
+		d.failures = 0
+	} else {
 		d.attempted = time.Now()
-		d.reopen = d.reopen || !harmless(err)
+		if !harmless(err) {
+			d.reopen = true
+			d.suspected.Store(true)
+		}
 	}
 }
 

@@ -72,7 +72,7 @@ func (t ticket) wait(ctx context.Context) error {
 	select {
 	case <-t.group.done:
 	case <-ctx.Done():
-		return fmt.Errorf("store: the caller left before the change was durable: %w", ctx.Err())
+		return fmt.Errorf("store: canceled before the change was durable: %w", ctx.Err())
 	}
 	if t.group.err != nil {
 		return t.group.err
@@ -213,7 +213,7 @@ func (s *Store) notify() {
 	}
 }
 
-// pending returns the changes of an object that may not be durable yet, oldest first.
+// pending returns the changes of an object that are perhaps not durable yet, oldest first.
 func (s *Store) pending(e *entry) (flushing, open *change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

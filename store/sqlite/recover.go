@@ -7,9 +7,9 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// recover opens the connections again after a failure that they may not have survived.
+// recover opens the connections again after a failure that has left them in an unknown state.
 func (d *database) recover() error {
-	if d.suspected.Swap(false) {
+	if d.suspected.Load() {
 		d.reopen = true
 	}
 	if !d.reopen && d.writer != nil {
@@ -30,6 +30,7 @@ func (d *database) recover() error {
 		return err
 	}
 	d.reopen = false
+	d.suspected.Store(false)
 	d.stats.recoveries.Add(1)
 	return nil
 }
@@ -44,7 +45,7 @@ const (
 // seal makes the write-ahead log on the disk what SQLite holds it for. After a failed sync, the kernel may have dropped
 // pages that it still shows to readers as written, and a second sync then succeeds without them; so seal writes the whole
 // log again before it syncs. It also destroys the header after the last committed frame: a failed group may be there in
-// full, and would come back when the log is read at the next open, after its commands have been told that they failed.
+// full, and would return when the next open reads the log, although its commands have failed.
 func (w *writer) seal() error {
 	pages, _, err := w.conn.WALCheckpoint("main", sqlite3.CHECKPOINT_NOOP)
 	if err != nil || pages < 0 {

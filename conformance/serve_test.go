@@ -1,0 +1,44 @@
+package conformance
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/postern-ai/postern/host"
+	"github.com/postern-ai/postern/store"
+	"github.com/postern-ai/postern/store/sqlite"
+)
+
+// onSQLite returns a function that opens an empty SQLite store, in a new directory for each.
+func onSQLite(t *testing.T) func(store.Clock) (store.Store, error) {
+	folder, n := t.TempDir(), 0
+	return func(clock store.Clock) (store.Store, error) {
+		last := filepath.Join(folder, strconv.Itoa(n))
+		if err := os.RemoveAll(last); err != nil {
+			return nil, err
+		}
+		n++
+		return sqlite.Open(context.Background(), sqlite.Config{Dir: filepath.Join(folder, strconv.Itoa(n)), Clock: clock})
+	}
+}
+
+// newServe starts the self-hosted server as it is by default: the native core on SQLite.
+func newServe(t *testing.T, upstream *Upstream) *Runner {
+	t.Helper()
+	local, err := NewLocalOn(deployment(upstream), host.NewNative, onSQLite(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(local.Close)
+	return &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: &http.Client{Transport: &http.Transport{}}, Upstream: upstream, Native: true}
+}
+
+func TestServe(t *testing.T) {
+	upstream := NewUpstream()
+	defer upstream.Close()
+	runAll(t, newServe(t, upstream))
+}

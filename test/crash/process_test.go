@@ -1,0 +1,189 @@
+package crash
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/postern-ai/postern/internal/fakeprovider"
+)
+
+const adminToken = "crash-tests-admin-token"
+
+// virtualStart is the server's time at the start of a test. Its day has room for a jump per crash.
+var virtualStart = time.Date(2026, 11, 21, 0, 5, 0, 0, time.UTC)
+
+// patience is the maximum wait for a condition, long because the machine may be busy.
+const patience = 60 * time.Second
+
+// deployment is a data directory with a server that the test starts and kills.
+type deployment struct {
+	*testing.T
+	upstream *fakeprovider.Server
+	binary   string
+	folder   string
+	address  string
+	catalog  string
+	offset   time.Duration // of the server's clock
+	process  *exec.Cmd
+	output   *output
+	killed   atomic.Bool // since the server was last started
+	client   *http.Client
+	projects []*project
+}
+
+// output keeps what the server writes.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+// build compiles postern with the adjustable clock.
+var build = sync.OnceValues(func() (string, error) {
+	path, err := filepath.Abs("../../build/test/postern-testclock")
+	if err != nil {
+		return "", err
+	}
+	command := exec.Command("go", "build", "-tags", "testclock", "-o", path, "../../cmd/postern")
+	if text, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, text)
+	}
+	return path, nil
+})
+
+// deploy starts a server on an empty data directory.
+func deploy(t *testing.T) *deployment {
+	binary, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog, err := os.ReadFile("../../testdata/conformance/overlay.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &deployment{
+		T: t, upstream: fakeprovider.New(), binary: binary, folder: t.TempDir(), catalog: string(catalog),
+		offset: time.Until(virtualStart), output: &output{},
+	}
+	t.Cleanup(d.upstream.Close)
+	t.Cleanup(func() {
+		if d.process != nil {
+			d.kill()
+		}
+		if t.Failed() {
+			text := d.output.String()
+			t.Logf("the server's last output:\n%s", text[max(0, len(text)-8000):])
+		}
+	})
+	d.address = freeAddress(t)
+	d.start()
+	return d
+}
+
+// freeAddress returns a loopback address that was free.
+func freeAddress(t *testing.T) string {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+func (d *deployment) url(path string) string { return "http://" + d.address + path }
+
+// data is the server's data directory.
+func (d *deployment) data() string { return filepath.Join(d.folder, "data") }
+
+// clockFile has the offset of the server's clock in milliseconds.
+func (d *deployment) clockFile() string { return filepath.Join(d.folder, "clock") }
+
+// step changes the server's clock by a duration, at once if it is running.
+func (d *deployment) step(by time.Duration) {
+	d.Helper()
+	d.offset += by
+	next := d.clockFile() + ".next"
+	if err := os.WriteFile(next, []byte(strconv.FormatInt(d.offset.Milliseconds(), 10)), 0o600); err != nil {
+		d.Fatal(err)
+	}
+	if err := os.Rename(next, d.clockFile()); err != nil {
+		d.Fatal(err)
+	}
+}
+
+// now returns the server's time.
+func (d *deployment) now() time.Time { return time.Now().Add(d.offset) }
+
+func (d *deployment) environment() []string {
+	return []string{
+		"HOME=" + d.folder, "PATH=/nonexistent", "TEST_CLOCK=" + d.clockFile(),
+		"POSTERN_DATA=" + d.data(), "POSTERN_LISTEN=" + d.address, "POSTERN_OPS_LISTEN=off", "POSTERN_LOG_LEVEL=warn", "POSTERN_ADMIN_TOKEN=" + adminToken,
+		"POSTERN_CATALOG=" + d.catalog, "OPENAI_BASE_URL=" + d.upstream.URL + "/v1", "OPENAI_API_KEY=sk-upstream",
+		"ANTHROPIC_BASE_URL=" + d.upstream.URL + "/v1", "ANTHROPIC_API_KEY=sk-ant-upstream",
+	}
+}
+
+// start starts the server and waits until it responds.
+func (d *deployment) start() {
+	d.Helper()
+	d.step(0)
+	d.process = exec.Command(d.binary, "serve")
+	d.process.Dir, d.process.Env = d.folder, d.environment()
+	d.process.Stdout, d.process.Stderr = d.output, d.output
+	if err := d.process.Start(); err != nil {
+		d.Fatal(err)
+	}
+	d.killed.Store(false)
+	d.client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}, Timeout: patience}
+	d.eventually("the server responds", func() error {
+		response, err := d.client.Get(d.url("/"))
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		return err
+	})
+}
+
+// kill kills the server, which gets no chance to write anything more.
+func (d *deployment) kill() {
+	d.killed.Store(true)
+	_ = d.process.Process.Kill()
+	_ = d.process.Wait()
+	d.client.CloseIdleConnections()
+	d.process = nil
+}
+
+// eventually waits until the check succeeds, and fails the test with its last error otherwise.
+func (d *deployment) eventually(what string, check func() error) {
+	d.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			d.Fatalf("%s: %v", what, err)
+		}
+	}
+}

@@ -1,0 +1,239 @@
+package replicas
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/internal/fakeprovider"
+	"github.com/postern-ai/postern/internal/pgtest"
+	"github.com/postern-ai/postern/server"
+	"github.com/postern-ai/postern/store/postgres"
+)
+
+const (
+	adminToken = "replicas-tests-admin-token"
+	// skew is the difference of the two replicas' clocks.
+	skew = 500 * time.Millisecond
+	// patience limits the wait for a condition, generously because the machine may be busy.
+	patience = 2 * time.Minute
+	// callLimit limits a request during an outage: both tries of a call to an object, with their commits, for each call of the
+	// request.
+	callLimit = time.Minute
+	// storeTimeout is the store's, short so that tests see many timeouts.
+	storeTimeout = time.Second
+)
+
+// deployment is two servers on one database, behind a round robin.
+type deployment struct {
+	*testing.T
+	upstream *fakeprovider.Server
+	postgres *pgtest.Server // that has the clock
+	database string
+	urls     []string // of the servers
+	stores   []*postgres.Store
+	next     atomic.Int64
+	serial   atomic.Int64
+	client   *http.Client
+	moved    atomic.Int64 // nanoseconds by which the test has moved all clocks
+}
+
+// clockSQL replaces the function that tells the database's time by one that a test can move.
+const clockSQL = `CREATE SCHEMA test;
+	CREATE TABLE test.clock (frozen timestamptz, moved interval NOT NULL);
+	INSERT INTO test.clock VALUES (NULL, '0');
+	CREATE FUNCTION test.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE AS
+		'SELECT coalesce(frozen, pg_catalog.clock_timestamp()) + moved FROM test.clock'`
+
+// newDatabase creates a database with an adjustable clock.
+func newDatabase(t *testing.T, s *pgtest.Server) string {
+	t.Helper()
+	name := s.Database(t)
+	if err := s.Exec(t.Context(), name, clockSQL); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// deploy starts two servers on a database at an address, which may be a proxy's, or at several.
+func deploy(t *testing.T, s *pgtest.Server, database, addresses string) *deployment {
+	t.Helper()
+	d := &deployment{
+		T: t, upstream: fakeprovider.New(), postgres: s, database: database,
+		client: &http.Client{Timeout: callLimit, Transport: &http.Transport{MaxIdleConnsPerHost: 300}},
+	}
+	t.Cleanup(d.upstream.Close)
+	for _, by := range []time.Duration{-skew / 2, skew / 2} {
+		d.serve(pgtest.URLAt(addresses, database)+"&search_path=test,pg_catalog,public", by)
+	}
+	return d
+}
+
+// clock is the clock of a replica's process.
+type clock struct {
+	d  *deployment
+	by time.Duration
+}
+
+func (c clock) Now() uint64 {
+	return uint64(time.Now().Add(c.by + time.Duration(c.d.moved.Load())).UnixMilli())
+}
+
+// serve starts a server.
+func (d *deployment) serve(url string, by time.Duration) {
+	d.Helper()
+	catalog, err := os.ReadFile("../../testdata/conformance/overlay.json")
+	if err != nil {
+		d.Fatal(err)
+	}
+	opened, err := postgres.Open(d.Context(), postgres.Config{URL: url, Timeout: storeTimeout})
+	if err != nil {
+		d.Fatal(err)
+	}
+	d.stores = append(d.stores, opened)
+	address := freeAddress(d.T)
+	s, err := server.New(d.Context(), server.Config{
+		Listen: address, OpsListen: "off", Log: slog.New(slog.DiscardHandler), Drain: time.Second,
+		Env: map[string]string{
+			"POSTERN_ADMIN_TOKEN": adminToken, "POSTERN_CATALOG": string(catalog),
+			"OPENAI_BASE_URL": d.upstream.URL + "/v1", "OPENAI_API_KEY": "sk-upstream",
+		},
+		Test: server.Test{Store: opened, Clock: clock{d, by}},
+	})
+	if err != nil {
+		d.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	d.Cleanup(func() {
+		stop()
+		select {
+		case <-ended:
+		case <-time.After(patience):
+			d.Error("a server did not end")
+		}
+	})
+	d.urls = append(d.urls, "http://"+address)
+	d.eventually("the server listens", func() error {
+		got, err := d.client.Get("http://" + address + "/")
+		if err == nil {
+			_ = got.Body.Close()
+		}
+		return err
+	})
+}
+
+// freeAddress returns a loopback address that was free.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// eventually waits until f returns nil.
+func (d *deployment) eventually(what string, f func() error) {
+	d.Helper()
+	end := time.Now().Add(patience)
+	for err := f(); err != nil; err = f() {
+		if time.Now().After(end) {
+			d.Fatalf("%s: %v", what, err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+// freeze stops the database's clock.
+func (d *deployment) freeze() {
+	d.Helper()
+	d.sql("UPDATE test.clock SET frozen = pg_catalog.clock_timestamp()")
+}
+
+// move moves all clocks.
+func (d *deployment) move(by time.Duration) {
+	d.Helper()
+	d.moved.Add(int64(by))
+	d.sql(fmt.Sprintf("UPDATE test.clock SET moved = moved + interval '%d milliseconds'", by.Milliseconds()))
+}
+
+func (d *deployment) sql(statements ...string) {
+	d.Helper()
+	if err := d.postgres.Exec(d.Context(), d.database, statements...); err != nil {
+		d.Fatal(err)
+	}
+}
+
+// response is a complete response.
+type response struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (r *response) String() string { return fmt.Sprintf("%d %.500s", r.status, r.body) }
+
+func (r *response) get(path string) gjson.Result { return gjson.GetBytes(r.body, path) }
+
+// send sends a request to the next server. No complete response is a failure of the test: the servers are always up.
+func (d *deployment) send(method, path, header, value, body string) *response {
+	url := d.urls[d.next.Add(1)%int64(len(d.urls))]
+	request, err := http.NewRequest(method, url+path, strings.NewReader(body))
+	if err != nil {
+		panic(err)
+	}
+	request.Header.Set(header, value)
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	got, err := d.client.Do(request)
+	if err != nil {
+		d.Errorf("%s %s: %v", method, path, err)
+		return &response{}
+	}
+	defer got.Body.Close()
+	text, err := io.ReadAll(got.Body)
+	if err != nil {
+		d.Errorf("%s %s: %v", method, path, err)
+	}
+	return &response{got.StatusCode, got.Header, text}
+}
+
+// admin calls the admin API as the owner.
+func (d *deployment) admin(method, path, body string) *response {
+	return d.send(method, "/api/admin/"+path, "Authorization", "Bearer "+adminToken, body)
+}
+
+func (d *deployment) mustAdmin(method, path, body string) *response {
+	d.Helper()
+	got := d.admin(method, path, body)
+	if got.status >= 300 || got.status == 0 {
+		d.Fatalf("%s %s: %s", method, path, got)
+	}
+	return got
+}
+
+func (d *deployment) newProject(name string) string {
+	d.Helper()
+	return d.mustAdmin("POST", "projects", fmt.Sprintf(`{"name":%q,"plan":"unlimited"}`, name)).get("id").Str
+}
+
+// complete sends a completion request with a prompt that no other has.
+func (d *deployment) complete(key string, stream bool) *response {
+	body := fmt.Sprintf(`{"quality":"cheap","maxTokens":200,"stream":%t,"messages":[{"role":"user","content":"count to 20, request %d"}]}`,
+		stream, d.serial.Add(1))
+	return d.send("POST", "/api/ai/chat", "X-Api-Key", key, body)
+}

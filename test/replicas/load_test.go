@@ -1,0 +1,203 @@
+package replicas
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// answerCost is the cost in dollars of 100 prompt and 50 completion tokens of the model "only", which the provider always
+// reports.
+const answerCost = 0.0002
+
+// load is callers of one project, and an operator who creates and deactivates keys.
+type load struct {
+	*deployment
+	project string
+	keys    []string
+	sent    atomic.Int64
+	served  atomic.Int64
+	refused atomic.Int64 // 503
+	stop    chan struct{}
+	callers sync.WaitGroup
+	active  []string // keys that the operator has created, as acknowledged
+	revoked []string // keys whose deactivation was acknowledged
+	denied  int      // changes of keys that were answered with 503
+}
+
+const callers = 8
+
+func newLoad(d *deployment) *load {
+	d.Helper()
+	l := &load{deployment: d, project: d.newProject("main")}
+	for i := range 3 {
+		key := d.mustAdmin("POST", "projects/"+l.project+"/keys", fmt.Sprintf(`{"name":"caller %d"}`, i))
+		l.keys = append(l.keys, key.get("value").Str)
+	}
+	return l
+}
+
+// start starts the callers and the operator.
+func (l *load) start() {
+	l.stop = make(chan struct{})
+	for i := range callers {
+		l.callers.Go(func() { l.until(func() { l.call(l.keys[i%len(l.keys)], i%3 == 0) }) })
+	}
+	l.callers.Go(func() { l.until(l.operate) })
+}
+
+func (l *load) until(f func()) {
+	for !l.Failed() {
+		select {
+		case <-l.stop:
+			return
+		default:
+			f()
+		}
+	}
+}
+
+func (l *load) end() {
+	close(l.stop)
+	l.callers.Wait()
+	if l.Failed() {
+		l.FailNow()
+	}
+}
+
+// call sends a request, which is served, or refused because the database is out.
+func (l *load) call(key string, stream bool) {
+	l.sent.Add(1)
+	got := l.complete(key, stream)
+	switch {
+	case got.status == 200 && (!stream || bytes.HasSuffix(got.body, []byte("data: [DONE]\n\n"))):
+		l.served.Add(1)
+	case l.unavailable(got):
+		l.refused.Add(1)
+	default:
+		l.Errorf("a caller got %s %v", got, got.header)
+	}
+}
+
+// unavailable reports whether a response is a 503 that says when to come back.
+func (l *load) unavailable(got *response) bool {
+	return got.status == 503 && got.header.Get("Retry-After") != ""
+}
+
+// operate creates a key, and deactivates every second one. A key whose change was not acknowledged is forgotten.
+func (l *load) operate() {
+	created := l.admin("POST", "projects/"+l.project+"/keys", fmt.Sprintf(`{"name":"key %d"}`, l.serial.Add(1)))
+	if l.denies(created) {
+		return
+	}
+	key := created.get("value").Str
+	if len(l.active) <= len(l.revoked) {
+		l.active = append(l.active, key)
+		return
+	}
+	if l.denies(l.admin("POST", "projects/"+l.project+"/keys/"+created.get("id").Str+"/deactivate", "")) {
+		return
+	}
+	l.revoked = append(l.revoked, key)
+	l.sent.Add(1)
+	got := l.complete(key, false)
+	if l.refused.Add(1); got.status != 401 && !l.unavailable(got) {
+		l.Errorf("a deactivated key got %s", got)
+	}
+}
+
+func (l *load) denies(got *response) bool {
+	if got.status == 200 || got.status == 201 || got.status == 204 {
+		return false
+	}
+	l.denied++
+	if !l.unavailable(got) {
+		l.Errorf("the operator got %s %v", got, got.header)
+	}
+	return true
+}
+
+// figures are the totals of the project's usage.
+type figures struct {
+	requests, failed, expired, estimated, prompt, completion int64
+	cost, used                                               float64
+}
+
+// settled is the number of requests that were booked as the provider reported.
+func (f figures) settled() int64 { return f.requests - f.expired - f.estimated }
+
+func (l *load) figures() figures {
+	l.Helper()
+	body := l.mustAdmin("GET", "projects/"+l.project+"/usage", "")
+	number := func(name string) int64 { return body.get("totals." + name).Int() }
+	return figures{
+		requests: number("requests"), failed: number("failed"), expired: number("expired"), estimated: number("estimated"),
+		prompt: number("promptTokens"), completion: number("completionTokens"), cost: body.get("totals.cost").Num, used: body.get("budget.used").Num,
+	}
+}
+
+// check checks, after the outage and the load, that every acknowledged change is there and that the usage equals the
+// provider's count up to flagged estimates, whose reservations have expired.
+func (l *load) check() {
+	l.Helper()
+	for _, key := range l.active {
+		l.sent.Add(1)
+		l.served.Add(1)
+		if got := l.complete(key, false); got.status != 200 {
+			l.Fatalf("a key that was acknowledged got %s", got)
+		}
+	}
+	for _, key := range l.revoked {
+		if got := l.complete(key, false); got.status != 401 {
+			l.Fatalf("a key whose deactivation was acknowledged got %s", got)
+		}
+	}
+	l.move(expiry)
+	answered := l.answered()
+	var f figures
+	l.eventually("every response of the provider is booked", func() error {
+		if f = l.figures(); f.requests < answered || f.requests < l.served.Load() {
+			return fmt.Errorf("%+v, the provider answered %d, callers %d", f, answered, l.served.Load())
+		}
+		return nil
+	})
+	if f.settled() > answered || f.requests > l.sent.Load() || f.prompt != 100*f.settled() || f.completion != 50*f.settled() || f.estimated != 0 {
+		l.Errorf("%+v, the provider answered %d", f, answered)
+	}
+	if f.expired == 0 && math.Abs(f.cost-answerCost*float64(f.settled())) > 1e-9 || math.Abs(f.cost-f.used) > 1e-9 {
+		l.Errorf("%+v: the cost does not match", f)
+	}
+	l.eventually("nothing is left to deliver", func() error {
+		left, err := l.postgres.Query(l.Context(), l.database, `SELECT count(*) FROM test.postern_rows WHERE key LIKE 'o/%'`)
+		if err != nil || left != "0" {
+			return fmt.Errorf("%s deliveries, %v", left, err)
+		}
+		return nil
+	})
+	l.move(expiry)
+	if again := l.figures(); again.requests != f.requests || again.expired != f.expired || again.cost != f.cost {
+		l.Errorf("after another %v: %+v, before %+v", expiry, again, f)
+	}
+	l.Logf("%d sent, %d served, %d refused, %d settled, %d expired, %d keys, %d changes denied",
+		l.sent.Load(), l.served.Load(), l.refused.Load(), f.settled(), f.expired, len(l.active)+len(l.revoked), l.denied)
+}
+
+// answered returns the number of requests that the provider answered completely.
+func (l *load) answered() (n int64) {
+	l.Helper()
+	l.eventually("the provider is idle", func() error {
+		if n := l.upstream.Active(); n > 0 {
+			return fmt.Errorf("%d requests are active", n)
+		}
+		return nil
+	})
+	for _, seen := range l.upstream.Seen() {
+		if seen.Status == 200 && !seen.Disconnected && strings.Contains(seen.Body, "count to 20") {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,115 @@
+package replicas
+
+import (
+	"flag"
+	"testing"
+	"time"
+
+	"github.com/postern-ai/postern/internal/pgtest"
+)
+
+var (
+	outage  = flag.Duration("outage", 4*time.Second, "time for which the database is cut off")
+	outages = flag.Int("outages", 1, "number of outages per test")
+)
+
+// expiry is longer than any reservation lives.
+const expiry = 10 * time.Minute
+
+// calm is the time under load before and after an outage.
+const calm = time.Second
+
+// underLoad runs an outage under load, which ends after the servers have recovered. Meanwhile callers must get 503 with
+// Retry-After, and nothing else.
+func (l *load) underLoad(outage func()) {
+	l.Helper()
+	l.start()
+	time.Sleep(calm)
+	refused := l.refused.Load()
+	outage()
+	l.recovered()
+	time.Sleep(calm)
+	l.end()
+	if l.refused.Load() == refused {
+		l.Error("no caller noticed the outage")
+	}
+}
+
+// recovered waits until each server serves ten requests in a row.
+func (l *load) recovered() {
+	l.Helper()
+	served := 0
+	l.eventually("the servers have recovered", func() error {
+		for served < 10*len(l.urls) {
+			l.sent.Add(1)
+			got := l.complete(l.keys[0], false)
+			if got.status != 200 {
+				served = 0
+				l.refused.Add(1)
+				return errNot200{got}
+			}
+			served++
+			l.served.Add(1)
+		}
+		return nil
+	})
+}
+
+type errNot200 struct{ *response }
+
+func (e errNot200) Error() string { return e.String() }
+
+func (l *load) must(err error) {
+	l.Helper()
+	if err != nil {
+		l.Fatal(err)
+	}
+}
+
+// TestRestart stops the database, and kills it, under load.
+func TestRestart(t *testing.T) {
+	s := pgtest.Start(t)
+	database := newDatabase(t, s)
+	l := newLoad(deploy(t, s, database, s.Address()))
+	for range *outages {
+		l.underLoad(func() { l.must(s.Restart()) })
+		l.underLoad(func() {
+			l.must(s.Kill())
+			l.must(s.Start())
+		})
+	}
+	l.check()
+}
+
+// TestCutOff cuts the replicas off from the database under load: first every packet is lost, then connections are refused.
+func TestCutOff(t *testing.T) {
+	s := pgtest.Start(t)
+	database := newDatabase(t, s)
+	p := newProxy(t, s.Address())
+	l := newLoad(deploy(t, s, database, p.Addr().String()))
+	for range *outages {
+		for _, how := range []mode{stalls, refuses} {
+			l.underLoad(func() {
+				p.set(how)
+				time.Sleep(*outage)
+				p.set(passes)
+			})
+		}
+	}
+	l.check()
+}
+
+// TestFailover kills the primary under load and promotes its synchronous standby. The servers know the addresses of both.
+func TestFailover(t *testing.T) {
+	s := pgtest.Start(t)
+	database := newDatabase(t, s)
+	standby := s.Standby(t)
+	l := newLoad(deploy(t, s, database, s.Address()+","+standby.Address()))
+	l.underLoad(func() {
+		l.must(s.Kill())
+		time.Sleep(calm)
+		l.must(standby.Promote(t.Context()))
+		l.postgres = standby
+	})
+	l.check()
+}
