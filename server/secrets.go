@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 
 	"github.com/postern-ai/postern/compliance"
+	"github.com/postern-ai/postern/control"
 	"github.com/postern-ai/postern/core/config"
 )
 
@@ -45,7 +46,7 @@ func newSecrets() secrets {
 // requireSecrets returns an error if the variables lack a secret that a database needs: its replicas, which may be on other
 // machines, must have the same.
 func requireSecrets(c *Config) error {
-	if c.Database != "" && c.Env[envAdminToken] == "" {
+	if c.Database != "" && c.Env[control.EnvAdminToken] == "" {
 		return errors.New("POSTERN_ADMIN_TOKEN must be set with POSTERN_DATABASE: all replicas need the same token; " +
 			"so do POSTERN_MASTER_KEYS and POSTERN_SIGNING_KEY, if you use provider keys or signed checkpoints")
 	}
@@ -67,7 +68,7 @@ func addSecrets(c *Config) error {
 		return err
 	}
 	for name, value := range map[string]string{
-		envAdminToken: s.AdminToken, config.EnvMasterKeys: s.MasterKey, compliance.EnvSigningKey: s.SigningKey,
+		control.EnvAdminToken: s.AdminToken, config.EnvMasterKeys: s.MasterKey, compliance.EnvSigningKey: s.SigningKey,
 	} {
 		if c.Env[name] == "" {
 			c.Env[name] = value

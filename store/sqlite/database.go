@@ -85,7 +85,7 @@ func createPrivate(path string) error {
 }
 
 // syncDir syncs the directory. The file layer does not: it syncs the file a second time instead
-// (go-sqlite3 v0.35.6, vfs/file.go, vfsFile.Sync).
+// (go-sqlite3 v0.35.6, vfsFile.Sync in its package vfs).
 func (d *database) syncDir() error {
 	if layer, ok := vfs.Find(d.config.VFS).(interface{ SyncDir(string) error }); ok {
 		return layer.SyncDir(d.config.Dir)
