@@ -9,7 +9,7 @@ import (
 )
 
 // exchange is one request in progress. It has no goroutine of its own: a goroutine that has an event runs the core's step on
-// it, under mu, and goes on with an action that the step started. So most exchanges hand nothing over between goroutines.
+// it, under mu, and continues with an action that the step started. So most exchanges hand nothing over between goroutines.
 type exchange struct {
 	host     *Host
 	request  *http.Request
@@ -29,7 +29,8 @@ type exchange struct {
 	done     bool        // answered is closed
 	started  bool        // the response's head was sent
 	opened   bool        // the response is streamed
-	ended    bool        // nothing more happens, except calls that nobody waits for
+	ended    bool        // no further event is handled; calls that nobody waits for may still run
+	released bool        // Host.Wait does not wait for this exchange any more
 	lastWord []byte
 	observed ObservedExchange // nil: none
 }
@@ -133,11 +134,10 @@ func (x *exchange) end() {
 	for _, t := range x.open {
 		t.cancel()
 	}
-	x.open, x.ready = nil, nil
+	x.open, x.ready, x.pending = nil, nil, nil // a task started now would begin after Wait has returned
 	if x.observed != nil {
 		x.observed.End()
 	}
-	x.host.working.Done()
 }
 
 // step runs the core on one event and carries out its actions. It returns false if the core failed.

@@ -160,7 +160,7 @@ func (r *running) wait() error {
 	case err := <-r.result:
 		r.result <- err
 		return err
-	case <-time.After(giveUp + settleTimeout):
+	case <-time.After(giveUp + 2*settleTimeout):
 		r.t.Fatal("the server does not end")
 		return nil
 	}

@@ -10,6 +10,6 @@ for (const [name, file] of [
 ]) {
   if (!existsSync(file)) continue
   const binary = readFileSync(file)
-  const kib = (n) => `${(n / 1024).toFixed(1)} KiB`.padStart(11)
+  const kib = (n) => `${(n / 1024).toFixed(1)} KiB`.padStart(12)
   console.log(`${name.padEnd(28)}${kib(binary.length)}${kib(gzipSync(binary, { level: 9 }).length)} gzip`)
 }

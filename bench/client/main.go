@@ -53,12 +53,10 @@ func main() {
 	for range *connections {
 		jobs.Go(func() {
 			for i := range numbers {
-				due := start
+				due := time.Now()
 				if *rate > 0 {
 					due = start.Add(time.Duration(float64(i) / *rate * float64(time.Second)))
 					time.Sleep(time.Until(due))
-				} else {
-					due = time.Now()
 				}
 				results[i] = send(client, i, due)
 			}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -10,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/postern-ai/postern/conformance"
 )
 
 // TestFootprint prints the rows and bytes that keys, a project and the deployment have after requests, and checks that a
@@ -38,6 +41,7 @@ func TestFootprint(t *testing.T) {
 				t.Fatalf("status %d: %s", response.StatusCode, body)
 			}
 		}
+		advance(t, local)
 		after[round] = footprint(t, s)
 		for _, object := range slices.Sorted(maps.Keys(after[round])) {
 			t.Logf("after %d requests: %-10s %5d rows, %7d bytes", 200*(round+1), object, after[round][object][0], after[round][object][1])
@@ -45,6 +49,19 @@ func TestFootprint(t *testing.T) {
 	}
 	if first, last := after[1]["meter"], after[2]["meter"]; last[0] > first[0] || last[1] > first[1]+first[1]/10 {
 		t.Errorf("a key grows with its requests: %v, then %v rows and bytes", first, last)
+	}
+}
+
+// advance moves the deployment's clock by a minute, so that the key's usage reaches the project's ledger.
+func advance(t *testing.T, local *conformance.Local) {
+	t.Helper()
+	body := fmt.Sprintf(`{"nowMs":%d}`, local.Now()+60_000)
+	response, err := http.Post(local.ControlURL+"/__test/clock", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _ = response.Body.Close(); response.StatusCode >= 300 {
+		t.Fatalf("the clock did not move: status %d", response.StatusCode)
 	}
 }
 

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/postern-ai/postern/store"
@@ -20,6 +21,7 @@ func (s *Store) commitGroups() {
 				break
 			}
 			s.finish(g, s.commit(g))
+			runtime.Gosched() // so that its callers can join the next group, which otherwise begins without them
 		}
 	}
 }

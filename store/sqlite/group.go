@@ -224,7 +224,7 @@ func (s *Store) pending(e *entry) (flushing, open *change) {
 }
 
 // add adds work of no object to the open group and waits for it.
-func (s *Store) add(ctx context.Context, bytes int64, join func(*group)) error {
+func (s *Store) add(ctx context.Context, bytes int64, join func(*group)) (err error) {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}

@@ -2,11 +2,10 @@ package sqlite
 
 import (
 	"context"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/ncruces/go-sqlite3"
 )
 
 // Stats are a store's statistics since it was opened.
@@ -65,16 +64,17 @@ func (s *Store) Stats() Stats {
 	s.mu.Lock()
 	stats.CacheBytes, stats.CachedObjects, stats.Alarms = int64(s.objects.bytes), int64(len(s.objects.all)), int64(len(s.alarms.of))
 	s.mu.Unlock()
-	_ = s.db.read(context.Background(), func(r *reader) (err error) {
-		stats.DatabaseBytes, err = databaseBytes(r.conn)
-		return err
-	})
+	stats.DatabaseBytes = s.config.size()
 	return stats
 }
 
-func databaseBytes(c *sqlite3.Conn) (int64, error) {
-	pages, err := pragma(c, "page_count")
-	return pages * pageBytes, err
+// size returns the size of the database's file, 0 if it is unknown.
+func (c *Config) size() int64 {
+	info, err := os.Stat(c.path())
+	if err != nil {
+		return 0
+	}
+	return info.Size()
 }
 
 // running are the long operations that a recovery interrupts.
