@@ -31,7 +31,7 @@ const (
 	// request.
 	callLimit = 5 * time.Minute
 	// shortTimeout lets a store give up often, and longTimeout never.
-	shortTimeout = time.Second
+	shortTimeout = 2 * time.Second
 	longTimeout  = time.Minute
 )
 

@@ -46,7 +46,7 @@ func (l *load) recovered() {
 			if got.status != 200 {
 				served = 0
 				l.refused.Add(1)
-				return errNot200{got}
+				return unexpected{got}
 			}
 			served++
 			l.served.Add(1)
@@ -55,9 +55,9 @@ func (l *load) recovered() {
 	})
 }
 
-type errNot200 struct{ *response }
+type unexpected struct{ *response }
 
-func (e errNot200) Error() string { return e.String() }
+func (e unexpected) Error() string { return e.String() }
 
 func (l *load) must(err error) {
 	l.Helper()
