@@ -75,7 +75,7 @@ func (x *exchange) disconnect() {
 	x.launch(false)
 }
 
-// work carries out a task, and then one task after the other of those that its events start.
+// work carries out a task, and then the tasks that its events start, one after the other.
 func (x *exchange) work(t *task) {
 	for t != nil {
 		t = x.advance(t, x.run(t), true)
