@@ -13,6 +13,7 @@ import { mib, ms, perSecond, row, table } from './lib/table.mjs'
 const SECONDS = Number(process.env.BENCH_SECONDS ?? 5)
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3)
 const REQUESTS = Number(process.env.BENCH_REQUESTS ?? 100_000)
+const WARM_SECONDS = 3
 const FEW_REQUESTS = 10_000
 const TARGET_CONNECTIONS = 64
 const STREAMS = 64
@@ -23,7 +24,7 @@ const cpu = (results) => `${median(results.map((r) => r.cpuMs)).toFixed(3)} ms`
 
 /** Interleaved rounds after one that warms up, and the row of the first contender against the second. */
 async function compare(name, ours, theirs, options, target, measure = rate, unit = perSecond) {
-  for (const [server, contender] of [ours, theirs]) await closed(server, { ...options, ...contender, seconds: 1 })
+  for (const [server, contender] of [ours, theirs]) await closed(server, { ...options, ...contender, seconds: WARM_SECONDS })
   const [a, b] = await interleave(
     ROUNDS,
     [ours, theirs].map(

@@ -380,3 +380,22 @@ func TestStreamedStatus(t *testing.T) {
 		}
 	}
 }
+
+// TestUnawaitedCallAfterFetch: a call without an ID in the last step, such as a settle, runs although the exchange has ended.
+func TestUnawaitedCallAfterFetch(t *testing.T) {
+	upstream := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer upstream.Close()
+	called := 0
+	h := newStubHost(t, &stub{step: func(in *abi.StepInput) abi.StepOutput {
+		if in.Event.Kind == abi.EventRequest {
+			return abi.StepOutput{Actions: []abi.Action{{Kind: abi.ActionFetch, ID: 1, Buffer: 1, Limit: 1000, Method: "GET", URL: upstream.URL}}}
+		}
+		return abi.StepOutput{Actions: []abi.Action{respond(200, ""), {Kind: abi.ActionCall, Class: abi.ClassKeyMeter, Name: "00"}}}
+	}}, func(o *Options) {
+		o.Objects = objectsFunc(func(string) ([]byte, error) { called++; return nil, nil })
+	})
+	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+	if h.Wait(); called != 1 {
+		t.Errorf("%d calls, want 1", called)
+	}
+}

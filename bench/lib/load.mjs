@@ -10,7 +10,20 @@ export const CONNECTIONS = 8
  */
 export async function load(url, child, { key, mode, round, seconds, connections = CONNECTIONS, more = [] }) {
   const before = cpuSeconds(child)
-  const args = ['-t', '1', '-c', `${connections}`, '-d', `${seconds}s`, '-s', join(BENCH, 'load.lua'), url, '--']
+  const args = [
+    '-t',
+    '1',
+    '-c',
+    `${connections}`,
+    '-d',
+    `${seconds}s`,
+    '--timeout',
+    '30s',
+    '-s',
+    join(BENCH, 'load.lua'),
+    url,
+    '--',
+  ]
   const text = await output('wrk', [...args, key, mode, round, ...more])
   const result = JSON.parse(text.trim().split('\n').at(-1))
   if (result.errors > 0 || result.requests === 0) throw new Error(`${url}, ${round}: ${result.errors} errors\n${text}`)
