@@ -24,8 +24,9 @@ key: ## create a production key in the demo project of a running `make dev` and 
 	@node tools/dev/key.mjs
 
 .PHONY: build
-build: setup ## build core.wasm and both Workers and print their sizes
+build: setup ## build core.wasm, both Workers and the self-hosted server build/postern, and print their sizes
 	@./build.sh
+	@./build.sh postern
 	@tools/check-dry-run.sh
 	@node tools/sizes.mjs
 
@@ -95,11 +96,22 @@ SEEDS ?= 1000000
 world: ## run the simulation with SEEDS=1000000 seeds and print statistics
 	go test ./core/sim -run TestWorld -seeds $(SEEDS) -timeout 0 -v
 
+.PHONY: outages
+outages: setup ## test two replicas on PostgreSQL for longer: limits, restarts, cut-off networks, failovers
+	@tools/setup.sh postgres
+	go test ./test/replicas -rounds 50 -outage 30s -outages 3 -timeout 1h -v
+
 .PHONY: bench
 bench: setup ## measure throughput, latency and platform cost against baselines in the same run
 	@tools/setup.sh bench
 	@./build.sh
 	@node --disable-warning=ExperimentalWarning bench/run.mjs
+
+.PHONY: bench-selfhosted
+bench-selfhosted: setup ## measure the self-hosted server against a Go reverse proxy and Portkey's gateway in the same run
+	@tools/setup.sh bench
+	@./build.sh
+	@node --disable-warning=ExperimentalWarning bench/selfhosted.mjs
 
 .PHONY: deploy
 deploy: build ## deploy both Workers to the account that wrangler is signed in to

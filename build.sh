@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds core.wasm with TinyGo, the dashboard, and the control Worker, which embeds the dashboard, with standard Go.
-#   build.sh [all|core|panic]     core: only core.wasm; panic: core.wasm with a switch that traps, for tests
+#   build.sh [all|core|panic|postern]     core: only core.wasm; panic: core.wasm with a switch that traps, for tests;
+#   postern: core.wasm, the dashboard, and the static binary build/postern for GOOS and GOARCH, with the version VERSION
 set -euo pipefail
 cd "$(dirname "$0")"
 export PATH="$PWD/.tools/bin:$PWD/node_modules/.bin:$PATH"
@@ -24,16 +25,33 @@ tinygo_build() { # OUT [FLAG...]
   mv "$out.new" "$out"
 }
 
+dashboard_build() {
+  newer control/web/dist/index.html control/web/src tools/web.mjs package.json || node tools/web.mjs
+}
+
+# postern_build builds the self-hosted server with the dashboard and core.wasm in it.
+postern_build() {
+  local version=${VERSION:-$(git describe --tags --always --dirty 2>/dev/null || true)}
+  cp build/core.wasm server/corewasm/core.wasm
+  CGO_ENABLED=0 go build -trimpath -tags wasm_engine -ldflags "-s -w -X main.version=$version" -o build/postern ./cmd/postern
+  node tools/check-static.mjs build/postern
+}
+
 case "${1:-all}" in
   core) tinygo_build build/core.wasm ;;
   panic) tinygo_build build/core-panic.wasm -tags panicswitch ;;
+  postern)
+    tinygo_build build/core.wasm
+    dashboard_build
+    postern_build
+    ;;
   all)
     tinygo_build build/core.wasm
-    newer control/web/dist/index.html control/web/src tools/web.mjs package.json || node tools/web.mjs
+    dashboard_build
     newer build/control/app.wasm core control worker/control docs/docs.go docs/openapi.yaml go.mod || worker/control/build.sh
     ;;
   *)
-    echo "usage: build.sh [all|core|panic]" >&2
+    echo "usage: build.sh [all|core|panic|postern]" >&2
     exit 1
     ;;
 esac

@@ -1,6 +1,8 @@
--- The load: POST /api/ai/complete. Arguments: the key, "unique" or "same", and a name for the round, so that
--- no round repeats another's prompts. Prints one line of JSON.
-local key, mode, round, sent = "", "", "", 0
+-- The load: POST /api/ai/complete. Arguments: the keys, separated by commas and used in turn, "unique" or "same", a name for
+-- the round, so that no round repeats another's prompts, and optionally another path, whose body is OpenAI's, and more
+-- headers as name=value, separated by semicolons. Prints one line of JSON.
+local keys, mode, round, path, sent = {}, "", "", "/api/ai/complete", 0
+local choice = '"quality":"balanced"'
 
 local prompt = [[You are the assistant of a shop for second-hand books. Answer in two sentences, politely, and say ]]
   .. [[\"I do not know\" when you do not.\nThe customer wrote: I ordered \"The Count of Monte Cristo\" (Penguin, ]]
@@ -8,16 +10,21 @@ local prompt = [[You are the assistant of a shop for second-hand books. Answer i
   .. [[it before the weekend \u2013 is that still possible? My order is number ]]
 
 function init(args)
-  key, mode, round = args[1], args[2], args[3]
+  for key in args[1]:gmatch("[^,]+") do keys[#keys + 1] = key end
+  mode, round = args[2], args[3]
+  if args[4] then
+    path, choice = args[4], '"model":"gpt-4.1-mini"'
+  end
   wrk.headers["content-type"] = "application/json"
-  wrk.headers["x-api-key"] = key
+  for name, value in (args[5] or ""):gmatch("([^=;]+)=([^;]+)") do wrk.headers[name] = value end
 end
 
 function request()
   sent = sent + 1
   local name = mode == "unique" and round .. "-" .. sent or "0"
-  local body = '{"messages":[{"role":"user","content":"' .. prompt .. name .. '."}],"quality":"balanced"}'
-  return wrk.format("POST", "/api/ai/complete", nil, body)
+  wrk.headers["x-api-key"] = keys[sent % #keys + 1]
+  local body = '{"messages":[{"role":"user","content":"' .. prompt .. name .. '."}],' .. choice .. '}'
+  return wrk.format("POST", path, nil, body)
 end
 
 function done(summary, latency)

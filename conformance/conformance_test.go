@@ -3,6 +3,7 @@ package conformance
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,7 +22,10 @@ func deployment(upstream *Upstream) map[string]string {
 	}
 }
 
-func runAll(t *testing.T, r *Runner) {
+func runAll(t *testing.T, r *Runner) { runSome(t, r, nil, false) }
+
+// runSome runs the scenarios with the given titles, or all others.
+func runSome(t *testing.T, r *Runner, titles []string, listed bool) {
 	scenarios, err := Load("../testdata/conformance")
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +40,14 @@ func runAll(t *testing.T, r *Runner) {
 		}
 		return contract.Check(request, response, body)
 	}
+	found := 0
 	for _, s := range scenarios {
+		if slices.Contains(titles, s.Name) {
+			found++
+		}
+		if slices.Contains(titles, s.Name) != listed {
+			continue
+		}
 		t.Run(s.Name, func(t *testing.T) {
 			switch err := r.Run(s); {
 			case errors.Is(err, ErrSkipped):
@@ -45,6 +56,9 @@ func runAll(t *testing.T, r *Runner) {
 				t.Error(err)
 			}
 		})
+	}
+	if found != len(titles) {
+		t.Errorf("some of these scenarios do not exist: %q", titles)
 	}
 }
 

@@ -34,6 +34,8 @@ type Local struct {
 	// MakeStore returns an empty store.
 	MakeStore func(store.Clock) (store.Store, error)
 	Log       *LogBuffer
+	// Skew is the difference of the server's clock from the store's.
+	Skew time.Duration
 
 	mu       sync.Mutex
 	env      map[string]string // the deployment's
@@ -74,6 +76,11 @@ func (l *Local) Now() uint64 {
 	}
 	return l.now.Load()
 }
+
+// skewed is the clock of a Local's server.
+type skewed struct{ *Local }
+
+func (s skewed) Now() uint64 { return s.Local.Now() + uint64(s.Skew.Milliseconds()) }
 
 // NewLocal starts a Local with the deployment's variables.
 func NewLocal(env map[string]string, makeEngine func(abi.Config) (host.Engine, error)) (*Local, error) {
@@ -136,7 +143,7 @@ func (l *Local) deploy(more map[string]string) error {
 	s, err := server.New(context.Background(), server.Config{
 		Env: env, OpsListen: "off", TrustedProxies: l.proxies, Log: slog.New(slog.DiscardHandler),
 		Test: server.Test{
-			Clock: l, Store: l.store, Send: l.send, MakeEngine: l.makeEngine, Listener: l.listener.branch(), Log: l.Log, NoTimers: true,
+			Clock: skewed{l}, Store: l.store, Send: l.send, MakeEngine: l.makeEngine, Listener: l.listener.branch(), Log: l.Log, NoTimers: true,
 			Objects: func(objects host.Objects) host.Objects { return objectsOf{l, objects} },
 		},
 	})

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/postern-ai/postern/internal/admin"
+	"github.com/postern-ai/postern/internal/pgtest"
 	"github.com/postern-ai/postern/internal/transfer"
 )
 
@@ -203,4 +204,13 @@ func TestMove(t *testing.T) {
 		hosts = append(hosts, newFixture(t, upstream, deployment(upstream)))
 	}
 	testMove(t, hosts...)
+}
+
+// TestMoveBetweenPlatforms moves a deployment from SQLite to PostgreSQL, to Workers and back to SQLite.
+func TestMoveBetweenPlatforms(t *testing.T) {
+	upstream := NewUpstream()
+	defer upstream.Close()
+	server := pgtest.Start(t)
+	onWorkers := fixtureAt(t, &Runner{URL: startWorkerd(t, deployment(upstream)), Client: http.DefaultClient, Upstream: upstream, Workerd: true})
+	testMove(t, fixtureAt(t, newServe(t, upstream)), newPostgresFixture(t, upstream, server, server.URL), onWorkers, fixtureAt(t, newServe(t, upstream)))
 }

@@ -314,6 +314,9 @@ func (h *handler) rotateKey(c *call) (answer, error) {
 // alreadyExpired rejects a rotation whose new key would inherit the expiry and never work.
 var alreadyExpired = fault.Detail{Field: "key", Message: "has expired; set a later expiresAt first or create a new key"}
 
+// clockDifference is more than the clocks of two machines of a deployment differ.
+const clockDifference = time.Minute
+
 // rotation is the commit that replaces a key by a new one.
 func (h *handler) rotation(c *call, fresh *key, grace time.Duration) (change, error) {
 	p, err := h.store.project(c, c.project)
@@ -336,7 +339,10 @@ func (h *handler) rotation(c *call, fresh *key, grace time.Duration) (change, er
 	old, p := nextKey(before), next(p)
 	p.KeyCount++
 	old.ReplacedBy = fresh.ID
-	// ExpiresMs = 0 means never. Without a grace period the key expires at the current time.
+	if grace == 0 { // the key's object compares with its own clock, which may be behind
+		grace = -clockDifference
+	}
+	// ExpiresMs = 0 means never.
 	if at := uint64(h.Now().Add(grace).UnixMilli()); old.ExpiresMs == 0 || at < old.ExpiresMs {
 		old.ExpiresMs = at
 	}

@@ -73,7 +73,7 @@ func isSHA256(text string) bool {
 	return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// exportObject is POST /api/admin/export {"object","after"}. It is not a GET: viewers may not read hashes of keys and sealed
+// exportObject is POST /api/admin/export {"object","after"}. It is not a GET: viewers must not read hashes of keys and sealed
 // provider keys.
 func (h *handler) exportObject(c *call) (answer, error) {
 	f, err := readFields(c.request)

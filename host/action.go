@@ -1,6 +1,7 @@
 package host
 
 import (
+	"bytes"
 	"context"
 	"errors"
 
@@ -63,7 +64,14 @@ func (x *exchange) answer(event abi.Event) { x.ready = append(x.ready, event) }
 // buffer returns a buffer's content; an unwritten buffer is empty.
 func (x *exchange) buffer(number uint64) []byte { return x.buffers[number] }
 
+// join returns a body. It may share memory with a buffer.
 func (x *exchange) join(parts []abi.Part) []byte {
+	if len(parts) == 1 {
+		if parts[0].Buffer != 0 {
+			return x.buffer(parts[0].Buffer)
+		}
+		return parts[0].Data
+	}
 	var body []byte
 	for _, p := range parts {
 		if p.Buffer != 0 {
@@ -117,7 +125,7 @@ func (x *exchange) write(a *abi.Action) {
 	h := x.host
 	body := x.join(a.Body)
 	if a.Where&abi.WhereMemory != 0 {
-		h.hot.write(a.Key, body, a.KeepMs)
+		h.hot.write(a.Key, bytes.Clone(body), a.KeepMs) // a copy holds no larger memory than the cache counts
 	}
 	if a.Where&abi.WhereKV != 0 {
 		h.Stats.KVWrites.Add(1)

@@ -8,20 +8,22 @@ import (
 )
 
 // address returns the client's IP address: the connection's peer or, if the peer is a trusted proxy, the rightmost
-// address in X-Forwarded-For that is not a trusted proxy. Addresses to its left could be forged. It returns "" if the
-// connection has no address, as on a Unix socket.
+// address in X-Forwarded-For that is not a trusted proxy. Addresses to its left could be forged. The peer on a Unix socket,
+// which has no address, is trusted as this machine is; without X-Forwarded-For the result is then "".
 func (h *Host) address(r *http.Request) string {
 	peer, ok := parseAddress(r.RemoteAddr)
-	if !ok {
-		return ""
-	}
-	if h.trusts(peer) {
+	if h.trusts(peer) || !ok && h.trusts(thisMachine) {
 		if forwarded, ok := h.forwardedFor(r.Header); ok {
 			return forwarded.String()
 		}
 	}
+	if !ok {
+		return ""
+	}
 	return peer.String()
 }
+
+var thisMachine = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
 // forwardedFor returns false if X-Forwarded-For contains a malformed address or only trusted proxies.
 func (h *Host) forwardedFor(header http.Header) (netip.Addr, bool) {

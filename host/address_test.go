@@ -56,3 +56,20 @@ func peerOf(r *http.Request) string {
 	}
 	return address.Addr().Unmap().WithZone("").String()
 }
+
+// TestUnixSocketProxy: a proxy on a Unix socket is trusted if this machine is.
+func TestUnixSocketProxy(t *testing.T) {
+	r := httptest.NewRequest("GET", "/", nil)
+	r.RemoteAddr = "@"
+	for network, want := range map[string]string{"127.0.0.0/8": "198.51.100.1", "::1/128": "", "10.0.0.0/8": ""} {
+		h := &Host{Options: Options{TrustedProxies: []netip.Prefix{netip.MustParsePrefix(network)}}}
+		r.Header.Set("X-Forwarded-For", "203.0.113.9, 198.51.100.1")
+		if got := h.address(r); got != want {
+			t.Errorf("trusting %s: address %q, want %q", network, got, want)
+		}
+		r.Header.Del("X-Forwarded-For")
+		if got := h.address(r); got != "" {
+			t.Errorf("trusting %s, without the header: address %q, want none", network, got)
+		}
+	}
+}

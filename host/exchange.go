@@ -9,7 +9,7 @@ import (
 )
 
 // exchange is one request in progress. It has no goroutine of its own: a goroutine that has an event runs the core's step on
-// it, under mu, and goes on with an action that the step started. So most exchanges hand nothing over between goroutines.
+// it, under mu, and continues with an action that the step started. So most exchanges hand nothing over between goroutines.
 type exchange struct {
 	host     *Host
 	request  *http.Request
@@ -29,7 +29,8 @@ type exchange struct {
 	done     bool        // answered is closed
 	started  bool        // the response's head was sent
 	opened   bool        // the response is streamed
-	ended    bool        // nothing more happens, except calls that nobody waits for
+	ended    bool        // no further event is handled; calls that nobody waits for may still run
+	released bool        // Host.Wait does not wait for this exchange any more
 	lastWord []byte
 	observed ObservedExchange // nil: none
 }
@@ -52,11 +53,11 @@ func (x *exchange) serve() {
 func (x *exchange) begin() *task {
 	seed := make([]byte, 16)
 	_, _ = rand.Read(seed)
-	headers := []abi.Header{
-		{Name: ":id", Value: x.id}, {Name: ":method", Value: x.request.Method}, {Name: ":path", Value: text(sentPath(x.request))},
-		{Name: ":query", Value: text(x.request.URL.RawQuery)}, {Name: ":address", Value: x.address},
-	}
-	headers = append(headers, pick(x.request.Header, x.host.configured.RequestHeaders)...)
+	headers := append(make([]abi.Header, 0, 16),
+		abi.Header{Name: ":id", Value: x.id}, abi.Header{Name: ":method", Value: x.request.Method},
+		abi.Header{Name: ":path", Value: text(sentPath(x.request))}, abi.Header{Name: ":query", Value: text(x.request.URL.RawQuery)},
+		abi.Header{Name: ":address", Value: x.address})
+	headers = pick(headers, x.request.Header, x.host.requestFields)
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.handle(abi.Event{Kind: abi.EventRequest, Headers: headers, Data: seed})
@@ -74,7 +75,7 @@ func (x *exchange) disconnect() {
 	x.launch(false)
 }
 
-// work carries out a task, and then one task after the other of those that its events start.
+// work carries out a task, then the tasks that its events start, one after the other.
 func (x *exchange) work(t *task) {
 	for t != nil {
 		t = x.advance(t, x.run(t), true)
@@ -141,7 +142,6 @@ func (x *exchange) end() {
 	if x.observed != nil {
 		x.observed.End()
 	}
-	x.host.working.Done()
 }
 
 // step runs the core on one event and carries out its actions. It returns false if the core failed.

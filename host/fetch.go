@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -122,12 +123,12 @@ func (x *exchange) fetch(t *task, body []byte, w watched) abi.Event {
 	w.head(response.StatusCode)
 	u.limit(t.FirstByteMs, abi.FaultFirstByte)
 	event := abi.Event{Kind: abi.EventResponse, ID: t.ID, Code: uint64(response.StatusCode)}
-	event.Headers = pick(response.Header, x.host.configured.ResponseHeaders)
+	event.Headers = pick(nil, response.Header, x.host.responseFields)
 	if uint64(response.StatusCode) == t.Stream {
 		event.Kind = abi.EventHead
 		return x.pump(t, u, response.Body, event)
 	}
-	data, code := u.readAll(response.Body, t.Action)
+	data, code := u.readAll(response, t.Action)
 	if code != 0 {
 		return fault(t.Action, code)
 	}
@@ -167,14 +168,22 @@ func (x *exchange) pump(t *task, u *upstream, body io.Reader, head abi.Event) ab
 	}
 }
 
-func (u *upstream) readAll(body io.Reader, a *abi.Action) ([]byte, uint64) {
-	var data []byte
-	chunk := make([]byte, 32<<10)
+// Bounds of the first allocation for a whole response. A provider that announces its length saves further ones, up to the
+// larger bound: only sent bytes may take memory.
+const (
+	minBodyBytes = 4 << 10
+	maxBodyGuess = 64 << 10
+)
+
+func (u *upstream) readAll(response *http.Response, a *abi.Action) ([]byte, uint64) {
+	// One byte more, so that the read that finds the end does not grow the slice.
+	data := make([]byte, 0, min(max(response.ContentLength+1, minBodyBytes), maxBodyGuess))
 	for {
-		n, err := body.Read(chunk)
+		data = slices.Grow(data, 1)
+		n, err := response.Body.Read(data[len(data):cap(data)])
 		if n > 0 {
 			u.limit(a.IdleMs, abi.FaultIdle)
-			data = append(data, chunk[:n]...)
+			data = data[:len(data)+n]
 		}
 		switch {
 		case uint64(len(data)) > a.Limit:

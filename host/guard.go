@@ -29,7 +29,7 @@ func (h *Host) background(f func()) {
 	})
 }
 
-// run runs a task and returns its last event. If it panics, the action fails: the exchange goes on.
+// run runs a task and returns its last event. If it panics, the action fails and the exchange continues.
 func (x *exchange) run(t *task) (event abi.Event) {
 	defer func() {
 		if recover() != nil {

@@ -38,14 +38,17 @@ type Options struct {
 type Host struct {
 	Options
 	configured abi.Configured
-	run        func(*abi.StepInput) (abi.StepOutput, error) // one step of the engine
-	client     *http.Client
-	hot        *hot
-	logMu      sync.Mutex
-	shared     shared
-	working    sync.WaitGroup
-	cut        context.Context // ended by Cut
-	endCut     context.CancelFunc
+	// The header fields that the core wants.
+	requestFields, responseFields []fieldName
+
+	run     func(*abi.StepInput) (abi.StepOutput, error) // one step of the engine
+	client  *http.Client
+	hot     *hot
+	logMu   sync.Mutex
+	shared  shared
+	working working
+	cut     context.Context // ended by Cut
+	endCut  context.CancelFunc
 }
 
 // New returns a host. It fails if the core rejected its configuration.
@@ -63,6 +66,7 @@ func New(o Options) (*Host, error) {
 	client := &http.Client{Transport: o.Transport, CheckRedirect: noRedirect}
 	run := func(in *abi.StepInput) (abi.StepOutput, error) { return advance(o.Engine, in) }
 	h := &Host{Options: o, configured: configured, run: run, client: client, hot: newHot(o.Clock, &configured)}
+	h.requestFields, h.responseFields = fieldNames(configured.RequestHeaders), fieldNames(configured.ResponseHeaders)
 	h.cut, h.endCut = context.WithCancel(context.Background())
 	return h, nil
 }

@@ -55,7 +55,7 @@ type StoredObjects struct {
 
 	mu      sync.Mutex
 	active  map[store.Object]*activity
-	working sync.WaitGroup
+	working working
 }
 
 // Replace replaces the engine. When it returns, no command runs on the old one.

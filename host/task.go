@@ -91,6 +91,10 @@ func (x *exchange) launch(worker bool) (mine *task) {
 		}
 	}
 	x.pending = nil
+	if x.ended && !x.released { // only now, so that Host.Wait also waits for the tasks just spawned
+		x.released = true
+		x.host.working.Done()
+	}
 	return mine
 }
 

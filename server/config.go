@@ -81,6 +81,7 @@ type Test struct {
 
 // Defaults of Config.
 const (
+	defaultData           = "postern-data"
 	defaultListen         = "127.0.0.1:8787"
 	defaultOpsListen      = "127.0.0.1:9464"
 	defaultDrain          = 30 * time.Second
@@ -94,6 +95,9 @@ func (c *Config) setDefaults() {
 	c.MaxConnections = cmp.Or(c.MaxConnections, defaultMaxConnections)
 	c.Engine = cmp.Or(c.Engine, "native")
 	c.Durability = cmp.Or(c.Durability, "full")
+	if c.Database == "" && c.Test.Store == nil {
+		c.Data = cmp.Or(c.Data, defaultData)
+	}
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}

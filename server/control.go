@@ -13,20 +13,10 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// Variables of the control plane, as on the Workers.
-const (
-	envAdminToken     = "POSTERN_ADMIN_TOKEN"
-	envViewerToken    = "POSTERN_VIEWER_TOKEN"
-	envWebhooks       = "POSTERN_PRIVATE_WEBHOOKS"
-	envAccessTeam     = "POSTERN_ACCESS_TEAM"
-	envAccessAudience = "POSTERN_ACCESS_AUD"
-	envAccessOwners   = "POSTERN_ACCESS_OWNERS"
-)
-
 // newControl builds the control plane with the dashboard.
 func (s *Server) newControl(d *deployment) (*control.Service, error) {
 	env := d.config.Env
-	private, err := control.ParseSwitch(envWebhooks, env[envWebhooks])
+	private, err := control.ParseSwitch(control.EnvWebhooks, env[control.EnvWebhooks])
 	if err != nil {
 		return nil, err
 	}
@@ -38,9 +28,9 @@ func (s *Server) newControl(d *deployment) (*control.Service, error) {
 		return nil, err
 	}
 	variable := func(name string) func() string { return func() string { return env[name] } }
-	access := control.Access{Team: env[envAccessTeam], Audience: env[envAccessAudience], Owners: env[envAccessOwners]}
+	access := control.Access{Team: env[control.EnvAccessTeam], Audience: env[control.EnvAccessAudience], Owners: env[control.EnvAccessOwners]}
 	return control.New(control.Config{
-		Objects: d.objects, AdminToken: variable(envAdminToken), ViewerToken: variable(envViewerToken),
+		Objects: d.objects, AdminToken: variable(control.EnvAdminToken), ViewerToken: variable(control.EnvViewerToken),
 		MasterKeys: variable(config.EnvMasterKeys), SigningKeys: variable(compliance.EnvSigningKey), Seal: seal,
 		Access: func() control.Access { return access }, Fetch: fetchSmall, Exports: exports,
 		Catalog: d.parsed, Dashboard: web.Files(), Rand: rand.Reader,

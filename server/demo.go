@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+
+	"github.com/postern-ai/postern/control"
 )
 
 // demo is the demo project of a first start.
@@ -57,7 +59,7 @@ func (a adminClient) call(method, path string, body any) (reply adminReply, err 
 	if err != nil {
 		return reply, err
 	}
-	request.Header.Set("Authorization", "Bearer "+a.deployment.config.Env[envAdminToken])
+	request.Header.Set("Authorization", "Bearer "+a.deployment.config.Env[control.EnvAdminToken])
 	request.Header.Set("Content-Type", "application/json")
 	response := &memoryResponse{status: http.StatusOK, header: http.Header{}}
 	a.deployment.control.ServeHTTP(response, request)

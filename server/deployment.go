@@ -25,7 +25,7 @@ type deployment struct {
 	host    *host.Host
 	control *control.Service
 	objects host.Objects
-	// requests are those that may still start an exchange.
+	// requests are the calls of its host in progress, which may still start an exchange.
 	requests sync.WaitGroup
 }
 

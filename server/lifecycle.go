@@ -20,11 +20,11 @@ var (
 // ErrInterrupted means that a second signal ended the server before all requests were done.
 var ErrInterrupted = errors.New("server: interrupted before all requests were done")
 
-// settleTimeout is the time for exchanges that were cut to end and to settle.
-const settleTimeout = 10 * time.Second
+// settleTimeout is the time for exchanges that were cut to end and to settle, and again after their connections were closed.
+const settleTimeout = 5 * time.Second
 
-// Run serves until ctx ends. Then it stops accepting connections, lets exchanges finish within Config.Drain, cuts those that
-// remain, waits until they have settled, and closes the store. A Server runs once.
+// Run serves until ctx ends. Then it stops accepting connections, lets exchanges finish within Config.Drain, cuts the
+// others, waits until they have settled, and closes the store. A Server runs once.
 func (s *Server) Run(ctx context.Context) error { return s.run(ctx, context.Background()) }
 
 // RunSignals is Run with the signals of a process. SIGHUP reloads the configuration that load returns. Any other signal
@@ -157,7 +157,7 @@ func (s *Server) openOps(l *listeners) error {
 
 const maxOpsConnections = 100
 
-// close closes what is still open and waits for the listeners.
+// close closes all connections and waits for the listeners.
 func (l *listeners) close() {
 	_ = l.gateway.Close()
 	if l.ops != nil {
@@ -179,9 +179,15 @@ func (s *Server) drain(hard context.Context, l *listeners) error {
 		s.log().Warn("shutdown: requests did not finish in time and are cut", "timeout", s.config.Drain.String())
 	}
 	s.cutAll()
+	cut, cancel := context.WithTimeout(hard, settleTimeout)
+	defer cancel()
+	if s.quiet(cut, l) {
+		return nil
+	}
+	_ = l.gateway.Close() // ends exchanges that wait for their clients
 	last, cancel := context.WithTimeout(hard, settleTimeout)
 	defer cancel()
-	if s.quiet(last, l) || hard.Err() != nil {
+	if within(last, s.waitExchanges) || hard.Err() != nil {
 		return nil
 	}
 	return errors.New("server: some requests did not end; their reservations are settled when they expire")
@@ -191,10 +197,12 @@ func (s *Server) drain(hard context.Context, l *listeners) error {
 func (s *Server) quiet(ctx context.Context, l *listeners) bool {
 	l.connections.closeIdle()
 	_ = l.gateway.Shutdown(ctx)
-	return within(ctx, func() {
-		s.deployment().wait()
-		s.retired.Wait()
-	})
+	return within(ctx, s.waitExchanges)
+}
+
+func (s *Server) waitExchanges() {
+	s.deployment().wait()
+	s.retired.Wait()
 }
 
 // within runs a function that waits. It returns false if ctx ends first.

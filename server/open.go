@@ -1,16 +1,12 @@
 package server
 
 import (
-	"cmp"
 	"context"
 
 	"github.com/postern-ai/postern/store"
 	"github.com/postern-ai/postern/store/postgres"
 	"github.com/postern-ai/postern/store/sqlite"
 )
-
-// defaultData is the directory of the database if none is configured.
-const defaultData = "postern-data"
 
 // openStore opens the configured store.
 func openStore(ctx context.Context, c *Config) (store.Store, error) {
@@ -20,7 +16,7 @@ func openStore(ctx context.Context, c *Config) (store.Store, error) {
 	case c.Database != "":
 		return postgres.Open(ctx, postgres.Config{URL: c.Database})
 	}
-	open := sqlite.Config{Dir: cmp.Or(c.Data, defaultData), Durability: sqlite.Durability(c.Durability), Clock: clock{}, Log: c.Log}
+	open := sqlite.Config{Dir: c.Data, Durability: sqlite.Durability(c.Durability), Clock: clock{}, Log: c.Log}
 	if c.Test.Clock != nil {
 		open.Clock = c.Test.Clock
 	}

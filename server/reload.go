@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -18,7 +19,7 @@ func (s *Server) Reload(_ context.Context, c Config) error {
 	if fixed := s.config.fixedChanges(&c); len(fixed) > 0 {
 		return fmt.Errorf("a reload cannot change %s; restart the server", strings.Join(fixed, ", "))
 	}
-	if _, err := addSecrets(&c); err != nil {
+	if err := errors.Join(requireSecrets(&c), addSecrets(&c)); err != nil {
 		return err
 	}
 	certificate, err := loadCertificate(&c)

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 
 	"github.com/postern-ai/postern/compliance"
+	"github.com/postern-ai/postern/control"
 	"github.com/postern-ai/postern/core/config"
 )
 
@@ -42,51 +43,57 @@ func newSecrets() secrets {
 	}
 }
 
-// addSecrets completes the variables with the secrets of the data directory, and makes them at the first start. It reports
-// whether it made them. With PostgreSQL, replicas on other machines need the same secrets, so variables must name them.
-func addSecrets(c *Config) (made bool, err error) {
+// requireSecrets returns an error if the variables lack a secret that a database needs: its replicas, which may be on other
+// machines, must have the same.
+func requireSecrets(c *Config) error {
+	if c.Database != "" && c.Env[control.EnvAdminToken] == "" {
+		return errors.New("POSTERN_ADMIN_TOKEN must be set with POSTERN_DATABASE: all replicas need the same token; " +
+			"so do POSTERN_MASTER_KEYS and POSTERN_SIGNING_KEY, if you use provider keys or signed checkpoints")
+	}
+	return nil
+}
+
+// addSecrets completes the variables with the secrets of the data directory, and makes them at the first start. The caller
+// must have locked the directory: of two first starts at once, each would otherwise make its own.
+func addSecrets(c *Config) error {
 	c.Env = maps.Clone(c.Env)
 	if c.Env == nil {
 		c.Env = map[string]string{}
 	}
-	switch {
-	case c.Database != "" && c.Env[envAdminToken] == "":
-		return false, errors.New("POSTERN_ADMIN_TOKEN must be set with POSTERN_DATABASE: all replicas need the same token; " +
-			"so do POSTERN_MASTER_KEYS and POSTERN_SIGNING_KEY, if you use provider keys or signed checkpoints")
-	case c.Database != "" || c.Data == "":
-		return false, nil
+	if c.Database != "" || c.Data == "" {
+		return nil
 	}
-	s, made, err := readSecrets(filepath.Join(c.Data, SecretsFile))
+	s, err := readSecrets(filepath.Join(c.Data, SecretsFile))
 	if err != nil {
-		return false, err
+		return err
 	}
 	for name, value := range map[string]string{
-		envAdminToken: s.AdminToken, config.EnvMasterKeys: s.MasterKey, compliance.EnvSigningKey: s.SigningKey,
+		control.EnvAdminToken: s.AdminToken, config.EnvMasterKeys: s.MasterKey, compliance.EnvSigningKey: s.SigningKey,
 	} {
 		if c.Env[name] == "" {
 			c.Env[name] = value
 		}
 	}
-	return made, nil
+	return nil
 }
 
 // readSecrets reads the file, or makes it.
-func readSecrets(path string) (s secrets, made bool, err error) {
+func readSecrets(path string) (s secrets, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		s = newSecrets()
-		return s, true, writeSecrets(path, s)
+		return s, writeSecrets(path, s)
 	}
 	if err != nil {
-		return s, false, err
+		return s, err
 	}
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&^privateFile != 0 {
-		return s, false, fmt.Errorf("%s: other users can read the secrets; run: chmod 600 %s", path, path)
+		return s, fmt.Errorf("%s: other users can read the secrets; run: chmod 600 %s", path, path)
 	}
 	if err := json.Unmarshal(data, &s); err != nil || s.AdminToken == "" || s.MasterKey == "" || s.SigningKey == "" {
-		return s, false, fmt.Errorf("%s is damaged; restore it from a backup, or provider keys cannot be decrypted", path)
+		return s, fmt.Errorf("%s is damaged; restore it from a backup, or provider keys cannot be decrypted", path)
 	}
-	return s, false, nil
+	return s, nil
 }
 
 func writeSecrets(path string, s secrets) error {

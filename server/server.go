@@ -5,6 +5,7 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -28,7 +29,6 @@ type Server struct {
 	logger      atomic.Pointer[slog.Logger]
 	certificate atomic.Pointer[tls.Certificate]
 	state       atomic.Int32 // a phase
-	first       bool         // the secrets were made by this start
 
 	swapping sync.RWMutex // guards current
 	current  *deployment
@@ -57,11 +57,9 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	if c.Test.Clock != nil {
 		s.clock = c.Test.Clock
 	}
-	first, err := addSecrets(&c)
-	if err != nil {
+	if err := requireSecrets(&c); err != nil {
 		return nil, err
 	}
-	s.first = first
 	certificate, err := loadCertificate(&c)
 	if err != nil {
 		return nil, err
@@ -75,10 +73,13 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	}
 	s.alarms = newAlarms(s)
 	s.objects.Alarm = s.alarms.notify
-	d, err := s.build(c)
+	err = addSecrets(&c)
+	var d *deployment
+	if err == nil {
+		d, err = s.build(c)
+	}
 	if err != nil {
-		_ = s.store.Close()
-		return nil, err
+		return nil, errors.Join(err, s.store.Close())
 	}
 	s.install(d)
 	return s, nil

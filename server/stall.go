@@ -35,7 +35,14 @@ func (l stalls) bound(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(bounded, r)
 		_ = control.SetWriteDeadline(time.Now().Add(l.write)) // what net/http still has to write
-		if body != nil && !body.ended {
+		switch {
+		case body == nil || r.ProtoMajor > 1 || body.err == io.EOF:
+		case body.err != nil:
+			// net/http would take the rest of the body for the next request, because the response was early; see
+			// Host.allowEarlyResponse.
+			_ = control.Flush()
+			panic(http.ErrAbortHandler)
+		default:
 			_ = control.SetReadDeadline(time.Now().Add(closeTimeout))
 		}
 	})
@@ -95,7 +102,7 @@ type boundBody struct {
 	started time.Time
 	bytes   int64
 	timer   *time.Timer
-	ended   bool
+	err     error // of the last read
 }
 
 func (b *boundBody) expire() { _ = b.control.SetReadDeadline(past) }
@@ -108,6 +115,6 @@ func (b *boundBody) Read(p []byte) (n int, err error) {
 	end := b.started.Add(b.limits.bodyBase + time.Duration(b.bytes/b.limits.bodyRate)*time.Second)
 	limited(&b.timer, min(b.limits.read, time.Until(end)), b.expire, func() { n, err = b.ReadCloser.Read(p) })
 	b.bytes += int64(n)
-	b.ended = err != nil
+	b.err = err
 	return n, err
 }

@@ -6,6 +6,8 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+
+	"github.com/postern-ai/postern/control"
 )
 
 // welcome writes the addresses and, at the first start, the demo project's keys. The keys are shown only once.
@@ -30,7 +32,7 @@ func (s *Server) welcome(ctx context.Context, address net.Addr) {
 
 // tokenPlace says where the admin token is. The token itself does not belong in logs, which often keep the output.
 func (s *Server) tokenPlace() string {
-	if s.config.Env[envAdminToken] != "" {
+	if s.config.Env[control.EnvAdminToken] != "" {
 		return "the value of POSTERN_ADMIN_TOKEN"
 	}
 	return filepath.Join(s.config.Data, SecretsFile)

@@ -15,7 +15,7 @@ type Meter interface {
 // Measurements are the figures of a store. All but Waiting and Bytes only increase.
 type Measurements struct {
 	Commands uint64   // commands that ended, alarms included
-	Failed   uint64   // of these, those that failed with ErrUnavailable or ErrOverloaded
+	Failed   uint64   // of these, failed with ErrUnavailable or ErrOverloaded
 	Retries  uint64   // transactions repeated after a conflict with another replica
 	Commits  Snapshot // transactions made durable, and how long that took. A group commit is one
 	Grouped  uint64   // commands in these transactions; divided by the number of commits, the size of a group

@@ -62,17 +62,12 @@ var (
 	firstTokenBuckets = []float64{.025, .05, .1, .2, .35, .5, .75, 1, 1.5, 2.5, 5, 10, 30}
 )
 
-// names returns the names of all metrics.
-func names() (all []string) {
-	for _, d := range []*definition{
-		&defRequests, &defDuration, &defFirstToken, &defTokens, &defCost, &defEstimated, &defAttempts, &defAttemptDuration, &defGovernor,
-		&defOpenRequests, &defOpenStreams, &defFailures, &defBuild, &defCircuit, &defObjectCommands, &defKVReads, &defKVWrites,
-		&defDeliveryFailure, &defPostFailures, &defAlarmOverdue, &defStoreCommands, &defStoreFailed, &defStoreRetries, &defStoreCommit,
-		&defStoreGrouped, &defStoreWaiting, &defStoreSize, &defBudgetLimit, &defBudgetRemaining, &defLogDropped, &defExportFailures,
-	} {
-		all = append(all, d.name)
-	}
-	return all
+// definitions are all metrics.
+var definitions = []*definition{
+	&defRequests, &defDuration, &defFirstToken, &defTokens, &defCost, &defEstimated, &defAttempts, &defAttemptDuration, &defGovernor,
+	&defOpenRequests, &defOpenStreams, &defFailures, &defBuild, &defCircuit, &defObjectCommands, &defKVReads, &defKVWrites,
+	&defDeliveryFailure, &defPostFailures, &defAlarmOverdue, &defStoreCommands, &defStoreFailed, &defStoreRetries, &defStoreCommit,
+	&defStoreGrouped, &defStoreWaiting, &defStoreSize, &defBudgetLimit, &defBudgetRemaining, &defLogDropped, &defExportFailures,
 }
 
 func (d *definition) desc() *prometheus.Desc {

@@ -11,7 +11,7 @@ import (
 )
 
 // Variables of OpenTelemetry that are checked here. The SDK reads them and the others itself: it would log a malformed one,
-// with a header's value, and go on without it.
+// with a header's value, and continue without it.
 // Source: opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables and /protocol/exporter.
 const (
 	envDisabled = "OTEL_SDK_DISABLED"

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"bytes"
 	"net/http"
 	"strings"
 	"sync"
@@ -69,12 +70,23 @@ func (x *observed) Head(status uint64, headers []abi.Header, streamed bool) {
 	}
 	for i := range headers {
 		if headers[i].Name == governorHeader {
-			decision, _, _ := strings.Cut(headers[i].Value, ";")
-			x.decision = x.t.words.of([]byte(decision))
+			x.decision = decisionWord(headers[i].Value)
 			x.t.metrics.governor.of([2]string{"input", x.decision}).Inc()
 		}
 	}
 }
+
+// decisionWord is the decision of the header as a label.
+func decisionWord(header string) string {
+	word, _, _ := strings.Cut(header, ";")
+	switch word {
+	case "approve", "review", blocked:
+		return word
+	}
+	return other
+}
+
+const blocked = "block"
 
 // Sent implements host.ObservedExchange.
 func (x *observed) Sent(piece []byte) {
@@ -102,7 +114,7 @@ func (o *outcome) readResults(results []byte) {
 	for len(results) > 0 && n < len(o.broken) {
 		var r result
 		r, results = nextResult(results)
-		if len(r.outcome) > 0 && strings.HasPrefix(string(r.outcome), providerCodes) {
+		if bytes.HasPrefix(r.outcome, []byte(providerCodes)) {
 			o.broken[n] = brokenStream{string(r.target), string(r.outcome)}
 			n++
 		}
@@ -116,9 +128,11 @@ const providerCodes = "provider_"
 func (x *observed) Attempt(fetch *abi.Action, state []byte) host.ObservedAttempt {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	a := &attempt{}
+	var a *attempt
 	if n := len(x.attempts); n < len(x.inline) {
 		a = &x.inline[n]
+	} else {
+		a = &attempt{}
 	}
 	a.x, a.started = x, time.Now()
 	a.fetch = describe(x.catalog, fetch.ID, state)
@@ -156,8 +170,8 @@ func (x *observed) count(sent bool) {
 	m, o := x.t.metrics, &x.done
 	m.requests.of(requestKey{o.route, statusWord(o.status), o.code, o.provider, o.model, o.cache}).Inc()
 	m.durations.of(routeKey{o.route, x.streamed}).Observe(o.took.Seconds())
-	if o.code == fault.Blocked.Code && sent && x.decision != "block" {
-		m.governor.of([2]string{"output", "block"}).Inc()
+	if o.code == fault.Blocked.Code && sent && x.decision != blocked {
+		m.governor.of([2]string{"output", blocked}).Inc()
 	}
 	provider, model := x.billed()
 	if model == "" {

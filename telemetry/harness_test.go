@@ -1,20 +1,19 @@
 package telemetry_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/tidwall/gjson"
 
+	"github.com/postern-ai/postern/host"
 	"github.com/postern-ai/postern/internal/fakeprovider"
 	"github.com/postern-ai/postern/server"
 	"github.com/postern-ai/postern/store"
@@ -66,12 +65,14 @@ func open(t *testing.T, c telemetry.Config, s store.Store) *gateway {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return openWith(t, observer, s)
+	g := openWith(t, observer, s)
+	g.telemetry = observer
+	return g
 }
 
-func openWith(t *testing.T, observer *telemetry.Telemetry, s store.Store) *gateway {
+func openWith(t *testing.T, observer host.Observer, s store.Store) *gateway {
 	t.Helper()
-	g := &gateway{T: t, telemetry: observer, upstream: fakeprovider.New()}
+	g := &gateway{T: t, upstream: fakeprovider.New()}
 	t.Cleanup(g.upstream.Close)
 	if s == nil {
 		s = memory.New(machineClock{})
@@ -82,10 +83,7 @@ func openWith(t *testing.T, observer *telemetry.Telemetry, s store.Store) *gatew
 			"OPENAI_API_KEY": providerKey, "OPENAI_BASE_URL": g.upstream.URL + "/v1",
 			"ANTHROPIC_API_KEY": providerKey, "ANTHROPIC_BASE_URL": g.upstream.URL + "/v1",
 		},
-		OpsListen: "off", Log: slog.New(slog.DiscardHandler), Test: server.Test{Store: s, Log: io.Discard},
-	}
-	if observer != nil {
-		c.Observer = observer
+		OpsListen: "off", Log: slog.New(slog.DiscardHandler), Observer: observer, Test: server.Test{Store: s, Log: io.Discard},
 	}
 	var err error
 	if g.server, err = server.New(t.Context(), c); err != nil {
@@ -200,13 +198,4 @@ func (g *gateway) expect(lines string) {
 			}
 		}
 	}
-}
-
-func readFile(t *testing.T, name string) string {
-	t.Helper()
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(bytes.ToValidUTF8(data, nil))
 }

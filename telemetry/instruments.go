@@ -9,7 +9,7 @@ import (
 	"github.com/postern-ai/postern/core/exchange"
 )
 
-// instruments are the metrics exported over OTLP: those that the conventions name. Prometheus has more.
+// instruments are the metrics exported over OTLP, as the conventions name them. Prometheus has more.
 type instruments struct {
 	operation, firstChunk, server metric.Float64Histogram
 	tokens                        metric.Int64Histogram

@@ -87,7 +87,7 @@ func (o *otel) startMetrics(ctx context.Context, c Config, about *resource.Resou
 	return err
 }
 
-// close exports what is pending, all signals at once.
+// close exports all pending data, all signals at once.
 func (o *otel) close(ctx context.Context) error {
 	results := make(chan error, len(o.closers))
 	for _, closer := range o.closers {

@@ -67,7 +67,7 @@ func (t *Telemetry) Begin(_ string, r *http.Request) host.ObservedExchange { ret
 // Failed implements host.Observer.
 func (t *Telemetry) Failed(code string) { t.metrics.failures.of(t.words.of([]byte(code))).Inc() }
 
-// Close exports what is pending and ends the exporters. It gives up when ctx ends.
+// Close exports all pending data and ends the exporters. It gives up when ctx ends.
 func (t *Telemetry) Close(ctx context.Context) error {
 	if t.otel == nil {
 		return nil

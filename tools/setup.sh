@@ -107,6 +107,11 @@ setup_lint() {
 
 setup_bench() {
   command -v wrk >/dev/null || { say "wrk"; apt_install wrk; }
+  local stamp=bench/portkey/node_modules/.postern-lock # Portkey's gateway, a baseline (MIT)
+  cmp -s bench/portkey/package-lock.json "$stamp" && return
+  say "Portkey's gateway"
+  npm install --prefix bench/portkey --no-save --loglevel=error --no-audit --no-fund
+  cp bench/portkey/package-lock.json "$stamp"
 }
 
 setup_browser() {

@@ -4,11 +4,14 @@ import { BENCH, cpuSeconds, output } from './process.mjs'
 
 export const CONNECTIONS = 8
 
-/** One round of wrk against a URL; mode is "unique" or "same". child is the process whose CPU time is measured. */
-export async function load(url, child, { key, mode, round, seconds, connections = CONNECTIONS }) {
+/**
+ * One round of wrk against a URL; mode is "unique" or "same"; see load.lua for the others. child is the process whose CPU
+ * time is measured.
+ */
+export async function load(url, child, { key, mode, round, seconds, connections = CONNECTIONS, more = [] }) {
   const before = cpuSeconds(child)
   const args = ['-t', '1', '-c', `${connections}`, '-d', `${seconds}s`, '-s', join(BENCH, 'load.lua'), url, '--']
-  const text = await output('wrk', [...args, key, mode, round])
+  const text = await output('wrk', [...args, key, mode, round, ...more])
   const result = JSON.parse(text.trim().split('\n').at(-1))
   if (result.errors > 0 || result.requests === 0) throw new Error(`${url}, ${round}: ${result.errors} errors\n${text}`)
   return {

@@ -24,10 +24,10 @@ export async function output(command, args, input) {
 const children = new Set()
 
 /** Starts a process that runs until stop(child); fd 3 of it can be read if control is set. */
-export function start(command, args, { control = false, stdout = 'ignore' } = {}) {
-  const stdio = ['ignore', stdout, 'inherit']
+export function start(command, args, { control = false, stdout = 'ignore', stderr = 'inherit', env } = {}) {
+  const stdio = ['ignore', stdout, stderr]
   if (control) stdio.push('pipe')
-  const child = spawn(command, args, { cwd: ROOT, stdio })
+  const child = spawn(command, args, { cwd: ROOT, stdio, env })
   children.add(child)
   child.exited = new Promise((resolve) => child.once('exit', resolve))
   child.exited.then(() => children.delete(child))
@@ -53,6 +53,12 @@ export async function stop(child) {
 process.on('exit', () => {
   for (const child of children) child.kill('SIGKILL')
 })
+
+/** A number of kilobytes in /proc/PID/status, in bytes: VmRSS is the memory in use, VmHWM the most so far. Linux only. */
+export function memoryBytes({ pid }, name) {
+  const [, kilobytes] = readFileSync(`/proc/${pid}/status`, 'utf8').match(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm'))
+  return Number(kilobytes) * 1024
+}
 
 /** CPU seconds that a process has used so far, all threads, user and kernel. Linux only. */
 export function cpuSeconds({ pid }) {

@@ -16,7 +16,7 @@ const applyHelp = `Makes a deployment match a YAML file: projects with their lim
 registry. It shows the difference, asks, and makes the changes through the admin API, so it works with every deployment.
 
 A second run changes nothing. Projects and keys are recognized by their id, or by their name. Fields and things that the file
-does not name stay as they are, unless --prune is given. If something else changed the deployment after the difference was
+does not name stay unchanged, except with --prune. If something else changed the deployment after the difference was
 computed, the command stops with an error; run it again. After a failure in the middle, run it again, too.
 
 Values of new keys are shown once: in the output if it is a terminal, or in the file that --keys-out names.
@@ -134,7 +134,7 @@ func (p *program) readApplyFile(name string) (*apply.File, error) {
 	return apply.Parse(name, text)
 }
 
-// keeper returns what is done with secrets: they are written to a file at once, or collected for the output.
+// keeper returns the function that keeps secrets: in a file, at once, or in a list for the output.
 func (p *program) keeper(name string) (keep func(apply.Secret) error, secrets *[]apply.Secret, done func(), err error) {
 	secrets = &[]apply.Secret{}
 	if name == "" {

@@ -16,14 +16,14 @@ import (
 const keysHelp = `Applications authenticate with keys. Commands take a key's name or its ID, and the project's name or ID as --project. Without
 --project, the deployment's only active project is meant.
 
-A key's value is shown once, when the key is created or rotated; Postern stores only its hash.`
+A key's value is shown once, at its creation or rotation; Postern stores only its hash.`
 
 func (p *program) keys() *cobra.Command {
 	c, o := p.connects(group("keys", "Administer keys", keysHelp))
 	project := c.PersistentFlags().StringP("project", "p", "", "name or ID of the project")
 	f := keyCommands{p, o, project}
 	c.AddCommand(f.create(), f.list(), f.show(), f.rotate(), f.delete(),
-		f.move("deactivate", "deactivate", "Reject a key everywhere; when the command ends, no request with it is admitted"),
+		f.move("deactivate", "deactivate", "Reject a key everywhere; afterwards, no request with the key is admitted"),
 		f.move("activate", "reactivate", "Accept a deactivated key again"))
 	return c
 }
@@ -76,7 +76,7 @@ func (f keyCommands) create() *cobra.Command {
 	flags.String("kind", "", "gateway (default): calls models; project: reads usage and compliance data")
 	flags.String("environment", "", "production (default) or development")
 	flags.StringSlice("models", nil, "models and tiers that the key may use; empty: all")
-	flags.StringSlice("permissions", nil, "what the key may do, such as completions,embeddings; default: all of its kind")
+	flags.StringSlice("permissions", nil, "what the key may do, such as completions,embeddings; default: all permissions of its kind")
 	flags.Uint64("limit-per-second", 0, "requests per second; default: the plan's limit")
 	flags.Uint64("limit-per-day", 0, "requests per day, UTC")
 	flags.Uint64("limit-tokens", 0, "tokens per minute")

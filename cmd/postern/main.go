@@ -24,7 +24,7 @@ type program struct {
 	in          io.Reader
 	out, err    io.Writer
 	environ     []string
-	interactive bool   // a person can be asked
+	interactive bool   // a person answers questions
 	show        bool   // a person reads the output
 	color       bool   // the output may have colors
 	release     func() // gives the signals back, for commands that handle them

@@ -109,7 +109,7 @@ func (p *program) root() *cobra.Command {
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return misused("%w; see %s --help", err, c.CommandPath())
 	})
-	root.AddCommand(p.serve(), p.projects(), p.keys(), p.apply(), p.exportDeployment(), p.importDeployment(), p.verify(), p.doctor(), p.version(), completion())
+	root.AddCommand(p.serve(), p.projects(), p.keys(), p.apply(), p.backup(), p.restore(), p.exportDeployment(), p.importDeployment(), p.verify(), p.doctor(), p.version(), completion())
 	return root
 }
 

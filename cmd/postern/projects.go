@@ -17,7 +17,7 @@ const projectsHelp = `A project has keys, a plan with limits, a budget and a cac
 func (p *program) projects() *cobra.Command {
 	c, o := p.connects(group("projects", "Administer projects", projectsHelp))
 	c.AddCommand(p.createProject(o), p.listProjects(o), p.showProject(o), p.updateProject(o),
-		p.moveProject(o, "archive", "Reject all keys of a project until it is restored", "archived"),
+		p.moveProject(o, "archive", "Reject all keys of a project, until projects restore", "archived"),
 		p.moveProject(o, "restore", "Accept the keys of an archived project again", "active"))
 	return c
 }

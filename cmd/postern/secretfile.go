@@ -44,7 +44,7 @@ func (p *program) confirm(yes bool, question string) error {
 		return nil
 	}
 	if !p.interactive {
-		return misused("pass --yes: standard input is not a terminal, so nobody can be asked: %s", question)
+		return misused("pass --yes: standard input is not a terminal, and the command needs an answer: %s", question)
 	}
 	fmt.Fprint(p.err, question+" [y/N] ")
 	line, _ := bufio.NewReader(p.in).ReadString('\n')

@@ -64,7 +64,7 @@ func (p *program) configures(c *cobra.Command) (load func() settings.Source) {
 const serveHelp = `Runs the gateway, the admin API and the dashboard in one process.
 
 Without any configuration it listens on http://127.0.0.1:8787 and keeps its data in postern-data in the working directory. The
-first start makes an admin token and a demo project, and prints them once.
+first start makes an admin token, in secrets.json there, and a demo project, whose keys it prints once.
 
 Every setting can be a flag, a variable or a key of a YAML file, in this order of precedence; docs/selfhosting.md lists them.
 Secrets are variables, files that a variable with the ending _FILE names, or keys of the YAML file, but not flags.
@@ -85,7 +85,7 @@ func (p *program) serve() *cobra.Command {
 // trackedProjects is the number of projects with metrics of their budgets.
 const trackedProjects = 100
 
-// closeTimeout is the time for writing what is left of the log and the telemetry.
+// closeTimeout is the time for writing the rest of the log and of the telemetry.
 const closeTimeout = 5 * time.Second
 
 // runServer runs the server until it is stopped.
@@ -94,6 +94,7 @@ func (p *program) runServer(ctx context.Context, source settings.Source) error {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	p.release() // the server handles signals itself
+	ctx = context.WithoutCancel(ctx)
 	logs := &logs{out: p.err}
 	defer logs.close(ctx)
 	source.Logger = logs.open
@@ -115,7 +116,7 @@ func (p *program) runServer(ctx context.Context, source settings.Source) error {
 	if err != nil {
 		return err
 	}
-	return s.RunSignals(ctx, signals, func() (server.Config, error) { return settings.Load(source) })
+	return s.RunSignals(context.WithoutCancel(ctx), signals, func() (server.Config, error) { return settings.Load(source) })
 }
 
 // logs are the logs that the server has had: a reload opens another.

@@ -57,7 +57,7 @@ func (p *program) version() *cobra.Command {
 			if p.json {
 				return p.printJSON(v)
 			}
-			fmt.Fprintf(p.out, "postern %s\ncore ABI %d\ncatalog %s\n%s %s\n", v.Version, v.ABI, v.Catalog, v.Go, v.Platform)
+			fmt.Fprintf(p.out, "postern %s\ncore ABI %d\ncatalog %s\nbuilt with %s for %s\n", v.Version, v.ABI, v.Catalog, v.Go, v.Platform)
 			return nil
 		},
 	}

@@ -128,8 +128,8 @@ func Is(err error, status int) bool {
 }
 
 // Do sends one call and decodes the response into out, which may be nil. body may be nil, json.RawMessage or anything
-// that encoding/json encodes. Calls that change nothing or are idempotent (GET, PUT, DELETE and those that WithRetry
-// marks) are retried after a failure of the network, a 429 and a 5xx.
+// that encoding/json encodes. Calls without effect and idempotent calls (GET, PUT, DELETE, and calls with a context of
+// WithRetry) are retried after a failure of the network, a 429 and a 5xx.
 func (c *Client) Do(ctx context.Context, method, path string, body, out any) error {
 	var encoded []byte
 	if body != nil {

@@ -23,7 +23,7 @@ func do(t *testing.T, err error) {
 	}
 }
 
-// TestRestartAndKill: a restart and a crash keep what was committed, on the same port.
+// TestRestartAndKill: a restart and a crash keep all commits, on the same port.
 func TestRestartAndKill(t *testing.T) {
 	s := Start(t)
 	database := s.Database(t)

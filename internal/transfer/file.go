@@ -109,7 +109,7 @@ func (w *writer) hashes() map[string]string {
 	return sums
 }
 
-// Errors of a file, besides those that name a line.
+// Errors of a whole file. Other errors name a line.
 var (
 	errTruncated = errors.New("the file is truncated: its last line, with the checksum, is missing")
 	errAltered   = errors.New("the file was altered: its checksum is wrong")

@@ -36,7 +36,6 @@ func New(clock store.Clock) *Store {
 // rows is an object's storage during a command. It holds the changes back until the command has succeeded.
 type rows struct {
 	*entry
-	now     uint64
 	alarm   uint64 // before the command; 0 in the alarm's own command
 	puts    []abi.Row
 	deletes []string

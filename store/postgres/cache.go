@@ -20,11 +20,15 @@ type cache struct {
 type cached struct {
 	object  store.Object
 	version int64
+	shared  int // commands for which another replica is expected to have changed the object
 	*facts
 }
 
 // objectOverhead is the memory of an entry besides its facts, roughly.
 const objectOverhead = 300
+
+// sharedFor is the value of cached.shared after another replica has changed an object.
+const sharedFor = 8
 
 // An object may use at most this part of the cache.
 const objectShare = 8
@@ -51,18 +55,18 @@ func (c *cache) remove(element *list.Element) *cached {
 	return entry
 }
 
-// put stores facts about an object at a version. The caller no longer uses them.
-func (c *cache) put(o store.Object, version int64, f *facts) {
+// put stores an entry. The caller no longer uses its facts.
+func (c *cache) put(entry *cached) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if old := c.objects[o]; old != nil {
+	if old := c.objects[entry.object]; old != nil {
 		c.remove(old)
 	}
-	if f.bytes > c.max/objectShare {
+	if entry.bytes > c.max/objectShare {
 		return
 	}
-	c.objects[o] = c.order.PushFront(&cached{o, version, f})
-	c.bytes += f.bytes + objectOverhead
+	c.objects[entry.object] = c.order.PushFront(entry)
+	c.bytes += entry.bytes + objectOverhead
 	for c.bytes > c.max {
 		c.remove(c.order.Back())
 	}

@@ -28,7 +28,7 @@ const (
 var errURL = errors.New("POSTERN_DATABASE is not a valid PostgreSQL URL; it must look like postgres://user:password@host:5432/database?sslmode=verify-full, " +
 	"with special characters of the password percent-encoded")
 
-// withDefaults fills in what is not set.
+// withDefaults fills in the defaults.
 func (c Config) withDefaults() Config {
 	c.MaxWaiting = cmp.Or(c.MaxWaiting, defaultMaxWaiting)
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)

@@ -7,7 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-// facts are what is known of an object's rows: all rows within the spans. Spans and rows are in order, and spans neither
+// facts are the known part of an object's rows: all rows within the spans. Spans and rows are in order, and spans neither
 // overlap nor touch.
 type facts struct {
 	spans []span
@@ -106,7 +106,7 @@ func (f *facts) replace(s span, rows []abi.Row) {
 
 func size(r abi.Row) int { return len(r.Key) + len(r.Value) + rowOverhead }
 
-// know adds a span and merges it with those that it overlaps or touches.
+// know adds a span and merges it with the spans that it overlaps or touches.
 func (f *facts) know(s span) {
 	first, last := 0, len(f.spans)
 	for first < last && f.spans[first].end < s.start {

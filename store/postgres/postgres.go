@@ -26,8 +26,8 @@ type Config struct {
 	Timeout time.Duration
 	// CacheBytes limits the memory for rows of recently used objects; default 64 MiB.
 	CacheBytes int
-	// ExpiringBytes limits the values with an expiry in the key-value store, by default 1 GiB. Those that expire first are
-	// removed first.
+	// ExpiringBytes limits the values with an expiry in the key-value store, by default 1 GiB. The first to
+	// expire are removed first.
 	ExpiringBytes int64
 	// Clock replaces the database's time, in tests only.
 	Clock store.Clock
@@ -42,6 +42,7 @@ type Store struct {
 	cache   *cache
 	reset   atomic.Int64 // Unix nanoseconds of the last reset of the pool
 
+	hints   hints
 	failed  failedAlarms
 	figures figures
 }

@@ -29,6 +29,9 @@ func (r *rows) Alarm() uint64 {
 
 // Read implements store.Rows.
 func (r *rows) Read(g abi.Range) ([]abi.Row, error) {
+	if g.End == "" {
+		r.store.hints.note(r.object.Class, g.Start)
+	}
 	if found, known := r.facts.read(g); known {
 		r.store.figures.hits.Add(1)
 		return found, nil

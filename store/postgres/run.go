@@ -106,7 +106,6 @@ func (s *Store) notAcquired(ctx context.Context, err error) error {
 
 // finish runs the command in a transaction that has begun.
 func (t *transaction) finish(command store.Command) error {
-	t.remember()
 	t.rows.transaction = t
 	err := command(&t.rows, t.nowMs)
 	switch {
@@ -128,7 +127,7 @@ func (t *transaction) finish(command store.Command) error {
 // keep stores the facts for the object's next command.
 func (t *transaction) keep() {
 	if t.id != 0 {
-		t.store.cache.put(t.object, t.version, t.facts)
+		t.store.cache.put(&cached{t.object, t.version, t.shared, t.facts})
 	}
 }
 

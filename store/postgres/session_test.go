@@ -103,7 +103,7 @@ func TestUnknownKeysLeaveNothing(t *testing.T) {
 	}
 }
 
-// TestObjectBusyElsewhere: a command that does not get its object in time fails, and others go on.
+// TestObjectBusyElsewhere: a command that does not get its object in time fails, and commands on other objects succeed.
 func TestObjectBusyElsewhere(t *testing.T) {
 	url := database(t)
 	s := open(t, postgres.Config{URL: url, Timeout: 500 * time.Millisecond})
@@ -124,7 +124,7 @@ func TestObjectBusyElsewhere(t *testing.T) {
 	}
 }
 
-// TestLostReplicaFreesObject: a transaction whose client has gone silent does not keep its object locked.
+// TestLostReplicaFreesObject: a transaction of a silent client does not keep its object locked.
 func TestLostReplicaFreesObject(t *testing.T) {
 	url := database(t)
 	lost := open(t, postgres.Config{URL: url, Timeout: 300 * time.Millisecond})

@@ -8,6 +8,7 @@ const (
 	stLockDue   = "postern_lock_due"
 	stCreate    = "postern_create"
 	stUpdate    = "postern_update"
+	stReadUsual = "postern_read_usual"
 	stReadOne   = "postern_read_one"
 	stReadRange = "postern_read_range"
 	stPut       = "postern_put"
@@ -43,6 +44,8 @@ var statements = map[string]string{
 		ORDER BY alarm, name LIMIT 1 FOR UPDATE SKIP LOCKED) AS o`,
 	stCreate: `INSERT INTO postern_objects (class, name, version, alarm) VALUES ($1, $2, $3, $4)
 		ON CONFLICT (class, name) DO NOTHING RETURNING id`,
+	stReadUsual: `SELECT r.key, r.value FROM postern_objects AS o JOIN postern_rows AS r ON r.object = o.id
+		WHERE o.class = $1 AND o.name = $2 AND o.version IS DISTINCT FROM $3::bigint AND r.key = ANY ($4::text[])`,
 	stUpdate:    "UPDATE postern_objects SET version = $2, alarm = $3 WHERE id = $1",
 	stReadOne:   "SELECT key, value FROM postern_rows WHERE object = $1 AND key = $2",
 	stReadRange: "SELECT key, value FROM postern_rows WHERE object = $1 AND key >= $2 AND key < $3 ORDER BY key LIMIT $4",

@@ -26,16 +26,23 @@ type transaction struct {
 	version int64
 	alarmMs uint64 // 0: none
 	nowMs   uint64
-	rang    bool // the command is the alarm's
+	rang    bool   // the command is the alarm's
+	known   *int64 // version of the rows in memory; nil: none
+	shared  int    // see cached
 	facts   *facts
 	rows    rows
 }
 
-// begin starts the transaction and locks the object: one round trip.
+// begin starts the transaction, locks the object and reads the rows that its command will probably need: one round trip.
 func (t *transaction) begin() error {
+	t.recall()
 	var batch pgx.Batch
 	batch.Queue(stBegin)
 	batch.Queue(stLock, int16(t.object.Class), t.object.Name)
+	keys := t.hints()
+	if len(keys) > 0 {
+		batch.Queue(stReadUsual, int16(t.object.Class), t.object.Name, t.known, keys)
+	}
 	results := t.conn.SendBatch(t.ctx, &batch)
 	defer results.Close()
 	if _, err := results.Exec(); err != nil {
@@ -52,7 +59,59 @@ func (t *transaction) begin() error {
 		return results.Close()
 	}
 	t.id, t.version, t.alarmMs = *id, *version, unsigned(alarm)
+	t.check()
+	if len(keys) > 0 {
+		if err := t.learn(results, keys); err != nil {
+			return err
+		}
+	}
 	return results.Close()
+}
+
+// recall takes what this replica remembers of the object.
+func (t *transaction) recall() {
+	if entry := t.store.cache.take(t.object); entry != nil {
+		t.known, t.shared, t.facts = &entry.version, entry.shared, entry.facts
+	}
+}
+
+// hints returns the keys to read with the lock: none if the remembered rows are probably up to date.
+func (t *transaction) hints() []string {
+	if t.known != nil && t.shared == 0 {
+		return nil
+	}
+	return t.store.hints.keys(t.object.Class)
+}
+
+// check drops the remembered rows if they are out of date: another replica uses the object too.
+func (t *transaction) check() {
+	switch {
+	case t.known == nil:
+		t.facts = &facts{}
+	case *t.known != t.version:
+		t.known, t.facts, t.shared = nil, &facts{}, sharedFor
+	default:
+		t.shared = max(0, t.shared-1)
+	}
+}
+
+// learn adds the rows that were read with the lock. There are none if the remembered rows are up to date.
+func (t *transaction) learn(results pgx.BatchResults, keys []string) error {
+	result, err := results.Query()
+	if err != nil {
+		return err
+	}
+	found, err := pgx.CollectRows(result, scanRow)
+	if err != nil || t.known != nil {
+		return err
+	}
+	for _, key := range keys {
+		t.facts.delete(key)
+	}
+	for _, row := range found {
+		t.facts.put(row)
+	}
+	return nil
 }
 
 // beginDue starts a transaction and locks the object whose alarm is the earliest that is due and that no other
@@ -77,19 +136,9 @@ func (t *transaction) beginDue(except []int64) (bool, error) {
 		return false, err
 	}
 	t.object.Class, t.alarmMs, t.nowMs, t.rang = abi.Class(class), unsigned(alarm), t.store.time(now), true
+	t.recall()
+	t.check()
 	return true, results.Close()
-}
-
-// remember uses the facts that this replica has about the object if they are true.
-func (t *transaction) remember() {
-	if t.facts != nil {
-		return
-	}
-	if entry := t.store.cache.take(t.object); entry != nil && entry.version == t.version {
-		t.facts = entry.facts
-		return
-	}
-	t.facts = &facts{}
 }
 
 // unsigned converts a column of milliseconds; null is 0.
@@ -120,10 +169,12 @@ func (t *transaction) read(g abi.Range) (found []abi.Row, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(result, func(row pgx.CollectableRow) (r abi.Row, err error) {
-		err = row.Scan(&r.Key, &r.Value)
-		return r, err
-	})
+	return pgx.CollectRows(result, scanRow)
+}
+
+func scanRow(row pgx.CollectableRow) (r abi.Row, err error) {
+	err = row.Scan(&r.Key, &r.Value)
+	return r, err
 }
 
 // bound makes the end of a range a text that PostgreSQL accepts: no NUL. Keys are printable, so the next character has

@@ -63,9 +63,12 @@ func (a *alarms) place(found *alarm) {
 	}
 }
 
+// isDue reports whether an alarm can ring.
+func (a *alarms) isDue(now uint64) bool { return len(a.queue) > 0 && a.queue[0].order <= now }
+
 // take returns the earliest alarm if it is due, and marks it as ringing.
 func (a *alarms) take(now uint64) *alarm {
-	if len(a.queue) == 0 || a.queue[0].order > now {
+	if !a.isDue(now) {
 		return nil
 	}
 	found := a.queue[0]
@@ -99,8 +102,14 @@ func (q *alarmQueue) Pop() any {
 }
 
 // Ring implements store.Store. Of alarms at the same time, the one of the first name in order rings first. An alarm whose
-// command has failed rings again after those that were due by then.
+// command has failed rings again after all alarms that were due by then.
 func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows, uint64) error) (rang bool, err error) {
+	s.mu.Lock()
+	due := s.alarms.isDue(s.config.Clock.Now())
+	s.mu.Unlock()
+	if !due {
+		return false, ctx.Err()
+	}
 	if err := s.enter(ctx); err != nil {
 		return false, err
 	}
@@ -111,6 +120,7 @@ func (s *Store) Ring(ctx context.Context, command func(store.Object, store.Rows,
 	if taken == nil {
 		return false, nil
 	}
+	defer func() { s.figures.ended(err) }()
 	e := s.use(taken.object)
 	defer s.release(e)
 	t, err := s.ring(ctx, e, taken, command)

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/postern-ai/postern/store"
@@ -20,6 +21,7 @@ func (s *Store) commitGroups() {
 				break
 			}
 			s.finish(g, s.commit(g))
+			runtime.Gosched() // so that its callers can join the next group, which otherwise begins without them
 		}
 	}
 }
@@ -40,7 +42,14 @@ func (s *Store) next() (g *group, closed bool) {
 func (s *Store) commit(g *group) error {
 	start := time.Now()
 	err := s.db.commit(g)
-	s.stats.committed(g, time.Since(start), err)
+	took := time.Since(start)
+	s.stats.committed(g, took, err)
+	if err == nil {
+		s.figures.commits.Add(took)
+	}
+	if s.config.Observe != nil {
+		s.config.Observe(Commit{Commands: g.commands, Duration: took, Err: err})
+	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}

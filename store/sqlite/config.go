@@ -49,6 +49,11 @@ type Config struct {
 	Readers int
 	// Log receives failures of the disk and recoveries. Optional.
 	Log *slog.Logger
+	// LogPages is the number of pages of 4 KiB in the write-ahead log from which a checkpoint runs, by default 1,000. The log
+	// grows to about eight times that while commits are faster than checkpoints.
+	LogPages int
+	// Observe is called after each group, by the goroutine that writes them. Optional.
+	Observe func(Commit)
 	// VFS is the name of SQLite's file layer, for tests.
 	VFS string
 }
@@ -66,6 +71,7 @@ func (c Config) withDefaults() (Config, error) {
 	c.ObjectBytes = cmp.Or(c.ObjectBytes, 256<<10)
 	c.ExpiringBytes = cmp.Or(c.ExpiringBytes, 1<<30)
 	c.MaxWaiting = cmp.Or(c.MaxWaiting, 10_000)
+	c.LogPages = cmp.Or(c.LogPages, 1000)
 	c.Readers = cmp.Or(c.Readers, 2)
 	if c.Clock == nil {
 		c.Clock = machineClock{}

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"strings"
 
 	"github.com/ncruces/go-sqlite3"
@@ -14,7 +15,7 @@ const pragmas = `PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGM
 
 // connect opens a connection.
 func connect(c *Config, flags sqlite3.OpenFlag) (*sqlite3.Conn, error) {
-	conn, err := sqlite3.OpenFlags(c.uri(), flags|sqlite3.OPEN_URI|sqlite3.OPEN_NOFOLLOW)
+	conn, err := sqlite3.OpenFlags(c.uri(DatabaseFile), flags|sqlite3.OPEN_URI|sqlite3.OPEN_NOFOLLOW)
 	if err != nil {
 		return nil, err
 	}
@@ -37,9 +38,9 @@ func (c *Config) synchronous() string {
 	return "FULL"
 }
 
-// uri is the database's name for SQLite: https://sqlite.org/uri.html
-func (c *Config) uri() string {
-	uri := "file:" + strings.ReplaceAll(url.PathEscape(c.path()), "%2F", "/")
+// uri is the name for SQLite of a file in the directory: https://sqlite.org/uri.html
+func (c *Config) uri(file string) string {
+	uri := "file:" + strings.ReplaceAll(url.PathEscape(filepath.Join(c.Dir, file)), "%2F", "/")
 	if c.VFS != "" {
 		uri += "?vfs=" + c.VFS
 	}

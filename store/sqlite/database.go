@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -21,10 +22,16 @@ type database struct {
 	config  *Config
 	conns   sync.RWMutex // held for reading while a connection other than the writer is in use, for writing to reopen all
 	readers chan *reader
+	stats   *counters
+	running running // backups and checks
+
+	checkpointer checkpointer
+	suspected    atomic.Bool // a checkpoint has failed
 
 	// Of the committer.
 	writer    *writer // nil: it must be opened
 	failure   error   // of the last attempt to write
+	failures  int     // attempts in a row that have failed
 	reopen    bool    // the connections cannot be trusted after the failure
 	attempted time.Time
 }
@@ -32,8 +39,8 @@ type database struct {
 // retryEvery is the time between attempts to write while the disk fails.
 const retryEvery = 200 * time.Millisecond
 
-func (d *database) open(c *Config) (err error) {
-	d.config = c
+func (d *database) open(c *Config, stats *counters) (err error) {
+	d.config, d.stats = c, stats
 	d.readers = make(chan *reader, c.Readers)
 	for range c.Readers {
 		d.readers <- &reader{}
@@ -43,7 +50,11 @@ func (d *database) open(c *Config) (err error) {
 			return err
 		}
 	}
-	return d.openWriter()
+	if err := d.openWriter(); err != nil {
+		return err
+	}
+	d.checkpointer.start(d)
+	return nil
 }
 
 // openWriter opens the writer and makes the directory's entries of the database and its log durable. SQLite creates the
@@ -74,7 +85,7 @@ func createPrivate(path string) error {
 }
 
 // syncDir syncs the directory. The file layer does not: it syncs the file a second time instead
-// (go-sqlite3 v0.35.6, vfs/file.go, vfsFile.Sync).
+// (go-sqlite3 v0.35.6, vfsFile.Sync in its package vfs).
 func (d *database) syncDir() error {
 	if layer, ok := vfs.Find(d.config.VFS).(interface{ SyncDir(string) error }); ok {
 		return layer.SyncDir(d.config.Dir)
@@ -116,9 +127,9 @@ func (d *database) read(ctx context.Context, f func(*reader) error) error {
 	return nil
 }
 
-// commit writes a group. After a failure it first tries to recover, a few times per second.
+// commit writes a group. After a failure it first tries to recover: at once, and then a few times per second.
 func (d *database) commit(g *group) error {
-	if d.failure != nil && time.Since(d.attempted) < retryEvery {
+	if d.failures > 1 && time.Since(d.attempted) < retryEvery {
 		return d.failure
 	}
 	err := d.recover()
@@ -126,6 +137,11 @@ func (d *database) commit(g *group) error {
 		err = d.writer.write(g, d.config.ExpiringBytes)
 	}
 	d.note(err)
+	if err == nil {
+		d.stats.logPages.Store(int64(d.writer.frames))
+		d.stats.expiring.Store(d.writer.expiring)
+		d.limitLog()
+	}
 	return err
 }
 
@@ -138,9 +154,14 @@ func (d *database) note(err error) {
 		d.config.Log.Info("the database can be written again")
 	}
 	d.failure = err
-	if err != nil {
+	if d.failures++; err == nil {
+		d.failures = 0
+	} else {
 		d.attempted = time.Now()
-		d.reopen = d.reopen || !harmless(err)
+		if !harmless(err) {
+			d.reopen = true
+			d.suspected.Store(true)
+		}
 	}
 }
 
@@ -156,9 +177,11 @@ func harmless(err error) bool {
 }
 
 func (d *database) close() {
+	d.checkpointer.stop()
+	d.interrupt()
 	d.conns.Lock()
 	defer d.conns.Unlock()
-	d.closeReaders()
+	d.closeOthers()
 	if d.writer != nil {
 		if d.failure == nil {
 			_, _ = d.writer.conn.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, false)
@@ -168,11 +191,16 @@ func (d *database) close() {
 	}
 }
 
-// closeReaders closes the connections of the readers. Its caller holds conns.
-func (d *database) closeReaders() {
+// interrupt ends backups and checks, which would keep the connections in use for long.
+func (d *database) interrupt() { d.running.interrupt() }
+
+// closeOthers closes the connections besides the writer's. Its caller holds conns.
+func (d *database) closeOthers() {
 	for range cap(d.readers) {
 		r := <-d.readers
 		r.close()
 		d.readers <- r
 	}
+	closeConn(d.checkpointer.conn)
+	d.checkpointer.conn = nil
 }

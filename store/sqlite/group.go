@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/store"
@@ -23,7 +22,6 @@ type group struct {
 	probe    bool // write even without changes
 	commands int
 	bytes    int64
-	begun    time.Time // the first command joined
 
 	done    chan struct{}     // closed when durable or failed
 	err     error             // set before done is closed
@@ -74,7 +72,7 @@ func (t ticket) wait(ctx context.Context) error {
 	select {
 	case <-t.group.done:
 	case <-ctx.Done():
-		return fmt.Errorf("store: the caller left before the change was durable: %w", ctx.Err())
+		return fmt.Errorf("store: canceled before the change was durable: %w", ctx.Err())
 	}
 	if t.group.err != nil {
 		return t.group.err
@@ -202,7 +200,6 @@ func (g *group) write(w kvWrite) {
 func (s *Store) joined(bytes int64) {
 	g := s.open
 	if g.commands++; g.commands == 1 {
-		g.begun = time.Now()
 		s.notify()
 	}
 	g.bytes += bytes
@@ -216,7 +213,7 @@ func (s *Store) notify() {
 	}
 }
 
-// pending returns the changes of an object that may not be durable yet, oldest first.
+// pending returns the changes of an object that are perhaps not durable yet, oldest first.
 func (s *Store) pending(e *entry) (flushing, open *change) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,7 +224,7 @@ func (s *Store) pending(e *entry) (flushing, open *change) {
 }
 
 // add adds work of no object to the open group and waits for it.
-func (s *Store) add(ctx context.Context, bytes int64, join func(*group)) error {
+func (s *Store) add(ctx context.Context, bytes int64, join func(*group)) (err error) {
 	if err := s.enter(ctx); err != nil {
 		return err
 	}

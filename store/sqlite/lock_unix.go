@@ -26,7 +26,7 @@ func lockDir(dir string) (*os.File, error) {
 	}
 	_ = f.Close()
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return nil, fmt.Errorf("store: another process uses the directory %s: stop it, or name another directory", dir)
+		return nil, fmt.Errorf("%w %s: stop it, or name another directory", ErrInUse, dir)
 	}
 	return nil, fmt.Errorf("store: cannot lock %s: %w", name, err)
 }

@@ -1,20 +1,94 @@
 package sqlite
 
-// recover opens the connections again after a failure that they may not have survived.
+import (
+	"errors"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/vfs"
+)
+
+// recover opens the connections again after a failure that has left them in an unknown state.
 func (d *database) recover() error {
+	if d.suspected.Load() {
+		d.reopen = true
+	}
 	if !d.reopen && d.writer != nil {
 		return nil
 	}
+	d.interrupt()
 	d.conns.Lock()
 	defer d.conns.Unlock()
-	d.closeReaders()
 	if d.writer != nil {
+		if err := d.writer.seal(); err != nil {
+			return err
+		}
 		closeConn(d.writer.conn)
 		d.writer = nil
 	}
+	d.closeOthers()
 	if err := d.openWriter(); err != nil {
 		return err
 	}
 	d.reopen = false
+	d.suspected.Store(false)
+	d.stats.recoveries.Add(1)
+	return nil
+}
+
+// Layout of a write-ahead log: https://sqlite.org/fileformat2.html#the_write_ahead_log
+const (
+	walHeader   = 32
+	frameHeader = 24
+	pageBytes   = 4096
+)
+
+// seal makes the write-ahead log on the disk what SQLite holds it for. After a failed sync, the kernel may have dropped
+// pages that it still shows to readers as written, and a second sync then succeeds without them; so seal writes the whole
+// log again before it syncs. It also destroys the header after the last committed frame: a failed group may be there in
+// full, and would return when the next open reads the log, although its commands have failed.
+func (w *writer) seal() error {
+	pages, _, err := w.conn.WALCheckpoint("main", sqlite3.CHECKPOINT_NOOP)
+	if err != nil || pages < 0 {
+		return err
+	}
+	pointer, err := w.conn.FileControl("main", sqlite3.FCNTL_JOURNAL_POINTER)
+	if err != nil {
+		return err
+	}
+	log, ok := pointer.(vfs.File)
+	if !ok {
+		return errors.New("no write-ahead log")
+	}
+	size, err := log.Size()
+	if err != nil {
+		return err
+	}
+	end := walHeader + int64(pages)*(frameHeader+pageBytes)
+	if pages == 0 {
+		end = 0 // the log's own header may be new too
+	}
+	if err := rewrite(log, min(end, size)); err != nil {
+		return err
+	}
+	if end < size {
+		if _, err := log.WriteAt(make([]byte, min(walHeader, size-end)), end); err != nil {
+			return err
+		}
+	}
+	return log.Sync(vfs.SYNC_FULL)
+}
+
+// rewrite writes the first n bytes of a file again.
+func rewrite(f vfs.File, n int64) error {
+	buffer := make([]byte, 256<<10)
+	for at := int64(0); at < n; at += int64(len(buffer)) {
+		part := buffer[:min(int64(len(buffer)), n-at)]
+		if _, err := f.ReadAt(part, at); err != nil {
+			return err
+		}
+		if _, err := f.WriteAt(part, at); err != nil {
+			return err
+		}
+	}
 	return nil
 }

@@ -46,7 +46,7 @@ func (s *Store) begin(r *rows) error {
 	return s.load(r)
 }
 
-var errClosed = fmt.Errorf("%w: it is closed", store.ErrUnavailable)
+var errClosed = fmt.Errorf("%w: closed", store.ErrUnavailable)
 
 // load reads the object's rows, unless it is large.
 func (s *Store) load(r *rows) error {

@@ -30,13 +30,12 @@ const applicationID = 0x506f7374
 
 // migrate brings the schema up to date. It refuses one from a newer version.
 func migrate(c *sqlite3.Conn) error {
+	if err := checkVersion(c); err != nil {
+		return err
+	}
 	version, err := pragma(c, "user_version")
 	if err != nil {
 		return err
-	}
-	if version > int64(len(migrations)) {
-		return fmt.Errorf("a newer version of Postern wrote it (schema %d; this version knows %d): use that version, or restore a backup of this one",
-			version, len(migrations))
 	}
 	for version < int64(len(migrations)) {
 		version++
@@ -47,6 +46,16 @@ func migrate(c *sqlite3.Conn) error {
 		}
 	}
 	return nil
+}
+
+// checkVersion refuses a schema that is newer than this version of Postern.
+func checkVersion(c *sqlite3.Conn) error {
+	version, err := pragma(c, "user_version")
+	if err == nil && version > int64(len(migrations)) {
+		return fmt.Errorf("a newer version of Postern wrote the database (schema %d; this version knows %d): use that version, or restore a backup of this one",
+			version, len(migrations))
+	}
+	return err
 }
 
 // pragma returns a pragma's number.

@@ -20,6 +20,7 @@ type Store struct {
 	ended  chan struct{} // the committer has ended
 
 	waiting atomic.Int64 // commands in progress
+	figures figures
 	stats   counters
 
 	mu       sync.Mutex // guards the fields below; never held during I/O
@@ -56,7 +57,7 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 
 // start opens the database and loads the alarms.
 func (s *Store) start(ctx context.Context) error {
-	if err := s.db.open(&s.config); err != nil {
+	if err := s.db.open(&s.config, &s.stats); err != nil {
 		return err
 	}
 	return s.db.read(ctx, func(r *reader) (err error) {
@@ -66,7 +67,8 @@ func (s *Store) start(ctx context.Context) error {
 }
 
 // Run implements store.Store.
-func (s *Store) Run(ctx context.Context, o store.Object, command store.Command) error {
+func (s *Store) Run(ctx context.Context, o store.Object, command store.Command) (err error) {
+	defer func() { s.figures.ended(err) }()
 	if err := s.enter(ctx); err != nil {
 		return err
 	}
@@ -118,7 +120,7 @@ func (s *Store) Check(ctx context.Context) error {
 	return s.add(ctx, 0, func(g *group) { g.probe = true })
 }
 
-// Close implements store.Store. It writes what is pending, and moves the write-ahead log into the database.
+// Close implements store.Store. It writes pending changes, and moves the write-ahead log into the database.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	if s.closed {

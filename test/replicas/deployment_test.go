@@ -29,9 +29,10 @@ const (
 	patience = 2 * time.Minute
 	// callLimit limits a request during an outage: both tries of a call to an object, with their commits, for each call of the
 	// request.
-	callLimit = time.Minute
-	// storeTimeout is the store's, short so that tests see many timeouts.
-	storeTimeout = time.Second
+	callLimit = 5 * time.Minute
+	// shortTimeout lets a store give up often, and longTimeout never.
+	shortTimeout = 2 * time.Second
+	longTimeout  = time.Minute
 )
 
 // deployment is two servers on one database, behind a round robin.
@@ -66,7 +67,7 @@ func newDatabase(t *testing.T, s *pgtest.Server) string {
 }
 
 // deploy starts two servers on a database at an address, which may be a proxy's, or at several.
-func deploy(t *testing.T, s *pgtest.Server, database, addresses string) *deployment {
+func deploy(t *testing.T, s *pgtest.Server, database, addresses string, timeout time.Duration) *deployment {
 	t.Helper()
 	d := &deployment{
 		T: t, upstream: fakeprovider.New(), postgres: s, database: database,
@@ -74,7 +75,7 @@ func deploy(t *testing.T, s *pgtest.Server, database, addresses string) *deploym
 	}
 	t.Cleanup(d.upstream.Close)
 	for _, by := range []time.Duration{-skew / 2, skew / 2} {
-		d.serve(pgtest.URLAt(addresses, database)+"&search_path=test,pg_catalog,public", by)
+		d.serve(pgtest.URLAt(addresses, database)+"&search_path=test,pg_catalog,public", by, timeout)
 	}
 	return d
 }
@@ -90,13 +91,13 @@ func (c clock) Now() uint64 {
 }
 
 // serve starts a server.
-func (d *deployment) serve(url string, by time.Duration) {
+func (d *deployment) serve(url string, by, timeout time.Duration) {
 	d.Helper()
 	catalog, err := os.ReadFile("../../testdata/conformance/overlay.json")
 	if err != nil {
 		d.Fatal(err)
 	}
-	opened, err := postgres.Open(d.Context(), postgres.Config{URL: url, Timeout: storeTimeout})
+	opened, err := postgres.Open(d.Context(), postgres.Config{URL: url, Timeout: timeout})
 	if err != nil {
 		d.Fatal(err)
 	}

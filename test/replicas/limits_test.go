@@ -22,7 +22,7 @@ const (
 func TestExactLimit(t *testing.T) {
 	s := pgtest.Start(t)
 	database := newDatabase(t, s)
-	d := deploy(t, s, database, s.Address())
+	d := deploy(t, s, database, s.Address(), longTimeout)
 	project := d.newProject("main")
 	key := d.mustAdmin("POST", "projects/"+project+"/keys",
 		`{"name":"limited","limits":{"requestsPerSecond":10,"requestsPerDay":null,"tokensPerMinute":null}}`).get("value").Str

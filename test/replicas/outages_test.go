@@ -46,7 +46,7 @@ func (l *load) recovered() {
 			if got.status != 200 {
 				served = 0
 				l.refused.Add(1)
-				return errNot200{got}
+				return unexpected{got}
 			}
 			served++
 			l.served.Add(1)
@@ -55,9 +55,9 @@ func (l *load) recovered() {
 	})
 }
 
-type errNot200 struct{ *response }
+type unexpected struct{ *response }
 
-func (e errNot200) Error() string { return e.String() }
+func (e unexpected) Error() string { return e.String() }
 
 func (l *load) must(err error) {
 	l.Helper()
@@ -70,7 +70,7 @@ func (l *load) must(err error) {
 func TestRestart(t *testing.T) {
 	s := pgtest.Start(t)
 	database := newDatabase(t, s)
-	l := newLoad(deploy(t, s, database, s.Address()))
+	l := newLoad(deploy(t, s, database, s.Address(), shortTimeout))
 	for range *outages {
 		l.underLoad(func() { l.must(s.Restart()) })
 		l.underLoad(func() {
@@ -86,7 +86,7 @@ func TestCutOff(t *testing.T) {
 	s := pgtest.Start(t)
 	database := newDatabase(t, s)
 	p := newProxy(t, s.Address())
-	l := newLoad(deploy(t, s, database, p.Addr().String()))
+	l := newLoad(deploy(t, s, database, p.Addr().String(), shortTimeout))
 	for range *outages {
 		for _, how := range []mode{stalls, refuses} {
 			l.underLoad(func() {
@@ -104,7 +104,7 @@ func TestFailover(t *testing.T) {
 	s := pgtest.Start(t)
 	database := newDatabase(t, s)
 	standby := s.Standby(t)
-	l := newLoad(deploy(t, s, database, s.Address()+","+standby.Address()))
+	l := newLoad(deploy(t, s, database, s.Address()+","+standby.Address(), shortTimeout))
 	l.underLoad(func() {
 		l.must(s.Kill())
 		time.Sleep(calm)

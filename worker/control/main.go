@@ -25,27 +25,16 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 )
 
-// Secrets and variables of this Worker, in addition to those of core/config and compliance. All but the first are
-// optional.
-const (
-	envAdminToken     = "POSTERN_ADMIN_TOKEN"
-	envViewerToken    = "POSTERN_VIEWER_TOKEN"
-	envWebhooks       = "POSTERN_PRIVATE_WEBHOOKS"
-	envAccessTeam     = "POSTERN_ACCESS_TEAM"
-	envAccessAudience = "POSTERN_ACCESS_AUD"
-	envAccessOwners   = "POSTERN_ACCESS_OWNERS"
-)
-
 func main() {
 	log.SetFlags(0) // log lines are JSON
-	private, err := control.ParseSwitch(envWebhooks, cloudflare.Getenv(envWebhooks))
+	private, err := control.ParseSwitch(control.EnvWebhooks, cloudflare.Getenv(control.EnvWebhooks))
 	if err != nil {
 		misconfigured(err.Error())
 	}
 	service := control.New(control.Config{
 		Objects:         newObjects(),
-		AdminToken:      variable(envAdminToken),
-		ViewerToken:     variable(envViewerToken),
+		AdminToken:      variable(control.EnvAdminToken),
+		ViewerToken:     variable(control.EnvViewerToken),
 		MasterKeys:      variable(config.EnvMasterKeys),
 		SigningKeys:     variable(compliance.EnvSigningKey),
 		PrivateWebhooks: func() bool { return private },
@@ -72,9 +61,9 @@ func variable(name string) func() string {
 
 func access() control.Access {
 	return control.Access{
-		Team:     cloudflare.Getenv(envAccessTeam),
-		Audience: cloudflare.Getenv(envAccessAudience),
-		Owners:   cloudflare.Getenv(envAccessOwners),
+		Team:     cloudflare.Getenv(control.EnvAccessTeam),
+		Audience: cloudflare.Getenv(control.EnvAccessAudience),
+		Owners:   cloudflare.Getenv(control.EnvAccessOwners),
 	}
 }
 

@@ -1,0 +1,115 @@
+// Command client sends chat completions at a fixed rate, or streams as fast as they end, and prints latencies as JSON.
+//
+// At a fixed rate, latency counts from the time at which a request was due, not from when a connection was free for it. So a
+// server that stalls is charged for all requests that would have arrived meanwhile (coordinated omission).
+package main
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+var (
+	address     = flag.String("url", "", "URL of the endpoint")
+	headers     = flag.String("headers", "", "request headers: name=value, separated by semicolons")
+	name        = flag.String("name", "", "name of the round, so that no two rounds send the same prompts")
+	connections = flag.Int("connections", 64, "maximum number of connections")
+	rate        = flag.Float64("rate", 0, "requests per second; 0: streams, one after the other on each connection")
+	count       = flag.Int("count", 1000, "number of requests")
+)
+
+// result is the outcome of one request.
+type result struct{ first, total time.Duration }
+
+// summary is the output; latencies are in milliseconds. first is the time to the first byte of the body.
+type summary struct {
+	Requests int     `json:"requests"`
+	Seconds  float64 `json:"seconds"`
+	P50      float64 `json:"p50ms"`
+	P99      float64 `json:"p99ms"`
+	FirstP50 float64 `json:"firstP50ms"`
+}
+
+func main() {
+	flag.Parse()
+	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: *connections, MaxIdleConnsPerHost: *connections}}
+	results := make([]result, *count)
+	var jobs sync.WaitGroup
+	start := time.Now()
+	numbers := make(chan int, *count)
+	for i := range *count {
+		numbers <- i
+	}
+	close(numbers)
+	for range *connections {
+		jobs.Go(func() {
+			for i := range numbers {
+				due := time.Now()
+				if *rate > 0 {
+					due = start.Add(time.Duration(float64(i) / *rate * float64(time.Second)))
+					time.Sleep(time.Until(due))
+				}
+				results[i] = send(client, i, due)
+			}
+		})
+	}
+	jobs.Wait()
+	report(results, time.Since(start))
+}
+
+// send sends one request and checks its response.
+func send(client *http.Client, i int, due time.Time) (r result) {
+	body := fmt.Sprintf(`{"model":"gpt-4.1-mini","stream":%t,"messages":[{"role":"user","content":"Say hello, %s %d."}]}`, *rate == 0, *name, i)
+	request, err := http.NewRequest(http.MethodPost, *address, strings.NewReader(body))
+	if err != nil {
+		log.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	for pair := range strings.SplitSeq(*headers, ";") {
+		field, value, _ := strings.Cut(pair, "=")
+		request.Header.Set(field, value)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer response.Body.Close()
+	var text [1]byte
+	_, err = io.ReadFull(response.Body, text[:])
+	r.first = time.Since(due)
+	rest, readErr := io.ReadAll(response.Body)
+	r.total = time.Since(due)
+	complete := *rate > 0 || strings.HasSuffix(string(rest), "data: [DONE]\n\n")
+	if err != nil || readErr != nil || response.StatusCode != http.StatusOK || !complete {
+		log.Fatalf("%s: %s, %v, %v, complete: %t: %.300s", *address, response.Status, err, readErr, complete, rest)
+	}
+	return r
+}
+
+func report(results []result, took time.Duration) {
+	percentile := func(of func(result) time.Duration, p int) float64 {
+		all := make([]time.Duration, len(results))
+		for i, r := range results {
+			all[i] = of(r)
+		}
+		slices.Sort(all)
+		return float64(all[(len(all)-1)*p/100].Microseconds()) / 1000
+	}
+	total := func(r result) time.Duration { return r.total }
+	s := summary{
+		Requests: len(results), Seconds: took.Seconds(), P50: percentile(total, 50), P99: percentile(total, 99),
+		FirstP50: percentile(func(r result) time.Duration { return r.first }, 50),
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(s); err != nil {
+		log.Fatal(err)
+	}
+}

@@ -1,0 +1,116 @@
+// The servers that bench/selfhosted.mjs compares, in front of the same upstream.
+import { mkdirSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { BENCH, firstLine, OUT, output, start } from '../process.mjs'
+
+const ADMIN_TOKEN = 'bench-admin-token-0123456789abcdef'
+const KEYS = 64
+const START_TIMEOUT_MS = 30_000
+const POLL_MS = 2
+
+/** Builds the programs. */
+export async function build() {
+  const programs = {
+    postern: './cmd/postern',
+    upstream: './bench/upstream',
+    reverseproxy: './bench/reverseproxy',
+    client: './bench/client',
+  }
+  for (const [name, folder] of Object.entries(programs)) await output('go', ['build', '-o', join(OUT, name), folder])
+}
+
+/** Runs poll until it returns a value. */
+async function until(child, poll) {
+  for (const end = performance.now() + START_TIMEOUT_MS; performance.now() < end; await sleep(POLL_MS)) {
+    const value = await poll()
+    if (value) return value
+    if (child.exitCode !== null) throw new Error(`${child.spawnargs.join(' ')} exited with ${child.exitCode}`)
+  }
+  throw new Error(`${child.spawnargs.join(' ')} did not start`)
+}
+
+/** A program that prints its port. */
+async function printing(program, ...args) {
+  const child = start(join(OUT, program), args, { stdout: 'pipe' })
+  return { child, url: `http://127.0.0.1:${await firstLine(child, child.stdout)}`, key: 'none', headers: '' }
+}
+
+export const startUpstream = () => printing('upstream')
+export const startReverseProxy = (upstream) => printing('reverseproxy', upstream.url)
+
+/** Postern with everything on: log lines go to a file, and the second listener serves the metrics. */
+export async function startPostern(name, upstream, args = []) {
+  const data = join(OUT, `data-${name}`)
+  rmSync(data, { recursive: true, force: true })
+  mkdirSync(data, { recursive: true, mode: 0o700 })
+  const log = join(OUT, `${name}.log`)
+  const file = openSync(log, 'w')
+  const flags = ['serve', '--data', data, '--listen', '127.0.0.1:0', '--ops-listen', '127.0.0.1:0', ...args]
+  const env = {
+    ...process.env,
+    OPENAI_BASE_URL: `${upstream.url}/v1`,
+    OPENAI_API_KEY: 'sk-bench',
+    POSTERN_ADMIN_TOKEN: ADMIN_TOKEN,
+  }
+  const child = start(join(OUT, 'postern'), flags, { stdout: file, stderr: file, env })
+  const ready = /^Postern is ready on (\S+)/m
+  const url = await until(child, () => readFileSync(log, 'utf8').match(ready)?.[1])
+  return { child, url, data, headers: '' }
+}
+
+/** Creates a project with every check on, and keys, through the admin API. */
+export async function seed(postern) {
+  const admin = async (method, path, body) => {
+    const headers = { authorization: `Bearer ${ADMIN_TOKEN}`, 'content-type': 'application/json' }
+    const response = await fetch(`${postern.url}/api/admin/${path}`, { method, headers, body: JSON.stringify(body) })
+    if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
+    return response.json()
+  }
+  const project = await admin('POST', 'projects', {
+    name: 'bench',
+    plan: 'unlimited',
+    budget: 1_000_000,
+    cacheTtlSeconds: 3600,
+  })
+  await admin('PUT', `projects/${project.id}/governor`, { enabled: true, version: project.version })
+  postern.keys = []
+  for (let i = 0; i < KEYS; i++) {
+    const created = await admin('POST', `projects/${project.id}/keys`, {
+      name: `bench ${i}`,
+      environment: 'production',
+    })
+    postern.keys.push(created.value)
+  }
+  postern.key = postern.keys[0]
+  return postern
+}
+
+/** A free port. Another program could take it before the server does; the start then fails. */
+function freePort() {
+  return new Promise((resolve) => {
+    const probe = createServer().listen(0, '127.0.0.1', () => {
+      const { port } = probe.address()
+      probe.close(() => resolve(port))
+    })
+  })
+}
+
+/** Portkey's gateway as it ships. */
+export async function startPortkey(upstream) {
+  const port = await freePort()
+  const script = join(BENCH, 'portkey/node_modules/@portkey-ai/gateway/build/start-server.js')
+  const child = start(process.execPath, [script, `--port=${port}`, '--headless'], {
+    env: { ...process.env, NODE_ENV: 'production' },
+  })
+  const url = `http://127.0.0.1:${port}`
+  await until(child, () =>
+    fetch(url).then(
+      (response) => response.ok,
+      () => false,
+    ),
+  )
+  const headers = `authorization=Bearer sk-bench;x-portkey-provider=openai;x-portkey-custom-host=${upstream.url}/v1`
+  return { child, url, key: 'none', headers }
+}

@@ -1,0 +1,56 @@
+package conformance
+
+import (
+	"context"
+	"net/http"
+	"testing"
+
+	"github.com/postern-ai/postern/host"
+	"github.com/postern-ai/postern/internal/pgtest"
+	"github.com/postern-ai/postern/store"
+	"github.com/postern-ai/postern/store/postgres"
+)
+
+// keptStore is a store that survives the resets of a Local: opening one takes longer than most scenarios.
+type keptStore struct{ *postgres.Store }
+
+func (keptStore) Close() error { return nil }
+
+// postgresStores returns a MakeStore for Locals on one database. With clear it empties the tables.
+func postgresStores(t *testing.T, server *pgtest.Server, database string, clear bool) func(store.Clock) (store.Store, error) {
+	var opened *postgres.Store
+	t.Cleanup(func() {
+		if opened != nil {
+			_ = opened.Close()
+		}
+	})
+	return func(clock store.Clock) (_ store.Store, err error) {
+		if opened == nil {
+			opened, err = postgres.Open(context.Background(), postgres.Config{URL: server.URL(database), Clock: clock})
+		}
+		if err == nil && clear {
+			err = server.Exec(context.Background(), database, "TRUNCATE postern_objects, postern_rows, postern_kv")
+		}
+		return keptStore{opened}, err
+	}
+}
+
+// newLocalOnPostgres starts a Local that the test ends.
+func newLocalOnPostgres(t *testing.T, upstream *Upstream, makeStore func(store.Clock) (store.Store, error)) *Local {
+	t.Helper()
+	local, err := NewLocalOn(deployment(upstream), host.NewNative, makeStore)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(local.Close)
+	return local
+}
+
+// TestPostgres runs the scenarios that two replicas cannot pass.
+func TestPostgres(t *testing.T) {
+	upstream := NewUpstream()
+	defer upstream.Close()
+	server := pgtest.Start(t)
+	local := newLocalOnPostgres(t, upstream, postgresStores(t, server, server.Database(t), true))
+	runSome(t, &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: http.DefaultClient, Upstream: upstream, Native: true}, ownMemory, true)
+}

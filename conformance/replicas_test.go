@@ -1,0 +1,175 @@
+package conformance
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/postern-ai/postern/internal/pgtest"
+)
+
+// replicaSkew is the difference of the two replicas' clocks.
+const replicaSkew = 500 * time.Millisecond
+
+// replicas are two servers on one database. Connections go to them in turn; test commands go to both.
+type replicas struct {
+	locals [2]*Local
+	next   atomic.Int64
+	front  net.Listener
+}
+
+func newReplicas(t *testing.T, upstream *Upstream) *Runner {
+	t.Helper()
+	server := pgtest.Start(t)
+	database := server.Database(t)
+	r := &replicas{}
+	for i := range r.locals {
+		r.locals[i] = newLocalOnPostgres(t, upstream, postgresStores(t, server, database, i == 0))
+	}
+	r.locals[1].Skew = replicaSkew
+	front, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.front = front
+	t.Cleanup(func() { _ = front.Close() })
+	go r.accept()
+	commands := httptest.NewServer(http.HandlerFunc(r.command))
+	t.Cleanup(commands.Close)
+	// Without keep-alive each request has a connection of its own.
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	return &Runner{URL: "http://" + front.Addr().String(), ControlURL: commands.URL, Client: client, Upstream: upstream, Native: true}
+}
+
+// accept passes connections on, in turn.
+func (r *replicas) accept() {
+	for {
+		client, err := r.front.Accept()
+		if err != nil {
+			return
+		}
+		to := r.locals[r.next.Add(1)%2]
+		server, err := net.Dial("tcp", strings.TrimPrefix(to.URL, "http://"))
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		for _, pair := range [][2]net.Conn{{client, server}, {server, client}} {
+			go func() {
+				_, _ = io.Copy(pair[0], pair[1])
+				_ = pair[0].Close()
+				_ = pair[1].Close()
+			}()
+		}
+	}
+}
+
+// command sends a test command to both replicas. Before any, the other one's work in progress has to end.
+func (r *replicas) command(w http.ResponseWriter, request *http.Request) {
+	body, _ := io.ReadAll(request.Body)
+	path := request.URL.Path
+	if path == "/__test/reset" || path == "/__test/clock" && !bytes.Contains(body, []byte(`"inFlight":true`)) {
+		if _, err := r.both("POST", "/__test/settle", nil); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+	}
+	if path == "/__test/reset" {
+		r.next.Store(0) // the same connections to the same replica each time
+	}
+	answers, err := r.both(request.Method, path, body)
+	switch {
+	case err != nil:
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+	case path == "/__test/stats":
+		_ = json.NewEncoder(w).Encode(sum(answers))
+	default:
+		_, _ = w.Write(bytes.Join(answers, nil))
+	}
+}
+
+func (r *replicas) both(method, path string, body []byte) (answers [][]byte, err error) {
+	for _, local := range r.locals {
+		request, err := http.NewRequest(method, local.ControlURL+path, bytes.NewReader(body))
+		if err != nil {
+			return nil, err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			return nil, err
+		}
+		answer, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil || response.StatusCode != http.StatusOK {
+			return nil, fmt.Errorf("%s: %d %s %w", path, response.StatusCode, answer, err)
+		}
+		answers = append(answers, answer)
+	}
+	return answers, nil
+}
+
+// sum adds up statistics.
+func sum(answers [][]byte) map[string]any {
+	total := map[string]any{}
+	for _, answer := range answers {
+		var one map[string]any
+		_ = json.Unmarshal(answer, &one)
+		add(total, one)
+	}
+	return total
+}
+
+func add(total, one map[string]any) {
+	for name, value := range one {
+		switch value := value.(type) {
+		case float64:
+			before, _ := total[name].(float64)
+			total[name] = before + value
+		case map[string]any:
+			if total[name] == nil {
+				total[name] = map[string]any{}
+			}
+			add(total[name].(map[string]any), value)
+		}
+	}
+}
+
+// ownMemory are scenarios about the memory of one process, such as its cache, its circuits and its count of guesses, or about
+// its clock. Two replicas have two of each. The last ones need a KV that is stale, which each replica simulates for itself.
+var ownMemory = []string{
+	"an unknown key costs one call to its meter in ten seconds",
+	"unknown keys are limited per address",
+	"a caller's address headers do not change its lockout bucket",
+	"an address added by a caller's own proxy is ignored",
+	"object calls of one request: four for a cold key, two for a warm one, one for a cache hit",
+	"another isolate finds a response in KV, then in its own memory",
+	"a TTL of less than a minute: memory only",
+	"Cache-Control: no-cache does not read, but writes",
+	"Cache-Control: max-age bounds a response's age",
+	"a corrupt entry is a miss",
+	"KV is down: 503, never 401; a key in the isolate's memory is served",
+	"half-open: one request tries a target after its rest, and the others use other targets meanwhile",
+	"rate limits of the deployment's key do not affect a project with its own key",
+	"the catalog and the providers",
+	"a target rests after three failures in a row",
+	"a target that fails after its rest rests again; a success resets its count",
+	"a resting target is called if no other is left",
+	"Retry-After as a distant date: the next target, or an error with the time",
+	"a cached response is not served after a change of the project's targets",
+	"a cached response that another isolate finds in KV is not served after a change, although KV has the old record",
+}
+
+// TestReplicas runs the scenarios on two replicas whose clocks differ.
+func TestReplicas(t *testing.T) {
+	upstream := NewUpstream()
+	defer upstream.Close()
+	runSome(t, newReplicas(t, upstream), ownMemory, false)
+}

@@ -1,0 +1,48 @@
+package host
+
+import "sync"
+
+// working counts work in progress. A sync.WaitGroup does not allow new work to begin while Wait returns, which happens here
+// whenever a request arrives.
+type working struct {
+	mu   sync.Mutex
+	n    int
+	idle chan struct{} // closed when n becomes 0; nil while nobody waits
+}
+
+// Add counts n more.
+func (w *working) Add(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.n += n; w.n == 0 && w.idle != nil {
+		close(w.idle)
+		w.idle = nil
+	}
+}
+
+// Done ends one.
+func (w *working) Done() { w.Add(-1) }
+
+// Go runs f in a goroutine as work.
+func (w *working) Go(f func()) {
+	w.Add(1)
+	go func() {
+		defer w.Done()
+		f()
+	}()
+}
+
+// Wait blocks until no work is in progress.
+func (w *working) Wait() {
+	w.mu.Lock()
+	if w.n == 0 {
+		w.mu.Unlock()
+		return
+	}
+	if w.idle == nil {
+		w.idle = make(chan struct{})
+	}
+	idle := w.idle
+	w.mu.Unlock()
+	<-idle
+}
