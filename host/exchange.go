@@ -134,7 +134,11 @@ func (x *exchange) end() {
 	for _, t := range x.open {
 		t.cancel()
 	}
-	x.open, x.ready, x.pending = nil, nil, nil // a task started now would begin after Wait has returned
+	x.open, x.ready = nil, nil
+	for _, t := range x.pending { // canceled, but must release what it holds; Wait must not return before
+		x.spawn(t)
+	}
+	x.pending = nil
 	if x.observed != nil {
 		x.observed.End()
 	}
