@@ -134,7 +134,7 @@ func (x *exchange) end() {
 	for _, t := range x.open {
 		t.cancel()
 	}
-	x.open, x.ready, x.pending = nil, nil, nil // a task started now would begin after Wait has returned
+	x.open, x.ready = nil, nil // not pending: launch still runs settles and writes, which no exchange waits for
 	if x.observed != nil {
 		x.observed.End()
 	}
