@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"log"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -94,6 +95,7 @@ func (p *program) runServer(ctx context.Context, source settings.Source) error {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	p.release() // the server handles signals itself
+	keepPrivate()
 	ctx = context.WithoutCancel(ctx)
 	logs := &logs{out: p.err}
 	defer logs.close(ctx)
@@ -135,6 +137,8 @@ func (l *logs) open(level, format string) *slog.Logger {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.all = append(l.all, opened)
+	log.SetFlags(0)
+	log.SetOutput(logging.Lines(opened.Logger())) // the control plane's lines
 	return opened.Logger()
 }
 
