@@ -160,6 +160,7 @@ func (c *call) extend(e *Extend) AdmitReply {
 	reply := m.reserve(e.TotalPico-r.amountPico, max(0, minimum), e.Final)
 	if reply.Verdict == Admitted {
 		r.amountPico += reply.ReservedPico
+		r.encoded = nil
 		reply.ReservedPico = r.amountPico
 		c.store()
 	}
@@ -235,7 +236,8 @@ func (c *call) applyAdmission(a *Admit, limits config.Limits, reserved int64) {
 		c.addRecent(a)
 	case ModeReserve:
 		m.reservations = append(m.reservations, reservation{
-			a.RequestID, m.lastMs, m.lastMs + a.LifetimeMs, m.slice.period, reserved, a.Model, a.Idempotency,
+			id: a.RequestID, admittedMs: m.lastMs, expiresMs: m.lastMs + a.LifetimeMs, period: m.slice.period, amountPico: reserved,
+			model: a.Model, idem: a.Idempotency,
 		})
 	}
 }
