@@ -17,31 +17,36 @@ func (l *Encoded[T]) Fields(f *Fields, element func(*Fields, *T)) {
 		return
 	}
 	l.count = f.r.Count()
-	checked := new(T)
-	l.buf = f.r.skip(l.count, func() { element(f, checked) })
+	r := Reader{Buf: f.r.Buf}
+	r.shareTexts()
+	fields, checked := ReadFrom(&r), new(T)
+	for range l.count {
+		element(fields, checked)
+	}
+	if r.failed {
+		f.r.fail()
+	}
+	l.buf = f.r.until(r.Buf)
 }
 
-// skip calls read n times and returns the bytes that it has read.
-func (r *Reader) skip(n int, read func()) []byte {
-	from := r.Buf
-	for range n {
-		read()
+// Encoded are fields that stay encoded. Only when they are read, read is called, and must read them. They share memory with the
+// reader's buffer.
+func (f *Fields) Encoded(encoded *[]byte, read func()) {
+	if f.r == nil {
+		f.w.Buf = append(f.w.Buf, *encoded...)
+		return
 	}
-	end := len(from) - len(r.Buf)
-	return from[:end:end]
+	start := Reader{Buf: f.r.Buf}
+	read()
+	*encoded = start.until(f.r.Buf)
 }
 
-// Unchanged is an element of a list that keeps its encoding while it is unchanged: a writer copies that if it is not nil. The
-// encoding shares memory with the reader's buffer.
-func Unchanged[T any](f *Fields, encoding *[]byte, p *T, element func(*Fields, *T)) {
-	switch {
-	case f.r != nil:
-		*encoding = f.r.skip(1, func() { element(f, p) })
-	case *encoding != nil:
-		f.w.Buf = append(f.w.Buf, *encoding...)
-	default:
-		element(f, p)
-	}
+// until reads the bytes up to a rest of the buffer.
+func (r *Reader) until(rest []byte) []byte {
+	n := max(0, len(r.Buf)-len(rest)) // the reader may have failed
+	v := r.Buf[:n:n]
+	r.Buf = r.Buf[n:]
+	return v
 }
 
 // Append adds an element. If there are most already, it removes the first.
@@ -58,10 +63,9 @@ func (l *Encoded[T]) Append(most int, added *T, element func(*Fields, *T)) {
 
 // Decode returns the elements.
 func (l *Encoded[T]) Decode(element func(*Fields, *T)) []T {
-	r := Reader{Buf: l.buf}
-	list := make([]T, l.count)
+	fields, list := ReadFrom(&Reader{Buf: l.buf}), make([]T, l.count)
 	for i := range list {
-		element(ReadFrom(&r), &list[i])
+		element(fields, &list[i])
 	}
 	return list
 }

@@ -33,7 +33,7 @@ type meter struct {
 	slice          slice
 	previousSlice  slice  // of the period before, for its open reservations
 	epoch          uint64 // incremented when part of the slice is returned; grants of earlier epochs are void
-	reservations   []reservation
+	reservations   []openReservation
 	admittedHashes []uint64       // the last admissions without an open reservation, as hashes of their request IDs
 	usage          []ledger.Usage // not reported yet
 	recent         recentRequests // not reported yet; only the newest maxRecent
@@ -58,17 +58,6 @@ type slice struct {
 	granted, spent, reserved int64
 }
 
-type reservation struct {
-	id         string
-	admittedMs uint64
-	expiresMs  uint64
-	period     calendar.Period
-	amountPico int64
-	model      string
-	idem       string
-	encoded    []byte // nil: new or changed
-}
-
 // free is the amount that can still be reserved. It is negative, a debt, if requests cost more than their reservations.
 func (s *slice) free() int64 { return s.granted - money.Add(s.spent, s.reserved) }
 
@@ -81,10 +70,7 @@ func (m *meter) encode() []byte {
 
 func decodeMeter(data []byte) (*meter, error) {
 	m := &meter{size: len(data)}
-	r := abi.Reader{Buf: data}
-	r.ShareTexts() // reservations have many
-	m.fields(abi.ReadFrom(&r))
-	return m, r.End()
+	return m, abi.DecodeFields(data, m.fields)
 }
 
 func (m *meter) fields(f *abi.Fields) {
@@ -105,7 +91,7 @@ func (m *meter) fields(f *abi.Fields) {
 	if version < 3 {
 		m.epoch = firstEpoch
 	}
-	abi.List(f, &m.reservations, reservationFields)
+	abi.List(f, &m.reservations, openReservationFields)
 	abi.List(f, &m.admittedHashes, (*abi.Fields).Uint)
 	if version == 1 {
 		abi.List(f, &m.usage, ledger.OldUsageFields)
@@ -138,22 +124,6 @@ func (s *slice) fields(f *abi.Fields) {
 	f.Int(&s.granted)
 	f.Int(&s.spent)
 	f.Int(&s.reserved)
-}
-
-// reservationFields keeps the encoding of a reservation, since a command changes at most one. A period in the form from before
-// budgets had cycles so keeps that form until its reservation ends; all versions read both.
-func reservationFields(f *abi.Fields, r *reservation) {
-	abi.Unchanged(f, &r.encoded, r, changedReservationFields)
-}
-
-func changedReservationFields(f *abi.Fields, r *reservation) {
-	f.String(&r.id)
-	f.Uint(&r.admittedMs)
-	f.Uint(&r.expiresMs)
-	ledger.PeriodFields(f, &r.period)
-	f.Int(&r.amountPico)
-	f.String(&r.model)
-	f.String(&r.idem)
 }
 
 // advance moves the meter to now. If the clock went back (jumped), it keeps the latest day and period seen, starts
@@ -348,27 +318,6 @@ func (m *meter) reportSoon() {
 	if m.flushMs == 0 {
 		m.flushMs = m.lastMs + flushDelayMs
 	}
-}
-
-// findReservation is the open reservation of a request ID, or nil.
-func (m *meter) findReservation(id string) *reservation {
-	for i := range m.reservations {
-		if m.reservations[i].id == id {
-			return &m.reservations[i]
-		}
-	}
-	return nil
-}
-
-// removeReservation removes and returns the open reservation of a request ID.
-func (m *meter) removeReservation(id string) (reservation, bool) {
-	for i, r := range m.reservations {
-		if r.id == id {
-			m.reservations = append(m.reservations[:i], m.reservations[i+1:]...)
-			return r, true
-		}
-	}
-	return reservation{}, false
 }
 
 // alarmMs is the time of the next scheduled work: a report, an expiry or a deletion; 0: none.
