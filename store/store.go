@@ -44,7 +44,7 @@ type Rows interface {
 }
 
 // Command is the work on one object. nowMs is the store's time in Unix milliseconds. If the command returns an error,
-// nothing changes.
+// nothing changes. It may run more than once, each time on the object's rows at that time; only the last run counts.
 type Command func(rows Rows, nowMs uint64) error
 
 // Store keeps objects and the key-value store. Its methods are safe for concurrent use.

@@ -25,6 +25,8 @@ const ACTIONS = {
   'registry.update': 'changed a registered model',
   'registry.transition': 'changed a model’s state',
   'registry.enforcement': 'changed the registry’s enforcement',
+  'deployment.export': 'exported the deployment',
+  'deployment.import': 'imported a deployment',
 }
 
 export function actionText(action) {
