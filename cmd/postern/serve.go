@@ -118,6 +118,9 @@ func (p *program) runServer(ctx context.Context, source settings.Source) error {
 	if err != nil {
 		return err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p.collectRarely(ctx)
 	return s.RunSignals(context.WithoutCancel(ctx), signals, func() (server.Config, error) { return settings.Load(source) })
 }
 
