@@ -57,14 +57,18 @@ func (d *database) open(c *Config, stats *counters) (err error) {
 	return nil
 }
 
-// openWriter opens the writer and makes the directory's entries of the database and its log durable. SQLite creates the
-// log with the first change.
+// openWriter opens the writer, and makes the log that it has found durable before anything follows in it: a sync may have
+// failed before, in the last process or in an attempt to recover. It also makes the directory's entries of the database
+// and its log durable. SQLite creates the log with the first change.
 func (d *database) openWriter() (err error) {
 	w, err := openWriter(d.config)
 	if err != nil {
 		return err
 	}
-	if err = w.conn.Exec("UPDATE meta SET value = value + 1 WHERE name = 'recoveries'"); err == nil {
+	if err = w.seal(); err == nil {
+		err = w.conn.Exec("UPDATE meta SET value = value + 1 WHERE name = 'recoveries'")
+	}
+	if err == nil {
 		err = d.syncDir()
 	}
 	if err != nil {
@@ -183,7 +187,7 @@ func (d *database) close() {
 	defer d.conns.Unlock()
 	d.closeOthers()
 	if d.writer != nil {
-		if d.failure == nil {
+		if d.failure == nil && !d.suspected.Load() {
 			_, _ = d.writer.conn.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, false)
 		}
 		closeConn(d.writer.conn)

@@ -278,6 +278,41 @@ func (d *disk) faults(seed uint64, op faultvfs.Op, err error) {
 	_ = d.store.Close()
 }
 
+// TestTwoLostSyncs lets two syncs of the write-ahead log fail, with a number of good ones in between: the second failure
+// can be in the recovery of the first, whose own frames are then lost although readers see them. Later changes must not
+// rely on them. In a second way, the process ends after the failures, and the next one finds what the kernel shows.
+func TestTwoLostSyncs(t *testing.T) {
+	for between := range 8 {
+		for _, again := range []bool{false, true} {
+			d := newDisk(t, uint64(between), sqlite.Config{})
+			syncs := 0
+			d.fs.SetFault(func(op faultvfs.Op, file string) error {
+				if op != faultvfs.Sync || file != sqlite.DatabaseFile+"-wal" {
+					return nil
+				}
+				if syncs++; syncs == 1 || syncs == 2+between {
+					return faultvfs.ErrIO
+				}
+				return nil
+			})
+			for n := 0; syncs < 2+between && n < 100; n++ {
+				_ = d.increment(0)
+			}
+			d.fs.SetFault(nil)
+			if again {
+				_ = d.store.Close()
+				d.store = open(t, d.config)
+			}
+			d.recovered()
+			d.restart()
+			if lost := d.lost(); lost != 0 {
+				t.Errorf("%d good syncs in between, process ends: %v: lost %d", between, again, lost)
+			}
+			_ = d.store.Close()
+		}
+	}
+}
+
 // TestLostSync lets one sync of the write-ahead log fail before a checkpoint, and cuts the power at every point after it.
 // The kernel has dropped pages that it shows as written, so a checkpoint that relied on the next sync would leave a
 // database with half of its changes.
