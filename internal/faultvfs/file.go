@@ -87,11 +87,7 @@ func (f *file) Sync(vfs.SyncFlag) error {
 	}
 	if err == nil {
 		for _, c := range f.node.pending {
-			if c.data == nil {
-				f.node.durable = resize(f.node.durable, c.offset)
-			} else {
-				f.node.durable = put(f.node.durable, c.offset, c.data)
-			}
+			f.node.durable = c.apply(f.node.durable)
 		}
 	}
 	f.node.pending = nil

@@ -71,6 +71,13 @@ type change struct {
 	data   []byte
 }
 
+func (c *change) apply(content []byte) []byte {
+	if c.data == nil {
+		return resize(content, c.offset)
+	}
+	return put(content, c.offset, c.data)
+}
+
 var count atomic.Int64
 
 // New registers a file system whose random choices come from the seed. shm is a real empty directory.
@@ -99,6 +106,19 @@ func (f *FS) CutAfter(operations int) {
 
 // CutAfterLocked is CutAfter for a Fault, which must not call any other method.
 func (f *FS) CutAfterLocked(operations int) { f.left = operations }
+
+// EvictLocked makes readers of a file see what the disk has, for a Fault: the kernel may drop pages from memory, also
+// those that a failed sync has lost.
+func (f *FS) EvictLocked(name string) {
+	for path, node := range f.files {
+		if filepath.Base(path) == name {
+			node.live = append([]byte(nil), node.durable...)
+			for _, c := range node.pending {
+				node.live = c.apply(node.live)
+			}
+		}
+	}
+}
 
 // IsOff reports whether the power is off.
 func (f *FS) IsOff() bool {

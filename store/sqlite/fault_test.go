@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -311,6 +312,67 @@ func TestTwoLostSyncs(t *testing.T) {
 			_ = d.store.Close()
 		}
 	}
+}
+
+// TestEvictedPages lets a sync of the log fail. At each operation of the next process, the kernel drops the log from memory:
+// SQLite may have read changes that no later reader sees. The log has started over before, so the disk has older frames
+// in the place of the lost ones.
+func TestEvictedPages(t *testing.T) {
+	log := sqlite.DatabaseFile + "-wal"
+	for at := 1; at <= 40; at++ {
+		d := newDisk(t, uint64(at), sqlite.Config{})
+		for checkpointed, n := d.checkpointed(), 0; n < 200 && !checkpointed.Load(); n++ {
+			_ = d.increment(n % counters)
+			time.Sleep(time.Millisecond) // for a checkpoint that reaches the log's end
+		}
+		_ = d.increment(0) // starts the log over
+		d.fs.SetFault(func(op faultvfs.Op, file string) error {
+			if op == faultvfs.Sync && file == log {
+				return faultvfs.ErrIO
+			}
+			return nil
+		})
+		_ = d.increment(1)
+		_ = d.store.Close()
+		operations := 0
+		d.fs.SetFault(func(_ faultvfs.Op, file string) error {
+			if file == log {
+				if operations++; operations == at {
+					d.fs.EvictLocked(log)
+				}
+			}
+			return nil
+		})
+		d.reopen()
+		d.recovered()
+		d.restart()
+		if lost := d.lost(); lost != 0 {
+			t.Errorf("evicted at operation %d: lost %d", at, lost)
+		}
+		_ = d.store.Close()
+	}
+}
+
+// reopen opens the store, which may find once that the log has lost changes.
+func (d *disk) reopen() {
+	d.Helper()
+	opened, err := sqlite.Open(context.Background(), d.config)
+	if err != nil {
+		opened = open(d.T, d.config)
+	}
+	d.store = opened
+}
+
+// checkpointed becomes true when a checkpoint syncs the database.
+func (d *disk) checkpointed() *atomic.Bool {
+	done := new(atomic.Bool)
+	d.fs.SetFault(func(op faultvfs.Op, file string) error {
+		if op == faultvfs.Sync && file == sqlite.DatabaseFile {
+			done.Store(true)
+		}
+		return nil
+	})
+	return done
 }
 
 // TestLostSync lets one sync of the write-ahead log fail before a checkpoint, and cuts the power at every point after it.

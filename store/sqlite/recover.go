@@ -35,13 +35,6 @@ func (d *database) recover() error {
 	return nil
 }
 
-// Layout of a write-ahead log: https://sqlite.org/fileformat2.html#the_write_ahead_log
-const (
-	walHeader   = 32
-	frameHeader = 24
-	pageBytes   = 4096
-)
-
 // seal makes the write-ahead log on the disk what SQLite holds it for. After a failed sync, the kernel may have dropped
 // pages that it still shows to readers as written, and a second sync then succeeds without them; so seal writes the whole
 // log again before it syncs. It also destroys the header after the last committed frame: a failed group may be there in
@@ -63,11 +56,11 @@ func (w *writer) seal() error {
 	if err != nil {
 		return err
 	}
-	end := walHeader + int64(pages)*(frameHeader+pageBytes)
+	end := walHeader + int64(pages)*frameBytes
 	if pages == 0 {
 		end = 0 // the log's own header may be new too
 	}
-	if err := rewrite(log, min(end, size)); err != nil {
+	if err := rewrite(log, pages); err != nil {
 		return err
 	}
 	if end < size {
@@ -76,19 +69,4 @@ func (w *writer) seal() error {
 		}
 	}
 	return log.Sync(vfs.SYNC_FULL)
-}
-
-// rewrite writes the first n bytes of a file again.
-func rewrite(f vfs.File, n int64) error {
-	buffer := make([]byte, 256<<10)
-	for at := int64(0); at < n; at += int64(len(buffer)) {
-		part := buffer[:min(int64(len(buffer)), n-at)]
-		if _, err := f.ReadAt(part, at); err != nil {
-			return err
-		}
-		if _, err := f.WriteAt(part, at); err != nil {
-			return err
-		}
-	}
-	return nil
 }
