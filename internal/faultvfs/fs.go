@@ -107,8 +107,8 @@ func (f *FS) CutAfter(operations int) {
 // CutAfterLocked is CutAfter for a Fault, which must not call any other method.
 func (f *FS) CutAfterLocked(operations int) { f.left = operations }
 
-// EvictLocked makes readers of a file see what the disk has, for a Fault: the kernel may drop pages from memory, also
-// those that a failed sync has lost.
+// EvictLocked makes readers of a file see what the disk has, for a Fault: the kernel may drop pages from memory,
+// including pages lost by a failed sync.
 func (f *FS) EvictLocked(name string) {
 	for path, node := range f.files {
 		if filepath.Base(path) == name {
