@@ -44,12 +44,15 @@ func newSecrets() secrets {
 	}
 }
 
+// ErrNoToken means that Config has a Database, but no admin token.
+var ErrNoToken = errors.New("POSTERN_ADMIN_TOKEN must be set with POSTERN_DATABASE: all replicas need the same token; " +
+	"so do POSTERN_MASTER_KEYS and POSTERN_SIGNING_KEY, if you use provider keys or signed checkpoints")
+
 // requireSecrets returns an error if the variables lack a secret that a database needs: its replicas, which may be on other
 // machines, must have the same.
 func requireSecrets(c *Config) error {
 	if c.Database != "" && c.Env[control.EnvAdminToken] == "" {
-		return errors.New("POSTERN_ADMIN_TOKEN must be set with POSTERN_DATABASE: all replicas need the same token; " +
-			"so do POSTERN_MASTER_KEYS and POSTERN_SIGNING_KEY, if you use provider keys or signed checkpoints")
+		return ErrNoToken
 	}
 	return nil
 }

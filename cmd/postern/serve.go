@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"os"
@@ -113,7 +114,10 @@ func (p *program) runServer(ctx context.Context, source settings.Source) error {
 	}()
 	configuration.Observer, configuration.Ops, configuration.Out = observed, observed.Ops, p.out
 	s, err := server.New(ctx, configuration)
-	if err != nil {
+	switch {
+	case errors.Is(err, server.ErrNoToken):
+		return misuse{err}
+	case err != nil:
 		return err
 	}
 	return s.RunSignals(context.WithoutCancel(ctx), signals, func() (server.Config, error) { return settings.Load(source) })
