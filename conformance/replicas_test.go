@@ -154,6 +154,7 @@ var ownMemory = []string{
 	"a TTL of less than a minute: memory only",
 	"Cache-Control: no-cache does not read, but writes",
 	"Cache-Control: max-age bounds a response's age",
+	"hits count as requests, not as tokens or cost; the rate is a percentage", // the second replica may look before KV has it
 	"a corrupt entry is a miss",
 	"KV is down: 503, never 401; a key in the isolate's memory is served",
 	"half-open: one request tries a target after its rest, and the others use other targets meanwhile",

@@ -145,6 +145,30 @@ func TestMaxConnections(t *testing.T) {
 	}
 }
 
+// TestExpectContinue: a client that waits for "100 Continue" gets a rejection at once, without sending the body.
+func TestExpectContinue(t *testing.T) {
+	r := start(t, testConfig(nil), nil)
+	for name, c := range map[string]struct {
+		key    string
+		length int
+		want   string
+	}{
+		"unknown key":     {"sk_live_unknown", 20, "HTTP/1.1 401 "},
+		"large body":      {r.key, 5_000_000, "HTTP/1.1 413 "},
+		"accepted so far": {r.key, 20, "HTTP/1.1 100 "},
+	} {
+		conn := r.dial()
+		_ = conn.SetDeadline(time.Now().Add(giveUp))
+		_, _ = fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
+			"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n", c.key, c.length)
+		line, err := bufio.NewReader(conn).ReadString('\n')
+		if !strings.HasPrefix(line, c.want) {
+			t.Errorf("%s: %q, %v, want %s", name, line, err, c.want)
+		}
+		_ = conn.Close()
+	}
+}
+
 // TestAmbiguousRequests: a request that a proxy could delimit differently is rejected, and its connection closed.
 func TestAmbiguousRequests(t *testing.T) {
 	r := start(t, testConfig(nil), nil)

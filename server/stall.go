@@ -31,6 +31,8 @@ func (l stalls) bound(next http.Handler) http.Handler {
 		var body *boundBody
 		if r.Body != nil && r.Body != http.NoBody {
 			body = &boundBody{ReadCloser: r.Body, control: control, limits: l}
+			// In a copy: net/http looks at the original body to see whether the client waits for "100 Continue".
+			r = r.WithContext(r.Context())
 			r.Body = body
 		}
 		next.ServeHTTP(bounded, r)

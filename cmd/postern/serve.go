@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -95,6 +96,7 @@ func (p *program) runServer(ctx context.Context, source settings.Source) error {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	p.release() // the server handles signals itself
+	keepPrivate()
 	ctx = context.WithoutCancel(ctx)
 	logs := &logs{out: p.err}
 	defer logs.close(ctx)
@@ -120,6 +122,9 @@ func (p *program) runServer(ctx context.Context, source settings.Source) error {
 	case err != nil:
 		return err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p.collectRarely(ctx)
 	return s.RunSignals(context.WithoutCancel(ctx), signals, func() (server.Config, error) { return settings.Load(source) })
 }
 
@@ -139,6 +144,8 @@ func (l *logs) open(level, format string) *slog.Logger {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.all = append(l.all, opened)
+	log.SetFlags(0)
+	log.SetOutput(logging.Lines(opened.Logger())) // the control plane's lines
 	return opened.Logger()
 }
 

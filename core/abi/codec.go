@@ -62,8 +62,13 @@ func (w *Writer) String(v string) {
 // Reader reads values from Buf. After the first malformed value it returns only zero values, and Err returns an error.
 type Reader struct {
 	Buf    []byte
+	texts  string // Buf at the call of shareTexts; empty: texts are copied one by one
 	failed bool
 }
+
+// shareTexts makes all texts parts of one copy of Buf, which stays in memory as long as any of them. Buf must not be replaced
+// afterwards.
+func (r *Reader) shareTexts() { r.texts = string(r.Buf) }
 
 //go:noinline
 func (r *Reader) fail() {
@@ -139,7 +144,14 @@ func (r *Reader) Bytes() []byte {
 // String reads a text.
 //
 //go:noinline
-func (r *Reader) String() string { return string(r.Bytes()) }
+func (r *Reader) String() string {
+	v := r.Bytes()
+	if r.texts == "" {
+		return string(v)
+	}
+	end := len(r.texts) - len(r.Buf)
+	return r.texts[end-len(v) : end]
+}
 
 // Byte reads a kind or a class. A number above 255 is malformed, so that it does not wrap around.
 func (r *Reader) Byte() uint8 {

@@ -55,7 +55,8 @@ func (c *call) admit(a *Admit) AdmitReply {
 	if verdict, answer := c.replay(a); verdict != 0 {
 		return AdmitReply{Verdict: verdict, Answer: answer}
 	}
-	if r := m.findReservation(a.RequestID); r != nil {
+	if i := m.findReservation(a.RequestID); i >= 0 {
+		r := m.reservations[i].decode()
 		return AdmitReply{Verdict: Admitted, Windows: m.windows(limits), ReservedPico: r.amountPico}
 	}
 	if a.Mode == ModeCheck && len(a.Violations) == 0 || m.knowsAdmission(a.RequestID) {
@@ -149,8 +150,12 @@ func (c *call) extend(e *Extend) AdmitReply {
 	if m.advance(c.in.NowMs, c.limits()) {
 		c.store()
 	}
-	r := m.findReservation(e.RequestID)
-	if r == nil || r.period != m.slice.period {
+	i := m.findReservation(e.RequestID)
+	if i < 0 {
+		return AdmitReply{Verdict: Unknown}
+	}
+	r := m.reservations[i].decode()
+	if r.period != m.slice.period {
 		return AdmitReply{Verdict: Unknown}
 	}
 	if e.TotalPico <= r.amountPico {
@@ -160,6 +165,7 @@ func (c *call) extend(e *Extend) AdmitReply {
 	reply := m.reserve(e.TotalPico-r.amountPico, max(0, minimum), e.Final)
 	if reply.Verdict == Admitted {
 		r.amountPico += reply.ReservedPico
+		m.reservations[i] = r.open()
 		reply.ReservedPico = r.amountPico
 		c.store()
 	}
@@ -234,9 +240,10 @@ func (c *call) applyAdmission(a *Admit, limits config.Limits, reserved int64) {
 		u.Latency.Add(a.Trace.DurationMs)
 		c.addRecent(a)
 	case ModeReserve:
-		m.reservations = append(m.reservations, reservation{
-			a.RequestID, m.lastMs, m.lastMs + a.LifetimeMs, m.slice.period, reserved, a.Model, a.Idempotency,
-		})
+		r := reservation{
+			[]byte(a.RequestID), m.lastMs, m.lastMs + a.LifetimeMs, m.slice.period, reserved, []byte(a.Model), []byte(a.Idempotency),
+		}
+		m.reservations = append(m.reservations, r.open())
 	}
 }
 

@@ -33,15 +33,19 @@ type meter struct {
 	slice          slice
 	previousSlice  slice  // of the period before, for its open reservations
 	epoch          uint64 // incremented when part of the slice is returned; grants of earlier epochs are void
-	reservations   []reservation
-	admittedHashes []uint64         // the last admissions without an open reservation, as hashes of their request IDs
-	usage          []ledger.Usage   // not reported yet
-	recent         []ledger.Request // not reported yet; only the newest maxRecent
+	reservations   []openReservation
+	admittedHashes []uint64       // the last admissions without an open reservation, as hashes of their request IDs
+	usage          []ledger.Usage // not reported yet
+	recent         recentRequests // not reported yet; only the newest maxRecent
 	violations     violations
 	flushMs        uint64 // when usage, recent and violations are to be reported; 0: nothing to report
 	outSeq         uint64 // number of the last batch
 	nextForgetMs   uint64 // when the next row is to be deleted; 0: none
+	size           int    // of the row that was read
 }
+
+// recentRequests stay encoded, because only a batch looks at them.
+type recentRequests = abi.Encoded[ledger.Request]
 
 // tick is a number of admissions in one millisecond, or of tokens in one second.
 type tick struct{ ms, count uint64 }
@@ -54,25 +58,18 @@ type slice struct {
 	granted, spent, reserved int64
 }
 
-type reservation struct {
-	id         string
-	admittedMs uint64
-	expiresMs  uint64
-	period     calendar.Period
-	amountPico int64
-	model      string
-	idem       string
-}
-
 // free is the amount that can still be reserved. It is negative, a debt, if requests cost more than their reservations.
 func (s *slice) free() int64 { return s.granted - money.Add(s.spent, s.reserved) }
 
+// rowGrowth is more than most commands add to the row.
+const rowGrowth = 512
+
 func (m *meter) encode() []byte {
-	return abi.EncodeFields(0, 512+64*len(m.reservations)+128*len(m.recent)+256*len(m.violations.pending), m.fields)
+	return abi.EncodeFields(0, m.size+rowGrowth, m.fields)
 }
 
 func decodeMeter(data []byte) (*meter, error) {
-	m := new(meter)
+	m := &meter{size: len(data)}
 	return m, abi.DecodeFields(data, m.fields)
 }
 
@@ -94,13 +91,13 @@ func (m *meter) fields(f *abi.Fields) {
 	if version < 3 {
 		m.epoch = firstEpoch
 	}
-	abi.List(f, &m.reservations, reservationFields)
+	abi.List(f, &m.reservations, openReservationFields)
 	abi.List(f, &m.admittedHashes, (*abi.Fields).Uint)
 	if version == 1 {
 		abi.List(f, &m.usage, ledger.OldUsageFields)
 	} else {
 		abi.List(f, &m.usage, ledger.UsageFields)
-		abi.List(f, &m.recent, ledger.RequestFields)
+		m.recent.Fields(f, ledger.RequestFields)
 		abi.List(f, &m.tokens, tickFields)
 	}
 	f.Uint(&m.flushMs)
@@ -127,16 +124,6 @@ func (s *slice) fields(f *abi.Fields) {
 	f.Int(&s.granted)
 	f.Int(&s.spent)
 	f.Int(&s.reserved)
-}
-
-func reservationFields(f *abi.Fields, r *reservation) {
-	f.String(&r.id)
-	f.Uint(&r.admittedMs)
-	f.Uint(&r.expiresMs)
-	ledger.PeriodFields(f, &r.period)
-	f.Int(&r.amountPico)
-	f.String(&r.model)
-	f.String(&r.idem)
 }
 
 // advance moves the meter to now. If the clock went back (jumped), it keeps the latest day and period seen, starts
@@ -307,10 +294,7 @@ const maxRecent = 32
 // addRecent adds a request to the list of recent requests.
 func (m *meter) addRecent(q ledger.Request) {
 	m.reportSoon()
-	if len(m.recent) == maxRecent {
-		m.recent = m.recent[1:]
-	}
-	m.recent = append(m.recent, q)
+	m.recent.Append(maxRecent, &q, ledger.RequestFields)
 }
 
 // usageFor is the unreported usage of a model in the hour that contains ms.
@@ -327,34 +311,13 @@ func (m *meter) usageFor(ms uint64, model string) *ledger.Usage {
 }
 
 // hasReport reports whether there is anything to report.
-func (m *meter) hasReport() bool { return len(m.usage)+len(m.recent)+len(m.violations.pending) > 0 }
+func (m *meter) hasReport() bool { return len(m.usage)+m.recent.Len()+len(m.violations.pending) > 0 }
 
 // reportSoon schedules a report of the usage, unless one is already scheduled.
 func (m *meter) reportSoon() {
 	if m.flushMs == 0 {
 		m.flushMs = m.lastMs + flushDelayMs
 	}
-}
-
-// findReservation is the open reservation of a request ID, or nil.
-func (m *meter) findReservation(id string) *reservation {
-	for i := range m.reservations {
-		if m.reservations[i].id == id {
-			return &m.reservations[i]
-		}
-	}
-	return nil
-}
-
-// removeReservation removes and returns the open reservation of a request ID.
-func (m *meter) removeReservation(id string) (reservation, bool) {
-	for i, r := range m.reservations {
-		if r.id == id {
-			m.reservations = append(m.reservations[:i], m.reservations[i+1:]...)
-			return r, true
-		}
-	}
-	return reservation{}, false
 }
 
 // alarmMs is the time of the next scheduled work: a report, an expiry or a deletion; 0: none.
@@ -379,8 +342,8 @@ func (m *meter) nextBatch(key string, closed bool) []byte {
 	m.outSeq++
 	batch := ledger.Absorb{
 		Key: key, KeyID: m.record.KeyID, Seq: m.outSeq, Period: m.slice.period, Epoch: m.epoch, HeldPico: m.slice.granted, Closed: closed,
-		LastUsedMs: m.lastUsedMs, Usage: m.usage, Recent: m.recent, Violations: m.violations.pending,
+		LastUsedMs: m.lastUsedMs, Usage: m.usage, Recent: m.recent.Decode(ledger.RequestFields), Violations: m.violations.pending,
 	}
-	m.usage, m.recent, m.violations.pending, m.flushMs = nil, nil, nil, 0
+	m.usage, m.recent, m.violations.pending, m.flushMs = nil, recentRequests{}, nil, 0
 	return batch.Encode()
 }

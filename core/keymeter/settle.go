@@ -162,22 +162,24 @@ func (c *call) finishIdempotency(s *Settle) {
 func (c *call) expire() {
 	m := c.m
 	open := m.reservations[:0]
-	for _, r := range m.reservations {
-		if r.expiresMs > c.in.NowMs {
-			open = append(open, r)
+	for _, o := range m.reservations {
+		if o.expiresMs > c.in.NowMs {
+			open = append(open, o)
 			continue
 		}
-		u := m.usageFor(r.admittedMs, r.model)
+		r := o.decode()
+		id, model := string(r.id), string(r.model)
+		u := m.usageFor(r.admittedMs, model)
 		u.Requests++
 		u.Expired++
 		u.CostPico += r.amountPico
 		s := m.sliceOf(r.period)
 		s.reserved -= r.amountPico
 		s.spent += r.amountPico
-		e := expiredReservation{r.admittedMs, r.period, r.amountPico, r.model}
-		c.put(rowExpired+r.id, abi.EncodeFields(0, 64, e.fields))
-		c.scheduleForget(rowExpired + r.id)
-		m.addRecent(ledger.Request{AtMs: r.admittedMs, ID: r.id, Model: r.model, CostPico: r.amountPico, Estimated: true})
+		e := expiredReservation{r.admittedMs, r.period, r.amountPico, model}
+		c.put(rowExpired+id, abi.EncodeFields(0, 64, e.fields))
+		c.scheduleForget(rowExpired + id)
+		m.addRecent(ledger.Request{AtMs: r.admittedMs, ID: id, Model: model, CostPico: r.amountPico, Estimated: true})
 	}
 	m.reservations = open
 }

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"runtime/debug"
+	"runtime/metrics"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A garbage collection costs a server of little memory more than the memory is worth: with Go's default, the heap may only double
+// between two of them, and the live heap is a few megabytes. So it may grow to five times its size, as long as all memory stays
+// below usualMemory. When that is not enough for the live heap, the limit rises, so that collections are never more frequent
+// than with Go's default. See https://go.dev/doc/gc-guide.
+const (
+	heapGrowthPercent = 400
+	usualMemory       = 80 << 20
+	limitPeriod       = time.Second
+)
+
+// collectRarely sets the frequency of garbage collections until ctx ends, unless the operator has set it.
+func (p *program) collectRarely(ctx context.Context) {
+	if slices.ContainsFunc(p.environ, setsCollector) {
+		return
+	}
+	debug.SetGCPercent(heapGrowthPercent)
+	debug.SetMemoryLimit(usualMemory)
+	go func() {
+		ticks := time.NewTicker(limitPeriod)
+		defer ticks.Stop()
+		for used := newMemoryUse(); ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticks.C:
+				debug.SetMemoryLimit(memoryLimit(used.read()))
+			}
+		}
+	}()
+}
+
+// setsCollector reports whether a variable is one of those with which Go's runtime starts.
+func setsCollector(variable string) bool {
+	name, value, _ := strings.Cut(variable, "=")
+	return value != "" && (name == "GOGC" || name == "GOMEMLIMIT")
+}
+
+// memoryLimit is the limit for a live heap and for the memory besides the heap's objects, in bytes.
+func memoryLimit(live, other uint64) int64 {
+	return int64(max(usualMemory, other+2*live))
+}
+
+// memoryUse reads the memory in use.
+type memoryUse []metrics.Sample
+
+func newMemoryUse() memoryUse {
+	return memoryUse{
+		{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
+		{Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/objects:bytes"},
+	}
+}
+
+// read returns the bytes that the last collection has found live, and those of stacks, of the runtime and lost between objects.
+func (m memoryUse) read() (live, other uint64) {
+	metrics.Read(m)
+	other = m[1].Value.Uint64()
+	for _, sample := range m[2:] {
+		other -= min(other, sample.Value.Uint64())
+	}
+	return m[0].Value.Uint64(), other
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"runtime/debug"
+	"testing"
+)
+
+// collector returns the settings of the garbage collector.
+func collector() (percent int, limit int64) {
+	percent = debug.SetGCPercent(100)
+	debug.SetGCPercent(percent)
+	return percent, debug.SetMemoryLimit(-1)
+}
+
+func TestCollectRarely(t *testing.T) {
+	percent, limit := collector()
+	t.Cleanup(func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, variable := range []string{"GOGC=50", "GOMEMLIMIT=1GiB"} {
+		p := program{environ: []string{"HOME=/", variable}}
+		p.collectRarely(ctx)
+		if gotPercent, gotLimit := collector(); gotPercent != percent || gotLimit != limit {
+			t.Errorf("%s: percent %d, limit %d; want what the operator has set", variable, gotPercent, gotLimit)
+		}
+	}
+	p := program{environ: []string{"GOGC="}}
+	p.collectRarely(ctx)
+	if gotPercent, gotLimit := collector(); gotPercent != heapGrowthPercent || gotLimit != usualMemory {
+		t.Errorf("percent %d, limit %d", gotPercent, gotLimit)
+	}
+}
+
+// With a large live heap the limit allows as much as Go does by default: the heap may double.
+func TestMemoryLimit(t *testing.T) {
+	for _, c := range []struct{ live, other, want uint64 }{
+		{0, 0, usualMemory},
+		{20 << 20, 30 << 20, usualMemory},
+		{100 << 20, 30 << 20, 230 << 20},
+		{8 << 30, 1 << 30, 17 << 30},
+	} {
+		if got := memoryLimit(c.live, c.other); got != int64(c.want) {
+			t.Errorf("live %d, other %d: %d, want %d", c.live, c.other, got, c.want)
+		}
+	}
+	live, other := newMemoryUse().read()
+	if debug.FreeOSMemory(); other == 0 || live > 1<<40 || other > 1<<40 {
+		t.Errorf("live %d, other %d", live, other)
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !(linux || darwin || freebsd || netbsd || openbsd)
+
+package main
+
+// keepPrivate does nothing: this system has no file mode mask.
+func keepPrivate() {}

@@ -1,0 +1,71 @@
+package abi
+
+// Encoded is a list whose elements stay encoded, for rows whose list is mostly passed on. Its format is that of List.
+type Encoded[T any] struct {
+	count int
+	buf   []byte
+}
+
+// Len is the number of elements.
+func (l *Encoded[T]) Len() int { return l.count }
+
+// Fields is the list in a message. When read, all elements are checked; they share memory with the reader's buffer.
+func (l *Encoded[T]) Fields(f *Fields, element func(*Fields, *T)) {
+	if f.r == nil {
+		f.w.Uint(uint64(l.count))
+		f.w.Buf = append(f.w.Buf, l.buf...)
+		return
+	}
+	l.count = f.r.Count()
+	r := Reader{Buf: f.r.Buf}
+	r.shareTexts()
+	fields, checked := ReadFrom(&r), new(T)
+	for range l.count {
+		element(fields, checked)
+	}
+	if r.failed {
+		f.r.fail()
+	}
+	l.buf = f.r.until(r.Buf)
+}
+
+// Encoded are fields that stay encoded. Only when they are read, read is called, and must read them. They share memory with the
+// reader's buffer.
+func (f *Fields) Encoded(encoded *[]byte, read func()) {
+	if f.r == nil {
+		f.w.Buf = append(f.w.Buf, *encoded...)
+		return
+	}
+	start := Reader{Buf: f.r.Buf}
+	read()
+	*encoded = start.until(f.r.Buf)
+}
+
+// until reads the bytes up to a rest of the buffer.
+func (r *Reader) until(rest []byte) []byte {
+	n := max(0, len(r.Buf)-len(rest)) // the reader may have failed
+	v := r.Buf[:n:n]
+	r.Buf = r.Buf[n:]
+	return v
+}
+
+// Append adds an element. If there are most already, it removes the first.
+func (l *Encoded[T]) Append(most int, added *T, element func(*Fields, *T)) {
+	if l.count == most {
+		r := Reader{Buf: l.buf}
+		element(ReadFrom(&r), new(T))
+		l.buf, l.count = r.Buf, l.count-1
+	}
+	w := Writer{Buf: l.buf[:len(l.buf):len(l.buf)]} // the bytes after it are not the list's
+	element(WriteTo(&w), added)
+	l.buf, l.count = w.Buf, l.count+1
+}
+
+// Decode returns the elements.
+func (l *Encoded[T]) Decode(element func(*Fields, *T)) []T {
+	fields, list := ReadFrom(&Reader{Buf: l.buf}), make([]T, l.count)
+	for i := range list {
+		element(fields, &list[i])
+	}
+	return list
+}

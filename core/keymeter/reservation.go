@@ -1,0 +1,73 @@
+package keymeter
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/ledger"
+)
+
+// reservation is an amount reserved for a request in progress. Texts share memory with the meter's row.
+type reservation struct {
+	id         []byte
+	admittedMs uint64
+	expiresMs  uint64
+	period     calendar.Period
+	amountPico int64
+	model      []byte
+	idem       []byte
+}
+
+func (r *reservation) fields(f *abi.Fields) {
+	f.Bytes(&r.id)
+	f.Uint(&r.admittedMs)
+	f.Uint(&r.expiresMs)
+	ledger.PeriodFields(f, &r.period)
+	f.Int(&r.amountPico)
+	f.Bytes(&r.model)
+	f.Bytes(&r.idem)
+}
+
+// openReservation is a reservation in the meter. It stays encoded, because a command looks at one of perhaps hundreds. A period in
+// the form from before budgets had cycles so keeps that form until its reservation ends; all versions read both.
+type openReservation struct {
+	encoded   []byte
+	expiresMs uint64
+}
+
+func openReservationFields(f *abi.Fields, o *openReservation) {
+	f.Encoded(&o.encoded, func() {
+		var r reservation
+		r.fields(f)
+		o.expiresMs = r.expiresMs
+	})
+}
+
+func (r *reservation) open() openReservation {
+	return openReservation{abi.EncodeFields(0, 96, r.fields), r.expiresMs}
+}
+
+func (o *openReservation) decode() (r reservation) {
+	_ = abi.DecodeFields(o.encoded, r.fields) // checked when the row was read
+	return r
+}
+
+// findReservation is the index of a request ID's open reservation, or -1.
+func (m *meter) findReservation(id string) int {
+	var start abi.Writer
+	start.String(id)
+	return slices.IndexFunc(m.reservations, func(o openReservation) bool { return bytes.HasPrefix(o.encoded, start.Buf) })
+}
+
+// removeReservation removes and returns the open reservation of a request ID.
+func (m *meter) removeReservation(id string) (r reservation, ok bool) {
+	i := m.findReservation(id)
+	if i < 0 {
+		return r, false
+	}
+	r = m.reservations[i].decode()
+	m.reservations = slices.Delete(m.reservations, i, i+1)
+	return r, true
+}
