@@ -45,4 +45,6 @@ func (x *exchange) drain() {
 
 // awaitsContinue reports whether the client waits for "100 Continue", which the first read of the body sends. Without it,
 // the client sends no body, and the server closes the connection.
-func (x *exchange) awaitsContinue() bool { return x.request.Header.Get("Expect") != "" && !x.bodyRequested }
+func (x *exchange) awaitsContinue() bool {
+	return x.request.Header.Get("Expect") != "" && !x.bodyRequested
+}
