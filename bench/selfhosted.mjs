@@ -24,7 +24,8 @@ const cpu = (results) => `${median(results.map((r) => r.cpuMs)).toFixed(3)} ms`
 
 /** Interleaved rounds after one that warms up, and the row of the first contender against the second. */
 async function compare(name, ours, theirs, options, target, measure = rate, unit = perSecond) {
-  for (const [server, contender] of [ours, theirs]) await closed(server, { ...options, ...contender, seconds: WARM_SECONDS })
+  for (const [server, contender] of [ours, theirs])
+    await closed(server, { ...options, ...contender, seconds: WARM_SECONDS })
   const [a, b] = await interleave(
     ROUNDS,
     [ours, theirs].map(

@@ -12,6 +12,7 @@ import (
 func (x *exchange) do(a *abi.Action) {
 	switch a.Kind {
 	case abi.ActionReadBody:
+		x.bodyRequested = true
 		x.reading.Add(1)
 		x.start(a, x.readBody)
 	case abi.ActionSupply:

@@ -30,7 +30,7 @@ func (x *exchange) readBody(t *task) abi.Event {
 // allowEarlyResponse lets the response be sent before the request body has arrived. Otherwise net/http would wait for
 // the pending read, and the read for the client.
 func (x *exchange) allowEarlyResponse() {
-	if x.request.ContentLength != 0 && !expectsContinue(x.request) {
+	if x.request.ContentLength != 0 && !x.awaitsContinue() {
 		_ = http.NewResponseController(x.writer).EnableFullDuplex()
 	}
 }
@@ -38,11 +38,13 @@ func (x *exchange) allowEarlyResponse() {
 // drain reads the rest of the request body, so that the connection can be reused.
 func (x *exchange) drain() {
 	x.reading.Wait()
-	if x.request.ContentLength != 0 && !expectsContinue(x.request) {
+	if x.request.ContentLength != 0 && !x.awaitsContinue() {
 		_, _ = io.CopyN(io.Discard, x.request.Body, drainBytes)
 	}
 }
 
-// expectsContinue reports whether the client waits for "100 Continue". It then sends no body without one, and the
-// server closes the connection.
-func expectsContinue(r *http.Request) bool { return r.Header.Get("Expect") != "" }
+// awaitsContinue reports whether the client waits for "100 Continue", which the first read of the body sends. Without it,
+// the client sends no body, and the server closes the connection.
+func (x *exchange) awaitsContinue() bool {
+	return x.request.Header.Get("Expect") != "" && !x.bodyRequested
+}

@@ -19,6 +19,8 @@ type exchange struct {
 	reading  sync.WaitGroup // reads of the request body
 	answered chan struct{}  // closed when nothing more is written to the client
 	broken   bool           // the response was cut off; readable when answered is closed
+	// bodyRequested means that the request body has been read, at least in part; readable when answered is closed.
+	bodyRequested bool
 
 	mu       sync.Mutex // held during steps; guards everything below, and the writer
 	state    []byte

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -24,6 +25,10 @@ type alarms struct {
 	nextMs  uint64    // the alarm that run sleeps for; 0: none
 	blocked time.Time // the store has failed: wait until then
 	backoff backoff
+	failing bool // the last alarm could not be fired, although the store can be read: the disk may be full
+
+	logged   time.Time // the last message of a failure
+	unlogged int       // failures since then
 }
 
 func newAlarms(s *Server) *alarms {
@@ -101,8 +106,21 @@ func (a *alarms) note(nextMs uint64, err error) {
 	defer a.mu.Unlock()
 	if a.nextMs = nextMs; err != nil {
 		a.blocked = time.Now().Add(a.backoff.next())
-	} else {
+	} else if !a.failing {
 		a.backoff.reset()
+	}
+}
+
+// tried notes whether an alarm could be fired. The backoff grows until one could.
+func (a *alarms) tried(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.failing = err != nil; !a.failing {
+		a.backoff.reset()
+		return
+	}
+	if a.nextMs = 0; time.Now().After(a.blocked) { // workers that fail together are one failure
+		a.blocked = time.Now().Add(a.backoff.next())
 	}
 }
 
@@ -116,8 +134,26 @@ func (a *alarms) start(ctx context.Context, working *sync.WaitGroup) {
 	working.Go(func() {
 		defer a.wake()
 		defer func() { <-a.workers }()
-		a.server.guarded("alarm_failed", func() error { return a.work(ctx, working) })
+		a.server.guarded("alarm_failed", func() error { return a.rarely(a.work(ctx, working)) })
 	})
+}
+
+// rarely returns an error that is to be logged, at most one a second: workers may fail many times a second.
+func (a *alarms) rarely(err error) error {
+	if err == nil {
+		return nil
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.unlogged++; time.Since(a.logged) < time.Second {
+		return nil
+	}
+	failures := a.unlogged
+	a.logged, a.unlogged = time.Now(), 0
+	if failures == 1 {
+		return err
+	}
+	return fmt.Errorf("%d failures since the last message; the latest: %w", failures, err)
 }
 
 // work fires alarms until none is due. After the first, there may be more than one worker can fire: it starts another.
@@ -128,8 +164,8 @@ func (a *alarms) work(ctx context.Context, working *sync.WaitGroup) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		if !rang && err != nil {
-			a.note(0, err)
+		if rang == (err == nil) {
+			a.tried(err)
 		}
 		if !rang {
 			return errors.Join(failure, err)

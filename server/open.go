@@ -2,6 +2,10 @@ package server
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/postern-ai/postern/store"
 	"github.com/postern-ai/postern/store/postgres"
@@ -17,8 +21,30 @@ func openStore(ctx context.Context, c *Config) (store.Store, error) {
 		return postgres.Open(ctx, postgres.Config{URL: c.Database})
 	}
 	open := sqlite.Config{Dir: c.Data, Durability: sqlite.Durability(c.Durability), Clock: clock{}, Log: c.Log}
+	// The first start makes the database before the secrets, so secrets without a database mean that it was lost.
+	if _, err := os.Lstat(filepath.Join(c.Data, SecretsFile)); err == nil {
+		open.MustExist = true
+	}
 	if c.Test.Clock != nil {
 		open.Clock = c.Test.Clock
 	}
-	return sqlite.Open(ctx, open)
+	opened, err := sqlite.Open(ctx, open)
+	switch {
+	case errors.Is(err, sqlite.ErrMissing):
+		return nil, fmt.Errorf("%s has %s, but its database %s is missing, empty or without tables: restore a backup with postern restore, "+
+			"or delete %[2]s to start with new data", c.Data, SecretsFile, sqlite.DatabaseFile)
+	case err != nil:
+		return nil, fmt.Errorf("POSTERN_DATA: %w", err)
+	}
+	return opened, nil
+}
+
+// used reports whether the store has data. Stores that cannot say have none.
+func (s *Server) used(ctx context.Context) (bool, error) {
+	if known, ok := s.store.(interface {
+		Used(context.Context) (bool, error)
+	}); ok {
+		return known.Used(ctx)
+	}
+	return false, nil
 }

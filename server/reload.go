@@ -11,7 +11,7 @@ import (
 // TLS certificate, trusted proxies, log. Requests in progress end under the old one. If the new one is invalid, or changes
 // what only a restart can change, Reload returns an error and the old one stays in force. Out, Ops, Observer and Test are
 // not replaced.
-func (s *Server) Reload(_ context.Context, c Config) error {
+func (s *Server) Reload(ctx context.Context, c Config) error {
 	s.reloading.Lock()
 	defer s.reloading.Unlock()
 	c.Out, c.Ops, c.Observer, c.Test = s.config.Out, s.config.Ops, s.config.Observer, s.config.Test
@@ -19,7 +19,7 @@ func (s *Server) Reload(_ context.Context, c Config) error {
 	if fixed := s.config.fixedChanges(&c); len(fixed) > 0 {
 		return fmt.Errorf("a reload cannot change %s; restart the server", strings.Join(fixed, ", "))
 	}
-	if err := errors.Join(requireSecrets(&c), addSecrets(&c)); err != nil {
+	if err := errors.Join(requireSecrets(&c), s.addSecrets(ctx, &c)); err != nil {
 		return err
 	}
 	certificate, err := loadCertificate(&c)

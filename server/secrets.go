@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/hex"
@@ -43,19 +44,22 @@ func newSecrets() secrets {
 	}
 }
 
+// ErrNoToken means that Config has a Database, but no admin token.
+var ErrNoToken = errors.New("POSTERN_ADMIN_TOKEN must be set with POSTERN_DATABASE: all replicas need the same token; " +
+	"so do POSTERN_MASTER_KEYS and POSTERN_SIGNING_KEY, if you use provider keys or signed checkpoints")
+
 // requireSecrets returns an error if the variables lack a secret that a database needs: its replicas, which may be on other
 // machines, must have the same.
 func requireSecrets(c *Config) error {
 	if c.Database != "" && c.Env[control.EnvAdminToken] == "" {
-		return errors.New("POSTERN_ADMIN_TOKEN must be set with POSTERN_DATABASE: all replicas need the same token; " +
-			"so do POSTERN_MASTER_KEYS and POSTERN_SIGNING_KEY, if you use provider keys or signed checkpoints")
+		return ErrNoToken
 	}
 	return nil
 }
 
 // addSecrets completes the variables with the secrets of the data directory, and makes them at the first start. The caller
 // must have locked the directory: of two first starts at once, each would otherwise make its own.
-func addSecrets(c *Config) error {
+func (s *Server) addSecrets(ctx context.Context, c *Config) error {
 	c.Env = maps.Clone(c.Env)
 	if c.Env == nil {
 		c.Env = map[string]string{}
@@ -63,12 +67,19 @@ func addSecrets(c *Config) error {
 	if c.Database != "" || c.Data == "" {
 		return nil
 	}
-	s, err := readSecrets(filepath.Join(c.Data, SecretsFile))
+	path := filepath.Join(c.Data, SecretsFile)
+	file, err := readSecrets(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err = s.mayMakeSecrets(ctx, c); err == nil {
+			file = newSecrets()
+			err = writeSecrets(path, file)
+		}
+	}
 	if err != nil {
 		return err
 	}
 	for name, value := range map[string]string{
-		control.EnvAdminToken: s.AdminToken, config.EnvMasterKeys: s.MasterKey, compliance.EnvSigningKey: s.SigningKey,
+		control.EnvAdminToken: file.AdminToken, config.EnvMasterKeys: file.MasterKey, compliance.EnvSigningKey: file.SigningKey,
 	} {
 		if c.Env[name] == "" {
 			c.Env[name] = value
@@ -77,13 +88,23 @@ func addSecrets(c *Config) error {
 	return nil
 }
 
-// readSecrets reads the file, or makes it.
+// mayMakeSecrets returns an error if new secrets would replace lost ones: the database has data, and the variables do not
+// have all secrets.
+func (s *Server) mayMakeSecrets(ctx context.Context, c *Config) error {
+	if c.Env[control.EnvAdminToken] != "" && c.Env[config.EnvMasterKeys] != "" && c.Env[compliance.EnvSigningKey] != "" {
+		return nil
+	}
+	used, err := s.used(ctx)
+	if err == nil && used {
+		err = fmt.Errorf("%s has a database with data, but no %s, and new keys could not decrypt the data: restore the file from a backup, or set %s, %s and %s",
+			c.Data, SecretsFile, control.EnvAdminToken, config.EnvMasterKeys, compliance.EnvSigningKey)
+	}
+	return err
+}
+
+// readSecrets reads the file.
 func readSecrets(path string) (s secrets, err error) {
 	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		s = newSecrets()
-		return s, writeSecrets(path, s)
-	}
 	if err != nil {
 		return s, err
 	}

@@ -73,7 +73,7 @@ func New(ctx context.Context, c Config) (*Server, error) {
 	}
 	s.alarms = newAlarms(s)
 	s.objects.Alarm = s.alarms.notify
-	err = addSecrets(&c)
+	err = s.addSecrets(ctx, &c)
 	var d *deployment
 	if err == nil {
 		d, err = s.build(c)

@@ -44,10 +44,26 @@ func (l stalls) bound(next http.Handler) http.Handler {
 			// Host.allowEarlyResponse.
 			_ = control.Flush()
 			panic(http.ErrAbortHandler)
+		case r.Header.Get("Expect") != "":
+			linger(control, body.ReadCloser)
 		default:
 			_ = control.SetReadDeadline(time.Now().Add(closeTimeout))
 		}
 	})
+}
+
+// Limits of linger.
+const (
+	lingerTimeout = time.Second
+	lingerBytes   = 8 << 20
+)
+
+// linger waits until the client of an early response closes the connection. net/http closes it at once after a request with
+// Expect, and a client that is sending the body nevertheless would lose the response.
+func linger(control *http.ResponseController, body io.Reader) {
+	_ = control.Flush()
+	_ = control.SetReadDeadline(time.Now().Add(lingerTimeout))
+	_, _ = io.CopyN(io.Discard, body, lingerBytes)
 }
 
 // limited calls expire if f takes longer than limit. A deadline of net/http would also end an HTTP/2 stream between writes.

@@ -159,18 +159,18 @@ func TestPostgresSecrets(t *testing.T) {
 
 // TestSecretsFile: a file that others can read, or that is damaged, stops the start.
 func TestSecretsFile(t *testing.T) {
-	c := Config{Data: t.TempDir()}
-	if err := addSecrets(&c); err != nil {
+	s, c := &Server{}, Config{Data: t.TempDir()}
+	if err := s.addSecrets(t.Context(), &c); err != nil {
 		t.Fatal(err)
 	}
 	path := filepath.Join(c.Data, SecretsFile)
 	_ = os.Chmod(path, 0o644)
-	if err := addSecrets(&c); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+	if err := s.addSecrets(t.Context(), &c); err == nil || !strings.Contains(err.Error(), "chmod 600") {
 		t.Errorf("a file that others can read: %v", err)
 	}
 	_ = os.Chmod(path, 0o600)
 	_ = os.WriteFile(path, []byte(`{"adminToken":"x"`), 0o600)
-	if err := addSecrets(&c); err == nil || !strings.Contains(err.Error(), "damaged") {
+	if err := s.addSecrets(t.Context(), &c); err == nil || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("a damaged file: %v", err)
 	}
 }

@@ -16,7 +16,7 @@ const applyHelp = `Makes a deployment match a YAML file: projects with their lim
 registry. It shows the difference, asks, and makes the changes through the admin API, so it works with every deployment.
 
 A second run changes nothing. Projects and keys are recognized by their id, or by their name. Fields and things that the file
-does not name stay unchanged, except with --prune. If something else changed the deployment after the difference was
+does not name stay unchanged, except with --prune. The list projects is required: only projects: [] with --prune archives all. If something else changed the deployment after the difference was
 computed, the command stops with an error; run it again. After a failure in the middle, run it again, too.
 
 Values of new keys are shown once: in the output if it is a terminal, or in the file that --keys-out names.
@@ -102,7 +102,7 @@ func (p *program) runApply(c *cobra.Command, o *connection, f *applyFlags) error
 	if plan.NewKeys && f.keysOut == "" && !f.values && !p.show {
 		return misused("new keys would be made, but their values could not be seen: pass --keys-out FILE, or --show-keys to print them")
 	}
-	if err := p.confirm(f.yes, "Make these changes?"); err != nil {
+	if err := p.confirm(f.yes, "Make "+changes(plan)+"?"); err != nil {
 		return err
 	}
 	keep, secrets, done, err := p.keeper(f.keysOut)
@@ -222,7 +222,21 @@ func (p *program) printPlan(plan *apply.Plan) {
 			}
 		}
 	}
-	fmt.Fprintf(p.out, "%d changes.\n", len(plan.Changes))
+	fmt.Fprintf(p.out, "%s.\n", changes(plan))
+}
+
+// changes is the number of changes and, if any, of the projects that they archive.
+func changes(plan *apply.Plan) string {
+	archived := 0
+	for _, c := range plan.Changes {
+		if c.Kind == "project" && c.Action == "archive" {
+			archived++
+		}
+	}
+	if archived == 0 {
+		return fmt.Sprintf("%d changes", len(plan.Changes))
+	}
+	return fmt.Sprintf("%d changes (archived projects: %d)", len(plan.Changes), archived)
 }
 
 const maxShown = 300 // bytes of a value in the difference

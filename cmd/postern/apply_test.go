@@ -210,3 +210,27 @@ func TestApplyMeetsOtherChanges(t *testing.T) {
 		}
 	}
 }
+
+// A file without the list of projects is an error, not a deployment without projects.
+func TestPruneNeedsAnExplicitList(t *testing.T) {
+	s := newShell(t, deployment(t).URL)
+	for _, name := range []string{"One", "Two"} {
+		s.ok("projects", "create", name)
+	}
+	for _, text := range []string{"", "\n# nothing\n", "{}", "projects:\n", "projects: null", "null", "---\n"} {
+		file := s.file("postern.yaml", text)
+		s.fails(exitUsage, "projects is missing", "apply", "-f", file, "--prune", "--yes")
+		s.fails(exitUsage, "projects is missing", "apply", "-f", file, "--yes")
+	}
+	if out := s.ok("projects", "list"); strings.Count(out, "active") != 2 {
+		t.Fatalf("projects were archived\n%s", out)
+	}
+	all := s.file("none.yaml", "projects: []")
+	if out := s.ok("apply", "-f", all, "--yes"); !strings.HasPrefix(out, "No changes") {
+		t.Errorf("without --prune: %s", out)
+	}
+	s.fails(exitUsage, "Make 2 changes (archived projects: 2)?", "apply", "-f", all, "--prune")
+	if out := s.ok("apply", "-f", all, "--prune", "--yes"); !strings.Contains(out, "archived projects: 2") {
+		t.Errorf("the number is missing\n%s", out)
+	}
+}

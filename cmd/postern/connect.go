@@ -1,9 +1,12 @@
 package main
 
 import (
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
@@ -22,6 +25,7 @@ const defaultURL = "http://127.0.0.1:8787"
 // connection are the flags of commands that call the admin API.
 type connection struct {
 	url, data string
+	caFile    string
 	insecure  bool
 	timeout   time.Duration
 }
@@ -32,6 +36,7 @@ func (p *program) connects(c *cobra.Command) (*cobra.Command, *connection) {
 	flags := c.PersistentFlags()
 	flags.StringVar(&o.url, "url", "", "address of the deployment (default POSTERN_URL, or "+defaultURL+")")
 	flags.StringVar(&o.data, "data", "", "data directory with the token of a deployment on this machine (default POSTERN_DATA, or postern-data)")
+	flags.StringVar(&o.caFile, "ca-file", "", "PEM file with certificates to trust besides the system's (default POSTERN_CA_FILE)")
 	flags.BoolVar(&o.insecure, "insecure", false, "send the admin token over plain HTTP to another machine")
 	flags.DurationVar(&o.timeout, "timeout", 30*time.Second, "time for one call of the admin API")
 	return c, o
@@ -47,12 +52,37 @@ func (p *program) client(o *connection) (*admin.Client, error) {
 	if _, err := admin.New(options); err != nil { // before asking for a token
 		return nil, misuse{err}
 	}
+	var err error
+	if options.HTTP, err = trusting(firstOf(o.caFile, p.variable(settings.EnvCAFile))); err != nil {
+		return nil, misuse{err}
+	}
 	token, err := p.token(o, address)
 	if err != nil {
 		return nil, err
 	}
 	options.Token = token
 	return admin.New(options)
+}
+
+// trusting returns a client that also trusts the certificates of a PEM file; nil, the default client, without a file.
+func trusting(file string) (*http.Client, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("--ca-file: %w", err)
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	if !roots.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("--ca-file: %s has no certificate in PEM form", file)
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = &tls.Config{RootCAs: roots}
+	return &http.Client{Transport: transport}, nil
 }
 
 func firstOf(texts ...string) string {

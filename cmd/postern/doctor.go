@@ -42,7 +42,7 @@ func (p *program) doctor() *cobra.Command {
 			return p.printChecks(checks)
 		}
 		checks := []doctor.Check{{Name: "configuration", Status: doctor.OK, Detail: "valid"}}
-		options := doctor.Options{Online: *online, Open: openStore, InUse: isInUse, Integrity: checkIntegrity}
+		options := doctor.Options{Online: *online, Inspect: inspect, Open: openStore, InUse: isInUse}
 		return p.printChecks(append(checks, doctor.Run(c.Context(), &configuration, options)...))
 	}
 	return c

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -107,6 +108,10 @@ func (p *program) root() *cobra.Command {
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.PersistentFlags().BoolVar(&p.json, "json", false, "print JSON; the shapes are those of the admin API")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		if number := (&strconv.NumError{}); errors.As(err, &number) {
+			before, _, _ := strings.Cut(err.Error(), ": strconv.")
+			return misused("%s: it must be a number in the flag's range; see %s --help", before, c.CommandPath())
+		}
 		return misused("%w; see %s --help", err, c.CommandPath())
 	})
 	root.AddCommand(p.serve(), p.projects(), p.keys(), p.apply(), p.backup(), p.restore(), p.exportDeployment(), p.importDeployment(), p.verify(), p.doctor(), p.version(), completion())

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log"
 	"log/slog"
@@ -115,7 +116,10 @@ func (p *program) runServer(ctx context.Context, source settings.Source) error {
 	}()
 	configuration.Observer, configuration.Ops, configuration.Out = observed, observed.Ops, p.out
 	s, err := server.New(ctx, configuration)
-	if err != nil {
+	switch {
+	case errors.Is(err, server.ErrNoToken):
+		return misuse{err}
+	case err != nil:
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)

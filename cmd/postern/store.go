@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"path/filepath"
 
 	"github.com/postern-ai/postern/server"
 	"github.com/postern-ai/postern/store"
@@ -11,16 +10,9 @@ import (
 	"github.com/postern-ai/postern/store/sqlite"
 )
 
-// openStore opens the configured store, as the server does.
+// openStore opens the configured PostgreSQL store, as the server does.
 func openStore(ctx context.Context, c *server.Config) (store.Store, error) {
-	if c.Database != "" {
-		opened, err := postgres.Open(ctx, postgres.Config{URL: c.Database})
-		if err != nil {
-			return nil, err
-		}
-		return opened, nil
-	}
-	opened, err := sqlite.Open(ctx, sqlite.Config{Dir: c.Data, Durability: sqlite.Durability(c.Durability)})
+	opened, err := postgres.Open(ctx, postgres.Config{URL: c.Database})
 	if err != nil {
 		return nil, err
 	}
@@ -30,10 +22,5 @@ func openStore(ctx context.Context, c *server.Config) (store.Store, error) {
 // isInUse reports whether a running server has the store.
 func isInUse(err error) bool { return errors.Is(err, sqlite.ErrInUse) }
 
-// checkIntegrity checks the data of the configured store. PostgreSQL checks its own.
-func checkIntegrity(ctx context.Context, c *server.Config) error {
-	if c.Database != "" {
-		return nil
-	}
-	return sqlite.CheckIntegrity(ctx, filepath.Join(c.Data, sqlite.DatabaseFile))
-}
+// inspect checks the SQLite database and leaves no files.
+func inspect(ctx context.Context, c *server.Config) error { return sqlite.Inspect(ctx, c.Data) }

@@ -5,6 +5,7 @@ package admin
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -190,6 +191,10 @@ func (c *Client) attempt(ctx context.Context, method, path string, body []byte, 
 		request.Header.Set("User-Agent", c.options.UserAgent)
 	}
 	response, err := c.options.HTTP.Do(request)
+	var untrusted x509.UnknownAuthorityError
+	if errors.As(err, &untrusted) {
+		return -1, fmt.Errorf("cannot trust %s: %w; if the certificate is your own, name it or its CA's with --ca-file or POSTERN_CA_FILE", c.base, unwrapURL(err))
+	}
 	if err != nil {
 		return 0, fmt.Errorf("cannot reach %s: %w", c.base, unwrapURL(err))
 	}

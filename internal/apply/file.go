@@ -93,10 +93,13 @@ func Parse(name string, text []byte) (*File, error) {
 	r.check(root, fileShape, "")
 	f := &File{}
 	if len(r.problems) == 0 {
-		if projects := root.Member("projects"); projects != nil {
-			for i, node := range projects.List {
-				f.projects = append(f.projects, r.project(node, fmt.Sprintf("projects[%d]", i)))
-			}
+		projects := root.Member("projects")
+		if projects == nil || projects.Kind != yamltree.List {
+			// An empty file, such as one that a failed template has left, must not mean "no projects" to --prune.
+			return nil, fmt.Errorf("%s: the list projects is missing; a deployment without projects is projects: []", name)
+		}
+		for i, node := range projects.List {
+			f.projects = append(f.projects, r.project(node, fmt.Sprintf("projects[%d]", i)))
 		}
 		r.unique(f)
 	}

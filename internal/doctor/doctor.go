@@ -3,7 +3,9 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"time"
 
@@ -33,6 +35,9 @@ type Check struct {
 type Options struct {
 	// Online also calls the providers: their endpoints, keys and clocks.
 	Online bool
+	// Inspect checks the database of a stopped server and changes nothing. An error that fs.ErrNotExist matches means that
+	// there is none yet; InUse recognizes that of a running server. It takes the place of Open without Config.Database.
+	Inspect func(ctx context.Context, c *server.Config) error
 	// Open opens the configured store. Nil: the store is not checked. ErrInUse means that a running server has it.
 	Open func(ctx context.Context, c *server.Config) (store.Store, error)
 	// InUse reports whether an error of Open means that a running server has the store.
@@ -54,7 +59,8 @@ type doctor struct {
 	checks []Check
 }
 
-// Run checks a server with a valid configuration. It changes nothing but the store's own check of a commit.
+// Run checks a server with a valid configuration. It changes nothing in the data directory; with
+// Config.Database, the store checks a commit of its own.
 func Run(ctx context.Context, c *server.Config, o Options) []Check {
 	if o.HTTP == nil {
 		o.HTTP = &http.Client{}
@@ -109,11 +115,14 @@ func (d *doctor) clock(name, other string, theirs, ours time.Time, tolerance tim
 
 // store opens the store, commits to it, and checks its data. running reports that a running server has it.
 func (d *doctor) store(ctx context.Context) (running bool) {
-	if d.Open == nil {
-		return false
-	}
 	ctx, cancel := context.WithTimeout(ctx, 3*callTimeout)
 	defer cancel()
+	switch {
+	case d.config.Database == "" && d.Inspect != nil:
+		return d.inspect(ctx)
+	case d.Open == nil:
+		return false
+	}
 	opened, err := d.Open(ctx, d.config)
 	switch {
 	case err != nil && d.InUse != nil && d.InUse(err):
@@ -139,6 +148,23 @@ func (d *doctor) store(ctx context.Context) (running bool) {
 		d.add(Fail, "integrity", "restore a backup with postern restore", "%s", err)
 	} else {
 		d.ok("integrity", "the database is consistent")
+	}
+	return false
+}
+
+// inspect checks the database of a stopped server.
+func (d *doctor) inspect(ctx context.Context) (running bool) {
+	err := d.Inspect(ctx, d.config)
+	switch {
+	case err == nil:
+		d.ok("integrity", "the database is consistent")
+	case errors.Is(err, fs.ErrNotExist):
+		d.ok("store", "there is no database yet; the first start makes it")
+	case d.InUse != nil && d.InUse(err):
+		d.running(ctx)
+		return true
+	default:
+		d.add(Fail, "integrity", "check the permissions, or restore a backup with postern restore", "%s", err)
 	}
 	return false
 }

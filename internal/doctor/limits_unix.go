@@ -10,6 +10,9 @@ func freeBytes(dir string) (uint64, bool) {
 	return s.Bavail * uint64(s.Bsize), err == nil
 }
 
+// isWritable reports whether this process may make files in a directory.
+func isWritable(dir string) bool { return unix.Access(dir, unix.W_OK|unix.X_OK) == nil }
+
 func openFiles() (uint64, bool) {
 	var limit unix.Rlimit
 	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit)

@@ -26,13 +26,10 @@ func (d *doctor) dataDirectory() {
 		d.add(Fail, name, "name a directory with POSTERN_DATA", "%s is not a directory", d.config.Data)
 		return
 	}
-	probe, err := os.CreateTemp(d.config.Data, ".doctor-*")
-	if err != nil {
+	if !isWritable(d.config.Data) {
 		d.add(Fail, name, "run the command as the server's user; that user must own the directory", "%s is not writable", d.config.Data)
 		return
 	}
-	_ = probe.Close()
-	_ = os.Remove(probe.Name())
 	if info.Mode().Perm()&0o077 != 0 {
 		d.add(Warn, name, "chmod 700 "+d.config.Data, "%s is accessible to other users (mode %o)", d.config.Data, info.Mode().Perm())
 	} else {

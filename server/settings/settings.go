@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/postern-ai/postern/control"
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/catalog"
 	"github.com/postern-ai/postern/core/config"
@@ -213,6 +214,9 @@ func (l *loader) checkTogether(c *server.Config) {
 	}
 	if token := c.Env[EnvAdminToken]; token != "" && token == c.Env[envViewerToken] {
 		l.fail("POSTERN_ADMIN_TOKEN and POSTERN_VIEWER_TOKEN must be different")
+	}
+	if (c.Env[control.EnvAccessTeam] == "") != (c.Env[control.EnvAccessAudience] == "") {
+		l.fail("POSTERN_ACCESS_TEAM and POSTERN_ACCESS_AUD must both be set, or neither")
 	}
 	in := abi.Config{Catalog: catalog.Default}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {

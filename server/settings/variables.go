@@ -18,12 +18,13 @@ const (
 	EnvConfig      = "POSTERN_CONFIG"      // path of the YAML file
 	EnvAdminToken  = "POSTERN_ADMIN_TOKEN" // the owner's token
 	EnvData        = "POSTERN_DATA"        // the data directory
+	EnvCAFile      = "POSTERN_CA_FILE"     // PEM file with certificates that the command line trusts
 	EnvURL         = "POSTERN_URL"         // address of the deployment that the command line administers
 	envViewerToken = "POSTERN_VIEWER_TOKEN"
 )
 
 // otherTools are variables of the command line, of `make dev` and of applications, which the server ignores.
-var otherTools = []string{EnvConfig, EnvURL, "POSTERN_PORT", "POSTERN_KEY", "POSTERN_PROJECT"}
+var otherTools = []string{EnvConfig, EnvURL, EnvCAFile, "POSTERN_PORT", "POSTERN_KEY", "POSTERN_PROJECT"}
 
 // Variable is one setting of the server.
 type Variable struct {

@@ -20,6 +20,9 @@ const (
 	LockFile     = "postern.lock"
 )
 
+// ErrMissing means that Config.MustExist was set and the directory has no database with tables.
+var ErrMissing = errors.New("store: the database is missing, empty or without tables")
+
 // Durability says when a change counts as durable.
 type Durability string
 
@@ -33,6 +36,8 @@ const (
 type Config struct {
 	// Dir is the directory with the database. It is created if it does not exist.
 	Dir string
+	// MustExist makes Open fail with ErrMissing, and create no database, if the directory has none with tables.
+	MustExist bool
 	// Durability is Full by default.
 	Durability Durability
 	// Clock is the machine's by default.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -44,6 +45,12 @@ func (d *database) open(c *Config, stats *counters) (err error) {
 	d.readers = make(chan *reader, c.Readers)
 	for range c.Readers {
 		d.readers <- &reader{}
+	}
+	if c.MustExist {
+		// SQLite would remove the log of an empty file.
+		if info, err := os.Stat(c.path()); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+			return ErrMissing
+		}
 	}
 	if c.VFS == "" {
 		if err := createPrivate(c.path()); err != nil {

@@ -14,3 +14,5 @@ func lockDir(dir string) (*os.File, error) {
 	}
 	return os.OpenFile(filepath.Join(dir, LockFile), os.O_RDWR|os.O_CREATE, 0o600)
 }
+
+func lockExisting(string) (*os.File, error) { return nil, nil }

@@ -5,6 +5,7 @@ package sqlite
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -20,7 +21,24 @@ func lockDir(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	return tryLock(f, dir)
+}
+
+// lockExisting locks a directory in which nothing may be made. The lock is nil if the directory has no lock file: no server
+// has it then.
+func lockExisting(dir string) (*os.File, error) {
+	f, err := os.Open(filepath.Join(dir, LockFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return tryLock(f, dir)
+}
+
+func tryLock(f *os.File, dir string) (*os.File, error) {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if err == nil {
 		return f, nil
 	}
@@ -28,5 +46,5 @@ func lockDir(dir string) (*os.File, error) {
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		return nil, fmt.Errorf("%w %s: stop it, or name another directory", ErrInUse, dir)
 	}
-	return nil, fmt.Errorf("store: cannot lock %s: %w", name, err)
+	return nil, fmt.Errorf("store: cannot lock %s: %w", f.Name(), err)
 }

@@ -28,14 +28,18 @@ var migrations = []string{
 // applicationID marks the file as Postern's: "Post" in ASCII.
 const applicationID = 0x506f7374
 
-// migrate brings the schema up to date. It refuses one from a newer version.
-func migrate(c *sqlite3.Conn) error {
+// migrate brings the schema up to date. It refuses one from a newer version, and with mustExist a
+// database without one.
+func migrate(c *sqlite3.Conn, mustExist bool) error {
 	if err := checkVersion(c); err != nil {
 		return err
 	}
 	version, err := pragma(c, "user_version")
 	if err != nil {
 		return err
+	}
+	if version == 0 && mustExist {
+		return ErrMissing
 	}
 	for version < int64(len(migrations)) {
 		version++

@@ -120,6 +120,16 @@ func (s *Store) Check(ctx context.Context) error {
 	return s.add(ctx, 0, func(g *group) { g.probe = true })
 }
 
+// Used reports whether the store has ever had an object or a value. Its error is store.ErrUnavailable.
+func (s *Store) Used(ctx context.Context) (used bool, err error) {
+	err = s.db.read(ctx, func(r *reader) error {
+		n, err := number(r.conn, "SELECT EXISTS (SELECT 1 FROM objects) OR EXISTS (SELECT 1 FROM kv)")
+		used = n != 0
+		return err
+	})
+	return used, err
+}
+
 // Close implements store.Store. It writes pending changes, and moves the write-ahead log into the database.
 func (s *Store) Close() error {
 	s.mu.Lock()

@@ -23,15 +23,15 @@ func openWriter(c *Config) (*writer, error) {
 	}
 	w := &writer{conn: conn}
 	conn.WALHook(func(_ *sqlite3.Conn, _ string, pages int) error { w.frames = pages; return nil })
-	if err := w.prepare(); err != nil {
+	if err := w.prepare(c); err != nil {
 		closeConn(conn)
 		return nil, err
 	}
 	return w, nil
 }
 
-func (w *writer) prepare() (err error) {
-	if err := migrate(w.conn); err != nil {
+func (w *writer) prepare(c *Config) (err error) {
+	if err := migrate(w.conn, c.MustExist); err != nil {
 		return err
 	}
 	if w.expiring, err = number(w.conn, "SELECT sum(size) FROM kv INDEXED BY kv_expires WHERE expires > 0"); err != nil {

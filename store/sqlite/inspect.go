@@ -1,0 +1,55 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"os"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/postern-ai/postern/store"
+)
+
+// Inspect checks the database in a directory whose server is stopped. It makes and changes no file. Its error matches
+// fs.ErrNotExist if there is no database, and ErrInUse if a server runs.
+func Inspect(ctx context.Context, dir string) error {
+	config := Config{Dir: dir}
+	if _, err := os.Stat(config.path()); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	lock, err := lockExisting(dir)
+	if err != nil {
+		return err
+	}
+	defer unlock(lock)
+	conn, err := inspecting(&config)
+	if err != nil {
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	defer closeConn(conn)
+	conn.SetInterrupt(ctx)
+	return checkIntegrity(conn)
+}
+
+// inspecting opens a connection for Inspect. A database without a write-ahead log is opened as immutable: otherwise, SQLite
+// would make a log and its index (https://sqlite.org/uri.html#uriimmutable). A log that a killed server has left must be
+// read; with an exclusive lock its index is in memory (https://sqlite.org/wal.html#noshm), and the log stays, because
+// closing makes no checkpoint.
+func inspecting(c *Config) (*sqlite3.Conn, error) {
+	uri := c.uri(DatabaseFile)
+	if info, err := os.Stat(c.path() + "-wal"); err != nil || info.Size() == 0 {
+		return sqlite3.OpenFlags(uri+"?immutable=1", sqlite3.OPEN_READONLY|sqlite3.OPEN_URI|sqlite3.OPEN_NOFOLLOW)
+	}
+	conn, err := sqlite3.OpenFlags(uri, sqlite3.OPEN_READWRITE|sqlite3.OPEN_URI|sqlite3.OPEN_NOFOLLOW)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = conn.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true); err == nil {
+		err = conn.Exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA query_only = ON")
+	}
+	if err != nil {
+		closeConn(conn)
+		return nil, err
+	}
+	return conn, nil
+}
