@@ -37,8 +37,22 @@ type database struct {
 	attempted time.Time
 }
 
-// retryEvery is the time between attempts to write while the disk fails.
-const retryEvery = 200 * time.Millisecond
+// Pauses between attempts to open or to write while the disk fails. Each failed attempt to open keeps some address space
+// (go-sqlite3 v0.35.6, newConn), of which the system grants a process only so much.
+const (
+	retryEvery      = 200 * time.Millisecond
+	retrySlowlyFrom = 50 // failures in a row
+	retrySlowly     = 5 * time.Second
+)
+
+// tooEarly reports whether the next attempt has to wait.
+func tooEarly(failures int, last time.Time) bool {
+	pause := retryEvery
+	if failures >= retrySlowlyFrom {
+		pause = retrySlowly
+	}
+	return failures > 1 && time.Since(last) < pause
+}
 
 func (d *database) open(c *Config, stats *counters) (err error) {
 	d.config, d.stats = c, stats
@@ -126,7 +140,7 @@ func (d *database) read(ctx context.Context, f func(*reader) error) error {
 	defer func() { d.readers <- r }()
 	var err error
 	if r.conn == nil {
-		err = r.connect(d.config)
+		err = r.open(d.config)
 	}
 	if err == nil {
 		err = f(r)
@@ -140,7 +154,7 @@ func (d *database) read(ctx context.Context, f func(*reader) error) error {
 
 // commit writes a group. After a failure it first tries to recover: at once, and then a few times per second.
 func (d *database) commit(g *group) error {
-	if d.failures > 1 && time.Since(d.attempted) < retryEvery {
+	if tooEarly(d.failures, d.attempted) {
 		return d.failure
 	}
 	err := d.recover()
