@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import { onServe } from '../serve.mjs'
 import { startBrowser } from './browser.mjs'
 import { startService, until } from './service.mjs'
 
@@ -27,9 +28,13 @@ journey(
   { as: 'owner', permissions: ['clipboard-read', 'clipboard-write'] },
   async (visit) => {
     const { page } = visit
-    await page.goto('/dashboard')
-    await page.getByText('Create your first project').waitFor()
-    await page.getByRole('link', { name: 'Create a project' }).click()
+    if (onServe) {
+      await page.goto('/dashboard/projects/new') // its first start has made a demo project
+    } else {
+      await page.goto('/dashboard')
+      await page.getByText('Create your first project').waitFor()
+      await page.getByRole('link', { name: 'Create a project' }).click()
+    }
     await page.getByLabel('Name').fill('Support')
     await page.getByLabel('Plan').selectOption('small')
     await page.getByLabel('Budget (USD)').fill('$1,234.50')

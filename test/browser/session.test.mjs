@@ -70,7 +70,8 @@ for (const [how, tamper] of [
       await context.clearCookies()
       const tampered = tamper(cookie)
       if (tampered) await context.addCookies([tampered])
-      await page.getByRole('link', { name: 'API keys', exact: true }).click()
+      // Not by mouse: a refresh in the background may have opened the sign-in dialog over the link already.
+      await page.getByRole('link', { name: 'API keys', exact: true }).evaluate((link) => link.click())
       await onSignIn(page)
       await signIn(page, service.tokens.owner)
       await page.getByText('No API keys yet').waitFor()
