@@ -1,5 +1,5 @@
-// Package host runs the core in Go, compiled in or as WebAssembly under wazero, with in-memory stores. It does I/O,
-// keeps time and carries out the core's actions. All decisions are in the core.
+// Package host runs the core in Go, compiled in or as WebAssembly under wazero, over a store. It does I/O, keeps time and
+// carries out the core's actions. All decisions are in the core.
 package host
 
 import (
