@@ -63,11 +63,20 @@ const action = (kind, fields) => Object.assign(new Action(), { kind }, fields)
 async function exchange(step, request, env = {}) {
   const core = {
     start: () => CONFIGURED,
-    step: (_nowMs, _shared, _state, _attached, _pinned, event) => ({ shared: undefined, state: NO_BYTES, actions: step(event) }),
+    step: (_nowMs, _shared, _state, _attached, _pinned, event) => ({
+      shared: undefined,
+      state: NO_BYTES,
+      actions: step(event),
+    }),
   }
   const waiting = []
   const ctx = { waitUntil: (promise) => waiting.push(promise) }
-  const response = await serve({ core, memory: new Memory(), pinned: new Pinned(), shared: NO_BYTES }, request, env, ctx)
+  const response = await serve(
+    { core, memory: new Memory(), pinned: new Pinned(), shared: NO_BYTES },
+    request,
+    env,
+    ctx,
+  )
   await Promise.all(waiting)
   return response
 }
@@ -250,7 +259,12 @@ for (const [name, errors, calls, log] of [
     const waiting = []
     const ctx = { waitUntil: (promise) => waiting.push(promise) }
     const request = new Request('http://gateway.example/')
-    const response = await serve({ core, memory: new Memory(), pinned: new Pinned(), shared: NO_BYTES }, request, { KEY_METER }, ctx)
+    const response = await serve(
+      { core, memory: new Memory(), pinned: new Pinned(), shared: NO_BYTES },
+      request,
+      { KEY_METER },
+      ctx,
+    )
     assert.deepEqual([response.status, called, waiting.length], [200, 0, 1])
     unblock()
     await Promise.all(waiting)
