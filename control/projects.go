@@ -184,37 +184,43 @@ func (h *handler) patchProject(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return h.changeProject(c, "project.update", patch.version, func(p *project) error {
+	return h.changeProject(c, "project.update", projectEdit{patch.version, patch.affectsKeys, func(p *project) error {
 		patch.apply(p)
 		return nil
-	})
+	}})
 }
 
 // archiveProject is POST …/archive: all keys of the project are rejected until it is restored.
 func (h *handler) archiveProject(c *call) (answer, error) {
-	return h.changeProject(c, "project.archive", 0, func(p *project) error { p.Archived = true; return nil })
+	return h.changeProject(c, "project.archive", projectEdit{0, true, func(p *project) error { p.Archived = true; return nil }})
 }
 
 // restoreProject is POST …/restore.
 func (h *handler) restoreProject(c *call) (answer, error) {
-	return h.changeProject(c, "project.restore", 0, func(p *project) error { p.Archived = false; return nil })
+	return h.changeProject(c, "project.restore", projectEdit{0, true, func(p *project) error { p.Archived = false; return nil }})
 }
 
-// changeProject commits an edit of a project, if its version is the expected one (0: any), and delivers it to
-// the ledger, KV and, if they are affected, the keys.
-func (h *handler) changeProject(c *call, action string, version uint64, edit func(*project) error) (answer, error) {
+// projectEdit is an edit of a project.
+type projectEdit struct {
+	version     uint64 // expected; 0: any
+	affectsKeys bool   // even if nothing differs: an earlier attempt may have missed some keys
+	apply       func(*project) error
+}
+
+// changeProject commits an edit of a project, and delivers it to the ledger, KV and, if they are affected, the keys.
+func (h *handler) changeProject(c *call, action string, edit projectEdit) (answer, error) {
 	var view projectView
 	err := h.store.change(c, func() (change, error) {
 		before, err := h.store.project(c, c.project)
 		if err != nil {
 			return change{}, err
 		}
-		if version != 0 && version != before.Revision+1 {
-			return change{}, outdated(before.Revision+1, version)
+		if edit.version != 0 && edit.version != before.Revision+1 {
+			return change{}, outdated(before.Revision+1, edit.version)
 		}
 		after := next(before)
 		after.Revision++
-		if err := edit(&after); err != nil {
+		if err := edit.apply(&after); err != nil {
 			return change{}, err
 		}
 		if err := h.keepsGovernor(&before, &after); err != nil {
@@ -227,8 +233,7 @@ func (h *handler) changeProject(c *call, action string, version uint64, edit fun
 			view.Alerts.Secret = webhookSecret(after.Alerts.Secret)
 		}
 		made := h.projectChange(&before, &after, entry)
-		if action != "project.update" {
-			// An earlier attempt may have missed some keys; this response confirms that all have the change.
+		if edit.affectsKeys { // this response confirms that all keys have the change
 			made.republish = c.project
 		}
 		return made, err
@@ -273,8 +278,9 @@ func affectsKeys(before, after *doc.Project) bool {
 
 // projectPatch is a decoded PATCH.
 type projectPatch struct {
-	version uint64
-	apply   func(*project)
+	version     uint64
+	affectsKeys bool // it has fields that the keys' records depend on
+	apply       func(*project)
 }
 
 // readPatch decodes the fields of a PATCH.
@@ -311,7 +317,8 @@ func (h *handler) readPatch(f *fields) (projectPatch, error) {
 			set(url != "", &p.Alerts.Secret, secret)
 		}
 	}
-	return projectPatch{version, apply}, f.err()
+	affectsKeys := hasPlan || hasCycle || hasTTL || hasUnbounded || hasModels || hasRoutes
+	return projectPatch{version, affectsKeys, apply}, f.err()
 }
 
 // set assigns a field that the request contains.
