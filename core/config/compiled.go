@@ -61,6 +61,8 @@ func planFields(f *abi.Fields, p *Plan) {
 	f.Uint(&p.Concurrent)
 	f.Int(&p.BudgetPico)
 	f.Bool(&p.Governor)
+	f.Uint(&p.Lease.DurationMs)
+	f.Uint(&p.Lease.Requests)
 }
 
 // providerFields are those of a declared provider. Parse fills in the others.

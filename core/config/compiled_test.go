@@ -12,7 +12,7 @@ import (
 // complete has a value other than zero for every member of the format.
 const complete = `{"version":"1","defaultPlan":"free","sources":{"s":"a source"},
  "plans":[{"name":"free","perSecond":1,"perDay":2,"tokensPerMinute":3,"developmentPerSecond":4,"developmentPerDay":5,
-  "developmentTokensPerMinute":6,"concurrent":7,"budget":"8.5","governor":true}],
+  "developmentTokensPerMinute":6,"concurrent":7,"budget":"8.5","governor":true,"lease":{"ms":100,"requests":9}}],
  "routing":{"retries":1,"backoffMs":2,"maxBackoffMs":3,"coolAfter":4,"coolMs":5,"headMs":6,"firstByteMs":7,"idleMs":8,
   "totalMs":9,"requestMs":10,"mockPauseMs":11},
  "providers":[{"name":"p","wire":"openai","baseUrl":"https://{zone}.example/v1","baseUrlEnv":"P_URL","keyEnv":"P_KEY","keyOptional":true,
