@@ -23,7 +23,7 @@ class MeasuredCore extends Core {
 
 function newCore() {
   const module = new WebAssembly.Module(readFileSync(join(ROOT, 'build/core.wasm')))
-  const core = new MeasuredCore(module, readFileSync(join(ROOT, 'core/catalog/catalog.json'), 'utf8'))
+  const core = new MeasuredCore(module, readFileSync(join(ROOT, 'core/catalog/catalog.bin')))
   const { error } = core.start({})
   if (error !== '') throw new Error(error)
   return core

@@ -26,7 +26,7 @@ function capnp(value) {
     .join(', ')})`
 }
 
-const kinds = { js: 'esModule', wasm: 'wasm', json: 'text' }
+const kinds = { js: 'esModule', wasm: 'wasm', bin: 'data' }
 
 /** The modules of a Worker from files named as they are imported. The first is the main module. */
 export function modules(folder, ...names) {
