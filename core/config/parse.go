@@ -116,27 +116,6 @@ func (p *parser) catalog(source string, text []byte) {
 	}
 }
 
-func (p *parser) plan(o *object) {
-	plan := Plan{Name: o.entryName("plans")}
-	o.number(&plan.Production.PerSecond, "perSecond")
-	o.number(&plan.Production.PerDay, "perDay")
-	o.number(&plan.Production.TokensPerMinute, "tokensPerMinute")
-	o.number(&plan.Development.TokensPerMinute, "developmentTokensPerMinute")
-	o.number(&plan.Development.PerSecond, "developmentPerSecond")
-	o.number(&plan.Development.PerDay, "developmentPerDay")
-	plan.Concurrent = 200
-	plan.Governor = o.flag("governor")
-	o.number(&plan.Concurrent, "concurrent")
-	plan.BudgetPico = o.amount("budget", money.Dollar, "budget of plan "+plan.Name)
-	for i := range p.config.Plans {
-		if p.config.Plans[i].Name == plan.Name {
-			p.config.Plans[i] = plan
-			return
-		}
-	}
-	p.config.Plans = append(p.config.Plans, plan)
-}
-
 // drops reads the list of parameters that a provider or a model does not support.
 func (p *parser) drops(o *object) (drops chat.Params) {
 	for _, name := range o.names("drops") {
