@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { section } from './lib/markdown.mjs'
 import { BENCH, OUT, ROOT } from './lib/process.mjs'
 
-const FROM = '<!-- figures of make bench: from here to the next such comment, `make bench-readme` writes this file -->'
-const TO = '<!-- end of the figures of make bench -->'
+const FROM = '<!-- make bench-readme writes the text from here to the next comment -->'
+const TO = '<!-- end of the text of make bench-readme -->'
 const readme = join(ROOT, 'README.md')
 const kept = join(BENCH, 'results.json')
 

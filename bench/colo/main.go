@@ -1,4 +1,4 @@
-// Command colo is the benchmark's data centre cache: the service that workerd's Cache API calls. It prints its port.
+// Command colo is the benchmark's data center cache: the service that workerd's Cache API calls. It prints its port.
 //
 // workerd sends GET to match and PUT to store. The body of a PUT is an HTTP/1.1 response with its head
 // (github.com/cloudflare/workerd, src/workerd/api/cache.c++). GET /count returns the number of both as JSON.

@@ -30,7 +30,7 @@ function bindings(serviceName) {
 }
 
 /**
- * workerd's configuration of the gateway, with sockets "gateway" and "seed". colos are the URLs of data centre caches. The
+ * workerd's configuration of the gateway, with sockets "gateway" and "seed". colos are the URLs of data center caches. The
  * first is the gateway's; each other one adds a gateway of its own, with its own memory and the same objects and KV:
  * "gateway1", "gateway2" and so on. keep preserves stored objects.
  */

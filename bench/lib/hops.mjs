@@ -100,7 +100,8 @@ class Sender {
   }
 }
 
-// The kinds of requests. wanted is the response that counts; what is done without a request is shared by all that were admitted.
+// The kinds of requests. wanted is the response that counts. Work without a request (alarms, deliveries) is shared by all
+// admitted requests.
 const cases = [
   {
     name: 'cold',
@@ -135,7 +136,7 @@ const cases = [
   },
   {
     name: 'colo',
-    title: "hit in the data centre's cache, lending plan, 20 requests per second for 10 s",
+    title: "hit in the data center's cache, lending plan, 20 requests per second for 10 s",
     wanted: '200 hit',
     warm: 'gateway1',
     prime: 1,
@@ -147,7 +148,7 @@ const cases = [
     title: 'hit in KV, lending plan, 20 requests per second for 10 s',
     wanted: '200 hit',
     warm: 'gateway2',
-    prime: 2, // KV keeps what was asked for twice
+    prime: 2, // KV keeps a response after the second request for it
     run: (to, project) =>
       to.pace(PRIMED, 50, (i) => to.send(project, `prime ${i}`, { as: 'global', socket: 'gateway2' })),
   },
@@ -191,12 +192,16 @@ function mean({ name, wanted }, counts) {
   const admitted = asRequest.filter(([, row]) => !row['429'])
   const behind = counts[`${name}/`] ?? {}
   const share = wanted === '429' ? 0 : 1 / admitted.length
-  const result = { requests: chosen.length, all: asRequest.length }
-  for (const what of operations) {
+  const perRequest = (what) => {
     const sum = chosen.reduce((total, [, row]) => total + (row[what] ?? 0), 0)
-    result[what] = sum / chosen.length + (behind[what] ?? 0) * share
+    return sum / chosen.length + (behind[what] ?? 0) * share
   }
-  return result
+  const kinds = new Set(own.flatMap(([, row]) => Object.keys(row)).filter((what) => /^[A-Z]/.test(what)))
+  return {
+    requests: chosen.length,
+    ...Object.fromEntries(operations.map((what) => [what, perRequest(what)])),
+    written: [...kinds].map((kind) => [kind, perRequest(kind)]).sort((a, b) => b[1] - a[1]),
+  }
 }
 
 function checked(one, responses) {

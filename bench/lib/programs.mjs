@@ -1,4 +1,4 @@
-// The Go programs of a run: the upstream and the data centres' caches.
+// The Go programs of a run: the upstream and the data centers' caches.
 import { join } from 'node:path'
 import { firstLine, OUT, output, start } from './process.mjs'
 

@@ -37,7 +37,7 @@ export const sections = {
   peers: { title: 'Other gateways', run: others, optional: true },
 }
 
-/** The targets of one case, as text, and those that it misses. */
+/** The targets of one case as text, and the missed ones. */
 function judged({ targets, calls, rows, kv, dollars }) {
   if (targets === undefined) return ['', '']
   const limits = [
@@ -69,7 +69,13 @@ async function counted(parts, url, seed) {
   }
   const head = ['request', 'object calls', 'rows written', 'rows read', 'KV reads', 'KV writes', '$', 'target', '']
   const failures = cases.filter(({ failure }) => failure).map(({ title, failure }) => `${title}: ${failure}`)
-  const notes = ['Object calls include alarms that ring, and rows written include alarms that are set.', ...failures]
+  const kinds = ({ title, written }) => `${title}: ${written.map(([kind, n]) => `${kind} ${number(n)}`).join(', ')}`
+  const notes = [
+    'Object calls include alarms that ring, and rows written include alarms that are set.',
+    'Rows written per request by class and kind of row:',
+    ...cases.filter(({ targets, requests }) => targets !== undefined && requests > 0).map(kinds),
+    ...failures,
+  ]
   return { head, rows: cases.map(row), notes }
 }
 

@@ -29,6 +29,7 @@ type tenant struct {
 	name, plan string
 	keys       int
 	governor   bool
+	cache      doc.CacheScope
 }
 
 // tenants are the projects. The default plan admits ten requests per second and key, so its throughput needs many keys.
@@ -42,7 +43,7 @@ var tenants = []tenant{
 	{name: "hot", plan: lending, keys: 1},
 	{name: "memory", plan: lending, keys: 1},
 	{name: "colo", plan: lending, keys: 1},
-	{name: "global", plan: lending, keys: 1},
+	{name: "global", plan: lending, keys: 1, cache: doc.CacheGlobal},
 	{name: "flight", plan: lending, keys: 1},
 	{name: "flood", plan: exact, keys: 1},
 }
@@ -58,7 +59,7 @@ type row struct {
 	Value string `json:"value"` // hexadecimal
 }
 
-// seeded is a project. Its objects and KV rows are those that the control plane would write.
+// seeded is a project with the commands and KV rows of the control plane.
 type seeded struct {
 	ProjectID string    `json:"projectId"`
 	Keys      []string  `json:"keys"`
@@ -70,7 +71,7 @@ type seeded struct {
 func (t *tenant) seed(number int) seeded {
 	project := doc.Project{
 		ID: "proj_" + t.name, Name: t.name, Plan: t.plan, BudgetPico: int64(1000 * money.Dollar), CacheTTLSeconds: 3600,
-		Policy: doc.Policy{Version: 1},
+		Cache: t.cache, Policy: doc.Policy{Version: 1},
 	}
 	if t.governor {
 		settings := governor.NewSettings()

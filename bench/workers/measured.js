@@ -1,4 +1,4 @@
-// The shipped gateway (index.js, as wrangler bundled it) with its platform operations counted, and delayed on request.
+// The shipped gateway, as wrangler bundled it, with its platform operations counted, and delayed on request.
 //
 // A request says in x-bench what it is counted as, "case/number", and by how many milliseconds each of its object calls and KV
 // reads is delayed: "hot/17,50,120". What an object does without a request (alarms, deliveries) is counted as "case/".
@@ -65,9 +65,16 @@ function measuredEnv(env, tag, objectMs = 0, kvMs = 0) {
   }
 }
 
-/** An object's storage with the rows that Cloudflare bills: each read and written value, and each alarm that is set. */
-function measuredStorage(storage, tag) {
+/**
+ * An object's storage with the rows that Cloudflare bills: each read and written value, and each alarm that is set. Writes are
+ * also counted by class and kind of row.
+ */
+function measuredStorage(storage, tag, className) {
   const { kv: rows } = storage
+  const written = (key) => {
+    count(tag(), 'rowsWritten')
+    count(tag(), `${className} ${key.split('/')[0]}`)
+  }
   return {
     kv: {
       get(key) {
@@ -80,11 +87,11 @@ function measuredStorage(storage, tag) {
         return found
       },
       put(key, value) {
-        count(tag(), 'rowsWritten')
+        written(key)
         rows.put(key, value)
       },
       delete(key) {
-        count(tag(), 'rowsWritten')
+        written(key)
         return rows.delete(key)
       },
     },
@@ -92,21 +99,22 @@ function measuredStorage(storage, tag) {
     getAlarm: () => storage.getAlarm(),
     setAlarm(ms) {
       count(tag(), 'alarmsSet')
+      count(tag(), `${className} alarm`)
       return storage.setAlarm(ms)
     },
   }
 }
 
-function measured(Base) {
+function measured(className) {
+  const Base = classes[className]
   return class extends Base {
     #by
 
     constructor(ctx, env) {
-      // The request that the object works for, or the case of the last one. A constructor cannot set a private field before
-      // super(), whose argument needs the function.
+      // The request that the object works for, or the case of the last one.
       const by = { tag: '' }
       const tag = () => by.tag
-      Object.defineProperty(ctx, 'storage', { value: measuredStorage(ctx.storage, tag) })
+      Object.defineProperty(ctx, 'storage', { value: measuredStorage(ctx.storage, tag, className) })
       super(ctx, measuredEnv(env, tag))
       this.#by = by
     }
@@ -128,9 +136,9 @@ function measured(Base) {
   }
 }
 
-export const KeyMeter = measured(classes.KeyMeter)
-export const Ledger = measured(classes.Ledger)
-export const Directory = measured(classes.Directory)
+export const KeyMeter = measured('KeyMeter')
+export const Ledger = measured('Ledger')
+export const Directory = measured('Directory')
 
 export default {
   async fetch(request, env, ctx) {
