@@ -66,9 +66,9 @@ type Entry struct {
 	ended  [][]byte          // settles of registered requests, not reported
 	flight flight
 
-	keeper   uint64 // 0: none
-	sinceMs  uint64 // beginning of its duty
-	wakesMs  uint64 // when it wakes next
+	keeper  uint64 // 0: none
+	sinceMs uint64 // beginning of its duty
+	wakesMs uint64 // when it wakes next
 }
 
 // flight is the report that the meter has not confirmed.

@@ -98,7 +98,9 @@ func (e *Entry) Keep(now, exchange uint64) bool {
 // Keeper is the exchange that reports the entry; 0: none.
 func (e *Entry) Keeper() uint64 { return e.keeper }
 
-func (e *Entry) begin(now, exchange uint64) { e.keeper, e.sinceMs, e.wakesMs = exchange, now, now+ReportMs }
+func (e *Entry) begin(now, exchange uint64) {
+	e.keeper, e.sinceMs, e.wakesMs = exchange, now, now+ReportMs
+}
 
 // Duty is what a keeper does when it wakes.
 type Duty uint8
