@@ -421,6 +421,7 @@ func (x *exchange) cancelWithin(first, end uint64) {
 // whose end mark has arrived, and the rest of the body is read so that the connection can be reused. It also keeps a
 // classifier beside the request, for whose cost the settlement waits.
 func (x *exchange) end() {
+	x.dropAsk()
 	x.cancelWithin(0, idFetch)
 	x.cancelWithin(idFetch+1, idClassifyText)
 	x.cancelWithin(idSettle+1, idListEnd)

@@ -181,6 +181,7 @@ type exchange struct {
 	out         abi.StepOutput
 	attached    []byte          // StepInput.Attached, or its new content
 	pinned      []byte          // StepInput.Pinned
+	pins        bool            // this step has pinned the entry, whose content is not in pinned
 	entryMemo   *lease.Entry    // result of entry, decoded once per step
 	guardMemo   *guard          // result of guard, decoded once per step
 	targetsMemo []policy.Target // result of targets, computed once per step
