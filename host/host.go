@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/store"
@@ -17,19 +18,24 @@ import (
 
 // Options configure a Host.
 type Options struct {
-	Engine  Engine
-	Clock   store.Clock
-	KV      store.KV
-	Objects Objects
-	Control http.Handler // the control plane; optional
-	Log     io.Writer    // receives log lines, one JSON object each; optional
-	Stats   *Stats       // optional
+	Engine Engine
+	Clock  store.Clock
+	// MachineClock says that Clock is the machine's, which somebody may set while exchanges are in progress. Their time then
+	// runs on from their start, or a clock set forward would end requests that wait for a provider.
+	MachineClock bool
+	KV           store.KV
+	Objects      Objects
+	Control      http.Handler // the control plane; optional
+	Log          io.Writer    // receives log lines, one JSON object each; optional
+	Stats        *Stats       // optional
 	// Transport sends requests to providers. Optional; default: NewTransport().
 	Transport http.RoundTripper
 	// Panicked is called after a panic was survived, with a code and the stack. Optional.
 	Panicked func(code string, stack []byte)
 	// Observer is notified of exchanges. Optional.
 	Observer Observer
+	// NoPinned means that the host has no pinned memory, so that no meter lends to it.
+	NoPinned bool
 	// TrustedProxies are the networks whose X-Forwarded-For is trusted.
 	TrustedProxies []netip.Prefix
 }
@@ -45,7 +51,7 @@ type Host struct {
 	client  *http.Client
 	hot     *hot
 	logMu   sync.Mutex
-	shared  shared
+	shared  *shared
 	working working
 	cut     context.Context // ended by Cut
 	endCut  context.CancelFunc
@@ -65,7 +71,13 @@ func New(o Options) (*Host, error) {
 	}
 	client := &http.Client{Transport: o.Transport, CheckRedirect: noRedirect}
 	run := func(in *abi.StepInput) (abi.StepOutput, error) { return advance(o.Engine, in) }
-	h := &Host{Options: o, configured: configured, run: run, client: client, hot: newHot(o.Clock, &configured)}
+	pinned := configured.PinnedEntries
+	if o.NoPinned {
+		pinned = 0
+	}
+	h := &Host{
+		Options: o, configured: configured, run: run, client: client, hot: newHot(o.Clock, &configured), shared: newShared(o.Clock, pinned),
+	}
 	h.requestFields, h.responseFields = fieldNames(configured.RequestHeaders), fieldNames(configured.ResponseHeaders)
 	h.cut, h.endCut = context.WithCancel(context.Background())
 	return h, nil
@@ -88,6 +100,7 @@ func (h *Host) Evict() {
 // continues until it is settled.
 func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{
+		startMs: h.Clock.Now(), began: time.Now(),
 		host: h, request: r, writer: w, id: requestID(), address: h.address(r), buffers: map[uint64][]byte{}, answered: make(chan struct{}),
 	}
 	if h.Observer != nil {

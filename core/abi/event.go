@@ -82,10 +82,14 @@ type StepInput struct {
 	// Attached is the content of the buffer AttachedBuffer: data that most steps need but few change, and that is
 	// too large for the state.
 	Attached []byte
-	Event    Event
+	// Pinned is the content of the entry that the exchange has pinned (ActionPin); empty without one. The entry
+	// does not change between a step's input and its output.
+	Pinned []byte
+	Event  Event
 }
 
-func (f *Fields) header(h *Header) {
+// Header is a name and a value.
+func (f *Fields) Header(h *Header) {
 	f.String(&h.Name)
 	f.String(&h.Value)
 }
@@ -116,6 +120,7 @@ func (in *StepInput) Encode(w *Writer) {
 	w.Bytes(in.Shared)
 	w.Bytes(in.State)
 	w.Bytes(in.Attached)
+	w.Bytes(in.Pinned)
 	w.Uint(uint64(in.Event.Kind))
 	w.Uint(in.Event.ID)
 	w.Uint(in.Event.Code)
@@ -126,7 +131,7 @@ func (in *StepInput) Encode(w *Writer) {
 // DecodeStepInput is the inverse of Encode. The result shares memory with data.
 func DecodeStepInput(data []byte) (StepInput, error) {
 	r := Reader{Buf: data}
-	in := StepInput{NowMs: r.Uint(), Shared: r.Bytes(), State: r.Bytes(), Attached: r.Bytes()}
+	in := StepInput{NowMs: r.Uint(), Shared: r.Bytes(), State: r.Bytes(), Attached: r.Bytes(), Pinned: r.Bytes()}
 	in.Event = Event{Kind: EventKind(r.Byte()), ID: r.Uint(), Code: r.Uint(), Headers: r.headers(), Data: r.Bytes()}
 	return in, r.End()
 }

@@ -126,7 +126,7 @@ func stepInputs() []value {
 		event("chunk", Event{Kind: EventChunk, ID: 5, Data: []byte("data: {}\n\n")}),
 		event("end", Event{Kind: EventEnd, ID: 5}),
 		event("tricky texts", Event{Kind: EventRequest, Headers: []Header{{":path", trickyText}, {trickyText, trickyText}}}),
-		{"large", StepInput{NowMs: maxNumber, Shared: bytes.Repeat([]byte{7}, 200), State: bytes.Repeat([]byte{8}, 4096), Attached: bytes.Repeat([]byte{9}, 300), Event: Event{Kind: EventBody, ID: 1, Data: bytes.Repeat([]byte("x"), 16_400)}}},
+		{"large", StepInput{NowMs: maxNumber, Shared: bytes.Repeat([]byte{7}, 200), State: bytes.Repeat([]byte{8}, 4096), Attached: bytes.Repeat([]byte{9}, 300), Pinned: bytes.Repeat([]byte{6}, 400), Event: Event{Kind: EventBody, ID: 1, Data: bytes.Repeat([]byte("x"), 16_400)}}},
 	}
 	for fault := uint64(FaultConnect); fault <= FaultUndelivered; fault++ {
 		all = append(all, event("fault "+string(rune('0'+fault)), Event{Kind: EventFault, ID: 5, Code: fault}))
@@ -172,6 +172,7 @@ func actions() []Action {
 		{Kind: ActionSend, Body: parts},
 		{Kind: ActionClose},
 		{Kind: ActionAppend, Buffer: 6, Data: []byte("more")},
+		{Kind: ActionPin, Key: "lease/00ff"},
 		{Kind: ActionUnseal, ID: 12, Buffer: 7, Key: "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", Name: "prj_1/" + trickyText},
 	}
 }
@@ -181,6 +182,8 @@ func stepOutputs() []value {
 		{"empty", StepOutput{}},
 		{"shared emptied", StepOutput{SharedChanged: true}},
 		{"shared", StepOutput{SharedChanged: true, Shared: []byte{1, 2}, State: []byte("state")}},
+		{"pinned emptied", StepOutput{PinnedChanged: true}},
+		{"pinned", StepOutput{SharedChanged: true, Shared: []byte{1}, PinnedChanged: true, Pinned: bytes.Repeat([]byte{2}, 200), PinnedKeepMs: maxNumber}},
 		{"all actions", StepOutput{State: []byte{0}, Actions: actions()}},
 		{"bare kinds", StepOutput{Actions: bareActions()}},
 		{"large", StepOutput{State: bytes.Repeat([]byte{9}, 4095), Actions: []Action{{Kind: ActionRespond, Code: 200, Body: []Part{{Data: bytes.Repeat([]byte("y"), 16_400)}}}}}},
@@ -198,7 +201,7 @@ func stepOutputs() []value {
 
 func bareActions() []Action {
 	var all []Action
-	for kind := ActionReadBody; kind <= ActionUnseal; kind++ {
+	for kind := ActionReadBody; kind <= ActionPin; kind++ {
 		all = append(all, Action{Kind: kind})
 	}
 	return all
@@ -248,7 +251,7 @@ func configurations() []value {
 		{"configuration error", Configured{Version: 1, Error: "catalog must be valid JSON", LastResortStatus: 500}},
 		{"configured", Configured{
 			Version: maxNumber, RequestHeaders: []string{"authorization", "x-api-key"}, ResponseHeaders: []string{"content-type", ""},
-			MemoryBytes: 16 << 20, MemoryEntryBytes: 1 << 20, MemoryOverheadBytes: 128, KVCacheSeconds: 60,
+			MemoryBytes: 16 << 20, MemoryEntryBytes: 1 << 20, MemoryOverheadBytes: 128, PinnedEntries: 256, KVCacheSeconds: 60,
 			LastResortStatus: 500, LastResortHeaders: []Header{{"content-type", "application/json"}},
 			LastResortBody: [2][]byte{[]byte(`{"error":"` + trickyText), []byte(`"}`)},
 		}},

@@ -56,6 +56,7 @@ type Plan struct {
 	Concurrent  uint64     // requests of one key in flight
 	BudgetPico  money.Pico // a project's default budget per calendar month
 	Governor    bool       // its projects may enable the Governor
+	Lease       Lease      // of its keys' meters; zero: they never lend
 }
 
 // Limits are the limits of one key: admissions in any second and in a UTC day, and tokens settled in any minute. 0 is

@@ -44,13 +44,14 @@ func TestCatalogErrors(t *testing.T) {
 		// A path instead of the JSON.
 		`catalog.json`: `POSTERN_CATALOG must be JSON, not the name of a file; use POSTERN_CATALOG="$(cat FILE)"`,
 		// Unknown members.
-		`{"model":[]}`:                                                              `POSTERN_CATALOG: unknown member "model"; the members are version, defaultPlan, plans, providers, models, tiers, sources, routing`,
-		`{"routing":{"maxAttempts":99}}`:                                            `POSTERN_CATALOG: unknown member "maxAttempts"; the members are retries, backoffMs, `,
-		`{"plans":[{"name":"free","rpm":1,"budget":1}]}`:                            `POSTERN_CATALOG: unknown member "rpm" of "free"; the members are name, perSecond, `,
-		`{"models":[{"name":"x",` + priced + `,"price":1}]}`:                        `POSTERN_CATALOG: unknown member "price" of "x"; the members are name, `,
-		`{"tiers":[{"name":"t","targets":[{"model":"m","share":1}]}]}`:              `POSTERN_CATALOG: unknown member "share"; the members are weight, model`,
-		`{"providers":[{"name":"q","wire":"openai","url":"x"}]}`:                    `POSTERN_CATALOG: unknown member "url" of "q"; the members are name, wire, baseUrl, `,
-		`{"providers":[{"name":"q","wire":"openai","settings":{"a":{"var":"A"}}}]}`: `POSTERN_CATALOG: unknown member "var"; the members are default, env, optional, suffices`,
+		`{"model":[]}`:                                                                `POSTERN_CATALOG: unknown member "model"; the members are version, defaultPlan, plans, providers, models, tiers, sources, routing`,
+		`{"routing":{"maxAttempts":99}}`:                                              `POSTERN_CATALOG: unknown member "maxAttempts"; the members are retries, backoffMs, `,
+		`{"plans":[{"name":"free","rpm":1,"budget":1}]}`:                              `POSTERN_CATALOG: unknown member "rpm" of "free"; the members are name, perSecond, `,
+		`{"models":[{"name":"x",` + priced + `,"price":1}]}`:                          `POSTERN_CATALOG: unknown member "price" of "x"; the members are name, `,
+		`{"tiers":[{"name":"t","targets":[{"model":"m","share":1}]}]}`:                `POSTERN_CATALOG: unknown member "share"; the members are weight, model`,
+		`{"providers":[{"name":"q","wire":"openai","url":"x"}]}`:                      `POSTERN_CATALOG: unknown member "url" of "q"; the members are name, wire, baseUrl, `,
+		`{"providers":[{"name":"q","wire":"openai","settings":{"a":{"var":"A"}}}]}`:   `POSTERN_CATALOG: unknown member "var"; the members are default, env, optional, suffices`,
+		`{"plans":[{"name":"x","budget":1,"lease":{"ms":100,"requests":1,"usd":1}}]}`: `POSTERN_CATALOG: unknown member "usd"; the members are ms, requests`,
 		// Wrong types and values.
 		`{"models":{}}`:   "POSTERN_CATALOG: models must be an array, got {}",
 		`{"tiers":["t"]}`: `POSTERN_CATALOG: tiers must be an array of objects, got "t"`,

@@ -18,19 +18,26 @@ type parser struct {
 	problem string
 	source  string   // name of the catalog that is being read, for error messages
 	members []string // that the getters of the open objects have read; see object
-	// References stay names until all catalogs are read, because an overlay may replace their entries.
+	// Parallel to the configuration's lists: what they do not keep of a declaration. References stay names until all catalogs
+	// are read, because an overlay may replace their entries.
+	declarations   []declaration
 	modelProviders []string
 	tierModels     [][]string
 }
 
-// Parse builds the configuration. The second result is an error message, or empty. It names the faulty entry or
+// Parse builds the configuration. The catalog is JSON or compiled (Compile). The second result is an error message, or empty. It names the faulty entry or
 // variable and never contains a variable's value, except short excerpts of an overlay.
 func Parse(in abi.Config) (*Config, string) {
 	p := parser{config: &Config{MaxBodyBytes: 4_000_000}, env: in.Env}
-	p.catalog(defaultSource, in.Catalog)
+	if isCompiled(in.Catalog) {
+		p.compiled(in.Catalog)
+	} else {
+		p.catalog(defaultSource, in.Catalog)
+	}
 	if overlay := p.variable(EnvCatalog); overlay != "" {
 		p.catalog(EnvCatalog, []byte(overlay))
 	}
+	p.resolve()
 	p.settings()
 	p.link()
 	return p.config, p.problem
@@ -114,27 +121,6 @@ func (p *parser) catalog(source string, text []byte) {
 	if p.config.Routing.RequestMs == 0 {
 		p.failIn("routing.requestMs must be a positive number of milliseconds")
 	}
-}
-
-func (p *parser) plan(o *object) {
-	plan := Plan{Name: o.entryName("plans")}
-	o.number(&plan.Production.PerSecond, "perSecond")
-	o.number(&plan.Production.PerDay, "perDay")
-	o.number(&plan.Production.TokensPerMinute, "tokensPerMinute")
-	o.number(&plan.Development.TokensPerMinute, "developmentTokensPerMinute")
-	o.number(&plan.Development.PerSecond, "developmentPerSecond")
-	o.number(&plan.Development.PerDay, "developmentPerDay")
-	plan.Concurrent = 200
-	plan.Governor = o.flag("governor")
-	o.number(&plan.Concurrent, "concurrent")
-	plan.BudgetPico = o.amount("budget", money.Dollar, "budget of plan "+plan.Name)
-	for i := range p.config.Plans {
-		if p.config.Plans[i].Name == plan.Name {
-			p.config.Plans[i] = plan
-			return
-		}
-	}
-	p.config.Plans = append(p.config.Plans, plan)
 }
 
 // drops reads the list of parameters that a provider or a model does not support.

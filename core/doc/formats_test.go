@@ -21,6 +21,7 @@ var (
 	wholeProject = doc.Project{
 		ID: "proj_1", Name: "ü", Plan: "free", Region: "weur", BudgetPico: 5, CacheTTLSeconds: 6, CreatedMs: 7, KeyCount: 8, Revision: 9,
 		Archived: true, Cycle: calendar.Daily, Epoch: 10, Alerts: doc.Alerts{URL: "https://a.example", Secret: []byte{4}}, Policy: wholePolicy,
+		Cache: doc.CacheGlobal,
 	}
 	wholeKey = doc.Key{
 		ID: "key_1", ProjectID: "proj_1", Name: "k", Kind: keys.Project, Environment: keys.Development, Hash: "h", Last4: "abcd", Status: doc.Inactive,
@@ -152,7 +153,8 @@ func TestChangesThatAffectKeys(t *testing.T) {
 		want bool
 	}{
 		"plan": {func(p *doc.Project) { p.Plan = "x" }, true}, "cache": {func(p *doc.Project) { p.CacheTTLSeconds++ }, true},
-		"cycle": {func(p *doc.Project) { p.Cycle = calendar.Weekly }, true}, "epoch": {func(p *doc.Project) { p.Epoch++ }, true},
+		"cache scope": {func(p *doc.Project) { p.Cache = doc.CacheOff }, true},
+		"cycle":       {func(p *doc.Project) { p.Cycle = calendar.Weekly }, true}, "epoch": {func(p *doc.Project) { p.Epoch++ }, true},
 		"policy": {func(p *doc.Project) { p.Policy.Version++ }, true}, "name": {func(p *doc.Project) { p.Name = "x" }, false},
 		"budget": {func(p *doc.Project) { p.BudgetPico++ }, false}, "alerts": {func(p *doc.Project) { p.Alerts.URL = "" }, false},
 	} {

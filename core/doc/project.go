@@ -12,7 +12,7 @@ type Project struct {
 	Plan            string // name of a plan in the catalog
 	Region          string // the platform's location hint for the project's objects; empty: near their first use
 	BudgetPico      int64  // dollars × 10^12 per budget period
-	CacheTTLSeconds uint64
+	CacheTTLSeconds uint64 // lifetime of a cached response; 0: responses are not cached
 	CreatedMs       uint64
 	KeyCount        uint64 // keys ever created; stored, but not used
 
@@ -25,6 +25,8 @@ type Project struct {
 	// Unbounded projects do not limit responses if the caller sets no max tokens. Such requests reserve a
 	// modest amount, so their cost may exceed the budget.
 	Unbounded bool
+	// Cache is where responses are cached. Stored projects have CacheOff exactly if CacheTTLSeconds is 0.
+	Cache CacheScope
 }
 
 // Alerts is the webhook for budget alerts. With an empty URL no alerts are sent.
@@ -82,6 +84,7 @@ func (p *Project) fields(f *abi.Fields, format *uint64) error {
 	if *format >= 3 {
 		f.Bool(&p.Unbounded)
 	}
+	cacheField(f, &p.Cache, *format >= 4, p.CacheTTLSeconds)
 	return nil
 }
 

@@ -25,6 +25,7 @@ type Record struct {
 	Epoch           uint64
 	Policy          uint64 // version of the project's Policy; 0: there is none
 	Unbounded       bool   // see Project
+	Cache           CacheScope
 }
 
 // NewRecord returns the record of a key in a project, both at their versions in the Directory.
@@ -33,7 +34,7 @@ func NewRecord(k *Key, keyVersion uint64, p *Project, projectVersion uint64) Rec
 		Version: keyVersion + projectVersion, KeyID: k.ID, ProjectID: k.ProjectID, Kind: k.Kind, Environment: k.Environment,
 		Plan: p.Plan, Region: p.Region, CacheTTLSeconds: p.CacheTTLSeconds, Models: k.Models, Limits: k.Limits,
 		Permissions: k.Permissions, ExpiresMs: k.ExpiresMs, Cycle: p.Cycle, Epoch: p.Epoch, Policy: p.Policy.Version,
-		Unbounded: p.Unbounded,
+		Unbounded: p.Unbounded, Cache: p.Cache,
 	}
 }
 
@@ -53,6 +54,9 @@ func (k *Key) StatusIn(p *Project) Status {
 
 // May reports whether the key has a permission.
 func (rec *Record) May(p Permission) bool { return rec.Permissions.May(rec.Kind, p) }
+
+// Caches reports whether responses to the key are cached at all.
+func (rec *Record) Caches() bool { return rec.Cache != CacheOff && rec.CacheTTLSeconds > 0 }
 
 // Period is the budget period that contains a day.
 func (rec *Record) Period(day uint64) calendar.Period {
@@ -76,8 +80,8 @@ func DecodeRecord(data []byte) (rec Record, err error) {
 }
 
 // recordFormat is the format of stored records. 1 lacked models; 2 lacked limits, permissions, expiry, cycle
-// and policy; 3 lacked Unbounded.
-const recordFormat = 4
+// and policy; 3 lacked Unbounded; 4 lacked Cache.
+const recordFormat = 5
 
 func (rec *Record) fields(f *abi.Fields, format *uint64) {
 	if f.Uint(format); *format == 0 || *format > recordFormat {
@@ -108,4 +112,5 @@ func (rec *Record) fields(f *abi.Fields, format *uint64) {
 	if *format >= 4 {
 		f.Bool(&rec.Unbounded)
 	}
+	cacheField(f, &rec.Cache, *format >= 5, rec.CacheTTLSeconds)
 }

@@ -129,10 +129,10 @@ func (x *exchange) readMemoryCache() {
 // the admission.
 func (x *exchange) onMemoryCache() {
 	x.noteCacheResult()
-	x.admitCompletion()
 	if !x.s.hit.found {
 		x.readCache(idKV, abi.WhereKV)
 	}
+	x.admitCompletion()
 }
 
 // noteCacheResult takes the result of a cache lookup. A failure counts as a miss, and so does a corrupt or expired

@@ -29,6 +29,7 @@ const (
 	phaseAdmit                    // waiting for the key's meter to admit the request
 	phaseGrant                    // requesting a slice of the budget from the Ledger
 	phaseRecall                   // recalling idle slices from the project's other keys
+	phaseLent                     // waiting until budget that meters have lent to isolates returns
 	phaseCache                    // admitted; waiting for the KV cache lookup
 	phaseOverBudget               // out of budget; waiting for the KV cache lookup, because a hit is free
 	phaseClassify                 // admitted; waiting for the project's classifier
@@ -55,7 +56,7 @@ const (
 )
 
 var phaseNames = [phases]string{
-	"head", "intake", "key", "policy", "inspect", "lookup", "admit", "grant", "recall", "cache", "over-budget", "classify", "unseal", "build", "opening", "whole",
+	"head", "intake", "key", "policy", "inspect", "lookup", "admit", "grant", "recall", "lent", "cache", "over-budget", "classify", "unseal", "build", "opening", "whole",
 	"backoff", "stream", "closing", "mock", "pacing", "keep-hit", "keep-error", "models", "count-unseal", "count", "report",
 	"report-pause", "report-flush", "forward", "done",
 }
@@ -94,13 +95,14 @@ const (
 	inClassified
 	inHeldSettle
 	inDisconnect
+	inLease // has no rows: the keeper's work does not depend on the phase
 	inputs
 )
 
 var inputNames = [inputs]string{
 	"request", "body", "record", "policy", "ledger-policy", "memory", "kv", "admit", "grant", "flush", "absorb", "unsealed", "buffer",
 	"response", "head", "chunk", "end", "fault", "timer", "tick", "extend", "extend-grant", "extend-flush", "extend-absorb", "report",
-	"forwarded", "classify-text", "classified", "held-settle", "disconnect",
+	"forwarded", "classify-text", "classified", "held-settle", "disconnect", "lease",
 }
 
 // row maps one input in one phase to its handler.
@@ -132,6 +134,8 @@ var table = [...]row{
 	{phaseRecall, inFlush, (*exchange).onFlush},
 	{phaseRecall, inAbsorb, (*exchange).onAbsorb},
 	{phaseRecall, inKV, (*exchange).noteCacheResult},
+	{phaseLent, inTimer, (*exchange).retryAdmission},
+	{phaseLent, inKV, (*exchange).noteCacheResult},
 	{phaseCache, inKV, (*exchange).onKVCache},
 	{phaseOverBudget, inKV, (*exchange).onKVCacheOverBudget},
 
@@ -217,6 +221,7 @@ var table = [...]row{
 	{phaseAdmit, inDisconnect, (*exchange).noteDisconnect},
 	{phaseGrant, inDisconnect, (*exchange).noteDisconnect},
 	{phaseRecall, inDisconnect, (*exchange).noteDisconnect},
+	{phaseLent, inDisconnect, (*exchange).noteDisconnect},
 	{phaseCache, inDisconnect, (*exchange).noteDisconnect},
 	{phaseOverBudget, inDisconnect, (*exchange).noteDisconnect},
 	{phaseClassify, inDisconnect, (*exchange).noteDisconnect},
@@ -243,13 +248,16 @@ var table = [...]row{
 
 // Step advances one exchange by one event. It panics on an event that the table does not allow.
 func Step(cfg *config.Config, in *abi.StepInput) abi.StepOutput {
-	x := exchange{config: cfg, now: in.NowMs, event: &in.Event, attached: in.Attached, circuits: route.DecodeCircuits(in.Shared)}
+	x := exchange{config: cfg, now: in.NowMs, event: &in.Event, attached: in.Attached, pinned: in.Pinned, circuits: route.DecodeCircuits(in.Shared)}
 	if in.Event.Kind != abi.EventRequest {
 		x.s = decodeState(in.State, cfg.Models)
 	}
 	x.dispatchEvent()
 	if x.circuits.Changed {
 		x.out.SharedChanged, x.out.Shared = true, x.circuits.Encode()
+	}
+	if x.out.PinnedChanged {
+		x.out.Pinned, x.out.PinnedKeepMs = x.entryMemo.Encode()
 	}
 	x.out.State = x.s.encode(cfg.Models)
 	return x.out
@@ -259,6 +267,10 @@ func Step(cfg *config.Config, in *abi.StepInput) abi.StepOutput {
 func (x *exchange) dispatchEvent() {
 	in, expected := x.input()
 	if !expected {
+		return
+	}
+	if in == inLease {
+		x.onLease() // in any phase
 		return
 	}
 	at := find(x.s.phase, in)
@@ -339,6 +351,8 @@ func (x *exchange) input() (in input, expected bool) {
 	switch {
 	case e.ID == idFetch:
 		return fetchInput(e.Kind), true
+	case e.ID >= idLeaseTimer:
+		return inLease, true
 	case e.ID >= idExtendAbsorb:
 		return inExtendAbsorb, true
 	case e.ID >= idExtendFlush:

@@ -26,7 +26,7 @@ type Printer struct {
 const defaultLimit = 160
 
 var actionNames = [...]string{
-	"", "read-body", "supply", "keep", "read", "write", "call", "fetch", "respond", "wait", "cancel", "log", "forward", "open", "send", "close", "append", "unseal",
+	"", "read-body", "supply", "keep", "read", "write", "call", "fetch", "respond", "wait", "cancel", "log", "forward", "open", "send", "close", "append", "unseal", "pin",
 }
 
 // Action formats one action: a line, and for requests and responses an indented line per relevant header and one

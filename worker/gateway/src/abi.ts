@@ -7,7 +7,7 @@
 // decode.
 
 /** The version of the layouts, compared with the core's at start. */
-export const ABI_VERSION = 5
+export const ABI_VERSION = 6
 
 export const EVENT_REQUEST = 1
 export const EVENT_BODY = 2
@@ -55,6 +55,7 @@ export const ACTION_SEND = 14
 export const ACTION_CLOSE = 15
 export const ACTION_APPEND = 16
 export const ACTION_UNSEAL = 17
+export const ACTION_PIN = 18
 
 export const UNSEAL_NONCE_BYTES = 12
 export const UNSEAL_TAG_BYTES = 16
@@ -114,6 +115,9 @@ export interface Range {
 export interface StepOutput {
   /** Set only if it changed. */
   shared: Bytes | undefined
+  /** Set only if it changed; kept for pinnedKeepMs. */
+  pinned: Bytes | undefined
+  pinnedKeepMs: number
   state: Bytes
   actions: Action[]
 }
@@ -160,6 +164,7 @@ export interface Configured {
   memoryBytes: number
   memoryEntryBytes: number
   memoryOverheadBytes: number
+  pinnedEntries: number
   kvCacheSeconds: number
   lastResortStatus: number
   lastResortHeaders: Headers
@@ -432,12 +437,14 @@ export function writeStepInput(
   shared: Bytes,
   state: Bytes,
   attached: Bytes,
+  pinned: Bytes,
   event: Event,
 ): void {
   w.uint(nowMs)
   w.data(shared)
   w.data(state)
   w.data(attached)
+  w.data(pinned)
   w.uint(event.kind)
   w.uint(event.id)
   w.uint(event.code)
@@ -465,19 +472,21 @@ export function writePosted(w: Writer, id: string, status: number): void {
   w.uint(status)
 }
 
-/** Encodes the configuration: the catalog's text, and the deployment's variables and secrets. */
-export function writeConfig(w: Writer, catalog: string, env: Headers): void {
-  w.text(catalog)
+/** Encodes the configuration: the catalog, and the deployment's variables and secrets. */
+export function writeConfig(w: Writer, catalog: Bytes, env: Headers): void {
+  w.data(catalog)
   w.headers(env)
 }
 
 export function readStepOutput(r: Reader): StepOutput {
   const shared = r.bool() ? r.data() : undefined
+  const pinned = r.bool() ? r.data() : undefined
+  const pinnedKeepMs = pinned === undefined ? 0 : r.uint()
   const state = r.data()
   const actions: Action[] = []
   for (let n = r.count(); n > 0; n--) actions.push(readAction(r))
   r.end()
-  return { shared, state, actions }
+  return { shared, pinned, pinnedKeepMs, state, actions }
 }
 
 function readAction(r: Reader): Action {
@@ -533,6 +542,9 @@ function readAction(r: Reader): Action {
       a.buffer = r.uint()
       a.key = r.text()
       a.name = r.text()
+      break
+    case ACTION_PIN:
+      a.key = r.text()
       break
     case ACTION_CANCEL:
     case ACTION_CLOSE:
@@ -608,6 +620,7 @@ export function readConfigured(r: Reader): Configured {
     memoryBytes: r.uint(),
     memoryEntryBytes: r.uint(),
     memoryOverheadBytes: r.uint(),
+    pinnedEntries: r.uint(),
     kvCacheSeconds: r.uint(),
     lastResortStatus: r.uint(),
     lastResortHeaders: r.headers(),

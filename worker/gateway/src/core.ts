@@ -46,11 +46,12 @@ export class Core {
   private settings: Headers | undefined
   private configured: Configured | undefined
   private readonly module: WebAssembly.Module
-  private readonly catalog: string
+  private readonly catalog: Bytes
   private readonly reader = new Reader()
   private readonly writer = new Writer()
 
-  constructor(module: WebAssembly.Module, catalog: string) {
+  /** catalog is the content of core/catalog/catalog.bin. */
+  constructor(module: WebAssembly.Module, catalog: Bytes) {
     this.module = module
     this.catalog = catalog
     this.exports = instantiate(module)
@@ -62,9 +63,9 @@ export class Core {
     return this.ready()
   }
 
-  step(nowMs: number, shared: Bytes, state: Bytes, attached: Bytes, event: Event): StepOutput {
+  step(nowMs: number, shared: Bytes, state: Bytes, attached: Bytes, pinned: Bytes, event: Event): StepOutput {
     this.ready()
-    writeStepInput(this.writer.clear(), nowMs, shared, state, attached, event)
+    writeStepInput(this.writer.clear(), nowMs, shared, state, attached, pinned, event)
     return this.guarded('step', event.data, readStepOutput)
   }
 

@@ -15,7 +15,7 @@
 
 import { DurableObject } from 'cloudflare:workers'
 import module from '../../../build/core-panic.wasm'
-import catalog from '../../../core/catalog/catalog.json'
+import catalogBuffer from '../../../core/catalog/catalog.bin'
 import {
   type Bytes,
   CLASS_DIRECTORY,
@@ -32,6 +32,7 @@ import { serve } from '../src/exchange.ts'
 import type { Isolate } from '../src/isolate.ts'
 import { Memory } from '../src/memory.ts'
 import { answer, deliver, nameOf } from '../src/objects.ts'
+import { Pinned } from '../src/pinned.ts'
 import { sendPost } from '../src/post.ts'
 import { Shell } from '../src/shell.ts'
 import { countCall, countedStorage, freezeKV, testEnv } from './platform.ts'
@@ -47,10 +48,12 @@ import {
   world,
 } from './world.ts'
 
+const catalog = new Uint8Array(catalogBuffer)
+
 class TestCore extends Core {
-  override step(nowMs: number, shared: Bytes, state: Bytes, attached: Bytes, event: Event): StepOutput {
+  override step(nowMs: number, shared: Bytes, state: Bytes, attached: Bytes, pinned: Bytes, event: Event): StepOutput {
     world.stats.steps++
-    return super.step(nowMs, shared, state, attached, event)
+    return super.step(nowMs, shared, state, attached, pinned, event)
   }
 
   trapNext(env: Env): void {
@@ -65,7 +68,7 @@ class TestCore extends Core {
 }
 
 let core = new TestCore(module, catalog)
-const isolate: Isolate = { core, memory: new Memory(), shared: NO_BYTES }
+const isolate: Isolate = { core, memory: new Memory(), pinned: new Pinned(), shared: NO_BYTES }
 
 const PREFIX = '/__test/'
 
@@ -124,6 +127,7 @@ function reset(env: Env, input: Input): object | undefined {
 
 function evict(): undefined {
   isolate.memory.clear()
+  isolate.pinned.clear()
   isolate.shared = NO_BYTES
 }
 
