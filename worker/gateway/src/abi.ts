@@ -7,7 +7,7 @@
 // decode.
 
 /** The version of the layouts, compared with the core's at start. */
-export const ABI_VERSION = 5
+export const ABI_VERSION = 6
 
 export const EVENT_REQUEST = 1
 export const EVENT_BODY = 2
@@ -21,6 +21,7 @@ export const EVENT_DISCONNECT = 9
 export const EVENT_HEAD = 10
 export const EVENT_CHUNK = 11
 export const EVENT_END = 12
+export const EVENT_FLIGHT = 13
 
 export const OUTCOME_OK = 0
 export const OUTCOME_ABSENT = 1
@@ -28,6 +29,10 @@ export const OUTCOME_FAILED = 2
 export const OUTCOME_TOO_LARGE = 3
 export const OUTCOME_OVERLOADED = 4
 export const OUTCOME_UNSUPPORTED = 5
+export const OUTCOME_JOINED = 6
+
+export const FLIGHT_MORE = 0
+export const FLIGHT_FAILED = 2
 
 export const FAULT_CONNECT = 1
 export const FAULT_HEAD = 2
@@ -55,6 +60,10 @@ export const ACTION_SEND = 14
 export const ACTION_CLOSE = 15
 export const ACTION_APPEND = 16
 export const ACTION_UNSEAL = 17
+export const ACTION_JOIN = 19
+export const ACTION_FOLLOW = 20
+export const ACTION_PUBLISH = 21
+export const ACTION_LAND = 22
 
 export const UNSEAL_NONCE_BYTES = 12
 export const UNSEAL_TAG_BYTES = 16
@@ -64,6 +73,7 @@ export const ATTACHED_BUFFER = 8
 
 export const WHERE_MEMORY = 1
 export const WHERE_KV = 2
+export const WHERE_COLO = 4
 
 /** The header that passes the client's address to the control plane. The host sets or removes it. */
 export const ADDRESS_HEADER = 'x-postern-address'
@@ -432,12 +442,14 @@ export function writeStepInput(
   shared: Bytes,
   state: Bytes,
   attached: Bytes,
+  waiting: number,
   event: Event,
 ): void {
   w.uint(nowMs)
   w.data(shared)
   w.data(state)
   w.data(attached)
+  w.uint(waiting)
   w.uint(event.kind)
   w.uint(event.id)
   w.uint(event.code)
@@ -501,6 +513,7 @@ function readAction(r: Reader): Action {
       a.key = r.text()
       a.where = r.uint()
       a.keepMs = r.uint()
+      a.limit = r.uint()
       break
     case ACTION_WRITE:
       a.key = r.text()
@@ -536,6 +549,15 @@ function readAction(r: Reader): Action {
       break
     case ACTION_CANCEL:
     case ACTION_CLOSE:
+    case ACTION_FOLLOW:
+      break
+    case ACTION_JOIN:
+      a.key = r.text()
+      a.name = r.text()
+      break
+    case ACTION_PUBLISH:
+      a.limit = r.uint()
+      a.body = readParts(r)
       break
     case ACTION_OPEN:
       a.code = r.uint()
@@ -546,6 +568,7 @@ function readAction(r: Reader): Action {
       a.body = readParts(r)
       break
     case ACTION_LOG:
+    case ACTION_LAND:
       a.code = r.uint()
       a.data = r.data()
       break

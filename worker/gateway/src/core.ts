@@ -62,9 +62,9 @@ export class Core {
     return this.ready()
   }
 
-  step(nowMs: number, shared: Bytes, state: Bytes, attached: Bytes, event: Event): StepOutput {
+  step(nowMs: number, shared: Bytes, state: Bytes, attached: Bytes, event: Event, waiting = 0): StepOutput {
     this.ready()
-    writeStepInput(this.writer.clear(), nowMs, shared, state, attached, event)
+    writeStepInput(this.writer.clear(), nowMs, shared, state, attached, waiting, event)
     return this.guarded('step', event.data, readStepOutput)
   }
 

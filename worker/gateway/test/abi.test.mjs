@@ -19,7 +19,7 @@ const encoders = {
   StepInput(w, v) {
     const { Kind, ID, Code, Headers, Data } = v.Event
     const event = { kind: Kind, id: ID, code: Code, headers: flat(Headers), data: bytes(Data) }
-    abi.writeStepInput(w, v.NowMs, bytes(v.Shared), bytes(v.State), bytes(v.Attached), event)
+    abi.writeStepInput(w, v.NowMs, bytes(v.Shared), bytes(v.State), bytes(v.Attached), v.Waiting, event)
     return [w.written(), event.data]
   },
   ObjectInput(w, v) {

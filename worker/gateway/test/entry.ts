@@ -21,7 +21,6 @@ import {
   CLASS_DIRECTORY,
   CLASS_KEY_METER,
   CLASS_LEDGER,
-  type Event,
   NO_BYTES,
   REDELIVER_MS,
   type StepOutput,
@@ -48,9 +47,9 @@ import {
 } from './world.ts'
 
 class TestCore extends Core {
-  override step(nowMs: number, shared: Bytes, state: Bytes, attached: Bytes, event: Event): StepOutput {
+  override step(...input: Parameters<Core['step']>): StepOutput {
     world.stats.steps++
-    return super.step(nowMs, shared, state, attached, event)
+    return super.step(...input)
   }
 
   trapNext(env: Env): void {

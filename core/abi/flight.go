@@ -1,0 +1,22 @@
+package abi
+
+// A flight is a request to a provider that several exchanges of one isolate share. Its leader sends the request and
+// publishes the response; the followers read it. A host keeps the flights by name, and knows for each its leader, the
+// bytes published so far and each follower's position in them. It decides nothing: the core says what to join, publish
+// and end.
+//
+// A flight ends when its leader issues ActionLand, when the leader's exchange ends for any reason, or, on a platform that
+// can end an exchange without notice, when the host finds that the leader's exchange does not respond any more.
+
+// Code of EventFlight.
+const (
+	// FlightMore: Data is everything published since the follower's last read, at least one byte. Each Body of
+	// ActionPublish is delivered whole.
+	FlightMore = 0
+	// FlightLanded: Code and Data are those of the leader's ActionLand.
+	FlightLanded = 1
+	// FlightFailed: the flight has ended without ActionLand, or the follower was too slow.
+	FlightFailed = 2
+	// FlightUser is the first code that ActionLand may have besides FlightLanded and FlightFailed.
+	FlightUser = 3
+)
