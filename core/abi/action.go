@@ -69,12 +69,12 @@ const (
 	// ActionFollow produces EventFlight as soon as the flight that the exchange follows has bytes that it has not read,
 	// or has landed. The bytes come first. If it is canceled, no byte is lost.
 	ActionFollow ActionKind = 20
-	// ActionPublish adds Body to the flight that the exchange leads. The flight keeps up to Limit bytes, so that an
-	// exchange that joins late reads everything. Beyond that nobody can join any more, the bytes that all followers have
-	// read are dropped, and the slowest followers get FlightFailed until the rest fits.
+	// ActionPublish makes Body and then the content of Buffer, as ActionAppend extends it, the bytes of the flight that
+	// the exchange leads. It occurs once per flight. An exchange that joins late reads everything. When Buffer is larger
+	// than Limit, nobody can join any more: the next one leads a flight of its own under the name.
 	ActionPublish ActionKind = 21
 	// ActionLand ends the exchange's part in its flight, if it is in one. A leader's followers then get EventFlight with
-	// Code and Data, after the bytes published; a follower leaves.
+	// Code and Data, after the bytes published; a follower leaves, and its ActionFollow is canceled.
 	ActionLand ActionKind = 22
 )
 
@@ -244,6 +244,7 @@ func (a *Action) encode(w *Writer) {
 		w.String(a.Key)
 		w.String(a.Name)
 	case ActionPublish:
+		w.Uint(a.Buffer)
 		w.Uint(a.Limit)
 		w.parts(a.Body)
 	}
@@ -288,7 +289,7 @@ func (r *Reader) action() Action {
 	case ActionJoin:
 		a.Key, a.Name = r.String(), r.String()
 	case ActionPublish:
-		a.Limit, a.Body = r.Uint(), r.parts()
+		a.Buffer, a.Limit, a.Body = r.Uint(), r.Uint(), r.parts()
 	default:
 		r.fail()
 	}

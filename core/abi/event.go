@@ -35,7 +35,7 @@ const (
 	EventChunk EventKind = 11
 	// EventEnd completes a streamed response.
 	EventEnd EventKind = 12
-	// EventFlight completes ActionFollow. Code is FlightMore, FlightLanded, FlightFailed or a code of ActionLand.
+	// EventFlight completes ActionFollow. Code is FlightMore, or tells how the flight ended.
 	EventFlight EventKind = 13
 )
 

@@ -10,13 +10,15 @@ package abi
 
 // Code of EventFlight.
 const (
-	// FlightMore: Data is everything published since the follower's last read, at least one byte. Each Body of
-	// ActionPublish is delivered whole.
+	// FlightMore: Data is everything published since the follower's last read, at least one byte. What one step of the
+	// leader published is never split.
 	FlightMore = 0
-	// FlightLanded: Code and Data are those of the leader's ActionLand.
+	// FlightLanded: the response is complete. This code and the following ones are those of the leader's ActionLand.
 	FlightLanded = 1
-	// FlightFailed: the flight has ended without ActionLand, or the follower was too slow.
+	// FlightFailed: the flight has ended without ActionLand.
 	FlightFailed = 2
-	// FlightUser is the first code that ActionLand may have besides FlightLanded and FlightFailed.
-	FlightUser = 3
+	// FlightRetry: the leader ended for a reason of its own, or the response is in memory by now.
+	FlightRetry = 3
+	// FlightAlone: the response cannot be shared.
+	FlightAlone = 4
 )

@@ -33,6 +33,8 @@ type session struct {
 	streaming    bool // the response is a stream
 	closed       bool // the stream has ended
 	disconnected bool
+	flight       recordedFlight
+	followers    uint64
 	out          strings.Builder
 }
 
@@ -95,7 +97,7 @@ func (s *session) step(event abi.Event) {
 	if row := exchange.RowOf(s.config, s.state, &event); row >= 0 {
 		s.rows[row] = true
 	}
-	out := exchange.Step(s.config, &abi.StepInput{NowMs: s.nowMs, Shared: s.shared, State: s.state, Attached: s.buffers[abi.AttachedBuffer], Event: event})
+	out := exchange.Step(s.config, &abi.StepInput{NowMs: s.nowMs, Shared: s.shared, State: s.state, Attached: s.buffers[abi.AttachedBuffer], Waiting: s.followers, Event: event})
 	s.state = out.State
 	if out.SharedChanged {
 		s.shared = out.Shared
@@ -111,6 +113,7 @@ func (s *session) step(event abi.Event) {
 
 // perform executes the actions that a host performs at once.
 func (s *session) perform(o *abi.Action) {
+	s.flight.record(o, s.buffers)
 	switch o.Kind {
 	case abi.ActionKeep:
 		s.buffers[o.Buffer] = o.Data
@@ -119,6 +122,9 @@ func (s *session) perform(o *abi.Action) {
 	case abi.ActionWrite:
 		if strings.HasPrefix(o.Key, "cache/") {
 			s.stored[o.Key] = o.Body[0].Data
+			if buffer := o.Body[0].Buffer; buffer != 0 {
+				s.stored[o.Key] = s.buffers[buffer]
+			}
 		}
 	case abi.ActionCancel:
 		s.pending = slices.DeleteFunc(s.pending, func(p abi.Action) bool { return p.ID == o.ID })
@@ -129,7 +135,8 @@ func (s *session) perform(o *abi.Action) {
 		s.responded, s.streaming = true, o.Kind == abi.ActionOpen
 	case abi.ActionClose:
 		s.closed = true
-	case abi.ActionCall, abi.ActionReadBody, abi.ActionSupply, abi.ActionRead, abi.ActionFetch, abi.ActionWait, abi.ActionForward, abi.ActionUnseal:
+	case abi.ActionCall, abi.ActionReadBody, abi.ActionSupply, abi.ActionRead, abi.ActionFetch, abi.ActionWait, abi.ActionForward, abi.ActionUnseal,
+		abi.ActionJoin, abi.ActionFollow:
 		s.start(o)
 	}
 }

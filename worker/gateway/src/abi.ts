@@ -556,6 +556,7 @@ function readAction(r: Reader): Action {
       a.name = r.text()
       break
     case ACTION_PUBLISH:
+      a.buffer = r.uint()
       a.limit = r.uint()
       a.body = readParts(r)
       break
