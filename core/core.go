@@ -26,6 +26,7 @@ const (
 	memoryEntryBytes    = 1 << 20
 	memoryOverheadBytes = 128 // approximate size of an entry without its value, so that empty entries count too
 	kvCacheSeconds      = 60
+	pinnedEntries       = 256 // keys with a lease or unreported settlements at one isolate; each is below 64 KiB (package lease)
 )
 
 // Core is a configured core. It is immutable after Configure and may be shared.
@@ -37,7 +38,7 @@ func Configure(message []byte) (*Core, []byte) {
 	answer := abi.Configured{
 		Version: abi.Version, RequestHeaders: exchange.RequestHeaders, ResponseHeaders: exchange.ResponseHeaders,
 		MemoryBytes: memoryBytes, MemoryEntryBytes: memoryEntryBytes, MemoryOverheadBytes: memoryOverheadBytes,
-		KVCacheSeconds: kvCacheSeconds, LastResortStatus: fault.Internal.Status, LastResortHeaders: exchange.ErrorHeaders,
+		PinnedEntries: pinnedEntries, KVCacheSeconds: kvCacheSeconds, LastResortStatus: fault.Internal.Status, LastResortHeaders: exchange.ErrorHeaders,
 	}
 	var c *config.Config
 	last := fault.Internal

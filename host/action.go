@@ -56,6 +56,8 @@ func (x *exchange) do(a *abi.Action) {
 		}
 	case abi.ActionForward:
 		x.forward(a)
+	case abi.ActionPin:
+		x.pinned = a.Key
 	}
 }
 

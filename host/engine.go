@@ -85,7 +85,7 @@ func advance(e Engine, in *abi.StepInput) (abi.StepOutput, error) {
 	if d, ok := e.(decoded); ok {
 		return d.Advance(in)
 	}
-	w := abi.Writer{Buf: make([]byte, 0, 512+len(in.Shared)+len(in.State)+len(in.Attached)+len(in.Event.Data))}
+	w := abi.Writer{Buf: make([]byte, 0, 512+len(in.Shared)+len(in.State)+len(in.Attached)+len(in.Pinned)+len(in.Event.Data))}
 	in.Encode(&w)
 	message, err := e.Step(w.Buf)
 	if err != nil {

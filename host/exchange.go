@@ -24,6 +24,7 @@ type exchange struct {
 
 	mu       sync.Mutex // held during steps; guards everything below, and the writer
 	state    []byte
+	pinned   string // key of the pinned entry; empty: none
 	buffers  map[uint64][]byte
 	ready    []abi.Event // events that actions of this step produced immediately
 	pending  []*task     // started by this step, not running yet
@@ -150,7 +151,8 @@ func (x *exchange) end() {
 func (x *exchange) step(event abi.Event) bool {
 	h := x.host
 	h.Stats.Steps.Add(1)
-	out, err := h.shared.step(&abi.StepInput{NowMs: h.Clock.Now(), State: x.state, Attached: x.buffer(abi.AttachedBuffer), Event: event}, h.run)
+	in := abi.StepInput{NowMs: h.Clock.Now(), State: x.state, Attached: x.buffer(abi.AttachedBuffer), Event: event}
+	out, err := h.shared.step(&in, x.pinned, h.run)
 	if err != nil {
 		return false
 	}

@@ -30,6 +30,8 @@ type Options struct {
 	Panicked func(code string, stack []byte)
 	// Observer is notified of exchanges. Optional.
 	Observer Observer
+	// NoPinned means that the host has no pinned memory, so that no meter lends to it.
+	NoPinned bool
 	// TrustedProxies are the networks whose X-Forwarded-For is trusted.
 	TrustedProxies []netip.Prefix
 }
@@ -45,7 +47,7 @@ type Host struct {
 	client  *http.Client
 	hot     *hot
 	logMu   sync.Mutex
-	shared  shared
+	shared  *shared
 	working working
 	cut     context.Context // ended by Cut
 	endCut  context.CancelFunc
@@ -65,7 +67,13 @@ func New(o Options) (*Host, error) {
 	}
 	client := &http.Client{Transport: o.Transport, CheckRedirect: noRedirect}
 	run := func(in *abi.StepInput) (abi.StepOutput, error) { return advance(o.Engine, in) }
-	h := &Host{Options: o, configured: configured, run: run, client: client, hot: newHot(o.Clock, &configured)}
+	pinned := configured.PinnedEntries
+	if o.NoPinned {
+		pinned = 0
+	}
+	h := &Host{
+		Options: o, configured: configured, run: run, client: client, hot: newHot(o.Clock, &configured), shared: newShared(o.Clock, pinned),
+	}
 	h.requestFields, h.responseFields = fieldNames(configured.RequestHeaders), fieldNames(configured.ResponseHeaders)
 	h.cut, h.endCut = context.WithCancel(context.Background())
 	return h, nil

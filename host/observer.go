@@ -70,4 +70,4 @@ func (w watched) end(canceled bool, event abi.Event) {
 }
 
 // Shared returns the blob that all exchanges share. It must not be changed. Packages of the core decode it.
-func (h *Host) Shared() []byte { return h.shared.read() }
+func (h *Host) Shared() []byte { return h.shared.content() }

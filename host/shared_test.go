@@ -42,11 +42,12 @@ func TestSharedKeepsConcurrentUpdates(t *testing.T) {
 
 // TestSharedIgnoresFailedStep: a step that failed does not change the blob.
 func TestSharedIgnoresFailedStep(t *testing.T) {
-	s := shared{blob: []byte("before")}
+	s := newShared(nil, 0)
+	s.blob = []byte("before")
 	failing := func(*abi.StepInput) (abi.StepOutput, error) {
 		return abi.StepOutput{SharedChanged: true, Shared: []byte("after")}, errMemory
 	}
-	if _, err := s.step(&abi.StepInput{}, failing); err == nil || string(s.blob) != "before" {
+	if _, err := s.step(&abi.StepInput{}, "", failing); err == nil || string(s.blob) != "before" {
 		t.Errorf("blob %q, error %v", s.blob, err)
 	}
 }

@@ -77,7 +77,7 @@ func (s *Server) build(c Config) (*deployment, error) {
 	}
 	d.host, err = host.New(host.Options{
 		Engine: d.engine, Clock: s.clock, KV: s.store, Objects: d.objects, Stats: s.stats, Control: d.control,
-		TrustedProxies: c.TrustedProxies, Observer: c.Observer, Log: lines, Transport: s.transport, Panicked: s.panicked,
+		TrustedProxies: c.TrustedProxies, Observer: c.Observer, Log: lines, Transport: s.transport, Panicked: s.panicked, NoPinned: c.Database == "" && c.Test.Store == nil, // one process has no hop to save
 	})
 	return d, err
 }

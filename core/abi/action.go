@@ -61,6 +61,10 @@ const (
 	// additional authenticated data; the buffer a nonce of UnsealNonceBytes, the ciphertext and a tag of
 	// UnsealTagBytes. Any error gives OutcomeFailed without data.
 	ActionUnseal ActionKind = 17
+	// ActionPin names the exchange's pinned entry: the one under Key in the isolate's pinned memory, which all its
+	// exchanges share. From the next step on, its content is StepInput.Pinned, and StepOutput.Pinned replaces it. An
+	// exchange pins one entry at most.
+	ActionPin ActionKind = 18
 	// ActionJoin looks Key up in memory, and if it is absent joins the flight Name. It produces EventStored with the
 	// outcome OutcomeOK and the value; OutcomeAbsent, and the exchange leads the flight from now on; or OutcomeJoined, and
 	// it follows. The three are one atomic operation: a value written before a flight landed is found by everyone who
@@ -147,6 +151,14 @@ type Action struct {
 type StepOutput struct {
 	SharedChanged bool
 	Shared        []byte
+	// PinnedChanged means that Pinned replaces the content of the pinned entry for PinnedKeepMs; empty removes it. A
+	// step is a compare-and-swap: a host that runs steps in parallel runs this one again on the new content if
+	// another exchange has changed the entry meanwhile. The entry is not part of the least-recently-used cache. A
+	// host drops the first content of an entry if it holds Configured.PinnedEntries others, and may drop an entry
+	// after its time.
+	PinnedChanged bool
+	Pinned        []byte
+	PinnedKeepMs  uint64
 	State         []byte
 	Actions       []Action
 }
@@ -231,6 +243,8 @@ func (a *Action) encode(w *Writer) {
 		w.parts(a.Body)
 	case ActionForward:
 		w.headers(a.Headers)
+	case ActionPin:
+		w.String(a.Key)
 	case ActionWait:
 		w.Uint(a.KeepMs)
 	case ActionUnseal:
@@ -279,6 +293,8 @@ func (r *Reader) action() Action {
 		a.Code, a.Headers, a.Body = r.Uint(), r.headers(), r.parts()
 	case ActionForward:
 		a.Headers = r.headers()
+	case ActionPin:
+		a.Key = r.String()
 	case ActionWait:
 		a.KeepMs = r.Uint()
 	case ActionUnseal:
@@ -302,6 +318,11 @@ func (out *StepOutput) Encode(w *Writer) {
 	if out.SharedChanged {
 		w.Bytes(out.Shared)
 	}
+	w.Bool(out.PinnedChanged)
+	if out.PinnedChanged {
+		w.Bytes(out.Pinned)
+		w.Uint(out.PinnedKeepMs)
+	}
 	w.Bytes(out.State)
 	w.Uint(uint64(len(out.Actions)))
 	for i := range out.Actions {
@@ -316,6 +337,9 @@ func DecodeStepOutput(data []byte) (StepOutput, error) {
 	if out.SharedChanged {
 		out.Shared = r.Bytes()
 	}
+	if out.PinnedChanged = r.Bool(); out.PinnedChanged {
+		out.Pinned, out.PinnedKeepMs = r.Bytes(), r.Uint()
+	}
 	out.State = r.Bytes()
 	for n := r.Count(); n > 0; n-- {
 		out.Actions = append(out.Actions, r.action())
@@ -325,7 +349,7 @@ func DecodeStepOutput(data []byte) (StepOutput, error) {
 
 // Size estimates the length of the encoding, so that its buffer is allocated once.
 func (out *StepOutput) Size() int {
-	n := 64 + len(out.Shared) + len(out.State)
+	n := 80 + len(out.Shared) + len(out.Pinned) + len(out.State)
 	for i := range out.Actions {
 		a := &out.Actions[i]
 		n += 128 + len(a.Data) + len(a.Key) + len(a.URL)

@@ -85,8 +85,11 @@ type StepInput struct {
 	// Attached is the content of the buffer AttachedBuffer: data that most steps need but few change, and that is
 	// too large for the state.
 	Attached []byte
-	Waiting  uint64 // followers of the flight that the exchange leads
-	Event    Event
+	// Pinned is the content of the entry that the exchange has pinned (ActionPin); empty without one. The entry
+	// does not change between a step's input and its output.
+	Pinned  []byte
+	Waiting uint64 // followers of the flight that the exchange leads
+	Event   Event
 }
 
 func (f *Fields) header(h *Header) {
@@ -120,6 +123,7 @@ func (in *StepInput) Encode(w *Writer) {
 	w.Bytes(in.Shared)
 	w.Bytes(in.State)
 	w.Bytes(in.Attached)
+	w.Bytes(in.Pinned)
 	w.Uint(in.Waiting)
 	w.Uint(uint64(in.Event.Kind))
 	w.Uint(in.Event.ID)
@@ -131,7 +135,7 @@ func (in *StepInput) Encode(w *Writer) {
 // DecodeStepInput is the inverse of Encode. The result shares memory with data.
 func DecodeStepInput(data []byte) (StepInput, error) {
 	r := Reader{Buf: data}
-	in := StepInput{NowMs: r.Uint(), Shared: r.Bytes(), State: r.Bytes(), Attached: r.Bytes(), Waiting: r.Uint()}
+	in := StepInput{NowMs: r.Uint(), Shared: r.Bytes(), State: r.Bytes(), Attached: r.Bytes(), Pinned: r.Bytes(), Waiting: r.Uint()}
 	in.Event = Event{Kind: EventKind(r.Byte()), ID: r.Uint(), Code: r.Uint(), Headers: r.headers(), Data: r.Bytes()}
 	return in, r.End()
 }

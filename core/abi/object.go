@@ -185,6 +185,7 @@ type Configured struct {
 	MemoryBytes         uint64
 	MemoryEntryBytes    uint64
 	MemoryOverheadBytes uint64
+	PinnedEntries       uint64 // number of entries in the isolate's pinned memory; see ActionPin
 	KVCacheSeconds      uint64 // maximum age of a cached KV value for ActionRead
 	// The last-resort response, for when a step cannot run or Error is set: status, headers, and a body in two
 	// halves around the request ID.
@@ -214,6 +215,7 @@ func (c *Configured) fields(f *Fields) {
 	f.Uint(&c.MemoryBytes)
 	f.Uint(&c.MemoryEntryBytes)
 	f.Uint(&c.MemoryOverheadBytes)
+	f.Uint(&c.PinnedEntries)
 	f.Uint(&c.KVCacheSeconds)
 	f.Uint(&c.LastResortStatus)
 	List(f, &c.LastResortHeaders, (*Fields).header)

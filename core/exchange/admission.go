@@ -5,6 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
 )
 
 // maxRounds limits how often an exchange calls admit: it repeats the call with a newer record or with a grant.
@@ -27,9 +28,6 @@ func (x *exchange) admitCompletion() {
 // admit calls the key's meter.
 func (x *exchange) admit(mode keymeter.Mode) {
 	s := &x.s
-	s.admission.called, s.admission.mode = true, mode
-	s.admission.rounds++
-	s.times.admitStart = x.now
 	command := keymeter.Admit{
 		RequestID: s.requestID, Version: s.record.Version, Mode: mode, Grant: s.admission.budget.grant,
 	}
@@ -52,6 +50,13 @@ func (x *exchange) admit(mode keymeter.Mode) {
 		command.Idempotency, command.BodyHash = x.replayKey(), s.bodyHash
 		command.LifetimeMs = x.config.LongestRequestMs(x.tier()) + x.classifierTimeoutMs()
 	}
+	if x.takeLease(&command) {
+		x.admitted()
+		return
+	}
+	s.admission.called, s.admission.mode = true, mode
+	s.admission.rounds++
+	s.times.admitStart = x.now
 	x.enter(phaseAdmit)
 	x.call(idAdmit, abi.ClassKeyMeter, s.keyHash, command.Encode())
 }
@@ -72,6 +77,7 @@ func (x *exchange) admitReply() (reply keymeter.AdmitReply, ok bool) {
 	if x.event.Code == abi.OutcomeOK {
 		reply, err = keymeter.DecodeAdmitReply(x.event.Data)
 	}
+	x.takeLeaseReply(&reply, x.event.Code == abi.OutcomeOK && err == nil)
 	if x.refuseFailedCall(err) {
 		return reply, false
 	}
@@ -171,7 +177,7 @@ func (b *budgetRequest) begin(reply *keymeter.AdmitReply) {
 	b.need = ledger.Grant{
 		Period: reply.Period, Epoch: reply.Epoch, HeldPico: reply.HeldPico, NeedPico: reply.NeedPico, LeastPico: reply.LeastPico,
 	}
-	b.final, b.unreachable, b.recalled, b.passes = false, false, false, 0
+	b.final, b.unreachable, b.recalled, b.passes, b.lentMs = false, false, false, 0, reply.LentMs
 }
 
 // accept records the grant for the next admit or extend.
@@ -184,8 +190,14 @@ func (b *budgetRequest) accept(reply *ledger.GrantReply) {
 func (x *exchange) callGrant(id uint64, b *budgetRequest) {
 	g := b.need
 	g.Key = x.s.keyHash
+	if x.s.leased.pinned {
+		g.WantPico = money.Cost(lendableRequests, g.NeedPico)
+	}
 	x.call(id, abi.ClassLedger, x.s.record.ProjectID, g.Encode())
 }
+
+// lendableRequests is the number of requests for which the meter of a key with a lending plan wants budget.
+const lendableRequests = 256
 
 // requestGrant asks the Ledger for a slice of the budget.
 func (x *exchange) requestGrant() {
@@ -216,10 +228,29 @@ func (x *exchange) onGrant() {
 		x.recall(idFlush, &reply)
 	case s.admission.budget.nextPass():
 		x.requestGrant()
+	case s.admission.budget.waitForLent():
+		x.enter(phaseLent)
+		x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: s.admission.budget.lentMs})
 	default:
 		x.outOfBudget()
 	}
 }
+
+// maxLentWaits limits how often a request waits for budget that meters have lent to isolates. A meter that is asked for it
+// stops lending, so one wait usually suffices.
+const maxLentWaits = 2
+
+// waitForLent decides whether to wait until what meters have lent returns: the budget is not known to be exhausted before.
+func (b *budgetRequest) waitForLent() bool {
+	if b.lentMs == 0 || b.waits == maxLentWaits {
+		return false
+	}
+	b.waits++
+	return true
+}
+
+// retryAdmission admits the request again after lent budget has returned.
+func (x *exchange) retryAdmission() { x.admit(x.s.admission.mode) }
 
 // maxPasses limits how many more times all keys with idle budget are recalled. A recalled slice may have been
 // granted to another key before this exchange asked the Ledger again.
@@ -280,6 +311,7 @@ func (x *exchange) deliverFlush(first uint64, b *budgetRequest) {
 	}
 	b.unreachable = b.unreachable || err != nil
 	b.recalled = b.recalled || len(reply.Absorbs) > 0
+	b.lentMs = max(b.lentMs, reply.LentMs)
 	if x.s.phase == phaseReportFlush {
 		x.s.openReservations += reply.Open
 	}

@@ -147,10 +147,10 @@ func (x *exchange) onMemoryCache() {
 	if !x.joinedFlight() {
 		return
 	}
-	x.admitCompletion()
 	if !x.s.hit.found && x.s.flight.role != follows {
 		x.readSharedCache()
 	}
+	x.admitCompletion()
 }
 
 // noteCacheResult takes the result of a cache lookup. A failure counts as a miss, and so does a corrupt or expired

@@ -259,5 +259,5 @@ func (x *exchange) onHeldSettle() {
 	}
 	settle.Attempts = append(settle.Attempts, x.s.govern.classification.charges...)
 	settle.Violations = append(settle.Violations, x.takeViolations()...)
-	x.call(0, abi.ClassKeyMeter, x.s.keyHash, settle.Encode())
+	x.sendSettle(&settle)
 }

@@ -13,12 +13,16 @@ type extension struct {
 	total    int64 // the total reservation requested from the meter; 0: no request is pending
 	minTotal int64 // to reserve if the budget has less than total
 	budget   budgetRequest
+	retryMs  uint64 // when lent budget may be free again; 0: it is not awaited
+	waits    uint64 // for lent budget
 }
 
 func (e *extension) fields(f *abi.Fields) {
 	f.Int(&e.total)
 	f.Int(&e.minTotal)
 	e.budget.fields(f)
+	f.Uint(&e.retryMs)
+	f.Uint(&e.waits)
 }
 
 // extendTokens is the number of output tokens by which a stream's reservation grows, and minExtendTokens the
@@ -39,7 +43,9 @@ func (x *exchange) watchBudget() {
 	case x.testMode() || st.fixedReservation || cost == 0 || cost < s.admission.reserved*3/4:
 	case st.budgetExhausted && cost >= s.admission.reserved:
 		x.cutOverBudget()
-	case st.budgetExhausted || st.extension.total > 0:
+	case st.extension.retryMs > x.now && cost >= s.admission.reserved:
+		x.cutOverBudget()
+	case st.budgetExhausted || st.extension.total > 0 || st.extension.retryMs > x.now:
 	default:
 		x.requestExtension(u)
 	}
@@ -67,6 +73,9 @@ func (x *exchange) requestExtension(seen chat.Usage) {
 
 func (x *exchange) extend() {
 	e := &x.s.stream.extension
+	if x.extendLease() {
+		return
+	}
 	command := keymeter.Extend{
 		RequestID: x.s.requestID, TotalPico: e.total, LeastPico: e.minTotal, Final: e.budget.final, Grant: e.budget.grant,
 	}
@@ -118,6 +127,8 @@ func (x *exchange) onExtendGrant() {
 		x.callGrant(idExtendGrant, &e.budget)
 	case e.budget.unreachable:
 		e.total = 0
+	case e.budget.lentMs > 0 && e.waits < maxLentWaits:
+		e.total, e.waits, e.retryMs = 0, e.waits+1, x.now+e.budget.lentMs
 	default:
 		x.s.stream.budgetExhausted, e.total = true, 0
 	}

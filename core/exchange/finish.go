@@ -272,7 +272,14 @@ func (x *exchange) settle(settle *keymeter.Settle) {
 	if x.holdSettle(settle) {
 		return
 	}
-	x.call(0, abi.ClassKeyMeter, x.s.keyHash, settle.Encode())
+	x.sendSettle(settle)
+}
+
+// sendSettle leaves the settlement with the lease that has admitted the request, or sends it to the meter.
+func (x *exchange) sendSettle(settle *keymeter.Settle) {
+	if !x.settleLeased(settle) {
+		x.call(0, abi.ClassKeyMeter, x.s.keyHash, settle.Encode())
+	}
 }
 
 // trace is the exchange's entry in the list of recent requests, with the data known so far.

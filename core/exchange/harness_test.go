@@ -49,6 +49,7 @@ type host struct {
 	nowMs        uint64
 	state        []byte
 	shared       []byte
+	pinned       []byte
 	pending      []abi.Action
 	fetchEvents  []abi.Event // the rest of the pending fetch's events
 	fetchStarted bool        // fetchEvents is set
@@ -139,9 +140,12 @@ func (h *host) removePending(id uint64) {
 // step advances the exchange by one event and performs its actions.
 func (h *host) step(event abi.Event) {
 	h.t.Helper()
-	out := exchange.Step(h.config, &abi.StepInput{NowMs: h.nowMs, Shared: h.shared, State: h.state, Attached: h.buffers[abi.AttachedBuffer], Event: event})
+	out := exchange.Step(h.config, &abi.StepInput{NowMs: h.nowMs, Shared: h.shared, State: h.state, Attached: h.buffers[abi.AttachedBuffer], Pinned: h.pinned, Event: event})
 	if h.state = out.State; out.SharedChanged {
 		h.shared = out.Shared
+	}
+	if out.PinnedChanged {
+		h.pinned = out.Pinned
 	}
 	h.actions = append(h.actions, out.Actions...)
 	for _, a := range out.Actions {

@@ -29,6 +29,7 @@ const (
 	phaseAdmit                    // waiting for the key's meter to admit the request
 	phaseGrant                    // requesting a slice of the budget from the Ledger
 	phaseRecall                   // recalling idle slices from the project's other keys
+	phaseLent                     // waiting until budget that meters have lent to isolates returns
 	phaseCache                    // admitted; waiting for the KV cache lookup
 	phaseOverBudget               // out of budget; waiting for the KV cache lookup, because a hit is free
 	phaseClassify                 // admitted; waiting for the project's classifier
@@ -58,7 +59,7 @@ const (
 )
 
 var phaseNames = [phases]string{
-	"head", "intake", "key", "policy", "inspect", "lookup", "admit", "grant", "recall", "cache", "over-budget", "classify", "unseal", "build", "opening", "whole",
+	"head", "intake", "key", "policy", "inspect", "lookup", "admit", "grant", "recall", "lent", "cache", "over-budget", "classify", "unseal", "build", "opening", "whole",
 	"backoff", "stream", "closing", "mock", "pacing", "follow", "follow-end", "rejoin", "keep-hit", "keep-error", "models", "count-unseal", "count", "report",
 	"report-pause", "report-flush", "forward", "done",
 }
@@ -98,13 +99,14 @@ const (
 	inHeldSettle
 	inFlight // what the leader of a flight published, or the flight's end
 	inDisconnect
+	inLease // has no rows: the keeper's work does not depend on the phase
 	inputs
 )
 
 var inputNames = [inputs]string{
 	"request", "body", "record", "policy", "ledger-policy", "memory", "kv", "admit", "grant", "flush", "absorb", "unsealed", "buffer",
 	"response", "head", "chunk", "end", "fault", "timer", "tick", "extend", "extend-grant", "extend-flush", "extend-absorb", "report",
-	"forwarded", "classify-text", "classified", "held-settle", "flight", "disconnect",
+	"forwarded", "classify-text", "classified", "held-settle", "flight", "disconnect", "lease",
 }
 
 // row maps one input in one phase to its handler.
@@ -136,6 +138,8 @@ var table = [...]row{
 	{phaseRecall, inFlush, (*exchange).onFlush},
 	{phaseRecall, inAbsorb, (*exchange).onAbsorb},
 	{phaseRecall, inKV, (*exchange).noteSharedCacheResult},
+	{phaseLent, inTimer, (*exchange).retryAdmission},
+	{phaseLent, inKV, (*exchange).noteSharedCacheResult},
 	{phaseCache, inKV, (*exchange).onKVCache},
 	{phaseOverBudget, inKV, (*exchange).onKVCacheOverBudget},
 	{phaseOverBudget, inFlight, (*exchange).onFlightOverBudget},
@@ -231,6 +235,7 @@ var table = [...]row{
 	{phaseAdmit, inDisconnect, (*exchange).noteDisconnect},
 	{phaseGrant, inDisconnect, (*exchange).noteDisconnect},
 	{phaseRecall, inDisconnect, (*exchange).noteDisconnect},
+	{phaseLent, inDisconnect, (*exchange).noteDisconnect},
 	{phaseCache, inDisconnect, (*exchange).noteDisconnect},
 	{phaseOverBudget, inDisconnect, (*exchange).noteDisconnect},
 	{phaseClassify, inDisconnect, (*exchange).noteDisconnect},
@@ -260,13 +265,16 @@ var table = [...]row{
 
 // Step advances one exchange by one event. It panics on an event that the table does not allow.
 func Step(cfg *config.Config, in *abi.StepInput) abi.StepOutput {
-	x := exchange{config: cfg, now: in.NowMs, event: &in.Event, attached: in.Attached, waiting: in.Waiting, circuits: route.DecodeCircuits(in.Shared)}
+	x := exchange{config: cfg, now: in.NowMs, event: &in.Event, attached: in.Attached, pinned: in.Pinned, waiting: in.Waiting, circuits: route.DecodeCircuits(in.Shared)}
 	if in.Event.Kind != abi.EventRequest {
 		x.s = decodeState(in.State, cfg.Models)
 	}
 	x.dispatchEvent()
 	if x.circuits.Changed {
 		x.out.SharedChanged, x.out.Shared = true, x.circuits.Encode()
+	}
+	if x.out.PinnedChanged {
+		x.out.Pinned, x.out.PinnedKeepMs = x.entryMemo.Encode()
 	}
 	x.out.State = x.s.encode(cfg.Models)
 	return x.out
@@ -276,6 +284,10 @@ func Step(cfg *config.Config, in *abi.StepInput) abi.StepOutput {
 func (x *exchange) dispatchEvent() {
 	in, expected := x.input()
 	if !expected {
+		return
+	}
+	if in == inLease {
+		x.onLease() // in any phase
 		return
 	}
 	at := find(x.s.phase, in)
@@ -357,6 +369,8 @@ func (x *exchange) input() (in input, expected bool) {
 	switch {
 	case e.ID == idFetch:
 		return fetchInput(e.Kind), true
+	case e.ID >= idLeaseTimer:
+		return inLease, true
 	case e.ID >= idExtendAbsorb:
 		return inExtendAbsorb, true
 	case e.ID >= idExtendFlush:

@@ -31,6 +31,7 @@ func (x *exchange) onRecord() {
 		}
 		if record, err := doc.DecodeRecord(x.event.Data); err == nil {
 			x.s.record, x.s.haveRecord = record, true
+			x.pinLease()
 			x.proceed()
 			return
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/lease"
 	"github.com/postern-ai/postern/core/ledger"
 	"github.com/postern-ai/postern/core/policy"
 	"github.com/postern-ai/postern/core/route"
@@ -66,6 +67,7 @@ type state struct {
 	hit       hit
 	flight    flight
 	admission admission
+	leased    leased
 
 	order            []byte // the route's targets as indexes into targets(), in the order to try them
 	orderIndex       uint64 // the current target's index in order
@@ -134,6 +136,8 @@ type budgetRequest struct {
 	// it, so that another pass is useful.
 	recalled bool
 	passes   uint64 // repeated passes
+	lentMs   uint64 // the time until budget that meters have lent may be free again; 0: they have lent none
+	waits    uint64 // for lent budget
 }
 
 // admission is the state of the admission by the key's meter. Amounts are in picodollars.
@@ -182,6 +186,8 @@ type exchange struct {
 	waiting     uint64          // StepInput.Waiting
 	ending      fault.Fault     // the exchange ends with this error in this step
 	attached    []byte          // StepInput.Attached, or its new content
+	pinned      []byte          // StepInput.Pinned
+	entryMemo   *lease.Entry    // result of entry, decoded once per step
 	guardMemo   *guard          // result of guard, decoded once per step
 	targetsMemo []policy.Target // result of targets, computed once per step
 }
@@ -230,6 +236,7 @@ func (s *state) fields(f *abi.Fields, models []config.Model) {
 	f.Uint(&s.hit.promoteMs)
 	s.flight.fields(f)
 	s.admission.fields(f)
+	s.leased.fields(f)
 	s.attemptFields(f)
 	s.govern.fields(f)
 	s.stream.fields(f)
@@ -303,6 +310,8 @@ func (b *budgetRequest) fields(f *abi.Fields) {
 	b.grant.Fields(f)
 	f.Flags(&b.final, &b.unreachable, &b.spent, &b.recalled)
 	f.Uint(&b.passes)
+	f.Uint(&b.lentMs)
+	f.Uint(&b.waits)
 }
 
 func (a *admission) fields(f *abi.Fields) {

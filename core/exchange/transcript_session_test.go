@@ -26,6 +26,7 @@ type session struct {
 	nowMs        uint64
 	state        []byte
 	shared       []byte
+	pinned       []byte
 	buffers      map[uint64][]byte
 	stored       map[string][]byte // cache entries that exchanges wrote
 	pending      []abi.Action
@@ -97,10 +98,13 @@ func (s *session) step(event abi.Event) {
 	if row := exchange.RowOf(s.config, s.state, &event); row >= 0 {
 		s.rows[row] = true
 	}
-	out := exchange.Step(s.config, &abi.StepInput{NowMs: s.nowMs, Shared: s.shared, State: s.state, Attached: s.buffers[abi.AttachedBuffer], Waiting: s.followers, Event: event})
+	out := exchange.Step(s.config, &abi.StepInput{NowMs: s.nowMs, Shared: s.shared, State: s.state, Attached: s.buffers[abi.AttachedBuffer], Pinned: s.pinned, Waiting: s.followers, Event: event})
 	s.state = out.State
 	if out.SharedChanged {
 		s.shared = out.Shared
+	}
+	if out.PinnedChanged {
+		s.pinned = out.Pinned
 	}
 	phase := exchange.PhaseName(s.config, s.state)
 	s.phases = append(s.phases, phase)

@@ -45,6 +45,9 @@ func (w *world) step(event abi.Event) {
 	if out.SharedChanged {
 		w.shared = out.Shared
 	}
+	if out.PinnedChanged {
+		w.pinned = out.Pinned
+	}
 	w.checkState()
 	streaming := event.Kind == abi.EventDisconnect && w.streamOpen() && w.facts.response != closed
 	for i := range out.Actions {
@@ -73,7 +76,7 @@ func (w *world) run(event abi.Event) (out abi.StepOutput, ok bool) {
 	if row := machine.rowOf(w.config, w.state, &event); row >= 0 {
 		w.rows[row] = true
 	}
-	out = machine.step(w.config, &abi.StepInput{NowMs: w.nowMs, Shared: w.shared, State: w.state, Attached: w.attached(), Event: event})
+	out = machine.step(w.config, &abi.StepInput{NowMs: w.nowMs, Shared: w.shared, State: w.state, Attached: w.attached(), Pinned: w.pinned, Event: event})
 	if w.scenario.tamper != nil {
 		w.scenario.tamper(&event, &out)
 	}

@@ -28,6 +28,7 @@ type world struct {
 	nowMs   uint64
 	state   []byte
 	shared  []byte
+	pinned  []byte
 	open    []pending
 	ready   []abi.Event // replies that are available immediately
 	buffers []buffer
@@ -161,6 +162,7 @@ func (w *world) key() [sha256.Size]byte {
 		b.Bytes(machine.canonical(w.config, w.state))
 	}
 	b.Bytes(w.shared)
+	b.Bytes(w.pinned)
 	b.Uint(w.nowMs)
 	open := slices.Clone(w.open)
 	sort.Slice(open, func(i, j int) bool { return open[i].action.ID < open[j].action.ID })

@@ -57,7 +57,11 @@ func (c *call) admit(a *Admit) AdmitReply {
 	}
 	if i := m.findReservation(a.RequestID); i >= 0 {
 		r := m.reservations[i].decode()
-		return AdmitReply{Verdict: Admitted, Windows: m.windows(limits), ReservedPico: r.amountPico}
+		reply := AdmitReply{Verdict: Admitted, Windows: m.windows(limits), ReservedPico: r.amountPico}
+		if l := m.findLease(a.LeaseID); l != nil {
+			reply.Lease = l.lent(0) // the first reply was lost: the isolate may only close it
+		}
+		return reply
 	}
 	if a.Mode == ModeCheck && len(a.Violations) == 0 || m.knowsAdmission(a.RequestID) {
 		return AdmitReply{Verdict: Admitted, Windows: m.windows(limits)}
@@ -78,8 +82,15 @@ func (c *call) admit(a *Admit) AdmitReply {
 	case ModeHit:
 		reply = m.reserve(0, 0, false)
 	}
-	if reply.Verdict == Admitted {
+	switch {
+	case reply.Verdict == Admitted:
 		c.applyAdmission(a, limits, reply.ReservedPico)
+		if a.LeaseID != 0 && a.Version == m.record.Version {
+			reply.Lease = c.lend(a.LeaseID, reply.ReservedPico, a.LifetimeMs)
+		}
+		c.store()
+	case reply.LentMs > 0:
+		m.rest()
 		c.store()
 	}
 	reply.Windows = m.windows(limits)
@@ -133,7 +144,7 @@ func (c *call) checkLimits(a *Admit, limits config.Limits) AdmitReply {
 	if limited {
 		return AdmitReply{Verdict: RateLimited, Windows: windows, RetryMs: retry}
 	}
-	if a.Mode == ModeReserve && uint64(len(m.reservations)) >= c.config.Plan(m.record.Plan).Concurrent {
+	if a.Mode == ModeReserve && uint64(len(m.reservations))+m.slots() >= c.config.Plan(m.record.Plan).Concurrent {
 		return AdmitReply{Verdict: ConcurrencyLimited, Windows: windows}
 	}
 	return AdmitReply{}
@@ -168,6 +179,9 @@ func (c *call) extend(e *Extend) AdmitReply {
 		m.reservations[i] = r.open()
 		reply.ReservedPico = r.amountPico
 		c.store()
+	} else if reply.LentMs > 0 {
+		m.rest()
+		c.store()
 	}
 	return reply
 }
@@ -195,7 +209,7 @@ func (m *meter) reserve(want, minimum int64, final bool) AdmitReply {
 		s.reserved += amount
 		return AdmitReply{Verdict: Admitted, ReservedPico: amount}
 	}
-	reply := AdmitReply{Verdict: Short, Period: s.period, Epoch: m.epoch, HeldPico: s.granted}
+	reply := AdmitReply{Verdict: Short, Period: s.period, Epoch: m.epoch, HeldPico: s.granted, LentMs: m.lentMs()}
 	if want > 0 {
 		reply.NeedPico, reply.LeastPico = money.Add(want, max(-free, 0)), max(0, money.Add(minimum, -free))
 	}

@@ -13,13 +13,15 @@ import (
 //	x/<request id>     an expired reservation, kept for a late settle
 //	i/<hash>           an idempotency record
 //	a/<hash>           its stored response
-//	t/<time>/<row key> the time at which to delete a row of the kinds x/ and i/ (and its a/)
+//	l/<lease>          a lease that was booked without a report, kept for a late one
+//	t/<time>/<row key> the time at which to delete a row of the kinds x/, l/ and i/ (and its a/)
 //	o/<number>         the outbox: batches for the project's Ledger
 const (
 	rowMeter   = "h"
 	rowExpired = "x/"
 	rowIdem    = "i/"
 	rowAnswer  = "a/"
+	rowLease   = "l/"
 	rowForget  = "t/"
 	endForget  = "t0"
 
@@ -49,6 +51,8 @@ func decodeCommand(data []byte) (command, error) {
 		c = new(Put)
 	case opFlush:
 		c = new(Flush)
+	case opReport:
+		c = new(Report)
 	default:
 		return nil, abi.ErrMalformed
 	}
@@ -195,6 +199,18 @@ func (p *Put) apply(c *call) {
 		c.m.status, c.m.record = p.Status, p.Record
 		c.store()
 	}
+	reply := PutReply{WaitMs: c.m.contradictedMs(c.in.NowMs)}
+	c.out.Reply = reply.Encode()
+}
+
+// contradictedMs is the time until the last lease that began under an older record has ended.
+func (m *meter) contradictedMs(now uint64) (ms uint64) {
+	for i := range m.leases {
+		if l := &m.leases[i]; l.version < m.record.Version && !l.ended {
+			ms = max(ms, l.endMs-min(l.endMs, now))
+		}
+	}
+	return ms
 }
 
 // alarm deletes old rows, expires reservations and reports usage.
@@ -206,6 +222,7 @@ func (c *call) alarm() {
 	// forget runs first: it recomputes nextForgetMs from the stored rows, and expire adds new ones.
 	c.forget()
 	c.expire()
+	c.bookLeases()
 	if c.m.flushMs != 0 && c.m.flushMs <= c.in.NowMs {
 		c.report(c.m.nextBatch(c.in.Name, false))
 	}
@@ -258,7 +275,13 @@ func (c *call) flush(f *Flush) FlushReply {
 		}
 	}
 	c.m.advance(c.in.NowMs, c.limits())
-	reply.Open = uint64(len(c.m.reservations))
+	reply.Open = uint64(len(c.m.reservations) + len(c.m.leases))
+	if f.Recall {
+		if reply.LentMs = c.m.lentMs(); reply.LentMs > 0 {
+			c.m.rest()
+			c.store()
+		}
+	}
 	newEpoch, closed := c.returnUnused(f)
 	if !c.m.hasReport() && !newEpoch || len(reply.Absorbs) >= maxPending {
 		return reply
@@ -279,7 +302,7 @@ const idleMs = 60_000
 // what the meter holds: a grant was lost or is in flight, and the Ledger counts it until it learns of a new epoch.
 func (c *call) returnUnused(f *Flush) (newEpoch, closed bool) {
 	s := &c.m.slice
-	closed = s.live && len(c.m.reservations) == 0 && c.m.lastUsedMs+idleMs <= c.in.NowMs
+	closed = s.live && len(c.m.reservations)+len(c.m.leases) == 0 && c.m.lastUsedMs+idleMs <= c.in.NowMs
 	recall := f.Recall && (s.free() > 0 || f.HeldPico == 0 || s.granted != f.HeldPico)
 	if !recall && !closed {
 		return false, false

@@ -18,6 +18,7 @@ const (
 	opAdmit  = 6
 	opSettle = 7
 	opExtend = 8
+	opReport = 9
 )
 
 // message lists its fields once for both directions.
@@ -67,6 +68,9 @@ type Admit struct {
 	// Violations of the request are reported to the Ledger if it is admitted, in any mode. They are stored in the
 	// transaction of the admission.
 	Violations []ledger.Violation
+	// LeaseID asks for a lease with this ID, or for an extension of it, if the request is admitted. The isolate chose
+	// the ID at random. 0: the isolate wants none.
+	LeaseID uint64
 }
 
 // Encode encodes the command.
@@ -86,6 +90,11 @@ func (c *Admit) fields(f *abi.Fields) {
 	f.String(&c.BodyHash)
 	c.Trace.fields(f)
 	violationsField(f, &c.Violations)
+	if f.Reading() && f.More() || c.LeaseID != 0 { // not for objects of older versions without need
+		if f.Uint(&c.LeaseID); c.LeaseID == 0 {
+			f.Fail()
+		}
+	}
 }
 
 // violationsField is last in its command. Isolates of older versions omit it during a rollout.
@@ -183,6 +192,8 @@ type AdmitReply struct {
 	LeastPico    int64
 	ReservedPico int64  // Admitted: the request's reservation
 	Answer       []byte // Replay
+	Lease        Lease  // Admitted, to an Admit with a LeaseID
+	LentMs       uint64 // Short: the time until budget that the meter has lent may be free again; 0: it has lent none
 }
 
 // DecodeAdmitReply decodes the reply to Admit and Extend.
@@ -203,6 +214,12 @@ func (a *AdmitReply) fields(f *abi.Fields) {
 	f.Int(&a.LeastPico)
 	f.Int(&a.ReservedPico)
 	f.Bytes(&a.Answer)
+	if f.Reading() && f.More() || a.Lease.ID != 0 || a.LentMs != 0 { // not for isolates of older versions without need
+		a.Lease.fields(f)
+		if f.Uint(&a.LentMs); a.Lease.ID == 0 && a.LentMs == 0 {
+			f.Fail()
+		}
+	}
 }
 
 // Outcome is the outcome of a settled request.
@@ -326,7 +343,8 @@ func (c *Flush) fields(f *abi.Fields) {
 // FlushReply is the reply to Flush.
 type FlushReply struct {
 	Absorbs [][]byte // ledger.Absorb commands for the project's Ledger, in order; they are in the outbox too
-	Open    uint64   // number of open reservations
+	Open    uint64   // number of open reservations, and of leases that have not been closed
+	LentMs  uint64   // to a recall: the time until budget that the meter has lent may be free again; 0: it has lent none
 }
 
 // DecodeFlushReply decodes the reply to Flush.
@@ -338,4 +356,9 @@ func DecodeFlushReply(data []byte) (r FlushReply, err error) {
 func (r *FlushReply) fields(f *abi.Fields) {
 	abi.List(f, &r.Absorbs, (*abi.Fields).Bytes)
 	f.Uint(&r.Open)
+	if f.Reading() && f.More() || r.LentMs != 0 {
+		if f.Uint(&r.LentMs); r.LentMs == 0 {
+			f.Fail()
+		}
+	}
 }

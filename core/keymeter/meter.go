@@ -13,8 +13,9 @@ import (
 const format = 1
 
 // meterFormat is the format version of row "h". Version 1 lacked recent requests, tokens, and the hours and latencies
-// of usage. Version 2 had the number of the last grant in place of the epoch. Version 3 lacked violations.
-const meterFormat = 4
+// of usage. Version 2 had the number of the last grant in place of the epoch. Version 3 lacked violations, version 4
+// leases.
+const meterFormat = 5
 
 // flushDelayMs is the delay before unreported usage is put into the outbox, so that one batch covers several requests.
 // Readers of usage flush the meters first and do not wait for it.
@@ -38,6 +39,8 @@ type meter struct {
 	usage          []ledger.Usage // not reported yet
 	recent         recentRequests // not reported yet; only the newest maxRecent
 	violations     violations
+	leases         []lease
+	restUntilMs    uint64 // the meter does not lend before; 0: it may
 	flushMs        uint64 // when usage, recent and violations are to be reported; 0: nothing to report
 	outSeq         uint64 // number of the last batch
 	nextForgetMs   uint64 // when the next row is to be deleted; 0: none
@@ -106,6 +109,10 @@ func (m *meter) fields(f *abi.Fields) {
 	if version >= 4 {
 		m.violations.fields(f)
 	}
+	if version >= 5 {
+		abi.List(f, &m.leases, leaseFields)
+		f.Uint(&m.restUntilMs)
+	}
 }
 
 // firstEpoch is the epoch of a meter whose row was stored before epochs existed. The Ledger's row for that meter has
@@ -136,6 +143,7 @@ func (m *meter) advance(now uint64, limits config.Limits) (jumped bool) {
 		m.restampTokens(now)
 	}
 	m.lastMs = now
+	m.endLeases(jumped, config.MaxLeaseMs)
 	for len(m.ticks) > 0 && m.ticks[0].ms+calendar.SecondMs <= now {
 		m.ticks = m.ticks[1:]
 	}
@@ -192,12 +200,12 @@ func (m *meter) windows(limits config.Limits) []Window {
 	var windows []Window
 	if limits.PerSecond > 0 {
 		w := Window{WindowMs: calendar.SecondMs, Limit: limits.PerSecond}
-		used := uint64(0)
-		for _, t := range m.ticks {
-			used += t.count
-		}
-		if used > 0 {
+		used := m.usedInSecond()
+		switch {
+		case len(m.ticks) > 0:
 			w.ResetMs = m.ticks[0].ms + calendar.SecondMs - m.lastMs
+		case used > 0:
+			w.ResetMs = calendar.SecondMs // lent
 		}
 		w.Remaining = limits.PerSecond - min(used, limits.PerSecond)
 		windows = append(windows, w)
@@ -325,6 +333,9 @@ func (m *meter) alarmMs() uint64 {
 	next := m.flushMs
 	for i := range m.reservations {
 		next = minNonZero(next, m.reservations[i].expiresMs)
+	}
+	for i := range m.leases {
+		next = minNonZero(next, m.leases[i].bookMs())
 	}
 	return minNonZero(next, m.nextForgetMs)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // movedRows are the rows that package move may write besides the meter: all but the outbox.
-var movedRows = []string{rowExpired, rowIdem, rowAnswer, rowForget}
+var movedRows = []string{rowExpired, rowLease, rowIdem, rowAnswer, rowForget}
 
 // CheckMoved returns an error for a row that is not one of a KeyMeter, or for the meter itself if it is malformed or does
 // not belong to the project.

@@ -3,7 +3,7 @@ package keymeter
 import "github.com/postern-ai/postern/core/abi"
 
 // Open decodes a command for code between an exchange and its meter, such as a simulation. The result is an *Admit,
-// *Settle, *Extend or *Flush; nil if the command is another or malformed.
+// *Settle, *Extend, *Flush or *Report; nil if the command is another or malformed.
 func Open(command []byte) any {
 	r := abi.Reader{Buf: command}
 	var opened message
@@ -16,6 +16,8 @@ func Open(command []byte) any {
 		opened = &Extend{}
 	case opFlush:
 		opened = &Flush{}
+	case opReport:
+		opened = &Report{}
 	default:
 		return nil
 	}

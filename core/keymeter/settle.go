@@ -1,6 +1,8 @@
 package keymeter
 
 import (
+	"slices"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
 	"github.com/postern-ai/postern/core/ledger"
@@ -36,26 +38,32 @@ func (c *call) settle(s *Settle) {
 		}
 		return
 	}
+	if c.m.findReservation(s.RequestID) < 0 && c.in.Round == 0 {
+		c.out = abi.ObjectOutput{Ranges: []abi.Range{{Start: rowExpired + s.RequestID}}}
+		return
+	}
+	if c.settleReserved(s) {
+		c.store()
+	}
+}
+
+// settleReserved settles an open or expired reservation. It returns false if there is none.
+func (c *call) settleReserved(s *Settle) bool {
 	if r, ok := c.m.removeReservation(s.RequestID); ok {
 		c.m.sliceOf(r.period).reserved -= r.amountPico
 		c.m.rememberAdmission(s.RequestID) // a late repeat of the Admit must not reserve again
 		c.charge(s, r.admittedMs, r.period)
 		c.finishIdempotency(s)
-		c.store()
-		return
+		return true
 	}
-	if c.in.Round == 0 {
-		c.out = abi.ObjectOutput{Ranges: []abi.Range{{Start: rowExpired + s.RequestID}}}
-		return
-	}
-	if row, ok := c.row(rowExpired + s.RequestID); ok {
-		c.settleLate(s, row)
-	}
+	row, ok := c.row(rowExpired + s.RequestID)
+	return ok && c.settleLate(s, row)
 }
 
 // charge adds a settle to the violations, the usage and the slice, in the hour and period of its admission. The request counts for
 // s.Model; each attempt's tokens and cost count for the model that was tried.
-func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) {
+// It returns the cost of all attempts.
+func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) money.Pico {
 	c.addViolations(s.Violations)
 	u := c.m.usageFor(admittedMs, s.Model)
 	switch s.Outcome {
@@ -86,6 +94,7 @@ func (c *call) charge(s *Settle, admittedMs uint64, period calendar.Period) {
 		DurationMs: s.Trace.DurationMs, Prompt: total.Tokens.Prompt, Completion: total.Tokens.Completion, CostPico: total.CostPico,
 		Cache: s.Trace.Cache, Stream: s.Trace.Stream, Estimated: total.Estimated,
 	})
+	return total.CostPico
 }
 
 // addTo adds the tokens and the cost to a model's usage.
@@ -106,10 +115,11 @@ func (a *Charge) add(o *Charge) {
 }
 
 // settleLate replaces the charge of an expired reservation with the actual one.
-func (c *call) settleLate(s *Settle, row []byte) {
+func (c *call) settleLate(s *Settle, row []byte) bool {
+	key := rowExpired + s.RequestID
 	var e expiredReservation
-	if abi.DecodeFields(row, e.fields) != nil {
-		return
+	if slices.Contains(c.out.Deletes, key) || abi.DecodeFields(row, e.fields) != nil {
+		return false
 	}
 	u := c.m.usageFor(e.admittedMs, e.model)
 	// Unsigned counters may wrap below zero here. The Ledger's sums wrap back.
@@ -119,8 +129,8 @@ func (c *call) settleLate(s *Settle, row []byte) {
 	c.m.sliceOf(e.period).spent -= e.amountPico
 	c.charge(s, e.admittedMs, e.period)
 	c.finishIdempotency(s)
-	c.out.Deletes = append(c.out.Deletes, rowExpired+s.RequestID)
-	c.store()
+	c.out.Deletes = append(c.out.Deletes, key)
+	return true
 }
 
 // finishViolations adds the violations of a response to a request without a reservation. A repeat adds nothing.

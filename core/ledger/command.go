@@ -68,6 +68,9 @@ type Grant struct {
 	NeedPico  int64  // the amount needed beyond HeldPico; 0: none, but the Ledger learns that the key is in use
 	LeastPico int64  // the smallest sufficient amount, if the budget has no more
 	After     string // GrantReply.Next, after the recall of the meters in that reply
+	// WantPico is what the meter would like to have: it lends from its slice. The Ledger grants it only while the budget is
+	// not scarce. 0: no more than is needed.
+	WantPico int64
 }
 
 // Encode encodes the command.
@@ -84,6 +87,11 @@ func (c *Grant) Fields(f *abi.Fields) {
 	f.Int(&c.NeedPico)
 	f.Int(&c.LeastPico)
 	f.String(&c.After)
+	if f.Reading() && f.More() || c.WantPico != 0 { // not for objects of older versions without need
+		if f.Int(&c.WantPico); c.WantPico <= 0 {
+			f.Fail()
+		}
+	}
 }
 
 // GrantReply is the reply to Grant. If it is not Granted and Next is set, the caller recalls the slices of the meters in

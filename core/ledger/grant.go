@@ -137,7 +137,7 @@ func (c *call) raise(g *Grant, m *meter) (pico int64, ok bool) {
 	case inFlight != 0, room < c.b.pico/scarceDivisor:
 		return g.NeedPico, true // no extra: there may be many concurrent requests, or other keys need the rest
 	}
-	return min(room, max(g.NeedPico, min(c.b.pico/64, money.Cost(16, g.NeedPico)))), true
+	return min(room, max(g.NeedPico, min(c.b.pico/64, max(g.WantPico, money.Cost(16, g.NeedPico))))), true
 }
 
 // held is the slice of the budget's current period that the meter held when it sent the Grant.

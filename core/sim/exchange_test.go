@@ -17,6 +17,7 @@ type exchange struct {
 	project      *project // the key's
 	random       *rng
 	state        []byte
+	pinned       string
 	buffers      map[uint64][]byte
 	open         map[uint64]*open
 	ready        []abi.Event // replies that are available immediately
@@ -72,10 +73,13 @@ func (x *exchange) deliver(e abi.Event) {
 func (x *exchange) step(e *abi.Event) {
 	i := x.isolate
 	x.w.stats.Steps++
-	in := abi.StepInput{NowMs: i.clock(), Shared: i.shared, State: x.state, Attached: x.buffers[abi.AttachedBuffer], Event: *e}
+	in := abi.StepInput{NowMs: i.clock(), Shared: i.shared, State: x.state, Attached: x.buffers[abi.AttachedBuffer], Pinned: i.pinned[x.pinned], Event: *e}
 	out := step(&in)
 	if out.SharedChanged {
 		i.shared = out.Shared
+	}
+	if out.PinnedChanged {
+		i.pin(x.pinned, out.Pinned)
 	}
 	x.state = out.State
 	for n := range out.Actions {
@@ -185,6 +189,8 @@ func (x *exchange) do(a *abi.Action) {
 		x.cancel(a.ID)
 	case abi.ActionLog:
 		w.audit(a.Data, "a log line")
+	case abi.ActionPin:
+		x.pinned = a.Key
 	default:
 		w.fail("host", "%s: unexpected action %d", x.id, a.Kind)
 	}

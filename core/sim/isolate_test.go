@@ -8,6 +8,7 @@ type isolate struct {
 	w       *world
 	number  int
 	shared  []byte
+	pinned  map[string][]byte
 	hot     map[string]hotRow
 	seen    map[string]kvSeen // KV values read here, until they are refreshed
 	offset  int64
@@ -28,7 +29,7 @@ type kvSeen struct {
 }
 
 func newIsolate(w *world, n int) *isolate {
-	return &isolate{w: w, number: n, hot: map[string]hotRow{}, seen: map[string]kvSeen{}, random: fork(w.plan.Seed, uint64(n)+1000)}
+	return &isolate{w: w, number: n, pinned: map[string][]byte{}, hot: map[string]hotRow{}, seen: map[string]kvSeen{}, random: fork(w.plan.Seed, uint64(n)+1000)}
 }
 
 // clock returns the isolate's time in Unix milliseconds.
@@ -41,7 +42,20 @@ func (i *isolate) kill() {
 	for _, x := range slices.Clone(i.running) {
 		x.die()
 	}
-	i.shared, i.hot = nil, map[string]hotRow{}
+	i.shared, i.pinned, i.hot = nil, map[string][]byte{}, map[string]hotRow{}
+}
+
+// maxPinned is the number of entries in an isolate's pinned memory. It is small, so that keys sometimes find no room.
+const maxPinned = 3
+
+func (i *isolate) pin(key string, value []byte) {
+	_, known := i.pinned[key]
+	switch {
+	case len(value) == 0:
+		delete(i.pinned, key)
+	case known || len(i.pinned) < maxPinned:
+		i.pinned[key] = value
+	}
 }
 
 func (i *isolate) remember(key string, value []byte, keepMs uint64) {

@@ -49,7 +49,7 @@ func (d *database) checkpoint() {
 	}
 	var err error
 	if d.checkpointer.conn == nil {
-		d.checkpointer.conn, err = connect(d.config, sqlite3.OPEN_READWRITE)
+		d.checkpointer.conn, err = d.opener.connect(sqlite3.OPEN_READWRITE)
 	}
 	if err == nil {
 		_, _, err = d.checkpointer.conn.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE)

@@ -14,13 +14,13 @@ const pragmas = `PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0; PRAGM
 	PRAGMA busy_timeout = 5000; PRAGMA journal_size_limit = 16777216; PRAGMA synchronous = `
 
 // connect opens a connection.
-func connect(c *Config, flags sqlite3.OpenFlag) (*sqlite3.Conn, error) {
-	conn, err := sqlite3.OpenFlags(c.uri(DatabaseFile), flags|sqlite3.OPEN_URI|sqlite3.OPEN_NOFOLLOW)
+func (o *opener) connect(flags sqlite3.OpenFlag) (*sqlite3.Conn, error) {
+	conn, err := o.open(flags | sqlite3.OPEN_URI | sqlite3.OPEN_NOFOLLOW)
 	if err != nil {
 		return nil, err
 	}
 	if _, err = conn.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true); err == nil {
-		err = conn.Exec(pragmas + c.synchronous())
+		err = conn.Exec(pragmas + o.config.synchronous())
 	}
 	if err != nil {
 		_ = conn.Close()

@@ -26,6 +26,7 @@ type database struct {
 	stats   *counters
 	running running // backups and checks
 
+	opener       opener
 	checkpointer checkpointer
 	suspected    atomic.Bool // a checkpoint has failed
 
@@ -37,25 +38,12 @@ type database struct {
 	attempted time.Time
 }
 
-// Pauses between attempts to open or to write while the disk fails. Each failed attempt to open keeps some address space
-// (go-sqlite3 v0.35.6, newConn), of which the system grants a process only so much.
-const (
-	retryEvery      = 200 * time.Millisecond
-	retrySlowlyFrom = 50 // failures in a row
-	retrySlowly     = 5 * time.Second
-)
-
-// tooEarly reports whether the next attempt has to wait.
-func tooEarly(failures int, last time.Time) bool {
-	pause := retryEvery
-	if failures >= retrySlowlyFrom {
-		pause = retrySlowly
-	}
-	return failures > 1 && time.Since(last) < pause
-}
+// retryEvery is the time between attempts to write while the disk fails.
+const retryEvery = 200 * time.Millisecond
 
 func (d *database) open(c *Config, stats *counters) (err error) {
 	d.config, d.stats = c, stats
+	d.opener.config = c
 	d.readers = make(chan *reader, c.Readers)
 	for range c.Readers {
 		d.readers <- &reader{}
@@ -82,7 +70,7 @@ func (d *database) open(c *Config, stats *counters) (err error) {
 // failed before, in the last process or in an attempt to recover. It also makes the directory's entries of the database
 // and its log durable. SQLite creates the log with the first change.
 func (d *database) openWriter() (err error) {
-	w, err := openWriter(d.config)
+	w, err := openWriter(&d.opener)
 	if err != nil {
 		return err
 	}
@@ -140,7 +128,7 @@ func (d *database) read(ctx context.Context, f func(*reader) error) error {
 	defer func() { d.readers <- r }()
 	var err error
 	if r.conn == nil {
-		err = r.open(d.config)
+		err = r.connect(&d.opener)
 	}
 	if err == nil {
 		err = f(r)
@@ -154,7 +142,7 @@ func (d *database) read(ctx context.Context, f func(*reader) error) error {
 
 // commit writes a group. After a failure it first tries to recover: at once, and then a few times per second.
 func (d *database) commit(g *group) error {
-	if tooEarly(d.failures, d.attempted) {
+	if d.failures > 1 && time.Since(d.attempted) < retryEvery {
 		return d.failure
 	}
 	err := d.recover()

@@ -1,8 +1,6 @@
 package sqlite
 
 import (
-	"time"
-
 	"github.com/ncruces/go-sqlite3"
 
 	"github.com/postern-ai/postern/core/abi"
@@ -13,27 +11,10 @@ import (
 type reader struct {
 	conn                         *sqlite3.Conn
 	object, all, one, scan, pair *sqlite3.Stmt
-
-	failure   error // of the last attempt to connect
-	failures  int   // attempts in a row that have failed
-	attempted time.Time
 }
 
-// open connects, or returns the failure of the last attempt if it was just now.
-func (r *reader) open(c *Config) error {
-	if tooEarly(r.failures, r.attempted) {
-		return r.failure
-	}
-	if r.failure = r.connect(c); r.failure == nil {
-		r.failures = 0
-		return nil
-	}
-	r.failures, r.attempted = r.failures+1, time.Now()
-	return r.failure
-}
-
-func (r *reader) connect(c *Config) (err error) {
-	if r.conn, err = connect(c, sqlite3.OPEN_READWRITE); err != nil {
+func (r *reader) connect(o *opener) (err error) {
+	if r.conn, err = o.connect(sqlite3.OPEN_READWRITE); err != nil {
 		r.conn = nil
 		return err
 	}
@@ -48,7 +29,7 @@ func (r *reader) connect(c *Config) (err error) {
 
 func (r *reader) close() {
 	closeConn(r.conn)
-	*r = reader{failure: r.failure, failures: r.failures, attempted: r.attempted}
+	*r = reader{}
 }
 
 // loadAlarms calls set with each alarm, and returns the largest ID of an object.

@@ -16,14 +16,14 @@ type writer struct {
 	grown                   int64 // change of expiring in the current transaction
 }
 
-func openWriter(c *Config) (*writer, error) {
-	conn, err := connect(c, sqlite3.OPEN_READWRITE|sqlite3.OPEN_CREATE)
+func openWriter(o *opener) (*writer, error) {
+	conn, err := o.connect(sqlite3.OPEN_READWRITE | sqlite3.OPEN_CREATE)
 	if err != nil {
 		return nil, err
 	}
 	w := &writer{conn: conn}
 	conn.WALHook(func(_ *sqlite3.Conn, _ string, pages int) error { w.frames = pages; return nil })
-	if err := w.prepare(c); err != nil {
+	if err := w.prepare(o.config); err != nil {
 		closeConn(conn)
 		return nil, err
 	}

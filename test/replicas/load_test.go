@@ -7,6 +7,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/catalog"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/host"
 )
 
 // answerCost is the cost in dollars of 100 prompt and 50 completion tokens of the model "only", which the provider always
@@ -150,8 +155,8 @@ func (l *load) check() {
 	for _, key := range l.revoked {
 		l.want(key, 401)
 	}
-	l.move(expiry)
 	answered := l.answered()
+	l.expire()
 	var f figures
 	l.eventually("every response of the provider is booked", func() error {
 		if f = l.figures(); f.requests < answered || f.requests < l.served.Load() {
@@ -165,19 +170,59 @@ func (l *load) check() {
 	if f.expired == 0 && math.Abs(f.cost-answerCost*float64(f.settled())) > 1e-9 || math.Abs(f.cost-f.used) > 1e-9 {
 		l.Errorf("%+v: the cost does not match", f)
 	}
-	l.eventually("nothing is left to deliver", func() error {
-		left, err := l.postgres.Query(l.Context(), l.database, `SELECT count(*) FROM test.postern_rows WHERE key LIKE 'o/%'`)
-		if err != nil || left != "0" {
-			return fmt.Errorf("%s deliveries, %v", left, err)
-		}
-		return nil
-	})
-	l.move(expiry)
+	l.none("deliveries", `SELECT count(*) FROM test.postern_rows WHERE key LIKE 'o/%'`)
+	l.expire()
 	if again := l.figures(); again.requests != f.requests || again.expired != f.expired || again.cost != f.cost {
 		l.Errorf("after another %v: %+v, before %+v", expiry, again, f)
 	}
+	l.checkMeters()
 	l.Logf("%d sent, %d served, %d refused, %d settled, %d expired, %d keys, %d changes denied",
 		l.sent.Load(), l.served.Load(), l.refused.Load(), f.settled(), f.expired, len(l.active)+len(l.revoked), l.denied)
+}
+
+// expire moves the clocks beyond the lifetime of every reservation, and waits until the alarms that are due then have fired:
+// an outage can leave a reservation whose request got 503 and never reached the provider. Its alarm books it as expired.
+func (l *load) expire() {
+	l.Helper()
+	l.move(expiry)
+	now, err := l.postgres.Query(l.Context(), l.database, "SELECT floor(extract(epoch FROM test.clock_timestamp()) * 1000)::bigint")
+	l.must(err)
+	l.none("alarms that are due", "SELECT count(*) FROM test.postern_objects WHERE alarm <= "+now)
+}
+
+// none waits until a query counts 0.
+func (l *load) none(what, query string) {
+	l.Helper()
+	l.eventually("no "+what, func() error {
+		left, err := l.postgres.Query(l.Context(), l.database, query)
+		if err != nil || left != "0" {
+			return fmt.Errorf("%s %s, %v", left, what, err)
+		}
+		return nil
+	})
+}
+
+// checkMeters checks that no key has an open reservation: its alarm would be lost.
+func (l *load) checkMeters() {
+	l.Helper()
+	engine, err := host.NewNative(abi.Config{Catalog: catalog.Default})
+	l.must(err)
+	objects := &host.StoredObjects{Engine: engine, Store: l.stores[0], Stats: &host.Stats{}}
+	defer objects.Wait()
+	names, err := l.postgres.Query(l.Context(), l.database,
+		fmt.Sprintf("SELECT string_agg(name, ' ') FROM test.postern_objects WHERE class = %d", abi.ClassKeyMeter))
+	l.must(err)
+	meters := strings.Fields(names)
+	if len(meters) < len(l.keys) {
+		l.Errorf("%d meters of %d keys", len(meters), len(l.keys))
+	}
+	for _, name := range meters {
+		answer, err := objects.Call(l.Context(), abi.ClassKeyMeter, name, "", (&keymeter.Flush{}).Encode())
+		l.must(err)
+		if reply, err := keymeter.DecodeFlushReply(answer); err != nil || reply.Open != 0 {
+			l.Errorf("a meter has %d open reservations, %v", reply.Open, err)
+		}
+	}
 }
 
 // want checks the status of an acknowledged key's request. On a busy machine it may take several.

@@ -7,7 +7,7 @@
 // decode.
 
 /** The version of the layouts, compared with the core's at start. */
-export const ABI_VERSION = 6
+export const ABI_VERSION = 7
 
 export const EVENT_REQUEST = 1
 export const EVENT_BODY = 2
@@ -60,6 +60,7 @@ export const ACTION_SEND = 14
 export const ACTION_CLOSE = 15
 export const ACTION_APPEND = 16
 export const ACTION_UNSEAL = 17
+export const ACTION_PIN = 18
 export const ACTION_JOIN = 19
 export const ACTION_FOLLOW = 20
 export const ACTION_PUBLISH = 21
@@ -124,6 +125,9 @@ export interface Range {
 export interface StepOutput {
   /** Set only if it changed. */
   shared: Bytes | undefined
+  /** Set only if it changed; kept for pinnedKeepMs. */
+  pinned: Bytes | undefined
+  pinnedKeepMs: number
   state: Bytes
   actions: Action[]
 }
@@ -170,6 +174,7 @@ export interface Configured {
   memoryBytes: number
   memoryEntryBytes: number
   memoryOverheadBytes: number
+  pinnedEntries: number
   kvCacheSeconds: number
   lastResortStatus: number
   lastResortHeaders: Headers
@@ -442,6 +447,7 @@ export function writeStepInput(
   shared: Bytes,
   state: Bytes,
   attached: Bytes,
+  pinned: Bytes,
   waiting: number,
   event: Event,
 ): void {
@@ -449,6 +455,7 @@ export function writeStepInput(
   w.data(shared)
   w.data(state)
   w.data(attached)
+  w.data(pinned)
   w.uint(waiting)
   w.uint(event.kind)
   w.uint(event.id)
@@ -485,11 +492,13 @@ export function writeConfig(w: Writer, catalog: string, env: Headers): void {
 
 export function readStepOutput(r: Reader): StepOutput {
   const shared = r.bool() ? r.data() : undefined
+  const pinned = r.bool() ? r.data() : undefined
+  const pinnedKeepMs = pinned === undefined ? 0 : r.uint()
   const state = r.data()
   const actions: Action[] = []
   for (let n = r.count(); n > 0; n--) actions.push(readAction(r))
   r.end()
-  return { shared, state, actions }
+  return { shared, pinned, pinnedKeepMs, state, actions }
 }
 
 function readAction(r: Reader): Action {
@@ -546,6 +555,9 @@ function readAction(r: Reader): Action {
       a.buffer = r.uint()
       a.key = r.text()
       a.name = r.text()
+      break
+    case ACTION_PIN:
+      a.key = r.text()
       break
     case ACTION_CANCEL:
     case ACTION_CLOSE:
@@ -632,6 +644,7 @@ export function readConfigured(r: Reader): Configured {
     memoryBytes: r.uint(),
     memoryEntryBytes: r.uint(),
     memoryOverheadBytes: r.uint(),
+    pinnedEntries: r.uint(),
     kvCacheSeconds: r.uint(),
     lastResortStatus: r.uint(),
     lastResortHeaders: r.headers(),

@@ -62,9 +62,17 @@ export class Core {
     return this.ready()
   }
 
-  step(nowMs: number, shared: Bytes, state: Bytes, attached: Bytes, event: Event, waiting = 0): StepOutput {
+  step(
+    nowMs: number,
+    shared: Bytes,
+    state: Bytes,
+    attached: Bytes,
+    pinned: Bytes,
+    event: Event,
+    waiting = 0,
+  ): StepOutput {
     this.ready()
-    writeStepInput(this.writer.clear(), nowMs, shared, state, attached, waiting, event)
+    writeStepInput(this.writer.clear(), nowMs, shared, state, attached, pinned, waiting, event)
     return this.guarded('step', event.data, readStepOutput)
   }
 

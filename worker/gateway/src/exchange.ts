@@ -8,6 +8,7 @@ import {
   ACTION_KEEP,
   ACTION_LOG,
   ACTION_OPEN,
+  ACTION_PIN,
   ACTION_READ,
   ACTION_READ_BODY,
   ACTION_RESPOND,
@@ -85,6 +86,7 @@ export function serve(isolate: Isolate, request: Request, env: Env, ctx: Lifetim
     return lastResort(configured, request.method, id)
   }
   isolate.memory.bound(configured)
+  isolate.pinned.bound(configured.pinnedEntries)
   return new Exchange(isolate, configured, request, env, id).run(ctx, random.slice(ID_BYTES))
 }
 
@@ -107,6 +109,8 @@ class Exchange {
   private readonly address: string
 
   private state: Bytes = NO_BYTES
+  // The key of the pinned entry; empty: none.
+  private pinned = ''
   private readonly queue: Event[] = []
   private readonly buffers = new Map<number, Bytes>()
   private readonly appended = new Map<number, GrowingBuffer>()
@@ -181,8 +185,11 @@ class Exchange {
     if (this.failed) return
     try {
       const attached = this.buffer(ATTACHED_BUFFER)
-      const out = this.isolate.core.step(clock.now(), this.isolate.shared, this.state, attached, event)
+      const { core, pinned, shared } = this.isolate
+      const entry = this.pinned === '' ? NO_BYTES : pinned.read(this.pinned)
+      const out = core.step(clock.now(), shared, this.state, attached, entry, event)
       if (out.shared !== undefined) this.isolate.shared = out.shared
+      if (out.pinned !== undefined) pinned.write(this.pinned, out.pinned, out.pinnedKeepMs)
       this.state = out.state
       for (const action of out.actions) this.perform(action)
     } catch (error) {
@@ -299,6 +306,9 @@ class Exchange {
         break
       case ACTION_LOG:
         log(action)
+        break
+      case ACTION_PIN:
+        this.pinned = action.key
         break
       case ACTION_FORWARD:
         void this.start(action, (answer) => this.forward(action, answer))

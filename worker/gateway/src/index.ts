@@ -6,8 +6,14 @@ import { serve } from './exchange.ts'
 import type { Isolate } from './isolate.ts'
 import { Memory } from './memory.ts'
 import { PosternObject } from './objects.ts'
+import { Pinned } from './pinned.ts'
 
-const isolate: Isolate = { core: new Core(module, catalog), memory: new Memory(), shared: NO_BYTES }
+const isolate: Isolate = {
+  core: new Core(module, catalog),
+  memory: new Memory(),
+  pinned: new Pinned(),
+  shared: NO_BYTES,
+}
 
 export default {
   fetch: (request, env, ctx) => serve(isolate, request, env, ctx),

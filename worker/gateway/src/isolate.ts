@@ -1,11 +1,13 @@
 import type { Bytes } from './abi.ts'
 import type { Core } from './core.ts'
 import type { Memory } from './memory.ts'
+import type { Pinned } from './pinned.ts'
 
 /** State that an isolate keeps between requests. It can be lost at any time. */
 export interface Isolate {
   core: Core
   memory: Memory
+  pinned: Pinned
   /** The core's shared blob, from the latest step of any exchange. */
   shared: Bytes
 }

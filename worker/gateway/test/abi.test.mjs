@@ -19,7 +19,7 @@ const encoders = {
   StepInput(w, v) {
     const { Kind, ID, Code, Headers, Data } = v.Event
     const event = { kind: Kind, id: ID, code: Code, headers: flat(Headers), data: bytes(Data) }
-    abi.writeStepInput(w, v.NowMs, bytes(v.Shared), bytes(v.State), bytes(v.Attached), v.Waiting, event)
+    abi.writeStepInput(w, v.NowMs, bytes(v.Shared), bytes(v.State), bytes(v.Attached), bytes(v.Pinned), v.Waiting, event)
     return [w.written(), event.data]
   },
   ObjectInput(w, v) {
@@ -46,10 +46,13 @@ const encoders = {
 
 const decoders = {
   StepOutput(r) {
-    const { shared, state, actions } = abi.readStepOutput(r)
+    const { shared, pinned, pinnedKeepMs, state, actions } = abi.readStepOutput(r)
     return {
       SharedChanged: shared !== undefined,
       Shared: hex(shared ?? []),
+      PinnedChanged: pinned !== undefined,
+      Pinned: hex(pinned ?? []),
+      PinnedKeepMs: pinnedKeepMs,
       State: hex(state),
       Actions: actions.map(action),
     }
@@ -81,6 +84,7 @@ const decoders = {
       MemoryBytes: out.memoryBytes,
       MemoryEntryBytes: out.memoryEntryBytes,
       MemoryOverheadBytes: out.memoryOverheadBytes,
+      PinnedEntries: out.pinnedEntries,
       KVCacheSeconds: out.kvCacheSeconds,
       LastResortStatus: out.lastResortStatus,
       LastResortHeaders: unflat(out.lastResortHeaders),

@@ -31,6 +31,7 @@ import { serve } from '../src/exchange.ts'
 import type { Isolate } from '../src/isolate.ts'
 import { Memory } from '../src/memory.ts'
 import { answer, deliver, nameOf } from '../src/objects.ts'
+import { Pinned } from '../src/pinned.ts'
 import { sendPost } from '../src/post.ts'
 import { Shell } from '../src/shell.ts'
 import { countCall, countedStorage, freezeKV, testEnv } from './platform.ts'
@@ -64,7 +65,7 @@ class TestCore extends Core {
 }
 
 let core = new TestCore(module, catalog)
-const isolate: Isolate = { core, memory: new Memory(), shared: NO_BYTES }
+const isolate: Isolate = { core, memory: new Memory(), pinned: new Pinned(), shared: NO_BYTES }
 
 const PREFIX = '/__test/'
 
@@ -123,6 +124,7 @@ function reset(env: Env, input: Input): object | undefined {
 
 function evict(): undefined {
   isolate.memory.clear()
+  isolate.pinned.clear()
   isolate.shared = NO_BYTES
 }
 

@@ -25,6 +25,7 @@ import {
 } from '../src/abi.ts'
 import { serve } from '../src/exchange.ts'
 import { Memory } from '../src/memory.ts'
+import { Pinned } from '../src/pinned.ts'
 import { unseal } from '../src/unseal.ts'
 
 // Missing in Node 22.
@@ -39,6 +40,7 @@ const CONFIGURED = {
   memoryBytes: 1000,
   memoryEntryBytes: 1000,
   memoryOverheadBytes: 0,
+  pinnedEntries: 2,
   kvCacheSeconds: 60,
   lastResortStatus: 500,
   lastResortHeaders: [],
@@ -61,11 +63,20 @@ const action = (kind, fields) => Object.assign(new Action(), { kind }, fields)
 async function exchange(step, request, env = {}) {
   const core = {
     start: () => CONFIGURED,
-    step: (_nowMs, _shared, _state, _attached, event) => ({ shared: undefined, state: NO_BYTES, actions: step(event) }),
+    step: (_nowMs, _shared, _state, _attached, _pinned, event) => ({
+      shared: undefined,
+      state: NO_BYTES,
+      actions: step(event),
+    }),
   }
   const waiting = []
   const ctx = { waitUntil: (promise) => waiting.push(promise) }
-  const response = await serve({ core, memory: new Memory(), shared: NO_BYTES }, request, env, ctx)
+  const response = await serve(
+    { core, memory: new Memory(), pinned: new Pinned(), shared: NO_BYTES },
+    request,
+    env,
+    ctx,
+  )
   await Promise.all(waiting)
   return response
 }
@@ -239,7 +250,7 @@ for (const [name, errors, calls, log] of [
     const kinds = []
     const core = {
       start: () => CONFIGURED,
-      step: (_nowMs, _shared, _state, _attached, { kind }) => {
+      step: (_nowMs, _shared, _state, _attached, _pinned, { kind }) => {
         kinds.push(kind)
         const unawaited = action(ACTION_CALL, { id: 0, class: CLASS_KEY_METER, name: '00', data: NO_BYTES })
         return { shared: undefined, state: NO_BYTES, actions: [unawaited, respond(200)] }
@@ -248,7 +259,12 @@ for (const [name, errors, calls, log] of [
     const waiting = []
     const ctx = { waitUntil: (promise) => waiting.push(promise) }
     const request = new Request('http://gateway.example/')
-    const response = await serve({ core, memory: new Memory(), shared: NO_BYTES }, request, { KEY_METER }, ctx)
+    const response = await serve(
+      { core, memory: new Memory(), pinned: new Pinned(), shared: NO_BYTES },
+      request,
+      { KEY_METER },
+      ctx,
+    )
     assert.deepEqual([response.status, called, waiting.length], [200, 0, 1])
     unblock()
     await Promise.all(waiting)
@@ -317,7 +333,7 @@ test('failures are logged as codes, without error texts', async () => {
 test('a configuration error is logged', async () => {
   const core = { start: () => ({ ...CONFIGURED, error: 'catalog must be valid JSON' }) }
   const request = new Request('http://gateway.example/')
-  const response = await serve({ core, memory: new Memory(), shared: NO_BYTES }, request, {}, {})
+  const response = await serve({ core, memory: new Memory(), pinned: new Pinned(), shared: NO_BYTES }, request, {}, {})
   assert.equal(response.status, 500)
   assert.match(logged, /"code":"misconfigured"/)
   assert.match(logged, /catalog must be valid JSON/)

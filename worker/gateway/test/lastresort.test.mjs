@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { unavailable } from '../../control/unavailable.mjs'
 import { serve } from '../src/exchange.ts'
 import { Memory } from '../src/memory.ts'
+import { Pinned } from '../src/pinned.ts'
 
 const rows = JSON.parse(readFileSync(new URL('../../../testdata/abi/lastresort.json', import.meta.url), 'utf8'))
 const id = `req_${'0123456789abcdef'.repeat(2)}`
@@ -32,7 +33,7 @@ test('gateway: the core cannot be configured', async () => {
       throw new Error('secret')
     },
   }
-  const isolate = { core, memory: new Memory(), shared: new Uint8Array() }
+  const isolate = { core, memory: new Memory(), pinned: new Pinned(), shared: new Uint8Array() }
   const response = await serve(isolate, new Request('http://gateway.example/'), {}, {})
   const requestId = response.headers.get('x-request-id')
   assert.match(requestId, /^req_[0-9a-f]{32}$/)

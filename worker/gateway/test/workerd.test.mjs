@@ -32,7 +32,7 @@ const paths = {
   '/observed': () => [respond(200, JSON.stringify({ rejections, outcomes }))],
 }
 
-function step(_now, _shared, _state, _attached, event) {
+function step(_now, _shared, _state, _attached, _pinned, event) {
   const actions = () => {
     const path = event.headers[event.headers.indexOf(':path') + 1]
     if (event.kind === EVENT_REQUEST) return (paths[path] ?? paths['/fields'])(event.headers)

@@ -1,0 +1,226 @@
+package exchange
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/lease"
+)
+
+// leased is the exchange's part in the lease of its key at this isolate.
+type leased struct {
+	pinned bool   // the key's entry is pinned
+	taken  bool   // the request was admitted by the lease
+	asked  uint64 // ID of the lease that the admission asks for; 0: none
+}
+
+func (l *leased) fields(f *abi.Fields) {
+	f.Flags(&l.pinned, &l.taken)
+	f.Uint(&l.asked)
+}
+
+// IDs of the keeper's actions. They do not depend on the exchange's phase: an exchange keeps the lease beside its own
+// work, and after it.
+const (
+	idLeaseTimer  = 6000
+	idLeaseReport = 6001
+)
+
+// pinLease pins the entry of the key, from the next step on, if the key's plan lends.
+func (x *exchange) pinLease() {
+	if x.s.leased.pinned || x.config.Plan(x.s.record.Plan).Lease.DurationMs == 0 {
+		return
+	}
+	x.s.leased.pinned = true
+	x.do(abi.Action{Kind: abi.ActionPin, Key: "lease/" + x.s.keyHash})
+}
+
+// entry is the content of the pinned entry, decoded once per step; nil if no entry is pinned.
+func (x *exchange) entry() *lease.Entry {
+	if !x.s.leased.pinned {
+		return nil
+	}
+	if x.entryMemo == nil {
+		x.entryMemo = lease.Decode(x.pinned)
+	}
+	return x.entryMemo
+}
+
+// saveEntry makes the step replace the pinned entry.
+func (x *exchange) saveEntry() { x.out.PinnedChanged = true }
+
+// keeperID identifies this exchange in the entry.
+func (x *exchange) keeperID() uint64 { return max(1, hashText(x.s.requestID)) }
+
+// hashText is FNV-1a.
+func hashText(text string) uint64 { return checksum([]byte(text)) }
+
+// takeLease admits the request by the lease of its key. It returns false if the meter must decide: also on requests with
+// an Idempotency-Key, whose record the meter has, and on those with violations, which it stores with the admission.
+func (x *exchange) takeLease(command *keymeter.Admit) bool {
+	s := &x.s
+	if command.Mode != keymeter.ModeReserve && command.Mode != keymeter.ModeHit || command.Idempotency != "" || len(command.Violations) > 0 {
+		return false
+	}
+	e := x.entry()
+	if e == nil {
+		return false
+	}
+	if command.LeaseID = s.leased.asked; command.LeaseID != 0 {
+		return false // a repeat of the admission, with a grant or a newer record
+	}
+	q := lease.Request{
+		ID: s.requestID, Version: s.record.Version, Model: command.Model, AmountPico: command.AmountPico, LifetimeMs: command.LifetimeMs,
+	}
+	if command.Mode == keymeter.ModeHit {
+		q.Settle = &keymeter.Settle{RequestID: s.requestID, Outcome: keymeter.Hit, Model: command.Model, Trace: command.Trace}
+	}
+	if !e.Take(x.now, &q) {
+		id, changed := e.Ask(x.now, s.record.Version, x.random(), x.keeperID())
+		if command.LeaseID = id; changed {
+			x.saveEntry()
+		}
+		s.leased.asked = id
+		return false
+	}
+	a := &s.admission
+	a.mode, a.admitted, a.reserved, a.windows = command.Mode, true, command.AmountPico, e.Windows()
+	s.leased.taken = true
+	x.saveEntry()
+	x.reportIfDue()
+	x.keepLease(e)
+	return true
+}
+
+// takeLeaseReply takes the lease in the meter's reply to the admission.
+func (x *exchange) takeLeaseReply(reply *keymeter.AdmitReply, ok bool) {
+	asked := x.s.leased.asked
+	e := x.entry()
+	if e == nil || asked == 0 || ok && (reply.Verdict == keymeter.Short || reply.Verdict == keymeter.Stale) {
+		return
+	}
+	x.s.leased.asked = 0
+	if ok && !e.Granted(x.now, x.s.times.admitStart, asked, &reply.Lease, reply.Windows) {
+		closing := keymeter.Report{LeaseID: reply.Lease.ID, Seq: 1, Close: true}
+		x.call(0, abi.ClassKeyMeter, x.s.keyHash, closing.Encode())
+	}
+	x.saveEntry()
+	if e.Held() && e.Keeper() == x.keeperID() {
+		x.sleepAsKeeper()
+	}
+}
+
+// settleLeased leaves the settlement in the entry. It returns false if the request was not admitted by a lease.
+func (x *exchange) settleLeased(settle *keymeter.Settle) bool {
+	e := x.entry()
+	if e == nil {
+		return false
+	}
+	if !x.s.leased.taken {
+		x.keepLease(e)
+		return false
+	}
+	if x.s.admission.mode == keymeter.ModeHit {
+		return true // complete at its admission
+	}
+	e.Settle(x.now, settle)
+	x.saveEntry()
+	if len(settle.Violations) > 0 {
+		x.reportLease(true) // evidence does not wait for the interval
+	} else {
+		x.reportIfDue()
+	}
+	x.keepLease(e)
+	return true
+}
+
+// keepLease becomes the keeper if there is none.
+func (x *exchange) keepLease(e *lease.Entry) {
+	if e.Keep(x.now, x.keeperID()) {
+		x.saveEntry()
+		x.sleepAsKeeper()
+	}
+}
+
+func (x *exchange) sleepAsKeeper() {
+	if !x.pending(idLeaseTimer) {
+		x.await(abi.Action{Kind: abi.ActionWait, ID: idLeaseTimer, KeepMs: lease.ReportMs})
+	}
+}
+
+// reportIfDue sends a report before the end of the interval if enough has gathered.
+func (x *exchange) reportIfDue() {
+	if x.entry().Due() {
+		x.reportLease(true)
+	}
+}
+
+// reportLease reports the entry to the meter, unless this exchange or another one is doing so.
+func (x *exchange) reportLease(urgent bool) {
+	e := x.entry()
+	if x.pending(idLeaseReport) || urgent && e.InFlight() {
+		return
+	}
+	command := e.Report(x.now, urgent)
+	x.saveEntry()
+	if command != nil {
+		x.call(idLeaseReport, abi.ClassKeyMeter, x.s.keyHash, command)
+	}
+}
+
+// onLease takes an event of the keeper.
+func (x *exchange) onLease() {
+	if x.event.ID == idLeaseReport {
+		x.onLeaseReport()
+		return
+	}
+	e := x.entry()
+	duty := e.Wake(x.now, x.keeperID())
+	x.saveEntry()
+	switch duty {
+	case lease.Send:
+		x.reportLease(false)
+		if !x.pending(idLeaseReport) {
+			x.sleepAsKeeper()
+		}
+	case lease.Sleep:
+		x.sleepAsKeeper()
+	}
+}
+
+// onLeaseReport takes the meter's reply to a report.
+func (x *exchange) onLeaseReport() {
+	e := x.entry()
+	reply, err := keymeter.DecodeReportReply(x.event.Data)
+	if x.event.Code != abi.OutcomeOK || err != nil {
+		e.Failed()
+	} else {
+		e.Confirmed(x.now, &reply)
+	}
+	x.saveEntry()
+	if e.Held() && (e.Keeper() == x.keeperID() || e.Keeper() == 0) {
+		x.sleepAsKeeper()
+	}
+}
+
+// extendLease raises the reservation of a stream that was admitted by a lease. It returns false if the meter must do it: it
+// has the reservation. Until it has, the next chunk tries again.
+func (x *exchange) extendLease() bool {
+	s := &x.s
+	e := x.entry()
+	if e == nil || !s.leased.taken {
+		return false
+	}
+	ext := &s.stream.extension
+	standing, done := e.Extend(x.now, s.requestID, ext.total)
+	switch {
+	case done:
+		s.admission.reserved = ext.total
+	case standing == lease.Registered:
+		return false
+	case standing == lease.Unregistered:
+		x.reportLease(true)
+	}
+	x.saveEntry()
+	ext.total = 0
+	return true
+}

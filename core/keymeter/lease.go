@@ -1,0 +1,316 @@
+package keymeter
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/ledger"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// lease is the meter's side of a Lease that has not been closed. Until its end, its unused admissions count in every
+// window. Its budget stays reserved until it is closed or booked.
+type lease struct {
+	id         uint64
+	version    uint64 // of the key record when it began
+	seq        uint64 // number of the last report
+	startMs    uint64
+	endMs      uint64 // allowance included
+	ended      bool
+	period     calendar.Period
+	lifetimeMs uint64 // of a request
+	requests   uint64 // lent in total
+	taken      uint64 // of these, reported
+	amountPico int64  // lent in total
+	heldPico   int64  // part of the slice's reserved amount
+	slots      uint64
+}
+
+func leaseFields(f *abi.Fields, l *lease) {
+	f.Uint(&l.id)
+	f.Uint(&l.version)
+	f.Uint(&l.seq)
+	f.Uint(&l.startMs)
+	f.Uint(&l.endMs)
+	f.Bool(&l.ended)
+	ledger.PeriodFields(f, &l.period)
+	f.Uint(&l.lifetimeMs)
+	f.Uint(&l.requests)
+	f.Uint(&l.taken)
+	f.Int(&l.amountPico)
+	f.Int(&l.heldPico)
+	f.Uint(&l.slots)
+}
+
+// unused is the number of admissions that are not reported.
+func (l *lease) unused() uint64 { return l.requests - min(l.requests, l.taken) }
+
+// lent is the lease as the isolate learns of it.
+func (l *lease) lent(durationMs uint64) Lease {
+	return Lease{ID: l.id, DurationMs: durationMs, Requests: l.requests, AmountPico: l.amountPico, Slots: l.slots}
+}
+
+// bookMs is the time at which everything unreported is booked: when the last request of the lease must have ended.
+func (l *lease) bookMs() uint64 { return l.endMs + l.lifetimeMs }
+
+func (m *meter) findLease(id uint64) *lease {
+	for i := range m.leases {
+		if m.leases[i].id == id {
+			return &m.leases[i]
+		}
+	}
+	return nil
+}
+
+func (m *meter) removeLease(id uint64) {
+	m.leases = slices.DeleteFunc(m.leases, func(l lease) bool { return l.id == id })
+}
+
+// unusedRequests is the number of lent admissions that count in the windows.
+func (m *meter) unusedRequests() (n uint64) {
+	for i := range m.leases {
+		if l := &m.leases[i]; !l.ended {
+			n += l.unused()
+		}
+	}
+	return n
+}
+
+// slots is the number of concurrent requests that the leases may have besides the reservations. A lease that has ended
+// keeps its slots until it is closed or booked: its requests may still be in progress.
+func (m *meter) slots() (n uint64) {
+	for i := range m.leases {
+		n += m.leases[i].slots
+	}
+	return n
+}
+
+// lentMs is the time until the leases that hold budget have ended and can have been reported; 0 if there are none.
+func (m *meter) lentMs() (ms uint64) {
+	for i := range m.leases {
+		if l := &m.leases[i]; l.heldPico > 0 && l.endMs+reportMs > m.lastMs {
+			ms = max(ms, l.endMs+reportMs-m.lastMs)
+		}
+	}
+	return ms
+}
+
+// reportMs is the time that the last report of a lease usually takes after its end.
+const reportMs = 250
+
+// rest stops lending for a while, so that what is lent returns.
+func (m *meter) rest() { m.restUntilMs = m.lastMs + restMs }
+
+// endLeases ends the leases whose time is over. What was not reported counts as used at the end. If the clock went back,
+// the others end as if they had just been extended.
+func (m *meter) endLeases(jumped bool, longestMs uint64) {
+	if jumped {
+		m.restUntilMs = min(m.restUntilMs, m.lastMs+restMs)
+	}
+	for i := range m.leases {
+		l := &m.leases[i]
+		if jumped {
+			l.startMs, l.endMs = min(l.startMs, m.lastMs), min(l.endMs, m.lastMs+allowed(longestMs))
+		}
+		if !l.ended && l.endMs <= m.lastMs {
+			l.ended = true
+			m.countAt(l.endMs, l.unused())
+		}
+	}
+}
+
+// countAt adds admissions of the past to the window of a second.
+func (m *meter) countAt(ms, n uint64) {
+	if n == 0 || ms+calendar.SecondMs <= m.lastMs {
+		return
+	}
+	at, found := slices.BinarySearchFunc(m.ticks, ms, func(t tick, ms uint64) int { return int(int64(t.ms) - int64(ms)) })
+	if found {
+		m.ticks[at].count += n
+		return
+	}
+	m.ticks = slices.Insert(m.ticks, at, tick{ms, n})
+}
+
+// usedInSecond is the number of admissions in the window of a second, lent ones included.
+func (m *meter) usedInSecond() uint64 {
+	used := m.unusedRequests()
+	for _, t := range m.ticks {
+		used += t.count
+	}
+	return used
+}
+
+// takeReport applies a report.
+func (c *call) takeReport(r *Report) (reply ReportReply) {
+	m := c.m
+	if m == nil {
+		return reply
+	}
+	m.advance(c.in.NowMs, c.limits())
+	settles := decodeSettles(r.Settles)
+	if missing := c.missing(r, settles); len(missing) > 0 && c.in.Round == 0 {
+		c.out = abi.ObjectOutput{Ranges: missing}
+		return reply
+	}
+	for i := range settles {
+		c.settleReserved(&settles[i])
+	}
+	if l := m.findLease(r.LeaseID); l != nil {
+		reply.Lease = c.reportLease(l, r)
+	} else if row, ok := c.row(rowLease + leaseName(r.LeaseID)); ok {
+		c.reportLate(r, row)
+	}
+	reply.Windows = m.windows(c.limits())
+	c.store()
+	return reply
+}
+
+func decodeSettles(list [][]byte) (settles []Settle) {
+	for _, encoded := range list {
+		if s, err := DecodeSettle(encoded); err == nil && s.Outcome != Finish {
+			settles = append(settles, s)
+		}
+	}
+	return settles
+}
+
+// missing are the rows that a report needs besides the meter.
+func (c *call) missing(r *Report, settles []Settle) (ranges []abi.Range) {
+	for i := range settles {
+		if id := settles[i].RequestID; c.m.findReservation(id) < 0 {
+			ranges = append(ranges, abi.Range{Start: rowExpired + id})
+		}
+	}
+	if c.m.findLease(r.LeaseID) == nil && r.LeaseID != 0 {
+		ranges = append(ranges, abi.Range{Start: rowLease + leaseName(r.LeaseID)})
+	}
+	return ranges
+}
+
+// reportLease applies a report to its lease, unless it is a repeat, and closes or renews the lease.
+func (c *call) reportLease(l *lease, r *Report) Lease {
+	if r.Seq > l.seq {
+		l.seq = r.Seq
+		c.takeLeased(l, r)
+	}
+	if r.Close {
+		closed := l.lent(0)
+		c.closeLease(l)
+		return closed
+	}
+	if r.Renew && c.m.status == doc.Active {
+		return c.lend(l.id, r.AmountPico, l.lifetimeMs)
+	}
+	return l.lent(0)
+}
+
+// takeLeased books the requests of a report. A request counts at its time on the isolate's clock, which the report's age
+// translates to this one; the time that the report took makes it later, never earlier.
+func (c *call) takeLeased(l *lease, r *Report) {
+	m := c.m
+	for i := range r.Requests {
+		q := &r.Requests[i]
+		age := r.SentMs - min(r.SentMs, q.AdmittedMs)
+		admittedMs := max(l.startMs, m.lastMs-min(m.lastMs, age))
+		if !l.ended {
+			m.countAt(admittedMs, 1)
+		}
+		l.taken++
+		m.lastUsedMs = max(m.lastUsedMs, admittedMs)
+		if s, err := DecodeSettle(q.Settle); err == nil && s.RequestID == q.RequestID {
+			l.release(m, c.charge(&s, admittedMs, l.period))
+			continue
+		}
+		l.release(m, q.AmountPico)
+		m.sliceOf(l.period).reserved += q.AmountPico
+		o := reservation{[]byte(q.RequestID), admittedMs, admittedMs + q.LifetimeMs, l.period, q.AmountPico, []byte(q.Model), nil}
+		m.reservations = append(m.reservations, o.open())
+	}
+}
+
+// release returns an amount of the lease's budget, which was spent or reserved, to the slice.
+func (l *lease) release(m *meter, amount int64) {
+	amount = max(0, min(amount, l.heldPico))
+	l.heldPico -= amount
+	m.sliceOf(l.period).reserved -= amount
+}
+
+// closeLease returns what is left of a lease.
+func (c *call) closeLease(l *lease) {
+	m := c.m
+	l.release(m, l.heldPico)
+	if calendar.Day(l.startMs) == m.day {
+		m.dayCount -= min(m.dayCount, l.unused())
+	}
+	m.removeLease(l.id)
+}
+
+// Unreported is the model under which the usage counts what was lent and never reported.
+const Unreported = "(unreported)"
+
+// bookedLease is row l/<lease>: a lease that was booked because no report came in time.
+type bookedLease struct {
+	seq        uint64
+	startMs    uint64
+	period     calendar.Period
+	requests   uint64
+	amountPico int64
+}
+
+func (b *bookedLease) fields(f *abi.Fields) {
+	f.Format(format)
+	f.Uint(&b.seq)
+	f.Uint(&b.startMs)
+	ledger.PeriodFields(f, &b.period)
+	f.Uint(&b.requests)
+	f.Int(&b.amountPico)
+}
+
+func leaseName(id uint64) string { return strconv.FormatUint(id, 36) }
+
+// bookLeases books what lost leases may have used at most: their isolates have died. It keeps a row for a late report.
+func (c *call) bookLeases() {
+	m := c.m
+	for _, l := range slices.Clone(m.leases) {
+		if l.bookMs() > c.in.NowMs {
+			continue
+		}
+		b := bookedLease{l.seq, l.startMs, l.period, l.unused(), l.heldPico}
+		m.removeLease(l.id)
+		if b.requests == 0 && b.amountPico == 0 {
+			continue
+		}
+		c.book(&b, 1)
+		s := m.sliceOf(l.period)
+		s.reserved -= b.amountPico
+		name := rowLease + leaseName(l.id)
+		c.put(name, abi.EncodeFields(0, 32, b.fields))
+		c.scheduleForget(name)
+	}
+}
+
+// book adds a lost lease to the usage and the slice, or with sign -1 removes it. Unsigned counters may wrap below zero; the
+// Ledger's sums wrap back.
+func (c *call) book(b *bookedLease, sign int64) {
+	u := c.m.usageFor(b.startMs, Unreported)
+	u.Requests += uint64(sign) * b.requests
+	u.Expired += uint64(sign) * b.requests
+	u.CostPico += sign * b.amountPico
+	s := c.m.sliceOf(b.period)
+	s.spent = money.Add(s.spent, sign*b.amountPico)
+}
+
+// reportLate replaces what was booked for a lease by its report. What the report does not mention was not used.
+func (c *call) reportLate(r *Report, row []byte) {
+	var b bookedLease
+	if abi.DecodeFields(row, b.fields) != nil || r.Seq <= b.seq {
+		return
+	}
+	c.book(&b, -1)
+	c.takeLeased(&lease{startMs: b.startMs, ended: true, period: b.period}, r)
+	c.out.Deletes = append(c.out.Deletes, rowLease+leaseName(r.LeaseID))
+}

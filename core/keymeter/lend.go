@@ -1,0 +1,240 @@
+package keymeter
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/calendar"
+)
+
+// Lease is a part of a key's limits and of its slice that the meter lends to an isolate, which admits requests with it
+// without a call. The totals only grow while the lease lives, so replies may be lost, repeated or reordered.
+type Lease struct {
+	ID uint64 // chosen by the isolate; 0: none
+	// DurationMs is how long the lease may be used. The isolate counts from when it sent the command, the meter from
+	// when it replied, plus an allowance. 0: no longer.
+	DurationMs uint64
+	Requests   uint64 // admissions lent since the lease began
+	AmountPico int64  // budget lent since the lease began
+	Slots      uint64 // requests of the lease that may be in progress and not registered
+}
+
+func (l *Lease) fields(f *abi.Fields) {
+	f.Uint(&l.ID)
+	f.Uint(&l.DurationMs)
+	f.Uint(&l.Requests)
+	f.Int(&l.AmountPico)
+	f.Uint(&l.Slots)
+}
+
+// Leased is a request that was admitted by a lease.
+type Leased struct {
+	RequestID  string
+	AdmittedMs uint64 // on the isolate's clock
+	AmountPico int64  // its reservation
+	LifetimeMs uint64 // of the reservation, from the admission
+	Model      string
+	Settle     []byte // the encoded Settle; empty while the request is in progress
+}
+
+// LeasedFields lists the fields of a leased request.
+func LeasedFields(f *abi.Fields, l *Leased) {
+	f.String(&l.RequestID)
+	f.Uint(&l.AdmittedMs)
+	f.Int(&l.AmountPico)
+	f.Uint(&l.LifetimeMs)
+	f.String(&l.Model)
+	f.Bytes(&l.Settle)
+}
+
+// Report is the command that reports the requests of a lease: those that have ended, and those in progress, which become
+// ordinary reservations. Reports of a lease are numbered from 1, so that a repeat counts once. The reply is a ReportReply.
+type Report struct {
+	SentMs   uint64 // time of sending on the isolate's clock, from which the ages of the requests follow
+	LeaseID  uint64
+	Seq      uint64
+	Requests []Leased
+	Settles  [][]byte // encoded Settles of requests that an earlier report has registered
+	Close    bool     // the isolate uses the lease no longer; what is left returns
+	Renew    bool     // the isolate wants to go on
+	// AmountPico is the typical reservation of the isolate's requests, for a renewal.
+	AmountPico int64
+}
+
+// Encode encodes the command.
+func (c *Report) Encode() []byte {
+	size := 64
+	for i := range c.Requests {
+		size += 64 + len(c.Requests[i].Settle)
+	}
+	for _, s := range c.Settles {
+		size += 4 + len(s)
+	}
+	return abi.EncodeFields(opReport, size, c.fields)
+}
+
+func (c *Report) fields(f *abi.Fields) {
+	f.Uint(&c.SentMs)
+	f.Uint(&c.LeaseID)
+	f.Uint(&c.Seq)
+	abi.List(f, &c.Requests, LeasedFields)
+	abi.List(f, &c.Settles, (*abi.Fields).Bytes)
+	f.Flags(&c.Close, &c.Renew)
+	f.Int(&c.AmountPico)
+}
+
+// DecodeReport decodes a Report.
+func DecodeReport(command []byte) (c Report, err error) {
+	r := abi.Reader{Buf: command}
+	if r.Uint() != opReport {
+		return c, abi.ErrMalformed
+	}
+	return c, abi.DecodeFields(r.Buf, c.fields)
+}
+
+// ReportReply is the reply to Report.
+type ReportReply struct {
+	Lease   Lease // ID 0: the meter has no such lease
+	Windows []Window
+}
+
+// DecodeReportReply decodes the reply to Report.
+func DecodeReportReply(data []byte) (r ReportReply, err error) {
+	err = abi.DecodeFields(data, r.fields)
+	return r, err
+}
+
+// Encode encodes the reply.
+func (r *ReportReply) Encode() []byte { return abi.EncodeFields(0, 64, r.fields) }
+
+func (r *ReportReply) fields(f *abi.Fields) {
+	r.Lease.fields(f)
+	abi.List(f, &r.Windows, WindowFields)
+}
+
+func (c *Report) reads() []abi.Range { return nil }
+
+func (c *Report) apply(call *call) {
+	reply := call.takeReport(c)
+	call.out.Reply = reply.Encode()
+}
+
+const (
+	// maxLeases bounds the leases of a key. Further isolates call the meter for each request.
+	maxLeases = 64
+	// minLeaseMs is the shortest useful lease.
+	minLeaseMs = 100
+	// minLeaseRequests and minLeaseSlots are the smallest useful lease.
+	minLeaseRequests = 8
+	minLeaseSlots    = 4
+	// lendAmounts is how many reservations of the asking request a lease covers, and minLendAmounts the smallest number
+	// that is useful.
+	lendAmounts    = 64
+	minLendAmounts = 4
+	// lendDivisor is the part of a window that may be lent at a time: a tenth.
+	lendDivisor = 10
+	// slotDivisor is the part of the concurrent requests that may be lent.
+	slotDivisor = 4
+	// clockDivisor and clockMs are the allowance for the isolate's clock: it may run slower than the meter's by one part
+	// in clockDivisor, and be behind by clockMs, because a platform's clock may stand still while code runs.
+	clockDivisor = 20
+	clockMs      = 250
+	// restMs is how long a meter does not lend after its slice was recalled or too small.
+	restMs = 5000
+)
+
+// lend creates the lease of the given ID, or extends it. It returns a Lease without a duration if the meter does not lend
+// now, and one without an ID if it has no such lease either. amount is the typical reservation of the isolate's requests.
+func (c *call) lend(id uint64, amount int64, lifetimeMs uint64) Lease {
+	m := c.m
+	l := m.findLease(id)
+	created := l == nil
+	if created {
+		l = &lease{id: id, version: m.record.Version, startMs: c.in.NowMs, period: m.slice.period, lifetimeMs: lifetimeMs}
+		l.slots = c.lendableSlots()
+	}
+	terms := c.terms(l, amount)
+	if terms.durationMs == 0 || created && (l.slots == 0 || len(m.leases) == maxLeases) {
+		if created {
+			return Lease{}
+		}
+		return l.lent(0)
+	}
+	l.requests += terms.requests
+	m.dayCount += terms.requests
+	l.amountPico += terms.amountPico
+	l.heldPico += terms.amountPico
+	m.slice.reserved += terms.amountPico
+	l.endMs = c.in.NowMs + allowed(terms.durationMs)
+	if created {
+		m.leases = append(m.leases, *l)
+	}
+	return l.lent(terms.durationMs)
+}
+
+// allowed is the time after which the meter considers a lease of a duration as ended.
+func allowed(durationMs uint64) uint64 { return durationMs + durationMs/clockDivisor + clockMs }
+
+// terms are what a lease gets: a duration, and what is added to it. Without a duration there is no lease.
+type terms struct {
+	durationMs uint64
+	requests   uint64
+	amountPico int64
+}
+
+func (c *call) terms(l *lease, amount int64) (t terms) {
+	m, plan, limits := c.m, c.config.Plan(c.m.record.Plan), c.limits()
+	duration := c.lendableMs(plan.Lease.DurationMs)
+	if duration < minLeaseMs || limits.TokensPerMinute > 0 || m.restUntilMs > c.in.NowMs || !m.slice.live ||
+		l.ended || l.version != m.record.Version || l.period != m.slice.period ||
+		uint64(len(m.reservations))+m.slots() > plan.Concurrent {
+		return t
+	}
+	target := min(plan.Lease.Requests, m.lendableRequests(l, limits.PerSecond, m.usedInSecond()), m.lendableRequests(l, limits.PerDay, m.dayCount))
+	if target < minLeaseRequests {
+		return t
+	}
+	t.requests = target - min(target, l.unused())
+	t.amountPico = max(0, min(lendAmounts*amount-l.heldPico, m.slice.free()/2))
+	if l.heldPico+t.amountPico < minLendAmounts*amount {
+		return terms{}
+	}
+	t.durationMs = duration
+	return t
+}
+
+// lendableMs is the duration of a lease that ends on the day it begins, before the key expires.
+func (c *call) lendableMs(longest uint64) uint64 {
+	now := c.in.NowMs
+	end := (calendar.Day(now) + 1) * calendar.DayMs
+	if expires := c.m.record.ExpiresMs; expires != 0 {
+		end = min(end, expires)
+	}
+	left := end - min(end, now+clockMs)
+	return min(longest, left-left/clockDivisor)
+}
+
+// lendableRequests is the number of unused admissions that a lease may have in a window. All leases together have at most
+// a tenth of the window. A lease gets half of what others leave of that, and at most half of what the window has left.
+func (m *meter) lendableRequests(l *lease, limit, used uint64) uint64 {
+	if limit == 0 {
+		return ^uint64(0)
+	}
+	others := uint64(0)
+	for i := range m.leases {
+		if o := &m.leases[i]; o.id != l.id && !o.ended {
+			others += o.unused()
+		}
+	}
+	share := limit / lendDivisor
+	return min((share-min(share, others)+1)/2, (limit-min(limit, used))/2+l.unused())
+}
+
+// lendableSlots is the number of concurrent requests for a new lease; 0 if the key is near its limit.
+func (c *call) lendableSlots() uint64 {
+	concurrent := c.config.Plan(c.m.record.Plan).Concurrent
+	share, lent := concurrent/slotDivisor, c.m.slots()
+	slots := (share - min(share, lent)) / 2
+	if slots < minLeaseSlots || uint64(len(c.m.reservations))+lent+slots > concurrent-share {
+		return 0
+	}
+	return slots
+}

@@ -1,0 +1,314 @@
+// Package lease is the isolate's side of a lease: the pinned entry of one key. Exchanges admit requests with it, leave
+// their settlements in it, and one of them, the keeper, reports them to the key's meter and renews the lease. Package
+// keymeter has the meter's side. An entry is a value: a step reads it, changes it and writes it back.
+package lease
+
+import (
+	"slices"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/money"
+)
+
+const (
+	// ReportMs is the interval of reports.
+	ReportMs = 500
+	// KeepMs is how long a host must keep an entry that nobody changes: longer than any request.
+	KeepMs = 30 * 60_000
+	// MarkMs is the same for an entry without a lease.
+	MarkMs = 4_000
+
+	format = 1
+	// hotMs is the time between two calls for admission within which the key asks for a lease.
+	hotMs = 2_000
+	// markEveryMs bounds how often the entry of a key without a lease changes.
+	markEveryMs = 500
+	// maxRequests bounds the requests of an entry, so that it stays below 64 KiB: those in progress, and those that the
+	// meter has not confirmed.
+	maxRequests = 200
+	// reportAt is the number of ended requests that are reported before the interval is over.
+	reportAt = 64
+	// stepBackMs is how far a step's time may be behind that of the last one, because hosts run steps in parallel. A
+	// clock that went back further ends the lease.
+	stepBackMs = 100
+	// deniedMs is the pause after the meter did not lend.
+	deniedMs = 2_000
+	// duty is how long an exchange stays the keeper. Platforms cut work after a response after 30 s
+	// (developers.cloudflare.com/workers/runtime-apis/context: waitUntil).
+	dutyMs = 15_000
+	// askMs is how long an exchange may wait for the reply to its admission until another one closes the lease.
+	askMs = 10_000
+	// absentMs is the time after its due date at which a keeper is presumed dead.
+	absentMs = 1_500
+)
+
+// Entry is the content of a pinned entry. The zero value is an empty one.
+type Entry struct {
+	lastMs   uint64 // of the last change
+	markMs   uint64 // when a request last called the meter for its admission
+	deniedMs uint64 // when the meter last did not lend
+
+	id         uint64 // of the lease; 0: none
+	version    uint64 // of the key record under which it was granted
+	endMs      uint64 // 0: it was not granted, or has ended
+	requests   uint64 // lent in total
+	taken      uint64
+	amountPico int64 // lent in total
+	usedPico   int64 // reserved, registered or spent
+	typical    int64 // reservation of the last request
+	slots      uint64
+	windows    []keymeter.Window
+	seen       uint64 // taken when the windows were received
+	seq        uint64 // of the last report
+	recent     bool   // it was sent before the end of the current interval
+	naps       uint64 // intervals that the keeper has slept while a report was in flight
+	woken      uint64 // taken when the keeper last woke
+
+	open   []keymeter.Leased // requests of the lease that are not reported; those with a Settle have ended
+	ended  [][]byte          // settles of registered requests, not reported
+	flight flight
+
+	keeper  uint64 // 0: none
+	sinceMs uint64 // beginning of its duty
+	wakesMs uint64 // when it wakes next
+}
+
+// flight is the report that the meter has not confirmed.
+type flight struct {
+	sentMs  uint64
+	failed  bool   // the call failed
+	command []byte // empty: none
+	count   uint64 // of requests
+}
+
+// Decode decodes an entry. A malformed one is empty: nothing of an older version can be used.
+func Decode(data []byte) *Entry {
+	e := &Entry{}
+	if len(data) > 0 && abi.DecodeFields(data, e.fields) != nil {
+		e = &Entry{}
+	}
+	return e
+}
+
+// Encode encodes the entry; an empty one is nil. The time is for how long the host must keep it.
+func (e *Entry) Encode() (data []byte, keepMs uint64) {
+	if e.id == 0 && !e.pending() {
+		if e.markMs == 0 && e.deniedMs == 0 {
+			return nil, 0
+		}
+		return abi.EncodeFields(0, 64, e.fields), MarkMs
+	}
+	return abi.EncodeFields(0, 256+256*(len(e.open)+len(e.ended))+len(e.flight.command), e.fields), KeepMs
+}
+
+func (e *Entry) fields(f *abi.Fields) {
+	f.Format(format)
+	f.Uint(&e.lastMs)
+	f.Uint(&e.markMs)
+	f.Uint(&e.deniedMs)
+	if f.Uint(&e.id); e.id == 0 && !f.More() {
+		return
+	}
+	f.Uint(&e.version)
+	f.Uint(&e.endMs)
+	f.Uint(&e.requests)
+	f.Uint(&e.taken)
+	f.Int(&e.amountPico)
+	f.Int(&e.usedPico)
+	f.Int(&e.typical)
+	f.Uint(&e.slots)
+	abi.List(f, &e.windows, keymeter.WindowFields)
+	f.Uint(&e.seen)
+	f.Uint(&e.seq)
+	f.Bool(&e.recent)
+	f.Uint(&e.naps)
+	f.Uint(&e.woken)
+	abi.List(f, &e.open, keymeter.LeasedFields)
+	abi.List(f, &e.ended, (*abi.Fields).Bytes)
+	f.Uint(&e.flight.sentMs)
+	f.Bool(&e.flight.failed)
+	f.Bytes(&e.flight.command)
+	f.Uint(&e.flight.count)
+	f.Uint(&e.keeper)
+	f.Uint(&e.sinceMs)
+	f.Uint(&e.wakesMs)
+}
+
+// pending reports whether the meter does not know everything yet.
+func (e *Entry) pending() bool { return len(e.open)+len(e.ended)+len(e.flight.command) > 0 }
+
+// Held reports whether the entry has a lease, or something that must be reported.
+func (e *Entry) Held() bool { return e.id != 0 || e.pending() }
+
+// tick moves the entry to now. It returns false, and ends the lease, if the clock went back.
+func (e *Entry) tick(now uint64) bool {
+	ok := now+stepBackMs >= e.lastMs
+	if !ok {
+		e.endMs, e.lastMs, e.markMs, e.deniedMs, e.wakesMs = 0, now, 0, 0, min(e.wakesMs, now)
+	}
+	e.lastMs = max(e.lastMs, now)
+	return ok
+}
+
+// Request is a request to be admitted.
+type Request struct {
+	ID         string
+	Version    uint64 // of the key record
+	Model      string
+	AmountPico int64
+	LifetimeMs uint64
+	Settle     *keymeter.Settle // of a request that is complete at its admission; nil: it is not
+}
+
+// Take admits a request by the lease. It returns false if the meter must decide.
+func (e *Entry) Take(now uint64, q *Request) bool {
+	ok := e.tick(now)
+	e.typical = q.AmountPico
+	switch {
+	case !ok, e.endMs <= e.lastMs, e.version != q.Version, e.taken >= e.requests:
+		return false
+	case e.amountPico-e.usedPico < q.AmountPico, e.inProgress() >= e.slots, e.count() >= maxRequests:
+		return false
+	}
+	e.taken++
+	e.usedPico = money.Add(e.usedPico, q.AmountPico)
+	l := keymeter.Leased{RequestID: q.ID, AdmittedMs: e.lastMs, AmountPico: q.AmountPico, LifetimeMs: q.LifetimeMs, Model: q.Model}
+	if q.Settle != nil {
+		l.Settle = q.Settle.Encode()
+	}
+	e.open = append(e.open, l)
+	return true
+}
+
+// inProgress is the number of requests that are in progress and not registered at the meter.
+func (e *Entry) inProgress() (n uint64) {
+	for i := range e.open {
+		if len(e.open[i].Settle) == 0 {
+			n++
+		}
+	}
+	return n + e.flight.count
+}
+
+func (e *Entry) count() int { return len(e.open) + len(e.ended) + int(e.flight.count) }
+
+// Windows are the limits' states for an answer that was admitted by the lease.
+func (e *Entry) Windows() []keymeter.Window {
+	list := slices.Clone(e.windows)
+	for i := range list {
+		list[i].Remaining -= min(list[i].Remaining, e.taken-e.seen)
+	}
+	return list
+}
+
+// Ask decides whether an exchange that calls the meter asks for a lease: the ID of the lease to extend, or random for a
+// new one; 0 for none. The exchange is then the keeper. changed reports whether the entry has changed.
+func (e *Entry) Ask(now, version, random, exchange uint64) (id uint64, changed bool) {
+	e.tick(now)
+	if e.deniedMs != 0 && e.lastMs < e.deniedMs+deniedMs {
+		return 0, false
+	}
+	if e.id != 0 {
+		if e.endMs <= e.lastMs || e.version != version {
+			return 0, false // it was asked for by another request, or is being closed
+		}
+		return e.id, false
+	}
+	hot := e.markMs != 0 && e.lastMs < e.markMs+hotMs
+	if !hot || e.pending() {
+		if e.lastMs < e.markMs+markEveryMs {
+			return 0, false
+		}
+		e.markMs = e.lastMs
+		return 0, true
+	}
+	*e = Entry{
+		lastMs: e.lastMs, id: max(1, random), version: version, typical: e.typical, keeper: exchange, sinceMs: now, wakesMs: now + askMs,
+	}
+	return e.id, true
+}
+
+// Granted takes the meter's lease, in a reply to a command that was sent at sentMs. asked is the ID that was asked for. A
+// Lease without ID means that the meter lends nothing. It returns false if the entry has no use for the lease.
+func (e *Entry) Granted(now, sentMs, asked uint64, l *keymeter.Lease, windows []keymeter.Window) bool {
+	if e.tick(now); asked != e.id {
+		return l.ID == 0
+	}
+	if l.ID != e.id {
+		e.drop()
+		e.deniedMs = e.lastMs
+		return true
+	}
+	e.requests, e.amountPico, e.slots = max(e.requests, l.Requests), max(e.amountPico, l.AmountPico), l.Slots
+	e.windows, e.seen = windows, e.taken
+	e.endMs = 0
+	if l.DurationMs > 0 {
+		e.endMs = sentMs + l.DurationMs
+	} else {
+		e.deniedMs = e.lastMs
+	}
+	return true
+}
+
+// drop forgets the lease, of which nothing is in progress at the meter.
+func (e *Entry) drop() {
+	e.id, e.endMs, e.requests, e.taken, e.amountPico, e.usedPico, e.seq, e.woken, e.open = 0, 0, 0, 0, 0, 0, 0, 0, nil
+	e.windows, e.seen = nil, 0
+}
+
+// find is the index of a request of the lease that is not reported, or -1.
+func (e *Entry) find(requestID string) int {
+	return slices.IndexFunc(e.open, func(l keymeter.Leased) bool { return l.RequestID == requestID && len(l.Settle) == 0 })
+}
+
+// Settle leaves a settlement in the entry.
+func (e *Entry) Settle(now uint64, s *keymeter.Settle) {
+	e.tick(now)
+	i := e.find(s.RequestID)
+	if i < 0 {
+		e.ended = append(e.ended, s.Encode())
+		return
+	}
+	l := &e.open[i]
+	cost := s.CostPico
+	for j := range s.Attempts {
+		cost = money.Add(cost, s.Attempts[j].CostPico)
+	}
+	e.usedPico = money.Add(e.usedPico-l.AmountPico, cost)
+	l.AmountPico, l.Settle = cost, s.Encode()
+}
+
+// Standing is the relation of a request to the meter.
+type Standing uint8
+
+const (
+	Unregistered Standing = iota // only the entry knows the request
+	Registering                  // a report with it is on its way
+	Registered                   // the meter has its reservation
+)
+
+// Extend raises the reservation of a request to a total, if the lease has enough. Otherwise it returns the request's
+// standing.
+func (e *Entry) Extend(now uint64, requestID string, totalPico int64) (standing Standing, done bool) {
+	ok := e.tick(now)
+	i := e.find(requestID)
+	if i < 0 {
+		if e.flight.count > 0 && e.inFlight(requestID) {
+			return Registering, false
+		}
+		return Registered, false
+	}
+	l := &e.open[i]
+	more := totalPico - l.AmountPico
+	if !ok || e.endMs <= e.lastMs || e.amountPico-e.usedPico < more {
+		return Unregistered, false
+	}
+	l.AmountPico, e.usedPico = totalPico, money.Add(e.usedPico, more)
+	return Unregistered, true
+}
+
+func (e *Entry) inFlight(requestID string) bool {
+	r, err := keymeter.DecodeReport(e.flight.command)
+	return err == nil && slices.ContainsFunc(r.Requests, func(l keymeter.Leased) bool { return l.RequestID == requestID })
+}
