@@ -15,6 +15,11 @@ newer() {
   [ -e "$file" ] && [ -z "$(find "$@" -newer "$file" -type f ! -name '*_test.go' -print -quit)" ]
 }
 
+# catalog_build compiles the catalog. The result is committed, because Go programs embed it.
+catalog_build() {
+  newer core/catalog/catalog.bin core/catalog/catalog.json core/config core/abi internal/compilecatalog || go generate ./core/catalog
+}
+
 tinygo_build() { # OUT [FLAG...]
   local out=$1
   shift
@@ -38,14 +43,22 @@ postern_build() {
 }
 
 case "${1:-all}" in
-  core) tinygo_build build/core.wasm ;;
-  panic) tinygo_build build/core-panic.wasm -tags panicswitch ;;
+  core)
+    catalog_build
+    tinygo_build build/core.wasm
+    ;;
+  panic)
+    catalog_build
+    tinygo_build build/core-panic.wasm -tags panicswitch
+    ;;
   postern)
+    catalog_build
     tinygo_build build/core.wasm
     dashboard_build
     postern_build
     ;;
   all)
+    catalog_build
     tinygo_build build/core.wasm
     dashboard_build
     newer build/control/app.wasm core control worker/control docs/docs.go docs/openapi.yaml go.mod || worker/control/build.sh

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/postern-ai/postern/core/abi"
 )
@@ -16,6 +17,8 @@ type exchange struct {
 	writer   http.ResponseWriter
 	id       string
 	address  string
+	startMs  uint64         // by Options.Clock
+	began    time.Time      // the same instant, for the time that has passed since
 	reading  sync.WaitGroup // reads of the request body
 	answered chan struct{}  // closed when nothing more is written to the client
 	broken   bool           // the response was cut off; readable when answered is closed
@@ -147,11 +150,19 @@ func (x *exchange) end() {
 	}
 }
 
+// now is the time for the core.
+func (x *exchange) now() uint64 {
+	if x.host.MachineClock {
+		return x.startMs + uint64(time.Since(x.began).Milliseconds())
+	}
+	return x.host.Clock.Now()
+}
+
 // step runs the core on one event and carries out its actions. It returns false if the core failed.
 func (x *exchange) step(event abi.Event) bool {
 	h := x.host
 	h.Stats.Steps.Add(1)
-	in := abi.StepInput{NowMs: h.Clock.Now(), State: x.state, Attached: x.buffer(abi.AttachedBuffer), Event: event}
+	in := abi.StepInput{NowMs: x.now(), State: x.state, Attached: x.buffer(abi.AttachedBuffer), Event: event}
 	out, err := h.shared.step(&in, x.pinned, h.run)
 	if err != nil {
 		return false

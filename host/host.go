@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/store"
@@ -17,13 +18,16 @@ import (
 
 // Options configure a Host.
 type Options struct {
-	Engine  Engine
-	Clock   store.Clock
-	KV      store.KV
-	Objects Objects
-	Control http.Handler // the control plane; optional
-	Log     io.Writer    // receives log lines, one JSON object each; optional
-	Stats   *Stats       // optional
+	Engine Engine
+	Clock  store.Clock
+	// MachineClock says that Clock is the machine's, which somebody may set while exchanges are in progress. Their time then
+	// runs on from their start, or a clock set forward would end requests that wait for a provider.
+	MachineClock bool
+	KV           store.KV
+	Objects      Objects
+	Control      http.Handler // the control plane; optional
+	Log          io.Writer    // receives log lines, one JSON object each; optional
+	Stats        *Stats       // optional
 	// Transport sends requests to providers. Optional; default: NewTransport().
 	Transport http.RoundTripper
 	// Panicked is called after a panic was survived, with a code and the stack. Optional.
@@ -96,6 +100,7 @@ func (h *Host) Evict() {
 // continues until it is settled.
 func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{
+		startMs: h.Clock.Now(), began: time.Now(),
 		host: h, request: r, writer: w, id: requestID(), address: h.address(r), buffers: map[uint64][]byte{}, answered: make(chan struct{}),
 	}
 	if h.Observer != nil {

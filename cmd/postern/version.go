@@ -50,7 +50,7 @@ func (p *program) version() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			v := versionView{Version: buildVersion(), ABI: abi.Version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 			var parsed struct{ Version string }
-			if err := json.Unmarshal(catalog.Default, &parsed); err != nil {
+			if err := json.Unmarshal(catalog.JSON, &parsed); err != nil {
 				return err
 			}
 			v.Catalog = parsed.Version

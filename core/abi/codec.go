@@ -62,13 +62,13 @@ func (w *Writer) String(v string) {
 // Reader reads values from Buf. After the first malformed value it returns only zero values, and Err returns an error.
 type Reader struct {
 	Buf    []byte
-	texts  string // Buf at the call of shareTexts; empty: texts are copied one by one
+	texts  string // Buf at the call of ShareTexts; empty: texts are copied one by one
 	failed bool
 }
 
-// shareTexts makes all texts parts of one copy of Buf, which stays in memory as long as any of them. Buf must not be replaced
+// ShareTexts makes all texts parts of one copy of Buf, which stays in memory as long as any of them. Buf must not be replaced
 // afterwards.
-func (r *Reader) shareTexts() { r.texts = string(r.Buf) }
+func (r *Reader) ShareTexts() { r.texts = string(r.Buf) }
 
 //go:noinline
 func (r *Reader) fail() {

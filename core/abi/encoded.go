@@ -18,7 +18,7 @@ func (l *Encoded[T]) Fields(f *Fields, element func(*Fields, *T)) {
 	}
 	l.count = f.r.Count()
 	r := Reader{Buf: f.r.Buf}
-	r.shareTexts()
+	r.ShareTexts()
 	fields, checked := ReadFrom(&r), new(T)
 	for range l.count {
 		element(fields, checked)

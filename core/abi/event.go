@@ -92,7 +92,8 @@ type StepInput struct {
 	Event   Event
 }
 
-func (f *Fields) header(h *Header) {
+// Header is a name and a value.
+func (f *Fields) Header(h *Header) {
 	f.String(&h.Name)
 	f.String(&h.Value)
 }

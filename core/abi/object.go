@@ -170,7 +170,7 @@ func DecodeObjectOutput(data []byte) (ObjectOutput, error) {
 
 // Config is the input of configure.
 type Config struct {
-	Catalog []byte   // core/catalog/catalog.json
+	Catalog []byte   // core/catalog: compiled, or as JSON
 	Env     []Header // all variables and secrets of the deployment
 }
 
@@ -218,7 +218,7 @@ func (c *Configured) fields(f *Fields) {
 	f.Uint(&c.PinnedEntries)
 	f.Uint(&c.KVCacheSeconds)
 	f.Uint(&c.LastResortStatus)
-	List(f, &c.LastResortHeaders, (*Fields).header)
+	List(f, &c.LastResortHeaders, (*Fields).Header)
 	f.Bytes(&c.LastResortBody[0])
 	f.Bytes(&c.LastResortBody[1])
 }

@@ -34,7 +34,7 @@ func parse(t *testing.T, env ...abi.Header) *config.Config {
 
 func read(t *testing.T) (f file) {
 	t.Helper()
-	if err := json.Unmarshal(catalog.Default, &f); err != nil {
+	if err := json.Unmarshal(catalog.JSON, &f); err != nil {
 		t.Fatal(err)
 	}
 	return f

@@ -18,19 +18,26 @@ type parser struct {
 	problem string
 	source  string   // name of the catalog that is being read, for error messages
 	members []string // that the getters of the open objects have read; see object
-	// References stay names until all catalogs are read, because an overlay may replace their entries.
+	// Parallel to the configuration's lists: what they do not keep of a declaration. References stay names until all catalogs
+	// are read, because an overlay may replace their entries.
+	declarations   []declaration
 	modelProviders []string
 	tierModels     [][]string
 }
 
-// Parse builds the configuration. The second result is an error message, or empty. It names the faulty entry or
+// Parse builds the configuration. The catalog is JSON or compiled (Compile). The second result is an error message, or empty. It names the faulty entry or
 // variable and never contains a variable's value, except short excerpts of an overlay.
 func Parse(in abi.Config) (*Config, string) {
 	p := parser{config: &Config{MaxBodyBytes: 4_000_000}, env: in.Env}
-	p.catalog(defaultSource, in.Catalog)
+	if isCompiled(in.Catalog) {
+		p.compiled(in.Catalog)
+	} else {
+		p.catalog(defaultSource, in.Catalog)
+	}
 	if overlay := p.variable(EnvCatalog); overlay != "" {
 		p.catalog(EnvCatalog, []byte(overlay))
 	}
+	p.resolve()
 	p.settings()
 	p.link()
 	return p.config, p.problem

@@ -8,44 +8,84 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
+// declaration is the part of a declared provider that needs the deployment's variables.
+type declaration struct {
+	source        string // the catalog with it, for error messages
+	baseURLEnv    string
+	keyOptional   bool
+	deploymentKey bool
+	settings      []setting
+}
+
+// setting is a declared setting: {"region": {"env": "AWS_REGION", "default": "us-east-1"}}.
+type setting struct {
+	name, variable, value string
+	optional, suffices    bool
+}
+
 func (p *parser) provider(o *object) {
-	provider := Provider{Name: o.entryName("providers"), Ready: true}
+	provider := Provider{Name: o.entryName("providers")}
+	d := declaration{source: p.source}
 	o.text(&provider.Wire, "wire")
-	urlSource := p.baseURL(&provider, o)
+	o.text(&provider.BaseURL, "baseUrl")
+	o.text(&d.baseURLEnv, "baseUrlEnv")
 	o.text(&provider.keyEnv, "keyEnv")
-	optional := o.flag("keyOptional")
-	if provider.keyEnv != "" {
-		provider.Key = p.variable(provider.keyEnv)
-		provider.require(provider.Key != "" || optional, provider.keyEnv)
-	}
-	provider.Account = p.account(&provider)
+	d.keyOptional = o.flag("keyOptional")
 	provider.Drops = p.drops(o)
 	provider.NoStreamOptions = o.flag("noStreamOptions")
-	complete := p.providerSettings(&provider, o)
-	provider.Ownable = !o.flag("deploymentKey") && provider.keyEnv != "" && complete && provider.BaseURL != ""
-	if provider.Wire != MockWire {
-		p.checkUpstream(&provider, urlSource)
-	}
+	o.members("settings", func(name string, v gjson.Result) { d.settings = append(d.settings, p.setting(name, v)) })
+	d.deploymentKey = o.flag("deploymentKey")
 	for i := range p.config.Providers {
 		if p.config.Providers[i].Name == provider.Name {
-			p.config.Providers[i] = provider
+			p.config.Providers[i], p.declarations[i] = provider, d
 			return
 		}
 	}
 	p.config.Providers = append(p.config.Providers, provider)
+	p.declarations = append(p.declarations, d)
 }
 
-// baseURL reads a provider's base URL. source names its origin for an error message: the variable, or the catalog.
-func (p *parser) baseURL(provider *Provider, o *object) (source string) {
-	var variable string
-	o.text(&provider.BaseURL, "baseUrl")
-	o.text(&variable, "baseUrlEnv")
-	if url := p.variable(variable); url != "" {
+func (p *parser) setting(name string, v gjson.Result) setting {
+	s := setting{name: name}
+	o := p.object(v)
+	o.text(&s.value, "default")
+	o.text(&s.variable, "env")
+	s.optional = o.flag("optional")
+	s.suffices = o.flag("suffices")
+	o.close()
+	return s
+}
+
+// resolve completes the declared providers with the deployment's variables.
+func (p *parser) resolve() {
+	source := p.source
+	for i := range p.config.Providers {
+		provider, d := &p.config.Providers[i], &p.declarations[i]
+		p.source = d.source
+		provider.Ready = true
+		urlSource := p.baseURL(provider, d)
+		if provider.keyEnv != "" {
+			provider.Key = p.variable(provider.keyEnv)
+			provider.require(provider.Key != "" || d.keyOptional, provider.keyEnv)
+		}
+		provider.Account = p.account(provider)
+		complete := p.providerSettings(provider, d.settings)
+		provider.Ownable = !d.deploymentKey && provider.keyEnv != "" && complete && provider.BaseURL != ""
+		if provider.Wire != MockWire {
+			p.checkUpstream(provider, urlSource)
+		}
+	}
+	p.source = source
+}
+
+// baseURL sets a provider's base URL. source names its origin for an error message: the variable, or the catalog.
+func (p *parser) baseURL(provider *Provider, d *declaration) (source string) {
+	if url := p.variable(d.baseURLEnv); url != "" {
 		provider.BaseURL = url
-		return variable + ", the base URL of provider " + provider.Name + ","
+		return d.baseURLEnv + ", the base URL of provider " + provider.Name + ","
 	}
 	if provider.Wire != MockWire {
-		provider.require(provider.BaseURL != "", variable)
+		provider.require(provider.BaseURL != "", d.baseURLEnv)
 	}
 	return p.source + ": base URL of provider " + provider.Name
 }
@@ -61,54 +101,52 @@ func (p *Provider) require(ok bool, variable string) {
 	}
 }
 
+// account returns the first provider of the list that reads the same variable.
 func (p *parser) account(of *Provider) string {
 	for i := range p.config.Providers {
-		if other := &p.config.Providers[i]; of.keyEnv != "" && other.keyEnv == of.keyEnv && other.Name != of.Name {
-			return other.Account
+		if other := &p.config.Providers[i]; of.keyEnv != "" && other.keyEnv == of.keyEnv {
+			return other.Name
 		}
 	}
 	return of.Name
 }
 
-// providerSettings reads {"region": {"env": "AWS_REGION", "default": "us-east-1"}}. A name in braces in the
-// base URL is replaced by the setting's value. A provider with an empty setting that is not optional is not
-// ready. A non-empty setting that "suffices" makes it ready without other credentials. complete reports that no
-// required setting is empty.
-func (p *parser) providerSettings(provider *Provider, o *object) (complete bool) {
+// providerSettings sets a provider's settings. A name in braces in the base URL is replaced by the setting's value. A
+// provider with an empty setting that is not optional is not ready. A non-empty setting that "suffices" makes it ready
+// without other credentials. complete reports that no required setting is empty.
+func (p *parser) providerSettings(provider *Provider, settings []setting) (complete bool) {
 	complete = true
 	suffices := false
-	o.members("settings", func(name string, v gjson.Result) {
-		setting := p.object(v)
-		var value, variable string
-		setting.text(&value, "default")
-		setting.text(&variable, "env")
-		if set := p.variable(variable); set != "" {
+	for _, s := range settings {
+		value := s.value
+		if set := p.variable(s.variable); set != "" {
 			value = set
 		}
-		ok := setting.flag("optional") || value != ""
-		provider.require(ok, variable)
+		ok := s.optional || value != ""
+		provider.require(ok, s.variable)
 		complete = complete && ok
-		suffices = setting.flag("suffices") && value != "" || suffices
-		setting.close()
-		for i := 0; i < len(value); i++ {
-			if value[i] <= ' ' || value[i] > '~' {
-				p.failIn("setting " + name + " of provider " + provider.Name + " must be printable ASCII without spaces")
-			}
-		}
-		provider.Settings = append(provider.Settings, abi.Header{Name: name, Value: value})
-		if strings.Contains(provider.BaseURL, "{"+name+"}") {
-			if !isLabel(value) {
-				// The value must not change the host or the path.
-				p.failIn("setting " + name + " of provider " + provider.Name + " must be letters, digits and hyphens, not starting with a hyphen")
-			}
-			provider.BaseURL = strings.ReplaceAll(provider.BaseURL, "{"+name+"}", value)
-		}
-	})
+		suffices = s.suffices && value != "" || suffices
+		p.checkSetting(provider, s.name, value)
+		provider.Settings = append(provider.Settings, abi.Header{Name: s.name, Value: value})
+		provider.BaseURL = strings.ReplaceAll(provider.BaseURL, "{"+s.name+"}", value)
+	}
 	if suffices {
 		provider.Ready, provider.Missing = true, nil
 		provider.require(provider.BaseURL != "", "")
 	}
 	return complete
+}
+
+func (p *parser) checkSetting(provider *Provider, name, value string) {
+	for i := 0; i < len(value); i++ {
+		if value[i] <= ' ' || value[i] > '~' {
+			p.failIn("setting " + name + " of provider " + provider.Name + " must be printable ASCII without spaces")
+		}
+	}
+	if strings.Contains(provider.BaseURL, "{"+name+"}") && !isLabel(value) {
+		// The value must not change the host or the path.
+		p.failIn("setting " + name + " of provider " + provider.Name + " must be letters, digits and hyphens, not starting with a hyphen")
+	}
 }
 
 func isLabel(text string) bool {

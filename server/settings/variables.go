@@ -140,7 +140,7 @@ const maxQuoted = 100 // bytes of a value in an error message
 // providerVariables reads the names from the catalog and the overlay. An invalid overlay is reported by config.Parse.
 func providerVariables(overlay string) []string {
 	found := map[string]bool{}
-	for _, text := range [][]byte{catalog.Default, []byte(overlay)} {
+	for _, text := range [][]byte{catalog.JSON, []byte(overlay)} {
 		var parsed struct {
 			Providers []struct {
 				BaseURLEnv, KeyEnv string

@@ -10,7 +10,7 @@ import { ROOT } from '../browser/workers.mjs'
 import { freePort } from '../serve.mjs'
 
 const SCRIPTS = ['tools/dev.mjs', 'tools/dev', 'core/catalog/catalog.json']
-const WORKERS = ['wrangler.toml', 'worker', 'build/core.wasm', 'build/control']
+const WORKERS = ['wrangler.toml', 'worker', 'core/catalog/catalog.bin', 'build/core.wasm', 'build/control']
 // Replaces the build, whose outputs exist already. It waits while the test holds it.
 const BUILD = '#!/bin/sh\nif [ -e hold ]; then touch held; fi\nwhile [ -e hold ]; do sleep 0.1; done\n'
 const START_TIMEOUT_MS = 60_000

@@ -484,9 +484,9 @@ export function writePosted(w: Writer, id: string, status: number): void {
   w.uint(status)
 }
 
-/** Encodes the configuration: the catalog's text, and the deployment's variables and secrets. */
-export function writeConfig(w: Writer, catalog: string, env: Headers): void {
-  w.text(catalog)
+/** Encodes the configuration: the catalog, and the deployment's variables and secrets. */
+export function writeConfig(w: Writer, catalog: Bytes, env: Headers): void {
+  w.data(catalog)
   w.headers(env)
 }
 

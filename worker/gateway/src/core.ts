@@ -46,11 +46,12 @@ export class Core {
   private settings: Headers | undefined
   private configured: Configured | undefined
   private readonly module: WebAssembly.Module
-  private readonly catalog: string
+  private readonly catalog: Bytes
   private readonly reader = new Reader()
   private readonly writer = new Writer()
 
-  constructor(module: WebAssembly.Module, catalog: string) {
+  /** catalog is the content of core/catalog/catalog.bin. */
+  constructor(module: WebAssembly.Module, catalog: Bytes) {
     this.module = module
     this.catalog = catalog
     this.exports = instantiate(module)

@@ -1,5 +1,5 @@
 import module from '../../../build/core.wasm'
-import catalog from '../../../core/catalog/catalog.json'
+import catalog from '../../../core/catalog/catalog.bin'
 import { CLASS_DIRECTORY, CLASS_KEY_METER, CLASS_LEDGER, NO_BYTES } from './abi.ts'
 import { Core } from './core.ts'
 import { serve } from './exchange.ts'
@@ -9,7 +9,7 @@ import { PosternObject } from './objects.ts'
 import { Pinned } from './pinned.ts'
 
 const isolate: Isolate = {
-  core: new Core(module, catalog),
+  core: new Core(module, new Uint8Array(catalog)),
   memory: new Memory(),
   pinned: new Pinned(),
   shared: NO_BYTES,

@@ -15,7 +15,7 @@
 
 import { DurableObject } from 'cloudflare:workers'
 import module from '../../../build/core-panic.wasm'
-import catalog from '../../../core/catalog/catalog.json'
+import catalogBuffer from '../../../core/catalog/catalog.bin'
 import {
   type Bytes,
   CLASS_DIRECTORY,
@@ -46,6 +46,8 @@ import {
   waitUntilIdle,
   world,
 } from './world.ts'
+
+const catalog = new Uint8Array(catalogBuffer)
 
 class TestCore extends Core {
   override step(...input: Parameters<Core['step']>): StepOutput {

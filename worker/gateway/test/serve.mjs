@@ -13,7 +13,7 @@ import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from 'miniflare'
 const root = resolve(import.meta.dirname, '../../..')
 const bundle = join(root, 'build/gateway-test')
 const compatibilityDate = '2026-11-17'
-const moduleTypes = { js: 'ESModule', mjs: 'ESModule', wasm: 'CompiledWasm', json: 'Text' }
+const moduleTypes = { js: 'ESModule', mjs: 'ESModule', wasm: 'CompiledWasm', bin: 'Data' }
 const classes = { KEY_METER: 'KeyMeter', LEDGER: 'Ledger', DIRECTORY: 'Directory' }
 
 const { values, positionals } = parseArgs({
@@ -40,7 +40,7 @@ function newestMs(...paths) {
 
 // Replaces a build step, so that tests never run a stale bundle.
 function bundleIfStale() {
-  const sources = ['worker/gateway/src', 'worker/gateway/test', 'build/core-panic.wasm', 'core/catalog/catalog.json']
+  const sources = ['worker/gateway/src', 'worker/gateway/test', 'build/core-panic.wasm', 'core/catalog/catalog.bin']
   const newest = newestMs(...sources.map((path) => join(root, path)))
   if (existsSync(join(bundle, 'entry.js')) && statSync(join(bundle, 'entry.js')).mtimeMs > newest) return
   const config = join(root, 'worker/gateway/test/wrangler.toml')

@@ -1,0 +1,136 @@
+package config
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// compiledFormat is the first byte of a compiled catalog. It changes with every change of the layout. No JSON text starts with
+// it, so a catalog's form can be told from its first byte.
+const compiledFormat = 1
+
+// Compile returns a catalog in the form that Parse reads without parsing JSON: compiledFormat, followed by the declarations
+// in the encoding of package abi. The second result is an error message, or empty.
+func Compile(json []byte) ([]byte, string) {
+	p := parser{config: &Config{}}
+	p.catalog(defaultSource, json)
+	w := abi.Writer{Buf: []byte{compiledFormat}}
+	p.fields(abi.WriteTo(&w))
+	return w.Buf, p.problem
+}
+
+func isCompiled(catalog []byte) bool { return len(catalog) > 0 && catalog[0] == compiledFormat }
+
+// compiled reads a compiled catalog. The configuration keeps one copy of its bytes.
+func (p *parser) compiled(catalog []byte) {
+	p.source = defaultSource
+	r := abi.Reader{Buf: catalog[1:]}
+	r.ShareTexts()
+	p.fields(abi.ReadFrom(&r))
+	if r.End() != nil || len(p.declarations) != len(p.config.Providers) || len(p.modelProviders) != len(p.config.Models) ||
+		len(p.tierModels) != len(p.config.Tiers) {
+		p.fail(defaultSource + " is not a compiled catalog of this version; run go generate ./core/catalog")
+		*p = parser{config: &Config{}, env: p.env, problem: p.problem, source: p.source}
+	}
+}
+
+func (p *parser) fields(f *abi.Fields) {
+	c := p.config
+	f.String(&c.Version)
+	f.String(&c.DefaultPlan)
+	abi.List(f, &c.Plans, planFields)
+	abi.List(f, &c.Providers, providerFields)
+	abi.List(f, &p.declarations, declarationFields)
+	abi.List(f, &c.Models, modelFields)
+	abi.List(f, &p.modelProviders, (*abi.Fields).String)
+	abi.List(f, &c.Tiers, tierFields)
+	abi.List(f, &p.tierModels, namesFields)
+	abi.List(f, &c.Sources, (*abi.Fields).Header)
+	routingFields(f, &c.Routing)
+}
+
+func namesFields(f *abi.Fields, names *[]string) { abi.List(f, names, (*abi.Fields).String) }
+
+func planFields(f *abi.Fields, p *Plan) {
+	f.String(&p.Name)
+	for _, l := range []*Limits{&p.Production, &p.Development} {
+		f.Uint(&l.PerSecond)
+		f.Uint(&l.PerDay)
+		f.Uint(&l.TokensPerMinute)
+	}
+	f.Uint(&p.Concurrent)
+	f.Int(&p.BudgetPico)
+	f.Bool(&p.Governor)
+	f.Uint(&p.Lease.DurationMs)
+	f.Uint(&p.Lease.Requests)
+}
+
+// providerFields are those of a declared provider. Parse fills in the others.
+func providerFields(f *abi.Fields, p *Provider) {
+	f.String(&p.Name)
+	f.String(&p.Wire)
+	f.String(&p.BaseURL)
+	f.String(&p.keyEnv)
+	f.Uint((*uint64)(&p.Drops))
+	f.Bool(&p.NoStreamOptions)
+}
+
+func declarationFields(f *abi.Fields, d *declaration) {
+	if f.Reading() {
+		d.source = defaultSource
+	}
+	f.String(&d.baseURLEnv)
+	f.Flags(&d.keyOptional, &d.deploymentKey)
+	abi.List(f, &d.settings, settingFields)
+}
+
+func settingFields(f *abi.Fields, s *setting) {
+	f.String(&s.name)
+	f.String(&s.variable)
+	f.String(&s.value)
+	f.Flags(&s.optional, &s.suffices)
+}
+
+func modelFields(f *abi.Fields, m *Model) {
+	f.String(&m.Name)
+	namesFields(f, &m.Aliases)
+	abi.Enum(f, &m.Kind)
+	f.String(&m.Upstream)
+	c := &m.Prices
+	for _, price := range []*money.Pico{&c.Input, &c.Cached, &c.Write, &c.Write1h, &c.Output, &c.LongInput, &c.LongCached, &c.LongWrite, &c.LongOutput} {
+		f.Int(price)
+	}
+	f.Uint(&c.LongAbove)
+	f.Uint(&m.Context)
+	f.Uint(&m.MaxOutput)
+	f.Uint((*uint64)(&m.Drops))
+	f.String(&m.MaxTokensField)
+	f.String(&m.Source)
+	f.String(&m.Date)
+}
+
+func tierFields(f *abi.Fields, t *Tier) {
+	f.String(&t.Name)
+	abi.Enum(f, &t.Strategy)
+	abi.List(f, &t.Targets, func(f *abi.Fields, t *Target) { f.Uint(&t.Weight) })
+	timeoutFields(f, &t.Timeouts)
+	f.Uint(&t.RequestMs)
+}
+
+func routingFields(f *abi.Fields, r *Routing) {
+	f.Uint(&r.Retries)
+	f.Uint(&r.BackoffMs)
+	f.Uint(&r.MaxBackoffMs)
+	f.Uint(&r.CoolAfter)
+	f.Uint(&r.CoolMs)
+	timeoutFields(f, &r.Timeouts)
+	f.Uint(&r.RequestMs)
+	f.Uint(&r.MockPauseMs)
+}
+
+func timeoutFields(f *abi.Fields, t *abi.Timeouts) {
+	f.Uint(&t.HeadMs)
+	f.Uint(&t.FirstByteMs)
+	f.Uint(&t.IdleMs)
+	f.Uint(&t.TotalMs)
+}
