@@ -26,8 +26,10 @@ import {
   type StepOutput,
 } from '../src/abi.ts'
 import { clock } from '../src/clock.ts'
+import { Colo } from '../src/colo.ts'
 import { Core } from '../src/core.ts'
 import { serve } from '../src/exchange.ts'
+import { Flights } from '../src/flight.ts'
 import type { Isolate } from '../src/isolate.ts'
 import { Memory } from '../src/memory.ts'
 import { answer, deliver, nameOf } from '../src/objects.ts'
@@ -67,7 +69,14 @@ class TestCore extends Core {
 }
 
 let core = new TestCore(module, catalog)
-const isolate: Isolate = { core, memory: new Memory(), pinned: new Pinned(), shared: NO_BYTES }
+const isolate: Isolate = {
+  core,
+  memory: new Memory(),
+  colo: new Colo(),
+  flights: new Flights(),
+  pinned: new Pinned(),
+  shared: NO_BYTES,
+}
 
 const PREFIX = '/__test/'
 
