@@ -141,7 +141,7 @@ func TestLeasesShareAWindow(t *testing.T) {
 			t.Errorf("lease %d: %+v", i+1, reply)
 		}
 	}
-	k.now += heldMs + 1000 // what was lent has counted as used for a second after the end
+	k.now += heldMs + 1000 // loans have counted as used for a second after the end
 	if w := k.check().Windows[0]; w.Remaining != 1000 {
 		t.Errorf("%+v", w)
 	}
@@ -193,7 +193,7 @@ func TestRepeatedAdmissionEndsItsLease(t *testing.T) {
 	}
 }
 
-// TestExtension checks that the totals of a lease grow by what was reported, and that both sides agree on its end.
+// TestExtension checks that the totals of a lease grow by the reported admissions and amounts, and that both sides agree on its end.
 func TestExtension(t *testing.T) {
 	k := lender(t, "lending-by-second", money.Dollar)
 	first := k.borrow(1).Lease
