@@ -232,12 +232,12 @@ func (x *exchange) extendLease() bool {
 	switch {
 	case done:
 		s.admission.reserved = ext.total
+		x.saveEntry()
 	case standing == lease.Registered:
 		return false
 	case standing == lease.Unregistered:
 		x.reportLease(true)
 	}
-	x.saveEntry()
 	ext.total = 0
 	return true
 }

@@ -307,7 +307,7 @@ func TestEntryIsBounded(t *testing.T) {
 }
 
 // TestFullEntryTakesNoSettle checks that a full entry sends the settles of registered requests to the meter, but keeps
-// those of requests that the meter may not know yet.
+// those of requests that the meter perhaps does not know yet.
 func TestFullEntryTakesNoSettle(t *testing.T) {
 	e := granted(t, keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 1000, AmountPico: money.Dollar, Slots: 1000})
 	for i := range 100 {

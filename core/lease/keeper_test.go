@@ -86,7 +86,7 @@ func TestLateConfirmation(t *testing.T) {
 	_, second := report(t, e, start+5000, false) // presumed lost
 	e.Confirmed(start+5010, first, confirmed)
 	if take(e, start+5020, "b", 100) {
-		t.Error("the lease counts from the second transmission, which the meter may not have")
+		t.Error("the lease counts from the second transmission, which the meter perhaps does not have")
 	}
 	e.Confirmed(start+5030, second, confirmed)
 	if r, _ := report(t, e, start+5100, false); !r.Close {
