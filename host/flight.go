@@ -142,6 +142,7 @@ func (s *seat) next(ctx context.Context) (code uint64, data []byte) {
 // join carries out an ActionJoin.
 func (x *exchange) join(a *abi.Action) {
 	event := abi.Event{Kind: abi.EventStored, ID: a.ID}
+	x.land(abi.FlightFailed, nil) // a flight that the exchange followed, and that has landed
 	event.Data, x.seat = x.host.flights.join(x.host.hot, a.Key, a.Name)
 	switch {
 	case x.seat == nil:
