@@ -25,8 +25,8 @@ const (
 	EventFault EventKind = 7
 	// EventTimer completes ActionWait.
 	EventTimer EventKind = 8
-	// EventDisconnect reports that the client disconnected before the end of the response. Hosts may omit it in
-	// exchanges that have not started an ActionFetch.
+	// EventDisconnect reports that the client disconnected before the end of the response. Hosts may omit it before the
+	// first streamed ActionFetch, and deliver it late, but before a failed fetch's result.
 	EventDisconnect EventKind = 9
 	// EventHead is the head of a streamed response: Code and Headers as in EventResponse. The action stays
 	// outstanding.

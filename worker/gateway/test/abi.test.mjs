@@ -48,7 +48,7 @@ const encoders = {
     return [w.written()]
   },
   Config(w, v) {
-    abi.writeConfig(w, Buffer.from(bytes(v.Catalog)).toString(), flat(v.Env))
+    abi.writeConfig(w, bytes(v.Catalog), flat(v.Env))
     return [w.written()]
   },
 }
