@@ -247,6 +247,14 @@ func (a *Action) encode(w *Writer) {
 		w.String(a.Key)
 	case ActionWait:
 		w.Uint(a.KeepMs)
+	default:
+		a.encodeRest(w)
+	}
+}
+
+// encodeRest encodes the fields of the kinds that encode does not.
+func (a *Action) encodeRest(w *Writer) {
+	switch a.Kind {
 	case ActionUnseal:
 		w.Uint(a.Buffer)
 		w.String(a.Key)

@@ -48,7 +48,7 @@ func (f *flight) fields(to *abi.Fields) {
 // maxFlightFailures is the number of failed flights after which a follower gets the error instead of another flight.
 const maxFlightFailures = 2
 
-// maxPublishedBytes limits a stream that is published beyond maxEntryBytes for those that follow already.
+// maxPublishedBytes limits a stream that is published beyond maxEntryBytes for its followers.
 const maxPublishedBytes = 4 << 20
 
 // joins reports whether the exchange shares its request with identical ones. It does not if its response depends on
@@ -193,7 +193,7 @@ func flightHead(provider, model, dropped string) []byte {
 	return w.Buf
 }
 
-// heldUp reports whether the stream goes on without its caller, for the followers.
+// heldUp reports whether the stream continues without its caller, for its followers.
 func (x *exchange) heldUp() bool { return x.s.flight.role == leads && x.waiting > 0 }
 
 // leaveStream handles the disconnect of a stream's caller. The stream is cut, unless others follow it. The tick then

@@ -81,7 +81,7 @@ func (x *exchange) followMore() {
 	x.awaitFlight()
 }
 
-// startFollowing reads the head of a published stream. ok is false if the exchange may not use it.
+// startFollowing reads the head of a published stream. ok is false if the exchange must not use it.
 func (x *exchange) startFollowing(data []byte) (rest []byte, ok bool) {
 	r := abi.Reader{Buf: data}
 	provider, model, dropped := r.String(), r.String(), r.String()

@@ -92,7 +92,7 @@ func (w *world) flights() (options []option) {
 	return options
 }
 
-// leaderDoes returns the ways in which the leader of the followed flight can go on.
+// leaderDoes returns the ways in which the leader of the followed flight can continue.
 func (w *world) leaderDoes(p *pending) (options []option) {
 	id, flown, read := p.action.ID, w.scenario.flown, w.facts.read
 	add := func(what string, code uint64, data []byte, then func(*world)) {

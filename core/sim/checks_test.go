@@ -197,7 +197,7 @@ func (x *exchange) checkCacheHit(f *fetch) {
 		fail("it is not marked as cached")
 	case a.Prompt != b.Prompt || a.Words != b.Words || a.Model != b.Model || a.JSON != b.JSON || a.N != b.N || a.Max != b.Max && a.Path != "embed":
 		fail("the requests differ")
-	case slices.Contains(x.history.followed, f.x): // a flight also carries a response that may not be cached
+	case slices.Contains(x.history.followed, f.x): // a flight also carries responses that are not cached
 	case !f.clean:
 		if f.behavior.Lie != "" {
 			x.w.fail("I12 estimate", "%s got the response of %s, whose usage is invalid (%s)", x.id, f.x.id, f.behavior.Lie)
