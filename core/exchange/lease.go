@@ -10,12 +10,13 @@ import (
 type leased struct {
 	pinned bool          // the key's entry is pinned
 	taken  bool          // the request was admitted by the lease
+	forgo  bool          // the exchange asks for no lease any more
 	asked  uint64        // ID of the lease that the admission asks for; 0: none
 	sent   lease.Sending // of the outstanding report
 }
 
 func (l *leased) fields(f *abi.Fields) {
-	f.Flags(&l.pinned, &l.taken)
+	f.Flags(&l.pinned, &l.taken, &l.forgo)
 	f.Uint(&l.asked)
 	l.sent.Fields(f)
 }
@@ -78,6 +79,9 @@ func (x *exchange) takeLease(command *keymeter.Admit) bool {
 		q.Settle = &keymeter.Settle{RequestID: s.requestID, Outcome: keymeter.Hit, Model: command.Model, Trace: command.Trace}
 	}
 	if !e.Take(x.now, &q) {
+		if s.leased.forgo {
+			return false
+		}
 		id, changed := e.Ask(x.now, s.record.Version, x.random(), x.keeperID())
 		if command.LeaseID = id; changed {
 			x.saveEntry()
@@ -107,21 +111,25 @@ func (x *exchange) takeLeaseReply(reply *keymeter.AdmitReply, ok bool) {
 		closing := keymeter.Report{LeaseID: reply.Lease.ID, Seq: 1, Close: true}
 		x.call(0, abi.ClassKeyMeter, x.s.keyHash, closing.Encode())
 	}
+	if !ok {
+		e.Unknown(asked)
+	}
 	x.saveEntry()
 	if e.Held() && e.Keeper() == x.keeperID() {
 		x.sleepAsKeeper()
 	}
 }
 
-// dropAsk ends the request for a lease if the meter has not admitted the exchange: others may ask again.
-func (x *exchange) dropAsk() {
-	e, asked := x.entry(), x.s.leased.asked
-	if e == nil || asked == 0 || x.pending(idAdmit) {
-		return
+// forgoLease notes that the admission which asks for a lease was refused. It returns false if it asks for none.
+func (x *exchange) forgoLease() bool {
+	e := x.entry()
+	if e == nil || x.s.leased.asked == 0 {
+		return false
 	}
-	x.s.leased.asked = 0
-	e.Granted(x.now, lease.Asked{ID: asked}, &keymeter.Lease{}, nil)
+	e.NotGranted(x.s.leased.asked)
+	x.s.leased.asked, x.s.leased.forgo = 0, true
 	x.saveEntry()
+	return true
 }
 
 // settleLeased leaves the settlement in the entry. It returns false if the meter must get it: of a request that was not

@@ -187,6 +187,7 @@ var renewed = choice{name: "renewed", reply: func(command any) []byte {
 var (
 	unknownLease = ok("no such lease", (&keymeter.ReportReply{}).Encode())
 	shortOfLent  = verdict("short of lent budget", keymeter.AdmitReply{Verdict: keymeter.Short, Period: period, Epoch: 3, HeldPico: 500, NeedPico: 1000, LeastPico: 100, LentMs: 2600})
+	shortToLend  = verdict("short of budget to lend", keymeter.AdmitReply{Verdict: keymeter.Short, Period: period, Epoch: 3, HeldPico: 500})
 	lentUsage    = ok("lent budget", (&keymeter.FlushReply{Absorbs: [][]byte{{1}}, LentMs: 2600}).Encode())
 )
 
@@ -241,6 +242,9 @@ func leases() []*scenario {
 			entryOf(leasedEntry(small, false))),
 		lendingPost("request for a lease", one, alphabet{
 			"admit": {lending, admitted, rateLimited, failed, short.only(1), stale(lendingPlan).only(1), stale(nil).only(1)}, "grant": {granted, noMore}, "fetch": {openaiOK, down}, "report-lease": reports,
+		}, entryOf(hotEntry())),
+		lendingPost("request for a lease that the slice does not cover", one, alphabet{
+			"admit": {lending, shortToLend.only(1)}, "grant": {granted, failed}, "fetch": {openaiOK}, "report-lease": {renewed},
 		}, entryOf(hotEntry())),
 		lendingPost("request for a lease, and the entry is dropped", one, alphabet{"admit": {lending, failed}, "fetch": {openaiOK}, "report-lease": {renewed}}, entryOf(hotEntry(), entryIsDropped)),
 		lendingPost("lent hit", one, alphabet{"key": {record(both(lendingPlan, cached))}, "cache": {absent, hit}, "admit": {lending}, "fetch": {openaiOK}, "report-lease": {renewed, failed.only(1)}},

@@ -186,7 +186,7 @@ func TestLostLeaseIsBooked(t *testing.T) {
 	}
 	k.expectUsage("before", keymeter.Unreported, 0, 0, 0)
 	k.ringUntil(bookMs)
-	k.expectUsage("booked", keymeter.Unreported, 511, 511, 6400-300)
+	k.expectUsage("booked", keymeter.Unreported, 511, 511, lentPico-300)
 	if n := k.open(); n != 0 {
 		t.Errorf("%d open after the booking", n)
 	}
@@ -211,7 +211,7 @@ func TestLostLeaseIsBooked(t *testing.T) {
 // TestBookingIsForgotten checks that a late report is taken for a day.
 func TestBookingIsForgotten(t *testing.T) {
 	const bookMs = start + heldMs + 60_000
-	for at, cost := range map[uint64]money.Pico{bookMs + calendar.DayMs - 1: 20, bookMs + calendar.DayMs: 6400} {
+	for at, cost := range map[uint64]money.Pico{bookMs + calendar.DayMs - 1: 20, bookMs + calendar.DayMs: lentPico} {
 		k := lender(t, "lending", money.Dollar)
 		k.borrow(1)
 		k.settle("req_1", 0, 0)

@@ -30,6 +30,8 @@ const (
 	maxBytes    = 40 << 10
 	// requestBytes is about the size of a request without its settle.
 	requestBytes = 96
+	// lowAmounts is the number of reservations that a lease should cover.
+	lowAmounts = 16
 	// reportAt is the number of ended requests that are reported before the interval is over.
 	reportAt = 64
 	// stepBackMs is how far a step's time may be behind that of the last one, because hosts run steps in parallel. A
@@ -60,6 +62,7 @@ type Entry struct {
 	amountPico int64 // lent in total
 	usedPico   int64 // reserved, registered or spent
 	typical    int64 // reservation of the last request
+	extending  bool  // a request that calls the meter asks for more
 	slots      uint64
 	windows    []keymeter.Window
 	seen       uint64 // taken when the windows were received
@@ -67,7 +70,7 @@ type Entry struct {
 	reclose    bool   // the meter has extended it meanwhile, perhaps after its close
 	seq        uint64 // of the last report
 	recent     bool   // it was sent before the end of the current interval
-	naps       uint64 // intervals that the keeper has slept while a report was in flight
+	naps       uint64 // intervals that a report or an extension has been awaited
 	woken      uint64 // taken when the keeper last woke
 
 	open   []keymeter.Leased // requests of the lease that are not reported; those with a Settle have ended
@@ -83,6 +86,7 @@ type Entry struct {
 type flight struct {
 	number  uint64 // distinguishes it from earlier reports, also of other leases; it grows
 	failed  bool   // the last call failed
+	closing bool   // it closes the lease
 	command []byte // empty: none
 	open    uint64 // requests in progress
 	count   uint64 // of requests and settles
@@ -132,6 +136,7 @@ func (e *Entry) fields(f *abi.Fields) {
 	f.Int(&e.amountPico)
 	f.Int(&e.usedPico)
 	f.Int(&e.typical)
+	f.Bool(&e.extending)
 	f.Uint(&e.slots)
 	abi.List(f, &e.windows, keymeter.WindowFields)
 	f.Uint(&e.seen)
@@ -143,7 +148,7 @@ func (e *Entry) fields(f *abi.Fields) {
 	abi.List(f, &e.open, keymeter.LeasedFields)
 	abi.List(f, &e.ended, (*abi.Fields).Bytes)
 	f.Uint(&e.flight.number)
-	f.Bool(&e.flight.failed)
+	f.Flags(&e.flight.failed, &e.flight.closing)
 	f.Bytes(&e.flight.command)
 	f.Uint(&e.flight.open)
 	f.Uint(&e.flight.count)
@@ -187,7 +192,7 @@ func (e *Entry) Take(now uint64, q *Request) bool {
 	switch {
 	case !ok, e.endMs <= e.lastMs, e.version != q.Version, e.taken >= e.requests:
 		return false
-	case e.amountPico-e.usedPico < q.AmountPico, e.inProgress() >= e.slots, e.full():
+	case e.amountPico-e.usedPico < q.AmountPico, !e.extending && q.AmountPico > 0 && e.low(), e.inProgress() >= e.slots, e.full():
 		return false
 	}
 	e.taken++
@@ -199,6 +204,10 @@ func (e *Entry) Take(now uint64, q *Request) bool {
 	e.open = append(e.open, l)
 	return true
 }
+
+// low reports whether the lease's budget will soon be used up. One request then asks the meter for more, while the others
+// continue.
+func (e *Entry) low() bool { return e.amountPico-e.usedPico < lowAmounts*e.typical }
 
 // inProgress is the number of requests that are in progress and not registered at the meter.
 func (e *Entry) inProgress() (n uint64) {
@@ -242,10 +251,11 @@ func (e *Entry) Ask(now, version, random, exchange uint64) (id uint64, changed b
 		return 0, false
 	}
 	if e.id != 0 {
-		if e.endMs <= e.lastMs || e.version != version {
-			return 0, false // it was asked for by another request, or is being closed
+		if e.endMs <= e.lastMs || e.version != version || e.extending {
+			return 0, false // another request asks, or the lease is being closed
 		}
-		return e.id, false
+		e.extending = true
+		return e.id, true
 	}
 	hot := e.markMs != 0 && e.lastMs < e.markMs+hotMs
 	if !hot || e.pending() {
@@ -268,33 +278,55 @@ type Asked struct {
 	Version uint64 // of the key record in it
 }
 
-// Granted takes the meter's lease, in a reply to a command. A Lease without ID means that the meter lends nothing. It
-// returns false if the entry has no use for the lease.
+// Granted takes the meter's lease, in a reply to a command. A Lease without ID means that the meter lends nothing, or nothing
+// more. It returns false if the entry has no use for the lease.
 func (e *Entry) Granted(now uint64, asked Asked, l *keymeter.Lease, windows []keymeter.Window) bool {
 	e.tick(now)
 	switch {
 	case asked.ID != e.id || l.ID != 0 && l.ID != e.id:
 		return l.ID == 0
 	case l.ID == 0:
-		// Perhaps a refusal of the request, which says nothing about a lease that was granted before.
-		if e.deniedMs = e.lastMs; e.requests == 0 {
-			e.drop()
-		}
-		return true
-	case e.closing:
-		e.reclose = e.reclose || l.DurationMs > 0
+		e.NotGranted(asked.ID)
+		e.deniedMs = e.lastMs
 		return true
 	case e.requests == 0:
 		e.version = asked.Version
 	}
+	e.extending = false
+	e.accept(asked.SentMs, l, windows)
+	return true
+}
+
+// accept takes a lease that was granted or extended by a command that was sent at sentMs.
+func (e *Entry) accept(sentMs uint64, l *keymeter.Lease, windows []keymeter.Window) {
+	if e.closing {
+		e.reclose = e.reclose || e.flight.closing && l.DurationMs > 0
+		return
+	}
 	e.requests, e.amountPico, e.slots = max(e.requests, l.Requests), max(e.amountPico, l.AmountPico), l.Slots
 	e.windows, e.seen = windows, e.taken
 	if l.DurationMs > 0 {
-		e.endMs = max(e.endMs, asked.SentMs+l.DurationMs)
+		e.endMs = max(e.endMs, sentMs+l.DurationMs)
 	} else {
-		e.endMs, e.deniedMs = 0, e.lastMs
+		e.endMs = 0
 	}
-	return true
+}
+
+// NotGranted notes that the admission which asked for a lease was refused: the meter has not made or extended it.
+func (e *Entry) NotGranted(asked uint64) {
+	if asked != e.id {
+		return
+	}
+	if e.extending = false; e.requests == 0 {
+		e.drop()
+	}
+}
+
+// Unknown notes that the outcome of the admission which asked for a lease is unknown. The keeper closes a new one.
+func (e *Entry) Unknown(asked uint64) {
+	if asked == e.id {
+		e.extending = false
+	}
 }
 
 // drop forgets the lease, of which nothing is in progress at the meter.

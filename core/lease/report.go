@@ -17,7 +17,8 @@ func (e *Entry) Due() bool {
 }
 
 // Report makes the next report, or repeats the one whose confirmation is missing. It returns nil if there is nothing to
-// report. Urgent is a report before the end of an interval. At the end, a lease that was not used is closed.
+// report. Urgent is a report before the end of an interval. At the end, a lease that was not used is closed, unless a request
+// asks for its extension: the meter would make a new lease of it.
 func (e *Entry) Report(now uint64, urgent bool) ([]byte, Sending) {
 	e.tick(now)
 	if len(e.flight.command) > 0 {
@@ -35,7 +36,7 @@ func (e *Entry) Report(now uint64, urgent bool) ([]byte, Sending) {
 		return nil, Sending{}
 	}
 	r := keymeter.Report{
-		SentMs: e.lastMs, LeaseID: e.id, Requests: e.open, Settles: e.ended, Close: e.id != 0 && !(live && used), Renew: live && used, AmountPico: e.typical,
+		SentMs: e.lastMs, LeaseID: e.id, Requests: e.open, Settles: e.ended, Close: e.id != 0 && !(live && used) && !e.extending, Renew: live && used, AmountPico: e.typical,
 	}
 	if e.id != 0 {
 		e.seq++
@@ -45,7 +46,7 @@ func (e *Entry) Report(now uint64, urgent bool) ([]byte, Sending) {
 		e.woken = e.taken
 	}
 	count := len(e.open) + len(e.ended)
-	e.flight = flight{number: max(e.flight.number+1, e.lastMs), command: r.Encode(), open: e.inProgress(), count: uint64(count)}
+	e.flight = flight{number: max(e.flight.number+1, e.lastMs), command: r.Encode(), open: e.inProgress(), count: uint64(count), closing: r.Close}
 	e.open, e.ended = nil, nil
 	if r.Close {
 		e.endMs, e.closing = 0, true
@@ -74,7 +75,7 @@ func (e *Entry) Confirmed(now uint64, sent Sending, reply *keymeter.ReportReply)
 	case reply.Lease.ID != e.id:
 		e.endMs, e.closing = 0, true // the meter has no such lease
 	default:
-		e.Granted(now, Asked{ID: e.id, SentMs: sent.Ms}, &reply.Lease, reply.Windows)
+		e.accept(sent.Ms, &reply.Lease, reply.Windows)
 	}
 }
 
@@ -126,19 +127,21 @@ func (e *Entry) Wake(now, exchange uint64) Duty {
 	}
 	e.wakesMs = now + ReportMs
 	switch {
-	case e.InFlight() && e.naps < maxNaps:
-		e.naps++
-		return Sleep
+	case (e.InFlight() || e.extending) && e.naps < maxNaps:
+		if e.naps++; e.InFlight() {
+			return Sleep
+		}
+		return Send
 	case e.recent && !e.InFlight():
 		e.recent = false
 		return Sleep
 	}
-	e.naps = 0
+	e.naps, e.extending = 0, false
 	return Send
 }
 
-// maxNaps is the number of intervals after which a report that nobody confirmed is sent again: the exchange that sent it
-// has died.
+// maxNaps is the number of intervals after which a report that nobody confirmed is sent again, and an extension that was
+// not granted is forgotten: the exchange that waits for it has died.
 const maxNaps = 10
 
 func (e *Entry) resign(exchange uint64) {
