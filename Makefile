@@ -46,6 +46,7 @@ check: setup types ## check format, lint, types, wording, file references, ratch
 	@cd tools && go run ./ratchets
 	biome ci --colors=off --error-on-warnings .
 	tsc -p worker/gateway
+	@node bench/readme.mjs --check
 	redocly lint docs/openapi.yaml
 	@./build.sh
 	@tools/check-dry-run.sh
@@ -102,10 +103,14 @@ outages: setup ## test two replicas on PostgreSQL for longer: limits, restarts, 
 	go test ./test/replicas -rounds 50 -outage 30s -outages 3 -timeout 1h -v
 
 .PHONY: bench
-bench: setup ## measure throughput, latency and platform cost against baselines in the same run
+bench: setup ## measure throughput, latency and platform cost against baselines; PEERS=1 adds Portkey's gateway
 	@tools/setup.sh bench
 	@./build.sh
 	@node --disable-warning=ExperimentalWarning bench/run.mjs
+
+.PHONY: bench-readme
+bench-readme: setup ## write the figures of the last `PEERS=1 make bench` into README.md
+	@node bench/readme.mjs
 
 .PHONY: bench-selfhosted
 bench-selfhosted: setup ## measure the self-hosted server against a Go reverse proxy and Portkey's gateway in the same run

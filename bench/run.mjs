@@ -1,38 +1,48 @@
-// make bench: measures Postern against baselines in the same run. A row below its target is marked "short". The exit
-// code is nonzero only after a wrong response or a broken run.
+// make bench: measures Postern against baselines in the same run. A row that misses its target is marked "short". The exit
+// code is nonzero only after a wrong response or a broken run. The figures are also written to build/bench/results.json.
+//
+// PEERS=1 adds other gateways. QUICK=1 tries every measurement in a short run whose figures mean little. ONLY=hops,peers runs
+// some of the sections.
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { bundle } from './lib/gateway.mjs'
-import { governed } from './lib/governed.mjs'
-import { governor } from './lib/governor.mjs'
-import { hops } from './lib/hops.mjs'
 import { CONNECTIONS } from './lib/load.mjs'
-import { firstLine, output, start, stop } from './lib/process.mjs'
-import { startup } from './lib/startup.mjs'
-import { memory, steps } from './lib/steps.mjs'
-import { streams } from './lib/stream.mjs'
+import { PEERS, QUICK } from './lib/options.mjs'
+import { OUT, output, stop } from './lib/process.mjs'
+import { build, startUpstream } from './lib/programs.mjs'
+import { machine } from './lib/results.mjs'
+import { sections } from './lib/sections.mjs'
 import { table } from './lib/table.mjs'
-import { throughput } from './lib/throughput.mjs'
 
-async function startUpstream() {
-  await output('go', ['build', '-o', 'build/bench/upstream', './bench/upstream'])
-  const child = start('build/bench/upstream', [], { stdout: 'pipe' })
-  return { child, url: `http://127.0.0.1:${await firstLine(child, child.stdout)}` }
-}
+const started = performance.now()
+const say = (text) => console.error(`bench: ${((performance.now() - started) / 1000).toFixed(0)} s: ${text}`)
+const only = process.env.ONLY?.split(',')
 
+say('building')
+await build('upstream', 'colo')
 const seed = JSON.parse(await output('go', ['run', './bench/seed']))
 const parts = await bundle('bundle', 'wrangler.toml')
 const upstream = await startUpstream()
-const rows = [
-  ...(await throughput(parts, upstream.url, seed)),
-  ...(await streams(parts, upstream.url, seed)),
-  ...(await governed(parts, upstream.url, seed)),
-  ...(await governor()),
-  ...steps(seed.key),
-  await startup(parts, upstream.url),
-  memory(seed.key),
-]
-const counted = await hops()
+const results = { date: new Date().toISOString().slice(0, 10), quick: QUICK, machine: machine(), sections: {} }
+const failures = []
+for (const [name, { title, optional, run }] of Object.entries(sections)) {
+  if (only ? !only.includes(name) : optional && !PEERS) continue
+  say(title)
+  try {
+    results.sections[name] = { title, ...(await run(parts, upstream.url, seed)) }
+  } catch (error) {
+    failures.push(`${title}: ${error.stack}`)
+  }
+}
 await stop(upstream.child)
+results.complete = failures.length === 0 && only === undefined
+results.seconds = Math.round((performance.now() - started) / 1000)
+mkdirSync(OUT, { recursive: true })
+writeFileSync(join(OUT, 'results.json'), `${JSON.stringify(results, null, 2)}\n`)
 
-console.log(`\nplain workerd, ${CONNECTIONS} connections, medians; ratios are of pairs in the same round\n`)
-console.log(table(['what', 'Postern', 'baseline', 'ratio', 'target', ''], rows))
-console.log(`\n${counted}\n`)
+console.log(`\nplain workerd, ${CONNECTIONS} connections, medians; ratios are of pairs in the same round`)
+for (const { title, head, rows, notes } of Object.values(results.sections)) {
+  console.log(`\n${title}\n\n${table(head, rows)}\n${notes.length > 0 ? `\n${notes.join('\n')}\n` : ''}`)
+}
+for (const failure of failures) console.error(`\nfailed: ${failure}`)
+process.exit(failures.length > 0 ? 1 : 0)

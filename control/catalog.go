@@ -30,8 +30,15 @@ type planView struct {
 	Budget      json.RawMessage `json:"budget"` // dollars
 	Concurrent  uint64          `json:"concurrent"`
 	Governor    bool            `json:"governor"`   // its projects may enable the Governor
+	Lease       *leaseView      `json:"lease"`      // null: its keys' limits are never lent
 	Production  limitsView      `json:"production"` // null: no limit
 	Development limitsView      `json:"development"`
+}
+
+// leaseView is the share of a key's limits that is lent to a location.
+type leaseView struct {
+	MS       uint64 `json:"ms"`
+	Requests uint64 `json:"requests"`
 }
 
 type tierEntry struct {
@@ -60,7 +67,7 @@ func (h *handler) getCatalog(*call) (answer, error) {
 	for _, name := range h.planNames() {
 		plan := h.Catalog.Plan(name)
 		view.Plans = append(view.Plans, planView{
-			plan.Name, money.Append(nil, plan.BudgetPico, money.Dollar), plan.Concurrent, plan.Governor,
+			plan.Name, money.Append(nil, plan.BudgetPico, money.Dollar), plan.Concurrent, plan.Governor, viewLease(plan.Lease),
 			viewLimits(doc.Limits(plan.Production)), viewLimits(doc.Limits(plan.Development)),
 		})
 	}
@@ -75,6 +82,13 @@ func (h *handler) getCatalog(*call) (answer, error) {
 		view.Models = append(view.Models, h.viewModel(&h.Catalog.Models[i]))
 	}
 	return answer{http.StatusOK, view}, nil
+}
+
+func viewLease(l config.Lease) *leaseView {
+	if l == (config.Lease{}) {
+		return nil
+	}
+	return &leaseView{l.DurationMs, l.Requests}
 }
 
 func (h *handler) viewModel(m *config.Model) catalogModel {

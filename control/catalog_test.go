@@ -43,6 +43,8 @@ func TestPlansInTheCatalog(t *testing.T) {
 		`"production":{"requestsPerSecond":10,"requestsPerDay":1000,"tokensPerMinute":5000}`,
 		`{"name":"team","budget":100,`,
 		`"production":{"requestsPerSecond":50,"requestsPerDay":null,"tokensPerMinute":null}`,
+		`"name":"team","budget":100,"concurrent":200,"governor":false,"lease":null,`,
+		`"name":"unlimited","budget":1000,"concurrent":1000,"governor":true,"lease":{"ms":2000,"requests":512},`,
 	} {
 		if !strings.Contains(text, plan) {
 			t.Errorf("no %s in %.600s", plan, text)

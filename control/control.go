@@ -3,8 +3,9 @@
 //
 // All documents are in the Directory object. A change is one commit there, whose deliveries apply it to the
 // keys' meters, the project's ledger and KV. The control plane makes the deliveries to objects itself and
-// responds after the last of them, so an acknowledged change is in force. If the control plane dies in
-// between, the Directory's outbox makes them; receivers use the version to drop duplicates.
+// responds after the last of them, and after the last lease that contradicts the change, so an acknowledged change
+// is in force. If the control plane dies in between, the Directory's outbox makes the deliveries; receivers use the
+// version to drop duplicates.
 package control
 
 import (
@@ -59,6 +60,9 @@ type Config struct {
 	Seal func(ctx context.Context, key []byte, additionalData string, plaintext []byte) ([]byte, error)
 	// Exports stores a usage file under a name. Nil: usage is not exported.
 	Exports func(ctx context.Context, name string, body []byte) error
+	// Sleep waits for a duration, or until ctx is done, whose error it then returns. Nil: a Go timer, which the
+	// Worker must not use.
+	Sleep func(ctx context.Context, d time.Duration) error
 	// Dashboard is the dashboard's built files. Nil: there are none.
 	Dashboard fs.FS
 	Now       func() time.Time
@@ -81,7 +85,10 @@ type Service struct{ handler *handler }
 // Log lines are JSON objects, written by package log. A program that sets no log flags gets nothing else in
 // the line.
 func New(config Config) *Service {
-	h := &handler{Config: config, store: store{config.Objects, func() uint64 { return uint64(config.Now().UnixMilli()) }}}
+	if config.Sleep == nil {
+		config.Sleep = sleepNatively
+	}
+	h := &handler{Config: config, store: store{config.Objects, func() uint64 { return uint64(config.Now().UnixMilli()) }, config.Sleep}}
 	h.ViewerToken = orEmpty(h.ViewerToken)
 	h.PrivateWebhooks = orEmpty(h.PrivateWebhooks)
 	h.MasterKeys = orEmpty(h.MasterKeys)

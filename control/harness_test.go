@@ -44,6 +44,7 @@ type memory struct {
 	fail     func(class abi.Class, name string, command []byte) error
 	before   func(command []byte) // runs before each Directory command, without the lock
 	ledgers  func(command []byte) []byte
+	meters   func(command []byte) []byte
 	reducers bool
 	now      func() time.Time
 	calls    int // to all objects
@@ -72,6 +73,8 @@ func (m *memory) Call(_ context.Context, class abi.Class, name, region string, c
 	switch {
 	case class == abi.ClassLedger && m.ledgers != nil:
 		return m.ledgers(command), nil
+	case class == abi.ClassKeyMeter && m.meters != nil:
+		return m.meters(command), nil
 	case m.reducers:
 		return m.object(class, name).Call(m.nowMs(), command)
 	}

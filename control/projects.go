@@ -22,7 +22,8 @@ type projectView struct {
 	Region          *string              `json:"region"` // null: near its first use
 	Budget          json.RawMessage      `json:"budget"` // dollars per budget period, exact
 	BudgetPeriod    string               `json:"budgetPeriod"`
-	CacheTTLSeconds uint64               `json:"cacheTtlSeconds"` // 0: responses are not cached
+	Cache           string               `json:"cache"`
+	CacheTTLSeconds uint64               `json:"cacheTtlSeconds"` // 0 exactly if the cache is off
 	Unbounded       bool                 `json:"unbounded"`       // responses are not limited if the caller sets no max tokens
 	Models          []string             `json:"models"`          // models and tiers that its keys may use; empty: all
 	Routes          map[string]routeView `json:"routes"`          // tiers that the project overrides
@@ -48,7 +49,8 @@ type projectsView struct {
 func viewProject(p *project) projectView {
 	v := projectView{
 		ID: p.ID, Name: p.Name, Plan: p.Plan, Budget: money.Append(nil, p.BudgetPico, money.Dollar),
-		BudgetPeriod: translate(p.Cycle, cycles, cycleWords), CacheTTLSeconds: p.CacheTTLSeconds, Unbounded: p.Unbounded,
+		BudgetPeriod: translate(p.Cycle, cycles, cycleWords), Cache: translate(p.Cache, cacheScopes, scopeWords),
+		CacheTTLSeconds: p.CacheTTLSeconds, Unbounded: p.Unbounded,
 		Models: append([]string{}, p.Policy.Models...), Routes: viewRoutes(p.Policy.Routes), Governor: summarizeGovernor(&p.Policy), Status: "active",
 		CreatedAt: timestamp(p.CreatedMs), Version: p.Revision + 1,
 	}
@@ -122,7 +124,8 @@ func (h *handler) newProject(f *fields) (project, error) {
 	if !f.null("region") { // as responses show it
 		p.Region, _ = f.choice("region", "", regions)
 	}
-	p.CacheTTLSeconds, _ = f.cacheTTL(defaultCacheTTLSeconds)
+	p.Cache, p.CacheTTLSeconds = doc.CacheColo, defaultCacheTTLSeconds
+	cache := f.cache()
 	p.Unbounded, _ = f.boolean("unbounded")
 	p.Policy.Models, _ = f.models()
 	p.Policy.Routes, _ = h.routes(f)
@@ -133,9 +136,12 @@ func (h *handler) newProject(f *fields) (project, error) {
 	if !p.Policy.Empty() {
 		p.Policy.Version = 1
 	}
+	err := cache.apply(&p)
+	if err != nil {
+		return p, err
+	}
 	now := h.Now()
 	p.CreatedMs = uint64(now.UnixMilli())
-	var err error
 	p.ID, err = newID(projectPrefix, now, h.Rand)
 	return p, err
 }
@@ -184,37 +190,40 @@ func (h *handler) patchProject(c *call) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	return h.changeProject(c, "project.update", patch.version, func(p *project) error {
-		patch.apply(p)
-		return nil
-	})
+	return h.changeProject(c, "project.update", patch)
 }
 
 // archiveProject is POST …/archive: all keys of the project are rejected until it is restored.
 func (h *handler) archiveProject(c *call) (answer, error) {
-	return h.changeProject(c, "project.archive", 0, func(p *project) error { p.Archived = true; return nil })
+	return h.changeProject(c, "project.archive", projectEdit{0, true, func(p *project) error { p.Archived = true; return nil }})
 }
 
 // restoreProject is POST …/restore.
 func (h *handler) restoreProject(c *call) (answer, error) {
-	return h.changeProject(c, "project.restore", 0, func(p *project) error { p.Archived = false; return nil })
+	return h.changeProject(c, "project.restore", projectEdit{0, true, func(p *project) error { p.Archived = false; return nil }})
 }
 
-// changeProject commits an edit of a project, if its version is the expected one (0: any), and delivers it to
-// the ledger, KV and, if they are affected, the keys.
-func (h *handler) changeProject(c *call, action string, version uint64, edit func(*project) error) (answer, error) {
+// projectEdit is an edit of a project.
+type projectEdit struct {
+	version     uint64 // expected; 0: any
+	affectsKeys bool   // even if nothing differs: an earlier attempt may have missed some keys
+	apply       func(*project) error
+}
+
+// changeProject commits an edit of a project, and delivers it to the ledger, KV and, if they are affected, the keys.
+func (h *handler) changeProject(c *call, action string, edit projectEdit) (answer, error) {
 	var view projectView
 	err := h.store.change(c, func() (change, error) {
 		before, err := h.store.project(c, c.project)
 		if err != nil {
 			return change{}, err
 		}
-		if version != 0 && version != before.Revision+1 {
-			return change{}, outdated(before.Revision+1, version)
+		if edit.version != 0 && edit.version != before.Revision+1 {
+			return change{}, outdated(before.Revision+1, edit.version)
 		}
 		after := next(before)
 		after.Revision++
-		if err := edit(&after); err != nil {
+		if err := edit.apply(&after); err != nil {
 			return change{}, err
 		}
 		if err := h.keepsGovernor(&before, &after); err != nil {
@@ -227,8 +236,7 @@ func (h *handler) changeProject(c *call, action string, version uint64, edit fun
 			view.Alerts.Secret = webhookSecret(after.Alerts.Secret)
 		}
 		made := h.projectChange(&before, &after, entry)
-		if action != "project.update" {
-			// An earlier attempt may have missed some keys; this response confirms that all have the change.
+		if edit.affectsKeys { // this response confirms that all keys have the change
 			made.republish = c.project
 		}
 		return made, err
@@ -271,20 +279,14 @@ func affectsKeys(before, after *doc.Project) bool {
 	return doc.NewRecord(&doc.Key{}, 0, before, 0).Differs(doc.NewRecord(&doc.Key{}, 0, after, 0)) || before.Archived != after.Archived
 }
 
-// projectPatch is a decoded PATCH.
-type projectPatch struct {
-	version uint64
-	apply   func(*project)
-}
-
 // readPatch decodes the fields of a PATCH.
-func (h *handler) readPatch(f *fields) (projectPatch, error) {
+func (h *handler) readPatch(f *fields) (projectEdit, error) {
 	version, _ := f.integer("version", 1, 1<<53)
 	name, hasName := f.name()
 	plan, hasPlan := f.choice("plan", "", h.planNames())
 	budget, hasBudget := f.budget(0)
 	cycle, hasCycle := f.choice("budgetPeriod", "", cycleWords)
-	ttl, hasTTL := f.cacheTTL(0)
+	cache := f.cache()
 	unbounded, hasUnbounded := f.boolean("unbounded")
 	models, hasModels := f.models()
 	routes, hasRoutes := h.routes(f)
@@ -292,9 +294,9 @@ func (h *handler) readPatch(f *fields) (projectPatch, error) {
 	f.fixed("region", "cannot be changed after creation")
 	secret := make([]byte, webhookSecretBytes)
 	if _, err := io.ReadFull(h.Rand, secret); err != nil {
-		return projectPatch{}, err
+		return projectEdit{}, err
 	}
-	apply := func(p *project) {
+	apply := func(p *project) error {
 		set(hasName, &p.Name, name)
 		set(hasPlan, &p.Plan, plan)
 		set(hasBudget, &p.BudgetPico, budget)
@@ -302,7 +304,6 @@ func (h *handler) readPatch(f *fields) (projectPatch, error) {
 			p.Cycle = translate(cycle, cycleWords, cycles)
 			p.Epoch++
 		}
-		set(hasTTL, &p.CacheTTLSeconds, ttl)
 		set(hasUnbounded, &p.Unbounded, unbounded)
 		set(hasModels, &p.Policy.Models, models)
 		set(hasRoutes, &p.Policy.Routes, routes)
@@ -310,8 +311,10 @@ func (h *handler) readPatch(f *fields) (projectPatch, error) {
 			p.Alerts = doc.Alerts{URL: url}
 			set(url != "", &p.Alerts.Secret, secret)
 		}
+		return cache.apply(p)
 	}
-	return projectPatch{version, apply}, f.err()
+	affectsKeys := hasPlan || hasCycle || cache.hasScope || cache.hasTTL || hasUnbounded || hasModels || hasRoutes
+	return projectEdit{version, affectsKeys, apply}, f.err()
 }
 
 // set assigns a field that the request contains.

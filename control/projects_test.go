@@ -33,7 +33,7 @@ func TestCreateProject(t *testing.T) {
 		`{"name":"Über <b>&","budget":12.345,"plan":"team","region":"weur","cacheTtlSeconds":60}`)
 	id := got.text("id")
 	want := `{"id":"` + id + `","name":"Über <b>&","plan":"team","region":"weur","budget":12.345,` +
-		`"budgetPeriod":"month","cacheTtlSeconds":60,"unbounded":false,"models":[],"routes":{},` +
+		`"budgetPeriod":"month","cache":"colo","cacheTtlSeconds":60,"unbounded":false,"models":[],"routes":{},` +
 		`"governor":{"enabled":false,"strictMode":false},"alerts":null,"status":"active",` +
 		`"createdAt":"2026-11-21T08:08:07.006Z","version":1}`
 	if got.Body.String() != want {
@@ -55,7 +55,7 @@ func TestCreateProject(t *testing.T) {
 func TestCreateProjectDefaults(t *testing.T) {
 	b := newBench(t)
 	got := b.must(201, "POST", "/api/admin/projects", `{"name":"x"}`)
-	if !strings.Contains(got.Body.String(), `"plan":"free","region":null,"budget":5,"budgetPeriod":"month","cacheTtlSeconds":3600,"unbounded":false,"models":[],`) {
+	if !strings.Contains(got.Body.String(), `"plan":"free","region":null,"budget":5,"budgetPeriod":"month","cache":"colo","cacheTtlSeconds":3600,"unbounded":false,"models":[],`) {
 		t.Error(got.Body)
 	}
 	got = b.must(201, "POST", "/api/admin/projects", `{"name":"x","plan":"team","region":null}`)

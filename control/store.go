@@ -3,7 +3,7 @@ package control
 import (
 	"context"
 	"errors"
-	"slices"
+	"time"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/directory"
@@ -24,6 +24,7 @@ const maxAttempts = 40
 type store struct {
 	objects Objects
 	now     func() uint64 // Unix milliseconds
+	sleep   func(context.Context, time.Duration) error
 }
 
 // project and key are documents with their versions.
@@ -163,24 +164,6 @@ func (s store) commit(ctx context.Context, made change) (committed bool, err err
 	return conflict == "", err
 }
 
-// deliverAll makes a change's deliveries to objects, the ledger's first: meters send requests to the ledger
-// that presume the change.
-func (s store) deliverAll(ctx context.Context, made *change) error {
-	ledgers := slices.DeleteFunc(slices.Clone(made.deliveries), func(d abi.Delivery) bool { return d.Class != abi.ClassLedger })
-	if err := s.deliver(ctx, ledgers); err != nil {
-		return err
-	}
-	meters := slices.DeleteFunc(slices.Clone(made.deliveries), func(d abi.Delivery) bool { return d.Class != abi.ClassKeyMeter })
-	if err := s.deliver(ctx, meters); err != nil || made.republish == "" {
-		return err
-	}
-	more, err := s.updateKeys(ctx, made.republish)
-	if made.pending != nil {
-		*made.pending = more
-	}
-	return err
-}
-
 // maxUpdatedKeys is the number of keys that get a change of their project before it is acknowledged. The
 // others get it from the Directory, within minutes.
 const maxUpdatedKeys = 200
@@ -198,11 +181,11 @@ func (s store) withSettings(p *project, deliveries ...abi.Delivery) []abi.Delive
 }
 
 // updateKeys delivers a project's current settings to its keys' meters, as the Directory will do as well. more reports
-// that the project has more keys than maxUpdatedKeys.
-func (s store) updateKeys(ctx context.Context, projectID string) (more bool, err error) {
+// that the project has more keys than maxUpdatedKeys; waitMs is as in deliver.
+func (s store) updateKeys(ctx context.Context, projectID string) (more bool, waitMs uint64, err error) {
 	p, all, err := s.snapshot(ctx, projectID)
 	if err != nil {
-		return false, err
+		return false, 0, err
 	}
 	more = len(all) > maxUpdatedKeys
 	all = all[:min(len(all), maxUpdatedKeys)]
@@ -210,7 +193,8 @@ func (s store) updateKeys(ctx context.Context, projectID string) (more bool, err
 	for i := range all {
 		deliveries[i] = directory.StatusTo(&all[i], &p)
 	}
-	return more, s.deliverAll(ctx, &change{deliveries: s.withSettings(&p, deliveries...)})
+	waitMs, err = s.deliverInOrder(ctx, s.withSettings(&p, deliveries...))
+	return more, waitMs, err
 }
 
 // republished reports whether the last change of a project that affects its keys has reached all of them.
@@ -242,16 +226,3 @@ func (s store) snapshot(ctx context.Context, projectID string) (p project, all [
 }
 
 var errBusy = errors.New("the project kept changing while its keys were read")
-
-// deliver makes deliveries to objects, a few at a time, and waits for all. Those to KV are left to the
-// outbox: nothing depends on fresh data in KV.
-func (s store) deliver(ctx context.Context, deliveries []abi.Delivery) error {
-	err := parallel(deliveries, func(d abi.Delivery) error {
-		_, err := s.objects.Call(ctx, d.Class, d.Name, d.Region, d.Data)
-		return err
-	})
-	if err != nil {
-		return unavailable(err)
-	}
-	return nil
-}

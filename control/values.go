@@ -15,13 +15,11 @@ import (
 
 // Bounds of values.
 const (
-	maxNameRunes           = 120
-	maxBudgetDollars       = "9000000" // money.Pico allows slightly more
-	maxCacheTTLSeconds     = 30 * 24 * 60 * 60
-	defaultCacheTTLSeconds = 60 * 60
-	maxListLimit           = 100
-	defaultListLimit       = 50
-	maxBudgetText          = 64
+	maxNameRunes     = 120
+	maxBudgetDollars = "9000000" // money.Pico allows slightly more
+	maxListLimit     = 100
+	defaultListLimit = 50
+	maxBudgetText    = 64
 )
 
 // regions are the platform's location hints.
@@ -101,15 +99,6 @@ func parseDollars(digits string) (money.Pico, bool) {
 		digits = strconv.FormatFloat(v, 'f', -1, 64)
 	}
 	return money.Parse(digits, money.Dollar)
-}
-
-// cacheTTL takes the field "cacheTtlSeconds".
-func (f *fields) cacheTTL(fallback uint64) (seconds uint64, given bool) {
-	seconds, given = f.integer("cacheTtlSeconds", 0, maxCacheTTLSeconds)
-	if !given {
-		return fallback, false
-	}
-	return seconds, true
 }
 
 // models takes the field "models": the models and tiers that a key may use. They are not looked up in the

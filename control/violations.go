@@ -218,7 +218,7 @@ func (h *handler) triage(c *call, p *project, before, after *ledger.StoredViolat
 	}
 	outcome, now, err = ledger.DecodeTriage(reply)
 	if err == nil && outcome == ledger.Triaged {
-		_ = h.store.deliver(c, []abi.Delivery{audit}) // the outbox repeats it
+		_, _ = h.store.deliver(c, []abi.Delivery{audit}) // the outbox repeats it
 	}
 	return outcome, now, err
 }

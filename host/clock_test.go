@@ -1,6 +1,7 @@
 package host
 
 import (
+	"net/http/httptest"
 	"regexp"
 	"strconv"
 	"testing"
@@ -74,4 +75,36 @@ func (d *durationRecorder) Step(data []byte) ([]byte, error) {
 		}
 	}
 	return message, err
+}
+
+// TestMachineClockIsSet: while a request is in progress, somebody sets the machine's clock. The request's time runs on, and
+// the next request has the new time.
+func TestMachineClockIsSet(t *testing.T) {
+	const hour = 3600_000
+	clock := fixedClock(5 * hour)
+	var times []uint64
+	e := &stub{step: func(in *abi.StepInput) abi.StepOutput {
+		times = append(times, in.NowMs)
+		switch in.Event.Kind {
+		case abi.EventRequest:
+			clock -= 2 * hour
+			return abi.StepOutput{Actions: []abi.Action{{Kind: abi.ActionWait, ID: 1, KeepMs: 5}}}
+		default:
+			return abi.StepOutput{Actions: []abi.Action{respond(200, "")}}
+		}
+	}}
+	h := newStubHost(t, e, func(o *Options) { o.Clock, o.MachineClock = &clock, true })
+	for range 2 {
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/", nil))
+		h.Wait()
+	}
+	want := []uint64{5 * hour, 5*hour + 5, 3 * hour, 3*hour + 5}
+	if len(times) != len(want) {
+		t.Fatalf("times of %d steps, want %d", len(times), len(want))
+	}
+	for i, ms := range times {
+		if ms < want[i] || ms > want[i]+hour {
+			t.Errorf("step %d at %d, want %d", i, ms, want[i])
+		}
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/postern-ai/postern/core/abi"
 )
@@ -16,6 +17,8 @@ type exchange struct {
 	writer   http.ResponseWriter
 	id       string
 	address  string
+	startMs  uint64         // by Options.Clock
+	began    time.Time      // the same instant, for the time that has passed since
 	reading  sync.WaitGroup // reads of the request body
 	answered chan struct{}  // closed when nothing more is written to the client
 	broken   bool           // the response was cut off; readable when answered is closed
@@ -35,6 +38,7 @@ type exchange struct {
 	ended    bool        // no further event is handled; calls that nobody waits for may still run
 	released bool        // Host.Wait does not wait for this exchange any more
 	lastWord []byte
+	seat     *seat            // the part in a flight; nil: none
 	observed ObservedExchange // nil: none
 }
 
@@ -134,6 +138,7 @@ func (x *exchange) end() {
 		return
 	}
 	x.ended = true
+	x.land(abi.FlightFailed, nil)
 	for _, t := range x.open {
 		t.cancel()
 	}
@@ -147,11 +152,19 @@ func (x *exchange) end() {
 	}
 }
 
+// now is the time for the core.
+func (x *exchange) now() uint64 {
+	if x.host.MachineClock {
+		return x.startMs + uint64(time.Since(x.began).Milliseconds())
+	}
+	return x.host.Clock.Now()
+}
+
 // step runs the core on one event and carries out its actions. It returns false if the core failed.
 func (x *exchange) step(event abi.Event) bool {
 	h := x.host
 	h.Stats.Steps.Add(1)
-	in := abi.StepInput{NowMs: h.Clock.Now(), State: x.state, Attached: x.buffer(abi.AttachedBuffer), Event: event}
+	in := abi.StepInput{NowMs: x.now(), State: x.state, Attached: x.buffer(abi.AttachedBuffer), Waiting: x.seat.waiting(), Event: event}
 	out, err := h.shared.step(&in, x.pinned, h.run)
 	if err != nil {
 		return false

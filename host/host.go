@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"time"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/store"
@@ -17,13 +18,16 @@ import (
 
 // Options configure a Host.
 type Options struct {
-	Engine  Engine
-	Clock   store.Clock
-	KV      store.KV
-	Objects Objects
-	Control http.Handler // the control plane; optional
-	Log     io.Writer    // receives log lines, one JSON object each; optional
-	Stats   *Stats       // optional
+	Engine Engine
+	Clock  store.Clock
+	// MachineClock says that Clock is the machine's, which somebody may set while exchanges are in progress. Their time then
+	// runs on from their start, or a clock set forward would end requests that wait for a provider.
+	MachineClock bool
+	KV           store.KV
+	Objects      Objects
+	Control      http.Handler // the control plane; optional
+	Log          io.Writer    // receives log lines, one JSON object each; optional
+	Stats        *Stats       // optional
 	// Transport sends requests to providers. Optional; default: NewTransport().
 	Transport http.RoundTripper
 	// Panicked is called after a panic was survived, with a code and the stack. Optional.
@@ -46,6 +50,7 @@ type Host struct {
 	run     func(*abi.StepInput) (abi.StepOutput, error) // one step of the engine
 	client  *http.Client
 	hot     *hot
+	flights *flights
 	logMu   sync.Mutex
 	shared  *shared
 	working working
@@ -72,7 +77,7 @@ func New(o Options) (*Host, error) {
 		pinned = 0
 	}
 	h := &Host{
-		Options: o, configured: configured, run: run, client: client, hot: newHot(o.Clock, &configured), shared: newShared(o.Clock, pinned),
+		Options: o, configured: configured, run: run, client: client, hot: newHot(o.Clock, &configured), flights: &flights{named: map[string]*flight{}}, shared: newShared(o.Clock, pinned),
 	}
 	h.requestFields, h.responseFields = fieldNames(configured.RequestHeaders), fieldNames(configured.ResponseHeaders)
 	h.cut, h.endCut = context.WithCancel(context.Background())
@@ -89,6 +94,7 @@ func (h *Host) Cut() { h.endCut() }
 // Evict clears the memory shared between exchanges, so that the next one starts as in a new isolate.
 func (h *Host) Evict() {
 	h.hot.clear()
+	h.flights.clear()
 	h.shared.clear()
 }
 
@@ -96,6 +102,7 @@ func (h *Host) Evict() {
 // continues until it is settled.
 func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &exchange{
+		startMs: h.Clock.Now(), began: time.Now(),
 		host: h, request: r, writer: w, id: requestID(), address: h.address(r), buffers: map[uint64][]byte{}, answered: make(chan struct{}),
 	}
 	if h.Observer != nil {

@@ -63,6 +63,8 @@ type Config struct {
 // Test replaces parts of a server. Its zero value replaces nothing.
 type Test struct {
 	Clock store.Clock
+	// Sleep replaces control.Config.Sleep, which waits on the machine's clock.
+	Sleep func(context.Context, time.Duration) error
 	// Store is an open store.
 	Store store.Store
 	// Objects wraps the objects that exchanges and the control plane call, to inject faults.

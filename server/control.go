@@ -36,6 +36,7 @@ func (s *Server) newControl(d *deployment) (*control.Service, error) {
 		Catalog: d.parsed, Dashboard: web.Files(), Rand: rand.Reader,
 		Now:             func() time.Time { return time.UnixMilli(int64(s.clock.Now())) },
 		PrivateWebhooks: func() bool { return private },
+		Sleep:           d.config.Test.Sleep,
 	}), nil
 }
 

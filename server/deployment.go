@@ -14,6 +14,7 @@ import (
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/host"
 	"github.com/postern-ai/postern/server/corewasm"
+	"github.com/postern-ai/postern/store"
 	"github.com/postern-ai/postern/telemetry/logging"
 )
 
@@ -76,8 +77,9 @@ func (s *Server) build(c Config) (*deployment, error) {
 		lines = c.Test.Log
 	}
 	d.host, err = host.New(host.Options{
-		Engine: d.engine, Clock: s.clock, KV: s.store, Objects: d.objects, Stats: s.stats, Control: d.control,
+		Engine: d.engine, Clock: s.clock, MachineClock: s.clock == store.Clock(clock{}), KV: s.store, Objects: d.objects, Stats: s.stats, Control: d.control,
 		TrustedProxies: c.TrustedProxies, Observer: c.Observer, Log: lines, Transport: s.transport, Panicked: s.panicked,
+		NoPinned: c.Database == "" && c.Test.Store == nil, // one process has no hop to save
 	})
 	return d, err
 }

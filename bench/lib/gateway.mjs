@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { BENCH, OUT, output, ROOT } from './process.mjs'
-import { configure, disk, modules, worker } from './workerd.mjs'
+import { configure, disk, external, modules, worker } from './workerd.mjs'
 
 const classes = ['KeyMeter', 'Ledger', 'Directory']
 const bindingNames = { KeyMeter: 'KEY_METER', Ledger: 'LEDGER', Directory: 'DIRECTORY' }
@@ -20,6 +20,7 @@ export async function bundle(name, config) {
   return modules(folder, main, ...files.filter((file) => file !== main && text.includes(`./${file}`)))
 }
 
+// Objects run in the Worker of a service, by default the one that is configured.
 function bindings(serviceName) {
   const objects = classes.map((className) => ({
     name: bindingNames[className],
@@ -28,22 +29,35 @@ function bindings(serviceName) {
   return [...objects, { name: 'KV', kvNamespace: 'kv' }]
 }
 
-/** workerd's configuration of the gateway, with sockets "gateway" and "seed". keep preserves stored objects. */
-export function gatewayConfig(name, parts, upstreamURL, { keep = false } = {}) {
+/**
+ * workerd's configuration of the gateway, with sockets "gateway" and "seed". colos are the URLs of data center caches. The
+ * first is the gateway's; each other one adds a gateway of its own, with its own memory and the same objects and KV:
+ * "gateway1", "gateway2" and so on. keep preserves stored objects.
+ */
+export function gatewayConfig(name, parts, upstreamURL, { colos = [], keep = false } = {}) {
   const storage = disk(`${name}-objects`, keep)
   const texts = { OPENAI_BASE_URL: `${upstreamURL}/v1`, OPENAI_API_KEY: 'sk-bench' }
   const workers = join(BENCH, 'workers')
+  const colo = (i) => (colos[i] === undefined ? undefined : `colo${i}`)
+  const others = colos.slice(1).map((_, i) => `gateway${i + 1}`)
   const services = [
     storage,
-    worker('gateway', parts, { texts, bindings: bindings(), classes, disk: storage.name }),
+    ...colos.map((url, i) => external(`colo${i}`, url)),
+    worker('gateway', parts, { texts, bindings: bindings(), classes, disk: storage.name, colo: colo(0) }),
+    ...others.map((other, i) => worker(other, parts, { texts, bindings: bindings('gateway'), colo: colo(i + 1) })),
     worker('kv', modules(workers, 'kv.js')),
     worker('seed', modules(workers, 'seed.js'), { bindings: bindings('gateway') }),
   ]
-  return configure(name, services, ['gateway', 'seed'])
+  return configure(name, services, ['gateway', ...others, 'seed'])
 }
 
-/** Stores the project and key created by bench/seed. */
-export async function plant(urls, seed) {
-  const response = await fetch(urls.seed, { method: 'POST', body: JSON.stringify(seed) })
+/** Stores projects created by bench/seed. */
+export async function plant(urls, ...projects) {
+  const response = await fetch(urls.seed, { method: 'POST', body: JSON.stringify(projects) })
   if (!response.ok) throw new Error(`seeding: ${response.status} ${await response.text()}`)
+}
+
+/** The gateway's modules in a wrapper that counts and delays its platform operations: see workers/measured.js. */
+export function measured(parts) {
+  return [...modules(join(BENCH, 'workers'), 'measured.js'), ...parts]
 }

@@ -4,11 +4,11 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gatewayConfig, plant } from './gateway.mjs'
 import { CONNECTIONS, interleave, median, ratio } from './load.mjs'
+import { ROUNDS } from './options.mjs'
 import { cpuSeconds, ROOT, stop } from './process.mjs'
 import { perSecond, row } from './table.mjs'
 import { serve } from './workerd.mjs'
 
-const ROUNDS = 7
 const PROMPT_BYTES = 8 << 10
 const CASES = [
   ['8 KB prompt, 4 KB streamed answer', 'passage', 100, 20],
@@ -53,12 +53,12 @@ async function round(gateway, key, governed, [, word, chunks, requests], name) {
 /** The rows for throughput and CPU time. */
 export async function governed(parts, upstreamURL, seed) {
   const gateway = await serve(gatewayConfig('governed-gateway', parts, upstreamURL))
-  await plant(gateway.urls, seed)
+  await plant(gateway.urls, seed.bench, seed.governed)
   const rows = []
   for (const one of CASES) {
     const contenders = [
-      (n) => round(gateway, seed.governedKey, true, one, n),
-      (n) => round(gateway, seed.key, false, one, n),
+      (n) => round(gateway, seed.governed.keys[0], true, one, n),
+      (n) => round(gateway, seed.bench.keys[0], false, one, n),
     ]
     for (const contend of contenders) await contend('warm')
     const [on, off] = await interleave(ROUNDS, contenders)

@@ -2,6 +2,7 @@
 // Node's V8, and natively.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { QUICK } from './options.mjs'
 import { OUT, output, ROOT } from './process.mjs'
 import { ms, row } from './table.mjs'
 
@@ -11,7 +12,7 @@ const SIZES = [
   ['1 MB', 1 << 20],
 ]
 const TEXTS = { prose: 'RATIONALE.md', code: 'core/exchange/machine.go', JSON: 'core/catalog/catalog.json' }
-const ROUND_MS = 400
+const ROUND_MS = QUICK ? 50 : 400
 const CPU_LIMIT_MS = 10
 
 /** The text repeated or cut to a length. */

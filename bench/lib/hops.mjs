@@ -1,39 +1,243 @@
-// Platform operations per request (object calls, rows, alarms, KV), counted in the Go host, and their cost at
-// Cloudflare's list prices (bench/prices.json).
+// Platform operations per request, counted in workerd in the Worker that is deployed, and their cost at Cloudflare's list
+// prices (bench/prices.json). Everything counts that a kind of request causes until its usage is reported: object calls,
+// alarms, and rows of all objects.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { BENCH, output } from './process.mjs'
-import { table } from './table.mjs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { gatewayConfig, measured, plant } from './gateway.mjs'
+import { QUICK } from './options.mjs'
+import { BENCH, stop } from './process.mjs'
+import { startColo } from './programs.mjs'
+import { serve } from './workerd.mjs'
 
-/** Dollars per million requests, excluding CPU time, duration and the amounts a plan includes. */
-function dollars(prices, { objectCalls, kvReads, kvWrites, rowsRead, rowsWritten, alarmsSet }) {
+const SCALE = QUICK ? 0.1 : 1
+const SECOND_MS = 1001 // a timer may fire a millisecond early
+const PER_SECOND = 10 // of the default plan
+const PRIMED = 200 * SCALE
+const AT_ONCE = 50
+const FLIGHTS = 10 * SCALE
+// Longer than the gateway waits before it reports usage, and before it repeats a delivery.
+const QUIET_MS = 8000
+const POLL_MS = 1000
+
+const operations = ['objectCalls', 'alarmsRung', 'rowsRead', 'rowsWritten', 'alarmsSet', 'kvReads', 'kvWrites']
+
+/** Dollars per million requests, without CPU time, duration and the amounts that a plan includes. */
+function dollars(prices, n) {
   return (
     prices.workerRequests +
-    objectCalls * prices.objectRequests +
-    kvReads * prices.kvReads +
-    kvWrites * prices.kvWrites +
-    rowsRead * prices.rowsRead +
-    (rowsWritten + alarmsSet) * prices.rowsWritten
+    (n.objectCalls + n.alarmsRung) * prices.objectRequests +
+    n.kvReads * prices.kvReads +
+    n.kvWrites * prices.kvWrites +
+    n.rowsRead * prices.rowsRead +
+    (n.rowsWritten + n.alarmsSet) * prices.rowsWritten
   )
 }
 
-export async function hops() {
+/** Sends requests to one deployment, each counted as part of a case. */
+class Sender {
+  sent = 0
+
+  constructor(urls) {
+    this.urls = urls
+  }
+
+  /** Returns the status and the cache state. */
+  async send(project, prompt, { as = '', key = project.keys[0], socket = 'gateway' } = {}) {
+    const headers = { 'content-type': 'application/json', 'x-api-key': key }
+    if (as !== '') headers['x-bench'] = `${as}/${this.sent++}`
+    const body = JSON.stringify({ messages: [{ role: 'user', content: prompt }] })
+    const response = await fetch(`${this.urls[socket]}/api/ai/complete`, { method: 'POST', headers, body })
+    await response.arrayBuffer()
+    return `${response.status} ${response.headers.get('x-postern-cache') ?? ''}`.trim()
+  }
+
+  /**
+   * Sends n requests, one every intervalMs, without waiting for responses. With a limit per second, a request also waits
+   * until a second after the response to the one that was so many before it, so that the limit cannot reject it.
+   */
+  async pace(n, intervalMs, send, perSecond = n) {
+    const start = performance.now()
+    const ended = []
+    const all = []
+    for (let i = 0; i < n; i++) {
+      if (i >= perSecond) await all[i - perSecond]
+      const free = i >= perSecond ? ended[i - perSecond] + SECOND_MS : 0
+      await sleep(Math.max(0, Math.max(start + i * intervalMs, free) - performance.now()))
+      all.push(
+        send(i).then((response) => {
+          ended[i] = performance.now()
+          return response
+        }),
+      )
+    }
+    return await Promise.all(all)
+  }
+
+  /** All counts so far, by tag. */
+  async counts() {
+    const counts = {}
+    for (const [socket, url] of Object.entries(this.urls)) {
+      if (socket === 'seed') continue
+      for (const [tag, row] of Object.entries(await (await fetch(`${url}/bench/counts`)).json())) {
+        counts[tag] ??= {}
+        for (const [name, n] of Object.entries(row)) counts[tag][name] = (counts[tag][name] ?? 0) + n
+      }
+    }
+    return counts
+  }
+
+  /** Waits until no object does anything more, and returns the counts. */
+  async settled() {
+    let counts = await this.counts()
+    for (let quietMs = 0; quietMs < QUIET_MS; quietMs += POLL_MS) {
+      await sleep(POLL_MS)
+      const now = await this.counts()
+      if (JSON.stringify(now) !== JSON.stringify(counts)) quietMs = 0
+      counts = now
+    }
+    return counts
+  }
+}
+
+// The kinds of requests. wanted is the response that counts. Work without a request (alarms, deliveries) is shared by all
+// admitted requests.
+const cases = [
+  {
+    name: 'cold',
+    title: 'first request of a key',
+    wanted: '200 miss',
+    run: (to, project) =>
+      to.pace(20 * SCALE, 500, (i) => to.send(project, `cold ${i}`, { as: 'cold', key: project.keys[i] })),
+  },
+  {
+    name: 'warm',
+    title: 'uncached, default plan, 10 requests per second for 60 s',
+    wanted: '200 miss',
+    targets: { calls: 2.1, rows: 2.2, kv: 0, dollars: 3.2 },
+    warm: true,
+    run: (to, project) =>
+      to.pace(600 * SCALE, 100, (i) => to.send(project, `warm ${i}`, { as: 'warm' }), PER_SECOND - 1),
+  },
+  {
+    name: 'hot',
+    title: 'uncached, lending plan, 100 requests per second for 10 s',
+    wanted: '200 miss',
+    targets: { calls: 0.05, rows: 0.05, kv: 0, dollars: 0.6 },
+    warm: true,
+    run: (to, project) => to.pace(1000 * SCALE, 10, (i) => to.send(project, `hot ${i}`, { as: 'hot' })),
+  },
+  {
+    name: 'memory',
+    title: 'hit in memory, lending plan, 100 requests per second for 10 s',
+    wanted: '200 hit',
+    warm: true,
+    run: (to, project) => to.pace(1000 * SCALE, 10, () => to.send(project, 'warm up', { as: 'memory' })),
+  },
+  {
+    name: 'colo',
+    title: "hit in the data center's cache, lending plan, 20 requests per second for 10 s",
+    wanted: '200 hit',
+    warm: 'gateway1',
+    prime: 1,
+    run: (to, project) =>
+      to.pace(PRIMED, 50, (i) => to.send(project, `prime ${i}`, { as: 'colo', socket: 'gateway1' })),
+  },
+  {
+    name: 'global',
+    title: 'hit in KV, lending plan, 20 requests per second for 10 s',
+    wanted: '200 hit',
+    warm: 'gateway2',
+    prime: 2, // KV keeps a response after the second request for it
+    run: (to, project) =>
+      to.pace(PRIMED, 50, (i) => to.send(project, `prime ${i}`, { as: 'global', socket: 'gateway2' })),
+  },
+  {
+    name: 'flight',
+    title: `waiting for an identical request, lending plan, ${AT_ONCE} at once, 10 times`,
+    wanted: '200 hit',
+    warm: true,
+    run: (to, project) => flights(to, project),
+  },
+  {
+    name: 'flood',
+    title: '429, default plan, 50 requests per second for 10 s',
+    wanted: '429',
+    run: (to, project) => to.pace(500 * SCALE, 20, (i) => to.send(project, `flood ${i}`, { as: 'flood' })),
+  },
+]
+
+async function flights(to, project) {
+  const all = []
+  for (let n = 0; n < FLIGHTS; n++) {
+    const one = () => to.send(project, `slow ${n}`, { as: 'flight' })
+    all.push(...(await Promise.all(Array.from({ length: AT_ONCE }, one))))
+    await sleep(POLL_MS / 2)
+  }
+  return all
+}
+
+/** Makes a key warm and fills the caches, uncounted. */
+async function prepare(to, project, { warm, prime = 0 }) {
+  if (warm === true || prime > 0) await to.send(project, 'warm up')
+  for (let i = 0; i < prime * PRIMED; i++) await to.send(project, `prime ${i % PRIMED}`)
+  if (typeof warm === 'string') await to.send(project, 'warm up there', { socket: warm })
+}
+
+/** The mean counts of the responses that a case is about. */
+function mean({ name, wanted }, counts) {
+  const own = Object.entries(counts).filter(([tag]) => tag.startsWith(`${name}/`))
+  const asRequest = own.filter(([tag]) => tag !== `${name}/`)
+  const chosen = asRequest.filter(([, row]) => row[wanted])
+  const admitted = asRequest.filter(([, row]) => !row['429'])
+  const behind = counts[`${name}/`] ?? {}
+  const share = wanted === '429' ? 0 : 1 / admitted.length
+  const perRequest = (what) => {
+    const sum = chosen.reduce((total, [, row]) => total + (row[what] ?? 0), 0)
+    return sum / chosen.length + (behind[what] ?? 0) * share
+  }
+  const kinds = new Set(own.flatMap(([, row]) => Object.keys(row)).filter((what) => /^[A-Z]/.test(what)))
+  return {
+    requests: chosen.length,
+    ...Object.fromEntries(operations.map((what) => [what, perRequest(what)])),
+    written: [...kinds].map((kind) => [kind, perRequest(kind)]).sort((a, b) => b[1] - a[1]),
+  }
+}
+
+function checked(one, responses) {
+  const wanted = responses.filter((response) => response === one.wanted).length
+  const least = { flood: 0.5, flight: 0.9 }[one.name] ?? 0.97
+  const seen = JSON.stringify(
+    Object.groupBy(responses, (r) => r),
+    (_, v) => (Array.isArray(v) ? v.length : v),
+  )
+  if (wanted < least * responses.length)
+    return `of ${responses.length} requests, ${wanted} were "${one.wanted}": ${seen}`
+}
+
+/** Counts each case, the one that lasts a minute beside the others. */
+export async function hops(parts, upstreamURL, seed) {
+  const near = await startColo()
+  const far = await startColo()
+  const colos = [near.url, near.url, far.url]
+  const gateway = await serve(gatewayConfig('hops', measured(parts), upstreamURL, { colos }))
+  await plant(gateway.urls, ...cases.map(({ name }) => seed[name]))
+  const to = new Sender(gateway.urls)
+  const failures = {}
+  const run = async (one) => {
+    await prepare(to, seed[one.name], one)
+    failures[one.name] = checked(one, await one.run(to, seed[one.name]))
+  }
+  const [cold, warm, ...others] = cases
+  await run(cold)
+  const minute = run(warm)
+  for (const one of others) await run(one)
+  await minute
+  const counts = await to.settled()
+  for (const { child } of [gateway, near, far]) await stop(child)
   const { prices } = JSON.parse(readFileSync(join(BENCH, 'prices.json'), 'utf8'))
-  const counts = JSON.parse(await output('go', ['run', './bench/hops']))
-  const names = ['objectCalls', 'kvReads', 'kvWrites', 'rowsRead', 'rowsWritten', 'alarmsSet', 'steps']
-  const head = [
-    'request',
-    'object calls',
-    'KV reads',
-    'KV writes',
-    'rows read',
-    'rows written',
-    'alarms set',
-    'steps',
-    '$ per million',
-  ]
-  const rows = counts.map((count) => {
-    return [count.name, ...names.map((name) => `${+count[name].toFixed(2)}`), dollars(prices, count).toFixed(2)]
+  return cases.map((one) => {
+    const result = mean(one, counts)
+    return { ...one, ...result, failure: failures[one.name], dollars: dollars(prices, result) }
   })
-  return table(head, rows, false)
 }

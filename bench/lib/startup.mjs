@@ -1,12 +1,14 @@
-// Time from process start to first byte: the gateway with its core against an empty Worker.
+// Time from process start to first byte: the gateway, an empty Worker, and a Worker of the gateway's bundle that only
+// compiles and instantiates the core.
 import { join } from 'node:path'
 import { gatewayConfig } from './gateway.mjs'
 import { interleave, median, ratio } from './load.mjs'
+import { QUICK } from './options.mjs'
 import { BENCH, stop } from './process.mjs'
 import { ms, row } from './table.mjs'
 import { configure, modules, serve, worker } from './workerd.mjs'
 
-const ROUNDS = 7
+const ROUNDS = QUICK ? 2 : 9
 
 async function firstByte(config, socket, path, status) {
   const start = performance.now()
@@ -18,14 +20,41 @@ async function firstByte(config, socket, path, status) {
   return took
 }
 
+/** The bundle with a main module that only makes an instance of the core. */
+function instantiating(parts) {
+  const { name } = parts.find(({ wasm }) => wasm !== undefined)
+  const text = `import module from './${name}'\nnew WebAssembly.Instance(module, {})\nexport default { fetch: () => new Response('ok') }\n`
+  return [{ name: 'instantiate.js', esModule: text }, ...parts]
+}
+
 export async function startup(parts, upstreamURL) {
   const gateway = gatewayConfig('startup', parts, upstreamURL)
   const empty = configure('empty', [worker('empty', modules(join(BENCH, 'workers'), 'empty.js'))], ['empty'])
-  const [ours, theirs] = await interleave(ROUNDS, [
+  const core = configure('instantiate', [worker('core', instantiating(parts))], ['core'])
+  const [ours, theirs, least] = await interleave(ROUNDS, [
     // A request without a key: the core rejects it without any other call.
     () => firstByte(gateway, 'gateway', '/api/health', 401),
     () => firstByte(empty, 'empty', '/', 200),
+    () => firstByte(core, 'core', '/', 200),
   ])
-  const value = ratio(ours, theirs, (took) => took)
-  return row('process start to first byte, against an empty Worker', ms(median(ours)), ms(median(theirs)), value)
+  const of = (times) => ms(median(times))
+  const more = median(ours.map((took, i) => took - least[i]))
+  return [
+    row(
+      'process start to first byte, against an empty Worker',
+      of(ours),
+      of(theirs),
+      ratio(ours, theirs, (t) => t),
+      { most: 1.5 },
+    ),
+    row(
+      'process start to first byte, in ms more than a Worker that only instantiates the core',
+      of(ours),
+      of(least),
+      more,
+      {
+        most: 10,
+      },
+    ),
+  ]
 }

@@ -33,13 +33,14 @@ export function modules(folder, ...names) {
   return names.map((name) => ({ name, [kinds[name.slice(name.lastIndexOf('.') + 1)]]: new Embed(join(folder, name)) }))
 }
 
-/** A Worker with bindings: texts by name, others in the form of workerd's schema. */
-export function worker(name, parts, { texts = {}, bindings = [], classes = [], disk } = {}) {
+/** A Worker with bindings: texts by name, others in the form of workerd's schema. colo is the service behind its Cache API. */
+export function worker(name, parts, { texts = {}, bindings = [], classes = [], disk, colo } = {}) {
   const described = {
     compatibilityDate: COMPATIBILITY_DATE,
     modules: parts,
     bindings: [...Object.entries(texts).map(([name, text]) => ({ name, text })), ...bindings],
   }
+  if (colo !== undefined) described.cacheApiOutbound = colo
   if (classes.length > 0) {
     described.durableObjectNamespaces = classes.map((className) => ({
       className,
@@ -49,6 +50,11 @@ export function worker(name, parts, { texts = {}, bindings = [], classes = [], d
     described.durableObjectStorage = { localDisk: disk }
   }
   return { name, worker: described }
+}
+
+/** A service in another process, at a URL without a path. */
+export function external(name, url) {
+  return { name, external: { address: url.slice('http://'.length), http: {} } }
 }
 
 /** A folder for Durable Object storage, emptied first unless kept. */

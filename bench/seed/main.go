@@ -1,5 +1,5 @@
-// Command seed prints, as JSON, two projects on the unlimited plan, one of them with the Governor, each with one gateway
-// key: the keys, and the commands and KV rows with which the control plane would create them.
+// Command seed prints projects with their gateway keys as JSON, and the commands and KV rows with which the control plane
+// would create them.
 package main
 
 import (
@@ -16,6 +16,38 @@ import (
 	"github.com/postern-ai/postern/core/money"
 )
 
+// Plans of the catalog. lending is one whose keys lend, exact the default plan, and governed the plan with the default plan's
+// limits and the Governor.
+const (
+	lending  = "unlimited"
+	exact    = "free"
+	governed = "developer"
+)
+
+// tenant is a project with a number of keys.
+type tenant struct {
+	name, plan string
+	keys       int
+	governor   bool
+	cache      doc.CacheScope
+}
+
+// tenants are the projects. The default plan admits ten requests per second and key, so its throughput needs many keys.
+var tenants = []tenant{
+	{name: "bench", plan: lending, keys: 1},
+	{name: "governed", plan: lending, keys: 1, governor: true},
+	{name: "default", plan: exact, keys: 512},
+	{name: "default-governed", plan: governed, keys: 512, governor: true},
+	{name: "cold", plan: exact, keys: 20},
+	{name: "warm", plan: exact, keys: 1},
+	{name: "hot", plan: lending, keys: 1},
+	{name: "memory", plan: lending, keys: 1},
+	{name: "colo", plan: lending, keys: 1},
+	{name: "global", plan: lending, keys: 1, cache: doc.CacheGlobal},
+	{name: "flight", plan: lending, keys: 1},
+	{name: "flood", plan: exact, keys: 1},
+}
+
 type command struct {
 	Class   string `json:"class"` // the binding's name
 	Object  string `json:"object"`
@@ -27,44 +59,54 @@ type row struct {
 	Value string `json:"value"` // hexadecimal
 }
 
-type seed struct {
-	Key         string    `json:"key"`
-	ProjectID   string    `json:"projectId"` // of Key
-	GovernedKey string    `json:"governedKey"`
-	Objects     []command `json:"objects"`
-	KV          []row     `json:"kv"`
+// seeded is a project with the commands and KV rows of the control plane.
+type seeded struct {
+	ProjectID string    `json:"projectId"`
+	Keys      []string  `json:"keys"`
+	Objects   []command `json:"objects"`
+	KV        []row     `json:"kv"`
 }
 
-// tenant is a project with one gateway key, and the commands and KV rows with which the control plane would create them.
-func tenant(name string, random byte, policy doc.Policy) (key string, objects []command, rows []row) {
-	key = keys.New(keys.Gateway, keys.Production, [keys.RandomBytes]byte{random, 2, 3})
+// seed creates the project; number makes its keys differ from those of other projects.
+func (t *tenant) seed(number int) seeded {
 	project := doc.Project{
-		ID: "proj_" + name, Name: name, Plan: "unlimited", BudgetPico: int64(1000 * money.Dollar), CacheTTLSeconds: 3600, Policy: policy,
+		ID: "proj_" + t.name, Name: t.name, Plan: t.plan, BudgetPico: int64(1000 * money.Dollar), CacheTTLSeconds: 3600,
+		Cache: t.cache, Policy: doc.Policy{Version: 1},
 	}
+	if t.governor {
+		settings := governor.NewSettings()
+		settings.Enabled = true
+		project.Policy.Governor = settings.Encode()
+	}
+	policy := project.Policy.Encode()
+	put := ledger.Put{Version: 1, BudgetPico: project.BudgetPico, Policy: policy}
+	s := seeded{
+		ProjectID: project.ID,
+		Objects:   []command{{"LEDGER", project.ID, hex.EncodeToString(put.Encode())}},
+		KV:        []row{{doc.PolicyKey(project.ID, project.Policy.Version), hex.EncodeToString(policy)}},
+	}
+	for i := range t.keys {
+		s.addKey(&project, [keys.RandomBytes]byte{byte(number), byte(i), byte(i >> 8), 1})
+	}
+	return s
+}
+
+func (s *seeded) addKey(project *doc.Project, random [keys.RandomBytes]byte) {
+	key := keys.New(keys.Gateway, keys.Production, random)
+	hash := keys.Hash(key)
 	record := doc.NewRecord(&doc.Key{
-		ID: "key_" + name, ProjectID: project.ID, Kind: keys.Gateway, Environment: keys.Production, Hash: keys.Hash(key), Status: doc.Active,
-	}, 1, &project, 1)
-	putProject := ledger.Put{Version: 1, BudgetPico: project.BudgetPico}
-	rows = []row{{doc.RecordKey(keys.Hash(key)), hex.EncodeToString(record.Encode())}}
-	if policy.Version > 0 {
-		putProject.Policy = policy.Encode()
-		rows = append(rows, row{doc.PolicyKey(project.ID, policy.Version), hex.EncodeToString(putProject.Policy)})
-	}
-	putKey := keymeter.Put{Status: doc.Active, Record: record}
-	return key, []command{
-		{"LEDGER", project.ID, hex.EncodeToString(putProject.Encode())},
-		{"KEY_METER", keys.Hash(key), hex.EncodeToString(putKey.Encode())},
-	}, rows
+		ID: "key_" + hash[:16], ProjectID: project.ID, Kind: keys.Gateway, Environment: keys.Production, Hash: hash, Status: doc.Active,
+	}, 1, project, 1)
+	put := keymeter.Put{Status: doc.Active, Record: record}
+	s.Keys = append(s.Keys, key)
+	s.Objects = append(s.Objects, command{"KEY_METER", hash, hex.EncodeToString(put.Encode())})
+	s.KV = append(s.KV, row{doc.RecordKey(hash), hex.EncodeToString(record.Encode())})
 }
 
 func main() {
-	settings := governor.NewSettings()
-	settings.Enabled = true
-	key, objects, rows := tenant("bench", 1, doc.Policy{Version: 1})
-	governedKey, governedObjects, governedRows := tenant("governed", 2, doc.Policy{Version: 1, Governor: settings.Encode()})
-	out := seed{
-		Key: key, ProjectID: "proj_bench", GovernedKey: governedKey,
-		Objects: append(objects, governedObjects...), KV: append(rows, governedRows...),
+	out := map[string]seeded{}
+	for i := range tenants {
+		out[tenants[i].name] = tenants[i].seed(i + 1)
 	}
 	if err := json.NewEncoder(os.Stdout).Encode(out); err != nil {
 		log.Fatal(err)

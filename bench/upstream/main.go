@@ -1,6 +1,6 @@
-// Command upstream is the benchmark's provider. It answers every chat completion with the same text, or with a stream
-// of 500 chunks: one per millisecond if the prompt begins with "paced", otherwise as fast as possible. It prints its
-// port. GET /count returns the number of completions requested.
+// Command upstream is the benchmark's provider. It answers every chat completion with the same text (after a pause if the
+// prompt begins with "slow") or with a stream of 500 chunks: one per millisecond if the prompt begins with "paced", otherwise
+// as fast as possible. It prints its port. GET /count returns the number of completions requested.
 package main
 
 import (
@@ -22,6 +22,12 @@ var completion = fmt.Sprintf(`{"id":"chatcmpl-bench","object":"chat.completion",
 	strings.Repeat("An edge gateway adds a few milliseconds to a request that takes a few seconds. ", 5))
 
 const chunks = 500
+
+// briefChunks is the length of a stream if the prompt begins with "brief".
+const briefChunks = 5
+
+// slow is the pause before the text if the prompt begins with "slow".
+const slow = 500 * time.Millisecond
 
 // passage is the text of a stream of chunks with 40 bytes each, if the prompt begins with "passage".
 const passage = " Edge gateways add milliseconds to calls."
@@ -58,12 +64,18 @@ func main() {
 		// Go keeps a connection alive only if the request body was read to its end.
 		body, _ := io.ReadAll(r.Body)
 		if bytes.Contains(body, []byte(`"stream":true`)) {
-			if bytes.Contains(body, []byte(`"passage `)) {
+			switch {
+			case bytes.Contains(body, []byte(`"passage `)):
 				stream(w, passage, chunks/5, false)
-			} else {
+			case bytes.Contains(body, []byte(`"brief `)):
+				stream(w, " word", briefChunks, false)
+			default:
 				stream(w, " word", chunks, bytes.Contains(body, []byte(`"paced `)))
 			}
 			return
+		}
+		if bytes.Contains(body, []byte(`"slow `)) {
+			time.Sleep(slow)
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Content-Length", strconv.Itoa(len(completion)))

@@ -21,6 +21,7 @@ projects:
     plan: developer
     budget: 50.10
     budgetPeriod: week
+    cache: global
     cacheTtlSeconds: 600
     unbounded: true
     models: [balanced, gpt-4.1]
@@ -54,6 +55,7 @@ projects:
         - {model: openai/gpt-4.1-mini, state: restricted, reason: Pilot, keys: [Backend], successor: gpt-4.1}
         - {model: gpt-4o, state: blocked, reason: Old}
   - name: Old
+    cache: off
     status: archived
 `, "YEAR", strconv.Itoa(time.Now().Year()+5))
 

@@ -28,12 +28,13 @@ func projectFields(c *cobra.Command) func() (map[string]any, error) {
 	f.String("plan", "", "plan of the catalog, such as developer")
 	f.String("budget", "", "dollars per budget period, such as 50 or 12.50")
 	f.String("budget-period", "", "month, week or day")
+	f.String("cache", "", "off, colo (per data center) or global (in KV, at least 60 seconds)")
 	f.Uint64("cache-ttl", 0, "seconds for which responses are cached; 0: no cache")
 	f.Bool("unbounded", false, "do not limit responses whose request sets no max tokens")
 	f.StringSlice("models", nil, "models and tiers that the keys may use; empty: all")
 	return func() (map[string]any, error) {
 		body := map[string]any{}
-		for flag, field := range map[string]string{"plan": "plan", "budget-period": "budgetPeriod"} {
+		for flag, field := range map[string]string{"plan": "plan", "budget-period": "budgetPeriod", "cache": "cache"} {
 			if f.Changed(flag) {
 				body[field], _ = f.GetString(flag)
 			}
@@ -150,13 +151,21 @@ func (p *program) showProject(o *connection) *cobra.Command {
 			table(p.out, [][]string{
 				{"ID", found.ID}, {"Name", plain(found.Name)}, {"Status", found.Status}, {"Plan", plain(found.Plan)},
 				{"Budget", "$" + string(found.Budget) + " per " + found.BudgetPeriod}, {"Region", orDash(deref(found.Region))},
-				{"Cache", fmt.Sprintf("%d s", found.CacheTTLSeconds)}, {"Unbounded", fmt.Sprint(found.Unbounded)},
+				{"Cache", cacheText(&found)}, {"Unbounded", fmt.Sprint(found.Unbounded)},
 				{"Models", orDash(strings.Join(found.Models, ", "))}, {"Routes", plain(string(found.Routes))}, {"Governor", plain(string(found.Governor))},
 				{"Alerts", plain(string(found.Alerts))}, {"Created", found.CreatedAt}, {"Version", fmt.Sprint(found.Version)},
 			})
 			return nil
 		},
 	}
+}
+
+// cacheText is a project's cache, such as "colo, 3600 s". Servers of older versions have no scopes.
+func cacheText(p *admin.Project) string {
+	if p.CacheTTLSeconds == 0 {
+		return "off"
+	}
+	return strings.TrimPrefix(p.Cache+", ", ", ") + fmt.Sprintf("%d s", p.CacheTTLSeconds)
 }
 
 func (p *program) updateProject(o *connection) *cobra.Command {

@@ -157,7 +157,7 @@ func (x *exchange) reportIfDue() {
 // reportLease reports the entry to the meter, unless this exchange or another one is doing so.
 func (x *exchange) reportLease(urgent bool) {
 	e := x.entry()
-	if x.pending(idLeaseReport) || e.InFlight(x.now) {
+	if x.pending(idLeaseReport) || urgent && e.InFlight() {
 		return
 	}
 	command := e.Report(x.now, urgent)

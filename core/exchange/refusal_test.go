@@ -215,11 +215,14 @@ func TestOnlyUnknownKeysAreCachedAsUnknown(t *testing.T) {
 
 func TestStaleRecordRestartsTheCacheLookup(t *testing.T) {
 	newer := (&host{request: &request{record: withCache}, t: t}).recordAt(6)
+	afterAdmission := func(h *host, a *abi.Action) bool {
+		return a.Kind == abi.ActionRead && slices.ContainsFunc(h.pending, func(o abi.Action) bool { return o.Kind == abi.ActionCall })
+	}
 	h := request{path: "/v1/chat/completions", body: openaiRequest, record: withCache, verdicts: []*keymeter.AdmitReply{{Verdict: keymeter.Stale, Record: newer}},
-		provider: [][]abi.Event{wholeResponse(200, openaiResponse)}}.run(t)
+		provider: [][]abi.Event{wholeResponse(200, openaiResponse)}, hold: afterAdmission}.run(t)
 	var lookups, canceled []uint64
 	for _, a := range h.all(abi.ActionRead) {
-		if strings.HasPrefix(a.Key, "cache/") && a.Where == abi.WhereKV {
+		if strings.HasPrefix(a.Key, "cache/") && a.Where == abi.WhereColo {
 			lookups = append(lookups, a.ID)
 		}
 	}

@@ -26,7 +26,7 @@ var verdicts = map[string]keymeter.Verdict{
 }
 
 // admit VERDICT: the meter's reply. "admitted" reserves the requested amount, or the minimum with "least". "short"
-// has held=, need= and least=, "stale" the fields of a record, "limited" retry=, and "replay" the stored response
+// has held=, need=, least= and lent=, "stale" the fields of a record, "limited" retry=, and "replay" the stored response
 // as input.
 func (s *session) doAdmit(a *args) {
 	call := s.find(a, callOf("admit"))
@@ -65,6 +65,7 @@ func verdict(a *args, all, least int64) abi.Event {
 		r.RetryMs = a.milliseconds("retry")
 	case keymeter.Short:
 		r.Period, r.Epoch, r.HeldPico, r.NeedPico, r.LeastPico = period, epoch, a.dollars("held"), a.dollars("need"), a.dollars("least")
+		r.LentMs = a.milliseconds("lent")
 	case keymeter.Replay:
 		r.Answer = encodedReplay(a)
 	}

@@ -37,6 +37,8 @@ const (
 	// duty is how long an exchange stays the keeper. Platforms cut work after a response after 30 s
 	// (developers.cloudflare.com/workers/runtime-apis/context: waitUntil).
 	dutyMs = 15_000
+	// askMs is how long an exchange may wait for the reply to its admission until another one closes the lease.
+	askMs = 10_000
 	// absentMs is the time after its due date at which a keeper is presumed dead.
 	absentMs = 1_500
 )
@@ -59,21 +61,23 @@ type Entry struct {
 	windows    []keymeter.Window
 	seen       uint64 // taken when the windows were received
 	seq        uint64 // of the last report
-	reportMs   uint64 // when it was sent
+	recent     bool   // it was sent before the end of the current interval
+	naps       uint64 // intervals that the keeper has slept while a report was in flight
 	woken      uint64 // taken when the keeper last woke
 
 	open   []keymeter.Leased // requests of the lease that are not reported; those with a Settle have ended
 	ended  [][]byte          // settles of registered requests, not reported
 	flight flight
 
-	keeper   uint64 // 0: none
-	sinceMs  uint64 // beginning of its duty
-	wakesMs  uint64 // when it wakes next
+	keeper  uint64 // 0: none
+	sinceMs uint64 // beginning of its duty
+	wakesMs uint64 // when it wakes next
 }
 
 // flight is the report that the meter has not confirmed.
 type flight struct {
 	sentMs  uint64
+	failed  bool   // the call failed
 	command []byte // empty: none
 	count   uint64 // of requests
 }
@@ -117,11 +121,13 @@ func (e *Entry) fields(f *abi.Fields) {
 	abi.List(f, &e.windows, keymeter.WindowFields)
 	f.Uint(&e.seen)
 	f.Uint(&e.seq)
-	f.Uint(&e.reportMs)
+	f.Bool(&e.recent)
+	f.Uint(&e.naps)
 	f.Uint(&e.woken)
 	abi.List(f, &e.open, keymeter.LeasedFields)
 	abi.List(f, &e.ended, (*abi.Fields).Bytes)
 	f.Uint(&e.flight.sentMs)
+	f.Bool(&e.flight.failed)
 	f.Bytes(&e.flight.command)
 	f.Uint(&e.flight.count)
 	f.Uint(&e.keeper)
@@ -218,7 +224,7 @@ func (e *Entry) Ask(now, version, random, exchange uint64) (id uint64, changed b
 		return 0, true
 	}
 	*e = Entry{
-		lastMs: e.lastMs, id: max(1, random), version: version, typical: e.typical, keeper: exchange, sinceMs: now, wakesMs: now + patienceMs,
+		lastMs: e.lastMs, id: max(1, random), version: version, typical: e.typical, keeper: exchange, sinceMs: now, wakesMs: now + askMs,
 	}
 	return e.id, true
 }

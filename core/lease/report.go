@@ -26,7 +26,7 @@ func (e *Entry) Report(now uint64, urgent bool) []byte {
 			e.flight = flight{}
 			return nil
 		}
-		r.SentMs, e.flight.sentMs = e.lastMs, e.lastMs
+		r.SentMs, e.flight.sentMs, e.flight.failed = e.lastMs, e.lastMs, false
 		return r.Encode()
 	}
 	used := urgent || e.taken > e.woken
@@ -41,7 +41,7 @@ func (e *Entry) Report(now uint64, urgent bool) []byte {
 		e.seq++
 		r.Seq = e.seq
 	}
-	if e.reportMs = e.lastMs; !urgent {
+	if e.recent = urgent; !urgent {
 		e.woken = e.taken
 	}
 	count := 0
@@ -50,7 +50,7 @@ func (e *Entry) Report(now uint64, urgent bool) []byte {
 			count++
 		}
 	}
-	e.flight = flight{e.lastMs, r.Encode(), uint64(count)}
+	e.flight = flight{sentMs: e.lastMs, command: r.Encode(), count: uint64(count)}
 	e.open, e.ended = nil, nil
 	if r.Close {
 		e.endMs = 0
@@ -58,13 +58,8 @@ func (e *Entry) Report(now uint64, urgent bool) []byte {
 	return e.flight.command
 }
 
-// InFlight reports whether a report has been sent recently and not been confirmed.
-func (e *Entry) InFlight(now uint64) bool {
-	return len(e.flight.command) > 0 && now < e.flight.sentMs+patienceMs
-}
-
-// patienceMs is the time after which a report counts as lost.
-const patienceMs = 5_000
+// InFlight reports whether a report has been sent and not been confirmed.
+func (e *Entry) InFlight() bool { return len(e.flight.command) > 0 && !e.flight.failed }
 
 // Confirmed takes the meter's reply to the report with a number.
 func (e *Entry) Confirmed(now uint64, reply *keymeter.ReportReply) {
@@ -84,7 +79,7 @@ func (e *Entry) Confirmed(now uint64, reply *keymeter.ReportReply) {
 }
 
 // Failed notes that a report's outcome is unknown: the next report repeats it.
-func (e *Entry) Failed() { e.flight.sentMs = 0 }
+func (e *Entry) Failed() { e.flight.failed = true }
 
 // Keep makes an exchange the keeper if there is none. It returns false if there is one, or nothing to keep.
 func (e *Entry) Keep(now, exchange uint64) bool {
@@ -98,7 +93,9 @@ func (e *Entry) Keep(now, exchange uint64) bool {
 // Keeper is the exchange that reports the entry; 0: none.
 func (e *Entry) Keeper() uint64 { return e.keeper }
 
-func (e *Entry) begin(now, exchange uint64) { e.keeper, e.sinceMs, e.wakesMs = exchange, now, now+ReportMs }
+func (e *Entry) begin(now, exchange uint64) {
+	e.keeper, e.sinceMs, e.wakesMs = exchange, now, now+ReportMs
+}
 
 // Duty is what a keeper does when it wakes.
 type Duty uint8
@@ -122,11 +119,21 @@ func (e *Entry) Wake(now, exchange uint64) Duty {
 		e.keeper = 0
 	}
 	e.wakesMs = now + ReportMs
-	if e.InFlight(now) || e.id != 0 && e.reportMs <= now && now < e.reportMs+ReportMs {
+	switch {
+	case e.InFlight() && e.naps < maxNaps:
+		e.naps++
+		return Sleep
+	case e.recent && !e.InFlight():
+		e.recent = false
 		return Sleep
 	}
+	e.naps = 0
 	return Send
 }
+
+// maxNaps is the number of intervals after which a report that nobody confirmed is sent again: the exchange that sent it
+// has died.
+const maxNaps = 10
 
 func (e *Entry) resign(exchange uint64) {
 	if e.keeper == exchange {

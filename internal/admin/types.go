@@ -15,6 +15,7 @@ type Project struct {
 	Region          *string         `json:"region"`
 	Budget          json.RawMessage `json:"budget"`
 	BudgetPeriod    string          `json:"budgetPeriod"`
+	Cache           string          `json:"cache"`
 	CacheTTLSeconds uint64          `json:"cacheTtlSeconds"`
 	Unbounded       bool            `json:"unbounded"`
 	Models          []string        `json:"models"`

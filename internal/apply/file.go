@@ -66,7 +66,7 @@ var (
 	keyShape     = shape{"id": nil, "name": nil, "kind": nil, "environment": nil, "models": nil, "permissions": nil, "limits": {"requestsPerSecond": nil, "requestsPerDay": nil, "tokensPerMinute": nil}, "expiresAt": nil, "status": nil}
 	entryShape   = shape{"model": nil, "state": nil, "reason": nil, "owner": nil, "purpose": nil, "riskTier": nil, "dataClasses": nil, "regions": nil, "retention": nil, "links": nil, "reviewDate": nil, "successor": nil, "sunsetAt": nil, "keys": nil}
 	projectShape = shape{
-		"id": nil, "name": nil, "plan": nil, "budget": nil, "budgetPeriod": nil, "region": nil, "cacheTtlSeconds": nil, "unbounded": nil, "models": nil, "status": nil,
+		"id": nil, "name": nil, "plan": nil, "budget": nil, "budgetPeriod": nil, "region": nil, "cache": nil, "cacheTtlSeconds": nil, "unbounded": nil, "models": nil, "status": nil,
 		"routes": {anyKey: {"strategy": nil, "targets": {many: targetShape}}}, "alerts": {"url": nil}, "governor": governorShape,
 		"keys": {many: keyShape}, "registry": {"enforcement": nil, "models": {many: entryShape}},
 	}
@@ -225,6 +225,7 @@ func (r *reader) project(n *yamltree.Node, path string) project {
 	p := project{line: n.Line, fields: rest(n, "id", "status", "governor", "keys", "registry")}
 	p.id, p.name = r.identity(n, path, "proj_")
 	p.status = r.choice(n, "status", path, "active", "archived")
+	r.cache(n, path)
 	if g := n.Member("governor"); g != nil && g.Kind == yamltree.Map {
 		p.governor = rest(g)
 	}
@@ -238,6 +239,18 @@ func (r *reader) project(n *yamltree.Node, path string) project {
 		p.registry = r.registry(node, path+".registry")
 	}
 	return p
+}
+
+// cache checks that the scope and the TTL agree: the TTL is 0 exactly if the cache is off. The API compares only fields
+// that differ from the current ones, so each run would undo one of two that disagree.
+func (r *reader) cache(n *yamltree.Node, path string) {
+	scope, ttl := r.choice(n, "cache", path, "off", "colo", "global"), n.Member("cacheTtlSeconds")
+	if scope == "" || ttl == nil || ttl.Kind != yamltree.Number {
+		return
+	}
+	if zero := sameNumber(ttl.Text, "0"); zero != (scope == "off") {
+		r.fail(ttl.Line, "%s must be 0 if cache is off, and greater otherwise, got %s with cache %s", join(path, "cacheTtlSeconds"), ttl.Text, scope)
+	}
 }
 
 func (r *reader) key(n *yamltree.Node, path string) key {

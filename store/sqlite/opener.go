@@ -13,8 +13,8 @@ import (
 )
 
 // opener opens connections. SQLite reads the file's header when it opens it, and each attempt that fails keeps its memory
-// and address space until the process ends (go-sqlite3 v0.35.6, newConn). So opener first reads the header itself. A disk that fails all reads
-// then costs nothing, and connections open as soon as it works.
+// and address space until the process ends (go-sqlite3 v0.35.6, newConn). So opener first reads the header itself. A disk
+// that fails all reads then costs nothing, and connections open as soon as it works.
 type opener struct {
 	config *Config
 

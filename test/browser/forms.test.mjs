@@ -120,6 +120,46 @@ journey('a decimal comma is rejected with the expected format', { as: 'owner' },
   assert.equal((await service.get(`projects/${project.id}`)).budget, 2.5)
 })
 
+journey(
+  'the cache is turned off and on, and a global one has a TTL of at least a minute',
+  { as: 'owner' },
+  async ({ page }) => {
+    const project = await service.project({ name: 'Repetitive', cacheTtlSeconds: 30 })
+    const at = `/dashboard/projects/${project.id}/settings`
+    await page.goto(at)
+    const scope = page.getByLabel('Cache', { exact: true })
+    const ttl = page.getByLabel('Cache TTL (seconds)')
+    const save = page.getByRole('button', { name: 'Save settings' })
+    const saves = async (cache, seconds) => {
+      await save.click()
+      await until(`${cache} is saved`, async () => {
+        const now = await service.get(`projects/${project.id}`)
+        return now.cache === cache && now.cacheTtlSeconds === seconds
+      })
+      await page.goto(at)
+      await scope.waitFor()
+      assert.equal(await scope.inputValue(), cache)
+    }
+    assert.equal(await scope.inputValue(), 'colo')
+    await scope.selectOption('global')
+    await page.getByText('Enter a whole number of seconds, at least 60.').waitFor()
+    await save.click()
+    await page.getByText(/must be at least 60 with cache global/).waitFor()
+    assert.equal(await ttl.getAttribute('aria-invalid'), 'true')
+    await ttl.fill('60')
+    await saves('global', 60)
+    await ttl.fill('900')
+    await scope.selectOption('off')
+    assert.ok(await ttl.isDisabled())
+    await saves('off', 0)
+    await scope.selectOption('colo')
+    assert.equal(await ttl.inputValue(), '3600')
+    await saves('colo', 3600)
+    await ttl.fill('5')
+    await saves('colo', 5)
+  },
+)
+
 journey('the cap on responses without max_tokens is switched off and on again', { as: 'owner' }, async ({ page }) => {
   const project = await service.project({ name: 'Long-winded' })
   await page.goto(`/dashboard/projects/${project.id}/settings`)

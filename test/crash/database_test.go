@@ -83,6 +83,7 @@ func (w *world) checkDatabase() {
 			db.checkMeter(a)
 		}
 	}
+	w.step(abi.RedeliverMs * time.Millisecond) // the checks above have closed idle slices, which the Ledgers learn by alarm
 	db.quiesce()
 	db.checkOutbox(abi.ClassDirectory, directory.Name)
 	for _, p := range w.projects {

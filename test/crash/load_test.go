@@ -27,7 +27,7 @@ type world struct {
 func newWorld(d *deployment, kills int) *world {
 	w := &world{deployment: d, dailyLimit: 5 + 3*kills, budget: 0.01 + 0.003*float64(kills)}
 	w.main = d.newProject("main", "")
-	w.small = d.newProject("small", fmt.Sprintf(`,"budget":%g`, w.budget))
+	w.small = d.newProject("small", fmt.Sprintf(`,"budget":%.3f`, w.budget))
 	w.guarded = d.newProject("guarded", "")
 	d.mustAdmin("PUT", "projects/"+w.guarded.id+"/governor",
 		`{"enabled":true,"keywords":[{"name":"codenames","severity":"high","input":"block","words":["bluefin"]}]}`)

@@ -105,6 +105,7 @@ function helpers(env) {
     callObject: callObject.bind(undefined, env),
     fetchSmall,
     seal,
+    sleep,
     putExport: env.EXPORTS && ((name, body) => env.EXPORTS.put(name, body)),
   }
 }
@@ -142,6 +143,10 @@ async function fetchSmall(url, maxBytes) {
     length += chunk.byteLength
   }
   return body.subarray(0, length)
+}
+
+function sleep(ms) {
+  return new Promise((resolve) => setTimeout(resolve, ms))
 }
 
 // Encrypts with AES-256-GCM and returns nonce, ciphertext and tag.

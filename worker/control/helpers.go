@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/postern-ai/postern/control"
 )
@@ -39,4 +40,10 @@ func exports() func(context.Context, string, []byte) error {
 		}
 		return nil
 	}
+}
+
+// sleep is control.Config.Sleep, by a timer of the request that Go runs for; see objects.Call.
+func sleep(_ context.Context, d time.Duration) error {
+	_, err := await(helper("sleep").Invoke(d.Milliseconds()))
+	return err
 }

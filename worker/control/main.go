@@ -43,6 +43,7 @@ func main() {
 		Fetch:           fetch,
 		Seal:            seal,
 		Exports:         exports(),
+		Sleep:           sleep,
 		Dashboard:       web.Files(),
 		Now:             time.Now,
 		Rand:            rand.Reader,

@@ -6,6 +6,12 @@ export const BUDGET_PERIODS = [
   ['day', 'Day (UTC)'],
 ]
 
+export const CACHE_SCOPES = [
+  ['off', 'Off'],
+  ['colo', 'Per data center'],
+  ['global', 'Global (KV)'],
+]
+
 export const KINDS = [
   ['gateway', 'Gateway (sk_): model requests'],
   ['project', 'Project (pk_): usage and compliance'],

@@ -82,6 +82,10 @@ function Plans({ plans }) {
     { label: 'Budget', num: true, cell: (plan) => money(plan.budget) },
     { label: 'Governor', cell: (plan) => (plan.governor ? 'yes' : 'no') },
     { label: 'Concurrent requests', num: true, cell: (plan) => limit(plan.concurrent) },
+    {
+      label: 'Lease',
+      cell: ({ lease }) => (lease ? `${count(lease.requests)} requests for ${lease.ms / 1000} s` : 'none'),
+    },
     column('Requests per second', 'production', 'requestsPerSecond'),
     column('Requests per day', 'production', 'requestsPerDay'),
     column('Tokens per minute', 'production', 'tokensPerMinute'),
@@ -89,5 +93,7 @@ function Plans({ plans }) {
     column('Requests per day (development)', 'development', 'requestsPerDay'),
   ]
   return html`<${Card} title="Plans"><p class="muted">Limits apply per API key. A key’s own limits override its plan’s.</p>
+    <p class="muted">On a plan with a lease, limits are counted in shares that are lent to edge locations for at most that time. A change of a key or
+      its project is acknowledged only after the last share has ended.</p>
     <${Table} caption="Plans" columns=${columns} rows=${plans} rowKey=${(plan) => plan.name} /><//>`
 }

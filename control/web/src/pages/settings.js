@@ -14,10 +14,13 @@ import { span, typed } from '../format.js'
 import { html } from '../html.js'
 import { notify } from '../notices.js'
 import { useAction, useCatalog } from '../resource.js'
-import { BUDGET_PERIODS, numberOf } from '../values.js'
+import { BUDGET_PERIODS, CACHE_SCOPES, numberOf } from '../values.js'
 import { AlertsCard } from './alerts.js'
 
-const FIELDS = ['name', 'plan', 'budget', 'budgetPeriod', 'cacheTtlSeconds', 'unbounded', 'models']
+/** The TTL of a cache that is turned on without one, in the API as well. */
+const USUAL_TTL_SECONDS = 3600
+
+const FIELDS = ['name', 'plan', 'budget', 'budgetPeriod', 'cache', 'cacheTtlSeconds', 'unbounded', 'models']
 
 export function SettingsPage({ project, setProject }) {
   return html`<${Page} title="Settings" of=${project.name}>
@@ -41,14 +44,16 @@ function draftOf(project) {
     plan: project.plan,
     budget: typed(project.budget),
     budgetPeriod: project.budgetPeriod,
-    cacheTtlSeconds: typed(project.cacheTtlSeconds),
+    cache: project.cache,
+    cacheTtlSeconds: typed(project.cache === 'off' ? USUAL_TTL_SECONDS : project.cacheTtlSeconds),
     unbounded: project.unbounded,
     models: project.models,
   }
 }
 
 function fieldsOf(draft) {
-  return { ...draft, budget: numberOf(draft.budget), cacheTtlSeconds: numberOf(draft.cacheTtlSeconds) }
+  const cacheTtlSeconds = draft.cache === 'off' ? 0 : numberOf(draft.cacheTtlSeconds)
+  return { ...draft, budget: numberOf(draft.budget), cacheTtlSeconds }
 }
 
 const FORM = { draftOf, fieldsOf }
@@ -83,7 +88,6 @@ function General({ project, setProject }) {
 function Fields({ draft, set, error }) {
   const catalog = useCatalog()
   const wrong = (name) => wrongWith(error, name)
-  const seconds = numberOf(draft.cacheTtlSeconds)
   return html`
     <${TextField} label="Name" required maxlength="120" value=${draft.name} onValue=${(name) => set({ name })} wrong=${wrong('name')} />
     <div class="columns">
@@ -94,8 +98,10 @@ function Fields({ draft, set, error }) {
       <${TextField} label="Budget (USD)" inputmode="decimal" value=${draft.budget} onValue=${(budget) => set({ budget })} wrong=${wrong('budget')} />
       <${SelectField} label="Budget period" options=${BUDGET_PERIODS} value=${draft.budgetPeriod}
         onValue=${(budgetPeriod) => set({ budgetPeriod })} wrong=${wrong('budgetPeriod')} />
+      <${SelectField} label="Cache" options=${CACHE_SCOPES} value=${draft.cache} onValue=${(cache) => set({ cache })} wrong=${wrong('cache')}
+        hint=${SCOPE_HINTS[draft.cache]} />
       <${TextField} label="Cache TTL (seconds)" inputmode="numeric" value=${draft.cacheTtlSeconds} wrong=${wrong('cacheTtlSeconds')}
-        onValue=${(cacheTtlSeconds) => set({ cacheTtlSeconds })} hint=${cacheHint(seconds)} />
+        onValue=${(cacheTtlSeconds) => set({ cacheTtlSeconds })} hint=${ttlHint(draft)} disabled=${draft.cache === 'off'} />
     </div>
     <${CheckField} label="Don’t limit the output of requests without max_tokens" value=${draft.unbounded} onValue=${(unbounded) => set({ unbounded })}
       wrong=${wrong('unbounded')} hint="Long responses can then exceed the budget." />
@@ -103,10 +109,21 @@ function Fields({ draft, set, error }) {
       wrong=${wrong('models')} hint="Leave empty to allow all models." />`
 }
 
-function cacheHint(seconds) {
-  if (typeof seconds !== 'number' || !Number.isInteger(seconds) || seconds < 0)
-    return 'Enter a whole number of seconds; 0 turns the cache off.'
-  return seconds === 0 ? 'The cache is off.' : `${span(seconds)}. Set to 0 to turn the cache off.`
+const SCOPE_HINTS = {
+  off: 'Responses are not cached.',
+  colo: 'Responses are shared within a data center.',
+  global: 'Responses are shared by all data centers. KV reads and writes are billed.',
+}
+
+/** The shortest TTL of each scope, in seconds. */
+const LEAST_TTL = { colo: 1, global: 60 }
+
+function ttlHint({ cache, cacheTtlSeconds }) {
+  if (cache === 'off') return ''
+  const seconds = numberOf(cacheTtlSeconds)
+  const least = LEAST_TTL[cache]
+  if (!Number.isInteger(seconds) || seconds < least) return `Enter a whole number of seconds, at least ${least}.`
+  return `${span(seconds)}.`
 }
 
 function ArchiveCard({ project, setProject }) {

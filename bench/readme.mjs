@@ -1,0 +1,42 @@
+// Writes the performance section of README.md from the figures of a run.
+//
+//   node bench/readme.mjs           takes the figures of the last `make bench` and keeps them in bench/results.json
+//   node bench/readme.mjs --check   fails if the section is not what bench/results.json says
+import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { section } from './lib/markdown.mjs'
+import { BENCH, OUT, ROOT } from './lib/process.mjs'
+
+const FROM = '<!-- make bench-readme writes the text from here to the next comment -->'
+const TO = '<!-- end of the text of make bench-readme -->'
+const readme = join(ROOT, 'README.md')
+const kept = join(BENCH, 'results.json')
+
+function fail(message) {
+  console.error(`bench-readme: ${message}`)
+  process.exit(1)
+}
+
+/** README.md with its section replaced. */
+function replaced(text) {
+  const [from, to] = [text.indexOf(FROM), text.indexOf(TO)]
+  if (from < 0 || to < from) fail('README.md lacks the two comments that mark the section')
+  const results = JSON.parse(readFileSync(kept, 'utf8'))
+  return `${text.slice(0, from + FROM.length)}\n\n${section(results)}\n${text.slice(to)}`
+}
+
+function keep() {
+  const last = join(OUT, 'results.json')
+  if (!existsSync(last)) fail('there are no figures: run `PEERS=1 make bench` first')
+  const { quick, complete } = JSON.parse(readFileSync(last, 'utf8'))
+  if (quick || !complete) fail('the last run was a quick one, or was not complete: run `PEERS=1 make bench`')
+  copyFileSync(last, kept)
+}
+
+const check = process.argv[2] === '--check'
+if (!check) keep()
+const before = readFileSync(readme, 'utf8')
+const after = replaced(before)
+if (check && after !== before)
+  fail('the performance section of README.md differs from bench/results.json: run `make bench-readme`')
+if (!check) writeFileSync(readme, after)

@@ -1,0 +1,201 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/keymeter"
+)
+
+// leases makes meters answer each Put with a wait, and records what the control plane sleeps instead of sleeping.
+type leases struct {
+	*bench
+	slept []time.Duration
+	err   error
+}
+
+// lend makes the n-th Put to any meter, from 0, answer with waitMs(n).
+func lend(t *testing.T, waitMs func(n int) uint64) *leases {
+	b := newBench(t)
+	l := &leases{bench: b}
+	n := 0
+	b.memory.meters = func([]byte) []byte {
+		reply := keymeter.PutReply{WaitMs: waitMs(n)}
+		n++
+		return reply.Encode()
+	}
+	b.handler.(*handler).store.sleep = func(_ context.Context, d time.Duration) error {
+		l.slept = append(l.slept, d)
+		return l.err
+	}
+	return l
+}
+
+// forget clears the recorded waits and calls.
+func (l *leases) forget() {
+	l.memory.forget()
+	l.slept = nil
+}
+
+func always(ms uint64) func(int) uint64 { return func(int) uint64 { return ms } }
+
+// TestChangesWaitForLeases makes each kind of change twice: the second acknowledgement, too, means that the change is
+// in force.
+func TestChangesWaitForLeases(t *testing.T) {
+	l := lend(t, always(1500))
+	path := l.project()
+	keyPath, _ := l.key(path)
+	for _, c := range []struct{ name, method, path, body string }{
+		{"deactivation", "POST", keyPath + "/deactivate", ""},
+		{"reactivation", "POST", keyPath + "/reactivate", ""},
+		{"limits", "PATCH", keyPath, `{"limits":{"requestsPerSecond":1}}`},
+		{"models of the key", "PATCH", keyPath, `{"models":["balanced"]}`},
+		{"plan", "PATCH", path, `{"plan":"team"}`},
+		{"budget period", "PATCH", path, `{"budgetPeriod":"day"}`},
+		{"cache", "PATCH", path, `{"cacheTtlSeconds":0}`},
+		{"unbounded", "PATCH", path, `{"unbounded":true}`},
+		{"policy", "PATCH", path, `{"models":["balanced"]}`},
+		{"routes", "PATCH", path, `{"routes":{"balanced":{"targets":[{"model":"gpt-4.1"}]}}}`},
+		{"enforcement", "PUT", path + "/models-registry/enforcement", `{"enforcement":"warn"}`},
+		{"archive", "POST", path + "/archive", ""},
+		{"restore", "POST", path + "/restore", ""},
+	} {
+		for _, attempt := range []string{"first", "repeated"} {
+			l.forget()
+			l.must(200, c.method, c.path, c.body)
+			if fmt.Sprint(l.slept) != "[1.5s]" {
+				t.Errorf("%s, %s: slept %v", c.name, attempt, l.slept)
+			}
+		}
+	}
+	l.forget()
+	if l.must(201, "POST", keyPath+"/rotate", `{"graceSeconds":0}`); fmt.Sprint(l.slept) != "[1.5s]" {
+		t.Errorf("rotation: slept %v", l.slept)
+	}
+	l.forget()
+	if l.must(204, "DELETE", keyPath, ""); fmt.Sprint(l.slept) != "[1.5s]" {
+		t.Errorf("removal: slept %v", l.slept)
+	}
+}
+
+// Changes that no meter gets, and meters without leases, wait for nothing.
+func TestNoWaitWithoutLeases(t *testing.T) {
+	l := lend(t, always(0))
+	path := l.project()
+	keyPath, _ := l.key(path)
+	l.must(200, "POST", keyPath+"/deactivate", "")
+	l.must(200, "PATCH", path, `{"plan":"team"}`)
+	l.memory.meters = func([]byte) []byte { return nil } // of an older version
+	l.must(200, "PATCH", path, `{"plan":"free"}`)
+	l.memory.meters = func([]byte) []byte { t.Error("a meter got a change of the name or the budget"); return nil }
+	l.must(200, "PATCH", path, `{"name":"New","budget":7}`)
+	if len(l.slept) != 0 {
+		t.Errorf("slept %v", l.slept)
+	}
+}
+
+// All keys of a project wait together, for the longest lease, after all of them have the change.
+func TestManyKeysWaitOnce(t *testing.T) {
+	l := lend(t, func(n int) uint64 { return uint64(n) * 10 })
+	path := l.project()
+	for range maxUpdatedKeys {
+		l.must(201, "POST", path+"/keys", `{"name":"k"}`)
+	}
+	n := 0
+	l.memory.meters = func([]byte) []byte {
+		n++
+		reply := keymeter.PutReply{WaitMs: uint64(n) * 10}
+		return reply.Encode()
+	}
+	l.forget()
+	l.must(200, "PATCH", path, `{"plan":"team"}`)
+	if fmt.Sprint(l.slept) != "[2s]" || n != maxUpdatedKeys {
+		t.Errorf("slept %v after %d deliveries", l.slept, n)
+	}
+}
+
+// A change without the wait for its leases is not acknowledged, and the error tells the client nothing.
+func TestUnfinishedWaits(t *testing.T) {
+	for name, c := range map[string]struct {
+		reply []byte
+		err   error
+		slept string
+	}{
+		"longest":               {reply: waitReply(10_000), slept: "[10s]"},
+		"longer than any":       {reply: waitReply(10_001), slept: "[]", err: errOut},
+		"overflow":              {reply: waitReply(1<<64 - 1), slept: "[]", err: errOut},
+		"malformed":             {reply: []byte{0x80}, slept: "[]", err: errOut},
+		"trailing bytes":        {reply: []byte{1, 2}, slept: "[]", err: errOut},
+		"a disconnected client": {reply: waitReply(2000), slept: "[2s]", err: errors.New("sk_live_secret")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			quiet(t)
+			l := lend(t, always(0))
+			keyPath, _ := l.key(l.project())
+			l.memory.meters = func([]byte) []byte { return c.reply }
+			l.err = c.err
+			got := l.do("POST", keyPath+"/deactivate", "")
+			if fmt.Sprint(l.slept) != c.slept {
+				t.Errorf("slept %v, want %s", l.slept, c.slept)
+			}
+			if c.err == nil {
+				if got.Code != 200 {
+					t.Error(got.Body)
+				}
+				return
+			}
+			if l.refused(got, fault.Unavailable); strings.Contains(got.Body.String(), "sk_live") {
+				t.Error(got.Body)
+			}
+		})
+	}
+}
+
+func waitReply(ms uint64) []byte {
+	reply := keymeter.PutReply{WaitMs: ms}
+	return reply.Encode()
+}
+
+// One meter lends and another fails: the change is not acknowledged, and the next attempt waits.
+func TestFailedDeliveryDoesNotWait(t *testing.T) {
+	quiet(t)
+	l := lend(t, always(700))
+	path := l.project()
+	l.key(path)
+	l.key(path)
+	l.forget()
+	calls := 0
+	l.memory.fail = func(class abi.Class, _ string, _ []byte) error {
+		if class != abi.ClassKeyMeter {
+			return nil
+		}
+		if calls++; calls == 2 {
+			return errOut
+		}
+		return nil
+	}
+	l.refused(l.do("PATCH", path, `{"plan":"team"}`), fault.Unavailable)
+	if calls != 2 || len(l.slept) != 0 {
+		t.Fatalf("%d calls, slept %v", calls, l.slept)
+	}
+	if l.must(200, "PATCH", path, `{"plan":"team"}`); fmt.Sprint(l.slept) != "[700ms]" || calls != 4 {
+		t.Errorf("%d calls, slept %v", calls, l.slept)
+	}
+}
+
+func TestNativeSleep(t *testing.T) {
+	if err := sleepNatively(t.Context(), time.Nanosecond); err != nil {
+		t.Error(err)
+	}
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	if err := sleepNatively(left, time.Hour); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
