@@ -19,6 +19,7 @@ const FLIGHTS = 10 * SCALE
 // Longer than the gateway waits before it reports usage, and before it repeats a delivery.
 const QUIET_MS = 8000
 const POLL_MS = 1000
+const SETTLE_TIMEOUT_MS = 60_000
 
 const operations = ['objectCalls', 'alarmsRung', 'rowsRead', 'rowsWritten', 'alarmsSet', 'kvReads', 'kvWrites']
 
@@ -34,6 +35,11 @@ function dollars(prices, n) {
   )
 }
 
+/** The counts that are higher than before. */
+function busy(before, now) {
+  return Object.entries(now).filter(([tag, row]) => JSON.stringify(row) !== JSON.stringify(before[tag]))
+}
+
 /** Sends requests to one deployment, each counted as part of a case. */
 class Sender {
   sent = 0
@@ -43,9 +49,9 @@ class Sender {
   }
 
   /** Returns the status and the cache state. */
-  async send(project, prompt, { as = '', key = project.keys[0], socket = 'gateway' } = {}) {
+  async send(project, prompt, { as = '', number = this.sent++, key = project.keys[0], socket = 'gateway' } = {}) {
     const headers = { 'content-type': 'application/json', 'x-api-key': key }
-    if (as !== '') headers['x-bench'] = `${as}/${this.sent++}`
+    if (as !== '') headers['x-bench'] = `${as}/${number}`
     const body = JSON.stringify({ messages: [{ role: 'user', content: prompt }] })
     const response = await fetch(`${this.urls[socket]}/api/ai/complete`, { method: 'POST', headers, body })
     await response.arrayBuffer()
@@ -90,11 +96,14 @@ class Sender {
   /** Waits until no object does anything more, and returns the counts. */
   async settled() {
     let counts = await this.counts()
+    const end = performance.now() + SETTLE_TIMEOUT_MS
     for (let quietMs = 0; quietMs < QUIET_MS; quietMs += POLL_MS) {
       await sleep(POLL_MS)
       const now = await this.counts()
-      if (JSON.stringify(now) !== JSON.stringify(counts)) quietMs = 0
+      if (busy(counts, now).length > 0) quietMs = 0
       counts = now
+      if (performance.now() > end)
+        throw new Error(`objects do not come to rest: ${JSON.stringify(busy(counts, await this.counts()))}`)
     }
     return counts
   }
@@ -115,7 +124,7 @@ const cases = [
     title: 'uncached, default plan, 10 requests per second for 60 s',
     wanted: '200 miss',
     targets: { calls: 2.1, rows: 2.2, kv: 0, dollars: 3.2 },
-    warm: true,
+    warm: 'gateway',
     run: (to, project) =>
       to.pace(600 * SCALE, 100, (i) => to.send(project, `warm ${i}`, { as: 'warm' }), PER_SECOND - 1),
   },
@@ -124,14 +133,14 @@ const cases = [
     title: 'uncached, lending plan, 100 requests per second for 10 s',
     wanted: '200 miss',
     targets: { calls: 0.05, rows: 0.05, kv: 0, dollars: 0.6 },
-    warm: true,
+    warm: 'gateway',
     run: (to, project) => to.pace(1000 * SCALE, 10, (i) => to.send(project, `hot ${i}`, { as: 'hot' })),
   },
   {
     name: 'memory',
     title: 'hit in memory, lending plan, 100 requests per second for 10 s',
     wanted: '200 hit',
-    warm: true,
+    warm: 'gateway',
     run: (to, project) => to.pace(1000 * SCALE, 10, () => to.send(project, 'warm up', { as: 'memory' })),
   },
   {
@@ -139,7 +148,7 @@ const cases = [
     title: "hit in the data center's cache, lending plan, 20 requests per second for 10 s",
     wanted: '200 hit',
     warm: 'gateway1',
-    prime: 1,
+    primed: 1,
     run: (to, project) =>
       to.pace(PRIMED, 50, (i) => to.send(project, `prime ${i}`, { as: 'colo', socket: 'gateway1' })),
   },
@@ -148,7 +157,7 @@ const cases = [
     title: 'hit in KV, lending plan, 20 requests per second for 10 s',
     wanted: '200 hit',
     warm: 'gateway2',
-    prime: 2, // KV keeps a response after the second request for it
+    primed: 2, // KV keeps a response after the second request for it
     run: (to, project) =>
       to.pace(PRIMED, 50, (i) => to.send(project, `prime ${i}`, { as: 'global', socket: 'gateway2' })),
   },
@@ -156,7 +165,7 @@ const cases = [
     name: 'flight',
     title: `waiting for an identical request, lending plan, ${AT_ONCE} at once, 10 times`,
     wanted: '200 hit',
-    warm: true,
+    warm: 'gateway',
     run: (to, project) => flights(to, project),
   },
   {
@@ -177,15 +186,26 @@ async function flights(to, project) {
   return all
 }
 
-/** Makes a key warm and fills the caches, uncounted. */
-async function prepare(to, project, { warm, prime = 0 }) {
-  if (warm === true || prime > 0) await to.send(project, 'warm up')
-  for (let i = 0; i < prime * PRIMED; i++) await to.send(project, `prime ${i % PRIMED}`)
-  if (typeof warm === 'string') await to.send(project, 'warm up there', { socket: warm })
+/** Fills the caches with another key, uncounted. */
+async function prime(to, project, { primed = 0 }) {
+  for (let i = 0; i < primed * PRIMED; i++) {
+    await to.send(project, `prime ${i % PRIMED}`, { key: project.keys[1] })
+  }
+}
+
+// Enough requests for a key to be lent to. They are counted as work without a request, because one of them may keep renewing
+// the lease; prepare returns what they cost until the case begins.
+const WARM_UP = 3
+
+async function prepare(to, project, { name, warm }) {
+  if (warm === undefined) return {}
+  for (let i = 0; i < WARM_UP; i++) await to.send(project, 'warm up', { as: name, number: '', socket: warm })
+  await sleep(SECOND_MS)
+  return (await to.counts())[`${name}/`]
 }
 
 /** The mean counts of the responses that a case is about. */
-function mean({ name, wanted }, counts) {
+function mean({ name, wanted }, counts, before) {
   const own = Object.entries(counts).filter(([tag]) => tag.startsWith(`${name}/`))
   const asRequest = own.filter(([tag]) => tag !== `${name}/`)
   const chosen = asRequest.filter(([, row]) => row[wanted])
@@ -194,7 +214,7 @@ function mean({ name, wanted }, counts) {
   const share = wanted === '429' ? 0 : 1 / admitted.length
   const perRequest = (what) => {
     const sum = chosen.reduce((total, [, row]) => total + (row[what] ?? 0), 0)
-    return sum / chosen.length + (behind[what] ?? 0) * share
+    return sum / chosen.length + ((behind[what] ?? 0) - (before[what] ?? 0)) * share
   }
   const kinds = new Set(own.flatMap(([, row]) => Object.keys(row)).filter((what) => /^[A-Z]/.test(what)))
   return {
@@ -224,11 +244,13 @@ export async function hops(parts, upstreamURL, seed) {
   await plant(gateway.urls, ...cases.map(({ name }) => seed[name]))
   const to = new Sender(gateway.urls)
   const failures = {}
+  const before = {}
   const run = async (one) => {
-    await prepare(to, seed[one.name], one)
+    before[one.name] = await prepare(to, seed[one.name], one)
     failures[one.name] = checked(one, await one.run(to, seed[one.name]))
   }
   const [cold, warm, ...others] = cases
+  for (const one of cases) await prime(to, seed[one.name], one)
   await run(cold)
   const minute = run(warm)
   for (const one of others) await run(one)
@@ -237,7 +259,7 @@ export async function hops(parts, upstreamURL, seed) {
   for (const { child } of [gateway, near, far]) await stop(child)
   const { prices } = JSON.parse(readFileSync(join(BENCH, 'prices.json'), 'utf8'))
   return cases.map((one) => {
-    const result = mean(one, counts)
+    const result = mean(one, counts, before[one.name] ?? {})
     return { ...one, ...result, failure: failures[one.name], dollars: dollars(prices, result) }
   })
 }
