@@ -158,8 +158,12 @@ func (x *exchange) admitted() {
 		x.respondValidation()
 	case s.endpoint == endpointCount:
 		x.countTokens()
+	case s.flight.kept:
+		x.follow()
 	case s.hit.found:
 		x.respondHit()
+	case s.flight.role == follows:
+		x.follow()
 	case x.pending(idKV):
 		x.enter(phaseCache)
 	default:
@@ -269,13 +273,16 @@ func (x *exchange) grantReply() (reply ledger.GrantReply, err error) {
 	return reply, err
 }
 
-// outOfBudget refuses the request, unless its response is cached: a cache hit costs nothing.
+// outOfBudget refuses the request, unless its response is cached or comes from a flight: that costs nothing.
 func (x *exchange) outOfBudget() {
 	switch {
 	case x.s.hit.found:
 		x.admit(keymeter.ModeHit)
 	case x.pending(idKV):
 		x.enter(phaseOverBudget)
+	case x.s.flight.role == follows:
+		x.enter(phaseOverBudget)
+		x.awaitFlight()
 	case x.s.admission.budget.unreachable:
 		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 	default:

@@ -19,7 +19,16 @@ const encoders = {
   StepInput(w, v) {
     const { Kind, ID, Code, Headers, Data } = v.Event
     const event = { kind: Kind, id: ID, code: Code, headers: flat(Headers), data: bytes(Data) }
-    abi.writeStepInput(w, v.NowMs, bytes(v.Shared), bytes(v.State), bytes(v.Attached), bytes(v.Pinned), event)
+    abi.writeStepInput(
+      w,
+      v.NowMs,
+      bytes(v.Shared),
+      bytes(v.State),
+      bytes(v.Attached),
+      bytes(v.Pinned),
+      v.Waiting,
+      event,
+    )
     return [w.written(), event.data]
   },
   ObjectInput(w, v) {
