@@ -68,13 +68,39 @@ type Entry struct {
 	naps       uint64 // intervals that a report or an extension has been awaited
 	woken      uint64 // taken when the keeper last woke
 
-	open   []keymeter.Leased // requests of the lease that are not reported; those with a Settle have ended
+	open   []keymeter.Leased // requests of the lease that are in progress and not reported
+	done   done              // those that have ended
 	ended  [][]byte          // settles of registered requests, not reported
 	flight flight
 
 	keeper  uint64 // 0: none
 	sinceMs uint64 // beginning of its duty
 	wakesMs uint64 // when it wakes next
+}
+
+// done are requests that stay encoded until they are reported: every request of the key passes the entry through two
+// steps.
+type done struct {
+	count uint64
+	list  []byte
+}
+
+func (d *done) add(l *keymeter.Leased) {
+	w := abi.Writer{Buf: d.list[:len(d.list):len(d.list)]} // the bytes after it are not the list's
+	keymeter.LeasedFields(abi.WriteTo(&w), l)
+	d.count, d.list = d.count+1, w.Buf
+}
+
+// appendTo appends the requests to a list.
+func (d *done) appendTo(list []keymeter.Leased) []keymeter.Leased {
+	list = slices.Grow(list, int(d.count))
+	f := abi.ReadFrom(&abi.Reader{Buf: d.list})
+	for range d.count {
+		var l keymeter.Leased
+		keymeter.LeasedFields(f, &l)
+		list = append(list, l)
+	}
+	return list
 }
 
 // flight is the report that the meter has not confirmed.
@@ -103,7 +129,7 @@ func (e *Entry) Encode() (data []byte, keepMs uint64) {
 		}
 		return abi.EncodeFields(0, 64, e.fields), MarkMs
 	}
-	return abi.EncodeFields(0, 256+256*(len(e.open)+len(e.ended))+len(e.flight.command), e.fields), KeepMs
+	return abi.EncodeFields(0, 256+256*(len(e.open)+len(e.ended))+len(e.done.list)+len(e.flight.command), e.fields), KeepMs
 }
 
 func (e *Entry) fields(f *abi.Fields) {
@@ -130,6 +156,8 @@ func (e *Entry) fields(f *abi.Fields) {
 	f.Uint(&e.naps)
 	f.Uint(&e.woken)
 	abi.List(f, &e.open, keymeter.LeasedFields)
+	f.Uint(&e.done.count)
+	f.Bytes(&e.done.list)
 	abi.List(f, &e.ended, (*abi.Fields).Bytes)
 	f.Uint(&e.flight.sentMs)
 	f.Flags(&e.flight.failed, &e.flight.closing)
@@ -141,7 +169,9 @@ func (e *Entry) fields(f *abi.Fields) {
 }
 
 // pending reports whether the meter does not know everything yet.
-func (e *Entry) pending() bool { return len(e.open)+len(e.ended)+len(e.flight.command) > 0 }
+func (e *Entry) pending() bool {
+	return len(e.open)+len(e.done.list)+len(e.ended)+len(e.flight.command) > 0
+}
 
 // Held reports whether the entry has a lease, or something that must be reported.
 func (e *Entry) Held() bool { return e.id != 0 || e.pending() }
@@ -181,8 +211,10 @@ func (e *Entry) Take(now uint64, q *Request) bool {
 	l := keymeter.Leased{RequestID: q.ID, AdmittedMs: e.lastMs, AmountPico: q.AmountPico, LifetimeMs: q.LifetimeMs, Model: q.Model}
 	if q.Settle != nil {
 		l.Settle = q.Settle.Encode()
+		e.done.add(&l)
+	} else {
+		e.open = append(e.open, l)
 	}
-	e.open = append(e.open, l)
 	return true
 }
 
@@ -191,16 +223,9 @@ func (e *Entry) Take(now uint64, q *Request) bool {
 func (e *Entry) low() bool { return e.amountPico-e.usedPico < lowAmounts*e.typical }
 
 // inProgress is the number of requests that are in progress and not registered at the meter.
-func (e *Entry) inProgress() (n uint64) {
-	for i := range e.open {
-		if len(e.open[i].Settle) == 0 {
-			n++
-		}
-	}
-	return n + e.flight.count
-}
+func (e *Entry) inProgress() uint64 { return uint64(len(e.open)) + e.flight.count }
 
-func (e *Entry) count() int { return len(e.open) + len(e.ended) + int(e.flight.count) }
+func (e *Entry) count() int { return len(e.open) + len(e.ended) + int(e.done.count+e.flight.count) }
 
 // Windows are the limits' states for an answer that was admitted by the lease.
 func (e *Entry) Windows() []keymeter.Window {
@@ -283,13 +308,14 @@ func (e *Entry) Unknown(asked uint64) {
 
 // drop forgets the lease, of which nothing is in progress at the meter.
 func (e *Entry) drop() {
-	e.id, e.endMs, e.requests, e.taken, e.amountPico, e.usedPico, e.seq, e.woken, e.open = 0, 0, 0, 0, 0, 0, 0, 0, nil
+	e.id, e.endMs, e.requests, e.taken, e.amountPico, e.usedPico, e.seq, e.woken = 0, 0, 0, 0, 0, 0, 0, 0
+	e.open, e.done = nil, done{}
 	e.windows, e.seen = nil, 0
 }
 
-// find is the index of a request of the lease that is not reported, or -1.
+// find is the index of a request of the lease that is in progress and not reported, or -1.
 func (e *Entry) find(requestID string) int {
-	return slices.IndexFunc(e.open, func(l keymeter.Leased) bool { return l.RequestID == requestID && len(l.Settle) == 0 })
+	return slices.IndexFunc(e.open, func(l keymeter.Leased) bool { return l.RequestID == requestID })
 }
 
 // Settle leaves a settlement in the entry.
@@ -300,13 +326,15 @@ func (e *Entry) Settle(now uint64, s *keymeter.Settle) {
 		e.ended = append(e.ended, s.Encode())
 		return
 	}
-	l := &e.open[i]
+	l := e.open[i]
+	e.open = slices.Delete(e.open, i, i+1)
 	cost := s.CostPico
 	for j := range s.Attempts {
 		cost = money.Add(cost, s.Attempts[j].CostPico)
 	}
 	e.usedPico = money.Add(e.usedPico-l.AmountPico, cost)
 	l.AmountPico, l.Settle = cost, s.Encode()
+	e.done.add(&l)
 }
 
 // Standing is the relation of a request to the meter.

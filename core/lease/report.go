@@ -7,13 +7,8 @@ func (e *Entry) Due() bool {
 	if len(e.flight.command) > 0 {
 		return false
 	}
-	settled := len(e.ended)
-	for i := range e.open {
-		if len(e.open[i].Settle) > 0 {
-			settled++
-		}
-	}
-	return settled >= reportAt || uint64(len(e.open)-settled+len(e.ended)) > max(1, e.slots/2) && e.slots > 0
+	settled := uint64(len(e.ended)) + e.done.count
+	return settled >= reportAt || uint64(len(e.open)) > max(1, e.slots/2) && e.slots > 0
 }
 
 // Report makes the next report, or repeats the one whose confirmation is missing. It returns nil if there is nothing to
@@ -36,7 +31,7 @@ func (e *Entry) Report(now uint64, urgent bool) []byte {
 		return nil
 	}
 	r := keymeter.Report{
-		SentMs: e.lastMs, LeaseID: e.id, Requests: e.open, Settles: e.ended, Close: e.id != 0 && !(live && used) && !e.extending, Renew: live && used, AmountPico: e.typical,
+		SentMs: e.lastMs, LeaseID: e.id, Requests: e.done.appendTo(e.open), Settles: e.ended, Close: e.id != 0 && !(live && used) && !e.extending, Renew: live && used, AmountPico: e.typical,
 	}
 	if e.id != 0 {
 		e.seq++
@@ -45,14 +40,8 @@ func (e *Entry) Report(now uint64, urgent bool) []byte {
 	if e.recent = urgent; !urgent {
 		e.woken = e.taken
 	}
-	count := 0
-	for i := range e.open {
-		if len(e.open[i].Settle) == 0 {
-			count++
-		}
-	}
-	e.flight = flight{sentMs: e.lastMs, command: r.Encode(), count: uint64(count), closing: r.Close}
-	e.open, e.ended = nil, nil
+	e.flight = flight{sentMs: e.lastMs, command: r.Encode(), count: uint64(len(e.open)), closing: r.Close}
+	e.open, e.done, e.ended = nil, done{}, nil
 	if r.Close {
 		e.endMs = 0
 	}
