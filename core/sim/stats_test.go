@@ -8,8 +8,8 @@ import (
 
 // stats counts the events of worlds.
 type stats struct {
-	Worlds, Calm, Exchanges, Steps, Commands, Fetches, Faults, Operations, Left, Expired int
-	statuses                                                                             map[uint64]int
+	Worlds, Calm, Exchanges, Steps, Commands, Fetches, Faults, Operations, Left, Expired, Followed int
+	statuses                                                                                       map[uint64]int
 }
 
 func (s *stats) countStatus(status uint64) {
@@ -30,6 +30,7 @@ func (s *stats) plus(o *stats) {
 	s.Operations += o.Operations
 	s.Left += o.Left
 	s.Expired += o.Expired
+	s.Followed += o.Followed
 	for status, n := range o.statuses {
 		s.countStatus(status)
 		s.statuses[status] += n - 1
@@ -43,8 +44,8 @@ func (s *stats) String() string {
 	}
 	slices.Sort(statuses)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d worlds (%d without fault classes), %d exchanges, %d steps, %d object commands, %d fetches, %d faults, %d operator changes, %d expired reservations\nresponses:",
-		s.Worlds, s.Calm, s.Exchanges, s.Steps, s.Commands, s.Fetches, s.Faults, s.Operations, s.Expired)
+	fmt.Fprintf(&b, "%d worlds (%d without fault classes), %d exchanges, %d steps, %d object commands, %d fetches, %d exchanges in another's flight, %d faults, %d operator changes, %d expired reservations\nresponses:",
+		s.Worlds, s.Calm, s.Exchanges, s.Steps, s.Commands, s.Fetches, s.Followed, s.Faults, s.Operations, s.Expired)
 	for _, status := range statuses {
 		name := fmt.Sprint(status)
 		if status == 0 {
