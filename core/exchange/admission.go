@@ -210,7 +210,7 @@ func (x *exchange) requestGrant() {
 func (x *exchange) onGrant() {
 	s := &x.s
 	reply, err := x.grantReply()
-	if x.event.Code != abi.OutcomeOK && s.admission.budget.need.NeedPico == 0 && x.forgoLease() {
+	if x.event.Code != abi.OutcomeOK && s.admission.budget.need.NeedPico == 0 && x.dropAsk() {
 		x.admit(s.admission.mode) // the slice covers the request, only not a lease
 		return
 	}
@@ -242,7 +242,7 @@ func (x *exchange) onGrant() {
 
 // maxLentWaits limits how often a request waits for budget that meters have lent to isolates. A meter that is asked for it
 // stops lending, so one wait usually suffices.
-const maxLentWaits = 2
+const maxLentWaits = 3
 
 // waitForLent decides whether to wait until what meters have lent returns: the budget is not known to be exhausted before.
 func (b *budgetRequest) waitForLent() bool {

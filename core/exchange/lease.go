@@ -10,13 +10,12 @@ import (
 type leased struct {
 	pinned bool          // the key's entry is pinned
 	taken  bool          // the request was admitted by the lease
-	forgo  bool          // the exchange asks for no lease any more
 	asked  uint64        // ID of the lease that the admission asks for; 0: none
 	sent   lease.Sending // of the outstanding report
 }
 
 func (l *leased) fields(f *abi.Fields) {
-	f.Flags(&l.pinned, &l.taken, &l.forgo)
+	f.Flags(&l.pinned, &l.taken)
 	f.Uint(&l.asked)
 	l.sent.Fields(f)
 }
@@ -79,9 +78,6 @@ func (x *exchange) takeLease(command *keymeter.Admit) bool {
 		q.Settle = &keymeter.Settle{RequestID: s.requestID, Outcome: keymeter.Hit, Model: command.Model, Trace: command.Trace}
 	}
 	if !e.Take(x.now, &q) {
-		if s.leased.forgo {
-			return false
-		}
 		id, changed := e.Ask(x.now, s.record.Version, x.random(), x.keeperID())
 		if command.LeaseID = id; changed {
 			x.saveEntry()
@@ -114,20 +110,26 @@ func (x *exchange) takeLeaseReply(reply *keymeter.AdmitReply, ok bool) {
 	if !ok {
 		e.Unknown(asked)
 	}
-	x.saveEntry()
-	if e.Held() && e.Keeper() == x.keeperID() {
-		x.sleepAsKeeper()
-	}
+	x.staysKeeper(e)
 }
 
-// forgoLease notes that the admission which asks for a lease was refused. It returns false if it asks for none.
-func (x *exchange) forgoLease() bool {
-	e := x.entry()
-	if e == nil || x.s.leased.asked == 0 {
+// staysKeeper makes the exchange sleep until the end of the interval, if it has to.
+func (x *exchange) staysKeeper(e *lease.Entry) {
+	if e.Keeps(x.keeperID()) {
+		x.sleepAsKeeper()
+	}
+	x.saveEntry()
+}
+
+// dropAsk ends the request for a lease if the meter has not admitted the exchange: others may ask again. It returns false if
+// there is none.
+func (x *exchange) dropAsk() bool {
+	e, asked := x.entry(), x.s.leased.asked
+	if e == nil || asked == 0 || x.pending(idAdmit) {
 		return false
 	}
-	e.NotGranted(x.s.leased.asked)
-	x.s.leased.asked, x.s.leased.forgo = 0, true
+	x.s.leased.asked = 0
+	e.Granted(x.now, lease.Asked{ID: asked}, &keymeter.Lease{}, nil)
 	x.saveEntry()
 	return true
 }
@@ -221,10 +223,7 @@ func (x *exchange) onLeaseReport() {
 	} else {
 		e.Confirmed(x.now, x.s.leased.sent, &reply)
 	}
-	x.saveEntry()
-	if e.Held() && (e.Keeper() == x.keeperID() || e.Keeper() == 0) {
-		x.sleepAsKeeper()
-	}
+	x.staysKeeper(e)
 }
 
 // extendLease raises the reservation of a stream that was admitted by a lease. It returns false if the meter must do it: it

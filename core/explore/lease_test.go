@@ -205,7 +205,9 @@ var (
 	keeperDies    = neighbor{"the keeper dies, and two seconds pass", 2100, nil}
 	clockGoesBack = neighbor{"the clock goes back", 0, func(now uint64, e *lease.Entry) { e.Keep(now-60_000, otherKeeper) }}
 	leaseIsUsedUp = neighbor{"the lease is used up", 0, func(now uint64, e *lease.Entry) {
-		e.Take(now, &lease.Request{ID: "other", Version: 5, Model: "only", AmountPico: 1 << 40, LifetimeMs: 60_000})
+		hit := keymeter.Settle{RequestID: "other", Outcome: keymeter.Hit, Model: "only"}
+		for e.Take(now, &lease.Request{ID: "other", Version: 5, Model: "only", LifetimeMs: 60_000, Settle: &hit}) {
+		}
 	}}
 	otherAnswers = neighbor{"another request is admitted", 0, func(now uint64, e *lease.Entry) {
 		e.Take(now, &lease.Request{ID: "other", Version: 5, Model: "only", LifetimeMs: 60_000})
@@ -229,7 +231,7 @@ func leases() []*scenario {
 	small.AmountPico = 1
 	return []*scenario{
 		lendingPost("lent request", one, alphabet{"fetch": {openaiOK, down, fault(abi.FaultTotal)}, "report-lease": reports}, entryOf(leasedEntry(lent, false))),
-		lendingPost("lent request with a keeper", one, alphabet{"admit": {lending, rateLimited}, "fetch": {openaiOK, down}},
+		lendingPost("lent request with a keeper", one, alphabet{"admit": {lending, rateLimited}, "fetch": {openaiOK, down}, "report-lease": {renewed}},
 			entryOf(leasedEntry(lent, true), reportsForAll, leaseIsUsedUp)),
 		lendingPost("lent request whose keeper dies", one, alphabet{"admit": {admitted}, "fetch": {openaiOK, down}, "report-lease": {renewed, failed.only(1)}},
 			entryOf(leasedEntry(lent, true), keeperDies, otherAnswers)),

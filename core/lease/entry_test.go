@@ -142,7 +142,7 @@ func TestSettleReturnsBudget(t *testing.T) {
 		t.Error("the settle returned another amount than 5000")
 	}
 	r, _ := report(t, again(t, e), start+70, true)
-	if got := summary(&r); got != "a (b)" || r.Requests[0].AmountPico != 1400 || r.Requests[1].AmountPico != 5000 {
+	if got := summary(&r); got != "(b) a" || r.Requests[1].AmountPico != 1400 || r.Requests[0].AmountPico != 5000 {
 		t.Errorf("%s %+v", got, r)
 	}
 }

@@ -70,10 +70,11 @@ type Entry struct {
 	reclose    bool   // the meter has extended it meanwhile, perhaps after its close
 	seq        uint64 // of the last report
 	recent     bool   // it was sent before the end of the current interval
-	naps       uint64 // intervals that a report or an extension has been awaited
+	naps       uint64 // intervals that the keeper has slept while a report was in flight
 	woken      uint64 // taken when the keeper last woke
 
-	open   []keymeter.Leased // requests of the lease that are not reported; those with a Settle have ended
+	open   []keymeter.Leased // requests of the lease that are in progress and not reported
+	done   done              // requests of the lease that have ended
 	ended  [][]byte          // settles of registered requests, not reported
 	flight flight
 
@@ -82,11 +83,35 @@ type Entry struct {
 	wakesMs uint64 // when it wakes next
 }
 
+// done are requests that stay encoded until they are reported: every request of the key passes the entry through two
+// steps.
+type done struct {
+	count uint64
+	list  []byte
+}
+
+func (d *done) add(l *keymeter.Leased) {
+	w := abi.Writer{Buf: d.list[:len(d.list):len(d.list)]} // the bytes after it are not the list's
+	keymeter.LeasedFields(abi.WriteTo(&w), l)
+	d.count, d.list = d.count+1, w.Buf
+}
+
+// appendTo appends the requests to a list.
+func (d *done) appendTo(list []keymeter.Leased) []keymeter.Leased {
+	list = slices.Grow(list, int(d.count))
+	f := abi.ReadFrom(&abi.Reader{Buf: d.list})
+	for range d.count {
+		var l keymeter.Leased
+		keymeter.LeasedFields(f, &l)
+		list = append(list, l)
+	}
+	return list
+}
+
 // flight is the report that the meter has not confirmed.
 type flight struct {
 	number  uint64 // distinguishes it from earlier reports, also of other leases; it grows
 	failed  bool   // the last call failed
-	closing bool   // it closes the lease
 	command []byte // empty: none
 	open    uint64 // requests in progress
 	count   uint64 // of requests and settles
@@ -118,7 +143,7 @@ func (e *Entry) Encode() (data []byte, keepMs uint64) {
 		}
 		return abi.EncodeFields(0, 64, e.fields), MarkMs
 	}
-	return abi.EncodeFields(0, 256+256*(len(e.open)+len(e.ended))+len(e.flight.command), e.fields), KeepMs
+	return abi.EncodeFields(0, 256+256*(len(e.open)+len(e.ended))+len(e.done.list)+len(e.flight.command), e.fields), KeepMs
 }
 
 func (e *Entry) fields(f *abi.Fields) {
@@ -136,19 +161,20 @@ func (e *Entry) fields(f *abi.Fields) {
 	f.Int(&e.amountPico)
 	f.Int(&e.usedPico)
 	f.Int(&e.typical)
-	f.Bool(&e.extending)
 	f.Uint(&e.slots)
 	abi.List(f, &e.windows, keymeter.WindowFields)
 	f.Uint(&e.seen)
-	f.Flags(&e.closing, &e.reclose)
+	f.Flags(&e.extending, &e.closing, &e.reclose)
 	f.Uint(&e.seq)
 	f.Bool(&e.recent)
 	f.Uint(&e.naps)
 	f.Uint(&e.woken)
 	abi.List(f, &e.open, keymeter.LeasedFields)
+	f.Uint(&e.done.count)
+	f.Bytes(&e.done.list)
 	abi.List(f, &e.ended, (*abi.Fields).Bytes)
 	f.Uint(&e.flight.number)
-	f.Flags(&e.flight.failed, &e.flight.closing)
+	f.Bool(&e.flight.failed)
 	f.Bytes(&e.flight.command)
 	f.Uint(&e.flight.open)
 	f.Uint(&e.flight.count)
@@ -158,7 +184,9 @@ func (e *Entry) fields(f *abi.Fields) {
 }
 
 // pending reports whether the meter does not know everything yet.
-func (e *Entry) pending() bool { return len(e.open)+len(e.ended)+len(e.flight.command) > 0 }
+func (e *Entry) pending() bool {
+	return len(e.open)+len(e.done.list)+len(e.ended)+len(e.flight.command) > 0
+}
 
 // Held reports whether the entry has a lease, or something that must be reported.
 func (e *Entry) Held() bool { return e.id != 0 || e.pending() }
@@ -200,6 +228,8 @@ func (e *Entry) Take(now uint64, q *Request) bool {
 	l := keymeter.Leased{RequestID: q.ID, AdmittedMs: e.lastMs, AmountPico: q.AmountPico, LifetimeMs: q.LifetimeMs, Model: q.Model}
 	if q.Settle != nil {
 		l.Settle = q.Settle.Encode()
+		e.done.add(&l)
+		return true
 	}
 	e.open = append(e.open, l)
 	return true
@@ -210,24 +240,14 @@ func (e *Entry) Take(now uint64, q *Request) bool {
 func (e *Entry) low() bool { return e.amountPico-e.usedPico < lowAmounts*e.typical }
 
 // inProgress is the number of requests that are in progress and not registered at the meter.
-func (e *Entry) inProgress() (n uint64) {
-	for i := range e.open {
-		if len(e.open[i].Settle) == 0 {
-			n++
-		}
-	}
-	return n + e.flight.open
-}
+func (e *Entry) inProgress() uint64 { return uint64(len(e.open)) + e.flight.open }
 
 // full reports whether the entry takes no further request.
 func (e *Entry) full() bool {
-	if len(e.open)+len(e.ended)+int(e.flight.count) >= maxRequests {
+	if len(e.open)+len(e.ended)+int(e.done.count+e.flight.count) >= maxRequests {
 		return true
 	}
-	size := len(e.flight.command) + requestBytes*len(e.open)
-	for i := range e.open {
-		size += len(e.open[i].Settle)
-	}
+	size := len(e.flight.command) + len(e.done.list) + requestBytes*len(e.open)
 	for _, s := range e.ended {
 		size += len(s)
 	}
@@ -278,51 +298,38 @@ type Asked struct {
 	Version uint64 // of the key record in it
 }
 
-// Granted takes the meter's lease, in a reply to a command. A Lease without ID means that the meter lends nothing, or nothing
-// more. It returns false if the entry has no use for the lease.
+// Granted takes the meter's lease, in a reply to a command. A Lease without ID means that the meter lends nothing. It
+// returns false if the entry has no use for the lease.
 func (e *Entry) Granted(now uint64, asked Asked, l *keymeter.Lease, windows []keymeter.Window) bool {
-	e.tick(now)
+	if e.tick(now); asked.ID == e.id {
+		e.extending = false
+	}
 	switch {
 	case asked.ID != e.id || l.ID != 0 && l.ID != e.id:
 		return l.ID == 0
 	case l.ID == 0:
-		e.NotGranted(asked.ID)
-		e.deniedMs = e.lastMs
+		// Perhaps a refusal of the request, which says nothing about a lease that was granted before.
+		if e.deniedMs = e.lastMs; e.requests == 0 {
+			e.drop()
+		}
+		return true
+	case e.closing:
+		e.reclose = e.reclose || l.DurationMs > 0
 		return true
 	case e.requests == 0:
 		e.version = asked.Version
 	}
-	e.extending = false
-	e.accept(asked.SentMs, l, windows)
-	return true
-}
-
-// accept takes a lease that was granted or extended by a command that was sent at sentMs.
-func (e *Entry) accept(sentMs uint64, l *keymeter.Lease, windows []keymeter.Window) {
-	if e.closing {
-		e.reclose = e.reclose || e.flight.closing && l.DurationMs > 0
-		return
-	}
 	e.requests, e.amountPico, e.slots = max(e.requests, l.Requests), max(e.amountPico, l.AmountPico), l.Slots
 	e.windows, e.seen = windows, e.taken
 	if l.DurationMs > 0 {
-		e.endMs = max(e.endMs, sentMs+l.DurationMs)
+		e.endMs = max(e.endMs, asked.SentMs+l.DurationMs)
 	} else {
-		e.endMs = 0
+		e.endMs, e.deniedMs = 0, e.lastMs
 	}
+	return true
 }
 
-// NotGranted notes that the admission which asked for a lease was refused: the meter has not made or extended it.
-func (e *Entry) NotGranted(asked uint64) {
-	if asked != e.id {
-		return
-	}
-	if e.extending = false; e.requests == 0 {
-		e.drop()
-	}
-}
-
-// Unknown notes that the outcome of the admission which asked for a lease is unknown. The keeper closes a new one.
+// Unknown notes that the outcome of the admission which asked for a lease is unknown. The keeper closes a new lease.
 func (e *Entry) Unknown(asked uint64) {
 	if asked == e.id {
 		e.extending = false
@@ -332,7 +339,7 @@ func (e *Entry) Unknown(asked uint64) {
 // drop forgets the lease, of which nothing is in progress at the meter.
 func (e *Entry) drop() {
 	e.id, e.endMs, e.requests, e.taken, e.amountPico, e.usedPico, e.seq, e.woken, e.open = 0, 0, 0, 0, 0, 0, 0, 0, nil
-	e.windows, e.seen, e.closing, e.reclose = nil, 0, false, false
+	e.windows, e.seen, e.extending, e.closing, e.reclose, e.done = nil, 0, false, false, false, done{}
 	e.rest()
 }
 
@@ -345,7 +352,7 @@ func (e *Entry) rest() {
 
 // find is the index of a request of the lease that is not reported, or -1.
 func (e *Entry) find(requestID string) int {
-	return slices.IndexFunc(e.open, func(l keymeter.Leased) bool { return l.RequestID == requestID && len(l.Settle) == 0 })
+	return slices.IndexFunc(e.open, func(l keymeter.Leased) bool { return l.RequestID == requestID })
 }
 
 // Settle leaves a settlement in the entry. It returns false if there is no room for it: the meter, which has the request's
@@ -360,13 +367,15 @@ func (e *Entry) Settle(now uint64, s *keymeter.Settle) bool {
 		e.ended = append(e.ended, s.Encode())
 		return true
 	}
-	l := &e.open[i]
+	l := e.open[i]
 	cost := s.CostPico
 	for j := range s.Attempts {
 		cost = money.Add(cost, s.Attempts[j].CostPico)
 	}
 	e.usedPico = money.Add(e.usedPico-l.AmountPico, cost)
 	l.AmountPico, l.Settle = cost, s.Encode()
+	e.open = slices.Delete(e.open, i, i+1)
+	e.done.add(&l)
 	return true
 }
 

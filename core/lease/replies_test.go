@@ -55,8 +55,6 @@ func (w *world) admitReplied(m *message, ok bool) {
 		now := w.clock(m.isolate)
 		if !ok {
 			e.Unknown(m.asked.ID)
-		} else if reply.Verdict == keymeter.Short {
-			e.NotGranted(m.asked.ID)
 		} else if !e.Granted(now, m.asked, &reply.Lease, reply.Windows) {
 			closing := keymeter.Report{LeaseID: reply.Lease.ID, Seq: 1, Close: true}
 			w.messages = append(w.messages, &message{isolate: m.isolate, command: closing.Encode()})

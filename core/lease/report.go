@@ -7,18 +7,11 @@ func (e *Entry) Due() bool {
 	if len(e.flight.command) > 0 {
 		return false
 	}
-	settled := len(e.ended)
-	for i := range e.open {
-		if len(e.open[i].Settle) > 0 {
-			settled++
-		}
-	}
-	return settled >= reportAt || uint64(len(e.open)-settled+len(e.ended)) > max(1, e.slots/2) && e.slots > 0
+	return len(e.ended)+int(e.done.count) >= reportAt || e.slots > 0 && uint64(len(e.open)) > max(1, e.slots/2)
 }
 
 // Report makes the next report, or repeats the one whose confirmation is missing. It returns nil if there is nothing to
-// report. Urgent is a report before the end of an interval. At the end, a lease that was not used is closed, unless a request
-// asks for its extension: the meter would make a new lease of it.
+// report. Urgent is a report before the end of an interval. At the end, a lease that was not used is closed.
 func (e *Entry) Report(now uint64, urgent bool) ([]byte, Sending) {
 	e.tick(now)
 	if len(e.flight.command) > 0 {
@@ -35,8 +28,9 @@ func (e *Entry) Report(now uint64, urgent bool) ([]byte, Sending) {
 	if e.id == 0 && !e.pending() {
 		return nil, Sending{}
 	}
+	open := uint64(len(e.open))
 	r := keymeter.Report{
-		SentMs: e.lastMs, LeaseID: e.id, Requests: e.open, Settles: e.ended, Close: e.id != 0 && !(live && used) && !e.extending, Renew: live && used, AmountPico: e.typical,
+		SentMs: e.lastMs, LeaseID: e.id, Requests: e.done.appendTo(e.open), Settles: e.ended, Close: e.id != 0 && !(live && used), Renew: live && used, AmountPico: e.typical,
 	}
 	if e.id != 0 {
 		e.seq++
@@ -45,9 +39,9 @@ func (e *Entry) Report(now uint64, urgent bool) ([]byte, Sending) {
 	if e.recent = urgent; !urgent {
 		e.woken = e.taken
 	}
-	count := len(e.open) + len(e.ended)
-	e.flight = flight{number: max(e.flight.number+1, e.lastMs), command: r.Encode(), open: e.inProgress(), count: uint64(count), closing: r.Close}
-	e.open, e.ended = nil, nil
+	count := uint64(len(r.Requests) + len(e.ended))
+	e.flight = flight{number: max(e.flight.number+1, e.lastMs), command: r.Encode(), open: open, count: count}
+	e.open, e.done, e.ended = nil, done{}, nil
 	if r.Close {
 		e.endMs, e.closing = 0, true
 	}
@@ -75,7 +69,8 @@ func (e *Entry) Confirmed(now uint64, sent Sending, reply *keymeter.ReportReply)
 	case reply.Lease.ID != e.id:
 		e.endMs, e.closing = 0, true // the meter has no such lease
 	default:
-		e.accept(sent.Ms, &reply.Lease, reply.Windows)
+		e.extending = false
+		e.Granted(now, Asked{ID: e.id, SentMs: sent.Ms}, &reply.Lease, reply.Windows)
 	}
 }
 
@@ -98,6 +93,16 @@ func (e *Entry) Keep(now, exchange uint64) bool {
 
 // Keeper is the exchange that reports the entry; 0: none.
 func (e *Entry) Keeper() uint64 { return e.keeper }
+
+// Keeps reports whether the exchange must wake at the end of the interval: it is the keeper, or nobody is. An exchange that
+// has nothing to keep resigns.
+func (e *Entry) Keeps(exchange uint64) bool {
+	if !e.Held() {
+		e.resign(exchange)
+		return false
+	}
+	return e.keeper == exchange || e.keeper == 0
+}
 
 func (e *Entry) begin(now, exchange uint64) {
 	e.keeper, e.sinceMs, e.wakesMs = exchange, now, now+ReportMs
@@ -127,21 +132,19 @@ func (e *Entry) Wake(now, exchange uint64) Duty {
 	}
 	e.wakesMs = now + ReportMs
 	switch {
-	case (e.InFlight() || e.extending) && e.naps < maxNaps:
-		if e.naps++; e.InFlight() {
-			return Sleep
-		}
-		return Send
+	case e.InFlight() && e.naps < maxNaps:
+		e.naps++
+		return Sleep
 	case e.recent && !e.InFlight():
 		e.recent = false
 		return Sleep
 	}
-	e.naps, e.extending = 0, false
+	e.naps = 0
 	return Send
 }
 
-// maxNaps is the number of intervals after which a report that nobody confirmed is sent again, and an extension that was
-// not granted is forgotten: the exchange that waits for it has died.
+// maxNaps is the number of intervals after which a report that nobody confirmed is sent again: the exchange that sent it
+// has died.
 const maxNaps = 10
 
 func (e *Entry) resign(exchange uint64) {
@@ -155,5 +158,5 @@ func (e *Entry) Unreported() (requests []keymeter.Leased, settles [][]byte) {
 	if r, err := keymeter.DecodeReport(e.flight.command); err == nil {
 		requests, settles = r.Requests, r.Settles
 	}
-	return append(requests, e.open...), append(settles, e.ended...)
+	return e.done.appendTo(append(requests, e.open...)), append(settles, e.ended...)
 }
