@@ -65,8 +65,9 @@ func (x *exchange) takeLease(command *keymeter.Admit) bool {
 	if e == nil {
 		return false
 	}
-	if command.LeaseID = s.leased.asked; command.LeaseID != 0 {
-		return false // a repeat of the admission, with a grant or a newer record
+	if s.admission.rounds > 0 { // a repeat of the admission, with a grant or a newer record, does not make the key hot
+		command.LeaseID = s.leased.asked
+		return false
 	}
 	q := lease.Request{
 		ID: s.requestID, Version: s.record.Version, Model: command.Model, AmountPico: command.AmountPico, LifetimeMs: command.LifetimeMs,
@@ -109,6 +110,13 @@ func (x *exchange) takeLeaseReply(reply *keymeter.AdmitReply, ok bool) {
 	}
 }
 
+// stopAsking ends the request for a lease of an exchange that ends without an admission. The meter has granted none.
+func (x *exchange) stopAsking() {
+	if x.s.leased.asked != 0 {
+		x.takeLeaseReply(&keymeter.AdmitReply{}, true)
+	}
+}
+
 // settleLeased leaves the settlement in the entry. It returns false if the request was not admitted by a lease.
 func (x *exchange) settleLeased(settle *keymeter.Settle) bool {
 	e := x.entry()
@@ -121,6 +129,9 @@ func (x *exchange) settleLeased(settle *keymeter.Settle) bool {
 	}
 	if x.s.admission.mode == keymeter.ModeHit {
 		return true // complete at its admission
+	}
+	if !e.Held() {
+		return false // the lease is closed, the meter has the reservation, and the host may have no room for a new entry
 	}
 	e.Settle(x.now, settle)
 	x.saveEntry()

@@ -424,5 +424,6 @@ func (x *exchange) end() {
 	x.cancelWithin(0, idFetch)
 	x.cancelWithin(idFetch+1, idClassifyText)
 	x.cancelWithin(idSettle+1, idListEnd)
+	x.stopAsking()
 	x.enter(phaseDone)
 }

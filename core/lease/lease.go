@@ -236,7 +236,10 @@ func (e *Entry) Granted(now, sentMs, asked uint64, l *keymeter.Lease, windows []
 		return l.ID == 0
 	}
 	if l.ID != e.id {
-		e.drop()
+		if e.requests == 0 { // else the meter has rejected a request, which says nothing about the lease
+			e.drop()
+			e.release()
+		}
 		e.deniedMs = e.lastMs
 		return true
 	}

@@ -66,6 +66,7 @@ func (e *Entry) Confirmed(now uint64, reply *keymeter.ReportReply) {
 	r, err := keymeter.DecodeReport(e.flight.command)
 	sentMs := e.flight.sentMs
 	e.flight = flight{}
+	defer e.release()
 	if err != nil || !e.tick(now) {
 		return
 	}
@@ -75,6 +76,13 @@ func (e *Entry) Confirmed(now uint64, reply *keymeter.ReportReply) {
 		e.drop()
 	default:
 		e.Granted(now, sentMs, e.id, &reply.Lease, reply.Windows)
+	}
+}
+
+// release lets any exchange become the keeper once there is nothing to keep: the keeper leaves then.
+func (e *Entry) release() {
+	if !e.Held() {
+		e.keeper = 0
 	}
 }
 

@@ -39,7 +39,7 @@ func (x *exchange) checkStatus() {
 		}
 		x.justified(s.failed || x.noneReady(), "no fault was injected into a dependency")
 	case 502, 504:
-		x.justified(x.isolate.jumped || slices.ContainsFunc(s.fetches, func(f *fetch) bool {
+		x.justified(x.isolate.jumped || x.isolate.rate != 0 || slices.ContainsFunc(s.fetches, func(f *fetch) bool {
 			return f.status != 200 || f.behavior.Fault != "" || f.behavior.Lie != "" || x.item.JSON && !f.behavior.JSON
 		}), "every provider responded correctly")
 	default:
@@ -50,7 +50,7 @@ func (x *exchange) checkStatus() {
 // checkDeadline checks I13: a complete response or an error is sent within the route's total time for all attempts.
 func (x *exchange) checkDeadline() {
 	limit := worldConfig.RequestMsOf(worldConfig.Tier(x.request.model))
-	if at := x.history.fetchedAt; at != 0 && x.w.now > at+limit && !x.isolate.jumped {
+	if at := x.history.fetchedAt; at != 0 && x.w.now > at+limit && !x.isolate.jumped && (x.isolate.rate == 0 || x.w.now > at+limit*21/20) {
 		x.w.fail("I13", "%s ended %d ms after its first attempt began, limit %d ms", x.id, x.w.now-at, limit)
 	}
 }
@@ -68,6 +68,9 @@ func (st *keyState) active(now uint64) bool {
 
 func (x *exchange) someState(f func(*keyState) bool) bool {
 	states := x.key.statesSince(x.history.arrivedAt)
+	if v := x.history.resv; v != nil && v.lease != nil {
+		states = append(slices.Clone(states), x.key.statesSinceVersion(v.lease.version)...)
+	}
 	for i := range states {
 		if f(&states[i]) {
 			return true
@@ -250,7 +253,7 @@ func (x *exchange) checkCut(f *fetch) {
 	need := costOf(f.model, f.prompt, f.seen+256+64) - x.history.resv.amount
 	free := int64(1) << 62
 	for _, l := range x.project.free[max(0, x.history.freeFrom):] {
-		free = min(free, l.free)
+		free = min(free, l.unlent)
 	}
 	if free > need {
 		x.w.fail("I11 cut", "%s is cut for lack of budget: it needed %d more, and the free balance was always at least %d", x.id, need, free)
