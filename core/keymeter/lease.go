@@ -208,13 +208,14 @@ func (c *call) reportLease(l *lease, r *Report) Lease {
 	return l.lent(0)
 }
 
-// takeLeased books the requests of a report. A request counts at its time on the isolate's clock, which the report's age
-// translates to this one; the time that the report took makes it later, never earlier.
+// takeLeased books the requests of a report. A request counts at its time on the isolate's clock, which its age
+// translates to this one. The allowance for a fast clock and the time that the report took make it later, never earlier.
 func (c *call) takeLeased(l *lease, r *Report) {
 	m := c.m
 	for i := range r.Requests {
 		q := &r.Requests[i]
 		age := r.SentMs - min(r.SentMs, q.AdmittedMs)
+		age -= (age + clockDivisor - 1) / clockDivisor
 		admittedMs := max(l.startMs, m.lastMs-min(m.lastMs, age))
 		if !l.ended {
 			m.countAt(admittedMs, 1)

@@ -14,6 +14,7 @@ type lent struct {
 	key      *key
 	isolate  *isolate // that uses it; nil: none yet
 	version  uint64   // of the key's record when it began
+	startMs  uint64   // on the meter's clock
 	day      uint64
 	forwards int // jumps forward of the objects' clocks before it began
 	period   *period
@@ -56,7 +57,7 @@ func (k *key) grant(clockMs uint64, reply *keymeter.Lease) {
 		if reply.DurationMs == 0 {
 			return
 		}
-		l = &lent{id: reply.ID, key: k, version: k.state().record.Version, day: k.day, forwards: k.forwards, period: k.project.period(max(clockMs, k.day*dayMs))}
+		l = &lent{id: reply.ID, key: k, version: k.state().record.Version, startMs: clockMs, day: k.day, forwards: k.forwards, period: k.project.period(max(clockMs, k.day*dayMs))}
 		k.leases[reply.ID] = l
 		k.lends = append(k.lends, l)
 		w.stats.Leases++
@@ -132,6 +133,7 @@ func (k *key) checkLeases(o *object, clockMs uint64, alarm bool) {
 		w.fail("host", "the row of %s is malformed", k.id)
 	}
 	for _, l := range k.lends {
+		l.startMs = min(l.startMs, clockMs)
 		if k.leases[l.id] != l {
 			continue // its ID was lent again
 		}
@@ -243,8 +245,10 @@ func (k *key) register(clockMs uint64, l *lent, r *keymeter.Report, q *keymeter.
 		w.fail("I6", "%s is reported twice", q.RequestID)
 	}
 	age := r.SentMs - min(r.SentMs, q.AdmittedMs)
+	age -= (age + 19) / 20 // the isolate's clock may be fast
+	admittedMs := max(l.startMs, clockMs-min(clockMs, age))
 	if !l.ended {
-		k.ticks = append(k.ticks, tick{clockMs - min(clockMs, age), 1})
+		k.ticks = append(k.ticks, tick{admittedMs, 1})
 	}
 	v.reported = true
 	l.reported++
@@ -252,7 +256,7 @@ func (k *key) register(clockMs uint64, l *lent, r *keymeter.Report, q *keymeter.
 	if len(q.Settle) == 0 && q.AmountPico != v.amount {
 		w.fail("I2 lease", "%s is reported with a reservation of %d, it has %d", x.id, q.AmountPico, v.amount)
 	}
-	v.expiresMs = clockMs - min(clockMs, age) + q.LifetimeMs
+	v.expiresMs = admittedMs + q.LifetimeMs
 	v.period.reserved += v.amount
 	k.open[x.id], k.all[x.id] = v, v
 	if len(q.Settle) > 0 {
