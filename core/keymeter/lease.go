@@ -281,13 +281,12 @@ func (c *call) bookLeases() {
 			continue
 		}
 		b := bookedLease{l.seq, l.startMs, l.period, l.unused(), l.heldPico}
+		l.release(m, l.heldPico)
 		m.removeLease(l.id)
-		if b.requests == 0 && b.amountPico == 0 {
-			continue
+		if b.requests == 0 {
+			continue // all are reported: nobody has used the rest of the budget
 		}
 		c.book(&b, 1)
-		s := m.sliceOf(l.period)
-		s.reserved -= b.amountPico
 		name := rowLease + leaseName(l.id)
 		c.put(name, abi.EncodeFields(0, 32, b.fields))
 		c.scheduleForget(name)
