@@ -210,13 +210,14 @@ func (c *call) reportLease(l *lease, r *Report) Lease {
 
 // takeLeased books the requests of a report. A request counts at its time on the isolate's clock, which its age
 // translates to this one. The allowance for a fast clock and the time that the report took make it later, never earlier.
+// It is on the day of the lease, however long the report took.
 func (c *call) takeLeased(l *lease, r *Report) {
 	m := c.m
 	for i := range r.Requests {
 		q := &r.Requests[i]
 		age := r.SentMs - min(r.SentMs, q.AdmittedMs)
 		age -= (age + clockDivisor - 1) / clockDivisor
-		admittedMs := max(l.startMs, m.lastMs-min(m.lastMs, age))
+		admittedMs := min(max(l.startMs, m.lastMs-min(m.lastMs, age)), l.endMs)
 		if !l.ended {
 			m.countAt(admittedMs, 1)
 		}
@@ -257,6 +258,7 @@ const Unreported = "(unreported)"
 type bookedLease struct {
 	seq        uint64
 	startMs    uint64
+	endMs      uint64
 	period     calendar.Period
 	requests   uint64
 	amountPico int64
@@ -266,6 +268,7 @@ func (b *bookedLease) fields(f *abi.Fields) {
 	f.Format(format)
 	f.Uint(&b.seq)
 	f.Uint(&b.startMs)
+	f.Uint(&b.endMs)
 	ledger.PeriodFields(f, &b.period)
 	f.Uint(&b.requests)
 	f.Int(&b.amountPico)
@@ -280,7 +283,7 @@ func (c *call) bookLeases() {
 		if l.bookMs() > c.in.NowMs {
 			continue
 		}
-		b := bookedLease{l.seq, l.startMs, l.period, l.unused(), l.heldPico}
+		b := bookedLease{l.seq, l.startMs, l.endMs, l.period, l.unused(), l.heldPico}
 		l.release(m, l.heldPico)
 		m.removeLease(l.id)
 		if b.requests == 0 {
@@ -311,6 +314,6 @@ func (c *call) reportLate(r *Report, row []byte) {
 		return
 	}
 	c.book(&b, -1)
-	c.takeLeased(&lease{startMs: b.startMs, ended: true, period: b.period}, r)
+	c.takeLeased(&lease{startMs: b.startMs, endMs: b.endMs, ended: true, period: b.period}, r)
 	c.out.Deletes = append(c.out.Deletes, rowLease+leaseName(r.LeaseID))
 }

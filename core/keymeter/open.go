@@ -45,12 +45,16 @@ type LeaseState struct {
 	Slots      uint64
 }
 
-// LeasesOf decodes the leases in a meter's row "h".
-func LeasesOf(row []byte) (list []LeaseState, err error) {
+// StateOf decodes the leases and the request IDs of the open reservations in a meter's row "h".
+func StateOf(row []byte) (leases []LeaseState, requestIDs []string, err error) {
 	m, err := decodeMeter(row)
 	for i := range m.leases {
 		l := &m.leases[i]
-		list = append(list, LeaseState{l.id, l.endMs, l.ended, l.requests, l.taken, l.amountPico, l.heldPico, l.slots})
+		leases = append(leases, LeaseState{l.id, l.endMs, l.ended, l.requests, l.taken, l.amountPico, l.heldPico, l.slots})
 	}
-	return list, err
+	for i := range m.reservations {
+		r := m.reservations[i].decode()
+		requestIDs = append(requestIDs, string(r.id))
+	}
+	return leases, requestIDs, err
 }

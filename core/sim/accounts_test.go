@@ -39,7 +39,7 @@ func (k *key) observe(o *object, command, reply []byte) {
 	}
 	defer func() { k.checkLeases(o, clockMs, len(command) == 0) }()
 	if len(command) == 0 {
-		k.expire(clockMs)
+		k.expire(o, clockMs)
 		return
 	}
 	switch op(command) {
@@ -275,9 +275,13 @@ func (k *key) checkBudget(t *period, id string) {
 }
 
 // expire charges the reserved amounts of expired reservations.
-func (k *key) expire(clockMs uint64) {
+func (k *key) expire(o *object, clockMs uint64) {
+	var open []string
+	if row, ok := o.find("h"); ok && len(k.lends) > 0 {
+		_, open, _ = keymeter.StateOf(o.rows[row].Value)
+	}
 	for id, v := range k.open {
-		if v.expiresMs > clockMs {
+		if v.lease == nil && v.expiresMs > clockMs || v.lease != nil && slices.Contains(open, id) {
 			continue
 		}
 		x := v.x

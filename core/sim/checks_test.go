@@ -32,7 +32,7 @@ func (x *exchange) checkStatus() {
 	case 415:
 		x.justified(x.item.Bad == "type", "the content type is JSON")
 	case 429:
-		x.justified(s.limited || x.item.Bad == "key", "no window was full")
+		x.justified(s.limited || x.item.Bad == "key" || x.someState(func(st *keyState) bool { return st.status == doc.Removed }), "no window was full")
 	case 503:
 		if !s.failed && !x.noneReady() && !x.contended() {
 			x.w.fail("I11 503 alone", "%s got 503 %s without an injected fault or a competing reservation", x.id, s.code)

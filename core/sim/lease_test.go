@@ -10,14 +10,14 @@ import (
 // lent is the world's record of a lease: what the meter has lent, and what has become of it at the meter and in the
 // isolate.
 type lent struct {
-	id       uint64
-	key      *key
-	isolate  *isolate // that uses it; nil: none yet
-	version  uint64   // of the key's record when it began
-	startMs  uint64   // on the meter's clock
-	day      uint64
-	forwards int // jumps forward of the objects' clocks before it began
-	period   *period
+	id             uint64
+	key            *key
+	isolate        *isolate // that uses it; nil: none yet
+	version        uint64   // of the key's record when it began
+	startMs, endMs uint64   // on the meter's clock
+	day            uint64
+	forwards       int // jumps forward of the objects' clocks before it began
+	period         *period
 
 	// at the meter
 	requests, reported uint64
@@ -124,11 +124,14 @@ func (k *key) lentSlots() (n uint64) {
 // checkLeases compares the meter's leases with the world's after a command, and notes which have ended or were booked.
 func (k *key) checkLeases(o *object, clockMs uint64, alarm bool) {
 	w := k.w
-	row, ok := o.find("h")
-	if !ok || len(k.lends) == 0 {
+	if len(k.lends) == 0 {
 		return
 	}
-	states, err := keymeter.LeasesOf(o.rows[row].Value)
+	row, ok := o.find("h")
+	if !ok {
+		return
+	}
+	states, _, err := keymeter.StateOf(o.rows[row].Value)
 	if err != nil {
 		w.fail("host", "the row of %s is malformed", k.id)
 	}
@@ -149,11 +152,19 @@ func (k *key) checkLeases(o *object, clockMs uint64, alarm bool) {
 			w.fail("I2 lease", "%s: its meter has forgotten lease %x", k.id, l.id)
 		default:
 			l.compare(&states[at])
-			if states[at].Ended && !l.ended {
-				l.ended = true
-				k.ticks = append(k.ticks, tick{min(clockMs, states[at].EndMs), l.unused()})
+			l.endMs = states[at].EndMs
+			if states[at].Ended {
+				l.end(clockMs)
 			}
 		}
+	}
+}
+
+// end counts what is not reported as used at the end.
+func (l *lent) end(clockMs uint64) {
+	if !l.ended {
+		l.ended = true
+		l.key.ticks = append(l.key.ticks, tick{min(clockMs, l.endMs), l.unused()})
 	}
 }
 
@@ -210,6 +221,9 @@ func (k *key) report(clockMs uint64, r *keymeter.Report, reply *keymeter.ReportR
 		k.grant(clockMs, &reply.Lease)
 		return
 	}
+	if l.endMs <= clockMs {
+		l.end(clockMs)
+	}
 	if r.Seq > l.seq {
 		if l.booked {
 			w.logf("%s: lease %x is reported late", k.id, l.id)
@@ -246,7 +260,7 @@ func (k *key) register(clockMs uint64, l *lent, r *keymeter.Report, q *keymeter.
 	}
 	age := r.SentMs - min(r.SentMs, q.AdmittedMs)
 	age -= (age + 19) / 20 // the isolate's clock may be fast
-	admittedMs := max(l.startMs, clockMs-min(clockMs, age))
+	admittedMs := min(max(l.startMs, clockMs-min(clockMs, age)), l.endMs)
 	if !l.ended {
 		k.ticks = append(k.ticks, tick{admittedMs, 1})
 	}
@@ -256,7 +270,6 @@ func (k *key) register(clockMs uint64, l *lent, r *keymeter.Report, q *keymeter.
 	if len(q.Settle) == 0 && q.AmountPico != v.amount {
 		w.fail("I2 lease", "%s is reported with a reservation of %d, it has %d", x.id, q.AmountPico, v.amount)
 	}
-	v.expiresMs = admittedMs + q.LifetimeMs
 	v.period.reserved += v.amount
 	k.open[x.id], k.all[x.id] = v, v
 	if len(q.Settle) > 0 {
