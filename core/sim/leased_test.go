@@ -81,6 +81,9 @@ func (k *key) checkLeased(x *exchange, l *lent) {
 	if l.version < k.acked {
 		w.fail("I4", "%s is admitted by a lease under version %d of %s; version %d is acknowledged", x.id, l.version, k.id, k.acked)
 	}
+	if clockMs >= l.endMs {
+		w.fail("I1 lease", "%s is admitted by lease %x of %s, which has ended at its meter %d ms ago", x.id, l.id, k.id, clockMs-l.endMs)
+	}
 	if l.day != clockMs/dayMs && k.jumped == 0 {
 		w.fail("I1 lease", "%s is admitted by a lease of the day before", x.id)
 	}

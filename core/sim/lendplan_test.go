@@ -34,6 +34,9 @@ func (g *generator) lend() {
 	}
 	own.hot()
 	g.p.Drift, g.p.Cut = own.one(3), own.one(2)
+	if !own.calm && own.one(3) {
+		g.p.Faults.Late = true
+	}
 }
 
 // hot adds requests of one key that follow each other so closely that its meter lends, and what may happen to its leases.
@@ -75,7 +78,7 @@ func (g *generator) mishaps(span uint64) {
 	for g.one(2) {
 		g.add(item{At: g.below(span), Do: "kill", Isolate: int(g.below(3))})
 	}
-	for g.one(3) {
+	for g.one(2) {
 		g.add(item{
 			At: g.below(span), Do: "jump", Name: pick(g.rng, "objects", "isolate", "isolate"), Isolate: int(g.below(3)),
 			Ms: pick(g.rng, int64(-hourMs), -5000, -2000, -1000, -300, -90, 300, 2000, hourMs),
