@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 export PATH="$PWD/.tools/bin:$PWD/node_modules/.bin:$PATH"
 
-CORE_LIMIT_BYTES=620000 # gzip; raising it needs an entry in RATIONALE.md
+CORE_LIMIT_BYTES=660000 # gzip; raising it needs an entry in RATIONALE.md
 
 # newer FILE DIR...: succeeds if FILE is newer than every file in the DIRs, so no build is needed.
 newer() {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/postern-ai/postern/core/abi"
 )
@@ -25,24 +26,33 @@ func (x *exchange) do(a *abi.Action) {
 		x.read(a)
 	case abi.ActionWrite:
 		x.write(a)
+	case abi.ActionJoin:
+		x.join(a)
+	case abi.ActionFollow:
+		x.follow(a)
+	case abi.ActionPublish:
+		x.seat.publish(a, x.body(a.Body), x.buffer(a.Buffer))
+	case abi.ActionLand:
+		x.land(a.Code, a.Data)
 	case abi.ActionCall:
 		x.start(a, x.call)
 	case abi.ActionFetch:
 		x.startFetch(a)
 	case abi.ActionRespond:
 		if !x.done {
-			x.respond(a.Code, a.Headers, x.join(a.Body))
+			x.respond(a.Code, a.Headers, x.body(a.Body))
 		}
 	case abi.ActionOpen:
 		x.opened, x.lastWord = true, a.Data
 		x.head(a.Code, a.Headers)
 		x.send(nil)
 	case abi.ActionSend:
-		x.send(x.join(a.Body))
+		x.send(x.body(a.Body))
 	case abi.ActionClose:
 		x.finish()
 	case abi.ActionAppend:
 		x.buffers[a.Buffer] = append(x.buffers[a.Buffer], a.Data...)
+		x.seat.grow(a.Buffer, x.buffers[a.Buffer])
 	case abi.ActionWait:
 		x.startTimer(a)
 	case abi.ActionCancel:
@@ -67,8 +77,8 @@ func (x *exchange) answer(event abi.Event) { x.ready = append(x.ready, event) }
 // buffer returns a buffer's content; an unwritten buffer is empty.
 func (x *exchange) buffer(number uint64) []byte { return x.buffers[number] }
 
-// join returns a body. It may share memory with a buffer.
-func (x *exchange) join(parts []abi.Part) []byte {
+// body returns a body's bytes. It may share memory with a buffer.
+func (x *exchange) body(parts []abi.Part) []byte {
 	if len(parts) == 1 {
 		if parts[0].Buffer != 0 {
 			return x.buffer(parts[0].Buffer)
@@ -108,8 +118,12 @@ func (x *exchange) readKV(t *task) abi.Event {
 	h := x.host
 	h.Stats.KVReads.Add(1)
 	event := abi.Event{Kind: abi.EventStored, ID: t.ID}
-	value, ok, err := h.KV.Read(t.ctx, t.Key)
+	ctx, cancel := limited(t)
+	defer cancel()
+	value, ok, err := h.KV.Read(ctx, t.Key)
 	switch {
+	case err != nil && ctx.Err() != nil && t.ctx.Err() == nil:
+		event.Code = abi.OutcomeAbsent
 	case err != nil:
 		h.logFailure("kv_read_failed", x.id)
 		event.Code = abi.OutcomeFailed
@@ -124,9 +138,17 @@ func (x *exchange) readKV(t *task) abi.Event {
 	return event
 }
 
+// limited is the context of a read, which ends after the action's limit.
+func limited(t *task) (context.Context, context.CancelFunc) {
+	if t.Limit == 0 {
+		return t.ctx, func() {}
+	}
+	return context.WithTimeout(t.ctx, time.Duration(t.Limit)*time.Millisecond)
+}
+
 func (x *exchange) write(a *abi.Action) {
 	h := x.host
-	body := x.join(a.Body)
+	body := x.body(a.Body)
 	if a.Where&abi.WhereMemory != 0 {
 		h.hot.write(a.Key, bytes.Clone(body), a.KeepMs) // a copy holds no larger memory than the cache counts
 	}
@@ -172,7 +194,7 @@ func (x *exchange) startFetch(a *abi.Action) {
 		return
 	}
 	x.host.Stats.Fetches.Add(1)
-	body, w := x.join(a.Body), x.watch(a)
+	body, w := x.body(a.Body), x.watch(a)
 	x.start(a, func(t *task) abi.Event {
 		event := x.fetch(t, body, w)
 		w.end(!x.isOpen(t), event)

@@ -38,6 +38,7 @@ type exchange struct {
 	ended    bool        // no further event is handled; calls that nobody waits for may still run
 	released bool        // Host.Wait does not wait for this exchange any more
 	lastWord []byte
+	seat     *seat            // the part in a flight; nil: none
 	observed ObservedExchange // nil: none
 }
 
@@ -137,6 +138,7 @@ func (x *exchange) end() {
 		return
 	}
 	x.ended = true
+	x.land(abi.FlightFailed, nil)
 	for _, t := range x.open {
 		t.cancel()
 	}
@@ -162,7 +164,7 @@ func (x *exchange) now() uint64 {
 func (x *exchange) step(event abi.Event) bool {
 	h := x.host
 	h.Stats.Steps.Add(1)
-	in := abi.StepInput{NowMs: x.now(), State: x.state, Attached: x.buffer(abi.AttachedBuffer), Event: event}
+	in := abi.StepInput{NowMs: x.now(), State: x.state, Attached: x.buffer(abi.AttachedBuffer), Waiting: x.seat.waiting(), Event: event}
 	out, err := h.shared.step(&in, x.pinned, h.run)
 	if err != nil {
 		return false

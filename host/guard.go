@@ -49,6 +49,8 @@ func failed(a *abi.Action) abi.Event {
 		return abi.Event{Kind: abi.EventStored, ID: a.ID, Code: abi.OutcomeFailed}
 	case abi.ActionCall:
 		return abi.Event{Kind: abi.EventReply, ID: a.ID, Code: abi.OutcomeFailed}
+	case abi.ActionFollow:
+		return abi.Event{Kind: abi.EventFlight, ID: a.ID, Code: abi.FlightFailed}
 	case abi.ActionWait:
 		return abi.Event{Kind: abi.EventTimer, ID: a.ID}
 	}

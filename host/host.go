@@ -50,6 +50,7 @@ type Host struct {
 	run     func(*abi.StepInput) (abi.StepOutput, error) // one step of the engine
 	client  *http.Client
 	hot     *hot
+	flights *flights
 	logMu   sync.Mutex
 	shared  *shared
 	working working
@@ -76,7 +77,7 @@ func New(o Options) (*Host, error) {
 		pinned = 0
 	}
 	h := &Host{
-		Options: o, configured: configured, run: run, client: client, hot: newHot(o.Clock, &configured), shared: newShared(o.Clock, pinned),
+		Options: o, configured: configured, run: run, client: client, hot: newHot(o.Clock, &configured), flights: &flights{named: map[string]*flight{}}, shared: newShared(o.Clock, pinned),
 	}
 	h.requestFields, h.responseFields = fieldNames(configured.RequestHeaders), fieldNames(configured.ResponseHeaders)
 	h.cut, h.endCut = context.WithCancel(context.Background())
@@ -93,6 +94,7 @@ func (h *Host) Cut() { h.endCut() }
 // Evict clears the memory shared between exchanges, so that the next one starts as in a new isolate.
 func (h *Host) Evict() {
 	h.hot.clear()
+	h.flights.clear()
 	h.shared.clear()
 }
 

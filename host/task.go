@@ -78,7 +78,7 @@ func (x *exchange) close(t *task) bool {
 // launch runs the tasks that the step has started, all but one in goroutines of their own. It returns the one that the
 // calling goroutine is to run itself, or nil. A connection's goroutine takes only calls that the response waits for.
 func (x *exchange) launch(worker bool) (mine *task) {
-	free := worker || !x.done && !slices.ContainsFunc(x.open, func(t *task) bool { return t.Kind == abi.ActionFetch })
+	free := worker || !x.done && !slices.ContainsFunc(x.open, func(t *task) bool { return t.Kind == abi.ActionFetch || t.Kind == abi.ActionFollow })
 	for _, t := range x.pending {
 		switch {
 		case !free || !worker && t.ID == 0:

@@ -12,12 +12,14 @@ const (
 	ActionSupply ActionKind = 2
 	// ActionKeep stores Data as Buffer.
 	ActionKeep ActionKind = 3
-	// ActionRead looks Key up in the stores of Where, memory first, and produces EventStored. A value found in
-	// KV is stored in memory for KeepMs, unless that is 0. Keys are printable ASCII. Stores that the host does
-	// not have are skipped; if Where has no other, the outcome is OutcomeUnsupported.
+	// ActionRead looks Key up in the stores of Where in the order memory, colo, KV, and produces EventStored. A value
+	// found in colo or KV is stored in memory for KeepMs, unless that is 0. Keys are printable ASCII. Stores that the
+	// host does not have are skipped; if Where has no other, the outcome is OutcomeUnsupported. With a Limit, KV has so
+	// many milliseconds: after that its answer is dropped, and the outcome is OutcomeAbsent. A failure of colo counts as
+	// a miss.
 	ActionRead ActionKind = 4
-	// ActionWrite stores Body under Key in the stores of Where: in memory for KeepMs, in KV for TTL.
-	// An empty Body removes the key. It produces no event; the host logs a failure.
+	// ActionWrite stores Body under Key in the stores of Where: in memory for KeepMs, in colo and KV for TTL.
+	// An empty Body removes the key. It produces no event; the host logs a failure, except of colo.
 	ActionWrite ActionKind = 5
 	// ActionCall sends Data to the object (Class, Name), which is created near Region, and produces EventReply.
 	// The host repeats a call once, on a new stub, if the platform marks the failure as retryable. With ID 0 it
@@ -63,6 +65,21 @@ const (
 	// exchanges share. From the next step on, its content is StepInput.Pinned, and StepOutput.Pinned replaces it. An
 	// exchange pins one entry at most.
 	ActionPin ActionKind = 18
+	// ActionJoin looks Key up in memory, and if it is absent joins the flight Name. It produces EventStored with the
+	// outcome OutcomeOK and the value; OutcomeAbsent, and the exchange leads the flight from now on; or OutcomeJoined, and
+	// it follows. The three are one atomic operation: a value written before a flight landed is found by everyone who
+	// joins after it. An exchange is in at most one flight at a time.
+	ActionJoin ActionKind = 19
+	// ActionFollow produces EventFlight as soon as the flight that the exchange follows has bytes that it has not read,
+	// or has landed. The bytes come first. If it is canceled, no byte is lost.
+	ActionFollow ActionKind = 20
+	// ActionPublish makes Body and then the content of Buffer, as ActionAppend extends it, the bytes of the flight that
+	// the exchange leads. It occurs once per flight. An exchange that joins late reads everything. When Buffer is larger
+	// than Limit, nobody can join any more: the next one leads a flight of its own under the name.
+	ActionPublish ActionKind = 21
+	// ActionLand ends the exchange's part in its flight, if it is in one. A leader's followers then get EventFlight with
+	// Code and Data, after the bytes published; a follower leaves, and its ActionFollow is canceled.
+	ActionLand ActionKind = 22
 )
 
 // Lengths around the ciphertext of ActionUnseal: the defaults of AES-GCM (NIST SP 800-38D).
@@ -79,6 +96,7 @@ const AddressHeader = "x-postern-address"
 const (
 	WhereMemory = 1
 	WhereKV     = 2
+	WhereColo   = 4 // a cache that the isolates of one data center share
 )
 
 // Class is a kind of object. An object has a name and rows of its own, and applies one command at a time: a Durable
@@ -186,6 +204,7 @@ func (a *Action) encode(w *Writer) {
 		w.String(a.Key)
 		w.Uint(a.Where)
 		w.Uint(a.KeepMs)
+		w.Uint(a.Limit)
 	case ActionWrite:
 		w.String(a.Key)
 		w.Uint(a.Where)
@@ -232,9 +251,16 @@ func (a *Action) encode(w *Writer) {
 		w.Uint(a.Buffer)
 		w.String(a.Key)
 		w.String(a.Name)
-	case ActionLog:
+	case ActionLog, ActionLand:
 		w.Uint(a.Code)
 		w.Bytes(a.Data)
+	case ActionJoin:
+		w.String(a.Key)
+		w.String(a.Name)
+	case ActionPublish:
+		w.Uint(a.Buffer)
+		w.Uint(a.Limit)
+		w.parts(a.Body)
 	}
 }
 
@@ -248,7 +274,7 @@ func (r *Reader) action() Action {
 	case ActionKeep:
 		a.Buffer, a.Data = r.Uint(), r.Bytes()
 	case ActionRead:
-		a.Key, a.Where, a.KeepMs = r.String(), r.Uint(), r.Uint()
+		a.Key, a.Where, a.KeepMs, a.Limit = r.String(), r.Uint(), r.Uint(), r.Uint()
 	case ActionWrite:
 		a.Key, a.Where, a.KeepMs, a.TTL, a.Body = r.String(), r.Uint(), r.Uint(), r.Uint(), r.parts()
 	case ActionCall:
@@ -273,9 +299,13 @@ func (r *Reader) action() Action {
 		a.KeepMs = r.Uint()
 	case ActionUnseal:
 		a.Buffer, a.Key, a.Name = r.Uint(), r.String(), r.String()
-	case ActionCancel, ActionClose:
-	case ActionLog:
+	case ActionCancel, ActionClose, ActionFollow:
+	case ActionLog, ActionLand:
 		a.Code, a.Data = r.Uint(), r.Bytes()
+	case ActionJoin:
+		a.Key, a.Name = r.String(), r.String()
+	case ActionPublish:
+		a.Buffer, a.Limit, a.Body = r.Uint(), r.Uint(), r.parts()
 	default:
 		r.fail()
 	}

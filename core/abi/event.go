@@ -14,7 +14,7 @@ const (
 	// EventSupplied completes ActionSupply, with the buffer as Data, and ActionUnseal, with the plaintext as
 	// Data and an Outcome as Code.
 	EventSupplied EventKind = 3
-	// EventStored completes ActionRead. Code is an Outcome; Data is the value.
+	// EventStored completes ActionRead and ActionJoin. Code is an Outcome; Data is the value.
 	EventStored EventKind = 4
 	// EventReply completes ActionCall. Code is an Outcome; Data is the object's reply.
 	EventReply EventKind = 5
@@ -25,8 +25,8 @@ const (
 	EventFault EventKind = 7
 	// EventTimer completes ActionWait.
 	EventTimer EventKind = 8
-	// EventDisconnect reports that the client disconnected before the end of the response. Hosts may omit it in
-	// exchanges that have not started an ActionFetch.
+	// EventDisconnect reports that the client disconnected before the end of the response. Hosts may omit it before the
+	// first streamed ActionFetch, and deliver it late, but before a failed fetch's result.
 	EventDisconnect EventKind = 9
 	// EventHead is the head of a streamed response: Code and Headers as in EventResponse. The action stays
 	// outstanding.
@@ -35,6 +35,8 @@ const (
 	EventChunk EventKind = 11
 	// EventEnd completes a streamed response.
 	EventEnd EventKind = 12
+	// EventFlight completes ActionFollow. Code is FlightMore, or tells how the flight ended.
+	EventFlight EventKind = 13
 )
 
 // Outcome is the Code of a body, supplied, stored or reply event.
@@ -45,6 +47,7 @@ const (
 	OutcomeTooLarge    = 3 // body: longer than the limit
 	OutcomeOverloaded  = 4 // reply: the object is overloaded; the call must not be repeated
 	OutcomeUnsupported = 5 // stored: this host has none of the requested stores
+	OutcomeJoined      = 6 // stored, for ActionJoin: absent, and the exchange follows a flight
 )
 
 // Fault is the Code of a fault event.
@@ -84,8 +87,9 @@ type StepInput struct {
 	Attached []byte
 	// Pinned is the content of the entry that the exchange has pinned (ActionPin); empty without one. The entry
 	// does not change between a step's input and its output.
-	Pinned []byte
-	Event  Event
+	Pinned  []byte
+	Waiting uint64 // followers of the flight that the exchange leads
+	Event   Event
 }
 
 // Header is a name and a value.
@@ -121,6 +125,7 @@ func (in *StepInput) Encode(w *Writer) {
 	w.Bytes(in.State)
 	w.Bytes(in.Attached)
 	w.Bytes(in.Pinned)
+	w.Uint(in.Waiting)
 	w.Uint(uint64(in.Event.Kind))
 	w.Uint(in.Event.ID)
 	w.Uint(in.Event.Code)
@@ -131,7 +136,7 @@ func (in *StepInput) Encode(w *Writer) {
 // DecodeStepInput is the inverse of Encode. The result shares memory with data.
 func DecodeStepInput(data []byte) (StepInput, error) {
 	r := Reader{Buf: data}
-	in := StepInput{NowMs: r.Uint(), Shared: r.Bytes(), State: r.Bytes(), Attached: r.Bytes(), Pinned: r.Bytes()}
+	in := StepInput{NowMs: r.Uint(), Shared: r.Bytes(), State: r.Bytes(), Attached: r.Bytes(), Pinned: r.Bytes(), Waiting: r.Uint()}
 	in.Event = Event{Kind: EventKind(r.Byte()), ID: r.Uint(), Code: r.Uint(), Headers: r.headers(), Data: r.Bytes()}
 	return in, r.End()
 }

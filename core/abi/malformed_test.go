@@ -107,7 +107,7 @@ func TestKindsDoNotWrap(t *testing.T) {
 		small byte // the byte of the kind
 		at    int
 	}{
-		"StepInput": {in, 1, 5}, "ObjectInput": {object, 1, 1}, "StepOutput": {out, 10, 4}, "Delivery": {delivery, 2, 0},
+		"StepInput": {in, 1, 6}, "ObjectInput": {object, 1, 1}, "StepOutput": {out, 10, 4}, "Delivery": {delivery, 2, 0},
 	} {
 		data := encode(c.v)
 		if data[c.at] != c.small {

@@ -125,6 +125,10 @@ func stepInputs() []value {
 		event("head", Event{Kind: EventHead, ID: 5, Code: 200, Headers: []Header{{"content-type", "text/event-stream"}}}),
 		event("chunk", Event{Kind: EventChunk, ID: 5, Data: []byte("data: {}\n\n")}),
 		event("end", Event{Kind: EventEnd, ID: 5}),
+		event("joined", Event{Kind: EventStored, ID: 4, Code: OutcomeJoined}),
+		event("flight", Event{Kind: EventFlight, ID: 21, Data: []byte("piece")}),
+		event("flight failed", Event{Kind: EventFlight, ID: 21, Code: FlightFailed}),
+		{"waiting", StepInput{Waiting: 300, Event: Event{Kind: EventTimer, ID: 12}}},
 		event("tricky texts", Event{Kind: EventRequest, Headers: []Header{{":path", trickyText}, {trickyText, trickyText}}}),
 		{"large", StepInput{NowMs: maxNumber, Shared: bytes.Repeat([]byte{7}, 200), State: bytes.Repeat([]byte{8}, 4096), Attached: bytes.Repeat([]byte{9}, 300), Pinned: bytes.Repeat([]byte{6}, 400), Event: Event{Kind: EventBody, ID: 1, Data: bytes.Repeat([]byte("x"), 16_400)}}},
 	}
@@ -155,7 +159,7 @@ func actions() []Action {
 		{Kind: ActionReadBody, ID: 1, Buffer: 1, Limit: 4_000_000},
 		{Kind: ActionSupply, ID: 10, Buffer: 2},
 		{Kind: ActionKeep, Buffer: 3, Data: []byte("kept")},
-		{Kind: ActionRead, ID: 2, Key: "key/00", Where: WhereMemory | WhereKV, KeepMs: 30_000},
+		{Kind: ActionRead, ID: 2, Key: "key/00", Where: WhereMemory | WhereKV | WhereColo, KeepMs: 30_000, Limit: 100},
 		{Kind: ActionWrite, Key: "cache/" + trickyText, Where: WhereMemory, KeepMs: 3_600_000, TTL: 3600, Body: parts},
 		{Kind: ActionCall, ID: 3, Class: ClassKeyMeter, Name: "00ff", Region: "weur", Data: []byte{1, 2}},
 		{
@@ -174,6 +178,10 @@ func actions() []Action {
 		{Kind: ActionAppend, Buffer: 6, Data: []byte("more")},
 		{Kind: ActionPin, Key: "lease/00ff"},
 		{Kind: ActionUnseal, ID: 12, Buffer: 7, Key: "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=", Name: "prj_1/" + trickyText},
+		{Kind: ActionJoin, ID: 4, Key: "cache/prj_1/00", Name: "cache/prj_1/00 stream"},
+		{Kind: ActionFollow, ID: 21},
+		{Kind: ActionPublish, Buffer: 6, Limit: 1 << 20, Body: parts},
+		{Kind: ActionLand, Code: FlightLanded, Data: []byte("entry")},
 	}
 }
 
@@ -201,7 +209,7 @@ func stepOutputs() []value {
 
 func bareActions() []Action {
 	var all []Action
-	for kind := ActionReadBody; kind <= ActionPin; kind++ {
+	for kind := ActionReadBody; kind <= ActionLand; kind++ {
 		all = append(all, Action{Kind: kind})
 	}
 	return all
@@ -304,12 +312,12 @@ func TestVectorsCoverAllKinds(t *testing.T) {
 			}
 		}
 	}
-	for kind := EventRequest; kind <= EventEnd; kind++ {
+	for kind := EventRequest; kind <= EventFlight; kind++ {
 		if !events[kind] {
 			t.Errorf("no vector of event kind %d", kind)
 		}
 	}
-	for kind := ActionReadBody; kind <= ActionUnseal; kind++ {
+	for kind := ActionReadBody; kind <= ActionLand; kind++ {
 		if !kinds[kind] {
 			t.Errorf("no vector of action kind %d", kind)
 		}

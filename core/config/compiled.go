@@ -7,7 +7,7 @@ import (
 
 // compiledFormat is the first byte of a compiled catalog. It changes with every change of the layout. No JSON text starts with
 // it, so a catalog's form can be told from its first byte.
-const compiledFormat = 1
+const compiledFormat = 2
 
 // Compile returns a catalog in the form that Parse reads without parsing JSON: compiledFormat, followed by the declarations
 // in the encoding of package abi. The second result is an error message, or empty.
@@ -125,6 +125,7 @@ func routingFields(f *abi.Fields, r *Routing) {
 	f.Uint(&r.CoolMs)
 	timeoutFields(f, &r.Timeouts)
 	f.Uint(&r.RequestMs)
+	f.Uint(&r.CacheReadMs)
 	f.Uint(&r.MockPauseMs)
 }
 

@@ -14,7 +14,7 @@ const complete = `{"version":"1","defaultPlan":"free","sources":{"s":"a source"}
  "plans":[{"name":"free","perSecond":1,"perDay":2,"tokensPerMinute":3,"developmentPerSecond":4,"developmentPerDay":5,
   "developmentTokensPerMinute":6,"concurrent":7,"budget":"8.5","governor":true,"lease":{"ms":100,"requests":9}}],
  "routing":{"retries":1,"backoffMs":2,"maxBackoffMs":3,"coolAfter":4,"coolMs":5,"headMs":6,"firstByteMs":7,"idleMs":8,
-  "totalMs":9,"requestMs":10,"mockPauseMs":11},
+  "totalMs":9,"requestMs":10,"cacheReadMs": 7, "mockPauseMs":11},
  "providers":[{"name":"p","wire":"openai","baseUrl":"https://{zone}.example/v1","baseUrlEnv":"P_URL","keyEnv":"P_KEY","keyOptional":true,
   "drops":["n"],"noStreamOptions":true,"settings":{"zone":{"env":"P_ZONE","default":"eu"},"o":{"env":"P_O","optional":true},
   "s":{"env":"P_S","suffices":true}}},

@@ -163,6 +163,7 @@ type Routing struct {
 	CoolMs       uint64 // how long a circuit stays open
 	Timeouts     abi.Timeouts
 	RequestMs    uint64 // for all attempts together, until the complete response or a stream's first content
+	CacheReadMs  uint64 // how long a lookup in the global cache (KV) may take; then it is a miss. 0: no limit
 	MockPauseMs  uint64 // pause between the pieces of the mock's streams; 0: none
 }
 

@@ -240,6 +240,7 @@ func (p *parser) routing(o *object) {
 	o.number(&r.CoolMs, "coolMs")
 	p.timeouts(&r.Timeouts, o)
 	o.number(&r.RequestMs, "requestMs")
+	o.number(&r.CacheReadMs, "cacheReadMs")
 	o.number(&r.MockPauseMs, "mockPauseMs")
 	r.Retries = min(r.Retries, 5)
 	o.close()

@@ -7,9 +7,9 @@ import "github.com/postern-ai/postern/core/abi"
 type CacheScope uint8
 
 const (
-	CacheColo   CacheScope = iota // in the data centre, in the platform's Cache API
+	CacheColo   CacheScope = iota // in the data center, in the platform's Cache API
 	CacheOff                      // nowhere, not even in memory
-	CacheGlobal                   // in the data centre and, for every location, in KV
+	CacheGlobal                   // in the data center and, for every location, in KV
 )
 
 // MinGlobalCacheSeconds is the shortest lifetime of a response in KV

@@ -158,8 +158,12 @@ func (x *exchange) admitted() {
 		x.respondValidation()
 	case s.endpoint == endpointCount:
 		x.countTokens()
+	case s.flight.kept:
+		x.follow()
 	case s.hit.found:
 		x.respondHit()
+	case s.flight.role == follows:
+		x.follow()
 	case x.pending(idKV):
 		x.enter(phaseCache)
 	default:
@@ -187,13 +191,13 @@ func (x *exchange) callGrant(id uint64, b *budgetRequest) {
 	g := b.need
 	g.Key = x.s.keyHash
 	if x.s.leased.pinned {
-		g.WantPico = money.Cost(lendableRequests, g.NeedPico)
+		g.WantPico = money.Cost(lendableRequests, max(g.NeedPico, x.s.admission.amount))
 	}
 	x.call(id, abi.ClassLedger, x.s.record.ProjectID, g.Encode())
 }
 
 // lendableRequests is the number of requests for which the meter of a key with a lending plan wants budget.
-const lendableRequests = 256
+const lendableRequests = 512
 
 // requestGrant asks the Ledger for a slice of the budget.
 func (x *exchange) requestGrant() {
@@ -269,13 +273,16 @@ func (x *exchange) grantReply() (reply ledger.GrantReply, err error) {
 	return reply, err
 }
 
-// outOfBudget refuses the request, unless its response is cached: a cache hit costs nothing.
+// outOfBudget refuses the request, unless its response is cached or comes from a flight: that costs nothing.
 func (x *exchange) outOfBudget() {
 	switch {
 	case x.s.hit.found:
 		x.admit(keymeter.ModeHit)
 	case x.pending(idKV):
 		x.enter(phaseOverBudget)
+	case x.s.flight.role == follows:
+		x.enter(phaseOverBudget)
+		x.awaitFlight()
 	case x.s.admission.budget.unreachable:
 		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 	default:

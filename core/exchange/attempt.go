@@ -32,7 +32,9 @@ func (x *exchange) dispatch() {
 
 // dispatchClassified sends a request that does not wait for a classifier.
 func (x *exchange) dispatchClassified() {
-	x.s.dispatchMs = x.now
+	if x.s.dispatchMs == 0 { // else the time that it followed a flight counts too
+		x.s.dispatchMs = x.now
+	}
 	switch {
 	case x.testMode():
 		x.mockTarget()
@@ -263,6 +265,7 @@ func (x *exchange) fetch(request abi.Action) {
 
 // onResponse takes a whole provider response of any status.
 func (x *exchange) onResponse() {
+	x.cancel(idTick)
 	x.s.times.upstream += x.since(x.s.times.upstreamStart)
 	x.noteAttempt(strconv.FormatUint(x.event.Code, 10))
 	if x.event.Code == 200 {
@@ -319,6 +322,7 @@ func (x *exchange) familyFault(f fault.Fault) fault.Fault {
 // onFault handles an attempt without a complete response and without a stream head.
 func (x *exchange) onFault() {
 	s := &x.s
+	x.cancel(idTick)
 	s.times.upstream += x.since(s.times.upstreamStart)
 	x.noteAttempt(faultWord(x.event.Code))
 	x.circuits.Failed(&x.config.Routing, x.model().Name, x.now)

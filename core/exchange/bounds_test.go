@@ -61,8 +61,7 @@ func TestCacheEntrySizeLimit(t *testing.T) {
 	}
 	equal(t, "writes for a response of 1 MiB", len(stored(1<<20, 3600)), 1)
 	equal(t, "writes for a longer response", len(stored(1<<20+1, 3600)), 0)
-	equal(t, "tiers for a TTL of 60 s", stored(1<<10, 60)[0].Where, abi.WhereMemory|abi.WhereKV)
-	equal(t, "tiers for a TTL of 59 s", stored(1<<10, 59)[0].Where, abi.WhereMemory)
+	equal(t, "stores", stored(1<<10, 1)[0].Where, abi.WhereMemory|abi.WhereColo)
 }
 
 func TestCacheEntryAge(t *testing.T) {

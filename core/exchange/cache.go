@@ -7,6 +7,7 @@ import (
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/provider"
 )
@@ -20,13 +21,12 @@ type entry struct {
 	usage     chat.Usage
 	dropped   string // names of the parameters that the provider did not get
 	raw       bool   // body is the provider's original response in the caller's dialect; otherwise encoded deltas
+	global    bool   // the response is in KV too, or about to be
 	body      []byte
 }
 
 const (
-	entryFormat = 3
-	// minKVSeconds is the shortest TTL that KV accepts (expirationTtl).
-	minKVSeconds = 60
+	entryFormat = 4
 )
 
 func (e *entry) encode() []byte {
@@ -47,7 +47,7 @@ func (e *entry) fields(f *abi.Fields) {
 	f.String(&e.model)
 	e.usage.Fields(f)
 	f.String(&e.dropped)
-	f.Bool(&e.raw)
+	f.Flags(&e.raw, &e.global)
 	f.Bytes(&e.body)
 }
 
@@ -105,7 +105,7 @@ func (x *exchange) cacheEntryKey() string {
 
 // cacheable reports whether the project enables the cache and the caller has not sent no-store.
 func (x *exchange) cacheable() bool {
-	return x.s.record.CacheTTLSeconds > 0 && !x.s.cacheControl.noStore
+	return x.s.record.Caches() && !x.s.cacheControl.noStore
 }
 
 // cacheReadable reports whether the caller accepts a cached response.
@@ -113,24 +113,42 @@ func (x *exchange) cacheReadable() bool {
 	return x.cacheable() && !x.s.cacheControl.noCache && x.s.cacheControl.maxAge != 1
 }
 
-// hotKeepMs is how long a response found in KV stays in the isolate's memory.
+// hotKeepMs is how long a response found in a shared store stays in the isolate's memory.
 const hotKeepMs = 60_000
 
-func (x *exchange) readCache(id, where uint64) {
-	x.await(abi.Action{Kind: abi.ActionRead, ID: id, Key: x.cacheEntryKey(), Where: where, KeepMs: hotKeepMs})
+// sharedStores are the stores that isolates share: the data center's cache, and KV if the project's cache is global.
+func (x *exchange) sharedStores(ttl uint64) uint64 {
+	if x.s.record.Cache == doc.CacheGlobal && ttl >= doc.MinGlobalCacheSeconds {
+		return abi.WhereColo | abi.WhereKV
+	}
+	return abi.WhereColo
+}
+
+func (x *exchange) readSharedCache() {
+	x.await(abi.Action{
+		Kind: abi.ActionRead, ID: idKV, Key: x.cacheEntryKey(), Where: x.sharedStores(x.s.record.CacheTTLSeconds), KeepMs: hotKeepMs,
+		Limit: x.config.Routing.CacheReadMs,
+	})
 }
 
 func (x *exchange) readMemoryCache() {
 	x.enter(phaseLookup)
-	x.readCache(idMemory, abi.WhereMemory)
+	if x.joins() {
+		x.join(x.cacheEntryKey())
+		return
+	}
+	x.await(abi.Action{Kind: abi.ActionRead, ID: idMemory, Key: x.cacheEntryKey(), Where: abi.WhereMemory})
 }
 
-// onMemoryCache takes the result of the lookup in host memory. After a miss, the KV lookup runs in parallel with
-// the admission.
+// onMemoryCache takes the result of the lookup in host memory. After a miss, the lookup in the shared stores runs in
+// parallel with the admission. An exchange that follows a flight leaves it to the leader.
 func (x *exchange) onMemoryCache() {
 	x.noteCacheResult()
-	if !x.s.hit.found {
-		x.readCache(idKV, abi.WhereKV)
+	if !x.joinedFlight() {
+		return
+	}
+	if !x.s.hit.found && x.s.flight.role != follows {
+		x.readSharedCache()
 	}
 	x.admitCompletion()
 }
@@ -143,9 +161,16 @@ func (x *exchange) noteCacheResult() {
 	}
 }
 
+// noteSharedCacheResult does the same for the shared stores. What a leader finds is for its followers, too.
+func (x *exchange) noteSharedCacheResult() {
+	if x.noteCacheResult(); x.s.hit.found {
+		x.land(abi.FlightLanded, x.event.Data)
+	}
+}
+
 // onKVCache responds to the admitted request from the cache, or sends it to a provider.
 func (x *exchange) onKVCache() {
-	x.noteCacheResult()
+	x.noteSharedCacheResult()
 	if x.s.hit.found {
 		x.respondHit()
 		return
@@ -155,7 +180,7 @@ func (x *exchange) onKVCache() {
 
 // onKVCacheOverBudget responds from the cache, or refuses the request because the budget is exhausted.
 func (x *exchange) onKVCacheOverBudget() {
-	x.noteCacheResult()
+	x.noteSharedCacheResult()
 	x.outOfBudget()
 }
 
@@ -183,6 +208,7 @@ func (x *exchange) finishHit() {
 		x.keepReplay(&settle, 200, headers, x.event.Data)
 		x.settle(&settle)
 	}
+	x.promote()
 	x.log(200, "")
 	x.end()
 }
@@ -211,7 +237,8 @@ func (x *exchange) useHit(data []byte) {
 		m := x.meta(&answer{provider: e.provider, model: e.model, usage: e.usage, cached: true})
 		body = x.encodeAnswer(&r, &m)
 	}
-	x.s.hit, x.s.dropped = hit{true, e.provider, e.model}, e.dropped
+	x.s.hit, x.s.dropped = hit{found: true, provider: e.provider, model: e.model}, e.dropped
+	x.planPromotion(&e)
 	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferAnswer, Data: body})
 }
 
@@ -229,14 +256,45 @@ func (x *exchange) store(a *answer, raw bool, body []byte) {
 	if !x.cacheable() || !a.storable || len(body) > maxEntryBytes || x.lacksLogProbs(raw) {
 		return
 	}
+	e := x.newEntry(a, raw, body)
 	ttl := x.s.record.CacheTTLSeconds
-	e := entry{x.now, x.now + ttl*1000, a.provider, a.model, a.usage, x.s.dropped, raw, body}
 	write := abi.Action{
-		Kind: abi.ActionWrite, Key: x.cacheEntryKey(), Where: abi.WhereMemory, KeepMs: ttl * 1000, TTL: ttl,
+		Kind: abi.ActionWrite, Key: x.cacheEntryKey(), Where: abi.WhereMemory | abi.WhereColo, KeepMs: ttl * 1000, TTL: ttl,
 		Body: []abi.Part{{Data: e.encode()}},
 	}
-	if ttl >= minKVSeconds {
+	if e.global {
 		write.Where |= abi.WhereKV
 	}
 	x.do(write)
+}
+
+// newEntry is the cache entry of a response. It is stored in KV only if it was asked for twice: others wait for it.
+func (x *exchange) newEntry(a *answer, raw bool, body []byte) entry {
+	ttl := x.s.record.CacheTTLSeconds
+	return entry{
+		storedMs: x.now, expiresMs: x.now + ttl*1000, provider: a.provider, model: a.model, usage: a.usage, dropped: x.s.dropped, raw: raw,
+		global: x.waiting > 0 && x.sharedStores(ttl)&abi.WhereKV != 0, body: body,
+	}
+}
+
+// planPromotion keeps a response that is now asked for a second time, to store it in KV after the admission.
+func (x *exchange) planPromotion(e *entry) {
+	left := e.expiresMs - x.now
+	if e.global || x.sharedStores(left/1000)&abi.WhereKV == 0 {
+		return
+	}
+	e.global = true
+	x.s.hit.promoteMs = left
+	x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferEntry, Data: e.encode()})
+}
+
+// promote stores a response in KV that was cached without it. The other stores get its new form, so that the next hit does
+// not store it again.
+func (x *exchange) promote() {
+	if left := x.s.hit.promoteMs; left > 0 {
+		x.do(abi.Action{
+			Kind: abi.ActionWrite, Key: x.cacheEntryKey(), Where: abi.WhereMemory | abi.WhereColo | abi.WhereKV, KeepMs: left, TTL: left / 1000,
+			Body: []abi.Part{{Buffer: bufferEntry}},
+		})
+	}
 }

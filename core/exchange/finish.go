@@ -81,6 +81,8 @@ const minSecret = 12
 
 // refuse ends the exchange with an error and releases its reservation.
 func (x *exchange) refuse(f fault.Fault, r refusal) {
+	x.forgoLease()
+	x.ending = f
 	if x.s.stream.opened {
 		x.failStream(f, r)
 		return
@@ -154,14 +156,20 @@ func (x *exchange) failStream(f fault.Fault, r refusal) {
 	x.settlePartial(f)
 }
 
-// settlePartial settles an incomplete stream: as served if it had content, else as released.
+// settlePartial settles an incomplete stream: as a hit if it came from a flight, as served if it had content, else as
+// released.
 func (x *exchange) settlePartial(f fault.Fault) {
-	outcome := keymeter.Released
-	if x.s.stream.hasContent {
-		outcome = keymeter.Served
+	x.ending = f
+	if x.s.hit.found {
+		x.settleFollowed(f.Status)
+	} else {
+		outcome := keymeter.Released
+		if x.s.stream.hasContent {
+			outcome = keymeter.Served
+		}
+		settle := x.settlement(outcome, x.lastModel(), f.Status)
+		x.settle(&settle)
 	}
-	settle := x.settlement(outcome, x.lastModel(), f.Status)
-	x.settle(&settle)
 	x.log(f.Status, f.Code)
 	x.end()
 }

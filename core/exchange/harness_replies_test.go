@@ -20,7 +20,7 @@ func (h *host) reply(a *abi.Action) (abi.Event, bool) {
 		return abi.Event{Kind: abi.EventSupplied, Data: h.buffers[a.Buffer]}, true
 	case abi.ActionUnseal:
 		return abi.Event{Kind: abi.EventSupplied, Data: []byte("key-of-the-project")}, true
-	case abi.ActionRead:
+	case abi.ActionRead, abi.ActionJoin:
 		return h.readKey(a.Key), true
 	case abi.ActionCall:
 		return h.callObject(a), true

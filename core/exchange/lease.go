@@ -65,9 +65,8 @@ func (x *exchange) takeLease(command *keymeter.Admit) bool {
 	if e == nil {
 		return false
 	}
-	if s.admission.rounds > 0 { // a repeat of the admission, with a grant or a newer record, does not make the key hot
-		command.LeaseID = s.leased.asked
-		return false
+	if command.LeaseID = s.leased.asked; command.LeaseID != 0 {
+		return false // a repeat of the admission, with a grant or a newer record
 	}
 	q := lease.Request{
 		ID: s.requestID, Version: s.record.Version, Model: command.Model, AmountPico: command.AmountPico, LifetimeMs: command.LifetimeMs,
@@ -104,16 +103,21 @@ func (x *exchange) takeLeaseReply(reply *keymeter.AdmitReply, ok bool) {
 		closing := keymeter.Report{LeaseID: reply.Lease.ID, Seq: 1, Close: true}
 		x.call(0, abi.ClassKeyMeter, x.s.keyHash, closing.Encode())
 	}
+	if !ok {
+		e.Unknown(asked)
+	}
 	x.saveEntry()
 	if e.Held() && e.Keeper() == x.keeperID() {
 		x.sleepAsKeeper()
 	}
 }
 
-// stopAsking ends the request for a lease of an exchange that ends without an admission. The meter has granted none.
-func (x *exchange) stopAsking() {
-	if x.s.leased.asked != 0 {
-		x.takeLeaseReply(&keymeter.AdmitReply{}, true)
+// forgoLease notes that the admission which asks for a lease was refused.
+func (x *exchange) forgoLease() {
+	if e := x.entry(); e != nil && x.s.leased.asked != 0 {
+		e.NotGranted(x.s.leased.asked)
+		x.s.leased.asked = 0
+		x.saveEntry()
 	}
 }
 
@@ -129,9 +133,6 @@ func (x *exchange) settleLeased(settle *keymeter.Settle) bool {
 	}
 	if x.s.admission.mode == keymeter.ModeHit {
 		return true // complete at its admission
-	}
-	if !e.Held() {
-		return false // the lease is closed, the meter has the reservation, and the host may have no room for a new entry
 	}
 	e.Settle(x.now, settle)
 	x.saveEntry()

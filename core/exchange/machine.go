@@ -42,6 +42,9 @@ const (
 	phaseClosing                  // getting the collected stream back from the host to finish the response
 	phaseMock                     // getting the body back for the built-in mock
 	phasePacing                   // sending the mock's stream, piece by piece
+	phaseFollow                   // admitted; following the flight of an identical request
+	phaseFollowEnd                // getting the followed stream back from the host to finish the response
+	phaseRejoin                   // the flight has failed; joining the next one
 	phaseKeepHit                  // getting a cached response back to store it under the Idempotency-Key
 	phaseKeepError                // getting an error body back to store it under the Idempotency-Key
 	phaseModels                   // getting the project's policy back to list its models
@@ -57,7 +60,7 @@ const (
 
 var phaseNames = [phases]string{
 	"head", "intake", "key", "policy", "inspect", "lookup", "admit", "grant", "recall", "lent", "cache", "over-budget", "classify", "unseal", "build", "opening", "whole",
-	"backoff", "stream", "closing", "mock", "pacing", "keep-hit", "keep-error", "models", "count-unseal", "count", "report",
+	"backoff", "stream", "closing", "mock", "pacing", "follow", "follow-end", "rejoin", "keep-hit", "keep-error", "models", "count-unseal", "count", "report",
 	"report-pause", "report-flush", "forward", "done",
 }
 
@@ -94,6 +97,7 @@ const (
 	inClassifyText
 	inClassified
 	inHeldSettle
+	inFlight // what the leader of a flight published, or the flight's end
 	inDisconnect
 	inLease // has no rows: the keeper's work does not depend on the phase
 	inputs
@@ -102,7 +106,7 @@ const (
 var inputNames = [inputs]string{
 	"request", "body", "record", "policy", "ledger-policy", "memory", "kv", "admit", "grant", "flush", "absorb", "unsealed", "buffer",
 	"response", "head", "chunk", "end", "fault", "timer", "tick", "extend", "extend-grant", "extend-flush", "extend-absorb", "report",
-	"forwarded", "classify-text", "classified", "held-settle", "disconnect", "lease",
+	"forwarded", "classify-text", "classified", "held-settle", "flight", "disconnect", "lease",
 }
 
 // row maps one input in one phase to its handler.
@@ -128,16 +132,17 @@ var table = [...]row{
 	// Admission: the key's meter knows the key's status and limits, and holds a slice of the budget.
 	{phaseAdmit, inAdmit, (*exchange).onAdmit},
 	{phaseAdmit, inBody, (*exchange).onEarlyBody}, // the record lacks the permission for this endpoint
-	{phaseAdmit, inKV, (*exchange).noteCacheResult},
+	{phaseAdmit, inKV, (*exchange).noteSharedCacheResult},
 	{phaseGrant, inGrant, (*exchange).onGrant},
-	{phaseGrant, inKV, (*exchange).noteCacheResult},
+	{phaseGrant, inKV, (*exchange).noteSharedCacheResult},
 	{phaseRecall, inFlush, (*exchange).onFlush},
 	{phaseRecall, inAbsorb, (*exchange).onAbsorb},
-	{phaseRecall, inKV, (*exchange).noteCacheResult},
+	{phaseRecall, inKV, (*exchange).noteSharedCacheResult},
 	{phaseLent, inTimer, (*exchange).retryAdmission},
-	{phaseLent, inKV, (*exchange).noteCacheResult},
+	{phaseLent, inKV, (*exchange).noteSharedCacheResult},
 	{phaseCache, inKV, (*exchange).onKVCache},
 	{phaseOverBudget, inKV, (*exchange).onKVCacheOverBudget},
+	{phaseOverBudget, inFlight, (*exchange).onFlightOverBudget},
 
 	// The project's classifier judges the request: strict before the first attempt, else beside everything that follows.
 	{phaseClassify, inClassifyText, (*exchange).onClassifyText},
@@ -173,6 +178,7 @@ var table = [...]row{
 	{phaseOpening, inHead, (*exchange).onStreamHead},
 	{phaseOpening, inResponse, (*exchange).onResponse},
 	{phaseOpening, inFault, (*exchange).onFault},
+	{phaseOpening, inTick, (*exchange).onOpeningTick},
 	{phaseBackoff, inTimer, (*exchange).attempt},
 
 	// Streaming: chunks arrive, keep-alive comments fill pauses, and the reservation is extended in parallel.
@@ -196,6 +202,14 @@ var table = [...]row{
 	{phaseMock, inBuffer, (*exchange).onMockBody},
 	{phasePacing, inTimer, (*exchange).sendMockPiece},
 
+	// An identical request is in progress at this isolate: the response comes from its flight.
+	{phaseFollow, inFlight, (*exchange).onFlight},
+	{phaseFollow, inBuffer, (*exchange).followMore},
+	{phaseFollow, inTimer, (*exchange).onFollowTimeout},
+	{phaseFollow, inTick, (*exchange).onFollowTick},
+	{phaseFollowEnd, inBuffer, (*exchange).onFollowedDeltas},
+	{phaseRejoin, inMemory, (*exchange).onRejoin},
+
 	// Responses that are also stored for a replay under the Idempotency-Key.
 	{phaseKeepHit, inBuffer, (*exchange).finishHit},
 	{phaseKeepError, inBuffer, (*exchange).finishRejection},
@@ -211,8 +225,8 @@ var table = [...]row{
 	{phaseReportFlush, inAbsorb, (*exchange).onAbsorb},
 	{phaseForward, inForwarded, (*exchange).onForwarded},
 
-	// The client disconnects. No new attempt starts, and a stream is cut at once. A whole response is still
-	// received, because the provider bills it anyway and it can be cached.
+	// The client disconnects. No new attempt starts, and a stream is cut at once unless other
+	// exchanges follow it. A whole response is still received, because the provider bills it anyway and it can be cached.
 	{phaseIntake, inDisconnect, (*exchange).noteDisconnect},
 	{phaseKey, inDisconnect, (*exchange).noteDisconnect},
 	{phasePolicy, inDisconnect, (*exchange).noteDisconnect},
@@ -228,12 +242,15 @@ var table = [...]row{
 	{phaseUnseal, inDisconnect, (*exchange).abandon},
 	{phaseBuild, inDisconnect, (*exchange).abandon},
 	{phaseWhole, inDisconnect, (*exchange).noteDisconnect},
-	{phaseOpening, inDisconnect, (*exchange).abandonStream},
+	{phaseOpening, inDisconnect, (*exchange).leaveStream},
 	{phaseBackoff, inDisconnect, (*exchange).abandon},
-	{phaseStream, inDisconnect, (*exchange).abandonStream},
+	{phaseStream, inDisconnect, (*exchange).leaveStream},
 	{phaseClosing, inDisconnect, (*exchange).noteDisconnect},
 	{phaseMock, inDisconnect, (*exchange).noteDisconnect},
 	{phasePacing, inDisconnect, (*exchange).abandonMock},
+	{phaseFollow, inDisconnect, (*exchange).abandonFlight},
+	{phaseFollowEnd, inDisconnect, (*exchange).noteDisconnect},
+	{phaseRejoin, inDisconnect, (*exchange).noteDisconnect},
 	{phaseKeepHit, inDisconnect, (*exchange).noteDisconnect},
 	{phaseKeepError, inDisconnect, (*exchange).noteDisconnect},
 	{phaseModels, inDisconnect, (*exchange).noteDisconnect},
@@ -248,7 +265,7 @@ var table = [...]row{
 
 // Step advances one exchange by one event. It panics on an event that the table does not allow.
 func Step(cfg *config.Config, in *abi.StepInput) abi.StepOutput {
-	x := exchange{config: cfg, now: in.NowMs, event: &in.Event, attached: in.Attached, pinned: in.Pinned, circuits: route.DecodeCircuits(in.Shared)}
+	x := exchange{config: cfg, now: in.NowMs, event: &in.Event, attached: in.Attached, pinned: in.Pinned, waiting: in.Waiting, circuits: route.DecodeCircuits(in.Shared)}
 	if in.Event.Kind != abi.EventRequest {
 		x.s = decodeState(in.State, cfg.Models)
 	}
@@ -315,6 +332,7 @@ const (
 	idClassifyText = 18
 	idClassify     = 19
 	idSettle       = 20
+	idFollow       = 21
 
 	idFlush        = 1000
 	idAbsorb       = 2000
@@ -328,7 +346,7 @@ const (
 var inputOf = [...]input{
 	idBody: inBody, idRecord: inRecord, idAdmit: inAdmit, idMemory: inMemory, idTimer: inTimer, idKV: inKV, idGrant: inGrant,
 	idReport: inReport, idBuffer: inBuffer, idForward: inForwarded, idTick: inTick, idExtend: inExtend, idPolicy: inPolicy,
-	idUnseal: inUnsealed, idLedgerPolicy: inLedgerPolicy, idExtendGrant: inExtendGrant, idClassifyText: inClassifyText, idClassify: inClassified, idSettle: inHeldSettle,
+	idUnseal: inUnsealed, idLedgerPolicy: inLedgerPolicy, idExtendGrant: inExtendGrant, idClassifyText: inClassifyText, idClassify: inClassified, idSettle: inHeldSettle, idFollow: inFlight,
 }
 
 // input classifies the event and removes its action from the outstanding ones, unless more events follow. expected
@@ -421,9 +439,9 @@ func (x *exchange) cancelWithin(first, end uint64) {
 // whose end mark has arrived, and the rest of the body is read so that the connection can be reused. It also keeps a
 // classifier beside the request, for whose cost the settlement waits.
 func (x *exchange) end() {
+	x.failFlight(x.ending)
 	x.cancelWithin(0, idFetch)
 	x.cancelWithin(idFetch+1, idClassifyText)
 	x.cancelWithin(idSettle+1, idListEnd)
-	x.stopAsking()
 	x.enter(phaseDone)
 }

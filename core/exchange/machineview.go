@@ -32,6 +32,6 @@ func RowOf(cfg *config.Config, stateBytes []byte, event *abi.Event) int {
 // canonical forms go through the same phases for the same events.
 func Canonical(cfg *config.Config, stateBytes []byte) []byte {
 	s := decodeState(stateBytes, cfg.Models)
-	s.seed, s.startMs, s.dispatchMs, s.times, s.stream.firstContentMs = 0, 0, 0, times{}, 0
+	s.seed, s.startMs, s.dispatchMs, s.times, s.stream.firstContentMs, s.flight.lastMs = 0, 0, 0, times{}, 0, 0
 	return s.encode(cfg.Models)
 }

@@ -84,6 +84,7 @@ func (x *exchange) streamMock(a *answer, r *chat.Response) {
 	}
 	x.settle(&settle)
 	x.store(a, false, stored)
+	x.landAnswer(a, false, stored)
 	s.hit.provider, s.hit.model = a.provider, a.model
 	x.log(200, "")
 	x.sendMockPiece()

@@ -73,6 +73,7 @@ func (x *exchange) adoptRecord(encoded []byte) {
 	s.record, s.haveRecord = record, true
 	// Cache lookups made with the old record may be wrong under the new one.
 	x.cancel(idKV)
+	x.land(abi.FlightRetry, nil)
 	s.hit = hit{}
 	if record.Policy != s.policyVersion || movedPlan {
 		s.policyVersion, s.selection, s.order, x.targetsMemo = 0, policy.Selection{}, nil, nil

@@ -222,7 +222,7 @@ func TestStaleRecordRestartsTheCacheLookup(t *testing.T) {
 		provider: [][]abi.Event{wholeResponse(200, openaiResponse)}, hold: afterAdmission}.run(t)
 	var lookups, canceled []uint64
 	for _, a := range h.all(abi.ActionRead) {
-		if strings.HasPrefix(a.Key, "cache/") && a.Where == abi.WhereKV {
+		if strings.HasPrefix(a.Key, "cache/") && a.Where == abi.WhereColo {
 			lookups = append(lookups, a.ID)
 		}
 	}

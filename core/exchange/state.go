@@ -26,6 +26,8 @@ const (
 	bufferClassify   = 10  // the text for the project's classifier
 	bufferClassified = 11  // the classifier's response
 	bufferSettle     = 12  // the settlement that waits for the classifier
+	bufferEntry      = 13  // a cached response to store in KV too
+	bufferFlight     = 14  // the first bytes of a flight, which wait for the admission
 	bufferPieces     = 16  // the pieces of a mock's stream, numbered from here
 	bufferSealed     = 128 // the project's encrypted provider key for each target, numbered from here
 )
@@ -63,6 +65,7 @@ type state struct {
 	govern             governance
 
 	hit       hit
+	flight    flight
 	admission admission
 	leased    leased
 
@@ -116,6 +119,7 @@ type cacheControl struct {
 type hit struct {
 	found           bool
 	provider, model string
+	promoteMs       uint64 // the response is to be stored in KV too, for this long; 0: it is not
 }
 
 // budgetRequest is the state of a request to the Ledger for more budget: the shortfall, and the result.
@@ -179,6 +183,8 @@ type exchange struct {
 	s           state
 	circuits    route.Circuits
 	out         abi.StepOutput
+	waiting     uint64          // StepInput.Waiting
+	ending      fault.Fault     // the exchange ends with this error in this step
 	attached    []byte          // StepInput.Attached, or its new content
 	pinned      []byte          // StepInput.Pinned
 	entryMemo   *lease.Entry    // result of entry, decoded once per step
@@ -227,6 +233,8 @@ func (s *state) fields(f *abi.Fields, models []config.Model) {
 	}
 	f.String(&s.hit.provider)
 	f.String(&s.hit.model)
+	f.Uint(&s.hit.promoteMs)
+	s.flight.fields(f)
 	s.admission.fields(f)
 	s.leased.fields(f)
 	s.attemptFields(f)

@@ -58,7 +58,9 @@ func (x *exchange) onStreamHead() {
 		x.breakStream(fault.ProviderAnswer)
 		return
 	}
-	x.startTicking()
+	if !x.pending(idTick) {
+		x.startTicking()
+	}
 }
 
 // tickMs is the interval of the ticks. A tick sends a comment if nothing was sent since the last one, so a silence
@@ -80,11 +82,14 @@ func (x *exchange) startTicking() {
 // first content.
 func (x *exchange) onTick() {
 	st := &x.s.stream
+	if x.deserted() {
+		return
+	}
 	if !st.hasContent && x.remainingMs() == 0 {
 		x.breakStream(fault.ProviderTimeout)
 		return
 	}
-	if !st.sentSinceTick {
+	if !st.sentSinceTick && !x.s.disconnected {
 		x.openStream()
 		x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: keepAlive}}})
 	}
@@ -95,7 +100,7 @@ func (x *exchange) onTick() {
 // openStream sends the head of a streamed response.
 func (x *exchange) openStream() {
 	s := &x.s
-	if s.stream.opened {
+	if s.stream.opened || s.disconnected {
 		return
 	}
 	s.stream.opened = true
@@ -112,7 +117,11 @@ func (x *exchange) openStream() {
 func (x *exchange) trapError() *api.Error { return x.apiError(fault.Internal, refusal{}) }
 
 // onChunk takes the next bytes of the stream.
-func (x *exchange) onChunk() { x.streamChunk(x.event.Data, false) }
+func (x *exchange) onChunk() {
+	if !x.deserted() {
+		x.streamChunk(x.event.Data, false)
+	}
+}
 
 // onStreamEnd handles the end of the provider's response body.
 func (x *exchange) onStreamEnd() { x.streamChunk(nil, true) }
@@ -144,6 +153,7 @@ func (x *exchange) streamChunk(data []byte, final bool) {
 	}
 	x.sendOrHold(out)
 	x.appendDeltas(deltas.Buf)
+	x.publish()
 	switch {
 	case !ok, st.endMarkSeen && !st.hasContent && st.finish == chat.FinishNone: // an end mark alone is not a response
 		x.breakStream(fault.ProviderAnswer)
@@ -165,6 +175,7 @@ func (x *exchange) breakChunk(out, deltas []byte, errorEvent *chat.Delta) {
 	}
 	x.sendOrHold(out)
 	x.appendDeltas(deltas)
+	x.publish()
 	if errorEvent == nil {
 		x.breakStream(fault.ProviderAnswer)
 	} else {
@@ -279,7 +290,8 @@ func (x *exchange) noteDelta(d *chat.Delta) {
 // family ends a stream with the whole response.
 func (x *exchange) collectsDeltas() bool {
 	s := &x.s
-	return (x.cacheable() || s.idempotency != "" || s.govern.schema || x.family().NeedsWhole && !s.stream.passThrough) && s.stream.deltaBytes <= maxEntryBytes
+	return (x.cacheable() || s.idempotency != "" || s.govern.schema || x.family().NeedsWhole && !s.stream.passThrough) &&
+		(s.stream.deltaBytes <= maxEntryBytes || x.collectsForFlight())
 }
 
 func (x *exchange) appendDeltas(deltas []byte) {
@@ -317,6 +329,9 @@ func (x *exchange) sendOrHold(out []byte) {
 	}
 	x.openStream()
 	st.sentSinceTick, st.committed = true, true
+	if x.s.disconnected {
+		return
+	}
 	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: out}}})
 }
 
@@ -326,6 +341,9 @@ const maxHeldBytes = 2048
 func (x *exchange) streamMeta() api.Meta {
 	model := x.model()
 	a := answer{provider: model.Provider.Name, model: model.Name, usage: x.s.stream.usage}
+	if hit := &x.s.hit; hit.found {
+		a.provider, a.model, a.cached = hit.provider, hit.model, true
+	}
 	if !a.usage.Reported && a.usage.Input == 0 {
 		a.usage.Input = x.s.request.promptTokens
 	}

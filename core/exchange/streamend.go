@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/fault"
 	"github.com/postern-ai/postern/core/keymeter"
@@ -80,28 +81,49 @@ func (x *exchange) completeStream(encoded []byte) {
 	response := x.collected(encoded)
 	a := x.answer(st.finish.Complete())
 	m := x.meta(a)
-	x.openStream()
-	var end []byte
-	if st.passThrough {
-		end = x.passThroughEnd()
-	} else {
-		end = x.family().End(nil, &st.api, response, &m)
-	}
-	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: end}}})
-	x.do(abi.Action{Kind: abi.ActionClose})
-	settle := x.settlement(keymeter.Served, a.model, 200)
+	status := x.sendStreamEnd(response, &m)
+	settle := x.settlement(keymeter.Served, a.model, status)
 	if response != nil {
 		if s.idempotency != "" {
 			x.keepReplay(&settle, 200, x.answerHeaders(a), x.encodeAnswer(response, &m))
 		}
 		x.store(a, false, encoded)
+		x.landAnswer(a, false, encoded)
 	} else if s.idempotency != "" {
 		settle.Oversized = true
 	}
 	x.settle(&settle)
 	s.hit.provider, s.hit.model = a.provider, a.model
-	x.log(200, "")
+	if status == 200 {
+		x.log(200, "")
+	} else {
+		x.log(status, clientClosed.Code)
+	}
 	x.end()
+}
+
+// sendStreamEnd sends the end of a complete stream. A caller that has left before the stream's head gets an error, as every
+// exchange responds once. The result is the status for the log.
+func (x *exchange) sendStreamEnd(response *chat.Response, m *api.Meta) uint64 {
+	st := &x.s.stream
+	if x.s.disconnected && !st.opened {
+		x.noteAttempt("200")
+		x.refuseWith(clientClosed, refusal{}, []abi.Part{{Data: x.errorBody(clientClosed, refusal{})}})
+		return clientClosed.Status
+	}
+	x.openStream()
+	var end []byte
+	if st.passThrough {
+		end = x.passThroughEnd()
+	} else {
+		end = x.family().End(nil, &st.api, response, m)
+	}
+	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: end}}})
+	x.do(abi.Action{Kind: abi.ActionClose})
+	if x.s.disconnected {
+		return clientClosed.Status
+	}
+	return 200
 }
 
 // passThroughEnd is the end of a stream whose events were forwarded unchanged. OpenAI's end mark is never

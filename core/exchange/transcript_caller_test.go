@@ -15,6 +15,7 @@ func (s *session) doRequest(a *args) {
 		s.checkFinished()
 	}
 	s.requests++
+	s.followers, s.flight.read = 0, 0
 	s.state, s.pending, s.buffers = nil, nil, map[uint64][]byte{}
 	s.responded, s.streaming, s.closed, s.disconnected = false, false, false, false
 	method := a.word()
@@ -63,6 +64,8 @@ func outcome(a *args, word string) uint64 {
 		return abi.OutcomeFailed
 	case "too-large":
 		return abi.OutcomeTooLarge
+	case "joined":
+		return abi.OutcomeJoined
 	case "overloaded":
 		return abi.OutcomeOverloaded
 	}

@@ -19,7 +19,9 @@ var commands = map[string]func(*session, *args){
 	"policy":        (*session).doPolicy,
 	"ledger-policy": (*session).doLedgerPolicy,
 	"memory":        (*session).doMemory,
-	"kv":            (*session).doKV,
+	"shared":        (*session).doShared,
+	"flight":        (*session).doFlight,
+	"followers":     (*session).doFollowers,
 
 	"admit":    (*session).doAdmit,
 	"extend":   (*session).doExtend,

@@ -34,6 +34,8 @@ type session struct {
 	streaming    bool // the response is a stream
 	closed       bool // the stream has ended
 	disconnected bool
+	flight       recordedFlight
+	followers    uint64
 	out          strings.Builder
 }
 
@@ -96,7 +98,7 @@ func (s *session) step(event abi.Event) {
 	if row := exchange.RowOf(s.config, s.state, &event); row >= 0 {
 		s.rows[row] = true
 	}
-	out := exchange.Step(s.config, &abi.StepInput{NowMs: s.nowMs, Shared: s.shared, State: s.state, Attached: s.buffers[abi.AttachedBuffer], Pinned: s.pinned, Event: event})
+	out := exchange.Step(s.config, &abi.StepInput{NowMs: s.nowMs, Shared: s.shared, State: s.state, Attached: s.buffers[abi.AttachedBuffer], Pinned: s.pinned, Waiting: s.followers, Event: event})
 	s.state = out.State
 	if out.SharedChanged {
 		s.shared = out.Shared
@@ -115,6 +117,7 @@ func (s *session) step(event abi.Event) {
 
 // perform executes the actions that a host performs at once.
 func (s *session) perform(o *abi.Action) {
+	s.flight.record(o, s.buffers)
 	switch o.Kind {
 	case abi.ActionKeep:
 		s.buffers[o.Buffer] = o.Data
@@ -123,6 +126,9 @@ func (s *session) perform(o *abi.Action) {
 	case abi.ActionWrite:
 		if strings.HasPrefix(o.Key, "cache/") {
 			s.stored[o.Key] = o.Body[0].Data
+			if buffer := o.Body[0].Buffer; buffer != 0 {
+				s.stored[o.Key] = s.buffers[buffer]
+			}
 		}
 	case abi.ActionCancel:
 		s.pending = slices.DeleteFunc(s.pending, func(p abi.Action) bool { return p.ID == o.ID })
@@ -133,7 +139,8 @@ func (s *session) perform(o *abi.Action) {
 		s.responded, s.streaming = true, o.Kind == abi.ActionOpen
 	case abi.ActionClose:
 		s.closed = true
-	case abi.ActionCall, abi.ActionReadBody, abi.ActionSupply, abi.ActionRead, abi.ActionFetch, abi.ActionWait, abi.ActionForward, abi.ActionUnseal:
+	case abi.ActionCall, abi.ActionReadBody, abi.ActionSupply, abi.ActionRead, abi.ActionFetch, abi.ActionWait, abi.ActionForward, abi.ActionUnseal,
+		abi.ActionJoin, abi.ActionFollow:
 		s.start(o)
 	}
 }

@@ -34,7 +34,7 @@ func (s *session) doRecord(a *args) {
 func recordOf(a *args, version uint64) []byte {
 	r := doc.Record{
 		KeyID: "key_1", ProjectID: "prj_1", Kind: keys.Gateway, Environment: keys.Production, Plan: a.text("plan", "free"),
-		Version: a.number("version", version), CacheTTLSeconds: a.number("cache", 0), Policy: a.number("policy", 0),
+		Version: a.number("version", version), CacheTTLSeconds: a.number("cache", 0), Cache: scopes[a.text("scope", "colo")], Policy: a.number("policy", 0),
 		Models: a.list("models"),
 	}
 	if a.text("environment", "") == "development" {
@@ -45,6 +45,8 @@ func recordOf(a *args, version uint64) []byte {
 	}
 	return r.Encode()
 }
+
+var scopes = map[string]doc.CacheScope{"colo": doc.CacheColo, "off": doc.CacheOff, "global": doc.CacheGlobal}
 
 var permissions = map[string]doc.Permission{
 	"complete": doc.MayComplete, "embed": doc.MayEmbed, "models": doc.MayListModels, "usage": doc.MaySeeUsage,
@@ -98,16 +100,23 @@ func policyOf(a *args) []byte {
 	return p.Encode()
 }
 
-// memory hit|stored|absent|failed: the cache lookup in host memory.
-func (s *session) doMemory(a *args) { s.doCache(a, abi.WhereMemory) }
+// memory hit|stored|absent|failed|joined: the cache lookup in host memory. "joined": the exchange follows a flight. After
+// "absent" it leads one, if it was to join one.
+func (s *session) doMemory(a *args) {
+	s.doCache(a, func(o *abi.Action) bool {
+		return o.Kind == abi.ActionJoin || readOf("cache/")(o) && o.Where == abi.WhereMemory
+	})
+}
 
-// kv hit|stored|absent|failed: the cache lookup in KV.
-func (s *session) doKV(a *args) { s.doCache(a, abi.WhereKV) }
+// shared hit|stored|absent|failed: the cache lookup in the stores that isolates share.
+func (s *session) doShared(a *args) {
+	s.doCache(a, func(o *abi.Action) bool { return readOf("cache/")(o) && o.Where&abi.WhereMemory == 0 })
+}
 
 // doCache replies to a cache lookup. A hit has model=NAME provider=NAME age=10s, and the provider's response as
 // input. "stored" is the entry that an earlier exchange of the transcript wrote under this key.
-func (s *session) doCache(a *args, tier uint64) {
-	look := s.find(a, func(o *abi.Action) bool { return readOf("cache/")(o) && o.Where == tier })
+func (s *session) doCache(a *args, which func(*abi.Action) bool) {
+	look := s.find(a, which)
 	event := abi.Event{Kind: abi.EventStored}
 	if word := a.word(); word == "stored" {
 		if event.Data = s.stored[look.Key]; event.Data == nil {

@@ -187,6 +187,7 @@ func (x *exchange) respondAnswer(a *answer, r *chat.Response, raw []byte) {
 	}
 	x.settle(&settle)
 	x.store(a, raw != nil, stored)
+	x.landAnswer(a, raw != nil, stored)
 	s.hit.provider, s.hit.model = a.provider, a.model
 	x.log(200, "")
 	x.end()

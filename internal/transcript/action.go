@@ -26,7 +26,8 @@ type Printer struct {
 const defaultLimit = 160
 
 var actionNames = [...]string{
-	"", "read-body", "supply", "keep", "read", "write", "call", "fetch", "respond", "wait", "cancel", "log", "forward", "open", "send", "close", "append", "unseal", "pin",
+	"", "read-body", "supply", "keep", "read", "write", "call", "fetch", "respond", "wait", "cancel", "log", "forward", "open", "send", "close", "append", "unseal",
+	"pin", "join", "follow", "publish", "land",
 }
 
 // Action formats one action: a line, and for requests and responses an indented line per relevant header and one
@@ -51,7 +52,16 @@ func (p *Printer) about(a *abi.Action) string {
 	case abi.ActionKeep, abi.ActionAppend:
 		return p.buffer(a.Buffer) + " " + p.text(a.Data)
 	case abi.ActionRead:
-		return a.Key + " in " + where(a.Where)
+		return read(a)
+	case abi.ActionJoin:
+		if a.Key == "" {
+			return "the flight " + flight(a.Name)
+		}
+		return a.Key + " in memory, or the flight " + flight(a.Name)
+	case abi.ActionPublish:
+		return fmt.Sprintf("%s%s", p.buffer(a.Buffer), p.body(a.Body))
+	case abi.ActionLand:
+		return p.land(a)
 	case abi.ActionWrite:
 		return p.write(a)
 	case abi.ActionCall:
@@ -76,8 +86,44 @@ func (p *Printer) about(a *abi.Action) string {
 	return ""
 }
 
-func where(tiers uint64) string {
-	return [...]string{"no tier", "memory", "KV", "memory, KV"}[tiers&3]
+func where(stores uint64) string {
+	var names []string
+	for i, name := range []string{"memory", "KV", "colo"} {
+		if stores>>i&1 != 0 {
+			names = append(names, name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func read(a *abi.Action) string {
+	text := a.Key + " in " + where(a.Where)
+	if a.Where&abi.WhereKV != 0 && a.Limit > 0 {
+		text += ", in KV for at most " + duration(a.Limit)
+	}
+	return text
+}
+
+// flight shortens a flight's name, which starts with the key of the cache entry, to its other parts.
+func flight(name string) string {
+	parts := strings.SplitN(name, "/", 4)
+	return "…/" + parts[len(parts)-1]
+}
+
+// landings are the names of the ends of flights.
+var landings = [...]string{
+	abi.FlightMore: "more", abi.FlightLanded: "landed", abi.FlightFailed: "failed", abi.FlightRetry: "retry", abi.FlightAlone: "alone",
+}
+
+func (p *Printer) land(a *abi.Action) string {
+	text := landings[a.Code]
+	if a.Code == abi.FlightFailed && len(a.Data) > 0 {
+		return text + " " + p.text(a.Data)
+	}
+	if len(a.Data) > 0 {
+		text += " with the response"
+	}
+	return text
 }
 
 // write shows the stored value and its lifetime. A write without a body removes the key.

@@ -6,7 +6,7 @@ import (
 	"github.com/postern-ai/postern/core/abi"
 )
 
-var eventNames = [...]string{"", "request", "body", "supplied", "stored", "reply", "response", "fault", "timer", "disconnect", "head", "chunk", "end"}
+var eventNames = [...]string{"", "request", "body", "supplied", "stored", "reply", "response", "fault", "timer", "disconnect", "head", "chunk", "end", "flight"}
 
 // Event formats an event on one line. The data of a request event is omitted, because it is a random seed.
 func (p *Printer) Event(e *abi.Event) string {

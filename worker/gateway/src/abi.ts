@@ -7,7 +7,7 @@
 // decode.
 
 /** The version of the layouts, compared with the core's at start. */
-export const ABI_VERSION = 6
+export const ABI_VERSION = 7
 
 export const EVENT_REQUEST = 1
 export const EVENT_BODY = 2
@@ -21,6 +21,7 @@ export const EVENT_DISCONNECT = 9
 export const EVENT_HEAD = 10
 export const EVENT_CHUNK = 11
 export const EVENT_END = 12
+export const EVENT_FLIGHT = 13
 
 export const OUTCOME_OK = 0
 export const OUTCOME_ABSENT = 1
@@ -28,6 +29,10 @@ export const OUTCOME_FAILED = 2
 export const OUTCOME_TOO_LARGE = 3
 export const OUTCOME_OVERLOADED = 4
 export const OUTCOME_UNSUPPORTED = 5
+export const OUTCOME_JOINED = 6
+
+export const FLIGHT_MORE = 0
+export const FLIGHT_FAILED = 2
 
 export const FAULT_CONNECT = 1
 export const FAULT_HEAD = 2
@@ -56,6 +61,10 @@ export const ACTION_CLOSE = 15
 export const ACTION_APPEND = 16
 export const ACTION_UNSEAL = 17
 export const ACTION_PIN = 18
+export const ACTION_JOIN = 19
+export const ACTION_FOLLOW = 20
+export const ACTION_PUBLISH = 21
+export const ACTION_LAND = 22
 
 export const UNSEAL_NONCE_BYTES = 12
 export const UNSEAL_TAG_BYTES = 16
@@ -65,6 +74,7 @@ export const ATTACHED_BUFFER = 8
 
 export const WHERE_MEMORY = 1
 export const WHERE_KV = 2
+export const WHERE_COLO = 4
 
 /** The header that passes the client's address to the control plane. The host sets or removes it. */
 export const ADDRESS_HEADER = 'x-postern-address'
@@ -438,6 +448,7 @@ export function writeStepInput(
   state: Bytes,
   attached: Bytes,
   pinned: Bytes,
+  waiting: number,
   event: Event,
 ): void {
   w.uint(nowMs)
@@ -445,6 +456,7 @@ export function writeStepInput(
   w.data(state)
   w.data(attached)
   w.data(pinned)
+  w.uint(waiting)
   w.uint(event.kind)
   w.uint(event.id)
   w.uint(event.code)
@@ -510,6 +522,7 @@ function readAction(r: Reader): Action {
       a.key = r.text()
       a.where = r.uint()
       a.keepMs = r.uint()
+      a.limit = r.uint()
       break
     case ACTION_WRITE:
       a.key = r.text()
@@ -548,6 +561,16 @@ function readAction(r: Reader): Action {
       break
     case ACTION_CANCEL:
     case ACTION_CLOSE:
+    case ACTION_FOLLOW:
+      break
+    case ACTION_JOIN:
+      a.key = r.text()
+      a.name = r.text()
+      break
+    case ACTION_PUBLISH:
+      a.buffer = r.uint()
+      a.limit = r.uint()
+      a.body = readParts(r)
       break
     case ACTION_OPEN:
       a.code = r.uint()
@@ -558,6 +581,7 @@ function readAction(r: Reader): Action {
       a.body = readParts(r)
       break
     case ACTION_LOG:
+    case ACTION_LAND:
       a.code = r.uint()
       a.data = r.data()
       break

@@ -63,9 +63,17 @@ export class Core {
     return this.ready()
   }
 
-  step(nowMs: number, shared: Bytes, state: Bytes, attached: Bytes, pinned: Bytes, event: Event): StepOutput {
+  step(
+    nowMs: number,
+    shared: Bytes,
+    state: Bytes,
+    attached: Bytes,
+    pinned: Bytes,
+    event: Event,
+    waiting = 0,
+  ): StepOutput {
     this.ready()
-    writeStepInput(this.writer.clear(), nowMs, shared, state, attached, pinned, event)
+    writeStepInput(this.writer.clear(), nowMs, shared, state, attached, pinned, waiting, event)
     return this.guarded('step', event.data, readStepOutput)
   }
 

@@ -10,6 +10,8 @@ export class CallerStream {
   private readonly onLeft: () => void
   private readonly onOver: () => void
   private over = false
+  /** The bytes sent that the platform has not accepted yet. */
+  behind = 0
 
   /** onLeft is called once if the client disconnects before the end, onOver once when the stream is finished. */
   constructor(lastWords: Bytes, onLeft: () => void, onOver: () => void) {
@@ -25,7 +27,13 @@ export class CallerStream {
 
   send(piece: Bytes): void {
     if (this.over || piece.length === 0) return
-    this.drained = this.writer.write(piece).catch(() => this.leave())
+    this.behind += piece.length
+    this.drained = this.writer.write(piece).then(
+      () => {
+        this.behind -= piece.length
+      },
+      () => this.leave(),
+    )
   }
 
   close(): void {

@@ -19,7 +19,16 @@ const encoders = {
   StepInput(w, v) {
     const { Kind, ID, Code, Headers, Data } = v.Event
     const event = { kind: Kind, id: ID, code: Code, headers: flat(Headers), data: bytes(Data) }
-    abi.writeStepInput(w, v.NowMs, bytes(v.Shared), bytes(v.State), bytes(v.Attached), bytes(v.Pinned), event)
+    abi.writeStepInput(
+      w,
+      v.NowMs,
+      bytes(v.Shared),
+      bytes(v.State),
+      bytes(v.Attached),
+      bytes(v.Pinned),
+      v.Waiting,
+      event,
+    )
     return [w.written(), event.data]
   },
   ObjectInput(w, v) {
@@ -39,7 +48,7 @@ const encoders = {
     return [w.written()]
   },
   Config(w, v) {
-    abi.writeConfig(w, Buffer.from(bytes(v.Catalog)).toString(), flat(v.Env))
+    abi.writeConfig(w, bytes(v.Catalog), flat(v.Env))
     return [w.written()]
   },
 }

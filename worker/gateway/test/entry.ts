@@ -21,14 +21,15 @@ import {
   CLASS_DIRECTORY,
   CLASS_KEY_METER,
   CLASS_LEDGER,
-  type Event,
   NO_BYTES,
   REDELIVER_MS,
   type StepOutput,
 } from '../src/abi.ts'
 import { clock } from '../src/clock.ts'
+import { Colo } from '../src/colo.ts'
 import { Core } from '../src/core.ts'
 import { serve } from '../src/exchange.ts'
+import { Flights } from '../src/flight.ts'
 import type { Isolate } from '../src/isolate.ts'
 import { Memory } from '../src/memory.ts'
 import { answer, deliver, nameOf } from '../src/objects.ts'
@@ -51,9 +52,9 @@ import {
 const catalog = new Uint8Array(catalogBuffer)
 
 class TestCore extends Core {
-  override step(nowMs: number, shared: Bytes, state: Bytes, attached: Bytes, pinned: Bytes, event: Event): StepOutput {
+  override step(...input: Parameters<Core['step']>): StepOutput {
     world.stats.steps++
-    return super.step(nowMs, shared, state, attached, pinned, event)
+    return super.step(...input)
   }
 
   trapNext(env: Env): void {
@@ -68,7 +69,14 @@ class TestCore extends Core {
 }
 
 let core = new TestCore(module, catalog)
-const isolate: Isolate = { core, memory: new Memory(), pinned: new Pinned(), shared: NO_BYTES }
+const isolate: Isolate = {
+  core,
+  memory: new Memory(),
+  colo: new Colo(),
+  flights: new Flights(),
+  pinned: new Pinned(),
+  shared: NO_BYTES,
+}
 
 const PREFIX = '/__test/'
 

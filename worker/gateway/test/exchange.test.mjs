@@ -23,7 +23,9 @@ import {
   WHERE_KV,
   WHERE_MEMORY,
 } from '../src/abi.ts'
+import { Colo } from '../src/colo.ts'
 import { serve } from '../src/exchange.ts'
+import { Flights } from '../src/flight.ts'
 import { Memory } from '../src/memory.ts'
 import { Pinned } from '../src/pinned.ts'
 import { unseal } from '../src/unseal.ts'
@@ -72,7 +74,7 @@ async function exchange(step, request, env = {}) {
   const waiting = []
   const ctx = { waitUntil: (promise) => waiting.push(promise) }
   const response = await serve(
-    { core, memory: new Memory(), pinned: new Pinned(), shared: NO_BYTES },
+    { core, memory: new Memory(), colo: new Colo(), flights: new Flights(), pinned: new Pinned(), shared: NO_BYTES },
     request,
     env,
     ctx,
@@ -260,7 +262,7 @@ for (const [name, errors, calls, log] of [
     const ctx = { waitUntil: (promise) => waiting.push(promise) }
     const request = new Request('http://gateway.example/')
     const response = await serve(
-      { core, memory: new Memory(), pinned: new Pinned(), shared: NO_BYTES },
+      { core, memory: new Memory(), colo: new Colo(), flights: new Flights(), pinned: new Pinned(), shared: NO_BYTES },
       request,
       { KEY_METER },
       ctx,
@@ -333,7 +335,12 @@ test('failures are logged as codes, without error texts', async () => {
 test('a configuration error is logged', async () => {
   const core = { start: () => ({ ...CONFIGURED, error: 'catalog must be valid JSON' }) }
   const request = new Request('http://gateway.example/')
-  const response = await serve({ core, memory: new Memory(), pinned: new Pinned(), shared: NO_BYTES }, request, {}, {})
+  const response = await serve(
+    { core, memory: new Memory(), colo: new Colo(), flights: new Flights(), pinned: new Pinned(), shared: NO_BYTES },
+    request,
+    {},
+    {},
+  )
   assert.equal(response.status, 500)
   assert.match(logged, /"code":"misconfigured"/)
   assert.match(logged, /catalog must be valid JSON/)

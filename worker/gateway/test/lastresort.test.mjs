@@ -4,7 +4,9 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { unavailable } from '../../control/unavailable.mjs'
+import { Colo } from '../src/colo.ts'
 import { serve } from '../src/exchange.ts'
+import { Flights } from '../src/flight.ts'
 import { Memory } from '../src/memory.ts'
 import { Pinned } from '../src/pinned.ts'
 
@@ -33,7 +35,14 @@ test('gateway: the core cannot be configured', async () => {
       throw new Error('secret')
     },
   }
-  const isolate = { core, memory: new Memory(), pinned: new Pinned(), shared: new Uint8Array() }
+  const isolate = {
+    core,
+    memory: new Memory(),
+    colo: new Colo(),
+    flights: new Flights(),
+    pinned: new Pinned(),
+    shared: new Uint8Array(),
+  }
   const response = await serve(isolate, new Request('http://gateway.example/'), {}, {})
   const requestId = response.headers.get('x-request-id')
   assert.match(requestId, /^req_[0-9a-f]{32}$/)

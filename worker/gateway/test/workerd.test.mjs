@@ -12,6 +12,7 @@ const worker = `
 import { ACTION_CANCEL, ACTION_READ_BODY, ACTION_RESPOND, Action, EVENT_BODY, EVENT_REQUEST, NO_BYTES } from '../src/abi.ts'
 import { serve } from '../src/exchange.ts'
 import { Memory } from '../src/memory.ts'
+import { Pinned } from '../src/pinned.ts'
 
 let rejections = 0
 addEventListener('unhandledrejection', () => { rejections++ })
@@ -47,7 +48,7 @@ const configured = {
   error: '', requestHeaders: ['content-encoding', 'x-repeated', 'x-latin1'], responseHeaders: [], memoryBytes: 0, memoryEntryBytes: 0, memoryOverheadBytes: 0,
   kvCacheSeconds: 60, lastResortStatus: 500, lastResortHeaders: [], lastResortBody: [NO_BYTES, NO_BYTES],
 }
-const isolate = { core: { start: () => configured, step }, memory: new Memory(), shared: NO_BYTES }
+const isolate = { core: { start: () => configured, step }, memory: new Memory(), pinned: new Pinned(), shared: NO_BYTES }
 export default { fetch: (request, env, ctx) => serve(isolate, request, env, ctx) }
 `
 

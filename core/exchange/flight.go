@@ -1,0 +1,229 @@
+package exchange
+
+import (
+	"crypto/sha256"
+
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/keys"
+)
+
+// Single flight: identical cacheable requests that miss at one isolate at the same time go to the provider once. The
+// first leads a flight (core/abi/flight.go); the others follow it and are served as cache hits (follow.go). Each is
+// admitted by its own key's meter.
+//
+// The bytes of a flight are those of the cache, not those of the leader's caller: placeholders in place of redacted
+// values, and no IDs. A whole response is the entry, sent at the landing. A stream is its head (flightHead) and then
+// deltas; its landing is an entry without body, for the usage.
+
+// flightRole is the part of an exchange in a flight.
+type flightRole uint8
+
+const (
+	noFlight flightRole = iota
+	leads
+	follows
+)
+
+// flight is the state of an exchange's part in a flight.
+type flight struct {
+	role     flightRole
+	began    bool   // a leader has published its stream; a follower has read the head
+	kept     bool   // a follower's first bytes wait in bufferFlight for the admission
+	failures uint64 // flights that the exchange followed and that failed
+	lastMs   uint64 // time of a follower's last read
+}
+
+func (f *flight) fields(to *abi.Fields) {
+	used := *f != flight{}
+	if to.Bool(&used); !used {
+		return
+	}
+	abi.Enum(to, &f.role)
+	to.Flags(&f.began, &f.kept)
+	to.Uint(&f.failures)
+	to.Uint(&f.lastMs)
+}
+
+// maxFlightFailures is the number of failed flights after which a follower gets the error instead of another flight.
+const maxFlightFailures = 3
+
+// maxPublishedBytes limits a stream that is published beyond maxEntryBytes for those that follow already.
+const maxPublishedBytes = 4 << 20
+
+// joins reports whether the exchange shares its request with identical ones. It does not if its response depends on
+// more than the request: an Idempotency-Key, a classifier, or values that a stream would have to restore.
+func (x *exchange) joins() bool {
+	s := &x.s
+	restores := x.streams() && s.govern.rewritten
+	return s.idempotency == "" && !x.testMode() && !s.govern.classification.wanted && !restores && !x.lacksLogProbs(false)
+}
+
+// flightName identifies requests that may share a response: the cache entry, and what an entry does not depend on. Keys with
+// other model lists or plans may be refused what the leader's key may use.
+func (x *exchange) flightName() string {
+	name := x.cacheEntryKey()
+	if x.streams() {
+		name += "/stream"
+	}
+	w := abi.Writer{}
+	w.String(x.s.record.Plan)
+	w.Bool(x.s.govern.on)
+	for _, model := range x.s.record.Models {
+		w.String(model)
+	}
+	sum := sha256.Sum256(w.Buf)
+	return name + "/" + keys.Hex(sum[:8])
+}
+
+// join looks the response up in memory, and joins the flight if it is absent. Without a key it only joins.
+func (x *exchange) join(key string) {
+	x.await(abi.Action{Kind: abi.ActionJoin, ID: idMemory, Key: key, Name: x.flightName()})
+}
+
+// joinedFlight takes the role that the lookup in memory gave the exchange. It returns false if the exchange has to join
+// again, because the response in memory is not valid for it.
+func (x *exchange) joinedFlight() bool {
+	f := &x.s.flight
+	switch {
+	case x.event.Code == abi.OutcomeJoined:
+		*f = flight{role: follows, failures: f.failures}
+	case !x.joins() || x.s.hit.found:
+	case x.event.Code == abi.OutcomeOK:
+		x.join("")
+		return false
+	default:
+		*f = flight{role: leads, failures: f.failures}
+	}
+	return true
+}
+
+// land ends the exchange's part in its flight, if it is in one. Data is sent only if somebody waits for it: the others find
+// the response in memory.
+func (x *exchange) land(code uint64, data []byte) {
+	f := &x.s.flight
+	if f.role == noFlight {
+		return
+	}
+	x.cancel(idFollow)
+	if f.role == leads && code == abi.FlightLanded && x.waiting == 0 && !f.began {
+		code, data = abi.FlightRetry, nil
+	}
+	*f = flight{failures: f.failures}
+	x.do(abi.Action{Kind: abi.ActionLand, Code: code, Data: data})
+}
+
+// landAnswer lands the flight with the provider's response. An answer that the leader's own limits may have cut short is
+// not shared.
+func (x *exchange) landAnswer(a *answer, raw bool, body []byte) {
+	if x.s.flight.role != leads {
+		return
+	}
+	if !a.storable && x.s.imposedMaxTokens > 0 || len(body) > maxEntryBytes || x.lacksLogProbs(raw) {
+		x.land(abi.FlightAlone, nil)
+		return
+	}
+	var data []byte
+	if x.waiting > 0 || x.s.flight.began {
+		e := x.newEntry(a, raw, body)
+		if x.s.flight.began {
+			e.body = nil
+		}
+		data = e.encode()
+	}
+	x.land(abi.FlightLanded, data)
+}
+
+// flightFaults are the faults of a shared request. A leader's other faults concern its key or its caller only, and
+// followers do not learn them.
+var flightFaults = []fault.Fault{
+	fault.ProviderError, fault.ProviderBusy, fault.ProviderTimeout, fault.ProviderAnswer, fault.ProviderRejected, fault.RejectedRequest,
+	fault.TooLong, fault.Filtered, fault.Blocked,
+}
+
+// failFlight lands the flight of an exchange that ends with an error.
+func (x *exchange) failFlight(f fault.Fault) {
+	for i := range flightFaults {
+		if f == flightFaults[i] {
+			x.land(abi.FlightFailed, []byte(f.Code))
+		}
+	}
+	if f == clientClosed || x.s.attempts == 0 {
+		x.land(abi.FlightRetry, nil)
+	}
+	x.land(abi.FlightFailed, nil)
+}
+
+// flightFault is the fault that a failed flight landed with: ProviderAnswer if followers may not know.
+func flightFault(code []byte) fault.Fault {
+	for i := range flightFaults {
+		if string(code) == flightFaults[i].Code {
+			return flightFaults[i]
+		}
+	}
+	return fault.ProviderAnswer
+}
+
+// publish makes the deltas of a stream the bytes of the flight, from the moment when the stream is committed to its target.
+// From then on the flight grows with the deltas' buffer.
+func (x *exchange) publish() {
+	f, st := &x.s.flight, &x.s.stream
+	if f.role != leads || !st.committed {
+		return
+	}
+	if !f.began {
+		f.began = true
+		model := x.model()
+		x.do(abi.Action{
+			Kind: abi.ActionPublish, Buffer: bufferDeltas, Limit: maxEntryBytes,
+			Body: []abi.Part{{Data: flightHead(model.Provider.Name, model.Name, x.s.dropped)}},
+		})
+	}
+	if st.deltaBytes > maxPublishedBytes || st.deltaBytes > maxEntryBytes && x.waiting == 0 {
+		x.land(abi.FlightAlone, nil)
+	}
+}
+
+// flightHead is the start of a published stream.
+func flightHead(provider, model, dropped string) []byte {
+	var w abi.Writer
+	w.String(provider)
+	w.String(model)
+	w.String(dropped)
+	return w.Buf
+}
+
+// heldUp reports whether the stream goes on without its caller, for the followers.
+func (x *exchange) heldUp() bool { return x.s.flight.role == leads && x.waiting > 0 }
+
+// leaveStream handles the disconnect of a stream's caller. The stream is cut, unless others follow it. The tick then
+// watches whether they still do.
+func (x *exchange) leaveStream() {
+	if !x.heldUp() {
+		x.abandonStream()
+		return
+	}
+	x.s.disconnected = true
+	if !x.pending(idTick) {
+		x.startTicking()
+	}
+}
+
+// deserted cuts a stream whose caller has left and that nobody follows any more. It returns false for any other stream.
+func (x *exchange) deserted() bool {
+	if !x.s.disconnected || x.heldUp() {
+		return false
+	}
+	x.abandonStream()
+	return true
+}
+
+// onOpeningTick watches a stream that has no head yet and whose caller has left.
+func (x *exchange) onOpeningTick() {
+	if !x.deserted() {
+		x.startTicking()
+	}
+}
+
+// collectsForFlight reports whether the deltas of a stream beyond the size of a cache entry are still published.
+func (x *exchange) collectsForFlight() bool { return x.heldUp() && x.s.flight.began }

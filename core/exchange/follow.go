@@ -1,0 +1,256 @@
+package exchange
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/api"
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/fault"
+	"github.com/postern-ai/postern/core/keymeter"
+)
+
+// follow waits for the response of the flight that the admitted exchange follows, at most for the time that all attempts of
+// a request share.
+func (x *exchange) follow() {
+	s := &x.s
+	x.enter(phaseFollow)
+	if s.disconnected {
+		x.abandonFlight()
+		return
+	}
+	s.flight.lastMs = x.now
+	if s.dispatchMs == 0 {
+		s.dispatchMs = x.now
+	}
+	if s.flight.kept {
+		s.flight.kept = false
+		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferFlight})
+		return
+	}
+	x.await(abi.Action{Kind: abi.ActionWait, ID: idTimer, KeepMs: max(1, x.remainingMs())})
+	x.awaitFlight()
+}
+
+func (x *exchange) awaitFlight() { x.await(abi.Action{Kind: abi.ActionFollow, ID: idFollow}) }
+
+// onFlight takes what the leader published, or the end of the flight.
+func (x *exchange) onFlight() {
+	x.s.flight.lastMs = x.now
+	switch x.event.Code {
+	case abi.FlightMore:
+		x.followMore()
+	case abi.FlightLanded:
+		x.onLanded()
+	default:
+		x.onFlightFailed()
+	}
+}
+
+// followMore forwards the published part of a stream to the caller, as the stream of a cached response.
+func (x *exchange) followMore() {
+	data, st := x.event.Data, &x.s.stream
+	if !x.s.flight.began {
+		rest, ok := x.startFollowing(data)
+		if !ok {
+			x.goAlone()
+			return
+		}
+		x.cancel(idTimer)
+		x.openFollowed()
+		data = rest
+	}
+	deltas, err := chat.ReadDeltas(data)
+	if err != nil {
+		x.land(abi.FlightFailed, nil)
+		x.refuse(fault.ProviderAnswer, refusal{})
+		return
+	}
+	m, out := x.streamMeta(), []byte(nil)
+	for i := range deltas {
+		if deltas[i].Kind == chat.DeltaUsage {
+			st.usage, m.Usage = deltas[i].Usage, deltas[i].Usage
+		}
+		out = x.family().Stream(out, &st.api, &deltas[i], &m)
+	}
+	if x.family().NeedsWhole {
+		x.appendDeltas(data)
+	}
+	if len(out) > 0 {
+		st.sentSinceTick = true
+		x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: out}}})
+	}
+	x.awaitFlight()
+}
+
+// startFollowing reads the head of a published stream. ok is false if the exchange may not use it.
+func (x *exchange) startFollowing(data []byte) (rest []byte, ok bool) {
+	r := abi.Reader{Buf: data}
+	provider, model, dropped := r.String(), r.String(), r.String()
+	if r.Err() != nil || !x.mayUse(model) {
+		return nil, false
+	}
+	x.s.flight.began = true
+	x.s.hit, x.s.dropped = hit{found: true, provider: provider, model: model}, dropped
+	return r.Buf, true
+}
+
+// openFollowed sends the head of the caller's response.
+func (x *exchange) openFollowed() {
+	s := &x.s
+	s.stream.opened, s.stream.hasContent, s.responded = true, true, true
+	m := x.streamMeta()
+	trapEvent := x.family().StreamError(nil, &api.State{Started: true}, x.trapError(), &m)
+	headers := x.answerHeaders(&answer{provider: s.hit.provider, model: s.hit.model, cached: true})
+	x.do(abi.Action{Kind: abi.ActionOpen, Code: 200, Headers: x.allHeaders(headers), Data: trapEvent})
+	x.startTicking()
+}
+
+// goAlone sends the request to a provider without a flight.
+func (x *exchange) goAlone() {
+	x.land(abi.FlightRetry, nil)
+	x.cancel(idTimer)
+	x.s.hit = hit{}
+	x.dispatch()
+}
+
+// onLanded ends the response with the flight's.
+func (x *exchange) onLanded() {
+	data, began := x.event.Data, x.s.flight.began
+	x.s.flight = flight{failures: x.s.flight.failures}
+	x.cancel(idTimer)
+	if !began {
+		if x.useHit(data); x.s.hit.found {
+			x.respondHit()
+		} else {
+			x.goAlone()
+		}
+		return
+	}
+	e, ok := decodeEntry(data)
+	if !ok {
+		x.refuse(fault.ProviderAnswer, refusal{})
+		return
+	}
+	x.s.stream.usage = e.usage
+	x.cancel(idTick)
+	if x.family().NeedsWhole {
+		x.enter(phaseFollowEnd)
+		x.await(abi.Action{Kind: abi.ActionSupply, ID: idBuffer, Buffer: bufferDeltas})
+		return
+	}
+	x.endFollowed(nil)
+}
+
+// onFollowedDeltas ends the stream of a family whose last event has the whole response.
+func (x *exchange) onFollowedDeltas() { x.endFollowed(x.event.Data) }
+
+// endFollowed sends the end of a stream, and settles it as a cache hit.
+func (x *exchange) endFollowed(encoded []byte) {
+	var response *chat.Response
+	if deltas, err := chat.ReadDeltas(encoded); len(encoded) > 0 && err == nil {
+		r := chat.Fold(deltas)
+		response = &r
+	}
+	m := x.streamMeta()
+	end := x.family().End(nil, &x.s.stream.api, response, &m)
+	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: end}}})
+	x.do(abi.Action{Kind: abi.ActionClose})
+	x.settleFollowed(200)
+	x.log(200, "")
+	x.end()
+}
+
+// settleFollowed settles the reservation of a request that was served by a flight, if it has one.
+func (x *exchange) settleFollowed(status uint64) {
+	if x.s.admission.mode == keymeter.ModeReserve {
+		settle := x.settlement(keymeter.Hit, x.s.hit.model, status)
+		x.settle(&settle)
+	}
+}
+
+// onFlightFailed starts over if the caller has had nothing: the first of the followers leads the next flight. The caller of
+// an open stream gets an error event.
+func (x *exchange) onFlightFailed() {
+	f := &x.s.flight
+	began, code := f.began, x.event.Code
+	*f = flight{failures: f.failures}
+	x.cancel(idTimer)
+	if code == abi.FlightFailed {
+		f.failures++
+	}
+	switch {
+	case began:
+		x.refuse(flightFault(x.event.Data), refusal{})
+	case code == abi.FlightAlone:
+		x.goAlone()
+	case f.failures == maxFlightFailures:
+		x.refuse(flightFault(x.event.Data), refusal{})
+	default:
+		x.enter(phaseRejoin)
+		x.join(x.cacheEntryKey())
+	}
+}
+
+// onRejoin takes the exchange's part in the next flight. A leader sends the request: it has been admitted.
+func (x *exchange) onRejoin() {
+	x.noteCacheResult()
+	switch {
+	case !x.joinedFlight():
+	case x.s.hit.found:
+		x.respondHit()
+	case x.s.flight.role == follows:
+		x.follow()
+	default:
+		x.dispatch()
+	}
+}
+
+// onFlightOverBudget takes a response that costs nothing, for a key whose budget is exhausted. A stream is read on after
+// the admission.
+func (x *exchange) onFlightOverBudget() {
+	data, f := x.event.Data, &x.s.flight
+	switch x.event.Code {
+	case abi.FlightMore:
+		r := abi.Reader{Buf: data}
+		provider, model := r.String(), r.String()
+		if r.Err() == nil && x.mayUse(model) {
+			x.s.hit, f.kept = hit{found: true, provider: provider, model: model}, true
+			x.do(abi.Action{Kind: abi.ActionKeep, Buffer: bufferFlight, Data: data})
+		} else {
+			x.land(abi.FlightRetry, nil)
+		}
+	case abi.FlightLanded:
+		*f = flight{}
+		x.useHit(data)
+	default:
+		*f = flight{}
+	}
+	x.outOfBudget()
+}
+
+// onFollowTimeout ends the wait for a response at the time limit of the request.
+func (x *exchange) onFollowTimeout() { x.refuse(fault.ProviderTimeout, refusal{}) }
+
+// onFollowTick sends a keep-alive comment after a silence, and ends a stream whose leader is stuck.
+func (x *exchange) onFollowTick() {
+	st := &x.s.stream
+	if idle := x.config.TimeoutsOf(x.tier()).IdleMs; idle > 0 && x.since(x.s.flight.lastMs) > idle+tickMs {
+		x.refuse(fault.ProviderTimeout, refusal{})
+		return
+	}
+	if !st.sentSinceTick {
+		x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: keepAlive}}})
+	}
+	st.sentSinceTick = false
+	x.startTicking()
+}
+
+// abandonFlight leaves the flight because the client has disconnected.
+func (x *exchange) abandonFlight() {
+	x.s.disconnected = true
+	x.land(abi.FlightRetry, nil)
+	if !x.s.stream.opened {
+		x.refuse(clientClosed, refusal{})
+		return
+	}
+	x.settlePartial(clientClosed)
+}

@@ -1,0 +1,62 @@
+package exchange_test
+
+import (
+	"slices"
+
+	"github.com/postern-ai/postern/core/abi"
+)
+
+// recordedFlight is what the exchanges of a transcript have published and landed, for followers later in the file.
+type recordedFlight struct {
+	pieces [][]byte
+	read   int    // pieces that the follower has read
+	buffer uint64 // the buffer that grows
+	landed []byte
+}
+
+// record takes an action of the leader.
+func (f *recordedFlight) record(o *abi.Action, buffers map[uint64][]byte) {
+	switch {
+	case o.Kind == abi.ActionPublish:
+		f.buffer = o.Buffer
+		f.pieces = [][]byte{slices.Concat(o.Body[0].Data, buffers[o.Buffer])}
+	case o.Kind == abi.ActionAppend && o.Buffer == f.buffer:
+		f.pieces = append(f.pieces, o.Data)
+	case o.Kind == abi.ActionLand:
+		if f.buffer = 0; len(o.Data) > 0 {
+			f.landed = o.Data
+		}
+	}
+}
+
+// flight more|landed|failed [CODE]|retry|alone: what the flight that the exchange follows brings. "more" is the next piece
+// that an earlier exchange of the file published, "more all" all that are left; "landed" is its landing.
+func (s *session) doFlight(a *args) {
+	event, f := abi.Event{Kind: abi.EventFlight}, &s.flight
+	switch word := a.word(); word {
+	case "more":
+		n := 1
+		if a.flag("all") {
+			n = len(f.pieces) - f.read
+		}
+		if n == 0 || f.read+n > len(f.pieces) {
+			a.fail("nothing is left to read")
+		}
+		event.Data = slices.Concat(f.pieces[f.read : f.read+n]...)
+		f.read += n
+	case "landed":
+		event.Code, event.Data = abi.FlightLanded, f.landed
+	case "failed":
+		event.Code, event.Data = abi.FlightFailed, []byte(a.word())
+	case "retry":
+		event.Code = abi.FlightRetry
+	case "alone":
+		event.Code = abi.FlightAlone
+	default:
+		a.fail("unknown end of a flight")
+	}
+	s.reply(a, s.find(a, kind(abi.ActionFollow)).ID, event)
+}
+
+// followers N: so many exchanges follow the flight from now on.
+func (s *session) doFollowers(a *args) { s.followers = status(a, a.word()) }

@@ -1,0 +1,169 @@
+package host
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/postern-ai/postern/core/abi"
+)
+
+// flights are the requests that exchanges of this host share, by name; core/abi/flight.go defines them.
+type flights struct {
+	mu    sync.Mutex // guards the flights, too; exchanges lock it while they hold their own
+	named map[string]*flight
+}
+
+type flight struct {
+	followers uint64
+	head      []byte
+	body      []byte // the leader's buffer; bytes are only added
+	limit     uint64
+	landed    bool
+	code      uint64
+	last      []byte
+	changed   chan struct{} // closed, and replaced, by every change
+}
+
+// seat is an exchange's part in a flight.
+type seat struct {
+	flights *flights
+	name    string
+	flight  *flight
+	leads   bool
+	buffer  uint64 // published by a leader; 0: none
+	read    int    // bytes that a follower has read
+}
+
+// join returns the value under key in memory, or else the exchange's part in the flight. No key is never found.
+func (f *flights) join(h *hot, key, name string) (value []byte, s *seat) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if key != "" {
+		if value, ok := h.read(key); ok {
+			return value, nil
+		}
+	}
+	if found := f.named[name]; found != nil && uint64(len(found.body)) <= found.limit {
+		found.followers++
+		return nil, &seat{flights: f, name: name, flight: found}
+	}
+	led := &flight{limit: ^uint64(0), changed: make(chan struct{})}
+	f.named[name] = led
+	return nil, &seat{flights: f, name: name, flight: led, leads: true}
+}
+
+// clear makes everyone who joins from now on lead a flight of its own.
+func (f *flights) clear() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	clear(f.named)
+}
+
+// wake tells the followers that something has changed. The caller holds mu.
+func (f *flight) wake() {
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// waiting returns the number of followers of the flight that the exchange leads.
+func (s *seat) waiting() uint64 {
+	if s == nil || !s.leads {
+		return 0
+	}
+	s.flights.mu.Lock()
+	defer s.flights.mu.Unlock()
+	return s.flight.followers
+}
+
+func (s *seat) publish(a *abi.Action, head, body []byte) {
+	s.flights.mu.Lock()
+	defer s.flights.mu.Unlock()
+	s.buffer = a.Buffer
+	s.flight.head, s.flight.body, s.flight.limit = slices.Clone(head), body, a.Limit
+	s.flight.wake()
+}
+
+// grow takes the new content of a buffer, if it is the published one.
+func (s *seat) grow(buffer uint64, body []byte) {
+	if s == nil || s.buffer != buffer {
+		return
+	}
+	s.flights.mu.Lock()
+	defer s.flights.mu.Unlock()
+	s.flight.body = body
+	s.flight.wake()
+}
+
+// leave lands the flight, or leaves it.
+func (s *seat) leave(code uint64, data []byte) {
+	if s == nil {
+		return
+	}
+	s.flights.mu.Lock()
+	defer s.flights.mu.Unlock()
+	f := s.flight
+	if !s.leads {
+		f.followers--
+		return
+	}
+	f.landed, f.code, f.last = true, code, slices.Clone(data)
+	if s.flights.named[s.name] == f {
+		delete(s.flights.named, s.name)
+	}
+	f.wake()
+}
+
+// next blocks until there is something to read, and returns it. Only one call is in progress at a time.
+func (s *seat) next(ctx context.Context) (code uint64, data []byte) {
+	for {
+		s.flights.mu.Lock()
+		f := s.flight
+		changed := f.changed
+		switch all := len(f.head) + len(f.body); {
+		case s.read < all:
+			data = slices.Concat(f.head[min(s.read, len(f.head)):], f.body[max(0, s.read-len(f.head)):])
+			s.read = all
+			s.flights.mu.Unlock()
+			return abi.FlightMore, data
+		case f.landed:
+			s.flights.mu.Unlock()
+			return f.code, f.last
+		}
+		s.flights.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return abi.FlightFailed, nil
+		}
+	}
+}
+
+// join carries out an ActionJoin.
+func (x *exchange) join(a *abi.Action) {
+	event := abi.Event{Kind: abi.EventStored, ID: a.ID}
+	event.Data, x.seat = x.host.flights.join(x.host.hot, a.Key, a.Name)
+	switch {
+	case x.seat == nil:
+	case x.seat.leads:
+		event.Code = abi.OutcomeAbsent
+	default:
+		event.Code = abi.OutcomeJoined
+	}
+	x.answer(event)
+}
+
+// follow starts an ActionFollow.
+func (x *exchange) follow(a *abi.Action) {
+	s := x.seat
+	x.start(a, func(t *task) abi.Event {
+		code, data := s.next(t.ctx)
+		return abi.Event{Kind: abi.EventFlight, ID: t.ID, Code: code, Data: data}
+	})
+}
+
+// land ends the exchange's part in its flight.
+func (x *exchange) land(code uint64, data []byte) {
+	x.seat.leave(code, data)
+	x.seat = nil
+}

@@ -1,0 +1,50 @@
+import type { Bytes } from './abi.ts'
+
+// A reserved name (RFC 2606), so that no request to the gateway's own host names can read or replace an entry.
+const ORIGIN = 'https://cache.postern.invalid/'
+
+/**
+ * The data center's cache: the platform's Cache API. Its entries may vanish at any time, so every failure is a miss. Some
+ * places have none: on workers.dev it silently stores nothing, and plain workerd throws. An isolate finds that out once,
+ * with its first operations.
+ */
+export class Colo {
+  private absent = false
+  private works = false
+
+  get available(): boolean {
+    return !this.absent && typeof caches !== 'undefined'
+  }
+
+  async read(key: string): Promise<Bytes | undefined> {
+    try {
+      const response = await caches.default.match(urlOf(key))
+      if (response === undefined) return undefined
+      this.works = true
+      const value = new Uint8Array(await response.arrayBuffer())
+      return value.length === 0 ? undefined : value
+    } catch {
+      this.absent = !this.works
+      return undefined
+    }
+  }
+
+  /** Never rejects. An empty value removes the entry. */
+  async write(key: string, value: Bytes, ttlSeconds: number): Promise<void> {
+    const url = urlOf(key)
+    try {
+      if (value.length === 0) {
+        await caches.default.delete(url)
+        return
+      }
+      await caches.default.put(url, new Response(value, { headers: { 'cache-control': `max-age=${ttlSeconds}` } }))
+      if (!this.works && (await this.read(key)) === undefined) this.absent = true
+    } catch {
+      this.absent = !this.works
+    }
+  }
+}
+
+function urlOf(key: string): string {
+  return ORIGIN + key.split('/').map(encodeURIComponent).join('/')
+}

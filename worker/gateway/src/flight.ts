@@ -1,0 +1,179 @@
+import { type Bytes, FLIGHT_FAILED, FLIGHT_MORE, NO_BYTES } from './abi.ts'
+
+// The platform can end a request's work without notice, for example 30 s after its client disconnected. Its flight would
+// then never land, so followers look whether the leader responds.
+const LOOK_MS = 1000
+const DEAD_MS = 3000
+
+/** What a follower reads: bytes, or the end of the flight. */
+export interface Piece {
+  code: number
+  data: Bytes
+}
+
+/**
+ * A request that several exchanges of the isolate share; core/abi/flight.go defines it. It holds no I/O object of any
+ * request. Its promises are awaited by requests other than the one that resolves them, and continue in the waiting one.
+ */
+export class Flight {
+  followers = 0
+  private head = NO_BYTES
+  private body: () => Bytes = () => NO_BYTES
+  private limit = Number.POSITIVE_INFINITY
+  private end: Piece | undefined
+  private change = Promise.withResolvers<void>()
+  private call = Promise.withResolvers<void>()
+  private calledMs = 0
+
+  /** Reports whether an exchange can still join. */
+  get open(): boolean {
+    return this.end === undefined && this.body().length <= this.limit
+  }
+
+  get landed(): boolean {
+    return this.end !== undefined
+  }
+
+  publish(head: Bytes, body: () => Bytes, limit: number): void {
+    this.head = head
+    this.body = body
+    this.limit = limit
+    this.changed()
+  }
+
+  /** Wakes the followers after the body has grown. */
+  changed(): void {
+    const { resolve } = this.change
+    this.change = Promise.withResolvers()
+    resolve()
+  }
+
+  /** The first end counts. The body is kept as it is for followers that have not read it. */
+  land(code: number, data: Bytes): void {
+    if (this.end !== undefined) return
+    this.end = { code, data }
+    const rest = this.followers === 0 ? NO_BYTES : this.body().slice()
+    this.body = () => rest
+    this.changed()
+    this.call.resolve()
+  }
+
+  /** Returns what follows the first read bytes, as soon as there is something. */
+  async next(read: number): Promise<Piece> {
+    for (;;) {
+      const body = this.body()
+      if (this.head.length + body.length > read) return { code: FLIGHT_MORE, data: this.rest(body, read) }
+      if (this.end !== undefined) return this.end
+      await this.change.promise
+    }
+  }
+
+  private rest(body: Bytes, read: number): Bytes {
+    if (read >= this.head.length) return body.slice(read - this.head.length)
+    const all = new Uint8Array(this.head.length + body.length)
+    all.set(this.head)
+    all.set(body, this.head.length)
+    return all.subarray(read)
+  }
+
+  /** Run by the leader: responds to its followers until the flight has landed. */
+  async respond(): Promise<void> {
+    while (this.end === undefined) {
+      await this.call.promise
+      this.call = Promise.withResolvers()
+      this.calledMs = 0
+    }
+  }
+
+  /** Run by each follower now and then: ends the flight if its leader does not respond any more. */
+  look(): void {
+    const now = Date.now()
+    if (this.end !== undefined) return
+    if (this.calledMs === 0) {
+      this.calledMs = now
+      this.call.resolve()
+    } else if (now - this.calledMs >= DEAD_MS) this.land(FLIGHT_FAILED, NO_BYTES)
+  }
+}
+
+/** The flights of an isolate by name. */
+export class Flights {
+  private readonly named = new Map<string, Flight>()
+
+  /** The flight to follow, or undefined. */
+  find(name: string): Flight | undefined {
+    const flight = this.named.get(name)
+    if (flight?.open === true) return flight
+    this.named.delete(name)
+    return undefined
+  }
+
+  lead(name: string): Flight {
+    const flight = new Flight()
+    this.named.set(name, flight)
+    return flight
+  }
+
+  /** Forgets a flight that has landed. */
+  remove(name: string, flight: Flight): void {
+    if (this.named.get(name) === flight) this.named.delete(name)
+  }
+
+  clear(): void {
+    this.named.clear()
+  }
+}
+
+/** An exchange's part in a flight, as its leader or a follower. */
+export class Seat {
+  private read = 0
+  private timer: number | null = null
+  private readonly flights: Flights
+  private readonly name: string
+  private readonly flight: Flight
+  readonly leads: boolean
+
+  constructor(flights: Flights, name: string) {
+    this.flights = flights
+    this.name = name
+    const found = flights.find(name)
+    this.leads = found === undefined
+    this.flight = found ?? flights.lead(name)
+    if (this.leads) void this.flight.respond()
+    else {
+      this.flight.followers++
+      // The timer also shows the platform that this request is not stuck.
+      this.timer = setInterval(() => this.flight.look(), LOOK_MS)
+    }
+  }
+
+  /** The followers of the flight that the exchange leads. */
+  get waiting(): number {
+    return this.leads ? this.flight.followers : 0
+  }
+
+  publish(head: Bytes, body: () => Bytes, limit: number): void {
+    this.flight.publish(head, body, limit)
+  }
+
+  changed(): void {
+    if (this.flight.followers > 0) this.flight.changed()
+  }
+
+  async next(): Promise<Piece> {
+    const piece = await this.flight.next(this.read)
+    if (piece.code === FLIGHT_MORE) this.read += piece.data.length
+    return piece
+  }
+
+  /** Lands the flight, or leaves it. */
+  leave(code: number, data: Bytes): void {
+    if (this.leads) {
+      this.flight.land(code, data)
+      this.flights.remove(this.name, this.flight)
+      return
+    }
+    clearInterval(this.timer)
+    this.flight.followers--
+  }
+}
