@@ -65,8 +65,9 @@ func (x *exchange) takeLease(command *keymeter.Admit) bool {
 	if e == nil {
 		return false
 	}
-	if command.LeaseID = s.leased.asked; command.LeaseID != 0 {
-		return false // a repeat of the admission, with a grant or a newer record
+	if s.admission.rounds > 0 { // a repeat of the admission, with a grant or a newer record, does not make the key hot
+		command.LeaseID = s.leased.asked
+		return false
 	}
 	q := lease.Request{
 		ID: s.requestID, Version: s.record.Version, Model: command.Model, AmountPico: command.AmountPico, LifetimeMs: command.LifetimeMs,
@@ -118,6 +119,9 @@ func (x *exchange) forgoLease() {
 		e.NotGranted(x.s.leased.asked)
 		x.s.leased.asked = 0
 		x.saveEntry()
+		if e.Held() && e.Keeper() == x.keeperID() {
+			x.sleepAsKeeper()
+		}
 	}
 }
 
@@ -133,6 +137,9 @@ func (x *exchange) settleLeased(settle *keymeter.Settle) bool {
 	}
 	if x.s.admission.mode == keymeter.ModeHit {
 		return true // complete at its admission
+	}
+	if !e.Held() {
+		return false // the lease is closed, the meter has the reservation, and the host may have no room for a new entry
 	}
 	e.Settle(x.now, settle)
 	x.saveEntry()

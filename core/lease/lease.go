@@ -269,8 +269,9 @@ func (e *Entry) NotGranted(asked uint64) {
 	if asked != e.id {
 		return
 	}
-	if e.extending = false; e.requests == 0 && !e.pending() {
+	if e.extending = false; e.requests == 0 { // else the meter has rejected a request, which says nothing about the lease
 		e.drop()
+		e.release()
 	}
 }
 
