@@ -103,9 +103,21 @@ func (x *exchange) takeLeaseReply(reply *keymeter.AdmitReply, ok bool) {
 		closing := keymeter.Report{LeaseID: reply.Lease.ID, Seq: 1, Close: true}
 		x.call(0, abi.ClassKeyMeter, x.s.keyHash, closing.Encode())
 	}
+	if !ok {
+		e.Unknown(asked)
+	}
 	x.saveEntry()
 	if e.Held() && e.Keeper() == x.keeperID() {
 		x.sleepAsKeeper()
+	}
+}
+
+// forgoLease notes that the admission which asks for a lease was refused.
+func (x *exchange) forgoLease() {
+	if e := x.entry(); e != nil && x.s.leased.asked != 0 {
+		e.NotGranted(x.s.leased.asked)
+		x.s.leased.asked = 0
+		x.saveEntry()
 	}
 }
 

@@ -246,8 +246,11 @@ func (c *call) closeLease(l *lease) {
 	if calendar.Day(l.startMs) == m.day {
 		m.dayCount -= min(m.dayCount, l.unused())
 	}
+	m.rememberAdmission(closedName(l.id)) // a late repeat of the Admit that asked for it must not make it again
 	m.removeLease(l.id)
 }
+
+func closedName(id uint64) string { return "closed " + leaseName(id) }
 
 // Unreported is the model under which the usage counts what was lent and never reported.
 const Unreported = "(unreported)"

@@ -27,6 +27,8 @@ const (
 	// maxRequests bounds the requests of an entry, so that it stays below 64 KiB: those in progress, and those that the
 	// meter has not confirmed.
 	maxRequests = 200
+	// lowAmounts is the number of reservations that a lease should cover.
+	lowAmounts = 16
 	// reportAt is the number of ended requests that are reported before the interval is over.
 	reportAt = 64
 	// stepBackMs is how far a step's time may be behind that of the last one, because hosts run steps in parallel. A
@@ -57,12 +59,13 @@ type Entry struct {
 	amountPico int64 // lent in total
 	usedPico   int64 // reserved, registered or spent
 	typical    int64 // reservation of the last request
+	extending  bool  // a request that calls the meter asks for more
 	slots      uint64
 	windows    []keymeter.Window
 	seen       uint64 // taken when the windows were received
 	seq        uint64 // of the last report
 	recent     bool   // it was sent before the end of the current interval
-	naps       uint64 // intervals that the keeper has slept while a report was in flight
+	naps       uint64 // intervals that a report or an extension has been awaited
 	woken      uint64 // taken when the keeper last woke
 
 	open   []keymeter.Leased // requests of the lease that are not reported; those with a Settle have ended
@@ -78,6 +81,7 @@ type Entry struct {
 type flight struct {
 	sentMs  uint64
 	failed  bool   // the call failed
+	closing bool   // it closes the lease
 	command []byte // empty: none
 	count   uint64 // of requests
 }
@@ -117,6 +121,7 @@ func (e *Entry) fields(f *abi.Fields) {
 	f.Int(&e.amountPico)
 	f.Int(&e.usedPico)
 	f.Int(&e.typical)
+	f.Bool(&e.extending)
 	f.Uint(&e.slots)
 	abi.List(f, &e.windows, keymeter.WindowFields)
 	f.Uint(&e.seen)
@@ -127,7 +132,7 @@ func (e *Entry) fields(f *abi.Fields) {
 	abi.List(f, &e.open, keymeter.LeasedFields)
 	abi.List(f, &e.ended, (*abi.Fields).Bytes)
 	f.Uint(&e.flight.sentMs)
-	f.Bool(&e.flight.failed)
+	f.Flags(&e.flight.failed, &e.flight.closing)
 	f.Bytes(&e.flight.command)
 	f.Uint(&e.flight.count)
 	f.Uint(&e.keeper)
@@ -168,7 +173,7 @@ func (e *Entry) Take(now uint64, q *Request) bool {
 	switch {
 	case !ok, e.endMs <= e.lastMs, e.version != q.Version, e.taken >= e.requests:
 		return false
-	case e.amountPico-e.usedPico < q.AmountPico, e.inProgress() >= e.slots, e.count() >= maxRequests:
+	case e.amountPico-e.usedPico < q.AmountPico, !e.extending && q.AmountPico > 0 && e.low(), e.inProgress() >= e.slots, e.count() >= maxRequests:
 		return false
 	}
 	e.taken++
@@ -180,6 +185,10 @@ func (e *Entry) Take(now uint64, q *Request) bool {
 	e.open = append(e.open, l)
 	return true
 }
+
+// low reports whether the lease's budget will soon be used up. One request then asks the meter for more, while the others go
+// on.
+func (e *Entry) low() bool { return e.amountPico-e.usedPico < lowAmounts*e.typical }
 
 // inProgress is the number of requests that are in progress and not registered at the meter.
 func (e *Entry) inProgress() (n uint64) {
@@ -210,10 +219,11 @@ func (e *Entry) Ask(now, version, random, exchange uint64) (id uint64, changed b
 		return 0, false
 	}
 	if e.id != 0 {
-		if e.endMs <= e.lastMs || e.version != version {
-			return 0, false // it was asked for by another request, or is being closed
+		if e.endMs <= e.lastMs || e.version != version || e.extending {
+			return 0, false // another request asks, or the lease is being closed
 		}
-		return e.id, false
+		e.extending = true
+		return e.id, true
 	}
 	hot := e.markMs != 0 && e.lastMs < e.markMs+hotMs
 	if !hot || e.pending() {
@@ -230,14 +240,19 @@ func (e *Entry) Ask(now, version, random, exchange uint64) (id uint64, changed b
 }
 
 // Granted takes the meter's lease, in a reply to a command that was sent at sentMs. asked is the ID that was asked for. A
-// Lease without ID means that the meter lends nothing. It returns false if the entry has no use for the lease.
+// Lease without ID means that the meter lends nothing, or nothing more. It returns false if the entry has no use for the
+// lease.
 func (e *Entry) Granted(now, sentMs, asked uint64, l *keymeter.Lease, windows []keymeter.Window) bool {
 	if e.tick(now); asked != e.id {
 		return l.ID == 0
 	}
+	e.extending = false
 	if l.ID != e.id {
-		e.drop()
+		e.NotGranted(asked)
 		e.deniedMs = e.lastMs
+		return true
+	}
+	if e.flight.closing {
 		return true
 	}
 	e.requests, e.amountPico, e.slots = max(e.requests, l.Requests), max(e.amountPico, l.AmountPico), l.Slots
@@ -245,10 +260,25 @@ func (e *Entry) Granted(now, sentMs, asked uint64, l *keymeter.Lease, windows []
 	e.endMs = 0
 	if l.DurationMs > 0 {
 		e.endMs = sentMs + l.DurationMs
-	} else {
-		e.deniedMs = e.lastMs
 	}
 	return true
+}
+
+// NotGranted notes that the admission which asked for a lease was refused: the meter has not made or extended it.
+func (e *Entry) NotGranted(asked uint64) {
+	if asked != e.id {
+		return
+	}
+	if e.extending = false; e.requests == 0 && !e.pending() {
+		e.drop()
+	}
+}
+
+// Unknown notes that the outcome of the admission which asked for a lease is unknown. The keeper closes a new one.
+func (e *Entry) Unknown(asked uint64) {
+	if asked == e.id {
+		e.extending = false
+	}
 }
 
 // drop forgets the lease, of which nothing is in progress at the meter.

@@ -17,7 +17,8 @@ func (e *Entry) Due() bool {
 }
 
 // Report makes the next report, or repeats the one whose confirmation is missing. It returns nil if there is nothing to
-// report. Urgent is a report before the end of an interval. At the end, a lease that was not used is closed.
+// report. Urgent is a report before the end of an interval. At the end, a lease that was not used is closed, unless a request
+// asks for its extension: the meter would make a new lease of it.
 func (e *Entry) Report(now uint64, urgent bool) []byte {
 	e.tick(now)
 	if len(e.flight.command) > 0 {
@@ -35,7 +36,7 @@ func (e *Entry) Report(now uint64, urgent bool) []byte {
 		return nil
 	}
 	r := keymeter.Report{
-		SentMs: e.lastMs, LeaseID: e.id, Requests: e.open, Settles: e.ended, Close: e.id != 0 && !(live && used), Renew: live && used, AmountPico: e.typical,
+		SentMs: e.lastMs, LeaseID: e.id, Requests: e.open, Settles: e.ended, Close: e.id != 0 && !(live && used) && !e.extending, Renew: live && used, AmountPico: e.typical,
 	}
 	if e.id != 0 {
 		e.seq++
@@ -50,7 +51,7 @@ func (e *Entry) Report(now uint64, urgent bool) []byte {
 			count++
 		}
 	}
-	e.flight = flight{sentMs: e.lastMs, command: r.Encode(), count: uint64(count)}
+	e.flight = flight{sentMs: e.lastMs, command: r.Encode(), count: uint64(count), closing: r.Close}
 	e.open, e.ended = nil, nil
 	if r.Close {
 		e.endMs = 0
@@ -71,8 +72,10 @@ func (e *Entry) Confirmed(now uint64, reply *keymeter.ReportReply) {
 	}
 	switch {
 	case r.LeaseID == 0 || r.LeaseID != e.id:
-	case r.Close || reply.Lease.ID != e.id:
+	case r.Close:
 		e.drop()
+	case reply.Lease.ID != e.id:
+		e.endMs = 0 // closed or booked
 	default:
 		e.Granted(now, sentMs, e.id, &reply.Lease, reply.Windows)
 	}
@@ -120,19 +123,21 @@ func (e *Entry) Wake(now, exchange uint64) Duty {
 	}
 	e.wakesMs = now + ReportMs
 	switch {
-	case e.InFlight() && e.naps < maxNaps:
-		e.naps++
-		return Sleep
+	case (e.InFlight() || e.extending) && e.naps < maxNaps:
+		if e.naps++; e.InFlight() {
+			return Sleep
+		}
+		return Send
 	case e.recent && !e.InFlight():
 		e.recent = false
 		return Sleep
 	}
-	e.naps = 0
+	e.naps, e.extending = 0, false
 	return Send
 }
 
-// maxNaps is the number of intervals after which a report that nobody confirmed is sent again: the exchange that sent it
-// has died.
+// maxNaps is the number of intervals after which a report that nobody confirmed is sent again, and an extension that was
+// not granted is forgotten: the exchange that waits for it has died.
 const maxNaps = 10
 
 func (e *Entry) resign(exchange uint64) {
