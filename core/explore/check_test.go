@@ -56,8 +56,8 @@ func (w *world) checkAction(a *abi.Action) {
 		w.checkHeaders(a)
 	case abi.ActionSend:
 		w.checkLeaks("the response", w.join(a.Body), false)
-	case abi.ActionRead:
-		w.checkLeaks("a stored key", []byte(a.Key), true)
+	case abi.ActionRead, abi.ActionJoin:
+		w.checkLeaks("a stored key", []byte(a.Key+a.Name), true)
 	case abi.ActionWrite:
 		w.checkLeaks("a stored key", []byte(a.Key), true)
 		w.checkLeaks("a stored value", w.join(a.Body), false)
@@ -422,6 +422,8 @@ func (w *world) checkEnd() {
 		w.violate("the exchange ends without a response")
 	case f.response == opened && !f.disconnected:
 		w.violate("the exchange ends with an open response")
+	case f.seat == leading || f.seat == following:
+		w.violate("the exchange ends in a flight")
 	}
 	w.checkReported()
 	reserved := f.admitted == keymeter.ModeReserve

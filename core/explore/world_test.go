@@ -36,7 +36,11 @@ type world struct {
 	facts   facts
 	broken  []string // violations
 	stored  []byte   // the cached response
-	sent    []byte   // the stream's bytes sent to the caller, without comments
+	// published and landed are what the exchange gave its flight; publishes is the buffer that it publishes.
+	published [][]byte
+	landed    []byte
+	publishes uint64
+	sent      []byte // the stream's bytes sent to the caller, without comments
 }
 
 // pending is an action that awaits its reply.
@@ -80,6 +84,9 @@ type facts struct {
 	classified   int    // calls of the classifier
 	reported     string // the violations that the meter has, by direction and rule
 	blocked      bool   // the caller got the error of a block
+	seat         seat   // in a flight
+	waiting      uint64 // followers of the flight
+	read         int    // pieces read as a follower
 	outcomes     string // the outcomes for caller, meter and cache, as text
 }
 
@@ -114,6 +121,9 @@ func (f *facts) encode(w *abi.Writer) {
 	w.Uint(uint64(f.classified))
 	w.String(f.reported)
 	w.Bool(f.blocked)
+	w.Uint(uint64(f.seat))
+	w.Uint(f.waiting)
+	w.Uint(uint64(f.read))
 	w.String(f.outcomes)
 }
 

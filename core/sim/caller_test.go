@@ -42,6 +42,7 @@ type history struct {
 	code      string
 	hit       bool
 	replayed  bool
+	followed  []*exchange // the leaders of its flights
 	body      []byte
 	settled   bool // it sent a settle
 	leaving   bool // it leaves its settlement in the entry of its key in this step
@@ -227,7 +228,7 @@ func codeOf(body []byte) string {
 // responseOpened handles the head of a streamed response.
 func (x *exchange) responseOpened(status uint64, headers []abi.Header) {
 	x.checkHeaders(headers)
-	x.history.status = status
+	x.history.status, x.history.hit = status, headerOf(headers, "x-postern-cache") == "hit"
 	x.w.logf("%s: %d, opened", x.id, status)
 }
 

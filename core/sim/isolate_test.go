@@ -10,6 +10,7 @@ type isolate struct {
 	shared  []byte
 	pinned  map[string]pinnedRow
 	hot     map[string]hotRow
+	flights map[string]*flight
 	seen    map[string]kvSeen // KV values read here, until they are refreshed
 	offset  int64
 	rate    int64 // by which the clock runs too fast, in permille
@@ -23,6 +24,18 @@ type hotRow struct {
 	expiresMs uint64
 }
 
+// colo is the data center's cache. Its entries may vanish at any time.
+type colo map[string]hotRow
+
+func (c colo) read(w *world, key string, r *rng) ([]byte, bool) {
+	row, ok := c[key]
+	if ok && (row.expiresMs <= w.now || w.plan.Faults.Evict && r.one(4)) {
+		delete(c, key)
+		return nil, false
+	}
+	return row.value, ok
+}
+
 type kvSeen struct {
 	value   []byte
 	ok      bool
@@ -30,7 +43,7 @@ type kvSeen struct {
 }
 
 func newIsolate(w *world, n int) *isolate {
-	return &isolate{w: w, number: n, pinned: map[string]pinnedRow{}, hot: map[string]hotRow{}, seen: map[string]kvSeen{}, random: fork(w.plan.Seed, uint64(n)+1000)}
+	return &isolate{w: w, number: n, pinned: map[string]pinnedRow{}, hot: map[string]hotRow{}, flights: map[string]*flight{}, seen: map[string]kvSeen{}, random: fork(w.plan.Seed, uint64(n)+1000)}
 }
 
 // clock returns the isolate's time in Unix milliseconds.
@@ -53,7 +66,7 @@ func (i *isolate) kill() {
 	for _, row := range i.pinned {
 		i.w.forget(row.value)
 	}
-	i.shared, i.pinned, i.hot = nil, map[string]pinnedRow{}, map[string]hotRow{}
+	i.shared, i.pinned, i.hot, i.flights = nil, map[string]pinnedRow{}, map[string]hotRow{}, map[string]*flight{}
 }
 
 // maxPinned is the number of entries in an isolate's pinned memory. It is small, so that keys sometimes find no room.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/postern-ai/postern/core/doc"
 )
 
 // plan is the input of a run. Everything that shrinking can remove is a list element. Delays are drawn from the seeds
@@ -34,6 +36,14 @@ type faults struct {
 }
 
 func (f faults) any() bool { return f != faults{} }
+
+// scope is where all projects' responses are cached.
+func (p *plan) scope() doc.CacheScope {
+	if p.Seed%2 == 0 {
+		return doc.CacheGlobal
+	}
+	return doc.CacheColo
+}
 
 type projectPlan struct {
 	Budget   int64  `json:"budget"` // picodollars

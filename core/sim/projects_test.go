@@ -199,7 +199,7 @@ func (w *world) setUp() {
 	for i, pp := range w.plan.Projects {
 		p := &project{w: w, number: i, id: fmt.Sprint("prj_", i), cycle: calendar.Cycle(pp.Cycle), periods: map[uint64]*period{}}
 		w.projects = append(w.projects, p)
-		d := directory.Project{Version: 1, Project: doc.Project{ID: p.id, Name: p.id, Plan: pp.Plan, BudgetPico: pp.Budget, CacheTTLSeconds: pp.CacheTTL, Cycle: p.cycle, Unbounded: pp.Unbounded}}
+		d := directory.Project{Version: 1, Project: doc.Project{ID: p.id, Name: p.id, Plan: pp.Plan, BudgetPico: pp.Budget, CacheTTLSeconds: pp.CacheTTL, Cache: w.plan.scope(), Cycle: p.cycle, Unbounded: pp.Unbounded}}
 		if pp.Alerts {
 			d.Alerts = doc.Alerts{URL: "https://hooks.example/" + p.id, Secret: []byte("hook-secret")}
 		}
@@ -246,7 +246,7 @@ func (w *world) deliverNow(d abi.Delivery) {
 
 func isOperator(do string) bool {
 	switch do {
-	case "ask", "kill", "jump", "kv":
+	case "ask", "kill", "cut", "jump", "kv":
 		return false
 	}
 	return true

@@ -24,6 +24,7 @@ type world struct {
 	objects      map[objectID]*object
 	ordered      []*object
 	kv           kv
+	colo         colo
 	projects     []*project
 	keys         []*key
 	byHash       map[string]*key
@@ -155,7 +156,7 @@ func (w *world) drain() {
 }
 
 func newWorld(p *plan, b defect, s *stats, trace *strings.Builder) *world {
-	w := &world{plan: p, now: p.Start, objects: map[objectID]*object{}, byHash: map[string]*key{}, byID: map[string]*exchange{}, stats: s, defect: b, trace: trace}
+	w := &world{plan: p, now: p.Start, colo: colo{}, objects: map[objectID]*object{}, byHash: map[string]*key{}, byID: map[string]*exchange{}, stats: s, defect: b, trace: trace}
 	w.kv.init()
 	for i := range max(1, p.Isolates) {
 		w.isolates = append(w.isolates, newIsolate(w, i))
@@ -187,6 +188,8 @@ func (w *world) happen(n, i int) {
 		w.ask(n, i)
 	case "kill":
 		w.isolate(it.Isolate).kill()
+	case "cut":
+		w.isolate(it.Isolate).cut()
 	case "jump":
 		w.jump(it)
 	case "kv":
