@@ -103,9 +103,26 @@ func (x *exchange) takeLeaseReply(reply *keymeter.AdmitReply, ok bool) {
 		closing := keymeter.Report{LeaseID: reply.Lease.ID, Seq: 1, Close: true}
 		x.call(0, abi.ClassKeyMeter, x.s.keyHash, closing.Encode())
 	}
-	x.saveEntry()
-	if e.Held() && e.Keeper() == x.keeperID() {
+	if !ok {
+		e.Unknown(asked)
+	}
+	x.staysKeeper(e)
+}
+
+// staysKeeper makes the exchange sleep until the end of the interval, if it has to.
+func (x *exchange) staysKeeper(e *lease.Entry) {
+	if e.Keeps(x.keeperID()) {
 		x.sleepAsKeeper()
+	}
+	x.saveEntry()
+}
+
+// forgoLease notes that the admission which asks for a lease was refused.
+func (x *exchange) forgoLease() {
+	if e := x.entry(); e != nil && x.s.leased.asked != 0 {
+		e.NotGranted(x.s.leased.asked)
+		x.s.leased.asked = 0
+		x.staysKeeper(e)
 	}
 }
 
@@ -196,10 +213,7 @@ func (x *exchange) onLeaseReport() {
 	} else {
 		e.Confirmed(x.now, &reply)
 	}
-	x.saveEntry()
-	if e.Held() && (e.Keeper() == x.keeperID() || e.Keeper() == 0) {
-		x.sleepAsKeeper()
-	}
+	x.staysKeeper(e)
 }
 
 // extendLease raises the reservation of a stream that was admitted by a lease. It returns false if the meter must do it: it

@@ -78,6 +78,9 @@ func (c *call) admit(a *Admit) AdmitReply {
 	reply := AdmitReply{Verdict: Admitted}
 	switch a.Mode {
 	case ModeReserve:
+		if c.wantsToLend(a) {
+			return AdmitReply{Verdict: Short, Windows: m.windows(limits), Period: m.slice.period, Epoch: m.epoch, HeldPico: m.slice.granted}
+		}
 		reply = m.reserve(a.AmountPico, minAmount(a.LeastPico, a.AmountPico), a.Final)
 	case ModeHit:
 		reply = m.reserve(0, 0, false)

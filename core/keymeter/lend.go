@@ -87,7 +87,8 @@ func DecodeReport(command []byte) (c Report, err error) {
 	if r.Uint() != opReport {
 		return c, abi.ErrMalformed
 	}
-	return c, abi.DecodeFields(r.Buf, c.fields)
+	err = abi.DecodeFields(r.Buf, c.fields)
+	return c, err
 }
 
 // ReportReply is the reply to Report.
@@ -127,7 +128,7 @@ const (
 	minLeaseSlots    = 4
 	// lendAmounts is how many reservations of the asking request a lease covers, and minLendAmounts the smallest number
 	// that is useful.
-	lendAmounts    = 64
+	lendAmounts    = 128
 	minLendAmounts = 4
 	// lendDivisor is the part of a window that may be lent at a time: a tenth.
 	lendDivisor = 10
@@ -152,7 +153,7 @@ func (c *call) lend(id uint64, amount int64, lifetimeMs uint64) Lease {
 		l.slots = c.lendableSlots()
 	}
 	terms := c.terms(l, amount)
-	if terms.durationMs == 0 || created && (l.slots == 0 || len(m.leases) == maxLeases) {
+	if terms.durationMs == 0 || created && (l.slots == 0 || m.knowsAdmission(closedName(id)) || len(m.leases) == maxLeases) {
 		if created {
 			return Lease{}
 		}
@@ -168,6 +169,14 @@ func (c *call) lend(id uint64, amount int64, lifetimeMs uint64) Lease {
 		m.leases = append(m.leases, *l)
 	}
 	return l.lent(terms.durationMs)
+}
+
+// wantsToLend reports whether the slice is too small to lend from, and the Ledger may have more. The exchange then asks it
+// first, once.
+func (c *call) wantsToLend(a *Admit) bool {
+	m := c.m
+	return a.LeaseID != 0 && a.Grant.Epoch == 0 && m.slice.live && m.restUntilMs <= c.in.NowMs && a.AmountPico > 0 &&
+		c.config.Plan(m.record.Plan).Lease.DurationMs > 0 && m.slice.free()-a.AmountPico < lendAmounts/4*a.AmountPico
 }
 
 // allowed is the time after which the meter considers a lease of a duration as ended.

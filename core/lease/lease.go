@@ -27,6 +27,8 @@ const (
 	// maxRequests bounds the requests of an entry, so that it stays below 64 KiB: those in progress, and those that the
 	// meter has not confirmed.
 	maxRequests = 200
+	// lowAmounts is the number of reservations that a lease should cover.
+	lowAmounts = 16
 	// reportAt is the number of ended requests that are reported before the interval is over.
 	reportAt = 64
 	// stepBackMs is how far a step's time may be behind that of the last one, because hosts run steps in parallel. A
@@ -57,15 +59,17 @@ type Entry struct {
 	amountPico int64 // lent in total
 	usedPico   int64 // reserved, registered or spent
 	typical    int64 // reservation of the last request
+	extending  bool  // a request that calls the meter asks for more
 	slots      uint64
 	windows    []keymeter.Window
 	seen       uint64 // taken when the windows were received
 	seq        uint64 // of the last report
 	recent     bool   // it was sent before the end of the current interval
-	naps       uint64 // intervals that the keeper has slept while a report was in flight
+	naps       uint64 // intervals that a report or an extension has been awaited
 	woken      uint64 // taken when the keeper last woke
 
-	open   []keymeter.Leased // requests of the lease that are not reported; those with a Settle have ended
+	open   []keymeter.Leased // requests of the lease that are in progress and not reported
+	done   done              // those that have ended
 	ended  [][]byte          // settles of registered requests, not reported
 	flight flight
 
@@ -74,10 +78,36 @@ type Entry struct {
 	wakesMs uint64 // when it wakes next
 }
 
+// done are requests that stay encoded until they are reported: every request of the key passes the entry through two
+// steps.
+type done struct {
+	count uint64
+	list  []byte
+}
+
+func (d *done) add(l *keymeter.Leased) {
+	w := abi.Writer{Buf: d.list[:len(d.list):len(d.list)]} // the bytes after it are not the list's
+	keymeter.LeasedFields(abi.WriteTo(&w), l)
+	d.count, d.list = d.count+1, w.Buf
+}
+
+// appendTo appends the requests to a list.
+func (d *done) appendTo(list []keymeter.Leased) []keymeter.Leased {
+	list = slices.Grow(list, int(d.count))
+	f := abi.ReadFrom(&abi.Reader{Buf: d.list})
+	for range d.count {
+		var l keymeter.Leased
+		keymeter.LeasedFields(f, &l)
+		list = append(list, l)
+	}
+	return list
+}
+
 // flight is the report that the meter has not confirmed.
 type flight struct {
 	sentMs  uint64
 	failed  bool   // the call failed
+	closing bool   // it closes the lease
 	command []byte // empty: none
 	count   uint64 // of requests
 }
@@ -99,7 +129,7 @@ func (e *Entry) Encode() (data []byte, keepMs uint64) {
 		}
 		return abi.EncodeFields(0, 64, e.fields), MarkMs
 	}
-	return abi.EncodeFields(0, 256+256*(len(e.open)+len(e.ended))+len(e.flight.command), e.fields), KeepMs
+	return abi.EncodeFields(0, 256+256*(len(e.open)+len(e.ended))+len(e.done.list)+len(e.flight.command), e.fields), KeepMs
 }
 
 func (e *Entry) fields(f *abi.Fields) {
@@ -117,6 +147,7 @@ func (e *Entry) fields(f *abi.Fields) {
 	f.Int(&e.amountPico)
 	f.Int(&e.usedPico)
 	f.Int(&e.typical)
+	f.Bool(&e.extending)
 	f.Uint(&e.slots)
 	abi.List(f, &e.windows, keymeter.WindowFields)
 	f.Uint(&e.seen)
@@ -125,9 +156,11 @@ func (e *Entry) fields(f *abi.Fields) {
 	f.Uint(&e.naps)
 	f.Uint(&e.woken)
 	abi.List(f, &e.open, keymeter.LeasedFields)
+	f.Uint(&e.done.count)
+	f.Bytes(&e.done.list)
 	abi.List(f, &e.ended, (*abi.Fields).Bytes)
 	f.Uint(&e.flight.sentMs)
-	f.Bool(&e.flight.failed)
+	f.Flags(&e.flight.failed, &e.flight.closing)
 	f.Bytes(&e.flight.command)
 	f.Uint(&e.flight.count)
 	f.Uint(&e.keeper)
@@ -136,7 +169,9 @@ func (e *Entry) fields(f *abi.Fields) {
 }
 
 // pending reports whether the meter does not know everything yet.
-func (e *Entry) pending() bool { return len(e.open)+len(e.ended)+len(e.flight.command) > 0 }
+func (e *Entry) pending() bool {
+	return len(e.open)+len(e.done.list)+len(e.ended)+len(e.flight.command) > 0
+}
 
 // Held reports whether the entry has a lease, or something that must be reported.
 func (e *Entry) Held() bool { return e.id != 0 || e.pending() }
@@ -168,7 +203,7 @@ func (e *Entry) Take(now uint64, q *Request) bool {
 	switch {
 	case !ok, e.endMs <= e.lastMs, e.version != q.Version, e.taken >= e.requests:
 		return false
-	case e.amountPico-e.usedPico < q.AmountPico, e.inProgress() >= e.slots, e.count() >= maxRequests:
+	case e.amountPico-e.usedPico < q.AmountPico, !e.extending && q.AmountPico > 0 && e.low(), e.inProgress() >= e.slots, e.count() >= maxRequests:
 		return false
 	}
 	e.taken++
@@ -176,22 +211,21 @@ func (e *Entry) Take(now uint64, q *Request) bool {
 	l := keymeter.Leased{RequestID: q.ID, AdmittedMs: e.lastMs, AmountPico: q.AmountPico, LifetimeMs: q.LifetimeMs, Model: q.Model}
 	if q.Settle != nil {
 		l.Settle = q.Settle.Encode()
+		e.done.add(&l)
+	} else {
+		e.open = append(e.open, l)
 	}
-	e.open = append(e.open, l)
 	return true
 }
 
-// inProgress is the number of requests that are in progress and not registered at the meter.
-func (e *Entry) inProgress() (n uint64) {
-	for i := range e.open {
-		if len(e.open[i].Settle) == 0 {
-			n++
-		}
-	}
-	return n + e.flight.count
-}
+// low reports whether the lease's budget will soon be used up. One request then asks the meter for more, while the others go
+// on.
+func (e *Entry) low() bool { return e.amountPico-e.usedPico < lowAmounts*e.typical }
 
-func (e *Entry) count() int { return len(e.open) + len(e.ended) + int(e.flight.count) }
+// inProgress is the number of requests that are in progress and not registered at the meter.
+func (e *Entry) inProgress() uint64 { return uint64(len(e.open)) + e.flight.count }
+
+func (e *Entry) count() int { return len(e.open) + len(e.ended) + int(e.done.count+e.flight.count) }
 
 // Windows are the limits' states for an answer that was admitted by the lease.
 func (e *Entry) Windows() []keymeter.Window {
@@ -210,10 +244,11 @@ func (e *Entry) Ask(now, version, random, exchange uint64) (id uint64, changed b
 		return 0, false
 	}
 	if e.id != 0 {
-		if e.endMs <= e.lastMs || e.version != version {
-			return 0, false // it was asked for by another request, or is being closed
+		if e.endMs <= e.lastMs || e.version != version || e.extending {
+			return 0, false // another request asks, or the lease is being closed
 		}
-		return e.id, false
+		e.extending = true
+		return e.id, true
 	}
 	hot := e.markMs != 0 && e.lastMs < e.markMs+hotMs
 	if !hot || e.pending() {
@@ -230,14 +265,19 @@ func (e *Entry) Ask(now, version, random, exchange uint64) (id uint64, changed b
 }
 
 // Granted takes the meter's lease, in a reply to a command that was sent at sentMs. asked is the ID that was asked for. A
-// Lease without ID means that the meter lends nothing. It returns false if the entry has no use for the lease.
+// Lease without ID means that the meter lends nothing, or nothing more. It returns false if the entry has no use for the
+// lease.
 func (e *Entry) Granted(now, sentMs, asked uint64, l *keymeter.Lease, windows []keymeter.Window) bool {
 	if e.tick(now); asked != e.id {
 		return l.ID == 0
 	}
+	e.extending = false
 	if l.ID != e.id {
-		e.drop()
+		e.NotGranted(asked)
 		e.deniedMs = e.lastMs
+		return true
+	}
+	if e.flight.closing {
 		return true
 	}
 	e.requests, e.amountPico, e.slots = max(e.requests, l.Requests), max(e.amountPico, l.AmountPico), l.Slots
@@ -245,21 +285,37 @@ func (e *Entry) Granted(now, sentMs, asked uint64, l *keymeter.Lease, windows []
 	e.endMs = 0
 	if l.DurationMs > 0 {
 		e.endMs = sentMs + l.DurationMs
-	} else {
-		e.deniedMs = e.lastMs
 	}
 	return true
 }
 
+// NotGranted notes that the admission which asked for a lease was refused: the meter has not made or extended it.
+func (e *Entry) NotGranted(asked uint64) {
+	if asked != e.id {
+		return
+	}
+	if e.extending = false; e.requests == 0 && !e.pending() {
+		e.drop()
+	}
+}
+
+// Unknown notes that the outcome of the admission which asked for a lease is unknown. The keeper closes a new one.
+func (e *Entry) Unknown(asked uint64) {
+	if asked == e.id {
+		e.extending = false
+	}
+}
+
 // drop forgets the lease, of which nothing is in progress at the meter.
 func (e *Entry) drop() {
-	e.id, e.endMs, e.requests, e.taken, e.amountPico, e.usedPico, e.seq, e.woken, e.open = 0, 0, 0, 0, 0, 0, 0, 0, nil
+	e.id, e.endMs, e.requests, e.taken, e.amountPico, e.usedPico, e.seq, e.woken = 0, 0, 0, 0, 0, 0, 0, 0
+	e.open, e.done = nil, done{}
 	e.windows, e.seen = nil, 0
 }
 
-// find is the index of a request of the lease that is not reported, or -1.
+// find is the index of a request of the lease that is in progress and not reported, or -1.
 func (e *Entry) find(requestID string) int {
-	return slices.IndexFunc(e.open, func(l keymeter.Leased) bool { return l.RequestID == requestID && len(l.Settle) == 0 })
+	return slices.IndexFunc(e.open, func(l keymeter.Leased) bool { return l.RequestID == requestID })
 }
 
 // Settle leaves a settlement in the entry.
@@ -270,13 +326,15 @@ func (e *Entry) Settle(now uint64, s *keymeter.Settle) {
 		e.ended = append(e.ended, s.Encode())
 		return
 	}
-	l := &e.open[i]
+	l := e.open[i]
+	e.open = slices.Delete(e.open, i, i+1)
 	cost := s.CostPico
 	for j := range s.Attempts {
 		cost = money.Add(cost, s.Attempts[j].CostPico)
 	}
 	e.usedPico = money.Add(e.usedPico-l.AmountPico, cost)
 	l.AmountPico, l.Settle = cost, s.Encode()
+	e.done.add(&l)
 }
 
 // Standing is the relation of a request to the meter.

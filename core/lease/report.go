@@ -7,17 +7,13 @@ func (e *Entry) Due() bool {
 	if len(e.flight.command) > 0 {
 		return false
 	}
-	settled := len(e.ended)
-	for i := range e.open {
-		if len(e.open[i].Settle) > 0 {
-			settled++
-		}
-	}
-	return settled >= reportAt || uint64(len(e.open)-settled+len(e.ended)) > max(1, e.slots/2) && e.slots > 0
+	settled := uint64(len(e.ended)) + e.done.count
+	return settled >= reportAt || uint64(len(e.open)) > max(1, e.slots/2) && e.slots > 0
 }
 
 // Report makes the next report, or repeats the one whose confirmation is missing. It returns nil if there is nothing to
-// report. Urgent is a report before the end of an interval. At the end, a lease that was not used is closed.
+// report. Urgent is a report before the end of an interval. At the end, a lease that was not used is closed, unless a request
+// asks for its extension: the meter would make a new lease of it.
 func (e *Entry) Report(now uint64, urgent bool) []byte {
 	e.tick(now)
 	if len(e.flight.command) > 0 {
@@ -35,7 +31,7 @@ func (e *Entry) Report(now uint64, urgent bool) []byte {
 		return nil
 	}
 	r := keymeter.Report{
-		SentMs: e.lastMs, LeaseID: e.id, Requests: e.open, Settles: e.ended, Close: e.id != 0 && !(live && used), Renew: live && used, AmountPico: e.typical,
+		SentMs: e.lastMs, LeaseID: e.id, Requests: e.done.appendTo(e.open), Settles: e.ended, Close: e.id != 0 && !(live && used) && !e.extending, Renew: live && used, AmountPico: e.typical,
 	}
 	if e.id != 0 {
 		e.seq++
@@ -44,14 +40,8 @@ func (e *Entry) Report(now uint64, urgent bool) []byte {
 	if e.recent = urgent; !urgent {
 		e.woken = e.taken
 	}
-	count := 0
-	for i := range e.open {
-		if len(e.open[i].Settle) == 0 {
-			count++
-		}
-	}
-	e.flight = flight{sentMs: e.lastMs, command: r.Encode(), count: uint64(count)}
-	e.open, e.ended = nil, nil
+	e.flight = flight{sentMs: e.lastMs, command: r.Encode(), count: uint64(len(e.open)), closing: r.Close}
+	e.open, e.done, e.ended = nil, done{}, nil
 	if r.Close {
 		e.endMs = 0
 	}
@@ -71,8 +61,10 @@ func (e *Entry) Confirmed(now uint64, reply *keymeter.ReportReply) {
 	}
 	switch {
 	case r.LeaseID == 0 || r.LeaseID != e.id:
-	case r.Close || reply.Lease.ID != e.id:
+	case r.Close:
 		e.drop()
+	case reply.Lease.ID != e.id:
+		e.endMs = 0 // closed or booked
 	default:
 		e.Granted(now, sentMs, e.id, &reply.Lease, reply.Windows)
 	}
@@ -90,8 +82,15 @@ func (e *Entry) Keep(now, exchange uint64) bool {
 	return true
 }
 
-// Keeper is the exchange that reports the entry; 0: none.
-func (e *Entry) Keeper() uint64 { return e.keeper }
+// Keeps reports whether the exchange must wake at the end of the interval: it is the keeper, or nobody is. An exchange that
+// has nothing to keep resigns.
+func (e *Entry) Keeps(exchange uint64) bool {
+	if !e.Held() {
+		e.resign(exchange)
+		return false
+	}
+	return e.keeper == exchange || e.keeper == 0
+}
 
 func (e *Entry) begin(now, exchange uint64) {
 	e.keeper, e.sinceMs, e.wakesMs = exchange, now, now+ReportMs
@@ -120,19 +119,21 @@ func (e *Entry) Wake(now, exchange uint64) Duty {
 	}
 	e.wakesMs = now + ReportMs
 	switch {
-	case e.InFlight() && e.naps < maxNaps:
-		e.naps++
-		return Sleep
+	case (e.InFlight() || e.extending) && e.naps < maxNaps:
+		if e.naps++; e.InFlight() {
+			return Sleep
+		}
+		return Send
 	case e.recent && !e.InFlight():
 		e.recent = false
 		return Sleep
 	}
-	e.naps = 0
+	e.naps, e.extending = 0, false
 	return Send
 }
 
-// maxNaps is the number of intervals after which a report that nobody confirmed is sent again: the exchange that sent it
-// has died.
+// maxNaps is the number of intervals after which a report that nobody confirmed is sent again, and an extension that was
+// not granted is forgotten: the exchange that waits for it has died.
 const maxNaps = 10
 
 func (e *Entry) resign(exchange uint64) {
