@@ -106,10 +106,15 @@ func (x *exchange) takeLeaseReply(reply *keymeter.AdmitReply, ok bool) {
 	if !ok {
 		e.Unknown(asked)
 	}
-	x.saveEntry()
-	if e.Held() && e.Keeper() == x.keeperID() {
+	x.staysKeeper(e)
+}
+
+// staysKeeper makes the exchange sleep until the end of the interval, if it has to.
+func (x *exchange) staysKeeper(e *lease.Entry) {
+	if e.Keeps(x.keeperID()) {
 		x.sleepAsKeeper()
 	}
+	x.saveEntry()
 }
 
 // forgoLease notes that the admission which asks for a lease was refused.
@@ -117,7 +122,7 @@ func (x *exchange) forgoLease() {
 	if e := x.entry(); e != nil && x.s.leased.asked != 0 {
 		e.NotGranted(x.s.leased.asked)
 		x.s.leased.asked = 0
-		x.saveEntry()
+		x.staysKeeper(e)
 	}
 }
 
@@ -208,10 +213,7 @@ func (x *exchange) onLeaseReport() {
 	} else {
 		e.Confirmed(x.now, &reply)
 	}
-	x.saveEntry()
-	if e.Held() && (e.Keeper() == x.keeperID() || e.Keeper() == 0) {
-		x.sleepAsKeeper()
-	}
+	x.staysKeeper(e)
 }
 
 // extendLease raises the reservation of a stream that was admitted by a lease. It returns false if the meter must do it: it

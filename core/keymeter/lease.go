@@ -91,15 +91,19 @@ func (m *meter) slots() (n uint64) {
 // lentMs is the time until the leases that hold budget have ended and can have been reported; 0 if there are none.
 func (m *meter) lentMs() (ms uint64) {
 	for i := range m.leases {
-		if l := &m.leases[i]; l.heldPico > 0 && l.endMs+reportMs > m.lastMs {
-			ms = max(ms, l.endMs+reportMs-m.lastMs)
+		if l := &m.leases[i]; l.heldPico > 0 && m.lastMs < l.endMs+overdueMs {
+			ms = max(ms, l.endMs-min(l.endMs, m.lastMs)+reportMs)
 		}
 	}
 	return ms
 }
 
-// reportMs is the time that the last report of a lease usually takes after its end.
-const reportMs = 250
+// reportMs is the time that the last report of a lease usually takes after its end. After overdueMs the isolate is presumed
+// dead.
+const (
+	reportMs  = 250
+	overdueMs = 2000
+)
 
 // rest stops lending for a while, so that what is lent returns.
 func (m *meter) rest() { m.restUntilMs = m.lastMs + restMs }

@@ -87,7 +87,8 @@ func DecodeReport(command []byte) (c Report, err error) {
 	if r.Uint() != opReport {
 		return c, abi.ErrMalformed
 	}
-	return c, abi.DecodeFields(r.Buf, c.fields)
+	err = abi.DecodeFields(r.Buf, c.fields)
+	return c, err
 }
 
 // ReportReply is the reply to Report.

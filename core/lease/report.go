@@ -93,8 +93,15 @@ func (e *Entry) Keep(now, exchange uint64) bool {
 	return true
 }
 
-// Keeper is the exchange that reports the entry; 0: none.
-func (e *Entry) Keeper() uint64 { return e.keeper }
+// Keeps reports whether the exchange must wake at the end of the interval: it is the keeper, or nobody is. An exchange that
+// has nothing to keep resigns.
+func (e *Entry) Keeps(exchange uint64) bool {
+	if !e.Held() {
+		e.resign(exchange)
+		return false
+	}
+	return e.keeper == exchange || e.keeper == 0
+}
 
 func (e *Entry) begin(now, exchange uint64) {
 	e.keeper, e.sinceMs, e.wakesMs = exchange, now, now+ReportMs

@@ -111,8 +111,8 @@ function Fields({ draft, set, error }) {
 
 const SCOPE_HINTS = {
   off: 'Responses are not cached.',
-  colo: 'Responses are shared within a data center.',
-  global: 'Responses are shared by all data centers. KV reads and writes are billed.',
+  colo: 'Responses are kept in memory and in the data center.',
+  global: 'Responses are also kept in KV, for all data centers. Cloudflare bills its reads and writes.',
 }
 
 /** The shortest TTL of each scope, in seconds. */
