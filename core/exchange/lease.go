@@ -68,8 +68,9 @@ func (x *exchange) takeLease(command *keymeter.Admit) bool {
 	if e == nil {
 		return false
 	}
-	if command.LeaseID = s.leased.asked; command.LeaseID != 0 {
-		return false // a repeat of the admission, with a grant or a newer record
+	if s.admission.rounds > 0 { // a repeat of the admission, with a grant or a newer record, does not make the key hot
+		command.LeaseID = s.leased.asked
+		return false
 	}
 	q := lease.Request{
 		ID: s.requestID, Version: s.record.Version, Model: command.Model, AmountPico: command.AmountPico, LifetimeMs: command.LifetimeMs,

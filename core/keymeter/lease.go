@@ -221,14 +221,16 @@ func (c *call) reportLease(l *lease, r *Report) Lease {
 	return l.lent(0)
 }
 
-// takeLeased books the requests of a report. A request counts at its time on the isolate's clock, which the report's age
-// translates to this one; the time that the report took makes it later, never earlier.
+// takeLeased books the requests of a report. A request counts at its time on the isolate's clock, which its age
+// translates to this one. The allowance for a fast clock and the time that the report took make it later, never earlier.
+// It is on the day of the lease, however long the report took.
 func (c *call) takeLeased(l *lease, r *Report) {
 	m := c.m
 	for i := range r.Requests {
 		q := &r.Requests[i]
 		age := r.SentMs - min(r.SentMs, q.AdmittedMs)
-		admittedMs := max(l.startMs, m.lastMs-min(m.lastMs, age))
+		age -= (age + clockDivisor - 1) / clockDivisor
+		admittedMs := min(max(l.startMs, m.lastMs-min(m.lastMs, age)), l.endMs)
 		if !l.ended {
 			m.countAt(admittedMs, 1)
 		}
@@ -272,6 +274,7 @@ const Unreported = "(unreported)"
 type bookedLease struct {
 	seq        uint64
 	startMs    uint64
+	endMs      uint64
 	period     calendar.Period
 	requests   uint64
 	amountPico int64
@@ -281,6 +284,7 @@ func (b *bookedLease) fields(f *abi.Fields) {
 	f.Format(format)
 	f.Uint(&b.seq)
 	f.Uint(&b.startMs)
+	f.Uint(&b.endMs)
 	ledger.PeriodFields(f, &b.period)
 	f.Uint(&b.requests)
 	f.Int(&b.amountPico)
@@ -295,14 +299,13 @@ func (c *call) bookLeases() {
 		if l.bookMs() > c.in.NowMs {
 			continue
 		}
-		b := bookedLease{l.seq, l.startMs, l.period, l.unused(), l.heldPico}
+		b := bookedLease{l.seq, l.startMs, l.endMs, l.period, l.unused(), l.heldPico}
+		l.release(m, l.heldPico)
 		m.removeLease(l.id)
-		if b.requests == 0 && b.amountPico == 0 {
-			continue
+		if b.requests == 0 {
+			continue // all are reported: nobody has used the rest of the budget
 		}
 		c.book(&b, 1)
-		s := m.sliceOf(l.period)
-		s.reserved -= b.amountPico
 		name := rowLease + leaseName(l.id)
 		c.put(name, abi.EncodeFields(0, 32, b.fields))
 		c.scheduleForget(name)
@@ -329,7 +332,7 @@ func (c *call) reportLate(r *Report, row []byte) Lease {
 	}
 	if r.Seq > b.seq {
 		c.book(&b, -1)
-		c.takeLeased(&lease{startMs: b.startMs, ended: true, period: b.period}, r)
+		c.takeLeased(&lease{startMs: b.startMs, endMs: b.endMs, ended: true, period: b.period}, r)
 		b.seq, b.requests, b.amountPico = r.Seq, 0, 0
 		name := rowLease + leaseName(r.LeaseID)
 		if r.Close {
