@@ -180,6 +180,7 @@ func storedBooking(format uint64) []byte {
 	w.Uint(format)
 	w.Uint(3)
 	w.Uint(start - 1000)
+	w.Uint(start + 1350)
 	w.Uint(uint64(november))
 	w.Uint(50)
 	w.Int(5000)
