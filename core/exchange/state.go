@@ -188,6 +188,7 @@ type exchange struct {
 	ending      fault.Fault     // the exchange ends with this error in this step
 	attached    []byte          // StepInput.Attached, or its new content
 	pinned      []byte          // StepInput.Pinned
+	pins        bool            // this step has pinned the entry, whose content is not in pinned
 	entryMemo   *lease.Entry    // result of entry, decoded once per step
 	guardMemo   *guard          // result of guard, decoded once per step
 	targetsMemo []policy.Target // result of targets, computed once per step
@@ -345,13 +346,13 @@ func (t *times) fields(f *abi.Fields) {
 	f.Uint(&t.upstream)
 }
 
-// fields encodes or decodes a stream. A stream without a head or an open response is a single zero.
+// fields encodes or decodes a stream. A stream that has not begun is a single zero.
 func (s *stream) fields(f *abi.Fields) {
-	begun := s.headReceived || s.opened
+	begun := s.headReceived || s.opened || s.forOthers
 	if f.Bool(&begun); !begun {
 		return
 	}
-	f.Flags(&s.headReceived, &s.opened, &s.hasContent, &s.committed, &s.sentSinceTick, &s.endMarkSeen, &s.passThrough, &s.parser.Begun, &s.budgetExhausted, &s.fixedReservation)
+	f.Flags(&s.headReceived, &s.opened, &s.hasContent, &s.committed, &s.sentSinceTick, &s.endMarkSeen, &s.passThrough, &s.parser.Begun, &s.budgetExhausted, &s.fixedReservation, &s.forOthers)
 	f.Bytes(&s.parser.Rest)
 	s.wire.Fields(f)
 	s.api.Fields(f)

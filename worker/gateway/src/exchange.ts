@@ -43,6 +43,7 @@ import {
   FAULT_CONNECT,
   type Headers as Fields,
   FLIGHT_FAILED,
+  FLIGHT_MORE,
   MalformedError,
   NO_BYTES,
   OUTCOME_ABSENT,
@@ -482,6 +483,7 @@ class Exchange {
     const { seat } = this
     if (seat === undefined) return
     const { code, data } = await seat.next()
+    if (code !== FLIGHT_MORE) this.land(code, data)
     answer(EVENT_FLIGHT, code, data)
   }
 
