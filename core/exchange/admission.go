@@ -191,13 +191,13 @@ func (x *exchange) callGrant(id uint64, b *budgetRequest) {
 	g := b.need
 	g.Key = x.s.keyHash
 	if x.s.leased.pinned {
-		g.WantPico = money.Cost(lendableRequests, g.NeedPico)
+		g.WantPico = money.Cost(lendableRequests, max(g.NeedPico, x.s.admission.amount))
 	}
 	x.call(id, abi.ClassLedger, x.s.record.ProjectID, g.Encode())
 }
 
 // lendableRequests is the number of requests for which the meter of a key with a lending plan wants budget.
-const lendableRequests = 256
+const lendableRequests = 512
 
 // requestGrant asks the Ledger for a slice of the budget.
 func (x *exchange) requestGrant() {
@@ -238,7 +238,7 @@ func (x *exchange) onGrant() {
 
 // maxLentWaits limits how often a request waits for budget that meters have lent to isolates. A meter that is asked for it
 // stops lending, so one wait usually suffices.
-const maxLentWaits = 2
+const maxLentWaits = 3
 
 // waitForLent decides whether to wait until what meters have lent returns: the budget is not known to be exhausted before.
 func (b *budgetRequest) waitForLent() bool {

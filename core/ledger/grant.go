@@ -130,8 +130,10 @@ const scarceDivisor = 8
 func (c *call) raise(g *Grant, m *meter) (pico int64, ok bool) {
 	room, inFlight := c.room(m), m.granted-g.held(m)
 	switch {
-	case g.NeedPico <= 0 || g.Epoch < m.epoch:
+	case g.Epoch < m.epoch, g.NeedPico <= 0 && (inFlight != 0 || room < c.b.pico/scarceDivisor):
 		return 0, true
+	case g.NeedPico <= 0:
+		return min(room, c.b.pico/64, g.WantPico), true
 	case g.NeedPico > room:
 		return 0, inFlight > 0
 	case inFlight != 0, room < c.b.pico/scarceDivisor:

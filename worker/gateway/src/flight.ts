@@ -119,6 +119,13 @@ export class Flights {
     if (this.named.get(name) === flight) this.named.delete(name)
   }
 
+  /** The number of exchanges that wait for the response of another. */
+  get followers(): number {
+    let count = 0
+    for (const flight of this.named.values()) count += flight.followers
+    return count
+  }
+
   clear(): void {
     this.named.clear()
   }

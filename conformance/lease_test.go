@@ -1,0 +1,178 @@
+package conformance
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/host"
+)
+
+// leaseHosts runs a test on each host, on the machine's clock: leases end by time.
+func leaseHosts(t *testing.T, test func(*testing.T, *fixture)) {
+	local := func(name string, start func(*Upstream) (*Local, error)) {
+		t.Run(name, func(t *testing.T) {
+			upstream := NewUpstream()
+			defer upstream.Close()
+			l, err := start(upstream)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			l.wall.Store(true)
+			test(t, leaseFixture(t, &Runner{URL: l.URL, ControlURL: l.ControlURL, Client: http.DefaultClient, Upstream: upstream, Native: true}))
+		})
+	}
+	local("native", func(u *Upstream) (*Local, error) { return NewLocal(deployment(u), host.NewNative) })
+	t.Run("workerd", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("starts workerd")
+		}
+		upstream := NewUpstream()
+		defer upstream.Close()
+		url := startWorkerd(t, deployment(upstream))
+		test(t, leaseFixture(t, &Runner{URL: url, Client: http.DefaultClient, Upstream: upstream, Workerd: true}))
+	})
+}
+
+func leaseFixture(t *testing.T, r *Runner) *fixture {
+	x := &run{Runner: r, names: map[string]string{"admin": AdminToken}, env: map[string]string{}, now: time.Now(), flights: map[string]startedRequest{}}
+	return &fixture{run: x, T: t}
+}
+
+// storm sends requests from several callers until the test ends it.
+type storm struct {
+	c     *fixture
+	over  atomic.Bool
+	all   sync.WaitGroup
+	mu    sync.Mutex
+	sent  int
+	count map[int]int // responses by status
+	begun map[int][]time.Time
+}
+
+// members are those of whole and streamed requests, in turn. A response costs 0.001 dollars, its reservation 0.0016.
+var members = [2]string{`"model":"gpt-5.4","max_tokens":100`, `"model":"gpt-5.4","max_tokens":100,"stream":true`}
+
+// rage makes callers send requests of a key, each after its last one is answered, at most most in all.
+func (c *fixture) rage(key string, callers, most int) *storm {
+	s := &storm{c: c, count: map[int]int{}, begun: map[int][]time.Time{}}
+	for range callers {
+		s.all.Go(func() {
+			for !s.over.Load() {
+				s.mu.Lock()
+				n := s.sent
+				s.sent++
+				s.mu.Unlock()
+				if n >= most {
+					return
+				}
+				at := time.Now()
+				got, err := c.run.do(c.completion(key, members[n%2], n))
+				c.must(err)
+				if got.status == 200 && strings.Contains(string(got.body), `"code"`) {
+					c.Errorf("a stream was cut: %s", got.body[max(0, len(got.body)-500):])
+				}
+				s.mu.Lock()
+				s.count[got.status]++
+				s.begun[got.status] = append(s.begun[got.status], at)
+				s.mu.Unlock()
+			}
+		})
+	}
+	return s
+}
+
+func (s *storm) statuses() map[int]int {
+	s.all.Wait()
+	s.c.must(s.c.settled())
+	return s.count
+}
+
+// TestBudgetOfLeases sends 500 requests at once, whole and streamed, again and again, until a dollar is spent. It is never
+// overspent, and as long as a reservation fits into what is left, no request is refused.
+func TestBudgetOfLeases(t *testing.T) {
+	leaseHosts(t, func(t *testing.T, c *fixture) {
+		c.do("project site plan=unlimited budget=1", "key live site")
+		got := c.rage("live", 500, 1600).statuses()
+		spent := c.used("site", "live")
+		if want := 0.001 * float64(got[200]); !near(spent, want) {
+			t.Errorf("%v is booked for %d responses", spent, got[200])
+		}
+		if got[200]+got[402] != 1600 || spent > 1 {
+			t.Errorf("statuses %v, spent %v", got, spent)
+		}
+		for n := 1600; 1-spent >= 0.0016; n++ {
+			response, err := c.run.do(c.completion("live", members[n%2], n))
+			c.must(err)
+			if response.status != 200 {
+				t.Fatalf("%v is spent, and a request is refused: %d %s", spent, response.status, response.body)
+			}
+			spent += 0.001
+		}
+		c.must(c.settled())
+		response, err := c.run.do(c.completion("live", members[0], 9999))
+		c.must(err)
+		if used := c.used("site", "live"); used > 1 || used < 0.998 || response.status != 402 {
+			t.Errorf("used %v, then %d", used, response.status)
+		}
+		t.Logf("%v, then one at a time until %v is spent", got, spent)
+	})
+}
+
+// TestDeactivationUnderLoad deactivates a key that 50 callers use, several times: no request that begins after the
+// acknowledgement is admitted, and after a reactivation none is refused.
+func TestDeactivationUnderLoad(t *testing.T) {
+	leaseHosts(t, func(t *testing.T, c *fixture) {
+		c.do("project site plan=unlimited budget=1000", "key live site")
+		for range 3 {
+			s := c.rage("live", 50, 1<<30)
+			time.Sleep(1500 * time.Millisecond)
+			c.do("admin POST /api/admin/projects/$site/keys/$live.id/deactivate")
+			acknowledged := time.Now()
+			time.Sleep(300 * time.Millisecond)
+			s.over.Store(true)
+			got := s.statuses()
+			for _, at := range s.begun[200] {
+				if at.After(acknowledged) {
+					t.Fatalf("a request that began %v after the acknowledgement was admitted", at.Sub(acknowledged))
+				}
+			}
+			if got[200] == 0 || got[401] == 0 || len(got) != 2 {
+				t.Errorf("statuses %v", got)
+			}
+			c.do("admin POST /api/admin/projects/$site/keys/$live.id/reactivate")
+			response, err := c.run.do(c.completion("live", members[0], 1))
+			c.must(err)
+			if response.status != 200 {
+				t.Errorf("after the reactivation: %d", response.status)
+			}
+			t.Logf("%v", got)
+		}
+	})
+}
+
+// TestHotKeyNeedsFewCalls counts the object calls of a hot key.
+func TestHotKeyNeedsFewCalls(t *testing.T) {
+	leaseHosts(t, func(t *testing.T, c *fixture) {
+		c.do("project site plan=unlimited budget=1000", "key live site", "stats reset")
+		got := c.rage("live", 8, 1000).statuses()
+		calls := gjson.GetBytes(must(c.controlBody(http.MethodGet, "stats", nil)), "objectCalls")
+		if n := calls.Get("KeyMeter").Int() + calls.Get("Ledger").Int(); got[200] != 1000 || n > 200 {
+			t.Errorf("statuses %v, %d calls", got, n)
+		}
+		t.Logf("%s", calls.Raw)
+	})
+}
+
+func must(b []byte, err error) []byte {
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
