@@ -271,7 +271,7 @@ func (l *Local) statistics() map[string]any {
 	return map[string]any{
 		"objectCalls": calls, "kvReads": s.KVReads.Load(), "kvWrites": s.KVWrites.Load(), "rowsRead": s.RowsRead.Load(),
 		"rowsWritten": s.RowsWritten.Load(), "alarmsSet": s.AlarmsSet.Load(), "fetches": s.Fetches.Load(), "steps": s.Steps.Load(),
-		"timers": l.timers.Load(),
+		"timers": l.timers.Load(), "followers": l.host.Followers(),
 	}
 }
 

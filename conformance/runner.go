@@ -74,7 +74,7 @@ type startedRequest struct {
 
 // Run runs a scenario. The error names the line that failed.
 func (r *Runner) Run(s Scenario) error {
-	if s.Wasm && r.Native || s.Go && r.Workerd {
+	if s.Wasm && r.Native || s.Go && r.Workerd || s.Workerd && !r.Workerd {
 		return ErrSkipped
 	}
 	x := &run{
@@ -130,7 +130,7 @@ var commands = map[string]struct {
 	"expect": {1, (*run).expect}, "statuses": {0, (*run).statuses},
 	"upstream": {1, (*run).queueUpstream}, "upstream-saw": {1, (*run).upstreamSaw}, "upstream-left": {1, (*run).upstreamLeft},
 	"asked": {1, (*run).asked}, "held": {1, (*run).held}, "release": {0, (*run).release},
-	"waiting": {1, (*run).waiting},
+	"waiting": {1, (*run).waiting}, "followers": {1, (*run).followers},
 	"advance": {1, (*run).advance}, "clock": {1, (*run).setClock}, "fault": {0, (*run).fault},
 	"settle": {0, (*run).plain}, "evict": {0, (*run).plain}, "corrupt": {0, (*run).plain}, "trap": {0, (*run).plain},
 	"stats": {0, (*run).stats}, "log": {0, (*run).log},

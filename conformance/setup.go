@@ -89,13 +89,13 @@ func (x *run) moveClock(to time.Time, s Step) error {
 	return x.control("clock", map[string]any{"nowMs": to.UnixMilli(), "inFlight": inFlight})
 }
 
-// fault runs "fault [kv=down|frozen] [deliveries=down] [CLASS=down|overloaded|slow|lost]…". Parts without a fault
+// fault runs "fault [kv=down|frozen] [colo=on|down] [deliveries=down] [CLASS=down|overloaded|slow|lost]…". Parts without a fault
 // work again.
 func (x *run) fault(s Step) error {
 	objects := map[string]string{"KeyMeter": "ok", "Ledger": "ok", "Directory": "ok"}
-	body := map[string]any{"kv": "ok", "deliveries": "ok", "objects": objects}
+	body := map[string]any{"kv": "ok", "colo": "off", "deliveries": "ok", "objects": objects}
 	for name, value := range s.Options {
-		if name == "kv" || name == "deliveries" {
+		if name == "kv" || name == "colo" || name == "deliveries" {
 			body[name] = value
 			continue
 		}

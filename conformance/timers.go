@@ -32,11 +32,20 @@ func (e timedEngine) Step(message []byte) ([]byte, error) {
 
 // waiting runs "waiting N": it waits until exchanges have started N timers since the reset. Only the Go host counts them.
 func (x *run) waiting(s Step) error {
+	return x.awaitStat(s, "timers", "the exchanges started %d timers")
+}
+
+// followers runs "followers N": it waits until N exchanges follow the request of another.
+func (x *run) followers(s Step) error {
+	return x.awaitStat(s, "followers", "%d exchanges follow another")
+}
+
+func (x *run) awaitStat(s Step, name, what string) error {
 	var failure error
-	err := x.await(s, func() (have int, what string) {
+	err := x.await(s, func() (int, string) {
 		var answer []byte
 		answer, failure = x.controlBody("GET", "stats", nil)
-		return int(gjson.GetBytes(answer, "timers").Int()), "the exchanges started %d timers"
+		return int(gjson.GetBytes(answer, name).Int()), what
 	})
 	return errors.Join(err, failure)
 }

@@ -9,11 +9,13 @@ import (
 
 // Scenario is one test of a transcript file. testdata/conformance/README.md describes the format.
 type Scenario struct {
-	Name  string
-	File  string
-	Wasm  bool // the title ends with [wasm]: it needs a core that can trap
-	Go    bool // the title ends with [go]: it needs a host that notices a client disconnect before the response head
-	Steps []Step
+	Name string
+	File string
+	Wasm bool // the title ends with [wasm]: it needs a core that can trap
+	Go   bool // the title ends with [go]: it needs a host that notices a client disconnect before the response head
+	// Workerd: the title ends with [workerd]: it needs a data center's cache.
+	Workerd bool
+	Steps   []Step
 }
 
 // Step is a command with its arguments and block.
@@ -57,6 +59,7 @@ func parseTranscript(file, text string) ([]Scenario, error) {
 		case isTitle:
 			scenarios = append(scenarios, Scenario{
 				Name: name, File: file, Wasm: strings.HasSuffix(name, "[wasm]"), Go: strings.HasSuffix(name, "[go]"),
+				Workerd: strings.HasSuffix(name, "[workerd]"),
 			})
 			continue
 		case len(scenarios) == 0:

@@ -53,6 +53,17 @@ func (f *flights) join(h *hot, key, name string) (value []byte, s *seat) {
 	return nil, &seat{flights: f, name: name, flight: led, leads: true}
 }
 
+// Followers returns the number of exchanges that wait for the response of another.
+func (h *Host) Followers() int {
+	h.flights.mu.Lock()
+	defer h.flights.mu.Unlock()
+	n := uint64(0)
+	for _, f := range h.flights.named {
+		n += f.followers
+	}
+	return int(n)
+}
+
 // clear makes everyone who joins from now on lead a flight of its own.
 func (f *flights) clear() {
 	f.mu.Lock()
@@ -142,6 +153,7 @@ func (s *seat) next(ctx context.Context) (code uint64, data []byte) {
 // join carries out an ActionJoin.
 func (x *exchange) join(a *abi.Action) {
 	event := abi.Event{Kind: abi.EventStored, ID: a.ID}
+	x.land(abi.FlightFailed, nil) // a flight that the exchange followed, and that has landed
 	event.Data, x.seat = x.host.flights.join(x.host.hot, a.Key, a.Name)
 	switch {
 	case x.seat == nil:

@@ -71,7 +71,7 @@ const (
 	// joins after it. An exchange is in at most one flight at a time.
 	ActionJoin ActionKind = 19
 	// ActionFollow produces EventFlight as soon as the flight that the exchange follows has bytes that it has not read,
-	// or has landed. The bytes come first. If it is canceled, no byte is lost.
+	// or has landed. The bytes come first. With the landing the exchange is in no flight any more.
 	ActionFollow ActionKind = 20
 	// ActionPublish makes Body and then the content of Buffer, as ActionAppend extends it, the bytes of the flight that
 	// the exchange leads. It occurs once per flight. An exchange that joins late reads everything. When Buffer is larger
@@ -247,6 +247,14 @@ func (a *Action) encode(w *Writer) {
 		w.String(a.Key)
 	case ActionWait:
 		w.Uint(a.KeepMs)
+	default:
+		a.encodeRest(w)
+	}
+}
+
+// encodeRest encodes the fields of the kinds that encode does not.
+func (a *Action) encodeRest(w *Writer) {
+	switch a.Kind {
 	case ActionUnseal:
 		w.Uint(a.Buffer)
 		w.String(a.Key)

@@ -81,7 +81,6 @@ const minSecret = 12
 
 // refuse ends the exchange with an error and releases its reservation.
 func (x *exchange) refuse(f fault.Fault, r refusal) {
-	x.forgoLease()
 	x.ending = f
 	if x.s.stream.opened {
 		x.failStream(f, r)
@@ -141,7 +140,7 @@ func (x *exchange) refuseWith(f fault.Fault, r refusal, body []abi.Part) {
 	if r.noRetry || f == fault.RateLimited && x.daySpent() {
 		add("x-should-retry", "false")
 	}
-	if x.s.attempts > 0 {
+	if x.s.attempts > 0 || x.s.dispatchMs > 0 && (f.Status == 502 || f.Status == 504) { // of a flight that it followed
 		add("x-postern-attempts", x.attemptsHeader())
 	}
 	x.respond(f.Status, headers, body)

@@ -46,9 +46,9 @@ func (f *flight) fields(to *abi.Fields) {
 }
 
 // maxFlightFailures is the number of failed flights after which a follower gets the error instead of another flight.
-const maxFlightFailures = 3
+const maxFlightFailures = 2
 
-// maxPublishedBytes limits a stream that is published beyond maxEntryBytes for those that follow already.
+// maxPublishedBytes limits a stream that is published beyond maxEntryBytes for its followers.
 const maxPublishedBytes = 4 << 20
 
 // joins reports whether the exchange shares its request with identical ones. It does not if its response depends on
@@ -154,14 +154,14 @@ func (x *exchange) failFlight(f fault.Fault) {
 	x.land(abi.FlightFailed, nil)
 }
 
-// flightFault is the fault that a failed flight landed with: ProviderAnswer if followers may not know.
-func flightFault(code []byte) fault.Fault {
+// flightFault is the fault that a failed flight landed with: ok is false if it concerns the leader only.
+func flightFault(code []byte) (f fault.Fault, ok bool) {
 	for i := range flightFaults {
 		if string(code) == flightFaults[i].Code {
-			return flightFaults[i]
+			return flightFaults[i], true
 		}
 	}
-	return fault.ProviderAnswer
+	return f, false
 }
 
 // publish makes the deltas of a stream the bytes of the flight, from the moment when the stream is committed to its target.
@@ -193,7 +193,7 @@ func flightHead(provider, model, dropped string) []byte {
 	return w.Buf
 }
 
-// heldUp reports whether the stream goes on without its caller, for the followers.
+// heldUp reports whether the stream continues without its caller, for its followers.
 func (x *exchange) heldUp() bool { return x.s.flight.role == leads && x.waiting > 0 }
 
 // leaveStream handles the disconnect of a stream's caller. The stream is cut, unless others follow it. The tick then
@@ -203,22 +203,22 @@ func (x *exchange) leaveStream() {
 		x.abandonStream()
 		return
 	}
-	x.s.disconnected = true
+	x.s.disconnected, x.s.stream.forOthers = true, true
 	if !x.pending(idTick) {
 		x.startTicking()
 	}
 }
 
-// deserted cuts a stream whose caller has left and that nobody follows any more. It returns false for any other stream.
+// deserted cuts a stream that continued for its followers when the last one is gone. It returns false for any other stream.
 func (x *exchange) deserted() bool {
-	if !x.s.disconnected || x.heldUp() {
+	if !x.s.stream.forOthers || x.heldUp() {
 		return false
 	}
 	x.abandonStream()
 	return true
 }
 
-// onOpeningTick watches a stream that has no head yet and whose caller has left.
+// onOpeningTick does the same for a stream that has no head yet.
 func (x *exchange) onOpeningTick() {
 	if !x.deserted() {
 		x.startTicking()

@@ -81,7 +81,7 @@ func (x *exchange) followMore() {
 	x.awaitFlight()
 }
 
-// startFollowing reads the head of a published stream. ok is false if the exchange may not use it.
+// startFollowing reads the head of a published stream. ok is false if the exchange must not use it.
 func (x *exchange) startFollowing(data []byte) (rest []byte, ok bool) {
 	r := abi.Reader{Buf: data}
 	provider, model, dropped := r.String(), r.String(), r.String()
@@ -179,15 +179,33 @@ func (x *exchange) onFlightFailed() {
 	}
 	switch {
 	case began:
-		x.refuse(flightFault(x.event.Data), refusal{})
+		x.breakFollowed()
 	case code == abi.FlightAlone:
 		x.goAlone()
 	case f.failures == maxFlightFailures:
-		x.refuse(flightFault(x.event.Data), refusal{})
+		x.refuseFollowed()
 	default:
 		x.enter(phaseRejoin)
 		x.join(x.cacheEntryKey())
 	}
+}
+
+// breakFollowed ends an open stream with the leader's error.
+func (x *exchange) breakFollowed() {
+	f, ok := flightFault(x.event.Data)
+	if !ok {
+		f = fault.ProviderAnswer
+	}
+	x.refuse(f, refusal{})
+}
+
+// refuseFollowed refuses a request whose flights have failed too often.
+func (x *exchange) refuseFollowed() {
+	if f, ok := flightFault(x.event.Data); ok {
+		x.refuse(f, refusal{})
+		return
+	}
+	x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 }
 
 // onRejoin takes the exchange's part in the next flight. A leader sends the request: it has been admitted.

@@ -35,6 +35,7 @@ type stream struct {
 	extension        extension
 	budgetExhausted  bool // the Ledger has refused an extension
 	fixedReservation bool // the reservation cannot be extended
+	forOthers        bool // the caller has disconnected: the stream continues for the followers of its flight
 	firstContentMs   uint64
 }
 
@@ -88,7 +89,7 @@ func (x *exchange) onTick() {
 		x.breakStream(fault.ProviderTimeout)
 		return
 	}
-	if !st.sentSinceTick && !x.s.disconnected {
+	if !st.sentSinceTick && !st.forOthers {
 		x.openStream()
 		x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: keepAlive}}})
 	}
@@ -99,7 +100,7 @@ func (x *exchange) onTick() {
 // openStream sends the head of a streamed response.
 func (x *exchange) openStream() {
 	s := &x.s
-	if s.stream.opened || s.disconnected {
+	if s.stream.opened || s.stream.forOthers {
 		return
 	}
 	s.stream.opened = true
@@ -115,10 +116,10 @@ func (x *exchange) openStream() {
 // trapError is the error that the host sends if the instance traps and no step can end the stream.
 func (x *exchange) trapError() *api.Error { return x.apiError(fault.Internal, refusal{}) }
 
-// onChunk takes the next bytes of the stream.
+// onChunk takes the next bytes of the stream. They are charged even if nobody is left to read them.
 func (x *exchange) onChunk() {
-	if !x.deserted() {
-		x.streamChunk(x.event.Data, false)
+	if x.streamChunk(x.event.Data, false); x.s.phase == phaseStream {
+		x.deserted()
 	}
 }
 
@@ -328,7 +329,7 @@ func (x *exchange) sendOrHold(out []byte) {
 	}
 	x.openStream()
 	st.sentSinceTick, st.committed = true, true
-	if x.s.disconnected {
+	if st.forOthers {
 		return
 	}
 	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: out}}})

@@ -102,11 +102,11 @@ func (x *exchange) completeStream(encoded []byte) {
 	x.end()
 }
 
-// sendStreamEnd sends the end of a complete stream. A caller that has left before the stream's head gets an error, as every
-// exchange responds once. The result is the status for the log.
+// sendStreamEnd sends the end of a complete stream. If the caller disconnected before the stream's head, that is an error
+// response, as every exchange responds once. The result is the status for the log.
 func (x *exchange) sendStreamEnd(response *chat.Response, m *api.Meta) uint64 {
 	st := &x.s.stream
-	if x.s.disconnected && !st.opened {
+	if st.forOthers && !st.opened {
 		x.noteAttempt("200")
 		x.refuseWith(clientClosed, refusal{}, []abi.Part{{Data: x.errorBody(clientClosed, refusal{})}})
 		return clientClosed.Status
@@ -120,7 +120,7 @@ func (x *exchange) sendStreamEnd(response *chat.Response, m *api.Meta) uint64 {
 	}
 	x.do(abi.Action{Kind: abi.ActionSend, Body: []abi.Part{{Data: end}}})
 	x.do(abi.Action{Kind: abi.ActionClose})
-	if x.s.disconnected {
+	if st.forOthers {
 		return clientClosed.Status
 	}
 	return 200

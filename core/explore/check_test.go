@@ -56,8 +56,8 @@ func (w *world) checkAction(a *abi.Action) {
 		w.checkHeaders(a)
 	case abi.ActionSend:
 		w.checkLeaks("the response", w.join(a.Body), false)
-	case abi.ActionRead:
-		w.checkLeaks("a stored key", []byte(a.Key), true)
+	case abi.ActionRead, abi.ActionJoin:
+		w.checkLeaks("a stored key", []byte(a.Key+a.Name), true)
 	case abi.ActionWrite:
 		w.checkLeaks("a stored key", []byte(a.Key), true)
 		w.checkLeaks("a stored value", w.join(a.Body), false)
@@ -249,6 +249,10 @@ func (w *world) noteFault(code uint64) {
 
 func (w *world) noteObjectReply(p *pending, e *abi.Event) {
 	seen := &w.facts.seen
+	if p.meaning == "report-lease" {
+		w.noteReport(&p.action, e)
+		return
+	}
 	if e.Code != abi.OutcomeOK {
 		*seen |= sawOutage
 		return
@@ -326,10 +330,12 @@ func (w *world) noteRound() {
 
 // noteCall records a settle, with or without a reply.
 func (w *world) noteCall(a *abi.Action) {
-	settle, ok := keymeter.Open(a.Data).(*keymeter.Settle)
-	if !ok || a.Class != abi.ClassKeyMeter {
-		return
+	if settle, ok := keymeter.Open(a.Data).(*keymeter.Settle); ok && a.Class == abi.ClassKeyMeter {
+		w.noteSettle(settle)
 	}
+}
+
+func (w *world) noteSettle(settle *keymeter.Settle) {
 	f := &w.facts
 	if f.settled++; f.settled > 1 {
 		w.violate("a reservation is settled %d times", f.settled)
@@ -422,8 +428,11 @@ func (w *world) checkEnd() {
 		w.violate("the exchange ends without a response")
 	case f.response == opened && !f.disconnected:
 		w.violate("the exchange ends with an open response")
+	case f.seat == leading || f.seat == following:
+		w.violate("the exchange ends in a flight")
 	}
 	w.checkReported()
+	w.checkLease()
 	reserved := f.admitted == keymeter.ModeReserve
 	switch {
 	case (f.dispatched || reserved || f.idem) && f.settled == 0:

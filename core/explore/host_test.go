@@ -45,9 +45,7 @@ func (w *world) step(event abi.Event) {
 	if out.SharedChanged {
 		w.shared = out.Shared
 	}
-	if out.PinnedChanged {
-		w.pinned = out.Pinned
-	}
+	w.noteEntry(&out)
 	w.checkState()
 	streaming := event.Kind == abi.EventDisconnect && w.streamOpen() && w.facts.response != closed
 	for i := range out.Actions {
@@ -57,7 +55,8 @@ func (w *world) step(event abi.Event) {
 		w.perform(a)
 	}
 	w.checkOver()
-	if streaming && w.streamOpen() {
+	w.checkDeserted(&event)
+	if streaming && w.streamOpen() && w.facts.waiting == 0 {
 		w.violate("the client disconnected from a stream, but the upstream is not aborted")
 	}
 }
@@ -76,7 +75,7 @@ func (w *world) run(event abi.Event) (out abi.StepOutput, ok bool) {
 	if row := machine.rowOf(w.config, w.state, &event); row >= 0 {
 		w.rows[row] = true
 	}
-	out = machine.step(w.config, &abi.StepInput{NowMs: w.nowMs, Shared: w.shared, State: w.state, Attached: w.attached(), Pinned: w.pinned, Event: event})
+	out = machine.step(w.config, &abi.StepInput{NowMs: w.nowMs, Shared: w.shared, State: w.state, Attached: w.attached(), Pinned: w.entry(), Waiting: w.facts.waiting, Event: event})
 	if w.scenario.tamper != nil {
 		w.scenario.tamper(&event, &out)
 	}
@@ -90,12 +89,24 @@ func (w *world) perform(a *abi.Action) {
 		w.keep(a.Buffer, a.Data)
 	case abi.ActionAppend:
 		w.append(a.Buffer, a.Data)
+		if a.Buffer == w.publishes {
+			w.published = append(w.published, a.Data)
+		}
 	case abi.ActionSupply:
 		w.start(a)
 		w.atOnce(abi.Event{Kind: abi.EventSupplied, ID: a.ID, Data: w.content(a.Buffer)})
 	case abi.ActionRead:
 		w.start(a)
 		w.readMemory(a)
+	case abi.ActionJoin:
+		w.start(a)
+		w.joinFlight(a)
+	case abi.ActionFollow:
+		w.start(a)
+	case abi.ActionPin:
+		w.pins = true
+	case abi.ActionPublish, abi.ActionLand:
+		w.noteFlight(a)
 	case abi.ActionCall:
 		w.noteCall(a)
 		if a.ID != 0 {
@@ -195,6 +206,11 @@ func (w *world) cancel(id uint64) {
 	w.remove(id)
 }
 
+// held are the values that host memory may have.
+func (w *world) held(meaning string) []choice {
+	return slices.DeleteFunc(slices.Clone(w.choices(meaning+" memory")), func(c choice) bool { return c.event.Code != abi.OutcomeOK })
+}
+
 // readMemory replies to a read from host memory, or leaves it to KV.
 func (w *world) readMemory(a *abi.Action) {
 	if a.Where&abi.WhereMemory == 0 {
@@ -207,7 +223,7 @@ func (w *world) readMemory(a *abi.Action) {
 		return
 	}
 	meaning := w.meaning(a)
-	held := slices.DeleteFunc(slices.Clone(w.choices(meaning+" memory")), func(c choice) bool { return c.event.Code != abi.OutcomeOK })
+	held := w.held(meaning)
 	labels := []string{meaning + " not in memory"}
 	for _, c := range held {
 		labels = append(labels, meaning+" in memory: "+c.name)
@@ -220,7 +236,7 @@ func (w *world) readMemory(a *abi.Action) {
 		w.scenario.happened(c)
 		event.Code, event.Data = c.event.Code, c.event.Data
 		w.noteReply(w.find(a.ID), &event)
-	case a.Where&abi.WhereKV != 0:
+	case a.Where&(abi.WhereKV|abi.WhereColo) != 0:
 		return
 	}
 	w.atOnce(event)
@@ -306,6 +322,10 @@ func (w *world) meaning(a *abi.Action) string {
 		return "wait"
 	case abi.ActionForward:
 		return "forward"
+	case abi.ActionJoin:
+		return "join"
+	case abi.ActionFollow:
+		return "follow"
 	case abi.ActionRead:
 		word, rest, _ := strings.Cut(a.Key, "/")
 		if word == "policy" {

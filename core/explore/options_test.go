@@ -29,12 +29,16 @@ func (w *world) options() []option {
 			now = append(now, option{p.label("available"), p.action.ID, deliverReply(p.action.ID)})
 		case p.action.Kind == abi.ActionWait:
 			later = append(later, w.timers(p)...)
+		case p.action.Kind == abi.ActionFollow:
+			now = append(now, w.leaderDoes(p)...)
 		case p.script != nil:
 			now = append(now, p.pieces()...)
 		default:
 			now = append(now, w.replies(p)...)
 		}
 	}
+	later = append(later, w.flights()...)
+	later = append(later, w.neighbors()...)
 	if w.scenario.meanwhile != nil && w.uses["meanwhile"] == 0 && len(w.open) > 0 {
 		later = append(later, option{"other exchanges fail", 0, (*world).changeShared})
 	}
@@ -83,6 +87,9 @@ func (w *world) timers(p *pending) []option {
 func timer(id, ms uint64) func(*world) {
 	return func(w *world) {
 		if w.nowMs += ms; w.nowMs >= startMs+w.config.Routing.RequestMs {
+			w.facts.seen |= sawSlow
+		}
+		if w.facts.seat == following {
 			w.facts.seen |= sawSlow
 		}
 		w.remove(id)

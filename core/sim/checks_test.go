@@ -32,14 +32,17 @@ func (x *exchange) checkStatus() {
 	case 415:
 		x.justified(x.item.Bad == "type", "the content type is JSON")
 	case 429:
-		x.justified(s.limited || x.item.Bad == "key", "no window was full")
+		x.justified(s.limited || x.item.Bad == "key" || x.someState(func(st *keyState) bool { return st.status == doc.Removed }), "no window was full")
 	case 503:
+		if slices.ContainsFunc(s.followed, func(o *exchange) bool { return o.dead || o.history.failed }) {
+			return
+		}
 		if !s.failed && !x.noneReady() && !x.contended() {
 			x.w.fail("I11 503 alone", "%s got 503 %s without an injected fault or a competing reservation", x.id, s.code)
 		}
 		x.justified(s.failed || x.noneReady(), "no fault was injected into a dependency")
 	case 502, 504:
-		x.justified(x.isolate.jumped || slices.ContainsFunc(s.fetches, func(f *fetch) bool {
+		x.justified(x.isolate.jumped || x.isolate.rate != 0 || slices.ContainsFunc(x.calls(), func(f *fetch) bool {
 			return f.status != 200 || f.behavior.Fault != "" || f.behavior.Lie != "" || x.item.JSON && !f.behavior.JSON
 		}), "every provider responded correctly")
 	default:
@@ -47,10 +50,19 @@ func (x *exchange) checkStatus() {
 	}
 }
 
+// calls are the fetches whose results the exchange may have: its own, and those of the flights that it followed.
+func (x *exchange) calls() []*fetch {
+	all := slices.Clone(x.history.fetches)
+	for _, leader := range x.history.followed {
+		all = append(all, leader.history.fetches...)
+	}
+	return all
+}
+
 // checkDeadline checks I13: a complete response or an error is sent within the route's total time for all attempts.
 func (x *exchange) checkDeadline() {
 	limit := worldConfig.RequestMsOf(worldConfig.Tier(x.request.model))
-	if at := x.history.fetchedAt; at != 0 && x.w.now > at+limit && !x.isolate.jumped {
+	if at := x.history.fetchedAt; at != 0 && x.w.now > at+limit && !x.isolate.jumped && (x.isolate.rate == 0 || x.w.now > at+limit*21/20) {
 		x.w.fail("I13", "%s ended %d ms after its first attempt began, limit %d ms", x.id, x.w.now-at, limit)
 	}
 }
@@ -68,6 +80,9 @@ func (st *keyState) active(now uint64) bool {
 
 func (x *exchange) someState(f func(*keyState) bool) bool {
 	states := x.key.statesSince(x.history.arrivedAt)
+	if v := x.history.resv; v != nil && v.lease != nil {
+		states = append(slices.Clone(states), x.key.statesSinceVersion(v.lease.version)...)
+	}
 	for i := range states {
 		if f(&states[i]) {
 			return true
@@ -117,7 +132,7 @@ func (x *exchange) noneReady() bool {
 
 // rejected reports whether a provider rejected the request as invalid.
 func (x *exchange) rejected() bool {
-	return slices.ContainsFunc(x.history.fetches, func(f *fetch) bool { return f.status == 400 || f.status == 413 || f.status == 422 })
+	return slices.ContainsFunc(x.calls(), func(f *fetch) bool { return f.status == 400 || f.status == 413 || f.status == 422 })
 }
 
 // checkDispatch checks I8, I9 and I14: the called model was requested and permitted, and the request was valid, admitted
@@ -185,6 +200,7 @@ func (x *exchange) checkCacheHit(f *fetch) {
 		fail("it is not marked as cached")
 	case a.Prompt != b.Prompt || a.Words != b.Words || a.Model != b.Model || a.JSON != b.JSON || a.N != b.N || a.Max != b.Max && a.Path != "embed":
 		fail("the requests differ")
+	case slices.Contains(x.history.followed, f.x): // a flight also carries responses that are not cached
 	case !f.clean:
 		if f.behavior.Lie != "" {
 			x.w.fail("I12 estimate", "%s got the response of %s, whose usage is invalid (%s)", x.id, f.x.id, f.behavior.Lie)
@@ -229,7 +245,8 @@ func markInVector(body []byte) (n, project int, ok bool) {
 func (x *exchange) checkStream(whole bool) {
 	fetches := x.history.fetches
 	if len(fetches) == 0 {
-		return // cached
+		x.checkFollowed(whole)
+		return
 	}
 	last := fetches[len(fetches)-1]
 	if whole && !last.ended {
@@ -242,6 +259,17 @@ func (x *exchange) checkStream(whole bool) {
 	}
 }
 
+// checkFollowed checks the stream of a follower: it ends with its success marker only if the leader's did.
+func (x *exchange) checkFollowed(whole bool) {
+	if !whole || len(x.history.followed) == 0 {
+		return
+	}
+	if n, _, ok := markIn(x.history.body); ok && !x.w.fetches[n].ended {
+		x.w.fail("I13", "%s: a truncated stream ends with a success marker", x.id)
+	}
+	x.checkOrigin()
+}
+
 // checkCut checks I11 for a stream cut for lack of budget. It applies only when no other request claimed the budget.
 func (x *exchange) checkCut(f *fetch) {
 	if x.w.clocksDisagree(x) || x.contended() || x.history.resv == nil {
@@ -250,7 +278,7 @@ func (x *exchange) checkCut(f *fetch) {
 	need := costOf(f.model, f.prompt, f.seen+256+64) - x.history.resv.amount
 	free := int64(1) << 62
 	for _, l := range x.project.free[max(0, x.history.freeFrom):] {
-		free = min(free, l.free)
+		free = min(free, l.unlent)
 	}
 	if free > need {
 		x.w.fail("I11 cut", "%s is cut for lack of budget: it needed %d more, and the free balance was always at least %d", x.id, need, free)

@@ -19,6 +19,7 @@ type exchange struct {
 	state        []byte
 	pinned       string
 	buffers      map[uint64][]byte
+	seat         *seat // nil: in no flight
 	open         map[uint64]*open
 	ready        []abi.Event // replies that are available immediately
 	done         bool        // the response is complete, or the client has disconnected
@@ -73,24 +74,50 @@ func (x *exchange) deliver(e abi.Event) {
 func (x *exchange) step(e *abi.Event) {
 	i := x.isolate
 	x.w.stats.Steps++
-	in := abi.StepInput{NowMs: i.clock(), Shared: i.shared, State: x.state, Attached: x.buffers[abi.AttachedBuffer], Pinned: i.pinned[x.pinned], Event: *e}
+	in := abi.StepInput{NowMs: i.clock(), Shared: i.shared, State: x.state, Attached: x.buffers[abi.AttachedBuffer], Pinned: i.unpin(x.pinned), Waiting: x.followers(), Event: *e}
 	out := step(&in)
 	if out.SharedChanged {
 		i.shared = out.Shared
 	}
 	if out.PinnedChanged {
-		i.pin(x.pinned, out.Pinned)
+		i.pin(x.pinned, out.Pinned, out.PinnedKeepMs)
+		x.pinChanged(i.pinned[x.pinned].value)
 	}
 	x.state = out.State
 	for n := range out.Actions {
 		x.do(&out.Actions[n])
 	}
+	if x.history.leaving {
+		x.history.leaving = false
+		x.checkFetches()
+	}
 }
 
 func (x *exchange) end() {
 	x.over = true
+	x.land(abi.FlightFailed, nil)
 	x.isolate.running = slices.DeleteFunc(x.isolate.running, func(o *exchange) bool { return o == x })
 	x.checkSettled()
+}
+
+// waitUntilMs is the time after the response for which a platform lets an exchange run.
+const waitUntilMs = 30 * secondMs
+
+// cutWork ends an exchange that only keeps a lease, on a platform that cuts work after the response.
+func (x *exchange) cutWork() {
+	if x.over || len(x.history.fetches) > 0 && !x.history.fetches[len(x.history.fetches)-1].over {
+		return
+	}
+	for id := range x.open {
+		if id < 6000 {
+			return
+		}
+	}
+	x.w.logf("%s: its work after the response is cut", x.id)
+	for _, o := range x.open {
+		o.canceled = true
+	}
+	x.end()
 }
 
 func (x *exchange) die() {
@@ -159,6 +186,15 @@ func (x *exchange) do(a *abi.Action) {
 		x.buffers[a.Buffer] = a.Data
 	case abi.ActionAppend:
 		x.buffers[a.Buffer] = append(slices.Clip(x.buffers[a.Buffer]), a.Data...)
+		x.grow(a.Buffer)
+	case abi.ActionJoin:
+		x.joinFlight(a)
+	case abi.ActionFollow:
+		x.follow(a)
+	case abi.ActionPublish:
+		x.publish(a)
+	case abi.ActionLand:
+		x.land(a.Code, a.Data)
 	case abi.ActionRead:
 		x.read(a)
 	case abi.ActionWrite:
@@ -184,7 +220,7 @@ func (x *exchange) do(a *abi.Action) {
 		}
 	case abi.ActionWait:
 		o := x.outstanding(a.ID)
-		w.after(a.KeepMs, func() { x.reply(o, abi.Event{Kind: abi.EventTimer, ID: a.ID}, true) })
+		w.after(x.isolate.real(a.KeepMs), func() { x.reply(o, abi.Event{Kind: abi.EventTimer, ID: a.ID}, true) })
 	case abi.ActionCancel:
 		x.cancel(a.ID)
 	case abi.ActionLog:
@@ -206,7 +242,7 @@ func (x *exchange) cancel(id uint64) {
 	}
 }
 
-// read looks in memory first, then in KV.
+// read looks in memory first, then in the data center's cache, then in KV.
 func (x *exchange) read(a *abi.Action) {
 	i := x.isolate
 	if a.Where&abi.WhereMemory != 0 {
@@ -215,14 +251,21 @@ func (x *exchange) read(a *abi.Action) {
 			return
 		}
 	}
-	if a.Where&abi.WhereKV == 0 {
+	if a.Where&(abi.WhereKV|abi.WhereColo) == 0 {
 		x.ready = append(x.ready, abi.Event{Kind: abi.EventStored, ID: a.ID, Code: abi.OutcomeAbsent})
 		return
 	}
 	o := x.outstanding(a.ID)
 	x.w.after(x.w.delay(x.random), func() {
 		e := abi.Event{Kind: abi.EventStored, ID: a.ID}
-		value, ok, down := i.readKV(x.w.place(x, a.Key))
+		var value []byte
+		ok, down := false, false
+		if a.Where&abi.WhereColo != 0 {
+			value, ok = x.w.colo.read(x.w, x.w.place(x, a.Key), x.random)
+		}
+		if !ok && a.Where&abi.WhereKV != 0 {
+			value, ok, down = i.readKV(x.w.place(x, a.Key))
+		}
 		switch {
 		case down:
 			e.Code = abi.OutcomeFailed
@@ -244,6 +287,9 @@ func (x *exchange) write(a *abi.Action) {
 	x.w.audit(body, "memory")
 	if a.Where&abi.WhereMemory != 0 {
 		x.isolate.remember(x.w.place(x, a.Key), body, a.KeepMs)
+	}
+	if a.Where&abi.WhereColo != 0 {
+		x.w.colo[x.w.place(x, a.Key)] = hotRow{body, x.w.now + a.TTL*secondMs}
 	}
 	if a.Where&abi.WhereKV != 0 {
 		x.w.kv.write(x.w, x.w.place(x, a.Key), body, a.TTL, x.random)

@@ -28,6 +28,7 @@ func generate(seed uint64) *plan {
 		g.midnight()
 	}
 	g.govern()
+	g.lend()
 	g.order()
 	return g.p
 }
@@ -237,7 +238,7 @@ func (g *generator) operator(span uint64) {
 // incidents adds incidents of isolates, clocks and KV.
 func (g *generator) incidents(span uint64) {
 	if g.one(2) {
-		g.add(item{At: g.below(span + 3000), Do: "kill", Isolate: int(g.below(3))})
+		g.add(item{At: g.below(span + 3000), Do: pick(g.rng, "kill", "kill", "cut"), Isolate: int(g.below(3))})
 	}
 	if g.one(5) {
 		g.add(item{At: g.below(span + 1), Do: "kv", Ms: int64(g.between(1, 3000))})

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/postern-ai/postern/core/doc"
 )
 
 // plan is the input of a run. Everything that shrinking can remove is a list element. Delays are drawn from the seeds
@@ -15,6 +17,8 @@ type plan struct {
 	Faults   faults        `json:"faults,omitzero"`
 	Delay    string        `json:"delay,omitempty"` // latency of calls: "" (none), short or long
 	Isolates int           `json:"isolates"`
+	Drift    bool          `json:"drift,omitempty"` // clocks run apart
+	Cut      bool          `json:"cut,omitempty"`   // isolates cut work 30 seconds after the response
 	Projects []projectPlan `json:"projects"`
 	Keys     []keyPlan     `json:"keys"`
 	Items    []item        `json:"items"`
@@ -32,6 +36,14 @@ type faults struct {
 }
 
 func (f faults) any() bool { return f != faults{} }
+
+// scope is where all projects' responses are cached.
+func (p *plan) scope() doc.CacheScope {
+	if p.Seed%2 == 0 {
+		return doc.CacheGlobal
+	}
+	return doc.CacheColo
+}
 
 type projectPlan struct {
 	Budget   int64  `json:"budget"` // picodollars

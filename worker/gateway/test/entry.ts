@@ -68,11 +68,27 @@ class TestCore extends Core {
   }
 }
 
+// The platform's cache, with faults. It is off unless a test turns it on, so that the other tests see the same stores on
+// every host.
+class TestColo extends Colo {
+  override get available(): boolean {
+    return world.faults.colo !== 'off' && super.available
+  }
+
+  override read(key: string): Promise<Bytes | undefined> {
+    return world.faults.colo === 'down' ? Promise.resolve(undefined) : super.read(key)
+  }
+
+  override async write(key: string, value: Bytes, ttlSeconds: number): Promise<void> {
+    if (world.faults.colo !== 'down') await super.write(key, value, ttlSeconds)
+  }
+}
+
 let core = new TestCore(module, catalog)
 const isolate: Isolate = {
   core,
   memory: new Memory(),
-  colo: new Colo(),
+  colo: new TestColo(),
   flights: new Flights(),
   pinned: new Pinned(),
   shared: NO_BYTES,
@@ -111,7 +127,7 @@ const commands: Record<string, (env: Env, input: Input) => Result | Promise<Resu
   'POST clock': advance,
   'POST settle': () => waitUntilIdle().then(() => undefined),
   'POST fault': fault,
-  'GET stats': () => ({ ...world.stats, memoryBytes: core.memoryBytes }),
+  'GET stats': () => ({ ...world.stats, followers: isolate.flights.followers, memoryBytes: core.memoryBytes }),
   'POST stats': () => world.resetStats() as undefined,
   'POST trap': (env) => core.trapNext(testEnv(env)) as undefined,
   'POST evict': evict,
@@ -135,6 +151,7 @@ function reset(env: Env, input: Input): object | undefined {
 
 function evict(): undefined {
   isolate.memory.clear()
+  isolate.flights.clear()
   isolate.pinned.clear()
   isolate.shared = NO_BYTES
 }
@@ -148,6 +165,7 @@ async function fault(env: Env, input: Input): Promise<undefined> {
   if (input.kv === 'frozen' && world.faults.kv !== 'frozen') await freezeKV(env.KV)
   world.resetFaults()
   world.faults.kv = input.kv ?? 'ok'
+  world.faults.colo = input.colo ?? 'off'
   world.faults.deliveries = input.deliveries ?? 'ok'
   Object.assign(world.faults.objects, input.objects)
 }

@@ -9,6 +9,8 @@ export interface Faults {
   kv: 'ok' | 'down' | 'frozen'
   /** 'down' and 'overloaded': every call fails. 'lost': the command runs, but the reply of its first call is lost. */
   objects: Partial<Record<ObjectClass, 'ok' | 'down' | 'overloaded' | 'lost'>>
+  /** The data center's cache. 'off': the host has none. 'down': every operation fails. */
+  colo: 'off' | 'on' | 'down'
   /** 'down': every delivery fails. */
   deliveries: 'ok' | 'down'
 }
@@ -16,7 +18,7 @@ export interface Faults {
 const IDLE_TIMEOUT_MS = 30_000
 
 function noFaults(): Faults {
-  return { kv: 'ok', objects: {}, deliveries: 'ok' }
+  return { kv: 'ok', colo: 'off', objects: {}, deliveries: 'ok' }
 }
 
 function noStats() {
