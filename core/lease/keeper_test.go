@@ -24,7 +24,7 @@ func TestReports(t *testing.T) {
 		close, renew bool
 		before       func()
 	}{
-		{"a (b)", 1, false, true, func() {}},
+		{"(b) a", 1, false, true, func() {}},
 		{"(c) b settled", 2, false, true, func() { settle(t, e, start+600, "b", 50); take(e, start+600, "c", 100) }},
 		{"c settled", 3, true, false, func() { settle(t, e, start+1100, "c", 50) }},
 	} {
