@@ -5,6 +5,7 @@
 import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { section } from './lib/markdown.mjs'
+import { QUICK } from './lib/options.mjs'
 import { BENCH, OUT, ROOT } from './lib/process.mjs'
 
 const FROM = '<!-- make bench-readme writes the text from here to the next comment -->'
@@ -29,7 +30,9 @@ function keep() {
   const last = join(OUT, 'results.json')
   if (!existsSync(last)) fail('there are no figures: run `PEERS=1 make bench` first')
   const { quick, complete } = JSON.parse(readFileSync(last, 'utf8'))
-  if (quick || !complete) fail('the last run was a quick one, or was not complete: run `PEERS=1 make bench`')
+  if (!complete) fail('the last run was not complete: run `PEERS=1 make bench`')
+  if (quick && !QUICK)
+    fail('the last run was a quick one: run `PEERS=1 make bench`, or set QUICK=1 to try this command')
   copyFileSync(last, kept)
 }
 

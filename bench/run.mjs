@@ -29,7 +29,9 @@ for (const [name, { title, optional, run }] of Object.entries(sections)) {
   if (only ? !only.includes(name) : optional && !PEERS) continue
   say(title)
   try {
-    results.sections[name] = { title, ...(await run(parts, upstream.url, seed)) }
+    const { failures: wrong = [], ...section } = await run(parts, upstream.url, seed)
+    results.sections[name] = { title, ...section }
+    failures.push(...wrong)
   } catch (error) {
     failures.push(`${title}: ${error.stack}`)
   }

@@ -63,6 +63,8 @@ func TestChangesWaitForLeases(t *testing.T) {
 		{"policy", "PATCH", path, `{"models":["balanced"]}`},
 		{"routes", "PATCH", path, `{"routes":{"balanced":{"targets":[{"model":"gpt-4.1"}]}}}`},
 		{"enforcement", "PUT", path + "/models-registry/enforcement", `{"enforcement":"warn"}`},
+		{"plan with the Governor", "PATCH", path, `{"plan":"unlimited"}`},
+		{"Governor", "PUT", path + "/governor", `{"enabled":true}`},
 		{"archive", "POST", path + "/archive", ""},
 		{"restore", "POST", path + "/restore", ""},
 	} {

@@ -19,6 +19,7 @@ const FLIGHTS = 10 * SCALE
 // Longer than the gateway waits before it reports usage, and before it repeats a delivery.
 const QUIET_MS = 8000
 const POLL_MS = 1000
+const SETTLE_TIMEOUT_MS = 60_000
 
 const operations = ['objectCalls', 'alarmsRung', 'rowsRead', 'rowsWritten', 'alarmsSet', 'kvReads', 'kvWrites']
 
@@ -34,6 +35,11 @@ function dollars(prices, n) {
   )
 }
 
+/** The tags whose counts have changed. */
+function busy(before, now) {
+  return Object.keys(now).filter((tag) => JSON.stringify(now[tag]) !== JSON.stringify(before[tag]))
+}
+
 /** Sends requests to one deployment, each counted as part of a case. */
 class Sender {
   sent = 0
@@ -43,9 +49,9 @@ class Sender {
   }
 
   /** Returns the status and the cache state. */
-  async send(project, prompt, { as = '', key = project.keys[0], socket = 'gateway' } = {}) {
+  async send(project, prompt, { as = '', number = this.sent++, key = project.keys[0], socket = 'gateway' } = {}) {
     const headers = { 'content-type': 'application/json', 'x-api-key': key }
-    if (as !== '') headers['x-bench'] = `${as}/${this.sent++}`
+    if (as !== '') headers['x-bench'] = `${as}/${number}`
     const body = JSON.stringify({ messages: [{ role: 'user', content: prompt }] })
     const response = await fetch(`${this.urls[socket]}/api/ai/complete`, { method: 'POST', headers, body })
     await response.arrayBuffer()
@@ -87,16 +93,20 @@ class Sender {
     return counts
   }
 
-  /** Waits until no object does anything more, and returns the counts. */
+  /** Waits until no object does anything more. Returns the counts, and the tags that were still busy after a minute. */
   async settled() {
     let counts = await this.counts()
-    for (let quietMs = 0; quietMs < QUIET_MS; quietMs += POLL_MS) {
+    let tags = []
+    const end = performance.now() + SETTLE_TIMEOUT_MS
+    for (let quietMs = 0; quietMs < QUIET_MS && performance.now() < end; quietMs += POLL_MS) {
       await sleep(POLL_MS)
       const now = await this.counts()
-      if (JSON.stringify(now) !== JSON.stringify(counts)) quietMs = 0
+      const changed = busy(counts, now)
+      if (changed.length > 0) quietMs = 0
+      if (changed.length > 0 || quietMs === 0) tags = changed
       counts = now
     }
-    return counts
+    return { counts, busy: performance.now() < end ? [] : tags }
   }
 }
 
@@ -115,7 +125,7 @@ const cases = [
     title: 'uncached, default plan, 10 requests per second for 60 s',
     wanted: '200 miss',
     targets: { calls: 2.1, rows: 2.2, kv: 0, dollars: 3.2 },
-    warm: true,
+    warm: 'gateway',
     run: (to, project) =>
       to.pace(600 * SCALE, 100, (i) => to.send(project, `warm ${i}`, { as: 'warm' }), PER_SECOND - 1),
   },
@@ -124,14 +134,14 @@ const cases = [
     title: 'uncached, lending plan, 100 requests per second for 10 s',
     wanted: '200 miss',
     targets: { calls: 0.05, rows: 0.05, kv: 0, dollars: 0.6 },
-    warm: true,
+    warm: 'gateway',
     run: (to, project) => to.pace(1000 * SCALE, 10, (i) => to.send(project, `hot ${i}`, { as: 'hot' })),
   },
   {
     name: 'memory',
     title: 'hit in memory, lending plan, 100 requests per second for 10 s',
     wanted: '200 hit',
-    warm: true,
+    warm: 'gateway',
     run: (to, project) => to.pace(1000 * SCALE, 10, () => to.send(project, 'warm up', { as: 'memory' })),
   },
   {
@@ -139,7 +149,7 @@ const cases = [
     title: "hit in the data center's cache, lending plan, 20 requests per second for 10 s",
     wanted: '200 hit',
     warm: 'gateway1',
-    prime: 1,
+    primed: 1,
     run: (to, project) =>
       to.pace(PRIMED, 50, (i) => to.send(project, `prime ${i}`, { as: 'colo', socket: 'gateway1' })),
   },
@@ -148,15 +158,15 @@ const cases = [
     title: 'hit in KV, lending plan, 20 requests per second for 10 s',
     wanted: '200 hit',
     warm: 'gateway2',
-    prime: 2, // KV keeps a response after the second request for it
+    primed: 2, // KV keeps a response after the second request for it
     run: (to, project) =>
       to.pace(PRIMED, 50, (i) => to.send(project, `prime ${i}`, { as: 'global', socket: 'gateway2' })),
   },
   {
     name: 'flight',
-    title: `waiting for an identical request, lending plan, ${AT_ONCE} at once, 10 times`,
+    title: `waiting for an identical request, lending plan, ${AT_ONCE} at once, 10 times in a row`,
     wanted: '200 hit',
-    warm: true,
+    warm: 'gateway',
     run: (to, project) => flights(to, project),
   },
   {
@@ -172,20 +182,30 @@ async function flights(to, project) {
   for (let n = 0; n < FLIGHTS; n++) {
     const one = () => to.send(project, `slow ${n}`, { as: 'flight' })
     all.push(...(await Promise.all(Array.from({ length: AT_ONCE }, one))))
-    await sleep(POLL_MS / 2)
   }
   return all
 }
 
-/** Makes a key warm and fills the caches, uncounted. */
-async function prepare(to, project, { warm, prime = 0 }) {
-  if (warm === true || prime > 0) await to.send(project, 'warm up')
-  for (let i = 0; i < prime * PRIMED; i++) await to.send(project, `prime ${i % PRIMED}`)
-  if (typeof warm === 'string') await to.send(project, 'warm up there', { socket: warm })
+/** Fills the caches with another key, uncounted. */
+async function prime(to, project, { primed = 0 }) {
+  for (let i = 0; i < primed * PRIMED; i++) {
+    await to.send(project, `prime ${i % PRIMED}`, { key: project.keys[1] })
+  }
+}
+
+// Enough requests for a key to be lent to. They are counted as work without a request, because one of them may keep renewing
+// the lease; prepare returns what they cost until the case begins.
+const WARM_UP = 3
+
+async function prepare(to, project, { name, warm }) {
+  if (warm === undefined) return {}
+  for (let i = 0; i < WARM_UP; i++) await to.send(project, 'warm up', { as: name, number: '', socket: warm })
+  await sleep(SECOND_MS)
+  return (await to.counts())[`${name}/`]
 }
 
 /** The mean counts of the responses that a case is about. */
-function mean({ name, wanted }, counts) {
+function mean({ name, wanted }, counts, before) {
   const own = Object.entries(counts).filter(([tag]) => tag.startsWith(`${name}/`))
   const asRequest = own.filter(([tag]) => tag !== `${name}/`)
   const chosen = asRequest.filter(([, row]) => row[wanted])
@@ -194,7 +214,7 @@ function mean({ name, wanted }, counts) {
   const share = wanted === '429' ? 0 : 1 / admitted.length
   const perRequest = (what) => {
     const sum = chosen.reduce((total, [, row]) => total + (row[what] ?? 0), 0)
-    return sum / chosen.length + (behind[what] ?? 0) * share
+    return sum / chosen.length + ((behind[what] ?? 0) - (before[what] ?? 0)) * share
   }
   const kinds = new Set(own.flatMap(([, row]) => Object.keys(row)).filter((what) => /^[A-Z]/.test(what)))
   return {
@@ -215,6 +235,11 @@ function checked(one, responses) {
     return `of ${responses.length} requests, ${wanted} were "${one.wanted}": ${seen}`
 }
 
+function unrest({ name }, tags) {
+  const own = tags.filter((tag) => tag.startsWith(`${name}/`))
+  if (own.length > 0) return `its objects were still at work a minute later, for ${own}`
+}
+
 /** Counts each case, the one that lasts a minute beside the others. */
 export async function hops(parts, upstreamURL, seed) {
   const near = await startColo()
@@ -224,20 +249,22 @@ export async function hops(parts, upstreamURL, seed) {
   await plant(gateway.urls, ...cases.map(({ name }) => seed[name]))
   const to = new Sender(gateway.urls)
   const failures = {}
+  const before = {}
   const run = async (one) => {
-    await prepare(to, seed[one.name], one)
+    before[one.name] = await prepare(to, seed[one.name], one)
     failures[one.name] = checked(one, await one.run(to, seed[one.name]))
   }
   const [cold, warm, ...others] = cases
+  for (const one of cases) await prime(to, seed[one.name], one)
   await run(cold)
   const minute = run(warm)
   for (const one of others) await run(one)
   await minute
-  const counts = await to.settled()
+  const { counts, busy: restless } = await to.settled()
   for (const { child } of [gateway, near, far]) await stop(child)
   const { prices } = JSON.parse(readFileSync(join(BENCH, 'prices.json'), 'utf8'))
   return cases.map((one) => {
-    const result = mean(one, counts)
-    return { ...one, ...result, failure: failures[one.name], dollars: dollars(prices, result) }
+    const result = mean(one, counts, before[one.name] ?? {})
+    return { ...one, ...result, failure: failures[one.name] ?? unrest(one, restless), dollars: dollars(prices, result) }
   })
 }

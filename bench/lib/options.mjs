@@ -4,5 +4,5 @@ export const PEERS = process.env.PEERS === '1'
 
 /** Rounds of each contender, and the lengths of a round and of the one before that warms up. */
 export const ROUNDS = QUICK ? 1 : 5
-export const SECONDS = QUICK ? 1 : 3
+export const SECONDS = QUICK ? 1 : 2
 export const WARM_SECONDS = QUICK ? 1 : 2

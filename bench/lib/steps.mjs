@@ -34,7 +34,7 @@ function head(core, key) {
   const headers = [':id', 'req_1', ':method', 'POST', ':path', '/api/ai/complete', ':query', '']
   headers.push('content-type', 'application/json', 'x-api-key', key)
   const event = { kind: EVENT_REQUEST, id: 0, code: 0, headers, data: new Uint8Array(16) }
-  return core.step(NOW_MS, NOTHING, NOTHING, NOTHING, event)
+  return core.step(NOW_MS, NOTHING, NOTHING, NOTHING, NOTHING, event)
 }
 
 /** A chat request of about the given number of bytes, as JSON. */
@@ -70,7 +70,7 @@ export function steps(key) {
     const { state } = head(core, key)
     const text = chat(bytes)
     const event = { kind: EVENT_BODY, id: BODY_ID, code: 0, headers: [], data: new TextEncoder().encode(text) }
-    const ours = () => core.step(NOW_MS, NOTHING, state, NOTHING, event)
+    const ours = () => core.step(NOW_MS, NOTHING, state, NOTHING, NOTHING, event)
     if (ours().actions.length === 0) throw new Error('the step did nothing')
     const pairs = Array.from({ length: ROUNDS }, () => [round(ours), round(() => JSON.stringify(JSON.parse(text)))])
     const value = median(pairs.map(([a, b]) => a / b))
@@ -95,7 +95,7 @@ export function memory(key) {
   const data = new TextEncoder().encode(chat(100))
   const exchange = () => {
     const { state } = head(core, key)
-    core.step(NOW_MS, NOTHING, state, NOTHING, { kind: EVENT_BODY, id: BODY_ID, code: 0, headers: [], data })
+    core.step(NOW_MS, NOTHING, state, NOTHING, NOTHING, { kind: EVENT_BODY, id: BODY_ID, code: 0, headers: [], data })
   }
   for (let i = 0; i < 1000; i++) exchange()
   const before = core.memoryBytes

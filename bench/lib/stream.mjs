@@ -9,6 +9,7 @@ import { configure, modules, serve, worker } from './workerd.mjs'
 
 const STREAMS = 5 // sequential, on each connection
 const CHUNKS = 500
+const CONTENT = '"content":"' // once in each chunk
 
 function baselines(upstreamURL) {
   const workers = join(BENCH, 'workers')
@@ -30,8 +31,8 @@ async function read(url, key, prompt) {
   let chunks = 0
   for await (const piece of response.body) {
     first ||= performance.now() - started
-    const text = Buffer.from(piece).toString('latin1')
-    chunks += text.split('"content":"').length - 1
+    const text = tail.slice(1 - CONTENT.length) + Buffer.from(piece).toString('latin1') // pieces end anywhere
+    chunks += text.split(CONTENT).length - 1
     tail = (tail + text).slice(-32)
   }
   if (response.status !== 200 || chunks !== CHUNKS || !tail.endsWith('data: [DONE]\n\n')) {

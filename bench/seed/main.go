@@ -32,7 +32,8 @@ type tenant struct {
 	cache      doc.CacheScope
 }
 
-// tenants are the projects. The default plan admits ten requests per second and key, so its throughput needs many keys.
+// tenants are the projects. The default plan admits ten requests per second and key, so its throughput needs many keys. Second keys
+// fill caches.
 var tenants = []tenant{
 	{name: "bench", plan: lending, keys: 1},
 	{name: "governed", plan: lending, keys: 1, governor: true},
@@ -42,8 +43,8 @@ var tenants = []tenant{
 	{name: "warm", plan: exact, keys: 1},
 	{name: "hot", plan: lending, keys: 1},
 	{name: "memory", plan: lending, keys: 1},
-	{name: "colo", plan: lending, keys: 1},
-	{name: "global", plan: lending, keys: 1, cache: doc.CacheGlobal},
+	{name: "colo", plan: lending, keys: 2},
+	{name: "global", plan: lending, keys: 2, cache: doc.CacheGlobal},
 	{name: "flight", plan: lending, keys: 1},
 	{name: "flood", plan: exact, keys: 1},
 }

@@ -119,13 +119,14 @@ function measured(className) {
       this.#by = by
     }
 
-    // The gateway runs a command without waiting for anything. So what follows a command is not the request's.
+    // A command runs without waiting for anything. So what follows it is no longer the request's.
     call(command, tag = '') {
-      if (tag !== '') this.#by.tag = tag
+      const before = this.#by.tag
+      this.#by.tag = tag
       try {
         return super.call(command)
       } finally {
-        this.#by.tag = background(this.#by.tag)
+        this.#by.tag = tag === '' ? before : background(tag)
       }
     }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// maxBytes bounds the catalog, which is part of the Worker and parsed at every start.
+// maxBytes bounds the catalog, whose compiled form is part of the Worker and read at every start.
 const maxBytes = 60_000
 
 // file has fields of the catalog that the parser ignores.

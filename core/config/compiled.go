@@ -6,7 +6,7 @@ import (
 )
 
 // compiledFormat is the first byte of a compiled catalog. It changes with every change of the layout. No JSON text starts with
-// it, so a catalog's form can be told from its first byte.
+// it, so the first byte tells which form a catalog has.
 const compiledFormat = 2
 
 // Compile returns a catalog in the form that Parse reads without parsing JSON: compiledFormat, followed by the declarations

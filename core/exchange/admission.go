@@ -238,7 +238,7 @@ func (x *exchange) onGrant() {
 
 // maxLentWaits limits how often a request waits for budget that meters have lent to isolates. A meter that is asked for it
 // stops lending, so one wait usually suffices.
-const maxLentWaits = 2
+const maxLentWaits = 3
 
 // waitForLent decides whether to wait until what meters have lent returns: the budget is not known to be exhausted before.
 func (b *budgetRequest) waitForLent() bool {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -236,23 +237,38 @@ func FuzzCheck(f *testing.F) {
 			f.Add([]byte(c.text))
 		}
 	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		got := jsontext.Check(data)
-		if !json.Valid(data) {
-			if got == jsontext.OK {
-				t.Errorf("%q was accepted", data)
-			}
-			return
+	f.Fuzz(compareWithReference)
+}
+
+func compareWithReference(t *testing.T, data []byte) {
+	t.Helper()
+	got := jsontext.Check(data)
+	if !json.Valid(data) {
+		if got == jsontext.OK {
+			t.Errorf("%q was accepted", data)
 		}
-		depth, duplicate := reference(data)
-		possible := map[jsontext.Problem]bool{
-			jsontext.TooDeep: depth > jsontext.MaxDepth, jsontext.DuplicateKey: duplicate, jsontext.BadUTF8: !utf8.Valid(data),
+		return
+	}
+	depth, duplicate := reference(data)
+	possible := map[jsontext.Problem]bool{
+		jsontext.TooDeep: depth > jsontext.MaxDepth, jsontext.DuplicateKey: duplicate, jsontext.BadUTF8: !utf8.Valid(data),
+	}
+	possible[jsontext.OK] = !possible[jsontext.TooDeep] && !possible[jsontext.DuplicateKey] && !possible[jsontext.BadUTF8]
+	if !possible[got] {
+		t.Errorf("%q: %d; valid JSON, %d deep, duplicate %v, UTF-8 %v", data, got, depth, duplicate, utf8.Valid(data))
+	}
+}
+
+// TestChangedBytes compares texts with long strings, at every alignment and with any byte in any place, with the reference.
+func TestChangedBytes(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 300_000 {
+		text := []byte(`{"a":"` + strings.Repeat("xé ", random.IntN(8)) + `\n` + strings.Repeat("y", random.IntN(20)) + `","b":[1.5e3,"` + strings.Repeat("€", random.IntN(6)) + `"]}`)
+		for range random.IntN(3) {
+			text[random.IntN(len(text))] = byte(random.IntN(256))
 		}
-		possible[jsontext.OK] = !possible[jsontext.TooDeep] && !possible[jsontext.DuplicateKey] && !possible[jsontext.BadUTF8]
-		if !possible[got] {
-			t.Errorf("%q: %d; valid JSON, %d deep, duplicate %v, UTF-8 %v", data, got, depth, duplicate, utf8.Valid(data))
-		}
-	})
+		compareWithReference(t, text)
+	}
 }
 
 func TestExamineLocatesTheProblem(t *testing.T) {

@@ -1,6 +1,9 @@
 package jsontext
 
-import "unicode/utf8"
+import (
+	"bytes"
+	"unicode/utf8"
+)
 
 // AppendString appends a text as a JSON string. Invalid UTF-8 becomes U+FFFD. U+2028 and U+2029 are escaped, so
 // that the JSON is also valid in JavaScript source; "<", ">" and "&" are not.
@@ -55,13 +58,15 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
 
-// Unescape appends the unescaped content of a checked JSON string. A lone surrogate becomes U+FFFD.
+// Unescape appends the unescaped content of a checked JSON string. A lone surrogate becomes U+FFFD. A text that was not checked
+// ends at its first incomplete escape.
 func Unescape(dst, inside []byte) []byte {
 	for len(inside) > 0 {
-		if c := inside[0]; c != '\\' {
-			dst, inside = append(dst, c), inside[1:]
-			continue
+		n := bytes.IndexByte(inside, '\\')
+		if n < 0 {
+			return append(dst, inside...)
 		}
+		dst, inside = append(dst, inside[:n]...), inside[n:]
 		var r rune
 		r, inside = nextRune(inside)
 		dst = utf8.AppendRune(dst, r)
@@ -78,6 +83,9 @@ func nextRune(inside []byte) (rune, []byte) {
 		}
 		r, size := utf8.DecodeRune(inside)
 		return r, inside[size:]
+	}
+	if len(inside) == 1 {
+		return utf8.RuneError, nil
 	}
 	c, inside = inside[1], inside[2:]
 	switch c {
@@ -99,7 +107,10 @@ func nextRune(inside []byte) (rune, []byte) {
 
 // nextUnit decodes the four digits of a \u escape and, for a high surrogate, the low surrogate that follows.
 func nextUnit(inside []byte) (rune, []byte) {
-	r, _ := hex4(inside)
+	r, ok := hex4(inside)
+	if !ok {
+		return utf8.RuneError, nil
+	}
 	inside = inside[4:]
 	if r >= 0xD800 && r < 0xDC00 && len(inside) >= 6 && inside[0] == '\\' && inside[1] == 'u' {
 		if low, _ := hex4(inside[2:]); low >= 0xDC00 && low < 0xE000 {

@@ -65,6 +65,15 @@ func (m *meter) findLease(id uint64) *lease {
 	return nil
 }
 
+// lentBefore is the lease of an admission that is repeated. Its first reply was lost, and the time of the lease runs since
+// then: the isolate may only close it.
+func (m *meter) lentBefore(a *Admit) Lease {
+	if l := m.findLease(a.LeaseID); l != nil {
+		return l.lent(0)
+	}
+	return Lease{}
+}
+
 func (m *meter) removeLease(id uint64) {
 	m.leases = slices.DeleteFunc(m.leases, func(l lease) bool { return l.id == id })
 }
@@ -91,20 +100,24 @@ func (m *meter) slots() (n uint64) {
 // lentMs is the time until the leases that hold budget have ended and can have been reported; 0 if there are none.
 func (m *meter) lentMs() (ms uint64) {
 	for i := range m.leases {
-		if l := &m.leases[i]; l.heldPico > 0 && l.endMs+reportMs > m.lastMs {
-			ms = max(ms, l.endMs+reportMs-m.lastMs)
+		if l := &m.leases[i]; l.heldPico > 0 && m.lastMs < l.endMs+overdueMs {
+			ms = max(ms, l.endMs-min(l.endMs, m.lastMs)+reportMs)
 		}
 	}
 	return ms
 }
 
-// reportMs is the time that the last report of a lease usually takes after its end.
-const reportMs = 250
+// reportMs is the time that the last report of a lease usually takes after its end. After overdueMs the isolate is presumed
+// dead.
+const (
+	reportMs  = 250
+	overdueMs = 2000
+)
 
-// rest stops lending for a while, so that what is lent returns.
+// rest stops lending for a while, so that lent budget returns.
 func (m *meter) rest() { m.restUntilMs = m.lastMs + restMs }
 
-// endLeases ends the leases whose time is over. What was not reported counts as used at the end. If the clock went back,
+// endLeases ends the leases whose time is over. Unreported admissions count as used at the end. If the clock went back,
 // the others end as if they had just been extended.
 func (m *meter) endLeases(jumped bool, longestMs uint64) {
 	if jumped {
@@ -162,7 +175,7 @@ func (c *call) takeReport(r *Report) (reply ReportReply) {
 	if l := m.findLease(r.LeaseID); l != nil {
 		reply.Lease = c.reportLease(l, r)
 	} else if row, ok := c.row(rowLease + leaseName(r.LeaseID)); ok {
-		c.reportLate(r, row)
+		reply.Lease = c.reportLate(r, row)
 	}
 	reply.Windows = m.windows(c.limits())
 	c.store()
@@ -241,7 +254,7 @@ func (l *lease) release(m *meter, amount int64) {
 	m.sliceOf(l.period).reserved -= amount
 }
 
-// closeLease returns what is left of a lease.
+// closeLease returns the rest of a lease.
 func (c *call) closeLease(l *lease) {
 	m := c.m
 	l.release(m, l.heldPico)
@@ -254,7 +267,7 @@ func (c *call) closeLease(l *lease) {
 
 func closedName(id uint64) string { return "closed " + leaseName(id) }
 
-// Unreported is the model under which the usage counts what was lent and never reported.
+// Unreported is the model under which the usage counts loans that were never reported.
 const Unreported = "(unreported)"
 
 // bookedLease is row l/<lease>: a lease that was booked because no report came in time.
@@ -310,13 +323,23 @@ func (c *call) book(b *bookedLease, sign int64) {
 	s.spent = money.Add(s.spent, sign*b.amountPico)
 }
 
-// reportLate replaces what was booked for a lease by its report. What the report does not mention was not used.
-func (c *call) reportLate(r *Report, row []byte) {
+// reportLate replaces the booking of a lease by its reports: the first one replaces everything, later ones add to it,
+// until the isolate closes the lease.
+func (c *call) reportLate(r *Report, row []byte) Lease {
 	var b bookedLease
-	if abi.DecodeFields(row, b.fields) != nil || r.Seq <= b.seq {
-		return
+	if abi.DecodeFields(row, b.fields) != nil {
+		return Lease{}
 	}
-	c.book(&b, -1)
-	c.takeLeased(&lease{startMs: b.startMs, endMs: b.endMs, ended: true, period: b.period}, r)
-	c.out.Deletes = append(c.out.Deletes, rowLease+leaseName(r.LeaseID))
+	if r.Seq > b.seq {
+		c.book(&b, -1)
+		c.takeLeased(&lease{startMs: b.startMs, endMs: b.endMs, ended: true, period: b.period}, r)
+		b.seq, b.requests, b.amountPico = r.Seq, 0, 0
+		name := rowLease + leaseName(r.LeaseID)
+		if r.Close {
+			c.out.Deletes = append(c.out.Deletes, name)
+		} else {
+			c.put(name, abi.EncodeFields(0, 32, b.fields))
+		}
+	}
+	return Lease{ID: r.LeaseID}
 }

@@ -5,9 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidwall/gjson"
+	tidwall "github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/provider/anthropic"
 	"github.com/postern-ai/postern/core/provider/wire"
@@ -232,19 +233,19 @@ func TestHostileValues(t *testing.T) {
 
 // mutants returns copies of a JSON text with one value, at any depth, replaced by values of other types.
 func mutants(text string) (all []string) {
-	var walk func(v gjson.Result)
-	walk = func(v gjson.Result) {
+	var walk func(v tidwall.Result)
+	walk = func(v tidwall.Result) {
 		for _, other := range []string{`null`, `7`, `-1e9`, `"x"`, `"\\"`, `[]`, `{}`, `[{}]`, `true`} {
 			all = append(all, text[:v.Index]+other+text[v.Index+len(v.Raw):])
 		}
 		if v.IsObject() || v.IsArray() {
-			v.ForEach(func(_, inner gjson.Result) bool {
+			v.ForEach(func(_, inner tidwall.Result) bool {
 				inner.Index = v.Index + 1 + strings.Index(text[v.Index+1:], inner.Raw)
 				walk(inner)
 				return true
 			})
 		}
 	}
-	walk(gjson.Parse(text))
+	walk(tidwall.Parse(text))
 	return all
 }

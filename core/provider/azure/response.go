@@ -1,9 +1,8 @@
 package azure
 
 import (
-	"github.com/tidwall/gjson"
-
 	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/provider/openai"
 )
 

@@ -3,8 +3,7 @@ package cohere
 import (
 	"strings"
 
-	"github.com/tidwall/gjson"
-
+	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 

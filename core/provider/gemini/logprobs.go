@@ -1,8 +1,7 @@
 package gemini
 
 import (
-	"github.com/tidwall/gjson"
-
+	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/provider/wire"
 )

@@ -1,8 +1,7 @@
 package responses
 
 import (
-	"github.com/tidwall/gjson"
-
+	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/provider/openai"
 	"github.com/postern-ai/postern/core/provider/wire"
 )

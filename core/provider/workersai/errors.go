@@ -3,8 +3,7 @@ package workersai
 import (
 	"strings"
 
-	"github.com/tidwall/gjson"
-
+	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/provider/openai"
 	"github.com/postern-ai/postern/core/provider/wire"
 )

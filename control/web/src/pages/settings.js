@@ -98,6 +98,8 @@ function Fields({ draft, set, error }) {
       <${TextField} label="Budget (USD)" inputmode="decimal" value=${draft.budget} onValue=${(budget) => set({ budget })} wrong=${wrong('budget')} />
       <${SelectField} label="Budget period" options=${BUDGET_PERIODS} value=${draft.budgetPeriod}
         onValue=${(budgetPeriod) => set({ budgetPeriod })} wrong=${wrong('budgetPeriod')} />
+    </div>
+    <div class="columns">
       <${SelectField} label="Cache" options=${CACHE_SCOPES} value=${draft.cache} onValue=${(cache) => set({ cache })} wrong=${wrong('cache')}
         hint=${SCOPE_HINTS[draft.cache]} />
       <${TextField} label="Cache TTL (seconds)" inputmode="numeric" value=${draft.cacheTtlSeconds} wrong=${wrong('cacheTtlSeconds')}
@@ -111,8 +113,8 @@ function Fields({ draft, set, error }) {
 
 const SCOPE_HINTS = {
   off: 'Responses are not cached.',
-  colo: 'Responses are shared within a data center.',
-  global: 'Responses are shared by all data centers. KV reads and writes are billed.',
+  colo: 'Responses are kept in memory and in the data center.',
+  global: 'Responses are also kept in KV, for all data centers. Cloudflare bills its reads and writes.',
 }
 
 /** The shortest TTL of each scope, in seconds. */
