@@ -1,6 +1,10 @@
 package lease
 
-import "github.com/postern-ai/postern/core/keymeter"
+import (
+	"slices"
+
+	"github.com/postern-ai/postern/core/keymeter"
+)
 
 // View is the content of an encoded entry, for code beside the exchanges, such as a simulation.
 type View struct {
@@ -14,7 +18,7 @@ type View struct {
 // Look decodes what an entry holds that the meter has not confirmed.
 func Look(data []byte) (v View) {
 	e := Decode(data)
-	v = View{ID: e.id, Version: e.version, LastMs: e.lastMs, Requests: e.open}
+	v = View{ID: e.id, Version: e.version, LastMs: e.lastMs, Requests: e.done.appendTo(slices.Clone(e.open))}
 	settles := e.ended
 	if r, err := keymeter.DecodeReport(e.flight.command); err == nil {
 		v.Requests = append(r.Requests, v.Requests...)
