@@ -68,9 +68,8 @@ func (x *exchange) takeLease(command *keymeter.Admit) bool {
 	if e == nil {
 		return false
 	}
-	if s.admission.rounds > 0 { // a repeat of the admission, with a grant or a newer record, does not make the key hot
-		command.LeaseID = s.leased.asked
-		return false
+	if command.LeaseID = s.leased.asked; command.LeaseID != 0 {
+		return false // a repeat of the admission, with a grant or a newer record
 	}
 	q := lease.Request{
 		ID: s.requestID, Version: s.record.Version, Model: command.Model, AmountPico: command.AmountPico, LifetimeMs: command.LifetimeMs,
@@ -79,6 +78,9 @@ func (x *exchange) takeLease(command *keymeter.Admit) bool {
 		q.Settle = &keymeter.Settle{RequestID: s.requestID, Outcome: keymeter.Hit, Model: command.Model, Trace: command.Trace}
 	}
 	if !e.Take(x.now, &q) {
+		if s.admission.rounds > 0 {
+			return false // a repeat does not make the key hot
+		}
 		id, changed := e.Ask(x.now, s.record.Version, x.random(), x.keeperID())
 		if command.LeaseID = id; changed {
 			x.saveEntry()

@@ -273,7 +273,8 @@ func Step(cfg *config.Config, in *abi.StepInput) abi.StepOutput {
 	if x.circuits.Changed {
 		x.out.SharedChanged, x.out.Shared = true, x.circuits.Encode()
 	}
-	if x.out.PinnedChanged {
+	if x.entryMemo != nil && (x.out.PinnedChanged || x.entryMemo.WentBack()) {
+		x.out.PinnedChanged = true
 		x.out.Pinned, x.out.PinnedKeepMs = x.entryMemo.Encode()
 	}
 	x.out.State = x.s.encode(cfg.Models)

@@ -81,6 +81,8 @@ type Entry struct {
 	keeper  uint64 // 0: none
 	sinceMs uint64 // beginning of its duty
 	wakesMs uint64 // when it wakes next
+
+	wentBack bool // the clock has gone back since the entry was decoded
 }
 
 // done are requests that stay encoded until they are reported: every request of the key passes the entry through two
@@ -198,10 +200,15 @@ func (e *Entry) tick(now uint64) bool {
 	if !ok {
 		e.endMs, e.closing, e.lastMs, e.markMs, e.deniedMs = 0, e.id != 0, now, 0, 0
 		e.wakesMs, e.sinceMs = min(e.wakesMs, now), min(e.sinceMs, now)
+		e.wentBack = true
 	}
 	e.lastMs = max(e.lastMs, now)
 	return ok
 }
+
+// WentBack reports whether the clock has gone back since the entry was decoded. The entry must then be written, even if
+// nothing else has changed: when the clock has caught up, the lease would be used again.
+func (e *Entry) WentBack() bool { return e.wentBack }
 
 // Request is a request to be admitted.
 type Request struct {
@@ -361,8 +368,8 @@ func (e *Entry) Settle(now uint64, s *keymeter.Settle) bool {
 	e.tick(now)
 	i := e.find(s.RequestID)
 	if i < 0 {
-		if e.full() && !e.inFlight(s.RequestID) {
-			return false
+		if !e.Held() || e.full() && !e.inFlight(s.RequestID) {
+			return false // an empty entry would be a new one, for which the host may have no room
 		}
 		e.ended = append(e.ended, s.Encode())
 		return true

@@ -1,6 +1,8 @@
 package lease
 
-import "github.com/postern-ai/postern/core/keymeter"
+import (
+	"github.com/postern-ai/postern/core/keymeter"
+)
 
 // View is the content of an encoded entry, for code beside the exchanges, such as a simulation.
 type View struct {

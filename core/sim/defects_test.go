@@ -18,6 +18,7 @@ type defect struct {
 	action   func(x *exchange, a *abi.Action) (dropped bool)
 	place    func(key string) string
 	truth    func(f *fetch)
+	clock    func(i *isolate, ms uint64) uint64
 }
 
 // place returns the key under which memory and KV hold a value.
@@ -216,10 +217,10 @@ const maxTries = 2000
 
 // TestDefectsAreDetected checks that the rules detect every defect in a world that passes without it.
 func TestDefectsAreDetected(t *testing.T) {
-	for _, d := range slices.Concat(defects, violationDefects) {
+	for _, d := range slices.Concat(defects, violationDefects, leaseDefects) {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			for seed := uint64(1); seed <= maxTries; seed++ {
+			for seed := 1 + rareDefects[d.name]; seed <= maxTries; seed++ {
 				f := run(generate(seed), d.make(), &stats{}, nil)
 				if f == nil || !strings.HasPrefix(f.rule, d.rule) {
 					continue

@@ -74,7 +74,7 @@ func (x *exchange) deliver(e abi.Event) {
 func (x *exchange) step(e *abi.Event) {
 	i := x.isolate
 	x.w.stats.Steps++
-	in := abi.StepInput{NowMs: i.clock(), Shared: i.shared, State: x.state, Attached: x.buffers[abi.AttachedBuffer], Pinned: i.unpin(x.pinned), Waiting: x.followers(), Event: *e}
+	in := abi.StepInput{NowMs: x.w.clockOf(i), Shared: i.shared, State: x.state, Attached: x.buffers[abi.AttachedBuffer], Pinned: i.unpin(x.pinned), Waiting: x.followers(), Event: *e}
 	out := step(&in)
 	if out.SharedChanged {
 		i.shared = out.Shared

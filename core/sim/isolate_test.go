@@ -52,6 +52,14 @@ func (i *isolate) clock() uint64 {
 	return uint64(int64(i.w.now) + i.offset + past*i.rate/1000)
 }
 
+// clockOf returns the isolate's clock as its exchanges see it.
+func (w *world) clockOf(i *isolate) uint64 {
+	if w.defect.clock != nil {
+		return w.defect.clock(i, i.clock())
+	}
+	return i.clock()
+}
+
 // real returns the real time in which the isolate's clock advances by ms.
 func (i *isolate) real(ms uint64) uint64 { return (ms*1000 + 999) / uint64(1000+i.rate) }
 
