@@ -53,7 +53,7 @@ func (k *key) grant(clockMs uint64, reply *keymeter.Lease) {
 		return
 	}
 	l := k.leases[reply.ID]
-	if l == nil || l.closed {
+	if l == nil || l.closed || l.booked && k.forwards > l.forwards { // booked too early, and lent again
 		if reply.DurationMs == 0 {
 			return
 		}
@@ -252,7 +252,7 @@ func (k *key) report(clockMs uint64, r *keymeter.Report, reply *keymeter.ReportR
 func (k *key) register(clockMs uint64, l *lent, r *keymeter.Report, q *keymeter.Leased) {
 	w, x := k.w, k.w.byID[q.RequestID]
 	v := x.history.resv
-	if v == nil || v.lease != l {
+	if v == nil || v.lease == nil || v.lease.id != l.id {
 		w.fail("I2 lease", "%s is reported, but was not admitted by that lease", q.RequestID)
 	}
 	if v.reported {
