@@ -8,7 +8,11 @@ export const CONNECTIONS = 8
  * One round of wrk against a URL; mode is "unique" or "same"; see load.lua for the others. child is the process whose CPU
  * time is measured.
  */
-export async function load(url, child, { key, mode, round, seconds, connections = CONNECTIONS, more = [] }) {
+export async function load(
+  url,
+  child,
+  { key, mode, round, seconds, connections = CONNECTIONS, more = [], attempts = 3 },
+) {
   const before = cpuSeconds(child)
   const args = [
     '-t',
@@ -26,6 +30,18 @@ export async function load(url, child, { key, mode, round, seconds, connections 
   ]
   const text = await output('wrk', [...args, key, mode, round, ...more])
   const result = JSON.parse(text.trim().split('\n').at(-1))
+  if (result.requests === 0 && result.errors === 0 && attempts > 1) {
+    console.error(`bench: no response within ${seconds} s from ${url}; repeating the round`)
+    return load(url, child, {
+      key,
+      mode,
+      round: `${round} repeated`,
+      seconds,
+      connections,
+      more,
+      attempts: attempts - 1,
+    })
+  }
   if (result.errors > 0 || result.requests === 0) throw new Error(`${url}, ${round}: ${result.errors} errors\n${text}`)
   return {
     ...result,

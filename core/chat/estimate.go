@@ -142,6 +142,8 @@ func hexDigit(c byte) uint32 {
 // charCost returns the kind of a character and, for kindElse, its cost by script.
 func charCost(c uint32) (kind, cost uint8) {
 	switch {
+	case c >= 0x3100 && c < 0xAC00:
+		return kindElse, 56 // Chinese characters
 	case c < 0x80:
 		return asciiKinds[c], 0
 	case c < 0xC0:
@@ -166,7 +168,7 @@ func charCost(c uint32) (kind, cost uint8) {
 		return kindElse, 43 // Kana
 	case c >= 0xDC00 && c < 0xE000:
 		return kindElse, 0 // the second half of a surrogate pair
-	case c < 0xAC00, c >= 0xE000 && c < 0xFF00:
+	case c >= 0xE000 && c < 0xFF00:
 		return kindElse, 56 // Chinese characters
 	case c < 0xD800:
 		return kindElse, 53 // Hangul

@@ -210,6 +210,10 @@ func (x *exchange) requestGrant() {
 func (x *exchange) onGrant() {
 	s := &x.s
 	reply, err := x.grantReply()
+	if x.event.Code != abi.OutcomeOK && s.admission.budget.need.NeedPico == 0 && x.dropAsk() {
+		x.admit(s.admission.mode) // the slice covers the request, only not a lease
+		return
+	}
 	if x.refuseFailedCall(err) {
 		return
 	}

@@ -124,15 +124,17 @@ func (x *exchange) staysKeeper(e *lease.Entry) {
 	x.saveEntry()
 }
 
-// dropAsk ends the request for a lease if the meter has not admitted the exchange: others may ask again.
-func (x *exchange) dropAsk() {
+// dropAsk ends the request for a lease if the meter has not admitted the exchange: others may ask again. It returns false if
+// there is none.
+func (x *exchange) dropAsk() bool {
 	e, asked := x.entry(), x.s.leased.asked
 	if e == nil || asked == 0 || x.pending(idAdmit) {
-		return
+		return false
 	}
 	x.s.leased.asked = 0
 	e.Granted(x.now, lease.Asked{ID: asked}, &keymeter.Lease{}, nil)
 	x.saveEntry()
+	return true
 }
 
 // settleLeased leaves the settlement in the entry. It returns false if the meter must get it: of a request that was not

@@ -11,7 +11,7 @@ import (
 const (
 	// recordKeepMs is how long an isolate uses a key's record before it reads KV again. A stale record does no
 	// harm: every exchange calls the key's meter, which has the newest version.
-	recordKeepMs = 30_000
+	recordKeepMs = 600_000
 	// unknownKeepMs is how long an isolate remembers that a key does not exist. This does not delay new keys:
 	// nobody can have tried a key before it was created.
 	unknownKeepMs = 10_000

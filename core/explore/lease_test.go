@@ -187,6 +187,7 @@ var renewed = choice{name: "renewed", reply: func(command any) []byte {
 var (
 	unknownLease = ok("no such lease", (&keymeter.ReportReply{}).Encode())
 	shortOfLent  = verdict("short of lent budget", keymeter.AdmitReply{Verdict: keymeter.Short, Period: period, Epoch: 3, HeldPico: 500, NeedPico: 1000, LeastPico: 100, LentMs: 2600})
+	shortToLend  = verdict("short of budget to lend", keymeter.AdmitReply{Verdict: keymeter.Short, Period: period, Epoch: 3, HeldPico: 500})
 	lentUsage    = ok("lent budget", (&keymeter.FlushReply{Absorbs: [][]byte{{1}}, LentMs: 2600}).Encode())
 )
 
@@ -204,7 +205,9 @@ var (
 	keeperDies    = neighbor{"the keeper dies, and two seconds pass", 2100, nil}
 	clockGoesBack = neighbor{"the clock goes back", 0, func(now uint64, e *lease.Entry) { e.Keep(now-60_000, otherKeeper) }}
 	leaseIsUsedUp = neighbor{"the lease is used up", 0, func(now uint64, e *lease.Entry) {
-		e.Take(now, &lease.Request{ID: "other", Version: 5, Model: "only", AmountPico: 1 << 40, LifetimeMs: 60_000})
+		hit := keymeter.Settle{RequestID: "other", Outcome: keymeter.Hit, Model: "only"}
+		for e.Take(now, &lease.Request{ID: "other", Version: 5, Model: "only", LifetimeMs: 60_000, Settle: &hit}) {
+		}
 	}}
 	otherAnswers = neighbor{"another request is admitted", 0, func(now uint64, e *lease.Entry) {
 		e.Take(now, &lease.Request{ID: "other", Version: 5, Model: "only", LifetimeMs: 60_000})
@@ -228,7 +231,7 @@ func leases() []*scenario {
 	small.AmountPico = 1
 	return []*scenario{
 		lendingPost("lent request", one, alphabet{"fetch": {openaiOK, down, fault(abi.FaultTotal)}, "report-lease": reports}, entryOf(leasedEntry(lent, false))),
-		lendingPost("lent request with a keeper", one, alphabet{"admit": {lending, rateLimited}, "fetch": {openaiOK, down}},
+		lendingPost("lent request with a keeper", one, alphabet{"admit": {lending, rateLimited}, "fetch": {openaiOK, down}, "report-lease": {renewed}},
 			entryOf(leasedEntry(lent, true), reportsForAll, leaseIsUsedUp)),
 		lendingPost("lent request whose keeper dies", one, alphabet{"admit": {admitted}, "fetch": {openaiOK, down}, "report-lease": {renewed, failed.only(1)}},
 			entryOf(leasedEntry(lent, true), keeperDies, otherAnswers)),
@@ -241,6 +244,9 @@ func leases() []*scenario {
 			entryOf(leasedEntry(small, false))),
 		lendingPost("request for a lease", one, alphabet{
 			"admit": {lending, admitted, rateLimited, failed, short.only(1), stale(lendingPlan).only(1), stale(nil).only(1)}, "grant": {granted, noMore}, "fetch": {openaiOK, down}, "report-lease": reports,
+		}, entryOf(hotEntry())),
+		lendingPost("request for a lease that the slice does not cover", one, alphabet{
+			"admit": {lending, shortToLend.only(1)}, "grant": {granted, failed}, "fetch": {openaiOK}, "report-lease": {renewed},
 		}, entryOf(hotEntry())),
 		lendingPost("request for a lease, and the entry is dropped", one, alphabet{"admit": {lending, failed}, "fetch": {openaiOK}, "report-lease": {renewed}}, entryOf(hotEntry(), entryIsDropped)),
 		lendingPost("lent hit", one, alphabet{"key": {record(both(lendingPlan, cached))}, "cache": {absent, hit}, "admit": {lending}, "fetch": {openaiOK}, "report-lease": {renewed, failed.only(1)}},

@@ -1,5 +1,7 @@
 package gjson
 
+import "math/bits"
+
 // cursor iterates over the members of an object or the elements of an array.
 type cursor struct {
 	text   string
@@ -111,8 +113,10 @@ func skipString(text string, i int) int {
 			w := uint64(c[0]) | uint64(c[1])<<8 | uint64(c[2])<<16 | uint64(c[3])<<24 |
 				uint64(c[4])<<32 | uint64(c[5])<<40 | uint64(c[6])<<48 | uint64(c[7])<<56
 			quote, backslash := w^(ones*'"'), w^(ones*'\\')
-			// A high bit is set for the first quote or backslash, and perhaps for bytes after it.
-			if ((quote-ones)&^quote|(backslash-ones)&^backslash)&highs != 0 {
+			// The lowest high bit is that of the first quote or backslash; those above it may be set by borrows.
+			found := ((quote-ones)&^quote | (backslash-ones)&^backslash) & highs
+			if found != 0 {
+				i += bits.TrailingZeros64(found) >> 3
 				break
 			}
 			i += 8

@@ -6,6 +6,7 @@
 package jsontext
 
 import (
+	"math/bits"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -276,11 +277,11 @@ func (s *scanner) text() Problem {
 		case c < 0x20:
 			return Syntax
 		default:
-			r, size := utf8.DecodeRune(s.data[s.at:])
-			if r == utf8.RuneError && size <= 1 {
+			n := multibyteLength(s.data[s.at:])
+			if n == 0 {
 				return BadUTF8
 			}
-			s.at += size
+			s.at += n
 		}
 	}
 }
@@ -315,14 +316,41 @@ func plainLength(b []byte) int {
 			uint64(c[4])<<32 | uint64(c[5])<<40 | uint64(c[6])<<48 | uint64(c[7])<<56
 		quote, backslash := w^(ones*'"'), w^(ones*'\\')
 		// A high bit is set for each byte that is not ASCII, below 0x20, a quote or a backslash. Borrows set
-		// further bits only above the first such byte, so a result of 0 is exact.
-		if (w|(w-ones*0x20)|(quote-ones)|(backslash-ones))&highs != 0 {
-			break
+		// further bits only above the first such byte, so the lowest bit is exact.
+		if found := (w | (w - ones*0x20) | (quote - ones) | (backslash - ones)) & highs; found != 0 {
+			return n + bits.TrailingZeros64(found)>>3
 		}
 		n += 8
 	}
 	for n < len(b) && b[n] >= 0x20 && b[n] < 0x80 && b[n] != '"' && b[n] != '\\' {
 		n++
+	}
+	return n
+}
+
+// multibyteLength returns the number of leading bytes that are characters beyond ASCII in valid UTF-8.
+func multibyteLength(b []byte) int {
+	n := 0
+	for len(b)-n >= 2 {
+		c, next := b[n], b[n+1]
+		switch {
+		case c < 0xC2 || next&0xC0 != 0x80:
+			return n
+		case c < 0xE0:
+			n += 2
+		case c < 0xF0:
+			// After E0 and ED, the second byte is limited: no longer encoding than necessary, no surrogate.
+			if len(b)-n < 3 || b[n+2]&0xC0 != 0x80 || c == 0xE0 && next < 0xA0 || c == 0xED && next >= 0xA0 {
+				return n
+			}
+			n += 3
+		default:
+			_, size := utf8.DecodeRune(b[n:])
+			if size == 1 {
+				return n
+			}
+			n += size
+		}
 	}
 	return n
 }

@@ -85,7 +85,7 @@ func TestClockGoesBack(t *testing.T) {
 		}
 		k.settle("req_1", 0, 0)
 		k.ringUntil(k.now + 60_000)
-		k.expectUsage(fmt.Sprint("back by ", back), keymeter.Unreported, 50, 50, 6400)
+		k.expectUsage(fmt.Sprint("back by ", back), keymeter.Unreported, 50, 50, lentPico)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestClockGoesForward(t *testing.T) {
 	k.borrow(1)
 	k.settle("req_1", 0, 0)
 	k.ringUntil(start + calendar.HourMs)
-	k.expectUsage("booked", keymeter.Unreported, 512, 512, 6400)
+	k.expectUsage("booked", keymeter.Unreported, 512, 512, lentPico)
 	l := k.report(keymeter.Report{SentMs: reportTime, LeaseID: 1, Seq: 1, Renew: true, AmountPico: 100, Requests: []keymeter.Leased{ended("a", 300, 100, 70), running("b", 100, 100)}}).Lease
 	if l.DurationMs != 0 {
 		t.Errorf("renewed: %+v", l)
@@ -180,6 +180,7 @@ func storedBooking(format uint64) []byte {
 	w.Uint(format)
 	w.Uint(3)
 	w.Uint(start - 1000)
+	w.Uint(start + 1350)
 	w.Uint(uint64(november))
 	w.Uint(50)
 	w.Int(5000)

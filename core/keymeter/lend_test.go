@@ -2,6 +2,7 @@ package keymeter_test
 
 import (
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/postern-ai/postern/core/calendar"
@@ -12,6 +13,9 @@ import (
 
 // heldMs is how long a meter considers a lease of two seconds as live: the isolate's clock may be slow.
 const heldMs = 2000 + 100 + 250
+
+// lentPico is the budget of a lease that a request of 100 picodollars asks for.
+const lentPico = 128 * 100
 
 // lender is a key with a grant on a plan.
 func lender(t *testing.T, plan string, granted money.Pico) *key {
@@ -28,11 +32,17 @@ func (k *key) fund(granted money.Pico) {
 	k.admit(check)
 }
 
-// borrow admits a request that reserves 100 picodollars and asks for a lease.
+// borrow admits a request that reserves 100 picodollars and asks for a lease. The Ledger has no more.
 func (k *key) borrow(lease uint64) keymeter.AdmitReply {
 	k.Helper()
 	k.count++
-	return k.borrowAs(keymeter.Admit{RequestID: fmt.Sprint("req_", k.count), Version: 2, Mode: keymeter.ModeReserve, AmountPico: 100}, lease)
+	a := keymeter.Admit{RequestID: fmt.Sprint("req_", k.count), Version: 2, Mode: keymeter.ModeReserve, AmountPico: 100}
+	reply := k.borrowAs(a, lease)
+	if reply.Verdict == keymeter.Short && reply.NeedPico == 0 {
+		a.Grant = keymeter.Grant{Period: reply.Period, Epoch: reply.Epoch, TotalPico: reply.HeldPico}
+		reply = k.borrowAs(a, lease)
+	}
+	return reply
 }
 
 func (k *key) borrowAs(a keymeter.Admit, lease uint64) keymeter.AdmitReply {
@@ -62,7 +72,7 @@ func (k *key) report(r keymeter.Report) keymeter.ReportReply {
 }
 
 func TestLeaseTerms(t *testing.T) {
-	usual := keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 512, AmountPico: 6400, Slots: 125}
+	usual := keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 512, AmountPico: lentPico, Slots: 125}
 	midnight := uint64(today+1) * calendar.DayMs
 	for _, c := range []struct {
 		name, plan string
@@ -75,18 +85,18 @@ func TestLeaseTerms(t *testing.T) {
 		{"the limited plan", "free", money.Dollar, nil, keymeter.Lease{}},
 		{"a token limit", "lending-with-tokens", money.Dollar, nil, keymeter.Lease{}},
 		{"the key's own token limit", "lending", money.Dollar, func(k *key) { k.limit(doc.Limits{TokensPerMinute: 5}) }, keymeter.Lease{}},
-		{"a tenth of a second", "lending-by-second", money.Dollar, nil, keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 50, AmountPico: 6400, Slots: 125}},
-		{"a tenth of the key's own day", "lending", money.Dollar, func(k *key) { k.limit(doc.Limits{PerDay: 300}) }, keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 15, AmountPico: 6400, Slots: 125}},
+		{"a tenth of a second", "lending-by-second", money.Dollar, nil, keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 50, AmountPico: lentPico, Slots: 125}},
+		{"a tenth of the key's own day", "lending", money.Dollar, func(k *key) { k.limit(doc.Limits{PerDay: 300}) }, keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 15, AmountPico: lentPico, Slots: 125}},
 		{"a limit too small to lend", "lending", money.Dollar, func(k *key) { k.limit(doc.Limits{PerSecond: 140}) }, keymeter.Lease{}},
-		{"the rest of a day", "lending-by-day", money.Dollar, func(k *key) { k.admitTimes(183) }, keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 8, AmountPico: 6400, Slots: 125}},
+		{"the rest of a day", "lending-by-day", money.Dollar, func(k *key) { k.admitTimes(183) }, keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 8, AmountPico: lentPico, Slots: 125}},
 		{"almost no rest of a day", "lending-by-day", money.Dollar, func(k *key) { k.admitTimes(185) }, keymeter.Lease{}},
-		{"before midnight", "lending", money.Dollar, func(k *key) { k.now = midnight - 1000 }, keymeter.Lease{ID: 7, DurationMs: 713, Requests: 512, AmountPico: 6400, Slots: 125}},
+		{"before midnight", "lending", money.Dollar, func(k *key) { k.now = midnight - 1000 }, keymeter.Lease{ID: 7, DurationMs: 713, Requests: 512, AmountPico: lentPico, Slots: 125}},
 		{"at midnight", "lending", money.Dollar, func(k *key) { k.now = midnight - 350 }, keymeter.Lease{}},
-		{"before the key expires", "lending", money.Dollar, func(k *key) { k.expire(start + 1000) }, keymeter.Lease{ID: 7, DurationMs: 713, Requests: 512, AmountPico: 6400, Slots: 125}},
+		{"before the key expires", "lending", money.Dollar, func(k *key) { k.expire(start + 1000) }, keymeter.Lease{ID: 7, DurationMs: 713, Requests: 512, AmountPico: lentPico, Slots: 125}},
 		{"when the key expires", "lending", money.Dollar, func(k *key) { k.expire(start + 350) }, keymeter.Lease{}},
 		{"a little budget", "lending", 100 + 800, nil, keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 512, AmountPico: 400, Slots: 125}},
 		{"almost no budget", "lending", 100 + 798, nil, keymeter.Lease{}},
-		{"a tenth of the concurrent requests", "lending-to-few", money.Dollar, func(k *key) { k.reserveTimes(24) }, keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 64, AmountPico: 6400, Slots: 5}},
+		{"a tenth of the concurrent requests", "lending-to-few", money.Dollar, func(k *key) { k.reserveTimes(24) }, keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 64, AmountPico: lentPico, Slots: 5}},
 		{"near the concurrent requests", "lending-to-few", money.Dollar, func(k *key) { k.reserveTimes(25) }, keymeter.Lease{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -128,6 +138,39 @@ func (k *key) admitTimes(n int) {
 func (k *key) reserveTimes(n int) {
 	for range n {
 		k.admit(keymeter.Admit{Mode: keymeter.ModeReserve})
+	}
+}
+
+// TestMeterAsksBeforeItLends checks that a meter whose slice covers less than 32 more reservations asks the Ledger, once, before it
+// lends, and not for a request that wants no lease.
+func TestMeterAsksBeforeItLends(t *testing.T) {
+	for granted, asks := range map[money.Pico]bool{100 + 3200: false, 100 + 3199: true} {
+		k := lender(t, "lending", granted)
+		a := keymeter.Admit{RequestID: "a", Version: 2, Mode: keymeter.ModeReserve, AmountPico: 100}
+		reply := k.borrowAs(a, 7)
+		if want := (keymeter.AdmitReply{Verdict: keymeter.Short, Period: november, Epoch: 1, HeldPico: granted}); asks && !reflect.DeepEqual(budgetFields(reply), want) || !asks && reply.Verdict != keymeter.Admitted {
+			t.Errorf("%d: %+v", granted, reply)
+		}
+		a.RequestID = "b"
+		if reply := k.borrowAs(a, 0); reply.Verdict != keymeter.Admitted {
+			t.Errorf("%d, without a lease: %+v", granted, reply)
+		}
+		a.RequestID, a.Grant = "c", keymeter.Grant{Period: november, Epoch: 1, TotalPico: granted}
+		if reply := k.borrowAs(a, 8); reply.Lease.DurationMs != 2000 {
+			t.Errorf("%d, the Ledger has no more: %+v", granted, reply)
+		}
+	}
+}
+
+// TestClosedLeaseStaysClosed checks that an admission that asked for a lease before its close, and arrives after it, does not make it
+// again: nobody would close it.
+func TestClosedLeaseStaysClosed(t *testing.T) {
+	k := lender(t, "lending", money.Dollar)
+	k.borrow(1)
+	k.report(keymeter.Report{LeaseID: 1, Seq: 1, Close: true})
+	k.expectLease("late", k.borrow(1).Lease, keymeter.Lease{})
+	if l := k.borrow(2).Lease; l.DurationMs != 2000 {
+		t.Errorf("%+v", l)
 	}
 }
 
@@ -224,7 +267,7 @@ func TestNoLeaseUnderAnotherRecord(t *testing.T) {
 	}
 	for _, status := range []doc.Status{doc.Active, doc.Inactive, doc.Removed} {
 		k := changed(status)
-		want := keymeter.Lease{ID: 1, Requests: 512, AmountPico: 6400, Slots: 125}
+		want := keymeter.Lease{ID: 1, Requests: 512, AmountPico: lentPico, Slots: 125}
 		k.expectLease(fmt.Sprint("status ", status), k.report(keymeter.Report{LeaseID: 1, Seq: 1, Renew: true, AmountPico: 100}).Lease, want)
 	}
 	k := changed(doc.Active)
@@ -281,7 +324,7 @@ func TestShortKeyRests(t *testing.T) {
 		k.now += 4999
 		k.expectLease(name+": before the end of the rest", k.borrow(2).Lease, keymeter.Lease{})
 		k.now++
-		k.expectLease(name+": after it", k.borrow(3).Lease, keymeter.Lease{ID: 3, DurationMs: 2000, Requests: 512, AmountPico: 6400, Slots: 125})
+		k.expectLease(name+": after it", k.borrow(3).Lease, keymeter.Lease{ID: 3, DurationMs: 2000, Requests: 512, AmountPico: lentPico, Slots: 125})
 	}
 }
 
@@ -290,7 +333,7 @@ func TestHitsAskForALease(t *testing.T) {
 	k := lender(t, "lending", money.Dollar)
 	a := keymeter.Admit{RequestID: "req_hit", Version: 2, Mode: keymeter.ModeHit, Trace: keymeter.Trace{Status: 200}}
 	k.expectLease("hit", k.borrowAs(a, 1).Lease, keymeter.Lease{ID: 1, DurationMs: 2000, Requests: 512, Slots: 125})
-	k.expectLease("miss", k.borrow(1).Lease, keymeter.Lease{ID: 1, DurationMs: 2000, Requests: 512, AmountPico: 6400, Slots: 125})
+	k.expectLease("miss", k.borrow(1).Lease, keymeter.Lease{ID: 1, DurationMs: 2000, Requests: 512, AmountPico: lentPico, Slots: 125})
 	check := keymeter.Admit{RequestID: "req_check", Version: 2, Mode: keymeter.ModeCheck}
 	k.expectLease("check", k.borrowAs(check, 2).Lease, keymeter.Lease{})
 }

@@ -94,27 +94,33 @@ func TestTake(t *testing.T) {
 		at      uint64
 		version uint64
 		amount  money.Pico
-		before  int // requests of 100 picodollars
+		before  int  // requests of 100 picodollars
+		asking  bool // another request asks for more
 		want    bool
 	}{
-		{"usual", lent, 40, 2, 100, 0, true},
-		{"just before the end, counted from the request", lent, 1999, 2, 100, 0, true},
-		{"at the end", lent, 2000, 2, 100, 0, false},
-		{"another version", lent, 40, 3, 100, 0, false},
-		{"an older version", lent, 40, 1, 100, 0, false},
-		{"the last admission", keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 5, AmountPico: 6400, Slots: 25}, 40, 2, 100, 4, true},
-		{"no admission left", keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 5, AmountPico: 6400, Slots: 25}, 40, 2, 100, 5, false},
-		{"the last of the budget", lent, 40, 2, 6300, 1, true},
-		{"too little budget", lent, 40, 2, 6301, 1, false},
-		{"the last slot", lent, 40, 2, 100, 24, true},
-		{"no slot left", lent, 40, 2, 100, 25, false},
-		{"lent nothing", keymeter.Lease{ID: 7}, 40, 2, 0, 0, false},
+		{"usual", lent, 40, 2, 100, 0, false, true},
+		{"just before the end, counted from the request", lent, 1999, 2, 100, 0, false, true},
+		{"at the end", lent, 2000, 2, 100, 0, false, false},
+		{"another version", lent, 40, 3, 100, 0, false, false},
+		{"an older version", lent, 40, 1, 100, 0, false, false},
+		{"the last admission", keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 5, AmountPico: 6400, Slots: 25}, 40, 2, 100, 4, false, true},
+		{"no admission left", keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 5, AmountPico: 6400, Slots: 25}, 40, 2, 100, 5, false, false},
+		{"the last of the budget", lent, 40, 2, 6300, 1, true, true},
+		{"budget for 16 more", keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 50, AmountPico: 1700, Slots: 25}, 40, 2, 100, 1, false, true},
+		{"budget for fewer", keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 50, AmountPico: 1699, Slots: 25}, 40, 2, 100, 1, false, false},
+		{"too little budget", lent, 40, 2, 6301, 1, true, false},
+		{"the last slot", lent, 40, 2, 100, 24, false, true},
+		{"no slot left", lent, 40, 2, 100, 25, false, false},
+		{"lent nothing", keymeter.Lease{ID: 7}, 40, 2, 0, 0, false, false},
 	} {
 		e := granted(t, c.lent)
 		for i := range c.before {
 			if !take(e, start+35, fmt.Sprint(i), 100) {
 				t.Fatalf("%s: request %d is not admitted", c.name, i)
 			}
+		}
+		if c.asking {
+			e.Ask(start+36, 2, 8, 5)
 		}
 		q := lease.Request{ID: "q", Version: c.version, Model: "m", AmountPico: c.amount, LifetimeMs: lifetimeMs}
 		if got := again(t, e).Take(start+c.at, &q); got != c.want {
@@ -126,6 +132,7 @@ func TestTake(t *testing.T) {
 // TestSettleReturnsBudget checks that a settle returns the unused part of its reservation and its slot to the lease.
 func TestSettleReturnsBudget(t *testing.T) {
 	e := granted(t, lent)
+	e.Ask(start+36, 2, 8, 5)
 	if !take(e, start+40, "a", 6400) || take(e, start+40, "b", 1) {
 		t.Fatal("the budget of the lease is wrong")
 	}
@@ -135,7 +142,7 @@ func TestSettleReturnsBudget(t *testing.T) {
 		t.Error("the settle returned another amount than 5000")
 	}
 	r, _ := report(t, again(t, e), start+70, true)
-	if got := summary(&r); got != "a (b)" || r.Requests[0].AmountPico != 1400 || r.Requests[1].AmountPico != 5000 {
+	if got := summary(&r); got != "(b) a" || r.Requests[1].AmountPico != 1400 || r.Requests[0].AmountPico != 5000 {
 		t.Errorf("%s %+v", got, r)
 	}
 }
@@ -220,8 +227,11 @@ func TestAsk(t *testing.T) {
 func TestAskForMore(t *testing.T) {
 	e := granted(t, keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 1, AmountPico: 6400, Slots: 25})
 	take(e, start+40, "a", 100)
-	if id, changed := e.Ask(start+50, 2, 8, 2); id != 7 || changed {
+	if id, changed := e.Ask(start+50, 2, 8, 2); id != 7 || !changed {
 		t.Errorf("lease %d, changed %t", id, changed)
+	}
+	if id, changed := e.Ask(start+50, 2, 8, 3); id != 0 || changed {
+		t.Errorf("while another request asks: lease %d, changed %t", id, changed)
 	}
 	if id, _ := e.Ask(start+50, 3, 8, 2); id != 0 {
 		t.Errorf("with another record: lease %d", id)

@@ -24,7 +24,7 @@ func TestReports(t *testing.T) {
 		close, renew bool
 		before       func()
 	}{
-		{"a (b)", 1, false, true, func() {}},
+		{"(b) a", 1, false, true, func() {}},
 		{"(c) b settled", 2, false, true, func() { settle(t, e, start+600, "b", 50); take(e, start+600, "c", 100) }},
 		{"c settled", 3, true, false, func() { settle(t, e, start+1100, "c", 50) }},
 	} {
@@ -199,21 +199,20 @@ func TestKeeper(t *testing.T) {
 	if e.Keep(start, 1) || e.Wake(start, 1) != lease.Leave {
 		t.Error("an empty entry has a keeper")
 	}
-	settle(t, e, start+60, "x", 1) // of a request whose lease is over
-	if !e.Keep(start+60, 2) || e.Keep(start+60, 2) || e.Keep(start+560+1499, 3) {
-		t.Error("the keeper is not exchange 2")
+	e = granted(t, lent)
+	if e.Wake(start+500, 1) == lease.Leave || e.Keep(start+1000, 1) || e.Keep(start+1000+1499, 3) {
+		t.Error("the keeper is not exchange 1")
 	}
-	if e = again(t, e); !e.Keep(start+560+1500, 3) || e.Wake(start+2100, 2) != lease.Leave || e.Keeper() != 3 {
-		t.Errorf("exchange 2 is dead, but the keeper is %d", e.Keeper())
+	if e = again(t, e); !e.Keep(start+1000+1500, 3) || e.Wake(start+2600, 1) != lease.Leave || e.Keeper() != 3 {
+		t.Errorf("exchange 1 is dead, but the keeper is %d", e.Keeper())
 	}
-	_, sent := report(t, e, start+2600, false)
-	e.Confirmed(start+2700, sent, &keymeter.ReportReply{})
+	_, sent := report(t, e, start+3100, false)
+	e.Confirmed(start+3200, sent, &keymeter.ReportReply{})
 	if e.Keeper() != 0 {
 		t.Errorf("%d keeps nothing", e.Keeper())
 	}
-	settle(t, e, start+2750, "y", 1)
-	if !e.Keep(start+2800, 4) {
-		t.Error("nobody keeps the next settle")
+	if e.Settle(start+3250, &keymeter.Settle{RequestID: "y", Outcome: keymeter.Served, Model: "m", CostPico: 1}) {
+		t.Error("an entry without a lease takes a settle, for which the host may have no room")
 	}
 }
 

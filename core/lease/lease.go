@@ -74,7 +74,7 @@ type Entry struct {
 	woken      uint64 // taken when the keeper last woke
 
 	open   []keymeter.Leased // requests of the lease that are in progress and not reported
-	done   done              // those that have ended
+	done   done              // requests of the lease that have ended
 	ended  [][]byte          // settles of registered requests, not reported
 	flight flight
 
@@ -242,8 +242,8 @@ func (e *Entry) Take(now uint64, q *Request) bool {
 	return true
 }
 
-// low reports whether the lease's budget will soon be used up. One request then asks the meter for more, while the others go
-// on.
+// low reports whether the lease's budget will soon be used up. One request then asks the meter for more, while the others
+// continue.
 func (e *Entry) low() bool { return e.amountPico-e.usedPico < lowAmounts*e.typical }
 
 // inProgress is the number of requests that are in progress and not registered at the meter.

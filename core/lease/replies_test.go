@@ -42,7 +42,7 @@ func (w *world) admitReplied(m *message, ok bool) {
 	}
 	if reply.Verdict == keymeter.Short {
 		if total := reply.HeldPico + reply.NeedPico; total <= w.granted {
-			total = min(w.granted, max(total, reply.HeldPico+64*reply.NeedPico))
+			total = min(w.granted, max(total, reply.HeldPico+64*max(reply.NeedPico, m.request.amount)))
 			w.sendAdmit(m.request, m.asked, keymeter.Grant{Period: reply.Period, Epoch: reply.Epoch, TotalPico: total})
 			return
 		}
@@ -53,7 +53,9 @@ func (w *world) admitReplied(m *message, ok bool) {
 	}
 	w.step(m.isolate, func(e *lease.Entry) {
 		now := w.clock(m.isolate)
-		if ok && !e.Granted(now, m.asked, &reply.Lease, reply.Windows) {
+		if !ok {
+			e.Unknown(m.asked.ID)
+		} else if !e.Granted(now, m.asked, &reply.Lease, reply.Windows) {
 			closing := keymeter.Report{LeaseID: reply.Lease.ID, Seq: 1, Close: true}
 			w.messages = append(w.messages, &message{isolate: m.isolate, command: closing.Encode()})
 		}

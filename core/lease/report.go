@@ -152,11 +152,3 @@ func (e *Entry) resign(exchange uint64) {
 		e.keeper = 0
 	}
 }
-
-// Unreported are the requests and settles that the meter has not confirmed, for code beside an isolate, such as a simulation.
-func (e *Entry) Unreported() (requests []keymeter.Leased, settles [][]byte) {
-	if r, err := keymeter.DecodeReport(e.flight.command); err == nil {
-		requests, settles = r.Requests, r.Settles
-	}
-	return e.done.appendTo(append(requests, e.open...)), append(settles, e.ended...)
-}

@@ -1,8 +1,6 @@
 package lease
 
 import (
-	"slices"
-
 	"github.com/postern-ai/postern/core/keymeter"
 )
 
@@ -18,16 +16,21 @@ type View struct {
 // Look decodes what an entry holds that the meter has not confirmed.
 func Look(data []byte) (v View) {
 	e := Decode(data)
-	v = View{ID: e.id, Version: e.version, LastMs: e.lastMs, Requests: e.done.appendTo(slices.Clone(e.open))}
-	settles := e.ended
-	if r, err := keymeter.DecodeReport(e.flight.command); err == nil {
-		v.Requests = append(r.Requests, v.Requests...)
-		settles = append(r.Settles, settles...)
-	}
+	v = View{ID: e.id, Version: e.version, LastMs: e.lastMs}
+	requests, settles := e.Unreported()
+	v.Requests = requests
 	for _, encoded := range settles {
 		if s, err := keymeter.DecodeSettle(encoded); err == nil {
 			v.RequestIDs = append(v.RequestIDs, s.RequestID)
 		}
 	}
 	return v
+}
+
+// Unreported are the requests and settles that the meter has not confirmed, for code beside an isolate, such as a simulation.
+func (e *Entry) Unreported() (requests []keymeter.Leased, settles [][]byte) {
+	if r, err := keymeter.DecodeReport(e.flight.command); err == nil {
+		requests, settles = r.Requests, r.Settles
+	}
+	return e.done.appendTo(append(requests, e.open...)), append(settles, e.ended...)
 }

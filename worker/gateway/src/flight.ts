@@ -13,7 +13,8 @@ export interface Piece {
 
 /**
  * A request that several exchanges of the isolate share; core/abi/flight.go defines it. It holds no I/O object of any
- * request. Its promises are awaited by requests other than the one that resolves them, and continue in the waiting one.
+ * request. One request resolves promises that another awaits. Each awaits only promises that it has made itself: the
+ * platform drops the continuations of a promise whose request has ended, in whichever request they are.
  */
 export class Flight {
   followers = 0
@@ -21,7 +22,7 @@ export class Flight {
   private body: () => Bytes = () => NO_BYTES
   private limit = Number.POSITIVE_INFINITY
   private end: Piece | undefined
-  private change = Promise.withResolvers<void>()
+  private waiting: (() => void)[] = []
   private call = Promise.withResolvers<void>()
   private calledMs = 0
 
@@ -43,9 +44,9 @@ export class Flight {
 
   /** Wakes the followers after the body has grown. */
   changed(): void {
-    const { resolve } = this.change
-    this.change = Promise.withResolvers()
-    resolve()
+    const { waiting } = this
+    this.waiting = []
+    for (const wake of waiting) wake()
   }
 
   /** The first end counts. The body is kept as it is for followers that have not read it. */
@@ -64,7 +65,7 @@ export class Flight {
       const body = this.body()
       if (this.head.length + body.length > read) return { code: FLIGHT_MORE, data: this.rest(body, read) }
       if (this.end !== undefined) return this.end
-      await this.change.promise
+      await new Promise<void>((resolve) => this.waiting.push(resolve))
     }
   }
 

@@ -140,7 +140,7 @@ export class Upstream {
     let buffer = new Uint8Array(CHUNK_BYTES)
     for (;;) {
       const { done, value } = await reader.read(buffer)
-      if (this.controller?.signal.aborted) throw new Error('aborted')
+      if (this.fault !== 0) throw new Error('aborted')
       if (done || value === undefined) return pieces.end()
       pieces.add(value as Bytes)
       if (pieces.room !== undefined) {

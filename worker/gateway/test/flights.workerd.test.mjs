@@ -1,0 +1,130 @@
+// Flights and the Cache API in workerd, with a core that only joins, waits and lands: one request's promises are resolved by
+// another, and a leader may be ended by the platform without notice.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { setTimeout as pause } from 'node:timers/promises'
+import { build } from 'esbuild'
+import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from 'miniflare'
+
+const worker = `
+import { Action, ACTION_APPEND, ACTION_CLOSE, ACTION_FOLLOW, ACTION_JOIN, ACTION_LAND, ACTION_OPEN, ACTION_PUBLISH, ACTION_RESPOND, ACTION_SEND,
+  ACTION_WAIT, EVENT_FLIGHT, EVENT_REQUEST, EVENT_STORED, EVENT_TIMER, FLIGHT_MORE, NO_BYTES, OUTCOME_JOINED } from '../src/abi.ts'
+import { Colo } from '../src/colo.ts'
+import { serve } from '../src/exchange.ts'
+import { Flights } from '../src/flight.ts'
+import { Memory } from '../src/memory.ts'
+import { Pinned } from '../src/pinned.ts'
+
+const encoder = new TextEncoder()
+const action = (kind, fields) => Object.assign(new Action(), { kind }, fields)
+const data = (text) => ({ buffer: 0, data: encoder.encode(text) })
+const LANDED = 1
+
+// The leader publishes ?pieces= pieces, ?wait= ms apart, and lands. A follower sends what it
+// reads.
+function step(_now, _shared, state, _attached, _pinned, event, waiting) {
+  const s = state.length === 0 ? {} : JSON.parse(new TextDecoder().decode(state))
+  const actions = []
+  const add = (kind, fields) => actions.push(action(kind, fields))
+  if (event.kind === EVENT_REQUEST) {
+    const query = event.headers[event.headers.indexOf(':query') + 1]
+    const params = new URLSearchParams(query)
+    s.wait = Number(params.get('wait') ?? 100)
+    s.left = Number(params.get('pieces') ?? 5)
+    add(ACTION_JOIN, { id: 1, name: event.headers[event.headers.indexOf(':path') + 1] })
+  } else if (event.kind === EVENT_STORED && event.code === OUTCOME_JOINED) {
+    add(ACTION_OPEN, { code: 200, headers: ['x-role', 'follower'] })
+    add(ACTION_FOLLOW, { id: 2 })
+  } else if (event.kind === EVENT_STORED) {
+    add(ACTION_APPEND, { buffer: 6, data: NO_BYTES })
+    add(ACTION_PUBLISH, { buffer: 6, limit: 1000, body: [data('head ')] })
+    add(ACTION_WAIT, { id: 3, keepMs: s.wait })
+  } else if (event.kind === EVENT_TIMER && s.left-- > 0) {
+    add(ACTION_APPEND, { buffer: 6, data: encoder.encode(s.left + ' ') })
+    add(ACTION_WAIT, { id: 3, keepMs: s.wait })
+  } else if (event.kind === EVENT_TIMER) {
+    add(ACTION_LAND, { code: LANDED, data: encoder.encode('landed') })
+    add(ACTION_RESPOND, { code: 200, headers: ['x-role', 'leader'], body: [data(String(waiting))] })
+  } else if (event.kind === EVENT_FLIGHT && event.code === FLIGHT_MORE) {
+    add(ACTION_SEND, { body: [{ buffer: 0, data: event.data }] })
+    add(ACTION_FOLLOW, { id: 2 })
+  } else if (event.kind === EVENT_FLIGHT) {
+    add(ACTION_SEND, { body: [data(event.code + ' '), { buffer: 0, data: event.data }] })
+    add(ACTION_CLOSE, {})
+  }
+  return { shared: undefined, pinned: undefined, state: encoder.encode(JSON.stringify(s)), actions }
+}
+
+const configured = {
+  error: '', requestHeaders: [], responseHeaders: [], memoryBytes: 0, memoryEntryBytes: 0, memoryOverheadBytes: 0, pinnedEntries: 0,
+  kvCacheSeconds: 60, lastResortStatus: 500, lastResortHeaders: [], lastResortBody: [NO_BYTES, NO_BYTES],
+}
+const colo = new Colo()
+const isolate = {
+  core: { start: () => configured, step }, memory: new Memory(), colo, flights: new Flights(), pinned: new Pinned(), shared: NO_BYTES,
+}
+export default {
+  async fetch(request, env, ctx) {
+    const { pathname, searchParams } = new URL(request.url)
+    if (pathname === '/colo') {
+      await colo.write('cache/prj/00', encoder.encode('value'), 60)
+      const found = await colo.read('cache/prj/00')
+      return Response.json({ found: found && new TextDecoder().decode(found), other: await colo.read('x') === undefined, available: colo.available })
+    }
+    if (!searchParams.has('mortal')) return serve(isolate, request, env, ctx)
+    // Nothing keeps this exchange alive after the response, as when the platform cuts waitUntil.
+    void serve(isolate, request, env, { waitUntil() {} })
+    return new Response('gone')
+  },
+}
+`
+
+const bundle = await build({
+  stdin: { contents: worker, resolveDir: import.meta.dirname, loader: 'js' },
+  bundle: true,
+  write: false,
+  format: 'esm',
+})
+const miniflare = new Miniflare(
+  convertV4MiniflareOptions({
+    log: new Log(LogLevel.NONE),
+    cf: false,
+    compatibilityDate: '2026-11-17',
+    modules: true,
+    script: bundle.outputFiles[0].text,
+  }),
+)
+const url = await miniflare.ready
+after(() => miniflare.dispose())
+
+const get = async (path) => {
+  const response = await fetch(new URL(path, url), { signal: AbortSignal.timeout(30_000) })
+  return { role: response.headers.get('x-role'), text: await response.text() }
+}
+
+test('100 requests share one flight, and each gets everything', async () => {
+  const all = await Promise.all(Array.from({ length: 100 }, () => get('/shared')))
+  assert.equal(all.filter(({ role }) => role === 'leader').length, 1)
+  assert.equal(all.find(({ role }) => role === 'leader').text, '99')
+  for (const { role, text } of all) if (role === 'follower') assert.equal(text, 'head 4 3 2 1 0 1 landed')
+})
+
+test('a leader that the platform ends without notice fails its flight', async () => {
+  assert.equal((await get('/mortal?wait=60000&mortal')).text, 'gone')
+  assert.deepEqual(await get('/mortal'), { role: 'follower', text: 'head 2 ' })
+  const next = await get('/mortal')
+  assert.equal(next.role, 'leader')
+})
+
+test('a leader that lives keeps its flight, however long it publishes nothing', async () => {
+  const leader = get('/silent?wait=4500&pieces=0')
+  await pause(200)
+  const follower = await get('/silent')
+  assert.equal(follower.text, 'head 1 landed')
+  assert.equal((await leader).role, 'leader')
+})
+
+test("Miniflare's Cache API is found", async () => {
+  const { text } = await get('/colo')
+  assert.deepEqual(JSON.parse(text), { found: 'value', other: true, available: true })
+})
