@@ -56,7 +56,7 @@ func (k *key) grant(clockMs uint64, reply *keymeter.Lease) {
 		return
 	}
 	l := k.leases[reply.ID]
-	if l != nil && l.late && reply.DurationMs == 0 {
+	if l != nil && !l.lives() && reply.DurationMs == 0 {
 		return
 	}
 	if l == nil || l.closed || l.booked && k.forwards > l.forwards { // booked too early, and lent again
