@@ -24,6 +24,10 @@ type Writer struct{ Buf []byte }
 //
 //go:noinline
 func (w *Writer) Uint(v uint64) {
+	if v < 0x80 { // most numbers, without a loop
+		w.Buf = append(w.Buf, byte(v))
+		return
+	}
 	for v >= 0x80 {
 		w.Buf = append(w.Buf, byte(v)|0x80)
 		v >>= 7
@@ -96,6 +100,11 @@ func (r *Reader) End() error {
 //
 //go:noinline
 func (r *Reader) Uint() uint64 {
+	if len(r.Buf) > 0 && r.Buf[0] < 0x80 { // most numbers, without a loop
+		v := r.Buf[0]
+		r.Buf = r.Buf[1:]
+		return uint64(v)
+	}
 	var v uint64
 	for i := 0; i < len(r.Buf) && i < 10; i++ {
 		b := r.Buf[i]

@@ -31,6 +31,13 @@ func (f *Fields) Fail() {
 // More reports whether a reader has bytes left. It is false only at the end of a message from an older version.
 func (f *Fields) More() bool { return f.r == nil || len(f.r.Buf) > 0 }
 
+// Group is 1, and then come fields of which most messages have none; or 0 and they are skipped. used says which when
+// writing. It reports whether they follow.
+func (f *Fields) Group(used bool) bool {
+	f.Bool(&used)
+	return used
+}
+
 // Uint is a number.
 //
 //go:noinline

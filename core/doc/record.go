@@ -74,6 +74,7 @@ func (rec *Record) Encode() []byte {
 // DecodeRecord decodes the stored form.
 func DecodeRecord(data []byte) (rec Record, err error) {
 	r := abi.Reader{Buf: data}
+	r.ShareTexts()
 	format := uint64(0)
 	rec.fields(abi.ReadFrom(&r), &format)
 	return rec, r.End()

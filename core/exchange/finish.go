@@ -81,7 +81,6 @@ const minSecret = 12
 
 // refuse ends the exchange with an error and releases its reservation.
 func (x *exchange) refuse(f fault.Fault, r refusal) {
-	x.forgoLease()
 	x.ending = f
 	if x.s.stream.opened {
 		x.failStream(f, r)

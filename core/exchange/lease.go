@@ -8,14 +8,16 @@ import (
 
 // leased is the exchange's part in the lease of its key at this isolate.
 type leased struct {
-	pinned bool   // the key's entry is pinned
-	taken  bool   // the request was admitted by the lease
-	asked  uint64 // ID of the lease that the admission asks for; 0: none
+	pinned bool          // the key's entry is pinned
+	taken  bool          // the request was admitted by the lease
+	asked  uint64        // ID of the lease that the admission asks for; 0: none
+	sent   lease.Sending // of the outstanding report
 }
 
 func (l *leased) fields(f *abi.Fields) {
 	f.Flags(&l.pinned, &l.taken)
 	f.Uint(&l.asked)
+	l.sent.Fields(f)
 }
 
 // IDs of the keeper's actions. They do not depend on the exchange's phase: an exchange keeps the lease beside its own
@@ -30,13 +32,14 @@ func (x *exchange) pinLease() {
 	if x.s.leased.pinned || x.config.Plan(x.s.record.Plan).Lease.DurationMs == 0 {
 		return
 	}
-	x.s.leased.pinned = true
+	x.s.leased.pinned, x.pins = true, true
 	x.do(abi.Action{Kind: abi.ActionPin, Key: "lease/" + x.s.keyHash})
 }
 
-// entry is the content of the pinned entry, decoded once per step; nil if no entry is pinned.
+// entry is the content of the pinned entry, decoded once per step; nil if no entry is pinned, or in the step that pins it,
+// which does not have the content.
 func (x *exchange) entry() *lease.Entry {
-	if !x.s.leased.pinned {
+	if !x.s.leased.pinned || x.pins {
 		return nil
 	}
 	if x.entryMemo == nil {
@@ -65,8 +68,9 @@ func (x *exchange) takeLease(command *keymeter.Admit) bool {
 	if e == nil {
 		return false
 	}
-	if command.LeaseID = s.leased.asked; command.LeaseID != 0 {
-		return false // a repeat of the admission, with a grant or a newer record
+	if s.admission.rounds > 0 { // a repeat of the admission, with a grant or a newer record, does not make the key hot
+		command.LeaseID = s.leased.asked
+		return false
 	}
 	q := lease.Request{
 		ID: s.requestID, Version: s.record.Version, Model: command.Model, AmountPico: command.AmountPico, LifetimeMs: command.LifetimeMs,
@@ -99,7 +103,8 @@ func (x *exchange) takeLeaseReply(reply *keymeter.AdmitReply, ok bool) {
 		return
 	}
 	x.s.leased.asked = 0
-	if ok && !e.Granted(x.now, x.s.times.admitStart, asked, &reply.Lease, reply.Windows) {
+	request := lease.Asked{ID: asked, SentMs: x.s.times.admitStart, Version: x.s.record.Version}
+	if ok && !e.Granted(x.now, request, &reply.Lease, reply.Windows) {
 		closing := keymeter.Report{LeaseID: reply.Lease.ID, Seq: 1, Close: true}
 		x.call(0, abi.ClassKeyMeter, x.s.keyHash, closing.Encode())
 	}
@@ -117,16 +122,19 @@ func (x *exchange) staysKeeper(e *lease.Entry) {
 	x.saveEntry()
 }
 
-// forgoLease notes that the admission which asks for a lease was refused.
-func (x *exchange) forgoLease() {
-	if e := x.entry(); e != nil && x.s.leased.asked != 0 {
-		e.NotGranted(x.s.leased.asked)
-		x.s.leased.asked = 0
-		x.staysKeeper(e)
+// dropAsk ends the request for a lease if the meter has not admitted the exchange: others may ask again.
+func (x *exchange) dropAsk() {
+	e, asked := x.entry(), x.s.leased.asked
+	if e == nil || asked == 0 || x.pending(idAdmit) {
+		return
 	}
+	x.s.leased.asked = 0
+	e.Granted(x.now, lease.Asked{ID: asked}, &keymeter.Lease{}, nil)
+	x.saveEntry()
 }
 
-// settleLeased leaves the settlement in the entry. It returns false if the request was not admitted by a lease.
+// settleLeased leaves the settlement in the entry. It returns false if the meter must get it: of a request that was not
+// admitted by a lease, or if the entry is full.
 func (x *exchange) settleLeased(settle *keymeter.Settle) bool {
 	e := x.entry()
 	if e == nil {
@@ -139,15 +147,15 @@ func (x *exchange) settleLeased(settle *keymeter.Settle) bool {
 	if x.s.admission.mode == keymeter.ModeHit {
 		return true // complete at its admission
 	}
-	e.Settle(x.now, settle)
+	left := e.Settle(x.now, settle)
 	x.saveEntry()
-	if len(settle.Violations) > 0 {
+	if left && len(settle.Violations) > 0 {
 		x.reportLease(true) // evidence does not wait for the interval
 	} else {
 		x.reportIfDue()
 	}
 	x.keepLease(e)
-	return true
+	return left
 }
 
 // keepLease becomes the keeper if there is none.
@@ -177,9 +185,10 @@ func (x *exchange) reportLease(urgent bool) {
 	if x.pending(idLeaseReport) || urgent && e.InFlight() {
 		return
 	}
-	command := e.Report(x.now, urgent)
+	command, sent := e.Report(x.now, urgent)
 	x.saveEntry()
 	if command != nil {
+		x.s.leased.sent = sent
 		x.call(idLeaseReport, abi.ClassKeyMeter, x.s.keyHash, command)
 	}
 }
@@ -209,9 +218,9 @@ func (x *exchange) onLeaseReport() {
 	e := x.entry()
 	reply, err := keymeter.DecodeReportReply(x.event.Data)
 	if x.event.Code != abi.OutcomeOK || err != nil {
-		e.Failed()
+		e.Failed(x.s.leased.sent)
 	} else {
-		e.Confirmed(x.now, &reply)
+		e.Confirmed(x.now, x.s.leased.sent, &reply)
 	}
 	x.staysKeeper(e)
 }
@@ -229,12 +238,12 @@ func (x *exchange) extendLease() bool {
 	switch {
 	case done:
 		s.admission.reserved = ext.total
+		x.saveEntry()
 	case standing == lease.Registered:
 		return false
 	case standing == lease.Unregistered:
 		x.reportLease(true)
 	}
-	x.saveEntry()
 	ext.total = 0
 	return true
 }

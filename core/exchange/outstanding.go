@@ -49,6 +49,7 @@ func (x *exchange) cancelWithin(first, end uint64) {
 // classifier beside the request, for whose cost the settlement waits.
 func (x *exchange) end() {
 	x.failFlight(x.ending)
+	x.dropAsk()
 	x.cancelWithin(0, idFetch)
 	x.cancelWithin(idFetch+1, idClassifyText)
 	x.cancelWithin(idSettle+1, idListEnd)

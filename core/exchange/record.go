@@ -30,7 +30,7 @@ func (x *exchange) onRecord() {
 			return
 		}
 		if record, err := doc.DecodeRecord(x.event.Data); err == nil {
-			x.s.record, x.s.haveRecord = record, true
+			x.s.record, x.s.haveRecord, x.s.encoded = record, true, x.event.Data
 			x.pinLease()
 			x.proceed()
 			return
@@ -70,7 +70,7 @@ func (x *exchange) adoptRecord(encoded []byte) {
 	}
 	s := &x.s
 	movedPlan := s.record.Plan != record.Plan // the new plan may have the Governor, or not
-	s.record, s.haveRecord = record, true
+	s.record, s.haveRecord, s.encoded = record, true, encoded
 	// Cache lookups made with the old record may be wrong under the new one.
 	x.cancel(idKV)
 	x.land(abi.FlightRetry, nil)

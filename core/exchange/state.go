@@ -51,6 +51,7 @@ type state struct {
 
 	haveRecord bool
 	record     doc.Record
+	encoded    []byte // record, as it was received
 
 	bodyDone           bool
 	rejected           string // code of the fault to return once the request is admitted; its body is in bufferError
@@ -187,6 +188,7 @@ type exchange struct {
 	ending      fault.Fault     // the exchange ends with this error in this step
 	attached    []byte          // StepInput.Attached, or its new content
 	pinned      []byte          // StepInput.Pinned
+	pins        bool            // this step has pinned the entry, whose content is not in pinned
 	entryMemo   *lease.Entry    // result of entry, decoded once per step
 	guardMemo   *guard          // result of guard, decoded once per step
 	targetsMemo []policy.Target // result of targets, computed once per step
@@ -200,6 +202,7 @@ func (s *state) encode(models []config.Model) []byte {
 
 func decodeState(data []byte, models []config.Model) (s state) {
 	r := abi.Reader{Buf: data}
+	r.ShareTexts()
 	s.fields(abi.ReadFrom(&r), models)
 	if r.End() != nil {
 		panic("exchange: malformed state")
@@ -240,9 +243,11 @@ func (s *state) fields(f *abi.Fields, models []config.Model) {
 	s.attemptFields(f)
 	s.govern.fields(f)
 	s.stream.fields(f)
-	f.Uint(&s.openReservations)
-	f.Uint(&s.pauses)
-	f.Uint(&s.reportCalls)
+	if f.Group(s.openReservations+s.pauses+s.reportCalls > 0) {
+		f.Uint(&s.openReservations)
+		f.Uint(&s.pauses)
+		f.Uint(&s.reportCalls)
+	}
 	s.times.fields(f)
 }
 
@@ -250,39 +255,45 @@ func (s *state) recordField(f *abi.Fields) {
 	if !s.haveRecord {
 		return
 	}
-	var encoded []byte
-	if !f.Reading() {
-		encoded = s.record.Encode()
-	}
-	f.Bytes(&encoded)
+	f.Bytes(&s.encoded)
 	if f.Reading() {
-		s.record, _ = doc.DecodeRecord(encoded)
+		s.record, _ = doc.DecodeRecord(s.encoded)
 	}
 }
 
 func (s *state) attemptFields(f *abi.Fields) {
+	f.String(&s.beta)
+	if !f.Group(len(s.order) > 0 || s.dispatchMs > 0) {
+		return
+	}
 	f.Bytes(&s.order)
 	f.Uint(&s.orderIndex)
 	f.Uint(&s.retries)
 	f.Uint(&s.attempts)
 	f.Uint(&s.lastTarget)
 	f.Uint(&s.dispatchMs)
-	f.String(&s.beta)
 	f.String(&s.providerKey)
 	f.Uint(&s.imposedMaxTokens)
 	f.String(&s.dropped)
 	f.String(&s.attemptResults)
-	s.spent.usage.Fields(f)
-	f.Int(&s.spent.costPico)
-	f.Bool(&s.spent.estimated)
-	abi.List(f, &s.spent.charges, func(f *abi.Fields, c *charge) {
+	s.spent.fields(f)
+	f.Uint(&s.pieces.next)
+	f.Uint(&s.pieces.count)
+}
+
+func (s *spent) fields(f *abi.Fields) {
+	if !f.Group(len(s.charges) > 0 || s.costPico != 0 || s.estimated || s.usage != chat.Usage{}) {
+		return
+	}
+	s.usage.Fields(f)
+	f.Int(&s.costPico)
+	f.Bool(&s.estimated)
+	abi.List(f, &s.charges, func(f *abi.Fields, c *charge) {
 		f.Uint(&c.target)
 		c.usage.Fields(f)
 		f.Int(&c.costPico)
 		f.Bool(&c.estimated)
 	})
-	f.Uint(&s.pieces.next)
-	f.Uint(&s.pieces.count)
 }
 
 func (q *request) fields(f *abi.Fields) {
@@ -301,6 +312,9 @@ func (q *request) fields(f *abi.Fields) {
 }
 
 func (b *budgetRequest) fields(f *abi.Fields) {
+	if !f.Group(*b != budgetRequest{}) {
+		return
+	}
 	f.Uint((*uint64)(&b.need.Period))
 	f.Uint(&b.need.Epoch)
 	f.Int(&b.need.HeldPico)

@@ -11,13 +11,10 @@ import (
 
 // request METHOD PATH[?QUERY] [key=caller|development|project|none]: a request; the input is additional headers.
 func (s *session) doRequest(a *args) {
-	if s.requests > 0 {
-		s.checkFinished()
-	}
 	s.requests++
 	s.followers, s.flight.read = 0, 0
-	s.state, s.pending, s.buffers = nil, nil, map[uint64][]byte{}
-	s.responded, s.streaming, s.closed, s.disconnected = false, false, false, false
+	s.conversation = &conversation{buffers: map[uint64][]byte{}}
+	s.all = append(s.all, s.conversation)
 	method := a.word()
 	path, query, _ := strings.Cut(a.word(), "?")
 	headers := []abi.Header{

@@ -29,6 +29,9 @@ var commands = map[string]func(*session, *args){
 	"flush":    (*session).doFlush,
 	"absorbed": (*session).doAbsorbed,
 	"report":   (*session).doReport,
+	"reported": (*session).doReported,
+	"keeper":   (*session).doKeeper,
+	"evict":    (*session).doEvict,
 
 	"fetch": (*session).doFetch,
 	"head":  (*session).doHead,

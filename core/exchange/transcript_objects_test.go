@@ -25,13 +25,14 @@ var verdicts = map[string]keymeter.Verdict{
 	"concurrency-limited": keymeter.ConcurrencyLimited, "inactive": keymeter.Inactive,
 }
 
-// admit VERDICT: the meter's reply. "admitted" reserves the requested amount, or the minimum with "least". "short"
+// admit VERDICT: the meter's reply. "admitted" reserves the requested amount, or the minimum with "least", and has the
+// words of leaseOf. "short"
 // has held=, need=, least= and lent=, "stale" the fields of a record, "limited" retry=, and "replay" the stored response
 // as input.
 func (s *session) doAdmit(a *args) {
 	call := s.find(a, callOf("admit"))
 	command := transcript.Open(call).(*keymeter.Admit)
-	s.reply(a, call.ID, verdict(a, command.AmountPico, command.LeastPico))
+	s.reply(a, call.ID, verdict(a, command.AmountPico, command.LeastPico, command.LeaseID))
 }
 
 // IDs of a stream's extension calls, for late replies.
@@ -46,10 +47,10 @@ func (s *session) doExtend(a *args) {
 	if at := slices.IndexFunc(s.pending, func(o abi.Action) bool { return o.ID == extendID }); at >= 0 {
 		command = transcript.Open(&s.pending[at]).(*keymeter.Extend)
 	}
-	s.reply(a, extendID, verdict(a, command.TotalPico, command.LeastPico))
+	s.reply(a, extendID, verdict(a, command.TotalPico, command.LeastPico, 0))
 }
 
-func verdict(a *args, all, least int64) abi.Event {
+func verdict(a *args, all, least int64, leaseID uint64) abi.Event {
 	word := a.word()
 	r := keymeter.AdmitReply{Verdict: verdicts[word]}
 	switch r.Verdict {
@@ -59,6 +60,7 @@ func verdict(a *args, all, least int64) abi.Event {
 		if r.ReservedPico = all; a.flag("least") {
 			r.ReservedPico = least
 		}
+		r.Lease = leaseOf(a, leaseID)
 	case keymeter.Stale:
 		r.Record = recordOf(a, 6)
 	case keymeter.RateLimited:
@@ -129,7 +131,7 @@ func (s *session) doAbsorbed(a *args) {
 // report flush=METER,METER | wait=100ms | failed | figures: the Ledger's reply to a usage report. "figures" has
 // budget= and used=, and one input line per model: NAME requests= hits= misses= prompt= completion= cost=.
 func (s *session) doReport(a *args) {
-	call := s.find(a, callOf("report"))
+	call := s.find(a, callOf("report "))
 	r := ledger.ReportReply{
 		Flush: a.list("flush"), WaitMs: a.milliseconds("wait"), BudgetPico: a.dollars("budget"), UsedPico: a.dollars("used"), Period: period,
 	}

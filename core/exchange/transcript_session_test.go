@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/config"
@@ -23,24 +24,32 @@ type session struct {
 	phases   []string
 	requests int
 
-	nowMs        uint64
+	nowMs     uint64
+	shared    []byte
+	pinned    map[string][]byte
+	stored    map[string][]byte // cache entries that exchanges wrote
+	flight    recordedFlight
+	followers uint64
+	out       strings.Builder
+
+	*conversation                 // the exchange that gets the next event
+	all           []*conversation // by the numbers of their requests, from 1
+}
+
+// conversation is one exchange.
+type conversation struct {
 	state        []byte
-	shared       []byte
-	pinned       []byte
+	pins         string // key of its pinned entry
 	buffers      map[uint64][]byte
-	stored       map[string][]byte // cache entries that exchanges wrote
 	pending      []abi.Action
 	responded    bool
 	streaming    bool // the response is a stream
 	closed       bool // the stream has ended
 	disconnected bool
-	flight       recordedFlight
-	followers    uint64
-	out          strings.Builder
 }
 
 func newSession(t *testing.T, rows []bool) *session {
-	s := &session{t: t, rows: rows, nowMs: startMs, stored: map[string][]byte{}}
+	s := &session{t: t, rows: rows, nowMs: startMs, stored: map[string][]byte{}, pinned: map[string][]byte{}}
 	s.printer = transcript.Printer{Mask: masks, Buffer: exchange.BufferName, Limit: 400}
 	s.configure(catalogWith(t, nil), nil)
 	return s
@@ -55,6 +64,9 @@ func (s *session) play(b *block) string {
 	s.out.Reset()
 	a := parseArgs(s.t, b)
 	s.nowMs += a.milliseconds("after")
+	if n := a.number("of", uint64(len(s.all))); n > 0 && n <= uint64(len(s.all)) {
+		s.conversation = s.all[n-1]
+	}
 	handle(s, a)
 	a.checkConsumed()
 	return s.out.String()
@@ -98,21 +110,34 @@ func (s *session) step(event abi.Event) {
 	if row := exchange.RowOf(s.config, s.state, &event); row >= 0 {
 		s.rows[row] = true
 	}
-	out := exchange.Step(s.config, &abi.StepInput{NowMs: s.nowMs, Shared: s.shared, State: s.state, Attached: s.buffers[abi.AttachedBuffer], Pinned: s.pinned, Waiting: s.followers, Event: event})
+	out := exchange.Step(s.config, &abi.StepInput{NowMs: s.nowMs, Shared: s.shared, State: s.state, Attached: s.buffers[abi.AttachedBuffer], Pinned: s.pinned[s.pins], Waiting: s.followers, Event: event})
 	s.state = out.State
 	if out.SharedChanged {
 		s.shared = out.Shared
 	}
-	if out.PinnedChanged {
-		s.pinned = out.Pinned
-	}
 	phase := exchange.PhaseName(s.config, s.state)
 	s.phases = append(s.phases, phase)
 	s.out.WriteString("phase: " + phase + "\n")
+	s.pin(&out)
 	for i := range out.Actions {
 		s.out.WriteString("  " + strings.ReplaceAll(s.printer.Action(&out.Actions[i]), "\n", "\n  ") + "\n")
 		s.perform(&out.Actions[i])
 	}
+}
+
+// pin replaces the pinned entry of the exchange.
+func (s *session) pin(out *abi.StepOutput) {
+	switch {
+	case !out.PinnedChanged:
+		return
+	case s.pins == "":
+		s.t.Fatal("the exchange has no pinned entry yet")
+	case len(out.Pinned) == 0:
+		s.out.WriteString("  entry removed\n")
+	default:
+		s.out.WriteString("  entry kept for " + (time.Duration(out.PinnedKeepMs) * time.Millisecond).String() + "\n")
+	}
+	s.pinned[s.pins] = out.Pinned
 }
 
 // perform executes the actions that a host performs at once.
@@ -139,6 +164,8 @@ func (s *session) perform(o *abi.Action) {
 		s.responded, s.streaming = true, o.Kind == abi.ActionOpen
 	case abi.ActionClose:
 		s.closed = true
+	case abi.ActionPin:
+		s.pins = o.Key
 	case abi.ActionCall, abi.ActionReadBody, abi.ActionSupply, abi.ActionRead, abi.ActionFetch, abi.ActionWait, abi.ActionForward, abi.ActionUnseal,
 		abi.ActionJoin, abi.ActionFollow:
 		s.start(o)
@@ -155,15 +182,18 @@ func (s *session) start(o *abi.Action) {
 	s.pending = append(s.pending, *o)
 }
 
-// checkFinished checks that the exchange is complete.
+// checkFinished checks that all exchanges are complete.
 func (s *session) checkFinished() {
 	s.t.Helper()
-	switch {
-	case s.requests == 0:
+	if s.requests == 0 {
 		s.t.Error("the transcript has no request")
-	case exchange.PhaseName(s.config, s.state) != "done" || len(s.pending) > 0:
-		s.t.Errorf("the exchange is not over: %d actions are outstanding", len(s.pending))
-	case !s.responded, s.streaming && !s.closed && !s.disconnected:
-		s.t.Error("the caller has no response, or an unfinished one")
+	}
+	for i, c := range s.all {
+		switch {
+		case exchange.PhaseName(s.config, c.state) != "done" || len(c.pending) > 0:
+			s.t.Errorf("exchange %d is not over: %d actions are outstanding", i+1, len(c.pending))
+		case !c.responded, c.streaming && !c.closed && !c.disconnected:
+			s.t.Errorf("the caller of exchange %d has no response, or an unfinished one", i+1)
+		}
 	}
 }

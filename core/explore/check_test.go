@@ -249,6 +249,10 @@ func (w *world) noteFault(code uint64) {
 
 func (w *world) noteObjectReply(p *pending, e *abi.Event) {
 	seen := &w.facts.seen
+	if p.meaning == "report-lease" {
+		w.noteReport(&p.action, e)
+		return
+	}
 	if e.Code != abi.OutcomeOK {
 		*seen |= sawOutage
 		return
@@ -326,10 +330,12 @@ func (w *world) noteRound() {
 
 // noteCall records a settle, with or without a reply.
 func (w *world) noteCall(a *abi.Action) {
-	settle, ok := keymeter.Open(a.Data).(*keymeter.Settle)
-	if !ok || a.Class != abi.ClassKeyMeter {
-		return
+	if settle, ok := keymeter.Open(a.Data).(*keymeter.Settle); ok && a.Class == abi.ClassKeyMeter {
+		w.noteSettle(settle)
 	}
+}
+
+func (w *world) noteSettle(settle *keymeter.Settle) {
 	f := &w.facts
 	if f.settled++; f.settled > 1 {
 		w.violate("a reservation is settled %d times", f.settled)
@@ -426,6 +432,7 @@ func (w *world) checkEnd() {
 		w.violate("the exchange ends in a flight")
 	}
 	w.checkReported()
+	w.checkLease()
 	reserved := f.admitted == keymeter.ModeReserve
 	switch {
 	case (f.dispatched || reserved || f.idem) && f.settled == 0:

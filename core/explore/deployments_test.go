@@ -14,7 +14,8 @@ var (
 
 const catalogHead = `{"version":"1","defaultPlan":"free",
 	"plans":[{"name":"free","perSecond":10,"perDay":1000,"developmentPerSecond":5,"developmentPerDay":500,"budget":"100"},
-		{"name":"governed","perSecond":10,"perDay":1000,"developmentPerSecond":5,"developmentPerDay":500,"budget":"100","governor":true}],
+		{"name":"governed","perSecond":10,"perDay":1000,"developmentPerSecond":5,"developmentPerDay":500,"budget":"100","governor":true},
+		{"name":"lending","perSecond":0,"perDay":0,"budget":"100","governor":true,"lease":{"ms":2000,"requests":64}}],
 	"providers":[
 		{"name":"openai","wire":"openai","baseUrl":"https://openai.test/v1","keyEnv":"OPENAI_API_KEY"},
 		{"name":"openai-responses","wire":"responses","baseUrl":"https://openai.test/v1","keyEnv":"OPENAI_API_KEY"},

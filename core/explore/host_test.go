@@ -45,9 +45,7 @@ func (w *world) step(event abi.Event) {
 	if out.SharedChanged {
 		w.shared = out.Shared
 	}
-	if out.PinnedChanged {
-		w.pinned = out.Pinned
-	}
+	w.noteEntry(&out)
 	w.checkState()
 	streaming := event.Kind == abi.EventDisconnect && w.streamOpen() && w.facts.response != closed
 	for i := range out.Actions {
@@ -77,7 +75,7 @@ func (w *world) run(event abi.Event) (out abi.StepOutput, ok bool) {
 	if row := machine.rowOf(w.config, w.state, &event); row >= 0 {
 		w.rows[row] = true
 	}
-	out = machine.step(w.config, &abi.StepInput{NowMs: w.nowMs, Shared: w.shared, State: w.state, Attached: w.attached(), Pinned: w.pinned, Waiting: w.facts.waiting, Event: event})
+	out = machine.step(w.config, &abi.StepInput{NowMs: w.nowMs, Shared: w.shared, State: w.state, Attached: w.attached(), Pinned: w.entry(), Waiting: w.facts.waiting, Event: event})
 	if w.scenario.tamper != nil {
 		w.scenario.tamper(&event, &out)
 	}
@@ -105,6 +103,8 @@ func (w *world) perform(a *abi.Action) {
 		w.joinFlight(a)
 	case abi.ActionFollow:
 		w.start(a)
+	case abi.ActionPin:
+		w.pins = true
 	case abi.ActionPublish, abi.ActionLand:
 		w.noteFlight(a)
 	case abi.ActionCall:

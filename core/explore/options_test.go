@@ -38,6 +38,7 @@ func (w *world) options() []option {
 		}
 	}
 	later = append(later, w.flights()...)
+	later = append(later, w.neighbors()...)
 	if w.scenario.meanwhile != nil && w.uses["meanwhile"] == 0 && len(w.open) > 0 {
 		later = append(later, option{"other exchanges fail", 0, (*world).changeShared})
 	}

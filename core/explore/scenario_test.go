@@ -29,6 +29,8 @@ type scenario struct {
 	clock       bool                                    // timeouts and timers, except ticks, advance the clock
 	shared      []byte                                  // the isolate's shared state
 	meanwhile   []byte                                  // a shared state that may replace it at any point; nil: none
+	pinned      []byte                                  // the key's entry at the start
+	neighbors   []neighbor                              // other exchanges of the isolate with the key
 	flown       *flown                                  // what the leaders of shared flights publish; nil: no flight has another exchange
 	governed    bool                                    // the Governor checks the texts: marked ones must not leave
 	classifier  string                                  // the model of the project's classifier

@@ -90,7 +90,7 @@ func streaming(body string) string { return strings.TrimSuffix(body, "}") + `,"s
 
 // scenarios returns all scenarios, each on a host whose memory replies immediately, as ours do, and on a slow host.
 func scenarios() (all []*scenario) {
-	for _, group := range [][]*scenario{requestHeads(), admissions(), wholeResponses(), caches(), shared(), policies(), streams(), otherEndpoints(), governed(), classified()} {
+	for _, group := range [][]*scenario{requestHeads(), admissions(), wholeResponses(), caches(), shared(), policies(), streams(), otherEndpoints(), governed(), classified(), leases()} {
 		for _, s := range group {
 			onSlow := *s
 			onSlow.name, onSlow.slow = s.name+", slow host", true

@@ -28,7 +28,8 @@ type world struct {
 	nowMs   uint64
 	state   []byte
 	shared  []byte
-	pinned  []byte
+	pinned  []byte // the key's entry
+	pins    bool   // the exchange has pinned it
 	open    []pending
 	ready   []abi.Event // replies that are available immediately
 	buffers []buffer
@@ -87,6 +88,9 @@ type facts struct {
 	seat         seat   // in a flight
 	waiting      uint64 // followers of the flight
 	read         int    // pieces read as a follower
+	leased       bool   // the request was admitted by a lease
+	left         bool   // its settle was left in the entry
+	confirmed    int    // reports with its settle that the meter has confirmed
 	outcomes     string // the outcomes for caller, meter and cache, as text
 }
 
@@ -124,6 +128,9 @@ func (f *facts) encode(w *abi.Writer) {
 	w.Uint(uint64(f.seat))
 	w.Uint(f.waiting)
 	w.Uint(uint64(f.read))
+	w.Bool(f.leased)
+	w.Bool(f.left)
+	w.Uint(uint64(f.confirmed))
 	w.String(f.outcomes)
 }
 
@@ -135,7 +142,7 @@ func (f *facts) record(what string) {
 }
 
 func newWorld(s *scenario, cfg *config.Config) *world {
-	return &world{scenario: s, config: cfg, nowMs: startMs, shared: s.shared, rows: make([]bool, len(machine.rows()))}
+	return &world{scenario: s, config: cfg, nowMs: startMs, shared: s.shared, pinned: s.pinned, rows: make([]bool, len(machine.rows()))}
 }
 
 // clone returns an independent copy. Contents of buffers are never changed in place, so they are shared.

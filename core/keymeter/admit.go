@@ -57,14 +57,10 @@ func (c *call) admit(a *Admit) AdmitReply {
 	}
 	if i := m.findReservation(a.RequestID); i >= 0 {
 		r := m.reservations[i].decode()
-		reply := AdmitReply{Verdict: Admitted, Windows: m.windows(limits), ReservedPico: r.amountPico}
-		if l := m.findLease(a.LeaseID); l != nil {
-			reply.Lease = l.lent(0) // the first reply was lost: the isolate may only close it
-		}
-		return reply
+		return AdmitReply{Verdict: Admitted, Windows: m.windows(limits), ReservedPico: r.amountPico, Lease: m.lentBefore(a)}
 	}
 	if a.Mode == ModeCheck && len(a.Violations) == 0 || m.knowsAdmission(a.RequestID) {
-		return AdmitReply{Verdict: Admitted, Windows: m.windows(limits)}
+		return AdmitReply{Verdict: Admitted, Windows: m.windows(limits), Lease: m.lentBefore(a)}
 	}
 	if a.Mode == ModeCheck {
 		m.rememberAdmission(a.RequestID)

@@ -207,7 +207,7 @@ func (p *Put) apply(c *call) {
 func (m *meter) contradictedMs(now uint64) (ms uint64) {
 	for i := range m.leases {
 		if l := &m.leases[i]; l.version < m.record.Version && !l.ended {
-			ms = max(ms, l.endMs-min(l.endMs, now))
+			ms = max(ms, min(l.endMs-min(l.endMs, now), allowed(config.MaxLeaseMs))) // the clock may have gone back
 		}
 	}
 	return ms

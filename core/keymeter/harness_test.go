@@ -25,7 +25,12 @@ var plans = func() *config.Config {
 	const overlay = `{"plans":[
 		{"name":"counted","perSecond":4,"perDay":100,"tokensPerMinute":1000,"concurrent":1000,"budget":"1"},
 		{"name":"wide","perSecond":0,"perDay":0,"concurrent":1000,"budget":"1"},
-		{"name":"few","perSecond":0,"perDay":0,"concurrent":2,"budget":"1"}]}`
+		{"name":"few","perSecond":0,"perDay":0,"concurrent":2,"budget":"1"},
+		{"name":"lending","perSecond":0,"perDay":0,"concurrent":1000,"budget":"1","lease":{"ms":2000,"requests":512}},
+		{"name":"lending-by-second","perSecond":1000,"perDay":0,"concurrent":1000,"budget":"1","lease":{"ms":2000,"requests":64}},
+		{"name":"lending-by-day","perSecond":0,"perDay":200,"concurrent":1000,"budget":"1","lease":{"ms":2000,"requests":64}},
+		{"name":"lending-with-tokens","perSecond":0,"perDay":0,"tokensPerMinute":1000,"concurrent":1000,"budget":"1","lease":{"ms":2000,"requests":64}},
+		{"name":"lending-to-few","perSecond":0,"perDay":0,"concurrent":40,"budget":"1","lease":{"ms":2000,"requests":64}}]}`
 	parsed, wrong := config.Parse(abi.Config{Catalog: catalog.Default, Env: []abi.Header{{Name: config.EnvCatalog, Value: overlay}}})
 	if wrong != "" {
 		panic(wrong)

@@ -65,6 +65,15 @@ func (m *meter) findLease(id uint64) *lease {
 	return nil
 }
 
+// lentBefore is the lease of an admission that is repeated. Its first reply was lost, and the time of the lease runs since
+// then: the isolate may only close it.
+func (m *meter) lentBefore(a *Admit) Lease {
+	if l := m.findLease(a.LeaseID); l != nil {
+		return l.lent(0)
+	}
+	return Lease{}
+}
+
 func (m *meter) removeLease(id uint64) {
 	m.leases = slices.DeleteFunc(m.leases, func(l lease) bool { return l.id == id })
 }
@@ -105,10 +114,10 @@ const (
 	overdueMs = 2000
 )
 
-// rest stops lending for a while, so that what is lent returns.
+// rest stops lending for a while, so that lent budget returns.
 func (m *meter) rest() { m.restUntilMs = m.lastMs + restMs }
 
-// endLeases ends the leases whose time is over. What was not reported counts as used at the end. If the clock went back,
+// endLeases ends the leases whose time is over. Unreported admissions count as used at the end. If the clock went back,
 // the others end as if they had just been extended.
 func (m *meter) endLeases(jumped bool, longestMs uint64) {
 	if jumped {
@@ -166,7 +175,7 @@ func (c *call) takeReport(r *Report) (reply ReportReply) {
 	if l := m.findLease(r.LeaseID); l != nil {
 		reply.Lease = c.reportLease(l, r)
 	} else if row, ok := c.row(rowLease + leaseName(r.LeaseID)); ok {
-		c.reportLate(r, row)
+		reply.Lease = c.reportLate(r, row)
 	}
 	reply.Windows = m.windows(c.limits())
 	c.store()
@@ -212,14 +221,16 @@ func (c *call) reportLease(l *lease, r *Report) Lease {
 	return l.lent(0)
 }
 
-// takeLeased books the requests of a report. A request counts at its time on the isolate's clock, which the report's age
-// translates to this one; the time that the report took makes it later, never earlier.
+// takeLeased books the requests of a report. A request counts at its time on the isolate's clock, which its age
+// translates to this one. The allowance for a fast clock and the time that the report took make it later, never earlier.
+// It is on the day of the lease, however long the report took.
 func (c *call) takeLeased(l *lease, r *Report) {
 	m := c.m
 	for i := range r.Requests {
 		q := &r.Requests[i]
 		age := r.SentMs - min(r.SentMs, q.AdmittedMs)
-		admittedMs := max(l.startMs, m.lastMs-min(m.lastMs, age))
+		age -= (age + clockDivisor - 1) / clockDivisor
+		admittedMs := min(max(l.startMs, m.lastMs-min(m.lastMs, age)), l.endMs)
 		if !l.ended {
 			m.countAt(admittedMs, 1)
 		}
@@ -243,7 +254,7 @@ func (l *lease) release(m *meter, amount int64) {
 	m.sliceOf(l.period).reserved -= amount
 }
 
-// closeLease returns what is left of a lease.
+// closeLease returns the rest of a lease.
 func (c *call) closeLease(l *lease) {
 	m := c.m
 	l.release(m, l.heldPico)
@@ -256,13 +267,14 @@ func (c *call) closeLease(l *lease) {
 
 func closedName(id uint64) string { return "closed " + leaseName(id) }
 
-// Unreported is the model under which the usage counts what was lent and never reported.
+// Unreported is the model under which the usage counts loans that were never reported.
 const Unreported = "(unreported)"
 
 // bookedLease is row l/<lease>: a lease that was booked because no report came in time.
 type bookedLease struct {
 	seq        uint64
 	startMs    uint64
+	endMs      uint64
 	period     calendar.Period
 	requests   uint64
 	amountPico int64
@@ -272,6 +284,7 @@ func (b *bookedLease) fields(f *abi.Fields) {
 	f.Format(format)
 	f.Uint(&b.seq)
 	f.Uint(&b.startMs)
+	f.Uint(&b.endMs)
 	ledger.PeriodFields(f, &b.period)
 	f.Uint(&b.requests)
 	f.Int(&b.amountPico)
@@ -286,14 +299,13 @@ func (c *call) bookLeases() {
 		if l.bookMs() > c.in.NowMs {
 			continue
 		}
-		b := bookedLease{l.seq, l.startMs, l.period, l.unused(), l.heldPico}
+		b := bookedLease{l.seq, l.startMs, l.endMs, l.period, l.unused(), l.heldPico}
+		l.release(m, l.heldPico)
 		m.removeLease(l.id)
-		if b.requests == 0 && b.amountPico == 0 {
-			continue
+		if b.requests == 0 {
+			continue // all are reported: nobody has used the rest of the budget
 		}
 		c.book(&b, 1)
-		s := m.sliceOf(l.period)
-		s.reserved -= b.amountPico
 		name := rowLease + leaseName(l.id)
 		c.put(name, abi.EncodeFields(0, 32, b.fields))
 		c.scheduleForget(name)
@@ -311,13 +323,23 @@ func (c *call) book(b *bookedLease, sign int64) {
 	s.spent = money.Add(s.spent, sign*b.amountPico)
 }
 
-// reportLate replaces what was booked for a lease by its report. What the report does not mention was not used.
-func (c *call) reportLate(r *Report, row []byte) {
+// reportLate replaces the booking of a lease by its reports: the first one replaces everything, later ones add to it,
+// until the isolate closes the lease.
+func (c *call) reportLate(r *Report, row []byte) Lease {
 	var b bookedLease
-	if abi.DecodeFields(row, b.fields) != nil || r.Seq <= b.seq {
-		return
+	if abi.DecodeFields(row, b.fields) != nil {
+		return Lease{}
 	}
-	c.book(&b, -1)
-	c.takeLeased(&lease{startMs: b.startMs, ended: true, period: b.period}, r)
-	c.out.Deletes = append(c.out.Deletes, rowLease+leaseName(r.LeaseID))
+	if r.Seq > b.seq {
+		c.book(&b, -1)
+		c.takeLeased(&lease{startMs: b.startMs, endMs: b.endMs, ended: true, period: b.period}, r)
+		b.seq, b.requests, b.amountPico = r.Seq, 0, 0
+		name := rowLease + leaseName(r.LeaseID)
+		if r.Close {
+			c.out.Deletes = append(c.out.Deletes, name)
+		} else {
+			c.put(name, abi.EncodeFields(0, 32, b.fields))
+		}
+	}
+	return Lease{ID: r.LeaseID}
 }

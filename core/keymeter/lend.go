@@ -3,6 +3,7 @@ package keymeter
 import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/money"
 )
 
 // Lease is a part of a key's limits and of its slice that the meter lends to an isolate, which admits requests with it
@@ -45,7 +46,7 @@ func LeasedFields(f *abi.Fields, l *Leased) {
 	f.Bytes(&l.Settle)
 }
 
-// Report is the command that reports the requests of a lease: those that have ended, and those in progress, which become
+// Report is the command that reports the requests of a lease, ended or in progress. Requests in progress become
 // ordinary reservations. Reports of a lease are numbered from 1, so that a repeat counts once. The reply is a ReportReply.
 type Report struct {
 	SentMs   uint64 // time of sending on the isolate's clock, from which the ages of the requests follow
@@ -53,8 +54,8 @@ type Report struct {
 	Seq      uint64
 	Requests []Leased
 	Settles  [][]byte // encoded Settles of requests that an earlier report has registered
-	Close    bool     // the isolate uses the lease no longer; what is left returns
-	Renew    bool     // the isolate wants to go on
+	Close    bool     // the isolate uses the lease no longer; the rest returns
+	Renew    bool     // the isolate wants to continue
 	// AmountPico is the typical reservation of the isolate's requests, for a renewal.
 	AmountPico int64
 }
@@ -135,7 +136,7 @@ const (
 	// slotDivisor is the part of the concurrent requests that may be lent.
 	slotDivisor = 4
 	// clockDivisor and clockMs are the allowance for the isolate's clock: it may run slower than the meter's by one part
-	// in clockDivisor, and be behind by clockMs, because a platform's clock may stand still while code runs.
+	// in clockDivisor, and be behind by clockMs, because a platform's clock may stop while code runs.
 	clockDivisor = 20
 	clockMs      = 250
 	// restMs is how long a meter does not lend after its slice was recalled or too small.
@@ -164,7 +165,7 @@ func (c *call) lend(id uint64, amount int64, lifetimeMs uint64) Lease {
 	l.amountPico += terms.amountPico
 	l.heldPico += terms.amountPico
 	m.slice.reserved += terms.amountPico
-	l.endMs = c.in.NowMs + allowed(terms.durationMs)
+	l.endMs = max(l.endMs, c.in.NowMs+allowed(terms.durationMs))
 	if created {
 		m.leases = append(m.leases, *l)
 	}
@@ -182,7 +183,7 @@ func (c *call) wantsToLend(a *Admit) bool {
 // allowed is the time after which the meter considers a lease of a duration as ended.
 func allowed(durationMs uint64) uint64 { return durationMs + durationMs/clockDivisor + clockMs }
 
-// terms are what a lease gets: a duration, and what is added to it. Without a duration there is no lease.
+// terms are what a lease gets: a duration, and additions to it. Without a duration there is no lease.
 type terms struct {
 	durationMs uint64
 	requests   uint64
@@ -202,8 +203,8 @@ func (c *call) terms(l *lease, amount int64) (t terms) {
 		return t
 	}
 	t.requests = target - min(target, l.unused())
-	t.amountPico = max(0, min(lendAmounts*amount-l.heldPico, m.slice.free()/2))
-	if l.heldPico+t.amountPico < minLendAmounts*amount {
+	t.amountPico = max(0, min(money.Cost(lendAmounts, amount)-l.heldPico, m.slice.free()/2))
+	if money.Add(l.heldPico, t.amountPico) < money.Cost(minLendAmounts, amount) {
 		return terms{}
 	}
 	t.durationMs = duration

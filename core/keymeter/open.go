@@ -32,3 +32,29 @@ func (a *AdmitReply) Encode() []byte { return abi.EncodeFields(0, 128, a.fields)
 
 // Encode encodes the reply.
 func (r *FlushReply) Encode() []byte { return abi.EncodeFields(0, 64, r.fields) }
+
+// LeaseState is a lease in a meter, for code beside the meter, such as a simulation.
+type LeaseState struct {
+	ID         uint64
+	EndMs      uint64 // allowance included
+	Ended      bool
+	Requests   uint64 // lent in total
+	Reported   uint64
+	AmountPico int64 // lent in total
+	HeldPico   int64 // reserved
+	Slots      uint64
+}
+
+// StateOf decodes the leases and the request IDs of the open reservations in a meter's row "h".
+func StateOf(row []byte) (leases []LeaseState, requestIDs []string, err error) {
+	m, err := decodeMeter(row)
+	for i := range m.leases {
+		l := &m.leases[i]
+		leases = append(leases, LeaseState{l.id, l.endMs, l.ended, l.requests, l.taken, l.amountPico, l.heldPico, l.slots})
+	}
+	for i := range m.reservations {
+		r := m.reservations[i].decode()
+		requestIDs = append(requestIDs, string(r.id))
+	}
+	return leases, requestIDs, err
+}

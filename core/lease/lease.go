@@ -24,9 +24,12 @@ const (
 	hotMs = 2_000
 	// markEveryMs bounds how often the entry of a key without a lease changes.
 	markEveryMs = 500
-	// maxRequests bounds the requests of an entry, so that it stays below 64 KiB: those in progress, and those that the
-	// meter has not confirmed.
+	// maxRequests and maxBytes bound an entry, so that it stays below 64 KiB: its requests and settles, unconfirmed ones
+	// included.
 	maxRequests = 200
+	maxBytes    = 40 << 10
+	// requestBytes is about the size of a request without its settle.
+	requestBytes = 96
 	// lowAmounts is the number of reservations that a lease should cover.
 	lowAmounts = 16
 	// reportAt is the number of ended requests that are reported before the interval is over.
@@ -63,12 +66,15 @@ type Entry struct {
 	slots      uint64
 	windows    []keymeter.Window
 	seen       uint64 // taken when the windows were received
+	closing    bool   // the lease is used no longer
+	reclose    bool   // the meter has extended it meanwhile, perhaps after its close
 	seq        uint64 // of the last report
 	recent     bool   // it was sent before the end of the current interval
-	naps       uint64 // intervals that a report or an extension has been awaited
+	naps       uint64 // intervals that the keeper has slept while a report was in flight
 	woken      uint64 // taken when the keeper last woke
 
-	open   []keymeter.Leased // requests of the lease that are not reported; those with a Settle have ended
+	open   []keymeter.Leased // requests of the lease that are in progress and not reported
+	done   done              // those that have ended
 	ended  [][]byte          // settles of registered requests, not reported
 	flight flight
 
@@ -77,13 +83,47 @@ type Entry struct {
 	wakesMs uint64 // when it wakes next
 }
 
+// done are requests that stay encoded until they are reported: every request of the key passes the entry through two
+// steps.
+type done struct {
+	count uint64
+	list  []byte
+}
+
+func (d *done) add(l *keymeter.Leased) {
+	w := abi.Writer{Buf: d.list[:len(d.list):len(d.list)]} // the bytes after it are not the list's
+	keymeter.LeasedFields(abi.WriteTo(&w), l)
+	d.count, d.list = d.count+1, w.Buf
+}
+
+// appendTo appends the requests to a list.
+func (d *done) appendTo(list []keymeter.Leased) []keymeter.Leased {
+	list = slices.Grow(list, int(d.count))
+	f := abi.ReadFrom(&abi.Reader{Buf: d.list})
+	for range d.count {
+		var l keymeter.Leased
+		keymeter.LeasedFields(f, &l)
+		list = append(list, l)
+	}
+	return list
+}
+
 // flight is the report that the meter has not confirmed.
 type flight struct {
-	sentMs  uint64
-	failed  bool   // the call failed
-	closing bool   // it closes the lease
+	number  uint64 // distinguishes it from earlier reports, also of other leases; it grows
+	failed  bool   // the last call failed
 	command []byte // empty: none
-	count   uint64 // of requests
+	open    uint64 // requests in progress
+	count   uint64 // of requests and settles
+}
+
+// Sending identifies one transmission of a report.
+type Sending struct{ Number, Ms uint64 }
+
+// Fields lists the fields of a transmission.
+func (s *Sending) Fields(f *abi.Fields) {
+	f.Uint(&s.Number)
+	f.Uint(&s.Ms)
 }
 
 // Decode decodes an entry. A malformed one is empty: nothing of an older version can be used.
@@ -103,7 +143,7 @@ func (e *Entry) Encode() (data []byte, keepMs uint64) {
 		}
 		return abi.EncodeFields(0, 64, e.fields), MarkMs
 	}
-	return abi.EncodeFields(0, 256+256*(len(e.open)+len(e.ended))+len(e.flight.command), e.fields), KeepMs
+	return abi.EncodeFields(0, 256+256*(len(e.open)+len(e.ended))+len(e.done.list)+len(e.flight.command), e.fields), KeepMs
 }
 
 func (e *Entry) fields(f *abi.Fields) {
@@ -121,19 +161,22 @@ func (e *Entry) fields(f *abi.Fields) {
 	f.Int(&e.amountPico)
 	f.Int(&e.usedPico)
 	f.Int(&e.typical)
-	f.Bool(&e.extending)
 	f.Uint(&e.slots)
 	abi.List(f, &e.windows, keymeter.WindowFields)
 	f.Uint(&e.seen)
+	f.Flags(&e.extending, &e.closing, &e.reclose)
 	f.Uint(&e.seq)
 	f.Bool(&e.recent)
 	f.Uint(&e.naps)
 	f.Uint(&e.woken)
 	abi.List(f, &e.open, keymeter.LeasedFields)
+	f.Uint(&e.done.count)
+	f.Bytes(&e.done.list)
 	abi.List(f, &e.ended, (*abi.Fields).Bytes)
-	f.Uint(&e.flight.sentMs)
-	f.Flags(&e.flight.failed, &e.flight.closing)
+	f.Uint(&e.flight.number)
+	f.Bool(&e.flight.failed)
 	f.Bytes(&e.flight.command)
+	f.Uint(&e.flight.open)
 	f.Uint(&e.flight.count)
 	f.Uint(&e.keeper)
 	f.Uint(&e.sinceMs)
@@ -141,16 +184,20 @@ func (e *Entry) fields(f *abi.Fields) {
 }
 
 // pending reports whether the meter does not know everything yet.
-func (e *Entry) pending() bool { return len(e.open)+len(e.ended)+len(e.flight.command) > 0 }
+func (e *Entry) pending() bool {
+	return len(e.open)+len(e.done.list)+len(e.ended)+len(e.flight.command) > 0
+}
 
 // Held reports whether the entry has a lease, or something that must be reported.
 func (e *Entry) Held() bool { return e.id != 0 || e.pending() }
 
-// tick moves the entry to now. It returns false, and ends the lease, if the clock went back.
+// tick moves the entry to now. It returns false, and ends the lease for good, if the clock went back: replies to commands
+// that were sent before say nothing about its end.
 func (e *Entry) tick(now uint64) bool {
 	ok := now+stepBackMs >= e.lastMs
 	if !ok {
-		e.endMs, e.lastMs, e.markMs, e.deniedMs, e.wakesMs = 0, now, 0, 0, min(e.wakesMs, now)
+		e.endMs, e.closing, e.lastMs, e.markMs, e.deniedMs = 0, e.id != 0, now, 0, 0
+		e.wakesMs, e.sinceMs = min(e.wakesMs, now), min(e.sinceMs, now)
 	}
 	e.lastMs = max(e.lastMs, now)
 	return ok
@@ -173,7 +220,7 @@ func (e *Entry) Take(now uint64, q *Request) bool {
 	switch {
 	case !ok, e.endMs <= e.lastMs, e.version != q.Version, e.taken >= e.requests:
 		return false
-	case e.amountPico-e.usedPico < q.AmountPico, !e.extending && q.AmountPico > 0 && e.low(), e.inProgress() >= e.slots, e.count() >= maxRequests:
+	case e.amountPico-e.usedPico < q.AmountPico, !e.extending && q.AmountPico > 0 && e.low(), e.inProgress() >= e.slots, e.full():
 		return false
 	}
 	e.taken++
@@ -181,6 +228,8 @@ func (e *Entry) Take(now uint64, q *Request) bool {
 	l := keymeter.Leased{RequestID: q.ID, AdmittedMs: e.lastMs, AmountPico: q.AmountPico, LifetimeMs: q.LifetimeMs, Model: q.Model}
 	if q.Settle != nil {
 		l.Settle = q.Settle.Encode()
+		e.done.add(&l)
+		return true
 	}
 	e.open = append(e.open, l)
 	return true
@@ -191,16 +240,19 @@ func (e *Entry) Take(now uint64, q *Request) bool {
 func (e *Entry) low() bool { return e.amountPico-e.usedPico < lowAmounts*e.typical }
 
 // inProgress is the number of requests that are in progress and not registered at the meter.
-func (e *Entry) inProgress() (n uint64) {
-	for i := range e.open {
-		if len(e.open[i].Settle) == 0 {
-			n++
-		}
-	}
-	return n + e.flight.count
-}
+func (e *Entry) inProgress() uint64 { return uint64(len(e.open)) + e.flight.open }
 
-func (e *Entry) count() int { return len(e.open) + len(e.ended) + int(e.flight.count) }
+// full reports whether the entry takes no further request.
+func (e *Entry) full() bool {
+	if len(e.open)+len(e.ended)+int(e.done.count+e.flight.count) >= maxRequests {
+		return true
+	}
+	size := len(e.flight.command) + len(e.done.list) + requestBytes*len(e.open)
+	for _, s := range e.ended {
+		size += len(s)
+	}
+	return size >= maxBytes
+}
 
 // Windows are the limits' states for an answer that was admitted by the lease.
 func (e *Entry) Windows() []keymeter.Window {
@@ -239,42 +291,45 @@ func (e *Entry) Ask(now, version, random, exchange uint64) (id uint64, changed b
 	return e.id, true
 }
 
-// Granted takes the meter's lease, in a reply to a command that was sent at sentMs. asked is the ID that was asked for. A
-// Lease without ID means that the meter lends nothing, or nothing more. It returns false if the entry has no use for the
-// lease.
-func (e *Entry) Granted(now, sentMs, asked uint64, l *keymeter.Lease, windows []keymeter.Window) bool {
-	if e.tick(now); asked != e.id {
+// Asked is what an exchange has asked the meter for, with its admission.
+type Asked struct {
+	ID      uint64 // of the lease
+	SentMs  uint64 // when the command was sent
+	Version uint64 // of the key record in it
+}
+
+// Granted takes the meter's lease, in a reply to a command. A Lease without ID means that the meter lends nothing. It
+// returns false if the entry has no use for the lease.
+func (e *Entry) Granted(now uint64, asked Asked, l *keymeter.Lease, windows []keymeter.Window) bool {
+	if e.tick(now); asked.ID == e.id {
+		e.extending = false
+	}
+	switch {
+	case asked.ID != e.id || l.ID != 0 && l.ID != e.id:
 		return l.ID == 0
-	}
-	e.extending = false
-	if l.ID != e.id {
-		e.NotGranted(asked)
-		e.deniedMs = e.lastMs
+	case l.ID == 0:
+		// Perhaps a refusal of the request, which says nothing about a lease that was granted before.
+		if e.deniedMs = e.lastMs; e.requests == 0 {
+			e.drop()
+		}
 		return true
-	}
-	if e.flight.closing {
+	case e.closing:
+		e.reclose = e.reclose || l.DurationMs > 0
 		return true
+	case e.requests == 0:
+		e.version = asked.Version
 	}
 	e.requests, e.amountPico, e.slots = max(e.requests, l.Requests), max(e.amountPico, l.AmountPico), l.Slots
 	e.windows, e.seen = windows, e.taken
-	e.endMs = 0
 	if l.DurationMs > 0 {
-		e.endMs = sentMs + l.DurationMs
+		e.endMs = max(e.endMs, asked.SentMs+l.DurationMs)
+	} else {
+		e.endMs, e.deniedMs = 0, e.lastMs
 	}
 	return true
 }
 
-// NotGranted notes that the admission which asked for a lease was refused: the meter has not made or extended it.
-func (e *Entry) NotGranted(asked uint64) {
-	if asked != e.id {
-		return
-	}
-	if e.extending = false; e.requests == 0 && !e.pending() {
-		e.drop()
-	}
-}
-
-// Unknown notes that the outcome of the admission which asked for a lease is unknown. The keeper closes a new one.
+// Unknown notes that the outcome of the admission which asked for a lease is unknown. The keeper closes a new lease.
 func (e *Entry) Unknown(asked uint64) {
 	if asked == e.id {
 		e.extending = false
@@ -284,29 +339,44 @@ func (e *Entry) Unknown(asked uint64) {
 // drop forgets the lease, of which nothing is in progress at the meter.
 func (e *Entry) drop() {
 	e.id, e.endMs, e.requests, e.taken, e.amountPico, e.usedPico, e.seq, e.woken, e.open = 0, 0, 0, 0, 0, 0, 0, 0, nil
-	e.windows, e.seen = nil, 0
+	e.windows, e.seen, e.extending, e.closing, e.reclose, e.done = nil, 0, false, false, false, done{}
+	e.rest()
+}
+
+// rest ends the keeper's duty if there is nothing to keep: its exchange sleeps no longer, and the next settle needs a new one.
+func (e *Entry) rest() {
+	if !e.Held() {
+		e.keeper = 0
+	}
 }
 
 // find is the index of a request of the lease that is not reported, or -1.
 func (e *Entry) find(requestID string) int {
-	return slices.IndexFunc(e.open, func(l keymeter.Leased) bool { return l.RequestID == requestID && len(l.Settle) == 0 })
+	return slices.IndexFunc(e.open, func(l keymeter.Leased) bool { return l.RequestID == requestID })
 }
 
-// Settle leaves a settlement in the entry.
-func (e *Entry) Settle(now uint64, s *keymeter.Settle) {
+// Settle leaves a settlement in the entry. It returns false if there is no room for it: the meter, which has the request's
+// reservation, must then get it at once.
+func (e *Entry) Settle(now uint64, s *keymeter.Settle) bool {
 	e.tick(now)
 	i := e.find(s.RequestID)
 	if i < 0 {
+		if e.full() && !e.inFlight(s.RequestID) {
+			return false
+		}
 		e.ended = append(e.ended, s.Encode())
-		return
+		return true
 	}
-	l := &e.open[i]
+	l := e.open[i]
 	cost := s.CostPico
 	for j := range s.Attempts {
 		cost = money.Add(cost, s.Attempts[j].CostPico)
 	}
 	e.usedPico = money.Add(e.usedPico-l.AmountPico, cost)
 	l.AmountPico, l.Settle = cost, s.Encode()
+	e.open = slices.Delete(e.open, i, i+1)
+	e.done.add(&l)
+	return true
 }
 
 // Standing is the relation of a request to the meter.
@@ -324,7 +394,7 @@ func (e *Entry) Extend(now uint64, requestID string, totalPico int64) (standing 
 	ok := e.tick(now)
 	i := e.find(requestID)
 	if i < 0 {
-		if e.flight.count > 0 && e.inFlight(requestID) {
+		if e.inFlight(requestID) {
 			return Registering, false
 		}
 		return Registered, false
@@ -339,6 +409,9 @@ func (e *Entry) Extend(now uint64, requestID string, totalPico int64) (standing 
 }
 
 func (e *Entry) inFlight(requestID string) bool {
+	if e.flight.open == 0 {
+		return false
+	}
 	r, err := keymeter.DecodeReport(e.flight.command)
 	return err == nil && slices.ContainsFunc(r.Requests, func(l keymeter.Leased) bool { return l.RequestID == requestID })
 }

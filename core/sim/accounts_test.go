@@ -34,9 +34,12 @@ func (w *world) projectOf(id string) *project {
 
 func (k *key) observe(o *object, command, reply []byte) {
 	clockMs := o.clock()
-	k.day = max(k.day, clockMs/dayMs)
+	if day := clockMs / dayMs; day > k.day {
+		k.day, k.dayLent = day, 0
+	}
+	defer func() { k.checkLeases(o, clockMs, len(command) == 0) }()
 	if len(command) == 0 {
-		k.expire(clockMs)
+		k.expire(o, clockMs)
 		return
 	}
 	switch op(command) {
@@ -49,6 +52,7 @@ func (k *key) observe(o *object, command, reply []byte) {
 		k.checkAdmit(clockMs, &a, &r)
 		if r.Verdict == keymeter.Admitted {
 			k.noteViolations(a.id, a.violations)
+			k.grant(clockMs, &r.Lease)
 		}
 	case opExtend:
 		r, err := keymeter.DecodeAdmitReply(reply)
@@ -61,10 +65,19 @@ func (k *key) observe(o *object, command, reply []byte) {
 	case opSettle:
 		s := readSettle(command)
 		k.settle(&s)
+	case opReport:
+		r, err := keymeter.DecodeReportReply(reply)
+		if err != nil {
+			k.w.fail("host", "the reply to a report is malformed")
+		}
+		k.report(clockMs, keymeter.Open(command).(*keymeter.Report), &r)
 	case opPut:
 		if status, record := readPut(command); record.Version > k.state().record.Version {
 			k.states = append(k.states, keyState{k.w.now, status, record})
 			k.w.logf("%s: the meter has version %d, status %d", k.id, record.Version, status)
+		}
+		if r, err := keymeter.DecodePutReply(reply); err != nil || r.WaitMs > slackMs {
+			k.w.fail("I13 wait", "%s: its meter asks to wait for %d ms", k.id, r.WaitMs)
 		}
 	}
 }
@@ -94,8 +107,8 @@ func (k *key) checkAdmit(clockMs uint64, a *admitCommand, r *keymeter.AdmitReply
 		k.checkLimited(a)
 		x.history.limited = true
 	case keymeter.ConcurrencyLimited:
-		if concurrent := worldConfig.Plan(state.record.Plan).Concurrent; uint64(len(k.open)) < concurrent {
-			w.fail("I11", "%s is rejected with %d of %d concurrent requests", a.id, len(k.open), concurrent)
+		if concurrent := worldConfig.Plan(state.record.Plan).Concurrent; uint64(len(k.open))+k.lentSlots() < concurrent {
+			w.fail("I11", "%s is rejected with %d of %d concurrent requests, and %d lent", a.id, len(k.open), concurrent, k.lentSlots())
 		}
 		x.history.limited = true
 	}
@@ -121,6 +134,8 @@ func (k *key) admit(clockMs uint64, a *admitCommand, r *keymeter.AdmitReply) {
 	k.day = max(k.day, clockMs/dayMs)
 	limits := k.limits()
 	k.admitted = append(k.admitted, admission{w.now, k.day, k.jumped, limits.PerSecond > 0})
+	k.ticks = append(k.ticks, tick{clockMs, 1})
+	k.dayLent++
 	second, day := k.counts()
 	if limits.PerSecond > 0 && second > limits.PerSecond || limits.PerDay > 0 && day > limits.PerDay {
 		w.fail("I1", "%s: %d admissions in a second with limit %d, %d in a day with limit %d", k.id, second, limits.PerSecond, day, limits.PerDay)
@@ -135,8 +150,8 @@ func (k *key) admit(clockMs uint64, a *admitCommand, r *keymeter.AdmitReply) {
 	v.x.history.resv = v
 	v.x.history.claim.end(w.now)
 	k.open[a.id], k.all[a.id] = v, v
-	if concurrent := worldConfig.Plan(k.state().record.Plan).Concurrent; uint64(len(k.open)) > concurrent {
-		w.fail("I1", "%s has %d concurrent requests, limit %d", k.id, len(k.open), concurrent)
+	if concurrent := worldConfig.Plan(k.state().record.Plan).Concurrent; k.running() > concurrent {
+		w.fail("I1", "%s has %d concurrent requests, limit %d", k.id, k.running(), concurrent)
 	}
 	v.period.reserved += v.amount
 	k.checkReserved(v)
@@ -171,6 +186,9 @@ func (k *key) checkLimited(a *admitCommand) {
 	}
 	limits := k.limits()
 	second, day := k.counts()
+	if len(k.lends) > 0 {
+		second, day = k.lentCounts()
+	}
 	used := uint64(0)
 	for _, t := range k.usedUp {
 		if t.at+minuteMs+secondMs > k.w.now {
@@ -257,13 +275,17 @@ func (k *key) checkBudget(t *period, id string) {
 }
 
 // expire charges the reserved amounts of expired reservations.
-func (k *key) expire(clockMs uint64) {
+func (k *key) expire(o *object, clockMs uint64) {
+	var open []string
+	if row, ok := o.find("h"); ok && len(k.lends) > 0 {
+		_, open, _ = keymeter.StateOf(o.rows[row].Value)
+	}
 	for id, v := range k.open {
-		if v.expiresMs > clockMs {
+		if v.lease == nil && v.expiresMs > clockMs || v.lease != nil && slices.Contains(open, id) {
 			continue
 		}
 		x := v.x
-		if !x.dead && !x.history.faulty && !x.history.failed && k.jumped == 0 {
+		if !x.dead && !x.history.faulty && !x.history.failed && k.jumped == 0 && !(v.lease != nil && v.lease.faulty()) {
 			k.w.fail("I13", "%s: its reservation expires without a fault", id)
 		}
 		k.w.logf("%s: its reservation of %d expires", id, v.amount)

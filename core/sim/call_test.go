@@ -47,6 +47,8 @@ func (x *exchange) call(a *abi.Action) {
 		w.logf("%s: its settle is delayed", x.id)
 		x.history.faulty = true
 		w.after(x.random.between(5, 30)*minuteMs, func() { run(finish) })
+	case f.Late && a.Class == abi.ClassKeyMeter && op(a.Data) == opReport && draw >= 30:
+		x.delayReport(draw, run, finish)
 	case f.Overload && draw < 2:
 		w.stats.Faults++
 		w.logf("%s: the %s is overloaded", x.id, className(a.Class))
@@ -57,6 +59,23 @@ func (x *exchange) call(a *abi.Action) {
 	default:
 		run(finish)
 	}
+}
+
+// delayReport delays a report or its reply, by seconds or beyond the lease's grace.
+func (x *exchange) delayReport(draw uint64, run func(func([]byte, bool)), finish func([]byte, bool)) {
+	w := x.w
+	w.stats.Faults++
+	late := x.random.between(2, 20) * secondMs
+	if draw == 30 {
+		late = x.random.between(5, 30) * minuteMs
+	}
+	w.logf("%s: its report is delayed by %d ms", x.id, late)
+	x.history.faulty = true
+	if draw >= 35 {
+		run(func(reply []byte, ok bool) { w.after(late, func() { finish(reply, ok) }) })
+		return
+	}
+	w.after(late, func() { run(finish) })
 }
 
 // callFault makes a call fail in one of six ways.

@@ -45,6 +45,7 @@ type history struct {
 	followed  []*exchange // the leaders of its flights
 	body      []byte
 	settled   bool // it sent a settle
+	leaving   bool // it leaves its settlement in the entry of its key in this step
 	resv      *reservation
 	claim     claim
 	waits     uint64
@@ -271,6 +272,9 @@ func (x *exchange) finished(status uint64) {
 		x.history.waits = x.w.now - x.history.arrivedAt
 		x.history.claim.end(x.w.now)
 		x.w.stats.countStatus(status)
+		if x.w.plan.Cut {
+			x.w.after(waitUntilMs, x.cutWork)
+		}
 	}
 }
 
@@ -312,10 +316,15 @@ func (x *exchange) recordCall(a *abi.Action) {
 		}
 	case opSettle:
 		x.history.settled = true
-		for _, f := range x.history.fetches {
-			if !f.over {
-				x.w.fail("I13 fetch", "%s settles while its fetch to %s is in flight", x.id, f.model.Name)
-			}
+		x.checkFetches()
+	}
+}
+
+// checkFetches checks that no fetch is in flight when the request is settled.
+func (x *exchange) checkFetches() {
+	for _, f := range x.history.fetches {
+		if !f.over {
+			x.w.fail("I13 fetch", "%s settles while its fetch to %s is in flight", x.id, f.model.Name)
 		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/postern-ai/postern/core/config"
 )
 
-// worldCatalog is a small catalog: three wire families, a target without credentials at the end of the cheap tier,
+// worldCatalog is a small catalog: plans of which the last four lend, three wire families, a target without credentials at the end of the cheap tier,
 // an expensive model, a model with a small context and a free model.
 const worldCatalog = `{"version":"world","defaultPlan":"open",
 "plans":[
@@ -13,7 +13,11 @@ const worldCatalog = `{"version":"world","defaultPlan":"open",
  {"name":"free","perSecond":10,"perDay":1000,"developmentPerSecond":5,"developmentPerDay":500,"concurrent":200,"governor":true,"budget":"100"},
  {"name":"tight","perSecond":3,"perDay":12,"developmentPerSecond":2,"developmentPerDay":6,"concurrent":4,"governor":true,"budget":"1"},
  {"name":"concurrent","perSecond":0,"perDay":0,"concurrent":3,"governor":true,"budget":"1"},
- {"name":"tokens","perSecond":0,"perDay":0,"tokensPerMinute":3000,"concurrent":50,"governor":true,"budget":"1"}],
+ {"name":"tokens","perSecond":0,"perDay":0,"tokensPerMinute":3000,"concurrent":50,"governor":true,"budget":"1"},
+ {"name":"lending","perSecond":0,"perDay":0,"concurrent":1000,"governor":true,"budget":"100","lease":{"ms":2000,"requests":512}},
+ {"name":"rated","perSecond":200,"perDay":0,"developmentPerSecond":5,"concurrent":400,"governor":true,"budget":"100","lease":{"ms":2000,"requests":64}},
+ {"name":"daily","perSecond":0,"perDay":180,"developmentPerDay":6,"concurrent":400,"governor":true,"budget":"100","lease":{"ms":1000,"requests":512}},
+ {"name":"slots","perSecond":0,"perDay":0,"concurrent":34,"governor":true,"budget":"100","lease":{"ms":500,"requests":16}}],
 "providers":[
  {"name":"p1","wire":"openai","baseUrl":"https://p1.example/v1","keyEnv":"P1_KEY"},
  {"name":"p2","wire":"openai","baseUrl":"https://p2.example/v1","keyEnv":"P2_KEY"},

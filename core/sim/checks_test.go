@@ -32,7 +32,7 @@ func (x *exchange) checkStatus() {
 	case 415:
 		x.justified(x.item.Bad == "type", "the content type is JSON")
 	case 429:
-		x.justified(s.limited || x.item.Bad == "key", "no window was full")
+		x.justified(s.limited || x.item.Bad == "key" || x.someState(func(st *keyState) bool { return st.status == doc.Removed }), "no window was full")
 	case 503:
 		if slices.ContainsFunc(s.followed, func(o *exchange) bool { return o.dead || o.history.failed }) {
 			return
@@ -42,7 +42,7 @@ func (x *exchange) checkStatus() {
 		}
 		x.justified(s.failed || x.noneReady(), "no fault was injected into a dependency")
 	case 502, 504:
-		x.justified(x.isolate.jumped || slices.ContainsFunc(x.calls(), func(f *fetch) bool {
+		x.justified(x.isolate.jumped || x.isolate.rate != 0 || slices.ContainsFunc(x.calls(), func(f *fetch) bool {
 			return f.status != 200 || f.behavior.Fault != "" || f.behavior.Lie != "" || x.item.JSON && !f.behavior.JSON
 		}), "every provider responded correctly")
 	default:
@@ -62,7 +62,7 @@ func (x *exchange) calls() []*fetch {
 // checkDeadline checks I13: a complete response or an error is sent within the route's total time for all attempts.
 func (x *exchange) checkDeadline() {
 	limit := worldConfig.RequestMsOf(worldConfig.Tier(x.request.model))
-	if at := x.history.fetchedAt; at != 0 && x.w.now > at+limit && !x.isolate.jumped {
+	if at := x.history.fetchedAt; at != 0 && x.w.now > at+limit && !x.isolate.jumped && (x.isolate.rate == 0 || x.w.now > at+limit*21/20) {
 		x.w.fail("I13", "%s ended %d ms after its first attempt began, limit %d ms", x.id, x.w.now-at, limit)
 	}
 }
@@ -80,6 +80,9 @@ func (st *keyState) active(now uint64) bool {
 
 func (x *exchange) someState(f func(*keyState) bool) bool {
 	states := x.key.statesSince(x.history.arrivedAt)
+	if v := x.history.resv; v != nil && v.lease != nil {
+		states = append(slices.Clone(states), x.key.statesSinceVersion(v.lease.version)...)
+	}
 	for i := range states {
 		if f(&states[i]) {
 			return true
@@ -275,7 +278,7 @@ func (x *exchange) checkCut(f *fetch) {
 	need := costOf(f.model, f.prompt, f.seen+256+64) - x.history.resv.amount
 	free := int64(1) << 62
 	for _, l := range x.project.free[max(0, x.history.freeFrom):] {
-		free = min(free, l.free)
+		free = min(free, l.unlent)
 	}
 	if free > need {
 		x.w.fail("I11 cut", "%s is cut for lack of budget: it needed %d more, and the free balance was always at least %d", x.id, need, free)

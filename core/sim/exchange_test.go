@@ -74,17 +74,22 @@ func (x *exchange) deliver(e abi.Event) {
 func (x *exchange) step(e *abi.Event) {
 	i := x.isolate
 	x.w.stats.Steps++
-	in := abi.StepInput{NowMs: i.clock(), Shared: i.shared, State: x.state, Attached: x.buffers[abi.AttachedBuffer], Pinned: i.pinned[x.pinned], Waiting: x.followers(), Event: *e}
+	in := abi.StepInput{NowMs: i.clock(), Shared: i.shared, State: x.state, Attached: x.buffers[abi.AttachedBuffer], Pinned: i.unpin(x.pinned), Waiting: x.followers(), Event: *e}
 	out := step(&in)
 	if out.SharedChanged {
 		i.shared = out.Shared
 	}
 	if out.PinnedChanged {
-		i.pin(x.pinned, out.Pinned)
+		i.pin(x.pinned, out.Pinned, out.PinnedKeepMs)
+		x.pinChanged(i.pinned[x.pinned].value)
 	}
 	x.state = out.State
 	for n := range out.Actions {
 		x.do(&out.Actions[n])
+	}
+	if x.history.leaving {
+		x.history.leaving = false
+		x.checkFetches()
 	}
 }
 
@@ -93,6 +98,26 @@ func (x *exchange) end() {
 	x.land(abi.FlightFailed, nil)
 	x.isolate.running = slices.DeleteFunc(x.isolate.running, func(o *exchange) bool { return o == x })
 	x.checkSettled()
+}
+
+// waitUntilMs is the time after the response for which a platform lets an exchange run.
+const waitUntilMs = 30 * secondMs
+
+// cutWork ends an exchange that only keeps a lease, on a platform that cuts work after the response.
+func (x *exchange) cutWork() {
+	if x.over || len(x.history.fetches) > 0 && !x.history.fetches[len(x.history.fetches)-1].over {
+		return
+	}
+	for id := range x.open {
+		if id < 6000 {
+			return
+		}
+	}
+	x.w.logf("%s: its work after the response is cut", x.id)
+	for _, o := range x.open {
+		o.canceled = true
+	}
+	x.end()
 }
 
 func (x *exchange) die() {
@@ -195,7 +220,7 @@ func (x *exchange) do(a *abi.Action) {
 		}
 	case abi.ActionWait:
 		o := x.outstanding(a.ID)
-		w.after(a.KeepMs, func() { x.reply(o, abi.Event{Kind: abi.EventTimer, ID: a.ID}, true) })
+		w.after(x.isolate.real(a.KeepMs), func() { x.reply(o, abi.Event{Kind: abi.EventTimer, ID: a.ID}, true) })
 	case abi.ActionCancel:
 		x.cancel(a.ID)
 	case abi.ActionLog:

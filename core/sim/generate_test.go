@@ -28,6 +28,7 @@ func generate(seed uint64) *plan {
 		g.midnight()
 	}
 	g.govern()
+	g.lend()
 	g.order()
 	return g.p
 }

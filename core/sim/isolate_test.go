@@ -8,11 +8,12 @@ type isolate struct {
 	w       *world
 	number  int
 	shared  []byte
-	pinned  map[string][]byte
+	pinned  map[string]pinnedRow
 	hot     map[string]hotRow
 	flights map[string]*flight
 	seen    map[string]kvSeen // KV values read here, until they are refreshed
 	offset  int64
+	rate    int64 // by which the clock runs too fast, in permille
 	jumped  bool
 	running []*exchange
 	random  *rng
@@ -42,11 +43,17 @@ type kvSeen struct {
 }
 
 func newIsolate(w *world, n int) *isolate {
-	return &isolate{w: w, number: n, pinned: map[string][]byte{}, hot: map[string]hotRow{}, flights: map[string]*flight{}, seen: map[string]kvSeen{}, random: fork(w.plan.Seed, uint64(n)+1000)}
+	return &isolate{w: w, number: n, pinned: map[string]pinnedRow{}, hot: map[string]hotRow{}, flights: map[string]*flight{}, seen: map[string]kvSeen{}, random: fork(w.plan.Seed, uint64(n)+1000)}
 }
 
 // clock returns the isolate's time in Unix milliseconds.
-func (i *isolate) clock() uint64 { return uint64(int64(i.w.now) + i.offset) }
+func (i *isolate) clock() uint64 {
+	past := int64(i.w.now - i.w.plan.Start)
+	return uint64(int64(i.w.now) + i.offset + past*i.rate/1000)
+}
+
+// real returns the real time in which the isolate's clock advances by ms.
+func (i *isolate) real(ms uint64) uint64 { return (ms*1000 + 999) / uint64(1000+i.rate) }
 
 // kill ends every exchange of the isolate and clears its memory. Calls in flight still arrive.
 func (i *isolate) kill() {
@@ -55,19 +62,47 @@ func (i *isolate) kill() {
 	for _, x := range slices.Clone(i.running) {
 		x.die()
 	}
-	i.shared, i.pinned, i.hot, i.flights = nil, map[string][]byte{}, map[string]hotRow{}, map[string]*flight{}
+	i.w.killed = true
+	for _, row := range i.pinned {
+		i.w.forget(row.value)
+	}
+	i.shared, i.pinned, i.hot, i.flights = nil, map[string]pinnedRow{}, map[string]hotRow{}, map[string]*flight{}
 }
 
 // maxPinned is the number of entries in an isolate's pinned memory. It is small, so that keys sometimes find no room.
 const maxPinned = 3
 
-func (i *isolate) pin(key string, value []byte) {
+type pinnedRow struct {
+	value   []byte
+	untilMs uint64
+}
+
+// unpin returns an entry, or drops it if nobody has changed it for the time that its exchange asked for.
+func (i *isolate) unpin(key string) []byte {
+	row, ok := i.pinned[key]
+	if ok && row.untilMs <= i.clock() {
+		i.w.forget(row.value)
+		delete(i.pinned, key)
+	}
+	return i.pinned[key].value
+}
+
+func (i *isolate) pin(key string, value []byte, keepMs uint64) {
 	_, known := i.pinned[key]
+	if len(i.pinned) >= maxPinned {
+		i.dropExpired()
+	}
 	switch {
 	case len(value) == 0:
 		delete(i.pinned, key)
 	case known || len(i.pinned) < maxPinned:
-		i.pinned[key] = value
+		i.pinned[key] = pinnedRow{value, i.clock() + keepMs}
+	}
+}
+
+func (i *isolate) dropExpired() {
+	for _, k := range i.w.keys { // in this order, so that runs are repeatable
+		i.unpin("lease/" + k.hash)
 	}
 }
 

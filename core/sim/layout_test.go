@@ -42,6 +42,7 @@ const (
 	opAdmit  = 6
 	opSettle = 7
 	opExtend = 8
+	opReport = 9
 )
 
 // op returns a command's opcode.
@@ -183,4 +184,13 @@ func settledAgain(command []byte) [][]byte {
 	admit := keymeter.Admit{RequestID: s.id + "/again", Version: 1 << 40, Mode: keymeter.ModeReserve, Model: "alpha", LifetimeMs: 1000}
 	settle := keymeter.Settle{RequestID: s.id + "/again", Outcome: keymeter.Served, Model: "alpha", CostPico: s.cost + 1}
 	return [][]byte{admit.Encode(), settle.Encode()}
+}
+
+// readPutReply returns the time for which a change may not be acknowledged.
+func readPutReply(reply []byte) (waitMs uint64) {
+	r, err := keymeter.DecodePutReply(reply)
+	if err != nil {
+		panic(err)
+	}
+	return r.WaitMs
 }

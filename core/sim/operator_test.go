@@ -23,7 +23,9 @@ type operation struct {
 	writes     []directory.Write
 	deliveries []abi.Delivery
 	republish  bool
-	version    uint64 // of the key's record
+	version    uint64            // of the key's record
+	versions   map[string]uint64 // delivered to meters, by key hash
+	waitUntil  uint64            // when the last lease that contradicts the change has ended
 
 	committing bool // the next call is the commit
 }
@@ -255,7 +257,27 @@ func (op *operation) carryOut(all []abi.Delivery, class abi.Class, then func()) 
 		return
 	}
 	d := all[at]
-	op.call(d.Class, d.Name, d.Data, func([]byte) { op.carryOut(all[at+1:], class, then) })
+	op.call(d.Class, d.Name, d.Data, func(reply []byte) {
+		if d.Class == abi.ClassKeyMeter {
+			op.delivered(&d, reply)
+		}
+		op.carryOut(all[at+1:], class, then)
+	})
+}
+
+// delivered notes the version that a meter has, and how long the change cannot be acknowledged. The control plane's clock
+// may run fast.
+func (op *operation) delivered(d *abi.Delivery, reply []byte) {
+	_, record := readPut(d.Data)
+	if op.versions == nil {
+		op.versions = map[string]uint64{}
+	}
+	op.versions[d.Name] = max(op.versions[d.Name], record.Version)
+	wait := readPutReply(reply)
+	if op.w.plan.Drift {
+		wait = wait * 20 / 21
+	}
+	op.waitUntil = max(op.waitUntil, op.w.now+wait)
 }
 
 // settings returns the delivery that gives the ledger a policy before any meter gets it. The policy may come from a
@@ -301,6 +323,15 @@ func (op *operation) updateKeys() {
 
 // acknowledge reports success to the operator. By then the key's meter must have the change (I4).
 func (op *operation) acknowledge() {
+	if wait := op.waitUntil - min(op.waitUntil, op.w.now); wait > 0 {
+		op.w.after(wait, op.acknowledge)
+		return
+	}
+	for name, version := range op.versions {
+		if k := op.w.byHash[name]; k != nil {
+			k.acked = max(k.acked, version)
+		}
+	}
 	op.w.logf("acknowledged: %s %s", op.it.Do, op.name())
 	if op.fresh != nil {
 		op.k.successor = op.fresh // the acknowledgment shows the new key's value

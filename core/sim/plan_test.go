@@ -17,6 +17,8 @@ type plan struct {
 	Faults   faults        `json:"faults,omitzero"`
 	Delay    string        `json:"delay,omitempty"` // latency of calls: "" (none), short or long
 	Isolates int           `json:"isolates"`
+	Drift    bool          `json:"drift,omitempty"` // clocks run apart
+	Cut      bool          `json:"cut,omitempty"`   // isolates cut work 30 seconds after the response
 	Projects []projectPlan `json:"projects"`
 	Keys     []keyPlan     `json:"keys"`
 	Items    []item        `json:"items"`

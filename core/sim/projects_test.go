@@ -49,13 +49,19 @@ func (p *project) period(clockMs uint64) *period {
 // changed records the current free balance.
 func (p *project) changed() {
 	t := p.period(uint64(int64(p.w.now) + p.w.objectOffset))
-	p.free = append(p.free, level{p.w.now, p.budget - t.spent - t.reserved})
+	free := p.budget - t.spent - t.reserved
+	if p.w.prompt() {
+		free += p.idle()
+	}
+	p.free = append(p.free, level{p.w.now, free, p.budget - t.spent - t.reserved})
 }
 
-// level is the free balance since a time.
+// level is the free balance since a time. What leases have reserved and do not need is free, if it returns in time;
+// it is not unlent.
 type level struct {
-	at   uint64
-	free int64
+	at     uint64
+	free   int64
+	unlent int64
 }
 
 // key is the world's record of a key.
@@ -79,6 +85,14 @@ type key struct {
 	successor *key
 
 	violations violationCounts
+
+	leases   map[uint64]*lent
+	lends    []*lent // oldest first
+	leased   map[string]*reservation
+	ticks    []tick // admissions as the meter counts them: a reported one at its age, an unreported one at the lease's end
+	dayLent  uint64 // admissions of the day, lent ones included
+	forwards int    // jumps of its meter's clock forward
+	acked    uint64 // largest version whose change was acknowledged
 }
 
 // keyState is a state of the key at its meter, and the time of the change.
@@ -107,6 +121,11 @@ type reservation struct {
 	settled   bool
 	outcome   settleCommand
 	period    *period
+
+	lease    *lent // that admitted the request; nil: the meter did
+	reported bool  // the meter knows a request of a lease
+	left     bool  // its settlement is in the entry, or was
+	cost     int64 // of the settlement
 }
 
 // reservations returns all reservations that the meter ever made.
@@ -134,8 +153,9 @@ func (k *key) statesSince(at uint64) []keyState {
 
 func (k *key) test() bool { return k.state().record.Environment == keys.Development }
 
-func (k *key) limits() config.Limits {
-	rec := &k.state().record
+func (k *key) limits() config.Limits { return limitsOf(&k.state().record) }
+
+func limitsOf(rec *doc.Record) config.Limits {
 	limits := worldConfig.Plan(rec.Plan).For(rec.Environment)
 	narrow := func(a *uint64, b uint64) {
 		if *a == 0 || b != 0 && b < *a {
@@ -163,6 +183,7 @@ func (w *world) newKey(p *project, test bool) *key {
 	k := &key{
 		w: w, number: n, id: fmt.Sprint("key_", n), value: keys.New(keys.Gateway, env, random), project: p,
 		open: map[string]*reservation{}, all: map[string]*reservation{}, counted: map[string]bool{},
+		leases: map[uint64]*lent{}, leased: map[string]*reservation{},
 	}
 	k.hash = keys.Hash(k.value)
 	w.keys = append(w.keys, k)

@@ -39,6 +39,7 @@ func (w *world) reconcile() {
 		}
 	}
 	w.drain()
+	w.checkReturned()
 	for _, x := range w.exchanges {
 		if x.history.status == 402 {
 			x.check402()
@@ -77,7 +78,7 @@ func (w *world) compareReports() {
 			continue
 		}
 		x := w.begin(&item{Do: "ask", Path: "usage", Seed: 1}, w.keys[at], w.isolates[0], 1)
-		if x.isolate.offset != 0 {
+		if x.isolate.offset != 0 || x.isolate.rate != 0 {
 			continue
 		}
 		w.drain()
@@ -99,6 +100,7 @@ func (w *world) accounts() map[accountID]*account {
 		return want[id]
 	}
 	for _, k := range w.keys {
+		k.unreported(of)
 		for _, v := range k.reservations() {
 			if !v.settled {
 				a := of(k, v.model)
@@ -168,7 +170,7 @@ func (w *world) compareCounts(p *project, ids []accountID, got map[accountID]*de
 		if k.project != p {
 			continue
 		}
-		requests, hits := k.hits, k.hits
+		requests, hits := k.hits+k.unreportedRequests(), k.hits
 		for _, v := range k.reservations() {
 			switch {
 			case !v.settled || v.outcome.outcome == keymeter.Served:

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -74,7 +75,8 @@ func TestWorld(t *testing.T) {
 	workers.Wait()
 	fmt.Printf("%s\n%.1f ms per world and processor\n", all, float64(time.Since(start).Milliseconds())*float64(runtime.GOMAXPROCS(0))/float64(max(1, all.Worlds)))
 	for rule, seeds := range found {
-		t.Errorf("%s is violated by %d seeds", rule, len(seeds))
+		slices.Sort(seeds)
+		t.Errorf("%s is violated by %d seeds: %d", rule, len(seeds), seeds[:min(len(seeds), 20)])
 		for _, seed := range seeds[:min(len(seeds), max(1, *perRule))] {
 			p := shrink(generate(seed), rule, noDefect)
 			t.Errorf("seed %d:\n%s", seed, transcript(p))

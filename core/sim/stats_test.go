@@ -9,6 +9,7 @@ import (
 // stats counts the events of worlds.
 type stats struct {
 	Worlds, Calm, Exchanges, Steps, Commands, Fetches, Faults, Operations, Left, Expired, Followed int
+	Leases, Leased, Booked, ReportedLate                                                           int
 	statuses                                                                                       map[uint64]int
 }
 
@@ -30,6 +31,10 @@ func (s *stats) plus(o *stats) {
 	s.Operations += o.Operations
 	s.Left += o.Left
 	s.Expired += o.Expired
+	s.Leases += o.Leases
+	s.Leased += o.Leased
+	s.Booked += o.Booked
+	s.ReportedLate += o.ReportedLate
 	s.Followed += o.Followed
 	for status, n := range o.statuses {
 		s.countStatus(status)
@@ -44,8 +49,8 @@ func (s *stats) String() string {
 	}
 	slices.Sort(statuses)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d worlds (%d without fault classes), %d exchanges, %d steps, %d object commands, %d fetches, %d exchanges in another's flight, %d faults, %d operator changes, %d expired reservations\nresponses:",
-		s.Worlds, s.Calm, s.Exchanges, s.Steps, s.Commands, s.Fetches, s.Followed, s.Faults, s.Operations, s.Expired)
+	fmt.Fprintf(&b, "%d worlds (%d without fault classes), %d exchanges, %d steps, %d object commands, %d fetches, %d exchanges in another's flight, %d faults, %d operator changes, %d expired reservations\n%d leases admitted %d requests; %d were booked as unreported, %d of them reported late\nresponses:",
+		s.Worlds, s.Calm, s.Exchanges, s.Steps, s.Commands, s.Fetches, s.Followed, s.Faults, s.Operations, s.Expired, s.Leases, s.Leased, s.Booked, s.ReportedLate)
 	for _, status := range statuses {
 		name := fmt.Sprint(status)
 		if status == 0 {

@@ -35,6 +35,8 @@ type world struct {
 	defect       defect
 	trace        *strings.Builder // nil: no trace
 	objectOffset int64            // offset of the objects' clocks
+	killed       bool             // an isolate has died
+	jumped       bool             // a clock has jumped
 }
 
 // failure ends a run at the first violation, because later ones may be its consequences.
@@ -158,6 +160,9 @@ func newWorld(p *plan, b defect, s *stats, trace *strings.Builder) *world {
 	w.kv.init()
 	for i := range max(1, p.Isolates) {
 		w.isolates = append(w.isolates, newIsolate(w, i))
+		if p.Drift {
+			w.isolates[i].rate = pick(fork(p.Seed, uint64(i)+2000), int64(-47), -20, 0, 20, 50)
+		}
 	}
 	w.setUp()
 	s.Worlds++
@@ -201,10 +206,12 @@ func (w *world) isolate(n int) *isolate { return w.isolates[n%len(w.isolates)] }
 // jump moves the clocks of all objects, or the clock of one isolate.
 func (w *world) jump(it *item) {
 	w.stats.Faults++
+	w.jumped = true
 	w.logf("a clock jumps by %d ms: %s %d", it.Ms, it.Name, it.Isolate)
 	if it.Name != "objects" {
 		i := w.isolate(it.Isolate)
 		i.offset, i.jumped = i.offset+it.Ms, true
+		i.jumpUnseen(it.Ms)
 		return
 	}
 	for _, o := range w.ordered {
@@ -212,6 +219,9 @@ func (w *world) jump(it *item) {
 		o.reset()
 		if k := w.byHash[o.name]; k != nil && o.class == abi.ClassKeyMeter {
 			k.jumped++
+			if it.Ms > 0 {
+				k.forwards++
+			}
 		}
 	}
 	for _, p := range w.projects {

@@ -80,6 +80,8 @@ func (p *Printer) about(a *abi.Action) string {
 		return logLine(a.Data)
 	case abi.ActionForward:
 		return strings.TrimLeft(headers(a.Headers), "\n ")
+	case abi.ActionPin:
+		return a.Key
 	case abi.ActionUnseal:
 		return fmt.Sprintf("%s for %s", p.buffer(a.Buffer), a.Name)
 	}

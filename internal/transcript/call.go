@@ -42,6 +42,8 @@ func Meaning(a *abi.Action) string {
 		return "settle"
 	case *keymeter.Flush:
 		return "flush"
+	case *keymeter.Report:
+		return "report-lease"
 	case *ledger.Grant:
 		return "grant"
 	case *ledger.BatchCommand:
@@ -84,9 +86,12 @@ func details(command any) string {
 		f.settle(c)
 	case *keymeter.Flush:
 		f.flag("recall", c.Recall)
+	case *keymeter.Report:
+		f.lease(c)
 	case *ledger.Grant:
 		f.dollars("held", c.HeldPico)
 		f.dollars("need", c.NeedPico)
+		f.dollars("want", c.WantPico)
 		f.dollars("least", c.LeastPico)
 		f.text("after", c.After)
 	case *ledger.Report:
@@ -136,6 +141,36 @@ func (f *fields) admit(c *keymeter.Admit) {
 	f.text("idempotency", c.Idempotency)
 	f.trace(&c.Trace)
 	f.violations(c.Violations)
+	f.flag("asks-for-lease", c.LeaseID != 0)
+}
+
+// lease writes a report: each request is in progress, with its reservation, or settled.
+func (f *fields) lease(c *keymeter.Report) {
+	f.number("seq", c.Seq)
+	f.flag("close", c.Close)
+	f.flag("renew", c.Renew)
+	f.dollars("amount", c.AmountPico)
+	for i := range c.Requests {
+		q := &c.Requests[i]
+		fmt.Fprintf(f, "\n    %s, %s old", q.RequestID, duration(c.SentMs-min(c.SentMs, q.AdmittedMs)))
+		if len(q.Settle) == 0 {
+			f.WriteString(", in progress:")
+			f.text("model", q.Model)
+			f.dollars("amount", q.AmountPico)
+		}
+		f.settled(q.Settle)
+	}
+	for _, data := range c.Settles {
+		f.WriteString("\n    registered")
+		f.settled(data)
+	}
+}
+
+func (f *fields) settled(data []byte) {
+	if s, err := keymeter.DecodeSettle(data); err == nil {
+		f.WriteString(", settle " + s.RequestID + ":")
+		f.settle(&s)
+	}
 }
 
 // violations writes each violation as decision rule@path[start:end]xCOUNT.

@@ -122,6 +122,7 @@ export interface Range {
   limit: number
 }
 
+/** shared, pinned and state are in the core's memory: their users copy them before the next call. */
 export interface StepOutput {
   /** Set only if it changed. */
   shared: Bytes | undefined
@@ -276,7 +277,13 @@ export class Reader {
     return value === 1
   }
 
-  /** Returns a copy, because the message is in wasm memory, which the next call overwrites. */
+  /** Returns a part of the message, which is in wasm memory: the next call overwrites it. */
+  view(): Bytes {
+    const length = this.span()
+    return this.bytes.subarray(this.pos - length, this.pos) as Bytes
+  }
+
+  /** Returns a copy. */
   data(): Bytes {
     const length = this.span()
     if (length === 0) return NO_BYTES
@@ -491,10 +498,10 @@ export function writeConfig(w: Writer, catalog: Bytes, env: Headers): void {
 }
 
 export function readStepOutput(r: Reader): StepOutput {
-  const shared = r.bool() ? r.data() : undefined
-  const pinned = r.bool() ? r.data() : undefined
+  const shared = r.bool() ? r.view() : undefined
+  const pinned = r.bool() ? r.view() : undefined
   const pinnedKeepMs = pinned === undefined ? 0 : r.uint()
-  const state = r.data()
+  const state = r.view()
   const actions: Action[] = []
   for (let n = r.count(); n > 0; n--) actions.push(readAction(r))
   r.end()
@@ -583,7 +590,7 @@ function readAction(r: Reader): Action {
     case ACTION_LOG:
     case ACTION_LAND:
       a.code = r.uint()
-      a.data = r.data()
+      a.data = r.view() // decoded before the next call
       break
     default:
       throw new MalformedError()

@@ -63,6 +63,7 @@ import { callObject, isOverloaded } from './calls.ts'
 import { clock } from './clock.ts'
 import { Seat } from './flight.ts'
 import type { Isolate } from './isolate.ts'
+import { Kept } from './kept.ts'
 import { type LastResort, UNCONFIGURED } from './lastresort.ts'
 import { logFailure } from './log.ts'
 import { readKV, writeKV } from './storage.ts'
@@ -120,7 +121,7 @@ class Exchange {
   private readonly id: string
   private readonly address: string
 
-  private state: Bytes = NO_BYTES
+  private readonly state = new Kept()
   // The key of the pinned entry; empty: none.
   private pinned = ''
   private readonly queue: Event[] = []
@@ -203,10 +204,10 @@ class Exchange {
       const attached = this.buffer(ATTACHED_BUFFER)
       const { core, pinned, shared } = this.isolate
       const entry = this.pinned === '' ? NO_BYTES : pinned.read(this.pinned)
-      const out = core.step(clock.now(), shared, this.state, attached, entry, event, this.seat?.waiting)
-      if (out.shared !== undefined) this.isolate.shared = out.shared
+      const out = core.step(clock.now(), shared, this.state.bytes, attached, entry, event, this.seat?.waiting)
+      if (out.shared !== undefined) this.isolate.shared = out.shared.slice()
       if (out.pinned !== undefined) pinned.write(this.pinned, out.pinned, out.pinnedKeepMs)
-      this.state = out.state
+      this.state.replace(out.state)
       for (const action of out.actions) this.perform(action)
     } catch (error) {
       this.fail(error)

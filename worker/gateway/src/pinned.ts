@@ -1,8 +1,9 @@
 import { type Bytes, NO_BYTES } from './abi.ts'
 import { clock } from './clock.ts'
+import { Kept } from './kept.ts'
 
 interface Entry {
-  value: Bytes
+  value: Kept
   expiresMs: number
 }
 
@@ -19,18 +20,25 @@ export class Pinned {
     this.limit = limit
   }
 
+  /** The result is valid until the entry is written. */
   read(key: string): Bytes {
-    return this.entries.get(key)?.value ?? NO_BYTES
+    return this.entries.get(key)?.value.bytes ?? NO_BYTES
   }
 
-  /** Replaces an entry; an empty value removes it. Drops a new entry if there is no room. */
+  /** Replaces an entry with a copy of value; an empty one removes it. Drops a new entry if there is no room. */
   write(key: string, value: Bytes, keepMs: number): void {
-    const entry = this.entries.get(key)
-    if (value.length === 0) this.entries.delete(key)
-    else if (entry !== undefined) {
-      entry.value = value
-      entry.expiresMs = clock.now() + keepMs
-    } else if (this.hasRoom()) this.entries.set(key, { value, expiresMs: clock.now() + keepMs })
+    if (value.length === 0) {
+      this.entries.delete(key)
+      return
+    }
+    let entry = this.entries.get(key)
+    if (entry === undefined) {
+      if (!this.hasRoom()) return
+      entry = { value: new Kept(), expiresMs: 0 }
+      this.entries.set(key, entry)
+    }
+    entry.value.replace(value)
+    entry.expiresMs = clock.now() + keepMs
   }
 
   clear(): void {

@@ -93,7 +93,7 @@ function Plans({ plans }) {
     column('Requests per day (development)', 'development', 'requestsPerDay'),
   ]
   return html`<${Card} title="Plans"><p class="muted">Limits apply per API key. A key’s own limits override its plan’s.</p>
-    <p class="muted">On a plan with a lease, limits are counted in shares that are lent to edge locations for at most that time. A change of a key or
+    <p class="muted">On a plan with a lease, limits are counted in shares that are lent to edge locations for at most the time shown. A change of a key or
       its project is acknowledged only after the last share has ended.</p>
     <${Table} caption="Plans" columns=${columns} rows=${plans} rowKey=${(plan) => plan.name} /><//>`
 }

@@ -98,6 +98,8 @@ function Fields({ draft, set, error }) {
       <${TextField} label="Budget (USD)" inputmode="decimal" value=${draft.budget} onValue=${(budget) => set({ budget })} wrong=${wrong('budget')} />
       <${SelectField} label="Budget period" options=${BUDGET_PERIODS} value=${draft.budgetPeriod}
         onValue=${(budgetPeriod) => set({ budgetPeriod })} wrong=${wrong('budgetPeriod')} />
+    </div>
+    <div class="columns">
       <${SelectField} label="Cache" options=${CACHE_SCOPES} value=${draft.cache} onValue=${(cache) => set({ cache })} wrong=${wrong('cache')}
         hint=${SCOPE_HINTS[draft.cache]} />
       <${TextField} label="Cache TTL (seconds)" inputmode="numeric" value=${draft.cacheTtlSeconds} wrong=${wrong('cacheTtlSeconds')}

@@ -1,0 +1,47 @@
+package exchange_test
+
+import (
+	"github.com/postern-ai/postern/core/abi"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/internal/transcript"
+)
+
+// leaseOf is a lease of the ID that was asked for, with lease=50 (admissions), lend=$1 and slots=25, for two seconds unless "ended". Without
+// lease= it is none.
+func leaseOf(a *args, id uint64) keymeter.Lease {
+	l := keymeter.Lease{ID: id, Requests: a.number("lease", 0), AmountPico: a.dollars("lend"), DurationMs: 2000, Slots: a.number("slots", 25)}
+	if l.Requests == 0 {
+		return keymeter.Lease{}
+	}
+	if id == 0 {
+		a.fail("the exchange has not asked for a lease")
+	}
+	if a.flag("ended") {
+		l.DurationMs = 0
+	}
+	return l
+}
+
+// reported [lease=50 lend=$1 slots=25 ended] [failed]: the meter's reply to a report of a lease. Without lease= the meter
+// has no such lease.
+func (s *session) doReported(a *args) {
+	call := s.find(a, callOf("report-lease"))
+	r := keymeter.ReportReply{Lease: leaseOf(a, transcript.Open(call).(*keymeter.Report).LeaseID)}
+	event := reply(r.Encode())
+	if word := a.word(); word != "" {
+		event = abi.Event{Kind: abi.EventReply, Code: outcome(a, word)}
+	}
+	s.reply(a, call.ID, event)
+}
+
+// keeperID is the ID of the wait of a lease's keeper.
+const keeperID = 6000
+
+// keeper: the interval of the exchange that keeps the lease ends.
+func (s *session) doKeeper(a *args) { s.finishWait(a, keeperID) }
+
+// evict: the host drops all pinned entries, as if the isolate had started again.
+func (s *session) doEvict(*args) {
+	clear(s.pinned)
+	s.out.WriteString("ok\n")
+}

@@ -1,0 +1,296 @@
+package keymeter_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/doc"
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// heldMs is how long a meter considers a lease of two seconds as live: the isolate's clock may be slow.
+const heldMs = 2000 + 100 + 250
+
+// lender is a key with a grant on a plan.
+func lender(t *testing.T, plan string, granted money.Pico) *key {
+	k := newKey(t, record(plan))
+	k.fund(granted)
+	return k
+}
+
+// fund sets the total that the Ledger has granted to the meter.
+func (k *key) fund(granted money.Pico) {
+	k.Helper()
+	period := calendar.NewPeriod(calendar.Monthly, 0, calendar.Day(k.now))
+	check := keymeter.Admit{RequestID: "req_fund", Mode: keymeter.ModeCheck, Grant: keymeter.Grant{Period: period, Epoch: 1, TotalPico: granted}}
+	k.admit(check)
+}
+
+// borrow admits a request that reserves 100 picodollars and asks for a lease.
+func (k *key) borrow(lease uint64) keymeter.AdmitReply {
+	k.Helper()
+	k.count++
+	return k.borrowAs(keymeter.Admit{RequestID: fmt.Sprint("req_", k.count), Version: 2, Mode: keymeter.ModeReserve, AmountPico: 100}, lease)
+}
+
+func (k *key) borrowAs(a keymeter.Admit, lease uint64) keymeter.AdmitReply {
+	k.Helper()
+	a.Model, a.LifetimeMs, a.LeaseID = "m", 60_000, lease
+	reply, err := keymeter.DecodeAdmitReply(k.call(a.Encode()))
+	if err != nil {
+		k.Fatal(err)
+	}
+	return reply
+}
+
+func (k *key) expectLease(about string, got, want keymeter.Lease) {
+	k.Helper()
+	if got != want {
+		k.Errorf("%s: %+v, want %+v", about, got, want)
+	}
+}
+
+func (k *key) report(r keymeter.Report) keymeter.ReportReply {
+	k.Helper()
+	reply, err := keymeter.DecodeReportReply(k.call(r.Encode()))
+	if err != nil {
+		k.Fatal(err)
+	}
+	return reply
+}
+
+func TestLeaseTerms(t *testing.T) {
+	usual := keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 512, AmountPico: 6400, Slots: 125}
+	midnight := uint64(today+1) * calendar.DayMs
+	for _, c := range []struct {
+		name, plan string
+		granted    money.Pico
+		prepare    func(*key)
+		want       keymeter.Lease
+	}{
+		{"a plan without limits", "lending", money.Dollar, nil, usual},
+		{"a plan that does not lend", "wide", money.Dollar, nil, keymeter.Lease{}},
+		{"the limited plan", "free", money.Dollar, nil, keymeter.Lease{}},
+		{"a token limit", "lending-with-tokens", money.Dollar, nil, keymeter.Lease{}},
+		{"the key's own token limit", "lending", money.Dollar, func(k *key) { k.limit(doc.Limits{TokensPerMinute: 5}) }, keymeter.Lease{}},
+		{"a tenth of a second", "lending-by-second", money.Dollar, nil, keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 50, AmountPico: 6400, Slots: 125}},
+		{"a tenth of the key's own day", "lending", money.Dollar, func(k *key) { k.limit(doc.Limits{PerDay: 300}) }, keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 15, AmountPico: 6400, Slots: 125}},
+		{"a limit too small to lend", "lending", money.Dollar, func(k *key) { k.limit(doc.Limits{PerSecond: 140}) }, keymeter.Lease{}},
+		{"the rest of a day", "lending-by-day", money.Dollar, func(k *key) { k.admitTimes(183) }, keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 8, AmountPico: 6400, Slots: 125}},
+		{"almost no rest of a day", "lending-by-day", money.Dollar, func(k *key) { k.admitTimes(185) }, keymeter.Lease{}},
+		{"before midnight", "lending", money.Dollar, func(k *key) { k.now = midnight - 1000 }, keymeter.Lease{ID: 7, DurationMs: 713, Requests: 512, AmountPico: 6400, Slots: 125}},
+		{"at midnight", "lending", money.Dollar, func(k *key) { k.now = midnight - 350 }, keymeter.Lease{}},
+		{"before the key expires", "lending", money.Dollar, func(k *key) { k.expire(start + 1000) }, keymeter.Lease{ID: 7, DurationMs: 713, Requests: 512, AmountPico: 6400, Slots: 125}},
+		{"when the key expires", "lending", money.Dollar, func(k *key) { k.expire(start + 350) }, keymeter.Lease{}},
+		{"a little budget", "lending", 100 + 800, nil, keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 512, AmountPico: 400, Slots: 125}},
+		{"almost no budget", "lending", 100 + 798, nil, keymeter.Lease{}},
+		{"a tenth of the concurrent requests", "lending-to-few", money.Dollar, func(k *key) { k.reserveTimes(24) }, keymeter.Lease{ID: 7, DurationMs: 2000, Requests: 64, AmountPico: 6400, Slots: 5}},
+		{"near the concurrent requests", "lending-to-few", money.Dollar, func(k *key) { k.reserveTimes(25) }, keymeter.Lease{}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			k := lender(t, c.plan, c.granted)
+			if c.prepare != nil {
+				c.prepare(k)
+			}
+			reply := k.borrow(7)
+			if reply.Verdict != keymeter.Admitted {
+				t.Errorf("verdict %d", reply.Verdict)
+			}
+			k.expectLease(c.name, reply.Lease, c.want)
+		})
+	}
+}
+
+func (k *key) limit(l doc.Limits) {
+	r := record("lending")
+	r.Version, r.Limits = 2, l
+	k.Rows = nil
+	k.put(doc.Active, r)
+	k.fund(money.Dollar)
+}
+
+func (k *key) expire(ms uint64) {
+	r := record("lending")
+	r.ExpiresMs = ms
+	k.Rows = nil
+	k.put(doc.Active, r)
+	k.fund(money.Dollar)
+}
+
+func (k *key) admitTimes(n int) {
+	for range n {
+		k.admit(keymeter.Admit{Mode: keymeter.ModeHit})
+	}
+}
+
+func (k *key) reserveTimes(n int) {
+	for range n {
+		k.admit(keymeter.Admit{Mode: keymeter.ModeReserve})
+	}
+}
+
+// TestLeasesShareAWindow checks that all leases together have at most a tenth of a window, which counts as used.
+func TestLeasesShareAWindow(t *testing.T) {
+	k := lender(t, "lending-by-second", money.Dollar)
+	lent := uint64(0)
+	for i, want := range []uint64{50, 25, 13, 0, 0} {
+		reply := k.borrow(uint64(i) + 1)
+		if lent += want; reply.Lease.Requests != want || reply.Windows[0].Remaining != 1000-uint64(i)-1-lent {
+			t.Errorf("lease %d: %+v", i+1, reply)
+		}
+	}
+	k.now += heldMs + 1000 // loans have counted as used for a second after the end
+	if w := k.check().Windows[0]; w.Remaining != 1000 {
+		t.Errorf("%+v", w)
+	}
+}
+
+// TestUnusedLeaseCountsAsUsed checks that the unreported admissions of a lease count in the window for a second after its
+// end, and that a lease that counts against the last admissions of a window rejects others.
+func TestUnusedLeaseCountsAsUsed(t *testing.T) {
+	k := lender(t, "lending-by-second", money.Dollar)
+	k.borrow(1)
+	for _, c := range []struct{ afterMs, remaining uint64 }{{1, 949}, {1000, 950}, {heldMs, 950}, {heldMs + 999, 950}, {heldMs + 1000, 1000}} {
+		k.now = start + c.afterMs
+		if w := k.check().Windows[0]; w.Remaining != c.remaining {
+			t.Errorf("after %d ms: %+v", c.afterMs, w)
+		}
+	}
+}
+
+// TestLeaseFillsTheConcurrentRequests checks that the slots of leases count as requests in progress.
+func TestLeaseFillsTheConcurrentRequests(t *testing.T) {
+	k := lender(t, "lending-to-few", money.Dollar)
+	if reply := k.borrow(1); reply.Lease.Slots != 5 {
+		t.Errorf("%+v", reply)
+	}
+	k.reserveTimes(40 - 5 - 1)
+	if reply := k.borrow(2); reply.Verdict != keymeter.ConcurrencyLimited || reply.Lease != (keymeter.Lease{}) {
+		t.Errorf("%+v", reply)
+	}
+	k.report(keymeter.Report{LeaseID: 1, Seq: 1, Close: true})
+	if reply := k.borrow(2); reply.Verdict != keymeter.Admitted {
+		t.Errorf("%+v", reply)
+	}
+}
+
+// TestRepeatedAdmissionEndsItsLease checks that the repeat of an admission whose reply was lost names the lease, which may
+// only be closed: its time runs since the first reply.
+func TestRepeatedAdmissionEndsItsLease(t *testing.T) {
+	for _, mode := range []keymeter.Mode{keymeter.ModeReserve, keymeter.ModeHit} {
+		k := lender(t, "lending", money.Dollar)
+		a := keymeter.Admit{RequestID: "req_1", Version: 2, Mode: mode, AmountPico: 100}
+		first := k.borrowAs(a, 7).Lease
+		k.now += 1500
+		want := first
+		want.DurationMs = 0
+		k.expectLease(fmt.Sprint("mode ", mode), k.borrowAs(a, 7).Lease, want)
+		if first.DurationMs != 2000 {
+			t.Errorf("mode %d: %+v", mode, first)
+		}
+	}
+}
+
+// TestExtension checks that the totals of a lease grow by the reported admissions and amounts, and that both sides agree on its end.
+func TestExtension(t *testing.T) {
+	k := lender(t, "lending-by-second", money.Dollar)
+	first := k.borrow(1).Lease
+	k.now += 1000
+	k.expectLease("nothing was used", k.borrow(1).Lease, first)
+	k.now += 500
+	used := []keymeter.Leased{{RequestID: "req_a", AmountPico: 30, LifetimeMs: 1, Model: "m"}, {RequestID: "req_b", AmountPico: 50, LifetimeMs: 1, Model: "m"}}
+	reply := k.report(keymeter.Report{LeaseID: 1, Seq: 1, Requests: used, Renew: true, AmountPico: 100})
+	want := first
+	want.Requests, want.AmountPico = first.Requests+2, first.AmountPico+80
+	k.expectLease("two were used", reply.Lease, want)
+	k.now += heldMs - 1
+	k.expectLease("at the end", k.report(keymeter.Report{LeaseID: 1, Seq: 2, Renew: true, AmountPico: 100}).Lease, want)
+	k.now += heldMs
+	want.DurationMs = 0
+	k.expectLease("after the end", k.report(keymeter.Report{LeaseID: 1, Seq: 3, Renew: true, AmountPico: 100}).Lease, want)
+}
+
+// TestNoLeaseUnderAnotherRecord checks that a changed, deactivated or expired key does not renew its leases.
+func TestNoLeaseUnderAnotherRecord(t *testing.T) {
+	changed := func(status doc.Status) *key {
+		k := lender(t, "lending", money.Dollar)
+		k.borrow(1)
+		r := record("lending")
+		r.Version = 3
+		k.put(status, r)
+		return k
+	}
+	for _, status := range []doc.Status{doc.Active, doc.Inactive, doc.Removed} {
+		k := changed(status)
+		want := keymeter.Lease{ID: 1, Requests: 512, AmountPico: 6400, Slots: 125}
+		k.expectLease(fmt.Sprint("status ", status), k.report(keymeter.Report{LeaseID: 1, Seq: 1, Renew: true, AmountPico: 100}).Lease, want)
+	}
+	k := changed(doc.Active)
+	if stale := k.borrow(1); stale.Verdict != keymeter.Stale || stale.Lease != (keymeter.Lease{}) {
+		t.Errorf("%+v", stale)
+	}
+	a := keymeter.Admit{RequestID: "req_new", Version: 3, Mode: keymeter.ModeReserve, AmountPico: 100}
+	if reply := k.borrowAs(a, 2); reply.Lease.DurationMs != 2000 {
+		t.Errorf("%+v", reply)
+	}
+}
+
+// TestShortKeyRests checks that a key stops lending for five seconds when its slice was too small or is recalled, and
+// says when lent budget may be free again.
+func TestShortKeyRests(t *testing.T) {
+	const lentMs = heldMs + 250
+	for name, ask := range map[string]func(*key) uint64{
+		"admission": func(k *key) uint64 {
+			return k.admit(keymeter.Admit{Mode: keymeter.ModeReserve, AmountPico: money.Dollar}).LentMs
+		},
+		"extension": func(k *key) uint64 {
+			extend := keymeter.Extend{RequestID: "req_1", TotalPico: money.Dollar}
+			reply, err := keymeter.DecodeAdmitReply(k.call(extend.Encode()))
+			if err != nil || reply.Verdict != keymeter.Short {
+				k.Errorf("%v %+v", err, reply)
+			}
+			return reply.LentMs
+		},
+		"recall": func(k *key) uint64 {
+			flush := keymeter.Flush{Recall: true}
+			reply, err := keymeter.DecodeFlushReply(k.call(flush.Encode()))
+			if err != nil || reply.Open != 3 {
+				k.Errorf("%v %+v", err, reply)
+			}
+			return reply.LentMs
+		},
+	} {
+		k := lender(t, "lending", 100_000)
+		k.borrow(1)
+		k.reserveTimes(1)
+		k.now += 100
+		if got := ask(k); got != lentMs-100 {
+			t.Errorf("%s: budget returns in %d ms", name, got)
+		}
+		if l := k.report(keymeter.Report{LeaseID: 1, Seq: 1, Renew: true, AmountPico: 100}).Lease; l.DurationMs != 0 || l.ID != 1 {
+			t.Errorf("%s: %+v", name, l)
+		}
+		k.report(keymeter.Report{LeaseID: 1, Seq: 2, Close: true})
+		if reply := k.admit(keymeter.Admit{Mode: keymeter.ModeReserve, AmountPico: money.Dollar}); reply.Verdict != keymeter.Short || reply.LentMs != 0 {
+			t.Errorf("%s: %+v after the close", name, reply)
+		}
+		k.mustAdmit("req_more", 50_000)
+		k.settle("req_more", 2, 0)
+		k.now += 4999
+		k.expectLease(name+": before the end of the rest", k.borrow(2).Lease, keymeter.Lease{})
+		k.now++
+		k.expectLease(name+": after it", k.borrow(3).Lease, keymeter.Lease{ID: 3, DurationMs: 2000, Requests: 512, AmountPico: 6400, Slots: 125})
+	}
+}
+
+// TestHitsAskForALease checks that a cached hit gets a lease without budget, which an uncached request extends.
+func TestHitsAskForALease(t *testing.T) {
+	k := lender(t, "lending", money.Dollar)
+	a := keymeter.Admit{RequestID: "req_hit", Version: 2, Mode: keymeter.ModeHit, Trace: keymeter.Trace{Status: 200}}
+	k.expectLease("hit", k.borrowAs(a, 1).Lease, keymeter.Lease{ID: 1, DurationMs: 2000, Requests: 512, Slots: 125})
+	k.expectLease("miss", k.borrow(1).Lease, keymeter.Lease{ID: 1, DurationMs: 2000, Requests: 512, AmountPico: 6400, Slots: 125})
+	check := keymeter.Admit{RequestID: "req_check", Version: 2, Mode: keymeter.ModeCheck}
+	k.expectLease("check", k.borrowAs(check, 2).Lease, keymeter.Lease{})
+}

@@ -1,0 +1,335 @@
+package sim_test
+
+import (
+	"slices"
+
+	"github.com/postern-ai/postern/core/config"
+	"github.com/postern-ai/postern/core/keymeter"
+)
+
+// lent is the world's record of a lease: what the meter has lent, and what has become of it at the meter and in the
+// isolate.
+type lent struct {
+	id             uint64
+	key            *key
+	isolate        *isolate // that uses it; nil: none yet
+	version        uint64   // of the key's record when it began
+	startMs, endMs uint64   // on the meter's clock
+	day            uint64
+	forwards       int // jumps forward of the objects' clocks before it began
+	period         *period
+
+	// at the meter
+	requests, reported uint64
+	amount, held       int64 // held: still reserved
+	slots              uint64
+	seq                uint64
+	ended, closed      bool
+	booked             bool
+
+	// in the isolate
+	taken  uint64
+	used   int64 // reserved or spent by its requests
+	excess int64 // of requests that cost more than their reservations
+	blind  bool  // the isolate cannot have seen that its clock jumped back
+	lost   bool  // the isolate has died
+}
+
+// slackMs is the longest time for which a lease may be used, on the meter's clock.
+const slackMs = config.MaxLeaseMs + config.MaxLeaseMs/20 + 250
+
+func (l *lent) unused() uint64 { return l.requests - min(l.requests, l.reported) }
+
+// trusted reports whether the clocks guarantee that the isolate uses the lease only as long as the meter expects.
+func (l *lent) trusted() bool { return !l.blind && l.forwards == l.key.forwards }
+
+// tick is a number of admissions at a time of the meter's clock.
+type tick struct{ ms, count uint64 }
+
+// grant records what a meter lends with a reply, and checks that it may: I1 and I3.
+func (k *key) grant(clockMs uint64, reply *keymeter.Lease) {
+	w := k.w
+	if reply.ID == 0 {
+		return
+	}
+	l := k.leases[reply.ID]
+	if l == nil || l.closed {
+		if reply.DurationMs == 0 {
+			return
+		}
+		l = &lent{id: reply.ID, key: k, version: k.state().record.Version, startMs: clockMs, day: k.day, forwards: k.forwards, period: k.project.period(max(clockMs, k.day*dayMs))}
+		k.leases[reply.ID] = l
+		k.lends = append(k.lends, l)
+		w.stats.Leases++
+	}
+	if reply.Requests > l.requests || reply.AmountPico > l.amount {
+		w.logf("%s: lease %x: %d requests and %d for %d ms", k.id, l.id, reply.Requests, reply.AmountPico, reply.DurationMs)
+	}
+	if reply.Requests < l.requests || reply.AmountPico < l.amount {
+		w.fail("I2 lease", "%s: a lease shrinks from %d requests and %d to %d and %d", k.id, l.requests, l.amount, reply.Requests, reply.AmountPico)
+	}
+	k.dayLent += reply.Requests - l.requests
+	more := reply.AmountPico - l.amount
+	l.requests, l.amount, l.slots = reply.Requests, reply.AmountPico, reply.Slots
+	l.held += more
+	l.period.reserved += more
+	k.project.changed()
+	if p, t := k.project, l.period; more > 0 && t.spent+t.reserved > p.maxBudget+t.excess && !p.jumped {
+		w.fail("I3", "%s lends %d: %s has reserved %d and spent %d; the budget was never above %d, the allowed excess is %d", k.id, more, p.id, t.reserved, t.spent, p.maxBudget, t.excess)
+	}
+	if reply.DurationMs > 0 {
+		k.checkTerms(reply)
+	}
+}
+
+// checkTerms checks that a meter lends at most a tenth of each window and a quarter of the concurrent requests, and
+// never under a plan or a limit that forbids it.
+func (k *key) checkTerms(reply *keymeter.Lease) {
+	plan, limits := worldConfig.Plan(k.state().record.Plan), k.limits()
+	unused, slots := uint64(0), uint64(0)
+	for _, l := range k.lends {
+		if !l.closed && !l.booked {
+			slots += l.slots
+			if !l.ended {
+				unused += l.unused()
+			}
+		}
+	}
+	over := func(limit uint64) bool { return limit > 0 && unused > limit/10 }
+	if reply.DurationMs > plan.Lease.DurationMs || limits.TokensPerMinute > 0 || over(limits.PerSecond) || over(limits.PerDay) || slots > plan.Concurrent/4 {
+		k.w.fail("I1 terms", "%s lends %d requests and %d slots for %d ms in all under plan %s", k.id, unused, slots, reply.DurationMs, k.state().record.Plan)
+	}
+}
+
+// lentRequests is the number of admissions that count in the windows because they are lent.
+func (k *key) lentRequests() (n uint64) {
+	for _, l := range k.lends {
+		if !l.closed && !l.booked && !l.ended {
+			n += l.unused()
+		}
+	}
+	return n
+}
+
+// lentSlots is the number of concurrent requests that leases may have.
+func (k *key) lentSlots() (n uint64) {
+	for _, l := range k.lends {
+		if !l.closed && !l.booked {
+			n += l.slots
+		}
+	}
+	return n
+}
+
+// checkLeases compares the meter's leases with the world's after a command, and notes which have ended or were booked.
+func (k *key) checkLeases(o *object, clockMs uint64, alarm bool) {
+	w := k.w
+	if len(k.lends) == 0 {
+		return
+	}
+	row, ok := o.find("h")
+	if !ok {
+		return
+	}
+	states, _, err := keymeter.StateOf(o.rows[row].Value)
+	if err != nil {
+		w.fail("host", "the row of %s is malformed", k.id)
+	}
+	for _, l := range k.lends {
+		l.startMs = min(l.startMs, clockMs)
+		if k.leases[l.id] != l {
+			continue // its ID was lent again
+		}
+		at := slices.IndexFunc(states, func(s keymeter.LeaseState) bool { return s.ID == l.id })
+		switch {
+		case l.closed || l.booked:
+			if at >= 0 {
+				w.fail("I2 lease", "%s: its meter still has lease %x", k.id, l.id)
+			}
+		case at < 0 && alarm:
+			k.book(l)
+		case at < 0:
+			w.fail("I2 lease", "%s: its meter has forgotten lease %x", k.id, l.id)
+		default:
+			l.compare(&states[at])
+			l.endMs = states[at].EndMs
+			if states[at].Ended {
+				l.end(clockMs)
+			}
+		}
+	}
+}
+
+// end counts what is not reported as used at the end.
+func (l *lent) end(clockMs uint64) {
+	if !l.ended {
+		l.ended = true
+		l.key.ticks = append(l.key.ticks, tick{min(clockMs, l.endMs), l.unused()})
+	}
+}
+
+func (l *lent) compare(s *keymeter.LeaseState) {
+	if s.Requests != l.requests || s.Reported != l.reported || s.AmountPico != l.amount || s.HeldPico != l.held || s.Slots != l.slots {
+		l.key.w.fail("I2 lease", "%s: its meter has lease %+v, want %d requests, %d reported, %d lent, %d held, %d slots", l.key.id, *s, l.requests, l.reported, l.amount, l.held, l.slots)
+	}
+}
+
+// release returns a part of what the lease has reserved.
+func (l *lent) release(amount int64) {
+	amount = max(0, min(amount, l.held))
+	l.held -= amount
+	l.period.reserved -= amount
+}
+
+// book charges what a lost lease may have used at most.
+func (k *key) book(l *lent) {
+	w := k.w
+	w.logf("%s: lease %x is booked: %d requests, %d", k.id, l.id, l.unused(), l.held)
+	if l.unused() == 0 {
+		l.release(l.held) // all of its requests are known
+		l.closed = true
+		k.project.changed()
+		return
+	}
+	if !l.lost && !l.faulty() {
+		w.fail("I13 lease", "%s: a lease is booked as unreported without a fault", k.id)
+	}
+	w.stats.Booked++
+	l.booked, l.ended = true, true
+	l.period.reserved -= l.held
+	l.period.spent += l.held
+	k.project.booked += l.held
+	k.project.changed()
+	k.checkBudget(l.period, "a lost lease")
+}
+
+// faulty reports whether a fault may have kept the isolate from reporting or closing the lease.
+func (l *lent) faulty() bool {
+	return l.key.w.plan.Faults.any() || l.key.jumped > 0 || l.isolate != nil && l.isolate.jumped || l.isolate == nil && l.key.w.killed
+}
+
+// report records the first report of requests and settlements, as the meter applies it.
+func (k *key) report(clockMs uint64, r *keymeter.Report, reply *keymeter.ReportReply) {
+	w := k.w
+	for _, encoded := range r.Settles {
+		s := readSettle(encoded)
+		k.settle(&s)
+	}
+	l := k.leases[r.LeaseID]
+	w.logf("%s: report %d of lease %x: %d requests, %d settlements, close %t, renew %t: for %d ms", k.id, r.Seq, r.LeaseID, len(r.Requests), len(r.Settles), r.Close, r.Renew, reply.Lease.DurationMs)
+	if l == nil || l.closed || r.Seq <= l.seq && !r.Close {
+		k.grant(clockMs, &reply.Lease)
+		return
+	}
+	if l.endMs <= clockMs {
+		l.end(clockMs)
+	}
+	if r.Seq > l.seq {
+		if l.booked {
+			w.logf("%s: lease %x is reported late", k.id, l.id)
+			w.stats.ReportedLate++
+			l.period.spent -= l.held
+			k.project.booked -= l.held
+			l.held, l.booked, l.closed = 0, false, true
+		}
+		l.seq = r.Seq
+		for i := range r.Requests {
+			k.register(clockMs, l, r, &r.Requests[i])
+		}
+	}
+	k.grant(clockMs, &reply.Lease)
+	if r.Close && !l.closed && !l.booked {
+		l.closed = true
+		if l.day == k.day {
+			k.dayLent -= l.unused()
+		}
+		l.release(l.held)
+	}
+	k.project.changed()
+}
+
+// register records a request that a report mentions: the meter has its reservation, or its settlement.
+func (k *key) register(clockMs uint64, l *lent, r *keymeter.Report, q *keymeter.Leased) {
+	w, x := k.w, k.w.byID[q.RequestID]
+	v := x.history.resv
+	if v == nil || v.lease != l {
+		w.fail("I2 lease", "%s is reported, but was not admitted by that lease", q.RequestID)
+	}
+	if v.reported {
+		w.fail("I6", "%s is reported twice", q.RequestID)
+	}
+	age := r.SentMs - min(r.SentMs, q.AdmittedMs)
+	age -= (age + 19) / 20 // the isolate's clock may be fast
+	admittedMs := min(max(l.startMs, clockMs-min(clockMs, age)), l.endMs)
+	if !l.ended {
+		k.ticks = append(k.ticks, tick{admittedMs, 1})
+	}
+	v.reported = true
+	l.reported++
+	l.release(q.AmountPico)
+	if len(q.Settle) == 0 && q.AmountPico != v.amount {
+		w.fail("I2 lease", "%s is reported with a reservation of %d, it has %d", x.id, q.AmountPico, v.amount)
+	}
+	v.period.reserved += v.amount
+	k.open[x.id], k.all[x.id] = v, v
+	if len(q.Settle) > 0 {
+		s := readSettle(q.Settle)
+		k.settle(&s)
+	}
+}
+
+// unreported adds what was booked for lost leases to the expected accounts.
+func (k *key) unreported(of func(*key, string) *account) {
+	for _, l := range k.lends {
+		if l.booked {
+			a := of(k, keymeter.Unreported)
+			a.cost.add(exactly(l.held))
+			a.flagged = true
+		}
+	}
+}
+
+// unreportedRequests is the number of requests that were booked for lost leases.
+func (k *key) unreportedRequests() (n uint64) {
+	for _, l := range k.lends {
+		if l.booked {
+			n += l.unused()
+		}
+	}
+	return n
+}
+
+// checkReturned checks that no lease is left at the end: nothing that was lent stays reserved.
+func (w *world) checkReturned() {
+	for _, k := range w.keys {
+		for _, l := range k.lends {
+			if !l.closed && !l.booked {
+				w.fail("I13 lease", "%s: lease %x has neither returned nor been booked; %d are reserved", k.id, l.id, l.held)
+			}
+		}
+	}
+	for _, p := range w.projects {
+		for _, t := range p.periods {
+			if t.reserved != 0 {
+				w.fail("I13", "%s: %d stay reserved", p.id, t.reserved)
+			}
+		}
+	}
+}
+
+// lentCounts returns the admissions in the meter's windows, lent ones included.
+func (k *key) lentCounts() (second, day uint64) {
+	second = k.lentRequests()
+	clockMs := uint64(int64(k.w.now) + k.w.objectOffset)
+	for _, t := range k.ticks {
+		if t.ms+secondMs > clockMs {
+			second += t.count
+		}
+	}
+	return second, k.dayLent
+}
+
+// prompt reports whether what is lent returns as soon as requests that wait for it expect: nothing delays a report.
+func (w *world) prompt() bool {
+	return !w.plan.Faults.any() && w.plan.Delay != "long" && !w.killed && !w.jumped
+}
