@@ -114,6 +114,9 @@ func (k *key) checkAdmit(clockMs uint64, a *admitCommand, r *keymeter.AdmitReply
 	}
 }
 
+// maxRemembered is the number of admissions without an open reservation by which a meter recognizes repeats.
+const maxRemembered = 32
+
 // admit records an admission that counts, and checks I1.
 func (k *key) admit(clockMs uint64, a *admitCommand, r *keymeter.AdmitReply) {
 	w := k.w
@@ -122,6 +125,10 @@ func (k *key) admit(clockMs uint64, a *admitCommand, r *keymeter.AdmitReply) {
 	}
 	if k.counted[a.id] {
 		v := k.all[a.id]
+		if a.mode == keymeter.ModeHit && k.remembered >= k.countedAt[a.id]+maxRemembered {
+			k.forgotten++
+			return
+		}
 		switch {
 		case v == nil || !v.settled && !v.expired || v.settled && r.ReservedPico == 0:
 			return // a retry; a second reservation of zero would show in the final counts
@@ -131,6 +138,10 @@ func (k *key) admit(clockMs uint64, a *admitCommand, r *keymeter.AdmitReply) {
 		k.lost = append(k.lost, v) // a clock jump made it expire before the retry
 	}
 	k.counted[a.id] = true
+	if a.mode != keymeter.ModeReserve {
+		k.remembered++
+		k.countedAt[a.id] = k.remembered
+	}
 	k.day = max(k.day, clockMs/dayMs)
 	limits := k.limits()
 	k.admitted = append(k.admitted, admission{w.now, k.day, k.jumped, limits.PerSecond > 0})
@@ -212,6 +223,7 @@ func (k *key) settle(s *settleCommand) {
 	if v == nil || v.settled {
 		return
 	}
+	k.remembered++
 	w.logf("%s: settled: outcome %d, %v, %d reserved", s.id, s.outcome, s.charges, v.amount)
 	v.settled, v.outcome = true, *s
 	v.x.checkOutcome(s)

@@ -25,7 +25,7 @@ type lent struct {
 	slots              uint64
 	seq                uint64
 	ended, closed      bool
-	booked             bool
+	booked, late       bool // late: it was booked, and is being reported
 
 	// in the isolate
 	taken  uint64
@@ -37,6 +37,9 @@ type lent struct {
 
 // slackMs is the longest time for which a lease may be used, on the meter's clock.
 const slackMs = config.MaxLeaseMs + config.MaxLeaseMs/20 + 250
+
+// lives reports whether the meter has the lease.
+func (l *lent) lives() bool { return !l.closed && !l.booked && !l.late }
 
 func (l *lent) unused() uint64 { return l.requests - min(l.requests, l.reported) }
 
@@ -53,7 +56,10 @@ func (k *key) grant(clockMs uint64, reply *keymeter.Lease) {
 		return
 	}
 	l := k.leases[reply.ID]
-	if l == nil || l.closed {
+	if l != nil && !l.lives() && reply.DurationMs == 0 {
+		return
+	}
+	if l == nil || l.closed || l.booked && k.forwards > l.forwards { // booked too early, and lent again
 		if reply.DurationMs == 0 {
 			return
 		}
@@ -88,7 +94,7 @@ func (k *key) checkTerms(reply *keymeter.Lease) {
 	plan, limits := worldConfig.Plan(k.state().record.Plan), k.limits()
 	unused, slots := uint64(0), uint64(0)
 	for _, l := range k.lends {
-		if !l.closed && !l.booked {
+		if l.lives() {
 			slots += l.slots
 			if !l.ended {
 				unused += l.unused()
@@ -104,7 +110,7 @@ func (k *key) checkTerms(reply *keymeter.Lease) {
 // lentRequests is the number of admissions that count in the windows because they are lent.
 func (k *key) lentRequests() (n uint64) {
 	for _, l := range k.lends {
-		if !l.closed && !l.booked && !l.ended {
+		if l.lives() && !l.ended {
 			n += l.unused()
 		}
 	}
@@ -114,7 +120,7 @@ func (k *key) lentRequests() (n uint64) {
 // lentSlots is the number of concurrent requests that leases may have.
 func (k *key) lentSlots() (n uint64) {
 	for _, l := range k.lends {
-		if !l.closed && !l.booked {
+		if l.lives() {
 			n += l.slots
 		}
 	}
@@ -142,7 +148,7 @@ func (k *key) checkLeases(o *object, clockMs uint64, alarm bool) {
 		}
 		at := slices.IndexFunc(states, func(s keymeter.LeaseState) bool { return s.ID == l.id })
 		switch {
-		case l.closed || l.booked:
+		case !l.lives():
 			if at >= 0 {
 				w.fail("I2 lease", "%s: its meter still has lease %x", k.id, l.id)
 			}
@@ -230,7 +236,7 @@ func (k *key) report(clockMs uint64, r *keymeter.Report, reply *keymeter.ReportR
 			w.stats.ReportedLate++
 			l.period.spent -= l.held
 			k.project.booked -= l.held
-			l.held, l.booked, l.closed = 0, false, true
+			l.held, l.booked, l.late = 0, false, true
 		}
 		l.seq = r.Seq
 		for i := range r.Requests {
@@ -240,7 +246,7 @@ func (k *key) report(clockMs uint64, r *keymeter.Report, reply *keymeter.ReportR
 	k.grant(clockMs, &reply.Lease)
 	if r.Close && !l.closed && !l.booked {
 		l.closed = true
-		if l.day == k.day {
+		if l.day == k.day && !l.late {
 			k.dayLent -= l.unused()
 		}
 		l.release(l.held)
@@ -252,7 +258,7 @@ func (k *key) report(clockMs uint64, r *keymeter.Report, reply *keymeter.ReportR
 func (k *key) register(clockMs uint64, l *lent, r *keymeter.Report, q *keymeter.Leased) {
 	w, x := k.w, k.w.byID[q.RequestID]
 	v := x.history.resv
-	if v == nil || v.lease != l {
+	if v == nil || v.lease == nil || v.lease.id != l.id {
 		w.fail("I2 lease", "%s is reported, but was not admitted by that lease", q.RequestID)
 	}
 	if v.reported {
@@ -303,7 +309,7 @@ func (k *key) unreportedRequests() (n uint64) {
 func (w *world) checkReturned() {
 	for _, k := range w.keys {
 		for _, l := range k.lends {
-			if !l.closed && !l.booked {
+			if l.lives() {
 				w.fail("I13 lease", "%s: lease %x has neither returned nor been booked; %d are reserved", k.id, l.id, l.held)
 			}
 		}

@@ -147,7 +147,7 @@ func (p *project) idle() (sum int64) {
 			continue
 		}
 		for _, l := range k.lends {
-			if l.lost || l.closed || l.booked {
+			if l.lost || !l.lives() {
 				continue
 			}
 			idle := l.held

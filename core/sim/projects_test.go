@@ -84,6 +84,10 @@ type key struct {
 	day       uint64 // the largest day that its meter has seen
 	successor *key
 
+	remembered int    // admissions that reserve nothing, and settlements
+	forgotten  uint64 // repeats of cache hits that the meter could not recognize any more
+	countedAt  map[string]int
+
 	violations violationCounts
 
 	leases   map[uint64]*lent
@@ -183,7 +187,7 @@ func (w *world) newKey(p *project, test bool) *key {
 	k := &key{
 		w: w, number: n, id: fmt.Sprint("key_", n), value: keys.New(keys.Gateway, env, random), project: p,
 		open: map[string]*reservation{}, all: map[string]*reservation{}, counted: map[string]bool{},
-		leases: map[uint64]*lent{}, leased: map[string]*reservation{},
+		countedAt: map[string]int{}, leases: map[uint64]*lent{}, leased: map[string]*reservation{},
 	}
 	k.hash = keys.Hash(k.value)
 	w.keys = append(w.keys, k)
