@@ -17,6 +17,7 @@ const module = "github.com/postern-ai/postern/"
 // lazily, because the arena's reset would leave those dangling, and none does I/O or keeps time.
 var allowedImports = []string{
 	"bytes", "crypto/sha256", "errors", "math", "math/bits", "slices", "sort", "strconv", "strings", "unicode", "unicode/utf8",
+	"github.com/tidwall/gjson",
 }
 
 // forbiddenImports must not be imported by the core, even if they are added to allowedImports.

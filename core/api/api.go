@@ -6,10 +6,11 @@ package api
 import (
 	"strconv"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/fault"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/money"
 )
@@ -170,7 +171,7 @@ func (p *Parser) WrongValue(field, want string, v gjson.Result) {
 	case gjson.Number:
 		p.Wrong(field, "must be "+want+", got "+v.Raw[:min(len(v.Raw), maxQuotedBytes)])
 	case gjson.String:
-		p.Wrong(field, "must be "+want+", got "+Quote(v.Str()))
+		p.Wrong(field, "must be "+want+", got "+Quote(v.Str))
 	default:
 		p.WrongType(field, want, v)
 	}
@@ -183,7 +184,7 @@ func (p *Parser) WrongInteger(field string, v gjson.Result, least, most uint64) 
 
 func typeName(v gjson.Result) string {
 	switch {
-	case v.Type == gjson.String && v.Str() == "":
+	case v.Type == gjson.String && v.Str == "":
 		return "an empty string"
 	case v.Type == gjson.String:
 		return "a string"
@@ -266,7 +267,7 @@ func (p *Parser) Number(field string, v gjson.Result, least, most float64) strin
 	if v.Type == gjson.Null {
 		return ""
 	}
-	if v.Type != gjson.Number || !(v.Num() >= least && v.Num() <= most) {
+	if v.Type != gjson.Number || !(v.Num >= least && v.Num <= most) {
 		p.WrongValue(field, "a number between "+bound(least)+" and "+bound(most), v)
 		return ""
 	}
@@ -279,7 +280,7 @@ func (p *Parser) Seed(field string, v gjson.Result) string {
 	if v.Type == gjson.Null {
 		return ""
 	}
-	if v.Type != gjson.Number || !(v.Num() >= -most && v.Num() <= most && v.Num() == float64(int64(v.Num()))) {
+	if v.Type != gjson.Number || !(v.Num >= -most && v.Num <= most && v.Num == float64(int64(v.Num))) {
 		p.WrongValue(field, "an integer between -9e18 and 9e18", v)
 		return ""
 	}
@@ -294,10 +295,10 @@ func (p *Parser) Integer(field string, v gjson.Result, least, most uint64) uint6
 		return 0
 	}
 	n := uint64(0)
-	if v.Type == gjson.Number && v.Num() >= 0 && v.Num() < 1<<53 {
-		n = uint64(v.Num())
+	if v.Type == gjson.Number && v.Num >= 0 && v.Num < 1<<53 {
+		n = uint64(v.Num)
 	}
-	if v.Type != gjson.Number || float64(n) != v.Num() || n < least || n > most {
+	if v.Type != gjson.Number || float64(n) != v.Num || n < least || n > most {
 		p.WrongInteger(field, v, least, most)
 		return 0
 	}
@@ -330,11 +331,11 @@ func (p *Parser) Object(field string, v gjson.Result) string {
 
 // Model returns the requested model: a catalog name, provider/model or a tier.
 func (p *Parser) Model(v gjson.Result) string {
-	if v.Type != gjson.String || v.Str() == "" || len(v.Str()) > 200 {
+	if v.Type != gjson.String || v.Str == "" || len(v.Str) > 200 {
 		p.WrongValue("model", "a string of 1 to 200 bytes", v)
 		return ""
 	}
-	return v.Str()
+	return v.Str
 }
 
 // MaxTokens is the largest max-tokens value that a request may set.

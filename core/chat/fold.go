@@ -1,8 +1,9 @@
 package chat
 
 import (
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 )
 

@@ -3,9 +3,10 @@ package config
 import (
 	"strconv"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/money"
 )
@@ -148,9 +149,9 @@ func (p *parser) model(o *object) {
 	o.text(&model.Date, "date")
 	o.get("note") // a remark for the readers of the catalog
 	switch kind := o.get("kind"); {
-	case kind.Str() == "embedding":
+	case kind.Str == "embedding":
 		model.Kind = EmbeddingModel
-	case kind.Exists() && kind.Str() != "chat":
+	case kind.Exists() && kind.Str != "chat":
 		o.wrong("kind", "chat or embedding", kind)
 	}
 	p.prices(&model, o)

@@ -3,7 +3,8 @@ package config
 import (
 	"strconv"
 
-	"github.com/postern-ai/postern/core/gjson"
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/money"
 )
 
@@ -62,7 +63,7 @@ func (p *parser) lease(plan *Plan, o *object, v gjson.Result) (l Lease) {
 // within reads a required integer of a plan's lease.
 func (o *object) within(member string, plan *Plan, least, most uint64) uint64 {
 	v := o.get(member)
-	if n := v.Num(); v.Type == gjson.Number && n >= float64(least) && n <= float64(most) && n == float64(uint64(n)) {
+	if n := v.Num; v.Type == gjson.Number && n >= float64(least) && n <= float64(most) && n == float64(uint64(n)) {
 		return uint64(n)
 	}
 	got := "none"

@@ -3,8 +3,9 @@ package config
 import (
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/abi"
-	"github.com/postern-ai/postern/core/gjson"
 )
 
 // declaration is the part of a declared provider that needs the deployment's variables.

@@ -5,8 +5,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/doc"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/money"
 )
 
@@ -42,7 +43,7 @@ func (o *object) close() {
 // name names a member for an error message, with the object's name if it has one.
 func (o *object) name(member string) string {
 	if name := o.Get("name"); name.Type == gjson.String {
-		return member + " of " + quote(name.Str())
+		return member + " of " + quote(name.Str)
 	}
 	return member
 }
@@ -64,8 +65,8 @@ func (o *object) text(to *string, member string) {
 // number reads an optional integer of at least 0.
 func (o *object) number(to *uint64, member string) {
 	switch m := o.get(member); {
-	case m.Type == gjson.Number && m.Num() >= 0 && m.Num() < 1<<53 && m.Num() == float64(uint64(m.Num())):
-		*to = uint64(m.Num())
+	case m.Type == gjson.Number && m.Num >= 0 && m.Num < 1<<53 && m.Num == float64(uint64(m.Num)):
+		*to = uint64(m.Num)
 	case m.Exists():
 		o.wrong(member, "an integer of at least 0", m)
 	}

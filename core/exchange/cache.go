@@ -3,10 +3,11 @@ package exchange
 import (
 	"strconv"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/doc"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/provider"
 )

@@ -4,13 +4,14 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/base64"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/fault"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/policy"
 	"github.com/postern-ai/postern/core/provider"
@@ -43,7 +44,7 @@ func readEmbeddings(p *api.Parser, root gjson.Result) (e embeddings) {
 		case "dimensions":
 			e.call.Dimensions = p.Integer(name, v, 1, maxDimensions)
 		case "encoding_format":
-			if e.base64 = v.Str() == "base64"; !e.base64 && v.Str() != "float" && v.Type != gjson.Null {
+			if e.base64 = v.Str == "base64"; !e.base64 && v.Str != "float" && v.Type != gjson.Null {
 				p.WrongValue(name, "float or base64", v)
 			}
 		case "user":
@@ -227,7 +228,7 @@ func embeddingsJSON(e *wire.Embedding, model string, u *chat.Usage, packed bool)
 // floats packs a vector as OpenAI does for base64: 32-bit floats, little-endian.
 func floats(vector string) (packed []byte) {
 	gjson.Parse(vector).ForEach(func(_, v gjson.Result) bool {
-		bits := math.Float32bits(float32(v.Num()))
+		bits := math.Float32bits(float32(v.Num))
 		packed = append(packed, byte(bits), byte(bits>>8), byte(bits>>16), byte(bits>>24))
 		return true
 	})

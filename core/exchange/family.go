@@ -1,6 +1,8 @@
 package exchange
 
 import (
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/api/anthropic"
 	"github.com/postern-ai/postern/core/api/native"
@@ -8,7 +10,6 @@ import (
 	"github.com/postern-ai/postern/core/api/responses"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/fault"
-	"github.com/postern-ai/postern/core/gjson"
 )
 
 // family is the API family of the caller's dialect.

@@ -133,7 +133,7 @@ func (x *exchange) dropAsk() bool {
 	}
 	x.s.leased.asked = 0
 	e.Granted(x.now, lease.Asked{ID: asked}, &keymeter.Lease{}, nil)
-	x.staysKeeper(e) // of settlements that others have left meanwhile
+	x.staysKeeper(e) // settles that arrived meanwhile count on it
 	return true
 }
 

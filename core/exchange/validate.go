@@ -4,11 +4,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/doc"
 	"github.com/postern-ai/postern/core/fault"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/governor/inspect"
 	"github.com/postern-ai/postern/core/jsontext"
@@ -37,9 +38,9 @@ func readValidation(p *api.Parser, root gjson.Result) (v validation) {
 			v.messages, given = value, given+1
 			checkMessages(p, value)
 		case "direction":
-			if value.Str() == "output" {
+			if value.Str == "output" {
 				v.direction = governor.Output
-			} else if value.Str() != "input" {
+			} else if value.Str != "input" {
 				p.WrongValue(name, "input or output", value)
 			}
 		default:

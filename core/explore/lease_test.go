@@ -212,6 +212,10 @@ var (
 	otherAnswers = neighbor{"another request is admitted", 0, func(now uint64, e *lease.Entry) {
 		e.Take(now, &lease.Request{ID: "other", Version: 5, Model: "only", LifetimeMs: 60_000})
 	}}
+	otherSettles = neighbor{"another request settles", 0, func(now uint64, e *lease.Entry) {
+		e.Settle(now, &keymeter.Settle{RequestID: "other", Outcome: keymeter.Served, Model: "only"})
+		e.Keep(now, otherKeeper)
+	}}
 	entryIsDropped = neighbor{"the host drops the entry", 0, func(_ uint64, e *lease.Entry) { *e = lease.Entry{} }}
 )
 
@@ -248,6 +252,9 @@ func leases() []*scenario {
 		lendingPost("request for a lease that the slice does not cover", one, alphabet{
 			"admit": {lending, shortToLend.only(1)}, "grant": {granted, failed}, "fetch": {openaiOK}, "report-lease": {renewed},
 		}, entryOf(hotEntry())),
+		lendingPost("request for a lease while another request settles", one, alphabet{
+			"admit": {lending, rateLimited, failed, short.only(1)}, "grant": {granted, noMore}, "fetch": {openaiOK}, "report-lease": {renewed},
+		}, entryOf(hotEntry(), otherSettles)),
 		lendingPost("request for a lease, and the entry is dropped", one, alphabet{"admit": {lending, failed}, "fetch": {openaiOK}, "report-lease": {renewed}}, entryOf(hotEntry(), entryIsDropped)),
 		lendingPost("lent hit", one, alphabet{"key": {record(both(lendingPlan, cached))}, "cache": {absent, hit}, "admit": {lending}, "fetch": {openaiOK}, "report-lease": {renewed, failed.only(1)}},
 			entryOf(leasedEntry(lent, false), leaseIsUsedUp), mayName("only"), func(s *scenario) { s.entry = hit.event.Data }),

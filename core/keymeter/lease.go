@@ -74,7 +74,9 @@ func (m *meter) lentBefore(a *Admit) Lease {
 	return Lease{}
 }
 
+// removeLease forgets a lease that is closed or booked, but not its ID: a late Admit that asks for it must not make it again.
 func (m *meter) removeLease(id uint64) {
+	m.rememberAdmission(closedName(id))
 	m.leases = slices.DeleteFunc(m.leases, func(l lease) bool { return l.id == id })
 }
 
@@ -261,7 +263,6 @@ func (c *call) closeLease(l *lease) {
 	if calendar.Day(l.startMs) == m.day {
 		m.dayCount -= min(m.dayCount, l.unused())
 	}
-	m.rememberAdmission(closedName(l.id)) // a late repeat of the Admit that asked for it must not make it again
 	m.removeLease(l.id)
 }
 

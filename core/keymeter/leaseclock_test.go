@@ -115,13 +115,19 @@ func TestClockGoesForward(t *testing.T) {
 	k.settle("req_1", 0, 0)
 	k.ringUntil(start + calendar.HourMs)
 	k.expectUsage("booked", keymeter.Unreported, 512, 512, lentPico)
+	k.mustAdmit("req_more", 50_000)
+	k.settle("req_more", 0, 0)
+	if reply := k.borrow(1); reply.Verdict != keymeter.Admitted || reply.Lease != (keymeter.Lease{}) {
+		t.Errorf("extension of a booked lease: %+v", reply)
+	}
+	k.settle("req_2", 0, 0)
 	l := k.report(keymeter.Report{SentMs: reportTime, LeaseID: 1, Seq: 1, Renew: true, AmountPico: 100, Requests: []keymeter.Leased{ended("a", 300, 100, 70), running("b", 100, 100)}}).Lease
 	if l.DurationMs != 0 {
 		t.Errorf("renewed: %+v", l)
 	}
 	k.report(keymeter.Report{SentMs: reportTime + 700, LeaseID: 1, Seq: 2, Close: true, Requests: []keymeter.Leased{ended("c", 0, 100, 60)}, Settles: [][]byte{settleOf("b", 50)}})
 	k.expectUsage("replaced", keymeter.Unreported, 0, 0, 0)
-	k.expectUsage("reported", "m", 4, 0, 180)
+	k.expectUsage("reported", "m", 6, 0, 180)
 	if n := k.open(); n != 0 {
 		t.Errorf("%d open", n)
 	}

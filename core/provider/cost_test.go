@@ -3,11 +3,12 @@ package provider_test
 import (
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/catalog"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/money"
 	"github.com/postern-ai/postern/core/provider/anthropic"
 	"github.com/postern-ai/postern/core/provider/bedrock"

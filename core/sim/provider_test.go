@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
@@ -54,7 +55,7 @@ func costOf(m *config.Model, in, out uint64) int64 {
 // modelOf finds the called model by name, and checks I7 and I8: the request goes to the model's provider with that
 // provider's key.
 func (x *exchange) modelOf(a *abi.Action, body gjson.Result) *config.Model {
-	name := body.Get("model").Str()
+	name := body.Get("model").Str
 	for i := range worldConfig.Models {
 		m := &worldConfig.Models[i]
 		if m.Upstream != name {

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/keymeter"
 	"github.com/postern-ai/postern/core/money"
 )

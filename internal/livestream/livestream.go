@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/api/anthropic"
@@ -15,7 +17,6 @@ import (
 	"github.com/postern-ai/postern/core/api/openai"
 	"github.com/postern-ai/postern/core/api/responses"
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/governor/live"
 	"github.com/postern-ai/postern/core/jsontext"
 	fromanthropic "github.com/postern-ai/postern/core/provider/anthropic"
@@ -232,7 +233,7 @@ func readNative(stream []byte) (chat.Response, error) {
 			return chat.Response{}, fmt.Errorf("the caller's event %s %s", e.Data, p)
 		}
 		root := gjson.ParseBytes(e.Data)
-		if root.Get("type").Str() == "delta" {
+		if root.Get("type").Str == "delta" {
 			deltas = append(deltas, chat.Delta{Kind: chat.DeltaText, Text: wire.Text(root.Get("text"))})
 		}
 	}

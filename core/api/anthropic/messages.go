@@ -1,8 +1,9 @@
 package anthropic
 
 import (
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
@@ -28,7 +29,7 @@ func (r *reader) message(at place, v gjson.Result) {
 		return
 	}
 	m := chat.Message{}
-	switch v.Get("role").Str() {
+	switch v.Get("role").Str {
 	case "user":
 		m.Role = chat.User
 	case "assistant":
@@ -83,7 +84,7 @@ func (r *reader) content(at place, v gjson.Result, role chat.Role) []chat.Part {
 // noteForeign notes a block of an unknown type, or with a source that chat.Request cannot represent.
 func (r *reader) noteForeign(at place, v gjson.Result) {
 	kind := v.Get("type")
-	if source := v.Get("source.type"); source.Exists() && (kind.Str() == "image" || kind.Str() == "document") {
+	if source := v.Get("source.type"); source.Exists() && (kind.Str == "image" || kind.Str == "document") {
 		r.NoteForeign(at.name(".source.type"), source)
 		return
 	}
@@ -97,7 +98,7 @@ type fields struct {
 
 func fieldsOf(v gjson.Result) (f fields) {
 	v.ForEach(func(key, value gjson.Result) bool {
-		switch key.Str() {
+		switch key.Str {
 		case "type":
 			f.kind = value
 		case "text":
@@ -139,14 +140,14 @@ func (r *reader) block(at place, v gjson.Result, role chat.Role) (p chat.Part) {
 		return p
 	}
 	f := fieldsOf(v)
-	if f.kind.Type != gjson.String || f.kind.Str() == "" {
+	if f.kind.Type != gjson.String || f.kind.Str == "" {
 		r.WrongType(at.name(".type"), "a non-empty string", f.kind)
 		return p
 	}
-	if !r.allowed(at, f.kind.Str(), role) {
+	if !r.allowed(at, f.kind.Str, role) {
 		return p
 	}
-	switch f.kind.Str() {
+	switch f.kind.Str {
 	case "text":
 		p = chat.Part{Kind: chat.Text, Text: r.text(at, ".text", f.text)}
 	case "image":
@@ -224,11 +225,11 @@ func (r *reader) source(at place, v gjson.Result, kind chat.PartKind) (p chat.Pa
 	switch from := v.Get("type"); {
 	case from.Type != gjson.String:
 		r.WrongType(at.name(".source.type"), "a string", from)
-	case from.Str() == "base64":
+	case from.Str == "base64":
 		p = chat.Part{Kind: kind, Media: r.requiredText(at, ".source.media_type", v.Get("media_type")), Data: r.requiredText(at, ".source.data", v.Get("data"))}
-	case from.Str() == "url":
+	case from.Str == "url":
 		p = chat.Part{Kind: kind, URL: r.requiredText(at, ".source.url", v.Get("url"))}
-	case from.Str() == "text" && kind == chat.File:
+	case from.Str == "text" && kind == chat.File:
 		plain := r.text(at, ".source.data", v.Get("data")).Plain()
 		p = chat.Part{Kind: kind, Media: "text/plain", Data: jsontext.Escaped(appendBase64(nil, plain))}
 	}

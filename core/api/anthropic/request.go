@@ -6,9 +6,10 @@ package anthropic
 import (
 	"strconv"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
@@ -43,7 +44,7 @@ func parse(p *api.Parser, root gjson.Result) *reader {
 	r.out.Request.Dialect = chat.Anthropic
 	model, messages := false, false
 	root.ForEach(func(key, value gjson.Result) bool {
-		switch key.Str() {
+		switch key.Str {
 		case "model":
 			model = true
 			r.out.Request.Model = p.Model(value)
@@ -52,9 +53,9 @@ func parse(p *api.Parser, root gjson.Result) *reader {
 		case "max_tokens":
 			r.maxTokens(value)
 		default:
-			messages = messages || key.Str() == "messages"
+			messages = messages || key.Str == "messages"
 			r.out.Members = api.AppendMember(r.out.Members, key, value)
-			r.member(key.Str(), value)
+			r.member(key.Str, value)
 		}
 		return !p.Full()
 	})
@@ -170,7 +171,7 @@ func (r *reader) tool(i int, v gjson.Result) (t chat.Tool) {
 		return t
 	}
 	kind, name, schema := v.Get("type"), v.Get("name"), v.Get("input_schema")
-	if kind.Type == gjson.String && kind.Str() != "custom" {
+	if kind.Type == gjson.String && kind.Str != "custom" {
 		r.NoteForeign(api.At("tools", i, ".type"), kind)
 		return chat.Tool{Raw: v.Raw}
 	}
@@ -197,7 +198,7 @@ func (r *reader) toolChoice(v gjson.Result) {
 		return
 	}
 	choice := &r.out.Request.ToolChoice
-	switch kind := v.Get("type"); kind.Str() {
+	switch kind := v.Get("type"); kind.Str {
 	case "auto":
 		choice.Choice = chat.ChoiceAuto
 	case "any":
@@ -228,20 +229,20 @@ func (r *reader) thinking(v gjson.Result) {
 	switch kind := v.Get("type"); {
 	case kind.Type != gjson.String:
 		r.WrongType("thinking.type", "a string", kind)
-	case kind.Str() == "enabled":
+	case kind.Str == "enabled":
 		budget := v.Get("budget_tokens")
 		if !budget.Exists() {
 			r.Wrong("thinking.budget_tokens", "is required")
 		}
 		q.Reasoning.Budget = r.Integer("thinking.budget_tokens", budget, 1024, api.MaxTokens)
-	case kind.Str() == "adaptive":
+	case kind.Str == "adaptive":
 		q.Reasoning.Adaptive = true
-	case kind.Str() == "disabled":
+	case kind.Str == "disabled":
 		q.Reasoning.Off = true
 	default:
 		q.Extra = append(q.Extra, chat.Member{Name: "thinking", Value: v.Raw})
 	}
-	q.Reasoning.Visible = v.Get("display").Str() == "summarized"
+	q.Reasoning.Visible = v.Get("display").Str == "summarized"
 }
 
 // outputConfig reads {"effort","format":{"type":"json_schema","schema":{…}}}.
@@ -253,7 +254,7 @@ func (r *reader) outputConfig(v gjson.Result) {
 		r.out.Request.Reasoning.Effort = r.Text("output_config.effort", effort).Plain()
 	}
 	format := v.Get("format")
-	if r.Object("output_config.format", format) == "" || format.Get("type").Str() != "json_schema" {
+	if r.Object("output_config.format", format) == "" || format.Get("type").Str != "json_schema" {
 		return
 	}
 	schema := format.Get("schema")

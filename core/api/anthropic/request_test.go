@@ -6,14 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	tidwall "github.com/tidwall/gjson"
+	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/api/anthropic"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/fault"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 	provider "github.com/postern-ai/postern/core/provider/anthropic"
 	"github.com/postern-ai/postern/core/provider/wire"
@@ -223,8 +222,8 @@ func TestInvalidModelAndMaxTokens(t *testing.T) {
 // Each value of the example is replaced by values of other types: the parser never panics, and an accepted
 // request translates to valid JSON.
 func TestHostileShapes(t *testing.T) {
-	var walk func(v tidwall.Result)
-	walk = func(v tidwall.Result) {
+	var walk func(v gjson.Result)
+	walk = func(v gjson.Result) {
 		for _, other := range []string{`null`, `7`, `-1e9`, `"x"`, `"\\"`, `""`, `[]`, `{}`, `[{}]`, `[7,"x"]`, `true`} {
 			mutant := full[:v.Index] + other + full[v.Index+len(v.Raw):]
 			if jsontext.Check([]byte(mutant)) != jsontext.OK {
@@ -238,14 +237,14 @@ func TestHostileShapes(t *testing.T) {
 			}
 		}
 		if v.IsObject() || v.IsArray() {
-			v.ForEach(func(_, inner tidwall.Result) bool {
+			v.ForEach(func(_, inner gjson.Result) bool {
 				inner.Index = v.Index + 1 + strings.Index(full[v.Index+1:], inner.Raw)
 				walk(inner)
 				return true
 			})
 		}
 	}
-	walk(tidwall.Parse(full))
+	walk(gjson.Parse(full))
 }
 
 // Plain-text documents survive the conversion to base64 and back.

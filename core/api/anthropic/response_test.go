@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/api/anthropic"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/fault"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 	provider "github.com/postern-ai/postern/core/provider/anthropic"
 	"github.com/postern-ai/postern/core/provider/wire"
@@ -112,7 +113,7 @@ func read(t *testing.T, stream string) []chat.Delta {
 	var s wire.State
 	var deltas []chat.Delta
 	for _, e := range events {
-		if jsontext.Check(e.Data) != jsontext.OK || gjson.GetBytes(e.Data, "type").Str() != e.Name {
+		if jsontext.Check(e.Data) != jsontext.OK || gjson.GetBytes(e.Data, "type").Str != e.Name {
 			t.Fatalf("%s: %s", e.Name, e.Data)
 		}
 		if deltas, ok = provider.Stream(&s, e.Name, gjson.ParseBytes(e.Data), deltas); !ok {
@@ -218,8 +219,8 @@ func TestInterleavedToolCalls(t *testing.T) {
 	}, meta)
 	var places []string
 	for _, line := range strings.Split(got, "\n") {
-		if data := gjson.Parse(strings.TrimPrefix(line, "data: ")); data.Get("delta.type").Str() == "input_json_delta" {
-			places = append(places, data.Get("index").Raw+":"+data.Get("delta.partial_json").Str())
+		if data := gjson.Parse(strings.TrimPrefix(line, "data: ")); data.Get("delta.type").Str == "input_json_delta" {
+			places = append(places, data.Get("index").Raw+":"+data.Get("delta.partial_json").Str)
 		}
 	}
 	if want := []string{"1:1", "3:2", "1:3", "3:4"}; !reflect.DeepEqual(places, want) {

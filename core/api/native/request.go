@@ -6,9 +6,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
@@ -76,7 +77,7 @@ func (r *reader) parameter(name string, v gjson.Result) {
 		if r.Number(name, v, 0, 2) == "" {
 			return
 		}
-		q.Temperature, r.out.Defaulted = strconv.FormatFloat(v.Num(), 'f', -1, 64), 0
+		q.Temperature, r.out.Defaulted = strconv.FormatFloat(v.Num, 'f', -1, 64), 0
 	case "maxTokens":
 		if v.Type == gjson.Null {
 			r.WrongInteger(name, v, 1, api.MaxTokens)
@@ -99,7 +100,7 @@ func (r *reader) parameter(name string, v gjson.Result) {
 func choice(p *api.Parser, to *string, name string, v gjson.Result, choices ...string) {
 	want := ""
 	for i, c := range choices {
-		if v.Type == gjson.String && v.Str() == c {
+		if v.Type == gjson.String && v.Str == c {
 			*to = c
 			return
 		}

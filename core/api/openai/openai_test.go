@@ -5,12 +5,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/api/openai"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/fault"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 	provider "github.com/postern-ai/postern/core/provider/openai"
 	"github.com/postern-ai/postern/core/provider/wire"
@@ -92,7 +93,7 @@ func TestErrors(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	e = &api.Error{Fault: fault.RejectedRequest, RequestID: "req_01", Message: `it said \"no\"`}
-	if got := gjson.ParseBytes(openai.Error(nil, e)); got.Get("error.message").Str() != `it said "no"` || got.Get("error.param").Type != gjson.Null {
+	if got := gjson.ParseBytes(openai.Error(nil, e)); got.Get("error.message").Str != `it said "no"` || got.Get("error.param").Type != gjson.Null {
 		t.Errorf("%s", got.Raw)
 	}
 	for status, want := range map[uint64]string{
@@ -100,7 +101,7 @@ func TestErrors(t *testing.T) {
 		429: "rate_limit_error", 500: "server_error", 503: "server_error",
 	} {
 		body := openai.Error(nil, &api.Error{Fault: fault.Fault{Status: status}})
-		if got := gjson.GetBytes(body, "error.type").Str(); got != want {
+		if got := gjson.GetBytes(body, "error.type").Str; got != want {
 			t.Errorf("status %d has type %s, want %s", status, got, want)
 		}
 	}
@@ -171,7 +172,7 @@ func TestRequestRoundTrip(t *testing.T) {
 	for _, part := range provider.DirectBody(&call, wirePart(parsed.Members)) {
 		direct = append(direct, part.Data...)
 	}
-	if jsontext.Check(direct) != jsontext.OK || gjson.GetBytes(direct, "model").Str() != "up" || gjson.GetBytes(direct, "max_tokens").Uint() != 9 {
+	if jsontext.Check(direct) != jsontext.OK || gjson.GetBytes(direct, "model").Str != "up" || gjson.GetBytes(direct, "max_tokens").Int() != 9 {
 		t.Errorf("%s", direct)
 	}
 }
@@ -215,7 +216,7 @@ func TestMembersCannotBeSmuggled(t *testing.T) {
 	model := &config.Model{Upstream: "up", MaxTokensField: "max_tokens", Provider: &config.Provider{}}
 	call := wire.Call{Model: model, Request: &parsed.Request}
 	body := provider.Request(&call).Body[0].Data
-	if jsontext.Check(body) != jsontext.OK || gjson.GetBytes(body, "max_tokens").Uint() != 5 {
+	if jsontext.Check(body) != jsontext.OK || gjson.GetBytes(body, "max_tokens").Int() != 5 {
 		t.Errorf("%s", body)
 	}
 }

@@ -6,9 +6,10 @@ package openai
 import (
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 	provider "github.com/postern-ai/postern/core/provider/openai"
 )
@@ -101,7 +102,7 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 		r.Format = format(p, v)
 	case "reasoning_effort":
 		if v.Type == gjson.String {
-			r.Reasoning.Effort = v.Str()
+			r.Reasoning.Effort = v.Str
 		}
 	default:
 		return false
@@ -134,7 +135,7 @@ func format(p *api.Parser, v gjson.Result) (f chat.Format) {
 		p.WrongValue("response_format", "an object", v)
 		return f
 	}
-	switch kind := v.Get("type"); kind.Str() {
+	switch kind := v.Get("type"); kind.Str {
 	case "json_object":
 		f.Kind = chat.FormatJSON
 	case "json_schema":
@@ -145,7 +146,7 @@ func format(p *api.Parser, v gjson.Result) (f chat.Format) {
 		}
 		f = chat.Format{Kind: chat.FormatSchema}
 		s.ForEach(func(key, v gjson.Result) bool {
-			switch key.Str() {
+			switch key.Str {
 			case "name":
 				f.Name = p.Text("response_format.json_schema.name", v)
 			case "description":
@@ -182,8 +183,8 @@ func tools(p *api.Parser, v gjson.Result) (tools []chat.Tool) {
 }
 
 func tool(p *api.Parser, index int, v gjson.Result) (t chat.Tool) {
-	if kind := v.Get("type"); kind.Str() != "function" {
-		if !v.IsObject() || kind.Str() == "" {
+	if kind := v.Get("type"); kind.Str != "function" {
+		if !v.IsObject() || kind.Str == "" {
 			p.WrongType(api.At("tools", index, ".type"), "a non-empty string", kind)
 		}
 		p.NoteForeign(api.At("tools", index, ".type"), kind)
@@ -191,7 +192,7 @@ func tool(p *api.Parser, index int, v gjson.Result) (t chat.Tool) {
 	}
 	f := v.Get("function")
 	f.ForEach(func(key, v gjson.Result) bool {
-		switch key.Str() {
+		switch key.Str {
 		case "name":
 			t.Name = p.Text(api.At("tools", index, ".function.name"), v)
 		case "description":
@@ -218,11 +219,11 @@ func toolChoice(p *api.Parser, v gjson.Result) chat.ToolChoice {
 	if v.Type == gjson.Null {
 		return chat.ToolChoice{}
 	}
-	if name := v.Get("function.name"); v.Get("type").Str() == "function" && name.Type == gjson.String {
+	if name := v.Get("function.name"); v.Get("type").Str == "function" && name.Type == gjson.String {
 		return chat.ToolChoice{Choice: chat.ChoiceTool, Name: jsontext.Inside(name.Raw)}
 	}
 	if v.Type == gjson.String {
-		switch v.Str() {
+		switch v.Str {
 		case "auto":
 			return chat.ToolChoice{Choice: chat.ChoiceAuto}
 		case "none":
@@ -273,7 +274,7 @@ func message(p *api.Parser, index int, v gjson.Result) (m chat.Message) {
 	var content, calls gjson.Result
 	var id, reasoning, refusal jsontext.Escaped
 	v.ForEach(func(key, v gjson.Result) bool {
-		switch key.Str() {
+		switch key.Str {
 		case "role":
 			m.Role = role(p, index, v)
 		case "content":
@@ -324,7 +325,7 @@ func message(p *api.Parser, index int, v gjson.Result) (m chat.Message) {
 
 func role(p *api.Parser, index int, v gjson.Result) chat.Role {
 	for _, r := range roles {
-		if v.Str() == r.name {
+		if v.Str == r.name {
 			return r.role
 		}
 	}
@@ -379,7 +380,7 @@ func foreignPart(p *api.Parser, field string, part gjson.Result) {
 // contentPart reads a content part. It returns false for types that chat.Request cannot represent; targets of
 // this dialect still get them, in Members.
 func contentPart(v gjson.Result) (c chat.Part, ok bool) {
-	switch v.Get("type").Str() {
+	switch v.Get("type").Str {
 	case "text":
 		c = chat.Part{Kind: chat.Text, Text: wireText(v.Get("text"))}
 	case "refusal":

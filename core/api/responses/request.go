@@ -7,10 +7,11 @@ package responses
 import (
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/api/openai"
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 	openaiwire "github.com/postern-ai/postern/core/provider/openai"
 	wire "github.com/postern-ai/postern/core/provider/responses"
@@ -93,7 +94,7 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 	case "top_p":
 		r.TopP = p.Number(name, v, 0, 1)
 	case "top_logprobs":
-		if r.TopLogProbs = p.Number(name, v, 0, 20); v.Num() > 0 {
+		if r.TopLogProbs = p.Number(name, v, 0, 20); v.Num > 0 {
 			r.LogProbs = "true"
 		}
 	case "user":
@@ -109,8 +110,8 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 	case "text":
 		r.Format = format(p, v.Get("format"))
 	case "reasoning":
-		r.Reasoning.Effort = v.Get("effort").Str()
-		summary := v.Get("summary").Str()
+		r.Reasoning.Effort = v.Get("effort").Str
+		summary := v.Get("summary").Str
 		r.Reasoning.Visible = summary != "" && summary != "none"
 	case "include", "truncation", "service_tier", "metadata", "prompt_cache_key", "safety_identifier":
 		// No other dialect has an equivalent. For other dialects, include is dropped without a warning.
@@ -122,7 +123,7 @@ func parameter(p *api.Parser, r *chat.Request, name string, v gjson.Result) bool
 }
 
 func format(p *api.Parser, v gjson.Result) (f chat.Format) {
-	switch kind := v.Get("type"); kind.Str() {
+	switch kind := v.Get("type"); kind.Str {
 	case "json_object":
 		f.Kind = chat.FormatJSON
 	case "json_schema":
@@ -155,7 +156,7 @@ func tools(p *api.Parser, v gjson.Result) (all []chat.Tool) {
 		if !p.CountElement("tools") {
 			return false
 		}
-		if kind := t.Get("type"); kind.Str() != "function" {
+		if kind := t.Get("type"); kind.Str != "function" {
 			p.NoteForeign(api.At("tools", len(all), ".type"), kind)
 			all = append(all, chat.Tool{Raw: t.Raw})
 			return true
@@ -173,16 +174,16 @@ func tools(p *api.Parser, v gjson.Result) (all []chat.Tool) {
 }
 
 func toolChoice(p *api.Parser, v gjson.Result) chat.ToolChoice {
-	if name := v.Get("name"); v.IsObject() && v.Get("type").Str() == "function" && name.Type == gjson.String {
+	if name := v.Get("name"); v.IsObject() && v.Get("type").Str == "function" && name.Type == gjson.String {
 		return chat.ToolChoice{Choice: chat.ChoiceTool, Name: inside(name)}
 	}
 	switch {
 	case v.Type == gjson.Null || v.IsObject():
-	case v.Str() == "auto":
+	case v.Str == "auto":
 		return chat.ToolChoice{Choice: chat.ChoiceAuto}
-	case v.Str() == "none":
+	case v.Str == "none":
 		return chat.ToolChoice{Choice: chat.ChoiceNone}
-	case v.Str() == "required":
+	case v.Str == "required":
 		return chat.ToolChoice{Choice: chat.ChoiceAny}
 	default:
 		p.WrongValue("tool_choice", "auto, none, required or a tool", v)
@@ -221,7 +222,7 @@ func input(p *api.Parser, v gjson.Result) (messages []chat.Message) {
 }
 
 func readItem(p *api.Parser, index int, v gjson.Result) (chat.Role, []chat.Part) {
-	kind := v.Get("type").Str()
+	kind := v.Get("type").Str
 	switch {
 	case !v.IsObject():
 		p.WrongType(api.At("input", index, ""), "an object", v)
@@ -261,7 +262,7 @@ func reasoning(v gjson.Result) []chat.Part {
 }
 
 func message(p *api.Parser, index int, v gjson.Result) (role chat.Role, parts []chat.Part) {
-	switch name := v.Get("role"); name.Str() {
+	switch name := v.Get("role"); name.Str {
 	case "user":
 		role = chat.User
 	case "assistant":
@@ -303,7 +304,7 @@ func notePart(p *api.Parser, field string, v gjson.Result) {
 }
 
 func part(v gjson.Result) (p chat.Part) {
-	switch v.Get("type").Str() {
+	switch v.Get("type").Str {
 	case "input_text", "output_text", "text":
 		return chat.Part{Kind: chat.Text, Text: inside(v.Get("text"))}
 	case "refusal":

@@ -5,11 +5,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/api/responses"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/fault"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 	provider "github.com/postern-ai/postern/core/provider/responses"
 	"github.com/postern-ai/postern/core/provider/wire"
@@ -70,7 +71,7 @@ func TestStreamRoundTrip(t *testing.T) {
 		var deltas []chat.Delta
 		for i, e := range written(t, &w, size) {
 			root := gjson.ParseBytes(e.Data)
-			if jsontext.Check(e.Data) != jsontext.OK || root.Get("type").Str() != e.Name || root.Get("sequence_number").Uint() != uint64(i) {
+			if jsontext.Check(e.Data) != jsontext.OK || root.Get("type").Str != e.Name || root.Get("sequence_number").Uint() != uint64(i) {
 				t.Fatalf("event %d: %s %s", i, e.Name, e.Data)
 			}
 			var ok bool
@@ -90,21 +91,21 @@ func TestStreamRoundTrip(t *testing.T) {
 // TestItemsAreDone: every added item is done, with the same ID and index, and with its complete text.
 func TestItemsAreDone(t *testing.T) {
 	w := whole()
-	added, done := map[uint64]string{}, map[uint64]string{}
+	added, done := map[int64]string{}, map[int64]string{}
 	for _, e := range written(t, &w, 3) {
 		root := gjson.ParseBytes(e.Data)
-		id := root.Get("item.id").Str() + " " + root.Get("item.type").Str()
+		id := root.Get("item.id").Str + " " + root.Get("item.type").Str
 		switch e.Name {
 		case "response.output_item.added":
-			added[root.Get("output_index").Uint()] = id
+			added[root.Get("output_index").Int()] = id
 		case "response.output_item.done":
-			done[root.Get("output_index").Uint()] = id
+			done[root.Get("output_index").Int()] = id
 		case "response.output_text.done":
-			if root.Get("text").Str() != `It is "warm" 😀.` {
+			if root.Get("text").Str != `It is "warm" 😀.` {
 				t.Errorf("%s", e.Data)
 			}
 		case "response.function_call_arguments.done":
-			if args := root.Get("arguments").Str(); args != `{"city":"Paris"}` && args != `{}` {
+			if args := root.Get("arguments").Str; args != `{"city":"Paris"}` && args != `{}` {
 				t.Errorf("%s", e.Data)
 			}
 		}
@@ -118,7 +119,7 @@ func TestIncomplete(t *testing.T) {
 	for finish, reason := range map[chat.Finish]string{chat.FinishLength: "max_output_tokens", chat.FinishFilter: "content_filter"} {
 		r := chat.Response{Choices: []chat.Answer{{Parts: []chat.Part{{Kind: chat.Text, Text: "cut"}}, Finish: finish}}}
 		root := gjson.ParseBytes(responses.Answer(nil, &r, &meta))
-		if root.Get("status").Str() != "incomplete" || root.Get("incomplete_details.reason").Str() != reason {
+		if root.Get("status").Str != "incomplete" || root.Get("incomplete_details.reason").Str != reason {
 			t.Errorf("%s", root.Raw)
 		}
 		events := written(t, &r, 100)

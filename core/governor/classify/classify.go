@@ -4,10 +4,11 @@ package classify
 import (
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/jsontext"
 )
@@ -115,7 +116,7 @@ func Score(kind governor.ClassifierKind, r *chat.Response) (score uint64, ok boo
 
 // percent converts a number times scale to an integer from 0 to 100.
 func percent(v gjson.Result, scale float64) (uint64, bool) {
-	n := v.Num() * scale
+	n := v.Num * scale
 	if v.Type != gjson.Number || !(n >= 0 && n <= 100) {
 		return 0, false
 	}

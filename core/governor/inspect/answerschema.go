@@ -3,8 +3,9 @@ package inspect
 import (
 	"strconv"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/governor/schema"
 )
@@ -30,7 +31,7 @@ func (w *walker) matchAnswer() {
 	case ResponsesAnswer:
 		var text []byte
 		root.Get("output").ForEach(func(_, item gjson.Result) bool {
-			if item.Get("type").Str() == "message" {
+			if item.Get("type").Str == "message" {
 				text = append(text, texts(item.Get("content"), "output_text")...)
 			}
 			return true
@@ -42,12 +43,12 @@ func (w *walker) matchAnswer() {
 // texts is a string, or the joined texts of the parts of a type.
 func texts(content gjson.Result, kind string) string {
 	if content.Type == gjson.String {
-		return content.Str()
+		return content.Str
 	}
 	var text []byte
 	content.ForEach(func(_, part gjson.Result) bool {
-		if part.Get("type").Str() == kind {
-			text = append(text, part.Get("text").Str()...)
+		if part.Get("type").Str == kind {
+			text = append(text, part.Get("text").Str...)
 		}
 		return true
 	})

@@ -5,7 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/postern-ai/postern/core/gjson"
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/governor/inspect"
 	"github.com/postern-ai/postern/core/jsontext"

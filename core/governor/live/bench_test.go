@@ -4,9 +4,10 @@ import (
 	"os"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/governor/live"
 	"github.com/postern-ai/postern/core/jsontext"

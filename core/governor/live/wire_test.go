@@ -4,8 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/governor"
 	"github.com/postern-ai/postern/core/governor/live"
 	"github.com/postern-ai/postern/internal/livestream"
@@ -114,7 +115,7 @@ func TestOpenAIOtherTexts(t *testing.T) {
 	} {
 		joined := ""
 		for _, e := range got {
-			joined += gjson.Get(e, "choices.0.delta."+path).Str()
+			joined += gjson.Get(e, "choices.0.delta."+path).Str
 		}
 		if path == "content" {
 			joined = strings.ReplaceAll(joined, "[EMAIL]", "")
@@ -123,7 +124,7 @@ func TestOpenAIOtherTexts(t *testing.T) {
 			t.Errorf("%s is %q, want %q", path, joined, want)
 		}
 	}
-	if m := gjson.Get(got[len(got)-1], "choices.0.message.content").Str(); m != "b [EMAIL]!" {
+	if m := gjson.Get(got[len(got)-1], "choices.0.message.content").Str; m != "b [EMAIL]!" {
 		t.Errorf("the whole message is %q", m)
 	}
 	if r.Stream.Tally.Total == 0 || len(r.Stream.Reports) != 1 {
@@ -296,7 +297,7 @@ func TestLongRepetition(t *testing.T) {
 	got, r := through(t, chat.Responses, g, `{"type":"response.created","response":{"id":"r"}}`,
 		`{"type":"response.completed","response":{"id":"r","output":[{"type":"message","content":[{"type":"output_text","text":"`+text+`"}]}]}}`)
 	want := strings.Repeat("[EMAIL] me@example.org\n", 20_000)
-	if sent := gjson.Get(got[1], "response.output.0.content.0.text").Str(); sent != want || r.Stream.Failed() {
+	if sent := gjson.Get(got[1], "response.output.0.content.0.text").Str; sent != want || r.Stream.Failed() {
 		t.Errorf("%d bytes are sent, want %d", len(sent), len(want))
 	}
 }

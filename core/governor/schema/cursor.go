@@ -1,6 +1,6 @@
 package schema
 
-import "github.com/postern-ai/postern/core/gjson"
+import "github.com/tidwall/gjson"
 
 // cursor walks the members of an object or the elements of an array in checked JSON. It needs no closure and little of
 // the stack, which is small in WebAssembly.
@@ -89,7 +89,7 @@ func count(raw string) (n int) {
 }
 
 // text is the content of a string in quotes.
-func text(raw string) string { return gjson.Parse(raw).Str() }
+func text(raw string) string { return gjson.Parse(raw).Str }
 
 // sameText compares two strings in quotes.
 func sameText(a, b string) bool { return a == b || text(a) == text(b) }
@@ -108,4 +108,4 @@ func find(object, name string) (value string, ok bool) {
 }
 
 // number is the value of a number, as a float64.
-func number(raw string) float64 { return gjson.Parse(raw).Num() }
+func number(raw string) float64 { return gjson.Parse(raw).Num }

@@ -3,7 +3,8 @@ package anthropic
 import (
 	"strings"
 
-	"github.com/postern-ai/postern/core/gjson"
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -12,7 +13,7 @@ import (
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	e := root.Get("error")
 	f := wire.Failure{Kind: wire.ByStatus(status), Message: wire.Text(e.Get("message"))}
-	switch e.Get("type").Str() {
+	switch e.Get("type").Str {
 	case "overloaded_error", "api_error", "timeout_error":
 		f.Kind = wire.FailDown
 	case "rate_limit_error":
@@ -21,7 +22,7 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 		f.Kind = wire.FailTarget
 	}
 	switch {
-	case accountBlocked(e.Get("details.error_code").Str()):
+	case accountBlocked(e.Get("details.error_code").Str):
 		f.Kind = wire.FailTarget
 	case status == 400:
 		f.Kind = rejectionKind(f.Kind, string(f.Message))

@@ -4,9 +4,10 @@
 package anthropic
 
 import (
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
@@ -142,7 +143,7 @@ func sampling(b *jsontext.Builder, r *chat.Request, t *thinking) {
 
 // temperature clamps to 0..1, the range of this API; elsewhere it is 0..2.
 func temperature(number string) string {
-	if number != "" && gjson.Parse(number).Num() > 1 {
+	if number != "" && gjson.Parse(number).Num > 1 {
 		return "1"
 	}
 	return number

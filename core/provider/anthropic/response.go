@@ -1,8 +1,9 @@
 package anthropic
 
 import (
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -16,7 +17,7 @@ import (
 func Response(root gjson.Result) (r chat.Response, ok bool) {
 	var a chat.Answer
 	root.ForEach(func(key, value gjson.Result) bool {
-		switch key.Str() {
+		switch key.Str {
 		case "id":
 			r.ID = wire.Text(value)
 		case "model":
@@ -28,7 +29,7 @@ func Response(root gjson.Result) (r chat.Response, ok bool) {
 				return true
 			})
 		case "stop_reason":
-			a.Finish = FinishOf(value.Str())
+			a.Finish = FinishOf(value.Str)
 		case "stop_sequence":
 			r.StopSequence = wire.Text(value)
 		case "usage":
@@ -41,7 +42,7 @@ func Response(root gjson.Result) (r chat.Response, ok bool) {
 }
 
 func blockPart(parts []chat.Part, v gjson.Result) []chat.Part {
-	switch v.Get("type").Str() {
+	switch v.Get("type").Str {
 	case "text":
 		if text := wire.Text(v.Get("text")); text != "" {
 			parts = append(parts, chat.Part{Kind: chat.Text, Text: text})
@@ -100,7 +101,7 @@ func mergeUsage(u *chat.Usage, v gjson.Result) {
 		if value.Type == gjson.Null {
 			return true
 		}
-		switch key.Str() {
+		switch key.Str {
 		case "input_tokens":
 			uncached = wire.Count(value)
 		case "cache_read_input_tokens":

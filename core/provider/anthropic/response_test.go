@@ -5,10 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	tidwall "github.com/tidwall/gjson"
+	"github.com/tidwall/gjson"
 
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/provider/anthropic"
 	"github.com/postern-ai/postern/core/provider/wire"
@@ -233,19 +232,19 @@ func TestHostileValues(t *testing.T) {
 
 // mutants returns copies of a JSON text with one value, at any depth, replaced by values of other types.
 func mutants(text string) (all []string) {
-	var walk func(v tidwall.Result)
-	walk = func(v tidwall.Result) {
+	var walk func(v gjson.Result)
+	walk = func(v gjson.Result) {
 		for _, other := range []string{`null`, `7`, `-1e9`, `"x"`, `"\\"`, `[]`, `{}`, `[{}]`, `true`} {
 			all = append(all, text[:v.Index]+other+text[v.Index+len(v.Raw):])
 		}
 		if v.IsObject() || v.IsArray() {
-			v.ForEach(func(_, inner tidwall.Result) bool {
+			v.ForEach(func(_, inner gjson.Result) bool {
 				inner.Index = v.Index + 1 + strings.Index(text[v.Index+1:], inner.Raw)
 				walk(inner)
 				return true
 			})
 		}
 	}
-	walk(tidwall.Parse(text))
+	walk(gjson.Parse(text))
 	return all
 }

@@ -1,8 +1,9 @@
 package anthropic
 
 import (
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
@@ -33,7 +34,7 @@ func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]
 		return out, false
 	}
 	if kind := root.Get("type"); kind.Type == gjson.String {
-		name = kind.Str()
+		name = kind.Str
 	}
 	switch name {
 	case "":
@@ -79,7 +80,7 @@ func event(s *wire.State, name string, root gjson.Result, out []chat.Delta) []ch
 func blockStart(s *wire.State, block gjson.Result, out []chat.Delta) []chat.Delta {
 	out = blockStop(s, out)
 	s.Block = otherBlock
-	switch block.Get("type").Str() {
+	switch block.Get("type").Str {
 	case "text":
 		return textDelta(out, chat.DeltaText, block.Get("text"))
 	case "thinking":
@@ -110,7 +111,7 @@ func hasMembers(v gjson.Result) (found bool) {
 }
 
 func blockDelta(s *wire.State, delta gjson.Result, out []chat.Delta) []chat.Delta {
-	switch delta.Get("type").Str() {
+	switch delta.Get("type").Str {
 	case "text_delta":
 		return textDelta(out, chat.DeltaText, delta.Get("text"))
 	case "thinking_delta":
@@ -140,7 +141,7 @@ func blockStop(s *wire.State, out []chat.Delta) []chat.Delta {
 func messageDelta(s *wire.State, root gjson.Result, out []chat.Delta) []chat.Delta {
 	out = blockStop(s, out)
 	delta := root.Get("delta")
-	if finish := FinishOf(delta.Get("stop_reason").Str()); finish != chat.FinishNone {
+	if finish := FinishOf(delta.Get("stop_reason").Str); finish != chat.FinishNone {
 		out = append(out, chat.Delta{Kind: chat.DeltaFinish, Finish: finish, Text: wire.Text(delta.Get("stop_sequence"))})
 	}
 	return usage(s, root.Get("usage"), out, true)

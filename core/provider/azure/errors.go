@@ -3,7 +3,8 @@ package azure
 import (
 	"strings"
 
-	"github.com/postern-ai/postern/core/gjson"
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/provider/openai"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
@@ -17,8 +18,8 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 		return f
 	}
 	e := root.Get("error")
-	switch code := e.Get("code").Str(); {
-	case e.Get("innererror.code").Str() == "ResponsibleAIPolicyViolation":
+	switch code := e.Get("code").Str; {
+	case e.Get("innererror.code").Str == "ResponsibleAIPolicyViolation":
 		f.Kind = wire.FailFiltered
 	case code == "OperationNotSupported" || code == "DeploymentNotFound" || code == "unknown_model":
 		f.Kind = wire.FailTarget

@@ -3,9 +3,10 @@ package bedrock
 import (
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/provider/wire"
 )

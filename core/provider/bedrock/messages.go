@@ -5,8 +5,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
@@ -171,7 +172,7 @@ func (w *writer) text(text jsontext.Escaped) {
 func (w *writer) cachePoint(marker string) {
 	switch {
 	case marker == "":
-	case gjson.Get(marker, "ttl").Str() == "1h":
+	case gjson.Get(marker, "ttl").Str == "1h":
 		w.b.Raw(`{"cachePoint":{"type":"default","ttl":"1h"}}`)
 	default:
 		w.b.Raw(`{"cachePoint":{"type":"default"}}`)

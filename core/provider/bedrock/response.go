@@ -1,8 +1,9 @@
 package bedrock
 
 import (
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -16,7 +17,7 @@ func Response(root gjson.Result) (r chat.Response, ok bool) {
 	if !content.IsArray() {
 		return r, false
 	}
-	a := chat.Answer{Finish: finishOf(root.Get("stopReason").Str())}
+	a := chat.Answer{Finish: finishOf(root.Get("stopReason").Str)}
 	content.ForEach(func(_, v gjson.Result) bool {
 		a.Parts = blockPart(a.Parts, v)
 		return true
@@ -29,7 +30,7 @@ func Response(root gjson.Result) (r chat.Response, ok bool) {
 
 func blockPart(parts []chat.Part, v gjson.Result) []chat.Part {
 	v.ForEach(func(key, value gjson.Result) bool {
-		switch key.Str() {
+		switch key.Str {
 		case "text":
 			parts = addText(parts, value)
 		case "citationsContent":
@@ -40,7 +41,7 @@ func blockPart(parts []chat.Part, v gjson.Result) []chat.Part {
 		case "reasoningContent":
 			parts = reasoningPart(parts, value)
 		case "toolUse":
-			if value.Get("type").Str() != serverTool {
+			if value.Get("type").Str != serverTool {
 				parts = append(parts, chat.Part{
 					Kind: chat.ToolCall, ID: wire.Text(value.Get("toolUseId")), Name: wire.Text(value.Get("name")), Args: input(value.Get("input")),
 				})
@@ -111,7 +112,7 @@ func usage(v gjson.Result) chat.Usage {
 	}
 	u.Input = wire.Count(v.Get("inputTokens")) + u.CachedInput + written
 	v.Get("cacheDetails").ForEach(func(_, detail gjson.Result) bool {
-		if detail.Get("ttl").Str() == "1h" {
+		if detail.Get("ttl").Str == "1h" {
 			u.CacheWrite1h = wire.Count(detail.Get("inputTokens"))
 		}
 		return true

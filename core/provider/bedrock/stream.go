@@ -3,8 +3,9 @@ package bedrock
 import (
 	"strings"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
@@ -63,7 +64,7 @@ func event(s *wire.State, name string, root gjson.Result, out []chat.Delta) []ch
 		return blockStop(s, out)
 	case "messageStop":
 		out = blockStop(s, out)
-		if finish := finishOf(root.Get("stopReason").Str()); finish != chat.FinishNone {
+		if finish := finishOf(root.Get("stopReason").Str); finish != chat.FinishNone {
 			sequence := wire.Text(root.Get("additionalModelResponseFields.stop_sequence"))
 			out = append(out, chat.Delta{Kind: chat.DeltaFinish, Finish: finish, Text: sequence})
 		}
@@ -80,7 +81,7 @@ func blockStart(s *wire.State, tool gjson.Result, out []chat.Delta) []chat.Delta
 	switch {
 	case !tool.IsObject():
 		return out
-	case tool.Get("type").Str() == serverTool:
+	case tool.Get("type").Str == serverTool:
 		s.Block = serverBlock
 		return out
 	}
@@ -93,7 +94,7 @@ func blockStart(s *wire.State, tool gjson.Result, out []chat.Delta) []chat.Delta
 
 func blockDelta(s *wire.State, delta gjson.Result, out []chat.Delta) []chat.Delta {
 	delta.ForEach(func(key, value gjson.Result) bool {
-		switch key.Str() {
+		switch key.Str {
 		case "text":
 			out = textDelta(out, chat.DeltaText, value)
 		case "toolUse":

@@ -3,7 +3,8 @@ package cohere
 import (
 	"strings"
 
-	"github.com/postern-ai/postern/core/gjson"
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 

@@ -3,8 +3,9 @@ package cohere
 import (
 	"strconv"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/provider/openai"
 	"github.com/postern-ai/postern/core/provider/wire"
@@ -24,7 +25,7 @@ func Response(root gjson.Result) (r chat.Response, ok bool) {
 		return r, false
 	}
 	a := chat.Answer{
-		Parts: parts(message), Finish: finishOf(root.Get("finish_reason").Str()), LogProbs: logProbs(root.Get("logprobs")),
+		Parts: parts(message), Finish: finishOf(root.Get("finish_reason").Str), LogProbs: logProbs(root.Get("logprobs")),
 	}
 	r = chat.Response{ID: wire.Text(root.Get("id")), Usage: usage(root.Get("usage")), Choices: []chat.Answer{a}}
 	return r, len(a.Parts) > 0 || a.Finish != chat.FinishNone
@@ -33,7 +34,7 @@ func Response(root gjson.Result) (r chat.Response, ok bool) {
 func parts(message gjson.Result) (parts []chat.Part) {
 	parts = addText(parts, chat.Thinking, message.Get("tool_plan"))
 	message.Get("content").ForEach(func(_, v gjson.Result) bool {
-		switch v.Get("type").Str() {
+		switch v.Get("type").Str {
 		case "text":
 			parts = addText(parts, chat.Text, v.Get("text"))
 		case "thinking":
@@ -120,8 +121,8 @@ func logProb(b *jsontext.Builder, piece gjson.Result) {
 	sum := 0.0
 	piece.Get("logprobs").ForEach(func(_, n gjson.Result) bool {
 		// The bounds keep the sum finite, because JSON has no infinity.
-		if n.Type == gjson.Number && n.Num() > -1e6 && n.Num() <= 0 {
-			sum += n.Num()
+		if n.Type == gjson.Number && n.Num > -1e6 && n.Num <= 0 {
+			sum += n.Num
 		}
 		return true
 	})

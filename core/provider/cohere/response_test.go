@@ -5,9 +5,10 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/provider/cohere"
 	"github.com/postern-ai/postern/core/provider/wire"
 )

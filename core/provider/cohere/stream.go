@@ -1,8 +1,9 @@
 package cohere
 
 import (
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -26,7 +27,7 @@ func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]
 	if !root.IsObject() {
 		return out, false
 	}
-	kind := root.Get("type").Str()
+	kind := root.Get("type").Str
 	if kind == "" {
 		kind = name
 	}
@@ -114,7 +115,7 @@ func end(delta gjson.Result, out []chat.Delta) []chat.Delta {
 		out = append(out, chat.Delta{Kind: chat.DeltaUsage, Usage: u})
 	}
 	reason, message := delta.Get("finish_reason"), wire.Text(delta.Get("error"))
-	finish := finishOf(reason.Str())
+	finish := finishOf(reason.Str)
 	if finish == chat.FinishError || message != "" {
 		return append(out, chat.Delta{Kind: chat.DeltaError, Name: wire.Text(reason), Text: message})
 	}

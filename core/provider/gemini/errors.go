@@ -3,7 +3,8 @@ package gemini
 import (
 	"strings"
 
-	"github.com/postern-ai/postern/core/gjson"
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -26,7 +27,7 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 	case status == 429 && strings.Contains(message, "credits are depleted"):
 		f.Kind = wire.FailTarget
 	case status != 400:
-	case badKey(e, message), e.Get("status").Str() == "FAILED_PRECONDITION":
+	case badKey(e, message), e.Get("status").Str == "FAILED_PRECONDITION":
 		// FAILED_PRECONDITION: unsupported country, or billing is not set up.
 		f.Kind = wire.FailTarget
 	case strings.Contains(message, "token count") && strings.Contains(message, "exceeds"):
@@ -39,7 +40,7 @@ func Failure(status uint64, root gjson.Result) wire.Failure {
 func badKey(e gjson.Result, message string) bool {
 	bad := strings.HasPrefix(message, "API key not valid") || strings.HasPrefix(message, "API key expired")
 	e.Get("details").ForEach(func(_, d gjson.Result) bool {
-		bad = bad || d.Get("reason").Str() == "API_KEY_INVALID"
+		bad = bad || d.Get("reason").Str == "API_KEY_INVALID"
 		return true
 	})
 	return bad

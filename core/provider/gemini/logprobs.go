@@ -1,7 +1,8 @@
 package gemini
 
 import (
-	"github.com/postern-ai/postern/core/gjson"
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/provider/wire"
 )

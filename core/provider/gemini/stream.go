@@ -3,8 +3,9 @@ package gemini
 import (
 	"strconv"
 
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
@@ -72,7 +73,7 @@ type chunk struct {
 
 func (c *chunk) read(root gjson.Result) {
 	root.ForEach(func(key, value gjson.Result) bool {
-		switch key.Str() {
+		switch key.Str {
 		case "responseId":
 			c.id = wire.Text(value)
 		case "modelVersion":
@@ -80,7 +81,7 @@ func (c *chunk) read(root gjson.Result) {
 		case "candidates":
 			c.candidates = value
 		case "promptFeedback":
-			c.blocked = value.Get("blockReason").Str() != ""
+			c.blocked = value.Get("blockReason").Str != ""
 		case "usageMetadata":
 			c.usage = usage(value)
 		case "error":
@@ -94,13 +95,13 @@ func candidate(s *wire.State, c *chunk, v gjson.Result, out []chat.Delta) []chat
 	var parts, logs gjson.Result
 	index, finish := uint64(0), chat.FinishNone
 	v.ForEach(func(key, value gjson.Result) bool {
-		switch key.Str() {
+		switch key.Str {
 		case "index":
 			index = wire.Index(value)
 		case "content":
 			parts = value.Get("parts")
 		case "finishReason":
-			finish = finishOf(value.Str())
+			finish = finishOf(value.Str)
 		case "logprobsResult":
 			logs = value
 		}
@@ -132,7 +133,7 @@ func part(s *wire.State, c *chunk, choice uint64, v gjson.Result, out []chat.Del
 	var call gjson.Result
 	thought := false
 	v.ForEach(func(key, value gjson.Result) bool {
-		switch key.Str() {
+		switch key.Str {
 		case "text":
 			text = wire.Text(value)
 		case "thought":

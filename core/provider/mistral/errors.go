@@ -3,7 +3,8 @@ package mistral
 import (
 	"strings"
 
-	"github.com/postern-ai/postern/core/gjson"
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
@@ -14,7 +15,7 @@ import (
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	f := wire.Failure{Kind: wire.ByStatus(status), Message: message(root)}
 	switch {
-	case status == 400 && root.Get("type").Str() == "invalid_model":
+	case status == 400 && root.Get("type").Str == "invalid_model":
 		f.Kind = wire.FailTarget
 	case status == 400 && strings.Contains(string(f.Message), "too large for model with"):
 		f.Kind = wire.FailTooLong

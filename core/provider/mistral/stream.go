@@ -1,8 +1,9 @@
 package mistral
 
 import (
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/provider/openai"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
@@ -11,7 +12,7 @@ import (
 // finish reason and the usage. An error has the format of an error response:
 // {"object":"error","message","type"}.
 func Stream(s *wire.State, name string, root gjson.Result, out []chat.Delta) ([]chat.Delta, bool) {
-	if root.Get("object").Str() == "error" {
+	if root.Get("object").Str == "error" {
 		return append(out, chat.Delta{Kind: chat.DeltaError, Name: wire.Text(root.Get("type")), Text: message(root)}), true
 	}
 	before := len(out)

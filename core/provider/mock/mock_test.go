@@ -5,10 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
-	"github.com/postern-ai/postern/core/provider/mock"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/chat"
+	"github.com/postern-ai/postern/core/provider/mock"
 )
 
 func user() chat.Message {
@@ -61,7 +62,7 @@ func TestHostileSchemas(t *testing.T) {
 func TestTools(t *testing.T) {
 	r := &chat.Request{Messages: []chat.Message{user()}, Tools: []chat.Tool{{Raw: `{"type":"web_search"}`}, {Name: "f", Schema: schemas[0]}, {Name: "g"}}}
 	call := mock.Answer(r).Choices[0]
-	if call.Finish != chat.FinishTools || call.Parts[0].Name != "f" || gjson.Get(call.Parts[0].Args, "days").Uint() != 3 {
+	if call.Finish != chat.FinishTools || call.Parts[0].Name != "f" || gjson.Get(call.Parts[0].Args, "days").Int() != 3 {
 		t.Errorf("%+v", call)
 	}
 	r.ToolChoice = chat.ToolChoice{Choice: chat.ChoiceTool, Name: "g"}

@@ -3,7 +3,8 @@ package mock
 import (
 	"strconv"
 
-	"github.com/postern-ai/postern/core/gjson"
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
@@ -47,11 +48,11 @@ func (w *instance) typed(dst []byte, s gjson.Result, depth int) []byte {
 	if kind.IsArray() {
 		kind = first(kind)
 	}
-	switch kind.Str() {
+	switch kind.Str {
 	case "string":
 		return jsontext.AppendString(dst, textOfLength(member(s, "minLength").Uint()))
 	case "integer", "number":
-		return strconv.AppendInt(dst, max(1, int64(member(s, "minimum").Num())), 10)
+		return strconv.AppendInt(dst, max(1, int64(member(s, "minimum").Num)), 10)
 	case "boolean":
 		return append(dst, "true"...)
 	case "null":
@@ -100,7 +101,7 @@ func (w *instance) object(dst []byte, s gjson.Result, depth int) []byte {
 
 // resolveRef follows "#", "#/$defs/name" and "#/definitions/name".
 func (w *instance) resolveRef(s gjson.Result) (gjson.Result, bool) {
-	ref := member(s, "$ref").Str()
+	ref := member(s, "$ref").Str
 	if ref == "#" {
 		return w.root, true
 	}
@@ -119,7 +120,7 @@ func member(v gjson.Result, name string) (found gjson.Result) {
 		return found
 	}
 	v.ForEach(func(key, value gjson.Result) bool {
-		if key.Str() == name {
+		if key.Str == name {
 			found = value
 			return false
 		}

@@ -3,7 +3,8 @@ package openai
 import (
 	"strings"
 
-	"github.com/postern-ai/postern/core/gjson"
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
@@ -14,9 +15,9 @@ import (
 func Failure(status uint64, root gjson.Result) wire.Failure {
 	f := wire.Failure{Kind: wire.ByStatus(status), Message: errorText(root)}
 	e := root.Get("error")
-	code := e.Get("code").Str()
+	code := e.Get("code").Str
 	switch {
-	case code == "insufficient_quota" || e.Get("type").Str() == "insufficient_quota" || code == "billing_not_active":
+	case code == "insufficient_quota" || e.Get("type").Str == "insufficient_quota" || code == "billing_not_active":
 		f.Kind = wire.FailTarget
 	case status == 498 || code == "rate_limit_exceeded":
 		f.Kind = wire.FailBusy // Groq sends 498 for no capacity, and 413 for its tokens-per-minute limit

@@ -1,8 +1,9 @@
 package openai
 
 import (
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
@@ -36,7 +37,7 @@ func answer(v gjson.Result) (a chat.Answer, ok bool) {
 		return a, false
 	}
 	message.ForEach(func(key, value gjson.Result) bool {
-		switch key.Str() {
+		switch key.Str {
 		case "content":
 			a.Parts = append(a.Parts, contentParts(value)...)
 		case "refusal":
@@ -56,7 +57,7 @@ func answer(v gjson.Result) (a chat.Answer, ok bool) {
 		}
 		return true
 	})
-	a.Finish = finishOf(v.Get("finish_reason").Str())
+	a.Finish = finishOf(v.Get("finish_reason").Str)
 	if logs := v.Get("logprobs"); logs.IsObject() {
 		a.LogProbs = logs.Raw
 	}
@@ -80,7 +81,7 @@ func contentParts(v gjson.Result) (parts []chat.Part) {
 		return addText(nil, chat.Text, v)
 	}
 	v.ForEach(func(_, chunk gjson.Result) bool {
-		switch chunk.Get("type").Str() {
+		switch chunk.Get("type").Str {
 		case "text":
 			parts = addText(parts, chat.Text, chunk.Get("text"))
 		case "thinking":

@@ -1,8 +1,9 @@
 package openai
 
 import (
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -25,14 +26,14 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 		out = append(out, chat.Delta{Kind: chat.DeltaStart, ID: wire.Text(root.Get("id")), Model: wire.Text(root.Get("model"))})
 	}
 	root.ForEach(func(key, value gjson.Result) bool {
-		switch key.Str() {
+		switch key.Str {
 		case "choices":
 			value.ForEach(func(_, choice gjson.Result) bool {
 				out = choiceDeltas(s, choice, out)
 				return true
 			})
 		case "usage", "x_groq":
-			if key.Str() == "x_groq" { // Groq's older location of usage
+			if key.Str == "x_groq" { // Groq's older location of usage
 				value = value.Get("usage")
 			}
 			if u := usage(value); u.Reported {
@@ -49,13 +50,13 @@ func choiceDeltas(s *wire.State, choice gjson.Result, out []chat.Delta) []chat.D
 	var delta, logs gjson.Result
 	finish := chat.FinishNone
 	choice.ForEach(func(key, value gjson.Result) bool {
-		switch key.Str() {
+		switch key.Str {
 		case "index":
 			index = wire.Index(value)
 		case "delta":
 			delta = value
 		case "finish_reason":
-			finish = finishOf(value.Str())
+			finish = finishOf(value.Str)
 		case "logprobs":
 			logs = value
 		}
@@ -63,7 +64,7 @@ func choiceDeltas(s *wire.State, choice gjson.Result, out []chat.Delta) []chat.D
 	})
 	thought := false
 	delta.ForEach(func(key, value gjson.Result) bool {
-		switch key.Str() {
+		switch key.Str {
 		case "content":
 			out = contentDeltas(out, index, value)
 		case "refusal":

@@ -1,8 +1,9 @@
 package responses
 
 import (
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/provider/openai"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
@@ -15,7 +16,7 @@ import (
 //	  {"type":"reasoning","summary":[{"text"}],"encrypted_content"}],"usage":{…}}
 func Response(root gjson.Result) (r chat.Response, ok bool) {
 	output := root.Get("output")
-	if !output.IsArray() || root.Get("status").Str() == "failed" {
+	if !output.IsArray() || root.Get("status").Str == "failed" {
 		return r, false
 	}
 	r = chat.Response{ID: wire.Text(root.Get("id")), Model: wire.Text(root.Get("model")), Created: wire.Index(root.Get("created_at"))}
@@ -40,10 +41,10 @@ func hasCalls(parts []chat.Part) bool {
 }
 
 func itemParts(item gjson.Result) (parts []chat.Part) {
-	switch item.Get("type").Str() {
+	switch item.Get("type").Str {
 	case "message":
 		forEach(item.Get("content"), func(c gjson.Result) {
-			switch c.Get("type").Str() {
+			switch c.Get("type").Str {
 			case "output_text":
 				parts = append(parts, chat.Part{Kind: chat.Text, Text: wire.Text(c.Get("text"))})
 			case "refusal":
@@ -77,14 +78,14 @@ func forEach(v gjson.Result, f func(gjson.Result)) {
 
 // finishOf maps status and incomplete_details; calls reports whether the response has tool calls.
 func finishOf(root gjson.Result, calls bool) chat.Finish {
-	switch root.Get("incomplete_details.reason").Str() {
+	switch root.Get("incomplete_details.reason").Str {
 	case "max_output_tokens":
 		return chat.FinishLength
 	case "content_filter":
 		return chat.FinishFilter
 	}
 	switch {
-	case root.Get("status").Str() == "incomplete":
+	case root.Get("status").Str == "incomplete":
 		return chat.FinishLength
 	case calls:
 		return chat.FinishTools

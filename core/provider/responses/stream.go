@@ -1,8 +1,9 @@
 package responses
 
 import (
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/chat"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/provider/wire"
 )
 
@@ -11,7 +12,7 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 	if !root.IsObject() {
 		return out, false
 	}
-	switch root.Get("type").Str() {
+	switch root.Get("type").Str {
 	case "response.created":
 		if !s.Started {
 			s.Started = true
@@ -57,7 +58,7 @@ func Stream(s *wire.State, _ string, root gjson.Result, out []chat.Delta) ([]cha
 // itemAdded starts a tool call. The API sends items one after the other.
 func itemAdded(s *wire.State, root gjson.Result, out []chat.Delta) []chat.Delta {
 	item := root.Get("item")
-	if item.Get("type").Str() != "function_call" {
+	if item.Get("type").Str != "function_call" {
 		return out
 	}
 	s.Tools++

@@ -5,10 +5,11 @@
 package wire
 
 import (
+	"github.com/tidwall/gjson"
+
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
-	"github.com/postern-ai/postern/core/gjson"
 	"github.com/postern-ai/postern/core/jsontext"
 )
 
@@ -151,10 +152,10 @@ func Count(v gjson.Result) uint64 {
 		return 0
 	}
 	n := uint64(0)
-	if v.Num() >= 0 && v.Num() <= chat.MaxTokens {
-		n = uint64(v.Num())
+	if v.Num >= 0 && v.Num <= chat.MaxTokens {
+		n = uint64(v.Num)
 	}
-	if v.Type != gjson.Number || float64(n) != v.Num() {
+	if v.Type != gjson.Number || float64(n) != v.Num {
 		return chat.Nonsense
 	}
 	return n
@@ -170,10 +171,10 @@ func Within(part, whole uint64) uint64 {
 
 // Index parses the index of a choice or tool call; an invalid value is 0.
 func Index(v gjson.Result) uint64 {
-	if v.Type != gjson.Number || !(v.Num() >= 0 && v.Num() < 1<<32) {
+	if v.Type != gjson.Number || !(v.Num >= 0 && v.Num < 1<<32) {
 		return 0
 	}
-	return uint64(v.Num())
+	return uint64(v.Num)
 }
 
 // Text returns the content of a JSON string, still escaped; empty for other types.

@@ -145,6 +145,7 @@ class Exchange {
   private stream: CallerStream | undefined
   private resolve: ((response: Response) => void) | undefined
   private finish: (() => void) | undefined
+  private ctx: Lifetime | undefined
 
   constructor(isolate: Isolate, configured: Configured, request: Request, env: Env, id: string) {
     this.isolate = isolate
@@ -158,8 +159,8 @@ class Exchange {
   }
 
   run(ctx: Lifetime, seed: Bytes): Response | Promise<Response> {
+    this.ctx = ctx
     this.push(EVENT_REQUEST, 0, 0, seed, this.requestFields())
-    if (!this.isOver()) this.outlive(ctx)
     const { response } = this
     const unread = response && this.unread()
     if (response !== undefined && unread === undefined) return response
@@ -169,9 +170,11 @@ class Exchange {
     })
   }
 
-  // Keeps the exchange alive until it ends, even after the response and after the client disconnects.
-  private outlive(ctx: Lifetime): void {
-    ctx.waitUntil(
+  // Keeps the exchange alive until it ends, even after the response and after the client disconnects. Called when the first
+  // work starts that others must learn about; a request that only reads its body and memory ends with its client.
+  private outlive(): void {
+    if (this.finish !== undefined) return
+    this.ctx?.waitUntil(
       new Promise<void>((resolve) => {
         this.finish = resolve
       }),
@@ -266,6 +269,7 @@ class Exchange {
 
   // Work without a result.
   private async inBackground(code: string, work: Promise<unknown>): Promise<void> {
+    this.outlive()
     this.background++
     try {
       await work
@@ -352,6 +356,7 @@ class Exchange {
   }
 
   private open({ code, headers, data }: Action): void {
+    this.outlive()
     this.background++
     this.stream = new CallerStream(
       data,
@@ -379,9 +384,10 @@ class Exchange {
 
   // The work always settles later and never rejects. The result of a canceled action is dropped: its ID may have been
   // reused.
-  private start({ id, buffer }: Action, work: (answer: Answer) => Promise<void>): Promise<void> {
+  private start({ kind: started, id, buffer }: Action, work: (answer: Answer) => Promise<void>): Promise<void> {
     const pending: Pending = {}
     this.outstanding.set(id, pending)
+    if (started !== ACTION_READ_BODY) this.outlive()
     return work((kind, code, data, headers) => {
       if (this.outstanding.get(id) !== pending) return
       if (kind === EVENT_BODY && data !== undefined) this.buffers.set(buffer, data)
@@ -395,6 +401,7 @@ class Exchange {
   }
 
   private wait(action: Action): void {
+    this.outlive()
     const timer = setTimeout(() => this.push(EVENT_TIMER, action.id, OUTCOME_OK), action.keepMs)
     this.outstanding.set(action.id, { giveUp: () => clearTimeout(timer) })
   }
@@ -473,6 +480,7 @@ class Exchange {
       this.answer(action, EVENT_STORED, OUTCOME_OK, found)
       return
     }
+    this.outlive()
     this.seat = new Seat(this.isolate.flights, name)
     this.answer(action, EVENT_STORED, this.seat.leads ? OUTCOME_ABSENT : OUTCOME_JOINED)
   }
@@ -529,6 +537,7 @@ class Exchange {
   }
 
   private fetch(action: Action): void {
+    this.outlive()
     if (action.stream > 0) this.watch()
     const { id } = action
     // A late result of a canceled fetch is dropped: its ID and buffer may have been reused.
