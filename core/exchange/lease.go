@@ -68,8 +68,11 @@ func (x *exchange) takeLease(command *keymeter.Admit) bool {
 	if e == nil {
 		return false
 	}
-	if command.LeaseID = s.leased.asked; command.LeaseID != 0 {
-		return false // a repeat of the admission, with a grant or a newer record
+	if s.admission.rounds > 0 {
+		// A repeat of the admission, with a grant or a newer record. The meter may have admitted the request and the reply
+		// been lost, so only the meter can repeat it. It does not make the key hot either.
+		command.LeaseID = s.leased.asked
+		return false
 	}
 	q := lease.Request{
 		ID: s.requestID, Version: s.record.Version, Model: command.Model, AmountPico: command.AmountPico, LifetimeMs: command.LifetimeMs,
@@ -78,9 +81,6 @@ func (x *exchange) takeLease(command *keymeter.Admit) bool {
 		q.Settle = &keymeter.Settle{RequestID: s.requestID, Outcome: keymeter.Hit, Model: command.Model, Trace: command.Trace}
 	}
 	if !e.Take(x.now, &q) {
-		if s.admission.rounds > 0 {
-			return false // a repeat does not make the key hot
-		}
 		id, changed := e.Ask(x.now, s.record.Version, x.random(), x.keeperID())
 		if command.LeaseID = id; changed {
 			x.saveEntry()
