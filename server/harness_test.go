@@ -187,7 +187,10 @@ func (r *running) admin(method, path, body string) map[string]any {
 func (r *running) request(stream bool, text string) *http.Request {
 	body := fmt.Sprintf(`{"model":"gpt-4.1-mini","stream":%t,"messages":[{"role":"user","content":%q}]}`, stream, text)
 	request, _ := http.NewRequestWithContext(r.t.Context(), "POST", r.url+"/v1/chat/completions", strings.NewReader(body))
-	request.Header = http.Header{"Authorization": {"Bearer " + r.key}, "Content-Type": {"application/json"}}
+	request.Header = http.Header{
+		"Authorization": {"Bearer " + r.key}, "Content-Type": {"application/json"},
+		"Cache-Control": {"no-store"}, // each request reaches the provider
+	}
 	return request
 }
 

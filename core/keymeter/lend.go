@@ -176,7 +176,7 @@ func (c *call) lend(id uint64, amount int64, lifetimeMs uint64) Lease {
 // first, once.
 func (c *call) wantsToLend(a *Admit) bool {
 	m := c.m
-	return a.LeaseID != 0 && a.Grant.Epoch == 0 && m.slice.live && m.restUntilMs <= c.in.NowMs && a.AmountPico > 0 &&
+	return a.LeaseID != 0 && a.Grant.Epoch == 0 && m.slice.live && m.restUntilMs <= c.in.NowMs && a.AmountPico > 0 && m.slice.free() >= a.AmountPico &&
 		c.config.Plan(m.record.Plan).Lease.DurationMs > 0 && m.slice.free()-a.AmountPico < lendAmounts/4*a.AmountPico
 }
 
