@@ -1,0 +1,45 @@
+package lease
+
+import (
+	"slices"
+
+	"github.com/postern-ai/postern/core/keymeter"
+	"github.com/postern-ai/postern/core/money"
+)
+
+// Standing is the relation of a request to the meter.
+type Standing uint8
+
+const (
+	Unregistered Standing = iota // only the entry knows the request
+	Registering                  // a report with it is on its way
+	Registered                   // the meter has its reservation
+)
+
+// Extend raises the reservation of a request to a total, if the lease has enough. Otherwise it returns the request's
+// standing.
+func (e *Entry) Extend(now uint64, requestID string, totalPico int64) (standing Standing, done bool) {
+	ok := e.tick(now)
+	i := e.find(requestID)
+	if i < 0 {
+		if e.inFlight(requestID) {
+			return Registering, false
+		}
+		return Registered, false
+	}
+	l := &e.open[i]
+	more := totalPico - l.AmountPico
+	if !ok || e.endMs <= e.lastMs || e.amountPico-e.usedPico < more {
+		return Unregistered, false
+	}
+	l.AmountPico, e.usedPico = totalPico, money.Add(e.usedPico, more)
+	return Unregistered, true
+}
+
+func (e *Entry) inFlight(requestID string) bool {
+	if e.flight.open == 0 {
+		return false
+	}
+	r, err := keymeter.DecodeReport(e.flight.command)
+	return err == nil && slices.ContainsFunc(r.Requests, func(l keymeter.Leased) bool { return l.RequestID == requestID })
+}
