@@ -127,6 +127,7 @@ func (c *call) settleLate(s *Settle, row []byte) bool {
 	u.Requests--
 	u.CostPico -= e.amountPico
 	c.m.sliceOf(e.period).spent -= e.amountPico
+	c.m.rememberAdmission(s.RequestID)
 	c.charge(s, e.admittedMs, e.period)
 	c.finishIdempotency(s)
 	c.out.Deletes = append(c.out.Deletes, key)
@@ -179,6 +180,7 @@ func (c *call) expire() {
 		}
 		r := o.decode()
 		id, model := string(r.id), string(r.model)
+		m.rememberAdmission(id) // a late repeat of the Admit must not reserve again
 		u := m.usageFor(r.admittedMs, model)
 		u.Requests++
 		u.Expired++

@@ -331,7 +331,8 @@ func (e *Entry) Granted(now uint64, asked Asked, l *keymeter.Lease, windows []ke
 	if l.DurationMs > 0 {
 		e.endMs = max(e.endMs, asked.SentMs+l.DurationMs)
 	} else {
-		e.endMs, e.deniedMs = 0, e.lastMs
+		// A reply that the meter has sent before may still come, and its slots are used up meanwhile.
+		e.endMs, e.closing, e.deniedMs = 0, true, e.lastMs
 	}
 	return true
 }

@@ -130,7 +130,7 @@ func (k *key) admit(clockMs uint64, a *admitCommand, r *keymeter.AdmitReply) {
 			return
 		}
 		switch {
-		case v == nil || !v.settled && !v.expired || v.settled && r.ReservedPico == 0:
+		case v == nil || !v.settled && !v.expired || r.ReservedPico == 0:
 			return // a retry; a second reservation of zero would show in the final counts
 		case v.settled || k.jumped == 0:
 			w.fail("I6", "%s is admitted again after it was settled", a.id)

@@ -186,7 +186,7 @@ func settledAgain(command []byte) [][]byte {
 	return [][]byte{admit.Encode(), settle.Encode()}
 }
 
-// readPutReply returns the time for which a change may not be acknowledged.
+// readPutReply returns the time for which a change must not be acknowledged.
 func readPutReply(reply []byte) (waitMs uint64) {
 	r, err := keymeter.DecodePutReply(reply)
 	if err != nil {

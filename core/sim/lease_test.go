@@ -166,7 +166,7 @@ func (k *key) checkLeases(o *object, clockMs uint64, alarm bool) {
 	}
 }
 
-// end counts what is not reported as used at the end.
+// end counts the admissions that are not reported as used at the end.
 func (l *lent) end(clockMs uint64) {
 	if !l.ended {
 		l.ended = true
@@ -284,7 +284,7 @@ func (k *key) register(clockMs uint64, l *lent, r *keymeter.Report, q *keymeter.
 	}
 }
 
-// unreported adds what was booked for lost leases to the expected accounts.
+// unreported adds the bookings of lost leases to the expected accounts.
 func (k *key) unreported(of func(*key, string) *account) {
 	for _, l := range k.lends {
 		if l.booked {
@@ -335,7 +335,7 @@ func (k *key) lentCounts() (second, day uint64) {
 	return second, k.dayLent
 }
 
-// prompt reports whether what is lent returns as soon as requests that wait for it expect: nothing delays a report.
+// prompt reports whether lent budget returns as soon as requests that wait for it expect: nothing delays a report.
 func (w *world) prompt() bool {
 	return !w.plan.Faults.any() && w.plan.Delay != "long" && !w.killed && !w.jumped
 }

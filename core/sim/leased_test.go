@@ -73,8 +73,8 @@ func (l *lent) check(x *exchange) {
 	}
 }
 
-// checkLeased checks an admission by a lease against the key's status and limits: those that were in force since the
-// lease began and that no acknowledged change has replaced.
+// checkLeased checks an admission by a lease against the key's status and limits in any state since the lease
+// began that no acknowledged change has replaced.
 func (k *key) checkLeased(x *exchange, l *lent) {
 	w := k.w
 	clockMs := uint64(int64(w.now) + w.objectOffset)
