@@ -95,7 +95,7 @@ func (s *storm) statuses() map[int]int {
 }
 
 // TestBudgetOfLeases sends 500 requests at once, whole and streamed, again and again, until a dollar is spent. It is never
-// overspent, and as long as a reservation fits into what is left, no request is refused.
+// overspent, and as long as a reservation fits into the rest, no request is refused.
 func TestBudgetOfLeases(t *testing.T) {
 	leaseHosts(t, func(t *testing.T, c *fixture) {
 		c.do("project site plan=unlimited budget=1", "key live site")
