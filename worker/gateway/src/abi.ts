@@ -587,8 +587,11 @@ function readAction(r: Reader): Action {
     case ACTION_SEND:
       a.body = readParts(r)
       break
-    case ACTION_LOG:
     case ACTION_LAND:
+      a.code = r.uint()
+      a.data = r.data()
+      break
+    case ACTION_LOG:
       a.code = r.uint()
       a.data = r.view() // decoded before the next call
       break

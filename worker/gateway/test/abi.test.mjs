@@ -209,3 +209,15 @@ test('decoded bytes are copies', () => {
   assert.equal(hex(data), '010203')
   assert.equal(data.buffer.byteLength, 3)
 })
+
+test('the data of an action are copies, except of a log line', () => {
+  for (const { type, hex: wire, value } of vectors) {
+    if (type !== 'StepOutput') continue
+    const output = bytes(wire)
+    const { actions } = abi.readStepOutput(new abi.Reader().open(output, 0, output.length))
+    output.fill(9)
+    for (const [i, a] of actions.entries()) {
+      if (a.kind !== abi.ACTION_LOG) assert.deepEqual(action(a), normalized(value.Actions[i], action(a)))
+    }
+  }
+})
