@@ -255,7 +255,7 @@ func (c *call) forget() {
 		}
 		if c.m.nextForgetMs == 0 {
 			// There may be more rows than maxForget, which limited the read.
-			c.m.nextForgetMs = c.in.NowMs + flushDelayMs
+			c.m.nextForgetMs = c.in.NowMs + violationDelayMs
 		}
 	}
 }

@@ -204,8 +204,8 @@ func TestRecentRequestsWithoutAReservation(t *testing.T) {
 	k.admit(keymeter.Admit{RequestID: "req_hit", Mode: keymeter.ModeHit, Trace: keymeter.Trace{Status: 200, DurationMs: 3, Cache: ledger.CacheHit, Stream: true}})
 	k.admit(keymeter.Admit{RequestID: "req_none", Mode: keymeter.ModeCount})
 	k.admit(keymeter.Admit{RequestID: "req_count", Mode: keymeter.ModeCount, Trace: keymeter.Trace{Status: 404}})
-	if k.AlarmMs != start+5000 {
-		t.Errorf("alarm at %d, want %d", k.AlarmMs, uint64(start+5000))
+	if k.AlarmMs != start+10_000 {
+		t.Errorf("alarm at %d, want %d", k.AlarmMs, uint64(start+10_000))
 	}
 	want := []ledger.Request{
 		{AtMs: start, ID: "req_hit", Model: "m", Status: 200, DurationMs: 3, Cache: ledger.CacheHit, Stream: true},
@@ -227,7 +227,7 @@ func TestSettlementAfterExpiry(t *testing.T) {
 			t.Fatalf("%v %v", rang, err)
 		}
 		if reported {
-			k.now += 5000
+			k.now += 10_000
 			if rang, err := k.Ring(k.now); !rang || err != nil {
 				t.Fatalf("%v %v", rang, err)
 			}

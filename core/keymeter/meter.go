@@ -17,9 +17,12 @@ const format = 1
 // leases.
 const meterFormat = 5
 
-// flushDelayMs is the delay before unreported usage is put into the outbox, so that one batch covers several requests.
-// Readers of usage flush the meters first and do not wait for it.
-const flushDelayMs = 5000
+// usageDelayMs is the delay before unreported usage is put into the outbox, so that one batch covers several requests: a report
+// costs about eleven rows. Readers of usage flush the meters first and do not wait for it. Violations are reported earlier.
+const (
+	usageDelayMs     = 10_000
+	violationDelayMs = 5_000
+)
 
 // meter is row "h". Every admission and every settlement reads and writes it.
 type meter struct {
@@ -301,14 +304,14 @@ const maxRecent = 32
 
 // addRecent adds a request to the list of recent requests.
 func (m *meter) addRecent(q ledger.Request) {
-	m.reportSoon()
+	m.reportWithin(usageDelayMs)
 	m.recent.Append(maxRecent, &q, ledger.RequestFields)
 }
 
 // usageFor is the unreported usage of a model in the hour that contains ms.
 func (m *meter) usageFor(ms uint64, model string) *ledger.Usage {
 	day, hour := calendar.Day(ms), calendar.Hour(ms)
-	m.reportSoon()
+	m.reportWithin(usageDelayMs)
 	for i := range m.usage {
 		if m.usage[i].Day == day && m.usage[i].Hour == hour && m.usage[i].Model == model {
 			return &m.usage[i]
@@ -321,12 +324,8 @@ func (m *meter) usageFor(ms uint64, model string) *ledger.Usage {
 // hasReport reports whether there is anything to report.
 func (m *meter) hasReport() bool { return len(m.usage)+m.recent.Len()+len(m.violations.pending) > 0 }
 
-// reportSoon schedules a report of the usage, unless one is already scheduled.
-func (m *meter) reportSoon() {
-	if m.flushMs == 0 {
-		m.flushMs = m.lastMs + flushDelayMs
-	}
-}
+// reportWithin schedules a report, unless an earlier one is scheduled.
+func (m *meter) reportWithin(ms uint64) { m.flushMs = minNonZero(m.flushMs, m.lastMs+ms) }
 
 // alarmMs is the time of the next scheduled work: a report, an expiry or a deletion; 0: none.
 func (m *meter) alarmMs() uint64 {

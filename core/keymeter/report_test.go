@@ -65,20 +65,20 @@ func (k *key) expectOutbox(ms uint64, want int) {
 	}
 }
 
-// TestReportsByAlarm checks that usage is reported five seconds after its first request, and once.
+// TestReportsByAlarm checks that usage is reported ten seconds after its first request, and once.
 func TestReportsByAlarm(t *testing.T) {
 	k := newKey(t, record("wide"))
 	k.serve(2)
 	k.now += 3000
 	k.serve(2)
-	k.expectOutbox(start+4999, 0)
-	k.expectOutbox(start+5000, 1)
+	k.expectOutbox(start+9999, 0)
+	k.expectOutbox(start+10_000, 1)
 	k.mustAdmit("req_dead", 5) // its expiry at 65 s must not report early
 	k.now += 58_000
 	k.serve(2)
-	k.expectOutbox(start+65_000, 1)
-	k.expectOutbox(start+67_999, 1)
-	k.expectOutbox(start+68_000, 2)
+	k.expectOutbox(start+70_000, 1)
+	k.expectOutbox(start+77_999, 1)
+	k.expectOutbox(start+78_000, 2)
 	k.expectOutbox(start+3*calendar.DayMs, 2) // rows are deleted in between, which must not cause an empty report
 	k.expectRows("h", "o/")
 	if u := k.reportedUsage(); u.Requests != 4 || u.Expired != 1 || u.CostPico != 5 {
@@ -94,15 +94,15 @@ func TestReportsWithoutCost(t *testing.T) {
 		k.admit(keymeter.Admit{Mode: keymeter.ModeCount, Trace: keymeter.Trace{Status: 404}})
 		k.now += 3000
 	}
-	k.expectOutbox(start+4999, 0)
-	k.expectOutbox(start+5000, 1)
+	k.expectOutbox(start+9999, 0)
+	k.expectOutbox(start+10_000, 1)
 	if recent := k.recent(); len(recent) != 2 {
 		t.Errorf("%+v", recent)
 	}
 	k = newKey(t, record("wide"))
 	k.mustAdmit("req_open", 0) // there is a slice
 	k.admit(keymeter.Admit{Mode: keymeter.ModeHit, Trace: keymeter.Trace{DurationMs: 9}})
-	k.expectOutbox(start+5000, 1)
+	k.expectOutbox(start+10_000, 1)
 	want := ledger.Usage{Requests: 1, Hits: 1}
 	want.Latency.Add(9)
 	if u := k.reportedUsage(); u != want {

@@ -67,7 +67,7 @@ func (c *call) addViolation(v ledger.Violation) {
 		c.report(c.m.nextBatch(c.in.Name, false))
 		c.out.Deliver = true
 	}
-	c.m.reportSoon()
+	c.m.reportWithin(violationDelayMs)
 	all.pending = append(all.pending, ledger.ViolationGroup{FirstMs: first, Violation: v})
 }
 
