@@ -93,6 +93,7 @@ func TestCacheIsIsolated(t *testing.T) {
 			"evict": func(*rapid.T) {
 				local.host.Wait()
 				local.host.Evict()
+				clear(stored) // the scope colo is the memory of the process
 			},
 		})
 	})

@@ -52,5 +52,5 @@ func TestPostgres(t *testing.T) {
 	defer upstream.Close()
 	server := pgtest.Start(t)
 	local := newLocalOnPostgres(t, upstream, postgresStores(t, server, server.Database(t), true))
-	runSome(t, &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: http.DefaultClient, Upstream: upstream, Native: true}, ownMemory, true)
+	runSome(t, &Runner{URL: local.URL, ControlURL: local.ControlURL, Client: http.DefaultClient, Upstream: upstream, Native: true}, needsOneProcess)
 }
