@@ -129,6 +129,7 @@ func (l *Local) reset(more map[string]string) error {
 		return err
 	}
 	l.store = &faultyStore{Store: inner, local: l}
+	http.DefaultClient.CloseIdleConnections() // they lead to the old server, whose store is closed
 	return l.deploy(more)
 }
 
