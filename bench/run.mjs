@@ -1,9 +1,9 @@
 // make bench: measures Postern against baselines in the same run. A row that misses its target is marked "short". The exit
 // code is nonzero only after a wrong response or a broken run. The figures are also written to build/bench/results.json.
 //
-// PEERS=1 adds other gateways. QUICK=1 tries every measurement in a short run whose figures mean little. ONLY=hops,peers runs
-// some of the sections.
-import { mkdirSync, writeFileSync } from 'node:fs'
+// PEERS=1 adds other gateways. QUICK=1 tries every measurement in a short run whose figures mean little. ONLY=hops,peers
+// measures some of the sections again and keeps the others of the last run.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bundle } from './lib/gateway.mjs'
 import { CONNECTIONS } from './lib/load.mjs'
@@ -24,9 +24,14 @@ const seed = JSON.parse(await output('go', ['run', './bench/seed']))
 const parts = await bundle('bundle', 'wrangler.toml')
 const upstream = await startUpstream()
 const results = { date: new Date().toISOString().slice(0, 10), quick: QUICK, machine: machine(), sections: {} }
+const file = join(OUT, 'results.json')
+const last = only && existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')).sections : {}
 const failures = []
 for (const [name, { title, optional, run }] of Object.entries(sections)) {
-  if (only ? !only.includes(name) : optional && !PEERS) continue
+  if (only ? !only.includes(name) : optional && !PEERS) {
+    if (last[name] !== undefined) results.sections[name] = last[name]
+    continue
+  }
   say(title)
   try {
     const { failures: wrong = [], ...section } = await run(parts, upstream.url, seed)
@@ -37,10 +42,13 @@ for (const [name, { title, optional, run }] of Object.entries(sections)) {
   }
 }
 await stop(upstream.child)
-results.complete = failures.length === 0 && only === undefined
+const missing = Object.entries(sections).filter(
+  ([name, { optional }]) => !optional && results.sections[name] === undefined,
+)
+results.complete = failures.length === 0 && missing.length === 0
 results.seconds = Math.round((performance.now() - started) / 1000)
 mkdirSync(OUT, { recursive: true })
-writeFileSync(join(OUT, 'results.json'), `${JSON.stringify(results, null, 2)}\n`)
+writeFileSync(file, `${JSON.stringify(results, null, 2)}\n`)
 
 console.log(`\nplain workerd, ${CONNECTIONS} connections, medians; ratios are of pairs in the same round`)
 for (const { title, head, rows, notes } of Object.values(results.sections)) {

@@ -67,7 +67,7 @@ export function steps(key) {
     ['step, body of 1 MB', 1e6, 1.5],
   ]) {
     const core = newCore()
-    const { state } = head(core, key)
+    const state = head(core, key).state.slice() // a view of the core's memory until the next step
     const text = chat(bytes)
     const event = { kind: EVENT_BODY, id: BODY_ID, code: 0, headers: [], data: new TextEncoder().encode(text) }
     const ours = () => core.step(NOW_MS, NOTHING, state, NOTHING, NOTHING, event)
@@ -94,7 +94,7 @@ export function memory(key) {
   const core = newCore()
   const data = new TextEncoder().encode(chat(100))
   const exchange = () => {
-    const { state } = head(core, key)
+    const state = head(core, key).state.slice() // a view of the core's memory until the next step
     core.step(NOW_MS, NOTHING, state, NOTHING, NOTHING, { kind: EVENT_BODY, id: BODY_ID, code: 0, headers: [], data })
   }
   for (let i = 0; i < 1000; i++) exchange()
