@@ -30,9 +30,6 @@ func leaseHosts(t *testing.T, test func(*testing.T, *fixture)) {
 	}
 	local("native", func(u *Upstream) (*Local, error) { return NewLocal(deployment(u), host.NewNative) })
 	t.Run("workerd", func(t *testing.T) {
-		if testing.Short() {
-			t.Skip("starts workerd")
-		}
 		upstream := NewUpstream()
 		defer upstream.Close()
 		url := startWorkerd(t, deployment(upstream))

@@ -26,7 +26,8 @@ const (
 	// EventTimer completes ActionWait.
 	EventTimer EventKind = 8
 	// EventDisconnect reports that the client disconnected before the end of the response. Hosts may omit it before the
-	// first streamed ActionFetch, and deliver it late, but before a failed fetch's result.
+	// first streamed ActionFetch, and deliver it late, but before the result of a failed fetch: EventFault, or
+	// EventResponse with a status of FailedStatus or more.
 	EventDisconnect EventKind = 9
 	// EventHead is the head of a streamed response: Code and Headers as in EventResponse. The action stays
 	// outstanding.
@@ -49,6 +50,9 @@ const (
 	OutcomeUnsupported = 5 // stored: this host has none of the requested stores
 	OutcomeJoined      = 6 // stored, for ActionJoin: absent, and the exchange follows a flight
 )
+
+// FailedStatus is the lowest HTTP status of a failed fetch, after which the exchange may send another one.
+const FailedStatus = 400
 
 // Fault is the Code of a fault event.
 const (

@@ -16,9 +16,9 @@ type Lease struct {
 	Requests   uint64 // admissions of one lease, at most: 1 to MaxLeaseRequests
 }
 
-// Bounds of a plan's lease. MaxLeaseMs is also how long a deactivation may have to wait.
+// Bounds of a plan's lease. A meter does not lend for less than MinLeaseMs. MaxLeaseMs is also how long a deactivation may have to wait.
 const (
-	minLeaseMs       = 100
+	MinLeaseMs       = 100
 	MaxLeaseMs       = 2000
 	MaxLeaseRequests = 4096
 )
@@ -54,7 +54,7 @@ func (p *parser) lease(plan *Plan, o *object, v gjson.Result) (l Lease) {
 		return l
 	}
 	m := p.object(v)
-	l.DurationMs = m.within("ms", plan, minLeaseMs, MaxLeaseMs)
+	l.DurationMs = m.within("ms", plan, MinLeaseMs, MaxLeaseMs)
 	l.Requests = m.within("requests", plan, 1, MaxLeaseRequests)
 	m.close()
 	return l

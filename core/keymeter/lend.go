@@ -3,6 +3,7 @@ package keymeter
 import (
 	"github.com/postern-ai/postern/core/abi"
 	"github.com/postern-ai/postern/core/calendar"
+	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/money"
 )
 
@@ -122,8 +123,6 @@ func (c *Report) apply(call *call) {
 const (
 	// maxLeases bounds the leases of a key. Further isolates call the meter for each request.
 	maxLeases = 64
-	// minLeaseMs is the shortest useful lease.
-	minLeaseMs = 100
 	// minLeaseRequests and minLeaseSlots are the smallest useful lease.
 	minLeaseRequests = 8
 	minLeaseSlots    = 4
@@ -193,7 +192,7 @@ type terms struct {
 func (c *call) terms(l *lease, amount int64) (t terms) {
 	m, plan, limits := c.m, c.config.Plan(c.m.record.Plan), c.limits()
 	duration := c.lendableMs(plan.Lease.DurationMs)
-	if duration < minLeaseMs || limits.TokensPerMinute > 0 || m.restUntilMs > c.in.NowMs || !m.slice.live ||
+	if duration < config.MinLeaseMs || limits.TokensPerMinute > 0 || m.restUntilMs > c.in.NowMs || !m.slice.live ||
 		l.ended || l.version != m.record.Version || l.period != m.slice.period ||
 		uint64(len(m.reservations))+m.slots() > plan.Concurrent {
 		return t

@@ -34,6 +34,9 @@ export const OUTCOME_JOINED = 6
 export const FLIGHT_MORE = 0
 export const FLIGHT_FAILED = 2
 
+/** The lowest HTTP status of a failed fetch. */
+export const FAILED_STATUS = 400
+
 export const FAULT_CONNECT = 1
 export const FAULT_HEAD = 2
 export const FAULT_FIRST_BYTE = 3

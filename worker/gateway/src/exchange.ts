@@ -40,6 +40,7 @@ import {
   EVENT_SUPPLIED,
   EVENT_TIMER,
   type Event,
+  FAILED_STATUS,
   FAULT_CONNECT,
   type Headers as Fields,
   FLIGHT_FAILED,
@@ -74,7 +75,6 @@ import { httpHeaders, picked, Upstream } from './upstream.ts'
 const NO_FIELDS: Fields = []
 const ID_BYTES = 16
 const SEED_BYTES = 16
-const FAILED_STATUS = 400
 const MAX_BEHIND_BYTES = 1 << 20
 
 const decoder = new TextDecoder()
