@@ -151,7 +151,7 @@ func (x *exchange) failFlight(f fault.Fault) {
 	if f == clientClosed || x.s.attempts == 0 {
 		x.land(abi.FlightRetry, nil)
 	}
-	x.land(abi.FlightFailed, nil)
+	x.land(abi.FlightFailed, []byte(f.Code))
 }
 
 // flightFault is the fault that a failed flight landed with: ok is false if it concerns the leader only.

@@ -199,13 +199,18 @@ func (x *exchange) breakFollowed() {
 	x.refuse(f, refusal{})
 }
 
-// refuseFollowed refuses a request whose flights have failed too often.
+// refuseFollowed refuses a request whose flights have failed too often. If the last leader failed for a reason of its own key,
+// the exchange sends the request itself instead: there is no outage.
 func (x *exchange) refuseFollowed() {
-	if f, ok := flightFault(x.event.Data); ok {
+	f, ok := flightFault(x.event.Data)
+	switch {
+	case ok:
 		x.refuse(f, refusal{})
-		return
+	case len(x.event.Data) > 0:
+		x.goAlone()
+	default: // the leader has died
+		x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 	}
-	x.refuse(fault.Unavailable, refusal{retryMs: unavailableRetryMs})
 }
 
 // onRejoin takes the exchange's part in the next flight. A leader sends the request: it has been admitted.
