@@ -119,18 +119,18 @@ func TestToken(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(data, "secrets.json"), []byte(`{"adminToken":"`+adminToken+`"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := &shell{t: t, environ: []string{"POSTERN_URL=" + local.URL}}
+	s := &shell{t: t, environ: []string{"POSTERN_BASE_URL=" + local.URL}}
 	s.ok("projects", "list", "--data", data)
 	s.environ = append(s.environ, "POSTERN_ADMIN_TOKEN_FILE="+s.file("token", adminToken+"\n"))
 	s.ok("projects", "list")
 	s.environ = append(s.environ, "POSTERN_ADMIN_TOKEN="+adminToken)
 	s.fails(exitUsage, "both set", "projects", "list")
-	s.environ = []string{"POSTERN_URL=" + local.URL, "POSTERN_ADMIN_TOKEN=wrong-" + adminToken}
+	s.environ = []string{"POSTERN_BASE_URL=" + local.URL, "POSTERN_ADMIN_TOKEN=wrong-" + adminToken}
 	out, message, code := s.run("projects", "list")
 	if code != exitFailed || !strings.Contains(message, "401") || strings.Contains(out+message, adminToken) {
 		t.Errorf("%d %s", code, message)
 	}
-	s.environ = []string{"POSTERN_URL=http://192.0.2.1"}
+	s.environ = []string{"POSTERN_BASE_URL=http://192.0.2.1"}
 	s.fails(exitFailed, "no admin token", "projects", "list", "--insecure", "--data", data)
 }
 

@@ -34,7 +34,7 @@ type connection struct {
 func (p *program) connects(c *cobra.Command) (*cobra.Command, *connection) {
 	o := &connection{}
 	flags := c.PersistentFlags()
-	flags.StringVar(&o.url, "url", "", "address of the deployment (default POSTERN_URL, or "+defaultURL+")")
+	flags.StringVar(&o.url, "url", "", "address of the deployment (default POSTERN_BASE_URL, or "+defaultURL+")")
 	flags.StringVar(&o.data, "data", "", "data directory with the token of a deployment on this machine (default POSTERN_DATA, or postern-data)")
 	flags.StringVar(&o.caFile, "ca-file", "", "PEM file with certificates to trust besides the system's (default POSTERN_CA_FILE)")
 	flags.BoolVar(&o.insecure, "insecure", false, "send the admin token over plain HTTP to another machine")
@@ -44,7 +44,7 @@ func (p *program) connects(c *cobra.Command) (*cobra.Command, *connection) {
 
 // client returns a client of the deployment.
 func (p *program) client(o *connection) (*admin.Client, error) {
-	address := firstOf(o.url, p.variable(settings.EnvURL), defaultURL)
+	address := firstOf(o.url, p.variable(settings.EnvBaseURL), defaultURL)
 	if o.timeout <= 0 {
 		return nil, misused("--timeout must be a positive duration, got %s", o.timeout)
 	}

@@ -36,7 +36,7 @@ type shell struct {
 
 func newShell(t *testing.T, url string) *shell {
 	t.Helper()
-	return &shell{t: t, environ: []string{"POSTERN_URL=" + url, "POSTERN_ADMIN_TOKEN=" + adminToken}}
+	return &shell{t: t, environ: []string{"POSTERN_BASE_URL=" + url, "POSTERN_ADMIN_TOKEN=" + adminToken}}
 }
 
 // run runs a command and returns its output and exit code.

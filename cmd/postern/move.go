@@ -93,7 +93,7 @@ func (p *program) importDeployment() *cobra.Command {
 
 // address is the deployment's address.
 func (p *program) address(o *connection) string {
-	return firstOf(o.url, p.variable("POSTERN_URL"), defaultURL)
+	return firstOf(o.url, p.variable("POSTERN_BASE_URL"), defaultURL)
 }
 
 // write writes a new file that only its owner can read, or standard output if its name is -. An incomplete file never has

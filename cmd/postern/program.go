@@ -31,8 +31,9 @@ and checks of content.
   postern keys
   postern apply      makes a deployment match a file
 
-Commands that administer a deployment call its admin API at --url, by default POSTERN_URL or http://127.0.0.1:8787. The admin
-token is never a flag, because every user of a machine can read the arguments of its processes. It comes from the first of
+Commands that administer a deployment call its admin API at --url, by default POSTERN_BASE_URL or http://127.0.0.1:8787.
+The admin token is never a flag, because every user of a machine can read the arguments of its processes. It comes from
+the first of
   1. the variable POSTERN_ADMIN_TOKEN, or the file that POSTERN_ADMIN_TOKEN_FILE names,
   2. for a deployment on this machine: secrets.json in the data directory, or .dev/keys.json of make dev,
   3. a question, if standard input is a terminal.

@@ -1,5 +1,5 @@
-"""The gateway's address and an API key: from POSTERN_URL and POSTERN_KEY, else from the .dev/keys.json that a running
-`make dev` writes. The file is searched from this folder upward, then from the working directory upward."""
+"""The gateway's address and an API key: from POSTERN_BASE_URL and POSTERN_API_KEY, else from the .dev/keys.json that a
+running `make dev` writes. The file is searched from this folder upward, then from the working directory upward."""
 
 import json
 import os
@@ -19,8 +19,8 @@ def dev_keys():
 _dev = dev_keys()
 
 # Without a path: OpenAI's SDK needs /v1 after it.
-base_url = os.environ.get("POSTERN_URL") or _dev.get("baseUrl")
-api_key = os.environ.get("POSTERN_KEY") or _dev.get("gatewayKey")
+base_url = os.environ.get("POSTERN_BASE_URL") or _dev.get("baseUrl")
+api_key = os.environ.get("POSTERN_API_KEY") or _dev.get("gatewayKey")
 
 if not base_url or not api_key:
-    sys.exit("Start the gateway with `make dev` first, or set POSTERN_URL and POSTERN_KEY.")
+    sys.exit("Start the gateway with `make dev` first, or set POSTERN_BASE_URL and POSTERN_API_KEY.")

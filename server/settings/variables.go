@@ -19,12 +19,16 @@ const (
 	EnvAdminToken  = "POSTERN_ADMIN_TOKEN" // the owner's token
 	EnvData        = "POSTERN_DATA"        // the data directory
 	EnvCAFile      = "POSTERN_CA_FILE"     // PEM file with certificates that the command line trusts
-	EnvURL         = "POSTERN_URL"         // address of the deployment that the command line administers
+	EnvBaseURL     = "POSTERN_BASE_URL"    // address of the deployment that the command line administers
 	envViewerToken = "POSTERN_VIEWER_TOKEN"
 )
 
-// otherTools are variables of the command line, of `make dev` and of applications, which the server ignores.
-var otherTools = []string{EnvConfig, EnvURL, EnvCAFile, "POSTERN_PORT", "POSTERN_KEY", "POSTERN_PROJECT"}
+// otherTools are variables of the command line, of `make dev` and of the client libraries, which the server ignores.
+var otherTools = []string{
+	EnvConfig, EnvBaseURL, EnvCAFile, "POSTERN_PORT", "POSTERN_PROJECT",
+	"POSTERN_API_KEY", "POSTERN_ENVIRONMENT", "POSTERN_TIMEOUT", "POSTERN_RETRIES", "POSTERN_IDEMPOTENCY",
+	"POSTERN_LOG_PRETTY", "POSTERN_GOVERNOR_ENABLED", "POSTERN_GOVERNOR_STRICT_MODE", "POSTERN_GOVERNOR_AUTO_APPROVE_THRESHOLD",
+}
 
 // Variable is one setting of the server.
 type Variable struct {

@@ -35,7 +35,7 @@ const stopped = checkout('stopped')
 
 /** Runs an example and returns its output. The environment has no variable of Postern except those given. */
 async function run(program, { cwd = temporary, ...variables } = {}) {
-  const { POSTERN_URL, POSTERN_KEY, ...rest } = process.env
+  const { POSTERN_BASE_URL, POSTERN_API_KEY, ...rest } = process.env
   const env = { ...rest, AI_SDK_LOG_WARNINGS: 'false', PYTHONDONTWRITEBYTECODE: '1', ...variables }
   const interpreter = program.endsWith('.py') ? 'python3' : 'node'
   return (await promisify(execFile)(interpreter, [program], { cwd, env })).stdout
@@ -67,15 +67,15 @@ for (const name of ['openai.mjs', 'httpx_chat.py']) {
     await assert.rejects(run(join(wrong, name), { cwd: works }))
   })
 
-  test(`${name} prefers POSTERN_URL and POSTERN_KEY`, async () => {
-    const variables = { POSTERN_URL: gateway.url, POSTERN_KEY: key }
+  test(`${name} prefers POSTERN_BASE_URL and POSTERN_API_KEY`, async () => {
+    const variables = { POSTERN_BASE_URL: gateway.url, POSTERN_API_KEY: key }
     assert.equal(await run(join(wrong, name), variables), EXPECTED)
     assert.equal(await run(join(stopped, name), variables), EXPECTED)
   })
 
   test(`${name} says what to do without a gateway`, async () => {
     await assert.rejects(run(join(stopped, name)), ({ code, stderr }) => {
-      assert.equal(stderr, 'Start the gateway with `make dev` first, or set POSTERN_URL and POSTERN_KEY.\n')
+      assert.equal(stderr, 'Start the gateway with `make dev` first, or set POSTERN_BASE_URL and POSTERN_API_KEY.\n')
       return code === 1
     })
   })
@@ -83,7 +83,7 @@ for (const name of ['openai.mjs', 'httpx_chat.py']) {
 
 for (const name of ['httpx_chat.py', 'httpx_messages.py']) {
   test(`${name} shows a rejected request`, async () => {
-    const variables = { POSTERN_KEY: 'sk_test_wrong' }
+    const variables = { POSTERN_API_KEY: 'sk_test_wrong' }
     await assert.rejects(run(join(works, name), variables), ({ code, stderr }) => {
       assert.match(stderr, /^401: \{.*Invalid or inactive API key/)
       return code === 1

@@ -6,19 +6,19 @@ export function shellQuoted(text) {
 }
 
 /**
- * A curl command with the key as $POSTERN_KEY.
+ * A curl command with the key as $POSTERN_API_KEY.
  * @param {string} url
  * @param {object} [body] sent as JSON by POST
  * @param {boolean} [streams] the response is a stream: adds -N, so that curl prints it as it arrives
  */
 export function curl(url, body, streams = false) {
-  const parts = [`curl${streams ? ' -N' : ''} ${shellQuoted(url)}`, '-H "X-API-Key: $POSTERN_KEY"']
+  const parts = [`curl${streams ? ' -N' : ''} ${shellQuoted(url)}`, '-H "X-API-Key: $POSTERN_API_KEY"']
   if (body) parts.push("-H 'Content-Type: application/json'", `-d ${shellQuoted(JSON.stringify(body))}`)
   return parts.join(' \\\n  ')
 }
 
 export function exportLine(value) {
-  return `export POSTERN_KEY=${shellQuoted(value)}`
+  return `export POSTERN_API_KEY=${shellQuoted(value)}`
 }
 
 const HELLO = { messages: [{ role: 'user', content: 'Hello!' }] }
@@ -41,7 +41,7 @@ const openai = (origin) => `import OpenAI from 'openai'
 
 const client = new OpenAI({
   baseURL: '${origin}/v1',
-  apiKey: process.env.POSTERN_KEY,
+  apiKey: process.env.POSTERN_API_KEY,
 })
 const completion = await client.chat.completions.create({
   model: 'balanced',
@@ -54,7 +54,7 @@ const anthropic = (origin) => `import Anthropic from '@anthropic-ai/sdk'
 
 const client = new Anthropic({
   baseURL: '${origin}',
-  apiKey: process.env.POSTERN_KEY,
+  apiKey: process.env.POSTERN_API_KEY,
 })
 const message = await client.messages.create({
   model: 'balanced',
@@ -68,7 +68,7 @@ const fetchSnippet = (origin) => `const response = await fetch('${origin}/api/ai
   method: 'POST',
   headers: {
     'Content-Type': 'application/json',
-    'X-API-Key': process.env.POSTERN_KEY,
+    'X-API-Key': process.env.POSTERN_API_KEY,
   },
   body: JSON.stringify({
     quality: 'balanced',

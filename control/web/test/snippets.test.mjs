@@ -10,7 +10,7 @@ const HOSTILE = `it's "$HOME" \`id\` $(id) \\ !! # ; & | > < * ? ~ \n second lin
 function words(command) {
   const program = 'for word in "$@"; do printf "%s\\0" "$word"; done'
   const script = command.replace(/^curl/, `sh -c '${program}' sh`)
-  const env = { ...process.env, POSTERN_KEY: 'sk_test_1' }
+  const env = { ...process.env, POSTERN_API_KEY: 'sk_test_1' }
   return execFileSync('sh', ['-c', script], { encoding: 'utf8', env }).split('\0').slice(0, -1)
 }
 
