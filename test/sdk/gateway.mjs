@@ -37,6 +37,13 @@ async function post(url, body, headers = {}) {
 
 /** Starts the provider and the gateway, and stops both after the file's tests. */
 export async function startGateway() {
+  const { gateway, stop } = await runGateway()
+  after(stop)
+  return gateway
+}
+
+/** Starts the provider and the gateway. Returns the gateway and a function that stops both. */
+export async function runGateway() {
   execFileSync('go', ['build', '-o', 'build/fakeprovider', './internal/fakeprovider/serve'], { cwd: ROOT })
   const provider = start('build/fakeprovider', ['-port', '0'])
   const upstream = await line(provider, (text) => JSON.parse(text).url)
@@ -52,9 +59,8 @@ export async function startGateway() {
     POSTERN_ADMIN_TOKEN: ADMIN_TOKEN,
     POSTERN_CATALOG: readFileSync(join(ROOT, 'testdata/conformance/overlay.json'), 'utf8'),
   }
-  const gateway = await (onServe ? startOnServe : startInWorkerd)(env)
-  after(() => Promise.all([gateway.stop(), end(provider)]))
-  return new Gateway(gateway.url, upstream)
+  const { url, stop } = await (onServe ? startOnServe : startInWorkerd)(env)
+  return { gateway: new Gateway(url, upstream), stop: () => Promise.all([stop(), end(provider)]) }
 }
 
 async function end(child) {
