@@ -1,0 +1,147 @@
+package postern
+
+import (
+	"context"
+	"net/http"
+)
+
+// AIService makes completions. It needs a gateway key (sk_…).
+type AIService struct{ client *Client }
+
+// Role is the author of a message.
+type Role string
+
+// The roles.
+const (
+	RoleSystem    Role = "system"
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+)
+
+// Message is one message of a conversation.
+type Message struct {
+	Role    Role   `json:"role"`
+	Content string `json:"content"`
+}
+
+// System returns a message that instructs the model.
+func System(content string) Message { return Message{RoleSystem, content} }
+
+// User returns a message of the user.
+func User(content string) Message { return Message{RoleUser, content} }
+
+// Assistant returns a message of the model.
+func Assistant(content string) Message { return Message{RoleAssistant, content} }
+
+// Quality is the name of a tier, which is a list of models.
+type Quality string
+
+// The tiers of the gateway's own catalog. Operators can add others.
+const (
+	QualityCheap    Quality = "cheap"
+	QualityBalanced Quality = "balanced"
+	QualityFrontier Quality = "frontier"
+)
+
+// Mode is the form of a completion's text.
+type Mode string
+
+// The modes.
+const (
+	ModeText Mode = "text"
+	ModeJSON Mode = "json"
+)
+
+// CompletionParams are the parameters of a completion. Only Messages is required.
+type CompletionParams struct {
+	Messages    []Message `json:"messages"`              // oldest first
+	Quality     Quality   `json:"quality,omitempty"`     // default QualityBalanced
+	Temperature *float64  `json:"temperature,omitempty"` // 0 to 2, default 0.7
+	MaxTokens   int       `json:"maxTokens,omitempty"`   // maximum output in tokens, default 1000
+	Mode        Mode      `json:"mode,omitempty"`        // default ModeText
+
+	// CacheControl is no-store (do not read or write the gateway's cache), no-cache (do not read it), or max-age=N (accept
+	// a response that is at most N seconds old).
+	CacheControl string `json:"-"`
+	// Strict makes the request fail with 400 if the model does not support one of its parameters. By default, such
+	// parameters are dropped and listed in Meta.DroppedParams.
+	Strict bool `json:"-"`
+}
+
+// Completion is a model's output, with its cost.
+type Completion struct {
+	Text     string      `json:"text"`
+	Provider string      `json:"provider"` // mock is the built-in provider of development keys
+	Model    string      `json:"model"`
+	CacheHit bool        `json:"cacheHit"` // served from the gateway's cache
+	Usage    Usage       `json:"usage"`
+	Governor *Governance `json:"governor"` // nil if the project does not use the Governor
+	Meta     Meta        `json:"-"`
+}
+
+// Usage has the token counts and the cost of a completion. On a cache hit, the counts are those of the original request.
+type Usage struct {
+	PromptTokens     int     `json:"promptTokens"`
+	CompletionTokens int     `json:"completionTokens"`
+	TotalTokens      int     `json:"totalTokens"`
+	CostCents        float64 `json:"costCents"` // US cents; 0 on a cache hit. Includes failed attempts that were billed
+}
+
+// Governance has the Governor's decisions about a completion.
+type Governance struct {
+	Input         Verdict  `json:"input"`
+	Output        *Verdict `json:"output"` // nil on a cache hit
+	PolicyVersion int      `json:"policyVersion"`
+}
+
+// Verdict is one decision of the Governor.
+type Verdict struct {
+	Decision  Decision `json:"decision"`
+	RiskScore int      `json:"riskScore"` // 0 to 100
+}
+
+// Complete returns a completion once it is whole. Its errors are those of Error, most often a *BadRequestError,
+// *BudgetExceededError, *RateLimitError, *BlockedByPolicyError or *InternalServerError.
+func (s AIService) Complete(ctx context.Context, params CompletionParams, opts ...CallOption) (*Completion, error) {
+	r, err := params.request("/api/ai/complete")
+	if err != nil {
+		return nil, err
+	}
+	body, response, err := fetch[completionBody](ctx, s.client, r, opts)
+	if err != nil {
+		return nil, err
+	}
+	return body.whole(response.Meta), nil
+}
+
+// completionBody is a completion as the gateway sends it. Its text is required.
+type completionBody struct {
+	Completion
+	Text *string `json:"text"`
+}
+
+func (b *completionBody) missing() string {
+	if b.Text == nil {
+		return "text"
+	}
+	return ""
+}
+
+func (b *completionBody) whole(meta Meta) *Completion {
+	b.Completion.Text, b.Completion.Meta = *b.Text, meta
+	return &b.Completion
+}
+
+func (p CompletionParams) request(path string) (request, error) {
+	r := request{method: http.MethodPost, path: path, header: http.Header{}, completion: true, governed: true}
+	if p.CacheControl != "" {
+		if !isHeaderValue(p.CacheControl) {
+			return r, misconfigured("cacheControl", "must be a valid header value")
+		}
+		r.header.Set("cache-control", p.CacheControl)
+	}
+	if p.Strict {
+		r.header.Set("x-postern-strict", "true")
+	}
+	return withBody(r, p)
+}

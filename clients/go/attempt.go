@@ -1,0 +1,223 @@
+package postern
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+const maxBodyBytes = 64 << 20
+
+// errAttemptTimeout is the cause of an attempt's canceled context. It is not the deadline of the call's context.
+var errAttemptTimeout = errors.New("timeout")
+
+// run makes attempts until use accepts a response, or the retries are used up. use gets responses with a 2xx status, and
+// closes the body.
+func (c *call) run(use func(*Response, *responseBody) error) error {
+	for {
+		err := c.attempt(use)
+		if err == nil {
+			return nil
+		}
+		wait, again := c.again(err)
+		if !again {
+			c.client.log.failed(c, err)
+			return err
+		}
+		c.client.log.retry(c, err, wait)
+		if c.client.sleep(c.ctx, wait) != nil {
+			return aborted(c.ctx)
+		}
+	}
+}
+
+// again returns whether to make another attempt after err, and the pause before.
+func (c *call) again(err error) (time.Duration, bool) {
+	n := c.attempts - 1
+	if n >= *c.settings.retries || !isRetryable(err, !c.request.change) {
+		return 0, false
+	}
+	return pause(err, n, c.client.now(), c.client.random())
+}
+
+func (c *call) attempt(use func(*Response, *responseBody) error) error {
+	if c.ctx.Err() != nil {
+		return aborted(c.ctx)
+	}
+	c.attempts++
+	c.client.log.request(c)
+	start := time.Now()
+	r, body, err := c.open()
+	if err != nil {
+		return err
+	}
+	c.client.log.response(c, r, time.Since(start))
+	if c.settings.response != nil {
+		*c.settings.response = *r
+	}
+	if r.StatusCode >= 200 && r.StatusCode < 300 {
+		if err := use(r, body); err != nil {
+			return err
+		}
+		c.client.log.warnings(c, r.Meta)
+		return nil
+	}
+	defer body.Close()
+	text, err := body.all(r)
+	if err != nil {
+		return err
+	}
+	return responseError(r, text, *c.settings.governor.Enabled, c.client.now())
+}
+
+// open sends the request and returns the response once its headers have arrived.
+func (c *call) open() (*Response, *responseBody, error) {
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	body := &responseBody{call: c, ctx: ctx, cancel: cancel}
+	body.timer = time.AfterFunc(*c.settings.timeout, func() { cancel(errAttemptTimeout) })
+	request, err := c.httpRequest(ctx)
+	if err != nil {
+		body.release()
+		return nil, nil, misconfigured("request", "cannot be sent: "+err.Error())
+	}
+	response, err := c.client.http.Do(request)
+	if err != nil {
+		err = body.failure(err) // before release, which cancels the context
+		body.release()
+		return nil, nil, err
+	}
+	body.ReadCloser = response.Body
+	return newResponse(response), body, nil
+}
+
+func (c *call) httpRequest(ctx context.Context) (*http.Request, error) {
+	address := c.client.base.String() + c.request.path
+	if len(c.request.query) > 0 {
+		address += "?" + c.request.query.Encode()
+	}
+	var body io.Reader
+	if c.request.body != nil {
+		body = bytes.NewReader(c.request.body)
+	}
+	request, err := http.NewRequestWithContext(ctx, c.request.method, address, body)
+	if err != nil {
+		return nil, err
+	}
+	request.Header = c.header.Clone() // a cookie jar adds to it
+	return request, nil
+}
+
+// responseBody is a body under the attempt's timeout. Its errors are those of this package.
+type responseBody struct {
+	io.ReadCloser
+	call   *call
+	ctx    context.Context // of the attempt
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+	idle   time.Duration // if positive, the timeout of each read; otherwise, the timeout is the attempt's
+}
+
+// timeEachRead replaces the attempt's timeout by one for each read. The time between reads does not count: it is the
+// caller's.
+func (b *responseBody) timeEachRead(timeout time.Duration) {
+	b.timer.Stop()
+	b.idle = timeout
+}
+
+func (b *responseBody) Read(p []byte) (int, error) {
+	if b.idle > 0 {
+		b.timer.Reset(b.idle)
+		defer b.timer.Stop()
+	}
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF {
+		err = b.failure(err)
+	}
+	return n, err
+}
+
+// all reads the whole body.
+func (b *responseBody) all(r *Response) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(b, maxBodyBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxBodyBytes {
+		return nil, invalid(r, "the body is larger than 64 MiB")
+	}
+	b.call.client.log.responseBody(b.call, text)
+	return text, nil
+}
+
+// Close closes the body, and with it the connection unless the body was read to its end.
+func (b *responseBody) Close() error {
+	err := b.ReadCloser.Close()
+	b.release()
+	return err
+}
+
+func (b *responseBody) release() {
+	b.timer.Stop()
+	b.cancel(nil)
+}
+
+// failure classifies an error of the HTTP client.
+func (b *responseBody) failure(err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		err = wrapped.Err // without the URL, which contains IDs
+	}
+	connection := &APIConnectionError{Cause: err}
+	var timeout net.Error
+	switch {
+	case b.call.ctx.Err() != nil:
+		return aborted(b.call.ctx)
+	case context.Cause(b.ctx) == errAttemptTimeout:
+		connection.Cause = errAttemptTimeout
+		return &APITimeoutError{connection, *b.call.settings.timeout}
+	case errors.As(err, &timeout) && timeout.Timeout(): // of the dialer or of the given HTTP client
+		return &APITimeoutError{connection, *b.call.settings.timeout}
+	}
+	return connection
+}
+
+func invalid(r *Response, problem string) error {
+	return &InvalidResponseError{StatusCode: r.StatusCode, RequestID: r.Meta.RequestID, Problem: problem}
+}
+
+// failureFields are what a log record says about a failed call.
+type failureFields struct {
+	status    int // 0 without a response
+	code      string
+	requestID string
+}
+
+const codeAborted = "aborted"
+
+func failureOf(err error) failureFields {
+	var (
+		api     *APIError
+		stream  *StreamError
+		invalid *InvalidResponseError
+		timeout *APITimeoutError
+		aborted *APIAbortedError
+	)
+	switch {
+	case errors.As(err, &api):
+		return failureFields{api.StatusCode, api.Code, api.RequestID}
+	case errors.As(err, &stream):
+		return failureFields{http.StatusOK, stream.Code, stream.RequestID}
+	case errors.As(err, &invalid):
+		return failureFields{invalid.StatusCode, "invalid_response", invalid.RequestID}
+	case errors.As(err, &timeout):
+		return failureFields{code: "timeout"}
+	case errors.As(err, &aborted):
+		return failureFields{code: codeAborted}
+	}
+	return failureFields{code: "connection"}
+}

@@ -1,0 +1,150 @@
+package postern
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"runtime"
+	"strings"
+)
+
+// request is what a method sends, the same in each attempt.
+type request struct {
+	method     string
+	path       string // with encoded IDs, after the base URL
+	query      url.Values
+	body       []byte // JSON; nil for none
+	header     http.Header
+	completion bool // may have an idempotency key
+	governed   bool // may have the Governor's header
+	change     bool // must not be made twice
+}
+
+// callSettings are the options of a call. The fields of shared are set once the client's were added.
+type callSettings struct {
+	shared
+	idempotencyKey *string
+	header         http.Header
+	response       *Response
+}
+
+// call is one call of a method: one or more attempts of a request.
+type call struct {
+	ctx      context.Context
+	client   *Client
+	request  request
+	settings callSettings
+	header   http.Header
+	attempts int // so far
+}
+
+// newCall returns a call, or a *ConfigurationError.
+func (c *Client) newCall(ctx context.Context, r request, opts []CallOption) (*call, error) {
+	s := callSettings{header: http.Header{}}
+	for _, o := range opts {
+		o.applyToCall(&s)
+	}
+	s.shared = s.over(c.defaults)
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	if err := checkHeader(s.header); err != nil {
+		return nil, err
+	}
+	header, err := c.header(r, s)
+	if err != nil {
+		return nil, err
+	}
+	return &call{ctx: ctx, client: c, request: r, settings: s, header: header}, nil
+}
+
+// header returns the header of a call's requests.
+func (c *Client) header(r request, s callSettings) (http.Header, error) {
+	h := http.Header{}
+	h.Set("accept", "application/json")
+	h.Set("user-agent", "postern-go/"+version+" ("+runtime.Version()+")")
+	if r.body != nil {
+		h.Set("content-type", "application/json")
+	}
+	if g := s.governor.header(); r.governed && g != "" {
+		h.Set("x-postern-govern", g)
+	}
+	key, err := s.idempotency()
+	if r.completion && key != "" {
+		h.Set("idempotency-key", key)
+	}
+	maps.Copy(h, r.header)
+	maps.Copy(h, s.header)
+	h.Set("x-api-key", c.key)
+	return h, err
+}
+
+// idempotency returns the call's idempotency key, or "" for none.
+func (s callSettings) idempotency() (string, error) {
+	switch key := s.idempotencyKey; {
+	case key != nil && (*key == "" || len(*key) > 255 || !isPrintable(*key)):
+		return "", misconfigured("idempotency", "must be 1 to 255 printable ASCII characters")
+	case key != nil:
+		return *key, nil
+	case *s.shared.idempotency:
+		return "postern-" + newUUID(), nil
+	}
+	return "", nil
+}
+
+// header returns the value of x-postern-govern, or "".
+func (g Governor) header() string {
+	var parts []string
+	if *g.Enabled && *g.StrictMode {
+		parts = append(parts, "strict")
+	}
+	if *g.Enabled && g.AutoApproveThreshold != nil {
+		parts = append(parts, fmt.Sprintf("threshold=%d", *g.AutoApproveThreshold))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// newUUID returns a random UUID (RFC 9562, version 4).
+func newUUID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // ends the program if the system has no random numbers
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// checkHeader rejects headers that carry credentials or cannot be sent.
+func checkHeader(h http.Header) error {
+	for name, values := range h {
+		if lower := strings.ToLower(name); lower == "authorization" || lower == "x-api-key" {
+			return misconfigured("headers", "must not contain "+lower+": set the API key of the client")
+		}
+		if !isToken(name) || !isHeaderValue(strings.Join(values, "")) {
+			return misconfigured("headers", "must consist of valid names and values")
+		}
+	}
+	return nil
+}
+
+// isToken reports whether text can be the name of a header (RFC 9110, section 5.6.2).
+func isToken(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+	})
+}
+
+func isHeaderValue(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
+}
+
+// pathOf returns prefix, an encoded ID and suffix.
+func pathOf(prefix, id, suffix string) (string, error) {
+	// Servers and proxies resolve dot segments, also encoded ones.
+	if id == "" || id == "." || id == ".." {
+		return "", misconfigured("id", "must not be empty, . or ..")
+	}
+	return prefix + url.PathEscape(id) + suffix, nil
+}

@@ -1,0 +1,152 @@
+package postern
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"time"
+)
+
+// drainTimeout is the time that the response's end may take after the stream's. A connection is reused only if its
+// response was read to the end.
+const (
+	drainTimeout  = 100 * time.Millisecond
+	maxDrainBytes = 4096
+)
+
+// Codes of stream errors that the client itself makes. The others come from the gateway.
+const (
+	codeIncomplete   = "incomplete_stream"
+	codeLost         = "connection_lost"
+	codeIdle         = "idle_timeout"
+	codeInvalidEvent = "invalid_event"
+	codeTooLarge     = "event_too_large"
+)
+
+// eventStream reads events from a response in the format of server-sent events.
+type eventStream struct {
+	body   *responseBody
+	reader *eventReader
+	done   bool // the done event was read: the stream is whole, and failures do not matter any more
+}
+
+func newEventStream(body *responseBody) *eventStream {
+	return &eventStream{body: body, reader: newEventReader(body)}
+}
+
+func (s *eventStream) next() (Event, error) {
+	for {
+		data, err := s.reader.next()
+		switch {
+		case err != nil && s.done:
+			return nil, io.EOF
+		case err != nil:
+			return nil, streamFailure(err)
+		case string(data) == "[DONE]":
+			return nil, s.finish()
+		case s.done:
+			continue
+		}
+		event, err := newEvent(data)
+		if event == nil && err == nil {
+			continue
+		}
+		_, s.done = event.(DoneEvent)
+		return event, err
+	}
+}
+
+// finish reads the rest of the response, so that the connection can be used again.
+func (s *eventStream) finish() error {
+	if !s.done {
+		return streamFailure(io.EOF)
+	}
+	s.body.timeEachRead(drainTimeout)
+	_, _ = io.Copy(io.Discard, io.LimitReader(s.body, maxDrainBytes))
+	return io.EOF
+}
+
+// streamFailure returns the error for a body that ended before the done event.
+func streamFailure(err error) error {
+	var (
+		aborted *APIAbortedError
+		timeout *APITimeoutError
+	)
+	switch {
+	case errors.As(err, &aborted):
+		return err
+	case err == io.EOF:
+		return &StreamError{Code: codeIncomplete, Message: "the stream ended early"}
+	case err == errEventTooLarge:
+		return &StreamError{Code: codeTooLarge, Message: err.Error()}
+	case errors.As(err, &timeout):
+		return &StreamError{Code: codeIdle, Message: "no data within the timeout", Cause: err}
+	}
+	return &StreamError{Code: codeLost, Message: "the connection was lost", Cause: err}
+}
+
+// newEvent parses an event. Both results are nil for a type that this version does not know.
+func newEvent(data []byte) (Event, error) {
+	var header struct {
+		Type string `json:"type"`
+	}
+	err := json.Unmarshal(data, &header)
+	if err != nil || data[0] != '{' {
+		return nil, invalidEvent()
+	}
+	var event Event
+	switch header.Type {
+	case "delta":
+		var e DeltaEvent
+		err = json.Unmarshal(data, &e)
+		event = e
+	case "done":
+		var e DoneEvent
+		err = json.Unmarshal(data, &e)
+		event = e
+	case "error":
+		return nil, errorEvent(data)
+	}
+	if err != nil {
+		return nil, invalidEvent()
+	}
+	return event, nil
+}
+
+func invalidEvent() error {
+	return &StreamError{Code: codeInvalidEvent, Message: "an event is not the expected JSON object"}
+}
+
+func errorEvent(data []byte) error {
+	var e struct {
+		Error     string    `json:"error"`
+		Code      string    `json:"code"`
+		RequestID string    `json:"requestId"`
+		Findings  []Finding `json:"findings"`
+	}
+	if json.Unmarshal(data, &e) != nil {
+		return invalidEvent()
+	}
+	return &StreamError{Message: e.Error, Code: e.Code, RequestID: e.RequestID, Findings: e.Findings}
+}
+
+// wholeCompletion gives a completion that is not streamed as events.
+type wholeCompletion struct {
+	completion *Completion
+	given      int
+}
+
+func (s *wholeCompletion) next() (Event, error) {
+	c := s.completion
+	s.given++
+	if s.given == 1 && c.Text == "" {
+		s.given++
+	}
+	switch s.given {
+	case 1:
+		return DeltaEvent{c.Text}, nil
+	case 2:
+		return DoneEvent{c.Provider, c.Model, c.CacheHit, c.Usage, c.Governor}, nil
+	}
+	return nil, io.EOF
+}

@@ -1,0 +1,66 @@
+package postern
+
+import (
+	"context"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// Client calls a Postern gateway with one API key. Its methods are grouped by subject. It is safe for concurrent use by
+// multiple goroutines, and reuses connections: make one and keep it.
+type Client struct {
+	AI         AIService         // completions, whole and streamed
+	Usage      UsageService      // usage and budget of the key's project
+	Health     HealthService     // a check of the key
+	Governor   GovernorService   // checks of texts by the project's policy
+	Violations ViolationService  // findings of the Governor, and their triage
+	Models     ModelService      // the project's model registry
+	Compliance ComplianceService // exports for audits
+
+	key      string
+	base     *url.URL
+	http     *http.Client
+	log      logger
+	defaults shared // every field is set
+
+	mu      sync.Mutex
+	project string // the key's project, once a report needed it
+
+	// Tests replace these.
+	sleep  func(context.Context, time.Duration) error
+	random func() float64
+	now    func() time.Time
+}
+
+// New returns a client for the settings in opts. A setting without an option comes from its environment variable
+// (POSTERN_API_KEY, POSTERN_BASE_URL, POSTERN_ENVIRONMENT and so on; see each option), and then from its default. Only the
+// key is required, and for production keys the base URL. The error is a *ConfigurationError. New sends no request.
+func New(opts ...Option) (*Client, error) {
+	s := settings{variable: environmentVariable}
+	for _, o := range opts {
+		o.applyToClient(&s)
+	}
+	c, err := s.client()
+	if err != nil {
+		return nil, err
+	}
+	c.AI, c.Usage, c.Health, c.Governor = AIService{c}, UsageService{c}, HealthService{c}, GovernorService{c}
+	c.Violations, c.Models, c.Compliance = ViolationService{c}, ModelService{c}, ComplianceService{c}
+	c.sleep, c.random, c.now = sleep, rand.Float64, time.Now
+	return c, nil
+}
+
+// sleep waits for d, or until ctx is done.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

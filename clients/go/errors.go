@@ -1,0 +1,186 @@
+package postern
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Error is implemented by every error of this package:
+//
+//	*ConfigurationError        a setting or an argument is invalid
+//	*APIConnectionError        no usable response
+//	  *APITimeoutError         an attempt took longer than its timeout
+//	*APIAbortedError           the context was canceled or its deadline passed
+//	*InvalidResponseError      a response is not what the API promises
+//	*OutputValidationError     a completion does not match the type wanted
+//	*StreamError               a stream failed after it started
+//	*APIError                  a response with an error status
+//	  *BadRequestError         400
+//	  *AuthenticationError     401
+//	  *BudgetExceededError     402
+//	  *PermissionDeniedError   403
+//	  *NotFoundError           404
+//	  *ConflictError           409
+//	  *RequestTooLargeError    413
+//	  *UnprocessableEntityError 422
+//	    *BlockedByPolicyError
+//	  *RateLimitError          429
+//	  *InternalServerError     500 and above
+//
+// An error wraps those above it in this list, so errors.As finds a *BudgetExceededError as an *APIError too. No error
+// contains a key or the content of a request.
+type Error interface {
+	error
+	posternError()
+}
+
+// ConfigurationError reports an invalid option, environment variable or argument. No request was sent.
+type ConfigurationError struct {
+	Setting string // for example timeout or POSTERN_TIMEOUT
+	Problem string // for example "must be an integer between 0 and 10"
+}
+
+func misconfigured(setting, problem string) error { return &ConfigurationError{setting, problem} }
+
+func (e *ConfigurationError) Error() string { return "postern: " + e.Setting + " " + e.Problem }
+func (e *ConfigurationError) posternError() {}
+
+// APIConnectionError reports that no usable response arrived, in any attempt. The gateway may have received the request.
+type APIConnectionError struct {
+	Cause error // of the last attempt
+}
+
+func (e *APIConnectionError) Error() string { return "postern: connection failed: " + e.Cause.Error() }
+func (e *APIConnectionError) posternError() {}
+
+// Unwrap returns the cause.
+func (e *APIConnectionError) Unwrap() error { return e.Cause }
+
+// APITimeoutError reports that an attempt took longer than its timeout (see WithTimeout), in the last attempt. It is not a
+// context.DeadlineExceeded, which means that the time for the whole call is over.
+type APITimeoutError struct {
+	*APIConnectionError
+	Duration time.Duration // the timeout
+}
+
+func (e *APITimeoutError) Error() string {
+	return fmt.Sprintf("postern: no response within the timeout of %v", e.Duration)
+}
+
+// Timeout returns true, as for the errors of package net.
+func (e *APITimeoutError) Timeout() bool { return true }
+
+// Unwrap returns the error as an *APIConnectionError.
+func (e *APITimeoutError) Unwrap() error { return e.APIConnectionError }
+
+// APIAbortedError reports that the call's context was canceled, or its deadline passed. errors.Is finds the context's
+// error, context.Canceled or context.DeadlineExceeded, and its cause.
+type APIAbortedError struct {
+	Err   error // of the context
+	Cause error // context.Cause of the context
+}
+
+func aborted(ctx context.Context) error {
+	return &APIAbortedError{Err: ctx.Err(), Cause: context.Cause(ctx)}
+}
+
+func (e *APIAbortedError) Error() string { return "postern: call aborted: " + e.Cause.Error() }
+func (e *APIAbortedError) posternError() {}
+
+// Unwrap returns the context's error and its cause.
+func (e *APIAbortedError) Unwrap() []error { return []error{e.Err, e.Cause} }
+
+// InvalidResponseError reports a response that does not have the promised form, for example that of a proxy on the way.
+type InvalidResponseError struct {
+	StatusCode int
+	RequestID  string // empty if the response has none
+	Problem    string
+}
+
+func (e *InvalidResponseError) Error() string {
+	return fmt.Sprintf("postern: invalid response (status %d%s): %s", e.StatusCode, suffixed(", ", e.RequestID), e.Problem)
+}
+func (e *InvalidResponseError) posternError() {}
+
+// StreamError reports that a stream failed after it started. Its cost is in the usage report.
+type StreamError struct {
+	Message   string
+	Code      string    // for example provider_error or blocked_by_policy; incomplete_stream if it ended early
+	RequestID string    // empty if unknown
+	Findings  []Finding // of the Governor, for blocked_by_policy
+	Text      string    // the text before the error
+	Cause     error     // an *APIConnectionError or *APITimeoutError if the connection failed; otherwise nil
+}
+
+func (e *StreamError) Error() string {
+	return fmt.Sprintf("postern: stream failed: %s (%s%s)", e.Message, e.Code, suffixed(", ", e.RequestID))
+}
+func (e *StreamError) posternError() {}
+
+// Unwrap returns the cause.
+func (e *StreamError) Unwrap() error { return e.Cause }
+
+// OutputValidationError reports that a completion's text is not JSON, or does not match the type wanted.
+type OutputValidationError struct {
+	Issues     []Issue
+	Text       string      // of the model
+	Completion *Completion // with the text, usage and cost
+	Cause      error       // of encoding/json or of Validate
+}
+
+// Issue is one problem of a model's output.
+type Issue struct {
+	Path    string // of the value, such as lines.price; empty for the whole output
+	Message string
+}
+
+func (e *OutputValidationError) Error() string {
+	messages := make([]string, len(e.Issues))
+	for i, issue := range e.Issues {
+		messages[i] = strings.TrimPrefix(issue.Path+": "+issue.Message, ": ")
+	}
+	return "postern: output does not match: " + strings.Join(messages, "; ")
+}
+func (e *OutputValidationError) posternError() {}
+
+// Unwrap returns the cause.
+func (e *OutputValidationError) Unwrap() error { return e.Cause }
+
+// APIError is a response with an error status.
+type APIError struct {
+	StatusCode int
+	Code       string      // for example budget_exceeded; empty if the response is not from the gateway
+	Message    string      // the gateway's text, or "HTTP" and the status
+	RequestID  string      // as in the gateway's log; empty if unknown
+	Details    []Detail    // the problems of the request
+	Findings   []Finding   // of the Governor, for blocked_by_policy
+	Attempts   *Attempts   // requests to providers; nil if none were sent
+	Header     http.Header // of the response
+}
+
+// Detail is one problem of a request.
+type Detail struct {
+	Field   string `json:"field"` // for example messages[2].role
+	Message string `json:"message"`
+}
+
+func (e *APIError) Error() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "postern: %s (%d%s%s)", e.Message, e.StatusCode, suffixed(" ", e.Code), suffixed(", ", e.RequestID))
+	for _, d := range e.Details {
+		fmt.Fprintf(&text, "; %s: %s", d.Field, d.Message)
+	}
+	return text.String()
+}
+func (e *APIError) posternError() {}
+
+// suffixed returns text after a separator, or "" for an empty text.
+func suffixed(separator, text string) string {
+	if text == "" {
+		return ""
+	}
+	return separator + text
+}

@@ -1,0 +1,138 @@
+package postern
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// BadRequestError is status 400: the request is invalid; Details lists up to 20 problems.
+type BadRequestError struct{ *APIError }
+
+// AuthenticationError is status 401: the key is missing, unknown, inactive or expired, or its project is archived.
+type AuthenticationError struct{ *APIError }
+
+// BudgetExceededError is status 402: the project's budget cannot cover the request. Nothing was sent to a provider.
+type BudgetExceededError struct{ *APIError }
+
+// PermissionDeniedError is status 403: the key does not allow the method, the project or the model.
+type PermissionDeniedError struct{ *APIError }
+
+// NotFoundError is status 404: the ID or the tier is unknown.
+type NotFoundError struct{ *APIError }
+
+// ConflictError is status 409: the version is outdated, or a request with the same idempotency key is in progress.
+type ConflictError struct{ *APIError }
+
+// RequestTooLargeError is status 413: the body is larger than the gateway allows.
+type RequestTooLargeError struct{ *APIError }
+
+// UnprocessableEntityError is status 422: the policy blocks the request, or the idempotency key was used with another body.
+type UnprocessableEntityError struct{ *APIError }
+
+// BlockedByPolicyError is status 422 with the code blocked_by_policy: the Governor blocked the request or its response.
+// Findings says where and why.
+type BlockedByPolicyError struct{ *UnprocessableEntityError }
+
+// RateLimitError is status 429: a rate limit of the key or of the provider is exceeded.
+type RateLimitError struct {
+	*APIError
+	RetryAfter *time.Duration // when to try again; nil if the gateway does not know
+}
+
+// InternalServerError is a status of 500 or above: the gateway, a provider or a proxy failed.
+type InternalServerError struct{ *APIError }
+
+// Unwrap returns the error as an *APIError.
+func (e *BadRequestError) Unwrap() error { return e.APIError }
+
+// Unwrap returns the error as an *APIError.
+func (e *AuthenticationError) Unwrap() error { return e.APIError }
+
+// Unwrap returns the error as an *APIError.
+func (e *BudgetExceededError) Unwrap() error { return e.APIError }
+
+// Unwrap returns the error as an *APIError.
+func (e *PermissionDeniedError) Unwrap() error { return e.APIError }
+
+// Unwrap returns the error as an *APIError.
+func (e *NotFoundError) Unwrap() error { return e.APIError }
+
+// Unwrap returns the error as an *APIError.
+func (e *ConflictError) Unwrap() error { return e.APIError }
+
+// Unwrap returns the error as an *APIError.
+func (e *RequestTooLargeError) Unwrap() error { return e.APIError }
+
+// Unwrap returns the error as an *APIError.
+func (e *UnprocessableEntityError) Unwrap() error { return e.APIError }
+
+// Unwrap returns the error as an *UnprocessableEntityError.
+func (e *BlockedByPolicyError) Unwrap() error { return e.UnprocessableEntityError }
+
+// Unwrap returns the error as an *APIError.
+func (e *RateLimitError) Unwrap() error { return e.APIError }
+
+// Unwrap returns the error as an *APIError.
+func (e *InternalServerError) Unwrap() error { return e.APIError }
+
+const codeBlocked = "blocked_by_policy"
+
+// responseError returns the error of a response with an error status. governed makes a block by the policy a
+// *BlockedByPolicyError.
+func responseError(r *Response, body []byte, governed bool, now time.Time) error {
+	e := newAPIError(r, body)
+	switch {
+	case e.StatusCode == http.StatusBadRequest:
+		return &BadRequestError{e}
+	case e.StatusCode == http.StatusUnauthorized:
+		return &AuthenticationError{e}
+	case e.StatusCode == http.StatusPaymentRequired:
+		return &BudgetExceededError{e}
+	case e.StatusCode == http.StatusForbidden:
+		return &PermissionDeniedError{e}
+	case e.StatusCode == http.StatusNotFound:
+		return &NotFoundError{e}
+	case e.StatusCode == http.StatusConflict:
+		return &ConflictError{e}
+	case e.StatusCode == http.StatusRequestEntityTooLarge:
+		return &RequestTooLargeError{e}
+	case e.StatusCode == http.StatusUnprocessableEntity && governed && e.Code == codeBlocked:
+		return &BlockedByPolicyError{&UnprocessableEntityError{e}}
+	case e.StatusCode == http.StatusUnprocessableEntity:
+		return &UnprocessableEntityError{e}
+	case e.StatusCode == http.StatusTooManyRequests:
+		return &RateLimitError{e, retryAfter(e.Header, now)}
+	case e.StatusCode >= http.StatusInternalServerError:
+		return &InternalServerError{e}
+	}
+	return e
+}
+
+// newAPIError reads {"error", "code", "requestId", "details", "findings"}. Other bodies, such as the page of a proxy, give
+// the message "HTTP" and the status.
+func newAPIError(r *Response, body []byte) *APIError {
+	var fault struct {
+		Error     string    `json:"error"`
+		Code      string    `json:"code"`
+		RequestID string    `json:"requestId"`
+		Details   []Detail  `json:"details"`
+		Findings  []Finding `json:"findings"`
+	}
+	e := &APIError{
+		StatusCode: r.StatusCode,
+		Message:    fmt.Sprintf("HTTP %d", r.StatusCode),
+		RequestID:  r.Meta.RequestID,
+		Attempts:   r.Meta.Attempts,
+		Header:     r.Header,
+	}
+	if json.Unmarshal(body, &fault) != nil || fault.Error == "" {
+		return e
+	}
+	e.Message, e.Code, e.Details, e.Findings = fault.Error, fault.Code, fault.Details, fault.Findings
+	if fault.RequestID != "" {
+		e.RequestID = fault.RequestID
+	}
+	return e
+}

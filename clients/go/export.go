@@ -1,0 +1,108 @@
+package postern
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"iter"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// ExportType is a kind of compliance data.
+type ExportType string
+
+// The kinds of compliance data.
+const (
+	ExportAudit      ExportType = "audit"
+	ExportPolicies   ExportType = "policies"
+	ExportViolations ExportType = "violations"
+	ExportAccess     ExportType = "access"
+	ExportUsage      ExportType = "usage"
+	ExportInventory  ExportType = "inventory"
+)
+
+// ExportParams selects compliance data. Zero fields are not sent.
+type ExportParams struct {
+	Type  ExportType // default ExportAudit
+	From  time.Time  // records at or after this time
+	To    time.Time  // records before this time
+	Limit int        // lines per page, at most 500; default 200
+}
+
+// Record is a line of an export.
+type Record struct {
+	// Kind is event, policy, key, request, usage or model; or header, the first line of a page, which says which records are
+	// complete, a sample, or entries of a chain.
+	Kind string
+	// Line has the bytes of the line as the gateway sent them, without the line feed. A file of all lines, each with a line
+	// feed, can be verified with postern verify.
+	Line []byte
+}
+
+// Decode parses the line, a JSON object, into value. docs/compliance.md describes the members.
+func (r Record) Decode(value any) error { return json.Unmarshal(r.Line, value) }
+
+// Export yields the lines of all pages. If entries are pruned meanwhile, it ends with a *ConflictError: start again.
+func (s ComplianceService) Export(ctx context.Context, params ExportParams, opts ...CallOption) iter.Seq2[Record, error] {
+	const path = "/api/compliance/export"
+	first := queryOf(
+		"type", string(params.Type), "from", timestamp(params.From), "to", timestamp(params.To), "limit", number(params.Limit),
+	).Encode()
+	return eachItem(func(query string) (*Page[Record], error) {
+		values, _ := url.ParseQuery(query) // its own, or one that nextQuery accepted
+		page := &Page[Record]{}
+		_, err := fetchText(ctx, s.client, get(path, values), opts, func(response *Response, text []byte) (err error) {
+			if page.Items, err = records(response, text); err == nil {
+				page.Next, err = s.nextQuery(response, path)
+			}
+			return err
+		})
+		return page, err
+	}, first)
+}
+
+// records splits a page into lines.
+func records(response *Response, text []byte) ([]Record, error) {
+	var all []Record
+	for _, line := range bytes.Split(text, []byte{'\n'}) {
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		var names struct {
+			Record string `json:"record"`
+		}
+		if line[0] != '{' || json.Unmarshal(line, &names) != nil {
+			return nil, invalid(response, "a line is not a JSON object")
+		}
+		if names.Record == "" {
+			names.Record = "header"
+		}
+		all = append(all, Record{Kind: names.Record, Line: line[:len(line):len(line)]})
+	}
+	return all, nil
+}
+
+// nextLink matches a link to the next page in a Link header (RFC 8288).
+var nextLink = regexp.MustCompile(`<([^>]*)>\s*;[^,]*\brel="?next"?`)
+
+// nextQuery returns the query of the link to the next page, or "" on the last page. Only the query is used, so that no
+// response can send the key to another address.
+func (s ComplianceService) nextQuery(response *Response, path string) (string, error) {
+	match := nextLink.FindStringSubmatch(response.Header.Get("link"))
+	if match == nil {
+		return "", nil
+	}
+	base := s.client.base
+	link, err := url.Parse(match[1])
+	if err != nil || link.Host != "" && (link.Host != base.Host || link.Scheme != "" && link.Scheme != base.Scheme) ||
+		link.Path != path && link.Path != strings.TrimRight(base.Path, "/")+path || link.RawQuery == "" {
+		return "", invalid(response, "the link to the next page leads to another address")
+	}
+	if _, err := url.ParseQuery(link.RawQuery); err != nil {
+		return "", invalid(response, "the link to the next page is malformed")
+	}
+	return link.RawQuery, nil
+}

@@ -1,0 +1,3 @@
+module github.com/postern-ai/postern/clients/go
+
+go 1.23.0

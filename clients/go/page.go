@@ -1,0 +1,71 @@
+package postern
+
+import (
+	"iter"
+	"net/url"
+	"strconv"
+	"time"
+)
+
+// Page is one page of a list.
+type Page[T any] struct {
+	Items []T    // may be empty although there is a next page
+	Next  string // for the filter's After; empty on the last page
+}
+
+// eachItem yields the items of all pages. It gets a page when the items before it were taken.
+func eachItem[T any](page func(after string) (*Page[T], error), after string) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for {
+			p, err := page(after)
+			if err != nil {
+				var none T
+				yield(none, err)
+				return
+			}
+			for _, item := range p.Items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if after = p.Next; after == "" {
+				return
+			}
+		}
+	}
+}
+
+// missingList returns name if a list was not in the response.
+func missingList[T any](items []T, name string) string {
+	if items == nil {
+		return name
+	}
+	return ""
+}
+
+// queryOf returns the parameters that have a value, from pairs of names and values.
+func queryOf(pairs ...string) url.Values {
+	query := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			query.Set(pairs[i], pairs[i+1])
+		}
+	}
+	return query
+}
+
+// number returns n in digits, or "" for 0.
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}
+
+// timestamp returns t in RFC 3339, or "" for the zero time.
+func timestamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}

@@ -1,0 +1,66 @@
+package postern
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+)
+
+// JSONCompletion is a completion whose text was parsed.
+type JSONCompletion[T any] struct {
+	Completion
+	Data T
+}
+
+// Validator is implemented by types that check themselves after they were parsed; see CompleteJSON.
+type Validator interface{ Validate() error }
+
+// CompleteJSON returns a completion in mode json, with its text parsed into Data. Members of the text that T does not have
+// are ignored. If T or *T is a Validator, Data is validated. A text that is not JSON, does not fit T or is refused by
+// Validate is an *OutputValidationError, which has the completion: it is paid for. Other errors are those of Complete.
+//
+// The gateway asks the model for JSON, but not for a certain form: say in a message which members you want.
+func CompleteJSON[T any](ctx context.Context, client *Client, params CompletionParams, opts ...CallOption) (*JSONCompletion[T], error) {
+	params.Mode = ModeJSON
+	completion, err := client.AI.Complete(ctx, params, opts...)
+	if err != nil {
+		return nil, err
+	}
+	result := &JSONCompletion[T]{Completion: *completion}
+	if err := parse(completion.Text, &result.Data); err != nil {
+		return nil, &OutputValidationError{Issues: issuesOf(err), Text: completion.Text, Completion: completion, Cause: err}
+	}
+	return result, nil
+}
+
+// parse reads one JSON value into value, a pointer, and validates it.
+func parse(text string, value any) error {
+	decoder := json.NewDecoder(strings.NewReader(text))
+	if err := decoder.Decode(value); err != nil {
+		return err
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return errors.New("text after the JSON value")
+	}
+	if v, ok := value.(Validator); ok { // the methods of *T include those of T
+		return v.Validate()
+	}
+	return nil
+}
+
+// issuesOf describes an error without the text: errors of encoding/json can contain parts of it.
+func issuesOf(err error) []Issue {
+	var (
+		syntax  *json.SyntaxError
+		mistype *json.UnmarshalTypeError
+	)
+	switch {
+	case errors.As(err, &mistype):
+		return []Issue{{Path: mistype.Field, Message: "must be a " + mistype.Type.String() + ", got a " + mistype.Value}}
+	case errors.As(err, &syntax), err == io.EOF, err == io.ErrUnexpectedEOF:
+		return []Issue{{Message: "is not JSON"}}
+	}
+	return []Issue{{Message: err.Error()}}
+}

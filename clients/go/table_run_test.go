@@ -1,0 +1,274 @@
+package postern
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// run is one case while it runs.
+type run struct {
+	*testing.T
+	server *scriptedServer
+	id     string
+	tableCase
+
+	pauses  []time.Duration
+	onPause context.CancelFunc // nil: none
+	mu      sync.Mutex
+	logs    []map[string]any
+	texts   []string // in which no secret may be
+}
+
+func newRun(t *testing.T, server *scriptedServer, id string, c tableCase) *run {
+	return &run{T: t, server: server, id: id, tableCase: c}
+}
+
+// client makes the case's client. Its variables are those of the case, its pauses are recorded.
+func (r *run) client(url string) (*Client, error) {
+	// A transport that uses a connection again would repeat some broken requests itself.
+	transport := &http.Transport{DisableKeepAlives: true}
+	r.Cleanup(transport.CloseIdleConnections)
+	opts := []Option{
+		clientOption(func(s *settings) { s.variable = func(name string) string { return r.Env[name] } }),
+		WithHTTPClient(&http.Client{Transport: transport}),
+	}
+	given := map[string]any{"apiKey": tableKey, "baseURL": url, "logging": map[string]any{}}
+	for name, value := range r.Client {
+		given[name] = value
+	}
+	for name, value := range given {
+		if value != nil {
+			opts = append(opts, r.option(name, value))
+		}
+	}
+	c, err := New(opts...)
+	if err == nil {
+		c.sleep = r.pause
+	}
+	return c, err
+}
+
+func (r *run) option(name string, value any) Option {
+	switch name {
+	case "apiKey":
+		return WithAPIKey(value.(string))
+	case "baseURL":
+		return WithBaseURL(value.(string))
+	case "environment":
+		return WithEnvironment(Environment(value.(string)))
+	case "logging":
+		logging := value.(map[string]any)
+		level, _ := logging["level"].(string)
+		content, _ := logging["content"].(bool)
+		return WithLogging(Logging{Level: LogLevel(level), Pretty: pointer[bool](logging["pretty"]), Content: content, Handler: logCollector{r}})
+	}
+	return r.shared(name, value)
+}
+
+func (r *run) shared(name string, value any) SharedOption {
+	switch name {
+	case "timeout":
+		return WithTimeout(time.Duration(value.(float64)) * time.Millisecond)
+	case "retries":
+		return WithRetries(int(value.(float64)))
+	case "idempotency":
+		return WithIdempotency(value.(bool))
+	case "governor":
+		g := value.(map[string]any)
+		result := Governor{Enabled: pointer[bool](g["enabled"]), StrictMode: pointer[bool](g["strictMode"])}
+		if n, ok := g["autoApproveThreshold"].(float64); ok {
+			result.AutoApproveThreshold = Ptr(int(n))
+		}
+		return WithGovernor(result)
+	}
+	r.Fatalf("unknown option %s", name)
+	return nil
+}
+
+func (r *run) callOptions(options map[string]any) []CallOption {
+	var opts []CallOption
+	for name, value := range options {
+		key, isKey := value.(string)
+		switch {
+		case name == "idempotency" && isKey:
+			opts = append(opts, WithIdempotencyKey(key))
+		case name == "headers":
+			for header, text := range value.(map[string]any) {
+				opts = append(opts, WithHeader(header, text.(string)))
+			}
+		default:
+			opts = append(opts, r.shared(name, value))
+		}
+	}
+	return opts
+}
+
+func pointer[T any](value any) *T {
+	if v, ok := value.(T); ok {
+		return &v
+	}
+	return nil
+}
+
+func (r *run) pause(ctx context.Context, d time.Duration) error {
+	r.pauses = append(r.pauses, d)
+	if r.onPause != nil {
+		r.onPause()
+	}
+	return ctx.Err()
+}
+
+// logCollector is a slog.Handler that keeps records as the other clients write them.
+type logCollector struct{ r *run }
+
+func (l logCollector) Enabled(context.Context, slog.Level) bool { return true }
+func (l logCollector) WithAttrs([]slog.Attr) slog.Handler       { return l }
+func (l logCollector) WithGroup(string) slog.Handler            { return l }
+
+func (l logCollector) Handle(ctx context.Context, record slog.Record) error {
+	var text strings.Builder
+	if err := slog.NewJSONHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: inJSON}).Handle(ctx, record); err != nil {
+		return err
+	}
+	var fields map[string]any
+	if err := json.Unmarshal([]byte(text.String()), &fields); err != nil {
+		return err
+	}
+	l.r.mu.Lock()
+	defer l.r.mu.Unlock()
+	l.r.logs = append(l.r.logs, fields)
+	l.r.texts = append(l.r.texts, text.String())
+	return nil
+}
+
+// seen remembers an error's texts.
+func (r *run) seen(err error) {
+	if err == nil || err == io.EOF {
+		return
+	}
+	text, jsonErr := json.Marshal(err)
+	if jsonErr != nil {
+		r.Errorf("%T cannot be written as JSON: %v", err, jsonErr)
+	}
+	var known Error
+	if !errors.As(err, &known) {
+		r.Errorf("%T is not an Error", err)
+	}
+	r.texts = append(r.texts, err.Error(), fmt.Sprintf("%+v", err), string(text))
+}
+
+func (r *run) comparePauses() {
+	if len(r.pauses) != len(r.Expect.Pauses) {
+		r.Errorf("pauses %v, want %v", r.pauses, r.Expect.Pauses)
+		return
+	}
+	for i, limits := range r.Expect.Pauses {
+		if ms := float64(r.pauses[i]) / 1e6; ms < limits[0] || ms > limits[1] {
+			r.Errorf("pause %d is %v ms, want %v", i, ms, limits)
+		}
+	}
+}
+
+func (r *run) compareLogs() {
+	if r.Expect.Logs == nil {
+		return
+	}
+	logs := make([]any, len(r.logs))
+	for i, fields := range r.logs {
+		logs[i] = fields
+	}
+	r.compare("logs", r.Expect.Logs, logs)
+}
+
+func (r *run) compareRequests() {
+	requests := r.server.await(r.T, r.id, func(requests []map[string]any) bool {
+		for i, want := range r.Expect.Requests {
+			if want["closed"] == true && (i >= len(requests) || requests[i]["closed"] != true) {
+				return false
+			}
+		}
+		return true
+	})
+	if len(requests) != len(r.Expect.Requests) {
+		r.Errorf("%d requests, want %d: %v", len(requests), len(r.Expect.Requests), requests)
+		return
+	}
+	for i, want := range r.Expect.Requests {
+		r.compareRequest(i, want, requests[i])
+	}
+	for _, name := range r.Expect.SameHeader {
+		for _, request := range requests {
+			r.compare("header "+name, header(requests[0])[name], header(request)[name])
+		}
+	}
+	for _, name := range r.Expect.DifferentHeader {
+		values := map[any]bool{}
+		for _, request := range requests {
+			values[header(request)[name]] = true
+		}
+		if len(values) != len(requests) {
+			r.Errorf("header %s has equal values: %v", name, values)
+		}
+	}
+}
+
+func header(request map[string]any) map[string]any {
+	h, _ := request["headers"].(map[string]any)
+	return h
+}
+
+func (r *run) compareRequest(i int, want, got map[string]any) {
+	place := fmt.Sprintf("request %d", i)
+	r.compare(place, want, got)
+	for _, member := range []string{"body", "query"} { // whole, not a part
+		if value, given := want[member]; given && !equalJSON(value, got[member]) {
+			r.Errorf("%s: %s is %v, want %v", place, member, got[member], value)
+		}
+	}
+	r.compare(place, map[string]any{"headers": map[string]any{
+		"authorization": nil,
+		"user-agent":    map[string]any{"match": `^postern-go/\d+\.\d+\.\d+ \(.+\)$`},
+	}}, got)
+	if key, _ := header(got)["x-api-key"].(string); !r.isKey(key) {
+		r.Errorf("%s has another key", place)
+	}
+	r.texts = append(r.texts, fmt.Sprint(got["path"], got["query"]))
+}
+
+// isKey reports whether text is the key that the client was given.
+func (r *run) isKey(text string) bool {
+	given, ok := r.Client["apiKey"].(string)
+	switch _, isNull := r.Client["apiKey"]; {
+	case ok:
+		return text == strings.TrimSpace(given)
+	case isNull:
+		return text == strings.TrimSpace(r.Env["POSTERN_API_KEY"])
+	}
+	return text == tableKey
+}
+
+func (r *run) checkSecrets() {
+	secrets := append([]string{tableKey, strings.TrimPrefix(tableKey, "sk_test_")}, r.Expect.Absent...)
+	for _, text := range r.texts {
+		for _, secret := range secrets {
+			if strings.Contains(text, secret) {
+				r.Errorf("%q contains %q", text, secret)
+			}
+		}
+	}
+}
+
+func equalJSON(a, b any) bool {
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && string(x) == string(y)
+}

@@ -1,0 +1,86 @@
+package postern
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+)
+
+const closeTimeout = 5 * time.Second
+
+// scriptedServer is test/clients/server.mjs.
+type scriptedServer struct{ url string }
+
+func startScriptedServer(t testing.TB) *scriptedServer {
+	command := exec.Command("node", "../../test/clients/server.mjs")
+	command.Stderr = os.Stderr
+	input, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		input.Close() // ends the server
+		if err := command.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	line, err := bufio.NewReader(output).ReadBytes('\n')
+	var ready struct {
+		URL string `json:"url"`
+	}
+	if err != nil || json.Unmarshal(line, &ready) != nil {
+		t.Fatalf("the scripted server printed %q: %v", line, err)
+	}
+	return &scriptedServer{ready.URL}
+}
+
+// script makes a case with the given answers and returns its ID.
+func (s *scriptedServer) script(t testing.TB, number int, answers []byte) string {
+	id := strconv.Itoa(number)
+	request, err := http.NewRequest(http.MethodPut, s.url+"/__cases/"+id, bytes.NewReader(answers))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	return id
+}
+
+// requests returns the requests of a case so far.
+func (s *scriptedServer) requests(t testing.TB, id string) []map[string]any {
+	response, err := http.Get(s.url + "/__cases/" + id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var requests []map[string]any
+	if err := json.NewDecoder(response.Body).Decode(&requests); err != nil {
+		t.Fatal(err)
+	}
+	return requests
+}
+
+// await returns the requests once they satisfy ready, or after closeTimeout.
+func (s *scriptedServer) await(t testing.TB, id string, ready func([]map[string]any) bool) []map[string]any {
+	for end := time.Now().Add(closeTimeout); ; time.Sleep(5 * time.Millisecond) {
+		if requests := s.requests(t, id); ready(requests) || time.Now().After(end) {
+			return requests
+		}
+	}
+}

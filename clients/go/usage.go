@@ -1,0 +1,93 @@
+package postern
+
+import (
+	"context"
+	"time"
+)
+
+// UsageService reports usage. Any kind of key with the permission usage may be used.
+type UsageService struct{ client *Client }
+
+// UsageParams are the parameters of a usage report. All are optional.
+type UsageParams struct {
+	ProjectID string // of the key; by default, the client asks for it once and remembers it
+	Period    Period // default PeriodMonth
+}
+
+// Period is a current period, in UTC.
+type Period string
+
+// The periods. A week begins on Monday.
+const (
+	PeriodDay   Period = "day"
+	PeriodWeek  Period = "week"
+	PeriodMonth Period = "month"
+)
+
+// UsageReport is the usage of a project.
+type UsageReport struct {
+	Budget Budget                `json:"budget"`
+	Cache  CacheUsage            `json:"cache"`
+	Models map[string]ModelUsage `json:"models"` // by model name
+	Period TimeRange             `json:"period"`
+}
+
+// Budget is the budget of the project's current budget period, in US dollars.
+type Budget struct {
+	Limit     float64 `json:"limit"`
+	Used      float64 `json:"used"`
+	Remaining float64 `json:"remaining"`
+}
+
+// CacheUsage counts lookups in the gateway's cache.
+type CacheUsage struct {
+	Hits    int     `json:"hits"`
+	Misses  int     `json:"misses"`
+	HitRate float64 `json:"hitRate"` // percent
+}
+
+// ModelUsage is the usage of one model.
+type ModelUsage struct {
+	Requests int     `json:"requests"` // served, including cache hits
+	Tokens   int     `json:"tokens"`   // input and output, without cache hits
+	Cost     float64 `json:"cost"`     // US dollars
+}
+
+// TimeRange is the time from Start until before End.
+type TimeRange struct {
+	Start time.Time `json:"start"`
+	End   time.Time `json:"end"`
+}
+
+// Get returns the usage of the key's project, including all requests that ended before this call.
+func (s UsageService) Get(ctx context.Context, params UsageParams, opts ...CallOption) (*UsageReport, error) {
+	if params.ProjectID == "" {
+		project, err := s.project(ctx, opts)
+		if err != nil {
+			return nil, err
+		}
+		params.ProjectID = project
+	}
+	query := queryOf("projectId", params.ProjectID, "period", string(params.Period))
+	report, _, err := fetch[UsageReport](ctx, s.client, get("/api/usage", query), opts)
+	return report, err
+}
+
+// project returns the key's project. A key has one for life.
+func (s UsageService) project(ctx context.Context, opts []CallOption) (string, error) {
+	c := s.client
+	c.mu.Lock()
+	known := c.project
+	c.mu.Unlock()
+	if known != "" {
+		return known, nil
+	}
+	health, err := c.Health.Get(ctx, opts...)
+	if err != nil {
+		return "", err
+	}
+	c.mu.Lock()
+	c.project = health.ProjectID
+	c.mu.Unlock()
+	return health.ProjectID, nil
+}
