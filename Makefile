@@ -42,6 +42,7 @@ check: setup types ## check format, lint, types, wording, file references, ratch
 	GOOS=js GOARCH=wasm go vet ./worker/control
 	staticcheck ./...
 	cd tools && go vet ./... && staticcheck ./...
+	cd clients/go && go vet ./... && staticcheck ./...
 	@cd tools && go run ./references
 	@cd tools && go run ./ratchets
 	biome ci --colors=off --error-on-warnings .
@@ -74,6 +75,7 @@ test: setup ## run every test: Go, wasm under wazero, Workers in workerd, SDKs, 
 	cd conformance && go test -timeout 30m
 	cd test/crash && go test
 	cd tools && go test ./...
+	cd clients/go && go test -count=1 $$(command -v gcc >/dev/null && echo -race) ./... # go does not notice changes of the table
 
 .PHONY: screenshot
 screenshot: setup ## update docs/overview.png, the dashboard with a month of test traffic

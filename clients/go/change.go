@@ -6,9 +6,10 @@ import (
 	"time"
 )
 
-// members are the members of a JSON object; those that are nil are left out.
+// members are the members of a JSON object.
 type members map[string]any
 
+// given returns m without the members that are nil.
 func (m members) given() members {
 	for name, value := range m {
 		if value == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -44,7 +45,7 @@ func (s settings) logger(v *variables) logger {
 	case pretty:
 		handler = newPrettyHandler(os.Stderr)
 	default:
-		handler = slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: inJSON})
+		handler = newJSONHandler(os.Stderr)
 	}
 	return logger{slog.New(handler), slogLevels[level], l.Content, &memory{texts: map[string]bool{}}}
 }
@@ -55,6 +56,10 @@ func presence(text string) *string {
 		return nil
 	}
 	return &text
+}
+
+func newJSONHandler(w io.Writer) slog.Handler {
+	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: inJSON})
 }
 
 // inJSON writes the time in UTC and the level in lower case, as all clients do.

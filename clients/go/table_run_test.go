@@ -136,7 +136,7 @@ func (l logCollector) WithGroup(string) slog.Handler            { return l }
 
 func (l logCollector) Handle(ctx context.Context, record slog.Record) error {
 	var text strings.Builder
-	if err := slog.NewJSONHandler(&text, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: inJSON}).Handle(ctx, record); err != nil {
+	if err := newJSONHandler(&text).Handle(ctx, record); err != nil {
 		return err
 	}
 	var fields map[string]any
