@@ -1,0 +1,24 @@
+// Reading a response's body whole, with a limit.
+import { InvalidResponseError } from './errors.js'
+
+/** Largest body of a response, in bytes. */
+export const MAX_BODY_BYTES = 64 * 1024 * 1024
+
+/** Reads the body as text. Throws InvalidResponseError if it is too large, or what the transport throws. */
+export async function readText(response: Response): Promise<string> {
+  const reader = response.body?.getReader()
+  if (!reader) return ''
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true }) // an export's lines are hashed as they are
+  let text = ''
+  for (let bytes = 0; ; ) {
+    const { done, value } = await reader.read()
+    if (done) return text + decoder.decode()
+    bytes += value.byteLength
+    if (bytes > MAX_BODY_BYTES) {
+      await reader.cancel().catch(() => {})
+      const requestId = response.headers.get('x-request-id')
+      throw new InvalidResponseError('The response is larger than 64 MiB', { status: response.status, requestId })
+    }
+    text += decoder.decode(value, { stream: true })
+  }
+}

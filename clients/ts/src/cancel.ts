@@ -1,0 +1,86 @@
+// Ends one HTTP request: when the caller aborts, when the time is up, or when its reader stops.
+import { APIAbortedError, APIConnectionError, APITimeoutError, type PosternError } from './errors.js'
+
+/** Undici, the fetch of Node, has time limits of its own (5 minutes for headers and between reads). */
+const UNDICI_TIMEOUTS = ['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'UND_ERR_CONNECT_TIMEOUT']
+
+/** The cancellation of one attempt, and of a stream that it opened. */
+export class Cancel {
+  readonly #controller = new AbortController()
+  readonly #caller: AbortSignal | undefined
+  readonly #onAbort = () => this.#controller.abort()
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #timedOut = false
+  #stopped = false
+
+  constructor(caller: AbortSignal | undefined) {
+    this.#caller = caller
+    caller?.addEventListener('abort', this.#onAbort)
+    if (caller?.aborted) this.#onAbort()
+  }
+
+  /** For the transport. */
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  /** Whether the time was up. */
+  get timedOut(): boolean {
+    return this.#timedOut
+  }
+
+  /** Whether the caller or the reader ended the request. */
+  get aborted(): boolean {
+    return this.#stopped || this.#caller?.aborted === true
+  }
+
+  /** Starts the clock, or starts it again. */
+  within(ms: number): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      this.#timedOut = true
+      this.#controller.abort()
+    }, ms)
+  }
+
+  /** Stops the clock. */
+  pause(): void {
+    clearTimeout(this.#timer)
+  }
+
+  /** The reader wants no more. */
+  stop(): void {
+    this.#stopped = true
+    this.release()
+    this.#controller.abort()
+  }
+
+  /** Removes the timer and the listener, which would keep the process and this object alive. */
+  release(): void {
+    this.pause()
+    this.#caller?.removeEventListener('abort', this.#onAbort)
+  }
+
+  /** The error for what the transport threw. */
+  errorOf(thrown: unknown, what: string, timeoutMs: number): PosternError {
+    if (this.aborted) return abortedError(this.#caller)
+    if (this.#timedOut) return new APITimeoutError(`${what} timed out after ${timeoutMs} ms`)
+    const code = codeOf(thrown)
+    if (code && UNDICI_TIMEOUTS.includes(code)) {
+      return new APITimeoutError(`${what} timed out in the transport (${code})`, { cause: thrown })
+    }
+    return new APIConnectionError(`${what}: connection failed${code ? ` (${code})` : ''}`, { cause: thrown })
+  }
+}
+
+/** The error of a call whose signal was aborted. */
+export function abortedError(caller: AbortSignal | undefined): APIAbortedError {
+  return new APIAbortedError('The call was aborted', { cause: caller?.reason })
+}
+
+/** The system's code of an error, such as ECONNREFUSED. */
+function codeOf(thrown: unknown): string | undefined {
+  const { cause, code } = (thrown ?? {}) as { cause?: { code?: unknown }; code?: unknown }
+  const found = cause?.code ?? code
+  return typeof found === 'string' ? found : undefined
+}

@@ -1,0 +1,166 @@
+// Evidence of the project's governance: /api/compliance. It needs a project key (`pk_`).
+import { isObject, parsed } from './json.js'
+import type { CallOptions } from './options.js'
+import type { APIPromise } from './promise.js'
+import type { Query, Received, Transport } from './transport.js'
+
+/** Parameters of an export. */
+export interface ExportParams {
+  /** The kind of data. Default `audit`. */
+  type?: 'inventory' | 'policies' | 'violations' | 'access' | 'usage' | 'audit' | undefined
+  /** Not before this time. A date is midnight UTC. */
+  from?: string | Date | undefined
+  /** Before this time. */
+  to?: string | Date | undefined
+  /** Lines per page besides the header, 1 to 500. Default 200. */
+  limit?: number | undefined
+}
+
+/** The first line of each page. docs/compliance.md describes all members. */
+export interface ExportHeader {
+  format: 'postern-export'
+  version: number
+  type: string
+  project: string
+  from: string | null
+  to: string | null
+  next: string | null
+  /** SHA-256 of the page's other lines. */
+  linesHash: string
+  signature: { keyId: string; value: string } | null
+  [member: string]: unknown
+}
+
+/** A line that is no header: an event of a chain (`event`) or another record. */
+export interface ExportRecord {
+  record: 'event' | 'policy' | 'key' | 'request' | 'usage' | 'model'
+  [member: string]: unknown
+}
+
+/** A line of an export. */
+export type ExportLine = ExportHeader | ExportRecord
+
+/** A bill of materials, CycloneDX 1.7 in JSON. */
+export interface BillOfMaterials {
+  bomFormat: 'CycloneDX'
+  specVersion: string
+  version: number
+  [member: string]: unknown
+}
+
+/** A summary of the compliance data. docs/openapi.yaml describes all members. */
+export interface ComplianceSummary {
+  project: { id: string; name: string; plan: string; status: 'active' | 'archived' }
+  /** ISO 8601. */
+  generatedAt: string
+  governor: Record<string, unknown>
+  registry: {
+    enforcement: 'off' | 'warn' | 'enforce'
+    states: Record<string, number>
+    unregistered: string[]
+    overdueReviews: string[]
+  }
+  violations: { open: number; acknowledged: number; bySeverity: Record<string, number>; counted: number }
+  retention: Record<string, number>
+  chains: {
+    object: 'directory' | 'ledger'
+    oldest: number
+    head: { seq: number; hash: string; time: string } | null
+    checkpoint: Record<string, unknown> | null
+    unsigned: number
+  }[]
+  signing: { configured: boolean; publicKeys: { keyId: string; publicKey: string }[] }
+  samples: string[]
+}
+
+const PATH = '/api/compliance/export'
+
+/**
+ * An export, page after page. Nothing is requested before it is iterated. Iterating gives each line as an object;
+ * `lines()` gives the bytes that the server sent, which a verification needs.
+ */
+export class ComplianceExport implements AsyncIterable<ExportLine> {
+  readonly #transport: Transport
+  readonly #params: ExportParams
+  readonly #options: CallOptions
+
+  /** @internal */
+  constructor(transport: Transport, params: ExportParams, options: CallOptions) {
+    this.#transport = transport
+    this.#params = params
+    this.#options = options
+  }
+
+  /** Iterates over the lines of all pages, each page's header first. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<ExportLine, void, undefined> {
+    for await (const page of this.#pages()) {
+      for (const line of linesOf(page.body)) {
+        const value = parsed(line)
+        if (!isObject(value)) throw this.#transport.invalid(page, 'has a line that is not a JSON object')
+        yield value as unknown as ExportLine
+      }
+    }
+  }
+
+  /** Iterates over the lines as the server sent them, without their line ends. */
+  async *lines(): AsyncGenerator<string, void, undefined> {
+    for await (const page of this.#pages()) yield* linesOf(page.body)
+  }
+
+  async *#pages(): AsyncGenerator<Received<string>, void, undefined> {
+    let query: Query | null = { ...this.#params }
+    while (query) {
+      const call = { method: 'GET' as const, path: PATH, query, accept: 'application/x-ndjson' }
+      const page: Received<string> = await this.#transport.whole(call, this.#options)
+      yield page
+      query = this.#next(page)
+    }
+  }
+
+  /** The query of the next page. The link may only lead to another page of the export, since the key goes there. */
+  #next(page: Received<string>): Query | null {
+    const link = /<([^>]*)>\s*;\s*rel="?next"?/.exec(page.response.headers.get('link') ?? '')?.[1]
+    if (link === undefined) return null
+    const base = new URL(page.running.url)
+    const next = URL.canParse(link, base.href) ? new URL(link, base.href) : null
+    if (next?.origin === base.origin && next.pathname.endsWith(PATH)) return Object.fromEntries(next.searchParams)
+    throw this.#transport.invalid(page, 'has a link to a place outside the export')
+  }
+}
+
+/** Compliance data. */
+export class Compliance {
+  readonly #transport: Transport
+
+  /** @internal */
+  constructor(transport: Transport) {
+    this.#transport = transport
+  }
+
+  /**
+   * Exports compliance data. If entries are pruned meanwhile, iterating throws a ConflictError: start again.
+   *
+   * ```ts
+   * for await (const line of postern.compliance.export({ type: 'audit' }).lines()) file.write(`${line}\n`)
+   * ```
+   */
+  export(params: ExportParams = {}, options: CallOptions = {}): ComplianceExport {
+    return new ComplianceExport(this.#transport, params, options)
+  }
+
+  /** Gets the inventory of models as a bill of materials. */
+  bom(options: CallOptions = {}): APIPromise<BillOfMaterials> {
+    const call = { method: 'GET' as const, path: PATH, query: { type: 'inventory', format: 'cyclonedx' } }
+    return this.#transport.json(call, options, (value) => value as BillOfMaterials)
+  }
+
+  /** Gets a summary: what the Governor checks, the registry, open violations, and the chains of events. */
+  summary(options: CallOptions = {}): APIPromise<ComplianceSummary> {
+    const call = { method: 'GET' as const, path: '/api/compliance/summary' }
+    return this.#transport.json(call, options, (value) => value as ComplianceSummary)
+  }
+}
+
+function linesOf(text: string): string[] {
+  return text.split('\n').filter((line) => line !== '')
+}

@@ -1,0 +1,287 @@
+// The errors of the client. All are PosternErrors; each HTTP status that the gateway documents has a class.
+
+import type { Completion } from './ai.js'
+import type { Attempts } from './meta.js'
+import type { Issue } from './schema.js'
+
+/** A problem with one field of a request. */
+export interface Problem {
+  /** A member such as `temperature` or `messages[2].role`, a header, a query parameter, `path`, `method` or `body`. */
+  field: string
+  /** Continues a sentence that starts with the field: `must be a number between 0 and 2, got 3`. */
+  message: string
+}
+
+/** A place in a checked text. It never contains the text. */
+export interface Finding {
+  /** Name of the rule, such as `personal.email`. */
+  rule: string
+  category: string
+  severity: 'low' | 'medium' | 'high' | 'critical'
+  action: 'flag' | 'redact' | 'block'
+  /** Place of the text in the JSON body, such as `messages[2].content`. */
+  path: string
+  /** Offset of the first byte, in UTF-8 of the decoded text. */
+  start: number
+  /** Offset behind the last byte. */
+  end: number
+}
+
+/** The base of all errors of this package. No error contains the API key, the headers sent or the prompt. */
+export class PosternError extends Error {
+  static {
+    PosternError.prototype.name = 'PosternError'
+  }
+
+  /** The error's own fields, as plain JSON for logs. */
+  toJSON(): Record<string, unknown> {
+    return { name: this.name, message: this.message }
+  }
+}
+
+/** An option, a variable or an argument is missing or wrong. Nothing was sent. */
+export class ConfigurationError extends PosternError {
+  static {
+    ConfigurationError.prototype.name = 'ConfigurationError'
+  }
+}
+
+/** No usable response arrived: the connection could not be made, or broke. `cause` is the transport's error. */
+export class APIConnectionError extends PosternError {
+  static {
+    APIConnectionError.prototype.name = 'APIConnectionError'
+  }
+}
+
+/** The response did not arrive within `timeout`. */
+export class APITimeoutError extends APIConnectionError {
+  static {
+    APITimeoutError.prototype.name = 'APITimeoutError'
+  }
+}
+
+/** The caller aborted the call. `cause` is the reason of the signal. */
+export class APIAbortedError extends PosternError {
+  static {
+    APIAbortedError.prototype.name = 'APIAbortedError'
+  }
+}
+
+/** A successful response is not what the API promises: not JSON, another shape, or larger than 64 MiB. */
+export class InvalidResponseError extends PosternError {
+  static {
+    InvalidResponseError.prototype.name = 'InvalidResponseError'
+  }
+
+  /** The HTTP status. */
+  readonly status: number
+  readonly requestId: string | null
+
+  constructor(message: string, fields: { status: number; requestId: string | null }) {
+    super(message)
+    this.status = fields.status
+    this.requestId = fields.requestId
+  }
+
+  override toJSON(): Record<string, unknown> {
+    return { ...super.toJSON(), status: this.status, requestId: this.requestId }
+  }
+}
+
+/** The model's output is not JSON, or the schema rejects it. The completion was paid for and is in `completion`. */
+export class OutputValidationError extends PosternError {
+  static {
+    OutputValidationError.prototype.name = 'OutputValidationError'
+  }
+
+  /** What the validator found. */
+  readonly issues: Issue[]
+  /** The model's output. */
+  readonly text: string
+  readonly completion: Completion
+
+  constructor(message: string, fields: { issues: Issue[]; completion: Completion }) {
+    super(message)
+    this.issues = fields.issues
+    this.completion = fields.completion
+    this.text = fields.completion.text
+  }
+
+  /** Leaves out the output, which may be confidential. */
+  override toJSON(): Record<string, unknown> {
+    return { ...super.toJSON(), issues: this.issues, requestId: this.completion.meta.requestId }
+  }
+}
+
+/** A stream failed after its start. The stream's reader gets it after the events before it. */
+export class StreamError extends PosternError {
+  static {
+    StreamError.prototype.name = 'StreamError'
+  }
+
+  /**
+   * The gateway's code, such as `provider_error`, or a code of the client: `incomplete_stream`, `connection_lost`,
+   * `idle_timeout`, `invalid_event` or `event_too_large`.
+   */
+  readonly code: string
+  readonly requestId: string | null
+  /** The Governor's findings, if it ended the stream. */
+  readonly findings: Finding[]
+  /** The text that had arrived. */
+  readonly text: string
+
+  constructor(
+    message: string,
+    fields: { code: string; requestId: string | null; findings?: Finding[]; text: string; cause?: unknown },
+  ) {
+    super(message, 'cause' in fields ? { cause: fields.cause } : undefined)
+    this.code = fields.code
+    this.requestId = fields.requestId
+    this.findings = fields.findings ?? []
+    this.text = fields.text
+  }
+
+  /** Leaves out the text, which may be confidential. */
+  override toJSON(): Record<string, unknown> {
+    return { ...super.toJSON(), code: this.code, requestId: this.requestId, findings: this.findings }
+  }
+}
+
+/** What an APIError is made of. */
+export interface APIErrorFields {
+  status: number
+  code: string | null
+  requestId: string | null
+  details: Problem[]
+  findings: Finding[]
+  attempts: Attempts | null
+  headers: Headers
+  retryAfterMs: number | null
+}
+
+/** The gateway answered with an error. `message` is its text; programs should branch on `code`. */
+export class APIError extends PosternError {
+  static {
+    APIError.prototype.name = 'APIError'
+  }
+
+  /** The HTTP status. */
+  readonly status: number
+  /** The gateway's code, such as `budget_exceeded`; null if the response has none. */
+  readonly code: string | null
+  /** The request ID, as in the gateway's logs. */
+  readonly requestId: string | null
+  /** Problems with the request's fields, at most 20. */
+  readonly details: Problem[]
+  /** The Governor's findings, at most 100. */
+  readonly findings: Finding[]
+  /** The gateway's requests to providers; null if it sent none. */
+  readonly attempts: Attempts | null
+  /** The response's headers. */
+  readonly headers: Headers
+
+  constructor(message: string, fields: APIErrorFields) {
+    super(message)
+    this.status = fields.status
+    this.code = fields.code
+    this.requestId = fields.requestId
+    this.details = fields.details
+    this.findings = fields.findings
+    this.attempts = fields.attempts
+    this.headers = fields.headers
+  }
+
+  override toJSON(): Record<string, unknown> {
+    const { status, code, requestId, details, findings, attempts } = this
+    return { ...super.toJSON(), status, code, requestId, details, findings, attempts }
+  }
+}
+
+/** 400: the request is invalid. `details` lists the problems. */
+export class BadRequestError extends APIError {
+  static {
+    BadRequestError.prototype.name = 'BadRequestError'
+  }
+}
+
+/** 401: the API key is missing, unknown, inactive or expired. */
+export class AuthenticationError extends APIError {
+  static {
+    AuthenticationError.prototype.name = 'AuthenticationError'
+  }
+}
+
+/** 402: the project's budget cannot cover the request. Nothing was sent to a provider. */
+export class BudgetExceededError extends APIError {
+  static {
+    BudgetExceededError.prototype.name = 'BudgetExceededError'
+  }
+}
+
+/** 403: the API key lacks the permission, or does not allow the model. */
+export class PermissionDeniedError extends APIError {
+  static {
+    PermissionDeniedError.prototype.name = 'PermissionDeniedError'
+  }
+}
+
+/** 404: no such object. */
+export class NotFoundError extends APIError {
+  static {
+    NotFoundError.prototype.name = 'NotFoundError'
+  }
+}
+
+/** 409: another request changed the object, or uses the same idempotency key. */
+export class ConflictError extends APIError {
+  static {
+    ConflictError.prototype.name = 'ConflictError'
+  }
+}
+
+/** 413: the request's body is too large. */
+export class RequestTooLargeError extends APIError {
+  static {
+    RequestTooLargeError.prototype.name = 'RequestTooLargeError'
+  }
+}
+
+/** 422: the idempotency key was used with another body, or the Governor blocked the call (see BlockedByPolicyError). */
+export class UnprocessableEntityError extends APIError {
+  static {
+    UnprocessableEntityError.prototype.name = 'UnprocessableEntityError'
+  }
+}
+
+/** 422 with the code `blocked_by_policy`: the Governor blocked the request or the response. See `findings`. */
+export class BlockedByPolicyError extends UnprocessableEntityError {
+  static {
+    BlockedByPolicyError.prototype.name = 'BlockedByPolicyError'
+  }
+}
+
+/** 429: a limit of the key is used up. */
+export class RateLimitError extends APIError {
+  static {
+    RateLimitError.prototype.name = 'RateLimitError'
+  }
+
+  /** Milliseconds until more requests are allowed; null if unknown. */
+  readonly retryAfterMs: number | null
+
+  constructor(message: string, fields: APIErrorFields) {
+    super(message, fields)
+    this.retryAfterMs = fields.retryAfterMs
+  }
+
+  override toJSON(): Record<string, unknown> {
+    return { ...super.toJSON(), retryAfterMs: this.retryAfterMs }
+  }
+}
+
+/** 500 and above: the gateway or a provider failed. */
+export class InternalServerError extends APIError {
+  static {
+    InternalServerError.prototype.name = 'InternalServerError'
+  }
+}

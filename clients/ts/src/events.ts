@@ -1,0 +1,138 @@
+// The events of a streamed completion, read from a response.
+import type { Completion, Governance, Usage } from './ai.js'
+import { APIAbortedError, APITimeoutError, type Finding, StreamError } from './errors.js'
+import { isObject, parsed, textOf } from './json.js'
+import { EventDecoder, EventTooLarge } from './sse.js'
+import type { Answered, Transport } from './transport.js'
+
+/** A piece of the output. */
+export interface DeltaEvent {
+  type: 'delta'
+  /** Not empty. */
+  text: string
+}
+
+/** The end of the output. */
+export interface DoneEvent {
+  type: 'done'
+  provider: string
+  model: string
+  cacheHit: boolean
+  usage: Usage
+  /** Present if the Governor is enabled. */
+  governor?: Governance
+}
+
+/** An event of a stream: deltas, and then `done`. A stream that fails throws instead. */
+export type ChatEvent = DeltaEvent | DoneEvent
+
+/** How long the response's end is awaited after `done`. Only then can the connection be used again. */
+const END_TIMEOUT_MS = 1_000
+
+/** Reads one response. */
+export class EventReader {
+  readonly #transport: Transport
+  readonly #answered: Answered
+  #text = ''
+
+  constructor(transport: Transport, answered: Answered) {
+    this.#transport = transport
+    this.#answered = answered
+  }
+
+  /** The events. Fails with a StreamError or an APIAbortedError; after `done`, it only waits for the response's end. */
+  async *events(): AsyncGenerator<ChatEvent, void, undefined> {
+    const { cancel } = this.#answered
+    try {
+      yield* this.#read()
+    } catch (thrown) {
+      const error = this.#errorOf(thrown)
+      cancel.stop()
+      throw error
+    } finally {
+      cancel.release()
+      this.#transport.logContent('response_body', this.#text)
+    }
+  }
+
+  async *#read(): AsyncGenerator<ChatEvent, void, undefined> {
+    const { response, cancel, running } = this.#answered
+    const reader = response.body?.getReader()
+    const decoder = new EventDecoder()
+    for (;;) {
+      cancel.within(running.timeout)
+      const { done, value } = (await reader?.read()) ?? { done: true }
+      cancel.pause()
+      if (done) throw this.#failure('incomplete_stream', 'The stream ended before the completion did')
+      for (const data of decoder.push(value)) {
+        const event = this.#event(data)
+        if (event) yield event
+        if (event?.type === 'done') return this.#finish(reader)
+      }
+    }
+  }
+
+  /** Reads to the response's end. The completion is whole, so no failure matters now. */
+  async #finish(reader: ReadableStreamDefaultReader | undefined): Promise<void> {
+    const { cancel } = this.#answered
+    cancel.within(END_TIMEOUT_MS)
+    try {
+      while (!(await reader?.read())?.done);
+    } catch {}
+  }
+
+  /** The event of some data; undefined if it is of a kind that this client does not know, or says nothing. */
+  #event(data: string): ChatEvent | undefined {
+    if (data === '[DONE]') throw this.#failure('incomplete_stream', 'The stream has no done event')
+    const event = parsed(data)
+    if (!isObject(event)) throw this.#failure('invalid_event', 'The stream has an event that is not a JSON object')
+    if (event.type === 'error') throw this.#errorEvent(event)
+    if (event.type === 'done') return event as unknown as DoneEvent
+    if (event.type !== 'delta' || typeof event.text !== 'string' || event.text === '') return undefined
+    this.#text += event.text
+    return event as unknown as DeltaEvent
+  }
+
+  #errorEvent({ error, code, requestId, findings }: Record<string, unknown>): StreamError {
+    return new StreamError(textOf(error) ?? 'The stream failed', {
+      code: textOf(code) ?? 'stream_error',
+      requestId: textOf(requestId) ?? this.#answered.meta.requestId,
+      findings: Array.isArray(findings) ? (findings as Finding[]) : [],
+      text: this.#text,
+    })
+  }
+
+  #errorOf(thrown: unknown): StreamError | APIAbortedError {
+    const { cancel, running, attempt, response } = this.#answered
+    const error = thrown instanceof StreamError ? thrown : this.#lost(thrown)
+    if (error instanceof StreamError && !cancel.aborted) {
+      const { code, requestId } = error
+      this.#transport.failed(running, attempt, { status: response.status, code, requestId })
+    }
+    return error
+  }
+
+  #lost(thrown: unknown): StreamError | APIAbortedError {
+    if (thrown instanceof EventTooLarge) {
+      return this.#failure('event_too_large', 'The stream has an event of more than 16 MiB')
+    }
+    const { cancel, running } = this.#answered
+    const error = cancel.errorOf(thrown, 'The stream', running.timeout)
+    if (error instanceof APIAbortedError) return error
+    if (error instanceof APITimeoutError) {
+      return this.#failure('idle_timeout', `The stream sent nothing for ${running.timeout} ms`)
+    }
+    return this.#failure('connection_lost', 'The connection broke before the end of the stream', thrown)
+  }
+
+  #failure(code: string, message: string, cause?: unknown): StreamError {
+    return new StreamError(message, { code, requestId: this.#answered.meta.requestId, text: this.#text, cause })
+  }
+}
+
+/** The events of a completion that arrived whole. */
+export async function* eventsOf(completion: Omit<Completion, 'meta'>): AsyncGenerator<ChatEvent, void, undefined> {
+  const { text, ...rest } = completion
+  if (text) yield { type: 'delta', text }
+  yield { type: 'done', ...rest }
+}

@@ -1,0 +1,61 @@
+// Checks of texts against the project's policy: POST /api/governor/validate.
+import type { Message, Verdict } from './ai.js'
+import type { Finding } from './errors.js'
+import type { CallOptions } from './options.js'
+import type { APIPromise } from './promise.js'
+import type { Transport } from './transport.js'
+
+/** The direction whose actions apply: `input` for what a caller sends, `output` for what a model answers. */
+export interface Direction {
+  /** Default `input`. */
+  direction?: 'input' | 'output' | undefined
+}
+
+/** The judgment of one text or conversation. */
+export interface TextValidation<Redacted = string> extends Verdict {
+  /** Whether the decision is `approve`. */
+  approved: boolean
+  /** At most 100. */
+  findings: Finding[]
+  /** The text or the messages with placeholders; null if the policy redacts nothing. */
+  redacted: Redacted | null
+}
+
+/** What validations have in common. */
+export interface Validation {
+  /** Version of the project's policy; 0 if it has none. */
+  policyVersion: number
+  requestId: string
+}
+
+/** The Governor. */
+export class Governor {
+  readonly #transport: Transport
+
+  /** @internal */
+  constructor(transport: Transport) {
+    this.#transport = transport
+  }
+
+  /**
+   * Checks a text, up to 100 texts, or a conversation against the project's policy. Calls no provider, stores nothing
+   * and counts as one request.
+   *
+   * ```ts
+   * const { approved, findings } = await postern.governor.validate({ text: 'Mail me at jane.doe@example.com' })
+   * ```
+   */
+  validate(params: { text: string } & Direction, options?: CallOptions): APIPromise<TextValidation & Validation>
+  validate(
+    params: { texts: string[] } & Direction,
+    options?: CallOptions,
+  ): APIPromise<{ results: TextValidation[] } & Validation>
+  validate(
+    params: { messages: Message[] } & Direction,
+    options?: CallOptions,
+  ): APIPromise<TextValidation<Message[]> & Validation>
+  validate(params: object, options: CallOptions = {}): APIPromise<never> {
+    const call = { method: 'POST' as const, path: '/api/governor/validate', body: params, governed: true }
+    return this.#transport.json(call, options, (value) => value as never)
+  }
+}

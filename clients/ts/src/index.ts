@@ -1,0 +1,81 @@
+/**
+ * The official client of Postern, an AI gateway.
+ *
+ * @packageDocumentation
+ */
+export type {
+  AI,
+  ChatParams,
+  CompleteParams,
+  Completion,
+  Governance,
+  Message,
+  Usage,
+  ValidatedCompletion,
+  Verdict,
+} from './ai.js'
+export { Postern, Postern as default } from './client.js'
+export type {
+  BillOfMaterials,
+  Compliance,
+  ComplianceExport,
+  ComplianceSummary,
+  ExportHeader,
+  ExportLine,
+  ExportParams,
+  ExportRecord,
+} from './compliance.js'
+export type { Finding, Problem } from './errors.js'
+export {
+  APIAbortedError,
+  APIConnectionError,
+  APIError,
+  APITimeoutError,
+  AuthenticationError,
+  BadRequestError,
+  BlockedByPolicyError,
+  BudgetExceededError,
+  ConfigurationError,
+  ConflictError,
+  InternalServerError,
+  InvalidResponseError,
+  NotFoundError,
+  OutputValidationError,
+  PermissionDeniedError,
+  PosternError,
+  RateLimitError,
+  RequestTooLargeError,
+  StreamError,
+  UnprocessableEntityError,
+} from './errors.js'
+export type { ChatEvent, DeltaEvent, DoneEvent } from './events.js'
+export type { Direction, Governor, TextValidation, Validation } from './governor.js'
+export type { LogLevel, LogRecord } from './log.js'
+export type { Attempts, Deprecation, GovernorDecision, RateLimit, ResponseMeta } from './meta.js'
+export type {
+  ChangedModel,
+  Model,
+  ModelChange,
+  ModelFields,
+  ModelFilters,
+  ModelPage,
+  ModelState,
+  Models,
+  ModelTransition,
+  NewModel,
+  SeenModel,
+} from './models.js'
+export type { CallOptions, ClientOptions, Environment, Fetch, GovernorOptions, LoggingOptions } from './options.js'
+export type { Page, PagePromise } from './page.js'
+export type { APIPromise, WithResponse } from './promise.js'
+export type { Health, HealthStatus, UsageParams, UsageReport, UsageReports } from './reports.js'
+export type { Issue, StandardIssue, StandardResult, StandardSchema } from './schema.js'
+export type { ChatStream, StreamPromise } from './stream.js'
+export { VERSION } from './version.js'
+export type {
+  Violation,
+  ViolationChange,
+  ViolationFilters,
+  ViolationState,
+  Violations,
+} from './violations.js'

@@ -1,0 +1,189 @@
+// The project's model registry: /api/models-registry. It needs a project key (`pk_`).
+import type { CallOptions } from './options.js'
+import { firstPage, Page, type PagePromise } from './page.js'
+import type { APIPromise } from './promise.js'
+import { pathPart, type Transport } from './transport.js'
+
+/** The state of a model. `discovered` is a model that was used and has no entry. */
+export type ModelState = 'discovered' | 'pending' | 'approved' | 'restricted' | 'deprecated' | 'retired' | 'blocked'
+
+/** What a project records about a model. Times are ISO 8601. */
+export interface Model {
+  id: string
+  /** Name in the catalog. */
+  model: string
+  state: ModelState
+  /** Who answers for the model's use. */
+  owner: string | null
+  purpose: string | null
+  riskTier: 'minimal' | 'limited' | 'high' | 'unacceptable' | null
+  /** Classes of data that may be sent to the model. */
+  dataClasses: string[]
+  regions: string[]
+  /** How long the provider keeps what it gets. */
+  retention: string | null
+  links: string[]
+  reviewDate: string | null
+  /** The model to use instead. */
+  successor: string | null
+  /** IDs of the keys that may use a restricted model. */
+  keys: string[]
+  deprecatedAt: string | null
+  /** When a deprecated model will be retired. This does not happen by itself. */
+  sunsetAt: string | null
+  /** The newest 50, oldest first. */
+  approvals: { by: string; at: string; reason: string; state: 'approved' | 'restricted' }[]
+  /** The newest 50 transitions, oldest first. */
+  history: { from: ModelState; to: ModelState; by: string; at: string; reason: string | null }[]
+  /** Grows by 1 with each change; 0 for a model without an entry. */
+  version: number
+  createdAt: string | null
+  updatedAt: string | null
+  /** The review date has passed, and the model is not retired. */
+  reviewOverdue: boolean
+}
+
+/** A model with its use in the last 90 days. */
+export interface SeenModel extends Model {
+  /** The day, or null if the model was not used. */
+  firstSeen: string | null
+  lastSeen: string | null
+  requests: number
+}
+
+/** A model after a change. `pending`: some of the project's keys get the change within minutes. */
+export interface ChangedModel extends Model {
+  delivery: 'delivered' | 'pending'
+}
+
+/** Which models are listed. */
+export interface ModelFilters {
+  /** Only models whose name contains this text, ignoring case. */
+  q?: string | undefined
+  state?: ModelState | undefined
+  /** Models per page, 1 to 100. Default 50. */
+  limit?: number | undefined
+  /** The `next` of an earlier page. */
+  after?: string | undefined
+}
+
+/** What can be set on an entry; null empties a field. */
+export interface ModelFields {
+  owner?: string | null | undefined
+  purpose?: string | null | undefined
+  riskTier?: Model['riskTier'] | undefined
+  dataClasses?: string[] | undefined
+  regions?: string[] | undefined
+  retention?: string | null | undefined
+  /** https URLs. */
+  links?: string[] | undefined
+  reviewDate?: string | Date | null | undefined
+  successor?: string | null | undefined
+}
+
+/** A new entry. */
+export interface NewModel extends ModelFields {
+  /** A name, an alias or `provider/name` of the catalog. */
+  model: string
+}
+
+/** A change of an entry. Fields that are missing stay as they are. */
+export interface ModelChange extends ModelFields {
+  /** Only for deprecated models. */
+  sunsetAt?: string | Date | null | undefined
+  /** The version that the change is based on. If it is outdated, the change is a ConflictError. */
+  version?: number | undefined
+}
+
+/** A change of a model's state. */
+export interface ModelTransition {
+  to: Exclude<ModelState, 'discovered'>
+  /** Required for `approved`, `restricted` and `blocked`. */
+  reason?: string | null | undefined
+  /** The version that the change is based on, 0 for a model without an entry. */
+  version?: number | undefined
+  /** IDs of keys, for `restricted` only and required there. */
+  keys?: string[] | undefined
+  /** For `deprecated` only. */
+  sunsetAt?: string | Date | null | undefined
+  successor?: string | null | undefined
+}
+
+/** A page of models. */
+export class ModelPage extends Page<SeenModel> {
+  /** `enforce`: models that are not approved are refused. `warn`: they are reported. */
+  readonly enforcement: 'off' | 'warn' | 'enforce'
+  /** Version of the project's policy; 0 if it has none. */
+  readonly policyVersion: number
+  readonly delivery: ChangedModel['delivery']
+
+  /** @internal */
+  constructor(
+    items: SeenModel[],
+    next: string | null,
+    load: (after: string) => Promise<ModelPage>,
+    body: Pick<ModelPage, 'enforcement' | 'policyVersion' | 'delivery'>,
+  ) {
+    super(items, next, load)
+    this.enforcement = body.enforcement
+    this.policyVersion = body.policyVersion
+    this.delivery = body.delivery
+  }
+}
+
+const PATH = '/api/models-registry'
+
+/** The model registry. Changes are not retried after errors that leave open whether they were made. */
+export class Models {
+  readonly #transport: Transport
+
+  /** @internal */
+  constructor(transport: Transport) {
+    this.#transport = transport
+  }
+
+  /** Lists models by name, with those that were used but have no entry. */
+  list(filters: ModelFilters = {}, options: CallOptions = {}): PagePromise<SeenModel, ModelPage> {
+    const list = {
+      path: PATH,
+      member: 'models',
+      make: (
+        items: SeenModel[],
+        next: string | null,
+        load: (after: string) => Promise<ModelPage>,
+        body: Record<string, unknown>,
+      ) => new ModelPage(items, next, load, body as unknown as ModelPage),
+    }
+    return firstPage(this.#transport, list, { ...filters }, options)
+  }
+
+  /** Gets an entry with its approvals and history. */
+  get(id: string, options: CallOptions = {}): APIPromise<SeenModel> {
+    const call = () => ({ method: 'GET' as const, path: pathOf(id) })
+    return this.#transport.json(call, options, (value) => value as SeenModel)
+  }
+
+  /** Registers a model, which becomes `pending`. A model that has an entry is a ConflictError. */
+  create(fields: NewModel, options: CallOptions = {}): APIPromise<ChangedModel> {
+    return this.#change('POST', () => PATH, fields, options)
+  }
+
+  /** Changes an entry's fields. */
+  update(id: string, change: ModelChange, options: CallOptions = {}): APIPromise<ChangedModel> {
+    return this.#change('PATCH', () => pathOf(id), change, options)
+  }
+
+  /** Changes a model's state. A state that does not allow it is a ConflictError. */
+  transition(id: string, transition: ModelTransition, options: CallOptions = {}): APIPromise<ChangedModel> {
+    return this.#change('POST', () => `${pathOf(id)}/transitions`, transition, options)
+  }
+
+  #change(method: 'POST' | 'PATCH', path: () => string, body: object, options: CallOptions): APIPromise<ChangedModel> {
+    const call = () => ({ method, path: path(), body, repeatable: false })
+    return this.#transport.json(call, options, (value) => value as ChangedModel)
+  }
+}
+
+function pathOf(id: string): string {
+  return `${PATH}/${pathPart(id, 'id')}`
+}

@@ -1,0 +1,284 @@
+// The client's options: checked, completed by POSTERN_ variables and defaults.
+import { ConfigurationError } from './errors.js'
+import { LOG_LEVELS, Log, type LogLevel, type LogRecord } from './log.js'
+import { variable } from './runtime.js'
+
+/** The environment that an API key belongs to. */
+export type Environment = 'production' | 'development'
+
+/**
+ * Tightens the project's Governor for the calls of this client. Nothing is loosened: the project's own policy applies
+ * to every call, whatever is set here.
+ */
+export interface GovernorOptions {
+  /**
+   * Send the settings below, and throw BlockedByPolicyError for a blocked call. If false, neither happens: a blocked call
+   * is an UnprocessableEntityError. Variable `POSTERN_GOVERNOR_ENABLED`, default true.
+   */
+  enabled?: boolean | undefined
+  /** Block calls above the threshold in place of a review. Variable `POSTERN_GOVERNOR_STRICT_MODE`, default false. */
+  strictMode?: boolean | undefined
+  /**
+   * The highest risk score that is approved, 0 to 100, if it is lower than the project's. Variable
+   * `POSTERN_GOVERNOR_AUTO_APPROVE_THRESHOLD`.
+   */
+  autoApproveThreshold?: number | undefined
+}
+
+/** What is logged, and where. */
+export interface LoggingOptions {
+  /** The least severe level that is logged. Variable `POSTERN_LOG_LEVEL`, default `warn`. */
+  level?: LogLevel | undefined
+  /** Readable lines in place of JSON. Variable `POSTERN_LOG_PRETTY`, default false. */
+  pretty?: boolean | undefined
+  /** Log the bodies of requests and responses, at the level `debug`. Default false. */
+  content?: boolean | undefined
+  /** Gets the records in place of standard error. */
+  logger?: ((record: LogRecord) => void) | undefined
+}
+
+/** A function like the global `fetch`. It must pass on `init.signal`. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
+/** Options of a client. An option that is not given comes from its variable, or else has its default. */
+export interface ClientOptions {
+  /** The API key. Variable `POSTERN_API_KEY`. */
+  apiKey?: string | undefined
+  /**
+   * The gateway's URL, with or without a path. Variable `POSTERN_BASE_URL`. For development keys the default is
+   * `http://127.0.0.1:8787`, where `make dev` listens; others have none.
+   */
+  baseURL?: string | undefined
+  /**
+   * The environment that the key must be of, as a check. Variable `POSTERN_ENVIRONMENT`. Default: that of the key
+   * (`sk_live_`, `pk_live_`, `sk_test_`, `pk_test_`).
+   */
+  environment?: Environment | undefined
+  /**
+   * Milliseconds that one attempt may take, 1 to 2147483647. For a stream: until its headers, and then between two
+   * reads. Variable `POSTERN_TIMEOUT`, default 600000.
+   */
+  timeout?: number | undefined
+  /** Retries after the first attempt, 0 to 10. Variable `POSTERN_RETRIES`, default 2. */
+  retries?: number | undefined
+  /**
+   * Send an idempotency key with completions, so that a retry is never paid twice. Variable `POSTERN_IDEMPOTENCY`,
+   * default false, because the gateway stores a row for each such request.
+   */
+  idempotency?: boolean | undefined
+  governor?: GovernorOptions | undefined
+  logging?: LoggingOptions | undefined
+  /** The transport, in place of the global `fetch`. */
+  fetch?: Fetch | undefined
+}
+
+/** Options of one call. */
+export interface CallOptions {
+  /** In place of the client's. Milliseconds. */
+  timeout?: number | undefined
+  /** In place of the client's. */
+  retries?: number | undefined
+  /** In place of the client's, or a key of your own: 1 to 255 printable ASCII characters. */
+  idempotency?: boolean | string | undefined
+  /** Aborts the call with an APIAbortedError. */
+  signal?: AbortSignal | undefined
+  /** More headers. `authorization` and `x-api-key` cannot be set. */
+  headers?: Record<string, string> | undefined
+  /** In place of the client's, member by member. */
+  governor?: GovernorOptions | undefined
+}
+
+/** The complete options of a client. */
+export interface Settings {
+  apiKey: string
+  baseURL: string
+  environment: Environment
+  timeout: number
+  retries: number
+  idempotency: boolean
+  governor: GovernorOptions
+  log: Log
+  fetch: Fetch
+}
+
+const CLIENT_OPTIONS = [
+  'apiKey',
+  'baseURL',
+  'environment',
+  'timeout',
+  'retries',
+  'idempotency',
+  'governor',
+  'logging',
+  'fetch',
+]
+const CALL_OPTIONS = ['timeout', 'retries', 'idempotency', 'signal', 'headers', 'governor']
+const GOVERNOR_OPTIONS = ['enabled', 'strictMode', 'autoApproveThreshold']
+const LOGGING_OPTIONS = ['level', 'pretty', 'content', 'logger']
+const MAX_TIMEOUT_MS = 2 ** 31 - 1
+const MAX_RETRIES = 10
+const DEVELOPMENT_URL = 'http://127.0.0.1:8787'
+
+/** Checks a constructor's options and completes them. */
+export function settingsOf(options: ClientOptions): Settings {
+  onlyKnown(options, CLIENT_OPTIONS, '')
+  const log = logOf(options.logging ?? {})
+  const apiKey = keyOf(options.apiKey)
+  const environment = environmentOf(options.environment, apiKey)
+  const { fetch } = options
+  if (fetch !== undefined && typeof fetch !== 'function') throw new ConfigurationError('fetch must be a function')
+  return {
+    apiKey,
+    baseURL: baseURLOf(options.baseURL, environment, log),
+    environment,
+    timeout: integer('timeout', options.timeout, 1, MAX_TIMEOUT_MS, 'POSTERN_TIMEOUT') ?? 600_000,
+    retries: integer('retries', options.retries, 0, MAX_RETRIES, 'POSTERN_RETRIES') ?? 2,
+    idempotency: flag('idempotency', options.idempotency, 'POSTERN_IDEMPOTENCY') ?? false,
+    governor: clientGovernor(options.governor ?? {}),
+    log,
+    // A later change of the global fetch, as by tests and tracing, has effect.
+    fetch: fetch ?? ((url, init) => globalThis.fetch(url, init)),
+  }
+}
+
+/** Checks the options of a call. */
+export function checkCall(options: CallOptions): void {
+  onlyKnown(options, CALL_OPTIONS, '')
+  integer('timeout', options.timeout, 1, MAX_TIMEOUT_MS)
+  integer('retries', options.retries, 0, MAX_RETRIES)
+  checkGovernor(options.governor ?? {})
+  const { idempotency } = options
+  if (typeof idempotency === 'string' && !/^[ -~]{1,255}$/.test(idempotency)) {
+    throw new ConfigurationError('idempotency must be 1 to 255 printable ASCII characters')
+  }
+  if (typeof idempotency !== 'string') flag('idempotency', idempotency)
+}
+
+function keyOf(given: string | undefined): string {
+  const key = option(given, 'POSTERN_API_KEY')
+  if (typeof key !== 'string' || key.trim() === '') {
+    throw new ConfigurationError('No API key: set the option apiKey or the variable POSTERN_API_KEY')
+  }
+  if (/[^ -~]/.test(key.trim())) {
+    throw new ConfigurationError('apiKey contains a control character or a character that is not ASCII')
+  }
+  return key.trim()
+}
+
+function environmentOf(given: Environment | undefined, key: string): Environment {
+  const wanted = choice('environment', given, ['production', 'development'], 'POSTERN_ENVIRONMENT')
+  const kind = /^[sp]k_(live|test)_/.exec(key)?.[1]
+  const actual = kind === undefined ? undefined : kind === 'live' ? 'production' : 'development'
+  if (wanted && actual && wanted !== actual) {
+    throw new ConfigurationError(`environment is ${wanted}, but the API key is a ${actual} key`)
+  }
+  return actual ?? wanted ?? 'production'
+}
+
+function baseURLOf(given: string | undefined, environment: Environment, log: Log): string {
+  const text = option(given, 'POSTERN_BASE_URL') ?? (environment === 'development' ? DEVELOPMENT_URL : undefined)
+  if (text === undefined) {
+    throw new ConfigurationError(
+      "No gateway: set the option baseURL or the variable POSTERN_BASE_URL to the gateway's URL",
+    )
+  }
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || !/^https?:$/.test(url.protocol)) {
+    throw new ConfigurationError('baseURL must be an http or https URL')
+  }
+  if (/[?#]/.test(text) || url.username || url.password) {
+    throw new ConfigurationError('baseURL must not have a query, a fragment, a user name or a password')
+  }
+  const loopback = /^(localhost|.*\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname)
+  if (url.protocol === 'http:' && !loopback && environment === 'production') {
+    log.write('warn', 'insecure_base_url', { host: url.host })
+  }
+  return url.href.replace(/\/+$/, '')
+}
+
+function clientGovernor(given: GovernorOptions): GovernorOptions {
+  checkGovernor(given)
+  const threshold = 'POSTERN_GOVERNOR_AUTO_APPROVE_THRESHOLD'
+  return {
+    enabled: flag('enabled', given.enabled, 'POSTERN_GOVERNOR_ENABLED'),
+    strictMode: flag('strictMode', given.strictMode, 'POSTERN_GOVERNOR_STRICT_MODE'),
+    autoApproveThreshold: integer('autoApproveThreshold', given.autoApproveThreshold, 0, 100, threshold),
+  }
+}
+
+function checkGovernor(governor: GovernorOptions): void {
+  onlyKnown(governor, GOVERNOR_OPTIONS, 'governor.')
+  flag('governor.enabled', governor.enabled)
+  flag('governor.strictMode', governor.strictMode)
+  integer('governor.autoApproveThreshold', governor.autoApproveThreshold, 0, 100)
+}
+
+/** Whether the Governor's settings are on, and the header that sends them. */
+export function governing(
+  client: GovernorOptions,
+  call: GovernorOptions = {},
+): { enabled: boolean; header: string | null } {
+  const enabled = call.enabled ?? client.enabled ?? true
+  const threshold = call.autoApproveThreshold ?? client.autoApproveThreshold
+  const parts: string[] = []
+  if (call.strictMode ?? client.strictMode) parts.push('strict')
+  if (threshold !== undefined) parts.push(`threshold=${threshold}`)
+  return { enabled, header: enabled && parts.length > 0 ? parts.join(', ') : null }
+}
+
+function logOf(given: LoggingOptions): Log {
+  onlyKnown(given, LOGGING_OPTIONS, 'logging.')
+  const { logger } = given
+  if (logger !== undefined && typeof logger !== 'function') {
+    throw new ConfigurationError('logging.logger must be a function')
+  }
+  return new Log({
+    level: choice('logging.level', given.level, LOG_LEVELS, 'POSTERN_LOG_LEVEL') ?? 'warn',
+    pretty: flag('logging.pretty', given.pretty, 'POSTERN_LOG_PRETTY') ?? false,
+    content: flag('logging.content', given.content) ?? false,
+    ...(logger && { logger }),
+  })
+}
+
+/** A misspelled option would be ignored silently. */
+function onlyKnown(options: object, known: string[], prefix: string): void {
+  if (typeof options !== 'object') throw new ConfigurationError(`${prefix || 'options'} must be an object`)
+  for (const name of Object.keys(options)) {
+    if (!known.includes(name)) {
+      throw new ConfigurationError(`${prefix}${name} is not an option; the options are ${known.join(', ')}`)
+    }
+  }
+}
+
+/** An option or its variable. */
+function option<T>(given: T | undefined, name?: string): T | string | undefined {
+  return given ?? (name === undefined ? undefined : variable(name))
+}
+
+/** What an error names: the option if it was given, else the variable. Never the value, which may be secret. */
+function named(name: string, given: unknown, from?: string): string {
+  return given === undefined && from !== undefined ? from : name
+}
+
+function integer(name: string, given: number | undefined, min: number, max: number, from?: string): number | undefined {
+  const value = option(given, from)
+  if (value === undefined) return undefined
+  const number = typeof value === 'string' && given === undefined && /^\d+$/.test(value) ? Number(value) : value
+  if (typeof number === 'number' && Number.isInteger(number) && number >= min && number <= max) return number
+  throw new ConfigurationError(`${named(name, given, from)} must be an integer from ${min} to ${max}`)
+}
+
+function flag(name: string, given: boolean | undefined, from?: string): boolean | undefined {
+  const value = option(given, from)
+  if (value === undefined || typeof value === 'boolean') return value
+  const text = given === undefined ? String(value).toLowerCase() : ''
+  if (text === '1' || text === 'true') return true
+  if (text === '0' || text === 'false') return false
+  throw new ConfigurationError(`${named(name, given, from)} must be true or false`)
+}
+
+function choice<T extends string>(name: string, given: T | undefined, of: readonly T[], from: string): T | undefined {
+  const value = option(given, from)
+  if (value === undefined || of.includes(value as T)) return value as T | undefined
+  throw new ConfigurationError(`${named(name, given, from)} must be one of ${of.join(', ')}`)
+}

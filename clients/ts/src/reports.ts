@@ -1,0 +1,77 @@
+// Status and usage of a key and its project: GET /api/health and /api/usage.
+import { isObject } from './json.js'
+import type { CallOptions } from './options.js'
+import type { APIPromise } from './promise.js'
+import type { Transport } from './transport.js'
+
+/** An active key. */
+export interface HealthStatus {
+  status: 'ok'
+  authenticated: true
+  /** The key's project. */
+  projectId: string
+}
+
+/** Whether the key works. */
+export class Health {
+  readonly #transport: Transport
+
+  /** @internal */
+  constructor(transport: Transport) {
+    this.#transport = transport
+  }
+
+  /** Confirms that the key is active and gets its project. An inactive key is an AuthenticationError. */
+  get(options: CallOptions = {}): APIPromise<HealthStatus> {
+    return this.#transport.json({ method: 'GET', path: '/api/health' }, options, (value, received) => {
+      if (!isObject(value) || typeof value.project_id !== 'string') {
+        throw this.#transport.invalid(received, 'has no project_id')
+      }
+      const { project_id: projectId, ...rest } = value
+      return { ...rest, projectId } as HealthStatus
+    })
+  }
+}
+
+/** Parameters of a usage report. */
+export interface UsageParams {
+  /** The key's own project. Default: asked for once, with `health.get()`. */
+  projectId?: string | undefined
+  /** The current day, week or month, in UTC. Default `month`. */
+  period?: 'day' | 'week' | 'month' | undefined
+}
+
+/** Usage of a project. Amounts are in dollars. */
+export interface UsageReport {
+  /** The current budget period. */
+  budget: { limit: number; used: number; remaining: number }
+  /** `hitRate` is a percentage of the cache's lookups. */
+  cache: { hits: number; misses: number; hitRate: number }
+  /** By model name. `requests` include those served from the cache, `tokens` do not. */
+  models: Record<string, { requests: number; tokens: number; cost: number }>
+  /** ISO 8601 times; the end is exclusive. */
+  period: { start: string; end: string }
+}
+
+/** Usage reports. */
+export class UsageReports {
+  readonly #transport: Transport
+  readonly #health: Health
+  #projectId: string | undefined
+
+  /** @internal */
+  constructor(transport: Transport, health: Health) {
+    this.#transport = transport
+    this.#health = health
+  }
+
+  /** Gets the usage of the key's project, with every request that settled before. */
+  get({ projectId, period }: UsageParams = {}, options: CallOptions = {}): APIPromise<UsageReport> {
+    const query = async () => {
+      this.#projectId = projectId ?? this.#projectId ?? (await this.#health.get(options)).projectId
+      return { projectId: projectId ?? this.#projectId, period }
+    }
+    const call = async () => ({ method: 'GET' as const, path: '/api/usage', query: await query() })
+    return this.#transport.json(call, options, (value) => value as UsageReport)
+  }
+}

@@ -1,0 +1,49 @@
+// Whether a failed attempt is repeated, and when.
+import { httpDate } from './date.js'
+
+const MAX_SERVER_PAUSE_MS = 60_000
+const FIRST_PAUSE_MS = 500
+const MAX_PAUSE_MS = 8_000
+
+/** A failed attempt. A status is null if no usable response arrived. */
+export interface FailedAttempt {
+  status: number | null
+  headers: Headers | null
+}
+
+/**
+ * Whether an attempt may be repeated. A call that is not repeatable changes something that a second request would find
+ * changed, so it is repeated only if the gateway did not start on it: at 429, or at 503 if the gateway asks for it.
+ */
+export function mayRepeat({ status, headers }: FailedAttempt, repeatable: boolean): boolean {
+  const asked = headers?.get('x-should-retry')
+  if (asked === 'false') return false
+  if (!repeatable) return status === 429 || (status === 503 && asked === 'true')
+  return asked === 'true' || status === null || status === 408 || status === 409 || status === 429 || status >= 500
+}
+
+/**
+ * The pause before the next attempt in milliseconds, after `attempts` failed ones. It is what the server says, or else
+ * doubles from 500 ms to 8 s, times 0.75 to 1, so that clients do not retry together. Null: the server says that a retry
+ * makes no sense within a minute.
+ */
+export function pauseMs(headers: Headers | null, attempts: number, nowMs: number, random: () => number): number | null {
+  const wanted = headers && serverPauseMs(headers, nowMs)
+  if (wanted) return wanted <= MAX_SERVER_PAUSE_MS ? wanted : null
+  return Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (attempts - 1)) * (1 - random() / 4)
+}
+
+/** The wait that a response asks for in milliseconds; null without one, or if it has passed. */
+export function serverPauseMs(headers: Headers, nowMs: number): number | null {
+  const ms = decimal(headers.get('retry-after-ms'))
+  if (ms !== null) return ms
+  const text = headers.get('retry-after')
+  const seconds = decimal(text)
+  if (seconds !== null) return seconds * 1000
+  const wait = httpDate(text) - nowMs
+  return wait > 0 ? wait : null
+}
+
+function decimal(text: string | null): number | null {
+  return text !== null && /^\d+(\.\d+)?$/.test(text) && Number(text) > 0 ? Number(text) : null
+}

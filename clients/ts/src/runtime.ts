@@ -1,0 +1,47 @@
+// The runtime that the client runs in: Node, Deno, Bun, workerd, or a browser, which is refused.
+import { ConfigurationError } from './errors.js'
+import { VERSION } from './version.js'
+
+interface Runtime {
+  window?: unknown
+  document?: unknown
+  WorkerGlobalScope?: unknown
+  navigator?: { userAgent?: string }
+  process?: { env?: Record<string, string | undefined>; versions?: Record<string, string | undefined> }
+}
+
+const runtime = globalThis as unknown as Runtime
+
+/**
+ * Throws in a browser's pages and workers: everyone who can open the page could read the key. Other runtimes have
+ * worker scopes, too, but only browsers call themselves Mozilla.
+ */
+export function refuseBrowser(): void {
+  const page = runtime.window !== undefined && runtime.document !== undefined
+  const worker = runtime.WorkerGlobalScope !== undefined && /^Mozilla\//.test(runtime.navigator?.userAgent ?? '')
+  if (!page && !worker) return
+  throw new ConfigurationError(
+    'This client does not run in browsers, because every visitor could read the API key. Call Postern from your server and stream the result to the browser.',
+  )
+}
+
+/** An environment variable. Undefined if it is empty, or if the runtime has no variables or denies access to them. */
+export function variable(name: string): string | undefined {
+  try {
+    return runtime.process?.env?.[name] || undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** `postern-ts/0.1.0 (node 22.23.3)` */
+export function userAgent(): string {
+  const versions = runtime.process?.versions
+  const product = runtime.navigator?.userAgent ?? ''
+  let name = 'unknown'
+  if (product === 'Cloudflare-Workers') name = 'workerd'
+  else if (versions?.deno) name = `deno ${versions.deno}`
+  else if (versions?.bun) name = `bun ${versions.bun}`
+  else if (versions?.node) name = `node ${versions.node}`
+  return `postern-ts/${VERSION} (${name})`
+}

@@ -1,0 +1,64 @@
+// Structured output: any validator of the Standard Schema specification, version 1 (https://standardschema.dev), such
+// as Zod, Valibot or ArkType.
+import type { Completion } from './ai.js'
+import { ConfigurationError, OutputValidationError } from './errors.js'
+import { parsed } from './json.js'
+
+/** The part of a Standard Schema that the client uses. */
+export interface StandardSchema<Output = unknown> {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>
+    readonly types?: { readonly input: unknown; readonly output: Output } | undefined
+  }
+}
+
+/** What a validator returns: a value, or issues. */
+export type StandardResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly StandardIssue[] }
+
+/** An issue as validators report it. */
+export interface StandardIssue {
+  readonly message: string
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+}
+
+/** A problem with the model's output. */
+export interface Issue {
+  message: string
+  /** Member names and array indexes from the output's root. */
+  path: (string | number)[]
+}
+
+/** Throws a ConfigurationError if a value is no Standard Schema. */
+export function checkSchema(schema: StandardSchema): void {
+  if (typeof schema?.['~standard']?.validate !== 'function') {
+    throw new ConfigurationError(
+      'schema must be a Standard Schema (https://standardschema.dev), such as one of Zod 3.24 or later',
+    )
+  }
+}
+
+/** The validated output of a completion. */
+export async function validated<T>(schema: StandardSchema<T>, completion: Completion): Promise<T> {
+  const value = parsed(completion.text)
+  if (value === undefined) {
+    const issues = [{ message: 'The output is not JSON', path: [] }]
+    throw new OutputValidationError('The output is not JSON', { issues, completion })
+  }
+  const result = await schema['~standard'].validate(value)
+  if (!result.issues) return result.value
+  const issues = result.issues.map(({ message, path = [] }) => ({ message, path: path.map(plainKey) }))
+  const more = issues.length > 1 ? ` (and ${issues.length - 1} more)` : ''
+  throw new OutputValidationError(`The output does not match the schema: ${issues[0]?.message}${more}`, {
+    issues,
+    completion,
+  })
+}
+
+function plainKey(key: PropertyKey | { readonly key: PropertyKey }): string | number {
+  const plain = typeof key === 'object' ? key.key : key
+  return typeof plain === 'symbol' ? String(plain) : plain
+}

@@ -1,0 +1,149 @@
+// A completion that arrives in pieces.
+import type { Completion, Usage } from './ai.js'
+import { readText } from './body.js'
+import { APIAbortedError, PosternError } from './errors.js'
+import { type ChatEvent, type DoneEvent, EventReader, eventsOf } from './events.js'
+import { isObject, parsed } from './json.js'
+import type { ResponseMeta } from './meta.js'
+import type { CallOptions } from './options.js'
+import { APIPromise, type WithResponse } from './promise.js'
+import { type Call, type Transport, withResponse } from './transport.js'
+
+/**
+ * A streamed completion. Read it by iterating, or as a whole by `text()`, `usage()` or `final()`; these can also be
+ * called while or after a loop reads. Breaking out of the loop aborts the request.
+ */
+export class ChatStream implements AsyncIterable<ChatEvent> {
+  /** What the gateway said when the response started. The cost is in `usage()`. */
+  readonly meta: ResponseMeta
+  readonly #source: AsyncIterator<ChatEvent>
+  readonly #stop: () => void
+  readonly #unread: ChatEvent[] = []
+  #text = ''
+  #done: DoneEvent | undefined
+  #failure: unknown
+  #pulling: Promise<void> | undefined
+  #iterated = false
+
+  /** @internal */
+  constructor(meta: ResponseMeta, source: AsyncIterator<ChatEvent>, stop: () => void) {
+    this.meta = meta
+    this.#source = source
+    this.#stop = stop
+  }
+
+  /** The whole output, when it has arrived. Throws a StreamError if the stream fails, as the other methods do. */
+  async text(): Promise<string> {
+    await this.#readAll()
+    return this.#text
+  }
+
+  /** Tokens and cost, when the output has arrived. */
+  async usage(): Promise<Usage> {
+    return (await this.#readAll()).usage
+  }
+
+  /** The whole completion, when it has arrived. */
+  async final(): Promise<Completion> {
+    const { type: _, ...rest } = await this.#readAll()
+    return { ...rest, text: this.#text, meta: this.meta }
+  }
+
+  /** Ends the request. Readers get an APIAbortedError, unless the output is complete. */
+  abort(): void {
+    if (!this.#done) this.#failure ??= new APIAbortedError('The stream was aborted')
+    this.#stop()
+  }
+
+  /** Iterates over the events, once. */
+  [Symbol.asyncIterator](): AsyncIterator<ChatEvent, undefined, undefined> {
+    if (this.#iterated) throw new PosternError('The stream was iterated before; final() has the whole completion')
+    this.#iterated = true
+    return {
+      next: async () => {
+        const value = await this.#next()
+        return value ? { done: false, value } : { done: true, value: undefined }
+      },
+      return: async () => {
+        this.abort()
+        return { done: true, value: undefined }
+      },
+    }
+  }
+
+  async #next(): Promise<ChatEvent | undefined> {
+    while (this.#unread.length === 0 && !this.#ended()) await this.#pull()
+    const event = this.#unread.shift()
+    if (event || this.#done) return event
+    throw this.#failure
+  }
+
+  async #readAll(): Promise<DoneEvent> {
+    while (!this.#ended()) await this.#pull()
+    if (this.#done) return this.#done
+    throw this.#failure
+  }
+
+  #ended(): boolean {
+    return this.#done !== undefined || this.#failure !== undefined
+  }
+
+  /** Takes one event. Readers at the same time share a step, so that events keep their order. Never rejects. */
+  #pull(): Promise<void> {
+    this.#pulling ??= this.#step().finally(() => {
+      this.#pulling = undefined
+    })
+    return this.#pulling
+  }
+
+  async #step(): Promise<void> {
+    try {
+      const { value: event } = await this.#source.next()
+      if (!event || this.#failure) return
+      this.#unread.push(event)
+      if (event.type === 'delta') this.#text += event.text
+      else this.#finish(event)
+    } catch (error) {
+      this.#failure ??= error
+    }
+  }
+
+  #finish(event: DoneEvent): void {
+    this.#done = event
+    // Nobody waits while the rest of the response is read.
+    this.#source.next().catch(() => {})
+  }
+}
+
+/** The promise of a stream. Iterating the promise gives the stream's events. */
+export class StreamPromise extends APIPromise<ChatStream> implements AsyncIterable<ChatEvent> {
+  /** Iterates over the stream's events. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<ChatEvent, void, undefined> {
+    yield* await this
+  }
+}
+
+/** Starts a stream. A response in JSON is a stream of two events. */
+export function openStream(transport: Transport, call: Call, options: CallOptions): StreamPromise {
+  const open = async (): Promise<WithResponse<ChatStream>> => {
+    const answered = await transport.send({ ...call, accept: 'text/event-stream' }, options, jsonOf)
+    const { body, cancel, meta } = answered
+    const stop = () => cancel.stop()
+    if (body === null) {
+      const events = new EventReader(transport, answered).events()
+      return withResponse(new ChatStream(meta, events, stop), answered)
+    }
+    cancel.release()
+    const completion = parsed(body)
+    if (!isObject(completion)) throw transport.invalid(answered, 'is neither a stream nor JSON')
+    const events = eventsOf(completion as unknown as Completion)
+    return withResponse(new ChatStream(meta, events, stop), answered)
+  }
+  return new StreamPromise(open())
+}
+
+/** The body of a response that is no stream; null for a stream, which is read later. */
+async function jsonOf(response: Response): Promise<string | null> {
+  const streamed = response.headers.get('content-type')?.startsWith('text/event-stream')
+  return streamed ? null : readText(response)
+}
