@@ -1,12 +1,15 @@
 // The minimal Workers that the gateway is compared with.
 import { join } from 'node:path'
 import { BENCH } from './process.mjs'
-import { configure, disk, modules, worker } from './workerd.mjs'
+import { configure, disk, external, modules, worker } from './workerd.mjs'
 
 const folder = join(BENCH, 'workers')
 
-/** sample is a cached response of the gateway: its headers, without those of one request, and its body. */
-export function baselines(upstreamURL, sample) {
+/**
+ * sample is a cached response of the gateway: its headers, without those of one request, and its body. coloURL is the data
+ * center's cache of "proxy-cache".
+ */
+export function baselines(upstreamURL, sample, coloURL) {
   const storage = disk('baseline-objects')
   const texts = { UPSTREAM: `${upstreamURL}/v1/chat/completions`, UPSTREAM_KEY: 'sk-bench' }
   const objects = {
@@ -18,10 +21,12 @@ export function baselines(upstreamURL, sample) {
   const answer = { texts: { HEADERS: JSON.stringify(sample.headers), ANSWER: sample.body } }
   const services = [
     storage,
+    external('colo', coloURL),
     worker('proxy', modules(folder, 'proxy.js'), { texts }),
+    worker('proxy-cache', modules(folder, 'proxy-cache.js', 'proxy.js'), { texts, colo: 'colo' }),
     worker('proxy-objects', modules(folder, 'proxy-objects.js', 'proxy.js', 'row.js'), objects),
     worker('constant', modules(folder, 'constant.js', 'row.js'), objects),
     worker('answer', modules(folder, 'answer.js'), answer),
   ]
-  return configure('baselines', services, ['proxy', 'proxy-objects', 'constant', 'answer'])
+  return configure('baselines', services, ['proxy', 'proxy-cache', 'proxy-objects', 'constant', 'answer'])
 }

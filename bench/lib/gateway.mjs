@@ -32,10 +32,10 @@ function bindings(serviceName) {
 /**
  * workerd's configuration of the gateway, with sockets "gateway" and "seed". colos are the URLs of data center caches. The
  * first is the gateway's; each other one adds a gateway of its own, with its own memory and the same objects and KV:
- * "gateway1", "gateway2" and so on. keep preserves stored objects.
+ * "gateway1", "gateway2" and so on. inMemory keeps objects off the disk.
  */
-export function gatewayConfig(name, parts, upstreamURL, { colos = [], keep = false } = {}) {
-  const storage = disk(`${name}-objects`, keep)
+export function gatewayConfig(name, parts, upstreamURL, { colos = [], inMemory = false } = {}) {
+  const storage = disk(`${name}-objects`, { inMemory })
   const texts = { OPENAI_BASE_URL: `${upstreamURL}/v1`, OPENAI_API_KEY: 'sk-bench' }
   const workers = join(BENCH, 'workers')
   const colo = (i) => (colos[i] === undefined ? undefined : `colo${i}`)
@@ -49,6 +49,17 @@ export function gatewayConfig(name, parts, upstreamURL, { colos = [], keep = fal
     worker('seed', modules(workers, 'seed.js'), { bindings: bindings('gateway') }),
   ]
   return configure(name, services, ['gateway', ...others, 'seed'])
+}
+
+/** A Worker with the gateway's bindings and objects and nothing else; its KV namespace does not answer. */
+export function aloneConfig(name, parts) {
+  const storage = disk(`${name}-objects`)
+  const kv = external('kv', 'http://127.0.0.1:9') // the port of the discard protocol, which nothing uses anymore
+  return configure(
+    name,
+    [storage, kv, worker(name, parts, { bindings: bindings(), classes, disk: storage.name })],
+    [name],
+  )
 }
 
 /** Stores projects created by bench/seed. */

@@ -60,7 +60,10 @@ async function added({ urls, proxy }, key, objectMs, kvMs, { requests, intervalM
 /** The added times of a hot key on a lending plan and of a key on the default plan, for each pair of delays. */
 export async function geography(parts, upstreamURL, seed) {
   const colo = await startColo()
-  const gateway = await serve(gatewayConfig('geography', measured(parts), upstreamURL, { colos: [colo.url] }))
+  // The delays stand for the whole call, its commit included. So this machine's disk must not add to them.
+  const gateway = await serve(
+    gatewayConfig('geography', measured(parts), upstreamURL, { colos: [colo.url], inMemory: true }),
+  )
   const texts = { UPSTREAM: `${upstreamURL}/v1/chat/completions`, UPSTREAM_KEY: 'sk-bench' }
   const bare = [worker('proxy', modules(join(BENCH, 'workers'), 'proxy.js'), { texts })]
   const proxy = await serve(configure('geography-proxy', bare, ['proxy']))

@@ -1,7 +1,7 @@
 // Time from process start to first byte: the gateway, an empty Worker, and a Worker of the gateway's bundle that only
-// compiles and instantiates the core.
+// compiles and instantiates the core. Each is the only Worker of its process.
 import { join } from 'node:path'
-import { gatewayConfig } from './gateway.mjs'
+import { aloneConfig } from './gateway.mjs'
 import { interleave, median, ratio } from './load.mjs'
 import { QUICK } from './options.mjs'
 import { BENCH, stop } from './process.mjs'
@@ -23,14 +23,21 @@ async function firstByte(config, socket, path, status) {
 /** The bundle with a main module that only makes an instance of the core. */
 function instantiating(parts) {
   const { name } = parts.find(({ wasm }) => wasm !== undefined)
-  const text = `import module from './${name}'\nnew WebAssembly.Instance(module, {})\nexport default { fetch: () => new Response('ok') }\n`
+  const text = `
+    import module from './${name}'
+    new WebAssembly.Instance(module, {})
+    export class KeyMeter {}
+    export class Ledger {}
+    export class Directory {}
+    export default { fetch: () => new Response('ok') }
+  `
   return [{ name: 'instantiate.js', esModule: text }, ...parts]
 }
 
-export async function startup(parts, upstreamURL) {
-  const gateway = gatewayConfig('startup', parts, upstreamURL)
+export async function startup(parts) {
+  const gateway = aloneConfig('gateway', parts)
   const empty = configure('empty', [worker('empty', modules(join(BENCH, 'workers'), 'empty.js'))], ['empty'])
-  const core = configure('instantiate', [worker('core', instantiating(parts))], ['core'])
+  const core = aloneConfig('core', instantiating(parts))
   const [ours, theirs, least] = await interleave(ROUNDS, [
     // A request without a key: the core rejects it without any other call.
     () => firstByte(gateway, 'gateway', '/api/health', 401),

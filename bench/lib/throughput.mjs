@@ -1,116 +1,84 @@
 // Requests per second, CPU per request and latency of the gateway against minimal Workers in its place.
-
-import { setTimeout as sleep } from 'node:timers/promises'
+//
+// workerd has no cache of its own: its Cache API sends an HTTP request to another process for each look and each store. So the
+// gateway is measured with and without it.
 import { baselines } from './baselines.mjs'
-import { gatewayConfig, plant } from './gateway.mjs'
-import { CONNECTIONS, interleave, load, median, ratio } from './load.mjs'
-import { ROUNDS, SECONDS, WARM_SECONDS } from './options.mjs'
+import { Contender, Gateway, measure } from './contenders.mjs'
+import { median, ratio } from './load.mjs'
 import { stop } from './process.mjs'
 import { startColo } from './programs.mjs'
 import { ms, perSecond, row } from './table.mjs'
 import { Tally } from './tally.mjs'
 import { serve } from './workerd.mjs'
 
-// Requests per second and key of the default plan, which admits ten. A round that is faster than expected doubles the keys.
-const KEY_RATE = 7
-const WINDOW_MS = 1100
-
-/** One contender: a function that runs a round. name is part of its prompts. */
-class Contender {
-  constructor(tally, side, socket, name, { project, mode = 'unique', connections = CONNECTIONS } = {}) {
-    Object.assign(this, { tally, side, socket, name, project, mode, connections })
-    this.keys = project?.keys ?? ['none']
-  }
-
-  async run(round, seconds = SECONDS) {
-    const { side, socket, mode, connections, keys } = this
-    const options = { key: keys.join(','), mode, round: `${this.name} ${round}`, seconds, connections }
-    try {
-      return await this.tally.check(this, () => load(side.urls[socket], side.child, options))
-    } catch (error) {
-      if (!this.more()) throw error
-      await sleep(WINDOW_MS)
-      return this.run(`${round} again`, seconds)
-    }
-  }
-
-  /** Keeps as many keys as a rate needs on the default plan. */
-  spread(perSecond) {
-    if (this.keys.length > 1) this.keys = this.project.keys.slice(0, Math.ceil(perSecond / KEY_RATE))
-  }
-
-  /** Doubles the keys; false if there are no more. */
-  more() {
-    const before = this.keys.length
-    this.keys = this.project?.keys.slice(0, 2 * before) ?? this.keys
-    return this.keys.length > before
-  }
-}
-
-/** Runs a warm-up round, then the interleaved rounds. */
-async function measure(contenders) {
-  let fastest = 0
-  for (const contender of contenders) {
-    const { perSecond } = await contender.run('warm', WARM_SECONDS)
-    if (contender.socket === 'proxy-objects') fastest = perSecond // which a gateway with as many object calls is not
-    contender.spread(Math.max(perSecond, fastest))
-  }
-  return interleave(
-    ROUNDS,
-    contenders.map((contender) => (round) => contender.run(round)),
-  )
-}
-
-/** The gateway, its baselines, and the contenders made of them. */
-export async function throughput(parts, upstreamURL, seed) {
-  const colo = await startColo()
-  const gateway = await serve(gatewayConfig('gateway', parts, upstreamURL, { colos: [colo.url] }))
-  await plant(gateway.urls, seed.bench, seed.governed, seed.default, seed['default-governed'])
-  const tally = new Tally(upstreamURL, gateway.urls.gateway)
-  const sample = await tally.prime(seed.bench)
-  const baseline = await serve(baselines(upstreamURL, sample))
-  const postern = (name, project, options) => new Contender(tally, gateway, 'gateway', name, { project, ...options })
-  const minimal = (socket, options) => new Contender(tally, baseline, socket, socket, options)
-  const rows = [...(await uncached(postern, minimal, seed))]
-  for (const project of [seed.bench, seed.governed]) await tally.prime(project)
-  rows.push(...(await cached(postern, minimal, seed)), ...(await alone(postern, minimal, seed)))
-  for (const project of [seed.bench, seed.governed, seed.default, seed['default-governed']])
-    await tally.checkUsage(project)
-  for (const { child } of [gateway, baseline, colo]) await stop(child)
-  return rows
-}
-
 const governors = [
   ['Governor off', 'bench', 'default'],
   ['Governor on', 'governed', 'default-governed'],
 ]
 
-async function uncached(postern, minimal, seed) {
-  const [proxy, objects, ...ours] = await measure([
+/** The rows of all measurements: the gateway with the Cache API, the one without, and their baselines. */
+export async function throughput(parts, upstreamURL, seed) {
+  const colo = await startColo()
+  const projects = [seed.bench, seed.governed, seed.default, seed['default-governed']]
+  const caching = await Gateway.start('gateway', parts, upstreamURL, projects, colo.url)
+  const plain = await Gateway.start('gateway-plain', parts, upstreamURL, projects)
+  const sample = await caching.tally.prime(seed.bench)
+  const baseline = await serve(baselines(upstreamURL, sample, colo.url))
+  const tally = new Tally(upstreamURL)
+  const minimal = (socket, options) => new Contender(tally, baseline, socket, socket, options)
+  const rows = await uncached(caching, plain, minimal, seed)
+  for (const project of [seed.bench, seed.governed]) await caching.tally.prime(project)
+  rows.push(...(await cached(caching, minimal, seed)), ...(await alone(caching, plain, minimal, seed)))
+  for (const gateway of [caching, plain]) await gateway.stop()
+  for (const child of [baseline.child, colo.child]) await stop(child)
+  return rows
+}
+
+async function uncached(caching, plain, minimal, seed) {
+  const [proxy, cache, objects, ...ours] = await measure([
     minimal('proxy'),
-    minimal('proxy-objects'),
-    ...governors.flatMap(([name, lending, exact]) => [
-      postern(`${name}, lending`, seed[lending]),
-      postern(`${name}, default`, seed[exact]),
-    ]),
+    minimal('proxy-cache'),
+    minimal('proxy-objects', { keys: seed.default.keys }),
+    ...governors.flatMap(([name, lending, exact]) =>
+      [caching, plain].flatMap((gateway) => [
+        gateway.contender(`${name}, lending`, seed[lending]),
+        gateway.contender(`${name}, default`, seed[exact]),
+      ]),
+    ),
   ])
   return governors.flatMap(([name], i) => {
-    const [lending, exact] = ours.slice(2 * i)
+    const [lending, exact, plainLending, plainExact] = ours.slice(4 * i)
     return [
-      rate(`uncached, lending plan, ${name}, against a bare proxy`, lending, proxy, 0.38),
-      cpu(`uncached, lending plan, ${name}, against a bare proxy`, lending, proxy, 2.6),
-      rate(`uncached, default plan, ${name}, against a proxy with two object calls`, exact, objects, 0.55),
-      cpu(`uncached, default plan, ${name}, against a proxy with two object calls`, exact, objects),
+      ...lent(`uncached, lending plan, ${name}`, lending, proxy, cache),
+      ...lent(`uncached, lending plan, ${name}, no Cache API`, plainLending, proxy),
+      ...called(`uncached, default plan, ${name}`, exact, objects),
+      ...called(`uncached, default plan, ${name}, no Cache API`, plainExact, objects),
     ]
   })
 }
 
-async function cached(postern, minimal, seed) {
+function lent(name, ours, proxy, cache) {
+  const rows = [
+    rate(`${name}, against a bare proxy`, ours, proxy, 0.38),
+    cpu(`${name}, against a bare proxy`, ours, proxy, 2.6),
+  ]
+  if (cache !== undefined) {
+    rows.push(cpu(`${name}, against a proxy that also asks the Cache API and stores the answer`, ours, cache))
+  }
+  return rows
+}
+
+const called = (name, ours, objects) => [
+  rate(`${name}, against a proxy with two object calls`, ours, objects, 0.55),
+  cpu(`${name}, against a proxy with two object calls`, ours, objects),
+]
+
+async function cached(caching, minimal, seed) {
   const mode = 'same'
   const [constant, answer, ...ours] = await measure([
     minimal('constant', { mode }),
     minimal('answer', { mode }),
-    ...governors.map(([name, lending]) => postern(`${name}, hit`, seed[lending], { mode })),
+    ...governors.map(([name, lending]) => caching.contender(`${name}, hit`, seed[lending], { mode })),
   ])
   return governors.flatMap(([name], i) => [
     rate(`hit in memory, lending plan, ${name}, against one object call`, ours[i], constant, 1),
@@ -119,15 +87,17 @@ async function cached(postern, minimal, seed) {
   ])
 }
 
-async function alone(postern, minimal, seed) {
+async function alone(caching, plain, minimal, seed) {
   const connections = 1
-  const [proxy, miss, hit] = await measure([
+  const [proxy, miss, plainMiss, hit] = await measure([
     minimal('proxy', { connections }),
-    postern('alone', seed.bench, { connections }),
-    postern('alone, hit', seed.bench, { connections, mode: 'same' }),
+    caching.contender('alone', seed.bench, { connections }),
+    plain.contender('alone', seed.bench, { connections }),
+    caching.contender('alone, hit', seed.bench, { connections, mode: 'same' }),
   ])
   return [
     latency('latency of one connection, uncached, lending plan, against a bare proxy', miss, proxy),
+    latency('latency of one connection, uncached, lending plan, no Cache API, against a bare proxy', plainMiss, proxy),
     latency('latency of one connection, hit in memory, lending plan, against a bare proxy', hit, proxy),
   ]
 }

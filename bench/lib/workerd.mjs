@@ -1,5 +1,5 @@
 // Plain workerd: its configuration and its process.
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { createInterface } from 'node:readline'
 import workerd from 'workerd'
@@ -57,9 +57,12 @@ export function external(name, url) {
   return { name, external: { address: url.slice('http://'.length), http: {} } }
 }
 
-/** A folder for Durable Object storage, emptied first unless kept. */
-export function disk(name, keep = false) {
-  const path = join(OUT, name)
+const MEMORY_FOLDER = '/dev/shm'
+
+/** A folder for Durable Object storage, emptied first unless kept; inMemory puts it on a file system without a disk, if there is one. */
+export function disk(name, { keep = false, inMemory = false } = {}) {
+  const path =
+    inMemory && existsSync(MEMORY_FOLDER) ? join(MEMORY_FOLDER, `postern-${process.pid}-${name}`) : join(OUT, name)
   if (!keep) rmSync(path, { recursive: true, force: true })
   mkdirSync(path, { recursive: true })
   return { name, disk: { path, writable: true } }

@@ -1,0 +1,58 @@
+// What a round of throughput measures: a Worker, its load, and the check of what it served.
+import { gatewayConfig, plant } from './gateway.mjs'
+import { CONNECTIONS, interleave, load } from './load.mjs'
+import { ROUNDS, SECONDS, WARM_SECONDS } from './options.mjs'
+import { stop } from './process.mjs'
+import { Tally } from './tally.mjs'
+import { serve } from './workerd.mjs'
+
+// The default plan admits ten requests per second and key, so this many keys allow more than any contender serves.
+const MOST_KEYS = 128
+
+/** One contender: a function that runs a round. name is part of its prompts; keys, by default the project's, are used in turn. */
+export class Contender {
+  constructor(tally, side, socket, name, options = {}) {
+    const { project, keys = project?.keys ?? ['none'], mode = 'unique', connections = CONNECTIONS } = options
+    Object.assign(this, { tally, side, socket, name, project, keys: keys.slice(0, MOST_KEYS), mode, connections })
+  }
+
+  run(round, seconds = SECONDS) {
+    const { side, socket, mode, connections, keys } = this
+    const options = { key: keys.join(','), mode, round: `${this.name} ${round}`, seconds, connections }
+    return this.tally.check(this, () => load(side.urls[socket], side.child, options))
+  }
+}
+
+/** The gateway in a process of its own, with its own objects. */
+export class Gateway {
+  constructor(name, side, tally, projects) {
+    Object.assign(this, { name, side, tally, projects })
+  }
+
+  /** Starts it with projects of bench/seed. coloURL is the data center's cache; without it, there is no Cache API. */
+  static async start(name, parts, upstreamURL, projects, coloURL) {
+    const colos = coloURL === undefined ? [] : [coloURL]
+    const side = await serve(gatewayConfig(name, parts, upstreamURL, { colos }))
+    await plant(side.urls, ...projects)
+    return new Gateway(name, side, new Tally(upstreamURL, side.urls.gateway), projects)
+  }
+
+  contender(name, project, options) {
+    return new Contender(this.tally, this.side, 'gateway', `${this.name} ${name}`, { project, ...options })
+  }
+
+  /** Checks that the usage of all projects is what was served, and stops. */
+  async stop() {
+    for (const project of this.projects) await this.tally.checkUsage(project)
+    await stop(this.side.child)
+  }
+}
+
+/** Runs a warm-up round, then the interleaved rounds. */
+export async function measure(contenders) {
+  for (const contender of contenders) await contender.run('warm', WARM_SECONDS)
+  return interleave(
+    ROUNDS,
+    contenders.map((contender) => (round) => contender.run(round)),
+  )
+}
