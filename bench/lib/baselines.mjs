@@ -6,10 +6,10 @@ import { configure, disk, external, modules, worker } from './workerd.mjs'
 const folder = join(BENCH, 'workers')
 
 /**
- * sample is a cached response of the gateway: its headers, without those of one request, and its body. coloURL is the data
+ * sample is a cached response of the gateway: its headers, without those of one request, and its body. cacheURL is the data
  * center's cache of "proxy-cache".
  */
-export function baselines(upstreamURL, sample, coloURL) {
+export function baselines(upstreamURL, sample, cacheURL) {
   const storage = disk('baseline-objects')
   const texts = { UPSTREAM: `${upstreamURL}/v1/chat/completions`, UPSTREAM_KEY: 'sk-bench' }
   const objects = {
@@ -21,7 +21,7 @@ export function baselines(upstreamURL, sample, coloURL) {
   const answer = { texts: { HEADERS: JSON.stringify(sample.headers), ANSWER: sample.body } }
   const services = [
     storage,
-    external('colo', coloURL),
+    external('colo', cacheURL),
     worker('proxy', modules(folder, 'proxy.js'), { texts }),
     worker('proxy-cache', modules(folder, 'proxy-cache.js', 'proxy.js'), { texts, colo: 'colo' }),
     worker('proxy-objects', modules(folder, 'proxy-objects.js', 'proxy.js', 'row.js'), objects),

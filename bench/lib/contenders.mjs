@@ -29,9 +29,9 @@ export class Gateway {
     Object.assign(this, { name, side, tally, projects })
   }
 
-  /** Starts it with projects of bench/seed. coloURL is the data center's cache; without it, there is no Cache API. */
-  static async start(name, parts, upstreamURL, projects, coloURL) {
-    const colos = coloURL === undefined ? [] : [coloURL]
+  /** Starts it with projects of bench/seed. cacheURL is the data center's cache; without it, there is no Cache API. */
+  static async start(name, parts, upstreamURL, projects, cacheURL) {
+    const colos = cacheURL === undefined ? [] : [cacheURL]
     const side = await serve(gatewayConfig(name, parts, upstreamURL, { colos }))
     await plant(side.urls, ...projects)
     return new Gateway(name, side, new Tally(upstreamURL, side.urls.gateway), projects)
@@ -41,7 +41,7 @@ export class Gateway {
     return new Contender(this.tally, this.side, 'gateway', `${this.name} ${name}`, { project, ...options })
   }
 
-  /** Checks that the usage of all projects is what was served, and stops. */
+  /** Checks the usage of all projects, and stops. */
   async stop() {
     for (const project of this.projects) await this.tally.checkUsage(project)
     await stop(this.side.child)
