@@ -47,6 +47,8 @@ check: setup types ## check format, lint, types, wording, file references, ratch
 	@cd tools && go run ./ratchets
 	biome ci --colors=off --error-on-warnings .
 	tsc -p worker/gateway
+	tsc -p clients/ts
+	@node clients/version.mjs --check
 	@node bench/readme.mjs --check
 	redocly lint docs/openapi.yaml
 	@./build.sh
@@ -75,6 +77,10 @@ test: setup ## run every test: Go, wasm under wazero, Workers in workerd, SDKs, 
 	cd conformance && go test -timeout 30m
 	cd test/crash && go test
 	cd tools && go test ./...
+	@tools/setup.sh clients
+	node clients/ts/build.mjs
+	node --test clients/ts/test/*.test.mjs
+	TEST_TARGET=serve node --test clients/ts/test/smoke.test.mjs
 	cd clients/go && go test -count=1 $$(command -v gcc >/dev/null && echo -race) ./... # go does not notice changes of the table
 
 .PHONY: screenshot

