@@ -48,6 +48,7 @@ check: setup types ## check format, lint, types, wording, file references, ratch
 	biome ci --colors=off --error-on-warnings .
 	tsc -p worker/gateway
 	tsc -p clients/ts
+	@node clients/build.mjs
 	@node clients/version.mjs --check
 	@node bench/readme.mjs --check
 	redocly lint docs/openapi.yaml
@@ -78,9 +79,11 @@ test: setup ## run every test: Go, wasm under wazero, Workers in workerd, SDKs, 
 	cd test/crash && go test
 	cd tools && go test ./...
 	@tools/setup.sh clients
-	node clients/ts/build.mjs
+	node clients/build.mjs
 	node --test clients/ts/test/*.test.mjs
 	TEST_TARGET=serve node --test clients/ts/test/smoke.test.mjs
+	node --test clients/ai-sdk/test/*.test.mjs clients/langchain/test/*.test.mjs
+	TEST_TARGET=serve node --test clients/ai-sdk/test/gateway.test.mjs clients/langchain/test/standard.test.mjs
 	cd clients/go && go test -count=1 $$(command -v gcc >/dev/null && echo -race) ./... # go does not notice changes of the table
 
 .PHONY: screenshot

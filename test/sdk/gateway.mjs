@@ -24,9 +24,9 @@ function start(command, args) {
   return spawn(command, args, { cwd: ROOT, stdio: ['pipe', 'pipe', 'inherit'] })
 }
 
-async function post(url, body, headers = {}) {
+async function post(url, body, headers = {}, method = 'POST') {
   const response = await fetch(url, {
-    method: 'POST',
+    method,
     headers: { 'content-type': 'application/json', ...headers },
     body: JSON.stringify(body),
   })
@@ -106,6 +106,12 @@ class Gateway {
   /** Creates a key and returns its value. Production keys call the provider, development keys the built-in mock. */
   async key(project, fields = {}) {
     return (await this.#admin(`projects/${project.id}/keys`, { name: 'SDK', ...fields })).value
+  }
+
+  /** Replaces a project's settings of the Governor. */
+  govern(project, settings) {
+    const headers = { authorization: `Bearer ${ADMIN_TOKEN}` }
+    return post(`${this.url}/api/admin/projects/${project.id}/governor`, settings, headers, 'PUT')
   }
 
   /** Keeps the Worker's virtual clock in step with real time while run is running. `postern serve` uses real time. */

@@ -44,12 +44,12 @@ func mentions(f repo.File, isTop func(string) bool) []mention {
 }
 
 // named reports whether a word is a name in the repository: a file name with a known extension, or a path in backticks
-// that starts with a top folder. Templates, placeholders (NAME.json), URLs and "Node.js" are not.
+// that starts with a top folder. Templates, placeholders (NAME.json), URLs, "Node.js" and "Next.js" are not.
 func named(word string, quoted bool, isTop func(string) bool) bool {
 	base := path.Base(word)
 	ext := path.Ext(base)
 	switch stem := strings.TrimSuffix(base, ext); {
-	case strings.ContainsAny(word, "{}$<>~@"), strings.HasPrefix(base, "_"), word == "Node.js",
+	case strings.ContainsAny(word, "{}$<>~@"), strings.HasPrefix(base, "_"), word == "Node.js", word == "Next.js",
 		ext != ".md" && stem == strings.ToUpper(stem) && stem != strings.ToLower(stem), // NAME.json
 		host.MatchString(word):
 		return false

@@ -31,7 +31,7 @@ func TestPasses(t *testing.T) {
 		"a pattern":               {"README.md", "See core/*.go and `core/...`."},
 		"generated":               {"README.md", "See `build/core.wasm` and build/gone.js."},
 		"a URL":                   {"README.md", "See https://example.com/gone.json and example.com/gone.json."},
-		"a placeholder":           {"README.md", "Give it FILE.json or <name>.json, and Node.js."},
+		"a placeholder":           {"README.md", "Give it FILE.json or <name>.json, Node.js and Next.js."},
 		"a string of Go":          {"core/step.go", "package core\n\nconst file = \"gone.json\"\n"},
 		"a string of TypeScript":  {"a.ts", "const file = 'gone.json'\n"},
 		"a folder without quotes": {"README.md", "Either core/gone or nothing."},

@@ -1,0 +1,45 @@
+// Postern's own settings of one call, from `providerOptions.postern`.
+import type { SharedV4ProviderOptions } from '@ai-sdk/provider'
+import { withUserAgentSuffix } from '@ai-sdk/provider-utils'
+import { type GovernorOptions, governing, VERSION } from '@postern-ai/client/adapter'
+import type { Settings } from './settings'
+
+/** Settings of one call, as `providerOptions: { postern: { … } }`. Other members go into the request's body. */
+export interface PosternCallOptions {
+  /** Tightens the project's Governor, over the provider's setting. */
+  governor?: GovernorOptions
+  /** Rejects the request if the model does not support one of its parameters, instead of dropping the parameter. */
+  strict?: boolean
+  /** `no-store`, `no-cache` or `max-age=N`: how the gateway's cache is used. */
+  cacheControl?: string
+  /**
+   * Makes the call safe to repeat: a string, or `true` for a new key. The provider then repeats a failed request
+   * itself, as often as `retries` says, and the AI SDK's `maxRetries` has no effect. Chat only.
+   */
+  idempotency?: boolean | string
+}
+
+const own = ['governor', 'strict', 'cacheControl', 'idempotency']
+
+interface Options {
+  headers?: Record<string, string | undefined>
+  providerOptions?: SharedV4ProviderOptions
+}
+
+/** Moves the settings of a call from its provider options to its headers. */
+export function prepared<T extends Options>(options: T, settings: Settings, kind: 'chat' | 'embedding'): T {
+  const { postern, ...others } = options.providerOptions ?? {}
+  const call = (postern ?? {}) as PosternCallOptions
+  const body = Object.fromEntries(Object.entries(postern ?? {}).filter(([name]) => !own.includes(name)))
+  const idempotency = kind === 'chat' ? (call.idempotency ?? settings.idempotency) : false
+  const headers = {
+    ...settings.headers,
+    ...options.headers,
+    'x-postern-govern': governing(settings.governor, call.governor).header ?? undefined,
+    'x-postern-strict': call.strict ? 'true' : undefined,
+    'cache-control': call.cacheControl,
+    'idempotency-key': idempotency === true ? `postern-${crypto.randomUUID()}` : idempotency || undefined,
+  }
+  const sent = withUserAgentSuffix(headers, `postern-ai-sdk/${VERSION}`)
+  return { ...options, headers: sent, providerOptions: { ...others, postern: body } }
+}

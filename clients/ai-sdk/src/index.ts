@@ -1,0 +1,52 @@
+/** Provider of a Postern gateway for the Vercel AI SDK. */
+import { NoSuchModelError, type ProviderV4 } from '@ai-sdk/provider'
+import { PosternChatModel } from './chat'
+import { PosternEmbeddingModel } from './embedding'
+import { type PosternProviderOptions, type Settings, settingsOf } from './settings'
+
+export type { PosternCallOptions } from './call'
+export { PosternCallError, PosternStreamError } from './errors'
+export type { PosternChatModel, PosternEmbeddingModel, PosternProviderOptions }
+
+/** A provider: a function from a model's or a tier's name to a chat model. */
+export interface PosternProvider extends ProviderV4 {
+  (modelId: string): PosternChatModel
+  languageModel(modelId: string): PosternChatModel
+  chat(modelId: string): PosternChatModel
+  embeddingModel(modelId: string): PosternEmbeddingModel
+  embedding(modelId: string): PosternEmbeddingModel
+}
+
+/**
+ * Makes a provider. Throws `ConfigurationError` if an option or variable is missing or wrong.
+ *
+ * ```ts
+ * const postern = createPostern({ apiKey: '…', baseURL: 'https://ai.example.com' })
+ * const { text, providerMetadata } = await generateText({ model: postern('gpt-5.4'), prompt: 'Hello!' })
+ * console.log(text, providerMetadata?.postern.costCents)
+ * ```
+ */
+export function createPostern(options: PosternProviderOptions = {}): PosternProvider {
+  const settings = settingsOf(options)
+  return providerOf(() => settings)
+}
+
+let fromVariables: Settings | undefined
+
+/** The provider of the `POSTERN_…` variables, which are read when its first model is made. */
+export const postern: PosternProvider = providerOf(() => (fromVariables ??= settingsOf({})))
+
+function providerOf(settings: () => Settings): PosternProvider {
+  const chat = (modelId: string) => new PosternChatModel(modelId, settings())
+  const embedding = (modelId: string) => new PosternEmbeddingModel(modelId, settings())
+  return Object.assign((modelId: string) => chat(modelId), {
+    specificationVersion: 'v4' as const,
+    languageModel: chat,
+    chat,
+    embeddingModel: embedding,
+    embedding,
+    imageModel(modelId: string): never {
+      throw new NoSuchModelError({ modelId, modelType: 'imageModel', message: 'Postern has no image models' })
+    },
+  })
+}

@@ -1,0 +1,32 @@
+// What all models of a provider share: checked options, and the function that sends their requests.
+import type { FetchFunction } from '@ai-sdk/provider-utils'
+import { type AdapterOptions, adapterSettings, type GovernorOptions, resend } from '@postern-ai/client/adapter'
+
+/** Options of `createPostern`. Those of the client have the same defaults and `POSTERN_…` variables. */
+export interface PosternProviderOptions extends AdapterOptions {
+  /** Sends the requests in place of the global `fetch`. */
+  fetch?: FetchFunction
+}
+
+/** Checked options. Only `fetch` has the key, so that no serialized model and no error has it. */
+export interface Settings {
+  baseURL: string
+  governor: GovernorOptions
+  idempotency: boolean
+  headers: Record<string, string>
+  fetch: FetchFunction
+}
+
+export function settingsOf(options: PosternProviderOptions): Settings {
+  const { apiKey, baseURL, governor, idempotency, retries, fetch } = adapterSettings(options)
+  const send: FetchFunction = (url, init) => {
+    const headers = new Headers(init?.headers)
+    headers.delete('authorization')
+    headers.set('x-api-key', apiKey)
+    // A redirect must not take the key along.
+    const once = () => fetch(String(url), { ...init, headers, redirect: 'manual' })
+    // The AI SDK repeats a call without its idempotency key. With one, the provider repeats the request itself.
+    return headers.has('idempotency-key') ? resend(once, retries, init?.signal ?? undefined) : once()
+  }
+  return { baseURL: `${baseURL}/v1`, governor, idempotency, headers: { ...options.headers }, fetch: send }
+}

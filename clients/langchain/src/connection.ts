@@ -1,0 +1,106 @@
+// How a model reaches the gateway: LangChain's OpenAI classes with Postern's key, URL, retries and errors.
+import { type LangChainErrorCodes, stampRetryable } from '@langchain/core/errors'
+import { type ClientOptions, wrapOpenAIClientError } from '@langchain/openai'
+import {
+  type AdapterOptions,
+  type APIError,
+  adapterSettings,
+  errorOfV1,
+  type GovernorOptions,
+  governing,
+  resend,
+  type Settings,
+  VERSION,
+} from '@postern-ai/client/adapter'
+
+/** Options of Postern's classes for LangChain. Those of the client have the same defaults and `POSTERN_…` variables. */
+export interface ConnectionOptions extends Omit<AdapterOptions, 'retries'> {
+  /** Retries after a failed attempt, by the client's rules. Variable `POSTERN_RETRIES`, default 2. */
+  maxRetries?: number | undefined
+}
+
+const OPTIONS = ['apiKey', 'baseURL', 'environment', 'idempotency', 'governor', 'fetch', 'headers'] as const
+
+/** Postern's settings of one call. */
+export interface PosternCallSettings {
+  /** Tightens the project's Governor, over the model's setting. */
+  governor?: GovernorOptions
+  /** Rejects the request if the model does not support one of its parameters, instead of dropping the parameter. */
+  strict?: boolean
+  /** `no-store`, `no-cache` or `max-age=N`: how the gateway's cache is used. */
+  cacheControl?: string
+  /** Makes the call safe to repeat: a string, or `true` for a new key, which its retries share. */
+  idempotency?: boolean | string
+}
+
+/** LangChain's OpenAI classes want a key. Postern's own is added in `fetch`, so that no property of a model has it. */
+export const PLACEHOLDER = 'in-fetch'
+
+/** A gateway, with the key and the rules of retries. */
+export class Connection {
+  readonly #settings: Settings
+  readonly #headers: Record<string, string>
+
+  constructor(options: ConnectionOptions) {
+    const given = OPTIONS.filter((name) => options[name] !== undefined).map((name) => [name, options[name]])
+    this.#settings = adapterSettings({ ...Object.fromEntries(given), retries: options.maxRetries })
+    this.#headers = options.headers ?? {}
+  }
+
+  get baseURL(): string {
+    return `${this.#settings.baseURL}/v1`
+  }
+
+  /** The configuration of OpenAI's client. Null keeps it from reading OpenAI's variables. */
+  get configuration(): ClientOptions {
+    const { baseURL } = this
+    return { baseURL, apiKey: PLACEHOLDER, organization: null, project: null, fetch: this.#fetch }
+  }
+
+  /** The headers of a call. */
+  headers(call: PosternCallSettings, idempotent: boolean): Record<string, string> {
+    const { governor, idempotency } = this.#settings
+    const { header } = governing(governor, call.governor)
+    const key = idempotent && (call.idempotency ?? idempotency)
+    return {
+      ...this.#headers,
+      ...(header && { 'x-postern-govern': header }),
+      ...(call.strict && { 'x-postern-strict': 'true' }),
+      ...(call.cacheControl && { 'cache-control': call.cacheControl }),
+      ...(key && { 'idempotency-key': key === true ? `postern-${crypto.randomUUID()}` : key }),
+    }
+  }
+
+  /** Turns an error of OpenAI's client into one of Postern's, marked as LangChain's code expects it. */
+  errorOf(thrown: unknown): unknown {
+    const { status, headers, error } = (thrown ?? {}) as { status?: number; headers?: Headers; error?: object }
+    if (status === undefined || headers === undefined) return wrapOpenAIClientError(thrown)
+    const body = { error, request_id: headers.get('x-request-id') }
+    const governed = governing(this.#settings.governor).enabled
+    return marked(errorOfV1(status, headers, error ? JSON.stringify(body) : '', governed))
+  }
+
+  readonly #fetch = (url: string | URL | Request, init?: RequestInit & { retries?: number }): Promise<Response> => {
+    const { apiKey, fetch } = this.#settings
+    const { retries = this.#settings.retries, ...request } = init ?? {}
+    const headers = new Headers(request.headers)
+    headers.delete('authorization')
+    headers.set('x-api-key', apiKey)
+    headers.set('user-agent', `${headers.get('user-agent') ?? ''} postern-langchain/${VERSION}`.trim())
+    // A redirect must not take the key along.
+    const send = () => fetch(String(url), { ...request, headers, redirect: 'manual' })
+    return resend(send, retries, request.signal ?? undefined)
+  }
+}
+
+const CODES: Record<number, LangChainErrorCodes> = {
+  401: 'MODEL_AUTHENTICATION',
+  404: 'MODEL_NOT_FOUND',
+  429: 'MODEL_RATE_LIMIT',
+}
+
+// Retries have been made when an error gets here, so LangChain must not add its own.
+function marked(error: APIError): APIError {
+  const code = CODES[error.status]
+  return stampRetryable(code ? Object.assign(error, { lc_error_code: code }) : error, false)
+}

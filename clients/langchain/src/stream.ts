@@ -1,0 +1,42 @@
+import type { OpenAIClient } from '@langchain/openai'
+import { type Finding, type ResponseMeta, StreamError } from '@postern-ai/client/adapter'
+import type { Connection } from './connection'
+
+export type Chunk = OpenAIClient.Chat.ChatCompletionChunk
+
+/**
+ * Passes a stream's chunks on, the first of them marked. Throws a StreamError for the gateway's error event, and for a
+ * stream that ends without a finish reason, which OpenAI's client takes for a complete one.
+ */
+export async function* checked(
+  chunks: AsyncIterable<Chunk>,
+  meta: ResponseMeta,
+  connection: Connection,
+  mark: (chunk: Chunk) => Chunk,
+): AsyncGenerator<Chunk> {
+  let marked = false
+  let finished = false
+  let text = ''
+  try {
+    for await (const chunk of chunks) {
+      const choice = chunk.choices[0]
+      text += choice?.delta?.content ?? ''
+      finished ||= choice?.finish_reason != null
+      yield marked || !choice?.delta ? chunk : mark(chunk)
+      marked ||= choice?.delta !== undefined
+    }
+  } catch (error) {
+    throw streamError(error, meta, connection, text)
+  }
+  if (!finished) {
+    const { requestId } = meta
+    throw new StreamError('The stream is incomplete', { code: 'incomplete_stream', requestId, text })
+  }
+}
+
+function streamError(thrown: unknown, { requestId }: ResponseMeta, connection: Connection, text: string): unknown {
+  const { error } = (thrown ?? {}) as { error?: { message?: string; code?: string; findings?: Finding[] } }
+  if (typeof error?.code !== 'string') return connection.errorOf(thrown)
+  const { message = 'The stream failed', code, findings } = error
+  return new StreamError(message, { code, requestId, findings, text })
+}

@@ -1,0 +1,76 @@
+// For the packages that put Postern behind a framework's interface, @postern-ai/ai-sdk and @postern-ai/langchain: the
+// client's options, errors and meta without its methods. Not for other use; it may change in any version.
+import { type APIError, ConfigurationError } from './errors.js'
+import { errorOf } from './failure.js'
+import { isObject, parsed } from './json.js'
+import { type ClientOptions, type Settings, settingsOf } from './options.js'
+import { mayRepeat, pauseMs } from './retry.js'
+import { refuseBrowser } from './runtime.js'
+
+export * from './errors.js'
+export { metaOf, type ResponseMeta } from './meta.js'
+export { type GovernorOptions, governing, type Settings } from './options.js'
+export { VERSION } from './version.js'
+
+const OPTIONS = ['apiKey', 'baseURL', 'environment', 'retries', 'idempotency', 'governor', 'fetch'] as const
+
+/** Those options of the client that an adapter has, too. The framework has its own for timeouts and logs. */
+export interface AdapterOptions extends Pick<ClientOptions, (typeof OPTIONS)[number]> {
+  /** Headers of every request. `authorization` and `x-api-key` cannot be set. */
+  headers?: Record<string, string> | undefined
+}
+
+/** Checks an adapter's options and completes them by variables and defaults. */
+export function adapterSettings({ headers = {}, ...options }: AdapterOptions): Settings {
+  refuseBrowser()
+  for (const name of Object.keys(headers)) {
+    if (/^(authorization|x-api-key)$/i.test(name)) throw new ConfigurationError(`headers must not set ${name}`)
+  }
+  for (const name of Object.keys(options)) {
+    if (!OPTIONS.includes(name as (typeof OPTIONS)[number])) {
+      throw new ConfigurationError(`${name} is not an option; the options are ${OPTIONS.join(', ')}, headers`)
+    }
+  }
+  return settingsOf(options)
+}
+
+/** The error of a response of `/v1`, whose body has OpenAI's shape. */
+export function errorOfV1(status: number, headers: Headers, text: string, governed: boolean): APIError {
+  const body = parsed(text)
+  if (!isObject(body) || !isObject(body.error)) return errorOf(status, headers, text, governed)
+  const { message, code, findings, param } = body.error
+  const details = typeof param === 'string' ? [{ field: param, message }] : []
+  const native = { error: message, code, findings, details, requestId: body.request_id }
+  return errorOf(status, headers, JSON.stringify(native), governed)
+}
+
+/** Sends a request again after failures, by the client's rules. The request must be the same each time. */
+export async function resend(send: () => Promise<Response>, retries: number, signal?: AbortSignal): Promise<Response> {
+  for (let attempt = 1; ; attempt++) {
+    const response = await send().catch((error: unknown) => {
+      if (attempt > retries || signal?.aborted) throw error
+      return null
+    })
+    if (response && (response.ok || attempt > retries)) return response
+    const failed = { status: response?.status ?? null, headers: response?.headers ?? null }
+    const pause = mayRepeat(failed, true) ? pauseMs(failed.headers, attempt, Date.now(), Math.random) : null
+    if (pause === null) return response as Response
+    await response?.body?.cancel()
+    await wait(pause, signal)
+  }
+}
+
+function wait(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer)
+      reject(signal?.reason)
+    }
+    const timer = setTimeout(() => {
+      signal?.removeEventListener('abort', stop)
+      resolve()
+    }, ms)
+    if (signal?.aborted) stop()
+    signal?.addEventListener('abort', stop, { once: true })
+  })
+}
