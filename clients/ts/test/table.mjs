@@ -40,7 +40,7 @@ class CaseRun {
 
   async failures() {
     await fetch(this.records, { method: 'PUT', body: JSON.stringify(this.server ?? []) })
-    setVariables(this.case.env ?? {})
+    setVariables(this.case.env ?? {}) // until the next await, which comes after the constructor, for other cases run, too
     const { expect } = this.case
     const results = []
     try {

@@ -1,0 +1,290 @@
+// The client besides the table: many calls at a time, promises, what it shows of itself, errors, logs, time.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { test } from 'node:test'
+import { inspect, promisify } from 'node:util'
+import * as client from '../dist/index.js'
+import { pauseMs } from '../dist/retry.js'
+import { fakeClient, hello } from './fake.mjs'
+import { startServer } from './server.mjs'
+
+const server = await startServer()
+const { APIConnectionError, APIError, ConfigurationError, Postern, PosternError } = client
+const healthy = async () => Response.json({ status: 'ok', authenticated: true, project_id: 'proj_1' })
+
+test('one client makes a hundred calls at a time', async () => {
+  const id = 'hundred'
+  const completion = { text: 'Hi', provider: 'p', model: 'm', cacheHit: false, usage: {} }
+  const script = Array.from({ length: 100 }, (_, i) => ({ json: completion, delayMs: i % 10 }))
+  await fetch(`${server}/__cases/${id}`, { method: 'PUT', body: JSON.stringify(script) })
+  const postern = new Postern({ apiKey: 'sk_test_a', baseURL: `${server}/c/${id}`, idempotency: true })
+  const calls = Array.from({ length: 100 }, (_, i) =>
+    postern.ai.complete({ messages: [{ role: 'user', content: `${i}` }] }),
+  )
+  const texts = (await Promise.all(calls)).map(({ text }) => text)
+  assert.deepEqual(texts, Array(100).fill('Hi'))
+  const requests = await (await fetch(`${server}/__cases/${id}`)).json()
+  assert.equal(new Set(requests.map(({ body }) => body.messages[0].content)).size, 100)
+  assert.equal(new Set(requests.map(({ headers }) => headers['idempotency-key'])).size, 100)
+})
+
+test('a call returns a promise like any other', async () => {
+  const postern = fakeClient(healthy)
+  assert.ok(postern.health.get() instanceof Promise)
+  assert.deepEqual(await Promise.all([postern.health.get(), 1]), [await postern.health.get(), 1])
+  assert.equal(await postern.health.get().then(({ projectId }) => projectId), 'proj_1')
+  assert.equal(postern.health.get().then().constructor, Promise)
+  let last = false
+  await postern.health.get().finally(() => {
+    last = true
+  })
+  assert.equal(last, true)
+  const refused = () => fakeClient(async () => Response.json({}, { status: 401 })).health.get()
+  assert.equal(await refused().catch(({ status }) => status), 401)
+  await assert.rejects(refused().withResponse(), client.AuthenticationError)
+})
+
+test('a wrong argument rejects the promise, and does not throw', async () => {
+  const postern = fakeClient(healthy)
+  await assert.rejects(postern.violations.get(''), ConfigurationError)
+  await assert.rejects(postern.models.transition(undefined, { to: 'retired' }), ConfigurationError)
+  await assert.rejects(postern.ai.complete({ ...hello, schema: {} }), ConfigurationError)
+  await assert.rejects(postern.ai.complete({ ...hello, temperature: 1n }), ConfigurationError)
+  await assert.rejects(postern.health.get({ timeOut: 5 }), /timeOut is not an option; the options are timeout, retries/)
+  await assert.rejects(postern.health.get({ governor: { strict: true } }), /governor\.strict is not an option/)
+})
+
+test('a misspelled option of the client is an error', () => {
+  assert.throws(() => new Postern({ apiKey: 'sk_test_a', baseUrl: 'http://x' }), /baseUrl is not an option; .*baseURL/)
+  assert.throws(() => new Postern({ apiKey: 'sk_test_a', logging: { verbose: true } }), /logging\.verbose/)
+  for (const options of [
+    { timeout: '5' },
+    { timeout: 1.5 },
+    { retries: NaN },
+    { idempotency: 1 },
+    { fetch: 'x' },
+    { governor: 5 },
+    { logging: { logger: 'x' } },
+  ]) {
+    assert.throws(() => new Postern({ apiKey: 'sk_test_a', ...options }), ConfigurationError, JSON.stringify(options))
+  }
+})
+
+test('the key is not shown by printing the client, a call, or an error', async () => {
+  const postern = fakeClient(async () => Response.json({ error: 'no', code: 'invalid_api_key' }, { status: 401 }), {
+    apiKey: 'sk_test_verySecret',
+  })
+  const call = postern.health.get()
+  const error = await call.catch((error) => error)
+  const lost = await fakeClient(() => Promise.reject(new TypeError('fetch failed')))
+    .health.get()
+    .catch((error) => error)
+  for (const shown of [postern, postern.ai, call, error, lost]) {
+    for (const text of [inspect(shown, { depth: 20, showHidden: true }), JSON.stringify(shown), String(shown)]) {
+      assert.ok(!text.includes('verySecret'), text)
+    }
+  }
+})
+
+test('errors form a hierarchy, have names, and are plain JSON', async () => {
+  const {
+    APIAbortedError,
+    APITimeoutError,
+    BlockedByPolicyError,
+    InvalidResponseError,
+    OutputValidationError,
+    StreamError,
+    UnprocessableEntityError,
+  } = client
+  const parents = [
+    [PosternError, Error],
+    [ConfigurationError, PosternError],
+    [APIConnectionError, PosternError],
+    [APITimeoutError, APIConnectionError],
+    [APIAbortedError, PosternError],
+    [InvalidResponseError, PosternError],
+    [OutputValidationError, PosternError],
+    [StreamError, PosternError],
+    [APIError, PosternError],
+    [BlockedByPolicyError, UnprocessableEntityError],
+    ...[
+      client.BadRequestError,
+      client.AuthenticationError,
+      client.BudgetExceededError,
+      client.PermissionDeniedError,
+      client.NotFoundError,
+      client.ConflictError,
+      client.RequestTooLargeError,
+      client.UnprocessableEntityError,
+      client.RateLimitError,
+      client.InternalServerError,
+    ].map((Class) => [Class, APIError]),
+  ]
+  for (const [child, parent] of parents) {
+    assert.equal(Object.getPrototypeOf(child), parent)
+    assert.equal(child.prototype.name, child.name)
+  }
+  const postern = fakeClient(async () =>
+    Response.json(
+      { error: 'Rate limit exceeded', code: 'rate_limit_exceeded', requestId: 'req_1' },
+      { status: 429, headers: { 'retry-after-ms': '5' } },
+    ),
+  )
+  const error = await postern.health.get().catch((error) => error)
+  assert.deepEqual(JSON.parse(JSON.stringify(error)), {
+    name: 'RateLimitError',
+    message: 'Rate limit exceeded',
+    status: 429,
+    code: 'rate_limit_exceeded',
+    requestId: 'req_1',
+    details: [],
+    findings: [],
+    attempts: null,
+    retryAfterMs: 5,
+  })
+  assert.match(inspect(error), /RateLimitError: Rate limit exceeded/)
+})
+
+test('a connection error has the cause and its code', async () => {
+  const closed = createServer().listen(0, '127.0.0.1')
+  await once(closed, 'listening')
+  const baseURL = `http://127.0.0.1:${closed.address().port}`
+  closed.close()
+  const postern = new Postern({ apiKey: 'sk_test_a', baseURL, retries: 0, logging: { level: 'off' } })
+  const error = await postern.health.get().catch((error) => error)
+  assert.ok(error instanceof APIConnectionError)
+  assert.equal(error.message, 'GET /api/health: connection failed (ECONNREFUSED)')
+  assert.equal(error.cause.cause.code, 'ECONNREFUSED')
+})
+
+test("a time limit of the transport's own is a timeout", async () => {
+  const cause = Object.assign(new Error('Headers Timeout Error'), { code: 'UND_ERR_HEADERS_TIMEOUT' })
+  const postern = fakeClient(() => Promise.reject(new TypeError('fetch failed', { cause })), { retries: 0 })
+  await assert.rejects(postern.health.get(), client.APITimeoutError)
+})
+
+test('pauses have a jitter of at most a quarter, downward', () => {
+  const pause = (attempts, random) => pauseMs(null, attempts, 0, () => random)
+  assert.deepEqual(
+    [1, 2, 3, 4, 5, 6].map((n) => pause(n, 0)),
+    [500, 1000, 2000, 4000, 8000, 8000],
+  )
+  assert.deepEqual([pause(1, 1), pause(1, 0.5), pause(9, 1)], [375, 437.5, 6000])
+})
+
+test('the pause is real, and an abort ends it', async () => {
+  const headers = { 'retry-after-ms': '60000' }
+  const postern = new Postern({
+    apiKey: 'sk_test_a',
+    baseURL: 'http://gateway.test',
+    fetch: async () => Response.json({}, { status: 429, headers }),
+  })
+  const controller = new AbortController()
+  const call = postern.health.get({ signal: controller.signal })
+  setTimeout(() => controller.abort(new Error('enough')), 20)
+  await assert.rejects(call, (error) => error.name === 'APIAbortedError' && error.cause.message === 'enough')
+  let requests = 0
+  const short = new Postern({
+    apiKey: 'sk_test_a',
+    baseURL: 'http://gateway.test',
+    fetch: async () =>
+      requests++ === 0 ? Response.json({}, { status: 429, headers: { 'retry-after-ms': '30' } }) : healthy(),
+  })
+  const started = performance.now()
+  await short.health.get()
+  assert.ok(performance.now() - started >= 29)
+})
+
+test('a call leaves no listener on a signal and no timer', async () => {
+  const controller = new AbortController()
+  let listeners = 0
+  const { signal } = controller
+  const [add, remove] = [signal.addEventListener.bind(signal), signal.removeEventListener.bind(signal)]
+  signal.addEventListener = (...args) => ++listeners && add(...args)
+  signal.removeEventListener = (...args) => --listeners && remove(...args)
+  const failing = fakeClient(async () => Response.json({}, { status: 503 }))
+  await failing.health.get({ signal }).catch(() => {})
+  await fakeClient(healthy).health.get({ signal })
+  assert.equal(listeners, 0)
+  const timers = process.getActiveResourcesInfo().filter((name) => name === 'Timeout')
+  assert.deepEqual(timers, [])
+})
+
+test('by default, logs are lines of JSON or text on standard error', async () => {
+  const script = `
+    import { Postern } from '${import.meta.resolve('../dist/index.js')}'
+    const fetch = async () => Response.json({ error: 'Down', code: 'x y' }, { status: 503, headers: { 'x-request-id': 'req_1' } })
+    const postern = new Postern({ apiKey: 'sk_test_a', baseURL: 'http://gateway.test', retries: 0, fetch })
+    await postern.health.get().catch(() => {})`
+  const run = (env) =>
+    promisify(execFile)(process.execPath, ['--input-type=module', '-e', script], { env: { ...process.env, ...env } })
+  const { stdout, stderr } = await run({})
+  const { time, ...record } = JSON.parse(stderr)
+  assert.equal(stdout, '')
+  assert.match(time, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
+  assert.deepEqual(record, {
+    level: 'error',
+    msg: 'request_failed',
+    method: 'GET',
+    path: '/api/health',
+    status: 503,
+    code: 'x y',
+    requestId: 'req_1',
+    attempts: 1,
+  })
+  const pretty = await run({ POSTERN_LOG_PRETTY: 'true' })
+  assert.match(
+    pretty.stderr,
+    /^\d\d:\d\d:\d\d\.\d{3} ERROR request_failed method=GET path=\/api\/health status=503 code="x y" requestId=req_1 attempts=1\n$/,
+  )
+})
+
+test('a logger that throws does not fail the call', async () => {
+  const logger = () => {
+    throw new Error('disk full')
+  }
+  const postern = fakeClient(healthy, { logging: { level: 'debug', logger } })
+  assert.equal((await postern.health.get()).projectId, 'proj_1')
+})
+
+test('warnings are remembered up to a limit', async () => {
+  const logs = []
+  let n = 0
+  const postern = fakeClient(
+    async () => Response.json({ project_id: 'p' }, { headers: { 'x-postern-dropped-params': `p${n++ % 150}` } }),
+    { logging: { logger: (record) => logs.push(record) } },
+  )
+  for (let i = 0; i < 300; i++) await postern.health.get()
+  assert.equal(logs.length, 100)
+})
+
+test('the global fetch is looked up at each call', async () => {
+  const original = globalThis.fetch
+  const postern = new Postern({ apiKey: 'sk_test_a', baseURL: 'http://gateway.test' })
+  globalThis.fetch = healthy
+  try {
+    assert.equal((await postern.health.get()).projectId, 'proj_1')
+  } finally {
+    globalThis.fetch = original
+  }
+})
+
+test('pages can be read one by one', async () => {
+  const pages = { undefined: ['a', 'b'], b: ['c'] }
+  const postern = fakeClient(async (url) => {
+    const after = new URL(url).searchParams.get('after') ?? undefined
+    const violations = pages[after].map((id) => ({ id }))
+    return Response.json({ violations, next: after ? null : 'b' }, { headers: { 'x-request-id': `req_${after}` } })
+  })
+  const first = await postern.violations.list()
+  const second = await first.nextPage()
+  assert.deepEqual(second.items, [{ id: 'c' }])
+  assert.equal(await second.nextPage(), null)
+  const sizes = []
+  for await (const page of first.pages()) sizes.push(page.items.length)
+  assert.deepEqual(sizes, [2, 1])
+  const { meta } = await postern.violations.list().withResponse()
+  assert.equal(meta.requestId, 'req_undefined')
+})

@@ -1,0 +1,22 @@
+// Runs the table of behaviors in any runtime, and prints the failures as JSON.
+//
+//   run-table.mjs SERVER MODULE
+import process from 'node:process'
+import { allCases, failuresOf } from './table.mjs'
+
+const AT_ONCE = 5 // most cases wait for a server, a timeout or a closed connection
+const [server, module] = process.argv.slice(2)
+const loaded = await import(module)
+const { Postern } = loaded.Postern ? loaded : loaded.default // of CommonJS
+const failures = {}
+const cases = allCases()
+const left = [...cases]
+const runLeft = async () => {
+  for (let given = left.shift(); given; given = left.shift()) {
+    const found = await failuresOf(given, { Postern, server }).catch((error) => [String(error.stack)])
+    if (found.length > 0) failures[given.name] = found
+  }
+}
+await Promise.all(Array.from({ length: AT_ONCE }, runLeft))
+console.log(JSON.stringify({ cases: cases.length, failures }))
+process.exit(0)

@@ -1,0 +1,66 @@
+// The client in workerd: a Worker that streams a completion, without Node compatibility.
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { build } from 'esbuild'
+import { convertV4MiniflareOptions, Miniflare } from 'miniflare'
+import { startServer } from './server.mjs'
+
+const server = await startServer()
+const WORKER = `
+  import { Postern } from './dist/index.js'
+  export default {
+    async fetch(request, env) {
+      const postern = new Postern({ apiKey: env.POSTERN_API_KEY, baseURL: env.POSTERN_BASE_URL, retries: 1 })
+      const stream = await postern.ai.chat(await request.json(), { signal: request.signal })
+      const { readable, writable } = new TransformStream()
+      const writer = writable.getWriter()
+      const write = async () => {
+        for await (const event of stream) await writer.write(new TextEncoder().encode(event.text ?? JSON.stringify(event.usage)))
+        await writer.close()
+      }
+      const { name } = await postern.violations.get('vio_1').catch((error) => error)
+      return Response.json({ name, text: (await Promise.all([write(), new Response(readable).text()]))[1] })
+    },
+  }`
+
+const { outputFiles } = await build({
+  stdin: { contents: WORKER, resolveDir: new URL('..', import.meta.url).pathname },
+  bundle: true,
+  format: 'esm',
+  platform: 'neutral',
+  write: false,
+})
+const worker = new Miniflare(
+  convertV4MiniflareOptions({
+    modules: true,
+    script: outputFiles[0].text,
+    compatibilityDate: '2026-11-17',
+    bindings: { POSTERN_API_KEY: 'sk_test_a', POSTERN_BASE_URL: `${server}/c/workerd` },
+  }),
+)
+after(() => worker.dispose())
+
+test('a Worker streams', async () => {
+  const usage = { costCents: 0.5 }
+  const script = [
+    { fault: 'close' },
+    {
+      sse: [
+        { type: 'delta', text: 'Hi' },
+        { type: 'delta', text: '!' },
+        { type: 'done', usage },
+      ],
+    },
+    { status: 404, json: { error: 'Not found', code: 'not_found', requestId: 'req_1' } },
+  ]
+  await fetch(`${server}/__cases/workerd`, { method: 'PUT', body: JSON.stringify(script) })
+  const messages = [{ role: 'user', content: 'Hello!' }]
+  const response = await worker.dispatchFetch('http://worker.test/', {
+    method: 'POST',
+    body: JSON.stringify({ messages }),
+  })
+  assert.deepEqual(await response.json(), { name: 'NotFoundError', text: `Hi!${JSON.stringify(usage)}` })
+  const requests = await (await fetch(`${server}/__cases/workerd`)).json()
+  assert.match(requests[1].headers['user-agent'], /^postern-ts\/\d+\.\d+\.\d+ \(workerd\)$/)
+  assert.deepEqual(requests[1].body, { messages })
+})
