@@ -1,9 +1,12 @@
 package exchange
 
 import (
+	"slices"
+
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/config"
 	"github.com/postern-ai/postern/core/money"
+	"github.com/postern-ai/postern/core/policy"
 )
 
 // Output tokens to reserve while the length of the response is unknown.
@@ -75,15 +78,18 @@ func (x *exchange) costBound(m *config.Model, tokens uint64) money.Pico {
 
 // planReservation sets the amount to reserve, and the minimum to accept when the budget is short. The amount
 // covers the most expensive target of the route; for a stream it covers only the first tokens. JSON mode doubles
-// both, because it may send the request twice.
+// both, because it may send the request twice. If no target is usable, the allowed ones count: a short budget is reported
+// before missing credentials.
 func (x *exchange) planReservation() {
 	a := &x.s.admission
 	a.amount, a.minAmount = 0, 0
 	if x.testMode() {
 		return
 	}
-	for _, t := range x.targets() {
-		if !t.Usable() {
+	targets := x.targets()
+	usable := slices.ContainsFunc(targets, func(t policy.Target) bool { return t.Usable() })
+	for _, t := range targets {
+		if !t.Allowed || usable && !t.Usable() {
 			continue
 		}
 		longest, least := x.maxOutputTokens(t.Model), x.minOutputTokens(t.Model)
