@@ -142,7 +142,7 @@ export class Models {
     this.#transport = transport
   }
 
-  /** Lists models by name, with those that were used but have no entry. */
+  /** Lists models by name. Used models without an entry are `discovered`. */
   list(filters: ModelFilters = {}, options: CallOptions = {}): PagePromise<SeenModel, ModelPage> {
     const list = {
       path: PATH,

@@ -25,7 +25,7 @@ export interface GovernorOptions {
   autoApproveThreshold?: number | undefined
 }
 
-/** What is logged, and where. */
+/** The level, the form and the destination of the log. */
 export interface LoggingOptions {
   /** The least severe level that is logged. Variable `POSTERN_LOG_LEVEL`, default `warn`. */
   level?: LogLevel | undefined

@@ -61,7 +61,7 @@ export interface Answered {
   cancel: Cancel
 }
 
-/** A successful response with what was read of its body. */
+/** A successful response and the value read from its body. */
 export interface Received<B> extends Answered {
   body: B
 }

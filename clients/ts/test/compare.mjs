@@ -1,6 +1,6 @@
 // The comparison of expected and actual values, as testdata/clients/README.md describes it.
 
-/** Where an actual value differs from what is expected: a list of texts, empty if it does not. */
+/** The differences of an actual value from the expected one, as texts. */
 export function differences(expected, actual, path = 'value') {
   if (expected === null) return actual === null || actual === undefined ? [] : [unequal(path, expected, actual)]
   if (typeof expected !== 'object') return Object.is(expected, actual) ? [] : [unequal(path, expected, actual)]

@@ -34,7 +34,7 @@ for (const [name, command, version, module] of RUNTIMES) {
   })
 }
 
-test('Deno: variables that may not be read count as unset', async () => {
+test('Deno: denied variables count as unset', async () => {
   const program = `
     import { Postern } from '${import.meta.resolve('../dist/index.js')}'
     console.log(new Postern({ apiKey: 'sk_test_a' }).baseURL)

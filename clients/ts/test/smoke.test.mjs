@@ -1,0 +1,180 @@
+// The client against the real gateway: in workerd, or `postern serve` with TEST_TARGET=serve. The programs of
+// docs/clients/typescript.md run as they are written.
+import assert from 'node:assert/strict'
+import { execFile, execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { promisify } from 'node:util'
+import { startGateway } from '../../../test/sdk/gateway.mjs'
+import {
+  BlockedByPolicyError,
+  BudgetExceededError,
+  NotFoundError,
+  PermissionDeniedError,
+  Postern,
+  StreamError,
+} from '../dist/index.js'
+
+const ROOT = join(import.meta.dirname, '../../..')
+const gateway = await startGateway()
+const project = await gateway.project({ plan: 'unlimited', cache: 'off' })
+const poor = await gateway.project({ name: 'Empty', budget: 0 })
+const permissions = ['models', 'usage', 'violations', 'triage', 'registry', 'registry.edit', 'compliance']
+const keys = {
+  development: await gateway.key(project, { environment: 'development' }),
+  production: await gateway.key(project),
+  poor: await gateway.key(poor),
+  project: await gateway.key(project, { kind: 'project', permissions }),
+}
+const logging = { level: 'off' }
+const client = (key, options = {}) => new Postern({ apiKey: keys[key], baseURL: gateway.url, logging, ...options })
+const ask = (content) => ({ messages: [{ role: 'user', content }] })
+
+test('health and usage', async () => {
+  const postern = client('development')
+  assert.equal((await postern.health.get()).projectId, project.id)
+  const report = await postern.usage.get({ period: 'day' })
+  assert.equal(typeof report.budget.remaining, 'number')
+  assert.ok(Date.parse(report.period.end) > Date.parse(report.period.start))
+})
+
+test('a completion with its cost and metadata', async () => {
+  const { text, usage, meta, provider } = await client('production').ai.complete({ ...ask('Hello'), quality: 'cheap' })
+  assert.equal(text, 'Hello from upstream')
+  assert.ok(usage.costCents > 0)
+  assert.deepEqual([meta.costCents, meta.provider, meta.cache], [usage.costCents, provider, 'bypass'])
+  assert.match(meta.requestId, /^req_[0-9a-f]{32}$/)
+  assert.deepEqual(meta.attempts, { count: 1, targets: [{ target: `${provider}/${meta.model}`, result: '200' }] })
+})
+
+test('a stream', async () => {
+  const stream = await client('production').ai.chat(ask('count to 3'))
+  let text = ''
+  for await (const event of stream) if (event.type === 'delta') text += event.text
+  assert.equal(text, '1 2 3')
+  assert.ok((await stream.usage()).costCents > 0)
+  assert.equal((await stream.final()).meta.requestId, stream.meta.requestId)
+})
+
+test('a provider that fails during a stream', async () => {
+  await gateway.next({ kind: 'error-event' })
+  const error = await client('production')
+    .ai.chat(ask('count to 40'))
+    .then((stream) => stream.text())
+    .catch((error) => error)
+  assert.ok(error instanceof StreamError)
+  assert.match(error.code, /^provider_/)
+  assert.match(error.requestId, /^req_/)
+})
+
+test('an idempotency key: the second request is a replay', async () => {
+  const postern = client('production', { retries: 0 })
+  const idempotency = `order-${project.id}`
+  const first = await postern.ai.complete(ask('Hello again'), { idempotency })
+  const second = await postern.ai.complete(ask('Hello again'), { idempotency })
+  assert.deepEqual([first.meta.replayed, second.meta.replayed], [false, true])
+  assert.equal(second.text, first.text)
+})
+
+test('a retry after a provider outage', async () => {
+  await gateway.next({ kind: 'status', status: 500, times: 2 }) // the gateway's own attempt and its retry
+  assert.equal((await client('production').ai.complete(ask('down'))).text, 'Hello from upstream')
+})
+
+test('errors have their classes', async () => {
+  await assert.rejects(client('poor').ai.complete(ask('Hello')), (error) => {
+    assert.ok(error instanceof BudgetExceededError)
+    assert.equal(error.code, 'budget_exceeded')
+    return true
+  })
+  await assert.rejects(client('development').violations.list(), PermissionDeniedError)
+  await assert.rejects(client('project').models.get('mod_none'), NotFoundError)
+})
+
+test("the Governor's settings tighten a request", async () => {
+  const governed = await gateway.project({ plan: 'developer' })
+  const policy = { enabled: true, rules: { 'personal.email': { input: 'flag' } } }
+  await gateway.govern(governed, policy)
+  const apiKey = await gateway.key(governed, { environment: 'development' })
+  const text = 'Mail me at jane.doe@example.com'
+  const loose = new Postern({ apiKey, baseURL: gateway.url, logging })
+  assert.equal((await loose.governor.validate({ text })).approved, true)
+  const { governor } = (await loose.ai.complete(ask(text))).meta
+  assert.deepEqual([governor.decision, governor.riskScore], ['approve', 5])
+  const strict = { governor: { strictMode: true, autoApproveThreshold: 0 } }
+  await assert.rejects(loose.ai.complete(ask(text), strict), (error) => {
+    assert.ok(error instanceof BlockedByPolicyError)
+    assert.equal(error.findings[0].rule, 'personal.email')
+    return true
+  })
+})
+
+test('the registry, violations and compliance data', async () => {
+  const postern = client('project')
+  const { id, version, state } = await postern.models.create({ model: 'gpt-4.1', owner: 'Search team' })
+  assert.equal(state, 'pending')
+  const changed = await postern.models.update(id, { purpose: 'Answers', version })
+  const approved = await postern.models.transition(id, { to: 'approved', reason: 'Reviewed', version: changed.version })
+  assert.equal(approved.state, 'approved')
+  const models = []
+  for await (const model of postern.models.list({ limit: 1 })) models.push(model.model)
+  assert.ok(models.includes('gpt-4.1'))
+  assert.equal((await postern.models.list()).enforcement, 'off')
+  assert.deepEqual((await postern.violations.list()).items, [])
+  assert.equal((await postern.compliance.summary()).project.id, project.id)
+  assert.equal((await postern.compliance.bom()).bomFormat, 'CycloneDX')
+  const lines = []
+  for await (const line of postern.compliance.export({ type: 'audit', limit: 1 })) lines.push(line)
+  assert.ok(lines.filter(({ format }) => format === 'postern-export').length > 1, 'one page only')
+  assert.ok(
+    lines.some(({ kind }) => kind === 'registry.transition'),
+    JSON.stringify(lines.map(({ kind }) => kind)),
+  )
+})
+
+const page = readFileSync(join(ROOT, 'docs/clients/typescript.md'), 'utf8')
+const blocks = (language) =>
+  [...page.matchAll(/^( *)```(\w+)\n(.*?)^ *```$/gms)]
+    .filter(([, , name]) => name === language)
+    .map(([, indent, , text]) => text.replaceAll(new RegExp(`^${indent}`, 'gm'), ''))
+
+const folder = mkdtempSync(join(tmpdir(), 'postern-docs-'))
+after(() => rmSync(folder, { recursive: true }))
+mkdirSync(join(folder, 'node_modules/@postern-ai'), { recursive: true })
+symlinkSync(join(ROOT, 'clients/ts'), join(folder, 'node_modules/@postern-ai/client'))
+symlinkSync(join(ROOT, 'node_modules/zod'), join(folder, 'node_modules/zod'))
+
+test('the quick start prints what its page shows', async () => {
+  writeFileSync(join(folder, 'hello.mjs'), blocks('js')[0])
+  const run = (POSTERN_API_KEY) =>
+    promisify(execFile)(process.execPath, ['hello.mjs'], {
+      cwd: folder,
+      env: { PATH: process.env.PATH, POSTERN_API_KEY, POSTERN_BASE_URL: gateway.url },
+    })
+  const shown = page.match(/and then its cost:\n\n *```\n(.*?) *```/s)[1].replaceAll(/^ +/gm, '')
+  const { model } = await client('development').ai.complete(ask('Hello')) // the tests have a catalog of their own
+  assert.equal((await run(keys.development)).stdout, shown.replace('gpt-4.1-mini', model))
+  const { stdout, stderr } = await run(keys.poor)
+  assert.match(stdout, /^no budget left for request req_[0-9a-f]{32}\n$/)
+  assert.equal(JSON.parse(stderr).msg, 'request_failed')
+})
+
+test('the snippets of the page are right for the type checker', () => {
+  const given = `
+    declare const process: { stdout: { write(text: string): void } }
+    declare const createWriteStream: (path: string) => { write(text: string): void; end(): void }
+    import { z } from 'zod'
+    import { APIError, BlockedByPolicyError, type Message, Postern, RateLimitError } from '@postern-ai/client'
+    declare const postern: Postern
+    declare const messages: Message[]
+    export { z, APIError, BlockedByPolicyError, RateLimitError, postern, messages }\n`
+  const files = blocks('ts').map((text, i) => {
+    writeFileSync(join(folder, `snippet${i}.mts`), given + text)
+    return `snippet${i}.mts`
+  })
+  assert.ok(files.length >= 9)
+  const flags = ['--strict', '--noEmit', '--skipLibCheck', '--target', 'es2023', '--module', 'nodenext']
+  execFileSync('tsc', [...flags, ...files], { cwd: folder, stdio: 'inherit' })
+})
