@@ -18,6 +18,8 @@ export interface ExportParams {
 
 /** The first line of each page. docs/compliance.md describes all members. */
 export interface ExportHeader {
+  /** A header has no `record`, which all other lines have. */
+  record?: undefined
   format: 'postern-export'
   version: number
   type: string
