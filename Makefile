@@ -129,6 +129,11 @@ bench-selfhosted: setup ## measure the self-hosted server against a Go reverse p
 	@./build.sh
 	@node --disable-warning=ExperimentalWarning bench/selfhosted.mjs
 
+.PHONY: publish-clients
+publish-clients: setup ## pack the client libraries and list what would be published; PUBLISH=1 publishes them
+	@tools/setup.sh clients
+	@node clients/publish.mjs $(if $(PUBLISH),--publish)
+
 .PHONY: deploy
 deploy: build ## deploy both Workers to the account that wrangler is signed in to
 	tools/deploy.sh

@@ -1,0 +1,58 @@
+// Publishes the client libraries, all with the version in clients/VERSION. Without --publish it only tries: it builds and
+// packs everything, lists what the packages would contain, and prints the commands that remain.
+import { execFileSync } from 'node:child_process'
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const folder = import.meta.dirname
+const version = readFileSync(join(folder, 'VERSION'), 'utf8').trim()
+const publish = process.argv.includes('--publish')
+const NPM_PACKAGES = ['ts', 'ai-sdk', 'langchain'] // the others depend on the first
+
+run('node', [join(folder, 'version.mjs'), '--check'])
+if (publish) clean()
+run('node', [join(folder, 'build.mjs')])
+for (const name of NPM_PACKAGES) npm(join(folder, name))
+if (existsSync(join(folder, 'python/pyproject.toml'))) python(join(folder, 'python'))
+if (existsSync(join(folder, 'go/go.mod'))) go()
+if (!publish) console.log('Nothing was published. PUBLISH=1 make publish-clients publishes.')
+
+/** Only committed files are published. */
+function clean() {
+  const changes = execFileSync('git', ['status', '--porcelain', '--', folder], { cwd: folder, encoding: 'utf8' })
+  if (changes !== '') throw new Error(`commit these first:\n${changes}`)
+}
+
+function npm(path) {
+  const dry = publish ? [] : ['--dry-run', '--offline']
+  run('npm', ['publish', '--access', 'public', '--provenance=false', ...dry], path)
+}
+
+/** Builds a copy, since setuptools writes into its source, and without isolation, so that nothing is downloaded. */
+function python(path) {
+  const copy = mkdtempSync(join(tmpdir(), 'postern-python-'))
+  try {
+    cpSync(path, copy, { recursive: true })
+    const build = 'from setuptools import build_meta as b; b.build_sdist("dist"); b.build_wheel("dist")'
+    run('python3', ['-c', build], copy, 'ignore')
+    const files = readdirSync(join(copy, 'dist')).map((name) => join('dist', name))
+    console.log(`postern ${version} for PyPI: ${files.join(', ')}`)
+    if (publish) run('python3', ['-m', 'twine', 'upload', ...files], copy)
+  } finally {
+    rmSync(copy, { recursive: true })
+  }
+}
+
+/** The Go module is published by a tag, which has the module's folder as its prefix. */
+function go() {
+  const tag = `clients/go/v${version}`
+  console.log(`Go module: git tag ${tag} && git push origin ${tag}`)
+  if (!publish) return
+  run('git', ['tag', tag])
+  run('git', ['push', 'origin', tag])
+}
+
+function run(command, args, cwd = folder, stdout = 'inherit') {
+  execFileSync(command, args, { cwd, stdio: ['inherit', stdout, 'inherit'] })
+}
