@@ -129,6 +129,12 @@ func (b *responseBody) timeEachRead(timeout time.Duration) {
 	b.idle = timeout
 }
 
+// timeAll replaces the timeout by one for all that is left to read.
+func (b *responseBody) timeAll(timeout time.Duration) {
+	b.idle = 0
+	b.timer.Reset(timeout)
+}
+
 func (b *responseBody) Read(p []byte) (int, error) {
 	if b.idle > 0 {
 		b.timer.Reset(b.idle)

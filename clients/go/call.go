@@ -122,8 +122,8 @@ func checkHeader(h http.Header) error {
 		if lower := strings.ToLower(name); lower == "authorization" || lower == "x-api-key" {
 			return misconfigured("headers", "must not contain "+lower+": set the API key of the client")
 		}
-		if !isToken(name) || !isHeaderValue(strings.Join(values, "")) {
-			return misconfigured("headers", "must consist of valid names and values")
+		if !isToken(name) || !isHeaderValue(strings.Join(values, "")) { // the value may be secret
+			return misconfigured("headers", fmt.Sprintf("must be valid: %q is not", strings.ToLower(name)))
 		}
 	}
 	return nil

@@ -95,6 +95,9 @@ func (s *ChatStream) next() (Event, error) {
 	case DoneEvent:
 		s.done = &e
 	}
+	if err == io.EOF {
+		s.call.client.log.responseBody(s.call, []byte(s.text.String()))
+	}
 	if err != nil {
 		s.end(s.failure(err))
 	}

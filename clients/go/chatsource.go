@@ -35,17 +35,17 @@ func newEventStream(body *responseBody) *eventStream {
 }
 
 func (s *eventStream) next() (Event, error) {
+	if s.done {
+		s.drain()
+		return nil, io.EOF
+	}
 	for {
 		data, err := s.reader.next()
-		switch {
-		case err != nil && s.done:
-			return nil, io.EOF
-		case err != nil:
+		if err == nil && string(data) == "[DONE]" {
+			err = io.EOF
+		}
+		if err != nil {
 			return nil, streamFailure(err)
-		case string(data) == "[DONE]":
-			return nil, s.finish()
-		case s.done:
-			continue
 		}
 		event, err := newEvent(data)
 		if event == nil && err == nil {
@@ -56,14 +56,10 @@ func (s *eventStream) next() (Event, error) {
 	}
 }
 
-// finish reads the rest of the response, so that the connection can be used again.
-func (s *eventStream) finish() error {
-	if !s.done {
-		return streamFailure(io.EOF)
-	}
-	s.body.timeEachRead(drainTimeout)
+// drain reads the rest of the response, so that the connection can be used again.
+func (s *eventStream) drain() {
+	s.body.timeAll(drainTimeout)
 	_, _ = io.Copy(io.Discard, io.LimitReader(s.body, maxDrainBytes))
-	return io.EOF
 }
 
 // streamFailure returns the error for a body that ended before the done event.
@@ -85,7 +81,7 @@ func streamFailure(err error) error {
 	return &StreamError{Code: codeLost, Message: "the connection was lost", Cause: err}
 }
 
-// newEvent parses an event. Both results are nil for a type that this version does not know.
+// newEvent parses an event. Both results are nil for a delta without text, and for a type that this version does not know.
 func newEvent(data []byte) (Event, error) {
 	var header struct {
 		Type string `json:"type"`
@@ -98,8 +94,9 @@ func newEvent(data []byte) (Event, error) {
 	switch header.Type {
 	case "delta":
 		var e DeltaEvent
-		err = json.Unmarshal(data, &e)
-		event = e
+		if err = json.Unmarshal(data, &e); e.Text != "" {
+			event = e
+		}
 	case "done":
 		var e DoneEvent
 		err = json.Unmarshal(data, &e)

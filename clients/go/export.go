@@ -64,7 +64,7 @@ func (s ComplianceService) Export(ctx context.Context, params ExportParams, opts
 	}, first)
 }
 
-// records splits a page into lines.
+// records splits a page into lines. With an error, it returns the lines before.
 func records(response *Response, text []byte) ([]Record, error) {
 	var all []Record
 	for _, line := range bytes.Split(text, []byte{'\n'}) {
@@ -75,7 +75,7 @@ func records(response *Response, text []byte) ([]Record, error) {
 			Record string `json:"record"`
 		}
 		if line[0] != '{' || json.Unmarshal(line, &names) != nil {
-			return nil, invalid(response, "a line is not a JSON object")
+			return all, invalid(response, "a line is not a JSON object")
 		}
 		if names.Record == "" {
 			names.Record = "header"

@@ -13,20 +13,24 @@ type Page[T any] struct {
 	Next  string // for the filter's After; empty on the last page
 }
 
-// eachItem yields the items of all pages. It gets a page when the items before it were taken.
+// eachItem yields the items of all pages. It gets a page when the items before it were taken. A page with an error has the
+// items before the error.
 func eachItem[T any](page func(after string) (*Page[T], error), after string) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for {
 			p, err := page(after)
-			if err != nil {
-				var none T
-				yield(none, err)
-				return
+			if p == nil {
+				p = &Page[T]{}
 			}
 			for _, item := range p.Items {
 				if !yield(item, nil) {
 					return
 				}
+			}
+			if err != nil {
+				var none T
+				yield(none, err)
+				return
 			}
 			if after = p.Next; after == "" {
 				return

@@ -180,21 +180,25 @@ func recordAs(collect string) func(Record) any {
 
 // reader stops a loop.
 type reader struct {
-	limit      int // 0: none
-	abortAfter int // 0: none
+	limit      *int // nil: none
+	abortAfter int  // 0: none
 	cancel     context.CancelFunc
 }
 
 func items[T any](read reader, all iter.Seq2[T, error], as func(T) any) result {
 	got := result{kind: "items"}
 	values := []any{}
+	got.value = values
+	if read.limit != nil && *read.limit == 0 {
+		return got
+	}
 	for item, err := range all {
 		if err != nil {
 			got.err = err
 			break
 		}
 		values = append(values, as(item))
-		if len(values) == read.limit {
+		if read.limit != nil && len(values) == *read.limit {
 			break
 		}
 		if len(values) == read.abortAfter {

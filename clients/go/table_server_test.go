@@ -1,12 +1,9 @@
 package postern
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"net/http"
-	"os"
-	"os/exec"
 	"strconv"
 	"testing"
 	"time"
@@ -18,32 +15,8 @@ const closeTimeout = 5 * time.Second
 type scriptedServer struct{ url string }
 
 func startScriptedServer(t testing.TB) *scriptedServer {
-	command := exec.Command("node", "../../test/clients/server.mjs")
-	command.Stderr = os.Stderr
-	input, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	output, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		input.Close() // ends the server
-		if err := command.Wait(); err != nil {
-			t.Error(err)
-		}
-	})
-	line, err := bufio.NewReader(output).ReadBytes('\n')
-	var ready struct {
-		URL string `json:"url"`
-	}
-	if err != nil || json.Unmarshal(line, &ready) != nil {
-		t.Fatalf("the scripted server printed %q: %v", line, err)
-	}
+	var ready struct{ URL string }
+	StartNode(t, &ready, "server.mjs")
 	return &scriptedServer{ready.URL}
 }
 

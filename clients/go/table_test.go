@@ -32,7 +32,7 @@ type tableCall struct {
 	Args    []json.RawMessage `json:"args"`
 	Options map[string]any    `json:"options"`
 	Abort   any               `json:"abort"`
-	Read    int               `json:"read"`
+	Read    *int              `json:"read"`
 	Collect string            `json:"collect"`
 }
 
