@@ -147,9 +147,9 @@ symlinkSync(join(ROOT, 'clients/ts'), join(folder, 'node_modules/@postern-ai/cli
 symlinkSync(join(ROOT, 'node_modules/zod'), join(folder, 'node_modules/zod'))
 
 test('the quick start prints what its page shows', async () => {
-  writeFileSync(join(folder, 'hello.mjs'), blocks('js')[0])
+  writeFileSync(join(folder, 'main.mjs'), blocks('js')[0])
   const run = (POSTERN_API_KEY) =>
-    promisify(execFile)(process.execPath, ['hello.mjs'], {
+    promisify(execFile)(process.execPath, ['main.mjs'], {
       cwd: folder,
       env: { PATH: process.env.PATH, POSTERN_API_KEY, POSTERN_BASE_URL: gateway.url },
     })
