@@ -83,7 +83,7 @@ export interface CallOptions {
   /** Aborts the call with an APIAbortedError. */
   signal?: AbortSignal | undefined
   /** More headers. `authorization` and `x-api-key` cannot be set. */
-  headers?: Record<string, string> | undefined
+  headers?: Headers | Record<string, string> | undefined
   /** In place of the client's, member by member. */
   governor?: GovernorOptions | undefined
 }
@@ -242,7 +242,8 @@ function logOf(given: LoggingOptions): Log {
 
 /** A misspelled option would be ignored silently. */
 function onlyKnown(options: object, known: string[], prefix: string): void {
-  if (typeof options !== 'object') throw new ConfigurationError(`${prefix || 'options'} must be an object`)
+  if (typeof options !== 'object' || options === null)
+    throw new ConfigurationError(`${prefix || 'options'} must be an object`)
   for (const name of Object.keys(options)) {
     if (!known.includes(name)) {
       throw new ConfigurationError(`${prefix}${name} is not an option; the options are ${known.join(', ')}`)

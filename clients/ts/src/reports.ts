@@ -67,11 +67,15 @@ export class UsageReports {
 
   /** Gets the usage of the key's project, with every request that settled before. */
   get({ projectId, period }: UsageParams = {}, options: CallOptions = {}): APIPromise<UsageReport> {
-    const query = async () => {
-      this.#projectId = projectId ?? this.#projectId ?? (await this.#health.get(options)).projectId
-      return { projectId: projectId ?? this.#projectId, period }
+    const call = async () => {
+      const query = { projectId: projectId ?? (await this.#ownProject(options)), period }
+      return { method: 'GET' as const, path: '/api/usage', query }
     }
-    const call = async () => ({ method: 'GET' as const, path: '/api/usage', query: await query() })
     return this.#transport.json(call, options, (value) => value as UsageReport)
+  }
+
+  async #ownProject(options: CallOptions): Promise<string> {
+    this.#projectId ??= (await this.#health.get(options)).projectId
+    return this.#projectId
   }
 }

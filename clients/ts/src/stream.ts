@@ -53,6 +53,7 @@ export class ChatStream implements AsyncIterable<ChatEvent> {
   abort(): void {
     if (!this.#done) this.#failure ??= new APIAbortedError('The stream was aborted')
     this.#stop()
+    this.#source.return?.().catch(() => {})
   }
 
   /** Iterates over the events, once. */

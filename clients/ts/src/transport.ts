@@ -234,7 +234,9 @@ export class Transport {
     if (call.idempotent && key) {
       headers.set('idempotency-key', typeof key === 'string' ? key : `postern-${crypto.randomUUID()}`)
     }
-    for (const [name, value] of Object.entries({ ...call.headers, ...options.headers })) setHeader(headers, name, value)
+    for (const [name, value] of Object.entries(call.headers ?? {})) headers.set(name, value)
+    const own = options.headers instanceof Headers ? Object.fromEntries(options.headers) : (options.headers ?? {})
+    for (const [name, value] of Object.entries(own)) setHeader(headers, name, value)
     headers.set('x-api-key', apiKey)
     return headers
   }
