@@ -149,6 +149,11 @@ setup_clients() {
   setup_runtime "deno-$DENO_PACKAGE_VERSION" "@deno/$(platform | sed 's/^linux.*/&-glibc/')@$DENO_PACKAGE_VERSION" deno
   setup_runtime "bun-$BUN_PACKAGE_VERSION" "@oven/bun-$(platform | sed 's/x64$/&-baseline/')@$BUN_PACKAGE_VERSION" bin/bun
   setup_python
+  local stamp=clients/examples/node_modules/.postern-lock # the frameworks of the examples
+  cmp -s clients/examples/package-lock.json "$stamp" && return
+  say "frameworks of clients/examples"
+  npm install --prefix clients/examples --no-save --loglevel=error --no-audit --no-fund
+  cp clients/examples/package-lock.json "$stamp"
 }
 
 # setup_runtime NAME-VERSION PACKAGE@VERSION PATH: installs one program as .tools/runtimes/NAME.

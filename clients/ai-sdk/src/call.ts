@@ -1,13 +1,13 @@
 // Postern's own settings of one call, from `providerOptions.postern`.
 import type { SharedV4ProviderOptions } from '@ai-sdk/provider'
 import { withUserAgentSuffix } from '@ai-sdk/provider-utils'
-import { type GovernorOptions, governing, VERSION } from '@postern-ai/client/adapter'
-import type { Settings } from './settings'
+import { governing, VERSION } from '@postern-ai/client/adapter'
+import type { Settings } from './settings.js'
 
 /** Settings of one call, as `providerOptions: { postern: { … } }`. Other members go into the request's body. */
-export interface PosternCallOptions {
+export type PosternCallOptions = {
   /** Tightens the project's Governor, over the provider's setting. */
-  governor?: GovernorOptions
+  governor?: { enabled?: boolean; strictMode?: boolean; autoApproveThreshold?: number }
   /** Rejects the request if the model does not support one of its parameters, instead of dropping the parameter. */
   strict?: boolean
   /** `no-store`, `no-cache` or `max-age=N`: how the gateway's cache is used. */

@@ -7,10 +7,10 @@ import type {
 } from '@ai-sdk/provider'
 import { metaOf, type ResponseMeta } from '@postern-ai/client/adapter'
 import { z } from 'zod/v4'
-import { prepared } from './call'
-import { PosternStreamError, posternError } from './errors'
-import { annotated, warningsOf, withMeta } from './meta'
-import type { Settings } from './settings'
+import { prepared } from './call.js'
+import { PosternStreamError, posternError } from './errors.js'
+import { annotated, warningsOf, withMeta } from './meta.js'
+import type { Settings } from './settings.js'
 
 // Keeps members that only Postern's errors have.
 const errorSchema = z.looseObject({ error: z.looseObject({ message: z.string() }) })

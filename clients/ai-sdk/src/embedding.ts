@@ -1,9 +1,9 @@
 import { OpenAICompatibleEmbeddingModel } from '@ai-sdk/openai-compatible'
 import type { EmbeddingModelV4CallOptions, EmbeddingModelV4Result } from '@ai-sdk/provider'
-import { prepared } from './call'
-import { posternError } from './errors'
-import { annotated } from './meta'
-import type { Settings } from './settings'
+import { prepared } from './call.js'
+import { posternError } from './errors.js'
+import { annotated } from './meta.js'
+import type { Settings } from './settings.js'
 
 /** An embedding model behind the gateway, by `/v1/embeddings`. */
 export class PosternEmbeddingModel extends OpenAICompatibleEmbeddingModel {

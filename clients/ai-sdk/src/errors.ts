@@ -1,7 +1,7 @@
 // Errors of the AI SDK that also have what Postern knows.
 import { APICallError } from '@ai-sdk/provider'
 import { type APIError, errorOfV1, type Finding } from '@postern-ai/client/adapter'
-import type { Settings } from './settings'
+import type { Settings } from './settings.js'
 
 /**
  * A failed call. An `APICallError` for the AI SDK; `cause` is the client's error, such as `BudgetExceededError`. Neither

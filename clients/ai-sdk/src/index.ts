@@ -1,11 +1,11 @@
 /** Provider of a Postern gateway for the Vercel AI SDK. */
 import { NoSuchModelError, type ProviderV4 } from '@ai-sdk/provider'
-import { PosternChatModel } from './chat'
-import { PosternEmbeddingModel } from './embedding'
-import { type PosternProviderOptions, type Settings, settingsOf } from './settings'
+import { PosternChatModel } from './chat.js'
+import { PosternEmbeddingModel } from './embedding.js'
+import { type PosternProviderOptions, type Settings, settingsOf } from './settings.js'
 
-export type { PosternCallOptions } from './call'
-export { PosternCallError, PosternStreamError } from './errors'
+export type { PosternCallOptions } from './call.js'
+export { PosternCallError, PosternStreamError } from './errors.js'
 export type { PosternChatModel, PosternEmbeddingModel, PosternProviderOptions }
 
 /** A provider: a function from a model's or a tier's name to a chat model. */

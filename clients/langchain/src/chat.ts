@@ -9,8 +9,8 @@ import {
   type OpenAIClient,
 } from '@langchain/openai'
 import { ConfigurationError, metaOf, type ResponseMeta, VERSION } from '@postern-ai/client/adapter'
-import { Connection, type ConnectionOptions, PLACEHOLDER, type PosternCallSettings } from './connection'
-import { type Chunk, checked } from './stream'
+import { Connection, type ConnectionOptions, PLACEHOLDER, type PosternCallSettings } from './connection.js'
+import { type Chunk, checked } from './stream.js'
 
 /** Fields of `ChatPostern`: the connection's, and the model parameters of LangChain's OpenAI chat model. */
 export interface ChatPosternFields

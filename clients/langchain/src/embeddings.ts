@@ -1,6 +1,6 @@
 import { OpenAIEmbeddings, type OpenAIEmbeddingsParams } from '@langchain/openai'
 import { ConfigurationError } from '@postern-ai/client/adapter'
-import { Connection, type ConnectionOptions, PLACEHOLDER, type PosternCallSettings } from './connection'
+import { Connection, type ConnectionOptions, PLACEHOLDER, type PosternCallSettings } from './connection.js'
 
 /** Fields of `PosternEmbeddings`: the connection's, and the parameters of LangChain's OpenAI embeddings. */
 export interface PosternEmbeddingsFields

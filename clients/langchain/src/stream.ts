@@ -1,6 +1,6 @@
 import type { OpenAIClient } from '@langchain/openai'
 import { type Finding, type ResponseMeta, StreamError } from '@postern-ai/client/adapter'
-import type { Connection } from './connection'
+import type { Connection } from './connection.js'
 
 export type Chunk = OpenAIClient.Chat.ChatCompletionChunk
 
