@@ -139,6 +139,14 @@ class Gateway {
     return (await fetch(`${this.upstream}/__fake/seen`)).json()
   }
 
+  /** Waits until the provider's request with this text has ended, and returns it. */
+  ended(text) {
+    return eventually(async () => {
+      const found = (await this.seen()).find(({ body }) => body.includes(text))
+      return found.done && found
+    }, 5000)
+  }
+
   async usage(project, key) {
     const response = await fetch(`${this.url}/api/usage?projectId=${project.id}`, { headers: { 'x-api-key': key } })
     return response.json()

@@ -17,7 +17,7 @@ import {
   tool,
 } from 'ai'
 import { z } from 'zod'
-import { counted, eventually, picture, startGateway } from '../../../test/sdk/gateway.mjs'
+import { counted, picture, startGateway } from '../../../test/sdk/gateway.mjs'
 
 globalThis.AI_SDK_LOG_WARNINGS = false
 const gateway = await startGateway()
@@ -234,10 +234,7 @@ test('an abort in mid-stream ends the provider’s request', async () => {
   const result = streamText({ model: live('spare'), prompt, abortSignal: controller.signal, maxRetries, onError() {} })
   let read = 0
   for await (const _ of result.textStream) if (++read === 20) controller.abort()
-  const request = await eventually(async () => {
-    const found = (await gateway.seen()).find(({ body }) => body.includes(prompt))
-    return found.done && found
-  }, 5000)
+  const request = await gateway.ended(prompt)
   assert.equal(request.left, true)
   assert.ok(request.eventsSent < 1000, `${request.eventsSent} events`)
 })

@@ -7,7 +7,7 @@ import { serve } from '@hono/node-server'
 import { ChatError, chat } from '@postern-ai/client/browser'
 import express from 'express'
 import express4 from 'express4'
-import { counted, eventually, startGateway } from '../../../test/sdk/gateway.mjs'
+import { counted, startGateway } from '../../../test/sdk/gateway.mjs'
 
 const gateway = await startGateway()
 const project = await gateway.project({ cache: 'off' })
@@ -107,10 +107,7 @@ for (const [name, start] of Object.entries(servers)) {
     await gateway.next({ kind: 'answer', delayMs: 4 })
     let read = 0
     for await (const _ of chat(url, say(prompt), session)) if (++read === 10) break
-    const request = await eventually(async () => {
-      const found = (await gateway.seen()).find(({ body }) => body.includes(prompt))
-      return found.done && found
-    }, 5000)
+    const request = await gateway.ended(prompt)
     assert.equal(request.left, true)
     assert.ok(request.eventsSent < 1000, `${request.eventsSent} events`)
   })
