@@ -1,6 +1,6 @@
 // The table of behaviors (testdata/clients) against the built client.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { describe, test } from 'node:test'
 import { Postern } from '../dist/index.js'
 import { startServer } from './server.mjs'
 import { allCases, failuresOf } from './table.mjs'
@@ -14,8 +14,11 @@ test('names are unique, and a case with a gap says why', () => {
   for (const { name, why, not, notWhy } of cases) assert.ok(why && (!not || notWhy), name)
 })
 
-for (const given of cases) {
-  test(given.name, async () => {
-    assert.deepEqual(await failuresOf(given, { Postern, server }), [], given.why)
-  })
-}
+// Most cases wait for a timeout, a pause of the server or a closed connection.
+describe('cases', { concurrency: 5 }, () => {
+  for (const given of cases) {
+    test(given.name, async () => {
+      assert.deepEqual(await failuresOf(given, { Postern, server }), [], given.why)
+    })
+  }
+})
