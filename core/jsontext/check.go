@@ -307,11 +307,11 @@ func (s *scanner) escape() Problem {
 
 // plainLength returns the number of leading bytes that are printable ASCII except quote and backslash. It
 // checks eight bytes at a time, because most of the time for a body is spent here.
-func plainLength(b []byte) int {
+func plainLength[T string | []byte](b T) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	n := 0
 	for len(b)-n >= 8 {
-		c := b[n : n+8 : n+8]
+		c := b[n : n+8]
 		w := uint64(c[0]) | uint64(c[1])<<8 | uint64(c[2])<<16 | uint64(c[3])<<24 |
 			uint64(c[4])<<32 | uint64(c[5])<<40 | uint64(c[6])<<48 | uint64(c[7])<<56
 		quote, backslash := w^(ones*'"'), w^(ones*'\\')

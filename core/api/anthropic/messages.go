@@ -3,6 +3,7 @@ package anthropic
 import (
 	"github.com/tidwall/gjson"
 
+	"github.com/postern-ai/postern/core/api"
 	"github.com/postern-ai/postern/core/chat"
 	"github.com/postern-ai/postern/core/jsontext"
 )
@@ -29,7 +30,17 @@ func (r *reader) message(at place, v gjson.Result) {
 		return
 	}
 	m := chat.Message{}
-	switch v.Get("role").Str {
+	var role, content gjson.Result
+	api.Members(v, func(key, raw string) bool {
+		switch key {
+		case "role":
+			role = gjson.Parse(raw)
+		case "content":
+			content = api.Undecoded(raw)
+		}
+		return true
+	})
+	switch role.Str {
 	case "user":
 		m.Role = chat.User
 	case "assistant":
@@ -37,10 +48,10 @@ func (r *reader) message(at place, v gjson.Result) {
 	case "system": // since Claude 4.8, after a user message
 		m.Role = chat.System
 	default:
-		r.WrongValue(at.name(".role"), "user, assistant or system", v.Get("role"))
+		r.WrongValue(at.name(".role"), "user, assistant or system", role)
 		return
 	}
-	m.Parts = r.content(at, v.Get("content"), m.Role)
+	m.Parts = r.content(at, content, m.Role)
 	r.out.Request.Messages = append(r.out.Request.Messages, m)
 }
 
@@ -97,10 +108,11 @@ type fields struct {
 }
 
 func fieldsOf(v gjson.Result) (f fields) {
-	v.ForEach(func(key, value gjson.Result) bool {
-		switch key.Str {
+	api.Members(v, func(key, raw string) bool {
+		value := api.Undecoded(raw)
+		switch key {
 		case "type":
-			f.kind = value
+			f.kind = gjson.Parse(raw)
 		case "text":
 			f.text = value
 		case "source":

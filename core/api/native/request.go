@@ -206,14 +206,14 @@ func message(p *api.Parser, index int, v gjson.Result) (role, content string) {
 		p.WrongType(api.At("messages", index, ""), "an object", v)
 		return "", ""
 	}
-	v.ForEach(func(key, value gjson.Result) bool {
-		switch key.String() {
+	api.Members(v, func(key, raw string) bool {
+		switch key {
 		case "role":
 			role = invalid
-			choice(p, &role, api.At("messages", index, ".role"), value, "system", "user", "assistant")
+			choice(p, &role, api.At("messages", index, ".role"), gjson.Parse(raw), "system", "user", "assistant")
 		case "content":
-			content = value.Raw
-			if value.Type != gjson.String {
+			content = raw
+			if value := api.Undecoded(raw); value.Type != gjson.String {
 				content = invalid
 				p.WrongType(api.At("messages", index, ".content"), "a string", value)
 			}

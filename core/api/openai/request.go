@@ -273,10 +273,11 @@ func message(p *api.Parser, index int, v gjson.Result) (m chat.Message) {
 	}
 	var content, calls gjson.Result
 	var id, reasoning, refusal jsontext.Escaped
-	v.ForEach(func(key, v gjson.Result) bool {
-		switch key.Str {
+	api.Members(v, func(key, raw string) bool {
+		v := api.Undecoded(raw)
+		switch key {
 		case "role":
-			m.Role = role(p, index, v)
+			m.Role = role(p, index, gjson.Parse(raw))
 		case "content":
 			content = v
 		case "name":

@@ -1,0 +1,43 @@
+package api
+
+import (
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/postern-ai/postern/core/jsontext"
+)
+
+// Members calls f for each member of an object that has passed jsontext.Check, until f returns false. raw is the value as it is
+// spelled. gjson's ForEach also decodes every string with escapes; for a long conversation, that copy takes longer than everything
+// else that the request needs.
+func Members(object gjson.Result, f func(key, raw string) bool) {
+	text := object.Raw
+	for at := 1; ; {
+		start := at + strings.IndexByte(text[at:], '"')
+		if start < at {
+			return
+		}
+		end := jsontext.StringEnd(text, start)
+		key := text[start+1 : end-1]
+		if strings.IndexByte(key, '\\') >= 0 {
+			key = jsontext.Escaped(key).Plain()
+		}
+		at = jsontext.SkipSpace(text, jsontext.SkipSpace(text, end)+1) // over the colon
+		start, at = at, jsontext.ValueEnd(text, at)
+		if !f(key, text[start:at]) {
+			return
+		}
+	}
+}
+
+// maxDecodedBytes is longer than any text that has a meaning of its own.
+const maxDecodedBytes = 64
+
+// Undecoded is gjson.Parse for a checked value whose text is used as it is spelled: Str is empty if the text is long.
+func Undecoded(raw string) gjson.Result {
+	if len(raw) > maxDecodedBytes && raw[0] == '"' {
+		return gjson.Result{Type: gjson.String, Raw: raw}
+	}
+	return gjson.Parse(raw)
+}
