@@ -45,7 +45,7 @@ func FuzzMembers(f *testing.F) {
 	})
 }
 
-// TestMembersStop checks that Members stops when it is told to.
+// TestMembersStop ends an iteration early.
 func TestMembersStop(t *testing.T) {
 	calls := 0
 	api.Members(gjson.Parse(`{"a":1,"b":2}`), func(string, string) bool { calls++; return false })
