@@ -83,7 +83,7 @@ test: setup ## run every test: Go, wasm under wazero, Workers in workerd, SDKs, 
 	node --test clients/ts/test/*.test.mjs
 	TEST_TARGET=serve node --test clients/ts/test/smoke.test.mjs
 	node --test clients/ai-sdk/test/*.test.mjs clients/langchain/test/*.test.mjs
-	TEST_TARGET=serve node --test clients/ai-sdk/test/gateway.test.mjs clients/langchain/test/standard.test.mjs
+	TEST_TARGET=serve node --test clients/ai-sdk/test/gateway.test.mjs clients/langchain/test/gateway.test.mjs clients/langchain/test/standard.test.mjs
 	node --test clients/examples/test/*.test.mjs
 	TEST_TARGET=serve node --test clients/examples/test/handlers.test.mjs
 	cd clients/go && go test -count=1 $$(command -v gcc >/dev/null && echo -race) ./... # go does not notice changes of the table
